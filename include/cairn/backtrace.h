@@ -10,11 +10,13 @@
  *	if (walk.end != CAIRN_WALK_OUTERMOST)
  *		... the stack is not complete: cairn_walk_end_text(walk.end), and where: walk.at
  *
- * A walk neither allocates nor locks nor formats. It reads only what is known to be readable, so it survives a stack that
- * was overwritten, and ends there: no frame is reported whose pc is not behind a call instruction of a loaded object.
+ * A walk neither allocates nor locks nor formats. It reads only what is known to be readable, so it
+ * survives a stack that was overwritten, and ends there: no frame is reported whose pc is not
+ * behind a call instruction of a loaded object.
  *
- * Linux on x86-64 with glibc 2.35 or later; elsewhere preparing says -EOPNOTSUPP and walks are empty. Code made at run time
- * ends a walk. What a frame's address means is for cairn/addr.h's users to find out, outside of the handler.
+ * Linux on x86-64 with glibc 2.35 or later; elsewhere preparing says -EOPNOTSUPP and walks are
+ * empty. Code made at run time ends a walk. What a frame's address means is for cairn/addr.h's
+ * users to find out, outside of the handler.
  */
 #ifndef CAIRN_BACKTRACE_H
 #define CAIRN_BACKTRACE_H
@@ -26,23 +28,27 @@ CAIRN_BEGIN_DECLS
 /*
  * cairn_backtrace_prepare - unwind tables for the objects that are loaded now
  *
- * Walks work without it, too: they then run the FDE's program for each address that is new, and need more stack.
- * May be called again after dlopen(); objects that have a table keep it. Tables are never freed, since a walk may be
- * reading them: what is unloaded leaves its table for when it is loaded again, by build-id.
- * Returns the number of objects that have a table. An object that cannot be read is left out, and so is one that can be
- * unloaded but has no build-id. Negative: -EOPNOTSUPP (not this system), -ENOMEM, what reading /proc/self/maps returns.
- * Cost: about a microsecond per function of the program and its libraries. Threads: any. Signals: no.
+ * Walks work without it, too: they then run the FDE's program for each address that is new, and
+ * need more stack. May be called again after dlopen(); objects that have a table keep it. Tables
+ * are never freed, since a walk may be reading them: what is unloaded leaves its table for when it
+ * is loaded again, by build-id.
+ * Returns the number of objects that have a table. An object that cannot be read is left out, and
+ * so is one that can be unloaded but has no build-id. Negative: -EOPNOTSUPP (not this system),
+ * -ENOMEM, what reading /proc/self/maps returns.
+ * Cost: about a microsecond per function of the program and its libraries. Threads: any. Signals:
+ * no.
  */
 int cairn_backtrace_prepare(struct cairn_err *err);
 
 /* How a walk went. */
 struct cairn_backtrace {
 	enum cairn_walk_end end;
-	struct cairn_addr at; /* the pc where it ended: of the last frame, or what was refused as the next one's */
+	/* the pc where it ended: of the last frame, or what was refused as the next one's */
+	struct cairn_addr at;
 	/*
-	 * Frames whose pc is an instruction that was about to run: the first one of a context, and those that a signal
-	 * interrupted. The pc of all others is the instruction behind a call: look up the byte before it. Those beyond
-	 * the fourth are not noted.
+	 * Frames whose pc is an instruction that was about to run: the first one of a context, and
+	 * those that a signal interrupted. The pc of all others is the instruction behind a call:
+	 * look up the byte before it. Those beyond the fourth are not noted.
 	 */
 	uint32_t n_exact, exact[4];
 };
@@ -53,13 +59,17 @@ struct cairn_backtrace {
  * @ret_pcs   room for @max; the first one is where this call returns to
  * @ret_walk  why it ended
  * Returns how many there are.
- * Cost: a few nanoseconds per frame seen before, tens for others in prepared objects, about a microsecond for the rest.
- * Stack: 2 KB; with objects that are not prepared 16 KB, and where an alternate stack does not have them, the walk ends
- * with CAIRN_WALK_NO_ROOM. No allocation. Threads: any. Signals: safe, also on alternate stacks; errno is kept.
+ * Cost: a few nanoseconds per frame seen before, tens for others in prepared objects, about a
+ * microsecond for the rest. Stack: 2 KB; with objects that are not prepared 16 KB, and where an
+ * alternate stack does not have them, the walk ends with CAIRN_WALK_NO_ROOM. No allocation.
+ * Threads: any. Signals: safe, also on alternate stacks; errno is kept.
  */
 size_t cairn_backtrace(struct cairn_addr *ret_pcs, size_t max, struct cairn_backtrace *ret_walk);
 
-/* The same from the code that a signal interrupted: @ucontext is the third argument of an SA_SIGINFO handler. */
+/*
+ * The same from the code that a signal interrupted: @ucontext is the third argument of an
+ * SA_SIGINFO handler.
+ */
 size_t cairn_backtrace_context(const void *ucontext, struct cairn_addr *ret_pcs, size_t max,
 			       struct cairn_backtrace *ret_walk);
 

@@ -46,9 +46,9 @@ struct cairn_binary_opts {
  * The DWARF is looked for, in this order: in the file itself; DIR/.build-id/xx/yyyy.debug for every
  * debug directory; by .gnu_debuglink (CRC checked) beside the file, in .debug beside it, and under
  * every debug directory followed by the file's own directory; of a kernel module also under every
- * debug directory followed by the file's own path. A candidate whose build-id differs is
- * refused and the refusal is part of the error. The alternate file of dwz (.gnu_debugaltlink) is
- * looked for the same way.
+ * debug directory followed by the file's own path. A candidate whose build-id differs is refused
+ * and the refusal is part of the error. The alternate file of dwz (.gnu_debugaltlink) is looked for
+ * the same way.
  *
  * @path  file to open
  * @opts  may be NULL
@@ -56,8 +56,9 @@ struct cairn_binary_opts {
  *        cairn_binary_has_dwarf() tells
  * Returns 0. Negative:
  *   -EBADMSG     not an ELF file, or a damaged one
- *   -EOPNOTSUPP  32-bit, big-endian or of an architecture that is neither x86-64 nor AArch64. Of the latter types, lines,
- *                symbols and unwind rows can be had; what needs its instructions decoded is refused by who needs it
+ *   -EOPNOTSUPP  32-bit, big-endian or of an architecture that is neither x86-64 nor AArch64. Of
+ *                the latter types, lines, symbols and unwind rows can be had; what needs its
+ *                instructions decoded is refused by who needs it
  *   -ENOENT      no such file; or a debug file was named by @opts and is not usable
  *   -ERANGE      more sections or larger ones than anything real has
  *   -EINVAL      @opts has something set that this version does not know
@@ -69,12 +70,12 @@ int cairn_binary_open(const char *path, const struct cairn_binary_opts *opts,
 		      struct cairn_binary **ret, struct cairn_err *err);
 
 /*
- * cairn_binary_open_pid - the executable of a running process, read through /proc/PID/exe, so that a
- * deleted or replaced file and a process in another mount namespace give what is really running.
+ * cairn_binary_open_pid - the executable of a running process, read through /proc/PID/exe, so that
+ * a deleted or replaced file and a process in another mount namespace give what is really running.
  *
  * Separate debug files are looked for under the process's root first, then under ours.
- * Errors: as cairn_binary_open(), and -ESRCH when there is no such process, -EACCES without permission,
- * -ENOENT for a kernel thread or a zombie, which have no executable.
+ * Errors: as cairn_binary_open(), and -ESRCH when there is no such process, -EACCES without
+ * permission, -ENOENT for a kernel thread or a zombie, which have no executable.
  */
 int cairn_binary_open_pid(int pid, const struct cairn_binary_opts *opts, struct cairn_binary **ret,
 			  struct cairn_err *err);
@@ -103,15 +104,17 @@ const uint8_t *cairn_binary_build_id(const struct cairn_binary *bin, size_t *ret
 bool cairn_binary_is_relocatable(const struct cairn_binary *bin);
 
 /*
- * True for a Linux kernel image (vmlinux, its debug file) and a kernel module: no process maps their code, so that user probes never
- * fire there. False for user mode Linux, which is a program. Cost: O(sections).
+ * True for a Linux kernel image (vmlinux, its debug file) and a kernel module: no process maps
+ * their code, so that user probes never fire there. False for user mode Linux, which is a program.
+ * Cost: O(sections).
  */
 bool cairn_binary_is_kernel(const struct cairn_binary *bin);
 
 /*
  * cairn_binary_foff - offset in the binary (not its debug file) of the byte at a link-time address
  *
- * Returns true and sets *@ret, or false when no loaded part of the file holds it (.bss, or outside).
+ * Returns true and sets *@ret, or false when no loaded part of the file holds it (.bss, or
+ * outside).
  * Cost: O(log segments). Threads: any.
  */
 bool cairn_binary_foff(const struct cairn_binary *bin, struct cairn_vaddr at,
@@ -133,12 +136,12 @@ bool cairn_binary_section_of(const struct cairn_binary *bin, struct cairn_vaddr 
 			     const char **ret_name, uint64_t *ret_off);
 
 /*
- * cairn_binary_symbol_of - the function symbol whose range holds @at, from .symtab of the binary or of
- * its debug file, else from .dynsym
+ * cairn_binary_symbol_of - the function symbol whose range holds @at, from .symtab of the binary or
+ * of its debug file, else from .dynsym
  *
- * Ranges nest and overlap: of those that hold @at, the one that starts last wins. Of several that start
- * there, a global one wins over a weak and a local one, then the shortest name. A symbol without a size
- * holds its first byte only.
+ * Ranges nest and overlap: of those that hold @at, the one that starts last wins. Of several that
+ * start there, a global one wins over a weak and a local one, then the shortest name. A symbol
+ * without a size holds its first byte only.
  *
  * @ret_name   borrowed; without the version behind @
  * @ret_start  its address
@@ -149,7 +152,8 @@ bool cairn_binary_symbol_of(const struct cairn_binary *bin, struct cairn_vaddr a
 			    const char **ret_name, struct cairn_vaddr *ret_start);
 
 /*
- * cairn_binary_imports - whether the binary takes a function or variable of that name from a shared library
+ * cairn_binary_imports - whether the binary takes a function or variable of that name from a shared
+ * library
  *
  * Then its code is not here. False also when the symbol table is damaged.
  * Cost: one pass over .dynsym. Threads: any. Signals: no.

@@ -4,14 +4,17 @@
  *
  *	cairn_bind_write(types, ids, n, CAIRN_BIND_RUST, &opts, stdout, &err);
  *
- * What is generated reads and writes bytes at offsets. Where the language has structs, it has one beside that, with all
- * padding written, and whoever lays it out in another way refuses it: the compiler, or the module when it is loaded. Members of structs in structs, of arrays and of unions all become one flat list:
+ * What is generated reads and writes bytes at offsets. Where the language has structs, it has one
+ * beside that, with all padding written, and whoever lays it out in another way refuses it: the
+ * compiler, or the module when it is loaded. Members of structs in structs, of arrays and of unions
+ * all become one flat list:
  *
  *	struct event { u32 pid; struct { u16 port; } peer[2]; u8 kind : 3; };
  *
  *	pid()  peer_port(i)  kind()  and set_... of each; or getPid(), as the language has its names
  *
- * Each binding says at compile time, or when it is loaded, that sizes and offsets are what it was made for.
+ * Each binding says at compile time, or when it is loaded, that sizes and offsets are what it was
+ * made for.
  */
 #ifndef CAIRN_BIND_H
 #define CAIRN_BIND_H
@@ -38,12 +41,18 @@ enum cairn_bind_lang {
 };
 
 struct cairn_bind_opts {
-	size_t size;         /* sizeof(struct cairn_bind_opts); a longer, unknown tail must be zero */
+	size_t size; /* sizeof(struct cairn_bind_opts); a longer, unknown tail must be zero */
 	bool big_endian;     /* of the bytes, and of the places of bit-fields */
-	/* Java: names of ASCII letters, digits and _ with dots between them; NULL: none. Go: one such name; NULL: records. */
+	/*
+	 * Java: names of ASCII letters, digits and _ with dots between them; NULL: none. Go: one
+	 * such name; NULL: records.
+	 */
 	const char *package;
 	const char *origin;  /* named in the first comment; NULL: not */
-	size_t *n_renamed;   /* set to the number of names that are no identifiers and written in another way; NULL: not */
+	/*
+	 * set to the number of names that are no identifiers and written in another way; NULL: not
+	 */
+	size_t *n_renamed;
 	bool accessors;      /* JSON: also what the accessors are called, in @names_of */
 	enum cairn_bind_lang names_of;
 };
@@ -51,20 +60,24 @@ struct cairn_bind_opts {
 /*
  * cairn_bind_write - accessors of structs and unions
  *
- *	integers, enums, pointers  integers of their width and sign; 128 bits: __int128, i128, BigInteger, int
+ *	integers, enums, pointers  integers of their width and sign; 128 bits: __int128, i128,
+ *	                           BigInteger, int
  *	bool                       bool; float, double: the same
  *	char arrays                text up to the first NUL; set: cut, and filled up with NULs
  *	bit-fields to 64 bits      as integers
  *	anything else              bytes (long double, _Complex, integers of odd sizes)
  *	enumerators                constants of the type and value that accessors return
- *	arrays                     an index for each dimension, checked; flexible ones go on to the end of the record
+ *	arrays                     an index for each dimension, checked; flexible ones go on to the
+ *	                           end of the record
  *
  * @ids   structs or unions, perhaps behind typedefs, with names; enums, for their constants
- * Returns 0. -EINVAL: a type without members or name, or options that are not known. -ERANGE: more than 65,536 members
- * in all, or nested deeper than 32. -ENOMEM. What happened to @out, ferror() tells.
+ * Returns 0. -EINVAL: a type without members or name, or options that are not known. -ERANGE: more
+ * than 65,536 members in all, or nested deeper than 32. -ENOMEM. What happened to @out, ferror()
+ * tells.
  */
-int cairn_bind_write(const struct cairn_types *types, const uint32_t *ids, size_t n_ids, enum cairn_bind_lang lang,
-		     const struct cairn_bind_opts *opts, FILE *out, struct cairn_err *err);
+int cairn_bind_write(const struct cairn_types *types, const uint32_t *ids, size_t n_ids,
+		     enum cairn_bind_lang lang, const struct cairn_bind_opts *opts, FILE *out,
+		     struct cairn_err *err);
 
 CAIRN_END_DECLS
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Maps of BPF programs that are loaded: their entries as bytes, with the types that the programs' BTF gives them
+ * Maps of BPF programs that are loaded: their entries as bytes, with the types that the programs'
+ * BTF gives them
  *
  *	struct cairn_bpfmap *map;
  *	struct cairn_bpfmap_info info;
@@ -10,8 +11,8 @@
  *	cairn_bpfmap_each(map, false, on_entry, ctx, NULL, &err);
  *	cairn_bpfmap_close(map);
  *
- * Ring buffers are read without taking anything out: their pages are mapped for reading only, and their reader never
- * notices. The kernel wants CAP_SYS_ADMIN for all of this.
+ * Ring buffers are read without taking anything out: their pages are mapped for reading only, and
+ * their reader never notices. The kernel wants CAP_SYS_ADMIN for all of this.
  */
 #ifndef CAIRN_BPFMAP_H
 #define CAIRN_BPFMAP_H
@@ -36,9 +37,16 @@ struct cairn_bpfmap_info {
 	uint32_t key_size, value_size; /* bytes */
 	uint32_t max_entries;          /* of a ring buffer: bytes */
 	bool is_ring, is_percpu;
-	/* .data, .bss, .rodata, ...: one value, a struct with the section's name whose members are its variables. */
+	/*
+	 * .data, .bss, .rodata, ...: one value, a struct with the section's name whose members are
+	 * its variables.
+	 */
 	bool is_section;
-	bool has_owners; /* sk, inode, task and cgrp_storage: values are kept with an owner each, and there are no keys */
+	/*
+	 * sk, inode, task and cgrp_storage: values are kept with an owner each, and there are no
+	 * keys
+	 */
+	bool has_owners;
 	/* Why its entries cannot be listed; NULL: they can. */
 	const char *refused;
 	/* Of the map's own BTF, borrowed; NULL when it was made without, and ids are 0 then. */
@@ -49,28 +57,32 @@ struct cairn_bpfmap_info {
 /*
  * cairn_bpfmap_open - a map by its number, or by its name when only one has it
  *
- * Returns 0 with *@ret owned by the caller. -ENOENT: no such map. -ENOTUNIQ: several (err: their numbers). -EPERM.
- * -ENOMEM; what bpf() says; -EBADMSG: its BTF is damaged.
+ * Returns 0 with *@ret owned by the caller. -ENOENT: no such map. -ENOTUNIQ: several (err: their
+ * numbers). -EPERM. -ENOMEM; what bpf() says; -EBADMSG: its BTF is damaged.
  */
 int cairn_bpfmap_open(const char *name, struct cairn_bpfmap **ret, struct cairn_err *err);
 void cairn_bpfmap_close(struct cairn_bpfmap *map);
 void cairn_bpfmap_info(const struct cairn_bpfmap *map, struct cairn_bpfmap_info *ret);
 
 /*
- * cairn_bpfmap_find_type - a struct, union, enum or typedef by name, in the map's BTF, then in that of programs that use it
+ * cairn_bpfmap_find_type - a struct, union, enum or typedef by name, in the map's BTF, then in that
+ * of programs that use it
  *
  * Ring buffers have no types of their own, as the kernel allows them none.
  * @ret_types  borrowed until the map is closed
- * Returns 0. -ENOENT: no program that uses the map has such a type (err: how many use it, how many have BTF). Others as above.
+ * Returns 0. -ENOENT: no program that uses the map has such a type (err: how many use it, how many
+ * have BTF). Others as above.
  */
-int cairn_bpfmap_find_type(struct cairn_bpfmap *map, const char *name, const struct cairn_types **ret_types,
-			   uint32_t *ret_id, struct cairn_err *err);
+int cairn_bpfmap_find_type(struct cairn_bpfmap *map, const char *name,
+			   const struct cairn_types **ret_types, uint32_t *ret_id,
+			   struct cairn_err *err);
 
 /* Whom a value of a storage map belongs to. */
 struct cairn_bpfmap_owner {
 	const char *kind; /* "task", "cgroup", "socket", "inode" */
 	uint64_t id;	  /* of a task its thread id, else the number of its inode */
-	const char *name; /* of a task its comm; of a socket who has it open; else a path. Any bytes */
+	/* of a task its comm; of a socket who has it open; else a path. Any bytes */
+	const char *name;
 };
 
 struct cairn_bpfmap_entry {
@@ -78,7 +90,7 @@ struct cairn_bpfmap_entry {
 	const uint8_t *key;   /* NULL: the map has no keys */
 	const uint8_t *value; /* all of these are valid during the call only */
 	uint32_t n_value;     /* bytes; of a per-CPU map: of one CPU's */
-	uint32_t n_cpus;      /* per-CPU maps: how many values there are, @stride bytes apart; else 1 */
+	uint32_t n_cpus; /* per-CPU maps: how many values there are, @stride bytes apart; else 1 */
 	uint32_t stride;
 };
 
@@ -88,27 +100,31 @@ struct cairn_bpfmap_stats {
 	/* Of ring buffers: */
 	uint64_t busy;      /* records still being written: not shown */
 	uint64_t discarded; /* records that their program threw away: not shown */
-	uint64_t overtaken; /* times the reader took records while they were looked at: what came behind is shown */
+	/* times the reader took records while they were looked at: what came behind is shown */
+	uint64_t overtaken;
 };
 
 /*
  * cairn_bpfmap_each - every entry, once
  *
- * Values of a storage map are looked up at every task, at every cgroup, at the sockets and inodes that processes hold open;
- * what belongs to others (a socket that is still closing, a cached inode) is not seen.
+ * Values of a storage map are looked up at every task, at every cgroup, at the sockets and inodes
+ * that processes hold open; what belongs to others (a socket that is still closing, a cached inode)
+ * is not seen.
  *
- * A map that changes meanwhile shows entries that were there all the time, and perhaps others. Of a queue or stack, only
- * the next entry can be seen without taking it.
+ * A map that changes meanwhile shows entries that were there all the time, and perhaps others. Of a
+ * queue or stack, only the next entry can be seen without taking it.
  *
- * Ring buffers: records between the reader's position and the writer's. A record is copied and then shown only when the
- * reader's position is still not behind it, as no writer touches it before that; else reading goes on where the reader is
- * now. Writers that are faster than this are not waited for: what was written after the start is not shown.
+ * Ring buffers: records between the reader's position and the writer's. A record is copied and then
+ * shown only when the reader's position is still not behind it, as no writer touches it before
+ * that; else reading goes on where the reader is now. Writers that are faster than this are not
+ * waited for: what was written after the start is not shown.
  *
- * @consume  take the entries out: of ring buffers, queues and stacks. What a ring's own reader then misses is gone
+ * @consume  take the entries out: of ring buffers, queues and stacks. What a ring's own reader then
+ *           misses is gone
  * @on_entry returns 0 to go on; anything else ends it and is returned
  * @stats    may be NULL
- * Returns 0. -EOPNOTSUPP: maps of this kind cannot be listed, or not consumed (err says why). -EBADMSG: positions or
- * lengths of a ring that make no sense. -ENOMEM; what bpf() and mmap() say.
+ * Returns 0. -EOPNOTSUPP: maps of this kind cannot be listed, or not consumed (err says why).
+ * -EBADMSG: positions or lengths of a ring that make no sense. -ENOMEM; what bpf() and mmap() say.
  * Cost: a system call per some thousand entries where the kernel can do that, else two per entry.
  */
 int cairn_bpfmap_each(struct cairn_bpfmap *map, bool consume,

@@ -3,9 +3,9 @@
  * BTF: read, build, check, transform
  *
  * BTF describes types, functions and, with the LOC kinds, where the inlined copies of functions are
- * and where their arguments are there. A blob is a header, records of 32-bit words, perhaps a layout
- * section that gives the size of each kind's record, and strings. A *split* blob continues the ids
- * and the string offsets of its base; chains may be of any depth.
+ * and where their arguments are there. A blob is a header, records of 32-bit words, perhaps a
+ * layout section that gives the size of each kind's record, and strings. A *split* blob continues
+ * the ids and the string offsets of its base; chains may be of any depth.
  *
  *	struct cairn_btf *btf;
  *	struct cairn_btf_type t;
@@ -16,11 +16,11 @@
  *			puts(t.name);
  *	cairn_btf_close(btf);
  *
- * Words are seen in this machine's byte order, whatever the input's. Kinds this version does not know are
- * carried through when a layout section anywhere in the chain tells their size.
+ * Words are seen in this machine's byte order, whatever the input's. Kinds this version does not
+ * know are carried through when a layout section anywhere in the chain tells their size.
  *
- * Sources: Documentation/bpf/btf.rst and include/uapi/linux/btf.h of Linux 7.1 (kinds 0 to 19, layout
- * section, 24-bit vlen); the LOC kinds as in docs/formats/btf-loc.md.
+ * Sources: Documentation/bpf/btf.rst and include/uapi/linux/btf.h of Linux 7.1 (kinds 0 to 19,
+ * layout section, 24-bit vlen); the LOC kinds as in docs/formats/btf-loc.md.
  */
 #ifndef CAIRN_BTF_H
 #define CAIRN_BTF_H
@@ -97,8 +97,9 @@ enum {
 	CAIRN_BTF_LOC_SIGNED = 0x01,
 	CAIRN_BTF_LOC_CONST = 0x02,
 	/*
-	 * With CONST: relative to the object's base address, which is where its lowest section that is loaded (SHF_ALLOC,
-	 * but not .data..percpu) lies at run time: the load bias plus that section's sh_addr.
+	 * With CONST: relative to the object's base address, which is where its lowest section that
+	 * is loaded (SHF_ALLOC, but not .data..percpu) lies at run time: the load bias plus that
+	 * section's sh_addr.
 	 */
 	CAIRN_BTF_LOC_ADDR = 0x04,
 	CAIRN_BTF_LOC_REG = 0x08,
@@ -146,28 +147,37 @@ struct cairn_btf_loc_param {
 struct cairn_btf_open_opts {
 	size_t size;                  /* sizeof(struct cairn_btf_open_opts) */
 	const struct cairn_btf *base; /* must outlive the result; NULL: not split */
-	/* Section of an ELF file; NULL: ".BTF", or ".BTF.inline", ".BTF.extra" when that is the only one. */
+	/*
+	 * Section of an ELF file; NULL: ".BTF", or ".BTF.inline", ".BTF.extra" when that is the
+	 * only one.
+	 */
 	const char *section;
-	enum cairn_btf_dialect dialect; /* of LOC kinds when the input itself does not tell; NO_LOC: find out */
+	/* of LOC kinds when the input itself does not tell; NO_LOC: find out */
+	enum cairn_btf_dialect dialect;
 };
 
 /*
  * cairn_btf_open - read BTF from a file: raw (/sys/kernel/btf/...) or a section of an ELF file
  *
- * Header, record sizes and the ends of strings are checked, references are not: cairn_btf_check() does that,
- * and every accessor here tolerates any id and offset.
+ * Header, record sizes and the ends of strings are checked, references are not: cairn_btf_check()
+ * does that, and every accessor here tolerates any id and offset.
  *
- * The dialect is told by the layout section, by the name of the section, else by the records themselves (N's
- * LOC_PARAM has 1 to 3 values, v1's has vlen 0).
- * Returns 0. -ENOENT: no such file. -ENODATA: an ELF file without such a section. -EBADMSG: damaged (err: the
- * record, its offset, what is wrong), or not the base that the blob was split from. -EOPNOTSUPP: an unknown
- * version, or an unknown kind whose size no layout section tells. -ERANGE: more than 2 GiB. -ENOMEM.
- * Cost: one pass over the records; 4 bytes per record. Threads: a blob may be read by any number of them.
+ * The dialect is told by the layout section, by the name of the section, else by the records
+ * themselves (N's LOC_PARAM has 1 to 3 values, v1's has vlen 0).
+ * Returns 0. -ENOENT: no such file. -ENODATA: an ELF file without such a section. -EBADMSG: damaged
+ * (err: the record, its offset, what is wrong), or not the base that the blob was split from.
+ * -EOPNOTSUPP: an unknown version, or an unknown kind whose size no layout section tells. -ERANGE:
+ * more than 2 GiB. -ENOMEM.
+ * Cost: one pass over the records; 4 bytes per record. Threads: a blob may be read by any number of
+ * them.
  */
 int cairn_btf_open(const char *path, const struct cairn_btf_open_opts *opts, struct cairn_btf **ret,
 		   struct cairn_err *err);
 
-/* The same from memory, which is copied when it is of the other byte order, else must outlive the result. */
+/*
+ * The same from memory, which is copied when it is of the other byte order, else must outlive the
+ * result.
+ */
 int cairn_btf_open_mem(const void *bytes, size_t size, const char *name,
 		       const struct cairn_btf_open_opts *opts, struct cairn_btf **ret,
 		       struct cairn_err *err);
@@ -182,7 +192,10 @@ bool cairn_btf_has_layout(const struct cairn_btf *btf);
 uint32_t cairn_btf_start_id(const struct cairn_btf *btf);
 uint32_t cairn_btf_end_id(const struct cairn_btf *btf);
 
-/* The record of an id in @btf or its bases. False for 0 and for ids that are not there. O(depth of the chain). */
+/*
+ * The record of an id in @btf or its bases. False for 0 and for ids that are not there. O(depth of
+ * the chain).
+ */
 bool cairn_btf_type(const struct cairn_btf *btf, uint32_t id, struct cairn_btf_type *ret);
 
 /* A string by offset; NULL when it is in no string section of the chain. */
@@ -194,48 +207,55 @@ const char *cairn_btf_string(const struct cairn_btf *btf, uint32_t off);
  * @kind  CAIRN_BTF_VOID for any kind
  * @from  0, or the last result, for the next one
  * Returns the id, 0 when there is no more.
- * Cost: the first call sorts the names (and may fail for want of memory: then a search goes through all records).
+ * Cost: the first call sorts the names (and may fail for want of memory: then a search goes through
+ * all records).
  */
-uint32_t cairn_btf_find(const struct cairn_btf *btf, const char *name, uint32_t kind, uint32_t from);
+uint32_t cairn_btf_find(const struct cairn_btf *btf, const char *name, uint32_t kind,
+			uint32_t from);
 
 /* Elements of a record of the right kind; @i below vlen. */
 struct cairn_btf_member cairn_btf_member(const struct cairn_btf_type *t, uint32_t i);
 struct cairn_btf_enumerator cairn_btf_enumerator(const struct cairn_btf_type *t, uint32_t i);
 struct cairn_btf_param cairn_btf_param(const struct cairn_btf_type *t, uint32_t i);
 struct cairn_btf_secinfo cairn_btf_secinfo(const struct cairn_btf_type *t, uint32_t i);
-struct cairn_btf_loc cairn_btf_loc(const struct cairn_btf *btf, const struct cairn_btf_type *t, uint32_t i);
-struct cairn_btf_loc_param cairn_btf_loc_param(const struct cairn_btf *btf, const struct cairn_btf_type *t);
+struct cairn_btf_loc cairn_btf_loc(const struct cairn_btf *btf, const struct cairn_btf_type *t,
+				   uint32_t i);
+struct cairn_btf_loc_param cairn_btf_loc_param(const struct cairn_btf *btf,
+					       const struct cairn_btf_type *t);
 
 /* ---- checking ---- */
 
 /*
- * cairn_btf_check - every rule of the format: references to ids that exist and are of the right kind, names where they
- * must be, no loops of types, vlen, flags and sizes that agree
+ * cairn_btf_check - every rule of the format: references to ids that exist and are of the right
+ * kind, names where they must be, no loops of types, vlen, flags and sizes that agree
  *
- * @report  called for each broken rule with the record's id and its offset in the blob in bytes, and text; id 0: of
- *          the blob. May be NULL.
+ * @report  called for each broken rule with the record's id and its offset in the blob in bytes,
+ *          and text; id 0: of the blob. May be NULL.
  * Loops and members that leave their struct are looked for when all else is sound.
  * Returns the number of broken rules, 0 when it is sound; -ENOMEM.
  */
 int cairn_btf_check(const struct cairn_btf *btf,
-		    void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text), void *ctx);
+		    void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text),
+		    void *ctx);
 
 /* A version of Linux, as cairn_btf_check_for_kernel() takes it: CAIRN_BTF_LINUX(6, 18). */
 #define CAIRN_BTF_LINUX(major, minor) ((uint32_t)(major) << 8 | (minor))
 #define CAIRN_BTF_LINUX_OLDEST CAIRN_BTF_LINUX(6, 1) /* whose rules are known */
 
 /*
- * The same and what a kernel demands beyond the format (BPF_BTF_LOAD): names that are C identifiers, parameters of
- * functions that have names, members in the order of their offsets, variables that do not overlap, no kind
- * above 19, its limits.
+ * The same and what a kernel demands beyond the format (BPF_BTF_LOAD): names that are C
+ * identifiers, parameters of functions that have names, members in the order of their offsets,
+ * variables that do not overlap, no kind above 19, its limits.
  *
- * @version  which kernel's rules, CAIRN_BTF_LINUX_OLDEST or later; 0: what all of them take. By version: section names that
- *           are no identifiers 6.12, attributes (tags with kflag) 6.15, the layout section 7.1, more than 65,535 elements
- *           and type tags after qualifiers 7.2.
- * Not looked at: where fields with a meaning for the kernel are (bpf_spin_lock, kptr and so on), and how many.
+ * @version  which kernel's rules, CAIRN_BTF_LINUX_OLDEST or later; 0: what all of them take. By
+ *           version: section names that are no identifiers 6.12, attributes (tags with kflag) 6.15,
+ *           the layout section 7.1, more than 65,535 elements and type tags after qualifiers 7.2.
+ * Not looked at: where fields with a meaning for the kernel are (bpf_spin_lock, kptr and so on),
+ * and how many.
  */
 int cairn_btf_check_for_kernel(const struct cairn_btf *btf, uint32_t version,
-			       void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text),
+			       void (*report)(void *ctx, uint32_t id, uint64_t off,
+					      const char *text),
 			       void *ctx);
 
 /* ---- building ---- */
@@ -256,8 +276,8 @@ int cairn_btf_builder_new(const struct cairn_btf_build_opts *opts, struct cairn_
 void cairn_btf_builder_free(struct cairn_btf_builder *b);
 
 /*
- * cairn_btf_add_string - offset of a string, the same for equal strings; one of the base's is found there
- * Returns the offset in *@ret; 0, or -ENOMEM, -ERANGE (more than 2 GiB of strings).
+ * cairn_btf_add_string - offset of a string, the same for equal strings; one of the base's is found
+ * there Returns the offset in *@ret; 0, or -ENOMEM, -ERANGE (more than 2 GiB of strings).
  */
 int cairn_btf_add_string(struct cairn_btf_builder *b, const char *s, uint32_t *ret);
 
@@ -265,16 +285,19 @@ int cairn_btf_add_string(struct cairn_btf_builder *b, const char *s, uint32_t *r
  * cairn_btf_add_record - a record, complete
  *
  * @t       kind, kflag, vlen, name_off, ref are used
- * @words   what stands behind the first three words, @n_words as its kind and vlen demand; copied. NULL: zeros,
- *          to be filled through cairn_btf_record_words()
- * Returns its id in *@ret; 0; -EINVAL (the number of words is wrong for the kind); -ENOMEM, -ERANGE.
- * References may be to ids that are added later. All typed ways to add (btf/build.h) end here.
+ * @words   what stands behind the first three words, @n_words as its kind and vlen demand; copied.
+ *          NULL: zeros, to be filled through cairn_btf_record_words()
+ * Returns its id in *@ret; 0; -EINVAL (the number of words is wrong for the kind); -ENOMEM,
+ * -ERANGE. References may be to ids that are added later. All typed ways to add (btf/build.h) end
+ * here.
  */
 int cairn_btf_add_record(struct cairn_btf_builder *b, const struct cairn_btf_type *t,
 			 const uint32_t *words, uint32_t n_words, uint32_t *ret);
 
-/* The words behind the first three of a record of this builder, to be changed in place; NULL: no such id. Valid
- * until the next record is added. */
+/*
+ * The words behind the first three of a record of this builder, to be changed in place; NULL: no
+ * such id. Valid until the next record is added.
+ */
 uint32_t *cairn_btf_record_words(struct cairn_btf_builder *b, uint32_t id);
 
 /*
@@ -283,22 +306,25 @@ uint32_t *cairn_btf_record_words(struct cairn_btf_builder *b, uint32_t id);
  * @ret  owned by the caller, free(); of the byte order asked for
  * Returns 0, -ENOMEM, -ERANGE. The builder may be used on. Same records and strings, same bytes.
  */
-int cairn_btf_finish(struct cairn_btf_builder *b, void **ret, size_t *ret_size, struct cairn_err *err);
+int cairn_btf_finish(struct cairn_btf_builder *b, void **ret, size_t *ret_size,
+		     struct cairn_err *err);
 
 /* ---- transforming: each reads one blob and gives the bytes of another ---- */
 
 /*
  * cairn_btf_dedup - make equal types one
  *
- * Structs that refer to one another in circles are compared as graphs; a forward declaration is resolved to the only
- * definition of its name, and a struct that has a declaration where an equal one has the definition is replaced by that.
- * LOC_PARAM, LOC_PROTO and FUNC_PROTO are compared by their full content; VAR, DATASEC and LOCSEC are things, and never
- * merged. Types equal to one of the base are replaced by it. Idempotent, deterministic. Records of kinds that are not
- * known stay untouched, and with them all strings where they are.
+ * Structs that refer to one another in circles are compared as graphs; a forward declaration is
+ * resolved to the only definition of its name, and a struct that has a declaration where an equal
+ * one has the definition is replaced by that. LOC_PARAM, LOC_PROTO and FUNC_PROTO are compared by
+ * their full content; VAR, DATASEC and LOCSEC are things, and never merged. Types equal to one of
+ * the base are replaced by it. Idempotent, deterministic. Records of kinds that are not known stay
+ * untouched, and with them all strings where they are.
  *
  * @map  NULL, or an array of end_id - start_id words: where each own type went
- * Returns 0 with *@ret owned by the caller. -EBADMSG: a broken reference, named. -EOPNOTSUPP: LOC records of two dialects,
- * or a record of a kind that is not known with a word that may be an id which moves (named). -ENOMEM, -ERANGE.
+ * Returns 0 with *@ret owned by the caller. -EBADMSG: a broken reference, named. -EOPNOTSUPP: LOC
+ * records of two dialects, or a record of a kind that is not known with a word that may be an id
+ * which moves (named). -ENOMEM, -ERANGE.
  * Cost: O(references * log(records)) at worst.
  */
 int cairn_btf_dedup(const struct cairn_btf *btf, uint32_t *map, void **ret, size_t *ret_size,
@@ -309,16 +335,19 @@ int cairn_btf_dedup(const struct cairn_btf *btf, uint32_t *map, void **ret, size
  *
  * @in  complete, or split from the same base; the first gives the byte order
  * Variables and sections stay those of each blob: nothing is linked.
- * Returns 0 with *@ret owned by the caller. -EINVAL: none, or different bases. -EOPNOTSUPP: LOC records of two dialects, or
- * records of kinds that are not known. Other errors and cost as of cairn_btf_dedup().
+ * Returns 0 with *@ret owned by the caller. -EINVAL: none, or different bases. -EOPNOTSUPP: LOC
+ * records of two dialects, or records of kinds that are not known. Other errors and cost as of
+ * cairn_btf_dedup().
  */
-int cairn_btf_merge(const struct cairn_btf *const *in, size_t n, void **ret, size_t *ret_size, struct cairn_err *err);
+int cairn_btf_merge(const struct cairn_btf *const *in, size_t n, void **ret, size_t *ret_size,
+		    struct cairn_err *err);
 
 /*
- * cairn_btf_sort - own records in the order of their names as bytes, then by kind, then as they were
+ * cairn_btf_sort - own records in the order of their names as bytes, then by kind, then as they
+ * were
  *
- * Those without a name come first: so the kernel and libbpf can find a name by bisection. LOCSECs are sorted again by
- * (func, offset, loc_proto), those of v1 by offset. @map and errors as above.
+ * Those without a name come first: so the kernel and libbpf can find a name by bisection. LOCSECs
+ * are sorted again by (func, offset, loc_proto), those of v1 by offset. @map and errors as above.
  */
 int cairn_btf_sort(const struct cairn_btf *btf, uint32_t *map, void **ret, size_t *ret_size,
 		   struct cairn_err *err);
@@ -326,67 +355,83 @@ int cairn_btf_sort(const struct cairn_btf *btf, uint32_t *map, void **ret, size_
 /*
  * cairn_btf_split_loc - one additive blob into a main blob and a split one with the location data
  *
- * By reachability: what is reachable from LOC records only, among FUNC that @keep_func refuses, FUNC_PROTO and LOC kinds,
- * goes to the split blob; all else stays in the main one. @keep_func tells whether a FUNC has code of its own (a symbol).
- * Only the main blob gets a layout section: readers of the other find it there. Records of kinds that are not known stay in
- * the main blob, untouched.
- * Returns 0, both owned by the caller; *@ret_loc is NULL when there is nothing to split off. Errors as above.
+ * By reachability: what is reachable from LOC records only, among FUNC that @keep_func refuses,
+ * FUNC_PROTO and LOC kinds, goes to the split blob; all else stays in the main one. @keep_func
+ * tells whether a FUNC has code of its own (a symbol). Only the main blob gets a layout section:
+ * readers of the other find it there. Records of kinds that are not known stay in the main blob,
+ * untouched.
+ * Returns 0, both owned by the caller; *@ret_loc is NULL when there is nothing to split off. Errors
+ * as above.
  */
 int cairn_btf_split_loc(const struct cairn_btf *btf, bool (*keep_func)(void *ctx, const char *name),
 			void *ctx, void **ret_main, size_t *ret_main_size, void **ret_loc,
 			size_t *ret_loc_size, struct cairn_err *err);
 
 /*
- * cairn_btf_distil_base - the smallest base that a split blob needs (.BTF.base), and the split blob on it
+ * cairn_btf_distil_base - the smallest base that a split blob needs (.BTF.base), and the split blob
+ * on it
  *
- * In the base are only INT, FLOAT, FWD, structs, unions and enums with a name (as sizes; an ENUM64 is an ENUM of 8 bytes),
- * as libbpf's btf__relocate() and the kernel want them. What else the split refers to moves into it. A base that is
- * split itself becomes one blob.
- * Returns 0, both owned by the caller. -EINVAL: @split has no base. -EOPNOTSUPP: records of kinds that are not known.
- * Other errors as above.
+ * In the base are only INT, FLOAT, FWD, structs, unions and enums with a name (as sizes; an ENUM64
+ * is an ENUM of 8 bytes), as libbpf's btf__relocate() and the kernel want them. What else the split
+ * refers to moves into it. A base that is split itself becomes one blob.
+ * Returns 0, both owned by the caller. -EINVAL: @split has no base. -EOPNOTSUPP: records of kinds
+ * that are not known. Other errors as above.
  */
 int cairn_btf_distil_base(const struct cairn_btf *split, void **ret_base, size_t *ret_base_size,
 			  void **ret_split, size_t *ret_split_size, struct cairn_err *err);
 
 struct cairn_btf_convert_opts {
 	size_t size;
-	/* Of the result: what converting the base with the same options gave, or the base as it is. */
+	/*
+	 * Of the result: what converting the base with the same options gave, or the base as it is.
+	 */
 	const struct cairn_btf *base;
 	enum cairn_btf_dialect dialect; /* of the result; NO_LOC: LOC kinds are dropped */
 	bool layout;
 	bool big_endian;
-	/* For libbpf 1.1 and kernels of its time: no vlen above 65,535, no ENUM64, tags as they knew them, no kinds above 19. */
+	/*
+	 * For libbpf 1.1 and kernels of its time: no vlen above 65,535, no ENUM64, tags as they
+	 * knew them, no kinds above 19.
+	 */
 	bool downgrade;
 	/*
-	 * What BPF_BTF_LOAD takes: no LOC kinds, no unknown ones, no layout section, names that are C identifiers
-	 * ("std::pair<int>" becomes "std.pair_int_"), members in the order of their offsets, parameters of functions with names, no functions with
-	 * values of types that are only declared.
+	 * What BPF_BTF_LOAD takes: no LOC kinds, no unknown ones, no layout section, names that are
+	 * C identifiers ("std::pair<int>" becomes "std.pair_int_"), members in the order of their
+	 * offsets, parameters of functions with names, no functions with values of types that are
+	 * only declared.
 	 */
 	bool kernel;
 };
 
 /* What was lost or rewritten; all 0: nothing. */
 struct cairn_btf_losses {
-	uint32_t loc_params, loc_protos, locsecs, locs; /* dropped, or without a form in the dialect */
+	/* dropped, or without a form in the dialect */
+	uint32_t loc_params, loc_protos, locsecs, locs;
 	uint32_t enum64s, unknown_kinds, wide_vlens, tags;
-	/* For the kernel: names rewritten, structs whose members were sorted, parameters that were given a name. */
+	/*
+	 * For the kernel: names rewritten, structs whose members were sorted, parameters that were
+	 * given a name.
+	 */
 	uint32_t names, member_orders, params;
-	uint32_t functions; /* left out: with a parameter or result that is only declared, or of another file */
+	/* left out: with a parameter or result that is only declared, or of another file */
+	uint32_t functions;
 	uint32_t variables; /* left out: of another file, of no size, or where another one is */
 	uint32_t sections;  /* left out: without a size before the object is linked */
 	uint32_t floats;    /* members at odd sites, said as bytes */
 };
 
 /*
- * cairn_btf_convert - the same content in another dialect, byte order, with or without layout section, or for old readers
+ * cairn_btf_convert - the same content in another dialect, byte order, with or without layout
+ * section, or for old readers
  *
- * When the form asked for is that of the input, the result is its bytes. v1 does not tell addresses from
- * numbers: a constant of 8 bytes for a pointer, unless it is 0, has no location in N afterwards. In v1 a number of 8 bytes
- * for a pointer, unless it is 0, and an address for any other parameter have none.
+ * When the form asked for is that of the input, the result is its bytes. v1 does not tell addresses
+ * from numbers: a constant of 8 bytes for a pointer, unless it is 0, has no location in N
+ * afterwards. In v1 a number of 8 bytes for a pointer, unless it is 0, and an address for any other
+ * parameter have none.
  * @losses  may be NULL
- * Returns 0 with *@ret owned by the caller, free(). -EINVAL: the base of the result is not the converted base.
- * -EOPNOTSUPP: with kernel, what no rewriting makes a kernel take (err: the record), as of a damaged input.
- * -ENOMEM, -ERANGE.
+ * Returns 0 with *@ret owned by the caller, free(). -EINVAL: the base of the result is not the
+ * converted base. -EOPNOTSUPP: with kernel, what no rewriting makes a kernel take (err: the
+ * record), as of a damaged input. -ENOMEM, -ERANGE.
  */
 int cairn_btf_convert(const struct cairn_btf *btf, const struct cairn_btf_convert_opts *opts,
 		      struct cairn_btf_losses *losses, void **ret, size_t *ret_size,
@@ -404,16 +449,21 @@ enum cairn_btf_format {
  * cairn_btf_dump - own records (of a split blob in C: with what they need of the bases)
  *
  * @ids, @n_ids  only these, and in C what they need; NULL: all
- * @machine      EM_* whose register names PRETTY uses, and whose rules the layout in C follows; 0: that of the ELF file
- *               the blob came from, else x86-64
- * Returns 0, -EBADMSG (a reference that C cannot express; RAW shows anything), -ENOMEM, or what @out failed with.
+ * @machine      EM_* whose register names PRETTY uses, and whose rules the layout in C follows; 0:
+ *               that of the ELF file the blob came from, else x86-64
+ * Returns 0, -EBADMSG (a reference that C cannot express; RAW shows anything), -ENOMEM, or what
+ * @out failed with.
  */
 int cairn_btf_dump(const struct cairn_btf *btf, enum cairn_btf_format format, const uint32_t *ids,
 		   size_t n_ids, int machine, FILE *out, struct cairn_err *err);
 
-/* The same, and how many names in C had to be made into identifiers: "std::pair<int>", keywords. 0 in other formats. */
-int cairn_btf_dump_renaming(const struct cairn_btf *btf, enum cairn_btf_format format, const uint32_t *ids, size_t n_ids,
-			    int machine, FILE *out, uint32_t *ret_renamed, struct cairn_err *err);
+/*
+ * The same, and how many names in C had to be made into identifiers: "std::pair<int>", keywords. 0
+ * in other formats.
+ */
+int cairn_btf_dump_renaming(const struct cairn_btf *btf, enum cairn_btf_format format,
+			    const uint32_t *ids, size_t n_ids, int machine, FILE *out,
+			    uint32_t *ret_renamed, struct cairn_err *err);
 
 /* EM_* of the ELF file that the blob came from; 0: it came from none. */
 int cairn_btf_machine(const struct cairn_btf *btf);
@@ -422,7 +472,8 @@ int cairn_btf_machine(const struct cairn_btf *btf);
 const char *cairn_btf_kind_name(uint32_t kind);
 
 /*
- * cairn_btf_loc_text - a location as PRETTY has it: "rdi", "*(u64 *)(rsp + 16)", "{rdi, rsi}", "42", "base + 0x1230"
+ * cairn_btf_loc_text - a location as PRETTY has it: "rdi", "*(u64 *)(rsp + 16)", "{rdi, rsi}",
+ * "42", "base + 0x1230"
  *
  * @buf  cut at its end; "(unavailable)" when there is no location
  */

@@ -3,14 +3,15 @@
  * What programs in other languages believe about structs
  *
  *	struct cairn_foreign *f;
- *	if (cairn_consumer_parse(text, size, "event.go", CAIRN_LANG_GO, cairn_abi_find("i386"), &f, &err) < 0)
+ *	if (cairn_consumer_parse(text, size, "event.go", CAIRN_LANG_GO, cairn_abi_find("i386"), &f,
+ *	&err) < 0)
  *		return fail(err.msg);
  *	cairn_compare(btf_types, id, cairn_consumer_types(f), other, &opts, &changes, &err);
  *	cairn_consumer_free(f);
  *
- * Declarations of Java (hello-ebpf's annotations), Rust (#[repr(C)]), Go, and Python (ctypes, struct formats) become a
- * type graph, laid out as that language lays them out, with its mistakes: where hello-ebpf places a member where C does
- * not, so does this. Code between them is skipped.
+ * Declarations of Java (hello-ebpf's annotations), Rust (#[repr(C)]), Go, and Python (ctypes,
+ * struct formats) become a type graph, laid out as that language lays them out, with its mistakes:
+ * where hello-ebpf places a member where C does not, so does this. Code between them is skipped.
  */
 #ifndef CAIRN_CONSUMER_H
 #define CAIRN_CONSUMER_H
@@ -25,7 +26,13 @@
 
 CAIRN_BEGIN_DECLS
 
-enum cairn_lang { CAIRN_LANG_JAVA, CAIRN_LANG_RUST, CAIRN_LANG_GO, CAIRN_LANG_PYTHON, CAIRN_LANG_N };
+enum cairn_lang {
+	CAIRN_LANG_JAVA,
+	CAIRN_LANG_RUST,
+	CAIRN_LANG_GO,
+	CAIRN_LANG_PYTHON,
+	CAIRN_LANG_N
+};
 
 /* By the end of a file's name, ".java"; CAIRN_LANG_N when it is none of theirs. */
 enum cairn_lang cairn_lang_of_path(const char *path);
@@ -41,12 +48,14 @@ struct cairn_foreign;
  * @name         of the file, for errors
  * @abi          of the machine that runs the program. Java's types have one size everywhere
  * @ret          owned by the caller, cairn_consumer_free()
- * Returns 0. -EBADMSG: it cannot be read (err: file, line, column, the line and a caret). -ERANGE: nested deeper than 200.
- * -ENOMEM. A struct that can be read but not laid out is a problem, below, and is only declared in the graph.
+ * Returns 0. -EBADMSG: it cannot be read (err: file, line, column, the line and a caret). -ERANGE:
+ * nested deeper than 200. -ENOMEM. A struct that can be read but not laid out is a problem, below,
+ * and is only declared in the graph.
  * Cost: O(size). Threads: any. Signals: no.
  */
 int cairn_consumer_parse(const char *text, size_t size, const char *name, enum cairn_lang lang,
-			const struct cairn_abi *abi, struct cairn_foreign **ret, struct cairn_err *err);
+			 const struct cairn_abi *abi, struct cairn_foreign **ret,
+			 struct cairn_err *err);
 void cairn_consumer_free(struct cairn_foreign *f);
 
 /* Borrowed until cairn_consumer_free(). */
@@ -56,11 +65,13 @@ const struct cairn_types *cairn_consumer_types(const struct cairn_foreign *f);
 struct cairn_consumer_problem {
 	const char *type; /* its name */
 	const char *text; /* file, line, column, reason, the line and a caret */
-	bool laid_out;    /* it is laid out all the same; the reason is something that its user should know */
+	/* it is laid out all the same; the reason is something that its user should know */
+	bool laid_out;
 };
 
 /* The @i-th, NULL behind the last. */
-const struct cairn_consumer_problem *cairn_consumer_problem(const struct cairn_foreign *f, size_t i);
+const struct cairn_consumer_problem *cairn_consumer_problem(const struct cairn_foreign *f,
+							    size_t i);
 
 CAIRN_END_DECLS
 #endif

@@ -10,9 +10,10 @@
  *	cairn_layout_print(types, id, NULL, stdout);
  *	cairn_decl_free(decl);
  *
- * Structs, unions, enums and typedefs become nodes of a type graph, with the offsets that one ABI gives them;
- * constant expressions in them are computed (sizeof, offsetof, casts, enumerators). Bodies of functions,
- * initialisers and asm are skipped. The language is C11 with what GCC and Clang add, as headers use it.
+ * Structs, unions, enums and typedefs become nodes of a type graph, with the offsets that one ABI
+ * gives them; constant expressions in them are computed (sizeof, offsetof, casts, enumerators).
+ * Bodies of functions, initialisers and asm are skipped. The language is C11 with what GCC and
+ * Clang add, as headers use it.
  */
 #ifndef CAIRN_DECL_H
 #define CAIRN_DECL_H
@@ -31,13 +32,14 @@ struct cairn_decl;
 /*
  * cairn_decl_parse - read declarations and lay them out
  *
- * @text, @size  need not end in NUL; not used afterwards. Lines "# 12 "file.h"" of the preprocessor are obeyed, so that
- *               errors name the header; #pragma pack and ms_struct, too
+ * @text, @size  need not end in NUL; not used afterwards. Lines "# 12 "file.h"" of the preprocessor
+ *               are obeyed, so that errors name the header; #pragma pack and ms_struct, too
  * @name         of the file, for errors
  * @ret          owned by the caller, cairn_decl_free()
- * Returns 0. -EBADMSG: it cannot be read (err: file, line, column, the line itself and a caret), also a type that the
- * ABI does not have, a static assertion that does not hold, and a struct that contains itself. -ERANGE: nested deeper than
- * 200, a chain of more than 1,000 typedefs, or a type of more than 2^40 bytes, told in the same way. -ENOMEM.
+ * Returns 0. -EBADMSG: it cannot be read (err: file, line, column, the line itself and a caret),
+ * also a type that the ABI does not have, a static assertion that does not hold, and a struct that
+ * contains itself. -ERANGE: nested deeper than 200, a chain of more than 1,000 typedefs, or a type
+ * of more than 2^40 bytes, told in the same way. -ENOMEM.
  * Cost: O(size). Threads: any. Signals: no.
  */
 int cairn_decl_parse(const char *text, size_t size, const char *name, const struct cairn_abi *abi,
@@ -47,8 +49,11 @@ void cairn_decl_free(struct cairn_decl *decl);
 /* Borrowed until cairn_decl_free(). */
 const struct cairn_types *cairn_decl_types(const struct cairn_decl *decl);
 
-/* The type of that name; @kind is CAIRN_T_STRUCT, UNION, ENUM or TYPEDEF. 0: there is none. O(1). */
-uint32_t cairn_decl_find(const struct cairn_decl *decl, enum cairn_type_kind kind, const char *name);
+/*
+ * The type of that name; @kind is CAIRN_T_STRUCT, UNION, ENUM or TYPEDEF. 0: there is none. O(1).
+ */
+uint32_t cairn_decl_find(const struct cairn_decl *decl, enum cairn_type_kind kind,
+			 const char *name);
 
 /*
  * True when @text has directives that only a preprocessor can obey, #include and the like.

@@ -6,8 +6,8 @@
  *
  *	cairn_value_print(types, id, bytes, n_bytes, NULL, stdout);	// {.x = 1, .name = "ab"}
  *
- * Millions of records of one type: what the type says is worked out once, into a plan, and run over each record without
- * a look at the type graph, without printf and without allocating:
+ * Millions of records of one type: what the type says is worked out once, into a plan, and run over
+ * each record without a look at the type graph, without printf and without allocating:
  *
  *	cairn_decode_new(types, id, &opts, &decode, &err);
  *	char buf[1 << 16];
@@ -16,7 +16,8 @@
  *		cairn_decode_run(decode, bytes, n_bytes, &out);
  *	cairn_decode_free(decode);
  *
- * Both are the same code. Where records come from is told elsewhere: cairn/bpfmap.h for the maps of BPF programs.
+ * Both are the same code. Where records come from is told elsewhere: cairn/bpfmap.h for the maps of
+ * BPF programs.
  */
 #ifndef CAIRN_DECODE_H
 #define CAIRN_DECODE_H
@@ -38,13 +39,15 @@ enum cairn_value_style {
 };
 
 /*
- * Which arm of a union is shown. Without any of these for a union, all its arms are. With some, the first whose condition
- * holds; when none does, the union's bytes in hexadecimal, as a member "<of>".
+ * Which arm of a union is shown. Without any of these for a union, all its arms are. With some, the
+ * first whose condition holds; when none does, the union's bytes in hexadecimal, as a member
+ * "<of>".
  */
 struct cairn_value_arm {
 	const char *of;    /* the union's name as a member; "" for those without a name */
 	const char *arm;   /* name of the arm */
-	const char *when;  /* member of the struct around it, an integer or enum, that decides; NULL: always */
+	/* member of the struct around it, an integer or enum, that decides; NULL: always */
+	const char *when;
 	const char *value; /* what @when is then: an enumerator's name, or a number as in C */
 };
 
@@ -62,18 +65,23 @@ struct cairn_value_opts {
 	size_t size;
 	enum cairn_value_style style;
 	bool hex; /* integers in hexadecimal; in JSON they are strings then */
-	uint32_t max_elems; /* elements of an array shown before "..."; 0 means all that are there */
+	/* elements of an array shown before "..."; 0 means all that are there */
+	uint32_t max_elems;
 	uint32_t max_depth; /* nesting shown before "..."; 0 means 16, and more than 64 means 64 */
 	bool big_endian; /* the bytes, and the places of bit-fields */
-	bool padding;    /* bytes of structs that no member covers are shown, as "<padding OFFSET>" */
+	bool padding; /* bytes of structs that no member covers are shown, as "<padding OFFSET>" */
 	enum cairn_long_double long_double; /* of 16 bytes */
 	const struct cairn_value_arm *arms;
 	size_t n_arms;
-	/* Strings, vectors and slices of C++, Rust and Go are shown as the structs that they are, and variants as unions. */
+	/*
+	 * Strings, vectors and slices of C++, Rust and Go are shown as the structs that they are,
+	 * and variants as unions.
+	 */
 	bool raw;
 	/*
-	 * Reads what such a value points to: copies up to @n bytes of the memory that the value is from, and returns how many it has
-	 * from @at on; 0 when it knows nothing of them, CAIRN_VALUE_UNREADABLE_MEMORY when they cannot be read. NULL: nothing is known.
+	 * Reads what such a value points to: copies up to @n bytes of the memory that the value is
+	 * from, and returns how many it has from @at on; 0 when it knows nothing of them,
+	 * CAIRN_VALUE_UNREADABLE_MEMORY when they cannot be read. NULL: nothing is known.
 	 */
 	size_t (*read)(void *ctx, uint64_t at, void *to, size_t n);
 	void *read_ctx;
@@ -106,9 +114,9 @@ struct cairn_value_opts {
  *	                read: <unreadable: N bytes at 0x...>, in JSON {"unreadable":"..."}; where
  *	                nobody read it: <unavailable: N bytes at 0x... are not here>
  *	enums of Rust   Some(5), None, Shape::Circle {.r = 3}; JSON, as serde: {"Some":5},
-	                "None", {"Circle":{"r":3}}. Records of Ada: the members that the
-	                discriminant says. One that has no variant: the bytes of all
-	arrays          {1, 2}; JSON: [1,2]. Without a count (flexible array): as many as the bytes
+ * "None", {"Circle":{"r":3}}. Records of Ada: the members that the discriminant says. One that has
+ * no variant: the bytes of all
+ * arrays          {1, 2}; JSON: [1,2]. Without a count (flexible array): as many as the bytes
  *	                hold
  *	void, function  <no value>; a struct that is only declared or unread: <incomplete>;
  *	                JSON: null
@@ -121,9 +129,10 @@ struct cairn_value_opts {
  * @bytes    the value as it lay in memory
  * @n_bytes  how many there are; may be less or more than the type's size
  * @opts     NULL for text in decimal, little-endian
- * Returns 0; -EINVAL for options that are not known here, or arms that the type does not have; -ENOMEM; or a negative
- * errno from @out.
- * Cost: O(nodes of the type) and the output. Threads: any, while no reader adds; @out is locked meanwhile.
+ * Returns 0; -EINVAL for options that are not known here, or arms that the type does not have;
+ * -ENOMEM; or a negative errno from @out.
+ * Cost: O(nodes of the type) and the output. Threads: any, while no reader adds; @out is locked
+ * meanwhile.
  */
 int cairn_value_print(const struct cairn_types *types, uint32_t id, const void *bytes,
 		      size_t n_bytes, const struct cairn_value_opts *opts, FILE *out);
@@ -148,7 +157,10 @@ struct cairn_text_out {
 	char *buf;
 	size_t size; /* at least CAIRN_TEXT_OUT_MIN */
 	size_t n;    /* bytes in it; what is left over at the end is the caller's to write */
-	/* Takes the first @n bytes. 0, or a negative errno, which ends the output. NULL: the buffer must do (-ENOSPC). */
+	/*
+	 * Takes the first @n bytes. 0, or a negative errno, which ends the output. NULL: the buffer
+	 * must do (-ENOSPC).
+	 */
 	int (*flush)(void *ctx, const char *text, size_t n);
 	void *ctx;
 	int failed; /* what flush said; 0 so far */
@@ -161,21 +173,24 @@ struct cairn_decode;
  *
  * @types  not used afterwards, and may grow or be freed
  * @opts   as of cairn_value_print()
- * Returns 0 with *@ret owned by the caller. -EINVAL: options that are not known, or an arm, its union or what decides over
- * it is nowhere in the type (err says which). -ENOMEM.
- * Cost: O(nodes of the type with all it holds), cut at 2^17 of them. A plan is never changed: any number of threads.
+ * Returns 0 with *@ret owned by the caller. -EINVAL: options that are not known, or an arm, its
+ * union or what decides over it is nowhere in the type (err says which). -ENOMEM.
+ * Cost: O(nodes of the type with all it holds), cut at 2^17 of them. A plan is never changed: any
+ * number of threads.
  */
-int cairn_decode_new(const struct cairn_types *types, uint32_t id, const struct cairn_value_opts *opts,
-		     struct cairn_decode **ret, struct cairn_err *err);
+int cairn_decode_new(const struct cairn_types *types, uint32_t id,
+		     const struct cairn_value_opts *opts, struct cairn_decode **ret,
+		     struct cairn_err *err);
 void cairn_decode_free(struct cairn_decode *decode);
 
 /*
  * cairn_decode_run - one value to @out, without a newline
  *
- * Returns 0, or what flush failed with. Cost: O(output), no allocation (but printf's for long double). Threads: any, each
- * with an @out of its own.
+ * Returns 0, or what flush failed with. Cost: O(output), no allocation (but printf's for long
+ * double). Threads: any, each with an @out of its own.
  */
-int cairn_decode_run(const struct cairn_decode *decode, const void *bytes, size_t n_bytes, struct cairn_text_out *out);
+int cairn_decode_run(const struct cairn_decode *decode, const void *bytes, size_t n_bytes,
+		     struct cairn_text_out *out);
 
 /* A piece of text around values; 0, or what flush failed with. */
 int cairn_text_put(struct cairn_text_out *out, const char *text, size_t n);
@@ -185,7 +200,8 @@ int cairn_text_quote(struct cairn_text_out *out, const char *text, size_t n, boo
 /* ---- lengths ---- */
 
 enum cairn_record_rule {
-	CAIRN_RECORD_EXACT, /* ring buffers: the type's size; more only when it ends in a flexible array */
+	/* ring buffers: the type's size; more only when it ends in a flexible array */
+	CAIRN_RECORD_EXACT,
 	CAIRN_RECORD_PERF,  /* perf buffers: up to 7 bytes more, as samples are filled up to 8 */
 };
 
@@ -196,11 +212,12 @@ bool cairn_decode_is_flexible(const struct cairn_decode *decode);
 /*
  * cairn_decode_check - is a record as long as its type demands?
  *
- * A flexible array may begin in the padding at the end of its struct: a record that holds all up to there is long enough.
+ * A flexible array may begin in the padding at the end of its struct: a record that holds all up to
+ * there is long enough.
  * Returns 0; -EBADMSG: too short or too long (err: length found and expected).
  */
-int cairn_decode_check(const struct cairn_decode *decode, size_t n_bytes, enum cairn_record_rule rule,
-		       struct cairn_err *err);
+int cairn_decode_check(const struct cairn_decode *decode, size_t n_bytes,
+		       enum cairn_record_rule rule, struct cairn_err *err);
 
 CAIRN_END_DECLS
 #endif

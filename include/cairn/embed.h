@@ -2,8 +2,8 @@
 /*
  * A copy of an ELF file with more sections
  *
- * What is loaded stays byte for byte where it was: the new sections, the names of all and the table of
- * sections are put behind everything else.
+ * What is loaded stays byte for byte where it was: the new sections, the names of all and the table
+ * of sections are put behind everything else.
  *
  *	struct cairn_embed_section btf = {".BTF", bytes, size};
  *	if (cairn_embed("server", "server.with-btf", &btf, 1, &err) < 0)
@@ -30,15 +30,16 @@ struct cairn_embed_section {
  * cairn_embed - write a copy of an ELF file that also has these sections
  *
  * @path  a 64-bit little-endian ELF file with a table of sections
- * @out   appears whole or not at all (cairn_file_write()), with the permissions of @path; may be @path itself
+ * @out   appears whole or not at all (cairn_file_write()), with the permissions of @path; may be
+ *        @path itself
  * @sections  one whose name the file has already replaces that one
- * Returns 0. -ENOENT: no @path. -EBADMSG: damaged (err: what, where). -EOPNOTSUPP: another class or byte order, or no table
- * of sections. -EEXIST: a section of that name is part of what is loaded, and cannot be replaced. -ENOMEM, or what
- * writing failed with.
+ * Returns 0. -ENOENT: no @path. -EBADMSG: damaged (err: what, where). -EOPNOTSUPP: another class or
+ * byte order, or no table of sections. -EEXIST: a section of that name is part of what is loaded,
+ * and cannot be replaced. -ENOMEM, or what writing failed with.
  * Cost: one copy of the file. Threads: any.
  */
-int cairn_embed(const char *path, const char *out, const struct cairn_embed_section *sections, size_t n,
-		struct cairn_err *err);
+int cairn_embed(const char *path, const char *out, const struct cairn_embed_section *sections,
+		size_t n, struct cairn_err *err);
 
 /*
  * cairn_embed_alone - write an ELF file of these sections alone
@@ -46,8 +47,8 @@ int cairn_embed(const char *path, const char *out, const struct cairn_embed_sect
  * @machine  EM_*, of the program that the sections are about
  * Otherwise as cairn_embed().
  */
-int cairn_embed_alone(uint16_t machine, const char *out, const struct cairn_embed_section *sections, size_t n,
-		      struct cairn_err *err);
+int cairn_embed_alone(uint16_t machine, const char *out, const struct cairn_embed_section *sections,
+		      size_t n, struct cairn_err *err);
 
 CAIRN_END_DECLS
 #endif

@@ -20,23 +20,26 @@ CAIRN_BEGIN_DECLS
 /*
  * cairn_file_write - make or replace a file, all of it or nothing
  *
- * The bytes go to a file without a name, which is synced and then renamed over @path: a reader sees the old
- * content or the new one, also after a full disk or a kill -9.
+ * The bytes go to a file without a name, which is synced and then renamed over @path: a reader sees
+ * the old content or the new one, also after a full disk or a kill -9.
  *
- * @path  a symbolic link is followed. Root does not follow one of another user, in no place of the path, and other users
- *        none that a third one made in a sticky directory that all may write to (-EPERM). A file that is replaced passes its
- *        permissions on. What is no regular file (a terminal, a pipe) is written to directly; a pipe of another user is
- *        refused where a link would be
- * Returns 0, or what the system said: -ENOENT (no such directory), -EACCES, -EISDIR, -ENOSPC, -EFBIG, -EIO; -ENOMEM;
- * -EBADMSG: an input became shorter while it was mapped (cairn_inputs_shortened(), cairn/inputs.h), and what was made of it is not shown.
- * Then @path is as it was. Cost: one write, two fsync. Threads: any; of two writers of one file, the last wins.
+ * @path  a symbolic link is followed. Root does not follow one of another user, in no place of the
+ *        path, and other users none that a third one made in a sticky directory that all may write
+ *        to (-EPERM). A file that is replaced passes its permissions on. What is no regular file (a
+ *        terminal, a pipe) is written to directly; a pipe of another user is refused where a link
+ *        would be
+ * Returns 0, or what the system said: -ENOENT (no such directory), -EACCES, -EISDIR, -ENOSPC,
+ * -EFBIG, -EIO; -ENOMEM; -EBADMSG: an input became shorter while it was mapped
+ * (cairn_inputs_shortened(), cairn/inputs.h), and what was made of it is not shown. Then @path is
+ * as it was. Cost: one write, two fsync. Threads: any; of two writers of one file, the last wins.
  */
 int cairn_file_write(const char *path, const void *bytes, size_t size, struct cairn_err *err);
 
 /*
  * cairn_file_create - a file that is written as things come, new or emptied
  *
- * @path  as in cairn_file_write(). As root, a file with several names in a directory of another user is refused (-EPERM)
+ * @path  as in cairn_file_write(). As root, a file with several names in a directory of another
+ *        user is refused (-EPERM)
  * Returns a descriptor, or what the system said. Threads: any.
  */
 int cairn_file_create(const char *path, struct cairn_err *err);
@@ -48,16 +51,19 @@ struct cairn_file {
 };
 
 /*
- * cairn_file_write_together - make or replace files of which the first is complete without the others, and they say nothing without it
+ * cairn_file_write_together - make or replace files of which the first is complete without the
+ * others, and they say nothing without it
  *
- * BTF and the split BTF that goes on where it ends, for example: beside other types the second would not be refused, but mean
- * something else. All bytes are on disk before anything is seen. Then the old ones of files[1..] are removed, and the new
- * files take their names in order, so that a reader sees the old files, or the first one, old or new, with some of those that belong
- * to it; also after a kill -9.
+ * BTF and the split BTF that goes on where it ends, for example: beside other types the second
+ * would not be refused, but mean something else. All bytes are on disk before anything is seen.
+ * Then the old ones of files[1..] are removed, and the new files take their names in order, so that
+ * a reader sees the old files, or the first one, old or new, with some of those that belong to it;
+ * also after a kill -9.
  *
  * @files  @n of them, with paths that differ; each as cairn_file_write() takes it
- * Returns 0, or as cairn_file_write(). When it is the bytes that cannot be written (-ENOSPC, -EFBIG, -EIO) or a file that cannot be
- * made (-ENOENT, -EACCES, -EISDIR, -ENOMEM), all files are as they were.
+ * Returns 0, or as cairn_file_write(). When it is the bytes that cannot be written (-ENOSPC,
+ * -EFBIG, -EIO) or a file that cannot be made (-ENOENT, -EACCES, -EISDIR, -ENOMEM), all files are
+ * as they were.
  * Cost: one write and two fsync per file, one more for each that is replaced. Threads: any.
  */
 int cairn_file_write_together(const struct cairn_file *files, size_t n, struct cairn_err *err);

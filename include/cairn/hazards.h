@@ -6,13 +6,15 @@
  *
  *  - An instruction with a lock, es, cs, ss or ds prefix is refused only when the page is mapped. A
  *    probe attached before exec reports success and never fires.
- *  - A 5-byte nop (0f 1f 44 00 00) is rewritten to a call into a trampoline. The call pushes its return
- *    address over the red zone of a leaf function, whose results are then wrong.
- *  - Some AVX instructions (vpor, vpcmpeqb, vzeroupper, ...) are taken for a jump of the same opcode
- *    number and not executed: the program goes on without their result.
- *  - A single step sets the trap flag and runs a copy elsewhere. pushf stores that flag, and the program is ended by SIGTRAP
- *    when it loads it back; a child made by a probed syscall instruction is ended at once.
- *  - A string instruction with a rep prefix is stepped once for each repetition, and gives as many events.
+ *  - A 5-byte nop (0f 1f 44 00 00) is rewritten to a call into a trampoline. The call pushes its
+ *    return address over the red zone of a leaf function, whose results are then wrong.
+ *  - Some AVX instructions (vpor, vpcmpeqb, vzeroupper, ...) are taken for a jump of the same
+ *    opcode number and not executed: the program goes on without their result.
+ *  - A single step sets the trap flag and runs a copy elsewhere. pushf stores that flag, and the
+ *    program is ended by SIGTRAP when it loads it back; a child made by a probed syscall
+ *    instruction is ended at once.
+ *  - A string instruction with a rep prefix is stepped once for each repetition, and gives as many
+ *    events.
  *
  * So the bytes decide, before attaching, and for any tracer's users:
  *
@@ -34,12 +36,15 @@ enum cairn_hazard {
 	CAIRN_HAZARD_LOCK_PREFIX,    /* silently never hit */
 	CAIRN_HAZARD_SEGMENT_PREFIX, /* es, cs, ss, ds: silently never hit */
 	CAIRN_HAZARD_MASKS_TRAPS,    /* mov ss, pop ss: refused by the kernel */
-	CAIRN_HAZARD_NOT_PROBEABLE,  /* an opcode the kernel does not probe (also: not decodable by it) */
+	/* an opcode the kernel does not probe (also: not decodable by it) */
+	CAIRN_HAZARD_NOT_PROBEABLE,
 	CAIRN_HAZARD_TRAP,           /* already int3: somebody else's breakpoint, or padding */
-	CAIRN_HAZARD_NOP5_RED_ZONE,  /* 5-byte nop not at a function's entry: corrupts the red zone */
+	/* 5-byte nop not at a function's entry: corrupts the red zone */
+	CAIRN_HAZARD_NOP5_RED_ZONE,
 	CAIRN_HAZARD_NOT_A_BOUNDARY, /* not the start of an instruction of executable code */
 	CAIRN_HAZARD_MISEMULATED,    /* taken for another instruction (many of AVX): not executed */
-	CAIRN_HAZARD_SEES_STEP,      /* pushf, syscall, sgdt, ...: the single step changes its result or ends the program */
+	/* pushf, syscall, sgdt, ...: the single step changes its result or ends the program */
+	CAIRN_HAZARD_SEES_STEP,
 	CAIRN_HAZARD_REPEATS,        /* rep movs and the like: one event for each repetition */
 	CAIRN_HAZARD_N               /* how many there are; no hazard itself */
 };
@@ -52,12 +57,13 @@ const char *cairn_hazard_id(enum cairn_hazard hazard);
 /*
  * cairn_hazard_at - the hazard of a uprobe at one address
  *
- * Instruction boundaries are found by decoding from the start of the function symbol that covers @at;
- * where there is none, @at is believed to be one.
+ * Instruction boundaries are found by decoding from the start of the function symbol that covers
+ * @at; where there is none, @at is believed to be one.
  *
- * @is_function_entry  the address is a function's first instruction, where no red zone is live yet; it is
- *                     then believed to be a boundary. Anywhere else (but behind the endbr64 at a function
- *                     symbol) a 5-byte nop is CAIRN_HAZARD_NOP5_RED_ZONE, whatever the function does.
+ * @is_function_entry  the address is a function's first instruction, where no red zone is live yet;
+ *                     it is then believed to be a boundary. Anywhere else (but behind the endbr64
+ *                     at a function symbol) a 5-byte nop is CAIRN_HAZARD_NOP5_RED_ZONE, whatever
+ *                     the function does.
  * Returns CAIRN_HAZARD_NONE when a probe can go there.
  * Cost: decodes from the function's start to @at. Threads: any. Signals: no.
  */
@@ -65,20 +71,22 @@ enum cairn_hazard cairn_hazard_at(const struct cairn_binary *bin, struct cairn_v
 				  bool is_function_entry);
 
 /*
- * cairn_hazards - visit every instruction of the binary's functions on which a uprobe is lost or does
- * harm, in address order
+ * cairn_hazards - visit every instruction of the binary's functions on which a uprobe is lost or
+ * does harm, in address order
  *
- * Functions are those of the symbol tables of the binary and its debug file; in a stripped binary all
- * executable code is looked at. A 5-byte nop is visited when it is not at a function's entry and the
- * function uses the red zone, or is unknown. Nops and int3 that nothing falls into are left out.
+ * Functions are those of the symbol tables of the binary and its debug file; in a stripped binary
+ * all executable code is looked at. A 5-byte nop is visited when it is not at a function's entry
+ * and the function uses the red zone, or is unknown. Nops and int3 that nothing falls into are left
+ * out.
  *
  * @visit  a result other than 0 ends the walk and is returned
- * Returns 0, also when there is no code; what @visit returned; -EBADMSG for a damaged file, -ENOMEM.
+ * Returns 0, also when there is no code; what @visit returned; -EBADMSG for a damaged file,
+ * -ENOMEM.
  * Cost: decodes all code once (libc: 50 ms). Threads: any. Signals: no.
  */
 int cairn_hazards(const struct cairn_binary *bin,
-		  int (*visit)(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard), void *ctx,
-		  struct cairn_err *err);
+		  int (*visit)(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard),
+		  void *ctx, struct cairn_err *err);
 
 CAIRN_END_DECLS
 #endif

@@ -2,8 +2,9 @@
 /*
  * Input files that are mapped
  *
- * The library maps the files that it reads. When another program makes such a file shorter meanwhile, the next read of what is
- * gone raises SIGBUS. The library installs no signal handlers; a program's handler can ask here which file it was:
+ * The library maps the files that it reads. When another program makes such a file shorter
+ * meanwhile, the next read of what is gone raises SIGBUS. The library installs no signal handlers;
+ * a program's handler can ask here which file it was:
  *
  *	static void on_bus_error(int signal, siginfo_t *info, void *context)
  *	{
@@ -20,20 +21,22 @@ CAIRN_BEGIN_DECLS
 /*
  * cairn_input_at - the file that is mapped at @address
  *
- * Returns its name, quoted as text (cairn/quote.h) and cut after some 200 characters; NULL when no input is mapped there. The
- * name is valid while the file is open. Threads: any; may be called by a signal handler.
+ * Returns its name, quoted as text (cairn/quote.h) and cut after some 200 characters; NULL when no
+ * input is mapped there. The name is valid while the file is open. Threads: any; may be called by a
+ * signal handler.
  */
 const char *cairn_input_at(const void *address);
 
 /*
  * cairn_inputs_shortened - an input that has become shorter since it was mapped
  *
- * What is cut off inside a page reads as zeros and raises no signal. So who has an answer asks here before it
- * is believed.
+ * What is cut off inside a page reads as zeros and raises no signal. So who has an answer asks here
+ * before it is believed.
  *
- * Returns the name of the first that was noticed, as cairn_input_at() gives it and valid until the program ends;
- * NULL when there is none. A file that was replaced by another one is none. What was noticed once is told as long as the
- * program runs, and cairn_file_write() (cairn/file.h) writes nothing from then on: nobody knows what was made of that input.
+ * Returns the name of the first that was noticed, as cairn_input_at() gives it and valid until the
+ * program ends; NULL when there is none. A file that was replaced by another one is none. What was
+ * noticed once is told as long as the program runs, and cairn_file_write() (cairn/file.h) writes
+ * nothing from then on: nobody knows what was made of that input.
  * Cost: a stat(2) for each file that is open. Threads: any. Signals: not safe.
  */
 const char *cairn_inputs_shortened(void);

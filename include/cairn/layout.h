@@ -2,21 +2,22 @@
 /*
  * Layout: where the members of a struct are, on every ABI
  *
- * An ABI is a row of data: sizes and alignments of the arithmetic types, and a few rules on which ABIs
- * differ. Placing members needs no more than their sizes and alignments:
+ * An ABI is a row of data: sizes and alignments of the arithmetic types, and a few rules on which
+ * ABIs differ. Placing members needs no more than their sizes and alignments:
  *
  *	struct cairn_place_member m[] = {{.size = 1, .align = 1}, {.size = 8, .align = 8}};
  *	struct cairn_place_record r = {.members = m, .n_members = 2};
  *	cairn_layout_place(cairn_abi_find("x86-64"), &r, &err);	// m[1].bit_off 64, r.size 16
  *
- * Types that have been laid out, by a compiler or here, are described (holes, padding) and printed, in the text of
- * pahole:
+ * Types that have been laid out, by a compiler or here, are described (holes, padding) and printed,
+ * in the text of pahole:
  *
  *	cairn_layout_new(types, NULL, &layout, &err);
  *	cairn_layout_print(layout, id, stdout);
  *	cairn_layout_free(layout);
  *
- * Rules: the System V ABIs' and Microsoft's, as GCC and Clang have them for C. C++ classes are not placed here.
+ * Rules: the System V ABIs' and Microsoft's, as GCC and Clang have them for C. C++ classes are not
+ * placed here.
  */
 #ifndef CAIRN_LAYOUT_H
 #define CAIRN_LAYOUT_H
@@ -58,8 +59,8 @@ enum cairn_scalar {
 };
 
 /*
- * Bytes; a size of 0: the ABI has no such type. The alignment is that of a struct member (_Alignof of a struct with
- * it), not GCC's __alignof__.
+ * Bytes; a size of 0: the ABI has no such type. The alignment is that of a struct member (_Alignof
+ * of a struct with it), not GCC's __alignof__.
  */
 struct cairn_scalar_layout {
 	uint8_t size, align;
@@ -79,11 +80,13 @@ struct cairn_abi {
 	bool unnamed_counts;
 	uint8_t bare_aligned;     /* __attribute__((aligned)) */
 	uint32_t vector_align_max; /* bytes; a vector is aligned to its size up to here */
-	uint8_t atomic_max;       /* bytes; an _Atomic up to here is aligned to its size, rounded up to a power of 2 */
+	/* bytes; an _Atomic up to here is aligned to its size, rounded up to a power of 2 */
+	uint8_t atomic_max;
 	uint8_t empty_size;       /* of a struct without members */
 	uint8_t va_list_size;     /* of the struct that __builtin_va_list is; 0: it is a pointer */
 	bool va_list_array;       /* it is an array of one such struct */
-	uint8_t bit_int_align;    /* bytes; _BitInt(N) is aligned to N rounded up to a power of 2, up to here */
+	/* bytes; _BitInt(N) is aligned to N rounded up to a power of 2, up to here */
+	uint8_t bit_int_align;
 	uint32_t bit_int_max;     /* bits; 0: there is no _BitInt */
 };
 
@@ -94,7 +97,8 @@ const struct cairn_abi *cairn_abi_find(const char *name);
 const struct cairn_abi *cairn_abi_at(size_t i);
 
 /* The ABI of an ELF file, by the fields of its header; NULL when none here is of that kind. */
-const struct cairn_abi *cairn_abi_of_elf(unsigned int machine, bool is_64, bool big_endian, uint32_t flags);
+const struct cairn_abi *cairn_abi_of_elf(unsigned int machine, bool is_64, bool big_endian,
+					 uint32_t flags);
 
 /* ---- placing ---- */
 
@@ -106,11 +110,18 @@ struct cairn_place_member {
 	bool named;
 	bool bit_field;
 	uint32_t width;     /* of a bit-field in bits; 0 closes the unit */
-	/* The type demands its alignment whatever packs the struct: a struct that is itself declared aligned. MS only. */
+	/*
+	 * The type demands its alignment whatever packs the struct: a struct that is itself
+	 * declared aligned. MS only.
+	 */
 	uint32_t required;
-	/* Of a number, or an array of numbers: the bytes of one. Only ms_struct on ABIs that are not Microsoft's asks. */
+	/*
+	 * Of a number, or an array of numbers: the bytes of one. Only ms_struct on ABIs that are
+	 * not Microsoft's asks.
+	 */
 	uint32_t number;
-	uint64_t bit_off;   /* result: from the start of the struct; big endian: of the most significant bit */
+	/* result: from the start of the struct; big endian: of the most significant bit */
+	uint64_t bit_off;
 };
 
 struct cairn_place_record {
@@ -126,30 +137,39 @@ struct cairn_place_record {
 	uint32_t align;     /* result, bytes */
 };
 
-/* A struct may have at most this many bytes: offsets in bits then fit anywhere, and nothing real comes near. */
+/*
+ * A struct may have at most this many bytes: offsets in bits then fit anywhere, and nothing real
+ * comes near.
+ */
 #define CAIRN_LAYOUT_SIZE_MAX (UINT64_C(1) << 40)
 
 /*
  * cairn_layout_place - offsets of the members of one struct or union, its size and alignment
  *
- * @rec  in: members and attributes; alignments are powers of 2, 0 counts as 1. out: bit_off of each member, size, align
- * Returns 0. -EINVAL: an alignment that is no power of 2 or above 2^28, or a bit-field wider than its type (err says
- * which member, counted from 0). -ERANGE: larger than CAIRN_LAYOUT_SIZE_MAX. Results are then undefined.
+ * @rec  in: members and attributes; alignments are powers of 2, 0 counts as 1. out: bit_off of each
+ *       member, size, align
+ * Returns 0. -EINVAL: an alignment that is no power of 2 or above 2^28, or a bit-field wider than
+ * its type (err says which member, counted from 0). -ERANGE: larger than CAIRN_LAYOUT_SIZE_MAX.
+ * Results are then undefined.
  * Cost: O(members), no allocation. Threads: any. Signals: safe, with @err NULL.
  */
-int cairn_layout_place(const struct cairn_abi *abi, struct cairn_place_record *rec, struct cairn_err *err);
+int cairn_layout_place(const struct cairn_abi *abi, struct cairn_place_record *rec,
+		       struct cairn_err *err);
 
 /* ---- what a layout wastes ---- */
 
 struct cairn_layout;
 
 struct cairn_layout_opts {
-	size_t size;        /* sizeof(struct cairn_layout_opts); a longer, unknown tail must be zero */
+	size_t size; /* sizeof(struct cairn_layout_opts); a longer, unknown tail must be zero */
 	uint32_t cacheline; /* bytes; 0: 64 */
 	bool expand;        /* print: write out the structs of members, and theirs */
 	bool hex;           /* print: offsets and sizes in hexadecimal */
 	bool big_endian;    /* the types are of such a machine: where a bit-field is in its unit */
-	/* The types do not say which alignments were asked for (BTF): tell them from the offsets, as pahole does. */
+	/*
+	 * The types do not say which alignments were asked for (BTF): tell them from the offsets,
+	 * as pahole does.
+	 */
 	bool infer_aligned;
 	const struct cairn_abi *abi; /* that the types were laid out for; NULL: x86-64 */
 };
@@ -176,7 +196,10 @@ struct cairn_layout_member {
 	uint32_t bit_hole; /* bits left over behind it in the unit */
 };
 
-/* Sums over one struct as pahole has them; of the direct members, those in anonymous members are not counted. */
+/*
+ * Sums over one struct as pahole has them; of the direct members, those in anonymous members are
+ * not counted.
+ */
 struct cairn_layout_facts {
 	uint64_t size;                       /* bytes */
 	uint32_t n_members;
@@ -185,13 +208,14 @@ struct cairn_layout_facts {
 	uint32_t n_holes, n_bit_holes;
 	uint64_t sum_holes;                  /* bytes */
 	uint64_t sum_bit_holes;              /* bits */
-	uint64_t first_hole;                 /* bytes before the first member; counted in the sums */
+	uint64_t first_hole; /* bytes before the first member; counted in the sums */
 	uint32_t first_bit_hole;
 	uint64_t padding;                    /* bytes behind the last member */
 	uint32_t bit_padding;                /* bits left over in the last unit */
-	uint32_t aligned;                    /* bytes that the struct was declared aligned to, or seems to; 0: none */
-	uint32_t natural_align;              /* the largest among its members, as far as their types tell; at least 1 */
-	bool packed;                         /* it must have been: members are not where they would be */
+	uint32_t aligned; /* bytes that the struct was declared aligned to, or seems to; 0: none */
+	/* the largest among its members, as far as their types tell; at least 1 */
+	uint32_t natural_align;
+	bool packed; /* it must have been: members are not where they would be */
 };
 
 /*
@@ -199,8 +223,8 @@ struct cairn_layout_facts {
  *
  * @id       perhaps behind typedefs and qualifiers
  * @members  NULL, or as many as it has members
- * Returns 1; 0 when @id has no members to speak of (another kind, only declared, unread), results are then untouched;
- * -ENOMEM. Cost: O(members); those of nested structs once per view.
+ * Returns 1; 0 when @id has no members to speak of (another kind, only declared, unread), results
+ * are then untouched; -ENOMEM. Cost: O(members); those of nested structs once per view.
  */
 int cairn_layout_facts(struct cairn_layout *layout, uint32_t id, struct cairn_layout_facts *ret,
 		       struct cairn_layout_member *members);
@@ -216,7 +240,8 @@ int cairn_layout_order(struct cairn_layout *layout, uint32_t id, uint32_t *order
 /* ---- text ---- */
 
 /*
- * cairn_layout_print - a struct, union or enum as C with offsets and sizes, holes and cache lines: pahole's text
+ * cairn_layout_print - a struct, union or enum as C with offsets and sizes, holes and cache lines:
+ * pahole's text
  *
  * Structs nested deeper than 64 are "...". Nothing is printed for other kinds.
  * Returns 0; -ENOMEM. What happened to @out, ferror() tells.

@@ -3,8 +3,8 @@
  * Locations: where a value is at one address
  *
  * DWARF gives an expression for a stack machine that may ask for the frame base, the caller's
- * registers or other DIEs. At one address all of that is known, so it is folded into a short straight
- * line of steps over one accumulator, which a probe can run and a person can read:
+ * registers or other DIEs. At one address all of that is known, so it is folded into a short
+ * straight line of steps over one accumulator, which a probe can run and a person can read:
  *
  *	DW_OP_fbreg -24                        at an address where CFA = rsp + 64
  *	REG rsp; ADD imm 40                    kind MEMORY        *(%rsp+0x28)
@@ -63,9 +63,10 @@ enum cairn_loc_op {
 	CAIRN_LOC_GT,
 	CAIRN_LOC_GE,
 	/*
-	 * Set the accumulator to what reg held when the function was entered, or to what was passed for the parameter whose DIE is at
-	 * imm in .debug_info, of a function that gets it no more (GCC's .isra and .constprop clones). Only in answers of cairn_sites_at(), and
-	 * only who has the caller's frame can tell: cairn_sites_call_value().
+	 * Set the accumulator to what reg held when the function was entered, or to what was passed
+	 * for the parameter whose DIE is at imm in .debug_info, of a function that gets it no more
+	 * (GCC's .isra and .constprop clones). Only in answers of cairn_sites_at(), and only who
+	 * has the caller's frame can tell: cairn_sites_call_value().
 	 */
 	CAIRN_LOC_ENTRY_REG,
 	CAIRN_LOC_ENTRY_PARAM,
@@ -110,27 +111,43 @@ enum cairn_unavailable {
 	CAIRN_UNAVAIL_OPTIMISED_OUT,    /* it says that there is no value */
 	CAIRN_UNAVAIL_NOT_LIVE,         /* it has a location elsewhere, not at this address */
 	CAIRN_UNAVAIL_PARTLY,           /* parts of it are missing */
-	CAIRN_UNAVAIL_ENTRY_VALUE,      /* value of a register at function entry that may have changed since */
+	/* value of a register at function entry that may have changed since */
+	CAIRN_UNAVAIL_ENTRY_VALUE,
 	CAIRN_UNAVAIL_CALLER,           /* needs the caller's frame */
 	CAIRN_UNAVAIL_IMPLICIT_POINTER, /* points to something that is not in memory */
-	CAIRN_UNAVAIL_NO_CFA,           /* relative to the frame, and no unwind row tells the CFA here */
+	CAIRN_UNAVAIL_NO_CFA, /* relative to the frame, and no unwind row tells the CFA here */
 	CAIRN_UNAVAIL_THREAD_LOCAL,     /* in thread-local storage */
 	CAIRN_UNAVAIL_VECTOR_REGISTER,  /* in a register that a probe cannot read */
 	CAIRN_UNAVAIL_AMBIGUOUS,        /* several locations hold here and differ */
-	CAIRN_UNAVAIL_NOT_STORED_YET,       /* in a stack slot or register that may not have been written yet */
-	CAIRN_UNAVAIL_MAY_HAVE_CHANGED, /* known, but perhaps already modified by the function itself */
-	CAIRN_UNAVAIL_MAY_NOT_BE_PASSED, /* the function does not use it, and its callers may know that */
+	/* in a stack slot or register that may not have been written yet */
+	CAIRN_UNAVAIL_NOT_STORED_YET,
+	/* known, but perhaps already modified by the function itself */
+	CAIRN_UNAVAIL_MAY_HAVE_CHANGED,
+	/* the function does not use it, and its callers may know that */
+	CAIRN_UNAVAIL_MAY_NOT_BE_PASSED,
 	CAIRN_UNAVAIL_OTHER_PARAMETER, /* this unit declares another parameter there, by #if */
 	CAIRN_UNAVAIL_UNSUPPORTED,      /* an operation that is not expressed here */
 	CAIRN_UNAVAIL_DAMAGED,          /* the description is damaged */
-	CAIRN_UNAVAIL_OTHER_CALL,     /* the compiler removed it, and may describe that of another call */
-	CAIRN_UNAVAIL_WITHOUT_CALL,     /* may be hit without a call: by a loop, or by code around it */
-	CAIRN_UNAVAIL_MEMORY_WRITTEN,   /* computed from memory that may have been written between the call and here, or be written later */
-	CAIRN_UNAVAIL_STALE,   /* described as a variable around the copy was at another moment, or computed in a loop */
-	CAIRN_UNAVAIL_NOT_KEPT,   /* of a frame further out: in a register that what it called did not keep */
-	CAIRN_UNAVAIL_NOT_COPIED, /* of a process or core: in memory that was not read at that moment, or is not in the file */
-	CAIRN_UNAVAIL_SLOT_ADDRESS, /* described as the address of a stack slot, where Clang may mean what is in it */
-	CAIRN_UNAVAIL_NO_CONVENTION, /* described at a body's entry, which the language's convention would have to confirm */
+	/* the compiler removed it, and may describe that of another call */
+	CAIRN_UNAVAIL_OTHER_CALL,
+	CAIRN_UNAVAIL_WITHOUT_CALL, /* may be hit without a call: by a loop, or by code around it */
+	/*
+	 * computed from memory that may have been written between the call and here, or be written
+	 * later
+	 */
+	CAIRN_UNAVAIL_MEMORY_WRITTEN,
+	/* described as a variable around the copy was at another moment, or computed in a loop */
+	CAIRN_UNAVAIL_STALE,
+	/* of a frame further out: in a register that what it called did not keep */
+	CAIRN_UNAVAIL_NOT_KEPT,
+	/*
+	 * of a process or core: in memory that was not read at that moment, or is not in the file
+	 */
+	CAIRN_UNAVAIL_NOT_COPIED,
+	/* described as the address of a stack slot, where Clang may mean what is in it */
+	CAIRN_UNAVAIL_SLOT_ADDRESS,
+	/* described at a body's entry, which the language's convention would have to confirm */
+	CAIRN_UNAVAIL_NO_CONVENTION,
 	CAIRN_N_UNAVAILABLE
 };
 
@@ -141,8 +158,8 @@ const char *cairn_unavailable_id(enum cairn_unavailable why);
 
 struct cairn_location {
 	/*
-	 * CAIRN_AVAILABLE, or the reason. Then there are pieces only where they are worth showing (the vector
-	 * register, the perhaps modified value); they must not be read as the argument.
+	 * CAIRN_AVAILABLE, or the reason. Then there are pieces only where they are worth showing
+	 * (the vector register, the perhaps modified value); they must not be read as the argument.
 	 */
 	enum cairn_unavailable why;
 	uint32_t n_pieces;
@@ -150,14 +167,15 @@ struct cairn_location {
 };
 
 /*
- * cairn_location_text - the location as people write it: "%rdi", "*(%rsp+0x18)", "%rbx+8", "const 16",
- * "&symbol", "{%rdi, %rsi}", or "unavailable: REASON"
+ * cairn_location_text - the location as people write it: "%rdi", "*(%rsp+0x18)", "%rbx+8", "const
+ * 16", "&symbol", "{%rdi, %rsi}", or "unavailable: REASON"
  *
  * @symbol  names a link-time address for CAIRN_LOC_ADDR: fills @name and returns true; may be NULL
  * @buf, @size  as snprintf: always terminated; the result is the length that was needed
  */
 size_t cairn_location_text(const struct cairn_location *loc,
-			   bool (*symbol)(void *ctx, struct cairn_vaddr at, char *name, size_t size),
+			   bool (*symbol)(void *ctx, struct cairn_vaddr at, char *name,
+					  size_t size),
 			   void *ctx, char *buf, size_t size);
 
 CAIRN_END_DECLS

@@ -2,8 +2,9 @@
 /*
  * Whether the loader will put a preloaded library into a program
  *
- * It ignores LD_PRELOAD without a word for programs that gain privileges, a static program has no loader, and for those of another
- * machine the library is the wrong one. Whoever relies on a preloaded library wants to know before.
+ * It ignores LD_PRELOAD without a word for programs that gain privileges, a static program has no
+ * loader, and for those of another machine the library is the wrong one. Whoever relies on a
+ * preloaded library wants to know before.
  *
  *	enum cairn_preload_obstacle why;
  *	if (cairn_preload_look("/bin/busybox", &why, &err) == 0 && why == CAIRN_PRELOAD_STATIC)
@@ -21,8 +22,10 @@ CAIRN_BEGIN_DECLS
 
 enum cairn_preload_obstacle {
 	CAIRN_PRELOAD_NONE,
-	CAIRN_PRELOAD_STATIC,	  /* no program interpreter; a loader that is run as a program has none either */
-	CAIRN_PRELOAD_PRIVILEGED, /* set-user-ID, set-group-ID or file capabilities that the caller does not have */
+	/* no program interpreter; a loader that is run as a program has none either */
+	CAIRN_PRELOAD_STATIC,
+	/* set-user-ID, set-group-ID or file capabilities that the caller does not have */
+	CAIRN_PRELOAD_PRIVILEGED,
 	CAIRN_PRELOAD_FOREIGN,	  /* of another machine or word size than this program */
 };
 
@@ -36,7 +39,8 @@ enum cairn_preload_obstacle {
 int cairn_preload_look(const char *exe, enum cairn_preload_obstacle *ret, struct cairn_err *err);
 
 /* The same of the first bytes of a file: only its headers are looked at. */
-int cairn_preload_look_at(const void *bytes, size_t n, enum cairn_preload_obstacle *ret, struct cairn_err *err);
+int cairn_preload_look_at(const void *bytes, size_t n, enum cairn_preload_obstacle *ret,
+			  struct cairn_err *err);
 
 CAIRN_END_DECLS
 #endif

@@ -2,17 +2,19 @@
 /*
  * Names in other programs' languages
  *
- * A name comes from a file that anybody may have made, and may hold any byte but NUL: an escape sequence for the
- * terminal, a newline and a command for a shell. Each value of enum cairn_quote is a place in a text where a name may
- * stand. Whoever writes such a text quotes every name, string and path by these functions.
+ * A name comes from a file that anybody may have made, and may hold any byte but NUL: an escape
+ * sequence for the terminal, a newline and a command for a shell. Each value of enum cairn_quote is
+ * a place in a text where a name may stand. Whoever writes such a text quotes every name, string
+ * and path by these functions.
  *
  *	fputs("x = \"", out);
  *	if (cairn_quote_put(path, CAIRN_QUOTE_PYTHON, out) < 0)
  *		return fail(...);
  *	fputs("\"\n", out);
  *
- * No output holds a control character (U+0000 to U+001F, U+007F to U+009F), a line or paragraph separator, a character
- * that changes the direction of text, or a byte that is not UTF-8. They are called unsafe below.
+ * No output holds a control character (U+0000 to U+001F, U+007F to U+009F), a line or paragraph
+ * separator, a character that changes the direction of text, or a byte that is not UTF-8. They are
+ * called unsafe below.
  */
 #ifndef CAIRN_QUOTE_H
 #define CAIRN_QUOTE_H
@@ -29,28 +31,44 @@ CAIRN_BEGIN_DECLS
 enum cairn_quote {
 	/* In a line for people. Each byte of an unsafe character is \xNN; a backslash stays one. */
 	CAIRN_QUOTE_TEXT,
-	/* In a comment of sh, gdb, bpftrace, C, Rust, Java, Python, Go or TypeScript, to the end of its line or up to its end
-	 * mark: as text, and a backslash is \x5c, a slash beside an asterisk or after a question mark \x2f; so are the bytes of
-	 * a byte order mark. */
+	/*
+	 * In a comment of sh, gdb, bpftrace, C, Rust, Java, Python, Go or TypeScript, to the end of
+	 * its line or up to its end mark: as text, and a backslash is \x5c, a slash beside an
+	 * asterisk or after a question mark \x2f; so are the bytes of a byte order mark.
+	 */
 	CAIRN_QUOTE_COMMENT,
 	/* Between '...' of a shell. An unsafe character cannot be expressed. */
 	CAIRN_QUOTE_SH,
 	/* Between "..." of C, bytes as they are; no trigraphs. */
 	CAIRN_QUOTE_C,
-	/* Between "..." or three quotation marks of Python, a str; a byte that is not UTF-8 as os.fsdecode() has it. */
+	/*
+	 * Between "..." or three quotation marks of Python, a str; a byte that is not UTF-8 as
+	 * os.fsdecode() has it.
+	 */
 	CAIRN_QUOTE_PYTHON,
 	/* Between b"..." of Python. */
 	CAIRN_QUOTE_PYTHON_BYTES,
-	/* In the format of a printf of gdb or bpftrace, which prints CAIRN_QUOTE_TEXT of the name, with "%" as \x25. */
+	/*
+	 * In the format of a printf of gdb or bpftrace, which prints CAIRN_QUOTE_TEXT of the name,
+	 * with "%" as \x25.
+	 */
 	CAIRN_QUOTE_FORMAT,
-	/* Between "..." of a path in a probe of bpftrace. An unsafe character, a backslash and what bpftrace takes for a
-	 * pattern (* [ ]) cannot be expressed. */
+	/*
+	 * Between "..." of a path in a probe of bpftrace. An unsafe character, a backslash and what
+	 * bpftrace takes for a pattern (* [ ]) cannot be expressed.
+	 */
 	CAIRN_QUOTE_BPFTRACE,
-	/* In the text of an HTML element, or between "..." of an attribute: CAIRN_QUOTE_TEXT of the name is shown. */
+	/*
+	 * In the text of an HTML element, or between "..." of an attribute: CAIRN_QUOTE_TEXT of the
+	 * name is shown.
+	 */
 	CAIRN_QUOTE_HTML,
 	/* Between "..." of JSON. A byte that is not UTF-8 becomes U+FFFD. */
 	CAIRN_QUOTE_JSON,
-	/* As text, with a backslash as \x5c and a blank as \x20: one word of a line, from which the name can be told. */
+	/*
+	 * As text, with a backslash as \x5c and a blank as \x20: one word of a line, from which the
+	 * name can be told.
+	 */
 	CAIRN_QUOTE_WORD,
 	/* Between "..." of Go, bytes as they are. */
 	CAIRN_QUOTE_GO,
@@ -63,15 +81,16 @@ enum cairn_quote {
  *
  * @name  ends with NUL; any bytes
  * @buf   gets as many whole characters as fit, and NUL; may be NULL when @size is 0
- * Returns the length of all of it without the NUL, as snprintf() does; -EILSEQ when the name cannot be expressed there,
- * with @buf empty. Threads: any.
+ * Returns the length of all of it without the NUL, as snprintf() does; -EILSEQ when the name cannot
+ * be expressed there, with @buf empty. Threads: any.
  */
 ssize_t cairn_quote(const char *name, enum cairn_quote as, char *buf, size_t size);
 
 /*
  * cairn_quote_put - quote a name into a stream
  *
- * Returns 0; -EILSEQ when the name cannot be expressed there: nothing was written. What the stream says is in ferror().
+ * Returns 0; -EILSEQ when the name cannot be expressed there: nothing was written. What the stream
+ * says is in ferror().
  */
 int cairn_quote_put(const char *name, enum cairn_quote as, FILE *out);
 

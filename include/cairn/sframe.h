@@ -2,10 +2,11 @@
 /*
  * SFrame: stack trace information, versions 1 to 3
  *
- * A table of functions and of rows in each, as assemblers write it into .sframe and kernels read it. Rows are the rules of
- * cairn/shared/unwind.h, of which SFrame has those that most code needs: the CFA from the stack or frame pointer, the return address
- * and the frame pointer in memory; version 3 a few more. A function with a row that it does not have is left out as a
- * whole, and counted: no reader may take a part of a function for all of it.
+ * A table of functions and of rows in each, as assemblers write it into .sframe and kernels read
+ * it. Rows are the rules of cairn/shared/unwind.h, of which SFrame has those that most code needs:
+ * the CFA from the stack or frame pointer, the return address and the frame pointer in memory;
+ * version 3 a few more. A function with a row that it does not have is left out as a whole, and
+ * counted: no reader may take a part of a function for all of it.
  *
  *	struct cairn_sframe_row rows[] = {{0, &at_entry}, {1, &pushed}, {4, &framed}};
  *	cairn_sframe_writer_new(3, EM_X86_64, &w, &err);
@@ -39,8 +40,8 @@ struct cairn_sframe_row {
  * @ret      cairn_sframe_writer_free()
  * Returns 0; -EOPNOTSUPP for another version or architecture; -ENOMEM.
  */
-int cairn_sframe_writer_new(unsigned int version, uint16_t machine, struct cairn_sframe_writer **ret,
-			    struct cairn_err *err);
+int cairn_sframe_writer_new(unsigned int version, uint16_t machine,
+			    struct cairn_sframe_writer **ret, struct cairn_err *err);
 void cairn_sframe_writer_free(struct cairn_sframe_writer *w); /* takes NULL */
 
 /*
@@ -48,28 +49,30 @@ void cairn_sframe_writer_free(struct cairn_sframe_writer *w); /* takes NULL */
  *
  * @at, @size  where its code is, in bytes; functions may come in any order and must not overlap
  * @rows       by offset; the first one's is 0. Rows that repeat the one before are dropped
- * Returns 1 when it was taken, 0 when this version has no way to say one of its rows: it is left out. -EINVAL:
- * the offsets do not ascend within @size. -ENOMEM.
+ * Returns 1 when it was taken, 0 when this version has no way to say one of its rows: it is left
+ * out. -EINVAL: the offsets do not ascend within @size. -ENOMEM.
  */
 int cairn_sframe_add(struct cairn_sframe_writer *w, struct cairn_vaddr at, uint32_t size,
 		     const struct cairn_sframe_row *rows, size_t n_rows, struct cairn_err *err);
 
 /*
- * cairn_sframe_add_blocks - one more function that is the same code again and again: a procedure linkage table
+ * cairn_sframe_add_blocks - one more function that is the same code again and again: a procedure
+ * linkage table
  *
  * @block  bytes of each, at most 255, to which @rows belong; @at is a multiple of it
  * Else as cairn_sframe_add(), of which 0 also says that @size or @at is no multiple.
  */
-int cairn_sframe_add_blocks(struct cairn_sframe_writer *w, struct cairn_vaddr at, uint32_t size, uint32_t block,
-			    const struct cairn_sframe_row *rows, size_t n_rows, struct cairn_err *err);
+int cairn_sframe_add_blocks(struct cairn_sframe_writer *w, struct cairn_vaddr at, uint32_t size,
+			    uint32_t block, const struct cairn_sframe_row *rows, size_t n_rows,
+			    struct cairn_err *err);
 
 /*
  * cairn_sframe_finish - the bytes of the section
  *
  * @section  where the section will be: functions are told by their distance from it
  * @ret      the caller's, free()
- * Returns 0; -ERANGE when a function is further away than the version can say (2 GiB in version 2), or there are more
- * than 4 GiB of rows; -ENOMEM.
+ * Returns 0; -ERANGE when a function is further away than the version can say (2 GiB in version 2),
+ * or there are more than 4 GiB of rows; -ENOMEM.
  */
 int cairn_sframe_finish(struct cairn_sframe_writer *w, struct cairn_vaddr section, uint8_t **ret,
 			size_t *ret_size, struct cairn_err *err);
@@ -78,9 +81,17 @@ int cairn_sframe_finish(struct cairn_sframe_writer *w, struct cairn_vaddr sectio
 struct cairn_sframe_encoded {
 	uint8_t *bytes; /* the caller's, free() */
 	size_t size;
-	uint32_t n_functions;	 /* one for each FDE, two where a linkage table's first entry is another than the rest */
-	uint32_t n_left_out;	 /* FDEs that are not: damaged, or with a row that the version cannot say, or a disproved one */
-	uint32_t n_mended;	 /* of the first: a row was disproved by the function's instructions, and what is left of it is written */
+	/* one for each FDE, two where a linkage table's first entry is another than the rest */
+	uint32_t n_functions;
+	/*
+	 * FDEs that are not: damaged, or with a row that the version cannot say, or a disproved one
+	 */
+	uint32_t n_left_out;
+	/*
+	 * of the first: a row was disproved by the function's instructions, and what is left of it
+	 * is written
+	 */
+	uint32_t n_mended;
 	uint32_t n_disproved;	 /* of the second: a row was, and SFrame cannot say what is left */
 	uint64_t text_bytes;	 /* of code, of the first */
 	uint64_t left_out_bytes; /* of the second */
@@ -90,15 +101,17 @@ struct cairn_sframe_encoded {
 /*
  * cairn_sframe_encode - .eh_frame and .debug_frame of a binary as SFrame
  *
- * No row is written that the instructions of x86-64 disprove: readers take what is there for the truth. Rows of AArch64 are written as they are.
+ * No row is written that the instructions of x86-64 disprove: readers take what is there for the
+ * truth. Rows of AArch64 are written as they are.
  *
  * @section  where the section will be; 0 for one that is not loaded
- * Returns 0; -ENODATA of a file with rows and without code; as cairn_sframe_writer_new(), cairn_sframe_finish() and
- * cairn_unwind_make().
+ * Returns 0; -ENODATA of a file with rows and without code; as cairn_sframe_writer_new(),
+ * cairn_sframe_finish() and cairn_unwind_make().
  * Cost: three runs of each FDE's program. Threads: any; some are started and ended.
  */
-int cairn_sframe_encode(const struct cairn_binary *bin, unsigned int version, struct cairn_vaddr section,
-			struct cairn_sframe_encoded *ret, struct cairn_err *err);
+int cairn_sframe_encode(const struct cairn_binary *bin, unsigned int version,
+			struct cairn_vaddr section, struct cairn_sframe_encoded *ret,
+			struct cairn_err *err);
 
 /* ---- reading ---- */
 
@@ -109,14 +122,18 @@ struct cairn_sframe_info {
 	uint16_t machine;
 	uint8_t flags; /* as in the header */
 	uint32_t n_functions, n_rows;
-	uint32_t n_refused; /* functions with a row that is none: cairn_sframe_rows() has none of theirs */
+	/* functions with a row that is none: cairn_sframe_rows() has none of theirs */
+	uint32_t n_refused;
 };
 
 struct cairn_sframe_function {
 	struct cairn_vaddr at;
 	uint32_t size; /* bytes of code */
 	uint32_t n_rows;
-	/* Not 0: the code is blocks of this size, with the same rows each: a procedure linkage table. */
+	/*
+	 * Not 0: the code is blocks of this size, with the same rows each: a procedure linkage
+	 * table.
+	 */
 	uint8_t block_size;
 	bool is_signal, is_flexible;
 	const char *refused; /* why its rows are not believed, in static words; NULL */
@@ -128,9 +145,9 @@ struct cairn_sframe_function {
  * @bytes    must outlive the result
  * @section  its address, from which functions are told
  * @name     for errors
- * Every function and row is read once. A function with an odd row is refused, and counted. Returns 0; -EBADMSG (err: the record that
- * is wrong); -EOPNOTSUPP of another version, byte order or architecture (s390x is named), or with a flag that the version does
- * not have; -ENOMEM.
+ * Every function and row is read once. A function with an odd row is refused, and counted. Returns
+ * 0; -EBADMSG (err: the record that is wrong); -EOPNOTSUPP of another version, byte order or
+ * architecture (s390x is named), or with a flag that the version does not have; -ENOMEM.
  */
 int cairn_sframe_open(const void *bytes, size_t size, struct cairn_vaddr section, const char *name,
 		      struct cairn_sframe **ret, struct cairn_err *err);
@@ -142,21 +159,25 @@ void cairn_sframe_close(struct cairn_sframe *s); /* takes NULL */
  * @bin  must outlive the result
  * Returns 0; -ENOENT when it has none; as cairn_sframe_open().
  */
-int cairn_sframe_open_binary(const struct cairn_binary *bin, struct cairn_sframe **ret, struct cairn_err *err);
+int cairn_sframe_open_binary(const struct cairn_binary *bin, struct cairn_sframe **ret,
+			     struct cairn_err *err);
 
 void cairn_sframe_info(const struct cairn_sframe *s, struct cairn_sframe_info *ret);
 
 /* By number, below n_functions. */
-void cairn_sframe_function(const struct cairn_sframe *s, uint32_t number, struct cairn_sframe_function *ret);
+void cairn_sframe_function(const struct cairn_sframe *s, uint32_t number,
+			   struct cairn_sframe_function *ret);
 
 /*
  * cairn_sframe_rows - the rows of a function, in their order
  *
- * @row  is told the offset of each in the function (or in a block) and its rule, which lives until it returns; not 0 ends
+ * @row  is told the offset of each in the function (or in a block) and its rule, which lives until
+ *       it returns; not 0 ends
  * Returns 0 or what @row returned. Threads: any. No allocation.
  */
 int cairn_sframe_rows(const struct cairn_sframe *s, uint32_t number,
-		      int (*row)(void *ctx, uint32_t off, const struct cairn_unwind_rule *rule), void *ctx);
+		      int (*row)(void *ctx, uint32_t off, const struct cairn_unwind_rule *rule),
+		      void *ctx);
 
 CAIRN_END_DECLS
 #endif

@@ -2,21 +2,22 @@
 /*
  * The sidecar: what the debug information of one build-id says, ready to be used
  *
- * DWARF is a language to be interpreted; finding one function in a kernel's takes a pass over 160 MB. A
- * sidecar is made from it once. It is an ELF file of some megabytes that is mapped and asked, without
- * being parsed; docs/formats/sidecar.md has its bytes.
+ * DWARF is a language to be interpreted; finding one function in a kernel's takes a pass over 160
+ * MB. A sidecar is made from it once. It is an ELF file of some megabytes that is mapped and asked,
+ * without being parsed; docs/formats/sidecar.md has its bytes.
  *
  *	struct cairn_sidecar *sidecar;
  *	struct cairn_frame frames[CAIRN_FRAMES_MAX];
  *	if (cairn_sidecar_open("libc.so.6.cairn", NULL, &sidecar, &err) < 0)
  *		return fail(err.msg);
- *	size_t n = cairn_sidecar_frames(sidecar, (struct cairn_vaddr){0x9d3f0}, frames, CAIRN_FRAMES_MAX);
+ *	size_t n = cairn_sidecar_frames(sidecar, (struct cairn_vaddr){0x9d3f0}, frames,
+ *	CAIRN_FRAMES_MAX);
  *	for (size_t i = 0; i < n; i++)		// innermost first
  *		printf("%s at %s:%u\n", frames[i].function, frames[i].file, frames[i].line);
  *	cairn_sidecar_close(sidecar);
  *
- * After opening nothing is written, allocated or locked: any number of threads may ask, also in a signal
- * handler. It reads no environment: where caches are is the caller's to say.
+ * After opening nothing is written, allocated or locked: any number of threads may ask, also in a
+ * signal handler. It reads no environment: where caches are is the caller's to say.
  */
 #ifndef CAIRN_SIDECAR_H
 #define CAIRN_SIDECAR_H
@@ -38,21 +39,24 @@ CAIRN_BEGIN_DECLS
 /* ---- making one ---- */
 
 struct cairn_sidecar_make_opts {
-	size_t size;          /* sizeof(struct cairn_sidecar_make_opts); a longer, unknown tail must be zero */
+	/* sizeof(struct cairn_sidecar_make_opts); a longer, unknown tail must be zero */
+	size_t size;
 	unsigned int threads; /* 0: one per processor */
 	/*
-	 * Everything that cairn/sites.h tells, too, so that cairn_sidecar_sites() can answer. Without it a sidecar answers
-	 * about addresses only, and is made ten times faster.
+	 * Everything that cairn/sites.h tells, too, so that cairn_sidecar_sites() can answer.
+	 * Without it a sidecar answers about addresses only, and is made ten times faster.
 	 */
 	bool sites;
 	/*
-	 * With sites: .BTF.inline, too, and .BTF as cairn_btf_from_dwarf() gives both by default, for tools that read BTF. It tells
-	 * what the sites tell, as far as BTF can, a ninth more bytes of a kernel's sidecar; nothing here reads it.
+	 * With sites: .BTF.inline, too, and .BTF as cairn_btf_from_dwarf() gives both by default,
+	 * for tools that read BTF. It tells what the sites tell, as far as BTF can, a ninth more
+	 * bytes of a kernel's sidecar; nothing here reads it.
 	 */
 	bool btf_inline;
 	/*
-	 * With sites: what cairn_sites_at() and cairn_sites_call_value() take, too, where parameters are in the middle of functions. Without it
-	 * they refuse. From a twentieth to a half more bytes; the file has to have its code.
+	 * With sites: what cairn_sites_at() and cairn_sites_call_value() take, too, where
+	 * parameters are in the middle of functions. Without it they refuse. From a twentieth to a
+	 * half more bytes; the file has to have its code.
 	 */
 	bool args;
 };
@@ -76,8 +80,12 @@ struct cairn_sidecar_image {
 	size_t size;
 	size_t n_sections;
 	struct cairn_sidecar_image_section sections[CAIRN_SIDECAR_SECTIONS_MAX];
-	uint64_t n_overlaps; /* functions whose code another one has already: identical code that a linker folded */
-	/* .dwo files (split DWARF) that were not found, and which, as cairn_sites_missing(). Such a sidecar is kept in no cache. */
+	/* functions whose code another one has already: identical code that a linker folded */
+	uint64_t n_overlaps;
+	/*
+	 * .dwo files (split DWARF) that were not found, and which, as cairn_sites_missing(). Such a
+	 * sidecar is kept in no cache.
+	 */
 	size_t n_missing;
 	char *missing;
 	uint32_t n_left_out; /* damaged units, which are not in it */
@@ -89,17 +97,19 @@ struct cairn_sidecar_image {
  *
  * @bin   with DWARF, or symbols only: then the sidecar has only these. Borrowed for the call.
  * @opts  may be NULL
- * @ret   the caller's: cairn_sidecar_image_free(); all zero after an error. Write it with cairn_file_write().
+ * @ret   the caller's: cairn_sidecar_image_free(); all zero after an error. Write it with
+ *        cairn_file_write().
  * Returns 0. Negative:
  *   -ENODATA     neither DWARF nor symbols (err: where they were looked for)
- *   -EBADMSG     damaged DWARF (err: section and offset). Without sites, only where all units are: those that
- *                are whole answer, and the others are counted
+ *   -EBADMSG     damaged DWARF (err: section and offset). Without sites, only where all units are:
+ *                those that are whole answer, and the others are counted
  *   -EOPNOTSUPP  a form or version that is not known
- *   -ERANGE      code that spans 4 GiB or more, or more strings, functions or sites than 32 bits number
+ *   -ERANGE      code that spans 4 GiB or more, or more strings, functions or sites than 32 bits
+ *                number
  *   -EINVAL      @opts has something set that this version does not know
  *   -ENOMEM
- * Cost: one pass over all DIEs and all line programs, in parallel by unit. The same bytes for any number of
- * threads. Threads: any.
+ * Cost: one pass over all DIEs and all line programs, in parallel by unit. The same bytes for any
+ * number of threads. Threads: any.
  */
 int cairn_sidecar_make(const struct cairn_binary *bin, const struct cairn_sidecar_make_opts *opts,
 		    struct cairn_sidecar_image *ret, struct cairn_err *err);
@@ -117,17 +127,18 @@ struct cairn_sidecar_opts {
 	const uint8_t *build_id;
 	size_t build_id_len;
 	/*
-	 * Refuse a file that somebody else could have written: it, and every directory on its path, must belong to
-	 * root or to the caller, no one else may have permission to write it (a directory with the sticky bit may
-	 * be writable), and no component may be a symbolic link of somebody else's. For what was found in a cache;
-	 * a file that a person named is trusted as far as the person.
+	 * Refuse a file that somebody else could have written: it, and every directory on its path,
+	 * must belong to root or to the caller, no one else may have permission to write it (a
+	 * directory with the sticky bit may be writable), and no component may be a symbolic link
+	 * of somebody else's. For what was found in a cache; a file that a person named is trusted
+	 * as far as the person.
 	 */
 	bool must_be_trusted;
 	/*
 	 * The binary that it must be of; NULL: none is at hand. It must have that build-id, and
 	 * what a loader maps of it must be what is mapped of the binary. A page of its code is
-	 * compared when something at an address in it is asked for: cairn_sidecar_covers(). Needed for
-	 * the call only: the sidecar keeps the file open.
+	 * compared when something at an address in it is asked for: cairn_sidecar_covers(). Needed
+	 * for the call only: the sidecar keeps the file open.
 	 */
 	const struct cairn_binary *binary;
 };
@@ -150,16 +161,20 @@ struct cairn_sidecar_opts {
  * touches is held against its checksum then; where that differs it answers less, and
  * cairn_sidecar_trouble() tells. Threads: any.
  */
-int cairn_sidecar_open(const char *path, const struct cairn_sidecar_opts *opts, struct cairn_sidecar **ret,
-		    struct cairn_err *err);
+int cairn_sidecar_open(const char *path, const struct cairn_sidecar_opts *opts,
+		       struct cairn_sidecar **ret, struct cairn_err *err);
 
 /* The same from memory, which must outlive it; aligned to 8 bytes. */
-int cairn_sidecar_open_mem(const void *bytes, size_t size, const char *name, const struct cairn_sidecar_opts *opts,
-			struct cairn_sidecar **ret, struct cairn_err *err);
-
-/* The same from what was made just now: the bytes go over to *@ret, and @packed is empty afterwards, with nothing to free. */
-int cairn_sidecar_open_image(struct cairn_sidecar_image *image, const char *name, struct cairn_sidecar **ret,
+int cairn_sidecar_open_mem(const void *bytes, size_t size, const char *name,
+			   const struct cairn_sidecar_opts *opts, struct cairn_sidecar **ret,
 			   struct cairn_err *err);
+
+/*
+ * The same from what was made just now: the bytes go over to *@ret, and @packed is empty
+ * afterwards, with nothing to free.
+ */
+int cairn_sidecar_open_image(struct cairn_sidecar_image *image, const char *name,
+			     struct cairn_sidecar **ret, struct cairn_err *err);
 
 /* Takes NULL. Everything borrowed from @sidecar ends here. */
 void cairn_sidecar_close(struct cairn_sidecar *sidecar);
@@ -187,7 +202,10 @@ int cairn_sidecar_compare(const struct cairn_sidecar *sidecar, struct cairn_err 
 /* False: it was made of a debug file alone, and cannot be compared with any code. */
 bool cairn_sidecar_is_bound(const struct cairn_sidecar *sidecar);
 
-/* Units that were left out when it was made, because they are damaged: at their addresses it has only symbols. */
+/*
+ * Units that were left out when it was made, because they are damaged: at their addresses it has
+ * only symbols.
+ */
 uint32_t cairn_sidecar_left_out(const struct cairn_sidecar *sidecar);
 
 /*
@@ -205,8 +223,8 @@ bool cairn_sidecar_covers(const struct cairn_sidecar *sidecar, struct cairn_vadd
  * Returns 0 when nothing was held back. Negative:
  *   -EBADMSG  bytes that were asked for do not have their checksum (err: where)
  *   -ESTALE   code that was asked about is not what the sidecar describes (err: where)
- * Ask after lookups that cannot return an error; cairn_sidecar_sites() returns these itself. Threads:
- * any.
+ * Ask after lookups that cannot return an error; cairn_sidecar_sites() returns these itself.
+ * Threads: any.
  */
 int cairn_sidecar_trouble(const struct cairn_sidecar *sidecar, struct cairn_err *err);
 
@@ -214,37 +232,51 @@ int cairn_sidecar_trouble(const struct cairn_sidecar *sidecar, struct cairn_err 
 const char *cairn_sidecar_path(const struct cairn_sidecar *sidecar);
 
 /*
- * Whether this version of the library would make the same. False: another version made it, whose analysis of the
- * debug information may say more, less, or what was found to be wrong.
+ * Whether this version of the library would make the same. False: another version made it, whose
+ * analysis of the debug information may say more, less, or what was found to be wrong.
  */
 bool cairn_sidecar_is_current(const struct cairn_sidecar *sidecar);
 
 /* Build-id of the binary that it describes; *@ret_len 0 when that has none. Borrowed. */
 const uint8_t *cairn_sidecar_build_id(const struct cairn_sidecar *sidecar, size_t *ret_len);
 
-/* Sections as in cairn_sidecar_image, up to @max of them; returns how many there are, which in a file of others' may be any number. */
-size_t cairn_sidecar_sections(const struct cairn_sidecar *sidecar, struct cairn_sidecar_image_section *ret, size_t max);
+/*
+ * Sections as in cairn_sidecar_image, up to @max of them; returns how many there are, which in a
+ * file of others' may be any number.
+ */
+size_t cairn_sidecar_sections(const struct cairn_sidecar *sidecar,
+			      struct cairn_sidecar_image_section *ret, size_t max);
 
 /*
- * Bytes of a section by name (".BTF"), borrowed; NULL when it has none of this name. ".cairn.cfi" is an unwind table for
- * cairn_unwind_open_mem().
+ * Bytes of a section by name (".BTF"), borrowed; NULL when it has none of this name. ".cairn.cfi"
+ * is an unwind table for cairn_unwind_open_mem().
  */
-const void *cairn_sidecar_section(const struct cairn_sidecar *sidecar, const char *name, size_t *ret_size);
+const void *cairn_sidecar_section(const struct cairn_sidecar *sidecar, const char *name,
+				  size_t *ret_size);
 
 /* ---- finding one ---- */
 
 struct cairn_sidecar_search {
-	size_t size;          /* sizeof(struct cairn_sidecar_search); a longer, unknown tail must be zero */
+	size_t size; /* sizeof(struct cairn_sidecar_search); a longer, unknown tail must be zero */
 	unsigned int threads; /* for making one, as in cairn_sidecar_make_opts */
-	/* Directory of BUILD-ID.cairn, made when it is missing; NULL: neither look there nor keep anything. */
+	/*
+	 * Directory of BUILD-ID.cairn, made when it is missing; NULL: neither look there nor keep
+	 * anything.
+	 */
 	const char *cache_dir;
-	/* Files used longest ago are removed when the cache grows beyond this; 0: CAIRN_SIDECAR_CACHE_BYTES. */
+	/*
+	 * Files used longest ago are removed when the cache grows beyond this; 0:
+	 * CAIRN_SIDECAR_CACHE_BYTES.
+	 */
 	uint64_t cache_bytes;
 	bool sites;   /* it must have the sites of functions; one that has not is made again */
-	bool background; /* nobody waits for cairn_sidecar_keep(): what failed minutes ago is not tried again */
-	bool may_make; /* make it from the debug information when there is none, and keep it in the cache */
-	bool anew;     /* with may_make: what is there was found to be wrong, and is not looked at */
-	bool args;     /* cairn_sidecar_keep(): with cairn_sidecar_make_opts.args; one without is made again */
+	/* nobody waits for cairn_sidecar_keep(): what failed minutes ago is not tried again */
+	bool background;
+	/* make it from the debug information when there is none, and keep it in the cache */
+	bool may_make;
+	bool anew; /* with may_make: what is there was found to be wrong, and is not looked at */
+	/* cairn_sidecar_keep(): with cairn_sidecar_make_opts.args; one without is made again */
+	bool args;
 	/* Filled: what was not used and why, one per line, "" when there is nothing to tell. */
 	char note[512];
 };
@@ -254,46 +286,53 @@ struct cairn_sidecar_search {
 /*
  * cairn_sidecar_for - the sidecar of a binary
  *
- * Looked for as PATH.cairn beside the binary, then in the cache. It must have the binary's build-id and
- * segments, and its pages are compared as cairn_sidecar_covers() says. Root takes only one that nobody else
- * can have written. What is refused is told in @search->note. An unbound one is taken while @bin has no
- * debug information. The cache is not used for a debug file alone, which has no code to compare. One that another version of the
- * library made (cairn_sidecar_is_current(); in the cache any other build of it) is taken while @bin has no debug information,
- * and that is noted; else it is as if it were not there. A binary without a build-id has none that could be found: one is made, and not kept.
- * Nor is one kept that another user decides about, as cairn_sidecar_keep() says; that is noted.
+ * Looked for as PATH.cairn beside the binary, then in the cache. It must have the binary's build-id
+ * and segments, and its pages are compared as cairn_sidecar_covers() says. Root takes only one that
+ * nobody else can have written. What is refused is told in @search->note. An unbound one is taken
+ * while @bin has no debug information. The cache is not used for a debug file alone, which has no
+ * code to compare. One that another version of the library made (cairn_sidecar_is_current(); in the
+ * cache any other build of it) is taken while @bin has no debug information, and that is noted;
+ * else it is as if it were not there. A binary without a build-id has none that could be found: one
+ * is made, and not kept. Nor is one kept that another user decides about, as cairn_sidecar_keep()
+ * says; that is noted.
  *
  * @ret  cairn_sidecar_close(); independent of @bin
- * Returns 0. -ENOENT: there is none, and @search does not allow to make one, or there is nothing to make it of.
- * Else as cairn_sidecar_make(). That the cache cannot be written is no error, but noted.
+ * Returns 0. -ENOENT: there is none, and @search does not allow to make one, or there is nothing to
+ * make it of. Else as cairn_sidecar_make(). That the cache cannot be written is no error, but
+ * noted.
  */
-int cairn_sidecar_for(const struct cairn_binary *bin, struct cairn_sidecar_search *search, struct cairn_sidecar **ret,
-		   struct cairn_err *err);
+int cairn_sidecar_for(const struct cairn_binary *bin, struct cairn_sidecar_search *search,
+		      struct cairn_sidecar **ret, struct cairn_err *err);
 
 /*
  * cairn_sidecar_keep - see to it that the cache has a sidecar of a binary, with sites
  *
- * For who has answered from the debug information and wants the next answer at once. Makers for one cache take turns, so
- * that many who start at the same time do the work once; this waits for its turn.
+ * For who has answered from the debug information and wants the next answer at once. Makers for one
+ * cache take turns, so that many who start at the same time do the work once; this waits for its
+ * turn.
  *
  * @search  cache_dir, cache_bytes, threads and background count
  * @ret     what was made, for telling; all zero when nothing was. cairn_sidecar_image_free().
  * Returns 1 when it was made, 0 when there was one already. Negative:
  *   -EINVAL   no cache_dir, or a binary without a build-id or without code: a debug file alone
  *   -ENODATA  a binary without debug information
- *   -EPERM    the caller is root, and others could write the cache; or another user decides what the sidecar would say (err:
- *             by which file). The files that decide are the binary, its debug files and its .dwo files. Root keeps nothing
- *             when another user owns one of them, can write it, or can replace it in a directory on its path. Other callers
- *             keep nothing when one of them belongs neither to root nor to the caller.
+ *   -EPERM    the caller is root, and others could write the cache; or another user decides what
+ *             the sidecar would say (err: by which file). The files that decide are the binary, its
+ *             debug files and its .dwo files. Root keeps nothing when another user owns one of
+ *             them, can write it, or can replace it in a directory on its path. Other callers keep
+ *             nothing when one of them belongs neither to root nor to the caller.
  *   -EAGAIN   it failed minutes ago, and @search is of the background
  *   else as cairn_sidecar_make() and cairn_file_write()
  */
-int cairn_sidecar_keep(const struct cairn_binary *bin, const struct cairn_sidecar_search *search, struct cairn_sidecar_image *ret,
-		    struct cairn_err *err);
+int cairn_sidecar_keep(const struct cairn_binary *bin, const struct cairn_sidecar_search *search,
+		       struct cairn_sidecar_image *ret, struct cairn_err *err);
 
 /*
- * cairn_sidecar_keep_copy - put a copy of an open sidecar into the cache, for who got it from elsewhere
+ * cairn_sidecar_keep_copy - put a copy of an open sidecar into the cache, for who got it from
+ * elsewhere
  *
- * A copy of one that was downloaded is found without asking the network again. What is there under its build-id is replaced.
+ * A copy of one that was downloaded is found without asking the network again. What is there under
+ * its build-id is replaced.
  *
  * @search  cache_dir and cache_bytes count
  * Returns 0. Negative:
@@ -304,7 +343,8 @@ int cairn_sidecar_keep(const struct cairn_binary *bin, const struct cairn_sideca
  *   else as cairn_file_write()
  * Cost: all of the sidecar is read.
  */
-int cairn_sidecar_keep_copy(const struct cairn_sidecar *sidecar, const struct cairn_sidecar_search *search, struct cairn_err *err);
+int cairn_sidecar_keep_copy(const struct cairn_sidecar *sidecar,
+			    const struct cairn_sidecar_search *search, struct cairn_err *err);
 
 struct cairn_sidecar_pruned {
 	uint64_t n_kept, kept_bytes;
@@ -312,10 +352,12 @@ struct cairn_sidecar_pruned {
 };
 
 /*
- * cairn_sidecar_prune - remove the sidecars that were used longest ago, until the rest takes at most @max_bytes
+ * cairn_sidecar_prune - remove the sidecars that were used longest ago, until the rest takes at
+ * most @max_bytes
  *
- * Other files in the directory are left alone, but for what killed makers left there. Returns 0, also when there is no
- * such directory; -EPERM: the caller is root, and others could write there; what opendir(3) says.
+ * Other files in the directory are left alone, but for what killed makers left there. Returns 0,
+ * also when there is no such directory; -EPERM: the caller is root, and others could write there;
+ * what opendir(3) says.
  */
 int cairn_sidecar_prune(const char *cache_dir, uint64_t max_bytes, struct cairn_sidecar_pruned *ret,
 		     struct cairn_err *err);
@@ -333,7 +375,8 @@ int cairn_sidecar_prune(const char *cache_dir, uint64_t max_bytes, struct cairn_
 size_t cairn_sidecar_served_id(const uint8_t *build_id, size_t len, uint8_t *ret);
 
 /*
- * cairn_sidecar_wrap - the file that a debuginfod serves: a sidecar in a section .debug_cairn, with that build-id
+ * cairn_sidecar_wrap - the file that a debuginfod serves: a sidecar in a section .debug_cairn, with
+ * that build-id
  *
  * cairn_sidecar_open() reads it as it reads the sidecar.
  *
@@ -341,8 +384,8 @@ size_t cairn_sidecar_served_id(const uint8_t *build_id, size_t len, uint8_t *ret
  * @ret    free()
  * Returns 0. -EINVAL: it has no build-id, or too long a one. -ENOMEM, and as cairn_sidecar_open().
  */
-int cairn_sidecar_wrap(const void *bytes, size_t size, const char *name, void **ret, size_t *ret_size,
-		    struct cairn_err *err);
+int cairn_sidecar_wrap(const void *bytes, size_t size, const char *name, void **ret,
+		       size_t *ret_size, struct cairn_err *err);
 
 /* ---- by address ---- */
 
@@ -350,18 +393,20 @@ int cairn_sidecar_wrap(const void *bytes, size_t size, const char *name, void **
 #define CAIRN_FRAMES_MAX 64
 
 /*
- * A function whose code an address belongs to. frames[0] is the innermost: its line is that of the address; each
- * further one is what the one before was inlined into, and its line is that of the call.
+ * A function whose code an address belongs to. frames[0] is the innermost: its line is that of the
+ * address; each further one is what the one before was inlined into, and its line is that of the
+ * call.
  */
 struct cairn_frame {
 	/*
-	 * Name as a linker knows it where there is one: of the outermost frame the symbol ("foo.constprop.0"), of
-	 * C++ functions the mangled name. NULL when unknown.
+	 * Name as a linker knows it where there is one: of the outermost frame the symbol
+	 * ("foo.constprop.0"), of C++ functions the mangled name. NULL when unknown.
 	 */
 	const char *function;
 	const char *name; /* as the source names it, not qualified; NULL when unknown */
 	const char *file; /* NULL when unknown */
-	uint32_t line;    /* 0: the compiler says that the code belongs to no line, or nothing is known */
+	/* 0: the compiler says that the code belongs to no line, or nothing is known */
+	uint32_t line;
 	uint32_t column;  /* 0 when unknown */
 };
 
@@ -370,16 +415,16 @@ struct cairn_frame {
  *
  * @at   link-time address. Of a return address look up the byte before it.
  * @ret  room for @max frames, at least 1
- * Returns their number: 0 when the address belongs to no function and no line that are known. Code without debug
- * information gives one frame, with the symbol's name.
+ * Returns their number: 0 when the address belongs to no function and no line that are known. Code
+ * without debug information gives one frame, with the symbol's name.
  * Cost: some 200 ns, no allocation. Threads: any. Signals: safe.
  */
-size_t cairn_sidecar_frames(const struct cairn_sidecar *sidecar, struct cairn_vaddr at, struct cairn_frame *ret,
-			 size_t max);
+size_t cairn_sidecar_frames(const struct cairn_sidecar *sidecar, struct cairn_vaddr at,
+			    struct cairn_frame *ret, size_t max);
 
 /* As cairn_binary_symbol_of(), from the sidecar. */
-bool cairn_sidecar_symbol_of(const struct cairn_sidecar *sidecar, struct cairn_vaddr at, const char **ret_name,
-			  struct cairn_vaddr *ret_start);
+bool cairn_sidecar_symbol_of(const struct cairn_sidecar *sidecar, struct cairn_vaddr at,
+			     const char **ret_name, struct cairn_vaddr *ret_start);
 
 /*
  * cairn_sidecar_hazards - as cairn_hazards(), with the functions of the sidecar
@@ -389,8 +434,8 @@ bool cairn_sidecar_symbol_of(const struct cairn_sidecar *sidecar, struct cairn_v
  * @bin  the binary that it is of
  */
 int cairn_sidecar_hazards(const struct cairn_sidecar *sidecar, const struct cairn_binary *bin,
-		       int (*visit)(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard), void *ctx,
-		       struct cairn_err *err);
+			  int (*visit)(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard),
+			  void *ctx, struct cairn_err *err);
 
 /* ---- by name ---- */
 
@@ -410,17 +455,21 @@ struct cairn_sidecar_function {
  * Returns how many there are, which can be more than @max; 0 when there is none.
  * Cost: below 1 microsecond, no allocation. Threads: any. Signals: safe.
  */
-size_t cairn_sidecar_find(const struct cairn_sidecar *sidecar, const char *name, uint32_t *ret, size_t max);
+size_t cairn_sidecar_find(const struct cairn_sidecar *sidecar, const char *name, uint32_t *ret,
+			  size_t max);
 
 /* False when there is no function of this number. */
-bool cairn_sidecar_function(const struct cairn_sidecar *sidecar, uint32_t number, struct cairn_sidecar_function *ret);
+bool cairn_sidecar_function(const struct cairn_sidecar *sidecar, uint32_t number,
+			    struct cairn_sidecar_function *ret);
 
 /* ---- sites ---- */
 
 /* Whether it has what cairn_sidecar_sites() needs. */
 bool cairn_sidecar_has_sites(const struct cairn_sidecar *sidecar);
 
-/* Whether it was made with cairn_sidecar_make_opts.args, so that its sites answer cairn_sites_at(). */
+/*
+ * Whether it was made with cairn_sidecar_make_opts.args, so that its sites answer cairn_sites_at().
+ */
 bool cairn_sidecar_has_args(const struct cairn_sidecar *sidecar);
 
 /*
@@ -434,23 +483,26 @@ bool cairn_sidecar_has_args(const struct cairn_sidecar *sidecar);
  * Returns 0. -ENODATA: it has no sites. -ENOMEM.
  * Cost: nothing is read until it is asked for; a name costs microseconds.
  */
-int cairn_sidecar_sites(const struct cairn_sidecar *sidecar, const struct cairn_binary *bin, struct cairn_sites **ret,
-		     struct cairn_err *err);
+int cairn_sidecar_sites(const struct cairn_sidecar *sidecar, const struct cairn_binary *bin,
+			struct cairn_sites **ret, struct cairn_err *err);
 
 /*
- * cairn_sidecar_source - the types of a sidecar, as cairn_source_open() gives those of the debug information
+ * cairn_sidecar_source - the types of a sidecar, as cairn_source_open() gives those of the debug
+ * information
  *
  * @sidecar  must outlive the result
  * @ret   cairn_source_close(); of kind DWARF. Threads: one at a time per handle.
  * Returns 0. -ENODATA: it was made without sites, and has no types. -ENOMEM.
  * Cost: nothing is read until it is asked for.
  */
-int cairn_sidecar_source(const struct cairn_sidecar *sidecar, struct cairn_source **ret, struct cairn_err *err);
+int cairn_sidecar_source(const struct cairn_sidecar *sidecar, struct cairn_source **ret,
+			 struct cairn_err *err);
 
 struct cairn_sidecar_btf {
 	const void *types; /* as cairn_btf_from_dwarf() writes them into main */
 	size_t types_size;
-	const void *sites; /* as into the inline blob; NULL: made without cairn_sidecar_make_opts.btf_inline */
+	/* as into the inline blob; NULL: made without cairn_sidecar_make_opts.btf_inline */
+	const void *sites;
 	size_t sites_size;
 };
 
@@ -458,13 +510,17 @@ struct cairn_sidecar_btf {
  * cairn_sidecar_btf - the BTF in a sidecar, compared with its checksums
  *
  * @ret  borrowed until cairn_sidecar_close()
- * Returns 0. -ENODATA: it was made without sites, and has no BTF. -ESTALE: it is of another file than the
- * binary that it was opened for. -EBADMSG, -ENOMEM.
+ * Returns 0. -ENODATA: it was made without sites, and has no BTF. -ESTALE: it is of another file
+ * than the binary that it was opened for. -EBADMSG, -ENOMEM.
  * Cost: compares the code with that of the sidecar, where it can be; decompresses the sites.
  */
-int cairn_sidecar_btf(const struct cairn_sidecar *sidecar, struct cairn_sidecar_btf *ret, struct cairn_err *err);
+int cairn_sidecar_btf(const struct cairn_sidecar *sidecar, struct cairn_sidecar_btf *ret,
+		      struct cairn_err *err);
 
-/* How many types cairn_sites_complete_type() had to leave unread; @sites is from cairn_sidecar_sites(). */
+/*
+ * How many types cairn_sites_complete_type() had to leave unread; @sites is from
+ * cairn_sidecar_sites().
+ */
 size_t cairn_sidecar_sites_lost(const struct cairn_sites *sites);
 
 CAIRN_END_DECLS

@@ -2,9 +2,9 @@
 /*
  * Sites: where the functions of a binary went
  *
- * An optimising compiler turns one function into many sites: its out-of-line body, clones of it, and a
- * copy at each call that was inlined. All of them are sites of one function, and each has its own
- * locations for the arguments.
+ * An optimising compiler turns one function into many sites: its out-of-line body, clones of it,
+ * and a copy at each call that was inlined. All of them are sites of one function, and each has its
+ * own locations for the arguments.
  *
  *	struct cairn_sites *sites;
  *	struct cairn_function_list found;
@@ -15,8 +15,8 @@
  *		show(&found.p[0]->sites[i]);
  *	cairn_sites_close(sites);
  *
- * Same name and same declaration (file and line) is one function, in however many units it was compiled.
- * Nothing here needs a process or privileges; tracing the sites is trace.h's.
+ * Same name and same declaration (file and line) is one function, in however many units it was
+ * compiled. Nothing here needs a process or privileges; tracing the sites is trace.h's.
  */
 #ifndef CAIRN_SITES_H
 #define CAIRN_SITES_H
@@ -40,13 +40,15 @@ struct cairn_sites;
 enum cairn_site_kind {
 	CAIRN_SITE_OUT_OF_LINE,   /* an out-of-line body: the function itself, or a clone of it */
 	/*
-	 * A copy in another function. Code that the compiler duplicated afterwards (an unrolled loop) has one DIE and
-	 * several entries; each is a site, all but the first with the rule CAIRN_AT_ENTRY_ROW.
+	 * A copy in another function. Code that the compiler duplicated afterwards (an unrolled
+	 * loop) has one DIE and several entries; each is a site, all but the first with the rule
+	 * CAIRN_AT_ENTRY_ROW.
 	 */
 	CAIRN_SITE_INLINED,
 	/*
-	 * The split-off rest of a function (GCC's foo.part.N), entered by a call from a copy of foo's head; as a body, or
-	 * inlined in turn. Reaching it is not another call of foo, so it is listed and not counted.
+	 * The split-off rest of a function (GCC's foo.part.N), entered by a call from a copy of
+	 * foo's head; as a body, or inlined in turn. Reaching it is not another call of foo, so it
+	 * is listed and not counted.
 	 */
 	CAIRN_SITE_PART,
 };
@@ -56,25 +58,47 @@ enum cairn_address_rule {
 	CAIRN_AT_LOW_PC,      /* start of the only range */
 	CAIRN_AT_ENTRY_PC,    /* DW_AT_entry_pc */
 	CAIRN_AT_FIRST_RANGE, /* start of the first range in the input's order */
-	CAIRN_AT_CFG_ENTRY,      /* the only one of the instructions of a copy without an entry that other code leads to first */
-	CAIRN_AT_ENTRY_ROW,   /* a further row of the entry in the line table: the compiler duplicated the copy */
+	/*
+	 * the only one of the instructions of a copy without an entry that other code leads to
+	 * first
+	 */
+	CAIRN_AT_CFG_ENTRY,
+	/* a further row of the entry in the line table: the compiler duplicated the copy */
+	CAIRN_AT_ENTRY_ROW,
 	CAIRN_AT_SYMBOL,      /* no debug information: the address of a symbol */
 };
 
 /*
- * Why events at a site may not be as many as calls: a set of bits. docs/address.md explains each; a site without any is
- * passed once by each call, as far as the code and the debug information tell.
+ * Why events at a site may not be as many as calls: a set of bits. docs/address.md explains each; a
+ * site without any is passed once by each call, as far as the code and the debug information tell.
  */
 enum cairn_count_caveat {
-	CAIRN_COUNT_NO_ENTRY = 1 << 0, /* the compiler lost the entry: the address is the copy's first instruction, which may have been moved */
-	CAIRN_COUNT_LOOPED = 1 << 1,    /* the copy's own code leads back to its entry: a loop, or recursion made one */
-	CAIRN_COUNT_BYPASSED = 1 << 2,   /* ways lead into the copy past its sites: n_bypasses of them */
-	CAIRN_COUNT_SHARED_PC = 1 << 3,   /* the copy has no code at its entry, and others come by there */
-	CAIRN_COUNT_MERGED = 1 << 4,   /* merged with another call of the same function, whose site is passed, too */
-	CAIRN_COUNT_BEFORE_TEST = 1 << 5, /* the condition of the call seems to be one with the function's first: passed without a call */
-	CAIRN_COUNT_FOLDED = 1 << 6,   /* the linker kept one body for several functions: calls of the others pass, too */
-	CAIRN_COUNT_VECTORISED = 1 << 8, /* vector instructions in the copy: one pass may be several calls */
-	CAIRN_COUNT_RECURSION = 1 << 7, /* a body that calls itself and begins with a loop: some of these calls may be jumps into it */
+	/*
+	 * the compiler lost the entry: the address is the copy's first instruction, which may have
+	 * been moved
+	 */
+	CAIRN_COUNT_NO_ENTRY = 1 << 0,
+	/* the copy's own code leads back to its entry: a loop, or recursion made one */
+	CAIRN_COUNT_LOOPED = 1 << 1,
+	/* ways lead into the copy past its sites: n_bypasses of them */
+	CAIRN_COUNT_BYPASSED = 1 << 2,
+	/* the copy has no code at its entry, and others come by there */
+	CAIRN_COUNT_SHARED_PC = 1 << 3,
+	/* merged with another call of the same function, whose site is passed, too */
+	CAIRN_COUNT_MERGED = 1 << 4,
+	/*
+	 * the condition of the call seems to be one with the function's first: passed without a
+	 * call
+	 */
+	CAIRN_COUNT_BEFORE_TEST = 1 << 5,
+	/* the linker kept one body for several functions: calls of the others pass, too */
+	CAIRN_COUNT_FOLDED = 1 << 6,
+	/* vector instructions in the copy: one pass may be several calls */
+	CAIRN_COUNT_VECTORISED = 1 << 8,
+	/*
+	 * a body that calls itself and begins with a loop: some of these calls may be jumps into it
+	 */
+	CAIRN_COUNT_RECURSION = 1 << 7,
 };
 
 /* A sentence for people, and a word for programs ("no-entry"). Static; @doubt is one bit. */
@@ -104,12 +128,15 @@ struct cairn_site {
 	bool has_off;
 	enum cairn_hazard hazard;
 	/*
-	 * The symbol whose code this is, and the distance from its start: for an out-of-line body the body's own
-	 * name with its clone suffix ("foo.constprop.0"). NULL when no symbol covers it.
+	 * The symbol whose code this is, and the distance from its start: for an out-of-line body
+	 * the body's own name with its clone suffix ("foo.constprop.0"). NULL when no symbol covers
+	 * it.
 	 */
 	const char *symbol;
 	uint64_t symbol_off;
-	/* The containing out-of-line function as DWARF names it, and the distance from its entry. */
+	/*
+	 * The containing out-of-line function as DWARF names it, and the distance from its entry.
+	 */
 	const char *container;
 	int64_t container_off;
 	/*
@@ -124,10 +151,14 @@ struct cairn_site {
 	/* Sites of the same function at the same address, this one included: 1 when it is alone. */
 	uint32_t n_shared;
 	uint32_t count_caveats; /* enum cairn_count_caveat, ored */
-	uint32_t n_bypasses;     /* instructions of the copy at which it is entered, other than its sites */
+	/* instructions of the copy at which it is entered, other than its sites */
+	uint32_t n_bypasses;
 	/* Offset of its DIE in .debug_info, for looking it up with readelf or llvm-dwarfdump. */
 	uint64_t die;
-	/* The same of all sites in one out-of-line function, another one in others of that name (clones, other units); 0: not known. */
+	/*
+	 * The same of all sites in one out-of-line function, another one in others of that name
+	 * (clones, other units); 0: not known.
+	 */
 	uint64_t body;
 };
 
@@ -144,16 +175,23 @@ struct cairn_function {
 	uint32_t return_type;     /* 0: void */
 	bool variadic;
 	/*
-	 * The function may have parameters and a result, but nothing tells them. It is assembler code,
-	 * or compiled with -g1 or -gline-tables-only, or only the symbol table knows it. n_params is 0.
+	 * The function may have parameters and a result, but nothing tells them. It is assembler
+	 * code, or compiled with -g1 or -gline-tables-only, or only the symbol table knows it.
+	 * n_params is 0.
 	 */
 	bool params_unknown;
 	uint32_t n_params;
 	const struct cairn_param *params;
-	/* Sorted by address; at one address in the order in which the calls begin, as far as the compiler tells. */
+	/*
+	 * Sorted by address; at one address in the order in which the calls begin, as far as the
+	 * compiler tells.
+	 */
 	uint32_t n_sites;
 	const struct cairn_site *sites;
-	/* Inlined copies whose DIE has no code: nothing to probe, counted so that all are accounted for. */
+	/*
+	 * Inlined copies whose DIE has no code: nothing to probe, counted so that all are accounted
+	 * for.
+	 */
 	uint32_t n_without_code;
 };
 
@@ -161,24 +199,30 @@ struct cairn_function {
 enum cairn_found {
 	CAIRN_FOUND_NAME,     /* all have the name; more than one: it is ambiguous */
 	CAIRN_FOUND_PATTERN,  /* all match the pattern, and all are meant */
-	CAIRN_FOUND_SYMBOL,   /* the name is a symbol, and they begin at its address: malloc, __libc_malloc */
-	CAIRN_FOUND_INDIRECT, /* the name is an indirect function's; they are its implementations, and all are meant */
+	/* the name is a symbol, and they begin at its address: malloc, __libc_malloc */
+	CAIRN_FOUND_SYMBOL,
+	/* the name is an indirect function's; they are its implementations, and all are meant */
+	CAIRN_FOUND_INDIRECT,
 };
 
 struct cairn_function_list {
 	size_t n;
 	const struct cairn_function *const *p;
 	enum cairn_found found; /* means nothing when n is 0, except: */
-	/* CAIRN_FOUND_INDIRECT with n 0: the implementations are not known, and the resolver is not the function. */
+	/*
+	 * CAIRN_FOUND_INDIRECT with n 0: the implementations are not known, and the resolver is not
+	 * the function.
+	 */
 };
 
 struct cairn_sites_opts {
 	size_t size;          /* sizeof(struct cairn_sites_opts) */
 	unsigned int threads; /* 0: one per processor */
 	/*
-	 * Take the value that a parameter has at a site for the argument of the call, where the debug information
-	 * (Clang's, mostly) does not tell whether the function has already changed it: what a debugger shows.
-	 * Off, such a value is CAIRN_UNAVAIL_MAY_HAVE_CHANGED or CAIRN_UNAVAIL_MAY_NOT_BE_PASSED.
+	 * Take the value that a parameter has at a site for the argument of the call, where the
+	 * debug information (Clang's, mostly) does not tell whether the function has already
+	 * changed it: what a debugger shows. Off, such a value is CAIRN_UNAVAIL_MAY_HAVE_CHANGED or
+	 * CAIRN_UNAVAIL_MAY_NOT_BE_PASSED.
 	 */
 	bool assume_unmodified;
 };
@@ -187,8 +231,8 @@ struct cairn_sites_opts {
  * cairn_sites_open - get ready to answer questions about a binary's functions
  *
  * @bin   must outlive the result
- * Returns 0. -ENODATA: no debug information (err: where it was looked for, how to get it). -EBADMSG: damaged.
- * -EOPNOTSUPP: a DWARF or ELF form that is not known. -ENOMEM.
+ * Returns 0. -ENODATA: no debug information (err: where it was looked for, how to get it).
+ * -EBADMSG: damaged. -EOPNOTSUPP: a DWARF or ELF form that is not known. -ENOMEM.
  * Cost: unit headers only. Threads: one at a time per handle.
  */
 int cairn_sites_open(const struct cairn_binary *bin, const struct cairn_sites_opts *opts,
@@ -198,11 +242,11 @@ void cairn_sites_close(struct cairn_sites *sites);
 const struct cairn_binary *cairn_sites_binary(const struct cairn_sites *sites);
 
 /*
- * cairn_sites_missing - the .dwo files (split DWARF) that were not found: sites that they describe are not
- * in any answer
+ * cairn_sites_missing - the .dwo files (split DWARF) that were not found: sites that they describe
+ * are not in any answer
  *
- * @ret  of the first few their names, where was looked and why each site did not do; a line each, "" when
- *       none is missing. Borrowed until close.
+ * @ret  of the first few their names, where was looked and why each site did not do; a line each,
+ *       "" when none is missing. Borrowed until close.
  * Returns their number.
  */
 size_t cairn_sites_missing(const struct cairn_sites *sites, const char **ret);
@@ -213,9 +257,9 @@ const struct cairn_types *cairn_sites_types(const struct cairn_sites *sites);
 /*
  * cairn_sites_complete_type - read what a value of a type consists of
  *
- * Type ids in results are read as far as their names need. This reads members and enumerators, of the type
- * itself and of all that it contains, but not what its pointers point to. Call it before a value of the
- * type is printed, or a member looked up.
+ * Type ids in results are read as far as their names need. This reads members and enumerators, of
+ * the type itself and of all that it contains, but not what its pointers point to. Call it before a
+ * value of the type is printed, or a member looked up.
  * Returns 0; also when it is defined nowhere: then it stays a declaration. -EBADMSG, -ENOMEM.
  */
 int cairn_sites_complete_type(struct cairn_sites *sites, uint32_t id, struct cairn_err *err);
@@ -224,13 +268,15 @@ int cairn_sites_complete_type(struct cairn_sites *sites, uint32_t id, struct cai
  * cairn_sites_find - the functions of a name, with all their sites
  *
  * @spec  NAME, or FILE:NAME where FILE is the end of the declaring file's path ("malloc.c",
- *        "glibc/malloc/malloc.c"), or FILE:LINE:NAME. NAME is the source name, a qualified C++ name or any
- *        tail of one ("size", "vector<int>::size"), the same without template arguments ("vector::size"), or a linkage
- *        name; or a symbol's name, in whose place the functions that begin at its address are taken. With * or ? in it
- *        NAME is a pattern, as for file names, over these and, without FILE, over symbols' names.
+ *        "glibc/malloc/malloc.c"), or FILE:LINE:NAME. NAME is the source name, a qualified C++ name
+ *        or any tail of one ("size", "vector<int>::size"), the same without template arguments
+ *        ("vector::size"), or a linkage name; or a symbol's name, in whose place the functions that
+ *        begin at its address are taken. With * or ? in it NAME is a pattern, as for file names,
+ *        over these and, without FILE, over symbols' names.
  * @ret   borrowed until cairn_sites_close(); how they were found tells what more than one means
- * Returns 0 when none matched (ret->n is 0), else their number. -E2BIG: a pattern that matches more than
- * CAIRN_FIND_MAX functions, which cairn_sites_visit_matching() can do. Errors as cairn_sites_open().
+ * Returns 0 when none matched (ret->n is 0), else their number. -E2BIG: a pattern that matches more
+ * than CAIRN_FIND_MAX functions, which cairn_sites_visit_matching() can do. Errors as
+ * cairn_sites_open().
  * Cost: one parallel pass over all DIEs; of a pattern and of a name that is only a symbol's two.
  */
 #define CAIRN_FIND_MAX 16384
@@ -240,8 +286,8 @@ int cairn_sites_find(struct cairn_sites *sites, const char *spec, struct cairn_f
 /*
  * cairn_sites_visit - every function that has a site, in order of declaration file, line and name
  *
- * @visit  gets each function once; what it points to is freed after the call, unlike cairn_sites_find().
- *         A result other than 0 ends the walk and is returned.
+ * @visit  gets each function once; what it points to is freed after the call, unlike
+ *         cairn_sites_find(). A result other than 0 ends the walk and is returned.
  * Returns 0, what @visit returned, or an error as above.
  * Cost: everything is evaluated, in parallel; memory for the index plus one batch of functions.
  */
@@ -250,12 +296,12 @@ int cairn_sites_visit(struct cairn_sites *sites,
 		      struct cairn_err *err);
 
 /*
- * The same for the functions that @pattern matches, as cairn_sites_find() understands it; NULL: all that the debug
- * information has.
+ * The same for the functions that @pattern matches, as cairn_sites_find() understands it; NULL: all
+ * that the debug information has.
  */
 int cairn_sites_visit_matching(struct cairn_sites *sites, const char *pattern,
-			       int (*visit)(void *ctx, const struct cairn_function *function), void *ctx,
-			       struct cairn_err *err);
+			       int (*visit)(void *ctx, const struct cairn_function *function),
+			       void *ctx, struct cairn_err *err);
 
 /* Whether NAME in @spec is a pattern. "operator*" and "f<int *>" are names. */
 bool cairn_sites_is_pattern(const char *spec);
@@ -270,9 +316,11 @@ int cairn_sites_suggest(struct cairn_sites *sites, const char *spec, const char 
 			struct cairn_err *err);
 
 /*
- * cairn_sites_imports - whether the binary takes a function or variable of that name from a shared library
+ * cairn_sites_imports - whether the binary takes a function or variable of that name from a shared
+ * library
  *
- * As cairn_binary_imports(), which cannot tell it of a sidecar. Cost: one pass over .dynsym, or O(log names).
+ * As cairn_binary_imports(), which cannot tell it of a sidecar. Cost: one pass over .dynsym, or
+ * O(log names).
  */
 bool cairn_sites_imports(const struct cairn_sites *sites, const char *name);
 
@@ -287,35 +335,44 @@ struct cairn_scope {
 };
 
 /*
- * cairn_sites_at - the functions that an address is in, innermost first, and where their parameters are when a program stands there
+ * cairn_sites_at - the functions that an address is in, innermost first, and where their parameters
+ * are when a program stands there
  *
- * The locations are those of the values that the parameters have then; a function may have changed what it was passed.
- * Registers and memory are those of the frame at that address: cairn_stacks_value() (cairn/stack.h) reads them. A parameter in a vector
- * register (17 to 32) is available here.
+ * The locations are those of the values that the parameters have then; a function may have changed
+ * what it was passed. Registers and memory are those of the frame at that address:
+ * cairn_stacks_value() (cairn/stack.h) reads them. A parameter in a vector register (17 to 32) is
+ * available here.
  *
  * @pc        the instruction that is to run next; of a frame further out the one behind its call
  * @is_exact  @pc is in the function itself; else the byte before it is: behind a call
  * @ret       borrowed until the next call of this function, or close
- * Returns their number; 0 when no function that the debug information has is there. -EOPNOTSUPP from a sidecar
- * that was made without cairn_sidecar_make_opts.args, or was opened without its binary; -ESTALE from one of other code; -EBADMSG, -ENOMEM.
- * Cost: the first call lists all functions, and from a sidecar hashes all code; then some microseconds for each function.
+ * Returns their number; 0 when no function that the debug information has is there. -EOPNOTSUPP
+ * from a sidecar that was made without cairn_sidecar_make_opts.args, or was opened without its
+ * binary; -ESTALE from one of other code; -EBADMSG, -ENOMEM.
+ * Cost: the first call lists all functions, and from a sidecar hashes all code; then some
+ * microseconds for each function.
  */
-int cairn_sites_at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_scope **ret,
-		   struct cairn_err *err);
+int cairn_sites_at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact,
+		   const struct cairn_scope **ret, struct cairn_err *err);
 
 /*
  * cairn_sites_call_value - what a caller passed to a function that stands on the stack
  *
  * @callee  an address in the function, @caller_pc where it returns to, of the two frames
  * @asked   a step of a location: CAIRN_LOC_ENTRY_REG, or CAIRN_LOC_ENTRY_PARAM
- * @ret     a value in the caller's frame, or CAIRN_UNAVAIL_ENTRY_VALUE where it is not certain: unless the caller called the function
- *          directly, and that cannot have come back to its entry by tail calls. Borrowed as the answer of cairn_sites_at() before it
+ * @ret     a value in the caller's frame, or CAIRN_UNAVAIL_ENTRY_VALUE where it is not certain:
+ *          unless the caller called the function directly, and that cannot have come back to its
+ *          entry by tail calls. Borrowed as the answer of cairn_sites_at() before it
  * Returns 0; errors as cairn_sites_at(). Cost: decodes the function.
  */
-int cairn_sites_call_value(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
-		       const struct cairn_loc_step *asked, struct cairn_location *ret, struct cairn_err *err);
+int cairn_sites_call_value(struct cairn_sites *sites, struct cairn_vaddr callee,
+			   struct cairn_vaddr caller_pc, const struct cairn_loc_step *asked,
+			   struct cairn_location *ret, struct cairn_err *err);
 
-/* Name of the variable or function at a link-time address, for cairn_location_text(); @ctx is the sites. */
+/*
+ * Name of the variable or function at a link-time address, for cairn_location_text(); @ctx is the
+ * sites.
+ */
 bool cairn_sites_symbol(void *ctx, struct cairn_vaddr at, char *name, size_t size);
 
 CAIRN_END_DECLS

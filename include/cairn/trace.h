@@ -42,10 +42,11 @@ CAIRN_BEGIN_DECLS
 struct cairn_trace;
 
 /*
- * How to show a function that the linker knows as @linker_name and the debug information as @name, say, demangled; either
- * may be NULL. As snprintf.
+ * How to show a function that the linker knows as @linker_name and the debug information as @name,
+ * say, demangled; either may be NULL. As snprintf.
  */
-typedef size_t (*cairn_show_name)(const char *linker_name, const char *name, char *buf, size_t size);
+typedef size_t (*cairn_show_name)(const char *linker_name, const char *name, char *buf,
+				  size_t size);
 
 enum cairn_trace_backend {
 	CAIRN_BACKEND_AUTO,
@@ -65,7 +66,10 @@ struct cairn_trace_opts {
 	 */
 	char *const *argv;
 	const char *exe;
-	/* Attach what can be attached instead of nothing. A pattern's functions are always attached so. */
+	/*
+	 * Attach what can be attached instead of nothing. A pattern's functions are always attached
+	 * so.
+	 */
 	bool best_effort;
 	/*
 	 * Trace children (fork, vfork, clone) of the traced process too. The probes then sit in
@@ -79,7 +83,9 @@ struct cairn_trace_opts {
 	enum cairn_trace_backend backend;
 	/* Bytes of the ring buffer, rounded up to a power of two of at least a page; 0: 8 MiB. */
 	uint32_t ring_bytes;
-	/* Most bytes of a string that are fetched and shown, without its NUL, at most 2047; 0: 63. */
+	/*
+	 * Most bytes of a string that are fetched and shown, without its NUL, at most 2047; 0: 63.
+	 */
 	uint32_t string_bytes;
 	/*
 	 * Most bytes of a struct or an array fetched, at most 2048; 0: 512. The rest is shown as
@@ -91,14 +97,18 @@ struct cairn_trace_opts {
 	size_t n_debug_dirs;
 	unsigned int threads;
 	/*
-	 * Finds the sidecar of a probed file, which then answers instead of its debug information; NULL: none has one. *@ret,
-	 * which is NULL at the call, is closed with the trace; it stays NULL when there is none. An error ends adding the
-	 * probe. What a sidecar cannot tell (members of a type that BTF cannot say) is asked of the debug information
-	 * where there is some.
+	 * Finds the sidecar of a probed file, which then answers instead of its debug information;
+	 * NULL: none has one. *@ret, which is NULL at the call, is closed with the trace; it stays
+	 * NULL when there is none. An error ends adding the probe. What a sidecar cannot tell
+	 * (members of a type that BTF cannot say) is asked of the debug information where there is
+	 * some.
 	 */
-	int (*find_sidecar)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret, struct cairn_err *err);
+	int (*find_sidecar)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+			    struct cairn_err *err);
 	void *find_sidecar_ctx;
-	/* How functions around a site are shown in text; NULL: as the debug information has them. */
+	/*
+	 * How functions around a site are shown in text; NULL: as the debug information has them.
+	 */
 	cairn_show_name show_name;
 };
 
@@ -214,7 +224,8 @@ uint32_t cairn_trace_n_programs(const struct cairn_trace *t);
 /*
  * cairn_trace_missing - .dwo files (split DWARF) of the probed files that were not found
  *
- * Calls that only they describe have no site here, so that attaching is refused without best_effort.
+ * Calls that only they describe have no site here, so that attaching is refused without
+ * best_effort.
  *
  * @ret  as cairn_sites_missing(), of the first file that misses some; "" when none does
  * Returns their number.
@@ -236,8 +247,8 @@ int cairn_trace_program_print(const struct cairn_trace *t, uint32_t program, FIL
  * that were analysed), and the process's memory at every site must have the file's bytes.
  *
  * Returns the number of sites attached. Negative, with nothing attached:
- *   -ENOENT      sites of a function that was named are refused (cairn_trace_site() says why) and best_effort
- *                is off, or none is left; or the process does not map the file
+ *   -ENOENT      sites of a function that was named are refused (cairn_trace_site() says why) and
+ *                best_effort is off, or none is left; or the process does not map the file
  *   -ENODATA     cairn_trace_missing() and best_effort is off
  *   -ESTALE      the mapped file or the process's memory is not what was analysed
  *   -EPERM       not permitted; err has the exact command that would be
@@ -261,13 +272,17 @@ int cairn_trace_pid(const struct cairn_trace *t);
 /*
  * cairn_trace_mapped - which of the probed files the traced process has mapped as code
  *
- * A command loads its libraries after the probes are set; one that it never loads gives no event. The kernel tells what a
- * command, and a child that is followed, maps as it happens (perf_event_open(2), PERF_RECORD_MMAP2), also of one that has ended.
- * Where it does not, /proc/PID/maps is read: what is mapped and unmapped between two questions is not seen, nor are children.
+ * A command loads its libraries after the probes are set; one that it never loads gives no event.
+ * The kernel tells what a command, and a child that is followed, maps as it happens
+ * (perf_event_open(2), PERF_RECORD_MMAP2), also of one that has ended. Where it does not,
+ * /proc/PID/maps is read: what is mapped and unmapped between two questions is not seen, nor are
+ * children.
  *
- * @ret        cairn_trace_n_probes() of them: a file of this probe has been seen, now or at an earlier question
+ * @ret        cairn_trace_n_probes() of them: a file of this probe has been seen, now or at an
+ *             earlier question
  * @ret_whole  nothing was missed: what was not seen was never mapped
- * Returns how many are false. With *ret_whole false: -ESRCH: the process has ended; -EPERM: it may not be looked at; -ENOMEM;
+ * Returns how many are false. With *ret_whole false: -ESRCH: the process has ended; -EPERM: it may
+ * not be looked at; -ENOMEM;
  * @ret has what was seen earlier. -EINVAL: every process is traced; nothing is set.
  * Cost: about a microsecond, or a reading of /proc/PID/maps.
  */
@@ -345,16 +360,17 @@ int cairn_event_print(const struct cairn_event *event, enum cairn_value_style st
  * One value of it, without its name: "3", "\"text\"...", "<unavailable: optimised out>",
  * "<unreadable>".
  */
-int cairn_event_value_print(const struct cairn_event *event, uint32_t i, enum cairn_value_style style,
-			    FILE *out);
+int cairn_event_value_print(const struct cairn_event *event, uint32_t i,
+			    enum cairn_value_style style, FILE *out);
 
 /*
- * "inlined in malloc+0x5c", "entry", "entry of foo.constprop.0" where the symbol is not @function's own; as snprintf.
+ * "inlined in malloc+0x5c", "entry", "entry of foo.constprop.0" where the symbol is not @function's
+ * own; as snprintf.
  *
  * @show_name  how malloc and foo are shown; NULL: as the debug information has them
  */
-size_t cairn_site_text(const struct cairn_function *function, const struct cairn_site *site, cairn_show_name show_name,
-		       char *buf, size_t size);
+size_t cairn_site_text(const struct cairn_function *function, const struct cairn_site *site,
+		       cairn_show_name show_name, char *buf, size_t size);
 
 /*
  * cairn_trace_detach - remove all probes; events already recorded can still be polled
@@ -385,7 +401,8 @@ struct cairn_trace_stats {
 	bool sleepable;          /* memory not yet resident was read, too */
 	bool children_followed;
 	bool children_known;     /* n_children means something */
-	uint64_t n_children;     /* of the traced process and its followed children, those that ran before among them */
+	/* of the traced process and its followed children, those that ran before among them */
+	uint64_t n_children;
 	uint64_t n_running;      /* of these, those that ran before: known when children_known */
 };
 

@@ -81,14 +81,19 @@ struct cairn_member {
 	bool dynamic;
 	bool is_base_class;
 	/*
-	 * It tells which variant is there (cairn_variants), and has no name of its own in the program: the first member of Rust's
-	 * variants, and a member of each variant's struct where its bytes are nobody else's.
+	 * It tells which variant is there (cairn_variants), and has no name of its own in the
+	 * program: the first member of Rust's variants, and a member of each variant's struct where
+	 * its bytes are nobody else's.
 	 */
 	bool is_discriminant;
-	uint32_t align; /* bytes that an attribute of the member asks for; 0: none was written down */
+	/* bytes that an attribute of the member asks for; 0: none was written down */
+	uint32_t align;
 };
 
-/* Values of a discriminant from @lo to @hi, each as written: of a signed discriminant sign-extended, or not. */
+/*
+ * Values of a discriminant from @lo to @hi, each as written: of a signed discriminant
+ * sign-extended, or not.
+ */
 struct cairn_variant_range {
 	uint64_t lo, hi;
 };
@@ -99,11 +104,12 @@ struct cairn_variant {
 };
 
 /*
- * Which member of a union is there: enums of Rust, variant records of Ada. The discriminant is anywhere in the struct around
- * the union, also in bytes of one of the members.
+ * Which member of a union is there: enums of Rust, variant records of Ada. The discriminant is
+ * anywhere in the struct around the union, also in bytes of one of the members.
  */
 struct cairn_variants {
-	uint32_t type;    /* of the discriminant: an integer, enum or pointer; 0: there is none, and one variant */
+	/* of the discriminant: an integer, enum or pointer; 0: there is none, and one variant */
+	uint32_t type;
 	uint32_t bit_size; /* of a bit-field; else 0 */
 	int64_t bit_off;  /* from the start of the union; may be below 0 */
 	const struct cairn_variant *of; /* of each member; that of a discriminant means nothing */
@@ -125,8 +131,8 @@ struct cairn_type {
 	/* Size in bytes; 0 when unknown or a declaration. Of an array: of the whole array. */
 	uint64_t size;
 	/*
-	 * Pointee, element, aliased, return or underlying type. STRUCT of Rust, once it is read: the type that it is made for, the T of
-	 * Vec<T>; 0 otherwise.
+	 * Pointee, element, aliased, return or underlying type. STRUCT of Rust, once it is read:
+	 * the type that it is made for, the T of Vec<T>; 0 otherwise.
 	 */
 	uint32_t ref;
 	uint32_t container; /* MEMBER_PTR: the class that it points into */
@@ -145,14 +151,22 @@ struct cairn_type {
 	/* Array: number of elements; has_count is false for "[]" and variable length. */
 	bool has_count;
 	uint64_t count;
-	bool is_variant; /* STRUCT of Rust, once it is read: it is what an enum holds, and as large; its tail is not its own */
+	/*
+	 * STRUCT of Rust, once it is read: it is what an enum holds, and as large; its tail is not
+	 * its own
+	 */
+	bool is_variant;
 	bool vector; /* ARRAY: __attribute__((vector_size(...))), passed and named as one value */
-	uint32_t align; /* bytes that an attribute asks for, of a typedef too; 0: none was written down */
-	/* Bytes; its alignment as a member. 0: unknown, DWARF and BTF do not say it of all types. */
+	/* bytes that an attribute asks for, of a typedef too; 0: none was written down */
+	uint32_t align;
+	/*
+	 * Bytes; its alignment as a member. 0: unknown, DWARF and BTF do not say it of all types.
+	 */
 	uint32_t abi_align;
 	/*
-	 * INT, FLOAT: stored in the byte order that the machine does not have (scalar_storage_order, ctypes.BigEndianStructure).
-	 * STRUCT, UNION: so are the enums among its members, and arrays of enums, which say nothing themselves.
+	 * INT, FLOAT: stored in the byte order that the machine does not have
+	 * (scalar_storage_order, ctypes.BigEndianStructure). STRUCT, UNION: so are the enums among
+	 * its members, and arrays of enums, which say nothing themselves.
 	 */
 	bool byte_swapped;
 	uint32_t n_members;
@@ -162,8 +176,9 @@ struct cairn_type {
 	/* UNION: which of its members is there; NULL: nothing says that. */
 	const struct cairn_variants *variants;
 	/*
-	 * ENUM: whether a value of 32 bits with the highest one set is negative was not written down, as in BTF of compilers
-	 * before 2022. It counts as negative when it is a small number then.
+	 * ENUM: whether a value of 32 bits with the highest one set is negative was not written
+	 * down, as in BTF of compilers before 2022. It counts as negative when it is a small number
+	 * then.
 	 */
 	bool unsure_sign;
 };

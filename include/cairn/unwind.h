@@ -2,8 +2,9 @@
 /*
  * Unwinding: from a frame to its caller
  *
- * An unwind table (cairn/shared/unwind.h) says for each address of a file how the caller's registers come about. It is
- * made from .eh_frame and .debug_frame, without symbols or debug information. One step:
+ * An unwind table (cairn/shared/unwind.h) says for each address of a file how the caller's
+ * registers come about. It is made from .eh_frame and .debug_frame, without symbols or debug
+ * information. One step:
  *
  *	const struct cairn_unwind_rule *rule = cairn_unwind_find(table, at);
  *	if (cairn_unwind_step(rule, machine, read, ctx, &regs) == CAIRN_STEP_OK)
@@ -36,26 +37,28 @@ struct cairn_unwind;
  * @bin      borrowed for the call
  * @threads  0: one per processor; the bytes are the same for any number
  * @ret      cairn_unwind_close()
- * Rows that the instructions of x86-64 disprove are left out. A file that has no code, as debug files, has its rows as they are
- * written.
- * Returns 0, also when the binary has no call frame information: then nothing is described. Negative:
+ * Rows that the instructions of x86-64 disprove are left out. A file that has no code, as debug
+ * files, has its rows as they are written.
+ * Returns 0, also when the binary has no call frame information: then nothing is described.
+ * Negative:
  *   -EBADMSG  the entries of a section lead out of it (err: section, offset)
  *   -ERANGE   more than 2^32 rows or words of rules
  *   -ENOMEM
  * Cost: one run of each FDE's program, about a microsecond each. Threads: any.
  */
-int cairn_unwind_make(const struct cairn_binary *bin, unsigned int threads, struct cairn_unwind **ret,
-		      struct cairn_err *err);
+int cairn_unwind_make(const struct cairn_binary *bin, unsigned int threads,
+		      struct cairn_unwind **ret, struct cairn_err *err);
 
 /*
  * cairn_unwind_open_mem - a table that was made before
  *
  * @bytes  aligned to 8, must outlive the result; every number in it is checked now
  * @name   for errors
- * Returns 0; -EBADMSG (err: the record that is wrong); -EOPNOTSUPP of another version or architecture; -ENOMEM.
+ * Returns 0; -EBADMSG (err: the record that is wrong); -EOPNOTSUPP of another version or
+ * architecture; -ENOMEM.
  */
-int cairn_unwind_open_mem(const void *bytes, size_t size, const char *name, struct cairn_unwind **ret,
-			  struct cairn_err *err);
+int cairn_unwind_open_mem(const void *bytes, size_t size, const char *name,
+			  struct cairn_unwind **ret, struct cairn_err *err);
 
 /* Takes NULL. */
 void cairn_unwind_close(struct cairn_unwind *table);
@@ -64,23 +67,33 @@ void cairn_unwind_close(struct cairn_unwind *table);
 const void *cairn_unwind_bytes(const struct cairn_unwind *table, size_t *ret_size);
 
 /*
- * cairn_unwind_find - the rule for one address; never NULL: CAIRN_UNWIND_UNDESCRIBED where there is none
+ * cairn_unwind_find - the rule for one address; never NULL: CAIRN_UNWIND_UNDESCRIBED where there is
+ * none
  *
- * Of a return address look up the byte before it, unless the frame inside of it was a signal trampoline.
+ * Of a return address look up the byte before it, unless the frame inside of it was a signal
+ * trampoline.
  * Cost: O(log rows). Threads: any. Signals: safe.
  */
-const struct cairn_unwind_rule *cairn_unwind_find(const struct cairn_unwind *table, struct cairn_vaddr at);
+const struct cairn_unwind_rule *cairn_unwind_find(const struct cairn_unwind *table,
+						  struct cairn_vaddr at);
 
-/* Row number @row, below n_rows of the header: [*@ret_lo, *@ret_hi) and its rule. The last one is empty. */
+/*
+ * Row number @row, below n_rows of the header: [*@ret_lo, *@ret_hi) and its rule. The last one is
+ * empty.
+ */
 const struct cairn_unwind_rule *cairn_unwind_row(const struct cairn_unwind *table, uint32_t row,
-						 struct cairn_vaddr *ret_lo, struct cairn_vaddr *ret_hi);
+						 struct cairn_vaddr *ret_lo,
+						 struct cairn_vaddr *ret_hi);
 
 /* ---- a step ---- */
 
 /* The registers of a frame. */
 struct cairn_regs {
 	struct cairn_addr pc;
-	/* By DWARF number: x86-64 0 to 15, the stack pointer is 7; AArch64 x0 to x30, the stack pointer is 31. */
+	/*
+	 * By DWARF number: x86-64 0 to 15, the stack pointer is 7; AArch64 x0 to x30, the stack
+	 * pointer is 31.
+	 */
 	uint64_t r[32];
 	/* Bit n: r[n] is what the frame had. Callees did not keep the others. */
 	uint32_t known;
@@ -107,8 +120,8 @@ enum cairn_step {
  * @regs     changed only when the result is CAIRN_STEP_OK
  * Threads: any. Signals: safe when @read is. No allocation.
  */
-enum cairn_step cairn_unwind_step(const struct cairn_unwind_rule *rule, uint16_t machine, cairn_read_memory read,
-				  void *ctx, struct cairn_regs *regs);
+enum cairn_step cairn_unwind_step(const struct cairn_unwind_rule *rule, uint16_t machine,
+				  cairn_read_memory read, void *ctx, struct cairn_regs *regs);
 
 CAIRN_END_DECLS
 #endif

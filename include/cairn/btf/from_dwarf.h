@@ -5,8 +5,9 @@
  * One pass over the debug information of a binary gives three blobs:
  *
  *	main    types, functions that have code of their own, variables with their sections
- *	inline  split on main: every site of every function, inlined copies included, and where the arguments
- *	        are there (LOC_PARAM, LOC_PROTO, LOCSEC); functions that were inlined everywhere
+ *	inline  split on main: every site of every function, inlined copies included, and where the
+ *	        arguments are there (LOC_PARAM, LOC_PROTO, LOCSEC); functions that were inlined
+ *	        everywhere
  *	vars    split on main, with CAIRN_BTFGEN_VARS_SPLIT: all global variables
  *
  *	struct cairn_btfgen d;
@@ -15,9 +16,9 @@
  *	write_file("k.btf", d.main.bytes, d.main.size);
  *	cairn_btfgen_free(&d);
  *
- * The sites and locations are those of sites.h: same address, same location, same absence. What a blob cannot
- * say is left out and counted; nothing in it is a guess. The bytes depend on the input and the options only, not on
- * the number of threads.
+ * The sites and locations are those of sites.h: same address, same location, same absence. What a
+ * blob cannot say is left out and counted; nothing in it is a guess. The bytes depend on the input
+ * and the options only, not on the number of threads.
  *
  * It writes no files, and it does not merge the blobs of several binaries.
  */
@@ -36,7 +37,10 @@
 CAIRN_BEGIN_DECLS
 
 enum cairn_btfgen_vars {
-	/* Of a kernel or module the per-processor ones, of a program none: what BPF programs can refer to. */
+	/*
+	 * Of a kernel or module the per-processor ones, of a program none: what BPF programs can
+	 * refer to.
+	 */
 	CAIRN_BTFGEN_VARS_PERCPU,
 	CAIRN_BTFGEN_VARS_NONE,
 	CAIRN_BTFGEN_VARS_ALL,   /* every variable with an address, in main */
@@ -53,25 +57,28 @@ struct cairn_btfgen_opts {
 	size_t size; /* sizeof(struct cairn_btfgen_opts) */
 	unsigned int threads; /* 0: one per processor */
 	/*
-	 * The BTF that the running system has already, of a module its kernel's: types equal to one of it are not
-	 * written again, and main continues its ids. Must outlive the result's readers. NULL: none.
+	 * The BTF that the running system has already, of a module its kernel's: types equal to one
+	 * of it are not written again, and main continues its ids. Must outlive the result's
+	 * readers. NULL: none.
 	 */
 	const struct cairn_btf *base;
 	enum cairn_btfgen_vars vars;
 	enum cairn_btf_dialect dialect; /* of the inline blob; CAIRN_BTF_NO_LOC: do not make it */
-	bool layout;                    /* write a layout section into main; the inline blob has one always */
+	bool layout; /* write a layout section into main; the inline blob has one always */
 	/*
-	 * Take what a parameter is at a site for the argument where the description does not tell whether the function
-	 * has changed it: as in cairn_sites_opts.
+	 * Take what a parameter is at a site for the argument where the description does not tell
+	 * whether the function has changed it: as in cairn_sites_opts.
 	 */
 	bool assume_unmodified;
 	/*
-	 * Called from the calling thread, now and then, with done of total steps of a stage. A result other than 0 ends
-	 * the work with -ECANCELED. May be NULL.
+	 * Called from the calling thread, now and then, with done of total steps of a stage. A
+	 * result other than 0 ends the work with -ECANCELED. May be NULL.
 	 */
 	int (*progress)(void *ctx, enum cairn_btfgen_stage stage, uint64_t done, uint64_t total);
 	void *ctx;
-	/* Only units of these languages (DW_LANG_*), or all but these; of none when n_langs is 0. */
+	/*
+	 * Only units of these languages (DW_LANG_*), or all but these; of none when n_langs is 0.
+	 */
 	const uint16_t *langs;
 	size_t n_langs;
 	bool exclude_langs;
@@ -82,23 +89,31 @@ enum cairn_btfgen_loss {
 	CAIRN_LOSS_REFERENCE,      /* C++ references, said as pointers */
 	CAIRN_LOSS_MEMBER_POINTER, /* pointers to members: opaque bytes */
 	CAIRN_LOSS_COMPLEX,        /* complex and decimal numbers: opaque bytes */
-	CAIRN_LOSS_VIRTUAL_BASE,   /* a base whose site is computed at run time: left out of its class */
-	CAIRN_LOSS_VARIANT,        /* parts of an Ada or Pascal record that depend on a discriminant: left out */
-	CAIRN_LOSS_FAR_MEMBER,     /* a member farther into its struct than the format can say: left out */
-	CAIRN_LOSS_BEYOND_MEMBER,  /* a member that ends behind its struct, as an unsized tail of Rust: left out */
+	/* a base whose site is computed at run time: left out of its class */
+	CAIRN_LOSS_VIRTUAL_BASE,
+	/* parts of an Ada or Pascal record that depend on a discriminant: left out */
+	CAIRN_LOSS_VARIANT,
+	/* a member farther into its struct than the format can say: left out */
+	CAIRN_LOSS_FAR_MEMBER,
+	/* a member that ends behind its struct, as an unsized tail of Rust: left out */
+	CAIRN_LOSS_BEYOND_MEMBER,
 	CAIRN_LOSS_TYPE,           /* types of a kind that BTF does not have: opaque bytes */
-	CAIRN_LOSS_LARGE,          /* 2^32 bytes or elements and more: said without their number, or an array in rows */
+	/* 2^32 bytes or elements and more: said without their number, or an array in rows */
+	CAIRN_LOSS_LARGE,
 	CAIRN_LOSS_ELEMENTS,       /* arrays of what is only declared, or too large: said as void */
-	CAIRN_LOSS_FUNC_VALUE,     /* values that are functions, with what they capture (Go): said as pointers */
+	/* values that are functions, with what they capture (Go): said as pointers */
+	CAIRN_LOSS_FUNC_VALUE,
 	CAIRN_LOSS_TAG,            /* tags of what can have none in BTF, as enums: left out */
 	CAIRN_LOSS_FUNC_PROTO,     /* functions of one name with several prototypes: not in main */
-	CAIRN_LOSS_FUNC_CHANGED,   /* functions whose code takes other parameters than the source says: not in main */
-	CAIRN_LOSS_FUNC_SILENT,    /* functions described without parameters and result (-g1, assemblers): not in main */
+	/* functions whose code takes other parameters than the source says: not in main */
+	CAIRN_LOSS_FUNC_CHANGED,
+	/* functions described without parameters and result (-g1, assemblers): not in main */
+	CAIRN_LOSS_FUNC_SILENT,
 	CAIRN_LOSS_VARIABLE,       /* variables without a fixed address: thread-local ones */
 	CAIRN_LOSS_LOC_LONG,       /* arguments known, in more steps than the LOC kinds can say */
 	CAIRN_LOSS_LOC_PIECES,     /* arguments in several pieces that are not two registers */
 	CAIRN_LOSS_LOC_BYTES,      /* constants longer than 8 bytes */
-	CAIRN_LOSS_LOC_FAR,        /* addresses below the object's first byte, or of a relocatable file */
+	CAIRN_LOSS_LOC_FAR, /* addresses below the object's first byte, or of a relocatable file */
 	CAIRN_LOSS_SITE,          /* sites that lie in no section with code */
 	CAIRN_N_LOSSES
 };
@@ -115,15 +130,22 @@ struct cairn_btfgen {
 	struct cairn_btfgen_blob main, inlined, vars;
 	uint32_t n_types;     /* records of main */
 	uint32_t n_functions; /* FUNC of main */
-	uint32_t n_inlined_functions; /* FUNC of inlined: no code of their own, or not said by name and prototype alone */
+	/* FUNC of inlined: no code of their own, or not said by name and prototype alone */
+	uint32_t n_inlined_functions;
 	uint32_t n_variables;
 	uint64_t n_sites;    /* entries of all LOCSECs */
 	uint64_t n_arguments; /* slots of all sites */
 	uint64_t n_located;   /* those that have a location */
-	/* The others by the reason why the argument is not available; a located one that BTF cannot say is a loss. */
+	/*
+	 * The others by the reason why the argument is not available; a located one that BTF cannot
+	 * say is a loss.
+	 */
 	uint64_t unavailable[CAIRN_N_UNAVAILABLE];
 	uint64_t losses[CAIRN_N_LOSSES];
-	/* .dwo files (split DWARF) that were not found, and of the first few which, as cairn_sites_missing(): nothing of them is here. */
+	/*
+	 * .dwo files (split DWARF) that were not found, and of the first few which, as
+	 * cairn_sites_missing(): nothing of them is here.
+	 */
 	size_t n_missing;
 	char *missing;
 	size_t n_left_out; /* units of other languages than were asked for */
@@ -138,13 +160,15 @@ struct cairn_btfgen {
  * Returns 0. Negative:
  *   -ENODATA     the binary has no DWARF (err: where it was looked for)
  *   -EBADMSG     damaged DWARF (err: section and offset)
- *   -EOPNOTSUPP  a form or version that is not known; langs, and units that refer to one another (dwz, -flto)
+ *   -EOPNOTSUPP  a form or version that is not known; langs, and units that refer to one another
+ *                (dwz, -flto)
  *   -ERANGE      more types or strings than BTF can number
  *   -ECANCELED   progress said so
  *   -EINVAL      @opts has something set that this version does not know
  *   -ENOMEM
- * Cost: one pass over all DIEs in parallel by unit. Memory: the distinct types and the sites, not all types of all
- * units; when units refer to each other's types (dwz, link-time optimisation, type units) all of them. Threads: any.
+ * Cost: one pass over all DIEs in parallel by unit. Memory: the distinct types and the sites, not
+ * all types of all units; when units refer to each other's types (dwz, link-time optimisation, type
+ * units) all of them. Threads: any.
  */
 int cairn_btf_from_dwarf(const struct cairn_binary *bin, const struct cairn_btfgen_opts *opts,
 		 struct cairn_btfgen *ret, struct cairn_err *err);

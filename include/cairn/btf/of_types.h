@@ -4,7 +4,8 @@
  *
  *	cairn_btf_builder_new(NULL, &btf, &err);
  *	cairn_btf_add_types(btf, types, &event, 1, NULL, &err);
- *	cairn_btf_finish(btf, &bytes, &size, &err);	// write it, or dump it as C: cairn_btf_dump()
+ *	cairn_btf_finish(btf, &bytes, &size, &err);     // write it, or dump it as C:
+ *	cairn_btf_dump()
  */
 #ifndef CAIRN_BTF_OF_TYPES_H
 #define CAIRN_BTF_OF_TYPES_H
@@ -18,17 +19,20 @@ CAIRN_BEGIN_DECLS
 /*
  * cairn_btf_add_types - types, with all that they refer to
  *
- * What BTF has no kind for becomes what has its size: references are pointers, vectors arrays, _Atomic is dropped, complex
- * numbers of more than 16 bytes are structs without members. Base classes are members of their class's name. Structs that are
- * only declared, or were not read, are forward declarations.
+ * What BTF has no kind for becomes what has its size: references are pointers, vectors arrays,
+ * _Atomic is dropped, complex numbers of more than 16 bytes are structs without members. Base
+ * classes are members of their class's name. Structs that are only declared, or were not read, are
+ * forward declarations.
  *
  * @b       a builder; records are added behind what it has
  * @ret_ids NULL, or @n ids in the BTF
- * Returns 0. -EINVAL: an offset of a bit-field or a number of members beyond what BTF can say. -ENOMEM, -ERANGE.
- * Cost: O(types reached). What was added before a failure stays. Threads: one at a time per builder.
+ * Returns 0. -EINVAL: an offset of a bit-field or a number of members beyond what BTF can say.
+ * -ENOMEM, -ERANGE.
+ * Cost: O(types reached). What was added before a failure stays. Threads: one at a time per
+ * builder.
  */
-int cairn_btf_add_types(struct cairn_btf_builder *b, const struct cairn_types *types, const uint32_t *ids, size_t n,
-			uint32_t *ret_ids, struct cairn_err *err);
+int cairn_btf_add_types(struct cairn_btf_builder *b, const struct cairn_types *types,
+			const uint32_t *ids, size_t n, uint32_t *ret_ids, struct cairn_err *err);
 
 CAIRN_END_DECLS
 #endif

@@ -2,9 +2,10 @@
 /*
  * For code that is made at run time: how to unwind it, and what it is called
  *
- * A JIT opens its region once. While it writes a function, it says where the canonical frame address (CFA, the stack
- * pointer before the call) moves: those are the places where it writes a push, an adjustment of the stack pointer, a pop.
- * Then it publishes the function, before anything calls it, and withdraws it when the code is gone:
+ * A JIT opens its region once. While it writes a function, it says where the canonical frame
+ * address (CFA, the stack pointer before the call) moves: those are the places where it writes a
+ * push, an adjustment of the stack pointer, a pop. Then it publishes the function, before anything
+ * calls it, and withdraws it when the code is gone:
  *
  *	struct cairn_jit *jit;
  *	rc = cairn_jit_open(area, area_bytes, NULL, &jit);
@@ -22,11 +23,12 @@
  *	...
  *	cairn_jit_withdraw(jit, start, end);
  *
- * Publishing stores rows of 24 bytes and makes them visible with one store; it makes no system call unless a table is full
- * or addresses are used again. Profilers and tracers read them from outside at any moment, and the
- * program does not wait for them. docs/formats/codectl.md has what they see.
+ * Publishing stores rows of 24 bytes and makes them visible with one store; it makes no system call
+ * unless a table is full or addresses are used again. Profilers and tracers read them from outside
+ * at any moment, and the program does not wait for them. docs/formats/codectl.md has what they see.
  *
- * One thread at a time per region; regions are independent. Not for signal handlers. Link with -lcairn-codectl.
+ * One thread at a time per region; regions are independent. Not for signal handlers. Link with
+ * -lcairn-codectl.
  */
 #ifndef CAIRN_JIT_JIT_H
 #define CAIRN_JIT_JIT_H
@@ -39,7 +41,10 @@ CAIRN_BEGIN_DECLS
 struct cairn_jit;
 
 enum cairn_jit_flags {
-	/* Names that are passed may change after cairn_jit_publish(); without it they stay until cairn_jit_close(). */
+	/*
+	 * Names that are passed may change after cairn_jit_publish(); without it they stay until
+	 * cairn_jit_close().
+	 */
 	CAIRN_JIT_COPY_NAMES = 1,
 	/* Code that nothing is published for keeps a frame pointer. */
 	CAIRN_JIT_FRAME_POINTERS = 2,
@@ -58,18 +63,23 @@ struct cairn_jit_opts {
  * @n_bytes  at most 4 GiB
  * @opts     NULL: no name, no flags
  * @ret      to be closed with cairn_jit_close()
- * Returns 0; -EINVAL (@opts: unknown members or flags), -ENOMEM, and what codectl() returns: -EEXIST when something
- * is registered there.
+ * Returns 0; -EINVAL (@opts: unknown members or flags), -ENOMEM, and what codectl() returns:
+ * -EEXIST when something is registered there.
  * Cost: a few microseconds, system calls. Threads: any.
  */
-int cairn_jit_open(const void *text, size_t n_bytes, const struct cairn_jit_opts *opts, struct cairn_jit **ret);
+int cairn_jit_open(const void *text, size_t n_bytes, const struct cairn_jit_opts *opts,
+		   struct cairn_jit **ret);
 
-/* The region is not registered any more, and its tables are freed. Takes NULL. Not while another thread is in it. */
+/*
+ * The region is not registered any more, and its tables are freed. Takes NULL. Not while another
+ * thread is in it.
+ */
 void cairn_jit_close(struct cairn_jit *jit);
 
 /* ---- a function's frame, described while it is written ---- */
 
-enum cairn_jit_base { CAIRN_JIT_SP, CAIRN_JIT_FP }; /* rsp and rbp on x86-64, sp and x29 on AArch64 */
+/* rsp and rbp on x86-64, sp and x29 on AArch64 */
+enum cairn_jit_base { CAIRN_JIT_SP, CAIRN_JIT_FP };
 
 enum {
 	CAIRN_JIT_ROWS_MAX = 64,
@@ -81,8 +91,9 @@ enum {
 };
 
 /*
- * The words of a struct code_jit_unwind_fre: size and ip_off, cfa_off and ra_off, fp_off and info, the first of each in the lower
- * half. They are read and written whole: a processor that loads what it has just stored in parts waits for its caches.
+ * The words of a struct code_jit_unwind_fre: size and ip_off, cfa_off and ra_off, fp_off and info,
+ * the first of each in the lower half. They are read and written whole: a processor that loads what
+ * it has just stored in parts waits for its caches.
  */
 struct cairn_jit_rule {
 	uint64_t word[3];
@@ -114,9 +125,11 @@ static inline void cairn_jit_set_info(struct cairn_jit_frame *frame, uint8_t cle
 }
 
 /*
- * cairn_jit_begin - nothing is pushed yet: CFA = SP + CAIRN_JIT_ENTRY_CFA, the caller's frame pointer is in its register
+ * cairn_jit_begin - nothing is pushed yet: CFA = SP + CAIRN_JIT_ENTRY_CFA, the caller's frame
+ * pointer is in its register
  *
- * This and what follows are a few stores into @frame. What makes no sense is told by cairn_jit_publish().
+ * This and what follows are a few stores into @frame. What makes no sense is told by
+ * cairn_jit_publish().
  */
 static inline void cairn_jit_begin(struct cairn_jit_frame *frame, const void *start)
 {
@@ -136,7 +149,8 @@ static inline void cairn_jit_advance(struct cairn_jit_frame *frame, const void *
 	if (at == from)
 		return;
 	if (at < from || at > UINT32_MAX || frame->n_rows == CAIRN_JIT_ROWS_MAX) {
-		frame->error = frame->n_rows == CAIRN_JIT_ROWS_MAX ? -34 : -22; /* -ERANGE, -EINVAL */
+		/* -ERANGE, -EINVAL */
+		frame->error = frame->n_rows == CAIRN_JIT_ROWS_MAX ? -34 : -22;
 		return;
 	}
 	uint64_t *row = frame->rows[frame->n_rows++].word;
@@ -147,8 +161,12 @@ static inline void cairn_jit_advance(struct cairn_jit_frame *frame, const void *
 	frame->now.word[0] = at << 32;
 }
 
-/* From @pc on, CFA = @base + @off. @pc is where the next instruction begins, at or behind that of the call before. */
-static inline void cairn_jit_cfa(struct cairn_jit_frame *frame, const void *pc, enum cairn_jit_base base, int32_t off)
+/*
+ * From @pc on, CFA = @base + @off. @pc is where the next instruction begins, at or behind that of
+ * the call before.
+ */
+static inline void cairn_jit_cfa(struct cairn_jit_frame *frame, const void *pc,
+				 enum cairn_jit_base base, int32_t off)
 {
 	cairn_jit_advance(frame, pc);
 	cairn_jit_set_low(&frame->now.word[1], off);
@@ -171,7 +189,10 @@ static inline void cairn_jit_fp_restored(struct cairn_jit_frame *frame, const vo
 	cairn_jit_set_info(frame, CODE_ROW_FP, 0);
 }
 
-/* From @pc on, the return address is in memory at CFA + @off. On x86-64 it always is at CFA - 8, without saying so. */
+/*
+ * From @pc on, the return address is in memory at CFA + @off. On x86-64 it always is at CFA - 8,
+ * without saying so.
+ */
 static inline void cairn_jit_ra_saved(struct cairn_jit_frame *frame, const void *pc, int32_t off)
 {
 	cairn_jit_advance(frame, pc);
@@ -194,7 +215,10 @@ static inline void cairn_jit_outermost(struct cairn_jit_frame *frame, const void
 	cairn_jit_set_info(frame, 0, CODE_ROW_OUTERMOST);
 }
 
-/* An epilogue in the middle: keep the rule before it, and take it again for the code behind its return. */
+/*
+ * An epilogue in the middle: keep the rule before it, and take it again for the code behind its
+ * return.
+ */
 static inline void cairn_jit_remember(struct cairn_jit_frame *frame)
 {
 	frame->kept = frame->now;
@@ -239,14 +263,17 @@ struct cairn_jit_info {
  *
  * @frame  from cairn_jit_begin() on; not changed
  * @end    behind its last byte
- * @info   NULL: no name. Names are copied or stay, as the region's flags say; names of files stay in any case
+ * @info   NULL: no name. Names are copied or stay, as the region's flags say; names of files stay
+ *         in any case
  * Returns 0. Negative, and nothing is published:
- *   -EINVAL   addresses that go back, are not in the region, or of nothing; inlines or lines outside of the function
+ *   -EINVAL   addresses that go back, are not in the region, or of nothing; inlines or lines
+ *             outside of the function
  *   -ERANGE   more than CAIRN_JIT_ROWS_MAX changes
  *   -EEXIST   a part of it is described already
  *   -ENOMEM; -ENOSPC and -EBUSY from codectl(), when addresses are used again
- * Cost: some nanoseconds per row, symbol and line. Where addresses are used again, or lie below others, a table is copied and
- * the region's registration renewed: some microseconds, no system call.
+ * Cost: some nanoseconds per row, symbol and line. Where addresses are used again, or lie below
+ * others, a table is copied and the region's registration renewed: some microseconds, no system
+ * call.
  */
 int cairn_jit_publish(struct cairn_jit *jit, const struct cairn_jit_frame *frame, const void *end,
 		      const struct cairn_jit_info *info);
@@ -254,8 +281,8 @@ int cairn_jit_publish(struct cairn_jit *jit, const struct cairn_jit_frame *frame
 /*
  * cairn_jit_withdraw - code in [@start, @end) is gone, whole functions
  *
- * To be called when nothing runs it any more and before it is overwritten. Cost: O(log functions) and a store for each
- * row, symbol and line.
+ * To be called when nothing runs it any more and before it is overwritten. Cost: O(log functions)
+ * and a store for each row, symbol and line.
  */
 void cairn_jit_withdraw(struct cairn_jit *jit, const void *start, const void *end);
 

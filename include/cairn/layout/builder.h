@@ -2,11 +2,13 @@
 /*
  * Building types: declare members, get offsets
  *
- * What an annotation processor, a schema or a user interface knows of a struct becomes types with the layout that one ABI
- * gives them, to be described, printed, turned into BTF (cairn_btf_add_types()) or C, without any C being parsed.
+ * What an annotation processor, a schema or a user interface knows of a struct becomes types with
+ * the layout that one ABI gives them, to be described, printed, turned into BTF
+ * (cairn_btf_add_types()) or C, without any C being parsed.
  *
  *	struct cairn_layout_builder *b = cairn_layout_builder_new(cairn_abi_find("bpf"));
- *	uint32_t u32 = cairn_build_int(b, "unsigned int", CAIRN_C_INT, true), c = cairn_build_int(b, "char", CAIRN_C_CHAR, false);
+ *	uint32_t u32 = cairn_build_int(b, "unsigned int", CAIRN_C_INT, true), c = cairn_build_int(b,
+ *	"char", CAIRN_C_CHAR, false);
  *	struct cairn_build_member members[] = {
  *		{.name = "e_pid", .type = u32},
  *		{.name = "e_filename", .type = cairn_build_array(b, c, 256)},
@@ -18,8 +20,8 @@
  *	printf("%" PRIu64 "\n", cairn_types_get(types, event)->members[2].bit_off / 8);	// 260
  *	cairn_layout_builder_free(b);
  *
- * The first failure is kept, and everything after it gives id 0, so that it has to be asked for once only. Names and
- * members are copied. One builder belongs to one thread at a time.
+ * The first failure is kept, and everything after it gives id 0, so that it has to be asked for
+ * once only. Names and members are copied. One builder belongs to one thread at a time.
  */
 #ifndef CAIRN_LAYOUT_BUILDER_H
 #define CAIRN_LAYOUT_BUILDER_H
@@ -42,23 +44,26 @@ struct cairn_layout_builder *cairn_layout_builder_new(const struct cairn_abi *ab
 void cairn_layout_builder_free(struct cairn_layout_builder *b);
 
 /*
- * An integer, a char or a bool of the ABI's size, under any name. char is what CAIRN_C_CHAR is; @is_unsigned says whether it
- * is decoded so. Failure: -EINVAL, the ABI has no such type.
+ * An integer, a char or a bool of the ABI's size, under any name. char is what CAIRN_C_CHAR is;
+ * @is_unsigned says whether it is decoded so. Failure: -EINVAL, the ABI has no such type.
  */
-uint32_t cairn_build_int(struct cairn_layout_builder *b, const char *name, enum cairn_scalar kind, bool is_unsigned);
+uint32_t cairn_build_int(struct cairn_layout_builder *b, const char *name, enum cairn_scalar kind,
+			 bool is_unsigned);
 /* FLOAT16 to FLOAT128. */
-uint32_t cairn_build_float(struct cairn_layout_builder *b, const char *name, enum cairn_scalar kind);
+uint32_t cairn_build_float(struct cairn_layout_builder *b, const char *name,
+			   enum cairn_scalar kind);
 /* @to: 0 for void *. */
 uint32_t cairn_build_pointer(struct cairn_layout_builder *b, uint32_t to);
 /* @count: 0 makes a flexible array, "[]". */
 uint32_t cairn_build_array(struct cairn_layout_builder *b, uint32_t element, uint64_t count);
 uint32_t cairn_build_typedef(struct cairn_layout_builder *b, const char *name, uint32_t to);
 /* @bytes: 1, 2, 4 or 8; 4 is what C makes of an enum without attributes. */
-uint32_t cairn_build_enum(struct cairn_layout_builder *b, const char *name, uint32_t bytes, bool is_signed,
-			  const struct cairn_enumerator *values, uint32_t n);
+uint32_t cairn_build_enum(struct cairn_layout_builder *b, const char *name, uint32_t bytes,
+			  bool is_signed, const struct cairn_enumerator *values, uint32_t n);
 
 struct cairn_build_member {
-	const char *name; /* NULL: an anonymous struct or union, or a bit-field that only takes room */
+	/* NULL: an anonymous struct or union, or a bit-field that only takes room */
+	const char *name;
 	uint32_t type;
 	bool bit_field;
 	uint32_t bits;    /* of a bit-field; 0 closes the unit */
@@ -74,14 +79,16 @@ struct cairn_build_opts {
 };
 
 /*
- * A struct or union; @name may be NULL, @opts too. Failures: -EINVAL: a member's type is not of this builder or has no
- * size, a bit-field that is no integer or wider than its type, an alignment that is no power of 2 (the error names the member);
- * -ERANGE.
+ * A struct or union; @name may be NULL, @opts too. Failures: -EINVAL: a member's type is not of
+ * this builder or has no size, a bit-field that is no integer or wider than its type, an alignment
+ * that is no power of 2 (the error names the member); -ERANGE.
  */
-uint32_t cairn_build_struct(struct cairn_layout_builder *b, const char *name, const struct cairn_build_member *members,
-			    uint32_t n, const struct cairn_build_opts *opts);
-uint32_t cairn_build_union(struct cairn_layout_builder *b, const char *name, const struct cairn_build_member *members,
-			   uint32_t n, const struct cairn_build_opts *opts);
+uint32_t cairn_build_struct(struct cairn_layout_builder *b, const char *name,
+			    const struct cairn_build_member *members, uint32_t n,
+			    const struct cairn_build_opts *opts);
+uint32_t cairn_build_union(struct cairn_layout_builder *b, const char *name,
+			   const struct cairn_build_member *members, uint32_t n,
+			   const struct cairn_build_opts *opts);
 
 /*
  * cairn_layout_builder_types - everything that was built, or what failed first
@@ -89,7 +96,8 @@ uint32_t cairn_build_union(struct cairn_layout_builder *b, const char *name, con
  * @ret  borrowed until cairn_layout_builder_free(); grows when more is built
  * Returns 0; the first failure: -EINVAL, -ERANGE, -ENOMEM.
  */
-int cairn_layout_builder_types(struct cairn_layout_builder *b, const struct cairn_types **ret, struct cairn_err *err);
+int cairn_layout_builder_types(struct cairn_layout_builder *b, const struct cairn_types **ret,
+			       struct cairn_err *err);
 
 CAIRN_END_DECLS
 #endif

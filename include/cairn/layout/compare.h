@@ -6,11 +6,13 @@
  *	if (cairn_compare(old_types, old_id, new_types, new_id, NULL, &changes, &err) < 0)
  *		return fail(err.msg);
  *	for (size_t i = 0; i < cairn_changes_count(changes); i++)
- *		puts(cairn_changes_at(changes, i)->path);	// "inner.c", in the order of offsets
+ *		puts(cairn_changes_at(changes, i)->path);       // "inner.c", in the order of
+ *		offsets
  *	cairn_changes_free(changes);
  *
- * The two types may be of two graphs: of two ABIs, two builds, or a C struct and what a Go program believes of it.
- * Members of anonymous structs and unions count as members of the struct around them, structs inside are gone into.
+ * The two types may be of two graphs: of two ABIs, two builds, or a C struct and what a Go program
+ * believes of it. Members of anonymous structs and unions count as members of the struct around
+ * them, structs inside are gone into.
  */
 #ifndef CAIRN_LAYOUT_COMPARE_H
 #define CAIRN_LAYOUT_COMPARE_H
@@ -30,7 +32,7 @@ CAIRN_BEGIN_DECLS
 enum cairn_change_kind {
 	CAIRN_CHANGE_KIND,             /* a struct is a union or an enum now */
 	CAIRN_CHANGE_MOVED,            /* begins elsewhere */
-	CAIRN_CHANGE_BITS,             /* a bit-field has another width, or became one, or is none any more */
+	CAIRN_CHANGE_BITS, /* a bit-field has another width, or became one, or is none any more */
 	CAIRN_CHANGE_LENGTH,           /* an array has another number of elements */
 	CAIRN_CHANGE_RESIZED,          /* has another size */
 	CAIRN_CHANGE_TYPE,             /* the same bytes mean another kind of value */
@@ -63,7 +65,10 @@ struct cairn_change_side {
 struct cairn_change {
 	enum cairn_change_kind kind;
 	bool is_enumerator;
-	/* "inner.c", "points[].x", the enumerator's name behind its member's "kind.A"; "" is the whole type. */
+	/*
+	 * "inner.c", "points[].x", the enumerator's name behind its member's "kind.A"; "" is the
+	 * whole type.
+	 */
 	const char *path;
 	struct cairn_change_side side[2];
 };
@@ -73,18 +78,20 @@ struct cairn_changes;
 struct cairn_compare_opts {
 	size_t size; /* sizeof(struct cairn_compare_opts); a longer, unknown tail must be zero */
 	/*
-	 * The second side is another language's idea of the first. Then e_pid, ePid and EPid are one name, and members
-	 * whose names have nothing in common are paired in their order; a name that says padding needs no
-	 * partner; pointers may be integers of that size, enums integers that can hold their values, bytes
-	 * anything; enumerators are compared by value. A union may be a union under a made-up name
-	 * (__bindgen_anon_1), bytes of its size, or one of its members; struct Kind(u32) is what it holds.
+	 * The second side is another language's idea of the first. Then e_pid, ePid and EPid are
+	 * one name, and members whose names have nothing in common are paired in their order; a
+	 * name that says padding needs no partner; pointers may be integers of that size, enums
+	 * integers that can hold their values, bytes anything; enumerators are compared by value. A
+	 * union may be a union under a made-up name (__bindgen_anon_1), bytes of its size, or one
+	 * of its members; struct Kind(u32) is what it holds.
 	 */
 	bool other_language;
 	/* The machines of the two sides differ in byte order. */
 	bool byte_order_differs;
 	/*
-	 * Members that may differ: paths as in struct cairn_change, "inner.c". What is inside of one may, too. What follows
-	 * it may not, where it moves that. Borrowed for the call; "" is no path.
+	 * Members that may differ: paths as in struct cairn_change, "inner.c". What is inside of
+	 * one may, too. What follows it may not, where it moves that. Borrowed for the call; "" is
+	 * no path.
 	 */
 	const char *const *ignore;
 	size_t n_ignore;
@@ -100,11 +107,14 @@ struct cairn_compare_opts {
  * @id_a, @id_b  structs, unions or enums (others are compared, too), perhaps behind typedefs
  * @opts     may be NULL
  * @ret      owned by the caller, cairn_changes_free(); empty when nothing differs
- * Returns 0; -EINVAL for options that are not known here; -ENOMEM. Structs nested deeper than 64 are not gone into.
- * Cost: O(members), each pair of inner structs once. Threads: any, while no reader adds. Signals: no.
+ * Returns 0; -EINVAL for options that are not known here; -ENOMEM. Structs nested deeper than 64
+ * are not gone into.
+ * Cost: O(members), each pair of inner structs once. Threads: any, while no reader adds. Signals:
+ * no.
  */
-int cairn_compare(const struct cairn_types *a, uint32_t id_a, const struct cairn_types *b, uint32_t id_b,
-		  const struct cairn_compare_opts *opts, struct cairn_changes **ret, struct cairn_err *err);
+int cairn_compare(const struct cairn_types *a, uint32_t id_a, const struct cairn_types *b,
+		  uint32_t id_b, const struct cairn_compare_opts *opts, struct cairn_changes **ret,
+		  struct cairn_err *err);
 void cairn_changes_free(struct cairn_changes *changes);
 
 /* In the order of offsets; borrowed until cairn_changes_free(). */

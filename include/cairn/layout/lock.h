@@ -2,7 +2,8 @@
 /*
  * Layouts that have to stay: the lock file
  *
- * A text to be committed, one line per member, sorted, so that a review shows what a change does to layouts:
+ * A text to be committed, one line per member, sorted, so that a review shows what a change does to
+ * layouts:
  *
  *	# cairn layout lock 1
  *	abi x86-64
@@ -16,8 +17,8 @@
  *		8 comm char[16]
  *		24:3+5 flags u32
  *
- * Written from a graph, read into one: what drifted, cairn_compare() tells of two of them. The format is described in
- * docs/formats/layout-lock.md.
+ * Written from a graph, read into one: what drifted, cairn_compare() tells of two of them. The
+ * format is described in docs/formats/layout-lock.md.
  */
 #ifndef CAIRN_LAYOUT_LOCK_H
 #define CAIRN_LAYOUT_LOCK_H
@@ -39,8 +40,8 @@ CAIRN_BEGIN_DECLS
  * @abi  its name; NULL: not known
  * Returns 0, also when @out failed: ferror() tells; -ENOMEM. Cost: O(members log types).
  */
-int cairn_lock_write(const struct cairn_types *types, const uint32_t *ids, size_t n, const char *abi, FILE *out,
-		     struct cairn_err *err);
+int cairn_lock_write(const struct cairn_types *types, const uint32_t *ids, size_t n,
+		     const char *abi, FILE *out, struct cairn_err *err);
 
 struct cairn_lock;
 
@@ -49,17 +50,22 @@ struct cairn_lock;
  *
  * @text, @size  not used afterwards
  * @name         of the file, for errors
- * Returns 0 with *@ret owned by the caller, cairn_lock_free(). -EBADMSG: err has file and line. -EOPNOTSUPP: of a later
- * version. -ERANGE: too many lines. -ENOMEM. Cost: O(size). Threads: any. Signals: no.
+ * Returns 0 with *@ret owned by the caller, cairn_lock_free(). -EBADMSG: err has file and line.
+ * -EOPNOTSUPP: of a later version. -ERANGE: too many lines. -ENOMEM. Cost: O(size). Threads: any.
+ * Signals: no.
  */
-int cairn_lock_read(const char *text, size_t size, const char *name, struct cairn_lock **ret, struct cairn_err *err);
+int cairn_lock_read(const char *text, size_t size, const char *name, struct cairn_lock **ret,
+		    struct cairn_err *err);
 void cairn_lock_free(struct cairn_lock *lock);
 
 /* Borrowed until cairn_lock_free(). */
 const struct cairn_types *cairn_lock_types(const struct cairn_lock *lock);
 /* NULL: it was not known. */
 const char *cairn_lock_abi(const struct cairn_lock *lock);
-/* The types that were asked for, without those that are there because they are contained; *@ret_n of them. */
+/*
+ * The types that were asked for, without those that are there because they are contained; *@ret_n
+ * of them.
+ */
 const uint32_t *cairn_lock_ids(const struct cairn_lock *lock, size_t *ret_n);
 
 CAIRN_END_DECLS

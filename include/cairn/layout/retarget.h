@@ -2,17 +2,20 @@
 /*
  * Retargeting: compiled types, laid out as another ABI would
  *
- * Debug information has offsets, and not always the declarations that led to them. So for each struct the attributes are
- * deduced with which the ABI that it was compiled for gives exactly those offsets; with them it is placed again.
+ * Debug information has offsets, and not always the declarations that led to them. So for each
+ * struct the attributes are deduced with which the ABI that it was compiled for gives exactly those
+ * offsets; with them it is placed again.
  *
  *	struct cairn_retarget *r;
- *	if (cairn_layout_retarget(types, cairn_abi_find("bpf"), cairn_abi_find("i386"), ids, n, &r, &err) < 0)
+ *	if (cairn_layout_retarget(types, cairn_abi_find("bpf"), cairn_abi_find("i386"), ids, n, &r,
+ *	&err) < 0)
  *		return fail(err.msg);
  *	cairn_types_get(cairn_retarget_types(r), ids[0])->size;	// ids are the same
  *	cairn_retarget_free(r);
  *
- * An attribute that changed nothing cannot be seen: a packed struct without holes, an aligned(8) on what lay there anyway. Nor
- * can #if be undone: members that the other ABI would not have are there.
+ * An attribute that changed nothing cannot be seen: a packed struct without holes, an aligned(8) on
+ * what lay there anyway. Nor can #if be undone: members that the other ABI would not have are
+ * there.
  */
 #ifndef CAIRN_LAYOUT_RETARGET_H
 #define CAIRN_LAYOUT_RETARGET_H
@@ -37,11 +40,12 @@ struct cairn_retarget;
  * @from   which they were compiled for
  * @ids    those that are wanted, with all that they contain; others keep their layout
  * Returns 0 with *@ret owned by the caller, cairn_retarget_free(); -ENOMEM.
- * Cost: O(types) memory; O(members) per struct, O(members^2) where attributes have to be found. Threads: any, while no reader
- * adds. Signals: no.
+ * Cost: O(types) memory; O(members) per struct, O(members^2) where attributes have to be found.
+ * Threads: any, while no reader adds. Signals: no.
  */
-int cairn_layout_retarget(const struct cairn_types *types, const struct cairn_abi *from, const struct cairn_abi *to,
-			  const uint32_t *ids, size_t n, struct cairn_retarget **ret, struct cairn_err *err);
+int cairn_layout_retarget(const struct cairn_types *types, const struct cairn_abi *from,
+			  const struct cairn_abi *to, const uint32_t *ids, size_t n,
+			  struct cairn_retarget **ret, struct cairn_err *err);
 void cairn_retarget_free(struct cairn_retarget *r);
 
 /* A graph with the same ids; borrowed until cairn_retarget_free(). */
@@ -53,10 +57,11 @@ struct cairn_deduced {
 	uint32_t pack;      /* #pragma pack(N); 0: none */
 	uint32_t aligned;   /* the struct, at least; 0: nothing seen */
 	uint32_t n_aligned, n_packed; /* members with an attribute of their own */
-	uint32_t n_fillers; /* holes that no alignment explains, kept as bytes or bits without a name */
+	/* holes that no alignment explains, kept as bytes or bits without a name */
+	uint32_t n_fillers;
 	/*
-	 * No attributes give these offsets (a C++ class, damaged input), or a type of it has no counterpart on the other
-	 * ABI: its layout there is a guess.
+	 * No attributes give these offsets (a C++ class, damaged input), or a type of it has no
+	 * counterpart on the other ABI: its layout there is a guess.
 	 */
 	bool unexplained;
 };
@@ -67,11 +72,13 @@ bool cairn_retarget_deduced(const struct cairn_retarget *r, uint32_t id, struct 
 /*
  * cairn_layout_guess_abi - which ABI laid these structs out
  *
- * Of those with that pointer size and byte order, the one on which the most of @ids need no attributes; of equals the first
- * of the list (x86-64, i386, ...). BTF alone does not say it. NULL: no ABI is like that, or no memory.
+ * Of those with that pointer size and byte order, the one on which the most of @ids need no
+ * attributes; of equals the first of the list (x86-64, i386, ...). BTF alone does not say it. NULL:
+ * no ABI is like that, or no memory.
  */
-const struct cairn_abi *cairn_layout_guess_abi(const struct cairn_types *types, const uint32_t *ids, size_t n,
-					       unsigned int pointer_size, bool big_endian);
+const struct cairn_abi *cairn_layout_guess_abi(const struct cairn_types *types, const uint32_t *ids,
+					       size_t n, unsigned int pointer_size,
+					       bool big_endian);
 
 CAIRN_END_DECLS
 #endif

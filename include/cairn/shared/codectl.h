@@ -2,12 +2,13 @@
 /*
  * codectl: what code a process has, and how to unwind it
  *
- * The arguments of codectl(option, info, info_size, flags), as in the RFC of July 2025 and its review, and the
- * registry in memory that answers it without a kernel. docs/formats/codectl.md tells what was left open there,
- * what is decided here, and why. All numbers are of the byte order of the process; pointers are addresses in it.
+ * The arguments of codectl(option, info, info_size, flags), as in the RFC of July 2025 and its
+ * review, and the registry in memory that answers it without a kernel. docs/formats/codectl.md
+ * tells what was left open there, what is decided here, and why. All numbers are of the byte order
+ * of the process; pointers are addresses in it.
  *
- * Growth is that of copy_struct_from_user(): a shorter info is filled with zeros, a longer one is E2BIG unless
- * what is not known is zero. flags is 0.
+ * Growth is that of copy_struct_from_user(): a shorter info is filled with zeros, a longer one is
+ * E2BIG unless what is not known is zero. flags is 0.
  */
 #ifndef CAIRN_SHARED_CODECTL_H
 #define CAIRN_SHARED_CODECTL_H
@@ -23,7 +24,10 @@ enum code_opt {
 	CODE_REGISTER_JIT = 2,
 };
 
-/* As the RFC was posted; served by another symbol, codectl_rfc(), since the same number means something else. */
+/*
+ * As the RFC was posted; served by another symbol, codectl_rfc(), since the same number means
+ * something else.
+ */
 enum code_opt_rfc {
 	CODE_RFC_REGISTER_ELF = 0,
 	CODE_RFC_REGISTER_JIT = 1,
@@ -33,15 +37,18 @@ enum code_opt_rfc {
 /* What lies at unwind_start. */
 enum code_unwind_kind {
 	CODE_UNWIND_NONE = 0,
-	CODE_UNWIND_EH_FRAME = 1,     /* CIEs and FDEs as in .eh_frame, [unwind_start, unwind_end) */
+	CODE_UNWIND_EH_FRAME = 1, /* CIEs and FDEs as in .eh_frame, [unwind_start, unwind_end) */
 	CODE_UNWIND_EH_FRAME_HDR = 2, /* .eh_frame_hdr, which leads to them */
 };
 
-/* One range of code of an ELF object; an object with several of them is registered several times. */
+/*
+ * One range of code of an ELF object; an object with several of them is registered several times.
+ */
 struct code_elf_info {
 	uint64_t elf_start; /* first loadable segment */
 	uint64_t elf_end;   /* end of the last one */
-	uint64_t text_start; /* [text_start, text_end) is code, in one or more mappings that are executable */
+	/* [text_start, text_end) is code, in one or more mappings that are executable */
+	uint64_t text_start;
 	uint64_t text_end;
 	uint64_t sframe_start; /* 0, 0: identity only */
 	uint64_t sframe_end;
@@ -58,23 +65,29 @@ struct code_elf_info {
 };
 
 /*
- * That a caller knows what is behind the 24 bytes of the RFC. No address of x86-64 or AArch64 looks like this, so that
- * a struct code_elf_info, with text_end at this place, is never taken for one.
+ * That a caller knows what is behind the 24 bytes of the RFC. No address of x86-64 or AArch64 looks
+ * like this, so that a struct code_elf_info, with text_end at this place, is never taken for one.
  */
 #define CODE_JIT_EXTENDED UINT64_C(0xc0dec71e70000001)
 
 enum code_jit_flags {
-	/* Where no row is, CFA = frame pointer + 16, as of code that keeps a frame pointer; wrong in prologues. */
+	/*
+	 * Where no row is, CFA = frame pointer + 16, as of code that keeps a frame pointer; wrong
+	 * in prologues.
+	 */
 	CODE_JIT_FRAME_POINTER = 1,
 	CODE_JIT_ASSUMED = 2, /* nobody said so: it is what an observer takes it for */
 };
 
 /* A region that code is written into, and the tables that grow with it. */
 struct code_jit_info {
-	uint64_t text_start; /* [text_start, text_end); at most 4 GiB, since rows have 32-bit offsets */
+	/* [text_start, text_end); at most 4 GiB, since rows have 32-bit offsets */
+	uint64_t text_start;
 	uint64_t text_end;
 	uint64_t unwind_head; /* struct code_jit_table * of rows */
-	/* Behind what the RFC has; without CODE_JIT_EXTENDED the tables are of the RFC's form, too. */
+	/*
+	 * Behind what the RFC has; without CODE_JIT_EXTENDED the tables are of the RFC's form, too.
+	 */
 	uint64_t extended;     /* CODE_JIT_EXTENDED */
 	uint64_t symbols_head; /* struct code_jit_table * of struct code_jit_symbol; 0: none */
 	uint64_t lines_head;   /* struct code_jit_table * of struct code_jit_line; 0: none */
@@ -92,22 +105,26 @@ struct code_unregister_info {
 };
 
 /*
- * The head of a table of rows, symbols or lines, of the form that was proposed in the thread on 23 July 2025.
- * Elements ascend by address, do not overlap, and may leave gaps; so do those of chained tables.
+ * The head of a table of rows, symbols or lines, of the form that was proposed in the thread on 23
+ * July 2025. Elements ascend by address, do not overlap, and may leave gaps; so do those of chained
+ * tables.
  *
- * used_len is published with a store-release after the bytes of the element, and read with a load-acquire. So is
- * next, after the whole table that it names; it may come to name another one, put in between. Any table of a chain may
- * grow, as long as the order holds. An element is published before its code can run.
+ * used_len is published with a store-release after the bytes of the element, and read with a
+ * load-acquire. So is next, after the whole table that it names; it may come to name another one,
+ * put in between. Any table of a chain may grow, as long as the order holds. An element is
+ * published before its code can run.
  *
- * In one epoch of a region an address is described at most once. What is withdrawn and then described anew is so under
- * a new epoch, with tables of which some are new; those that it does not have any more may hold anything by then.
+ * In one epoch of a region an address is described at most once. What is withdrawn and then
+ * described anew is so under a new epoch, with tables of which some are new; those that it does not
+ * have any more may hold anything by then.
  */
 struct code_jit_table {
 	uint64_t reserved_len; /* bytes of elements that there is room for; constant */
 	uint64_t used_len;     /* bytes of elements that are there; only grows */
 	uint64_t next;	       /* struct code_jit_table *; 0: none yet */
 	uint32_t stride;       /* from element to element, in bytes */
-	uint32_t size;	       /* end of the last member that the writer knows; a reader takes those beyond for absent */
+	/* end of the last member that the writer knows; a reader takes those beyond for absent */
+	uint32_t size;
 	/* elements follow */
 };
 
@@ -120,16 +137,21 @@ struct code_jit_unwind_table {
 
 /* Of a row, like the information byte of SFrame. */
 enum code_jit_row_info {
-	CODE_ROW_CFA_FP = 1,	/* the CFA starts from the frame pointer (rbp, x29); else from the stack pointer */
-	CODE_ROW_RA = 2,	/* the return address is at CFA + ra_off; else at CFA - 8 (x86-64), in x30 (AArch64) */
-	CODE_ROW_FP = 4,	/* the caller's frame pointer is at CFA + fp_off; else it is unchanged */
+	/* the CFA starts from the frame pointer (rbp, x29); else from the stack pointer */
+	CODE_ROW_CFA_FP = 1,
+	/* the return address is at CFA + ra_off; else at CFA - 8 (x86-64), in x30 (AArch64) */
+	CODE_ROW_RA = 2,
+	CODE_ROW_FP = 4, /* the caller's frame pointer is at CFA + fp_off; else it is unchanged */
 	CODE_ROW_RA_SIGNED = 8, /* AArch64: it has a signature in its upper bits */
 	CODE_ROW_OUTERMOST = 16, /* there is no caller */
 	CODE_ROW_UNDESCRIBED = 32, /* it is known that these addresses cannot be unwound */
 	CODE_ROW_SIGNAL = 64,	/* a signal frame: the caller was interrupted */
 };
 
-/* How to unwind from [text_start + ip_off, + size). A row that is withdrawn has its size set to 0, in one store. */
+/*
+ * How to unwind from [text_start + ip_off, + size). A row that is withdrawn has its size set to 0,
+ * in one store.
+ */
 struct code_jit_unwind_fre {
 	uint32_t size;
 	uint32_t ip_off;
@@ -141,19 +163,26 @@ struct code_jit_unwind_fre {
 };
 
 /*
- * A function, or a copy of one that was inlined into the one before it. The strings stay as they are while the region
- * is registered. Withdrawn like a row.
+ * A function, or a copy of one that was inlined into the one before it. The strings stay as they
+ * are while the region is registered. Withdrawn like a row.
  */
 struct code_jit_symbol {
 	uint32_t size;
 	uint32_t ip_off;
 	uint64_t name; /* char * */
-	uint32_t depth; /* 0: a function; n: inlined into the last symbol before with depth n - 1, within its addresses */
+	/*
+	 * 0: a function; n: inlined into the last symbol before with depth n - 1, within its
+	 * addresses
+	 */
+	uint32_t depth;
 	uint32_t call_line; /* of the call that was inlined; 0: not known */
 	uint64_t call_file; /* char *; 0: not known */
 };
 
-/* From this address to that of the next one, the code is of this line; of several at one address the last one counts. */
+/*
+ * From this address to that of the next one, the code is of this line; of several at one address
+ * the last one counts.
+ */
 struct code_jit_line {
 	uint32_t ip_off;
 	uint32_t line; /* 0: of no line; that is also how it is withdrawn */
@@ -161,16 +190,19 @@ struct code_jit_line {
 };
 
 /*
- * The registry of one process: a private mapping of a memfd with the name CODECTL_REGISTRY_NAME, so that readers find
- * it in /proc/PID/maps, fork copies it, and exec ends it. magic is written last. Strings follow the entries. A process
- * has one for each copy of the library in it: two, where a program that is linked with it statically runs with the agent.
+ * The registry of one process: a private mapping of a memfd with the name CODECTL_REGISTRY_NAME, so
+ * that readers find it in /proc/PID/maps, fork copies it, and exec ends it. magic is written last.
+ * Strings follow the entries. A process has one for each copy of the library in it: two, where a
+ * program that is linked with it statically runs with the agent.
  */
 #define CODECTL_REGISTRY_NAME  "cairn-codectl"
 #define CODECTL_REGISTRY_MAGIC "codectl" /* with its NUL: 8 bytes */
 
 enum {
 	CODECTL_REGISTRY_VERSION = 1,
-	/* A process with a thousand objects is large; beyond this a registry is taken for damaged. */
+	/*
+	 * A process with a thousand objects is large; beyond this a registry is taken for damaged.
+	 */
 	CODECTL_MAX_ENTRIES = 1 << 20,
 	/* Removals after which the first of them may lose its place to another registration. */
 	CODECTL_MIN_REMOVED = 1024,
@@ -190,13 +222,15 @@ struct codectl_registry {
 };
 
 /*
- * One registration. epoch is the only thing that makes it valid: it is 0 while the rest is written, and then, by one
- * store-release, a number that no registration of the process had before. Removal stores 0. A reader that finds the
- * same epoch before and after has read what belongs to it. What is removed stays readable, by last_epoch, until the
- * place is used again; last_epoch is 0 before anything else of the place changes.
+ * One registration. epoch is the only thing that makes it valid: it is 0 while the rest is written,
+ * and then, by one store-release, a number that no registration of the process had before. Removal
+ * stores 0. A reader that finds the same epoch before and after has read what belongs to it. What
+ * is removed stays readable, by last_epoch, until the place is used again; last_epoch is 0 before
+ * anything else of the place changes.
  *
- * Valid entries overlap in one case: a region passes into a new generation, by an entry with a higher epoch that
- * becomes valid before the old one is removed, so that there is no moment without it. The higher epoch counts.
+ * Valid entries overlap in one case: a region passes into a new generation, by an entry with a
+ * higher epoch that becomes valid before the old one is removed, so that there is no moment without
+ * it. The higher epoch counts.
  */
 struct codectl_entry {
 	uint64_t epoch;
@@ -218,7 +252,8 @@ enum {
 	CODE_JIT_UNWIND_FRE_RFC_SIZE = 21, /* without what pads it */
 };
 
-static_assert(offsetof(struct code_elf_info, unwind_start) == CODE_ELF_INFO_RFC_SIZE, "the RFC's part");
+static_assert(offsetof(struct code_elf_info, unwind_start) == CODE_ELF_INFO_RFC_SIZE,
+	      "the RFC's part");
 static_assert(sizeof(struct code_elf_info) == 104, "layout of what ELF registers");
 static_assert(offsetof(struct code_jit_info, extended) == CODE_JIT_INFO_RFC_SIZE, "the RFC's part");
 static_assert(sizeof(struct code_jit_info) == 80, "layout of what a JIT registers");

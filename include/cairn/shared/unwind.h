@@ -8,19 +8,23 @@
  *
  *	header          64 bytes
  *	directory       8 bytes per page of 64 KiB of code that has rows, and one more
- *	rows            4 bytes each, sorted by address; 8 bytes each in a table of more rules than 16 bits can number
+ *	rows            4 bytes each, sorted by address; 8 bytes each in a table of more rules than
+ *	                16 bits can number
  *	rules           each written once; a row names one by its distance, in words of 4 bytes
  *
- * A row holds from its address to that of the next row; what nothing describes is a row, too, of rule 0.
+ * A row holds from its address to that of the next row; what nothing describes is a row, too, of
+ * rule 0.
  *
- * To find the rule for an address: page = (address - base) >> 16. In the directory take the last entry
- * whose page is at most that. If it is this page, take among its rows the last whose offset is at most
- * (address - base) & 0xffff. When the page has no such row, or no entry, the row is the one before the
- * rows of the next page with an entry. When there is none at all, nothing describes the address.
+ * To find the rule for an address: page = (address - base) >> 16. In the directory take the last
+ * entry whose page is at most that. If it is this page, take among its rows the last whose offset
+ * is at most (address - base) & 0xffff. When the page has no such row, or no entry, the row is the
+ * one before the rows of the next page with an entry. When there is none at all, nothing describes
+ * the address.
  *
- * Extension: a reader refuses a version it does not know. header_size may grow; what is behind the part
- * that a reader knows is ignored. New kinds of rules need a new version, since a wrong rule is a wrong stack.
- * Version 2 has wide rows and CAIRN_UNWIND_IS_PC; a table that needs neither is written as version 1.
+ * Extension: a reader refuses a version it does not know. header_size may grow; what is behind the
+ * part that a reader knows is ignored. New kinds of rules need a new version, since a wrong rule is
+ * a wrong stack. Version 2 has wide rows and CAIRN_UNWIND_IS_PC; a table that needs neither is
+ * written as version 1.
  */
 #ifndef CAIRN_SHARED_UNWIND_H
 #define CAIRN_SHARED_UNWIND_H
@@ -45,7 +49,8 @@ struct cairn_unwind_header {
 	uint32_t n_pages;     /* entries of the directory without the one that ends it */
 	uint32_t n_rows;
 	uint32_t rules_size;  /* bytes; at least 12, for rule 0 */
-	uint32_t n_dropped;   /* FDEs, or parts of overlapping ones, that are damaged, not understood, or not over code */
+	/* FDEs, or parts of overlapping ones, that are damaged, not understood, or not over code */
+	uint32_t n_dropped;
 	uint64_t text_bytes;  /* bytes of code that are described */
 	uint32_t row_size;    /* bytes of a row: 4 or 8; 0 in version 1: 4 */
 	uint8_t reserved[12]; /* 0 */
@@ -77,8 +82,10 @@ enum cairn_unwind_cfa {
 
 enum cairn_unwind_flags {
 	CAIRN_UNWIND_OUTERMOST = 1, /* there is no caller */
-	CAIRN_UNWIND_SIGNAL = 2,    /* a signal trampoline: the caller was interrupted, its pc is exact */
-	CAIRN_UNWIND_RA_SIGNED = 4, /* AArch64: the return address has a signature in its upper bits */
+	/* a signal trampoline: the caller was interrupted, its pc is exact */
+	CAIRN_UNWIND_SIGNAL = 2,
+	/* AArch64: the return address has a signature in its upper bits */
+	CAIRN_UNWIND_RA_SIGNED = 4,
 };
 
 /* Where a register of the caller is, in bits 5 to 7 of a register's word. */
@@ -86,18 +93,21 @@ enum cairn_unwind_saved {
 	CAIRN_UNWIND_AT_CFA,	/* in memory at CFA + value */
 	CAIRN_UNWIND_IS_CFA,	/* it is CFA + value */
 	CAIRN_UNWIND_AT_BASE,	/* in memory at the register that the CFA starts from, + value */
-	CAIRN_UNWIND_AT_FP,	/* in memory at the frame pointer (rbp, x29) of this frame + value, where that is another */
+	/* in memory at the frame pointer (rbp, x29) of this frame + value, where that is another */
+	CAIRN_UNWIND_AT_FP,
 	CAIRN_UNWIND_IN_REG,	/* in the register with number value */
 	CAIRN_UNWIND_SAME,	/* unchanged */
 	CAIRN_UNWIND_LOST,	/* it cannot be had, or not by this format */
-	CAIRN_UNWIND_IS_PC,	/* version 2: it is the pc of this frame + value: code that was jumped to and jumps back */
+	/* version 2: it is the pc of this frame + value: code that was jumped to and jumps back */
+	CAIRN_UNWIND_IS_PC,
 };
 
 /*
  * A rule is this header and n_regs words: bits 0 to 4 the register's DWARF number, bits 5 to 7 enum
- * cairn_unwind_saved, bits 8 to 31 a signed value. The return address has the number 16 on x86-64 and 30
- * on AArch64; without a word for it it is at CFA - 8 on x86-64, and unchanged in x30 on AArch64. Other
- * registers without a word are unchanged when the ABI has the callee save them, and lost otherwise.
+ * cairn_unwind_saved, bits 8 to 31 a signed value. The return address has the number 16 on x86-64
+ * and 30 on AArch64; without a word for it it is at CFA - 8 on x86-64, and unchanged in x30 on
+ * AArch64. Other registers without a word are unchanged when the ABI has the callee save them, and
+ * lost otherwise.
  */
 struct cairn_unwind_rule {
 	uint8_t cfa; /* enum cairn_unwind_cfa */

@@ -130,8 +130,8 @@ static const struct btf_names *names_of(const struct cairn_btf *btf)
 	if (names)
 		return names;
 	names = sort_names(btf);
-	if (!names || __atomic_compare_exchange_n(&cache->names, &none, names, false, __ATOMIC_ACQ_REL,
-						  __ATOMIC_ACQUIRE))
+	if (!names || __atomic_compare_exchange_n(&cache->names, &none, names, false,
+						  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return names;
 	free(names);
 	return none;
@@ -145,7 +145,8 @@ static bool is(const struct cairn_btf *btf, uint32_t id, const char *name, uint3
 }
 
 /* Without memory for the sorted names, and for "" */
-static uint32_t find_slow(const struct cairn_btf *btf, const char *name, uint32_t kind, uint32_t from)
+static uint32_t find_slow(const struct cairn_btf *btf, const char *name, uint32_t kind,
+			  uint32_t from)
 {
 	for (uint32_t id = from < btf->start_id ? btf->start_id : from + 1; id < btf->end_id; id++)
 		if (is(btf, id, name, kind))
@@ -153,7 +154,8 @@ static uint32_t find_slow(const struct cairn_btf *btf, const char *name, uint32_
 	return 0;
 }
 
-static uint32_t find_own(const struct cairn_btf *btf, const char *name, uint32_t kind, uint32_t from)
+static uint32_t find_own(const struct cairn_btf *btf, const char *name, uint32_t kind,
+			 uint32_t from)
 {
 	const struct btf_names *names = *name ? names_of(btf) : NULL;
 	if (!names)
@@ -206,7 +208,8 @@ struct cairn_btf_enumerator cairn_btf_enumerator(const struct cairn_btf_type *t,
 		return (struct cairn_btf_enumerator){w[0], (int64_t)((uint64_t)w[2] << 32 | w[1])};
 	}
 	const uint32_t *w = t->words + 2 * (size_t)i;
-	return (struct cairn_btf_enumerator){w[0], t->kflag ? (int64_t)(int32_t)w[1] : (int64_t)w[1]};
+	return (struct cairn_btf_enumerator){w[0],
+					     t->kflag ? (int64_t)(int32_t)w[1] : (int64_t)w[1]};
 }
 
 struct cairn_btf_param cairn_btf_param(const struct cairn_btf_type *t, uint32_t i)

@@ -7,8 +7,8 @@
 #include "btf/location.h"
 
 /* A record with one word behind the first three, or none. */
-static int add_word(struct cairn_btf_builder *b, uint32_t name, uint32_t info, uint32_t ref, uint32_t word,
-		    uint32_t *ret)
+static int add_word(struct cairn_btf_builder *b, uint32_t name, uint32_t info, uint32_t ref,
+		    uint32_t word, uint32_t *ret)
 {
 	int rc;
 	uint32_t *w = btf_add_space(b, name, info, ref, 1, ret, &rc);
@@ -17,7 +17,8 @@ static int add_word(struct cairn_btf_builder *b, uint32_t name, uint32_t info, u
 	return rc;
 }
 
-static int add_bare(struct cairn_btf_builder *b, uint32_t name, uint32_t info, uint32_t ref, uint32_t *ret)
+static int add_bare(struct cairn_btf_builder *b, uint32_t name, uint32_t info, uint32_t ref,
+		    uint32_t *ret)
 {
 	int rc;
 	btf_add_space(b, name, info, ref, 0, ret, &rc);
@@ -25,8 +26,8 @@ static int add_bare(struct cairn_btf_builder *b, uint32_t name, uint32_t info, u
 }
 
 /* A record of @n elements of @elem_words words each. */
-static uint32_t *add_elements(struct cairn_btf_builder *b, uint32_t name, uint32_t info, uint32_t ref,
-			      uint32_t elem_words, uint32_t n, uint32_t *ret, int *rc)
+static uint32_t *add_elements(struct cairn_btf_builder *b, uint32_t name, uint32_t info,
+			      uint32_t ref, uint32_t elem_words, uint32_t n, uint32_t *ret, int *rc)
 {
 	if (n <= BTF_VLEN_MAX)
 		return btf_add_space(b, name, info | n, ref, elem_words * n, ret, rc);
@@ -66,8 +67,9 @@ int btf_add_array(struct cairn_btf_builder *b, uint32_t type, uint32_t index_typ
 	return 0;
 }
 
-int btf_add_struct(struct cairn_btf_builder *b, enum cairn_btf_kind kind, uint32_t name, uint32_t bytes,
-		   const struct cairn_btf_member *members, uint32_t n, uint32_t *ret)
+int btf_add_struct(struct cairn_btf_builder *b, enum cairn_btf_kind kind, uint32_t name,
+		   uint32_t bytes, const struct cairn_btf_member *members, uint32_t n,
+		   uint32_t *ret)
 {
 	bool has_bits = false;
 	int rc;
@@ -119,7 +121,8 @@ int btf_add_func_proto(struct cairn_btf_builder *b, uint32_t return_type,
 		       const struct cairn_btf_param *params, uint32_t n, uint32_t *ret)
 {
 	int rc;
-	uint32_t *w = add_elements(b, 0, BTF_INFO(CAIRN_BTF_FUNC_PROTO, 0, 0), return_type, 2, n, ret, &rc);
+	uint32_t *w = add_elements(b, 0, BTF_INFO(CAIRN_BTF_FUNC_PROTO, 0, 0), return_type, 2, n,
+				   ret, &rc);
 	for (uint32_t i = 0; w && i < n; i++) {
 		*w++ = params[i].name_off;
 		*w++ = params[i].type;
@@ -133,8 +136,8 @@ int btf_add_func(struct cairn_btf_builder *b, uint32_t name, enum cairn_btf_link
 	return add_bare(b, name, BTF_INFO(CAIRN_BTF_FUNC, 0, linkage), func_proto, ret);
 }
 
-int btf_add_var(struct cairn_btf_builder *b, uint32_t name, enum cairn_btf_linkage linkage, uint32_t type,
-		uint32_t *ret)
+int btf_add_var(struct cairn_btf_builder *b, uint32_t name, enum cairn_btf_linkage linkage,
+		uint32_t type, uint32_t *ret)
 {
 	return add_word(b, name, BTF_INFO(CAIRN_BTF_VAR, 0, 0), type, linkage, ret);
 }
@@ -143,7 +146,8 @@ int btf_add_datasec(struct cairn_btf_builder *b, uint32_t name, uint32_t bytes,
 		    const struct cairn_btf_secinfo *vars, uint32_t n, uint32_t *ret)
 {
 	int rc;
-	uint32_t *w = add_elements(b, name, BTF_INFO(CAIRN_BTF_DATASEC, 0, 0), bytes, 3, n, ret, &rc);
+	uint32_t *w =
+		add_elements(b, name, BTF_INFO(CAIRN_BTF_DATASEC, 0, 0), bytes, 3, n, ret, &rc);
 	for (uint32_t i = 0; w && i < n; i++) {
 		*w++ = vars[i].type;
 		*w++ = vars[i].offset;
@@ -159,7 +163,8 @@ int btf_add_decl_tag(struct cairn_btf_builder *b, uint32_t name, uint32_t type, 
 	return add_word(b, name, info, type, (uint32_t)component, ret);
 }
 
-int btf_add_loc_param(struct cairn_btf_builder *b, const struct cairn_btf_loc_param *param, uint32_t *ret)
+int btf_add_loc_param(struct cairn_btf_builder *b, const struct cairn_btf_loc_param *param,
+		      uint32_t *ret)
 {
 	struct btf_loc_words l;
 	enum cairn_btf_dialect dialect = btf_builder_dialect(b);
@@ -173,7 +178,8 @@ int btf_add_loc_param(struct cairn_btf_builder *b, const struct cairn_btf_loc_pa
 	return rc;
 }
 
-int btf_add_loc_proto(struct cairn_btf_builder *b, const uint32_t *params, uint32_t n, uint32_t *ret)
+int btf_add_loc_proto(struct cairn_btf_builder *b, const uint32_t *params, uint32_t n,
+		      uint32_t *ret)
 {
 	int rc;
 	if (btf_builder_dialect(b) == CAIRN_BTF_NO_LOC)
@@ -192,7 +198,8 @@ int btf_add_locsec(struct cairn_btf_builder *b, uint32_t name, const struct cair
 	if (dialect == CAIRN_BTF_NO_LOC)
 		return -EINVAL;
 	bool v1 = dialect == CAIRN_BTF_LOC_V1;
-	uint32_t *w = add_elements(b, name, BTF_INFO(CAIRN_BTF_LOCSEC, 0, 0), 0, v1 ? 4 : 3, n, ret, &rc);
+	uint32_t *w =
+		add_elements(b, name, BTF_INFO(CAIRN_BTF_LOCSEC, 0, 0), 0, v1 ? 4 : 3, n, ret, &rc);
 	for (uint32_t i = 0; w && i < n; i++) {
 		if (v1)
 			*w++ = locs[i].name_off;

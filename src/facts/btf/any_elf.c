@@ -2,9 +2,9 @@
 /*
  * BTF in ELF files of other machines
  *
- * src/ground/elf knows machines whose code is read here. BTF is the same on all of them, and BPF programs are a machine of their
- * own; so where src/ground/elf declines, libelf finds the section, of either class and byte order. The bytes are copied: nothing
- * of the file stays open.
+ * src/ground/elf knows machines whose code is read here. BTF is the same on all of them, and BPF
+ * programs are a machine of their own; so where src/ground/elf declines, libelf finds the section,
+ * of either class and byte order. The bytes are copied: nothing of the file stays open.
  */
 #include <errno.h>
 #include <gelf.h>
@@ -23,7 +23,9 @@ static Elf_Scn *find(Elf *elf, const char *name)
 		return NULL;
 	while ((scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr header;
-		const char *found = gelf_getshdr(scn, &header) ? elf_strptr(elf, strings, header.sh_name) : NULL;
+		const char *found = gelf_getshdr(scn, &header)
+					    ? elf_strptr(elf, strings, header.sh_name)
+					    : NULL;
 
 		if (found && !strcmp(found, name))
 			return scn;
@@ -34,7 +36,8 @@ static Elf_Scn *find(Elf *elf, const char *name)
 /* Anonymous memory, so that the blob's owner has one way to give its bytes back. */
 static int copy(struct cairn_btf *btf, const Elf_Data *data, struct cairn_err *err)
 {
-	void *map = mmap(NULL, data->d_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *map = mmap(NULL, data->d_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
 
 	if (map == MAP_FAILED)
 		return err_nomem(err, "BTF");
@@ -58,7 +61,8 @@ int btf_read_any_elf(struct cairn_btf *btf, int fd, const char *const *names, co
 		bool no_memory = !elf && errno == ENOMEM;
 
 		elf_end(elf);
-		return no_memory ? err_nomem(err, "an ELF file") : err_set(err, -EBADMSG, "%s: a damaged ELF file", btf->name);
+		return no_memory ? err_nomem(err, "an ELF file")
+				 : err_set(err, -EBADMSG, "%s: a damaged ELF file", btf->name);
 	}
 	for (*ret_name = *names; *ret_name && !(scn = find(elf, *ret_name)); *ret_name = *++names)
 		;

@@ -2,9 +2,9 @@
 /*
  * A blob in memory, for the files of this module
  *
- * Its type section is an array of words of this machine's byte order, in place where the input has that
- * order and is aligned, else a copy. records[] has the number of the first word of each own record, so
- * that a record is found by id without a search.
+ * Its type section is an array of words of this machine's byte order, in place where the input has
+ * that order and is aligned, else a copy. records[] has the number of the first word of each own
+ * record, so that a record is found by id without a search.
  */
 #ifndef BTF_BTF_H
 #define BTF_BTF_H
@@ -39,7 +39,8 @@ struct cairn_btf {
 	const uint8_t *layout;      /* layout section, 4 bytes per kind; NULL: none */
 	uint32_t n_layout;
 	uint32_t layout_off;        /* of it, from the start of the blob */
-	enum cairn_btf_dialect layout_dialect; /* what it, or a base's, says of LOC kinds; NO_LOC: nothing */
+	/* what it, or a base's, says of LOC kinds; NO_LOC: nothing */
+	enum cairn_btf_dialect layout_dialect;
 	uint32_t *records;          /* word number of each own record */
 	uint32_t start_id, end_id;  /* own ids */
 	uint32_t start_string;      /* string offset that the own strings begin at */
@@ -58,7 +59,10 @@ struct cairn_btf {
 int btf_parse(struct cairn_btf *btf, const void *bytes, size_t size, enum cairn_btf_dialect dialect,
 	      struct cairn_err *err);
 
-/* The entry of @kind in the layout section of @btf or the nearest of its bases that has one; false: none. */
+/*
+ * The entry of @kind in the layout section of @btf or the nearest of its bases that has one; false:
+ * none.
+ */
 bool btf_layout_of(const struct cairn_btf *btf, uint32_t kind, struct btf_layout *ret);
 
 /* The blob of the chain that has @id as its own; NULL: none. */
@@ -84,7 +88,10 @@ static inline uint32_t btf_record_size(const struct cairn_btf *btf, uint32_t id)
 	return end - btf->records[i];
 }
 
-/* Offset of an own string in the blob, or a base's; true when @off is 0 or the first byte of a string. */
+/*
+ * Offset of an own string in the blob, or a base's; true when @off is 0 or the first byte of a
+ * string.
+ */
 bool btf_string_starts(const struct cairn_btf *btf, uint32_t off);
 
 /* One past the last string offset of @btf and its bases. */

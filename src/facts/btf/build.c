@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The builder: records are appended to one vector of words, strings to one table; finish() puts header, records,
- * layout and strings behind one another. Nothing is sorted or merged here, so that the same calls give
- * the same bytes.
+ * The builder: records are appended to one vector of words, strings to one table; finish() puts
+ * header, records, layout and strings behind one another. Nothing is sorted or merged here, so that
+ * the same calls give the same bytes.
  */
 #include "btf/build.h"
 
@@ -52,8 +52,8 @@ int btf_builder_adopt_strings(struct cairn_btf_builder *b, const struct cairn_bt
 static void fill_layout(struct cairn_btf_builder *b)
 {
 	for (uint32_t kind = 1; kind < CAIRN_BTF_N_KINDS; kind++) {
-		const struct btf_shape *shape =
-			btf_shape(kind, b->dialect == CAIRN_BTF_LOC_V1 ? b->dialect : CAIRN_BTF_LOC_N);
+		const struct btf_shape *shape = btf_shape(
+			kind, b->dialect == CAIRN_BTF_LOC_V1 ? b->dialect : CAIRN_BTF_LOC_N);
 		b->layout[kind] = (struct btf_layout){4 * shape->n_fixed, 4 * shape->n_elem, 0};
 	}
 	b->n_layout = b->dialect == CAIRN_BTF_NO_LOC ? CAIRN_BTF_LOC_PARAM : CAIRN_BTF_N_KINDS;
@@ -97,7 +97,8 @@ void cairn_btf_builder_free(struct cairn_btf_builder *b)
 void btf_builder_adopt_form(struct cairn_btf_builder *b, const struct cairn_btf *btf)
 {
 	b->header_bytes = btf->header_bytes < BTF_HEADER_NEW ? BTF_HEADER_OLD : BTF_HEADER_NEW;
-	if (!btf->layout || btf->layout_dialect == (b->dialect ^ CAIRN_BTF_LOC_N ^ CAIRN_BTF_LOC_V1))
+	if (!btf->layout ||
+	    btf->layout_dialect == (b->dialect ^ CAIRN_BTF_LOC_N ^ CAIRN_BTF_LOC_V1))
 		return;
 	b->n_layout = btf->n_layout <= BTF_KIND_MAX ? btf->n_layout : BTF_KIND_MAX + 1;
 	for (uint32_t kind = 0; kind < b->n_layout; kind++)
@@ -126,7 +127,9 @@ uint32_t btf_builder_next_id(const struct cairn_btf_builder *b)
 /* Room for @n more words. */
 static int make_room(struct cairn_btf_builder *b, uint64_t n)
 {
-	/* The whole blob stays below 4 GiB, and ids below 2^31: a record has at least three words. */
+	/*
+	 * The whole blob stays below 4 GiB, and ids below 2^31: a record has at least three words.
+	 */
 	if (b->words.n + n > UINT32_MAX / 4 - BTF_HEADER_NEW || btf_builder_next_id(b) >= INT32_MAX)
 		return -ERANGE;
 	if (b->words.n + n <= b->words.cap)
@@ -159,7 +162,8 @@ uint32_t *btf_add_space(struct cairn_btf_builder *b, uint32_t name, uint32_t inf
 }
 
 /* Is @n_words what a record of this kind and vlen has? */
-static bool right_size(const struct cairn_btf_builder *b, const struct cairn_btf_type *t, uint32_t n_words)
+static bool right_size(const struct cairn_btf_builder *b, const struct cairn_btf_type *t,
+		       uint32_t n_words)
 {
 	if (t->kind == CAIRN_BTF_VOID || t->kind > BTF_KIND_MAX || t->vlen > BTF_VLEN_MAX)
 		return false;
@@ -178,8 +182,8 @@ int cairn_btf_add_record(struct cairn_btf_builder *b, const struct cairn_btf_typ
 	int rc = 0;
 	if (!right_size(b, t, n_words))
 		return -EINVAL;
-	uint32_t *space = btf_add_space(b, t->name_off, BTF_INFO(t->kind, t->kflag, t->vlen), t->ref,
-					n_words, ret, &rc);
+	uint32_t *space = btf_add_space(b, t->name_off, BTF_INFO(t->kind, t->kflag, t->vlen),
+					t->ref, n_words, ret, &rc);
 	if (!space)
 		return rc;
 	if (words && n_words)
@@ -264,7 +268,8 @@ static void order_halves(const struct cairn_btf_builder *b, uint32_t *types)
 	}
 }
 
-int cairn_btf_finish(struct cairn_btf_builder *b, void **ret, size_t *ret_size, struct cairn_err *err)
+int cairn_btf_finish(struct cairn_btf_builder *b, void **ret, size_t *ret_size,
+		     struct cairn_err *err)
 {
 	struct sections s = site_sections(b);
 	uint64_t size = (uint64_t)s.header + s.types + s.layout + s.strings;

@@ -2,8 +2,9 @@
 /*
  * Building records, by kind
  *
- * Each adds one record and gives its id in *@ret. Names are offsets from cairn_btf_add_string(). All return 0, -ENOMEM, -ERANGE (more than 2^31 ids, or 2^24 elements) or -EINVAL (what the
- * kind cannot say); then nothing was added. Ids may be those of records that are added later.
+ * Each adds one record and gives its id in *@ret. Names are offsets from cairn_btf_add_string().
+ * All return 0, -ENOMEM, -ERANGE (more than 2^31 ids, or 2^24 elements) or -EINVAL (what the kind
+ * cannot say); then nothing was added. Ids may be those of records that are added later.
  *
  * One builder belongs to one thread at a time.
  */
@@ -26,7 +27,8 @@ uint32_t btf_builder_next_id(const struct cairn_btf_builder *b);
  * btf_add_space - a record whose @n_words words the caller fills in
  *
  * @info  BTF_INFO(kind, kflag, vlen), not checked
- * Returns the words behind the first three, not set, valid until the next record is added; NULL and *@rc.
+ * Returns the words behind the first three, not set, valid until the next record is added; NULL and
+ * *@rc.
  */
 uint32_t *btf_add_space(struct cairn_btf_builder *b, uint32_t name, uint32_t info, uint32_t ref,
 			uint32_t n_words, uint32_t *ret, int *rc);
@@ -46,11 +48,12 @@ int btf_add_array(struct cairn_btf_builder *b, uint32_t type, uint32_t index_typ
 		  uint32_t *ret);
 
 /*
- * @kind  STRUCT or UNION. The form with bit-field sizes is chosen when a member has one; then offsets are below
- *        2^24 bits and sizes below 2^8, else -EINVAL.
+ * @kind  STRUCT or UNION. The form with bit-field sizes is chosen when a member has one; then
+ *        offsets are below 2^24 bits and sizes below 2^8, else -EINVAL.
  */
-int btf_add_struct(struct cairn_btf_builder *b, enum cairn_btf_kind kind, uint32_t name, uint32_t bytes,
-		   const struct cairn_btf_member *members, uint32_t n, uint32_t *ret);
+int btf_add_struct(struct cairn_btf_builder *b, enum cairn_btf_kind kind, uint32_t name,
+		   uint32_t bytes, const struct cairn_btf_member *members, uint32_t n,
+		   uint32_t *ret);
 
 /* ENUM64 when @bytes is above 4 or a value does not fit 32 bits, else ENUM. */
 int btf_add_enum(struct cairn_btf_builder *b, uint32_t name, uint32_t bytes, bool is_signed,
@@ -62,8 +65,8 @@ int btf_add_func_proto(struct cairn_btf_builder *b, uint32_t return_type,
 		       const struct cairn_btf_param *params, uint32_t n, uint32_t *ret);
 int btf_add_func(struct cairn_btf_builder *b, uint32_t name, enum cairn_btf_linkage linkage,
 		 uint32_t func_proto, uint32_t *ret);
-int btf_add_var(struct cairn_btf_builder *b, uint32_t name, enum cairn_btf_linkage linkage, uint32_t type,
-		uint32_t *ret);
+int btf_add_var(struct cairn_btf_builder *b, uint32_t name, enum cairn_btf_linkage linkage,
+		uint32_t type, uint32_t *ret);
 int btf_add_datasec(struct cairn_btf_builder *b, uint32_t name, uint32_t bytes,
 		    const struct cairn_btf_secinfo *vars, uint32_t n, uint32_t *ret);
 
@@ -74,27 +77,39 @@ int btf_add_datasec(struct cairn_btf_builder *b, uint32_t name, uint32_t bytes,
 int btf_add_decl_tag(struct cairn_btf_builder *b, uint32_t name, uint32_t type, int32_t component,
 		     bool is_attribute, uint32_t *ret);
 
-/* -EOPNOTSUPP: the dialect has no words for it. A constant that is no address must not be flagged ADDR; NULL is none. */
-int btf_add_loc_param(struct cairn_btf_builder *b, const struct cairn_btf_loc_param *param, uint32_t *ret);
+/*
+ * -EOPNOTSUPP: the dialect has no words for it. A constant that is no address must not be flagged
+ * ADDR; NULL is none.
+ */
+int btf_add_loc_param(struct cairn_btf_builder *b, const struct cairn_btf_loc_param *param,
+		      uint32_t *ret);
 
 /* @params  ids of LOC_PARAM, 0 where there is no location */
-int btf_add_loc_proto(struct cairn_btf_builder *b, const uint32_t *params, uint32_t n, uint32_t *ret);
+int btf_add_loc_proto(struct cairn_btf_builder *b, const uint32_t *params, uint32_t n,
+		      uint32_t *ret);
 
-/* Of @locs: func, loc_proto, offset; v1: name_off, func_proto, loc_proto, offset. In the order given. */
+/*
+ * Of @locs: func, loc_proto, offset; v1: name_off, func_proto, loc_proto, offset. In the order
+ * given.
+ */
 int btf_add_locsec(struct cairn_btf_builder *b, uint32_t name, const struct cairn_btf_loc *locs,
 		   uint32_t n, uint32_t *ret);
 
 /* ---- for those who transform a blob ---- */
 
-/* The strings of @btf at their old offsets; into a builder without own strings. @btf is split from the builder's base. */
+/*
+ * The strings of @btf at their old offsets; into a builder without own strings. @btf is split from
+ * the builder's base.
+ */
 int btf_builder_adopt_strings(struct cairn_btf_builder *b, const struct cairn_btf *btf);
 
 /* Header size and layout entries as @btf has them, so that finish() gives its very bytes. */
 void btf_builder_adopt_form(struct cairn_btf_builder *b, const struct cairn_btf *btf);
 
 /*
- * Layout entries of the kinds above LOCSEC from the nearest layout section of @btf's chain, so that records of kinds
- * that are not known here may be added. They are written only when the builder writes a layout section.
+ * Layout entries of the kinds above LOCSEC from the nearest layout section of @btf's chain, so that
+ * records of kinds that are not known here may be added. They are written only when the builder
+ * writes a layout section.
  */
 void btf_builder_learn_kinds(struct cairn_btf_builder *b, const struct cairn_btf *btf);
 

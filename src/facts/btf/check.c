@@ -2,13 +2,13 @@
 /*
  * Checking
  *
- * Opening made sure that every record lies inside its section; here follows all that can be wrong inside. Rules
- * come in two sets. Those of the format hold for BTF of any program. Those of the kernel are what BPF_BTF_LOAD adds:
- * names of C, members in ascending order, no overlapping variables, its limits. They are stated
- * from its behaviour, and a test loads what is checked.
+ * Opening made sure that every record lies inside its section; here follows all that can be wrong
+ * inside. Rules come in two sets. Those of the format hold for BTF of any program. Those of the
+ * kernel are what BPF_BTF_LOAD adds: names of C, members in ascending order, no overlapping
+ * variables, its limits. They are stated from its behaviour, and a test loads what is checked.
  *
- * One pass looks at each record alone, with the kinds of what it refers to. If that finds nothing, a second one
- * follows the references for loops and sizes, and can trust every id that it meets.
+ * One pass looks at each record alone, with the kinds of what it refers to. If that finds nothing,
+ * a second one follows the references for loops and sizes, and can trust every id that it meets.
  */
 #include "btf/check.h"
 
@@ -28,13 +28,13 @@ void btf_broken(struct btf_check *c, uint32_t id, const char *fmt, ...)
 		c->report(c->ctx, id, own ? btf_record_off(c->btf, id) : 0, text);
 }
 
-bool btf_check_ref(struct btf_check *c, const struct cairn_btf_type *t, const char *what, uint32_t id,
-		   uint64_t mask)
+bool btf_check_ref(struct btf_check *c, const struct cairn_btf_type *t, const char *what,
+		   uint32_t id, uint64_t mask)
 {
 	struct cairn_btf_type to = {.kind = CAIRN_BTF_VOID};
 	if (id && !cairn_btf_type(c->btf, id, &to)) {
-		btf_broken(c, t->id, "%s: %s is id %u, which does not exist", btf_kind_name(t->kind), what,
-			   id);
+		btf_broken(c, t->id, "%s: %s is id %u, which does not exist",
+			   btf_kind_name(t->kind), what, id);
 		return false;
 	}
 	/* Of what a kind from the future is, nothing is known. */
@@ -58,8 +58,10 @@ static void check_blob(struct btf_check *c)
 		struct btf_layout l;
 		btf_layout_of(btf, kind, &l);
 		if (l.fixed_bytes % 4 || l.elem_bytes % 4)
-			btf_broken(c, 0, "the layout section, offset 0x%x: the sizes of kind %u are not those "
-				   "of whole words", btf->layout_off + 4 * kind, kind);
+			btf_broken(c, 0,
+				   "the layout section, offset 0x%x: the sizes of kind %u are not "
+				   "those of whole words",
+				   btf->layout_off + 4 * kind, kind);
 	}
 }
 
@@ -71,11 +73,13 @@ static void check_blob(struct btf_check *c)
 static void check_kernel_limits(struct btf_check *c)
 {
 	const struct cairn_btf *btf = c->btf;
-	uint64_t bytes = btf->types_off + 4ull * btf->n_words + 4ull * btf->n_layout + btf->strings_size;
+	uint64_t bytes =
+		btf->types_off + 4ull * btf->n_words + 4ull * btf->n_layout + btf->strings_size;
 	if (btf->end_id - 1 > KERNEL_IDS_MAX)
 		btf_broken(c, 0, "%u types; a kernel takes 1048575", btf->end_id - 1);
 	if (btf_end_string(btf) - 1 > KERNEL_STRINGS_MAX)
-		btf_broken(c, 0, "%u bytes of strings; a kernel takes 16777216", btf_end_string(btf));
+		btf_broken(c, 0, "%u bytes of strings; a kernel takes 16777216",
+			   btf_end_string(btf));
 	if (btf->n_layout && btf_kernel_before(c, BTF_LINUX_LAYOUT))
 		btf_broken(c, 0, "a layout section; kernels take it from Linux 7.1 on");
 	if (bytes > KERNEL_BLOB_MAX)
@@ -85,7 +89,8 @@ static void check_kernel_limits(struct btf_check *c)
 static int check(const struct cairn_btf *btf, bool kernel, uint32_t version,
 		 void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text), void *ctx)
 {
-	struct btf_check c = {.btf = btf, .kernel = kernel, .version = version, .report = report, .ctx = ctx};
+	struct btf_check c = {
+		.btf = btf, .kernel = kernel, .version = version, .report = report, .ctx = ctx};
 	struct cairn_btf_type t;
 	check_blob(&c);
 	if (kernel)
@@ -103,13 +108,15 @@ static int check(const struct cairn_btf *btf, bool kernel, uint32_t version,
 }
 
 int cairn_btf_check(const struct cairn_btf *btf,
-		    void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text), void *ctx)
+		    void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text),
+		    void *ctx)
 {
 	return check(btf, false, 0, report, ctx);
 }
 
 int cairn_btf_check_for_kernel(const struct cairn_btf *btf, uint32_t version,
-			       void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text),
+			       void (*report)(void *ctx, uint32_t id, uint64_t off,
+					      const char *text),
 			       void *ctx)
 {
 	return check(btf, true, version, report, ctx);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside of the check: check.c goes over the records, check_kind.c has the rules of each, check_graph.c those of many. */
+/*
+ * Inside of the check: check.c goes over the records, check_kind.c has the rules of each,
+ * check_graph.c those of many.
+ */
 #ifndef BTF_CHECK_H
 #define BTF_CHECK_H
 
@@ -19,7 +22,10 @@ struct btf_check {
 /* Bytes of a kernel's names, without NUL (KSYM_NAME_LEN). */
 #define BTF_KERNEL_NAME_MAX 511
 
-/* Whether the kernel takes it as the name of a type, a member, a function: letters, digits, '_' and '.'. */
+/*
+ * Whether the kernel takes it as the name of a type, a member, a function: letters, digits, '_' and
+ * '.'.
+ */
 bool btf_is_kernel_name(const char *name);
 
 /* Since when kernels take what older ones refuse, or refuse what older ones did not look at. */
@@ -44,11 +50,15 @@ static inline bool btf_kernel_lacks(const struct btf_check *c, uint32_t since)
 }
 
 /* A broken rule of the record @id. */
-__attribute__((format(printf, 3, 4))) void btf_broken(struct btf_check *c, uint32_t id, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) void btf_broken(struct btf_check *c, uint32_t id,
+						      const char *fmt, ...);
 
-/* Is @id (0: void) of one of the kinds of @mask, a bit per kind? If not: a broken rule of @t, whose @what it is. */
-bool btf_check_ref(struct btf_check *c, const struct cairn_btf_type *t, const char *what, uint32_t id,
-		   uint64_t mask);
+/*
+ * Is @id (0: void) of one of the kinds of @mask, a bit per kind? If not: a broken rule of @t, whose
+ * @what it is.
+ */
+bool btf_check_ref(struct btf_check *c, const struct cairn_btf_type *t, const char *what,
+		   uint32_t id, uint64_t mask);
 
 /* Everything that can be said by looking at one record and the kinds of those it refers to. */
 void btf_check_record(struct btf_check *c, const struct cairn_btf_type *t);

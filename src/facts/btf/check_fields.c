@@ -3,13 +3,15 @@
  * Structs with fields that the kernel knows: locks, lists, trees, reference counts
  *
  *	struct elem { struct bpf_list_node node; int x; };
- *	struct value { struct bpf_spin_lock lock; struct bpf_list_head head __contains(elem, node); };
+ *	struct value { struct bpf_spin_lock lock; struct bpf_list_head head __contains(elem, node);
+ *	};
  *
- * BPF_BTF_LOAD looks for structs that have a member of one of six types, by name, and refuses all types when it can make no
- * record of the fields of one: a field at an odd site, a second lock, more fields than a record has, an array of fields, a
- * head or root that does not say what it contains, or that has no lock beside it, nodes of two kinds without a count, a
- * pointer to a kernel object (kptr) that is no struct. The rules are stated from the behaviour of Linux 6.18, which a test
- * asks. Not stated here: who may own whom among what lists contain.
+ * BPF_BTF_LOAD looks for structs that have a member of one of six types, by name, and refuses all
+ * types when it can make no record of the fields of one: a field at an odd site, a second lock,
+ * more fields than a record has, an array of fields, a head or root that does not say what it
+ * contains, or that has no lock beside it, nodes of two kinds without a count, a pointer to a
+ * kernel object (kptr) that is no struct. The rules are stated from the behaviour of Linux 6.18,
+ * which a test asks. Not stated here: who may own whom among what lists contain.
  */
 #include "btf/check.h"
 
@@ -18,7 +20,16 @@
 
 #include "base/map.h"
 
-enum field { FIELD_NONE, FIELD_LOCK, FIELD_HEAD, FIELD_NODE, FIELD_ROOT, FIELD_RB_NODE, FIELD_COUNT, FIELD_RES_LOCK };
+enum field {
+	FIELD_NONE,
+	FIELD_LOCK,
+	FIELD_HEAD,
+	FIELD_NODE,
+	FIELD_ROOT,
+	FIELD_RB_NODE,
+	FIELD_COUNT,
+	FIELD_RES_LOCK
+};
 
 static const struct known {
 	const char *name;
@@ -41,7 +52,8 @@ struct fields {
 
 static enum field field_of(const struct cairn_btf_type *t)
 {
-	for (unsigned int i = FIELD_LOCK; t->kind == CAIRN_BTF_STRUCT && i < sizeof(known) / sizeof(known[0]); i++)
+	for (unsigned int i = FIELD_LOCK;
+	     t->kind == CAIRN_BTF_STRUCT && i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strcmp(t->name, known[i].name))
 			return (enum field)i;
 	return FIELD_NONE;
@@ -50,8 +62,10 @@ static enum field field_of(const struct cairn_btf_type *t)
 struct checking {
 	struct btf_check *c;
 	const struct cairn_btf *btf;
-	struct map contains; /* by struct << 32 | member: the tag that says what it contains; TWICE */
-	uint64_t budget; /* members that may still be looked at: structs of structs of structs have many */
+	/* by struct << 32 | member: the tag that says what it contains; TWICE */
+	struct map contains;
+	/* members that may still be looked at: structs of structs of structs have many */
+	uint64_t budget;
 };
 
 #define BIT(field) (1u << (field))
@@ -73,7 +87,9 @@ static uint64_t elements_of(const struct cairn_btf *btf, uint32_t id, struct cai
 	return 0;
 }
 
-/* False: all that may be looked at was. It stays so, however deep the search is when it runs out. */
+/*
+ * False: all that may be looked at was. It stays so, however deep the search is when it runs out.
+ */
 static bool spend(struct checking *k)
 {
 	if (!k->budget)
@@ -83,7 +99,8 @@ static bool spend(struct checking *k)
 }
 
 /* The fields of @t and of structs in it, each as often as there are of it. */
-static void collect(struct checking *k, const struct cairn_btf_type *t, int depth, struct fields *ret)
+static void collect(struct checking *k, const struct cairn_btf_type *t, int depth,
+		    struct fields *ret)
 {
 	for (uint32_t i = 0; i < t->vlen && depth < NESTED_MAX && spend(k); i++) {
 		struct cairn_btf_type m;
@@ -95,7 +112,9 @@ static void collect(struct checking *k, const struct cairn_btf_type *t, int dept
 		if (!f)
 			collect(k, &m, depth + 1, &inside);
 		else if (m.ref == known[f].bytes)
-			inside = (struct fields){.n = 1, .locks = f == FIELD_LOCK, .roots = f == FIELD_HEAD || f == FIELD_ROOT,
+			inside = (struct fields){.n = 1,
+						 .locks = f == FIELD_LOCK,
+						 .roots = f == FIELD_HEAD || f == FIELD_ROOT,
 						 .has = BIT(f)};
 		ret->n += inside.n;
 		/* Of each struct only its own locks are counted. */
@@ -132,7 +151,8 @@ static bool is_right(struct checking *k, const char *text, enum field head)
 		return false;
 	for (uint32_t i = 0; i < t.vlen && spend(k); i++) {
 		struct cairn_btf_member member = cairn_btf_member(&t, i);
-		if (!strcmp(cairn_btf_string(k->btf, member.name_off), colon + 1) && cairn_btf_type(k->btf, member.type, &m))
+		if (!strcmp(cairn_btf_string(k->btf, member.name_off), colon + 1) &&
+		    cairn_btf_type(k->btf, member.type, &m))
 			return field_of(&m) == (head == FIELD_HEAD ? FIELD_NODE : FIELD_RB_NODE);
 	}
 	return false;
@@ -154,7 +174,8 @@ static bool is_kptr(const struct cairn_btf *btf, const struct cairn_btf_type *m,
 {
 	static const char *const tags[] = {"kptr", "kptr_untrusted", "percpu_kptr", "uptr"};
 	struct cairn_btf_type tag;
-	if (m->kind != CAIRN_BTF_PTR || !cairn_btf_type(btf, m->ref, &tag) || tag.kind != CAIRN_BTF_TYPE_TAG)
+	if (m->kind != CAIRN_BTF_PTR || !cairn_btf_type(btf, m->ref, &tag) ||
+	    tag.kind != CAIRN_BTF_TYPE_TAG)
 		return false;
 	*ret_to = tag.ref;
 	for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++)
@@ -163,7 +184,8 @@ static bool is_kptr(const struct cairn_btf *btf, const struct cairn_btf_type *m,
 	return false;
 }
 
-static void check_kptr(struct btf_check *c, const struct cairn_btf_type *t, uint32_t i, const struct cairn_btf_type *m)
+static void check_kptr(struct btf_check *c, const struct cairn_btf_type *t, uint32_t i,
+		       const struct cairn_btf_type *m)
 {
 	struct cairn_btf_type to = {.kind = CAIRN_BTF_VOID};
 	uint32_t id;
@@ -171,7 +193,9 @@ static void check_kptr(struct btf_check *c, const struct cairn_btf_type *t, uint
 		return;
 	cairn_btf_type(c->btf, id, &to);
 	if (to.kind != CAIRN_BTF_STRUCT)
-		btf_broken(c, t->id, "STRUCT: member %u, a kptr, points to a %s; it points to a STRUCT", i, btf_kind_name(to.kind));
+		btf_broken(c, t->id,
+			   "STRUCT: member %u, a kptr, points to a %s; it points to a STRUCT", i,
+			   btf_kind_name(to.kind));
 }
 
 static void check_members(struct checking *k, const struct cairn_btf_type *t)
@@ -187,11 +211,14 @@ static void check_members(struct checking *k, const struct cairn_btf_type *t)
 		if (!f || m.ref != known[f].bytes)
 			continue;
 		if (member.bit_off % (8 * known[f].align))
-			btf_broken(c, t->id, "STRUCT: member %u, a %s, is not at a multiple of %u bytes", i, known[f].name,
-				   known[f].align);
+			btf_broken(c, t->id,
+				   "STRUCT: member %u, a %s, is not at a multiple of %u bytes", i,
+				   known[f].name, known[f].align);
 		else if ((f == FIELD_HEAD || f == FIELD_ROOT) && !says_contents(k, t->id, i, f))
-			btf_broken(c, t->id, "STRUCT: member %u, a %s, has no tag \"contains:STRUCT:MEMBER\" of a node", i,
-				   known[f].name);
+			btf_broken(c, t->id,
+				   "STRUCT: member %u, a %s, has no tag \"contains:STRUCT:MEMBER\" "
+				   "of a node",
+				   i, known[f].name);
 	}
 }
 
@@ -201,17 +228,25 @@ static void check_struct(struct checking *k, const struct cairn_btf_type *t)
 	struct fields f = {0};
 	collect(k, t, 0, &f);
 	if (f.locks > 1)
-		btf_broken(c, t->id, "STRUCT: %u members are a bpf_spin_lock; a kernel takes one", f.locks);
+		btf_broken(c, t->id, "STRUCT: %u members are a bpf_spin_lock; a kernel takes one",
+			   f.locks);
 	else if (f.locks && f.has & BIT(FIELD_RES_LOCK))
 		btf_broken(c, t->id, "STRUCT: locks of two kinds");
 	if (f.n > RECORD_MAX)
-		btf_broken(c, t->id, "STRUCT: %u locks, nodes and other fields that the kernel knows; it takes %d", f.n, RECORD_MAX);
+		btf_broken(c, t->id,
+			   "STRUCT: %u locks, nodes and other fields that the kernel knows; it "
+			   "takes %d",
+			   f.n, RECORD_MAX);
 	if (f.is_repeated && !btf_kernel_lacks(c, BTF_LINUX_NESTED_FIELDS))
-		btf_broken(c, t->id, "STRUCT: an array of fields that the kernel knows, which it does not repeat");
+		btf_broken(c, t->id,
+			   "STRUCT: an array of fields that the kernel knows, which it does not "
+			   "repeat");
 	if (f.has & BIT(FIELD_NODE) && f.has & BIT(FIELD_RB_NODE) && !(f.has & BIT(FIELD_COUNT)))
-		btf_broken(c, t->id, "STRUCT: a bpf_list_node and a bpf_rb_node without a bpf_refcount");
+		btf_broken(c, t->id,
+			   "STRUCT: a bpf_list_node and a bpf_rb_node without a bpf_refcount");
 	if (f.roots && !f.locks && !(f.has & BIT(FIELD_RES_LOCK)))
-		btf_broken(c, t->id, "STRUCT: a bpf_list_head or bpf_rb_root without a bpf_spin_lock");
+		btf_broken(c, t->id,
+			   "STRUCT: a bpf_list_head or bpf_rb_root without a bpf_spin_lock");
 	check_members(k, t);
 }
 
@@ -220,7 +255,8 @@ static bool has_record(const struct cairn_btf *btf, const struct cairn_btf_type 
 {
 	for (uint32_t i = 0; i < t->vlen; i++) {
 		struct cairn_btf_type m;
-		enum field f = cairn_btf_type(btf, cairn_btf_member(t, i).type, &m) ? field_of(&m) : FIELD_NONE;
+		enum field f = cairn_btf_type(btf, cairn_btf_member(t, i).type, &m) ? field_of(&m)
+										    : FIELD_NONE;
 		if (f && f != FIELD_RES_LOCK)
 			return true;
 	}
@@ -239,7 +275,8 @@ static bool has_known_types(const struct cairn_btf *btf)
 int btf_check_fields(struct btf_check *c)
 {
 	/* Real types come to a few times their members. */
-	struct checking k = {.c = c, .btf = c->btf, .budget = UINT64_C(64) * (c->btf->n_words + 1024)};
+	struct checking k = {
+		.c = c, .btf = c->btf, .budget = UINT64_C(64) * (c->btf->n_words + 1024)};
 	struct cairn_btf_type t;
 	int rc = 0;
 	if (btf_kernel_lacks(c, BTF_LINUX_FIELDS) || !has_known_types(c->btf))
@@ -247,10 +284,13 @@ int btf_check_fields(struct btf_check *c)
 	for (uint32_t id = c->btf->start_id; id < c->btf->end_id && rc >= 0; id++)
 		rc = cairn_btf_type(c->btf, id, &t) ? note_tag(&k, &t) : 0;
 	for (uint32_t id = c->btf->start_id; id < c->btf->end_id && rc >= 0; id++)
-		if (cairn_btf_type(c->btf, id, &t) && t.kind == CAIRN_BTF_STRUCT && has_record(c->btf, &t))
+		if (cairn_btf_type(c->btf, id, &t) && t.kind == CAIRN_BTF_STRUCT &&
+		    has_record(c->btf, &t))
 			check_struct(&k, &t);
 	if (!k.budget)
-		btf_broken(c, 0, "structs in structs with too many members to be followed for locks, lists and trees");
+		btf_broken(c, 0,
+			   "structs in structs with too many members to be followed for locks, "
+			   "lists and trees");
 	map_fini(&k.contains);
 	return rc < 0 ? rc : 0;
 }

@@ -2,13 +2,14 @@
 /*
  * Rules about several records at once: loops and sizes
  *
- * Two kinds of loop mean nothing. A struct that has itself as a member, through arrays and qualifiers, has no size;
- * a pointer or qualifier that leads to itself without a struct in between is no type. A struct that has a
- * pointer to itself is the usual case and fine.
+ * Two kinds of loop mean nothing. A struct that has itself as a member, through arrays and
+ * qualifiers, has no size; a pointer or qualifier that leads to itself without a struct in between
+ * is no type. A struct that has a pointer to itself is the usual case and fine.
  *
- * For the first, the types that values consist of are walked depth first, with a stack of our own: nesting may be as
- * deep as there are records. A type is left when all that it consists of has been, and then its
- * size is known. For the second, pointers and qualifiers have one successor each: chains are followed and marked.
+ * For the first, the types that values consist of are walked depth first, with a stack of our own:
+ * nesting may be as deep as there are records. A type is left when all that it consists of has
+ * been, and then its size is known. For the second, pointers and qualifiers have one successor
+ * each: chains are followed and marked.
  *
  * Cost: linear in records and members; 13 bytes per id of the whole chain of blobs.
  */
@@ -29,7 +30,8 @@ static bool is(const struct cairn_btf_type *t, uint64_t kinds)
 /* "unsigned long" is as wide as a pointer wherever Linux runs. */
 static uint32_t pointer_bytes(const struct cairn_btf *btf)
 {
-	static const char *const longs[] = {"long unsigned int", "unsigned long", "long int", "long"};
+	static const char *const longs[] = {"long unsigned int", "unsigned long", "long int",
+					    "long"};
 	struct cairn_btf_type t;
 	for (size_t i = 0; i < sizeof(longs) / sizeof(longs[0]); i++)
 		if (cairn_btf_type(btf, cairn_btf_find(btf, longs[i], CAIRN_BTF_INT, 0), &t))
@@ -61,13 +63,14 @@ static bool is_regular(const struct cairn_btf_type *t)
 static void check_bit_field(struct btf_check *c, const struct cairn_btf_type *t, uint32_t i,
 			    const struct cairn_btf_member *m, const struct cairn_btf_type *type)
 {
-	uint32_t bits = type->kind == CAIRN_BTF_INT ? CAIRN_BTF_INT_BITS(type->words[0]) : 8 * type->ref;
+	uint32_t bits =
+		type->kind == CAIRN_BTF_INT ? CAIRN_BTF_INT_BITS(type->words[0]) : 8 * type->ref;
 	if (!is(type, KIND(INT) | KIND(ENUM) | KIND(ENUM64)))
 		btf_broken(c, t->id, "%s: member %u is a bit-field, but its type a %s",
 			   btf_kind_name(t->kind), i, btf_kind_name(type->kind));
 	else if (c->kernel && type->kind == CAIRN_BTF_INT && !is_regular(type))
-		btf_broken(c, t->id, "%s: member %u is a bit-field of an INT that has %u bits", btf_kind_name(t->kind), i,
-			   CAIRN_BTF_INT_BITS(type->words[0]));
+		btf_broken(c, t->id, "%s: member %u is a bit-field of an INT that has %u bits",
+			   btf_kind_name(t->kind), i, CAIRN_BTF_INT_BITS(type->words[0]));
 	else if (m->bit_size > bits)
 		btf_broken(c, t->id, "%s: member %u has %u bits of a type that has %u",
 			   btf_kind_name(t->kind), i, m->bit_size, bits);
@@ -79,8 +82,8 @@ static void check_member(struct btf_check *c, const struct cairn_btf_type *t, ui
 	struct cairn_btf_type type = plain(c->btf, m.type);
 	uint64_t bytes = c->bytes[m.type], end = m.bit_off + 8 * bytes;
 	if (bytes == BTF_NO_SIZE) {
-		btf_broken(c, t->id, "%s: member %u is a %s, which has no size", btf_kind_name(t->kind), i,
-			   btf_kind_name(type.kind));
+		btf_broken(c, t->id, "%s: member %u is a %s, which has no size",
+			   btf_kind_name(t->kind), i, btf_kind_name(type.kind));
 		return;
 	}
 	if (m.bit_size) {
@@ -89,18 +92,19 @@ static void check_member(struct btf_check *c, const struct cairn_btf_type *t, ui
 	}
 	/* Before there was a flag, bit-fields had an INT of that many bits at a bit's offset. */
 	if (type.kind == CAIRN_BTF_INT && !t->kflag)
-		end = m.bit_off + CAIRN_BTF_INT_OFFSET(type.words[0]) + CAIRN_BTF_INT_BITS(type.words[0]);
+		end = m.bit_off + CAIRN_BTF_INT_OFFSET(type.words[0]) +
+		      CAIRN_BTF_INT_BITS(type.words[0]);
 	else if (m.bit_off % 8)
-		btf_broken(c, t->id, "%s: member %u is at bit %u, not at a byte", btf_kind_name(t->kind), i,
-			   m.bit_off);
+		btf_broken(c, t->id, "%s: member %u is at bit %u, not at a byte",
+			   btf_kind_name(t->kind), i, m.bit_off);
 	/* Also on machines that align doubles less strictly, which are 32-bit ones. */
 	if (c->kernel && type.kind == CAIRN_BTF_FLOAT && type.ref &&
 	    m.bit_off % (8 * (type.ref < 8 ? type.ref : 8)))
-		btf_broken(c, t->id, "%s: member %u is a FLOAT that is not aligned", btf_kind_name(t->kind),
-			   i);
+		btf_broken(c, t->id, "%s: member %u is a FLOAT that is not aligned",
+			   btf_kind_name(t->kind), i);
 	if (end > 8 * (uint64_t)t->ref)
-		btf_broken(c, t->id, "%s: member %u ends behind its %u bytes", btf_kind_name(t->kind), i,
-			   t->ref);
+		btf_broken(c, t->id, "%s: member %u ends behind its %u bytes",
+			   btf_kind_name(t->kind), i, t->ref);
 }
 
 static void check_array(struct btf_check *c, const struct cairn_btf_type *t)
@@ -143,7 +147,9 @@ static uint64_t size_of(struct btf_check *c, const struct cairn_btf_type *t)
 	return is(t, KINDS_QUALIFIER) ? c->bytes[t->ref] : BTF_NO_SIZE;
 }
 
-/* The @i-th type that a type consists of, an array's index included; false when there are no more. */
+/*
+ * The @i-th type that a type consists of, an array's index included; false when there are no more.
+ */
 static bool part_of(const struct cairn_btf_type *t, uint32_t i, uint32_t *ret)
 {
 	if (is(t, KIND(STRUCT) | KIND(UNION))) {
@@ -192,7 +198,10 @@ static int enter(struct walk *w, uint32_t id)
 	return VEC_ADD(&w->stack, f) ? 0 : -ENOMEM;
 }
 
-/* A base may be damaged itself: ids that are not there have no size, and are its own check's business. */
+/*
+ * A base may be damaged itself: ids that are not there have no size, and are its own check's
+ * business.
+ */
 static int step(struct btf_check *c, struct walk *w)
 {
 	struct frame *top = &w->stack.p[w->stack.n - 1];
@@ -207,7 +216,8 @@ static int step(struct btf_check *c, struct walk *w)
 		return -EBADMSG;
 	top->next++;
 	if (w->state[part] == ON_STACK)
-		btf_broken(c, t.id, "%s: it consists of itself, through id %u", btf_kind_name(t.kind), part);
+		btf_broken(c, t.id, "%s: it consists of itself, through id %u",
+			   btf_kind_name(t.kind), part);
 	return w->state[part] == NOT_SEEN && part ? enter(w, part) : 0;
 }
 
@@ -237,8 +247,8 @@ static void check_variables(struct btf_check *c, const struct cairn_btf_type *t)
 			continue;
 		uint64_t bytes = c->bytes[var.ref];
 		if (bytes != BTF_NO_SIZE && v.size < bytes)
-			btf_broken(c, t->id, "DATASEC: '%.60s' has %u bytes, its type %llu", var.name, v.size,
-				   (unsigned long long)bytes);
+			btf_broken(c, t->id, "DATASEC: '%.60s' has %u bytes, its type %llu",
+				   var.name, v.size, (unsigned long long)bytes);
 	}
 }
 
@@ -286,7 +296,10 @@ static int check_chains(struct btf_check *c)
 		uint32_t id = first;
 		for (; id && id < c->btf->end_id && !mark[id]; id = next_in_chain(c->btf, id))
 			mark[id] = first;
-		/* A walk that ends at a mark of its own went round; at another's, that walk has been judged. */
+		/*
+		 * A walk that ends at a mark of its own went round; at another's, that walk has
+		 * been judged.
+		 */
 		if (id && id < c->btf->end_id && mark[id] == first)
 			btf_broken(c, id, "it leads back to itself, through no struct");
 	}

@@ -31,8 +31,8 @@ static bool is_printable(const char *name)
 /* TEXT need be no identifier for the kernel: 'unsigned int'. */
 enum name_rule { NAME_NONE, NAME_MAYBE, NAME_MAYBE_TEXT, NAME_MUST, NAME_MUST_TEXT };
 
-static void check_name(struct btf_check *c, const struct cairn_btf_type *t, const char *whose, uint32_t off,
-		       enum name_rule rule)
+static void check_name(struct btf_check *c, const struct cairn_btf_type *t, const char *whose,
+		       uint32_t off, enum name_rule rule)
 {
 	const char *kind = btf_kind_name(t->kind), *name = cairn_btf_string(c->btf, off);
 	if (!name)
@@ -43,7 +43,8 @@ static void check_name(struct btf_check *c, const struct cairn_btf_type *t, cons
 		btf_broken(c, t->id, "%s: %s name is missing", kind, whose);
 	else if (!is_printable(name))
 		btf_broken(c, t->id, "%s: %s name at %u has control characters", kind, whose, off);
-	else if (c->kernel && off && rule != NAME_MAYBE_TEXT && rule != NAME_MUST_TEXT && !btf_is_kernel_name(name))
+	else if (c->kernel && off && rule != NAME_MAYBE_TEXT && rule != NAME_MUST_TEXT &&
+		 !btf_is_kernel_name(name))
 		btf_broken(c, t->id, "%s: %s name '%.60s' is no C identifier", kind, whose, name);
 }
 
@@ -56,7 +57,8 @@ static void check_int(struct btf_check *c, const struct cairn_btf_type *t)
 	if (word & 0xf0000000 || word & 0x0000ff00)
 		btf_broken(c, t->id, "INT: word 0x%x has bits that mean nothing", word);
 	if (encoding & (encoding - 1))
-		btf_broken(c, t->id, "INT: it has more than one of signed, char and bool (0x%x)", encoding);
+		btf_broken(c, t->id, "INT: it has more than one of signed, char and bool (0x%x)",
+			   encoding);
 	if (bits > 128 || (bits + 7) / 8 > t->ref)
 		btf_broken(c, t->id, "INT: %u bits do not fit in %u bytes", bits, t->ref);
 }
@@ -91,7 +93,8 @@ static void check_members(struct btf_check *c, const struct cairn_btf_type *t)
 static void check_enum(struct btf_check *c, const struct cairn_btf_type *t)
 {
 	if (!t->ref || t->ref > 8 || (t->ref & (t->ref - 1)))
-		btf_broken(c, t->id, "%s: %u bytes; it has 1, 2, 4 or 8", btf_kind_name(t->kind), t->ref);
+		btf_broken(c, t->id, "%s: %u bytes; it has 1, 2, 4 or 8", btf_kind_name(t->kind),
+			   t->ref);
 	for (uint32_t i = 0; i < t->vlen; i++)
 		check_name(c, t, "a value's", cairn_btf_enumerator(t, i).name_off, NAME_MUST);
 }
@@ -160,10 +163,11 @@ static void check_datasec(struct btf_check *c, const struct cairn_btf_type *t)
 		if (unlinked)
 			continue;
 		if ((uint64_t)v.offset + v.size > t->ref)
-			btf_broken(c, t->id, "DATASEC: variable %u at %u ends behind its %u bytes", i,
-				   v.offset, t->ref);
+			btf_broken(c, t->id, "DATASEC: variable %u at %u ends behind its %u bytes",
+				   i, v.offset, t->ref);
 		if (c->kernel && (v.offset < end || !v.size))
-			btf_broken(c, t->id, "DATASEC: variable %u is empty or overlaps the one before", i);
+			btf_broken(c, t->id,
+				   "DATASEC: variable %u is empty or overlaps the one before", i);
 		end = (uint64_t)v.offset + v.size;
 	}
 }
@@ -179,7 +183,8 @@ static void check_float(struct btf_check *c, const struct cairn_btf_type *t)
 static uint32_t n_components(const struct cairn_btf *btf, uint32_t id)
 {
 	struct cairn_btf_type t;
-	if (cairn_btf_type(btf, id, &t) && t.kind == CAIRN_BTF_FUNC && !cairn_btf_type(btf, t.ref, &t))
+	if (cairn_btf_type(btf, id, &t) && t.kind == CAIRN_BTF_FUNC &&
+	    !cairn_btf_type(btf, t.ref, &t))
 		return 0;
 	return (KIND(STRUCT) | KIND(UNION) | KIND(FUNC_PROTO)) >> t.kind & 1 ? t.vlen : 0;
 }
@@ -190,7 +195,8 @@ static void check_decl_tag(struct btf_check *c, const struct cairn_btf_type *t)
 	uint64_t targets = KIND(STRUCT) | KIND(UNION) | KIND(FUNC) | KIND(VAR) | KIND(TYPEDEF);
 	if (!btf_check_ref(c, t, "target", t->ref, targets))
 		return;
-	if (component < -1 || (component >= 0 && (uint32_t)component >= n_components(c->btf, t->ref)))
+	if (component < -1 ||
+	    (component >= 0 && (uint32_t)component >= n_components(c->btf, t->ref)))
 		btf_broken(c, t->id, "DECL_TAG: component %d of what has %u", component,
 			   n_components(c->btf, t->ref));
 }
@@ -201,13 +207,18 @@ static void check_decl_tag(struct btf_check *c, const struct cairn_btf_type *t)
 /* Up to Linux 7.1 type tags come directly after the pointer, before all qualifiers. */
 static void check_tag_order(struct btf_check *c, const struct cairn_btf_type *t)
 {
-	uint64_t modifiers = KIND(TYPEDEF) | KIND(VOLATILE) | KIND(CONST) | KIND(RESTRICT) | KIND(TYPE_TAG);
-	bool in_tags = t->kind == CAIRN_BTF_TYPE_TAG, ordered = btf_kernel_before(c, BTF_LINUX_TAG_ORDER);
+	uint64_t modifiers =
+		KIND(TYPEDEF) | KIND(VOLATILE) | KIND(CONST) | KIND(RESTRICT) | KIND(TYPE_TAG);
+	bool in_tags = t->kind == CAIRN_BTF_TYPE_TAG,
+	     ordered = btf_kernel_before(c, BTF_LINUX_TAG_ORDER);
 	struct cairn_btf_type at = *t;
-	for (int left = KERNEL_CHAIN_MAX; at.kind < CAIRN_BTF_N_KINDS && modifiers >> at.kind & 1; left--) {
+	for (int left = KERNEL_CHAIN_MAX; at.kind < CAIRN_BTF_N_KINDS && modifiers >> at.kind & 1;
+	     left--) {
 		if (!left || (at.kind == CAIRN_BTF_TYPE_TAG && !in_tags && ordered)) {
-			btf_broken(c, t->id, left ? "%s: a type tag after qualifiers; kernels take it from Linux 7.2 on"
-						  : "%s: more than 100 qualifiers, or a loop",
+			btf_broken(c, t->id,
+				   left ? "%s: a type tag after qualifiers; kernels take it from "
+					  "Linux 7.2 on"
+					: "%s: more than 100 qualifiers, or a loop",
 				   btf_kind_name(t->kind));
 			return;
 		}
@@ -219,7 +230,8 @@ static void check_tag_order(struct btf_check *c, const struct cairn_btf_type *t)
 
 static void check_ref(struct btf_check *c, const struct cairn_btf_type *t)
 {
-	if (btf_check_ref(c, t, "type", t->ref, KINDS_TYPE) && c->kernel && t->kind != CAIRN_BTF_PTR)
+	if (btf_check_ref(c, t, "type", t->ref, KINDS_TYPE) && c->kernel &&
+	    t->kind != CAIRN_BTF_PTR)
 		check_tag_order(c, t);
 }
 
@@ -267,11 +279,15 @@ static void check_by_version(struct btf_check *c, const struct cairn_btf_type *t
 	const char *kind = btf_kind_name(t->kind);
 	bool is_tag = t->kind == CAIRN_BTF_DECL_TAG || t->kind == CAIRN_BTF_TYPE_TAG;
 	if (t->vlen > OLD_VLEN_MAX && btf_kernel_before(c, BTF_LINUX_WIDE_VLEN))
-		btf_broken(c, t->id, "%s: %u elements; kernels take more than 65535 from Linux 7.2 on", kind, t->vlen);
+		btf_broken(c, t->id,
+			   "%s: %u elements; kernels take more than 65535 from Linux 7.2 on", kind,
+			   t->vlen);
 	if (is_tag && t->kflag && btf_kernel_before(c, BTF_LINUX_ATTRIBUTES))
 		btf_broken(c, t->id, "%s: an attribute; kernels take it from Linux 6.15 on", kind);
-	if (t->kind == CAIRN_BTF_DATASEC && !btf_is_kernel_name(t->name) && btf_kernel_before(c, BTF_LINUX_SECTION_NAMES))
-		btf_broken(c, t->id, "%s: the name '%.60s'; kernels take it from Linux 6.12 on", kind, t->name);
+	if (t->kind == CAIRN_BTF_DATASEC && !btf_is_kernel_name(t->name) &&
+	    btf_kernel_before(c, BTF_LINUX_SECTION_NAMES))
+		btf_broken(c, t->id, "%s: the name '%.60s'; kernels take it from Linux 6.12 on",
+			   kind, t->name);
 }
 
 void btf_check_record(struct btf_check *c, const struct cairn_btf_type *t)
@@ -284,7 +300,8 @@ void btf_check_record(struct btf_check *c, const struct cairn_btf_type *t)
 	const struct kind_rules *rule = &rules[t->kind];
 	check_name(c, t, "its", t->name_off, rule->name);
 	if (t->kflag && !rule->may_flag)
-		btf_broken(c, t->id, "%s: the flag in its info means nothing", btf_kind_name(t->kind));
+		btf_broken(c, t->id, "%s: the flag in its info means nothing",
+			   btf_kind_name(t->kind));
 	if (t->vlen && !rule->counts)
 		btf_broken(c, t->id, "%s: vlen %u means nothing", btf_kind_name(t->kind), t->vlen);
 	if (c->kernel)

@@ -30,13 +30,16 @@ static void check_param_n(struct btf_check *c, const struct cairn_btf_type *t)
 	if (flags & ~FLAGS_KNOWN)
 		btf_broken(c, t->id, "LOC_PARAM: flags 0x%x have bits that are not known", flags);
 	else if (is_const && is_reg)
-		btf_broken(c, t->id, "LOC_PARAM: flags 0x%x are of a constant and of a register", flags);
+		btf_broken(c, t->id, "LOC_PARAM: flags 0x%x are of a constant and of a register",
+			   flags);
 	else if ((flags & CAIRN_BTF_LOC_ADDR) && !is_const)
-		btf_broken(c, t->id, "LOC_PARAM: flags 0x%x are of an address that is no constant", flags);
+		btf_broken(c, t->id, "LOC_PARAM: flags 0x%x are of an address that is no constant",
+			   flags);
 	else if ((flags & (CAIRN_BTF_LOC_DEREF | CAIRN_BTF_LOC_OFFSET)) && !is_reg)
 		btf_broken(c, t->id, "LOC_PARAM: flags 0x%x load or add without a register", flags);
 	else if (t->vlen > 31 || !(words_allowed(flags) >> t->vlen & 1))
-		btf_broken(c, t->id, "LOC_PARAM: %u words do not go with flags 0x%x", t->vlen, flags);
+		btf_broken(c, t->id, "LOC_PARAM: %u words do not go with flags 0x%x", t->vlen,
+			   flags);
 }
 
 static void check_param_v1(struct btf_check *c, const struct cairn_btf_type *t)
@@ -46,7 +49,8 @@ static void check_param_v1(struct btf_check *c, const struct cairn_btf_type *t)
 	if (t->vlen)
 		btf_broken(c, t->id, "LOC_PARAM: vlen %u means nothing in v1", t->vlen);
 	if (!bytes || bytes > 8 || (bytes & (bytes - 1)))
-		btf_broken(c, t->id, "LOC_PARAM: size %d; v1 has 1, 2, 4, 8 and those negative", size);
+		btf_broken(c, t->id, "LOC_PARAM: size %d; v1 has 1, 2, 4, 8 and those negative",
+			   size);
 	if (!t->kflag && t->words[0] >> 16 & ~(uint32_t)(BTF_V1_DEREF | BTF_V1_CONTINUE))
 		btf_broken(c, t->id, "LOC_PARAM: flags 0x%x have bits that are not known",
 			   t->words[0] >> 16);
@@ -66,19 +70,23 @@ static void check_proto(struct btf_check *c, const struct cairn_btf_type *t)
 	for (uint32_t i = 0; i < t->vlen; i++) {
 		btf_check_ref(c, t, "a slot", t->words[i], KIND(VOID) | KIND(LOC_PARAM));
 		if (v1 && continues(c->btf, t->words[i]) && (i + 1 == t->vlen || !t->words[i + 1]))
-			btf_broken(c, t->id, "LOC_PROTO: slot %u is continued, but no slot follows", i);
+			btf_broken(c, t->id, "LOC_PROTO: slot %u is continued, but no slot follows",
+				   i);
 	}
 }
 
 /* N has a slot per parameter; fewer are allowed, more cannot be meant. */
-static void check_slots(struct btf_check *c, const struct cairn_btf_type *t, struct cairn_btf_loc loc)
+static void check_slots(struct btf_check *c, const struct cairn_btf_type *t,
+			struct cairn_btf_loc loc)
 {
 	struct cairn_btf_type func, proto, slots;
-	if (!cairn_btf_type(c->btf, loc.loc_proto, &slots) || !cairn_btf_type(c->btf, loc.func, &func) ||
-	    !cairn_btf_type(c->btf, func.ref, &proto) || proto.kind != CAIRN_BTF_FUNC_PROTO)
+	if (!cairn_btf_type(c->btf, loc.loc_proto, &slots) ||
+	    !cairn_btf_type(c->btf, loc.func, &func) || !cairn_btf_type(c->btf, func.ref, &proto) ||
+	    proto.kind != CAIRN_BTF_FUNC_PROTO)
 		return;
 	if (slots.vlen > proto.vlen)
-		btf_broken(c, t->id, "LOCSEC: the site of '%.60s' at 0x%x has %u slots for %u parameters",
+		btf_broken(c, t->id,
+			   "LOCSEC: the site of '%.60s' at 0x%x has %u slots for %u parameters",
 			   func.name, loc.offset, slots.vlen, proto.vlen);
 }
 
@@ -105,7 +113,8 @@ static void check_locsec(struct btf_check *c, const struct cairn_btf_type *t)
 void btf_check_loc_record(struct btf_check *c, const struct cairn_btf_type *t)
 {
 	if (c->kernel)
-		btf_broken(c, t->id, "%s: no released kernel knows this kind", btf_kind_name(t->kind));
+		btf_broken(c, t->id, "%s: no released kernel knows this kind",
+			   btf_kind_name(t->kind));
 	else if (t->kind == CAIRN_BTF_LOC_PROTO)
 		check_proto(c, t);
 	else if (t->kind == CAIRN_BTF_LOCSEC)

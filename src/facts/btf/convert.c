@@ -2,29 +2,31 @@
 /*
  * Converting: the same content in another form
  *
- * What stays the same is copied: strings keep their offsets, records their order. So a conversion that asks for the
- * form the input has gives the input's bytes, and one that drops nothing changes no id.
+ * What stays the same is copied: strings keep their offsets, records their order. So a conversion
+ * that asks for the form the input has gives the input's bytes, and one that drops nothing changes
+ * no id.
  *
- * First each id gets its new one (plan): 0 where a record is dropped, that of its target where a type tag is left out;
- * then records are copied with their ids replaced. LOC records that change their dialect come last, because
- * their number changes (convert_loc.c).
+ * First each id gets its new one (plan): 0 where a record is dropped, that of its target where a
+ * type tag is left out; then records are copied with their ids replaced. LOC records that change
+ * their dialect come last, because their number changes (convert_loc.c).
  *
- * The base of a split blob is the one it has, or that converted with the same options before. Which ids that gave is
- * found by converting it again, so that the caller need not keep maps.
+ * The base of a split blob is the one it has, or that converted with the same options before. Which
+ * ids that gave is found by converting it again, so that the caller need not keep maps.
  *
- * A record of an unknown kind may hold ids and offsets that nobody can find. It is copied as long as no id and no
- * string moves, and dropped otherwise; what referred to it then refers to void.
+ * A record of an unknown kind may hold ids and offsets that nobody can find. It is copied as long
+ * as no id and no string moves, and dropped otherwise; what referred to it then refers to void.
  *
  * The downgrade (libbpf 1.1, kernels of 2022) leaves out what those refuse:
  *
  *	kinds above 19                dropped
- *	ENUM64                        an ENUM of the same size, without the values that need more than 32 bits
+ *	ENUM64                        an ENUM of the same size, without the values that need more
+ *	                              than 32 bits
  *	tags with kflag (attributes)  dropped
  *	more than 65,535 elements     DATASEC: several of the same name; others: the first 65,535
  *	layout section                dropped
  *
- * For the kernel (BPF_BTF_LOAD) LOC kinds, unknown kinds and the layout section are dropped, and what it refuses of other
- * languages is said in another way (convert_kernel.c).
+ * For the kernel (BPF_BTF_LOAD) LOC kinds, unknown kinds and the layout section are dropped, and
+ * what it refuses of other languages is said in another way (convert_kernel.c).
  */
 #include "btf/convert.h"
 
@@ -52,14 +54,16 @@ static bool is_attribute(const struct btf_convert *c, const struct cairn_btf_typ
 }
 
 /* How many records a record becomes. */
-static uint32_t n_records(const struct btf_convert *c, const struct cairn_btf_type *t, bool keep_unknown)
+static uint32_t n_records(const struct btf_convert *c, const struct cairn_btf_type *t,
+			  bool keep_unknown)
 {
 	if (t->kind >= CAIRN_BTF_N_KINDS)
 		return keep_unknown;
 	if (is_loc(t->kind))
 		return c->dialect == c->btf->dialect;
 	if (c->kernel)
-		return !btf_kernel_refuses(c->btf, t) && !(t->kind == CAIRN_BTF_TYPE_TAG && is_attribute(c, t));
+		return !btf_kernel_refuses(c->btf, t) &&
+		       !(t->kind == CAIRN_BTF_TYPE_TAG && is_attribute(c, t));
 	if (!c->downgrade)
 		return 1;
 	if (t->kind == CAIRN_BTF_DATASEC)
@@ -67,7 +71,10 @@ static uint32_t n_records(const struct btf_convert *c, const struct cairn_btf_ty
 	return !is_attribute(c, t);
 }
 
-/* Behind a type tag that was left out is what it was on, perhaps another one; as many steps as there are records. */
+/*
+ * Behind a type tag that was left out is what it was on, perhaps another one; as many steps as
+ * there are records.
+ */
 static uint32_t behind_tags(const struct btf_convert *c, uint32_t id)
 {
 	struct cairn_btf_type t;
@@ -89,26 +96,31 @@ static void plan(struct btf_convert *c, bool keep_unknown)
 		c->map[id] = n ? next : 0;
 		next += n;
 	}
-	for (uint32_t id = c->btf->start_id; (c->downgrade || c->kernel) && id < c->btf->end_id; id++) {
+	for (uint32_t id = c->btf->start_id; (c->downgrade || c->kernel) && id < c->btf->end_id;
+	     id++) {
 		cairn_btf_type(c->btf, id, &t);
 		if (t.kind == CAIRN_BTF_TYPE_TAG && is_attribute(c, &t))
 			c->map[id] = behind_tags(c, id);
 	}
 }
 
-/* True when no id and no string moves, and readers of the result can tell the sizes of its records. */
+/*
+ * True when no id and no string moves, and readers of the result can tell the sizes of its records.
+ */
 static bool can_keep_unknown(const struct btf_convert *c)
 {
 	struct cairn_btf_type t;
 	struct btf_layout l;
-	if (c->downgrade || c->kernel || (c->base && btf_end_string(c->base) != c->btf->start_string))
+	if (c->downgrade || c->kernel ||
+	    (c->base && btf_end_string(c->base) != c->btf->start_string))
 		return false;
 	for (uint32_t id = 1; id < c->btf->end_id; id++)
 		if (c->map[id] != id)
 			return false;
 	for (uint32_t id = c->btf->start_id; id < c->btf->end_id && !c->layout; id++) {
 		cairn_btf_type(c->btf, id, &t);
-		if (t.kind >= CAIRN_BTF_N_KINDS && (!c->base || !btf_layout_of(c->base, t.kind, &l)))
+		if (t.kind >= CAIRN_BTF_N_KINDS &&
+		    (!c->base || !btf_layout_of(c->base, t.kind, &l)))
 			return false;
 	}
 	return true;
@@ -141,13 +153,14 @@ static int convert_name(struct btf_convert *c, uint32_t kind, uint32_t off, uint
 }
 
 /* Copies @vlen elements from the @first on. Kinds with elements that are cut have no fixed part. */
-static int copy_record(struct btf_convert *c, const struct cairn_btf_type *t, uint32_t first, uint32_t vlen)
+static int copy_record(struct btf_convert *c, const struct cairn_btf_type *t, uint32_t first,
+		       uint32_t vlen)
 {
 	const struct btf_shape *shape = btf_shape(t->kind, c->btf->dialect);
 	uint32_t n_words = shape ? (uint32_t)btf_n_words(shape, t->kind, vlen) : t->n_words, id;
 	int rc;
-	uint32_t *space = btf_add_space(c->b, t->name_off, BTF_INFO(t->kind, t->kflag, vlen), t->ref,
-					n_words, &id, &rc);
+	uint32_t *space = btf_add_space(c->b, t->name_off, BTF_INFO(t->kind, t->kflag, vlen),
+					t->ref, n_words, &id, &rc);
 	if (!space)
 		return rc;
 	if (n_words)
@@ -175,7 +188,8 @@ static int copy_enum64(struct btf_convert *c, const struct cairn_btf_type *t)
 	n = n < OLD_VLEN_MAX ? n : OLD_VLEN_MAX;
 	if (rc < 0)
 		return rc;
-	uint32_t *w = btf_add_space(c->b, name, BTF_INFO(CAIRN_BTF_ENUM, t->kflag, n), t->ref, 2 * n, &id, &rc);
+	uint32_t *w = btf_add_space(c->b, name, BTF_INFO(CAIRN_BTF_ENUM, t->kflag, n), t->ref,
+				    2 * n, &id, &rc);
 	for (uint32_t i = 0; w && n && rc == 0 && i < t->vlen; i++) {
 		struct cairn_btf_enumerator e = cairn_btf_enumerator(t, i);
 		if (t->kflag ? e.value != (int32_t)e.value : (uint64_t)e.value > UINT32_MAX)
@@ -188,7 +202,10 @@ static int copy_enum64(struct btf_convert *c, const struct cairn_btf_type *t)
 	return rc;
 }
 
-/* Of a section only the variables that the kernel takes, and 65,535 elements at most, as kernels before 7.2 count. */
+/*
+ * Of a section only the variables that the kernel takes, and 65,535 elements at most, as kernels
+ * before 7.2 count.
+ */
 static int copy_for_kernel(struct btf_convert *c, const struct cairn_btf_type *t)
 {
 	if (t->kind != CAIRN_BTF_DATASEC && btf_n_elems(t->kind, t->vlen) <= OLD_VLEN_MAX)
@@ -258,7 +275,9 @@ static int copy_records(struct btf_convert *c, bool keep_unknown)
 		if (!n_records(c, &t, keep_unknown))
 			count_loss(c, &t);
 		else
-			rc = c->downgrade ? copy_old(c, &t) : c->kernel ? copy_for_kernel(c, &t) : copy_record(c, &t, 0, t.vlen);
+			rc = c->downgrade ? copy_old(c, &t)
+			     : c->kernel  ? copy_for_kernel(c, &t)
+					  : copy_record(c, &t, 0, t.vlen);
 	}
 	return rc;
 }
@@ -287,11 +306,16 @@ static int map_base(struct btf_convert *c, struct cairn_err *err)
 		c->map[id] = id;
 	if (c->base == from)
 		return 0;
-	struct btf_convert below = {.btf = from, .base = c->base->base, .dialect = c->dialect,
-				    .layout = c->layout, .downgrade = c->downgrade, .for_kernel = c->for_kernel};
+	struct btf_convert below = {.btf = from,
+				    .base = c->base->base,
+				    .dialect = c->dialect,
+				    .layout = c->layout,
+				    .downgrade = c->downgrade,
+				    .for_kernel = c->for_kernel};
 	int rc = convert(&below, err);
 	if (rc == 0 && btf_builder_next_id(below.b) != c->base->end_id)
-		rc = err_set(err, -EINVAL, "%s is not what converting %s gives", c->base->name, from->name);
+		rc = err_set(err, -EINVAL, "%s is not what converting %s gives", c->base->name,
+			     from->name);
 	if (rc == 0)
 		memcpy(c->map, below.map, c->btf->start_id * sizeof(*c->map));
 	convert_fini(&below);
@@ -336,7 +360,8 @@ static int convert(struct btf_convert *c, struct cairn_err *err)
 					    .big_endian = c->big_endian,
 					    .layout = c->layout};
 	/* What is taken as it is stays as it is, when its base does. */
-	if (c->for_kernel && (c->base != c->btf->base || cairn_btf_check_for_kernel(c->btf, 0, NULL, NULL)))
+	if (c->for_kernel &&
+	    (c->base != c->btf->base || cairn_btf_check_for_kernel(c->btf, 0, NULL, NULL)))
 		c->kernel = true;
 	c->map = calloc(c->btf->end_id, sizeof(*c->map));
 	c->refused_tags = c->kernel ? btf_kernel_refused_tags(c->btf) : NULL;
@@ -348,7 +373,8 @@ static int convert(struct btf_convert *c, struct cairn_err *err)
 	if (rc < 0)
 		return rc;
 	rc = copy_all(c);
-	return rc < 0 ? err_set(err, rc, "%s: no room for what it is converted to", c->btf->name) : 0;
+	return rc < 0 ? err_set(err, rc, "%s: no room for what it is converted to", c->btf->name)
+		      : 0;
 }
 
 struct first_rule {
@@ -366,7 +392,8 @@ static void note_rule(void *ctx, uint32_t id, uint64_t off, const char *text)
 }
 
 /* What is damaged stays damaged: it is not handed out as what a kernel takes. */
-static int check_result(const struct btf_convert *c, void **bytes, size_t size, struct cairn_err *err)
+static int check_result(const struct btf_convert *c, void **bytes, size_t size,
+			struct cairn_err *err)
 {
 	struct cairn_btf_open_opts opts = {.size = sizeof(opts), .base = c->base};
 	struct first_rule first = {.text = ""};
@@ -376,8 +403,10 @@ static int check_result(const struct btf_convert *c, void **bytes, size_t size, 
 		rc = cairn_btf_check_for_kernel(btf, 0, note_rule, &first);
 		cairn_btf_close(btf);
 		if (rc > 0)
-			rc = err_set(err, -EOPNOTSUPP, "%s: a kernel would refuse what it is converted to: record %u: %s",
-				     c->btf->name, first.id, first.text);
+			rc = err_set(
+				err, -EOPNOTSUPP,
+				"%s: a kernel would refuse what it is converted to: record %u: %s",
+				c->btf->name, first.id, first.text);
 	}
 	if (rc < 0) {
 		free(*bytes);
@@ -394,7 +423,8 @@ int cairn_btf_convert(const struct cairn_btf *btf, const struct cairn_btf_conver
 		return err_set(err, -EINVAL, "the options for converting BTF have no size");
 	struct btf_convert c = {.btf = btf,
 				.base = opts->base,
-				.dialect = opts->downgrade || opts->kernel ? CAIRN_BTF_NO_LOC : opts->dialect,
+				.dialect = opts->downgrade || opts->kernel ? CAIRN_BTF_NO_LOC
+									   : opts->dialect,
 				.layout = opts->layout && !opts->downgrade && !opts->kernel,
 				.downgrade = opts->downgrade,
 				.for_kernel = opts->kernel,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside of the conversion: convert.c copies records, convert_loc.c says LOC records in the other dialect, convert_kernel.c
- * what the kernel refuses. */
+/*
+ * Inside of the conversion: convert.c copies records, convert_loc.c says LOC records in the other
+ * dialect, convert_kernel.c what the kernel refuses.
+ */
 #ifndef BTF_CONVERT_H
 #define BTF_CONVERT_H
 
@@ -32,8 +34,9 @@ uint32_t btf_convert_name(const struct btf_convert *c, uint32_t off);
 int btf_convert_loc(struct btf_convert *c);
 
 /*
- * For the kernel: names in a form that it takes, and what else it wants of the records that were copied.
- * The table is for btf_kernel_names_free(), also after an error. All return 0, -ENOMEM, -ERANGE.
+ * For the kernel: names in a form that it takes, and what else it wants of the records that were
+ * copied. The table is for btf_kernel_names_free(), also after an error. All return 0, -ENOMEM,
+ * -ERANGE.
  */
 struct btf_kernel_names;
 int btf_kernel_names_new(struct btf_convert *c);
@@ -47,7 +50,11 @@ bool btf_kernel_refuses(const struct cairn_btf *btf, const struct cairn_btf_type
 /* Per id: a TYPE_TAG that some kernels do not take. free(); NULL: no memory. */
 bool *btf_kernel_refused_tags(const struct cairn_btf *btf);
 
-/* The elements of a DATASEC that the kernel takes, to @words, with the input's ids. Returns how many. */
-uint32_t btf_kernel_variables(const struct btf_convert *c, const struct cairn_btf_type *t, uint32_t *words);
+/*
+ * The elements of a DATASEC that the kernel takes, to @words, with the input's ids. Returns how
+ * many.
+ */
+uint32_t btf_kernel_variables(const struct btf_convert *c, const struct cairn_btf_type *t,
+			      uint32_t *words);
 
 #endif

@@ -2,24 +2,28 @@
 /*
  * What BPF_BTF_LOAD refuses of programs in C++, Rust and Go, said in a way that it takes
  *
- *	names of types, members, functions, variables, enumerators and parameters: letters, digits, '_' and '.', no digit
+ *	names of types, members, functions, variables, enumerators and parameters: letters, digits,
+ *	'_' and '.', no digit
  *	first, 511 bytes at most
  *		core::option::Option<u32>	core.option.Option_u32_
  *		~r0				_r0
- *	members of a struct in the order of their offsets, which is not that in which Rust declares them
+ *	members of a struct in the order of their offsets, which is not that in which Rust declares
+ *	them
  *	parameters of a function with names
  *		fn(u32)				fn(u32 arg0)
  *
- * "::" becomes '.', and whatever else is not allowed '_'. Two names that would become one, and one that is too long, get the
- * hash of what they were behind them (".5f3a01c7"), so that different names stay different. Names of integers, floats and tags
- * may be any text for the kernel, and are kept; those of sections since Linux 6.12 only.
+ * "::" becomes '.', and whatever else is not allowed '_'. Two names that would become one, and one
+ * that is too long, get the hash of what they were behind them (".5f3a01c7"), so that different
+ * names stay different. Names of integers, floats and tags may be any text for the kernel, and are
+ * kept; those of sections since Linux 6.12 only.
  *
- * Functions with a parameter or result of a type that is only declared (C++ passes such by reference) are left out: the kernel
- * wants to know all sizes.
+ * Functions with a parameter or result of a type that is only declared (C++ passes such by
+ * reference) are left out: the kernel wants to know all sizes.
  *
- * What is declared here and defined elsewhere (extern) is left out, and so are sections that have no size before an
- * object is linked, variables in a section that overlap or have no size, and tags that only new kernels know or that come
- * after qualifiers. A member that is a float at an odd site (packed) becomes bytes.
+ * What is declared here and defined elsewhere (extern) is left out, and so are sections that have
+ * no size before an object is linked, variables in a section that overlap or have no size, and tags
+ * that only new kernels know or that come after qualifiers. A member that is a float at an odd site
+ * (packed) becomes bytes.
  *
  * Names are rewritten as records are copied; the rest is done in the result.
  */
@@ -115,7 +119,10 @@ static int add(struct btf_convert *c, const char *name, uint64_t key, const char
 		append_hash(to, map_hash_str(name));
 	if (rc == 0)
 		rc = take(k, to);
-	/* The hash is of the whole name, so the second of two that look alike differs, and so would a third. */
+	/*
+	 * The hash is of the whole name, so the second of two that look alike differs, and so would
+	 * a third.
+	 */
 	for (uint64_t more = 0; rc == 1; more++) {
 		to = rewrite(k, name);
 		if (!to)
@@ -203,7 +210,10 @@ static bool is_refused_proto(const struct cairn_btf *btf, const struct cairn_btf
 	return false;
 }
 
-/* Declared here and defined elsewhere; an attribute, which not all kernels know; a section that has no size yet. */
+/*
+ * Declared here and defined elsewhere; an attribute, which not all kernels know; a section that has
+ * no size yet.
+ */
 static bool is_refused_alone(const struct cairn_btf_type *t)
 {
 	switch (t->kind) {
@@ -225,7 +235,8 @@ bool btf_kernel_refuses(const struct cairn_btf *btf, const struct cairn_btf_type
 	struct cairn_btf_type at = *t;
 	if (is_refused_alone(&at))
 		return true;
-	if (at.kind == CAIRN_BTF_DECL_TAG && (!cairn_btf_type(btf, at.ref, &at) || is_refused_alone(&at)))
+	if (at.kind == CAIRN_BTF_DECL_TAG &&
+	    (!cairn_btf_type(btf, at.ref, &at) || is_refused_alone(&at)))
 		return at.id != t->id;
 	if (at.kind == CAIRN_BTF_FUNC && !cairn_btf_type(btf, at.ref, &at))
 		return false;
@@ -246,7 +257,8 @@ bool *btf_kernel_refused_tags(const struct cairn_btf *btf)
 		if (t.kind >= CAIRN_BTF_N_KINDS || !(modifiers >> t.kind & 1))
 			continue;
 		/* As many tags after the qualifier as there are. */
-		while (cairn_btf_type(btf, t.ref, &t) && t.kind == CAIRN_BTF_TYPE_TAG && !refused[t.id])
+		while (cairn_btf_type(btf, t.ref, &t) && t.kind == CAIRN_BTF_TYPE_TAG &&
+		       !refused[t.id])
 			refused[t.id] = true;
 	}
 	return refused;
@@ -254,15 +266,17 @@ bool *btf_kernel_refused_tags(const struct cairn_btf *btf)
 
 /* ---- variables ---- */
 
-uint32_t btf_kernel_variables(const struct btf_convert *c, const struct cairn_btf_type *t, uint32_t *words)
+uint32_t btf_kernel_variables(const struct btf_convert *c, const struct cairn_btf_type *t,
+			      uint32_t *words)
 {
 	uint32_t n = 0;
 	uint64_t end = 0;
 	struct cairn_btf_type var;
 	for (uint32_t i = 0; i < t->vlen; i++) {
 		struct cairn_btf_secinfo v = cairn_btf_secinfo(t, i);
-		if (!cairn_btf_type(c->btf, v.type, &var) || var.kind != CAIRN_BTF_VAR || !c->map[v.type] || !v.size ||
-		    v.offset < end || (uint64_t)v.offset + v.size > t->ref)
+		if (!cairn_btf_type(c->btf, v.type, &var) || var.kind != CAIRN_BTF_VAR ||
+		    !c->map[v.type] || !v.size || v.offset < end ||
+		    (uint64_t)v.offset + v.size > t->ref)
 			continue;
 		end = (uint64_t)v.offset + v.size;
 		memcpy(words + 3 * (size_t)n++, t->words + 3 * (size_t)i, 3 * sizeof(*words));
@@ -290,12 +304,14 @@ static const uint32_t *result_record(const struct btf_convert *c, uint32_t id)
 /* Bytes of a FLOAT, through qualifiers and typedefs; 0: it is none. */
 static uint32_t float_bytes(const struct btf_convert *c, uint32_t id)
 {
-	const uint64_t through = KIND(TYPEDEF) | KIND(VOLATILE) | KIND(CONST) | KIND(RESTRICT) | KIND(TYPE_TAG);
+	const uint64_t through =
+		KIND(TYPEDEF) | KIND(VOLATILE) | KIND(CONST) | KIND(RESTRICT) | KIND(TYPE_TAG);
 	const uint32_t *record;
 	for (int i = 0; i < AROUND_MAX && (record = result_record(c, id)); i++) {
 		uint32_t kind = BTF_KIND_OF(record[BTF_RECORD_INFO]);
 		if (kind == CAIRN_BTF_FLOAT)
-			return record[BTF_RECORD_REF] <= FLOAT_BYTES_MAX ? record[BTF_RECORD_REF] : 0;
+			return record[BTF_RECORD_REF] <= FLOAT_BYTES_MAX ? record[BTF_RECORD_REF]
+									 : 0;
 		if (kind >= CAIRN_BTF_N_KINDS || !(through >> kind & 1))
 			return 0;
 		id = record[BTF_RECORD_REF];
@@ -305,7 +321,8 @@ static uint32_t float_bytes(const struct btf_convert *c, uint32_t id)
 
 /* Calls for each member that is a FLOAT at an offset that the kernel does not take. */
 static void for_unaligned(const struct btf_convert *c, uint32_t first,
-			  void (*visit)(uint32_t *ids, uint32_t bytes, uint32_t *member), uint32_t *ids)
+			  void (*visit)(uint32_t *ids, uint32_t bytes, uint32_t *member),
+			  uint32_t *ids)
 {
 	for (uint32_t id = first, *record; (record = btf_builder_record(c->b, id)); id++) {
 		uint32_t kind = BTF_KIND_OF(record[BTF_RECORD_INFO]);
@@ -313,7 +330,8 @@ static void for_unaligned(const struct btf_convert *c, uint32_t first,
 			continue;
 		for (uint32_t i = 0; i < BTF_VLEN_OF(record[BTF_RECORD_INFO]); i++) {
 			uint32_t *member = record + BTF_RECORD_WORDS + 3 * (size_t)i;
-			uint32_t bytes = bit_off(record, member) % 64 ? float_bytes(c, member[1]) : 0;
+			uint32_t bytes =
+				bit_off(record, member) % 64 ? float_bytes(c, member[1]) : 0;
 			if (bytes && bit_off(record, member) % (8 * (bytes < 8 ? bytes : 8)))
 				visit(ids, bytes, member);
 		}
@@ -405,7 +423,8 @@ static int sort_structs(struct btf_convert *c, uint32_t first, struct moved *mov
 {
 	for (uint32_t id = first, *record; (record = btf_builder_record(c->b, id)); id++) {
 		uint32_t n = BTF_VLEN_OF(record[BTF_RECORD_INFO]), *to;
-		if (BTF_KIND_OF(record[BTF_RECORD_INFO]) != CAIRN_BTF_STRUCT || is_sorted(record, n))
+		if (BTF_KIND_OF(record[BTF_RECORD_INFO]) != CAIRN_BTF_STRUCT ||
+		    is_sorted(record, n))
 			continue;
 		if (sort_members(record, n, &to) < 0)
 			return -ENOMEM;
@@ -464,7 +483,8 @@ static int name_param(struct btf_convert *c, uint32_t *param, uint32_t number)
 static int name_params(struct btf_convert *c, uint32_t first)
 {
 	int rc = 0;
-	for (uint32_t id = first, *record; rc == 0 && (record = btf_builder_record(c->b, id)); id++) {
+	for (uint32_t id = first, *record; rc == 0 && (record = btf_builder_record(c->b, id));
+	     id++) {
 		if (BTF_KIND_OF(record[BTF_RECORD_INFO]) != CAIRN_BTF_FUNC)
 			continue;
 		uint32_t *proto = btf_builder_record(c->b, record[BTF_RECORD_REF]);

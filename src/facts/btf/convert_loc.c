@@ -12,11 +12,12 @@
  *	offsets             from .text, also of other sections      from the LOCSEC's section
  *	order               by offset                               by (func, offset, loc_proto)
  *
- * What cannot be said becomes a slot without a location; sites of sections other than .text cannot be said in v1 and
- * are dropped. Both are counted.
+ * What cannot be said becomes a slot without a location; sites of sections other than .text cannot
+ * be said in v1 and are dropped. Both are counted.
  *
- * Whether v1's constant is an address depends on the parameter that it is for: so a LOC_PROTO may become several
- * of the other dialect, one per FUNC_PROTO that it is used with. What was made is looked up by the ids that it was made from.
+ * Whether v1's constant is an address depends on the parameter that it is for: so a LOC_PROTO may
+ * become several of the other dialect, one per FUNC_PROTO that it is used with. What was made is
+ * looked up by the ids that it was made from.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -65,7 +66,8 @@ static bool param_of(const struct btf_convert *c, uint32_t id, struct cairn_btf_
 }
 
 /* A new LOC_PARAM in *@ret, the same for the same key; 0 when the dialect cannot say it. */
-static int add_param(struct loc_convert *l, uint64_t key, const struct cairn_btf_loc_param *p, uint32_t *ret)
+static int add_param(struct loc_convert *l, uint64_t key, const struct cairn_btf_loc_param *p,
+		     uint32_t *ret)
 {
 	if (get(&l->params, key, ret))
 		return 0;
@@ -94,7 +96,8 @@ static enum pointer is_pointer(const struct cairn_btf *btf, uint32_t func_proto,
 	const uint64_t through = 1ull << CAIRN_BTF_TYPEDEF | 1ull << CAIRN_BTF_CONST |
 				 1ull << CAIRN_BTF_VOLATILE | 1ull << CAIRN_BTF_RESTRICT |
 				 1ull << CAIRN_BTF_TYPE_TAG;
-	if (!cairn_btf_type(btf, func_proto, &t) || t.kind != CAIRN_BTF_FUNC_PROTO || param >= t.vlen)
+	if (!cairn_btf_type(btf, func_proto, &t) || t.kind != CAIRN_BTF_FUNC_PROTO ||
+	    param >= t.vlen)
 		return MAY_BE_POINTER;
 	uint32_t id = cairn_btf_param(&t, param).type;
 	/* A loop of qualifiers ends after as many steps as there are ids. */
@@ -109,22 +112,24 @@ static enum pointer is_pointer(const struct cairn_btf *btf, uint32_t func_proto,
 }
 
 /*
- * Whether v1 says what a constant of N means. There a constant of 8 bytes is an address when the parameter is a pointer, and
- * a number otherwise; NULL is the same either way.
+ * Whether v1 says what a constant of N means. There a constant of 8 bytes is an address when the
+ * parameter is a pointer, and a number otherwise; NULL is the same either way.
  */
-static bool means_the_same(const struct loc_convert *l, const struct cairn_btf_loc_param *p, uint32_t func_proto,
-			   uint32_t param)
+static bool means_the_same(const struct loc_convert *l, const struct cairn_btf_loc_param *p,
+			   uint32_t func_proto, uint32_t param)
 {
 	if (!(p->flags & CAIRN_BTF_LOC_CONST))
 		return true;
 	enum pointer pointer = p->size == 8 ? is_pointer(l->c->btf, func_proto, param) : NO_POINTER;
-	return p->flags & CAIRN_BTF_LOC_ADDR ? pointer == POINTER : pointer == NO_POINTER || !p->value;
+	return p->flags & CAIRN_BTF_LOC_ADDR ? pointer == POINTER
+					     : pointer == NO_POINTER || !p->value;
 }
 
 /* ---- from v1 to N ---- */
 
 /* The parameter that starts at slot *@i; *@i is left at its last slot. */
-static int slot_to_n(struct loc_convert *l, const struct cairn_btf_type *t, uint32_t func_proto, uint32_t *i)
+static int slot_to_n(struct loc_convert *l, const struct cairn_btf_type *t, uint32_t func_proto,
+		     uint32_t *i)
 {
 	struct cairn_btf_loc_param p, second;
 	uint32_t id = t->words[*i], next = 0, ret = 0;
@@ -155,7 +160,8 @@ static int proto_to_n(struct loc_convert *l, uint32_t id, uint32_t func_proto, u
 	uint64_t key = pair(id, func_proto);
 	int rc = 0;
 	*ret = 0;
-	if (!cairn_btf_type(l->c->btf, id, &t) || t.kind != CAIRN_BTF_LOC_PROTO || get(&l->protos, key, ret))
+	if (!cairn_btf_type(l->c->btf, id, &t) || t.kind != CAIRN_BTF_LOC_PROTO ||
+	    get(&l->protos, key, ret))
 		return 0;
 	l->slots.n = 0;
 	for (uint32_t i = 0; rc == 0 && i < t.vlen; i++)
@@ -184,7 +190,8 @@ static int func_of(struct loc_convert *l, uint32_t name_off, uint32_t func_proto
 		rc = cairn_btf_add_string(l->c->b, name, &new_name);
 	if (!id && rc == 0)
 		rc = btf_add_func(l->c->b, new_name, CAIRN_BTF_STATIC,
-				  func_proto < btf->end_id ? l->c->map[func_proto] : func_proto, ret);
+				  func_proto < btf->end_id ? l->c->map[func_proto] : func_proto,
+				  ret);
 	return rc < 0 ? rc : map_put(&l->funcs, pair(name_off, func_proto), *ret);
 }
 
@@ -266,7 +273,8 @@ static int proto_to_v1(struct loc_convert *l, uint32_t id, uint32_t func_proto, 
 	uint64_t key = pair(id, func_proto);
 	int rc = 0;
 	*ret = 0;
-	if (!cairn_btf_type(l->c->btf, id, &t) || t.kind != CAIRN_BTF_LOC_PROTO || get(&l->protos, key, ret))
+	if (!cairn_btf_type(l->c->btf, id, &t) || t.kind != CAIRN_BTF_LOC_PROTO ||
+	    get(&l->protos, key, ret))
 		return 0;
 	l->slots.n = 0;
 	for (uint32_t i = 0; rc == 0 && i < t.vlen; i++)

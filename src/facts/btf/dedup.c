@@ -2,12 +2,13 @@
 /*
  * Dedup: load, find what is equal, write one of each
  *
- * Of equal types the first stays; a base's comes before all own ones. Those that stay keep their order, so that a blob
- * without doubles comes out as it went in, but for strings, which are written in the order of their first use. That
- * makes it idempotent, and the same for any input of the same content and order.
+ * Of equal types the first stays; a base's comes before all own ones. Those that stay keep their
+ * order, so that a blob without doubles comes out as it went in, but for strings, which are written
+ * in the order of their first use. That makes it idempotent, and the same for any input of the same
+ * content and order.
  *
- * Records of kinds that are not known are things of their own, and carried as btf/opaque.h says: where there are some, strings
- * stay where they are, too.
+ * Records of kinds that are not known are things of their own, and carried as btf/opaque.h says:
+ * where there are some, strings stay where they are, too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -55,8 +56,8 @@ static int graph_init(struct btf_graph *g, const struct cairn_btf *btf)
 }
 
 /*
- * One offset per text: the first in the chain of blobs. Where no blob has a text twice, as all writers of BTF have it,
- * that is the offset itself, unless it is in the middle of a string.
+ * One offset per text: the first in the chain of blobs. Where no blob has a text twice, as all
+ * writers of BTF have it, that is the offset itself, unless it is in the middle of a string.
  */
 struct names {
 	const struct cairn_btf *btf;
@@ -93,13 +94,14 @@ static int bad_reference(const struct cairn_btf *btf, uint32_t id, const char *w
 {
 	const struct cairn_btf *owner = btf_owner(btf, id);
 	return err_set(err, -EBADMSG,
-		       "%s: BTF: record %u at offset 0x%" PRIx64 " refers to %s %u, which does not exist",
+		       "%s: BTF: record %u at offset 0x%" PRIx64
+		       " refers to %s %u, which does not exist",
 		       owner->name, id, btf_record_off(owner, id), what, value);
 }
 
 /* A copy of the record with its names made one per text; all its ids exist. */
-static int load_record(struct btf_graph *g, struct names *names, const struct cairn_btf *owner, uint32_t id,
-		       uint32_t at, struct cairn_err *err)
+static int load_record(struct btf_graph *g, struct names *names, const struct cairn_btf *owner,
+		       uint32_t id, uint32_t at, struct cairn_err *err)
 {
 	uint32_t *record = g->words + at, *p;
 	memcpy(record, btf_record(owner, id), btf_record_size(owner, id) * sizeof(*record));
@@ -128,8 +130,10 @@ static int choose_shapes(struct btf_graph *g, struct cairn_err *err)
 {
 	enum cairn_btf_dialect dialect = CAIRN_BTF_NO_LOC;
 	for (const struct cairn_btf *p = g->btf; p; p = p->base) {
-		if (dialect != CAIRN_BTF_NO_LOC && p->dialect != CAIRN_BTF_NO_LOC && p->dialect != dialect)
-			return err_set(err, -EOPNOTSUPP, "%s: LOC records of another dialect than those on top of it",
+		if (dialect != CAIRN_BTF_NO_LOC && p->dialect != CAIRN_BTF_NO_LOC &&
+		    p->dialect != dialect)
+			return err_set(err, -EOPNOTSUPP,
+				       "%s: LOC records of another dialect than those on top of it",
 				       p->name);
 		dialect = p->dialect != CAIRN_BTF_NO_LOC ? p->dialect : dialect;
 	}
@@ -139,8 +143,8 @@ static int choose_shapes(struct btf_graph *g, struct cairn_err *err)
 	return 0;
 }
 
-static int load_blob(struct btf_graph *g, struct names *names, const struct cairn_btf *blob, uint32_t *at,
-		     struct cairn_err *err)
+static int load_blob(struct btf_graph *g, struct names *names, const struct cairn_btf *blob,
+		     uint32_t *at, struct cairn_err *err)
 {
 	int rc = 0;
 	for (uint32_t id = blob->start_id; rc == 0 && id < blob->end_id; id++) {
@@ -150,7 +154,8 @@ static int load_blob(struct btf_graph *g, struct names *names, const struct cair
 	return rc;
 }
 
-static int load(struct btf_graph *g, struct names *names, const struct cairn_btf *btf, struct cairn_err *err)
+static int load(struct btf_graph *g, struct names *names, const struct cairn_btf *btf,
+		struct cairn_err *err)
 {
 	uint32_t at = 0;
 	int rc = graph_init(g, btf);
@@ -176,7 +181,8 @@ static uint32_t *number_classes(const struct btf_graph *g)
 	for (uint32_t node = 1; node < g->n; node++) {
 		const struct btf_class *c = &g->classes[g->class_of[node]];
 		if (g->stands[node] == node && (!ids[g->class_of[node]]))
-			ids[g->class_of[node]] = node < g->btf->start_id ? g->members[c->first] : next++;
+			ids[g->class_of[node]] =
+				node < g->btf->start_id ? g->members[c->first] : next++;
 	}
 	return ids;
 }
@@ -187,20 +193,22 @@ static int write_name(struct names *names, uint32_t *off, struct cairn_btf_build
 	if (*off < names->btf->start_string)
 		return 0;
 	uint32_t *written = &names->written[*off - names->btf->start_string];
-	int rc = *written ? 0 : cairn_btf_add_string(b, btf_strings_at(&names->texts, *off), written);
+	int rc = *written ? 0
+			  : cairn_btf_add_string(b, btf_strings_at(&names->texts, *off), written);
 	*off = *written;
 	return rc;
 }
 
-static int write_record(const struct btf_graph *g, struct names *names, const uint32_t *ids, uint32_t node,
-			struct cairn_btf_builder *b)
+static int write_record(const struct btf_graph *g, struct names *names, const uint32_t *ids,
+			uint32_t node, struct cairn_btf_builder *b)
 {
 	const struct btf_shape *shape = btf_graph_shape(g, node);
 	uint32_t *from = btf_graph_record(g, node), *p, id;
 	uint32_t info = from[BTF_RECORD_INFO];
 	uint32_t n = (uint32_t)btf_n_words(shape, BTF_KIND_OF(info), BTF_VLEN_OF(info));
 	int rc;
-	uint32_t *space = btf_add_space(b, from[BTF_RECORD_NAME], info, from[BTF_RECORD_REF], n, &id, &rc);
+	uint32_t *space =
+		btf_add_space(b, from[BTF_RECORD_NAME], info, from[BTF_RECORD_REF], n, &id, &rc);
 	if (!space)
 		return rc;
 	if (n)
@@ -214,8 +222,8 @@ static int write_record(const struct btf_graph *g, struct names *names, const ui
 }
 
 /* @map  where each id of the chain is in the result; a base's stay */
-static int write_records(const struct btf_graph *g, struct names *names, const uint32_t *ids, const uint32_t *map,
-			 struct cairn_btf_builder *b, struct cairn_err *err)
+static int write_records(const struct btf_graph *g, struct names *names, const uint32_t *ids,
+			 const uint32_t *map, struct cairn_btf_builder *b, struct cairn_err *err)
 {
 	size_t n_strings = names->texts.start - g->btf->start_string + names->texts.size;
 	struct btf_move m = {.btf = g->btf, .b = b, .map = map};
@@ -234,8 +242,8 @@ static int write_records(const struct btf_graph *g, struct names *names, const u
 	return rc < 0 ? err_set(err, rc, "no room for the result") : 0;
 }
 
-static int write_blob(const struct btf_graph *g, struct names *names, const uint32_t *ids, const uint32_t *map,
-		      void **ret, size_t *ret_size, struct cairn_err *err)
+static int write_blob(const struct btf_graph *g, struct names *names, const uint32_t *ids,
+		      const uint32_t *map, void **ret, size_t *ret_size, struct cairn_err *err)
 {
 	struct cairn_btf_builder *b;
 	struct cairn_btf_build_opts opts = {.size = sizeof(opts),

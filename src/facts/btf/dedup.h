@@ -1,29 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside of dedup: dedup.c loads the graph and writes the result, dedup_partition.c finds what is equal,
- * dedup_forward.c what is equal but for forward declarations, dedup_defined.c what of that the base must not stand for.
+ * Inside of dedup: dedup.c loads the graph and writes the result, dedup_partition.c finds what is
+ * equal, dedup_forward.c what is equal but for forward declarations, dedup_defined.c what of that
+ * the base must not stand for.
  */
 #ifndef BTF_DEDUP_H
 #define BTF_DEDUP_H
 
 #include "btf/btf.h"
 
-/* A set of nodes that were not told apart: members[first] to members[first + n - 1], in ascending order. */
+/*
+ * A set of nodes that were not told apart: members[first] to members[first + n - 1], in ascending
+ * order.
+ */
 struct btf_class {
 	uint32_t first, n;
 };
 
 /*
- * The types of a blob and its bases as a graph. Nodes are ids; 0 is void. Records are copies, whose names are made
- * equal where their texts are: equal texts have equal offsets.
+ * The types of a blob and its bases as a graph. Nodes are ids; 0 is void. Records are copies, whose
+ * names are made equal where their texts are: equal texts have equal offsets.
  */
 struct btf_graph {
 	const struct cairn_btf *btf;
 	uint32_t n;                     /* nodes: end_id */
 	uint32_t *words;                /* records of the whole chain */
 	uint32_t *records;              /* first word of each node's record; of node 0: 0 */
-	const struct btf_shape *shapes[BTF_KIND_MAX + 1]; /* of kinds not known: one without ids and names */
-	/* What stands for a node wherever something refers to it: itself, or the definition of what it declares. */
+	/* of kinds not known: one without ids and names */
+	const struct btf_shape *shapes[BTF_KIND_MAX + 1];
+	/*
+	 * What stands for a node wherever something refers to it: itself, or the definition of what
+	 * it declares.
+	 */
 	uint32_t *stands;
 	/* The partition. */
 	uint32_t *class_of;
@@ -71,7 +79,8 @@ static inline bool btf_graph_declares(const struct btf_graph *g, uint32_t fwd, u
 		return false;
 	const uint32_t *f = btf_graph_record(g, fwd), *d = btf_graph_record(g, definition);
 	bool is_union = btf_graph_kind(g, definition) == CAIRN_BTF_UNION;
-	return f[BTF_RECORD_NAME] == d[BTF_RECORD_NAME] && BTF_KFLAG_OF(f[BTF_RECORD_INFO]) == is_union;
+	return f[BTF_RECORD_NAME] == d[BTF_RECORD_NAME] &&
+	       BTF_KFLAG_OF(f[BTF_RECORD_INFO]) == is_union;
 }
 
 /* Equal in everything but the ids they refer to; and a hash that agrees. Not of void. */
@@ -81,24 +90,26 @@ uint64_t btf_graph_hash(const struct btf_graph *g, uint32_t node);
 /*
  * btf_partition - the coarsest partition in which equal nodes are alike and refer to equal nodes
  *
- * Sets class_of, members, classes (all allocated by the caller for n nodes). stands is read, and also written: a
- * forward declaration whose name turns out to have several different definitions stands for itself then.
+ * Sets class_of, members, classes (all allocated by the caller for n nodes). stands is read, and
+ * also written: a forward declaration whose name turns out to have several different definitions
+ * stands for itself then.
  * Returns 0, -ENOMEM.
  */
 int btf_partition(struct btf_graph *g);
 
 /*
- * btf_unify_forwards - own structs that are equal to an earlier one if forward declarations are taken for any struct of
- * their name
+ * btf_unify_forwards - own structs that are equal to an earlier one if forward declarations are
+ * taken for any struct of their name
  *
- * On a graph in which btf_partition() found no two equal nodes. Makes the earlier stand for the later.
+ * On a graph in which btf_partition() found no two equal nodes. Makes the earlier stand for the
+ * later.
  * Returns how many, or -ENOMEM.
  */
 int btf_unify_forwards(struct btf_graph *g);
 
 /*
- * btf_point_to_defined - for each node: is it an own struct that leads to a definition of which the base has a
- * declaration only, through pointers and whatever else has no members of its own?
+ * btf_point_to_defined - for each node: is it an own struct that leads to a definition of which the
+ * base has a declaration only, through pointers and whatever else has no members of its own?
  *
  * Returns an array for free(), or NULL when there is no memory.
  */

@@ -3,11 +3,12 @@
  * Structs that point to what the base only declares
  *
  *	base    struct kernel { struct s *p; }    struct s;
- *	own     struct kernel { struct s *p; }    struct s { int x; }    struct far { struct kernel *k; }
+ *	own     struct kernel { struct s *p; }    struct s { int x; }    struct far { struct kernel
+ *	        *k; }
  *
- * The base's "struct kernel" must not stand for the own one: its pointer leads to a declaration, and who follows it
- * would not find the definition. The base may stand for "struct far", which only leads to such a struct: half of a
- * kernel's structs do.
+ * The base's "struct kernel" must not stand for the own one: its pointer leads to a declaration,
+ * and who follows it would not find the definition. The base may stand for "struct far", which only
+ * leads to such a struct: half of a kernel's structs do.
  *
  * The references are followed backwards from these definitions, up to the first struct with a name.
  */
@@ -21,7 +22,8 @@
 struct defined {
 	const struct btf_graph *g;
 	bool *points;
-	uint32_t *users, *users_at; /* users[users_at[v]] to users[users_at[v + 1] - 1] refer to v; own ones only */
+	/* users[users_at[v]] to users[users_at[v + 1] - 1] refer to v; own ones only */
+	uint32_t *users, *users_at;
 	VEC(uint32_t) todo;
 };
 
@@ -36,7 +38,11 @@ static int find_declared(const struct btf_graph *g, struct map *ret)
 	int rc = 0;
 	for (uint32_t node = 1; rc == 0 && node < g->btf->start_id; node++)
 		if (btf_graph_kind(g, node) == CAIRN_BTF_FWD && g->stands[node] == node)
-			rc = map_put(ret, key_of(g, node, BTF_KFLAG_OF(btf_graph_record(g, node)[BTF_RECORD_INFO])), 1);
+			rc = map_put(
+				ret,
+				key_of(g, node,
+				       BTF_KFLAG_OF(btf_graph_record(g, node)[BTF_RECORD_INFO])),
+				1);
 	return rc;
 }
 
@@ -86,7 +92,8 @@ static int mark_all(struct defined *d, const struct map *declared)
 	for (uint32_t node = g->btf->start_id; rc == 0 && node < g->n; node++) {
 		uint64_t found;
 		if (!is_end(g, node) ||
-		    !map_get(declared, key_of(g, node, btf_graph_kind(g, node) == CAIRN_BTF_UNION), &found))
+		    !map_get(declared, key_of(g, node, btf_graph_kind(g, node) == CAIRN_BTF_UNION),
+			     &found))
 			continue;
 		rc = mark_users(d, node);
 		while (rc == 0 && d->todo.n)

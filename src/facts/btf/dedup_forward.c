@@ -2,23 +2,25 @@
 /*
  * Structs that differ by how much their unit knew
  *
- * Where a name has several definitions (many drivers have a "struct priv"), a declaration of it cannot stand for one of
- * them, and so this stays apart:
+ * Where a name has several definitions (many drivers have a "struct priv"), a declaration of it
+ * cannot stand for one of them, and so this stays apart:
  *
  *	unit 1   struct dev { struct priv *p; }    struct priv { int a; }
  *	unit 2   struct dev { struct priv *p; }    struct priv { long b; }
  *	unit 3   struct dev { struct priv *p; }    struct priv;
  *
- * The first two are different. The third is the first, seen by a unit that knew less: wherever it has a
- * declaration, the first has that, or a definition of that name. It is replaced by the first that covers it so. For all
- * structs on the way the same holds, or it would not: they are replaced together.
+ * The first two are different. The third is the first, seen by a unit that knew less: wherever it
+ * has a declaration, the first has that, or a definition of that name. It is replaced by the first
+ * that covers it so. For all structs on the way the same holds, or it would not: they are replaced
+ * together.
  *
- * A struct of the base covers also what knows more than it: modules define what the kernel only declares,
- * and would otherwise bring half of the kernel's structs with them. Only structs that point to such a definition
- * themselves stay (dedup_defined.c), so that the definition is found from what the module uses.
+ * A struct of the base covers also what knows more than it: modules define what the kernel only
+ * declares, and would otherwise bring half of the kernel's structs with them. Only structs that
+ * point to such a definition themselves stay (dedup_defined.c), so that the definition is found
+ * from what the module uses.
  *
- * Candidates look alike. A comparison follows both graphs, from pair to pair, taking for equal what is being
- * compared already, and ends at the first difference.
+ * Candidates look alike. A comparison follows both graphs, from pair to pair, taking for equal what
+ * is being compared already, and ends at the first difference.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +29,10 @@
 #include "base/vec.h"
 #include "btf/dedup.h"
 
-/* A struct with more look-alikes than this is compared with the first ones only: time is bounded, and some stay double. */
+/*
+ * A struct with more look-alikes than this is compared with the first ones only: time is bounded,
+ * and some stay double.
+ */
 #define CANDIDATES_MAX 256
 
 struct pair {
@@ -37,11 +42,13 @@ struct pair {
 struct unifier {
 	struct btf_graph *g;
 	uint32_t *taken_for; /* by node b: the node a that it is taken for; 0 none */
-	VEC(struct pair) pairs; /* all that were taken for equal; those from next on are to be compared */
+	/* all that were taken for equal; those from next on are to be compared */
+	VEC(struct pair) pairs;
 	size_t next;
 	bool either; /* a may know less than b too */
 	bool *defined; /* btf_point_to_defined() */
-	uint32_t *next_alike; /* chains of first members that look alike, in ascending order; 0 end */
+	/* chains of first members that look alike, in ascending order; 0 end */
+	uint32_t *next_alike;
 	uint32_t *last_alike; /* by slot: the newest of a chain */
 	uint32_t *slots;      /* hash table of chains: the first; 0 free */
 	size_t n_slots;
@@ -62,8 +69,9 @@ static uint32_t root_of(const struct btf_graph *g, uint32_t node)
 }
 
 /*
- * From now on @to, or what stands for it, stands for @node. False when something stands for @node already, which @to need
- * not cover; when @node stands for @to (two may cover each other); and for the base, which is as it is.
+ * From now on @to, or what stands for it, stands for @node. False when something stands for @node
+ * already, which @to need not cover; when @node stands for @to (two may cover each other); and for
+ * the base, which is as it is.
  */
 static bool let_stand(struct btf_graph *g, uint32_t to, uint32_t node)
 {
@@ -111,13 +119,19 @@ static int compare_all(struct unifier *u, uint32_t a, uint32_t b)
 	return rc;
 }
 
-/* May @to, or what stands for it, stand for @node? The base's not for what points to a definition that is not there. */
+/*
+ * May @to, or what stands for it, stand for @node? The base's not for what points to a definition
+ * that is not there.
+ */
 static bool may_stand(const struct unifier *u, uint32_t to, uint32_t node)
 {
 	return root_of(u->g, to) >= u->g->btf->start_id || !u->defined[node];
 }
 
-/* Does @a cover @b? Then what was taken for equal is. 1 when something stands for something else now, 0, -ENOMEM. */
+/*
+ * Does @a cover @b? Then what was taken for equal is. 1 when something stands for something else
+ * now, 0, -ENOMEM.
+ */
 static int try_pair(struct unifier *u, uint32_t a, uint32_t b)
 {
 	struct btf_graph *g = u->g;
@@ -128,7 +142,8 @@ static int try_pair(struct unifier *u, uint32_t a, uint32_t b)
 	for (size_t i = 0; i < u->pairs.n; i++) {
 		struct pair p = u->pairs.p[i];
 		u->taken_for[p.b] = 0;
-		if (rc != 1 || p.b < g->btf->start_id || !btf_graph_is_struct(g, p.b) || !may_stand(u, p.a, p.b))
+		if (rc != 1 || p.b < g->btf->start_id || !btf_graph_is_struct(g, p.b) ||
+		    !may_stand(u, p.a, p.b))
 			continue;
 		const struct btf_class *c = &g->classes[g->class_of[p.b]];
 		for (uint32_t k = 0; k < c->n; k++)
@@ -186,8 +201,8 @@ static void shorten(struct btf_graph *g)
 }
 
 /*
- * What is equal to a struct that something stands for is stood for by the same. It may have become equal only now: then
- * it was a declaration that the other one led to. Returns how many there were.
+ * What is equal to a struct that something stands for is stood for by the same. It may have become
+ * equal only now: then it was a declaration that the other one led to. Returns how many there were.
  */
 static int follow_equals(struct unifier *u)
 {
@@ -210,7 +225,8 @@ static int unify_all(struct unifier *u)
 	struct btf_graph *g = u->g;
 	int n = follow_equals(u);
 	for (uint32_t node = 1; node < g->n; node++) {
-		if (!btf_graph_is_struct(g, node) || g->stands[node] != node || first_of(g, node) != node)
+		if (!btf_graph_is_struct(g, node) || g->stands[node] != node ||
+		    first_of(g, node) != node)
 			continue;
 		int rc = unify(u, node);
 		if (rc < 0)

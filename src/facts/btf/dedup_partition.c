@@ -2,9 +2,10 @@
 /*
  * Which types are equal
  *
- * Types refer to one another in circles, so that "equal when all they refer to is equal" is no recipe. It is turned
- * round: all nodes that look alike (kind, name, sizes, names and offsets of members, everything but ids) are taken
- * to be equal, and then told apart where they refer to nodes that are not:
+ * Types refer to one another in circles, so that "equal when all they refer to is equal" is no
+ * recipe. It is turned round: all nodes that look alike (kind, name, sizes, names and offsets of
+ * members, everything but ids) are taken to be equal, and then told apart where they refer to nodes
+ * that are not:
  *
  *	1 struct a { struct b *p; }    2 PTR to 3    3 struct b { int x; }
  *	4 struct a { struct b *p; }    5 PTR to 6    6 struct b { long x; }
@@ -13,22 +14,23 @@
  *	2 and 5 refer to different classes     {1 4} {2} {5} {3} {6}
  *	so do 1 and 4                          {1} {4} {2} {5} {3} {6}
  *
- * When no class can be split any more, the members of each are equal: they look alike and refer to the same
- * classes in the same sites. It is the coarsest such partition, whatever the order of the splits, so the result does
- * not depend on it. This is Hopcroft's minimisation of automata: of the pieces of a class the largest keeps its
- * number, and only what refers to a node that changed its class is looked at again. So a node changes its class at most
- * log2(n) times, and a chain of a million pointers that differs from another at its end takes no million rounds
- * over all of them.
+ * When no class can be split any more, the members of each are equal: they look alike and refer to
+ * the same classes in the same sites. It is the coarsest such partition, whatever the order of the
+ * splits, so the result does not depend on it. This is Hopcroft's minimisation of automata: of the
+ * pieces of a class the largest keeps its number, and only what refers to a node that changed its
+ * class is looked at again. So a node changes its class at most log2(n) times, and a chain of a
+ * million pointers that differs from another at its end takes no million rounds over all of them.
  *
- * Forward declarations. A FWD stands for the first definition of its name, as long as all definitions of that
- * name are in one class. That is hoped for first; where it fails, those FWDs stand for themselves, and
- * what refers to them is looked at again. An enum without values is a forward declaration too.
+ * Forward declarations. A FWD stands for the first definition of its name, as long as all
+ * definitions of that name are in one class. That is hoped for first; where it fails, those FWDs
+ * stand for themselves, and what refers to them is looked at again. An enum without values is a
+ * forward declaration too.
  *
- * VAR, DATASEC and LOCSEC are things, not types, and what a record of an unknown kind is nobody knows: each has a class of
- * its own.
+ * VAR, DATASEC and LOCSEC are things, not types, and what a record of an unknown kind is nobody
+ * knows: each has a class of its own.
  *
- * Cost: O(edges * log(nodes)) at worst; in practice a few visits per edge. Memory: about 16 words per node while it
- * runs, and 1 per edge of nodes that have a look-alike.
+ * Cost: O(edges * log(nodes)) at worst; in practice a few visits per edge. Memory: about 16 words
+ * per node while it runs, and 1 per edge of nodes that have a look-alike.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -47,11 +49,15 @@ struct piece {
 
 struct refinery {
 	struct btf_graph *g;
-	/* users[users_at[v]] to users[users_at[v + 1] - 1]: nodes with a look-alike that refer to v. */
+	/*
+	 * users[users_at[v]] to users[users_at[v + 1] - 1]: nodes with a look-alike that refer to
+	 * v.
+	 */
 	uint32_t *users, *users_at;
 	/*
-	 * Touched: what refers to a node that changed its class since the node's own class was last looked at. They come
-	 * first among the members of their class; the others still refer to the same, all of them.
+	 * Touched: what refers to a node that changed its class since the node's own class was last
+	 * looked at. They come first among the members of their class; the others still refer to
+	 * the same, all of them.
 	 */
 	uint32_t *n_touched; /* by class */
 	uint32_t *position;  /* of each node in members */
@@ -83,7 +89,8 @@ static bool is_id(const struct btf_shape *s, uint32_t i)
 static uint32_t n_words(const struct btf_graph *g, uint32_t node)
 {
 	uint32_t info = btf_graph_record(g, node)[BTF_RECORD_INFO];
-	return (uint32_t)btf_n_words(btf_graph_shape(g, node), BTF_KIND_OF(info), BTF_VLEN_OF(info));
+	return (uint32_t)btf_n_words(btf_graph_shape(g, node), BTF_KIND_OF(info),
+				     BTF_VLEN_OF(info));
 }
 
 bool btf_graph_alike(const struct btf_graph *g, uint32_t a, uint32_t b)
@@ -130,7 +137,8 @@ static int classify_alike(struct btf_graph *g)
 	size_t n_slots = 16;
 	while (n_slots < 2 * (size_t)g->n)
 		n_slots *= 2;
-	uint32_t *slots = calloc(n_slots, sizeof(*slots)); /* node; 0 free, and void is not put in */
+	/* node; 0 free, and void is not put in */
+	uint32_t *slots = calloc(n_slots, sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
 	g->n_classes = 1; /* of void */
@@ -175,8 +183,12 @@ static bool has_lookalike(const struct btf_graph *g, uint32_t node)
 	return g->classes[g->class_of[node]].n > 1;
 }
 
-/* Calls @fn for each edge that matters: from what may have to be told apart, and from a FWD to its definition. */
-static void for_each_edge(struct refinery *r, void (*fn)(struct refinery *r, uint32_t from, uint32_t to))
+/*
+ * Calls @fn for each edge that matters: from what may have to be told apart, and from a FWD to its
+ * definition.
+ */
+static void for_each_edge(struct refinery *r,
+			  void (*fn)(struct refinery *r, uint32_t from, uint32_t to))
 {
 	struct btf_graph *g = r->g;
 	for (uint32_t node = 1; node < g->n; node++) {
@@ -212,7 +224,10 @@ static int find_users(struct refinery *r)
 	r->users = malloc(((size_t)r->users_at[n + 1] + 1) * sizeof(*r->users));
 	if (!r->users)
 		return -ENOMEM;
-	/* Each start is one further on than it will be: filling moves it to its end, where the next one starts. */
+	/*
+	 * Each start is one further on than it will be: filling moves it to its end, where the next
+	 * one starts.
+	 */
 	for_each_edge(r, add_user);
 	return 0;
 }
@@ -249,7 +264,8 @@ static int touch_users(struct refinery *r, uint32_t node)
 		rc = touch(r, user);
 		/* What something stands for stands for itself: no deeper than this. */
 		if (rc == 0 && g->stands[user] == node && user != node)
-			for (uint32_t j = r->users_at[user]; rc == 0 && j < r->users_at[user + 1]; j++)
+			for (uint32_t j = r->users_at[user]; rc == 0 && j < r->users_at[user + 1];
+			     j++)
 				rc = touch(r, r->users[j]);
 	}
 	return rc;
@@ -284,7 +300,8 @@ static uint32_t *slot_of(const struct refinery *r, uint32_t node, uint32_t n_slo
 }
 
 /*
- * Sort the touched members into pieces by what they refer to. Piece 0 is that of the untouched, where there are any.
+ * Sort the touched members into pieces by what they refer to. Piece 0 is that of the untouched,
+ * where there are any.
  * Returns the number of pieces.
  */
 static uint32_t make_pieces(struct refinery *r, uint32_t first, uint32_t n_touched, uint32_t n)
@@ -293,7 +310,8 @@ static uint32_t make_pieces(struct refinery *r, uint32_t first, uint32_t n_touch
 	uint32_t n_pieces = 1, n_slots = 4;
 	while (n_slots < 2 * (uint64_t)n_touched + 2 && n_slots < 1u << 31)
 		n_slots *= 2;
-	r->pieces[0] = (struct piece){.leader = g->members[first + (n_touched < n ? n_touched : 0)]};
+	r->pieces[0] =
+		(struct piece){.leader = g->members[first + (n_touched < n ? n_touched : 0)]};
 	for (uint32_t i = 0; i < n_touched; i++) {
 		uint32_t node = g->members[first + i], piece = 0;
 		/* Most classes stay whole: as long as there is one piece, it needs no table. */
@@ -316,8 +334,8 @@ static uint32_t make_pieces(struct refinery *r, uint32_t first, uint32_t n_touch
 }
 
 /*
- * Turn the pieces into classes. The largest keeps the number, so that few nodes change theirs. The touched members
- * of piece 0 are put last, beside the untouched.
+ * Turn the pieces into classes. The largest keeps the number, so that few nodes change theirs. The
+ * touched members of piece 0 are put last, beside the untouched.
  */
 static int cut(struct refinery *r, uint32_t class, uint32_t n_touched, uint32_t n_pieces)
 {
@@ -366,10 +384,14 @@ static int refine(struct refinery *r)
 		r->n_touched[class] = 0;
 		if (n_pieces > 1)
 			rc = cut(r, class, n_touched, n_pieces);
-		/* What was done is forgotten now and then, so that the queue does not grow without end. */
+		/*
+		 * What was done is forgotten now and then, so that the queue does not grow without
+		 * end.
+		 */
 		if (r->queue_at > 4096 && 2 * r->queue_at > r->queue.n) {
 			r->queue.n -= r->queue_at;
-			memmove(r->queue.p, r->queue.p + r->queue_at, r->queue.n * sizeof(*r->queue.p));
+			memmove(r->queue.p, r->queue.p + r->queue_at,
+				r->queue.n * sizeof(*r->queue.p));
 			r->queue_at = 0;
 		}
 	}
@@ -395,7 +417,10 @@ static uint64_t declared(const struct btf_graph *g, uint32_t node, bool *is_defi
 	return (uint64_t)kind << 32 | p[BTF_RECORD_NAME];
 }
 
-/* The first definition of each name that is declared: key to node, 0 without one. Base before own, as ids go. */
+/*
+ * The first definition of each name that is declared: key to node, 0 without one. Base before own,
+ * as ids go.
+ */
 static int find_definitions(const struct btf_graph *g, struct map *definitions)
 {
 	uint64_t first;
@@ -421,15 +446,18 @@ static void stand_for_definitions(struct btf_graph *g, const struct map *definit
 	bool is_definition;
 	for (uint32_t node = 1; node < g->n; node++) {
 		uint64_t key = declared(g, node, &is_definition);
-		if (!key || is_definition || g->stands[node] != node || !map_get(definitions, key, &first) ||
-		    !first)
+		if (!key || is_definition || g->stands[node] != node ||
+		    !map_get(definitions, key, &first) || !first)
 			continue;
 		if (node >= g->btf->start_id || first < g->btf->start_id)
 			g->stands[node] = g->stands[first];
 	}
 }
 
-/* Names with definitions in different classes lose their meaning: set to 0. Returns how many did, or -ENOMEM. */
+/*
+ * Names with definitions in different classes lose their meaning: set to 0. Returns how many did,
+ * or -ENOMEM.
+ */
 static int find_ambiguous(const struct btf_graph *g, struct map *definitions)
 {
 	uint64_t first;

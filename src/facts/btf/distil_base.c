@@ -2,16 +2,18 @@
 /*
  * Distilling the base
  *
- * A module built outside the kernel's tree is split from a base that the running kernel need not have. With it travels
- * the least that is needed to find the same types in another base by name (.BTF.base):
+ * A module built outside the kernel's tree is split from a base that the running kernel need not
+ * have. With it travels the least that is needed to find the same types in another base by name
+ * (.BTF.base):
  *
- *	in the distilled base    INT, FLOAT, FWD, STRUCT, UNION and ENUM with a name, of their size, without members or
- *	                         values; an ENUM stands for an ENUM64, too
- *	moved to the split blob  everything else of the base that it refers to: pointers, arrays, typedefs, functions
- *	                         and what has no name; and what these refer to
+ *	in the distilled base    INT, FLOAT, FWD, STRUCT, UNION and ENUM with a name, of their size,
+ *	                         without members or values; an ENUM stands for an ENUM64, too
+ *	moved to the split blob  everything else of the base that it refers to: pointers, arrays,
+ *	                         typedefs, functions and what has no name; and what these refer to
  *
- * A base that is split itself becomes one blob. The split blob keeps its own records in order; those moved follow, in the
- * order of the base. Ids and strings of the base are all new, so records of kinds that are not known are refused.
+ * A base that is split itself becomes one blob. The split blob keeps its own records in order;
+ * those moved follow, in the order of the base. Ids and strings of the base are all new, so records
+ * of kinds that are not known are refused.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +30,10 @@ struct distiller {
 	struct cairn_btf *base; /* the new one, opened */
 };
 
-/* What another base is searched for by name and size: libbpf's and the kernel's relocation want a name of each. */
+/*
+ * What another base is searched for by name and size: libbpf's and the kernel's relocation want a
+ * name of each.
+ */
 static bool stays_in_base(const struct cairn_btf_type *t)
 {
 	switch (t->kind) {
@@ -65,7 +70,8 @@ static int use_all(struct distiller *d)
 		uint32_t id = d->left.p[--d->left.n], *p;
 		const struct cairn_btf *owner = btf_owner(btf, id);
 		uint32_t *record = (uint32_t *)btf_record(owner, id);
-		const struct btf_shape *shape = btf_shape(BTF_KIND_OF(record[BTF_RECORD_INFO]), owner->dialect);
+		const struct btf_shape *shape =
+			btf_shape(BTF_KIND_OF(record[BTF_RECORD_INFO]), owner->dialect);
 		struct btf_fields f = btf_ids_of(shape, record);
 		while (rc == 0 && (p = btf_next(&f)))
 			rc = use(d, *p);
@@ -84,7 +90,8 @@ static int add_distilled(struct cairn_btf_builder *b, const struct cairn_btf_typ
 	/* A relocation takes it for either, and an ENUM64 of the distilled base for damage. */
 	if (t->kind == CAIRN_BTF_ENUM64)
 		bare.kind = CAIRN_BTF_ENUM;
-	return rc < 0 ? rc : cairn_btf_add_record(b, &bare, t->words, has_words ? t->n_words : 0, ret);
+	return rc < 0 ? rc
+		      : cairn_btf_add_record(b, &bare, t->words, has_words ? t->n_words : 0, ret);
 }
 
 static int write_base(struct distiller *d, void **ret, size_t *ret_size, struct cairn_err *err)
@@ -101,7 +108,8 @@ static int write_base(struct distiller *d, void **ret, size_t *ret_size, struct 
 	for (uint32_t id = 1; rc == 0 && id < d->btf->start_id; id++)
 		if (d->used[id] && cairn_btf_type(d->btf, id, &t) && stays_in_base(&t))
 			rc = add_distilled(b, &t, &d->map[id]);
-	rc = rc < 0 ? err_set(err, rc, "no room for a distilled base") : cairn_btf_finish(b, ret, ret_size, err);
+	rc = rc < 0 ? err_set(err, rc, "no room for a distilled base")
+		    : cairn_btf_finish(b, ret, ret_size, err);
 	cairn_btf_builder_free(b);
 	return rc;
 }
@@ -141,8 +149,8 @@ static int write_split(struct distiller *d, void **ret, size_t *ret_size, struct
 	return rc;
 }
 
-static int distil(struct distiller *d, void **base, size_t *base_size, void **split, size_t *split_size,
-		  struct cairn_err *err)
+static int distil(struct distiller *d, void **base, size_t *base_size, void **split,
+		  size_t *split_size, struct cairn_err *err)
 {
 	struct cairn_btf_open_opts opts = {.size = sizeof(opts)};
 	d->used = calloc(d->btf->start_id, 1);
@@ -159,8 +167,10 @@ static int refuse_opaque(const struct cairn_btf *btf, struct cairn_err *err)
 {
 	if (!btf_has_opaque(btf))
 		return 0;
-	return err_set(err, -EOPNOTSUPP, "%s: BTF: has records of kinds that are not known, which may refer to its base",
-		       btf->name);
+	return err_set(
+		err, -EOPNOTSUPP,
+		"%s: BTF: has records of kinds that are not known, which may refer to its base",
+		btf->name);
 }
 
 int cairn_btf_distil_base(const struct cairn_btf *split, void **ret_base, size_t *ret_base_size,
@@ -169,7 +179,8 @@ int cairn_btf_distil_base(const struct cairn_btf *split, void **ret_base, size_t
 	struct distiller d = {.btf = split};
 	void *base = NULL;
 	size_t base_size = 0;
-	int rc = split->base ? 0 : err_set(err, -EINVAL, "%s is not split from a base", split->name);
+	int rc =
+		split->base ? 0 : err_set(err, -EINVAL, "%s is not split from a base", split->name);
 	for (const struct cairn_btf *p = split; rc == 0 && p; p = p->base) {
 		rc = refuse_opaque(p, err);
 		if (rc == 0)

@@ -28,8 +28,9 @@ int cairn_btf_dump(const struct cairn_btf *btf, enum cairn_btf_format format, co
 	return cairn_btf_dump_renaming(btf, format, ids, n_ids, machine, out, &n_renamed, err);
 }
 
-int cairn_btf_dump_renaming(const struct cairn_btf *btf, enum cairn_btf_format format, const uint32_t *ids, size_t n_ids,
-			    int machine, FILE *out, uint32_t *ret_renamed, struct cairn_err *err)
+int cairn_btf_dump_renaming(const struct cairn_btf *btf, enum cairn_btf_format format,
+			    const uint32_t *ids, size_t n_ids, int machine, FILE *out,
+			    uint32_t *ret_renamed, struct cairn_err *err)
 {
 	struct dump d = {.btf = btf,
 			 .ids = ids,

@@ -30,8 +30,8 @@ int dump_status(FILE *out, struct cairn_err *err);
 #define DUMP_LOC_MAX 160
 
 /*
- * Where a parameter is, into @buf, as upstream's tests have it: "*(reg2 + 0x10)". One without a location is
- * "(unavailable)". As people write it: cairn_btf_loc_text().
+ * Where a parameter is, into @buf, as upstream's tests have it: "*(reg2 + 0x10)". One without a
+ * location is "(unavailable)". As people write it: cairn_btf_loc_text().
  */
 void dump_loc(const struct cairn_btf_loc_param *p, char *buf, size_t size);
 

@@ -31,7 +31,8 @@ static void note_user(struct dump_c *d, uint32_t user, uint32_t kind, uint32_t t
 /* Who prints nameless types? Variables do when they were asked for. */
 static void note_users(struct dump_c *d, const struct cairn_btf_type *t, bool vars)
 {
-	if (t->kind == CAIRN_BTF_TYPEDEF || t->kind == CAIRN_BTF_FUNC_PROTO || (t->kind == CAIRN_BTF_VAR && vars))
+	if (t->kind == CAIRN_BTF_TYPEDEF || t->kind == CAIRN_BTF_FUNC_PROTO ||
+	    (t->kind == CAIRN_BTF_VAR && vars))
 		note_user(d, t->id, t->kind, t->ref);
 	for (uint32_t i = 0; i < t->vlen && t->kind == CAIRN_BTF_FUNC_PROTO; i++)
 		note_user(d, t->id, t->kind, cairn_btf_param(t, i).type);
@@ -114,7 +115,8 @@ static void print_scalar(struct dump_c *d, const struct cairn_btf_type *t)
 		fprintf(d->out, "typedef %s %s;", like, name);
 	else
 		/* In a struct, because functions return no arrays. */
-		fprintf(d->out, "typedef struct { unsigned char bytes[%" PRIu32 "]; } %s;", t->ref, name);
+		fprintf(d->out, "typedef struct { unsigned char bytes[%" PRIu32 "]; } %s;", t->ref,
+			name);
 	c_put_original(d, name, t->name);
 	fputs(c23 ? "\n#endif\n" : "\n", d->out);
 }
@@ -210,9 +212,11 @@ static int print_asked(struct dump_c *d, const struct dump *asked)
 		struct cairn_btf_type t;
 
 		if (!cairn_btf_type(d->btf, asked->ids[i], &t))
-			return err_set(d->err, -ENOENT, "%s: no record %" PRIu32, d->btf->name, asked->ids[i]);
+			return err_set(d->err, -ENOENT, "%s: no record %" PRIu32, d->btf->name,
+				       asked->ids[i]);
 		/* What was asked for is printed even if nothing uses it. */
-		if (!*t.name && (c_is_struct(t.kind) || c_is_enum(t.kind) || t.kind == CAIRN_BTF_FUNC_PROTO))
+		if (!*t.name &&
+		    (c_is_struct(t.kind) || c_is_enum(t.kind) || t.kind == CAIRN_BTF_FUNC_PROTO))
 			d->types[t.id].hoisted = true;
 	}
 	for (size_t i = 0; i < asked->n_ids && !ferror(d->out); i++) {
@@ -223,7 +227,10 @@ static int print_asked(struct dump_c *d, const struct dump *asked)
 	return 0;
 }
 
-/* Functions and variables are left out: a program that includes the header would have to agree with all of them. */
+/*
+ * Functions and variables are left out: a program that includes the header would have to agree with
+ * all of them.
+ */
 static bool is_type(const struct dump_c *d, const struct cairn_btf_type *t)
 {
 	if (c_is_struct(t->kind) || c_is_enum(t->kind))
@@ -250,8 +257,8 @@ static int print_own(struct dump_c *d)
 }
 
 /*
- * Functions of the kernel that BPF programs may call, which a tag says. As in bpftool's header, with a macro against them for
- * programs that declare some themselves.
+ * Functions of the kernel that BPF programs may call, which a tag says. As in bpftool's header,
+ * with a macro against them for programs that declare some themselves.
  */
 static int print_kfuncs(struct dump_c *d)
 {
@@ -260,8 +267,8 @@ static int print_kfuncs(struct dump_c *d)
 	for (uint32_t id = d->btf->start_id; id < d->btf->end_id && !ferror(d->out); id++) {
 		struct cairn_btf_type tag = c_get(d, id), func = c_get(d, tag.ref);
 
-		if (tag.kind != CAIRN_BTF_DECL_TAG || strcmp(tag.name, "bpf_kfunc") || func.kind != CAIRN_BTF_FUNC ||
-		    d->types[func.id].state[C_DECLARED] == C_DONE)
+		if (tag.kind != CAIRN_BTF_DECL_TAG || strcmp(tag.name, "bpf_kfunc") ||
+		    func.kind != CAIRN_BTF_FUNC || d->types[func.id].state[C_DECLARED] == C_DONE)
 			continue;
 		int r = c_need(d, func.ref, C_DECLARED);
 		if (r < 0)
@@ -271,8 +278,10 @@ static int print_kfuncs(struct dump_c *d)
 			continue;
 		if (first)
 			fputs("\n#ifndef BPF_NO_KFUNC_PROTOTYPES\n"
-			      "#ifndef __ksym\n#define __ksym __attribute__((section(\".ksyms\")))\n#endif\n"
-			      "#ifndef __weak\n#define __weak __attribute__((weak))\n#endif\n", d->out);
+			      "#ifndef __ksym\n#define __ksym "
+			      "__attribute__((section(\".ksyms\")))\n#endif\n"
+			      "#ifndef __weak\n#define __weak __attribute__((weak))\n#endif\n",
+			      d->out);
 		first = false;
 		d->types[func.id].state[C_DECLARED] = C_DONE;
 		print_extern(d, &func, " __weak __ksym");
@@ -294,15 +303,17 @@ static void undefine(const struct dump_c *d)
 		bool found = false;
 
 		for (const struct cairn_btf *btf = d->btf; btf && !found; btf = btf->base)
-			found = btf->strings_size && memmem(btf->strings, btf->strings_size, macros[i], n);
+			found = btf->strings_size &&
+				memmem(btf->strings, btf->strings_size, macros[i], n);
 		if (found)
 			fprintf(d->out, "#undef %s\n", macros[i]);
 	}
 }
 
 /*
- * Programs for the kernel expect what "bpftool btf dump file vmlinux format c" defines: libbpf's headers look for
- * __VMLINUX_H__, and the attribute lets it relocate accesses. For a user program's types there is nothing to relocate to.
+ * Programs for the kernel expect what "bpftool btf dump file vmlinux format c" defines: libbpf's
+ * headers look for __VMLINUX_H__, and the attribute lets it relocate accesses. For a user program's
+ * types there is nothing to relocate to.
  */
 static bool is_kernel(const struct dump_c *d)
 {
@@ -323,26 +334,35 @@ static void print_head(struct dump_c *d, bool kernel, bool has_tags)
 		      "#define __btf_attribute(x) __attribute__((x))\n"
 		      "#else\n#define __btf_attribute(x)\n#endif\n", d->out);
 	if (kernel)
-		fputs("#if defined(__clang__) && defined(__bpf__) && !defined(BPF_NO_PRESERVE_ACCESS_INDEX)\n"
-		      "#pragma clang attribute push (__attribute__((preserve_access_index)), apply_to = record)\n"
-		      "#endif\n", d->out);
+		fputs("#if defined(__clang__) && defined(__bpf__) && "
+		      "!defined(BPF_NO_PRESERVE_ACCESS_INDEX)\n"
+		      "#pragma clang attribute push (__attribute__((preserve_access_index)), "
+		      "apply_to = record)\n"
+		      "#endif\n",
+		      d->out);
 }
 
 static void print_foot(struct dump_c *d, bool kernel)
 {
 	if (kernel)
-		fputs("\n#if defined(__clang__) && defined(__bpf__) && !defined(BPF_NO_PRESERVE_ACCESS_INDEX)\n"
+		fputs("\n#if defined(__clang__) && defined(__bpf__) && "
+		      "!defined(BPF_NO_PRESERVE_ACCESS_INDEX)\n"
 		      "#pragma clang attribute pop\n"
-		      "#endif\n\n#endif /* __VMLINUX_H__ */\n", d->out);
+		      "#endif\n\n#endif /* __VMLINUX_H__ */\n",
+		      d->out);
 }
 
 static uint32_t pointer_bytes(const struct dump_c *d)
 {
-	static const char *const longs[] = {"long int", "long unsigned int", "long", "unsigned long"};
+	static const char *const longs[] = {"long int", "long unsigned int", "long",
+					    "unsigned long"};
 	struct cairn_btf_type t;
 
 	if (d->machine)
-		return d->machine == EM_386 || d->machine == EM_ARM || d->machine == EM_MIPS || d->machine == EM_PPC ? 4 : 8;
+		return d->machine == EM_386 || d->machine == EM_ARM || d->machine == EM_MIPS ||
+				       d->machine == EM_PPC
+			       ? 4
+			       : 8;
 	for (size_t i = 0; i < sizeof(longs) / sizeof(longs[0]); i++)
 		if (cairn_btf_type(d->btf, cairn_btf_find(d->btf, longs[i], CAIRN_BTF_INT, 0), &t))
 			return t.ref == 4 ? 4 : 8;
@@ -366,7 +386,11 @@ static int print_everything(struct dump_c *d, const struct dump *asked)
 
 int dump_c(const struct dump *asked, struct cairn_err *err)
 {
-	struct dump_c d = {.btf = asked->btf, .out = asked->out, .machine = asked->machine, .err = err, .was_line = true};
+	struct dump_c d = {.btf = asked->btf,
+			   .out = asked->out,
+			   .machine = asked->machine,
+			   .err = err,
+			   .was_line = true};
 
 	arena_init(&d.arena);
 	d.ptr_bytes = pointer_bytes(&d);

@@ -9,10 +9,11 @@
  *	dump_c_body.c     structs, unions and enums with what is nested in them
  *	dump_c_names.c    identifiers: unique, no keywords, nothing that C does not take
  *
- * C says some things less freely than BTF. What has no name is printed where it is used; it gets a name of ours and is
- * *hoisted* in front of its users where C could not say it in place: in a parameter, twice with the same
- * enumerators, or so deep that text would explode. A pointer that closes a circle without a struct is
- * *cut*: "type fn func() fn" of Go has no C form but void *. A member that cannot be said is a comment, and its bytes are a gap.
+ * C says some things less freely than BTF. What has no name is printed where it is used; it gets a
+ * name of ours and is *hoisted* in front of its users where C could not say it in place: in a
+ * parameter, twice with the same enumerators, or so deep that text would explode. A pointer that
+ * closes a circle without a struct is *cut*: "type fn func() fn" of Go has no C form but void *. A
+ * member that cannot be said is a comment, and its bytes are a gap.
  */
 #ifndef BTF_DUMP_C_H
 #define BTF_DUMP_C_H
@@ -22,13 +23,22 @@
 #include "base/vec.h"
 #include "btf/dump.h"
 
-/* Pointers, arrays, qualifiers, typedefs in a row. Compilers give up not far behind; a circle has no end. */
+/*
+ * Pointers, arrays, qualifiers, typedefs in a row. Compilers give up not far behind; a circle has
+ * no end.
+ */
 #define C_CHAIN_MAX 256
 
-/* Levels of nameless structs, of parameters that are functions: C promises 63, and 12 in declarators. */
+/*
+ * Levels of nameless structs, of parameters that are functions: C promises 63, and 12 in
+ * declarators.
+ */
 #define C_BODY_DEPTH_MAX 60
 #define C_PROTO_DEPTH_MAX 8
-/* Members and parameters printed in place by each of several users, so that no input makes text of 2^n lines. */
+/*
+ * Members and parameters printed in place by each of several users, so that no input makes text of
+ * 2^n lines.
+ */
 #define C_SHARED_WEIGHT_MAX 256
 
 /* The largest alignment that an attribute is used for: a page. */
@@ -44,7 +54,8 @@ enum c_state { C_NONE, C_OPEN, C_DONE };
 /* What is known of a record. */
 struct c_type {
 	const char *name;   /* as printed; NULL: none yet */
-	uint32_t user;      /* the record that something nameless is printed in; 0: none; C_MANY: several times */
+	/* the record that something nameless is printed in; 0: none; C_MANY: several times */
+	uint32_t user;
 	uint32_t depth, weight; /* of nameless structs and prototypes: levels and lines in place */
 	uint32_t frame[C_N_GOALS]; /* while a goal is open: its site on the stack */
 	const uint32_t *order; /* of a struct's members by offset; NULL: as they are */
@@ -92,8 +103,8 @@ int c_need(struct dump_c *d, uint32_t id, enum c_goal goal);
 
 static inline bool c_is_qualifier(uint32_t kind)
 {
-	return kind == CAIRN_BTF_CONST || kind == CAIRN_BTF_VOLATILE || kind == CAIRN_BTF_RESTRICT ||
-	       kind == CAIRN_BTF_TYPE_TAG;
+	return kind == CAIRN_BTF_CONST || kind == CAIRN_BTF_VOLATILE ||
+	       kind == CAIRN_BTF_RESTRICT || kind == CAIRN_BTF_TYPE_TAG;
 }
 
 static inline bool c_is_struct(uint32_t kind)
@@ -109,7 +120,10 @@ static inline bool c_is_enum(uint32_t kind)
 /* Behind qualifiers and typedefs; VOID when that has no end. */
 struct cairn_btf_type c_resolve(const struct dump_c *d, uint32_t id);
 
-/* What a declarator's first word says: behind pointers, arrays and qualifiers, and functions when @returns. 0: void. */
+/*
+ * What a declarator's first word says: behind pointers, arrays and qualifiers, and functions when
+ * @returns. 0: void.
+ */
 uint32_t c_base(const struct dump_c *d, uint32_t id, bool returns);
 
 /* Printed where it is used: a struct, union or enum that has no name and is not hoisted. */
@@ -122,7 +136,8 @@ struct c_text {
 };
 void c_append(struct dump_c *d, struct c_text *t, const char *s);
 void c_prepend(struct dump_c *d, struct c_text *t, const char *s);
-__attribute__((format(printf, 3, 4))) void c_appendf(struct dump_c *d, struct c_text *t, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) void c_appendf(struct dump_c *d, struct c_text *t,
+						     const char *fmt, ...);
 /* " / * text * /" */
 void c_append_comment(struct dump_c *d, struct c_text *t, const char *text);
 static inline const char *c_str(const struct c_text *t)
@@ -132,8 +147,8 @@ static inline const char *c_str(const struct c_text *t)
 void c_text_fini(struct c_text *t);
 
 /*
- * A declaration in two parts: "const int " and "(*name)[4]". When the base is printed in place its first part is
- * the qualifiers only, and the body comes between them.
+ * A declaration in two parts: "const int " and "(*name)[4]". When the base is printed in place its
+ * first part is the qualifiers only, and the body comes between them.
  */
 struct c_decl {
 	uint32_t base;
@@ -154,10 +169,15 @@ const char *c_builtin(const struct dump_c *d, const struct cairn_btf_type *t);
 /* What that typedef is made from; NULL: bytes. */
 const char *c_builtin_like(const struct dump_c *d, const struct cairn_btf_type *t);
 
-/* Choose how a struct or union is printed (align, packed, overlay), its members' types being done. */
+/*
+ * Choose how a struct or union is printed (align, packed, overlay), its members' types being done.
+ */
 void c_layout(struct dump_c *d, const struct cairn_btf_type *t);
 
-/* Going over the members in the order of printing, which is that of their offsets unless they overlap. */
+/*
+ * Going over the members in the order of printing, which is that of their offsets unless they
+ * overlap.
+ */
 struct c_walk {
 	struct cairn_btf_type t;
 	uint64_t at;       /* bits: where the next member would begin */
@@ -170,7 +190,7 @@ struct c_member {
 	const char *why_not;      /* it cannot be said; the other fields are void then */
 	uint64_t bit_off, bits;
 	uint32_t align;           /* bytes */
-	uint64_t gap_from;        /* bits: explicit padding from here to bit_off; == bit_off: none */
+	uint64_t gap_from; /* bits: explicit padding from here to bit_off; == bit_off: none */
 	uint32_t attr_align;      /* bytes: an attribute pads instead; 0: none */
 	bool misplaced;           /* not where a compiler can put it: packed or overlay is needed */
 	bool overlaps;
@@ -184,7 +204,8 @@ uint32_t c_rest(const struct c_walk *w, uint64_t *gap_from);
 /* ---- dump_c_body.c ---- */
 
 /* "PREFIX type name ATTRIBUTES;" with a body in place where the base has no name. */
-void c_print_decl(struct dump_c *d, const char *prefix, uint32_t id, const char *name, const char *attributes);
+void c_print_decl(struct dump_c *d, const char *prefix, uint32_t id, const char *name,
+		  const char *attributes);
 /* "struct name { ... };", the same for enums. */
 void c_print_definition(struct dump_c *d, const struct cairn_btf_type *t);
 
@@ -199,7 +220,10 @@ const char *c_keyword(const struct cairn_btf_type *t);
 /* The identifier a type is printed with, made at the first call; "" out of memory. */
 const char *c_name(struct dump_c *d, const struct cairn_btf_type *t);
 
-/* The identifier of an enumerator, which shares its name space with typedefs, functions and variables. */
+/*
+ * The identifier of an enumerator, which shares its name space with typedefs, functions and
+ * variables.
+ */
 const char *c_ordinary(struct dump_c *d, const char *name);
 
 /* One of a struct's or prototype's own names; @scope has those that are taken. */

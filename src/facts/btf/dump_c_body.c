@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Structs, unions and enums with what is nested in them: on a stack of our own, as input decides the depth. */
+/*
+ * Structs, unions and enums with what is nested in them: on a stack of our own, as input decides
+ * the depth.
+ */
 #include "btf/dump_c.h"
 
 #include <inttypes.h>
@@ -35,7 +38,8 @@ static void body_free(struct body *b)
 }
 
 /* @tail is taken. */
-static void push(struct printer *p, const struct cairn_btf_type *t, uint32_t indent_by, struct map *scope, char *tail)
+static void push(struct printer *p, const struct cairn_btf_type *t, uint32_t indent_by,
+		 struct map *scope, char *tail)
 {
 	struct body *b = calloc(1, sizeof(*b));
 
@@ -70,12 +74,15 @@ static void put_value(FILE *out, const struct cairn_btf_type *t, int64_t value)
 	if (value == INT64_MIN && t->kflag)
 		fputs("-9223372036854775807LL - 1", out);
 	else if (t->kflag)
-		fprintf(out, "%" PRId64 "%s", value, value < INT_MIN || value > INT_MAX ? "LL" : "");
+		fprintf(out, "%" PRId64 "%s", value,
+			value < INT_MIN || value > INT_MAX ? "LL" : "");
 	else
-		fprintf(out, "%" PRIu64 "%s", (uint64_t)value, (uint64_t)value > UINT_MAX ? "ULL" : "");
+		fprintf(out, "%" PRIu64 "%s", (uint64_t)value,
+			(uint64_t)value > UINT_MAX ? "ULL" : "");
 }
 
-static void put_enumerator(struct printer *p, const struct cairn_btf_type *t, uint32_t i, uint32_t indent_by)
+static void put_enumerator(struct printer *p, const struct cairn_btf_type *t, uint32_t i,
+			   uint32_t indent_by)
 {
 	const char *original = cairn_btf_string(p->d->btf, cairn_btf_enumerator(t, i).name_off);
 	const char *name = c_ordinary(p->d, original ? original : "");
@@ -114,7 +121,8 @@ static uint32_t natural_enum_bytes(const struct cairn_btf_type *t)
 }
 
 /* "enum NAME { ... } __attribute__((mode(QI)))" */
-static void put_enum(struct printer *p, const struct cairn_btf_type *t, const char *name, uint32_t indent_by)
+static void put_enum(struct printer *p, const struct cairn_btf_type *t, const char *name,
+		     uint32_t indent_by)
 {
 	uint32_t bytes = natural_enum_bytes(t);
 
@@ -127,7 +135,8 @@ static void put_enum(struct printer *p, const struct cairn_btf_type *t, const ch
 		char *none = arena_printf(&p->d->arena, "__none_%" PRIu32, t->id);
 
 		indent(p, indent_by + 1);
-		fprintf(p->out, "%s, /* no enumerators are known */\n", none ? c_ordinary(p->d, none) : "");
+		fprintf(p->out, "%s, /* no enumerators are known */\n",
+			none ? c_ordinary(p->d, none) : "");
 	}
 	indent(p, indent_by);
 	fputc('}', p->out);
@@ -140,8 +149,8 @@ static void put_enum(struct printer *p, const struct cairn_btf_type *t, const ch
 /* ---- one declaration ---- */
 
 /* @tail: what follows the declarator, "" or ":3" or an attribute, and the end of the line. */
-static void put_decl(struct printer *p, uint32_t indent_by, const char *prefix, uint32_t id, const char *name,
-		     const char *tail, struct map *scope)
+static void put_decl(struct printer *p, uint32_t indent_by, const char *prefix, uint32_t id,
+		     const char *name, const char *tail, struct map *scope)
 {
 	struct c_decl decl;
 
@@ -159,7 +168,8 @@ static void put_decl(struct printer *p, uint32_t indent_by, const char *prefix, 
 		struct c_text rest = {0};
 
 		fprintf(p->out, "%s {\n", c_keyword(&base));
-		c_appendf(p->d, &rest, "%s%s%s", decl.second.n ? " " : "", c_str(&decl.second), tail);
+		c_appendf(p->d, &rest, "%s%s%s", decl.second.n ? " " : "", c_str(&decl.second),
+			  tail);
 		push(p, &base, indent_by, scope, rest.p);
 	}
 	c_decl_fini(&decl);
@@ -167,7 +177,8 @@ static void put_decl(struct printer *p, uint32_t indent_by, const char *prefix, 
 
 /* ---- members ---- */
 
-static void put_array_gap(struct printer *p, struct body *b, uint32_t indent_by, uint64_t at, uint64_t bytes)
+static void put_array_gap(struct printer *p, struct body *b, uint32_t indent_by, uint64_t at,
+			  uint64_t bytes)
 {
 	char name[48];
 
@@ -176,14 +187,20 @@ static void put_array_gap(struct printer *p, struct body *b, uint32_t indent_by,
 	fprintf(p->out, "unsigned char %s[%" PRIu64 "];\n", c_scoped(p->d, b->scope, name), bytes);
 }
 
-/* One bit-field without a name, of the widest type that neither crosses its boundary nor aligns the struct more. */
-static uint64_t put_bit_gap(struct printer *p, uint64_t from, uint64_t to, uint32_t natural, bool packed,
-			    uint32_t indent_by)
+/*
+ * One bit-field without a name, of the widest type that neither crosses its boundary nor aligns the
+ * struct more.
+ */
+static uint64_t put_bit_gap(struct printer *p, uint64_t from, uint64_t to, uint32_t natural,
+			    bool packed, uint32_t indent_by)
 {
 	uint32_t unit = packed || natural > 8 ? 8 : natural;
 	uint64_t room = packed ? 64 : 8 * (uint64_t)unit - from % (8 * unit);
 	uint64_t bits = to - from < room ? to - from : room;
-	const char *word = unit == 1 ? "char" : unit == 2 ? "short" : unit == 4 ? "int" : "long long";
+	const char *word = unit == 1   ? "char"
+			   : unit == 2 ? "short"
+			   : unit == 4 ? "int"
+				       : "long long";
 
 	if (unit == 8 && p->d->ptr_bytes == 8)
 		word = "long";
@@ -205,7 +222,8 @@ static void put_gap(struct printer *p, struct body *b, uint64_t from, uint64_t t
 			/* An array begins at a byte. */
 			uint64_t end = is_long ? (from + 7) / 8 * 8 : to;
 
-			from = put_bit_gap(p, from, end, b->walk.natural, b->walk.packed, b->indent);
+			from = put_bit_gap(p, from, end, b->walk.natural, b->walk.packed,
+					   b->indent);
 		}
 	}
 }
@@ -220,7 +238,8 @@ static bool is_anonymous_member(const struct dump_c *d, uint32_t id)
 	return c_is_struct(t.kind) && c_in_place(d, &t);
 }
 
-static const char *member_name(struct printer *p, struct body *b, const char *original, uint32_t i, uint32_t type)
+static const char *member_name(struct printer *p, struct body *b, const char *original, uint32_t i,
+			       uint32_t type)
 {
 	char made[32];
 
@@ -233,17 +252,19 @@ static const char *member_name(struct printer *p, struct body *b, const char *or
 	return kept ? c_scoped(p->d, b->scope, kept) : "";
 }
 
-static void put_why_not(struct printer *p, const struct body *b, const struct c_member *m, const char *name)
+static void put_why_not(struct printer *p, const struct body *b, const struct c_member *m,
+			const char *name)
 {
 	indent(p, b->indent);
 	fputs("/* ", p->out);
 	c_put_quoted(p->out, name);
-	fprintf(p->out, ": %s (type %" PRIu32 " at bit %" PRIu64 ") */\n", m->why_not, m->m.type, m->bit_off);
+	fprintf(p->out, ": %s (type %" PRIu32 " at bit %" PRIu64 ") */\n", m->why_not, m->m.type,
+		m->bit_off);
 }
 
 /* What stands behind a member's declarator. */
-static void member_tail(struct printer *p, const struct body *b, const struct c_member *m, const char *name,
-			const char *original, struct c_text *tail)
+static void member_tail(struct printer *p, const struct body *b, const struct c_member *m,
+			const char *name, const char *original, struct c_text *tail)
 {
 	struct dump_c *d = p->d;
 
@@ -306,7 +327,8 @@ static void put_member(struct printer *p, struct body *b, uint32_t i)
 static void put_bytes(struct printer *p, const struct body *b)
 {
 	indent(p, b->indent);
-	fprintf(p->out, "unsigned char %s[%" PRIu32 "];\n", c_scoped(p->d, b->scope, "__bytes"), b->walk.t.ref);
+	fprintf(p->out, "unsigned char %s[%" PRIu32 "];\n", c_scoped(p->d, b->scope, "__bytes"),
+		b->walk.t.ref);
 }
 
 /* Pads the rest, and closes the brace. */
@@ -354,7 +376,8 @@ static void print_all(struct printer *p)
 	VEC_FREE(&p->stack);
 }
 
-void c_print_decl(struct dump_c *d, const char *prefix, uint32_t id, const char *name, const char *attributes)
+void c_print_decl(struct dump_c *d, const char *prefix, uint32_t id, const char *name,
+		  const char *attributes)
 {
 	struct printer p = {.d = d, .out = d->out};
 	struct c_text tail = {0};

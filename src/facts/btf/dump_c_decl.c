@@ -2,7 +2,8 @@
 /*
  * Declarators
  *
- * C writes a type around the name, from the inside out; BTF is a chain that starts at the outermost:
+ * C writes a type around the name, from the inside out; BTF is a chain that starts at the
+ * outermost:
  *
  *	[9] PTR -> ARRAY of 4 -> CONST -> PTR -> INT char           name
  *	    PTR                                                    *name
@@ -11,8 +12,8 @@
  *	    PTR                                             *const (*name)[4]
  *	    INT char                                  char  *const (*name)[4]
  *
- * Types that C refuses (an array of void, a function that returns an array, as Rust has them) are said as the nearest that it takes,
- * with the type in a comment.
+ * Types that C refuses (an array of void, a function that returns an array, as Rust has them) are
+ * said as the nearest that it takes, with the type in a comment.
  */
 #include "btf/dump_c.h"
 
@@ -63,7 +64,8 @@ uint32_t c_base(const struct dump_c *d, uint32_t id, bool returns)
 
 bool c_in_place(const struct dump_c *d, const struct cairn_btf_type *t)
 {
-	return (c_is_struct(t->kind) || c_is_enum(t->kind)) && !*t->name && !d->types[t->id].hoisted;
+	return (c_is_struct(t->kind) || c_is_enum(t->kind)) && !*t->name &&
+	       !d->types[t->id].hoisted;
 }
 
 /* ---- text ---- */
@@ -163,7 +165,10 @@ struct waiting {
 	struct c_text tags;
 };
 
-/* BTF's attributes are text. The one that programs need is taken; more could change what a declaration means. */
+/*
+ * BTF's attributes are text. The one that programs need is taken; more could change what a
+ * declaration means.
+ */
 static bool is_address_space(const char *s)
 {
 	static const char start[] = "address_space(";
@@ -227,7 +232,8 @@ struct declarator {
 	struct c_text *text; /* around the name */
 };
 
-static void declare(struct dump_c *d, uint32_t id, const char *name, uint32_t depth, struct c_decl *ret);
+static void declare(struct dump_c *d, uint32_t id, const char *name, uint32_t depth,
+		    struct c_decl *ret);
 
 static void link_pointer(struct declarator *w, const struct cairn_btf_type *t)
 {
@@ -236,7 +242,8 @@ static void link_pointer(struct declarator *w, const struct cairn_btf_type *t)
 	c_append(w->d, &star, "*");
 	c_append(w->d, &star, w->waiting.is_const ? "const " : "");
 	c_append(w->d, &star, w->waiting.is_volatile ? "volatile " : "");
-	c_append(w->d, &star, w->waiting.is_restrict && takes_restrict(w->d, t) ? "__restrict " : "");
+	c_append(w->d, &star,
+		 w->waiting.is_restrict && takes_restrict(w->d, t) ? "__restrict " : "");
 	c_append(w->d, &star, c_str(&w->waiting.tags));
 	c_prepend(w->d, w->text, c_str(&star));
 	c_text_fini(&star);
@@ -265,8 +272,9 @@ static bool is_void(const struct dump_c *d, uint32_t id)
 {
 	uint32_t kind = c_resolve(d, id).kind;
 
-	return kind == CAIRN_BTF_VOID || kind == CAIRN_BTF_FUNC || kind == CAIRN_BTF_VAR || kind == CAIRN_BTF_DATASEC ||
-	       kind == CAIRN_BTF_DECL_TAG || kind >= CAIRN_BTF_LOC_PARAM;
+	return kind == CAIRN_BTF_VOID || kind == CAIRN_BTF_FUNC || kind == CAIRN_BTF_VAR ||
+	       kind == CAIRN_BTF_DATASEC || kind == CAIRN_BTF_DECL_TAG ||
+	       kind >= CAIRN_BTF_LOC_PARAM;
 }
 
 static void append_param(struct declarator *w, uint32_t type, const char *name)
@@ -323,7 +331,8 @@ static bool take_link(struct declarator *w, const struct cairn_btf_type *t)
 		wrap_pointer(w);
 		c_appendf(w->d, w->text, "[%" PRIu32 "]", t->words[2]);
 	} else {
-		if (w->last == CAIRN_BTF_FUNC_PROTO || w->last == CAIRN_BTF_ARRAY || w->depth > C_PROTO_DEPTH_MAX)
+		if (w->last == CAIRN_BTF_FUNC_PROTO || w->last == CAIRN_BTF_ARRAY ||
+		    w->depth > C_PROTO_DEPTH_MAX)
 			return false;
 		wrap_pointer(w);
 		link_params(w, t);
@@ -373,11 +382,13 @@ static void put_base_name(struct dump_c *d, struct c_text *text, const struct ca
 	c_append(d, text, " ");
 }
 
-static void put_qualifiers(struct declarator *w, struct c_text *text, const struct cairn_btf_type *t)
+static void put_qualifiers(struct declarator *w, struct c_text *text,
+			   const struct cairn_btf_type *t)
 {
 	c_append(w->d, text, w->waiting.is_const ? "const " : "");
 	c_append(w->d, text, w->waiting.is_volatile ? "volatile " : "");
-	c_append(w->d, text, w->waiting.is_restrict && takes_restrict(w->d, t) ? "__restrict " : "");
+	c_append(w->d, text,
+		 w->waiting.is_restrict && takes_restrict(w->d, t) ? "__restrict " : "");
 }
 
 /* A type like it that C takes, and a comment. */
@@ -388,7 +399,8 @@ static void put_stand_in(struct declarator *w, struct c_text *text, const struct
 	c_append(w->d, text, " ");
 }
 
-static void declare(struct dump_c *d, uint32_t id, const char *name, uint32_t depth, struct c_decl *ret)
+static void declare(struct dump_c *d, uint32_t id, const char *name, uint32_t depth,
+		    struct c_decl *ret)
 {
 	struct declarator w = {.d = d, .depth = depth, .text = &ret->second};
 	struct cairn_btf_type t = c_get(d, id);

@@ -2,26 +2,31 @@
 /*
  * What a compiler must be told so that members land where BTF says
  *
- * BTF has offsets and a size; C has rules. The walk goes over the members as a compiler does, and compares:
+ * BTF has offsets and a size; C has rules. The walk goes over the members as a compiler does, and
+ * compares:
  *
  *	where the compiler would put it   where it is   what is printed
  *	4                                 4             nothing
- *	4                                 8             "int: 32;" before it: bit-fields without a name are padding
- *	4                                 64            __attribute__((aligned(64))) when the size is a multiple too
+ *	4                                 8             "int: 32;" before it: bit-fields without a
+ *	                                  name are padding
+ *	4                                 64            __attribute__((aligned(64))) when the size
+ *	                                  is a multiple too
  *	16                                200           "unsigned char __gap_16[184];"
  *	8 (aligned)                       5             the struct is packed
  *	8                                 2, overlaps   the struct is an overlay
  *
- * A bit-field goes to the next bit unless it would cross the boundary of its type's alignment once more than its type does;
- * then to that boundary (the rule of System V's ABIs; GCC's and Clang's on all Linux targets that BTF serves).
+ * A bit-field goes to the next bit unless it would cross the boundary of its type's alignment once
+ * more than its type does; then to that boundary (the rule of System V's ABIs; GCC's and Clang's on
+ * all Linux targets that BTF serves).
  *
- * An overlay says any offsets at all: every member is packed with a gap of its own, side by side in a union. C++ needs it, where
- * a class reuses the padding at the end of its base.
+ * An overlay says any offsets at all: every member is packed with a gap of its own, side by side in
+ * a union. C++ needs it, where a class reuses the padding at the end of its base.
  *
- *	union { struct { unsigned char __gap_0[5]; int x; } __attribute__((packed)); ... unsigned char __bytes[16]; };
+ *	union { struct { unsigned char __gap_0[5]; int x; } __attribute__((packed)); ... unsigned
+ *	char __bytes[16]; };
  *
- * The alignment of a struct is not in BTF. What counts is the alignment *as printed*, from which its users are
- * laid out; so all of this is right whatever the source said.
+ * The alignment of a struct is not in BTF. What counts is the alignment *as printed*, from which
+ * its users are laid out; so all of this is right whatever the source said.
  */
 #include "btf/dump_c.h"
 
@@ -95,7 +100,8 @@ static uint32_t long_double_bytes(const struct dump_c *d)
 
 static bool is_float_name(const struct dump_c *d, const struct cairn_btf_type *t)
 {
-	return (!strcmp(t->name, "float") && t->ref == 4) || (!strcmp(t->name, "double") && t->ref == 8) ||
+	return (!strcmp(t->name, "float") && t->ref == 4) ||
+	       (!strcmp(t->name, "double") && t->ref == 8) ||
 	       (!strcmp(t->name, "long double") && t->ref == long_double_bytes(d));
 }
 
@@ -111,11 +117,15 @@ const char *c_builtin(const struct dump_c *d, const struct cairn_btf_type *t)
 const char *c_builtin_like(const struct dump_c *d, const struct cairn_btf_type *t)
 {
 	static const char *const ints[2][5] = {
-		{"unsigned char", "unsigned short", "unsigned int", "unsigned long long", "unsigned __int128"},
+		{"unsigned char", "unsigned short", "unsigned int", "unsigned long long",
+		 "unsigned __int128"},
 		{"signed char", "short", "int", "long long", "__int128"}};
 
 	if (t->kind == CAIRN_BTF_FLOAT)
-		return t->ref == 4 ? "float" : t->ref == 8 ? "double" : t->ref == long_double_bytes(d) ? "long double" : NULL;
+		return t->ref == 4			? "float"
+		       : t->ref == 8			? "double"
+		       : t->ref == long_double_bytes(d) ? "long double"
+							: NULL;
 	uint32_t encoding = CAIRN_BTF_INT_ENCODING(t->words[0]);
 
 	if ((encoding & CAIRN_BTF_INT_BOOL) && t->ref == 1)
@@ -217,7 +227,8 @@ static const char *wrong_bit_field(const struct dump_c *d, const struct c_member
 		return "a bit-field of a type that has none";
 	if (t.kind == CAIRN_BTF_INT && !c_builtin(d, &t) && !c_builtin_like(d, &t))
 		return "a bit-field of a type that C does not have";
-	bool is_bool = t.kind == CAIRN_BTF_INT && (CAIRN_BTF_INT_ENCODING(t.words[0]) & CAIRN_BTF_INT_BOOL);
+	bool is_bool = t.kind == CAIRN_BTF_INT &&
+		       (CAIRN_BTF_INT_ENCODING(t.words[0]) & CAIRN_BTF_INT_BOOL);
 
 	if (m->m.bit_size > (is_bool ? 1 : 8 * bytes))
 		return "a bit-field wider than its type";
@@ -257,10 +268,14 @@ static uint64_t site(const struct dump_c *d, const struct c_member *m, uint64_t 
 	if (packed)
 		return at;
 	c_size(d, m->m.type, &bytes);
-	return (at % align + m->bits + align - 1) / align > 8 * bytes / align ? round_up(at, align) : at;
+	return (at % align + m->bits + align - 1) / align > 8 * bytes / align ? round_up(at, align)
+									      : at;
 }
 
-/* An alignment that takes the next free bit to @bit_off, and that the size is a multiple of; 0: none. */
+/*
+ * An alignment that takes the next free bit to @bit_off, and that the size is a multiple of; 0:
+ * none.
+ */
 static uint32_t aligning(const struct c_walk *w, uint64_t at, uint64_t bit_off)
 {
 	uint32_t unit = w->natural < 8 ? w->natural : 8;
@@ -296,7 +311,8 @@ struct c_member c_step(const struct dump_c *d, struct c_walk *w, uint32_t i)
 	if (site(d, &m, at, w->packed) != m.bit_off) {
 		m.gap_from = at;
 		m.misplaced = site(d, &m, m.bit_off, w->packed) != m.bit_off;
-		m.attr_align = w->packed || m.m.bit_size || m.misplaced ? 0 : aligning(w, at, m.bit_off);
+		m.attr_align =
+			w->packed || m.m.bit_size || m.misplaced ? 0 : aligning(w, at, m.bit_off);
 	}
 	if (m.attr_align > w->align)
 		w->align = m.attr_align;
@@ -324,7 +340,8 @@ uint32_t c_rest(const struct c_walk *w, uint64_t *gap_from)
 }
 
 /* Try the rules of C; false: something is not where they can put it. */
-static bool lay_out(const struct dump_c *d, const struct cairn_btf_type *t, struct c_walk *w, bool *overlaps)
+static bool lay_out(const struct dump_c *d, const struct cairn_btf_type *t, struct c_walk *w,
+		    bool *overlaps)
 {
 	bool ok = true;
 

@@ -2,16 +2,18 @@
 /*
  * Identifiers
  *
- * C has two name spaces at file scope: tags (struct, union and enum share one), and typedefs, enumerators, functions and
- * variables. BTF may hold several of one name in each. The first that is printed has the name, the
- * others get a suffix: "file", "file___2". libbpf's relocations ignore a suffix of three underscores, so the
- * program still finds the kernel's type.
+ * C has two name spaces at file scope: tags (struct, union and enum share one), and typedefs,
+ * enumerators, functions and variables. BTF may hold several of one name in each. The first that is
+ * printed has the name, the others get a suffix: "file", "file___2". libbpf's relocations ignore a
+ * suffix of three underscores, so the program still finds the kernel's type.
  *
  *	FWD struct file, STRUCT file     one name: the first declares what the second defines
  *	STRUCT file, STRUCT file         file, file___2
- *	UNION file                       file___3: "union file" would be another kind of the same tag
+ *	UNION file                       file___3: "union file" would be another kind of the same
+ *	                                 tag
  *
- * Names of C++ and Rust become identifiers: "std::vector<int>" is "std__vector_int_", and a comment has the original.
+ * Names of C++ and Rust become identifiers: "std::vector<int>" is "std__vector_int_", and a comment
+ * has the original.
  */
 #include "btf/dump_c.h"
 
@@ -21,8 +23,8 @@
 #include "base/quote.h"
 
 /*
- * Longer names are cut, in comments too: thousands of members may share one long string, and the text would be of the
- * size of their product. Templates of C++ have names of some hundreds.
+ * Longer names are cut, in comments too: thousands of members may share one long string, and the
+ * text would be of the size of their product. Templates of C++ have names of some hundreds.
  */
 #define NAME_MAX_CHARS 2000
 
@@ -89,10 +91,14 @@ static const char *const words[] = {
 	"unsigned", "void", "volatile", "while",
 };
 
-/* New in C23, where programs may have something of the name; these three are what they would mean anyway. */
+/*
+ * New in C23, where programs may have something of the name; these three are what they would mean
+ * anyway.
+ */
 static const char *const c23_meant[] = {"bool", "false", "true"};
 static const char *const c23_words[] = {
-	"alignas", "alignof", "constexpr", "nullptr", "static_assert", "thread_local", "typeof_unqual",
+	"alignas",	 "alignof",	 "constexpr",	  "nullptr",
+	"static_assert", "thread_local", "typeof_unqual",
 };
 
 static bool is_one_of(const char *name, const char *const *list, size_t n)
@@ -148,7 +154,8 @@ static const char *identifier(struct dump_c *d, const char *name)
 	if (is_identifier(name) && !is_word(name))
 		return name;
 	bool digit = isdigit((unsigned char)*name);
-	char *made = arena_printf(&d->arena, "%s%.*s%s", digit ? "_" : "", NAME_MAX_CHARS, name, is_word(name) ? "_" : "");
+	char *made = arena_printf(&d->arena, "%s%.*s%s", digit ? "_" : "", NAME_MAX_CHARS, name,
+				  is_word(name) ? "_" : "");
 
 	if (!made) {
 		d->nomem = true;
@@ -247,7 +254,8 @@ const char *c_scoped(struct dump_c *d, struct map *scope, const char *name)
 		if (made && !map_get(scope, map_hash_str(made), &taken))
 			break;
 	}
-	if (made && !map_put(scope, hash, n) && (made == plain || !map_put(scope, map_hash_str(made), 1)))
+	if (made && !map_put(scope, hash, n) &&
+	    (made == plain || !map_put(scope, map_hash_str(made), 1)))
 		return made;
 	d->nomem = true;
 	return "";
@@ -276,7 +284,8 @@ static struct tag *tag_of(struct dump_c *d, const char *name, const char *keywor
 
 	if (!tag)
 		return NULL;
-	*tag = (struct tag){.next = (struct tag *)(uintptr_t)first, .original = name, .keyword = keyword};
+	*tag = (struct tag){
+		.next = (struct tag *)(uintptr_t)first, .original = name, .keyword = keyword};
 	tag->printed = claim(d, &d->names->tags, identifier(d, name));
 	return map_put(&d->names->tag_by_hash, hash, (uintptr_t)tag) < 0 ? NULL : tag;
 }

@@ -2,26 +2,31 @@
 /*
  * An order in which C can be read
  *
- * Each record has two goals: that it may be named (C_DECLARED), and that it is complete (C_DEFINED). A pointer needs the name
- * of what it points to only; a member, the whole type:
+ * Each record has two goals: that it may be named (C_DECLARED), and that it is complete
+ * (C_DEFINED). A pointer needs the name of what it points to only; a member, the whole type:
  *
  *	struct a { b_t *next; };           "struct a" defined
  *	typedef struct b b_t;                member: pointer: b_t declared
  *	struct b { struct a first; };          b_t: struct b declared             prints "struct b;"
- *	                                       then                               prints "typedef struct b b_t;"
- *	                                     then                                 prints "struct a { ... };"
+ *	                                       then                               prints "typedef
+ *	                                                                          struct b b_t;"
+ *	                                     then                                 prints "struct a {
+ *	                                                                          ... };"
  *
- * A depth-first walk reaches the goals that a goal needs, then prints it. It keeps its own stack, so that a chain of a million
- * structs does not exhaust the thread's. What is open (on the stack) and needed again closes a circle:
+ * A depth-first walk reaches the goals that a goal needs, then prints it. It keeps its own stack,
+ * so that a chain of a million structs does not exhaust the thread's. What is open (on the stack)
+ * and needed again closes a circle:
  *
- *  - a struct's name, while its members are printed: C sees it declared by whatever names it first. In a list of
- *    parameters that would be another struct of the list's own, so there a declaration is printed before.
- *  - else there is a pointer on the circle, and C has no such type ("type fn func() fn" of Go, an array of an
- *    incomplete struct): the nearest pointer is cut, printed as void *, and what was open behind it is left for later.
+ *  - a struct's name, while its members are printed: C sees it declared by whatever names it first.
+ *    In a list of parameters that would be another struct of the list's own, so there a declaration
+ *    is printed before.
+ *  - else there is a pointer on the circle, and C has no such type ("type fn func() fn" of Go, an
+ *    array of an incomplete struct): the nearest pointer is cut, printed as void *, and what was
+ *    open behind it is left for later.
  *  - without a pointer the type contains itself: damaged.
  *
- * Cost: each goal of each record once; a cut throws away at most C_CHAIN_MAX open goals, or structs that are tried
- * again when something else needs them.
+ * Cost: each goal of each record once; a cut throws away at most C_CHAIN_MAX open goals, or structs
+ * that are tried again when something else needs them.
  */
 #include "btf/dump_c.h"
 
@@ -44,8 +49,11 @@ struct order {
 	VEC(struct frame) stack;
 };
 
-/* Which goal stands for both? Only structs and typedefs can be declared before they are complete. */
-static enum c_goal goal_for(const struct dump_c *d, const struct cairn_btf_type *t, enum c_goal goal)
+/*
+ * Which goal stands for both? Only structs and typedefs can be declared before they are complete.
+ */
+static enum c_goal goal_for(const struct dump_c *d, const struct cairn_btf_type *t,
+			    enum c_goal goal)
 {
 	if (c_is_struct(t->kind))
 		return c_in_place(d, t) ? C_DEFINED : goal;
@@ -62,7 +70,8 @@ static bool only_part(uint32_t i, uint32_t id, enum c_goal goal, struct need *re
 }
 
 /* Complete: what it stands for, then its own name. */
-static bool typedef_part(const struct cairn_btf_type *t, uint32_t i, enum c_goal goal, struct need *ret)
+static bool typedef_part(const struct cairn_btf_type *t, uint32_t i, enum c_goal goal,
+			 struct need *ret)
 {
 	*ret = i ? (struct need){t->id, C_DECLARED} : (struct need){t->ref, goal};
 	return i < (goal == C_DEFINED ? 2 : 1);
@@ -161,7 +170,8 @@ static void declare_params(struct dump_c *d, const struct cairn_btf_type *t)
 		struct cairn_btf_type base = c_get(d, c_base(d, cairn_btf_param(t, i).type, true));
 		struct c_type *c = &d->types[base.id];
 
-		if (!c_is_struct(base.kind) || c->state[C_DEFINED] == C_DONE || c->state[C_DECLARED] == C_DONE)
+		if (!c_is_struct(base.kind) || c->state[C_DEFINED] == C_DONE ||
+		    c->state[C_DECLARED] == C_DONE)
 			continue;
 		c->state[C_DECLARED] = C_DONE;
 		c_print(d, base.id, C_DECLARED);
@@ -199,7 +209,10 @@ static int open_goal(struct order *o, struct need what)
 	return 0;
 }
 
-/* The circle goes through a pointer: that one says void *, and what is open behind it is none of its business. */
+/*
+ * The circle goes through a pointer: that one says void *, and what is open behind it is none of
+ * its business.
+ */
 static int cut(struct order *o, struct need what)
 {
 	uint32_t pointer = o->stack.p[o->stack.n - 1].pointer;
@@ -207,7 +220,8 @@ static int cut(struct order *o, struct need what)
 	if (!pointer || pointer - 1 < o->d->types[what.id].frame[what.goal]) {
 		struct cairn_btf_type t = c_get(o->d, what.id);
 
-		return err_set(o->d->err, -EBADMSG, "%s: record %" PRIu32 " (%s '%s') contains itself", o->d->btf->name,
+		return err_set(o->d->err, -EBADMSG,
+			       "%s: record %" PRIu32 " (%s '%s') contains itself", o->d->btf->name,
 			       what.id, btf_kind_name(t.kind), t.name);
 	}
 	while (o->stack.n > pointer) {

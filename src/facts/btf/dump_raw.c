@@ -2,8 +2,8 @@
 /*
  * Records as "bpftool btf dump" prints them, byte for byte for the kinds it knows
  *
- * Scripts read that text, and a dump can be compared with bpftool's by diff. LOC kinds: docs/formats/btf-loc.md. A kind
- * that is not known is shown with all its words.
+ * Scripts read that text, and a dump can be compared with bpftool's by diff. LOC kinds:
+ * docs/formats/btf-loc.md. A kind that is not known is shown with all its words.
  */
 #include "btf/dump.h"
 
@@ -52,8 +52,8 @@ static void put_enumerators(const struct raw *r, const struct cairn_btf_type *t)
 {
 	const char *suffix = t->kind == CAIRN_BTF_ENUM ? "" : t->kflag ? "LL" : "ULL";
 
-	fprintf(r->out, " encoding=%s size=%" PRIu32 " vlen=%" PRIu32, t->kflag ? "SIGNED" : "UNSIGNED", t->ref,
-		t->vlen);
+	fprintf(r->out, " encoding=%s size=%" PRIu32 " vlen=%" PRIu32,
+		t->kflag ? "SIGNED" : "UNSIGNED", t->ref, t->vlen);
 	for (uint32_t i = 0; i < t->vlen; i++) {
 		struct cairn_btf_enumerator e = cairn_btf_enumerator(t, i);
 
@@ -85,7 +85,8 @@ static void put_vars(const struct raw *r, const struct cairn_btf_type *t)
 		struct cairn_btf_secinfo s = cairn_btf_secinfo(t, i);
 		struct cairn_btf_type var;
 
-		fprintf(r->out, "\n\ttype_id=%" PRIu32 " offset=%" PRIu32 " size=%" PRIu32, s.type, s.offset, s.size);
+		fprintf(r->out, "\n\ttype_id=%" PRIu32 " offset=%" PRIu32 " size=%" PRIu32, s.type,
+			s.offset, s.size);
 		if (!cairn_btf_type(r->btf, s.type, &var))
 			continue;
 		fprintf(r->out, " (%s ", btf_kind_name(var.kind));
@@ -122,8 +123,8 @@ static void put_v1_loc_param(const struct raw *r, const struct cairn_btf_type *t
 		fputs(" value=", r->out);
 		put_location(r, &p);
 	} else if (!t->kflag) {
-		fprintf(r->out, " reg=%" PRIu32 " flags=0x%" PRIx32 " offset=%" PRId32, t->words[0] & 0xffff,
-			t->words[0] >> 16, (int32_t)t->words[1]);
+		fprintf(r->out, " reg=%" PRIu32 " flags=0x%" PRIx32 " offset=%" PRId32,
+			t->words[0] & 0xffff, t->words[0] >> 16, (int32_t)t->words[1]);
 	} else if (p.flags & CAIRN_BTF_LOC_SIGNED) {
 		fprintf(r->out, " value=%" PRId64, p.value);
 	} else {
@@ -139,7 +140,8 @@ static void put_loc_param(const struct raw *r, const struct cairn_btf_type *t)
 	}
 	struct cairn_btf_loc_param p = cairn_btf_loc_param(r->btf, t);
 
-	fprintf(r->out, " size=%" PRIu32 " flags=0x%" PRIx32 " vlen=%" PRIu32 " values=", t->ref, t->words[0], t->vlen);
+	fprintf(r->out, " size=%" PRIu32 " flags=0x%" PRIx32 " vlen=%" PRIu32 " values=", t->ref,
+		t->words[0], t->vlen);
 	put_location(r, &p);
 }
 
@@ -173,8 +175,9 @@ static void put_v1_loc(const struct raw *r, const struct cairn_btf_loc *loc)
 {
 	fputs("\n\t ", r->out);
 	put_string(r, loc->name_off);
-	fprintf(r->out, " func_proto_type_id=%" PRIu32 " loc_proto_type_id=%" PRIu32 " offset=%" PRIu32, loc->func_proto,
-		loc->loc_proto, loc->offset);
+	fprintf(r->out,
+		" func_proto_type_id=%" PRIu32 " loc_proto_type_id=%" PRIu32 " offset=%" PRIu32,
+		loc->func_proto, loc->loc_proto, loc->offset);
 }
 
 static void put_n_loc(const struct raw *r, const struct cairn_btf_loc *loc)
@@ -186,8 +189,8 @@ static void put_n_loc(const struct raw *r, const struct cairn_btf_loc *loc)
 		put_string(r, func.name_off);
 	else
 		fputs("'(invalid)'", r->out);
-	fprintf(r->out, " func_type_id=%" PRIu32 " loc_proto_type_id=%" PRIu32 " offset=%" PRIu32, loc->func,
-		loc->loc_proto, loc->offset);
+	fprintf(r->out, " func_type_id=%" PRIu32 " loc_proto_type_id=%" PRIu32 " offset=%" PRIu32,
+		loc->func, loc->loc_proto, loc->offset);
 }
 
 static void put_locsec(const struct raw *r, const struct cairn_btf_type *t)
@@ -233,8 +236,8 @@ static const char *linkage_word(uint32_t linkage)
 
 static void put_unknown(const struct raw *r, const struct cairn_btf_type *t)
 {
-	fprintf(r->out, " kind=%" PRIu32 " kind_flag=%d vlen=%" PRIu32 " size_or_type=%" PRIu32, t->kind, t->kflag,
-		t->vlen, t->ref);
+	fprintf(r->out, " kind=%" PRIu32 " kind_flag=%d vlen=%" PRIu32 " size_or_type=%" PRIu32,
+		t->kind, t->kflag, t->vlen, t->ref);
 	for (uint32_t i = 0; i < t->n_words; i++)
 		fprintf(r->out, "%s0x%08" PRIx32, i % 8 ? " " : "\n\t", t->words[i]);
 }
@@ -258,8 +261,8 @@ static void put_fields(const struct raw *r, const struct cairn_btf_type *t)
 		fprintf(out, " type_id=%" PRIu32, t->ref);
 		return;
 	case CAIRN_BTF_ARRAY:
-		fprintf(out, " type_id=%" PRIu32 " index_type_id=%" PRIu32 " nr_elems=%" PRIu32, t->words[0],
-			t->words[1], t->words[2]);
+		fprintf(out, " type_id=%" PRIu32 " index_type_id=%" PRIu32 " nr_elems=%" PRIu32,
+			t->words[0], t->words[1], t->words[2]);
 		return;
 	case CAIRN_BTF_STRUCT:
 	case CAIRN_BTF_UNION:
@@ -288,7 +291,8 @@ static void put_fields(const struct raw *r, const struct cairn_btf_type *t)
 		fprintf(out, " size=%" PRIu32, t->ref);
 		return;
 	case CAIRN_BTF_DECL_TAG:
-		fprintf(out, " type_id=%" PRIu32 " component_idx=%" PRId32, t->ref, (int32_t)t->words[0]);
+		fprintf(out, " type_id=%" PRIu32 " component_idx=%" PRId32, t->ref,
+			(int32_t)t->words[0]);
 		return;
 	case CAIRN_BTF_LOC_PARAM:
 		put_loc_param(r, t);

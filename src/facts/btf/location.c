@@ -2,8 +2,8 @@
 /*
  * LOC records in both dialects: docs/formats/btf-loc.md
  *
- * A LOC_PARAM whose words do not make sense (a register that is not there, an offset without its word)
- * reads as "no location": a wrong value must never come out of a damaged record.
+ * A LOC_PARAM whose words do not make sense (a register that is not there, an offset without its
+ * word) reads as "no location": a wrong value must never come out of a damaged record.
  */
 #include "btf/location.h"
 
@@ -15,7 +15,8 @@ static enum cairn_btf_dialect dialect_of(const struct cairn_btf *btf, uint32_t i
 	return owner ? owner->dialect : CAIRN_BTF_NO_LOC;
 }
 
-struct cairn_btf_loc cairn_btf_loc(const struct cairn_btf *btf, const struct cairn_btf_type *t, uint32_t i)
+struct cairn_btf_loc cairn_btf_loc(const struct cairn_btf *btf, const struct cairn_btf_type *t,
+				   uint32_t i)
 {
 	if (dialect_of(btf, t->id) == CAIRN_BTF_LOC_V1) {
 		const uint32_t *w = t->words + 4 * (size_t)i;
@@ -32,7 +33,8 @@ static int64_t extend(uint64_t value, uint32_t bytes, bool is_signed)
 	if (!bytes || bytes >= 8)
 		return (int64_t)value;
 	unsigned int unused = 64 - 8 * bytes;
-	return is_signed ? (int64_t)(value << unused) >> unused : (int64_t)(value << unused >> unused);
+	return is_signed ? (int64_t)(value << unused) >> unused
+			 : (int64_t)(value << unused >> unused);
 }
 
 /* One word says a 64-bit constant too: the other half is zeros, or its sign when it is signed. */
@@ -100,7 +102,8 @@ static struct cairn_btf_loc_param param_v1(const struct cairn_btf_type *t)
 	return p;
 }
 
-struct cairn_btf_loc_param cairn_btf_loc_param(const struct cairn_btf *btf, const struct cairn_btf_type *t)
+struct cairn_btf_loc_param cairn_btf_loc_param(const struct cairn_btf *btf,
+					       const struct cairn_btf_type *t)
 {
 	return dialect_of(btf, t->id) == CAIRN_BTF_LOC_V1 ? param_v1(t) : param_n(t);
 }
@@ -118,7 +121,8 @@ static int encode_n(const struct cairn_btf_loc_param *p, struct btf_loc_words *r
 	uint32_t flags = p->flags;
 	if (flags & CAIRN_BTF_LOC_CONST) {
 		w[++n] = (uint32_t)p->value;
-		if ((flags & CAIRN_BTF_LOC_ADDR) || !fits_32(p->value, flags & CAIRN_BTF_LOC_SIGNED))
+		if ((flags & CAIRN_BTF_LOC_ADDR) ||
+		    !fits_32(p->value, flags & CAIRN_BTF_LOC_SIGNED))
 			w[++n] = (uint32_t)((uint64_t)p->value >> 32);
 	} else if (flags & CAIRN_BTF_LOC_REG) {
 		bool plain = !(flags & (CAIRN_BTF_LOC_DEREF | CAIRN_BTF_LOC_OFFSET));

@@ -2,8 +2,8 @@
 /*
  * Merging: the records of several blobs after one another, then dedup
  *
- * All are complete, or split from the same base. Ids and strings are all new, so records of kinds that are not known
- * are refused.
+ * All are complete, or split from the same base. Ids and strings are all new, so records of kinds
+ * that are not known are refused.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,18 +12,28 @@
 #include "btf/move.h"
 #include "btf/opaque.h"
 
-/* What the result has of the inputs: their base, byte order of the first, the only dialect, a layout section if one has it. */
-static int choose_form(const struct cairn_btf *const *in, size_t n, struct cairn_btf_build_opts *ret, struct cairn_err *err)
+/*
+ * What the result has of the inputs: their base, byte order of the first, the only dialect, a
+ * layout section if one has it.
+ */
+static int choose_form(const struct cairn_btf *const *in, size_t n,
+		       struct cairn_btf_build_opts *ret, struct cairn_err *err)
 {
-	*ret = (struct cairn_btf_build_opts){.size = sizeof(*ret), .base = in[0]->base, .big_endian = in[0]->big_endian};
+	*ret = (struct cairn_btf_build_opts){
+		.size = sizeof(*ret), .base = in[0]->base, .big_endian = in[0]->big_endian};
 	for (size_t i = 0; i < n; i++) {
 		if (in[i]->base != ret->base)
-			return err_set(err, -EINVAL, "%s and %s are not split from the same base", in[0]->name, in[i]->name);
+			return err_set(err, -EINVAL, "%s and %s are not split from the same base",
+				       in[0]->name, in[i]->name);
 		if (btf_has_opaque(in[i]))
-			return err_set(err, -EOPNOTSUPP, "%s: BTF: has records of kinds that are not known, whose ids would move",
+			return err_set(err, -EOPNOTSUPP,
+				       "%s: BTF: has records of kinds that are not known, whose "
+				       "ids would move",
 				       in[i]->name);
 		if (ret->dialect && in[i]->dialect && ret->dialect != in[i]->dialect)
-			return err_set(err, -EOPNOTSUPP, "%s: LOC records of another dialect than those before", in[i]->name);
+			return err_set(err, -EOPNOTSUPP,
+				       "%s: LOC records of another dialect than those before",
+				       in[i]->name);
 		ret->dialect = in[i]->dialect ? in[i]->dialect : ret->dialect;
 		ret->layout |= in[i]->layout != NULL;
 	}
@@ -43,8 +53,9 @@ static int append(struct cairn_btf_builder *b, const struct cairn_btf *btf, stru
 	return rc;
 }
 
-static int append_all(const struct cairn_btf *const *in, size_t n, const struct cairn_btf_build_opts *opts, void **ret,
-		      size_t *ret_size, struct cairn_err *err)
+static int append_all(const struct cairn_btf *const *in, size_t n,
+		      const struct cairn_btf_build_opts *opts, void **ret, size_t *ret_size,
+		      struct cairn_err *err)
 {
 	struct cairn_btf_builder *b;
 	int rc = cairn_btf_builder_new(opts, &b, err);
@@ -58,16 +69,20 @@ static int append_all(const struct cairn_btf *const *in, size_t n, const struct 
 	return rc;
 }
 
-int cairn_btf_merge(const struct cairn_btf *const *in, size_t n, void **ret, size_t *ret_size, struct cairn_err *err)
+int cairn_btf_merge(const struct cairn_btf *const *in, size_t n, void **ret, size_t *ret_size,
+		    struct cairn_err *err)
 {
 	struct cairn_btf_build_opts form;
 	struct cairn_btf *all = NULL;
 	void *bytes = NULL;
 	size_t size;
-	int rc = n ? choose_form(in, n, &form, err) : err_set(err, -EINVAL, "there is nothing to merge");
+	int rc = n ? choose_form(in, n, &form, err)
+		   : err_set(err, -EINVAL, "there is nothing to merge");
 	if (rc == 0)
 		rc = append_all(in, n, &form, &bytes, &size, err);
-	struct cairn_btf_open_opts opts = {.size = sizeof(opts), .base = n ? in[0]->base : NULL, .dialect = rc == 0 ? form.dialect : 0};
+	struct cairn_btf_open_opts opts = {.size = sizeof(opts),
+					   .base = n ? in[0]->base : NULL,
+					   .dialect = rc == 0 ? form.dialect : 0};
 	if (rc == 0)
 		rc = cairn_btf_open_mem(bytes, size, in[0]->name, &opts, &all, err);
 	if (rc == 0)

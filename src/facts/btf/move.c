@@ -41,11 +41,12 @@ void btf_sort_sites(uint32_t *record, enum cairn_btf_dialect dialect)
 
 /* ---- records ---- */
 
-static int bad_reference(const struct cairn_btf *owner, uint32_t id, const char *what, uint32_t value,
-			 struct cairn_err *err)
+static int bad_reference(const struct cairn_btf *owner, uint32_t id, const char *what,
+			 uint32_t value, struct cairn_err *err)
 {
 	return err_set(err, -EBADMSG,
-		       "%s: BTF: record %u at offset 0x%" PRIx64 " refers to %s %u, which does not exist",
+		       "%s: BTF: record %u at offset 0x%" PRIx64
+		       " refers to %s %u, which does not exist",
 		       owner->name, id, btf_record_off(owner, id), what, value);
 }
 

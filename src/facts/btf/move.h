@@ -15,8 +15,8 @@ struct btf_move {
 /*
  * btf_move_record - add a record of @m->btf or its bases
  *
- * Sites of a LOCSEC are sorted as the dialect has them, because ids are part of the order. A record of a kind that is
- * not known goes as it is, if it can (btf/opaque.h).
+ * Sites of a LOCSEC are sorted as the dialect has them, because ids are part of the order. A record
+ * of a kind that is not known goes as it is, if it can (btf/opaque.h).
  * Returns 0, -EBADMSG (an id or a string that does not exist), -EOPNOTSUPP, -ENOMEM, -ERANGE.
  */
 int btf_move_record(const struct btf_move *m, uint32_t id, struct cairn_err *err);

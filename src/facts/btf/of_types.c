@@ -2,11 +2,12 @@
 /*
  * The graph of types as BTF
  *
- * Each node that is reached becomes one record, in the order in which it was reached; so a node has its id as soon as it is
- * in the queue, and circles need no care:
+ * Each node that is reached becomes one record, in the order in which it was reached; so a node has
+ * its id as soon as it is in the queue, and circles need no care:
  *
  *	queue   struct list   PTR list   int
- *	id      5             6          7		the builder had 4 records; struct list refers to 6 and 7
+ *	id      5             6          7              the builder had 4 records; struct list
+ *	        refers to 6 and 7
  *
  * First of all stands the type of array indices, which BTF wants and nothing else has.
  */
@@ -35,7 +36,9 @@ static uint32_t skip(const struct writer *w, uint32_t id)
 {
 	const struct cairn_type *t = cairn_types_get(w->types, id);
 
-	for (int i = 0; i < 1024 && (t->kind == CAIRN_T_ATOMIC || (t->kind == CAIRN_T_TYPEDEF && !t->name)); i++) {
+	for (int i = 0;
+	     i < 1024 && (t->kind == CAIRN_T_ATOMIC || (t->kind == CAIRN_T_TYPEDEF && !t->name));
+	     i++) {
 		id = t->ref;
 		t = cairn_types_get(w->types, id);
 	}
@@ -65,9 +68,11 @@ static int name_of(struct writer *w, const char *name, uint32_t *ret)
 
 static int add_int(struct writer *w, const struct cairn_type *t, uint32_t name)
 {
-	uint32_t encoding = t->encoding == CAIRN_ENC_BOOL ? CAIRN_BTF_INT_BOOL
-			    : t->encoding == CAIRN_ENC_SIGNED || t->encoding == CAIRN_ENC_SIGNED_CHAR ? CAIRN_BTF_INT_SIGNED
-											      : 0;
+	uint32_t encoding =
+		t->encoding == CAIRN_ENC_BOOL ? CAIRN_BTF_INT_BOOL
+		: t->encoding == CAIRN_ENC_SIGNED || t->encoding == CAIRN_ENC_SIGNED_CHAR
+			? CAIRN_BTF_INT_SIGNED
+			: 0;
 	uint32_t id;
 
 	return btf_add_int(w->b, name, (uint32_t)t->size, encoding, (uint32_t)(8 * t->size), &id);
@@ -79,7 +84,8 @@ static int add_float(struct writer *w, const struct cairn_type *t, uint32_t name
 	uint32_t id;
 
 	return known ? btf_add_float(w->b, name, (uint32_t)t->size, &id)
-		     : btf_add_struct(w->b, CAIRN_BTF_STRUCT, name, (uint32_t)t->size, NULL, 0, &id);
+		     : btf_add_struct(w->b, CAIRN_BTF_STRUCT, name, (uint32_t)t->size, NULL, 0,
+				      &id);
 }
 
 static int add_members(struct writer *w, const struct cairn_type *t, struct cairn_btf_member *m)
@@ -112,8 +118,8 @@ static int add_record(struct writer *w, const struct cairn_type *t, uint32_t nam
 	m = calloc(t->n_members + 1, sizeof(*m));
 	int rc = m ? add_members(w, t, m) : -ENOMEM;
 	if (!rc)
-		rc = btf_add_struct(w->b, is_union ? CAIRN_BTF_UNION : CAIRN_BTF_STRUCT, name, (uint32_t)t->size, m,
-				    t->n_members, &id);
+		rc = btf_add_struct(w->b, is_union ? CAIRN_BTF_UNION : CAIRN_BTF_STRUCT, name,
+				    (uint32_t)t->size, m, t->n_members, &id);
 	free(m);
 	return rc;
 }
@@ -129,7 +135,8 @@ static int add_enum(struct writer *w, const struct cairn_type *t, uint32_t name)
 		e[i].value = t->enumerators[i].value;
 	}
 	if (!rc)
-		rc = btf_add_enum(w->b, name, (uint32_t)t->size, t->encoding != CAIRN_ENC_UNSIGNED, e, t->n_enumerators, &id);
+		rc = btf_add_enum(w->b, name, (uint32_t)t->size, t->encoding != CAIRN_ENC_UNSIGNED,
+				  e, t->n_enumerators, &id);
 	free(e);
 	return rc;
 }
@@ -206,7 +213,8 @@ static int add_one(struct writer *w, const struct cairn_type *t)
 		return add_function(w, t);
 	default:
 		/* Pointers to members, decltype(nullptr): as many bytes. */
-		return btf_add_struct(w->b, CAIRN_BTF_STRUCT, name, (uint32_t)t->size, NULL, 0, &id);
+		return btf_add_struct(w->b, CAIRN_BTF_STRUCT, name, (uint32_t)t->size, NULL, 0,
+				      &id);
 	}
 }
 
@@ -219,14 +227,15 @@ static int add_all(struct writer *w, struct cairn_err *err)
 		if (w->no_memory || rc == -ENOMEM)
 			return err_nomem(err, "BTF of types");
 		if (rc)
-			return err_set(err, rc, "%s cannot be said in BTF", t->name ? t->name : "a type without a name");
+			return err_set(err, rc, "%s cannot be said in BTF",
+				       t->name ? t->name : "a type without a name");
 	}
 	/* Nothing may be in the queue for that reason. */
 	return w->no_memory ? err_nomem(err, "BTF of types") : 0;
 }
 
-int cairn_btf_add_types(struct cairn_btf_builder *b, const struct cairn_types *types, const uint32_t *ids, size_t n,
-			uint32_t *ret_ids, struct cairn_err *err)
+int cairn_btf_add_types(struct cairn_btf_builder *b, const struct cairn_types *types,
+			const uint32_t *ids, size_t n, uint32_t *ret_ids, struct cairn_err *err)
 {
 	struct writer w = {.b = b, .types = types};
 	uint32_t name;

@@ -15,7 +15,10 @@ bool btf_has_opaque(const struct cairn_btf *btf)
 	return false;
 }
 
-/* The number of the first word behind the kind that may be an id and not hold in the result; 0: none. */
+/*
+ * The number of the first word behind the kind that may be an id and not hold in the result; 0:
+ * none.
+ */
 static uint32_t first_that_moves(const struct btf_move *m, const uint32_t *record, uint32_t n)
 {
 	for (uint32_t i = BTF_RECORD_REF; i < n; i++)
@@ -31,13 +34,13 @@ int btf_carry_opaque(const struct btf_move *m, uint32_t id, struct cairn_err *er
 	int rc;
 	if (moves)
 		return err_set(err, -EOPNOTSUPP,
-			       "%s: BTF: record %u is of kind %u, which is not known: its word at offset 0x%" PRIx64
-			       " may be id %u, which would be another one",
+			       "%s: BTF: record %u is of kind %u, which is not known: its word at "
+			       "offset 0x%" PRIx64 " may be id %u, which would be another one",
 			       m->btf->name, id, BTF_KIND_OF(from[BTF_RECORD_INFO]),
 			       btf_record_off(m->btf, id) + sizeof(uint32_t) * moves, from[moves]);
 	n -= BTF_RECORD_WORDS;
-	uint32_t *space = btf_add_space(m->b, from[BTF_RECORD_NAME], from[BTF_RECORD_INFO], from[BTF_RECORD_REF], n,
-					&new_id, &rc);
+	uint32_t *space = btf_add_space(m->b, from[BTF_RECORD_NAME], from[BTF_RECORD_INFO],
+					from[BTF_RECORD_REF], n, &new_id, &rc);
 	if (!space)
 		return err_set(err, rc, "no room for another record of %s", m->btf->name);
 	if (n)

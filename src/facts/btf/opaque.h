@@ -2,14 +2,16 @@
 /*
  * Records of kinds that are not known here
  *
- * The first word of any record is its name, the second its kind and vlen, and a layout section tells its size. What the
- * other words are nobody can tell: numbers, ids, offsets of strings. So a record may be carried into another blob, to
- * another id even, when whatever they are they say there what they said here:
+ * The first word of any record is its name, the second its kind and vlen, and a layout section
+ * tells its size. What the other words are nobody can tell: numbers, ids, offsets of strings. So a
+ * record may be carried into another blob, to another id even, when whatever they are they say
+ * there what they said here:
  *
  *	strings  all stay at their offsets; the blob that is written adopts the string section
  *	ids      no word, taken for an id, is one that something else has in the result
  *
- * A size that happens to equal an id that moves is taken for that id: refused without need, but never wrong.
+ * A size that happens to equal an id that moves is taken for that id: refused without need, but
+ * never wrong.
  */
 #ifndef BTF_OPAQUE_H
 #define BTF_OPAQUE_H
@@ -28,7 +30,8 @@ bool btf_has_opaque(const struct cairn_btf *btf);
  * btf_carry_opaque - add an own record of @m->btf of such a kind, its words untouched
  *
  * The builder has adopted the strings of @m->btf. @m->map: 0 for ids that are not in the result.
- * Returns 0, -ENOMEM, -ERANGE, or -EOPNOTSUPP: a word may be an id that moves (err: the record, the word's offset).
+ * Returns 0, -ENOMEM, -ERANGE, or -EOPNOTSUPP: a word may be an id that moves (err: the record, the
+ * word's offset).
  */
 int btf_carry_opaque(const struct btf_move *m, uint32_t id, struct cairn_err *err);
 

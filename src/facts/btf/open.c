@@ -64,7 +64,8 @@ int cairn_btf_open_mem(const void *bytes, size_t size, const char *name,
 }
 
 /* Upstream names the section of N ".BTF.inline" and that of v1 ".BTF.extra". */
-static enum cairn_btf_dialect dialect_of_section(const char *section, enum cairn_btf_dialect otherwise)
+static enum cairn_btf_dialect dialect_of_section(const char *section,
+						 enum cairn_btf_dialect otherwise)
 {
 	if (!strcmp(section, ".BTF.inline"))
 		return CAIRN_BTF_LOC_N;
@@ -82,7 +83,8 @@ static int find_section(struct elf *elf, const char *wanted, const struct elf_se
 		if (rc < 0 || *ret)
 			return rc;
 	}
-	return err_set(err, -ENODATA, "%s: has no section %s", elf_path(elf), wanted ? wanted : ".BTF");
+	return err_set(err, -ENODATA, "%s: has no section %s", elf_path(elf),
+		       wanted ? wanted : ".BTF");
 }
 
 /* A machine whose code is not read here: a BPF program, a file of another architecture. */
@@ -94,7 +96,8 @@ static int parse_other_elf(struct cairn_btf *btf, const struct cairn_btf_open_op
 	int rc = btf_read_any_elf(btf, fd, opts->section ? named : usual, &name, err);
 	if (rc < 0)
 		return rc;
-	return btf_parse(btf, btf->map, btf->map_size, dialect_of_section(name, opts->dialect), err);
+	return btf_parse(btf, btf->map, btf->map_size, dialect_of_section(name, opts->dialect),
+			 err);
 }
 
 static int parse_elf(struct cairn_btf *btf, const struct cairn_btf_open_opts *opts, int fd,
@@ -113,8 +116,8 @@ static int parse_elf(struct cairn_btf *btf, const struct cairn_btf_open_opts *op
 	return btf_parse(btf, s->data, s->size, dialect_of_section(s->name, opts->dialect), err);
 }
 
-static int parse_raw(struct cairn_btf *btf, const struct cairn_btf_open_opts *opts, int fd, size_t size,
-		     struct cairn_err *err)
+static int parse_raw(struct cairn_btf *btf, const struct cairn_btf_open_opts *opts, int fd,
+		     size_t size, struct cairn_err *err)
 {
 	btf->map = input_map(fd, size, btf->name);
 	if (!btf->map)
@@ -137,7 +140,8 @@ static int parse_unmappable(struct cairn_btf *btf, const struct cairn_btf_open_o
 	while (n < size) {
 		ssize_t r = pread(fd, (char *)btf->map + n, size - n, (off_t)n);
 		if (r < 0 && errno != EINTR)
-			return err_set(err, -errno, "%s: cannot read: %s", btf->name, strerror(errno));
+			return err_set(err, -errno, "%s: cannot read: %s", btf->name,
+				       strerror(errno));
 		if (r == 0)
 			break;
 		n += r > 0 ? (size_t)r : 0;
@@ -153,10 +157,12 @@ static int parse_file(struct cairn_btf *btf, const struct cairn_btf_open_opts *o
 	if (fstat(fd, &st) < 0)
 		return err_set(err, -errno, "%s: %s", btf->name, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, S_ISDIR(st.st_mode) ? -EISDIR : -EOPNOTSUPP, "%s: not a file", btf->name);
+		return err_set(err, S_ISDIR(st.st_mode) ? -EISDIR : -EOPNOTSUPP, "%s: not a file",
+			       btf->name);
 	if (st.st_size <= 0)
 		return err_set(err, -EBADMSG, "%s: empty, not BTF", btf->name);
-	if (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) && !memcmp(magic, "\177ELF", 4))
+	if (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
+	    !memcmp(magic, "\177ELF", 4))
 		return parse_elf(btf, opts, fd, err);
 	if (opts->section)
 		return err_set(err, -ENODATA, "%s: not an ELF file, has no section %s", btf->name,
@@ -167,8 +173,8 @@ static int parse_file(struct cairn_btf *btf, const struct cairn_btf_open_opts *o
 	return rc;
 }
 
-int cairn_btf_open(const char *path, const struct cairn_btf_open_opts *user_opts, struct cairn_btf **ret,
-		   struct cairn_err *err)
+int cairn_btf_open(const char *path, const struct cairn_btf_open_opts *user_opts,
+		   struct cairn_btf **ret, struct cairn_err *err)
 {
 	struct cairn_btf_open_opts opts;
 	int rc = opts_take(&opts, sizeof(opts), user_opts, err);

@@ -14,16 +14,18 @@
  *	24      4     layout section: offset from the end of the header, a multiple of 4
  *	28      4     its size; 0: none
  *
- * The sections lie in the order types, layout, strings. Of a longer header the rest is not known here, and
- * is ignored, as libbpf does.
+ * The sections lie in the order types, layout, strings. Of a longer header the rest is not known
+ * here, and is ignored, as libbpf does.
  *
- * The header and the layout are read through cursors. The type section is checked once from end to end: every
- * record lies inside it. From then on its words are used as an array, and no record can reach out of it.
+ * The header and the layout are read through cursors. The type section is checked once from end to
+ * end: every record lies inside it. From then on its words are used as an array, and no record can
+ * reach out of it.
  *
- * Which dialect? Kinds 20 to 22 have two layouts and nothing in the header tells them apart. The layout section
- * tells; else the section's name in the ELF file (the caller passes what follows from it); else both are tried: the
- * records must fill the type section exactly, and v1's LOC_PARAM has a vlen of 0 where N's has at least 1. A
- * blob that passes as both has no LOC_PARAM; then N it is when the first site of its first LOCSEC names a FUNC.
+ * Which dialect? Kinds 20 to 22 have two layouts and nothing in the header tells them apart. The
+ * layout section tells; else the section's name in the ELF file (the caller passes what follows
+ * from it); else both are tried: the records must fill the type section exactly, and v1's LOC_PARAM
+ * has a vlen of 0 where N's has at least 1. A blob that passes as both has no LOC_PARAM; then N it
+ * is when the first site of its first LOCSEC names a FUNC.
  */
 #include "btf/btf.h"
 
@@ -38,7 +40,8 @@
 /* Offsets and ids are 31 bits wide for libbpf and for us; a kernel's BTF is 10 MB. */
 #define BLOB_BYTES_MAX (2ull << 30)
 
-static int damaged(struct cairn_err *err, const struct cairn_btf *btf, uint64_t off, const char *what)
+static int damaged(struct cairn_err *err, const struct cairn_btf *btf, uint64_t off,
+		   const char *what)
 {
 	return err_set(err, -EBADMSG, "%s: BTF: offset 0x%" PRIx64 ": %s", btf->name, off, what);
 }
@@ -51,7 +54,8 @@ struct header {
 static int parse_prefix(struct cairn_btf *btf, const uint8_t *bytes, size_t size, struct cursor *c,
 			struct cairn_err *err)
 {
-	if (size < 2 || (bytes[0] != 0x9f && bytes[0] != 0xeb) || bytes[0] + bytes[1] != 0x9f + 0xeb)
+	if (size < 2 || (bytes[0] != 0x9f && bytes[0] != 0xeb) ||
+	    bytes[0] + bytes[1] != 0x9f + 0xeb)
 		return damaged(err, btf, 0, "not BTF: it does not begin with the magic 0xeb9f");
 	btf->big_endian = c->big_endian = bytes[0] == 0xeb;
 	cur_u16(c);
@@ -64,7 +68,8 @@ static int parse_prefix(struct cairn_btf *btf, const uint8_t *bytes, size_t size
 		return err_set(err, -EOPNOTSUPP, "%s: BTF: offset 0x2: version %u; only 1 is known",
 			       btf->name, version);
 	if (btf->header_bytes < BTF_HEADER_OLD || btf->header_bytes > size)
-		return damaged(err, btf, 4, "the header's size is less than 24 or more than the blob's");
+		return damaged(err, btf, 4,
+			       "the header's size is less than 24 or more than the blob's");
 	return 0;
 }
 
@@ -79,7 +84,8 @@ static int check_header(struct cairn_btf *btf, const struct header *h, uint64_t 
 	if (strings_end > size)
 		return damaged(err, btf, 16, "the string section ends behind the blob");
 	if (types_end > h->strings_off)
-		return damaged(err, btf, 8, "the type section does not end in front of the strings");
+		return damaged(err, btf, 8,
+			       "the type section does not end in front of the strings");
 	if (!h->layout_size) {
 		btf->gap = h->types_off || types_end != h->strings_off || strings_end != size;
 		return 0;
@@ -94,11 +100,15 @@ static int check_header(struct cairn_btf *btf, const struct header *h, uint64_t 
 }
 
 /* The words of the type section, in this machine's byte order. */
-static int take_words(struct cairn_btf *btf, const uint8_t *types, uint32_t size, struct cairn_err *err)
+static int take_words(struct cairn_btf *btf, const uint8_t *types, uint32_t size,
+		      struct cairn_err *err)
 {
 	bool swap = btf->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 	btf->n_words = size / 4;
-	/* A big-endian blob is copied by a big-endian machine too: v1's 16-bit halves are put in order. */
+	/*
+	 * A big-endian blob is copied by a big-endian machine too: v1's 16-bit halves are put in
+	 * order.
+	 */
 	if (!btf->big_endian && !swap && (uintptr_t)types % 4 == 0) {
 		btf->words = (const uint32_t *)types;
 		return 0;
@@ -120,12 +130,14 @@ static int check_strings(const struct cairn_btf *btf, uint64_t off, struct cairn
 	if (btf->base)
 		return 0;
 	if (!btf->strings_size || btf->strings[0])
-		return damaged(err, btf, off, "the strings do not begin with an empty one: this is split BTF, "
+		return damaged(err, btf, off,
+			       "the strings do not begin with an empty one: this is split BTF, "
 			       "which needs its base (-B BASE, parents first)");
 	return 0;
 }
 
-static int parse_header(struct cairn_btf *btf, const uint8_t *bytes, size_t size, struct cairn_err *err)
+static int parse_header(struct cairn_btf *btf, const uint8_t *bytes, size_t size,
+			struct cairn_err *err)
 {
 	struct cursor_src src = {btf->name, "BTF", bytes};
 	struct cursor c = cursor_of(&src, bytes, size, false, err);
@@ -161,7 +173,8 @@ static int parse_header(struct cairn_btf *btf, const uint8_t *bytes, size_t size
 static struct btf_layout layout_entry(const struct cairn_btf *btf, uint32_t kind)
 {
 	const uint8_t *e = btf->layout + 4 * (size_t)kind;
-	uint16_t flags = btf->big_endian ? (uint16_t)(e[2] << 8 | e[3]) : (uint16_t)(e[3] << 8 | e[2]);
+	uint16_t flags =
+		btf->big_endian ? (uint16_t)(e[2] << 8 | e[3]) : (uint16_t)(e[3] << 8 | e[2]);
 	return (struct btf_layout){e[0], e[1], flags};
 }
 
@@ -181,8 +194,9 @@ static bool says(struct btf_layout l, const struct btf_shape *shape)
 }
 
 /*
- * What the blob's own layout section says about kinds that we know must be so: otherwise two readers would see
- * different records. It also tells the dialect; a blob without one has that of its base.
+ * What the blob's own layout section says about kinds that we know must be so: otherwise two
+ * readers would see different records. It also tells the dialect; a blob without one has that of
+ * its base.
  */
 static int check_layout(struct cairn_btf *btf, struct cairn_err *err)
 {
@@ -195,7 +209,8 @@ static int check_layout(struct cairn_btf *btf, struct cairn_err *err)
 			continue;
 		if ((!n && !v1) || told == (n ? CAIRN_BTF_LOC_V1 : CAIRN_BTF_LOC_N))
 			return err_set(err, -EBADMSG,
-				       "%s: BTF: offset 0x%x: the layout section gives a %s %u bytes and %u per "
+				       "%s: BTF: offset 0x%x: the layout section gives a %s %u "
+				       "bytes and %u per "
 				       "element, which is not its size",
 				       btf->name, btf->layout_off + 4 * kind, btf_kind_name(kind),
 				       l.fixed_bytes, l.elem_bytes);
@@ -207,8 +222,12 @@ static int check_layout(struct cairn_btf *btf, struct cairn_err *err)
 	return 0;
 }
 
-/* Words of the record at @p behind the first three. Negative: its kind is not known, and no layout helps. */
-static int64_t words_of(const struct cairn_btf *btf, const uint32_t *p, enum cairn_btf_dialect dialect)
+/*
+ * Words of the record at @p behind the first three. Negative: its kind is not known, and no layout
+ * helps.
+ */
+static int64_t words_of(const struct cairn_btf *btf, const uint32_t *p,
+			enum cairn_btf_dialect dialect)
 {
 	uint32_t kind = BTF_KIND_OF(p[BTF_RECORD_INFO]), vlen = BTF_VLEN_OF(p[BTF_RECORD_INFO]);
 	const struct btf_shape *shape = btf_shape(kind, dialect);
@@ -277,17 +296,22 @@ static int bad_record(const struct cairn_btf *btf, const struct walk *w, struct 
 		kind = BTF_KIND_OF(btf->words[w->bad_at + BTF_RECORD_INFO]);
 	if (w->bad == -EOPNOTSUPP)
 		return err_set(err, kind ? w->bad : -EBADMSG,
-			       "%s: BTF: record %u at offset 0x%" PRIx64 ": kind %u is not known, and no layout "
+			       "%s: BTF: record %u at offset 0x%" PRIx64
+			       ": kind %u is not known, and no layout "
 			       "section tells the size of its records",
 			       btf->name, id, off, kind);
 	return err_set(err, -EBADMSG,
-		       "%s: BTF: record %u (%s) at offset 0x%" PRIx64 " ends behind the type section, which is "
+		       "%s: BTF: record %u (%s) at offset 0x%" PRIx64
+		       " ends behind the type section, which is "
 		       "at 0x%x to 0x%" PRIx64,
 		       btf->name, id, btf_kind_name(kind), off, btf->types_off,
 		       (uint64_t)btf->types_off + 4 * (uint64_t)btf->n_words);
 }
 
-/* For blobs without LOC_PARAM: in N the first word of a site is the id of a FUNC, in v1 a name's offset. */
+/*
+ * For blobs without LOC_PARAM: in N the first word of a site is the id of a FUNC, in v1 a name's
+ * offset.
+ */
 static bool first_site_is_func(const struct cairn_btf *btf, const struct walk *w)
 {
 	struct cairn_btf_type t;
@@ -311,7 +335,8 @@ static int index_as(struct cairn_btf *btf, enum cairn_btf_dialect dialect, struc
 }
 
 /* @dialect  what the layout or the caller says; NO_LOC: find out */
-static int index_records(struct cairn_btf *btf, enum cairn_btf_dialect dialect, struct cairn_err *err)
+static int index_records(struct cairn_btf *btf, enum cairn_btf_dialect dialect,
+			 struct cairn_err *err)
 {
 	struct walk n, v1;
 	if (dialect != CAIRN_BTF_NO_LOC)
@@ -331,7 +356,10 @@ static int index_records(struct cairn_btf *btf, enum cairn_btf_dialect dialect, 
 	return index_as(btf, CAIRN_BTF_LOC_V1, v1, err);
 }
 
-/* Two 16-bit numbers share a word of v1's LOC_PARAM: the register low, its flags high, on any machine. */
+/*
+ * Two 16-bit numbers share a word of v1's LOC_PARAM: the register low, its flags high, on any
+ * machine.
+ */
 static void order_halves(struct cairn_btf *btf)
 {
 	for (uint32_t id = btf->start_id; id < btf->end_id; id++) {
@@ -343,8 +371,9 @@ static void order_halves(struct cairn_btf *btf)
 }
 
 /*
- * A base that is not the one the blob was split from gives wrong names and types without any offset being out
- * of range. But names then point into the middle of strings, because writers share whole strings only.
+ * A base that is not the one the blob was split from gives wrong names and types without any offset
+ * being out of range. But names then point into the middle of strings, because writers share whole
+ * strings only.
  */
 static int check_base(const struct cairn_btf *btf, struct cairn_err *err)
 {
@@ -353,7 +382,8 @@ static int check_base(const struct cairn_btf *btf, struct cairn_err *err)
 		if (name < btf_end_string(btf) && btf_string_starts(btf, name))
 			continue;
 		return err_set(err, -EBADMSG,
-			       "%s: BTF: record %u at offset 0x%" PRIx64 ": its name is at %u, where no string "
+			       "%s: BTF: record %u at offset 0x%" PRIx64
+			       ": its name is at %u, where no string "
 			       "begins: %s is not the base that this was split from",
 			       btf->name, id, btf_record_off(btf, id), name, btf->base->name);
 	}
@@ -364,7 +394,8 @@ int btf_parse(struct cairn_btf *btf, const void *bytes, size_t size, enum cairn_
 	      struct cairn_err *err)
 {
 	if (size > BLOB_BYTES_MAX)
-		return err_set(err, -ERANGE, "%s: BTF of %zu bytes; the limit is 2 GiB", btf->name, size);
+		return err_set(err, -ERANGE, "%s: BTF of %zu bytes; the limit is 2 GiB", btf->name,
+			       size);
 	btf->start_id = btf->end_id = btf->base ? btf->base->end_id : 1;
 	btf->start_string = btf->base ? btf_end_string(btf->base) : 0;
 	int rc = parse_header(btf, bytes, size, err);
@@ -372,7 +403,8 @@ int btf_parse(struct cairn_btf *btf, const void *bytes, size_t size, enum cairn_
 		return rc;
 	if (btf->strings_size > INT32_MAX - btf->start_string ||
 	    btf->n_words / BTF_RECORD_WORDS > INT32_MAX - btf->start_id)
-		return err_set(err, -ERANGE, "%s: BTF: with its bases more than 2^31 ids or bytes of strings",
+		return err_set(err, -ERANGE,
+			       "%s: BTF: with its bases more than 2^31 ids or bytes of strings",
 			       btf->name);
 	rc = check_layout(btf, err);
 	if (rc == 0 && btf->layout_dialect != CAIRN_BTF_NO_LOC)

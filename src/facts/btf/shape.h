@@ -11,9 +11,9 @@
  *	12                  4 * n_fixed      the fixed part
  *	12 + 4 * n_fixed    4 * n_elem * vlen
  *
- * All that walks, rewrites, compares and checks records reads this one table, so that a new kind is a
- * new row: add it to enum cairn_btf_kind, to the table in shape.c, to the rules in check_kind.c, and to
- * the printers.
+ * All that walks, rewrites, compares and checks records reads this one table, so that a new kind is
+ * a new row: add it to enum cairn_btf_kind, to the table in shape.c, to the rules in check_kind.c,
+ * and to the printers.
  */
 #ifndef BTF_SHAPE_H
 #define BTF_SHAPE_H
@@ -47,7 +47,10 @@ struct btf_shape {
 	bool known;                   /* false: only the sizes are, from a layout section */
 };
 
-/* The shape of a known kind; NULL for VOID, for kinds above the last, and for LOC kinds without a dialect. */
+/*
+ * The shape of a known kind; NULL for VOID, for kinds above the last, and for LOC kinds without a
+ * dialect.
+ */
 const struct btf_shape *btf_shape(uint32_t kind, enum cairn_btf_dialect dialect);
 
 /* FUNC keeps its linkage where others keep a count. */
@@ -66,8 +69,8 @@ static inline uint64_t btf_n_words(const struct btf_shape *shape, uint32_t kind,
 const char *btf_kind_name(uint32_t kind);
 
 /*
- * One pass over the words of a record that are ids (the third word first, where it is one), or that are
- * string offsets (the record's own name first).
+ * One pass over the words of a record that are ids (the third word first, where it is one), or that
+ * are string offsets (the record's own name first).
  *
  *	struct btf_fields f = btf_ids_of(shape, record);
  *	for (uint32_t *id; (id = btf_next(&f));)

@@ -2,9 +2,9 @@
 /*
  * Sorting by name
  *
- * The kernel (7.0) and libbpf find a name by bisection when the named records are in ascending order of their names (as
- * bytes) behind all that have none. So "" comes first, as strcmp() has it. Records of one name are ordered by
- * kind, then as they were. Strings stay where they are.
+ * The kernel (7.0) and libbpf find a name by bisection when the named records are in ascending
+ * order of their names (as bytes) behind all that have none. So "" comes first, as strcmp() has it.
+ * Records of one name are ordered by kind, then as they were. Strings stay where they are.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -46,8 +46,8 @@ static struct key *sorted_keys(const struct cairn_btf *btf)
 }
 
 /* @map  of the whole chain; set here */
-static int write_sorted(const struct cairn_btf *btf, const struct key *keys, uint32_t *map, void **ret,
-			size_t *ret_size, struct cairn_err *err)
+static int write_sorted(const struct cairn_btf *btf, const struct key *keys, uint32_t *map,
+			void **ret, size_t *ret_size, struct cairn_err *err)
 {
 	struct cairn_btf_build_opts opts = {.size = sizeof(opts),
 					    .base = btf->base,

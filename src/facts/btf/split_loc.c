@@ -2,15 +2,18 @@
 /*
  * Splitting the location data off
  *
- * An encoder makes one blob with everything; the kernel wants to load the types always, and the location data only when
- * asked for. What goes where is told by reachability, as upstream's resolve_btfids tells it:
+ * An encoder makes one blob with everything; the kernel wants to load the types always, and the
+ * location data only when asked for. What goes where is told by reachability, as upstream's
+ * resolve_btfids tells it:
  *
- *	main   all records but FUNC, FUNC_PROTO and the LOC kinds; a FUNC that has code of its own, or to which no
- *	       site refers; a FUNC_PROTO to which no site leads; and whatever these refer to
+ *	main   all records but FUNC, FUNC_PROTO and the LOC kinds; a FUNC that has code of its own,
+ *	       or to which no site refers; a FUNC_PROTO to which no site leads; and whatever these
+ *	       refer to
  *	loc    the rest: LOC records, functions that exist only as inlined copies, their prototypes
  *
- * So a struct that only an inlined function uses stays in main, and the location data is small and self-contained on top
- * of it. Records keep their order in both. Those of kinds that are not known stay in main, if they can (btf/opaque.h).
+ * So a struct that only an inlined function uses stays in main, and the location data is small and
+ * self-contained on top of it. Records keep their order in both. Those of kinds that are not known
+ * stay in main, if they can (btf/opaque.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -115,7 +118,8 @@ static int write_part(struct splitter *s, bool main, const struct cairn_btf *bas
 }
 
 static int split(struct splitter *s, bool (*keep_func)(void *ctx, const char *name), void *ctx,
-		 void **main, size_t *main_size, void **loc, size_t *loc_size, struct cairn_err *err)
+		 void **main, size_t *main_size, void **loc, size_t *loc_size,
+		 struct cairn_err *err)
 {
 	const struct cairn_btf *btf = s->btf;
 	s->marks = calloc(btf->end_id - btf->start_id + 1, 1);

@@ -13,7 +13,10 @@
 
 #define SLOTS_FIRST 1024
 
-/* Two 64-bit multiplications per 16 bytes; the tail is read as a whole word, which may overlap what came before. */
+/*
+ * Two 64-bit multiplications per 16 bytes; the tail is read as a whole word, which may overlap what
+ * came before.
+ */
 static uint32_t hash_of(const char *p, size_t len)
 {
 	const uint64_t k = 0x9e3779b97f4a7c15;
@@ -107,7 +110,8 @@ static int make_room(struct btf_strings *s, size_t more)
 	return 0;
 }
 
-static int intern_section(struct btf_strings *s, const char *section, size_t size, uint32_t start, size_t *n)
+static int intern_section(struct btf_strings *s, const char *section, size_t size, uint32_t start,
+			  size_t *n)
 {
 	bool is_new;
 	for (size_t i = 0; i < size;) {
@@ -142,7 +146,8 @@ int btf_strings_init(struct btf_strings *s, const struct cairn_btf *base)
 	for (const struct cairn_btf *done = NULL; base && done != base; done = next) {
 		for (next = base; next->base != done; next = next->base)
 			;
-		int rc = intern_section(s, next->strings, next->strings_size, next->start_string, &s->n_of_base);
+		int rc = intern_section(s, next->strings, next->strings_size, next->start_string,
+					&s->n_of_base);
 		if (rc < 0)
 			return rc;
 	}

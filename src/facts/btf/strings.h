@@ -2,8 +2,8 @@
 /*
  * String table: each string once, told by its offset
  *
- * Made for millions of strings: open addressing over offsets, with 32 bits of each hash beside them, so that
- * growing touches no string and a probe compares text only where the hash agrees.
+ * Made for millions of strings: open addressing over offsets, with 32 bits of each hash beside
+ * them, so that growing touches no string and a probe compares text only where the hash agrees.
  */
 #ifndef BTF_STRINGS_H
 #define BTF_STRINGS_H
@@ -28,14 +28,22 @@ struct btf_strings {
 	size_t n_of_base;  /* strings of the base and its bases, doubles counted */
 };
 
-/* With those of @base, or with "" at offset 0. Returns 0 or -ENOMEM; btf_strings_fini() in any case. */
+/*
+ * With those of @base, or with "" at offset 0. Returns 0 or -ENOMEM; btf_strings_fini() in any
+ * case.
+ */
 int btf_strings_init(struct btf_strings *s, const struct cairn_btf *base);
 void btf_strings_fini(struct btf_strings *s);
 
-/* The offset of the @len bytes at @text, which hold no NUL, in *@ret. 0, -ENOMEM, -ERANGE (2 GiB). */
+/*
+ * The offset of the @len bytes at @text, which hold no NUL, in *@ret. 0, -ENOMEM, -ERANGE (2 GiB).
+ */
 int btf_strings_add(struct btf_strings *s, const char *text, size_t len, uint32_t *ret);
 
-/* Take a whole string section as it is, also one that has a string twice; only into a table with no own strings. */
+/*
+ * Take a whole string section as it is, also one that has a string twice; only into a table with no
+ * own strings.
+ */
 int btf_strings_adopt(struct btf_strings *s, const char *section, size_t size);
 
 /* A string by offset, own or the base's. */

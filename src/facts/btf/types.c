@@ -2,16 +2,21 @@
 /*
  * BTF as a type graph
  *
- * Ids stay as they are: type 17 of the blob is node 17 of the graph, through the whole chain of bases. What is no
- * type (functions, variables, sections, locations) becomes a node that says nothing. Names are borrowed from the blob.
+ * Ids stay as they are: type 17 of the blob is node 17 of the graph, through the whole chain of
+ * bases. What is no type (functions, variables, sections, locations) becomes a node that says
+ * nothing. Names are borrowed from the blob.
  *
- * A kernel's BTF has 150,000 records, and who asks for one struct needs a few hundred of them. So ids are reserved, which
- * touches no node, and records are read as they are reached, from a list of those still to be visited:
+ * A kernel's BTF has 150,000 records, and who asks for one struct needs a few hundred of them. So
+ * ids are reserved, which touches no node, and records are read as they are reached, from a list of
+ * those still to be visited:
  *
- *	whole    a struct with its members, and so on through what lies inside it: arrays, typedefs, members
- *	in name  what a pointer or a function leads to: everything that its C text says, of structs no members (unread)
+ *	whole    a struct with its members, and so on through what lies inside it: arrays, typedefs,
+ *	         members
+ *	in name  what a pointer or a function leads to: everything that its C text says, of structs
+ *	         no members (unread)
  *
- * What was visited in name may be visited as a whole later; nothing is visited as a whole twice, so that rings end.
+ * What was visited in name may be visited as a whole later; nothing is visited as a whole twice, so
+ * that rings end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -52,15 +57,19 @@ static enum cairn_type_encoding encoding_of(const struct cairn_btf_type *t)
 	if (encoding & CAIRN_BTF_INT_BOOL)
 		return CAIRN_ENC_BOOL;
 	/* Encoders seldom set the flag for characters. */
-	if (t->ref == 1 && (encoding & CAIRN_BTF_INT_CHAR || !strcmp(t->name, "char") || !strcmp(t->name, "signed char")))
+	if (t->ref == 1 && (encoding & CAIRN_BTF_INT_CHAR || !strcmp(t->name, "char") ||
+			    !strcmp(t->name, "signed char")))
 		return CAIRN_ENC_SIGNED_CHAR;
 	if (t->ref == 1 && !strcmp(t->name, "unsigned char"))
 		return CAIRN_ENC_UNSIGNED_CHAR;
 	return encoding & CAIRN_BTF_INT_SIGNED ? CAIRN_ENC_SIGNED : CAIRN_ENC_UNSIGNED;
 }
 
-/* Before members had widths, a bit-field's type was an INT of fewer bits, placed inside its bytes. */
-static void old_bit_field(const struct btf_types *f, const struct cairn_btf_member *from, struct cairn_member *to)
+/*
+ * Before members had widths, a bit-field's type was an INT of fewer bits, placed inside its bytes.
+ */
+static void old_bit_field(const struct btf_types *f, const struct cairn_btf_member *from,
+			  struct cairn_member *to)
 {
 	struct cairn_btf_type t;
 
@@ -73,8 +82,8 @@ static void old_bit_field(const struct btf_types *f, const struct cairn_btf_memb
 	to->bit_off += CAIRN_BTF_INT_OFFSET(t.words[0]);
 }
 
-static int fill_members(const struct btf_types *f, const struct cairn_btf_type *t, struct cairn_type *ret,
-			struct cairn_err *err)
+static int fill_members(const struct btf_types *f, const struct cairn_btf_type *t,
+			struct cairn_type *ret, struct cairn_err *err)
 {
 	struct cairn_member *m = arena_array(f->arena, t->vlen, sizeof(*m));
 
@@ -95,8 +104,8 @@ static int fill_members(const struct btf_types *f, const struct cairn_btf_type *
 	return 0;
 }
 
-static int fill_params(const struct btf_types *f, const struct cairn_btf_type *t, struct cairn_type *ret,
-		       struct cairn_err *err)
+static int fill_params(const struct btf_types *f, const struct cairn_btf_type *t,
+		       struct cairn_type *ret, struct cairn_err *err)
 {
 	struct cairn_member *m = arena_array(f->arena, t->vlen, sizeof(*m));
 
@@ -120,14 +129,15 @@ static int fill_params(const struct btf_types *f, const struct cairn_btf_type *t
 }
 
 /*
- * Up to Clang 14 and pahole 1.23 the flag for negative values was not known, and enums of 64 bits neither. One of them
- * anywhere tells that the writer knew.
+ * Up to Clang 14 and pahole 1.23 the flag for negative values was not known, and enums of 64 bits
+ * neither. One of them anywhere tells that the writer knew.
  */
 static bool tells_signs(struct btf_types *f)
 {
 	struct cairn_btf_type t;
 
-	for (uint32_t id = 1; f->enum_signs == SIGNS_UNKNOWN && cairn_btf_type(f->btf, id, &t); id++)
+	for (uint32_t id = 1; f->enum_signs == SIGNS_UNKNOWN && cairn_btf_type(f->btf, id, &t);
+	     id++)
 		if ((t.kind == CAIRN_BTF_ENUM && t.kflag) || t.kind == CAIRN_BTF_ENUM64)
 			f->enum_signs = SIGNS_TOLD;
 	if (f->enum_signs == SIGNS_UNKNOWN)
@@ -135,13 +145,18 @@ static bool tells_signs(struct btf_types *f)
 	return f->enum_signs == SIGNS_TOLD;
 }
 
-/* Whether an enum has values of 32 bits that may be negative; in *@ret_negative: all of these are small then. */
-static bool is_unsure_of_sign(struct btf_types *f, const struct cairn_btf_type *t, bool *ret_negative)
+/*
+ * Whether an enum has values of 32 bits that may be negative; in *@ret_negative: all of these are
+ * small then.
+ */
+static bool is_unsure_of_sign(struct btf_types *f, const struct cairn_btf_type *t,
+			      bool *ret_negative)
 {
 	enum { SMALL = 1 << 16 };
 	int32_t least = 0;
 
-	for (uint32_t i = 0; i < t->vlen && t->kind == CAIRN_BTF_ENUM && t->ref == 4 && !t->kflag; i++) {
+	for (uint32_t i = 0; i < t->vlen && t->kind == CAIRN_BTF_ENUM && t->ref == 4 && !t->kflag;
+	     i++) {
 		int32_t value = (int32_t)cairn_btf_enumerator(t, i).value;
 
 		least = value < least ? value : least;
@@ -152,8 +167,8 @@ static bool is_unsure_of_sign(struct btf_types *f, const struct cairn_btf_type *
 	return unsure;
 }
 
-static int fill_enumerators(struct btf_types *f, const struct cairn_btf_type *t, struct cairn_type *ret,
-			    struct cairn_err *err)
+static int fill_enumerators(struct btf_types *f, const struct cairn_btf_type *t,
+			    struct cairn_type *ret, struct cairn_err *err)
 {
 	struct cairn_enumerator *e = arena_array(f->arena, t->vlen, sizeof(*e));
 
@@ -179,7 +194,8 @@ static int fill_enumerators(struct btf_types *f, const struct cairn_btf_type *t,
 	return 0;
 }
 
-static void fill_array(const struct btf_types *f, const struct cairn_btf_type *t, struct cairn_type *ret)
+static void fill_array(const struct btf_types *f, const struct cairn_btf_type *t,
+		       struct cairn_type *ret)
 {
 	ret->kind = CAIRN_T_ARRAY;
 	ret->ref = t->words[0];
@@ -204,8 +220,8 @@ static enum cairn_type_kind derived_kind(uint32_t kind)
 }
 
 /* @whole  false: without the members of structs and unions */
-static int fill(struct btf_types *f, const struct cairn_btf_type *t, bool whole, struct cairn_type *ret,
-		struct cairn_err *err)
+static int fill(struct btf_types *f, const struct cairn_btf_type *t, bool whole,
+		struct cairn_type *ret, struct cairn_err *err)
 {
 	ret->name = name_of(t);
 	switch (t->kind) {
@@ -261,7 +277,10 @@ static int fill(struct btf_types *f, const struct cairn_btf_type *t, bool whole,
 	}
 }
 
-/* Elements may come behind their array, so sizes are computed when all nodes are there; arrays of arrays inside out. */
+/*
+ * Elements may come behind their array, so sizes are computed when all nodes are there; arrays of
+ * arrays inside out.
+ */
 enum { DIMENSIONS_MAX = 64 };
 
 static void size_array(struct cairn_types *types, uint32_t id)
@@ -271,10 +290,12 @@ static void size_array(struct cairn_types *types, uint32_t id)
 	struct cairn_type t = *cairn_types_get(types, id);
 
 	for (int i = 0; i < DIMENSIONS_MAX; i++) {
-		const struct cairn_type *at = cairn_types_get(types, cairn_types_resolve(types, element));
+		const struct cairn_type *at =
+			cairn_types_get(types, cairn_types_resolve(types, element));
 
 		if (at->kind != CAIRN_T_ARRAY) {
-			if (__builtin_mul_overflow(count, at->size, &t.size) || t.size > UINT64_MAX / 16)
+			if (__builtin_mul_overflow(count, at->size, &t.size) ||
+			    t.size > UINT64_MAX / 16)
 				t.size = 0;
 			types_set(types, id, &t);
 			return;
@@ -349,15 +370,16 @@ static int visit_all(struct btf_types *f, struct cairn_err *err)
 
 /* ---- for callers ---- */
 
-int btf_types_new(const struct cairn_btf *btf, uint8_t pointer_size, struct cairn_types *types, struct btf_types **ret,
-		  struct cairn_err *err)
+int btf_types_new(const struct cairn_btf *btf, uint8_t pointer_size, struct cairn_types *types,
+		  struct btf_types **ret, struct cairn_err *err)
 {
 	struct btf_types *f = calloc(1, sizeof(*f));
 	uint32_t end = cairn_btf_end_id(btf);
 
 	if (!f)
 		return err_nomem(err, "a reader of types");
-	*f = (struct btf_types){btf, types, types_arena(types), .end = end, .pointer_size = pointer_size};
+	*f = (struct btf_types){btf, types, types_arena(types), .end = end,
+				.pointer_size = pointer_size};
 	f->whole = calloc(end / 64 + 1, sizeof(*f->whole));
 	if (!f->whole || !types_reserve_to(types, end)) {
 		btf_types_free(f);
@@ -379,7 +401,8 @@ void btf_types_free(struct btf_types *f)
 
 int btf_types_read(struct btf_types *f, uint32_t id, struct cairn_err *err)
 {
-	return later(f, id, true) ? visit_all(f, err) : err_nomem(err, "the list of types to be read");
+	return later(f, id, true) ? visit_all(f, err)
+				  : err_nomem(err, "the list of types to be read");
 }
 
 int btf_types_read_all(struct btf_types *f, struct cairn_err *err)
@@ -391,7 +414,8 @@ int btf_types_read_all(struct btf_types *f, struct cairn_err *err)
 	return rc;
 }
 
-int btf_types(const struct cairn_btf *btf, uint8_t pointer_size, struct cairn_types **ret, struct cairn_err *err)
+int btf_types(const struct cairn_btf *btf, uint8_t pointer_size, struct cairn_types **ret,
+	      struct cairn_err *err)
 {
 	struct cairn_types *types = types_new();
 	struct btf_types *f = NULL;

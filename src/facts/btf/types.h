@@ -11,26 +11,31 @@
  *
  * @btf           outlives the result, which borrows its strings
  * @pointer_size  bytes; BTF does not say it
- * Returns 0 with *@ret owned by the caller, types_free(); -ENOMEM. Damaged references are harmless: void.
+ * Returns 0 with *@ret owned by the caller, types_free(); -ENOMEM. Damaged references are harmless:
+ * void.
  * Cost: O(records). Threads: any.
  */
-int btf_types(const struct cairn_btf *btf, uint8_t pointer_size, struct cairn_types **ret, struct cairn_err *err);
+int btf_types(const struct cairn_btf *btf, uint8_t pointer_size, struct cairn_types **ret,
+	      struct cairn_err *err);
 
 /* The same, read only as far as it is asked for. One thread at a time. */
 struct btf_types;
 
 /*
- * btf_types_new - reserve the ids of @btf in @types, which is new; nodes say nothing until they are read
+ * btf_types_new - reserve the ids of @btf in @types, which is new; nodes say nothing until they are
+ * read
  *
  * @btf, @types  outlive the reader
- * Returns 0 with *@ret owned by the caller, btf_types_free(); -ENOMEM. Cost: O(records) of address space, not of memory.
+ * Returns 0 with *@ret owned by the caller, btf_types_free(); -ENOMEM. Cost: O(records) of address
+ * space, not of memory.
  */
-int btf_types_new(const struct cairn_btf *btf, uint8_t pointer_size, struct cairn_types *types, struct btf_types **ret,
-		  struct cairn_err *err);
+int btf_types_new(const struct cairn_btf *btf, uint8_t pointer_size, struct cairn_types *types,
+		  struct btf_types **ret, struct cairn_err *err);
 void btf_types_free(struct btf_types *reader);
 
 /*
- * btf_types_read - a type with all that lies inside it; what it points to has its name, and is unread where that has members
+ * btf_types_read - a type with all that lies inside it; what it points to has its name, and is
+ * unread where that has members
  *
  * Returns 0, also for an id that there is not; -ENOMEM. Cost: O(what was not read before).
  */

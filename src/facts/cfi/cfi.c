@@ -2,14 +2,14 @@
 /*
  * The index of FDEs
  *
- * All entries are walked over once; of each FDE its range and its place are kept, sorted by address.
- * .eh_frame_hdr has such a table already, but not for .debug_frame, not in relocatable files, and
- * it would have to be checked against the entries anyway.
+ * All entries are walked over once; of each FDE its range and its place are kept, sorted by
+ * address. .eh_frame_hdr has such a table already, but not for .debug_frame, not in relocatable
+ * files, and it would have to be checked against the entries anyway.
  *
  * Ranges should not overlap. They do in damaged files, and where two sections describe the same
- * function. So each item also has the largest end of all items up to it: looking backwards from the last
- * item that starts at or before an address stops where no earlier one can reach it. In sound files
- * that is at once.
+ * function. So each item also has the largest end of all items up to it: looking backwards from the
+ * last item that starts at or before an address stops where no earlier one can reach it. In sound
+ * files that is at once.
  */
 #include "cfi/cfi.h"
 
@@ -92,7 +92,8 @@ static int add_section(struct cfi *cfi, const struct cairn_binary *bin, struct e
 		return rc;
 	size_t i = cfi->n_sections++;
 	cfi->machine = elf_machine(e);
-	cfi->sections[i] = (struct frame_section){.elf = s, .is_eh = is_eh, .machine = elf_machine(e)};
+	cfi->sections[i] =
+		(struct frame_section){.elf = s, .is_eh = is_eh, .machine = elf_machine(e)};
 	struct cie_cache cache = {0};
 	for (uint64_t off = 0; off < s->size;) {
 		struct frame_entry entry;

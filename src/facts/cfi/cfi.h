@@ -2,9 +2,10 @@
 /*
  * Call frame information: the rule for the CFA at an address
  *
- * Reads .eh_frame and .debug_frame of x86-64 and AArch64. The location encoder turns "frame base plus k"
- * (frame base = CFA, in GCC's and Clang's -O code) into "register plus offset" at one address. What
- * unwinders search, the rows of a whole file, is made by unwind_table_build() (cfi/table.h).
+ * Reads .eh_frame and .debug_frame of x86-64 and AArch64. The location encoder turns "frame base
+ * plus k" (frame base = CFA, in GCC's and Clang's -O code) into "register plus offset" at one
+ * address. What unwinders search, the rows of a whole file, is made by unwind_table_build()
+ * (cfi/table.h).
  */
 #ifndef CFI_CFI_H
 #define CFI_CFI_H
@@ -62,14 +63,14 @@ struct cfi_row {
 };
 
 /*
- * cfi_open - index the FDEs of a binary: .eh_frame of the main file, then .debug_frame of main and debug
- * file; where several describe an address, the first of these wins
+ * cfi_open - index the FDEs of a binary: .eh_frame of the main file, then .debug_frame of main and
+ * debug file; where several describe an address, the first of these wins
  *
  * @bin  borrowed, must outlive the result
  * @ret  the caller's, cfi_close()
- * Returns 0 also when there is no CFI at all; lookups then find nothing. A damaged entry, or one of a
- * version or encoding that is not known, is skipped (its addresses are undescribed) and counted, see
- * cfi_damaged(). Negative:
+ * Returns 0 also when there is no CFI at all; lookups then find nothing. A damaged entry, or one of
+ * a version or encoding that is not known, is skipped (its addresses are undescribed) and counted,
+ * see cfi_damaged(). Negative:
  *   -EBADMSG  the chain of entries leads out of the section, or as elf_section()
  *   -ENOMEM, and what elf_section() returns
  * Cost: one pass over the headers of all entries, a sort. Threads: the result may be read from any.
@@ -81,11 +82,11 @@ void cfi_close(struct cfi *cfi);
 /*
  * cfi_row_at - the row that covers @at
  *
- * A CFA rule that names a register beyond the CFI_N_REGS columns is CFI_CFA_UNDESCRIBED; rules of such
- * registers are dropped.
- * Returns 1 and *@ret, or 0 when no FDE covers it. Negative: -EBADMSG when the FDE's program is damaged,
- * -EOPNOTSUPP when it uses an operation that is not known, -ERANGE when it nests remembered states
- * deeper than 16.
+ * A CFA rule that names a register beyond the CFI_N_REGS columns is CFI_CFA_UNDESCRIBED; rules of
+ * such registers are dropped.
+ * Returns 1 and *@ret, or 0 when no FDE covers it. Negative: -EBADMSG when the FDE's program is
+ * damaged, -EOPNOTSUPP when it uses an operation that is not known, -ERANGE when it nests
+ * remembered states deeper than 16.
  * Cost: O(log FDEs) + the FDE's program. No allocation. Threads: any.
  */
 int cfi_row_at(const struct cfi *cfi, struct cairn_vaddr at, struct cfi_row *ret,

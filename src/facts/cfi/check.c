@@ -2,18 +2,21 @@
 /*
  * Do the rows say what the instructions do?
  *
- * At a function's entry the CFA is at rsp + 8, and the registers are the caller's. From there the instructions are followed along all
- * direct jumps (follow.c). At each that is reached the row is held against it: when it counts from a register whose distance is
- * known, the distances must be the same.
+ * At a function's entry the CFA is at rsp + 8, and the registers are the caller's. From there the
+ * instructions are followed along all direct jumps (follow.c). At each that is reached the row is
+ * held against it: when it counts from a register whose distance is known, the distances must be
+ * the same.
  *
- * What is not known is never told: a row that counts from another register, rbp behind a pop, rsp behind an "and". Where both
- * distances are lost, following ends. Behind a call a row that does not fit means that the call does not return: compilers put
- * there what belongs to another path, often after padding. A disagreement ends following, too, so that each is told where it begins.
+ * What is not known is never told: a row that counts from another register, rbp behind a pop, rsp
+ * behind an "and". Where both distances are lost, following ends. Behind a call a row that does not
+ * fit means that the call does not return: compilers put there what belongs to another path, often
+ * after padding. A disagreement ends following, too, so that each is told where it begins.
  *
- * A register that the ABI has the callee keep, and of which the row says nothing, must be the caller's. It is told when it was overwritten
- * on a way to a return, or out of the function: with the instruction that did it, once for each register of a function. A register that
- * came from memory is not told, as it may have been saved there. Behind a call, again, rows that were silent before must be
- * silent behind it; otherwise they belong to another path.
+ * A register that the ABI has the callee keep, and of which the row says nothing, must be the
+ * caller's. It is told when it was overwritten on a way to a return, or out of the function: with
+ * the instruction that did it, once for each register of a function. A register that came from
+ * memory is not told, as it may have been saved there. Behind a call, again, rows that were silent
+ * before must be silent behind it; otherwise they belong to another path.
  */
 #include <elf.h>
 #include <errno.h>
@@ -45,7 +48,8 @@ struct check {
 	struct follow follow;
 	VEC(uint64_t) told_at;
 	VEC(uint8_t) is_followed; /* per byte of the function's code: it is counted */
-	uint64_t overwritten_by[16]; /* the instruction, of a register that is known to be overwritten; else 0 */
+	/* the instruction, of a register that is known to be overwritten; else 0 */
+	uint64_t overwritten_by[16];
 	uint16_t told_regs;
 };
 
@@ -59,7 +63,8 @@ static bool is_told(const struct check *c, uint64_t at)
 	return false;
 }
 
-static int disagree(struct check *c, const struct follow_place *p, const struct cairn_unwind_rule *rule)
+static int disagree(struct check *c, const struct follow_place *p,
+		    const struct cairn_unwind_rule *rule)
 {
 	struct cairn_unwind_disagreement found = {
 		.kind = CAIRN_UNWIND_DOUBT_INSN,
@@ -91,9 +96,11 @@ static uint16_t overwritten(const struct cairn_unwind_rule *rule, const struct f
 	return ret;
 }
 
-static int hold_registers(struct check *c, const struct follow_place *p, const struct cairn_unwind_rule *rule)
+static int hold_registers(struct check *c, const struct follow_place *p,
+			  const struct cairn_unwind_rule *rule)
 {
-	const struct cairn_unwind_rule *before = unwind_table_find(&c->table, (struct cairn_vaddr){p->from});
+	const struct cairn_unwind_rule *before =
+		unwind_table_find(&c->table, (struct cairn_vaddr){p->from});
 	uint16_t lost = overwritten(rule, &p->state);
 	for (unsigned int reg = 0; lost && reg < 16; reg++) {
 		if (!(lost & 1u << reg))
@@ -111,7 +118,8 @@ static int hold_registers(struct check *c, const struct follow_place *p, const s
 static int leave(void *ctx, const struct follow_place *p, const struct insn_stack *insn)
 {
 	struct check *c = ctx;
-	const struct cairn_unwind_rule *rule = unwind_table_find(&c->table, (struct cairn_vaddr){p->at});
+	const struct cairn_unwind_rule *rule =
+		unwind_table_find(&c->table, (struct cairn_vaddr){p->at});
 	if (follow_compare(rule, &p->state) <= 0)
 		return 0;
 	uint16_t lost = overwritten(rule, &p->state) & (uint16_t)~c->told_regs;
@@ -148,7 +156,8 @@ static void count_followed(struct check *c, uint64_t off, unsigned int len)
 static int arrive(void *ctx, const struct follow_place *p)
 {
 	struct check *c = ctx;
-	const struct cairn_unwind_rule *rule = unwind_table_find(&c->table, (struct cairn_vaddr){p->at});
+	const struct cairn_unwind_rule *rule =
+		unwind_table_find(&c->table, (struct cairn_vaddr){p->at});
 	struct insn_step insn;
 	int fits = follow_compare(rule, &p->state);
 	if (fits < 0 && !p->is_behind_call)
@@ -166,7 +175,8 @@ static int arrive(void *ctx, const struct follow_place *p)
 static int follow_fde(struct check *c, const struct fde_item *item)
 {
 	static const struct follow_ops ops = {arrive, leave};
-	const struct cairn_unwind_rule *rule = unwind_table_find(&c->table, (struct cairn_vaddr){item->lo});
+	const struct cairn_unwind_rule *rule =
+		unwind_table_find(&c->table, (struct cairn_vaddr){item->lo});
 	size_t n;
 	c->told.n_fdes++;
 	c->lo = item->lo;
@@ -182,13 +192,16 @@ static int follow_fde(struct check *c, const struct fde_item *item)
 	c->told_at.n = 0;
 	c->told_regs = 0;
 	memset(c->overwritten_by, 0, sizeof(c->overwritten_by));
-	return follow_code(&c->follow, item->lo, item->hi, c->code, &(struct follow_entry){.at = item->lo}, &ops, c);
+	return follow_code(&c->follow, item->lo, item->hi, c->code,
+			   &(struct follow_entry){.at = item->lo}, &ops, c);
 }
 
 static bool has_frame_pointer(const struct cairn_unwind_rule *rule)
 {
-	return rule->cfa == CAIRN_UNWIND_CFA_REG && rule->reg == FP && rule->off == 16 && rule->n_regs &&
-	       rule_word_of(rule, FP) == ((uint32_t)-16 << 8 | CAIRN_UNWIND_AT_CFA << 5 | FP) && !rule_word_of(rule, 16);
+	return rule->cfa == CAIRN_UNWIND_CFA_REG && rule->reg == FP && rule->off == 16 &&
+	       rule->n_regs &&
+	       rule_word_of(rule, FP) == ((uint32_t)-16 << 8 | CAIRN_UNWIND_AT_CFA << 5 | FP) &&
+	       !rule_word_of(rule, 16);
 }
 
 static void count_frame_pointers(struct check *c)
@@ -220,21 +233,23 @@ static int check_all(struct check *c, struct cairn_err *err)
 }
 
 int cairn_unwind_check(const struct cairn_binary *bin,
-		       int (*tell)(void *ctx, const struct cairn_unwind_disagreement *found), void *ctx,
-		       struct cairn_unwind_checked *ret, struct cairn_err *err)
+		       int (*tell)(void *ctx, const struct cairn_unwind_disagreement *found),
+		       void *ctx, struct cairn_unwind_checked *ret, struct cairn_err *err)
 {
 	struct check c = {.tell = tell, .ctx = ctx};
 	struct cfi *cfi = NULL;
 	uint8_t *bytes = NULL;
 	size_t size;
 	if (elf_machine(binary_main(bin)) != EM_X86_64)
-		return err_set(err, -EOPNOTSUPP, "%s: not of x86-64, whose instructions alone can be followed",
+		return err_set(err, -EOPNOTSUPP,
+			       "%s: not of x86-64, whose instructions alone can be followed",
 			       cairn_binary_path(bin));
 	int rc = cfi_open(bin, &cfi, err);
 	if (rc >= 0)
 		rc = unwind_table_build(cfi, UNWIND_AS_WRITTEN, 0, &bytes, &size, err);
 	if (rc >= 0)
-		rc = unwind_table_open(bytes, size, cairn_binary_path(bin), "unwind table", &c.table, err);
+		rc = unwind_table_open(bytes, size, cairn_binary_path(bin), "unwind table",
+				       &c.table, err);
 	c.cfi = cfi;
 	if (rc >= 0)
 		rc = check_all(&c, err);

@@ -2,31 +2,41 @@
 /*
  * What instructions leave of rows
  *
- * Assemblers write rows for who asks with directives, and an author may forget them, or know better. OpenSSL has functions that
- * overwrite rbx, rbp and r12 to r15, for callers that have saved them:
+ * Assemblers write rows for who asks with directives, and an author may forget them, or know
+ * better. OpenSSL has functions that overwrite rbx, rbp and r12 to r15, for callers that have saved
+ * them:
  *
- *	__bn_post4x_internal:       .cfi_startproc             rows: rsp+8, which means: rbx to r15 unchanged
+ *	__bn_post4x_internal:       .cfi_startproc             rows: rsp+8, which means: rbx to r15
+ *	                            unchanged
  *		mov  0(%rbp),%r12
  *		andn %rax,%r12,%r12                            r12 is computed: unknown from here on
  *		...
  *		ret                    .cfi_endproc
  *
- * The row is a wrong one, and it is known to be. So it says less: r12 is lost. Where the stack pointer was moved without a word, to
- * another place or one that is not known, nothing is described. A register that came from memory may be what was saved there; in such a function, whose author
- * says nothing of registers, that is not known, so that it is lost, too.
+ * The row is a wrong one, and it is known to be. So it says less: r12 is lost. Where the stack
+ * pointer was moved without a word, to another place or one that is not known, nothing is
+ * described. A register that came from memory may be what was saved there; in such a function,
+ * whose author says nothing of registers, that is not known, so that it is lost, too.
  *
- * To follow all functions would cost more than their rows. Compilers write rows for what they do, so only these are followed:
+ * To follow all functions would cost more than their rows. Compilers write rows for what they do,
+ * so only these are followed:
  *
- *	silent    no row says where a register is that a callee keeps, and the code, read from its beginning to its end, writes one of
- *		  them; or it moves rsp, though there is but one row. Nearly all are small functions that write none (insn/sweep.c)
- *	at its    the last instruction is a return, which a row of its own has far from the caller's stack pointer: a sum with the
- *	end       wrong sign adds up to there. Of such a function only the CFA is held against the rows, as others are said with care
- *	realigned GCC's rows of functions that align their stack anew have rbp "in memory at rbp", also where the epilogue has given
- *		  rbp the caller's value back (docs/findings/gcc-realigned-epilogue.md). Of these only that is looked at: behind leave,
- *		  or a pop where rsp is rbp, rbp is the caller's, as the row was true before. What else is said to be at rbp is lost
+ *	silent    no row says where a register is that a callee keeps, and the code, read from its
+ *	          beginning to its end, writes one of them; or it moves rsp, though there is but one
+ *	          row. Nearly all are small functions that write none (insn/sweep.c)
+ *	at its    the last instruction is a return, which a row of its own has far from the caller's
+ *	          stack pointer: a sum with the
+ *	end       wrong sign adds up to there. Of such a function only the CFA is held against the
+ *	          rows, as others are said with care
+ *	realigned GCC's rows of functions that align their stack anew have rbp "in memory at rbp",
+ *	also where the epilogue has given rbp the caller's value back
+ *	(docs/findings/gcc-realigned-epilogue.md). Of these only that is looked at: behind leave, or
+ *	a pop where rsp is rbp, rbp is the caller's, as the row was true before. What else is said
+ *	to be at rbp is lost
  *
- * Such functions jump into each other, with registers overwritten: where one comes out in the middle of another, that one is followed from
- * there, too, once all rows are joined. Where it comes out at another's beginning that one is believed, as others call it.
+ * Such functions jump into each other, with registers overwritten: where one comes out in the
+ * middle of another, that one is followed from there, too, once all rows are joined. Where it comes
+ * out at another's beginning that one is believed, as others call it.
  *
  * What is found in others is told by cairn_unwind_check(), and believed here.
  */
@@ -43,12 +53,15 @@
 enum { SP = 7, FP = 6, RBX = 3 };
 
 /*
- * Marks of a byte of code: the bits of the registers that are kept, and these, which are of none. Of the last two: rbp is not what the
- * frame had there; it is the caller's.
+ * Marks of a byte of code: the bits of the registers that are kept, and these, which are of none.
+ * Of the last two: rbp is not what the frame had there; it is the caller's.
  */
 enum { NOT_DESCRIBED = 1, FRAME_GONE = 2, FRAME_LEFT = 4 };
 
-/* A larger function is believed: the largest such one seen has 16,000 bytes, and a file may claim anything. */
+/*
+ * A larger function is believed: the largest such one seen has 16,000 bytes, and a file may claim
+ * anything.
+ */
 enum { MAX_BYTES = 1 << 17 };
 
 struct disproof {
@@ -66,7 +79,8 @@ static uint16_t kept(void)
 	return (uint16_t)convention_of(EM_X86_64)->kept;
 }
 
-static const struct cairn_unwind_rule *rule_of_run(const struct rule_set *rules, const struct rule_run *run)
+static const struct cairn_unwind_rule *rule_of_run(const struct rule_set *rules,
+						   const struct rule_run *run)
 {
 	return (const struct cairn_unwind_rule *)(rules->words.p + run->rule);
 }
@@ -97,11 +111,13 @@ static bool is_silent(const struct disprove_fde *fde, const struct rule_runs *ru
 	if (fde->set & kept())
 		return false;
 	bool has_one_row = runs->v.n - fde->first == 1;
-	return insn_writes_any(fde->code, fde->hi - fde->lo, (uint16_t)(kept() | (has_one_row ? 1u << SP : 0)));
+	return insn_writes_any(fde->code, fde->hi - fde->lo,
+			       (uint16_t)(kept() | (has_one_row ? 1u << SP : 0)));
 }
 
 /* "ret" or "repz ret", and a row for it. */
-static bool ends_far(const struct disprove_fde *fde, const struct rule_runs *runs, const struct rule_set *rules)
+static bool ends_far(const struct disprove_fde *fde, const struct rule_runs *runs,
+		     const struct rule_set *rules)
 {
 	const struct rule_run *last = &runs->v.p[runs->v.n - 1];
 	const struct cairn_unwind_rule *rule = rule_of_run(rules, last);
@@ -114,10 +130,12 @@ static bool ends_far(const struct disprove_fde *fde, const struct rule_runs *run
 
 /* ---- what is disproved ---- */
 
-static uint16_t lost_at(const struct disproof *p, const struct cairn_unwind_rule *rule, const struct follow_state *s)
+static uint16_t lost_at(const struct disproof *p, const struct cairn_unwind_rule *rule,
+			const struct follow_state *s)
 {
 	uint16_t lost = 0;
-	if (rule->cfa == CAIRN_UNWIND_UNDESCRIBED || rule->flags & (CAIRN_UNWIND_OUTERMOST | CAIRN_UNWIND_SIGNAL))
+	if (rule->cfa == CAIRN_UNWIND_UNDESCRIBED ||
+	    rule->flags & (CAIRN_UNWIND_OUTERMOST | CAIRN_UNWIND_SIGNAL))
 		return 0;
 	for (unsigned int reg = RBX; p->is_silent && reg < 16; reg++)
 		if (kept() & 1u << reg && s->regs[reg] != 1u << reg && !rule_word_of(rule, reg))
@@ -126,7 +144,8 @@ static uint16_t lost_at(const struct disproof *p, const struct cairn_unwind_rule
 }
 
 /* The stack pointer came from somewhere: whether a row that counts from it is true is not known. */
-static bool is_blind(const struct disproof *p, const struct cairn_unwind_rule *rule, const struct follow_state *s)
+static bool is_blind(const struct disproof *p, const struct cairn_unwind_rule *rule,
+		     const struct follow_state *s)
 {
 	return p->is_silent && rule->cfa == CAIRN_UNWIND_CFA_REG && rule->reg == SP && !s->knows_sp;
 }
@@ -137,15 +156,19 @@ static bool is_at_fp(uint32_t word)
 }
 
 /* rbp has been loaded anew, and the row says that registers are in memory at it. */
-static uint16_t frame_at(const struct disproof *p, const struct cairn_unwind_rule *rule, const struct follow_state *s)
+static uint16_t frame_at(const struct disproof *p, const struct cairn_unwind_rule *rule,
+			 const struct follow_state *s)
 {
-	if (!p->fde->is_realigned || !(s->regs[FP] & (FOLLOW_LOADED | FOLLOW_LEFT)) || !is_at_fp(rule_word_of(rule, FP)))
+	if (!p->fde->is_realigned || !(s->regs[FP] & (FOLLOW_LOADED | FOLLOW_LEFT)) ||
+	    !is_at_fp(rule_word_of(rule, FP)))
 		return 0;
-	bool is_callers = s->regs[FP] == FOLLOW_LEFT && cairn_unwind_word_value(rule_word_of(rule, FP)) == 0;
+	bool is_callers =
+		s->regs[FP] == FOLLOW_LEFT && cairn_unwind_word_value(rule_word_of(rule, FP)) == 0;
 	return is_callers ? FRAME_LEFT : FRAME_GONE;
 }
 
-static uint16_t mark_of(const struct disproof *p, const struct cairn_unwind_rule *rule, const struct follow_state *s, int fits)
+static uint16_t mark_of(const struct disproof *p, const struct cairn_unwind_rule *rule,
+			const struct follow_state *s, int fits)
 {
 	/* _start moves the stack pointer as it likes: it has no caller. */
 	if (rule->flags & CAIRN_UNWIND_OUTERMOST)
@@ -191,13 +214,15 @@ static void drop_frame(const struct cairn_unwind_rule *rule, bool is_left, struc
 		uint32_t word = cairn_unwind_words(rule)[i];
 		unsigned int reg = cairn_unwind_word_reg(word);
 		if (!is_at_fp(word))
-			rule_add(w, reg, cairn_unwind_word_saved(word), cairn_unwind_word_value(word));
+			rule_add(w, reg, cairn_unwind_word_saved(word),
+				 cairn_unwind_word_value(word));
 		else if (reg != FP || !is_left)
 			rule_add(w, reg, CAIRN_UNWIND_LOST, 0);
 	}
 }
 
-static int put(struct disproof *p, struct rule_set *rules, uint64_t lo, uint32_t rule, uint16_t mark)
+static int put(struct disproof *p, struct rule_set *rules, uint64_t lo, uint32_t rule,
+	       uint16_t mark)
 {
 	struct rule_words w;
 	uint32_t number = rule;
@@ -207,9 +232,11 @@ static int put(struct disproof *p, struct rule_set *rules, uint64_t lo, uint32_t
 	if (mark & NOT_DESCRIBED)
 		rule_undescribed(&w);
 	else if (mark & (FRAME_GONE | FRAME_LEFT))
-		drop_frame((const struct cairn_unwind_rule *)(rules->words.p + rule), !(mark & FRAME_GONE), &w);
+		drop_frame((const struct cairn_unwind_rule *)(rules->words.p + rule),
+			   !(mark & FRAME_GONE), &w);
 	for (unsigned int reg = RBX; !(mark & NOT_DESCRIBED) && reg < 16; reg++)
-		if (mark & 1u << reg && !rule_word_of((const struct cairn_unwind_rule *)w.words, reg))
+		if (mark & 1u << reg &&
+		    !rule_word_of((const struct cairn_unwind_rule *)w.words, reg))
 			rule_add(&w, reg, CAIRN_UNWIND_LOST, 0);
 	if (mark)
 		rc = rule_set_put(rules, w.words, w.n, &number);
@@ -218,7 +245,8 @@ static int put(struct disproof *p, struct rule_set *rules, uint64_t lo, uint32_t
 	return rc;
 }
 
-static int put_run(struct disproof *p, struct rule_set *rules, uint64_t lo, uint64_t hi, uint32_t rule, uint64_t *ret_bytes)
+static int put_run(struct disproof *p, struct rule_set *rules, uint64_t lo, uint64_t hi,
+		   uint32_t rule, uint64_t *ret_bytes)
 {
 	int rc = 0;
 	for (uint64_t at = lo, end; rc == 0 && at < hi; at = end) {
@@ -231,7 +259,8 @@ static int put_run(struct disproof *p, struct rule_set *rules, uint64_t lo, uint
 	return rc;
 }
 
-static int replace(struct disproof *p, struct rule_runs *runs, struct rule_set *rules, uint64_t *ret_bytes)
+static int replace(struct disproof *p, struct rule_runs *runs, struct rule_set *rules,
+		   uint64_t *ret_bytes)
 {
 	int rc = 0;
 	p->d->mended.n = 0;
@@ -245,14 +274,17 @@ static int replace(struct disproof *p, struct rule_runs *runs, struct rule_set *
 	return rc;
 }
 
-int disprove_rows(struct disprove *d, const struct disprove_fde *fde, struct rule_runs *runs, struct rule_set *rules,
-		  uint64_t *ret_bytes, struct disprove_tails *ret_tails)
+int disprove_rows(struct disprove *d, const struct disprove_fde *fde, struct rule_runs *runs,
+		  struct rule_set *rules, uint64_t *ret_bytes, struct disprove_tails *ret_tails)
 {
-	static const struct follow_ops ops = {.arrive = arrive, .leave = leave, .goes_on_blind = true};
+	static const struct follow_ops ops = {
+		.arrive = arrive, .leave = leave, .goes_on_blind = true};
 	struct disproof p = {.d = d, .fde = fde, .runs = runs, .rules = rules, .tails = ret_tails};
-	struct follow_entry entry = {.at = fde->tail ? fde->tail->to : fde->lo, .overwritten = fde->tail ? fde->tail->regs : 0};
+	struct follow_entry entry = {.at = fde->tail ? fde->tail->to : fde->lo,
+				     .overwritten = fde->tail ? fde->tail->regs : 0};
 	size_t n = fde->hi - fde->lo;
-	if (fde->first == runs->v.n || n > MAX_BYTES || !is_at_entry(rule_of_run(rules, &runs->v.p[fde->first])))
+	if (fde->first == runs->v.n || n > MAX_BYTES ||
+	    !is_at_entry(rule_of_run(rules, &runs->v.p[fde->first])))
 		return 0;
 	p.is_silent = fde->tail || is_silent(fde, runs);
 	p.ends_far = !p.is_silent && ends_far(fde, runs, rules);

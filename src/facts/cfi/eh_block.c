@@ -33,10 +33,12 @@ static int by_address(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-static bool read_fde(const struct eh_block *b, const struct frame_entry *entry, struct frame_fde *ret)
+static bool read_fde(const struct eh_block *b, const struct frame_entry *entry,
+		     struct frame_fde *ret)
 {
 	struct frame_cie cie;
-	return !entry->is_cie && !entry->body.failed && frame_cie_at(&b->section, entry->cie_off, &cie, NULL) == 0 &&
+	return !entry->is_cie && !entry->body.failed &&
+	       frame_cie_at(&b->section, entry->cie_off, &cie, NULL) == 0 &&
 	       frame_fde_of(&b->section, entry, &cie, ret, NULL) == 0 && ret->lo < ret->hi;
 }
 
@@ -50,7 +52,8 @@ static int index_entries(struct eh_block *b, struct cairn_err *err)
 		if (!read_fde(b, &entry, &fde))
 			continue;
 		if (b->fdes.n == MAX_FDES)
-			return err_set(err, -ERANGE, ".eh_frame in memory: more than %d FDEs", MAX_FDES);
+			return err_set(err, -ERANGE, ".eh_frame in memory: more than %d FDEs",
+				       MAX_FDES);
 		if (!VEC_ADD(&b->fdes, ((struct block_fde){fde.lo, fde.hi, 0, off})))
 			return err_nomem(err, "the index of FDEs");
 	}
@@ -68,7 +71,8 @@ static void sort_fdes(struct eh_block *b)
 	}
 }
 
-int eh_block_open(uint8_t *bytes, size_t size, const struct eh_block_kind *kind, struct eh_block **ret, struct cairn_err *err)
+int eh_block_open(uint8_t *bytes, size_t size, const struct eh_block_kind *kind,
+		  struct eh_block **ret, struct cairn_err *err)
 {
 	struct eh_block *b = calloc(1, sizeof(*b));
 	if (!b) {
@@ -77,10 +81,15 @@ int eh_block_open(uint8_t *bytes, size_t size, const struct eh_block_kind *kind,
 	}
 	b->bytes = bytes;
 	const char *name = kind->is_debug ? ".debug_frame" : ".eh_frame";
-	b->memory = (struct elf_section){.name = name, .addr = {kind->addr}, .data = bytes, .size = size};
-	b->memory.src = (struct cursor_src){.file = "memory", .section = b->memory.name, .base = bytes};
-	b->section = (struct frame_section){.elf = &b->memory, .is_eh = !kind->is_debug, .machine = kind->machine,
-					    .has_text = kind->has_text, .text = kind->text};
+	b->memory = (struct elf_section){
+		.name = name, .addr = {kind->addr}, .data = bytes, .size = size};
+	b->memory.src =
+		(struct cursor_src){.file = "memory", .section = b->memory.name, .base = bytes};
+	b->section = (struct frame_section){.elf = &b->memory,
+					    .is_eh = !kind->is_debug,
+					    .machine = kind->machine,
+					    .has_text = kind->has_text,
+					    .text = kind->text};
 	int rc = index_entries(b, err);
 	if (rc < 0) {
 		eh_block_close(b);
@@ -150,9 +159,13 @@ void eh_block_rule(const struct eh_block *b, uint64_t at, struct rule_words *ret
 	struct frame_entry entry;
 	struct frame_fde fde;
 	rule_undescribed(ret);
-	if (!found || frame_entry_at(&b->section, found->off, &entry, NULL) < 0 || !read_fde(b, &entry, &fde))
+	if (!found || frame_entry_at(&b->section, found->off, &entry, NULL) < 0 ||
+	    !read_fde(b, &entry, &fde))
 		return;
-	struct search s = {.at = at, .machine = b->section.machine, .is_signal_frame = fde.cie.is_signal_frame, .ret = ret};
+	struct search s = {.at = at,
+			   .machine = b->section.machine,
+			   .is_signal_frame = fde.cie.is_signal_frame,
+			   .ret = ret};
 	if (program_run(&b->section, &fde, take_row, &s, NULL) < 0)
 		rule_undescribed(ret);
 }

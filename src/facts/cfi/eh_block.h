@@ -2,8 +2,8 @@
 /*
  * .eh_frame or .debug_frame of code made at run time: a copy of another process's bytes, indexed
  *
- * There is no file, no section header and no .eh_frame_hdr that could be believed: the entries are walked over once, as
- * far as they are sound.
+ * There is no file, no section header and no .eh_frame_hdr that could be believed: the entries are
+ * walked over once, as far as they are sound.
  */
 #ifndef CFI_EH_BLOCK_H
 #define CFI_EH_BLOCK_H
@@ -29,10 +29,12 @@ struct eh_block_kind {
 /*
  * eh_block_open - index the entries of a block
  *
- * @bytes  malloc()ed, the result's also after an error; ends at a terminator, at @size, or where it is damaged
+ * @bytes  malloc()ed, the result's also after an error; ends at a terminator, at @size, or where it
+ *         is damaged
  * Returns 0, also without any FDE; -ERANGE, -ENOMEM. Cost: one pass, a sort.
  */
-int eh_block_open(uint8_t *bytes, size_t size, const struct eh_block_kind *kind, struct eh_block **ret, struct cairn_err *err);
+int eh_block_open(uint8_t *bytes, size_t size, const struct eh_block_kind *kind,
+		  struct eh_block **ret, struct cairn_err *err);
 void eh_block_close(struct eh_block *b); /* takes NULL */
 
 size_t eh_block_n_fdes(const struct eh_block *b);

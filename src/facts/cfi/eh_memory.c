@@ -2,8 +2,8 @@
 /*
  * The rule at one address, from .eh_frame in memory
  *
- * A loaded object has no section headers. Its program header PT_GNU_EH_FRAME leads to .eh_frame_hdr, which the linker
- * writes for exceptions, and which leads on:
+ * A loaded object has no section headers. Its program header PT_GNU_EH_FRAME leads to
+ * .eh_frame_hdr, which the linker writes for exceptions, and which leads on:
  *
  *	1 B     version, 1
  *	1 B     encoding of the next but two: 1b, a 4-byte distance from the field itself
@@ -13,10 +13,11 @@
  *	4 B     number of FDEs
  *	8 B *   the table, sorted: first address of a function, its FDE
  *
- * These encodings are the only ones that GNU ld, gold, lld and mold write; others are refused. How long .eh_frame is
- * nobody says, so the end of its segment bounds it.
+ * These encodings are the only ones that GNU ld, gold, lld and mold write; others are refused. How
+ * long .eh_frame is nobody says, so the end of its segment bounds it.
  *
- * Nothing here allocates, locks or formats: a signal handler may call it. Errors have no story for the same reason.
+ * Nothing here allocates, locks or formats: a signal handler may call it. Errors have no story for
+ * the same reason.
  */
 #include "cfi/eh_memory.h"
 
@@ -50,7 +51,8 @@ static struct entry read_entry(const struct eh_memory *eh, const uint8_t *p)
 }
 
 /* The last entry that begins at @at or before; false when none does. */
-static bool find_entry(const struct eh_memory *eh, const uint8_t *table, size_t n, uint64_t at, struct entry *ret)
+static bool find_entry(const struct eh_memory *eh, const uint8_t *table, size_t n, uint64_t at,
+		       struct entry *ret)
 {
 	enum { ENTRY = 8 };
 	size_t lo = 0;
@@ -65,12 +67,16 @@ static bool find_entry(const struct eh_memory *eh, const uint8_t *table, size_t 
 	return true;
 }
 
-/* The FDE for @at. Returns 1 and *@ret_frame, *@ret_fde; 0 when none begins before; negative as eh_memory_rule(). */
+/*
+ * The FDE for @at. Returns 1 and *@ret_frame, *@ret_fde; 0 when none begins before; negative as
+ * eh_memory_rule().
+ */
 static int find_fde(const struct eh_memory *eh, uint64_t at, uint64_t *ret_frame, uint64_t *ret_fde)
 {
 	struct cursor c = cursor_of(&nowhere, eh->hdr, (size_t)(eh->hi - eh->hdr), false, NULL);
 	uint8_t version = cur_u8(&c), frame = cur_u8(&c), count = cur_u8(&c), table = cur_u8(&c);
-	if (version != VERSION || frame != FRAME_ENCODING || count != COUNT_ENCODING || table != TABLE_ENCODING)
+	if (version != VERSION || frame != FRAME_ENCODING || count != COUNT_ENCODING ||
+	    table != TABLE_ENCODING)
 		return -EOPNOTSUPP;
 	uint64_t field = (uint64_t)(uintptr_t)c.pos;
 	*ret_frame = field + (uint64_t)(int64_t)(int32_t)cur_u32(&c);
@@ -97,8 +103,8 @@ static int take_row(void *ctx, uint64_t lo, uint64_t hi, const struct program_ru
 	struct expr_plt plt;
 	if (s->at < lo || s->at >= hi)
 		return 0;
-	if (row->cfa == CFI_CFA_EXPR && expr_is_plt(row->cfa_expr, row->cfa_expr_len, &plt) && plt.off >= 0 &&
-	    plt.off <= UINT16_MAX)
+	if (row->cfa == CFI_CFA_EXPR && expr_is_plt(row->cfa_expr, row->cfa_expr_len, &plt) &&
+	    plt.off >= 0 && plt.off <= UINT16_MAX)
 		rule_cfa(s->ret, CAIRN_UNWIND_CFA_REG, 0, RSP,
 			 (int32_t)plt.off + (((s->at & plt.mask) >= plt.from) << plt.shift), 0);
 	else
@@ -115,18 +121,23 @@ int eh_memory_rule(const struct eh_memory *eh, uint64_t at, struct rule_words *r
 		return rc;
 	if (frame < lo || frame >= hi || fde_at < frame || fde_at >= hi)
 		return -EBADMSG;
-	struct elf_section memory = {.name = ".eh_frame", .addr = {frame}, .data = eh->lo + (frame - lo),
+	struct elf_section memory = {.name = ".eh_frame",
+				     .addr = {frame},
+				     .data = eh->lo + (frame - lo),
 				     .size = hi - frame};
 	memory.src = (struct cursor_src){.file = "", .section = memory.name, .base = memory.data};
 	struct frame_section sec = {.elf = &memory, .is_eh = true, .machine = eh->machine};
 	struct frame_entry entry;
 	struct frame_fde fde;
 	struct frame_cie cie;
-	if (frame_entry_at(&sec, fde_at - frame, &entry, NULL) < 0 || entry.is_terminator || entry.is_cie ||
-	    frame_cie_at(&sec, entry.cie_off, &cie, NULL) < 0 || frame_fde_of(&sec, &entry, &cie, &fde, NULL) < 0 ||
-	    at < fde.lo || at >= fde.hi)
+	if (frame_entry_at(&sec, fde_at - frame, &entry, NULL) < 0 || entry.is_terminator ||
+	    entry.is_cie || frame_cie_at(&sec, entry.cie_off, &cie, NULL) < 0 ||
+	    frame_fde_of(&sec, &entry, &cie, &fde, NULL) < 0 || at < fde.lo || at >= fde.hi)
 		return 0;
-	struct search s = {.at = at, .machine = eh->machine, .is_signal_frame = cie.is_signal_frame, .ret = ret};
+	struct search s = {.at = at,
+			   .machine = eh->machine,
+			   .is_signal_frame = cie.is_signal_frame,
+			   .ret = ret};
 	if (program_run(&sec, &fde, take_row, &s, NULL) < 0)
 		rule_undescribed(ret);
 	return 0;

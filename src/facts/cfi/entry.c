@@ -20,7 +20,8 @@
  *	8           only augmentation "eh" of GCC 2: a pointer without use
  *	1 1         only version 4: address size (8), segment selector size (0)
  *	uleb sleb   code and data alignment factor (1 and -8 on x86-64)
- *	1 or uleb   return address column (16; 30 on AArch64; another one is believed): a byte in version 1
+ *	1 or uleb   return address column (16; 30 on AArch64; another one is believed): a byte in
+ *	            version 1
  *	uleb + n    only with "z": length of the augmentation data, and those, one item per letter:
  *	            R  1 byte: encoding of the FDEs' addresses
  *	            P  1 byte encoding + a pointer in it: personality routine
@@ -36,8 +37,8 @@
  *
  * A pointer encoding is a byte: low 4 bits the format, next 3 bits what it is relative to, bit 7
  * "the pointer is at this address". Relative to the field itself is what compilers use; relative to
- * .text has a meaning where a JIT made a file of one section of code. Relative to the GOT or to the function has none for an FDE on
- * x86-64 and is refused.
+ * .text has a meaning where a JIT made a file of one section of code. Relative to the GOT or to the
+ * function has none for an FDE on x86-64 and is refused.
  */
 #include "cfi/entry.h"
 
@@ -162,8 +163,9 @@ static void skip_pointer(const struct frame_section *sec, struct cursor *c, uint
 static bool is_usable_encoding(const struct frame_section *sec, uint8_t encoding)
 {
 	uint8_t base = encoding & PE_BASE;
-	return !(encoding & PE_INDIRECT) && (base == PE_ABSOLUTE || base == PE_PCREL || base == PE_ALIGNED ||
-					     (base == PE_TEXTREL && sec->has_text));
+	return !(encoding & PE_INDIRECT) &&
+	       (base == PE_ABSOLUTE || base == PE_PCREL || base == PE_ALIGNED ||
+		(base == PE_TEXTREL && sec->has_text));
 }
 
 int frame_entry_at(const struct frame_section *sec, uint64_t off, struct frame_entry *ret,
@@ -188,7 +190,10 @@ int frame_entry_at(const struct frame_section *sec, uint64_t off, struct frame_e
 		*ret = entry;
 		return 0;
 	}
-	/* A body that is too short for its id is the entry's damage, not the chain's: no error here. */
+	/*
+	 * A body that is too short for its id is the entry's damage, not the chain's: no error
+	 * here.
+	 */
 	entry.body.err = NULL;
 	uint64_t id_at = cur_off(&entry.body);
 	unsigned int id_size = is_64bit && !sec->is_eh ? 8 : 4;

@@ -11,7 +11,11 @@ struct frame_section {
 	const struct elf_section *elf;
 	bool is_eh; /* .eh_frame; else .debug_frame */
 	uint16_t machine; /* EM_* of the file */
-	bool has_text; /* addresses may count from text: in the symbol files of JITs, where there is one section of code */
+	/*
+	 * addresses may count from text: in the symbol files of JITs, where there is one section of
+	 * code
+	 */
+	bool has_text;
 	uint64_t text;
 };
 
@@ -45,7 +49,8 @@ struct frame_fde {
 /*
  * frame_entry_at - the entry at @off
  *
- * Returns 0; -EBADMSG when its length leads out of the section, so that no further entry can be found.
+ * Returns 0; -EBADMSG when its length leads out of the section, so that no further entry can be
+ * found.
  */
 int frame_entry_at(const struct frame_section *sec, uint64_t off, struct frame_entry *ret,
 		   struct cairn_err *err);
@@ -53,7 +58,8 @@ int frame_entry_at(const struct frame_section *sec, uint64_t off, struct frame_e
 /*
  * frame_cie_at - the CIE at @off
  *
- * Returns 0; -EBADMSG; -EOPNOTSUPP for a version, an augmentation or a pointer encoding that is not known.
+ * Returns 0; -EBADMSG; -EOPNOTSUPP for a version, an augmentation or a pointer encoding that is not
+ * known.
  */
 int frame_cie_at(const struct frame_section *sec, uint64_t off, struct frame_cie *ret,
 		 struct cairn_err *err);
@@ -62,7 +68,10 @@ int frame_cie_at(const struct frame_section *sec, uint64_t off, struct frame_cie
 int frame_fde_of(const struct frame_section *sec, const struct frame_entry *entry,
 		 const struct frame_cie *cie, struct frame_fde *ret, struct cairn_err *err);
 
-/* An address as @encoding writes it (also DW_CFA_set_loc); sets the cursor failed when it cannot be read. */
+/*
+ * An address as @encoding writes it (also DW_CFA_set_loc); sets the cursor failed when it cannot be
+ * read.
+ */
 uint64_t frame_read_address(const struct frame_section *sec, struct cursor *c, uint8_t encoding);
 
 #endif

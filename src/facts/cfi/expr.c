@@ -6,11 +6,14 @@
  *	DW_OP_breg7 160; DW_OP_deref                        CFA = *(rsp + 160): a signal trampoline
  *	DW_OP_breg7 8; DW_OP_deref; DW_OP_plus_uconst 8     CFA = *(rsp + 8) + 8: OpenSSL, OCaml
  *	DW_OP_breg7 8; DW_OP_breg16 0; DW_OP_lit15; DW_OP_and; DW_OP_lit11; DW_OP_ge; DW_OP_lit3;
- *	DW_OP_shl; DW_OP_plus                               the PLT: rsp + 8, and 8 more from byte 11 on
+ *	DW_OP_shl; DW_OP_plus                               the PLT: rsp + 8, and 8 more from byte
+ *	11 on
  *
- *	DW_OP_breg16 12; DW_OP_const4s 7; DW_OP_minus      pc + 5: a stub of glibc 2.3 to 2.17 that was jumped to
+ *	DW_OP_breg16 12; DW_OP_const4s 7; DW_OP_minus      pc + 5: a stub of glibc 2.3 to 2.17 that
+ *	was jumped to
  *
- * Nothing else was found in the call frame information of 13 large programs, so nothing else is read.
+ * Nothing else was found in the call frame information of 13 large programs, so nothing else is
+ * read.
  */
 #include "cfi/expr.h"
 
@@ -48,7 +51,10 @@ bool expr_is_reg_offset(const uint8_t *expr, size_t len, uint8_t *ret_reg, int64
 	return take_breg(&c, ret_reg, ret_off) && !cur_more(&c);
 }
 
-/* What is added behind the dereference: nothing, an operation with a number, or a number and "plus". */
+/*
+ * What is added behind the dereference: nothing, an operation with a number, or a number and
+ * "plus".
+ */
 static bool take_addition(struct cursor *c, int64_t *ret)
 {
 	uint8_t small;
@@ -80,8 +86,8 @@ bool expr_is_plt(const uint8_t *expr, size_t len, struct expr_plt *ret)
 	struct cursor c = begin(expr, len);
 	uint8_t sp, pc;
 	int64_t pc_off;
-	return take_breg(&c, &sp, &ret->off) && sp == RSP && take_breg(&c, &pc, &pc_off) && pc == RIP &&
-	       pc_off == 0 && take_small(&c, &ret->mask) && take_op(&c, OP_AND) &&
+	return take_breg(&c, &sp, &ret->off) && sp == RSP && take_breg(&c, &pc, &pc_off) &&
+	       pc == RIP && pc_off == 0 && take_small(&c, &ret->mask) && take_op(&c, OP_AND) &&
 	       take_small(&c, &ret->from) && take_op(&c, OP_GE) && take_small(&c, &ret->shift) &&
 	       take_op(&c, OP_SHL) && take_op(&c, OP_PLUS) && !cur_more(&c) &&
 	       (ret->mask & (ret->mask + 1)) == 0 && ret->shift < 8;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The few shapes of DWARF expressions that call frame information consists of. Within this module only. */
+/*
+ * The few shapes of DWARF expressions that call frame information consists of. Within this module
+ * only.
+ */
 #ifndef CFI_EXPR_H
 #define CFI_EXPR_H
 
@@ -42,8 +45,8 @@ struct expr_deref {
 bool expr_is_deref(const uint8_t *expr, size_t len, struct expr_deref *ret);
 
 /*
- * The one that linkers write for a procedure linkage table: "rsp + off + ((rip & mask) >= from) << shift".
- * An entry is mask + 1 bytes; from its byte @from on something more is on the stack.
+ * The one that linkers write for a procedure linkage table: "rsp + off + ((rip & mask) >= from) <<
+ * shift". An entry is mask + 1 bytes; from its byte @from on something more is on the stack.
  */
 struct expr_plt {
 	int64_t off;

@@ -2,13 +2,15 @@
 /*
  * Rows of Go programs
  *
- * A stripped one has no call frame information. Its runtime unwinds by .gopclntab, which says how far the stack pointer is below the
- * return address, and that is a row. No register is kept by Go's functions for their callers: all are lost. A function that goes
- * to another stack has no row from which the caller could be told, and none is made. Two of these never come back: what they
- * call on the scheduler's stack begins there. Go's own traceback ends at them, too.
+ * A stripped one has no call frame information. Its runtime unwinds by .gopclntab, which says how
+ * far the stack pointer is below the return address, and that is a row. No register is kept by Go's
+ * functions for their callers: all are lost. A function that goes to another stack has no row from
+ * which the caller could be told, and none is made. Two of these never come back: what they call on
+ * the scheduler's stack begins there. Go's own traceback ends at them, too.
  *
- * Linkers write .debug_frame for Go's functions, which does not know where a goroutine or a thread begins: of a function that nobody called
- * it says what its frame was, and rows would lead on into what is no stack. There .gopclntab counts.
+ * Linkers write .debug_frame for Go's functions, which does not know where a goroutine or a thread
+ * begins: of a function that nobody called it says what its frame was, and rows would lead on into
+ * what is no stack. There .gopclntab counts.
  */
 #include "cfi/go_rows.h"
 
@@ -21,7 +23,10 @@
 enum {
 	RSP = 7,
 	RETURN_ADDRESS = 8,
-	/* Large programs have some 2 million. Functions of a damaged table may share one long list of frames. */
+	/*
+	 * Large programs have some 2 million. Functions of a damaged table may share one long list
+	 * of frames.
+	 */
 	RUNS_MAX = 1 << 24,
 };
 
@@ -95,7 +100,8 @@ static uint64_t on_the_other_stack(const struct elf *e, const struct go_function
 
 static int put_function(struct go_rows *g, const struct gopclntab *t, const struct go_function *f)
 {
-	uint64_t away = f->switches_stack && leaves_for_good(f->name) ? on_the_other_stack(g->elf, f) : 0;
+	uint64_t away =
+		f->switches_stack && leaves_for_good(f->name) ? on_the_other_stack(g->elf, f) : 0;
 	int rc = 0;
 	if (f->is_outermost)
 		rc = put_outermost(g, f->lo);
@@ -126,20 +132,23 @@ static bool add_run(struct rule_runs *to, uint64_t lo, uint32_t rule)
 }
 
 /* Both from each address on at which either changes. */
-static int merge(const struct go_rows *g, const struct rule_runs *old, struct rule_runs *to, uint64_t *ret_bytes)
+static int merge(const struct go_rows *g, const struct rule_runs *old, struct rule_runs *to,
+		 uint64_t *ret_bytes)
 {
 	struct go_run go = {0};
 	uint32_t rule = 0;
 	size_t i = 0, k = 0;
 	while (i < old->v.n || k < g->runs.n) {
-		uint64_t a = i < old->v.n ? old->v.p[i].lo : UINT64_MAX, b = k < g->runs.n ? g->runs.p[k].lo : UINT64_MAX;
+		uint64_t a = i < old->v.n ? old->v.p[i].lo : UINT64_MAX,
+			 b = k < g->runs.n ? g->runs.p[k].lo : UINT64_MAX;
 		uint64_t lo = a < b ? a : b;
 		if (a == lo)
 			rule = old->v.p[i++].rule;
 		if (b == lo)
 			go = g->runs.p[k++];
 		bool is_go = go.is_outermost || !rule;
-		uint64_t next_a = i < old->v.n ? old->v.p[i].lo : UINT64_MAX, next_b = k < g->runs.n ? g->runs.p[k].lo : UINT64_MAX;
+		uint64_t next_a = i < old->v.n ? old->v.p[i].lo : UINT64_MAX,
+			 next_b = k < g->runs.n ? g->runs.p[k].lo : UINT64_MAX;
 		if (!rule && go.rule)
 			*ret_bytes += (next_a < next_b ? next_a : next_b) - lo;
 		if (!add_run(to, lo, is_go ? go.rule : rule))
@@ -148,7 +157,8 @@ static int merge(const struct go_rows *g, const struct rule_runs *old, struct ru
 	return 0;
 }
 
-int go_rows_merge(const struct elf *e, struct rule_runs *runs, struct rule_set *rules, uint64_t *ret_bytes)
+int go_rows_merge(const struct elf *e, struct rule_runs *runs, struct rule_set *rules,
+		  uint64_t *ret_bytes)
 {
 	struct go_rows g = {.elf = e, .rules = rules};
 	struct rule_runs merged = {0};

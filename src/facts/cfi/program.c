@@ -12,10 +12,10 @@
  *		def_cfa_register rbp
  *		...		the last row ends at hi
  *
- * The row at an address is found by running the instructions until one advances beyond it. "restore"
- * goes back to the CIE's rule of one register, "remember_state" and "restore_state" push and pop a whole
- * row (before and after an early return). A state is small and nesting beyond one is hardly seen, so the
- * stack is an array.
+ * The row at an address is found by running the instructions until one advances beyond it.
+ * "restore" goes back to the CIE's rule of one register, "remember_state" and "restore_state" push
+ * and pop a whole row (before and after an early return). A state is small and nesting beyond one
+ * is hardly seen, so the stack is an array.
  *
  * Each instruction is a byte; three have an operand in its low 6 bits. The table ops[] has one line
  * for each of the others.
@@ -57,8 +57,8 @@ static int bad(struct machine *m, const char *what)
 /* ---- addresses ---- */
 
 /*
- * A CIE may name another column than the ABI's for the return address. What that column says is what there is to say of it,
- * and where it says nothing the return address is in that register.
+ * A CIE may name another column than the ABI's for the return address. What that column says is
+ * what there is to say of it, and where it says nothing the return address is in that register.
  */
 static int give_row(struct machine *m, uint64_t lo, uint64_t hi)
 {
@@ -173,7 +173,8 @@ static int op_def_cfa_register(struct machine *m)
 {
 	uint64_t reg = cur_uleb(&m->c);
 	if (m->now.cfa != CFI_CFA_REG_OFFSET)
-		return bad(m, "the CFA has no register plus offset whose register could be changed");
+		return bad(m,
+			   "the CFA has no register plus offset whose register could be changed");
 	m->now.cfa_reg = reg;
 	return 0;
 }
@@ -244,8 +245,8 @@ static int set_reg_unsigned(struct machine *m, uint64_t reg, enum cfi_reg_kind k
 }
 
 /*
- * Nearly all expressions are one operation, "register n plus k": how code that realigns its stack and
- * signal trampolines say where registers are.
+ * Nearly all expressions are one operation, "register n plus k": how code that realigns its stack
+ * and signal trampolines say where registers are.
  */
 static int set_reg_expr(struct machine *m, enum cfi_reg_kind kind)
 {
@@ -255,8 +256,11 @@ static int set_reg_expr(struct machine *m, enum cfi_reg_kind kind)
 	struct cfi_reg rule = {.kind = kind};
 	if (expr && expr_is_reg_offset(expr, n, &rule.base, &rule.off))
 		rule.kind = kind == CFI_REG_EXPR ? CFI_REG_AT_REG : CFI_REG_IS_REG;
-	else if (expr && kind == CFI_REG_VAL_EXPR && m->sec->machine == EM_X86_64 && expr_is_pc_offset(expr, n, &rule.off))
-		rule = (struct cfi_reg){.kind = CFI_REG_IS_REG, .base = (uint8_t)convention_of(EM_X86_64)->ra, .off = rule.off};
+	else if (expr && kind == CFI_REG_VAL_EXPR && m->sec->machine == EM_X86_64 &&
+		 expr_is_pc_offset(expr, n, &rule.off))
+		rule = (struct cfi_reg){.kind = CFI_REG_IS_REG,
+					.base = (uint8_t)convention_of(EM_X86_64)->ra,
+					.off = rule.off};
 	else
 		rule = (struct cfi_reg){.kind = kind};
 	return m->c.failed ? -EBADMSG : set_reg_rule(m, reg, rule);
@@ -357,12 +361,16 @@ static int op_restore_state(struct machine *m)
 	return 0;
 }
 
-/* AArch64: from here on the return address is signed, or no longer. The number is SPARC's elsewhere. */
+/*
+ * AArch64: from here on the return address is signed, or no longer. The number is SPARC's
+ * elsewhere.
+ */
 static int op_negate_ra_state(struct machine *m)
 {
 	if (m->sec->machine != EM_AARCH64)
 		return err_set(m->c.err, -EOPNOTSUPP,
-			       "%s: %s+0x%" PRIx64 ": a call frame instruction of another architecture",
+			       "%s: %s+0x%" PRIx64
+			       ": a call frame instruction of another architecture",
 			       m->c.src->file, m->c.src->section, cur_off(&m->c) - 1);
 	m->now.ra_signed = !m->now.ra_signed;
 	return 0;

@@ -17,7 +17,8 @@ void rule_undescribed(struct rule_words *w)
 void rule_cfa(struct rule_words *w, enum cairn_unwind_cfa cfa, uint8_t flags, unsigned int reg,
 	      int32_t off, int32_t add)
 {
-	struct cairn_unwind_rule r = {.cfa = cfa, .flags = flags, .reg = (uint8_t)reg, .off = off, .add = add};
+	struct cairn_unwind_rule r = {
+		.cfa = cfa, .flags = flags, .reg = (uint8_t)reg, .off = off, .add = add};
 	memcpy(w->words, &r, sizeof(r));
 	w->n = HEADER_WORDS;
 }

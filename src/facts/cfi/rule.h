@@ -2,8 +2,9 @@
 /*
  * Rules of an unwind table, each stored once
  *
- * A row of call frame information has 32 columns; what an unwinder needs of it is a handful of words
- * (cairn/shared/unwind.h), and a large program has a few hundred different ones. Within this module only.
+ * A row of call frame information has 32 columns; what an unwinder needs of it is a handful of
+ * words (cairn/shared/unwind.h), and a large program has a few hundred different ones. Within this
+ * module only.
  */
 #ifndef CFI_RULE_H
 #define CFI_RULE_H
@@ -38,7 +39,10 @@ void rule_add(struct rule_words *w, unsigned int reg, enum cairn_unwind_saved sa
 void rule_of(uint16_t machine, bool is_signal_frame, const struct program_rules *row,
 	     struct rule_words *ret);
 
-/* Rules by number: the distance of its first word from the beginning. Rule 0 is the undescribed one. */
+/*
+ * Rules by number: the distance of its first word from the beginning. Rule 0 is the undescribed
+ * one.
+ */
 struct rule_set {
 	VEC(uint32_t) words;
 	struct map by_hash;
@@ -57,7 +61,10 @@ int rule_set_put(struct rule_set *set, const uint32_t *words, size_t n, uint32_t
 /* Words of the rule that begins at @words. */
 size_t rule_n_words(const uint32_t *words);
 
-/* The word of a rule for a register; 0: it has none. No word of a rule is 0, but for rax at the CFA. */
+/*
+ * The word of a rule for a register; 0: it has none. No word of a rule is 0, but for rax at the
+ * CFA.
+ */
 uint32_t rule_word_of(const struct cairn_unwind_rule *rule, unsigned int reg);
 
 /* From @lo on the rule with number @rule holds, up to the next one. */

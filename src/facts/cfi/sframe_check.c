@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Both are rules that hold from one address to the next, so they are the same everywhere when they are the same wherever a row
- * of either begins. The rows of a function of SFrame are gone through together with those of the table.
+ * Both are rules that hold from one address to the next, so they are the same everywhere when they
+ * are the same wherever a row of either begins. The rows of a function of SFrame are gone through
+ * together with those of the table.
  */
 #include "cfi/sframe_check.h"
 
@@ -20,7 +21,7 @@ struct sframe_checking {
 	void *ctx;
 	struct cairn_unwind_checked *told;
 	struct cairn_sframe_function function;
-	uint32_t row;		/* of the table: the first one that begins behind what was compared */
+	uint32_t row; /* of the table: the first one that begins behind what was compared */
 	bool is_told;		/* of this function */
 	struct rule_words rule; /* of SFrame, from here on */
 };
@@ -30,13 +31,16 @@ static bool is_same(const struct cairn_unwind_rule *a, const struct cairn_unwind
 	if (a->flags & b->flags & CAIRN_UNWIND_OUTERMOST)
 		return true;
 	return a->cfa == b->cfa && a->reg == b->reg && a->off == b->off && a->add == b->add &&
-	       !((a->flags ^ b->flags) & CAIRN_UNWIND_OUTERMOST) && rule_word_of(a, FP) == rule_word_of(b, FP) &&
+	       !((a->flags ^ b->flags) & CAIRN_UNWIND_OUTERMOST) &&
+	       rule_word_of(a, FP) == rule_word_of(b, FP) &&
 	       rule_word_of(a, RA) == rule_word_of(b, RA);
 }
 
 static int differs(struct sframe_checking *c, uint64_t at)
 {
-	struct cairn_unwind_disagreement found = {.kind = CAIRN_UNWIND_DOUBT_SFRAME, .at = {at}, .function = c->function.at,
+	struct cairn_unwind_disagreement found = {.kind = CAIRN_UNWIND_DOUBT_SFRAME,
+						  .at = {at},
+						  .function = c->function.at,
 						  .from = {at}};
 	c->is_told = true;
 	c->told->n_disagreements++;

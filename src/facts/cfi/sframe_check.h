@@ -8,9 +8,11 @@
 #include "cfi/table.h"
 
 /*
- * sframe_check - tell where the section .sframe, when there is one, has another CFA, frame pointer or return address than @table
+ * sframe_check - tell where the section .sframe, when there is one, has another CFA, frame pointer
+ * or return address than @table
  *
- * Linkage tables, whose rows SFrame repeats, are passed over. Returns 0, what @tell returned, or as cairn_sframe_open().
+ * Linkage tables, whose rows SFrame repeats, are passed over. Returns 0, what @tell returned, or as
+ * cairn_sframe_open().
  */
 int sframe_check(const struct cairn_binary *bin, const struct unwind_table *table,
 		 int (*tell)(void *ctx, const struct cairn_unwind_disagreement *found), void *ctx,

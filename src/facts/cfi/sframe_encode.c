@@ -2,13 +2,16 @@
 /*
  * From FDEs to SFrame
  *
- * Each FDE is a function; that of a procedure linkage table is two, as linkers write them: its first entry, and blocks with the same
- * rows each. What assemblers do is done here, too: an FDE with one row that cannot be said is left out as a whole.
- * FDEs that overlap an earlier one are left out, since SFrame is searched by address.
+ * Each FDE is a function; that of a procedure linkage table is two, as linkers write them: its
+ * first entry, and blocks with the same rows each. What assemblers do is done here, too: an FDE
+ * with one row that cannot be said is left out as a whole. FDEs that overlap an earlier one are
+ * left out, since SFrame is searched by address.
  *
- * Who reads SFrame believes it, a kernel's unwinder among them. So rows that the instructions disprove are not written: there are two unwind
- * tables of the file, of the rows as written and of what is left of them, and a function in which they differ about the CFA, the return
- * address or the frame pointer has the rows of the second. Mostly it has none, since what is left is "not described" or "lost", which SFrame cannot say.
+ * Who reads SFrame believes it, a kernel's unwinder among them. So rows that the instructions
+ * disprove are not written: there are two unwind tables of the file, of the rows as written and of
+ * what is left of them, and a function in which they differ about the CFA, the return address or
+ * the frame pointer has the rows of the second. Mostly it has none, since what is left is "not
+ * described" or "lost", which SFrame cannot say.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -57,24 +60,32 @@ static int take_row(void *ctx, uint64_t lo, uint64_t hi, const struct program_ru
 		return 0;
 	}
 	rule_of(e->cfi->machine, e->fde->cie.is_signal_frame, rules, &w);
-	return VEC_ADD(&e->rules, w) && VEC_ADD(&e->offs, (uint32_t)(lo - e->fde->lo)) ? 0 : -ENOMEM;
+	return VEC_ADD(&e->rules, w) && VEC_ADD(&e->offs, (uint32_t)(lo - e->fde->lo)) ? 0
+										       : -ENOMEM;
 }
 
 /* ---- what is disproved ---- */
 
-static int read_rows(const struct cfi *cfi, enum unwind_belief belief, struct rows *ret, struct cairn_err *err)
+static int read_rows(const struct cfi *cfi, enum unwind_belief belief, struct rows *ret,
+		     struct cairn_err *err)
 {
 	size_t size;
 	int rc = unwind_table_build(cfi, belief, 0, &ret->bytes, &size, err);
-	return rc < 0 ? rc : unwind_table_open(ret->bytes, size, cairn_binary_path(cfi->bin), "unwind table", &ret->t, err);
+	return rc < 0 ? rc
+		      : unwind_table_open(ret->bytes, size, cairn_binary_path(cfi->bin),
+					  "unwind table", &ret->t, err);
 }
 
-/* The row of a table that is there at @at, and where it ends; rule 0 where there is none. @at ascends from call to call. */
+/*
+ * The row of a table that is there at @at, and where it ends; rule 0 where there is none. @at
+ * ascends from call to call.
+ */
 static const struct cairn_unwind_rule *row_at(struct rows *rows, uint64_t at, uint64_t *ret_hi)
 {
 	struct cairn_vaddr lo, hi;
 	for (; rows->next < rows->t.n_rows; rows->next++) {
-		const struct cairn_unwind_rule *rule = unwind_table_row(&rows->t, rows->next, &lo, &hi);
+		const struct cairn_unwind_rule *rule =
+			unwind_table_row(&rows->t, rows->next, &lo, &hi);
 		if (at < lo.v)
 			break;
 		if (at < hi.v) {
@@ -87,11 +98,13 @@ static const struct cairn_unwind_rule *row_at(struct rows *rows, uint64_t at, ui
 }
 
 /* As far as SFrame has places for it. */
-static bool says_the_same(const struct sframe_abi *abi, const struct cairn_unwind_rule *a, const struct cairn_unwind_rule *b)
+static bool says_the_same(const struct sframe_abi *abi, const struct cairn_unwind_rule *a,
+			  const struct cairn_unwind_rule *b)
 {
-	return a == b || (a->cfa == b->cfa && a->flags == b->flags && a->reg == b->reg && a->off == b->off && a->add == b->add &&
-			  rule_word_of(a, abi->ra) == rule_word_of(b, abi->ra) &&
-			  rule_word_of(a, abi->fp) == rule_word_of(b, abi->fp));
+	return a == b ||
+	       (a->cfa == b->cfa && a->flags == b->flags && a->reg == b->reg && a->off == b->off &&
+		a->add == b->add && rule_word_of(a, abi->ra) == rule_word_of(b, abi->ra) &&
+		rule_word_of(a, abi->fp) == rule_word_of(b, abi->fp));
 }
 
 /* Whether a row of the FDE is; then e->rows are those that are left of them. -ENOMEM. */
@@ -105,7 +118,8 @@ static int disproved_rows(struct encode *e, const struct frame_fde *fde)
 		const struct cairn_unwind_rule *proved = row_at(&e->proved, at, &proved_hi);
 		hi = written_hi < proved_hi ? written_hi : proved_hi;
 		is_disproved |= !says_the_same(&e->abi, written, proved);
-		ok = VEC_ADD(&e->rows, ((struct cairn_sframe_row){(uint32_t)(at - fde->lo), proved}));
+		ok = VEC_ADD(&e->rows,
+			     ((struct cairn_sframe_row){(uint32_t)(at - fde->lo), proved}));
 	}
 	return ok ? is_disproved : -ENOMEM;
 }
@@ -113,24 +127,29 @@ static int disproved_rows(struct encode *e, const struct frame_fde *fde)
 /* ---- functions ---- */
 
 /* 1 when it was taken, 0 when it is left out; so the next one. */
-static int put_proved(struct encode *e, const struct frame_fde *fde, struct cairn_sframe_encoded *ret, struct cairn_err *err)
+static int put_proved(struct encode *e, const struct frame_fde *fde,
+		      struct cairn_sframe_encoded *ret, struct cairn_err *err)
 {
-	int rc = cairn_sframe_add(e->w, (struct cairn_vaddr){fde->lo}, (uint32_t)(fde->hi - fde->lo), e->rows.p, e->rows.n, err);
+	int rc = cairn_sframe_add(e->w, (struct cairn_vaddr){fde->lo},
+				  (uint32_t)(fde->hi - fde->lo), e->rows.p, e->rows.n, err);
 	ret->n_mended += rc == 1;
 	ret->n_disproved += rc == 0;
 	return rc;
 }
 
 /* The FDE up to @hi, which is its end or where blocks begin. */
-static int put_rows(struct encode *e, const struct frame_fde *fde, uint64_t hi, struct cairn_err *err)
+static int put_rows(struct encode *e, const struct frame_fde *fde, uint64_t hi,
+		    struct cairn_err *err)
 {
 	e->rows.n = 0;
 	for (size_t i = 0; i < e->rules.n; i++) {
-		struct cairn_sframe_row row = {e->offs.p[i], (const struct cairn_unwind_rule *)e->rules.p[i].words};
+		struct cairn_sframe_row row = {
+			e->offs.p[i], (const struct cairn_unwind_rule *)e->rules.p[i].words};
 		if (!VEC_ADD(&e->rows, row))
 			return err_nomem(err, "an SFrame section");
 	}
-	return cairn_sframe_add(e->w, (struct cairn_vaddr){fde->lo}, (uint32_t)(hi - fde->lo), e->rows.p, e->rows.n, err);
+	return cairn_sframe_add(e->w, (struct cairn_vaddr){fde->lo}, (uint32_t)(hi - fde->lo),
+				e->rows.p, e->rows.n, err);
 }
 
 /* Blocks of a linkage table: rsp + off, and a word more from a byte of each on. */
@@ -140,23 +159,27 @@ static int put_blocks(struct encode *e, const struct frame_fde *fde, struct cair
 	uint32_t block = (uint32_t)e->plt.mask + 1, from = e->plt.from;
 	bool is_whole = from && from < block;
 	rule_cfa(&before, CAIRN_UNWIND_CFA_REG, 0, e->abi.sp, (int32_t)e->plt.off, 0);
-	rule_cfa(&after, CAIRN_UNWIND_CFA_REG, 0, e->abi.sp, (int32_t)(e->plt.off + (INT64_C(1) << e->plt.shift)), 0);
-	const struct cairn_sframe_row rows[] = {{0, (const struct cairn_unwind_rule *)(from ? before.words : after.words)},
-						{from, (const struct cairn_unwind_rule *)after.words}};
-	return cairn_sframe_add_blocks(e->w, (struct cairn_vaddr){e->plt_lo}, (uint32_t)(fde->hi - e->plt_lo), block, rows,
-				       1 + is_whole, err);
+	rule_cfa(&after, CAIRN_UNWIND_CFA_REG, 0, e->abi.sp,
+		 (int32_t)(e->plt.off + (INT64_C(1) << e->plt.shift)), 0);
+	const struct cairn_sframe_row rows[] = {
+		{0, (const struct cairn_unwind_rule *)(from ? before.words : after.words)},
+		{from, (const struct cairn_unwind_rule *)after.words}};
+	return cairn_sframe_add_blocks(e->w, (struct cairn_vaddr){e->plt_lo},
+				       (uint32_t)(fde->hi - e->plt_lo), block, rows, 1 + is_whole,
+				       err);
 }
 
 /* Whether blocks can be said of it, which have to be whole and where their size says. */
 static bool can_put_plt(const struct encode *e, const struct frame_fde *fde)
 {
 	uint32_t block = (uint32_t)e->plt.mask + 1;
-	return block <= UINT8_MAX && e->plt_lo % block == 0 && (fde->hi - e->plt_lo) % block == 0 && e->plt.off >= 0 &&
-	       e->plt.off <= INT16_MAX;
+	return block <= UINT8_MAX && e->plt_lo % block == 0 && (fde->hi - e->plt_lo) % block == 0 &&
+	       e->plt.off >= 0 && e->plt.off <= INT16_MAX;
 }
 
 /* As put_fde(). */
-static int put_plt(struct encode *e, const struct frame_fde *fde, struct cairn_sframe_encoded *ret, struct cairn_err *err)
+static int put_plt(struct encode *e, const struct frame_fde *fde, struct cairn_sframe_encoded *ret,
+		   struct cairn_err *err)
 {
 	if (!can_put_plt(e, fde))
 		return 0;
@@ -195,7 +218,9 @@ static int put_all(struct encode *e, struct cairn_sframe_encoded *ret, struct ca
 		const struct fde_item *item = &e->cfi->items.p[i];
 		const struct frame_section *sec;
 		struct frame_fde fde;
-		int rc = item->lo >= end && index_fde(e->cfi, item, &cache, &sec, &fde) == 0 ? put_fde(e, sec, &fde, ret, err) : 0;
+		int rc = item->lo >= end && index_fde(e->cfi, item, &cache, &sec, &fde) == 0
+				 ? put_fde(e, sec, &fde, ret, err)
+				 : 0;
 		if (rc < 0)
 			return rc;
 		if (item->hi > end)
@@ -213,13 +238,15 @@ static bool has_code(const struct cfi *cfi)
 	const uint8_t *code;
 	size_t n;
 	for (size_t i = 0; i < cfi->items.n; i++)
-		if (elf_code_at(binary_main(cfi->bin), (struct cairn_vaddr){cfi->items.p[i].lo}, &code, &n))
+		if (elf_code_at(binary_main(cfi->bin), (struct cairn_vaddr){cfi->items.p[i].lo},
+				&code, &n))
 			return true;
 	return false;
 }
 
-int cairn_sframe_encode(const struct cairn_binary *bin, unsigned int version, struct cairn_vaddr section,
-			struct cairn_sframe_encoded *ret, struct cairn_err *err)
+int cairn_sframe_encode(const struct cairn_binary *bin, unsigned int version,
+			struct cairn_vaddr section, struct cairn_sframe_encoded *ret,
+			struct cairn_err *err)
 {
 	struct encode e = {0};
 	struct cairn_sframe_encoded made = {.machine = elf_machine(binary_main(bin))};
@@ -230,7 +257,8 @@ int cairn_sframe_encode(const struct cairn_binary *bin, unsigned int version, st
 	e.cfi = cfi;
 	if (cfi->items.n && !has_code(cfi)) {
 		cfi_close(cfi);
-		return err_set(err, -ENODATA, "%s: has no code that its rows could be held against", cairn_binary_path(bin));
+		return err_set(err, -ENODATA, "%s: has no code that its rows could be held against",
+			       cairn_binary_path(bin));
 	}
 	rc = cairn_sframe_writer_new(version, made.machine, &e.w, err);
 	if (rc == 0) {

@@ -5,7 +5,8 @@
  *	HEADER, 28 bytes
  *	0   2   magic: e2 de
  *	2   1   version
- *	3   1   flags: 1 functions are sorted, 2 all code has frame pointers, 4 addresses count from their own field
+ *	3   1   flags: 1 functions are sorted, 2 all code has frame pointers, 4 addresses count from
+ *	    their own field
  *	4   1   architecture: 1 AArch64 big-endian, 2 AArch64, 3 x86-64, 4 s390x
  *	5   1   fixed place of the frame pointer, as an offset from the CFA; 0: none
  *	6   1   the same of the return address; x86-64: -8
@@ -16,7 +17,8 @@
  *	20  4   where functions begin, behind the headers
  *	24  4   where rows begin, behind the headers
  *
- *	FUNCTION    version 1: 17 bytes     version 2: 20          version 3: 16, and 5 in front of its rows
+ *	FUNCTION    version 1: 17 bytes     version 2: 20          version 3: 16, and 5 in front of
+ *	            its rows
  *	address     4 at 0                  4 at 0                 8 at 0
  *	size        4 at 4                  4 at 4                 4 at 8
  *	rows at     4 at 8                  4 at 8                 4 at 12: of the 5 bytes
@@ -25,16 +27,22 @@
  *	kind        -                       -                      1 at 3: 0 default, 1 flexible
  *	block       -                       1 at 17, 2 unused      1 at 4
  *
- *	An address counts from the start of the section; with flag 4, and in version 3, from the field itself.
- *	info: bits 0-3 size of a row's offset (0: 1, 1: 2, 2: 4 bytes); bit 4 blocks; bit 5 key of AArch64's signatures; bit 7
+ *	An address counts from the start of the section; with flag 4, and in version 3, from the
+ *	field itself.
+ *	info: bits 0-3 size of a row's offset (0: 1, 1: 2, 2: 4 bytes); bit 4 blocks; bit 5 key of
+ *	AArch64's signatures; bit 7
  *	signal frame (version 3).
  *
  *	ROW: offset (1, 2 or 4 bytes), info, words
- *	info: bit 0 CFA from the stack pointer, else from the frame pointer; bits 1-4 number of words; bits 5-6 their size (0: 1,
+ *	info: bit 0 CFA from the stack pointer, else from the frame pointer; bits 1-4 number of
+ *	words; bits 5-6 their size (0: 1,
  *	1: 2, 2: 4 bytes); bit 7 the return address is signed. No words: there is no caller.
- *	default words, signed:  CFA's offset, [return address, not on x86-64], [frame pointer]; both as distances from the CFA
- *	flexible words:         control and offset of the CFA, of the return address (or a 0), of the frame pointer
- *	control, unsigned:      bit 0 from a register, else from the CFA; bit 1 in memory there; bits 3 and up the register
+ *	default words, signed:  CFA's offset, [return address, not on x86-64], [frame pointer]; both
+ *	                        as distances from the CFA
+ *	flexible words:         control and offset of the CFA, of the return address (or a 0), of
+ *	                        the frame pointer
+ *	control, unsigned:      bit 0 from a register, else from the CFA; bit 1 in memory there;
+ *	                        bits 3 and up the register
  */
 #ifndef CFI_SFRAME_FORMAT_H
 #define CFI_SFRAME_FORMAT_H

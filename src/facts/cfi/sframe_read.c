@@ -2,9 +2,10 @@
 /*
  * Reading SFrame: the bytes are described in sframe_format.h
  *
- * Everything is checked when a section is opened, so that asking afterwards cannot fail: functions within the section's bytes, rows
- * in ascending order within their function, words that a row of its kind can have, no more bytes than there are. A function with
- * a row that is none has no rows; the others keep theirs.
+ * Everything is checked when a section is opened, so that asking afterwards cannot fail: functions
+ * within the section's bytes, rows in ascending order within their function, words that a row of
+ * its kind can have, no more bytes than there are. A function with a row that is none has no rows;
+ * the others keep theirs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +37,8 @@ struct record {
 	uint8_t info, kind, block_size;
 };
 
-static struct cursor cursor_at(const struct cairn_sframe *s, const uint8_t *at, struct cairn_err *err)
+static struct cursor cursor_at(const struct cairn_sframe *s, const uint8_t *at,
+			       struct cairn_err *err)
 {
 	return cursor_of(&s->src, at, (size_t)(s->bytes + s->size - at), false, err);
 }
@@ -60,7 +62,8 @@ static struct record read_record(const struct cairn_sframe *s, uint32_t number)
 	r.size = cur_u32(&c);
 	r.rows_off = cur_u32(&c);
 	if (version == 3) {
-		c = cursor_at(s, s->rows + (r.rows_off < s->rows_size ? r.rows_off : s->rows_size), NULL);
+		c = cursor_at(s, s->rows + (r.rows_off < s->rows_size ? r.rows_off : s->rows_size),
+			      NULL);
 		r.n_rows = cur_u16(&c);
 		r.info = cur_u8(&c);
 		r.kind = cur_u8(&c) & 0x1f;
@@ -80,16 +83,18 @@ static bool is_signal(const struct cairn_sframe *s, const struct record *r)
 	return s->info.version == 3 && r->info & SFRAME_INFO_SIGNAL;
 }
 
-void cairn_sframe_function(const struct cairn_sframe *s, uint32_t number, struct cairn_sframe_function *ret)
+void cairn_sframe_function(const struct cairn_sframe *s, uint32_t number,
+			   struct cairn_sframe_function *ret)
 {
 	struct record r = read_record(s, number);
-	*ret = (struct cairn_sframe_function){.at = {r.at},
-					      .size = r.size,
-					      .n_rows = r.n_rows,
-					      .block_size = r.info & SFRAME_INFO_BLOCKS ? r.block_size : 0,
-					      .is_signal = is_signal(s, &r),
-					      .is_flexible = r.kind == SFRAME_KIND_FLEXIBLE,
-					      .refused = s->refused ? s->refused[number] : NULL};
+	*ret = (struct cairn_sframe_function){
+		.at = {r.at},
+		.size = r.size,
+		.n_rows = r.n_rows,
+		.block_size = r.info & SFRAME_INFO_BLOCKS ? r.block_size : 0,
+		.is_signal = is_signal(s, &r),
+		.is_flexible = r.kind == SFRAME_KIND_FLEXIBLE,
+		.refused = s->refused ? s->refused[number] : NULL};
 }
 
 /* ---- rows ---- */
@@ -119,7 +124,8 @@ static bool read_row(struct cursor *c, const struct record *r, struct row *ret)
 }
 
 /* A control and its offset as a rule's word; only for the return address and the frame pointer. */
-static bool add_place(const struct cairn_sframe *s, struct rule_words *w, unsigned int reg, uint32_t control, int32_t off, uint8_t base)
+static bool add_place(const struct cairn_sframe *s, struct rule_words *w, unsigned int reg,
+		      uint32_t control, int32_t off, uint8_t base)
 {
 	unsigned int from = control >> SFRAME_CONTROL_SHIFT;
 	bool is_reg = control & SFRAME_CONTROL_REG, is_deref = control & SFRAME_CONTROL_DEREF;
@@ -138,8 +144,12 @@ static bool add_place(const struct cairn_sframe *s, struct rule_words *w, unsign
 	return true;
 }
 
-/* CFA; on an architecture without a fixed return address that and the frame pointer, both or only the first. */
-static bool default_rule(const struct cairn_sframe *s, const struct row *row, uint8_t flags, struct rule_words *w)
+/*
+ * CFA; on an architecture without a fixed return address that and the frame pointer, both or only
+ * the first.
+ */
+static bool default_rule(const struct cairn_sframe *s, const struct row *row, uint8_t flags,
+			 struct rule_words *w)
 {
 	unsigned int next = 1;
 	bool is_sp = row->info & SFRAME_ROW_SP;
@@ -159,7 +169,8 @@ static bool default_rule(const struct cairn_sframe *s, const struct row *row, ui
 	return true;
 }
 
-static bool flexible_rule(const struct cairn_sframe *s, const struct row *row, uint8_t flags, struct rule_words *w)
+static bool flexible_rule(const struct cairn_sframe *s, const struct row *row, uint8_t flags,
+			  struct rule_words *w)
 {
 	unsigned int next = 2, n = row->n_words;
 	uint32_t control = row->words[0];
@@ -167,16 +178,18 @@ static bool flexible_rule(const struct cairn_sframe *s, const struct row *row, u
 	if (n < 2 || n > SFRAME_MAX_WORDS || !(control & SFRAME_CONTROL_REG) || control & 4 ||
 	    control >> SFRAME_CONTROL_SHIFT >= CFI_N_REGS)
 		return false;
-	rule_cfa(w, control & SFRAME_CONTROL_DEREF ? CAIRN_UNWIND_CFA_DEREF : CAIRN_UNWIND_CFA_REG, flags, base,
-		 row->s_words[1], 0);
+	rule_cfa(w, control & SFRAME_CONTROL_DEREF ? CAIRN_UNWIND_CFA_DEREF : CAIRN_UNWIND_CFA_REG,
+		 flags, base, row->s_words[1], 0);
 	control = next < n ? row->words[next++] : 0;
-	if (control && (next == n || !add_place(s, w, s->abi.ra, control, row->s_words[next++], base)))
+	if (control &&
+	    (next == n || !add_place(s, w, s->abi.ra, control, row->s_words[next++], base)))
 		return false;
 	if (!control && s->fixed_ra && s->fixed_ra != s->abi.fixed_ra)
 		rule_add(w, s->abi.ra, CAIRN_UNWIND_AT_CFA, s->fixed_ra);
 	if (next == n && s->fixed_fp)
 		rule_add(w, s->abi.fp, CAIRN_UNWIND_AT_CFA, s->fixed_fp);
-	return next == n || (n - next == 2 && add_place(s, w, s->abi.fp, row->words[next], row->s_words[next + 1], base));
+	return next == n || (n - next == 2 && add_place(s, w, s->abi.fp, row->words[next],
+							row->s_words[next + 1], base));
 }
 
 static bool rule_of_row(const struct cairn_sframe *s, const struct record *r, const struct row *row,
@@ -189,11 +202,13 @@ static bool rule_of_row(const struct cairn_sframe *s, const struct record *r, co
 		rule_cfa(w, CAIRN_UNWIND_CFA_REG, flags | CAIRN_UNWIND_OUTERMOST, s->abi.sp, 0, 0);
 		return true;
 	}
-	return r->kind == SFRAME_KIND_FLEXIBLE ? flexible_rule(s, row, flags, w) : default_rule(s, row, flags, w);
+	return r->kind == SFRAME_KIND_FLEXIBLE ? flexible_rule(s, row, flags, w)
+					       : default_rule(s, row, flags, w);
 }
 
 int cairn_sframe_rows(const struct cairn_sframe *s, uint32_t number,
-		      int (*row)(void *ctx, uint32_t off, const struct cairn_unwind_rule *rule), void *ctx)
+		      int (*row)(void *ctx, uint32_t off, const struct cairn_unwind_rule *rule),
+		      void *ctx)
 {
 	struct record r = read_record(s, number);
 	struct cursor c = cursor_at(s, s->rows + r.rows_off, NULL);
@@ -222,9 +237,11 @@ static const char *objection(const struct cairn_sframe *s, const struct record *
 		struct row row;
 		struct rule_words w;
 		if (!read_row(&c, r, &row))
-			return c.failed ? "its rows lead out of the section" : "a row with words of an unknown size";
+			return c.failed ? "its rows lead out of the section"
+					: "a row with words of an unknown size";
 		if (i ? row.off <= last : row.off != 0)
-			return "a row that is not behind the one before, or a first one not at the start";
+			return "a row that is not behind the one before, or a first one not at the "
+			       "start";
 		if (row.off >= limit && limit)
 			return "a row behind the end of its function";
 		if (!rule_of_row(s, r, &row, &w))
@@ -234,7 +251,8 @@ static const char *objection(const struct cairn_sframe *s, const struct record *
 	return NULL;
 }
 
-static int check_rows(struct cairn_sframe *s, const struct record *r, uint32_t number, struct cairn_err *err)
+static int check_rows(struct cairn_sframe *s, const struct record *r, uint32_t number,
+		      struct cairn_err *err)
 {
 	const char *why = objection(s, r);
 	if (!why)
@@ -252,7 +270,8 @@ static int check_function(struct cairn_sframe *s, uint32_t number, uint64_t *n_r
 			  struct cairn_err *err)
 {
 	struct record r = read_record(s, number);
-	struct cursor c = cursor_at(s, s->functions + (size_t)number * sframe_function_size(s->info.version), err);
+	struct cursor c = cursor_at(
+		s, s->functions + (size_t)number * sframe_function_size(s->info.version), err);
 	if (r.rows_off > s->rows_size)
 		return bad(&c, "a function whose rows are outside of the section");
 	if ((r.info & 0xf) > 2)
@@ -262,7 +281,8 @@ static int check_function(struct cairn_sframe *s, uint32_t number, uint64_t *n_r
 	if (r.info & SFRAME_INFO_BLOCKS && !r.block_size)
 		return bad(&c, "a function of blocks without a size");
 	if (s->info.flags & SFRAME_SORTED && number && r.at < *last)
-		return bad(&c, "a function before the one in front of it, in a table that is sorted");
+		return bad(&c,
+			   "a function before the one in front of it, in a table that is sorted");
 	*last = r.at;
 	*n_rows += r.n_rows;
 	return check_rows(s, &r, number, err);
@@ -275,8 +295,9 @@ static int check_functions(struct cairn_sframe *s, struct cairn_err *err)
 	for (uint32_t i = 0; rc == 0 && i < s->info.n_functions; i++)
 		rc = check_function(s, i, &n_rows, &last, err);
 	if (rc == 0 && n_rows != s->info.n_rows)
-		rc = err_set(err, -EBADMSG, "%s: %s+0xc: %u rows; the functions have %llu", s->src.file, s->src.section,
-			     s->info.n_rows, (unsigned long long)n_rows);
+		rc = err_set(err, -EBADMSG, "%s: %s+0xc: %u rows; the functions have %llu",
+			     s->src.file, s->src.section, s->info.n_rows,
+			     (unsigned long long)n_rows);
 	return rc;
 }
 
@@ -284,7 +305,8 @@ static int take_arch(struct cairn_sframe *s, uint8_t arch, struct cairn_err *err
 {
 	const char *name = s->src.file;
 	if (arch == SFRAME_S390X)
-		return err_set(err, -EOPNOTSUPP, "%s: SFrame of s390x; x86-64 and AArch64 are supported", name);
+		return err_set(err, -EOPNOTSUPP,
+			       "%s: SFrame of s390x; x86-64 and AArch64 are supported", name);
 	if (arch == SFRAME_AARCH64_BE)
 		return err_set(err, -EOPNOTSUPP, "%s: SFrame of big-endian AArch64", name);
 	if (arch != SFRAME_AMD64 && arch != SFRAME_AARCH64)
@@ -311,13 +333,16 @@ static int read_header(struct cairn_sframe *s, struct cairn_err *err)
 	if (c.failed)
 		return -EBADMSG;
 	if (magic != SFRAME_MAGIC)
-		return err_set(err, -EBADMSG, "%s: %s: begins with %04x; expected dee2", s->src.file, s->src.section, magic);
+		return err_set(err, -EBADMSG, "%s: %s: begins with %04x; expected dee2",
+			       s->src.file, s->src.section, magic);
 	if (s->info.version < 1 || s->info.version > SFRAME_MAX_VERSION)
-		return err_set(err, -EOPNOTSUPP, "%s: SFrame version %u; 1 to %d are known", s->src.file, s->info.version,
-			       SFRAME_MAX_VERSION);
+		return err_set(err, -EOPNOTSUPP, "%s: SFrame version %u; 1 to %d are known",
+			       s->src.file, s->info.version, SFRAME_MAX_VERSION);
 	if (s->info.flags & ~sframe_flags(s->info.version))
-		return err_set(err, -EOPNOTSUPP, "%s: %s: flags 0x%x of SFrame version %u, of which 0x%x are known", s->src.file,
-			       s->src.section, s->info.flags, s->info.version, sframe_flags(s->info.version));
+		return err_set(err, -EOPNOTSUPP,
+			       "%s: %s: flags 0x%x of SFrame version %u, of which 0x%x are known",
+			       s->src.file, s->src.section, s->info.flags, s->info.version,
+			       sframe_flags(s->info.version));
 	uint64_t functions = (uint64_t)s->info.n_functions * sframe_function_size(s->info.version);
 	size_t left = cur_left(&c);
 	if (functions_off > left || functions > left - functions_off)
@@ -350,7 +375,8 @@ int cairn_sframe_open(const void *bytes, size_t size, struct cairn_vaddr section
 	return rc;
 }
 
-int cairn_sframe_open_binary(const struct cairn_binary *bin, struct cairn_sframe **ret, struct cairn_err *err)
+int cairn_sframe_open_binary(const struct cairn_binary *bin, struct cairn_sframe **ret,
+			     struct cairn_err *err)
 {
 	const struct elf_section *section;
 	int rc = elf_section(binary_main(bin), ".sframe", &section, err);
@@ -358,7 +384,8 @@ int cairn_sframe_open_binary(const struct cairn_binary *bin, struct cairn_sframe
 		return rc;
 	if (!section || !section->data)
 		return err_set(err, -ENOENT, "%s has no section .sframe", cairn_binary_path(bin));
-	return cairn_sframe_open(section->data, section->size, section->addr, cairn_binary_path(bin), ret, err);
+	return cairn_sframe_open(section->data, section->size, section->addr,
+				 cairn_binary_path(bin), ret, err);
 }
 
 void cairn_sframe_close(struct cairn_sframe *s)

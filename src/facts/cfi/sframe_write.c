@@ -2,15 +2,18 @@
 /*
  * Writing SFrame: the bytes are described in sframe_format.h
  *
- * A rule becomes up to three places: of the CFA, the return address and the frame pointer. A function is "default" when in all of its
- * rows the CFA is the stack or frame pointer plus an offset, and the others are in memory at an offset from it, the return address
- * where the architecture fixes it. Otherwise it is "flexible", which version 3 has, or left out.
+ * A rule becomes up to three places: of the CFA, the return address and the frame pointer. A
+ * function is "default" when in all of its rows the CFA is the stack or frame pointer plus an
+ * offset, and the others are in memory at an offset from it, the return address where the
+ * architecture fixes it. Otherwise it is "flexible", which version 3 has, or left out.
  *
  *	rsp+16, rbp at CFA-16           default    info 1 | 2 << 1, words 16 -16
  *	r10+0                           flexible   words 51 00                    10 << 3 | 1
- *	*(rbp-8), rbp at *(rbp+0)       flexible   words 33 f8 00 33 00           the 00 stands for the fixed return address
+ *	*(rbp-8), rbp at *(rbp+0)       flexible   words 33 f8 00 33 00           the 00 stands for
+ *	the fixed return address
  *
- * A row that repeats the one before is dropped, since many rows of call frame information are about other registers.
+ * A row that repeats the one before is dropped, since many rows of call frame information are about
+ * other registers.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -51,11 +54,12 @@ struct cairn_sframe_writer {
 	uint64_t n_rows;
 };
 
-int cairn_sframe_writer_new(unsigned int version, uint16_t machine, struct cairn_sframe_writer **ret,
-			    struct cairn_err *err)
+int cairn_sframe_writer_new(unsigned int version, uint16_t machine,
+			    struct cairn_sframe_writer **ret, struct cairn_err *err)
 {
 	if (version != 2 && version != 3)
-		return err_set(err, -EOPNOTSUPP, "SFrame version %u cannot be written; 2 and 3 can", version);
+		return err_set(err, -EOPNOTSUPP, "SFrame version %u cannot be written; 2 and 3 can",
+			       version);
 	if (machine != EM_X86_64 && machine != EM_AARCH64)
 		return err_set(err, -EOPNOTSUPP, "SFrame of machine %u cannot be written", machine);
 	struct cairn_sframe_writer *w = calloc(1, sizeof(*w));
@@ -92,7 +96,8 @@ static struct place at_cfa(int32_t off)
 }
 
 /* Where a rule's word says a register is; false when a control cannot say it. */
-static bool place_of(const struct cairn_sframe_writer *w, const struct cairn_unwind_rule *rule, uint32_t word, struct place *ret)
+static bool place_of(const struct cairn_sframe_writer *w, const struct cairn_unwind_rule *rule,
+		     uint32_t word, struct place *ret)
 {
 	int32_t value = cairn_unwind_word_value(word);
 	switch (cairn_unwind_word_saved(word)) {
@@ -119,14 +124,16 @@ static bool place_of(const struct cairn_sframe_writer *w, const struct cairn_unw
 	return false;
 }
 
-static bool row_of(const struct cairn_sframe_writer *w, const struct cairn_unwind_rule *rule, struct row *ret)
+static bool row_of(const struct cairn_sframe_writer *w, const struct cairn_unwind_rule *rule,
+		   struct row *ret)
 {
 	ret->is_outermost = rule->flags & CAIRN_UNWIND_OUTERMOST;
 	ret->is_signed = rule->flags & CAIRN_UNWIND_RA_SIGNED;
 	if (ret->is_outermost)
 		return true;
 	/* What is added behind the dereference has no place in a control. */
-	if (rule->cfa == CAIRN_UNWIND_UNDESCRIBED || (rule->cfa == CAIRN_UNWIND_CFA_DEREF && rule->add))
+	if (rule->cfa == CAIRN_UNWIND_UNDESCRIBED ||
+	    (rule->cfa == CAIRN_UNWIND_CFA_DEREF && rule->add))
 		return false;
 	ret->cfa = at_reg(rule->reg, rule->cfa == CAIRN_UNWIND_CFA_DEREF, rule->off);
 	for (uint32_t i = 0; i < rule->n_regs; i++) {
@@ -150,11 +157,15 @@ static bool is_default(const struct cairn_sframe_writer *w, const struct row *r)
 	uint8_t reg = r->cfa.control >> SFRAME_CONTROL_SHIFT;
 	if (r->is_outermost)
 		return true;
-	if (r->cfa.control & SFRAME_CONTROL_DEREF || (reg != w->abi.sp && reg != w->abi.fp) || !is_in_frame(r->ra) ||
-	    !is_in_frame(r->fp))
+	if (r->cfa.control & SFRAME_CONTROL_DEREF || (reg != w->abi.sp && reg != w->abi.fp) ||
+	    !is_in_frame(r->ra) || !is_in_frame(r->fp))
 		return false;
-	/* Where rows say where the return address is, it comes before the frame pointer, and never without it. */
-	return w->abi.fixed_ra ? !r->ra.is_there : r->fp.is_there == r->ra.is_there || !r->fp.is_there;
+	/*
+	 * Where rows say where the return address is, it comes before the frame pointer, and never
+	 * without it.
+	 */
+	return w->abi.fixed_ra ? !r->ra.is_there
+			       : r->fp.is_there == r->ra.is_there || !r->fp.is_there;
 }
 
 /* ---- rows to bytes ---- */
@@ -206,12 +217,15 @@ static void words_of(const struct row *r, bool is_flexible, struct words *to)
 		put_place(to, r->fp);
 }
 
-/* A control is unsigned, an offset signed; all words of a row have the size that the largest needs. */
+/*
+ * A control is unsigned, an offset signed; all words of a row have the size that the largest needs.
+ */
 static unsigned int word_size_log2(const struct words *words)
 {
 	unsigned int size = 0;
 	for (unsigned int i = 0; i < words->n; i++) {
-		unsigned int need = words->is_control[i] ? words->w[i] > UINT8_MAX : bytes_log2(words->w[i], words->w[i]);
+		unsigned int need = words->is_control[i] ? words->w[i] > UINT8_MAX
+							 : bytes_log2(words->w[i], words->w[i]);
 		size = need > size ? need : size;
 	}
 	return size;
@@ -225,7 +239,8 @@ static bool put_bytes(struct cairn_sframe_writer *w, uint64_t value, unsigned in
 	return true;
 }
 
-static bool put_row(struct cairn_sframe_writer *w, const struct row *r, bool is_flexible, unsigned int off_log2)
+static bool put_row(struct cairn_sframe_writer *w, const struct row *r, bool is_flexible,
+		    unsigned int off_log2)
 {
 	struct words words;
 	words_of(r, is_flexible, &words);
@@ -249,19 +264,20 @@ static bool same_place(struct place a, struct place b)
 
 static bool says_the_same(const struct row *a, const struct row *b)
 {
-	return a->is_outermost == b->is_outermost && a->is_signed == b->is_signed && same_place(a->cfa, b->cfa) &&
-	       same_place(a->ra, b->ra) && same_place(a->fp, b->fp);
+	return a->is_outermost == b->is_outermost && a->is_signed == b->is_signed &&
+	       same_place(a->cfa, b->cfa) && same_place(a->ra, b->ra) && same_place(a->fp, b->fp);
 }
 
 /* 1 when all rows can be said, 0 when not. */
-static int take_rows(struct cairn_sframe_writer *w, uint32_t size, const struct cairn_sframe_row *rows, size_t n,
-		     struct cairn_err *err)
+static int take_rows(struct cairn_sframe_writer *w, uint32_t size,
+		     const struct cairn_sframe_row *rows, size_t n, struct cairn_err *err)
 {
 	w->now.n = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct row r = {.off = rows[i].off};
 		if (i ? r.off <= rows[i - 1].off || r.off >= size : r.off != 0)
-			return err_set(err, -EINVAL, "row %zu of a function is at offset %u of %u", i, r.off, size);
+			return err_set(err, -EINVAL, "row %zu of a function is at offset %u of %u",
+				       i, r.off, size);
 		if (!row_of(w, rows[i].rule, &r))
 			return 0;
 		if (w->now.n && says_the_same(&w->now.p[w->now.n - 1], &r))
@@ -287,7 +303,8 @@ static int add_function(struct cairn_sframe_writer *w, struct function f, struct
 	f.rows_off = (uint32_t)w->rows.n;
 	f.info |= (uint8_t)(off_log2 | (f.block ? SFRAME_INFO_BLOCKS : 0));
 	if (w->version == 3)
-		ok = put_bytes(w, f.n_rows, 2) && put_bytes(w, f.info, 1) && put_bytes(w, f.kind, 1) && put_bytes(w, f.block, 1);
+		ok = put_bytes(w, f.n_rows, 2) && put_bytes(w, f.info, 1) &&
+		     put_bytes(w, f.kind, 1) && put_bytes(w, f.block, 1);
 	for (size_t i = 0; ok && i < w->now.n; i++)
 		ok = put_row(w, &w->now.p[i], is_flexible, off_log2);
 	if (!ok || !VEC_ADD(&w->functions, f))
@@ -296,8 +313,8 @@ static int add_function(struct cairn_sframe_writer *w, struct function f, struct
 	return 1;
 }
 
-static int add(struct cairn_sframe_writer *w, struct function f, const struct cairn_sframe_row *rows, size_t n_rows,
-	       struct cairn_err *err)
+static int add(struct cairn_sframe_writer *w, struct function f,
+	       const struct cairn_sframe_row *rows, size_t n_rows, struct cairn_err *err)
 {
 	bool is_flexible = false;
 	w->now.n = 0;
@@ -326,12 +343,14 @@ int cairn_sframe_add(struct cairn_sframe_writer *w, struct cairn_vaddr at, uint3
 	return add(w, (struct function){.at = at.v, .size = size}, rows, n_rows, err);
 }
 
-int cairn_sframe_add_blocks(struct cairn_sframe_writer *w, struct cairn_vaddr at, uint32_t size, uint32_t block,
-			    const struct cairn_sframe_row *rows, size_t n_rows, struct cairn_err *err)
+int cairn_sframe_add_blocks(struct cairn_sframe_writer *w, struct cairn_vaddr at, uint32_t size,
+			    uint32_t block, const struct cairn_sframe_row *rows, size_t n_rows,
+			    struct cairn_err *err)
 {
 	if (!block || block > UINT8_MAX || size % block || at.v % block)
 		return 0;
-	return add(w, (struct function){.at = at.v, .size = size, .block = (uint8_t)block}, rows, n_rows, err);
+	return add(w, (struct function){.at = at.v, .size = size, .block = (uint8_t)block}, rows,
+		   n_rows, err);
 }
 
 /* ---- the section ---- */
@@ -370,8 +389,8 @@ static void out_header(struct out *o, const struct cairn_sframe_writer *w)
 }
 
 /* @field: the address of the record, from which the function is told. */
-static int out_function(struct out *o, const struct cairn_sframe_writer *w, const struct function *f, uint64_t field,
-			struct cairn_err *err)
+static int out_function(struct out *o, const struct cairn_sframe_writer *w,
+			const struct function *f, uint64_t field, struct cairn_err *err)
 {
 	int64_t distance = (int64_t)(f->at - field);
 	if (w->version == 3) {
@@ -382,7 +401,8 @@ static int out_function(struct out *o, const struct cairn_sframe_writer *w, cons
 	}
 	if (distance != (int32_t)distance)
 		return err_set(err, -ERANGE,
-			       "the function at 0x%llx is more than 2 GiB from the section; SFrame version 3 can say that",
+			       "the function at 0x%llx is more than 2 GiB from the section; SFrame "
+			       "version 3 can say that",
 			       (unsigned long long)f->at);
 	out_uint(o, (uint64_t)distance, 4);
 	out_uint(o, f->size, 4);
@@ -408,7 +428,8 @@ int cairn_sframe_finish(struct cairn_sframe_writer *w, struct cairn_vaddr sectio
 	int rc = 0;
 	out_header(&o, w);
 	for (size_t i = 0; rc == 0 && i < w->functions.n; i++)
-		rc = out_function(&o, w, &w->functions.p[i], section.v + SFRAME_HEADER_SIZE + i * record, err);
+		rc = out_function(&o, w, &w->functions.p[i],
+				  section.v + SFRAME_HEADER_SIZE + i * record, err);
 	if (rc < 0) {
 		free(bytes);
 		return rc;

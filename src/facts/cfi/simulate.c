@@ -2,22 +2,27 @@
 /*
  * From the entry of a function along all direct jumps
  *
- * Two things are followed. How far the CFA is from rsp, and, once rbp was made from rsp, how far from rbp: a push adds 8, "sub $N,%rsp"
- * N, "mov %rsp,%rbp" makes the two the same, leave goes back. And where the value of each register comes from:
+ * Two things are followed. How far the CFA is from rsp, and, once rbp was made from rsp, how far
+ * from rbp: a push adds 8, "sub $N,%rsp" N, "mov %rsp,%rbp" makes the two the same, leave goes
+ * back. And where the value of each register comes from:
  *
  *	f:	mov  %rbx,%rax          rax: rbx's
  *		mov  8(%rdi),%ebx       rbx: new. 32 bits are not what was there
  *		mov  16(%rdi),%rbp      rbp: loaded. It may have been saved there
- *		xor  %rcx,%rbp          rbp: changed. "xor %rcx,%rbp" once more, and it may be what it was: loaded
+ *		xor  %rcx,%rbp          rbp: changed. "xor %rcx,%rbp" once more, and it may be what
+ *		     it was: loaded
  *		mov  %rax,%rbx          rbx: rbx's
  *		ret
  *
- * Nothing is known of memory, so that what comes from there may be anything. That a register was overwritten is only said of what an
- * instruction computed; such a value is not the caller's but by chance.
+ * Nothing is known of memory, so that what comes from there may be anything. That a register was
+ * overwritten is only said of what an instruction computed; such a value is not the caller's but by
+ * chance.
  *
- * Where ways meet, the distances are those of the way that came first; whoever holds them against a row is shown all. What registers may
- * hold is put together, and what that adds is followed once more: what is new on one of the ways to an instruction is new on a way
- * to all that are behind it. How often is limited, since a file could have code that makes it long; what is not followed is not said.
+ * Where ways meet, the distances are those of the way that came first; whoever holds them against a
+ * row is shown all. What registers may hold is put together, and what that adds is followed once
+ * more: what is new on one of the ways to an instruction is new on a way to all that are behind it.
+ * How often is limited, since a file could have code that makes it long; what is not followed is
+ * not said.
  */
 #include "cfi/simulate.h"
 
@@ -48,12 +53,14 @@ static void apply_stack(struct follow_state *s, const struct insn_stack *insn)
 		int64_t add;
 		bool *knows;
 		int64_t *off;
-	} to[] = {{insn->sp, insn->sp_add, &s->knows_sp, &s->sp}, {insn->fp, insn->fp_add, &s->knows_fp, &s->fp}};
+	} to[] = {{insn->sp, insn->sp_add, &s->knows_sp, &s->sp},
+		  {insn->fp, insn->fp_add, &s->knows_fp, &s->fp}};
 	for (size_t i = 0; i < 2; i++) {
 		if (to[i].from == STACK_KEPT)
 			continue;
 		bool is_sp = to[i].from == STACK_FROM_SP;
-		*to[i].knows = to[i].from != STACK_UNKNOWN && (is_sp ? before.knows_sp : before.knows_fp);
+		*to[i].knows =
+			to[i].from != STACK_UNKNOWN && (is_sp ? before.knows_sp : before.knows_fp);
 		*to[i].off = (is_sp ? before.sp : before.fp) - to[i].add;
 	}
 }
@@ -77,7 +84,8 @@ static bool takes_from_frame(const struct follow_state *s, const struct insn_sta
 {
 	if (insn->fp != STACK_UNKNOWN || insn->sp_add != 8)
 		return false;
-	return insn->sp == STACK_FROM_FP || (insn->sp == STACK_FROM_SP && s->knows_frame && s->frame == 0);
+	return insn->sp == STACK_FROM_FP ||
+	       (insn->sp == STACK_FROM_SP && s->knows_frame && s->frame == 0);
 }
 
 /* What is changed once may be changed back. */
@@ -106,7 +114,10 @@ static void apply_values(struct follow_state *s, const struct insn_values *v)
 			value = changed(value);
 		s->regs[reg] = v->may_keep & bit ? value | before.regs[reg] : value;
 	}
-	/* Wherever it is taken from: a place in the stack is nothing that a caller had in another register. */
+	/*
+	 * Wherever it is taken from: a place in the stack is nothing that a caller had in another
+	 * register.
+	 */
 	s->regs[SP] = FOLLOW_NEW;
 }
 
@@ -128,12 +139,14 @@ static bool add_ways(struct follow_state *s, const struct follow_state *way)
 }
 
 /* The state to go on with; NULL: nothing new, or no memory when *@ret_rc is set. */
-static struct follow_reached *reach(struct follow *f, uint64_t off, const struct follow_place *p, int *ret_rc)
+static struct follow_reached *reach(struct follow *f, uint64_t off, const struct follow_place *p,
+				    int *ret_rc)
 {
 	uint32_t number = f->seen.p[off];
 	if (number) {
 		struct follow_reached *known = &f->reached.p[number - 1];
-		return add_ways(&known->state, &p->state) && known->n_ways++ < MAX_WAYS ? known : NULL;
+		return add_ways(&known->state, &p->state) && known->n_ways++ < MAX_WAYS ? known
+											: NULL;
 	}
 	if (!VEC_ADD(&f->reached, ((struct follow_reached){.state = p->state}))) {
 		*ret_rc = -ENOMEM;
@@ -153,7 +166,8 @@ static int add_place(struct run *r, const struct follow_place *p)
 	return !is_inside(r, p->at) || VEC_ADD(&r->f->todo, *p) ? 0 : -ENOMEM;
 }
 
-static int go_on(struct run *r, const struct follow_place *p, const struct insn_stack *insn, const struct insn_values *values)
+static int go_on(struct run *r, const struct follow_place *p, const struct insn_stack *insn,
+		 const struct insn_values *values)
 {
 	struct follow_place next = {.from = p->at, .state = p->state};
 	if ((insn->is_return || (insn->jumps && !is_inside(r, insn->target))) && r->ops->leave) {
@@ -192,7 +206,8 @@ static int follow_place(struct run *r, const struct follow_place *p)
 	if (!reached)
 		return rc;
 	here.state = reached->state;
-	if (!insn_stack(r->code + off, r->hi - p->at, p->at, &insn) || !insn_values(r->code + off, r->hi - p->at, &values)) {
+	if (!insn_stack(r->code + off, r->hi - p->at, p->at, &insn) ||
+	    !insn_values(r->code + off, r->hi - p->at, &values)) {
 		r->f->n_ends++;
 		return 0;
 	}
@@ -204,9 +219,14 @@ static int begin(struct run *r, const struct follow_entry *entry)
 	struct follow *f = r->f;
 	size_t n = r->hi - r->lo;
 	/* A part of a function that only landing pads reach may begin with padding. */
-	struct follow_place p = {.at = entry->at, .from = entry->at, .is_behind_call = true, .state = {.knows_sp = true, .sp = 8}};
+	struct follow_place p = {.at = entry->at,
+				 .from = entry->at,
+				 .is_behind_call = true,
+				 .state = {.knows_sp = true, .sp = 8}};
 	for (unsigned int reg = 0; reg < N_REGS; reg++)
-		p.state.regs[reg] = r->kept & (uint16_t)~entry->overwritten & 1u << reg ? (uint16_t)(1u << reg) : FOLLOW_NEW;
+		p.state.regs[reg] = r->kept & (uint16_t)~entry->overwritten & 1u << reg
+					    ? (uint16_t)(1u << reg)
+					    : FOLLOW_NEW;
 	f->seen.n = f->todo.n = f->reached.n = 0;
 	if (!VEC_RESERVE(&f->seen, n))
 		return -ENOMEM;
@@ -215,8 +235,8 @@ static int begin(struct run *r, const struct follow_entry *entry)
 	return add_place(r, &p);
 }
 
-int follow_code(struct follow *f, uint64_t lo, uint64_t hi, const uint8_t *code, const struct follow_entry *entry,
-		const struct follow_ops *ops, void *ctx)
+int follow_code(struct follow *f, uint64_t lo, uint64_t hi, const uint8_t *code,
+		const struct follow_entry *entry, const struct follow_ops *ops, void *ctx)
 {
 	struct run r = {f, lo, hi, code, ops, ctx, (uint16_t)convention_of(EM_X86_64)->kept};
 	if (hi - lo > FOLLOW_MAX_BYTES)
@@ -233,7 +253,8 @@ int follow_code(struct follow *f, uint64_t lo, uint64_t hi, const uint8_t *code,
 
 int follow_compare(const struct cairn_unwind_rule *rule, const struct follow_state *s)
 {
-	if (rule->cfa != CAIRN_UNWIND_CFA_REG || rule->flags & (CAIRN_UNWIND_OUTERMOST | CAIRN_UNWIND_SIGNAL))
+	if (rule->cfa != CAIRN_UNWIND_CFA_REG ||
+	    rule->flags & (CAIRN_UNWIND_OUTERMOST | CAIRN_UNWIND_SIGNAL))
 		return 0;
 	if (rule->reg == SP && s->knows_sp)
 		return rule->off == s->sp ? 1 : -1;

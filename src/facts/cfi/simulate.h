@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the instructions of a function do to its frame, followed from the entry; the essay is in follow.c. Within this module only. */
+/*
+ * What the instructions of a function do to its frame, followed from the entry; the essay is in
+ * follow.c. Within this module only.
+ */
 #ifndef CFI_SIMULATE_H
 #define CFI_SIMULATE_H
 
@@ -14,13 +17,16 @@
 #include "insn/stack.h"
 
 /*
- * What a register may hold, on one of the ways to an instruction. Bit n, of the numbers that the ABI has the callee keep: what register
- * n had at the entry. The other bits stand where no such register is.
+ * What a register may hold, on one of the ways to an instruction. Bit n, of the numbers that the
+ * ABI has the callee keep: what register n had at the entry. The other bits stand where no such
+ * register is.
  */
 enum {
 	FOLLOW_NEW = 1,	    /* what an instruction computed: nothing of the caller's */
-	FOLLOW_CHANGED = 2, /* what a sum, xor and the like made of something that may be the caller's */
-	FOLLOW_LOADED = 4,  /* from memory, a vector register or a callee: it may have been saved there */
+	/* what a sum, xor and the like made of something that may be the caller's */
+	FOLLOW_CHANGED = 2,
+	/* from memory, a vector register or a callee: it may have been saved there */
+	FOLLOW_LOADED = 4,
 	FOLLOW_LEFT = 16,   /* of rbp: what leave, or a pop, took from where it pointed to */
 };
 
@@ -36,13 +42,20 @@ struct follow_state {
 struct follow_place {
 	uint64_t at, from; /* from: the instruction before */
 	struct follow_state state;
-	bool is_behind_call; /* a call is before it, or padding behind one: whether it is ever executed this way is not known */
+	/*
+	 * a call is before it, or padding behind one: whether it is ever executed this way is not
+	 * known
+	 */
+	bool is_behind_call;
 };
 
 enum { FOLLOW_END = INT_MIN };
 
 struct follow_ops {
-	/* On each way to an instruction. 0: go on; FOLLOW_END: not from here on; anything else ends all. */
+	/*
+	 * On each way to an instruction. 0: go on; FOLLOW_END: not from here on; anything else ends
+	 * all.
+	 */
 	int (*arrive)(void *ctx, const struct follow_place *p);
 	/* @p is a return, or jumps out of the function. May be NULL. 0 or what ends all. */
 	int (*leave)(void *ctx, const struct follow_place *p, const struct insn_stack *insn);
@@ -60,7 +73,10 @@ struct follow {
 	uint64_t n_ends; /* where it ended by itself: no instruction, or not blind */
 };
 
-/* Where it begins: the CFA is at rsp + 8, and the registers are the caller's but for these, which are overwritten. */
+/*
+ * Where it begins: the CFA is at rsp + 8, and the registers are the caller's but for these, which
+ * are overwritten.
+ */
 struct follow_entry {
 	uint64_t at;
 	uint16_t overwritten;
@@ -69,13 +85,14 @@ struct follow_entry {
 /*
  * follow_code - follow the instructions of a function from an entry
  *
- * @lo, @hi  link-time addresses; @code has the bytes. At most FOLLOW_MAX_BYTES: more is not followed
+ * @lo, @hi  link-time addresses; @code has the bytes. At most FOLLOW_MAX_BYTES: more is not
+ *           followed
  * Returns 0, -ENOMEM, or what an operation returned.
  * Cost: two decodes per instruction and way that adds something, of which there are few.
  */
 enum { FOLLOW_MAX_BYTES = 1 << 22 }; /* the largest function seen has 200,000 */
-int follow_code(struct follow *f, uint64_t lo, uint64_t hi, const uint8_t *code, const struct follow_entry *entry,
-		const struct follow_ops *ops, void *ctx);
+int follow_code(struct follow *f, uint64_t lo, uint64_t hi, const uint8_t *code,
+		const struct follow_entry *entry, const struct follow_ops *ops, void *ctx);
 void follow_fini(struct follow *f);
 
 /* Whether the instruction at @off in the function has been followed already. */

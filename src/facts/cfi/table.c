@@ -2,15 +2,18 @@
 /*
  * Searching an unwind table
  *
- * Code is dense: the pages that have rows mostly follow one another, so the entry of a page is nearly
- * always at its distance from the first one. Only where there are gaps a binary search follows.
- * Within the page a second one goes over the offsets of its rows, a few thousand at most. Neither has
- * a branch that depends on what is compared, since that would be mispredicted every other time.
+ * Code is dense: the pages that have rows mostly follow one another, so the entry of a page is
+ * nearly always at its distance from the first one. Only where there are gaps a binary search
+ * follows. Within the page a second one goes over the offsets of its rows, a few thousand at most.
+ * Neither has a branch that depends on what is compared, since that would be mispredicted every
+ * other time.
  *
- * What a search in a large table costs is memory: each step of the second one reads another line, and waits for it. So where a table
- * is asked often an index says for each block of 512 bytes how many rows of its page begin before it; a dozen rows are left
- * then, in one line or two. Evenly spread rows could be found without, by their distance in the page; those of real programs are not
- * evenly spread (tried: 72 ns instead of 73 among the 950,937 rows of libLLVM, where an index makes it about 40).
+ * What a search in a large table costs is memory: each step of the second one reads another line,
+ * and waits for it. So where a table is asked often an index says for each block of 512 bytes how
+ * many rows of its page begin before it; a dozen rows are left then, in one line or two. Evenly
+ * spread rows could be found without, by their distance in the page; those of real programs are not
+ * evenly spread (tried: 72 ns instead of 73 among the 950,937 rows of libLLVM, where an index makes
+ * it about 40).
  */
 #include "cfi/table.h"
 
@@ -29,7 +32,9 @@ enum {
 	/* The index. */
 	BLOCK_SHIFT = 9,
 	BLOCKS = 1 << (CAIRN_UNWIND_PAGE_SHIFT - BLOCK_SHIFT), /* in a page */
-	/* With fewer rows to a page a search is short, and the index would be larger than the rows. */
+	/*
+	 * With fewer rows to a page a search is short, and the index would be larger than the rows.
+	 */
 	ROWS_TO_INDEX = 64,
 };
 
@@ -79,8 +84,8 @@ static uint32_t find_page(const struct unwind_table *t, uint32_t page)
 }
 
 /* How many of the @n offsets from @first on, @stride apart, are @off or less. */
-static inline __attribute__((always_inline)) uint32_t count_offsets(const uint16_t *first, size_t stride, uint32_t n,
-								    uint16_t off)
+static inline __attribute__((always_inline)) uint32_t
+count_offsets(const uint16_t *first, size_t stride, uint32_t n, uint16_t off)
 {
 	const uint16_t *p = first;
 	if (n == 0 || *first > off)
@@ -94,7 +99,8 @@ static inline __attribute__((always_inline)) uint32_t count_offsets(const uint16
 }
 
 /* How many of the @n rows from number @row on begin at @off or before. */
-static inline uint32_t count_rows(const struct unwind_table *t, uint32_t row, uint32_t n, uint16_t off)
+static inline uint32_t count_rows(const struct unwind_table *t, uint32_t row, uint32_t n,
+				  uint16_t off)
 {
 	if (t->wide)
 		return count_offsets(&t->wide[row].off, sizeof(*t->wide) / sizeof(off), n, off);
@@ -134,7 +140,8 @@ void unwind_table_fini(struct unwind_table *t)
 }
 
 /* How many of the @n rows of page @page, the first of which is @row, begin at @off or before. */
-static uint32_t count_in_page(const struct unwind_table *t, uint32_t page, uint32_t row, uint32_t n, uint16_t off)
+static uint32_t count_in_page(const struct unwind_table *t, uint32_t page, uint32_t row, uint32_t n,
+			      uint16_t off)
 {
 	if (!t->blocks)
 		return count_rows(t, row, n, off);
@@ -144,19 +151,23 @@ static uint32_t count_in_page(const struct unwind_table *t, uint32_t page, uint3
 	return first + count_rows(t, row + first, end - first, off);
 }
 
-const struct cairn_unwind_rule *unwind_table_find(const struct unwind_table *t, struct cairn_vaddr at)
+const struct cairn_unwind_rule *unwind_table_find(const struct unwind_table *t,
+						  struct cairn_vaddr at)
 {
 	uint64_t distance = at.v - t->base, page = distance >> CAIRN_UNWIND_PAGE_SHIFT;
 	if (at.v < t->base || page >= UINT32_MAX || t->n_pages == 0 || page < t->pages[0].page)
 		return rule_at(t, 0);
 	uint32_t i = find_page(t, (uint32_t)page);
 	uint32_t first = t->pages[i].first_row, n = t->pages[i + 1].first_row - first;
-	uint32_t row = first + (t->pages[i].page == page ? count_in_page(t, i, first, n, (uint16_t)distance) : n);
+	uint32_t row =
+		first +
+		(t->pages[i].page == page ? count_in_page(t, i, first, n, (uint16_t)distance) : n);
 	return rule_of_row(t, row ? unwind_table_rule(t, row - 1) : 0);
 }
 
 const struct cairn_unwind_rule *unwind_table_row(const struct unwind_table *t, uint32_t row,
-						 struct cairn_vaddr *ret_lo, struct cairn_vaddr *ret_hi)
+						 struct cairn_vaddr *ret_lo,
+						 struct cairn_vaddr *ret_hi)
 {
 	uint32_t lo = 0, n = t->n_pages;
 	while (n > 1) {
@@ -169,7 +180,8 @@ const struct cairn_unwind_rule *unwind_table_row(const struct unwind_table *t, u
 	if (!is_last && row + 1 == t->pages[lo + 1].first_row)
 		next = t->pages[lo + 1].page;
 	ret_lo->v = t->base + (page << CAIRN_UNWIND_PAGE_SHIFT) + row_off(t, row);
-	ret_hi->v = is_last ? ret_lo->v : t->base + (next << CAIRN_UNWIND_PAGE_SHIFT) + row_off(t, row + 1);
+	ret_hi->v = is_last ? ret_lo->v
+			    : t->base + (next << CAIRN_UNWIND_PAGE_SHIFT) + row_off(t, row + 1);
 	return rule_at(t, unwind_table_rule(t, row));
 }
 
@@ -184,7 +196,8 @@ struct check {
 
 static int bad(const struct check *c, const char *what, uint64_t number, const char *why)
 {
-	return err_set(c->err, -EBADMSG, "%s: %s: %s %" PRIu64 ": %s", c->file, c->section, what, number, why);
+	return err_set(c->err, -EBADMSG, "%s: %s: %s %" PRIu64 ": %s", c->file, c->section, what,
+		       number, why);
 }
 
 static int check_rule(const struct check *c, uint32_t at)
@@ -199,7 +212,9 @@ static int check_first_rule(const struct check *c)
 	int rc = check_rule(c, 0);
 	if (rc < 0)
 		return rc;
-	return rule_at(&c->t, 0)->cfa == CAIRN_UNWIND_UNDESCRIBED ? 0 : bad(c, "rule", 0, "it describes something");
+	return rule_at(&c->t, 0)->cfa == CAIRN_UNWIND_UNDESCRIBED
+		       ? 0
+		       : bad(c, "rule", 0, "it describes something");
 }
 
 /* @starts gets a bit for each word that begins a rule. */
@@ -220,7 +235,8 @@ static int check_pages(const struct check *c)
 	const struct cairn_unwind_page *p = c->t.pages;
 	if (p[0].first_row != 0 || p[c->t.n_pages].first_row != c->t.n_rows ||
 	    p[c->t.n_pages].page != UINT32_MAX)
-		return bad(c, "directory of pages, entries", c->t.n_pages, "it does not span the rows");
+		return bad(c, "directory of pages, entries", c->t.n_pages,
+			   "it does not span the rows");
 	for (uint32_t i = 0; i < c->t.n_pages; i++)
 		if (p[i].page >= p[i + 1].page || p[i].first_row >= p[i + 1].first_row)
 			return bad(c, "page", i, "it is not before the next one, or has no rows");
@@ -251,28 +267,34 @@ static uint32_t row_size(const struct cairn_unwind_header *h)
 {
 	if (h->version == CAIRN_UNWIND_VERSION)
 		return sizeof(struct cairn_unwind_row);
-	bool is_known = h->row_size == sizeof(struct cairn_unwind_row) || h->row_size == sizeof(struct cairn_unwind_wide_row);
+	bool is_known = h->row_size == sizeof(struct cairn_unwind_row) ||
+			h->row_size == sizeof(struct cairn_unwind_wide_row);
 	return is_known ? h->row_size : 0;
 }
 
 static int check_header(const struct check *c, const struct cairn_unwind_header *h, size_t size)
 {
-	uint64_t need = h->header_size + ((uint64_t)h->n_pages + 1) * sizeof(struct cairn_unwind_page) +
+	uint64_t need = h->header_size +
+			((uint64_t)h->n_pages + 1) * sizeof(struct cairn_unwind_page) +
 			(uint64_t)h->n_rows * row_size(h) + h->rules_size;
 	if (memcmp(h->magic, CAIRN_UNWIND_MAGIC, sizeof(h->magic)) != 0)
 		return bad(c, "header", 0, "no unwind table");
 	if (h->version < CAIRN_UNWIND_VERSION || h->version > CAIRN_UNWIND_VERSION_MAX)
-		return err_set(c->err, -EOPNOTSUPP, "%s: %s: version %" PRIu32 " of the unwind table; %d to %d are known",
-			       c->file, c->section, h->version, CAIRN_UNWIND_VERSION, CAIRN_UNWIND_VERSION_MAX);
+		return err_set(c->err, -EOPNOTSUPP,
+			       "%s: %s: version %" PRIu32
+			       " of the unwind table; %d to %d are known",
+			       c->file, c->section, h->version, CAIRN_UNWIND_VERSION,
+			       CAIRN_UNWIND_VERSION_MAX);
 	if (!row_size(h))
 		return bad(c, "header", 0, "the size of its rows");
 	if (h->machine != EM_X86_64 && h->machine != EM_AARCH64)
-		return err_set(c->err, -EOPNOTSUPP, "%s: %s: an unwind table of machine %u", c->file, c->section,
-			       h->machine);
+		return err_set(c->err, -EOPNOTSUPP, "%s: %s: an unwind table of machine %u",
+			       c->file, c->section, h->machine);
 	if (h->header_size < sizeof(*h) || h->header_size % 8 || need > size)
 		return bad(c, "header", 0, "its sizes are more than the bytes at hand");
 	if (h->rules_size < sizeof(struct cairn_unwind_rule) || h->rules_size % WORD ||
-	    (row_size(h) == sizeof(struct cairn_unwind_row) && h->rules_size / WORD > UINT16_MAX + 1u))
+	    (row_size(h) == sizeof(struct cairn_unwind_row) &&
+	     h->rules_size / WORD > UINT16_MAX + 1u))
 		return bad(c, "header", 0, "the size of its rules");
 	if (h->base & ((UINT64_C(1) << CAIRN_UNWIND_PAGE_SHIFT) - 1))
 		return bad(c, "header", 0, "its base is not where a page begins");
@@ -323,8 +345,8 @@ int unwind_table_open(const uint8_t *bytes, size_t size, const char *file, const
 	return rc;
 }
 
-int unwind_table_open_unread(const uint8_t *bytes, size_t size, const char *file, const char *section,
-			     struct unwind_table *ret, struct cairn_err *err)
+int unwind_table_open_unread(const uint8_t *bytes, size_t size, const char *file,
+			     const char *section, struct unwind_table *ret, struct cairn_err *err)
 {
 	struct check c = {.file = file, .section = section, .err = err};
 	int rc = open_header(&c, bytes, size);

@@ -14,27 +14,32 @@
 #include "cfi/cfi.h"
 
 /*
- * Rows that the instructions disprove: say no more than is left of them, or all that is written; the last also where
- * the file has no bytes for the code, as debug files have none.
+ * Rows that the instructions disprove: say no more than is left of them, or all that is written;
+ * the last also where the file has no bytes for the code, as debug files have none.
  */
 enum unwind_belief { UNWIND_PROVED, UNWIND_AS_WRITTEN, UNWIND_WITHOUT_CODE };
 
 /*
  * unwind_table_build - the rows of everything that @cfi has, in one block of bytes
  *
- * Code that no FDE covers, whose FDE is damaged, or whose rule the format does not have, is not described;
- * header.n_dropped counts what is damaged or not understood. Where FDEs overlap, the rows are those of cfi_row_at().
+ * Code that no FDE covers, whose FDE is damaged, or whose rule the format does not have, is not
+ * described; header.n_dropped counts what is damaged or not understood. Where FDEs overlap, the
+ * rows are those of cfi_row_at().
  *
  * @threads    workers, as pool_run(); the bytes are the same for any number
  * @ret        the caller's, free()
  * @ret_size   bytes
- * Returns 0; -ENOMEM; -ERANGE when there are more rows, or 2^32 words of rules, which the format cannot number.
+ * Returns 0; -ENOMEM; -ERANGE when there are more rows, or 2^32 words of rules, which the format
+ * cannot number.
  * Cost: one run of each FDE's program.
  */
-int unwind_table_build(const struct cfi *cfi, enum unwind_belief belief, unsigned int threads, uint8_t **ret,
-		       size_t *ret_size, struct cairn_err *err);
+int unwind_table_build(const struct cfi *cfi, enum unwind_belief belief, unsigned int threads,
+		       uint8_t **ret, size_t *ret_size, struct cairn_err *err);
 
-/* A table that is known to be sound; borrows the bytes. Small, to be copied; a copy borrows the index, too. */
+/*
+ * A table that is known to be sound; borrows the bytes. Small, to be copied; a copy borrows the
+ * index, too.
+ */
 struct unwind_table {
 	const struct cairn_unwind_page *pages;
 	const struct cairn_unwind_row *rows; /* NULL: no table, or its rows are wide */
@@ -64,7 +69,8 @@ static inline uint32_t unwind_table_rule(const struct unwind_table *t, uint32_t 
  *
  * @bytes  aligned to 8, must outlive the view
  * @file, @section  for the error's text
- * Returns 0; -EBADMSG with the record that is wrong; -EOPNOTSUPP for another version or architecture; -ENOMEM.
+ * Returns 0; -EBADMSG with the record that is wrong; -EOPNOTSUPP for another version or
+ * architecture; -ENOMEM.
  * Cost: one pass over the table; nothing is kept.
  */
 int unwind_table_open(const uint8_t *bytes, size_t size, const char *file, const char *section,
@@ -73,17 +79,21 @@ int unwind_table_open(const uint8_t *bytes, size_t size, const char *file, const
 /*
  * unwind_table_open_unread - the same without reading rows and rules
  *
- * For one that is mapped, where few addresses will be asked for: unwind_table_find() checks what it touches, and a damaged
- * rule is rule 0. unwind_table_row() and unwind_table_index() are not for it.
- * Errors: as unwind_table_open(), of the header and the directory of pages. Cost: one pass over that.
+ * For one that is mapped, where few addresses will be asked for: unwind_table_find() checks what it
+ * touches, and a damaged rule is rule 0. unwind_table_row() and unwind_table_index() are not for
+ * it.
+ * Errors: as unwind_table_open(), of the header and the directory of pages. Cost: one pass over
+ * that.
  */
-int unwind_table_open_unread(const uint8_t *bytes, size_t size, const char *file, const char *section,
-			     struct unwind_table *ret, struct cairn_err *err);
+int unwind_table_open_unread(const uint8_t *bytes, size_t size, const char *file,
+			     const char *section, struct unwind_table *ret, struct cairn_err *err);
 
 /*
- * unwind_table_index - make searches in an open table faster, by 256 bytes for each page of 64 KiB of code
+ * unwind_table_index - make searches in an open table faster, by 256 bytes for each page of 64 KiB
+ * of code
  *
- * Nothing is made for a table with few rows in a page. unwind_table_fini() afterwards, of the one that was indexed.
+ * Nothing is made for a table with few rows in a page. unwind_table_fini() afterwards, of the one
+ * that was indexed.
  * Returns 0, -ENOMEM: the table is searched without. Cost: one pass over the rows.
  */
 int unwind_table_index(struct unwind_table *t);
@@ -95,13 +105,15 @@ void unwind_table_fini(struct unwind_table *t);
  *
  * Cost: O(log rows); with an index O(log rows in 512 bytes of code). Threads: any. Signals: safe.
  */
-const struct cairn_unwind_rule *unwind_table_find(const struct unwind_table *t, struct cairn_vaddr at);
+const struct cairn_unwind_rule *unwind_table_find(const struct unwind_table *t,
+						  struct cairn_vaddr at);
 
 /*
- * unwind_table_row - one row by number, below n_rows: [*@ret_lo, *@ret_hi) and its rule; the last row's end
- * is its beginning, since its rule is always rule 0. For listings.
+ * unwind_table_row - one row by number, below n_rows: [*@ret_lo, *@ret_hi) and its rule; the last
+ * row's end is its beginning, since its rule is always rule 0. For listings.
  */
 const struct cairn_unwind_rule *unwind_table_row(const struct unwind_table *t, uint32_t row,
-						 struct cairn_vaddr *ret_lo, struct cairn_vaddr *ret_hi);
+						 struct cairn_vaddr *ret_lo,
+						 struct cairn_vaddr *ret_hi);
 
 #endif

@@ -7,16 +7,18 @@
  *	runs, per segment    10 rule 1, 14 rule 2, 20 end; 20 rule 1, 30 end; ...
  *	rows                 10 rule 1, 14 rule 2, 20 rule 1, ...
  *
- * Segments are what is left of the FDEs where they overlap, so that each address has one. They are shared
- * out in batches of a fixed number; each batch runs its FDEs and numbers its rules by itself, and the
- * batches are joined in their order. So the bytes do not depend on the number of threads. Joining drops
- * rows that repeat the rule before them: the compiler wrote them for registers that we do not keep, or a
- * function begins with the rule with which the one before ended.
+ * Segments are what is left of the FDEs where they overlap, so that each address has one. They are
+ * shared out in batches of a fixed number; each batch runs its FDEs and numbers its rules by
+ * itself, and the batches are joined in their order. So the bytes do not depend on the number of
+ * threads. Joining drops rows that repeat the rule before them: the compiler wrote them for
+ * registers that we do not keep, or a function begins with the rule with which the one before
+ * ended.
  *
- * Rows of an FDE that its instructions disprove say less than is written (disprove.c), unless they are asked for as they are.
+ * Rows of an FDE that its instructions disprove say less than is written (disprove.c), unless they
+ * are asked for as they are.
  *
- * A procedure linkage table has one FDE for all its entries, whose expression depends on where in an entry
- * the pc is. It becomes two rows per entry.
+ * A procedure linkage table has one FDE for all its entries, whose expression depends on where in
+ * an entry the pc is. It becomes two rows per entry.
  */
 #include "cfi/table.h"
 
@@ -75,8 +77,8 @@ static bool add_segment(struct build *b, uint64_t lo, uint64_t hi, uint32_t item
 }
 
 /*
- * @open is a stack of FDEs that began and may not have ended, the innermost last. Those that begin at one
- * address were put in reverse, so that the first of them is on top, as cfi_row_at() has it.
+ * @open is a stack of FDEs that began and may not have ended, the innermost last. Those that begin
+ * at one address were put in reverse, so that the first of them is on top, as cfi_row_at() has it.
  */
 struct nest {
 	VEC(uint32_t) open;
@@ -160,7 +162,8 @@ static int put_plt(struct batch *batch, uint64_t lo, uint64_t hi, const struct e
 		uint64_t from = at + plt->from;
 		rc = put_plt_part(batch, at < lo ? lo : at, from < hi ? from : hi, plt->off);
 		if (rc == 0 && plt->from < entry)
-			rc = put_plt_part(batch, from < lo ? lo : from, at + entry < hi ? at + entry : hi,
+			rc = put_plt_part(batch, from < lo ? lo : from,
+					  at + entry < hi ? at + entry : hi,
 					  plt->off + (INT64_C(1) << plt->shift));
 	}
 	return rc;
@@ -207,14 +210,15 @@ static int drop(struct batch *batch, const struct segment *s, size_t n_runs, uin
 }
 
 /*
- * Only code counts: an FDE may claim the whole address space. False when there is none; *@ret is NULL where the file has no bytes
- * for it.
+ * Only code counts: an FDE may claim the whole address space. False when there is none; *@ret is
+ * NULL where the file has no bytes for it.
  */
 static bool clip_to_code(const struct build *b, struct segment *s, const uint8_t **ret)
 {
 	const struct elf *e = binary_main(b->cfi->bin);
 	uint64_t n;
-	if (!elf_is_code(e, (struct cairn_vaddr){s->lo}, ret, &n) || (!*ret && b->belief != UNWIND_WITHOUT_CODE))
+	if (!elf_is_code(e, (struct cairn_vaddr){s->lo}, ret, &n) ||
+	    (!*ret && b->belief != UNWIND_WITHOUT_CODE))
 		return false;
 	if (s->hi - s->lo > n)
 		s->hi = s->lo + n;
@@ -222,10 +226,12 @@ static bool clip_to_code(const struct build *b, struct segment *s, const uint8_t
 }
 
 /* Rows from @first on are all of an FDE. */
-static int disprove(const struct build *b, const struct fde_run *f, const uint8_t *code, size_t first, struct disprove *d)
+static int disprove(const struct build *b, const struct fde_run *f, const uint8_t *code,
+		    size_t first, struct disprove *d)
 {
 	struct batch *batch = f->batch;
-	const struct disprove_fde fde = {f->segment->lo, f->segment->hi, code, f->set, f->is_realigned, first, NULL};
+	const struct disprove_fde fde = {f->segment->lo,  f->segment->hi, code, f->set,
+					 f->is_realigned, first,	  NULL};
 	uint64_t gone = 0;
 	if (b->belief != UNWIND_PROVED || b->cfi->machine != EM_X86_64 || f->is_signal_frame)
 		return 0;
@@ -373,7 +379,8 @@ static int replace_runs(struct build *b, const struct segment *s, const struct r
 	return ok ? 0 : -ENOMEM;
 }
 
-static int follow_tail(struct build *b, const struct disprove_tail *tail, struct disprove *d, struct disprove_tails *more)
+static int follow_tail(struct build *b, const struct disprove_tail *tail, struct disprove *d,
+		       struct disprove_tails *more)
 {
 	const struct segment *s = middle_of(b, tail->to);
 	struct rule_runs runs = {0};
@@ -381,7 +388,8 @@ static int follow_tail(struct build *b, const struct disprove_tail *tail, struct
 	uint64_t gone = 0;
 	size_t n;
 	if (!s || s->lo != b->cfi->items.p[s->item].lo || s->hi != b->cfi->items.p[s->item].hi ||
-	    !elf_code_at(binary_main(b->cfi->bin), (struct cairn_vaddr){s->lo}, &fde.code, &n) || n < s->hi - s->lo)
+	    !elf_code_at(binary_main(b->cfi->bin), (struct cairn_vaddr){s->lo}, &fde.code, &n) ||
+	    n < s->hi - s->lo)
 		return 0;
 	fde.lo = s->lo;
 	fde.hi = s->hi;
@@ -422,11 +430,14 @@ static int join(struct build *b, struct cairn_err *err)
 		rc = join_batch(b, &b->batches[i], err);
 	if (rc == 0)
 		rc = follow_tails(b, err);
-	if (rc == 0 && go_rows_merge(binary_main(b->cfi->bin), &b->runs, &b->rules, &b->header.text_bytes) < 0)
+	if (rc == 0 &&
+	    go_rows_merge(binary_main(b->cfi->bin), &b->runs, &b->rules, &b->header.text_bytes) < 0)
 		rc = err_nomem(err, "the unwind table");
 	if (rc == 0 && b->rules.words.n >= UINT32_MAX / sizeof(uint32_t))
-		return err_set(err, -ERANGE, "%zu words of different unwind rules are more than a table has numbers for",
-			       b->rules.words.n);
+		return err_set(
+			err, -ERANGE,
+			"%zu words of different unwind rules are more than a table has numbers for",
+			b->rules.words.n);
 	return rc;
 }
 
@@ -447,7 +458,9 @@ static int count_pages(struct build *b, struct cairn_err *err)
 		last = page;
 	}
 	if (b->runs.v.n >= UINT32_MAX || (b->runs.v.n && last >= UINT32_MAX))
-		return err_set(err, -ERANGE, "%zu unwind rows over %" PRIu64 " pages are more than a table has numbers for",
+		return err_set(err, -ERANGE,
+			       "%zu unwind rows over %" PRIu64
+			       " pages are more than a table has numbers for",
 			       b->runs.v.n, last);
 	b->header.n_rows = (uint32_t)b->runs.v.n;
 	return 0;
@@ -457,7 +470,8 @@ static int count_pages(struct build *b, struct cairn_err *err)
 static bool has_new_rule(const struct rule_set *rules)
 {
 	for (size_t at = 0; at < rules->words.n; at += rule_n_words(rules->words.p + at)) {
-		const struct cairn_unwind_rule *r = (const struct cairn_unwind_rule *)(rules->words.p + at);
+		const struct cairn_unwind_rule *r =
+			(const struct cairn_unwind_rule *)(rules->words.p + at);
 		for (uint32_t i = 0; i < r->n_regs; i++)
 			if (cairn_unwind_word_saved(cairn_unwind_words(r)[i]) == CAIRN_UNWIND_IS_PC)
 				return true;
@@ -472,7 +486,8 @@ static void set_version(struct build *b)
 	if (!is_wide && !has_new_rule(&b->rules))
 		return;
 	b->header.version = CAIRN_UNWIND_VERSION_MAX;
-	b->header.row_size = is_wide ? sizeof(struct cairn_unwind_wide_row) : sizeof(struct cairn_unwind_row);
+	b->header.row_size =
+		is_wide ? sizeof(struct cairn_unwind_wide_row) : sizeof(struct cairn_unwind_row);
 }
 
 static bool is_wide(const struct build *b)
@@ -498,7 +513,8 @@ static void write_rows(const struct build *b, struct cairn_unwind_page *pages, v
 		const struct rule_run *r = &b->runs.v.p[i];
 		uint64_t page = page_of(b, r);
 		if (page != last)
-			*pages++ = (struct cairn_unwind_page){.page = (uint32_t)page, .first_row = i};
+			*pages++ =
+				(struct cairn_unwind_page){.page = (uint32_t)page, .first_row = i};
 		last = page;
 		write_row(b, rows, i);
 	}
@@ -514,7 +530,8 @@ static int write_table(struct build *b, uint8_t **ret, size_t *ret_size, struct 
 	h->machine = b->cfi->machine;
 	h->rules_size = (uint32_t)(b->rules.words.n * sizeof(uint32_t));
 	size_t pages = ((size_t)h->n_pages + 1) * sizeof(struct cairn_unwind_page);
-	size_t rows = (size_t)h->n_rows * (is_wide(b) ? sizeof(struct cairn_unwind_wide_row) : sizeof(struct cairn_unwind_row));
+	size_t rows = (size_t)h->n_rows * (is_wide(b) ? sizeof(struct cairn_unwind_wide_row)
+						      : sizeof(struct cairn_unwind_row));
 	size_t size = sizeof(*h) + pages + rows + h->rules_size;
 	uint8_t *bytes = malloc(size);
 	if (!bytes)
@@ -540,8 +557,8 @@ static void build_fini(struct build *b)
 	VEC_FREE(&b->runs.v);
 }
 
-int unwind_table_build(const struct cfi *cfi, enum unwind_belief belief, unsigned int threads, uint8_t **ret,
-		       size_t *ret_size, struct cairn_err *err)
+int unwind_table_build(const struct cfi *cfi, enum unwind_belief belief, unsigned int threads,
+		       uint8_t **ret, size_t *ret_size, struct cairn_err *err)
 {
 	struct build b = {.cfi = cfi, .belief = belief, .header.n_dropped = (uint32_t)cfi->damaged};
 	int rc = make_segments(&b, err);

@@ -5,15 +5,18 @@
  *	.debug_abbrev     ULEB code, 0 ends the table
  *	                  ULEB tag
  *	                  u8   has children
- *	                  ULEB attribute, ULEB form [, SLEB value of DW_FORM_implicit_const] ... 0, 0
+ *	                  ULEB attribute, ULEB form [, SLEB value of DW_FORM_implicit_const] ... 0,
+ *	                  0
  *
- * GCC and Clang number the codes 1, 2, ... n in order; then the code is an index. Any other numbering
- * is legal, up to 64 bits, and is found by binary search.
+ * GCC and Clang number the codes 1, 2, ... n in order; then the code is an index. Any other
+ * numbering is legal, up to 64 bits, and is found by binary search.
  *
- * The attributes are not copied: a vmlinux has five megabytes of tables, and the few DIEs that are looked
- * at closely can read the bytes again. They are checked here once, so that dw_spec_next() need not.
+ * The attributes are not copied: a vmlinux has five megabytes of tables, and the few DIEs that are
+ * looked at closely can read the bytes again. They are checked here once, so that dw_spec_next()
+ * need not.
  *
- * An abbreviation holds its first step itself, because for most it is the only one; the others follow at @more.
+ * An abbreviation holds its first step itself, because for most it is the only one; the others
+ * follow at @more.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -177,9 +180,12 @@ static uint8_t near_form(const struct dw_abbrevs *t, uint16_t form)
 	return DW_NEAR_BY_PAIR;
 }
 
-/* Called before the attribute's size is added. @behind  the pair, and its implicit value, in .debug_abbrev */
-static void note_near(const struct builder *b, struct dw_abbrev *a, const struct shape *s, const struct dw_spec *spec,
-		      const uint8_t *behind)
+/*
+ * Called before the attribute's size is added. @behind the pair, and its implicit value, in
+ * .debug_abbrev
+ */
+static void note_near(const struct builder *b, struct dw_abbrev *a, const struct shape *s,
+		      const struct dw_spec *spec, const uint8_t *behind)
 {
 	enum dw_slot slot = dw_slot_of(spec->at);
 	struct dw_near *n = &a->near[slot];
@@ -194,7 +200,8 @@ static void note_near(const struct builder *b, struct dw_abbrev *a, const struct
 			from--;
 		off = (uint64_t)(from - a->specs);
 	}
-	*n = (struct dw_near){off <= UINT8_MAX ? near_form(b->t, spec->form) : DW_NEAR_BY_PAIR, (uint8_t)off};
+	*n = (struct dw_near){off <= UINT8_MAX ? near_form(b->t, spec->form) : DW_NEAR_BY_PAIR,
+			      (uint8_t)off};
 }
 
 /* Add one attribute's size to the program. */
@@ -212,7 +219,8 @@ static bool extend(struct builder *b, struct shape *s, uint16_t form)
 static bool read_spec(struct cursor *c, struct dw_spec *ret)
 {
 	/* Two small numbers, nearly always. */
-	if (cur_left(c) >= 2 && c->pos[0] < 0x80 && c->pos[1] && c->pos[1] < DW_FORM_implicit_const) {
+	if (cur_left(c) >= 2 && c->pos[0] < 0x80 && c->pos[1] &&
+	    c->pos[1] < DW_FORM_implicit_const) {
 		*ret = (struct dw_spec){.at = c->pos[0], .form = c->pos[1]};
 		c->pos += 2;
 		return true;
@@ -250,7 +258,8 @@ static void *keep(struct dw_abbrev_pool *pool, const void *p, size_t n, size_t s
 	return kept;
 }
 
-static const struct dw_func_abbrev *keep_func(struct builder *b, const struct dw_abbrev *a, struct shape *s)
+static const struct dw_func_abbrev *keep_func(struct builder *b, const struct dw_abbrev *a,
+					      struct shape *s)
 {
 	if (s->has_specification && !s->func.has_origin)
 		s->func.flags |= DW_FUNC_SPECIFICATION;
@@ -275,7 +284,8 @@ static const struct dw_abbrev *keep_abbrev(struct builder *b, struct dw_abbrev *
 }
 
 /* Behind a code. 0 or negative. */
-static int compile_new(struct builder *b, struct cursor *c, uint64_t code, const struct dw_abbrev **ret)
+static int compile_new(struct builder *b, struct cursor *c, uint64_t code,
+		       const struct dw_abbrev **ret)
 {
 	uint64_t tag = cur_uleb(c);
 	uint8_t children = cur_u8(c);
@@ -393,7 +403,8 @@ static int take_table(struct builder *b, struct cairn_err *err)
  * @pool    of the worker
  * @budget  bytes of tables that may still be compiled, shared by all workers
  */
-int dw_abbrevs_compile(struct dw_abbrevs *t, struct dw_abbrev_pool *pool, _Atomic uint64_t *budget, struct cairn_err *err)
+int dw_abbrevs_compile(struct dw_abbrevs *t, struct dw_abbrev_pool *pool, _Atomic uint64_t *budget,
+		       struct cairn_err *err)
 {
 	const struct dw_section *sec = &t->file->sec[DW_SEC_ABBREV];
 	struct cursor c = dw_section_cursor(sec, t->off, err);

@@ -2,17 +2,20 @@
 /*
  * Abbreviations, compiled
  *
- * To step over a DIE, only the sizes of its attributes matter. So each abbreviation becomes a list of
- * steps "advance by @fixed bytes, then do @then", where runs of fixed-size forms are added up:
+ * To step over a DIE, only the sizes of its attributes matter. So each abbreviation becomes a list
+ * of steps "advance by @fixed bytes, then do @then", where runs of fixed-size forms are added up:
  *
  *	name strp, file data1, line data2, type ref4, sibling ref4    ──►  {15, END}
- *	name string, line data1, location exprloc, type ref4          ──►  {0, STR} {1, BLOCK} {4, END}
+ *	name string, line data1, location exprloc, type ref4          ──►  {0, STR} {1, BLOCK} {4,
+ *	                                                              END}
  *
- * Most DIEs of C are one step: one comparison with the end of the unit and one addition. The attributes
- * themselves are read from @specs, the table's own bytes, which were checked when it was compiled.
+ * Most DIEs of C are one step: one comparison with the end of the unit and one addition. The
+ * attributes themselves are read from @specs, the table's own bytes, which were checked when it was
+ * compiled.
  *
- * A vmlinux has 315,000 abbreviations, each unit its own table of them, and only 8,500 that differ in more than their
- * code. So a table is a list of pointers, and each worker compiles what it had not met (abbrev_pool.h).
+ * A vmlinux has 315,000 abbreviations, each unit its own table of them, and only 8,500 that differ
+ * in more than their code. So a table is a list of pointers, and each worker compiles what it had
+ * not met (abbrev_pool.h).
  */
 #ifndef DWARF_ABBREV_H
 #define DWARF_ABBREV_H
@@ -46,8 +49,9 @@ struct dw_step {
 #define DW_NO_FAST UINT16_MAX
 
 /*
- * Attributes that are asked for often. An abbreviation knows of each whether it has it, and where in the first run of a DIE: a
- * question is then a load of that and one of the value, and the pairs need not be read again.
+ * Attributes that are asked for often. An abbreviation knows of each whether it has it, and where
+ * in the first run of a DIE: a question is then a load of that and one of the value, and the pairs
+ * need not be read again.
  */
 enum dw_slot {
 	DW_SLOT_NONE, /* of all others */
@@ -78,7 +82,7 @@ enum dw_slot {
 
 struct dw_near {
 	uint8_t form; /* 0: it is not there; DW_NEAR_BY_PAIR: by its pair */
-	uint8_t off;  /* in the DIE; of DW_FORM_implicit_const, of the value behind the first pair */
+	uint8_t off; /* in the DIE; of DW_FORM_implicit_const, of the value behind the first pair */
 };
 #define DW_NEAR_BY_PAIR UINT8_MAX
 
@@ -89,7 +93,8 @@ struct dw_abbrev {
 	const uint8_t *specs; /* attribute, form pairs in .debug_abbrev, up to 0, 0 */
 	const struct dw_step *more; /* behind @first, unless that is the END */
 	const struct dw_func_abbrev *func; /* of a subprogram, an inlined subroutine */
-	uint32_t has;         /* dw_attr_bit() of each attribute: most questions are for one that is not there */
+	/* dw_attr_bit() of each attribute: most questions are for one that is not there */
+	uint32_t has;
 	uint16_t tag;
 	uint16_t sibling;     /* offset of DW_AT_sibling (ref4) in first run, or DW_NO_FAST */
 	struct dw_step first;
@@ -97,7 +102,10 @@ struct dw_abbrev {
 	struct dw_near near[DW_N_SLOTS];
 };
 
-/* Where the first run of a function's DIE has what the index wants; DW_NO_FAST: read it by dw_attr(). */
+/*
+ * Where the first run of a function's DIE has what the index wants; DW_NO_FAST: read it by
+ * dw_attr().
+ */
 struct dw_func_abbrev {
 	uint16_t name, linkage_name, origin;
 	uint8_t flags;       /* enum dw_func_flags as far as the abbreviation tells */
@@ -131,7 +139,9 @@ static inline enum dw_slot dw_slot_of(uint16_t at)
 		return (enum dw_slot)dw_slots[at];
 	if (at == LINKAGE_NAME)
 		return DW_SLOT_LINKAGE_NAME;
-	return (size_t)at - FIRST_GNU < sizeof(dw_gnu_slots) ? (enum dw_slot)dw_gnu_slots[at - FIRST_GNU] : DW_SLOT_NONE;
+	return (size_t)at - FIRST_GNU < sizeof(dw_gnu_slots)
+		       ? (enum dw_slot)dw_gnu_slots[at - FIRST_GNU]
+		       : DW_SLOT_NONE;
 }
 
 struct dw_abbrev_pool;
@@ -190,11 +200,16 @@ static inline const uint8_t *dw_behind_value(const uint8_t *p, const uint8_t *en
 	return NULL;
 }
 
-/* Behind all attributes of a DIE, the first of which is at @p; NULL when that is rare or wrong, as dw_abbrev_skip() tells. */
-static inline const uint8_t *dw_skip_attrs(const struct dw_abbrev *a, const uint8_t *p, const uint8_t *end)
+/*
+ * Behind all attributes of a DIE, the first of which is at @p; NULL when that is rare or wrong, as
+ * dw_abbrev_skip() tells.
+ */
+static inline const uint8_t *dw_skip_attrs(const struct dw_abbrev *a, const uint8_t *p,
+					   const uint8_t *end)
 {
 	struct dw_step step = a->first;
-	for (const struct dw_step *more = a->more; step.fixed <= (size_t)(end - p); step = *more++) {
+	for (const struct dw_step *more = a->more; step.fixed <= (size_t)(end - p);
+	     step = *more++) {
 		p += step.fixed;
 		if (step.then == DW_THEN_END)
 			return p;

@@ -12,7 +12,10 @@
 /* Slots that are looked at for one: more are full in a row only for input that was made so. */
 enum { PROBES_MAX = 32 };
 
-/* Behind a LEB128; NULL when it is cut off, or longer than need be: its value could be another than its first byte says. */
+/*
+ * Behind a LEB128; NULL when it is cut off, or longer than need be: its value could be another than
+ * its first byte says.
+ */
 static inline const uint8_t *skip_leb(const uint8_t *p, const uint8_t *end)
 {
 	if (p < end && *p < 0x80)
@@ -46,11 +49,12 @@ size_t dw_abbrev_bytes(const uint8_t *p, const uint8_t *end)
 	}
 }
 
-static bool is_same(const struct dw_known *k, const struct dw_abbrevs *t, const uint8_t *bytes, size_t n)
+static bool is_same(const struct dw_known *k, const struct dw_abbrevs *t, const uint8_t *bytes,
+		    size_t n)
 {
 	return k->n == n && k->table->file == t->file && k->table->addr_size == t->addr_size &&
-	       k->table->offset_size == t->offset_size && k->table->ref_addr_size == t->ref_addr_size &&
-	       !memcmp(k->bytes, bytes, n);
+	       k->table->offset_size == t->offset_size &&
+	       k->table->ref_addr_size == t->ref_addr_size && !memcmp(k->bytes, bytes, n);
 }
 
 static size_t first_slot(const struct dw_abbrev_pool *pool, const uint8_t *bytes, size_t n)
@@ -58,13 +62,15 @@ static size_t first_slot(const struct dw_abbrev_pool *pool, const uint8_t *bytes
 	return (size_t)map_hash_bytes(bytes, n) & (pool->cap - 1);
 }
 
-const struct dw_abbrev *dw_abbrev_pool_find(const struct dw_abbrev_pool *pool, const struct dw_abbrevs *t,
-					    const uint8_t *bytes, size_t n)
+const struct dw_abbrev *dw_abbrev_pool_find(const struct dw_abbrev_pool *pool,
+					    const struct dw_abbrevs *t, const uint8_t *bytes,
+					    size_t n)
 {
 	if (!pool->cap)
 		return NULL;
 	size_t at = first_slot(pool, bytes, n);
-	for (int i = 0; i < PROBES_MAX && pool->slot[at].table; i++, at = (at + 1) & (pool->cap - 1))
+	for (int i = 0; i < PROBES_MAX && pool->slot[at].table;
+	     i++, at = (at + 1) & (pool->cap - 1))
 		if (is_same(&pool->slot[at], t, bytes, n))
 			return pool->slot[at].abbrev;
 	return NULL;
@@ -99,8 +105,8 @@ static int grow(struct dw_abbrev_pool *pool)
 	return 0;
 }
 
-int dw_abbrev_pool_add(struct dw_abbrev_pool *pool, const struct dw_abbrevs *t, const uint8_t *bytes, size_t n,
-		       const struct dw_abbrev *a)
+int dw_abbrev_pool_add(struct dw_abbrev_pool *pool, const struct dw_abbrevs *t,
+		       const uint8_t *bytes, size_t n, const struct dw_abbrev *a)
 {
 	if (2 * pool->n >= pool->cap && grow(pool) < 0)
 		return -ENOMEM;

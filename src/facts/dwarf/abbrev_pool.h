@@ -2,8 +2,10 @@
 /*
  * Compiled abbreviations of one worker, found by their bytes
  *
- *	.debug_abbrev   11 | 0d 00 03 0e 49 13 38 0b 00 00	code 17: member; name strp, type ref4, place data1
- *	.debug_abbrev   2a | 0d 00 03 0e 49 13 38 0b 00 00	code 42 of another unit: the same behind its code
+ *	.debug_abbrev   11 | 0d 00 03 0e 49 13 38 0b 00 00      code 17: member; name strp, type
+ *	ref4, place data1
+ *	.debug_abbrev   2a | 0d 00 03 0e 49 13 38 0b 00 00      code 42 of another unit: the same
+ *	behind its code
  *
  * What they are compiled to stays where it is until dw_abbrev_pool_fini().
  */
@@ -15,7 +17,8 @@
 #include "dwarf/abbrev.h"
 
 struct dw_known {
-	const struct dw_abbrevs *table; /* that it was met in: file and sizes must be equal; NULL: free */
+	/* that it was met in: file and sizes must be equal; NULL: free */
+	const struct dw_abbrevs *table;
 	const uint8_t *bytes;           /* behind the code */
 	size_t n;
 	const struct dw_abbrev *abbrev;
@@ -31,16 +34,19 @@ struct dw_abbrev_pool {
 	VEC(struct dw_step) steps;
 };
 
-/* Bytes of the abbreviation whose tag is at @p; 0 when it is damaged, or written in an unusual way. */
+/*
+ * Bytes of the abbreviation whose tag is at @p; 0 when it is damaged, or written in an unusual way.
+ */
 size_t dw_abbrev_bytes(const uint8_t *p, const uint8_t *end);
 
 /* The abbreviation of a table that has these bytes; NULL when it is not there. */
-const struct dw_abbrev *dw_abbrev_pool_find(const struct dw_abbrev_pool *pool, const struct dw_abbrevs *t,
-					    const uint8_t *bytes, size_t n);
+const struct dw_abbrev *dw_abbrev_pool_find(const struct dw_abbrev_pool *pool,
+					    const struct dw_abbrevs *t, const uint8_t *bytes,
+					    size_t n);
 
 /* It was not found, and is from now on. 0 or -ENOMEM. */
-int dw_abbrev_pool_add(struct dw_abbrev_pool *pool, const struct dw_abbrevs *t, const uint8_t *bytes, size_t n,
-		       const struct dw_abbrev *a);
+int dw_abbrev_pool_add(struct dw_abbrev_pool *pool, const struct dw_abbrevs *t,
+		       const uint8_t *bytes, size_t n, const struct dw_abbrev *a);
 
 /* Nothing will be looked for any more: what is compiled stays. */
 void dw_abbrev_pool_close(struct dw_abbrev_pool *pool);

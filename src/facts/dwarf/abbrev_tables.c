@@ -2,8 +2,8 @@
 /*
  * Which unit has which abbreviation table; each distinct one is made once, in parallel
  *
- * A table belongs to a place in .debug_abbrev and to the sizes that its forms have in a unit: two units of
- * 32- and 64-bit DWARF that share the bytes have a table each.
+ * A table belongs to a place in .debug_abbrev and to the sizes that its forms have in a unit: two
+ * units of 32- and 64-bit DWARF that share the bytes have a table each.
  */
 #include <stdlib.h>
 
@@ -33,7 +33,8 @@ static int compare_tables(const void *a, const void *b)
 }
 
 /* Give units without a table one; those of the same the same. */
-static int assign_tables(struct dw_tables *ret, struct dw_unit *units, size_t n, struct cairn_err *err)
+static int assign_tables(struct dw_tables *ret, struct dw_unit *units, size_t n,
+			 struct cairn_err *err)
 {
 	struct dw_unit **order = calloc(n + 1, sizeof(struct dw_unit *));
 	ret->p = calloc(n + 1, sizeof(*ret->p));
@@ -86,7 +87,9 @@ static void set_budgets(struct compile *job)
 	for (size_t i = 0; i < job->tables->n; i++) {
 		const struct dw_file *file = job->tables->p[i].file;
 		if (!i || file != b->file)
-			*++b = (struct budget){.file = file, .bytes = file->sec[DW_SEC_ABBREV].n * DW_ABBREV_OVERLAP_MAX};
+			*++b = (struct budget){.file = file,
+					       .bytes = file->sec[DW_SEC_ABBREV].n *
+							DW_ABBREV_OVERLAP_MAX};
 		job->budget_of[i] = (uint32_t)(b - job->budgets);
 	}
 }

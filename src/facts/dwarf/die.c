@@ -2,8 +2,9 @@
 /*
  * DIEs: walking the tree, reading attributes
  *
- * The tree is written in preorder: a DIE with children is followed by them and a null entry. Nothing here
- * recurses; a subtree is stepped over by counting nulls, or in one jump where DW_AT_sibling allows it.
+ * The tree is written in preorder: a DIE with children is followed by them and a null entry.
+ * Nothing here recurses; a subtree is stepped over by counting nulls, or in one jump where
+ * DW_AT_sibling allows it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +32,8 @@ int dw_die_at(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cai
 int dw_die_near(const struct dw_unit *u, dw_off off, struct dw_die *ret, struct cairn_err *err)
 {
 	uint64_t at = dw_off_in_section(off);
-	if ((at | u->tag) != off || at < (uint64_t)(u->dies - u->sec->p) || at >= (uint64_t)(u->end - u->sec->p))
+	if ((at | u->tag) != off || at < (uint64_t)(u->dies - u->sec->p) ||
+	    at >= (uint64_t)(u->end - u->sec->p))
 		return dw_die_at(u->dw, off, ret, err);
 	return dw_die_parse(u, u->sec->p + at, ret, err);
 }
@@ -56,7 +58,10 @@ static inline bool next_spec(const uint8_t **p, struct dw_spec *ret)
 	return at[1] != 0;
 }
 
-/* Behind a value at @p of the forms that most values have; NULL for another, or when it is not all there. */
+/*
+ * Behind a value at @p of the forms that most values have; NULL for another, or when it is not all
+ * there.
+ */
 static inline const uint8_t *behind_usual(const struct dw_unit *u, const uint8_t *p, uint16_t form)
 {
 	size_t n;
@@ -102,7 +107,8 @@ static inline const uint8_t *behind_usual(const struct dw_unit *u, const uint8_t
 	return n <= (size_t)(u->end - p) ? p + n : NULL;
 }
 
-int dw_attr_by_pair(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct cairn_err *err)
+int dw_attr_by_pair(const struct dw_die *die, uint16_t at, struct dw_value *ret,
+		    struct cairn_err *err)
 {
 	const uint8_t *specs = die->abbrev->specs, *p = die->attrs;
 	struct dw_spec spec;
@@ -126,10 +132,12 @@ int dw_attr_by_pair(const struct dw_die *die, uint16_t at, struct dw_value *ret,
 	return 0;
 }
 
-static inline int attr(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct cairn_err *err)
+static inline int attr(const struct dw_die *die, uint16_t at, struct dw_value *ret,
+		       struct cairn_err *err)
 {
 	enum dw_slot slot = dw_slot_of(at);
-	return slot == DW_SLOT_NONE ? dw_attr_by_pair(die, at, ret, err) : dw_attr_at(die, slot, at, ret, err);
+	return slot == DW_SLOT_NONE ? dw_attr_by_pair(die, at, ret, err)
+				    : dw_attr_at(die, slot, at, ret, err);
 }
 
 int dw_attr(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct cairn_err *err)
@@ -259,7 +267,8 @@ uint64_t dw_type_bytes(const struct dw_die *die)
 	enum { CHAIN_MAX = 64 };
 	dw_off off = dw_ref_deep(die, DW_AT_type);
 	struct dw_die type;
-	for (int i = 0; i < CHAIN_MAX && off && dw_die_at(die->unit->dw, off, &type, NULL) == 1; i++) {
+	for (int i = 0; i < CHAIN_MAX && off && dw_die_at(die->unit->dw, off, &type, NULL) == 1;
+	     i++) {
 		switch (type.tag) {
 		case DW_TAG_typedef:
 		case DW_TAG_const_type:
@@ -319,8 +328,12 @@ int dw_die_child(const struct dw_die *die, struct dw_die *ret, struct cairn_err 
 	return p ? die_or_end(die->unit, p, ret, err) : lost(err);
 }
 
-/* Where the next DIE is by a DW_AT_sibling at offset @off of the section. Only forward, or a walk along siblings might never end. */
-static inline bool jump_to(const struct dw_unit *u, uint64_t off, const uint8_t *skip_attrs, const uint8_t **ret)
+/*
+ * Where the next DIE is by a DW_AT_sibling at offset @off of the section. Only forward, or a walk
+ * along siblings might never end.
+ */
+static inline bool jump_to(const struct dw_unit *u, uint64_t off, const uint8_t *skip_attrs,
+			   const uint8_t **ret)
 {
 	if (off <= (uint64_t)(skip_attrs - u->sec->p) || off > (uint64_t)(u->end - u->sec->p))
 		return false;
@@ -334,17 +347,19 @@ bool dw_die_jump(const struct dw_die *die, const uint8_t *skip_attrs, const uint
 	struct dw_value v;
 	/* In the first run, which behind() has stepped over. */
 	if (die->abbrev->sibling != DW_NO_FAST)
-		return jump_to(u, u->off + dw_load_u32(die->attrs + die->abbrev->sibling), skip_attrs, ret);
+		return jump_to(u, u->off + dw_load_u32(die->attrs + die->abbrev->sibling),
+			       skip_attrs, ret);
 	if (dw_attr(die, DW_AT_sibling, &v, NULL) <= 0 || v.cls != DW_CLASS_REF)
 		return false;
 	return jump_to(u, dw_off_in_section(v.ref), skip_attrs, ret);
 }
 
 /*
- * Behind the DIE at @p, and behind its children where it tells where that is; otherwise they are @open. NULL when it is unusual:
- * for dw_die_parse(), then.
+ * Behind the DIE at @p, and behind its children where it tells where that is; otherwise they are
+ * @open. NULL when it is unusual: for dw_die_parse(), then.
  */
-static inline __attribute__((always_inline)) const uint8_t *step_usual(const struct dw_unit *u, const uint8_t *p, bool *open)
+static inline __attribute__((always_inline)) const uint8_t *step_usual(const struct dw_unit *u,
+								       const uint8_t *p, bool *open)
 {
 	const struct dw_abbrev *a = dw_usual_abbrev(u, p);
 	const uint8_t *attrs = p + 1;
@@ -413,24 +428,29 @@ int dw_die_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_er
 }
 
 /*
- * The first parameter among the DIE at @p and its siblings. GCC says of each DIE with children where the next one is, unless it
- * is the last (dwarf2out.c, add_sibling_attributes; dwz keeps to that): what is in the last one need not be stepped over. Who
- * rewrites units and drops the attribute (LLVM's linker of DWARF) drops all of them.
+ * The first parameter among the DIE at @p and its siblings. GCC says of each DIE with children
+ * where the next one is, unless it is the last (dwarf2out.c, add_sibling_attributes; dwz keeps to
+ * that): what is in the last one need not be stepped over. Who rewrites units and drops the
+ * attribute (LLVM's linker of DWARF) drops all of them.
  */
-static int param_from(const struct dw_unit *u, const uint8_t *p, struct dw_die *ret, struct cairn_err *err)
+static int param_from(const struct dw_unit *u, const uint8_t *p, struct dw_die *ret,
+		      struct cairn_err *err)
 {
 	while (p && p < u->end && *p) {
 		const struct dw_abbrev *a = dw_usual_abbrev(u, p);
-		bool open, is_usual = a && a->tag != DW_TAG_formal_parameter && a->tag != DW_TAG_unspecified_parameters;
+		bool open, is_usual = a && a->tag != DW_TAG_formal_parameter &&
+				      a->tag != DW_TAG_unspecified_parameters;
 		const uint8_t *next = is_usual ? step_usual(u, p, &open) : NULL;
-		if (next && open && u->gcc && u->abbrevs->has_siblings && !a->near[DW_SLOT_SIBLING].form)
+		if (next && open && u->gcc && u->abbrevs->has_siblings &&
+		    !a->near[DW_SLOT_SIBLING].form)
 			return 0;
 		if (next) {
 			p = open ? skip_children(u, next, err) : next;
 			continue;
 		}
 		int rc = die_or_end(u, p, ret, err);
-		if (rc <= 0 || ret->tag == DW_TAG_formal_parameter || ret->tag == DW_TAG_unspecified_parameters)
+		if (rc <= 0 || ret->tag == DW_TAG_formal_parameter ||
+		    ret->tag == DW_TAG_unspecified_parameters)
 			return rc;
 		p = skip_all(ret, err);
 	}

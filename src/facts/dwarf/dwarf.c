@@ -2,9 +2,9 @@
 /*
  * Opening and closing
  *
- * A binary's debug file may have dwz's alternate file beside it. Both become a struct dw_file; only the
- * alternate's .debug_info is walked (dwz puts nothing else there). .dwo files are found later, by what the
- * units say.
+ * A binary's debug file may have dwz's alternate file beside it. Both become a struct dw_file; only
+ * the alternate's .debug_info is walked (dwz puts nothing else there). .dwo files are found later,
+ * by what the units say.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,8 +26,8 @@ static int open_files(struct dwarf *dw, unsigned int threads, struct cairn_err *
 		dw->file[0].alt = &dw->file[1];
 	if (dw->file[0].sec[DW_SEC_INFO].n)
 		return 0;
-	return err_lines(err, -ENODATA, cairn_binary_search_log(dw->bin), "%s: no DWARF debug information",
-			 cairn_binary_path(dw->bin));
+	return err_lines(err, -ENODATA, cairn_binary_search_log(dw->bin),
+			 "%s: no DWARF debug information", cairn_binary_path(dw->bin));
 }
 
 int dwarf_open(const struct cairn_binary *bin, unsigned int threads, struct dwarf **ret,

@@ -2,16 +2,16 @@
 /*
  * DWARF: units, DIEs, attributes, ranges, location lists, lines
  *
- * Versions 4 and 5 (2 and 3 as far as they are the same), 32- and 64-bit DWARF, in the debug file of a
- * binary and in dwz's alternate file. Two ways in:
+ * Versions 4 and 5 (2 and 3 as far as they are the same), 32- and 64-bit DWARF, in the debug file
+ * of a binary and in dwz's alternate file. Two ways in:
  *
  *  - by address of a DIE: dw_die_at(), then children, attributes, lists;
- *  - by a scan over everything: the function index (index.h), which steps over all DIEs with compiled
- *    abbreviations, in parallel by unit, and keeps the few that describe code.
+ *  - by a scan over everything: the function index (index.h), which steps over all DIEs with
+ *    compiled abbreviations, in parallel by unit, and keeps the few that describe code.
  *
- * All pointers borrow the mapped sections. After dwarf_open() a struct dwarf may be read by any number
- * of threads; what is computed on first use (unit headers of the alternate file, line tables) is
- * serialised inside.
+ * All pointers borrow the mapped sections. After dwarf_open() a struct dwarf may be read by any
+ * number of threads; what is computed on first use (unit headers of the alternate file, line
+ * tables) is serialised inside.
  */
 #ifndef DWARF_DWARF_H
 #define DWARF_DWARF_H
@@ -30,9 +30,9 @@ struct dw_unit;
 struct dw_abbrev;
 
 /*
- * A DIE's place: its offset in .debug_info of the debug file. With DW_OFF_ALT it is in the alternate
- * file's, with DW_OFF_TYPES in .debug_types (DWARF 4 type units); above DW_OFF_DWO stands which .dwo file or
- * package of them it is in, counted from 1. 0 is no DIE (a header is there).
+ * A DIE's place: its offset in .debug_info of the debug file. With DW_OFF_ALT it is in the
+ * alternate file's, with DW_OFF_TYPES in .debug_types (DWARF 4 type units); above DW_OFF_DWO stands
+ * which .dwo file or package of them it is in, counted from 1. 0 is no DIE (a header is there).
  *
  *	63   62     61 ... 40       39 ... 0
  *	ALT  TYPES  number of .dwo  offset in the section
@@ -68,7 +68,8 @@ enum dw_class {
 	DW_CLASS_STRING,     /* str */
 	DW_CLASS_REF,        /* ref: also across units and to the alternate file */
 	DW_CLASS_SIGNATURE,  /* u: 8-byte type signature */
-	DW_CLASS_SECOFF,     /* u: offset or index into a list section (form tells: see dwarf ranges, lists) */
+	/* u: offset or index into a list section (form tells: see dwarf ranges, lists) */
+	DW_CLASS_SECOFF,
 };
 
 struct dw_value {
@@ -91,10 +92,10 @@ struct dw_value {
  * dwarf_open - unit headers and abbreviations of a binary's debug information
  *
  * @threads  as in pool_run()
- * Returns 0. -ENODATA: the binary has no DWARF (err: where it was looked for). -EBADMSG: damaged unit
- * header, abbreviation table or root DIE. -EOPNOTSUPP: unknown version.
- * Split DWARF: the .dwo files that skeleton units name, or a package of them (FILE.dwp), are opened here.
- * One that is not there is no error, see dwarf_missing().
+ * Returns 0. -ENODATA: the binary has no DWARF (err: where it was looked for). -EBADMSG: damaged
+ * unit header, abbreviation table or root DIE. -EOPNOTSUPP: unknown version.
+ * Split DWARF: the .dwo files that skeleton units name, or a package of them (FILE.dwp), are opened
+ * here. One that is not there is no error, see dwarf_missing().
  * Cost: reads unit headers, each distinct abbreviation table once, and the root DIEs.
  */
 int dwarf_open(const struct cairn_binary *bin, unsigned int threads, struct dwarf **ret,
@@ -104,8 +105,9 @@ void dwarf_close(struct dwarf *dw);
 /*
  * dwarf_release - everything but strings is not needed for now
  *
- * Its memory goes back to the system, see elf_release(): names that were found stay in it. Cost: one system call for each section;
- * of a kernel's, what closing the file would spend otherwise. Threads: any, also while others read.
+ * Its memory goes back to the system, see elf_release(): names that were found stay in it. Cost:
+ * one system call for each section; of a kernel's, what closing the file would spend otherwise.
+ * Threads: any, also while others read.
  */
 void dwarf_release(const struct dwarf *dw);
 const struct cairn_binary *dwarf_binary(const struct dwarf *dw);
@@ -113,8 +115,8 @@ const struct cairn_binary *dwarf_binary(const struct dwarf *dw);
 /*
  * dwarf_missing - the .dwo files that were not found: what is in them is not known
  *
- * @ret  for the first few, where was looked and why each place did not do, one per line; "" when none is
- *       missing. Lives as long as @dw.
+ * @ret  for the first few, where was looked and why each place did not do, one per line; "" when
+ *       none is missing. Lives as long as @dw.
  * Returns their number.
  */
 size_t dwarf_missing(const struct dwarf *dw, const char **ret);
@@ -139,7 +141,9 @@ bool dw_unit_is_type_unit(const struct dw_unit *u);
 /* The unit's root DIE. Returns 1, 0 for an empty unit, -EBADMSG. */
 int dw_unit_root(const struct dw_unit *u, struct dw_die *ret, struct cairn_err *err);
 
-/* Facts from the root DIE, read once when the unit is opened. Strings "" and numbers 0 when absent. */
+/*
+ * Facts from the root DIE, read once when the unit is opened. Strings "" and numbers 0 when absent.
+ */
 const char *dw_unit_name(const struct dw_unit *u);
 const char *dw_unit_comp_dir(const struct dw_unit *u);
 uint16_t dw_unit_language(const struct dw_unit *u);
@@ -148,9 +152,13 @@ bool dw_unit_is_c(const struct dw_unit *u);
 bool dw_unit_is_cxx(const struct dw_unit *u);	/* C++ of any year */
 bool dw_unit_is_gcc(const struct dw_unit *u);   /* by producer: "GNU " */
 bool dw_unit_is_clang(const struct dw_unit *u); /* by producer: contains "clang" */
-bool dw_unit_is_lto(const struct dw_unit *u);   /* by producer: GCC's back end at link time, "GNU GIMPLE" */
+/* by producer: GCC's back end at link time, "GNU GIMPLE" */
+bool dw_unit_is_lto(const struct dw_unit *u);
 bool dw_unit_is_optimised(const struct dw_unit *u); /* by producer: " -O", but not " -O0" */
-/* Describes functions without their types and parameters: GCC's -g1 by its producer; -C debuginfo=1 of Rust, by abbreviations. */
+/*
+ * Describes functions without their types and parameters: GCC's -g1 by its producer; -C debuginfo=1
+ * of Rust, by abbreviations.
+ */
 bool dw_unit_is_terse(const struct dw_unit *u);
 
 /*
@@ -160,21 +168,27 @@ bool dw_unit_is_terse(const struct dw_unit *u);
 bool dw_unit_lists_special_members(const struct dw_unit *u);
 
 /*
- * By producer: Go's own compiler, as opposed to GCC's front end for Go. From version 1.17 on it says that
- * it passes arguments in registers.
+ * By producer: Go's own compiler, as opposed to GCC's front end for Go. From version 1.17 on it
+ * says that it passes arguments in registers.
  */
 enum dw_go { DW_GO_NOT, DW_GO_STACK, DW_GO_REGISTERS };
 enum dw_go dw_unit_go(const struct dw_unit *u);
 
 /* ---- DIEs ---- */
 
-/* Returns 1; 0 when there is a null entry at @off; -EBADMSG when @off is in no unit or not decodable. */
+/*
+ * Returns 1; 0 when there is a null entry at @off; -EBADMSG when @off is in no unit or not
+ * decodable.
+ */
 int dw_die_at(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cairn_err *err);
 
 /* The same, cheaper, for one that usually is in unit @u: what a DIE of @u refers to. */
 int dw_die_near(const struct dw_unit *u, dw_off off, struct dw_die *ret, struct cairn_err *err);
 
-/* Have the bytes of a DIE of @u fetched meanwhile: references lead anywhere in a file that no cache holds. */
+/*
+ * Have the bytes of a DIE of @u fetched meanwhile: references lead anywhere in a file that no cache
+ * holds.
+ */
 void dw_die_prefetch(const struct dw_unit *u, dw_off off);
 
 /*
@@ -186,17 +200,22 @@ void dw_die_prefetch(const struct dw_unit *u, dw_off off);
 int dw_die_child(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
 int dw_die_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
 
-/* The same for who wants parameters alone: DW_TAG_formal_parameter, DW_TAG_unspecified_parameters. Others cost little. */
+/*
+ * The same for who wants parameters alone: DW_TAG_formal_parameter, DW_TAG_unspecified_parameters.
+ * Others cost little.
+ */
 int dw_param_child(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
 int dw_param_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
 
 /*
- * What stands in a function in front of one of its DIEs: the scopes around that with their variables, piece by piece
+ * What stands in a function in front of one of its DIEs: the scopes around that with their
+ * variables, piece by piece
  *
  *	struct dw_locals w;
  *	dw_locals_enter(&w, &function);
  *	while ((what = dw_locals_next(&w, copy->off, &die)) != DW_LOCAL_NONE)
- *		...					// then with the offset of a DIE behind that one
+ *		...                                     // then with the offset of a DIE behind that
+ *		one
  */
 struct dw_locals {
 	const struct dw_unit *unit;
@@ -206,7 +225,8 @@ enum dw_local {
 	DW_LOCAL_NONE, /* nothing more in front of @to, or the unit ends, or is damaged */
 	DW_LOCAL_SCOPE, /* DW_TAG_lexical_block, DW_TAG_inlined_subroutine, with children */
 	DW_LOCAL_END,
-	DW_LOCAL_VARIABLE, /* DW_TAG_variable, DW_TAG_formal_parameter, with DW_AT_location or DW_AT_const_value */
+	/* DW_TAG_variable, DW_TAG_formal_parameter, with DW_AT_location or DW_AT_const_value */
+	DW_LOCAL_VARIABLE,
 };
 
 void dw_locals_enter(struct dw_locals *w, const struct dw_die *function);
@@ -222,8 +242,8 @@ enum dw_local dw_locals_next(struct dw_locals *w, dw_off to, struct dw_die *ret)
 /*
  * dw_attr - one attribute of a DIE itself (origins are not followed)
  *
- * Returns 1 and *@ret; 0 when it is absent; -EBADMSG, -EOPNOTSUPP (unknown form), -ENOENT (its value is
- * in an alternate file that was not found).
+ * Returns 1 and *@ret; 0 when it is absent; -EBADMSG, -EOPNOTSUPP (unknown form), -ENOENT (its
+ * value is in an alternate file that was not found).
  */
 int dw_attr(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct cairn_err *err);
 
@@ -248,13 +268,16 @@ bool dw_flag(const struct dw_die *die, uint16_t at);
 dw_off dw_ref(const struct dw_die *die, uint16_t at);             /* 0 */
 dw_off dw_ref_deep(const struct dw_die *die, uint16_t at);        /* 0 */
 
-/* Size in bytes of the type that a DIE has, typedefs and qualifiers aside; 0 when it is not told, as of an array. */
+/*
+ * Size in bytes of the type that a DIE has, typedefs and qualifiers aside; 0 when it is not told,
+ * as of an array.
+ */
 uint64_t dw_type_bytes(const struct dw_die *die);
 
 /*
- * The name a user would write, qualified by namespaces and classes: "std::vector<int>::size". Follows
- * specification and origin; finds the parents in a list of the unit, made when the first name is asked for. Written to @buf as
- * snprintf would. Returns the length needed, or -EBADMSG.
+ * The name a user would write, qualified by namespaces and classes: "std::vector<int>::size".
+ * Follows specification and origin; finds the parents in a list of the unit, made when the first
+ * name is asked for. Written to @buf as snprintf would. Returns the length needed, or -EBADMSG.
  */
 int dw_qualified_name(const struct dwarf *dw, const struct dw_die *die, char *buf, size_t size);
 
@@ -269,12 +292,16 @@ struct dw_range {
  *
  * In the order of the input; empty ranges and those the linker discarded (lo 0 or -1 in a linked
  * file) left out. @visit with a result other than 0 ends the walk.
- * Returns the number of ranges visited, 0 for a DIE without code, -EBADMSG, or what @visit returned.
+ * Returns the number of ranges visited, 0 for a DIE without code, -EBADMSG, or what @visit
+ * returned.
  */
 int dw_ranges(const struct dw_die *die, int (*visit)(void *ctx, struct dw_range range), void *ctx,
 	      struct cairn_err *err);
 
-/* The same behind what @to has, which the caller frees. Returns their number, -EBADMSG, -ENOMEM (which @err does not tell). */
+/*
+ * The same behind what @to has, which the caller frees. Returns their number, -EBADMSG, -ENOMEM
+ * (which @err does not tell).
+ */
 struct dw_range_list {
 	struct dw_range *p;
 	size_t n, cap;
@@ -289,8 +316,9 @@ int dw_ranges_hold(const struct dw_die *die, struct cairn_vaddr at, struct cairn
 struct dw_loc_entry {
 	struct cairn_vaddr lo, hi;
 	/*
-	 * GCC's views (DW_AT_GNU_locviews): the entry holds from (lo, view_lo) to (hi, view_hi), compared
-	 * as pairs, so that an entry with lo == hi is not empty when view_lo < view_hi. Both 0 without views.
+	 * GCC's views (DW_AT_GNU_locviews): the entry holds from (lo, view_lo) to (hi, view_hi),
+	 * compared as pairs, so that an entry with lo == hi is not empty when view_lo < view_hi.
+	 * Both 0 without views.
 	 */
 	uint64_t view_lo, view_hi;
 	bool has_views;
@@ -304,32 +332,40 @@ struct dw_loc_entry {
  *
  * @at  DW_AT_location usually; DW_AT_frame_base
  * Visits every entry in input order, also the empty ones (lo == hi).
- * Returns the number of entries; 0 when the attribute is absent; -EBADMSG; -EOPNOTSUPP; what @visit returned.
+ * Returns the number of entries; 0 when the attribute is absent; -EBADMSG; -EOPNOTSUPP; what @visit
+ * returned.
  */
 int dw_locations(const struct dw_die *die, uint16_t at,
 		 int (*visit)(void *ctx, const struct dw_loc_entry *entry), void *ctx,
 		 struct cairn_err *err);
 
-/* Entry @index of .debug_addr, as this unit sees it (DW_OP_addrx, DW_OP_constx). Returns 1 or -EBADMSG. */
+/*
+ * Entry @index of .debug_addr, as this unit sees it (DW_OP_addrx, DW_OP_constx). Returns 1 or
+ * -EBADMSG.
+ */
 int dw_unit_addrx(const struct dw_unit *u, uint64_t index, uint64_t *ret, struct cairn_err *err);
 
 /* ---- lines ---- */
 
 /*
- * The path of a file number of this unit's line table (DW_AT_decl_file, DW_AT_call_file), made absolute
- * with the compilation directory where it is relative. NULL for an unknown number. Lives as long as @u's
- * dwarf. Cost: the line table's header, once per unit. Threads: any.
+ * The path of a file number of this unit's line table (DW_AT_decl_file, DW_AT_call_file), made
+ * absolute with the compilation directory where it is relative. NULL for an unknown number. Lives
+ * as long as @u's dwarf. Cost: the line table's header, once per unit. Threads: any.
  */
 const char *dw_unit_file(const struct dw_unit *u, uint64_t file);
 
-/* The same in pieces as they are written, "" when there is none: what is not empty, with "/" between. */
+/*
+ * The same in pieces as they are written, "" when there is none: what is not empty, with "/"
+ * between.
+ */
 struct dw_path {
 	const char *base, *dir, *name;
 };
 
 /*
- * False for an unknown number. For who asks many units: linkers give what DWARF 5 says equally the same address, so that
- * three addresses tell whether a path was met before. No memory is kept but, once per unit, where the entries are.
+ * False for an unknown number. For who asks many units: linkers give what DWARF 5 says equally the
+ * same address, so that three addresses tell whether a path was met before. No memory is kept but,
+ * once per unit, where the entries are.
  */
 bool dw_unit_path(const struct dw_unit *u, uint64_t file, struct dw_path *ret);
 
@@ -357,18 +393,25 @@ int64_t dw_unit_rows(const struct dw_unit *u, const struct dw_row **ret, struct 
 /*
  * dw_unit_visit_rows - the rows as the line program makes them, some at a time, nothing kept
  *
- * In the program's order, not sorted; end rows are left out; rows of sequences that the linker dropped are
- * not. @visit with a result other than 0 ends the walk; @rows, @n of them, at most DW_ROWS_AT_ONCE, live until it returns.
- * Returns 0, also without a line table; -EBADMSG, -EOPNOTSUPP, when the rows in front of the damage were visited; what @visit returned.
+ * In the program's order, not sorted; end rows are left out; rows of sequences that the linker
+ * dropped are not. @visit with a result other than 0 ends the walk; @rows, @n of them, at most
+ * DW_ROWS_AT_ONCE, live until it returns.
+ * Returns 0, also without a line table; -EBADMSG, -EOPNOTSUPP, when the rows in front of the damage
+ * were visited; what @visit returned.
  * Cost: runs the program each time, without an allocation. Threads: any.
  */
 enum { DW_ROWS_AT_ONCE = 256 };
-int dw_unit_visit_rows(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *rows, size_t n),
-		       void *ctx, struct cairn_err *err);
+int dw_unit_visit_rows(const struct dw_unit *u,
+		       int (*visit)(void *ctx, const struct dw_row *rows, size_t n), void *ctx,
+		       struct cairn_err *err);
 
-/* The same with the end row of each sequence that has rows, and without the sequences that the linker dropped. */
-int dw_unit_visit_sequences(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *rows, size_t n),
-			    void *ctx, struct cairn_err *err);
+/*
+ * The same with the end row of each sequence that has rows, and without the sequences that the
+ * linker dropped.
+ */
+int dw_unit_visit_sequences(const struct dw_unit *u,
+			    int (*visit)(void *ctx, const struct dw_row *rows, size_t n), void *ctx,
+			    struct cairn_err *err);
 
 /* The line and column of the code from an address on, up to the next one's; 16 bytes each. */
 struct dw_position {
@@ -376,7 +419,8 @@ struct dw_position {
 	uint32_t line; /* 0: it belongs to no line */
 	uint16_t column;
 	bool is_stmt;
-	bool is_end; /* the first address behind a sequence: no code of this unit, until the next one */
+	/* the first address behind a sequence: no code of this unit, until the next one */
+	bool is_end;
 };
 
 /*
@@ -386,7 +430,8 @@ struct dw_position {
  * Returns their number, 0 without a line table and for what is behind damage; -ENOMEM.
  * Cost: runs the line program on first use, and keeps the positions. Threads: any.
  */
-int64_t dw_unit_positions(const struct dw_unit *u, const struct dw_position **ret, struct cairn_err *err);
+int64_t dw_unit_positions(const struct dw_unit *u, const struct dw_position **ret,
+			  struct cairn_err *err);
 
 /* The last of @n positions that begins at an address or before it; @n when none does. */
 size_t dw_positions_from(const struct dw_position *p, size_t n, uint64_t at);

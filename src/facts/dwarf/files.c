@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sections of a file: of a debug file, of dwz's alternate file, of a .dwo file or a package of them
+ * The sections of a file: of a debug file, of dwz's alternate file, of a .dwo file or a package of
+ * them
  *
- * In a file that was not linked (.o, .dwo) each type unit has a section of its own, so that a linker could
- * drop all copies but one:
+ * In a file that was not linked (.o, .dwo) each type unit has a section of its own, so that a
+ * linker could drop all copies but one:
  *
  *	.debug_info.dwo    type unit of ns::box<long>
  *	.debug_info.dwo    type unit of std::pair<int, int>
  *	.debug_info.dwo    the compile unit
  *
- * They are put one behind the other, as a linker would. Nothing in them refers to another one by offset.
+ * They are put one behind the other, as a linker would. Nothing in them refers to another one by
+ * offset.
  */
 #include <stdlib.h>
 

@@ -8,8 +8,9 @@
  *	  split.file[]: .dwo, .dwp     sec[]: .debug_info.dwo ...; .debug_addr of file[0]
  *	  units[]: in order of dw_off   ──► abbrevs (shared by units of one table)
  *
- * All of it is made by dwarf_open() and constant from then on, except the line tables and the list of scopes of
- * a unit, which whoever needs them first makes and publishes with one compare-and-swap.
+ * All of it is made by dwarf_open() and constant from then on, except the line tables and the list
+ * of scopes of a unit, which whoever needs them first makes and publishes with one
+ * compare-and-swap.
  */
 #ifndef DWARF_IMPL_H
 #define DWARF_IMPL_H
@@ -28,14 +29,16 @@ enum {
 	/* No known program has a million; each costs some 250 bytes here, and 11 bytes of input. */
 	DW_UNITS_MAX = 4 << 20,
 	/*
-	 * Bytes of abbreviation tables that are compiled, as a multiple of .debug_abbrev. Tables do not
-	 * overlap, so 1 is what a linker writes; a table may be compiled again for another size of
-	 * address or offset. Without it, n units pointing one after the other into one large table would
-	 * cost n times its size.
+	 * Bytes of abbreviation tables that are compiled, as a multiple of .debug_abbrev. Tables do
+	 * not overlap, so 1 is what a linker writes; a table may be compiled again for another size
+	 * of address or offset. Without it, n units pointing one after the other into one large
+	 * table would cost n times its size.
 	 */
 	DW_ABBREV_OVERLAP_MAX = 8,
-	/* Real DIEs have up to 30 attributes. Some take no bytes in the DIE, so that a tiny unit could
-	 * make us walk a large table. */
+	/*
+	 * Real DIEs have up to 30 attributes. Some take no bytes in the DIE, so that a tiny unit
+	 * could make us walk a large table.
+	 */
 	DW_ATTRS_MAX = 1024,
 };
 
@@ -67,7 +70,8 @@ struct dw_file {
 	const struct dwarf *dw;
 	struct elf *elf;
 	const char *path;
-	const struct dw_file *alt; /* where its _alt and _sup forms point; NULL when there is none */
+	/* where its _alt and _sup forms point; NULL when there is none */
+	const struct dw_file *alt;
 	dw_off tag;                /* DW_OFF_ALT, the number of a .dwo file or 0: marks its DIEs */
 	bool relocatable;
 	bool is_split;             /* a .dwo file, or a package of them */
@@ -97,7 +101,8 @@ struct dw_unit {
 	bool is_type_unit;
 
 	/* From the root DIE. */
-	bool has_str_offsets_base, has_addr_base, has_rnglists_base, has_loclists_base, has_stmt_list;
+	bool has_str_offsets_base, has_addr_base, has_rnglists_base, has_loclists_base,
+		has_stmt_list;
 	uint64_t str_offsets_base, addr_base, rnglists_base, loclists_base, stmt_list;
 	uint64_t low_pc; /* base of ranges and lists; 0 when absent */
 	const char *name, *comp_dir, *producer;
@@ -105,7 +110,7 @@ struct dw_unit {
 	/* Split DWARF, split.c. */
 	bool has_dwo_id;
 	uint64_t dwo_id;
-	const char *dwo_name;             /* of a skeleton: the file with the rest; NULL for others */
+	const char *dwo_name; /* of a skeleton: the file with the rest; NULL for others */
 	uint64_t gnu_ranges_base;         /* of a skeleton: for the DW_AT_ranges of the rest */
 	uint64_t ranges_at, locations_at; /* added to offsets of lists in attributes */
 	const struct dw_file *line_file;  /* whose .debug_line @stmt_list is in */
@@ -153,8 +158,9 @@ static inline struct cursor dw_unit_cursor(const struct dw_unit *u, const uint8_
 }
 
 /*
- * Mark failed because the bytes there make no sense, as cur_fail() does where there are none. The error is
- * -EBADMSG. dw_failure() is what a failed cursor's user returns: -EOPNOTSUPP after dw_unknown(), else -EBADMSG.
+ * Mark failed because the bytes there make no sense, as cur_fail() does where there are none. The
+ * error is -EBADMSG. dw_failure() is what a failed cursor's user returns: -EOPNOTSUPP after
+ * dw_unknown(), else -EBADMSG.
  */
 void dw_expected(struct cursor *c, const char *what);
 void dw_unknown(struct cursor *c, const char *what, uint64_t value);
@@ -195,9 +201,13 @@ int dw_headers_read(struct dwarf *dw, const struct dw_file *file, enum dw_sec id
 int dw_root_read_bases(struct dw_unit *u, struct cairn_err *err);
 int dw_root_read_facts(struct dw_unit *u, struct cairn_err *err);
 /* DIE at @p of a unit; as dw_die_at(). */
-int dw_die_parse(const struct dw_unit *u, const uint8_t *p, struct dw_die *ret, struct cairn_err *err);
+int dw_die_parse(const struct dw_unit *u, const uint8_t *p, struct dw_die *ret,
+		 struct cairn_err *err);
 
-/* The abbreviation of the DIE at @p, when its code is a small index, as nearly all are; NULL otherwise, and of a null entry. */
+/*
+ * The abbreviation of the DIE at @p, when its code is a small index, as nearly all are; NULL
+ * otherwise, and of a null entry.
+ */
 static inline const struct dw_abbrev *dw_usual_abbrev(const struct dw_unit *u, const uint8_t *p)
 {
 	const struct dw_abbrevs *t = u->abbrevs;
@@ -205,8 +215,8 @@ static inline const struct dw_abbrev *dw_usual_abbrev(const struct dw_unit *u, c
 }
 
 /* The DIE at @p, whose attributes begin at @attrs. */
-static inline void dw_die_init(struct dw_die *die, const struct dw_unit *u, const struct dw_abbrev *a, const uint8_t *p,
-			       const uint8_t *attrs)
+static inline void dw_die_init(struct dw_die *die, const struct dw_unit *u,
+			       const struct dw_abbrev *a, const uint8_t *p, const uint8_t *attrs)
 {
 	die->unit = u;
 	die->abbrev = a;
@@ -224,7 +234,8 @@ void dw_split_fini(struct dw_split *split);
 int dw_units_read(struct dwarf *dw, unsigned int threads, struct cairn_err *err);
 
 /* die.c: dw_attr() of one that is not near, or is unusual, or damaged. */
-int dw_attr_by_pair(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct cairn_err *err);
+int dw_attr_by_pair(const struct dw_die *die, uint16_t at, struct dw_value *ret,
+		    struct cairn_err *err);
 /* die.c: true when the DIE's DW_AT_sibling is usable; sets the place of the next DIE. */
 bool dw_die_jump(const struct dw_die *die, const uint8_t *skip_attrs, const uint8_t **ret);
 /* Follows DW_AT_specification, DW_AT_abstract_origin, DW_AT_signature. 1, 0 none, negative. */

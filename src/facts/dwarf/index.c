@@ -2,9 +2,9 @@
 /*
  * The function index of a whole file
  *
- * Units are scanned in parallel and handed out in order, so they are finished nearly in order. Each result is
- * appended to the index as soon as all units before it have been: the index exists once, not a second time
- * in pieces, and is the same for any number of threads.
+ * Units are scanned in parallel and handed out in order, so they are finished nearly in order. Each
+ * result is appended to the index as soon as all units before it have been: the index exists once,
+ * not a second time in pieces, and is the same for any number of threads.
  */
 #include "dwarf/index.h"
 
@@ -34,7 +34,8 @@ struct dw_index_build {
 	VEC(struct dw_func) out;
 };
 
-static int append(struct dw_index_build *b, const struct dw_func *p, size_t n, struct cairn_err *err)
+static int append(struct dw_index_build *b, const struct dw_func *p, size_t n,
+		  struct cairn_err *err)
 {
 	size_t base = b->out.n;
 	if (n >= DW_FUNC_NONE - base)
@@ -79,7 +80,8 @@ static int deliver(struct dw_index_build *b, size_t unit, const struct dw_func *
 	return rc;
 }
 
-int dw_index_build_new(const struct dwarf *dw, unsigned int threads, struct dw_index_build **ret, struct cairn_err *err)
+int dw_index_build_new(const struct dwarf *dw, unsigned int threads, struct dw_index_build **ret,
+		       struct cairn_err *err)
 {
 	struct dw_index_build *b = *ret = calloc(1, sizeof(*b));
 	if (!b)
@@ -114,7 +116,8 @@ struct dw_scanner *dw_index_build_scanner(struct dw_index_build *b, unsigned int
 	return &b->scanners[worker];
 }
 
-int dw_index_build_add(struct dw_index_build *b, size_t unit, unsigned int worker, struct cairn_err *err)
+int dw_index_build_add(struct dw_index_build *b, size_t unit, unsigned int worker,
+		       struct cairn_err *err)
 {
 	const struct dw_scanner *s = &b->scanners[worker];
 	pthread_mutex_lock(&b->lock);

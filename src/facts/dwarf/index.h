@@ -16,7 +16,8 @@ enum dw_func_flags {
 	DW_FUNC_HAS_CODE = 1 << 1,     /* has DW_AT_low_pc or DW_AT_ranges or DW_AT_entry_pc */
 	DW_FUNC_DECLARATION = 1 << 2,  /* DW_AT_declaration */
 	DW_FUNC_ABSTRACT = 1 << 3,     /* DW_AT_inline is there: an abstract instance */
-	DW_FUNC_SPECIFICATION = 1 << 4, /* origin is DW_AT_specification, else DW_AT_abstract_origin */
+	/* origin is DW_AT_specification, else DW_AT_abstract_origin */
+	DW_FUNC_SPECIFICATION = 1 << 4,
 	DW_FUNC_ENTRY_VIEW = 1 << 5    /* has DW_AT_GNU_entry_view */
 };
 
@@ -26,7 +27,10 @@ struct dw_func {
 	dw_off die;
 	dw_off origin;    /* DW_AT_abstract_origin or DW_AT_specification; 0 none */
 	const char *name; /* DW_AT_name of this very DIE; NULL when it has none */
-	/* A large program has millions of these, so they share a word. There are fewer units than 2^24, see impl.h. */
+	/*
+	 * A large program has millions of these, so they share a word. There are fewer units than
+	 * 2^24, see impl.h.
+	 */
 	uint32_t unit : 24; /* index of its unit */
 	uint32_t flags : 8; /* enum dw_func_flags */
 	uint32_t parent;    /* index of the innermost enclosing entry, DW_FUNC_NONE at the top */
@@ -35,7 +39,10 @@ struct dw_func {
 struct dw_func_index {
 	struct dw_func *p;
 	size_t n, cap; /* memory of pages_grown() for cap entries */
-	/* DIEs stepped over; subtrees that cannot hold code may be jumped over by DW_AT_sibling. 0 of dw_index_build_take(). */
+	/*
+	 * DIEs stepped over; subtrees that cannot hold code may be jumped over by DW_AT_sibling. 0
+	 * of dw_index_build_take().
+	 */
 	uint64_t n_dies;
 };
 
@@ -51,19 +58,23 @@ int dwarf_index_functions(const struct dwarf *dw, unsigned int threads, struct d
 void dw_func_index_fini(struct dw_func_index *index);
 
 /*
- * The same index for who walks all units for something else. Of each unit, in any order and by any of @threads workers:
+ * The same index for who walks all units for something else. Of each unit, in any order and by any
+ * of @threads workers:
  *
  *	struct dw_scanner *s = dw_index_build_scanner(b, worker);
  *	dw_scanner_begin(s); dw_scanner_see(s, &walker, err) ...		// scan.h
  *	dw_index_build_add(b, number of the unit, worker, err);
  *
- * dw_index_build_take() when all were added. New and add return 0, -ENOMEM, -ERANGE; free also after an error.
+ * dw_index_build_take() when all were added. New and add return 0, -ENOMEM, -ERANGE; free also
+ * after an error.
  */
 struct dw_index_build;
 struct dw_scanner;
-int dw_index_build_new(const struct dwarf *dw, unsigned int threads, struct dw_index_build **ret, struct cairn_err *err);
+int dw_index_build_new(const struct dwarf *dw, unsigned int threads, struct dw_index_build **ret,
+		       struct cairn_err *err);
 struct dw_scanner *dw_index_build_scanner(struct dw_index_build *b, unsigned int worker);
-int dw_index_build_add(struct dw_index_build *b, size_t unit, unsigned int worker, struct cairn_err *err);
+int dw_index_build_add(struct dw_index_build *b, size_t unit, unsigned int worker,
+		       struct cairn_err *err);
 void dw_index_build_take(struct dw_index_build *b, struct dw_func_index *ret);
 void dw_index_build_free(struct dw_index_build *b);
 
@@ -74,7 +85,8 @@ uint32_t dw_func_index_find(const struct dw_func_index *index, dw_off die);
 uint32_t dw_func_index_find_near(const struct dw_func_index *index, uint32_t near, dw_off die);
 
 /* Its DIE. Returns as dw_die_at(), and costs less. */
-static inline int dw_func_die(const struct dwarf *dw, const struct dw_func *f, struct dw_die *ret, struct cairn_err *err)
+static inline int dw_func_die(const struct dwarf *dw, const struct dw_func *f, struct dw_die *ret,
+			      struct cairn_err *err)
 {
 	return dw_die_near(dwarf_unit(dw, f->unit), f->die, ret, err);
 }
@@ -86,13 +98,14 @@ static inline void dw_func_prefetch(const struct dwarf *dw, const struct dw_func
 }
 
 /*
- * dwarf_functions_named - the entries that belong to a name, in one parallel pass, without keeping the rest
+ * dwarf_functions_named - the entries that belong to a name, in one parallel pass, without keeping
+ * the rest
  *
- * For "sites FILE FUNC" on a large file: visits subprograms whose DW_AT_name or DW_AT_linkage_name is @name or, with
- * template arguments, @name<...>,
- * what refers to them (specifications, concrete bodies, inlined copies; over at most DW_ORIGIN_MAX links,
- * across units and files), and, for each, the chain of enclosing entries. Same form as the full index, with
- * only these entries in it; parent indices refer to it.
+ * For "sites FILE FUNC" on a large file: visits subprograms whose DW_AT_name or DW_AT_linkage_name
+ * is @name or, with template arguments, @name<...>, what refers to them (specifications, concrete
+ * bodies, inlined copies; over at most DW_ORIGIN_MAX links, across units and files), and, for each,
+ * the chain of enclosing entries. Same form as the full index, with only these entries in it;
+ * parent indices refer to it.
  */
 int dwarf_functions_named(const struct dwarf *dw, unsigned int threads, const char *name,
 			  struct dw_func_index *ret, struct cairn_err *err);

@@ -2,24 +2,26 @@
 /*
  * Line programs: the rows
  *
- * A program is run over one row of registers; some opcodes append the row to the table. Rows between two
- * DW_LNE_end_sequence belong together and rise by address. A special opcode does all at once:
+ * A program is run over one row of registers; some opcodes append the row to the table. Rows
+ * between two DW_LNE_end_sequence belong together and rise by address. A special opcode does all at
+ * once:
  *
  *	line base -5, line range 14, opcode base 13, opcode 0x4b (75):
  *	75 - 13 = 62 = 4 * 14 + 6    address += 4, line += -5 + 6, append
  *
- * Which special opcode does what is worked out once per program: a division for each of a kernel's seven million rows
- * would be a fifth of the work.
+ * Which special opcode does what is worked out once per program: a division for each of a kernel's
+ * seven million rows would be a fifth of the work.
  *
- * Views. Several rows may have one address; GCC numbers them and refers to the numbers in location lists
- * (loclists.c). The assembler and we count alike: from 0, one more per appended row, back to 0 when an
- * opcode moves the address. DW_LNS_fixed_advance_pc does not reset it: whoever writes that opcode does not
- * know yet whether it moves.
+ * Views. Several rows may have one address; GCC numbers them and refers to the numbers in location
+ * lists (loclists.c). The assembler and we count alike: from 0, one more per appended row, back to
+ * 0 when an opcode moves the address. DW_LNS_fixed_advance_pc does not reset it: whoever writes
+ * that opcode does not know yet whether it moves.
  *
- * Order. Sequences come in any order, and those of a linked file meet: the end row of one has the address of
- * the first row of the next. The result is sorted by address; at one address end rows come first, so that
- * the last row at or below an address is the one that describes it. Only the end of an empty sequence stays
- * behind its own rows. Sequences that a linker dropped (they start at 0 or the largest address) are left out.
+ * Order. Sequences come in any order, and those of a linked file meet: the end row of one has the
+ * address of the first row of the next. The result is sorted by address; at one address end rows
+ * come first, so that the last row at or below an address is the one that describes it. Only the
+ * end of an empty sequence stays behind its own rows. Sequences that a linker dropped (they start
+ * at 0 or the largest address) are left out.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,7 +46,8 @@ struct machine {
 	const struct dw_unit *u;
 	const struct dw_line_header *h;
 	struct cursor *c;
-	struct dw_row row; /* the registers, as they are appended; view counts no farther than it can */
+	/* the registers, as they are appended; view counts no farther than it can */
+	struct dw_row row;
 	uint32_t op_index;
 	struct {
 		uint8_t operations;
@@ -53,7 +56,10 @@ struct machine {
 	VEC(struct dw_row) rows;
 	VEC(struct sequence) sequences;
 	size_t from; /* first row of the open sequence */
-	/* Instead of keeping rows: who gets those that are gathered in rows, and the result other than 0 that ended the run. */
+	/*
+	 * Instead of keeping rows: who gets those that are gathered in rows, and the result other
+	 * than 0 that ended the run.
+	 */
 	int (*visit)(void *ctx, const struct dw_row *rows, size_t n);
 	void *ctx;
 	int ended;
@@ -268,16 +274,18 @@ static inline int32_t sign_of(uint32_t v, size_t bytes)
 }
 
 /*
- * Opcodes as compilers write nearly all, with the registers at hand. Goes on up to one that is for standard(), extended() or
- * append(), which say as well what is wrong.
+ * Opcodes as compilers write nearly all, with the registers at hand. Goes on up to one that is for
+ * standard(), extended() or append(), which say as well what is wrong.
  */
 static void run_usual(struct machine *m)
 {
 	enum { LONGEST = 3 }; /* bytes that are looked at for one */
-	const uint8_t *p = m->c->pos, *end = m->c->end, *safe = end - p >= LONGEST ? end - LONGEST : p;
+	const uint8_t *p = m->c->pos, *end = m->c->end,
+		      *safe = end - p >= LONGEST ? end - LONGEST : p;
 	const uint8_t base = m->h->opcode_base;
 	const uint64_t inst = m->h->min_inst;
-	if (m->h->max_ops != 1 || !m->h->line_range || m->dropped || (m->whole && !m->started) || m->rows.n >= m->rows.cap)
+	if (m->h->max_ops != 1 || !m->h->line_range || m->dropped || (m->whole && !m->started) ||
+	    m->rows.n >= m->rows.cap)
 		return;
 	/* The registers are where the next row goes. */
 	struct dw_row *r = m->rows.p + m->rows.n, *full = m->rows.p + m->rows.cap - 1;
@@ -315,7 +323,8 @@ static void run_usual(struct machine *m)
 			r->at.v += inst * v;
 			if (v)
 				r->view = 0;
-		} else if (!op && p[1] && p[1] < 0x80 && p[2] == DW_LNE_set_discriminator && p[1] <= end - p - 2) {
+		} else if (!op && p[1] && p[1] < 0x80 && p[2] == DW_LNE_set_discriminator &&
+			   p[1] <= end - p - 2) {
 			next = p + 2 + p[1];
 		} else {
 			break;
@@ -391,7 +400,9 @@ static void merge(const struct dw_row *from, struct dw_row *to, size_t lo, size_
 	}
 }
 
-/* Stable sort of @p with the help of @other, which is as long; the result is in the one returned. */
+/*
+ * Stable sort of @p with the help of @other, which is as long; the result is in the one returned.
+ */
 static struct dw_row *merge_sort(struct dw_row *p, struct dw_row *other, size_t n)
 {
 	for (size_t width = 1; width < n; width *= 2) {
@@ -449,27 +460,35 @@ static int make_rows(const struct dw_unit *u, struct dw_rows *ret, struct cairn_
 	return rc;
 }
 
-static int visit_rows(const struct dw_unit *u, bool whole, int (*visit)(void *ctx, const struct dw_row *rows, size_t n),
-		      void *ctx, struct cairn_err *err)
+static int visit_rows(const struct dw_unit *u, bool whole,
+		      int (*visit)(void *ctx, const struct dw_row *rows, size_t n), void *ctx,
+		      struct cairn_err *err)
 {
 	struct dw_row gathered[DW_ROWS_AT_ONCE];
 	struct dw_line_header h;
 	int rc = dw_line_header_read(u, &h, err);
 	if (rc <= 0)
 		return rc;
-	struct machine m = {.u = u, .h = &h, .c = &h.program, .visit = visit, .ctx = ctx, .whole = whole,
+	struct machine m = {.u = u,
+			    .h = &h,
+			    .c = &h.program,
+			    .visit = visit,
+			    .ctx = ctx,
+			    .whole = whole,
 			    .rows = {.p = gathered, .cap = DW_ROWS_AT_ONCE}};
 	return run(&m);
 }
 
-int dw_unit_visit_rows(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *rows, size_t n),
-		       void *ctx, struct cairn_err *err)
+int dw_unit_visit_rows(const struct dw_unit *u,
+		       int (*visit)(void *ctx, const struct dw_row *rows, size_t n), void *ctx,
+		       struct cairn_err *err)
 {
 	return visit_rows(u, false, visit, ctx, err);
 }
 
-int dw_unit_visit_sequences(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *rows, size_t n),
-			    void *ctx, struct cairn_err *err)
+int dw_unit_visit_sequences(const struct dw_unit *u,
+			    int (*visit)(void *ctx, const struct dw_row *rows, size_t n), void *ctx,
+			    struct cairn_err *err)
 {
 	return visit_rows(u, true, visit, ctx, err);
 }

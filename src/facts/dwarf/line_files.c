@@ -2,9 +2,10 @@
 /*
  * Line programs: the files that the header names
  *
- * Directory 0 is the compilation directory; up to DWARF 4 it is not written down. Files count from 1, in
- * DWARF 5 from 0. A kernel's unit names 500 files, of which a few matter, and 2,800 units name nearly the same: so an entry
- * is read when somebody asks. Where it begins is a multiple of the entries' size, which mostly is one; otherwise it is kept.
+ * Directory 0 is the compilation directory; up to DWARF 4 it is not written down. Files count from
+ * 1, in DWARF 5 from 0. A kernel's unit names 500 files, of which a few matter, and 2,800 units
+ * name nearly the same: so an entry is read when somebody asks. Where it begins is a multiple of
+ * the entries' size, which mostly is one; otherwise it is kept.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -56,7 +57,8 @@ void dw_files_free(struct dw_files *t)
 /* ---- entries ---- */
 
 /* One of DWARF 5, as its columns say. */
-static int read_entry_v5(const struct dw_unit *shape, struct cursor *c, struct cursor format, struct entry *ret)
+static int read_entry_v5(const struct dw_unit *shape, struct cursor *c, struct cursor format,
+			 struct entry *ret)
 {
 	const uint8_t *from = c->pos;
 	*ret = (struct entry){.name = ""};
@@ -79,7 +81,10 @@ static int read_entry_v5(const struct dw_unit *shape, struct cursor *c, struct c
 	return c->failed ? -EBADMSG : 0;
 }
 
-/* A path of DW_FORM_line_strp, perhaps a directory of DW_FORM_udata and a sum of 16 bytes: what compilers write. */
+/*
+ * A path of DW_FORM_line_strp, perhaps a directory of DW_FORM_udata and a sum of 16 bytes: what
+ * compilers write.
+ */
 static struct columns usual_columns(const struct dw_unit *shape, struct cursor format)
 {
 	struct columns ret = {.n = 0};
@@ -100,7 +105,8 @@ static struct columns usual_columns(const struct dw_unit *shape, struct cursor f
 }
 
 /* False for an entry that is for read_entry_v5(), which tells as well what is wrong with it. */
-static bool usual_entry(const struct dw_unit *shape, struct cursor *c, const struct columns *columns, struct entry *ret)
+static bool usual_entry(const struct dw_unit *shape, struct cursor *c,
+			const struct columns *columns, struct entry *ret)
 {
 	enum { LONGEST = 16 };
 	const uint8_t *p = c->pos;
@@ -109,7 +115,8 @@ static bool usual_entry(const struct dw_unit *shape, struct cursor *c, const str
 		if (c->end - p < LONGEST)
 			return false;
 		if (columns->p[i] == PATH) {
-			ret->name = dw_section_str(shape->file, DW_SEC_LINE_STR, dw_load_u32(p), NULL);
+			ret->name =
+				dw_section_str(shape->file, DW_SEC_LINE_STR, dw_load_u32(p), NULL);
 			if (!ret->name)
 				return false;
 			p += 4;
@@ -139,11 +146,13 @@ static struct dw_unit shape_of(const struct dw_unit *u, const struct dw_line_hea
 				.str_offsets_base = u->str_offsets_base};
 }
 
-static int read_entry(const struct dw_files *t, const struct table *table, const struct dw_unit *shape, struct cursor *c,
-		      struct entry *ret)
+static int read_entry(const struct dw_files *t, const struct table *table,
+		      const struct dw_unit *shape, struct cursor *c, struct entry *ret)
 {
 	if (t->h.version == 5)
-		return usual_entry(shape, c, &table->columns, ret) ? 0 : read_entry_v5(shape, c, table->format, ret);
+		return usual_entry(shape, c, &table->columns, ret)
+			       ? 0
+			       : read_entry_v5(shape, c, table->format, ret);
 	*ret = (struct entry){.name = cur_str(c)};
 	if (table == &t->dirs)
 		return c->failed ? -EBADMSG : 0;
@@ -168,7 +177,8 @@ static struct cursor read_format(struct cursor *c)
 }
 
 /* Find where the entry at @c begins, and pass it. */
-static int add_entry(const struct dw_files *t, struct table *table, const struct dw_unit *shape, struct cursor *c)
+static int add_entry(const struct dw_files *t, struct table *table, const struct dw_unit *shape,
+		     struct cursor *c)
 {
 	struct entry e;
 	size_t at = (size_t)(c->pos - t->h.tables.pos);
@@ -179,7 +189,8 @@ static int add_entry(const struct dw_files *t, struct table *table, const struct
 	return rc;
 }
 
-static int read_table_v4(const struct dw_files *t, struct table *table, const struct dw_unit *shape, struct cursor *c)
+static int read_table_v4(const struct dw_files *t, struct table *table, const struct dw_unit *shape,
+			 struct cursor *c)
 {
 	while (cur_more(c) && *c->pos) {
 		int rc = add_entry(t, table, shape, c);
@@ -218,7 +229,8 @@ static bool pass_even(const struct dw_files *t, struct table *table, struct curs
 	return true;
 }
 
-static int read_table_v5(const struct dw_files *t, struct table *table, const struct dw_unit *shape, struct cursor *c)
+static int read_table_v5(const struct dw_files *t, struct table *table, const struct dw_unit *shape,
+			 struct cursor *c)
 {
 	table->format = read_format(c);
 	table->columns = usual_columns(shape, table->format);
@@ -237,8 +249,8 @@ static int read_tables(struct dw_files *t, const struct dw_unit *u)
 {
 	const struct dw_unit shape = shape_of(u, &t->h);
 	struct cursor c = t->h.tables;
-	int (*read)(const struct dw_files *, struct table *, const struct dw_unit *, struct cursor *) =
-		t->h.version < 5 ? read_table_v4 : read_table_v5;
+	int (*read)(const struct dw_files *, struct table *, const struct dw_unit *,
+		    struct cursor *) = t->h.version < 5 ? read_table_v4 : read_table_v5;
 	int rc = read(t, &t->dirs, &shape, &c);
 	return rc < 0 ? rc : read(t, &t->files, &shape, &c);
 }
@@ -272,8 +284,8 @@ static struct dw_files *files_of(const struct dw_unit *u)
 
 /* ---- paths ---- */
 
-static bool entry_at(const struct dw_files *t, const struct table *table, const struct dw_unit *shape, uint64_t i,
-		     struct entry *ret)
+static bool entry_at(const struct dw_files *t, const struct table *table,
+		     const struct dw_unit *shape, uint64_t i, struct entry *ret)
 {
 	struct cursor c = t->h.tables;
 	if (i >= table->n)
@@ -282,7 +294,8 @@ static bool entry_at(const struct dw_files *t, const struct table *table, const 
 	return read_entry(t, table, shape, &c, ret) >= 0;
 }
 
-static const char *directory(const struct dw_files *t, const struct dw_unit *u, const struct dw_unit *shape, uint64_t i)
+static const char *directory(const struct dw_files *t, const struct dw_unit *u,
+			     const struct dw_unit *shape, uint64_t i)
 {
 	struct entry dir;
 	if (t->h.version < 5 && !i--)
@@ -291,7 +304,8 @@ static const char *directory(const struct dw_files *t, const struct dw_unit *u, 
 }
 
 /* False for an unknown number. */
-static bool file_at(const struct dw_files *t, const struct dw_unit *shape, uint64_t file, struct entry *ret)
+static bool file_at(const struct dw_files *t, const struct dw_unit *shape, uint64_t file,
+		    struct entry *ret)
 {
 	return entry_at(t, &t->files, shape, file - (t->h.version < 5), ret);
 }

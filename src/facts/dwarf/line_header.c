@@ -10,8 +10,8 @@
  *	1        minimum instruction length         the same
  *	1        4: operations per instruction      the same
  *	1 1 1    default is_stmt, s8 line base, line range
- *	1        first special opcode, then the operand counts of those before it
- *	         directories: strings up to ""      u8 n, n pairs of ULEB (what, form); ULEB count, entries
+ *	1        first special opcode, then the operand counts of those before it directories:
+ *	         strings up to ""      u8 n, n pairs of ULEB (what, form); ULEB count, entries
  *	         files: string, ULEB directory,     the same, for files
  *	         ULEB time, ULEB size, up to ""
  *

@@ -25,13 +25,15 @@ static const struct {
 	const enum kind *kinds;
 	size_t n;
 } formats[] = {
-	[DW_LIST_GNU] = {(const enum kind[]){END, BASE_ADDRESSX, STARTX_ENDX, STARTX_LENGTH, OFFSET_PAIR}, 5},
-	[DW_LIST_RANGES] = {(const enum kind[]){END, BASE_ADDRESSX, STARTX_ENDX, STARTX_LENGTH, OFFSET_PAIR,
-						BASE_ADDRESS, START_END, START_LENGTH},
+	[DW_LIST_GNU] = {(const enum kind[]){END, BASE_ADDRESSX, STARTX_ENDX, STARTX_LENGTH,
+					     OFFSET_PAIR},
+			 5},
+	[DW_LIST_RANGES] = {(const enum kind[]){END, BASE_ADDRESSX, STARTX_ENDX, STARTX_LENGTH,
+						OFFSET_PAIR, BASE_ADDRESS, START_END, START_LENGTH},
 			    8},
-	[DW_LIST_LOCATIONS] = {(const enum kind[]){END, BASE_ADDRESSX, STARTX_ENDX, STARTX_LENGTH, OFFSET_PAIR,
-						   DEFAULT_LOCATION, BASE_ADDRESS, START_END, START_LENGTH,
-						   VIEW_PAIR},
+	[DW_LIST_LOCATIONS] = {(const enum kind[]){END, BASE_ADDRESSX, STARTX_ENDX, STARTX_LENGTH,
+						   OFFSET_PAIR, DEFAULT_LOCATION, BASE_ADDRESS,
+						   START_END, START_LENGTH, VIEW_PAIR},
 			       10},
 };
 
@@ -58,8 +60,8 @@ static int at_index(const struct dw_unit *u, enum dw_list_of what, const struct 
 	return c.failed ? -EBADMSG : 1;
 }
 
-int dw_list_of(const struct dw_unit *u, enum dw_list_of what, const struct dw_value *v, struct dw_list *ret,
-	       struct cairn_err *err)
+int dw_list_of(const struct dw_unit *u, enum dw_list_of what, const struct dw_value *v,
+	       struct dw_list *ret, struct cairn_err *err)
 {
 	static const struct {
 		enum dw_sec old, v5;
@@ -75,10 +77,12 @@ int dw_list_of(const struct dw_unit *u, enum dw_list_of what, const struct dw_va
 		int rc = at_index(u, what, s, v->u, &off, err);
 		if (rc < 0)
 			return rc;
-	} else if (__builtin_add_overflow(v->u, what == DW_RANGES ? u->ranges_at : u->locations_at, &off)) {
+	} else if (__builtin_add_overflow(v->u, what == DW_RANGES ? u->ranges_at : u->locations_at,
+					  &off)) {
 		off = UINT64_MAX;
 	}
-	enum dw_list_format old = what == DW_LOCATIONS && u->file->is_split ? DW_LIST_GNU : DW_LIST_PAIRS;
+	enum dw_list_format old =
+		what == DW_LOCATIONS && u->file->is_split ? DW_LIST_GNU : DW_LIST_PAIRS;
 	*ret = (struct dw_list){.u = u,
 				.format = u->version < 5 ? old : of[what].v5_format,
 				.c = dw_section_cursor(s, off, err),
@@ -119,7 +123,10 @@ static int next_pair(struct dw_list *l, struct dw_bounds *ret)
 		}
 		if (!lo && !hi)
 			break;
-		/* Base 0 is what units with more than one section have; then the offset is the address. */
+		/*
+		 * Base 0 is what units with more than one section have; then the offset is the
+		 * address.
+		 */
 		*ret = (struct dw_bounds){.from = l->base ? l->base : lo,
 					  .lo = (l->base + lo) & largest,
 					  .hi = (l->base + hi) & largest};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What all range lists and location lists have in common: a base address, and entries that state bounds
+ * What all range lists and location lists have in common: a base address, and entries that state
+ * bounds
  *
  *	format             section              an entry
- *	DW_LIST_PAIRS      .debug_ranges        two addresses relative to the base; (largest address, base) sets
- *	                   .debug_loc           the base, 0, 0 ends
- *	DW_LIST_GNU        .debug_loc.dwo of    u8 kind, operands (below; lengths and offsets of pairs are u32)
- *	                   DWARF 4
+ *	DW_LIST_PAIRS      .debug_ranges        two addresses relative to the base; (largest
+ *	                   address, base) sets .debug_loc           the base, 0, 0 ends
+ *	DW_LIST_GNU        .debug_loc.dwo of    u8 kind, operands (below; lengths and offsets of
+ *	                   pairs are u32) DWARF 4
  *	DW_LIST_RANGES     .debug_rnglists      u8 kind, operands
  *	DW_LIST_LOCATIONS  .debug_loclists      u8 kind, operands
  *
@@ -50,8 +51,8 @@ struct dw_bounds {
  * Returns 1 or -EBADMSG.
  */
 enum dw_list_of { DW_RANGES, DW_LOCATIONS };
-int dw_list_of(const struct dw_unit *u, enum dw_list_of what, const struct dw_value *v, struct dw_list *ret,
-	       struct cairn_err *err);
+int dw_list_of(const struct dw_unit *u, enum dw_list_of what, const struct dw_value *v,
+	       struct dw_list *ret, struct cairn_err *err);
 
 /* Up to DWARF 3 an offset of a section was a number. */
 static inline bool dw_is_list(const struct dw_unit *u, const struct dw_value *v)
@@ -75,15 +76,17 @@ static inline bool dw_list_ends(const struct dw_list *l)
 }
 
 /*
- * The next range, when it is an offset_pair or a start_length of short numbers, behind a base_address or not: what nearly all of
- * DWARF 5 are. False for anything else, which dw_list_next() then reads.
+ * The next range, when it is an offset_pair or a start_length of short numbers, behind a
+ * base_address or not: what nearly all of DWARF 5 are. False for anything else, which
+ * dw_list_next() then reads.
  */
 static inline bool dw_list_usual_range(struct dw_list *l, struct dw_bounds *ret)
 {
 	enum { OFFSET_PAIR = 4, BASE_ADDRESS = 5, START_LENGTH = 7, LONGEST = 1 + 8 + 3 };
 	const uint8_t *at = l->c.pos, *end = l->c.end;
 	uint64_t lo, hi;
-	if (l->format != DW_LIST_RANGES || l->c.big_endian || l->u->addr_size != 8 || end - at < LONGEST)
+	if (l->format != DW_LIST_RANGES || l->c.big_endian || l->u->addr_size != 8 ||
+	    end - at < LONGEST)
 		return false;
 	if (*at == BASE_ADDRESS) {
 		l->base = dw_load_u64(at + 1);
@@ -95,7 +98,8 @@ static inline bool dw_list_usual_range(struct dw_list *l, struct dw_bounds *ret)
 	if (kind == OFFSET_PAIR) {
 		if (!cur_uleb_short(&at, end, &lo) || !cur_uleb_short(&at, end, &hi))
 			return false;
-		*ret = (struct dw_bounds){.from = l->base ? l->base : lo, .lo = l->base + lo, .hi = l->base + hi};
+		*ret = (struct dw_bounds){
+			.from = l->base ? l->base : lo, .lo = l->base + lo, .hi = l->base + hi};
 	} else {
 		if (kind != START_LENGTH)
 			return false;

@@ -12,8 +12,8 @@
  *	                        ULEB begin, ULEB end     for the 2nd ...
  *	DW_AT_location     ──►  the list                 usually right behind the pairs
  *
- * in the same section, or DW_LLE_GNU_view_pair in front of an entry. An entry [0x10 view 1, 0x10 view 2)
- * has no instruction in it, but holds for a probe that means the second row of 0x10.
+ * in the same section, or DW_LLE_GNU_view_pair in front of an entry. An entry [0x10 view 1, 0x10
+ * view 2) has no instruction in it, but holds for a probe that means the second row of 0x10.
  */
 #include "dwarf/loclists.h"
 
@@ -33,7 +33,9 @@ static bool read_expr(struct dw_list *l, struct dw_loc_entry *e)
 	return !l->c.failed;
 }
 
-/* The views of an entry: those that stood in front of it, or the next of those that are in a row. */
+/*
+ * The views of an entry: those that stood in front of it, or the next of those that are in a row.
+ */
 static bool read_views(struct dw_loc_list *l, struct dw_loc_entry *e)
 {
 	e->has_views = l->has_pair || l->has_views;
@@ -60,12 +62,17 @@ static int check_bounds(const struct dw_loc_list *l, const struct dw_loc_entry *
 	if (e->lo.v <= e->hi.v)
 		return 1;
 	return err_set(l->list.c.err, -EBADMSG,
-		       "%s: %s+0x%" PRIx64 ": a location list entry from 0x%" PRIx64 " to 0x%" PRIx64 " in this unit",
+		       "%s: %s+0x%" PRIx64 ": a location list entry from 0x%" PRIx64
+		       " to 0x%" PRIx64 " in this unit",
 		       u->file->path, u->sec->src.section, u->off, e->lo.v, e->hi.v);
 }
 
-/* Behind what stands in front of an expression. Returns 1, 0 for one that nobody asks about, -EBADMSG. */
-static int read_entry(struct dw_loc_list *l, int kind, const struct dw_bounds *b, struct dw_loc_entry *ret)
+/*
+ * Behind what stands in front of an expression. Returns 1, 0 for one that nobody asks about,
+ * -EBADMSG.
+ */
+static int read_entry(struct dw_loc_list *l, int kind, const struct dw_bounds *b,
+		      struct dw_loc_entry *ret)
 {
 	*ret = (struct dw_loc_entry){.everywhere = kind == DW_ENTRY_DEFAULT};
 	if (!read_expr(&l->list, ret))
@@ -84,7 +91,9 @@ int dw_loc_next_unusual(struct dw_loc_list *l, struct dw_loc_entry *ret)
 	struct dw_bounds b;
 	int rc = 0;
 	if (l->is_single) {
-		*ret = (struct dw_loc_entry){.everywhere = true, .expr = l->list.c.pos, .expr_len = cur_left(&l->list.c)};
+		*ret = (struct dw_loc_entry){.everywhere = true,
+					     .expr = l->list.c.pos,
+					     .expr_len = cur_left(&l->list.c)};
 		rc = !l->is_told;
 		l->is_told = true;
 		return rc;
@@ -107,7 +116,8 @@ int dw_loc_next_unusual(struct dw_loc_list *l, struct dw_loc_entry *ret)
 /* ---- where they are ---- */
 
 /* Where the view pairs of this attribute's list are: in the section of the list. */
-static int find_views(struct dw_loc_list *l, const struct dw_die *die, uint16_t at, struct cairn_err *err)
+static int find_views(struct dw_loc_list *l, const struct dw_die *die, uint16_t at,
+		      struct cairn_err *err)
 {
 	const struct dw_unit *u = die->unit;
 	struct dw_value v;
@@ -117,9 +127,13 @@ static int find_views(struct dw_loc_list *l, const struct dw_die *die, uint16_t 
 		return rc;
 	bool is_offset = v.cls == DW_CLASS_SECOFF || v.cls == DW_CLASS_UDATA;
 	if (!is_offset || v.form == DW_FORM_loclistx)
-		return err_set(err, -EBADMSG, "%s: DIE at 0x%" PRIx64 ": DW_AT_GNU_locviews has form 0x%x", u->file->path,
-			       die->off, v.form);
-	/* In a .dwo file of DWARF 5 GCC counts from behind the header (GCC 12; docs/findings/gcc-split-view-offsets.md). */
+		return err_set(err, -EBADMSG,
+			       "%s: DIE at 0x%" PRIx64 ": DW_AT_GNU_locviews has form 0x%x",
+			       u->file->path, die->off, v.form);
+	/*
+	 * In a .dwo file of DWARF 5 GCC counts from behind the header (GCC 12;
+	 * docs/findings/gcc-split-view-offsets.md).
+	 */
 	if (u->file->is_split && u->version >= 5)
 		v.u += u->loclists_base - u->locations_at;
 	rc = dw_list_of(u, DW_LOCATIONS, &v, &views, err);
@@ -138,8 +152,12 @@ static inline bool near_offset(const struct dw_die *die, enum dw_slot slot, uint
 	return true;
 }
 
-/* The list and the views of a DIE as DWARF 5 mostly has them; false for others, which may be lists all the same. */
-static inline bool find_usual(struct dw_loc_list *l, const struct dw_die *die, struct cairn_err *err)
+/*
+ * The list and the views of a DIE as DWARF 5 mostly has them; false for others, which may be lists
+ * all the same.
+ */
+static inline bool find_usual(struct dw_loc_list *l, const struct dw_die *die,
+			      struct cairn_err *err)
 {
 	const struct dw_unit *u = die->unit;
 	const struct dw_section *s = &u->file->sec[DW_SEC_LOCLISTS];
@@ -165,23 +183,26 @@ static inline bool find_usual(struct dw_loc_list *l, const struct dw_die *die, s
 	return true;
 }
 
-static int find_list(struct dw_loc_list *l, const struct dw_die *die, uint16_t at, const struct dw_value *v,
-		     struct cairn_err *err)
+static int find_list(struct dw_loc_list *l, const struct dw_die *die, uint16_t at,
+		     const struct dw_value *v, struct cairn_err *err)
 {
 	int rc = find_views(l, die, at, err);
 	if (rc >= 0)
 		rc = dw_list_of(die->unit, DW_LOCATIONS, v, &l->list, err);
-	l->is_usual = rc >= 0 && l->list.format == DW_LIST_LOCATIONS && !l->list.c.big_endian && die->unit->addr_size == 8;
+	l->is_usual = rc >= 0 && l->list.format == DW_LIST_LOCATIONS && !l->list.c.big_endian &&
+		      die->unit->addr_size == 8;
 	return rc < 0 ? rc : 1;
 }
 
-int dw_loc_begin(struct dw_loc_list *l, const struct dw_die *die, uint16_t at, struct cairn_err *err)
+int dw_loc_begin(struct dw_loc_list *l, const struct dw_die *die, uint16_t at,
+		 struct cairn_err *err)
 {
 	struct dw_value v;
 	if (at == DW_AT_location && find_usual(l, die, err))
 		return 1;
 	*l = (struct dw_loc_list){0};
-	int rc = at == DW_AT_location ? dw_attr_at(die, DW_SLOT_LOCATION, at, &v, err) : dw_attr(die, at, &v, err);
+	int rc = at == DW_AT_location ? dw_attr_at(die, DW_SLOT_LOCATION, at, &v, err)
+				      : dw_attr(die, at, &v, err);
 	if (rc <= 0)
 		return rc;
 	if (v.cls == DW_CLASS_EXPRLOC || v.cls == DW_CLASS_BLOCK) {
@@ -192,7 +213,9 @@ int dw_loc_begin(struct dw_loc_list *l, const struct dw_die *die, uint16_t at, s
 	}
 	if (dw_is_list(die->unit, &v))
 		return find_list(l, die, at, &v, err);
-	return err_set(err, -EBADMSG, "%s: DIE at 0x%" PRIx64 ": attribute 0x%x has form 0x%x, which is no location",
+	return err_set(err, -EBADMSG,
+		       "%s: DIE at 0x%" PRIx64
+		       ": attribute 0x%x has form 0x%x, which is no location",
 		       die->unit->file->path, die->off, at, v.form);
 }
 

@@ -8,7 +8,8 @@
  *	while (rc > 0 && (rc = dw_loc_next(&l, &e)) > 0)
  *		...
  *
- * What dw_locations() visits, for who reads so many lists that a call for each of their entries counts.
+ * What dw_locations() visits, for who reads so many lists that a call for each of their entries
+ * counts.
  */
 #ifndef DWARF_LOCLISTS_H
 #define DWARF_LOCLISTS_H
@@ -34,7 +35,8 @@ struct dw_loc_list {
  *
  * Returns 1; 0 when the attribute is absent; as dw_locations().
  */
-int dw_loc_begin(struct dw_loc_list *l, const struct dw_die *die, uint16_t at, struct cairn_err *err);
+int dw_loc_begin(struct dw_loc_list *l, const struct dw_die *die, uint16_t at,
+		 struct cairn_err *err);
 
 /* dw_loc_next() of an entry that is not usual, and of one with which something is wrong. */
 int dw_loc_next_unusual(struct dw_loc_list *l, struct dw_loc_entry *ret);
@@ -57,13 +59,17 @@ static inline bool dw_loc_short(const uint8_t **p, uint64_t *ret)
 }
 
 /*
- * An entry as nearly all of DWARF 5 are: an offset_pair behind a base_address, or a start_length, of short numbers, in code that was
- * kept. Returns 1, 0 at the end of the list; -EAGAIN for another one, which is not read.
+ * An entry as nearly all of DWARF 5 are: an offset_pair behind a base_address, or a start_length,
+ * of short numbers, in code that was kept. Returns 1, 0 at the end of the list; -EAGAIN for another
+ * one, which is not read.
  */
 static inline int dw_loc_usual(struct dw_loc_list *l, struct dw_loc_entry *e)
 {
 	enum { END = 0, OFFSET_PAIR = 4, BASE_ADDRESS = 6, START_LENGTH = 8 };
-	/* What one entry can have: its kind, two addresses or numbers, and the length of its expression. */
+	/*
+	 * What one entry can have: its kind, two addresses or numbers, and the length of its
+	 * expression.
+	 */
 	enum { ENTRY_MAX = 1 + 8 + 3 + 3, VIEWS_MAX = 3 + 3 };
 	const uint8_t *p = l->list.c.pos, *end = l->list.c.end, *views = l->views.pos;
 	uint64_t base = l->list.base, from, lo, n;
@@ -83,7 +89,8 @@ static inline int dw_loc_usual(struct dw_loc_list *l, struct dw_loc_entry *e)
 	} else {
 		return kind == END ? 0 : -EAGAIN;
 	}
-	if (!dw_loc_short(&p, &n) || !dw_loc_short(&p, &e->expr_len) || e->expr_len > (size_t)(end - p))
+	if (!dw_loc_short(&p, &n) || !dw_loc_short(&p, &e->expr_len) ||
+	    e->expr_len > (size_t)(end - p))
 		return -EAGAIN;
 	e->lo.v = lo;
 	e->hi.v = base + n;
@@ -91,7 +98,9 @@ static inline int dw_loc_usual(struct dw_loc_list *l, struct dw_loc_entry *e)
 		return -EAGAIN;
 	e->view_lo = e->view_hi = 0;
 	e->has_views = l->has_views;
-	if (e->has_views && (l->views.end - views < VIEWS_MAX || !dw_loc_short(&views, &e->view_lo) || !dw_loc_short(&views, &e->view_hi)))
+	if (e->has_views &&
+	    (l->views.end - views < VIEWS_MAX || !dw_loc_short(&views, &e->view_lo) ||
+	     !dw_loc_short(&views, &e->view_hi)))
 		return -EAGAIN;
 	e->everywhere = false;
 	e->expr = p;

@@ -2,14 +2,15 @@
 /*
  * The functions of one name, without an index
  *
- * What belongs to a name is found by links that point the wrong way: an inlined copy refers to the abstract
- * function, which has the name. Within a unit that is simple: scan it, mark what has the name, then mark
- * what refers to something marked, until nothing changes; most units have nothing marked and are forgotten.
+ * What belongs to a name is found by links that point the wrong way: an inlined copy refers to the
+ * abstract function, which has the name. Within a unit that is simple: scan it, mark what has the
+ * name, then mark what refers to something marked, until nothing changes; most units have nothing
+ * marked and are forgotten.
  *
- * Links to another unit (LTO, partial units of dwz, type units) are remembered: pairs of DIE and origin. When
- * the first round has shown what is marked everywhere, units with a link to a marked DIE of another unit are
- * scanned once more, now with those links counting. That is repeated while it adds something; a chain of links
- * has at most DW_ORIGIN_MAX.
+ * Links to another unit (LTO, partial units of dwz, type units) are remembered: pairs of DIE and
+ * origin. When the first round has shown what is marked everywhere, units with a link to a marked
+ * DIE of another unit are scanned once more, now with those links counting. That is repeated while
+ * it adds something; a chain of links has at most DW_ORIGIN_MAX.
  *
  *	round 0    unit 7: "list_add" at 0x1000 marked
  *	           unit 9: copy at 0x5000 ──► 0x1000 remembered
@@ -142,7 +143,9 @@ static bool keep(struct search *s, struct worker *w, struct unit_state *state)
 	struct dw_func *p = w->scanner.funcs.p;
 	size_t n = w->scanner.funcs.n, n_kept = 0;
 	state->n_marked = w->marked.n;
-	/* Parents stand before their children, so one pass from the back reaches the whole chain. */
+	/*
+	 * Parents stand before their children, so one pass from the back reaches the whole chain.
+	 */
 	for (size_t i = n; i-- > 0;) {
 		if (p[i].flags & DW_FUNC_MATCHED)
 			p[i].flags |= DW_FUNC_KEPT;

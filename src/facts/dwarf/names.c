@@ -2,9 +2,9 @@
 /*
  * Qualified names
  *
- * "std::vector<int>::size" is the name of a DIE behind the names of the scopes around it. A definition
- * outside its class, a concrete body and an inlined copy refer to the DIE that stands in the right place,
- * at the end of the chain of origins.
+ * "std::vector<int>::size" is the name of a DIE behind the names of the scopes around it. A
+ * definition outside its class, a concrete body and an inlined copy refer to the DIE that stands in
+ * the right place, at the end of the chain of origins.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +30,8 @@ static void add(struct text *t, const char *s)
 static void add_function(struct text *t, const struct dwarf *dw, dw_off off)
 {
 	struct dw_die die;
-	const char *name = dw_die_at(dw, off, &die, NULL) > 0 ? dw_str_deep(&die, DW_AT_name) : NULL;
+	const char *name =
+		dw_die_at(dw, off, &die, NULL) > 0 ? dw_str_deep(&die, DW_AT_name) : NULL;
 	if (!name)
 		return;
 	add(t, name);

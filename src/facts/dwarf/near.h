@@ -9,7 +9,10 @@
 #include "dwarf/forms.h"
 #include "dwarf/impl.h"
 
-/* A number of up to two bytes as DW_FORM_implicit_const has it, which was checked when the table was compiled. */
+/*
+ * A number of up to two bytes as DW_FORM_implicit_const has it, which was checked when the table
+ * was compiled.
+ */
 static inline bool dw_short_sleb(const uint8_t *p, int64_t *ret)
 {
 	if (p[0] < 0x80) {
@@ -21,8 +24,8 @@ static inline bool dw_short_sleb(const uint8_t *p, int64_t *ret)
 }
 
 /*
- * The value of an attribute that is in the first run. Returns 1; -EAGAIN when it is to be read by its pair, which tells as well
- * what is wrong with it.
+ * The value of an attribute that is in the first run. Returns 1; -EAGAIN when it is to be read by
+ * its pair, which tells as well what is wrong with it.
  */
 static inline int dw_near_value(const struct dw_die *die, struct dw_near n, struct dw_value *ret)
 {
@@ -86,7 +89,8 @@ static inline int dw_near_value(const struct dw_die *die, struct dw_near n, stru
 }
 
 /* dw_attr(), for who has the slot at hand. */
-static inline int dw_attr_at(const struct dw_die *die, enum dw_slot slot, uint16_t at, struct dw_value *ret, struct cairn_err *err)
+static inline int dw_attr_at(const struct dw_die *die, enum dw_slot slot, uint16_t at,
+			     struct dw_value *ret, struct cairn_err *err)
 {
 	struct dw_near n = die->abbrev->near[slot];
 	if (!n.form)
@@ -97,7 +101,8 @@ static inline int dw_attr_at(const struct dw_die *die, enum dw_slot slot, uint16
 }
 
 /* dw_udata(), for who has the slot at hand. */
-static inline uint64_t dw_udata_at(const struct dw_die *die, enum dw_slot slot, uint16_t at, uint64_t otherwise)
+static inline uint64_t dw_udata_at(const struct dw_die *die, enum dw_slot slot, uint16_t at,
+				   uint64_t otherwise)
 {
 	struct dw_near n = die->abbrev->near[slot];
 	if (!n.form)

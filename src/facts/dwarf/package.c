@@ -2,7 +2,8 @@
 /*
  * Packages (.dwp): the .dwo files of a program, their sections put one behind the other
  *
- * A .dwo file counts from the start of its own sections, so an index tells where its part of each starts:
+ * A .dwo file counts from the start of its own sections, so an index tells where its part of each
+ * starts:
  *
  *	OFFSET  SIZE     .debug_cu_index, .debug_tu_index
  *	0       4 / 2    version: 2 (GNU) as u32, 5 as u16 and two bytes of padding
@@ -18,8 +19,8 @@
  *	columns    1 info, 2 types (2), 3 abbrev, 4 line, 5 loc (2) or loclists (5), 6 str_offsets,
  *	           7 macinfo (2) or macro (5), 8 macro (2) or rnglists (5)
  *
- * The hash table is for who looks for one signature. Here all units are wanted, and each is found again by
- * where its header is.
+ * The hash table is for who looks for one signature. Here all units are wanted, and each is found
+ * again by where its header is.
  */
 #include "dwarf/package.h"
 
@@ -48,16 +49,18 @@ static int read_header(struct cursor *c, struct index *ret)
 	if (c->failed)
 		return -EBADMSG;
 	if (version != 2 && ret->version != 5)
-		return err_set(c->err, -EOPNOTSUPP, "%s: %s+0x%" PRIx64 ": version %u, expected 2 or 5",
-			       c->src->file, c->src->section, at, version);
+		return err_set(c->err, -EOPNOTSUPP,
+			       "%s: %s+0x%" PRIx64 ": version %u, expected 2 or 5", c->src->file,
+			       c->src->section, at, version);
 	uint64_t cells = 2ull * ret->n_units * ret->n_columns;
 	/* A unit has cells, so that the bytes that are there bound their number. */
 	if (ret->n_columns > COLUMNS_MAX || (ret->n_units && !ret->n_columns) ||
 	    12ull * ret->n_slots + 4ull * ret->n_columns + 4 * cells > cur_left(c))
-		return err_set(c->err, -EBADMSG,
-			       "%s: %s: %u columns, %u units, %u slots: more than there is in 0x%zx bytes",
-			       c->src->file, c->src->section, ret->n_columns, ret->n_units, ret->n_slots,
-			       cur_left(c));
+		return err_set(
+			c->err, -EBADMSG,
+			"%s: %s: %u columns, %u units, %u slots: more than there is in 0x%zx bytes",
+			c->src->file, c->src->section, ret->n_columns, ret->n_units, ret->n_slots,
+			cur_left(c));
 	return 0;
 }
 
@@ -141,7 +144,8 @@ int dw_package_add(struct dw_package *p, struct cursor c)
 	return 0;
 }
 
-static int add_section(struct dw_package *p, struct elf *elf, const char *name, struct cairn_err *err)
+static int add_section(struct dw_package *p, struct elf *elf, const char *name,
+		       struct cairn_err *err)
 {
 	const struct elf_section *s;
 	int rc = elf_section(elf, name, &s, err);
@@ -157,8 +161,10 @@ int dw_package_read(struct elf *elf, struct dw_package *ret, struct cairn_err *e
 	*ret = (struct dw_package){0};
 	/* The index has 32 bits for a place. Some linkers let them wrap around. */
 	if (rc >= 0 && info && info->size > UINT32_MAX)
-		return err_set(err, -EOPNOTSUPP, "%s: .debug_info.dwo of more than 4 GiB, which its index cannot address",
-			       elf_path(elf));
+		return err_set(
+			err, -EOPNOTSUPP,
+			"%s: .debug_info.dwo of more than 4 GiB, which its index cannot address",
+			elf_path(elf));
 	if (rc >= 0)
 		rc = add_section(ret, elf, ".debug_cu_index", err);
 	if (rc >= 0)

@@ -7,7 +7,14 @@
 #include "base/vec.h"
 #include "elf/elf.h"
 
-enum dw_part { DW_PART_ABBREV, DW_PART_LINE, DW_PART_LOC, DW_PART_STR_OFFSETS, DW_PART_RNGLISTS, DW_N_PARTS };
+enum dw_part {
+	DW_PART_ABBREV,
+	DW_PART_LINE,
+	DW_PART_LOC,
+	DW_PART_STR_OFFSETS,
+	DW_PART_RNGLISTS,
+	DW_N_PARTS
+};
 
 /* One unit: where it is, and where what it refers to starts in each section. */
 struct dw_package_unit {
@@ -24,14 +31,16 @@ struct dw_package {
 /*
  * dw_package_add - add the units of one index, .debug_cu_index or .debug_tu_index
  *
- * Returns 0; -EBADMSG, -EOPNOTSUPP (a version that is neither GNU's 2 nor 5), -ENOMEM: then free @p.
+ * Returns 0; -EBADMSG, -EOPNOTSUPP (a version that is neither GNU's 2 nor 5), -ENOMEM: then free
+ * @p.
  */
 int dw_package_add(struct dw_package *p, struct cursor index);
 
 /*
  * dw_package_read - both indices of a package
  *
- * @ret  to be freed; without units when @elf has no index, which a .dwo file that was renamed does not
+ * @ret  to be freed; without units when @elf has no index, which a .dwo file that was renamed does
+ *       not
  * Returns 0, or as dw_package_add().
  */
 int dw_package_read(struct elf *elf, struct dw_package *ret, struct cairn_err *err);

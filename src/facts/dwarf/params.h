@@ -9,7 +9,8 @@
 static inline int dw_param_next(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err)
 {
 	const struct dw_unit *u = die->unit;
-	const uint8_t *p = die->has_children ? NULL : dw_skip_attrs(die->abbrev, die->attrs, u->end);
+	const uint8_t *p =
+		die->has_children ? NULL : dw_skip_attrs(die->abbrev, die->attrs, u->end);
 	if (p && p < u->end && !*p)
 		return 0;
 	const struct dw_abbrev *a = p ? dw_usual_abbrev(u, p) : NULL;
@@ -27,7 +28,8 @@ static inline dw_off dw_origin_of(const struct dw_die *die)
 	if (n.form != DW_FORM_ref4 || die->abbrev->first.fixed > u->end - die->attrs)
 		return dw_ref(die, DW_AT_abstract_origin);
 	uint64_t at = u->off + dw_load_u32(die->attrs + n.off);
-	bool is_inside = at >= (uint64_t)(u->dies - u->sec->p) && at < (uint64_t)(u->end - u->sec->p);
+	bool is_inside =
+		at >= (uint64_t)(u->dies - u->sec->p) && at < (uint64_t)(u->end - u->sec->p);
 	return is_inside ? at | u->tag : dw_ref(die, DW_AT_abstract_origin);
 }
 

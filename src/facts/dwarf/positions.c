@@ -2,13 +2,14 @@
 /*
  * Positions: the line and column of each piece of code, for questions about many addresses
  *
- * The whole table (line.c) is twice as large, and is sorted once for all. This one is for who asks about the code of one function after
- * the other: where a row has line 0 the code belongs to no line (DWARF 5, section 6.2.2). A compiler that merges instructions of two
- * statements, copies a value from one register to another at the end of a path, or loads what it had stored away has no line for that;
- * such code says nothing about which statement is reached.
+ * The whole table (line.c) is twice as large, and is sorted once for all. This one is for who asks
+ * about the code of one function after the other: where a row has line 0 the code belongs to no
+ * line (DWARF 5, section 6.2.2). A compiler that merges instructions of two statements, copies a
+ * value from one register to another at the end of a path, or loads what it had stored away has no
+ * line for that; such code says nothing about which statement is reached.
  *
- * Of several rows at one address the last one counts, as it does for what is in between; but one within the
- * same line does not hide that a statement begins there.
+ * Of several rows at one address the last one counts, as it does for what is in between; but one
+ * within the same line does not hide that a statement begins there.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@
 #include "dwarf/impl.h"
 
 struct dw_positions {
-	VEC(struct dw_position) v; /* sorted by address; of damaged programs there may be several at one */
+	/* sorted by address; of damaged programs there may be several at one */
+	VEC(struct dw_position) v;
 };
 
 void dw_positions_free(struct dw_positions *p)
@@ -79,7 +81,8 @@ static struct dw_positions *make(const struct dw_unit *u)
 	return p;
 }
 
-int64_t dw_unit_positions(const struct dw_unit *u, const struct dw_position **ret, struct cairn_err *err)
+int64_t dw_unit_positions(const struct dw_unit *u, const struct dw_position **ret,
+			  struct cairn_err *err)
 {
 	/* The unit is ours; only its users see it as constant. */
 	struct dw_unit *own = (struct dw_unit *)u;

@@ -2,11 +2,11 @@
 /*
  * Ranges of code: one, or a list of them (lists.h)
  *
- * Discarded code. A linker that drops a function (a COMDAT copy, --gc-sections) leaves its DWARF behind
- * with a start that cannot be: 0 (bfd, gold), the largest address (lld), the largest less one (lld in
- * .debug_ranges, where the largest has a meaning), or 1 (bfd in .debug_ranges, an empty pair 1, 1). They
- * are left out, by what the start of the *function* was: base or low_pc, so that a part of such a function
- * at offset 16 of 0 does not come back to life.
+ * Discarded code. A linker that drops a function (a COMDAT copy, --gc-sections) leaves its DWARF
+ * behind with a start that cannot be: 0 (bfd, gold), the largest address (lld), the largest less
+ * one (lld in .debug_ranges, where the largest has a meaning), or 1 (bfd in .debug_ranges, an empty
+ * pair 1, 1). They are left out, by what the start of the *function* was: base or low_pc, so that a
+ * part of such a function at offset 16 of 0 does not come back to life.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -63,7 +63,8 @@ static int walk_list(struct walk *w, const struct dw_value *v)
 			       ": DW_AT_ranges of a DIE of this unit has form 0x%x",
 			       u->file->path, u->sec->src.section, u->off, v->form);
 	int rc = dw_list_of(u, DW_RANGES, v, &list, w->err);
-	while (rc >= 0 && (dw_list_usual_range(&list, &b) || (!dw_list_ends(&list) && (rc = dw_list_next(&list, &b)) > 0))) {
+	while (rc >= 0 && (dw_list_usual_range(&list, &b) ||
+			   (!dw_list_ends(&list) && (rc = dw_list_next(&list, &b)) > 0))) {
 		rc = found(w, b.from, b.lo, b.hi);
 		if (rc)
 			return rc;
@@ -78,7 +79,8 @@ static int walk_pair(struct walk *w, const struct dw_die *die)
 	const struct dw_near start = a->near[DW_SLOT_LOW_PC], end = a->near[DW_SLOT_HIGH_PC];
 	struct dw_value lo, hi;
 	/* As GCC writes them. */
-	if (start.form == DW_FORM_addr && end.form == DW_FORM_data8 && a->first.fixed <= w->u->end - die->attrs) {
+	if (start.form == DW_FORM_addr && end.form == DW_FORM_data8 &&
+	    a->first.fixed <= w->u->end - die->attrs) {
 		uint64_t at = dw_load_u64(die->attrs + start.off);
 		return found(w, at, at, at + dw_load_u64(die->attrs + end.off));
 	}

@@ -2,12 +2,13 @@
 /*
  * The functions among all DIEs of a unit
  *
- * A kernel has 14 million DIEs, of which one in ten is a function or an inlined copy. The walker steps over the others. In C,
- * nothing inside a struct, union, enum, array or function type can hold code, and those have half of all DIEs: they are
- * left out. Enclosing functions stand on a stack of their own, so that it is as deep as functions nest, not as DIEs do.
+ * A kernel has 14 million DIEs, of which one in ten is a function or an inlined copy. The walker
+ * steps over the others. In C, nothing inside a struct, union, enum, array or function type can
+ * hold code, and those have half of all DIEs: they are left out. Enclosing functions stand on a
+ * stack of their own, so that it is as deep as functions nest, not as DIEs do.
  *
- * A search for a name comes by a million functions and wants some ten: what is asked of each is read by struct
- * dw_func_abbrev, in one load and one comparison.
+ * A search for a name comes by a million functions and wants some ten: what is asked of each is
+ * read by struct dw_func_abbrev, in one load and one comparison.
  */
 #include "dwarf/scan.h"
 
@@ -32,8 +33,8 @@ static bool is_name(const struct dw_name_filter *f, const char *s)
 }
 
 /* Where the name stands with @behind as the next byte. */
-static bool find_offsets(struct dw_name_offsets *o, const struct dw_section *s, const char *name, size_t n,
-			 uint8_t behind)
+static bool find_offsets(struct dw_name_offsets *o, const struct dw_section *s, const char *name,
+			 size_t n, uint8_t behind)
 {
 	const uint8_t *p = s->p, *end = s->p + s->n;
 	char *whole = strndup(name, n);
@@ -191,7 +192,8 @@ static int read_func(struct dw_scanner *s, const struct dw_die *die, struct dw_f
 _Static_assert(DW_UNITS_MAX < 1 << 24, "a function's unit has 24 bits");
 
 /* *@ret is its index. */
-static int add_func(struct dw_scanner *s, const struct dw_die *die, uint32_t *ret, struct cairn_err *err)
+static int add_func(struct dw_scanner *s, const struct dw_die *die, uint32_t *ret,
+		    struct cairn_err *err)
 {
 	struct dw_func f = {.die = die->off,
 			    .unit = die->unit->index,
@@ -210,7 +212,10 @@ static int add_func(struct dw_scanner *s, const struct dw_die *die, uint32_t *re
 
 enum { ROLE_FUNC = 1 };
 
-/* Outside of C, GCC puts the member functions of a local class, with their bodies, inside the class. */
+/*
+ * Outside of C, GCC puts the member functions of a local class, with their bodies, inside the
+ * class.
+ */
 static uint8_t role_elsewhere(uint16_t tag)
 {
 	switch (tag) {
@@ -239,7 +244,8 @@ static uint8_t role_in_c(uint16_t tag)
 
 void dw_scanner_init(struct dw_scanner *s, const struct dw_name_filter *filter)
 {
-	static const struct dw_query in_c = {.role = role_in_c}, elsewhere = {.role = role_elsewhere};
+	static const struct dw_query in_c = {.role = role_in_c},
+				     elsewhere = {.role = role_elsewhere};
 	*s = (struct dw_scanner){.filter = filter};
 	dw_walker_init(&s->in_c, &in_c);
 	dw_walker_init(&s->elsewhere, &elsewhere);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The scan: one pass over all DIEs of a unit, which keeps those that are functions or inlined copies
+ * The scan: one pass over all DIEs of a unit, which keeps those that are functions or inlined
+ * copies
  *
  * A scanner belongs to one worker and is used for one unit after the other; its memory is kept.
  */
@@ -18,16 +19,17 @@ enum {
 };
 
 /*
- * A name to look for. The same string usually stands once in .debug_str, and DIEs refer to it by offset: so
- * the offsets at which the name stands are found once, and then compared instead of strings. A linker lets
- * "size" be the end of "max_size", so every end counts, and there may be hundreds. In front of "<" the name counts as
- * well: C++ names of templates hold the arguments.
+ * A name to look for. The same string usually stands once in .debug_str, and DIEs refer to it by
+ * offset: so the offsets at which the name stands are found once, and then compared instead of
+ * strings. A linker lets "size" be the end of "max_size", so every end counts, and there may be
+ * hundreds. In front of "<" the name counts as well: C++ names of templates hold the arguments.
  */
 enum { DW_NAME_OFFSETS_MAX = 1 << 16, DW_NAME_BITS = 4096 };
 
 struct dw_name_offsets {
 	VEC(uint64_t) v; /* in order */
-	uint64_t bits[DW_NAME_BITS / 64]; /* bit (offset % DW_NAME_BITS) of each: most are refused by it */
+	/* bit (offset % DW_NAME_BITS) of each: most are refused by it */
+	uint64_t bits[DW_NAME_BITS / 64];
 	bool complete; /* false: there are more, compare strings */
 };
 
@@ -48,7 +50,8 @@ struct dw_open_func {
 
 struct dw_scanner {
 	const struct dw_name_filter *filter; /* NULL: keep names, match nothing */
-	VEC(struct dw_func) funcs;           /* result: of the unit scanned last; parents are indices in here */
+	/* result: of the unit scanned last; parents are indices in here */
+	VEC(struct dw_func) funcs;
 	bool any_matched;
 	uint64_t n_dies;                     /* sum over all units */
 	VEC(struct dw_open_func) open;
@@ -60,8 +63,9 @@ int dw_scan_unit(struct dw_scanner *s, const struct dw_unit *u, struct cairn_err
 void dw_scanner_fini(struct dw_scanner *s);
 
 /*
- * The same for who walks a unit anyway, and shows the scanner each DW_TAG_subprogram and DW_TAG_inlined_subroutine that its walker
- * delivers; and what else that delivers, for functions end there. 0, or negative as dw_scan_unit().
+ * The same for who walks a unit anyway, and shows the scanner each DW_TAG_subprogram and
+ * DW_TAG_inlined_subroutine that its walker delivers; and what else that delivers, for functions
+ * end there. 0, or negative as dw_scan_unit().
  */
 void dw_scanner_begin(struct dw_scanner *s);
 int dw_scanner_see(struct dw_scanner *s, const struct dw_walker *w, struct cairn_err *err);

@@ -2,18 +2,19 @@
 /*
  * Scopes: what encloses a DIE
  *
- * A DIE does not point at its parent, so where one stands is found by place. A unit's scopes are listed when the
- * first is asked for, in order, as intervals of offsets:
+ * A DIE does not point at its parent, so where one stands is found by place. A unit's scopes are
+ * listed when the first is asked for, in order, as intervals of offsets:
  *
  *	0x2d  namespace std         [0x2d, 0x9c)   outer none
  *	0x34    class vector<int>   [0x34, 0x80)   outer 0
  *	0x90    struct pair         [0x90, 0x9b)   outer 0
  *
- * and the innermost scope of offset 0x50 is the last one that starts before it, or one around that: here
- * "std::vector<int>". A class that is defined out of its scope says so by DW_AT_specification, and stands where its
- * declaration does, which may be in another unit.
+ * and the innermost scope of offset 0x50 is the last one that starts before it, or one around that:
+ * here "std::vector<int>". A class that is defined out of its scope says so by DW_AT_specification,
+ * and stands where its declaration does, which may be in another unit.
  *
- * The list is published with one compare-and-swap: of threads that make it at the same time, one wins.
+ * The list is published with one compare-and-swap: of threads that make it at the same time, one
+ * wins.
  */
 #include "dwarf/scopes.h"
 
@@ -160,8 +161,8 @@ static uint32_t innermost(const struct dw_scope_list *list, dw_off off)
 }
 
 /* The list that @off is in, and the innermost scope there; NO_SCOPE for none. */
-static int enter(const struct dwarf *dw, dw_off off, const struct dw_scope_list **ret_list, uint32_t *ret,
-		 struct cairn_err *err)
+static int enter(const struct dwarf *dw, dw_off off, const struct dw_scope_list **ret_list,
+		 uint32_t *ret, struct cairn_err *err)
 {
 	const struct dw_unit *u = off ? dwarf_unit_of(dw, off) : NULL;
 	*ret = NO_SCOPE;
@@ -182,8 +183,8 @@ int dw_scopes_around(const struct dwarf *dw, dw_off off, const struct dw_scope *
 	while (rc >= 0 && i != NO_SCOPE) {
 		const struct dw_scope *s = &list->v.p[i];
 		if (n == DW_SCOPES_MAX)
-			return err_set(err, -ERANGE, "%s: a DIE in more than %d scopes", dw->file[0].path,
-				       DW_SCOPES_MAX);
+			return err_set(err, -ERANGE, "%s: a DIE in more than %d scopes",
+				       dw->file[0].path, DW_SCOPES_MAX);
 		ret[n++] = s;
 		i = s->outer;
 		if (s->specification)

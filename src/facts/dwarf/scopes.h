@@ -10,7 +10,8 @@ enum { DW_SCOPES_MAX = 64 };
 
 struct dw_scope {
 	dw_off lo, hi;        /* of the DIE, of the first one behind what is in it */
-	dw_off specification; /* where a class that is defined out of its scope is declared; 0 none */
+	/* where a class that is defined out of its scope is declared; 0 none */
+	dw_off specification;
 	const char *name;     /* NULL: none, and that of a function, which is seldom asked for */
 	uint32_t outer;       /* index in the unit's list */
 	uint16_t tag;
@@ -27,7 +28,8 @@ bool dw_is_scope(uint16_t tag);
  *
  * @off  of the DIE; may be 0, which is in none
  * @ret  as many as are returned; borrowed until dwarf_close()
- * Returns their number, 0 in C; -ERANGE: more than DW_SCOPES_MAX, or a ring; -EBADMSG, -EOPNOTSUPP, -ENOMEM.
+ * Returns their number, 0 in C; -ERANGE: more than DW_SCOPES_MAX, or a ring; -EBADMSG, -EOPNOTSUPP,
+ * -ENOMEM.
  * Cost: O(log scopes); the first time one walk over the unit. Threads: any.
  */
 int dw_scopes_around(const struct dwarf *dw, dw_off off, const struct dw_scope *ret[DW_SCOPES_MAX],

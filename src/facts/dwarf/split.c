@@ -2,14 +2,15 @@
 /*
  * Split DWARF (-gsplit-dwarf): units of which the linked file has only a skeleton
  *
- *	prog  .debug_info  skeleton: "a.dwo", id 0x22cf..., addresses at +0x8 of .debug_addr, lines at +0x0
+ *	prog  .debug_info  skeleton: "a.dwo", id 0x22cf..., addresses at +0x8 of .debug_addr, lines
+ *	      at +0x0
  *	                        │
  *	                        ▼
  *	a.dwo .debug_info.dwo   unit with id 0x22cf...: all DIEs
  *	      .debug_abbrev.dwo .debug_str.dwo .debug_loclists.dwo ...
  *
- * What needs no relocation went to the .dwo file, so that the linker need not see it. The unit there says
- * "address 3" and "list 5"; what it needs to say that is written in the skeleton:
+ * What needs no relocation went to the .dwo file, so that the linker need not see it. The unit
+ * there says "address 3" and "list 5"; what it needs to say that is written in the skeleton:
  *
  *	from the skeleton          DW_AT_addr_base, DW_AT_GNU_ranges_base (DWARF 4), DW_AT_low_pc,
  *	                           DW_AT_stmt_list (the line table is linked), DW_AT_comp_dir
@@ -17,14 +18,15 @@
  *	in sections of a.dwo       everything else
  *	by convention              tables of offsets start behind their section's header
  *
- * All .dwo files of a program may have been put into one package, prog.dwp (package.c); then each of these
- * starts where the package's index says.
+ * All .dwo files of a program may have been put into one package, prog.dwp (package.c); then each
+ * of these starts where the package's index says.
  *
- * The unit in the .dwo file becomes one of the dwarf's units. Its skeleton stays one, without what it has
- * below its root: Clang writes inlined copies there for symbolizers that have no .dwo file, and they would
- * all be seen twice. When the .dwo file is missing they are what is left to be seen.
+ * The unit in the .dwo file becomes one of the dwarf's units. Its skeleton stays one, without what
+ * it has below its root: Clang writes inlined copies there for symbolizers that have no .dwo file,
+ * and they would all be seen twice. When the .dwo file is missing they are what is left to be seen.
  *
- * A .dwo file belongs to its skeleton when their ids are the same: one of another build is told, not used.
+ * A .dwo file belongs to its skeleton when their ids are the same: one of another build is told,
+ * not used.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -207,7 +209,9 @@ static int place(struct dw_unit *u, const struct dw_package *package, struct cai
 {
 	const struct dw_package_unit *at = dw_package_at(package, u->tag & DW_OFF_TYPES, u->off);
 	if (!at)
-		return err_set(err, -EBADMSG, "%s: %s+0x%" PRIx64 ": a unit that the index of the package does not have",
+		return err_set(err, -EBADMSG,
+			       "%s: %s+0x%" PRIx64
+			       ": a unit that the index of the package does not have",
 			       u->file->path, u->sec->src.section, u->off);
 	u->abbrev_off += at->part[DW_PART_ABBREV];
 	u->str_offsets_base += at->part[DW_PART_STR_OFFSETS];
@@ -253,8 +257,9 @@ static void forget(struct dw_unit *u)
 }
 
 /*
- * GCC before 11 has all range lists of split DWARF 5 with the skeleton, whose DW_AT_rnglists_base is their table, and its .dwo
- * files have no .debug_rnglists.dwo. (The standard has had a word on it since 2021.)
+ * GCC before 11 has all range lists of split DWARF 5 with the skeleton, whose DW_AT_rnglists_base
+ * is their table, and its .dwo files have no .debug_rnglists.dwo. (The standard has had a word on
+ * it since 2021.)
  */
 static void inherit_ranges(struct dw_unit *u, const struct dw_unit *skeleton)
 {
@@ -363,12 +368,15 @@ static int note_missing(struct split *s, struct cairn_err *err)
 			continue;
 		const struct wanted *w = wanted_of(s, u);
 		const char *log = w && w->log ? w->log : "";
-		const char *stale = w && w->found ? "\nno unit in it has this id: it is of another build" : "";
+		const char *stale =
+			w && w->found ? "\nno unit in it has this id: it is of another build" : "";
 		bool first = split->n_missing == 1 && s->package_log;
 		char name[4096];
 		cairn_quote(u->dwo_name, CAIRN_QUOTE_TEXT, name, sizeof(name));
-		if (!tell(split, "%s with id %016" PRIx64 ", in which the DWARF of a unit is:\n%s%s%s%s", name,
-			  u->dwo_id, first ? s->package_log : "", first ? "\n" : "", log, stale))
+		if (!tell(split,
+			  "%s with id %016" PRIx64 ", in which the DWARF of a unit is:\n%s%s%s%s",
+			  name, u->dwo_id, first ? s->package_log : "", first ? "\n" : "", log,
+			  stale))
 			return err_nomem(err, "the list of missing .dwo files");
 	}
 	return 0;
@@ -378,7 +386,8 @@ static int read_all(struct split *s, unsigned int threads, struct cairn_err *err
 {
 	struct dwarf *dw = s->dw;
 	if (s->skeletons.n >= DW_FILES_MAX)
-		return err_set(err, -ERANGE, "%s: more than %d skeleton units", dw->file[0].path, DW_FILES_MAX);
+		return err_set(err, -ERANGE, "%s: more than %d skeleton units", dw->file[0].path,
+			       DW_FILES_MAX);
 	dw->split.file = calloc(s->skeletons.n + 1, sizeof(*dw->split.file));
 	int rc = dw->split.file ? open_package(s, err) : err_nomem(err, ".dwo files");
 	if (rc >= 0)

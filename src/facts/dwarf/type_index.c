@@ -17,7 +17,8 @@
  *
  * Two names with one 64-bit hash: the name of what was found is compared, and then it is not found.
  *
- * Typedefs and base types have an index of their own: few ask for one, and others do not pay for theirs.
+ * Typedefs and base types have an index of their own: few ask for one, and others do not pay for
+ * theirs.
  */
 #include "base/err.h"
 #include "base/map.h"
@@ -146,7 +147,8 @@ static int look_at(struct scan *s, struct cairn_err *err)
 	if (dw_seen(w, SPECIFICATION) && dw_has_scopes(s->unit)) {
 		struct dw_die die = dw_walker_die(w);
 		int64_t n = specified_name(s, &die, err);
-		return n <= 0 ? (int)n : s->found(s->ctx, hash_of(group, s->prefix + base, (size_t)n), w);
+		return n <= 0 ? (int)n
+			      : s->found(s->ctx, hash_of(group, s->prefix + base, (size_t)n), w);
 	}
 	const char *name = dw_seen_str(w, NAME);
 	if (!name || (s->open.n && s->open.p[s->open.n - 1].private))
@@ -244,8 +246,9 @@ static int scan_die(struct scan *s, int role, struct cairn_err *err)
 static int scan_unit(struct scan *s, struct cairn_err *err)
 {
 	enum { N_ATTRS = sizeof(attrs) / sizeof(attrs[0]) };
-	static const struct dw_query wishes[] = {[DW_DEFINITIONS] = {attrs, N_ATTRS, role_of_definition},
-						[DW_TYPEDEFS] = {attrs, N_ATTRS, role_of_typedef}};
+	static const struct dw_query wishes[] = {
+		[DW_DEFINITIONS] = {attrs, N_ATTRS, role_of_definition},
+		[DW_TYPEDEFS] = {attrs, N_ATTRS, role_of_typedef}};
 	struct dw_walker *w = &s->walker;
 	if (!w->wish)
 		dw_walker_init(w, &wishes[s->names]);

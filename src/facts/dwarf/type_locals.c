@@ -4,12 +4,13 @@
  *
  *	int f(void) { struct inner { int a; } in; ... }		"f::inner"
  *
- * Nothing but its function can name such a type, so the index of definitions passes functions by, which is what makes
- * it fast. Here all functions are walked, when somebody asks for a type that is nowhere else. A name is made when a
- * type is found, which is rare, and not for each function that is passed on the way.
+ * Nothing but its function can name such a type, so the index of definitions passes functions by,
+ * which is what makes it fast. Here all functions are walked, when somebody asks for a type that is
+ * nowhere else. A name is made when a type is found, which is rare, and not for each function that
+ * is passed on the way.
  *
- * An inline function of a header defines its types in each unit. Of those that look alike (name, size, line) the first
- * is kept.
+ * An inline function of a header defines its types in each unit. Of those that look alike (name,
+ * size, line) the first is kept.
  */
 #include "dwarf/type_locals.h"
 
@@ -90,7 +91,8 @@ static bool append(struct scan *s, size_t *at, const char *part)
 /*
  * The outermost function with its namespaces and classes, which its declaration may have.
  *
- * Clang 14 puts the types of functions that it inlined everywhere into a second DIE of the function, which has no name.
+ * Clang 14 puts the types of functions that it inlined everywhere into a second DIE of the
+ * function, which has no name.
  */
 static int64_t function_name(struct scan *s, const struct dw_die *die, struct cairn_err *err)
 {
@@ -100,14 +102,19 @@ static int64_t function_name(struct scan *s, const struct dw_die *die, struct ca
 
 	if (!name)
 		name = "(unnamed function)";
-	if (at && dw_die_at(s->unit->dw, at, &origin, err) > 0 && dw_ref(&origin, DW_AT_specification))
+	if (at && dw_die_at(s->unit->dw, at, &origin, err) > 0 &&
+	    dw_ref(&origin, DW_AT_specification))
 		at = dw_ref(&origin, DW_AT_specification);
 	if (!at)
 		at = dw_ref(die, DW_AT_specification);
-	return dw_type_name(s->unit->dw, at ? at : die->off, name, s->name, sizeof(s->name) - 2, NULL, err);
+	return dw_type_name(s->unit->dw, at ? at : die->off, name, s->name, sizeof(s->name) - 2,
+			    NULL, err);
 }
 
-/* The names of the levels from the outermost function on, each with "::" after it. Length, 0: none; negative. */
+/*
+ * The names of the levels from the outermost function on, each with "::" after it. Length, 0: none;
+ * negative.
+ */
 static int64_t scope_names(struct scan *s, struct cairn_err *err)
 {
 	size_t i = 0, at;
@@ -123,7 +130,9 @@ static int64_t scope_names(struct scan *s, struct cairn_err *err)
 	memcpy(s->name + n, "::", 3);
 	at = (size_t)n + 2;
 	while (++i < s->open.n) {
-		const char *part = dw_die_at(s->unit->dw, s->open.p[i].off, &die, err) > 0 ? dw_str_deep(&die, DW_AT_name) : NULL;
+		const char *part = dw_die_at(s->unit->dw, s->open.p[i].off, &die, err) > 0
+					   ? dw_str_deep(&die, DW_AT_name)
+					   : NULL;
 
 		if (part && !append(s, &at, part))
 			return 0;
@@ -133,7 +142,8 @@ static int64_t scope_names(struct scan *s, struct cairn_err *err)
 
 static int keep(struct scan *s, const char *name, struct cairn_err *err)
 {
-	const uint64_t look[] = {dw_seen_uint(&s->walker, BYTE_SIZE, 0), dw_seen_uint(&s->walker, DECL_LINE, 0),
+	const uint64_t look[] = {dw_seen_uint(&s->walker, BYTE_SIZE, 0),
+				 dw_seen_uint(&s->walker, DECL_LINE, 0),
 				 dw_walker_tag(&s->walker) == DW_TAG_typedef};
 	struct dw_type_local local = {.off = dw_walker_off(&s->walker)};
 	int64_t n = scope_names(s, err);
@@ -157,7 +167,8 @@ static int look_at(struct scan *s, int role, struct cairn_err *err)
 	bool in_function = s->open.n && s->open.p[s->open.n - 1].in_function;
 	uint16_t tag = dw_walker_tag(w);
 
-	if (in_function && (role == TYPE || role == SCOPE) && is_type(tag) && !dw_seen_flag(w, DECLARATION)) {
+	if (in_function && (role == TYPE || role == SCOPE) && is_type(tag) &&
+	    !dw_seen_flag(w, DECLARATION)) {
 		const char *name = dw_seen_str(w, NAME);
 		int rc = name ? keep(s, name, err) : 0;
 		if (rc < 0)
@@ -215,7 +226,8 @@ static int scan_item(void *ctx, size_t item, unsigned int worker, struct cairn_e
 }
 
 /* The first of those that look alike; the others stay where they are. */
-static int join(struct dw_type_locals *to, struct dw_type_locals *units, size_t n, struct cairn_err *err)
+static int join(struct dw_type_locals *to, struct dw_type_locals *units, size_t n,
+		struct cairn_err *err)
 {
 	struct map known = {0};
 	uint64_t unused;
@@ -243,8 +255,8 @@ void dw_type_locals_fini(struct dw_type_locals *list)
 	VEC_FREE(&list->v);
 }
 
-int dw_type_locals_list(const struct dwarf *dw, unsigned int threads, const bool *in_units, struct dw_type_locals *ret,
-			struct cairn_err *err)
+int dw_type_locals_list(const struct dwarf *dw, unsigned int threads, const bool *in_units,
+			struct dw_type_locals *ret, struct cairn_err *err)
 {
 	unsigned int width = pool_width(threads);
 	size_t n = dwarf_n_units(dw);

@@ -20,8 +20,8 @@ struct dw_type_locals {
  * @in_units  by number of the unit: whether functions may define types in it; NULL: in each
  * @ret       dw_type_locals_fini()ed by the caller, also after a failure
  */
-int dw_type_locals_list(const struct dwarf *dw, unsigned int threads, const bool *in_units, struct dw_type_locals *ret,
-			struct cairn_err *err);
+int dw_type_locals_list(const struct dwarf *dw, unsigned int threads, const bool *in_units,
+			struct dw_type_locals *ret, struct cairn_err *err);
 void dw_type_locals_fini(struct dw_type_locals *list);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Qualified names of types
  *
- * "std::vector<int>" is the name of a type behind those of its scopes. What is inside a function, or in a
- * namespace without a name, is private: its name means something in one place only.
+ * "std::vector<int>" is the name of a type behind those of its scopes. What is inside a function,
+ * or in a namespace without a name, is private: its name means something in one place only.
  */
 #include <errno.h>
 

@@ -11,7 +11,8 @@ enum { DW_TYPE_NAME_MAX = 16 << 10 };
 /*
  * dw_type_name - @name with the scopes that enclose the DIE at @off in front
  *
- * Returns its length; 0 when it is longer than @size or nested too deep; negative as dw_scopes_around().
+ * Returns its length; 0 when it is longer than @size or nested too deep; negative as
+ * dw_scopes_around().
  * @ret_private  it is local to a function or in an anonymous namespace; may be NULL
  */
 int64_t dw_type_name(const struct dwarf *dw, dw_off off, const char *name, char *buf, size_t size,

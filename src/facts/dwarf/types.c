@@ -47,7 +47,8 @@ static int set_name(struct dw_types *r, const struct dw_die *die, struct cairn_t
 	if ((size_t)n == strlen(t->name))
 		return 0;
 	struct arena *arena = types_arena(r->graph);
-	t->name = n ? arena_strndup(arena, buf, (size_t)n) : arena_printf(arena, "...::%s", t->name);
+	t->name =
+		n ? arena_strndup(arena, buf, (size_t)n) : arena_printf(arena, "...::%s", t->name);
 	return t->name ? 0 : err_nomem(err, "names of types");
 }
 
@@ -102,7 +103,10 @@ static int read_base(struct dw_types *r, const struct dw_die *die, struct cairn_
 		t->encoding = CAIRN_ENC_UNSIGNED;
 		break;
 	}
-	/* How many of its bits are the value Clang does not say, and it leaves the others as they were. */
+	/*
+	 * How many of its bits are the value Clang does not say, and it leaves the others as they
+	 * were.
+	 */
 	if (t->kind == CAIRN_T_INT && t->name && strstr(t->name, "_BitInt"))
 		t->encoding = CAIRN_ENC_OPAQUE;
 	return 0;
@@ -304,12 +308,16 @@ static int open_die(const struct dw_types *r, dw_off off, struct dw_die *ret, st
 	return unit_off ? dw_die_at(r->dw, unit_off, ret, err) : rc;
 }
 
-/* Ada: as many bytes as an expression makes of the discriminant. Its largest variant takes as many as it may have. */
+/*
+ * Ada: as many bytes as an expression makes of the discriminant. Its largest variant takes as many
+ * as it may have.
+ */
 static bool is_sized_by_members(const struct dw_die *die, const struct cairn_type *t)
 {
 	struct dw_value v;
 	return die->tag == DW_TAG_structure_type && !t->size && !t->declaration &&
-	       dw_attr(die, DW_AT_byte_size, &v, NULL) > 0 && (v.cls == DW_CLASS_EXPRLOC || v.cls == DW_CLASS_BLOCK);
+	       dw_attr(die, DW_AT_byte_size, &v, NULL) > 0 &&
+	       (v.cls == DW_CLASS_EXPRLOC || v.cls == DW_CLASS_BLOCK);
 }
 
 static int read_one(struct dw_types *r, dw_off off, uint32_t id, struct cairn_err *err)

@@ -45,9 +45,11 @@ void dw_types_free(struct dw_types *r);
 struct cairn_types *dw_types_graph(const struct dw_types *r);
 
 /*
- * dw_types_set_pointer_size - bytes of pointers whose DIEs do not say it; otherwise those of an address of their unit
+ * dw_types_set_pointer_size - bytes of pointers whose DIEs do not say it; otherwise those of an
+ * address of their unit
  *
- * For debug information whose types are laid out for another machine than the code. Before the first type is read.
+ * For debug information whose types are laid out for another machine than the code. Before the
+ * first type is read.
  */
 void dw_types_set_pointer_size(struct dw_types *r, uint8_t bytes);
 
@@ -109,8 +111,8 @@ int dwarf_type_passing(struct dw_types *r, uint32_t id, const struct dw_unit *by
 /*
  * dwarf_type_open - read the members or enumerators of one type, and of none that it contains
  *
- * For a caller that has its own way to the types inside. @id is a struct, class, union or enum itself, no typedef of one.
- * Otherwise as dwarf_type_complete().
+ * For a caller that has its own way to the types inside. @id is a struct, class, union or enum
+ * itself, no typedef of one. Otherwise as dwarf_type_complete().
  */
 int dwarf_type_open(struct dw_types *r, uint32_t id, struct cairn_err *err);
 
@@ -122,13 +124,15 @@ int dwarf_type_open(struct dw_types *r, uint32_t id, struct cairn_err *err);
 int dwarf_type_open_undefined(struct dw_types *r, uint32_t id, struct cairn_err *err);
 
 /*
- * dwarf_type_defined_elsewhere - the definition that stands for a declaration whose own unit has none
+ * dwarf_type_defined_elsewhere - the definition that stands for a declaration whose own unit has
+ * none
  *
  * @id   a struct, class, union or enum that is only declared
  * @ret  the DIE
  * Returns 1; 0 when there is none; -ENOTUNIQ, -EBADMSG, -ENOMEM as dwarf_type_definition().
  */
-int dwarf_type_defined_elsewhere(struct dw_types *r, uint32_t id, dw_off *ret, struct cairn_err *err);
+int dwarf_type_defined_elsewhere(struct dw_types *r, uint32_t id, dw_off *ret,
+				 struct cairn_err *err);
 
 /* The DIE of a struct, class, union or enum that this reader has read; 0: @id is none. */
 dw_off dwarf_type_die(const struct dw_types *r, uint32_t id);
@@ -148,13 +152,15 @@ int dwarf_type_definition(struct dw_types *r, enum cairn_type_kind kind, const c
 			  uint32_t *ret, struct cairn_err *err);
 
 /*
- * dwarf_type_definitions - every struct, class, union and enum with a name that the whole binary defines
+ * dwarf_type_definitions - every struct, class, union and enum with a name that the whole binary
+ * defines
  *
- * @visit  called with the DIE of each, for dwarf_type(), in the order of the input; of a name that units define differently,
- *         the first. A negative result ends it
+ * @visit  called with the DIE of each, for dwarf_type(), in the order of the input; of a name that
+ *         units define differently, the first. A negative result ends it
  * Returns 0, what @visit returned, -EBADMSG, -ENOMEM. Cost: as dwarf_type_definition().
  */
-int dwarf_type_definitions(struct dw_types *r, int (*visit)(void *ctx, dw_off off, struct cairn_err *err), void *ctx,
+int dwarf_type_definitions(struct dw_types *r,
+			   int (*visit)(void *ctx, dw_off off, struct cairn_err *err), void *ctx,
 			   struct cairn_err *err);
 
 /*
@@ -162,20 +168,24 @@ int dwarf_type_definitions(struct dw_types *r, int (*visit)(void *ctx, dw_off of
  *
  * Otherwise as dwarf_type_definitions(), but each call lists them anew.
  */
-int dwarf_type_typedefs(struct dw_types *r, int (*visit)(void *ctx, dw_off off, struct cairn_err *err), void *ctx,
+int dwarf_type_typedefs(struct dw_types *r,
+			int (*visit)(void *ctx, dw_off off, struct cairn_err *err), void *ctx,
 			struct cairn_err *err);
 
 /* @name: with the function and its scopes, "ns::f::inner"; borrowed during the call. */
 typedef int dwarf_local_visitor(void *ctx, dw_off off, const char *name, struct cairn_err *err);
 
 /*
- * dwarf_type_locals - every struct, class, union, enum and typedef with a name that is defined in a function
+ * dwarf_type_locals - every struct, class, union, enum and typedef with a name that is defined in a
+ * function
  *
- * @in_units  by number of the unit: whether it is to be looked at, for a caller that knows it; NULL: each is
+ * @in_units  by number of the unit: whether it is to be looked at, for a caller that knows it;
+ *            NULL: each is
  *
- * Otherwise as dwarf_type_definitions(). Cost: a walk over all functions of these units, in parallel by unit, at each call.
+ * Otherwise as dwarf_type_definitions(). Cost: a walk over all functions of these units, in
+ * parallel by unit, at each call.
  */
-int dwarf_type_locals(struct dw_types *r, const bool *in_units, dwarf_local_visitor *visit, void *ctx,
-		      struct cairn_err *err);
+int dwarf_type_locals(struct dw_types *r, const bool *in_units, dwarf_local_visitor *visit,
+		      void *ctx, struct cairn_err *err);
 
 #endif

@@ -54,8 +54,12 @@ static bool bound(const struct dw_die *die, uint16_t at, int64_t *ret)
 	if (v.cls != DW_CLASS_UDATA && v.cls != DW_CLASS_SDATA)
 		return false;
 	*ret = v.s;
-	/* GCC before 11 writes the -1 of "int a[0]" in the width of an address. Of 8 bytes it is the last index of 2^32 elements. */
-	if (at == DW_AT_upper_bound && v.form == DW_FORM_data4 && v.u == UINT32_MAX && dw_unit_addr_size(die->unit) == 4)
+	/*
+	 * GCC before 11 writes the -1 of "int a[0]" in the width of an address. Of 8 bytes it is
+	 * the last index of 2^32 elements.
+	 */
+	if (at == DW_AT_upper_bound && v.form == DW_FORM_data4 && v.u == UINT32_MAX &&
+	    dw_unit_addr_size(die->unit) == 4)
 		*ret = -1;
 	return true;
 }

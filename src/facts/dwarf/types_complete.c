@@ -121,8 +121,9 @@ static int load(struct dw_types *r, uint32_t id, enum search search, struct cair
 }
 
 /*
- * GCC's scalar_storage_order reverses numbers and enums right inside of a struct, and its DWARF says so of numbers only
- * (docs/findings/gcc-storage-order.md). One number that is reversed tells of the enums. Pointers and vectors keep their order.
+ * GCC's scalar_storage_order reverses numbers and enums right inside of a struct, and its DWARF
+ * says so of numbers only (docs/findings/gcc-storage-order.md). One number that is reversed tells
+ * of the enums. Pointers and vectors keep their order.
  */
 static void note_storage_order(struct dw_types *r, uint32_t id)
 {
@@ -130,7 +131,8 @@ static void note_storage_order(struct dw_types *r, uint32_t id)
 	for (uint32_t i = 0; t && i < t->n_members && !t->byte_swapped; i++) {
 		const struct cairn_type *m =
 			cairn_types_get(r->graph, types_substance(r->graph, t->members[i].type));
-		t->byte_swapped = m->byte_swapped && (m->kind == CAIRN_T_INT || m->kind == CAIRN_T_FLOAT);
+		t->byte_swapped =
+			m->byte_swapped && (m->kind == CAIRN_T_INT || m->kind == CAIRN_T_FLOAT);
 	}
 }
 
@@ -151,7 +153,8 @@ int dwarf_type_open_undefined(struct dw_types *r, uint32_t id, struct cairn_err 
 	return open_type(r, id, AS_IT_IS, err);
 }
 
-int dwarf_type_defined_elsewhere(struct dw_types *r, uint32_t id, dw_off *ret, struct cairn_err *err)
+int dwarf_type_defined_elsewhere(struct dw_types *r, uint32_t id, dw_off *ret,
+				 struct cairn_err *err)
 {
 	const struct cairn_type *t = cairn_types_get(r->graph, id);
 	if (!t->name || !tag_of(t->kind))
@@ -216,7 +219,8 @@ int dwarf_type_definition(struct dw_types *r, enum cairn_type_kind kind, const c
 
 typedef int visit_type(void *ctx, dw_off off, struct cairn_err *err);
 
-static int visit_all(const struct dw_type_index *index, visit_type *visit, void *ctx, struct cairn_err *err)
+static int visit_all(const struct dw_type_index *index, visit_type *visit, void *ctx,
+		     struct cairn_err *err)
 {
 	size_t n;
 	int rc = 0;
@@ -246,8 +250,8 @@ int dwarf_type_typedefs(struct dw_types *r, visit_type *visit, void *ctx, struct
 	return rc;
 }
 
-int dwarf_type_locals(struct dw_types *r, const bool *in_units, dwarf_local_visitor *visit, void *ctx,
-		      struct cairn_err *err)
+int dwarf_type_locals(struct dw_types *r, const bool *in_units, dwarf_local_visitor *visit,
+		      void *ctx, struct cairn_err *err)
 {
 	struct dw_type_locals list;
 	int rc = dw_type_locals_list(r->dw, 0, in_units, &list, err);

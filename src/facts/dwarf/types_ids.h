@@ -4,8 +4,9 @@
  *
  *	types_ids.c  <-  types_array.c, types_inside.c  <-  types.c  <-  types_complete.c
  *
- * Who meets a type asks for its id here, which is reserved, and goes on: nobody calls up. types.c reads what is on
- * the list, an array and what is inside by the two others; types_complete.c reads what was left unread.
+ * Who meets a type asks for its id here, which is reserved, and goes on: nobody calls up. types.c
+ * reads what is on the list, an array and what is inside by the two others; types_complete.c reads
+ * what was left unread.
  */
 #ifndef DWARF_TYPES_IDS_H
 #define DWARF_TYPES_IDS_H
@@ -43,11 +44,12 @@ struct dw_types {
 /* The id of a DIE, reserved and put on the work list when it is new; 0 only when out of memory. */
 uint32_t dw_types_id(struct dw_types *r, dw_off off);
 /*
- * The id that a reference of @die stands for. Not dw_ref(), for which damage is absence: absence is void here, and a
- * pointer to what could not be read is not a void pointer. 0, -EBADMSG (no reference), -ENOMEM.
+ * The id that a reference of @die stands for. Not dw_ref(), for which damage is absence: absence is
+ * void here, and a pointer to what could not be read is not a void pointer. 0, -EBADMSG (no
+ * reference), -ENOMEM.
  */
-int dw_types_id_of(struct dw_types *r, const struct dw_die *die, const struct dw_value *v, uint32_t *ret,
-		   struct cairn_err *err);
+int dw_types_id_of(struct dw_types *r, const struct dw_die *die, const struct dw_value *v,
+		   uint32_t *ret, struct cairn_err *err);
 /* DW_AT_type of a DIE itself; *@ret is void when it has none. 0 or negative. */
 int dw_types_ref(struct dw_types *r, const struct dw_die *die, uint32_t *ret,
 		 struct cairn_err *err);

@@ -221,7 +221,8 @@ static int add_member(struct dw_types *r, const struct dw_die *die, uint16_t aro
 }
 
 /* A variant part, or a variant that is not one member. */
-static int add_part(struct dw_types *r, const struct dw_die *die, uint32_t type, struct members *to, struct cairn_err *err)
+static int add_part(struct dw_types *r, const struct dw_die *die, uint32_t type, struct members *to,
+		    struct cairn_err *err)
 {
 	struct cairn_member *m = type ? VEC_PUSH(&to->v) : NULL;
 	uint64_t base = dw_variants_base(die);
@@ -233,15 +234,16 @@ static int add_part(struct dw_types *r, const struct dw_die *die, uint32_t type,
 }
 
 /* Where nothing says which of the variants is there, bytes are shown, not a guess. */
-static int add_variants(struct dw_types *r, const struct dw_die *part, uint64_t size, struct members *to,
-			struct cairn_err *err)
+static int add_variants(struct dw_types *r, const struct dw_die *part, uint64_t size,
+			struct members *to, struct cairn_err *err)
 {
 	if (!dw_variants_are_known(part))
 		return add_part(r, part, dw_types_opaque(r, "<variants>", size), to, err);
 	return add_part(r, part, dw_types_id(r, part->off), to, err);
 }
 
-static int add_variant(struct dw_types *r, const struct dw_die *variant, struct members *to, struct cairn_err *err)
+static int add_variant(struct dw_types *r, const struct dw_die *variant, struct members *to,
+		       struct cairn_err *err)
 {
 	struct dw_die only;
 	if (dw_variant_is_single(variant, &only))
@@ -250,7 +252,8 @@ static int add_variant(struct dw_types *r, const struct dw_die *variant, struct 
 }
 
 /* It stands in the variant part. */
-static int add_discriminant(struct dw_types *r, const struct dw_die *die, struct members *to, struct cairn_err *err)
+static int add_discriminant(struct dw_types *r, const struct dw_die *die, struct members *to,
+			    struct cairn_err *err)
 {
 	struct cairn_member *m = VEC_PUSH(&to->v);
 	if (!m)
@@ -260,8 +263,12 @@ static int add_discriminant(struct dw_types *r, const struct dw_die *die, struct
 	return rc;
 }
 
-/* Of Rust's Vec<T> nothing but its parameter says what its elements are: it keeps a pointer to bytes. */
-static int read_parameter(struct dw_types *r, const struct dw_die *die, struct cairn_type *t, struct cairn_err *err)
+/*
+ * Of Rust's Vec<T> nothing but its parameter says what its elements are: it keeps a pointer to
+ * bytes.
+ */
+static int read_parameter(struct dw_types *r, const struct dw_die *die, struct cairn_type *t,
+			  struct cairn_err *err)
 {
 	const char *name = dw_str(die, DW_AT_name);
 	if (dw_unit_language(die->unit) != DW_LANG_Rust || !name || strcmp(name, "T") != 0)
@@ -269,8 +276,8 @@ static int read_parameter(struct dw_types *r, const struct dw_die *die, struct c
 	return dw_types_ref(r, die, &t->ref, err);
 }
 
-static int add_inside(struct dw_types *r, const struct dw_die *die, const struct dw_die *child, struct cairn_type *t,
-		      struct members *to, struct cairn_err *err)
+static int add_inside(struct dw_types *r, const struct dw_die *die, const struct dw_die *child,
+		      struct cairn_type *t, struct members *to, struct cairn_err *err)
 {
 	switch (child->tag) {
 	case DW_TAG_member:

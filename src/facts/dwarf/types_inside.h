@@ -13,10 +13,15 @@ int dw_types_parameters(struct dw_types *r, const struct dw_die *die, struct cai
 int dw_types_enumerators(struct dw_types *r, const struct dw_die *die, struct cairn_type *t,
 			 struct cairn_err *err);
 
-/* Where a member is, from the start of the struct: bit_off, bit_size and dynamic of a zeroed *@m. */
+/*
+ * Where a member is, from the start of the struct: bit_off, bit_size and dynamic of a zeroed *@m.
+ */
 void dw_types_place(const struct dw_die *die, struct cairn_member *m);
 
-/* The first DIE behind typedefs and qualifiers of @die's type that has @at. False when there is none. */
+/*
+ * The first DIE behind typedefs and qualifiers of @die's type that has @at. False when there is
+ * none.
+ */
 bool dw_find_after(const struct dw_die *die, uint16_t at, struct dw_die *ret);
 
 #endif

@@ -4,7 +4,8 @@
  *
  *	OFFSET    SIZE    .debug_info, DWARF 2 to 4        .debug_info, DWARF 5
  *	0         4       length of what follows           the same
- *	          (0xffffffff: 64-bit DWARF, 8 bytes of length follow; offsets "O" have 8 bytes, else 4)
+ *	          (0xffffffff: 64-bit DWARF, 8 bytes of length follow; offsets "O" have 8 bytes,
+ *	          else 4)
  *	4         2       version                          version
  *	6         O / 1   abbreviations                    unit type
  *	6+O / 7   1       size of an address               size of an address

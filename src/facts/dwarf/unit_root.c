@@ -2,8 +2,8 @@
 /*
  * The root DIE of a unit: the facts that everything below it depends on
  *
- * It is read twice, because its strings and addresses may be indices into tables whose place is told by a
- * later attribute of the same DIE.
+ * It is read twice, because its strings and addresses may be indices into tables whose place is
+ * told by a later attribute of the same DIE.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -65,7 +65,8 @@ static int each_attr(struct dw_unit *u, bool (*wanted)(uint16_t at),
 		if (rc > 0 && fact(u, spec.at, &v, err) < 0)
 			rc = -EBADMSG;
 	}
-	return rc < 0 ? err_while(err, rc, "reading the unit at %s+0x%" PRIx64, u->sec->src.section, u->off)
+	return rc < 0 ? err_while(err, rc, "reading the unit at %s+0x%" PRIx64, u->sec->src.section,
+				  u->off)
 		      : 0;
 }
 

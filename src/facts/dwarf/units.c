@@ -213,7 +213,10 @@ static bool describes_parameters(const struct dw_unit *u)
 	return false;
 }
 
-/* Of the options -g, -g1, -g2, -ggdb3 and so on the last one counts; -gdwarf-5 is none of them. Rust's producer has no options. */
+/*
+ * Of the options -g, -g1, -g2, -ggdb3 and so on the last one counts; -gdwarf-5 is none of them.
+ * Rust's producer has no options.
+ */
 bool dw_unit_is_terse(const struct dw_unit *u)
 {
 	bool terse = false;

@@ -2,23 +2,25 @@
 /*
  * The walk: shapes, and the loop over them
  *
- * A vmlinux has 14 million DIEs in 163 MB, so the loop has some ten nanoseconds for each, of which a
- * mispredicted branch takes five. Three things make that enough:
+ * A vmlinux has 14 million DIEs in 163 MB, so the loop has some ten nanoseconds for each, of which
+ * a mispredicted branch takes five. Three things make that enough:
  *
- *  - Where a wanted value stands is worked out per abbreviation and not per DIE. Values of fixed size have a
- *    fixed offset from where the last one of variable size ended; such a stretch is a "run":
+ *  - Where a wanted value stands is worked out per abbreviation and not per DIE. Values of fixed
+ *    size have a fixed offset from where the last one of variable size ended; such a stretch is a
+ *    "run":
  *
  *	name string, line data1, location exprloc, type ref4
  *	run 0: name at +0      run 1: line at +0, location at +1      run 2: type at +0
  *
- *    Run 0 starts behind the code. Where the others start is noted while the DIE is stepped over, which must
+ *    Run 0 starts behind the code. Where the others start is noted while the DIE is stepped over,
+ *    which must
  *    be done anyway to find the next one.
- *  - The loop itself reads 16 bytes per abbreviation (struct dw_shape); the places, a hundred bytes, are
- *    read for delivered DIEs only.
+ *  - The loop itself reads 16 bytes per abbreviation (struct dw_shape); the places, a hundred
+ *    bytes, are read for delivered DIEs only.
  *  - Nothing is read that nobody asks for.
  *
- * The fast steps are written out with one comparison per run of bytes. Whatever is rare or wrong is done
- * again through a cursor, which tells the story.
+ * The fast steps are written out with one comparison per run of bytes. Whatever is rare or wrong is
+ * done again through a cursor, which tells the story.
  */
 #include "dwarf/walk.h"
 
@@ -53,7 +55,10 @@ void dw_walker_fini(struct dw_walker *w)
 /* ---- shapes ---- */
 
 enum {
-	/* Shapes that are kept from unit to unit: several times those of the largest files, some megabytes with their places. */
+	/*
+	 * Shapes that are kept from unit to unit: several times those of the largest files, some
+	 * megabytes with their places.
+	 */
 	KNOWN_MAX = 1 << 15,
 };
 
@@ -229,7 +234,10 @@ static bool make_shapes(struct dw_walker *w, const struct dw_abbrevs *t)
 {
 	w->table = t;
 	learn_forms(w, t);
-	/* What is known is bounded by a table and this, whatever is in the file; of constants a place can count so many. */
+	/*
+	 * What is known is bounded by a table and this, whatever is in the file; of constants a
+	 * place can count so many.
+	 */
 	if (w->known.n > KNOWN_MAX || w->implicit.n > UINT16_MAX / 2)
 		forget(w);
 	if (t->n > UINT32_MAX / 2 / DW_WISH_MAX - KNOWN_MAX || !reserve(w, t->n))

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A walk over all DIEs of a unit, for who reads most of them: the encoder of types, the function index
+ * A walk over all DIEs of a unit, for who reads most of them: the encoder of types, the function
+ * index
  *
- * dw_attr() looks at the abbreviation again for each attribute of each DIE, which is right for a few DIEs.
- * A walker is told once which attributes and tags matter. When it enters a unit it turns each abbreviation
- * into a shape, "15 bytes long; the name is at +0, the type at +7", and from then on a DIE costs one
- * addition, and an attribute one load:
+ * dw_attr() looks at the abbreviation again for each attribute of each DIE, which is right for a
+ * few DIEs. A walker is told once which attributes and tags matter. When it enters a unit it turns
+ * each abbreviation into a shape, "15 bytes long; the name is at +0, the type at +7", and from then
+ * on a DIE costs one addition, and an attribute one load:
  *
  *	enum { NAME, TYPE, SIZE };
  *	static const uint16_t attrs[] = {DW_AT_name, DW_AT_type, DW_AT_byte_size};
@@ -27,18 +28,18 @@
  *	}
  *	dw_walker_fini(&w);
  *
- * DIEs come in the order of the file, a parent before its children. w.depth is that of the DIE, 0 for the
- * unit's root; who needs parents keeps a stack by it, and pops what is not above w.lowest: the lowest depth that the walk came to
- * behind the DIE before, which counts DIEs that were not delivered, too. Depth is the
- * input's choice: such a stack is a vector, never recursion. DIEs with DW_ROLE_PASS are stepped over, their
- * children are not, and count in depth.
+ * DIEs come in the order of the file, a parent before its children. w.depth is that of the DIE, 0
+ * for the unit's root; who needs parents keeps a stack by it, and pops what is not above w.lowest:
+ * the lowest depth that the walk came to behind the DIE before, which counts DIEs that were not
+ * delivered, too. Depth is the input's choice: such a stack is a vector, never recursion. DIEs with
+ * DW_ROLE_PASS are stepped over, their children are not, and count in depth.
  *
- * Values are read where they stand, when asked for. One that is damaged (a reference out of its unit, a
- * string out of its section) reads as absent, and the walk then ends with an error at the next
- * dw_walker_next(), as a cursor does: so none is mistaken for absent in the end.
+ * Values are read where they stand, when asked for. One that is damaged (a reference out of its
+ * unit, a string out of its section) reads as absent, and the walk then ends with an error at the
+ * next dw_walker_next(), as a cursor does: so none is mistaken for absent in the end.
  *
- * A walker belongs to one thread; units can be given to walkers in any order. No DIE costs an allocation;
- * entering a unit may grow the tables to those of the largest unit so far.
+ * A walker belongs to one thread; units can be given to walkers in any order. No DIE costs an
+ * allocation; entering a unit may grow the tables to those of the largest unit so far.
  */
 #ifndef DWARF_WALK_H
 #define DWARF_WALK_H
@@ -46,7 +47,10 @@
 #include "base/map.h"
 #include "dwarf/forms.h"
 
-/* Roles: what dw_query.role() gives for a tag. All but these two are the caller's own, and delivered. */
+/*
+ * Roles: what dw_query.role() gives for a tag. All but these two are the caller's own, and
+ * delivered.
+ */
 enum {
 	DW_ROLE_PASS = 0,     /* not delivered; what is inside is walked */
 	DW_ROLE_PRUNE = 0xff, /* neither it nor anything inside */
@@ -55,7 +59,10 @@ enum {
 enum {
 	/* Attributes in a wish. DWARF 5 has 120; nobody asks for more than some twenty. */
 	DW_WISH_MAX = 40,
-	/* Places in a DIE where a value of variable length has ended. What is behind more is read slowly. */
+	/*
+	 * Places in a DIE where a value of variable length has ended. What is behind more is read
+	 * slowly.
+	 */
 	DW_RUNS_MAX = 12,
 };
 
@@ -129,7 +136,8 @@ struct dw_walker {
 	const struct dw_query *wish;
 	const struct dw_unit *unit;
 	struct cairn_err *err;
-	uint64_t ref_lo, ref_n; /* references inside the unit: [ref_lo, ref_lo + ref_n) from its header */
+	/* references inside the unit: [ref_lo, ref_lo + ref_n) from its header */
+	uint64_t ref_lo, ref_n;
 
 	/* Of the unit's table, one per abbreviation. */
 	const struct dw_abbrevs *table;
@@ -141,10 +149,14 @@ struct dw_walker {
 	VEC(struct dw_attr_slot) all_places; /* n_attrs of each that is delivered */
 	VEC(int64_t) implicit;
 	struct dw_form_ways ways;
-	uint8_t slot_of[256]; /* by the low byte of DW_AT_*: slot + 1 of the first with it, 0 none */
+	/* by the low byte of DW_AT_*: slot + 1 of the first with it, 0 none */
+	uint8_t slot_of[256];
 };
 
-/* Returns 0, or -EINVAL for a wish of more than DW_WISH_MAX attributes. dw_walker_fini() takes zeroes. */
+/*
+ * Returns 0, or -EINVAL for a wish of more than DW_WISH_MAX attributes. dw_walker_fini() takes
+ * zeroes.
+ */
 int dw_walker_init(struct dw_walker *w, const struct dw_query *wish);
 void dw_walker_fini(struct dw_walker *w);
 
@@ -160,13 +172,17 @@ int dw_walker_enter(struct dw_walker *w, const struct dw_unit *u, struct cairn_e
 /*
  * dw_walker_next - to the next DIE that has a role
  *
- * Returns its role; 0 at the end of the unit. -EBADMSG: damaged DIE, or damaged value that was asked for;
- * -EOPNOTSUPP: unknown form; -ENOENT: a value in an alternate or .dwo file that is not there.
+ * Returns its role; 0 at the end of the unit. -EBADMSG: damaged DIE, or damaged value that was
+ * asked for; -EOPNOTSUPP: unknown form; -ENOENT: a value in an alternate or .dwo file that is not
+ * there.
  * Cost: 3 to 7 ns per DIE that is stepped over.
  */
 int dw_walker_next(struct dw_walker *w);
 
-/* Go on behind the children of the DIE that was delivered last. Cost: one jump where DW_AT_sibling is. */
+/*
+ * Go on behind the children of the DIE that was delivered last. Cost: one jump where DW_AT_sibling
+ * is.
+ */
 void dw_walker_skip_children(struct dw_walker *w);
 
 /* ---- the delivered DIE; its depth is w->depth ---- */
@@ -222,8 +238,9 @@ static inline const uint8_t *dw_seen_at(const struct dw_walker *w, struct dw_att
 }
 
 /*
- * A constant or a flag; @otherwise when it is absent or of another class (an expression, an address).
- * Negative ones (sdata, implicit_const) come sign-extended; data1 ... data8 do not say whether they are.
+ * A constant or a flag; @otherwise when it is absent or of another class (an expression, an
+ * address). Negative ones (sdata, implicit_const) come sign-extended; data1 ... data8 do not say
+ * whether they are.
  */
 static inline uint64_t dw_seen_uint(struct dw_walker *w, unsigned int slot, uint64_t otherwise)
 {
@@ -263,8 +280,9 @@ static inline const char *dw_seen_str(struct dw_walker *w, unsigned int slot)
 }
 
 /*
- * The attr of a string in .debug_str of the unit's file, for who compares offsets before strings: a linker
- * writes equal strings once. DW_NO_STRP when it stands elsewhere (GCC writes short ones in attr), or nowhere.
+ * The attr of a string in .debug_str of the unit's file, for who compares offsets before strings: a
+ * linker writes equal strings once. DW_NO_STRP when it stands elsewhere (GCC writes short ones in
+ * attr), or nowhere.
  */
 #define DW_NO_STRP UINT64_MAX
 static inline uint64_t dw_seen_strp(const struct dw_walker *w, unsigned int slot)
@@ -277,8 +295,8 @@ static inline uint64_t dw_seen_strp(const struct dw_walker *w, unsigned int slot
 bool dw_seen_addr(struct dw_walker *w, unsigned int slot, struct cairn_vaddr *ret);
 
 /*
- * The code between the values of two slots, DW_AT_low_pc and DW_AT_high_pc, which is an address or a length.
- * False when one is absent, and for code that the linker dropped, as in dw_ranges().
+ * The code between the values of two slots, DW_AT_low_pc and DW_AT_high_pc, which is an address or
+ * a length. False when one is absent, and for code that the linker dropped, as in dw_ranges().
  */
 bool dw_seen_range(struct dw_walker *w, unsigned int low, unsigned int high, struct dw_range *ret);
 

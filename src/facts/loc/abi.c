@@ -2,9 +2,10 @@
 /*
  * Parameters at a function's entry, by the calling convention
  *
- * Without optimisation the compiler describes each parameter by its stack slot, for the whole function. At
- * the entry that slot has not been written yet: reading it there gives whatever an earlier call left. What
- * does hold there is the convention (System V ABI, AMD64 supplement, section 3.2.3):
+ * Without optimisation the compiler describes each parameter by its stack slot, for the whole
+ * function. At the entry that slot has not been written yet: reading it there gives whatever an
+ * earlier call left. What does hold there is the convention (System V ABI, AMD64 supplement,
+ * section 3.2.3):
  *
  *	class      examples                         where
  *	INTEGER    integers, pointers, bool, enums   rdi rsi rdx rcx r8 r9, then the stack
@@ -13,8 +14,8 @@
  *	struct     of at most 16 bytes               each half by the classes of its members, both
  *	                                             halves in registers or the whole on the stack
  *
- * Stack arguments start at rsp + 8 (the return address is at rsp), each rounded up to 8 bytes and aligned
- * to 16 where the type asks for it. A result of class MEMORY takes rdi for its address.
+ * Stack arguments start at rsp + 8 (the return address is at rsp), each rounded up to 8 bytes and
+ * aligned to 16 where the type asks for it. A result of class MEMORY takes rdi for its address.
  *
  * A struct is cut into eightbytes, and each has the class that its members agree on:
  *
@@ -53,9 +54,15 @@ enum {
 	XMM0 = 17,
 	N_INT = 6,
 	N_SSE = 8,
-	/* Members looked at in one struct: 16 bytes hold at most 16. More nesting than this is no C program. */
+	/*
+	 * Members looked at in one struct: 16 bytes hold at most 16. More nesting than this is no C
+	 * program.
+	 */
 	DEPTH_MAX = 8,
-	/* A vector of this size is passed in one register where the machine has such, and in memory elsewhere. */
+	/*
+	 * A vector of this size is passed in one register where the machine has such, and in memory
+	 * elsewhere.
+	 */
 	WIDE_VECTOR_BYTES = 32,
 };
 
@@ -102,9 +109,12 @@ static void both(enum class halves[2], enum class cls)
 	halves[1] = merge(halves[1], cls);
 }
 
-/* A leaf of @size bytes at @off, aligned to @align: @low in its first eightbyte, @high in its second. */
-static void classify_leaf(uint64_t off, uint64_t size, uint64_t align, enum class low, enum class high,
-			  enum class halves[2])
+/*
+ * A leaf of @size bytes at @off, aligned to @align: @low in its first eightbyte, @high in its
+ * second.
+ */
+static void classify_leaf(uint64_t off, uint64_t size, uint64_t align, enum class low,
+			  enum class high, enum class halves[2])
 {
 	if (!size || !align || off + size > 16) {
 		both(halves, UNKNOWN);
@@ -156,8 +166,8 @@ static void classify_bits(uint64_t first, uint64_t n, enum class halves[2])
 		halves[half] = merge(halves[half], INTEGER);
 }
 
-static void classify_members(const struct cairn_types *types, const struct cairn_type *t, uint64_t off,
-			     unsigned int depth, enum class halves[2])
+static void classify_members(const struct cairn_types *types, const struct cairn_type *t,
+			     uint64_t off, unsigned int depth, enum class halves[2])
 {
 	if (t->unread || t->declaration) {
 		both(halves, UNKNOWN);
@@ -174,8 +184,8 @@ static void classify_members(const struct cairn_types *types, const struct cairn
 	}
 }
 
-static void classify_array(const struct cairn_types *types, const struct cairn_type *t, uint64_t off,
-			   unsigned int depth, enum class halves[2])
+static void classify_array(const struct cairn_types *types, const struct cairn_type *t,
+			   uint64_t off, unsigned int depth, enum class halves[2])
 {
 	uint64_t elem = cairn_types_size(types, t->ref);
 	if (t->vector && t->size == 8 && t->count > 1)
@@ -269,7 +279,8 @@ static void classify_whole(const struct cairn_types *types, uint32_t id, enum cl
 		halves[0] = UNKNOWN;
 	if (halves[0] == UNKNOWN || halves[1] == UNKNOWN)
 		halves[0] = UNKNOWN;
-	else if (halves[0] == MEMORY || halves[1] == MEMORY || (halves[1] == X87UP && halves[0] != X87))
+	else if (halves[0] == MEMORY || halves[1] == MEMORY ||
+		 (halves[1] == X87UP && halves[0] != X87))
 		halves[0] = MEMORY;
 	else if (halves[1] == SSEUP && halves[0] != SSE)
 		halves[1] = SSE;
@@ -326,14 +337,14 @@ static int64_t take_stack(struct assign *a, uint64_t size)
 }
 
 /* Returns 1; 0 when its alignment, which decides about its place, is not known. */
-static int on_stack(struct assign *a, const struct cairn_type *t, uint64_t size, struct arena *arena,
-		    struct cairn_location *ret)
+static int on_stack(struct assign *a, const struct cairn_type *t, uint64_t size,
+		    struct arena *arena, struct cairn_location *ret)
 {
 	if (a->after_empty)
 		return 0;
 	/*
-	 * An alignment of 16 makes the size a multiple of 16; an array of pairs has such a size without it. And
-	 * Clang before 18 does not align an __int128.
+	 * An alignment of 16 makes the size a multiple of 16; an array of pairs has such a size
+	 * without it. And Clang before 18 does not align an __int128.
 	 */
 	if (size % 16 == 0 && a->stack % 16) {
 		if (t->kind != CAIRN_T_FLOAT)
@@ -394,7 +405,9 @@ static int nowhere(struct assign *a, uint64_t size, struct arena *arena, struct 
 	return 1;
 }
 
-/* Registers for the halves that have a class; false when one has none that is passed in a register. */
+/*
+ * Registers for the halves that have a class; false when one has none that is passed in a register.
+ */
 static bool choose_registers(const struct assign *a, const enum class halves[2], uint64_t size,
 			     struct spot *ret, unsigned int *ints, unsigned int *sses)
 {

@@ -2,7 +2,8 @@
 /*
  * Parameters at the entry of a Go function, by Go's own conventions
  *
- * The compiler's ABIInternal (cmd/compile/abi-internal.md) takes values apart into words and floats:
+ * The compiler's ABIInternal (cmd/compile/abi-internal.md) takes values apart into words and
+ * floats:
  *
  *	int, bool, pointer, map, chan, func	one of rax rbx rcx rdi rsi r8 r9 r10 r11
  *	float32, float64			one of xmm0 to xmm14
@@ -11,9 +12,10 @@
  *	array of one element			the element
  *	longer arrays				the stack
  *
- * A value whose parts do not all fit into the registers that are left is on the stack as a whole, and
- * takes none. What has no bytes is nowhere. ABI0, of Go before 1.17 and of its assembler, has no
- * registers: all is on the stack. There the first one is at rsp + 8, each aligned as its type is.
+ * A value whose parts do not all fit into the registers that are left is on the stack as a whole,
+ * and takes none. What has no bytes is nowhere. ABI0, of Go before 1.17 and of its assembler, has
+ * no registers: all is on the stack. There the first one is at rsp + 8, each aligned as its type
+ * is.
  */
 #include <errno.h>
 #include <string.h>
@@ -60,7 +62,8 @@ static const struct cairn_type *resolved(const struct cairn_types *types, uint32
 static bool add_part(struct go_parts *v, uint64_t off, uint64_t size, bool is_float)
 {
 	unsigned int *used = is_float ? &v->floats : &v->ints;
-	if (*used == (is_float ? N_FLOAT : N_INT) || size > WORD_BYTES || off > UINT32_MAX - WORD_BYTES)
+	if (*used == (is_float ? N_FLOAT : N_INT) || size > WORD_BYTES ||
+	    off > UINT32_MAX - WORD_BYTES)
 		return false;
 	uint8_t reg = is_float ? (uint8_t)(XMM0 + *used) : int_regs[*used];
 	++*used;
@@ -89,7 +92,8 @@ static bool split_float(const struct cairn_type *t, uint64_t off, struct go_part
 {
 	if (t->encoding != CAIRN_ENC_COMPLEX)
 		return add_part(v, off, t->size, true);
-	return add_part(v, off, t->size / 2, true) && add_part(v, off + t->size / 2, t->size / 2, true);
+	return add_part(v, off, t->size / 2, true) &&
+	       add_part(v, off + t->size / 2, t->size / 2, true);
 }
 
 /* Returns false for what does not go into registers. */
@@ -111,7 +115,8 @@ static bool split(const struct cairn_types *types, uint32_t id, uint64_t off, un
 	case CAIRN_T_STRUCT:
 		return split_members(types, t, off, depth, v);
 	case CAIRN_T_ARRAY:
-		return t->has_count && (!t->count || (t->count == 1 && split(types, t->ref, off, depth + 1, v)));
+		return t->has_count &&
+		       (!t->count || (t->count == 1 && split(types, t->ref, off, depth + 1, v)));
 	default:
 		return false;
 	}
@@ -147,8 +152,8 @@ static uint64_t alignment(const struct cairn_types *types, uint32_t id, unsigned
 }
 
 /*
- * How far a part reaches: over the padding after it, so that nothing of the value is missing. What is in the padding is what the
- * register's other bytes are.
+ * How far a part reaches: over the padding after it, so that nothing of the value is missing. What
+ * is in the padding is what the register's other bytes are.
  */
 static uint32_t reach(const struct go_parts *v, unsigned int i, uint64_t size)
 {
@@ -156,7 +161,8 @@ static uint32_t reach(const struct go_parts *v, unsigned int i, uint64_t size)
 	return end - off < WORD_BYTES ? (uint32_t)(end - off) : WORD_BYTES;
 }
 
-static int in_registers(const struct go_parts *v, uint64_t size, struct arena *arena, struct cairn_location *ret)
+static int in_registers(const struct go_parts *v, uint64_t size, struct arena *arena,
+			struct cairn_location *ret)
 {
 	struct cairn_piece *pieces = arena_array(arena, v->n, sizeof(*pieces));
 	struct cairn_loc_step *steps = arena_array(arena, v->n, sizeof(*steps));
@@ -176,7 +182,8 @@ static int in_registers(const struct go_parts *v, uint64_t size, struct arena *a
 	return 1;
 }
 
-static int on_stack(struct go_assign *a, uint32_t type, struct arena *arena, struct cairn_location *ret)
+static int on_stack(struct go_assign *a, uint32_t type, struct arena *arena,
+		    struct cairn_location *ret)
 {
 	uint64_t size = cairn_types_size(a->types, type), align = alignment(a->types, type, 0);
 	struct cairn_piece *piece = arena_alloc(arena, sizeof(*piece));
@@ -187,7 +194,8 @@ static int on_stack(struct go_assign *a, uint32_t type, struct arena *arena, str
 		return 0;
 	a->stack = (a->stack + align - 1) / align * align;
 	steps[0] = (struct cairn_loc_step){.op = CAIRN_LOC_REG, .reg = RSP};
-	steps[1] = (struct cairn_loc_step){.op = CAIRN_LOC_ADD, .imm = (int64_t)(RET_ADDR_BYTES + a->stack)};
+	steps[1] = (struct cairn_loc_step){.op = CAIRN_LOC_ADD,
+					   .imm = (int64_t)(RET_ADDR_BYTES + a->stack)};
 	*piece = (struct cairn_piece){.kind = CAIRN_PIECE_MEMORY, .n_steps = 2, .steps = steps};
 	*ret = (struct cairn_location){.n_pieces = 1, .pieces = piece};
 	a->stack += size;
@@ -195,14 +203,16 @@ static int on_stack(struct go_assign *a, uint32_t type, struct arena *arena, str
 }
 
 /* Returns 1; 0 when its place, and so that of all after it, is not known; -ENOMEM. */
-static int place(struct go_assign *a, uint32_t type, struct arena *arena, struct cairn_location *ret)
+static int place(struct go_assign *a, uint32_t type, struct arena *arena,
+		 struct cairn_location *ret)
 {
 	struct go_parts v = {.ints = a->ints, .floats = a->floats};
 	uint64_t size = cairn_types_size(a->types, type);
 	const struct cairn_type *t = resolved(a->types, type);
 	if (t->unread || t->declaration || t->kind == CAIRN_T_VOID)
 		return 0;
-	if (a->in_registers && (size || t->kind == CAIRN_T_FUNC) && split(a->types, type, 0, 0, &v)) {
+	if (a->in_registers && (size || t->kind == CAIRN_T_FUNC) &&
+	    split(a->types, type, 0, 0, &v)) {
 		a->ints = v.ints;
 		a->floats = v.floats;
 		return in_registers(&v, size, arena, ret);
@@ -210,8 +220,9 @@ static int place(struct go_assign *a, uint32_t type, struct arena *arena, struct
 	return on_stack(a, type, arena, ret);
 }
 
-int abi_go_locations(const struct cairn_types *types, bool in_registers, const struct cairn_param *params,
-		     uint32_t n, struct arena *arena, struct cairn_location *ret)
+int abi_go_locations(const struct cairn_types *types, bool in_registers,
+		     const struct cairn_param *params, uint32_t n, struct arena *arena,
+		     struct cairn_location *ret)
 {
 	struct go_assign a = {.types = types, .in_registers = in_registers};
 	int known = 1;
@@ -234,8 +245,9 @@ static bool is_same_place(const struct cairn_piece *said, const struct cairn_pie
 }
 
 /*
- * The compiler leaves out the padding between two parts (docs/findings/go-pieces-without-padding.md), or says that it is missing, so
- * the order of the parts counts, not their offsets.
+ * The compiler leaves out the padding between two parts
+ * (docs/findings/go-pieces-without-padding.md), or says that it is missing, so the order of the
+ * parts counts, not their offsets.
  */
 bool abi_go_agrees(const struct cairn_location *said, const struct cairn_location *abi)
 {

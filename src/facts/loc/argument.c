@@ -3,47 +3,54 @@
  * Which location of a parameter holds at an address
  *
  * A parameter has a constant (DW_AT_const_value), one location for its whole scope, or a list of
- * locations for parts of it. From a list we take the entry that contains the address, and nothing else:
- * neither the first one nor the nearest.
+ * locations for parts of it. From a list we take the entry that contains the address, and nothing
+ * else: neither the first one nor the nearest.
  *
  * Views. Several source statements can stand between two instructions. For
  *
  *	static inline int f(int n) { n--; return g(n); }
  *
  * both "n is rbx" and "n is rbx - 1" hold at the same address, one before and one behind the n--.
- * GCC numbers the positions at one address as views and gives each entry a pair of them, so entries are
- * compared as (address, view), and the site is (entry_pc, entry view). In Debian's libc most entry
- * views are not 0; a reader that drops them prints the later value.
+ * GCC numbers the positions at one address as views and gives each entry a pair of them, so entries
+ * are compared as (address, view), and the site is (entry_pc, entry view). In Debian's libc most
+ * entry views are not 0; a reader that drops them prints the later value.
  *
- *	entry [0x10 view 1, 0x10 view 3) rbx	   site (0x10, view 2): this one, though 0x10 == 0x10
+ *	entry [0x10 view 1, 0x10 view 3) rbx       site (0x10, view 2): this one, though 0x10 ==
+ *	0x10
  *	entry [0x10 view 3, 0x40 view 0) rbx - 1
  *
- * GCC writes the entry as a line row of its own, say view k, and where a location begins it writes the number of
- * the next row. Most arguments are bound before that row and begin at k. Some are bound behind it and
- * begin at k + 1: still before the first statement, because a statement has a row of its own, and what it
- * changes begins at k + 2 or later. So when nothing holds at k, an entry that begins at k + 1 does. This needs
- * the entry's row, which is there when DW_AT_GNU_entry_view is. Such a parameter was removed: see removed.c.
+ * GCC writes the entry as a line row of its own, say view k, and where a location begins it writes
+ * the number of the next row. Most arguments are bound before that row and begin at k. Some are
+ * bound behind it and begin at k + 1: still before the first statement, because a statement has a
+ * row of its own, and what it changes begins at k + 2 or later. So when nothing holds at k, an
+ * entry that begins at k + 1 does. This needs the entry's row, which is there when
+ * DW_AT_GNU_entry_view is. Such a parameter was removed: see removed.c.
  *
- * Padding. The first instruction of a loop is often aligned. GCC puts the label of a location in front of the
- * padding and the line rows behind it, while the view numbers of the location count those rows:
+ * Padding. The first instruction of a loop is often aligned. GCC puts the label of a location in
+ * front of the padding and the line rows behind it, while the view numbers of the location count
+ * those rows:
  *
  *	0x38da  nopw			   entry [0x38da view 2, 0x38da view 6) rsi
  *	0x38e0  movswq 8(%rsi), %rax	   rows at 0x38e0: view 0, 1, 2 (the entry), 3, ...
  *
- * Compared as they stand, all of 0x38da comes before the entry and the last location wins, which is a later
- * value. Nothing happens in the nops, so a bound in them is moved to the instruction behind. If the line table has rows of
- * its own in front of the nops, the view may count those as well: then nothing is known unless both readings say the same.
+ * Compared as they stand, all of 0x38da comes before the entry and the last location wins, which is
+ * a later value. Nothing happens in the nops, so a bound in them is moved to the instruction
+ * behind. If the line table has rows of its own in front of the nops, the view may count those as
+ * well: then nothing is known unless both readings say the same.
  *
- * A list without views (Clang's, and GCC's with -gno-variable-location-views) is compared by address
- * alone.
+ * A list without views (Clang's, and GCC's with -gno-variable-location-views) is compared by
+ * address alone.
  *
- * Where a program stands (is_now) no view is: all statements of that address are done, so the last location counts.
+ * Where a program stands (is_now) no view is: all statements of that address are done, so the last
+ * location counts.
  *
- * Locations for the whole scope. That a variable is in a stack slot, or with GCC in a register, for all of its scope
- * says nothing about when it got there. At the first instruction of the scope it usually has not yet: such locations
- * are not taken, unless the caller put the value there. It did when the function reads that register and never writes it. What is computed (stack_value) or constant needs no
- * arrival. A list entry begins where the value arrived, with one exception: GCC lets an entry for a stack slot
- * begin at the instruction that stores it, or some instructions before.
+ * Locations for the whole scope. That a variable is in a stack slot, or with GCC in a register, for
+ * all of its scope says nothing about when it got there. At the first instruction of the scope it
+ * usually has not yet: such locations are not taken, unless the caller put the value there. It did
+ * when the function reads that register and never writes it. What is computed (stack_value) or
+ * constant needs no arrival. A list entry begins where the value arrived, with one exception: GCC
+ * lets an entry for a stack slot begin at the instruction that stores it, or some instructions
+ * before.
  */
 #include <errno.h>
 #include <string.h>
@@ -63,19 +70,22 @@ struct search {
 	struct cairn_location found;
 	unsigned int n_found, n_entries;
 	bool everywhere;
-	bool is_register; /* it lives in registers: DW_OP_regN, as opposed to being computed from them */
+	/* it lives in registers: DW_OP_regN, as opposed to being computed from them */
+	bool is_register;
 	bool continues; /* it did not begin at this entry */
 	bool as_it_stands; /* bounds in the padding are not moved */
 	bool moved;        /* some were */
 	bool next_view; /* look for what begins one view behind the site's */
 	int rc;
-	struct cairn_vaddr since; /* where the first entry began of those that say the same as what was found without a gap */
+	/* where the first entry began of those that say the same as what was found without a gap */
+	struct cairn_vaddr since;
 	/* The same of the entry before, and that: from here on nothing is cleared. */
 	struct cairn_vaddr last_since;
 	struct dw_loc_entry last;
 };
 
-static void search_init(struct search *s, struct loc_context *ctx, const struct dw_unit *unit, struct arena *arena)
+static void search_init(struct search *s, struct loc_context *ctx, const struct dw_unit *unit,
+			struct arena *arena)
 {
 	memset(s, 0, offsetof(struct search, last_since));
 	s->ctx = ctx;
@@ -83,7 +93,8 @@ static void search_init(struct search *s, struct loc_context *ctx, const struct 
 	s->arena = arena;
 }
 
-static bool before_or_at(struct cairn_vaddr a, uint64_t view_a, struct cairn_vaddr b, uint64_t view_b)
+static bool before_or_at(struct cairn_vaddr a, uint64_t view_a, struct cairn_vaddr b,
+			 uint64_t view_b)
 {
 	return a.v < b.v || (a.v == b.v && view_a <= view_b);
 }
@@ -94,7 +105,8 @@ static inline bool holds(const struct dw_loc_entry *e, struct cairn_vaddr at, ui
 		return true;
 	if (!e->has_views)
 		return e->lo.v <= at.v && at.v < e->hi.v;
-	return before_or_at(e->lo, e->view_lo, at, view) && !before_or_at(e->hi, e->view_hi, at, view);
+	return before_or_at(e->lo, e->view_lo, at, view) &&
+	       !before_or_at(e->hi, e->view_hi, at, view);
 }
 
 bool loc_entry_holds(const struct dw_loc_entry *e, struct cairn_vaddr at, uint64_t view)
@@ -168,7 +180,8 @@ static int see_entry(struct search *s, struct dw_loc_entry *e)
 	int rc = loc_from_expr(ctx, s->unit, e->expr, e->expr_len, s->arena, &loc);
 	if (rc < 0)
 		return rc;
-	if (loc.why == CAIRN_AVAILABLE && spill_is_address(s->unit, &ctx->function, e->expr, e->expr_len))
+	if (loc.why == CAIRN_AVAILABLE &&
+	    spill_is_address(s->unit, &ctx->function, e->expr, e->expr_len))
 		loc = (struct cairn_location){.why = CAIRN_UNAVAIL_SLOT_ADDRESS};
 	s->since = since;
 	if (s->n_found++ && !loc_equal(&s->found, &loc))
@@ -189,7 +202,8 @@ bool loc_equal(const struct cairn_location *a, const struct cairn_location *b)
 		return false;
 	for (uint32_t i = 0; i < a->n_pieces; i++) {
 		const struct cairn_piece *x = &a->pieces[i], *y = &b->pieces[i];
-		if (x->kind != y->kind || x->off != y->off || x->size != y->size || x->n_steps != y->n_steps)
+		if (x->kind != y->kind || x->off != y->off || x->size != y->size ||
+		    x->n_steps != y->n_steps)
 			return false;
 		if (x->n_steps && memcmp(x->steps, y->steps, x->n_steps * sizeof(*x->steps)))
 			return false;
@@ -199,19 +213,27 @@ bool loc_equal(const struct cairn_location *a, const struct cairn_location *b)
 	return true;
 }
 
-/* Whether the slot by which a piece is found is at or above the CFA: the caller wrote it before the call. */
+/*
+ * Whether the slot by which a piece is found is at or above the CFA: the caller wrote it before the
+ * call.
+ */
 static bool is_callers(const struct loc_context *ctx, const struct cairn_piece *p)
 {
-	if (ctx->inlined || ctx->row_state != 1 || ctx->row.cfa != CFI_CFA_REG_OFFSET || ctx->row.cfa_reg != p->steps[0].reg)
+	if (ctx->inlined || ctx->row_state != 1 || ctx->row.cfa != CFI_CFA_REG_OFFSET ||
+	    ctx->row.cfa_reg != p->steps[0].reg)
 		return false;
-	bool adds = p->n_steps > 1 && p->steps[1].op == CAIRN_LOC_ADD && p->steps[1].operand == CAIRN_LOC_IMM;
+	bool adds = p->n_steps > 1 && p->steps[1].op == CAIRN_LOC_ADD &&
+		    p->steps[1].operand == CAIRN_LOC_IMM;
 	uint32_t n = adds ? 2 : 1;
 	/* What is passed by its address is behind what the slot holds. */
 	bool is_slot = p->n_steps == n || p->steps[n].op == CAIRN_LOC_LOAD;
 	return is_slot && (adds ? p->steps[1].imm : 0) >= ctx->row.cfa_off;
 }
 
-/* Whether a piece is in memory at a fixed distance from the frame (rsp, rbp): a stack slot of the function's own. */
+/*
+ * Whether a piece is in memory at a fixed distance from the frame (rsp, rbp): a stack slot of the
+ * function's own.
+ */
 static bool is_frame_memory(const struct loc_context *ctx, const struct cairn_location *loc)
 {
 	enum { RBP = 6, RSP = 7 };
@@ -238,8 +260,8 @@ static bool slot_of(const struct cairn_piece *p, unsigned int *ret_reg, int64_t 
 }
 
 /*
- * Whether a slot is written before it is read, as far as the code goes straight on from the site: then what it
- * holds there is nothing that anybody needs, and the description is of later.
+ * Whether a slot is written before it is read, as far as the code goes straight on from the site:
+ * then what it holds there is nothing that anybody needs, and the description is of later.
  */
 static bool is_filled_behind(const struct loc_context *ctx, unsigned int reg, int64_t off)
 {
@@ -282,21 +304,28 @@ static bool is_stored_later(const struct loc_context *ctx, const struct cairn_lo
 	return false;
 }
 
-/* Whether it is in a slot into which it was put on all ways here, so that what is said of the slot can be no other's. */
+/*
+ * Whether it is in a slot into which it was put on all ways here, so that what is said of the slot
+ * can be no other's.
+ */
 static bool was_put_there(const struct search *s)
 {
 	struct loc_context *ctx = s->ctx;
 	unsigned int reg;
 	int64_t off;
-	if (!ctx->is_now || ctx->inlined || s->everywhere || !dw_unit_is_gcc(s->unit) || s->found.n_pieces != 1 ||
-	    !slot_of(&s->found.pieces[0], &reg, &off) || s->found.pieces[0].size || s->found.pieces[0].n_steps > 2)
+	if (!ctx->is_now || ctx->inlined || s->everywhere || !dw_unit_is_gcc(s->unit) ||
+	    s->found.n_pieces != 1 || !slot_of(&s->found.pieces[0], &reg, &off) ||
+	    s->found.pieces[0].size || s->found.pieces[0].n_steps > 2)
 		return false;
 	if (!loc_row(ctx) || ctx->row.cfa != CFI_CFA_REG_OFFSET || ctx->row.cfa_reg != reg)
 		return false;
 	return loc_is_spilled(ctx, off - ctx->row.cfa_off, dw_type_bytes(ctx->formal));
 }
 
-/* All of it is one register, in which the function was given it: it reads the register and never writes it. */
+/*
+ * All of it is one register, in which the function was given it: it reads the register and never
+ * writes it.
+ */
 static bool has_kept_register(const struct search *s)
 {
 	const struct cairn_piece *p = s->found.pieces;
@@ -312,7 +341,8 @@ static bool is_too_early(const struct search *s)
 		return !has_kept_register(s);
 	if (ctx->is_now)
 		return !loc_holds_now(ctx, s->unit, &s->found, s->since, s->everywhere) ||
-		       (!s->everywhere && is_frame_memory(ctx, &s->found) && is_stored_later(ctx, &s->found));
+		       (!s->everywhere && is_frame_memory(ctx, &s->found) &&
+			is_stored_later(ctx, &s->found));
 	if (!is_frame_memory(ctx, &s->found))
 		return false;
 	return s->everywhere || is_stored_later(ctx, &s->found);
@@ -359,7 +389,8 @@ static bool is_constant(const struct cairn_location *loc)
 	for (uint32_t i = 0; i < loc->n_pieces; i++) {
 		const struct cairn_piece *p = &loc->pieces[i];
 		bool literal = p->kind == CAIRN_PIECE_BYTES;
-		bool value = p->kind == CAIRN_PIECE_VALUE && p->n_steps == 1 && p->steps[0].op != CAIRN_LOC_REG;
+		bool value = p->kind == CAIRN_PIECE_VALUE && p->n_steps == 1 &&
+			     p->steps[0].op != CAIRN_LOC_REG;
 		if (!literal && !value)
 			return false;
 	}
@@ -441,7 +472,9 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 		s.found = (struct cairn_location){.why = CAIRN_UNAVAIL_AMBIGUOUS};
 		s.n_found = s.n_entries;
 	}
-	ctx->bound = s.next_view && s.n_found ? BOUND_BEHIND : s.everywhere && is_constant(&s.found) ? BOUND_ALWAYS : BOUND_IN_FRONT;
+	ctx->bound = s.next_view && s.n_found		     ? BOUND_BEHIND
+		     : s.everywhere && is_constant(&s.found) ? BOUND_ALWAYS
+							     : BOUND_IN_FRONT;
 	if (s.rc >= 0)
 		judge(&s, rc, ret);
 	ctx->formal = NULL;

@@ -26,7 +26,8 @@ static bool only_moves(const uint8_t *bytes, const struct insn *insn)
 	bool in_frame = insn->reads & (RSP | RBP);
 	if (insn_is_zeroing(bytes, insn->len))
 		return true;
-	if (insn->flow == INSN_CALL || insn->flow == INSN_CALL_INDIRECT || is_sum(bytes, insn->len, insn->reads))
+	if (insn->flow == INSN_CALL || insn->flow == INSN_CALL_INDIRECT ||
+	    is_sum(bytes, insn->len, insn->reads))
 		return false;
 	if (insn->writes_memory)
 		return in_frame && one && !insn->reads_memory;
@@ -38,8 +39,14 @@ static bool only_moves(const uint8_t *bytes, const struct insn *insn)
 /* What is the same for all instructions of a flow. GRAPH_NONE | i + 1 is GRAPH_NONE. */
 static const struct graph_insn by_flow[] = {
 	[INSN_NEXT] = {.target = GRAPH_NONE, .order = UINT32_MAX},
-	[INSN_JUMP] = {.next = GRAPH_NONE, .target = GRAPH_NONE, .order = UINT32_MAX, .is_branch = true},
-	[INSN_JUMP_INDIRECT] = {.next = GRAPH_NONE, .target = GRAPH_NONE, .order = UINT32_MAX, .is_indirect = true},
+	[INSN_JUMP] = {.next = GRAPH_NONE,
+		       .target = GRAPH_NONE,
+		       .order = UINT32_MAX,
+		       .is_branch = true},
+	[INSN_JUMP_INDIRECT] = {.next = GRAPH_NONE,
+				.target = GRAPH_NONE,
+				.order = UINT32_MAX,
+				.is_indirect = true},
 	[INSN_BRANCH] = {.target = GRAPH_NONE, .order = UINT32_MAX, .is_branch = true},
 	[INSN_CALL] = {.target = GRAPH_NONE, .order = UINT32_MAX, .is_call = true},
 	[INSN_CALL_INDIRECT] = {.target = GRAPH_NONE, .order = UINT32_MAX, .is_call = true},
@@ -47,7 +54,10 @@ static const struct graph_insn by_flow[] = {
 	[INSN_TRAP] = {.target = GRAPH_NONE, .order = UINT32_MAX},
 };
 
-/* Of an instruction behind which control may not go on, or may go elsewhere, what is asked about it later. */
+/*
+ * Of an instruction behind which control may not go on, or may go elsewhere, what is asked about it
+ * later.
+ */
 static int note_flow(struct graph *g, uint32_t i, const struct insn_step *step)
 {
 	bool is_jump = step->flow == INSN_JUMP || step->flow == INSN_BRANCH;
@@ -78,8 +88,10 @@ static int extend_pieces(struct graph *g, const struct code_run *run)
 {
 	size_t bytes = run->n_bytes;
 	struct graph_piece *last = g->pieces.n ? &g->pieces.p[g->pieces.n - 1] : NULL;
-	struct graph_piece piece = {
-		.lo = run->at, .hi = run->at + bytes, .first = (uint32_t)g->v.n, .starts = (uint32_t)g->starts.n};
+	struct graph_piece piece = {.lo = run->at,
+				    .hi = run->at + bytes,
+				    .first = (uint32_t)g->v.n,
+				    .starts = (uint32_t)g->starts.n};
 	if (!VEC_RESERVE(&g->starts, bytes))
 		return -ENOMEM;
 	memset(g->starts.p + g->starts.n, 0, bytes * sizeof(*g->starts.p));
@@ -98,7 +110,8 @@ static int add_run(void *arg, const struct code_run *run)
 	uint32_t i = (uint32_t)g->v.n, *starts = g->starts.p + g->starts.n;
 	struct graph_insn *insn = g->v.p + i;
 	size_t off = 0;
-	for (const struct insn_step *step = run->steps, *end = step + run->n; step < end; step++, insn++) {
+	for (const struct insn_step *step = run->steps, *end = step + run->n; step < end;
+	     step++, insn++) {
 		*insn = by_flow[step->flow];
 		insn->at = run->at + off;
 		insn->len = step->len;
@@ -166,7 +179,10 @@ static void resolve(struct graph *g)
 	}
 }
 
-/* What stands at @i is not fallen into. Where an earlier look ended, or another one begins, this one ends: all together are one pass. */
+/*
+ * What stands at @i is not fallen into. Where an earlier look ended, or another one begins, this
+ * one ends: all together are one pass.
+ */
 static int add_orphan(struct graph *g, uint32_t i)
 {
 	for (; i < g->v.n && !g->v.p[i].is_target && i != g->entry; i++) {
@@ -182,8 +198,9 @@ static int add_orphan(struct graph *g, uint32_t i)
 }
 
 /*
- * Padding behind a jump is reached by nobody, and must not seem to lead to what follows it. A call with padding or the end
- * behind it does not return; those in front of padding are added to @silent.
+ * Padding behind a jump is reached by nobody, and must not seem to lead to what follows it. A call
+ * with padding or the end behind it does not return; those in front of padding are added to
+ * @silent.
  */
 static int find_orphans(struct graph *g, struct calls *silent)
 {
@@ -201,13 +218,18 @@ static int find_orphans(struct graph *g, struct calls *silent)
 	return rc;
 }
 
-/* What follows the padding behind a call, when it can be the head of a loop: all jumps to it come from behind it. */
+/*
+ * What follows the padding behind a call, when it can be the head of a loop: all jumps to it come
+ * from behind it.
+ */
 static uint32_t loop_behind(const struct graph *g, uint32_t call)
 {
 	size_t i = call + 1;
-	while (i < g->v.n && g->v.p[i].is_nop && g->v.p[i].at == g->v.p[i - 1].at + g->v.p[i - 1].len)
+	while (i < g->v.n && g->v.p[i].is_nop &&
+	       g->v.p[i].at == g->v.p[i - 1].at + g->v.p[i - 1].len)
 		i++;
-	if (i == g->v.n || !g->v.p[i].is_target || g->v.p[i].at != g->v.p[i - 1].at + g->v.p[i - 1].len)
+	if (i == g->v.n || !g->v.p[i].is_target ||
+	    g->v.p[i].at != g->v.p[i - 1].at + g->v.p[i - 1].len)
 		return GRAPH_NONE;
 	for (uint32_t k = g->jumps_to[i]; k < g->jumps_to[i + 1]; k++)
 		if (g->jumps[k] < i)
@@ -216,11 +238,15 @@ static uint32_t loop_behind(const struct graph *g, uint32_t call)
 }
 
 /*
- * Loops are aligned, too. A call in front of one returns when nothing else leads to the loop: then the padding is passed.
+ * Loops are aligned, too. A call in front of one returns when nothing else leads to the loop: then
+ * the padding is passed.
  */
 static int join_loops(struct graph *g, const struct calls *silent)
 {
-	/* One call behind another's loop may stand in front of it in memory; chains of such loops are short. */
+	/*
+	 * One call behind another's loop may stand in front of it in memory; chains of such loops
+	 * are short.
+	 */
 	enum { REACHED = 1, ROUNDS = 4 };
 	bool any = false;
 	for (size_t n = 0; n < silent->v.n && !any; n++)
@@ -258,7 +284,8 @@ static bool room_for(uint32_t **p, size_t *cap, size_t n)
 /* Counted by target first, which says where those of each target stand. */
 static int list_jumps(struct graph *g)
 {
-	if (!room_for(&g->jumps_to, &g->cap_jumps_to, g->v.n + 2) || !room_for(&g->jumps, &g->cap_jumps, g->found.n + 1))
+	if (!room_for(&g->jumps_to, &g->cap_jumps_to, g->v.n + 2) ||
+	    !room_for(&g->jumps, &g->cap_jumps, g->found.n + 1))
 		return -ENOMEM;
 	memset(g->jumps_to, 0, (g->v.n + 2) * sizeof(*g->jumps_to));
 	for (size_t i = 0; i < g->found.n; i++) {
@@ -294,8 +321,8 @@ uint32_t graph_before(const struct graph *g, uint32_t i, uint32_t *k)
 	return g->v.p[i].is_orphan && n < g->indirect.n ? g->indirect.p[n] : GRAPH_NONE;
 }
 
-int graph_spread(const struct graph *g, const uint32_t *from, size_t n, uint8_t *marks, uint8_t bit, uint8_t within,
-		 uint8_t without)
+int graph_spread(const struct graph *g, const uint32_t *from, size_t n, uint8_t *marks, uint8_t bit,
+		 uint8_t within, uint8_t without)
 {
 	VEC(uint32_t) todo = {0};
 	int rc = 0;
@@ -307,7 +334,8 @@ int graph_spread(const struct graph *g, const uint32_t *from, size_t n, uint8_t 
 		bool skip = g->v.p[i].is_indirect && orphans_done;
 		orphans_done |= g->v.p[i].is_indirect;
 		while (!skip && !rc && (s = graph_next(g, i, &k)) != GRAPH_NONE) {
-			if (marks[s] & bit || (within && !(marks[s] & within)) || marks[s] & without)
+			if (marks[s] & bit || (within && !(marks[s] & within)) ||
+			    marks[s] & without)
 				continue;
 			marks[s] |= bit;
 			rc = VEC_ADD(&todo, s) ? 0 : -ENOMEM;
@@ -359,7 +387,10 @@ int graph_number(struct graph *g)
 	while (path.n && !rc) {
 		struct step *top = &path.p[path.n - 1];
 		uint32_t i = top->insn;
-		/* Of many indirect jumps the first one seen leads to the orphans: else the cost would be their product. */
+		/*
+		 * Of many indirect jumps the first one seen leads to the orphans: else the cost
+		 * would be their product.
+		 */
 		bool skip = g->v.p[i].is_indirect && orphans_done && top->k == 0;
 		orphans_done |= g->v.p[i].is_indirect;
 		uint32_t s = skip ? GRAPH_NONE : graph_next(g, i, &top->k);
@@ -406,7 +437,9 @@ static void note_line0(struct graph *g, struct graph_insn *insn, const struct el
 /* GCC has a line for everything. */
 static int add_positions(struct graph *g, const struct elf *code, const struct dw_unit *u)
 {
-	int64_t n = dw_unit_is_gcc(u) && !dw_unit_is_lto(u) ? 0 : dw_unit_positions(u, &g->positions, NULL);
+	int64_t n = dw_unit_is_gcc(u) && !dw_unit_is_lto(u)
+			    ? 0
+			    : dw_unit_positions(u, &g->positions, NULL);
 	if (n <= 0 || !g->v.n)
 		return n < 0 ? -ENOMEM : 0;
 	g->n_positions = (size_t)n;
@@ -430,7 +463,8 @@ bool graph_returns(const struct graph *g, uint32_t call)
 		to = g->calls.p[i].from == call ? g->calls.p[i].to : 0;
 	for (size_t i = 0; i < g->calls.n && to; i++) {
 		uint32_t next = g->v.p[g->calls.p[i].from].next;
-		if (g->calls.p[i].to == to && next != GRAPH_NONE && !g->v.p[next].is_target && !g->v.p[next].is_nop)
+		if (g->calls.p[i].to == to && next != GRAPH_NONE && !g->v.p[next].is_target &&
+		    !g->v.p[next].is_nop)
 			return true;
 	}
 	return false;
@@ -439,7 +473,9 @@ bool graph_returns(const struct graph *g, uint32_t call)
 const struct dw_position *graph_position(const struct graph *g, uint32_t i)
 {
 	size_t k = dw_positions_from(g->positions, g->n_positions, g->v.p[i].at);
-	return k == g->n_positions || g->positions[k].is_end || !g->positions[k].line ? NULL : &g->positions[k];
+	return k == g->n_positions || g->positions[k].is_end || !g->positions[k].line
+		       ? NULL
+		       : &g->positions[k];
 }
 
 /* An empty graph, with the memory of another one if there is one. */
@@ -448,14 +484,17 @@ static struct graph *empty_graph(struct graph *old)
 	struct graph *g = old ? old : calloc(1, sizeof(*g));
 	if (!g)
 		return NULL;
-	g->v.n = g->orphans.n = g->indirect.n = g->calls.n = g->pieces.n = g->starts.n = g->by_order.n = g->found.n = g->ends.n = 0;
-	g->is_numbered = g->is_loops_known = g->is_packed_known = g->has_line0 = g->has_jump_back = false;
+	g->v.n = g->orphans.n = g->indirect.n = g->calls.n = g->pieces.n = g->starts.n =
+		g->by_order.n = g->found.n = g->ends.n = 0;
+	g->is_numbered = g->is_loops_known = g->is_packed_known = g->has_line0 = g->has_jump_back =
+		false;
 	g->positions = NULL;
 	g->n_positions = 0;
 	return g;
 }
 
-int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry, struct graph **ret)
+int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry,
+	      struct graph **ret)
 {
 	struct graph *g = empty_graph(*ret);
 	*ret = NULL;

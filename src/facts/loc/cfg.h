@@ -2,8 +2,9 @@
 /*
  * The instructions of one function, and which comes behind which
  *
- * For questions about paths: flow.c asks about registers, this about the way. What a direct jump or branch does is exact.
- * An indirect jump is taken to go to every instruction that nothing else leads to; a call comes back.
+ * For questions about paths: flow.c asks about registers, this about the way. What a direct jump or
+ * branch does is exact. An indirect jump is taken to go to every instruction that nothing else
+ * leads to; a call comes back.
  */
 #ifndef LOC_CFG_H
 #define LOC_CFG_H
@@ -25,8 +26,12 @@ struct graph_insn {
 	bool is_call;
 	bool has_effect;  /* a call or a store: what a compiler does not do ahead of time */
 	bool is_nop;
-	bool is_line0;    /* Clang made it of no line: copies of values where paths meet, statements that were merged */
-	bool only_moves;  /* copies a constant, a register or a stack slot, compares or jumps: computes nothing */
+	/*
+	 * Clang made it of no line: copies of values where paths meet, statements that were merged
+	 */
+	bool is_line0;
+	/* copies a constant, a register or a stack slot, compares or jumps: computes nothing */
+	bool only_moves;
 	bool is_orphan;   /* one of graph.orphans */
 	/* Once is_loops_known: */
 	bool is_in_loop;  /* something leads from it to it again */
@@ -52,23 +57,33 @@ struct graph_call {
 
 struct graph {
 	VEC(struct graph_insn) v; /* in order of address */
-	VEC(uint32_t) orphans;    /* reached by no known way: targets of indirect jumps, landing pads */
+	/* reached by no known way: targets of indirect jumps, landing pads */
+	VEC(uint32_t) orphans;
 	VEC(uint32_t) indirect;   /* the indirect jumps */
 	VEC(struct graph_call) calls; /* direct ones, in order of address */
-	/* Direct jumps within the function by their targets: those to i are jumps[jumps_to[i]] up to jumps[jumps_to[i + 1]]. */
+	/*
+	 * Direct jumps within the function by their targets: those to i are jumps[jumps_to[i]] up
+	 * to jumps[jumps_to[i + 1]].
+	 */
 	uint32_t *jumps, *jumps_to;
 	size_t cap_jumps, cap_jumps_to;
 	VEC(struct graph_piece) pieces; /* in order of address */
-	VEC(uint32_t) starts;     /* of each byte of the pieces: the number of the instruction that starts there + 1, or 0 */
-	VEC(uint32_t) by_order;   /* graph_number(): instructions by falling order, but those that nothing leads to */
+	/* of each byte of the pieces: the number of the instruction that starts there + 1, or 0 */
+	VEC(uint32_t) starts;
+	/* graph_number(): instructions by falling order, but those that nothing leads to */
+	VEC(uint32_t) by_order;
 	VEC(struct graph_jump) found; /* direct jumps in order of address, wherever they go */
-	VEC(uint32_t) ends;       /* instructions that control may not go on behind; calls among them */
+	VEC(uint32_t) ends; /* instructions that control may not go on behind; calls among them */
 	uint32_t entry;
 	bool is_numbered, is_loops_known;
 	bool has_jump_back;
 	bool has_line0;
-	bool is_packed_known, has_packed; /* sites/vectorised.c: an instruction works on several numbers at once */
-	/* Of the function's unit, for code without GCC's entries: not made by it, or at link time; the dwarf's. */
+	/* sites/vectorised.c: an instruction works on several numbers at once */
+	bool is_packed_known, has_packed;
+	/*
+	 * Of the function's unit, for code without GCC's entries: not made by it, or at link time;
+	 * the dwarf's.
+	 */
 	const struct dw_position *positions;
 	size_t n_positions;
 };
@@ -77,16 +92,18 @@ struct graph {
  * graph_new - decode a function
  *
  * @function  its DIE; all its ranges
- * @ret  before: one that is not needed any more, or NULL; its memory is used again. Behind it: NULL when the function's code
- *       cannot be decoded to the end, or there is no memory
+ * @ret  before: one that is not needed any more, or NULL; its memory is used again. Behind it: NULL
+ *       when the function's code cannot be decoded to the end, or there is no memory
  * Returns 0 or -ENOMEM.
  * Cost: one step per instruction.
  */
-int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry, struct graph **ret);
+int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry,
+	      struct graph **ret);
 void graph_free(struct graph *g);
 
 /*
- * graph_number - number the instructions so that, loops aside, each has a higher number than those before it
+ * graph_number - number the instructions so that, loops aside, each has a higher number than those
+ * before it
  *
  * In a reverse postorder from the entry. Few questions need that; the second time it costs nothing.
  * Returns 0 or -ENOMEM.
@@ -96,7 +113,8 @@ int graph_number(struct graph *g);
 /*
  * graph_may_come_back - whether something may lead from an instruction to it again
  *
- * Where there is an indirect jump it always may; else it is told exactly. Most of a program is in no loop.
+ * Where there is an indirect jump it always may; else it is told exactly. Most of a program is in
+ * no loop.
  * Returns 1; 0; -ENOMEM.
  * Cost: passes over the instructions and jumps the first time, then a load.
  */
@@ -105,13 +123,20 @@ int graph_may_come_back(struct graph *g, uint32_t i);
 /* Whether that is known to be not so without further work. */
 static inline bool graph_is_straight(const struct graph *g, uint32_t i)
 {
-	return !g->indirect.n && (!g->has_jump_back || (g->is_loops_known && !g->v.p[i].is_in_loop));
+	return !g->indirect.n &&
+	       (!g->has_jump_back || (g->is_loops_known && !g->v.p[i].is_in_loop));
 }
 
-/* graph_is_reached - whether the function's entry leads to an instruction. Returns and costs as graph_may_come_back(). */
+/*
+ * graph_is_reached - whether the function's entry leads to an instruction. Returns and costs as
+ * graph_may_come_back().
+ */
 int graph_is_reached(struct graph *g, uint32_t i);
 
-/* For those two, of a graph without indirect jumps: set is_in_loop and is_reached. Returns 0 or -ENOMEM. */
+/*
+ * For those two, of a graph without indirect jumps: set is_in_loop and is_reached. Returns 0 or
+ * -ENOMEM.
+ */
 int graph_find_loops(struct graph *g);
 
 /* The instruction that starts at @at; GRAPH_NONE when none does. */
@@ -120,7 +145,8 @@ uint32_t graph_at(const struct graph *g, uint64_t at);
 /*
  * graph_returns - whether a direct call is known to return
  *
- * Behind another call of the same function is an instruction that nothing else leads to. False where there is no such call.
+ * Behind another call of the same function is an instruction that nothing else leads to. False
+ * where there is no such call.
  * Cost: the function's calls.
  */
 bool graph_returns(const struct graph *g, uint32_t call);
@@ -160,7 +186,7 @@ uint32_t graph_before(const struct graph *g, uint32_t i, uint32_t *k);
  * Returns 0 or -ENOMEM.
  * Cost: the ways from the instructions that are marked.
  */
-int graph_spread(const struct graph *g, const uint32_t *from, size_t n, uint8_t *marks, uint8_t bit, uint8_t within,
-		 uint8_t without);
+int graph_spread(const struct graph *g, const uint32_t *from, size_t n, uint8_t *marks, uint8_t bit,
+		 uint8_t within, uint8_t without);
 
 #endif

@@ -3,14 +3,15 @@
  * Values that Clang put on the stack and describes by their slot's address
  *
  *	source		f(a + 26), inlined, and the sum is needed nowhere
- *	before		n is  edi + 26, a value			DW_OP_breg5 0, DW_OP_plus_uconst 26, DW_OP_stack_value
+ *	before		n is  edi + 26, a value                 DW_OP_breg5 0, DW_OP_plus_uconst 26,
+ *	                DW_OP_stack_value
  *	edi is put at fbreg + 12
  *	meant		DW_OP_fbreg 12, DW_OP_deref, DW_OP_plus_uconst 26, DW_OP_stack_value
  *	Clang 14	DW_OP_fbreg 12, DW_OP_plus_uconst 26, DW_OP_stack_value
  *
- * which is the slot's address plus 26 (docs/findings/clang-spilled-value-without-load.md). The same text would describe
- * a pointer into a local array. No byte tells which it is, so nothing of that shape is believed; the address of a local variable itself,
- * without arithmetic, is.
+ * which is the slot's address plus 26 (docs/findings/clang-spilled-value-without-load.md). The same
+ * text would describe a pointer into a local array. No byte tells which it is, so nothing of that
+ * shape is believed; the address of a local variable itself, without arithmetic, is.
  *
  * rbp counts where it is the frame base; elsewhere it is a register as any other.
  */
@@ -36,14 +37,16 @@ static bool has_frame_pointer(const struct dw_die *function)
 	return is_rbp;
 }
 
-bool spill_is_address(const struct dw_unit *unit, const struct dw_die *function, const uint8_t *expr, uint64_t len)
+bool spill_is_address(const struct dw_unit *unit, const struct dw_die *function,
+		      const uint8_t *expr, uint64_t len)
 {
 	if (!dw_unit_is_clang(unit) || !len)
 		return false;
 	struct cursor_src src = {.file = "", .section = "a location expression", .base = expr};
 	struct cursor c = cursor_of(&src, expr, len, false, NULL);
 	uint8_t op = cur_u8(&c);
-	if (op != DW_OP_fbreg && op != DW_OP_breg0 + RSP && (op != DW_OP_breg0 + RBP || !has_frame_pointer(function)))
+	if (op != DW_OP_fbreg && op != DW_OP_breg0 + RSP &&
+	    (op != DW_OP_breg0 + RBP || !has_frame_pointer(function)))
 		return false;
 	cur_sleb(&c);
 	if (c.failed || !cur_more(&c))

@@ -36,12 +36,15 @@ static int walk_range(struct walk *w, struct dw_range range)
 	struct insn_step steps[RUN];
 	const uint8_t *bytes;
 	size_t n, readable;
-	if (!elf_code_at(w->code, range.lo, &bytes, &readable) || range.hi.v - range.lo.v > readable)
+	if (!elf_code_at(w->code, range.lo, &bytes, &readable) ||
+	    range.hi.v - range.lo.v > readable)
 		return -EBADMSG;
 	n = (size_t)(range.hi.v - range.lo.v);
 	for (size_t off = 0; off < n;) {
-		struct code_run run = {.at = range.lo.v + off, .bytes = bytes + off, .steps = steps};
-		run.n = insn_steps(run.bytes, n - off, readable - off, run.at, steps, RUN, &run.n_bytes);
+		struct code_run run = {
+			.at = range.lo.v + off, .bytes = bytes + off, .steps = steps};
+		run.n = insn_steps(run.bytes, n - off, readable - off, run.at, steps, RUN,
+				   &run.n_bytes);
 		w->n += run.n;
 		if (w->n > CODE_INSNS_MAX)
 			return -ERANGE;
@@ -55,8 +58,8 @@ static int walk_range(struct walk *w, struct dw_range range)
 	return 0;
 }
 
-int code_visit_runs(const struct elf *code, const struct dw_die *function, int (*visit)(void *ctx, const struct code_run *run),
-		    void *ctx)
+int code_visit_runs(const struct elf *code, const struct dw_die *function,
+		    int (*visit)(void *ctx, const struct code_run *run), void *ctx)
 {
 	struct walk w = {.code = code, .visit = visit, .ctx = ctx};
 	struct ranges ranges = {0};

@@ -10,8 +10,8 @@
 enum { CODE_INSNS_MAX = 2000000 };
 
 /*
- * Visits of a function's instructions by one question that goes round until nothing changes. Code can be made in which each of many jumps
- * adds a round: then there is no answer.
+ * Visits of a function's instructions by one question that goes round until nothing changes. Code
+ * can be made in which each of many jumps adds a round: then there is no answer.
  */
 enum { CODE_VISITS_MAX = 1 << 24 };
 
@@ -35,15 +35,16 @@ struct code_run {
  *
  * @function  its DIE
  * @visit     a negative result ends the walk and is returned
- * Returns 0. -EBADMSG: it has no ranges, one is not in executable code, or does not decode to its end. -ERANGE: more
- * than CODE_INSNS_MAX instructions. -ENOMEM. What was visited before an error is to be forgotten.
+ * Returns 0. -EBADMSG: it has no ranges, one is not in executable code, or does not decode to its
+ * end. -ERANGE: more than CODE_INSNS_MAX instructions. -ENOMEM. What was visited before an error is
+ * to be forgotten.
  * Cost: one insn_step() per instruction.
  */
 int code_visit(const struct elf *code, const struct dw_die *function,
 	       int (*visit)(void *ctx, const struct code_insn *insn), void *ctx);
 
 /* code_visit_runs - the same, many at once, for who looks at all of them */
-int code_visit_runs(const struct elf *code, const struct dw_die *function, int (*visit)(void *ctx, const struct code_run *run),
-		    void *ctx);
+int code_visit_runs(const struct elf *code, const struct dw_die *function,
+		    int (*visit)(void *ctx, const struct code_run *run), void *ctx);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * Folding a DWARF expression into straight-line steps
  *
- * A DWARF expression is a program for a stack machine (DWARF 5, section 2.5). We run it once, on symbols:
- * every stack entry is a term, the list of steps that would compute it. A constant is a term of one
- * step, and arithmetic on constants is done on the spot. For
+ * A DWARF expression is a program for a stack machine (DWARF 5, section 2.5). We run it once, on
+ * symbols: every stack entry is a term, the list of steps that would compute it. A constant is a
+ * term of one step, and arithmetic on constants is done on the spot. For
  *
  *	DW_OP_fbreg -24; DW_OP_deref; DW_OP_plus_uconst 8	at an address where CFA = rsp + 64
  *
@@ -12,15 +12,15 @@
  *
  *	[REG rsp; ADD 40]   [REG rsp; ADD 40; LOAD 8]   [REG rsp; ADD 40; LOAD 8; ADD 8]
  *
- * and since no DW_OP_stack_value follows, the value is in memory at that term. Whether an expression
- * gives a value or an address is the mistake that earlier encoders made most; here it is decided in
- * one place, piece_finish().
+ * and since no DW_OP_stack_value follows, the value is in memory at that term. Whether an
+ * expression gives a value or an address is the mistake that earlier encoders made most; here it is
+ * decided in one place, piece_finish().
  *
  * What is never done: assuming that a register still holds what it held at the function's entry
  * (DW_OP_entry_value) without proof, or evaluating what needs the caller's frame.
  *
- * Branches and calls in expressions are not followed: no compiler emits them for parameters. Such an
- * expression makes the value unavailable.
+ * Branches and calls in expressions are not followed: no compiler emits them for parameters. Such
+ * an expression makes the value unavailable.
  */
 #include <errno.h>
 #include <string.h>
@@ -115,7 +115,9 @@ static void binary(struct fold *f, uint8_t op)
 	struct term *l = at_depth(f, 1), *r = at_depth(f, 0);
 	if (f->why != CAIRN_AVAILABLE)
 		return;
-	/* Steps compare with sign. Of fewer than 8 bytes, a value without one is the same with one. */
+	/*
+	 * Steps compare with sign. Of fewer than 8 bytes, a value without one is the same with one.
+	 */
 	if (op >= CAIRN_LOC_LT && op <= CAIRN_LOC_GE && l->type.size == 8 && !l->type.is_signed)
 		give_up(f, CAIRN_UNAVAIL_UNSUPPORTED);
 	term_binary(l, r, op);
@@ -123,8 +125,9 @@ static void binary(struct fold *f, uint8_t op)
 }
 
 /*
- * DW_OP_shr and DW_OP_shra bring down bits that in a register with an int are not the int's: GCC writes them as if the
- * program's operands had 64 bits (docs/findings/gcc-32-bit-operand-not-extended.md).
+ * DW_OP_shr and DW_OP_shra bring down bits that in a register with an int are not the int's: GCC
+ * writes them as if the program's operands had 64 bits
+ * (docs/findings/gcc-32-bit-operand-not-extended.md).
  */
 static void shift_down(struct fold *f, uint8_t op)
 {
@@ -134,12 +137,16 @@ static void shift_down(struct fold *f, uint8_t op)
 	binary(f, op);
 }
 
-/* Whether shifts of 64 bits were shifts of 64 bits in the program: nothing in @t is less, nor is the result. */
+/*
+ * Whether shifts of 64 bits were shifts of 64 bits in the program: nothing in @t is less, nor is
+ * the result.
+ */
 static bool is_wide(const struct fold *f, const struct term *t)
 {
 	if (term_is_cut(t))
 		return false;
-	return f->result == RESULT_ADDRESS || (f->ctx->formal && dw_type_bytes(f->ctx->formal) == 8);
+	return f->result == RESULT_ADDRESS ||
+	       (f->ctx->formal && dw_type_bytes(f->ctx->formal) == 8);
 }
 
 static void unary(struct fold *f, uint8_t op, uint8_t size)
@@ -264,23 +271,28 @@ static void push_frame_base(struct fold *f)
 
 /*
  * The value that a register had when the function was entered. It is the register now, if no
- * instruction on any path from the entry to here writes it; flow.c proves that or does not. Else the caller knows what it passed.
+ * instruction on any path from the entry to here writes it; flow.c proves that or does not. Else
+ * the caller knows what it passed.
  */
 static void entry_value(struct fold *f, const uint8_t *expr, uint64_t len)
 {
 	uint64_t reg = UINT64_MAX;
 	if (expr && len == 1 && expr[0] >= DW_OP_reg0 && expr[0] <= DW_OP_reg31)
 		reg = expr[0] - DW_OP_reg0;
-	if (reg < REG_COUNT &&
-	    (f->ctx->at.v == f->ctx->entry.v || flow_unchanged(f->ctx->flow, f->ctx->at, (unsigned int)reg)))
+	if (reg < REG_COUNT && (f->ctx->at.v == f->ctx->entry.v ||
+				flow_unchanged(f->ctx->flow, f->ctx->at, (unsigned int)reg)))
 		push_reg(f, reg, 0);
 	else if (reg < REG_COUNT && f->ctx->has_caller)
-		push_step(f, (struct cairn_loc_step){.op = CAIRN_LOC_ENTRY_REG, .reg = (uint8_t)reg});
+		push_step(f,
+			  (struct cairn_loc_step){.op = CAIRN_LOC_ENTRY_REG, .reg = (uint8_t)reg});
 	else
 		give_up(f, CAIRN_UNAVAIL_ENTRY_VALUE);
 }
 
-/* What was passed for a parameter that GCC removed from a clone: the caller's call site says it of that parameter's DIE. */
+/*
+ * What was passed for a parameter that GCC removed from a clone: the caller's call site says it of
+ * that parameter's DIE.
+ */
 static void removed_parameter(struct fold *f, uint32_t unit_off)
 {
 	int64_t die = (int64_t)(dw_unit_off(f->unit) + unit_off);
@@ -368,7 +380,8 @@ static void piece_finish(struct fold *f, uint64_t size)
 		memcpy(steps, t->steps, t->n * sizeof(*steps));
 		p->steps = steps;
 		/*
-		 * The first reason stays, but a vector register is no reason to stop: its name is worth showing.
+		 * The first reason stays, but a vector register is no reason to stop: its name is
+		 * worth showing.
 		 */
 		if (term_reads_vector(t))
 			give_up(f, CAIRN_UNAVAIL_VECTOR_REGISTER);
@@ -466,8 +479,9 @@ static bool place_op(struct fold *f, uint8_t op)
 		retype(f, cur_uleb(c));
 		return true;
 	case DW_OP_addr:
-		push_step(f, (struct cairn_loc_step){.op = CAIRN_LOC_ADDR,
-						     .imm = (int64_t)cur_uint(c, dw_unit_addr_size(f->unit))});
+		push_step(f, (struct cairn_loc_step){
+				     .op = CAIRN_LOC_ADDR,
+				     .imm = (int64_t)cur_uint(c, dw_unit_addr_size(f->unit))});
 		return true;
 	case DW_OP_addrx:
 	case DW_OP_GNU_addr_index:
@@ -609,7 +623,10 @@ static void run(struct fold *f)
 		if (f->depth && f->stack[f->depth - 1].failed)
 			give_up(f, CAIRN_UNAVAIL_UNSUPPORTED);
 	}
-	/* A vector register is found out at the end of a piece, and the pieces behind it still count. */
+	/*
+	 * A vector register is found out at the end of a piece, and the pieces behind it still
+	 * count.
+	 */
 	if (f->why == CAIRN_UNAVAIL_VECTOR_REGISTER && cur_more(&f->c)) {
 		f->why = CAIRN_AVAILABLE;
 		run(f);
@@ -641,8 +658,9 @@ static int take_pieces(struct fold *f, struct cairn_location *ret)
 }
 
 /* One that is not simple. The stack of terms is large: what is usual comes by without it. */
-static __attribute__((noinline)) int fold(struct loc_context *ctx, const struct dw_unit *unit, const uint8_t *expr,
-					  uint64_t len, struct arena *arena, struct cairn_location *ret)
+static __attribute__((noinline)) int fold(struct loc_context *ctx, const struct dw_unit *unit,
+					  const uint8_t *expr, uint64_t len, struct arena *arena,
+					  struct cairn_location *ret)
 {
 	struct cursor_src src = {.file = "", .section = "a location expression", .base = expr};
 	/* Not cleared: the stack's entries are written before they are read. */

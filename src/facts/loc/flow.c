@@ -2,17 +2,18 @@
 /*
  * What becomes of the registers that a function is entered with
  *
- * Two questions about the same instructions: does a register still hold its entry value here, and is its
- * entry value ever used at all?
+ * Two questions about the same instructions: does a register still hold its entry value here, and
+ * is its entry value ever used at all?
  *
- * 1. Unchanged. DW_OP_entry_value(rdi) is "what rdi held when this function was entered". A debugger finds it out in
- * the caller's frame; a probe cannot. But often rdi has simply not been written since, and then it is
- * rdi. That must be known for every path from the entry to the address, so it is a forward data-flow
- * problem over the function's instructions, with one bit per general register:
+ * 1. Unchanged. DW_OP_entry_value(rdi) is "what rdi held when this function was entered". A
+ * debugger finds it out in the caller's frame; a probe cannot. But often rdi has simply not been
+ * written since, and then it is rdi. That must be known for every path from the entry to the
+ * address, so it is a forward data-flow problem over the function's instructions, with one bit per
+ * general register:
  *
  *	at the entry      all bits set
- *	behind an insn    the bits before it, without the registers it writes; behind a call also without
- *	                  those that the convention lets the callee change
+ *	behind an insn    the bits before it, without the registers it writes; behind a call also
+ *	                  without those that the convention lets the callee change
  *	where paths meet  the intersection
  *
  *	entry:  mov  %rdi, %rbx		in 1111  out 1111 (rbx cleared)
@@ -21,25 +22,27 @@
  *	        jnz  loop
  *
  * Every doubt is decided against us. An indirect jump may go to any instruction of the function. An
- * instruction that no followed path reaches (a landing pad, a block reached through a table in data) is
- * taken as reached with nothing unchanged, and what it reaches with it. A function that does not decode
- * to the end of each of its ranges has no flow at all.
+ * instruction that no followed path reaches (a landing pad, a block reached through a table in
+ * data) is taken as reached with nothing unchanged, and what it reaches with it. A function that
+ * does not decode to the end of each of its ranges has no flow at all.
  *
- * 2. Used. Clang does not pass what it knows that the callee ignores: the register of an unused parameter holds
- * garbage, in calls of global functions too. The description of the parameter does not tell. So an entry
- * value counts only if some path from the entry reads the register before writing it. That is the usual
- * liveness, computed backwards:
+ * 2. Used. Clang does not pass what it knows that the callee ignores: the register of an unused
+ * parameter holds garbage, in calls of global functions too. The description of the parameter does
+ * not tell. So an entry value counts only if some path from the entry reads the register before
+ * writing it. That is the usual liveness, computed backwards:
  *
  *	before an insn    what it reads, and what is used behind it without what it writes
  *	at a branch       the union
  *
- * Here, too, doubt is decided against us: a call or a jump out of the function is not taken for a use, and
- * "xor %ecx, %ecx" reads nothing.
+ * Here, too, doubt is decided against us: a call or a jump out of the function is not taken for a
+ * use, and "xor %ecx, %ecx" reads nothing.
  *
- * Asked first is what takes no decoding: that calls change registers. Most of what is asked about is behind one on some path.
+ * Asked first is what takes no decoding: that calls change registers. Most of what is asked about
+ * is behind one on some path.
  *
- * Cost: linear in the instructions for code without loops; each loop adds a round or two. Jumps backwards that lead to one another
- * add one each, and code can be made of nothing else: after CODE_VISITS_MAX nothing is unchanged, and nothing used.
+ * Cost: linear in the instructions for code without loops; each loop adds a round or two. Jumps
+ * backwards that lead to one another add one each, and code can be made of nothing else: after
+ * CODE_VISITS_MAX nothing is unchanged, and nothing used.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -71,7 +74,10 @@ struct flow {
 	struct node *p;
 	size_t n, cap;
 	struct cairn_vaddr entry;
-	/* What nodes have: nothing, and then with what calls change only, with what all instructions write, and which are used. */
+	/*
+	 * What nodes have: nothing, and then with what calls change only, with what all
+	 * instructions write, and which are used.
+	 */
 	enum { RAW, BY_CALLS, BY_ALL, USES } known;
 	uint16_t anywhere; /* what an indirect jump leaves: intersected into every instruction */
 };
@@ -88,7 +94,9 @@ static int add_node(void *arg, const struct code_insn *insn)
 
 static uint16_t changes_of(const struct node *n)
 {
-	return n->flow == INSN_CALL || n->flow == INSN_CALL_INDIRECT || n->flow == INSN_TRAP ? CALL_CHANGES : 0;
+	return n->flow == INSN_CALL || n->flow == INSN_CALL_INDIRECT || n->flow == INSN_TRAP
+		       ? CALL_CHANGES
+		       : 0;
 }
 
 /* What insn_step() knew is an instruction. */
@@ -137,7 +145,8 @@ static bool propagate(struct flow *f)
 			continue;
 		n->in &= f->anywhere;
 		uint16_t out = n->in & (uint16_t)~n->kills;
-		struct node *next = i + 1 < f->n && f->p[i + 1].at == n->at + n->len ? &f->p[i + 1] : NULL;
+		struct node *next =
+			i + 1 < f->n && f->p[i + 1].at == n->at + n->len ? &f->p[i + 1] : NULL;
 		if (falls_through(n))
 			changed |= arrive(next, out);
 		if (n->flow == INSN_JUMP || n->flow == INSN_BRANCH)
@@ -159,8 +168,9 @@ static bool propagate_uses(struct flow *f)
 		uint16_t behind = 0;
 		if (falls_through(n) && i + 1 < f->n && f->p[i + 1].at == n->at + n->len)
 			behind |= f->p[i + 1].live;
-		const struct node *target =
-			n->flow == INSN_JUMP || n->flow == INSN_BRANCH ? node_at(f, n->target) : NULL;
+		const struct node *target = n->flow == INSN_JUMP || n->flow == INSN_BRANCH
+						    ? node_at(f, n->target)
+						    : NULL;
 		if (target)
 			behind |= target->live;
 		uint16_t live = n->reads | (behind & (uint16_t)~n->kills);

@@ -30,7 +30,9 @@
 
 struct flow;
 
-/* Where a copy's parameter is bound: arguments are passed in front of the entry's row (removed.c). */
+/*
+ * Where a copy's parameter is bound: arguments are passed in front of the entry's row (removed.c).
+ */
 enum bound {
 	BOUND_IN_FRONT,
 	BOUND_BEHIND,
@@ -55,38 +57,49 @@ struct loc_context {
 	struct cairn_vaddr entry; /* its entry */
 	struct cairn_vaddr at;
 	/*
-	 * The value that a variable has now is asked for, not the argument that was passed: at is where a program stands,
-	 * and it goes on at next. That is at, or behind the call that at is the last byte of.
+	 * The value that a variable has now is asked for, not the argument that was passed: at is
+	 * where a program stands, and it goes on at next. That is at, or behind the call that at is
+	 * the last byte of.
 	 */
 	bool is_now;
 	struct cairn_vaddr next;
-	bool has_caller; /* what was passed may be said as CAIRN_LOC_ENTRY_REG and _PARAM: the caller's frame tells */
+	/*
+	 * what was passed may be said as CAIRN_LOC_ENTRY_REG and _PARAM: the caller's frame tells
+	 */
+	bool has_caller;
 	uint64_t view;
 	bool has_entry_view;      /* view is from DW_AT_GNU_entry_view: the entry has a line row */
 	/*
-	 * A further entry (entry_rows.h): an argument's location has to begin at the address, at view_from or later.
-	 * What merely continues may be the argument of the call around it: recursion that was inlined has such rows too.
+	 * A further entry (entry_rows.h): an argument's location has to begin at the address, at
+	 * view_from or later. What merely continues may be the argument of the call around it:
+	 * recursion that was inlined has such rows too.
 	 */
 	bool must_begin;
 	uint64_t view_from;
 	/*
-	 * Start of the nops just before at; at when there are none. With @find_padding it is not in front of that, and asked for when a
-	 * bound is so near: it takes decoding the function, and most places have no such bound.
+	 * Start of the nops just before at; at when there are none. With @find_padding it is not in
+	 * front of that, and asked for when a bound is so near: it takes decoding the function, and
+	 * most places have no such bound.
 	 */
 	struct cairn_vaddr padding;
 	struct cairn_vaddr (*find_padding)(void *of, struct cairn_vaddr at);
 	void *padding_of;
 	bool inlined;             /* the site is a copy, not the body's entry */
-	const struct dw_die *formal; /* the parameter whose location is read, NULL outside loc_of_argument() */
+	/* the parameter whose location is read, NULL outside loc_of_argument() */
+	const struct dw_die *formal;
 	enum bound bound;         /* of the location found last */
 	struct expression expr;   /* of the location found last; none for DW_AT_const_value */
 	bool plain_list;          /* set when a location came from a list without views */
 	int row_state;            /* 0 not asked yet, 1 found, -1 none */
 	struct flow *flow;        /* of function; shared between its sites, owned by the caller */
-	struct cfi_row row;       /* valid when row_state is 1; the last, as it is large and need not be cleared */
+	/* valid when row_state is 1; the last, as it is large and need not be cleared */
+	struct cfi_row row;
 };
 
-/* The unwind row at ctx->at, ctx->row; false when there is none. Looked up when it is asked for first. */
+/*
+ * The unwind row at ctx->at, ctx->row; false when there is none. Looked up when it is asked for
+ * first.
+ */
 bool loc_row(struct loc_context *ctx);
 
 /*
@@ -94,8 +107,8 @@ bool loc_row(struct loc_context *ctx);
  *
  * @expr   the bytes, of a unit @unit
  * @arena  holds steps, pieces and literal bytes of the result
- * Returns 0 and *@ret, whose why tells whether there is a value; -ENOMEM. A damaged or unknown expression
- * is no error: it makes the value unavailable.
+ * Returns 0 and *@ret, whose why tells whether there is a value; -ENOMEM. A damaged or unknown
+ * expression is no error: it makes the value unavailable.
  */
 int loc_from_expr(struct loc_context *ctx, const struct dw_unit *unit, const uint8_t *expr,
 		  uint64_t len, struct arena *arena, struct cairn_location *ret);
@@ -116,37 +129,44 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 bool loc_entry_holds(const struct dw_loc_entry *e, struct cairn_vaddr at, uint64_t view);
 
 /*
- * loc_function_keeps_register - whether the function around ctx->at reads the register @reg and never writes it
+ * loc_function_keeps_register - whether the function around ctx->at reads the register @reg and
+ * never writes it
  *
- * Then the register has one value from the entry to the end, and what is described by it for the whole function is right
- * everywhere or nowhere. False for a copy, whose function it does not describe; a call writes what the convention lets it.
+ * Then the register has one value from the entry to the end, and what is described by it for the
+ * whole function is right everywhere or nowhere. False for a copy, whose function it does not
+ * describe; a call writes what the convention lets it.
  * Cost: decodes the function.
  */
 bool loc_function_keeps_register(const struct loc_context *ctx, unsigned int reg);
 
 /*
- * loc_frame_is_set_up - whether a frame base that is the register @reg holds at ctx->at: its row is that of most of the function
+ * loc_frame_is_set_up - whether a frame base that is the register @reg holds at ctx->at: its row is
+ * that of most of the function
  *
- * False in a prologue and an epilogue, where the stack or frame pointer is not yet, or no longer, where the frame base counts from.
+ * False in a prologue and an epilogue, where the stack or frame pointer is not yet, or no longer,
+ * where the frame base counts from.
  * Cost: runs the rows of the function.
  */
 bool loc_frame_is_set_up(const struct loc_context *ctx, unsigned int reg);
 
 /*
- * loc_holds_now - whether what is described can be there when a program stands at ctx->at; the essay is in arrival.c
+ * loc_holds_now - whether what is described can be there when a program stands at ctx->at; the
+ * essay is in arrival.c
  *
- * @since  where the entry begins that describes it, or the first of several that say the same one behind the other; not of @everywhere
+ * @since  where the entry begins that describes it, or the first of several that say the same one
+ *         behind the other; not of @everywhere
  * @everywhere  it is described for all of its scope
  * Cost: may decode the function.
  */
-bool loc_holds_now(const struct loc_context *ctx, const struct dw_unit *unit, const struct cairn_location *loc,
-		   struct cairn_vaddr since, bool everywhere);
+bool loc_holds_now(const struct loc_context *ctx, const struct dw_unit *unit,
+		   const struct cairn_location *loc, struct cairn_vaddr since, bool everywhere);
 
 /* Whether C++ has the caller make the object and pass its address; @formal may be NULL: no. */
 bool loc_is_by_reference(const struct dwarf *dw, const struct dw_die *formal);
 
 /*
- * loc_is_spilled - whether ctx->formal was put into the slot at the CFA + @off on all ways to where a program stands
+ * loc_is_spilled - whether ctx->formal was put into the slot at the CFA + @off on all ways to where
+ * a program stands
  *
  * @bytes  of the parameter
  * False where it is not certain; the essay is in spilled.c. Cost: decodes the function.
@@ -161,43 +181,53 @@ bool loc_is_spilled(const struct loc_context *ctx, int64_t off, uint64_t bytes);
  * Returns 1 and *@ret; 0 when the code does not prove it, -ENOMEM.
  * Cost: decodes the prologue; the unit's line table when it is the first to ask for it.
  */
-int loc_from_prologue(const struct loc_context *ctx, const struct dw_die *formal, struct arena *arena,
-		      struct cairn_location *ret);
+int loc_from_prologue(const struct loc_context *ctx, const struct dw_die *formal,
+		      struct arena *arena, struct cairn_location *ret);
 
 bool loc_equal(const struct cairn_location *a, const struct cairn_location *b);
 
 /*
- * loc_stack_argument_holds - whether what @unit describes at the frame base + @off, @off not negative, is there at @ctx->at
+ * loc_stack_argument_holds - whether what @unit describes at the frame base + @off, @off not
+ * negative, is there at @ctx->at
  *
- * False where GCC describes, for an inlined copy, what is no argument that the containing function got on the stack, or not
- * there yet. The row has been looked up if the frame base is the CFA.
+ * False where GCC describes, for an inlined copy, what is no argument that the containing function
+ * got on the stack, or not there yet. The row has been looked up if the frame base is the CFA.
  * Cost: reads the function's rows up to the first that differs, and its parameters.
  */
-bool loc_stack_argument_holds(const struct loc_context *ctx, const struct dw_unit *unit, int64_t off);
+bool loc_stack_argument_holds(const struct loc_context *ctx, const struct dw_unit *unit,
+			      int64_t off);
 
 /*
- * loc_stack_argument_is_used - whether some instruction of @function loads from the CFA + @off, or takes that address
+ * loc_stack_argument_is_used - whether some instruction of @function loads from the CFA + @off, or
+ * takes that address
  *
  * @off   of the first byte of the argument
  * False also when the code or its unwind information cannot be read.
  * Cost: decodes the function up to the load.
  */
-bool loc_stack_argument_is_used(struct elf *code, const struct cfi *cfi, const struct dw_die *function, int64_t off);
+bool loc_stack_argument_is_used(struct elf *code, const struct cfi *cfi,
+				const struct dw_die *function, int64_t off);
 
 /*
- * flow_new - of every instruction of a function (all its ranges), which general registers still hold the value that they
- * held at @entry on every path
+ * flow_new - of every instruction of a function (all its ranges), which general registers still
+ * hold the value that they held at @entry on every path
  *
  * NULL when out of memory or when its code cannot be decoded to the end: then nothing is known.
- * Cost: one step per instruction; with the first question that needs them, a decode of each and some passes.
+ * Cost: one step per instruction; with the first question that needs them, a decode of each and
+ * some passes.
  */
 struct flow *flow_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry);
 void flow_free(struct flow *flow);
 
-/* True when register @dwarf_reg provably holds its entry value at @at; @flow may be NULL (false). */
+/*
+ * True when register @dwarf_reg provably holds its entry value at @at; @flow may be NULL (false).
+ */
 bool flow_unchanged(struct flow *flow, struct cairn_vaddr at, unsigned int dwarf_reg);
 
-/* True when some path from @at reads register @dwarf_reg before writing it; @flow may be NULL (false). */
+/*
+ * True when some path from @at reads register @dwarf_reg before writing it; @flow may be NULL
+ * (false).
+ */
 bool flow_used(struct flow *flow, struct cairn_vaddr at, unsigned int dwarf_reg);
 
 enum abi_passing {
@@ -213,11 +243,13 @@ struct abi_param {
 };
 
 /*
- * abi_locations - where the System V x86-64 convention puts the parameters of a function at its entry
+ * abi_locations - where the System V x86-64 convention puts the parameters of a function at its
+ * entry
  *
  * @types   of the parameters, in order; @n of them
  * @result  decides whether rdi holds the address of the result
- * @ret     @n locations; why is CAIRN_UNAVAIL_NOT_STORED_YET from the first parameter on whose class is not known
+ * @ret     @n locations; why is CAIRN_UNAVAIL_NOT_STORED_YET from the first parameter on whose
+ *          class is not known
  * Returns 0 or -ENOMEM.
  */
 int abi_locations(const struct cairn_types *types, const struct abi_param *result,
@@ -225,15 +257,19 @@ int abi_locations(const struct cairn_types *types, const struct abi_param *resul
 		  struct cairn_location *ret);
 
 /*
- * abi_go_locations - where Go's convention for x86-64 puts the parameters of a function at its entry
+ * abi_go_locations - where Go's convention for x86-64 puts the parameters of a function at its
+ * entry
  *
  * @in_registers  ABIInternal; else ABI0
- * @params        receiver and arguments, in order, without results; @n of them, their types complete
- * @ret           @n locations; why is CAIRN_UNAVAIL_NOT_STORED_YET from the first on whose place is not known
+ * @params        receiver and arguments, in order, without results; @n of them, their types
+ *                complete
+ * @ret           @n locations; why is CAIRN_UNAVAIL_NOT_STORED_YET from the first on whose place is
+ *                not known
  * Returns 0 or -ENOMEM.
  */
-int abi_go_locations(const struct cairn_types *types, bool in_registers, const struct cairn_param *params,
-		     uint32_t n, struct arena *arena, struct cairn_location *ret);
+int abi_go_locations(const struct cairn_types *types, bool in_registers,
+		     const struct cairn_param *params, uint32_t n, struct arena *arena,
+		     struct cairn_location *ret);
 
 /* Whether what is described for the entry is where the convention puts it, part by part. */
 bool abi_go_agrees(const struct cairn_location *said, const struct cairn_location *abi);

@@ -2,16 +2,17 @@
 /*
  * Which instructions are in a loop, and which the function's entry leads to
  *
- * Something leads from an instruction to it again when it is in a strongly connected component of the graph that has an edge. Those are found
- * with Tarjan's algorithm, of blocks: what is entered at its first instruction only, and left at its last.
+ * Something leads from an instruction to it again when it is in a strongly connected component of
+ * the graph that has an edge. Those are found with Tarjan's algorithm, of blocks: what is entered
+ * at its first instruction only, and left at its last.
  *
  *	1: mov			blocks 1 2 3 4; edges 1-2, 2-3, 2-4, 3-2
  *	2: cmp; je 4		2 and 3 lead to each other
  *	3: ...; jmp 2
  *	4: ret
  *
- * Compilers put what is rare behind a function's end, and jump back from there. So that a jump goes back tells little: of a kernel's functions three of four
- * have such, and one of three has a loop.
+ * Compilers put what is rare behind a function's end, and jump back from there. So that a jump goes
+ * back tells little: of a kernel's functions three of four have such, and one of three has a loop.
  *
  * What the first search meets, from the entry, is reached.
  *
@@ -42,7 +43,8 @@ struct loops {
 
 static bool ends_block(const struct graph *g, uint32_t i)
 {
-	return g->v.p[i].next == GRAPH_NONE || g->v.p[i].target != GRAPH_NONE || g->v.p[i + 1].is_target || i + 1 == g->entry;
+	return g->v.p[i].next == GRAPH_NONE || g->v.p[i].target != GRAPH_NONE ||
+	       g->v.p[i + 1].is_target || i + 1 == g->entry;
 }
 
 /* There may be as many as instructions; memory that is not needed is not touched. */
@@ -137,7 +139,8 @@ static void search_from_entry(struct loops *l)
 		return;
 	search_from(l, l->block_of[l->g->entry]);
 	for (uint32_t i = 0; i < l->n; i++)
-		for (uint32_t k = l->blocks[i].first; l->blocks[i].index && k <= l->blocks[i].last; k++)
+		for (uint32_t k = l->blocks[i].first; l->blocks[i].index && k <= l->blocks[i].last;
+		     k++)
 			l->g->v.p[k].is_reached = true;
 }
 

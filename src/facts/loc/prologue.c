@@ -2,8 +2,8 @@
 /*
  * Parameters that the prologue puts into their slots
  *
- * Without optimisation LLVM describes a parameter by one slot of the frame, for the whole function, and
- * what the slot holds at the entry is anything:
+ * Without optimisation LLVM describes a parameter by one slot of the frame, for the whole function,
+ * and what the slot holds at the entry is anything:
  *
  *	text:	sub  $0x28, %rsp		s is said to be at rsp + 0x10, 16 bytes
  *		mov  %rdx, (%rsp)
@@ -11,18 +11,19 @@
  *		mov  %rsi, 0x18(%rsp)		and its second in rsi
  *		call ...			prologue_end: the first statement
  *
- * Where a calling convention is documented it tells the same (abi.c); Rust's is not. The code tells it, too:
- * a store before the first statement can only be the arrival of the parameter whose slot it is. It has to
- * be of a register that still holds what it held at the entry, in a straight line from there, and the stores
- * have to fill the slot. The first statement is where the line table says that the prologue ends: it is
- * the first instruction that belongs to one.
+ * Where a calling convention is documented it tells the same (abi.c); Rust's is not. The code tells
+ * it, too: a store before the first statement can only be the arrival of the parameter whose slot
+ * it is. It has to be of a register that still holds what it held at the entry, in a straight line
+ * from there, and the stores have to fill the slot. The first statement is where the line table
+ * says that the prologue ends: it is the first instruction that belongs to one.
  *
- * What did not fit into registers is in the caller's frame: there the prologue loads it from, and the same
- * holds for such a register; or the description leads there itself. How far that is from the stack pointer
- * is what the unwind rows say, and nothing may have been stored to but this function's own frame.
+ * What did not fit into registers is in the caller's frame: there the prologue loads it from, and
+ * the same holds for such a register; or the description leads there itself. How far that is from
+ * the stack pointer is what the unwind rows say, and nothing may have been stored to but this
+ * function's own frame.
  *
- * An object that Rust passes by its address is described from there on only, as what that register points to
- * or by a slot that the address is in; the same holds for them.
+ * An object that Rust passes by its address is described from there on only, as what that register
+ * points to or by a slot that the address is in; the same holds for them.
  */
 #include <errno.h>
 #include <string.h>
@@ -126,10 +127,11 @@ static bool see_store(struct prologue *p, const uint8_t *code, size_t n)
 }
 
 /*
- * Where memory at @off from register @base is, from the CFA, before the instruction at @at; false where
- * the unwind rows do not tell.
+ * Where memory at @off from register @base is, from the CFA, before the instruction at @at; false
+ * where the unwind rows do not tell.
  */
-static bool from_cfa(const struct prologue *p, uint64_t at, unsigned int base, int64_t off, int64_t *ret)
+static bool from_cfa(const struct prologue *p, uint64_t at, unsigned int base, int64_t off,
+		     int64_t *ret)
 {
 	struct cfi_row row;
 	if (!p->ctx->cfi || cfi_row_at(p->ctx->cfi, (struct cairn_vaddr){at}, &row, NULL) != 1 ||
@@ -140,7 +142,8 @@ static bool from_cfa(const struct prologue *p, uint64_t at, unsigned int base, i
 }
 
 /* A store by the stack pointer or the frame pointer, and what pushes, go below the CFA. */
-static void see_stores(struct prologue *p, uint64_t at, const uint8_t *code, const struct insn *insn)
+static void see_stores(struct prologue *p, uint64_t at, const uint8_t *code,
+		       const struct insn *insn)
 {
 	struct insn_slot_move m;
 	int64_t off;
@@ -154,12 +157,14 @@ static void see_stores(struct prologue *p, uint64_t at, const uint8_t *code, con
 }
 
 /* A load of what the caller put there. */
-static struct held loaded(const struct prologue *p, uint64_t at, const uint8_t *code, size_t n, unsigned int *to)
+static struct held loaded(const struct prologue *p, uint64_t at, const uint8_t *code, size_t n,
+			  unsigned int *to)
 {
 	struct insn_slot_move m;
 	int64_t off;
 	for (unsigned int base = RBP; base <= RSP && !p->stores_elsewhere; base++) {
-		if (!insn_moves_slot(code, n, base, &m) || m.is_store || !from_cfa(p, at, base, m.off, &off) || off < 0)
+		if (!insn_moves_slot(code, n, base, &m) || m.is_store ||
+		    !from_cfa(p, at, base, m.off, &off) || off < 0)
 			continue;
 		*to = m.reg;
 		return (struct held){ON_STACK, (uint8_t)m.bytes, off};
@@ -177,9 +182,11 @@ static void put_aside(struct prologue *p, const uint8_t *code, const struct insn
 		return;
 	}
 	for (unsigned int i = 0; is_store && i < p->n_aside; i++)
-		if (m.off < p->aside[i].off + WORD_BYTES && p->aside[i].off < m.off + (int64_t)m.bytes)
+		if (m.off < p->aside[i].off + WORD_BYTES &&
+		    p->aside[i].off < m.off + (int64_t)m.bytes)
 			p->aside[i--] = p->aside[--p->n_aside];
-	if (!is_store || p->held[m.reg].reg == NONE || m.bytes > p->held[m.reg].bytes || p->n_aside == ASIDE_MAX)
+	if (!is_store || p->held[m.reg].reg == NONE || m.bytes > p->held[m.reg].bytes ||
+	    p->n_aside == ASIDE_MAX)
 		return;
 	p->aside[p->n_aside] = (struct aside){m.off, p->held[m.reg]};
 	p->aside[p->n_aside++].held.bytes = (uint8_t)m.bytes;
@@ -194,7 +201,8 @@ static struct held narrowed(struct held from, unsigned int bytes)
 }
 
 /* What the instruction leaves in register *@to; NONE for anything that was not passed. */
-static struct held moved_to(const struct prologue *p, uint64_t at, const uint8_t *code, size_t n, unsigned int *to)
+static struct held moved_to(const struct prologue *p, uint64_t at, const uint8_t *code, size_t n,
+			    unsigned int *to)
 {
 	struct insn_slot_move m;
 	unsigned int from, bytes;
@@ -212,7 +220,8 @@ static struct held moved_to(const struct prologue *p, uint64_t at, const uint8_t
 	return loaded(p, at, code, n, to);
 }
 
-static void see_registers(struct prologue *p, uint64_t at, const uint8_t *code, const struct insn *insn)
+static void see_registers(struct prologue *p, uint64_t at, const uint8_t *code,
+			  const struct insn *insn)
 {
 	unsigned int to = REGISTERS;
 	struct held moved = moved_to(p, at, code, insn->len, &to);
@@ -221,7 +230,8 @@ static void see_registers(struct prologue *p, uint64_t at, const uint8_t *code, 
 			p->held[r] = r == to ? moved : (struct held){.reg = NONE};
 }
 
-static bool see_insn(struct prologue *p, uint64_t at, const uint8_t *code, size_t n, struct insn *insn)
+static bool see_insn(struct prologue *p, uint64_t at, const uint8_t *code, size_t n,
+		     struct insn *insn)
 {
 	if (!insn_decode(code, n, 0, insn) || insn->flow != INSN_NEXT)
 		return false;
@@ -237,7 +247,10 @@ static bool see_insn(struct prologue *p, uint64_t at, const uint8_t *code, size_
 	return true;
 }
 
-/* Whether the line to the first statement, at @end, is straight, and each store to the slot was an arrival. */
+/*
+ * Whether the line to the first statement, at @end, is straight, and each store to the slot was an
+ * arrival.
+ */
 static bool follow(struct prologue *p, uint64_t end)
 {
 	const uint8_t *code;
@@ -299,11 +312,15 @@ static bool read_expr(const struct loc_context *ctx, const uint8_t *p, uint64_t 
 	if (op != DW_OP_fbreg && (op < DW_OP_breg0 || op >= DW_OP_breg0 + REGISTERS))
 		return false;
 	*ret = (struct said){.is_slot = op == DW_OP_fbreg, .reg = op - (unsigned int)DW_OP_breg0};
-	if (!read_sleb(&p, end, &ret->off) || (ret->is_slot && !frame_register(&ctx->function, &ret->reg)))
+	if (!read_sleb(&p, end, &ret->off) ||
+	    (ret->is_slot && !frame_register(&ctx->function, &ret->reg)))
 		return false;
 	ret->is_address = ret->is_slot && p < end && *p == DW_OP_deref;
 	p += ret->is_address;
-	/* A register that an object is said to be at with a distance is a frame pointer of some kind. */
+	/*
+	 * A register that an object is said to be at with a distance is a frame pointer of some
+	 * kind.
+	 */
 	return p == end && (ret->is_slot || !ret->off);
 }
 
@@ -325,7 +342,10 @@ static int see_entry(void *arg, const struct dw_loc_entry *e)
 
 /* ---- the location ---- */
 
-/* Steps to a register, or to the address of what is on the stack; then to what is there, with @is_address. */
+/*
+ * Steps to a register, or to the address of what is on the stack; then to what is there, with
+ * @is_address.
+ */
 enum { ARRIVAL_STEPS = 3, RETURN_BYTES = 8 };
 
 static uint32_t put_steps(const struct held *from, bool is_address, struct cairn_loc_step *steps)
@@ -344,10 +364,12 @@ static uint32_t put_steps(const struct held *from, bool is_address, struct cairn
 }
 
 /* In what filled the slot; at the address that did with @is_address. */
-static int arrived(const struct prologue *p, bool is_address, struct arena *arena, struct cairn_location *ret)
+static int arrived(const struct prologue *p, bool is_address, struct arena *arena,
+		   struct cairn_location *ret)
 {
 	struct cairn_piece *pieces = arena_array(arena, p->n_arrivals, sizeof(*pieces));
-	struct cairn_loc_step *steps = arena_array(arena, p->n_arrivals, ARRIVAL_STEPS * sizeof(*steps));
+	struct cairn_loc_step *steps =
+		arena_array(arena, p->n_arrivals, ARRIVAL_STEPS * sizeof(*steps));
 	if (!pieces || !steps)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < p->n_arrivals; i++, steps += ARRIVAL_STEPS) {
@@ -366,8 +388,8 @@ static int arrived(const struct prologue *p, bool is_address, struct arena *aren
 }
 
 /* In the caller's frame, at @off from the CFA, where the prologue leaves it. */
-static int by_callers_frame(struct prologue *p, const struct said *s, int64_t off, uint64_t end, struct arena *arena,
-			    struct cairn_location *ret)
+static int by_callers_frame(struct prologue *p, const struct said *s, int64_t off, uint64_t end,
+			    struct arena *arena, struct cairn_location *ret)
 {
 	if (!follow(p, end) || p->stores_elsewhere)
 		return 0;
@@ -375,8 +397,8 @@ static int by_callers_frame(struct prologue *p, const struct said *s, int64_t of
 	return arrived(p, s->is_address, arena, ret);
 }
 
-static int by_slot(struct prologue *p, const struct dw_die *formal, const struct said *s, uint64_t end,
-		   struct arena *arena, struct cairn_location *ret)
+static int by_slot(struct prologue *p, const struct dw_die *formal, const struct said *s,
+		   uint64_t end, struct arena *arena, struct cairn_location *ret)
 {
 	uint64_t bytes = s->is_address ? WORD_BYTES : dw_type_bytes(formal);
 	int64_t off;
@@ -402,8 +424,8 @@ static int by_register(struct prologue *p, const struct said *s, uint64_t end, s
 	return arrived(p, true, arena, ret);
 }
 
-int loc_from_prologue(const struct loc_context *ctx, const struct dw_die *formal, struct arena *arena,
-		      struct cairn_location *ret)
+int loc_from_prologue(const struct loc_context *ctx, const struct dw_die *formal,
+		      struct arena *arena, struct cairn_location *ret)
 {
 	struct prologue p = {.ctx = ctx};
 	struct description d = {.end = prologue_end(ctx, formal->unit)};

@@ -2,8 +2,8 @@
 /*
  * Expressions of one operation
  *
- * Of ten arguments nine are in a register, a constant, at a fixed distance from what a register holds, or gone but for what
- * they point to. That is said here without the stack machine of expr.c.
+ * Of ten arguments nine are in a register, a constant, at a fixed distance from what a register
+ * holds, or gone but for what they point to. That is said here without the stack machine of expr.c.
  */
 #include "loc/simple.h"
 
@@ -16,20 +16,25 @@ enum { REG_COUNT = 16 };
 /* What is said of registers is the same for all, and not made anew. */
 #define IN_REGISTER(n) {.op = CAIRN_LOC_REG, .reg = (n)}
 static const struct cairn_loc_step register_steps[REG_COUNT] = {
-	IN_REGISTER(0),	 IN_REGISTER(1),  IN_REGISTER(2),  IN_REGISTER(3), IN_REGISTER(4),  IN_REGISTER(5),
-	IN_REGISTER(6),	 IN_REGISTER(7),  IN_REGISTER(8),  IN_REGISTER(9), IN_REGISTER(10), IN_REGISTER(11),
+	IN_REGISTER(0),	 IN_REGISTER(1),  IN_REGISTER(2),  IN_REGISTER(3),
+	IN_REGISTER(4),	 IN_REGISTER(5),  IN_REGISTER(6),  IN_REGISTER(7),
+	IN_REGISTER(8),	 IN_REGISTER(9),  IN_REGISTER(10), IN_REGISTER(11),
 	IN_REGISTER(12), IN_REGISTER(13), IN_REGISTER(14), IN_REGISTER(15),
 };
 #undef IN_REGISTER
 #define IN_REGISTER(n) {.kind = CAIRN_PIECE_VALUE, .n_steps = 1, .steps = &register_steps[n]}
 static const struct cairn_piece register_pieces[REG_COUNT] = {
-	IN_REGISTER(0),	 IN_REGISTER(1),  IN_REGISTER(2),  IN_REGISTER(3), IN_REGISTER(4),  IN_REGISTER(5),
-	IN_REGISTER(6),	 IN_REGISTER(7),  IN_REGISTER(8),  IN_REGISTER(9), IN_REGISTER(10), IN_REGISTER(11),
+	IN_REGISTER(0),	 IN_REGISTER(1),  IN_REGISTER(2),  IN_REGISTER(3),
+	IN_REGISTER(4),	 IN_REGISTER(5),  IN_REGISTER(6),  IN_REGISTER(7),
+	IN_REGISTER(8),	 IN_REGISTER(9),  IN_REGISTER(10), IN_REGISTER(11),
 	IN_REGISTER(12), IN_REGISTER(13), IN_REGISTER(14), IN_REGISTER(15),
 };
 #undef IN_REGISTER
 
-/* The constant that an operation of @n bytes pushes; false for another operation, or another length. */
+/*
+ * The constant that an operation of @n bytes pushes; false for another operation, or another
+ * length.
+ */
 static bool constant_of(const uint8_t *p, uint64_t n, int64_t *ret)
 {
 	if (n == 1 && *p >= DW_OP_lit0 && *p <= DW_OP_lit31) {
@@ -67,7 +72,8 @@ static bool distance_of(const uint8_t *p, uint64_t n, int64_t *ret)
 }
 
 /* A register and a distance: a value, or where the value is. */
-static int near_register(uint8_t reg, int64_t distance, bool is_value, struct arena *arena, struct cairn_location *ret)
+static int near_register(uint8_t reg, int64_t distance, bool is_value, struct arena *arena,
+			 struct cairn_location *ret)
 {
 	struct {
 		struct cairn_piece piece;
@@ -76,9 +82,12 @@ static int near_register(uint8_t reg, int64_t distance, bool is_value, struct ar
 	if (!made)
 		return -ENOMEM;
 	made->steps[0] = (struct cairn_loc_step){.op = CAIRN_LOC_REG, .reg = reg};
-	made->steps[1] = (struct cairn_loc_step){.op = CAIRN_LOC_ADD, .operand = CAIRN_LOC_IMM, .imm = distance};
-	made->piece = (struct cairn_piece){
-		.kind = is_value ? CAIRN_PIECE_VALUE : CAIRN_PIECE_MEMORY, .n_steps = distance ? 2 : 1, .steps = made->steps};
+	made->steps[1] = (struct cairn_loc_step){
+		.op = CAIRN_LOC_ADD, .operand = CAIRN_LOC_IMM, .imm = distance};
+	made->piece =
+		(struct cairn_piece){.kind = is_value ? CAIRN_PIECE_VALUE : CAIRN_PIECE_MEMORY,
+				     .n_steps = distance ? 2 : 1,
+				     .steps = made->steps};
 	*ret = (struct cairn_location){.n_pieces = 1, .pieces = &made->piece};
 	return 1;
 }
@@ -89,7 +98,8 @@ int loc_simple(const uint8_t *expr, uint64_t len, struct arena *arena, struct ca
 	if (!len)
 		return 0;
 	if (len == 1 && (unsigned int)(*expr - DW_OP_reg0) < REG_COUNT) {
-		*ret = (struct cairn_location){.n_pieces = 1, .pieces = &register_pieces[*expr - DW_OP_reg0]};
+		*ret = (struct cairn_location){.n_pieces = 1,
+					       .pieces = &register_pieces[*expr - DW_OP_reg0]};
 		return 1;
 	}
 	if (*expr == DW_OP_implicit_pointer || *expr == DW_OP_GNU_implicit_pointer) {

@@ -6,7 +6,8 @@
 #include "loc/loc.h"
 
 /*
- * loc_simple - what loc_from_expr() gives, of an expression that is one operation, with DW_OP_stack_value or without
+ * loc_simple - what loc_from_expr() gives, of an expression that is one operation, with
+ * DW_OP_stack_value or without
  *
  * Returns 1 and *@ret; 0 when it is not so simple, or unusual, or damaged; -ENOMEM.
  */

@@ -2,21 +2,26 @@
 /*
  * What is described for all of a function, and is not there from its first to its last instruction
  *
- * Code that is not optimised keeps each parameter in a slot of the frame, and says so once, for the whole function:
+ * Code that is not optimised keeps each parameter in a slot of the frame, and says so once, for the
+ * whole function:
  *
- *	f:	push %rbp			n is said to be at CFA - 36, which nobody has written
+ *	f:      push %rbp                       n is said to be at CFA - 36, which nobody has
+ *	written
  *		mov  %rsp, %rbp			as above
- *		mov  %edi, -20(%rbp)		as above: this is the instruction that is about to run
+ *		mov  %edi, -20(%rbp)         as above: this is the instruction that is about to run
  *		...				now it is
- *		pop  %rbp			Clang counts from rbp, which is the caller's from here on
+ *		pop  %rbp                    Clang counts from rbp, which is the caller's from here
+ *		     on
  *		ret
  *
- * A debugger that stops in the first lines shows garbage. Here a slot counts when a store to it was passed: one in the straight
- * line from the entry, where compilers put them. Which slot a store writes is told by the unwind row at the store, as rsp and rbp change on
- * the way. And a frame base that is a register counts where the row is that of most of the function.
+ * A debugger that stops in the first lines shows garbage. Here a slot counts when a store to it was
+ * passed: one in the straight line from the entry, where compilers put them. Which slot a store
+ * writes is told by the unwind row at the store, as rsp and rbp change on the way. And a frame base
+ * that is a register counts where the row is that of most of the function.
  *
- * What the caller put on the stack is there from the beginning, if it did: Clang's callers leave out what the function does not use. And the
- * place is the function's own, which optimising compilers use for other things, above all for the arguments of a tail call.
+ * What the caller put on the stack is there from the beginning, if it did: Clang's callers leave
+ * out what the function does not use. And the place is the function's own, which optimising
+ * compilers use for other things, above all for the arguments of a tail call.
  */
 #include "dwarf/constants.h"
 #include "loc/code.h"
@@ -25,7 +30,10 @@
 enum {
 	RBP = 6,
 	RSP = 7,
-	/* Instructions before the last parameter is stored; a variadic function stores 14 registers first. */
+	/*
+	 * Instructions before the last parameter is stored; a variadic function stores 14 registers
+	 * first.
+	 */
 	INSNS_MAX = 256,
 	WORD_BYTES = 8,
 	/* Rows of one function that are looked at, and different ones among them. */
@@ -48,7 +56,8 @@ static bool is_row(const struct kind *k, const struct cfi_row *row)
 	return row->cfa == CFI_CFA_REG_OFFSET && row->cfa_reg == k->reg && row->cfa_off == k->off;
 }
 
-static struct kind *kind_of(struct kind kinds[KINDS_MAX], unsigned int *n, const struct cfi_row *row)
+static struct kind *kind_of(struct kind kinds[KINDS_MAX], unsigned int *n,
+			    const struct cfi_row *row)
 {
 	for (unsigned int i = 0; i < *n; i++)
 		if (is_row(&kinds[i], row))
@@ -79,7 +88,8 @@ bool loc_frame_is_set_up(const struct loc_context *ctx, unsigned int reg)
 		if (!most || k->bytes > most->bytes)
 			most = k;
 	}
-	return most && most->reg == reg && cfi_row_at(ctx->cfi, ctx->at, &row, NULL) == 1 && is_row(most, &row);
+	return most && most->reg == reg && cfi_row_at(ctx->cfi, ctx->at, &row, NULL) == 1 &&
+	       is_row(most, &row);
 }
 
 /* ---- a slot ---- */
@@ -96,13 +106,15 @@ static bool is_stored(const struct loc_context *ctx, int64_t off, unsigned int b
 	for (int i = 0; i < INSNS_MAX && pc != ctx->next.v; i++) {
 		struct insn insn;
 		if (!insn_decode(code, n, pc, &insn) ||
-		    (pc >= row.hi.v && cfi_row_at(ctx->cfi, (struct cairn_vaddr){pc}, &row, NULL) != 1))
+		    (pc >= row.hi.v &&
+		     cfi_row_at(ctx->cfi, (struct cairn_vaddr){pc}, &row, NULL) != 1))
 			return false;
 		if (row.cfa == CFI_CFA_REG_OFFSET && insn.flow == INSN_NEXT &&
 		    insn_accesses(code, n, row.cfa_reg, row.cfa_off + off, bytes).stores)
 			return true;
 		/* Calls are passed: of mcount(), in front of all that the function does. */
-		if (insn.flow != INSN_NEXT && insn.flow != INSN_CALL && insn.flow != INSN_CALL_INDIRECT)
+		if (insn.flow != INSN_NEXT && insn.flow != INSN_CALL &&
+		    insn.flow != INSN_CALL_INDIRECT)
 			return false;
 		pc += insn.len;
 		code += insn.len;
@@ -116,7 +128,8 @@ static bool has_arrived(const struct loc_context *ctx, int64_t off, uint64_t byt
 	if (!bytes || bytes > OBJECT_MAX)
 		return false;
 	for (uint64_t i = 0; i < bytes; i += WORD_BYTES)
-		if (!is_stored(ctx, off + (int64_t)i, bytes - i < WORD_BYTES ? (unsigned int)(bytes - i) : WORD_BYTES))
+		if (!is_stored(ctx, off + (int64_t)i,
+			       bytes - i < WORD_BYTES ? (unsigned int)(bytes - i) : WORD_BYTES))
 			return false;
 	return true;
 }
@@ -137,9 +150,12 @@ static int note_store(void *arg, const struct code_insn *insn)
 	if (!is_before && (s->has_left || insn->at < s->since.v || insn->at >= s->ctx->next.v))
 		return 0;
 	/* A call writes its return address, below the frame. */
-	if (insn->step.flow == INSN_NEXT && cfi_row_at(s->ctx->cfi, (struct cairn_vaddr){insn->at}, &row, NULL) == 1 &&
+	if (insn->step.flow == INSN_NEXT &&
+	    cfi_row_at(s->ctx->cfi, (struct cairn_vaddr){insn->at}, &row, NULL) == 1 &&
 	    row.cfa == CFI_CFA_REG_OFFSET)
-		s->is_stored |= insn_accesses(insn->bytes, insn->step.len, row.cfa_reg, row.cfa_off + s->off, s->bytes).stores;
+		s->is_stored |= insn_accesses(insn->bytes, insn->step.len, row.cfa_reg,
+					      row.cfa_off + s->off, s->bytes)
+					.stores;
 	if (!is_before && insn->step.flow != INSN_NEXT && insn->step.flow != INSN_CALL &&
 	    insn->step.flow != INSN_CALL_INDIRECT)
 		s->has_left = true;
@@ -147,11 +163,13 @@ static int note_store(void *arg, const struct code_insn *insn)
 }
 
 /*
- * A variable whose address is taken is in memory for GCC, also where nobody reads what would be stored there and the store was removed
- * (docs/findings/gcc-removed-store-described.md). So the store is looked for: the instruction before the entry's first, or
- * one that stands in a line with it.
+ * A variable whose address is taken is in memory for GCC, also where nobody reads what would be
+ * stored there and the store was removed (docs/findings/gcc-removed-store-described.md). So the
+ * store is looked for: the instruction before the entry's first, or one that stands in a line with
+ * it.
  */
-static bool is_stored_since(const struct loc_context *ctx, struct cairn_vaddr since, int64_t off, uint64_t bytes)
+static bool is_stored_since(const struct loc_context *ctx, struct cairn_vaddr since, int64_t off,
+			    uint64_t bytes)
 {
 	if (!bytes || bytes > OBJECT_MAX)
 		return false;
@@ -185,7 +203,8 @@ static int note_keeping(void *arg, const struct code_insn *insn)
 bool loc_function_keeps_register(const struct loc_context *ctx, unsigned int reg)
 {
 	struct keeping k = {.reg = reg < 16 ? (uint16_t)(1u << reg) : 0};
-	return !ctx->inlined && k.reg && code_visit(ctx->code, &ctx->function, note_keeping, &k) == 0 && k.is_read;
+	return !ctx->inlined && k.reg &&
+	       code_visit(ctx->code, &ctx->function, note_keeping, &k) == 0 && k.is_read;
 }
 
 /* ---- what the caller put on the stack ---- */
@@ -202,12 +221,13 @@ static int note_use(void *arg, const struct code_insn *insn)
 {
 	struct use *u = arg;
 	struct cairn_vaddr pc = {insn->at};
-	if ((pc.v < u->row.lo.v || pc.v >= u->row.hi.v) && cfi_row_at(u->ctx->cfi, pc, &u->row, NULL) != 1)
+	if ((pc.v < u->row.lo.v || pc.v >= u->row.hi.v) &&
+	    cfi_row_at(u->ctx->cfi, pc, &u->row, NULL) != 1)
 		return -1;
 	if (u->row.cfa != CFI_CFA_REG_OFFSET)
 		return -1;
-	struct insn_access access = insn_accesses(insn->bytes, insn->step.len, u->row.cfa_reg, u->row.cfa_off + u->off,
-						  (unsigned int)u->bytes);
+	struct insn_access access = insn_accesses(insn->bytes, insn->step.len, u->row.cfa_reg,
+						  u->row.cfa_off + u->off, (unsigned int)u->bytes);
 	u->is_read |= access.loads;
 	/* "rep movs" over an address that was taken puts the arguments of a tail call there. */
 	u->is_written |= access.stores || access.takes_address;
@@ -217,8 +237,9 @@ static int note_use(void *arg, const struct code_insn *insn)
 static bool is_intact(const struct loc_context *ctx, int64_t off, uint64_t bytes)
 {
 	struct use u = {.ctx = ctx, .off = off, .bytes = bytes};
-	return ctx->cfi && bytes && bytes <= OBJECT_MAX && code_visit(ctx->code, &ctx->function, note_use, &u) == 0 &&
-	       u.is_read && !u.is_written;
+	return ctx->cfi && bytes && bytes <= OBJECT_MAX &&
+	       code_visit(ctx->code, &ctx->function, note_use, &u) == 0 && u.is_read &&
+	       !u.is_written;
 }
 
 /* ---- a location ---- */
@@ -227,21 +248,26 @@ static bool is_intact(const struct loc_context *ctx, int64_t off, uint64_t bytes
 static bool is_slot(const struct cairn_piece *p, unsigned int *ret_reg, int64_t *ret_off)
 {
 	const struct cairn_loc_step *s = p->steps;
-	if (p->kind != CAIRN_PIECE_MEMORY || !p->n_steps || s[0].op != CAIRN_LOC_REG || (s[0].reg != RSP && s[0].reg != RBP))
+	if (p->kind != CAIRN_PIECE_MEMORY || !p->n_steps || s[0].op != CAIRN_LOC_REG ||
+	    (s[0].reg != RSP && s[0].reg != RBP))
 		return false;
 	*ret_reg = s[0].reg;
-	*ret_off = p->n_steps > 1 && s[1].op == CAIRN_LOC_ADD && s[1].operand == CAIRN_LOC_IMM ? s[1].imm : 0;
+	*ret_off = p->n_steps > 1 && s[1].op == CAIRN_LOC_ADD && s[1].operand == CAIRN_LOC_IMM
+			   ? s[1].imm
+			   : 0;
 	return true;
 }
 
-static bool slot_holds(const struct loc_context *ctx, const struct dw_unit *unit, const struct cairn_piece *p,
-		       unsigned int reg, int64_t off, struct cairn_vaddr since, bool everywhere)
+static bool slot_holds(const struct loc_context *ctx, const struct dw_unit *unit,
+		       const struct cairn_piece *p, unsigned int reg, int64_t off,
+		       struct cairn_vaddr since, bool everywhere)
 {
 	bool is_gcc = dw_unit_is_gcc(unit), is_followed = is_gcc && dw_unit_is_optimised(unit);
 	struct cfi_row row;
 	if (!is_gcc && !loc_frame_is_set_up(ctx, reg))
 		return false;
-	if (!ctx->cfi || cfi_row_at(ctx->cfi, ctx->at, &row, NULL) != 1 || row.cfa != CFI_CFA_REG_OFFSET || row.cfa_reg != reg)
+	if (!ctx->cfi || cfi_row_at(ctx->cfi, ctx->at, &row, NULL) != 1 ||
+	    row.cfa != CFI_CFA_REG_OFFSET || row.cfa_reg != reg)
 		return !everywhere && !is_followed;
 	uint64_t bytes = p->size || !ctx->formal ? p->size : dw_type_bytes(ctx->formal);
 	off -= row.cfa_off;
@@ -252,7 +278,10 @@ static bool slot_holds(const struct loc_context *ctx, const struct dw_unit *unit
 	return !is_followed || is_stored_since(ctx, since, off, bytes);
 }
 
-/* In memory that something else than the stack or frame pointer leads to, and that is not at a fixed address. */
+/*
+ * In memory that something else than the stack or frame pointer leads to, and that is not at a
+ * fixed address.
+ */
 static bool is_pointed_to(const struct cairn_piece *p)
 {
 	return p->kind == CAIRN_PIECE_MEMORY && p->n_steps && p->steps[0].op != CAIRN_LOC_ADDR;
@@ -267,18 +296,21 @@ bool loc_is_by_reference(const struct dwarf *dw, const struct dw_die *formal)
 }
 
 /*
- * GCC does not see that one register of several is written: it describes struct s { long a, b; } in rdx and rcx up to where rdx is written,
- * also behind "mov state, %rcx" (docs/findings/gcc-half-of-a-pair-is-written.md).
+ * GCC does not see that one register of several is written: it describes struct s { long a, b; } in
+ * rdx and rcx up to where rdx is written, also behind "mov state, %rcx"
+ * (docs/findings/gcc-half-of-a-pair-is-written.md).
  */
-static bool half_holds(const struct loc_context *ctx, const struct dw_unit *unit, const struct cairn_piece *p)
+static bool half_holds(const struct loc_context *ctx, const struct dw_unit *unit,
+		       const struct cairn_piece *p)
 {
-	if (!dw_unit_is_gcc(unit) || p->kind != CAIRN_PIECE_VALUE || p->n_steps != 1 || p->steps[0].op != CAIRN_LOC_REG)
+	if (!dw_unit_is_gcc(unit) || p->kind != CAIRN_PIECE_VALUE || p->n_steps != 1 ||
+	    p->steps[0].op != CAIRN_LOC_REG)
 		return true;
 	return flow_unchanged(ctx->flow, ctx->at, p->steps[0].reg);
 }
 
-bool loc_holds_now(const struct loc_context *ctx, const struct dw_unit *unit, const struct cairn_location *loc,
-		   struct cairn_vaddr since, bool everywhere)
+bool loc_holds_now(const struct loc_context *ctx, const struct dw_unit *unit,
+		   const struct cairn_location *loc, struct cairn_vaddr since, bool everywhere)
 {
 	bool is_followed = dw_unit_is_gcc(unit) && dw_unit_is_optimised(unit);
 	for (uint32_t i = 0; i < loc->n_pieces; i++) {
@@ -288,7 +320,8 @@ bool loc_holds_now(const struct loc_context *ctx, const struct dw_unit *unit, co
 		bool in_slot = is_slot(p, &reg, &off);
 		if (in_slot && !slot_holds(ctx, unit, p, reg, off, since, everywhere))
 			return false;
-		if (!in_slot && is_followed && is_pointed_to(p) && !loc_is_by_reference(ctx->dw, ctx->formal))
+		if (!in_slot && is_followed && is_pointed_to(p) &&
+		    !loc_is_by_reference(ctx->dw, ctx->formal))
 			return false;
 		if (loc->n_pieces > 1 && !half_holds(ctx, unit, p))
 			return false;

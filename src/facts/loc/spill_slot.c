@@ -2,24 +2,26 @@
 /*
  * Parameters that were put into a slot of the frame on all ways
  *
- * Where a register is about to be overwritten, by a call for one, GCC puts a variable into a slot, often far in front of that, and describes it in
- * the slot only from there on:
+ * Where a register is about to be overwritten, by a call for one, GCC puts a variable into a slot,
+ * often far in front of that, and describes it in the slot only from there on:
  *
  *	514:	mov  %rdx, 0x10(%rsp)		[0x4e0, 0x529) rdx
  *	...
  *	525:	call pthread_enable_asynccancel	[0x529, 0x55c) CFA - 32
  *	52a:	mov  0x10(%rsp), %rdx
  *
- * So behind the call it is there if the store was passed. That is so if on every way from the function's entry the last store to the slot
- * was one of the register that the variable is described in at that store. It is a forward data-flow problem with one bit:
+ * So behind the call it is there if the store was passed. That is so if on every way from the
+ * function's entry the last store to the slot was one of the register that the variable is
+ * described in at that store. It is a forward data-flow problem with one bit:
  *
  *	at the entry, and where nothing is known to lead		not there
  *	behind a store of the variable's register to the slot		there
  *	behind another store that touches the slot			not there
- *	where ways meet							there, if it is on all of them
+ *	where ways meet                                                 there, if it is on all of
+ *	them
  *
- * A slot whose address is taken is none of these: it may be written through a pointer, and a store that nobody reads may be missing
- * (docs/findings/gcc-removed-store-described.md).
+ * A slot whose address is taken is none of these: it may be written through a pointer, and a store
+ * that nobody reads may be missing (docs/findings/gcc-removed-store-described.md).
  */
 #include <stdlib.h>
 
@@ -60,16 +62,19 @@ struct spill_search {
 static int note_register(void *arg, const struct dw_loc_entry *e)
 {
 	struct spill_search *s = arg;
-	bool is_register = e->expr_len == 1 && e->expr[0] >= DW_OP_reg0 && e->expr[0] < DW_OP_reg0 + REGISTERS;
+	bool is_register =
+		e->expr_len == 1 && e->expr[0] >= DW_OP_reg0 && e->expr[0] < DW_OP_reg0 + REGISTERS;
 	if (is_register && !e->everywhere && s->n_registers < REGISTERS_MAX)
-		s->registers[s->n_registers++] = (struct in_register){e->lo, e->hi, e->expr[0] - DW_OP_reg0};
+		s->registers[s->n_registers++] =
+			(struct in_register){e->lo, e->hi, e->expr[0] - DW_OP_reg0};
 	return 0;
 }
 
 static bool is_in(const struct spill_search *s, uint64_t at, unsigned int reg)
 {
 	for (unsigned int i = 0; i < s->n_registers; i++)
-		if (s->registers[i].reg == reg && s->registers[i].lo.v <= at && at < s->registers[i].hi.v)
+		if (s->registers[i].reg == reg && s->registers[i].lo.v <= at &&
+		    at < s->registers[i].hi.v)
 			return true;
 	return false;
 }
@@ -82,7 +87,8 @@ static bool effect_of(struct spill_search *s, const struct graph_insn *insn, uin
 	size_t n;
 	unsigned int reg, bytes;
 	if (!elf_code_at(s->ctx->code, (struct cairn_vaddr){insn->at}, &code, &n) ||
-	    cfi_row_at(s->ctx->cfi, (struct cairn_vaddr){insn->at}, &row, NULL) != 1 || row.cfa != CFI_CFA_REG_OFFSET)
+	    cfi_row_at(s->ctx->cfi, (struct cairn_vaddr){insn->at}, &row, NULL) != 1 ||
+	    row.cfa != CFI_CFA_REG_OFFSET)
 		return false;
 	int64_t off = row.cfa_off + s->off;
 	struct insn_access access = insn_accesses(code, insn->len, row.cfa_reg, off, s->bytes);
@@ -90,7 +96,8 @@ static bool effect_of(struct spill_search *s, const struct graph_insn *insn, uin
 		return false;
 	/* What a call writes, its return address, is below the frame. */
 	*ret = access.stores && !insn->is_call ? SPOILS : NONE;
-	if (insn_stores_register(code, insn->len, row.cfa_reg, off, &reg, &bytes) && bytes >= s->bytes && is_in(s, insn->at, reg))
+	if (insn_stores_register(code, insn->len, row.cfa_reg, off, &reg, &bytes) &&
+	    bytes >= s->bytes && is_in(s, insn->at, reg))
 		*ret = PUTS;
 	return true;
 }
@@ -131,7 +138,10 @@ static bool solve(struct spill_search *s)
 	return left;
 }
 
-/* Where the program stands: in front of the instruction that is next, or behind the call that it came from. */
+/*
+ * Where the program stands: in front of the instruction that is next, or behind the call that it
+ * came from.
+ */
 static bool is_there(const struct spill_search *s)
 {
 	const struct loc_context *ctx = s->ctx;
@@ -164,8 +174,8 @@ bool loc_is_spilled(const struct loc_context *ctx, int64_t off, uint64_t bytes)
 	struct graph *g = NULL;
 	if (!ctx->formal || !ctx->cfi || !bytes || bytes > WORD_BYTES || off >= 0)
 		return false;
-	if (dw_locations(ctx->formal, DW_AT_location, note_register, &s, NULL) < 0 || !s.n_registers ||
-	    graph_new(ctx->code, &ctx->function, ctx->entry, &g) < 0 || !g)
+	if (dw_locations(ctx->formal, DW_AT_location, note_register, &s, NULL) < 0 ||
+	    !s.n_registers || graph_new(ctx->code, &ctx->function, ctx->entry, &g) < 0 || !g)
 		return false;
 	bool ret = search(&s, g);
 	graph_free(g);

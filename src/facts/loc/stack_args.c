@@ -2,8 +2,8 @@
 /*
  * Arguments that came on the stack, in copies inlined into the function that got them
  *
- * GCC moves the prologue behind an early return (shrink-wrapping). A copy inlined in front of it may have an argument
- * that came on the stack, and GCC counts its place as if the prologue had run:
+ * GCC moves the prologue behind an early return (shrink-wrapping). A copy inlined in front of it
+ * may have an argument that came on the stack, and GCC counts its place as if the prologue had run:
  *
  *	g:	movl $1, sink		the copy: y is described at CFA + 8; it is at CFA
  *		test %edi, %edi
@@ -11,15 +11,18 @@
  *		ret
  *	1:	sub  $8, %rsp		the prologue
  *
- * See docs/findings/gcc-stack-argument-before-prologue.md. The place shows itself: nothing has been pushed yet, so
- * that the CFA is rsp + 8, and elsewhere in the function it is farther away. What such a function has in front
- * of a prologue that did not move are the first instructions of its body, which hold no copy as a rule: little is lost.
+ * See docs/findings/gcc-stack-argument-before-prologue.md. The place shows itself: nothing has been
+ * pushed yet, so that the CFA is rsp + 8, and elsewhere in the function it is farther away. What
+ * such a function has in front of a prologue that did not move are the first instructions of its
+ * body, which hold no copy as a rule: little is lost.
  *
- * Elsewhere a slot of the frame itself is described as far above the CFA as it is below, in the caller's frame. What
- * the function got on the stack its own parameters tell: a place at or above the CFA that is none of theirs is wrong.
+ * Elsewhere a slot of the frame itself is described as far above the CFA as it is below, in the
+ * caller's frame. What the function got on the stack its own parameters tell: a place at or above
+ * the CFA that is none of theirs is wrong.
  *
- * And whether the function uses what it got: Clang's callers leave out what it does not. Some instruction has to load from the
- * slot then. Whichever it is, its row of unwind information tells where the slot is, seen from the stack or frame pointer.
+ * And whether the function uses what it got: Clang's callers leave out what it does not. Some
+ * instruction has to load from the slot then. Whichever it is, its row of unwind information tells
+ * where the slot is, seen from the stack or frame pointer.
  */
 #include "base/cursor.h"
 #include "dwarf/constants.h"
@@ -30,24 +33,30 @@ enum {
 	RSP = 7,
 	/* What the call pushed. */
 	RET_ADDR_BYTES = 8,
-	/* Rows looked at; a function has a few for each prologue, epilogue and call with stack arguments. */
+	/*
+	 * Rows looked at; a function has a few for each prologue, epilogue and call with stack
+	 * arguments.
+	 */
 	ROWS_MAX = 4096,
 };
 
 static bool is_at_call(const struct cfi_row *row)
 {
-	return row->cfa == CFI_CFA_REG_OFFSET && row->cfa_reg == RSP && row->cfa_off == RET_ADDR_BYTES;
+	return row->cfa == CFI_CFA_REG_OFFSET && row->cfa_reg == RSP &&
+	       row->cfa_off == RET_ADDR_BYTES;
 }
 
 /* Whether the frame is still as the call left it, and grows elsewhere. */
 static bool is_before_prologue(const struct loc_context *ctx)
 {
 	struct cairn_vaddr lo, hi;
-	if (ctx->row_state != 1 || !is_at_call(&ctx->row) || !cfi_fde_at(ctx->cfi, ctx->at, &lo, &hi))
+	if (ctx->row_state != 1 || !is_at_call(&ctx->row) ||
+	    !cfi_fde_at(ctx->cfi, ctx->at, &lo, &hi))
 		return false;
 	struct cfi_row row;
 	for (int i = 0; i < ROWS_MAX && lo.v < hi.v; i++, lo = row.hi) {
-		if (cfi_row_at(ctx->cfi, lo, &row, NULL) != 1 || !is_at_call(&row) || row.hi.v <= lo.v)
+		if (cfi_row_at(ctx->cfi, lo, &row, NULL) != 1 || !is_at_call(&row) ||
+		    row.hi.v <= lo.v)
 			return true;
 	}
 	return lo.v < hi.v;
@@ -90,7 +99,8 @@ static bool is_own_argument(const struct loc_context *ctx, uint64_t off)
 	return s.found;
 }
 
-bool loc_stack_argument_holds(const struct loc_context *ctx, const struct dw_unit *unit, int64_t off)
+bool loc_stack_argument_holds(const struct loc_context *ctx, const struct dw_unit *unit,
+			      int64_t off)
 {
 	/* Without a row the frame base is not the CFA. */
 	if (!ctx->inlined || !dw_unit_is_gcc(unit) || ctx->row_state != 1)
@@ -126,7 +136,8 @@ static int find_load(void *arg, struct dw_range range)
 		if (pc.v >= row.hi.v && cfi_row_at(s->cfi, pc, &row, NULL) != 1)
 			return 0;
 		if (insn.len && row.cfa == CFI_CFA_REG_OFFSET &&
-		    insn_accesses(bytes + at, n - at, row.cfa_reg, row.cfa_off + s->off, WORD_BYTES).loads) {
+		    insn_accesses(bytes + at, n - at, row.cfa_reg, row.cfa_off + s->off, WORD_BYTES)
+			    .loads) {
 			s->found = true;
 			return 1;
 		}
@@ -135,7 +146,8 @@ static int find_load(void *arg, struct dw_range range)
 	return 0;
 }
 
-bool loc_stack_argument_is_used(struct elf *code, const struct cfi *cfi, const struct dw_die *function, int64_t off)
+bool loc_stack_argument_is_used(struct elf *code, const struct cfi *cfi,
+				const struct dw_die *function, int64_t off)
 {
 	struct load_search s = {.code = code, .cfi = cfi, .off = off};
 	if (cfi)

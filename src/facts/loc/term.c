@@ -2,11 +2,12 @@
 /*
  * Arithmetic on terms
  *
- * Constants are computed on the spot, and additions of constants merged: most locations end as one or two steps.
+ * Constants are computed on the spot, and additions of constants merged: most locations end as one
+ * or two steps.
  *
- * A binary operation whose right side is more than a constant or a register needs the left side kept:
- * it is saved to a slot while the right side is computed. The slot's number is the number of slots that
- * the right side uses itself, so nesting costs one slot a level.
+ * A binary operation whose right side is more than a constant or a register needs the left side
+ * kept: it is saved to a slot while the right side is computed. The slot's number is the number of
+ * slots that the right side uses itself, so nesting costs one slot a level.
  */
 #include "loc/term.h"
 
@@ -70,7 +71,8 @@ static void op_imm(struct term *t, uint8_t op, int64_t imm)
 	}
 	if (op == CAIRN_LOC_ADD && imm == 0)
 		return;
-	if (op == CAIRN_LOC_ADD && last && last->op == CAIRN_LOC_ADD && last->operand == CAIRN_LOC_IMM) {
+	if (op == CAIRN_LOC_ADD && last && last->op == CAIRN_LOC_ADD &&
+	    last->operand == CAIRN_LOC_IMM) {
 		last->imm = (int64_t)((uint64_t)last->imm + (uint64_t)imm);
 		if (!last->imm)
 			t->n--;
@@ -90,8 +92,9 @@ void term_add_imm(struct term *t, int64_t imm)
 
 static bool commutes(uint8_t op)
 {
-	return op == CAIRN_LOC_ADD || op == CAIRN_LOC_MUL || op == CAIRN_LOC_AND || op == CAIRN_LOC_OR ||
-	       op == CAIRN_LOC_XOR || op == CAIRN_LOC_EQ || op == CAIRN_LOC_NE;
+	return op == CAIRN_LOC_ADD || op == CAIRN_LOC_MUL || op == CAIRN_LOC_AND ||
+	       op == CAIRN_LOC_OR || op == CAIRN_LOC_XOR || op == CAIRN_LOC_EQ ||
+	       op == CAIRN_LOC_NE;
 }
 
 /* Cut a term to the integer type it has, so that its 64 bits are that type's value. */
@@ -140,7 +143,8 @@ void term_binary(struct term *l, struct term *r, uint8_t op)
 {
 	l->failed |= r->failed;
 	int64_t folded;
-	if (is_const(l) && is_const(r) && fold_constants(op, l->steps[0].imm, r->steps[0].imm, &folded)) {
+	if (is_const(l) && is_const(r) &&
+	    fold_constants(op, l->steps[0].imm, r->steps[0].imm, &folded)) {
 		l->steps[0].imm = folded;
 	} else {
 		if (commutes(op) && (is_const(l) || (is_reg(l) && !is_const(r) && !is_reg(r)))) {
@@ -167,8 +171,8 @@ void term_binary(struct term *l, struct term *r, uint8_t op)
 void term_unary(struct term *t, uint8_t op, uint8_t size)
 {
 	/*
-	 * GCC writes DW_OP_not, which is bitwise, where it means the opposite of a comparison: 255 instead of 1.
-	 * What was meant cannot be told.
+	 * GCC writes DW_OP_not, which is bitwise, where it means the opposite of a comparison: 255
+	 * instead of 1. What was meant cannot be told.
 	 */
 	if (op == CAIRN_LOC_NOT && t->n && t->steps[t->n - 1].op >= CAIRN_LOC_EQ) {
 		t->failed = true;
@@ -190,7 +194,8 @@ void term_unary(struct term *t, uint8_t op, uint8_t size)
 /* The low 31 bits at most: no sign bit of a 32-bit value among them. */
 static bool is_small_mask(const struct cairn_loc_step *s)
 {
-	return s->op == CAIRN_LOC_AND && s->operand == CAIRN_LOC_IMM && s->imm >= 0 && s->imm <= INT32_MAX;
+	return s->op == CAIRN_LOC_AND && s->operand == CAIRN_LOC_IMM && s->imm >= 0 &&
+	       s->imm <= INT32_MAX;
 }
 
 bool term_is_extended(const struct term *t, bool is_signed)
@@ -236,7 +241,8 @@ bool term_is_cut(const struct term *t)
 bool term_reads_vector(const struct term *t)
 {
 	for (unsigned int i = 0; i < t->n; i++)
-		if ((t->steps[i].op == CAIRN_LOC_REG || t->steps[i].operand == CAIRN_LOC_OPERAND_REG) &&
+		if ((t->steps[i].op == CAIRN_LOC_REG ||
+		     t->steps[i].operand == CAIRN_LOC_OPERAND_REG) &&
 		    t->steps[i].reg >= TERM_VECTOR_FIRST)
 			return true;
 	return false;

@@ -2,8 +2,8 @@
 /*
  * Terms: what an entry of the symbolic stack would compute, as steps
  *
- * A term that grows over CAIRN_LOC_STEPS_MAX steps, needs more than CAIRN_LOC_SLOTS slots, or cannot be said, is
- * marked failed and stays so.
+ * A term that grows over CAIRN_LOC_STEPS_MAX steps, needs more than CAIRN_LOC_SLOTS slots, or
+ * cannot be said, is marked failed and stays so.
  */
 #ifndef LOC_TERM_H
 #define LOC_TERM_H
@@ -46,14 +46,15 @@ void term_unary(struct term *t, uint8_t op, uint8_t size);
 void term_canonical(struct term *t);
 
 /*
- * Make the upper bits of a term with an integer type zeros, or copies of its top bit, whatever the type's sign: DW_OP_shr
- * brings down the one, DW_OP_shra the other. The type stays.
+ * Make the upper bits of a term with an integer type zeros, or copies of its top bit, whatever the
+ * type's sign: DW_OP_shr brings down the one, DW_OP_shra the other. The type stays.
  */
 void term_extend(struct term *t, bool is_signed);
 
 /*
- * Whether the upper bits of a term are those of the value it stands for, whatever the value's width: an operation that brings
- * them down, DW_OP_shr or DW_OP_shra, is right then. @is_signed for DW_OP_shra.
+ * Whether the upper bits of a term are those of the value it stands for, whatever the value's
+ * width: an operation that brings them down, DW_OP_shr or DW_OP_shra, is right then. @is_signed for
+ * DW_OP_shra.
  */
 bool term_is_extended(const struct term *t, bool is_signed);
 

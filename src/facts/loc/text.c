@@ -2,8 +2,8 @@
 /*
  * Locations as text
  *
- * A function may have thousands of places, and their locations are most of what is printed of them; so texts are put together
- * from characters here, without printf().
+ * A function may have thousands of places, and their locations are most of what is printed of them;
+ * so texts are put together from characters here, without printf().
  */
 #include <string.h>
 
@@ -15,32 +15,48 @@ static const struct {
 	const char *id, *text;
 } reasons[CAIRN_N_UNAVAILABLE] = {
 	[CAIRN_AVAILABLE] = {"available", "available"},
-	[CAIRN_UNAVAIL_NO_DESCRIPTION] = {"no-description", "optimised out: the compiler does not describe it here"},
+	[CAIRN_UNAVAIL_NO_DESCRIPTION] = {"no-description",
+					  "optimised out: the compiler does not describe it here"},
 	[CAIRN_UNAVAIL_OPTIMISED_OUT] = {"optimised-out", "optimised out"},
 	[CAIRN_UNAVAIL_NOT_LIVE] = {"not-live", "not live here"},
 	[CAIRN_UNAVAIL_PARTLY] = {"partly", "partly optimised out"},
-	[CAIRN_UNAVAIL_ENTRY_VALUE] = {"entry-value", "needs the caller's frame: its register may have changed since entry"},
+	[CAIRN_UNAVAIL_ENTRY_VALUE] =
+		{"entry-value",
+		 "needs the caller's frame: its register may have changed since entry"},
 	[CAIRN_UNAVAIL_CALLER] = {"caller", "needs the caller's frame"},
-	[CAIRN_UNAVAIL_IMPLICIT_POINTER] = {"implicit-pointer", "points to something that is not in memory"},
+	[CAIRN_UNAVAIL_IMPLICIT_POINTER] = {"implicit-pointer",
+					    "points to something that is not in memory"},
 	[CAIRN_UNAVAIL_NO_CFA] = {"no-cfa", "no unwind row tells where the frame is"},
 	[CAIRN_UNAVAIL_THREAD_LOCAL] = {"thread-local", "in thread-local storage"},
-	[CAIRN_UNAVAIL_VECTOR_REGISTER] = {"vector-register", "in a register that a probe cannot read"},
+	[CAIRN_UNAVAIL_VECTOR_REGISTER] = {"vector-register",
+					   "in a register that a probe cannot read"},
 	[CAIRN_UNAVAIL_AMBIGUOUS] = {"ambiguous", "several locations are given and they differ"},
-	[CAIRN_UNAVAIL_NOT_STORED_YET] = {"not-stored-yet", "may not have been stored to its slot yet"},
-	[CAIRN_UNAVAIL_MAY_HAVE_CHANGED] = {"may-have-changed", "the function may already have changed it"},
-	[CAIRN_UNAVAIL_MAY_NOT_BE_PASSED] = {"may-not-be-passed", "not used here: callers may not have passed it"},
-	[CAIRN_UNAVAIL_OTHER_PARAMETER] = {"other-parameter", "declared otherwise in the unit of this place"},
-	[CAIRN_UNAVAIL_UNSUPPORTED] = {"unsupported", "its description uses an operation that is not supported"},
+	[CAIRN_UNAVAIL_NOT_STORED_YET] = {"not-stored-yet",
+					  "may not have been stored to its slot yet"},
+	[CAIRN_UNAVAIL_MAY_HAVE_CHANGED] = {"may-have-changed",
+					    "the function may already have changed it"},
+	[CAIRN_UNAVAIL_MAY_NOT_BE_PASSED] = {"may-not-be-passed",
+					     "not used here: callers may not have passed it"},
+	[CAIRN_UNAVAIL_OTHER_PARAMETER] = {"other-parameter",
+					   "declared otherwise in the unit of this place"},
+	[CAIRN_UNAVAIL_UNSUPPORTED] = {"unsupported",
+				       "its description uses an operation that is not supported"},
 	[CAIRN_UNAVAIL_DAMAGED] = {"damaged", "its description is damaged"},
 	[CAIRN_UNAVAIL_OTHER_CALL] = {"other-call", "may be the value of another call"},
 	[CAIRN_UNAVAIL_WITHOUT_CALL] = {"without-call", "may be hit without a call"},
-	[CAIRN_UNAVAIL_MEMORY_WRITTEN] = {"memory-written", "computed from memory that may hold another value here"},
-	[CAIRN_UNAVAIL_STALE] = {"stale", "may be stale: described by a value from another point in the function"},
+	[CAIRN_UNAVAIL_MEMORY_WRITTEN] = {"memory-written",
+					  "computed from memory that may hold another value here"},
+	[CAIRN_UNAVAIL_STALE] =
+		{"stale", "may be stale: described by a value from another point in the function"},
 	[CAIRN_UNAVAIL_NOT_KEPT] = {"not-kept", "was in a register that the callee did not keep"},
-	[CAIRN_UNAVAIL_NOT_COPIED] = {"not-copied", "in memory that is not part of the stopped stacks, or not in the core"},
-	[CAIRN_UNAVAIL_NO_CONVENTION] = {"no-convention",
-					 "no documented calling convention confirms it (--assume-unmodified takes it)"},
-	[CAIRN_UNAVAIL_SLOT_ADDRESS] = {"slot-address", "may be the address of its stack slot instead of its value"},
+	[CAIRN_UNAVAIL_NOT_COPIED] =
+		{"not-copied",
+		 "in memory that is not part of the stopped stacks, or not in the core"},
+	[CAIRN_UNAVAIL_NO_CONVENTION] =
+		{"no-convention",
+		 "no documented calling convention confirms it (--assume-unmodified takes it)"},
+	[CAIRN_UNAVAIL_SLOT_ADDRESS] =
+		{"slot-address", "may be the address of its stack slot instead of its value"},
 };
 
 const char *cairn_unavailable_text(enum cairn_unavailable why)
@@ -135,9 +151,10 @@ static void append_digits(struct term *t, uint64_t v, unsigned int base)
 }
 
 static const char *const binary_text[] = {
-	[CAIRN_LOC_ADD] = "+",	[CAIRN_LOC_SUB] = "-",	[CAIRN_LOC_MUL] = "*",	[CAIRN_LOC_AND] = "&",
-	[CAIRN_LOC_OR] = "|",	[CAIRN_LOC_XOR] = "^",	[CAIRN_LOC_SHL] = "<<", [CAIRN_LOC_SHR] = ">>",
-	[CAIRN_LOC_SAR] = ">>s", [CAIRN_LOC_EQ] = "==",	[CAIRN_LOC_NE] = "!=",	[CAIRN_LOC_LT] = "<",
+	[CAIRN_LOC_ADD] = "+",	[CAIRN_LOC_SUB] = "-",	[CAIRN_LOC_MUL] = "*",
+	[CAIRN_LOC_AND] = "&",	[CAIRN_LOC_OR] = "|",	[CAIRN_LOC_XOR] = "^",
+	[CAIRN_LOC_SHL] = "<<", [CAIRN_LOC_SHR] = ">>", [CAIRN_LOC_SAR] = ">>s",
+	[CAIRN_LOC_EQ] = "==",	[CAIRN_LOC_NE] = "!=",	[CAIRN_LOC_LT] = "<",
 	[CAIRN_LOC_LE] = "<=",	[CAIRN_LOC_GT] = ">",	[CAIRN_LOC_GE] = ">=",
 };
 
@@ -166,7 +183,8 @@ static void append_number(struct term *t, int64_t v)
 static void append_address(struct term *t, const struct text *out, int64_t at)
 {
 	char name[256];
-	bool named = out->symbol && out->symbol(out->symbol_ctx, (struct cairn_vaddr){(uint64_t)at}, name, sizeof(name));
+	bool named = out->symbol && out->symbol(out->symbol_ctx, (struct cairn_vaddr){(uint64_t)at},
+						name, sizeof(name));
 	append(t, named ? "&" : "&0x");
 	if (named)
 		append(t, name);
@@ -175,7 +193,8 @@ static void append_address(struct term *t, const struct text *out, int64_t at)
 }
 
 /* The bits of a value: "(u32)", "*(u32 *)". */
-static void prepend_type(struct term *t, const char *before, char kind, unsigned int bytes, const char *behind)
+static void prepend_type(struct term *t, const char *before, char kind, unsigned int bytes,
+			 const char *behind)
 {
 	struct term type = {.n = 0};
 	append(&type, before);
@@ -220,7 +239,8 @@ static bool is_compound(const struct term *t)
 	return false;
 }
 
-static void step_text(const struct text *t, const struct cairn_loc_step *s, struct term *acc, struct term *slots)
+static void step_text(const struct text *t, const struct cairn_loc_step *s, struct term *acc,
+		      struct term *slots)
 {
 	switch ((enum cairn_loc_op)s->op) {
 	case CAIRN_LOC_REG:
@@ -330,7 +350,8 @@ static void piece_text(struct text *t, const struct cairn_piece *piece)
 }
 
 size_t cairn_location_text(const struct cairn_location *loc,
-			   bool (*symbol)(void *ctx, struct cairn_vaddr at, char *name, size_t size),
+			   bool (*symbol)(void *ctx, struct cairn_vaddr at, char *name,
+					  size_t size),
 			   void *ctx, char *buf, size_t size)
 {
 	struct text t = {.buf = buf, .size = size, .symbol = symbol, .symbol_ctx = ctx};

@@ -18,16 +18,21 @@ int abstract_die(const struct dwarf *dw, const struct dw_unit *unit, dw_off off,
 	for (int i = 0; i < DW_ORIGIN_MAX; i++, unit = ret->unit) {
 		int rc = dw_die_near(unit, off, ret, err);
 		if (rc <= 0)
-			return rc ? rc : err_set(err, -EBADMSG, "an abstract origin (DIE 0x%" PRIx64 ") is no DIE", off);
+			return rc ? rc
+				  : err_set(err, -EBADMSG,
+					    "an abstract origin (DIE 0x%" PRIx64 ") is no DIE",
+					    off);
 		off = dw_ref(ret, DW_AT_abstract_origin);
 		if (!off)
 			return 1;
 	}
-	return err_set(err, -EBADMSG, "%s: .debug_info: DIE 0x%" PRIx64 ": its abstract origins form a circle",
+	return err_set(err, -EBADMSG,
+		       "%s: .debug_info: DIE 0x%" PRIx64 ": its abstract origins form a circle",
 		       cairn_binary_debug_path(dwarf_binary(dw)), off);
 }
 
-static int read_formals(struct abstracts *a, const struct dw_die *function, struct formals *ret, struct cairn_err *err)
+static int read_formals(struct abstracts *a, const struct dw_die *function, struct formals *ret,
+			struct cairn_err *err)
 {
 	struct dw_die child;
 	bool is_go = dw_unit_go(function->unit);
@@ -57,7 +62,8 @@ static int read_formals(struct abstracts *a, const struct dw_die *function, stru
 int abstract_of(struct abstracts *a, const struct dwarf *dw, const struct dw_unit *unit, dw_off off,
 		const struct abstract **ret, struct cairn_err *err)
 {
-	struct known_abstract *known = &a->known[(off ^ off >> 8) % (sizeof(a->known) / sizeof(a->known[0]))];
+	struct known_abstract *known =
+		&a->known[(off ^ off >> 8) % (sizeof(a->known) / sizeof(a->known[0]))];
 	*ret = known->is;
 	if (known->die == off)
 		return 0;

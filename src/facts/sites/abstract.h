@@ -2,7 +2,8 @@
 /*
  * The functions that copies and bodies are instances of
  *
- * Their parameters, and where they are declared, are said once, in the abstract instance, and asked for at each copy.
+ * Their parameters, and where they are declared, are said once, in the abstract instance, and asked
+ * for at each copy.
  */
 #ifndef SITES_ABSTRACT_H
 #define SITES_ABSTRACT_H
@@ -28,8 +29,8 @@ struct abstract {
 };
 
 /*
- * Those that were asked for last, direct-mapped by the DIE that was asked about: the copies of a unit have some fifty, and the
- * few that drive each other out are read again.
+ * Those that were asked for last, direct-mapped by the DIE that was asked about: the copies of a
+ * unit have some fifty, and the few that drive each other out are read again.
  */
 struct abstracts {
 	struct arena *arena; /* holds them */
@@ -51,7 +52,8 @@ static inline void abstracts_fini(struct abstracts *a)
 }
 
 /*
- * abstract_of - the abstract instance that a DIE comes from over its DW_AT_abstract_origin, or itself
+ * abstract_of - the abstract instance that a DIE comes from over its DW_AT_abstract_origin, or
+ * itself
  *
  * @unit  where @die most likely is: that which refers to it
  * @ret  lives as long as the arena

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Copies are judged in the order of their containers and of the DIEs in these, so that the code of a container and what it declares is read once
- * for all of them. That is the order of their entries, but for functions within functions.
+ * Copies are judged in the order of their containers and of the DIEs in these, so that the code of
+ * a container and what it declares is read once for all of them. That is the order of their
+ * entries, but for functions within functions.
  */
 #include "sites/analyse.h"
 
@@ -23,7 +24,8 @@ enum { CHUNK = 64 };
 struct copy {
 	uint32_t container; /* index entry */
 	uint32_t i;    /* of its first request */
-	uint32_t like; /* the first of those of the same function in the same container, which stand around it */
+	/* the first of those of the same function in the same container, which stand around it */
+	uint32_t like;
 	uint32_t n_alike; /* of a first one */
 };
 
@@ -35,7 +37,8 @@ struct analysis {
 	VEC(struct copy) copies; /* those of one function in one container beside each other */
 	VEC(const struct built_site *) sites; /* of the copies */
 	VEC(struct keyed) turns; /* the copies by container, those of one by their entries */
-	VEC(struct keyed) further; /* sites besides the first of each copy: its entry of the index, and their request */
+	/* sites besides the first of each copy: its entry of the index, and their request */
+	VEC(struct keyed) further;
 };
 
 static const struct copy *copy_at(const struct analysis *all, size_t turn)
@@ -92,7 +95,8 @@ static bool gather_sites(struct judge *j, const struct copy *c)
 	j->sites.n = 0;
 	if (!VEC_ADD(&j->sites, &all->in->first_sites[c->i]))
 		return false;
-	for (size_t k = extra_of(all, entry); k < all->further.n && all->further.p[k].key == entry; k++)
+	for (size_t k = extra_of(all, entry); k < all->further.n && all->further.p[k].key == entry;
+	     k++)
 		if (!VEC_ADD(&j->sites, &all->in->extra_sites[all->further.p[k].value]))
 			return false;
 	return true;
@@ -121,8 +125,8 @@ static bool is_loop_head(const struct graph *g, uint32_t i)
 }
 
 /*
- * Something leads back to the first instructions, which a branch may leave: they save registers and test what the recursion
- * ends with.
+ * Something leads back to the first instructions, which a branch may leave: they save registers and
+ * test what the recursion ends with.
  */
 static bool begins_with_loop(const struct graph *g)
 {
@@ -137,8 +141,9 @@ static bool begins_with_loop(const struct graph *g)
 }
 
 /*
- * A body that begins with a loop, with nothing in front of it; or with a loop behind its first instructions, and calls itself. Of
- * several calls of itself a compiler makes the last one a jump (f(p->left) + f(p->right)), and leaves the others.
+ * A body that begins with a loop, with nothing in front of it; or with a loop behind its first
+ * instructions, and calls itself. Of several calls of itself a compiler makes the last one a jump
+ * (f(p->left) + f(p->right)), and leaves the others.
  */
 static int analyse_body(struct judge *j, const struct copy *c, struct built_site *b)
 {
@@ -147,7 +152,8 @@ static int analyse_body(struct judge *j, const struct copy *c, struct built_site
 		return 0;
 	if (s.is_jumped_to) {
 		b->site.count_caveats |= CAIRN_COUNT_LOOPED;
-		b->grows_stack = dw_unit_go(b->die.unit) && go_grows_stack(j->all->env->code, &b->die, b->site.at);
+		b->grows_stack = dw_unit_go(b->die.unit) &&
+				 go_grows_stack(j->all->env->code, &b->die, b->site.at);
 	}
 	if (!s.is_called || s.is_jumped_to || j->all->env->bare)
 		return 0;
@@ -157,7 +163,10 @@ static int analyse_body(struct judge *j, const struct copy *c, struct built_site
 	return rc;
 }
 
-/* What is told of sites alone (site_env.bare) are values; where there are none nothing is to be decided. */
+/*
+ * What is told of sites alone (site_env.bare) are values; where there are none nothing is to be
+ * decided.
+ */
 static bool has_value(const struct judge *j)
 {
 	for (size_t i = 0; i < j->sites.n; i++)
@@ -172,14 +181,17 @@ static bool find_instructions(struct judge *j)
 	bool ok = true;
 	j->at.n = 0;
 	for (size_t i = 0; i < j->sites.n && ok; i++)
-		ok = VEC_ADD(&j->at, j->graph ? graph_at(j->graph, j->sites.p[i]->site.at.v) : GRAPH_NONE);
+		ok = VEC_ADD(&j->at,
+			     j->graph ? graph_at(j->graph, j->sites.p[i]->site.at.v) : GRAPH_NONE);
 	return ok;
 }
 
 /* Only GCC tells of variables what their values are at a moment, and is wrong about it. */
 static int add_site_caveats(struct judge *j)
 {
-	const struct around a = {.container = &j->function, .graph = j->graph, .scratch = &j->scratch,
+	const struct around a = {.container = &j->function,
+				 .graph = j->graph,
+				 .scratch = &j->scratch,
 				 .known = &j->around};
 	int rc = 0;
 	for (size_t i = 0; i < j->sites.n && !rc; i++) {
@@ -190,7 +202,8 @@ static int add_site_caveats(struct judge *j)
 		if (!rc)
 			rc = computed_doubt(j->graph, &j->function, &j->scratch, b, j->at.p[i]);
 		if (!rc)
-			rc = difference_doubt(j->all->env->code, j->graph, &j->function, &j->scratch, b, j->at.p[i]);
+			rc = difference_doubt(j->all->env->code, j->graph, &j->function,
+					      &j->scratch, b, j->at.p[i]);
 	}
 	return rc;
 }
@@ -199,8 +212,8 @@ static int analyse_copy(struct judge *j, size_t at, struct cairn_err *err)
 {
 	const struct copy *c = copy_at(j->all, at);
 	struct built_site *first = &j->all->in->first_sites[c->i];
-	if (first->site.kind == CAIRN_SITE_OUT_OF_LINE && !site_is_plain_body(j->all->env, &first->site) &&
-	    analyse_body(j, c, first) < 0)
+	if (first->site.kind == CAIRN_SITE_OUT_OF_LINE &&
+	    !site_is_plain_body(j->all->env, &first->site) && analyse_body(j, c, first) < 0)
 		return err_nomem(err, "the code of a body");
 	if (first->site.kind != CAIRN_SITE_INLINED)
 		return 0;
@@ -215,8 +228,15 @@ static int analyse_copy(struct judge *j, size_t at, struct cairn_err *err)
 		return err_nomem(err, "variables around a copy");
 	if (!j->graph)
 		return 0;
-	struct event_count p = {.graph = j->graph, .copy = first, .sites = j->sites.p, .at = j->at.p, .n_sites = j->sites.n,
-			    .others = &j->all->sites.p[c->like], .n_others = j->all->copies.p[c->like].n_alike, .code = j->all->env->code, .for_values = bare};
+	struct event_count p = {.graph = j->graph,
+				.copy = first,
+				.sites = j->sites.p,
+				.at = j->at.p,
+				.n_sites = j->sites.n,
+				.others = &j->all->sites.p[c->like],
+				.n_others = j->all->copies.p[c->like].n_alike,
+				.code = j->all->env->code,
+				.for_values = bare};
 	return event_count_analyse(&p, &j->scratch) == 0 ? 0 : err_nomem(err, "ways to a copy");
 }
 
@@ -253,26 +273,34 @@ static int by_container(const void *a, const void *b)
 	return x->i < y->i ? -1 : x->i > y->i;
 }
 
-/* Copies from @from on are of one group. In the order of DIEs they are in that of their containers, unless one of these is within another. */
+/*
+ * Copies from @from on are of one group. In the order of DIEs they are in that of their containers,
+ * unless one of these is within another.
+ */
 static bool list_group(struct analysis *all, size_t from)
 {
 	bool in_order = true;
 	for (size_t k = from + 1; k < all->copies.n; k++)
 		in_order &= all->copies.p[k - 1].container <= all->copies.p[k].container;
 	if (!in_order)
-		qsort(all->copies.p + from, all->copies.n - from, sizeof(*all->copies.p), by_container);
+		qsort(all->copies.p + from, all->copies.n - from, sizeof(*all->copies.p),
+		      by_container);
 	for (size_t k = from; k < all->copies.n; k++) {
 		struct copy *c = &all->copies.p[k];
 		struct keyed turn = {.key = all->in->first.v.p[c->i].entry, .value = (uint32_t)k};
 		c->like = k > from && c[-1].container == c->container ? c[-1].like : turn.value;
 		all->copies.p[c->like].n_alike++;
-		if (!VEC_ADD(&all->sites, &all->in->first_sites[c->i]) || !VEC_ADD(&all->turns, turn))
+		if (!VEC_ADD(&all->sites, &all->in->first_sites[c->i]) ||
+		    !VEC_ADD(&all->turns, turn))
 			return false;
 	}
 	return true;
 }
 
-/* By their containers, those of one by their entries: the code of a container that has another one within is read once, too. */
+/*
+ * By their containers, those of one by their entries: the code of a container that has another one
+ * within is read once, too.
+ */
 static int sort_turns(struct analysis *all)
 {
 	bool in_order = true;
@@ -362,7 +390,8 @@ int analysis_count(struct analysis *all, const struct batch *in, struct cairn_er
 	return pool_run((all->turns.n + CHUNK - 1) / CHUNK, all->threads, analyse_chunk, all, err);
 }
 
-int analyse_counts(const struct site_env *env, unsigned int threads, const struct batch *in, struct cairn_err *err)
+int analyse_counts(const struct site_env *env, unsigned int threads, const struct batch *in,
+		   struct cairn_err *err)
 {
 	struct analysis *analysis = analysis_new(env, threads);
 	int rc = analysis ? analysis_count(analysis, in, err) : err_nomem(err, "worker memory");

@@ -11,7 +11,10 @@
 /* Longer chains of typedefs are damaged. */
 enum { CHAIN_MAX = 64 };
 
-/* Typedefs, and what stands for what it refers to; @through_const: and what only makes it unassignable. */
+/*
+ * Typedefs, and what stands for what it refers to; @through_const: and what only makes it
+ * unassignable.
+ */
 static bool is_passed_through(uint16_t tag, bool through_const)
 {
 	switch (tag) {
@@ -35,7 +38,8 @@ static bool is_passed_through(uint16_t tag, bool through_const)
 static bool type_behind(const struct dw_die *formal, bool through_const, struct dw_die *ret)
 {
 	dw_off type = dw_ref_deep(formal, DW_AT_type);
-	for (int i = 0; i < CHAIN_MAX && type && dw_die_near(formal->unit, type, ret, NULL) == 1; i++) {
+	for (int i = 0; i < CHAIN_MAX && type && dw_die_near(formal->unit, type, ret, NULL) == 1;
+	     i++) {
 		if (!is_passed_through(ret->tag, through_const))
 			return true;
 		type = dw_ref(ret, DW_AT_type);
@@ -61,7 +65,8 @@ bool args_check_is_bool(const struct dw_unit *unit, dw_off formal)
 {
 	struct dw_die die, type;
 	return dw_die_near(unit, formal, &die, NULL) == 1 && type_behind(&die, true, &type) &&
-	       type.tag == DW_TAG_base_type && dw_udata(&type, DW_AT_encoding, DW_ATE_void) == DW_ATE_boolean;
+	       type.tag == DW_TAG_base_type &&
+	       dw_udata(&type, DW_AT_encoding, DW_ATE_void) == DW_ATE_boolean;
 }
 
 bool args_check_is_pointer(const struct dw_unit *unit, dw_off formal)
@@ -73,10 +78,12 @@ bool args_check_is_pointer(const struct dw_unit *unit, dw_off formal)
 }
 
 /*
- * GCC computes a _Bool as a whole byte: "not; and 255" for the opposite of a condition gives 254 and 255. The lowest bit is
- * right in every shape seen, and of a value that is 0 or 1 already it changes nothing.
+ * GCC computes a _Bool as a whole byte: "not; and 255" for the opposite of a condition gives 254
+ * and 255. The lowest bit is right in every shape seen, and of a value that is 0 or 1 already it
+ * changes nothing.
  */
-static int keep_lowest_bit(const struct dw_unit *unit, dw_off formal, struct cairn_location *loc, struct arena *arena)
+static int keep_lowest_bit(const struct dw_unit *unit, dw_off formal, struct cairn_location *loc,
+			   struct arena *arena)
 {
 	const struct cairn_piece *p = loc->pieces;
 	if (loc->n_pieces != 1 || p->kind != CAIRN_PIECE_VALUE || p->n_steps < 2 ||
@@ -96,12 +103,14 @@ static int keep_lowest_bit(const struct dw_unit *unit, dw_off formal, struct cai
 }
 
 /*
- * A site that is passed again, in a loop or in recursion made one, or by code that is no call: the description is that
- * of the call alone, for constants and registers that the loop does not write as well (docs/findings/gcc-entry-is-a-loop-head.md).
+ * A site that is passed again, in a loop or in recursion made one, or by code that is no call: the
+ * description is that of the call alone, for constants and registers that the loop does not write
+ * as well (docs/findings/gcc-entry-is-a-loop-head.md).
  */
 static bool is_passed_by_others(const struct built_site *b)
 {
-	return b->site.count_caveats & ~(b->grows_stack ? CAIRN_COUNT_LOOPED : 0) & (CAIRN_COUNT_LOOPED | CAIRN_COUNT_SHARED_PC | CAIRN_COUNT_BEFORE_TEST);
+	return b->site.count_caveats & ~(b->grows_stack ? CAIRN_COUNT_LOOPED : 0) &
+	       (CAIRN_COUNT_LOOPED | CAIRN_COUNT_SHARED_PC | CAIRN_COUNT_BEFORE_TEST);
 }
 
 /* A load from a slot of the frame: nobody writes those but the compiler, which knows. */
@@ -115,9 +124,10 @@ static bool loads_slot(const struct cairn_loc_step *steps, uint32_t load)
 }
 
 /*
- * GCC computes what it has lost from the memory that it was made of. That the memory is written between the call and the
- * copy, or will be because a store was moved, is not looked at (docs/findings/gcc-memory-read-after-store.md). What is simply in memory
- * is another matter: it has been followed there.
+ * GCC computes what it has lost from the memory that it was made of. That the memory is written
+ * between the call and the copy, or will be because a store was moved, is not looked at
+ * (docs/findings/gcc-memory-read-behind-store.md). What is simply in memory is another matter: it
+ * has been followed there.
  */
 static bool is_computed_from_memory(const struct cairn_location *loc)
 {
@@ -141,7 +151,8 @@ int args_check_args(const struct site_env *env, struct built_site *b, struct are
 			return -ENOMEM;
 		if (b->site.n_chain && dw_unit_go(b->die.unit))
 			go_doubt_pieces(b, i);
-		if (may_change && loc->why == CAIRN_AVAILABLE && !cannot_be_assigned(b->die.unit, b->formals.die[i]))
+		if (may_change && loc->why == CAIRN_AVAILABLE &&
+		    !cannot_be_assigned(b->die.unit, b->formals.die[i]))
 			loc->why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED;
 		if (by_gcc && is_computed_from_memory(loc))
 			arg_reject(loc, CAIRN_UNAVAIL_MEMORY_WRITTEN);

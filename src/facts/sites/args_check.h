@@ -15,7 +15,10 @@
  */
 int args_check_args(const struct site_env *env, struct built_site *b, struct arena *arena);
 
-/* Clones, and what has no convention that is known: what may have changed becomes unavailable by @why. */
+/*
+ * Clones, and what has no convention that is known: what may have changed becomes unavailable by
+ * @why.
+ */
 void args_check_clone(const struct site_env *env, struct built_site *b, enum cairn_unavailable why);
 
 /* Whether the code shows that an argument is there at a body's entry. */

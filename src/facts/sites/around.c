@@ -2,30 +2,35 @@
 /*
  * Variables around a copy
  *
- * What is passed to a function is mostly made from variables of its caller, and GCC tells where those are, too. Two of its mistakes
- * about an argument show there.
+ * What is passed to a function is mostly made from variables of its caller, and GCC tells where
+ * those are, too. Two of its mistakes about an argument show there.
  *
- * The value before a loop. Behind a loop GCC describes what the loop changed by what it was in front
- * (docs/findings/gcc-value-before-loop.md). The variable itself was lost, and is described no more:
+ * The value before a loop. Behind a loop GCC describes what the loop changed by what it was in
+ * front (docs/findings/gcc-value-before-loop.md). The variable itself was lost, and is described no
+ * more:
  *
  *	while (n--)		n	[0x5cba, 0x5cc2)  r15
  *		...			[0x5cc2, 0x5cce)  r15 - 1
  *	f(n);			f's a	[0x5d0a, 0x5d2c)  r15 - 1
  *
- * So an argument that is computed from registers is not believed where a variable around it was described by the very same
- * expression, and is so no more; or by one that ends in the same steps, when its register was needed for something else. What is
- * simply in a register is not meant: registers are used again for anything. Nor is a constant, unless a parameter around the copy had it
- * and is another constant now.
+ * So an argument that is computed from registers is not believed where a variable around it was
+ * described by the very same expression, and is so no more; or by one that ends in the same steps,
+ * when its register was needed for something else. What is simply in a register is not meant:
+ * registers are used again for anything. Nor is a constant, unless a parameter around the copy had
+ * it and is another constant now.
  *
- * A counter that is a constant. GCC keeps one of several counters of a loop, and describes the others by the difference of two names that
- * have one register, which is the value they begin with (docs/findings/gcc-dead-name-shares-register.md):
+ * A counter that is a constant. GCC keeps one of several counters of a loop, and describes the
+ * others by the difference of two names that have one register, which is the value they begin with
+ * (docs/findings/gcc-dead-name-shares-register.md):
  *
  *	for (int i = 0; i < n; i++)	i	constant 0
  *		f(i, &v[i]);		f's a	constant 0, address of v
  *
- * Here the variable and the argument agree. But a variable that is declared around a loop and keeps one value in it is rarely there for
- * being passed. So in a loop that a variable with a constant is declared around, the same constant is not believed of an argument, nor is
- * an address, which may be made from it. What is declared in the loop is made anew in each pass, and does not count, nor do parameters.
+ * Here the variable and the argument agree. But a variable that is declared around a loop and keeps
+ * one value in it is rarely there for being passed. So in a loop that a variable with a constant is
+ * declared around, the same constant is not believed of an argument, nor is an address, which may
+ * be made from it. What is declared in the loop is made anew in each pass, and does not count, nor
+ * do parameters.
  */
 #include "sites/around.h"
 
@@ -39,16 +44,23 @@
 #include "sites/args_check.h"
 
 enum {
-	/* Variables for one copy. There are up to 332 in vmlinux, 1,134 in libjvm. A function made by a program may have any number. */
+	/*
+	 * Variables for one copy. There are up to 332 in vmlinux, 1,134 in libjvm. A function made
+	 * by a program may have any number.
+	 */
 	VARIABLES_MAX = 1 << 14,
 	/* Arguments of one copy. A function with more has what is behind them believed. */
 	ARGS_MAX = 64,
 	/*
-	 * Entries of location lists that are read of one function; those behind are not compared. Many variables could share one long list,
-	 * so that their number is not bounded by the size of the input.
+	 * Entries of location lists that are read of one function; those behind are not compared.
+	 * Many variables could share one long list, so that their number is not bounded by the size
+	 * of the input.
 	 */
 	ENTRIES_MAX = 1 << 18,
-	/* Bytes at the end of an expression: two steps with a constant each, and that it is a value. */
+	/*
+	 * Bytes at the end of an expression: two steps with a constant each, and that it is a
+	 * value.
+	 */
 	ALIKE = 5,
 };
 
@@ -79,7 +91,8 @@ struct candidate {
 	enum told told;
 	int64_t value; /* of a constant */
 	struct expression expr;
-	bool now, before; /* the variable is described by the same at the site; was, in front of it */
+	/* the variable is described by the same at the site; was, in front of it */
+	bool now, before;
 };
 
 struct search {
@@ -100,7 +113,8 @@ struct search {
 static enum told kind_of(const struct cairn_location *loc)
 {
 	const struct cairn_piece *p = loc->pieces;
-	if (loc->why != CAIRN_AVAILABLE || loc->n_pieces != 1 || p->kind != CAIRN_PIECE_VALUE || !p->n_steps)
+	if (loc->why != CAIRN_AVAILABLE || loc->n_pieces != 1 || p->kind != CAIRN_PIECE_VALUE ||
+	    !p->n_steps)
 		return TOLD_OTHERWISE;
 	if (p->n_steps == 1 && p->steps[0].op != CAIRN_LOC_REG)
 		return p->steps[0].op == CAIRN_LOC_CONST ? TOLD_CONSTANT : TOLD_ADDRESS;
@@ -152,8 +166,10 @@ static void add_candidate(struct search *s, uint32_t arg, enum told told)
 {
 	const struct built_site *b = s->b;
 	struct expression expr = b->exprs[arg];
-	s->args[s->n++] = (struct candidate){
-		.arg = arg, .told = told, .value = b->args[arg].loc.pieces->steps[0].imm, .expr = expr};
+	s->args[s->n++] = (struct candidate){.arg = arg,
+					     .told = told,
+					     .value = b->args[arg].loc.pieces->steps[0].imm,
+					     .expr = expr};
 	if (told == TOLD_COMPUTED) {
 		s->has_computed = true;
 		if (expr.n)
@@ -180,7 +196,8 @@ static void list_args(struct search *s)
 }
 
 /*
- * The last steps are the same, of other registers: (%rdx & 7) - 1, and ((%r11 << 1 | %r11) & 7) - 1 when %rdx had that and is gone.
+ * The last steps are the same, of other registers: (%rdx & 7) - 1, and ((%r11 << 1 | %r11) & 7) - 1
+ * when %rdx had that and is gone.
  */
 static bool ends_alike(const struct expression *a, const struct dw_loc_entry *b)
 {
@@ -194,7 +211,8 @@ static void compare_entry(struct search *s, const struct dw_loc_entry *e)
 		s->is_constant = true;
 	for (unsigned int i = 0; i < s->n; i++) {
 		struct candidate *c = &s->args[i];
-		bool same = c->expr.n && c->expr.n == e->expr_len && !memcmp(c->expr.p, e->expr, e->expr_len);
+		bool same = c->expr.n && c->expr.n == e->expr_len &&
+			    !memcmp(c->expr.p, e->expr, e->expr_len);
 		if (!same && !(c->told == TOLD_COMPUTED && ends_alike(&c->expr, e)))
 			continue;
 		if (loc_entry_holds(e, s->b->site.at, s->b->view))
@@ -218,23 +236,25 @@ static int has_loop(struct search *s)
 		return s->loop > 0;
 	s->loop = may_be_in_loop(s);
 	if (s->loop > 0)
-		s->loop = event_count_comes_back(s->in->graph, s->scope, s->b->site.at, s->in->scratch);
+		s->loop = event_count_comes_back(s->in->graph, s->scope, s->b->site.at,
+						 s->in->scratch);
 	return s->loop;
 }
 
 /* ---- variables ---- */
 
 /*
- * Whether a variable, or one of several, can tell anything about the arguments: most have nothing to do with them. What is computed is compared with
- * all; a constant with parameters that are another one at another moment, and in a loop with variables; an address with variables.
+ * Whether a variable, or one of several, can tell anything about the arguments: most have nothing
+ * to do with them. What is computed is compared with all; a constant with parameters that are
+ * another one at another moment, and in a loop with variables; an address with variables.
  */
 static bool may_tell(const struct search *s, const struct known *of)
 {
 	bool is_same = of->exprs.wholes & s->constant.wholes;
 	bool by_loop = s->in_loop && ((of->has_constant && (is_same || s->has_address)) ||
 				      (of->has_value && (s->has_constant || s->has_address)));
-	return of->exprs.wholes & s->computed.wholes || of->exprs.ends & s->computed.ends || by_loop ||
-	       (is_same && (of->has_another || s->has_folded));
+	return of->exprs.wholes & s->computed.wholes || of->exprs.ends & s->computed.ends ||
+	       by_loop || (is_same && (of->has_another || s->has_folded));
 }
 
 static void compare_entries(struct search *s, const struct known_variable *v)
@@ -256,9 +276,11 @@ static int compare_variable(struct search *s, const struct known_variable *v)
 	bool is_argument = s->is_constant && v->is_parameter;
 	for (unsigned int i = 0; i < s->n; i++) {
 		const struct candidate *c = &s->args[i];
-		bool by_loop = counts && (c->told == TOLD_ADDRESS || (c->told == TOLD_CONSTANT && c->now));
+		bool by_loop =
+			counts && (c->told == TOLD_ADDRESS || (c->told == TOLD_CONSTANT && c->now));
 		bool changed = c->before && !c->now;
-		bool doubt = changed && (c->told == TOLD_COMPUTED || (c->told == TOLD_CONSTANT && is_argument));
+		bool doubt = changed && (c->told == TOLD_COMPUTED ||
+					 (c->told == TOLD_CONSTANT && is_argument));
 		int rc = by_loop ? has_loop(s) : 0;
 		if (rc < 0)
 			return rc;
@@ -271,7 +293,8 @@ static int compare_variable(struct search *s, const struct known_variable *v)
 /* ---- scopes ---- */
 
 /* One byte is a register by itself, or a stack slot: nothing that is compared. */
-static bool keep_entry(struct around_scopes *known, struct known_variable *v, const struct dw_loc_entry *e)
+static bool keep_entry(struct around_scopes *known, struct known_variable *v,
+		       const struct dw_loc_entry *e)
 {
 	if (e->expr_len < 2)
 		return true;
@@ -297,12 +320,15 @@ static bool read_entries(struct around_scopes *known, struct known_variable *v)
 			continue;
 		first = first ? first : at;
 		v->is.has_constant = !v->is_parameter;
-		v->is.has_another |= v->is_parameter && (at->expr_len != first->expr_len || memcmp(at->expr, first->expr, first->expr_len));
+		v->is.has_another |=
+			v->is_parameter && (at->expr_len != first->expr_len ||
+					    memcmp(at->expr, first->expr, first->expr_len));
 	}
 	return ok;
 }
 
-static bool read_variable(struct around_scopes *known, struct known_scope *scope, struct known_variable *v)
+static bool read_variable(struct around_scopes *known, struct known_scope *scope,
+			  struct known_variable *v)
 {
 	struct dw_value value;
 	bool ok = true;
@@ -330,12 +356,15 @@ static bool add_variable(struct around_scopes *known, const struct dw_die *die)
 	bool is_parameter = die->tag == DW_TAG_formal_parameter;
 	scope->has_unread_parameters |= is_parameter;
 	scope->has_unread_others |= !is_parameter;
-	return VEC_ADD(&known->variables, ((struct known_variable){.die = *die, .is_parameter = is_parameter}));
+	return VEC_ADD(&known->variables,
+		       ((struct known_variable){.die = *die, .is_parameter = is_parameter}));
 }
 
 static bool open_scope(struct around_scopes *known, const struct dw_die *die)
 {
-	return VEC_ADD(&known->open, ((struct known_scope){.die = *die, .variables = (uint32_t)known->variables.n}));
+	return VEC_ADD(
+		&known->open,
+		((struct known_scope){.die = *die, .variables = (uint32_t)known->variables.n}));
 }
 
 static bool begin(struct around_scopes *known, const struct dw_die *container)
@@ -355,11 +384,13 @@ static bool advance(struct around_scopes *known, const struct dw_die *container,
 	bool is_behind = known->open.n && known->container == container->off && to >= known->to;
 	bool ok = is_behind || begin(known, container);
 	known->to = to;
-	while (ok && known->open.n && (what = dw_locals_next(&known->walk, to, &die)) != DW_LOCAL_NONE) {
+	while (ok && known->open.n &&
+	       (what = dw_locals_next(&known->walk, to, &die)) != DW_LOCAL_NONE) {
 		if (what == DW_LOCAL_END)
 			known->variables.n = known->open.p[--known->open.n].variables;
 		else
-			ok = what == DW_LOCAL_SCOPE ? open_scope(known, &die) : add_variable(known, &die);
+			ok = what == DW_LOCAL_SCOPE ? open_scope(known, &die)
+						    : add_variable(known, &die);
 	}
 	return ok;
 }
@@ -399,7 +430,8 @@ static int compare_scope(struct search *s, struct known_scope *scope, size_t n)
 	s->scope = &scope->die;
 	s->loop = -1;
 	for (size_t i = scope->variables; i < n; i++)
-		if (may_tell(s, &known->variables.p[i].is) && compare_variable(s, &known->variables.p[i]) < 0)
+		if (may_tell(s, &known->variables.p[i].is) &&
+		    compare_variable(s, &known->variables.p[i]) < 0)
 			return -ENOMEM;
 	return 0;
 }
@@ -410,7 +442,8 @@ static int compare_scopes(struct search *s)
 	const struct around_scopes *known = s->in->known;
 	int rc = 0;
 	for (size_t k = 0; k < known->open.n && !rc; k++) {
-		size_t n = k + 1 < known->open.n ? known->open.p[k + 1].variables : known->variables.n;
+		size_t n =
+			k + 1 < known->open.n ? known->open.p[k + 1].variables : known->variables.n;
 		rc = compare_scope(s, &known->open.p[k], n < VARIABLES_MAX ? n : VARIABLES_MAX);
 	}
 	return rc;

@@ -7,7 +7,10 @@
 #include "sites/event_count.h"
 #include "sites/site.h"
 
-/* A bit for each of several expressions: two sets without a common bit have no expression in common. */
+/*
+ * A bit for each of several expressions: two sets without a common bit have no expression in
+ * common.
+ */
 struct expr_set {
 	uint64_t wholes, ends; /* their last steps */
 };
@@ -39,8 +42,8 @@ struct known_scope {
 };
 
 /*
- * The scopes around one copy after another of a function, in order of their DIEs. Zeroed at first, and begun anew when
- * the container is another one.
+ * The scopes around one copy after another of a function, in order of their DIEs. Zeroed at first,
+ * and begun anew when the container is another one.
  */
 struct around_scopes {
 	dw_off container, to;   /* the last copy's */
@@ -61,13 +64,16 @@ struct around {
 };
 
 /*
- * around_doubt - take back arguments of a copy made by GCC that are described as a variable around it was at another moment
+ * around_doubt - take back arguments of a copy made by GCC that are described as a variable around
+ * it was at another moment
  *
  * @at  the instruction of its site; GRAPH_NONE when none begins there
- * @b   built; its container is a->container, and nothing else was taken back of it or event_count_analyse() was asked about it
+ * @b   built; its container is a->container, and nothing else was taken back of it or
+ *      event_count_analyse() was asked about it
  * Returns 0 or -ENOMEM.
- * Cost: nothing for a copy whose arguments are in registers and memory. Else reads the DIEs of the container up to the copy's, once for all that are
- * asked about in their order, and where those of the variables of the scopes around are that can tell something about one of its arguments; and
+ * Cost: nothing for a copy whose arguments are in registers and memory. Else reads the DIEs of the
+ * container up to the copy's, once for all that are asked about in their order, and where those of
+ * the variables of the scopes around are that can tell something about one of its arguments; and
  * passes over the code of a scope that has a constant one.
  */
 int around_doubt(const struct around *a, struct built_site *b, uint32_t at);

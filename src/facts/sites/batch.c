@@ -10,11 +10,12 @@
 #include "sites/removed.h"
 
 /*
- * Sites are asked for function by function, and worked on container by container: what is found out about the
- * container's code then serves all of them. An entry of the index stands behind its container's and in front of
- * the next container's, so that is the order of entries.
+ * Sites are asked for function by function, and worked on container by container: what is found out
+ * about the container's code then serves all of them. An entry of the index stands behind its
+ * container's and in front of the next container's, so that is the order of entries.
  */
-static struct keyed *make_turns(const struct site_request *requests, size_t n, struct cairn_err *err)
+static struct keyed *make_turns(const struct site_request *requests, size_t n,
+				struct cairn_err *err)
 {
 	struct keyed *turns = n < UINT32_MAX ? malloc((n + 1) * sizeof(*turns)) : NULL;
 	for (size_t i = 0; turns && i < n; i++)
@@ -29,7 +30,9 @@ static struct keyed *make_turns(const struct site_request *requests, size_t n, s
 /* Sites that a worker takes at once: neighbours share their container's flow and unit. */
 enum { CHUNK = 256 };
 
-/* How far ahead what is worked on is fetched meanwhile: the sections are more than any cache holds. */
+/*
+ * How far ahead what is worked on is fetched meanwhile: the sections are more than any cache holds.
+ */
 enum { AHEAD = 4 };
 
 struct job {
@@ -69,8 +72,9 @@ static int build_chunk(void *arg, size_t item, unsigned int worker, struct cairn
 }
 
 /* Build @n requested sites into @ret. */
-static int build_sites(const struct site_env *env, unsigned int threads, const struct site_request *requests, size_t n,
-		       struct built_site *ret, struct arena *arena, struct cairn_err *err)
+static int build_sites(const struct site_env *env, unsigned int threads,
+		       const struct site_request *requests, size_t n, struct built_site *ret,
+		       struct arena *arena, struct cairn_err *err)
 {
 	unsigned int width = pool_width(threads);
 	if (!n)
@@ -102,7 +106,8 @@ static int request_first(struct batch *b, struct cairn_err *err)
 {
 	for (size_t g = 0; g < b->n; g++)
 		for (size_t i = 0; i < b->groups[g].entries.n; i++)
-			if (!VEC_ADD(&b->first.v, ((struct site_request){.entry = b->groups[g].entries.p[i]})))
+			if (!VEC_ADD(&b->first.v,
+				     ((struct site_request){.entry = b->groups[g].entries.p[i]})))
 				return err_nomem(err, "sites");
 	/* Not cleared: each is built, or all are forgotten. */
 	b->first_sites = malloc((b->first.v.n + 1) * sizeof(*b->first_sites));
@@ -127,17 +132,19 @@ static int request_extra(struct batch *b, const struct site_env *env, struct cai
 	return b->extra_sites ? 0 : err_nomem(err, "sites");
 }
 
-int batch_build(struct batch *b, const struct site_env *env, unsigned int threads, const struct group *groups, size_t n,
-		struct arena *arena, struct cairn_err *err)
+int batch_build(struct batch *b, const struct site_env *env, unsigned int threads,
+		const struct group *groups, size_t n, struct arena *arena, struct cairn_err *err)
 {
 	*b = (struct batch){.groups = groups, .n = n};
 	int rc = request_first(b, err);
 	if (rc >= 0)
-		rc = build_sites(env, threads, b->first.v.p, b->first.v.n, b->first_sites, arena, err);
+		rc = build_sites(env, threads, b->first.v.p, b->first.v.n, b->first_sites, arena,
+				 err);
 	if (rc >= 0)
 		rc = request_extra(b, env, err);
 	if (rc >= 0)
-		rc = build_sites(env, threads, b->further.v.p, b->further.v.n, b->extra_sites, arena, err);
+		rc = build_sites(env, threads, b->further.v.p, b->further.v.n, b->extra_sites,
+				 arena, err);
 	return rc;
 }
 

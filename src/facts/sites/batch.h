@@ -2,8 +2,9 @@
 /*
  * Sites of many functions, as far as they can be told without types
  *
- * Every site by itself, and the further sites that the first ones lead to. How calls pass them is judged on all of them
- * (judge.h). What the parameters are called and of which type is added behind it (function.c), or not wanted (copies.c).
+ * Every site by itself, and the further sites that the first ones lead to. How calls pass them is
+ * judged on all of them (judge.h). What the parameters are called and of which type is added behind
+ * it (function.c), or not wanted (copies.c).
  */
 #ifndef SITES_BATCH_H
 #define SITES_BATCH_H
@@ -13,7 +14,10 @@
 struct batch {
 	const struct group *groups;
 	size_t n;
-	/* One request for each entry of each group, in that order; n_extra[g] of group g behind those of the groups before it. */
+	/*
+	 * One request for each entry of each group, in that order; n_extra[g] of group g behind
+	 * those of the groups before it.
+	 */
 	struct site_requests first, further;
 	size_t *n_extra;
 	/* As their requests stand; site.n_shared is 0 where there turned out to be no code. */
@@ -28,8 +32,8 @@ struct batch {
  * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM. batch_fini() in all cases.
  * Cost: decodes the functions around the sites.
  */
-int batch_build(struct batch *b, const struct site_env *env, unsigned int threads, const struct group *groups, size_t n,
-		struct arena *arena, struct cairn_err *err);
+int batch_build(struct batch *b, const struct site_env *env, unsigned int threads,
+		const struct group *groups, size_t n, struct arena *arena, struct cairn_err *err);
 void batch_fini(struct batch *b);
 
 /* The built sites of one group: those of its entries, and the further ones. */

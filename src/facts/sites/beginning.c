@@ -2,8 +2,9 @@
 /*
  * Where copies without entries begin, by line
  *
- * Clang has no entries (GCC's markers), only the line of each instruction. Where a value is known on one path, or loaded there already, what the
- * copy does with it begins at a join, and only the way that had to load it passes the site:
+ * Clang has no entries (GCC's markers), only the line of each instruction. Where a value is known
+ * on one path, or loaded there already, what the copy does with it begins at a join, and only the
+ * way that had to load it passes the site:
  *
  *	     v              v
  *	  P: load  5:9      |	(known on this path)
@@ -11,9 +12,11 @@
  *	            v
  *	         i: test  5:13
  *
- * What is at i has the line of the site, or one between it and the function's declaration; an end that several copies share has a later one.
+ * What is at i has the line of the site, or one between it and the function's declaration; an end
+ * that several copies share has a later one.
  *
- * And of a loop around the call Clang takes the first turn out, or unrolls it. Then the first statement is there again, behind code that is not the copy's.
+ * And of a loop around the call Clang takes the first turn out, or unrolls it. Then the first
+ * statement is there again, behind code that is not the copy's.
  *
  * GCC at link time (-flto) often has no entries, either, but it tells where each statement begins.
  */
@@ -31,20 +34,26 @@ bool beginning_is_passed(const struct event_count *p, uint32_t i)
 			continue;
 		if (here->line == site->line)
 			return true;
-		bool has_line = dw_attr_deep(&p->copy->die, DW_AT_decl_line, &line, NULL, NULL) == 1 &&
-				(line.cls == DW_CLASS_UDATA || line.cls == DW_CLASS_SDATA);
+		bool has_line =
+			dw_attr_deep(&p->copy->die, DW_AT_decl_line, &line, NULL, NULL) == 1 &&
+			(line.cls == DW_CLASS_UDATA || line.cls == DW_CLASS_SDATA);
 		if (has_line && line.u <= here->line)
 			return true;
 	}
 	return false;
 }
 
-/* Nothing decides between an instruction and one behind it: the caller's instructions in between were mixed with the copy's. */
+/*
+ * Nothing decides between an instruction and one behind it: the caller's instructions in between
+ * were mixed with the copy's.
+ */
 static bool is_straight_line(const struct graph *g, uint32_t from, uint32_t to)
 {
 	uint32_t i = from;
 	while (i != GRAPH_NONE && i < to && !g->v.p[i].is_branch)
-		i = g->v.p[i].next != GRAPH_NONE && !g->v.p[g->v.p[i].next].is_target ? g->v.p[i].next : GRAPH_NONE;
+		i = g->v.p[i].next != GRAPH_NONE && !g->v.p[g->v.p[i].next].is_target
+			    ? g->v.p[i].next
+			    : GRAPH_NONE;
 	return i == to;
 }
 
@@ -52,7 +61,8 @@ bool beginning_is_repeated(const struct event_count *p, uint32_t i)
 {
 	const struct dw_position *here = graph_position(p->graph, i), *site;
 	bool repeats = false;
-	for (size_t k = 0; here && here->is_stmt && here->at == p->graph->v.p[i].at && k < p->n_sites; k++) {
+	for (size_t k = 0;
+	     here && here->is_stmt && here->at == p->graph->v.p[i].at && k < p->n_sites; k++) {
 		site = p->at[k] == GRAPH_NONE ? NULL : graph_position(p->graph, p->at[k]);
 		if (!site || site->line != here->line || site->column != here->column)
 			continue;

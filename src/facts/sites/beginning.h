@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether a call may begin at an instruction of a copy that is none of its sites, as far as lines tell; the essay is in beginning.c. */
+/*
+ * Whether a call may begin at an instruction of a copy that is none of its sites, as far as lines
+ * tell; the essay is in beginning.c.
+ */
 #ifndef SITES_BEGINNING_H
 #define SITES_BEGINNING_H
 
 #include "sites/event_count.h"
 
 /*
- * beginning_is_passed - an instruction that is come to past the sites belongs to what comes first in the copy
+ * beginning_is_passed - an instruction that is come to past the sites belongs to what comes first
+ * in the copy
  *
- * @i  one of the copy's. False in code of GCC's, which has entries. Cost: a search in the unit's positions.
+ * @i  one of the copy's. False in code of GCC's, which has entries. Cost: a search in the unit's
+ *     positions.
  */
 bool beginning_is_passed(const struct event_count *p, uint32_t i);
 
 /*
  * beginning_is_repeated - the first statement of a site is at an instruction once more
  *
- * Not where a straight line leads there from the site: then it is the same statement, with the caller's instructions in between.
+ * Not where a straight line leads there from the site: then it is the same statement, with the
+ * caller's instructions in between.
  */
 bool beginning_is_repeated(const struct event_count *p, uint32_t i);
 

@@ -29,7 +29,8 @@ static int holds_address(void *arg, struct dw_range r)
 }
 
 /* Decode the range of @function that holds @at, unless it is the one at hand. */
-static bool walk(struct boundary *b, const struct elf *code, const struct dw_die *function, uint64_t at)
+static bool walk(struct boundary *b, const struct elf *code, const struct dw_die *function,
+		 uint64_t at)
 {
 	if (b->code && b->lo <= at && at - b->lo < b->n)
 		return true;
@@ -60,8 +61,8 @@ static bool walk(struct boundary *b, const struct elf *code, const struct dw_die
 	return true;
 }
 
-enum cairn_hazard boundary_hazard(struct boundary *b, const struct elf *code, const struct dw_die *function,
-				  struct cairn_vaddr at, bool kernel)
+enum cairn_hazard boundary_hazard(struct boundary *b, const struct elf *code,
+				  const struct dw_die *function, struct cairn_vaddr at, bool kernel)
 {
 	if (!walk(b, code, function, at.v))
 		return CAIRN_HAZARD_NOT_A_BOUNDARY;
@@ -93,12 +94,16 @@ struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr
 /* Bytes that are looked at in front of a site. */
 enum { BEFORE = 64 };
 
-/* Where in [0, at) of @bytes the last nop is that can end at @at or up to @gap bytes in front of it: a byte that only nops of all have. */
+/*
+ * Where in [0, at) of @bytes the last nop is that can end at @at or up to @gap bytes in front of
+ * it: a byte that only nops of all have.
+ */
 static size_t nop_before(const uint8_t *bytes, size_t at, size_t gap)
 {
 	size_t least = at > INSN_MAX_BYTES + gap ? at - INSN_MAX_BYTES - gap : 0;
 	for (size_t i = at; i-- > least;)
-		if ((bytes[i] == 0x90 && i + gap >= at - 1) || (bytes[i] == 0x0f && i + 1 < at && bytes[i + 1] == 0x1f))
+		if ((bytes[i] == 0x90 && i + gap >= at - 1) ||
+		    (bytes[i] == 0x0f && i + 1 < at && bytes[i + 1] == 0x1f))
 			return i;
 	return at;
 }
@@ -119,7 +124,8 @@ static bool has_byte(uint64_t v, uint8_t byte)
 }
 
 /* As many of BEFORE bytes as there are before @at in its section, which end at *@ret. */
-static unsigned int bytes_before(struct boundary *b, const struct elf *code, uint64_t at, const uint8_t **ret)
+static unsigned int bytes_before(struct boundary *b, const struct elf *code, uint64_t at,
+				 const uint8_t **ret)
 {
 	const uint8_t *bytes;
 	size_t n;
@@ -128,7 +134,9 @@ static unsigned int bytes_before(struct boundary *b, const struct elf *code, uin
 		*ret = b->near + (at - b->near_lo);
 		return BEFORE;
 	}
-	while (before && (before > at || !elf_code_at(code, (struct cairn_vaddr){at - before}, &bytes, &n) || n < before))
+	while (before &&
+	       (before > at || !elf_code_at(code, (struct cairn_vaddr){at - before}, &bytes, &n) ||
+		n < before))
 		before = before > INSN_MAX_BYTES ? INSN_MAX_BYTES : before - 1;
 	if (before) {
 		b->near = bytes;
@@ -139,12 +147,14 @@ static unsigned int bytes_before(struct boundary *b, const struct elf *code, uin
 	return before;
 }
 
-struct cairn_vaddr boundary_least_padding(struct boundary *b, const struct elf *code, struct cairn_vaddr at)
+struct cairn_vaddr boundary_least_padding(struct boundary *b, const struct elf *code,
+					  struct cairn_vaddr at)
 {
 	const uint8_t *end;
 	unsigned int before = bytes_before(b, code, at.v, &end);
 	/* Nearly always there is no such byte. */
-	if (before > INSN_MAX_BYTES && end[-1] != 0x90 && !has_byte(load_8(end - INSN_MAX_BYTES), 0x1f) && !has_byte(load_8(end - 8), 0x1f))
+	if (before > INSN_MAX_BYTES && end[-1] != 0x90 &&
+	    !has_byte(load_8(end - INSN_MAX_BYTES), 0x1f) && !has_byte(load_8(end - 8), 0x1f))
 		return at;
 	size_t nop = before ? nop_before(end - before, before, 0) : 0;
 	if (nop == before)
@@ -154,5 +164,6 @@ struct cairn_vaddr boundary_least_padding(struct boundary *b, const struct elf *
 		last = nop;
 		nop = nop_before(end - before, last, INSN_MAX_BYTES);
 	}
-	return (struct cairn_vaddr){nop > INSN_MAX_BYTES ? at.v - before + nop - INSN_MAX_BYTES : 0};
+	return (struct cairn_vaddr){nop > INSN_MAX_BYTES ? at.v - before + nop - INSN_MAX_BYTES
+							 : 0};
 }

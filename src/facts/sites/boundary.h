@@ -2,9 +2,10 @@
 /*
  * Hazards of many sites of one function
  *
- * Whether an address is the start of an instruction is only known by decoding from a start that is known:
- * here from the start of the code range that DWARF gives to the function. The walk over a range is kept, since
- * sites come in clusters: a function with a hundred inlined copies is decoded once.
+ * Whether an address is the start of an instruction is only known by decoding from a start that is
+ * known: here from the start of the code range that DWARF gives to the function. The walk over a
+ * range is kept, since sites come in clusters: a function with a hundred inlined copies is decoded
+ * once.
  */
 #ifndef SITES_BOUNDARY_H
 #define SITES_BOUNDARY_H
@@ -19,7 +20,8 @@ struct boundary {
 	size_t n;
 	uint8_t *bits; /* of insn_boundaries() */
 	size_t cap;
-	const uint8_t *near; /* code of a section from near_lo on, near_n bytes of it: where sites were looked at last */
+	/* code of a section from near_lo on, near_n bytes of it: where sites were looked at last */
+	const uint8_t *near;
 	uint64_t near_lo;
 	size_t near_n;
 };
@@ -33,21 +35,24 @@ void boundary_fini(struct boundary *b);
  * @kernel    code that user probes do not reach: only the boundary counts
  * Returns CAIRN_HAZARD_NOT_A_BOUNDARY also when no range of @function holds @at.
  */
-enum cairn_hazard boundary_hazard(struct boundary *b, const struct elf *code, const struct dw_die *function,
-				  struct cairn_vaddr at, bool kernel);
+enum cairn_hazard boundary_hazard(struct boundary *b, const struct elf *code,
+				  const struct dw_die *function, struct cairn_vaddr at,
+				  bool kernel);
 
 /*
- * boundary_padding - where the run of nops that ends just before @at begins; @at itself when there is none
+ * boundary_padding - where the run of nops that ends just before @at begins; @at itself when there
+ * is none
  *
  * Call it behind boundary_hazard() for the same site, which decoded the code around it.
  */
 struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr at);
 
 /*
- * boundary_least_padding - an address in front of which boundary_padding() of @at is not, told by the bytes before @at alone, wherever
- * instructions begin: @at itself for nearly all
+ * boundary_least_padding - an address in front of which boundary_padding() of @at is not, told by
+ * the bytes before @at alone, wherever instructions begin: @at itself for nearly all
  */
-struct cairn_vaddr boundary_least_padding(struct boundary *b, const struct elf *code, struct cairn_vaddr at);
+struct cairn_vaddr boundary_least_padding(struct boundary *b, const struct elf *code,
+					  struct cairn_vaddr at);
 
 /* Have the byte before @at fetched meanwhile, as that will ask for it. */
 static inline void boundary_prefetch(const struct boundary *b, struct cairn_vaddr at)

@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Entries are in order of DIE, so those of a unit are together: where the next unit's begin, in growing steps, then halves. */
+/*
+ * Entries are in order of DIE, so those of a unit are together: where the next unit's begin, in
+ * growing steps, then halves.
+ */
 static uint32_t end_of_unit(const struct dw_func_index *index, uint32_t from)
 {
 	uint32_t unit = index->p[from].unit, lo = from, step = 1;
@@ -34,7 +37,8 @@ static int by_size(const void *a, const void *b)
 static void list_units(struct by_unit *b, const struct dw_func_index *index)
 {
 	for (uint32_t i = 0; i < index->n;) {
-		struct unit_entries u = {.unit = index->p[i].unit, .from = i, .to = end_of_unit(index, i)};
+		struct unit_entries u = {
+			.unit = index->p[i].unit, .from = i, .to = end_of_unit(index, i)};
 		for (; i < u.to; i++)
 			u.n += b->groups->of_entry[i] != DW_FUNC_NONE;
 		if (u.n)
@@ -43,8 +47,8 @@ static void list_units(struct by_unit *b, const struct dw_func_index *index)
 	qsort(b->units, b->n_units, sizeof(*b->units), by_size);
 }
 
-int by_unit_make(const struct site_env *env, const struct groups *groups, const struct entry_rows *rows,
-		 struct by_unit *ret)
+int by_unit_make(const struct site_env *env, const struct groups *groups,
+		 const struct entry_rows *rows, struct by_unit *ret)
 {
 	*ret = (struct by_unit){.groups = groups, .rows = rows};
 	ret->units = calloc(dwarf_n_units(env->dw) + 1, sizeof(*ret->units));
@@ -89,7 +93,8 @@ int by_unit_parts(const struct by_unit *b, size_t i, struct unit_parts *ret)
 		return -ENOMEM;
 	for (uint32_t k = u->from; k < u->to; k++)
 		if (group_of[k] != DW_FUNC_NONE)
-			ret->order.p[ret->order.n++] = (struct keyed){.key = group_of[k], .value = k};
+			ret->order.p[ret->order.n++] =
+				(struct keyed){.key = group_of[k], .value = k};
 	if (keyed_sort(ret->order.p, ret->order.n) < 0)
 		return -ENOMEM;
 	size_t row = 0;

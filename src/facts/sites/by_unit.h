@@ -2,8 +2,9 @@
 /*
  * The entries of many functions, unit by unit
  *
- * A function of a header has copies in a thousand units. What is asked about a copy is answered by its unit: the line table,
- * the code around it, the other copies there. So a unit is what a worker takes, with the part of each function that is in it.
+ * A function of a header has copies in a thousand units. What is asked about a copy is answered by
+ * its unit: the line table, the code around it, the other copies there. So a unit is what a worker
+ * takes, with the part of each function that is in it.
  */
 #ifndef SITES_BY_UNIT_H
 #define SITES_BY_UNIT_H
@@ -20,23 +21,30 @@ struct unit_entries {
 struct by_unit {
 	const struct groups *groups;
 	const struct entry_rows *rows;
-	struct unit_entries *units; /* n_units, largest first, so that no worker ends late with one */
+	/* n_units, largest first, so that no worker ends late with one */
+	struct unit_entries *units;
 	size_t n_units;
 };
 
 /* @rows  stay the caller's. Returns 0 or -ENOMEM; by_unit_fini() in both cases. */
-int by_unit_make(const struct site_env *env, const struct groups *groups, const struct entry_rows *rows,
-		 struct by_unit *ret);
+int by_unit_make(const struct site_env *env, const struct groups *groups,
+		 const struct entry_rows *rows, struct by_unit *ret);
 void by_unit_fini(struct by_unit *b);
 
-/* The parts of groups that are in one unit: of each group its number, its entries and rows there, and whether these tell entries. */
+/*
+ * The parts of groups that are in one unit: of each group its number, its entries and rows there,
+ * and whether these tell entries.
+ */
 struct unit_parts {
 	VEC(struct group) v;
 	VEC(uint32_t) entries;   /* theirs */
 	VEC(struct keyed) order; /* entries by group, while parts are made */
 };
 
-/* Instead of what @ret had: the parts of the @i-th of the units, in order of group. Returns 0 or -ENOMEM. */
+/*
+ * Instead of what @ret had: the parts of the @i-th of the units, in order of group. Returns 0 or
+ * -ENOMEM.
+ */
 int by_unit_parts(const struct by_unit *b, size_t i, struct unit_parts *ret);
 void unit_parts_fini(struct unit_parts *p);
 

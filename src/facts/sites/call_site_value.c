@@ -8,22 +8,26 @@
  *
  *	f:	xor  %edi, %edi		n is said to be entry_value(rdi)
  *
- * That n is the caller's rbx holds if this very call entered f, and nobody else since. The stack does not tell that: the
- * call may have been of g, which jumped to f (a tail call) with a register of its own in rdi, and left no frame. So
+ * That n is the caller's rbx holds if this very call entered f, and nobody else since. The stack
+ * does not tell that: the call may have been of g, which jumped to f (a tail call) with a register
+ * of its own in rdi, and left no frame. So
  *
  *	1. the instruction in front of the return address is a direct call of f's entry;
  *	2. f's jumps do not lead back to its entry, through other functions either (reentry.c).
  *
- * Clang says of "mov %rbx, %rdx; movabs $3, %rbx; call f" that f was passed what rbx holds, which is 3 when f stands on the stack
- * (docs/findings/clang-call-site-value-overwritten.md). So
+ * Clang says of "mov %rbx, %rdx; movabs $3, %rbx; call f" that f was passed what rbx holds, which
+ * is 3 when f stands on the stack (docs/findings/clang-call-site-value-overwritten.md). So
  *
- *	3. the registers that the value is told by are not written between the last instruction that writes the argument and the call.
+ *	3. the registers that the value is told by are not written between the last instruction that
+ *	writes the argument and the call.
  *
- * GCC makes clones that get a parameter no more (.isra, .constprop), and describes it by DW_OP_GNU_parameter_ref: "what the call site says of
- * it". No register has it, so of these 1 and 2 count.
+ * GCC makes clones that get a parameter no more (.isra, .constprop), and describes it by
+ * DW_OP_GNU_parameter_ref: "what the call site says of it". No register has it, so of these 1 and 2
+ * count.
  *
- * Then what the debug information says of the call site is taken as long as it cannot have changed since: constants, and
- * what is computed from registers of the caller's frame. Memory may have been written by f.
+ * Then what the debug information says of the call site is taken as long as it cannot have changed
+ * since: constants, and what is computed from registers of the caller's frame. Memory may have been
+ * written by f.
  */
 #include "sites/call_site_value.h"
 
@@ -47,15 +51,16 @@ enum {
 
 /* ---- the call entered the callee, once ---- */
 
-static bool is_direct_call(const struct site_env *env, struct cairn_vaddr ret_pc, struct cairn_vaddr entry)
+static bool is_direct_call(const struct site_env *env, struct cairn_vaddr ret_pc,
+			   struct cairn_vaddr entry)
 {
 	const uint8_t *code;
 	size_t n;
 	struct insn insn;
 	struct cairn_vaddr at = {ret_pc.v - CALL_BYTES};
 	return ret_pc.v >= CALL_BYTES && elf_code_at(env->code, at, &code, &n) && n >= CALL_BYTES &&
-	       code[0] == CALL_OPCODE && insn_decode(code, n, at.v, &insn) && insn.flow == INSN_CALL &&
-	       insn.len == CALL_BYTES && insn.target == entry.v;
+	       code[0] == CALL_OPCODE && insn_decode(code, n, at.v, &insn) &&
+	       insn.flow == INSN_CALL && insn.len == CALL_BYTES && insn.target == entry.v;
 }
 
 /* 1, 0, -ENOMEM. */
@@ -85,10 +90,12 @@ bool call_site_return(const struct dw_die *site, struct cairn_vaddr *ret)
 
 static bool may_hold_sites(const struct dw_die *die)
 {
-	return die->has_children && (die->tag == DW_TAG_lexical_block || die->tag == DW_TAG_inlined_subroutine);
+	return die->has_children &&
+	       (die->tag == DW_TAG_lexical_block || die->tag == DW_TAG_inlined_subroutine);
 }
 
-int call_sites_visit(const struct dw_die *function, int (*visit)(void *ctx, const struct dw_die *site), void *ctx,
+int call_sites_visit(const struct dw_die *function,
+		     int (*visit)(void *ctx, const struct dw_die *site), void *ctx,
 		     struct cairn_err *err)
 {
 	struct dw_die path[DEPTH_MAX];
@@ -132,7 +139,8 @@ static int is_wanted(void *arg, const struct dw_die *site)
 }
 
 /* Returns 1 and *@ret, 0 when the function does not tell of the call, -EBADMSG. */
-static int find_site(const struct dw_die *function, struct cairn_vaddr ret_pc, struct dw_die *ret, struct cairn_err *err)
+static int find_site(const struct dw_die *function, struct cairn_vaddr ret_pc, struct dw_die *ret,
+		     struct cairn_err *err)
 {
 	return call_sites_visit(function, is_wanted, &(struct site_search){ret_pc, ret}, err);
 }
@@ -150,18 +158,23 @@ void call_param_of(const struct dw_die *param, struct call_param *ret)
 	ret->is_told = true;
 	ret->value = (struct expression){v.block.p, v.block.n};
 	ret->removed = dw_ref(param, is_gnu ? DW_AT_abstract_origin : DW_AT_call_parameter);
-	if (dw_attr(param, DW_AT_location, &v, NULL) == 1 && (v.cls == DW_CLASS_EXPRLOC || v.cls == DW_CLASS_BLOCK) &&
-	    v.block.n == 1 && v.block.p[0] >= DW_OP_reg0 && v.block.p[0] <= DW_OP_reg31)
+	if (dw_attr(param, DW_AT_location, &v, NULL) == 1 &&
+	    (v.cls == DW_CLASS_EXPRLOC || v.cls == DW_CLASS_BLOCK) && v.block.n == 1 &&
+	    v.block.p[0] >= DW_OP_reg0 && v.block.p[0] <= DW_OP_reg31)
 		ret->reg = v.block.p[0] - DW_OP_reg0;
 }
 
-/* Whether a child of a call site tells what is asked for; with the expression of what was passed. */
-static bool tells(const struct dw_die *param, const struct cairn_loc_step *asked, struct expression *ret)
+/*
+ * Whether a child of a call site tells what is asked for; with the expression of what was passed.
+ */
+static bool tells(const struct dw_die *param, const struct cairn_loc_step *asked,
+		  struct expression *ret)
 {
 	struct call_param p;
 	call_param_of(param, &p);
 	*ret = p.value;
-	return p.is_told && (asked->op == CAIRN_LOC_ENTRY_REG ? p.reg == asked->reg : p.removed == (dw_off)asked->imm);
+	return p.is_told && (asked->op == CAIRN_LOC_ENTRY_REG ? p.reg == asked->reg
+							      : p.removed == (dw_off)asked->imm);
 }
 
 /* ---- what the value is told by ---- */
@@ -182,7 +195,8 @@ static int follow_origin(void *arg, const struct code_insn *code)
 		return 0;
 	if (!insn_decode(code->bytes, code->step.len, code->at, &insn))
 		return -EBADMSG;
-	bool is_call = insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT || insn.flow == INSN_TRAP;
+	bool is_call =
+		insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT || insn.flow == INSN_TRAP;
 	unsigned int writes = insn.writes | (is_call ? CALL_CHANGES : 0);
 	/* What stands behind a jump or a return is come to from elsewhere. */
 	bool is_end = !is_call && insn.flow != INSN_NEXT && insn.flow != INSN_BRANCH;
@@ -194,12 +208,13 @@ static int follow_origin(void *arg, const struct code_insn *code)
 }
 
 /* 1, 0, -ENOMEM. */
-static int origin_holds(const struct site_env *env, const struct dw_die *caller, struct cairn_vaddr ret_pc,
-			 unsigned int reg, const struct cairn_piece *p)
+static int origin_holds(const struct site_env *env, const struct dw_die *caller,
+			struct cairn_vaddr ret_pc, unsigned int reg, const struct cairn_piece *p)
 {
 	struct origin o = {.call_at = ret_pc.v - CALL_BYTES, .argument = (uint16_t)(1u << reg)};
 	for (uint32_t i = 0; i < p->n_steps; i++) {
-		bool has_reg = p->steps[i].op == CAIRN_LOC_REG || p->steps[i].operand == CAIRN_LOC_OPERAND_REG;
+		bool has_reg = p->steps[i].op == CAIRN_LOC_REG ||
+			       p->steps[i].operand == CAIRN_LOC_OPERAND_REG;
 		if (has_reg && p->steps[i].reg < 16)
 			o.told_by |= (uint16_t)(1u << p->steps[i].reg);
 	}
@@ -223,13 +238,14 @@ static bool reads_memory(const struct cairn_piece *p)
 }
 
 /*
- * DW_AT_call_value is a value without DW_OP_stack_value: what an expression leaves as an address is what it gives.
- * DW_OP_regN does not occur in it.
+ * DW_AT_call_value is a value without DW_OP_stack_value: what an expression leaves as an address is
+ * what it gives. DW_OP_regN does not occur in it.
  */
 static void as_value(struct cairn_location *loc, struct cairn_piece *piece)
 {
 	bool ok = loc->why == CAIRN_AVAILABLE && loc->n_pieces == 1 && !loc->pieces[0].size &&
-		  (loc->pieces[0].kind == CAIRN_PIECE_MEMORY || loc->pieces[0].kind == CAIRN_PIECE_VALUE) &&
+		  (loc->pieces[0].kind == CAIRN_PIECE_MEMORY ||
+		   loc->pieces[0].kind == CAIRN_PIECE_VALUE) &&
 		  !reads_memory(&loc->pieces[0]);
 	if (!ok) {
 		*loc = (struct cairn_location){.why = CAIRN_UNAVAIL_ENTRY_VALUE};
@@ -240,8 +256,9 @@ static void as_value(struct cairn_location *loc, struct cairn_piece *piece)
 	loc->pieces = piece;
 }
 
-int passed_in(const struct site_env *env, const struct passed_call *call, const struct cairn_loc_step *asked,
-	      struct arena *arena, struct cairn_location *ret, struct cairn_err *err)
+int passed_in(const struct site_env *env, const struct passed_call *call,
+	      const struct cairn_loc_step *asked, struct arena *arena, struct cairn_location *ret,
+	      struct cairn_err *err)
 {
 	struct dw_die caller, site, param;
 	struct expression value = {0};
@@ -285,13 +302,16 @@ int passed_in(const struct site_env *env, const struct passed_call *call, const 
 	return 0;
 }
 
-int passed_between(const struct site_env *env, const struct active *active, struct cairn_vaddr callee, struct cairn_vaddr ret_pc,
-		   const struct cairn_loc_step *asked, struct arena *arena, struct cairn_location *ret, struct cairn_err *err)
+int passed_between(const struct site_env *env, const struct active *active,
+		   struct cairn_vaddr callee, struct cairn_vaddr ret_pc,
+		   const struct cairn_loc_step *asked, struct arena *arena,
+		   struct cairn_location *ret, struct cairn_err *err)
 {
-	struct passed_call call = {.active = active,
-				   .callee = active_function(active, callee),
-				   .caller = active_function(active, (struct cairn_vaddr){ret_pc.v - 1}),
-				   .ret_pc = ret_pc};
+	struct passed_call call = {
+		.active = active,
+		.callee = active_function(active, callee),
+		.caller = active_function(active, (struct cairn_vaddr){ret_pc.v - 1}),
+		.ret_pc = ret_pc};
 	*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_ENTRY_VALUE};
 	if (call.callee == DW_FUNC_NONE || call.caller == DW_FUNC_NONE)
 		return 0;

@@ -13,33 +13,40 @@ struct passed_call {
 };
 
 /*
- * passed_in - where in the caller's frame the value is that a register had when the callee was entered, or that was meant for a parameter
+ * passed_in - where in the caller's frame the value is that a register had when the callee was
+ * entered, or that was meant for a parameter
  *
  * @asked  CAIRN_LOC_ENTRY_REG or CAIRN_LOC_ENTRY_PARAM
  * @arena  holds the location
- * Returns 0 and *@ret: a value, or CAIRN_UNAVAIL_ENTRY_VALUE where it is not certain; -EBADMSG, -ENOMEM.
+ * Returns 0 and *@ret: a value, or CAIRN_UNAVAIL_ENTRY_VALUE where it is not certain; -EBADMSG,
+ * -ENOMEM.
  * Cost: decodes the callee, and reads the call sites of the caller.
  */
-int passed_in(const struct site_env *env, const struct passed_call *call, const struct cairn_loc_step *asked,
-	      struct arena *arena, struct cairn_location *ret, struct cairn_err *err);
+int passed_in(const struct site_env *env, const struct passed_call *call,
+	      const struct cairn_loc_step *asked, struct arena *arena, struct cairn_location *ret,
+	      struct cairn_err *err);
 
 /*
  * passed_between - the same for addresses: one in the callee, and where it returns to
  *
  * Unavailable where one of them is in no function.
  */
-int passed_between(const struct site_env *env, const struct active *active, struct cairn_vaddr callee, struct cairn_vaddr ret_pc,
-		   const struct cairn_loc_step *asked, struct arena *arena, struct cairn_location *ret, struct cairn_err *err);
+int passed_between(const struct site_env *env, const struct active *active,
+		   struct cairn_vaddr callee, struct cairn_vaddr ret_pc,
+		   const struct cairn_loc_step *asked, struct arena *arena,
+		   struct cairn_location *ret, struct cairn_err *err);
 
 /* ---- call sites ---- */
 
 /*
- * call_sites_visit - the calls that a function tells of, its inlined copies included, in the order of their DIEs
+ * call_sites_visit - the calls that a function tells of, its inlined copies included, in the order
+ * of their DIEs
  *
  * @visit  with a result other than 0 ends the walk
  * Returns 0, -EBADMSG, what @visit returned.
  */
-int call_sites_visit(const struct dw_die *function, int (*visit)(void *ctx, const struct dw_die *site), void *ctx,
+int call_sites_visit(const struct dw_die *function,
+		     int (*visit)(void *ctx, const struct dw_die *site), void *ctx,
 		     struct cairn_err *err);
 
 /* Where a call returns to; false when that is not told. */

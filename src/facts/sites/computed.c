@@ -2,21 +2,26 @@
 /*
  * Computed in a loop
  *
- * Of the counters of a loop GCC keeps one, and describes the others, and what is made from them, by arithmetic on what is left:
+ * Of the counters of a loop GCC keeps one, and describes the others, and what is made from them, by
+ * arithmetic on what is left:
  *
  *	for (int i = 0; i < n; i++, s += 3)
  *		f(i);				f's a	(%rsi - %r14 - 2) / 3
  *
- * Which moment those registers are of is looked at by nobody: a name in such a description that the code does not need shares its
- * register with the next value of the same variable (docs/findings/gcc-dead-name-shares-register.md), or the description is that of the
- * first pass (docs/findings/gcc-value-before-loop.md). The description does not contradict itself nor the code. But it is of a kind that is
- * rare where it is right. So where the site may be come to again within its function, a number is not believed that more than one register's
- * content in another width is needed for.
+ * Which moment those registers are of is looked at by nobody: a name in such a description that the
+ * code does not need shares its register with the next value of the same variable
+ * (docs/findings/gcc-dead-name-shares-register.md), or the description is that of the first pass
+ * (docs/findings/gcc-value-before-loop.md). The description does not contradict itself nor the
+ * code. But it is of a kind that is rare where it is right. So where the site may be come to again
+ * within its function, a number is not believed that more than one register's content in another
+ * width is needed for.
  *
- * The same name without use may be all of the description, `%rsi`, beside that of another argument, which is what the register holds. So of
- * two numbers that are said to be in one register neither is believed there.
+ * The same name without use may be all of the description, `%rsi`, beside that of another argument,
+ * which is what the register holds. So of two numbers that are said to be in one register neither
+ * is believed there.
  *
- * A pointer to a member is computed, too, and right: &p->list is how most of them are made. Pointers are believed.
+ * A pointer to a member is computed, too, and right: &p->list is how most of them are made.
+ * Pointers are believed.
  */
 #include "sites/computed.h"
 
@@ -32,10 +37,14 @@ static bool is_imm(const struct cairn_loc_step *s, enum cairn_loc_op op)
 	return s->op == op && s->operand == CAIRN_LOC_IMM;
 }
 
-/* How many steps change nothing but the width, from the first of them on; 0: the first does something else. */
+/*
+ * How many steps change nothing but the width, from the first of them on; 0: the first does
+ * something else.
+ */
 static uint32_t width_steps(const struct cairn_loc_step *s, uint32_t n)
 {
-	if (s->op == CAIRN_LOC_SEXT || s->op == CAIRN_LOC_ZEXT || (is_imm(s, CAIRN_LOC_AND) && is_width(s->imm)))
+	if (s->op == CAIRN_LOC_SEXT || s->op == CAIRN_LOC_ZEXT ||
+	    (is_imm(s, CAIRN_LOC_AND) && is_width(s->imm)))
 		return 1;
 	bool both = n > 1 && is_imm(s, CAIRN_LOC_SHL) && s->imm == s[1].imm;
 	return both && (is_imm(&s[1], CAIRN_LOC_SHR) || is_imm(&s[1], CAIRN_LOC_SAR)) ? 2 : 0;
@@ -59,8 +68,9 @@ static bool is_as_held(const struct cairn_piece *p)
 static int register_of(const struct cairn_location *loc)
 {
 	const struct cairn_piece *p = loc->pieces;
-	bool held = loc->why == CAIRN_AVAILABLE && loc->n_pieces == 1 && p->kind == CAIRN_PIECE_VALUE &&
-		    p->n_steps == 1 && p->steps->op == CAIRN_LOC_REG;
+	bool held = loc->why == CAIRN_AVAILABLE && loc->n_pieces == 1 &&
+		    p->kind == CAIRN_PIECE_VALUE && p->n_steps == 1 &&
+		    p->steps->op == CAIRN_LOC_REG;
 	return held ? p->steps->reg : -1;
 }
 
@@ -77,7 +87,8 @@ static bool is_computed(const struct cairn_location *loc)
 {
 	for (uint32_t i = 0; loc->why == CAIRN_AVAILABLE && i < loc->n_pieces; i++) {
 		const struct cairn_piece *p = &loc->pieces[i];
-		if (p->kind == CAIRN_PIECE_VALUE && p->n_steps && p->steps->op == CAIRN_LOC_REG && !is_as_held(p))
+		if (p->kind == CAIRN_PIECE_VALUE && p->n_steps && p->steps->op == CAIRN_LOC_REG &&
+		    !is_as_held(p))
 			return true;
 		if (p->kind == CAIRN_PIECE_MEMORY && p->n_steps && p->steps->op == CAIRN_LOC_ADDR)
 			return true;
@@ -85,8 +96,8 @@ static bool is_computed(const struct cairn_location *loc)
 	return false;
 }
 
-int computed_doubt(struct graph *g, const struct dw_die *function, struct event_count_scratch *scratch, struct built_site *b,
-		   uint32_t at)
+int computed_doubt(struct graph *g, const struct dw_die *function,
+		   struct event_count_scratch *scratch, struct built_site *b, uint32_t at)
 {
 	uint64_t doubted = 0; /* those behind the first 64 are believed */
 	if (!g || at == GRAPH_NONE || graph_is_straight(g, at))

@@ -32,11 +32,12 @@ bool convention_is_certain(struct elf *code, struct cairn_vaddr at)
 
 bool convention_is_silent(const struct dw_unit *u, uint64_t line)
 {
-	return dw_unit_language(u) == DW_LANG_Mips_Assembler || dw_unit_is_terse(u) || (dw_unit_is_clang(u) && !line);
+	return dw_unit_language(u) == DW_LANG_Mips_Assembler || dw_unit_is_terse(u) ||
+	       (dw_unit_is_clang(u) && !line);
 }
 
-int convention_passing(struct dw_types *reader, const struct dw_unit *unit, uint32_t type, struct abi_param *ret,
-		       struct cairn_err *err)
+int convention_passing(struct dw_types *reader, const struct dw_unit *unit, uint32_t type,
+		       struct abi_param *ret, struct cairn_err *err)
 {
 	static const enum abi_passing how[] = {
 		[DW_PASSING_UNKNOWN] = ABI_UNKNOWN,

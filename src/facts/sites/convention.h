@@ -7,7 +7,8 @@
 #include "loc/loc.h"
 
 /*
- * convention_is_certain - whether other files can call the code at @at, which makes its convention the platform's
+ * convention_is_certain - whether other files can call the code at @at, which makes its convention
+ * the platform's
  *
  * A compiler may change the parameters of any other function.
  *
@@ -17,10 +18,11 @@
 bool convention_is_certain(struct elf *code, struct cairn_vaddr at);
 
 /*
- * convention_is_silent - whether no parameters and no result, said of a function, mean that nothing is said
+ * convention_is_silent - whether no parameters and no result, said of a function, mean that nothing
+ * is said
  *
- * An assembler describes names and addresses only, GCC's -g1 adds lines. Clang's -gline-tables-only leaves out where a
- * function is declared, too.
+ * An assembler describes names and addresses only, GCC's -g1 adds lines. Clang's -gline-tables-only
+ * leaves out where a function is declared, too.
  *
  * @line  where the function is declared; 0 when the unit does not tell
  */
@@ -33,7 +35,7 @@ bool convention_is_silent(const struct dw_unit *u, uint64_t line);
  * @type  from @reader; afterwards it is complete, or never will be
  * Returns 0 or -ENOMEM. Cost: as dwarf_type_passing().
  */
-int convention_passing(struct dw_types *reader, const struct dw_unit *unit, uint32_t type, struct abi_param *ret,
-		       struct cairn_err *err);
+int convention_passing(struct dw_types *reader, const struct dw_unit *unit, uint32_t type,
+		       struct abi_param *ret, struct cairn_err *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * In two rounds. Of the copies in a unit all is known when the unit is. A clone of a function, foo.isra.0, may be at the address
- * of a clone of the same function in another unit, where the linker merges equal code (merged.h), so all of those wait for the
- * second round; they are few.
+ * In two rounds. Of the copies in a unit all is known when the unit is. A clone of a function,
+ * foo.isra.0, may be at the address of a clone of the same function in another unit, where the
+ * linker merges equal code (merged.h), so all of those wait for the second round; they are few.
  */
 #include "sites/copies.h"
 
@@ -39,8 +39,8 @@ struct visit {
 
 /* ---- copies ---- */
 
-static int visit_copy(const struct visit *v, unsigned int worker, uint32_t group, struct built_site *b, struct arena *arena,
-		      struct cairn_err *err)
+static int visit_copy(const struct visit *v, unsigned int worker, uint32_t group,
+		      struct built_site *b, struct arena *arena, struct cairn_err *err)
 {
 	if (args_check_args(v->env, b, arena) < 0)
 		return err_nomem(err, "a location");
@@ -48,8 +48,8 @@ static int visit_copy(const struct visit *v, unsigned int worker, uint32_t group
 }
 
 /* What is of one function. The first sites are in the order of its entries. */
-static int visit_part(const struct visit *v, unsigned int worker, const struct group *part, const struct group_sites *s,
-		      struct arena *arena, struct cairn_err *err)
+static int visit_part(const struct visit *v, unsigned int worker, const struct group *part,
+		      const struct group_sites *s, struct arena *arena, struct cairn_err *err)
 {
 	uint32_t group = part->number;
 	if (!v->env->assume_unmodified && batch_doubt_removed(s) < 0)
@@ -61,7 +61,8 @@ static int visit_part(const struct visit *v, unsigned int worker, const struct g
 			continue;
 		if (b->site.n_chain)
 			rc = visit_copy(v, worker, group, b, arena, err);
-		else if (!VEC_ADD(&v->workers[worker].clones, ((struct clone){group, part->entries.p[i]})))
+		else if (!VEC_ADD(&v->workers[worker].clones,
+				  ((struct clone){group, part->entries.p[i]})))
 			rc = err_nomem(err, "clones");
 		if (rc < 0)
 			return rc;
@@ -69,8 +70,8 @@ static int visit_part(const struct visit *v, unsigned int worker, const struct g
 	return 0;
 }
 
-static int visit_parts(const struct visit *v, unsigned int worker, const struct batch *b, struct arena *arena,
-		       struct cairn_err *err)
+static int visit_parts(const struct visit *v, unsigned int worker, const struct batch *b,
+		       struct arena *arena, struct cairn_err *err)
 {
 	struct group_sites s = {0};
 	for (size_t i = 0; i < b->n; i++) {
@@ -129,8 +130,8 @@ static int by_address(const void *a, const void *b)
 }
 
 /* The clones of one function. */
-static int visit_group(const struct visit *v, uint32_t group, const struct group_sites *s, struct arena *arena,
-		       struct cairn_err *err)
+static int visit_group(const struct visit *v, uint32_t group, const struct group_sites *s,
+		       struct arena *arena, struct cairn_err *err)
 {
 	struct cairn_site *sites = arena_array(arena, s->n_first, sizeof(*sites));
 	if (!sites)
@@ -153,7 +154,8 @@ static int visit_group(const struct visit *v, uint32_t group, const struct group
 		const struct dw_unit *unit = dwarf_unit_of(v->env->dw, sites[i].die);
 		int rc = abstract_die(v->env->dw, unit, sites[i].die, &abstract, err);
 		if (rc >= 0)
-			rc = v->visitor->site(v->visitor->ctx, 0, group, abstract.off, &sites[i], err);
+			rc = v->visitor->site(v->visitor->ctx, 0, group, abstract.off, &sites[i],
+					      err);
 		if (rc < 0)
 			return rc;
 	}
@@ -161,8 +163,8 @@ static int visit_group(const struct visit *v, uint32_t group, const struct group
 }
 
 /* @parts  of the functions that have clones; of each only those */
-static int visit_clones(const struct visit *v, unsigned int threads, const struct clone *clones, const struct group *parts,
-			size_t n_parts, struct cairn_err *err)
+static int visit_clones(const struct visit *v, unsigned int threads, const struct clone *clones,
+			const struct group *parts, size_t n_parts, struct cairn_err *err)
 {
 	struct group_sites s = {0};
 	struct arena arena;
@@ -204,7 +206,8 @@ static int gather_clones(const struct visit *v, unsigned int threads, struct cai
 		if (ok)
 			parts.p[parts.n - 1].entries.n++;
 	}
-	int rc = ok ? visit_clones(v, threads, all.p, parts.p, parts.n, err) : err_nomem(err, "clones");
+	int rc = ok ? visit_clones(v, threads, all.p, parts.p, parts.n, err)
+		    : err_nomem(err, "clones");
 	free(entries);
 	VEC_FREE(&parts);
 	VEC_FREE(&all);
@@ -212,12 +215,15 @@ static int gather_clones(const struct visit *v, unsigned int threads, struct cai
 }
 
 int copies_visit(const struct site_env *env, unsigned int threads, const struct groups *groups,
-		 const struct entry_rows *rows, const struct copies_visitor *visitor, struct cairn_err *err)
+		 const struct entry_rows *rows, const struct copies_visitor *visitor,
+		 struct cairn_err *err)
 {
 	unsigned int width = pool_width(threads);
 	struct visit v = {.env = env, .groups = groups, .visitor = visitor};
 	v.workers = calloc(width, sizeof(*v.workers));
-	int rc = v.workers && !by_unit_make(env, groups, rows, &v.by_unit) ? 0 : err_nomem(err, "worker memory");
+	int rc = v.workers && !by_unit_make(env, groups, rows, &v.by_unit)
+			 ? 0
+			 : err_nomem(err, "worker memory");
 	if (rc >= 0)
 		rc = pool_run(v.by_unit.n_units, threads, visit_unit, &v, err);
 	if (rc >= 0)

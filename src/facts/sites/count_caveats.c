@@ -8,15 +8,22 @@ static const struct {
 	enum cairn_count_caveat doubt;
 	const char *id, *text;
 } doubts[] = {
-	{CAIRN_COUNT_NO_ENTRY, "no-entry", "no entry in the debug information: may be hit without a call"},
-	{CAIRN_COUNT_LOOPED, "looped", "inside a loop of the function: one call may hit this more than once"},
+	{CAIRN_COUNT_NO_ENTRY, "no-entry",
+	 "no entry in the debug information: may be hit without a call"},
+	{CAIRN_COUNT_LOOPED, "looped",
+	 "inside a loop of the function: one call may hit this more than once"},
 	{CAIRN_COUNT_BYPASSED, "bypassed", "some calls may bypass this address"},
-	{CAIRN_COUNT_SHARED_PC, "shared-pc", "address shared with the caller's code: may be hit without a call"},
-	{CAIRN_COUNT_BEFORE_TEST, "before-test", "reached before the call's condition is tested: may be hit without a call"},
+	{CAIRN_COUNT_SHARED_PC, "shared-pc",
+	 "address shared with the caller's code: may be hit without a call"},
+	{CAIRN_COUNT_BEFORE_TEST, "before-test",
+	 "reached before the call's condition is tested: may be hit without a call"},
 	{CAIRN_COUNT_MERGED, "merged", "merged with another call site; counted there"},
-	{CAIRN_COUNT_FOLDED, "folded", "shared by other functions (identical code folding): their calls hit it, too"},
-	{CAIRN_COUNT_VECTORISED, "vectorised", "computes with vectors: one event may stand for several calls"},
-	{CAIRN_COUNT_RECURSION, "recursion", "calls itself, and some of these calls may have become jumps that bypass this address"},
+	{CAIRN_COUNT_FOLDED, "folded",
+	 "shared by other functions (identical code folding): their calls hit it, too"},
+	{CAIRN_COUNT_VECTORISED, "vectorised",
+	 "computes with vectors: one event may stand for several calls"},
+	{CAIRN_COUNT_RECURSION, "recursion",
+	 "calls itself, and some of these calls may have become jumps that bypass this address"},
 };
 
 const char *cairn_count_caveat_text(enum cairn_count_caveat doubt)

@@ -6,16 +6,16 @@
  *	for (l2 = i2; b[i2 - 1]; i2--);		sub  %rax,%rcx		l2 - i2
  *	add(i1, i2, l1 - i1, l2 - i2);		add's i1 %rbx, i2 %r12, both others: constant 0
  *
- * GCC describes the difference of two names. One of them is without use in the code and was given the
- * register of the other one, so the difference became 0
- * (docs/findings/gcc-difference-of-one-register.md). The code computes it, and the copy uses it. A copy
- * uses what its arguments are, what they point to, and what is the same for all calls. So in a loop, a
- * difference that is computed before the site, that the copy uses as a number, and that no argument is
- * described by, is an argument that is described by something else: constants are not believed there,
- * unless the whole copy has them (DW_AT_const_value).
+ * GCC describes the difference of two names. One of them is without use in the code and was given
+ * the register of the other one, so the difference became 0
+ * (docs/findings/gcc-difference-of-one-register.md). The code computes it, and the copy uses it. A
+ * copy uses what its arguments are, what they point to, and what is the same for all calls. So in a
+ * loop, a difference that is computed before the site, that the copy uses as a number, and that no
+ * argument is described by, is an argument that is described by something else: constants are not
+ * believed there, unless the whole copy has them (DW_AT_const_value).
  *
- * Values are followed in the order of addresses, not of ways: what is missed keeps its description, and
- * what is confused costs a value that was right.
+ * Values are followed in the order of addresses, not of ways: what is missed keeps its description,
+ * and what is confused costs a value that was right.
  */
 #include "sites/difference.h"
 
@@ -45,7 +45,8 @@ struct window {
 	size_t n;
 };
 
-static bool window_at(struct window *w, const struct elf *code, uint64_t at, const uint8_t **ret, size_t *ret_n)
+static bool window_at(struct window *w, const struct elf *code, uint64_t at, const uint8_t **ret,
+		      size_t *ret_n)
 {
 	if (at < w->at || at - w->at >= w->n) {
 		*w = (struct window){.at = at};
@@ -172,7 +173,8 @@ static void explain_piece(struct values *v, const struct cairn_piece *p)
 		const struct cairn_loc_step *s = &p->steps[i];
 		if ((s->op == CAIRN_LOC_REG || s->operand == CAIRN_LOC_OPERAND_REG) && s->reg < 16)
 			v->reg[s->reg] = 0;
-		bool adds = i + 1 < p->n_steps && s[1].op == CAIRN_LOC_ADD && s[1].operand == CAIRN_LOC_IMM;
+		bool adds = i + 1 < p->n_steps && s[1].op == CAIRN_LOC_ADD &&
+			    s[1].operand == CAIRN_LOC_IMM;
 		struct insn_carry c = {.base = (uint8_t)s->reg, .off = adds ? s[1].imm : 0};
 		struct slot *slot = s->op == CAIRN_LOC_REG ? slot_of(v, &c) : NULL;
 		if (slot)
@@ -186,7 +188,8 @@ static void explain(struct values *v, const struct built_site *b)
 	uint32_t before[16];
 	memcpy(before, v->reg, sizeof(before));
 	for (uint32_t i = 0; i < b->formals.n; i++)
-		for (uint32_t k = 0; b->args[i].loc.why == CAIRN_AVAILABLE && k < b->args[i].loc.n_pieces; k++)
+		for (uint32_t k = 0;
+		     b->args[i].loc.why == CAIRN_AVAILABLE && k < b->args[i].loc.n_pieces; k++)
 			explain_piece(v, &b->args[i].loc.pieces[k]);
 	for (unsigned int r = 0; r < 16; r++)
 		for (unsigned int k = 0; before[r] && !v->reg[r] && k < 16; k++)
@@ -201,7 +204,8 @@ static unsigned int unknown_numbers(const struct built_site *b)
 {
 	unsigned int n = 0;
 	for (uint32_t i = 0; i < b->formals.n; i++)
-		n += b->args[i].loc.why != CAIRN_AVAILABLE && !args_check_is_pointer(b->die.unit, b->formals.die[i]);
+		n += b->args[i].loc.why != CAIRN_AVAILABLE &&
+		     !args_check_is_pointer(b->die.unit, b->formals.die[i]);
 	return n;
 }
 
@@ -228,9 +232,12 @@ static unsigned int n_held(const struct values *v)
 	return n;
 }
 
-/* Differences that the copy uses and nobody describes. What is not more than @known is not counted to its end. */
-static unsigned int differences(const struct elf *code, const struct graph *g, const struct built_site *b, uint32_t at,
-				unsigned int known)
+/*
+ * Differences that the copy uses and nobody describes. What is not more than @known is not counted
+ * to its end.
+ */
+static unsigned int differences(const struct elf *code, const struct graph *g,
+				const struct built_site *b, uint32_t at, unsigned int known)
 {
 	struct values v = {.g = g, .code = code};
 	uint32_t i = at > BEFORE ? at - BEFORE : 0;
@@ -245,7 +252,8 @@ static unsigned int differences(const struct elf *code, const struct graph *g, c
 	if (n_held(&v) <= known)
 		return 0;
 	v.is_inside = true;
-	for (unsigned int n = 0; n < AFTER && i < g->v.n && site_has_code(b, g->v.p[i].at); n++, i++)
+	for (unsigned int n = 0; n < AFTER && i < g->v.n && site_has_code(b, g->v.p[i].at);
+	     n++, i++)
 		if (!step(&v, i))
 			return 0;
 	return v.n_used;

@@ -14,7 +14,10 @@
 #include "sites/abstract.h"
 
 enum {
-	/* Statements that are looked at for the one around a call's: those of small functions inlined in between count. */
+	/*
+	 * Statements that are looked at for the one around a call's: those of small functions
+	 * inlined in between count.
+	 */
 	STATEMENTS = 16,
 	/* A condition is not farther from what depends on it, in lines. */
 	NEAR = 16,
@@ -30,7 +33,8 @@ struct decl {
 	uint32_t file, line, column;
 	uint32_t group;
 	uint32_t rank; /* of the group among those that the unit has declarations of */
-	uint32_t next; /* the number + 1 of another one at a line that is equal modulo LINES; 0 none */
+	/* the number + 1 of another one at a line that is equal modulo LINES; 0 none */
+	uint32_t next;
 };
 
 /* Of one worker: those of its units, one unit behind the other. */
@@ -56,10 +60,15 @@ struct unit_rows {
 	VEC(struct keyed) order;  /* of them, by group */
 	VEC(uint32_t) by_rank;    /* how many hits there are; then where the next one goes */
 	VEC(struct hit) hits;     /* as the program has them */
-	struct map files; /* of the unit at hand, once one is asked for: the hash of a path to its number + 1 */
+	/* of the unit at hand, once one is asked for: the hash of a path to its number + 1 */
+	struct map files;
 	bool has_files;
-	uint32_t at_line[LINES];  /* by line, modulo LINES: the number + 1 of the first, or 0, as most are */
-	/* The last statements: those of the rows at hand, and in front of them the last ones of the rows before. */
+	/* by line, modulo LINES: the number + 1 of the first, or 0, as most are */
+	uint32_t at_line[LINES];
+	/*
+	 * The last statements: those of the rows at hand, and in front of them the last ones of the
+	 * rows before.
+	 */
 	const struct dw_row *statements[STATEMENTS + DW_ROWS_AT_ONCE];
 	struct dw_row before[STATEMENTS];
 	size_t n_statements;
@@ -92,7 +101,10 @@ static uint32_t decl_number(const struct dw_die *die, uint16_t at, struct dw_die
 	return is_number && v.u <= UINT32_MAX ? (uint32_t)v.u : 0;
 }
 
-/* The first number of a path counts; DWARF 5 has the unit's own file as 0 and as 1, and its rows have 1. */
+/*
+ * The first number of a path counts; DWARF 5 has the unit's own file as 0 and as 1, and its rows
+ * have 1.
+ */
 static int list_files(struct unit_rows *u, const struct dw_unit *unit)
 {
 	const char *path;
@@ -106,10 +118,11 @@ static int list_files(struct unit_rows *u, const struct dw_unit *unit)
 }
 
 /*
- * The number that a file of @owner's unit has in @unit's table; 0: none. At link time (-flto), and by dwz,
- * a function is declared in another unit than that with its copies.
+ * The number that a file of @owner's unit has in @unit's table; 0: none. At link time (-flto), and
+ * by dwz, a function is declared in another unit than that with its copies.
  */
-static int translate_file(struct unit_rows *u, const struct dw_unit *unit, const struct dw_die *owner, uint32_t *file)
+static int translate_file(struct unit_rows *u, const struct dw_unit *unit,
+			  const struct dw_die *owner, uint32_t *file)
 {
 	const char *path = owner->unit == unit ? NULL : dw_unit_file(owner->unit, *file), *same;
 	uint64_t number = 0;
@@ -117,15 +130,16 @@ static int translate_file(struct unit_rows *u, const struct dw_unit *unit, const
 		return 0;
 	if (!u->has_files && list_files(u, unit) < 0)
 		return -ENOMEM;
-	bool found = path && map_get(&u->files, map_hash_str(path), &number) && number <= UINT32_MAX;
+	bool found =
+		path && map_get(&u->files, map_hash_str(path), &number) && number <= UINT32_MAX;
 	same = found ? dw_unit_file(unit, number - 1) : NULL;
 	*file = same && !strcmp(same, path) ? (uint32_t)number - 1 : 0;
 	return 0;
 }
 
 /* What the origins of a copy say about their declaration. */
-static int follow_origins(const struct collect *c, struct unit_rows *u, uint32_t entry, struct decl *ret,
-			  struct cairn_err *err)
+static int follow_origins(const struct collect *c, struct unit_rows *u, uint32_t entry,
+			  struct decl *ret, struct cairn_err *err)
 {
 	struct dw_die copy, abstract, owner = {0};
 	int rc = dw_func_die(c->env->dw, &c->env->index->p[entry], &copy, err);
@@ -142,16 +156,21 @@ static int follow_origins(const struct collect *c, struct unit_rows *u, uint32_t
 }
 
 /* Not when it is told incompletely, or was told before. */
-static int add_decl(const struct collect *c, struct unit_rows *u, const struct group_decl *from, struct cairn_err *err)
+static int add_decl(const struct collect *c, struct unit_rows *u, const struct group_decl *from,
+		    struct cairn_err *err)
 {
-	struct decl d = {.file = from->file, .line = from->line, .column = from->column, .group = from->group};
+	struct decl d = {.file = from->file,
+			 .line = from->line,
+			 .column = from->column,
+			 .group = from->group};
 	int rc = d.file ? 0 : follow_origins(c, u, from->line, &d, err);
 	if (rc < 0 || !d.file || !d.line || !d.column)
 		return rc < 0 ? rc : 0;
 	uint32_t *first = &u->at_line[d.line % LINES];
 	for (uint32_t i = *first; i; i = u->decls.p[i - 1].next) {
 		const struct decl *o = &u->decls.p[i - 1];
-		if (o->line == d.line && o->file == d.file && o->column == d.column && o->group == d.group)
+		if (o->line == d.line && o->file == d.file && o->column == d.column &&
+		    o->group == d.group)
 			return 0;
 	}
 	d.next = *first;
@@ -184,10 +203,12 @@ static int rank_decls(struct unit_rows *u)
  * Where the statement begins that the call's own is part of:
  *
  *	496		if (renaming)		0x4755  is_stmt
- *	497			map(token);	0x475e  is_stmt		the call's own, in front of the entry's row
+ *	497			map(token);     0x475e  is_stmt         the call's own, in front of
+ *	                        the entry's row
  *	405	void map(...)			0x475e  is_stmt, view 1
  *
- * The text is not at hand; but what comes last in front of the call's own statement, and is indented less, is around it.
+ * The text is not at hand; but what comes last in front of the call's own statement, and is
+ * indented less, is around it.
  */
 static const struct dw_row *statement_around(const struct unit_rows *u, const struct dw_row *entry)
 {
@@ -197,7 +218,8 @@ static const struct dw_row *statement_around(const struct unit_rows *u, const st
 	const struct dw_row *own = u->statements[n - 1];
 	for (size_t i = n - 1; i-- > first;) {
 		const struct dw_row *s = u->statements[i];
-		if (s->file != own->file || own->line - s->line > NEAR || (s->line == own->line && s->column == own->column))
+		if (s->file != own->file || own->line - s->line > NEAR ||
+		    (s->line == own->line && s->column == own->column))
 			continue;
 		/* In column 1 no statement begins: that is the name of the function around. */
 		return s->column > 1 && s->column < own->column ? s : NULL;
@@ -206,13 +228,16 @@ static const struct dw_row *statement_around(const struct unit_rows *u, const st
 }
 
 /*
- * The statement around is followed where it begins on a line of its own: a call that is part of a condition has the condition's statement
- * around it, too, and what is decided behind the entry is what the call returned.
+ * The statement around is followed where it begins on a line of its own: a call that is part of a
+ * condition has the condition's statement around it, too, and what is decided behind the entry is
+ * what the call returned.
  */
 static int add_hit(struct unit_rows *u, const struct dw_row *row, const struct decl *d)
 {
 	const struct dw_row *around = statement_around(u, row);
-	struct hit h = {.row = {.unit = u->unit, .at = row->at, .view = row->view, .group = d->group}, .rank = d->rank};
+	struct hit h = {
+		.row = {.unit = u->unit, .at = row->at, .view = row->view, .group = d->group},
+		.rank = d->rank};
 	if (around)
 		h.row.around.at = around->at;
 	if (u->n_statements) {
@@ -221,8 +246,10 @@ static int add_hit(struct unit_rows *u, const struct dw_row *row, const struct d
 	}
 	if (u->n_followed && u->hits.p[u->followed[0].hit].row.at.v != row->at.v)
 		u->n_followed = 0;
-	if (around && around->line < u->statements[u->n_statements - 1]->line && u->n_followed < FOLLOWED)
-		u->followed[u->n_followed++] = (struct followed){.hit = u->hits.n, .file = around->file, .line = around->line};
+	if (around && around->line < u->statements[u->n_statements - 1]->line &&
+	    u->n_followed < FOLLOWED)
+		u->followed[u->n_followed++] = (struct followed){
+			.hit = u->hits.n, .file = around->file, .line = around->line};
 	u->by_rank.p[d->rank]++;
 	if (!VEC_RESERVE(&u->hits, 1))
 		return -ENOMEM;
@@ -239,7 +266,8 @@ static void follow(struct unit_rows *u, const struct dw_row *row)
 		struct enclosing *e = &u->hits.p[f->hit].row.around;
 		if (f->is_open)
 			e->to = (uint16_t)off;
-		f->is_open = !row->end_sequence && !row->is_stmt && row->file == f->file && row->line == f->line;
+		f->is_open = !row->end_sequence && !row->is_stmt && row->file == f->file &&
+			     row->line == f->line;
 		if (f->is_open)
 			e->from = e->to = (uint16_t)off;
 	}
@@ -247,7 +275,9 @@ static void follow(struct unit_rows *u, const struct dw_row *row)
 		u->n_followed = 0;
 }
 
-/* Of a statement at a line that declarations from @first on may have: whether it is at one of them. */
+/*
+ * Of a statement at a line that declarations from @first on may have: whether it is at one of them.
+ */
 static int look_at_decls(struct unit_rows *u, const struct dw_row *row, uint32_t first)
 {
 	const struct decl *d;
@@ -292,16 +322,20 @@ static int look_at_rows(void *arg, const struct dw_row *rows, size_t n)
 }
 
 /*
- * Whether the function comes out of a macro. Then its declaration, each of its statements, and whatever else the
- * macro makes have one position, that of the macro's use, and the rows do not tell an entry. It shows by two such rows
- * that follow each other at one address: the entry and the first statement.
+ * Whether the function comes out of a macro. Then its declaration, each of its statements, and
+ * whatever else the macro makes have one position, that of the macro's use, and the rows do not
+ * tell an entry. It shows by two such rows that follow each other at one address: the entry and the
+ * first statement.
  */
 static bool is_macros(const struct entry_row *a, const struct entry_row *b)
 {
 	return a->group == b->group && a->at.v == b->at.v && a->view + 1 == b->view;
 }
 
-/* Add the hits of a unit in the order of groups, and mark the groups that show to come out of a macro. */
+/*
+ * Add the hits of a unit in the order of groups, and mark the groups that show to come out of a
+ * macro.
+ */
 static int add_rows(struct unit_rows *u, struct entry_row_list *to, struct groups *groups)
 {
 	size_t n = u->hits.n;
@@ -320,7 +354,8 @@ static int add_rows(struct unit_rows *u, struct entry_row_list *to, struct group
 	for (size_t i = 1; i < n; i++)
 		/* Several units may say so at a time. */
 		if (is_macros(&rows[i - 1], &rows[i]))
-			__atomic_store_n(&groups->v.p[rows[i].group].from_macro, true, __ATOMIC_RELAXED);
+			__atomic_store_n(&groups->v.p[rows[i].group].from_macro, true,
+					 __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -357,7 +392,8 @@ static int scan_unit(void *arg, size_t item, unsigned int worker, struct cairn_e
 }
 
 /* All rows, unit by unit, to @visit. */
-static void each_row(const struct collect *c, void (*visit)(struct groups *groups, const struct entry_row *row))
+static void each_row(const struct collect *c,
+		     void (*visit)(struct groups *groups, const struct entry_row *row))
 {
 	for (size_t u = 0; u < dwarf_n_units(c->env->dw); u++) {
 		const struct unit_hits *of = &c->of_unit[u];
@@ -420,7 +456,8 @@ static int scan_units(struct collect *c, unsigned int threads, struct cairn_err 
 	c->of_unit = calloc(n_units + 1, sizeof(*c->of_unit));
 	c->first = first_decls(c->groups, n_units);
 	bool ok = c->hits && c->rows && c->of_unit && c->first;
-	int rc = ok ? pool_run(n_units, threads, scan_unit, c, err) : err_nomem(err, "declarations");
+	int rc =
+		ok ? pool_run(n_units, threads, scan_unit, c, err) : err_nomem(err, "declarations");
 	for (unsigned int w = 0; c->rows && w < width; w++) {
 		VEC_FREE(&c->rows[w].decls);
 		VEC_FREE(&c->rows[w].order);
@@ -452,8 +489,8 @@ int entry_rows_collect(const struct site_env *env, unsigned int threads, struct 
 	return rc < 0 ? rc : 0;
 }
 
-int entry_rows_by_unit(const struct site_env *env, unsigned int threads, struct groups *groups, struct entry_rows *ret,
-		       struct cairn_err *err)
+int entry_rows_by_unit(const struct site_env *env, unsigned int threads, struct groups *groups,
+		       struct entry_rows *ret, struct cairn_err *err)
 {
 	size_t n_units = dwarf_n_units(env->dw);
 	struct collect c = {.env = env, .groups = groups};
@@ -465,7 +502,8 @@ int entry_rows_by_unit(const struct site_env *env, unsigned int threads, struct 
 	}
 	for (size_t u = 0; u < n_units && rc >= 0; u++)
 		if (c.of_unit[u].n)
-			ret->of_unit[u] = (struct row_list){.p = c.hits[c.of_unit[u].worker].v.p + c.of_unit[u].from,
+			ret->of_unit[u] = (struct row_list){.p = c.hits[c.of_unit[u].worker].v.p +
+								 c.of_unit[u].from,
 							    .n = c.of_unit[u].n};
 	free(c.of_unit);
 	free(c.first);

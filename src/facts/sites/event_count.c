@@ -2,27 +2,30 @@
 /*
  * Passages: does each call pass a copy's sites exactly once?
  *
- * The copy's entry is where the debug information says. Whether calls go there is up to the jumps around it:
+ * The copy's entry is where the debug information says. Whether calls go there is up to the jumps
+ * around it:
  *
  *	              |            |                       P  site
  *	    v         v            v                       o  other code of the copy
  *	    P<--+     o  (2)   --->P (3)                   .  the caller's
  *	    o---+(1)  o            .
  *
- *	(1) the copy's own code leads back to its entry: recursion that became a loop, or a loop of its own with nothing in front of it.
- *	    What passes again is another call or none.
- *	(2) a way leads into the copy past its sites. GCC threads jumps: where a condition is known on one path, that path is
- *	    given a copy of the code behind the condition, and the entry's marker stays on the other one.
- *	(3) the site is behind the last instruction of a block, which the copy has no code in; what else comes to the next
- *	    block comes by it too.
+ *	(1) the copy's own code leads back to its entry: recursion that became a loop, or a loop of
+ *	    its own with nothing in front of it. What passes again is another call or none.
+ *	(2) a way leads into the copy past its sites. GCC threads jumps: where a condition is known
+ *	    on one path, that path is given a copy of the code behind the condition, and the entry's
+ *	    marker stays on the other one.
+ *	(3) the site is behind the last instruction of a block, which the copy has no code in; what
+ *	    else comes to the next block comes by it too.
  *
- * (2) is asked as: from the function's entry, without passing a site, which of the copy's instructions are reached, coming from
- * code that is not the copy's? The copy's instructions that were moved ahead of its entry are not meant; they are those from
- * which a site is still ahead. Nor is one that comes from another copy of the same function: two copies with
- * equal ends share them.
+ * (2) is asked as: from the function's entry, without passing a site, which of the copy's
+ * instructions are reached, coming from code that is not the copy's? The copy's instructions that
+ * were moved ahead of its entry are not meant; they are those from which a site is still ahead. Nor
+ * is one that comes from another copy of the same function: two copies with equal ends share them.
  *
- * A large function has thousands of copies. So what can be told from a copy's own instructions and those in front of them is
- * asked first, and the whole container is looked at only where something leads in past the sites.
+ * A large function has thousands of copies. So what can be told from a copy's own instructions and
+ * those in front of them is asked first, and the whole container is looked at only where something
+ * leads in past the sites.
  */
 #include "sites/event_count.h"
 
@@ -92,7 +95,8 @@ static int code_init(struct code *c, struct graph *g, struct event_count_scratch
 	return 0;
 }
 
-static int code_of_copy(struct code *c, struct graph *g, const struct built_site *copy, struct event_count_scratch *scratch)
+static int code_of_copy(struct code *c, struct graph *g, const struct built_site *copy,
+			struct event_count_scratch *scratch)
 {
 	int rc = code_init(c, g, scratch);
 	for (uint32_t i = 0; i < copy->n_ranges && !rc; i++)
@@ -125,9 +129,10 @@ static void mark_ahead(struct code *c)
 }
 
 /*
- * Where two paths meet Clang puts a copy of a value at the end of one of them, of line 0, and counts it to what is on the
- * other path. Who comes by there and to nothing that the copy computes has made no call. What it computes may have line 0
- * as well: equal statements of two cases that were merged.
+ * Where two paths meet Clang puts a copy of a value at the end of one of them, of line 0, and
+ * counts it to what is on the other path. Who comes by there and to nothing that the copy computes
+ * has made no call. What it computes may have line 0 as well: equal statements of two cases that
+ * were merged.
  */
 static void mark_source(struct code *c)
 {
@@ -137,7 +142,8 @@ static void mark_source(struct code *c)
 	for (size_t n = 0; n < g->by_order.n && g->has_line0; n++) {
 		uint32_t i = g->by_order.p[n];
 		bool source = c->marks[i] & OWN && !(g->v.p[i].is_line0 && g->v.p[i].only_moves);
-		for (uint32_t k = 0, s; c->marks[i] & OWN && !source && (s = graph_next(g, i, &k)) != GRAPH_NONE;)
+		for (uint32_t k = 0, s;
+		     c->marks[i] & OWN && !source && (s = graph_next(g, i, &k)) != GRAPH_NONE;)
 			source = c->marks[s] & SOURCE;
 		if (source)
 			c->marks[i] |= SOURCE;
@@ -145,8 +151,8 @@ static void mark_source(struct code *c)
 }
 
 /*
- * Whether a copy has a switch: then its cases are led to by that, and not by the other switches of the container, although an
- * indirect jump is taken to go everywhere.
+ * Whether a copy has a switch: then its cases are led to by that, and not by the other switches of
+ * the container, although an indirect jump is taken to go everywhere.
  */
 static bool has_table(const struct code *c)
 {
@@ -181,7 +187,8 @@ static int mark_cfg_entries(struct code *c)
 	bool table = has_table(c);
 	mark_source(c);
 	for (size_t n = 0; n < c->scratch->own.n && !rc; n++)
-		if (c->marks[c->scratch->own.p[n]] & SOURCE && comes_from_around(c, c->scratch->own.p[n], table))
+		if (c->marks[c->scratch->own.p[n]] & SOURCE &&
+		    comes_from_around(c, c->scratch->own.p[n], table))
 			c->marks[c->scratch->own.p[n]] |= SITE;
 	return rc;
 }
@@ -195,7 +202,10 @@ static bool leads_to_site(const struct code *c, uint32_t i)
 	return false;
 }
 
-/* The straight line from a site has a call or a store of the copy, which are not done ahead of time. */
+/*
+ * The straight line from a site has a call or a store of the copy, which are not done ahead of
+ * time.
+ */
 static bool has_effect(const struct code *c, uint32_t at)
 {
 	const struct graph *g = c->graph;
@@ -228,8 +238,9 @@ struct ways {
 };
 
 /*
- * Whether the early ways are nothing but work done ahead of time, so that the last ones alone see each call once: no effect of
- * the copy happens there, and every way from there comes to one of the last, where effects do happen.
+ * Whether the early ways are nothing but work done ahead of time, so that the last ones alone see
+ * each call once: no effect of the copy happens there, and every way from there comes to one of the
+ * last, where effects do happen.
  */
 static bool are_early_idle(struct code *c, const struct ways *w)
 {
@@ -242,7 +253,8 @@ static bool are_early_idle(struct code *c, const struct ways *w)
 	if (graph_spread(g, w->early.p, w->early.n, c->marks, BEFORE, 0, SITE))
 		return false;
 	for (uint32_t i = 0; i < g->v.n; i++)
-		if (c->marks[i] & BEFORE && ((c->marks[i] & OWN && g->v.p[i].has_effect) || may_miss_sites(c, i)))
+		if (c->marks[i] & BEFORE &&
+		    ((c->marks[i] & OWN && g->v.p[i].has_effect) || may_miss_sites(c, i)))
 			return false;
 	return true;
 }
@@ -259,7 +271,8 @@ static int find_ways(struct code *c, struct ways *w)
 		uint32_t i = g->by_order.p[k];
 		if (!(c->marks[i] & SITE))
 			continue;
-		rc = (leads_to_site(c, i) ? VEC_ADD(&w->early, i) : VEC_ADD(&w->last, i)) ? 0 : -ENOMEM;
+		rc = (leads_to_site(c, i) ? VEC_ADD(&w->early, i) : VEC_ADD(&w->last, i)) ? 0
+											  : -ENOMEM;
 	}
 	return rc;
 }
@@ -270,7 +283,8 @@ static uint32_t first_way(const struct graph *g, const struct ways *w)
 	uint32_t first = GRAPH_NONE;
 	for (size_t n = 0; n < w->early.n + w->last.n; n++) {
 		uint32_t i = n < w->early.n ? w->early.p[n] : w->last.p[n - w->early.n];
-		const struct graph_insn *a = &g->v.p[i], *b = first == GRAPH_NONE ? NULL : &g->v.p[first];
+		const struct graph_insn *a = &g->v.p[i],
+					*b = first == GRAPH_NONE ? NULL : &g->v.p[first];
 		if (!b || (a->is_line0 == b->is_line0 ? a->order < b->order : b->is_line0))
 			first = i;
 	}
@@ -292,7 +306,8 @@ static unsigned int choose_ways(struct code *c, const struct ways *w, struct cai
 	return 1;
 }
 
-unsigned int event_count_cfg_entries(struct graph *g, const struct built_site *copy, struct cairn_vaddr *ret)
+unsigned int event_count_cfg_entries(struct graph *g, const struct built_site *copy,
+				     struct cairn_vaddr *ret)
 {
 	struct event_count_scratch scratch = {0};
 	struct code c = {0};
@@ -309,8 +324,8 @@ unsigned int event_count_cfg_entries(struct graph *g, const struct built_site *c
 /* ---- past the sites ---- */
 
 /*
- * The block of an instruction is where the copy's own code meets other code. GCC does so where a condition is known on the
- * other way: both go on with what is behind the condition.
+ * The block of an instruction is where the copy's own code meets other code. GCC does so where a
+ * condition is known on the other way: both go on with what is behind the condition.
  */
 static bool joins_own(const struct code *c, uint32_t i)
 {
@@ -334,9 +349,11 @@ static bool own_jumps_to(const struct code *c, uint32_t to)
 }
 
 /*
- * A way that can be one of another call: it jumps, or falls into where jumps go. What merely follows in memory was mixed with
- * the caller's instructions by the scheduler, or sunk behind the end of the copy, unless it has effects and a jump of the copy leads
- * there as well; and behind a call that does not return there is somebody else's code. That it returns another call of the same function shows.
+ * A way that can be one of another call: it jumps, or falls into where jumps go. What merely
+ * follows in memory was mixed with the caller's instructions by the scheduler, or sunk behind the
+ * end of the copy, unless it has effects and a jump of the copy leads there as well; and behind a
+ * call that does not return there is somebody else's code. That it returns another call of the same
+ * function shows.
  */
 static bool is_cfg_entry(const struct code *c, uint32_t from, uint32_t to)
 {
@@ -358,7 +375,8 @@ static uint32_t count_behind(const struct code *c, const struct event_count *p)
 		uint32_t i = c->scratch->own.p[n];
 		bool asked = c->marks[i] & SOURCE && !(c->marks[i] & (AHEAD | SITE));
 		for (uint32_t k = 0, b; asked && (b = graph_before(g, i, &k)) != GRAPH_NONE;) {
-			bool around = c->marks[b] & AROUND && !(c->marks[b] & OWN) && !(g->v.p[b].is_indirect && table);
+			bool around = c->marks[b] & AROUND && !(c->marks[b] & OWN) &&
+				      !(g->v.p[b].is_indirect && table);
 			bool is_way = !(c->marks[b] & OTHER) && is_cfg_entry(c, b, i);
 			count += around && (is_way || beginning_is_passed(p, i));
 		}
@@ -367,8 +385,9 @@ static uint32_t count_behind(const struct code *c, const struct event_count *p)
 }
 
 /*
- * Where the copy's first statement is once more: the next call of an unrolled loop begins there. GCC (-flto) tells of each statement
- * where it begins; with others that is told after code that is not the copy's.
+ * Where the copy's first statement is once more: the next call of an unrolled loop begins there.
+ * GCC (-flto) tells of each statement where it begins; with others that is told after code that is
+ * not the copy's.
  */
 static uint32_t count_beginnings(const struct code *c, const struct event_count *p)
 {
@@ -377,19 +396,25 @@ static uint32_t count_beginnings(const struct code *c, const struct event_count 
 	uint32_t count = 0;
 	for (size_t n = 0; n < c->scratch->own.n && g->n_positions; n++) {
 		uint32_t i = c->scratch->own.p[n];
-		bool inside = !by_statement && i && c->marks[i - 1] & OWN && g->v.p[i - 1].at + g->v.p[i - 1].len == g->v.p[i].at;
+		bool inside = !by_statement && i && c->marks[i - 1] & OWN &&
+			      g->v.p[i - 1].at + g->v.p[i - 1].len == g->v.p[i].at;
 		count += !inside && !(c->marks[i] & SITE) && beginning_is_repeated(p, i);
 	}
 	return count;
 }
 
-/* Whether anything leads from other code into the copy but not to its sites: if not, the rest need not be asked. */
+/*
+ * Whether anything leads from other code into the copy but not to its sites: if not, the rest need
+ * not be asked.
+ */
 static bool has_way_behind(const struct code *c, const struct event_count *p)
 {
 	for (size_t n = 0; n < c->scratch->own.n; n++) {
 		uint32_t i = c->scratch->own.p[n];
-		for (uint32_t k = 0, b; !(c->marks[i] & SITE) && (b = graph_before(c->graph, i, &k)) != GRAPH_NONE;)
-			if (!(c->marks[b] & OWN) && (is_cfg_entry(c, b, i) || beginning_is_passed(p, i)))
+		for (uint32_t k = 0, b;
+		     !(c->marks[i] & SITE) && (b = graph_before(c->graph, i, &k)) != GRAPH_NONE;)
+			if (!(c->marks[b] & OWN) &&
+			    (is_cfg_entry(c, b, i) || beginning_is_passed(p, i)))
 				return true;
 	}
 	return false;
@@ -403,11 +428,14 @@ static int find_behind(struct code *c, const struct event_count *p, uint32_t *re
 	if (g->entry == GRAPH_NONE || !has_way_behind(c, p))
 		return 0;
 	for (size_t i = 0; i < p->n_others; i++)
-		for (uint32_t k = 0; p->others[i]->die.off != p->copy->die.off && k < p->others[i]->n_ranges; k++)
+		for (uint32_t k = 0;
+		     p->others[i]->die.off != p->copy->die.off && k < p->others[i]->n_ranges; k++)
 			other_range(c, p->others[i]->ranges[k]);
 	if (!(c->marks[g->entry] & SITE))
 		c->marks[g->entry] |= AROUND;
-	int rc = c->marks[g->entry] & AROUND ? graph_spread(g, &g->entry, 1, c->marks, AROUND, 0, SITE) : 0;
+	int rc = c->marks[g->entry] & AROUND
+			 ? graph_spread(g, &g->entry, 1, c->marks, AROUND, 0, SITE)
+			 : 0;
 	if (!rc)
 		rc = graph_number(c->graph);
 	if (rc)
@@ -420,7 +448,10 @@ static int find_behind(struct code *c, const struct event_count *p, uint32_t *re
 
 /* ---- again ---- */
 
-/* Code of no line between the parts of a copy's loop is the loop's: statements that were merged with the caller's. */
+/*
+ * Code of no line between the parts of a copy's loop is the loop's: statements that were merged
+ * with the caller's.
+ */
 static void mark_nobody(struct code *c)
 {
 	const struct graph *g = c->graph;
@@ -438,7 +469,8 @@ static int comes_back(struct code *c, const struct event_count *p, bool *ret)
 	mark_nobody(c);
 	for (size_t i = 0; i < p->n_sites && !rc; i++) {
 		uint32_t at = p->at[i];
-		for (uint32_t k = 0, s; at != GRAPH_NONE && !rc && (s = graph_next(g, at, &k)) != GRAPH_NONE;) {
+		for (uint32_t k = 0, s;
+		     at != GRAPH_NONE && !rc && (s = graph_next(g, at, &k)) != GRAPH_NONE;) {
 			if (!(c->marks[s] & OWN) || c->marks[s] & INSIDE)
 				continue;
 			c->marks[s] |= INSIDE;
@@ -470,8 +502,8 @@ static bool is_in_scope(const struct event_count_scratch *scratch, const struct 
 }
 
 /*
- * The ways from an instruction in the scope's code, up to one that comes to it again: most loops are short, and what is in none is on no such
- * way.
+ * The ways from an instruction in the scope's code, up to one that comes to it again: most loops
+ * are short, and what is in none is on no such way.
  */
 static int find_way_back(const struct code *c, uint32_t i)
 {
@@ -496,7 +528,8 @@ static int find_way_back(const struct code *c, uint32_t i)
 	return rc;
 }
 
-int event_count_comes_back(struct graph *g, const struct dw_die *scope, struct cairn_vaddr at, struct event_count_scratch *scratch)
+int event_count_comes_back(struct graph *g, const struct dw_die *scope, struct cairn_vaddr at,
+			   struct event_count_scratch *scratch)
 {
 	struct code c;
 	uint32_t i = graph_at(g, at.v);
@@ -508,7 +541,8 @@ int event_count_comes_back(struct graph *g, const struct dw_die *scope, struct c
 	return is_in_scope(scratch, &g->v.p[i]) ? find_way_back(&c, i) : 0;
 }
 
-int event_count_is_in_loop(struct graph *g, const struct dw_die *function, uint32_t at, struct event_count_scratch *scratch)
+int event_count_is_in_loop(struct graph *g, const struct dw_die *function, uint32_t at,
+			   struct event_count_scratch *scratch)
 {
 	int rc = graph_may_come_back(g, at);
 	if (rc <= 0 || g->is_loops_known)
@@ -524,7 +558,8 @@ static int has_several_ways_to(struct graph *g, uint32_t to, bool *ret)
 	uint32_t ways = 0, reached = 0;
 	for (uint32_t k = 0; graph_before(g, to, &k) != GRAPH_NONE;)
 		ways++;
-	for (uint32_t k = 0, b; ways > 1 && reached < 2 && (b = graph_before(g, to, &k)) != GRAPH_NONE;) {
+	for (uint32_t k = 0, b;
+	     ways > 1 && reached < 2 && (b = graph_before(g, to, &k)) != GRAPH_NONE;) {
 		int rc = graph_is_reached(g, b);
 		if (rc < 0)
 			return rc;
@@ -547,18 +582,20 @@ static bool is_merged(const struct event_count *p, uint32_t at)
 	const struct graph *g = p->graph;
 	while (at != GRAPH_NONE && g->v.p[at].is_nop)
 		at = g->v.p[at].next;
-	if (at == GRAPH_NONE || !g->v.p[at].is_branch || g->v.p[at].next != GRAPH_NONE || !is_own(p, at))
+	if (at == GRAPH_NONE || !g->v.p[at].is_branch || g->v.p[at].next != GRAPH_NONE ||
+	    !is_own(p, at))
 		return false;
 	uint32_t to = g->v.p[at].target;
 	for (size_t i = 0; i < p->n_others && to != GRAPH_NONE; i++)
-		if (p->others[i]->die.off != p->copy->die.off && p->others[i]->site.at.v == g->v.p[to].at)
+		if (p->others[i]->die.off != p->copy->die.off &&
+		    p->others[i]->site.at.v == g->v.p[to].at)
 			return true;
 	return false;
 }
 
 /*
- * All ways from @from come to @to, before they end or come to @from again: what lies between does not decide about @to.
- * Asked of short pieces of code only.
+ * All ways from @from come to @to, before they end or come to @from again: what lies between does
+ * not decide about @to. Asked of short pieces of code only.
  */
 static bool leads_only_to(const struct graph *g, uint32_t from, uint32_t to)
 {
@@ -590,39 +627,48 @@ static bool begins_with_condition(const struct event_count *p, uint32_t at)
 	uint32_t i = at;
 	while (i != GRAPH_NONE && !g->v.p[i].is_branch && !g->v.p[i].has_effect)
 		i = g->v.p[i].next;
-	if (i == GRAPH_NONE || g->v.p[i].next == GRAPH_NONE || g->v.p[i].target == GRAPH_NONE || !is_own(p, i))
+	if (i == GRAPH_NONE || g->v.p[i].next == GRAPH_NONE || g->v.p[i].target == GRAPH_NONE ||
+	    !is_own(p, i))
 		return false;
 	return !is_own(p, g->v.p[i].next) || !is_own(p, g->v.p[i].target);
 }
 
 /*
- * The first branch behind the site is the statement's around the call, and not that of a loop: where both arms of a condition begin alike,
- * GCC puts what they have in common in front of it, and the entry of the call in one of the arms is carried along.
+ * The first branch behind the site is the statement's around the call, and not that of a loop:
+ * where both arms of a condition begin alike, GCC puts what they have in common in front of it, and
+ * the entry of the call in one of the arms is carried along.
  */
 static bool is_decided_behind(const struct graph *g, const struct built_site *b, uint32_t at)
 {
 	uint32_t i = at;
 	while (i != GRAPH_NONE && !g->v.p[i].is_branch && !g->v.p[i].is_call)
 		i = g->v.p[i].next;
-	if (i == GRAPH_NONE || g->v.p[i].next == GRAPH_NONE || g->v.p[i].target == GRAPH_NONE || g->v.p[i].target <= i)
+	if (i == GRAPH_NONE || g->v.p[i].next == GRAPH_NONE || g->v.p[i].target == GRAPH_NONE ||
+	    g->v.p[i].target <= i)
 		return false;
 	uint64_t off = g->v.p[i].at - b->site.at.v;
 	return off >= b->around.from && off < b->around.to;
 }
 
 /*
- * Nothing decides between the statement around the call's own, which is its condition, and the site. Either it does behind the site; or
- * the copy begins with a condition on which it is left: GCC made one of both (if (a != 3 && a > 1)), and the entry is in front.
+ * Nothing decides between the statement around the call's own, which is its condition, and the
+ * site. Either it does behind the site; or the copy begins with a condition on which it is left:
+ * GCC made one of both (if (a != 3 && a > 1)), and the entry is in front.
  */
-static bool has_callers_condition(const struct event_count *p, const struct built_site *b, uint32_t at)
+static bool has_callers_condition(const struct event_count *p, const struct built_site *b,
+				  uint32_t at)
 {
-	if (!b->around.at.v || !(begins_with_condition(p, at) || is_decided_behind(p->graph, b, at)))
+	if (!b->around.at.v ||
+	    !(begins_with_condition(p, at) || is_decided_behind(p->graph, b, at)))
 		return false;
 	uint32_t around = graph_at(p->graph, b->around.at.v);
 	return around != GRAPH_NONE && leads_only_to(p->graph, around, at);
 }
 
-/* Markers of two ways into the copy that the compiler moved to one instruction: one call has two events there. */
+/*
+ * Markers of two ways into the copy that the compiler moved to one instruction: one call has two
+ * events there.
+ */
 static bool is_site_twice(const struct event_count *p, size_t site)
 {
 	for (size_t i = 0; i < p->n_sites; i++)
@@ -637,17 +683,20 @@ static int analyse_value(const struct event_count *p, size_t site)
 	struct built_site *b = p->sites[site];
 	uint32_t at = p->at[site];
 	bool shared = false;
-	int rc = at != GRAPH_NONE && !is_own(p, at) ? has_several_ways_to(p->graph, at, &shared) : 0;
+	int rc =
+		at != GRAPH_NONE && !is_own(p, at) ? has_several_ways_to(p->graph, at, &shared) : 0;
 	if (shared || (at != GRAPH_NONE && is_site_twice(p, site)))
 		b->site.count_caveats |= CAIRN_COUNT_SHARED_PC;
-	if (at != GRAPH_NONE && (has_callers_condition(p, b, at) || (!p->for_values && tested_is_behind(p, at))))
+	if (at != GRAPH_NONE &&
+	    (has_callers_condition(p, b, at) || (!p->for_values && tested_is_behind(p, at))))
 		b->site.count_caveats |= CAIRN_COUNT_BEFORE_TEST;
 	return rc;
 }
 
 /*
- * The copy has decided or done something before the site: the call has begun elsewhere. GCC shares equal ends of a function and of a
- * copy in it, and the copy's first range may be that end. What is merely computed ahead of time decides nothing.
+ * The copy has decided or done something before the site: the call has begun elsewhere. GCC shares
+ * equal ends of a function and of a copy in it, and the copy's first range may be that end. What is
+ * merely computed ahead of time decides nothing.
  */
 static int begins_before(struct code *c, bool *ret)
 {
@@ -670,7 +719,10 @@ static int begins_before(struct code *c, bool *ret)
 	return 0;
 }
 
-/* GCC marks entries, and this copy's marker is lost: the site is the copy's first instruction, which may have been moved. */
+/*
+ * GCC marks entries, and this copy's marker is lost: the site is the copy's first instruction,
+ * which may have been moved.
+ */
 static int analyse_lost_marker(struct code *c, const struct event_count *p, size_t site)
 {
 	struct built_site *b = p->sites[site];
@@ -709,7 +761,9 @@ static int judge(struct code *c, const struct event_count *p)
 	bool vectorised = !p->for_values && vectorised_is(p, c->scratch, OWN);
 	for (size_t i = 0; i < p->n_sites && !rc; i++) {
 		struct built_site *b = p->sites[i];
-		b->site.count_caveats |= (again ? CAIRN_COUNT_LOOPED : 0) | (behind ? CAIRN_COUNT_BYPASSED : 0) | (vectorised ? CAIRN_COUNT_VECTORISED : 0);
+		b->site.count_caveats |= (again ? CAIRN_COUNT_LOOPED : 0) |
+					 (behind ? CAIRN_COUNT_BYPASSED : 0) |
+					 (vectorised ? CAIRN_COUNT_VECTORISED : 0);
 		b->site.n_bypasses = behind;
 		rc = analyse_site(c, p, i);
 	}
@@ -724,9 +778,11 @@ static bool may_own_come_back(const struct event_count *p, uint32_t at)
 		struct dw_range r = p->copy->ranges[k];
 		if (r.hi.v <= g->v.p[at].at)
 			continue;
-		for (size_t i = r.lo.v <= g->v.p[at].at ? at : graph_from(g, r.lo.v); i < g->v.n && g->v.p[i].at < r.hi.v; i++) {
+		for (size_t i = r.lo.v <= g->v.p[at].at ? at : graph_from(g, r.lo.v);
+		     i < g->v.n && g->v.p[i].at < r.hi.v; i++) {
 			const struct graph_insn *insn = &g->v.p[i];
-			bool back = insn->target != GRAPH_NONE && insn->target <= at && is_own(p, insn->target);
+			bool back = insn->target != GRAPH_NONE && insn->target <= at &&
+				    is_own(p, insn->target);
 			if (back || insn->is_indirect)
 				return true;
 		}
@@ -735,8 +791,9 @@ static bool may_own_come_back(const struct event_count *p, uint32_t at)
 }
 
 /*
- * Whether the code at the site tells all that values depend on: most copies do not come back to their only site. What belongs to
- * no line may be part of a loop of the copy's, too. Returns 1; 0; -ENOMEM.
+ * Whether the code at the site tells all that values depend on: most copies do not come back to
+ * their only site. What belongs to no line may be part of a loop of the copy's, too. Returns 1; 0;
+ * -ENOMEM.
  */
 static int is_straight(const struct event_count *p)
 {

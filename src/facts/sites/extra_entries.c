@@ -22,23 +22,30 @@ static uint64_t distance_to(const struct built_site *b, uint64_t at)
 }
 
 /*
- * A row that is not the first entry of any copy is a further entry of the innermost copy around it. An instruction
- * of the caller may have been moved to where the copy begins, as it can be with DW_AT_entry_pc; then it
- * belongs to the copy whose code begins nearest behind.
+ * A row that is not the first entry of any copy is a further entry of the innermost copy around it.
+ * An instruction of the caller may have been moved to where the copy begins, as it can be with
+ * DW_AT_entry_pc; then it belongs to the copy whose code begins nearest behind.
  */
 struct owner_search {
 	const struct site_env *env;
 	const struct group *group;
 	struct built_site *sites; /* one for each of the group's entries */
-	struct first_entries *firsts; /* of the unit at hand, those with code; apart, because all of them are compared with each row */
-	/* Entries, and rows, of the unit at hand: a function may have 50,000 of each in all units. */
+	/*
+	 * of the unit at hand, those with code; apart, because all of them are compared with each
+	 * row
+	 */
+	struct first_entries *firsts;
+	/*
+	 * Entries, and rows, of the unit at hand: a function may have 50,000 of each in all units.
+	 */
 	uint32_t unit;
 	size_t first, end, first_row, end_row;
 };
 
 static uint32_t unit_of(const struct owner_search *s, size_t i)
 {
-	return i < s->group->entries.n ? s->env->index->p[s->group->entries.p[i]].unit : DW_FUNC_NONE;
+	return i < s->group->entries.n ? s->env->index->p[s->group->entries.p[i]].unit
+				       : DW_FUNC_NONE;
 }
 
 /* Returns 0 or -ENOMEM. */
@@ -54,7 +61,10 @@ static int list_firsts(struct owner_search *s)
 	return 0;
 }
 
-/* Rows come unit by unit, and entries in order of DIE, so those of a unit are together. Returns 0 or -ENOMEM. */
+/*
+ * Rows come unit by unit, and entries in order of DIE, so those of a unit are together. Returns 0
+ * or -ENOMEM.
+ */
 static int go_to_unit(struct owner_search *s, size_t row)
 {
 	const struct group *g = s->group;
@@ -106,7 +116,8 @@ static bool container_holds(const struct owner_search *s, uint32_t container, st
 {
 	struct holding h = {.at = at};
 	struct dw_die die;
-	if (container == DW_FUNC_NONE || dw_func_die(s->env->dw, &s->env->index->p[container], &die, NULL) != 1 ||
+	if (container == DW_FUNC_NONE ||
+	    dw_func_die(s->env->dw, &s->env->index->p[container], &die, NULL) != 1 ||
 	    dw_ranges(&die, look_for_address, &h, NULL) < 0)
 		return false;
 	return h.holds;
@@ -129,16 +140,20 @@ struct container {
 };
 
 /* Whether a copy is in the function whose code a row is in. */
-static bool is_in_same_function(const struct owner_search *s, struct container *c, const struct built_site *b, struct cairn_vaddr at)
+static bool is_in_same_function(const struct owner_search *s, struct container *c,
+				const struct built_site *b, struct cairn_vaddr at)
 {
 	if (!c->is_known || c->entry != b->container)
-		*c = (struct container){.entry = b->container, .is_known = true, .holds = container_holds(s, b->container, at)};
+		*c = (struct container){.entry = b->container,
+					.is_known = true,
+					.holds = container_holds(s, b->container, at)};
 	return c->holds;
 }
 
 static bool is_copy(const struct owner_search *s, size_t i)
 {
-	return s->env->index->p[s->group->entries.p[i]].flags & DW_FUNC_INLINED && s->sites[i].site.n_shared;
+	return s->env->index->p[s->group->entries.p[i]].flags & DW_FUNC_INLINED &&
+	       s->sites[i].site.n_shared;
 }
 
 /* Code farther away than a few instructions is another copy's. */
@@ -153,8 +168,12 @@ static uint32_t owner_ahead(const struct owner_search *s, const struct entry_row
 		if (!is_copy(s, i))
 			continue;
 		uint64_t distance = distance_to(&s->sites[i], row->at.v);
-		/* Entries are in order of DIE: of copies inside one another the last one is the innermost. */
-		if (distance <= best && (!distance || is_in_same_function(s, &container, &s->sites[i], row->at))) {
+		/*
+		 * Entries are in order of DIE: of copies inside one another the last one is the
+		 * innermost.
+		 */
+		if (distance <= best &&
+		    (!distance || is_in_same_function(s, &container, &s->sites[i], row->at))) {
 			best = distance;
 			owner = s->group->entries.p[i];
 		}
@@ -163,8 +182,9 @@ static uint32_t owner_ahead(const struct owner_search *s, const struct entry_row
 }
 
 /*
- * An entry with no code of a copy behind it: on this path all that the copy would do was known, or is done elsewhere, and the
- * marker is what was left. It is the nearest copy's in the same function, wherever the compiler put that one's code.
+ * An entry with no code of a copy behind it: on this path all that the copy would do was known, or
+ * is done elsewhere, and the marker is what was left. It is the nearest copy's in the same
+ * function, wherever the compiler put that one's code.
  */
 static uint32_t owner_around(const struct owner_search *s, const struct entry_row *row)
 {
@@ -190,8 +210,8 @@ static bool is_called_at(const struct built_site *b, const struct entry_row *row
 }
 
 /*
- * GCC puts the call's own statement before the entry's row. So a row without code that comes before another call's code is told from
- * that one's entry: it is the nearest copy's that is called there.
+ * GCC puts the call's own statement before the entry's row. So a row without code that comes before
+ * another call's code is told from that one's entry: it is the nearest copy's that is called there.
  */
 static uint32_t owner_called_at(const struct owner_search *s, const struct entry_row *row)
 {
@@ -225,7 +245,8 @@ static uint32_t head_of(const struct owner_search *s, uint32_t part)
 	uint32_t at = s->env->index->p[part].parent;
 	while (at != DW_FUNC_NONE && s->env->index->p[at].flags & DW_FUNC_INLINED) {
 		size_t i = site_of(s, at);
-		if (i < s->end && s->sites[i].site.n_shared && s->sites[i].site.kind == CAIRN_SITE_INLINED)
+		if (i < s->end && s->sites[i].site.n_shared &&
+		    s->sites[i].site.kind == CAIRN_SITE_INLINED)
 			return at;
 		at = s->env->index->p[at].parent;
 	}
@@ -241,14 +262,15 @@ static bool has_row_behind(const struct owner_search *s, const struct entry_row 
 }
 
 /*
- * Of a head with its part inside, both markers have the position of the same declaration (part.h). Where the head's condition is known they are
- * at one address, and the first of them is the head's.
+ * Of a head with its part inside, both markers have the position of the same declaration (part.h).
+ * Where the head's condition is known they are at one address, and the first of them is the head's.
  */
 static uint32_t owner_of(const struct owner_search *s, const struct entry_row *row)
 {
 	uint32_t owner = owner_ahead(s, row), called = DW_FUNC_NONE;
 	size_t i = owner == DW_FUNC_NONE ? s->end : site_of(s, owner);
-	if (i == s->end || (distance_to(&s->sites[i], row->at.v) && !is_called_at(&s->sites[i], row)))
+	if (i == s->end ||
+	    (distance_to(&s->sites[i], row->at.v) && !is_called_at(&s->sites[i], row)))
 		called = owner_called_at(s, row);
 	if (called != DW_FUNC_NONE)
 		owner = called;
@@ -262,8 +284,8 @@ static uint32_t owner_of(const struct owner_search *s, const struct entry_row *r
 }
 
 /*
- * The first view at the row's address that belongs to it and not to an entry before it: that entry's arguments
- * begin at its own view or at the next.
+ * The first view at the row's address that belongs to it and not to an entry before it: that
+ * entry's arguments begin at its own view or at the next.
  */
 static uint64_t view_from(const struct owner_search *s, const struct entry_row *row)
 {
@@ -305,7 +327,9 @@ static int add_ways(const struct owner_search *s, struct site_requests *ret, str
 {
 	for (size_t i = 0; i < s->group->entries.n; i++)
 		for (unsigned int k = 0; k < s->sites[i].n_ways; k++) {
-			struct site_request r = {.entry = s->group->entries.p[i], .is_cfg_entry = true, .at = s->sites[i].ways[k]};
+			struct site_request r = {.entry = s->group->entries.p[i],
+						 .is_cfg_entry = true,
+						 .at = s->sites[i].ways[k]};
 			if (!VEC_ADD(&ret->v, r))
 				return err_nomem(err, "sites");
 		}

@@ -24,13 +24,14 @@ struct site_requests {
 /*
  * extra_request - append requests for the further sites of a group's copies
  *
- * First the other ways into copies without an entry, then the line rows at which code that was duplicated is
- * entered (entry_rows.h).
- * @sites    one for each of the group's entries; those whose entry has a row learn what stands around it
+ * First the other ways into copies without an entry, then the line rows at which code that was
+ * duplicated is entered (entry_rows.h).
+ * @sites    one for each of the group's entries; those whose entry has a row learn what stands
+ *           around it
  * @scratch  kept from one group to the next
  * Returns 0 or -ENOMEM.
  */
 int extra_request(const struct site_env *env, const struct group *group, struct built_site *sites,
-		    struct first_entries *scratch, struct site_requests *ret, struct cairn_err *err);
+		  struct first_entries *scratch, struct site_requests *ret, struct cairn_err *err);
 
 #endif

@@ -8,25 +8,25 @@
  *
  * Sites are built in slots given by their position, so the outcome does not depend on the threads.
  *
- * What may be believed. GCC's locations come with views, which say to which moment at an address they belong.
- * Where views are missing (Clang has none), what is said for the first instruction of a function may belong
- * to a later statement. From
+ * What may be believed. GCC's locations come with views, which say to which moment at an address
+ * they belong. Where views are missing (Clang has none), what is said for the first instruction of
+ * a function may belong to a later statement. From
  *
  *	static inline int f(int n) { n |= 1; return g(n); }
  *
- * and a call f(x) Clang leaves "n is rdi | 1" at the first instruction, and nothing that tells it from the "n is
- * rdi | 1" of a call f(x | 1).
+ * and a call f(x) Clang leaves "n is rdi | 1" at the first instruction, and nothing that tells it
+ * from the "n is rdi | 1" of a call f(x | 1).
  *
- *  - At a body's entry the calling convention knows better. For a function that other files can call it is
- *    certain, and taken. For one that they cannot, Clang may have changed it: where description and
- *    convention agree it is right, else nothing is known.
+ *  - At a body's entry the calling convention knows better. For a function that other files can
+ *    call it is certain, and taken. For one that they cannot, Clang may have changed it: where
+ *    description and convention agree it is right, else nothing is known.
  *  - Even then Clang's callers do not pass what the function does not use (flow.c).
- *  - In an inlined copy there is no convention. A parameter that the language does not let the function
- *    change (const, a reference, C++'s this) is what it was; of any other the value is shown as perhaps
- *    modified, and not taken for the argument.
+ *  - In an inlined copy there is no convention. A parameter that the language does not let the
+ *    function change (const, a reference, C++'s this) is what it was; of any other the value is
+ *    shown as perhaps modified, and not taken for the argument.
  *
- * With views or without, a stack slot that holds for the whole function is not written yet at its entry; the
- * convention has it (abi.c).
+ * With views or without, a stack slot that holds for the whole function is not written yet at its
+ * entry; the convention has it (abi.c).
  */
 #include "sites/function.h"
 
@@ -64,8 +64,9 @@ static int read_type(const struct site_env *env, struct dw_types *types, dw_off 
 	return rc == -EBADMSG ? 0 : rc;
 }
 
-static int read_signature(const struct site_env *env, struct dw_types *types, const struct formals *f,
-			  struct arena *arena, struct signature *ret, struct cairn_err *err)
+static int read_signature(const struct site_env *env, struct dw_types *types,
+			  const struct formals *f, struct arena *arena, struct signature *ret,
+			  struct cairn_err *err)
 {
 	if (ret->function == f->function)
 		return 0;
@@ -151,7 +152,8 @@ static int read_passings(struct dw_types *reader, const struct built_site *b,
 }
 
 /* Whether the function uses all of what the convention passes. */
-static bool is_used(const struct site_env *env, const struct built_site *b, const struct cairn_location *abi)
+static bool is_used(const struct site_env *env, const struct built_site *b,
+		    const struct cairn_location *abi)
 {
 	enum { RET_ADDR_BYTES = 8 };
 	for (uint32_t i = 0; i < abi->n_pieces; i++) {
@@ -169,7 +171,8 @@ static bool is_used(const struct site_env *env, const struct built_site *b, cons
 }
 
 /*
- * A function that Clang did not optimise, whose callers pass all: in DWARF 5 it lists the calls of every other.
+ * A function that Clang did not optimise, whose callers pass all: in DWARF 5 it lists the calls of
+ * every other.
  */
 static bool is_untouched(const struct dw_die *body)
 {
@@ -179,12 +182,13 @@ static bool is_untouched(const struct dw_die *body)
 }
 
 /* What is said about one parameter at the entry, put right by what the convention says. */
-static void reconcile(const struct site_env *env, struct cairn_location *said, const struct cairn_location *abi,
-		      const struct built_site *b, bool global)
+static void reconcile(const struct site_env *env, struct cairn_location *said,
+		      const struct cairn_location *abi, const struct built_site *b, bool global)
 {
 	bool known = abi->why == CAIRN_AVAILABLE || abi->why == CAIRN_UNAVAIL_VECTOR_REGISTER;
 	bool untouched = is_untouched(&b->die);
-	if (said->why == CAIRN_UNAVAIL_NOT_STORED_YET && known && (global || untouched || !b->no_views))
+	if (said->why == CAIRN_UNAVAIL_NOT_STORED_YET && known &&
+	    (global || untouched || !b->no_views))
 		*said = *abi;
 	if (!b->no_views)
 		return;
@@ -199,8 +203,8 @@ static void reconcile(const struct site_env *env, struct cairn_location *said, c
 }
 
 static int apply_convention(const struct site_env *env, struct dw_types *reader,
-			    const struct cairn_function *f, struct built_site *b, struct arena *arena,
-			    struct cairn_err *err)
+			    const struct cairn_function *f, struct built_site *b,
+			    struct arena *arena, struct cairn_err *err)
 {
 	const struct cairn_types *types = dw_types_graph(reader);
 	const struct dw_unit *unit = b->die.unit;
@@ -212,7 +216,9 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 		return go_believe(env, reader, b, arena, err);
 	bool is_clone = b->site.kind == CAIRN_SITE_PART || site_is_clone(env, &b->site);
 	if (is_clone || !has_convention(unit, types, f)) {
-		args_check_clone(env, b, is_clone ? CAIRN_UNAVAIL_MAY_HAVE_CHANGED : CAIRN_UNAVAIL_NO_CONVENTION);
+		args_check_clone(env, b,
+				 is_clone ? CAIRN_UNAVAIL_MAY_HAVE_CHANGED
+					  : CAIRN_UNAVAIL_NO_CONVENTION);
 		return 0;
 	}
 	struct cairn_location *abi = arena_array(arena, f->n_params, sizeof(*abi));
@@ -228,7 +234,10 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 	for (uint32_t i = 0; i < b->site.n_args; i++) {
 		if (!args_check_is_proven(b, i))
 			reconcile(env, &b->args[i].loc, &abi[i], b, global);
-		/* Of the code that was kept only what the convention says is as good as the function's own. */
+		/*
+		 * Of the code that was kept only what the convention says is as good as the
+		 * function's own.
+		 */
 		if (folded && !loc_equal(&b->args[i].loc, &abi[i]))
 			arg_reject(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
 	}
@@ -238,12 +247,14 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 /* ---- one function ---- */
 
 /*
- * Of calls that begin at one address the views of their entries tell which is the first: GCC's DIEs are not in that order.
- * Without views they are in the order of their DIEs, which is that of the source with Clang.
+ * Of calls that begin at one address the views of their entries tell which is the first: GCC's DIEs
+ * are not in that order. Without views they are in the order of their DIEs, which is that of the
+ * source with Clang.
  */
 static int by_moment(const void *a, const void *b)
 {
-	const struct built_site *x = *(struct built_site *const *)a, *y = *(struct built_site *const *)b;
+	const struct built_site *x = *(struct built_site *const *)a,
+				*y = *(struct built_site *const *)b;
 	if (x->site.at.v != y->site.at.v)
 		return x->site.at.v < y->site.at.v ? -1 : 1;
 	/* One without a view, as of a copy in that copy, is not before one that has it. */
@@ -276,8 +287,9 @@ static void count_shared(struct cairn_site *sites, uint32_t n)
 }
 
 /* The function's own parameters: those of the first instance that has the most. */
-static int choose_signature(const struct site_env *env, struct dw_types *types, const struct built_site *b,
-			    size_t n, struct arena *arena, struct cairn_function *f, struct cairn_err *err)
+static int choose_signature(const struct site_env *env, struct dw_types *types,
+			    const struct built_site *b, size_t n, struct arena *arena,
+			    struct cairn_function *f, struct cairn_err *err)
 {
 	const struct formals *best = NULL;
 	for (size_t i = 0; i < n; i++)
@@ -292,15 +304,17 @@ static int choose_signature(const struct site_env *env, struct dw_types *types, 
 	f->params = s.params;
 	f->n_params = best->n;
 	f->variadic = best->variadic;
-	rc = read_type(env, types, best->result ? best->result : best->function, &f->return_type, err);
+	rc = read_type(env, types, best->result ? best->result : best->function, &f->return_type,
+		       err);
 	if (rc >= 0 && best->n_results > 1)
 		rc = go_results(env, types, best->function, &f->return_type, err);
 	return rc;
 }
 
 /* Give the site as many args as the function has parameters, with names and types. */
-static int finish_args(const struct site_env *env, struct dw_types *types, const struct cairn_function *f,
-		       struct signature *s, struct arena *arena, struct built_site *b, struct cairn_err *err)
+static int finish_args(const struct site_env *env, struct dw_types *types,
+		       const struct cairn_function *f, struct signature *s, struct arena *arena,
+		       struct built_site *b, struct cairn_err *err)
 {
 	int rc = read_signature(env, types, &b->formals, arena, s, err);
 	if (rc < 0)
@@ -323,9 +337,9 @@ static int finish_args(const struct site_env *env, struct dw_types *types, const
 	return args_check_args(env, b, arena) < 0 ? err_nomem(err, "a location") : 0;
 }
 
-static int finish_function(const struct site_env *env, struct dw_types *types, const struct group *g,
-			   const struct group_sites *gs, struct arena *arena, struct cairn_function *ret,
-			   struct cairn_err *err)
+static int finish_function(const struct site_env *env, struct dw_types *types,
+			   const struct group *g, const struct group_sites *gs, struct arena *arena,
+			   struct cairn_function *ret, struct cairn_err *err)
 {
 	size_t total = gs->n_first + gs->n_extra;
 	*ret = (struct cairn_function){
@@ -368,8 +382,8 @@ static int finish_function(const struct site_env *env, struct dw_types *types, c
 	return 0;
 }
 
-static int finish_batch(const struct batch *b, const struct site_env *env, struct dw_types *types, struct arena *arena,
-			struct cairn_function *ret, struct cairn_err *err)
+static int finish_batch(const struct batch *b, const struct site_env *env, struct dw_types *types,
+			struct arena *arena, struct cairn_function *ret, struct cairn_err *err)
 {
 	struct group_sites gs = {0};
 	for (size_t g = 0; g < b->n; g++) {
@@ -381,9 +395,9 @@ static int finish_batch(const struct batch *b, const struct site_env *env, struc
 	return 0;
 }
 
-int functions_build(const struct site_env *env, unsigned int threads, const struct group *groups, size_t n,
-		    struct dw_types *types, struct arena *arena, struct cairn_function *ret,
-		    struct cairn_err *err)
+int functions_build(const struct site_env *env, unsigned int threads, const struct group *groups,
+		    size_t n, struct dw_types *types, struct arena *arena,
+		    struct cairn_function *ret, struct cairn_err *err)
 {
 	struct batch b;
 	int rc = batch_build(&b, env, threads, groups, n, arena, err);

@@ -15,8 +15,8 @@
  * @ret      @n functions, in the order of the groups
  * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM.
  */
-int functions_build(const struct site_env *env, unsigned int threads, const struct group *groups, size_t n,
-		    struct dw_types *types, struct arena *arena, struct cairn_function *ret,
-		    struct cairn_err *err);
+int functions_build(const struct site_env *env, unsigned int threads, const struct group *groups,
+		    size_t n, struct dw_types *types, struct arena *arena,
+		    struct cairn_function *ret, struct cairn_err *err);
 
 #endif

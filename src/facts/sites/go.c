@@ -3,17 +3,18 @@
  * Arguments of Go's functions
  *
  * Go's compiler never changes how a function is called, so at its entry each argument is where the
- * convention puts it (abi_go.c), whether it is used or not. What may be wrong is which argument is which:
- * a parameter without a name is not described, and one that was assigned without an instruction is
- * described as what it became:
+ * convention puts it (abi_go.c), whether it is used or not. What may be wrong is which argument is
+ * which: a parameter without a name is not described, and one that was assigned without an
+ * instruction is described as what it became:
  *
- *	func f(_ int, a, b int) { b = a ... }	a is rbx, b is rbx at the entry; listed are a and b alone
+ *	func f(_ int, a, b int) { b = a ... }   a is rbx, b is rbx at the entry; listed are a and b
+ *	alone
  *
  * So one counts where description and convention agree, and do for all before it.
  *
- * Functions begin with a test of the stack's bounds, and end with what follows when it failed: store the
- * argument registers, call runtime.morestack, load them, and jump to the entry. The site is passed again
- * then, with the same arguments.
+ * Functions begin with a test of the stack's bounds, and end with what follows when it failed:
+ * store the argument registers, call runtime.morestack, load them, and jump to the entry. The site
+ * is passed again then, with the same arguments.
  */
 #include "sites/go.h"
 
@@ -25,8 +26,8 @@
 #include "sites/args_check.h"
 #include "sites/symbol_names.h"
 
-static int complete_types(struct dw_types *reader, const struct built_site *b, struct cairn_param *params,
-			  struct cairn_err *err)
+static int complete_types(struct dw_types *reader, const struct built_site *b,
+			  struct cairn_param *params, struct cairn_err *err)
 {
 	int rc = 0;
 	for (uint32_t i = 0; i < b->formals.n && rc >= 0; i++) {
@@ -46,7 +47,8 @@ void go_doubt_pieces(struct built_site *b, uint32_t arg)
 	uint64_t bytes = 0;
 	for (uint32_t i = 0; i < loc->n_pieces; i++)
 		bytes += loc->pieces[i].size;
-	if (loc->n_pieces > 1 && dw_die_near(b->die.unit, b->formals.die[arg], &formal, NULL) == 1 &&
+	if (loc->n_pieces > 1 &&
+	    dw_die_near(b->die.unit, b->formals.die[arg], &formal, NULL) == 1 &&
 	    dw_type_bytes(&formal) != bytes)
 		arg_reject(loc, CAIRN_UNAVAIL_DAMAGED);
 }
@@ -59,8 +61,8 @@ static bool is_for_assembler(const struct cairn_site *s)
 	return n >= strlen(suffix) && !strcmp(s->symbol + n - strlen(suffix), suffix);
 }
 
-int go_believe(const struct site_env *env, struct dw_types *reader, struct built_site *b, struct arena *arena,
-	       struct cairn_err *err)
+int go_believe(const struct site_env *env, struct dw_types *reader, struct built_site *b,
+	       struct arena *arena, struct cairn_err *err)
 {
 	uint32_t n = b->formals.n;
 	struct cairn_location *abi = arena_array(arena, n, sizeof(*abi));
@@ -70,7 +72,8 @@ int go_believe(const struct site_env *env, struct dw_types *reader, struct built
 	int rc = complete_types(reader, b, params, err);
 	if (rc < 0)
 		return rc;
-	bool in_registers = dw_unit_go(b->die.unit) == DW_GO_REGISTERS && !is_for_assembler(&b->site);
+	bool in_registers =
+		dw_unit_go(b->die.unit) == DW_GO_REGISTERS && !is_for_assembler(&b->site);
 	if (abi_go_locations(dw_types_graph(reader), in_registers, params, n, arena, abi) < 0)
 		return err_nomem(err, "locations");
 	bool folded = env->folds && symbol_name_has(env->folds, b->site.at), agrees = true;

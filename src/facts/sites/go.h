@@ -9,11 +9,12 @@
 /*
  * go_believe - take of a body's arguments what its description and Go's convention both say
  *
- * @b  whose args have their types, from @reader; what is not proven becomes CAIRN_UNAVAIL_MAY_HAVE_CHANGED
+ * @b  whose args have their types, from @reader; what is not proven becomes
+ *     CAIRN_UNAVAIL_MAY_HAVE_CHANGED
  * Returns 0 or -ENOMEM.
  */
-int go_believe(const struct site_env *env, struct dw_types *reader, struct built_site *b, struct arena *arena,
-	       struct cairn_err *err);
+int go_believe(const struct site_env *env, struct dw_types *reader, struct built_site *b,
+	       struct arena *arena, struct cairn_err *err);
 
 /*
  * go_results - the type that several results of the function at @function are together
@@ -24,14 +25,16 @@ int go_results(const struct site_env *env, struct dw_types *types, dw_off functi
 	       struct cairn_err *err);
 
 /*
- * go_doubt_pieces - not to believe a value whose parts are described without the padding between them
+ * go_doubt_pieces - not to believe a value whose parts are described without the padding between
+ * them
  *
  * @arg  of @b's formals; it becomes CAIRN_UNAVAIL_DAMAGED
  */
 void go_doubt_pieces(struct built_site *b, uint32_t arg);
 
 /*
- * go_grows_stack - whether a function enters itself again only after its stack was grown, as it was entered before
+ * go_grows_stack - whether a function enters itself again only after its stack was grown, as it was
+ * entered before
  *
  * False where the code or the symbols do not tell it. Cost: decodes the function.
  */

@@ -3,15 +3,18 @@
  * Gathering index entries into functions
  *
  * The same inline function of a header is compiled in thousands of units, and in each it has a
- * declaration DIE of its own, to which the copies of that unit point. So an entry is followed to its root (over
- * abstract origins and specifications), and roots with the same name, file and line are one function:
+ * declaration DIE of its own, to which the copies of that unit point. So an entry is followed to
+ * its root (over abstract origins and specifications), and roots with the same name, file and line
+ * are one function:
  *
  *	unit 1:  DIE 0x2d  subprogram list_add, list.h:77  <── 0x90 inlined, 0xb2 inlined
- *	unit 2:  DIE 0x8f1 subprogram list_add, list.h:77  <── 0x9c0 inlined		  one function, 3 sites
- *	unit 3:  DIE 0xa11 subprogram list_add, mylist.c:9 <── 0xa80 body		  another one
+ *	unit 2:  DIE 0x8f1 subprogram list_add, list.h:77  <── 0x9c0 inlined               one
+ *	         function, 3 sites
+ *	unit 3:  DIE 0xa11 subprogram list_add, mylist.c:9 <── 0xa80 body                  another
+ *	         one
  *
- * Two static functions of one name at the same line of one file included twice stay one function: they are
- * the same source text.
+ * Two static functions of one name at the same line of one file included twice stay one function:
+ * they are the same source text.
  */
 #include "sites/group.h"
 
@@ -44,7 +47,8 @@ struct known_origins {
 	} slot[256];
 };
 
-static uint32_t origin_of(const struct dw_func_index *index, uint32_t i, struct known_origins *known)
+static uint32_t origin_of(const struct dw_func_index *index, uint32_t i,
+			  struct known_origins *known)
 {
 	dw_off die = index->p[i].origin;
 	size_t at = (size_t)(die ^ die >> 8) % (sizeof(known->slot) / sizeof(known->slot[0]));
@@ -75,7 +79,10 @@ static bool is_tail(const char *whole, const char *tail, const char *separators)
 	return n == m || strchr(separators, whole[n - m - 1]);
 }
 
-/* "ns::f<int>::g<2>" without what stands between < and >, as "ns::f::g"; the < of an operator stays. */
+/*
+ * "ns::f<int>::g<2>" without what stands between < and >, as "ns::f::g"; the < of an operator
+ * stays.
+ */
 static void without_arguments(const char *name, char *buf, size_t size)
 {
 	size_t n = 0;
@@ -131,8 +138,8 @@ bool group_passes(const struct group_filter *want, const struct group *g)
 	return !want->name || passes_name(want, g);
 }
 
-static const char *qualified(const struct site_env *env, struct arena *names, const struct dw_die *root,
-			     const char *plain)
+static const char *qualified(const struct site_env *env, struct arena *names,
+			     const struct dw_die *root, const char *plain)
 {
 	char buf[NAME_MAX_BYTES];
 	if (!has_namespaces(root->unit) || dw_qualified_name(env->dw, root, buf, sizeof(buf)) < 0)
@@ -141,8 +148,9 @@ static const char *qualified(const struct site_env *env, struct arena *names, co
 }
 
 /*
- * Take "." and "DIR/.." out of a path, so that a header reached on two ways is one file. By the text alone: a
- * symbolic link for DIR would make it another file, which compilers' own paths do not have.
+ * Take "." and "DIR/.." out of a path, so that a header reached on two ways is one file. By the
+ * text alone: a symbolic link for DIR would make it another file, which compilers' own paths do not
+ * have.
  */
 static void tidy_path(char *path)
 {
@@ -154,7 +162,8 @@ static void tidy_path(char *path)
 		char *last = end;
 		while (last > path && (last == end || last[-1] != '/'))
 			last--;
-		bool has_last = last < end && end[-1] == '/' && strncmp(last, "../", 3) && *last != '/';
+		bool has_last =
+			last < end && end[-1] == '/' && strncmp(last, "../", 3) && *last != '/';
 		if (up && has_last) {
 			end = last;
 		} else if (!here || end == path) {
@@ -194,7 +203,8 @@ static const struct known_path *new_path(struct arena *names, const struct dw_pa
 		return NULL;
 	dw_path_write(pieces, path);
 	tidy_path(path);
-	*known = (struct known_path){.pieces = *pieces, .path = *path ? path : NULL, .hash = map_hash_str(path)};
+	*known = (struct known_path){
+		.pieces = *pieces, .path = *path ? path : NULL, .hash = map_hash_str(path)};
 	return known;
 }
 
@@ -204,14 +214,17 @@ static bool same_pieces(const struct dw_path *a, const struct dw_path *b)
 }
 
 /* NULL when out of memory. */
-static const struct known_path *path_of(struct known_files *known, struct arena *names, const struct dw_path *pieces)
+static const struct known_path *path_of(struct known_files *known, struct arena *names,
+					const struct dw_path *pieces)
 {
-	const uintptr_t addrs[] = {(uintptr_t)pieces->base, (uintptr_t)pieces->dir, (uintptr_t)pieces->name};
+	const uintptr_t addrs[] = {(uintptr_t)pieces->base, (uintptr_t)pieces->dir,
+				   (uintptr_t)pieces->name};
 	uint64_t found;
 	for (uint64_t key = map_hash_bytes(addrs, sizeof(addrs));; key++) {
 		if (!map_get(&known->by_pieces, key, &found)) {
 			const struct known_path *path = new_path(names, pieces);
-			return path && !map_put(&known->by_pieces, key, (uintptr_t)path) ? path : NULL;
+			return path && !map_put(&known->by_pieces, key, (uintptr_t)path) ? path
+											 : NULL;
 		}
 		const struct known_path *path = (const struct known_path *)(uintptr_t)found;
 		if (same_pieces(&path->pieces, pieces))
@@ -219,7 +232,8 @@ static const struct known_path *path_of(struct known_files *known, struct arena 
 	}
 }
 
-static const struct known_file *file_of(struct known_files *known, struct arena *names, const struct dw_die *root)
+static const struct known_file *file_of(struct known_files *known, struct arena *names,
+					const struct dw_die *root)
 {
 	static const struct dw_path nowhere = {"", "", ""};
 	uint64_t number = dw_udata_at(root, DW_SLOT_DECL_FILE, DW_AT_decl_file, 0);
@@ -288,15 +302,16 @@ struct grouping {
 	const struct site_env *env;
 	const struct group_filter *want;
 	struct groups *ret;
-	uint32_t *root_of;     /* per entry: its root's entry, later its number; DW_FUNC_NONE for one that is not wanted */
+	/* per entry: its root's entry, later its number; DW_FUNC_NONE for one that is not wanted */
+	uint32_t *root_of;
 	VEC(uint32_t) entries; /* of roots, in the order in which they are met */
 	struct root *roots;    /* as those */
 	struct arena *arenas;  /* per worker: names */
 	struct known_files *files;
 };
 
-static int read_root(const struct grouping *all, uint32_t entry, unsigned int worker, struct root *ret,
-		     struct cairn_err *err)
+static int read_root(const struct grouping *all, uint32_t entry, unsigned int worker,
+		     struct root *ret, struct cairn_err *err)
 {
 	struct arena *names = &all->arenas[worker];
 	struct dw_die die;
@@ -309,21 +324,24 @@ static int read_root(const struct grouping *all, uint32_t entry, unsigned int wo
 	const struct known_file *file = file_of(&all->files[worker], names, &die);
 	if (!file)
 		return err_nomem(err, "a file's name");
-	struct group g = {.name = qualified(all->env, names, &die, name),
-			  .linkage_name = dw_str(&die, DW_AT_linkage_name),
-			  .file = file->is->path,
-			  .line = (uint32_t)dw_udata_at(&die, DW_SLOT_DECL_LINE, DW_AT_decl_line, 0)};
+	struct group g = {
+		.name = qualified(all->env, names, &die, name),
+		.linkage_name = dw_str(&die, DW_AT_linkage_name),
+		.file = file->is->path,
+		.line = (uint32_t)dw_udata_at(&die, DW_SLOT_DECL_LINE, DW_AT_decl_line, 0)};
 	if (!g.name)
 		return err_nomem(err, "a function's name");
-	bool passes = group_passes(all->want, &g) || (all->want->also && groups_have(all->want->also, &g));
-	*ret = (struct root){.die = all->env->index->p[entry].die,
-			     .name = passes ? g.name : NULL,
-			     .linkage_name = g.linkage_name,
-			     .path = g.file,
-			     .hash = key_hash(&g, file->is->hash),
-			     .line = g.line,
-			     .file = (uint32_t)file->number,
-			     .column = (uint32_t)dw_udata_at(&die, DW_SLOT_DECL_COLUMN, DW_AT_decl_column, 0)};
+	bool passes = group_passes(all->want, &g) ||
+		      (all->want->also && groups_have(all->want->also, &g));
+	*ret = (struct root){
+		.die = all->env->index->p[entry].die,
+		.name = passes ? g.name : NULL,
+		.linkage_name = g.linkage_name,
+		.path = g.file,
+		.hash = key_hash(&g, file->is->hash),
+		.line = g.line,
+		.file = (uint32_t)file->number,
+		.column = (uint32_t)dw_udata_at(&die, DW_SLOT_DECL_COLUMN, DW_AT_decl_column, 0)};
 	return 0;
 }
 
@@ -332,9 +350,11 @@ static int read_roots(void *arg, size_t item, unsigned int worker, struct cairn_
 	enum { AHEAD = 8 };
 	const struct grouping *all = arg;
 	int rc = 0;
-	for (size_t i = item * CHUNK; i < all->entries.n && i < (item + 1) * CHUNK && rc >= 0; i++) {
+	for (size_t i = item * CHUNK; i < all->entries.n && i < (item + 1) * CHUNK && rc >= 0;
+	     i++) {
 		if (i + AHEAD < all->entries.n)
-			dw_func_prefetch(all->env->dw, &all->env->index->p[all->entries.p[i + AHEAD]]);
+			dw_func_prefetch(all->env->dw,
+					 &all->env->index->p[all->entries.p[i + AHEAD]]);
 		rc = read_root(all, all->entries.p[i], worker, &all->roots[i], err);
 	}
 	return rc;
@@ -343,8 +363,11 @@ static int read_roots(void *arg, size_t item, unsigned int worker, struct cairn_
 /* The group equal to @r, new if there is none; *@ret its index. */
 static int intern(struct groups *gs, const struct root *r, uint32_t *ret)
 {
-	struct group g = {
-		.root = r->die, .name = r->name, .linkage_name = r->linkage_name, .file = r->path, .line = r->line};
+	struct group g = {.root = r->die,
+			  .name = r->name,
+			  .linkage_name = r->linkage_name,
+			  .file = r->path,
+			  .line = r->line};
 	for (uint64_t h = r->hash, known;; h++) {
 		if (!map_get(&gs->by_key, h, &known)) {
 			*ret = g.number = (uint32_t)gs->v.n;
@@ -362,8 +385,12 @@ static int take_first(void *ctx, struct dw_range r)
 	return 1;
 }
 
-/* A body whose entry is one of the addresses. What is damaged begins nowhere here; building it tells. */
-static bool begins_at(const struct site_env *env, const struct dw_func *f, const struct symbol_name *s)
+/*
+ * A body whose entry is one of the addresses. What is damaged begins nowhere here; building it
+ * tells.
+ */
+static bool begins_at(const struct site_env *env, const struct dw_func *f,
+		      const struct symbol_name *s)
 {
 	struct dw_die die;
 	struct dw_value v;
@@ -392,7 +419,8 @@ static int find_roots(void *arg, size_t item, unsigned int worker, struct cairn_
 	const struct dw_func_index *index = all->env->index;
 	struct known_origins known = {0};
 	for (size_t i = item * CHUNK; i < index->n && i < (item + 1) * CHUNK; i++)
-		all->root_of[i] = is_wanted(all, &index->p[i]) ? root_of(index, (uint32_t)i, &known) : DW_FUNC_NONE;
+		all->root_of[i] = is_wanted(all, &index->p[i]) ? root_of(index, (uint32_t)i, &known)
+							       : DW_FUNC_NONE;
 	return 0;
 }
 
@@ -420,8 +448,9 @@ static int number_roots(struct grouping *all)
 }
 
 /*
- * The declaration of the function that a copy is of, if it is the first in its unit that says so. What a copy's origin tells
- * itself was read with the roots; other chains, as of members in C++, are few and are followed when it is asked for.
+ * The declaration of the function that a copy is of, if it is the first in its unit that says so.
+ * What a copy's origin tells itself was read with the roots; other chains, as of members in C++,
+ * are few and are followed when it is asked for.
  */
 static int add_decl(struct grouping *all, uint32_t i, uint32_t group)
 {
@@ -448,13 +477,19 @@ struct tally {
 	uint32_t at; /* where the next one stands */
 };
 
-/* @group  per root; DW_FUNC_NONE: no group. From here on root_of says the groups of entries with code. */
+/*
+ * @group  per root; DW_FUNC_NONE: no group. From here on root_of says the groups of entries with
+ *         code.
+ */
 static int count_entries(struct grouping *all, const uint32_t *group, struct tally *tally)
 {
 	const struct dw_func_index *index = all->env->index;
 	int rc = 0;
 	for (uint32_t i = 0; i < index->n && !rc; i++) {
-		enum { NEEDED = DW_FUNC_INLINED | DW_FUNC_HAS_CODE | DW_FUNC_ENTRY_VIEW, AHEAD = 8 };
+		enum {
+			NEEDED = DW_FUNC_INLINED | DW_FUNC_HAS_CODE | DW_FUNC_ENTRY_VIEW,
+			AHEAD = 8
+		};
 		uint32_t flags = index->p[i].flags, root = all->root_of[i];
 		uint32_t g = root == DW_FUNC_NONE ? DW_FUNC_NONE : group[root];
 		if (i + AHEAD < index->n && all->root_of[i + AHEAD] != DW_FUNC_NONE)
@@ -487,8 +522,9 @@ static int site_entries(struct grouping *all, const uint32_t *group)
 			gs->entries[tally[all->root_of[i]].at++] = i;
 	for (size_t g = 0; g < gs->v.n && gs->entries; g++) {
 		gs->v.p[g].n_without_code = tally[g].without;
-		gs->v.p[g].entries = (struct entry_list){.p = gs->entries + tally[g].at - tally[g].with_code,
-							 .n = tally[g].with_code};
+		gs->v.p[g].entries =
+			(struct entry_list){.p = gs->entries + tally[g].at - tally[g].with_code,
+					    .n = tally[g].with_code};
 	}
 	free(tally);
 	return gs->entries ? 0 : -ENOMEM;
@@ -554,7 +590,10 @@ static int rank_paths(struct path *paths, size_t n, uint32_t **ret)
 	return 0;
 }
 
-/* Paths are long and begin alike, and a file has many functions: each path is compared once and not for each of them. */
+/*
+ * Paths are long and begin alike, and a file has many functions: each path is compared once and not
+ * for each of them.
+ */
 static int rank_files(const struct groups *gs, struct keyed *order)
 {
 	VEC(struct path) paths = {0};
@@ -567,7 +606,8 @@ static int rank_files(const struct groups *gs, struct keyed *order)
 		uint64_t number = paths.n;
 		text = text ? text : "";
 		if (!map_get(&known, (uintptr_t)text, &number) &&
-		    (!VEC_ADD(&paths, ((struct path){text, (uint32_t)number})) || map_put(&known, (uintptr_t)text, number) < 0))
+		    (!VEC_ADD(&paths, ((struct path){text, (uint32_t)number})) ||
+		     map_put(&known, (uintptr_t)text, number) < 0))
 			rc = -ENOMEM;
 		order[i].key = (uint32_t)number;
 	}
@@ -585,7 +625,8 @@ static int rank_files(const struct groups *gs, struct keyed *order)
 static int by_name(const void *a, const void *b, void *arg)
 {
 	const struct group *groups = arg;
-	const struct group *x = &groups[((const struct keyed *)a)->value], *y = &groups[((const struct keyed *)b)->value];
+	const struct group *x = &groups[((const struct keyed *)a)->value],
+			   *y = &groups[((const struct keyed *)b)->value];
 	int c = strcmp(x->name, y->name);
 	return c ? c : x->number < y->number ? -1 : x->number > y->number;
 }
@@ -600,7 +641,8 @@ static int find_order(const struct groups *gs, struct keyed *order)
 		return -ENOMEM;
 	for (size_t i = 0, end; i < n; i = end) {
 		uint32_t file = order[i].key, line = groups[order[i].value].line;
-		for (end = i + 1; end < n && order[end].key == file && groups[order[end].value].line == line;)
+		for (end = i + 1;
+		     end < n && order[end].key == file && groups[order[end].value].line == line;)
 			end++;
 		if (end - i > 1)
 			qsort_r(order + i, end - i, sizeof(*order), by_name, groups);
@@ -641,8 +683,8 @@ static int sort_groups(struct groups *gs)
 	return rc;
 }
 
-int group_entries(const struct site_env *env, unsigned int threads, const struct group_filter *filter,
-		  struct groups *ret, struct cairn_err *err)
+int group_entries(const struct site_env *env, unsigned int threads,
+		  const struct group_filter *filter, struct groups *ret, struct cairn_err *err)
 {
 	unsigned int width = pool_width(threads);
 	struct grouping all = {.env = env, .want = filter, .ret = ret};
@@ -650,7 +692,8 @@ int group_entries(const struct site_env *env, unsigned int threads, const struct
 	all.root_of = malloc((env->index->n + 1) * sizeof(*all.root_of));
 	all.arenas = calloc(width, sizeof(*all.arenas));
 	all.files = calloc(width, sizeof(*all.files));
-	int rc = all.root_of && all.arenas && all.files ? group_all(&all, threads, err) : err_nomem(err, "functions");
+	int rc = all.root_of && all.arenas && all.files ? group_all(&all, threads, err)
+							: err_nomem(err, "functions");
 	for (unsigned int i = 0; all.arenas && i < width; i++)
 		arena_adopt(&ret->arena, &all.arenas[i]);
 	for (unsigned int i = 0; all.files && i < width; i++)

@@ -17,10 +17,14 @@ struct entry_row {
 	uint32_t unit;
 	uint32_t view;
 	uint32_t group;
-	uint32_t call_line, call_column; /* of the statement before it, which is the call's own; 0: there is none */
+	/* of the statement before it, which is the call's own; 0: there is none */
+	uint32_t call_line, call_column;
 };
 
-/* Those of one function. They are kept for all functions in one array, so that a function costs no allocation. */
+/*
+ * Those of one function. They are kept for all functions in one array, so that a function costs no
+ * allocation.
+ */
 struct entry_list {
 	uint32_t *p;
 	size_t n;
@@ -41,19 +45,22 @@ struct group {
 	uint32_t n_without_code;
 	struct row_list rows; /* entry_rows_collect(), as is what follows */
 	bool from_macro; /* its rows do not tell entries, see entry_rows.h */
-	uint32_t number; /* in the order in which they were met; of a part, by_unit.h, its group's */
+	/* in the order in which they were met; of a part, by_unit.h, its group's */
+	uint32_t number;
 };
 
 /* Where a unit says that a function is declared which has a copy with an entry view there. */
 struct group_decl {
 	uint32_t unit, group;
-	uint32_t file, line, column; /* file 0: not known yet; line is that copy's entry of the index, whose origins tell */
+	/* file 0: not known yet; line is that copy's entry of the index, whose origins tell */
+	uint32_t file, line, column;
 };
 
 struct groups {
 	VEC(struct group) v;    /* large */
 	uint32_t *entries;      /* of all groups */
-	uint32_t *of_entry;     /* per entry of the index: its group, if it has code; else DW_FUNC_NONE */
+	/* per entry of the index: its group, if it has code; else DW_FUNC_NONE */
+	uint32_t *of_entry;
 	size_t n_of_entry;
 	struct entry_row *rows; /* n_rows, of all groups */
 	size_t n_rows;
@@ -64,9 +71,10 @@ struct groups {
 
 /* What the user asked for; a NULL or 0 member matches everything. */
 struct group_filter {
-	const char *name; /* tail of a qualified name, also without its template arguments; or a linkage name */
+	/* tail of a qualified name, also without its template arguments; or a linkage name */
+	const char *name;
 	bool is_pattern;  /* the name is one for fnmatch() */
-	const struct groups *also;        /* functions that pass whatever their name is; NULL: none */
+	const struct groups *also; /* functions that pass whatever their name is; NULL: none */
 	const struct symbol_name *begins; /* only entries that begin at one of these addresses */
 	const char *file; /* tail of a path */
 	uint32_t line;
@@ -78,11 +86,14 @@ struct group_filter {
  * @ret  sorted by file, line and name; groups_fini() frees it, also after an error
  * Returns 0, -EBADMSG, -ENOMEM.
  */
-int group_entries(const struct site_env *env, unsigned int threads, const struct group_filter *filter,
-		  struct groups *ret, struct cairn_err *err);
+int group_entries(const struct site_env *env, unsigned int threads,
+		  const struct group_filter *filter, struct groups *ret, struct cairn_err *err);
 void groups_fini(struct groups *g);
 
-/* Whether a function (its name, linkage_name, file and line) is one that the filter wants; @begins is not looked at. */
+/*
+ * Whether a function (its name, linkage_name, file and line) is one that the filter wants; @begins
+ * is not looked at.
+ */
 bool group_passes(const struct group_filter *want, const struct group *g);
 
 #endif

@@ -2,17 +2,20 @@
 /*
  * Functions folded by the linker
  *
- * With --icf=all lld and gold keep one of several functions with the same code. Each has its symbol still, all at one
- * address, and its DIE: gold's say that address, too, lld's of what it dropped none. Which of them was called cannot be told there:
+ * With --icf=all lld and gold keep one of several functions with the same code. Each has its symbol
+ * still, all at one address, and its DIE: gold's say that address, too, lld's of what it dropped
+ * none. Which of them was called cannot be told there:
  *
  *	0x16a0  first	 int a, int b		two names, two declarations: folded
  *	0x16a0  second	 int b, int a
  *	0x9c70  malloc, __libc_malloc		two names, and a body of one declaration: an alias
  *
- * Two symbols at one address are cheap to see, and rare. Only then all bodies are looked at: where several declarations
- * have one, or had, they were folded. Bodies of one declaration, in several units or as clones, are merged.c's.
+ * Two symbols at one address are cheap to see, and rare. Only then all bodies are looked at: where
+ * several declarations have one, or had, they were folded. Bodies of one declaration, in several
+ * units or as clones, are merged.c's.
  *
- * What is not seen: a function whose symbol was stripped; and what GCC itself unifies (-fipa-icf), which leaves one DIE with code.
+ * What is not seen: a function whose symbol was stripped; and what GCC itself unifies (-fipa-icf),
+ * which leaves one DIE with code.
  */
 #include "sites/icf.h"
 
@@ -58,7 +61,8 @@ static int add_several(struct elf *e, struct fold_candidates *ret, struct cairn_
 		if (!first || s->at.v != first->at.v) {
 			first = s;
 		} else if (compare_bases(s->name, first->name)) {
-			if (!VEC_ADD(&ret->at.at, s->at) || !VEC_ADD(&ret->names, ((struct fold_name){s->name, s->at})) ||
+			if (!VEC_ADD(&ret->at.at, s->at) ||
+			    !VEC_ADD(&ret->names, ((struct fold_name){s->name, s->at})) ||
 			    !VEC_ADD(&ret->names, ((struct fold_name){first->name, s->at})))
 				return err_nomem(err, "addresses of functions");
 		}
@@ -66,7 +70,8 @@ static int add_several(struct elf *e, struct fold_candidates *ret, struct cairn_
 	return rc < 0 ? rc : 0;
 }
 
-int fold_candidates_find(const struct cairn_binary *bin, struct fold_candidates *ret, struct cairn_err *err)
+int fold_candidates_find(const struct cairn_binary *bin, struct fold_candidates *ret,
+			 struct cairn_err *err)
 {
 	struct elf *main = binary_main(bin), *debug = binary_debug(bin);
 	*ret = (struct fold_candidates){0};
@@ -85,26 +90,33 @@ void fold_candidates_fini(struct fold_candidates *c)
 	VEC_FREE(&c->names);
 }
 
-/* Whether an entry of the index is a body, and where it begins: 0 where the linker dropped its code. */
-static bool is_body(const struct site_env *env, uint32_t entry, struct dw_die *die, struct cairn_vaddr *ret)
+/*
+ * Whether an entry of the index is a body, and where it begins: 0 where the linker dropped its
+ * code.
+ */
+static bool is_body(const struct site_env *env, uint32_t entry, struct dw_die *die,
+		    struct cairn_vaddr *ret)
 {
 	const struct dw_func *f = &env->index->p[entry];
 	const uint8_t *code;
 	size_t n;
-	if (f->flags & DW_FUNC_INLINED || !(f->flags & DW_FUNC_HAS_CODE) || dw_func_die(env->dw, f, die, NULL) != 1)
+	if (f->flags & DW_FUNC_INLINED || !(f->flags & DW_FUNC_HAS_CODE) ||
+	    dw_func_die(env->dw, f, die, NULL) != 1)
 		return false;
 	if (site_entry_of(die, ret) != 1 || !elf_code_at(env->code, *ret, &code, &n))
 		ret->v = 0;
 	return true;
 }
 
-bool fold_concerns(const struct site_env *env, const struct groups *groups, const struct fold_candidates *candidates)
+bool fold_concerns(const struct site_env *env, const struct groups *groups,
+		   const struct fold_candidates *candidates)
 {
 	struct dw_die die;
 	struct cairn_vaddr at;
 	for (size_t g = 0; g < groups->v.n && candidates->at.at.n; g++)
 		for (size_t i = 0; i < groups->v.p[g].entries.n; i++)
-			if (is_body(env, groups->v.p[g].entries.p[i], &die, &at) && symbol_name_has(&candidates->at, at))
+			if (is_body(env, groups->v.p[g].entries.p[i], &die, &at) &&
+			    symbol_name_has(&candidates->at, at))
 				return true;
 	return false;
 }
@@ -132,26 +144,29 @@ struct beginnings {
 };
 
 /* Where the code that was dropped is now: at the symbol that is left of it. */
-static bool symbol_of(const struct fold_candidates *candidates, const struct dw_die *abstract, struct cairn_vaddr *ret)
+static bool symbol_of(const struct fold_candidates *candidates, const struct dw_die *abstract,
+		      struct cairn_vaddr *ret)
 {
 	const char *linkage = dw_str_deep(abstract, DW_AT_linkage_name);
 	struct fold_name key = {.name = linkage ? linkage : dw_str_deep(abstract, DW_AT_name)};
 	const struct fold_name *hit = NULL;
 	if (key.name && candidates->names.n)
-		hit = bsearch(&key, candidates->names.p, candidates->names.n, sizeof(*hit), by_name);
+		hit = bsearch(&key, candidates->names.p, candidates->names.n, sizeof(*hit),
+			      by_name);
 	if (hit)
 		*ret = hit->at;
 	return hit;
 }
 
-static int list_beginnings(const struct site_env *env, const struct fold_candidates *candidates, struct beginnings *ret,
-			   struct cairn_err *err)
+static int list_beginnings(const struct site_env *env, const struct fold_candidates *candidates,
+			   struct beginnings *ret, struct cairn_err *err)
 {
 	enum { AHEAD = 64 };
 	for (uint32_t i = 0; i < env->index->n; i++) {
 		struct dw_die die, abstract;
 		struct cairn_vaddr at;
-		if (i + AHEAD < env->index->n && !(env->index->p[i + AHEAD].flags & DW_FUNC_INLINED))
+		if (i + AHEAD < env->index->n &&
+		    !(env->index->p[i + AHEAD].flags & DW_FUNC_INLINED))
 			dw_func_prefetch(env->dw, &env->index->p[i + AHEAD]);
 		if (!is_body(env, i, &die, &at) || (at.v && !symbol_name_has(&candidates->at, at)))
 			continue;
@@ -161,7 +176,8 @@ static int list_beginnings(const struct site_env *env, const struct fold_candida
 		if (!at.v && !symbol_of(candidates, &abstract, &at))
 			continue;
 		const char *name = dw_str_deep(&abstract, DW_AT_name);
-		const char *file = dw_unit_file(abstract.unit, dw_udata(&abstract, DW_AT_decl_file, 0));
+		const char *file =
+			dw_unit_file(abstract.unit, dw_udata(&abstract, DW_AT_decl_file, 0));
 		struct beginning b = {.at = at, .name = name ? name : "", .file = file ? file : "",
 				      .line = dw_udata(&abstract, DW_AT_decl_line, 0)};
 		if (!VEC_ADD(&ret->v, b))
@@ -172,15 +188,15 @@ static int list_beginnings(const struct site_env *env, const struct fold_candida
 	return 0;
 }
 
-int fold_find(const struct site_env *env, const struct fold_candidates *candidates, struct symbol_name *ret,
-	      struct cairn_err *err)
+int fold_find(const struct site_env *env, const struct fold_candidates *candidates,
+	      struct symbol_name *ret, struct cairn_err *err)
 {
 	struct beginnings b = {0};
 	*ret = (struct symbol_name){0};
 	int rc = candidates->at.at.n ? list_beginnings(env, candidates, &b, err) : 0;
 	for (size_t i = 1; i < b.v.n && !rc; i++)
-		if (b.v.p[i].at.v == b.v.p[i - 1].at.v && !is_same_function(&b.v.p[i], &b.v.p[i - 1]) &&
-		    !VEC_ADD(&ret->at, b.v.p[i].at))
+		if (b.v.p[i].at.v == b.v.p[i - 1].at.v &&
+		    !is_same_function(&b.v.p[i], &b.v.p[i - 1]) && !VEC_ADD(&ret->at, b.v.p[i].at))
 			rc = err_nomem(err, "addresses of functions");
 	symbol_name_settle(ret);
 	VEC_FREE(&b.v);

@@ -23,11 +23,13 @@ struct fold_candidates {
  * Returns 0, -ENOMEM, or what elf_symbols() returns.
  * Cost: one pass over the symbols.
  */
-int fold_candidates_find(const struct cairn_binary *bin, struct fold_candidates *ret, struct cairn_err *err);
+int fold_candidates_find(const struct cairn_binary *bin, struct fold_candidates *ret,
+			 struct cairn_err *err);
 void fold_candidates_fini(struct fold_candidates *c);
 
 /* Whether a body of one of the groups begins at one of them. */
-bool fold_concerns(const struct site_env *env, const struct groups *groups, const struct fold_candidates *candidates);
+bool fold_concerns(const struct site_env *env, const struct groups *groups,
+		   const struct fold_candidates *candidates);
 
 /*
  * fold_find - those of them at which several functions were folded
@@ -37,7 +39,7 @@ bool fold_concerns(const struct site_env *env, const struct groups *groups, cons
  * Returns 0, -EBADMSG, -ENOMEM.
  * Cost: reads each body's DIE, when there is any candidate.
  */
-int fold_find(const struct site_env *env, const struct fold_candidates *candidates, struct symbol_name *ret,
-	      struct cairn_err *err);
+int fold_find(const struct site_env *env, const struct fold_candidates *candidates,
+	      struct symbol_name *ret, struct cairn_err *err);
 
 #endif

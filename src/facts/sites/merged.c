@@ -2,22 +2,25 @@
 /*
  * Sites of one function at one address, in code that was merged
  *
- * A function can have several: a copy in each unit of a header's inline function, clones with constant arguments. Where
- * two have the same code the linker may keep one (--icf), and both descriptions then stand at one address:
+ * A function can have several: a copy in each unit of a header's inline function, clones with
+ * constant arguments. Where two have the same code the linker may keep one (--icf), and both
+ * descriptions then stand at one address:
  *
  *	0x3480  f68               a in %rsi
- *	0x3480  f68.constprop.0   a is not described: its callers do not pass it, and %rsi holds anything
+ *	0x3480  f68.constprop.0   a is not described: its callers do not pass it, and %rsi holds
+ *	        anything
  *
- * Which one was called cannot be told. So an argument is known there only if all say the same of it.
+ * Which one was called cannot be told. So an argument is known there only if all say the same of
+ * it.
  *
- * The same goes for copies in different functions that became one. Each function has its copy of f, both begin at one address, and who comes
- * by there makes one call of f:
+ * The same goes for copies in different functions that became one. Each function has its copy of f,
+ * both begin at one address, and who comes by there makes one call of f:
  *
  *	0x6a3  f, inlined in one+0x3
  *	0x6a3  f, inlined in two+0x3
  *
- * Copies in one function that begin at one address are something else: two calls. Names do not tell one function from another: one and two
- * may be clones of a function, or its bodies in two units.
+ * Copies in one function that begin at one address are something else: two calls. Names do not tell
+ * one function from another: one and two may be clones of a function, or its bodies in two units.
  */
 #include "sites/merged.h"
 
@@ -36,7 +39,8 @@ bool merged_are_one(const struct cairn_site *a, const struct cairn_site *b)
 static bool agree(const struct cairn_site *run, uint32_t n, uint32_t arg)
 {
 	for (uint32_t i = 1; i < n; i++)
-		if (arg >= run[i].n_args || !loc_equal(&run[0].args[arg].loc, &run[i].args[arg].loc))
+		if (arg >= run[i].n_args ||
+		    !loc_equal(&run[0].args[arg].loc, &run[i].args[arg].loc))
 			return false;
 	return true;
 }
@@ -53,7 +57,8 @@ static int settle_run(struct cairn_site *run, uint32_t n, struct arena *arena)
 				return -ENOMEM;
 			memcpy(args, run[i].args, run[i].n_args * sizeof(*args));
 			if (arg < run[i].n_args)
-				args[arg].loc = (struct cairn_location){.why = CAIRN_UNAVAIL_AMBIGUOUS};
+				args[arg].loc =
+					(struct cairn_location){.why = CAIRN_UNAVAIL_AMBIGUOUS};
 			run[i].args = args;
 		}
 	}

@@ -6,7 +6,8 @@
 #include "loc/loc.h"
 
 /*
- * merged_are_one - whether who passes one of two sites of a function passes the other one by the same call
+ * merged_are_one - whether who passes one of two sites of a function passes the other one by the
+ * same call
  *
  * Bodies at one address, or copies at one address in different functions.
  */

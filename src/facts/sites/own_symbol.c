@@ -7,7 +7,10 @@
 #include "dwarf/constants.h"
 #include "elf/elf.h"
 
-/* The first of the function symbols at @at in a table that is sorted by address, and how many there are. */
+/*
+ * The first of the function symbols at @at in a table that is sorted by address, and how many there
+ * are.
+ */
 static const struct elf_symbol *symbols_at(struct elf *e, struct cairn_vaddr at, size_t *ret_n)
 {
 	const struct elf_symbol *p;

@@ -2,22 +2,25 @@
 /*
  * Parts: what GCC split off and inlined again
  *
- * GCC splits a function whose first lines often return at once (-fpartial-inlining), so that callers inline the head only:
+ * GCC splits a function whose first lines often return at once (-fpartial-inlining), so that
+ * callers inline the head only:
  *
  *	323: int utf8esc(char *buff, unsigned long x)      utf8esc:       if (x < 0x80) {...}
  *	     { if (x < 0x80) {...} else {...} }              utf8esc.part:  else {...}
  *
- * The call of the part in the head is GCC's own, nobody wrote it, and so it has the position of the function's declaration.
- * When that call is inlined in turn, the part becomes an inlined copy of utf8esc inside a copy (or the body) of utf8esc, and
- * one call passes by two copies. The head has the entry and the arguments: it is the call. The part is where a debugger would
- * be in the middle of it.
+ * The call of the part in the head is GCC's own, nobody wrote it, and so it has the position of the
+ * function's declaration. When that call is inlined in turn, the part becomes an inlined copy of
+ * utf8esc inside a copy (or the body) of utf8esc, and one call passes by two copies. The head has
+ * the entry and the arguments: it is the call. The part is where a debugger would be in the middle
+ * of it.
  *
  *	inlined utf8esc, called at 517:19			 the call
- *	    inlined utf8esc, called at 323:5		 its part: 323:5 is where utf8esc is declared
+ *	    inlined utf8esc, called at 323:5                 its part: 323:5 is where utf8esc is
+ *	    declared
  *
- * The other function with calls at its own declaration is one that a macro makes: all of its text is at the macro's use.
- * It is told by its parameters and variables, which then are there too; and two functions of one macro by their position,
- * which is the same.
+ * The other function with calls at its own declaration is one that a macro makes: all of its text
+ * is at the macro's use. It is told by its parameters and variables, which then are there too; and
+ * two functions of one macro by their position, which is the same.
  */
 #include "sites/part.h"
 
@@ -76,11 +79,12 @@ static bool is_from_macro(const struct dw_die *function, const struct position *
 	return false;
 }
 
-int part_is(const struct site_env *env, uint32_t entry, const struct dw_die *copy, const struct abstract *abstract,
-	    struct cairn_err *err)
+int part_is(const struct site_env *env, uint32_t entry, const struct dw_die *copy,
+	    const struct abstract *abstract, struct cairn_err *err)
 {
 	/* Nearly all copies are called elsewhere. */
-	if (!abstract->line || dw_udata_at(copy, DW_SLOT_CALL_LINE, DW_AT_call_line, 0) != abstract->line)
+	if (!abstract->line ||
+	    dw_udata_at(copy, DW_SLOT_CALL_LINE, DW_AT_call_line, 0) != abstract->line)
 		return 0;
 	/* Without a column a recursive call on the line of the declaration would look the same. */
 	struct position call = call_position(copy), decl = declared_at(&abstract->die);

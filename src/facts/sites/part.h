@@ -12,9 +12,10 @@
  * @copy      its DIE
  * @abstract  the function it is a copy of
  * Returns 1, 0, -EBADMSG.
- * Cost: some DIEs; nothing for copies that are called at another line than that of their declaration.
+ * Cost: some DIEs; nothing for copies that are called at another line than that of their
+ * declaration.
  */
-int part_is(const struct site_env *env, uint32_t entry, const struct dw_die *copy, const struct abstract *abstract,
-	    struct cairn_err *err);
+int part_is(const struct site_env *env, uint32_t entry, const struct dw_die *copy,
+	    const struct abstract *abstract, struct cairn_err *err);
 
 #endif

@@ -33,8 +33,8 @@ int cairn_sites_find(struct cairn_sites *s, const char *spec, struct cairn_funct
 	return s->ops->find(s, spec, ret, err);
 }
 
-int cairn_sites_visit_matching(struct cairn_sites *s, const char *pattern, sites_visitor *visit, void *ctx,
-			       struct cairn_err *err)
+int cairn_sites_visit_matching(struct cairn_sites *s, const char *pattern, sites_visitor *visit,
+			       void *ctx, struct cairn_err *err)
 {
 	return s->ops->visit(s, pattern, visit, ctx, err);
 }
@@ -55,14 +55,15 @@ bool cairn_sites_imports(const struct cairn_sites *s, const char *name)
 	return s->ops->imports(s, name);
 }
 
-int cairn_sites_at(struct cairn_sites *s, struct cairn_vaddr pc, bool is_exact, const struct cairn_scope **ret,
-		   struct cairn_err *err)
+int cairn_sites_at(struct cairn_sites *s, struct cairn_vaddr pc, bool is_exact,
+		   const struct cairn_scope **ret, struct cairn_err *err)
 {
 	return s->ops->at(s, pc, is_exact, ret, err);
 }
 
-int cairn_sites_call_value(struct cairn_sites *s, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
-		       const struct cairn_loc_step *asked, struct cairn_location *ret, struct cairn_err *err)
+int cairn_sites_call_value(struct cairn_sites *s, struct cairn_vaddr callee,
+			   struct cairn_vaddr caller_pc, const struct cairn_loc_step *asked,
+			   struct cairn_location *ret, struct cairn_err *err)
 {
 	return s->ops->passed(s, callee, caller_pc, asked, ret, err);
 }

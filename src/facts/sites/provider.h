@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who answers the questions of cairn/sites.h: the debug information (sites.c), or a sidecar made from it (src/store/sidecar)
+ * Who answers the questions of cairn/sites.h: the debug information (sites.c), or a sidecar made
+ * from it (src/store/sidecar)
  *
- * Either fills in a struct cairn_sites at the front of its own, and its operations; provider.c has the public functions,
- * which only pass on. So no caller, and no other file, asks which of the two it is. What a function with one of these names
- * promises is in cairn/sites.h.
+ * Either fills in a struct cairn_sites at the front of its own, and its operations; provider.c has
+ * the public functions, which only pass on. So no caller, and no other file, asks which of the two
+ * it is. What a function with one of these names promises is in cairn/sites.h.
  */
 #ifndef SITES_PROVIDER_H
 #define SITES_PROVIDER_H
@@ -19,15 +20,16 @@ struct sites_ops {
 	int (*complete_type)(struct cairn_sites *sites, uint32_t id, struct cairn_err *err);
 	int (*find)(struct cairn_sites *sites, const char *spec, struct cairn_function_list *ret,
 		    struct cairn_err *err);
-	int (*visit)(struct cairn_sites *sites, const char *pattern, sites_visitor *visit, void *ctx,
-		     struct cairn_err *err);
+	int (*visit)(struct cairn_sites *sites, const char *pattern, sites_visitor *visit,
+		     void *ctx, struct cairn_err *err);
 	int (*suggest)(struct cairn_sites *sites, const char *spec, const char **ret, size_t max,
 		       struct cairn_err *err);
 	bool (*imports)(const struct cairn_sites *sites, const char *name);
-	int (*at)(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_scope **ret,
-		  struct cairn_err *err);
-	int (*passed)(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
-		      const struct cairn_loc_step *asked, struct cairn_location *ret, struct cairn_err *err);
+	int (*at)(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact,
+		  const struct cairn_scope **ret, struct cairn_err *err);
+	int (*passed)(struct cairn_sites *sites, struct cairn_vaddr callee,
+		      struct cairn_vaddr caller_pc, const struct cairn_loc_step *asked,
+		      struct cairn_location *ret, struct cairn_err *err);
 	bool (*symbol)(struct cairn_sites *sites, struct cairn_vaddr at, char *name, size_t size);
 };
 
@@ -39,15 +41,20 @@ struct cairn_sites {
 
 struct dw_types;
 
-/* The reader that fills the graph of sites that are answered by the debug information. Borrowed until cairn_sites_close(). */
+/*
+ * The reader that fills the graph of sites that are answered by the debug information. Borrowed
+ * until cairn_sites_close().
+ */
 struct dw_types *sites_type_reader(const struct cairn_sites *sites);
 
 struct site_env;
 
 /*
- * sites_all_functions - what evaluates sites, with the index of all functions; of sites that are answered by the debug information
+ * sites_all_functions - what evaluates sites, with the index of all functions; of sites that are
+ * answered by the debug information
  *
- * Returns 0 and *@ret, which is borrowed until cairn_sites_close(); -EBADMSG, -ENOMEM. Cost: the first time, reads all DIEs.
+ * Returns 0 and *@ret, which is borrowed until cairn_sites_close(); -EBADMSG, -ENOMEM. Cost: the
+ * first time, reads all DIEs.
  */
 int sites_all_functions(struct cairn_sites *sites, struct site_env *ret, struct cairn_err *err);
 

@@ -2,20 +2,27 @@
 /*
  * Coming to a function's entry again without a call
  *
- * A tail call leaves no frame. So a caller that called f may have f on the stack with other arguments than it passed:
+ * A tail call leaves no frame. So a caller that called f may have f on the stack with other
+ * arguments than it passed:
  *
  *	main:	mov  $1, %edi		g:	...		f:	...
- *		call f				mov  $2, %edi		call wait	the stack: wait, f, main
- *						jmp  f			jmp  g		and f's n may be 1 or 2
+ *		call f                          mov  $2, %edi           call wait       the stack:
+ *		wait, f, main
+ *						jmp  f                       jmp  g          and f's
+ *						     n may be 1 or 2
  *
- * f's jumps are followed, and those of the functions that they lead to, and so on. If none leads to f, its frame is that of the call. Each doubt is
- * decided against that:
+ * f's jumps are followed, and those of the functions that they lead to, and so on. If none leads to
+ * f, its frame is that of the call. Each doubt is decided against that:
  *
  *	jump to f's entry, or from another function into f		no
- *	jump to code of no function (the PLT, assembler)		no: it leads out of the file, and may come back
- *	jump through a table of distances				a switch (insn/table_jump.c): stays in the function
- *	other indirect jump where the CFA is rsp + 8			no: all is as it was at the entry, it may be a tail call
- *	other indirect jump						a switch: who is called so would return to where no return address is
+ *	jump to code of no function (the PLT, assembler)                no: it leads out of the
+ *	file, and may come back
+ *	jump through a table of distances                               a switch
+ *	(insn/table_jump.c): stays in the function
+ *	other indirect jump where the CFA is rsp + 8                    no: all is as it was at the
+ *	entry, it may be a tail call
+ *	other indirect jump                                             a switch: who is called so
+ *	would return to where no return address is
  *	more than FUNCTIONS_MAX functions				no
  */
 #include "sites/reentry.h"
@@ -39,7 +46,10 @@ struct reentry {
 	struct cairn_vaddr entry; /* of functions[0] */
 	uint32_t functions[FUNCTIONS_MAX];
 	unsigned int n;
-	/* Of the one that is looked at: its DIE, and the instructions, one behind the other, in front of the next. */
+	/*
+	 * Of the one that is looked at: its DIE, and the instructions, one behind the other, in
+	 * front of the next.
+	 */
 	const struct dw_die *die;
 	const uint8_t *line;
 	size_t n_line;

@@ -6,12 +6,14 @@
 #include "sites/scopes_at.h"
 
 /*
- * reentry_is_excluded - whether a function, once called, cannot come to its own entry again but by another call
+ * reentry_is_excluded - whether a function, once called, cannot come to its own entry again but by
+ * another call
  *
  * @active    the code of all functions
  * @function  out of line, an entry of the index
  * Returns 1 when that is certain; 0; -ENOMEM.
- * Cost: a pass over the function's instructions, and over those of the functions that it and they jump to.
+ * Cost: a pass over the function's instructions, and over those of the functions that it and they
+ * jump to.
  */
 int reentry_is_excluded(const struct site_env *env, const struct active *active, uint32_t function);
 

@@ -2,18 +2,20 @@
 /*
  * In the middle of functions
  *
- * A program stands somewhere: in a function, in a copy inlined there, in a copy inlined into that one.
+ * A program stands somewhere: in a function, in a copy inlined there, in a copy inlined into that
+ * one.
  *
  *	main		[0x1100, 0x1180)	the function whose code holds 0x1134
  *	  work		[0x1120, 0x1150)	its inlined copies that do, each in the one before
  *	    add		[0x1130, 0x1138)
  *
- * The innermost is the one that runs; the others wait for a call that is no call. Each has its parameters in locations of its own, and all
- * of them are asked for the one address (site_build_now()). What is told is the value that a parameter has now. That may be another than the
- * argument that was passed: this is where a function stands, not where it began.
+ * The innermost is the one that runs; the others wait for a call that is no call. Each has its
+ * parameters in locations of its own, and all of them are asked for the one address
+ * (site_build_now()). What is told is the value that a parameter has now. That may be another than
+ * the argument that was passed: this is where a function stands, not where it began.
  *
- * Of copies that GCC made, a parameter that was removed may be described by another call's (removed.c). Where a container has
- * several copies of a function, they are all looked at for that.
+ * Of copies that GCC made, a parameter that was removed may be described by another call's
+ * (removed.c). Where a container has several copies of a function, they are all looked at for that.
  */
 #include "sites/scopes_at.h"
 
@@ -28,7 +30,10 @@
 enum {
 	/* Deeper inlining is cut; that of compilers ends below 100. */
 	DEPTH_MAX = 256,
-	/* Copies of one function in another that are held against each other; with more, none is believed. */
+	/*
+	 * Copies of one function in another that are held against each other; with more, none is
+	 * believed.
+	 */
 	COPIES_MAX = 64,
 };
 
@@ -104,14 +109,18 @@ uint32_t active_function(const struct active *a, struct cairn_vaddr at)
 
 /* ---- the copies at an address ---- */
 
-/* The entries whose code holds @at, from the function inwards; of a container all inlined copies stand behind it in the index. */
-static int chain_at(const struct site_env *env, uint32_t function, struct cairn_vaddr at, uint32_t chain[DEPTH_MAX],
-		    struct cairn_err *err)
+/*
+ * The entries whose code holds @at, from the function inwards; of a container all inlined copies
+ * stand behind it in the index.
+ */
+static int chain_at(const struct site_env *env, uint32_t function, struct cairn_vaddr at,
+		    uint32_t chain[DEPTH_MAX], struct cairn_err *err)
 {
 	const struct dw_func_index *index = env->index;
 	int n = 0;
 	chain[n++] = function;
-	for (uint32_t i = function + 1; i < index->n && index->p[i].parent != DW_FUNC_NONE && n < DEPTH_MAX; i++) {
+	for (uint32_t i = function + 1;
+	     i < index->n && index->p[i].parent != DW_FUNC_NONE && n < DEPTH_MAX; i++) {
 		struct dw_die die;
 		if (index->p[i].parent != chain[n - 1] || !(index->p[i].flags & DW_FUNC_INLINED))
 			continue;
@@ -133,20 +142,28 @@ static dw_off origin_of(const struct dw_func_index *index, uint32_t entry)
 	return index->p[entry].flags & DW_FUNC_INLINED ? index->p[entry].origin : 0;
 }
 
-/* The copies of the same function in the same container; more than COPIES_MAX are not all listed. */
-static unsigned int copies_beside(const struct dw_func_index *index, uint32_t function, uint32_t entry,
-				  uint32_t ret[COPIES_MAX])
+/*
+ * The copies of the same function in the same container; more than COPIES_MAX are not all listed.
+ */
+static unsigned int copies_beside(const struct dw_func_index *index, uint32_t function,
+				  uint32_t entry, uint32_t ret[COPIES_MAX])
 {
 	unsigned int n = 0;
-	for (uint32_t i = function + 1; i < index->n && index->p[i].parent != DW_FUNC_NONE && n < COPIES_MAX; i++)
-		if (origin_of(index, i) == origin_of(index, entry) && index->p[i].flags & DW_FUNC_HAS_CODE)
+	for (uint32_t i = function + 1;
+	     i < index->n && index->p[i].parent != DW_FUNC_NONE && n < COPIES_MAX; i++)
+		if (origin_of(index, i) == origin_of(index, entry) &&
+		    index->p[i].flags & DW_FUNC_HAS_CODE)
 			ret[n++] = i;
 	return n;
 }
 
-/* Sites of copies, as removed_doubt() wants them. Returns their number, which is less where copies have no code; -EBADMSG, -ENOMEM. */
-static int build_copies(const struct site_env *env, struct site_worker *w, const uint32_t *copies, unsigned int n,
-			struct built_site *ret, uint32_t *ret_entries, struct cairn_err *err)
+/*
+ * Sites of copies, as removed_doubt() wants them. Returns their number, which is less where copies
+ * have no code; -EBADMSG, -ENOMEM.
+ */
+static int build_copies(const struct site_env *env, struct site_worker *w, const uint32_t *copies,
+			unsigned int n, struct built_site *ret, uint32_t *ret_entries,
+			struct cairn_err *err)
 {
 	int built = 0;
 	for (unsigned int i = 0; i < n; i++) {
@@ -160,8 +177,9 @@ static int build_copies(const struct site_env *env, struct site_worker *w, const
 	return built;
 }
 
-int active_removed(const struct site_env *env, struct site_worker *w, uint32_t function, uint32_t entry,
-		   int (*visit)(void *ctx, uint32_t copy, uint32_t arg), void *ctx, struct cairn_err *err)
+int active_removed(const struct site_env *env, struct site_worker *w, uint32_t function,
+		   uint32_t entry, int (*visit)(void *ctx, uint32_t copy, uint32_t arg), void *ctx,
+		   struct cairn_err *err)
 {
 	uint32_t copies[COPIES_MAX], entries[COPIES_MAX];
 	struct built_site *pointers[COPIES_MAX];
@@ -211,8 +229,8 @@ static void doubt_told(struct built_site *now)
 			arg_reject(&now->args[i].loc, CAIRN_UNAVAIL_OTHER_CALL);
 }
 
-static int doubt_removed(const struct site_env *env, struct site_worker *w, uint32_t function, uint32_t entry,
-			 struct built_site *now, struct cairn_err *err)
+static int doubt_removed(const struct site_env *env, struct site_worker *w, uint32_t function,
+			 uint32_t entry, struct built_site *now, struct cairn_err *err)
 {
 	struct doubting d = {entry, now};
 	if (!dw_unit_is_gcc(now->die.unit))
@@ -226,7 +244,8 @@ static int doubt_removed(const struct site_env *env, struct site_worker *w, uint
 
 /* ---- the result ---- */
 
-static int name_args(const struct site_env *env, const struct active_types *types, struct built_site *b, struct cairn_err *err)
+static int name_args(const struct site_env *env, const struct active_types *types,
+		     struct built_site *b, struct cairn_err *err)
 {
 	for (uint32_t i = 0; i < b->formals.n; i++) {
 		struct dw_die die;
@@ -240,8 +259,9 @@ static int name_args(const struct site_env *env, const struct active_types *type
 	return 0;
 }
 
-static int describe(const struct site_env *env, struct site_worker *w, const struct active_types *types, uint32_t function,
-		    uint32_t entry, struct cairn_vaddr at, struct cairn_vaddr next, struct cairn_scope *ret,
+static int describe(const struct site_env *env, struct site_worker *w,
+		    const struct active_types *types, uint32_t function, uint32_t entry,
+		    struct cairn_vaddr at, struct cairn_vaddr next, struct cairn_scope *ret,
 		    struct cairn_err *err)
 {
 	struct built_site b;
@@ -259,21 +279,24 @@ static int describe(const struct site_env *env, struct site_worker *w, const str
 	return 0;
 }
 
-int active_at(const struct active *a, const struct site_env *env, const struct active_types *types, struct arena *arena,
-	      struct cairn_vaddr pc, bool is_exact, const struct cairn_scope **ret, struct cairn_err *err)
+int active_at(const struct active *a, const struct site_env *env, const struct active_types *types,
+	      struct arena *arena, struct cairn_vaddr pc, bool is_exact,
+	      const struct cairn_scope **ret, struct cairn_err *err)
 {
 	struct cairn_vaddr at = {pc.v - !is_exact};
 	uint32_t chain[DEPTH_MAX], function = active_function(a, at);
 	if (function == DW_FUNC_NONE)
 		return 0;
 	int n = chain_at(env, function, at, chain, err), rc = n < 0 ? n : 0;
-	struct cairn_scope *functions = n < 0 ? NULL : arena_array(arena, (size_t)n, sizeof(*functions));
+	struct cairn_scope *functions =
+		n < 0 ? NULL : arena_array(arena, (size_t)n, sizeof(*functions));
 	if (n >= 0 && !functions)
 		return err_nomem(err, "functions");
 	struct site_worker w;
 	site_worker_init(&w, arena);
 	for (int i = 0; rc >= 0 && i < n; i++)
-		rc = describe(env, &w, types, function, chain[n - 1 - i], at, pc, &functions[i], err);
+		rc = describe(env, &w, types, function, chain[n - 1 - i], at, pc, &functions[i],
+			      err);
 	site_worker_fini(&w);
 	*ret = functions;
 	return rc < 0 ? rc : n;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The functions that an address is in, and where their parameters are there; the essay is in active.c. */
+/*
+ * The functions that an address is in, and where their parameters are there; the essay is in
+ * active.c.
+ */
 #ifndef SITES_SCOPES_AT_H
 #define SITES_SCOPES_AT_H
 
@@ -28,36 +31,46 @@ struct active {
 int active_init(struct active *a, const struct site_env *env, struct cairn_err *err);
 void active_fini(struct active *a);
 
-/* The function whose code holds @at; DW_FUNC_NONE. Of several (folded ones) that which begins last. */
+/*
+ * The function whose code holds @at; DW_FUNC_NONE. Of several (folded ones) that which begins last.
+ */
 uint32_t active_function(const struct active *a, struct cairn_vaddr at);
 
-/* The type of a parameter: an id in the graph of whoever is asked. Returns 0 or as dwarf_type_of(). */
+/*
+ * The type of a parameter: an id in the graph of whoever is asked. Returns 0 or as dwarf_type_of().
+ */
 struct active_types {
-	int (*type_of)(void *ctx, const struct dw_die *formal, uint32_t *ret, struct cairn_err *err);
+	int (*type_of)(void *ctx, const struct dw_die *formal, uint32_t *ret,
+		       struct cairn_err *err);
 	void *ctx;
 };
 
 enum { ACTIVE_ALL = UINT32_MAX };
 
 /*
- * active_removed - parameters that GCC removed, and may describe by what another copy of the same function was passed
+ * active_removed - parameters that GCC removed, and may describe by what another copy of the same
+ * function was passed
  *
  * @function  out of line, @entry: a copy in it, made by GCC
- * @visit     is told of an argument (a number, or ACTIVE_ALL) of a copy: of all copies of the same function in @function, or with
- *            ACTIVE_ALL of @entry alone. Another result than 0 ends the walk.
+ * @visit     is told of an argument (a number, or ACTIVE_ALL) of a copy: of all copies of the same
+ *            function in @function, or with ACTIVE_ALL of @entry alone. Another result than 0 ends
+ *            the walk.
  * Returns 0, -EBADMSG, -ENOMEM, what @visit returned. Cost: evaluates all copies.
  */
-int active_removed(const struct site_env *env, struct site_worker *w, uint32_t function, uint32_t entry,
-		   int (*visit)(void *ctx, uint32_t copy, uint32_t arg), void *ctx, struct cairn_err *err);
+int active_removed(const struct site_env *env, struct site_worker *w, uint32_t function,
+		   uint32_t entry, int (*visit)(void *ctx, uint32_t copy, uint32_t arg), void *ctx,
+		   struct cairn_err *err);
 
 /*
  * active_at - as cairn_sites_at()
  *
  * @types  who knows the types of parameters
  * @arena  holds what the result points to
- * Returns the number of functions, 0 when no function has code there; -EBADMSG, -EOPNOTSUPP, -ENOMEM.
+ * Returns the number of functions, 0 when no function has code there; -EBADMSG, -EOPNOTSUPP,
+ * -ENOMEM.
  */
-int active_at(const struct active *a, const struct site_env *env, const struct active_types *types, struct arena *arena,
-	      struct cairn_vaddr pc, bool is_exact, const struct cairn_scope **ret, struct cairn_err *err);
+int active_at(const struct active *a, const struct site_env *env, const struct active_types *types,
+	      struct arena *arena, struct cairn_vaddr pc, bool is_exact,
+	      const struct cairn_scope **ret, struct cairn_err *err);
 
 #endif

@@ -2,18 +2,20 @@
 /*
  * One site: its address, where it stands, and its arguments
  *
- * The address. An inlined copy is described by ranges of code, and three sources claim to know where it
- * begins: DW_AT_entry_pc, the ranges, and the line table. The rule, explained with examples in
- * docs/address.md:
+ * The address. An inlined copy is described by ranges of code, and three sources claim to know
+ * where it begins: DW_AT_entry_pc, the ranges, and the line table. The rule, explained with
+ * examples in docs/address.md:
  *
  *	1. DW_AT_entry_pc, if it lies in the code of the containing function. GCC puts it where the
- *	   inlined body's entry marker ended up, together with the view that the arguments belong to.
- *	2. The start of the first range, in the input's order (DWARF 5, section 2.17: the base address of a
+ *	   inlined body's entry marker ended up, together with the view that the arguments belong
+ *	   to.
+ *	2. The start of the first range, in the input's order (DWARF 5, section 2.17: the base
+ *	address of a
  *	   scope without entry_pc). Not the lowest address: a cold part may lie lower.
  *
  * The arguments. The parameters are those of the abstract instance. A concrete formal is matched by
- * DW_AT_abstract_origin, never by position: compilers leave out the DIE of a parameter that is gone, and
- * everything behind it would shift.
+ * DW_AT_abstract_origin, never by position: compilers leave out the DIE of a parameter that is
+ * gone, and everything behind it would shift.
  */
 #include "sites/site.h"
 
@@ -93,12 +95,16 @@ struct address {
 	enum cairn_address_rule rule;
 };
 
-/* @container has code around the DIE, or is the DIE itself; @own its own. False for one without code. */
-static bool address_of(const struct dw_die *die, const struct dw_range_list *container, const struct dw_range_list *own,
-		       struct address *ret)
+/*
+ * @container has code around the DIE, or is the DIE itself; @own its own. False for one without
+ * code.
+ */
+static bool address_of(const struct dw_die *die, const struct dw_range_list *container,
+		       const struct dw_range_list *own, struct address *ret)
 {
 	struct cairn_vaddr pc, first = own->n ? own->p[0].lo : (struct cairn_vaddr){0};
-	*ret = (struct address){.at = first, .rule = own->n > 1 ? CAIRN_AT_FIRST_RANGE : CAIRN_AT_LOW_PC};
+	*ret = (struct address){.at = first,
+				.rule = own->n > 1 ? CAIRN_AT_FIRST_RANGE : CAIRN_AT_LOW_PC};
 	if (!entry_pc(die, first, &pc) || !holds(container, pc))
 		return own->n > 0;
 	/* An entry at the start of the only range is that: say the simpler thing. */
@@ -113,7 +119,8 @@ static bool address_of(const struct dw_die *die, const struct dw_range_list *con
 }
 
 /* The code of a body, and its address. */
-static int enter_body(const struct dw_die *body, struct dw_range_list *code, struct address *ret, struct cairn_err *err)
+static int enter_body(const struct dw_die *body, struct dw_range_list *code, struct address *ret,
+		      struct cairn_err *err)
 {
 	int rc = ranges_of(body, code, err);
 	return rc < 0 ? rc : address_of(body, code, code, ret);
@@ -132,7 +139,10 @@ int site_entry_of(const struct dw_die *body, struct cairn_vaddr *ret)
 
 /* ---- where it stands ---- */
 
-/* The out-of-line function around an entry of the index; the entry itself when it is one; DW_FUNC_NONE. */
+/*
+ * The out-of-line function around an entry of the index; the entry itself when it is one;
+ * DW_FUNC_NONE.
+ */
 static uint32_t container_of(const struct dw_func_index *index, uint32_t entry)
 {
 	uint32_t i = entry;
@@ -142,7 +152,8 @@ static uint32_t container_of(const struct dw_func_index *index, uint32_t entry)
 }
 
 /* Make @container the worker's current one. */
-static int enter_container(const struct site_env *env, struct site_worker *w, uint32_t container, struct cairn_err *err)
+static int enter_container(const struct site_env *env, struct site_worker *w, uint32_t container,
+			   struct cairn_err *err)
 {
 	struct address a = {0};
 	if (w->container == container)
@@ -156,7 +167,8 @@ static int enter_container(const struct site_env *env, struct site_worker *w, ui
 	flow_free(w->flow);
 	w->flow = NULL;
 	w->flow_made = w->graph_made = false; /* its memory is used again */
-	w->boundary.code = NULL; /* ranges of two functions may overlap; each is decoded by itself */
+	/* ranges of two functions may overlap; each is decoded by itself */
+	w->boundary.code = NULL;
 	w->container = container;
 	w->container_entry = a.at;
 	w->container_has_code = rc > 0;
@@ -164,7 +176,8 @@ static int enter_container(const struct site_env *env, struct site_worker *w, ui
 }
 
 /* Without an entry from the compiler the copy begins where other code leads to it first. */
-static int find_cfg_entries(const struct site_env *env, struct site_worker *w, struct built_site *b, struct address *a)
+static int find_cfg_entries(const struct site_env *env, struct site_worker *w, struct built_site *b,
+			    struct address *a)
 {
 	struct cairn_vaddr ways[PASSAGE_WAYS_MAX];
 	if (!w->graph_made) {
@@ -187,11 +200,12 @@ static int find_cfg_entries(const struct site_env *env, struct site_worker *w, s
 	return 0;
 }
 
-static int chain_of(const struct site_env *env, uint32_t entry, struct arena *arena, struct cairn_site *site,
-		    struct cairn_err *err)
+static int chain_of(const struct site_env *env, uint32_t entry, struct arena *arena,
+		    struct cairn_site *site, struct cairn_err *err)
 {
 	uint32_t n = 0;
-	for (uint32_t i = entry; i != DW_FUNC_NONE && env->index->p[i].flags & DW_FUNC_INLINED && n < CHAIN_MAX;
+	for (uint32_t i = entry;
+	     i != DW_FUNC_NONE && env->index->p[i].flags & DW_FUNC_INLINED && n < CHAIN_MAX;
 	     i = env->index->p[i].parent)
 		n++;
 	struct cairn_inlined_call *chain = arena_array(arena, n, sizeof(*chain));
@@ -246,7 +260,8 @@ uint32_t site_match_formal(const struct formals *f, const struct dw_die *formal,
 }
 
 /* The flow of the function is costly, and most sites do not need it. */
-static struct flow *need_flow(const struct site_env *env, struct site_worker *w, struct loc_context *ctx)
+static struct flow *need_flow(const struct site_env *env, struct site_worker *w,
+			      struct loc_context *ctx)
 {
 	if (!w->flow_made) {
 		w->flow = flow_new(env->code, &ctx->function, ctx->entry);
@@ -260,10 +275,13 @@ static int locate(const struct site_env *env, struct site_worker *w, struct loc_
 		  const struct dw_die *formal, struct cairn_location *ret)
 {
 	int rc = loc_of_argument(ctx, formal, w->arena, ret);
-	bool flow_helps = ret->why == CAIRN_UNAVAIL_ENTRY_VALUE || (ctx->is_now && ret->why == CAIRN_UNAVAIL_NOT_STORED_YET);
+	bool flow_helps = ret->why == CAIRN_UNAVAIL_ENTRY_VALUE ||
+			  (ctx->is_now && ret->why == CAIRN_UNAVAIL_NOT_STORED_YET);
 	if (rc >= 0 && flow_helps && !ctx->flow && need_flow(env, w, ctx))
 		rc = loc_of_argument(ctx, formal, w->arena, ret);
-	if (rc >= 0 && (ret->why == CAIRN_UNAVAIL_ENTRY_VALUE || ret->why == CAIRN_UNAVAIL_CALLER) && ctx->is_now) {
+	if (rc >= 0 &&
+	    (ret->why == CAIRN_UNAVAIL_ENTRY_VALUE || ret->why == CAIRN_UNAVAIL_CALLER) &&
+	    ctx->is_now) {
 		ctx->has_caller = true;
 		rc = loc_of_argument(ctx, formal, w->arena, ret);
 		ctx->has_caller = false;
@@ -272,16 +290,19 @@ static int locate(const struct site_env *env, struct site_worker *w, struct loc_
 }
 
 /*
- * Whether a parameter that is described from after the prologue on was proven to be somewhere at the entry, and counts: code that is
- * optimised has no prologue of this kind, and Clang tells it by the calls that it lists.
+ * Whether a parameter that is described from after the prologue on was proven to be somewhere at
+ * the entry, and counts: code that is optimised has no prologue of this kind, and Clang tells it by
+ * the calls that it lists.
  */
-static int prove_arrival(const struct loc_context *ctx, const struct dw_die *formal, struct arena *arena,
-			 struct cairn_location *ret)
+static int prove_arrival(const struct loc_context *ctx, const struct dw_die *formal,
+			 struct arena *arena, struct cairn_location *ret)
 {
 	bool is_open = ret->why == CAIRN_UNAVAIL_NOT_STORED_YET ||
-		       (ret->why == CAIRN_UNAVAIL_NOT_LIVE && dw_unit_language(formal->unit) == DW_LANG_Rust);
-	if (!is_open || ctx->inlined || ctx->is_now || ctx->must_begin || !dw_unit_is_clang(formal->unit) ||
-	    dw_flag(&ctx->function, DW_AT_call_all_calls) || dw_flag(&ctx->function, DW_AT_GNU_all_call_sites))
+		       (ret->why == CAIRN_UNAVAIL_NOT_LIVE &&
+			dw_unit_language(formal->unit) == DW_LANG_Rust);
+	if (!is_open || ctx->inlined || ctx->is_now || ctx->must_begin ||
+	    !dw_unit_is_clang(formal->unit) || dw_flag(&ctx->function, DW_AT_call_all_calls) ||
+	    dw_flag(&ctx->function, DW_AT_GNU_all_call_sites))
 		return 0;
 	return loc_from_prologue(ctx, formal, arena, ret);
 }
@@ -289,7 +310,9 @@ static int prove_arrival(const struct loc_context *ctx, const struct dw_die *for
 static int args_of(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
 		   struct built_site *b, struct cairn_err *err)
 {
-	b->args = arena_array(w->arena, b->formals.n, sizeof(*b->args) + sizeof(*b->exprs) + sizeof(*b->bound) + sizeof(*b->proven));
+	b->args = arena_array(w->arena, b->formals.n,
+			      sizeof(*b->args) + sizeof(*b->exprs) + sizeof(*b->bound) +
+				      sizeof(*b->proven));
 	if (!b->args)
 		return err_nomem(err, "the arguments of a site");
 	b->exprs = (struct expression *)(b->args + b->formals.n);
@@ -302,7 +325,10 @@ static int args_of(const struct site_env *env, struct site_worker *w, struct loc
 	struct dw_die child;
 	uint32_t next = 0;
 	int rc = dw_param_child(&b->die, &child, err);
-	/* To the end: GCC may describe one twice, the second time behind variables, and then that counts. */
+	/*
+	 * To the end: GCC may describe one twice, the second time behind variables, and then that
+	 * counts.
+	 */
 	for (; rc == 1; rc = dw_param_next(&child, &child, err)) {
 		if (child.tag != DW_TAG_formal_parameter)
 			continue;
@@ -329,8 +355,9 @@ static bool marks_entries(const struct dw_unit *unit)
 }
 
 /*
- * GCC without its markers: at link time (-flto) code comes back from the object files without them, so that
- * what a view would tell apart is one moment; and a copy whose entry marker was lost has no view.
+ * GCC without its markers: at link time (-flto) code comes back from the object files without them,
+ * so that what a view would tell apart is one moment; and a copy whose entry marker was lost has no
+ * view.
  */
 static bool has_markers(const struct loc_context *ctx, const struct dw_unit *unit)
 {
@@ -339,7 +366,8 @@ static bool has_markers(const struct loc_context *ctx, const struct dw_unit *uni
 	return !ctx->inlined || ctx->has_entry_view;
 }
 
-static void note_trust(const struct site_env *env, struct site_worker *w, struct loc_context *ctx, struct built_site *b)
+static void note_trust(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
+		       struct built_site *b)
 {
 	b->no_views = !has_markers(ctx, b->die.unit) || ctx->plain_list;
 	if (ctx->inlined || !b->no_views || !need_flow(env, w, ctx))
@@ -355,7 +383,8 @@ bool site_is_clone(const struct site_env *env, const struct cairn_site *s)
 	/* Where code was folded, the symbol that is shown may be another function's. */
 	if (s->kind == CAIRN_SITE_OUT_OF_LINE && env->folds && symbol_name_has(env->folds, s->at))
 		symbol = own_symbol(env->dw, s->at, s->die);
-	return !symbol || symbol_has(symbol, ".isra") || symbol_has(symbol, ".constprop") || symbol_has(symbol, ".part");
+	return !symbol || symbol_has(symbol, ".isra") || symbol_has(symbol, ".constprop") ||
+	       symbol_has(symbol, ".part");
 }
 
 bool site_is_plain_body(const struct site_env *env, const struct cairn_site *s)
@@ -364,8 +393,8 @@ bool site_is_plain_body(const struct site_env *env, const struct cairn_site *s)
 }
 
 /* What a person reads of a site; of a bare one only what others decide by. */
-static int describe(const struct site_env *env, struct site_worker *w, uint32_t entry, struct cairn_site *s,
-		    struct cairn_err *err)
+static int describe(const struct site_env *env, struct site_worker *w, uint32_t entry,
+		    struct cairn_site *s, struct cairn_err *err)
 {
 	if (env->bare) {
 		if (s->kind == CAIRN_SITE_OUT_OF_LINE)
@@ -406,8 +435,8 @@ static struct cairn_vaddr find_padding(void *of, struct cairn_vaddr at)
 	return boundary_padding(&s->w->boundary, at);
 }
 
-int site_build(const struct site_env *env, struct site_worker *w, const struct site_request *request,
-	       struct built_site *ret, struct cairn_err *err)
+int site_build(const struct site_env *env, struct site_worker *w,
+	       const struct site_request *request, struct built_site *ret, struct cairn_err *err)
 {
 	uint32_t entry = request->entry;
 	const struct dw_func *f = &env->index->p[entry];
@@ -420,14 +449,16 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	if (rc < 0)
 		return rc;
 	if (container == DW_FUNC_NONE)
-		return err_set(err, -EBADMSG, "%s: .debug_info: DIE 0x%" PRIx64 ": an inlined copy outside any function",
+		return err_set(err, -EBADMSG,
+			       "%s: .debug_info: DIE 0x%" PRIx64
+			       ": an inlined copy outside any function",
 			       cairn_binary_debug_path(env->bin), f->die);
 	rc = enter_container(env, w, container, err);
 	if (rc < 0)
 		return rc;
 	/*
-	 * A function that the linker dropped (a second copy of a C++ template) starts at address 0, which tells
-	 * it; the copies inlined into it have small addresses, which would not.
+	 * A function that the linker dropped (a second copy of a C++ template) starts at address 0,
+	 * which tells it; the copies inlined into it have small addresses, which would not.
 	 */
 	if (!w->container_has_code)
 		return 0;
@@ -459,7 +490,8 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	s->die = f->die;
 	s->n_shared = 1;
 	if (!env->bare)
-		s->hazard = boundary_hazard(&w->boundary, env->code, &w->function, s->at, env->kernel);
+		s->hazard =
+			boundary_hazard(&w->boundary, env->code, &w->function, s->at, env->kernel);
 	rc = describe(env, w, entry, s, err);
 	if (rc < 0)
 		return rc;
@@ -467,7 +499,8 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 		return 1;
 
 	/* Copies of one function in one unit have one origin. */
-	rc = abstract_of(&w->abstracts, env->dw, ret->die.unit, inlined && f->origin ? f->origin : f->die, &abstract, err);
+	rc = abstract_of(&w->abstracts, env->dw, ret->die.unit,
+			 inlined && f->origin ? f->origin : f->die, &abstract, err);
 	if (rc >= 0 && inlined) {
 		rc = part_is(env, entry, &ret->die, abstract, err);
 		if (rc == 1)
@@ -506,21 +539,23 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 }
 
 /*
- * Clang's callers do not pass what the callee does not use, though the description says that it is in its register; what is
- * not there any more was moved by somebody who needed it.
+ * Clang's callers do not pass what the callee does not use, though the description says that it is
+ * in its register; what is not there any more was moved by somebody who needed it.
  */
-static void doubt_unused(const struct site_env *env, struct site_worker *w, struct loc_context *ctx, struct built_site *b)
+static void doubt_unused(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
+			 struct built_site *b)
 {
 	if (ctx->inlined || !dw_unit_is_clang(b->die.unit) || env->assume_unmodified)
 		return;
 	for (uint32_t i = 0; i < b->formals.n; i++) {
 		struct cairn_location *loc = &b->args[i].loc;
 		const struct cairn_piece *p = loc->pieces;
-		if (loc->why != CAIRN_AVAILABLE || !loc->n_pieces || !p->n_steps || p->steps[0].op != CAIRN_LOC_REG ||
-		    p->steps[0].reg >= 16)
+		if (loc->why != CAIRN_AVAILABLE || !loc->n_pieces || !p->n_steps ||
+		    p->steps[0].op != CAIRN_LOC_REG || p->steps[0].reg >= 16)
 			continue;
 		struct flow *flow = need_flow(env, w, ctx);
-		if (flow_unchanged(flow, ctx->at, p->steps[0].reg) && !flow_used(flow, ctx->entry, p->steps[0].reg))
+		if (flow_unchanged(flow, ctx->at, p->steps[0].reg) &&
+		    !flow_used(flow, ctx->entry, p->steps[0].reg))
 			loc->why = CAIRN_UNAVAIL_MAY_NOT_BE_PASSED;
 	}
 }
@@ -531,35 +566,42 @@ static bool is_plain(const struct cairn_piece *p)
 }
 
 /*
- * Who stands there may have the vector registers, which a probe has not. What is computed from one is left as it is. Whether Clang's callers passed
- * one that a function does not use is not followed.
+ * Who stands there may have the vector registers, which a probe has not. What is computed from one
+ * is left as it is. Whether Clang's callers passed one that a function does not use is not
+ * followed.
  */
-static void take_vectors(const struct site_env *env, const struct loc_context *ctx, struct built_site *b)
+static void take_vectors(const struct site_env *env, const struct loc_context *ctx,
+			 struct built_site *b)
 {
-	bool may_be_garbage = !ctx->inlined && dw_unit_is_clang(b->die.unit) && !env->assume_unmodified;
+	bool may_be_garbage =
+		!ctx->inlined && dw_unit_is_clang(b->die.unit) && !env->assume_unmodified;
 	for (uint32_t i = 0; i < b->formals.n; i++) {
 		struct cairn_location *loc = &b->args[i].loc;
 		bool is_plain_all = loc->why == CAIRN_UNAVAIL_VECTOR_REGISTER && loc->n_pieces;
 		for (uint32_t k = 0; is_plain_all && k < loc->n_pieces; k++)
 			is_plain_all = is_plain(&loc->pieces[k]);
 		if (is_plain_all)
-			loc->why = may_be_garbage ? CAIRN_UNAVAIL_MAY_NOT_BE_PASSED : CAIRN_AVAILABLE;
+			loc->why =
+				may_be_garbage ? CAIRN_UNAVAIL_MAY_NOT_BE_PASSED : CAIRN_AVAILABLE;
 	}
 }
 
-int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t entry, struct cairn_vaddr at,
-		   struct cairn_vaddr next, struct built_site *ret, struct cairn_err *err)
+int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t entry,
+		   struct cairn_vaddr at, struct cairn_vaddr next, struct built_site *ret,
+		   struct cairn_err *err)
 {
 	const struct dw_func *f = &env->index->p[entry];
 	bool inlined = f->flags & DW_FUNC_INLINED;
 	uint32_t container = container_of(env->index, entry);
 	const struct abstract *abstract;
-	*ret = (struct built_site){.container = container, .site = {.at = at, .n_chain = inlined, .n_shared = 1}};
+	*ret = (struct built_site){.container = container,
+				   .site = {.at = at, .n_chain = inlined, .n_shared = 1}};
 	int rc = dw_func_die(env->dw, f, &ret->die, err);
 	if (rc >= 0)
 		rc = enter_container(env, w, container, err);
 	if (rc >= 0)
-		rc = abstract_of(&w->abstracts, env->dw, ret->die.unit, inlined && f->origin ? f->origin : f->die, &abstract, err);
+		rc = abstract_of(&w->abstracts, env->dw, ret->die.unit,
+				 inlined && f->origin ? f->origin : f->die, &abstract, err);
 	if (rc < 0)
 		return rc;
 	ret->formals = abstract->formals;

@@ -2,9 +2,9 @@
 /*
  * From an entry of the function index to a site
  *
- * Two stages. site_build() does what is costly and independent for each site (address, chain, locations)
- * and runs in any number of threads. What touches the type graph, which only one thread may extend, is
- * done behind it by function.c.
+ * Two stages. site_build() does what is costly and independent for each site (address, chain,
+ * locations) and runs in any number of threads. What touches the type graph, which only one thread
+ * may extend, is done behind it by function.c.
  *
  * The module, by the question a file answers:
  *
@@ -65,7 +65,8 @@ struct symbol_name;
 /* The statement that a call's own is part of, from the rows around the call's entry. */
 struct enclosing {
 	struct cairn_vaddr at; /* where it begins; 0: none shows */
-	uint16_t from, to;     /* of its code behind the entry the last, in bytes behind that; equal: none */
+	/* of its code behind the entry the last, in bytes behind that; equal: none */
+	uint16_t from, to;
 };
 
 /* What is the same for all sites of a binary; read only. */
@@ -78,11 +79,15 @@ struct site_env {
 	bool assume_unmodified; /* cairn_sites_opts */
 	bool kernel; /* a kernel or module, which user probes do not reach */
 	/*
-	 * Addresses, kinds and locations only: no hazards, names of containers and symbols, or links of chains. Of these
-	 * only n_chain is set. And no bodies whose symbol and convention say all. For who wants all sites of a large file.
+	 * Addresses, kinds and locations only: no hazards, names of containers and symbols, or
+	 * links of chains. Of these only n_chain is set. And no bodies whose symbol and convention
+	 * say all. For who wants all sites of a large file.
 	 */
 	bool bare;
-	/* The debug information is .cairn.dwarf (sidecar/reduced.h): what other copies tell of a copy is said of it. */
+	/*
+	 * The debug information is .cairn.dwarf (sidecar/reduced.h): what other copies tell of a
+	 * copy is said of it.
+	 */
 	bool is_reduced;
 	/* Where bodies of several functions begin (fold.h); NULL: nowhere that is asked about. */
 	const struct symbol_name *folds;
@@ -129,22 +134,27 @@ struct built_site {
 	struct formals formals;
 	struct cairn_arg *args;
 	uint8_t *bound; /* enum bound of each of the formals */
-	bool *proven;   /* of each: the code shows that it is there at the entry (loc_from_prologue()) */
+	/* of each: the code shows that it is there at the entry (loc_from_prologue()) */
+	bool *proven;
 	struct expression *exprs; /* what their locations were made of */
 	uint32_t container; /* index entry */
 	struct cairn_vaddr container_entry;
 	/*
-	 * Nothing tells at which of the moments at its address a location holds: the producer has no views, or a list
-	 * came without. See function.c.
+	 * Nothing tells at which of the moments at its address a location holds: the producer has
+	 * no views, or a list came without. See function.c.
 	 */
 	bool no_views;
-	/* Of a copy without an entry that can be entered at several instructions: those besides site.at. */
+	/*
+	 * Of a copy without an entry that can be entered at several instructions: those besides
+	 * site.at.
+	 */
 	const struct cairn_vaddr *ways;
 	unsigned int n_ways;
 	struct enclosing around; /* of its row */
 	bool grows_stack; /* nothing but growing its stack leads a body back to its entry (go.c) */
 	bool lost_marker; /* a copy made by GCC, which marks entries, without an entry */
-	uint16_t used; /* of an entry without views: general registers whose value is used, flow_used() */
+	/* of an entry without views: general registers whose value is used, flow_used() */
+	uint16_t used;
 };
 
 /*
@@ -153,23 +163,26 @@ struct built_site {
  * @request  an entry of the index with code
  * Returns 1 and *@ret; 0 when its ranges are all empty (no code after all); -EBADMSG, -ENOMEM.
  */
-int site_build(const struct site_env *env, struct site_worker *w, const struct site_request *request,
-	       struct built_site *ret, struct cairn_err *err);
+int site_build(const struct site_env *env, struct site_worker *w,
+	       const struct site_request *request, struct built_site *ret, struct cairn_err *err);
 
 /*
- * site_build_now - the same in the middle of a function: where its parameters are when a program stands there
+ * site_build_now - the same in the middle of a function: where its parameters are when a program
+ * stands there
  *
  * @entry  of the index, whose code holds @at
  * @at     where the program stands, @next: where it goes on; see struct loc_context
- * Only the DIE, the formals and the locations of *@ret are set, and whether it is a copy: site.n_chain, 0 or 1.
+ * Only the DIE, the formals and the locations of *@ret are set, and whether it is a copy:
+ * site.n_chain, 0 or 1.
  * Returns 1 or as site_build().
  */
-int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t entry, struct cairn_vaddr at,
-		   struct cairn_vaddr next, struct built_site *ret, struct cairn_err *err);
+int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t entry,
+		   struct cairn_vaddr at, struct cairn_vaddr next, struct built_site *ret,
+		   struct cairn_err *err);
 
 /*
- * Which parameter a concrete formal is; n when it is none of them. By identity, never by position: a reference that
- * is damaged leaves its parameter without a description, and moves no other.
+ * Which parameter a concrete formal is; n when it is none of them. By identity, never by position:
+ * a reference that is damaged leaves its parameter without a description, and moves no other.
  * @guess  where it is looked for first
  */
 uint32_t site_match_formal(const struct formals *f, const struct dw_die *formal, uint32_t guess);

@@ -20,8 +20,8 @@
 #include "sites/symbol_names.h"
 
 /*
- * Sites evaluated at a time by cairn_sites_visit(): many, so that each container is decoded a few times only,
- * and few enough that they and their locations need some hundred megabytes at most.
+ * Sites evaluated at a time by cairn_sites_visit(): many, so that each container is decoded a few
+ * times only, and few enough that they and their locations need some hundred megabytes at most.
  */
 enum { BATCH = 1 << 18 };
 
@@ -148,7 +148,8 @@ static struct site_env env_of(const struct dwarf_sites *s, const struct dw_func_
 
 /* ---- one name ---- */
 
-static bool has_no_prototype(const struct dwarf_sites *s, const struct group *g, const struct cairn_function *f)
+static bool has_no_prototype(const struct dwarf_sites *s, const struct group *g,
+			     const struct cairn_function *f)
 {
 	const struct dw_unit *u = dwarf_unit_of(s->dw, g->root);
 	if (!u || f->n_params || f->return_type)
@@ -156,8 +157,8 @@ static bool has_no_prototype(const struct dwarf_sites *s, const struct group *g,
 	return convention_is_silent(u, g->line);
 }
 
-static int hand_out(struct sites_find *f, const struct cairn_function *functions, struct cairn_function_list *ret,
-		    struct cairn_err *err)
+static int hand_out(struct sites_find *f, const struct cairn_function *functions,
+		    struct cairn_function_list *ret, struct cairn_err *err)
 {
 	const struct cairn_function **list = arena_array(&f->arena, f->groups.v.n, sizeof(*list));
 	if (!list)
@@ -192,7 +193,8 @@ int sites_all_functions(struct cairn_sites *sites, struct site_env *ret, struct 
 }
 
 /* Let @env know where functions were folded, when that concerns one of the groups. */
-static int find_folds(struct dwarf_sites *s, const struct groups *groups, struct site_env *env, struct cairn_err *err)
+static int find_folds(struct dwarf_sites *s, const struct groups *groups, struct site_env *env,
+		      struct cairn_err *err)
 {
 	int rc = s->has_several ? 0 : fold_candidates_find(s->bin, &s->several, err);
 	s->has_several = true;
@@ -218,21 +220,24 @@ static int build(struct dwarf_sites *s, const struct dw_func_index *index, struc
 		rc = entry_rows_collect(&env, s->threads, &f->groups, err);
 	if (rc < 0)
 		return rc;
-	struct cairn_function *functions = arena_array(&f->arena, f->groups.v.n, sizeof(*functions));
+	struct cairn_function *functions =
+		arena_array(&f->arena, f->groups.v.n, sizeof(*functions));
 	if (!functions)
 		return err_nomem(err, "functions");
-	rc = functions_build(&env, s->threads, f->groups.v.p, f->groups.v.n, s->types, &f->arena, functions, err);
+	rc = functions_build(&env, s->threads, f->groups.v.p, f->groups.v.n, s->types, &f->arena,
+			     functions, err);
 	for (size_t i = 0; rc >= 0 && i < f->groups.v.n; i++)
 		functions[i].params_unknown = has_no_prototype(s, &f->groups.v.p[i], &functions[i]);
 	return rc < 0 ? rc : hand_out(f, functions, ret, err);
 }
 
-static int find_named(struct dwarf_sites *s, const struct group_filter *filter, struct sites_find *f,
-		      struct cairn_function_list *ret, struct cairn_err *err)
+static int find_named(struct dwarf_sites *s, const struct group_filter *filter,
+		      struct sites_find *f, struct cairn_function_list *ret, struct cairn_err *err)
 {
 	char key[SPEC_KEY_MAX];
 	/* A linkage name has no "::" to look behind, and is compared as it is. */
-	const char *base = spec_key(filter->name, key, sizeof(key)) ? key : spec_base_name(filter->name);
+	const char *base =
+		spec_key(filter->name, key, sizeof(key)) ? key : spec_base_name(filter->name);
 	int rc = dwarf_functions_named(s->dw, s->threads, base, &f->index, err);
 	if (rc < 0)
 		return rc;
@@ -244,7 +249,8 @@ static int find_named(struct dwarf_sites *s, const struct group_filter *filter, 
 /* ---- patterns ---- */
 
 /* Leave the addresses at which none of the functions begins. */
-static int without_described(struct symbol_name *symbols, const struct site_env *env, const struct groups *described)
+static int without_described(struct symbol_name *symbols, const struct site_env *env,
+			     const struct groups *described)
 {
 	struct symbol_name begin = {0};
 	size_t n = 0;
@@ -253,7 +259,8 @@ static int without_described(struct symbol_name *symbols, const struct site_env 
 		for (size_t i = 0; i < described->v.p[g].entries.n && !rc; i++) {
 			struct dw_die die;
 			struct cairn_vaddr at;
-			if (dw_func_die(env->dw, &env->index->p[described->v.p[g].entries.p[i]], &die, NULL) == 1 &&
+			if (dw_func_die(env->dw, &env->index->p[described->v.p[g].entries.p[i]],
+					&die, NULL) == 1 &&
 			    site_entry_of(&die, &at) == 1)
 				rc = VEC_ADD(&begin.at, at) ? 0 : -ENOMEM;
 		}
@@ -267,11 +274,12 @@ static int without_described(struct symbol_name *symbols, const struct site_env 
 }
 
 /*
- * The functions that a pattern matches: by the names of the debug information, and by their symbols'. @bare gets where those
- * begin that have a symbol only; symbol_name_fini() frees it, groups_fini() @ret, also after an error.
+ * The functions that a pattern matches: by the names of the debug information, and by their
+ * symbols'. @bare gets where those begin that have a symbol only; symbol_name_fini() frees it,
+ * groups_fini() @ret, also after an error.
  */
-static int match(struct dwarf_sites *s, const struct group_filter *filter, struct groups *ret, struct symbol_name *bare,
-		 struct cairn_err *err)
+static int match(struct dwarf_sites *s, const struct group_filter *filter, struct groups *ret,
+		 struct symbol_name *bare, struct cairn_err *err)
 {
 	struct site_env env = env_of(s, &s->all);
 	struct groups described = {0};
@@ -292,10 +300,12 @@ static int match(struct dwarf_sites *s, const struct group_filter *filter, struc
 }
 
 /* Functions of which nothing but the address is known, behind the others. */
-static int append_bare(const struct dwarf_sites *s, const struct symbol_name *bare, const char *pattern, struct sites_find *f,
-		       struct cairn_function_list *ret, struct cairn_err *err)
+static int append_bare(const struct dwarf_sites *s, const struct symbol_name *bare,
+		       const char *pattern, struct sites_find *f, struct cairn_function_list *ret,
+		       struct cairn_err *err)
 {
-	const struct cairn_function **list = arena_array(&f->arena, ret->n + bare->at.n, sizeof(*list));
+	const struct cairn_function **list =
+		arena_array(&f->arena, ret->n + bare->at.n, sizeof(*list));
 	struct cairn_function *functions = arena_array(&f->arena, bare->at.n, sizeof(*functions));
 	if (!list || !functions)
 		return err_nomem(err, "a list of functions");
@@ -309,8 +319,9 @@ static int append_bare(const struct dwarf_sites *s, const struct symbol_name *ba
 	return (int)ret->n;
 }
 
-static int find_pattern(struct dwarf_sites *s, const struct group_filter *filter, struct sites_find *f,
-			struct cairn_function_list *ret, struct cairn_err *err)
+static int find_pattern(struct dwarf_sites *s, const struct group_filter *filter,
+			struct sites_find *f, struct cairn_function_list *ret,
+			struct cairn_err *err)
 {
 	struct symbol_name bare = {0};
 	int rc = index_all(s, err);
@@ -318,8 +329,9 @@ static int find_pattern(struct dwarf_sites *s, const struct group_filter *filter
 		rc = match(s, filter, &f->groups, &bare, err);
 	size_t n = f->groups.v.n + bare.at.n;
 	if (rc >= 0 && n > CAIRN_FIND_MAX)
-		rc = err_set(err, -E2BIG, "%s matches %zu functions; at most %d can be asked about at once", filter->name, n,
-			     CAIRN_FIND_MAX);
+		rc = err_set(err, -E2BIG,
+			     "%s matches %zu functions; at most %d can be asked about at once",
+			     filter->name, n, CAIRN_FIND_MAX);
 	if (rc >= 0)
 		rc = build(s, &s->all, f, ret, err);
 	if (rc >= 0 && bare.at.n)
@@ -329,14 +341,15 @@ static int find_pattern(struct dwarf_sites *s, const struct group_filter *filter
 	return rc;
 }
 
-static int find(struct dwarf_sites *s, const struct group_filter *filter, struct cairn_function_list *ret,
-		struct cairn_err *err)
+static int find(struct dwarf_sites *s, const struct group_filter *filter,
+		struct cairn_function_list *ret, struct cairn_err *err)
 {
 	struct sites_find *f = calloc(1, sizeof(*f));
 	if (!f)
 		return err_nomem(err, "a search");
 	*ret = (struct cairn_function_list){0};
-	int rc = filter->is_pattern ? find_pattern(s, filter, f, ret, err) : find_named(s, filter, f, ret, err);
+	int rc = filter->is_pattern ? find_pattern(s, filter, f, ret, err)
+				    : find_named(s, filter, f, ret, err);
 	if (rc < 0) {
 		find_free(f);
 		return rc;
@@ -408,19 +421,22 @@ static int add_bare(struct by_symbol *b, struct sites_find *f, struct cairn_err 
 		if (described)
 			continue;
 		struct cairn_function *bare = arena_alloc(&f->arena, sizeof(*bare));
-		if (!bare || symbol_function(b->s->bin, b->name, at, &f->arena, bare) < 0 || !VEC_ADD(&b->found, bare))
+		if (!bare || symbol_function(b->s->bin, b->name, at, &f->arena, bare) < 0 ||
+		    !VEC_ADD(&b->found, bare))
 			return err_nomem(err, "functions");
 	}
 	return 0;
 }
 
-static int hand_out_symbol(struct by_symbol *b, struct cairn_function_list *ret, struct cairn_err *err)
+static int hand_out_symbol(struct by_symbol *b, struct cairn_function_list *ret,
+			   struct cairn_err *err)
 {
 	struct sites_find *f = calloc(1, sizeof(*f));
 	if (!f)
 		return err_nomem(err, "a search");
 	int rc = add_bare(b, f, err);
-	const struct cairn_function **list = rc < 0 ? NULL : arena_array(&f->arena, b->found.n, sizeof(*list));
+	const struct cairn_function **list =
+		rc < 0 ? NULL : arena_array(&f->arena, b->found.n, sizeof(*list));
 	if (!list) {
 		find_free(f);
 		return err_nomem(err, "functions");
@@ -438,7 +454,8 @@ static int find_symbol(struct dwarf_sites *s, const char *name, struct cairn_fun
 {
 	struct by_symbol b = {.s = s, .name = name};
 	int rc = symbol_name_find(s->bin, name, &b.symbol, err);
-	*ret = (struct cairn_function_list){.found = b.symbol.indirect ? CAIRN_FOUND_INDIRECT : CAIRN_FOUND_SYMBOL};
+	*ret = (struct cairn_function_list){.found = b.symbol.indirect ? CAIRN_FOUND_INDIRECT
+								       : CAIRN_FOUND_SYMBOL};
 	if (rc > 0)
 		rc = add_described(&b, err);
 	if (rc >= 0 && b.symbol.at.n)
@@ -462,19 +479,22 @@ static int find_spec(struct cairn_sites *sites, const char *spec, struct cairn_f
 	if (!rc && !filter.file && !filter.is_pattern)
 		rc = find_symbol(s, filter.name, ret, err);
 	free(copy);
-	return rc < 0 ? err_while(err, rc, "while looking for %s in %s", spec, cairn_binary_path(s->bin)) : rc;
+	return rc < 0 ? err_while(err, rc, "while looking for %s in %s", spec,
+				  cairn_binary_path(s->bin))
+		      : rc;
 }
 
 /* ---- everything ---- */
 
-static int visit_batch(struct dwarf_sites *s, const struct site_env *env, const struct group *groups, size_t n,
-		       sites_visitor *visit, void *ctx,
+static int visit_batch(struct dwarf_sites *s, const struct site_env *env,
+		       const struct group *groups, size_t n, sites_visitor *visit, void *ctx,
 		       struct cairn_err *err)
 {
 	struct arena arena;
 	arena_init(&arena);
 	struct cairn_function *functions = arena_array(&arena, n, sizeof(*functions));
-	int rc = functions ? functions_build(env, s->threads, groups, n, s->types, &arena, functions, err)
+	int rc = functions ? functions_build(env, s->threads, groups, n, s->types, &arena,
+					     functions, err)
 			   : err_nomem(err, "functions");
 	for (size_t i = 0; i < n && !rc; i++) {
 		functions[i].params_unknown = has_no_prototype(s, &groups[i], &functions[i]);
@@ -484,15 +504,17 @@ static int visit_batch(struct dwarf_sites *s, const struct site_env *env, const 
 	return rc;
 }
 
-static int visit_bare(const struct dwarf_sites *s, const struct symbol_name *bare, const char *pattern, sites_visitor *visit,
-		      void *ctx, struct cairn_err *err)
+static int visit_bare(const struct dwarf_sites *s, const struct symbol_name *bare,
+		      const char *pattern, sites_visitor *visit, void *ctx, struct cairn_err *err)
 {
 	int rc = 0;
 	for (size_t i = 0; i < bare->at.n && !rc; i++) {
 		struct cairn_function f;
 		struct arena arena;
 		arena_init(&arena);
-		rc = symbol_function(s->bin, pattern, bare->at.p[i], &arena, &f) < 0 ? err_nomem(err, "functions") : visit(ctx, &f);
+		rc = symbol_function(s->bin, pattern, bare->at.p[i], &arena, &f) < 0
+			     ? err_nomem(err, "functions")
+			     : visit(ctx, &f);
 		arena_fini(&arena);
 	}
 	return rc;
@@ -543,7 +565,8 @@ static int visit(struct cairn_sites *sites, const char *pattern, sites_visitor *
 	return rc;
 }
 
-static int offer_symbol(void *near, const char *name, struct cairn_vaddr at, enum symbol_origin origin)
+static int offer_symbol(void *near, const char *name, struct cairn_vaddr at,
+			enum symbol_origin origin)
 {
 	suggest_symbol(near, name);
 	return 0;
@@ -560,7 +583,8 @@ static int suggest(struct cairn_sites *sites, const char *spec, const char **ret
 	struct group_filter filter;
 	snprintf(copy, sizeof(copy), "%s", spec);
 	spec_parse(copy, &filter);
-	struct suggestions near = {.wanted = spec_base_name(filter.name), .max = max < SUGGEST_MAX ? max : SUGGEST_MAX};
+	struct suggestions near = {.wanted = spec_base_name(filter.name),
+				   .max = max < SUGGEST_MAX ? max : SUGGEST_MAX};
 	near.is_scoped = near.wanted != filter.name;
 	suggest_index(&near, &s->all);
 	symbol_names_visit(s->bin, offer_symbol, &near);
@@ -606,8 +630,9 @@ static bool symbol(struct cairn_sites *sites, struct cairn_vaddr at, char *name,
 
 /* ---- in the middle of functions ---- */
 
-static int passed(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
-		  const struct cairn_loc_step *asked, struct cairn_location *ret, struct cairn_err *err)
+static int passed(struct cairn_sites *sites, struct cairn_vaddr callee,
+		  struct cairn_vaddr caller_pc, const struct cairn_loc_step *asked,
+		  struct cairn_location *ret, struct cairn_err *err)
 {
 	struct dwarf_sites *s = own(sites);
 	*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_ENTRY_VALUE};
@@ -622,8 +647,8 @@ static int type_of(void *ctx, const struct dw_die *formal, uint32_t *ret, struct
 	return dwarf_type_of(ctx, formal, ret, err);
 }
 
-static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_scope **ret,
-	      struct cairn_err *err)
+static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact,
+	      const struct cairn_scope **ret, struct cairn_err *err)
 {
 	struct dwarf_sites *s = own(sites);
 	int rc = index_all(s, err);
@@ -638,7 +663,8 @@ static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, c
 		return rc;
 	arena_fini(&s->at);
 	arena_init(&s->at);
-	return active_at(&s->active, &env, &(struct active_types){type_of, s->types}, &s->at, pc, is_exact, ret, err);
+	return active_at(&s->active, &env, &(struct active_types){type_of, s->types}, &s->at, pc,
+			 is_exact, ret, err);
 }
 
 static const struct sites_ops ops = {

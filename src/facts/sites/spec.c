@@ -45,7 +45,10 @@ static char *separator(char *s)
 	return NULL;
 }
 
-/* A "*" or "?" that is not part of a C++ name: "operator*", and "f<int *>", where it stands behind a type. */
+/*
+ * A "*" or "?" that is not part of a C++ name: "operator*", and "f<int *>", where it stands behind
+ * a type.
+ */
 static bool is_pattern(const char *name)
 {
 	int depth = 0;

@@ -11,7 +11,10 @@ void spec_parse(char *spec, struct group_filter *ret);
 /* The last component of a qualified name: of "std::vector<a::b>::size" it is "size". */
 const char *spec_base_name(const char *name);
 
-/* The same without template arguments, which may be spelled otherwise than where it is looked for. False: it is too long for @buf. */
+/*
+ * The same without template arguments, which may be spelled otherwise than where it is looked for.
+ * False: it is too long for @buf.
+ */
 bool spec_key(const char *name, char *buf, size_t size);
 
 enum { SPEC_KEY_MAX = 512 };

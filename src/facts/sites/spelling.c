@@ -15,7 +15,10 @@ struct speller {
 	bool failed;
 };
 
-/* What an argument consists of, in the order of output: qualifiers, words of an integer type, anything. */
+/*
+ * What an argument consists of, in the order of output: qualifiers, words of an integer type,
+ * anything.
+ */
 struct argument {
 	bool is_const, is_volatile;
 	bool is_unsigned, is_signed, has_int, has_char;
@@ -79,7 +82,9 @@ static void put_word(struct speller *s, struct argument *a, const char *word, si
 	a->ends_in_word = true;
 }
 
-/* The words in front, as C would have them at their shortest: "unsigned long", "int", "const char". */
+/*
+ * The words in front, as C would have them at their shortest: "unsigned long", "int", "const char".
+ */
 static size_t words_of(const struct argument *a, char *buf)
 {
 	bool is_plain = a->has_int && !a->n_long && !a->n_short;
@@ -90,11 +95,16 @@ static size_t words_of(const struct argument *a, char *buf)
 	strcat(buf, a->n_long > 1 ? "long long " : a->n_long ? "long " : "");
 	strcat(buf, a->n_short ? "short " : "");
 	strcat(buf, a->has_char ? "char " : "");
-	strcat(buf, is_plain || ((a->is_unsigned || a->is_signed) && !a->has_char && !a->n_long && !a->n_short) ? "int " : "");
+	strcat(buf, is_plain || ((a->is_unsigned || a->is_signed) && !a->has_char && !a->n_long &&
+				 !a->n_short)
+			    ? "int "
+			    : "");
 	return strlen(buf);
 }
 
-/* In front of what was put of the argument; without the last blank where nothing of it is a word. */
+/*
+ * In front of what was put of the argument; without the last blank where nothing of it is a word.
+ */
 static void put_words(struct speller *s, const struct argument *a)
 {
 	char words[80];

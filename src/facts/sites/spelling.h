@@ -2,7 +2,8 @@
 /*
  * One name, as several programs spell it
  *
- * Template arguments are types, and each compiler, debugger and demangler writes those in its own way:
+ * Template arguments are types, and each compiler, debugger and demangler writes those in its own
+ * way:
  *
  *	GCC's DWARF     box<long unsigned int, const char*>::at
  *	Clang's DWARF   box<unsigned long, const char *>::at
@@ -20,9 +21,11 @@
 /*
  * spelling_of - @name with its template arguments in one spelling
  *
- * Words of integer types in one order and without "int" where that may be left out; const and volatile in front of what they qualify,
- * unless that is a pointer; numbers without suffix; no blanks but between words. What stands outside of arguments is copied.
- * Returns false when it is no shorter than @size bytes, or nested deeper than anybody nests: then @buf is of no use.
+ * Words of integer types in one order and without "int" where that may be left out; const and
+ * volatile in front of what they qualify, unless that is a pointer; numbers without suffix; no
+ * blanks but between words. What stands outside of arguments is copied.
+ * Returns false when it is no shorter than @size bytes, or nested deeper than anybody nests: then
+ * @buf is of no use.
  */
 bool spelling_of(const char *name, char *buf, size_t size);
 

@@ -2,12 +2,13 @@
 /*
  * Near names
  *
- * Distance is the number of letters inserted, deleted, replaced or swapped with a neighbour (optimal
- * string alignment), which covers slips of the finger. A name that contains what was typed, as
- * "tcache" in "tcache_get", counts as near as well, behind those.
+ * Distance is the number of letters inserted, deleted, replaced or swapped with a neighbour
+ * (optimal string alignment), which covers slips of the finger. A name that contains what was
+ * typed, as "tcache" in "tcache_get", counts as near as well, behind those.
  *
- * Of templates the names in front of the arguments are compared like that. Arguments can be spelled in several ways (spelling.h), and those of
- * another instance are no slip of the finger, so an instance whose arguments are others is near, but behind those whose are the same.
+ * Of templates the names in front of the arguments are compared like that. Arguments can be spelled
+ * in several ways (spelling.h), and those of another instance are no slip of the finger, so an
+ * instance whose arguments are others is near, but behind those whose are the same.
  */
 #include "sites/suggest.h"
 
@@ -36,7 +37,8 @@ static unsigned int distance(const char *a, size_t n, const char *b, size_t m)
 	for (size_t i = 1; i <= n; i++) {
 		row[0] = (unsigned int)i;
 		for (size_t j = 1; j <= m; j++) {
-			row[j] = min3(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
+			row[j] = min3(last[j] + 1, row[j - 1] + 1,
+				      last[j - 1] + (a[i - 1] != b[j - 1]));
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
 			    before[j - 2] + 1 < row[j])
 				row[j] = before[j - 2] + 1;
@@ -61,7 +63,8 @@ static size_t identifier(const char *name)
 static unsigned int argument_distance(const char *a, const char *b)
 {
 	char spelled[2][512];
-	if (spelling_of(a, spelled[0], sizeof(spelled[0])) && spelling_of(b, spelled[1], sizeof(spelled[1]))) {
+	if (spelling_of(a, spelled[0], sizeof(spelled[0])) &&
+	    spelling_of(b, spelled[1], sizeof(spelled[1]))) {
 		a = spelled[0];
 		b = spelled[1];
 	}
@@ -76,7 +79,9 @@ static unsigned int rank_of(const char *wanted, const char *name)
 	unsigned int limit = n < 4 ? 1 : n < 9 ? 2 : 3;
 	if ((n > m ? n - m : m - n) <= limit) {
 		unsigned int d = distance(wanted, n, name, m);
-		unsigned int other = d <= limit && wanted[n] == '<' ? argument_distance(wanted + n, name + m) : 0;
+		unsigned int other = d <= limit && wanted[n] == '<'
+					     ? argument_distance(wanted + n, name + m)
+					     : 0;
 		if (d <= limit)
 			return other ? d + OTHER_ARGUMENTS + other : d;
 	}
@@ -88,14 +93,17 @@ static unsigned int rank_of(const char *wanted, const char *name)
 /* Of equally near ones the first in the alphabet, in whatever order they are offered. */
 static bool is_nearer(const struct suggestions *s, const char *name, unsigned int rank, size_t than)
 {
-	return rank < s->ranks[than] || (rank == s->ranks[than] && strcmp(name, s->names[than]) < 0);
+	return rank < s->ranks[than] ||
+	       (rank == s->ranks[than] && strcmp(name, s->names[than]) < 0);
 }
 
 void suggest_offer(struct suggestions *s, const char *name)
 {
 	unsigned int rank = rank_of(s->wanted, name);
 	bool is_itself = !rank && (identifier(name) < LEN_MAX || !strcmp(name, s->wanted));
-	/* As a declaration: it was looked for, and has no code here. In another scope it was not. */
+	/*
+	 * As a declaration: it was looked for, and has no code here. In another scope it was not.
+	 */
 	if (is_itself && !s->is_scoped)
 		return;
 	if (!*name || rank == ~0u || (s->n == s->max && !is_nearer(s, name, rank, s->n - 1)))
@@ -134,7 +142,8 @@ void suggest_index(struct suggestions *s, const struct dw_func_index *index)
 {
 	for (size_t i = 0; i < index->n && s->max; i++) {
 		const struct dw_func *f = &index->p[i];
-		const char *name = f->flags & (DW_FUNC_HAS_CODE | DW_FUNC_INLINED) ? name_of(index, f) : NULL;
+		const char *name =
+			f->flags & (DW_FUNC_HAS_CODE | DW_FUNC_INLINED) ? name_of(index, f) : NULL;
 		if (name)
 			suggest_offer(s, name);
 	}

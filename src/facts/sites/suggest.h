@@ -9,19 +9,26 @@
 enum { SUGGEST_MAX = 16 };
 struct suggestions {
 	const char *wanted;
-	bool is_scoped;                /* in a scope, which names that are offered are without: one that is equal may be meant */
+	/* in a scope, which names that are offered are without: one that is equal may be meant */
+	bool is_scoped;
 	size_t max, n;                 /* at most SUGGEST_MAX */
 	const char *names[SUGGEST_MAX]; /* nearest first; as offered */
 	unsigned int ranks[SUGGEST_MAX];
 };
 
-/* suggest_offer - take @name when it is near to wanted, is not what was looked for itself, and is not there yet. */
+/*
+ * suggest_offer - take @name when it is near to wanted, is not what was looked for itself, and is
+ * not there yet.
+ */
 void suggest_offer(struct suggestions *s, const char *name);
 
 /* The same for a linker's name, unless it is a mangled one, which nobody types. */
 void suggest_symbol(struct suggestions *s, const char *name);
 
-/* Offer all functions of the index that have code, or copies. Names are borrowed from the index's input. */
+/*
+ * Offer all functions of the index that have code, or copies. Names are borrowed from the index's
+ * input.
+ */
 void suggest_index(struct suggestions *s, const struct dw_func_index *index);
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * From a symbol's name to the code behind it
  *
- * A symbol of a function has the function's address. An indirect one (STT_GNU_IFUNC) has that of a resolver, which
- * runs once, when the name is bound, and returns the address of the implementation that suits the processor:
+ * A symbol of a function has the function's address. An indirect one (STT_GNU_IFUNC) has that of a
+ * resolver, which runs once, when the name is bound, and returns the address of the implementation
+ * that suits the processor:
  *
  *	memcpy resolver:  lea  0x...(%rip),%rax    # __memmove_sse2_unaligned
  *	                  ...
@@ -11,8 +12,9 @@
  *	                  cmovne %rdx,%rax
  *	                  ret
  *
- * So the implementations are the functions whose addresses the resolver's code takes. A resolver that gets them another
- * way (from a table, or through the GOT) shows none; then nothing is claimed, as the resolver is not the function.
+ * So the implementations are the functions whose addresses the resolver's code takes. A resolver
+ * that gets them another way (from a table, or through the GOT) shows none; then nothing is
+ * claimed, as the resolver is not the function.
  */
 #include "sites/symbol_names.h"
 
@@ -78,7 +80,8 @@ static int add_implementations(const struct cairn_binary *bin, const struct elf_
 		n = resolver->size;
 	if (n > RESOLVER_BYTES_MAX)
 		n = RESOLVER_BYTES_MAX;
-	for (; off < n && insn_decode(code + off, n - off, resolver->at.v + off, &insn); off += insn.len) {
+	for (; off < n && insn_decode(code + off, n - off, resolver->at.v + off, &insn);
+	     off += insn.len) {
 		struct cairn_vaddr at;
 		if (!insn_takes_address(code + off, n - off, resolver->at.v + off, &at.v) ||
 		    !is_function_start(bin, at))
@@ -98,14 +101,17 @@ static bool is_code(const struct cairn_binary *bin, const struct elf_symbol *sym
 	return function && elf_code_at(binary_main(bin), symbol->at, &code, &n);
 }
 
-static int find_in(const struct cairn_binary *bin, struct elf *e, const char *name, struct symbol_name *s,
-		   struct cairn_err *err)
+static int find_in(const struct cairn_binary *bin, struct elf *e, const char *name,
+		   struct symbol_name *s, struct cairn_err *err)
 {
 	const struct elf_symbol *symbols;
 	size_t n;
 	int rc = elf_symbols(e, &symbols, &n, err);
 	for (size_t i = 0; i < n && rc >= 0; i++) {
-		/* A call costs more than most comparisons, and libc has 112 resolvers that are looked for. */
+		/*
+		 * A call costs more than most comparisons, and libc has 112 resolvers that are
+		 * looked for.
+		 */
 		if (symbols[i].name[0] != name[0] || strcmp(symbols[i].name, name))
 			continue;
 		if (symbols[i].type == STT_GNU_IFUNC)
@@ -164,7 +170,8 @@ static int visit_import(void *ctx, const char *name)
 }
 
 int symbol_names_visit(const struct cairn_binary *bin,
-		       int (*fn)(void *ctx, const char *name, struct cairn_vaddr at, enum symbol_origin origin),
+		       int (*fn)(void *ctx, const char *name, struct cairn_vaddr at,
+				 enum symbol_origin origin),
 		       void *ctx)
 {
 	struct visit v = {bin, fn, ctx};
@@ -206,7 +213,8 @@ static int add_match(void *arg, const char *name, struct cairn_vaddr at, enum sy
 	return rc < 0 ? rc : 0;
 }
 
-int symbol_names_match(const struct cairn_binary *bin, const char *pattern, struct symbol_name *ret, struct cairn_err *err)
+int symbol_names_match(const struct cairn_binary *bin, const char *pattern, struct symbol_name *ret,
+		       struct cairn_err *err)
 {
 	struct match m = {.bin = bin, .pattern = pattern, .into = ret, .err = err};
 	*ret = (struct symbol_name){0};
@@ -245,7 +253,8 @@ int symbol_function(const struct cairn_binary *bin, const char *name, struct cai
 		site->symbol_off = at.v - start.v;
 	}
 	*ret = (struct cairn_function){
-		.name = arena_strdup(arena, site->symbol && !site->symbol_off ? site->symbol : name),
+		.name = arena_strdup(arena,
+				     site->symbol && !site->symbol_off ? site->symbol : name),
 		.params_unknown = true,
 		.n_sites = 1,
 		.sites = site,

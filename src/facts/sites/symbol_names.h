@@ -2,8 +2,9 @@
 /*
  * Names that only the symbol tables know
  *
- * The debug information of a C library calls malloc __libc_malloc, and of memcpy it knows the implementations and
- * not the name: what users type is an ELF symbol. symbol_names.c leads from it to addresses.
+ * The debug information of a C library calls malloc __libc_malloc, and of memcpy it knows the
+ * implementations and not the name: what users type is an ELF symbol. symbol_names.c leads from it
+ * to addresses.
  */
 #ifndef SITES_SYMBOL_NAMES_H
 #define SITES_SYMBOL_NAMES_H
@@ -20,25 +21,29 @@ enum symbol_origin {
 };
 
 /*
- * symbol_names_visit - every name that symbol_name_find() could be asked for, and those taken from elsewhere
+ * symbol_names_visit - every name that symbol_name_find() could be asked for, and those taken from
+ * elsewhere
  *
- * A name may come several times. Returns 0, or what @visit returned other than 0, which ends it; what is damaged is left
- * out. Names are borrowed from @bin.
+ * A name may come several times. Returns 0, or what @visit returned other than 0, which ends it;
+ * what is damaged is left out. Names are borrowed from @bin.
  */
 int symbol_names_visit(const struct cairn_binary *bin,
-		       int (*visit)(void *ctx, const char *name, struct cairn_vaddr at, enum symbol_origin origin),
+		       int (*visit)(void *ctx, const char *name, struct cairn_vaddr at,
+				    enum symbol_origin origin),
 		       void *ctx);
 
 /* Where the functions behind a name begin. */
 struct symbol_name {
 	VEC(struct cairn_vaddr) at; /* each once, in order */
-	bool indirect;              /* of an indirect function: its implementations, not the resolver */
+	bool indirect; /* of an indirect function: its implementations, not the resolver */
 };
 
 /*
- * symbol_name_find - look a function's name up in the symbol tables of the binary and of its debug file
+ * symbol_name_find - look a function's name up in the symbol tables of the binary and of its debug
+ * file
  *
- * @name  without a version: "memcpy" finds "memcpy@GLIBC_2.2.5" and "memcpy@@GLIBC_2.14", which may differ
+ * @name  without a version: "memcpy" finds "memcpy@GLIBC_2.2.5" and "memcpy@@GLIBC_2.14", which may
+ *        differ
  * @ret   symbol_name_fini() frees it
  * Returns the number of addresses, 0 when no function has that name; -EBADMSG, -ERANGE, -ENOMEM.
  * Cost: one pass over the symbols.

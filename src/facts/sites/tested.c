@@ -27,7 +27,8 @@ static uint32_t next_condition(const struct graph *g, uint32_t i)
 	for (unsigned int n = 0; i != GRAPH_NONE && n < NEAR; n++) {
 		const struct graph_insn *insn = &g->v.p[i];
 		if (insn->is_branch)
-			return insn->next != GRAPH_NONE && insn->target != GRAPH_NONE ? i : GRAPH_NONE;
+			return insn->next != GRAPH_NONE && insn->target != GRAPH_NONE ? i
+										      : GRAPH_NONE;
 		if (insn->has_effect || insn->is_call)
 			return GRAPH_NONE;
 		i = insn->next;
@@ -39,10 +40,13 @@ static bool decode(const struct event_count *p, uint32_t i, const uint8_t **byte
 {
 	size_t n;
 	uint64_t at = p->graph->v.p[i].at;
-	return elf_code_at(p->code, (struct cairn_vaddr){at}, bytes, &n) && insn_decode(*bytes, n, at, ret);
+	return elf_code_at(p->code, (struct cairn_vaddr){at}, bytes, &n) &&
+	       insn_decode(*bytes, n, at, ret);
 }
 
-/* The register that a branch depends on: test %rsi,%rsi before it. 0: none, or another condition. */
+/*
+ * The register that a branch depends on: test %rsi,%rsi before it. 0: none, or another condition.
+ */
 static uint16_t register_tested(const struct event_count *p, uint32_t branch)
 {
 	const struct graph_insn *test = branch ? &p->graph->v.p[branch - 1] : NULL;
@@ -74,9 +78,13 @@ static bool is_pointer_used(const struct event_count *p, uint32_t i, uint16_t re
 	return false;
 }
 
-/* On one way from the first condition there is a second one, which leaves to where the other way leads. */
+/*
+ * On one way from the first condition there is a second one, which leaves to where the other way
+ * leads.
+ */
 struct shape {
-	uint32_t second, stays; /* stays: where it leads otherwise. GRAPH_NONE: the code has no such shape */
+	/* stays: where it leads otherwise. GRAPH_NONE: the code has no such shape */
+	uint32_t second, stays;
 };
 
 static struct shape shape_of(const struct graph *g, uint32_t way, uint32_t other)
@@ -85,7 +93,8 @@ static struct shape shape_of(const struct graph *g, uint32_t way, uint32_t other
 	uint32_t second = next_condition(g, way);
 	if (second == GRAPH_NONE)
 		return none;
-	uint32_t next = g->v.p[second].next, target = g->v.p[second].target, out = destination(g, other);
+	uint32_t next = g->v.p[second].next, target = g->v.p[second].target,
+		 out = destination(g, other);
 	bool leaves_by_jump = destination(g, target) == out;
 	if (leaves_by_jump == (destination(g, next) == out))
 		return none;
@@ -99,7 +108,10 @@ static bool is_tested_in(const struct event_count *p, struct shape s)
 	return reg && is_pointer_used(p, s.stays, reg);
 }
 
-/* A condition that may be decided before the pointer is known to be one reads nothing through a register, but for the stack's. */
+/*
+ * A condition that may be decided before the pointer is known to be one reads nothing through a
+ * register, but for the stack's.
+ */
 static bool reads_no_pointer(const struct event_count *p, uint32_t from, uint32_t to)
 {
 	enum { RSP = 1 << 7 };
@@ -120,7 +132,8 @@ bool tested_is_behind(const struct event_count *p, uint32_t at)
 	/* The shape is rare, and costs no decoding. */
 	struct shape one = shape_of(g, g->v.p[first].next, g->v.p[first].target);
 	struct shape other = shape_of(g, g->v.p[first].target, g->v.p[first].next);
-	if ((one.second == GRAPH_NONE && other.second == GRAPH_NONE) || !reads_no_pointer(p, at, first))
+	if ((one.second == GRAPH_NONE && other.second == GRAPH_NONE) ||
+	    !reads_no_pointer(p, at, first))
 		return false;
 	return is_tested_in(p, one) || is_tested_in(p, other);
 }

@@ -5,12 +5,14 @@
 #include "insn/insn.h"
 
 /* A loop of the copy's own: what is vectorised there are its turns, not calls. */
-static bool has_own_loop(const struct event_count *p, const struct event_count_scratch *scratch, uint8_t own)
+static bool has_own_loop(const struct event_count *p, const struct event_count_scratch *scratch,
+			 uint8_t own)
 {
 	const struct graph *g = p->graph;
 	for (size_t n = 0; n < scratch->own.n; n++) {
 		uint32_t i = scratch->own.p[n], to = g->v.p[i].target;
-		if (g->v.p[i].is_indirect || (to != GRAPH_NONE && to <= i && scratch->marks[to] & own))
+		if (g->v.p[i].is_indirect ||
+		    (to != GRAPH_NONE && to <= i && scratch->marks[to] & own))
 			return true;
 	}
 	return false;
@@ -31,7 +33,10 @@ static bool has_packed(const struct elf *code, const struct graph *g, uint64_t l
 	return false;
 }
 
-/* Of all pieces: most functions have none, and as many copies as they have are answered by one look. */
+/*
+ * Of all pieces: most functions have none, and as many copies as they have are answered by one
+ * look.
+ */
 static bool function_has_packed(const struct elf *code, struct graph *g)
 {
 	if (!g->is_packed_known) {
@@ -43,7 +48,8 @@ static bool function_has_packed(const struct elf *code, struct graph *g)
 	return g->has_packed;
 }
 
-bool vectorised_is(const struct event_count *p, const struct event_count_scratch *scratch, uint8_t own)
+bool vectorised_is(const struct event_count *p, const struct event_count_scratch *scratch,
+		   uint8_t own)
 {
 	if (!function_has_packed(p->code, p->graph))
 		return false;

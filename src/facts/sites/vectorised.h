@@ -2,10 +2,11 @@
 /*
  * Calls that one vector instruction makes together
  *
- * Of a loop around a call, or of equal calls in a row, a compiler makes one turn for 4 or 16 of them. The copy is passed once,
- * and no marker is left of the others. What shows it is arithmetic on several numbers at once in the copy's code, while the copy has no
- * loop of its own whose turns these could be. A function that computes with vectors itself, or with neighbouring members
- * of a struct, looks the same.
+ * Of a loop around a call, or of equal calls in a row, a compiler makes one turn for 4 or 16 of
+ * them. The copy is passed once, and no marker is left of the others. What shows it is arithmetic
+ * on several numbers at once in the copy's code, while the copy has no loop of its own whose turns
+ * these could be. A function that computes with vectors itself, or with neighbouring members of a
+ * struct, looks the same.
  */
 #ifndef SITES_VECTORISED_H
 #define SITES_VECTORISED_H
@@ -18,6 +19,7 @@
  * @scratch  with the copy's instructions, which have the bit @own among its marks
  * Cost: the copy's instructions. No allocation.
  */
-bool vectorised_is(const struct event_count *p, const struct event_count_scratch *scratch, uint8_t own);
+bool vectorised_is(const struct event_count *p, const struct event_count_scratch *scratch,
+		   uint8_t own);
 
 #endif
