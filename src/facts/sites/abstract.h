@@ -2,8 +2,8 @@
 /*
  * The functions that copies and bodies are instances of
  *
- * Their parameters, and where they are declared, are said once, in the abstract instance, and asked
- * for at each copy.
+ * Their parameters and their declaration are recorded once, in the abstract instance, and looked up
+ * for each copy.
  */
 #ifndef SITES_ABSTRACT_H
 #define SITES_ABSTRACT_H
@@ -29,8 +29,8 @@ struct abstract {
 };
 
 /*
- * Those that were asked for last, direct-mapped by the DIE that was asked about: the copies of a
- * unit have some fifty, and the few that drive each other out are read again.
+ * The last lookups, direct-mapped by the DIE in question. The copies of a unit have some fifty
+ * abstract instances; the few that evict each other are read again.
  */
 struct abstracts {
 	struct arena *arena; /* holds them */
@@ -55,10 +55,10 @@ static inline void abstracts_fini(struct abstracts *a)
  * abstract_of - the abstract instance that a DIE comes from over its DW_AT_abstract_origin, or
  * itself
  *
- * @unit  where @die most likely is: that which refers to it
- * @ret  lives as long as the arena
+ * @unit  where @die most likely is: the unit that refers to it
+ * @ret   lives as long as the arena
  * Returns 0, -EBADMSG, -ENOMEM.
- * Cost: reads its DIE and children unless it was asked for lately.
+ * Cost: reads its DIE and children, unless a recent lookup did.
  */
 int abstract_of(struct abstracts *a, const struct dwarf *dw, const struct dw_unit *unit, dw_off die,
 		const struct abstract **ret, struct cairn_err *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Copies are judged in the order of their containers and of the DIEs in these, so that the code of
- * a container and what it declares is read once for all of them. That is the order of their
- * entries, but for functions within functions.
+ * Copies are analysed in the order of their containers, and of the DIEs in these. So the code and
+ * the declarations of a container are read once for all of them. This is the order of the index
+ * entries, except for functions nested in functions.
  */
 #include "sites/analyse.h"
 
@@ -46,7 +46,7 @@ static const struct copy *copy_at(const struct analysis *all, size_t turn)
 	return &all->copies.p[all->turns.p[turn].value];
 }
 
-/* Of one worker: the container's code as a graph, kept from copy to copy. */
+/* The state of one worker: the container's code as a graph, kept from copy to copy. */
 struct judge {
 	const struct analysis *all;
 	uint32_t container;
@@ -141,9 +141,9 @@ static bool begins_with_loop(const struct graph *g)
 }
 
 /*
- * A body that begins with a loop, with nothing in front of it; or with a loop behind its first
- * instructions, and calls itself. Of several calls of itself a compiler makes the last one a jump
- * (f(p->left) + f(p->right)), and leaves the others.
+ * A body is LOOPED if it begins with a loop and no code before it; or with a loop after its first
+ * instructions, and it calls itself. If a function calls itself several times, a compiler makes the
+ * last call a jump (f(p->left) + f(p->right)) and leaves the others.
  */
 static int analyse_body(struct judge *j, const struct copy *c, struct built_site *b)
 {
@@ -164,8 +164,8 @@ static int analyse_body(struct judge *j, const struct copy *c, struct built_site
 }
 
 /*
- * What is told of sites alone (site_env.bare) are values; where there are none nothing is to be
- * decided.
+ * Queries of sites alone (site_env.bare) report only values; a site without values needs no
+ * decision.
  */
 static bool has_value(const struct judge *j)
 {
@@ -378,7 +378,9 @@ void analysis_free(struct analysis *all)
 
 int analysis_count(struct analysis *all, const struct batch *in, struct cairn_err *err)
 {
-	/* Of sites alone only values are asked, and with this they are all believed. */
+	/*
+	 * Queries of sites alone need only values, and with this option all of them are believed.
+	 */
 	if (all->env->bare && all->env->assume_unmodified)
 		return 0;
 	all->in = in;

@@ -10,15 +10,16 @@
  *
  * @in  batch_build() succeeded
  * Returns 0 or -ENOMEM.
- * Cost: decodes each function that has copies in it, and passes over its instructions for each.
+ * Cost: decodes each function that has copies in it, and passes over its instructions once per
+ * copy.
  */
 int analyse_counts(const struct site_env *env, unsigned int threads, const struct batch *in,
 		   struct cairn_err *err);
 
 /*
- * The same for who analysis batch by batch: workers with their memory, which has room for the
- * instructions and variables of the largest function. NULL when there is none. Used by one call at
- * a time.
+ * The same for callers that analyse batch by batch: workers with their memory, which has room for
+ * the instructions and variables of the largest function. NULL when there is none. Used by one call
+ * at a time.
  */
 struct analysis;
 struct analysis *analysis_new(const struct site_env *env, unsigned int threads);

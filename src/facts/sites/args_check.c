@@ -12,8 +12,8 @@
 enum { CHAIN_MAX = 64 };
 
 /*
- * Typedefs, and what stands for what it refers to; @through_const: and what only makes it
- * unassignable.
+ * Typedefs, and tags that stand for the type that they refer to; @through_const: also qualifiers
+ * that only make it unassignable.
  */
 static bool is_passed_through(uint16_t tag, bool through_const)
 {
@@ -34,7 +34,7 @@ static bool is_passed_through(uint16_t tag, bool through_const)
 	return false;
 }
 
-/* A parameter's type behind all of those. False when it has none, or a damaged one. */
+/* A parameter's type after all of those are removed. False if it has none, or a damaged one. */
 static bool type_behind(const struct dw_die *formal, bool through_const, struct dw_die *ret)
 {
 	dw_off type = dw_ref_deep(formal, DW_AT_type);
@@ -103,9 +103,9 @@ static int keep_lowest_bit(const struct dw_unit *unit, dw_off formal, struct cai
 }
 
 /*
- * A site that is passed again, in a loop or in recursion made one, or by code that is no call: the
- * description is that of the call alone, for constants and registers that the loop does not write
- * as well (docs/findings/gcc-entry-is-a-loop-head.md).
+ * True if the site is hit again in a loop, in recursion made a loop, or by code that is no call.
+ * Constants, and registers that the loop does not write, then describe the call alone
+ * (docs/findings/gcc-entry-is-a-loop-head.md).
  */
 static bool is_passed_by_others(const struct built_site *b)
 {
@@ -113,7 +113,7 @@ static bool is_passed_by_others(const struct built_site *b)
 	       (CAIRN_COUNT_LOOPED | CAIRN_COUNT_SHARED_PC | CAIRN_COUNT_BEFORE_TEST);
 }
 
-/* A load from a slot of the frame: nobody writes those but the compiler, which knows. */
+/* A load from a slot of the frame: only the compiler writes those, and it knows. */
 static bool loads_slot(const struct cairn_loc_step *steps, uint32_t load)
 {
 	enum { RSP = 7 };
@@ -124,10 +124,10 @@ static bool loads_slot(const struct cairn_loc_step *steps, uint32_t load)
 }
 
 /*
- * GCC computes what it has lost from the memory that it was made of. That the memory is written
- * between the call and the copy, or will be because a store was moved, is not looked at
- * (docs/findings/gcc-memory-read-behind-store.md). What is simply in memory is another matter: it
- * has been followed there.
+ * GCC computes a lost value from the memory that it was made of. GCC does not check whether the
+ * memory is written between the call and the copy, or will be because a store was moved
+ * (docs/findings/gcc-memory-read-behind-store.md). A value that is simply in memory is another
+ * matter: GCC followed it there.
  */
 static bool is_computed_from_memory(const struct cairn_location *loc)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What may be believed of what is said about a site's arguments: see the essay in function.c. */
+/* Decides which descriptions of a site's arguments are believed: see the essay in function.c. */
 #ifndef SITES_ARGS_CHECK_H
 #define SITES_ARGS_CHECK_H
 
 #include "sites/site.h"
 
 /*
- * args_check_args - put right what is said of the parameters that a site's own formals describe
+ * args_check_args - correct the descriptions of the parameters that a site's own formals give
  *
- * @b      built and judged
+ * @b      built and analysed
  * @arena  for locations that are changed
  * Returns 0 or -ENOMEM.
  * Cost: reads the types of parameters only where they decide.
@@ -16,8 +16,8 @@
 int args_check_args(const struct site_env *env, struct built_site *b, struct arena *arena);
 
 /*
- * Clones, and what has no convention that is known: what may have changed becomes unavailable by
- * @why.
+ * Clones, and functions without a known convention: values that may have changed become unavailable
+ * by @why.
  */
 void args_check_clone(const struct site_env *env, struct built_site *b, enum cairn_unavailable why);
 

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Variables around a copy
+ * Stale outer variables
  *
- * What is passed to a function is mostly made from variables of its caller, and GCC tells where
- * those are, too. Two of its mistakes about an argument show there.
+ * Most arguments are made from variables of the caller, and GCC describes where those are, too. Two
+ * of its mistakes about an argument show there.
  *
- * The value before a loop. Behind a loop GCC describes what the loop changed by what it was in
- * front (docs/findings/gcc-value-before-loop.md). The variable itself was lost, and is described no
- * more:
+ * The value before a loop. After a loop GCC describes a variable that the loop changed by its value
+ * before the loop (docs/findings/gcc-value-before-loop.md). The variable itself was lost and has no
+ * description any more:
  *
  *	while (n--)		n	[0x5cba, 0x5cc2)  r15
  *		...			[0x5cc2, 0x5cce)  r15 - 1
  *	f(n);			f's a	[0x5d0a, 0x5d2c)  r15 - 1
  *
- * So an argument that is computed from registers is not believed where a variable around it was
- * described by the very same expression, and is so no more; or by one that ends in the same steps,
- * when its register was needed for something else. What is simply in a register is not meant:
- * registers are used again for anything. Nor is a constant, unless a parameter around the copy had
- * it and is another constant now.
+ * So a register-computed argument is rejected if a variable around the copy had the very same
+ * expression before the site and no longer has it. The same holds if the variable's expression ends
+ * in the same operations, since only the register may have changed. A plain register does not
+ * count: registers are reused for anything. A constant does not count either, unless a parameter
+ * around the copy had it and is another constant now.
  *
- * A counter that is a constant. GCC keeps one of several counters of a loop, and describes the
- * others by the difference of two names that have one register, which is the value they begin with
- * (docs/findings/gcc-dead-name-shares-register.md):
+ * A counter that is a constant. GCC keeps one of several counters of a loop. It describes the
+ * others by the difference of two names that share one register, so the difference is the counters'
+ * first value (docs/findings/gcc-dead-name-shares-register.md):
  *
  *	for (int i = 0; i < n; i++)	i	constant 0
  *		f(i, &v[i]);		f's a	constant 0, address of v
  *
  * Here the variable and the argument agree. But a variable that is declared around a loop and keeps
- * one value in it is rarely there for being passed. So in a loop that a variable with a constant is
- * declared around, the same constant is not believed of an argument, nor is an address, which may
- * be made from it. What is declared in the loop is made anew in each pass, and does not count, nor
- * do parameters.
+ * one value in it is rarely there to be passed. So at a site in a loop that is inside the scope of
+ * a variable with a constant, an argument with the same constant is rejected. So is an address,
+ * which may be made from it. Variables declared in the loop are made anew in each pass and do not
+ * count; parameters do not count either.
  */
 #include "sites/around.h"
 
@@ -45,20 +45,23 @@
 
 enum {
 	/*
-	 * Variables for one copy. There are up to 332 in vmlinux, 1,134 in libjvm. A function made
-	 * by a program may have any number.
+	 * Variables for one copy. There are up to 332 in vmlinux, 1,134 in libjvm. A generated
+	 * function may have any number.
 	 */
 	VARIABLES_MAX = 1 << 14,
-	/* Arguments of one copy. A function with more has what is behind them believed. */
+	/*
+	 * Arguments of one copy. In a function with more arguments, the ones after these are
+	 * believed.
+	 */
 	ARGS_MAX = 64,
 	/*
-	 * Entries of location lists that are read of one function; those behind are not compared.
+	 * Entries of location lists that are read for one function; later ones are not compared.
 	 * Many variables could share one long list, so that their number is not bounded by the size
 	 * of the input.
 	 */
 	ENTRIES_MAX = 1 << 18,
 	/*
-	 * Bytes at the end of an expression: two steps with a constant each, and that it is a
+	 * Bytes at the end of an expression: two operations with a constant each, and the mark of a
 	 * value.
 	 */
 	ALIKE = 5,
@@ -80,18 +83,20 @@ static void add_to_set(struct expr_set *set, const uint8_t *p, uint64_t n)
 
 enum told {
 	TOLD_OTHERWISE,
-	TOLD_COMPUTED, /* from registers, by more than one step */
+	TOLD_COMPUTED, /* from registers, by more than one operation */
 	TOLD_CONSTANT,
 	TOLD_ADDRESS,
 };
 
-/* An argument that may be doubted, and what the variable in question says. */
+/*
+ * An argument that may be rejected, and what is recorded of the variable that it is compared with.
+ */
 struct candidate {
 	uint32_t arg;
 	enum told told;
 	int64_t value; /* of a constant */
 	struct expression expr;
-	/* the variable is described by the same at the site; was, in front of it */
+	/* the variable has the same description at the site; had it before the site */
 	bool now, before;
 };
 
@@ -101,13 +106,13 @@ struct search {
 	uint32_t at; /* its instruction */
 	struct candidate args[ARGS_MAX];
 	unsigned int n;
-	bool has_computed, has_constant, has_address; /* among them */
-	bool has_folded; /* a constant that is said by more than one step */
-	int in_loop; /* something may lead from the site to it again: -1 not asked yet */
+	bool has_computed, has_constant, has_address; /* in the list above */
+	bool has_folded; /* a constant that takes more than one operation */
+	int in_loop; /* a path may lead from the site to it again: -1 not computed yet */
 	struct expr_set computed, constant; /* of the arguments */
-	const struct dw_die *scope; /* of the variable in question */
+	const struct dw_die *scope; /* of the current variable */
 	int loop; /* the same within that scope */
-	bool is_constant; /* the variable in question, at the site */
+	bool is_constant; /* the current variable, at the site */
 };
 
 static enum told kind_of(const struct cairn_location *loc)
@@ -129,7 +134,7 @@ static int may_be_in_loop(struct search *s)
 	return s->in_loop;
 }
 
-/* Bytes of an operation that pushes a constant, its operand included; 0: it does something else. */
+/* Bytes of an operation that pushes a constant, with its operand; 0: another operation. */
 static uint64_t constant_length(const uint8_t *expr, uint64_t n)
 {
 	uint64_t i = 1;
@@ -184,7 +189,7 @@ static void add_candidate(struct search *s, uint32_t arg, enum told told)
 	}
 }
 
-/* An address is doubted in a loop only. */
+/* An address is rejected in a loop only. */
 static void list_args(struct search *s)
 {
 	const struct built_site *b = s->b;
@@ -196,8 +201,8 @@ static void list_args(struct search *s)
 }
 
 /*
- * The last steps are the same, of other registers: (%rdx & 7) - 1, and ((%r11 << 1 | %r11) & 7) - 1
- * when %rdx had that and is gone.
+ * The last operations are the same, on other registers: (%rdx & 7) - 1, and ((%r11 << 1 | %r11) &
+ * 7) - 1 when %rdx had that and is gone.
  */
 static bool ends_alike(const struct expression *a, const struct dw_loc_entry *b)
 {
@@ -229,7 +234,7 @@ static void compare_constant(struct search *s, int64_t value)
 		s->args[i].now = s->args[i].told == TOLD_CONSTANT && s->args[i].value == value;
 }
 
-/* Within the scope the site leads to itself. */
+/* True if a path within the scope leads from the site to it again. */
 static int has_loop(struct search *s)
 {
 	if (s->loop >= 0 || !s->in->graph)
@@ -244,9 +249,10 @@ static int has_loop(struct search *s)
 /* ---- variables ---- */
 
 /*
- * Whether a variable, or one of several, can tell anything about the arguments: most have nothing
- * to do with them. What is computed is compared with all; a constant with parameters that are
- * another one at another moment, and in a loop with variables; an address with variables.
+ * True if a variable, or one of several, can say anything about the arguments: most have nothing to
+ * do with them. A computed argument is compared with all variables. A constant is compared with
+ * parameters that are another constant at another point, and in a loop with variables. An address
+ * is compared with variables.
  */
 static bool may_tell(const struct search *s, const struct known *of)
 {
@@ -292,7 +298,7 @@ static int compare_variable(struct search *s, const struct known_variable *v)
 
 /* ---- scopes ---- */
 
-/* One byte is a register by itself, or a stack slot: nothing that is compared. */
+/* A single byte is a plain register or a stack slot: nothing that is compared. */
 static bool keep_entry(struct around_scopes *known, struct known_variable *v,
 		       const struct dw_loc_entry *e)
 {
@@ -303,7 +309,7 @@ static bool keep_entry(struct around_scopes *known, struct known_variable *v,
 	return VEC_ADD(&known->entries, *e);
 }
 
-/* What is damaged has the entries in front of the damage. */
+/* A damaged list has the entries before the damage. */
 static bool read_entries(struct around_scopes *known, struct known_variable *v)
 {
 	struct dw_loc_list list;
@@ -349,7 +355,7 @@ static bool read_variable(struct around_scopes *known, struct known_scope *scope
 	return ok;
 }
 
-/* To those of the innermost scope. */
+/* Adds it to the innermost scope. */
 static bool add_variable(struct around_scopes *known, const struct dw_die *die)
 {
 	struct known_scope *scope = &known->open.p[known->open.n - 1];
@@ -376,7 +382,7 @@ static bool begin(struct around_scopes *known, const struct dw_die *container)
 	return open_scope(known, container);
 }
 
-/* Go on to a copy. What is damaged ends the walk. */
+/* Go on to a copy. Damage ends the walk. */
 static bool advance(struct around_scopes *known, const struct dw_die *container, dw_off to)
 {
 	struct dw_die die;
@@ -402,7 +408,7 @@ void around_scopes_fini(struct around_scopes *s)
 	VEC_FREE(&s->entries);
 }
 
-/* Those of a scope that are compared, up to the @n-th of all. */
+/* Read those of a scope that are compared, up to the @n-th of all. */
 static bool read_scope(const struct search *s, struct known_scope *scope, size_t n)
 {
 	struct around_scopes *known = s->in->known;

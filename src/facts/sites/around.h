@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the variables around a copy tell about its arguments. */
+/* Rejects arguments of an inlined copy that a variable around it shows to be stale. */
 #ifndef SITES_AROUND_H
 #define SITES_AROUND_H
 
@@ -12,7 +12,7 @@
  * common.
  */
 struct expr_set {
-	uint64_t wholes, ends; /* their last steps */
+	uint64_t wholes, ends; /* their last operations */
 };
 
 /* A variable or parameter of a scope, or all of a scope. */
@@ -23,7 +23,7 @@ struct known {
 	bool has_another;  /* a parameter: two of its entries are constants, and not the same */
 };
 
-/* Where it is, is read when a copy's arguments are compared with such. */
+/* A variable's location is read when a copy's arguments are compared with it. */
 struct known_variable {
 	struct dw_die die;
 	bool is_parameter, is_read;
@@ -49,8 +49,8 @@ struct around_scopes {
 	dw_off container, to;   /* the last copy's */
 	struct dw_locals walk;
 	VEC(struct known_scope) open; /* the function itself is the first */
-	VEC(struct known_variable) variables; /* of those, in front of the copy */
-	VEC(struct dw_loc_entry) entries;     /* what variables are somewhere */
+	VEC(struct known_variable) variables; /* of those scopes, declared before the copy */
+	VEC(struct dw_loc_entry) entries;     /* the locations of variables */
 	uint32_t entries_left; /* to be read */
 };
 void around_scopes_fini(struct around_scopes *s);
@@ -64,17 +64,17 @@ struct around {
 };
 
 /*
- * around_doubt - take back arguments of a copy made by GCC that are described as a variable around
- * it was at another moment
+ * around_doubt - reject arguments of a GCC-made copy that have the description of an outer variable
+ * at another point
  *
  * @at  the instruction of its site; GRAPH_NONE when none begins there
- * @b   built; its container is a->container, and nothing else was taken back of it or
- *      event_count_analyse() was asked about it
+ * @b   built; its container is a->container. No other check has rejected an argument of it, or
+ *      event_count_analyse() has run on it
  * Returns 0 or -ENOMEM.
- * Cost: nothing for a copy whose arguments are in registers and memory. Else reads the DIEs of the
- * container up to the copy's, once for all that are asked about in their order, and where those of
- * the variables of the scopes around are that can tell something about one of its arguments; and
- * passes over the code of a scope that has a constant one.
+ * Cost: nothing for a copy whose arguments are in registers and memory. Otherwise reads the DIEs of
+ * the container up to the copy's, once for all copies that are checked in their order, and the
+ * locations of the outer variables that can say something about an argument. If a scope has a
+ * variable with a constant, it also passes over the scope's code.
  */
 int around_doubt(const struct around *a, struct built_site *b, uint32_t at);
 

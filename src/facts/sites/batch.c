@@ -10,9 +10,9 @@
 #include "sites/removed.h"
 
 /*
- * Sites are asked for function by function, and worked on container by container: what is found out
- * about the container's code then serves all of them. An entry of the index stands behind its
- * container's and in front of the next container's, so that is the order of entries.
+ * Sites are requested function by function and processed container by container, so that facts
+ * about the container's code serve all of them. An entry of the index stands after its container
+ * and before the next container, so this is the order of entries.
  */
 static struct keyed *make_turns(const struct site_request *requests, size_t n,
 				struct cairn_err *err)
@@ -31,7 +31,7 @@ static struct keyed *make_turns(const struct site_request *requests, size_t n,
 enum { CHUNK = 256 };
 
 /*
- * How far ahead what is worked on is fetched meanwhile: the sections are more than any cache holds.
+ * How far ahead entries are prefetched: the sections are larger than any cache.
  */
 enum { AHEAD = 4 };
 
@@ -45,7 +45,7 @@ struct job {
 	struct site_worker *workers;
 };
 
-/* The DIE of an entry, and what it is an instance of. */
+/* The DIE of an entry, and its abstract instance. */
 static void prefetch(const struct site_env *env, uint32_t entry)
 {
 	const struct dw_func *f = &env->index->p[entry];

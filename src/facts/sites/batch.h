@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sites of many functions, as far as they can be told without types
+ * Builds the sites of many functions, as far as this needs no types
  *
- * Every site by itself, and the further sites that the first ones lead to. How calls pass them is
- * judged on all of them (judge.h). What the parameters are called and of which type is added behind
- * it (function.c), or not wanted (copies.c).
+ * Each site is built by itself, with the extra sites that the first ones lead to. All of them are
+ * then analysed together for event counts (analyse.h). Names and types of parameters are added
+ * later (function.c), or are not needed (copies.c).
  */
 #ifndef SITES_BATCH_H
 #define SITES_BATCH_H
@@ -15,8 +15,8 @@ struct batch {
 	const struct group *groups;
 	size_t n;
 	/*
-	 * One request for each entry of each group, in that order; n_extra[g] of group g behind
-	 * those of the groups before it.
+	 * One request for each entry of each group, in that order; n_extra[g] requests of group g
+	 * follow those of the groups before it.
 	 */
 	struct site_requests first, further;
 	size_t *n_extra;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where copies without entries begin, by line
+ * Finds where copies without entries begin, by line
  *
- * Clang has no entries (GCC's markers), only the line of each instruction. Where a value is known
- * on one path, or loaded there already, what the copy does with it begins at a join, and only the
- * way that had to load it passes the site:
+ * Clang has no entries (GCC's markers), only the line of each instruction. If a value is known on
+ * one path, or loaded there already, the copy's use of it begins at a join. Only the path that had
+ * to load it passes the site:
  *
  *	     v              v
  *	  P: load  5:9      |	(known on this path)
@@ -12,13 +12,13 @@
  *	            v
  *	         i: test  5:13
  *
- * What is at i has the line of the site, or one between it and the function's declaration; an end
- * that several copies share has a later one.
+ * The instruction at i has the line of the site, or one between it and the function's declaration;
+ * an end that several copies share has a later line.
  *
- * And of a loop around the call Clang takes the first turn out, or unrolls it. Then the first
- * statement is there again, behind code that is not the copy's.
+ * Clang also peels the first pass off a loop around the call, or unrolls the loop. The first
+ * statement then occurs again, after code outside of the copy.
  *
- * GCC at link time (-flto) often has no entries, either, but it tells where each statement begins.
+ * GCC at link time (-flto) often has no entries, either, but it marks where each statement begins.
  */
 #include "sites/beginning.h"
 
@@ -44,8 +44,8 @@ bool beginning_is_passed(const struct event_count *p, uint32_t i)
 }
 
 /*
- * Nothing decides between an instruction and one behind it: the caller's instructions in between
- * were mixed with the copy's.
+ * True if nothing decides between an instruction and a later one: the caller's instructions in
+ * between were interleaved with the copy's.
  */
 static bool is_straight_line(const struct graph *g, uint32_t from, uint32_t to)
 {

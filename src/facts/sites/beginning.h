@@ -9,10 +9,10 @@
 #include "sites/event_count.h"
 
 /*
- * beginning_is_passed - an instruction that is come to past the sites belongs to what comes first
- * in the copy
+ * beginning_is_passed - an instruction that is reached past the sites belongs to the copy's first
+ * code
  *
- * @i  one of the copy's. False in code of GCC's, which has entries. Cost: a search in the unit's
+ * @i  one of the copy's. False in GCC's code, which has entries. Cost: a search in the unit's
  *     positions.
  */
 bool beginning_is_passed(const struct event_count *p, uint32_t i);

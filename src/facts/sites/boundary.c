@@ -91,12 +91,12 @@ struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr
 	return (struct cairn_vaddr){b->lo + end};
 }
 
-/* Bytes that are looked at in front of a site. */
+/* The number of bytes before a site that are searched. */
 enum { BEFORE = 64 };
 
 /*
- * Where in [0, at) of @bytes the last nop is that can end at @at or up to @gap bytes in front of
- * it: a byte that only nops of all have.
+ * The position in [0, at) of @bytes of the last nop that can end at @at or up to @gap bytes before
+ * it: a byte that only nops have.
  */
 static size_t nop_before(const uint8_t *bytes, size_t at, size_t gap)
 {
@@ -159,7 +159,7 @@ struct cairn_vaddr boundary_least_padding(struct boundary *b, const struct elf *
 	size_t nop = before ? nop_before(end - before, before, 0) : 0;
 	if (nop == before)
 		return at;
-	/* Prefixes are in front of it, and another one ends there. */
+	/* Prefixes stand before it, and another nop ends there. */
 	for (size_t last = before; nop < last;) {
 		last = nop;
 		nop = nop_before(end - before, last, INSN_MAX_BYTES);

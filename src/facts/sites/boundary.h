@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hazards of many sites of one function
+ * Finds hazards and instruction boundaries at many sites of one function
  *
- * Whether an address is the start of an instruction is only known by decoding from a start that is
- * known: here from the start of the code range that DWARF gives to the function. The walk over a
- * range is kept, since sites come in clusters: a function with a hundred inlined copies is decoded
- * once.
+ * Only decoding from a known start shows whether an address is the start of an instruction. The
+ * known start is that of the code range that DWARF gives to the function. The walk over a range is
+ * kept, since sites come in clusters: a function with a hundred inlined copies is decoded once.
  */
 #ifndef SITES_BOUNDARY_H
 #define SITES_BOUNDARY_H
@@ -20,7 +19,10 @@ struct boundary {
 	size_t n;
 	uint8_t *bits; /* of insn_boundaries() */
 	size_t cap;
-	/* code of a section from near_lo on, near_n bytes of it: where sites were looked at last */
+	/*
+	 * code of a section from near_lo on, near_n bytes of it: around the last sites that were
+	 * checked
+	 */
 	const uint8_t *near;
 	uint64_t near_lo;
 	size_t near_n;
@@ -43,13 +45,13 @@ enum cairn_hazard boundary_hazard(struct boundary *b, const struct elf *code,
  * boundary_padding - where the run of nops that ends just before @at begins; @at itself when there
  * is none
  *
- * Call it behind boundary_hazard() for the same site, which decoded the code around it.
+ * Call it after boundary_hazard() for the same site, which decoded the code around it.
  */
 struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr at);
 
 /*
- * boundary_least_padding - an address in front of which boundary_padding() of @at is not, told by
- * the bytes before @at alone, wherever instructions begin: @at itself for nearly all
+ * boundary_least_padding - a lower bound of boundary_padding() for @at, found from the bytes before
+ * @at alone, wherever instructions begin: @at itself for nearly all
  */
 struct cairn_vaddr boundary_least_padding(struct boundary *b, const struct elf *code,
 					  struct cairn_vaddr at);

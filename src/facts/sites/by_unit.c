@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 /*
- * Entries are in order of DIE, so those of a unit are together: where the next unit's begin, in
- * growing steps, then halves.
+ * Entries are in order of DIE, so those of a unit are adjacent. Finds where the next unit's begin:
+ * by growing steps, then by halving.
  */
 static uint32_t end_of_unit(const struct dw_func_index *index, uint32_t from)
 {
@@ -64,7 +64,7 @@ void by_unit_fini(struct by_unit *b)
 	*b = (struct by_unit){0};
 }
 
-/* Its rows behind those of the groups before, which end at @from. */
+/* The group's rows follow those of the groups before it, which end at @from. */
 static struct row_list rows_of(const struct row_list *rows, size_t from, uint32_t group)
 {
 	while (from < rows->n && rows->p[from].group < group)
@@ -75,7 +75,7 @@ static struct row_list rows_of(const struct row_list *rows, size_t from, uint32_
 	return r;
 }
 
-/* What is asked of the group at hand, in eight of them. */
+/* Prefetches the fields of the group that are used, in steps of an eighth. */
 static inline void prefetch_group(const struct by_unit *b, const struct unit_parts *p, size_t k)
 {
 	enum { AHEAD = 8 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The entries of many functions, unit by unit
+ * Splits the entries of many functions by unit
  *
- * A function of a header has copies in a thousand units. What is asked about a copy is answered by
- * its unit: the line table, the code around it, the other copies there. So a unit is what a worker
- * takes, with the part of each function that is in it.
+ * A function of a header has copies in a thousand units. The facts about a copy come from its unit:
+ * the line table, the code around it, the other copies there. So a worker takes a unit, with the
+ * part of each function that is in it.
  */
 #ifndef SITES_BY_UNIT_H
 #define SITES_BY_UNIT_H
@@ -32,8 +32,8 @@ int by_unit_make(const struct site_env *env, const struct groups *groups,
 void by_unit_fini(struct by_unit *b);
 
 /*
- * The parts of groups that are in one unit: of each group its number, its entries and rows there,
- * and whether these tell entries.
+ * The parts of groups that are in one unit: for each group its number, its entries and rows there,
+ * and whether the rows identify entries.
  */
 struct unit_parts {
 	VEC(struct group) v;
@@ -42,7 +42,7 @@ struct unit_parts {
 };
 
 /*
- * Instead of what @ret had: the parts of the @i-th of the units, in order of group. Returns 0 or
+ * The parts of the @i-th unit, in order of group; replaces the content of @ret. Returns 0 or
  * -ENOMEM.
  */
 int by_unit_parts(const struct by_unit *b, size_t i, struct unit_parts *ret);

@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a register held when a function was entered, told by the caller
+ * Reconstructs a register's value at function entry from the call site in the caller
  *
- *	caller:	mov  %ebx, %edi		rbx is kept by all callees: it is what it was
+ *	caller:	mov  %ebx, %edi		rbx is kept by all callees: it has its old value
  *		call f			call site: rdi was passed rbx
- *		...			the stack says that f returns to here
+ *		...			the return address on the stack is here
  *
- *	f:	xor  %edi, %edi		n is said to be entry_value(rdi)
+ *	f:	xor  %edi, %edi		n is described as entry_value(rdi)
  *
- * That n is the caller's rbx holds if this very call entered f, and nobody else since. The stack
- * does not tell that: the call may have been of g, which jumped to f (a tail call) with a register
- * of its own in rdi, and left no frame. So
+ * n is the caller's rbx if this very call entered f and f was not entered again since. The stack
+ * does not prove that: the call may have been of g, which jumped to f (a tail call) with another
+ * value in rdi and left no frame. So
  *
- *	1. the instruction in front of the return address is a direct call of f's entry;
+ *	1. the instruction before the return address is a direct call of f's entry;
  *	2. f's jumps do not lead back to its entry, through other functions either (reentry.c).
  *
- * Clang says of "mov %rbx, %rdx; movabs $3, %rbx; call f" that f was passed what rbx holds, which
- * is 3 when f stands on the stack (docs/findings/clang-call-site-value-overwritten.md). So
+ * For "mov %rbx, %rdx; movabs $3, %rbx; call f" Clang describes f's argument as the content of rbx,
+ * which is 3 while f is on the stack (docs/findings/clang-call-site-value-overwritten.md). So
  *
- *	3. the registers that the value is told by are not written between the last instruction that
- *	writes the argument and the call.
+ *	3. the registers in the value's expression are not written between the last instruction that
+ *	   writes the argument and the call.
  *
- * GCC makes clones that get a parameter no more (.isra, .constprop), and describes it by
- * DW_OP_GNU_parameter_ref: "what the call site says of it". No register has it, so of these 1 and 2
- * count.
+ * GCC makes clones from which it removed a parameter (.isra, .constprop), and describes it by
+ * DW_OP_GNU_parameter_ref: the value is the one at the call site. No register holds it, so only
+ * conditions 1 and 2 apply.
  *
- * Then what the debug information says of the call site is taken as long as it cannot have changed
- * since: constants, and what is computed from registers of the caller's frame. Memory may have been
- * written by f.
+ * The call site's expression is then used as far as it cannot have changed since: constants, and
+ * values computed from registers of the caller's frame. f may have written memory.
  */
 #include "sites/call_site_value.h"
 
@@ -44,7 +43,7 @@ enum {
 	/* call rel32 */
 	CALL_BYTES = 5,
 	CALL_OPCODE = 0xe8,
-	/* Scopes nested in each other, of which the innermost has the call. */
+	/* Scopes nested in each other; the innermost one has the call. */
 	DEPTH_MAX = 128,
 	RSP = 7,
 };
@@ -165,7 +164,8 @@ void call_param_of(const struct dw_die *param, struct call_param *ret)
 }
 
 /*
- * Whether a child of a call site tells what is asked for; with the expression of what was passed.
+ * True if a child of a call site describes the wanted value; sets the expression of the passed
+ * value.
  */
 static bool tells(const struct dw_die *param, const struct cairn_loc_step *asked,
 		  struct expression *ret)
@@ -177,7 +177,7 @@ static bool tells(const struct dw_die *param, const struct cairn_loc_step *asked
 							      : p.removed == (dw_off)asked->imm);
 }
 
-/* ---- what the value is told by ---- */
+/* ---- the registers in the value's expression ---- */
 
 struct origin {
 	uint64_t call_at;
@@ -198,7 +198,7 @@ static int follow_origin(void *arg, const struct code_insn *code)
 	bool is_call =
 		insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT || insn.flow == INSN_TRAP;
 	unsigned int writes = insn.writes | (is_call ? CALL_CHANGES : 0);
-	/* What stands behind a jump or a return is come to from elsewhere. */
+	/* Control reaches the code after a jump or a return from elsewhere. */
 	bool is_end = !is_call && insn.flow != INSN_NEXT && insn.flow != INSN_BRANCH;
 	if (is_end || writes & o->argument)
 		o->is_defined = o->is_overwritten = false;
@@ -238,8 +238,8 @@ static bool reads_memory(const struct cairn_piece *p)
 }
 
 /*
- * DW_AT_call_value is a value without DW_OP_stack_value: what an expression leaves as an address is
- * what it gives. DW_OP_regN does not occur in it.
+ * DW_AT_call_value is a value without DW_OP_stack_value: the address that an expression leaves is
+ * the value. DW_OP_regN does not occur in it.
  */
 static void as_value(struct cairn_location *loc, struct cairn_piece *piece)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a caller passed in a register; the essay is in passed.c. */
+/* Finds the value that a caller passed in a register; the essay is in call_site_value.c. */
 #ifndef SITES_CALL_SITE_VALUE_H
 #define SITES_CALL_SITE_VALUE_H
 
@@ -13,8 +13,8 @@ struct passed_call {
 };
 
 /*
- * passed_in - where in the caller's frame the value is that a register had when the callee was
- * entered, or that was meant for a parameter
+ * passed_in - the location, in the caller's frame, of a register's value at the callee's entry, or
+ * of the value for a removed parameter
  *
  * @asked  CAIRN_LOC_ENTRY_REG or CAIRN_LOC_ENTRY_PARAM
  * @arena  holds the location
@@ -39,20 +39,20 @@ int passed_between(const struct site_env *env, const struct active *active,
 /* ---- call sites ---- */
 
 /*
- * call_sites_visit - the calls that a function tells of, its inlined copies included, in the order
- * of their DIEs
+ * call_sites_visit - visit the calls that a function records, its inlined copies included, in the
+ * order of their DIEs
  *
  * @visit  with a result other than 0 ends the walk
- * Returns 0, -EBADMSG, what @visit returned.
+ * Returns 0, -EBADMSG, or the result of @visit.
  */
 int call_sites_visit(const struct dw_die *function,
 		     int (*visit)(void *ctx, const struct dw_die *site), void *ctx,
 		     struct cairn_err *err);
 
-/* Where a call returns to; false when that is not told. */
+/* The return address of a call; false if the debug information does not record it. */
 bool call_site_return(const struct dw_die *site, struct cairn_vaddr *ret);
 
-/* What a child of a call site tells. */
+/* The facts that a child of a call site records. */
 struct call_param {
 	bool is_told; /* else nothing is known, and it may be no parameter */
 	struct expression value;

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Computed in a loop
+ * Values computed in a loop
  *
- * Of the counters of a loop GCC keeps one, and describes the others, and what is made from them, by
- * arithmetic on what is left:
+ * GCC keeps one of the counters of a loop. It describes the others, and values made from them, by
+ * arithmetic on the remaining ones:
  *
  *	for (int i = 0; i < n; i++, s += 3)
  *		f(i);				f's a	(%rsi - %r14 - 2) / 3
  *
- * Which moment those registers are of is looked at by nobody: a name in such a description that the
- * code does not need shares its register with the next value of the same variable
- * (docs/findings/gcc-dead-name-shares-register.md), or the description is that of the first pass
- * (docs/findings/gcc-value-before-loop.md). The description does not contradict itself nor the
- * code. But it is of a kind that is rare where it is right. So where the site may be come to again
- * within its function, a number is not believed that more than one register's content in another
- * width is needed for.
+ * GCC does not check which point of the program those registers belong to. A name in such a
+ * description that the code does not need may share its register with the next value of the same
+ * variable (docs/findings/gcc-dead-name-shares-register.md). Or the description is that of the
+ * first pass (docs/findings/gcc-value-before-loop.md). The description contradicts neither itself
+ * nor the code, but right descriptions of this kind are rare. So at a site inside a loop, an
+ * integer computed from more than one register (width changes aside) is unavailable.
  *
- * The same name without use may be all of the description, `%rsi`, beside that of another argument,
- * which is what the register holds. So of two numbers that are said to be in one register neither
- * is believed there.
+ * The same unneeded name may be the whole description, `%rsi`, next to that of another argument,
+ * which the register really holds. So if two integers are described as being in one register, both
+ * are unavailable there.
  *
- * A pointer to a member is computed, too, and right: &p->list is how most of them are made.
- * Pointers are believed.
+ * A computed pointer to a member is right: most of them are made as &p->list. Pointers are
+ * believed.
  */
 #include "sites/computed.h"
 
@@ -38,8 +37,8 @@ static bool is_imm(const struct cairn_loc_step *s, enum cairn_loc_op op)
 }
 
 /*
- * How many steps change nothing but the width, from the first of them on; 0: the first does
- * something else.
+ * The number of leading operations that change only the width; 0: the first one does something
+ * else.
  */
 static uint32_t width_steps(const struct cairn_loc_step *s, uint32_t n)
 {
@@ -50,7 +49,7 @@ static uint32_t width_steps(const struct cairn_loc_step *s, uint32_t n)
 	return both && (is_imm(&s[1], CAIRN_LOC_SHR) || is_imm(&s[1], CAIRN_LOC_SAR)) ? 2 : 0;
 }
 
-/* What a register or a stack slot holds, and no more than its width changed. */
+/* True for the content of a register or a stack slot, with at most its width changed. */
 static bool is_as_held(const struct cairn_piece *p)
 {
 	const struct cairn_loc_step *s = p->steps;
@@ -64,7 +63,7 @@ static bool is_as_held(const struct cairn_piece *p)
 	return i == p->n_steps;
 }
 
-/* The register whose content it is; -1: none. */
+/* The register that holds it; -1: none. */
 static int register_of(const struct cairn_location *loc)
 {
 	const struct cairn_piece *p = loc->pieces;
@@ -99,7 +98,7 @@ static bool is_computed(const struct cairn_location *loc)
 int computed_doubt(struct graph *g, const struct dw_die *function,
 		   struct event_count_scratch *scratch, struct built_site *b, uint32_t at)
 {
-	uint64_t doubted = 0; /* those behind the first 64 are believed */
+	uint64_t doubted = 0; /* arguments after the first 64 are believed */
 	if (!g || at == GRAPH_NONE || graph_is_straight(g, at))
 		return 0;
 	for (uint32_t i = 0; i < b->formals.n && i < 64; i++)

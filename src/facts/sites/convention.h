@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is certain about the calling convention of a function. */
+/* Reports the certain facts about the calling convention of a function. */
 #ifndef SITES_CONVENTION_H
 #define SITES_CONVENTION_H
 
@@ -18,8 +18,7 @@
 bool convention_is_certain(struct elf *code, struct cairn_vaddr at);
 
 /*
- * convention_is_silent - whether no parameters and no result, said of a function, mean that nothing
- * is said
+ * convention_is_silent - whether a function without recorded parameters and result has unknown ones
  *
  * An assembler describes names and addresses only, GCC's -g1 adds lines. Clang's -gline-tables-only
  * leaves out where a function is declared, too.

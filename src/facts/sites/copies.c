@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * In two rounds. Of the copies in a unit all is known when the unit is. A clone of a function,
- * foo.isra.0, may be at the address of a clone of the same function in another unit, where the
- * linker merges equal code (merged.h), so all of those wait for the second round; they are few.
+ * Works in two rounds. When a unit is read, all facts about the copies in it are known. A clone of
+ * a function, foo.isra.0, may share its address with a clone of the same function in another unit,
+ * if the linker merges equal code (merged.h). So all clones wait for the second round; they are
+ * few.
  */
 #include "sites/copies.h"
 
@@ -47,7 +48,9 @@ static int visit_copy(const struct visit *v, unsigned int worker, uint32_t group
 	return v->visitor->site(v->visitor->ctx, worker, group, b->formals.function, &b->site, err);
 }
 
-/* What is of one function. The first sites are in the order of its entries. */
+/*
+ * The part of the work that concerns one function. The first sites are in the order of its entries.
+ */
 static int visit_part(const struct visit *v, unsigned int worker, const struct group *part,
 		      const struct group_sites *s, struct arena *arena, struct cairn_err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Why events may not be as many as calls, in words. */
+/* Names the reasons why the number of events may differ from the number of calls. */
 #include <cairn/sites.h>
 
 #include <stddef.h>

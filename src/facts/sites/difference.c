@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A difference that is said to be constant
+ * A difference that is described as constant
  *
  *	for (l1 = i1; a[i1 - 1]; i1--);		sub  %rbx,%rdx		l1 - i1
  *	for (l2 = i2; b[i2 - 1]; i2--);		sub  %rax,%rcx		l2 - i2
  *	add(i1, i2, l1 - i1, l2 - i2);		add's i1 %rbx, i2 %r12, both others: constant 0
  *
- * GCC describes the difference of two names. One of them is without use in the code and was given
- * the register of the other one, so the difference became 0
- * (docs/findings/gcc-difference-of-one-register.md). The code computes it, and the copy uses it. A
- * copy uses what its arguments are, what they point to, and what is the same for all calls. So in a
- * loop, a difference that is computed before the site, that the copy uses as a number, and that no
- * argument is described by, is an argument that is described by something else: constants are not
- * believed there, unless the whole copy has them (DW_AT_const_value).
+ * GCC describes the difference of two names. One of the names has no use in the code and was given
+ * the register of the other, so the difference became 0
+ * (docs/findings/gcc-difference-of-one-register.md). The code computes the real difference, and the
+ * copy uses it. A copy uses its arguments, the memory that they point to, and data that is the same
+ * for all calls. Suppose that, in a loop, a difference is computed before the site, the copy uses
+ * it as a number, and no argument is described by it. Then an argument has a wrong description, and
+ * constants are rejected there unless they hold for the whole copy (DW_AT_const_value).
  *
- * Values are followed in the order of addresses, not of ways: what is missed keeps its description,
- * and what is confused costs a value that was right.
+ * Values are followed in the order of addresses, not of paths. A missed value keeps its
+ * description; a confused one costs a right value.
  */
 #include "sites/difference.h"
 
@@ -28,7 +28,7 @@
 
 enum {
 	BEFORE = 48, /* instructions before the site that are looked at */
-	AFTER = 96,  /* of the copy's from the site on */
+	AFTER = 96,  /* instructions of the copy, from the site on */
 	SLOTS = 8,   /* stack slots that are known at a time */
 };
 
@@ -67,7 +67,7 @@ struct values {
 	struct slot slots[SLOTS];
 	unsigned int next; /* slot to be used */
 	bool is_inside;	   /* the copy */
-	uint32_t used[SLOTS]; /* differences that nobody describes, by the copy */
+	uint32_t used[SLOTS]; /* differences that no argument describes, by the copy */
 	unsigned int n_used;
 };
 
@@ -166,7 +166,7 @@ static bool is_constant(const struct built_site *b, uint32_t arg)
 	       p->n_steps == 1 && p->steps->op == CAIRN_LOC_CONST && b->exprs[arg].n;
 }
 
-/* What the accumulator is made of: a register, or what is on the stack. */
+/* Records the values that the accumulator is made of: a register, or a stack slot. */
 static void explain_piece(struct values *v, const struct cairn_piece *p)
 {
 	for (uint32_t i = 0; i < p->n_steps; i++) {
@@ -199,7 +199,7 @@ static void explain(struct values *v, const struct built_site *b)
 			v->slots[k].value = v->slots[k].value == before[r] ? 0 : v->slots[k].value;
 }
 
-/* Numbers that are described by nothing may be what is computed. */
+/* Integer arguments without a description; one of them may be the computed value. */
 static unsigned int unknown_numbers(const struct built_site *b)
 {
 	unsigned int n = 0;
@@ -209,7 +209,7 @@ static unsigned int unknown_numbers(const struct built_site *b)
 	return n;
 }
 
-/* By its bytes, as most sites have none near: sub of two registers, of 32 or 64 bits. */
+/* Checked by the bytes, as most sites have none near: sub of two registers, of 32 or 64 bits. */
 static bool may_be_difference(struct values *v, const struct graph_insn *insn)
 {
 	const uint8_t *p;
@@ -233,8 +233,8 @@ static unsigned int n_held(const struct values *v)
 }
 
 /*
- * Differences that the copy uses and nobody describes. What is not more than @known is not counted
- * to its end.
+ * The number of differences that the copy uses and no argument describes. Counting stops once it
+ * exceeds @known.
  */
 static unsigned int differences(const struct elf *code, const struct graph *g,
 				const struct built_site *b, uint32_t at, unsigned int known)

@@ -15,34 +15,34 @@
 
 enum {
 	/*
-	 * Statements that are looked at for the one around a call's: those of small functions
-	 * inlined in between count.
+	 * Statements that are searched for the one around a call's own: small functions inlined in
+	 * between add theirs.
 	 */
 	STATEMENTS = 16,
-	/* A condition is not farther from what depends on it, in lines. */
+	/* A condition is at most this many lines away from the code that depends on it. */
 	NEAR = 16,
 	LINES = 1024,
 	/* Entries at one address whose statements are followed. */
 	FOLLOWED = 8,
-	/* What is put in front of a condition is a few instructions. */
+	/* Compilers move only a few instructions before a condition. */
 	FAR = 256,
 };
 
-/* Where one unit says that a function is declared. */
+/* A function's declaration, as one unit records it. */
 struct decl {
 	uint32_t file, line, column;
 	uint32_t group;
-	uint32_t rank; /* of the group among those that the unit has declarations of */
-	/* the number + 1 of another one at a line that is equal modulo LINES; 0 none */
+	uint32_t rank; /* of the group, among those that have declarations in this unit */
+	/* the number + 1 of another declaration whose line is equal modulo LINES; 0: none */
 	uint32_t next;
 };
 
-/* Of one worker: those of its units, one unit behind the other. */
+/* The rows that one worker found, unit after unit. */
 struct entry_row_list {
 	VEC(struct entry_row) v;
 };
 
-/* Where a unit's rows are while they are found: what they are in moves. */
+/* The position of a unit's rows while rows are collected: the array that has them moves. */
 struct unit_hits {
 	uint32_t worker;
 	size_t from, n;
@@ -53,21 +53,24 @@ struct hit {
 	uint32_t rank;
 };
 
-/* Of one worker: the declarations of the unit at hand, and what its line table has for them. */
+/*
+ * The state of one worker: the declarations of the current unit, and the rows of its line table
+ * that match them.
+ */
 struct unit_rows {
 	uint32_t unit;
 	VEC(struct decl) decls;
-	VEC(struct keyed) order;  /* of them, by group */
-	VEC(uint32_t) by_rank;    /* how many hits there are; then where the next one goes */
-	VEC(struct hit) hits;     /* as the program has them */
-	/* of the unit at hand, once one is asked for: the hash of a path to its number + 1 */
+	VEC(struct keyed) order;  /* of the declarations, by group */
+	VEC(uint32_t) by_rank;    /* the number of hits; then where the next one goes */
+	VEC(struct hit) hits;     /* in the order of the program */
+	/* of the current unit, once one is needed: from the hash of a path to its number + 1 */
 	struct map files;
 	bool has_files;
 	/* by line, modulo LINES: the number + 1 of the first, or 0, as most are */
 	uint32_t at_line[LINES];
 	/*
-	 * The last statements: those of the rows at hand, and in front of them the last ones of the
-	 * rows before.
+	 * The last statements: those of the current rows, and before them the last ones of the
+	 * previous rows.
 	 */
 	const struct dw_row *statements[STATEMENTS + DW_ROWS_AT_ONCE];
 	struct dw_row before[STATEMENTS];
@@ -76,7 +79,7 @@ struct unit_rows {
 	struct followed {
 		size_t hit;
 		uint32_t file, line;
-		bool is_open; /* the row before was the statement's */
+		bool is_open; /* the previous row was the statement's */
 	} followed[FOLLOWED];
 	unsigned int n_followed;
 };
@@ -200,15 +203,15 @@ static int rank_decls(struct unit_rows *u)
 }
 
 /*
- * Where the statement begins that the call's own is part of:
+ * Finds the statement that contains the call's own statement:
  *
  *	496		if (renaming)		0x4755  is_stmt
- *	497			map(token);     0x475e  is_stmt         the call's own, in front of
- *	                        the entry's row
+ *	497			map(token);     0x475e  is_stmt         the call's own, before the
+ *	                        entry's
  *	405	void map(...)			0x475e  is_stmt, view 1
  *
- * The text is not at hand; but what comes last in front of the call's own statement, and is
- * indented less, is around it.
+ * The source text is not available. But the last statement before the call's own that is indented
+ * less contains it.
  */
 static const struct dw_row *statement_around(const struct unit_rows *u, const struct dw_row *entry)
 {
@@ -221,16 +224,16 @@ static const struct dw_row *statement_around(const struct unit_rows *u, const st
 		if (s->file != own->file || own->line - s->line > NEAR ||
 		    (s->line == own->line && s->column == own->column))
 			continue;
-		/* In column 1 no statement begins: that is the name of the function around. */
+		/* No statement begins in column 1: that is the name of the enclosing function. */
 		return s->column > 1 && s->column < own->column ? s : NULL;
 	}
 	return NULL;
 }
 
 /*
- * The statement around is followed where it begins on a line of its own: a call that is part of a
- * condition has the condition's statement around it, too, and what is decided behind the entry is
- * what the call returned.
+ * The enclosing statement is followed only if it begins on a line of its own. A call that is part
+ * of a condition is enclosed by the condition's statement, too; a decision after its entry is about
+ * the call's result.
  */
 static int add_hit(struct unit_rows *u, const struct dw_row *row, const struct decl *d)
 {
@@ -257,7 +260,7 @@ static int add_hit(struct unit_rows *u, const struct dw_row *row, const struct d
 	return 0;
 }
 
-/* Where the statements around the last entries go on, up to where another one begins. */
+/* Records where the statements around the last entries continue, until another statement begins. */
 static void follow(struct unit_rows *u, const struct dw_row *row)
 {
 	uint64_t entry = u->hits.p[u->followed[0].hit].row.at.v, off = row->at.v - entry;
@@ -276,7 +279,7 @@ static void follow(struct unit_rows *u, const struct dw_row *row)
 }
 
 /*
- * Of a statement at a line that declarations from @first on may have: whether it is at one of them.
+ * Compares a statement with the declarations from @first on, whose lines may be equal to its own.
  */
 static int look_at_decls(struct unit_rows *u, const struct dw_row *row, uint32_t first)
 {
@@ -290,7 +293,7 @@ static int look_at_decls(struct unit_rows *u, const struct dw_row *row, uint32_t
 	return rc;
 }
 
-/* The rows at hand go; the last statements are needed. */
+/* The current rows are about to be freed; keep the last statements. */
 static void keep_statements(struct unit_rows *u)
 {
 	struct dw_row last[STATEMENTS];
@@ -322,10 +325,10 @@ static int look_at_rows(void *arg, const struct dw_row *rows, size_t n)
 }
 
 /*
- * Whether the function comes out of a macro. Then its declaration, each of its statements, and
- * whatever else the macro makes have one position, that of the macro's use, and the rows do not
- * tell an entry. It shows by two such rows that follow each other at one address: the entry and the
- * first statement.
+ * Whether the function comes out of a macro. In such a function the declaration, each statement and
+ * all else that the macro makes have one position, that of the macro's use. The rows then do not
+ * identify an entry. The sign is two such rows that follow each other at one address: the entry and
+ * the first statement.
  */
 static bool is_macros(const struct entry_row *a, const struct entry_row *b)
 {
@@ -333,7 +336,7 @@ static bool is_macros(const struct entry_row *a, const struct entry_row *b)
 }
 
 /*
- * Add the hits of a unit in the order of groups, and mark the groups that show to come out of a
+ * Add the hits of a unit in the order of groups, and mark the groups that turn out to come from a
  * macro.
  */
 static int add_rows(struct unit_rows *u, struct entry_row_list *to, struct groups *groups)
@@ -352,7 +355,7 @@ static int add_rows(struct unit_rows *u, struct entry_row_list *to, struct group
 		rows[u->by_rank.p[u->hits.p[i].rank]++] = u->hits.p[i].row;
 	to->v.n += n;
 	for (size_t i = 1; i < n; i++)
-		/* Several units may say so at a time. */
+		/* Several units may set it at a time. */
 		if (is_macros(&rows[i - 1], &rows[i]))
 			__atomic_store_n(&groups->v.p[rows[i].group].from_macro, true,
 					 __ATOMIC_RELAXED);
@@ -413,7 +416,7 @@ static void site_row(struct groups *groups, const struct entry_row *row)
 	rows->p[rows->n++] = *row;
 }
 
-/* Counted first, which says where those of each group stand. */
+/* Rows are counted first; the counts give the position of each group's rows. */
 static int hand_over(const struct collect *c, struct cairn_err *err)
 {
 	struct groups *groups = c->groups;

@@ -34,8 +34,8 @@ int entry_rows_collect(const struct site_env *env, unsigned int threads, struct 
 		       struct cairn_err *err);
 
 /*
- * The same rows unit by unit, for who looks at all functions of a unit and not at all units of a
- * function.
+ * The same rows unit by unit, for callers that process all functions of a unit and not all units of
+ * a function.
  */
 struct entry_rows {
 	struct row_list *of_unit; /* in order of group, and of the program */

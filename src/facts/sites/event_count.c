@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Passages: does each call pass a copy's sites exactly once?
+ * Event counts: does each call hit a site of the inlined copy exactly once?
  *
- * The copy's entry is where the debug information says. Whether calls go there is up to the jumps
- * around it:
+ * The debug information gives the copy's entry. Whether calls go there depends on the jumps around
+ * it:
  *
  *	              |            |                       P  site
  *	    v         v            v                       o  other code of the copy
  *	    P<--+     o  (2)   --->P (3)                   .  the caller's
  *	    o---+(1)  o            .
  *
- *	(1) the copy's own code leads back to its entry: recursion that became a loop, or a loop of
- *	    its own with nothing in front of it. What passes again is another call or none.
- *	(2) a way leads into the copy past its sites. GCC threads jumps: where a condition is known
- *	    on one path, that path is given a copy of the code behind the condition, and the entry's
- *	    marker stays on the other one.
- *	(3) the site is behind the last instruction of a block, which the copy has no code in; what
- *	    else comes to the next block comes by it too.
+ *	(1) The copy's own code leads back to its entry: recursion that became a loop, or a loop of
+ *	    its own with no code before it. The next hit is another call, or none.
+ *	(2) An edge leads into the copy past its sites. GCC threads jumps: if a condition is known
+ *	    on one path, GCC gives that path its own duplicate of the code after the condition. The
+ *	    entry's marker stays on the other path.
+ *	(3) The site follows the last instruction of a block in which the copy has no code. Other
+ *	    paths into the next block hit the site, too.
  *
- * (2) is asked as: from the function's entry, without passing a site, which of the copy's
- * instructions are reached, coming from code that is not the copy's? The copy's instructions that
- * were moved ahead of its entry are not meant; they are those from which a site is still ahead. Nor
- * is one that comes from another copy of the same function: two copies with equal ends share them.
+ * Case (2) is a search: starting at the function's entry and passing no site, which instructions of
+ * the copy are reached from code outside of the copy? Instructions of the copy that were moved
+ * ahead of its entry do not count; from them a site is still ahead. Instructions reached from
+ * another copy of the same function do not count either: two copies with equal ends share them.
  *
- * A large function has thousands of copies. So what can be told from a copy's own instructions and
- * those in front of them is asked first, and the whole container is looked at only where something
- * leads in past the sites.
+ * A large function has thousands of copies. So the checks on a copy's own instructions and the ones
+ * just before them run first. The whole container is searched only if an edge leads in past the
+ * sites.
  */
 #include "sites/event_count.h"
 
@@ -43,13 +43,13 @@ enum {
 	AROUND = 1 << 2, /* reached from the function's entry without passing a site */
 	AHEAD = 1 << 3,  /* leads to a site, loops aside */
 	SOURCE = 1 << 4, /* leads, in the copy's own code, to what comes from the source */
-	/* ways in */
-	EARLY = 1 << 5,  /* a site behind which there is another one */
+	/* CFG entries */
+	EARLY = 1 << 5,  /* a site from which another site is ahead */
 	BEFORE = 1 << 6, /* reached from an early site without passing another one */
-	/* passages; each question has its own bits */
+	/* event counts; each check has its own bits */
 	INSIDE = 1 << 5, /* reached from a site in the copy's own code */
 	OTHER = 1 << 6,  /* in the ranges of another copy of the same function */
-	NOBODY = 1 << 7, /* of no line, and not the copy's */
+	NOBODY = 1 << 7, /* has no line and is not in the copy */
 };
 
 struct code {
@@ -59,7 +59,7 @@ struct code {
 	int rc;
 };
 
-/* Nops belong to nobody: those before a loop are passed by what comes from above only. */
+/* Nops belong to no copy: only code from above runs the nops before a loop. */
 static int own_range(struct code *c, struct dw_range r)
 {
 	const struct graph *g = c->graph;
@@ -129,10 +129,10 @@ static void mark_ahead(struct code *c)
 }
 
 /*
- * Where two paths meet Clang puts a copy of a value at the end of one of them, of line 0, and
- * counts it to what is on the other path. Who comes by there and to nothing that the copy computes
- * has made no call. What it computes may have line 0 as well: equal statements of two cases that
- * were merged.
+ * Where two paths meet, Clang puts a copy of a value at the end of one path. It has line 0 and is
+ * attributed to the code of the other path. Control that passes there, and reaches nothing that the
+ * copy computes, made no call. Computed code may have line 0 as well: equal statements of two cases
+ * that were merged.
  */
 static void mark_source(struct code *c)
 {
@@ -151,8 +151,8 @@ static void mark_source(struct code *c)
 }
 
 /*
- * Whether a copy has a switch: then its cases are led to by that, and not by the other switches of
- * the container, although an indirect jump is taken to go everywhere.
+ * True if the copy contains its own indirect jump. Its cases are then attributed to that jump, not
+ * to the container's other indirect jumps, although an indirect jump is assumed to go everywhere.
  */
 static bool has_table(const struct code *c)
 {
@@ -162,9 +162,9 @@ static bool has_table(const struct code *c)
 	return false;
 }
 
-/* ---- ways in ---- */
+/* ---- CFG entries ---- */
 
-/* Whether code that is reached without the copy's leads to one of its instructions. */
+/* True if code that is reached without passing the copy leads to this instruction of the copy. */
 static bool comes_from_around(const struct code *c, uint32_t i, bool table)
 {
 	for (uint32_t k = 0, b; (b = graph_before(c->graph, i, &k)) != GRAPH_NONE;)
@@ -173,7 +173,7 @@ static bool comes_from_around(const struct code *c, uint32_t i, bool table)
 	return false;
 }
 
-/* Mark as sites the copy's instructions that ways from the function's entry come to first. */
+/* Mark as sites the instructions of the copy that paths from the function's entry reach first. */
 static int mark_cfg_entries(struct code *c)
 {
 	const struct graph *g = c->graph;
@@ -203,8 +203,8 @@ static bool leads_to_site(const struct code *c, uint32_t i)
 }
 
 /*
- * The straight line from a site has a call or a store of the copy, which are not done ahead of
- * time.
+ * True if the straight line from a site has a call or a store of the copy. Compilers do not do
+ * these ahead of time.
  */
 static bool has_effect(const struct code *c, uint32_t at)
 {
@@ -218,7 +218,7 @@ static bool has_effect(const struct code *c, uint32_t at)
 	return false;
 }
 
-/* From here a way may end, or begin anew, without a site. */
+/* True if a path may end here, or start over, without passing a site. */
 static bool may_miss_sites(const struct code *c, uint32_t i)
 {
 	const struct graph *g = c->graph;
@@ -232,15 +232,15 @@ static bool may_miss_sites(const struct code *c, uint32_t i)
 	return false;
 }
 
-/* The ways in, sorted by order. */
+/* The CFG entries, sorted by order. */
 struct ways {
-	VEC(uint32_t) early, last; /* those that lead to another one, and the others */
+	VEC(uint32_t) early, last; /* those from which another one is ahead, and the others */
 };
 
 /*
- * Whether the early ways are nothing but work done ahead of time, so that the last ones alone see
- * each call once: no effect of the copy happens there, and every way from there comes to one of the
- * last, where effects do happen.
+ * True if the early entries only do work ahead of time, so that the last entries alone see each
+ * call once. The copy has no effect there, and every path from there reaches one of the last
+ * entries, where the effects are.
  */
 static bool are_early_idle(struct code *c, const struct ways *w)
 {
@@ -277,7 +277,7 @@ static int find_ways(struct code *c, struct ways *w)
 	return rc;
 }
 
-/* The first of the ways, one with a line if there is such. */
+/* The first of the entries; one with a line is preferred. */
 static uint32_t first_way(const struct graph *g, const struct ways *w)
 {
 	uint32_t first = GRAPH_NONE;
@@ -324,8 +324,8 @@ unsigned int event_count_cfg_entries(struct graph *g, const struct built_site *c
 /* ---- past the sites ---- */
 
 /*
- * The block of an instruction is where the copy's own code meets other code. GCC does so where a
- * condition is known on the other way: both go on with what is behind the condition.
+ * True if the copy's own code meets other code in the block of this instruction. GCC does this if a
+ * condition is known on the other path: both paths continue with the code after the condition.
  */
 static bool joins_own(const struct code *c, uint32_t i)
 {
@@ -338,7 +338,7 @@ static bool joins_own(const struct code *c, uint32_t i)
 	return false;
 }
 
-/* ---- where two ways meet ---- */
+/* ---- where two paths meet ---- */
 
 static bool own_jumps_to(const struct code *c, uint32_t to)
 {
@@ -349,11 +349,11 @@ static bool own_jumps_to(const struct code *c, uint32_t to)
 }
 
 /*
- * A way that can be one of another call: it jumps, or falls into where jumps go. What merely
- * follows in memory was mixed with the caller's instructions by the scheduler, or sunk behind the
- * end of the copy, unless it has effects and a jump of the copy leads there as well; and behind a
- * call that does not return there is somebody else's code. That it returns another call of the same
- * function shows.
+ * True if the edge can be one of another call: it is a jump, or it falls into a jump target.
+ * Otherwise falling through is no entry: the scheduler interleaved the caller's instructions, or
+ * sank the copy's below its end. There are two exceptions: the target has side effects and a jump
+ * of the copy reaches it, too; or the edge comes from a call that is known to return (another call
+ * of the same function does). After a call that does not return, the code belongs to another path.
  */
 static bool is_cfg_entry(const struct code *c, uint32_t from, uint32_t to)
 {
@@ -365,7 +365,7 @@ static bool is_cfg_entry(const struct code *c, uint32_t from, uint32_t to)
 	return has_effect(c, to) && joins_own(c, from);
 }
 
-/* Instructions of the copy that are entered past its sites. */
+/* The number of the copy's instructions that are entered past its sites. */
 static uint32_t count_behind(const struct code *c, const struct event_count *p)
 {
 	const struct graph *g = c->graph;
@@ -385,9 +385,9 @@ static uint32_t count_behind(const struct code *c, const struct event_count *p)
 }
 
 /*
- * Where the copy's first statement is once more: the next call of an unrolled loop begins there.
- * GCC (-flto) tells of each statement where it begins; with others that is told after code that is
- * not the copy's.
+ * The number of places where the copy's first statement occurs again: the next call of an unrolled
+ * loop begins there. GCC (-flto) marks where each statement begins; with other compilers only an
+ * occurrence after code outside of the copy counts.
  */
 static uint32_t count_beginnings(const struct code *c, const struct event_count *p)
 {
@@ -404,8 +404,8 @@ static uint32_t count_beginnings(const struct code *c, const struct event_count 
 }
 
 /*
- * Whether anything leads from other code into the copy but not to its sites: if not, the rest need
- * not be asked.
+ * True if any edge leads from other code into the copy but not to its sites. If not, the other
+ * checks are not needed.
  */
 static bool has_way_behind(const struct code *c, const struct event_count *p)
 {
@@ -420,7 +420,7 @@ static bool has_way_behind(const struct code *c, const struct event_count *p)
 	return false;
 }
 
-/* Ways into the copy past its sites, for calls that pass none. */
+/* Edges into the copy past its sites, for calls that hit none of them. */
 static int find_behind(struct code *c, const struct event_count *p, uint32_t *ret)
 {
 	const struct graph *g = c->graph;
@@ -446,11 +446,11 @@ static int find_behind(struct code *c, const struct event_count *p, uint32_t *re
 	return 0;
 }
 
-/* ---- again ---- */
+/* ---- loops ---- */
 
 /*
- * Code of no line between the parts of a copy's loop is the loop's: statements that were merged
- * with the caller's.
+ * Code without a line between the parts of a copy's loop belongs to the loop: statements that were
+ * merged with the caller's.
  */
 static void mark_nobody(struct code *c)
 {
@@ -460,7 +460,7 @@ static void mark_nobody(struct code *c)
 			c->marks[i] |= NOBODY;
 }
 
-/* The copy's own code leads from a site to one. */
+/* True if the copy's own code leads from a site to a site. */
 static int comes_back(struct code *c, const struct event_count *p, bool *ret)
 {
 	const struct graph *g = c->graph;
@@ -492,7 +492,7 @@ static int note_range(void *arg, struct dw_range r)
 	return VEC_ADD(&scratch->ranges, r) ? 0 : -ENOMEM;
 }
 
-/* With the nops that align its inner loops: ways lead through them. */
+/* This includes the nops that align inner loops: paths lead through them. */
 static bool is_in_scope(const struct event_count_scratch *scratch, const struct graph_insn *insn)
 {
 	for (size_t i = 0; i < scratch->ranges.n; i++)
@@ -502,8 +502,8 @@ static bool is_in_scope(const struct event_count_scratch *scratch, const struct 
 }
 
 /*
- * The ways from an instruction in the scope's code, up to one that comes to it again: most loops
- * are short, and what is in none is on no such way.
+ * Search from an instruction in the scope's code until a path reaches it again. Most loops are
+ * short, and an instruction outside of all loops is on no such path.
  */
 static int find_way_back(const struct code *c, uint32_t i)
 {
@@ -552,7 +552,7 @@ int event_count_is_in_loop(struct graph *g, const struct dw_die *function, uint3
 
 /* ---- one site ---- */
 
-/* Whether an instruction is come to by more than one way. */
+/* Sets *@ret if more than one path leads to an instruction. */
 static int has_several_ways_to(struct graph *g, uint32_t to, bool *ret)
 {
 	uint32_t ways = 0, reached = 0;
@@ -569,14 +569,14 @@ static int has_several_ways_to(struct graph *g, uint32_t to, bool *ret)
 	return 0;
 }
 
-/* As own_range() marks it, for who asks about few instructions. */
+/* The same answer as own_range() gives, for callers that check few instructions. */
 static bool is_own(const struct event_count *p, uint32_t i)
 {
 	const struct graph_insn *insn = &p->graph->v.p[i];
 	return !insn->is_nop && site_has_code(p->copy, insn->at);
 }
 
-/* The copy has nothing but a jump to a site of another one: the call was merged with that one's. */
+/* True if the copy consists only of a jump to a site of another copy: the two calls were merged. */
 static bool is_merged(const struct event_count *p, uint32_t at)
 {
 	const struct graph *g = p->graph;
@@ -594,8 +594,8 @@ static bool is_merged(const struct event_count *p, uint32_t at)
 }
 
 /*
- * All ways from @from come to @to, before they end or come to @from again: what lies between does
- * not decide about @to. Asked of short pieces of code only.
+ * True if all paths from @from reach @to before they end or reach @from again: the code between
+ * does not decide about @to. Used on short pieces of code only.
  */
 static bool leads_only_to(const struct graph *g, uint32_t from, uint32_t to)
 {
@@ -620,7 +620,7 @@ static bool leads_only_to(const struct graph *g, uint32_t from, uint32_t to)
 	return true;
 }
 
-/* Behind a site the copy begins with a condition on which it is left. */
+/* True if the copy begins, after its site, with a condition that can leave the copy. */
 static bool begins_with_condition(const struct event_count *p, uint32_t at)
 {
 	const struct graph *g = p->graph;
@@ -634,9 +634,9 @@ static bool begins_with_condition(const struct event_count *p, uint32_t at)
 }
 
 /*
- * The first branch behind the site is the statement's around the call, and not that of a loop:
- * where both arms of a condition begin alike, GCC puts what they have in common in front of it, and
- * the entry of the call in one of the arms is carried along.
+ * True if the first branch after the site belongs to the statement around the call and not to a
+ * loop. If both arms of a condition begin alike, GCC moves the common part before the condition.
+ * The entry of the call in one arm moves along.
  */
 static bool is_decided_behind(const struct graph *g, const struct built_site *b, uint32_t at)
 {
@@ -651,9 +651,9 @@ static bool is_decided_behind(const struct graph *g, const struct built_site *b,
 }
 
 /*
- * Nothing decides between the statement around the call's own, which is its condition, and the
- * site. Either it does behind the site; or the copy begins with a condition on which it is left:
- * GCC made one of both (if (a != 3 && a > 1)), and the entry is in front.
+ * True if nothing decides between the site and the statement around the call, which is the call's
+ * condition. Either the decision comes after the site, or the copy begins with a condition that can
+ * leave it: GCC merged both conditions (if (a != 3 && a > 1)) and put the entry before them.
  */
 static bool has_callers_condition(const struct event_count *p, const struct built_site *b,
 				  uint32_t at)
@@ -666,7 +666,7 @@ static bool has_callers_condition(const struct event_count *p, const struct buil
 }
 
 /*
- * Markers of two ways into the copy that the compiler moved to one instruction: one call has two
+ * Markers of two paths into the copy that the compiler moved to one instruction: one call gives two
  * events there.
  */
 static bool is_site_twice(const struct event_count *p, size_t site)
@@ -677,7 +677,7 @@ static bool is_site_twice(const struct event_count *p, size_t site)
 	return false;
 }
 
-/* What values depend on besides whether the copy comes back to it. */
+/* The facts that values depend on, besides whether the copy leads back to the site. */
 static int analyse_value(const struct event_count *p, size_t site)
 {
 	struct built_site *b = p->sites[site];
@@ -694,9 +694,9 @@ static int analyse_value(const struct event_count *p, size_t site)
 }
 
 /*
- * The copy has decided or done something before the site: the call has begun elsewhere. GCC shares
- * equal ends of a function and of a copy in it, and the copy's first range may be that end. What is
- * merely computed ahead of time decides nothing.
+ * True if the copy has decided or done something before the site: the call began elsewhere. GCC
+ * shares equal ends of a function and of a copy in it, and that end may be the copy's first range.
+ * A value that is only computed ahead of time decides nothing.
  */
 static int begins_before(struct code *c, bool *ret)
 {
@@ -720,8 +720,8 @@ static int begins_before(struct code *c, bool *ret)
 }
 
 /*
- * GCC marks entries, and this copy's marker is lost: the site is the copy's first instruction,
- * which may have been moved.
+ * GCC marks entries, but this copy's marker was lost. So the site is the copy's first instruction,
+ * and that may have been moved.
  */
 static int analyse_lost_marker(struct code *c, const struct event_count *p, size_t site)
 {
@@ -770,7 +770,7 @@ static int judge(struct code *c, const struct event_count *p)
 	return rc;
 }
 
-/* Whether a jump of the copy's own goes back past an instruction of it, or may. */
+/* True if a jump of the copy goes back past an instruction of it, or may. */
 static bool may_own_come_back(const struct event_count *p, uint32_t at)
 {
 	const struct graph *g = p->graph;
@@ -791,9 +791,9 @@ static bool may_own_come_back(const struct event_count *p, uint32_t at)
 }
 
 /*
- * Whether the code at the site tells all that values depend on: most copies do not come back to
- * their only site. What belongs to no line may be part of a loop of the copy's, too. Returns 1; 0;
- * -ENOMEM.
+ * True if the code at the site alone answers everything that values depend on: most copies do not
+ * lead back to their only site. An instruction without a line may belong to a loop of the copy,
+ * too. Returns 1; 0; -ENOMEM.
  */
 static int is_straight(const struct event_count *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether each call passes a copy's sites exactly once. */
+/* Decides whether each call hits a site of an inlined copy exactly once. */
 #ifndef SITES_EVENT_COUNT_H
 #define SITES_EVENT_COUNT_H
 
@@ -7,33 +7,34 @@
 #include "sites/site.h"
 
 /*
- * More ways in than this are no entries but a scattered copy. It then has the first way as its only
- * site, and those of the others from which that is not ahead make it BEHIND: fewer events,
- * announced. Of 43,800 sites in Lua, SQLite and Redis two are of such copies.
+ * With more CFG entries than this the copy's code is scattered, and they are no entries. The copy
+ * then has the first one as its only site. If other entries do not lead to it, the copy is
+ * BYPASSED: it has fewer events, and that is reported. Two of the 43,800 sites in Lua, SQLite and
+ * Redis belong to such copies.
  *
- * Neither this limit nor the order of ways can make a value wrong. A location is evaluated at the
- * site that is chosen, whichever that is; and at a site without an entry only parameters are
- * believed that the function cannot assign to, which hold throughout the copy.
+ * Neither this limit nor the order of ways can make a value wrong. A location is evaluated at
+ * whichever site is chosen. At a site without an entry only parameters are believed that the
+ * function cannot assign to; they hold throughout the copy.
  */
 enum { PASSAGE_WAYS_MAX = 8 };
 
 /*
- * event_count_cfg_entries - the instructions of a copy that ways from the function's entry come to
+ * event_count_cfg_entries - the instructions of a copy that paths from the function's entry reach
  * first
  *
- * @ret  in the order of the ways; PASSAGE_WAYS_MAX of them
- * Returns their number when each call comes by exactly one of them; ways on which nothing but work
- * ahead of time was done are left out. Else 1 and the first of all, or 0: nothing is known.
+ * @ret  in the order of the CFG; at most PASSAGE_WAYS_MAX
+ * Returns their number if each call passes exactly one of them; entries that only do work ahead of
+ * time are left out. Otherwise returns 1 and the first of all, or 0: nothing is known.
  * Cost: some passes over the container's instructions.
  */
 unsigned int event_count_cfg_entries(struct graph *g, const struct built_site *copy,
 				     struct cairn_vaddr *ret);
 
-/* What is kept from copy to copy; zeroed at first. */
+/* Memory that is reused from copy to copy; zeroed at first. */
 struct event_count_scratch {
 	uint8_t *marks; /* one for each instruction of the container */
 	size_t cap;
-	/* the copy's instructions; of a way back those that it has to go on from */
+	/* the copy's instructions; during a search for a loop the ones to continue from */
 	VEC(uint32_t) own;
 	VEC(struct dw_range) ranges; /* the scope's */
 };
@@ -49,10 +50,10 @@ int event_count_comes_back(struct graph *g, const struct dw_die *scope, struct c
 			   struct event_count_scratch *scratch);
 
 /*
- * event_count_is_in_loop - whether the code of a function, of which @g was made, leads from an
+ * event_count_is_in_loop - whether the code of a function, from which @g was made, leads from an
  * instruction to it again
  *
- * Of a function with an indirect jump, by its own ranges alone.
+ * In a function with an indirect jump only the function's own ranges count.
  * Returns 1; 0; -ENOMEM. Cost: as graph_may_come_back() or event_count_comes_back().
  */
 int event_count_is_in_loop(struct graph *g, const struct dw_die *function, uint32_t at,
@@ -62,16 +63,16 @@ int event_count_is_in_loop(struct graph *g, const struct dw_die *function, uint3
 struct event_count {
 	struct graph *graph;
 	const struct built_site *copy; /* its die and ranges */
-	struct built_site **sites;    /* of the copy: its first entry and the further ones */
+	struct built_site **sites;    /* of the copy: its first entry and the extra entries */
 	const uint32_t *at;            /* their instructions; GRAPH_NONE where none begins */
 	size_t n_sites;
-	/* copies of the same function in the same container; this one may be among them */
+	/* copies of the same function in the same container; may include this one */
 	const struct built_site *const *others;
 	size_t n_others;
-	const struct elf *code; /* what the graph was made of */
+	const struct elf *code; /* the file that the graph was made of */
 	/*
-	 * only what decides whether an argument is that of a call here is asked: AGAIN, SHARED,
-	 * CONDITION
+	 * check only what decides whether an argument belongs to a call here: LOOPED, SHARED_PC,
+	 * BEFORE_TEST
 	 */
 	bool for_values;
 };
@@ -80,9 +81,9 @@ struct event_count {
  * event_count_analyse - set count_caveats and n_bypasses of a copy's sites
  *
  * Returns 0 or -ENOMEM.
- * Cost: of a copy with one site, and for its values, a load where no jump goes back past that. Else
- * the copy's instructions, and a byte for each of the container's; where other code leads into it
- * past its sites, some passes over the container's.
+ * Cost: for a copy with one site, and for values only: one load, if no jump goes back past the
+ * site. Otherwise the copy's instructions, and a byte for each instruction of the container. If
+ * other code leads into the copy past its sites: some passes over the container's instructions.
  */
 int event_count_analyse(const struct event_count *p, struct event_count_scratch *scratch);
 

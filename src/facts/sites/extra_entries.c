@@ -8,7 +8,9 @@
 #include "dwarf/constants.h"
 #include "dwarf/near.h"
 
-/* How far behind an address the nearest code of a copy begins; 0 when the address is in it. */
+/*
+ * The distance from an address forward to the nearest code of a copy; 0 when the address is in it.
+ */
 static uint64_t distance_to(const struct built_site *b, uint64_t at)
 {
 	uint64_t nearest = UINT64_MAX;
@@ -22,21 +24,21 @@ static uint64_t distance_to(const struct built_site *b, uint64_t at)
 }
 
 /*
- * A row that is not the first entry of any copy is a further entry of the innermost copy around it.
- * An instruction of the caller may have been moved to where the copy begins, as it can be with
- * DW_AT_entry_pc; then it belongs to the copy whose code begins nearest behind.
+ * A row that is not the first entry of any copy is an extra entry of the innermost copy around it.
+ * An instruction of the caller may have been moved to where the copy begins, as with
+ * DW_AT_entry_pc. The row then belongs to the copy whose code begins next after it.
  */
 struct owner_search {
 	const struct site_env *env;
 	const struct group *group;
 	struct built_site *sites; /* one for each of the group's entries */
 	/*
-	 * of the unit at hand, those with code; apart, because all of them are compared with each
-	 * row
+	 * of the current unit, those with code; in a separate array because every row is compared
+	 * with all of them
 	 */
 	struct first_entries *firsts;
 	/*
-	 * Entries, and rows, of the unit at hand: a function may have 50,000 of each in all units.
+	 * Entries, and rows, of the current unit: a function may have 50,000 of each in all units.
 	 */
 	uint32_t unit;
 	size_t first, end, first_row, end_row;
@@ -86,7 +88,7 @@ static int go_to_unit(struct owner_search *s, size_t row)
 	return list_firsts(s);
 }
 
-/* Whether the row is the first entry of a copy, which then learns what the row tells. */
+/* True if the row is the first entry of a copy; the copy then records the row's facts. */
 static bool is_first_entry(const struct owner_search *s, const struct entry_row *row)
 {
 	for (size_t i = 0; i < s->firsts->v.n; i++) {
@@ -133,7 +135,7 @@ static uint64_t distance_around(const struct built_site *b, uint64_t at)
 	return b->n_ranges ? nearest : site > at ? site - at : at - site;
 }
 
-/* Entries of one container are together, so that it is asked about once. */
+/* Entries of one container are adjacent, so it is queried once. */
 struct container {
 	uint32_t entry;
 	bool is_known, holds;
@@ -182,9 +184,9 @@ static uint32_t owner_ahead(const struct owner_search *s, const struct entry_row
 }
 
 /*
- * An entry with no code of a copy behind it: on this path all that the copy would do was known, or
- * is done elsewhere, and the marker is what was left. It is the nearest copy's in the same
- * function, wherever the compiler put that one's code.
+ * An entry that no code of a copy follows: on this path all of the copy's work was known, or is
+ * done elsewhere, and only the marker is left. It belongs to the nearest copy in the same function,
+ * wherever the compiler put that copy's code.
  */
 static uint32_t owner_around(const struct owner_search *s, const struct entry_row *row)
 {
@@ -210,8 +212,9 @@ static bool is_called_at(const struct built_site *b, const struct entry_row *row
 }
 
 /*
- * GCC puts the call's own statement before the entry's row. So a row without code that comes before
- * another call's code is told from that one's entry: it is the nearest copy's that is called there.
+ * GCC puts the call's own statement before the entry's row. That statement tells a row without code
+ * apart from the entry of another call whose code follows: the row belongs to the nearest copy that
+ * is called there.
  */
 static uint32_t owner_called_at(const struct owner_search *s, const struct entry_row *row)
 {
@@ -262,8 +265,8 @@ static bool has_row_behind(const struct owner_search *s, const struct entry_row 
 }
 
 /*
- * Of a head with its part inside, both markers have the position of the same declaration (part.h).
- * Where the head's condition is known they are at one address, and the first of them is the head's.
+ * A copy and its split part both carry a marker at the declaration's position (part.h). If the
+ * copy's early test is constant, both markers share an address; the first belongs to the copy.
  */
 static uint32_t owner_of(const struct owner_search *s, const struct entry_row *row)
 {
@@ -284,8 +287,8 @@ static uint32_t owner_of(const struct owner_search *s, const struct entry_row *r
 }
 
 /*
- * The first view at the row's address that belongs to it and not to an entry before it: that
- * entry's arguments begin at its own view or at the next.
+ * The first view at the row's address that belongs to the row and not to an earlier entry: that
+ * entry's arguments begin at its own view or at the next one.
  */
 static uint64_t view_from(const struct owner_search *s, const struct entry_row *row)
 {
@@ -298,7 +301,7 @@ static uint64_t view_from(const struct owner_search *s, const struct entry_row *
 	return from;
 }
 
-/* Append requests for the further entries of @group's copies. */
+/* Append requests for the extra entries of @group's copies. */
 static int add_extra(struct owner_search *s, struct site_requests *ret, struct cairn_err *err)
 {
 	if (s->group->from_macro)
@@ -322,7 +325,7 @@ static int add_extra(struct owner_search *s, struct site_requests *ret, struct c
 	return 0;
 }
 
-/* Append requests for the other ways into copies without an entry. */
+/* Append requests for the other CFG entries of copies without an entry. */
 static int add_ways(const struct owner_search *s, struct site_requests *ret, struct cairn_err *err)
 {
 	for (size_t i = 0; i < s->group->entries.n; i++)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Further sites of a function's copies, besides the one of each DIE. */
+/* Finds the further sites of a function's copies, besides the one of each DIE. */
 #ifndef SITES_EXTRA_ENTRIES_H
 #define SITES_EXTRA_ENTRIES_H
 
 #include "sites/group.h"
 
-/* Where a copy begins. */
+/* The first entry of a copy. */
 struct first_entry {
 	struct cairn_vaddr at;
 	uint64_t view;
@@ -24,9 +24,9 @@ struct site_requests {
 /*
  * extra_request - append requests for the further sites of a group's copies
  *
- * First the other ways into copies without an entry, then the line rows at which code that was
- * duplicated is entered (entry_rows.h).
- * @sites    one for each of the group's entries; those whose entry has a row learn what stands
+ * First the other CFG entries of copies without an entry; then the line rows at which duplicated
+ * code is entered (entry_rows.h).
+ * @sites    one for each of the group's entries; those whose entry has a row record what stands
  *           around it
  * @scratch  kept from one group to the next
  * Returns 0 or -ENOMEM.

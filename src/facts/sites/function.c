@@ -8,25 +8,25 @@
  *
  * Sites are built in slots given by their position, so the outcome does not depend on the threads.
  *
- * What may be believed. GCC's locations come with views, which say to which moment at an address
- * they belong. Where views are missing (Clang has none), what is said for the first instruction of
- * a function may belong to a later statement. From
+ * Which descriptions are believed. GCC's locations come with views, which say to which point at an
+ * address they belong. Without views (Clang has none), the description at a function's first
+ * instruction may belong to a later statement. From
  *
  *	static inline int f(int n) { n |= 1; return g(n); }
  *
- * and a call f(x) Clang leaves "n is rdi | 1" at the first instruction, and nothing that tells it
- * from the "n is rdi | 1" of a call f(x | 1).
+ * and a call f(x) Clang leaves "n is rdi | 1" at the first instruction. Nothing tells it from the
+ * "n is rdi | 1" of a call f(x | 1).
  *
- *  - At a body's entry the calling convention knows better. For a function that other files can
- *    call it is certain, and taken. For one that they cannot, Clang may have changed it: where
- *    description and convention agree it is right, else nothing is known.
- *  - Even then Clang's callers do not pass what the function does not use (flow.c).
- *  - In an inlined copy there is no convention. A parameter that the language does not let the
- *    function change (const, a reference, C++'s this) is what it was; of any other the value is
- *    shown as perhaps modified, and not taken for the argument.
+ *  - At a body's entry the calling convention is the better source. If other files can call the
+ *    function, the convention is certain and is used. If they cannot, Clang may have changed it:
+ *    the description is right if it agrees with the convention, and otherwise nothing is known.
+ *  - Even then Clang's callers do not pass arguments that the function does not use (flow.c).
+ *  - An inlined copy has no convention. A parameter that the language does not let the function
+ *    change (const, a reference, C++'s this) still has its first value. The value of any other
+ *    parameter is shown as perhaps modified, and not used as the argument.
  *
- * With views or without, a stack slot that holds for the whole function is not written yet at its
- * entry; the convention has it (abi.c).
+ * With or without views, a stack slot that is described for the whole function is not written yet
+ * at its entry; the convention has the value (abi.c).
  */
 #include "sites/function.h"
 
@@ -89,7 +89,7 @@ static int read_signature(const struct site_env *env, struct dw_types *types,
 
 /* ---- calling convention ---- */
 
-/* What every language of this platform but Go passes as C does. */
+/* Types that every language of this platform but Go passes as C does. */
 static bool is_word(const struct cairn_types *types, uint32_t id)
 {
 	enum { WORD_BYTES = 8 };
@@ -109,8 +109,8 @@ static bool is_word(const struct cairn_types *types, uint32_t id)
 }
 
 /*
- * Whether the function is called as the platform says. C and C++ are; of other languages only
- * functions that pass words.
+ * True if the function is called by the platform's convention. C and C++ functions are; in other
+ * languages only functions that pass words.
  */
 static bool has_convention(const struct dw_unit *unit, const struct cairn_types *types,
 			   const struct cairn_function *f)
@@ -151,7 +151,7 @@ static int read_passings(struct dw_types *reader, const struct built_site *b,
 	return rc;
 }
 
-/* Whether the function uses all of what the convention passes. */
+/* True if the function uses all values that the convention passes. */
 static bool is_used(const struct site_env *env, const struct built_site *b,
 		    const struct cairn_location *abi)
 {
@@ -181,7 +181,7 @@ static bool is_untouched(const struct dw_die *body)
 	       !dw_flag(body, DW_AT_call_all_calls) && !dw_flag(body, DW_AT_GNU_all_call_sites);
 }
 
-/* What is said about one parameter at the entry, put right by what the convention says. */
+/* Corrects the description of one parameter at the entry by the convention. */
 static void reconcile(const struct site_env *env, struct cairn_location *said,
 		      const struct cairn_location *abi, const struct built_site *b, bool global)
 {
@@ -235,8 +235,8 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 		if (!args_check_is_proven(b, i))
 			reconcile(env, &b->args[i].loc, &abi[i], b, global);
 		/*
-		 * Of the code that was kept only what the convention says is as good as the
-		 * function's own.
+		 * For the code that identical code folding kept, only the convention's description
+		 * is as good as the function's own.
 		 */
 		if (folded && !loc_equal(&b->args[i].loc, &abi[i]))
 			arg_reject(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
@@ -247,9 +247,9 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 /* ---- one function ---- */
 
 /*
- * Of calls that begin at one address the views of their entries tell which is the first: GCC's DIEs
- * are not in that order. Without views they are in the order of their DIEs, which is that of the
- * source with Clang.
+ * If calls begin at one address, the views of their entries show which is the first: GCC's DIEs are
+ * not in that order. Without views they are in the order of their DIEs, which is that of the source
+ * with Clang.
  */
 static int by_moment(const void *a, const void *b)
 {

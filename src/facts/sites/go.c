@@ -3,18 +3,18 @@
  * Arguments of Go's functions
  *
  * Go's compiler never changes how a function is called, so at its entry each argument is where the
- * convention puts it (abi_go.c), whether it is used or not. What may be wrong is which argument is
- * which: a parameter without a name is not described, and one that was assigned without an
- * instruction is described as what it became:
+ * convention puts it (abi_go.c), whether it is used or not. The question is which argument is
+ * which. A parameter without a name is not described, and one that was assigned without an
+ * instruction has the description of its new value:
  *
  *	func f(_ int, a, b int) { b = a ... }   a is rbx, b is rbx at the entry; listed are a and b
  *	alone
  *
- * So one counts where description and convention agree, and do for all before it.
+ * So an argument counts only if description and convention agree on it and on all before it.
  *
- * Functions begin with a test of the stack's bounds, and end with what follows when it failed:
- * store the argument registers, call runtime.morestack, load them, and jump to the entry. The site
- * is passed again then, with the same arguments.
+ * Functions begin with a check of the stack bounds. They end with the code for its failure: store
+ * the argument registers, call runtime.morestack, load them, and jump to the entry. The site is
+ * then hit again with the same arguments.
  */
 #include "sites/go.h"
 
@@ -91,7 +91,7 @@ int go_believe(const struct site_env *env, struct dw_types *reader, struct built
 	return 0;
 }
 
-/* ---- the way back to the entry ---- */
+/* ---- the jump back to the entry ---- */
 
 struct growth {
 	struct elf *code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is particular about functions that Go's own compiler made. */
+/* Handles the particularities of functions that Go's own compiler made. */
 #ifndef SITES_GO_H
 #define SITES_GO_H
 
@@ -7,9 +7,9 @@
 #include "sites/site.h"
 
 /*
- * go_believe - take of a body's arguments what its description and Go's convention both say
+ * go_believe - keep those of a body's arguments on which description and Go's convention agree
  *
- * @b  whose args have their types, from @reader; what is not proven becomes
+ * @b  whose args have their types, from @reader; unproven ones become
  *     CAIRN_UNAVAIL_MAY_HAVE_CHANGED
  * Returns 0 or -ENOMEM.
  */

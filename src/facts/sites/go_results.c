@@ -6,8 +6,8 @@
  *						formal_parameter n, variable_parameter
  *						formal_parameter err, variable_parameter
  *
- * One is what the function returns. Several are a type that has a name and no value, "(int n, error
- * err)". Those without a name are called ~r0, ~r1 by the compiler, which nobody wrote.
+ * One result is the function's return value. Several are a type that has a name and no value, "(int
+ * n, error err)". The compiler calls the unnamed ones ~r0, ~r1; these names are not in the source.
  */
 #include "sites/go.h"
 
