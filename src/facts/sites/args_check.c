@@ -126,7 +126,7 @@ static bool loads_slot(const struct cairn_loc_step *steps, uint32_t load)
 /*
  * GCC computes a lost value from the memory that it was made of. GCC does not check whether the
  * memory is written between the call and the copy, or will be because a store was moved
- * (docs/findings/gcc-memory-read-behind-store.md). A value that is simply in memory is another
+ * (docs/findings/gcc-memory-read-after-store.md). A value that is simply in memory is another
  * matter: GCC followed it there.
  */
 static bool is_computed_from_memory(const struct cairn_location *loc)
