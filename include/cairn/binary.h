@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Binaries and where their debug information is
+ * Opens binaries and finds their debug information
  *
- * A binary is what runs: an executable, a shared object, a kernel, a relocatable file. Its DWARF
- * may be inside it, in a separate file found by build-id or debug link, and partly in a third file
- * that dwz shared out. cairn_binary_open() finds them all and checks that they belong together:
+ * A binary is code that runs: an executable, a shared object, a kernel, a relocatable file. Its
+ * DWARF may be inside it, or in a separate file found by build-id or debug link, with parts in a
+ * third file that dwz shared out. cairn_binary_open() finds them all and checks that they belong
+ * together:
  *
  *	struct cairn_binary *bin;
  *	struct cairn_err err = {0};
@@ -36,42 +37,43 @@ struct cairn_binary_opts {
 	/* Debug directories searched before /usr/lib/debug, in order; may be NULL. */
 	const char *const *debug_dirs;
 	size_t n_debug_dirs;
-	/* Use this file for the DWARF, whatever the search would find; NULL to search. */
+	/* Use this file for the DWARF, whatever the search would find; NULL: search. */
 	const char *debug_file;
 };
 
 /*
  * cairn_binary_open - open a binary and find its debug information
  *
- * The DWARF is looked for, in this order: in the file itself; DIR/.build-id/xx/yyyy.debug for every
- * debug directory; by .gnu_debuglink (CRC checked) beside the file, in .debug beside it, and under
- * every debug directory followed by the file's own directory; of a kernel module also under every
- * debug directory followed by the file's own path. A candidate whose build-id differs is refused
- * and the refusal is part of the error. The alternate file of dwz (.gnu_debugaltlink) is looked for
- * the same way.
+ * The DWARF is searched in this order: in the file itself;
+ * DIR/.build-id/xx/yyyy.debug for every debug directory; by .gnu_debuglink (CRC checked) beside the
+ * file, in .debug beside it, and under every debug directory followed by the file's own directory;
+ * for a kernel module also under every debug directory followed by the file's own path. A candidate
+ * whose build-id differs is refused and the refusal is part of the error. The alternate file of dwz
+ * (.gnu_debugaltlink) is searched the same way.
  *
  * @path  file to open
  * @opts  may be NULL
- * @ret   owned by the caller, cairn_binary_close(); set also when the binary has no DWARF, which
- *        cairn_binary_has_dwarf() tells
- * Returns 0. Negative:
+ * @ret   owned by the caller, cairn_binary_close(); set also if the binary has no DWARF:
+ *        cairn_binary_has_dwarf()
+ * Returns 0, or negative:
  *   -EBADMSG     not an ELF file, or a damaged one
- *   -EOPNOTSUPP  32-bit, big-endian or of an architecture that is neither x86-64 nor AArch64. Of
- *                the latter types, lines, symbols and unwind rows can be had; what needs its
- *                instructions decoded is refused by who needs it
+ *   -EOPNOTSUPP  32-bit, big-endian, or of an architecture that is neither x86-64 nor AArch64.
+ *                AArch64 files give types, lines, symbols and unwind rows; functions that decode
+ *                instructions return -EOPNOTSUPP
  *   -ENOENT      no such file; or a debug file was named by @opts and is not usable
- *   -ERANGE      more sections or larger ones than anything real has
+ *   -ERANGE      more sections or larger ones than any real file has
  *   -EINVAL      @opts has something set that this version does not know
  *   -EISDIR      a directory
- *   -ENOMEM, and what open(2) and mmap(2) return
+ *   -ENOMEM, and the errors of open(2) and mmap(2)
  * Cost: maps the files; decompresses and relocates nothing yet. Threads: any. Signals: no.
  */
 int cairn_binary_open(const char *path, const struct cairn_binary_opts *opts,
 		      struct cairn_binary **ret, struct cairn_err *err);
 
 /*
- * cairn_binary_open_pid - the executable of a running process, read through /proc/PID/exe, so that
- * a deleted or replaced file and a process in another mount namespace give what is really running.
+ * cairn_binary_open_pid - the executable of a running process, read through /proc/PID/exe. A
+ * deleted or replaced file, and a process in another mount namespace, give the code that is really
+ * running.
  *
  * Separate debug files are looked for under the process's root first, then under ours.
  * Errors: as cairn_binary_open(), and -ESRCH when there is no such process, -EACCES without
@@ -92,15 +94,15 @@ bool cairn_binary_has_dwarf(const struct cairn_binary *bin);
 const char *cairn_binary_debug_path(const struct cairn_binary *bin);
 
 /*
- * Where the debug information was looked for and why each place did not do, one per line, ending
- * with what would help (the Debian package to install where that can be told). Borrowed.
+ * The places where the debug information was searched and why each was refused, one per line. The
+ * last line says what would help (the Debian package to install, if it is known). Borrowed.
  */
 const char *cairn_binary_search_log(const struct cairn_binary *bin);
 
 /* The build-id note's bytes; *@ret_len is 0 and the result NULL when there is none. Borrowed. */
 const uint8_t *cairn_binary_build_id(const struct cairn_binary *bin, size_t *ret_len);
 
-/* True for .o and .ko, whose addresses are laid out by us: show them as section + offset. */
+/* True for .o and .ko, whose addresses the library lays out: show them as section + offset. */
 bool cairn_binary_is_relocatable(const struct cairn_binary *bin);
 
 /*
@@ -139,11 +141,11 @@ bool cairn_binary_section_of(const struct cairn_binary *bin, struct cairn_vaddr 
  * cairn_binary_symbol_of - the function symbol whose range holds @at, from .symtab of the binary or
  * of its debug file, else from .dynsym
  *
- * Ranges nest and overlap: of those that hold @at, the one that starts last wins. Of several that
- * start there, a global one wins over a weak and a local one, then the shortest name. A symbol
- * without a size holds its first byte only.
+ * Ranges nest and overlap: of those that hold @at, the one that starts last wins. If several start
+ * there, a global one wins over a weak and a local one, then the shortest name. A symbol without a
+ * size holds its first byte only.
  *
- * @ret_name   borrowed; without the version behind @
+ * @ret_name   borrowed; without the version after @
  * @ret_start  its address
  * Returns false when none does, or when the symbol table is damaged.
  * Cost: O(log symbols); the first call sorts them. Threads: any. Signals: no.
@@ -155,7 +157,7 @@ bool cairn_binary_symbol_of(const struct cairn_binary *bin, struct cairn_vaddr a
  * cairn_binary_imports - whether the binary takes a function or variable of that name from a shared
  * library
  *
- * Then its code is not here. False also when the symbol table is damaged.
+ * If so, its code is not here. False also when the symbol table is damaged.
  * Cost: one pass over .dynsym. Threads: any. Signals: no.
  */
 bool cairn_binary_imports(const struct cairn_binary *bin, const char *name);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Locations: where a value is at one address
+ * Locations: how to read a value at one address
  *
  * DWARF gives an expression for a stack machine that may ask for the frame base, the caller's
- * registers or other DIEs. At one address all of that is known, so it is folded into a short
- * straight line of steps over one accumulator, which a probe can run and a person can read:
+ * registers or other DIEs. At one address all of that is known. So the expression is folded into a
+ * short straight line of steps over one accumulator, which a probe can run and a person can read:
  *
  *	DW_OP_fbreg -24                        at an address where CFA = rsp + 64
  *	REG rsp; ADD imm 40                    kind MEMORY        *(%rsp+0x28)
@@ -63,10 +63,10 @@ enum cairn_loc_op {
 	CAIRN_LOC_GT,
 	CAIRN_LOC_GE,
 	/*
-	 * Set the accumulator to what reg held when the function was entered, or to what was passed
-	 * for the parameter whose DIE is at imm in .debug_info, of a function that gets it no more
-	 * (GCC's .isra and .constprop clones). Only in answers of cairn_sites_at(), and only who
-	 * has the caller's frame can tell: cairn_sites_call_value().
+	 * ENTRY_REG: the value of reg at function entry. ENTRY_PARAM: the argument passed for a
+	 * parameter that GCC removed from a clone (.isra, .constprop); its DIE is at imm in
+	 * .debug_info. Only cairn_sites_at() returns them; cairn_sites_call_value() resolves them
+	 * with the caller's frame.
 	 */
 	CAIRN_LOC_ENTRY_REG,
 	CAIRN_LOC_ENTRY_PARAM,
@@ -80,9 +80,9 @@ enum cairn_loc_operand {
 
 struct cairn_loc_step {
 	uint8_t op;      /* enum cairn_loc_op */
-	uint8_t operand; /* enum cairn_loc_operand, of the binary operations */
-	uint8_t reg;     /* DWARF register number: of REG, and of an operand register */
-	uint8_t size;    /* bytes: of LOAD, SEXT, ZEXT: 1 to 8 */
+	uint8_t operand; /* enum cairn_loc_operand, for the binary operations */
+	uint8_t reg;     /* DWARF register number: for REG, and for an operand register */
+	uint8_t size;    /* bytes: for LOAD, SEXT, ZEXT: 1 to 8 */
 	uint32_t reserved;
 	int64_t imm;     /* constant, link-time address, or slot number */
 };
@@ -108,14 +108,14 @@ struct cairn_piece {
 enum cairn_unavailable {
 	CAIRN_AVAILABLE,
 	CAIRN_UNAVAIL_NO_DESCRIPTION,   /* the compiler left this parameter out at this site */
-	CAIRN_UNAVAIL_OPTIMISED_OUT,    /* it says that there is no value */
+	CAIRN_UNAVAIL_OPTIMISED_OUT,    /* the debug information says that there is no value */
 	CAIRN_UNAVAIL_NOT_LIVE,         /* it has a location elsewhere, not at this address */
 	CAIRN_UNAVAIL_PARTLY,           /* parts of it are missing */
 	/* value of a register at function entry that may have changed since */
 	CAIRN_UNAVAIL_ENTRY_VALUE,
 	CAIRN_UNAVAIL_CALLER,           /* needs the caller's frame */
 	CAIRN_UNAVAIL_IMPLICIT_POINTER, /* points to something that is not in memory */
-	CAIRN_UNAVAIL_NO_CFA, /* relative to the frame, and no unwind row tells the CFA here */
+	CAIRN_UNAVAIL_NO_CFA, /* relative to the frame, and no unwind row gives the CFA here */
 	CAIRN_UNAVAIL_THREAD_LOCAL,     /* in thread-local storage */
 	CAIRN_UNAVAIL_VECTOR_REGISTER,  /* in a register that a probe cannot read */
 	CAIRN_UNAVAIL_AMBIGUOUS,        /* several locations hold here and differ */
@@ -126,27 +126,26 @@ enum cairn_unavailable {
 	/* the function does not use it, and its callers may know that */
 	CAIRN_UNAVAIL_MAY_NOT_BE_PASSED,
 	CAIRN_UNAVAIL_OTHER_PARAMETER, /* this unit declares another parameter there, by #if */
-	CAIRN_UNAVAIL_UNSUPPORTED,      /* an operation that is not expressed here */
+	CAIRN_UNAVAIL_UNSUPPORTED,      /* an operation that has no step */
 	CAIRN_UNAVAIL_DAMAGED,          /* the description is damaged */
-	/* the compiler removed it, and may describe that of another call */
+	/* the compiler removed it, and the description may be of another call */
 	CAIRN_UNAVAIL_OTHER_CALL,
 	CAIRN_UNAVAIL_WITHOUT_CALL, /* may be hit without a call: by a loop, or by code around it */
 	/*
-	 * computed from memory that may have been written between the call and here, or be written
-	 * later
+	 * computed from memory that may be written between the call and here, or later
 	 */
 	CAIRN_UNAVAIL_MEMORY_WRITTEN,
-	/* described as a variable around the copy was at another moment, or computed in a loop */
+	/* may be stale: described by a variable's value at another point, or computed in a loop */
 	CAIRN_UNAVAIL_STALE,
-	/* of a frame further out: in a register that what it called did not keep */
+	/* in an outer frame: in a register that its callee did not save */
 	CAIRN_UNAVAIL_NOT_KEPT,
 	/*
-	 * of a process or core: in memory that was not read at that moment, or is not in the file
+	 * in a process or core: in memory that was not copied, or is not in the file
 	 */
 	CAIRN_UNAVAIL_NOT_COPIED,
-	/* described as the address of a stack slot, where Clang may mean what is in it */
+	/* described as the address of a stack slot, but Clang may mean the slot's content */
 	CAIRN_UNAVAIL_SLOT_ADDRESS,
-	/* described at a body's entry, which the language's convention would have to confirm */
+	/* described at a body's entry, but the language's convention does not confirm it */
 	CAIRN_UNAVAIL_NO_CONVENTION,
 	CAIRN_N_UNAVAILABLE
 };
@@ -158,7 +157,7 @@ const char *cairn_unavailable_id(enum cairn_unavailable why);
 
 struct cairn_location {
 	/*
-	 * CAIRN_AVAILABLE, or the reason. Then there are pieces only where they are worth showing
+	 * CAIRN_AVAILABLE, or the reason. Pieces are then present only if they are worth showing
 	 * (the vector register, the perhaps modified value); they must not be read as the argument.
 	 */
 	enum cairn_unavailable why;

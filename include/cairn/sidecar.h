@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sidecar: what the debug information of one build-id says, ready to be used
+ * The sidecar: the facts of the debug information of one build-id, ready for queries
  *
- * DWARF is a language to be interpreted; finding one function in a kernel's takes a pass over 160
- * MB. A sidecar is made from it once. It is an ELF file of some megabytes that is mapped and asked,
- * without being parsed; docs/formats/sidecar.md has its bytes.
+ * DWARF is a language that has to be interpreted; finding one function in a kernel's DWARF takes a
+ * pass over 160 MB. A sidecar is made from it once. It is an ELF file of some megabytes that is
+ * mapped and queried without parsing; docs/formats/sidecar.md has its bytes.
  *
  *	struct cairn_sidecar *sidecar;
  *	struct cairn_frame frames[CAIRN_FRAMES_MAX];
+ *	struct cairn_vaddr at = {0x9d3f0};
  *	if (cairn_sidecar_open("libc.so.6.cairn", NULL, &sidecar, &err) < 0)
  *		return fail(err.msg);
- *	size_t n = cairn_sidecar_frames(sidecar, (struct cairn_vaddr){0x9d3f0}, frames,
- *	CAIRN_FRAMES_MAX);
+ *	size_t n = cairn_sidecar_frames(sidecar, at, frames, CAIRN_FRAMES_MAX);
  *	for (size_t i = 0; i < n; i++)		// innermost first
  *		printf("%s at %s:%u\n", frames[i].function, frames[i].file, frames[i].line);
  *	cairn_sidecar_close(sidecar);
  *
- * After opening nothing is written, allocated or locked: any number of threads may ask, also in a
- * signal handler. It reads no environment: where caches are is the caller's to say.
+ * After opening, nothing is written, allocated or locked: any number of threads may query it, also
+ * in a signal handler. The library reads no environment: the caller names the cache directory.
  */
 #ifndef CAIRN_SIDECAR_H
 #define CAIRN_SIDECAR_H
@@ -43,35 +43,35 @@ struct cairn_sidecar_make_opts {
 	size_t size;
 	unsigned int threads; /* 0: one per processor */
 	/*
-	 * Everything that cairn/sites.h tells, too, so that cairn_sidecar_sites() can answer.
-	 * Without it a sidecar answers about addresses only, and is made ten times faster.
+	 * Include all facts of cairn/sites.h, so that cairn_sidecar_sites() can answer. Without it
+	 * a sidecar answers about addresses only, and is made ten times faster.
 	 */
 	bool sites;
 	/*
-	 * With sites: .BTF.inline, too, and .BTF as cairn_btf_from_dwarf() gives both by default,
-	 * for tools that read BTF. It tells what the sites tell, as far as BTF can, a ninth more
-	 * bytes of a kernel's sidecar; nothing here reads it.
+	 * With sites: include .BTF.inline, too, and .BTF as cairn_btf_from_dwarf() makes both by
+	 * default, for tools that read BTF. They have the facts about sites that BTF can express,
+	 * and add a ninth to a kernel's sidecar. This library does not read them.
 	 */
 	bool btf_inline;
 	/*
-	 * With sites: what cairn_sites_at() and cairn_sites_call_value() take, too, where
-	 * parameters are in the middle of functions. Without it they refuse. From a twentieth to a
-	 * half more bytes; the file has to have its code.
+	 * With sites: include the data for cairn_sites_at() and cairn_sites_call_value(), too: the
+	 * locations of parameters in the middle of functions. Without it they refuse. It adds a
+	 * twentieth to a half to the size; the file has to have its code.
 	 */
 	bool args;
 };
 
-/* A section of what was made, for telling where the bytes go. */
+/* A section of the new sidecar, for a report of its size. */
 struct cairn_sidecar_image_section {
 	const char *name; /* static */
 	uint64_t size;    /* bytes */
-	uint64_t n;       /* what it holds that many of: functions, rows, ... */
+	uint64_t n;       /* the number of its items: functions, rows, ... */
 	const char *what; /* "functions"; static */
 };
 
 /*
- * Version 3 of the format has at most 25 (docs/formats/sidecar.md); the rest is room for those that
- * are added to it.
+ * Version 3 of the format has at most 25 (docs/formats/sidecar.md); the rest is for sections that
+ * may be added.
  */
 #define CAIRN_SIDECAR_SECTIONS_MAX 32
 
@@ -80,32 +80,32 @@ struct cairn_sidecar_image {
 	size_t size;
 	size_t n_sections;
 	struct cairn_sidecar_image_section sections[CAIRN_SIDECAR_SECTIONS_MAX];
-	/* functions whose code another one has already: identical code that a linker folded */
+	/* functions with the code of another function: a linker folded identical code */
 	uint64_t n_overlaps;
 	/*
-	 * .dwo files (split DWARF) that were not found, and which, as cairn_sites_missing(). Such a
-	 * sidecar is kept in no cache.
+	 * The number of .dwo files (split DWARF) that were not found, and their names, as
+	 * cairn_sites_missing(). Such a sidecar is kept in no cache.
 	 */
 	size_t n_missing;
 	char *missing;
 	uint32_t n_left_out; /* damaged units, which are not in it */
-	struct cairn_err left_out_why; /* what is wrong with the first of them */
+	struct cairn_err left_out_why; /* the damage of the first of them */
 };
 
 /*
  * cairn_sidecar_make - make the sidecar of a binary
  *
- * @bin   with DWARF, or symbols only: then the sidecar has only these. Borrowed for the call.
+ * @bin   with DWARF, or symbols only: the sidecar then has only these. Borrowed for the call.
  * @opts  may be NULL
  * @ret   the caller's: cairn_sidecar_image_free(); all zero after an error. Write it with
  *        cairn_file_write().
- * Returns 0. Negative:
- *   -ENODATA     neither DWARF nor symbols (err: where they were looked for)
- *   -EBADMSG     damaged DWARF (err: section and offset). Without sites, only where all units are:
- *                those that are whole answer, and the others are counted
+ * Returns 0, or negative:
+ *   -ENODATA     neither DWARF nor symbols (err: where they were searched)
+ *   -EBADMSG     damaged DWARF (err: section and offset). Without sites, only if all units are
+ *                damaged: whole units are included, and damaged ones are counted
  *   -EOPNOTSUPP  a form or version that is not known
- *   -ERANGE      code that spans 4 GiB or more, or more strings, functions or sites than 32 bits
- *                number
+ *   -ERANGE      code that spans 4 GiB or more; or more strings, functions or sites than 32 bits
+ *                can number
  *   -EINVAL      @opts has something set that this version does not know
  *   -ENOMEM
  * Cost: one pass over all DIEs and all line programs, in parallel by unit. The same bytes for any
@@ -114,7 +114,7 @@ struct cairn_sidecar_image {
 int cairn_sidecar_make(const struct cairn_binary *bin, const struct cairn_sidecar_make_opts *opts,
 		    struct cairn_sidecar_image *ret, struct cairn_err *err);
 
-/* Takes NULL, and one that is all zero. */
+/* Takes NULL, and an image that is all zero. */
 void cairn_sidecar_image_free(struct cairn_sidecar_image *image);
 
 /* ---- opening one ---- */
@@ -123,22 +123,22 @@ struct cairn_sidecar;
 
 struct cairn_sidecar_opts {
 	size_t size; /* sizeof(struct cairn_sidecar_opts); a longer, unknown tail must be zero */
-	/* Build-id that it must be of; NULL takes any. */
+	/* The build-id that it must have; NULL accepts any. */
 	const uint8_t *build_id;
 	size_t build_id_len;
 	/*
-	 * Refuse a file that somebody else could have written: it, and every directory on its path,
-	 * must belong to root or to the caller, no one else may have permission to write it (a
-	 * directory with the sticky bit may be writable), and no component may be a symbolic link
-	 * of somebody else's. For what was found in a cache; a file that a person named is trusted
-	 * as far as the person.
+	 * Refuse a file that another user could have written. It, and every directory on its path,
+	 * must belong to root or to the caller. No other user may have permission to write it (a
+	 * directory with the sticky bit may be writable). No component may be another user's
+	 * symbolic link. For files found in a cache; a file that the user names is trusted as the
+	 * user is.
 	 */
 	bool must_be_trusted;
 	/*
-	 * The binary that it must be of; NULL: none is at hand. It must have that build-id, and
-	 * what a loader maps of it must be what is mapped of the binary. A page of its code is
-	 * compared when something at an address in it is asked for: cairn_sidecar_covers(). Needed
-	 * for the call only: the sidecar keeps the file open.
+	 * The binary that it must describe; NULL: the caller has none. It must have that build-id,
+	 * and the segments that a loader maps must be equal. A page of its code is compared when a
+	 * query is about an address in it: cairn_sidecar_covers(). Needed for the call only: the
+	 * sidecar keeps the file open.
 	 */
 	const struct cairn_binary *binary;
 };
@@ -148,18 +148,18 @@ struct cairn_sidecar_opts {
  *
  * @opts  may be NULL
  * @ret   cairn_sidecar_close()
- * Returns 0. Negative:
+ * Returns 0, or negative:
  *   -ENOENT      no such file
  *   -EBADMSG     not an ELF file, not a sidecar, or damaged (err: section, offset, expected)
  *   -EOPNOTSUPP  of another version of the format (err: version found, version known)
- *   -ESTALE      of another build-id than asked for (err: both), or of another file than
- *                @opts->binary (err: what differs)
+ *   -ESTALE      of another build-id than the wanted one (err: both), or of another file than
+ *                @opts->binary (err: the difference)
  *   -EPERM       not to be trusted (err: which file or directory, and why)
  *   -EINVAL      @opts has something set that this version does not know
- *   -ENOMEM, and what open(2) and mmap(2) return
- * Cost: headers of sections, and the checksums of pages: some 30 microseconds. What a lookup
- * touches is held against its checksum then; where that differs it answers less, and
- * cairn_sidecar_trouble() tells. Threads: any.
+ *   -ENOMEM, and the errors of open(2) and mmap(2)
+ * Cost: headers of sections, and the checksums of pages: some 30 microseconds. Bytes that a lookup
+ * reads are compared with their checksum then. If it differs, the lookup returns less, and
+ * cairn_sidecar_trouble() reports it. Threads: any.
  */
 int cairn_sidecar_open(const char *path, const struct cairn_sidecar_opts *opts,
 		       struct cairn_sidecar **ret, struct cairn_err *err);
@@ -170,7 +170,7 @@ int cairn_sidecar_open_mem(const void *bytes, size_t size, const char *name,
 			   struct cairn_err *err);
 
 /*
- * The same from what was made just now: the bytes go over to *@ret, and @packed is empty
+ * The same from an image that was just made: its bytes move to *@ret, and @packed is empty
  * afterwards, with nothing to free.
  */
 int cairn_sidecar_open_image(struct cairn_sidecar_image *image, const char *name,
@@ -180,10 +180,10 @@ int cairn_sidecar_open_image(struct cairn_sidecar_image *image, const char *name
 void cairn_sidecar_close(struct cairn_sidecar *sidecar);
 
 /*
- * cairn_sidecar_check - decode every record, and tell the first that is wrong
+ * cairn_sidecar_check - decode every record, and report the first that is wrong
  *
- * First all checksums, then each record. Lookups never read outside the file, whatever is in it; a
- * damaged record makes them answer less. This finds it. Returns 0 or -EBADMSG (err: section,
+ * First all checksums, then each record. Lookups never read outside the file, whatever its content;
+ * a damaged record makes them return less. This call finds it. Returns 0 or -EBADMSG (err: section,
  * offset, expected). Cost: all of the file is read.
  */
 int cairn_sidecar_check(const struct cairn_sidecar *sidecar, struct cairn_err *err);
@@ -191,7 +191,7 @@ int cairn_sidecar_check(const struct cairn_sidecar *sidecar, struct cairn_err *e
 /*
  * cairn_sidecar_compare - compare all code of the binary that it was opened for
  *
- * Returns 0 when each page is as it was when the sidecar was made. Negative:
+ * Returns 0 if each page is as it was when the sidecar was made, or negative:
  *   -ESTALE   it is of another file (err: the address of a page that differs)
  *   -ENODATA  there is nothing to compare (err: the sidecar is unbound, or no binary with code was
  *             named when it was opened)
@@ -203,8 +203,8 @@ int cairn_sidecar_compare(const struct cairn_sidecar *sidecar, struct cairn_err 
 bool cairn_sidecar_is_bound(const struct cairn_sidecar *sidecar);
 
 /*
- * Units that were left out when it was made, because they are damaged: at their addresses it has
- * only symbols.
+ * Units that were left out when it was made, because they are damaged: the sidecar has only symbols
+ * at their addresses.
  */
 uint32_t cairn_sidecar_left_out(const struct cairn_sidecar *sidecar);
 
@@ -212,37 +212,38 @@ uint32_t cairn_sidecar_left_out(const struct cairn_sidecar *sidecar);
  * cairn_sidecar_covers - whether the code at an address is the code that the sidecar describes
  *
  * @at  link-time address; its page is compared, and the one in which an instruction there may end
- * True also where nothing can be compared: unbound, no binary at hand, no code there.
+ * True also if nothing can be compared: the sidecar is unbound, no binary is known, or no code is
+ * there.
  * Cost: each page is hashed once, some 5 microseconds. No allocation. Threads: any. Signals: safe.
  */
 bool cairn_sidecar_covers(const struct cairn_sidecar *sidecar, struct cairn_vaddr at);
 
 /*
- * cairn_sidecar_trouble - why lookups answered less than they could have
+ * cairn_sidecar_trouble - why lookups returned less than they could have
  *
- * Returns 0 when nothing was held back. Negative:
- *   -EBADMSG  bytes that were asked for do not have their checksum (err: where)
- *   -ESTALE   code that was asked about is not what the sidecar describes (err: where)
- * Ask after lookups that cannot return an error; cairn_sidecar_sites() returns these itself.
+ * Returns 0 if lookups returned all facts, or negative:
+ *   -EBADMSG  bytes that a lookup read do not have their checksum (err: where)
+ *   -ESTALE   the code of a lookup is not the code that the sidecar describes (err: where)
+ * Call it after lookups that cannot return an error; cairn_sidecar_sites() returns these itself.
  * Threads: any.
  */
 int cairn_sidecar_trouble(const struct cairn_sidecar *sidecar, struct cairn_err *err);
 
-/* Path as given to open. Borrowed. */
+/* The path that was opened. Borrowed. */
 const char *cairn_sidecar_path(const struct cairn_sidecar *sidecar);
 
 /*
- * Whether this version of the library would make the same. False: another version made it, whose
- * analysis of the debug information may say more, less, or what was found to be wrong.
+ * True if this library version made the sidecar. False: an older or newer analysis made it and may
+ * differ.
  */
 bool cairn_sidecar_is_current(const struct cairn_sidecar *sidecar);
 
-/* Build-id of the binary that it describes; *@ret_len 0 when that has none. Borrowed. */
+/* The build-id of the binary that it describes; *@ret_len is 0 if that has none. Borrowed. */
 const uint8_t *cairn_sidecar_build_id(const struct cairn_sidecar *sidecar, size_t *ret_len);
 
 /*
- * Sections as in cairn_sidecar_image, up to @max of them; returns how many there are, which in a
- * file of others' may be any number.
+ * Sections as in cairn_sidecar_image, up to @max of them. Returns their number, which may be any in
+ * a file that another program made.
  */
 size_t cairn_sidecar_sections(const struct cairn_sidecar *sidecar,
 			      struct cairn_sidecar_image_section *ret, size_t max);
@@ -260,24 +261,29 @@ struct cairn_sidecar_search {
 	size_t size; /* sizeof(struct cairn_sidecar_search); a longer, unknown tail must be zero */
 	unsigned int threads; /* for making one, as in cairn_sidecar_make_opts */
 	/*
-	 * Directory of BUILD-ID.cairn, made when it is missing; NULL: neither look there nor keep
-	 * anything.
+	 * The directory of BUILD-ID.cairn files, made if it is missing; NULL: use no cache.
 	 */
 	const char *cache_dir;
 	/*
-	 * Files used longest ago are removed when the cache grows beyond this; 0:
+	 * The least recently used files are removed when the cache grows beyond this; 0:
 	 * CAIRN_SIDECAR_CACHE_BYTES.
 	 */
 	uint64_t cache_bytes;
-	bool sites;   /* it must have the sites of functions; one that has not is made again */
-	/* nobody waits for cairn_sidecar_keep(): what failed minutes ago is not tried again */
+	bool sites;   /* it must have the sites of functions; one without is made again */
+	/*
+	 * no user waits for cairn_sidecar_keep(): an attempt that failed minutes ago is not
+	 * repeated
+	 */
 	bool background;
-	/* make it from the debug information when there is none, and keep it in the cache */
+	/* if there is none, make it from the debug information and keep it in the cache */
 	bool may_make;
-	bool anew; /* with may_make: what is there was found to be wrong, and is not looked at */
-	/* cairn_sidecar_keep(): with cairn_sidecar_make_opts.args; one without is made again */
+	bool anew; /* with may_make: the existing one was found to be wrong, and is ignored */
+	/*
+	 * cairn_sidecar_keep(): make it with cairn_sidecar_make_opts.args; one without is made
+	 * again
+	 */
 	bool args;
-	/* Filled: what was not used and why, one per line, "" when there is nothing to tell. */
+	/* Filled in: the files that were not used and why, one per line; "" if there are none. */
 	char note[512];
 };
 
@@ -286,34 +292,33 @@ struct cairn_sidecar_search {
 /*
  * cairn_sidecar_for - the sidecar of a binary
  *
- * Looked for as PATH.cairn beside the binary, then in the cache. It must have the binary's build-id
- * and segments, and its pages are compared as cairn_sidecar_covers() says. Root takes only one that
- * nobody else can have written. What is refused is told in @search->note. An unbound one is taken
- * while @bin has no debug information. The cache is not used for a debug file alone, which has no
- * code to compare. One that another version of the library made (cairn_sidecar_is_current(); in the
- * cache any other build of it) is taken while @bin has no debug information, and that is noted;
- * else it is as if it were not there. A binary without a build-id has none that could be found: one
- * is made, and not kept. Nor is one kept that another user decides about, as cairn_sidecar_keep()
- * says; that is noted.
+ * It is searched as PATH.cairn beside the binary, then in the cache. It must have the binary's
+ * build-id and segments, and its pages are compared as cairn_sidecar_covers() says. Root uses only
+ * one that no other user can have written. A refusal is noted in @search->note. An unbound one is
+ * used if @bin has no debug information. The cache is not used for a debug file alone, which has no
+ * code to compare. A sidecar of another library version (cairn_sidecar_is_current(); in the cache
+ * any other build of it) is used only if @bin has no debug information, and noted; otherwise it is
+ * ignored. For a binary without a build-id no sidecar can be found: one is made, and not kept. A
+ * sidecar whose content another user decides is not kept either, as cairn_sidecar_keep() says; it
+ * is noted.
  *
  * @ret  cairn_sidecar_close(); independent of @bin
- * Returns 0. -ENOENT: there is none, and @search does not allow to make one, or there is nothing to
- * make it of. Else as cairn_sidecar_make(). That the cache cannot be written is no error, but
- * noted.
+ * Returns 0. -ENOENT: there is none, and @search does not allow making one, or there is no source
+ * for it. Otherwise as cairn_sidecar_make(). A cache that cannot be written is no error, but noted.
  */
 int cairn_sidecar_for(const struct cairn_binary *bin, struct cairn_sidecar_search *search,
 		      struct cairn_sidecar **ret, struct cairn_err *err);
 
 /*
- * cairn_sidecar_keep - see to it that the cache has a sidecar of a binary, with sites
+ * cairn_sidecar_keep - make sure that the cache has a sidecar of a binary, with sites
  *
- * For who has answered from the debug information and wants the next answer at once. Makers for one
- * cache take turns, so that many who start at the same time do the work once; this waits for its
- * turn.
+ * For callers that have used the debug information and want the next result at once. Makers for one
+ * cache take turns, so that several that start at the same time do the work once; this call waits
+ * for its turn.
  *
  * @search  cache_dir, cache_bytes, threads and background count
- * @ret     what was made, for telling; all zero when nothing was. cairn_sidecar_image_free().
- * Returns 1 when it was made, 0 when there was one already. Negative:
+ * @ret     the new sidecar, for reports; all zero if none was made. cairn_sidecar_image_free().
+ * Returns 1 if it was made, 0 if there was one already, or negative:
  *   -EINVAL   no cache_dir, or a binary without a build-id or without code: a debug file alone
  *   -ENODATA  a binary without debug information
  *   -EPERM    the caller is root, and others could write the cache; or another user decides what
@@ -321,24 +326,25 @@ int cairn_sidecar_for(const struct cairn_binary *bin, struct cairn_sidecar_searc
  *             debug files and its .dwo files. Root keeps nothing when another user owns one of
  *             them, can write it, or can replace it in a directory on its path. Other callers keep
  *             nothing when one of them belongs neither to root nor to the caller.
- *   -EAGAIN   it failed minutes ago, and @search is of the background
+ *   -EAGAIN   it failed minutes ago, and @search->background is set
  *   else as cairn_sidecar_make() and cairn_file_write()
  */
 int cairn_sidecar_keep(const struct cairn_binary *bin, const struct cairn_sidecar_search *search,
 		       struct cairn_sidecar_image *ret, struct cairn_err *err);
 
 /*
- * cairn_sidecar_keep_copy - put a copy of an open sidecar into the cache, for who got it from
- * elsewhere
+ * cairn_sidecar_keep_copy - put a copy of an open sidecar into the cache, for callers that got it
+ * from elsewhere
  *
- * A copy of one that was downloaded is found without asking the network again. What is there under
- * its build-id is replaced.
+ * With a copy of a downloaded sidecar the network is not needed again. A file under the same
+ * build-id is replaced.
  *
  * @search  cache_dir and cache_bytes count
- * Returns 0. Negative:
+ * Returns 0, or negative:
  *   -EINVAL   no cache_dir, or a sidecar without a build-id
  *   -EBADMSG  cairn_sidecar_check() finds it damaged
- *   -ESTALE, -ENODATA  as cairn_sidecar_compare(): only what was compared with the binary is kept
+ *   -ESTALE, -ENODATA  as cairn_sidecar_compare(): only a sidecar that was compared with its binary
+ *             is kept
  *   -EPERM    others could write there, and the caller is root
  *   else as cairn_file_write()
  * Cost: all of the sidecar is read.
@@ -352,12 +358,12 @@ struct cairn_sidecar_pruned {
 };
 
 /*
- * cairn_sidecar_prune - remove the sidecars that were used longest ago, until the rest takes at
- * most @max_bytes
+ * cairn_sidecar_prune - remove the least recently used sidecars, until the rest takes at most
+ * @max_bytes
  *
- * Other files in the directory are left alone, but for what killed makers left there. Returns 0,
- * also when there is no such directory; -EPERM: the caller is root, and others could write there;
- * what opendir(3) says.
+ * Other files in the directory are left alone, except for those that killed makers left there.
+ * Returns 0, also if there is no such directory; -EPERM: the caller is root, and others could write
+ * there; or an error of opendir(3).
  */
 int cairn_sidecar_prune(const char *cache_dir, uint64_t max_bytes, struct cairn_sidecar_pruned *ret,
 		     struct cairn_err *err);
@@ -389,23 +395,23 @@ int cairn_sidecar_wrap(const void *bytes, size_t size, const char *name, void **
 
 /* ---- by address ---- */
 
-/* Deeper nesting than compilers make; of more frames the innermost are given, and the outermost. */
+/* Compilers nest less deeply; of more frames the innermost are returned, and the outermost. */
 #define CAIRN_FRAMES_MAX 64
 
 /*
  * A function whose code an address belongs to. frames[0] is the innermost: its line is that of the
- * address; each further one is what the one before was inlined into, and its line is that of the
- * call.
+ * address. Each further frame is the function into which the previous one was inlined, and its line
+ * is that of the call.
  */
 struct cairn_frame {
 	/*
-	 * Name as a linker knows it where there is one: of the outermost frame the symbol
-	 * ("foo.constprop.0"), of C++ functions the mangled name. NULL when unknown.
+	 * The linker's name if there is one: the symbol ("foo.constprop.0") for the outermost
+	 * frame, the mangled name for C++ functions. NULL when unknown.
 	 */
 	const char *function;
 	const char *name; /* as the source names it, not qualified; NULL when unknown */
 	const char *file; /* NULL when unknown */
-	/* 0: the compiler says that the code belongs to no line, or nothing is known */
+	/* 0: the compiler assigns the code to no line, or the line is unknown */
 	uint32_t line;
 	uint32_t column;  /* 0 when unknown */
 };
@@ -413,9 +419,9 @@ struct cairn_frame {
 /*
  * cairn_sidecar_frames - the functions that an address belongs to, innermost first
  *
- * @at   link-time address. Of a return address look up the byte before it.
+ * @at   link-time address. For a return address look up the byte before it.
  * @ret  room for @max frames, at least 1
- * Returns their number: 0 when the address belongs to no function and no line that are known. Code
+ * Returns their number: 0 if the address belongs to no known function and no known line. Code
  * without debug information gives one frame, with the symbol's name.
  * Cost: some 200 ns, no allocation. Threads: any. Signals: safe.
  */
@@ -429,9 +435,9 @@ bool cairn_sidecar_symbol_of(const struct cairn_sidecar *sidecar, struct cairn_v
 /*
  * cairn_sidecar_hazards - as cairn_hazards(), with the functions of the sidecar
  *
- * A stripped binary has no symbols that tell where its functions begin and end.
+ * A stripped binary has no symbols that show where its functions begin and end.
  *
- * @bin  the binary that it is of
+ * @bin  the binary that it describes
  */
 int cairn_sidecar_hazards(const struct cairn_sidecar *sidecar, const struct cairn_binary *bin,
 			  int (*visit)(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard),
@@ -452,7 +458,7 @@ struct cairn_sidecar_function {
  *
  * @name  source name, not qualified, or linkage name
  * @ret   numbers, ascending; up to @max
- * Returns how many there are, which can be more than @max; 0 when there is none.
+ * Returns their number, which may exceed @max; 0 if there is none.
  * Cost: below 1 microsecond, no allocation. Threads: any. Signals: safe.
  */
 size_t cairn_sidecar_find(const struct cairn_sidecar *sidecar, const char *name, uint32_t *ret,
@@ -464,42 +470,42 @@ bool cairn_sidecar_function(const struct cairn_sidecar *sidecar, uint32_t number
 
 /* ---- sites ---- */
 
-/* Whether it has what cairn_sidecar_sites() needs. */
+/* True if it has the data that cairn_sidecar_sites() needs. */
 bool cairn_sidecar_has_sites(const struct cairn_sidecar *sidecar);
 
 /*
- * Whether it was made with cairn_sidecar_make_opts.args, so that its sites answer cairn_sites_at().
+ * True if it was made with cairn_sidecar_make_opts.args, so that its sites answer cairn_sites_at().
  */
 bool cairn_sidecar_has_args(const struct cairn_sidecar *sidecar);
 
 /*
- * cairn_sidecar_sites - the questions of cairn/sites.h, answered from a sidecar
+ * cairn_sidecar_sites - the queries of cairn/sites.h, answered from a sidecar
  *
- * The answers are those that the debug information gives.
+ * The results are those of the debug information.
  *
  * @sidecar  must outlive the result
- * @bin   the binary that it is of, for cairn_sites_binary(); must outlive the result
- * @ret   cairn_sites_close(). Threads: one at a time per handle.
+ * @bin      the binary that it describes, for cairn_sites_binary(); must outlive the result
+ * @ret      cairn_sites_close(). Threads: one at a time per handle.
  * Returns 0. -ENODATA: it has no sites. -ENOMEM.
- * Cost: nothing is read until it is asked for; a name costs microseconds.
+ * Cost: data is read when a query needs it; a name costs microseconds.
  */
 int cairn_sidecar_sites(const struct cairn_sidecar *sidecar, const struct cairn_binary *bin,
 			struct cairn_sites **ret, struct cairn_err *err);
 
 /*
- * cairn_sidecar_source - the types of a sidecar, as cairn_source_open() gives those of the debug
+ * cairn_sidecar_source - the types of a sidecar, as cairn_source_open() reads those of the debug
  * information
  *
  * @sidecar  must outlive the result
- * @ret   cairn_source_close(); of kind DWARF. Threads: one at a time per handle.
+ * @ret      cairn_source_close(); of kind DWARF. Threads: one at a time per handle.
  * Returns 0. -ENODATA: it was made without sites, and has no types. -ENOMEM.
- * Cost: nothing is read until it is asked for.
+ * Cost: data is read when a query needs it.
  */
 int cairn_sidecar_source(const struct cairn_sidecar *sidecar, struct cairn_source **ret,
 			 struct cairn_err *err);
 
 struct cairn_sidecar_btf {
-	const void *types; /* as cairn_btf_from_dwarf() writes them into main */
+	const void *types; /* as cairn_btf_from_dwarf() writes them into the main blob */
 	size_t types_size;
 	/* as into the inline blob; NULL: made without cairn_sidecar_make_opts.btf_inline */
 	const void *sites;
@@ -512,13 +518,13 @@ struct cairn_sidecar_btf {
  * @ret  borrowed until cairn_sidecar_close()
  * Returns 0. -ENODATA: it was made without sites, and has no BTF. -ESTALE: it is of another file
  * than the binary that it was opened for. -EBADMSG, -ENOMEM.
- * Cost: compares the code with that of the sidecar, where it can be; decompresses the sites.
+ * Cost: compares the code with the sidecar, if the code is available; decompresses the sites.
  */
 int cairn_sidecar_btf(const struct cairn_sidecar *sidecar, struct cairn_sidecar_btf *ret,
 		      struct cairn_err *err);
 
 /*
- * How many types cairn_sites_complete_type() had to leave unread; @sites is from
+ * The number of types that cairn_sites_complete_type() had to leave unread; @sites is from
  * cairn_sidecar_sites().
  */
 size_t cairn_sidecar_sites_lost(const struct cairn_sites *sites);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sites: where the functions of a binary went
+ * Sites: the addresses at which the functions of a binary begin
  *
  * An optimising compiler turns one function into many sites: its out-of-line body, clones of it,
  * and a copy at each call that was inlined. All of them are sites of one function, and each has its
@@ -15,8 +15,9 @@
  *		show(&found.p[0]->sites[i]);
  *	cairn_sites_close(sites);
  *
- * Same name and same declaration (file and line) is one function, in however many units it was
- * compiled. Nothing here needs a process or privileges; tracing the sites is trace.h's.
+ * Functions with the same name and the same declaration (file and line) are one function, in
+ * however many units it was compiled. Nothing here needs a process or privileges; trace.h traces
+ * the sites.
  */
 #ifndef CAIRN_SITES_H
 #define CAIRN_SITES_H
@@ -40,9 +41,9 @@ struct cairn_sites;
 enum cairn_site_kind {
 	CAIRN_SITE_OUT_OF_LINE,   /* an out-of-line body: the function itself, or a clone of it */
 	/*
-	 * A copy in another function. Code that the compiler duplicated afterwards (an unrolled
-	 * loop) has one DIE and several entries; each is a site, all but the first with the rule
-	 * CAIRN_AT_ENTRY_ROW.
+	 * A copy in another function. If the compiler duplicated its code afterwards (an unrolled
+	 * loop), the copy has one DIE and several entries. Each entry is a site; all but the first
+	 * have the rule CAIRN_AT_ENTRY_ROW.
 	 */
 	CAIRN_SITE_INLINED,
 	/*
@@ -53,24 +54,25 @@ enum cairn_site_kind {
 	CAIRN_SITE_PART,
 };
 
-/* Where the address came from; docs/address.md explains the rule. */
+/* The source of the address; docs/address.md explains the rule. */
 enum cairn_address_rule {
 	CAIRN_AT_LOW_PC,      /* start of the only range */
 	CAIRN_AT_ENTRY_PC,    /* DW_AT_entry_pc */
 	CAIRN_AT_FIRST_RANGE, /* start of the first range in the input's order */
 	/*
-	 * the only one of the instructions of a copy without an entry that other code leads to
+	 * the copy has no entry; the only CFG entry: the one instruction that other code leads to
 	 * first
 	 */
 	CAIRN_AT_CFG_ENTRY,
-	/* a further row of the entry in the line table: the compiler duplicated the copy */
+	/* an extra entry row in the line table: the compiler duplicated the copy */
 	CAIRN_AT_ENTRY_ROW,
 	CAIRN_AT_SYMBOL,      /* no debug information: the address of a symbol */
 };
 
 /*
- * Why events at a site may not be as many as calls: a set of bits. docs/address.md explains each; a
- * site without any is passed once by each call, as far as the code and the debug information tell.
+ * Caveats: why the number of events at a site may differ from the number of calls. A set of bits;
+ * docs/address.md explains each. A site without any is hit once by each call, as far as the code
+ * and the debug information show.
  */
 enum cairn_count_caveat {
 	/*
@@ -78,22 +80,23 @@ enum cairn_count_caveat {
 	 * been moved
 	 */
 	CAIRN_COUNT_NO_ENTRY = 1 << 0,
-	/* the copy's own code leads back to its entry: a loop, or recursion made one */
+	/* the copy's own code leads back to its entry: one call may hit the site more than once */
 	CAIRN_COUNT_LOOPED = 1 << 1,
-	/* ways lead into the copy past its sites: n_bypasses of them */
+	/* some calls may bypass the site: n_bypasses edges lead into the copy past its sites */
 	CAIRN_COUNT_BYPASSED = 1 << 2,
-	/* the copy has no code at its entry, and others come by there */
+	/*
+	 * the copy has no code at its entry: the caller's code may hit the address without a call
+	 */
 	CAIRN_COUNT_SHARED_PC = 1 << 3,
-	/* merged with another call of the same function, whose site is passed, too */
+	/* merged with another call of the same function, and counted at that call's site */
 	CAIRN_COUNT_MERGED = 1 << 4,
 	/*
-	 * the condition of the call seems to be one with the function's first: passed without a
-	 * call
+	 * reached before the call's condition is tested: may be hit without a call
 	 */
 	CAIRN_COUNT_BEFORE_TEST = 1 << 5,
-	/* the linker kept one body for several functions: calls of the others pass, too */
+	/* the linker kept one body for several functions: calls of the others hit it, too */
 	CAIRN_COUNT_FOLDED = 1 << 6,
-	/* vector instructions in the copy: one pass may be several calls */
+	/* vector instructions in the copy: one hit may be several calls */
 	CAIRN_COUNT_VECTORISED = 1 << 8,
 	/*
 	 * a body that calls itself and begins with a loop: some of these calls may be jumps into it
@@ -112,7 +115,7 @@ struct cairn_arg {
 	struct cairn_location loc;
 };
 
-/* A call that was inlined: @function's code was put where FILE:LINE:COLUMN calls it. */
+/* A call that was inlined: @function's code replaces the call at FILE:LINE:COLUMN. */
 struct cairn_inlined_call {
 	const char *function;
 	const char *call_file; /* NULL when unknown */
@@ -145,19 +148,19 @@ struct cairn_site {
 	 */
 	uint32_t n_chain;
 	const struct cairn_inlined_call *chain;
-	/* As many as the function has parameters, in the order of its declaration. */
+	/* The number of the function's parameters, in the order of its declaration. */
 	uint32_t n_args;
 	const struct cairn_arg *args;
 	/* Sites of the same function at the same address, this one included: 1 when it is alone. */
 	uint32_t n_shared;
-	uint32_t count_caveats; /* enum cairn_count_caveat, ored */
-	/* instructions of the copy at which it is entered, other than its sites */
+	uint32_t count_caveats; /* the enum cairn_count_caveat bits that apply */
+	/* the number of the copy's instructions at which it is entered, other than its sites */
 	uint32_t n_bypasses;
-	/* Offset of its DIE in .debug_info, for looking it up with readelf or llvm-dwarfdump. */
+	/* The offset of its DIE in .debug_info, for a search with readelf or llvm-dwarfdump. */
 	uint64_t die;
 	/*
-	 * The same of all sites in one out-of-line function, another one in others of that name
-	 * (clones, other units); 0: not known.
+	 * Identifies the out-of-line function that holds the site. Clones and same-named functions
+	 * of other units have other values. 0: unknown.
 	 */
 	uint64_t body;
 };
@@ -169,46 +172,46 @@ struct cairn_param {
 
 struct cairn_function {
 	const char *name;         /* C++: qualified */
-	const char *linkage_name; /* NULL when the same or unknown */
+	const char *linkage_name; /* NULL if it is the same or unknown */
 	const char *decl_file;    /* NULL when unknown */
 	uint32_t decl_line;
 	uint32_t return_type;     /* 0: void */
 	bool variadic;
 	/*
-	 * The function may have parameters and a result, but nothing tells them. It is assembler
-	 * code, or compiled with -g1 or -gline-tables-only, or only the symbol table knows it.
-	 * n_params is 0.
+	 * The function may have parameters and a result, but the debug information does not
+	 * describe them. It is assembler code, or compiled with -g1 or -gline-tables-only, or only
+	 * the symbol table has it. n_params is 0.
 	 */
 	bool params_unknown;
 	uint32_t n_params;
 	const struct cairn_param *params;
 	/*
 	 * Sorted by address; at one address in the order in which the calls begin, as far as the
-	 * compiler tells.
+	 * compiler records it.
 	 */
 	uint32_t n_sites;
 	const struct cairn_site *sites;
 	/*
-	 * Inlined copies whose DIE has no code: nothing to probe, counted so that all are accounted
-	 * for.
+	 * Inlined copies whose DIE has no code: they cannot be probed, and are counted so that all
+	 * copies are accounted for.
 	 */
 	uint32_t n_without_code;
 };
 
 /* How a list of functions was found. */
 enum cairn_found {
-	CAIRN_FOUND_NAME,     /* all have the name; more than one: it is ambiguous */
-	CAIRN_FOUND_PATTERN,  /* all match the pattern, and all are meant */
+	CAIRN_FOUND_NAME,     /* all have the name; several: the name is ambiguous */
+	CAIRN_FOUND_PATTERN,  /* all match the pattern */
 	/* the name is a symbol, and they begin at its address: malloc, __libc_malloc */
 	CAIRN_FOUND_SYMBOL,
-	/* the name is an indirect function's; they are its implementations, and all are meant */
+	/* the name is an indirect function's; these are its implementations */
 	CAIRN_FOUND_INDIRECT,
 };
 
 struct cairn_function_list {
 	size_t n;
 	const struct cairn_function *const *p;
-	enum cairn_found found; /* means nothing when n is 0, except: */
+	enum cairn_found found; /* no meaning if n is 0, except: */
 	/*
 	 * CAIRN_FOUND_INDIRECT with n 0: the implementations are not known, and the resolver is not
 	 * the function.
@@ -219,20 +222,23 @@ struct cairn_sites_opts {
 	size_t size;          /* sizeof(struct cairn_sites_opts) */
 	unsigned int threads; /* 0: one per processor */
 	/*
-	 * Take the value that a parameter has at a site for the argument of the call, where the
-	 * debug information (Clang's, mostly) does not tell whether the function has already
-	 * changed it: what a debugger shows. Off, such a value is CAIRN_UNAVAIL_MAY_HAVE_CHANGED or
+	 * Use a parameter's value at a site as the call's argument even if the debug information
+	 * (mostly Clang's) does not show whether the function has changed it already. Debuggers
+	 * show that value. If false, such a value is CAIRN_UNAVAIL_MAY_HAVE_CHANGED or
 	 * CAIRN_UNAVAIL_MAY_NOT_BE_PASSED.
 	 */
 	bool assume_unmodified;
 };
 
 /*
- * cairn_sites_open - get ready to answer questions about a binary's functions
+ * cairn_sites_open - prepare to query a binary's functions
  *
  * @bin   must outlive the result
- * Returns 0. -ENODATA: no debug information (err: where it was looked for, how to get it).
- * -EBADMSG: damaged. -EOPNOTSUPP: a DWARF or ELF form that is not known. -ENOMEM.
+ * Returns 0, or negative:
+ *   -ENODATA     no debug information (err: where it was searched, how to get it)
+ *   -EBADMSG     damaged
+ *   -EOPNOTSUPP  a DWARF or ELF form that is not known
+ *   -ENOMEM
  * Cost: unit headers only. Threads: one at a time per handle.
  */
 int cairn_sites_open(const struct cairn_binary *bin, const struct cairn_sites_opts *opts,
@@ -242,25 +248,25 @@ void cairn_sites_close(struct cairn_sites *sites);
 const struct cairn_binary *cairn_sites_binary(const struct cairn_sites *sites);
 
 /*
- * cairn_sites_missing - the .dwo files (split DWARF) that were not found: sites that they describe
- * are not in any answer
+ * cairn_sites_missing - the .dwo files (split DWARF) that were not found: the sites that they
+ * describe are in no result
  *
- * @ret  of the first few their names, where was looked and why each site did not do; a line each,
- *       "" when none is missing. Borrowed until close.
+ * @ret  the names of the first few, where they were searched and why each candidate was refused; a
+ *       line each, "" if none is missing. Borrowed until close.
  * Returns their number.
  */
 size_t cairn_sites_missing(const struct cairn_sites *sites, const char **ret);
 
-/* The graph of all type ids in results; grows with later questions, ids stay. */
+/* The graph of all type ids in results; it grows with later queries, and ids stay valid. */
 const struct cairn_types *cairn_sites_types(const struct cairn_sites *sites);
 
 /*
- * cairn_sites_complete_type - read what a value of a type consists of
+ * cairn_sites_complete_type - read the parts of a type
  *
- * Type ids in results are read as far as their names need. This reads members and enumerators, of
- * the type itself and of all that it contains, but not what its pointers point to. Call it before a
- * value of the type is printed, or a member looked up.
- * Returns 0; also when it is defined nowhere: then it stays a declaration. -EBADMSG, -ENOMEM.
+ * The types in results are read as far as their names need. This call reads members and enumerators
+ * of the type itself and of all that it contains, but not of the types that its pointers point to.
+ * Call it before a value of the type is printed, or a member looked up.
+ * Returns 0, also if it is defined nowhere: it then stays a declaration. -EBADMSG, -ENOMEM.
  */
 int cairn_sites_complete_type(struct cairn_sites *sites, uint32_t id, struct cairn_err *err);
 
@@ -270,14 +276,14 @@ int cairn_sites_complete_type(struct cairn_sites *sites, uint32_t id, struct cai
  * @spec  NAME, or FILE:NAME where FILE is the end of the declaring file's path ("malloc.c",
  *        "glibc/malloc/malloc.c"), or FILE:LINE:NAME. NAME is the source name, a qualified C++ name
  *        or any tail of one ("size", "vector<int>::size"), the same without template arguments
- *        ("vector::size"), or a linkage name; or a symbol's name, in whose place the functions that
- *        begin at its address are taken. With * or ? in it NAME is a pattern, as for file names,
- *        over these and, without FILE, over symbols' names.
- * @ret   borrowed until cairn_sites_close(); how they were found tells what more than one means
- * Returns 0 when none matched (ret->n is 0), else their number. -E2BIG: a pattern that matches more
- * than CAIRN_FIND_MAX functions, which cairn_sites_visit_matching() can do. Errors as
+ *        ("vector::size"), or a linkage name. It may be a symbol's name, which stands for the
+ *        functions that begin at the symbol's address. With * or ? in it NAME is a pattern, as for
+ *        file names, over these and, without FILE, over symbols' names.
+ * @ret   borrowed until cairn_sites_close(); ret->found says how to read several functions
+ * Returns their number, 0 if none matched (ret->n is 0). -E2BIG: the pattern matches more than
+ * CAIRN_FIND_MAX functions; cairn_sites_visit_matching() has no such limit. Errors as
  * cairn_sites_open().
- * Cost: one parallel pass over all DIEs; of a pattern and of a name that is only a symbol's two.
+ * Cost: one parallel pass over all DIEs; two for a pattern, and for a name that is only a symbol's.
  */
 #define CAIRN_FIND_MAX 16384
 int cairn_sites_find(struct cairn_sites *sites, const char *spec, struct cairn_function_list *ret,
@@ -286,9 +292,9 @@ int cairn_sites_find(struct cairn_sites *sites, const char *spec, struct cairn_f
 /*
  * cairn_sites_visit - every function that has a site, in order of declaration file, line and name
  *
- * @visit  gets each function once; what it points to is freed after the call, unlike
- *         cairn_sites_find(). A result other than 0 ends the walk and is returned.
- * Returns 0, what @visit returned, or an error as above.
+ * @visit  gets each function once; the data that it points to is freed after the call, unlike that
+ *         of cairn_sites_find(). A result other than 0 ends the walk and is returned.
+ * Returns 0, the result of @visit, or an error as above.
  * Cost: everything is evaluated, in parallel; memory for the index plus one batch of functions.
  */
 int cairn_sites_visit(struct cairn_sites *sites,
@@ -296,18 +302,18 @@ int cairn_sites_visit(struct cairn_sites *sites,
 		      struct cairn_err *err);
 
 /*
- * The same for the functions that @pattern matches, as cairn_sites_find() understands it; NULL: all
- * that the debug information has.
+ * The same for the functions that @pattern matches, by the rules of cairn_sites_find(); NULL: all
+ * functions of the debug information.
  */
 int cairn_sites_visit_matching(struct cairn_sites *sites, const char *pattern,
 			       int (*visit)(void *ctx, const struct cairn_function *function),
 			       void *ctx, struct cairn_err *err);
 
-/* Whether NAME in @spec is a pattern. "operator*" and "f<int *>" are names. */
+/* True if NAME in @spec is a pattern. "operator*" and "f<int *>" are names. */
 bool cairn_sites_is_pattern(const char *spec);
 
 /*
- * cairn_sites_suggest - names of functions near to one that was not found
+ * cairn_sites_suggest - names of functions near to a name that was not found
  *
  * @ret   up to @max names, nearest first; borrowed until close
  * Returns their number, or an error.
@@ -319,14 +325,14 @@ int cairn_sites_suggest(struct cairn_sites *sites, const char *spec, const char 
  * cairn_sites_imports - whether the binary takes a function or variable of that name from a shared
  * library
  *
- * As cairn_binary_imports(), which cannot tell it of a sidecar. Cost: one pass over .dynsym, or
+ * As cairn_binary_imports(), which cannot answer for a sidecar. Cost: one pass over .dynsym, or
  * O(log names).
  */
 bool cairn_sites_imports(const struct cairn_sites *sites, const char *name);
 
-/* ---- in the middle of functions ---- */
+/* ---- the functions that an address is in ---- */
 
-/* A function that an address is in, with its parameters as they are there. */
+/* A function that an address is in, with its parameters at that address. */
 struct cairn_scope {
 	const char *name; /* as the source has it; NULL when unknown */
 	bool is_inlined;
@@ -335,34 +341,33 @@ struct cairn_scope {
 };
 
 /*
- * cairn_sites_at - the functions that an address is in, innermost first, and where their parameters
- * are when a program stands there
+ * cairn_sites_at - the functions that an address is in, innermost first, and the locations of their
+ * parameters when a program is stopped there
  *
- * The locations are those of the values that the parameters have then; a function may have changed
- * what it was passed. Registers and memory are those of the frame at that address:
- * cairn_stacks_value() (cairn/stack.h) reads them. A parameter in a vector register (17 to 32) is
- * available here.
+ * The locations are those of the parameters' current values; a function may have changed its
+ * arguments. Registers and memory are those of the frame at that address: cairn_stacks_value()
+ * (cairn/stack.h) reads them. A parameter in a vector register (17 to 32) is available here.
  *
- * @pc        the instruction that is to run next; of a frame further out the one behind its call
- * @is_exact  @pc is in the function itself; else the byte before it is: behind a call
+ * @pc        the instruction that is to run next; for an outer frame the one after its call
+ * @is_exact  @pc is in the function itself; otherwise @pc follows a call, and the byte before it is
  * @ret       borrowed until the next call of this function, or close
- * Returns their number; 0 when no function that the debug information has is there. -EOPNOTSUPP
- * from a sidecar that was made without cairn_sidecar_make_opts.args, or was opened without its
- * binary; -ESTALE from one of other code; -EBADMSG, -ENOMEM.
- * Cost: the first call lists all functions, and from a sidecar hashes all code; then some
- * microseconds for each function.
+ * Returns their number; 0 if the debug information has no function there. -EOPNOTSUPP from a
+ * sidecar that was made without cairn_sidecar_make_opts.args, or was opened without its binary;
+ * -ESTALE from a sidecar of other code; -EBADMSG, -ENOMEM.
+ * Cost: the first call lists all functions, and with a sidecar hashes all code; later calls take
+ * some microseconds for each function.
  */
 int cairn_sites_at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact,
 		   const struct cairn_scope **ret, struct cairn_err *err);
 
 /*
- * cairn_sites_call_value - what a caller passed to a function that stands on the stack
+ * cairn_sites_call_value - the value that a caller passed to a function on the stack
  *
- * @callee  an address in the function, @caller_pc where it returns to, of the two frames
+ * @callee  an address in the function; @caller_pc: its return address. Both are of adjacent frames
  * @asked   a step of a location: CAIRN_LOC_ENTRY_REG, or CAIRN_LOC_ENTRY_PARAM
- * @ret     a value in the caller's frame, or CAIRN_UNAVAIL_ENTRY_VALUE where it is not certain:
- *          unless the caller called the function directly, and that cannot have come back to its
- *          entry by tail calls. Borrowed as the answer of cairn_sites_at() before it
+ * @ret     a value in the caller's frame. CAIRN_UNAVAIL_ENTRY_VALUE unless the caller calls the
+ *          function directly and no tail call can re-enter it. Borrowed as the result of
+ *          cairn_sites_at() before it
  * Returns 0; errors as cairn_sites_at(). Cost: decodes the function.
  */
 int cairn_sites_call_value(struct cairn_sites *sites, struct cairn_vaddr callee,
@@ -370,8 +375,8 @@ int cairn_sites_call_value(struct cairn_sites *sites, struct cairn_vaddr callee,
 			   struct cairn_location *ret, struct cairn_err *err);
 
 /*
- * Name of the variable or function at a link-time address, for cairn_location_text(); @ctx is the
- * sites.
+ * The name of the variable or function at a link-time address, for cairn_location_text(); @ctx is
+ * the sites.
  */
 bool cairn_sites_symbol(void *ctx, struct cairn_vaddr at, char *name, size_t size);
 

@@ -4,8 +4,7 @@
  *
  * Without optimisation the compiler describes each parameter by its stack slot, for the whole
  * function. At the entry that slot has not been written yet: reading it there gives whatever an
- * earlier call left. What does hold there is the convention (System V ABI, AMD64 supplement,
- * section 3.2.3):
+ * earlier call left. The convention holds there (System V ABI, AMD64 supplement, section 3.2.3):
  *
  *	class      examples                         where
  *	INTEGER    integers, pointers, bool, enums   rdi rsi rdx rcx r8 r9, then the stack
@@ -38,7 +37,7 @@
  *  - a flexible array, on which GCC and Clang differ;
  *  - a large struct after an odd number of eightbytes that may be aligned to 16, because the type
  *    graph has no alignment;
- *  - what is on the stack after an empty class, which GCC before version 8 put there.
+ *  - arguments on the stack after an empty class, which GCC before version 8 put there.
  */
 #include <errno.h>
 #include <string.h>
@@ -129,7 +128,7 @@ static void classify_leaf(uint64_t off, uint64_t size, uint64_t align, enum clas
 		halves[1] = merge(halves[1], high);
 }
 
-/* Three types have 16 bytes and are told by name only. */
+/* Three types have 16 bytes, and only the name tells them apart. */
 static void classify_wide_float(const struct cairn_type *t, uint64_t off, enum class halves[2])
 {
 	const char *name = t->name ? t->name : "";
@@ -221,7 +220,7 @@ static void classify(const struct cairn_types *types, uint32_t id, uint64_t off,
 	case CAIRN_T_RREF:
 		classify_leaf(off, t->size, t->size, INTEGER, INTEGER, halves);
 		return;
-	case CAIRN_T_MEMBER_PTR: /* of data one word, of a function two */
+	case CAIRN_T_MEMBER_PTR: /* to data one word, to a function two */
 		classify_leaf(off, t->size, 8, INTEGER, INTEGER, halves);
 		return;
 	case CAIRN_T_FLOAT:
@@ -286,7 +285,7 @@ static void classify_whole(const struct cairn_types *types, uint32_t id, enum cl
 		halves[1] = SSE;
 }
 
-/* Where the pieces of one argument are. */
+/* The registers and stack slots of one argument's pieces. */
 struct spot {
 	unsigned int n; /* registers */
 	uint8_t regs[2];
@@ -464,7 +463,7 @@ static int place(struct assign *a, const struct abi_param *param, struct arena *
 	return in_registers(arena, &spot, ret);
 }
 
-/* Returns 1; 0 when it cannot be told whether the result takes a register. */
+/* Returns 1; 0 when it is not known whether the result takes a register. */
 static int place_result(struct assign *a, const struct abi_param *result)
 {
 	const struct cairn_type *t = resolved(a->types, result->type);

@@ -12,10 +12,10 @@
  *	array of one element			the element
  *	longer arrays				the stack
  *
- * A value whose parts do not all fit into the registers that are left is on the stack as a whole,
- * and takes none. What has no bytes is nowhere. ABI0, of Go before 1.17 and of its assembler, has
- * no registers: all is on the stack. There the first one is at rsp + 8, each aligned as its type
- * is.
+ * If the parts of a value do not all fit into the remaining registers, the whole value is on the
+ * stack and takes no register. A value without bytes has no location. ABI0, of Go before 1.17 and
+ * of its assembler, has no registers: all is on the stack. There the first one is at rsp + 8, each
+ * aligned as its type is.
  */
 #include <errno.h>
 #include <string.h>
@@ -122,7 +122,7 @@ static bool split(const struct cairn_types *types, uint32_t id, uint64_t off, un
 	}
 }
 
-/* 0: it cannot be told. Go aligns a type as the widest of its parts, at most to a word. */
+/* 0: not known. Go aligns a type as the widest of its parts, at most to a word. */
 static uint64_t alignment(const struct cairn_types *types, uint32_t id, unsigned int depth)
 {
 	const struct cairn_type *t = resolved(types, id);
@@ -152,8 +152,8 @@ static uint64_t alignment(const struct cairn_types *types, uint32_t id, unsigned
 }
 
 /*
- * How far a part reaches: over the padding after it, so that nothing of the value is missing. What
- * is in the padding is what the register's other bytes are.
+ * The end of a part: it includes the padding after it, so that nothing of the value is missing. The
+ * padding has the content of the register's other bytes.
  */
 static uint32_t reach(const struct go_parts *v, unsigned int i, uint64_t size)
 {
@@ -236,7 +236,7 @@ int abi_go_locations(const struct cairn_types *types, bool in_registers,
 	return 0;
 }
 
-/* ---- held against what is described ---- */
+/* ---- compared with the description ---- */
 
 static bool is_same_place(const struct cairn_piece *said, const struct cairn_piece *abi)
 {

@@ -3,54 +3,54 @@
  * Which location of a parameter holds at an address
  *
  * A parameter has a constant (DW_AT_const_value), one location for its whole scope, or a list of
- * locations for parts of it. From a list we take the entry that contains the address, and nothing
- * else: neither the first one nor the nearest.
+ * locations for parts of it. From a list we take the entry that contains the address. We take
+ * neither the first one nor the nearest.
  *
  * Views. Several source statements can stand between two instructions. For
  *
  *	static inline int f(int n) { n--; return g(n); }
  *
- * both "n is rbx" and "n is rbx - 1" hold at the same address, one before and one behind the n--.
+ * both "n is rbx" and "n is rbx - 1" hold at the same address, one before and one after the n--.
  * GCC numbers the positions at one address as views and gives each entry a pair of them, so entries
  * are compared as (address, view), and the site is (entry_pc, entry view). In Debian's libc most
  * entry views are not 0; a reader that drops them prints the later value.
  *
- *	entry [0x10 view 1, 0x10 view 3) rbx       site (0x10, view 2): this one, though 0x10 ==
- *	0x10
+ *	site (0x10, view 2):
+ *	entry [0x10 view 1, 0x10 view 3) rbx		this one, though 0x10 == 0x10
  *	entry [0x10 view 3, 0x40 view 0) rbx - 1
  *
  * GCC writes the entry as a line row of its own, say view k, and where a location begins it writes
  * the number of the next row. Most arguments are bound before that row and begin at k. Some are
- * bound behind it and begin at k + 1: still before the first statement, because a statement has a
- * row of its own, and what it changes begins at k + 2 or later. So when nothing holds at k, an
+ * bound after it and begin at k + 1. This is still before the first statement, because a statement
+ * has a row of its own, and its changes begin at k + 2 or later. So when nothing holds at k, an
  * entry that begins at k + 1 does. This needs the entry's row, which is there when
  * DW_AT_GNU_entry_view is. Such a parameter was removed: see removed.c.
  *
- * Padding. The first instruction of a loop is often aligned. GCC puts the label of a location in
- * front of the padding and the line rows behind it, while the view numbers of the location count
- * those rows:
+ * Padding. The first instruction of a loop is often aligned. GCC puts the label of a location
+ * before the padding and the line rows after it, while the view numbers of the location count those
+ * rows:
  *
  *	0x38da  nopw			   entry [0x38da view 2, 0x38da view 6) rsi
  *	0x38e0  movswq 8(%rsi), %rax	   rows at 0x38e0: view 0, 1, 2 (the entry), 3, ...
  *
- * Compared as they stand, all of 0x38da comes before the entry and the last location wins, which is
- * a later value. Nothing happens in the nops, so a bound in them is moved to the instruction
- * behind. If the line table has rows of its own in front of the nops, the view may count those as
- * well: then nothing is known unless both readings say the same.
+ * Compared literally, all of 0x38da comes before the entry, and the last location wins, which is a
+ * later value. Nothing happens in the nops, so a bound in them is moved to the instruction after
+ * them. If the line table has rows of its own before the nops, the view may count those as well:
+ * then nothing is known unless both readings agree.
  *
  * A list without views (Clang's, and GCC's with -gno-variable-location-views) is compared by
  * address alone.
  *
- * Where a program stands (is_now) no view is: all statements of that address are done, so the last
- * location counts.
+ * A stopped program's position (is_now) has no view: all statements of that address are done, so
+ * the last location counts.
  *
- * Locations for the whole scope. That a variable is in a stack slot, or with GCC in a register, for
- * all of its scope says nothing about when it got there. At the first instruction of the scope it
- * usually has not yet: such locations are not taken, unless the caller put the value there. It did
- * when the function reads that register and never writes it. What is computed (stack_value) or
- * constant needs no arrival. A list entry begins where the value arrived, with one exception: GCC
- * lets an entry for a stack slot begin at the instruction that stores it, or some instructions
- * before.
+ * Locations for the whole scope. A variable may be described in a stack slot, or with GCC in a
+ * register, for all of its scope. This does not say when it got there. At the first instruction of
+ * the scope it usually has not yet: such locations are not used, unless the caller put the value
+ * there. The caller did if the function reads that register and never writes it. A computed value
+ * (stack_value) or a constant needs no arrival. A list entry begins where the value arrived, with
+ * one exception: GCC lets an entry for a stack slot begin at the instruction that stores it, or
+ * some instructions before.
  */
 #include <errno.h>
 #include <string.h>
@@ -75,7 +75,7 @@ struct search {
 	bool continues; /* it did not begin at this entry */
 	bool as_it_stands; /* bounds in the padding are not moved */
 	bool moved;        /* some were */
-	bool next_view; /* look for what begins one view behind the site's */
+	bool next_view; /* search for an entry that begins one view after the site's */
 	int rc;
 	/* where the first entry began of those that say the same as what was found without a gap */
 	struct cairn_vaddr since;
@@ -149,7 +149,7 @@ static struct cairn_vaddr out_of_padding(struct search *s, struct cairn_vaddr bo
 	return ctx->at;
 }
 
-/* Where that began to be said which @e says. */
+/* The address from which on the description of @e holds. */
 static struct cairn_vaddr said_since(struct search *s, const struct dw_loc_entry *e)
 {
 	const struct dw_loc_entry *last = &s->last;
@@ -165,7 +165,7 @@ static struct cairn_vaddr said_since(struct search *s, const struct dw_loc_entry
 static int see_entry(struct search *s, struct dw_loc_entry *e)
 {
 	struct loc_context *ctx = s->ctx;
-	/* Who has arrived is asked only of where a program stands. */
+	/* Arrival is checked only for a stopped program's position. */
 	struct cairn_vaddr since = ctx->is_now ? said_since(s, e) : e->lo;
 	s->n_entries++;
 	if (!e->everywhere && (e->hi.v < ctx->padding.v || e->lo.v > ctx->at.v))
@@ -225,7 +225,7 @@ static bool is_callers(const struct loc_context *ctx, const struct cairn_piece *
 	bool adds = p->n_steps > 1 && p->steps[1].op == CAIRN_LOC_ADD &&
 		    p->steps[1].operand == CAIRN_LOC_IMM;
 	uint32_t n = adds ? 2 : 1;
-	/* What is passed by its address is behind what the slot holds. */
+	/* The slot holds the address of an object that is passed by its address. */
 	bool is_slot = p->n_steps == n || p->steps[n].op == CAIRN_LOC_LOAD;
 	return is_slot && (adds ? p->steps[1].imm : 0) >= ctx->row.cfa_off;
 }
@@ -260,13 +260,15 @@ static bool slot_of(const struct cairn_piece *p, unsigned int *ret_reg, int64_t 
 }
 
 /*
- * Whether a slot is written before it is read, as far as the code goes straight on from the site:
- * then what it holds there is nothing that anybody needs, and the description is of later.
+ * True if a slot is written before it is read, on the straight line from the site. The slot's
+ * content at the site is then dead, and the description is of later.
  */
 static bool is_filled_behind(const struct loc_context *ctx, unsigned int reg, int64_t off)
 {
 	enum {
-		/* What belongs to one statement, with what the scheduler moved between. */
+		/*
+		 * The instructions of one statement, with those that the scheduler moved between.
+		 */
 		INSNS_MAX = 32,
 		SLOT_BYTES = 8,
 	};
@@ -305,8 +307,8 @@ static bool is_stored_later(const struct loc_context *ctx, const struct cairn_lo
 }
 
 /*
- * Whether it is in a slot into which it was put on all ways here, so that what is said of the slot
- * can be no other's.
+ * True if the value is in a slot into which all paths put it, so that the description of the slot
+ * can be of no other value.
  */
 static bool was_put_there(const struct search *s)
 {
@@ -333,7 +335,7 @@ static bool has_kept_register(const struct search *s)
 	       loc_function_keeps_register(s->ctx, p->steps->reg);
 }
 
-/* Whether what is said cannot hold yet before the first instruction. */
+/* True if the description cannot hold yet before the first instruction. */
 static bool is_too_early(const struct search *s)
 {
 	struct loc_context *ctx = s->ctx;
@@ -397,7 +399,7 @@ static bool is_constant(const struct cairn_location *loc)
 	return loc->n_pieces;
 }
 
-/* What the entries that were found amount to; @rc is search_list()'s. */
+/* Turns the entries that were found into a result; @rc is search_list()'s. */
 static void judge(const struct search *s, int rc, struct cairn_location *ret)
 {
 	*ret = s->found;
@@ -413,7 +415,7 @@ static void judge(const struct search *s, int rc, struct cairn_location *ret)
 		ret->why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED;
 }
 
-/* Returns 0, or what is wrong with the list. */
+/* Returns 0, or the error of the list. */
 static int see_entries(const struct dw_die *formal, struct search *s)
 {
 	struct dw_loc_list list;

@@ -36,7 +36,7 @@ static bool only_moves(const uint8_t *bytes, const struct insn *insn)
 	return !(insn->reads & insn->writes) && (one || !insn->writes);
 }
 
-/* What is the same for all instructions of a flow. GRAPH_NONE | i + 1 is GRAPH_NONE. */
+/* The facts that all instructions of a flow share. GRAPH_NONE | i + 1 is GRAPH_NONE. */
 static const struct graph_insn by_flow[] = {
 	[INSN_NEXT] = {.target = GRAPH_NONE, .order = UINT32_MAX},
 	[INSN_JUMP] = {.next = GRAPH_NONE,
@@ -55,8 +55,8 @@ static const struct graph_insn by_flow[] = {
 };
 
 /*
- * Of an instruction behind which control may not go on, or may go elsewhere, what is asked about it
- * later.
+ * Records facts for later about an instruction after which control may not go on, or may go
+ * elsewhere.
  */
 static int note_flow(struct graph *g, uint32_t i, const struct insn_step *step)
 {
@@ -128,7 +128,7 @@ static int add_run(void *arg, const struct code_run *run)
 	return 0;
 }
 
-/* The pieces that begin at @at or in front of it. */
+/* The pieces that begin at @at or before it. */
 static size_t pieces_to(const struct graph *g, uint64_t at)
 {
 	size_t lo = 0, hi = g->pieces.n;
@@ -180,8 +180,8 @@ static void resolve(struct graph *g)
 }
 
 /*
- * What stands at @i is not fallen into. Where an earlier look ended, or another one begins, this
- * one ends: all together are one pass.
+ * The instruction at @i is not fallen into. The walk ends where an earlier walk ended, or another
+ * one begins: all of them together are one pass.
  */
 static int add_orphan(struct graph *g, uint32_t i)
 {
@@ -198,9 +198,8 @@ static int add_orphan(struct graph *g, uint32_t i)
 }
 
 /*
- * Padding behind a jump is reached by nobody, and must not seem to lead to what follows it. A call
- * with padding or the end behind it does not return; those in front of padding are added to
- * @silent.
+ * No path reaches the padding after a jump, and it must not seem to lead to the code after it. A
+ * call that padding or the end follows does not return; those before padding are added to @silent.
  */
 static int find_orphans(struct graph *g, struct calls *silent)
 {
@@ -219,8 +218,8 @@ static int find_orphans(struct graph *g, struct calls *silent)
 }
 
 /*
- * What follows the padding behind a call, when it can be the head of a loop: all jumps to it come
- * from behind it.
+ * The instruction after the padding after a call, if it can be the head of a loop: all jumps to it
+ * come from later code.
  */
 static uint32_t loop_behind(const struct graph *g, uint32_t call)
 {
@@ -238,13 +237,13 @@ static uint32_t loop_behind(const struct graph *g, uint32_t call)
 }
 
 /*
- * Loops are aligned, too. A call in front of one returns when nothing else leads to the loop: then
- * the padding is passed.
+ * Loops are aligned, too. A call before a loop returns if nothing else leads to the loop: then
+ * control passes the padding.
  */
 static int join_loops(struct graph *g, const struct calls *silent)
 {
 	/*
-	 * One call behind another's loop may stand in front of it in memory; chains of such loops
+	 * A call that follows another call's loop may precede it in memory; chains of such loops
 	 * are short.
 	 */
 	enum { REACHED = 1, ROUNDS = 4 };
@@ -347,7 +346,7 @@ int graph_spread(const struct graph *g, const uint32_t *from, size_t n, uint8_t 
 
 int graph_may_come_back(struct graph *g, uint32_t i)
 {
-	/* Where indirect jumps go is not known. */
+	/* The targets of indirect jumps are not known. */
 	if (g->indirect.n)
 		return 1;
 	if (!g->has_jump_back)
@@ -388,8 +387,8 @@ int graph_number(struct graph *g)
 		struct step *top = &path.p[path.n - 1];
 		uint32_t i = top->insn;
 		/*
-		 * Of many indirect jumps the first one seen leads to the orphans: else the cost
-		 * would be their product.
+		 * Only the first indirect jump that the walk meets leads to the orphans: else the
+		 * cost would be their product.
 		 */
 		bool skip = g->v.p[i].is_indirect && orphans_done && top->k == 0;
 		orphans_done |= g->v.p[i].is_indirect;

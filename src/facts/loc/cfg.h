@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The instructions of one function, and which comes behind which
+ * The control-flow graph of one function: its instructions and the edges between them
  *
- * For questions about paths: flow.c asks about registers, this about the way. What a direct jump or
- * branch does is exact. An indirect jump is taken to go to every instruction that nothing else
- * leads to; a call comes back.
+ * It answers questions about paths: flow.c follows registers, this file follows control. The edges
+ * of a direct jump or branch are exact. An indirect jump is assumed to go to every instruction that
+ * nothing else leads to; a call is assumed to return.
  */
 #ifndef LOC_CFG_H
 #define LOC_CFG_H
@@ -16,7 +16,7 @@
 
 struct graph_insn {
 	uint64_t at;
-	uint32_t next;   /* behind it in memory, where it can continue there; else GRAPH_NONE */
+	uint32_t next; /* the next one in memory, if control can continue there; else GRAPH_NONE */
 	uint32_t target; /* of a direct jump or branch within the function; else GRAPH_NONE */
 	uint32_t order;  /* graph_number(); UINT32_MAX when nothing leads there */
 	uint8_t len;
@@ -24,7 +24,7 @@ struct graph_insn {
 	bool is_branch;   /* a direct jump or branch, wherever it goes */
 	bool is_target;   /* of a direct jump or branch */
 	bool is_call;
-	bool has_effect;  /* a call or a store: what a compiler does not do ahead of time */
+	bool has_effect;  /* a call or a store: work that a compiler does not do ahead of time */
 	bool is_nop;
 	/*
 	 * Clang made it of no line: copies of values where paths meet, statements that were merged
@@ -57,7 +57,7 @@ struct graph_call {
 
 struct graph {
 	VEC(struct graph_insn) v; /* in order of address */
-	/* reached by no known way: targets of indirect jumps, landing pads */
+	/* no known path reaches them: targets of indirect jumps, landing pads */
 	VEC(uint32_t) orphans;
 	VEC(uint32_t) indirect;   /* the indirect jumps */
 	VEC(struct graph_call) calls; /* direct ones, in order of address */
@@ -73,7 +73,7 @@ struct graph {
 	/* graph_number(): instructions by falling order, but those that nothing leads to */
 	VEC(uint32_t) by_order;
 	VEC(struct graph_jump) found; /* direct jumps in order of address, wherever they go */
-	VEC(uint32_t) ends; /* instructions that control may not go on behind; calls among them */
+	VEC(uint32_t) ends; /* instructions after which control may not go on; calls among them */
 	uint32_t entry;
 	bool is_numbered, is_loops_known;
 	bool has_jump_back;
@@ -81,8 +81,8 @@ struct graph {
 	/* sites/vectorised.c: an instruction works on several numbers at once */
 	bool is_packed_known, has_packed;
 	/*
-	 * Of the function's unit, for code without GCC's entries: not made by it, or at link time;
-	 * the dwarf's.
+	 * The positions of the function's unit, for code without GCC's entries (from another
+	 * compiler, or made at link time); the dwarf owns them.
 	 */
 	const struct dw_position *positions;
 	size_t n_positions;
@@ -111,12 +111,11 @@ void graph_free(struct graph *g);
 int graph_number(struct graph *g);
 
 /*
- * graph_may_come_back - whether something may lead from an instruction to it again
+ * graph_may_come_back - whether a path may lead from an instruction to it again
  *
- * Where there is an indirect jump it always may; else it is told exactly. Most of a program is in
- * no loop.
+ * With an indirect jump the answer is always 1; else it is exact. Most of a program is in no loop.
  * Returns 1; 0; -ENOMEM.
- * Cost: passes over the instructions and jumps the first time, then a load.
+ * Cost: passes over the instructions and jumps the first time, then one load.
  */
 int graph_may_come_back(struct graph *g, uint32_t i);
 
@@ -134,7 +133,7 @@ static inline bool graph_is_straight(const struct graph *g, uint32_t i)
 int graph_is_reached(struct graph *g, uint32_t i);
 
 /*
- * For those two, of a graph without indirect jumps: set is_in_loop and is_reached. Returns 0 or
+ * For those two, for a graph without indirect jumps: set is_in_loop and is_reached. Returns 0 or
  * -ENOMEM.
  */
 int graph_find_loops(struct graph *g);
@@ -154,14 +153,14 @@ bool graph_returns(const struct graph *g, uint32_t call);
 /* The line and column of an instruction; NULL where it has none, and of code with entries. */
 const struct dw_position *graph_position(const struct graph *g, uint32_t i);
 
-/* The first instruction that starts at @at or behind; g->v.n when none does. */
+/* The first instruction that starts at @at or later; g->v.n when none does. */
 size_t graph_from(const struct graph *g, uint64_t at);
 
 /*
- * graph_next - what comes behind an instruction, one by one
+ * graph_next - the successors of an instruction, one by one
  *
- * @k  0 at first, then as it was left
- * Returns an instruction, GRAPH_NONE behind the last.
+ * @k  0 at first, then unchanged from the last call
+ * Returns an instruction, or GRAPH_NONE after the last.
  */
 static inline uint32_t graph_next(const struct graph *g, uint32_t i, uint32_t *k)
 {
@@ -173,18 +172,18 @@ static inline uint32_t graph_next(const struct graph *g, uint32_t i, uint32_t *k
 	return insn->is_indirect && *k - 2 < g->orphans.n ? g->orphans.p[(*k)++ - 2] : GRAPH_NONE;
 }
 
-/* graph_before - what an instruction comes behind, one by one, in the manner of graph_next() */
+/* graph_before - the predecessors of an instruction, one by one, as graph_next() */
 uint32_t graph_before(const struct graph *g, uint32_t i, uint32_t *k);
 
 /*
- * graph_spread - mark everything that is reached from some instructions
+ * graph_spread - mark all instructions that are reached from some instructions
  *
  * @from     @n of them; they have the bit already
  * @marks    one byte per instruction; bit @bit is spread
  * @within   instructions that have none of these bits are not entered; 0: all are
  * @without  instructions that have one of these bits are not entered
  * Returns 0 or -ENOMEM.
- * Cost: the ways from the instructions that are marked.
+ * Cost: the paths from the instructions that are marked.
  */
 int graph_spread(const struct graph *g, const uint32_t *from, size_t n, uint8_t *marks, uint8_t bit,
 		 uint8_t within, uint8_t without);

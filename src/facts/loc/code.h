@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The instructions of one function, for those who ask where values and control go in it. */
+/* Decodes the instructions of one function, for checks of where values and control go in it. */
 #ifndef LOC_CODE_H
 #define LOC_CODE_H
 
@@ -21,7 +21,7 @@ struct code_insn {
 	struct insn_step step;
 };
 
-/* Some of them, one behind the other. */
+/* Several instructions, in order of address. */
 struct code_run {
 	uint64_t at;
 	const uint8_t *bytes;
@@ -36,14 +36,14 @@ struct code_run {
  * @function  its DIE
  * @visit     a negative result ends the walk and is returned
  * Returns 0. -EBADMSG: it has no ranges, one is not in executable code, or does not decode to its
- * end. -ERANGE: more than CODE_INSNS_MAX instructions. -ENOMEM. What was visited before an error is
- * to be forgotten.
+ * end. -ERANGE: more than CODE_INSNS_MAX instructions. -ENOMEM. After an error the caller has to
+ * forget the instructions that were visited.
  * Cost: one insn_step() per instruction.
  */
 int code_visit(const struct elf *code, const struct dw_die *function,
 	       int (*visit)(void *ctx, const struct code_insn *insn), void *ctx);
 
-/* code_visit_runs - the same, many at once, for who looks at all of them */
+/* code_visit_runs - the same, many at once, for callers that look at all of them */
 int code_visit_runs(const struct elf *code, const struct dw_die *function,
 		    int (*visit)(void *ctx, const struct code_run *run), void *ctx);
 

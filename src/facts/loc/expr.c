@@ -12,12 +12,12 @@
  *
  *	[REG rsp; ADD 40]   [REG rsp; ADD 40; LOAD 8]   [REG rsp; ADD 40; LOAD 8; ADD 8]
  *
- * and since no DW_OP_stack_value follows, the value is in memory at that term. Whether an
- * expression gives a value or an address is the mistake that earlier encoders made most; here it is
- * decided in one place, piece_finish().
+ * and since no DW_OP_stack_value follows, the value is in memory at that term. Earlier encoders
+ * mostly erred on whether an expression gives a value or an address; here one function decides it,
+ * piece_finish().
  *
- * What is never done: assuming that a register still holds what it held at the function's entry
- * (DW_OP_entry_value) without proof, or evaluating what needs the caller's frame.
+ * Two things are never done: assuming without proof that a register still holds its value at the
+ * function's entry (DW_OP_entry_value), and evaluating an expression that needs the caller's frame.
  *
  * Branches and calls in expressions are not followed: no compiler emits them for parameters. Such
  * an expression makes the value unavailable.
@@ -41,9 +41,9 @@ enum {
 	REG_COUNT = 16,
 };
 
-/* What the operations so far make of the top of the stack. */
+/* The meaning that the operations so far give to the top of the stack. */
 enum result {
-	RESULT_ADDRESS,     /* nothing said: the term is the value's address */
+	RESULT_ADDRESS,     /* the default: the term is the value's address */
 	RESULT_VALUE,       /* DW_OP_stack_value, DW_OP_regN */
 	RESULT_BYTES,       /* DW_OP_implicit_value */
 };
@@ -116,7 +116,8 @@ static void binary(struct fold *f, uint8_t op)
 	if (f->why != CAIRN_AVAILABLE)
 		return;
 	/*
-	 * Steps compare with sign. Of fewer than 8 bytes, a value without one is the same with one.
+	 * Steps compare with sign. A value of fewer than 8 bytes without a sign is the same with
+	 * one.
 	 */
 	if (op >= CAIRN_LOC_LT && op <= CAIRN_LOC_GE && l->type.size == 8 && !l->type.is_signed)
 		give_up(f, CAIRN_UNAVAIL_UNSUPPORTED);
@@ -138,8 +139,8 @@ static void shift_down(struct fold *f, uint8_t op)
 }
 
 /*
- * Whether shifts of 64 bits were shifts of 64 bits in the program: nothing in @t is less, nor is
- * the result.
+ * True if shifts of 64 bits were shifts of 64 bits in the program: no part of @t is narrower, nor
+ * is the result.
  */
 static bool is_wide(const struct fold *f, const struct term *t)
 {
@@ -270,9 +271,9 @@ static void push_frame_base(struct fold *f)
 }
 
 /*
- * The value that a register had when the function was entered. It is the register now, if no
- * instruction on any path from the entry to here writes it; flow.c proves that or does not. Else
- * the caller knows what it passed.
+ * The value that a register had when the function was entered. It is the register's value now, if
+ * no instruction on any path from the entry to here writes it; flow.c proves that or does not.
+ * Otherwise the call site in the caller has the value.
  */
 static void entry_value(struct fold *f, const uint8_t *expr, uint64_t len)
 {
@@ -290,7 +291,7 @@ static void entry_value(struct fold *f, const uint8_t *expr, uint64_t len)
 }
 
 /*
- * What was passed for a parameter that GCC removed from a clone: the caller's call site says it of
+ * The value for a parameter that GCC removed from a clone: the caller's call site describes it by
  * that parameter's DIE.
  */
 static void removed_parameter(struct fold *f, uint32_t unit_off)
@@ -352,7 +353,7 @@ static void const_type(struct fold *f)
 
 /* ---- pieces ---- */
 
-/* Make a piece of what the operations since the last one left behind. */
+/* Make a piece of the result of the operations since the last piece. */
 static void piece_finish(struct fold *f, uint64_t size)
 {
 	if (f->n_pieces == PIECES_MAX || size > UINT32_MAX || f->piece_off > UINT32_MAX) {
@@ -624,8 +625,7 @@ static void run(struct fold *f)
 			give_up(f, CAIRN_UNAVAIL_UNSUPPORTED);
 	}
 	/*
-	 * A vector register is found out at the end of a piece, and the pieces behind it still
-	 * count.
+	 * A vector register is found at the end of a piece, and the pieces after it still count.
 	 */
 	if (f->why == CAIRN_UNAVAIL_VECTOR_REGISTER && cur_more(&f->c)) {
 		f->why = CAIRN_AVAILABLE;
@@ -657,7 +657,10 @@ static int take_pieces(struct fold *f, struct cairn_location *ret)
 	return 0;
 }
 
-/* One that is not simple. The stack of terms is large: what is usual comes by without it. */
+/*
+ * An expression that is not simple. The stack of terms is large; the usual expressions do not need
+ * it.
+ */
 static __attribute__((noinline)) int fold(struct loc_context *ctx, const struct dw_unit *unit,
 					  const uint8_t *expr, uint64_t len, struct arena *arena,
 					  struct cairn_location *ret)

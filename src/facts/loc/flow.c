@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What becomes of the registers that a function is entered with
+ * The values of registers at a function's entry: where they survive, and whether they are used
  *
  * Two questions about the same instructions: does a register still hold its entry value here, and
  * is its entry value ever used at all?
  *
- * 1. Unchanged. DW_OP_entry_value(rdi) is "what rdi held when this function was entered". A
- * debugger finds it out in the caller's frame; a probe cannot. But often rdi has simply not been
- * written since, and then it is rdi. That must be known for every path from the entry to the
- * address, so it is a forward data-flow problem over the function's instructions, with one bit per
+ * 1. Unchanged. DW_OP_entry_value(rdi) is the value that rdi had when this function was entered. A
+ * debugger finds it in the caller's frame; a probe cannot. But often rdi has simply not been
+ * written since, and then it is rdi. This must be known for every path from the entry to the
+ * address. So it is a forward data-flow problem over the function's instructions, with one bit per
  * general register:
  *
  *	at the entry      all bits set
- *	behind an insn    the bits before it, without the registers it writes; behind a call also
+ *	after an insn     the bits before it, without the registers it writes; after a call also
  *	                  without those that the convention lets the callee change
  *	where paths meet  the intersection
  *
@@ -26,19 +26,19 @@
  * data) is taken as reached with nothing unchanged, and what it reaches with it. A function that
  * does not decode to the end of each of its ranges has no flow at all.
  *
- * 2. Used. Clang does not pass what it knows that the callee ignores: the register of an unused
- * parameter holds garbage, in calls of global functions too. The description of the parameter does
- * not tell. So an entry value counts only if some path from the entry reads the register before
- * writing it. That is the usual liveness, computed backwards:
+ * 2. Used. Clang does not pass an argument that it knows the callee ignores: the register of an
+ * unused parameter holds garbage, in calls of global functions too. The description of the
+ * parameter does not show that. So an entry value counts only if some path from the entry reads the
+ * register before writing it. This is the usual liveness, computed backwards:
  *
- *	before an insn    what it reads, and what is used behind it without what it writes
+ *	before an insn    the registers it reads, and those used after it except the ones it writes
  *	at a branch       the union
  *
  * Here, too, doubt is decided against us: a call or a jump out of the function is not taken for a
  * use, and "xor %ecx, %ecx" reads nothing.
  *
- * Asked first is what takes no decoding: that calls change registers. Most of what is asked about
- * is behind one on some path.
+ * The check that takes no decoding comes first: calls change registers. Most queries are about a
+ * register that is after a call on some path.
  *
  * Cost: linear in the instructions for code without loops; each loop adds a round or two. Jumps
  * backwards that lead to one another add one each, and code can be made of nothing else: after
@@ -66,7 +66,7 @@ struct node {
 	uint8_t len;
 	uint16_t reads;
 	uint16_t in;     /* unchanged before it */
-	uint16_t live;   /* used at or behind it, before it is written */
+	uint16_t live;   /* used at or after it, before it is written */
 	bool reached;
 };
 
@@ -75,8 +75,8 @@ struct flow {
 	size_t n, cap;
 	struct cairn_vaddr entry;
 	/*
-	 * What nodes have: nothing, and then with what calls change only, with what all
-	 * instructions write, and which are used.
+	 * The facts that nodes have: none; then those with the changes of calls only; with the
+	 * writes of all instructions; and with uses.
 	 */
 	enum { RAW, BY_CALLS, BY_ALL, USES } known;
 	uint16_t anywhere; /* what an indirect jump leaves: intersected into every instruction */
@@ -99,7 +99,7 @@ static uint16_t changes_of(const struct node *n)
 		       : 0;
 }
 
-/* What insn_step() knew is an instruction. */
+/* insn_step() decoded it, so it is an instruction. */
 static void decode(struct node *n)
 {
 	struct insn insn = {.writes = ALL};

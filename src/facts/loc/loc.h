@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside the loc module: from a DIE and an address to a location
+ * Computes the location of a parameter or variable from a DIE and an address
  *
- *	expr.c        one DWARF expression, folded into pieces of straight-line steps
- *	simple.c      expressions of one operation
- *	term.c        arithmetic on what the expression's stack holds
- *	spill.c       values of Clang's that are described by an address
- *	argument.c    which of a parameter's locations holds at an address and view
- *	abi.c         where the calling convention puts parameters, for code that is not optimised
- *	abi_go.c      where Go's conventions put them
- *	stack_args.c  what is said of arguments on the stack of the containing function
- *	prologue.c    parameters that are brought to their slots before the first statement
- *	arrival.c     whether what is described for a whole function is there yet
- *	spilled.c     whether a parameter was put into its slot on all ways
- *	code.c        the instructions of one function, one by one
- *	flow.c        which registers still hold what they held at the function's entry
- *	graph.c       the instructions of one function, and which comes behind which
- *	text.c        locations and reasons as text
+ *	expr.c         one DWARF expression, folded into pieces of straight-line steps
+ *	simple.c       expressions of one operation
+ *	term.c         arithmetic on the entries of the expression's stack
+ *	clang_spill.c  values of Clang's that are described by an address
+ *	argument.c     the one of a parameter's locations that holds at an address and view
+ *	abi.c          where the calling convention puts parameters, for unoptimised code
+ *	abi_go.c       where Go's conventions put them
+ *	stack_args.c   descriptions of arguments on the stack of the containing function
+ *	prologue.c     parameters that are stored to their slots before the first statement
+ *	slot_init.c    whether a value described for a whole function is in its slot yet
+ *	spill_slot.c   whether a parameter was stored to its slot on all paths
+ *	code.c         the instructions of one function, one by one
+ *	flow.c         the registers that still hold their values at the function's entry
+ *	cfg.c          the instructions of one function and the edges between them
+ *	loops.c        the instructions that are in a loop
+ *	text.c         locations and reasons as text
  */
 #ifndef LOC_LOC_H
 #define LOC_LOC_H
@@ -31,7 +32,8 @@
 struct flow;
 
 /*
- * Where a copy's parameter is bound: arguments are passed in front of the entry's row (removed.c).
+ * The point at which a copy's parameter is bound: arguments are passed before the entry's row
+ * (removed.c).
  */
 enum bound {
 	BOUND_IN_FRONT,
@@ -46,8 +48,8 @@ struct expression {
 };
 
 /*
- * The address and function for which locations are wanted. Built once per site; what is costly (the
- * unwind row, the flow of the function) is filled in when a location asks for it.
+ * The address and function for which locations are wanted. Built once per site; the costly parts
+ * (the unwind row, the flow of the function) are filled in when a location needs them.
  */
 struct loc_context {
 	const struct dwarf *dw;
@@ -57,29 +59,30 @@ struct loc_context {
 	struct cairn_vaddr entry; /* its entry */
 	struct cairn_vaddr at;
 	/*
-	 * The value that a variable has now is asked for, not the argument that was passed: at is
-	 * where a program stands, and it goes on at next. That is at, or behind the call that at is
-	 * the last byte of.
+	 * The query is for the current value of a variable, not for the argument that was passed.
+	 * The program is stopped at @at and continues at next: that is @at, or the address after
+	 * the call whose last byte is @at.
 	 */
 	bool is_now;
 	struct cairn_vaddr next;
 	/*
-	 * what was passed may be said as CAIRN_LOC_ENTRY_REG and _PARAM: the caller's frame tells
+	 * the value that was passed may be returned as CAIRN_LOC_ENTRY_REG and _PARAM: the caller's
+	 * frame is available
 	 */
 	bool has_caller;
 	uint64_t view;
 	bool has_entry_view;      /* view is from DW_AT_GNU_entry_view: the entry has a line row */
 	/*
-	 * A further entry (entry_rows.h): an argument's location has to begin at the address, at
-	 * view_from or later. What merely continues may be the argument of the call around it:
-	 * recursion that was inlined has such rows too.
+	 * An extra entry (entry_rows.h): an argument's location has to begin at the address, at
+	 * view_from or later. A location that only continues may be the argument of the call around
+	 * it: recursion that was inlined has such rows too.
 	 */
 	bool must_begin;
 	uint64_t view_from;
 	/*
-	 * Start of the nops just before at; at when there are none. With @find_padding it is not in
-	 * front of that, and asked for when a bound is so near: it takes decoding the function, and
-	 * most places have no such bound.
+	 * Start of the nops just before @at; @at if there are none. @find_padding finds it, never
+	 * at an earlier address than that. It is called if a bound is that near: it decodes the
+	 * function, and most sites have no such bound.
 	 */
 	struct cairn_vaddr padding;
 	struct cairn_vaddr (*find_padding)(void *of, struct cairn_vaddr at);
@@ -90,15 +93,14 @@ struct loc_context {
 	enum bound bound;         /* of the location found last */
 	struct expression expr;   /* of the location found last; none for DW_AT_const_value */
 	bool plain_list;          /* set when a location came from a list without views */
-	int row_state;            /* 0 not asked yet, 1 found, -1 none */
+	int row_state;            /* 0 not looked up yet, 1 found, -1 none */
 	struct flow *flow;        /* of function; shared between its sites, owned by the caller */
 	/* valid when row_state is 1; the last, as it is large and need not be cleared */
 	struct cfi_row row;
 };
 
 /*
- * The unwind row at ctx->at, ctx->row; false when there is none. Looked up when it is asked for
- * first.
+ * The unwind row at ctx->at, ctx->row; false when there is none. Looked up on the first call.
  */
 bool loc_row(struct loc_context *ctx);
 
@@ -107,7 +109,7 @@ bool loc_row(struct loc_context *ctx);
  *
  * @expr   the bytes, of a unit @unit
  * @arena  holds steps, pieces and literal bytes of the result
- * Returns 0 and *@ret, whose why tells whether there is a value; -ENOMEM. A damaged or unknown
+ * Returns 0 and *@ret, whose why says whether there is a value; -ENOMEM. A damaged or unknown
  * expression is no error: it makes the value unavailable.
  */
 int loc_from_expr(struct loc_context *ctx, const struct dw_unit *unit, const uint8_t *expr,
@@ -132,9 +134,9 @@ bool loc_entry_holds(const struct dw_loc_entry *e, struct cairn_vaddr at, uint64
  * loc_function_keeps_register - whether the function around ctx->at reads the register @reg and
  * never writes it
  *
- * Then the register has one value from the entry to the end, and what is described by it for the
- * whole function is right everywhere or nowhere. False for a copy, whose function it does not
- * describe; a call writes what the convention lets it.
+ * Such a register has one value from the entry to the end, and a description by it for the whole
+ * function is right everywhere or nowhere. False for a copy, whose function the register does not
+ * describe. A call counts as writing the registers that the convention lets it write.
  * Cost: decodes the function.
  */
 bool loc_function_keeps_register(const struct loc_context *ctx, unsigned int reg);
@@ -143,19 +145,19 @@ bool loc_function_keeps_register(const struct loc_context *ctx, unsigned int reg
  * loc_frame_is_set_up - whether a frame base that is the register @reg holds at ctx->at: its row is
  * that of most of the function
  *
- * False in a prologue and an epilogue, where the stack or frame pointer is not yet, or no longer,
- * where the frame base counts from.
+ * False in a prologue and an epilogue, where the stack or frame pointer does not yet have, or no
+ * longer has, the value that the frame base needs.
  * Cost: runs the rows of the function.
  */
 bool loc_frame_is_set_up(const struct loc_context *ctx, unsigned int reg);
 
 /*
- * loc_holds_now - whether what is described can be there when a program stands at ctx->at; the
- * essay is in arrival.c
+ * loc_holds_now - whether the described value can be there when a program is stopped at ctx->at;
+ * the essay is in slot_init.c
  *
- * @since  where the entry begins that describes it, or the first of several that say the same one
- *         behind the other; not of @everywhere
- * @everywhere  it is described for all of its scope
+ * @since       where the describing entry begins, or the first of several adjacent ones with the
+ *              same description; unused with @everywhere
+ * @everywhere  the description is for all of its scope
  * Cost: may decode the function.
  */
 bool loc_holds_now(const struct loc_context *ctx, const struct dw_unit *unit,
@@ -165,11 +167,11 @@ bool loc_holds_now(const struct loc_context *ctx, const struct dw_unit *unit,
 bool loc_is_by_reference(const struct dwarf *dw, const struct dw_die *formal);
 
 /*
- * loc_is_spilled - whether ctx->formal was put into the slot at the CFA + @off on all ways to where
- * a program stands
+ * loc_is_spilled - whether ctx->formal was stored to the slot at the CFA + @off on all paths to the
+ * stopped program's position
  *
  * @bytes  of the parameter
- * False where it is not certain; the essay is in spilled.c. Cost: decodes the function.
+ * False if that is not certain; the essay is in spill_slot.c. Cost: decodes the function.
  */
 bool loc_is_spilled(const struct loc_context *ctx, int64_t off, uint64_t bytes);
 
@@ -187,11 +189,11 @@ int loc_from_prologue(const struct loc_context *ctx, const struct dw_die *formal
 bool loc_equal(const struct cairn_location *a, const struct cairn_location *b);
 
 /*
- * loc_stack_argument_holds - whether what @unit describes at the frame base + @off, @off not
- * negative, is there at @ctx->at
+ * loc_stack_argument_holds - whether the value that @unit describes at the frame base + @off, @off
+ * not negative, is there at @ctx->at
  *
- * False where GCC describes, for an inlined copy, what is no argument that the containing function
- * got on the stack, or not there yet. The row has been looked up if the frame base is the CFA.
+ * False if GCC describes, for an inlined copy, a value that is no stack argument of the containing
+ * function, or is not there yet. The row has been looked up if the frame base is the CFA.
  * Cost: reads the function's rows up to the first that differs, and its parameters.
  */
 bool loc_stack_argument_holds(const struct loc_context *ctx, const struct dw_unit *unit,
@@ -232,7 +234,7 @@ bool flow_used(struct flow *flow, struct cairn_vaddr at, unsigned int dwarf_reg)
 
 enum abi_passing {
 	ABI_BY_VALUE,
-	ABI_BY_ADDRESS, /* C++: of an object that the caller made */
+	ABI_BY_ADDRESS, /* C++: the address of an object that the caller made */
 	ABI_NOT_PASSED, /* described, but no argument of this instance */
 	ABI_UNKNOWN,
 };
@@ -271,7 +273,7 @@ int abi_go_locations(const struct cairn_types *types, bool in_registers,
 		     const struct cairn_param *params, uint32_t n, struct arena *arena,
 		     struct cairn_location *ret);
 
-/* Whether what is described for the entry is where the convention puts it, part by part. */
+/* True if the description for the entry and the convention agree, part by part. */
 bool abi_go_agrees(const struct cairn_location *said, const struct cairn_location *abi);
 
 #endif

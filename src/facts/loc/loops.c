@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which instructions are in a loop, and which the function's entry leads to
+ * Which instructions are in a loop, and which of them the function's entry reaches
  *
- * Something leads from an instruction to it again when it is in a strongly connected component of
- * the graph that has an edge. Those are found with Tarjan's algorithm, of blocks: what is entered
- * at its first instruction only, and left at its last.
+ * A path leads from an instruction to it again if it is in a strongly connected component of the
+ * graph that has an edge. Tarjan's algorithm finds those components, on blocks: runs that are
+ * entered at their first instruction only, and left at their last.
  *
  *	1: mov			blocks 1 2 3 4; edges 1-2, 2-3, 2-4, 3-2
  *	2: cmp; je 4		2 and 3 lead to each other
  *	3: ...; jmp 2
  *	4: ret
  *
- * Compilers put what is rare behind a function's end, and jump back from there. So that a jump goes
- * back tells little: of a kernel's functions three of four have such, and one of three has a loop.
+ * Compilers put rare code after a function's end, and jump back from there. So a backward jump
+ * means little: of a kernel's functions three of four have one, and one of three has a loop.
  *
- * What the first search meets, from the entry, is reached.
+ * The instructions that the first search meets, from the entry, are reached.
  *
  * Cost: linear in the instructions and jumps.
  */
@@ -47,7 +47,7 @@ static bool ends_block(const struct graph *g, uint32_t i)
 	       g->v.p[i + 1].is_target || i + 1 == g->entry;
 }
 
-/* There may be as many as instructions; memory that is not needed is not touched. */
+/* There may be as many as instructions; unused memory is not touched. */
 static bool make_blocks(struct loops *l)
 {
 	const struct graph *g = l->g;
@@ -67,7 +67,7 @@ static bool make_blocks(struct loops *l)
 	return true;
 }
 
-/* The next edge of a block; GRAPH_NONE behind the last. */
+/* The next edge of a block; GRAPH_NONE after the last. */
 static uint32_t next_block(const struct loops *l, struct block *b)
 {
 	const struct graph_insn *last = &l->g->v.p[b->last];

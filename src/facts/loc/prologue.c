@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Parameters that the prologue puts into their slots
+ * Parameters that the prologue stores to their slots
  *
- * Without optimisation LLVM describes a parameter by one slot of the frame, for the whole function,
- * and what the slot holds at the entry is anything:
+ * Without optimisation LLVM describes a parameter by one slot of the frame, for the whole function.
+ * At the entry the slot holds garbage:
  *
- *	text:	sub  $0x28, %rsp		s is said to be at rsp + 0x10, 16 bytes
+ *	text:	sub  $0x28, %rsp		s is described at rsp + 0x10, 16 bytes
  *		mov  %rdx, (%rsp)
  *		mov  %rdi, 0x10(%rsp)		so its first half was in rdi,
  *		mov  %rsi, 0x18(%rsp)		and its second in rsi
  *		call ...			prologue_end: the first statement
  *
- * Where a calling convention is documented it tells the same (abi.c); Rust's is not. The code tells
+ * A documented calling convention gives the same (abi.c); Rust's is not documented. The code gives
  * it, too: a store before the first statement can only be the arrival of the parameter whose slot
- * it is. It has to be of a register that still holds what it held at the entry, in a straight line
- * from there, and the stores have to fill the slot. The first statement is where the line table
- * says that the prologue ends: it is the first instruction that belongs to one.
+ * it is. The stored register must still have its value at the entry, on a straight line from there,
+ * and the stores have to fill the slot. The first statement begins where the line table ends the
+ * prologue: at the first instruction that belongs to a statement.
  *
- * What did not fit into registers is in the caller's frame: there the prologue loads it from, and
- * the same holds for such a register; or the description leads there itself. How far that is from
- * the stack pointer is what the unwind rows say, and nothing may have been stored to but this
- * function's own frame.
+ * Values that did not fit into registers are in the caller's frame. The prologue loads them from
+ * there, and the same holds for the loaded register; or the description leads there itself. The
+ * unwind rows give the distance from the stack pointer, and the prologue may have stored only to
+ * this function's own frame.
  *
- * An object that Rust passes by its address is described from there on only, as what that register
- * points to or by a slot that the address is in; the same holds for them.
+ * An object that Rust passes by its address is described only from there on: as the memory that the
+ * register points to, or by a slot that holds the address. The same holds for them.
  */
 #include <errno.h>
 #include <string.h>
@@ -39,19 +39,19 @@ enum {
 	NONE = 0xff,
 	ON_STACK = 0xfe,
 	WORD_BYTES = 8,
-	/* Of a prologue, in bytes of code; a variadic function stores 14 registers. */
+	/* The size of a prologue, in bytes of code; a variadic function stores 14 registers. */
 	PROLOGUE_MAX = 512,
-	/* Of a parameter in a slot. */
+	/* The size of a parameter in a slot. */
 	SLOT_MAX = 64,
 	/* Registers that are put aside for a while. */
 	ASIDE_MAX = 8,
 	PIECES_MAX = 16,
 };
 
-/* What a register holds of the entry's registers, or of what was passed on the stack. */
+/* The value at the entry that a register holds: of a register, or of a stack argument. */
 struct held {
 	uint8_t reg;	/* NONE: something else */
-	uint8_t bytes;	/* so many of its lowest */
+	uint8_t bytes;	/* its number of low bytes that are held */
 	int64_t off;	/* ON_STACK: from the CFA */
 };
 
@@ -72,7 +72,7 @@ struct prologue {
 	/* The slot, by the frame's register. */
 	unsigned int base;
 	int64_t off;
-	unsigned int bytes; /* 0: none is asked for */
+	unsigned int bytes; /* 0: no slot is wanted */
 	uint64_t filled;    /* one bit for each byte */
 	bool stores_elsewhere; /* to memory that may be the caller's */
 	struct aside aside[ASIDE_MAX];
@@ -81,7 +81,10 @@ struct prologue {
 	unsigned int n_arrivals;
 };
 
-/* Where the first statement begins; 0 when the line table does not tell, or it is the entry. */
+/*
+ * The address at which the first statement begins; 0 if the line table does not mark it, or it is
+ * the entry.
+ */
 static uint64_t prologue_end(const struct loc_context *ctx, const struct dw_unit *unit)
 {
 	const struct dw_row *rows;
@@ -109,7 +112,7 @@ static uint64_t bits_of(unsigned int off, unsigned int bytes)
 	return (bytes < SLOT_MAX ? ((uint64_t)1 << bytes) - 1 : UINT64_MAX) << off;
 }
 
-/* A store to the slot; false when it is no copy of what was passed. */
+/* A store to the slot; false if it is no copy of a passed value. */
 static bool see_store(struct prologue *p, const uint8_t *code, size_t n)
 {
 	struct insn_slot_move m;
@@ -127,8 +130,8 @@ static bool see_store(struct prologue *p, const uint8_t *code, size_t n)
 }
 
 /*
- * Where memory at @off from register @base is, from the CFA, before the instruction at @at; false
- * where the unwind rows do not tell.
+ * The distance from the CFA of the memory at @off from register @base, before the instruction at
+ * @at; false if the unwind rows do not give it.
  */
 static bool from_cfa(const struct prologue *p, uint64_t at, unsigned int base, int64_t off,
 		     int64_t *ret)
@@ -156,7 +159,7 @@ static void see_stores(struct prologue *p, uint64_t at, const uint8_t *code,
 	p->stores_elsewhere = true;
 }
 
-/* A load of what the caller put there. */
+/* A load of a value that the caller put there. */
 static struct held loaded(const struct prologue *p, uint64_t at, const uint8_t *code, size_t n,
 			  unsigned int *to)
 {
@@ -200,7 +203,9 @@ static struct held narrowed(struct held from, unsigned int bytes)
 	return from;
 }
 
-/* What the instruction leaves in register *@to; NONE for anything that was not passed. */
+/*
+ * The value that the instruction leaves in register *@to; NONE for any value that was not passed.
+ */
 static struct held moved_to(const struct prologue *p, uint64_t at, const uint8_t *code, size_t n,
 			    unsigned int *to)
 {
@@ -209,7 +214,7 @@ static struct held moved_to(const struct prologue *p, uint64_t at, const uint8_t
 	if (insn_copies_register(code, n, to, &from, &bytes))
 		return narrowed(p->held[from], bytes);
 	if (insn_keeps_lowest_bit(code, n, to) && p->held[*to].reg != NONE)
-		/* Of a bool, whose byte is 0 or 1 already, as every convention has it. */
+		/* A bool, whose byte is 0 or 1 already, as in every convention. */
 		return (struct held){p->held[*to].reg, 1, p->held[*to].off};
 	if (insn_moves_slot(code, n, RSP, &m) && !m.is_store) {
 		*to = m.reg;
@@ -272,9 +277,9 @@ static bool follow(struct prologue *p, uint64_t end)
 	return at == end;
 }
 
-/* ---- what is described ---- */
+/* ---- the description ---- */
 
-/* What an expression says of a parameter, as far as a prologue may bring it. */
+/* The parts of a parameter's expression that a prologue can establish. */
 struct said {
 	bool is_slot;	 /* in the frame at off; else what the register points to */
 	bool is_address; /* the slot has its address */
@@ -318,8 +323,8 @@ static bool read_expr(const struct loc_context *ctx, const uint8_t *p, uint64_t 
 	ret->is_address = ret->is_slot && p < end && *p == DW_OP_deref;
 	p += ret->is_address;
 	/*
-	 * A register that an object is said to be at with a distance is a frame pointer of some
-	 * kind.
+	 * If an object is described at a distance from a register, the register is a frame pointer
+	 * of some kind.
 	 */
 	return p == end && (ret->is_slot || !ret->off);
 }
@@ -343,7 +348,7 @@ static int see_entry(void *arg, const struct dw_loc_entry *e)
 /* ---- the location ---- */
 
 /*
- * Steps to a register, or to the address of what is on the stack; then to what is there, with
+ * Steps to a register, or to the address of a stack argument; then to its content, with
  * @is_address.
  */
 enum { ARRIVAL_STEPS = 3, RETURN_BYTES = 8 };
@@ -387,7 +392,7 @@ static int arrived(const struct prologue *p, bool is_address, struct arena *aren
 	return 1;
 }
 
-/* In the caller's frame, at @off from the CFA, where the prologue leaves it. */
+/* In the caller's frame, at @off from the CFA; the prologue leaves it there. */
 static int by_callers_frame(struct prologue *p, const struct said *s, int64_t off, uint64_t end,
 			    struct arena *arena, struct cairn_location *ret)
 {

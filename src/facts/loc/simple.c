@@ -2,8 +2,9 @@
 /*
  * Expressions of one operation
  *
- * Of ten arguments nine are in a register, a constant, at a fixed distance from what a register
- * holds, or gone but for what they point to. That is said here without the stack machine of expr.c.
+ * Nine of ten arguments are in a register, a constant, at a fixed distance from a register's
+ * content, or gone except for the memory that they point to. Those are built here without the stack
+ * machine of expr.c.
  */
 #include "loc/simple.h"
 
@@ -13,7 +14,7 @@
 
 enum { REG_COUNT = 16 };
 
-/* What is said of registers is the same for all, and not made anew. */
+/* The steps for a register are the same for all locations, and shared. */
 #define IN_REGISTER(n) {.op = CAIRN_LOC_REG, .reg = (n)}
 static const struct cairn_loc_step register_steps[REG_COUNT] = {
 	IN_REGISTER(0),	 IN_REGISTER(1),  IN_REGISTER(2),  IN_REGISTER(3),

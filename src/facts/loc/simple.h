@@ -6,10 +6,10 @@
 #include "loc/loc.h"
 
 /*
- * loc_simple - what loc_from_expr() gives, of an expression that is one operation, with
+ * loc_simple - the result of loc_from_expr() for an expression of one operation, with
  * DW_OP_stack_value or without
  *
- * Returns 1 and *@ret; 0 when it is not so simple, or unusual, or damaged; -ENOMEM.
+ * Returns 1 and *@ret; 0 when it is not that simple, or unusual, or damaged; -ENOMEM.
  */
 int loc_simple(const uint8_t *expr, uint64_t len, struct arena *arena, struct cairn_location *ret);
 

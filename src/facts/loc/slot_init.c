@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is described for all of a function, and is not there from its first to its last instruction
+ * Values that are described for all of a function, and are not there at each of its instructions
  *
- * Code that is not optimised keeps each parameter in a slot of the frame, and says so once, for the
+ * Unoptimised code keeps each parameter in a slot of the frame, and describes it once, for the
  * whole function:
  *
- *	f:      push %rbp                       n is said to be at CFA - 36, which nobody has
- *	written
- *		mov  %rsp, %rbp			as above
+ *	f:      push %rbp                    n is described at CFA - 36, which is not written yet
+ *		mov  %rsp, %rbp              as above
  *		mov  %edi, -20(%rbp)         as above: this is the instruction that is about to run
- *		...				now it is
- *		pop  %rbp                    Clang counts from rbp, which is the caller's from here
- *		     on
+ *		...                          now it is
+ *		pop  %rbp                    Clang counts from rbp, the caller's from here on
  *		ret
  *
- * A debugger that stops in the first lines shows garbage. Here a slot counts when a store to it was
- * passed: one in the straight line from the entry, where compilers put them. Which slot a store
- * writes is told by the unwind row at the store, as rsp and rbp change on the way. And a frame base
- * that is a register counts where the row is that of most of the function.
+ * A debugger that stops in the first lines shows garbage. So a slot counts once control has passed
+ * a store to it. The store must be on the straight line from the entry, where compilers put it. The
+ * unwind row at the store shows which slot it writes, as rsp and rbp change on the way. A frame
+ * base that is a register counts where the row is that of most of the function.
  *
- * What the caller put on the stack is there from the beginning, if it did: Clang's callers leave
- * out what the function does not use. And the place is the function's own, which optimising
- * compilers use for other things, above all for the arguments of a tail call.
+ * A stack argument is there from the beginning, if the caller put it there: Clang's callers leave
+ * out arguments that the function does not use. The slot belongs to the function, and optimising
+ * compilers use it for other things, above all for the arguments of a tail call.
  */
 #include "dwarf/constants.h"
 #include "loc/code.h"
@@ -112,7 +110,10 @@ static bool is_stored(const struct loc_context *ctx, int64_t off, unsigned int b
 		if (row.cfa == CFI_CFA_REG_OFFSET && insn.flow == INSN_NEXT &&
 		    insn_accesses(code, n, row.cfa_reg, row.cfa_off + off, bytes).stores)
 			return true;
-		/* Calls are passed: of mcount(), in front of all that the function does. */
+		/*
+		 * Calls are passed: such as that of mcount(), which comes before the function's
+		 * work.
+		 */
 		if (insn.flow != INSN_NEXT && insn.flow != INSN_CALL &&
 		    insn.flow != INSN_CALL_INDIRECT)
 			return false;
@@ -163,10 +164,9 @@ static int note_store(void *arg, const struct code_insn *insn)
 }
 
 /*
- * A variable whose address is taken is in memory for GCC, also where nobody reads what would be
- * stored there and the store was removed (docs/findings/gcc-removed-store-described.md). So the
- * store is looked for: the instruction before the entry's first, or one that stands in a line with
- * it.
+ * GCC describes an address-taken variable as being in memory even if it deleted the store because
+ * nothing reads it (docs/findings/gcc-removed-store-described.md). So we search for the store: the
+ * instruction before the entry's first one, or one on a straight line with it.
  */
 static bool is_stored_since(const struct loc_context *ctx, struct cairn_vaddr since, int64_t off,
 			    uint64_t bytes)
@@ -296,8 +296,8 @@ bool loc_is_by_reference(const struct dwarf *dw, const struct dw_die *formal)
 }
 
 /*
- * GCC does not see that one register of several is written: it describes struct s { long a, b; } in
- * rdx and rcx up to where rdx is written, also behind "mov state, %rcx"
+ * GCC does not notice that one register of several is written. It describes struct s { long a, b; }
+ * in rdx and rcx up to the write of rdx, also after "mov state, %rcx"
  * (docs/findings/gcc-half-of-a-pair-is-written.md).
  */
 static bool half_holds(const struct loc_context *ctx, const struct dw_unit *unit,

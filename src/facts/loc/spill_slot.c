@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Parameters that were put into a slot of the frame on all ways
+ * Parameters that were stored to a slot of the frame on all paths
  *
- * Where a register is about to be overwritten, by a call for one, GCC puts a variable into a slot,
- * often far in front of that, and describes it in the slot only from there on:
+ * If a register is about to be overwritten, for example by a call, GCC stores the variable to a
+ * slot. The store is often long before the call, but GCC describes the slot only from the call on:
  *
  *	514:	mov  %rdx, 0x10(%rsp)		[0x4e0, 0x529) rdx
  *	...
  *	525:	call pthread_enable_asynccancel	[0x529, 0x55c) CFA - 32
  *	52a:	mov  0x10(%rsp), %rdx
  *
- * So behind the call it is there if the store was passed. That is so if on every way from the
- * function's entry the last store to the slot was one of the register that the variable is
- * described in at that store. It is a forward data-flow problem with one bit:
+ * So after the call the value is there if the store ran. It did if on every path from the
+ * function's entry the last store to the slot was one of the register that describes the variable
+ * at that store. It is a forward data-flow problem with one bit:
  *
- *	at the entry, and where nothing is known to lead		not there
- *	behind a store of the variable's register to the slot		there
- *	behind another store that touches the slot			not there
- *	where ways meet                                                 there, if it is on all of
- *	them
+ *	at the entry, and at code that no known path reaches		not there
+ *	after a store of the variable's register to the slot		there
+ *	after another store that touches the slot			not there
+ *	where paths meet						there, if all of them agree
  *
- * A slot whose address is taken is none of these: it may be written through a pointer, and a store
- * that nobody reads may be missing (docs/findings/gcc-removed-store-described.md).
+ * A slot whose address is taken is excluded: it may be written through a pointer, and a store that
+ * nothing reads may be missing (docs/findings/gcc-removed-store-described.md).
  */
 #include <stdlib.h>
 
@@ -32,19 +31,19 @@
 #include "loc/loc.h"
 
 enum {
-	/* Of one parameter; more are not looked at. */
+	/* Registers of one parameter; more are not considered. */
 	REGISTERS_MAX = 32,
 	WORD_BYTES = 8,
 	REGISTERS = 16, /* general ones */
 };
 
-/* Where the parameter is described in a register. */
+/* A range of addresses in which the parameter is described in a register. */
 struct in_register {
 	struct cairn_vaddr lo, hi;
 	unsigned int reg;
 };
 
-/* What is known in front of an instruction; the larger one wins where ways meet. */
+/* The state before an instruction; the larger one wins where paths meet. */
 enum state { UNREACHED, THERE, NOT_THERE };
 
 enum effect { NONE, PUTS, SPOILS };
@@ -79,7 +78,7 @@ static bool is_in(const struct spill_search *s, uint64_t at, unsigned int reg)
 	return false;
 }
 
-/* Returns false when nothing can be said of the function. */
+/* Returns false when nothing is known about the function. */
 static bool effect_of(struct spill_search *s, const struct graph_insn *insn, uint8_t *ret)
 {
 	const uint8_t *code;
@@ -94,7 +93,7 @@ static bool effect_of(struct spill_search *s, const struct graph_insn *insn, uin
 	struct insn_access access = insn_accesses(code, insn->len, row.cfa_reg, off, s->bytes);
 	if (access.takes_address)
 		return false;
-	/* What a call writes, its return address, is below the frame. */
+	/* The return address that a call writes is below the frame. */
 	*ret = access.stores && !insn->is_call ? SPOILS : NONE;
 	if (insn_stores_register(code, insn->len, row.cfa_reg, off, &reg, &bytes) &&
 	    bytes >= s->bytes && is_in(s, insn->at, reg))
@@ -139,8 +138,7 @@ static bool solve(struct spill_search *s)
 }
 
 /*
- * Where the program stands: in front of the instruction that is next, or behind the call that it
- * came from.
+ * The stopped program's position: before the next instruction, or after the call that it is in.
  */
 static bool is_there(const struct spill_search *s)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Arguments that came on the stack, in copies inlined into the function that got them
+ * Stack arguments, in copies inlined into the function that got them
  *
- * GCC moves the prologue behind an early return (shrink-wrapping). A copy inlined in front of it
- * may have an argument that came on the stack, and GCC counts its place as if the prologue had run:
+ * GCC moves the prologue after an early return (shrink-wrapping). A copy inlined before the
+ * prologue may have an argument that came on the stack, and GCC computes its slot as if the
+ * prologue had run:
  *
  *	g:	movl $1, sink		the copy: y is described at CFA + 8; it is at CFA
  *		test %edi, %edi
@@ -11,18 +12,18 @@
  *		ret
  *	1:	sub  $8, %rsp		the prologue
  *
- * See docs/findings/gcc-stack-argument-before-prologue.md. The place shows itself: nothing has been
- * pushed yet, so that the CFA is rsp + 8, and elsewhere in the function it is farther away. What
- * such a function has in front of a prologue that did not move are the first instructions of its
- * body, which hold no copy as a rule: little is lost.
+ * See docs/findings/gcc-stack-argument-before-prologue.md. The code shows the case: nothing has
+ * been pushed yet, so that the CFA is rsp + 8, and elsewhere in the function it is farther away. If
+ * the prologue did not move, the code before it is the first instructions of the body, which rarely
+ * hold a copy: little is lost.
  *
  * Elsewhere a slot of the frame itself is described as far above the CFA as it is below, in the
- * caller's frame. What the function got on the stack its own parameters tell: a place at or above
- * the CFA that is none of theirs is wrong.
+ * caller's frame. The function's own parameters give its stack arguments: a slot at or above the
+ * CFA that is none of theirs is wrong.
  *
- * And whether the function uses what it got: Clang's callers leave out what it does not. Some
- * instruction has to load from the slot then. Whichever it is, its row of unwind information tells
- * where the slot is, seen from the stack or frame pointer.
+ * The function must also use the argument: Clang's callers leave out unused ones. So some
+ * instruction has to load from the slot. Its unwind row gives the slot's distance from the stack or
+ * frame pointer.
  */
 #include "base/cursor.h"
 #include "dwarf/constants.h"
@@ -31,7 +32,7 @@
 
 enum {
 	RSP = 7,
-	/* What the call pushed. */
+	/* The size of the return address, which the call pushed. */
 	RET_ADDR_BYTES = 8,
 	/*
 	 * Rows looked at; a function has a few for each prologue, epilogue and call with stack

@@ -172,7 +172,7 @@ void term_unary(struct term *t, uint8_t op, uint8_t size)
 {
 	/*
 	 * GCC writes DW_OP_not, which is bitwise, where it means the opposite of a comparison: 255
-	 * instead of 1. What was meant cannot be told.
+	 * instead of 1. The intended value is not known.
 	 */
 	if (op == CAIRN_LOC_NOT && t->n && t->steps[t->n - 1].op >= CAIRN_LOC_EQ) {
 		t->failed = true;
@@ -218,7 +218,7 @@ bool term_is_extended(const struct term *t, bool is_signed)
 	case CAIRN_LOC_AND:
 		return has_imm && last->imm >= 0 && (!is_signed || is_small_mask(last));
 	case CAIRN_LOC_SHL:
-		/* Of 32 bits nothing would be left: this is one half of an extension. */
+		/* Nothing would be left of 32 bits: this is one half of an extension. */
 		return has_imm && last->imm >= 32;
 	default:
 		return last->op >= CAIRN_LOC_EQ && last->op <= CAIRN_LOC_GE;

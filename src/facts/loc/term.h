@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Terms: what an entry of the symbolic stack would compute, as steps
+ * Terms: the computation of one entry of the symbolic stack, as steps
  *
- * A term that grows over CAIRN_LOC_STEPS_MAX steps, needs more than CAIRN_LOC_SLOTS slots, or
- * cannot be said, is marked failed and stays so.
+ * A term that exceeds CAIRN_LOC_STEPS_MAX steps, needs more than CAIRN_LOC_SLOTS slots, or has no
+ * form as steps, is marked failed and stays so.
  */
 #ifndef LOC_TERM_H
 #define LOC_TERM_H
@@ -52,8 +52,8 @@ void term_canonical(struct term *t);
 void term_extend(struct term *t, bool is_signed);
 
 /*
- * Whether the upper bits of a term are those of the value it stands for, whatever the value's
- * width: an operation that brings them down, DW_OP_shr or DW_OP_shra, is right then. @is_signed for
+ * True if the upper bits of a term are those of the value it stands for, whatever the value's
+ * width. An operation that shifts them down, DW_OP_shr or DW_OP_shra, is right then. @is_signed for
  * DW_OP_shra.
  */
 bool term_is_extended(const struct term *t, bool is_signed);

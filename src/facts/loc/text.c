@@ -2,8 +2,8 @@
 /*
  * Locations as text
  *
- * A function may have thousands of places, and their locations are most of what is printed of them;
- * so texts are put together from characters here, without printf().
+ * A function may have thousands of sites, and their locations are most of the printed text. So
+ * texts are put together from characters here, without printf().
  */
 #include <string.h>
 
@@ -97,7 +97,7 @@ static void put(struct text *t, const char *chars)
 enum {
 	/* Room for one term; an expression of CAIRN_LOC_STEPS_MAX terms is cut, not overrun. */
 	TERM_MAX = 511,
-	/* Of a term inside of another one; of each of two. */
+	/* The length of a term inside another one; of each of two. */
 	INNER_MAX = 400,
 	HALF_MAX = 200,
 };
@@ -125,7 +125,7 @@ static void cut(struct term *t, size_t max)
 		t->n = max;
 }
 
-/* Put @before in front, at most @max of what is there kept. */
+/* Insert @before at the start, with at most @max of the old text kept. */
 static void prepend_chars(struct term *t, const char *before, size_t n, size_t max)
 {
 	cut(t, max);
@@ -298,7 +298,7 @@ static void step_text(const struct text *t, const struct cairn_loc_step *s, stru
 
 static void put_value(struct text *t, const struct cairn_piece *piece)
 {
-	/* Cleared where it is told how much there is: texts are long, and mostly not there. */
+	/* Cleared by setting the lengths to 0: texts are long, and mostly unused. */
 	struct term acc, slots[CAIRN_LOC_SLOTS];
 	acc.n = 0;
 	for (unsigned int i = 0; i < CAIRN_LOC_SLOTS; i++)

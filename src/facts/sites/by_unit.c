@@ -75,7 +75,7 @@ static struct row_list rows_of(const struct row_list *rows, size_t from, uint32_
 	return r;
 }
 
-/* Prefetches the fields of the group that are used, in steps of an eighth. */
+/* Prefetches the field that is read of the group eight steps ahead. */
 static inline void prefetch_group(const struct by_unit *b, const struct unit_parts *p, size_t k)
 {
 	enum { AHEAD = 8 };

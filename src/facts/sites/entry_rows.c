@@ -140,7 +140,7 @@ static int translate_file(struct unit_rows *u, const struct dw_unit *unit,
 	return 0;
 }
 
-/* What the origins of a copy say about their declaration. */
+/* Reads the declaration of a copy from its origins. */
 static int follow_origins(const struct collect *c, struct unit_rows *u, uint32_t entry,
 			  struct decl *ret, struct cairn_err *err)
 {

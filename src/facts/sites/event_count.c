@@ -129,7 +129,7 @@ static void mark_ahead(struct code *c)
 }
 
 /*
- * Where two paths meet, Clang puts a copy of a value at the end of one path. It has line 0 and is
+ * At a join of two paths Clang puts a copy of a value at the end of one path. It has line 0 and is
  * attributed to the code of the other path. Control that passes there, and reaches nothing that the
  * copy computes, made no call. Computed code may have line 0 as well: equal statements of two cases
  * that were merged.

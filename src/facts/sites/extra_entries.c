@@ -212,9 +212,9 @@ static bool is_called_at(const struct built_site *b, const struct entry_row *row
 }
 
 /*
- * GCC puts the call's own statement before the entry's row. That statement tells a row without code
- * apart from the entry of another call whose code follows: the row belongs to the nearest copy that
- * is called there.
+ * GCC puts the call's own statement before the entry's row. With that statement, a row without code
+ * can be separated from the entry of another call whose code follows: the row belongs to the
+ * nearest copy that is called there.
  */
 static uint32_t owner_called_at(const struct owner_search *s, const struct entry_row *row)
 {

@@ -2,16 +2,16 @@
 /*
  * Gathering index entries into functions
  *
- * The same inline function of a header is compiled in thousands of units, and in each it has a
+ * The same inline function of a header is compiled in thousands of units. In each it has a
  * declaration DIE of its own, to which the copies of that unit point. So an entry is followed to
  * its root (over abstract origins and specifications), and roots with the same name, file and line
  * are one function:
  *
  *	unit 1:  DIE 0x2d  subprogram list_add, list.h:77  <── 0x90 inlined, 0xb2 inlined
- *	unit 2:  DIE 0x8f1 subprogram list_add, list.h:77  <── 0x9c0 inlined               one
- *	         function, 3 sites
- *	unit 3:  DIE 0xa11 subprogram list_add, mylist.c:9 <── 0xa80 body                  another
- *	         one
+ *	unit 2:  DIE 0x8f1 subprogram list_add, list.h:77  <── 0x9c0 inlined
+ *	         one function, 3 sites
+ *	unit 3:  DIE 0xa11 subprogram list_add, mylist.c:9 <── 0xa80 body
+ *	         another one
  *
  * Two static functions of one name at the same line of one file included twice stay one function:
  * they are the same source text.
@@ -99,7 +99,7 @@ static void without_arguments(const char *name, char *buf, size_t size)
 	buf[n] = 0;
 }
 
-/* Types in template arguments are spelled in many ways. */
+/* Compilers and demanglers spell types in template arguments in many ways. */
 static bool is_tail_respelled(const char *name, const char *tail)
 {
 	char one[NAME_MAX_BYTES], other[NAME_MAX_BYTES];
@@ -148,13 +148,13 @@ static const char *qualified(const struct site_env *env, struct arena *names,
 }
 
 /*
- * Take "." and "DIR/.." out of a path, so that a header reached on two ways is one file. By the
- * text alone: a symbolic link for DIR would make it another file, which compilers' own paths do not
- * have.
+ * Take "." and "DIR/.." out of a path, so that a header that is reached by two paths is one file.
+ * Only the text counts: a symbolic link for DIR would make it another file, but compilers' own
+ * paths have none.
  */
 static void tidy_path(char *path)
 {
-	char *end = path; /* behind the last component that stays */
+	char *end = path; /* after the last component that stays */
 	for (const char *p = path; *p;) {
 		const char *slash = strchrnul(p, '/');
 		size_t n = (size_t)(slash - p) + (*slash == '/');
@@ -182,14 +182,14 @@ struct known_path {
 	uint64_t hash;
 };
 
-/* A file as a unit numbers it. Functions of a header are told one by one. */
+/* A file as a unit numbers it. The functions of a header come one by one. */
 struct known_file {
 	const struct dw_unit *unit;
 	uint64_t number;
 	const struct known_path *is;
 };
 
-/* Of one worker. */
+/* The state of one worker. */
 struct known_files {
 	struct known_file slot[64]; /* direct-mapped by number */
 	struct map by_pieces;       /* struct known_path */
@@ -275,7 +275,7 @@ static int by_declaration(const void *a, const void *b)
 	return c ? c : strcmp(x->name, y->name);
 }
 
-/* Whether one of the functions is @g: of its name and declaration. */
+/* True if one of the functions has the name and the declaration of @g. */
 static bool groups_have(const struct groups *gs, const struct group *g)
 {
 	return gs->v.n && bsearch(g, gs->v.p, gs->v.n, sizeof(*g), by_declaration);
@@ -283,7 +283,7 @@ static bool groups_have(const struct groups *gs, const struct group *g)
 
 /* ---- roots ---- */
 
-/* Entries, and roots, that a worker takes at once. */
+/* Entries, and roots, that a worker takes at a time. */
 enum { CHUNK = 1024 };
 
 /* A root as a function by itself. */
@@ -386,8 +386,8 @@ static int take_first(void *ctx, struct dw_range r)
 }
 
 /*
- * A body whose entry is one of the addresses. What is damaged begins nowhere here; building it
- * tells.
+ * A body whose entry is one of the addresses. A damaged body begins nowhere here; building it
+ * reports the damage.
  */
 static bool begins_at(const struct site_env *env, const struct dw_func *f,
 		      const struct symbol_name *s)
@@ -448,9 +448,9 @@ static int number_roots(struct grouping *all)
 }
 
 /*
- * The declaration of the function that a copy is of, if it is the first in its unit that says so.
- * What a copy's origin tells itself was read with the roots; other chains, as of members in C++,
- * are few and are followed when it is asked for.
+ * Adds the declaration of a copy's function, if this entry is the first in its unit with that
+ * declaration. The declaration at a copy's own origin was read with the roots. Other chains, such
+ * as those of members in C++, are few and are followed when they are needed.
  */
 static int add_decl(struct grouping *all, uint32_t i, uint32_t group)
 {
@@ -621,7 +621,7 @@ static int rank_files(const struct groups *gs, struct keyed *order)
 	return rc;
 }
 
-/* Of functions declared on one line: those of one name in the order in which they were met. */
+/* Functions declared on one line: those of one name stay in the order in which they were met. */
 static int by_name(const void *a, const void *b, void *arg)
 {
 	const struct group *groups = arg;

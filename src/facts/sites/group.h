@@ -45,14 +45,17 @@ struct group {
 	uint32_t n_without_code;
 	struct row_list rows; /* entry_rows_collect(), as is what follows */
 	bool from_macro; /* its rows do not tell entries, see entry_rows.h */
-	/* in the order in which they were met; of a part, by_unit.h, its group's */
+	/* in the order in which they were met; for a part (by_unit.h) the number of its group */
 	uint32_t number;
 };
 
-/* Where a unit says that a function is declared which has a copy with an entry view there. */
+/* A function's declaration in a unit that has a copy of it with an entry view. */
 struct group_decl {
 	uint32_t unit, group;
-	/* file 0: not known yet; line is that copy's entry of the index, whose origins tell */
+	/*
+	 * file 0: not known yet; line is then that copy's index entry, whose origins have the
+	 * declaration
+	 */
 	uint32_t file, line, column;
 };
 
@@ -69,7 +72,7 @@ struct groups {
 	struct map by_key;
 };
 
-/* What the user asked for; a NULL or 0 member matches everything. */
+/* The user's query; a NULL or 0 member matches everything. */
 struct group_filter {
 	/* tail of a qualified name, also without its template arguments; or a linkage name */
 	const char *name;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions folded by the linker
+ * Functions folded by the linker (identical code folding)
  *
  * With --icf=all lld and gold keep one of several functions with the same code. Each has its symbol
- * still, all at one address, and its DIE: gold's say that address, too, lld's of what it dropped
- * none. Which of them was called cannot be told there:
+ * still, all at one address, and its DIE. gold's DIEs have that address, too; lld's DIEs of dropped
+ * functions have none. An event there does not show which of them was called:
  *
  *	0x16a0  first	 int a, int b		two names, two declarations: folded
  *	0x16a0  second	 int b, int a
  *	0x9c70  malloc, __libc_malloc		two names, and a body of one declaration: an alias
  *
- * Two symbols at one address are cheap to see, and rare. Only then all bodies are looked at: where
- * several declarations have one, or had, they were folded. Bodies of one declaration, in several
- * units or as clones, are merged.c's.
+ * Two symbols at one address are cheap to find, and rare. Only then all bodies are read: if several
+ * declarations have a body at one address, or had one, they were folded. Bodies of one declaration,
+ * in several units or as clones, are merged.c's.
  *
- * What is not seen: a function whose symbol was stripped; and what GCC itself unifies (-fipa-icf),
- * which leaves one DIE with code.
+ * Two cases are not seen: a function whose symbol was stripped, and functions that GCC itself
+ * unifies (-fipa-icf), which leaves one DIE with code.
  */
 #include "sites/icf.h"
 
@@ -143,7 +143,7 @@ struct beginnings {
 	VEC(struct beginning) v;
 };
 
-/* Where the code that was dropped is now: at the symbol that is left of it. */
+/* The dropped code's address now: the symbol that is left of it. */
 static bool symbol_of(const struct fold_candidates *candidates, const struct dw_die *abstract,
 		      struct cairn_vaddr *ret)
 {

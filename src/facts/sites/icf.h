@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Functions that the linker folded: where the bodies of several begin. */
+/* Finds functions that the linker folded: the addresses at which the bodies of several begin. */
 #ifndef SITES_ICF_H
 #define SITES_ICF_H
 
@@ -10,7 +10,7 @@ struct fold_name {
 	struct cairn_vaddr at;
 };
 
-/* What the symbol tables call by several functions' names. */
+/* The addresses to which the symbol tables give several functions' names. */
 struct fold_candidates {
 	struct symbol_name at;
 	VEC(struct fold_name) names; /* in order of name */

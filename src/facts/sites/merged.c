@@ -3,18 +3,18 @@
  * Sites of one function at one address, in code that was merged
  *
  * A function can have several: a copy in each unit of a header's inline function, clones with
- * constant arguments. Where two have the same code the linker may keep one (--icf), and both
- * descriptions then stand at one address:
+ * constant arguments. If two of them have the same code, the linker may keep one (--icf). Both
+ * descriptions then are at one address:
  *
  *	0x3480  f68               a in %rsi
  *	0x3480  f68.constprop.0   a is not described: its callers do not pass it, and %rsi holds
- *	        anything
+ *	                          anything
  *
- * Which one was called cannot be told. So an argument is known there only if all say the same of
- * it.
+ * An event does not show which one was called. So an argument is known there only if all
+ * descriptions of it are equal.
  *
  * The same goes for copies in different functions that became one. Each function has its copy of f,
- * both begin at one address, and who comes by there makes one call of f:
+ * and both begin at one address. Control that passes there makes one call of f:
  *
  *	0x6a3  f, inlined in one+0x3
  *	0x6a3  f, inlined in two+0x3

@@ -6,8 +6,7 @@
 #include "loc/loc.h"
 
 /*
- * merged_are_one - whether who passes one of two sites of a function passes the other one by the
- * same call
+ * merged_are_one - whether a call that hits one of two sites of a function hits the other one, too
  *
  * Bodies at one address, or copies at one address in different functions.
  */

@@ -41,7 +41,7 @@ static const char *name_of(const struct dwarf *dw, dw_off body)
 	return name ? name : dw_str_deep(&die, DW_AT_name);
 }
 
-/* 2: the function's own name, 1: that of a clone of it, 0: another's. */
+/* 2: the function's own name, 1: the name of a clone of it, 0: another name. */
 static int closeness(const char *symbol, const char *name)
 {
 	size_t n = strlen(name);

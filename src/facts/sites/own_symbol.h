@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Of several symbols at one address the one that a body is called by. */
+/* Chooses, from several symbols at one address, the one that a body is called by. */
 #ifndef SITES_OWN_SYMBOL_H
 #define SITES_OWN_SYMBOL_H
 
@@ -18,11 +18,11 @@ static inline bool symbol_has(const char *symbol, const char *part)
 }
 
 /*
- * own_symbol - the function symbol that begins where a body does, and is the body's own
+ * own_symbol - the symbol that begins at a body's entry and is the body's own
  *
- * A linker that folds equal code (--icf) leaves several there: of foo.constprop.0 and bar the body
- * of foo has the first. Its plain name is taken before that of a clone; without either, and where
- * there is one symbol only, what cairn_binary_symbol_of() gives.
+ * A linker that folds equal code (--icf) leaves several symbols there: for the body of foo,
+ * foo.constprop.0 is chosen before bar. The plain name is chosen before a clone's. If there is
+ * neither, or one symbol only, the result is that of cairn_binary_symbol_of().
  *
  * @die  of the body
  * Returns NULL when no symbol begins at @at; borrowed. Cost: O(log symbols). Threads: any.

@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Parts: what GCC split off and inlined again
+ * Split parts: code that GCC split off and inlined again
  *
  * GCC splits a function whose first lines often return at once (-fpartial-inlining), so that
- * callers inline the head only:
+ * callers inline only the head:
  *
  *	323: int utf8esc(char *buff, unsigned long x)      utf8esc:       if (x < 0x80) {...}
- *	     { if (x < 0x80) {...} else {...} }              utf8esc.part:  else {...}
+ *	     { if (x < 0x80) {...} else {...} }            utf8esc.part:  else {...}
  *
- * The call of the part in the head is GCC's own, nobody wrote it, and so it has the position of the
- * function's declaration. When that call is inlined in turn, the part becomes an inlined copy of
- * utf8esc inside a copy (or the body) of utf8esc, and one call passes by two copies. The head has
- * the entry and the arguments: it is the call. The part is where a debugger would be in the middle
- * of it.
+ * The call of the part in the head is GCC's own. It is not in the source, so it has the position of
+ * the function's declaration. When that call is inlined in turn, the part becomes an inlined copy
+ * of utf8esc inside a copy (or the body) of utf8esc, and one call passes two copies. The head has
+ * the entry and the arguments: it is the call. A debugger at the part is in the middle of the call.
  *
- *	inlined utf8esc, called at 517:19			 the call
- *	    inlined utf8esc, called at 323:5                 its part: 323:5 is where utf8esc is
- *	    declared
+ *	inlined utf8esc, called at 517:19		the call
+ *	    inlined utf8esc, called at 323:5		its part: utf8esc is declared at 323:5
  *
- * The other function with calls at its own declaration is one that a macro makes: all of its text
- * is at the macro's use. It is told by its parameters and variables, which then are there too; and
- * two functions of one macro by their position, which is the same.
+ * Functions that a macro makes also have calls at their own declaration: all of their text is at
+ * the macro's use. Their parameters and variables show it, which then have that position, too. Two
+ * functions of one macro have the same position.
  */
 #include "sites/part.h"
 

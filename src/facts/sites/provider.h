@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who answers the questions of cairn/sites.h: the debug information (sites.c), or a sidecar made
- * from it (src/store/sidecar)
+ * The providers of cairn/sites.h: the debug information (sites.c), or a sidecar made of it
+ * (src/store/sidecar)
  *
- * Either fills in a struct cairn_sites at the front of its own, and its operations; provider.c has
- * the public functions, which only pass on. So no caller, and no other file, asks which of the two
- * it is. What a function with one of these names promises is in cairn/sites.h.
+ * Either provider fills in a struct cairn_sites at the start of its own struct, and its operations.
+ * The public functions in provider.c only pass calls on. So no caller, and no other file, depends
+ * on which of the two it is. The contracts of functions with these names are in cairn/sites.h.
  */
 #ifndef SITES_PROVIDER_H
 #define SITES_PROVIDER_H
@@ -50,8 +50,8 @@ struct dw_types *sites_type_reader(const struct cairn_sites *sites);
 struct site_env;
 
 /*
- * sites_all_functions - what evaluates sites, with the index of all functions; of sites that are
- * answered by the debug information
+ * sites_all_functions - the environment that evaluates sites, with the index of all functions; for
+ * sites of the debug information
  *
  * Returns 0 and *@ret, which is borrowed until cairn_sites_close(); -EBADMSG, -ENOMEM. Cost: the
  * first time, reads all DIEs.

@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Coming to a function's entry again without a call
+ * Reaching a function's entry again without a call
  *
  * A tail call leaves no frame. So a caller that called f may have f on the stack with other
  * arguments than it passed:
  *
  *	main:	mov  $1, %edi		g:	...		f:	...
- *		call f                          mov  $2, %edi           call wait       the stack:
- *		wait, f, main
- *						jmp  f                       jmp  g          and f's
- *						     n may be 1 or 2
+ *		call f				mov  $2, %edi		call wait
+ *						jmp  f			jmp  g
+ *	The stack is wait, f, main; and f's n may be 1 or 2.
  *
  * f's jumps are followed, and those of the functions that they lead to, and so on. If none leads to
- * f, its frame is that of the call. Each doubt is decided against that:
+ * f, its frame is that of the call. A doubtful jump is taken to lead to the entry, as follows:
  *
- *	jump to f's entry, or from another function into f		no
- *	jump to code of no function (the PLT, assembler)                no: it leads out of the
- *	file, and may come back
- *	jump through a table of distances                               a switch
- *	(insn/table_jump.c): stays in the function
- *	other indirect jump where the CFA is rsp + 8                    no: all is as it was at the
- *	entry, it may be a tail call
- *	other indirect jump                                             a switch: who is called so
- *	would return to where no return address is
- *	more than FUNCTIONS_MAX functions				no
+ *	jump to f's entry, or from another function into f
+ *		may return to the entry
+ *	jump to code of no function (the PLT, assembler)
+ *		may: it leaves the file, and may come back
+ *	jump through a table of distances
+ *		may not: a switch (insn/table_jump.c) stays in the function
+ *	other indirect jump where the CFA is rsp + 8
+ *		may: registers and stack are as at the entry, so it may be a tail call
+ *	other indirect jump
+ *		may not: a switch. A callee reached so would return to a slot without a return
+ *		address
+ *	more than FUNCTIONS_MAX functions
+ *		may
  */
 #include "sites/reentry.h"
 
@@ -32,7 +34,7 @@
 #include "loc/code.h"
 
 enum {
-	/* A chain of tail calls is short; behind some of them nearly everything can be reached. */
+	/* A chain of tail calls is short. After a few of them nearly everything can be reached. */
 	FUNCTIONS_MAX = 32,
 	/* In front of a switch's jump, in which its address is computed. */
 	LINE_BYTES_MAX = 256,
@@ -47,8 +49,7 @@ struct reentry {
 	uint32_t functions[FUNCTIONS_MAX];
 	unsigned int n;
 	/*
-	 * Of the one that is looked at: its DIE, and the instructions, one behind the other, in
-	 * front of the next.
+	 * The function that is being followed: its DIE; and its instructions, each before the next.
 	 */
 	const struct dw_die *die;
 	const uint8_t *line;

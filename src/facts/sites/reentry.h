@@ -6,7 +6,7 @@
 #include "sites/scopes_at.h"
 
 /*
- * reentry_is_excluded - whether a function, once called, cannot come to its own entry again but by
+ * reentry_is_excluded - whether a function, once called, can reach its own entry again only by
  * another call
  *
  * @active    the code of all functions

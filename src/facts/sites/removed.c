@@ -5,22 +5,23 @@
  * GCC removes a parameter that the code does not need (-fipa-sra, -fipa-cp). For the debugger each
  * call then binds a temporary to the argument, and the body reads it:
  *
- *	# DEBUG D#2 => 6		in the caller, in front of the copy
+ *	# DEBUG D#2 => 6		in the caller, before the copy
  *	# DEBUG INLINE_ENTRY f		the entry: a line row, view k
- *	# DEBUG D#1 => D#2		behind it, in the copy
+ *	# DEBUG D#1 => D#2		after it, in the copy
  *	# DEBUG unused => D#1		the location begins at view k + 1
  *
- * But there is one D#2 for all copies of f in a function. Where a call's argument cannot be told
+ * But there is one D#2 for all copies of f in a function. If a call's argument cannot be described
  * any more, the binding of D#2 is missing, and that of another call is in force
  * (docs/findings/gcc-removed-parameter-value.md).
  *
- * An argument that is passed is bound in front of the entry. So what begins one view behind it was
- * removed, and if the containing function has another copy of the same function, it may be that
- * one's. A constant that holds for the whole copy is written as DW_AT_const_value and has lost its
- * view; it was removed if the parameter was in another copy beside it.
+ * An argument that is passed is bound before the entry. So a location that begins one view after
+ * the entry is of a removed parameter. If the containing function has another copy of the same
+ * function, the value may be that copy's. A constant that holds for the whole copy is written as
+ * DW_AT_const_value and has lost its view. Its parameter was removed if it was removed in another
+ * copy of the same function.
  *
- * What stays unseen: a copy whose DIE GCC dropped, and a call of the function that was not inlined.
- * Both bind the temporary, too.
+ * Two cases stay unseen: a copy whose DIE GCC dropped, and a call of the function that was not
+ * inlined. Both bind the temporary, too.
  */
 #include "sites/removed.h"
 
@@ -37,7 +38,7 @@ static int by_container(const void *a, const void *b)
 	return x->die.off < y->die.off ? -1 : x->die.off > y->die.off;
 }
 
-/* What a bare walk leaves out, and damaged sites, have no bounds. */
+/* Arguments that a bare walk leaves out, and damaged sites, have no bounds. */
 static bool has_bound(const struct built_site *b, uint32_t arg)
 {
 	return b->site.n_shared && b->bound && arg < b->formals.n;
@@ -86,8 +87,8 @@ void removed_doubt(struct built_site **sites, size_t n)
 		for (j = i + 1; j < n && sites[j]->container == sites[i]->container;)
 			j++;
 		/*
-		 * A container that is itself a body of the function, where recursion was inlined,
-		 * is no copy.
+		 * A container that is itself a body of the function (recursion was inlined) is no
+		 * copy.
 		 */
 		i += sites[i]->die.tag != DW_TAG_inlined_subroutine;
 		/* A copy can have several sites. */

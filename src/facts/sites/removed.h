@@ -8,7 +8,7 @@
 /*
  * removed_doubt - make unavailable the values of removed parameters that may be another copy's
  *
- * @sites  of one function, with code or without; put in order of their containers
+ * @sites  of one function, with code or without; the call sorts them by container
  * Cost: sorts them.
  */
 void removed_doubt(struct built_site **sites, size_t n);

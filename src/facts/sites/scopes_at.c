@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * In the middle of functions
+ * The functions that an address is in
  *
- * A program stands somewhere: in a function, in a copy inlined there, in a copy inlined into that
- * one.
+ * A stopped program is in a function, in a copy inlined there, in a copy inlined into that one.
  *
  *	main		[0x1100, 0x1180)	the function whose code holds 0x1134
  *	  work		[0x1120, 0x1150)	its inlined copies that do, each in the one before
  *	    add		[0x1130, 0x1138)
  *
- * The innermost is the one that runs; the others wait for a call that is no call. Each has its
- * parameters in locations of its own, and all of them are asked for the one address
- * (site_build_now()). What is told is the value that a parameter has now. That may be another than
- * the argument that was passed: this is where a function stands, not where it began.
+ * The innermost is the one that runs; the others are inside a call that was inlined. Each has its
+ * parameters in locations of its own, and all of them are evaluated at the one address
+ * (site_build_now()). The result is the value that a parameter has now. It may differ from the
+ * passed argument: the program is in the middle of the function and not at its entry.
  *
- * Of copies that GCC made, a parameter that was removed may be described by another call's
- * (removed.c). Where a container has several copies of a function, they are all looked at for that.
+ * In copies that GCC made, a removed parameter may have another call's description (removed.c). If
+ * a container has several copies of a function, all of them are read to check that.
  */
 #include "sites/scopes_at.h"
 
@@ -28,7 +27,7 @@
 #include "sites/removed.h"
 
 enum {
-	/* Deeper inlining is cut; that of compilers ends below 100. */
+	/* Deeper inlining is cut; compilers stay below 100. */
 	DEPTH_MAX = 256,
 	/*
 	 * Copies of one function in another that are held against each other; with more, none is
@@ -110,8 +109,8 @@ uint32_t active_function(const struct active *a, struct cairn_vaddr at)
 /* ---- the copies at an address ---- */
 
 /*
- * The entries whose code holds @at, from the function inwards; of a container all inlined copies
- * stand behind it in the index.
+ * The entries whose code holds @at, from the function inwards. In the index all inlined copies of a
+ * container follow it.
  */
 static int chain_at(const struct site_env *env, uint32_t function, struct cairn_vaddr at,
 		    uint32_t chain[DEPTH_MAX], struct cairn_err *err)
@@ -218,7 +217,7 @@ static int doubt_arg(void *arg, uint32_t copy, uint32_t number)
 	return 0;
 }
 
-/* What was found out when .cairn.dwarf was made: a bit for each parameter. */
+/* The result of that check when .cairn.dwarf was made: a bit for each parameter. */
 static void doubt_told(struct built_site *now)
 {
 	struct dw_value v;

@@ -32,12 +32,14 @@ int active_init(struct active *a, const struct site_env *env, struct cairn_err *
 void active_fini(struct active *a);
 
 /*
- * The function whose code holds @at; DW_FUNC_NONE. Of several (folded ones) that which begins last.
+ * The function whose code holds @at; DW_FUNC_NONE. If there are several (folded ones), the one that
+ * begins last.
  */
 uint32_t active_function(const struct active *a, struct cairn_vaddr at);
 
 /*
- * The type of a parameter: an id in the graph of whoever is asked. Returns 0 or as dwarf_type_of().
+ * The type of a parameter: an id in the type graph of the provider. Returns 0 or as
+ * dwarf_type_of().
  */
 struct active_types {
 	int (*type_of)(void *ctx, const struct dw_die *formal, uint32_t *ret,
@@ -48,14 +50,14 @@ struct active_types {
 enum { ACTIVE_ALL = UINT32_MAX };
 
 /*
- * active_removed - parameters that GCC removed, and may describe by what another copy of the same
- * function was passed
+ * active_removed - the parameters that GCC removed, and may describe by the argument of another
+ * copy of the same function
  *
  * @function  out of line, @entry: a copy in it, made by GCC
- * @visit     is told of an argument (a number, or ACTIVE_ALL) of a copy: of all copies of the same
- *            function in @function, or with ACTIVE_ALL of @entry alone. Another result than 0 ends
- *            the walk.
- * Returns 0, -EBADMSG, -ENOMEM, what @visit returned. Cost: evaluates all copies.
+ * @visit     is called with an argument (a number, or ACTIVE_ALL) of a copy: for all copies of the
+ *            same function in @function, or with ACTIVE_ALL for @entry alone. A result other than 0
+ *            ends the walk.
+ * Returns 0, -EBADMSG, -ENOMEM, or the result of @visit. Cost: evaluates all copies.
  */
 int active_removed(const struct site_env *env, struct site_worker *w, uint32_t function,
 		   uint32_t entry, int (*visit)(void *ctx, uint32_t copy, uint32_t arg), void *ctx,
@@ -64,8 +66,8 @@ int active_removed(const struct site_env *env, struct site_worker *w, uint32_t f
 /*
  * active_at - as cairn_sites_at()
  *
- * @types  who knows the types of parameters
- * @arena  holds what the result points to
+ * @types  gives the types of parameters
+ * @arena  holds the data that the result points to
  * Returns the number of functions, 0 when no function has code there; -EBADMSG, -EOPNOTSUPP,
  * -ENOMEM.
  */

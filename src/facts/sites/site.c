@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One site: its address, where it stands, and its arguments
+ * One site: its address, its container and its arguments
  *
- * The address. An inlined copy is described by ranges of code, and three sources claim to know
- * where it begins: DW_AT_entry_pc, the ranges, and the line table. The rule, explained with
- * examples in docs/address.md:
+ * The address. Three sources describe where an inlined copy begins: DW_AT_entry_pc, the ranges, and
+ * the line table. The rule, explained with examples in docs/address.md:
  *
  *	1. DW_AT_entry_pc, if it lies in the code of the containing function. GCC puts it where the
  *	   inlined body's entry marker ended up, together with the view that the arguments belong
  *	   to.
  *	2. The start of the first range, in the input's order (DWARF 5, section 2.17: the base
- *	address of a
- *	   scope without entry_pc). Not the lowest address: a cold part may lie lower.
+ *	   address of a scope without entry_pc). Not the lowest address: a cold part may lie lower.
  *
  * The arguments. The parameters are those of the abstract instance. A concrete formal is matched by
- * DW_AT_abstract_origin, never by position: compilers leave out the DIE of a parameter that is
- * gone, and everything behind it would shift.
+ * DW_AT_abstract_origin, never by position: compilers leave out the DIE of a removed parameter, and
+ * all formals after it would shift.
  */
 #include "sites/site.h"
 
@@ -290,9 +288,9 @@ static int locate(const struct site_env *env, struct site_worker *w, struct loc_
 }
 
 /*
- * Whether a parameter that is described from after the prologue on was proven to be somewhere at
- * the entry, and counts: code that is optimised has no prologue of this kind, and Clang tells it by
- * the calls that it lists.
+ * True if a parameter that is described only after the prologue was proven to have a location at
+ * the entry. Optimised code has no prologue of this kind; Clang's lists of calls show that code is
+ * optimised.
  */
 static int prove_arrival(const struct loc_context *ctx, const struct dw_die *formal,
 			 struct arena *arena, struct cairn_location *ret)
@@ -326,8 +324,8 @@ static int args_of(const struct site_env *env, struct site_worker *w, struct loc
 	uint32_t next = 0;
 	int rc = dw_param_child(&b->die, &child, err);
 	/*
-	 * To the end: GCC may describe one twice, the second time behind variables, and then that
-	 * counts.
+	 * To the end: GCC may describe a parameter twice, the second time after the variables, and
+	 * then the second one counts.
 	 */
 	for (; rc == 1; rc = dw_param_next(&child, &child, err)) {
 		if (child.tag != DW_TAG_formal_parameter)
@@ -355,9 +353,9 @@ static bool marks_entries(const struct dw_unit *unit)
 }
 
 /*
- * GCC without its markers: at link time (-flto) code comes back from the object files without them,
- * so that what a view would tell apart is one moment; and a copy whose entry marker was lost has no
- * view.
+ * False for GCC's code without its markers. At link time (-flto) code is read back from the object
+ * files without them, and positions that a view would separate are one. A copy whose entry marker
+ * was lost has no view, either.
  */
 static bool has_markers(const struct loc_context *ctx, const struct dw_unit *unit)
 {
@@ -380,7 +378,7 @@ static void note_trust(const struct site_env *env, struct site_worker *w, struct
 bool site_is_clone(const struct site_env *env, const struct cairn_site *s)
 {
 	const char *symbol = s->symbol;
-	/* Where code was folded, the symbol that is shown may be another function's. */
+	/* If code was folded, the shown symbol may be another function's. */
 	if (s->kind == CAIRN_SITE_OUT_OF_LINE && env->folds && symbol_name_has(env->folds, s->at))
 		symbol = own_symbol(env->dw, s->at, s->die);
 	return !symbol || symbol_has(symbol, ".isra") || symbol_has(symbol, ".constprop") ||
@@ -392,7 +390,10 @@ bool site_is_plain_body(const struct site_env *env, const struct cairn_site *s)
 	return env->bare && s->kind == CAIRN_SITE_OUT_OF_LINE && !site_is_clone(env, s);
 }
 
-/* What a person reads of a site; of a bare one only what others decide by. */
+/*
+ * The facts that a reader wants about a site; for a bare site only those that other files decide
+ * by.
+ */
 static int describe(const struct site_env *env, struct site_worker *w, uint32_t entry,
 		    struct cairn_site *s, struct cairn_err *err)
 {
@@ -410,7 +411,7 @@ static int describe(const struct site_env *env, struct site_worker *w, uint32_t 
 	return chain_of(env, entry, w->arena, s, err);
 }
 
-/* Of the site at hand, for those who ask about its code. */
+/* Keeps the ranges of the current site, for the checks of its code. */
 static int keep_ranges(struct site_worker *w, struct built_site *b)
 {
 	struct dw_range *ranges = arena_array(w->arena, w->own.n, sizeof(*ranges));
@@ -458,7 +459,7 @@ int site_build(const struct site_env *env, struct site_worker *w,
 		return rc;
 	/*
 	 * A function that the linker dropped (a second copy of a C++ template) starts at address 0,
-	 * which tells it; the copies inlined into it have small addresses, which would not.
+	 * which shows it. The copies inlined into it have small addresses, which would not.
 	 */
 	if (!w->container_has_code)
 		return 0;
@@ -539,8 +540,8 @@ int site_build(const struct site_env *env, struct site_worker *w,
 }
 
 /*
- * Clang's callers do not pass what the callee does not use, though the description says that it is
- * in its register; what is not there any more was moved by somebody who needed it.
+ * Clang's callers do not pass values that the callee does not use, though the description places
+ * them in their registers. A value that has left its register was moved by code that needs it.
  */
 static void doubt_unused(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
 			 struct built_site *b)
@@ -566,9 +567,9 @@ static bool is_plain(const struct cairn_piece *p)
 }
 
 /*
- * Who stands there may have the vector registers, which a probe has not. What is computed from one
- * is left as it is. Whether Clang's callers passed one that a function does not use is not
- * followed.
+ * A stopped thread's vector registers may be available; a probe has none. A value computed from one
+ * is left as it is. No check is made whether Clang's callers passed one that the function does not
+ * use.
  */
 static void take_vectors(const struct site_env *env, const struct loc_context *ctx,
 			 struct built_site *b)

@@ -1,55 +1,55 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From an entry of the function index to a site
+ * Turns an entry of the function index into a site
  *
- * Two stages. site_build() does what is costly and independent for each site (address, chain,
- * locations) and runs in any number of threads. What touches the type graph, which only one thread
- * may extend, is done behind it by function.c.
+ * There are two stages. site_build() does the costly work that is independent for each site
+ * (address, chain, locations) and runs in any number of threads. The work on the type graph, which
+ * only one thread may extend, is done later by function.c.
  *
- * The module, by the question a file answers:
+ * The files of the module, by the question that each answers:
  *
  * From the index to functions
- *	group.c         index entries gathered by name and declaration
- *	by_unit.c       the entries of many functions, unit by unit
- *	abstract.c      the functions that copies are instances of
- *	symbol_names.c  names that only the symbol tables know
- *	own_symbol.c    of several symbols at one address the one that a body is called by
- *	fold.c          bodies of several functions that the linker folded
+ *	group.c            index entries gathered by name and declaration
+ *	by_unit.c          the entries of many functions, unit by unit
+ *	abstract.c         the functions that copies are instances of
+ *	symbol_names.c     names that only the symbol tables have
+ *	own_symbol.c       the one of several symbols at an address that a body is called by
+ *	icf.c              bodies of several functions that the linker folded
  *
  * Sites
- *	site.c          one index entry made into a struct cairn_site
- *	boundary.c      hazards of many sites of one function
- *	part.c          copies that are no calls
- *	further.c       further sites of copies: other ways in, and such rows
- *	entry_rows.c    the line rows at which code that was duplicated is entered
- *	batch.c         sites of many functions, without types
- *	copies.c        all sites of all functions, for who writes them down
+ *	site.c             one index entry made into a struct cairn_site
+ *	boundary.c         hazards of many sites of one function
+ *	part.c             split parts: copies that are no calls
+ *	extra_entries.c    extra entries of copies: further CFG entries and entry rows
+ *	entry_rows.c       the line rows at which duplicated code is entered
+ *	batch.c            sites of many functions, without types
+ *	copies.c           all sites of all functions, for callers that write them down
  *
  * Whether events count calls
- *	event_count.c       where a copy is entered, and whether each call passes its sites once
- *	judge.c         passages of all copies of many functions
- *	merged.c        bodies and copies of one function in code that the linker merged
- *	tested.c        loops whose condition is tested behind the call
- *	vectorised.c    calls that one vector instruction makes together
- *	doubt.c         why events may not be as many as calls, in words
+ *	event_count.c      the CFG entries of a copy, and whether each call hits its sites once
+ *	analyse.c          event counts of all copies of many functions
+ *	merged.c           bodies and copies of one function in code that the linker merged
+ *	tested.c           loops whose condition is tested after the call
+ *	vectorised.c       calls that one vector instruction makes together
+ *	count_caveats.c    the caveats in words
  *
  * Whether values may be believed
- *	believe.c       what may be believed of what is said about arguments
- *	removed.c       parameters that GCC removed
- *	around.c        what the variables around a copy tell about its arguments
- *	go.c            arguments of Go's functions, which have a convention of their own
- *	computed.c      numbers that are described by what registers hold in a loop
- *	difference.c    constants of a copy to which the code passes a difference
+ *	args_check.c       which descriptions of arguments are believed
+ *	removed.c          parameters that GCC removed
+ *	around.c           arguments that an outer variable shows to be stale
+ *	go.c               arguments of Go's functions, which have a convention of their own
+ *	computed.c         integers that are computed from registers in a loop
+ *	difference.c       constants of a copy to which the code passes a difference
  *
- * Who is asked
- *	provider.c      who answers about sites: the debug information or a sidecar
- *	sites.c         the debug information as provider: find and visit
- *	spelling.c      names of C++, of which each program spells the types in its own way
- *	spec.c          what a user types for a function
- *	suggest.c       near names
- *	function.c      a group made into a struct cairn_function
- *	active.c        the functions that an address is in, in the middle of them
- *	passed.c        what a caller passed in a register
+ * Queries
+ *	provider.c         the public functions, for the debug information or a sidecar
+ *	sites.c            the debug information as provider: find and visit
+ *	spelling.c         names of C++, of which each program spells the types in its own way
+ *	spec.c             the names that a user types for a function
+ *	suggest.c          near names
+ *	function.c         a group made into a struct cairn_function
+ *	scopes_at.c        the functions that an address is in
+ *	call_site_value.c  the value that a caller passed in a register
  */
 #ifndef SITES_SITE_H
 #define SITES_SITE_H
@@ -65,11 +65,11 @@ struct symbol_name;
 /* The statement that a call's own is part of, from the rows around the call's entry. */
 struct enclosing {
 	struct cairn_vaddr at; /* where it begins; 0: none shows */
-	/* of its code behind the entry the last, in bytes behind that; equal: none */
+	/* the last part of its code after the entry, in bytes after that; equal: none */
 	uint16_t from, to;
 };
 
-/* What is the same for all sites of a binary; read only. */
+/* The data that all sites of a binary share; read only. */
 struct site_env {
 	const struct cairn_binary *bin;
 	const struct dwarf *dw;
@@ -80,20 +80,23 @@ struct site_env {
 	bool kernel; /* a kernel or module, which user probes do not reach */
 	/*
 	 * Addresses, kinds and locations only: no hazards, names of containers and symbols, or
-	 * links of chains. Of these only n_chain is set. And no bodies whose symbol and convention
-	 * say all. For who wants all sites of a large file.
+	 * links of chains. In chains only n_chain is set. Bodies are left out if symbol and
+	 * convention give all of their facts. For callers that want all sites of a large file.
 	 */
 	bool bare;
 	/*
-	 * The debug information is .cairn.dwarf (sidecar/reduced.h): what other copies tell of a
-	 * copy is said of it.
+	 * The debug information is .cairn.dwarf (sidecar/reduced.h): it records on a copy the facts
+	 * that come from other copies.
 	 */
 	bool is_reduced;
-	/* Where bodies of several functions begin (fold.h); NULL: nowhere that is asked about. */
+	/*
+	 * Addresses at which bodies of several functions begin (icf.h); NULL: at no address of this
+	 * query.
+	 */
 	const struct symbol_name *folds;
 };
 
-/* Scratch of one worker, with what it knows of the container it worked on last. */
+/* Scratch of one worker, with the facts of the container that it worked on last. */
 struct site_worker {
 	struct arena *arena;
 	uint32_t container; /* index entry; DW_FUNC_NONE at first */
@@ -112,12 +115,12 @@ struct site_worker {
 void site_worker_init(struct site_worker *w, struct arena *arena);
 void site_worker_fini(struct site_worker *w);
 
-/* What to build: an entry of the index where its DIE puts it, or at a further row of it. */
+/* A request: an entry of the index at the address that its DIE gives, or at another row of it. */
 struct site_request {
 	uint32_t entry;
 	bool has_row;
-	bool is_cfg_entry; /* at is another of built_site.ways */
-	struct cairn_vaddr at; /* of the row, with its view; of the way in */
+	bool is_cfg_entry; /* at is another one of built_site.ways */
+	struct cairn_vaddr at; /* of the row, with its view; of the CFG entry */
 	uint64_t view;
 	uint64_t view_from; /* views before it belong to another entry at the same address */
 	struct enclosing around; /* of the row */
@@ -145,8 +148,8 @@ struct built_site {
 	 */
 	bool no_views;
 	/*
-	 * Of a copy without an entry that can be entered at several instructions: those besides
-	 * site.at.
+	 * The further CFG entries, besides site.at, of a copy without an entry that can be entered
+	 * at several instructions.
 	 */
 	const struct cairn_vaddr *ways;
 	unsigned int n_ways;
@@ -167,11 +170,11 @@ int site_build(const struct site_env *env, struct site_worker *w,
 	       const struct site_request *request, struct built_site *ret, struct cairn_err *err);
 
 /*
- * site_build_now - the same in the middle of a function: where its parameters are when a program
- * stands there
+ * site_build_now - the same in the middle of a function: the locations of its parameters when a
+ * program is stopped there
  *
  * @entry  of the index, whose code holds @at
- * @at     where the program stands, @next: where it goes on; see struct loc_context
+ * @at     the program's position, @next: where it continues; see struct loc_context
  * Only the DIE, the formals and the locations of *@ret are set, and whether it is a copy:
  * site.n_chain, 0 or 1.
  * Returns 1 or as site_build().
@@ -202,7 +205,10 @@ bool site_is_clone(const struct site_env *env, const struct cairn_site *s);
 /* A body that a bare walk leaves out, see site_env. */
 bool site_is_plain_body(const struct site_env *env, const struct cairn_site *s);
 
-/* Where an out-of-line body begins. Returns 1 and *@ret; 0 for one without code; -EBADMSG. */
+/*
+ * The address at which an out-of-line body begins. Returns 1 and *@ret; 0 for one without code;
+ * -EBADMSG.
+ */
 int site_entry_of(const struct dw_die *body, struct cairn_vaddr *ret);
 
 #endif

@@ -20,7 +20,7 @@
 #include "sites/symbol_names.h"
 
 /*
- * Sites evaluated at a time by cairn_sites_visit(): many, so that each container is decoded a few
+ * Sites that cairn_sites_visit() evaluates at a time: enough that each container is decoded a few
  * times only, and few enough that they and their locations need some hundred megabytes at most.
  */
 enum { BATCH = 1 << 18 };
@@ -33,7 +33,7 @@ struct sites_find {
 };
 
 struct dwarf_sites {
-	struct cairn_sites sites; /* first: what the callers of the operations know */
+	struct cairn_sites sites; /* first: the part that the operations' callers use */
 	const struct cairn_binary *bin;
 	unsigned int threads;
 	bool assume_unmodified;
@@ -235,7 +235,7 @@ static int find_named(struct dwarf_sites *s, const struct group_filter *filter,
 		      struct sites_find *f, struct cairn_function_list *ret, struct cairn_err *err)
 {
 	char key[SPEC_KEY_MAX];
-	/* A linkage name has no "::" to look behind, and is compared as it is. */
+	/* A linkage name has no "::" to split at, and is compared as it is. */
 	const char *base =
 		spec_key(filter->name, key, sizeof(key)) ? key : spec_base_name(filter->name);
 	int rc = dwarf_functions_named(s->dw, s->threads, base, &f->index, err);
@@ -299,7 +299,7 @@ static int match(struct dwarf_sites *s, const struct group_filter *filter, struc
 	return rc;
 }
 
-/* Functions of which nothing but the address is known, behind the others. */
+/* Functions of which only the address is known, after the others. */
 static int append_bare(const struct dwarf_sites *s, const struct symbol_name *bare,
 		       const char *pattern, struct sites_find *f, struct cairn_function_list *ret,
 		       struct cairn_err *err)
@@ -366,7 +366,7 @@ struct by_symbol {
 	struct dwarf_sites *s;
 	const char *name;
 	struct symbol_name symbol;
-	struct groups begin; /* their declarations; of their sites only some */
+	struct groups begin; /* their declarations; only some of their sites */
 	VEC(const struct cairn_function *) found;
 };
 

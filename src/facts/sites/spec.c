@@ -46,8 +46,8 @@ static char *separator(char *s)
 }
 
 /*
- * A "*" or "?" that is not part of a C++ name: "operator*", and "f<int *>", where it stands behind
- * a type.
+ * A "*" or "?" that is not part of a C++ name: "operator*", and "f<int *>", in which it follows a
+ * type.
  */
 static bool is_pattern(const char *name)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a user types for a function: [FILE:[LINE:]]NAME, and which functions that means. */
+/*
+ * Parses the user's name for a function, [FILE:[LINE:]]NAME, and finds the functions that it means.
+ */
 #ifndef SITES_SPEC_H
 #define SITES_SPEC_H
 
@@ -8,7 +10,7 @@
 /* Take a spec apart, in place. */
 void spec_parse(char *spec, struct group_filter *ret);
 
-/* The last component of a qualified name: of "std::vector<a::b>::size" it is "size". */
+/* The last component of a qualified name: "size" for "std::vector<a::b>::size". */
 const char *spec_base_name(const char *name);
 
 /*

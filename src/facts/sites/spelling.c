@@ -16,16 +16,16 @@ struct speller {
 };
 
 /*
- * What an argument consists of, in the order of output: qualifiers, words of an integer type,
+ * The components of an argument, in the order of output: qualifiers, words of an integer type,
  * anything.
  */
 struct argument {
 	bool is_const, is_volatile;
 	bool is_unsigned, is_signed, has_int, has_char;
 	unsigned int n_long, n_short;
-	size_t from;       /* in the output, of what is neither */
+	size_t from;       /* in the output, of a component that is neither */
 	bool has_pointer;  /* qualifiers are the pointer's from here on */
-	bool ends_in_word; /* a blank is needed in front of the next */
+	bool ends_in_word; /* a blank is needed before the next word */
 };
 
 static void put(struct speller *s, const char *text, size_t n)
@@ -103,7 +103,8 @@ static size_t words_of(const struct argument *a, char *buf)
 }
 
 /*
- * In front of what was put of the argument; without the last blank where nothing of it is a word.
+ * Inserts the words before the argument's existing output; without the last blank if none of it is
+ * a word.
  */
 static void put_words(struct speller *s, const struct argument *a)
 {

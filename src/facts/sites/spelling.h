@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One name, as several programs spell it
+ * Brings a name, as several programs spell it, into one spelling
  *
  * Template arguments are types, and each compiler, debugger and demangler writes those in its own
  * way:
@@ -21,11 +21,11 @@
 /*
  * spelling_of - @name with its template arguments in one spelling
  *
- * Words of integer types in one order and without "int" where that may be left out; const and
- * volatile in front of what they qualify, unless that is a pointer; numbers without suffix; no
- * blanks but between words. What stands outside of arguments is copied.
- * Returns false when it is no shorter than @size bytes, or nested deeper than anybody nests: then
- * @buf is of no use.
+ * Words of integer types come in one order, and without "int" where it may be left out. const and
+ * volatile come before the type that they qualify, unless that is a pointer. Numbers have no
+ * suffix, and blanks stand only between words. Text outside of arguments is copied.
+ * Returns false when the result has @size bytes or more, or is nested too deeply: then @buf is of
+ * no use.
  */
 bool spelling_of(const char *name, char *buf, size_t size);
 

@@ -2,13 +2,13 @@
 /*
  * Near names
  *
- * Distance is the number of letters inserted, deleted, replaced or swapped with a neighbour
- * (optimal string alignment), which covers slips of the finger. A name that contains what was
- * typed, as "tcache" in "tcache_get", counts as near as well, behind those.
+ * The distance is the number of letters inserted, deleted, replaced or swapped with a neighbour
+ * (optimal string alignment), which covers slips of the finger. A name that contains the typed
+ * text, as "tcache_get" contains "tcache", is near as well, but ranks after those.
  *
- * Of templates the names in front of the arguments are compared like that. Arguments can be spelled
- * in several ways (spelling.h), and those of another instance are no slip of the finger, so an
- * instance whose arguments are others is near, but behind those whose are the same.
+ * For templates only the names before the arguments are compared like that. Arguments can be
+ * spelled in several ways (spelling.h), and those of another instance are no slip of the finger. So
+ * an instance with other arguments is near, but ranks after one with the same arguments.
  */
 #include "sites/suggest.h"
 
@@ -51,7 +51,7 @@ static unsigned int distance(const char *a, size_t n, const char *b, size_t m)
 	return last[m];
 }
 
-/* How many characters are in front of a template's arguments. */
+/* The number of characters before a template's arguments. */
 static size_t identifier(const char *name)
 {
 	bool is_operator = !strncmp(name, "operator", 8);
@@ -90,7 +90,7 @@ static unsigned int rank_of(const char *wanted, const char *name)
 	return ~0u;
 }
 
-/* Of equally near ones the first in the alphabet, in whatever order they are offered. */
+/* Among equally near names the first in the alphabet wins, in whatever order they are offered. */
 static bool is_nearer(const struct suggestions *s, const char *name, unsigned int rank, size_t than)
 {
 	return rank < s->ranks[than] ||
@@ -126,7 +126,7 @@ void suggest_symbol(struct suggestions *s, const char *name)
 		suggest_offer(s, name);
 }
 
-/* The name that an entry has itself, or from what it is a definition or a copy of. */
+/* The name of an entry: its own, or that of its declaration or abstract instance. */
 static const char *name_of(const struct dw_func_index *index, const struct dw_func *f)
 {
 	for (int depth = 0; !f->name && f->origin && depth < DW_ORIGIN_MAX; depth++) {

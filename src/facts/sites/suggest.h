@@ -22,7 +22,7 @@ struct suggestions {
  */
 void suggest_offer(struct suggestions *s, const char *name);
 
-/* The same for a linker's name, unless it is a mangled one, which nobody types. */
+/* The same for a linker's name, unless it is a mangled one, which users do not type. */
 void suggest_symbol(struct suggestions *s, const char *name);
 
 /*

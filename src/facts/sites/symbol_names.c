@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From a symbol's name to the code behind it
+ * From a symbol's name to the code that it stands for
  *
  * A symbol of a function has the function's address. An indirect one (STT_GNU_IFUNC) has that of a
  * resolver, which runs once, when the name is bound, and returns the address of the implementation
@@ -13,8 +13,8 @@
  *	                  ret
  *
  * So the implementations are the functions whose addresses the resolver's code takes. A resolver
- * that gets them another way (from a table, or through the GOT) shows none; then nothing is
- * claimed, as the resolver is not the function.
+ * that gets them another way (from a table, or through the GOT) shows none. The name then has no
+ * site, as the resolver is not the function.
  */
 #include "sites/symbol_names.h"
 

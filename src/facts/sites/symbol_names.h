@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names that only the symbol tables know
+ * Resolves names that only the symbol tables have
  *
- * The debug information of a C library calls malloc __libc_malloc, and of memcpy it knows the
- * implementations and not the name: what users type is an ELF symbol. symbol_names.c leads from it
- * to addresses.
+ * The debug information of a C library calls malloc __libc_malloc, and it has the implementations
+ * of memcpy but not that name. Users type an ELF symbol; symbol_names.c leads from it to addresses.
  */
 #ifndef SITES_SYMBOL_NAMES_H
 #define SITES_SYMBOL_NAMES_H
@@ -21,18 +20,17 @@ enum symbol_origin {
 };
 
 /*
- * symbol_names_visit - every name that symbol_name_find() could be asked for, and those taken from
- * elsewhere
+ * symbol_names_visit - every name that symbol_name_find() can find, and those taken from elsewhere
  *
- * A name may come several times. Returns 0, or what @visit returned other than 0, which ends it;
- * what is damaged is left out. Names are borrowed from @bin.
+ * A name may come several times. Returns 0, or a result of @visit other than 0, which ends the
+ * walk; damaged names are left out. Names are borrowed from @bin.
  */
 int symbol_names_visit(const struct cairn_binary *bin,
 		       int (*visit)(void *ctx, const char *name, struct cairn_vaddr at,
 				    enum symbol_origin origin),
 		       void *ctx);
 
-/* Where the functions behind a name begin. */
+/* The addresses of the functions that a name stands for. */
 struct symbol_name {
 	VEC(struct cairn_vaddr) at; /* each once, in order */
 	bool indirect; /* of an indirect function: its implementations, not the resolver */

@@ -4,9 +4,9 @@
 #include "elf/elf.h"
 #include "insn/insn.h"
 
-enum { NEAR = 6 }; /* instructions that are looked at on each way */
+enum { NEAR = 6 }; /* instructions that are examined on each path */
 
-/* Where a way leads that has nothing but jumps. */
+/* The end of a path that consists of jumps only. */
 static uint32_t destination(const struct graph *g, uint32_t i)
 {
 	for (unsigned int n = 0; i != GRAPH_NONE && n < NEAR; n++) {
@@ -63,7 +63,7 @@ static uint16_t register_tested(const struct event_count *p, uint32_t branch)
 	return insn.reads && !(insn.reads & (insn.reads - 1u)) ? insn.reads : 0;
 }
 
-/* What a register points to is read next. */
+/* True if the next instructions read the memory that a register points to. */
 static bool is_pointer_used(const struct event_count *p, uint32_t i, uint16_t reg)
 {
 	struct insn insn;
@@ -79,11 +79,11 @@ static bool is_pointer_used(const struct event_count *p, uint32_t i, uint16_t re
 }
 
 /*
- * On one way from the first condition there is a second one, which leaves to where the other way
- * leads.
+ * One path from the first condition has a second condition, which can leave to the target of the
+ * other path.
  */
 struct shape {
-	/* stays: where it leads otherwise. GRAPH_NONE: the code has no such shape */
+	/* stays: the other target of the second one. GRAPH_NONE: the code has no such shape */
 	uint32_t second, stays;
 };
 

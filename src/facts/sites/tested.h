@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A loop whose condition is tested behind the call
+ * Recognises a loop whose condition is tested after the call begins
  *
- *	while (*e && !equals(*e, key))          P:      cmp  %rsi,%rbp          equals begins: e1 ==
- *	e2
- *		e = &(*e)->next;				je   out
- *							test %rsi,%rsi		*e
+ *	while (*e && !equals(*e, key))		P:	cmp  %rsi,%rbp		equals begins:
+ *								je   out		e1 == e2
+ *		e = &(*e)->next;			test %rsi,%rsi		*e
  *							je   out
  *							cmp  %eax,8(%rsi)	equals goes on
  *
  * Both conditions leave the loop, and GCC tests the cheaper one first, which is the function's. So
- * the site is passed with a NULL for which the call is not made. What shows it is the test for NULL
- * of a pointer that the code reads through next, to the same exit. A function that begins with both
- * tests itself looks the same.
+ * the site is hit with a NULL for which no call is made. The sign is a test for NULL, with the same
+ * exit, of a pointer that the code reads through next. A function that begins with both tests
+ * itself looks the same.
  */
 #ifndef SITES_TESTED_H
 #define SITES_TESTED_H
@@ -20,7 +19,7 @@
 #include "sites/event_count.h"
 
 /*
- * Whether the condition of a call in a loop is tested behind its site. @at: the site. Cost: a few
+ * True if the condition of a call in a loop is tested after its site. @at: the site. Cost: a few
  * instructions, most sites none.
  */
 bool tested_is_behind(const struct event_count *p, uint32_t at);

@@ -4,7 +4,10 @@
 #include "elf/elf.h"
 #include "insn/insn.h"
 
-/* A loop of the copy's own: what is vectorised there are its turns, not calls. */
+/*
+ * True if the copy has a loop of its own: vector code there works on passes of that loop, not on
+ * calls.
+ */
 static bool has_own_loop(const struct event_count *p, const struct event_count_scratch *scratch,
 			 uint8_t own)
 {
@@ -34,8 +37,8 @@ static bool has_packed(const struct elf *code, const struct graph *g, uint64_t l
 }
 
 /*
- * Of all pieces: most functions have none, and as many copies as they have are answered by one
- * look.
+ * True if any piece of the function has such instructions: most have none, and one search answers
+ * for all of a function's copies.
  */
 static bool function_has_packed(const struct elf *code, struct graph *g)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls that one vector instruction makes together
+ * Recognises calls that one vector instruction makes together
  *
- * Of a loop around a call, or of equal calls in a row, a compiler makes one turn for 4 or 16 of
- * them. The copy is passed once, and no marker is left of the others. What shows it is arithmetic
- * on several numbers at once in the copy's code, while the copy has no loop of its own whose turns
+ * A compiler makes one pass for 4 or 16 passes of a loop around a call, or for as many equal calls
+ * in a row. The copy is passed once, and the others leave no marker. The sign is arithmetic on
+ * several numbers at once in the copy's code, while the copy has no loop of its own whose passes
  * these could be. A function that computes with vectors itself, or with neighbouring members of a
  * struct, looks the same.
  */
