@@ -2,9 +2,9 @@
 /*
  * The rules for arguments
  *
- * info is taken over as copy_struct_from_user() does: what is not there is 0, what is not known must be 0. That
- * decides what a call means that was made with the other numbering. Each of them fails, because the
- * structs were laid out for it:
+ * info is taken over as copy_struct_from_user() does: what is not there is 0, what is not known
+ * must be 0. That decides what a call means that was made with the other numbering. Each of them
+ * fails, because the structs were laid out for it:
  *
  *	meant			taken as	why it fails
  *	ELF (80 bytes)		UNREGISTER (16)	text_end is behind what is known: E2BIG
@@ -26,16 +26,18 @@ static const uint64_t address_limit = UINT64_C(1) << 56;
 /* Rows have 32-bit offsets. */
 static const uint64_t jit_limit = UINT64_C(1) << 32;
 
-int codectl_check_call(enum codectl_numbers numbers, unsigned int option, size_t info_size, unsigned int flags,
-		       enum code_opt *ret)
+int codectl_check_call(enum codectl_numbers numbers, unsigned int option, size_t info_size,
+		       unsigned int flags, enum code_opt *ret)
 {
 	static const enum code_opt options[][3] = {
-		[CODECTL_NUMBERS_REVIEWED] = {CODE_UNREGISTER, CODE_REGISTER_ELF, CODE_REGISTER_JIT},
-		[CODECTL_NUMBERS_RFC] = {
-			[CODE_RFC_REGISTER_ELF] = CODE_REGISTER_ELF,
-			[CODE_RFC_REGISTER_JIT] = CODE_REGISTER_JIT,
-			[CODE_RFC_UNREGISTER] = CODE_UNREGISTER,
-		},
+		[CODECTL_NUMBERS_REVIEWED] = {CODE_UNREGISTER, CODE_REGISTER_ELF,
+					      CODE_REGISTER_JIT},
+		[CODECTL_NUMBERS_RFC] =
+			{
+				[CODE_RFC_REGISTER_ELF] = CODE_REGISTER_ELF,
+				[CODE_RFC_REGISTER_JIT] = CODE_REGISTER_JIT,
+				[CODE_RFC_UNREGISTER] = CODE_UNREGISTER,
+			},
 	};
 	if (flags || option >= sizeof(options[0]) / sizeof(options[0][0]))
 		return -EINVAL;
@@ -110,11 +112,12 @@ static bool is_table(uint64_t at)
 
 static int check_jit(const struct code_jit_info *jit)
 {
-	bool says_something = jit->unwind_head || jit->symbols_head || jit->lines_head || jit->unwind_kind ||
-			      jit->flags & CODE_JIT_FRAME_POINTER;
+	bool says_something = jit->unwind_head || jit->symbols_head || jit->lines_head ||
+			      jit->unwind_kind || jit->flags & CODE_JIT_FRAME_POINTER;
 	if (!is_range(jit->text_start, jit->text_end) || !says_something)
 		return -EINVAL;
-	if (!is_table(jit->unwind_head) || !is_table(jit->symbols_head) || !is_table(jit->lines_head) ||
+	if (!is_table(jit->unwind_head) || !is_table(jit->symbols_head) ||
+	    !is_table(jit->lines_head) ||
 	    !is_unwind(jit->unwind_start, jit->unwind_end, jit->unwind_kind))
 		return -EINVAL;
 	if (jit->flags & ~(uint32_t)(CODE_JIT_FRAME_POINTER | CODE_JIT_ASSUMED))
@@ -126,12 +129,14 @@ static int read_jit(struct code_jit_info *jit)
 {
 	const uint8_t *bytes = (const uint8_t *)jit;
 	bool is_extended = jit->extended == CODE_JIT_EXTENDED;
-	if (!is_extended && !is_zero(bytes + CODE_JIT_INFO_RFC_SIZE, sizeof(*jit) - CODE_JIT_INFO_RFC_SIZE))
+	if (!is_extended &&
+	    !is_zero(bytes + CODE_JIT_INFO_RFC_SIZE, sizeof(*jit) - CODE_JIT_INFO_RFC_SIZE))
 		return -E2BIG;
 	return check_jit(jit);
 }
 
-int codectl_read_request(enum code_opt option, const void *info, size_t info_size, struct codectl_request *ret)
+int codectl_read_request(enum code_opt option, const void *info, size_t info_size,
+			 struct codectl_request *ret)
 {
 	size_t known = known_bytes(option), n = info_size < known ? info_size : known;
 	struct codectl_request request = {.option = option};

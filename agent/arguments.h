@@ -2,9 +2,9 @@
 /*
  * What a call of codectl() asks for, and whether it makes sense
  *
- * The rules of the ABI and nothing else: no state, no memory but the arguments'. The library checks its callers' calls with
- * them, and so can whoever serves the system call itself for another process: step 1 before its memory is read, step 2
- * on the bytes that were read.
+ * The rules of the ABI and nothing else: no state, no memory but the arguments'. The library checks
+ * its callers' calls with them, and so can whoever serves the system call itself for another
+ * process: step 1 before its memory is read, step 2 on the bytes that were read.
  */
 #ifndef AGENT_ARGUMENTS_H
 #define AGENT_ARGUMENTS_H
@@ -24,7 +24,8 @@ struct codectl_request {
 	enum code_opt option;
 	union {
 		struct code_elf_info elf;
-		struct code_jit_info jit; /* what is behind the RFC's part is 0 when it is not marked as extended */
+		/* what is behind the RFC's part is 0 when it is not marked as extended */
+		struct code_jit_info jit;
 		struct code_unregister_info range;
 	};
 };
@@ -35,8 +36,8 @@ struct codectl_request {
  * @ret  what is asked for, whatever its number is
  * Returns 0; -EINVAL (flags, or no such option), -E2BIG (more bytes than any info has).
  */
-int codectl_check_call(enum codectl_numbers numbers, unsigned int option, size_t info_size, unsigned int flags,
-		       enum code_opt *ret);
+int codectl_check_call(enum codectl_numbers numbers, unsigned int option, size_t info_size,
+		       unsigned int flags, enum code_opt *ret);
 
 /*
  * codectl_read_request - step 2: the bytes of info
@@ -46,9 +47,11 @@ int codectl_check_call(enum codectl_numbers numbers, unsigned int option, size_t
  * Returns 0; -E2BIG (what is behind the known members is not 0), -EINVAL (what it says cannot be),
  * -ERANGE (a JIT's region of more than 4 GiB, a build-id of more than CODECTL_BUILD_ID_MAX bytes).
  */
-int codectl_read_request(enum code_opt option, const void *info, size_t info_size, struct codectl_request *ret);
+int codectl_read_request(enum code_opt option, const void *info, size_t info_size,
+			 struct codectl_request *ret);
 
 /* [@ret_lo, @ret_hi) is what the request is about. */
-void codectl_request_text(const struct codectl_request *request, uint64_t *ret_lo, uint64_t *ret_hi);
+void codectl_request_text(const struct codectl_request *request, uint64_t *ret_lo,
+			  uint64_t *ret_hi);
 
 #endif

@@ -20,8 +20,8 @@ static int serve(const struct codectl_request *request)
 	return rc;
 }
 
-static long call(enum codectl_numbers numbers, unsigned int option, const void *info, size_t info_size,
-		 unsigned int flags)
+static long call(enum codectl_numbers numbers, unsigned int option, const void *info,
+		 size_t info_size, unsigned int flags)
 {
 	struct codectl_request request;
 	enum code_opt meant;

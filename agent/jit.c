@@ -2,12 +2,14 @@
 /*
  * A region and what is published in it
  *
- * Three chains (jit_chain.c) of the same form: rows, symbols, lines. A function is published in the order lines, symbols,
- * rows, so that whoever finds how to unwind it also finds its name; all of that is before its code can run. In the
- * common case each of the three is some stores and one store-release.
+ * Three chains (jit_chain.c) of the same form: rows, symbols, lines. A function is published in the
+ * order lines, symbols, rows, so that whoever finds how to unwind it also finds its name; all of
+ * that is before its code can run. In the common case each of the three is some stores and one
+ * store-release.
  *
- * When one of the chains has to be taken apart, or gets its first table, the region is registered anew: one new
- * epoch for all three. Until that has worked, no reader can see a difference, so every failure leaves what was there.
+ * When one of the chains has to be taken apart, or gets its first table, the region is registered
+ * anew: one new epoch for all three. Until that has worked, no reader can see a difference, so
+ * every failure leaves what was there.
  */
 #include <cairn/jit/jit.h>
 
@@ -110,7 +112,10 @@ static int renew(struct cairn_jit *jit)
 	return rc;
 }
 
-/* A struct that begins with its size, as far as it is known here; false when there is more and that is not 0. */
+/*
+ * A struct that begins with its size, as far as it is known here; false when there is more and that
+ * is not 0.
+ */
 static bool take_struct(void *to, size_t known, const void *from)
 {
 	const uint8_t *bytes = from;
@@ -123,7 +128,8 @@ static bool take_struct(void *to, size_t known, const void *from)
 	return true;
 }
 
-int cairn_jit_open(const void *text, size_t n_bytes, const struct cairn_jit_opts *opts, struct cairn_jit **ret)
+int cairn_jit_open(const void *text, size_t n_bytes, const struct cairn_jit_opts *opts,
+		   struct cairn_jit **ret)
 {
 	const uint32_t known = CAIRN_JIT_COPY_NAMES | CAIRN_JIT_FRAME_POINTERS;
 	struct cairn_jit_opts o = {0};
@@ -192,13 +198,14 @@ static bool are_lines(const struct function *f)
 {
 	const struct cairn_jit_info *info = f->info;
 	for (size_t i = 0; i < info->n_lines; i++)
-		if (info->lines[i].start >= f->hi - f->lo || (i && info->lines[i].start < info->lines[i - 1].start))
+		if (info->lines[i].start >= f->hi - f->lo ||
+		    (i && info->lines[i].start < info->lines[i - 1].start))
 			return false;
 	return true;
 }
 
-static int describe(const struct cairn_jit *jit, const struct cairn_jit_frame *frame, const void *end,
-		    const struct cairn_jit_info *info, struct function *ret)
+static int describe(const struct cairn_jit *jit, const struct cairn_jit_frame *frame,
+		    const void *end, const struct cairn_jit_info *info, struct function *ret)
 {
 	struct function *f = ret;
 	f->frame = frame;
@@ -209,7 +216,8 @@ static int describe(const struct cairn_jit *jit, const struct cairn_jit_frame *f
 	if (frame->error)
 		return frame->error;
 	uint64_t last = frame->now.word[0] >> 32;
-	if (f->lo >= f->hi || f->hi > jit->n_bytes || f->hi - f->lo < last || f->hi - f->lo > UINT32_MAX)
+	if (f->lo >= f->hi || f->hi > jit->n_bytes || f->hi - f->lo < last ||
+	    f->hi - f->lo > UINT32_MAX)
 		return -EINVAL;
 	f->rest = (uint32_t)(f->hi - f->lo - last);
 	f->n[JIT_ROWS] = frame->n_rows + (f->rest != 0);
@@ -243,7 +251,9 @@ static uint64_t pair(uint64_t low, uint64_t high)
 
 enum { ROW_WORDS = sizeof(struct code_jit_unwind_fre) / sizeof(uint64_t) };
 
-/* @more: offset of the function in the upper half; below, bytes where they are not in the row yet. */
+/*
+ * @more: offset of the function in the upper half; below, bytes where they are not in the row yet.
+ */
 static inline void put_row(uint64_t *to, const struct cairn_jit_rule *row, uint64_t more)
 {
 	put(&to[0], row->word[0] + more);
@@ -280,18 +290,21 @@ static void put_line(uint64_t *to, const struct function *f, size_t i)
 }
 
 /* Elements [@from, @to). */
-static inline void put_elements(enum jit_kind kind, uint64_t *words, const struct function *f, size_t from, size_t to)
+static inline void put_elements(enum jit_kind kind, uint64_t *words, const struct function *f,
+				size_t from, size_t to)
 {
 	switch (kind) {
 	case JIT_ROWS:
 		put_rows(words, f, from, to);
 		break;
 	case JIT_SYMBOLS:
-		for (size_t i = from; i < to; i++, words += sizeof(struct code_jit_symbol) / sizeof(*words))
+		for (size_t i = from; i < to;
+		     i++, words += sizeof(struct code_jit_symbol) / sizeof(*words))
 			put_symbol(words, f, i);
 		break;
 	case JIT_LINES:
-		for (size_t i = from; i < to; i++, words += sizeof(struct code_jit_line) / sizeof(*words))
+		for (size_t i = from; i < to;
+		     i++, words += sizeof(struct code_jit_line) / sizeof(*words))
 			put_line(words, f, i);
 		break;
 	case JIT_N_KINDS:
@@ -308,7 +321,8 @@ static uint64_t begin_of(enum jit_kind kind, const struct function *f, size_t i)
 }
 
 /* [@from, @to), for which there is room. */
-static inline void append(struct jit_chain *chain, enum jit_kind kind, const struct function *f, size_t from, size_t to)
+static inline void append(struct jit_chain *chain, enum jit_kind kind, const struct function *f,
+			  size_t from, size_t to)
 {
 	size_t n = kind < JIT_N_KINDS ? f->n[kind] : 0;
 	put_elements(kind, jit_chain_next(chain), f, from, to);
@@ -332,7 +346,9 @@ static int append_rest(struct jit_chain *chain, const struct function *f)
 	return 0;
 }
 
-/* The first part has its room. @kind is a constant for the compiler: this is what publishing costs. */
+/*
+ * The first part has its room. @kind is a constant for the compiler: this is what publishing costs.
+ */
 static inline int append_all(struct cairn_jit *jit, enum jit_kind kind, const struct function *f)
 {
 	struct jit_chain *chain = &jit->chains[kind];

@@ -2,24 +2,25 @@
 /*
  * Chains of tables
  *
- * Code is mostly made at rising addresses, and then an element is stored behind the last one, and used_len after it. When
- * a table is full, another is chained. Tables may have been put between others, so "behind the last one" is
- * asked of the table that has the place:
+ * Code is mostly made at rising addresses, and then an element is stored behind the last one, and
+ * used_len after it. When a table is full, another is chained. Tables may have been put between
+ * others, so "behind the last one" is asked of the table that has the place:
  *
  *	T1 [100 .. 400)      T2 [900 .. a00)      T3 [a00 .. c00)	next at 500: T1, when it has room; next at 950: no table
  *
- * Where an address was described before, or lies between elements of one table, the order of a table cannot be kept. Then
- * that table is taken apart at the address, in a new generation: T2a with what is live below and room for what comes, T2b
- * with what is live above. All other tables stay as and where they are. Withdrawn elements are dropped, so in the new
- * generation every address is free to be described once:
+ * Where an address was described before, or lies between elements of one table, the order of a
+ * table cannot be kept. Then that table is taken apart at the address, in a new generation: T2a
+ * with what is live below and room for what comes, T2b with what is live above. All other tables
+ * stay as and where they are. Withdrawn elements are dropped, so in the new generation every
+ * address is free to be described once:
  *
  *	plan	T2a, T2b are filled; nobody sees them
  *	splice	T1.next = T2a: readers of the old epoch see the same live elements
  *	(registry: the new epoch is valid, the old one is not)
  *	finish	T2 is used for something else
  *
- * The cost is that of one table, not of the region. Tables that have become small are taken into the window with their
- * neighbour, so that many such steps do not leave many small tables.
+ * The cost is that of one table, not of the region. Tables that have become small are taken into
+ * the window with their neighbour, so that many such steps do not leave many small tables.
  */
 #include "jit_chain.h"
 
@@ -45,7 +46,8 @@ static uint32_t capacity(const struct jit_chain *chain)
 
 /* ---- elements: the first two words of 32 bits tell all that is asked here ---- */
 
-static uint32_t *element_at(const struct jit_chain *chain, const struct code_jit_table *table, size_t i)
+static uint32_t *element_at(const struct jit_chain *chain, const struct code_jit_table *table,
+			    size_t i)
 {
 	return (uint32_t *)((uint8_t *)(table + 1) + i * shapes[chain->kind].stride);
 }
@@ -126,9 +128,11 @@ static bool make_refs(struct jit_chain *chain, uint32_t n_more)
 }
 
 /* [@first, @first + @n) become @made. There is room. */
-static void replace_refs(struct jit_chain *chain, uint32_t first, uint32_t n, const struct jit_ref *made, uint32_t n_made)
+static void replace_refs(struct jit_chain *chain, uint32_t first, uint32_t n,
+			 const struct jit_ref *made, uint32_t n_made)
 {
-	memmove(&chain->refs[first + n_made], &chain->refs[first + n], (chain->n_refs - first - n) * sizeof(*made));
+	memmove(&chain->refs[first + n_made], &chain->refs[first + n],
+		(chain->n_refs - first - n) * sizeof(*made));
 	memcpy(&chain->refs[first], made, n_made * sizeof(*made));
 	chain->n_refs += n_made - n;
 }
@@ -144,9 +148,11 @@ static void use_table(struct jit_chain *chain, uint32_t i)
 	chain->hi = i + 1 < chain->n_refs ? chain->refs[i + 1].lo : chain->region_bytes;
 }
 
-void jit_chain_init(struct jit_chain *chain, enum jit_kind kind, struct jit_pool *pool, uint64_t region_bytes)
+void jit_chain_init(struct jit_chain *chain, enum jit_kind kind, struct jit_pool *pool,
+		    uint64_t region_bytes)
 {
-	*chain = (struct jit_chain){.kind = kind, .pool = pool, .region_bytes = region_bytes, .lo = UINT64_MAX};
+	*chain = (struct jit_chain){
+		.kind = kind, .pool = pool, .region_bytes = region_bytes, .lo = UINT64_MAX};
 }
 
 void jit_chain_fini(struct jit_chain *chain)
@@ -200,8 +206,8 @@ static bool has_room(const struct jit_chain *chain, const struct code_jit_table 
 }
 
 /* Copies what is live in [@first, @last) of a table. */
-static void copy_live(const struct jit_chain *chain, const struct code_jit_table *from, size_t first, size_t last,
-		      struct jit_ref *to)
+static void copy_live(const struct jit_chain *chain, const struct code_jit_table *from,
+		      size_t first, size_t last, struct jit_ref *to)
 {
 	struct code_jit_table *t = to->table;
 	size_t n_words = shapes[chain->kind].stride / sizeof(uint64_t);
@@ -211,7 +217,8 @@ static void copy_live(const struct jit_chain *chain, const struct code_jit_table
 		/* A withdrawn line still ends the one before it; two in a row do not. */
 		bool is_live = *life_of(chain, element) ||
 			       (chain->kind == JIT_LINES && used &&
-				*life_of(chain, element_at(chain, t, used / shapes[chain->kind].stride - 1)));
+				*life_of(chain, element_at(chain, t,
+							   used / shapes[chain->kind].stride - 1)));
 		if (!is_live)
 			continue;
 		uint64_t *words = (uint64_t *)((uint8_t *)(t + 1) + used);
@@ -226,7 +233,8 @@ static void copy_live(const struct jit_chain *chain, const struct code_jit_table
 }
 
 /* Something live in the window that overlaps [@lo, @hi). */
-static bool is_taken(const struct jit_chain *chain, uint32_t first, uint32_t n_tables, uint64_t lo, uint64_t hi)
+static bool is_taken(const struct jit_chain *chain, uint32_t first, uint32_t n_tables, uint64_t lo,
+		     uint64_t hi)
 {
 	if (chain->kind == JIT_LINES)
 		return false;
@@ -256,13 +264,15 @@ static size_t count_window(const struct jit_chain *chain, uint32_t first, uint32
 }
 
 /* The tables that [@lo, @hi) touches, and a neighbour on each side when they are small. */
-static void choose_window(const struct jit_chain *chain, uint64_t lo, uint64_t hi, struct jit_plan *plan)
+static void choose_window(const struct jit_chain *chain, uint64_t lo, uint64_t hi,
+			  struct jit_plan *plan)
 {
 	plan->first = chain->n_refs ? ref_of(chain, lo) : 0;
 	plan->n = chain->n_refs ? 1 : 0;
 	while (plan->first + plan->n < chain->n_refs && chain->refs[plan->first + plan->n].lo < hi)
 		plan->n++;
-	if (plan->n && plan->first && count_window(chain, plan->first - 1, plan->n + 1) <= capacity(chain) / 2) {
+	if (plan->n && plan->first &&
+	    count_window(chain, plan->first - 1, plan->n + 1) <= capacity(chain) / 2) {
 		plan->first--;
 		plan->n++;
 	}
@@ -280,8 +290,8 @@ static bool add_table(struct jit_chain *chain, struct jit_plan *plan, uint64_t l
 	return true;
 }
 
-static void copy_window(struct jit_chain *chain, const struct jit_plan *plan, uint64_t lo, bool is_below,
-			struct jit_ref *to)
+static void copy_window(struct jit_chain *chain, const struct jit_plan *plan, uint64_t lo,
+			bool is_below, struct jit_ref *to)
 {
 	/* The end of the lines before is at @lo, too, and belongs to them. */
 	uint64_t at = chain->kind == JIT_LINES ? lo + 1 : lo;
@@ -346,7 +356,8 @@ int jit_chain_find_room(struct jit_chain *chain, uint64_t lo, uint64_t hi, size_
 	if (chain->table) {
 		chain->refs[chain->current].end = chain->lo;
 		uint32_t i = ref_of(chain, lo);
-		uint64_t limit = i + 1 < chain->n_refs ? chain->refs[i + 1].lo : chain->region_bytes;
+		uint64_t limit =
+			i + 1 < chain->n_refs ? chain->refs[i + 1].lo : chain->region_bytes;
 		if (lo >= chain->refs[i].end && hi <= limit) {
 			if (!has_room(chain, chain->refs[i].table, n))
 				return chain_behind(chain, i, lo);
@@ -366,7 +377,8 @@ void jit_chain_splice(struct jit_chain *chain)
 		link_to(chain->refs[plan->first - 1].table, plan->made[0].table);
 }
 
-void jit_chain_finish(struct jit_chain *chain, void (*drop)(void *ctx, const void *element), void *ctx)
+void jit_chain_finish(struct jit_chain *chain, void (*drop)(void *ctx, const void *element),
+		      void *ctx)
 {
 	struct jit_plan *plan = &chain->plan;
 	if (!plan->is_made)
@@ -401,11 +413,14 @@ static uint32_t *element_off(const struct code_jit_table *table, uint64_t off)
 	return (uint32_t *)((uint8_t *)(table + 1) + off);
 }
 
-/* Is table @r the one that has @lo, and the element at byte @off of it the first at or behind @lo? */
+/*
+ * Is table @r the one that has @lo, and the element at byte @off of it the first at or behind @lo?
+ */
 static bool is_first(const struct jit_chain *chain, uint32_t r, uint64_t off, uint64_t lo)
 {
 	uint32_t stride = shapes[chain->kind].stride;
-	if (r >= chain->n_refs || chain->refs[r].lo > lo || (r + 1 < chain->n_refs && chain->refs[r + 1].lo <= lo))
+	if (r >= chain->n_refs || chain->refs[r].lo > lo ||
+	    (r + 1 < chain->n_refs && chain->refs[r + 1].lo <= lo))
 		return false;
 	const struct code_jit_table *t = chain->refs[r].table;
 	return off < t->used_len && offset_of(chain, element_off(t, off)) >= lo &&
@@ -413,7 +428,8 @@ static bool is_first(const struct jit_chain *chain, uint32_t r, uint64_t off, ui
 }
 
 /* Those of one table from byte @off on; returns where it stopped. */
-static uint64_t withdraw_from(const struct jit_chain *chain, const struct code_jit_table *t, uint64_t off, uint64_t hi)
+static uint64_t withdraw_from(const struct jit_chain *chain, const struct code_jit_table *t,
+			      uint64_t off, uint64_t hi)
 {
 	uint32_t stride = shapes[chain->kind].stride;
 	for (uint64_t end = t->used_len; off < end; off += stride) {
@@ -444,7 +460,8 @@ void jit_chain_withdraw(struct jit_chain *chain, uint64_t lo, uint64_t hi)
 	chain->swept_at = off;
 }
 
-void jit_chain_each(const struct jit_chain *chain, void (*each)(void *ctx, const void *element), void *ctx)
+void jit_chain_each(const struct jit_chain *chain, void (*each)(void *ctx, const void *element),
+		    void *ctx)
 {
 	for (uint32_t r = 0; r < chain->n_refs; r++)
 		for (size_t i = 0; i < count(chain, chain->refs[r].table); i++)

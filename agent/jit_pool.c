@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Blocks are used again while a reader may still be in them: it finds that out by the epoch. They are not unmapped before
- * the region is closed, so such a reader does not run into a hole either. The first block of a chunk is its head.
+ * Blocks are used again while a reader may still be in them: it finds that out by the epoch. They
+ * are not unmapped before the region is closed, so such a reader does not run into a hole either.
+ * The first block of a chunk is its head.
  *
- * Who fills the first chunk makes much code. What costs then is the memory, a fault for every 40 functions; so
- * all other chunks ask for a huge page each.
+ * Who fills the first chunk makes much code. What costs then is the memory, a fault for every 40
+ * functions; so all other chunks ask for a huge page each.
  */
 #include "jit_pool.h"
 

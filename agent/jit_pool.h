@@ -6,7 +6,10 @@
 #include <cairn/shared/codectl.h>
 
 enum {
-	/* 1,364 rows: what is moved when addresses are used again, and one read for whoever follows the chain. */
+	/*
+	 * 1,364 rows: what is moved when addresses are used again, and one read for whoever follows
+	 * the chain.
+	 */
 	JIT_BLOCK_BYTES = 32768,
 	JIT_CHUNK_BYTES = 1 << 20, /* the first; others are as large as a huge page */
 	JIT_HUGE_BYTES = 2 << 20,
@@ -17,7 +20,8 @@ struct jit_chunk;
 struct jit_pool {
 	struct jit_chunk *chunks;
 	struct code_jit_table *unused; /* by next */
-	size_t n_cut, n_left;	       /* blocks of the last chunk that were handed out, and were not */
+	/* blocks of the last chunk that were handed out, and were not */
+	size_t n_cut, n_left;
 };
 
 /* NULL when there is no memory. Some system calls for every 31 blocks, then for every 63. */

@@ -2,22 +2,26 @@
 /*
  * One registry, many threads, forks and signals
  *
- * The lock is a word: 0 free, 1 taken, 2 taken and waited for. Taking it costs no system call unless it has to be waited for.
+ * The lock is a word: 0 free, 1 taken, 2 taken and waited for. Taking it costs no system call
+ * unless it has to be waited for.
  *
- * fork(), also a raw clone(), copies a process while another thread may hold the lock, and that thread does not exist in
- * the child. So the lock is on a page that the kernel gives to a child empty (MADV_WIPEONFORK): there it is free. What
- * its holder was in the middle of is known from is_changing, which is on another page and was copied: then all
- * state beside the entries is made again.
+ * fork(), also a raw clone(), copies a process while another thread may hold the lock, and that
+ * thread does not exist in the child. So the lock is on a page that the kernel gives to a child
+ * empty (MADV_WIPEONFORK): there it is free. What its holder was in the middle of is known from
+ * is_changing, which is on another page and was copied: then all state beside the entries is made
+ * again.
  *
- * A signal handler that interrupts the holder must not wait for it. is_inside is the thread's own and tells. It is not
- * the owner in the lock, because in a child a new thread may have the address and the number of one that is gone.
+ * A signal handler that interrupts the holder must not wait for it. is_inside is the thread's own
+ * and tells. It is not the owner in the lock, because in a child a new thread may have the address
+ * and the number of one that is gone.
  *
- * The first call makes the registry. Threads that do so at the same time each make one; the first to store its address
- * wins, the others unmap theirs, which were never shown: that happens under the lock. So there is nothing before the
- * lock that a fork could leave half done.
+ * The first call makes the registry. Threads that do so at the same time each make one; the first
+ * to store its address wins, the others unmap theirs, which were never shown: that happens under
+ * the lock. So there is nothing before the lock that a fork could leave half done.
  *
- * One thing is not served: a child that is forked by a handler which interrupted its own thread in here, and that starts
- * threads in that handler. For those the lock is free, while the interrupted call has yet to go on.
+ * One thing is not served: a child that is forked by a handler which interrupted its own thread in
+ * here, and that starts threads in that handler. For those the lock is free, while the interrupted
+ * call has yet to go on.
  */
 #include "process.h"
 
@@ -59,7 +63,8 @@ static struct process *make(int *ret_rc)
 	}
 	struct process *p = (struct process *)(at + LOCK_BYTES);
 	p->lock = (uint32_t *)at;
-	*ret_rc = madvise(at, LOCK_BYTES, MADV_WIPEONFORK) < 0 ? -errno : registry_writer_open(&p->writer);
+	*ret_rc = madvise(at, LOCK_BYTES, MADV_WIPEONFORK) < 0 ? -errno
+							       : registry_writer_open(&p->writer);
 	if (*ret_rc < 0) {
 		munmap(at, n);
 		return NULL;
@@ -80,7 +85,8 @@ static struct process *find(int *ret_rc)
 	if (p)
 		return p;
 	p = make(ret_rc);
-	if (!p || __atomic_compare_exchange_n(&the_process, &other, p, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (!p || __atomic_compare_exchange_n(&the_process, &other, p, false, __ATOMIC_ACQ_REL,
+					      __ATOMIC_ACQUIRE))
 		return p;
 	unmake(p);
 	return other;
@@ -89,7 +95,8 @@ static struct process *find(int *ret_rc)
 static bool try_lock(uint32_t *lock)
 {
 	uint32_t expected = FREE;
-	return __atomic_compare_exchange_n(lock, &expected, TAKEN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(lock, &expected, TAKEN, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
 }
 
 static void lock_slowly(uint32_t *lock)

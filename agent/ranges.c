@@ -7,9 +7,10 @@
  *	places	  0x1000: block 0, 3 ranges		 0x9000: block 7, 2 ranges
  *	block 0	  [1000,2000) [2000,2400) [5000,6000)	 block 7  [9000,a000) [c000,d000)
  *
- * A full block is split in the middle; when one and its neighbour together fill at most half a block, they become one.
- * So two neighbours hold more than 64 together, and the places are few: with 65,536 ranges at most 2,048, of 16 bytes each.
- * A plain sorted array would move a megabyte there for one range; a balanced tree would have six times the code.
+ * A full block is split in the middle; when one and its neighbour together fill at most half a
+ * block, they become one. So two neighbours hold more than 64 together, and the places are few:
+ * with 65,536 ranges at most 2,048, of 16 bytes each. A plain sorted array would move a megabyte
+ * there for one range; a balanced tree would have six times the code.
  *
  * Memory is the caller's and of fixed size, so that nothing here can fail or call the system.
  */
@@ -19,7 +20,10 @@
 
 enum { HALF = RANGES_IN_BLOCK / 2 };
 
-/* Neighbours hold more than HALF together; one place more for the moment of a split, one for an odd end. */
+/*
+ * Neighbours hold more than HALF together; one place more for the moment of a split, one for an odd
+ * end.
+ */
 static uint32_t max_blocks(uint32_t n)
 {
 	return 2 * (n / HALF + 1) + 2;
@@ -27,7 +31,8 @@ static uint32_t max_blocks(uint32_t n)
 
 size_t ranges_bytes(uint32_t n)
 {
-	return max_blocks(n) * (sizeof(struct ranges_block) + sizeof(struct ranges_place) + sizeof(uint32_t));
+	return max_blocks(n) *
+	       (sizeof(struct ranges_block) + sizeof(struct ranges_place) + sizeof(uint32_t));
 }
 
 void ranges_init(struct ranges *set, void *memory, uint32_t n)
@@ -108,7 +113,8 @@ static uint32_t take_block(struct ranges *set)
 
 static void open_place(struct ranges *set, uint32_t at)
 {
-	memmove(&set->places[at + 1], &set->places[at], (set->n_places - at) * sizeof(set->places[0]));
+	memmove(&set->places[at + 1], &set->places[at],
+		(set->n_places - at) * sizeof(set->places[0]));
 	set->n_places++;
 }
 
@@ -116,7 +122,8 @@ static void close_place(struct ranges *set, uint32_t at)
 {
 	set->unused[set->n_unused++] = set->places[at].block;
 	set->n_places--;
-	memmove(&set->places[at], &set->places[at + 1], (set->n_places - at) * sizeof(set->places[0]));
+	memmove(&set->places[at], &set->places[at + 1],
+		(set->n_places - at) * sizeof(set->places[0]));
 }
 
 static void split(struct ranges *set, uint32_t at)

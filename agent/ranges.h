@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ranges of addresses that do not overlap, in order, each with a number; the essay is in ranges.c. */
+/*
+ * Ranges of addresses that do not overlap, in order, each with a number; the essay is in ranges.c.
+ */
 #ifndef AGENT_RANGES_H
 #define AGENT_RANGES_H
 
@@ -36,13 +38,22 @@ struct ranges {
 /* Bytes of memory for up to @n ranges. */
 size_t ranges_bytes(uint32_t n);
 
-/* @memory: ranges_bytes(@n) of them, all 0, aligned to 8; stays the caller's. Also empties what is there. */
+/*
+ * @memory: ranges_bytes(@n) of them, all 0, aligned to 8; stays the caller's. Also empties what is
+ * there.
+ */
 void ranges_init(struct ranges *set, void *memory, uint32_t n);
 
-/* Some range that overlaps [@lo, @hi), the lowest; NULL when none does. Valid until the next change. O(log n). */
+/*
+ * Some range that overlaps [@lo, @hi), the lowest; NULL when none does. Valid until the next
+ * change. O(log n).
+ */
 struct range *ranges_find(const struct ranges *set, uint64_t lo, uint64_t hi);
 
-/* The range that begins last of those at or below @at; NULL when there is none. Valid until the next change. O(log n). */
+/*
+ * The range that begins last of those at or below @at; NULL when there is none. Valid until the
+ * next change. O(log n).
+ */
 struct range *ranges_before(const struct ranges *set, uint64_t at);
 
 /* @range overlaps none that is there, and there is room. O(log n), and up to 3 KB are moved. */

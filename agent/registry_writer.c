@@ -2,23 +2,24 @@
 /*
  * Writing the registry
  *
- * A registration is valid by one store, of its epoch, and ends by one store, of 0. Whoever looks between any two
- * stores, or finds the memory of a process that was killed there, sees the state before or the state after:
+ * A registration is valid by one store, of its epoch, and ends by one store, of 0. Whoever looks
+ * between any two stores, or finds the memory of a process that was killed there, sees the state
+ * before or the state after:
  *
  *	add	last_epoch = 0 | strings, times, option, info | epoch = 9 | changes
  *	remove	until_ns, last_epoch = 9 | epoch = 0 | place is queued, changes
  *	renew	add under 10 | remove 9
  *
- * A bar is an order that is kept: what is left of it is in memory before what is right of it. That of the first one makes
- * the removed registration, which was there before, unreadable before it is overwritten; that behind "epoch = 0", memory
- * that it named.
+ * A bar is an order that is kept: what is left of it is in memory before what is right of it. That
+ * of the first one makes the removed registration, which was there before, unreadable before it is
+ * overwritten; that behind "epoch = 0", memory that it named.
  *
- * Places are used again in the order of their removal, and only when CODECTL_MIN_REMOVED wait. So a reader that
- * comes late still finds what was there, a program that loads and unloads all day keeps a short registry, and
- * an epoch never comes back.
+ * Places are used again in the order of their removal, and only when CODECTL_MIN_REMOVED wait. So a
+ * reader that comes late still finds what was there, a program that loads and unloads all day keeps
+ * a short registry, and an epoch never comes back.
  *
- * All other state (ranges, queue, unused blocks) is beside the registry. After fork() in another thread's add it is made
- * again from the entries; a block or two of strings may be lost then.
+ * All other state (ranges, queue, unused blocks) is beside the registry. After fork() in another
+ * thread's add it is made again from the entries; a block or two of strings may be lost then.
  */
 #include "registry_writer.h"
 
@@ -35,7 +36,8 @@ enum {
 	NONE = UINT32_MAX,
 	CAPACITY = 1 << 16,
 	CAPACITY_MIN = 1 << 12,
-	STRINGS_PER_ENTRY = 192, /* bytes, on average: a path of a hundred, a build-id, a debug link */
+	/* bytes, on average: a path of a hundred, a build-id, a debug link */
+	STRINGS_PER_ENTRY = 192,
 };
 
 /* Eight bytes of whatever type. */
@@ -100,10 +102,14 @@ static size_t slots_bytes(uint32_t capacity)
 static bool is_file_allowed(size_t n)
 {
 	struct rlimit limit;
-	return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= n;
+	return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY ||
+	       limit.rlim_cur >= n;
 }
 
-/* Private: fork() copies it. The name of a memfd is shown in the maps of every kernel that has them. */
+/*
+ * Private: fork() copies it. The name of a memfd is shown in the maps of every kernel that has
+ * them.
+ */
 static void *map_named(size_t n)
 {
 	int fd = is_file_allowed(n) ? memfd_create(CODECTL_REGISTRY_NAME, MFD_CLOEXEC) : -1;
@@ -120,12 +126,14 @@ static void *map_named(size_t n)
 
 static int open_sized(struct registry_writer *w, uint32_t capacity)
 {
-	size_t n = registry_bytes(capacity), beside = slots_bytes(capacity) + ranges_bytes(capacity);
+	size_t n = registry_bytes(capacity),
+	       beside = slots_bytes(capacity) + ranges_bytes(capacity);
 	errno = EFBIG;
 	uint8_t *at = map_named(n);
 	if (at == MAP_FAILED)
 		return -errno;
-	uint8_t *memory = mmap(NULL, beside, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *memory = mmap(NULL, beside, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED) {
 		int rc = -errno;
 		munmap(at, n);
@@ -427,8 +435,8 @@ int registry_writer_remove(struct registry_writer *w, uint64_t lo, uint64_t hi)
 	return 0;
 }
 
-int registry_writer_renew(struct registry_writer *w, const struct code_jit_info *jit, void (*prepare)(void *ctx),
-			  void *ctx)
+int registry_writer_renew(struct registry_writer *w, const struct code_jit_info *jit,
+			  void (*prepare)(void *ctx), void *ctx)
 {
 	struct codectl_request request = {.option = CODE_REGISTER_JIT, .jit = *jit};
 	struct range *range = find_exactly(w, jit->text_start, jit->text_end);
@@ -450,7 +458,8 @@ int registry_writer_renew(struct registry_writer *w, const struct code_jit_info 
 	return 0;
 }
 
-const struct codectl_entry *registry_writer_find(const struct registry_writer *w, uint64_t lo, uint64_t hi)
+const struct codectl_entry *registry_writer_find(const struct registry_writer *w, uint64_t lo,
+						 uint64_t hi)
 {
 	const struct range *range = ranges_find(&w->ranges, lo, hi);
 	return range ? &w->entries[range->number] : NULL;

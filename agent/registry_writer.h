@@ -2,8 +2,9 @@
 /*
  * The registry of this process, written
  *
- * One thread at a time (codectl.c has the lock); readers are other processes and are not waited for. What is kept
- * beside the registry, to find a place and a range, is memory of its own, and can be made again from the entries.
+ * One thread at a time (codectl.c has the lock); readers are other processes and are not waited
+ * for. What is kept beside the registry, to find a place and a range, is memory of its own, and can
+ * be made again from the entries.
  */
 #ifndef AGENT_REGISTRY_WRITER_H
 #define AGENT_REGISTRY_WRITER_H
@@ -27,7 +28,8 @@ struct registry_writer {
 	uint64_t last_epoch; /* that was used */
 	uint8_t *strings;    /* in the registry's mapping */
 	uint32_t n_units, max_units; /* of 32 bytes; unit 0 is not used */
-	uint32_t unused[REGISTRY_CLASSES]; /* blocks of each class; the first word of one is the next */
+	/* blocks of each class; the first word of one is the next */
+	uint32_t unused[REGISTRY_CLASSES];
 	struct ranges ranges;
 	void *ranges_memory;
 };
@@ -36,8 +38,8 @@ struct registry_writer {
  * registry_writer_open - map a registry
  *
  * @ret  filled in; the registry is not one yet for readers: registry_writer_show() makes it so
- * Returns 0; -ENOMEM, and what memfd_create(), ftruncate() and mmap() say. Where a limit of the process forbids the
- * full size, a smaller one is taken.
+ * Returns 0; -ENOMEM, and what memfd_create(), ftruncate() and mmap() say. Where a limit of the
+ * process forbids the full size, a smaller one is taken.
  */
 int registry_writer_open(struct registry_writer *ret);
 void registry_writer_show(struct registry_writer *w);
@@ -46,22 +48,26 @@ void registry_writer_close(struct registry_writer *w); /* of one that was not sh
 /*
  * registry_writer_add - a registration becomes valid
  *
- * Returns 0; -EEXIST (overlaps a valid one), -ENOSPC (no place, or no room for its strings), -ENAMETOOLONG.
- * Cost: O(log registrations), a reading of the clock, no system call. No allocation.
+ * Returns 0; -EEXIST (overlaps a valid one), -ENOSPC (no place, or no room for its strings),
+ * -ENAMETOOLONG. Cost: O(log registrations), a reading of the clock, no system call. No allocation.
  */
 int registry_writer_add(struct registry_writer *w, const struct codectl_request *request);
 
-/* The registration of exactly [@lo, @hi) ends. 0; -ENOENT. Behind it the memory that it named may change. */
+/*
+ * The registration of exactly [@lo, @hi) ends. 0; -ENOENT. Behind it the memory that it named may
+ * change.
+ */
 int registry_writer_remove(struct registry_writer *w, uint64_t lo, uint64_t hi);
 
 /*
  * registry_writer_renew - a JIT's region passes into a new generation, without a moment between
  *
- * @prepare  called when nothing can fail any more and nothing has happened yet: it makes the chains of @jit ready
+ * @prepare  called when nothing can fail any more and nothing has happened yet: it makes the chains
+ *           of @jit ready
  * Returns 0; -ENOENT, -ENOSPC, -ENAMETOOLONG, and @prepare was not called.
  */
-int registry_writer_renew(struct registry_writer *w, const struct code_jit_info *jit, void (*prepare)(void *ctx),
-			  void *ctx);
+int registry_writer_renew(struct registry_writer *w, const struct code_jit_info *jit,
+			  void (*prepare)(void *ctx), void *ctx);
 
 /*
  * registry_writer_find - the lowest valid registration that overlaps [@lo, @hi)
@@ -69,10 +75,14 @@ int registry_writer_renew(struct registry_writer *w, const struct code_jit_info 
  *
  * NULL when there is none. Valid until the next change. O(log registrations).
  */
-const struct codectl_entry *registry_writer_find(const struct registry_writer *w, uint64_t lo, uint64_t hi);
+const struct codectl_entry *registry_writer_find(const struct registry_writer *w, uint64_t lo,
+						 uint64_t hi);
 const struct codectl_entry *registry_writer_before(const struct registry_writer *w, uint64_t at);
 
-/* After a fork() in which another thread was in the middle of something: all but the entries is made again. */
+/*
+ * After a fork() in which another thread was in the middle of something: all but the entries is
+ * made again.
+ */
 void registry_writer_repair(struct registry_writer *w);
 
 #endif

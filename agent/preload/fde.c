@@ -2,11 +2,13 @@
 /*
  * Entries of .eh_frame, as far as their ranges
  *
- *	CIE	u32 length | u32 0 | version | "zR" NUL | code align | data align | register | augmentation bytes | program
+ *	CIE	u32 length | u32 0 | version | "zR" NUL | code align | data align | register |
+ *	augmentation bytes | program
  *	FDE	u32 length | u32 back to its CIE, from here | begin | bytes | augmentation | program
  *
- * How begin is written, R says: 0x1b is relative to itself, in 32 bits. The bytes are the program's own and as true as the
- * unwinder that reads them next would have them; what is checked is that a walk ends.
+ * How begin is written, R says: 0x1b is relative to itself, in 32 bits. The bytes are the program's
+ * own and as true as the unwinder that reads them next would have them; what is checked is that a
+ * walk ends.
  */
 #include "fde.h"
 
@@ -57,7 +59,10 @@ static uint64_t read_uleb(const uint8_t **at, const uint8_t *end)
 	return value;
 }
 
-/* Bytes of a pointer that is written as @encoding; 0: of changing length, which pointers to code do not have. */
+/*
+ * Bytes of a pointer that is written as @encoding; 0: of changing length, which pointers to code do
+ * not have.
+ */
 static size_t pointer_bytes(uint8_t encoding)
 {
 	static const uint8_t bytes[8] = {sizeof(void *), 0, 2, 4, 8};
@@ -72,7 +77,9 @@ static bool read_pointer(uint8_t encoding, const uint8_t *at, uint64_t *ret)
 		return false;
 	if (encoding & 8)
 		value = (value ^ sign) - sign;
-	/* Relative to a base that only the unwinder is told: no compiler for 64 bits writes that. */
+	/*
+	 * Relative to a base that only the unwinder is told: no compiler for 64 bits writes that.
+	 */
 	if (encoding & 0x60)
 		return false;
 	*ret = encoding & 0x10 ? value + (uintptr_t)at : value;
@@ -121,7 +128,8 @@ static bool is_within(const struct fde_walk *walk, const uint8_t *at, uint64_t n
 static bool read_entry_within(const struct fde_walk *walk, const uint8_t *at, struct entry *ret)
 {
 	/* The longest head is 4 + 8 bytes, and the id. */
-	bool has_head = is_within(walk, at, 16) || (is_within(walk, at, 8) && read_word(at, 4) != UINT32_MAX);
+	bool has_head = is_within(walk, at, 16) ||
+			(is_within(walk, at, 8) && read_word(at, 4) != UINT32_MAX);
 	return has_head && read_entry(at, ret) && is_within(walk, at, (uint64_t)(ret->end - at));
 }
 

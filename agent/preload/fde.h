@@ -13,7 +13,11 @@ enum fde_run {
 
 struct fde_walk {
 	const uint8_t *begin, *at;
-	const uint8_t *end; /* nothing is read outside of [begin, end); NULL: who made the entries is trusted to have ended them */
+	/*
+	 * nothing is read outside of [begin, end); NULL: who made the entries is trusted to have
+	 * ended them
+	 */
+	const uint8_t *end;
 	enum fde_run run;
 	uint32_t n;
 };
@@ -32,10 +36,15 @@ void fde_walk_begin(struct fde_walk *walk, const void *begin, enum fde_run run);
 /* A section of @n_bytes, which need not be what it is said to be: only what is in it is read. */
 void fde_walk_begin_within(struct fde_walk *walk, const void *begin, uint64_t n_bytes);
 
-/* The next one that describes something; false at the end, which is also what cannot be understood. */
+/*
+ * The next one that describes something; false at the end, which is also what cannot be understood.
+ */
 bool fde_walk_next(struct fde_walk *walk, struct fde *ret);
 
-/* Behind the last entry, with what ends the section, when fde_walk_next() has said that there is no more. */
+/*
+ * Behind the last entry, with what ends the section, when fde_walk_next() has said that there is no
+ * more.
+ */
 static inline uint64_t fde_walk_end(const struct fde_walk *walk)
 {
 	return (uintptr_t)walk->at;

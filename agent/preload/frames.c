@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A section is registered as it is: readers parse it, and only when they come by. What is needed here is which addresses it
- * is about. Mostly that is one object of a JIT in one piece, so the range from its first to its last address is tried, as libgcc
- * does: it finds nothing in sections whose ranges overlap. Where that meets another registration, each function is
- * registered alone.
+ * A section is registered as it is: readers parse it, and only when they come by. What is needed
+ * here is which addresses it is about. Mostly that is one object of a JIT in one piece, so the
+ * range from its first to its last address is tried, as libgcc does: it finds nothing in sections
+ * whose ranges overlap. Where that meets another registration, each function is registered alone.
  *
- * There is no list of what was registered: removing measures the same entries again, and so finds the same ranges.
+ * There is no list of what was registered: removing measures the same entries again, and so finds
+ * the same ranges.
  */
 #include "frames.h"
 
@@ -26,7 +27,8 @@ struct section {
 /* False when it describes nothing. */
 static bool measure(const void *begin, enum fde_run run, struct section *ret)
 {
-	struct section s = {.begin = begin, .run = run, .lo = UINT64_MAX, .unwind_lo = (uintptr_t)begin};
+	struct section s = {
+		.begin = begin, .run = run, .lo = UINT64_MAX, .unwind_lo = (uintptr_t)begin};
 	struct fde_walk walk;
 	struct fde fde;
 	fde_walk_begin(&walk, begin, run);
@@ -44,7 +46,8 @@ static bool measure(const void *begin, enum fde_run run, struct section *ret)
 static const struct codectl_entry *find(const struct registry_writer *w, uint64_t lo, uint64_t hi)
 {
 	const struct codectl_entry *e = registry_writer_find(w, lo, hi);
-	bool is = e && e->option == CODE_REGISTER_JIT && e->info.jit.text_start == lo && e->info.jit.text_end == hi;
+	bool is = e && e->option == CODE_REGISTER_JIT && e->info.jit.text_start == lo &&
+		  e->info.jit.text_end == hi;
 	return is ? e : NULL;
 }
 
@@ -52,8 +55,12 @@ static bool add_range(const struct section *s, uint64_t lo, uint64_t hi)
 {
 	struct codectl_request request = {.option = CODE_REGISTER_JIT};
 	struct code_jit_info info = {
-		.text_start = lo, .text_end = hi, .extended = CODE_JIT_EXTENDED,
-		.unwind_start = s->unwind_lo, .unwind_end = s->unwind_hi, .unwind_kind = CODE_UNWIND_EH_FRAME,
+		.text_start = lo,
+		.text_end = hi,
+		.extended = CODE_JIT_EXTENDED,
+		.unwind_start = s->unwind_lo,
+		.unwind_end = s->unwind_hi,
+		.unwind_kind = CODE_UNWIND_EH_FRAME,
 	};
 	struct registry_writer *w;
 	int rc = codectl_read_request(CODE_REGISTER_JIT, &info, sizeof(info), &request);
@@ -61,7 +68,10 @@ static bool add_range(const struct section *s, uint64_t lo, uint64_t hi)
 		rc = process_enter(&w);
 	if (rc < 0)
 		return false;
-	/* Code that is gone without a word is so at the latest when other code has exactly its place. */
+	/*
+	 * Code that is gone without a word is so at the latest when other code has exactly its
+	 * place.
+	 */
 	if (find(w, lo, hi))
 		registry_writer_remove(w, lo, hi);
 	rc = registry_writer_add(w, &request);
@@ -82,19 +92,24 @@ static bool remove_range(const struct section *s, uint64_t lo, uint64_t hi)
 	return is_its_own;
 }
 
-/* The unwind information of an object that the loader knows, as startup files of static libraries register it. */
+/*
+ * The unwind information of an object that the loader knows, as startup files of static libraries
+ * register it.
+ */
 static bool is_of_object(const struct section *s)
 {
 	struct registry_writer *w;
 	if (process_enter(&w) < 0)
 		return false;
 	const struct codectl_entry *e = registry_writer_find(w, s->lo, s->hi);
-	bool is = e && e->option == CODE_REGISTER_ELF && s->lo >= e->info.elf.elf_start && s->hi <= e->info.elf.elf_end;
+	bool is = e && e->option == CODE_REGISTER_ELF && s->lo >= e->info.elf.elf_start &&
+		  s->hi <= e->info.elf.elf_end;
 	process_leave();
 	return is;
 }
 
-static void each(const struct section *s, bool (*change)(const struct section *s, uint64_t lo, uint64_t hi))
+static void each(const struct section *s,
+		 bool (*change)(const struct section *s, uint64_t lo, uint64_t hi))
 {
 	struct fde_walk walk;
 	struct fde fde;

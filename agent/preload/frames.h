@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unwind information that is handed to the C++ runtime at run time, registered as regions of code. */
+/*
+ * Unwind information that is handed to the C++ runtime at run time, registered as regions of code.
+ */
 #ifndef AGENT_FRAMES_H
 #define AGENT_FRAMES_H
 
@@ -8,8 +10,9 @@
 /*
  * frames_add, frames_remove - what the entries from @begin on describe
  *
- * One region when nothing else is between its functions, else one for each of them. The entries have to be as they
- * were, and to stay until they are removed: that is what unwinders demand, too. Threads: any. errno is kept.
+ * One region when nothing else is between its functions, else one for each of them. The entries
+ * have to be as they were, and to stay until they are removed: that is what unwinders demand, too.
+ * Threads: any. errno is kept.
  */
 void frames_add(const void *begin, enum fde_run run);
 void frames_remove(const void *begin, enum fde_run run);

@@ -2,12 +2,13 @@
 /*
  * GDB's interface for JITs: __jit_debug_register_code(), before the program's own
  *
- * A JIT puts a symbol file into a list, names it in __jit_debug_descriptor, and calls this function, where GDB has a breakpoint. The call
- * comes here if it goes through a PLT; Debian's libLLVM binds it internally, and readers follow its list from outside. What the
- * registry adds is a generation: code that is freed and made anew at the same place is told apart.
+ * A JIT puts a symbol file into a list, names it in __jit_debug_descriptor, and calls this
+ * function, where GDB has a breakpoint. The call comes here if it goes through a PLT; Debian's
+ * libLLVM binds it internally, and readers follow its list from outside. What the registry adds is
+ * a generation: code that is freed and made anew at the same place is told apart.
  *
- * Each section of code becomes a region, with the symbol file's functions as names and its .eh_frame to unwind. Names are
- * in the symbol file, which stays as long as it is in the list.
+ * Each section of code becomes a region, with the symbol file's functions as names and its
+ * .eh_frame to unwind. Names are in the symbol file, which stays as long as it is in the list.
  */
 #include <stddef.h>
 #include <sys/mman.h>
@@ -31,7 +32,8 @@ struct gdb_descriptor {
 
 enum { REGISTER = 1, UNREGISTER = 2, FUNCTIONS_MAX = 1 << 16 };
 
-static struct next register_code = {.name = "__jit_debug_register_code"}, descriptor = {.name = "__jit_debug_descriptor"};
+static struct next register_code = {.name = "__jit_debug_register_code"},
+		   descriptor = {.name = "__jit_debug_descriptor"};
 
 /* One section of code that is registered; its symbols follow. They are unmapped when it goes. */
 struct region {
@@ -42,15 +44,20 @@ struct region {
 	struct code_jit_table symbols;
 };
 
-/* Found by who unregisters. GDB's interface is for one thread at a time, which all JITs keep with a lock of theirs. */
+/*
+ * Found by who unregisters. GDB's interface is for one thread at a time, which all JITs keep with a
+ * lock of theirs.
+ */
 static struct region *regions;
 
 /* Room for the functions is used twice: as they are found, and behind it as they are told. */
 static struct region *make_region(const struct symfile *s, const struct code_unregister_info *text)
 {
 	size_t n = symfile_functions(s, text->text_start, text->text_end, NULL, FUNCTIONS_MAX);
-	size_t n_bytes = sizeof(struct region) + n * (sizeof(struct code_jit_symbol) + sizeof(struct symfile_function));
-	struct region *r = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t n_bytes = sizeof(struct region) +
+			 n * (sizeof(struct code_jit_symbol) + sizeof(struct symfile_function));
+	struct region *r =
+		mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (r == MAP_FAILED)
 		return NULL;
 	struct code_jit_symbol *symbols = (struct code_jit_symbol *)(r + 1);
@@ -63,8 +70,12 @@ static struct region *make_region(const struct symfile *s, const struct code_unr
 			.name = (uintptr_t)functions[i].name,
 		};
 	*r = (struct region){
-		.symfile = s->at, .n_bytes = n_bytes, .text = *text,
-		.symbols = {.reserved_len = n * sizeof(*symbols), .used_len = n * sizeof(*symbols), .stride = sizeof(*symbols),
+		.symfile = s->at,
+		.n_bytes = n_bytes,
+		.text = *text,
+		.symbols = {.reserved_len = n * sizeof(*symbols),
+			    .used_len = n * sizeof(*symbols),
+			    .stride = sizeof(*symbols),
 			    .size = sizeof(*symbols)},
 	};
 	return r;
@@ -77,7 +88,9 @@ static void add_section(const struct symfile *s, const Elf64_Shdr *section)
 	if (!r)
 		return;
 	struct code_jit_info info = {
-		.text_start = text.text_start, .text_end = text.text_end, .extended = CODE_JIT_EXTENDED,
+		.text_start = text.text_start,
+		.text_end = text.text_end,
+		.extended = CODE_JIT_EXTENDED,
 		.symbols_head = r->symbols.used_len ? (uintptr_t)&r->symbols : 0,
 	};
 	if (symfile_cfi(s, text.text_start, text.text_end, &info.unwind_start, &info.unwind_end))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Most of it is in the program headers, which are mapped. The debug link is not: it is a section without an address, so its
- * file is opened. A file that was replaced since it was loaded, or a name that means another file by now, would give the
- * link of something else; so its ELF header has to be the one in memory, and its build-id too.
+ * Most of it is in the program headers, which are mapped. The debug link is not: it is a section
+ * without an address, so its file is opened. A file that was replaced since it was loaded, or a
+ * name that means another file by now, would give the link of something else; so its ELF header has
+ * to be the one in memory, and its build-id too.
  */
 #include "image.h"
 
@@ -37,11 +38,13 @@ static void find_build_id(struct image *image, uint64_t at, uint64_t end, uint64
 {
 	while (end - at >= sizeof(ElfW(Nhdr))) {
 		const ElfW(Nhdr) *note = pointer(at);
-		uint64_t name = at + sizeof(*note), text = at + round_up(sizeof(*note) + note->n_namesz, align);
+		uint64_t name = at + sizeof(*note),
+			 text = at + round_up(sizeof(*note) + note->n_namesz, align);
 		uint64_t next = text + round_up(note->n_descsz, align);
 		if (next > end)
 			return;
-		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && !memcmp(pointer(name), "GNU", 4)) {
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+		    !memcmp(pointer(name), "GNU", 4)) {
 			image->build_id = text;
 			image->build_id_bytes = note->n_descsz;
 			return;
@@ -97,7 +100,8 @@ static uint64_t address_of(const struct image *image, uint64_t off, size_t n)
 {
 	for (size_t i = 0; i < image->n_headers; i++) {
 		const ElfW(Phdr) *h = &image->headers[i];
-		if (h->p_type == PT_LOAD && off >= h->p_offset && off + n <= h->p_offset + h->p_filesz)
+		if (h->p_type == PT_LOAD && off >= h->p_offset &&
+		    off + n <= h->p_offset + h->p_filesz)
 			return image->base + h->p_vaddr + (off - h->p_offset);
 	}
 	return 0;
@@ -111,7 +115,8 @@ static bool has_build_id(const struct image *image, int fd)
 	for (size_t i = 0; image->build_id && i < image->n_headers; i++) {
 		const ElfW(Phdr) *h = &image->headers[i];
 		uint64_t lo = image->base + h->p_vaddr;
-		if (h->p_type == PT_NOTE && image->build_id >= lo && image->build_id + n <= lo + h->p_filesz)
+		if (h->p_type == PT_NOTE && image->build_id >= lo &&
+		    image->build_id + n <= lo + h->p_filesz)
 			return read_at(fd, bytes, n, h->p_offset + (image->build_id - lo)) &&
 			       !memcmp(bytes, pointer(image->build_id), n);
 	}
@@ -128,7 +133,8 @@ static bool is_loaded_file(const struct image *image, int fd, const ElfW(Ehdr) *
 static void take_debug_link(int fd, const ElfW(Shdr) *s, struct image_file *ret)
 {
 	char bytes[IMAGE_LINK_MAX + 8];
-	if (s->sh_size < 8 || s->sh_size > sizeof(bytes) || !read_at(fd, bytes, s->sh_size, s->sh_offset))
+	if (s->sh_size < 8 || s->sh_size > sizeof(bytes) ||
+	    !read_at(fd, bytes, s->sh_size, s->sh_offset))
 		return;
 	size_t n = strnlen(bytes, s->sh_size), crc = round_up(n + 1, 4);
 	if (!n || n >= IMAGE_LINK_MAX || crc + 4 > s->sh_size)
@@ -148,13 +154,17 @@ static void find_debug_link(int fd, const ElfW(Ehdr) *file, struct image_file *r
 		return;
 	for (size_t i = 0; i < n; i++) {
 		size_t in_part = i % SECTIONS_AT_ONCE, left = n - i;
-		if (!in_part && !read_at(fd, sections, (left < SECTIONS_AT_ONCE ? left : SECTIONS_AT_ONCE) * sizeof(*sections),
+		if (!in_part && !read_at(fd, sections,
+					 (left < SECTIONS_AT_ONCE ? left : SECTIONS_AT_ONCE) *
+						 sizeof(*sections),
 					 file->e_shoff + i * sizeof(*sections)))
 			return;
 		const ElfW(Shdr) *s = &sections[in_part];
-		if (s->sh_type != SHT_PROGBITS || s->sh_flags & SHF_ALLOC || s->sh_size > IMAGE_LINK_MAX + 8)
+		if (s->sh_type != SHT_PROGBITS || s->sh_flags & SHF_ALLOC ||
+		    s->sh_size > IMAGE_LINK_MAX + 8)
 			continue;
-		if (read_at(fd, name, sizeof(name), names.sh_offset + s->sh_name) && !memcmp(name, wanted, sizeof(name)))
+		if (read_at(fd, name, sizeof(name), names.sh_offset + s->sh_name) &&
+		    !memcmp(name, wanted, sizeof(name)))
 			return take_debug_link(fd, s, ret);
 	}
 }

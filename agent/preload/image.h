@@ -10,7 +10,8 @@
 
 enum {
 	IMAGE_PATH_MAX = 4096,
-	IMAGE_LINK_MAX = 256, /* a debug link is the name of a file, without a directory: NAME_MAX */
+	/* a debug link is the name of a file, without a directory: NAME_MAX */
+	IMAGE_LINK_MAX = 256,
 };
 
 /* Addresses of this process; 0 where there is nothing. */
@@ -27,7 +28,8 @@ struct image {
 
 /* The part that takes system calls. */
 struct image_file {
-	char path[IMAGE_PATH_MAX]; /* "": not known, or the file at the object's name is another one */
+	/* "": not known, or the file at the object's name is another one */
+	char path[IMAGE_PATH_MAX];
 	char debug_link[IMAGE_LINK_MAX]; /* "": none */
 	uint32_t debug_link_crc;
 };

@@ -5,15 +5,18 @@
 
 struct next {
 	const char *name;
-	void *found; /* in the global scope, where all callers find the same; NULL: not looked for, or not there */
+	/*
+	 * in the global scope, where all callers find the same; NULL: not looked for, or not there
+	 */
+	void *found;
 };
 
 /*
  * next_function - the definition behind that of this library
  *
  * @caller  an address in the object that called it
- * Returns NULL when there is none. Cost: a load once it was found in the global scope; before, a search of the
- * loader, some microseconds. Threads: any. Signals: no.
+ * Returns NULL when there is none. Cost: a load once it was found in the global scope; before, a
+ * search of the loader, some microseconds. Threads: any. Signals: no.
  */
 void *next_function(struct next *next, const void *caller);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * There is no list of objects here but the registry itself: an object is known when its first range of code is registered with the
- * same build-id and tables. So there is nothing to keep in step, in a child after fork() neither.
+ * There is no list of objects here but the registry itself: an object is known when its first range
+ * of code is registered with the same build-id and tables. So there is nothing to keep in step, in
+ * a child after fork() neither.
  *
- * A registration that is in the way of a new one belongs to an object that is gone without having said so (_exit from
- * its destructors, an object without crti.o): two objects are never at one place. It is removed.
+ * A registration that is in the way of a new one belongs to an object that is gone without having
+ * said so (_exit from its destructors, an object without crti.o): two objects are never at one
+ * place. It is removed.
  */
 #include "objects.h"
 
@@ -41,8 +43,9 @@ static bool next_text(const struct image *image, size_t *i, struct code_unregist
 
 static bool is_same(const struct code_elf_info *elf, const struct image *image)
 {
-	return elf->elf_start == image->lo && elf->elf_end == image->hi && elf->unwind_start == image->eh_frame_hdr &&
-	       elf->sframe_start == image->sframe && elf->build_id_len == image->build_id_bytes &&
+	return elf->elf_start == image->lo && elf->elf_end == image->hi &&
+	       elf->unwind_start == image->eh_frame_hdr && elf->sframe_start == image->sframe &&
+	       elf->build_id_len == image->build_id_bytes &&
 	       !memcmp(pointer(elf->build_id), pointer(image->build_id), elf->build_id_len);
 }
 
@@ -52,8 +55,8 @@ static bool is_known(const struct image *image, const struct code_unregister_inf
 	if (process_enter(&w) < 0)
 		return true; /* then there is nobody to tell it to */
 	const struct codectl_entry *e = registry_writer_find(w, text->text_start, text->text_end);
-	bool is = e && e->option == CODE_REGISTER_ELF && e->info.elf.text_start == text->text_start &&
-		  is_same(&e->info.elf, image);
+	bool is = e && e->option == CODE_REGISTER_ELF &&
+		  e->info.elf.text_start == text->text_start && is_same(&e->info.elf, image);
 	process_leave();
 	return is;
 }
@@ -95,14 +98,21 @@ static void add(const struct image *image, const char *name)
 	image_file(image, name, &file);
 	for (size_t i = 0; next_text(image, &i, &text); i++) {
 		struct code_elf_info elf = {
-			.elf_start = image->lo, .elf_end = image->hi,
-			.text_start = text.text_start, .text_end = text.text_end,
-			.sframe_start = image->sframe, .sframe_end = image->sframe_end,
+			.elf_start = image->lo,
+			.elf_end = image->hi,
+			.text_start = text.text_start,
+			.text_end = text.text_end,
+			.sframe_start = image->sframe,
+			.sframe_end = image->sframe_end,
 			.pathname = address_or_none(file.path),
-			.build_id = image->build_id, .build_id_len = image->build_id_bytes,
-			.debug_link_pathname = address_or_none(file.debug_link), .debug_link_crc = file.debug_link_crc,
-			.unwind_start = image->eh_frame_hdr, .unwind_end = image->eh_frame_hdr_end,
-			.unwind_kind = image->eh_frame_hdr ? CODE_UNWIND_EH_FRAME_HDR : CODE_UNWIND_NONE,
+			.build_id = image->build_id,
+			.build_id_len = image->build_id_bytes,
+			.debug_link_pathname = address_or_none(file.debug_link),
+			.debug_link_crc = file.debug_link_crc,
+			.unwind_start = image->eh_frame_hdr,
+			.unwind_end = image->eh_frame_hdr_end,
+			.unwind_kind =
+				image->eh_frame_hdr ? CODE_UNWIND_EH_FRAME_HDR : CODE_UNWIND_NONE,
 		};
 		if (codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0) == -EEXIST) {
 			clear(&text);
@@ -142,7 +152,8 @@ void objects_update(void)
 
 static bool is_around(const struct codectl_entry *e, uint64_t at)
 {
-	return e && e->option == CODE_REGISTER_ELF && at >= e->info.elf.elf_start && at < e->info.elf.elf_end;
+	return e && e->option == CODE_REGISTER_ELF && at >= e->info.elf.elf_start &&
+	       at < e->info.elf.elf_end;
 }
 
 void objects_remove(const void *inside)
@@ -153,7 +164,8 @@ void objects_remove(const void *inside)
 	if (!at || process_enter(&w) < 0)
 		return;
 	/* @inside is data: linkers put it above all code, but need not. */
-	while (is_around((e = registry_writer_before(w, at)), at) || is_around((e = registry_writer_find(w, at, UINT64_MAX)), at))
+	while (is_around((e = registry_writer_before(w, at)), at) ||
+	       is_around((e = registry_writer_find(w, at, UINT64_MAX)), at))
 		remove_entry(w, e);
 	process_leave();
 }

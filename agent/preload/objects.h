@@ -6,7 +6,8 @@
 /*
  * objects_update - register what was loaded since the last time
  *
- * Cost: O(1) when the loader has loaded nothing since. Threads: any. Signals: no, as dl_iterate_phdr(3). errno is kept.
+ * Cost: O(1) when the loader has loaded nothing since. Threads: any. Signals: no, as
+ * dl_iterate_phdr(3). errno is kept.
  */
 void objects_update(void);
 

@@ -5,10 +5,12 @@
  *	libgcc		@begin is a section: a CIE, FDEs, .., a length of 0; the _table form has a list of them, with NULL at the end
  *	libunwind	@begin is one FDE
  *
- * An FDE at @begin is alone, unless libgcc comes next, which reads on to the length of 0. Unwinders keep a table under its
- * address, and so is it removed by a function that takes sections otherwise; which addresses are tables is kept here.
+ * An FDE at @begin is alone, unless libgcc comes next, which reads on to the length of 0. Unwinders
+ * keep a table under its address, and so is it removed by a function that takes sections otherwise;
+ * which addresses are tables is kept here.
  *
- * Code is registered before the unwinder knows it, and removed before: its memory may be gone after that.
+ * Code is registered before the unwinder knows it, and removed before: its memory may be gone after
+ * that.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -50,7 +52,8 @@ static bool change_table(const void *from, const void *to)
 {
 	for (size_t i = 0; i < TABLES_MAX; i++) {
 		const void *expected = from;
-		if (__atomic_compare_exchange_n(&tables[i], &expected, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&tables[i], &expected, to, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED))
 			return true;
 	}
 	return false;
@@ -59,7 +62,9 @@ static bool change_table(const void *from, const void *to)
 static bool is_libunwind(void *function)
 {
 	Dl_info info;
-	void *handle = function && dladdr(function, &info) ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	void *handle = function && dladdr(function, &info)
+			       ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
+			       : NULL;
 	if (!handle)
 		return false;
 	bool is = dlsym(handle, "__unw_add_dynamic_fde");
@@ -69,7 +74,8 @@ static bool is_libunwind(void *function)
 
 static enum fde_run run_of(const void *begin, void *next)
 {
-	return fde_is_one(begin) && (!next || is_libunwind(next)) ? FDE_RUN_SINGLE : FDE_RUN_SECTION;
+	return fde_is_one(begin) && (!next || is_libunwind(next)) ? FDE_RUN_SINGLE
+								  : FDE_RUN_SECTION;
 }
 
 static void add_table(void *const *begin)
@@ -119,7 +125,8 @@ EXPORTED void __register_frame_info(const void *begin, struct object *object)
 		next(begin, object);
 }
 
-EXPORTED void __register_frame_info_bases(const void *begin, struct object *object, void *text, void *data)
+EXPORTED void __register_frame_info_bases(const void *begin, struct object *object, void *text,
+					  void *data)
 {
 	void (*next)(const void *, struct object *, void *, void *) =
 		next_function(&functions[REGISTER_INFO_BASES], __builtin_return_address(0));
@@ -131,7 +138,8 @@ EXPORTED void __register_frame_info_bases(const void *begin, struct object *obje
 
 EXPORTED void __register_frame_table(void *begin)
 {
-	void (*next)(void *) = next_function(&functions[REGISTER_TABLE], __builtin_return_address(0));
+	void (*next)(void *) =
+		next_function(&functions[REGISTER_TABLE], __builtin_return_address(0));
 	add_table(begin);
 	if (next)
 		next(begin);
@@ -146,7 +154,8 @@ EXPORTED void __register_frame_info_table(void *begin, struct object *object)
 		next(begin, object);
 }
 
-EXPORTED void __register_frame_info_table_bases(void *begin, struct object *object, void *text, void *data)
+EXPORTED void __register_frame_info_table_bases(void *begin, struct object *object, void *text,
+						void *data)
 {
 	void (*next)(void *, struct object *, void *, void *) =
 		next_function(&functions[REGISTER_INFO_TABLE_BASES], __builtin_return_address(0));
@@ -165,14 +174,16 @@ EXPORTED void __deregister_frame(void *begin)
 
 EXPORTED void *__deregister_frame_info(const void *begin)
 {
-	void *(*next)(const void *) = next_function(&functions[DEREGISTER_INFO], __builtin_return_address(0));
+	void *(*next)(const void *) =
+		next_function(&functions[DEREGISTER_INFO], __builtin_return_address(0));
 	remove_any(begin, next);
 	return next ? next(begin) : NULL;
 }
 
 EXPORTED void *__deregister_frame_info_bases(const void *begin)
 {
-	void *(*next)(const void *) = next_function(&functions[DEREGISTER_INFO_BASES], __builtin_return_address(0));
+	void *(*next)(const void *) =
+		next_function(&functions[DEREGISTER_INFO_BASES], __builtin_return_address(0));
 	remove_any(begin, next);
 	return next ? next(begin) : NULL;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of `cairn addr` share: from an address of a file or a process to frames, and how they are written. */
+/*
+ * What the files of `cairn addr` share: from an address of a file or a process to frames, and how
+ * they are written.
+ */
 #ifndef CLI_ADDR_H
 #define CLI_ADDR_H
 
@@ -16,8 +19,8 @@
 struct addr_space;
 
 /* @word is a file, a sidecar or a process; an exit status. */
-int addr_space_open(const char *word, const struct cairn_binary_opts *opts, const struct sidecar_wish *wish,
-		    struct addr_space **ret);
+int addr_space_open(const char *word, const struct cairn_binary_opts *opts,
+		    const struct sidecar_wish *wish, struct addr_space **ret);
 /*
  * STATUS_DAMAGED when answers are missing because a sidecar could not be believed, else STATUS_YES.
  */
@@ -29,14 +32,21 @@ void addr_space_close(struct addr_space *space);
 /* What is known of one address. */
 struct addr_answer {
 	uint64_t addr;
-	const char *path; /* of a process: the file that is mapped there; NULL: nothing is, or there is one file only */
+	/*
+	 * of a process: the file that is mapped there; NULL: nothing is, or there is one file only
+	 */
+	const char *path;
 	uint64_t vaddr;   /* link-time address in it */
-	const struct cairn_code_range *code; /* of a process, where no file is mapped: whose code is there; NULL: nobody's */
+	/* of a process, where no file is mapped: whose code is there; NULL: nobody's */
+	const struct cairn_code_range *code;
 	size_t n;
 	const struct cairn_frame *frames;
 };
 
-/* @back: look up the byte before, as for a return address. @frames: room for CAIRN_FRAMES_MAX of the answer. */
+/*
+ * @back: look up the byte before, as for a return address. @frames: room for CAIRN_FRAMES_MAX of
+ * the answer.
+ */
 void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct cairn_frame *frames,
 		    struct addr_answer *ret);
 
@@ -53,9 +63,11 @@ struct addr_batch *addr_batch_new(size_t room);
 void addr_batch_free(struct addr_batch *b);
 /* True when there is no room for a further one. */
 bool addr_batch_add(struct addr_batch *b, uint64_t addr);
-/* Answers on stdout, in the order in which they were added, and empties the batch. An exit status. */
-int addr_batch_answer(struct addr_batch *b, struct addr_space *space, bool back, addr_writer *writer,
-		      struct addr_tally *tally);
+/*
+ * Answers on stdout, in the order in which they were added, and empties the batch. An exit status.
+ */
+int addr_batch_answer(struct addr_batch *b, struct addr_space *space, bool back,
+		      addr_writer *writer, struct addr_tally *tally);
 
 void addr_text(FILE *out, const struct addr_answer *answer);
 void addr_json(FILE *out, const struct addr_answer *answer);

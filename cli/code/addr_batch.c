@@ -2,15 +2,17 @@
 /*
  * Many addresses at once
  *
- * Addresses in any order take a sidecar's pages from all over memory, and waiting for these is most of what a lookup costs. So
- * those that have been read are asked in order of address: then pages, frames and functions come one behind the other, and
- * the same address, as in samples, is asked once. Answers are kept and written in the order of the input:
+ * Addresses in any order take a sidecar's pages from all over memory, and waiting for these is most
+ * of what a lookup costs. So those that have been read are asked in order of address: then pages,
+ * frames and functions come one behind the other, and the same address, as in samples, is asked
+ * once. Answers are kept and written in the order of the input:
  *
  *	read        0x30 0x10 0x30 0x20
  *	asked       0x10 0x20 0x30              (1, 3, 0)
  *	written     0x30 0x10 0x30 0x20         (0: answer 2, 1: answer 0, 2: answer 2, 3: answer 1)
  *
- * The order is found by a radix sort, byte by byte from the lowest; a byte that all addresses share is passed over.
+ * The order is found by a radix sort, byte by byte from the lowest; a byte that all addresses share
+ * is passed over.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -127,7 +129,8 @@ static bool ask(struct addr_batch *b, struct addr_space *space, bool back, uint6
 		return false;
 	answer.frames = b->frames + b->n_frames;
 	addr_space_ask(space, addr, back, b->frames + b->n_frames, &answer);
-	b->kept[b->n_kept++] = (struct kept){answer.vaddr, answer.path, answer.code, b->n_frames, (uint32_t)answer.n};
+	b->kept[b->n_kept++] = (struct kept){answer.vaddr, answer.path, answer.code, b->n_frames,
+					     (uint32_t)answer.n};
 	b->n_frames += answer.n;
 	return true;
 }
@@ -135,8 +138,8 @@ static bool ask(struct addr_batch *b, struct addr_space *space, bool back, uint6
 /* ---- writing ---- */
 
 /*
- * Answers, frames, names and paths are all over memory, too. Have those of later items fetched, each when what leads to it
- * has come.
+ * Answers, frames, names and paths are all over memory, too. Have those of later items fetched,
+ * each when what leads to it has come.
  */
 static void will_need(const struct addr_batch *b, size_t item)
 {
@@ -164,7 +167,8 @@ static void write_all(struct addr_batch *b, addr_writer *writer, struct addr_tal
 		addr_of[b->keys[i].item] = b->keys[i].addr;
 	for (size_t i = 0; i < b->n; i++) {
 		const struct kept *k = &b->kept[b->answer_of[i]];
-		struct addr_answer answer = {addr_of[i], k->path, k->vaddr, k->code, k->n, b->frames + k->from};
+		struct addr_answer answer = {addr_of[i], k->path, k->vaddr,
+					     k->code,	 k->n,	  b->frames + k->from};
 
 		will_need(b, i);
 		*(k->n ? &tally->n_known : &tally->n_unknown) += 1;
@@ -172,8 +176,8 @@ static void write_all(struct addr_batch *b, addr_writer *writer, struct addr_tal
 	}
 }
 
-int addr_batch_answer(struct addr_batch *b, struct addr_space *space, bool back, addr_writer *writer,
-		      struct addr_tally *tally)
+int addr_batch_answer(struct addr_batch *b, struct addr_space *space, bool back,
+		      addr_writer *writer, struct addr_tally *tally)
 {
 	bool ok = true;
 

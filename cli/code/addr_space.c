@@ -2,14 +2,16 @@
 /*
  * Where an address belongs
  *
- * In a file an address is what its symbols and debug information say. In a process it is where something was mapped:
+ * In a file an address is what its symbols and debug information say. In a process it is where
+ * something was mapped:
  *
  *	7f10a2c28000-7f10a2d7d000 r-xp 00028000 fe:01 1234   /usr/lib/x86_64-linux-gnu/libc.so.6
  *	0x7f10a2c5d3f0 - 0x7f10a2c28000 + 0x28000 = offset 0x5d3f0 of that file
  *
- * A file is opened when the first address in it comes, as the process sees it (through /proc/PID/root), or by its
- * mapping when it was deleted or replaced since. Where no file is mapped, those are asked who make code at run time: a
- * registry, GDB's list, map files, as they are when the first such address comes.
+ * A file is opened when the first address in it comes, as the process sees it (through
+ * /proc/PID/root), or by its mapping when it was deleted or replaced since. Where no file is
+ * mapped, those are asked who make code at run time: a registry, GDB's list, map files, as they are
+ * when the first such address comes.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -24,7 +26,10 @@
 #include "cmd.h"
 #include "say.h"
 
-/* Where the sections of an object file are looked for: the library lays them out from a page's beginning on. */
+/*
+ * Where the sections of an object file are looked for: the library lays them out from a page's
+ * beginning on.
+ */
 enum { FIRST_SECTION_STEP = 0x1000, FIRST_SECTION_MAX = 1 << 20 };
 
 /* A file with code. */
@@ -89,8 +94,8 @@ static int add_mapping(struct addr_space *space, const char *line)
 	int at = 0;
 	struct mapping m, *grown;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %lu %n", &m.lo, &m.hi, perms, &m.off, &major,
-		   &minor, &ino, &at) < 7 ||
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %lu %n", &m.lo, &m.hi,
+		   perms, &m.off, &major, &minor, &ino, &at) < 7 ||
 	    !ino || !at || line[at] != '/' || perms[2] != 'x')
 		return 0;
 	if (add_module(space, line + at, makedev(major, minor), ino, &m.module) < 0)
@@ -136,7 +141,8 @@ static const struct mapping *mapping_of(const struct addr_space *space, uint64_t
 		else
 			hi = mid;
 	}
-	return lo < space->n_mappings && space->mappings[lo].lo <= addr ? &space->mappings[lo] : NULL;
+	return lo < space->n_mappings && space->mappings[lo].lo <= addr ? &space->mappings[lo]
+									: NULL;
 }
 
 /* ---- files ---- */
@@ -160,8 +166,8 @@ static void open_mapped(struct addr_space *space, const struct mapping *mapping,
 	m->tried = true;
 	snprintf(path, sizeof(path), "/proc/%d/root%s", space->pid, m->path);
 	if (stat(path, &st) < 0 || st.st_ino != m->ino)
-		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, space->pid, mapping->lo,
-			 mapping->hi);
+		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, space->pid,
+			 mapping->lo, mapping->hi);
 	open_module(space, m, path);
 }
 
@@ -190,8 +196,8 @@ static int open_file(struct addr_space *space, const char *word)
 	return STATUS_YES;
 }
 
-int addr_space_open(const char *word, const struct cairn_binary_opts *opts, const struct sidecar_wish *wish,
-		    struct addr_space **ret)
+int addr_space_open(const char *word, const struct cairn_binary_opts *opts,
+		    const struct sidecar_wish *wish, struct addr_space **ret)
 {
 	struct addr_space *space = calloc(1, sizeof(*space));
 	int status;
@@ -222,12 +228,13 @@ void addr_space_tell_object(const struct addr_space *space)
 
 	if (!bin || !cairn_binary_is_relocatable(bin))
 		return;
-	while (at < FIRST_SECTION_MAX && !cairn_binary_section_of(bin, (struct cairn_vaddr){at}, &section, &off))
+	while (at < FIRST_SECTION_MAX &&
+	       !cairn_binary_section_of(bin, (struct cairn_vaddr){at}, &section, &off))
 		at += FIRST_SECTION_STEP;
 	if (at < FIRST_SECTION_MAX)
 		say(stderr,
-		    "%s: an object file has no addresses before it is linked: its sections are laid out here one after the other, %s from 0x%"
-		    PRIx64 " on\n",
+		    "%s: an object file has no addresses before it is linked: its sections are "
+		    "laid out here one after the other, %s from 0x%" PRIx64 " on\n",
 		    space->modules[0].path, section, at);
 }
 
@@ -262,7 +269,8 @@ static void open_code(struct addr_space *space)
 }
 
 /* Code made at run time. */
-static void ask_code(struct addr_space *space, struct cairn_addr at, struct cairn_frame *frames, struct addr_answer *ret)
+static void ask_code(struct addr_space *space, struct cairn_addr at, struct cairn_frame *frames,
+		     struct addr_answer *ret)
 {
 	struct cairn_err err = {0};
 	int n;
@@ -279,11 +287,11 @@ static void ask_code(struct addr_space *space, struct cairn_addr at, struct cair
 }
 
 /*
- * The answer is from a sidecar that turned out to be damaged: what could not be read may be a line, or
- * all of it. Earlier answers are kept.
+ * The answer is from a sidecar that turned out to be damaged: what could not be read may be a line,
+ * or all of it. Earlier answers are kept.
  */
-static void ask_another(struct addr_space *space, struct module *m, struct cairn_vaddr at, struct cairn_frame *frames,
-			struct addr_answer *ret)
+static void ask_another(struct addr_space *space, struct module *m, struct cairn_vaddr at,
+			struct cairn_frame *frames, struct addr_answer *ret)
 {
 	if (!cairn_sidecar_trouble(m->sidecar, NULL) || m->refused)
 		return;
@@ -311,7 +319,9 @@ void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct c
 		ret->path = m->path;
 		if (!m->tried)
 			open_mapped(space, mapping, m);
-		if (!m->sidecar || !cairn_binary_vaddr(m->bin, (struct cairn_foff){at.v - mapping->lo + mapping->off}, &at))
+		if (!m->sidecar ||
+		    !cairn_binary_vaddr(
+			    m->bin, (struct cairn_foff){at.v - mapping->lo + mapping->off}, &at))
 			return;
 		ret->vaddr = at.v;
 	}

@@ -37,13 +37,15 @@ static void say_obstacle(const char *exe)
 {
 	static const char *const why[] = {
 		[CAIRN_PRELOAD_STATIC] = "it has no program interpreter (static programs do not)",
-		[CAIRN_PRELOAD_PRIVILEGED] = "it gains privileges, and the loader then ignores LD_PRELOAD",
+		[CAIRN_PRELOAD_PRIVILEGED] =
+			"it gains privileges, and the loader then ignores LD_PRELOAD",
 		[CAIRN_PRELOAD_FOREIGN] = "it is of another machine than cairn",
 	};
 	enum cairn_preload_obstacle obstacle;
 	/* A program that may be run and not be read is not judged. */
 	if (cairn_preload_look(exe, &obstacle, NULL) == 0 && obstacle)
-		say(stderr, "cairn: %s does not load the agent: %s; programs that it starts may\n", exe, why[obstacle]);
+		say(stderr, "cairn: %s does not load the agent: %s; programs that it starts may\n",
+		    exe, why[obstacle]);
 }
 
 int agent_preload(const char *exe)
@@ -51,10 +53,13 @@ int agent_preload(const char *exe)
 	const char *before = getenv("LD_PRELOAD");
 	char *agent = find_agent(), *value;
 	if (!agent)
-		return fail(STATUS_NOT_HERE, "libcairn-agent.so is not where it is built or installed, LIBDIR/cairn");
+		return fail(
+			STATUS_NOT_HERE,
+			"libcairn-agent.so is not where it is built or installed, LIBDIR/cairn");
 	/* The loader has no way to write them. */
 	if (strpbrk(agent, " :")) {
-		int status = fail(STATUS_NOT_HERE, "%s: a path with a blank or a colon cannot be preloaded", agent);
+		int status = fail(STATUS_NOT_HERE,
+				  "%s: a path with a blank or a colon cannot be preloaded", agent);
 		free(agent);
 		return status;
 	}

@@ -29,7 +29,8 @@ static const struct opt opts[] = {
 	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),
 	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
 	{0, "debug-file", OPT_TEXT, "FILE", AT(debug_file), "take the debug information from FILE"},
-	{'j', "jobs", OPT_COUNT, "N", AT(jobs), "use N threads to make a sidecar; otherwise one per processor"},
+	{'j', "jobs", OPT_COUNT, "N", AT(jobs),
+	 "use N threads to make a sidecar; otherwise one per processor"},
 	{0},
 };
 
@@ -44,12 +45,16 @@ static const struct example examples[] = {
 
 /* 1 to 16; 0 for what is no digit. */
 static const uint8_t digit_of[256] = {
-	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,	['6'] = 7,  ['7'] = 8,
-	['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
-	['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,
+	['6'] = 7,  ['7'] = 8,	['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+	['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
+	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
 };
 
-/* Hexadecimal, with or without 0x. Returns where it ends, at @end or before; NULL: there is none, or more than 64 bits. */
+/*
+ * Hexadecimal, with or without 0x. Returns where it ends, at @end or before; NULL: there is none,
+ * or more than 64 bits.
+ */
 static const char *parse_address(const char *at, const char *end, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -64,14 +69,15 @@ static const char *parse_address(const char *at, const char *end, uint64_t *ret)
 	return at == first || at - first > 16 ? NULL : at;
 }
 
-static int answer(struct addr_batch *batch, struct addr_space *space, const struct addr_values *values,
-		  struct addr_tally *tally)
+static int answer(struct addr_batch *batch, struct addr_space *space,
+		  const struct addr_values *values, struct addr_tally *tally)
 {
-	return addr_batch_answer(batch, space, values->back, values->json ? addr_json : addr_text, tally);
+	return addr_batch_answer(batch, space, values->back, values->json ? addr_json : addr_text,
+				 tally);
 }
 
-static int answer_words(struct addr_space *space, const struct addr_values *values, char **words, size_t n,
-			struct addr_tally *tally)
+static int answer_words(struct addr_space *space, const struct addr_values *values, char **words,
+			size_t n, struct addr_tally *tally)
 {
 	struct addr_batch *batch = addr_batch_new(n);
 	int status = batch ? STATUS_YES : fail(STATUS_NOT_HERE, "no memory");
@@ -126,12 +132,13 @@ static int add_line(struct input *in, const char *at, const char *end, bool *ful
 		at++;
 	if (at == word)
 		return STATUS_YES;
-	return fail(STATUS_USAGE, "line %lu: %.*s is no hexadecimal address", in->line, (int)(at - word), word);
+	return fail(STATUS_USAGE, "line %lu: %.*s is no hexadecimal address", in->line,
+		    (int)(at - word), word);
 }
 
 /* The whole lines of what has been read; at the end also one that does not end. */
-static int answer_lines(struct input *in, bool at_end, struct addr_space *space, const struct addr_values *values,
-			struct addr_tally *tally)
+static int answer_lines(struct input *in, bool at_end, struct addr_space *space,
+			const struct addr_values *values, struct addr_tally *tally)
 {
 	const char *at = in->buf, *end = in->buf + in->n;
 	int status = STATUS_YES;
@@ -156,7 +163,8 @@ static int answer_lines(struct input *in, bool at_end, struct addr_space *space,
 }
 
 /* One address per line. */
-static int answer_stdin(struct addr_space *space, const struct addr_values *values, struct addr_tally *tally)
+static int answer_stdin(struct addr_space *space, const struct addr_values *values,
+			struct addr_tally *tally)
 {
 	struct input in = {.batch = addr_batch_new(BATCH), .buf = malloc(INPUT_SIZE)};
 	int status = in.batch && in.buf ? STATUS_YES : fail(STATUS_NOT_HERE, "no memory");

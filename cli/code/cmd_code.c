@@ -21,14 +21,22 @@ struct code_values {
 #define AT(field) offsetof(struct code_values, field)
 
 static const struct opt opts[] = {
-	{0, "at", OPT_LIST, "ADDR", AT(at), "who has this address, in hexadecimal, and its functions; may be repeated"},
-	{0, "time", OPT_COUNT, "NS", AT(time_ns), "with --at, who had it at this time of CLOCK_MONOTONIC, as far as the registry still tells"},
-	{'w', "watch", OPT_FLAG, NULL, AT(watch), "go on, and say what comes (+), goes (-) and changes (~)"},
-	{'i', "interval", OPT_SECONDS, "TIME", AT(interval), "with --watch, look so often; otherwise 1s"},
-	{0, "jit", OPT_FLAG, NULL, AT(jit), "code made at run time only: no files, no objects of the registry"},
-	{'a', "all", OPT_FLAG, NULL, AT(all), "also what was removed, as far as the registry still tells"},
+	{0, "at", OPT_LIST, "ADDR", AT(at),
+	 "who has this address, in hexadecimal, and its functions; may be repeated"},
+	{0, "time", OPT_COUNT, "NS", AT(time_ns),
+	 "with --at, who had it at this time of CLOCK_MONOTONIC, as far as the registry still "
+	 "tells"},
+	{'w', "watch", OPT_FLAG, NULL, AT(watch),
+	 "go on, and say what comes (+), goes (-) and changes (~)"},
+	{'i', "interval", OPT_SECONDS, "TIME", AT(interval),
+	 "with --watch, look so often; otherwise 1s"},
+	{0, "jit", OPT_FLAG, NULL, AT(jit),
+	 "code made at run time only: no files, no objects of the registry"},
+	{'a', "all", OPT_FLAG, NULL, AT(all),
+	 "also what was removed, as far as the registry still tells"},
 	{0, "sysroot", OPT_TEXT, "DIR", AT(sysroot), "look for the files of a core file below DIR"},
-	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs), "look for the files of a core file in DIR/.build-id, too; may be repeated"},
+	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),
+	 "look for the files of a core file in DIR/.build-id, too; may be repeated"},
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per range"},
 	{0},
 };
@@ -37,7 +45,8 @@ static const struct example examples[] = {
 	{"cairn code 1234", "every range of code of a process, its source, and how it is unwound"},
 	{"cairn code 1234 --at 7f10a2c5d3f5", "who has an address, and the function there"},
 	{"cairn code 1234 --jit --watch", "what its JIT registers and frees"},
-	{"cairn code 1234 --json | jq 'select(.trusted == false)'", "what contradicts the mappings, and why"},
+	{"cairn code 1234 --json | jq 'select(.trusted == false)'",
+	 "what contradicts the mappings, and why"},
 	{0},
 };
 
@@ -45,7 +54,8 @@ static bool is_wanted(const struct cairn_code_range *r, void *ctx)
 {
 	const struct code_values *values = ctx;
 
-	return !values->jit || (r->source != CAIRN_CODE_FILE && r->source != CAIRN_CODE_VDSO && r->source != CAIRN_CODE_ELF);
+	return !values->jit || (r->source != CAIRN_CODE_FILE && r->source != CAIRN_CODE_VDSO &&
+				r->source != CAIRN_CODE_ELF);
 }
 
 static int show(const struct cairn_code *code, struct code_values *values)
@@ -93,7 +103,9 @@ static int show_at(struct cairn_code *code, const struct code_values *values)
 		parse_address(values->at.items[i], &at);
 		const struct cairn_code_range *r = cairn_code_find(code, at, values->time_ns);
 		/* Names are those of now. */
-		int n = r && r != cairn_code_find(code, at, 0) ? 0 : cairn_code_frames(code, at, frames, CAIRN_FRAMES_MAX, &off, &err);
+		int n = r && r != cairn_code_find(code, at, 0)
+				? 0
+				: cairn_code_frames(code, at, frames, CAIRN_FRAMES_MAX, &off, &err);
 
 		if (n < 0)
 			return fail_err(n, &err, STATUS_NO);
@@ -161,22 +173,26 @@ static int check(const struct code_values *values, const struct operands *operan
 	if (operands->n != 1)
 		return fail(STATUS_USAGE, "one process or core file at a time");
 	if (!pid && values->watch)
-		return fail(STATUS_USAGE, "%s: a core file has one moment only", operands->items[0]);
+		return fail(STATUS_USAGE, "%s: a core file has one moment only",
+			    operands->items[0]);
 	if (values->time_ns && !values->at.n)
 		return fail(STATUS_USAGE, "--time takes an address: --at ADDR");
 	if (values->at.n && values->watch)
 		return fail(STATUS_USAGE, "--at or --watch, not both");
 	for (size_t i = 0; i < values->at.n; i++)
 		if (!parse_address(values->at.items[i], &at))
-			return fail(STATUS_USAGE, "%s is no address in hexadecimal", values->at.items[i]);
+			return fail(STATUS_USAGE, "%s is no address in hexadecimal",
+				    values->at.items[i]);
 	return STATUS_YES;
 }
 
 static int run(void *v, const struct operands *operands)
 {
 	struct code_values *values = v;
-	struct cairn_code_opts how = {.size = sizeof(how), .sysroot = values->sysroot,
-				      .debug_dirs = values->debug_dirs.items, .n_debug_dirs = values->debug_dirs.n};
+	struct cairn_code_opts how = {.size = sizeof(how),
+				      .sysroot = values->sysroot,
+				      .debug_dirs = values->debug_dirs.items,
+				      .n_debug_dirs = values->debug_dirs.n};
 	const char *word = operands->items[0];
 	int pid = parse_pid(word), status = check(values, operands, pid);
 	struct cairn_code *code;
@@ -184,7 +200,8 @@ static int run(void *v, const struct operands *operands)
 
 	if (status != STATUS_YES)
 		return status;
-	int r = pid ? cairn_code_open_pid(pid, &how, &code, &err) : cairn_code_open_core(word, &how, &code, &err);
+	int r = pid ? cairn_code_open_pid(pid, &how, &code, &err)
+		    : cairn_code_open_core(word, &how, &code, &err);
 	if (r == -ENOENT)
 		return fail_told(STATUS_USAGE, &err);
 	if (r < 0)

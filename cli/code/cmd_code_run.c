@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cairn code run: a program whose code is registered, by the agent in it, or by itself with codectl(2) served from here. */
+/*
+ * cairn code run: a program whose code is registered, by the agent in it, or by itself with
+ * codectl(2) served from here.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,25 +27,35 @@ struct run_values {
 #define AT(field) offsetof(struct run_values, field)
 
 static const struct opt opts[] = {
-	{0, "syscall", OPT_COUNT, "NR", AT(nr), "without the agent: serve codectl as the system call NR, a number that the kernel does not have"},
+	{0, "syscall", OPT_COUNT, "NR", AT(nr),
+	 "without the agent: serve codectl as the system call NR, a number that the kernel does "
+	 "not have"},
 	{0, "rfc-numbers", OPT_FLAG, NULL, AT(rfc_numbers),
-	 "with --syscall: the options' numbers of the RFC as it was posted: 0 registers ELF, 1 registers JIT, 2 unregisters"},
-	{'v', "verbose", OPT_FLAG, NULL, AT(verbose), "with --syscall: say each call and its result on standard error"},
-	{0, "json", OPT_FLAG, NULL, AT(json), "with --syscall: the same as one JSON object per call, on standard error"},
+	 "with --syscall: the options' numbers of the RFC as it was posted: 0 registers ELF, 1 "
+	 "registers JIT, 2 unregisters"},
+	{'v', "verbose", OPT_FLAG, NULL, AT(verbose),
+	 "with --syscall: say each call and its result on standard error"},
+	{0, "json", OPT_FLAG, NULL, AT(json),
+	 "with --syscall: the same as one JSON object per call, on standard error"},
 	{0},
 };
 
 static const struct example examples[] = {
-	{"cairn code run -- luajit script.lua", "run a program with the agent: all its code is registered, and that of its children"},
-	{"cairn code run --syscall 500 -- ./jit", "run a program that calls syscall(500, CODE_REGISTER_JIT, &info, sizeof(info), 0)"},
-	{"cairn code run -v --syscall 500 --rfc-numbers -- ld.so ./prog", "a loader built for the RFC's numbering; each call is told"},
+	{"cairn code run -- luajit script.lua",
+	 "run a program with the agent: all its code is registered, and that of its children"},
+	{"cairn code run --syscall 500 -- ./jit",
+	 "run a program that calls syscall(500, CODE_REGISTER_JIT, &info, sizeof(info), 0)"},
+	{"cairn code run -v --syscall 500 --rfc-numbers -- ld.so ./prog",
+	 "a loader built for the RFC's numbering; each call is told"},
 	{0},
 };
 
 static const char *option_name(const struct run_values *values, uint32_t option)
 {
-	static const char *const reviewed[] = {"CODE_UNREGISTER", "CODE_REGISTER_ELF", "CODE_REGISTER_JIT"};
-	static const char *const rfc[] = {"CODE_REGISTER_ELF", "CODE_REGISTER_JIT", "CODE_UNREGISTER"};
+	static const char *const reviewed[] = {"CODE_UNREGISTER", "CODE_REGISTER_ELF",
+					       "CODE_REGISTER_JIT"};
+	static const char *const rfc[] = {"CODE_REGISTER_ELF", "CODE_REGISTER_JIT",
+					  "CODE_UNREGISTER"};
 
 	if (option >= sizeof(rfc) / sizeof(*rfc))
 		return NULL;
@@ -82,7 +95,8 @@ static void answered(void *ctx, const struct cairn_served_call *call)
 		say(stderr, "%s", name);
 	else
 		say(stderr, "%" PRIu32, call->option);
-	say(stderr, ", %#" PRIx64 ", %" PRIu64 ", %" PRIu32 ") = ", call->info, call->info_size, call->flags);
+	say(stderr, ", %#" PRIx64 ", %" PRIu64 ", %" PRIu32 ") = ", call->info, call->info_size,
+	    call->flags);
 	if (call->result)
 		say(stderr, "-1 %s\n", strerrorname_np(-call->result));
 	else
@@ -91,7 +105,8 @@ static void answered(void *ctx, const struct cairn_served_call *call)
 
 static void restricted(void *ctx)
 {
-	say(stderr, "cairn: without root the command runs with no_new_privs: setuid programs that it starts gain no privileges\n");
+	say(stderr, "cairn: without root the command runs with no_new_privs: setuid programs that "
+		    "it starts gain no privileges\n");
 }
 
 /* What shells make of it. */
@@ -102,8 +117,12 @@ static int status_of(int status)
 
 static int serve(const char *exe, struct run_values *values, char **argv)
 {
-	struct cairn_serve_opts how = {.size = sizeof(how), .nr = (long)values->nr, .rfc_numbers = values->rfc_numbers,
-				       .answered = answered, .restricted = restricted, .ctx = values};
+	struct cairn_serve_opts how = {.size = sizeof(how),
+				       .nr = (long)values->nr,
+				       .rfc_numbers = values->rfc_numbers,
+				       .answered = answered,
+				       .restricted = restricted,
+				       .ctx = values};
 	struct cairn_err err = {0};
 	int status;
 
@@ -129,11 +148,13 @@ static int run(void *v, const struct operands *operands)
 	struct run_values *values = v;
 
 	if (!values->nr && (values->rfc_numbers || values->verbose || values->json))
-		return fail(STATUS_USAGE, "--rfc-numbers, --verbose and --json are about the system call: say --syscall NR too");
+		return fail(STATUS_USAGE, "--rfc-numbers, --verbose and --json are about the "
+					  "system call: say --syscall NR too");
 	char *exe = command_find(operands->items[0]);
 	if (!exe)
 		return fail(STATUS_USAGE, "no program %s", operands->items[0]);
-	int status = values->nr ? serve(exe, values, operands->items) : run_with_agent(exe, operands->items);
+	int status = values->nr ? serve(exe, values, operands->items)
+				: run_with_agent(exe, operands->items);
 	free(exe);
 	return status;
 }

@@ -47,7 +47,8 @@ static const struct opt opts[] = {
 	{0, "hazards", OPT_FLAG, NULL, offsetof(struct sites_values, hazards),
 	 "list every site of the file where a uprobe is lost or does harm"},
 	{0, "assume-unmodified", OPT_FLAG, NULL, offsetof(struct sites_values, assume_unmodified),
-	 "take a parameter's value at a site for the argument where the debug information, mostly Clang's, does not "
+	 "take a parameter's value at a site for the argument where the debug information, mostly "
+	 "Clang's, does not "
 	 "tell whether the function has already changed it"},
 	{'j', "jobs", OPT_COUNT, "N", offsetof(struct sites_values, jobs),
 	 "use N threads; otherwise one per processor"},
@@ -59,10 +60,12 @@ static const struct example examples[] = {
 	 "every site of tcache_get in Debian's libc, with its argument's location"},
 	{"cairn sites ./server http.c:parse",
 	 "of several functions named parse, the one that http.c declares"},
-	{"cairn sites ./server 'list_*'", "every site of every function whose name begins with list_"},
+	{"cairn sites ./server 'list_*'",
+	 "every site of every function whose name begins with list_"},
 	{"cairn sites vmlinux --sites --json | jq -r 'select(.hazard) | .addr'",
 	 "all sites of a file, for other programs to read"},
-	{"cairn sites vmlinux", "how many functions were inlined, and how many arguments are known there"},
+	{"cairn sites vmlinux",
+	 "how many functions were inlined, and how many arguments are known there"},
 	{"cairn sites ./server parse --emit bpftrace >parse.bt; sudo bpftrace --unsafe parse.bt",
 	 "let another tool trace what it cannot find itself"},
 	{"cairn sites --hazards /usr/bin/redis-server",
@@ -124,8 +127,12 @@ static size_t n_chosen(const struct cairn_function_list *list, const char *file,
 	return n;
 }
 
-/* The shortest way to type which function of the list is meant: FILE:NAME, with more of the path, or a line. */
-static void print_choice(const struct cairn_function_list *list, const struct cairn_function *function)
+/*
+ * The shortest way to type which function of the list is meant: FILE:NAME, with more of the path,
+ * or a line.
+ */
+static void print_choice(const struct cairn_function_list *list,
+			 const struct cairn_function *function)
 {
 	const char *path = function->decl_file, *file;
 
@@ -158,7 +165,8 @@ static int tell_ambiguous(const struct view *view, const char *spec,
 	fail(STATUS_NO, "%s names %zu functions; choose one:", spec, list->n);
 	for (size_t i = 0; i < list->n; i++) {
 		view_declaration(view, list->p[i], declaration, sizeof(declaration));
-		view_source(list->p[i]->decl_file, list->p[i]->decl_line, 0, source, sizeof(source));
+		view_source(list->p[i]->decl_file, list->p[i]->decl_line, 0, source,
+			    sizeof(source));
 		fputs("  ", stderr);
 		print_choice(list, list->p[i]);
 		say(stderr, "  %s  %s\n", declaration, source);
@@ -172,8 +180,9 @@ static int tell_missing(const struct view *view, const char *spec)
 	int n = cairn_sites_suggest(view->sites, spec, near, SUGGESTIONS_MAX, NULL);
 
 	if (cairn_sites_imports(view->sites, spec))
-		return fail(STATUS_NO, "%s is not in %s, which takes it from a shared library: name that one", spec,
-			    cairn_binary_path(view->bin));
+		return fail(STATUS_NO,
+			    "%s is not in %s, which takes it from a shared library: name that one",
+			    spec, cairn_binary_path(view->bin));
 	fail(STATUS_NO, "no function %s in %s (%s: %s)", spec, cairn_binary_path(view->bin),
 	     view->sidecar ? "sidecar" : "debug information",
 	     view->sidecar ? view->sidecar : cairn_binary_debug_path(view->bin));
@@ -192,8 +201,9 @@ static void tell_found(const char *spec, const struct cairn_function_list *list)
 
 	fflush(stdout);
 	if (list->found == CAIRN_FOUND_INDIRECT) {
-		say(stderr, "%s is an indirect function: the program takes one of %zu %s when it starts\n", spec, list->n,
-			list->n == 1 ? "implementation" : "implementations");
+		say(stderr,
+		    "%s is an indirect function: the program takes one of %zu %s when it starts\n",
+		    spec, list->n, list->n == 1 ? "implementation" : "implementations");
 	} else if (list->found == CAIRN_FOUND_SYMBOL && first->decl_file) {
 		view_source(first->decl_file, first->decl_line, 0, source, sizeof(source));
 		say(stderr, "%s is %s (%s)\n", spec, first->name, source);
@@ -235,15 +245,18 @@ static int show_matching(const struct view *view, const char *pattern)
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NO);
 	if (!shown.n && pattern)
-		return fail(STATUS_NO, "no function in %s matches %s", cairn_binary_path(view->bin), pattern);
+		return fail(STATUS_NO, "no function in %s matches %s", cairn_binary_path(view->bin),
+			    pattern);
 	fflush(stdout);
 	if (pattern)
-		say(stderr, "%s: %zu %s, %zu %s\n", pattern, shown.n, shown.n == 1 ? "function" : "functions",
-			shown.n_sites, shown.n_sites == 1 ? "site" : "sites");
+		say(stderr, "%s: %zu %s, %zu %s\n", pattern, shown.n,
+		    shown.n == 1 ? "function" : "functions", shown.n_sites,
+		    shown.n_sites == 1 ? "site" : "sites");
 	return shown.n ? STATUS_YES : STATUS_NO;
 }
 
-static int take(const struct view *view, const struct cairn_function_list *list, struct answers *answers)
+static int take(const struct view *view, const struct cairn_function_list *list,
+		struct answers *answers)
 {
 	const struct cairn_function **more;
 
@@ -273,7 +286,10 @@ static int find_one(const struct view *view, const char *spec, struct answers *a
 	if (n < 0)
 		return fail_err(n, &err, STATUS_NO);
 	if (!n && list.found == CAIRN_FOUND_INDIRECT)
-		return fail(STATUS_NO, "%s is an indirect function, whose resolver does not show its implementations", spec);
+		return fail(STATUS_NO,
+			    "%s is an indirect function, whose resolver does not show its "
+			    "implementations",
+			    spec);
 	if (!n)
 		return tell_missing(view, spec);
 	if (n > 1 && (list.found == CAIRN_FOUND_NAME || list.found == CAIRN_FOUND_SYMBOL))
@@ -282,7 +298,8 @@ static int find_one(const struct view *view, const char *spec, struct answers *a
 	return take(view, &list, answers);
 }
 
-static int answer(const struct view *view, const struct sites_values *values, char **specs, size_t n)
+static int answer(const struct view *view, const struct sites_values *values, char **specs,
+		  size_t n)
 {
 	struct answers answers = {.emit = values->emit};
 	int status = STATUS_YES;
@@ -310,7 +327,8 @@ static bool is_pid(const char *word)
 	return *word && strlen(word) < 10 && access(word, F_OK);
 }
 
-static int open_binary(const char *word, const struct sites_values *values, struct cairn_binary **ret)
+static int open_binary(const char *word, const struct sites_values *values,
+		       struct cairn_binary **ret)
 {
 	struct cairn_binary_opts bin_opts = {
 		.size = sizeof(bin_opts),
@@ -367,24 +385,29 @@ static int hazards(const struct view *view, struct sidecar_wish *wish)
 	return status;
 }
 
-static int ask(struct view *view, const struct sites_values *values, const struct operands *operands)
+static int ask(struct view *view, const struct sites_values *values,
+	       const struct operands *operands)
 {
-	struct cairn_sites_opts sites_opts = {.size = sizeof(sites_opts), .threads = (unsigned int)values->jobs,
-					     .assume_unmodified = values->assume_unmodified};
+	struct cairn_sites_opts sites_opts = {.size = sizeof(sites_opts),
+					      .threads = (unsigned int)values->jobs,
+					      .assume_unmodified = values->assume_unmodified};
 	struct sidecar_wish wish = values->wish;
 	struct sidecar_sites source;
 	bool from_debug_info;
 	int status;
 
 	if (values->hazards && sidecar_is_named(cairn_binary_path(view->bin)))
-		return fail(STATUS_NOT_HERE, "%s: a sidecar has no code to look at: name the program", cairn_binary_path(view->bin));
+		return fail(STATUS_NOT_HERE,
+			    "%s: a sidecar has no code to look at: name the program",
+			    cairn_binary_path(view->bin));
 	/* Who names a file of debug information wants to see what is in it. */
 	wish.none |= values->debug_file || values->debug_dirs.n;
 	if (values->hazards)
 		return hazards(view, &wish);
 	status = sidecar_sites_open(view->bin, &wish, &sites_opts, &source);
 	if (!status)
-		status = sidecar_sites_settle(view->bin, &wish, &sites_opts, operands->items + 1, operands->n - 1, &source);
+		status = sidecar_sites_settle(view->bin, &wish, &sites_opts, operands->items + 1,
+					      operands->n - 1, &source);
 	if (status)
 		return status;
 	view->sites = source.sites;
@@ -414,7 +437,8 @@ static int run(void *v, const struct operands *operands)
 	int status;
 
 	if (values->hazards && operands->n > 1)
-		return fail(STATUS_USAGE, "--hazards is about a whole file, not about %s", operands->items[1]);
+		return fail(STATUS_USAGE, "--hazards is about a whole file, not about %s",
+			    operands->items[1]);
 	if (values->emit && operands->n < 2)
 		return fail(STATUS_USAGE, "--emit needs a function");
 	if (values->emit && values->json)

@@ -25,18 +25,26 @@ struct stack_values {
 
 static const struct opt opts[] = {
 	{'n', "rounds", OPT_COUNT, "N", AT(rounds), "take the stacks N times"},
-	{'i', "interval", OPT_SECONDS, "TIME", AT(interval), "with -n, wait so long between two rounds; otherwise 1s"},
-	{0, "max-frames", OPT_COUNT, "N", AT(max_frames), "at most N frames of a thread; otherwise 1024"},
-	{'e', "executable", OPT_TEXT, "FILE", AT(program), "the program of a core file that does not tell which it was"},
+	{'i', "interval", OPT_SECONDS, "TIME", AT(interval),
+	 "with -n, wait so long between two rounds; otherwise 1s"},
+	{0, "max-frames", OPT_COUNT, "N", AT(max_frames),
+	 "at most N frames of a thread; otherwise 1024"},
+	{'e', "executable", OPT_TEXT, "FILE", AT(program),
+	 "the program of a core file that does not tell which it was"},
 	{0, "sysroot", OPT_TEXT, "DIR", AT(sysroot), "look for the files of a core file below DIR"},
-	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs), "look for the files of a core file in DIR/.build-id, too; may be repeated"},
-	{'a', "args", OPT_FLAG, NULL, AT(args), "the values of parameters, where the debug information tells where they are"},
-	{'s', "symbols", OPT_FLAG, NULL, AT(symbols), "names of the symbol table only: no inlined calls, no lines"},
+	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),
+	 "look for the files of a core file in DIR/.build-id, too; may be repeated"},
+	{'a', "args", OPT_FLAG, NULL, AT(args),
+	 "the values of parameters, where the debug information tells where they are"},
+	{'s', "symbols", OPT_FLAG, NULL, AT(symbols),
+	 "names of the symbol table only: no inlined calls, no lines"},
 	DEMANGLE_OPT_OFF(AT(no_demangle)),
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per thread"},
-	{0, "no-cache", OPT_FLAG, NULL, AT(no_cache), "neither look in the cache of sidecars nor keep one there"},
+	{0, "no-cache", OPT_FLAG, NULL, AT(no_cache),
+	 "neither look in the cache of sidecars nor keep one there"},
 	SIDECAR_OPT_DEBUGINFOD(AT(debuginfod)),
-	{'j', "jobs", OPT_COUNT, "N", AT(jobs), "use N threads for tables and sidecars; otherwise one per processor"},
+	{'j', "jobs", OPT_COUNT, "N", AT(jobs),
+	 "use N threads for tables and sidecars; otherwise one per processor"},
 	{0},
 };
 
@@ -44,8 +52,10 @@ static const struct example examples[] = {
 	{"cairn stack 1234", "where every thread of a process is, with inlined calls and lines"},
 	{"cairn stack --args core.1234", "the same with the values of parameters, of a core file"},
 	{"cairn stack -s -n 10 -i 100ms 1234", "ten times, ten in a second, names only"},
-	{"cairn stack 1234 --json | jq -r '.end' | sort | uniq -c", "how many of its stacks are complete"},
-	{"cairn stack core.1234", "where every thread was when the program crashed, the crashed one first"},
+	{"cairn stack 1234 --json | jq -r '.end' | sort | uniq -c",
+	 "how many of its stacks are complete"},
+	{"cairn stack core.1234",
+	 "where every thread was when the program crashed, the crashed one first"},
 	{0},
 };
 
@@ -59,8 +69,9 @@ static void tell_moment(const struct cairn_stacks *stacks)
 		say(stderr, "%zu thread%s\n", n, n == 1 ? "" : "s");
 		return;
 	}
-	say(stderr, "%zu thread%s, stopped for %.3f ms, %s\n", n, n == 1 ? "" : "s", (double)m.stopped_ns / 1e6,
-		m.is_consistent ? "all at one moment" : "not all at one moment");
+	say(stderr, "%zu thread%s, stopped for %.3f ms, %s\n", n, n == 1 ? "" : "s",
+	    (double)m.stopped_ns / 1e6,
+	    m.is_consistent ? "all at one moment" : "not all at one moment");
 }
 
 /* Of all stacks the end that says least. */
@@ -77,8 +88,8 @@ static enum exit_status status_of(enum cairn_walk_end end)
 }
 
 /* Whether every stack is complete. */
-static enum exit_status show(const struct cairn_stacks *stacks, const struct stack_values *values, struct stack_names *names,
-		 unsigned long round)
+static enum exit_status show(const struct cairn_stacks *stacks, const struct stack_values *values,
+			     struct stack_names *names, unsigned long round)
 {
 	enum exit_status status = cairn_stacks_n_threads(stacks) > 0 ? STATUS_YES : STATUS_NO;
 
@@ -106,7 +117,8 @@ static void wait_for(double seconds)
 	nanosleep(&t, NULL);
 }
 
-static int take(int pid, const char *core, const struct stack_values *values, struct stack_names *names)
+static int take(int pid, const char *core, const struct stack_values *values,
+		struct stack_names *names)
 {
 	struct cairn_stacks_opts how = {.size = sizeof(how), .max_frames = values->max_frames,
 					.threads = (unsigned int)values->jobs,
@@ -151,7 +163,10 @@ static int take(int pid, const char *core, const struct stack_values *values, st
 	return status;
 }
 
-/* As much as a pipe holds: a process of 100 threads is written in a few pieces, where stdio would make a hundred. */
+/*
+ * As much as a pipe holds: a process of 100 threads is written in a few pieces, where stdio would
+ * make a hundred.
+ */
 static void write_in_large_pieces(void)
 {
 	static char buffer[1 << 16];
@@ -170,7 +185,9 @@ static int parse_pid(const char *word)
 static int run(void *v, const struct operands *operands)
 {
 	struct stack_values *values = v;
-	struct stack_names names = {.wish = {.no_cache = values->no_cache, .lines = true, .jobs = (unsigned int)values->jobs},
+	struct stack_names names = {.wish = {.no_cache = values->no_cache,
+					     .lines = true,
+					     .jobs = (unsigned int)values->jobs},
 				    .debuginfod = values->debuginfod,
 				    .symbols_only = values->symbols};
 	int pid = parse_pid(operands->items[0]);
@@ -178,9 +195,11 @@ static int run(void *v, const struct operands *operands)
 	if (operands->n != 1)
 		return fail(STATUS_USAGE, "one process or core file at a time");
 	if (!pid && values->rounds > 1)
-		return fail(STATUS_USAGE, "%s: a core file has one moment only", operands->items[0]);
+		return fail(STATUS_USAGE, "%s: a core file has one moment only",
+			    operands->items[0]);
 	if (pid && values->program)
-		return fail(STATUS_USAGE, "--executable is for core files; of process %d it is known", pid);
+		return fail(STATUS_USAGE,
+			    "--executable is for core files; of process %d it is known", pid);
 	if (values->no_demangle)
 		demangle_never();
 	write_in_large_pieces();

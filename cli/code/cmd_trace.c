@@ -18,7 +18,10 @@
 #include "sidecar.h"
 #include "trace.h"
 
-/* A signal that comes between the test of the flag and the wait is seen after so long: Ctrl-C in 100 ms. */
+/*
+ * A signal that comes between the test of the flag and the wait is seen after so long: Ctrl-C in
+ * 100 ms.
+ */
 #define POLL_MS 50
 
 struct trace_values {
@@ -30,7 +33,8 @@ struct trace_values {
 	struct sidecar_wish wish;
 	unsigned long max_events, str_len, value_len, ring_kib, jobs;
 	double seconds;
-	bool json, verbose, best_effort, fail_on_loss, dry_run, children, no_move, assume_unmodified, no_demangle;
+	bool json, verbose, best_effort, fail_on_loss, dry_run, children, no_move,
+		assume_unmodified, no_demangle;
 };
 
 #define AT(field) offsetof(struct trace_values, field)
@@ -42,30 +46,40 @@ static const struct opt opts[] = {
 	{'n', "events", OPT_COUNT, "N", AT(max_events), "end after N events"},
 	{0, "duration", OPT_SECONDS, "TIME", AT(seconds), "end after TIME: 10, 500ms, 2m"},
 	{'o', "output", OPT_TEXT, "FILE", AT(out), "write the events to FILE"},
-	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per event, and one with the summary"},
+	{0, "json", OPT_FLAG, NULL, AT(json),
+	 "one JSON object per event, and one with the summary"},
 	{0, "best-effort", OPT_FLAG, NULL, AT(best_effort),
 	 "attach what can be attached, and say what is missing, instead of nothing"},
 	{0, "fail-on-loss", OPT_FLAG, NULL, AT(fail_on_loss), "exit with 5 when events were lost"},
-	{0, "dry-run", OPT_FLAG, NULL, AT(dry_run), "show what would be attached and fetched; needs no privileges"},
-	{'v', "verbose", OPT_FLAG, NULL, AT(verbose), "with --dry-run: show the programs that fetch the values, too"},
+	{0, "dry-run", OPT_FLAG, NULL, AT(dry_run),
+	 "show what would be attached and fetched; needs no privileges"},
+	{'v', "verbose", OPT_FLAG, NULL, AT(verbose),
+	 "with --dry-run: show the programs that fetch the values, too"},
 	{0, "str-len", OPT_COUNT, "N", AT(str_len), "show at most N bytes of a string (63)"},
-	{0, "value-len", OPT_COUNT, "N", AT(value_len), "fetch at most N bytes of a struct or an array (512)"},
-	{'f', "follow", OPT_FLAG, NULL, AT(children), "trace the children of the process, too, also those that run already"},
+	{0, "value-len", OPT_COUNT, "N", AT(value_len),
+	 "fetch at most N bytes of a struct or an array (512)"},
+	{'f', "follow", OPT_FLAG, NULL, AT(children),
+	 "trace the children of the process, too, also those that run already"},
 	{0, "no-move", OPT_FLAG, NULL, AT(no_move),
-	 "never move a probe to a cheaper instruction of the same basic block, or off one with a hazard"},
+	 "never move a probe to a cheaper instruction of the same basic block, or off one with a "
+	 "hazard"},
 	{0, "assume-unmodified", OPT_FLAG, NULL, AT(assume_unmodified),
-	 "take a parameter's value at a site for the argument where the debug information, mostly Clang's, does not "
+	 "take a parameter's value at a site for the argument where the debug information, mostly "
+	 "Clang's, does not "
 	 "tell whether the function has already changed it"},
 	DEMANGLE_OPT_OFF(AT(no_demangle)),
-	{0, "backend", OPT_TEXT, "auto|uprobe_multi|uprobe", AT(backend), "how probes are attached (auto)"},
-	{0, "ring", OPT_COUNT, "KIB", AT(ring_kib), "size of the buffer between kernel and cairn (8192)"},
+	{0, "backend", OPT_TEXT, "auto|uprobe_multi|uprobe", AT(backend),
+	 "how probes are attached (auto)"},
+	{0, "ring", OPT_COUNT, "KIB", AT(ring_kib),
+	 "size of the buffer between kernel and cairn (8192)"},
 	SIDECAR_OPT_SIDECAR(AT(wish.file)),
 	SIDECAR_OPT_NO_CACHE(AT(wish.no_cache)),
 	SIDECAR_OPT_DEBUGINFOD(AT(wish.debuginfod)),
 	SIDECAR_OPT_NONE(AT(wish.none)),
 	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),
 	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
-	{'j', "jobs", OPT_COUNT, "N", AT(jobs), "use N threads to read debug information; otherwise one per processor"},
+	{'j', "jobs", OPT_COUNT, "N", AT(jobs),
+	 "use N threads to read debug information; otherwise one per processor"},
 	{0},
 };
 
@@ -76,7 +90,8 @@ static const struct example examples[] = {
 	 "expressions over the parameters; the condition is decided in the kernel"},
 	{"sudo cairn trace -p 1234 --duration 10 --json parse reply | jq .args",
 	 "ten seconds of two functions, for other programs to read"},
-	{"cairn trace --dry-run -p 1234 parse", "what would be attached, and where each value is read"},
+	{"cairn trace --dry-run -p 1234 parse",
+	 "what would be attached, and where each value is read"},
 	{0},
 };
 
@@ -108,7 +123,8 @@ static uint64_t now_ns(void)
 static int on_event(void *ctx, const struct cairn_event *event)
 {
 	struct session *session = ctx;
-	int r = cairn_event_print(event, session->json ? CAIRN_VALUE_JSON : CAIRN_VALUE_TEXT, session->out);
+	int r = cairn_event_print(event, session->json ? CAIRN_VALUE_JSON : CAIRN_VALUE_TEXT,
+				  session->out);
 
 	if (r < 0)
 		return r;
@@ -119,7 +135,8 @@ static int on_event(void *ctx, const struct cairn_event *event)
 /* Why the loop is over; 0 while it is not. */
 static bool is_over(struct session *session, uint64_t end_ns)
 {
-	return interrupted || cairn_trace_target_gone(session->trace) || (end_ns && now_ns() >= end_ns);
+	return interrupted || cairn_trace_target_gone(session->trace) ||
+	       (end_ns && now_ns() >= end_ns);
 }
 
 static int wait_ms(uint64_t end_ns)
@@ -140,10 +157,12 @@ static void look_at_mapped(struct session *session)
 	if (!session->has_command || session->all_mapped)
 		return;
 	if (!session->mapped)
-		session->mapped = calloc(cairn_trace_n_probes(session->trace), sizeof(*session->mapped));
+		session->mapped =
+			calloc(cairn_trace_n_probes(session->trace), sizeof(*session->mapped));
 	if (!session->mapped)
 		return;
-	missing = cairn_trace_mapped(session->trace, session->mapped, &session->mapped_is_whole, NULL);
+	missing = cairn_trace_mapped(session->trace, session->mapped, &session->mapped_is_whole,
+				     NULL);
 	session->all_mapped = missing == 0;
 	session->n_looks += missing >= 0;
 }
@@ -159,7 +178,10 @@ static void look_now_and_then(struct session *session)
 	look_at_mapped(session);
 }
 
-/* Returns 0 or a negative errno. A failure is told by the first flush only, which drops what could not be written. */
+/*
+ * Returns 0 or a negative errno. A failure is told by the first flush only, which drops what could
+ * not be written.
+ */
 static int flush_events(const struct session *session)
 {
 	errno = 0;
@@ -168,7 +190,10 @@ static int flush_events(const struct session *session)
 	return errno ? -errno : -EIO;
 }
 
-/* Hands out events until the end is reached. Returns 1 when on_event() wanted no more, 0, or an error. */
+/*
+ * Hands out events until the end is reached. Returns 1 when on_event() wanted no more, 0, or an
+ * error.
+ */
 static int watch(struct session *session, uint64_t end_ns, struct cairn_err *err)
 {
 	while (!is_over(session, end_ns)) {
@@ -177,7 +202,10 @@ static int watch(struct session *session, uint64_t end_ns, struct cairn_err *err
 		look_now_and_then(session);
 		r = cairn_trace_poll(session->trace, wait_ms(end_ns), on_event, session, err);
 
-		/* poll's own count says nothing here: 1 may be one event, or the last that was wanted. */
+		/*
+		 * poll's own count says nothing here: 1 may be one event, or the last that was
+		 * wanted.
+		 */
 		if (session->max_events && session->n_events >= session->max_events)
 			return 1;
 		if (r < 0 && r != -EINTR)
@@ -261,11 +289,13 @@ static void tell_added(const struct cairn_trace *t, const char *text, uint32_t f
 	for (uint32_t i = 0; i < n; i++)
 		n_sites += cairn_trace_probe(t, first + i)->n_sites;
 	if (probe->found == CAIRN_FOUND_PATTERN)
-		say(stderr, "%.*s: %" PRIu32 " %s, %" PRIu32 " %s\n", n_name, text, n, n == 1 ? "function" : "functions",
-			n_sites, n_sites == 1 ? "site" : "sites");
+		say(stderr, "%.*s: %" PRIu32 " %s, %" PRIu32 " %s\n", n_name, text, n,
+		    n == 1 ? "function" : "functions", n_sites, n_sites == 1 ? "site" : "sites");
 	else if (probe->found == CAIRN_FOUND_INDIRECT)
-		say(stderr, "%.*s is an indirect function: all its %" PRIu32 " implementations are probed\n", n_name, text,
-			n);
+		say(stderr,
+		    "%.*s is an indirect function: all its %" PRIu32
+		    " implementations are probed\n",
+		    n_name, text, n);
 	else if (probe->found == CAIRN_FOUND_SYMBOL && file)
 		say(stderr, "%.*s is %s (%s:%" PRIu32 ")\n", n_name, text, probe->function->name,
 			slash ? slash + 1 : file, probe->function->decl_line);
@@ -317,7 +347,8 @@ static uint32_t at_most_32_bits(unsigned long value)
 	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
-static int find_sidecar(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret, struct cairn_err *err)
+static int find_sidecar(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+			struct cairn_err *err)
 {
 	struct session *session = ctx;
 	int r = sidecar_find(&session->wish, bin, ret, err);
@@ -353,7 +384,9 @@ static int open_trace(const struct trace_values *values, const struct command *c
 		.find_sidecar_ctx = session,
 		.show_name = shown_name,
 		.backend = backend_of(values->backend),
-		.ring_bytes = at_most_32_bits(values->ring_kib > UINT32_MAX / 1024 ? UINT32_MAX : values->ring_kib * 1024),
+		.ring_bytes = at_most_32_bits(values->ring_kib > UINT32_MAX / 1024
+						      ? UINT32_MAX
+						      : values->ring_kib * 1024),
 		.string_bytes = at_most_32_bits(values->str_len),
 		.value_bytes = at_most_32_bits(values->value_len),
 		.debug_dirs = values->debug_dirs.items,
@@ -419,7 +452,8 @@ static int run(void *v, const struct operands *operands)
 	session.wish.debug_dirs = values->debug_dirs;
 
 	if (values->pid && values->command)
-		return fail(STATUS_USAGE, "-p traces a process that runs, -c starts one; choose one");
+		return fail(STATUS_USAGE,
+			    "-p traces a process that runs, -c starts one; choose one");
 	if (values->no_demangle)
 		demangle_never();
 	if (values->command)

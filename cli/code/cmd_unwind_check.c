@@ -16,12 +16,14 @@ struct check_values {
 };
 
 static const struct opt opts[] = {
-	{0, "json", OPT_FLAG, NULL, offsetof(struct check_values, json), "one JSON object per disagreement, then one with the counts"},
+	{0, "json", OPT_FLAG, NULL, offsetof(struct check_values, json),
+	 "one JSON object per disagreement, then one with the counts"},
 	{0},
 };
 
 static const struct example examples[] = {
-	{"cairn unwind check /lib/x86_64-linux-gnu/libc.so.6", "rows that the instructions contradict"},
+	{"cairn unwind check /lib/x86_64-linux-gnu/libc.so.6",
+	 "rows that the instructions contradict"},
 	{0},
 };
 
@@ -30,10 +32,12 @@ struct telling {
 	bool json;
 };
 
-static void tell_json(const struct cairn_unwind_disagreement *d, const char *function, const char *reg)
+static void tell_json(const struct cairn_unwind_disagreement *d, const char *function,
+		      const char *reg)
 {
-	static const char *const against[] = {
-		[CAIRN_UNWIND_DOUBT_INSN] = "instructions", [CAIRN_UNWIND_DOUBT_KEPT] = "registers", [CAIRN_UNWIND_DOUBT_SFRAME] = "sframe"};
+	static const char *const against[] = {[CAIRN_UNWIND_DOUBT_INSN] = "instructions",
+					      [CAIRN_UNWIND_DOUBT_KEPT] = "registers",
+					      [CAIRN_UNWIND_DOUBT_SFRAME] = "sframe"};
 	struct json j = {.out = stdout};
 
 	json_open(&j, NULL, '{');
@@ -52,16 +56,21 @@ static void tell_json(const struct cairn_unwind_disagreement *d, const char *fun
 	json_close(&j);
 }
 
-static void tell_text(const struct cairn_unwind_disagreement *d, const char *function, struct cairn_vaddr start, const char *reg)
+static void tell_text(const struct cairn_unwind_disagreement *d, const char *function,
+		      struct cairn_vaddr start, const char *reg)
 {
 	say(stdout, "%" PRIx64 "  %s+0x%" PRIx64 ": ", d->at.v, function, d->at.v - start.v);
 	if (d->kind == CAIRN_UNWIND_DOUBT_SFRAME)
 		say(stdout, ".sframe differs\n");
 	else if (d->kind == CAIRN_UNWIND_DOUBT_KEPT)
-		say(stdout, "the row leaves %s as it was, the instructions overwrite it (at %" PRIx64 ")\n", reg, d->from.v);
+		say(stdout,
+		    "the row leaves %s as it was, the instructions overwrite it (at %" PRIx64 ")\n",
+		    reg, d->from.v);
 	else
-		say(stdout, "the row says %s%+" PRId64 ", the instructions %s%+" PRId64 " (from %" PRIx64 ")\n", reg, d->row, reg, d->found,
-		       d->from.v);
+		say(stdout,
+		    "the row says %s%+" PRId64 ", the instructions %s%+" PRId64 " (from %" PRIx64
+		    ")\n",
+		    reg, d->row, reg, d->found, d->from.v);
 }
 
 static int tell(void *ctx, const struct cairn_unwind_disagreement *d)
@@ -93,11 +102,15 @@ static void tell_counts(const struct cairn_unwind_checked *c, bool json)
 	struct json j = {.out = stdout};
 
 	if (!json) {
-		say(stdout, "%" PRIu64 " FDEs, %" PRIu64 " bytes of code\n", c->n_fdes, c->text_bytes);
-		say(stdout, "instructions: %.2f %% followed and compared\n", percent(c->followed_bytes, c->text_bytes));
-		say(stdout, "frame pointers: the same caller at %.2f %%\n", percent(c->fp_bytes, c->text_bytes));
+		say(stdout, "%" PRIu64 " FDEs, %" PRIu64 " bytes of code\n", c->n_fdes,
+		    c->text_bytes);
+		say(stdout, "instructions: %.2f %% followed and compared\n",
+		    percent(c->followed_bytes, c->text_bytes));
+		say(stdout, "frame pointers: the same caller at %.2f %%\n",
+		    percent(c->fp_bytes, c->text_bytes));
 		if (c->sframe_bytes)
-			say(stdout, "SFrame: has %.2f %%\n", percent(c->sframe_bytes, c->text_bytes));
+			say(stdout, "SFrame: has %.2f %%\n",
+			    percent(c->sframe_bytes, c->text_bytes));
 		say(stdout, "%" PRIu64 " disagreements\n", c->n_disagreements);
 		return;
 	}

@@ -19,7 +19,8 @@ struct dump_values {
 #define AT(field) offsetof(struct dump_values, field)
 
 static const struct opt opts[] = {
-	{0, "sframe", OPT_FLAG, NULL, AT(sframe), "the section .sframe instead, as readelf --sframe prints it"},
+	{0, "sframe", OPT_FLAG, NULL, AT(sframe),
+	 "the section .sframe instead, as readelf --sframe prints it"},
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per row"},
 	{'j', "jobs", OPT_COUNT, "N", AT(jobs), "use N threads; otherwise one per processor"},
 	{0},
@@ -82,9 +83,11 @@ static void put_rows(const struct cairn_unwind *table, bool json)
 	const struct cairn_unwind_header *h = cairn_unwind_bytes(table, &size);
 
 	if (!json)
-		printf("# %" PRIu32 " rows and %" PRIu32 " bytes of rules in %zu bytes, for %" PRIu64 " bytes of code\n"
+		printf("# %" PRIu32 " rows and %" PRIu32
+		       " bytes of rules in %zu bytes, for %" PRIu64 " bytes of code\n"
 		       "%-16s  %-16s  %-16s %s\n",
-		       h->n_rows, h->rules_size, size, h->text_bytes, "# from", "to", "CFA", "saved registers");
+		       h->n_rows, h->rules_size, size, h->text_bytes, "# from", "to", "CFA",
+		       "saved registers");
 	for (uint32_t i = 0; i + 1 < h->n_rows; i++) {
 		struct cairn_vaddr lo, hi;
 		const struct cairn_unwind_rule *rule = cairn_unwind_row(table, i, &lo, &hi);
@@ -105,7 +108,9 @@ static void tell_dropped(const char *path, const struct cairn_unwind *table)
 	const struct cairn_unwind_header *h = cairn_unwind_bytes(table, &size);
 
 	if (h->n_dropped)
-		say(stderr, "%s: %" PRIu32 " entr%s left out of the call frame information: damaged, not understood, or not over code\n",
+		say(stderr,
+		    "%s: %" PRIu32 " entr%s left out of the call frame information: damaged, not "
+				   "understood, or not over code\n",
 		    path, h->n_dropped, h->n_dropped == 1 ? "y is" : "ies are");
 }
 
@@ -140,7 +145,11 @@ static int dump_sidecar(const char *path, bool json)
 		int status = sidecar_trouble(sidecar);
 
 		cairn_sidecar_close(sidecar);
-		return status ? status : fail(STATUS_NO, "%s: has no unwind rows: neither had its binary, or an older cairn made it", path);
+		return status ? status
+			      : fail(STATUS_NO,
+				     "%s: has no unwind rows: neither had its binary, or an older "
+				     "cairn made it",
+				     path);
 	}
 	r = cairn_unwind_open_mem(bytes, size, path, &table, &err);
 	if (r < 0) {

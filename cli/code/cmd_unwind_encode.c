@@ -20,15 +20,18 @@ struct encode_values {
 
 static const struct opt opts[] = {
 	{'o', "output", OPT_TEXT, "OUT", AT(out), "write OUT; otherwise ELF.sframe"},
-	{0, "embed", OPT_FLAG, NULL, AT(embed), "OUT is a copy of ELF with a section .sframe; otherwise it has that section alone"},
+	{0, "embed", OPT_FLAG, NULL, AT(embed),
+	 "OUT is a copy of ELF with a section .sframe; otherwise it has that section alone"},
 	{0, "sframe", OPT_TEXT, "2|3", AT(version), "version of the format; otherwise 3"},
 	{0, "json", OPT_FLAG, NULL, AT(json), "what was written and left out, as a JSON object"},
 	{0},
 };
 
 static const struct example examples[] = {
-	{"cairn unwind encode libc.so.6 -o libc.sframe && readelf --sframe libc.sframe", "SFrame of a library that has none"},
-	{"cairn unwind encode --embed --sframe 2 server -o server.sframe", "a copy with the section, for readers of version 2"},
+	{"cairn unwind encode libc.so.6 -o libc.sframe && readelf --sframe libc.sframe",
+	 "SFrame of a library that has none"},
+	{"cairn unwind encode --embed --sframe 2 server -o server.sframe",
+	 "a copy with the section, for readers of version 2"},
 	{0},
 };
 
@@ -49,14 +52,20 @@ static void tell_left_out(const struct cairn_sframe_encoded *e)
 	uint32_t unsaid = e->n_left_out - e->n_disproved;
 
 	if (unsaid)
-		say(stdout, "%" PRIu32 " function%s left out: this version of SFrame has no way to say one of the rows\n", unsaid,
-		       functions_are(unsaid));
+		say(stdout,
+		    "%" PRIu32 " function%s left out: this version of SFrame has no way to say one "
+			       "of the rows\n",
+		    unsaid, functions_are(unsaid));
 	if (e->n_disproved)
-		say(stdout, "%" PRIu32 " function%s left out: the instructions disprove one of the rows (cairn unwind check)\n",
-		       e->n_disproved, functions_are(e->n_disproved));
+		say(stdout,
+		    "%" PRIu32 " function%s left out: the instructions disprove one of the rows "
+			       "(cairn unwind check)\n",
+		    e->n_disproved, functions_are(e->n_disproved));
 	if (e->n_mended)
-		say(stdout, "%" PRIu32 " function%s written as the instructions have it, not as a row says that they disprove\n",
-		       e->n_mended, functions_are(e->n_mended));
+		say(stdout,
+		    "%" PRIu32 " function%s written as the instructions have it, not as a row says "
+			       "that they disprove\n",
+		    e->n_mended, functions_are(e->n_mended));
 }
 
 static void tell(const char *out, const struct cairn_sframe_encoded *e, bool json)
@@ -64,7 +73,8 @@ static void tell(const char *out, const struct cairn_sframe_encoded *e, bool jso
 	struct json j = {.out = stdout};
 
 	if (!json) {
-		say(stdout, "%s: %" PRIu32 " functions, %zu bytes; %.2f %% of the code\n", out, e->n_functions, e->size, share(e));
+		say(stdout, "%s: %" PRIu32 " functions, %zu bytes; %.2f %% of the code\n", out,
+		    e->n_functions, e->size, share(e));
 		tell_left_out(e);
 		return;
 	}

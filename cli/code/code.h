@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of `cairn code` share: ranges, how they are written, and what is new about them. */
+/*
+ * What the files of `cairn code` share: ranges, how they are written, and what is new about them.
+ */
 #ifndef CLI_CODE_H
 #define CLI_CODE_H
 
@@ -20,10 +22,10 @@ void code_json(FILE *out, const struct cairn_code_range *r, enum code_event even
 void code_notes(const struct cairn_code *code, bool json);
 
 /* Who has an address, and the functions there. @r may be NULL. */
-void code_at_text(FILE *out, struct cairn_addr at, const struct cairn_code_range *r, const struct cairn_frame *frames, int n,
-		  uint64_t off);
-void code_at_json(FILE *out, struct cairn_addr at, const struct cairn_code_range *r, const struct cairn_frame *frames, int n,
-		  uint64_t off);
+void code_at_text(FILE *out, struct cairn_addr at, const struct cairn_code_range *r,
+		  const struct cairn_frame *frames, int n, uint64_t off);
+void code_at_json(FILE *out, struct cairn_addr at, const struct cairn_code_range *r,
+		  const struct cairn_frame *frames, int n, uint64_t off);
 
 /* Ranges as they were seen last; zeroed before the first use. */
 struct code_seen {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is other than it was when a process was looked at the last time: two sorted lists, walked together. */
+/*
+ * What is other than it was when a process was looked at the last time: two sorted lists, walked
+ * together.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,11 +64,13 @@ static int by_identity(const void *a, const void *b)
 
 static bool is_other(const struct cairn_code_range *a, const struct cairn_code_range *b)
 {
-	return a->source != b->source || a->unwind != b->unwind || a->n_rows != b->n_rows || a->n_names != b->n_names ||
-	       a->is_trusted != b->is_trusted || compare_texts(a->why, b->why);
+	return a->source != b->source || a->unwind != b->unwind || a->n_rows != b->n_rows ||
+	       a->n_names != b->n_names || a->is_trusted != b->is_trusted ||
+	       compare_texts(a->why, b->why);
 }
 
-static int take(const struct cairn_code *code, bool (*is_wanted)(const struct cairn_code_range *r, void *ctx), void *ctx,
+static int take(const struct cairn_code *code,
+		bool (*is_wanted)(const struct cairn_code_range *r, void *ctx), void *ctx,
 		struct code_seen *ret)
 {
 	size_t n = cairn_code_n_ranges(code);
@@ -99,7 +104,9 @@ static int tell_changes(const struct code_seen *before, const struct code_seen *
 	int told = 0;
 
 	while (b < before->n || n < now->n) {
-		int order = b == before->n ? 1 : n == now->n ? -1 : compare(&before->p[b], &now->p[n]);
+		int order = b == before->n ? 1
+			    : n == now->n  ? -1
+					   : compare(&before->p[b], &now->p[n]);
 
 		if (order < 0) {
 			tell(&before->p[b++].range, CODE_REMOVED, json);

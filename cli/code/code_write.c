@@ -17,12 +17,16 @@
 
 void code_text_head(FILE *out)
 {
-	fprintf(out, "%-16s %-16s %-10s %-13s %10s  %s\n", "from", "to", "source", "unwind", "generation", "owner");
+	fprintf(out, "%-16s %-16s %-10s %-13s %10s  %s\n", "from", "to", "source", "unwind",
+		"generation", "owner");
 }
 
 static const char *mark_of(enum code_event event)
 {
-	static const char *const marks[] = {[CODE_THERE] = "", [CODE_ADDED] = "+ ", [CODE_REMOVED] = "- ", [CODE_CHANGED] = "~ "};
+	static const char *const marks[] = {[CODE_THERE] = "",
+					    [CODE_ADDED] = "+ ",
+					    [CODE_REMOVED] = "- ",
+					    [CODE_CHANGED] = "~ "};
 
 	return marks[event];
 }
@@ -38,8 +42,8 @@ static void put_why(FILE *out, const struct cairn_code_range *r)
 
 void code_text(FILE *out, const struct cairn_code_range *r, enum code_event event)
 {
-	fprintf(out, "%s%016" PRIx64 " %016" PRIx64 " %-10s %-13s ", mark_of(event), r->lo.v, r->hi.v,
-		cairn_code_source_text(r->source), cairn_code_unwind_text(r->unwind));
+	fprintf(out, "%s%016" PRIx64 " %016" PRIx64 " %-10s %-13s ", mark_of(event), r->lo.v,
+		r->hi.v, cairn_code_source_text(r->source), cairn_code_unwind_text(r->unwind));
 	if (r->generation)
 		fprintf(out, "%10" PRIu64 "  ", r->generation);
 	else
@@ -72,8 +76,10 @@ static void json_range(struct json *j, const struct cairn_code_range *r)
 
 void code_json(FILE *out, const struct cairn_code_range *r, enum code_event event)
 {
-	static const char *const names[] = {
-		[CODE_THERE] = "there", [CODE_ADDED] = "added", [CODE_REMOVED] = "removed", [CODE_CHANGED] = "changed"};
+	static const char *const names[] = {[CODE_THERE] = "there",
+					    [CODE_ADDED] = "added",
+					    [CODE_REMOVED] = "removed",
+					    [CODE_CHANGED] = "changed"};
 	struct json j = {.out = out};
 
 	json_open(&j, NULL, '{');
@@ -119,8 +125,8 @@ static void put_frame(FILE *out, const struct cairn_frame *f, bool is_outermost,
 	fputs(is_outermost ? "\n" : " (inlined)\n", out);
 }
 
-void code_at_text(FILE *out, struct cairn_addr at, const struct cairn_code_range *r, const struct cairn_frame *frames, int n,
-		  uint64_t off)
+void code_at_text(FILE *out, struct cairn_addr at, const struct cairn_code_range *r,
+		  const struct cairn_frame *frames, int n, uint64_t off)
 {
 	if (!r) {
 		fprintf(out, "0x%" PRIx64 ": no code is there\n", at.v);
@@ -144,8 +150,8 @@ static void json_frames(struct json *j, const struct cairn_frame *frames, int n)
 	json_close(j);
 }
 
-void code_at_json(FILE *out, struct cairn_addr at, const struct cairn_code_range *r, const struct cairn_frame *frames, int n,
-		  uint64_t off)
+void code_at_json(FILE *out, struct cairn_addr at, const struct cairn_code_range *r,
+		  const struct cairn_frame *frames, int n, uint64_t off)
 {
 	struct json j = {.out = out};
 

@@ -8,7 +8,8 @@
 
 /* DWARF's numbers of x86-64, as the kernel's fetch arguments and bpftrace's reg() call them. */
 static const char *const reg_names[] = {
-	"ax", "dx", "cx", "bx", "si", "di", "bp", "sp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "ip",
+	"ax", "dx",  "cx",  "bx",  "si",  "di",	 "bp",	"sp", "r8",
+	"r9", "r10", "r11", "r12", "r13", "r14", "r15", "ip",
 };
 
 const struct c_dialect dialect_bpftrace = {
@@ -23,7 +24,10 @@ const struct c_dialect dialect_gdb = {
 	.reg = "$%s",
 	.pc = "$pc",
 	.long_register_names = true,
-	.unsigned_type = {[1] = "unsigned char", [2] = "unsigned short", [4] = "unsigned int", [8] = "unsigned long"},
+	.unsigned_type = {[1] = "unsigned char",
+			  [2] = "unsigned short",
+			  [4] = "unsigned int",
+			  [8] = "unsigned long"},
 	.signed_type = {[1] = "signed char", [2] = "short", [4] = "int", [8] = "long"},
 	.arithmetic_shift = true,
 };
@@ -37,7 +41,8 @@ struct scalar scalar_of(const struct cairn_types *types, uint32_t id)
 	switch (type->kind) {
 	case CAIRN_T_INT:
 		scalar.known = true;
-		scalar.is_signed = type->encoding == CAIRN_ENC_SIGNED || type->encoding == CAIRN_ENC_SIGNED_CHAR;
+		scalar.is_signed = type->encoding == CAIRN_ENC_SIGNED ||
+				   type->encoding == CAIRN_ENC_SIGNED_CHAR;
 		break;
 	case CAIRN_T_ENUM:
 		scalar = type->ref ? scalar_of(types, type->ref) : scalar;
@@ -47,7 +52,8 @@ struct scalar scalar_of(const struct cairn_types *types, uint32_t id)
 	case CAIRN_T_PTR:
 		to = cairn_types_get(types, cairn_types_resolve(types, type->ref));
 		scalar.is_string = to->kind == CAIRN_T_INT && to->size == 1 &&
-				   (to->encoding == CAIRN_ENC_SIGNED_CHAR || to->encoding == CAIRN_ENC_UNSIGNED_CHAR) &&
+				   (to->encoding == CAIRN_ENC_SIGNED_CHAR ||
+				    to->encoding == CAIRN_ENC_UNSIGNED_CHAR) &&
 				   to->name && !strcmp(to->name, "char");
 		/* fallthrough */
 	case CAIRN_T_REF:
@@ -75,7 +81,8 @@ static const struct cairn_piece *whole(const struct cairn_location *loc, struct 
 	return piece;
 }
 
-static bool print(char ret[EXPR_MAX], const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool print(char ret[EXPR_MAX], const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 static bool print(char ret[EXPR_MAX], const char *format, ...)
 {
 	va_list args;
@@ -114,7 +121,8 @@ static bool c_reg(const struct c_dialect *dialect, unsigned int reg, char ret[EX
 	if (reg >= sizeof(reg_names) / sizeof(reg_names[0]))
 		return false;
 	snprintf(name, sizeof(name), "%s%s",
-		 dialect->long_register_names && reg_names[reg][0] != 'r' ? "r" : "", reg_names[reg]);
+		 dialect->long_register_names && reg_names[reg][0] != 'r' ? "r" : "",
+		 reg_names[reg]);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	return print(ret, dialect->reg, name);
@@ -175,7 +183,9 @@ static bool c_shift(struct c_state *s, const struct cairn_loc_step *step)
 {
 	bool left = step->op == CAIRN_LOC_SHL, arithmetic = step->op == CAIRN_LOC_SAR;
 
-	/* By 64 or more is defined here and not in C: a shift by an unknown amount cannot be said. */
+	/*
+	 * By 64 or more is defined here and not in C: a shift by an unknown amount cannot be said.
+	 */
 	if (step->operand != CAIRN_LOC_IMM || step->imm < 0 || step->imm > 63)
 		return false;
 	if (arithmetic && !s->dialect->arithmetic_shift)
@@ -206,7 +216,8 @@ static bool c_step(struct c_state *s, const struct cairn_loc_step *step)
 		return c_const(step->imm, s->acc);
 	case CAIRN_LOC_ADDR:
 		/* The probed address is known both ways, and their distance does not change. */
-		return print(s->acc, "(%s+(%" PRId64 "))", d->pc, (int64_t)((uint64_t)step->imm - s->site.v));
+		return print(s->acc, "(%s+(%" PRId64 "))", d->pc,
+			     (int64_t)((uint64_t)step->imm - s->site.v));
 	case CAIRN_LOC_LOAD:
 		return c_cast(s, d->unsigned_type[size], "(*(%s*)(%s))");
 	case CAIRN_LOC_SEXT:
@@ -278,8 +289,8 @@ bool expr_c(const struct c_dialect *dialect, const struct cairn_location *loc, s
 /* ---- fetch arguments: %REG, \CONST, +OFF(FETCH), and nothing else ---- */
 
 /*
- * A register or memory plus a displacement that no brackets hold yet: the value 8 behind %di has no name, the
- * memory at it is +8(%di).
+ * A register or memory plus a displacement that no brackets hold yet: the value 8 behind %di has no
+ * name, the memory at it is +8(%di).
  */
 struct fetch {
 	char base[EXPR_MAX];
@@ -320,8 +331,9 @@ static bool fetch_step(struct fetch *f, const struct cairn_loc_step *step, struc
 	case CAIRN_LOC_SUB:
 		if (step->operand != CAIRN_LOC_IMM || (f->loaded && f->loaded != 8))
 			return false;
-		f->displacement = (int64_t)((uint64_t)f->displacement +
-					    (uint64_t)(step->op == CAIRN_LOC_ADD ? step->imm : -step->imm));
+		f->displacement =
+			(int64_t)((uint64_t)f->displacement +
+				  (uint64_t)(step->op == CAIRN_LOC_ADD ? step->imm : -step->imm));
 		return true;
 	case CAIRN_LOC_LOAD:
 		return fetch_load(f, step->size);
@@ -353,8 +365,8 @@ bool expr_perf(const struct cairn_location *loc, struct scalar scalar, struct ca
 			return false;
 	if (f.is_constant)
 		return piece->kind != CAIRN_PIECE_MEMORY &&
-		       print(ret, "\\%" PRId64 ":%s%u", f.displacement, scalar.is_signed ? "s" : sign,
-			     scalar.size < 4 ? 32 : scalar.size * 8);
+		       print(ret, "\\%" PRId64 ":%s%u", f.displacement,
+			     scalar.is_signed ? "s" : sign, scalar.size < 4 ? 32 : scalar.size * 8);
 	if (piece->kind == CAIRN_PIECE_MEMORY && !fetch_load(&f, scalar.size))
 		return false;
 	if (scalar.is_string)

@@ -40,14 +40,21 @@ enum coverage {
 
 enum coverage site_coverage(const struct cairn_site *site);
 
-/* "0x401136"; in a relocatable file, where addresses are not final, ".text+0x16". Cut to the buffer. */
+/*
+ * "0x401136"; in a relocatable file, where addresses are not final, ".text+0x16". Cut to the
+ * buffer.
+ */
 void view_address(const struct view *view, struct cairn_vaddr at, char *buf, size_t size);
 /* "void *tcache_get(size_t tc_idx)". Cut to the buffer. */
-void view_declaration(const struct view *view, const struct cairn_function *function, char *buf, size_t size);
-/* "malloc.c:3182", or "" when unknown: the file's own name, or all of its path. Cut to the buffer. */
+void view_declaration(const struct view *view, const struct cairn_function *function, char *buf,
+		      size_t size);
+/*
+ * "malloc.c:3182", or "" when unknown: the file's own name, or all of its path. Cut to the buffer.
+ */
 void view_source(const char *file, uint32_t line, uint32_t column, char *buf, size_t size);
 /* "%rdi", or "unavailable: REASON". Cut to the buffer. */
-void view_location(const struct view *view, const struct cairn_location *loc, char *buf, size_t size);
+void view_location(const struct view *view, const struct cairn_location *loc, char *buf,
+		   size_t size);
 
 /* A function with all its sites. */
 void sites_text(const struct view *view, const struct cairn_function *function);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * All functions of a file: how many sites they have, and at how many inlined sites all, some or none of
- * the arguments can be read. The split is the one that the kernel's inline BTF was measured with, so that
- * figures can stand beside each other: a function without parameters counts as "all".
+ * All functions of a file: how many sites they have, and at how many inlined sites all, some or
+ * none of the arguments can be read. The split is the one that the kernel's inline BTF was measured
+ * with, so that figures can stand beside each other: a function without parameters counts as "all".
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -79,7 +79,8 @@ static void put_tally(struct json *j, const struct tally *tally)
 	json_open(j, "unavailable", '{');
 	for (int i = CAIRN_AVAILABLE + 1; i < CAIRN_N_UNAVAILABLE; i++)
 		if (tally->unavailable[i])
-			json_uint(j, cairn_unavailable_id((enum cairn_unavailable)i), tally->unavailable[i]);
+			json_uint(j, cairn_unavailable_id((enum cairn_unavailable)i),
+				  tally->unavailable[i]);
 	json_close(j);
 	json_uint(j, "hazards", tally->hazards);
 }
@@ -108,8 +109,8 @@ static void print_function(const struct view *view, const struct cairn_function 
 	view_source(function->decl_file, function->decl_line, 0, source, sizeof(source));
 	fprintf(view->out, "%6" PRIu64 " %7" PRIu64 " %7" PRIu64 " %7" PRIu64 " %7" PRIu64 "  %s",
 		tally->kinds[CAIRN_SITE_OUT_OF_LINE], tally->kinds[CAIRN_SITE_INLINED],
-		tally->covered[COVERED_ALL], tally->covered[COVERED_SOME], tally->covered[COVERED_NONE],
-		view->style.name);
+		tally->covered[COVERED_ALL], tally->covered[COVERED_SOME],
+		tally->covered[COVERED_NONE], view->style.name);
 	say_name(view->out, function->name);
 	fprintf(view->out, "%s  ", view->style.off);
 	say_name(view->out, source);
@@ -141,7 +142,8 @@ static void print_total(const struct view *view, const struct tally *total)
 {
 	uint64_t inlined = total->kinds[CAIRN_SITE_INLINED];
 
-	fprintf(view->out, "\n%" PRIu64 " functions, %" PRIu64 " sites: %" PRIu64 " bodies, %" PRIu64
+	fprintf(view->out,
+		"\n%" PRIu64 " functions, %" PRIu64 " sites: %" PRIu64 " bodies, %" PRIu64
 		" inlined, %" PRIu64 " split-off parts; %" PRIu64 " inlined copies without code\n",
 		total->functions, total->sites, total->kinds[CAIRN_SITE_OUT_OF_LINE], inlined,
 		total->kinds[CAIRN_SITE_PART], total->without_code);
@@ -156,7 +158,8 @@ static void print_total(const struct view *view, const struct tally *total)
 			print_share(view, cairn_unavailable_text((enum cairn_unavailable)i),
 				    total->unavailable[i], total->args);
 	if (total->hazards)
-		fprintf(view->out, "%" PRIu64 " sites with a hazard (--hazards lists all of the file)\n",
+		fprintf(view->out,
+			"%" PRIu64 " sites with a hazard (--hazards lists all of the file)\n",
 			total->hazards);
 }
 
@@ -181,7 +184,8 @@ int sites_coverage(const struct view *view)
 	int r;
 
 	if (!view->json)
-		fprintf(view->out, "%6s %7s %7s %7s %7s\n", "bodies", "inlined", "all", "some", "none");
+		fprintf(view->out, "%6s %7s %7s %7s %7s\n", "bodies", "inlined", "all", "some",
+			"none");
 	r = cairn_sites_visit(view->sites, visit, &walk, &err);
 	progress_end(&walk.progress);
 	if (r == -EPIPE)

@@ -2,10 +2,10 @@
 /*
  * Sites as definitions for other tools
  *
- * bpftrace and perf attach to an address of a file; what they lack is which addresses, and where the arguments
- * are there. gdb knows most of both, and gets the rest. The rules are those of `cairn trace`: a site that no
- * uprobe may be set on is left out, an argument that is unavailable stays away, and both are said, in the script
- * and on stderr.
+ * bpftrace and perf attach to an address of a file; what they lack is which addresses, and where
+ * the arguments are there. gdb knows most of both, and gets the rest. The rules are those of `cairn
+ * trace`: a site that no uprobe may be set on is left out, an argument that is unavailable stays
+ * away, and both are said, in the script and on stderr.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,11 +25,15 @@ struct emitter {
 	enum cairn_quote path; /* where the file's path stands */
 	void (*begin)(const struct view *view, const char *path);
 	/* @number: of the site, from 1, unique in the output. */
-	void (*site)(const struct view *view, const char *path, const struct cairn_function *function,
-		      const struct cairn_site *site, unsigned int number);
+	void (*site)(const struct view *view, const char *path,
+		     const struct cairn_function *function, const struct cairn_site *site,
+		     unsigned int number);
 };
 
-/* "name=" as a tool's argument: letters, digits and _ only, and a parameter without a name gets its number. */
+/*
+ * "name=" as a tool's argument: letters, digits and _ only, and a parameter without a name gets its
+ * number.
+ */
 static void identifier(const char *name, uint32_t number, char *buf, size_t size)
 {
 	if (!name) {
@@ -38,18 +42,20 @@ static void identifier(const char *name, uint32_t number, char *buf, size_t size
 	}
 	snprintf(buf, size, "%s", name);
 	for (char *at = buf; *at; at++)
-		if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9')))
+		if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+		      (*at >= '0' && *at <= '9')))
 			*at = '_';
 }
 
 /* What is said where an argument cannot be. */
 static const char *missing(const struct cairn_arg *arg)
 {
-	return arg->loc.why == CAIRN_AVAILABLE ? "cannot be expressed" : cairn_unavailable_text(arg->loc.why);
+	return arg->loc.why == CAIRN_AVAILABLE ? "cannot be expressed"
+					       : cairn_unavailable_text(arg->loc.why);
 }
 
-static void site_title(const struct cairn_function *function, const struct cairn_site *site, char *buf,
-		       size_t size)
+static void site_title(const struct cairn_function *function, const struct cairn_site *site,
+		       char *buf, size_t size)
 {
 	char text[512];
 
@@ -96,14 +102,17 @@ static void bpftrace_site(const struct view *view, const char *path,
 		size_t used = strlen(values);
 
 		identifier(arg->name, i, name, sizeof(name));
-		if (n == BPFTRACE_VALUES_MAX || !expr_c(&dialect_bpftrace, &arg->loc, scalar, site->at, expr)) {
+		if (n == BPFTRACE_VALUES_MAX ||
+		    !expr_c(&dialect_bpftrace, &arg->loc, scalar, site->at, expr)) {
 			fprintf(view->out, " %s=<", name);
-			cairn_quote_put(n == BPFTRACE_VALUES_MAX ? "too many values" : missing(arg), CAIRN_QUOTE_FORMAT, view->out);
+			cairn_quote_put(n == BPFTRACE_VALUES_MAX ? "too many values" : missing(arg),
+					CAIRN_QUOTE_FORMAT, view->out);
 			fputc('>', view->out);
 			continue;
 		}
 		fprintf(view->out, " %s=%s", name, bpftrace_conversion(scalar));
-		snprintf(values + used, sizeof(values) - used, scalar.is_string ? ", str(%s)" : ", %s", expr);
+		snprintf(values + used, sizeof(values) - used,
+			 scalar.is_string ? ", str(%s)" : ", %s", expr);
 		n++;
 	}
 	fprintf(view->out, "\\n\"%s);\n}\n", values);
@@ -113,7 +122,8 @@ static void bpftrace_site(const struct view *view, const char *path,
 
 static void perf_begin(const struct view *view, const char *path)
 {
-	fprintf(view->out, "# sudo sh THIS-FILE; sudo perf record -e 'cairn:*' -a; sudo perf probe -d 'cairn:*'\n"
+	fprintf(view->out, "# sudo sh THIS-FILE; sudo perf record -e 'cairn:*' -a; sudo perf probe "
+			   "-d 'cairn:*'\n"
 			   "set -e\n");
 }
 
@@ -124,8 +134,9 @@ static void perf_missing(FILE *out, const struct cairn_arg *arg)
 	fprintf(out, ": %s\n", missing(arg));
 }
 
-static void perf_site(const struct view *view, const char *path, const struct cairn_function *function,
-		       const struct cairn_site *site, unsigned int number)
+static void perf_site(const struct view *view, const char *path,
+		      const struct cairn_function *function, const struct cairn_site *site,
+		      unsigned int number)
 {
 	char title[1024], expr[EXPR_MAX], name[64];
 
@@ -134,7 +145,8 @@ static void perf_site(const struct view *view, const char *path, const struct ca
 	cairn_quote_put(title, CAIRN_QUOTE_COMMENT, view->out);
 	fputc('\n', view->out);
 	for (uint32_t i = 0; i < site->n_args; i++)
-		if (!expr_perf(&site->args[i].loc, scalar_of(view->types, site->args[i].type), site->at, expr))
+		if (!expr_perf(&site->args[i].loc, scalar_of(view->types, site->args[i].type),
+			       site->at, expr))
 			perf_missing(view->out, &site->args[i]);
 	identifier(function->name, 0, name, sizeof(name) - 12);
 	/* A name in a C++ namespace is no event name; the number keeps cut names apart. */
@@ -155,8 +167,8 @@ static void perf_site(const struct view *view, const char *path, const struct ca
 /* ---- gdb ---- */
 
 /*
- * A breakpoint needs the address in the process, which is known once the file is mapped. The script looks it up
- * in /proc/PID/maps by file offset, so that it is right wherever the file was loaded.
+ * A breakpoint needs the address in the process, which is known once the file is mapped. The script
+ * looks it up in /proc/PID/maps by file offset, so that it is right wherever the file was loaded.
  */
 static void gdb_begin(const struct view *view, const char *path)
 {
@@ -171,7 +183,8 @@ static void gdb_begin(const struct view *view, const char *path)
 	fputs("\".replace(b\"\\n\", b\"\\\\012\")\n"
 	      "    pid = gdb.selected_inferior().pid\n"
 	      "    if not pid:\n"
-	      "        raise gdb.GdbError(\"start the program first: the sites are set in its memory\")\n"
+	      "        raise gdb.GdbError(\"start the program first: the sites are set in its "
+	      "memory\")\n"
 	      "    for line in open(\"/proc/%d/maps\" % pid, \"rb\"):\n"
 	      "        words = line.rstrip(b\"\\n\").split(None, 5)\n"
 	      "        if len(words) < 6 or words[5] != path:\n"
@@ -182,16 +195,19 @@ static void gdb_begin(const struct view *view, const char *path)
 	      "            gdb.execute(\"break *%d\" % (start + offset - first), False, True)\n"
 	      "            return\n"
 	      "    raise gdb.GdbError(ascii(path)[2:-1] + \" is not mapped yet\")\n"
-	      "end\n", view->out);
+	      "end\n",
+	      view->out);
 }
 
-static void gdb_site(const struct view *view, const char *path, const struct cairn_function *function,
-		      const struct cairn_site *site, unsigned int number)
+static void gdb_site(const struct view *view, const char *path,
+		     const struct cairn_function *function, const struct cairn_site *site,
+		     unsigned int number)
 {
 	char title[1024], expr[EXPR_MAX];
 
 	site_title(function, site, title, sizeof(title));
-	fprintf(view->out, "\npython cairn_break(0x%" PRIx64 ")\ncommands\nsilent\nprintf \"", site->off.v);
+	fprintf(view->out, "\npython cairn_break(0x%" PRIx64 ")\ncommands\nsilent\nprintf \"",
+		site->off.v);
 	cairn_quote_put(title, CAIRN_QUOTE_FORMAT, view->out);
 	fputs("\"\n", view->out);
 	for (uint32_t i = 0; i < site->n_args; i++) {
@@ -209,8 +225,12 @@ static void gdb_site(const struct view *view, const char *path, const struct cai
 			continue;
 		}
 		/* output, unlike printf, goes on when a string cannot be read. */
-		fprintf(view->out, "\"\noutput%s %s%s\n", scalar.is_pointer && !scalar.is_string ? "/x" : "",
-			scalar.is_string ? "(char *)" : scalar.size == 1 ? "(int)" : "", expr);
+		fprintf(view->out, "\"\noutput%s %s%s\n",
+			scalar.is_pointer && !scalar.is_string ? "/x" : "",
+			scalar.is_string   ? "(char *)"
+			: scalar.size == 1 ? "(int)"
+					   : "",
+			expr);
 	}
 	fputs("printf \"\\n\"\ncontinue\nend\n", view->out);
 }
@@ -234,8 +254,9 @@ static const char *refusal(const struct cairn_site *site)
 }
 
 /* Number of sites left out that are calls. */
-static unsigned int emit_function(const struct view *view, const struct emitter *emitter, const char *path,
-				  const struct cairn_function *function, unsigned int *number)
+static unsigned int emit_function(const struct view *view, const struct emitter *emitter,
+				  const char *path, const struct cairn_function *function,
+				  unsigned int *number)
 {
 	unsigned int left_out = 0;
 
@@ -248,7 +269,8 @@ static unsigned int emit_function(const struct view *view, const struct emitter 
 			emitter->site(view, path, function, site, *number);
 			continue;
 		}
-		fprintf(view->out, "\n%s left out: 0x%" PRIx64 ": %s\n", emitter->comment, site->at.v, why);
+		fprintf(view->out, "\n%s left out: 0x%" PRIx64 ": %s\n", emitter->comment,
+			site->at.v, why);
 		left_out += site->kind != CAIRN_SITE_PART;
 	}
 	return left_out;
@@ -266,18 +288,23 @@ int sites_emit(const struct view *view, const char *dialect,
 		emitter++;
 	if (cairn_binary_is_kernel(view->bin))
 		return fail(STATUS_NOT_HERE,
-			    "%s is a Linux kernel or a module of one, which no process maps: user probes, as --emit writes them, never fire "
-			    "there. Without --emit its sites are shown as NAME+0xOFFSET, which kernel probes take: sudo bpftrace -e "
+			    "%s is a Linux kernel or a module of one, which no process maps: user "
+			    "probes, as --emit writes them, never fire "
+			    "there. Without --emit its sites are shown as NAME+0xOFFSET, which "
+			    "kernel probes take: sudo bpftrace -e "
 			    "'kprobe:NAME+0xOFFSET { ... }'",
 			    cairn_binary_path(view->bin));
 	if (cairn_binary_is_relocatable(view->bin))
-		return fail(STATUS_NOT_HERE, "%s is relocatable: its sites have no address that %s could probe",
+		return fail(STATUS_NOT_HERE,
+			    "%s is relocatable: its sites have no address that %s could probe",
 			    cairn_binary_path(view->bin), dialect);
 	path = realpath(cairn_binary_path(view->bin), NULL);
 	if (!path)
 		return fail(STATUS_NOT_HERE, "%s: %m", cairn_binary_path(view->bin));
 	if (cairn_quote(path, emitter->path, NULL, 0) < 0) {
-		status = fail(STATUS_NOT_HERE, "%s: %s has no way to write this path; give the file another name", path, dialect);
+		status = fail(STATUS_NOT_HERE,
+			      "%s: %s has no way to write this path; give the file another name",
+			      path, dialect);
 		free(path);
 		return status;
 	}
@@ -286,6 +313,7 @@ int sites_emit(const struct view *view, const char *dialect,
 		left_out += emit_function(view, emitter, path, functions[i], &number);
 	free(path);
 	if (left_out)
-		fail(STATUS_NO, "%u of %u sites are left out; the script says which and why", left_out, number);
+		fail(STATUS_NO, "%u of %u sites are left out; the script says which and why",
+		     left_out, number);
 	return left_out ? STATUS_NO : STATUS_YES;
 }

@@ -31,8 +31,9 @@ static struct site site_of(const struct walk *walk, struct cairn_vaddr at)
 	struct cairn_vaddr start;
 
 	site.has_off = cairn_binary_foff(bin, at, &site.off);
-	site.has_symbol = walk->sidecar ? cairn_sidecar_symbol_of(walk->sidecar, at, &site.symbol, &start)
-				      : cairn_binary_symbol_of(bin, at, &site.symbol, &start);
+	site.has_symbol = walk->sidecar
+				  ? cairn_sidecar_symbol_of(walk->sidecar, at, &site.symbol, &start)
+				  : cairn_binary_symbol_of(bin, at, &site.symbol, &start);
 	if (site.has_symbol)
 		site.symbol_off = at.v - start.v;
 	return site;
@@ -65,7 +66,8 @@ static void print(const struct view *view, struct cairn_vaddr at, const struct s
 	say(view->out, "%-12s", address);
 	if (site->has_symbol)
 		say(view->out, " %s+0x%" PRIx64, site->symbol, site->symbol_off);
-	fprintf(view->out, "  %s%s%s\n", view->style.bad, cairn_hazard_text(hazard), view->style.off);
+	fprintf(view->out, "  %s%s%s\n", view->style.bad, cairn_hazard_text(hazard),
+		view->style.off);
 }
 
 static int visit(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard)
@@ -87,7 +89,8 @@ int sites_hazards(const struct view *view, const struct cairn_sidecar *sidecar)
 {
 	struct walk walk = {.view = view, .sidecar = sidecar};
 	struct cairn_err err = {0};
-	int r = sidecar ? cairn_sidecar_hazards(sidecar, view->bin, visit, &walk, &err) : cairn_hazards(view->bin, visit, &walk, &err);
+	int r = sidecar ? cairn_sidecar_hazards(sidecar, view->bin, visit, &walk, &err)
+			: cairn_hazards(view->bin, visit, &walk, &err);
 
 	if (r == -EPIPE)
 		return STATUS_NOT_HERE;
@@ -95,7 +98,8 @@ int sites_hazards(const struct view *view, const struct cairn_sidecar *sidecar)
 		return fail_err(r, &err, STATUS_NOT_HERE);
 	if (view->json)
 		return STATUS_YES;
-	fprintf(view->out, "%" PRIu64 " hazardous %s\n", walk.total, walk.total == 1 ? "site" : "sites");
+	fprintf(view->out, "%" PRIu64 " hazardous %s\n", walk.total,
+		walk.total == 1 ? "site" : "sites");
 	for (size_t i = 0; i < sizeof(walk.counts) / sizeof(walk.counts[0]); i++)
 		if (walk.counts[i])
 			fprintf(view->out, "%8" PRIu64 "  %s\n", walk.counts[i],

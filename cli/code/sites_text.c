@@ -7,8 +7,9 @@
  *	           size_t tc_idx  %rbx
  *	  3 sites: 1 body, 2 inlined; arguments: 2 all, 1 none
  *
- * Everything that belongs to a site is indented under its address. A function may have thousands, so what is in each line
- * is put together without printf(), and what is the same of all of them once.
+ * Everything that belongs to a site is indented under its address. A function may have thousands,
+ * so what is in each line is put together without printf(), and what is the same of all of them
+ * once.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -44,7 +45,8 @@ static void put_address(struct text *t, const struct view *view, struct cairn_va
 	const char *section;
 	uint64_t off;
 
-	if (cairn_binary_is_relocatable(view->bin) && cairn_binary_section_of(view->bin, at, &section, &off)) {
+	if (cairn_binary_is_relocatable(view->bin) &&
+	    cairn_binary_section_of(view->bin, at, &section, &off)) {
 		text_put_name(t, section);
 		text_put(t, "+");
 	} else {
@@ -62,7 +64,8 @@ void view_address(const struct view *view, struct cairn_vaddr at, char *buf, siz
 	text_end(&t);
 }
 
-static void put_declaration(struct text *t, const struct view *view, const struct cairn_function *function)
+static void put_declaration(struct text *t, const struct view *view,
+			    const struct cairn_function *function)
 {
 	char type[VIEW_TEXT_MAX];
 	size_t len;
@@ -84,7 +87,8 @@ static void put_declaration(struct text *t, const struct view *view, const struc
 		const struct cairn_param *param = &function->params[i];
 
 		if (param->name)
-			cairn_types_declare(view->types, param->type, param->name, type, sizeof(type));
+			cairn_types_declare(view->types, param->type, param->name, type,
+					    sizeof(type));
 		else
 			cairn_types_name(view->types, param->type, type, sizeof(type));
 		text_put(t, i ? ", " : "");
@@ -95,7 +99,8 @@ static void put_declaration(struct text *t, const struct view *view, const struc
 	text_put(t, function->n_params || function->variadic ? ")" : "void)");
 }
 
-void view_declaration(const struct view *view, const struct cairn_function *function, char *buf, size_t size)
+void view_declaration(const struct view *view, const struct cairn_function *function, char *buf,
+		      size_t size)
 {
 	struct text t = text_in(buf, size);
 
@@ -129,7 +134,8 @@ void view_source(const char *file, uint32_t source_line, uint32_t column, char *
 	text_end(&t);
 }
 
-void view_location(const struct view *view, const struct cairn_location *loc, char *buf, size_t size)
+void view_location(const struct view *view, const struct cairn_location *loc, char *buf,
+		   size_t size)
 {
 	cairn_location_text(loc, cairn_sites_symbol, view->sites, buf, size);
 }
@@ -142,7 +148,9 @@ struct writer {
 	const struct cairn_function *function;
 	struct text text;
 	int width; /* of declarations */
-	/* Nearly all sites have the function's parameters, and these first ones are declared once. */
+	/*
+	 * Nearly all sites have the function's parameters, and these first ones are declared once.
+	 */
 	struct declared {
 		size_t n;
 		char text[DECLARATION_COLUMNS];
@@ -160,8 +168,10 @@ static void put_offset(struct text *t, const char *sign, uint64_t off)
 static void put_container(struct text *t, const struct cairn_site *site)
 {
 	const char *symbol = demangled(site->symbol);
-	const char *container = site->container ? demangled_or(site->symbol, site->container) : symbol;
-	const char *clone = container && site->container ? strstr(container, DEMANGLED_CLONE) : NULL;
+	const char *container =
+		site->container ? demangled_or(site->symbol, site->container) : symbol;
+	const char *clone =
+		container && site->container ? strstr(container, DEMANGLED_CLONE) : NULL;
 
 	if (!container) {
 		text_put(t, "code without a name");
@@ -174,7 +184,8 @@ static void put_container(struct text *t, const struct cairn_site *site)
 		put_offset(t, "-", (uint64_t)-site->container_off);
 	else
 		put_offset(t, "+", (uint64_t)site->container_off);
-	if (!symbol || !site->container || (!strcmp(symbol, container) && (int64_t)site->symbol_off == site->container_off))
+	if (!symbol || !site->container ||
+	    (!strcmp(symbol, container) && (int64_t)site->symbol_off == site->container_off))
 		return;
 	text_put(t, " (");
 	text_put_name(t, symbol);
@@ -190,10 +201,12 @@ static void put_call(struct text *t, const struct cairn_inlined_call *call)
 	put_source(t, call->call_file, call->call_line, call->call_column);
 }
 
-static void put_where(struct text *t, const struct cairn_function *function, const struct cairn_site *site)
+static void put_where(struct text *t, const struct cairn_function *function,
+		      const struct cairn_site *site)
 {
 	if (site->n_chain) {
-		text_put(t, site->kind == CAIRN_SITE_PART ? "split-off part, inlined in " : "inlined in ");
+		text_put(t, site->kind == CAIRN_SITE_PART ? "split-off part, inlined in "
+							  : "inlined in ");
 		put_container(t, site);
 		put_call(t, &site->chain[0]);
 		return;
@@ -209,7 +222,8 @@ static void put_where(struct text *t, const struct cairn_function *function, con
 }
 
 /* The calls around the inlined call, outwards. */
-static void put_chain(struct text *t, const struct style *style, const struct cairn_site *site, size_t indent)
+static void put_chain(struct text *t, const struct style *style, const struct cairn_site *site,
+		      size_t indent)
 {
 	for (uint32_t i = 1; i < site->n_chain; i++) {
 		const struct cairn_inlined_call *call = &site->chain[i];
@@ -232,7 +246,8 @@ static void declare_params(struct writer *w)
 	for (uint32_t i = 0; i < function->n_params; i++) {
 		const struct cairn_param *param = &function->params[i];
 		char text[DECLARATION_COLUMNS + 1];
-		size_t n = cairn_types_declare(w->view->types, param->type, param->name ? param->name : "", text, sizeof(text));
+		size_t n = cairn_types_declare(w->view->types, param->type,
+					       param->name ? param->name : "", text, sizeof(text));
 
 		if (n > DECLARATION_COLUMNS)
 			continue;
@@ -248,7 +263,8 @@ static void declare_params(struct writer *w)
 /* Argument @i of a site. Returns how wide it is. */
 static int put_declared(struct writer *w, const struct cairn_arg *arg, uint32_t i)
 {
-	const struct cairn_param *param = i < w->function->n_params && i < PARAMS_KEPT ? &w->function->params[i] : NULL;
+	const struct cairn_param *param =
+		i < w->function->n_params && i < PARAMS_KEPT ? &w->function->params[i] : NULL;
 	size_t n;
 
 	if (param && w->declared[i].n && param->type == arg->type && param->name == arg->name) {
@@ -276,8 +292,10 @@ static void put_args(struct writer *w, const struct cairn_site *site, size_t ind
 		text_put_spaces(t, 2 + (size_t)(width < w->width ? w->width - width : 0));
 		if (bad)
 			text_put(t, view->style.bad);
-		text_take_name(t, cairn_location_text(&arg->loc, cairn_sites_symbol, view->sites,
-						      text_room(t, VIEW_TEXT_MAX), VIEW_TEXT_MAX), VIEW_TEXT_MAX);
+		text_take_name(t,
+			       cairn_location_text(&arg->loc, cairn_sites_symbol, view->sites,
+						   text_room(t, VIEW_TEXT_MAX), VIEW_TEXT_MAX),
+			       VIEW_TEXT_MAX);
 		if (bad)
 			text_put(t, view->style.off);
 		text_put(t, "\n");
@@ -285,7 +303,8 @@ static void put_args(struct writer *w, const struct cairn_site *site, size_t ind
 }
 
 /* What there is to say of a site that few have. */
-static void put_remarks(struct text *t, const struct style *style, const struct cairn_site *site, size_t indent)
+static void put_remarks(struct text *t, const struct style *style, const struct cairn_site *site,
+			size_t indent)
 {
 	if (site->n_shared > 1) {
 		text_put_spaces(t, indent);
@@ -352,8 +371,9 @@ static void print_summary(const struct view *view, const struct cairn_function *
 		doubtful += function->sites[i].count_caveats != 0;
 		counts[site_coverage(&function->sites[i])]++;
 	}
-	fprintf(view->out, "  %s%" PRIu32 " %s: %" PRIu32 " %s, %" PRIu32 " inlined", view->style.faint,
-		function->n_sites, function->n_sites == 1 ? "site" : "sites", kinds[CAIRN_SITE_OUT_OF_LINE],
+	fprintf(view->out, "  %s%" PRIu32 " %s: %" PRIu32 " %s, %" PRIu32 " inlined",
+		view->style.faint, function->n_sites, function->n_sites == 1 ? "site" : "sites",
+		kinds[CAIRN_SITE_OUT_OF_LINE],
 		kinds[CAIRN_SITE_OUT_OF_LINE] == 1 ? "body" : "bodies", kinds[CAIRN_SITE_INLINED]);
 	if (kinds[CAIRN_SITE_PART])
 		fprintf(view->out, ", %" PRIu32 " split off", kinds[CAIRN_SITE_PART]);
@@ -386,8 +406,9 @@ static void put_head(struct text *t, const struct view *view, const struct cairn
 void sites_text(const struct view *view, const struct cairn_function *function)
 {
 	char buf[WRITTEN_AT_ONCE];
-	struct writer w = {
-		.view = view, .function = function, .text = {.out = view->out, .buf = buf, .size = sizeof(buf)}};
+	struct writer w = {.view = view,
+			   .function = function,
+			   .text = {.out = view->out, .buf = buf, .size = sizeof(buf)}};
 
 	declare_params(&w);
 	put_head(&w.text, view, function);

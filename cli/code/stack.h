@@ -11,10 +11,14 @@
 #include "sidecar.h"
 #include "stack_memo.h"
 
-/* How frames are named: by the sidecar that the frame's file has, or one that is made when its first frame is named. */
+/*
+ * How frames are named: by the sidecar that the frame's file has, or one that is made when its
+ * first frame is named.
+ */
 struct stack_names {
 	struct sidecar_wish wish;
-	const char *debuginfod; /* --debuginfod; not in wish, by which is looked while a process may stand still */
+	/* --debuginfod; not in wish, by which is looked while a process may stand still */
+	const char *debuginfod;
 	bool symbols_only; /* the symbol table's names; no sidecar is made for them */
 	/* Whose frames' arguments are wanted; NULL: none. */
 	const struct cairn_stacks *with_args;
@@ -47,7 +51,8 @@ struct stack_place {
 };
 
 /* find_sidecar of struct cairn_stacks_opts; @ctx is a struct stack_names. */
-int stack_names_find_sidecar(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret, struct cairn_err *err);
+int stack_names_find_sidecar(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+			     struct cairn_err *err);
 
 /* @names has what the caller wishes. False: no memory. stack_names_fini() in both cases. */
 bool stack_names_init(struct stack_names *names);
@@ -55,20 +60,27 @@ void stack_names_fini(struct stack_names *names);
 /* Say which sidecars were not believed, and why. Before the stacks are closed. */
 void stack_names_tell_trouble(const struct stack_names *names);
 
-void stack_names_find(struct stack_names *names, const struct cairn_stack_frame *frame, struct stack_place *ret);
+void stack_names_find(struct stack_names *names, const struct cairn_stack_frame *frame,
+		      struct stack_place *ret);
 
-/* Find the parameters of the functions of frame @number, which was named; @place is as it was when there are none. */
-void stack_args_find(struct stack_names *names, const struct cairn_thread_stack *thread, size_t number,
-		     struct stack_place *place);
+/*
+ * Find the parameters of the functions of frame @number, which was named; @place is as it was when
+ * there are none.
+ */
+void stack_args_find(struct stack_names *names, const struct cairn_thread_stack *thread,
+		     size_t number, struct stack_place *place);
 void stack_args_fini(struct stack_names *names);
 
 /* "(n=4, p=<unavailable: REASON>)" of function number @i; nothing when they are not known. */
-void stack_args_text(FILE *out, const struct stack_names *names, const struct stack_place *place, size_t i);
+void stack_args_text(FILE *out, const struct stack_names *names, const struct stack_place *place,
+		     size_t i);
 /* The same as the member "args"; null when they are not known. */
-void stack_args_json(struct json *j, const struct stack_names *names, const struct stack_place *place, size_t i);
+void stack_args_json(struct json *j, const struct stack_names *names,
+		     const struct stack_place *place, size_t i);
 
 void stack_text(FILE *out, const struct cairn_thread_stack *thread, struct stack_names *names);
 /* One object per thread; @round counts the -n repetitions from 1. */
-void stack_json(FILE *out, const struct cairn_thread_stack *thread, struct stack_names *names, unsigned long round);
+void stack_json(FILE *out, const struct cairn_thread_stack *thread, struct stack_names *names,
+		unsigned long round);
 
 #endif

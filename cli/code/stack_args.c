@@ -2,9 +2,10 @@
 /*
  * Arguments of the functions of a stack
  *
- * A frame is in the middle of a function. Arguments are known there from a sidecar that was made with --args, or from the debug
- * information; both give the same answers. Either tells the functions of an address, innermost first. They are matched by name with the
- * functions that the frame was named by; where they do not agree nothing is shown.
+ * A frame is in the middle of a function. Arguments are known there from a sidecar that was made
+ * with --args, or from the debug information; both give the same answers. Either tells the
+ * functions of an address, innermost first. They are matched by name with the functions that the
+ * frame was named by; where they do not agree nothing is shown.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,8 @@ enum {
 /* The debug information of a file. */
 struct stack_debug {
 	const struct cairn_binary *bin;
-	struct cairn_binary *whole; /* the same file with a debug file that was fetched; NULL: @bin has its own */
+	/* the same file with a debug file that was fetched; NULL: @bin has its own */
+	struct cairn_binary *whole;
 	struct cairn_sites *sites; /* NULL: it has none */
 	bool is_sidecar; /* sites are its sidecar's */
 };
@@ -58,7 +60,8 @@ static void say_none(const struct cairn_binary *bin, const char *why)
 	fprintf(stderr, "%s\n", why);
 }
 
-static struct cairn_sites *open_sites(const struct stack_names *names, const struct cairn_stack_frame *frame,
+static struct cairn_sites *open_sites(const struct stack_names *names,
+				      const struct cairn_stack_frame *frame,
 				      const struct cairn_binary *bin)
 {
 	struct cairn_sites_opts opts = {.size = sizeof(opts), .threads = names->wish.jobs};
@@ -67,9 +70,12 @@ static struct cairn_sites *open_sites(const struct stack_names *names, const str
 	int r = cairn_binary_has_dwarf(bin) ? cairn_sites_open(bin, &opts, &sites, &err) : 0;
 
 	/* Where there is a sidecar its names would look as if nothing was missing. */
-	if (!cairn_binary_has_dwarf(bin) && frame->sidecar && cairn_sidecar_has_sites(frame->sidecar))
-		say_none(bin, "its debug information is not here, and its sidecar was made without them. Where the debug information "
-			      "is, cairn sidecar --args FILE makes one that has them; --debuginfod asks for the debug information");
+	if (!cairn_binary_has_dwarf(bin) && frame->sidecar &&
+	    cairn_sidecar_has_sites(frame->sidecar))
+		say_none(bin, "its debug information is not here, and its sidecar was made without "
+			      "them. Where the debug information "
+			      "is, cairn sidecar --args FILE makes one that has them; --debuginfod "
+			      "asks for the debug information");
 	if (r < 0)
 		say_none(bin, err.msg);
 	return r < 0 ? NULL : sites;
@@ -88,13 +94,15 @@ static bool open_sidecar(const struct cairn_stack_frame *frame, struct stack_deb
 	return true;
 }
 
-static void open_debug(const struct stack_names *names, const struct cairn_stack_frame *frame, struct stack_debug *debug)
+static void open_debug(const struct stack_names *names, const struct cairn_stack_frame *frame,
+		       struct stack_debug *debug)
 {
 	debug->whole = names->debuginfod ? fetched(names, frame->bin) : NULL;
 	debug->sites = open_sites(names, frame, debug->whole ? debug->whole : frame->bin);
 }
 
-static struct stack_debug *debug_of(struct stack_names *names, const struct cairn_stack_frame *frame)
+static struct stack_debug *debug_of(struct stack_names *names,
+				    const struct cairn_stack_frame *frame)
 {
 	struct stack_debug *grown;
 
@@ -112,9 +120,12 @@ static struct stack_debug *debug_of(struct stack_names *names, const struct cair
 	return grown;
 }
 
-/* As cairn_sites_at(); 0 where it cannot be asked, or not again. A sidecar that cannot answer gives way to the debug information. */
-static int ask(struct stack_names *names, const struct cairn_stack_frame *frame, struct stack_debug *debug,
-	       const struct cairn_scope **ret)
+/*
+ * As cairn_sites_at(); 0 where it cannot be asked, or not again. A sidecar that cannot answer gives
+ * way to the debug information.
+ */
+static int ask(struct stack_names *names, const struct cairn_stack_frame *frame,
+	       struct stack_debug *debug, const struct cairn_scope **ret)
 {
 	struct cairn_vaddr pc = {frame->vaddr.v + !frame->is_exact};
 	struct cairn_err err = {0};
@@ -135,7 +146,10 @@ static int ask(struct stack_names *names, const struct cairn_stack_frame *frame,
 	return 0;
 }
 
-/* Whether both tell the same functions; of a frame that has its symbol only, the outermost is the one. */
+/*
+ * Whether both tell the same functions; of a frame that has its symbol only, the outermost is the
+ * one.
+ */
 static bool agree(const struct stack_place *place, const struct cairn_scope *active, size_t n)
 {
 	if (place->n != n)
@@ -147,8 +161,8 @@ static bool agree(const struct stack_place *place, const struct cairn_scope *act
 	return true;
 }
 
-void stack_args_find(struct stack_names *names, const struct cairn_thread_stack *thread, size_t number,
-		     struct stack_place *place)
+void stack_args_find(struct stack_names *names, const struct cairn_thread_stack *thread,
+		     size_t number, struct stack_place *place)
 {
 	const struct cairn_stack_frame *frame = thread->frames[number];
 	const struct cairn_scope *active;
@@ -199,23 +213,30 @@ static enum cairn_unavailable read_value(const struct stack_names *names, struct
 	if (!*ret)
 		return CAIRN_UNAVAIL_UNSUPPORTED;
 	*ret_n = n;
-	why = cairn_stacks_value(names->with_args, names->thread, names->frame, sites, &arg->loc, *ret, n);
+	why = cairn_stacks_value(names->with_args, names->thread, names->frame, sites, &arg->loc,
+				 *ret, n);
 	if (why != CAIRN_AVAILABLE)
 		free(*ret);
 	return why;
 }
 
-static void put_value(FILE *out, struct cairn_sites *sites, const struct cairn_arg *arg, const void *value, size_t n,
-		      enum cairn_value_style style)
+static void put_value(FILE *out, struct cairn_sites *sites, const struct cairn_arg *arg,
+		      const void *value, size_t n, enum cairn_value_style style)
 {
-	struct cairn_value_opts opts = {.size = sizeof(opts), .style = style, .max_elems = ELEMS_MAX,
-					/* What strings and vectors point to is not read from the stopped process. */
+	struct cairn_value_opts opts = {.size = sizeof(opts),
+					.style = style,
+					.max_elems = ELEMS_MAX,
+					/*
+					 * What strings and vectors point to is not read from the
+					 * stopped process.
+					 */
 					.raw = true};
 
 	cairn_value_print(cairn_sites_types(sites), arg->type, value, n, &opts, out);
 }
 
-void stack_args_text(FILE *out, const struct stack_names *names, const struct stack_place *place, size_t i)
+void stack_args_text(FILE *out, const struct stack_names *names, const struct stack_place *place,
+		     size_t i)
 {
 	if (!place->has_active)
 		return;
@@ -259,7 +280,8 @@ static void json_arg(struct json *j, const struct stack_names *names, struct cai
 	json_close(j);
 }
 
-void stack_args_json(struct json *j, const struct stack_names *names, const struct stack_place *place, size_t i)
+void stack_args_json(struct json *j, const struct stack_names *names,
+		     const struct stack_place *place, size_t i)
 {
 	if (!place->has_active) {
 		json_null(j, "args");

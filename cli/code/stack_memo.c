@@ -15,7 +15,8 @@ static bool is_same(const struct stack_memo_key *a, const struct stack_memo_key 
 }
 
 /* The slot of @key, or the empty one where it belongs. */
-static struct stack_memo_entry *slot_of(struct stack_memo_entry *slots, size_t n_slots, const struct stack_memo_key *key)
+static struct stack_memo_entry *slot_of(struct stack_memo_entry *slots, size_t n_slots,
+					const struct stack_memo_key *key)
 {
 	uint64_t h = (key->vaddr ^ (uintptr_t)key->bin) * UINT64_C(0x9e3779b97f4a7c15);
 	size_t i = (h >> 32) & (n_slots - 1);
@@ -25,7 +26,8 @@ static struct stack_memo_entry *slot_of(struct stack_memo_entry *slots, size_t n
 	return &slots[i];
 }
 
-bool stack_memo_find(const struct stack_memo *memo, const struct stack_memo_key *key, struct stack_lines *ret)
+bool stack_memo_find(const struct stack_memo *memo, const struct stack_memo_key *key,
+		     struct stack_lines *ret)
 {
 	const struct stack_memo_entry *e;
 
@@ -74,11 +76,13 @@ static bool grow_text(struct stack_memo *memo, size_t n)
 	return true;
 }
 
-void stack_memo_put(struct stack_memo *memo, const struct stack_memo_key *key, const struct stack_lines *lines)
+void stack_memo_put(struct stack_memo *memo, const struct stack_memo_key *key,
+		    const struct stack_lines *lines)
 {
 	if (!grow_slots(memo) || !grow_text(memo, lines->n))
 		return;
-	*slot_of(memo->slots, memo->n_slots, key) = (struct stack_memo_entry){*key, memo->n_text, lines->n, lines->n_lines};
+	*slot_of(memo->slots, memo->n_slots, key) =
+		(struct stack_memo_entry){*key, memo->n_text, lines->n, lines->n_lines};
 	memcpy(memo->text + memo->n_text, lines->text, lines->n);
 	memo->n_text += lines->n;
 	memo->n_used++;

@@ -2,8 +2,9 @@
 /*
  * Lines of frames that were written before
  *
- * The threads of a pool stand at the same places, and a recursion is at one place many times: what is to be said of an address of
- * a file is found and written once. A hash table of open addressing, never more than half full.
+ * The threads of a pool stand at the same places, and a recursion is at one place many times: what
+ * is to be said of an address of a file is found and written once. A hash table of open addressing,
+ * never more than half full.
  */
 #ifndef CLI_STACK_MEMO_H
 #define CLI_STACK_MEMO_H
@@ -36,10 +37,12 @@ struct stack_memo {
 };
 
 /* What was kept for @key, until the next stack_memo_put(); false when nothing was. */
-bool stack_memo_find(const struct stack_memo *memo, const struct stack_memo_key *key, struct stack_lines *ret);
+bool stack_memo_find(const struct stack_memo *memo, const struct stack_memo_key *key,
+		     struct stack_lines *ret);
 
 /* Keep a copy of @lines for @key, which has none. Nothing is kept when there is no memory. */
-void stack_memo_put(struct stack_memo *memo, const struct stack_memo_key *key, const struct stack_lines *lines);
+void stack_memo_put(struct stack_memo *memo, const struct stack_memo_key *key,
+		    const struct stack_lines *lines);
 
 void stack_memo_fini(struct stack_memo *memo);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of frames: from the sidecar of the frame's file, its symbol table, or what is said of code made at run time. */
+/*
+ * Names of frames: from the sidecar of the frame's file, its symbol table, or what is said of code
+ * made at run time.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +14,8 @@ struct stack_file {
 	struct cairn_sidecar *sidecar; /* NULL: symbols only */
 };
 
-int stack_names_find_sidecar(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret, struct cairn_err *err)
+int stack_names_find_sidecar(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+			     struct cairn_err *err)
 {
 	struct stack_names *names = ctx;
 	int r = sidecar_find(&names->wish, bin, ret, err);
@@ -35,7 +39,8 @@ void stack_names_tell_trouble(const struct stack_names *names)
 }
 
 /* The process goes on by now: a download stops nobody. */
-static struct cairn_sidecar *asked_for(const struct stack_names *names, const struct cairn_binary *bin)
+static struct cairn_sidecar *asked_for(const struct stack_names *names,
+				       const struct cairn_binary *bin)
 {
 	struct sidecar_wish wish = names->wish;
 	struct cairn_sidecar *sidecar = NULL;
@@ -48,7 +53,8 @@ static struct cairn_sidecar *asked_for(const struct stack_names *names, const st
 }
 
 /* That of a file that had none when its first frame was walked through. */
-static const struct cairn_sidecar *made_sidecar_of(struct stack_names *names, const struct cairn_binary *bin, struct cairn_vaddr at)
+static const struct cairn_sidecar *
+made_sidecar_of(struct stack_names *names, const struct cairn_binary *bin, struct cairn_vaddr at)
 {
 	struct stack_file *grown;
 	struct cairn_sidecar *sidecar = NULL;
@@ -75,15 +81,16 @@ static const struct cairn_sidecar *made_sidecar_of(struct stack_names *names, co
 	return sidecar;
 }
 
-static const struct cairn_sidecar *sidecar_of(struct stack_names *names, const struct cairn_stack_frame *frame)
+static const struct cairn_sidecar *sidecar_of(struct stack_names *names,
+					      const struct cairn_stack_frame *frame)
 {
 	if (frame->sidecar || !frame->bin || names->symbols_only)
 		return frame->sidecar;
 	return made_sidecar_of(names, frame->bin, frame->vaddr);
 }
 
-static bool symbol_of(const struct cairn_sidecar *sidecar, const struct cairn_stack_frame *frame, const char **ret_name,
-		      struct cairn_vaddr *ret_start)
+static bool symbol_of(const struct cairn_sidecar *sidecar, const struct cairn_stack_frame *frame,
+		      const char **ret_name, struct cairn_vaddr *ret_start)
 {
 	if (sidecar)
 		return cairn_sidecar_symbol_of(sidecar, frame->vaddr, ret_name, ret_start);
@@ -102,7 +109,8 @@ static void take_names_of_frame(const struct cairn_stack_frame *frame, struct st
 		ret->unnamed = frame->path ? "the file has no symbol there" : frame->unnamed;
 }
 
-void stack_names_find(struct stack_names *names, const struct cairn_stack_frame *frame, struct stack_place *ret)
+void stack_names_find(struct stack_names *names, const struct cairn_stack_frame *frame,
+		      struct stack_place *ret)
 {
 	const struct cairn_sidecar *sidecar = sidecar_of(names, frame);
 	struct cairn_vaddr start;
@@ -112,7 +120,8 @@ void stack_names_find(struct stack_names *names, const struct cairn_stack_frame 
 	ret->has_start = ret->has_active = false;
 	ret->unnamed = NULL;
 	if (sidecar && !names->symbols_only)
-		ret->n = cairn_sidecar_frames(sidecar, frame->vaddr, ret->functions, CAIRN_FRAMES_MAX);
+		ret->n = cairn_sidecar_frames(sidecar, frame->vaddr, ret->functions,
+					      CAIRN_FRAMES_MAX);
 	/* What has a damaged sidecar is named by the symbols of the file. */
 	if (sidecar && cairn_sidecar_trouble(sidecar, NULL) < 0) {
 		sidecar = NULL;
@@ -122,7 +131,8 @@ void stack_names_find(struct stack_names *names, const struct cairn_stack_frame 
 		ret->has_start = true;
 		ret->off = frame->vaddr.v - start.v + !frame->is_exact;
 		if (!ret->n)
-			ret->functions[ret->n++] = (struct cairn_frame){.function = symbol, .name = symbol};
+			ret->functions[ret->n++] =
+				(struct cairn_frame){.function = symbol, .name = symbol};
 	}
 	if (!ret->n)
 		take_names_of_frame(frame, ret);

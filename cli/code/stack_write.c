@@ -10,8 +10,9 @@
  *	#4  0x00007f10a0002000  ?  [anonymous: no registry, GDB list, jitdump or perf map has a function there]
  *	    no unwind row at 0x1234 in server
  *
- * An inlined copy has a line of its own, as in debuggers; the address is that of the frame that it is in. A stack
- * that is complete ends without a word, any other says why it is not, or by what it is.
+ * An inlined copy has a line of its own, as in debuggers; the address is that of the frame that it
+ * is in. A stack that is complete ends without a word, any other says why it is not, or by what it
+ * is.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -53,7 +54,8 @@ static void put_code(FILE *out, const struct cairn_stack_frame *frame, const cha
 	const struct cairn_code_range *code = frame->code;
 	bool is_named_otherwise = frame->n_functions && code->source == CAIRN_CODE_ANONYMOUS;
 
-	fprintf(out, "  [%s", cairn_code_source_text(is_named_otherwise ? frame->named_by : code->source));
+	fprintf(out, "  [%s",
+		cairn_code_source_text(is_named_otherwise ? frame->named_by : code->source));
 	fputs(code->owner ? ": " : "", out);
 	say_name(out, code->owner);
 	if (code->generation)
@@ -67,8 +69,8 @@ enum { NUMBER_ROOM = 4 };
 static const char number_room[] = "    ";
 
 /* The lines of a frame, with room for their numbers. */
-static void put_functions(FILE *out, const struct stack_names *names, const struct cairn_stack_frame *frame,
-			  const struct stack_place *place)
+static void put_functions(FILE *out, const struct stack_names *names,
+			  const struct cairn_stack_frame *frame, const struct stack_place *place)
 {
 	fprintf(out, "%s0x%016" PRIx64, number_room, frame->pc.v);
 	for (size_t i = 0; i < place->n; i++) {
@@ -98,7 +100,9 @@ static void put_functions(FILE *out, const struct stack_names *names, const stru
 	fputc('\n', out);
 }
 
-/* "#12 " in the room for it, as printf("#%-3zu") has it; that would take longer than all the rest. */
+/*
+ * "#12 " in the room for it, as printf("#%-3zu") has it; that would take longer than all the rest.
+ */
 static void number_line(char *line, size_t number)
 {
 	line[0] = '#';
@@ -121,7 +125,8 @@ static void put_lines(FILE *out, const struct stack_lines *lines, size_t *number
 	bool is_large = *number + lines->n_lines > 100;
 
 	for (size_t left = lines->n_lines; left; left--) {
-		char *behind = left == 1 ? end : (char *)memchr(line, '\n', (size_t)(end - line)) + 1;
+		char *behind =
+			left == 1 ? end : (char *)memchr(line, '\n', (size_t)(end - line)) + 1;
 
 		if (is_large)
 			put_with_large_number(out, line, (size_t)(behind - line), *number);
@@ -135,13 +140,15 @@ static void put_lines(FILE *out, const struct stack_lines *lines, size_t *number
 }
 
 /* The same at every thread: what is in a file, and says nothing of values. */
-static bool is_of_its_address(const struct cairn_stack_frame *frame, const struct stack_names *names)
+static bool is_of_its_address(const struct cairn_stack_frame *frame,
+			      const struct stack_names *names)
 {
 	return frame->bin && !frame->code && !frame->assumed && !names->with_args;
 }
 
 /* Of a frame as it is told: its lines, until the next one's. */
-static struct stack_lines lines_of(const struct cairn_thread_stack *thread, size_t i, struct stack_names *names)
+static struct stack_lines lines_of(const struct cairn_thread_stack *thread, size_t i,
+				   struct stack_names *names)
 {
 	struct stack_place place;
 
@@ -150,10 +157,12 @@ static struct stack_lines lines_of(const struct cairn_thread_stack *thread, size
 	rewind(names->lines);
 	put_functions(names->lines, names, thread->frames[i], &place);
 	fflush(names->lines);
-	return (struct stack_lines){names->lines_text, names->lines_size, place.n > 1 ? place.n : 1};
+	return (struct stack_lines){names->lines_text, names->lines_size,
+				    place.n > 1 ? place.n : 1};
 }
 
-static struct stack_lines find_lines(const struct cairn_thread_stack *thread, size_t i, struct stack_names *names)
+static struct stack_lines find_lines(const struct cairn_thread_stack *thread, size_t i,
+				     struct stack_names *names)
 {
 	const struct cairn_stack_frame *frame = thread->frames[i];
 	const struct stack_memo_key key = {frame->bin, frame->vaddr.v, frame->pc.v};
@@ -206,7 +215,8 @@ void stack_text(FILE *out, const struct cairn_thread_stack *thread, struct stack
 	}
 }
 
-static void json_functions(struct json *j, const struct stack_names *names, const struct stack_place *place)
+static void json_functions(struct json *j, const struct stack_names *names,
+			   const struct stack_place *place)
 {
 	json_open(j, "functions", '[');
 	for (size_t i = 0; i < place->n; i++) {
@@ -234,11 +244,13 @@ static void json_code(struct json *j, const struct cairn_stack_frame *frame)
 	json_hex(j, "hi", frame->code->hi.v);
 	json_uint(j, "generation", frame->code->generation);
 	json_text(j, "unwind", cairn_code_unwind_text(frame->unwind));
-	json_text(j, "named_by", frame->n_functions ? cairn_code_source_text(frame->named_by) : NULL);
+	json_text(j, "named_by",
+		  frame->n_functions ? cairn_code_source_text(frame->named_by) : NULL);
 	json_close(j);
 }
 
-static void json_frame(struct json *j, const struct cairn_thread_stack *thread, size_t number, struct stack_names *names)
+static void json_frame(struct json *j, const struct cairn_thread_stack *thread, size_t number,
+		       struct stack_names *names)
 {
 	const struct cairn_stack_frame *frame = thread->frames[number];
 	struct stack_place place;
@@ -262,7 +274,8 @@ static void json_frame(struct json *j, const struct cairn_thread_stack *thread, 
 	json_close(j);
 }
 
-void stack_json(FILE *out, const struct cairn_thread_stack *thread, struct stack_names *names, unsigned long round)
+void stack_json(FILE *out, const struct cairn_thread_stack *thread, struct stack_names *names,
+		unsigned long round)
 {
 	static const char *const ends[] = {
 		[CAIRN_WALK_OUTERMOST] = "outermost",	[CAIRN_WALK_UNDESCRIBED] = "undescribed",

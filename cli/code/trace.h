@@ -29,7 +29,10 @@ struct session {
 	bool fail_on_loss;
 	bool has_command;
 	bool wants_children;
-	/* Of a command, by probe: its file was seen among those that the process maps. NULL until the first look. */
+	/*
+	 * Of a command, by probe: its file was seen among those that the process maps. NULL until
+	 * the first look.
+	 */
 	bool *mapped;
 	bool mapped_is_whole; /* what is not in there was never mapped */
 	bool all_mapped;
@@ -43,7 +46,10 @@ struct session {
 int trace_plan(const struct session *session, bool best_effort, bool verbose);
 /* The sites that are not attached, and why. Nothing when there are none. */
 void trace_refusals(const struct cairn_trace *t, FILE *out);
-/* The .dwo files that were not found: calls may be missed. Their number; 0, and nothing is said, as a rule. */
+/*
+ * The .dwo files that were not found: calls may be missed. Their number; 0, and nothing is said, as
+ * a rule.
+ */
 size_t trace_missing(const struct cairn_trace *t);
 /* One line of talk: it runs. */
 void trace_attached(const struct session *session, unsigned int n_sites);

@@ -17,8 +17,8 @@
 /* ---- the plan ---- */
 
 /* Where a value that is a parameter is at a site; of an expression only the text is there. */
-static void plan_value(const struct cairn_trace_probe *probe, const struct cairn_trace_site *site, uint32_t value,
-		       FILE *out)
+static void plan_value(const struct cairn_trace_probe *probe, const struct cairn_trace_site *site,
+		       uint32_t value, FILE *out)
 {
 	const char *text = probe->values[value].text;
 	char location[1024];
@@ -37,21 +37,23 @@ static void plan_value(const struct cairn_trace_probe *probe, const struct cairn
 	}
 }
 
-static void plan_text(const struct cairn_trace *t, const struct cairn_trace_site *site, bool verbose, FILE *out)
+static void plan_text(const struct cairn_trace *t, const struct cairn_trace_site *site,
+		      bool verbose, FILE *out)
 {
 	const struct cairn_trace_probe *probe = cairn_trace_probe(t, site->probe);
 	char text[1024];
 
 	cairn_site_text(probe->function, site->site, shown_name, text, sizeof(text));
-	say(out, "  0x%" PRIx64 "  %s%s%s\n", site->site->at.v, text, site->refused ? ": refused: " : "",
-		site->refused ? site->refused : "");
+	say(out, "  0x%" PRIx64 "  %s%s%s\n", site->site->at.v, text,
+	    site->refused ? ": refused: " : "", site->refused ? site->refused : "");
 	if (site->refused)
 		return;
 	for (uint32_t bit = 1; bit && bit <= site->site->count_caveats; bit <<= 1)
 		if (site->site->count_caveats & bit)
 			say(out, "      %s\n", cairn_count_caveat_text(bit));
 	if (site->moved)
-		say(out, "      probed at 0x%" PRIx64 ", a cheaper instruction of the same block\n", site->at.v);
+		say(out, "      probed at 0x%" PRIx64 ", a cheaper instruction of the same block\n",
+		    site->at.v);
 	for (uint32_t i = 0; i < probe->n_values; i++)
 		plan_value(probe, site, i, out);
 	if (verbose)
@@ -88,13 +90,15 @@ static void plan_json(const struct cairn_trace *t, const struct cairn_trace_site
 	json_close(&j);
 }
 
-static void plan_probe(const struct session *session, const struct cairn_trace_probe *probe, bool verbose)
+static void plan_probe(const struct session *session, const struct cairn_trace_probe *probe,
+		       bool verbose)
 {
 	if (!session->json)
 		say(session->out, "%s  %" PRIu32 " %s in %s\n", probe->text, probe->n_sites,
 			probe->n_sites == 1 ? "site" : "sites", probe->path);
 	for (uint32_t i = 0; i < probe->n_sites; i++) {
-		const struct cairn_trace_site *site = cairn_trace_site(session->trace, probe->first_site + i);
+		const struct cairn_trace_site *site =
+			cairn_trace_site(session->trace, probe->first_site + i);
 
 		if (session->json)
 			plan_json(session->trace, site, session->out);
@@ -134,8 +138,11 @@ int trace_plan(const struct session *session, bool best_effort, bool verbose)
 	if (incomplete)
 		say(stderr, "nothing would be attached; --best-effort attaches what is known\n");
 	if (refused)
-		say(stderr, "%" PRIu32 " of %" PRIu32 " sites are refused%s\n", refused, refused + ready,
-			best_effort || !needed ? "" : ", so nothing would be attached; --best-effort attaches the others");
+		say(stderr, "%" PRIu32 " of %" PRIu32 " sites are refused%s\n", refused,
+		    refused + ready,
+		    best_effort || !needed
+			    ? ""
+			    : ", so nothing would be attached; --best-effort attaches the others");
 	return ready && !incomplete && (!needed || best_effort) ? STATUS_YES : STATUS_NO;
 }
 
@@ -154,10 +161,11 @@ void trace_refusals(const struct cairn_trace *t, FILE *out)
 			continue;
 		}
 		shown++;
-		cairn_site_text(cairn_trace_probe(t, site->probe)->function, site->site, shown_name, text,
-				sizeof(text));
-		say(out, "  %s %s (0x%" PRIx64 "): %s\n", cairn_trace_probe(t, site->probe)->function->name, text,
-			site->site->at.v, site->refused);
+		cairn_site_text(cairn_trace_probe(t, site->probe)->function, site->site, shown_name,
+				text, sizeof(text));
+		say(out, "  %s %s (0x%" PRIx64 "): %s\n",
+		    cairn_trace_probe(t, site->probe)->function->name, text, site->site->at.v,
+		    site->refused);
 	}
 	if (more)
 		say(out, "  and %" PRIu32 " more; cairn trace --dry-run lists them all\n", more);
@@ -189,17 +197,18 @@ static void report_caveats(const struct cairn_trace *t, FILE *out)
 		if (site->refused || !site->site->count_caveats)
 			continue;
 		shown++;
-		cairn_site_text(cairn_trace_probe(t, site->probe)->function, site->site, shown_name, text,
-				sizeof(text));
-		say(out, "  %s %s (0x%" PRIx64 ")", cairn_trace_probe(t, site->probe)->function->name, text,
-			site->site->at.v);
+		cairn_site_text(cairn_trace_probe(t, site->probe)->function, site->site, shown_name,
+				text, sizeof(text));
+		say(out, "  %s %s (0x%" PRIx64 ")",
+		    cairn_trace_probe(t, site->probe)->function->name, text, site->site->at.v);
 		for (uint32_t bit = 1; bit && bit <= site->site->count_caveats; bit <<= 1)
 			if (site->site->count_caveats & bit)
 				say(out, ": %s", cairn_count_caveat_text(bit));
 		fputc('\n', out);
 	}
 	if (n > shown)
-		say(out, "  and %" PRIu32 " more; cairn trace --dry-run lists them all\n", n - shown);
+		say(out, "  and %" PRIu32 " more; cairn trace --dry-run lists them all\n",
+		    n - shown);
 }
 
 /* Of a master that forked its workers long ago. */
@@ -210,14 +219,17 @@ static void tell_running_children(const struct session *session)
 	if (cairn_trace_stats(session->trace, &stats, NULL, NULL) < 0)
 		return;
 	if (session->wants_children && !stats.children_known)
-		say(stderr, "children are not traced: the kernel does not tell of them here, as in a pid namespace other than the first "
+		say(stderr, "children are not traced: the kernel does not tell of them here, as in "
+			    "a pid namespace other than the first "
 			    "(a container); run this on the host\n");
 	if (!stats.children_known || !stats.n_running)
 		return;
 	say(stderr, "%" PRIu64 " %s already %s traced%s\n", stats.n_running,
-		stats.n_running == 1 ? "child process that runs" : "child processes that run",
-		stats.children_followed ? (stats.n_running == 1 ? "is" : "are") : stats.n_running == 1 ? "is not" : "are not",
-		stats.children_followed ? ", too" : "; -f follows children");
+	    stats.n_running == 1 ? "child process that runs" : "child processes that run",
+	    stats.children_followed ? (stats.n_running == 1 ? "is" : "are")
+	    : stats.n_running == 1  ? "is not"
+				    : "are not",
+	    stats.children_followed ? ", too" : "; -f follows children");
 }
 
 void trace_attached(const struct session *session, unsigned int n_sites)
@@ -252,9 +264,11 @@ static bool is_of_many(const struct cairn_trace_probe *probe)
 }
 
 /* Of a pattern's many functions those that had nothing to tell are only counted. */
-static bool is_silent(const struct cairn_trace_probe *probe, const struct cairn_trace_counts *counts)
+static bool is_silent(const struct cairn_trace_probe *probe,
+		      const struct cairn_trace_counts *counts)
 {
-	return is_of_many(probe) && !counts->events && !counts->lost && !counts->filtered && !counts->undecided;
+	return is_of_many(probe) && !counts->events && !counts->lost && !counts->filtered &&
+	       !counts->undecided;
 }
 
 static void counts_text(const char *what, const struct cairn_trace_counts *counts)
@@ -271,7 +285,10 @@ static void counts_text(const char *what, const struct cairn_trace_counts *count
 /* Whether a probe's file was there to be called. */
 enum presence { PRESENT, ABSENT, UNKNOWN };
 
-/* Where one has to look: at the first look a command has only just been executed, and has loaded no library. */
+/*
+ * Where one has to look: at the first look a command has only just been executed, and has loaded no
+ * library.
+ */
 #define LOOKS_MIN 2
 
 static enum presence presence(const struct session *session, uint32_t probe,
@@ -289,8 +306,11 @@ static enum presence presence(const struct session *session, uint32_t probe,
 	return session->n_looks < LOOKS_MIN ? UNKNOWN : ABSENT;
 }
 
-/* Another probe has shown that the file of this one was there, or has already been told not to be. */
-static bool is_told(const struct session *session, uint32_t probe, const struct cairn_trace_counts *counts)
+/*
+ * Another probe has shown that the file of this one was there, or has already been told not to be.
+ */
+static bool is_told(const struct session *session, uint32_t probe,
+		    const struct cairn_trace_counts *counts)
 {
 	const char *path = cairn_trace_probe(session->trace, probe)->path;
 
@@ -307,22 +327,27 @@ static void tell_absent(const struct session *session, const struct cairn_trace_
 {
 	int pid = cairn_trace_pid(session->trace);
 
-	for (uint32_t i = 0; session->has_command && i < cairn_trace_n_probes(session->trace); i++) {
+	for (uint32_t i = 0; session->has_command && i < cairn_trace_n_probes(session->trace);
+	     i++) {
 		const struct cairn_trace_probe *probe = cairn_trace_probe(session->trace, i);
 		enum presence there = presence(session, i, &counts[i]);
 
 		if (there != PRESENT && is_of_many(probe) && is_told(session, i, counts))
 			continue;
 		if (there == ABSENT && session->mapped_is_whole)
-			say(stderr, "no event of %s: process %d never mapped %s\n", probe->text, pid, probe->path);
+			say(stderr, "no event of %s: process %d never mapped %s\n", probe->text,
+			    pid, probe->path);
 		else if (there == ABSENT)
-			say(stderr, "no event of %s: %s was never seen among the files that process %d maps\n",
-				probe->text, probe->path, pid);
+			say(stderr,
+			    "no event of %s: %s was never seen among the files that process %d "
+			    "maps\n",
+			    probe->text, probe->path, pid);
 		else if (there == UNKNOWN)
 			say(stderr,
-				"no event of %s: whether process %d mapped %s could not be seen; it ended too soon, or "
-				"may not be looked at\n",
-				probe->text, pid, probe->path);
+			    "no event of %s: whether process %d mapped %s could not be seen; it "
+			    "ended too soon, or "
+			    "may not be looked at\n",
+			    probe->text, pid, probe->path);
 	}
 }
 
@@ -344,17 +369,22 @@ static void summary_text(const struct session *session, const struct cairn_trace
 			n_silent == 1 ? "function more" : "functions more");
 	tell_absent(session, counts);
 	if (stats->missed)
-		say(stderr, "%" PRIu64 " hits more were lost before they reached a probe's program\n",
-			stats->missed);
+		say(stderr,
+		    "%" PRIu64 " hits more were lost before they reached a probe's program\n",
+		    stats->missed);
 	if (stats->children_known && stats->n_children && !stats->children_followed)
 		say(stderr, "%" PRIu64 " child %s not traced; -f follows %s\n", stats->n_children,
-			stats->n_children == 1 ? "process was" : "processes were", stats->n_children == 1 ? "it" : "them");
+		    stats->n_children == 1 ? "process was" : "processes were",
+		    stats->n_children == 1 ? "it" : "them");
 	if (n_with_caveats(session->trace))
-		say(stderr, "at %" PRIu32 " sites events may not be as many as calls\n", n_with_caveats(session->trace));
-	say(stderr, "%" PRIu32 " of %" PRIu32 " sites, %" PRIu32 " %s; attached in %.1f ms, detached in %.1f ms\n",
-		stats->n_attached, stats->n_attached + stats->n_refused, stats->n_links,
-		stats->n_links == 1 ? "link" : "links", (double)stats->attach_ns / 1e6,
-		(double)stats->detach_ns / 1e6);
+		say(stderr, "at %" PRIu32 " sites events may not be as many as calls\n",
+		    n_with_caveats(session->trace));
+	say(stderr,
+	    "%" PRIu32 " of %" PRIu32 " sites, %" PRIu32
+	    " %s; attached in %.1f ms, detached in %.1f ms\n",
+	    stats->n_attached, stats->n_attached + stats->n_refused, stats->n_links,
+	    stats->n_links == 1 ? "link" : "links", (double)stats->attach_ns / 1e6,
+	    (double)stats->detach_ns / 1e6);
 }
 
 static void put_counts(struct json *j, const struct cairn_trace_counts *counts)
@@ -444,5 +474,6 @@ int trace_summary(const struct session *session)
 	if (session->json)
 		summary_json(session, &stats, counts);
 	free(counts);
-	return session->fail_on_loss && (stats.total.lost || stats.missed) ? STATUS_LOST : STATUS_YES;
+	return session->fail_on_loss && (stats.total.lost || stats.missed) ? STATUS_LOST
+									   : STATUS_YES;
 }

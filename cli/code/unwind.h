@@ -16,10 +16,15 @@ enum { UNWIND_TEXT_MAX = 1024 };
 const char *unwind_reg_name(uint16_t machine, unsigned int reg, char *buf);
 
 /* Where the CFA is: "rsp+16", "*(rbp-8)+8"; "-" when nothing is known. */
-void unwind_cfa_text(uint16_t machine, const struct cairn_unwind_rule *rule, char *buf, size_t size);
+void unwind_cfa_text(uint16_t machine, const struct cairn_unwind_rule *rule, char *buf,
+		     size_t size);
 
-/* One register's word: "cfa-16" saved there, "=cfa-16" the value, "*(rsp+40)", "rdx", "same", "lost". */
-void unwind_word_text(uint16_t machine, const struct cairn_unwind_rule *rule, uint32_t word, char *buf, size_t size);
+/*
+ * One register's word: "cfa-16" saved there, "=cfa-16" the value, "*(rsp+40)", "rdx", "same",
+ * "lost".
+ */
+void unwind_word_text(uint16_t machine, const struct cairn_unwind_rule *rule, uint32_t word,
+		      char *buf, size_t size);
 
 /* As readelf --sframe prints it. */
 void unwind_sframe_text(FILE *out, const struct cairn_sframe *s);

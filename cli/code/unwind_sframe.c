@@ -7,7 +7,8 @@
  *	0000000000001110  sp+8      u         f
  *	0000000000001121  r10+0     (fp+0)    U
  *
- * u: unchanged; f: where the header fixes it; U: a flexible row that says nothing of it but of the frame pointer.
+ * u: unchanged; f: where the header fixes it; U: a flexible row that says nothing of it but of the
+ * frame pointer.
  */
 #include <elf.h>
 #include <inttypes.h>
@@ -32,7 +33,8 @@ static const char *base_name(uint16_t machine, unsigned int reg, char *buf)
 	return buf;
 }
 
-static void place_text(uint16_t machine, const struct cairn_unwind_rule *rule, uint32_t word, char *buf, size_t size)
+static void place_text(uint16_t machine, const struct cairn_unwind_rule *rule, uint32_t word,
+		       char *buf, size_t size)
 {
 	char name[8];
 	int32_t value = cairn_unwind_word_value(word);
@@ -56,8 +58,8 @@ static void place_text(uint16_t machine, const struct cairn_unwind_rule *rule, u
 }
 
 /* What there is to say of a register; "" when the rule has no word for it. */
-static void register_text(const struct printing *p, const struct cairn_unwind_rule *rule, unsigned int reg, char *buf,
-			  size_t size)
+static void register_text(const struct printing *p, const struct cairn_unwind_rule *rule,
+			  unsigned int reg, char *buf, size_t size)
 {
 	buf[0] = 0;
 	for (uint32_t i = 0; i < rule->n_regs; i++)
@@ -77,7 +79,8 @@ static int print_row(void *ctx, uint32_t off, const struct cairn_unwind_rule *ru
 		fputs("  RA undefined\n", p->out);
 		return 0;
 	}
-	snprintf(cfa, sizeof(cfa), rule->cfa == CAIRN_UNWIND_CFA_DEREF ? "(%s%+" PRId32 ")" : "%s%+" PRId32,
+	snprintf(cfa, sizeof(cfa),
+		 rule->cfa == CAIRN_UNWIND_CFA_DEREF ? "(%s%+" PRId32 ")" : "%s%+" PRId32,
 		 base_name(p->info->machine, rule->reg, name), rule->off);
 	register_text(p, rule, is_arm ? 29 : 6, fp, sizeof(fp));
 	register_text(p, rule, is_arm ? 30 : 16, ra, sizeof(ra));
@@ -94,7 +97,9 @@ static void print_header(FILE *out, const struct cairn_sframe_info *info)
 	static const struct {
 		uint8_t bit;
 		const char *name;
-	} flags[] = {{1, "SFRAME_F_FDE_SORTED"}, {2, "SFRAME_F_FRAME_POINTER"}, {4, "SFRAME_F_FDE_FUNC_START_PCREL"}};
+	} flags[] = {{1, "SFRAME_F_FDE_SORTED"},
+		     {2, "SFRAME_F_FRAME_POINTER"},
+		     {4, "SFRAME_F_FDE_FUNC_START_PCREL"}};
 	const char *before = "    Flags: ";
 
 	fputs("Contents of the SFrame section .sframe:\n  Header :\n\n", out);
@@ -107,8 +112,9 @@ static void print_header(FILE *out, const struct cairn_sframe_info *info)
 	fputs(info->flags ? "\n" : "    Flags: NONE\n", out);
 	if (info->machine == EM_X86_64)
 		fputs("    CFA fixed RA offset: -8\n", out);
-	fprintf(out, "    Num FDEs: %" PRIu32 "\n    Num FREs: %" PRIu32 "\n\n  Function Index :\n\n", info->n_functions,
-		info->n_rows);
+	fprintf(out,
+		"    Num FDEs: %" PRIu32 "\n    Num FREs: %" PRIu32 "\n\n  Function Index :\n\n",
+		info->n_functions, info->n_rows);
 }
 
 void unwind_sframe_text(FILE *out, const struct cairn_sframe *s)
@@ -121,10 +127,14 @@ void unwind_sframe_text(FILE *out, const struct cairn_sframe *s)
 	for (uint32_t i = 0; i < info.n_functions; i++) {
 		cairn_sframe_function(s, i, &p.f);
 		p.is_flexible = p.f.is_flexible;
-		fprintf(out, "    func idx [%" PRIu32 "]: pc = 0x%" PRIx64 ", size = %" PRIu32 " bytes", i, p.f.at.v, p.f.size);
+		fprintf(out,
+			"    func idx [%" PRIu32 "]: pc = 0x%" PRIx64 ", size = %" PRIu32 " bytes",
+			i, p.f.at.v, p.f.size);
 		if (p.f.is_signal || p.f.is_flexible)
-			fprintf(out, ", attr = \"%s%s\"", p.f.is_signal ? "S" : "", p.f.is_flexible ? "F" : "");
-		fprintf(out, "\n    %s      CFA       FP        RA           \n", p.f.block_size ? "STARTPC[m]" : "STARTPC   ");
+			fprintf(out, ", attr = \"%s%s\"", p.f.is_signal ? "S" : "",
+				p.f.is_flexible ? "F" : "");
+		fprintf(out, "\n    %s      CFA       FP        RA           \n",
+			p.f.block_size ? "STARTPC[m]" : "STARTPC   ");
 		if (p.f.refused)
 			fprintf(out, "    refused: %s\n", p.f.refused);
 		cairn_sframe_rows(s, i, print_row, &p);

@@ -8,8 +8,9 @@
 
 const char *unwind_reg_name(uint16_t machine, unsigned int reg, char *buf)
 {
-	static const char *const x86_64[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
-					     "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "ra"};
+	static const char *const x86_64[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi",
+					     "rbp", "rsp", "r8",  "r9",	 "r10", "r11",
+					     "r12", "r13", "r14", "r15", "ra"};
 
 	if (machine == EM_X86_64 && reg < sizeof(x86_64) / sizeof(x86_64[0]))
 		return x86_64[reg];
@@ -36,7 +37,8 @@ void unwind_cfa_text(uint16_t machine, const struct cairn_unwind_rule *rule, cha
 		snprintf(buf, size, "*(%s%+" PRId32 ")", reg, rule->off);
 }
 
-void unwind_word_text(uint16_t machine, const struct cairn_unwind_rule *rule, uint32_t word, char *buf, size_t size)
+void unwind_word_text(uint16_t machine, const struct cairn_unwind_rule *rule, uint32_t word,
+		      char *buf, size_t size)
 {
 	char name[8];
 	int32_t value = cairn_unwind_word_value(word);
@@ -49,10 +51,12 @@ void unwind_word_text(uint16_t machine, const struct cairn_unwind_rule *rule, ui
 		snprintf(buf, size, "=cfa%+" PRId32, value);
 		return;
 	case CAIRN_UNWIND_AT_BASE:
-		snprintf(buf, size, "*(%s%+" PRId32 ")", unwind_reg_name(machine, rule->reg, name), value);
+		snprintf(buf, size, "*(%s%+" PRId32 ")", unwind_reg_name(machine, rule->reg, name),
+			 value);
 		return;
 	case CAIRN_UNWIND_AT_FP:
-		snprintf(buf, size, "*(%s%+" PRId32 ")", machine == EM_AARCH64 ? "x29" : "rbp", value);
+		snprintf(buf, size, "*(%s%+" PRId32 ")", machine == EM_AARCH64 ? "x29" : "rbp",
+			 value);
 		return;
 	case CAIRN_UNWIND_IN_REG:
 		snprintf(buf, size, "%s", unwind_reg_name(machine, (unsigned int)value, name));

@@ -2,8 +2,9 @@
 /*
  * Commands
  *
- * A verb is one file cmd_<verb>.c that exports one struct cmd. The struct says everything about the verb:
- * parsing, --help, the manual page and the shell completion are made from it, so they cannot differ.
+ * A verb is one file cmd_<verb>.c that exports one struct cmd. The struct says everything about the
+ * verb: parsing, --help, the manual page and the shell completion are made from it, so they cannot
+ * differ.
  *
  * To add a verb:
  *  1. cmd_<verb>.c: a struct for its option values, a table of struct opt, examples, a run function
@@ -50,7 +51,8 @@ struct opt {
 	char letter;         /* 0: none */
 	const char *name;    /* without the dashes; NULL ends a table */
 	enum opt_kind kind;
-	const char *value;   /* what stands for the value in --help; "a|b|c" or "a|" allows only these; NULL: flag */
+	/* what stands for the value in --help; "a|b|c" or "a|" allows only these; NULL: flag */
+	const char *value;
 	size_t off;          /* offset in the verb's struct of values */
 	const char *help;    /* one sentence, lower case, without a full stop */
 };
@@ -72,14 +74,18 @@ struct operands {
 };
 
 struct cmd {
-	/* One word, or two: "btf dump" is the verb dump of the group btf. A group's name may be a verb, too ("code"). */
+	/*
+	 * One word, or two: "btf dump" is the verb dump of the group btf. A group's name may be a
+	 * verb, too ("code").
+	 */
 	const char *name;
 	const char *summary;          /* as in a manual's NAME: lower case, without a full stop */
 	const char *operands;         /* as in a SYNOPSIS: "FILE|PID [FUNC...]" */
 	size_t n_operands_min;
 	const struct opt *opts;
 	const struct example *examples; /* command NULL ends */
-	size_t values_size;           /* of the struct that opts' off counts in; zeroed before parsing */
+	/* of the struct that opts' off counts in; zeroed before parsing */
+	size_t values_size;
 	/* Returns an exit status. @values belongs to the caller and is freed, lists included. */
 	int (*run)(void *values, const struct operands *operands);
 };
@@ -123,10 +129,11 @@ const char *current_spelling(const char *word, size_t len);
 /*
  * options_parse - fill @values and @operands from the words after the verb
  *
- * Options and operands may be mixed; "--" ends options; "--name=value", "--name value", "-n5" and "-n 5"
- * are the same. Talks on stderr.
- * Returns STATUS_YES, STATUS_USAGE, STATUS_NOT_HERE without memory, or OPTIONS_HELP when --help is asked
- * for, whatever follows it. What it allocated is freed by options_fini(), also after a failure.
+ * Options and operands may be mixed; "--" ends options; "--name=value", "--name value", "-n5" and
+ * "-n 5" are the same. Talks on stderr.
+ * Returns STATUS_YES, STATUS_USAGE, STATUS_NOT_HERE without memory, or OPTIONS_HELP when --help is
+ * asked for, whatever follows it. What it allocated is freed by options_fini(), also after a
+ * failure.
  */
 #define OPTIONS_HELP (-1)
 int options_parse(const struct cmd *cmd, char **words, void *values, struct operands *operands);
@@ -142,25 +149,37 @@ bool cmd_is_in_group(const struct cmd *cmd, const char *group, size_t len);
 bool cmd_group_is_verb(const struct cmd *in_group);
 
 /*
- * cmd_next_group - the first group at or behind *@cmd in the table, which is moved behind that group's verbs
+ * cmd_next_group - the first group at or behind *@cmd in the table, which is moved behind that
+ * group's verbs
  *
  * Returns one of its verbs, for its name up to cmd_group_length(); NULL: no more.
  */
 const struct cmd *cmd_next_group(const struct cmd *const **cmd);
 
-/* Help of one verb, of a group's verbs, of the program, the manual page of a verb (@prose: file with its hand-written part). */
+/*
+ * Help of one verb, of a group's verbs, of the program, the manual page of a verb (@prose: file
+ * with its hand-written part).
+ */
 void help_cmd(const struct cmd *cmd, FILE *out);
 void help_group(const char *group, FILE *out);
 void help_program(FILE *out);
 int help_man(const char *verb, const char *prose);
 
-/* The script that makes a shell complete cairn's command lines; false when the shell is not known. */
+/*
+ * The script that makes a shell complete cairn's command lines; false when the shell is not known.
+ */
 bool complete_print(const char *shell, FILE *out);
 
-/* "cairn: " and the message on stderr, by say(); the result is @status, so that failing is one line. */
+/*
+ * "cairn: " and the message on stderr, by say(); the result is @status, so that failing is one
+ * line.
+ */
 int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same with text behind it that is safe already, and may have more lines: a library's message. */
-int fail_lines(int status, const char *lines, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/*
+ * The same with text behind it that is safe already, and may have more lines: a library's message.
+ */
+int fail_lines(int status, const char *lines, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 /* A library's message alone. */
 int fail_told(int status, const struct cairn_err *err);
 
@@ -172,7 +191,10 @@ int fail_told(int status, const struct cairn_err *err);
  */
 bool warn_of_missing_dwo(size_t n, const char *which, const char *consequence);
 
-/* Tell once that names are no identifiers in the language that is written; a comment there has each. */
+/*
+ * Tell once that names are no identifiers in the language that is written; a comment there has
+ * each.
+ */
 void warn_of_renamed(size_t n);
 
 /*

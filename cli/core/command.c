@@ -9,8 +9,8 @@
 #include "command.h"
 
 /*
- * Reads one word at *@from, which is not blank, and writes it to *@to, which never overtakes. Both are left
- * behind the word. False when a quote is not closed.
+ * Reads one word at *@from, which is not blank, and writes it to *@to, which never overtakes. Both
+ * are left behind the word. False when a quote is not closed.
  */
 static bool take_word(const char **from, char **to)
 {
@@ -74,7 +74,8 @@ char *command_find(const char *name)
 	for (;; dir = end + 1) {
 		end = strchrnul(dir, ':');
 		/* An empty entry is the current directory. */
-		if (asprintf(&path, "%.*s%s%s", (int)(end - dir), dir, end == dir ? "./" : "/", name) < 0)
+		if (asprintf(&path, "%.*s%s%s", (int)(end - dir), dir, end == dir ? "./" : "/",
+			     name) < 0)
 			return NULL;
 		if (is_program(path))
 			return path;
@@ -89,13 +90,17 @@ int command_parse(const char *line, struct command *ret)
 	size_t room = strlen(line) + 1;
 
 	memset(ret, 0, sizeof(*ret));
-	/* A word and its end take no more than it took in @line; there is at most a word per two characters. */
+	/*
+	 * A word and its end take no more than it took in @line; there is at most a word per two
+	 * characters.
+	 */
 	ret->text = malloc(room + 1);
 	ret->argv = calloc(room / 2 + 2, sizeof(*ret->argv));
 	if (!ret->text || !ret->argv)
 		return fail(STATUS_NOT_HERE, "no memory");
 	if (!split(line, ret))
-		return fail(STATUS_USAGE, "not a command (empty, or a quote is not closed): %s", line);
+		return fail(STATUS_USAGE, "not a command (empty, or a quote is not closed): %s",
+			    line);
 	ret->exe = command_find(ret->argv[0]);
 	if (!ret->exe)
 		return fail(STATUS_USAGE, "no program %s", ret->argv[0]);

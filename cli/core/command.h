@@ -12,8 +12,8 @@ struct command {
 /*
  * command_parse - split as a shell does, without its expansions, and find the program in PATH
  *
- * Blanks separate; '...', "..." and \ keep them. No shell runs, so that the traced process is the program
- * itself; for a pipe or a variable say sh -c '...'.
+ * Blanks separate; '...', "..." and \ keep them. No shell runs, so that the traced process is the
+ * program itself; for a pipe or a variable say sh -c '...'.
  * Returns an exit status, having said what is wrong. command_fini() also after a failure.
  */
 int command_parse(const char *line, struct command *ret);

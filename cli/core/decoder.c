@@ -2,8 +2,9 @@
 /*
  * Zydis, loaded when the first instruction is decoded
  *
- * What a sidecar answers decodes nothing, and the library's tables take longer to relocate than such an answer takes. These are its
- * functions, as far as libcairn calls them; in libcairn.so they are the library's own.
+ * What a sidecar answers decodes nothing, and the library's tables take longer to relocate than
+ * such an answer takes. These are its functions, as far as libcairn calls them; in libcairn.so they
+ * are the library's own.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -17,8 +18,10 @@
 
 static struct {
 	ZyanStatus (*init)(ZydisDecoder *, ZydisMachineMode, ZydisStackWidth);
-	ZyanStatus (*decode)(const ZydisDecoder *, ZydisDecoderContext *, const void *, ZyanUSize, ZydisDecodedInstruction *);
-	ZyanStatus (*decode_full)(const ZydisDecoder *, const void *, ZyanUSize, ZydisDecodedInstruction *, ZydisDecodedOperand *);
+	ZyanStatus (*decode)(const ZydisDecoder *, ZydisDecoderContext *, const void *, ZyanUSize,
+			     ZydisDecodedInstruction *);
+	ZyanStatus (*decode_full)(const ZydisDecoder *, const void *, ZyanUSize,
+				  ZydisDecodedInstruction *, ZydisDecodedOperand *);
 	ZydisRegisterClass (*class_of)(ZydisRegister);
 	ZydisRegister (*enclosing)(ZydisMachineMode, ZydisRegister);
 } zydis;
@@ -28,7 +31,9 @@ static void give_up(void)
 {
 	const char *why = dlerror();
 
-	_exit(fail(STATUS_NOT_HERE, "the decoder of instructions, which the package of Zydis has (Debian: libzydis4.0): %s",
+	_exit(fail(STATUS_NOT_HERE,
+		   "the decoder of instructions, which the package of Zydis has (Debian: "
+		   "libzydis4.0): %s",
 		   why ? why : "not found"));
 }
 
@@ -48,7 +53,8 @@ static void load(void)
 	void *handle;
 
 	/* Its ABI is that of a minor version. */
-	snprintf(name, sizeof(name), "libZydis.so.%u.%u", ZYDIS_VERSION_MAJOR(ZYDIS_VERSION), ZYDIS_VERSION_MINOR(ZYDIS_VERSION));
+	snprintf(name, sizeof(name), "libZydis.so.%u.%u", ZYDIS_VERSION_MAJOR(ZYDIS_VERSION),
+		 ZYDIS_VERSION_MINOR(ZYDIS_VERSION));
 	handle = dlopen(name, RTLD_NOW);
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
 		void *symbol = handle ? dlsym(handle, symbols[i].name) : NULL;
@@ -73,13 +79,15 @@ ZyanStatus ZydisDecoderInit(ZydisDecoder *decoder, ZydisMachineMode mode, ZydisS
 }
 
 /* Nobody decodes without a decoder, so it is loaded. */
-ZyanStatus ZydisDecoderDecodeInstruction(const ZydisDecoder *decoder, ZydisDecoderContext *context, const void *bytes,
-					 ZyanUSize n, ZydisDecodedInstruction *ret)
+ZyanStatus ZydisDecoderDecodeInstruction(const ZydisDecoder *decoder, ZydisDecoderContext *context,
+					 const void *bytes, ZyanUSize n,
+					 ZydisDecodedInstruction *ret)
 {
 	return zydis.decode(decoder, context, bytes, n, ret);
 }
 
-ZyanStatus ZydisDecoderDecodeFull(const ZydisDecoder *decoder, const void *bytes, ZyanUSize n, ZydisDecodedInstruction *ret,
+ZyanStatus ZydisDecoderDecodeFull(const ZydisDecoder *decoder, const void *bytes, ZyanUSize n,
+				  ZydisDecodedInstruction *ret,
 				  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT])
 {
 	return zydis.decode_full(decoder, bytes, n, ret, operands);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The names are outside bytes. libiberty bounds its recursion, but not what it prints: a name that refers to its own parts doubles with each.
- * It hands out its text in pieces and holds nothing on the heap meanwhile, so that it can be left with a jump when there is too much.
+ * The names are outside bytes. libiberty bounds its recursion, but not what it prints: a name that
+ * refers to its own parts doubles with each. It hands out its text in pieces and holds nothing on
+ * the heap meanwhile, so that it can be left with a jump when there is too much.
  */
 #include "demangle.h"
 
@@ -58,7 +59,10 @@ static bool demangle(const char *name)
 	return cplus_demangle_v3_callback(name, DMGL_ANSI, take_piece, &out);
 }
 
-/* ".isra.0", ".cold": without parameters libiberty leaves it out. Identifiers have no dots, but in Rust's older names, which end with E. */
+/*
+ * ".isra.0", ".cold": without parameters libiberty leaves it out. Identifiers have no dots, but in
+ * Rust's older names, which end with E.
+ */
 static const char *suffix_of(const char *name)
 {
 	const char *dot = strchr(name, '.'), *end = strstr(name, "E.");
@@ -73,7 +77,8 @@ static const char *make(const char *name)
 
 	if (!demangle(name))
 		return NULL;
-	if (suffix && (size_t)snprintf(clone, sizeof(clone), DEMANGLED_CLONE "%s]", suffix) < sizeof(clone) &&
+	if (suffix &&
+	    (size_t)snprintf(clone, sizeof(clone), DEMANGLED_CLONE "%s]", suffix) < sizeof(clone) &&
 	    strlen(clone) < sizeof(out.text) - out.n) {
 		memcpy(out.text + out.n, clone, strlen(clone));
 		out.n += strlen(clone);
@@ -101,7 +106,8 @@ static void keep(struct slot *slot, const char *name, const char *shown)
 
 const char *demangled(const char *linker_name)
 {
-	bool may_be = linker_name && !is_off && linker_name[0] == '_' && (linker_name[1] == 'Z' || linker_name[1] == 'R');
+	bool may_be = linker_name && !is_off && linker_name[0] == '_' &&
+		      (linker_name[1] == 'Z' || linker_name[1] == 'R');
 
 	if (!may_be)
 		return linker_name;
@@ -115,7 +121,10 @@ const char *demangled(const char *linker_name)
 	return slot->shown ? slot->shown : linker_name;
 }
 
-/* Whether "a::b<int>::f<char>" is a name of "f<char>" or "f": the same identifier, at its beginning or behind a "::". */
+/*
+ * Whether "a::b<int>::f<char>" is a name of "f<char>" or "f": the same identifier, at its beginning
+ * or behind a "::".
+ */
 static bool is_name_of(const char *qualified, const char *source_name)
 {
 	/* operator<, operator<<: what is behind is no template argument. */
@@ -144,7 +153,8 @@ size_t shown_name(const char *linker_name, const char *source_name, char *buf, s
 {
 	const char *shown = demangled_or(linker_name, source_name);
 	const char *clone = source_name ? strstr(shown, DEMANGLED_CLONE) : NULL;
-	int n = snprintf(buf, size, "%.*s", (int)(clone ? (size_t)(clone - shown) : strlen(shown)), shown);
+	int n = snprintf(buf, size, "%.*s", (int)(clone ? (size_t)(clone - shown) : strlen(shown)),
+			 shown);
 
 	return n < 0 ? 0 : (size_t)n;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names that a linker knows, as C++ and Rust write them: "_ZN4deep6SorterIiE3runEv" is deep::Sorter<int>::run
+ * Names that a linker knows, as C++ and Rust write them: "_ZN4deep6SorterIiE3runEv" is
+ * deep::Sorter<int>::run
  *
- * Without parameters, as perf and gdb have it, so that the name can be given to `cairn trace`; of a clone with what the compiler appended
- * to the name (" [clone .isra.0]"). JSON has the linker's names as they are.
+ * Without parameters, as perf and gdb have it, so that the name can be given to `cairn trace`; of a
+ * clone with what the compiler appended to the name (" [clone .isra.0]"). JSON has the linker's
+ * names as they are.
  */
 #ifndef CLI_DEMANGLE_H
 #define CLI_DEMANGLE_H
@@ -11,7 +13,11 @@
 #include <stddef.h>
 
 /* In the option table of a verb that shows such names. */
-#define DEMANGLE_OPT_OFF(at) {0, "no-demangle", OPT_FLAG, NULL, at, "show names of C++ and Rust as the linker knows them"}
+#define DEMANGLE_OPT_OFF(at)                                                                       \
+	{                                                                                          \
+		0, "no-demangle", OPT_FLAG, NULL, at,                                              \
+			"show names of C++ and Rust as the linker knows them"                      \
+	}
 
 /* From here on demangled() returns what it is given. */
 void demangle_never(void);
@@ -19,31 +25,36 @@ void demangle_never(void);
 /*
  * demangled - what to show for @linker_name
  *
- * Returns @linker_name itself when it is not mangled, cannot be understood, or comes out longer than DEMANGLED_MAX (a name of some
- * bytes can stand for any number: it refers to parts of itself). Otherwise a text that the next call may overwrite.
- * Cost: some microseconds; of a name that was asked for lately, a hash of it. Threads: one.
+ * Returns @linker_name itself when it is not mangled, cannot be understood, or comes out longer
+ * than DEMANGLED_MAX (a name of some bytes can stand for any number: it refers to parts of itself).
+ * Otherwise a text that the next call may overwrite. Cost: some microseconds; of a name that was
+ * asked for lately, a hash of it. Threads: one.
  */
 const char *demangled(const char *linker_name);
 
 /*
  * demangled_or - what to show for a function with a linker's name and one in the source
  *
- * The demangled one, if it is that of @source_name; where the linker folded functions it may be another's. Otherwise @source_name.
- * Either may be NULL; NULL when both are. As demangled().
+ * The demangled one, if it is that of @source_name; where the linker folded functions it may be
+ * another's. Otherwise @source_name. Either may be NULL; NULL when both are. As demangled().
  */
 const char *demangled_or(const char *linker_name, const char *source_name);
 
 /*
  * shown_name - the same, without what the compiler appended to the name of a clone
  *
- * For the function around a site: a cairn_show_name. @source_name NULL: a clone's symbol is what is asked for, and shown whole.
+ * For the function around a site: a cairn_show_name. @source_name NULL: a clone's symbol is what is
+ * asked for, and shown whole.
  */
 size_t shown_name(const char *linker_name, const char *source_name, char *buf, size_t size);
 
 /* What is in front of the part of a clone's name that the compiler appended. */
 #define DEMANGLED_CLONE " [clone "
 
-/* The longest name that is shown demangled; templates of templates reach some ten thousand characters. */
+/*
+ * The longest name that is shown demangled; templates of templates reach some ten thousand
+ * characters.
+ */
 enum { DEMANGLED_MAX = 65536 };
 
 #endif

@@ -57,12 +57,16 @@ static int status_of(int code, int missing)
 	case -ERANGE:
 		return STATUS_DAMAGED;
 	default:
-		/* No debug information, no permission, no memory, a form or kernel that is not known here. */
+		/*
+		 * No debug information, no permission, no memory, a form or kernel that is not
+		 * known here.
+		 */
 		return STATUS_NOT_HERE;
 	}
 }
 
 int fail_err(int code, const struct cairn_err *err, int missing)
 {
-	return fail_lines(status_of(code, missing), err->msg[0] ? err->msg : strerror(-code), "%s", "");
+	return fail_lines(status_of(code, missing), err->msg[0] ? err->msg : strerror(-code), "%s",
+			  "");
 }

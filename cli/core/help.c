@@ -72,13 +72,15 @@ void help_group(const char *group, FILE *out)
 
 void help_program(FILE *out)
 {
-	fputs("cairn - where the functions of an optimised program went, and what they are called with\n\n"
+	fputs("cairn - where the functions of an optimised program went, and what they are called "
+	      "with\n\n"
 	      "Usage: cairn VERB [OPTION...] [OPERAND...]\n\n"
 	      "Examples:\n"
 	      "  cairn sites /lib/x86_64-linux-gnu/libc.so.6 tcache_get\n"
 	      "      every site of tcache_get in Debian's libc, with its argument's location\n"
 	      "  sudo cairn trace -c 'ls /usr/bin' '/lib/x86_64-linux-gnu/libc.so.6:tcache_get'\n"
-	      "      each call that ls makes, also where the function was inlined\n", out);
+	      "      each call that ls makes, also where the function was inlined\n",
+	      out);
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++) {
 		if (cmd_topic(*cmd))
 			fprintf(out, "\n%s:\n", cmd_topic(*cmd));
@@ -87,9 +89,12 @@ void help_program(FILE *out)
 	fputs("\nOptions:\n"
 	      "      --completion bash|zsh|fish  print the script that completes command lines\n"
 	      "      --version                   print the version\n"
-	      "  -h, --help                      show this; cairn VERB --help tells about one verb\n\n"
-	      "Exit status: 0 yes, 1 no, 2 usage, 3 not permitted or supported here, 4 damaged input,\n"
-	      "5 events lost (with --fail-on-loss), 6 yes, by an assumption (stack)\n", out);
+	      "  -h, --help                      show this; cairn VERB --help tells about one "
+	      "verb\n\n"
+	      "Exit status: 0 yes, 1 no, 2 usage, 3 not permitted or supported here, 4 damaged "
+	      "input,\n"
+	      "5 events lost (with --fail-on-loss), 6 yes, by an assumption (stack)\n",
+	      out);
 }
 
 /* roff reads a dash as a hyphen and a point at the start of a line as a request. */

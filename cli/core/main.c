@@ -44,14 +44,16 @@ static int refuse_in_group(char **words)
 		help_group(words[0], verb ? stdout : stderr);
 		return verb ? STATUS_YES : STATUS_USAGE;
 	}
-	return fail(STATUS_USAGE, "no such verb: %s %s\nTry: cairn %s --help", words[0], verb, words[0]);
+	return fail(STATUS_USAGE, "no such verb: %s %s\nTry: cairn %s --help", words[0], verb,
+		    words[0]);
 }
 
 /* "run" behind "code"; NULL: it is no verb of the group. */
 static const struct cmd *find_in_group(const char *group, const char *verb)
 {
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
-		if (cmd_is_in_group(*cmd, group, strlen(group)) && !strcmp((*cmd)->name + strlen(group) + 1, verb))
+		if (cmd_is_in_group(*cmd, group, strlen(group)) &&
+		    !strcmp((*cmd)->name + strlen(group) + 1, verb))
 			return *cmd;
 	return NULL;
 }

@@ -111,11 +111,13 @@ static int store(struct parser *parser, const struct opt *opt, const char *value
 	case OPT_COUNT:
 		if (read_count(value, to))
 			return STATUS_YES;
-		return fail(STATUS_USAGE, "--%s takes a number of at least 1, not %s", opt->name, value);
+		return fail(STATUS_USAGE, "--%s takes a number of at least 1, not %s", opt->name,
+			    value);
 	case OPT_SECONDS:
 		if (read_seconds(value, to))
 			return STATUS_YES;
-		return fail(STATUS_USAGE, "--%s takes a time such as 10, 500ms or 2m, not %s", opt->name, value);
+		return fail(STATUS_USAGE, "--%s takes a time such as 10, 500ms or 2m, not %s",
+			    opt->name, value);
 	case OPT_TEXT:
 	case OPT_MAYBE:
 		*(const char **)to = value;
@@ -196,7 +198,8 @@ static int parse_words(struct parser *parser)
 		}
 		if (!strcmp(word, "-h") || !strcmp(word, "--help"))
 			return OPTIONS_HELP;
-		status = word[1] == '-' ? parse_long(parser, word + 2) : parse_letters(parser, word + 1);
+		status = word[1] == '-' ? parse_long(parser, word + 2)
+					: parse_letters(parser, word + 1);
 		if (status)
 			return status;
 	}
@@ -221,8 +224,8 @@ int options_parse(const struct cmd *cmd, char **words, void *values, struct oper
 	if (status)
 		return status;
 	if (operands->n < cmd->n_operands_min)
-		return fail(STATUS_USAGE, "cairn %s needs %s\nTry: cairn %s --help", cmd->name, cmd->operands,
-			    cmd->name);
+		return fail(STATUS_USAGE, "cairn %s needs %s\nTry: cairn %s --help", cmd->name,
+			    cmd->operands, cmd->name);
 	if (operands->n && !cmd->operands)
 		return usage(cmd, "not expected", operands->items[0]);
 	return STATUS_YES;

@@ -2,8 +2,9 @@
 /*
  * All text for people
  *
- * A name, a path or a message may hold bytes that somebody chose: on a terminal an escape sequence is a command, and a newline
- * makes up a line of the answer. Text therefore goes out through here, or through text.h's text_put_name(); JSON goes through json.h.
+ * A name, a path or a message may hold bytes that somebody chose: on a terminal an escape sequence
+ * is a command, and a newline makes up a line of the answer. Text therefore goes out through here,
+ * or through text.h's text_put_name(); JSON goes through json.h.
  */
 #ifndef CLI_SAY_H
 #define CLI_SAY_H
@@ -14,8 +15,8 @@
 /*
  * say - printf() whose arguments cannot be more than text
  *
- * Newlines and tabs of @format are written; all else that is unsafe is quoted as text (cairn/quote.h). Escape sequences of ours
- * (style.h) cannot be arguments.
+ * Newlines and tabs of @format are written; all else that is unsafe is quoted as text
+ * (cairn/quote.h). Escape sequences of ours (style.h) cannot be arguments.
  */
 void say(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void vsay(FILE *out, const char *format, va_list args) __attribute__((format(printf, 2, 0)));

@@ -101,7 +101,8 @@ void text_put_hex(struct text *t, uint64_t value)
 
 void text_put_spaces(struct text *t, size_t n)
 {
-	static const char spaces[] = "                                                                ";
+	static const char spaces[] =
+		"                                                                ";
 
 	for (; n > sizeof(spaces) - 1; n -= sizeof(spaces) - 1)
 		text_put_chars(t, spaces, sizeof(spaces) - 1);

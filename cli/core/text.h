@@ -2,7 +2,8 @@
 /*
  * Text that is put together from pieces, without printf() and with few calls of stdio
  *
- * Answers of a hundred thousand lines are common, and what is in a line is a dozen pieces of a few characters.
+ * Answers of a hundred thousand lines are common, and what is in a line is a dozen pieces of a few
+ * characters.
  */
 #ifndef CLI_TEXT_H
 #define CLI_TEXT_H
@@ -28,7 +29,8 @@ void text_flush(struct text *t);
 char *text_room(struct text *t, size_t max);
 
 /* Inlined, because most of what is put is a few characters whose number is known. */
-static inline __attribute__((always_inline)) void text_put_chars(struct text *t, const char *chars, size_t n)
+static inline __attribute__((always_inline)) void text_put_chars(struct text *t, const char *chars,
+								 size_t n)
 {
 	if (n > t->size - t->n) {
 		text_put_past(t, chars, n);
@@ -51,7 +53,9 @@ static inline void text_put_name(struct text *t, const char *name)
 	text_put_name_chars(t, name, strlen(name));
 }
 
-/* The @n characters that were just put into text_room(t, @max), now quoted; @max at least as many. */
+/*
+ * The @n characters that were just put into text_room(t, @max), now quoted; @max at least as many.
+ */
 void text_take_name(struct text *t, size_t n, size_t max);
 
 void text_put_decimal(struct text *t, uint64_t value);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inputs are mapped, because most of a large one is never looked at. What another program cuts off meanwhile can then be noticed
- * by the signal alone, in the middle of anything and in any thread; so there is no way back, and the program ends here. Files
- * that are being written have no name yet, and links and probes end with the process.
+ * Inputs are mapped, because most of a large one is never looked at. What another program cuts off
+ * meanwhile can then be noticed by the signal alone, in the middle of anything and in any thread;
+ * so there is no way back, and the program ends here. Files that are being written have no name
+ * yet, and links and probes end with the process.
  */
 #include "truncated.h"
 
@@ -20,8 +21,11 @@
 static void tell(const char *name)
 {
 	static const char before[] = "cairn: ",
-			  after[] = ": became shorter, or could not be read, while it was being read; run this again when it is complete\n";
-	const struct iovec parts[] = {{(void *)before, sizeof(before) - 1}, {(void *)name, strlen(name)}, {(void *)after, sizeof(after) - 1}};
+			  after[] = ": became shorter, or could not be read, while it was being "
+				    "read; run this again when it is complete\n";
+	const struct iovec parts[] = {{(void *)before, sizeof(before) - 1},
+				      {(void *)name, strlen(name)},
+				      {(void *)after, sizeof(after) - 1}};
 
 	(void)!writev(STDERR_FILENO, parts, 3);
 }
@@ -32,7 +36,9 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 	const char *name = info->si_code > 0 ? cairn_input_at(info->si_addr) : NULL;
 
 	if (!name) {
-		/* Not ours to explain: it happens again, or was sent, and ends the program as ever. */
+		/*
+		 * Not ours to explain: it happens again, or was sent, and ends the program as ever.
+		 */
 		signal(number, SIG_DFL);
 		if (info->si_code <= 0)
 			raise(number);

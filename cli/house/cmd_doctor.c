@@ -2,8 +2,8 @@
 /*
  * cairn doctor: what works here, and the command that fixes what does not
  *
- * Nothing is concluded from versions. Tracing is tried, on this very process: a probe on a function of cairn,
- * which is then called.
+ * Nothing is concluded from versions. Tracing is tried, on this very process: a probe on a function
+ * of cairn, which is then called.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,8 @@ struct doctor_values {
 };
 
 static const struct opt opts[] = {
-	{0, "json", OPT_FLAG, NULL, offsetof(struct doctor_values, json), "one JSON object per finding"},
+	{0, "json", OPT_FLAG, NULL, offsetof(struct doctor_values, json),
+	 "one JSON object per finding"},
 	{0},
 };
 
@@ -137,7 +138,8 @@ static int see(void *ctx, const struct cairn_event *event)
 /* Probes this process, calls the probed function and looks whether its argument comes back. */
 static int try_tracing(enum cairn_trace_backend backend, struct cairn_err *err)
 {
-	struct cairn_trace_opts trace_opts = {.size = sizeof(trace_opts), .pid = getpid(), .backend = backend};
+	struct cairn_trace_opts trace_opts = {
+		.size = sizeof(trace_opts), .pid = getpid(), .backend = backend};
 	struct cairn_trace *t = NULL;
 	int r = cairn_trace_open(&trace_opts, &t, err);
 
@@ -164,8 +166,9 @@ static const char *tracing_fix(int r, enum cairn_trace_backend backend)
 	case -EACCES:
 		return geteuid() ? "sudo cairn doctor" : NULL;
 	case -EOPNOTSUPP:
-		return backend == CAIRN_BACKEND_UPROBE_MULTI ? "Linux 6.6 or later; single uprobes do the same, slower" :
-							       "Linux 5.15 or later with CONFIG_UPROBES and CONFIG_BPF_SYSCALL";
+		return backend == CAIRN_BACKEND_UPROBE_MULTI
+			       ? "Linux 6.6 or later; single uprobes do the same, slower"
+			       : "Linux 5.15 or later with CONFIG_UPROBES and CONFIG_BPF_SYSCALL";
 	case -ENODATA:
 	case -ENXIO:
 	case -ENOENT:
@@ -184,7 +187,8 @@ static void examine_tracing(struct exam *exam, enum cairn_trace_backend backend,
 	if ((r == -EPERM || r == -EACCES) && geteuid())
 		tell(exam, false, what, "not permitted", tracing_fix(r, backend));
 	else if (r < 0)
-		tell(exam, false, what, err.msg[0] ? err.msg : strerror(-r), tracing_fix(r, backend));
+		tell(exam, false, what, err.msg[0] ? err.msg : strerror(-r),
+		     tracing_fix(r, backend));
 	else if (last_seen != 4711)
 		tell(exam, false, what, "attached, and the probe did not see the call", NULL);
 	else
@@ -198,7 +202,8 @@ static int run(void *v, const struct operands *operands)
 	char path[4096];
 
 	examine_kernel(&exam);
-	examine_tracing(&exam, CAIRN_BACKEND_UPROBE_MULTI, "many probes with one call (uprobe_multi)");
+	examine_tracing(&exam, CAIRN_BACKEND_UPROBE_MULTI,
+			"many probes with one call (uprobe_multi)");
 	examine_tracing(&exam, CAIRN_BACKEND_UPROBE, "single probes (uprobe)");
 	if (mapped_file("/libc.so.6", path, sizeof(path)))
 		examine_debug_info(&exam, path, "sudo apt-get install libc6-dbg");

@@ -26,11 +26,14 @@ struct sidecar_values {
 #define AT(field) offsetof(struct sidecar_values, field)
 
 static const struct opt opts[] = {
-	{'o', "output", OPT_TEXT, "OUT", AT(out), "write the sidecar to OUT; otherwise to FILE.cairn"},
+	{'o', "output", OPT_TEXT, "OUT", AT(out),
+	 "write the sidecar to OUT; otherwise to FILE.cairn"},
 	{0, "keep", OPT_MAYBE, "background", AT(keep),
-	 "write it to the cache, unless it is there; with =background, which other verbs start, not when that failed "
+	 "write it to the cache, unless it is there; with =background, which other verbs start, "
+	 "not when that failed "
 	 "minutes ago"},
-	{0, "debuginfod", OPT_TEXT, "DIR", AT(served), "write a file to DIR that \"debuginfod -F DIR\" serves"},
+	{0, "debuginfod", OPT_TEXT, "DIR", AT(served),
+	 "write a file to DIR that \"debuginfod -F DIR\" serves"},
 	{'v', "verbose", OPT_FLAG, NULL, AT(verbose), "tell what each section takes"},
 	{0, "lines", OPT_FLAG, NULL, AT(lines),
 	 "for cairn addr only: leave out the sites of functions, which takes a tenth of the time"},
@@ -38,9 +41,11 @@ static const struct opt opts[] = {
 	 "add the sites as BTF, the section .BTF.inline, for other tools and for cairn btf"},
 	{0, "args", OPT_FLAG, NULL, AT(args),
 	 "add what cairn stack --args takes: where parameters are in the middle of functions"},
-	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object: the sidecar's size and sections, or what was removed"},
+	{0, "json", OPT_FLAG, NULL, AT(json),
+	 "one JSON object: the sidecar's size and sections, or what was removed"},
 	{0, "check", OPT_FLAG, NULL, AT(check),
-	 "FILE is a sidecar: check all checksums and every record, and say what is wrong; with BINARY compare"
+	 "FILE is a sidecar: check all checksums and every record, and say what is wrong; with "
+	 "BINARY compare"
 	 " its code"},
 	{0, "prune", OPT_FLAG, NULL, AT(prune), "remove from the cache what was used longest ago"},
 	{0, "max", OPT_COUNT, "MIB", AT(max_mib), "with --prune: down to this size in MiB (1024)"},
@@ -55,10 +60,12 @@ static const struct example examples[] = {
 	{"cairn sidecar vmlinux -v", "make vmlinux.cairn, and show where its bytes go"},
 	{"cairn sidecar ./server && strip ./server && cairn addr ./server 0x4011d6",
 	 "the sidecar answers for the stripped program"},
-	{"cairn sidecar --args ./server && strip ./server", "cairn stack --args shows the parameters of the stripped program, too"},
+	{"cairn sidecar --args ./server && strip ./server",
+	 "cairn stack --args shows the parameters of the stripped program, too"},
 	{"cairn sidecar vmlinux --debuginfod /srv/sidecars; debuginfod -F /srv/sidecars",
 	 "serve it to all machines that ask with --debuginfod"},
-	{"cairn sidecar --check server.cairn ./server", "is the sidecar whole, and of this very program?"},
+	{"cairn sidecar --check server.cairn ./server",
+	 "is the sidecar whole, and of this very program?"},
 	{"cairn sidecar --prune --max 200", "keep at most 200 MiB of sidecars in the cache"},
 	{0},
 };
@@ -106,7 +113,8 @@ static int no_cache(void)
 	return fail(STATUS_NOT_HERE, "there is no cache: neither XDG_CACHE_HOME nor HOME is set");
 }
 
-static void tell(const char *path, const struct cairn_sidecar_image *image, const struct sidecar_values *values)
+static void tell(const char *path, const struct cairn_sidecar_image *image,
+		 const struct sidecar_values *values)
 {
 	if (values->json)
 		tell_json(path, image);
@@ -114,8 +122,11 @@ static void tell(const char *path, const struct cairn_sidecar_image *image, cons
 		tell_text(path, image, values->verbose);
 }
 
-/* "DIR/0123abcd.cairn.debug" for a server, else as --output says, else beside @file; to be freed. */
-static char *path_for(const struct cairn_binary *bin, const char *file, const struct sidecar_values *values)
+/*
+ * "DIR/0123abcd.cairn.debug" for a server, else as --output says, else beside @file; to be freed.
+ */
+static char *path_for(const struct cairn_binary *bin, const char *file,
+		      const struct sidecar_values *values)
 {
 	size_t len, n = values->served ? strlen(values->served) : 0;
 	const uint8_t *id = cairn_binary_build_id(bin, &len);
@@ -135,7 +146,8 @@ static char *path_for(const struct cairn_binary *bin, const char *file, const st
 	return path;
 }
 
-static int write_wrapped(const struct cairn_sidecar_image *image, const char *path, struct cairn_err *err)
+static int write_wrapped(const struct cairn_sidecar_image *image, const char *path,
+			 struct cairn_err *err)
 {
 	void *file;
 	size_t size;
@@ -148,23 +160,27 @@ static int write_wrapped(const struct cairn_sidecar_image *image, const char *pa
 	return r;
 }
 
-static int make_at(const struct cairn_binary *bin, const struct sidecar_values *values, const char *path)
+static int make_at(const struct cairn_binary *bin, const struct sidecar_values *values,
+		   const char *path)
 {
-	struct cairn_sidecar_make_opts make_opts = {.size = sizeof(make_opts), .threads = (unsigned int)values->jobs,
-						 .sites = !values->lines,
-						 .btf_inline = values->btf_inline,
-						 .args = values->args};
+	struct cairn_sidecar_make_opts make_opts = {.size = sizeof(make_opts),
+						    .threads = (unsigned int)values->jobs,
+						    .sites = !values->lines,
+						    .btf_inline = values->btf_inline,
+						    .args = values->args};
 	struct cairn_sidecar_image image;
 	struct cairn_err err = {0};
 	int r = cairn_sidecar_make(bin, &make_opts, &image, &err);
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
-	warn_of_missing_dwo(image.n_missing, image.missing, "what only they describe is not in the sidecar");
-	r = values->served ? write_wrapped(&image, path, &err) : cairn_file_write(path, image.bytes, image.size, &err);
+	warn_of_missing_dwo(image.n_missing, image.missing,
+			    "what only they describe is not in the sidecar");
+	r = values->served ? write_wrapped(&image, path, &err)
+			   : cairn_file_write(path, image.bytes, image.size, &err);
 	if (r >= 0 && image.n_left_out)
-		fail(STATUS_YES, "%s: %u damaged unit%s left out: %s", cairn_binary_path(bin), image.n_left_out,
-		     image.n_left_out == 1 ? "" : "s", image.left_out_why.msg);
+		fail(STATUS_YES, "%s: %u damaged unit%s left out: %s", cairn_binary_path(bin),
+		     image.n_left_out, image.n_left_out == 1 ? "" : "s", image.left_out_why.msg);
 	if (r >= 0)
 		tell(path, &image, values);
 	cairn_sidecar_image_free(&image);
@@ -174,8 +190,11 @@ static int make_at(const struct cairn_binary *bin, const struct sidecar_values *
 static int keep(const struct cairn_binary *bin, const struct sidecar_values *values)
 {
 	char dir[4096];
-	struct cairn_sidecar_search search = {.size = sizeof(search), .threads = (unsigned int)values->jobs,
-					   .cache_dir = dir, .background = values->keep[0], .args = values->args};
+	struct cairn_sidecar_search search = {.size = sizeof(search),
+					      .threads = (unsigned int)values->jobs,
+					      .cache_dir = dir,
+					      .background = values->keep[0],
+					      .args = values->args};
 	struct cairn_sidecar_image image;
 	struct cairn_err err = {0};
 	int r;
@@ -205,7 +224,10 @@ static int make(const char *file, const struct sidecar_values *values)
 	int r;
 
 	if (sidecar_is_named(file))
-		return fail(STATUS_USAGE, "%s is a sidecar already: name the program, or let --check read all of it", file);
+		return fail(
+			STATUS_USAGE,
+			"%s is a sidecar already: name the program, or let --check read all of it",
+			file);
 	heap_give_back();
 	r = cairn_binary_open(file, &bin_opts, &bin, &err);
 	if (r < 0)
@@ -260,7 +282,8 @@ static int check(const char *file, const char *binary)
 static int prune(const struct sidecar_values *values)
 {
 	char dir[4096];
-	uint64_t max = values->max_mib ? (uint64_t)values->max_mib << 20 : CAIRN_SIDECAR_CACHE_BYTES;
+	uint64_t max =
+		values->max_mib ? (uint64_t)values->max_mib << 20 : CAIRN_SIDECAR_CACHE_BYTES;
 	struct cairn_sidecar_pruned pruned;
 	struct cairn_err err = {0};
 	struct json j = {.out = stdout};
@@ -272,8 +295,10 @@ static int prune(const struct sidecar_values *values)
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
 	if (!values->json) {
-		say(stdout, "%s: removed %" PRIu64 " (%" PRIu64 " bytes), kept %" PRIu64 " (%" PRIu64 " bytes)\n", dir,
-		       pruned.n_removed, pruned.removed_bytes, pruned.n_kept, pruned.kept_bytes);
+		say(stdout,
+		    "%s: removed %" PRIu64 " (%" PRIu64 " bytes), kept %" PRIu64 " (%" PRIu64
+		    " bytes)\n",
+		    dir, pruned.n_removed, pruned.removed_bytes, pruned.n_kept, pruned.kept_bytes);
 		return STATUS_YES;
 	}
 	json_open(&j, NULL, '{');
@@ -292,15 +317,18 @@ static int run(void *v, const struct operands *operands)
 	int n_targets = !!values->out + !!values->served + !!values->keep;
 
 	if (n_targets > 1)
-		return fail(STATUS_USAGE, "--output, --debuginfod and --keep are three sites for it; choose one");
+		return fail(STATUS_USAGE,
+			    "--output, --debuginfod and --keep are three sites for it; choose one");
 	if (values->keep && values->keep[0] && strcmp(values->keep, "background"))
 		return fail(STATUS_USAGE, "--keep takes background, not %s", values->keep);
 	if (values->keep && values->lines)
 		return fail(STATUS_USAGE, "the cache has whole sidecars: --lines is not for it");
 	if (values->btf_inline && (values->keep || values->lines))
-		return fail(STATUS_USAGE, "--btf-inline belongs to a sidecar of its own, with sites");
+		return fail(STATUS_USAGE,
+			    "--btf-inline belongs to a sidecar of its own, with sites");
 	if (values->args && values->lines)
-		return fail(STATUS_USAGE, "--args belongs to a sidecar with sites: --lines leaves them out");
+		return fail(STATUS_USAGE,
+			    "--args belongs to a sidecar with sites: --lines leaves them out");
 	if (values->prune && (operands->n || n_targets || values->check))
 		return fail(STATUS_USAGE, "--prune is about the cache, not about a file");
 	if (values->max_mib && !values->prune)
@@ -310,7 +338,9 @@ static int run(void *v, const struct operands *operands)
 	if (!operands->n)
 		return fail(STATUS_USAGE, "a FILE is missing\nTry: cairn sidecar --help");
 	if (operands->n > (values->check ? 2 : 1))
-		return fail(STATUS_USAGE, values->check ? "--check is about one SIDECAR and one BINARY" : "one FILE at a time");
+		return fail(STATUS_USAGE, values->check
+						  ? "--check is about one SIDECAR and one BINARY"
+						  : "one FILE at a time");
 	if (values->check)
 		return check(operands->items[0], operands->n > 1 ? operands->items[1] : NULL);
 	return make(operands->items[0], values);

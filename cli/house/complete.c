@@ -74,7 +74,10 @@ static void first_words(FILE *out)
 			fprintf(out, "%.*s ", (int)cmd_group_length(group), group->name);
 }
 
-/* A group's second word is part of the verb; where the group's name is a verb, too, only if it is one of the group's. */
+/*
+ * A group's second word is part of the verb; where the group's name is a verb, too, only if it is
+ * one of the group's.
+ */
 static void bash_second_word(const struct cmd *group, FILE *out)
 {
 	size_t len = cmd_group_length(group);
@@ -86,7 +89,8 @@ static void bash_second_word(const struct cmd *group, FILE *out)
 	fputs("\t\tcase ${COMP_WORDS[2]} in\n", out);
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
 		if (cmd_is_in_group(*cmd, group->name, len))
-			fprintf(out, "\t\t%s) verb='%s' ;;\n", (*cmd)->name + len + 1, (*cmd)->name);
+			fprintf(out, "\t\t%s) verb='%s' ;;\n", (*cmd)->name + len + 1,
+				(*cmd)->name);
 	fputs("\t\tesac ;;\n", out);
 }
 
@@ -97,7 +101,9 @@ static void bash_groups(FILE *out)
 	fputs("\tcase $verb in\n", out);
 	while ((group = cmd_next_group(&at))) {
 		/* An option behind a group's name that is a verb is that verb's. */
-		fprintf(out, "\t%.*s)\n\t\tif [ \"$COMP_CWORD\" -eq 2 ]%s; then\n\t\t\tCOMPREPLY=($(compgen -W '",
+		fprintf(out,
+			"\t%.*s)\n\t\tif [ \"$COMP_CWORD\" -eq 2 ]%s; "
+			"then\n\t\t\tCOMPREPLY=($(compgen -W '",
 			(int)cmd_group_length(group), group->name,
 			cmd_group_is_verb(group) ? " && [ \"${word:0:1}\" != - ]" : "");
 		group_verbs(group, out);
@@ -111,23 +117,28 @@ static void bash(FILE *out)
 {
 	fputs("# bash completion for cairn\n_cairn()\n{\n\tlocal word=${COMP_WORDS[COMP_CWORD]}\n"
 	      "\tlocal verb=${COMP_WORDS[1]} before=${COMP_WORDS[COMP_CWORD-1]} options=\n"
-	      "\tCOMPREPLY=()\n\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\tCOMPREPLY=($(compgen -W '", out);
+	      "\tCOMPREPLY=()\n\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\tCOMPREPLY=($(compgen -W '",
+	      out);
 	first_words(out);
 	fputs("--help --version --completion' -- \"$word\"))\n\t\treturn\n\tfi\n", out);
 	bash_groups(out);
 	fputs("\tcase $verb:$before in\n", out);
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
 		bash_values(*cmd, out);
-	fputs("\t*:--completion) COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$word\")); return ;;\n"
-	      "\tesac\n\tcase $verb in\n", out);
+	fputs("\t*:--completion) COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$word\")); return "
+	      ";;\n"
+	      "\tesac\n\tcase $verb in\n",
+	      out);
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++) {
 		fprintf(out, "\t'%s') options='", (*cmd)->name);
 		bash_options(*cmd, out);
 		fputs("' ;;\n", out);
 	}
-	fputs("\tesac\n\tif [ \"${word:0:1}\" = - ]; then\n\t\tCOMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n"
+	fputs("\tesac\n\tif [ \"${word:0:1}\" = - ]; then\n\t\tCOMPREPLY=($(compgen -W "
+	      "\"$options\" -- \"$word\"))\n"
 	      "\telse\n\t\tCOMPREPLY=($(compgen -f -- \"$word\"))\n\tfi\n}\n"
-	      "complete -o filenames -F _cairn cairn\n", out);
+	      "complete -o filenames -F _cairn cairn\n",
+	      out);
 }
 
 /* Inside '...' of a shell: help sentences may hold an apostrophe; zsh also reads [ ] and : */
@@ -146,11 +157,15 @@ static void zsh_option(const struct opt *opt, FILE *out)
 	char words[128];
 
 	fputs("\t\t", out);
-	/* The braces make one word of the two spellings, each excluding the other unless it may be repeated. */
+	/*
+	 * The braces make one word of the two spellings, each excluding the other unless it may be
+	 * repeated.
+	 */
 	if (opt->letter && opt->kind == OPT_LIST)
 		fprintf(out, "'*'{-%c,--%s}", opt->letter, opt->name);
 	else if (opt->letter)
-		fprintf(out, "'(-%c --%s)'{-%c,--%s}", opt->letter, opt->name, opt->letter, opt->name);
+		fprintf(out, "'(-%c --%s)'{-%c,--%s}", opt->letter, opt->name, opt->letter,
+			opt->name);
 	else
 		fprintf(out, "%s--%s", opt->kind == OPT_LIST ? "\\*" : "", opt->name);
 	fputs("'[", out);
@@ -180,14 +195,18 @@ static void zsh_groups(FILE *out)
 	while ((group = cmd_next_group(&at))) {
 		int len = (int)cmd_group_length(group);
 
-		fprintf(out, "if [[ $verb == %.*s ]]; then\n\tlocal -a in_group=(\n", len, group->name);
+		fprintf(out, "if [[ $verb == %.*s ]]; then\n\tlocal -a in_group=(\n", len,
+			group->name);
 		for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
 			if (cmd_is_in_group(*cmd, group->name, (size_t)len))
 				zsh_verb((*cmd)->name + len + 1, (*cmd)->summary, out);
-		fprintf(out, "\t)\n\tif (( CURRENT == 2 ))%s; then\n\t\t_describe verb in_group\n\t\treturn\n\tfi\n%s"
-			     "\tverb=\"$verb $words[2]\"\n\tshift words\n\t(( CURRENT-- ))\n%sfi\n",
+		fprintf(out,
+			"\t)\n\tif (( CURRENT == 2 ))%s; then\n\t\t_describe verb "
+			"in_group\n\t\treturn\n\tfi\n%s"
+			"\tverb=\"$verb $words[2]\"\n\tshift words\n\t(( CURRENT-- ))\n%sfi\n",
 			cmd_group_is_verb(group) ? " && [[ $words[2] != -* ]]" : "",
-			cmd_group_is_verb(group) ? "\tif (( ${in_group[(I)$words[2]:*]} )); then\n" : "",
+			cmd_group_is_verb(group) ? "\tif (( ${in_group[(I)$words[2]:*]} )); then\n"
+						 : "",
 			cmd_group_is_verb(group) ? "\tfi\n" : "");
 	}
 }
@@ -202,8 +221,8 @@ static void zsh(FILE *out)
 			zsh_verb((*cmd)->name, (*cmd)->summary, out);
 	while ((group = cmd_next_group(&at)))
 		if (!cmd_group_is_verb(group))
-			fprintf(out, "\t'%.*s:verbs on %.*s'\n", (int)cmd_group_length(group), group->name,
-				(int)cmd_group_length(group), group->name);
+			fprintf(out, "\t'%.*s:verbs on %.*s'\n", (int)cmd_group_length(group),
+				group->name, (int)cmd_group_length(group), group->name);
 	fputs(")\nif (( CURRENT == 2 )); then\n\t_describe verb verbs\n"
 	      "\t_values option --help --version --completion\n\treturn\nfi\n"
 	      "local verb=$words[2]\nshift words\n(( CURRENT-- ))\n", out);
@@ -213,7 +232,8 @@ static void zsh(FILE *out)
 		fprintf(out, "'%s')\n\t_arguments -s \\\n", (*cmd)->name);
 		for (const struct opt *opt = (*cmd)->opts; opt->name; opt++)
 			zsh_option(opt, out);
-		fputs("\t\t'(-h --help)'{-h,--help}'[show help]' \\\n\t\t'*:file:_files' ;;\n", out);
+		fputs("\t\t'(-h --help)'{-h,--help}'[show help]' \\\n\t\t'*:file:_files' ;;\n",
+		      out);
 	}
 	fputs("--completion)\n\t_values shell bash zsh fish ;;\nesac\n", out);
 }
@@ -279,7 +299,8 @@ static void fish(FILE *out)
 				(int)cmd_group_length(group), group->name);
 	fputs("complete -c cairn -n __fish_use_subcommand -l help -s h -d 'show help'\n"
 	      "complete -c cairn -n __fish_use_subcommand -l version -d 'print the version'\n"
-	      "complete -c cairn -n __fish_use_subcommand -l completion -x -a 'bash zsh fish'\n", out);
+	      "complete -c cairn -n __fish_use_subcommand -l completion -x -a 'bash zsh fish'\n",
+	      out);
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
 		for (const struct opt *opt = (*cmd)->opts; opt->name; opt++)
 			fish_option(*cmd, opt, out);

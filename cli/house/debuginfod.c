@@ -2,8 +2,9 @@
 /*
  * Asking a debuginfod
  *
- * elfutils' client library does it: it knows the servers' protocol, and shares its cache with gdb and perf. It is loaded when
- * it is needed, because it brings a TLS library with it, whose start takes longer than most of our answers.
+ * elfutils' client library does it: it knows the servers' protocol, and shares its cache with gdb
+ * and perf. It is loaded when it is needed, because it brings a TLS library with it, whose start
+ * takes longer than most of our answers.
  */
 #include "debuginfod.h"
 
@@ -33,7 +34,8 @@ struct library {
 	void (*set_progress)(struct debuginfod_client *client, progress_fn *fn);
 	void (*set_user_data)(struct debuginfod_client *client, void *data);
 	void *(*get_user_data)(struct debuginfod_client *client);
-	int (*find_debuginfo)(struct debuginfod_client *client, const unsigned char *build_id, int len, char **path);
+	int (*find_debuginfo)(struct debuginfod_client *client, const unsigned char *build_id,
+			      int len, char **path);
 	void (*end)(struct debuginfod_client *client);
 };
 
@@ -118,10 +120,11 @@ const char *debuginfod_wanted(const char *option)
 }
 
 /*
- * Ctrl-C ends the program as it always does. To end the download by the library's callback would be worse: the library takes that
- * for "not there", and asks no more for ten minutes.
+ * Ctrl-C ends the program as it always does. To end the download by the library's callback would be
+ * worse: the library takes that for "not there", and asks no more for ten minutes.
  */
-static int ask(struct debuginfod_client *client, const char *urls, const uint8_t *id, size_t len, char **ret)
+static int ask(struct debuginfod_client *client, const char *urls, const uint8_t *id, size_t len,
+	       char **ret)
 {
 	struct download d = {.urls = urls, .heard_of = now()};
 	int fd;
@@ -163,7 +166,8 @@ static void add_dir(char *dirs[DIRS_MAX], size_t *n, const char *base, const cha
 /* As elfutils chooses: its variable, or the first of these that is there. */
 static size_t cache_dirs(char *dirs[DIRS_MAX])
 {
-	const char *own = getenv("DEBUGINFOD_CACHE_PATH"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *own = getenv("DEBUGINFOD_CACHE_PATH"), *xdg = getenv("XDG_CACHE_HOME"),
+		   *home = getenv("HOME");
 	size_t n = 0;
 
 	if (own && own[0]) {
@@ -206,7 +210,8 @@ void debuginfod_cached(enum debuginfod_file file, const uint8_t *build_id, size_
 		free(dirs[i]);
 	}
 	if (*ret)
-		say(stderr, "cairn: found the %s in the debuginfod client's cache: %s\n", sidecar ? "sidecar" : "debug file", *ret);
+		say(stderr, "cairn: found the %s in the debuginfod client's cache: %s\n",
+		    sidecar ? "sidecar" : "debug file", *ret);
 }
 
 char *debuginfod_cache_text(void)
@@ -227,14 +232,16 @@ char *debuginfod_cache_text(void)
 }
 
 /* What was asked, for @what of the binary whose id is @build_id. */
-static void tell(const char *urls, const char *what, const uint8_t *build_id, size_t len, int r, const char *found)
+static void tell(const char *urls, const char *what, const uint8_t *build_id, size_t len, int r,
+		 const char *found)
 {
 	char hex[HEX_MAX];
 	struct stat st;
 
 	put_hex(build_id, len, hex);
 	if (r < 0)
-		fail(STATUS_NOT_HERE, "%s: %s\nIt was asked for the %s of %s.", urls, strerror(-r), what, hex);
+		fail(STATUS_NOT_HERE, "%s: %s\nIt was asked for the %s of %s.", urls, strerror(-r),
+		     what, hex);
 	else if (!found || stat(found, &st) < 0)
 		fprintf(stderr, "cairn: asked %s for the %s of %s: not there\n", urls, what, hex);
 	else
@@ -242,7 +249,8 @@ static void tell(const char *urls, const char *what, const uint8_t *build_id, si
 			(long long)(st.st_size + 1023) / 1024);
 }
 
-int debuginfod_fetch(const char *urls, enum debuginfod_file file, const uint8_t *build_id, size_t len, char **ret)
+int debuginfod_fetch(const char *urls, enum debuginfod_file file, const uint8_t *build_id,
+		     size_t len, char **ret)
 {
 	uint8_t id[CAIRN_SIDECAR_SERVED_ID_MAX];
 	size_t n = cairn_sidecar_served_id(build_id, len, id);
@@ -254,7 +262,8 @@ int debuginfod_fetch(const char *urls, enum debuginfod_file file, const uint8_t 
 	if (sidecar ? !n : !len)
 		return 0;
 	if (!load(&library)) {
-		fail(STATUS_NOT_HERE, "asking a debuginfod needs libdebuginfod.so.1\nTry: apt install libdebuginfod1");
+		fail(STATUS_NOT_HERE, "asking a debuginfod needs libdebuginfod.so.1\nTry: apt "
+				      "install libdebuginfod1");
 		return -ENOSYS;
 	}
 	/* The one way to tell the library. */

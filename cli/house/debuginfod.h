@@ -11,8 +11,8 @@
  * debuginfod_wanted - whether the network may be asked, and which servers
  *
  * @option  of --debuginfod: NULL not given, "" the servers in DEBUGINFOD_URLS, else their URLs
- * Without the option it takes DEBUGINFOD_URLS and CAIRN_DEBUGINFOD=1: the first is set on many machines by people who
- * did not think of us.
+ * Without the option it takes DEBUGINFOD_URLS and CAIRN_DEBUGINFOD=1: the first is set on many
+ * machines by people who did not think of us.
  * Returns the URLs, separated by blanks; NULL: it may not, or there are none.
  */
 const char *debuginfod_wanted(const char *option);
@@ -40,9 +40,10 @@ char *debuginfod_cache_text(void);
  * debuginfod_fetch - download a file of a build-id, or find it in the client's own cache
  *
  * @ret  its path, to be freed; NULL: no server has it
- * Returns 0, or a negative errno. Tells on stderr what was asked, and what came. Shows progress on a terminal; gives up when
- * nothing has come for half a minute. Ctrl-C ends the program.
+ * Returns 0, or a negative errno. Tells on stderr what was asked, and what came. Shows progress on
+ * a terminal; gives up when nothing has come for half a minute. Ctrl-C ends the program.
  */
-int debuginfod_fetch(const char *urls, enum debuginfod_file file, const uint8_t *build_id, size_t len, char **ret);
+int debuginfod_fetch(const char *urls, enum debuginfod_file file, const uint8_t *build_id,
+		     size_t len, char **ret);
 
 #endif

@@ -2,18 +2,21 @@
 /*
  * Keeping a sidecar after an answer that was read from debug information
  *
- * The answer is out; now the next one shall come at once. Making the sidecar of a kernel takes seconds, which nobody
- * who asked about one function has agreed to wait for. So a process of its own makes it, `cairn sidecar --keep FILE`:
+ * The answer is out; now the next one shall come at once. Making the sidecar of a kernel takes
+ * seconds, which nobody who asked about one function has agreed to wait for. So a process of its
+ * own makes it, `cairn sidecar --keep FILE`:
  *
- *	- executed anew, with none of our descriptors and none of our memory: a link that holds probes, the write end of
- *	  the pipe that somebody reads, would live on in it
- *	- in a session of its own, without input or output: neither Ctrl-C nor a closing terminal is meant for it
- *	- at the lowest priority, one thread, the first to be killed when memory is short, and ended by the kernel
- *	  should it ever need minutes
- *	- the cache lets one such process work at a time; those that wait find that the work is done, or that it just
- *	  failed, and leave it for a while
+ *	- executed anew, with none of our descriptors and none of our memory: a link that holds
+ *	  probes, the write end of the pipe that somebody reads, would live on in it
+ *	- in a session of its own, without input or output: neither Ctrl-C nor a closing terminal is
+ *	  meant for it
+ *	- at the lowest priority, one thread, the first to be killed when memory is short, and ended
+ *	  by the kernel should it ever need minutes
+ *	- the cache lets one such process work at a time; those that wait find that the work is
+ *	  done, or that it just failed, and leave it for a while
  *
- * We wait for it, but only a moment: the sidecar of a program of ordinary size is there when the command ends.
+ * We wait for it, but only a moment: the sidecar of a program of ordinary size is there when the
+ * command ends.
  */
 #include "keep.h"
 

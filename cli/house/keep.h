@@ -10,8 +10,8 @@
  *
  * @path        as given to cairn_binary_open(); of a process /proc/PID/exe
  * @debug_dirs  as in cairn_binary_opts
- * Call it when the answer has been given. Takes at most 50 ms, after which the process goes on alone. Says nothing, also when it
- * cannot be done: the answer was given without it.
+ * Call it when the answer has been given. Takes at most 50 ms, after which the process goes on
+ * alone. Says nothing, also when it cannot be done: the answer was given without it.
  */
 void keep_in_background(const char *path, const char *const *debug_dirs, size_t n_debug_dirs);
 

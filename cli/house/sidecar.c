@@ -45,8 +45,8 @@ static const char *cache_for(const struct sidecar_wish *wish, char *dir, size_t 
 	return !wish->no_cache && !cache_is("off") && sidecar_cache_dir(dir, size) ? dir : NULL;
 }
 
-static int open_named(const struct cairn_binary *bin, const char *file, bool must_be_trusted, struct cairn_sidecar **ret,
-		      struct cairn_err *err)
+static int open_named(const struct cairn_binary *bin, const char *file, bool must_be_trusted,
+		      struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	struct cairn_sidecar_opts opts = {.size = sizeof(opts), .must_be_trusted = must_be_trusted};
 
@@ -60,12 +60,16 @@ void sidecar_say_unbound(const struct cairn_sidecar *sidecar)
 {
 	if (sidecar && !cairn_sidecar_is_bound(sidecar))
 		fail(STATUS_YES,
-		     "%s is unbound: it was made of a debug file alone, and cannot be compared with any code; make it with: cairn "
+		     "%s is unbound: it was made of a debug file alone, and cannot be compared "
+		     "with any code; make it with: cairn "
 		     "sidecar PROGRAM",
 		     cairn_sidecar_path(sidecar));
-	if (sidecar && cairn_sidecar_path(sidecar) && cairn_sidecar_left_out(sidecar) && sidecar_is_named(cairn_sidecar_path(sidecar)))
-		fail(STATUS_YES, "%s was made without %u damaged unit%s, of whose code it has only symbols", cairn_sidecar_path(sidecar),
-		     cairn_sidecar_left_out(sidecar), cairn_sidecar_left_out(sidecar) == 1 ? "" : "s");
+	if (sidecar && cairn_sidecar_path(sidecar) && cairn_sidecar_left_out(sidecar) &&
+	    sidecar_is_named(cairn_sidecar_path(sidecar)))
+		fail(STATUS_YES,
+		     "%s was made without %u damaged unit%s, of whose code it has only symbols",
+		     cairn_sidecar_path(sidecar), cairn_sidecar_left_out(sidecar),
+		     cairn_sidecar_left_out(sidecar) == 1 ? "" : "s");
 }
 
 void sidecar_say_unbound_file(const char *path)
@@ -99,7 +103,10 @@ static void keep_copy(const struct cairn_sidecar *sidecar, const struct sidecar_
 		fail_lines(STATUS_YES, err.msg, "not kept: ");
 }
 
-/* From the servers at @urls; NULL: from the client's cache alone. The path is the caller's; NULL: it is nowhere. */
+/*
+ * From the servers at @urls; NULL: from the client's cache alone. The path is the caller's; NULL:
+ * it is nowhere.
+ */
 static char *fetch(const struct cairn_binary *bin, const char *urls, enum debuginfod_file file)
 {
 	size_t len;
@@ -114,8 +121,8 @@ static char *fetch(const struct cairn_binary *bin, const char *urls, enum debugi
 	return path;
 }
 
-static int fetch_sidecar(const struct cairn_binary *bin, const struct sidecar_wish *wish, const char *urls,
-			 struct cairn_sidecar **ret, struct cairn_err *err)
+static int fetch_sidecar(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+			 const char *urls, struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	char *path = fetch(bin, urls, DEBUGINFOD_SIDECAR);
 	int r;
@@ -133,12 +140,17 @@ static int fetch_sidecar(const struct cairn_binary *bin, const struct sidecar_wi
 	return 0;
 }
 
-/* Any server has debug files. The sidecar that is made of one is kept, as it is of one that lies here. */
-static int make_of_debug_file(const struct cairn_binary *bin, const struct sidecar_wish *wish, const char *file,
-			      struct cairn_sidecar **ret, struct cairn_err *err)
+/*
+ * Any server has debug files. The sidecar that is made of one is kept, as it is of one that lies
+ * here.
+ */
+static int make_of_debug_file(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+			      const char *file, struct cairn_sidecar **ret, struct cairn_err *err)
 {
-	struct cairn_sidecar_search search = {
-		.size = sizeof(search), .threads = wish->jobs, .may_make = true, .sites = !wish->lines};
+	struct cairn_sidecar_search search = {.size = sizeof(search),
+					      .threads = wish->jobs,
+					      .may_make = true,
+					      .sites = !wish->lines};
 	struct cairn_binary_opts opts = {.size = sizeof(opts), .debug_file = file};
 	struct cairn_binary *whole;
 	char dir[4096];
@@ -154,8 +166,8 @@ static int make_of_debug_file(const struct cairn_binary *bin, const struct sidec
 	return r;
 }
 
-static int fetch_debug_file(const struct cairn_binary *bin, const struct sidecar_wish *wish, const char *urls,
-			    struct cairn_sidecar **ret, struct cairn_err *err)
+static int fetch_debug_file(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+			    const char *urls, struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	char *path = fetch(bin, urls, DEBUGINFOD_DEBUG_FILE);
 	int r;
@@ -167,8 +179,8 @@ static int fetch_debug_file(const struct cairn_binary *bin, const struct sidecar
 	return r;
 }
 
-static int fetch_any(const struct cairn_binary *bin, const struct sidecar_wish *wish, const char *urls,
-		     struct cairn_sidecar **ret, struct cairn_err *err)
+static int fetch_any(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+		     const char *urls, struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	int r = fetch_sidecar(bin, wish, urls, ret, err);
 
@@ -176,7 +188,8 @@ static int fetch_any(const struct cairn_binary *bin, const struct sidecar_wish *
 }
 
 /* What is in the client's cache is damaged, or of another file: the servers may have it. */
-static int fetch_cached(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_sidecar **ret)
+static int fetch_cached(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+			struct cairn_sidecar **ret)
 {
 	struct cairn_err err = {0};
 	int r = fetch_any(bin, wish, NULL, ret, &err);
@@ -189,7 +202,8 @@ static int fetch_cached(const struct cairn_binary *bin, const struct sidecar_wis
 char *sidecar_debug_file(const struct cairn_binary *bin, const struct sidecar_wish *wish)
 {
 	const char *urls = debuginfod_wanted(wish->debuginfod);
-	char *path = debuginfod_asked(wish->debuginfod) ? fetch(bin, NULL, DEBUGINFOD_DEBUG_FILE) : NULL;
+	char *path =
+		debuginfod_asked(wish->debuginfod) ? fetch(bin, NULL, DEBUGINFOD_DEBUG_FILE) : NULL;
 
 	return path || !urls ? path : fetch(bin, urls, DEBUGINFOD_DEBUG_FILE);
 }
@@ -198,7 +212,8 @@ static void say_no_server(void)
 {
 	char *cache = debuginfod_cache_text();
 
-	fail(STATUS_USAGE, "--debuginfod: it is not in the client's cache (%s), and DEBUGINFOD_URLS is not set",
+	fail(STATUS_USAGE,
+	     "--debuginfod: it is not in the client's cache (%s), and DEBUGINFOD_URLS is not set",
 	     cache ? cache : "no memory to say where");
 	free(cache);
 }
@@ -207,8 +222,8 @@ static void say_no_server(void)
  * From the debuginfod client's cache, then from the network, when they may be asked and there is a
  * reason to: what can be answered here is.
  */
-static int download(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_sidecar **ret,
-		    struct cairn_err *err)
+static int download(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+		    struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	const char *urls = debuginfod_wanted(wish->debuginfod);
 	int r;
@@ -224,8 +239,9 @@ static int download(const struct cairn_binary *bin, const struct sidecar_wish *w
 }
 
 /* Everything but --sidecar. *@ret stays NULL when there is none. */
-static int find(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_sidecar_search *search,
-		struct cairn_sidecar **ret, struct cairn_err *err)
+static int find(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+		struct cairn_sidecar_search *search, struct cairn_sidecar **ret,
+		struct cairn_err *err)
 {
 	char dir[4096];
 	int r;
@@ -241,25 +257,30 @@ static int find(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 }
 
 /* One that the search allows to be made. */
-static int make(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_sidecar **ret,
-		struct cairn_err *err)
+static int make(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+		struct cairn_sidecar **ret, struct cairn_err *err)
 {
-	struct cairn_sidecar_search search = {.size = sizeof(search), .threads = wish->jobs, .may_make = true};
+	struct cairn_sidecar_search search = {
+		.size = sizeof(search), .threads = wish->jobs, .may_make = true};
 	struct sidecar_wish only_make = *wish;
 
 	only_make.no_cache |= cache_is("read");
 	return find(bin, &only_make, &search, ret, err);
 }
 
-struct cairn_sidecar *sidecar_another(const struct cairn_binary *bin, const struct sidecar_wish *wish, const struct cairn_sidecar *sidecar)
+struct cairn_sidecar *sidecar_another(const struct cairn_binary *bin,
+				      const struct sidecar_wish *wish,
+				      const struct cairn_sidecar *sidecar)
 {
-	struct cairn_sidecar_search search = {.size = sizeof(search), .threads = wish->jobs, .may_make = true, .anew = true};
+	struct cairn_sidecar_search search = {
+		.size = sizeof(search), .threads = wish->jobs, .may_make = true, .anew = true};
 	struct cairn_err err = {0};
 	struct cairn_sidecar *made = NULL;
 	char dir[4096];
 
 	sidecar_trouble(sidecar);
-	if (!bin || wish->file || sidecar_is_named(cairn_binary_path(bin)) || !cairn_binary_has_dwarf(bin))
+	if (!bin || wish->file || sidecar_is_named(cairn_binary_path(bin)) ||
+	    !cairn_binary_has_dwarf(bin))
 		return NULL;
 	search.cache_dir = cache_is("read") ? NULL : cache_for(wish, dir, sizeof(dir));
 	if (cairn_sidecar_for(bin, &search, &made, &err) < 0)
@@ -267,17 +288,19 @@ struct cairn_sidecar *sidecar_another(const struct cairn_binary *bin, const stru
 	return made;
 }
 
-static int tell(int r, const struct cairn_binary *bin, const struct cairn_sidecar *sidecar, const struct cairn_err *err)
+static int tell(int r, const struct cairn_binary *bin, const struct cairn_sidecar *sidecar,
+		const struct cairn_err *err)
 {
 	if (r < 0)
 		return fail_err(r, err, STATUS_USAGE);
 	if (sidecar)
 		return STATUS_YES;
-	return fail_lines(STATUS_NOT_HERE, cairn_binary_search_log(bin), "%s has neither debug information nor symbols\n",
-			  cairn_binary_path(bin));
+	return fail_lines(STATUS_NOT_HERE, cairn_binary_search_log(bin),
+			  "%s has neither debug information nor symbols\n", cairn_binary_path(bin));
 }
 
-int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_sidecar **ret)
+int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+		 struct cairn_sidecar **ret)
 {
 	struct cairn_err err = {0};
 	int r;
@@ -287,14 +310,16 @@ int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish
 	return tell(r, bin, *ret, &err);
 }
 
-int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_sidecar **ret)
+int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+		struct cairn_sidecar **ret)
 {
 	struct cairn_sidecar_search search = {.size = sizeof(search), .threads = wish->jobs};
 	struct cairn_err err = {0};
 	int r;
 
 	*ret = NULL;
-	r = wish->file ? open_named(bin, wish->file, false, ret, &err) : find(bin, wish, &search, ret, &err);
+	r = wish->file ? open_named(bin, wish->file, false, ret, &err)
+		       : find(bin, wish, &search, ret, &err);
 	if (!r && !*ret)
 		r = make(bin, wish, ret, &err);
 	if (!r)
@@ -316,8 +341,8 @@ static bool has_build_id(const char *file, const struct cairn_binary *bin)
 	return has;
 }
 
-static int find_wanted(const struct sidecar_wish *w, const struct cairn_binary *bin, struct cairn_sidecar **ret,
-		       struct cairn_err *err)
+static int find_wanted(const struct sidecar_wish *w, const struct cairn_binary *bin,
+		       struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	struct cairn_sidecar_search search = {.size = sizeof(search), .sites = !w->lines};
 
@@ -336,7 +361,8 @@ static int find_wanted(const struct sidecar_wish *w, const struct cairn_binary *
 	return find(bin, w, &search, ret, err);
 }
 
-int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_sidecar **ret, struct cairn_err *err)
+int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+		 struct cairn_err *err)
 {
 	int r = find_wanted(wish, bin, ret, err);
 
@@ -366,20 +392,23 @@ int sidecar_sites_open(const struct cairn_binary *bin, const struct sidecar_wish
 }
 
 /* What will be asked, asked once before anything is printed. */
-static int try_all(const struct sidecar_sites *source, char *const *names, size_t n, struct cairn_err *err)
+static int try_all(const struct sidecar_sites *source, char *const *names, size_t n,
+		   struct cairn_err *err)
 {
 	struct cairn_function_list list;
 	int r = n ? 0 : cairn_sidecar_compare(source->sidecar, err);
 
 	for (size_t i = 0; i < n && r >= 0; i++)
-		r = cairn_sites_is_pattern(names[i]) ? cairn_sidecar_compare(source->sidecar, err)
-						     : cairn_sites_find(source->sites, names[i], &list, err);
+		r = cairn_sites_is_pattern(names[i])
+			    ? cairn_sidecar_compare(source->sidecar, err)
+			    : cairn_sites_find(source->sites, names[i], &list, err);
 	/* What else goes wrong is said when it is asked again. */
 	return cairn_sidecar_trouble(source->sidecar, err);
 }
 
-int sidecar_sites_settle(const struct cairn_binary *bin, const struct sidecar_wish *wish, const struct cairn_sites_opts *opts,
-			 char *const *names, size_t n, struct sidecar_sites *source)
+int sidecar_sites_settle(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+			 const struct cairn_sites_opts *opts, char *const *names, size_t n,
+			 struct sidecar_sites *source)
 {
 	struct sidecar_wish none = *wish;
 	struct cairn_err err = {0};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sidecars as the verbs use them: the environment says where the cache is, and whether the network may be asked. */
+/*
+ * Sidecars as the verbs use them: the environment says where the cache is, and whether the network
+ * may be asked.
+ */
 #ifndef CLI_SIDECAR_H
 #define CLI_SIDECAR_H
 
@@ -28,27 +31,45 @@ struct sidecar_wish {
 	struct opt_list debug_dirs;
 };
 
-#define SIDECAR_OPT_SIDECAR(at) {0, "sidecar", OPT_TEXT, "SIDECAR", (at), "answer from this sidecar"}
-#define SIDECAR_OPT_NO_CACHE(at)                                                                                        \
-	{0, "no-cache", OPT_FLAG, NULL, (at), "neither look in the cache of sidecars nor keep one there"}
-#define SIDECAR_OPT_NONE(at)                                                                                            \
-	{0, "no-sidecar", OPT_FLAG, NULL, (at), "read the debug information, also when there is a sidecar"}
-#define SIDECAR_OPT_DEBUGINFOD(at)                                                                                      \
-	{0, "debuginfod", OPT_MAYBE, "URL", (at),                                                                      \
-	 "take the sidecar or the debug file of a file that has neither from the debuginfod client's cache, or download it; "  \
-	 "without URL from those in DEBUGINFOD_URLS"}
+#define SIDECAR_OPT_SIDECAR(at)                                                                    \
+	{                                                                                          \
+		0, "sidecar", OPT_TEXT, "SIDECAR", (at), "answer from this sidecar"                \
+	}
+#define SIDECAR_OPT_NO_CACHE(at)                                                                   \
+	{                                                                                          \
+		0, "no-cache", OPT_FLAG, NULL, (at),                                               \
+			"neither look in the cache of sidecars nor keep one there"                 \
+	}
+#define SIDECAR_OPT_NONE(at)                                                                       \
+	{                                                                                          \
+		0, "no-sidecar", OPT_FLAG, NULL, (at),                                             \
+			"read the debug information, also when there is a sidecar"                 \
+	}
+#define SIDECAR_OPT_DEBUGINFOD(at)                                                                 \
+	{                                                                                          \
+		0, "debuginfod", OPT_MAYBE, "URL", (at),                                           \
+			"take the sidecar or the debug file of a file that has neither from the "  \
+			"debuginfod client's cache, or download it; "                              \
+			"without URL from those in DEBUGINFOD_URLS"                                \
+	}
 
-/* The same that is made when there is none: an exit status. For who has asked sidecar_find() already. */
-int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_sidecar **ret);
+/*
+ * The same that is made when there is none: an exit status. For who has asked sidecar_find()
+ * already.
+ */
+int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+		 struct cairn_sidecar **ret);
 
 /*
  * sidecar_another - instead of one that cairn_sidecar_trouble() is about: one that is made from the
  * debug information
  *
- * Says what is wrong with @sidecar, which stays open. Returns NULL when there is no debug information,
- * or a person named @sidecar.
+ * Says what is wrong with @sidecar, which stays open. Returns NULL when there is no debug
+ * information, or a person named @sidecar.
  */
-struct cairn_sidecar *sidecar_another(const struct cairn_binary *bin, const struct sidecar_wish *wish, const struct cairn_sidecar *sidecar);
+struct cairn_sidecar *sidecar_another(const struct cairn_binary *bin,
+				      const struct sidecar_wish *wish,
+				      const struct cairn_sidecar *sidecar);
 
 /*
  * Say what is wrong with a sidecar: an exit status, STATUS_YES when nothing was held back. @sidecar
@@ -72,8 +93,12 @@ void sidecar_say_unbound_file(const char *path);
  */
 char *sidecar_debug_file(const struct cairn_binary *bin, const struct sidecar_wish *wish);
 
-/* The sidecar of @bin for addr, made when there is none; an exit status. Talks on stderr of what was refused. */
-int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_sidecar **ret);
+/*
+ * The sidecar of @bin for addr, made when there is none; an exit status. Talks on stderr of what
+ * was refused.
+ */
+int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+		struct cairn_sidecar **ret);
 
 /*
  * sidecar_find - the sidecar of @bin, with sites unless the wish is for lines; none is made
@@ -82,9 +107,13 @@ int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish,
  * @ret   NULL when there is none; of a binary that is a sidecar itself, that one
  * Returns 0, or as cairn_sidecar_open(). Talks on stderr of what was refused.
  */
-int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_sidecar **ret, struct cairn_err *err);
+int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+		 struct cairn_err *err);
 
-/* Who answers about functions: a sidecar with their sites where there is one, else the debug information. */
+/*
+ * Who answers about functions: a sidecar with their sites where there is one, else the debug
+ * information.
+ */
 struct sidecar_sites {
 	struct cairn_sidecar *sidecar; /* NULL: the debug information */
 	struct cairn_sites *sites;
@@ -103,14 +132,16 @@ void sidecar_sites_close(struct sidecar_sites *source);
  * @names  functions that will be asked about; @n 0: all of the file will be
  * Returns an exit status.
  */
-int sidecar_sites_settle(const struct cairn_binary *bin, const struct sidecar_wish *wish, const struct cairn_sites_opts *opts,
-			 char *const *names, size_t n, struct sidecar_sites *source);
+int sidecar_sites_settle(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+			 const struct cairn_sites_opts *opts, char *const *names, size_t n,
+			 struct sidecar_sites *source);
 
 /*
  * sidecar_keep - have the sidecar of @bin made for the next time
  *
- * Call it when the answer, which came from the debug information, is out. Does nothing where a cache is not wanted:
- * --no-cache, CAIRN_CACHE=off or CAIRN_CACHE=read, a binary without a build-id.
+ * Call it when the answer, which came from the debug information, is out. Does nothing where a
+ * cache is not wanted: --no-cache, CAIRN_CACHE=off or CAIRN_CACHE=read, a binary without a
+ * build-id.
  */
 void sidecar_keep(const struct cairn_binary *bin, const struct sidecar_wish *wish);
 

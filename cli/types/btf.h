@@ -23,16 +23,17 @@ struct btf_source {
 /*
  * btf_open - open a file on its bases
  *
- * A file in /sys/kernel/btf needs no -B: its name tells its parents ("xfs.inline" is split from xfs, which is from
- * vmlinux). A base that is not split from the one before it is refused, and the order explained.
+ * A file in /sys/kernel/btf needs no -B: its name tells its parents ("xfs.inline" is split from
+ * xfs, which is from vmlinux). A base that is not split from the one before it is refused, and the
+ * order explained.
  * Returns an exit status. btf_close() also after a failure.
  */
 int btf_open(const struct btf_source *source, struct btf_chain *ret);
 /* Bases without a file on them. */
 int btf_open_bases(const struct opt_list *bases, struct btf_chain *ret);
 /* Bases, and several files on the last of them, which are beside one another. */
-int btf_open_beside(const struct opt_list *bases, char *const *paths, size_t n, const char *section, const char *dialect,
-		    struct btf_chain *ret);
+int btf_open_beside(const struct opt_list *bases, char *const *paths, size_t n, const char *section,
+		    const char *dialect, struct btf_chain *ret);
 void btf_close(struct btf_chain *chain);
 
 static inline struct cairn_btf *btf_of(const struct btf_chain *chain)
@@ -53,7 +54,8 @@ struct btf_made {
 };
 
 /*
- * btf_write - write blobs that were made, all or none, and say how many records each has and its input had
+ * btf_write - write blobs that were made, all or none, and say how many records each has and its
+ * input had
  *
  * @made  @n of them, as cairn_file_write_together() takes files; at most BTF_MADE_MAX
  * Returns an exit status.
@@ -62,9 +64,11 @@ enum { BTF_MADE_MAX = 2 };
 int btf_write(const struct btf_made *made, size_t n, bool json);
 
 /*
- * btf_linux_version - a version of Linux for the library's checks: "6.18", "6.18.44-cloud", "all" (0); "": this machine's
+ * btf_linux_version - a version of Linux for the library's checks: "6.18", "6.18.44-cloud", "all"
+ * (0); "": this machine's
  *
- * Returns an exit status: STATUS_USAGE for what is no version, or older than the rules that are known.
+ * Returns an exit status: STATUS_USAGE for what is no version, or older than the rules that are
+ * known.
  */
 int btf_linux_version(const char *text, uint32_t *ret);
 

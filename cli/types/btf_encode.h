@@ -14,6 +14,7 @@
  * @ret  bytes and counts, no losses. The bytes are the sidecar's: not for cairn_btfgen_free().
  * Returns an exit status. Says on stderr what is missing.
  */
-int encode_by_sidecar(const struct cairn_sidecar *sidecar, bool want_sites, struct cairn_btfgen *ret);
+int encode_by_sidecar(const struct cairn_sidecar *sidecar, bool want_sites,
+		      struct cairn_btfgen *ret);
 
 #endif

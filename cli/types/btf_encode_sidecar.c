@@ -25,7 +25,8 @@ static void count_records(const struct cairn_btf *btf, struct cairn_btfgen *d)
 	}
 }
 
-int encode_by_sidecar(const struct cairn_sidecar *sidecar, bool want_sites, struct cairn_btfgen *ret)
+int encode_by_sidecar(const struct cairn_sidecar *sidecar, bool want_sites,
+		      struct cairn_btfgen *ret)
 {
 	struct cairn_btf_open_opts opts = {.size = sizeof(opts)};
 	struct cairn_sidecar_btf btf;
@@ -34,7 +35,8 @@ int encode_by_sidecar(const struct cairn_sidecar *sidecar, bool want_sites, stru
 	int r = cairn_sidecar_btf(sidecar, &btf, &err);
 
 	if (r >= 0)
-		r = cairn_btf_open_mem(btf.types, btf.types_size, cairn_sidecar_path(sidecar), &opts, &types, &err);
+		r = cairn_btf_open_mem(btf.types, btf.types_size, cairn_sidecar_path(sidecar),
+				       &opts, &types, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
 	*ret = (struct cairn_btfgen){.main = {(void *)btf.types, btf.types_size}};
@@ -44,7 +46,8 @@ int encode_by_sidecar(const struct cairn_sidecar *sidecar, bool want_sites, stru
 		ret->inlined = (struct cairn_btfgen_blob){(void *)btf.sites, btf.sites_size};
 	else if (want_sites)
 		say(stderr,
-		    "cairn: %s has no sites as BTF: types alone are written. Where there are any, cairn sidecar --btf-inline FILE keeps them\n",
+		    "cairn: %s has no sites as BTF: types alone are written. Where there are any, "
+		    "cairn sidecar --btf-inline FILE keeps them\n",
 		    cairn_sidecar_path(sidecar));
 	return STATUS_YES;
 }

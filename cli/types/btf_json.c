@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Records as JSON, one line each, with the keys of "bpftool -j btf dump"; docs/json.md is the contract. */
+/*
+ * Records as JSON, one line each, with the keys of "bpftool -j btf dump"; docs/json.md is the
+ * contract.
+ */
 #include <string.h>
 
 #include "btf.h"
@@ -33,7 +36,8 @@ static void put_int(struct json *j, const struct cairn_btf_type *t)
 	json_uint(j, "size", t->ref);
 	json_uint(j, "bits_offset", CAIRN_BTF_INT_OFFSET(t->words[0]));
 	json_uint(j, "nr_bits", CAIRN_BTF_INT_BITS(t->words[0]));
-	json_text(j, "encoding", encoding < sizeof(words) / sizeof(words[0]) ? words[encoding] : NULL);
+	json_text(j, "encoding",
+		  encoding < sizeof(words) / sizeof(words[0]) ? words[encoding] : NULL);
 }
 
 static void put_array(struct json *j, const struct cairn_btf_type *t)
@@ -62,7 +66,8 @@ static void put_members(struct json *j, const struct cairn_btf *btf, const struc
 	json_close(j);
 }
 
-static void put_enumerators(struct json *j, const struct cairn_btf *btf, const struct cairn_btf_type *t)
+static void put_enumerators(struct json *j, const struct cairn_btf *btf,
+			    const struct cairn_btf_type *t)
 {
 	json_text(j, "encoding", t->kflag ? "SIGNED" : "UNSIGNED");
 	json_uint(j, "size", t->ref);
@@ -122,8 +127,9 @@ static void put_flags(struct json *j, uint32_t flags)
 	static const struct {
 		uint32_t flag;
 		const char *word;
-	} words[] = {{CAIRN_BTF_LOC_SIGNED, "signed"}, {CAIRN_BTF_LOC_CONST, "const"}, {CAIRN_BTF_LOC_ADDR, "addr"},
-		     {CAIRN_BTF_LOC_REG, "reg"},       {CAIRN_BTF_LOC_DEREF, "deref"}, {CAIRN_BTF_LOC_OFFSET, "offset"}};
+	} words[] = {{CAIRN_BTF_LOC_SIGNED, "signed"}, {CAIRN_BTF_LOC_CONST, "const"},
+		     {CAIRN_BTF_LOC_ADDR, "addr"},     {CAIRN_BTF_LOC_REG, "reg"},
+		     {CAIRN_BTF_LOC_DEREF, "deref"},   {CAIRN_BTF_LOC_OFFSET, "offset"}};
 
 	json_open(j, "flags", '[');
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -133,7 +139,8 @@ static void put_flags(struct json *j, uint32_t flags)
 }
 
 /* "loc": as people write it; null when there is none. */
-static void put_location(struct json *j, const struct cairn_btf *btf, const struct cairn_btf_loc_param *p)
+static void put_location(struct json *j, const struct cairn_btf *btf,
+			 const struct cairn_btf_loc_param *p)
 {
 	char text[160];
 	bool known = p->flags & (CAIRN_BTF_LOC_CONST | CAIRN_BTF_LOC_REG);
@@ -142,7 +149,8 @@ static void put_location(struct json *j, const struct cairn_btf *btf, const stru
 	json_text(j, "loc", known ? text : NULL);
 }
 
-static void put_loc_param(struct json *j, const struct cairn_btf *btf, const struct cairn_btf_type *t)
+static void put_loc_param(struct json *j, const struct cairn_btf *btf,
+			  const struct cairn_btf_type *t)
 {
 	struct cairn_btf_loc_param p = cairn_btf_loc_param(btf, t);
 

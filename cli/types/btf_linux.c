@@ -25,10 +25,14 @@ int btf_linux_version(const char *text, uint32_t *ret)
 	}
 	if (!*text && uname(&here) == 0)
 		text = here.release;
-	if (!number(text, &end, &major) || *end != '.' || !number(end + 1, &end, &minor) || (*end && !strchr(".-+_", *end)))
-		return fail(STATUS_USAGE, "no version of Linux: '%s'; it is like 6.18, or all", text);
+	if (!number(text, &end, &major) || *end != '.' || !number(end + 1, &end, &minor) ||
+	    (*end && !strchr(".-+_", *end)))
+		return fail(STATUS_USAGE, "no version of Linux: '%s'; it is like 6.18, or all",
+			    text);
 	*ret = CAIRN_BTF_LINUX(major, minor);
 	if (*ret < CAIRN_BTF_LINUX_OLDEST)
-		return fail(STATUS_USAGE, "what Linux %lu.%lu demands is not known; from 6.1 on it is", major, minor);
+		return fail(STATUS_USAGE,
+			    "what Linux %lu.%lu demands is not known; from 6.1 on it is", major,
+			    minor);
 	return STATUS_YES;
 }

@@ -2,10 +2,10 @@
 /*
  * Chains of bases
  *
- * Split BTF continues the ids and string offsets of its base, and says nothing about which base that was. A wrong one, or the
- * right ones in the wrong order, would give wrong names and types without any number being out of range. Two
- * things tell: names must begin where strings begin (the library looks at all of them), and a file that can be read without
- * a base is not split at all.
+ * Split BTF continues the ids and string offsets of its base, and says nothing about which base
+ * that was. A wrong one, or the right ones in the wrong order, would give wrong names and types
+ * without any number being out of range. Two things tell: names must begin where strings begin (the
+ * library looks at all of them), and a file that can be read without a base is not split at all.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -39,7 +39,8 @@ static bool is_complete(const char *path, const char *section)
 	return true;
 }
 
-static int open_one(struct btf_chain *chain, const char *path, const char *section, const char *dialect)
+static int open_one(struct btf_chain *chain, const char *path, const char *section,
+		    const char *dialect)
 {
 	struct cairn_btf_open_opts opts = {.size = sizeof(opts),
 					   .section = section,
@@ -48,7 +49,8 @@ static int open_one(struct btf_chain *chain, const char *path, const char *secti
 	struct cairn_err err = {0};
 
 	if (opts.base && is_complete(path, section))
-		return fail(STATUS_USAGE, "%s is not split BTF: it needs no base, and has none\n%s", path, ORDER);
+		return fail(STATUS_USAGE, "%s is not split BTF: it needs no base, and has none\n%s",
+			    path, ORDER);
 	sidecar_say_unbound_file(path);
 	int r = cairn_btf_open(path, &opts, &chain->p[chain->n], &err);
 
@@ -86,7 +88,8 @@ static int sysfs_parents(const char *path, char **parents)
 static int open_sysfs_parents(struct btf_chain *chain, const char *path)
 {
 	char *parents[2] = {NULL};
-	int n = sysfs_parents(path, parents), status = n < 0 ? fail(STATUS_NOT_HERE, "no memory") : STATUS_YES;
+	int n = sysfs_parents(path, parents),
+	    status = n < 0 ? fail(STATUS_NOT_HERE, "no memory") : STATUS_YES;
 
 	for (int i = 0; i < n && !status; i++)
 		status = open_one(chain, parents[i], NULL, NULL);
@@ -108,8 +111,8 @@ int btf_open_bases(const struct opt_list *bases, struct btf_chain *ret)
 	return status;
 }
 
-int btf_open_beside(const struct opt_list *bases, char *const *paths, size_t n, const char *section, const char *dialect,
-		    struct btf_chain *ret)
+int btf_open_beside(const struct opt_list *bases, char *const *paths, size_t n, const char *section,
+		    const char *dialect, struct btf_chain *ret)
 {
 	int status = btf_open_bases(bases, ret);
 	size_t n_bases = ret->n;
@@ -137,7 +140,8 @@ int btf_open_beside(const struct opt_list *bases, char *const *paths, size_t n, 
 /* A sidecar, or a file that it was embedded in, has what it was split from beside it. */
 static bool is_inline(const struct btf_source *source)
 {
-	return source->section && !strcmp(source->section, BTF_SECTION ".inline") && is_complete(source->path, BTF_SECTION);
+	return source->section && !strcmp(source->section, BTF_SECTION ".inline") &&
+	       is_complete(source->path, BTF_SECTION);
 }
 
 int btf_open(const struct btf_source *source, struct btf_chain *ret)

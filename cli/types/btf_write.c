@@ -13,7 +13,8 @@ static void tell(const char *path, size_t size, uint32_t n, uint32_t n_before, b
 	struct json j = {.out = stdout};
 
 	if (!as_json) {
-		say(stdout, "%s: %zu bytes, %" PRIu32 " records of %" PRIu32 "\n", path, size, n, n_before);
+		say(stdout, "%s: %zu bytes, %" PRIu32 " records of %" PRIu32 "\n", path, size, n,
+		    n_before);
 		return;
 	}
 	json_open(&j, NULL, '{');

@@ -20,9 +20,13 @@ struct bind_values {
 static const struct opt opts[] = {
 	{'l', "lang", OPT_TEXT, "c|rust|java|python|go|typescript", OFF(lang), "the language"},
 	{'o', "output", OPT_TEXT, "PATH", OFF(output), "write there, and not to standard output"},
-	{0, "package", OPT_TEXT, "NAME", OFF(package), "the package of Java's class Records, or of Go"},
-	{0, "json", OPT_FLAG, NULL, OFF(json), "the members instead: where each is, one JSON object per type; with --lang what its accessors are called"},
-	{0, "abi", OPT_TEXT, "ABI", OFF(file.abi), "lay C declarations out for this ABI, and use its byte order"},
+	{0, "package", OPT_TEXT, "NAME", OFF(package),
+	 "the package of Java's class Records, or of Go"},
+	{0, "json", OPT_FLAG, NULL, OFF(json),
+	 "the members instead: where each is, one JSON object per type; with --lang what its "
+	 "accessors are called"},
+	{0, "abi", OPT_TEXT, "ABI", OFF(file.abi),
+	 "lay C declarations out for this ABI, and use its byte order"},
 	{'B', "base", OPT_LIST, "BASE", OFF(file.bases),
 	 "the BTF that FILE was split from; may be repeated, parents first"},
 	{0, "btf", OPT_FLAG, NULL, OFF(file.btf), "BTF also where FILE has DWARF"},
@@ -30,23 +34,29 @@ static const struct opt opts[] = {
 	SIDECAR_OPT_NONE(OFF(file.wish.none)),
 	SIDECAR_OPT_NO_CACHE(OFF(file.wish.no_cache)),
 	SIDECAR_OPT_DEBUGINFOD(OFF(file.wish.debuginfod)),
-	{'I', "include", OPT_LIST, "DIR", OFF(file.include_dirs), "where C finds its headers; may be repeated"},
-	{'D', "define", OPT_LIST, "NAME[=VALUE]", OFF(file.defines), "a macro that C sees; may be repeated"},
+	{'I', "include", OPT_LIST, "DIR", OFF(file.include_dirs),
+	 "where C finds its headers; may be repeated"},
+	{'D', "define", OPT_LIST, "NAME[=VALUE]", OFF(file.defines),
+	 "a macro that C sees; may be repeated"},
 	{0},
 };
 
 static const struct example examples[] = {
-	{"cairn bind --lang java prog.bpf.o event >Records.java", "what a BPF program writes, for a reader in Java"},
-	{"cairn bind --lang rust --abi aarch64 event.h event -o event.rs", "a header's struct as another machine lays it out"},
-	{"cairn bind --lang c prog.bpf.o event >event_bind.h", "with -DEVENT_TYPE='struct event' the compiler compares"},
+	{"cairn bind --lang java prog.bpf.o event >Records.java",
+	 "what a BPF program writes, for a reader in Java"},
+	{"cairn bind --lang rust --abi aarch64 event.h event -o event.rs",
+	 "a header's struct as another machine lays it out"},
+	{"cairn bind --lang c prog.bpf.o event >event_bind.h",
+	 "with -DEVENT_TYPE='struct event' the compiler compares"},
 	{0},
 };
 
 static const struct {
 	const char *word;
 	enum cairn_bind_lang lang;
-} langs[] = {{"c", CAIRN_BIND_C}, {"rust", CAIRN_BIND_RUST}, {"java", CAIRN_BIND_JAVA}, {"python", CAIRN_BIND_PYTHON},
-	     {"go", CAIRN_BIND_GO}, {"typescript", CAIRN_BIND_TYPESCRIPT}};
+} langs[] = {{"c", CAIRN_BIND_C},	{"rust", CAIRN_BIND_RUST},
+	     {"java", CAIRN_BIND_JAVA}, {"python", CAIRN_BIND_PYTHON},
+	     {"go", CAIRN_BIND_GO},	{"typescript", CAIRN_BIND_TYPESCRIPT}};
 
 static enum cairn_bind_lang lang_of(const struct bind_values *values)
 {
@@ -70,7 +80,8 @@ static int write_to(FILE *out, const struct bind_values *values, const struct ca
 				    .names_of = lang_of(values)};
 	struct cairn_err err = {0};
 	enum cairn_bind_lang lang = values->json ? CAIRN_BIND_JSON : lang_of(values);
-	int rc = cairn_bind_write(cairn_source_types(source), list->ids, list->n, lang, &o, out, &err);
+	int rc = cairn_bind_write(cairn_source_types(source), list->ids, list->n, lang, &o, out,
+				  &err);
 
 	warn_of_renamed(n_renamed);
 	return rc < 0 ? fail_err(rc, &err, STATUS_NO) : STATUS_YES;
@@ -103,7 +114,8 @@ static int select_one(struct cairn_source *source, char *const *name, struct cai
 
 	if (cairn_source_select_value(source, *name, &one, NULL) > 0) {
 		const struct cairn_types *types = cairn_source_types(source);
-		enum cairn_type_kind kind = cairn_types_get(types, cairn_types_resolve(types, one.ids[0]))->kind;
+		enum cairn_type_kind kind =
+			cairn_types_get(types, cairn_types_resolve(types, one.ids[0]))->kind;
 
 		free(one.ids);
 		if (kind == CAIRN_T_ENUM)
@@ -116,7 +128,8 @@ static int select_one(struct cairn_source *source, char *const *name, struct cai
 }
 
 /* Every name has types, or nothing is written: a build would go on without what it asked for. */
-static int select_all(struct cairn_source *source, char *const *names, size_t n, struct cairn_source_list *ret)
+static int select_all(struct cairn_source *source, char *const *names, size_t n,
+		      struct cairn_source_list *ret)
 {
 	int worst = STATUS_YES;
 
@@ -136,7 +149,8 @@ static int run(void *v, const struct operands *operands)
 	struct cairn_source_list list = {0};
 
 	if (!values->lang && !values->json)
-		return fail(STATUS_USAGE, "say which language: --lang c, rust, java, python, go or typescript");
+		return fail(STATUS_USAGE,
+			    "say which language: --lang c, rust, java, python, go or typescript");
 	if (operands->n < 2)
 		return fail(STATUS_USAGE, "say which types: cairn bind --lang LANG FILE TYPE...");
 	if (values->file.abi && !abi)

@@ -16,8 +16,10 @@ static const struct opt opts[] = {
 	{'B', "base", OPT_LIST, "BASE", offsetof(struct check_values, bases),
 	 "the BTF that FILE was split from; may be repeated, parents first"},
 	{0, "kernel", OPT_MAYBE, "VERSION", offsetof(struct check_values, kernel),
-	 "also what Linux of that version demands before it takes it (BPF_BTF_LOAD): 6.18, or all; otherwise this machine's"},
-	{0, "json", OPT_FLAG, NULL, offsetof(struct check_values, json), "one JSON object per broken rule, then a summary"},
+	 "also what Linux of that version demands before it takes it (BPF_BTF_LOAD): 6.18, or all; "
+	 "otherwise this machine's"},
+	{0, "json", OPT_FLAG, NULL, offsetof(struct check_values, json),
+	 "one JSON object per broken rule, then a summary"},
 	{0, "section", OPT_TEXT, "NAME", offsetof(struct check_values, section),
 	 "section of an ELF file; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
 	{0, "dialect", OPT_TEXT, "n|v1", offsetof(struct check_values, dialect),
@@ -27,7 +29,8 @@ static const struct opt opts[] = {
 
 static const struct example examples[] = {
 	{"cairn btf check /sys/kernel/btf/vmlinux", "whether the running kernel's types are sound"},
-	{"cairn btf check --kernel app.btf", "whether this machine's kernel would load it, and what it would refuse"},
+	{"cairn btf check --kernel app.btf",
+	 "whether this machine's kernel would load it, and what it would refuse"},
 	{"cairn btf check --kernel=6.6 app.btf", "the same of Linux 6.6"},
 	{"cairn btf check -B app.btf app.btf.inline", "the same of split BTF"},
 	{0},
@@ -44,7 +47,8 @@ static void report(void *ctx, uint32_t id, uint64_t off, const char *text)
 	struct json j = {.out = stdout};
 
 	if (!a->json) {
-		say(stdout, "%s: record %" PRIu32 " at offset 0x%" PRIx64 ": %s\n", a->path, id, off, text);
+		say(stdout, "%s: record %" PRIu32 " at offset 0x%" PRIx64 ": %s\n", a->path, id,
+		    off, text);
 		return;
 	}
 	json_open(&j, NULL, '{');
@@ -88,14 +92,16 @@ static int run(void *v, const struct operands *operands)
 	int status = STATUS_YES;
 
 	if (operands->n > 1)
-		return fail(STATUS_USAGE, "one file at a time, and bases by -B: %s", operands->items[1]);
+		return fail(STATUS_USAGE, "one file at a time, and bases by -B: %s",
+			    operands->items[1]);
 	if (values->kernel)
 		status = btf_linux_version(values->kernel, &version);
 	if (status)
 		return status;
 	status = btf_open(&source, &chain);
 	if (!status) {
-		int broken = values->kernel ? cairn_btf_check_for_kernel(btf_of(&chain), version, report, &a)
+		int broken = values->kernel ? cairn_btf_check_for_kernel(btf_of(&chain), version,
+									 report, &a)
 					    : cairn_btf_check(btf_of(&chain), report, &a);
 
 		if (broken < 0)

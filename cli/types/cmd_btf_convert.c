@@ -17,31 +17,37 @@ struct convert_values {
 };
 
 static const struct opt opts[] = {
-	{'o', "output", OPT_TEXT, "OUT", offsetof(struct convert_values, out), "the file to write; it appears whole or not at all"},
+	{'o', "output", OPT_TEXT, "OUT", offsetof(struct convert_values, out),
+	 "the file to write; it appears whole or not at all"},
 	{'B', "base", OPT_LIST, "BASE", offsetof(struct convert_values, bases),
 	 "the BTF that FILE was split from, and the result is; may be repeated, parents first"},
 	{0, "dialect", OPT_TEXT, "n|v1|none", offsetof(struct convert_values, dialect),
 	 "dialect of location records in the result; none drops them; otherwise as in FILE"},
 	{0, "layout", OPT_FLAG, NULL, offsetof(struct convert_values, layout),
 	 "write a layout section, with which readers skip kinds they do not know"},
-	{0, "no-layout", OPT_FLAG, NULL, offsetof(struct convert_values, no_layout), "write none; otherwise as in FILE"},
+	{0, "no-layout", OPT_FLAG, NULL, offsetof(struct convert_values, no_layout),
+	 "write none; otherwise as in FILE"},
 	{0, "endian", OPT_TEXT, "little|big", offsetof(struct convert_values, endian),
 	 "byte order of the result; otherwise as in FILE"},
 	{0, "downgrade", OPT_FLAG, NULL, offsetof(struct convert_values, downgrade),
 	 "rewrite or drop what libbpf 1.1 and kernels of its time refuse"},
 	{0, "kernel", OPT_FLAG, NULL, offsetof(struct convert_values, kernel),
-	 "rewrite or drop what a kernel refuses to load: names of C++, Rust and Go, location records, the layout section"},
+	 "rewrite or drop what a kernel refuses to load: names of C++, Rust and Go, location "
+	 "records, the layout section"},
 	{0, "from", OPT_TEXT, "n|v1", offsetof(struct convert_values, from),
 	 "dialect of location records in FILE, where it does not tell"},
 	{0, "section", OPT_TEXT, "NAME", offsetof(struct convert_values, section),
 	 "section of an ELF file; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
-	{0, "json", OPT_FLAG, NULL, offsetof(struct convert_values, json), "what was written and lost, as a JSON object"},
+	{0, "json", OPT_FLAG, NULL, offsetof(struct convert_values, json),
+	 "what was written and lost, as a JSON object"},
 	{0},
 };
 
 static const struct example examples[] = {
-	{"cairn btf convert --downgrade new.btf -o old.btf", "BTF that the tools of Debian 12 read"},
-	{"cairn btf convert --kernel rust-program.btf -o program.btf", "BTF that BPF_BTF_LOAD takes"},
+	{"cairn btf convert --downgrade new.btf -o old.btf",
+	 "BTF that the tools of Debian 12 read"},
+	{"cairn btf convert --kernel rust-program.btf -o program.btf",
+	 "BTF that BPF_BTF_LOAD takes"},
 	{"cairn btf convert --dialect v1 -B app.btf app.btf.inline -o app.btf.extra",
 	 "location records as the first proposal had them"},
 	{0},
@@ -52,7 +58,8 @@ struct loss {
 	uint32_t n;
 };
 
-static void tell(const struct convert_values *values, const char *from, size_t bytes, const struct loss *losses)
+static void tell(const struct convert_values *values, const char *from, size_t bytes,
+		 const struct loss *losses)
 {
 	struct json j = {.out = stdout};
 
@@ -81,14 +88,16 @@ static bool wants_layout(const struct convert_values *values, const struct cairn
 	return !values->downgrade && !values->kernel && cairn_btf_has_layout(btf);
 }
 
-static int convert(const struct cairn_btf *btf, const struct convert_values *values, const char *from)
+static int convert(const struct cairn_btf *btf, const struct convert_values *values,
+		   const char *from)
 {
 	struct cairn_btf_convert_opts to = {
 		.size = sizeof(to),
 		.base = cairn_btf_base(btf),
 		.dialect = values->dialect ? btf_dialect(values->dialect) : cairn_btf_dialect(btf),
 		.layout = wants_layout(values, btf),
-		.big_endian = values->endian ? !strcmp(values->endian, "big") : cairn_btf_is_big_endian(btf),
+		.big_endian = values->endian ? !strcmp(values->endian, "big")
+					     : cairn_btf_is_big_endian(btf),
 		.downgrade = values->downgrade,
 		.kernel = values->kernel,
 	};
@@ -115,9 +124,15 @@ static int convert(const struct cairn_btf *btf, const struct convert_values *val
 		{"names", "names, rewritten as the kernel takes them", lost.names},
 		{"member_orders", "orders of members, sorted by offset", lost.member_orders},
 		{"params", "parameters without a name, called arg0, arg1 ...", lost.params},
-		{"functions", "functions of other files, or with values of types that are only declared, left out", lost.functions},
-		{"variables", "variables of other files, without a size, or in the place of another, left out", lost.variables},
-		{"sections", "sections that have no size before the object is linked, left out", lost.sections},
+		{"functions",
+		 "functions of other files, or with values of types that are only declared, left "
+		 "out",
+		 lost.functions},
+		{"variables",
+		 "variables of other files, without a size, or in the place of another, left out",
+		 lost.variables},
+		{"sections", "sections that have no size before the object is linked, left out",
+		 lost.sections},
 		{"floats", "members that are floats at odd sites, said as bytes", lost.floats},
 		{NULL, NULL, 0},
 	};

@@ -11,42 +11,50 @@ struct dedup_values {
 };
 
 static const struct opt dedup_opts[] = {
-	{'o', "output", OPT_TEXT, "OUT", offsetof(struct dedup_values, out), "the file to write; it appears whole or not at all"},
+	{'o', "output", OPT_TEXT, "OUT", offsetof(struct dedup_values, out),
+	 "the file to write; it appears whole or not at all"},
 	{'B', "base", OPT_LIST, "BASE", offsetof(struct dedup_values, bases),
-	 "the BTF that FILE was split from; its types are not written again; may be repeated, parents first"},
+	 "the BTF that FILE was split from; its types are not written again; may be repeated, "
+	 "parents first"},
 	{0, "section", OPT_TEXT, "NAME", offsetof(struct dedup_values, section),
 	 "section of an ELF file; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
 	{0, "dialect", OPT_TEXT, "n|v1", offsetof(struct dedup_values, dialect),
 	 "dialect of location records, where the file does not tell"},
-	{0, "json", OPT_FLAG, NULL, offsetof(struct dedup_values, json), "what was written, as a JSON object"},
+	{0, "json", OPT_FLAG, NULL, offsetof(struct dedup_values, json),
+	 "what was written, as a JSON object"},
 	{0},
 };
 
 static const struct opt merge_opts[] = {
-	{'o', "output", OPT_TEXT, "OUT", offsetof(struct dedup_values, out), "the file to write; it appears whole or not at all"},
+	{'o', "output", OPT_TEXT, "OUT", offsetof(struct dedup_values, out),
+	 "the file to write; it appears whole or not at all"},
 	{'B', "base", OPT_LIST, "BASE", offsetof(struct dedup_values, bases),
 	 "the BTF that all of them were split from; may be repeated, parents first"},
 	{0, "section", OPT_TEXT, "NAME", offsetof(struct dedup_values, section),
 	 "section of ELF files; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
 	{0, "dialect", OPT_TEXT, "n|v1", offsetof(struct dedup_values, dialect),
 	 "dialect of location records, where the files do not tell"},
-	{0, "json", OPT_FLAG, NULL, offsetof(struct dedup_values, json), "what was written, as a JSON object"},
+	{0, "json", OPT_FLAG, NULL, offsetof(struct dedup_values, json),
+	 "what was written, as a JSON object"},
 	{0},
 };
 
 static const struct example dedup_examples[] = {
 	{"cairn btf dedup units.btf -o program.btf", "each type once"},
-	{"cairn btf dedup -B /sys/kernel/btf/vmlinux module.btf -o small.btf", "without the types that the kernel has"},
+	{"cairn btf dedup -B /sys/kernel/btf/vmlinux module.btf -o small.btf",
+	 "without the types that the kernel has"},
 	{0},
 };
 
 static const struct example merge_examples[] = {
 	{"cairn btf merge a.bpf.o b.bpf.o -o all.btf", "the types of two BPF programs, each once"},
-	{"cairn btf merge -B vmlinux.btf one.btf two.btf -o both.btf", "of two that were split from one kernel"},
+	{"cairn btf merge -B vmlinux.btf one.btf two.btf -o both.btf",
+	 "of two that were split from one kernel"},
 	{0},
 };
 
-static int write_result(const struct dedup_values *values, const struct btf_chain *chain, size_t n_bases)
+static int write_result(const struct dedup_values *values, const struct btf_chain *chain,
+			size_t n_bases)
 {
 	struct cairn_err err = {0};
 	void *bytes = NULL;
@@ -55,11 +63,13 @@ static int write_result(const struct dedup_values *values, const struct btf_chai
 
 	for (size_t i = n_bases; i < chain->n; i++)
 		before += cairn_btf_end_id(chain->p[i]) - cairn_btf_start_id(chain->p[i]);
-	int r = cairn_btf_merge((const struct cairn_btf *const *)chain->p + n_bases, chain->n - n_bases, &bytes, &size, &err);
+	int r = cairn_btf_merge((const struct cairn_btf *const *)chain->p + n_bases,
+				chain->n - n_bases, &bytes, &size, &err);
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
-	const struct btf_made made = {values->out, bytes, size, cairn_btf_base(chain->p[n_bases]), before};
+	const struct btf_made made = {values->out, bytes, size, cairn_btf_base(chain->p[n_bases]),
+				      before};
 	int status = btf_write(&made, 1, values->json);
 
 	free(bytes);
@@ -76,7 +86,8 @@ static int dedup(const struct dedup_values *values, const struct cairn_btf *btf)
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
-	const struct btf_made made = {values->out, bytes, size, cairn_btf_base(btf), cairn_btf_end_id(btf) - cairn_btf_start_id(btf)};
+	const struct btf_made made = {values->out, bytes, size, cairn_btf_base(btf),
+				      cairn_btf_end_id(btf) - cairn_btf_start_id(btf)};
 	int status = btf_write(&made, 1, values->json);
 
 	free(bytes);
@@ -93,7 +104,8 @@ static int run_dedup(void *v, const struct operands *operands)
 	struct btf_chain chain;
 
 	if (operands->n > 1)
-		return fail(STATUS_USAGE, "one file at a time: %s\nTry: cairn btf merge", operands->items[1]);
+		return fail(STATUS_USAGE, "one file at a time: %s\nTry: cairn btf merge",
+			    operands->items[1]);
 	if (!values->out)
 		return fail(STATUS_USAGE, "cairn btf dedup needs -o OUT");
 	int status = btf_open(&source, &chain);
@@ -111,7 +123,8 @@ static int run_merge(void *v, const struct operands *operands)
 
 	if (!values->out)
 		return fail(STATUS_USAGE, "cairn btf merge needs -o OUT");
-	int status = btf_open_beside(&values->bases, operands->items, operands->n, values->section, values->dialect, &chain);
+	int status = btf_open_beside(&values->bases, operands->items, operands->n, values->section,
+				     values->dialect, &chain);
 
 	if (!status)
 		status = write_result(values, &chain, values->bases.n);

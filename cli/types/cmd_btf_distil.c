@@ -20,19 +20,21 @@ static const struct opt opts[] = {
 	 "section of an ELF file; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
 	{0, "dialect", OPT_TEXT, "n|v1", offsetof(struct distil_values, dialect),
 	 "dialect of location records, where the file does not tell"},
-	{0, "json", OPT_FLAG, NULL, offsetof(struct distil_values, json), "what was written, as a JSON object per file"},
+	{0, "json", OPT_FLAG, NULL, offsetof(struct distil_values, json),
+	 "what was written, as a JSON object per file"},
 	{0},
 };
 
 static const struct example examples[] = {
 	{"cairn btf distil -B vmlinux.btf module.btf -o module.small.btf",
-	 "a module's types on the least of the kernel's (.BTF.base), to be found in another build of it"},
+	 "a module's types on the least of the kernel's (.BTF.base), to be found in another build "
+	 "of it"},
 	{"cairn btf dump -B module.small.btf.base module.small.btf", "to look at the result"},
 	{0},
 };
 
-static int write_both(const struct distil_values *values, const struct cairn_btf *btf, void *base, size_t base_size,
-		      const void *split, size_t split_size)
+static int write_both(const struct distil_values *values, const struct cairn_btf *btf, void *base,
+		      size_t base_size, const void *split, size_t split_size)
 {
 	struct cairn_btf_open_opts open = {.size = sizeof(open)};
 	struct cairn_btf *on;
@@ -47,7 +49,8 @@ static int write_both(const struct distil_values *values, const struct cairn_btf
 	if (!status) {
 		const struct btf_made made[] = {
 			{path, base, base_size, NULL, cairn_btf_start_id(btf) - 1},
-			{values->out, split, split_size, on, cairn_btf_end_id(btf) - cairn_btf_start_id(btf)},
+			{values->out, split, split_size, on,
+			 cairn_btf_end_id(btf) - cairn_btf_start_id(btf)},
 		};
 
 		status = btf_write(made, 2, values->json);
@@ -83,7 +86,8 @@ static int run(void *v, const struct operands *operands)
 	struct btf_chain chain;
 
 	if (operands->n > 1)
-		return fail(STATUS_USAGE, "one file at a time, and bases by -B: %s", operands->items[1]);
+		return fail(STATUS_USAGE, "one file at a time, and bases by -B: %s",
+			    operands->items[1]);
 	if (!values->out)
 		return fail(STATUS_USAGE, "cairn btf distil needs -o OUT");
 	int status = btf_open(&source, &chain);

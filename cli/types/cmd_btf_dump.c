@@ -20,7 +20,8 @@ static const struct opt opts[] = {
 	 "records as bpftool prints them, or declarations in C"},
 	{0, "pretty", OPT_FLAG, NULL, offsetof(struct dump_values, pretty),
 	 "locations as people write them: *(u64 *)(rsp + 16)"},
-	{0, "json", OPT_FLAG, NULL, offsetof(struct dump_values, json), "one JSON object per record"},
+	{0, "json", OPT_FLAG, NULL, offsetof(struct dump_values, json),
+	 "one JSON object per record"},
 	{0, "section", OPT_TEXT, "NAME", offsetof(struct dump_values, section),
 	 "section of an ELF file; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
 	{0, "dialect", OPT_TEXT, "n|v1", offsetof(struct dump_values, dialect),
@@ -29,10 +30,13 @@ static const struct opt opts[] = {
 };
 
 static const struct example examples[] = {
-	{"cairn btf dump /sys/kernel/btf/vmlinux", "the running kernel's types, as bpftool prints them"},
-	{"cairn btf dump --format c /sys/kernel/btf/vmlinux >vmlinux.h", "a header for BPF programs"},
+	{"cairn btf dump /sys/kernel/btf/vmlinux",
+	 "the running kernel's types, as bpftool prints them"},
+	{"cairn btf dump --format c /sys/kernel/btf/vmlinux >vmlinux.h",
+	 "a header for BPF programs"},
 	{"cairn btf dump --format c -t 'struct dirent' app.btf", "one struct and what it needs"},
-	{"cairn btf dump --pretty -B app.btf app.btf.inline", "where inlined functions and their arguments are"},
+	{"cairn btf dump --pretty -B app.btf app.btf.inline",
+	 "where inlined functions and their arguments are"},
 	{0},
 };
 
@@ -56,7 +60,9 @@ static int add_id(struct ids *ids, uint32_t id)
 	return STATUS_YES;
 }
 
-/* "struct NAME", "union NAME" and "enum NAME" say which kind is meant; @name is moved behind that. */
+/*
+ * "struct NAME", "union NAME" and "enum NAME" say which kind is meant; @name is moved behind that.
+ */
 static bool has_keyword(const char **name, const char *keyword)
 {
 	size_t len = strlen(keyword);
@@ -126,7 +132,8 @@ static int dump(const struct cairn_btf *btf, const struct dump_values *values)
 		btf_json(btf, ids.p, ids.n);
 	} else {
 		uint32_t n_renamed;
-		int r = cairn_btf_dump_renaming(btf, format, ids.p, ids.n, 0, stdout, &n_renamed, &err);
+		int r = cairn_btf_dump_renaming(btf, format, ids.p, ids.n, 0, stdout, &n_renamed,
+						&err);
 
 		warn_of_renamed(n_renamed);
 		/* What happened to the output is told when the program ends. */
@@ -147,9 +154,11 @@ static int run(void *v, const struct operands *operands)
 	struct btf_chain chain;
 
 	if (operands->n > 1)
-		return fail(STATUS_USAGE, "one file at a time, and bases by -B: %s", operands->items[1]);
+		return fail(STATUS_USAGE, "one file at a time, and bases by -B: %s",
+			    operands->items[1]);
 	if (values->json + values->pretty + (values->format != NULL) > 1)
-		return fail(STATUS_USAGE, "--format, --pretty and --json are different answers; choose one");
+		return fail(STATUS_USAGE,
+			    "--format, --pretty and --json are different answers; choose one");
 	int status = btf_open(&source, &chain);
 
 	if (!status)

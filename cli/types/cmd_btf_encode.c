@@ -29,23 +29,28 @@ struct encode_values {
 
 static const struct opt opts[] = {
 	{'o', "output", OPT_TEXT, "OUT", offsetof(struct encode_values, out),
-	 "write types to OUT and sites to OUT.inline; otherwise to FILE.btf and FILE.btf.inline in this directory"},
+	 "write types to OUT and sites to OUT.inline; otherwise to FILE.btf and FILE.btf.inline in "
+	 "this directory"},
 	{0, "embed", OPT_FLAG, NULL, offsetof(struct encode_values, embed),
 	 "write OUT as a copy of FILE with the sections .BTF, .BTF.inline and .BTF.vars"},
 	{'B', "base", OPT_LIST, "BASE", offsetof(struct encode_values, bases),
 	 "leave out what BASE has, of a module its kernel; may be repeated, parents first"},
-	{'j', "jobs", OPT_COUNT, "N", offsetof(struct encode_values, jobs), "use N threads; otherwise one per processor"},
+	{'j', "jobs", OPT_COUNT, "N", offsetof(struct encode_values, jobs),
+	 "use N threads; otherwise one per processor"},
 	{0, "global-vars", OPT_MAYBE, "split", offsetof(struct encode_values, vars),
 	 "all global variables, not only per-processor ones of kernels; split: in OUT.vars"},
 	{0, "dialect", OPT_TEXT, "n|v1|none", offsetof(struct encode_values, dialect),
 	 "dialect of location records (n); none: types only"},
 	{0, "lang", OPT_TEXT, "LANG,...", offsetof(struct encode_values, lang),
 	 "only units of these languages, which are named as by pahole: c11,c89,asm"},
-	{0, "lang-exclude", OPT_TEXT, "LANG,...", offsetof(struct encode_values, lang_exclude), "all units but those of these languages: rust"},
+	{0, "lang-exclude", OPT_TEXT, "LANG,...", offsetof(struct encode_values, lang_exclude),
+	 "all units but those of these languages: rust"},
 	{0, "layout", OPT_FLAG, NULL, offsetof(struct encode_values, layout),
-	 "write a layout section, with which readers skip kinds they do not know, into OUT, too; OUT.inline has one always"},
+	 "write a layout section, with which readers skip kinds they do not know, into OUT, too; "
+	 "OUT.inline has one always"},
 	{0, "assume-unmodified", OPT_FLAG, NULL, offsetof(struct encode_values, assume_unmodified),
-	 "take a parameter's value at a site for the argument where the debug information, mostly Clang's, does not "
+	 "take a parameter's value at a site for the argument where the debug information, mostly "
+	 "Clang's, does not "
 	 "tell whether the function has already changed it"},
 	{0, "debug-dir", OPT_LIST, "DIR", offsetof(struct encode_values, debug_dirs),
 	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
@@ -54,13 +59,16 @@ static const struct opt opts[] = {
 	SIDECAR_OPT_SIDECAR(offsetof(struct encode_values, wish.file)),
 	SIDECAR_OPT_NO_CACHE(offsetof(struct encode_values, wish.no_cache)),
 	SIDECAR_OPT_DEBUGINFOD(offsetof(struct encode_values, wish.debuginfod)),
-	{0, "json", OPT_FLAG, NULL, offsetof(struct encode_values, json), "what was written and lost, as a JSON object"},
+	{0, "json", OPT_FLAG, NULL, offsetof(struct encode_values, json),
+	 "what was written and lost, as a JSON object"},
 	{0},
 };
 
 static const struct example examples[] = {
-	{"cairn btf encode vmlinux -o k.btf -j2 && cairn btf check k.btf", "a kernel's types, and where its functions went"},
-	{"cairn btf encode --lang-exclude rust vmlinux -o k.btf", "the same without its parts in Rust, as kernels are built"},
+	{"cairn btf encode vmlinux -o k.btf -j2 && cairn btf check k.btf",
+	 "a kernel's types, and where its functions went"},
+	{"cairn btf encode --lang-exclude rust vmlinux -o k.btf",
+	 "the same without its parts in Rust, as kernels are built"},
 	{"cairn btf encode ./server && cairn btf dump --pretty -B server.btf server.btf.inline",
 	 "the same of a program, as text"},
 	{0},
@@ -70,8 +78,9 @@ static const struct example examples[] = {
 
 static int show(void *ctx, enum cairn_btfgen_stage stage, uint64_t done, uint64_t total)
 {
-	static const char *const what[] = {
-		[CAIRN_BTFGEN_TYPES] = "units", [CAIRN_BTFGEN_SITES] = "functions", [CAIRN_BTFGEN_WRITE] = "records"};
+	static const char *const what[] = {[CAIRN_BTFGEN_TYPES] = "units",
+					   [CAIRN_BTFGEN_SITES] = "functions",
+					   [CAIRN_BTFGEN_WRITE] = "records"};
 	struct progress *progress = ctx;
 
 	progress->what = what[stage];
@@ -86,8 +95,8 @@ static enum cairn_btfgen_vars vars_of(const char *word)
 	return *word ? CAIRN_BTFGEN_VARS_SPLIT : CAIRN_BTFGEN_VARS_ALL;
 }
 
-static int distil(const struct cairn_binary *bin, const struct cairn_btf *base, const struct encode_values *values,
-		  struct cairn_btfgen *ret)
+static int distil(const struct cairn_binary *bin, const struct cairn_btf *base,
+		  const struct encode_values *values, struct cairn_btfgen *ret)
 {
 	struct progress progress = {0};
 	struct languages languages = {.n = 0};
@@ -138,17 +147,20 @@ static char *path_of(const struct encode_values *values, const char *elf, const 
 }
 
 /* What an earlier run left there continues other types than those that are written now. */
-static void warn_of_leftover(const struct output *o, const struct encode_values *values, const char *elf)
+static void warn_of_leftover(const struct output *o, const struct encode_values *values,
+			     const char *elf)
 {
 	char *path = path_of(values, elf, o->suffix);
 
 	if (path && !access(path, F_OK))
-		say(stderr, "cairn: %s is left from an earlier run: this time there are no %s\n", path, o->what);
+		say(stderr, "cairn: %s is left from an earlier run: this time there are no %s\n",
+		    path, o->what);
 	free(path);
 }
 
 /* Together: sites that go on where other types end would be read as sites of these. */
-static int write_outputs(struct output *outputs, const struct encode_values *values, const char *elf)
+static int write_outputs(struct output *outputs, const struct encode_values *values,
+			 const char *elf)
 {
 	struct cairn_file files[N_OUTPUTS];
 	struct cairn_err err = {0};
@@ -181,7 +193,8 @@ static int embed(struct output *outputs, const struct encode_values *values, con
 
 		if (!o->blob->bytes)
 			continue;
-		sections[n++] = (struct cairn_embed_section){o->section, o->blob->bytes, o->blob->size};
+		sections[n++] =
+			(struct cairn_embed_section){o->section, o->blob->bytes, o->blob->size};
 		if (asprintf(&o->path, "%s: %s", values->out, o->section) < 0) {
 			o->path = NULL;
 			return fail(STATUS_NOT_HERE, "no memory");
@@ -189,9 +202,13 @@ static int embed(struct output *outputs, const struct encode_values *values, con
 	}
 	int r = cairn_embed(elf, values->out, sections, n, &err);
 
-	/* A kernel's .BTF is mapped with its data: what boots cannot have another one put in its place. */
+	/*
+	 * A kernel's .BTF is mapped with its data: what boots cannot have another one put in its
+	 * place.
+	 */
 	if (r == -EEXIST)
-		return fail(STATUS_USAGE, "%s; without --embed, %s and %s.inline are written beside it", err.msg,
+		return fail(STATUS_USAGE,
+			    "%s; without --embed, %s and %s.inline are written beside it", err.msg,
 			    values->out, values->out);
 	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
 }
@@ -200,30 +217,38 @@ static int embed(struct output *outputs, const struct encode_values *values, con
 
 static void tell_counts(const struct cairn_btfgen *d)
 {
-	say(stdout, "%" PRIu32 " records, %" PRIu32 " functions, %" PRIu32 " variables\n", d->n_types, d->n_functions,
-	       d->n_variables);
+	say(stdout, "%" PRIu32 " records, %" PRIu32 " functions, %" PRIu32 " variables\n",
+	    d->n_types, d->n_functions, d->n_variables);
 	if (!d->n_sites)
 		return;
-	say(stdout, "%" PRIu64 " sites of functions; of %" PRIu64 " arguments there %" PRIu64 " have a location\n", d->n_sites,
-	       d->n_arguments, d->n_located);
+	say(stdout,
+	    "%" PRIu64 " sites of functions; of %" PRIu64 " arguments there %" PRIu64
+	    " have a location\n",
+	    d->n_sites, d->n_arguments, d->n_located);
 	for (int i = 0; i < CAIRN_N_UNAVAILABLE; i++)
 		if (d->unavailable[i])
-			say(stdout, "unavailable: %" PRIu64 " %s\n", d->unavailable[i], cairn_unavailable_text(i));
+			say(stdout, "unavailable: %" PRIu64 " %s\n", d->unavailable[i],
+			    cairn_unavailable_text(i));
 }
 
-static void tell(const struct cairn_btfgen *d, const struct cairn_sidecar *sidecar, const struct output *outputs)
+static void tell(const struct cairn_btfgen *d, const struct cairn_sidecar *sidecar,
+		 const struct output *outputs)
 {
 	for (int i = 0; i < N_OUTPUTS; i++)
 		if (outputs[i].path)
-			say(stdout, "%s: %s, %zu bytes\n", outputs[i].path, outputs[i].what, outputs[i].blob->size);
+			say(stdout, "%s: %s, %zu bytes\n", outputs[i].path, outputs[i].what,
+			    outputs[i].blob->size);
 	tell_counts(d);
 	if (sidecar)
-		say(stdout, "from %s, which does not tell what was lost\n", cairn_sidecar_path(sidecar));
+		say(stdout, "from %s, which does not tell what was lost\n",
+		    cairn_sidecar_path(sidecar));
 	if (d->n_left_out)
-		say(stdout, "left out: %zu unit%s of other languages\n", d->n_left_out, d->n_left_out == 1 ? "" : "s");
+		say(stdout, "left out: %zu unit%s of other languages\n", d->n_left_out,
+		    d->n_left_out == 1 ? "" : "s");
 	for (int i = 0; i < CAIRN_N_LOSSES; i++)
 		if (d->losses[i])
-			say(stdout, "lost: %" PRIu64 " %s\n", d->losses[i], cairn_btfgen_loss_text(i));
+			say(stdout, "lost: %" PRIu64 " %s\n", d->losses[i],
+			    cairn_btfgen_loss_text(i));
 }
 
 static void put_output(struct json *j, const char *key, const struct output *o)
@@ -246,8 +271,8 @@ static void json_counts(struct json *j, const struct cairn_btfgen *d)
 	json_uint(j, "variables", d->n_variables);
 }
 
-static void tell_json(const char *elf, const struct cairn_btfgen *d, const struct cairn_sidecar *sidecar,
-		      const struct output *outputs)
+static void tell_json(const char *elf, const struct cairn_btfgen *d,
+		      const struct cairn_sidecar *sidecar, const struct output *outputs)
 {
 	struct json j = {.out = stdout};
 
@@ -297,7 +322,8 @@ static const char *asks_for_more(const struct encode_values *values)
 	} options[] = {
 		{values->bases.n, "--base"},
 		{values->vars, "--global-vars"},
-		{values->dialect && btf_dialect(values->dialect) == CAIRN_BTF_LOC_V1, "--dialect v1"},
+		{values->dialect && btf_dialect(values->dialect) == CAIRN_BTF_LOC_V1,
+		 "--dialect v1"},
 		{values->lang, "--lang"},
 		{values->lang_exclude, "--lang-exclude"},
 		{values->layout, "--layout"},
@@ -310,8 +336,12 @@ static const char *asks_for_more(const struct encode_values *values)
 	return NULL;
 }
 
-/* The sidecar that answers, where a person named it or there is no debug information; *@ret NULL: none does. */
-static int find_sidecar(const struct cairn_binary *bin, const struct encode_values *values, struct cairn_sidecar **ret)
+/*
+ * The sidecar that answers, where a person named it or there is no debug information; *@ret NULL:
+ * none does.
+ */
+static int find_sidecar(const struct cairn_binary *bin, const struct encode_values *values,
+			struct cairn_sidecar **ret)
 {
 	struct sidecar_wish wish = values->wish;
 	struct cairn_err err = {0};
@@ -327,15 +357,16 @@ static int find_sidecar(const struct cairn_binary *bin, const struct encode_valu
 		return fail_err(r, &err, STATUS_USAGE);
 	if (!*ret || !asks_for_more(values))
 		return STATUS_YES;
-	int status = fail(STATUS_NOT_HERE, "%s: a sidecar does not answer to %s: it takes the debug information",
+	int status = fail(STATUS_NOT_HERE,
+			  "%s: a sidecar does not answer to %s: it takes the debug information",
 			  cairn_sidecar_path(*ret), asks_for_more(values));
 	cairn_sidecar_close(*ret);
 	*ret = NULL;
 	return status;
 }
 
-static int encode(const struct cairn_binary *bin, const struct cairn_btf *base, const struct encode_values *values,
-		  const char *elf)
+static int encode(const struct cairn_binary *bin, const struct cairn_btf *base,
+		  const struct encode_values *values, const char *elf)
 {
 	struct cairn_btfgen d = {0};
 	struct cairn_sidecar *sidecar;
@@ -353,7 +384,8 @@ static int encode(const struct cairn_binary *bin, const struct cairn_btf *base, 
 		status = distil(bin, base, values, &d);
 
 	if (!status)
-		warn_of_missing_dwo(d.n_missing, d.missing, "types and sites that only they describe are not written");
+		warn_of_missing_dwo(d.n_missing, d.missing,
+				    "types and sites that only they describe are not written");
 	if (!status && values->embed)
 		status = embed(outputs, values, elf);
 	else if (!status)
@@ -389,7 +421,8 @@ static int run(void *v, const struct operands *operands)
 	if (values->lang && values->lang_exclude)
 		return fail(STATUS_USAGE, "--lang and --lang-exclude are two answers; choose one");
 	if (values->embed && !values->out)
-		return fail(STATUS_USAGE, "--embed needs -o OUT: it writes a copy of %s", operands->items[0]);
+		return fail(STATUS_USAGE, "--embed needs -o OUT: it writes a copy of %s",
+			    operands->items[0]);
 	heap_give_back();
 	if (values->bases.n)
 		status = btf_open_bases(&values->bases, &bases);

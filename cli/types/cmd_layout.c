@@ -16,20 +16,26 @@ static const struct opt opts[] = {
 	{0, "running", OPT_FLAG, NULL, offsetof(struct layout_values, running),
 	 "the types of the running kernel, instead of FILE"},
 	{0, "abi", OPT_TEXT, "ABI[,ABI...]", offsetof(struct layout_values, abi),
-	 "lay the types out for this ABI, also those compiled for another; of several, show what differs from the first"},
-	{'s', "sizes", OPT_FLAG, NULL, offsetof(struct layout_values, sizes), "only name, size and number of holes"},
-	{'H', "holes", OPT_COUNT, "N", offsetof(struct layout_values, holes), "only structs with at least N holes"},
+	 "lay the types out for this ABI, also those compiled for another; of several, show what "
+	 "differs from the first"},
+	{'s', "sizes", OPT_FLAG, NULL, offsetof(struct layout_values, sizes),
+	 "only name, size and number of holes"},
+	{'H', "holes", OPT_COUNT, "N", offsetof(struct layout_values, holes),
+	 "only structs with at least N holes"},
 	{'P', "packable", OPT_FLAG, NULL, offsetof(struct layout_values, packable),
-	 "only structs that another order of members makes smaller: name, size, smallest size, bytes saved"},
+	 "only structs that another order of members makes smaller: name, size, smallest size, "
+	 "bytes saved"},
 	{'i', "contains", OPT_TEXT, "TYPE", offsetof(struct layout_values, contains),
 	 "only structs with a member of this struct, union or enum"},
 	{'E', "expand", OPT_FLAG, NULL, offsetof(struct layout_values, expand),
 	 "write out the structs that members are, and theirs"},
-	{0, "hex", OPT_FLAG, NULL, offsetof(struct layout_values, hex), "offsets and sizes in hexadecimal"},
+	{0, "hex", OPT_FLAG, NULL, offsetof(struct layout_values, hex),
+	 "offsets and sizes in hexadecimal"},
 	{'c', "cacheline", OPT_COUNT, "BYTES", offsetof(struct layout_values, cacheline),
 	 "size of a cache line; otherwise 64"},
 	{0, "check", OPT_FLAG, NULL, offsetof(struct layout_values, check),
-	 "FILE is a BPF object: what another program believes of the types that it writes; with --against"},
+	 "FILE is a BPF object: what another program believes of the types that it writes; with "
+	 "--against"},
 	{0, "against", OPT_TEXT, "DECLS", offsetof(struct layout_values, against),
 	 "that program's declarations: C, Java (hello-ebpf), Rust, Go, Python"},
 	{0, "ignore", OPT_LIST, "MEMBER", offsetof(struct layout_values, ignore),
@@ -38,7 +44,8 @@ static const struct opt opts[] = {
 	 "two files, OLD NEW: what differs between their types of the same name"},
 	{0, "lock", OPT_TEXT, "LOCK", offsetof(struct layout_values, lock),
 	 "a file with the layouts as they have to stay: what drifted"},
-	{0, "update", OPT_FLAG, NULL, offsetof(struct layout_values, update), "with --lock: write it"},
+	{0, "update", OPT_FLAG, NULL, offsetof(struct layout_values, update),
+	 "with --lock: write it"},
 	{'R', "reorganize", OPT_FLAG, NULL, offsetof(struct layout_values, reorganize),
 	 "the smallest order of members, proven where it can be"},
 	{0, "verify", OPT_FLAG, NULL, offsetof(struct layout_values, verify),
@@ -50,20 +57,25 @@ static const struct opt opts[] = {
 	{0, "merge-bit-fields", OPT_FLAG, NULL, offsetof(struct layout_values, merge_bit_fields),
 	 "with --reorganize: bit-fields that were apart may share a unit"},
 	{0, "weights", OPT_TEXT, "FILE", offsetof(struct layout_values, weights),
-	 "with --reorganize: CSV of hits (member,hits or type,member,hits); hot members go into the fewest cache lines"},
+	 "with --reorganize: CSV of hits (member,hits or type,member,hits); hot members go into "
+	 "the fewest cache lines"},
 	{0, "lines-first", OPT_FLAG, NULL, offsetof(struct layout_values, lines_first),
 	 "with --weights: fewer cache lines are worth bytes, up to the size that the struct has"},
 	{0, "lint", OPT_FLAG, NULL, offsetof(struct layout_values, lint),
-	 "what goes wrong with structs as records between programs: padding that leaks, readers that differ; status 1"},
+	 "what goes wrong with structs as records between programs: padding that leaks, readers "
+	 "that differ; status 1"},
 	{0, "rules", OPT_TEXT, "RULE,...", offsetof(struct layout_values, rules),
 	 "with --lint: only these, or with a - in front all but these"},
 	{0, "html", OPT_FLAG, NULL, offsetof(struct layout_values, html),
 	 "a page with byte maps; with --abi A,B or --beside two of them side by side"},
-	{0, "beside", OPT_TEXT, "FILE", offsetof(struct layout_values, beside), "with --html: another build, to compare with"},
-	{0, "json", OPT_FLAG, NULL, offsetof(struct layout_values, json), "one JSON object per type"},
+	{0, "beside", OPT_TEXT, "FILE", offsetof(struct layout_values, beside),
+	 "with --html: another build, to compare with"},
+	{0, "json", OPT_FLAG, NULL, offsetof(struct layout_values, json),
+	 "one JSON object per type"},
 	{'B', "base", OPT_LIST, "BASE", offsetof(struct layout_values, bases),
 	 "the BTF that FILE was split from; may be repeated, parents first"},
-	{0, "btf", OPT_FLAG, NULL, offsetof(struct layout_values, btf), "BTF also where FILE has DWARF"},
+	{0, "btf", OPT_FLAG, NULL, offsetof(struct layout_values, btf),
+	 "BTF also where FILE has DWARF"},
 	SIDECAR_OPT_SIDECAR(offsetof(struct layout_values, wish.file)),
 	SIDECAR_OPT_NONE(offsetof(struct layout_values, wish.none)),
 	SIDECAR_OPT_NO_CACHE(offsetof(struct layout_values, wish.no_cache)),
@@ -78,16 +90,24 @@ static const struct opt opts[] = {
 };
 
 static const struct example examples[] = {
-	{"cairn layout --running task_struct", "a struct of the running kernel, as pahole prints it"},
-	{"cairn layout event.h --abi x86-64,i386", "which members of a header's structs are elsewhere on i386"},
-	{"cairn layout --check event.bpf.o --against Event.java", "whether Java reads what the BPF program writes"},
-	{"cairn layout --diff v1.h v2.h", "what a reader of the old structs gets wrong about the new ones"},
-	{"cairn layout event.h --lock layout.lock", "exit status 1 when a layout is not the one that is locked"},
+	{"cairn layout --running task_struct",
+	 "a struct of the running kernel, as pahole prints it"},
+	{"cairn layout event.h --abi x86-64,i386",
+	 "which members of a header's structs are elsewhere on i386"},
+	{"cairn layout --check event.bpf.o --against Event.java",
+	 "whether Java reads what the BPF program writes"},
+	{"cairn layout --diff v1.h v2.h",
+	 "what a reader of the old structs gets wrong about the new ones"},
+	{"cairn layout event.h --lock layout.lock",
+	 "exit status 1 when a layout is not the one that is locked"},
 	{"cairn layout vmlinux --sizes", "every struct with its size and number of holes"},
 	{"cairn layout prog.bpf.o 'struct event' --json", "one struct, for a program"},
-	{"cairn layout --lint event.bpf.o", "which records of a BPF program leak padding, or differ for a 32-bit reader"},
-	{"cairn layout event.h --html --abi bpf,i386 > event.html", "a picture of each struct, on two ABIs side by side"},
-	{"cairn layout event.h padded_event --reorganize --verify", "its members in the smallest order, proven by gcc and clang"},
+	{"cairn layout --lint event.bpf.o",
+	 "which records of a BPF program leak padding, or differ for a 32-bit reader"},
+	{"cairn layout event.h --html --abi bpf,i386 > event.html",
+	 "a picture of each struct, on two ABIs side by side"},
+	{"cairn layout event.h padded_event --reorganize --verify",
+	 "its members in the smallest order, proven by gcc and clang"},
 	{0},
 };
 
@@ -96,7 +116,8 @@ static const struct example examples[] = {
 /* Names in @text. */
 static int parse_abis(const char *text, const struct cairn_abi **ret, size_t *ret_n)
 {
-	for (*ret_n = 0; text; text = text[strcspn(text, ",")] ? text + strcspn(text, ",") + 1 : NULL) {
+	for (*ret_n = 0; text;
+	     text = text[strcspn(text, ",")] ? text + strcspn(text, ",") + 1 : NULL) {
 		char name[64];
 
 		if (*ret_n == ABIS_MAX)
@@ -143,7 +164,10 @@ static bool contains(const struct show *s, const struct cairn_type *t)
 	return false;
 }
 
-/* The size that C gives the best order; the size it has where nothing is known of others. 0; -ENOMEM. */
+/*
+ * The size that C gives the best order; the size it has where nothing is known of others. 0;
+ * -ENOMEM.
+ */
 static int smallest_size(const struct show *s, uint32_t id, uint64_t *ret)
 {
 	struct cairn_reorganize_opts o = {.size = sizeof(o), .size_only = true};
@@ -165,8 +189,8 @@ static int show_packable(struct show *s, uint32_t id)
 	s->any = true;
 	if (s->values->json)
 		return layout_json(s->file, s->layout, id, s->values->expand);
-	say(stdout, "%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", cairn_types_get(s->types, id)->name, size, smallest,
-	       size - smallest);
+	say(stdout, "%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
+	    cairn_types_get(s->types, id)->name, size, smallest, size - smallest);
 	return 0;
 }
 
@@ -196,7 +220,8 @@ static int show_one(struct show *s, uint32_t id)
 		return layout_json(s->file, s->layout, id, s->values->expand);
 	if (!v->sizes)
 		return show_text(s, id);
-	say(stdout, "%s\t%" PRIu64 "\t%u\n", cairn_types_get(s->types, id)->name, t->size, f.n_holes);
+	say(stdout, "%s\t%" PRIu64 "\t%u\n", cairn_types_get(s->types, id)->name, t->size,
+	    f.n_holes);
 	return 0;
 }
 
@@ -214,8 +239,8 @@ static int show_list(struct show *s, const struct cairn_source_list *list)
 	return s->any ? STATUS_YES : STATUS_NO;
 }
 
-static int show_all(struct layout_source *file, const struct cairn_abi *abi, const struct layout_values *values,
-		    char *const *patterns, size_t n_patterns)
+static int show_all(struct layout_source *file, const struct cairn_abi *abi,
+		    const struct layout_values *values, char *const *patterns, size_t n_patterns)
 {
 	struct cairn_source *source = file->source;
 	struct cairn_layout_opts o = {.size = sizeof(o),
@@ -223,7 +248,8 @@ static int show_all(struct layout_source *file, const struct cairn_abi *abi, con
 				      .expand = values->expand,
 				      .hex = values->hex,
 				      .big_endian = cairn_source_is_big_endian(source),
-				      .infer_aligned = cairn_source_kind(source) == CAIRN_SOURCE_BTF};
+				      .infer_aligned =
+					      cairn_source_kind(source) == CAIRN_SOURCE_BTF};
 	struct show s = {.values = values, .file = file, .source = source};
 	struct cairn_source_list list = {0};
 	struct cairn_err err = {0};
@@ -254,9 +280,11 @@ static int run(void *v, const struct operands *operands)
 	if (status)
 		return status;
 	if (!path)
-		return fail(STATUS_USAGE, "a file is missing; or say --running for the kernel's types");
+		return fail(STATUS_USAGE,
+			    "a file is missing; or say --running for the kernel's types");
 	if (values->check != !!values->against || (values->update && !values->lock))
-		return fail(STATUS_USAGE, "--check FILE --against DECLS; --update belongs to --lock");
+		return fail(STATUS_USAGE,
+			    "--check FILE --against DECLS; --update belongs to --lock");
 	if (values->ignore.n && !values->check)
 		return fail(STATUS_USAGE, "--ignore belongs to --check");
 	if ((n_abis > 1 && (values->diff || values->lock)) || (n_abis > 2 && values->html))
@@ -264,18 +292,23 @@ static int run(void *v, const struct operands *operands)
 	if (values->cacheline > 1 << 20)
 		return fail(STATUS_USAGE, "no cache line has %lu bytes", values->cacheline);
 	if (values->check)
-		return layout_check(path, abis, n_abis, values, operands->items + skip, operands->n - skip);
+		return layout_check(path, abis, n_abis, values, operands->items + skip,
+				    operands->n - skip);
 	if (values->diff)
 		return layout_diff(abis[0], values, operands);
 	if (values->lock)
-		return layout_lock(path, abis[0], values, operands->items + skip, operands->n - skip);
+		return layout_lock(path, abis[0], values, operands->items + skip,
+				   operands->n - skip);
 	if (values->html)
-		return layout_html(path, abis, n_abis, values, operands->items + skip, operands->n - skip);
+		return layout_html(path, abis, n_abis, values, operands->items + skip,
+				   operands->n - skip);
 	if (n_abis > 1)
-		return layout_compare(path, abis, n_abis, values, operands->items + skip, operands->n - skip);
+		return layout_compare(path, abis, n_abis, values, operands->items + skip,
+				      operands->n - skip);
 	status = layout_open(path, abis[0], values, &source);
 	if (!status)
-		status = show_all(&source, abis[0], values, operands->items + skip, operands->n - skip);
+		status = show_all(&source, abis[0], values, operands->items + skip,
+				  operands->n - skip);
 	layout_close(&source);
 	return status;
 }

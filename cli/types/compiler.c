@@ -52,7 +52,8 @@ void compiler_command(struct compiler_words *w, const char *command)
 	char *copy = strdup(command), *rest = NULL;
 
 	w->failed |= !copy;
-	for (char *word = copy ? strtok_r(copy, blanks, &rest) : NULL; word; word = strtok_r(NULL, blanks, &rest))
+	for (char *word = copy ? strtok_r(copy, blanks, &rest) : NULL; word;
+	     word = strtok_r(NULL, blanks, &rest))
 		compiler_word(w, "", word);
 	free(copy);
 }

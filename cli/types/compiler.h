@@ -21,17 +21,23 @@ const char *compiler_of_user(const char *otherwise);
 void compiler_words_free(struct compiler_words *w);
 
 struct compiler_answer {
-	int status;   /* what it exited with; 127: it is not there or could not be started; 128 + the signal that ended it */
+	/*
+	 * what it exited with; 127: it is not there or could not be started; 128 + the signal that
+	 * ended it
+	 */
+	int status;
 	char *output; /* free(); NUL-terminated. NULL: no memory */
 	size_t size;
-	const char *why; /* it was ended here, status is not 0; static words. NULL: it ended by itself */
+	/* it was ended here, status is not 0; static words. NULL: it ended by itself */
+	const char *why;
 };
 
 /*
  * compiler_run - start it, and wait for its end
  *
- * A header of a few lines can have macros that take for ever to expand, or fill all memory. So a compiler gets 60 seconds of
- * processor time and 2 GiB, and is ended when its output has more than 256 MiB.
+ * A header of a few lines can have macros that take for ever to expand, or fill all memory. So a
+ * compiler gets 60 seconds of processor time and 2 GiB, and is ended when its output has more than
+ * 256 MiB.
  *
  * @input       a descriptor that is its standard input, from the start of the file; -1: ours
  * @with_errors what it says on stderr is in the output, too; otherwise it goes to our stderr

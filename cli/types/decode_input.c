@@ -6,8 +6,8 @@
  *
  *	{"time":7,"data":"01000000"}		{"time":7,"data":{"pid":1}}
  *
- * The bytes are a string in hexadecimal, or an array of numbers or of "0x.." as bpftool writes them. A record that is not
- * as its type demands is told on stderr, and the next one is read.
+ * The bytes are a string in hexadecimal, or an array of numbers or of "0x.." as bpftool writes
+ * them. A record that is not as its type demands is told on stderr, and the next one is read.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -41,7 +41,8 @@ static int bad(struct input *in, const char *what)
 /* Whether the record's length is right. */
 static bool is_right(struct input *in, size_t n)
 {
-	enum cairn_record_rule rule = in->sink->values->perf ? CAIRN_RECORD_PERF : CAIRN_RECORD_EXACT;
+	enum cairn_record_rule rule =
+		in->sink->values->perf ? CAIRN_RECORD_PERF : CAIRN_RECORD_EXACT;
 	struct cairn_err err = {0};
 
 	if (cairn_decode_check(in->sink->decode, n, rule, &err) == 0)
@@ -82,7 +83,10 @@ static int read_whole(struct input *in)
 		put_record(in, bytes, n);
 	free(bytes);
 	if (n > RECORD_MAX)
-		return fail(STATUS_DAMAGED, "%s: it is one record, as the type ends in a flexible array, and has more than %zu bytes", in->name, RECORD_MAX);
+		return fail(STATUS_DAMAGED,
+			    "%s: it is one record, as the type ends in a flexible array, and has "
+			    "more than %zu bytes",
+			    in->name, RECORD_MAX);
 	return STATUS_YES;
 }
 
@@ -106,7 +110,8 @@ static int read_raw(struct input *in, size_t size)
 		put_record(in, bytes, have);
 	} else if (have) {
 		char what[96];
-		snprintf(what, sizeof(what), "the input ends in it: %zu of %zu bytes, at offset %" PRIu64, have, size,
+		snprintf(what, sizeof(what),
+			 "the input ends in it: %zu of %zu bytes, at offset %" PRIu64, have, size,
 			 in->n * size);
 		in->n++;
 		bad(in, what);
@@ -125,7 +130,10 @@ static int digit_of(char c)
 				      : -1;
 }
 
-/* In place: digits in pairs, with blanks, colons, commas, quotes and "0x" between them. False: something else. */
+/*
+ * In place: digits in pairs, with blanks, colons, commas, quotes and "0x" between them. False:
+ * something else.
+ */
 static bool parse_hex(char *text, size_t n, size_t *ret_n)
 {
 	uint8_t *to = (uint8_t *)text;
@@ -270,7 +278,10 @@ static void put_json_name(struct cairn_text_out *out, const char *text, size_t n
 	free(quoted);
 }
 
-/* JSON that came in, as the library writes it: what a terminal would obey is escaped. It can only be inside of strings. */
+/*
+ * JSON that came in, as the library writes it: what a terminal would obey is escaped. It can only
+ * be inside of strings.
+ */
 static void put_json(struct cairn_text_out *out, const char *text, size_t n)
 {
 	for (size_t i = 0; i < n;) {
@@ -328,9 +339,12 @@ static int read_lines(struct input *in, int (*read_line)(struct input *in, char 
 		read_line(in, line, (size_t)n);
 	free(line);
 	if (n == -EFBIG)
-		return fail(STATUS_DAMAGED, "%s: after record %" PRIu64 " a line has more than %zu bytes; larger records are read with --format raw",
+		return fail(STATUS_DAMAGED,
+			    "%s: after record %" PRIu64 " a line has more than %zu bytes; larger "
+							"records are read with --format raw",
 			    in->name, in->n, LINE_MAX_BYTES);
-	return n == -ENOMEM ? fail(STATUS_NOT_HERE, "no memory for a line of %s", in->name) : STATUS_YES;
+	return n == -ENOMEM ? fail(STATUS_NOT_HERE, "no memory for a line of %s", in->name)
+			    : STATUS_YES;
 }
 
 /* ---- entry ---- */

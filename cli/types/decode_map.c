@@ -13,7 +13,8 @@ struct map_view {
 	struct cairn_bpfmap *map;
 	struct cairn_bpfmap_info info;
 	struct cairn_decode *key, *value; /* NULL: bytes */
-	struct cairn_member variable; /* of a section, the only one that is wanted; no name: all of the value */
+	/* of a section, the only one that is wanted; no name: all of the value */
+	struct cairn_member variable;
 	uint64_t variable_size;
 	struct layout_source source;
 	bool has_source;
@@ -33,7 +34,8 @@ static void put_bytes(struct cairn_text_out *out, const uint8_t *bytes, size_t n
 	decode_put(out, json ? "\"" : "");
 }
 
-static void put(struct map_view *m, const struct cairn_decode *decode, const uint8_t *bytes, size_t n)
+static void put(struct map_view *m, const struct cairn_decode *decode, const uint8_t *bytes,
+		size_t n)
 {
 	if (decode)
 		cairn_decode_run(decode, bytes, n, &m->out);
@@ -69,8 +71,9 @@ static void put_owner(struct map_view *m, const struct cairn_bpfmap_owner *owner
 	bool json = m->values->json;
 	char text[64];
 
-	snprintf(text, sizeof(text), json ? "{\"owner\":\"%s\",\"id\":%" PRIu64 ",\"name\":" : "%s %" PRIu64 " ", owner->kind,
-		 owner->id);
+	snprintf(text, sizeof(text),
+		 json ? "{\"owner\":\"%s\",\"id\":%" PRIu64 ",\"name\":" : "%s %" PRIu64 " ",
+		 owner->kind, owner->id);
 	decode_put(&m->out, text);
 	cairn_text_quote(&m->out, owner->name, strlen(owner->name), json);
 	decode_put(&m->out, json ? ",\"value\":" : ": ");
@@ -101,7 +104,9 @@ static int on_entry(void *ctx, const struct cairn_bpfmap_entry *e)
 	} else if (e->key && !m->info.is_section) {
 		decode_put(&m->out, json ? "{\"key\":" : "");
 		put(m, m->key, e->key, m->info.key_size);
-		decode_put(&m->out, !json ? ": " : m->info.is_percpu ? ",\"values\":" : ",\"value\":");
+		decode_put(&m->out, !json		? ": "
+				    : m->info.is_percpu ? ",\"values\":"
+							: ",\"value\":");
 	}
 	put_values(m, e);
 	decode_put(&m->out, (e->owner || (e->key && !m->info.is_section)) && json ? "}\n" : "\n");
@@ -114,7 +119,8 @@ static int on_entry(void *ctx, const struct cairn_bpfmap_entry *e)
 static int plan_of_file(struct map_view *m, const char *path, const char *type)
 {
 	struct cairn_source_list list = {0};
-	const struct cairn_abi *abi = cairn_abi_find(m->values->file.abi ? m->values->file.abi : "bpf");
+	const struct cairn_abi *abi =
+		cairn_abi_find(m->values->file.abi ? m->values->file.abi : "bpf");
 
 	if (!abi)
 		return fail(STATUS_USAGE, "no such ABI is known: %s", m->values->file.abi);
@@ -123,8 +129,8 @@ static int plan_of_file(struct map_view *m, const char *path, const char *type)
 	if (!status)
 		status = layout_select_value(m->source.source, type, &list);
 	if (!status)
-		status = decode_plan(m->values, cairn_source_types(m->source.source), list.ids[0], m->source.source,
-				     &m->value);
+		status = decode_plan(m->values, cairn_source_types(m->source.source), list.ids[0],
+				     m->source.source, &m->value);
 	free(list.ids);
 	return status;
 }
@@ -134,12 +140,14 @@ static bool plan_of_variable(struct map_view *m, const char *name, int *status)
 {
 	struct cairn_member found;
 
-	if (!m->info.is_section || !cairn_types_member(m->info.types, m->info.value_type, name, &found))
+	if (!m->info.is_section ||
+	    !cairn_types_member(m->info.types, m->info.value_type, name, &found))
 		return false;
 	m->variable_size = cairn_types_size(m->info.types, found.type);
 	if (!m->variable_size || found.bit_off / 8 > m->info.value_size ||
 	    m->variable_size > m->info.value_size - found.bit_off / 8) {
-		*status = fail(STATUS_DAMAGED, "%s is not in the %u bytes of map %u (%s), as its BTF has it", name,
+		*status = fail(STATUS_DAMAGED,
+			       "%s is not in the %u bytes of map %u (%s), as its BTF has it", name,
 			       m->info.value_size, m->info.id, m->info.name);
 		return true;
 	}
@@ -176,7 +184,8 @@ static int plan_of_map(struct map_view *m)
 
 static bool has_size(const struct cairn_decode *decode, uint64_t size)
 {
-	return cairn_decode_is_flexible(decode) ? cairn_decode_size(decode) <= size : cairn_decode_size(decode) == size;
+	return cairn_decode_is_flexible(decode) ? cairn_decode_size(decode) <= size
+						: cairn_decode_size(decode) == size;
 }
 
 static int make_plans(struct map_view *m, const struct operands *operands)
@@ -184,24 +193,32 @@ static int make_plans(struct map_view *m, const struct operands *operands)
 	int status = STATUS_YES;
 
 	if (operands->n > 2)
-		return fail(STATUS_USAGE, "with --map, say at most which file has the type, and which: FILE TYPE");
+		return fail(
+			STATUS_USAGE,
+			"with --map, say at most which file has the type, and which: FILE TYPE");
 	if (operands->n == 2)
 		status = plan_of_file(m, operands->items[0], operands->items[1]);
 	else if (operands->n == 1 && !plan_of_variable(m, operands->items[0], &status))
 		status = plan_of_programs(m, operands->items[0]);
 	else if (!operands->n && m->info.is_ring)
 		return fail(STATUS_USAGE,
-			    "map %u (%s) is a ring buffer, whose records have no type of their own; name it: "
+			    "map %u (%s) is a ring buffer, whose records have no type of their "
+			    "own; name it: "
 			    "cairn decode --map %u 'struct event'",
 			    m->info.id, m->info.name, m->info.id);
 	if (!status)
 		status = plan_of_map(m);
-	if (!status && m->value && !m->info.is_ring && !m->variable.name && !has_size(m->value, m->info.value_size))
-		status = fail(STATUS_NO, "the type has %" PRIu64 " bytes, the values of map %u (%s) have %u",
-			      cairn_decode_size(m->value), m->info.id, m->info.name, m->info.value_size);
+	if (!status && m->value && !m->info.is_ring && !m->variable.name &&
+	    !has_size(m->value, m->info.value_size))
+		status = fail(STATUS_NO,
+			      "the type has %" PRIu64 " bytes, the values of map %u (%s) have %u",
+			      cairn_decode_size(m->value), m->info.id, m->info.name,
+			      m->info.value_size);
 	if (!status && !m->value)
-		fail(0, "map %u (%s) has no BTF: its entries are bytes; FILE TYPE would tell their type", m->info.id,
-		     m->info.name);
+		fail(0,
+		     "map %u (%s) has no BTF: its entries are bytes; FILE TYPE would tell their "
+		     "type",
+		     m->info.id, m->info.name);
 	return status;
 }
 
@@ -214,21 +231,25 @@ static const char *owners_of(const char *kind)
 		return "threads";
 	if (!strcmp(kind, "cgrp_storage"))
 		return "cgroups";
-	return !strcmp(kind, "sk_storage") ? "sockets that processes hold open" : "files that processes hold open";
+	return !strcmp(kind, "sk_storage") ? "sockets that processes hold open"
+					   : "files that processes hold open";
 }
 
 static void tell(const struct map_view *m, const struct cairn_bpfmap_stats *s)
 {
 	if (s->busy || s->discarded || s->overtaken)
 		say(stderr,
-			"cairn: %" PRIu64 " records; %" PRIu64 " still being written, %" PRIu64
-			" discarded by their program, and the reader overtook this one %" PRIu64 " times\n",
-			s->entries, s->busy, s->discarded, s->overtaken);
+		    "cairn: %" PRIu64 " records; %" PRIu64 " still being written, %" PRIu64
+		    " discarded by their program, and the reader overtook this one %" PRIu64
+		    " times\n",
+		    s->entries, s->busy, s->discarded, s->overtaken);
 	if (m->info.has_owners)
-		say(stderr, "cairn: %" PRIu64 " values of %" PRIu64 " %s\n", s->entries, s->owners, owners_of(m->info.kind_name));
+		say(stderr, "cairn: %" PRIu64 " values of %" PRIu64 " %s\n", s->entries, s->owners,
+		    owners_of(m->info.kind_name));
 	if ((m->info.kind == 22 || m->info.kind == 23) && s->entries && !m->values->consume)
-		say(stderr, "cairn: of a %s only the next entry can be seen without taking it out\n",
-			m->info.kind_name);
+		say(stderr,
+		    "cairn: of a %s only the next entry can be seen without taking it out\n",
+		    m->info.kind_name);
 }
 
 int decode_map(const struct decode_values *values, const struct operands *operands)
@@ -239,10 +260,11 @@ int decode_map(const struct decode_values *values, const struct operands *operan
 	int rc = cairn_bpfmap_open(values->map, &m.map, &err);
 
 	if (rc < 0)
-		return rc == -ENOTUNIQ ? fail_told(STATUS_USAGE, &err) : fail_err(rc, &err, STATUS_NO);
+		return rc == -ENOTUNIQ ? fail_told(STATUS_USAGE, &err)
+				       : fail_err(rc, &err, STATUS_NO);
 	cairn_bpfmap_info(m.map, &m.info);
-	int status = m.info.refused ? fail(STATUS_NOT_HERE, "map %u (%s) is a %s: %s", m.info.id, m.info.name,
-					   m.info.kind_name, m.info.refused)
+	int status = m.info.refused ? fail(STATUS_NOT_HERE, "map %u (%s) is a %s: %s", m.info.id,
+					   m.info.name, m.info.kind_name, m.info.refused)
 				    : make_plans(&m, operands);
 	if (!status) {
 		decode_out_init(&m.out);

@@ -14,7 +14,8 @@ static bool parse_choice(char *text, struct cairn_value_arm *ret)
 	char *arm = strchr(text, '='), *when = arm ? strchr(arm + 1, ':') : NULL;
 	char *value = when ? strchr(when + 1, '=') : NULL;
 
-	if (!arm || !arm[1] || arm[1] == ':' || (when && (!value || value == when + 1 || !value[1])))
+	if (!arm || !arm[1] || arm[1] == ':' ||
+	    (when && (!value || value == when + 1 || !value[1])))
 		return false;
 	*ret = (struct cairn_value_arm){.of = text, .arm = arm + 1};
 	*arm = 0;
@@ -52,7 +53,8 @@ static int parse_choices(const struct opt_list *list, struct choices *ret)
 		if (!ret->texts[i])
 			return fail(STATUS_NOT_HERE, "no memory");
 		if (!parse_choice(ret->texts[i], &ret->arms[i]))
-			return fail(STATUS_USAGE, "--discriminate %s: say UNION=ARM or UNION=ARM:MEMBER=VALUE",
+			return fail(STATUS_USAGE,
+				    "--discriminate %s: say UNION=ARM or UNION=ARM:MEMBER=VALUE",
 				    list->items[i]);
 	}
 	return STATUS_YES;
@@ -62,25 +64,29 @@ static int parse_choices(const struct opt_list *list, struct choices *ret)
 
 static enum cairn_long_double long_double_of(const struct cairn_abi *abi)
 {
-	if (!abi || !strcmp(abi->name, "x86-64") || !strcmp(abi->name, "x32") || !strcmp(abi->name, "i386"))
+	if (!abi || !strcmp(abi->name, "x86-64") || !strcmp(abi->name, "x32") ||
+	    !strcmp(abi->name, "i386"))
 		return CAIRN_LONG_DOUBLE_X87;
-	/* Two doubles, unless it was built with -mabi=ieeelongdouble, which its types do not tell. */
+	/*
+	 * Two doubles, unless it was built with -mabi=ieeelongdouble, which its types do not tell.
+	 */
 	return strncmp(abi->name, "ppc64", 5) ? CAIRN_LONG_DOUBLE_QUAD : CAIRN_LONG_DOUBLE_OTHER;
 }
 
 int decode_plan(const struct decode_values *values, const struct cairn_types *types, uint32_t id,
 		const struct cairn_source *source, struct cairn_decode **ret)
 {
-	struct cairn_value_opts o = {.size = sizeof(o),
-				     .style = values->json ? CAIRN_VALUE_JSON : CAIRN_VALUE_TEXT,
-				     .hex = values->hex,
-				     .max_elems = (uint32_t)values->max_elems,
-				     .max_depth = 64,
-				     .padding = values->padding,
-				     .raw = values->raw,
-				     .big_endian = source ? cairn_source_is_big_endian(source)
-							  : __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
-				     .long_double = long_double_of(source ? cairn_source_abi(source) : NULL)};
+	struct cairn_value_opts o = {
+		.size = sizeof(o),
+		.style = values->json ? CAIRN_VALUE_JSON : CAIRN_VALUE_TEXT,
+		.hex = values->hex,
+		.max_elems = (uint32_t)values->max_elems,
+		.max_depth = 64,
+		.padding = values->padding,
+		.raw = values->raw,
+		.big_endian = source ? cairn_source_is_big_endian(source)
+				     : __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
+		.long_double = long_double_of(source ? cairn_source_abi(source) : NULL)};
 	struct cairn_err err = {0};
 	struct choices choices = {0};
 	int status = parse_choices(&values->choices, &choices);

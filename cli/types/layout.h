@@ -54,7 +54,10 @@ struct layout_source {
 
 /* The file is C: NAME.h, NAME.c, or NAME.i, which has been preprocessed. */
 bool layout_is_c(const char *path);
-/* It holds declarations: C, or another language's. They are laid out here; other files were when they were compiled. */
+/*
+ * It holds declarations: C, or another language's. They are laid out here; other files were when
+ * they were compiled.
+ */
 bool layout_is_text(const char *path);
 
 /* A file of text, whole; an exit status. *@ret: free(). */
@@ -71,16 +74,23 @@ int layout_open(const char *path, const struct cairn_abi *abi, const struct layo
 void layout_close(struct layout_source *source);
 
 /* The types of all patterns, all of the file's when there are none; an exit status. */
-int layout_select(struct cairn_source *source, char *const *patterns, size_t n_patterns, struct cairn_source_list *ret);
-/* The types of a name, also those that have no members (cairn_source_select_value()); an exit status. */
-int layout_select_value(struct cairn_source *source, const char *name, struct cairn_source_list *ret);
+int layout_select(struct cairn_source *source, char *const *patterns, size_t n_patterns,
+		  struct cairn_source_list *ret);
+/*
+ * The types of a name, also those that have no members (cairn_source_select_value()); an exit
+ * status.
+ */
+int layout_select_value(struct cairn_source *source, const char *name,
+			struct cairn_source_list *ret);
 
 /*
  * layout_retarget - lay types that were compiled out for another ABI
  *
- * Does nothing to declarations, and where it is the ABI that they were compiled for. Returns an exit status.
+ * Does nothing to declarations, and where it is the ABI that they were compiled for. Returns an
+ * exit status.
  */
-int layout_retarget(struct layout_source *source, const struct cairn_abi *abi, const struct cairn_source_list *list);
+int layout_retarget(struct layout_source *source, const struct cairn_abi *abi,
+		    const struct cairn_source_list *list);
 /* The types, and their ABI (NULL: not known), after that. */
 const struct cairn_types *layout_types(const struct layout_source *source);
 const struct cairn_abi *layout_abi(const struct layout_source *source);
@@ -102,37 +112,43 @@ struct compiler_words;
 void layout_c_words(struct compiler_words *w, const struct layout_values *values);
 
 /* What the preprocessor makes of @path for @abi; an exit status. *@ret: free(). */
-int layout_preprocess(const char *path, const struct cairn_abi *abi, const struct layout_values *values, char **ret,
-		      size_t *ret_size);
+int layout_preprocess(const char *path, const struct cairn_abi *abi,
+		      const struct layout_values *values, char **ret, size_t *ret_size);
 
 /*
- * Has clang lay out all types of @path for @abi, and write them into @out, an x86-64 object file whose debug information has
- * nothing else; an exit status.
+ * Has clang lay out all types of @path for @abi, and write them into @out, an x86-64 object file
+ * whose debug information has nothing else; an exit status.
  */
-int layout_compile(const char *path, const struct cairn_abi *abi, const struct layout_values *values, const char *out);
+int layout_compile(const char *path, const struct cairn_abi *abi,
+		   const struct layout_values *values, const char *out);
 
 /* ---- layout_json.c: docs/json.md ---- */
 
 /* 0; -ENOMEM. */
-int layout_json(const struct layout_source *file, struct cairn_layout *layout, uint32_t id, bool expand);
+int layout_json(const struct layout_source *file, struct cairn_layout *layout, uint32_t id,
+		bool expand);
 
 /* ---- layout_compare.c ---- */
 
-/* The types that @patterns name, on the first ABI and on each of the others; an exit status: STATUS_NO when any differs. */
-int layout_compare(const char *path, const struct cairn_abi *const *abis, size_t n_abis, const struct layout_values *values,
-		   char *const *patterns, size_t n_patterns);
+/*
+ * The types that @patterns name, on the first ABI and on each of the others; an exit status:
+ * STATUS_NO when any differs.
+ */
+int layout_compare(const char *path, const struct cairn_abi *const *abis, size_t n_abis,
+		   const struct layout_values *values, char *const *patterns, size_t n_patterns);
 
 /* --diff: the operands are OLD NEW [TYPE...]. */
-int layout_diff(const struct cairn_abi *abi, const struct layout_values *values, const struct operands *operands);
+int layout_diff(const struct cairn_abi *abi, const struct layout_values *values,
+		const struct operands *operands);
 
 /* ---- layout_check.c, layout_lock.c ---- */
 
 /* --check FILE --against DECLS; @n_abis of the consumer, 0: x86-64. */
-int layout_check(const char *path, const struct cairn_abi *const *abis, size_t n_abis, const struct layout_values *values,
-		 char *const *patterns, size_t n_patterns);
+int layout_check(const char *path, const struct cairn_abi *const *abis, size_t n_abis,
+		 const struct layout_values *values, char *const *patterns, size_t n_patterns);
 /* --lock FILE: STATUS_NO when a layout is not the one that is locked. */
-int layout_lock(const char *path, const struct cairn_abi *abi, const struct layout_values *values, char *const *patterns,
-		size_t n_patterns);
+int layout_lock(const char *path, const struct cairn_abi *abi, const struct layout_values *values,
+		char *const *patterns, size_t n_patterns);
 
 /* "struct event"; a typedef's own name. */
 const char *layout_kind(const struct cairn_types *types, uint32_t id);
@@ -152,9 +168,12 @@ int layout_lint(const struct layout_run *run, const struct cairn_source_list *li
 
 /* ---- layout_html.c ---- */
 
-/* --html: the types that @patterns name as a page, on two ABIs or of two files side by side; an exit status. */
-int layout_html(const char *path, const struct cairn_abi *const *abis, size_t n_abis, const struct layout_values *values,
-		char *const *patterns, size_t n_patterns);
+/*
+ * --html: the types that @patterns name as a page, on two ABIs or of two files side by side; an
+ * exit status.
+ */
+int layout_html(const char *path, const struct cairn_abi *const *abis, size_t n_abis,
+		const struct layout_values *values, char *const *patterns, size_t n_patterns);
 
 /* ---- layout_reorganize.c, layout_weights.c, layout_verify.c ---- */
 

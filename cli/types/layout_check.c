@@ -2,9 +2,10 @@
 /*
  * --check: what a program believes of the types that a BPF program writes
  *
- * The BPF object's BTF is the truth: its compiler laid those types out. The other side is declarations, laid out as the
- * reader's language and ABI do. Types are paired by name, where event, Event and EVENT are one; TYPE on the command line
- * chooses, and TYPE=OTHER pairs two of different names.
+ * The BPF object's BTF is the truth: its compiler laid those types out. The other side is
+ * declarations, laid out as the reader's language and ABI do. Types are paired by name, where
+ * event, Event and EVENT are one; TYPE on the command line chooses, and TYPE=OTHER pairs two of
+ * different names.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,8 +33,8 @@ static const char *name_of(const struct layout_side *side, uint32_t id)
 	return cairn_types_get(side->types, id)->name;
 }
 
-static void json_pair(const struct check *c, uint32_t a, uint32_t b, const struct cairn_changes *changes,
-		      const struct layout_record *record)
+static void json_pair(const struct check *c, uint32_t a, uint32_t b,
+		      const struct cairn_changes *changes, const struct layout_record *record)
 {
 	struct json j = {.out = stdout};
 
@@ -55,21 +56,23 @@ static void json_pair(const struct check *c, uint32_t a, uint32_t b, const struc
 	json_close(&j);
 }
 
-static void print_pair(const struct check *c, uint32_t a, uint32_t b, const struct cairn_changes *changes,
-		       const struct layout_record *record)
+static void print_pair(const struct check *c, uint32_t a, uint32_t b,
+		       const struct cairn_changes *changes, const struct layout_record *record)
 {
 	const struct layout_side *reader = &c->sides[1];
 
-	say(stdout, "%s %s: %" PRIu64 " bytes, ", layout_kind(c->sides[0].types, a), name_of(&c->sides[0], a), record->size);
+	say(stdout, "%s %s: %" PRIu64 " bytes, ", layout_kind(c->sides[0].types, a),
+	    name_of(&c->sides[0], a), record->size);
 	if (cairn_changes_count(changes))
-		say(stdout, "%" PRIu64 " in %s (%s, %s)\n", record->believed, name_of(reader, b), reader->label,
-		       reader->abi->name);
+		say(stdout, "%" PRIu64 " in %s (%s, %s)\n", record->believed, name_of(reader, b),
+		    reader->label, reader->abi->name);
 	else
-		say(stdout, "the same in %s (%s, %s)\n", name_of(reader, b), reader->label, reader->abi->name);
+		say(stdout, "the same in %s (%s, %s)\n", name_of(reader, b), reader->label,
+		    reader->abi->name);
 	layout_print_changes(c->sides, changes);
 	if (cairn_changes_ignored(changes))
-		say(stdout, "    ignored: %zu difference%s in members that --ignore names\n", cairn_changes_ignored(changes),
-		    cairn_changes_ignored(changes) == 1 ? "" : "s");
+		say(stdout, "    ignored: %zu difference%s in members that --ignore names\n",
+		    cairn_changes_ignored(changes), cairn_changes_ignored(changes) == 1 ? "" : "s");
 	layout_print_record(record, &c->ways);
 }
 
@@ -87,7 +90,8 @@ static int check_pair(struct check *c, uint32_t a, uint32_t b)
 	int rc = cairn_compare(c->sides[0].types, a, c->sides[1].types, b, &opts, &changes, &err);
 	if (rc < 0)
 		return fail_err(rc, &err, STATUS_NOT_HERE);
-	struct layout_record record = layout_record_of(c->sides[0].types, a, cairn_types_size(c->sides[1].types, b));
+	struct layout_record record =
+		layout_record_of(c->sides[0].types, a, cairn_types_size(c->sides[1].types, b));
 	int status = cairn_changes_count(changes) ? STATUS_NO : STATUS_YES;
 
 	c->n_checked++;
@@ -101,7 +105,8 @@ static int check_pair(struct check *c, uint32_t a, uint32_t b)
 
 /* ---- types that could not be laid out ---- */
 
-static int tell_problem(const struct check *c, const struct cairn_consumer_problem *p, const char *truth)
+static int tell_problem(const struct check *c, const struct cairn_consumer_problem *p,
+			const char *truth)
 {
 	if (!c->values->json || p->laid_out)
 		return fail(p->laid_out ? STATUS_YES : STATUS_NO, "%s: %s", p->type, p->text);
@@ -118,7 +123,8 @@ static int tell_problem(const struct check *c, const struct cairn_consumer_probl
 }
 
 /* Of the type of that name; @ret_any when there was one that has no layout. */
-static int tell_problems(const struct check *c, const char *believed, const char *truth, bool *ret_any)
+static int tell_problems(const struct check *c, const char *believed, const char *truth,
+			 bool *ret_any)
 {
 	const struct cairn_consumer_problem *p;
 	int status = STATUS_YES;
@@ -166,16 +172,19 @@ static int check_named(struct check *c, const char *pattern)
 			pattern += strlen(words[i]);
 	size_t n = strcspn(pattern, "=");
 	const char *believed = pattern[n] ? pattern + n + 1 : pattern;
-	uint32_t a = find(&c->sides[0], pattern, n), b = find(&c->sides[1], believed, strlen(believed));
+	uint32_t a = find(&c->sides[0], pattern, n),
+		 b = find(&c->sides[1], believed, strlen(believed));
 	if (!a)
-		return fail(STATUS_NO, "%.*s is no type of %s\n" KEEPS, (int)n, pattern, c->sides[0].label);
+		return fail(STATUS_NO, "%.*s is no type of %s\n" KEEPS, (int)n, pattern,
+			    c->sides[0].label);
 	snprintf(other, sizeof(other), "%s", believed);
 	int status = tell_problems(c, other, name_of(&c->sides[0], a), &problem);
 	if (problem) {
 		c->n_checked++;
 		return status;
 	}
-	return b ? check_pair(c, a, b) : fail(STATUS_NO, "%s is no type of %s", believed, c->sides[1].label);
+	return b ? check_pair(c, a, b)
+		 : fail(STATUS_NO, "%s is no type of %s", believed, c->sides[1].label);
 }
 
 /* Every type of the reader's that the object has, too. */
@@ -190,8 +199,8 @@ static int check_all(struct check *c)
 		bool problem = false;
 
 		if (!a) {
-			say(stderr, "cairn: %s of %s is not in %s, and not compared\n", name, c->sides[1].label,
-				c->sides[0].label);
+			say(stderr, "cairn: %s of %s is not in %s, and not compared\n", name,
+			    c->sides[1].label, c->sides[0].label);
 			continue;
 		}
 		tell_problems(c, name, name, &problem);
@@ -200,7 +209,9 @@ static int check_all(struct check *c)
 	}
 	/* Those without a layout are in no list. */
 	const struct cairn_consumer_problem *p;
-	for (size_t i = 0; c->foreign && (p = cairn_consumer_problem(c->foreign, i)) && status <= STATUS_NO; i++) {
+	for (size_t i = 0;
+	     c->foreign && (p = cairn_consumer_problem(c->foreign, i)) && status <= STATUS_NO;
+	     i++) {
 		uint32_t a = p->laid_out ? 0 : find(&c->sides[0], p->type, strlen(p->type));
 
 		if (!a)
@@ -221,7 +232,9 @@ static int check_types(struct check *c, char *const *patterns, size_t n_patterns
 		status = one > status ? one : status;
 	}
 	if (status == STATUS_YES && !c->n_checked)
-		return fail(STATUS_NO, "no type of %s is in %s\n" KEEPS "\nTYPE=OTHER pairs types of different names",
+		return fail(STATUS_NO,
+			    "no type of %s is in %s\n" KEEPS
+			    "\nTYPE=OTHER pairs types of different names",
 			    c->sides[1].label, c->sides[0].label);
 	return status;
 }
@@ -236,7 +249,8 @@ static int open_object(struct check *c, const char *path)
 
 	values.btf = !layout_is_text(path);
 	c->sides[0].label = path;
-	return layout_open_side(path, layout_is_text(path) ? cairn_abi_find("bpf") : NULL, &values, all, 1, &c->sides[0]);
+	return layout_open_side(path, layout_is_text(path) ? cairn_abi_find("bpf") : NULL, &values,
+				all, 1, &c->sides[0]);
 }
 
 static int open_reader(struct check *c, const struct cairn_abi *abi)
@@ -246,7 +260,8 @@ static int open_reader(struct check *c, const struct cairn_abi *abi)
 	int status;
 
 	if (!layout_is_text(path))
-		return fail(STATUS_USAGE, "%s is neither C nor Java, Rust, Go or Python, by its name", path);
+		return fail(STATUS_USAGE,
+			    "%s is neither C nor Java, Rust, Go or Python, by its name", path);
 	side->label = path;
 	side->abi = abi ? abi : cairn_abi_find("x86-64");
 	status = layout_open(path, side->abi, c->values, &side->source);
@@ -254,13 +269,15 @@ static int open_reader(struct check *c, const struct cairn_abi *abi)
 		return status;
 	c->foreign = cairn_source_foreign(side->source.source);
 	side->types = layout_types(&side->source);
-	/* None of them may have a layout, which is told when their names are known to the object. */
+	/*
+	 * None of them may have a layout, which is told when their names are known to the object.
+	 */
 	int64_t n = cairn_source_select(side->source.source, "*", &side->list, NULL);
 	return n < 0 ? fail(STATUS_NOT_HERE, "no memory") : STATUS_YES;
 }
 
-static int check_on(const char *path, const struct cairn_abi *abi, const struct layout_values *values,
-		    char *const *patterns, size_t n_patterns)
+static int check_on(const char *path, const struct cairn_abi *abi,
+		    const struct layout_values *values, char *const *patterns, size_t n_patterns)
 {
 	struct check c = {.values = values};
 	int status = open_object(&c, path);
@@ -279,8 +296,8 @@ static int check_on(const char *path, const struct cairn_abi *abi, const struct 
 	return status;
 }
 
-int layout_check(const char *path, const struct cairn_abi *const *abis, size_t n_abis, const struct layout_values *values,
-		 char *const *patterns, size_t n_patterns)
+int layout_check(const char *path, const struct cairn_abi *const *abis, size_t n_abis,
+		 const struct layout_values *values, char *const *patterns, size_t n_patterns)
 {
 	int status = STATUS_YES;
 

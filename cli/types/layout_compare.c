@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two sources of types side by side: --abi A,B and --diff. What is printed is what cairn_compare() found. */
+/*
+ * Two sources of types side by side: --abi A,B and --diff. What is printed is what cairn_compare()
+ * found.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +18,19 @@ static const struct cairn_type *type_of(const struct layout_side *s, uint32_t id
 }
 
 /* "16 8 bytes", "16:3 5 bits", "= 7"; "-" where there is nothing. */
-static void place_text(const struct cairn_change *change, const struct cairn_change_side *s, char *buf, size_t size)
+static void place_text(const struct cairn_change *change, const struct cairn_change_side *s,
+		       char *buf, size_t size)
 {
 	if (!s->there)
 		snprintf(buf, size, "-");
 	else if (change->is_enumerator)
 		snprintf(buf, size, "= %" PRId64, s->value);
 	else if (s->bit_size)
-		snprintf(buf, size, "%" PRIu64 ":%" PRIu64 " %u bits", s->bit_off / 8, s->bit_off % 8, s->bit_size);
+		snprintf(buf, size, "%" PRIu64 ":%" PRIu64 " %u bits", s->bit_off / 8,
+			 s->bit_off % 8, s->bit_size);
 	else
-		snprintf(buf, size, "%" PRIu64 " %" PRIu64 " byte%s", s->bit_off / 8, s->size, s->size == 1 ? "" : "s");
+		snprintf(buf, size, "%" PRIu64 " %" PRIu64 " byte%s", s->bit_off / 8, s->size,
+			 s->size == 1 ? "" : "s");
 }
 
 /* What the place does not show: the types, or the other name. */
@@ -51,8 +57,9 @@ void layout_print_changes(const struct layout_side *sides, const struct cairn_ch
 
 		for (int k = 0; k < 2; k++)
 			place_text(change, &change->side[k], places[k], sizeof(places[k]));
-		say(stdout, "    %-24s %-20s %-20s %s", change->path[0] ? change->path : "(the whole)", places[0], places[1],
-		       cairn_change_text(change->kind));
+		say(stdout, "    %-24s %-20s %-20s %s",
+		    change->path[0] ? change->path : "(the whole)", places[0], places[1],
+		    cairn_change_text(change->kind));
 		print_detail(sides, change);
 		putchar('\n');
 	}
@@ -60,7 +67,8 @@ void layout_print_changes(const struct layout_side *sides, const struct cairn_ch
 		say(stdout, "    and more than %d others\n", CAIRN_CHANGES_MAX);
 }
 
-static void put_pair(struct json *j, const char *key, const struct cairn_change *change, uint64_t a, uint64_t b)
+static void put_pair(struct json *j, const char *key, const struct cairn_change *change, uint64_t a,
+		     uint64_t b)
 {
 	uint64_t values[2] = {a, b};
 
@@ -74,7 +82,8 @@ static void put_pair(struct json *j, const char *key, const struct cairn_change 
 	json_close(j);
 }
 
-static void put_types(struct json *j, const struct layout_side *sides, const struct cairn_change *change)
+static void put_types(struct json *j, const struct layout_side *sides,
+		      const struct cairn_change *change)
 {
 	char name[4096];
 
@@ -87,7 +96,8 @@ static void put_types(struct json *j, const struct layout_side *sides, const str
 	json_close(j);
 }
 
-static void put_change(struct json *j, const struct layout_side *sides, const struct cairn_change *change)
+static void put_change(struct json *j, const struct layout_side *sides,
+		       const struct cairn_change *change)
 {
 	const struct cairn_change_side *a = &change->side[0], *b = &change->side[1];
 
@@ -106,7 +116,8 @@ static void put_change(struct json *j, const struct layout_side *sides, const st
 	json_close(j);
 }
 
-void layout_json_changes(struct json *j, const struct layout_side *sides, const struct cairn_changes *changes)
+void layout_json_changes(struct json *j, const struct layout_side *sides,
+			 const struct cairn_changes *changes)
 {
 	json_open(j, "differing", '[');
 	for (size_t i = 0; changes && i < cairn_changes_count(changes); i++)
@@ -169,7 +180,8 @@ static struct named *find(struct named *sorted, size_t n, const struct named *ke
 	return lo < n && !compare_named(&sorted[lo], key) ? &sorted[lo] : NULL;
 }
 
-int layout_for_pairs(const struct layout_side *sides, int (*each)(void *ctx, uint32_t a, uint32_t b), void *ctx)
+int layout_for_pairs(const struct layout_side *sides,
+		     int (*each)(void *ctx, uint32_t a, uint32_t b), void *ctx)
 {
 	const struct layout_side *old = &sides[0], *new = &sides[1];
 	struct named *sorted = calloc(new->list.n + 1, sizeof(*sorted));
@@ -204,7 +216,8 @@ struct comparison {
 	bool json;
 };
 
-static void json_pair(const struct comparison *c, const uint32_t *ids, const struct cairn_changes *changes, bool same)
+static void json_pair(const struct comparison *c, const uint32_t *ids,
+		      const struct cairn_changes *changes, bool same)
 {
 	struct json j = {.out = stdout};
 	int of = ids[0] ? 0 : 1;
@@ -229,17 +242,20 @@ static void json_pair(const struct comparison *c, const uint32_t *ids, const str
 	json_close(&j);
 }
 
-static void print_pair(const struct comparison *c, const uint32_t *ids, const struct cairn_changes *changes)
+static void print_pair(const struct comparison *c, const uint32_t *ids,
+		       const struct cairn_changes *changes)
 {
 	int of = ids[0] ? 0 : 1;
 
-	say(stdout, "%s %s: ", layout_kind(c->sides[of].types, ids[of]), cairn_types_get(c->sides[of].types, ids[of])->name);
+	say(stdout, "%s %s: ", layout_kind(c->sides[of].types, ids[of]),
+	    cairn_types_get(c->sides[of].types, ids[of])->name);
 	if (!ids[0] || !ids[1]) {
 		say(stdout, "only %s %s\n", c->word, c->sides[of].label);
 		return;
 	}
-	say(stdout, "%" PRIu64 " bytes %s %s, %" PRIu64 " %s %s\n", type_of(&c->sides[0], ids[0])->size, c->word,
-	       c->sides[0].label, type_of(&c->sides[1], ids[1])->size, c->word, c->sides[1].label);
+	say(stdout, "%" PRIu64 " bytes %s %s, %" PRIu64 " %s %s\n",
+	    type_of(&c->sides[0], ids[0])->size, c->word, c->sides[0].label,
+	    type_of(&c->sides[1], ids[1])->size, c->word, c->sides[1].label);
 	layout_print_changes(c->sides, changes);
 }
 
@@ -251,7 +267,8 @@ static int compare_pair(void *ctx, uint32_t a, uint32_t b)
 	struct cairn_err err = {0};
 
 	if (a && b) {
-		int rc = cairn_compare(c->sides[0].types, a, c->sides[1].types, b, NULL, &changes, &err);
+		int rc = cairn_compare(c->sides[0].types, a, c->sides[1].types, b, NULL, &changes,
+				       &err);
 
 		if (rc < 0)
 			return fail_err(rc, &err, STATUS_NOT_HERE);
@@ -267,8 +284,9 @@ static int compare_pair(void *ctx, uint32_t a, uint32_t b)
 
 /* ---- sides ---- */
 
-int layout_open_side(const char *path, const struct cairn_abi *abi, const struct layout_values *values,
-		     char *const *patterns, size_t n_patterns, struct layout_side *ret)
+int layout_open_side(const char *path, const struct cairn_abi *abi,
+		     const struct layout_values *values, char *const *patterns, size_t n_patterns,
+		     struct layout_side *ret)
 {
 	int status = layout_open(path, abi, values, &ret->source);
 
@@ -297,8 +315,9 @@ int layout_compare_sides(const struct layout_side *sides, const char *word, bool
 }
 
 /* Against @first, which is open. */
-static int compare_with(const char *path, const struct layout_side *first, const struct cairn_abi *abi,
-			const struct layout_values *values, char *const *patterns, size_t n_patterns)
+static int compare_with(const char *path, const struct layout_side *first,
+			const struct cairn_abi *abi, const struct layout_values *values,
+			char *const *patterns, size_t n_patterns)
 {
 	struct layout_side sides[2] = {*first, {.label = abi->name}};
 	int status = layout_open_side(path, abi, values, patterns, n_patterns, &sides[1]);
@@ -309,8 +328,8 @@ static int compare_with(const char *path, const struct layout_side *first, const
 	return status;
 }
 
-int layout_compare(const char *path, const struct cairn_abi *const *abis, size_t n_abis, const struct layout_values *values,
-		   char *const *patterns, size_t n_patterns)
+int layout_compare(const char *path, const struct cairn_abi *const *abis, size_t n_abis,
+		   const struct layout_values *values, char *const *patterns, size_t n_patterns)
 {
 	struct layout_side first = {.label = abis[0]->name};
 	int status = layout_open_side(path, abis[0], values, patterns, n_patterns, &first);
@@ -326,7 +345,8 @@ int layout_compare(const char *path, const struct cairn_abi *const *abis, size_t
 	return status;
 }
 
-int layout_diff(const struct cairn_abi *abi, const struct layout_values *values, const struct operands *operands)
+int layout_diff(const struct cairn_abi *abi, const struct layout_values *values,
+		const struct operands *operands)
 {
 	struct layout_side sides[2] = {{.label = NULL}, {.label = NULL}};
 	int status = STATUS_YES, missing = 0;
@@ -335,8 +355,8 @@ int layout_diff(const struct cairn_abi *abi, const struct layout_values *values,
 		return fail(STATUS_USAGE, "--diff compares two files: OLD NEW [TYPE...]");
 	for (int i = 0; i < 2 && status <= STATUS_NO; i++) {
 		sides[i].label = operands->items[i];
-		status = layout_open_side(operands->items[i], abi, values, operands->items + 2, operands->n - 2,
-					  &sides[i]);
+		status = layout_open_side(operands->items[i], abi, values, operands->items + 2,
+					  operands->n - 2, &sides[i]);
 		missing += status == STATUS_NO;
 	}
 	/* A type that one of them lacks is a difference. */

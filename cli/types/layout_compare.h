@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What --abi A,B, --diff, --lock and --check share: two sources, pairs of their types, and what differs in a pair. */
+/*
+ * What --abi A,B, --diff, --lock and --check share: two sources, pairs of their types, and what
+ * differs in a pair.
+ */
 #ifndef CLI_LAYOUT_COMPARE_H
 #define CLI_LAYOUT_COMPARE_H
 
@@ -20,24 +23,32 @@ struct layout_side {
  * layout_open_side - open a source and select its types
  *
  * @abi  laid out for it, also what was compiled for another; NULL: as it is
- * Returns an exit status: STATUS_NO when no type has such a name. layout_close_side() also after a failure.
+ * Returns an exit status: STATUS_NO when no type has such a name. layout_close_side() also after a
+ * failure.
  */
-int layout_open_side(const char *path, const struct cairn_abi *abi, const struct layout_values *values,
-		     char *const *patterns, size_t n_patterns, struct layout_side *ret);
+int layout_open_side(const char *path, const struct cairn_abi *abi,
+		     const struct layout_values *values, char *const *patterns, size_t n_patterns,
+		     struct layout_side *ret);
 void layout_close_side(struct layout_side *side);
 
 /*
- * Calls @each with two types of one name and kind, in the first side's order, then those that only the second has; 0
- * stands for the one that is missing. The highest exit status of them; one above STATUS_NO ends it.
+ * Calls @each with two types of one name and kind, in the first side's order, then those that only
+ * the second has; 0 stands for the one that is missing. The highest exit status of them; one above
+ * STATUS_NO ends it.
  */
-int layout_for_pairs(const struct layout_side *sides, int (*each)(void *ctx, uint32_t a, uint32_t b), void *ctx);
+int layout_for_pairs(const struct layout_side *sides,
+		     int (*each)(void *ctx, uint32_t a, uint32_t b), void *ctx);
 
-/* All pairs, printed or as JSON; @word stands between a size and a side's label: "on", "in". An exit status. */
+/*
+ * All pairs, printed or as JSON; @word stands between a size and a side's label: "on", "in". An
+ * exit status.
+ */
 int layout_compare_sides(const struct layout_side *sides, const char *word, bool json);
 
 /* One line per change: path, place on both sides, what it is. */
 void layout_print_changes(const struct layout_side *sides, const struct cairn_changes *changes);
 /* "differing": docs/json.md. @changes may be NULL: none. */
-void layout_json_changes(struct json *j, const struct layout_side *sides, const struct cairn_changes *changes);
+void layout_json_changes(struct json *j, const struct layout_side *sides,
+			 const struct cairn_changes *changes);
 
 #endif

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Clang lays C out, for any ABI, and its debug information is read here, where only files of few machines are read
+ * Clang lays C out, for any ABI, and its debug information is read here, where only files of few
+ * machines are read
  *
- * Clang's front end lays types out for the machine that --target names, and writes them down, offsets and all, as metadata
- * of its intermediate language. What the rest of the compiler makes of them is DWARF in an object file of the target, and
- * does not compute anything anew. So the two halves can be for two machines:
+ * Clang's front end lays types out for the machine that --target names, and writes them down,
+ * offsets and all, as metadata of its intermediate language. What the rest of the compiler makes of
+ * them is DWARF in an object file of the target, and does not compute anything anew. So the two
+ * halves can be for two machines:
  *
  *	clang --target=s390x-linux-gnu -g -S -emit-llvm	event.h      layouts of s390x
- *	    !12 = !DIDerivedType(tag: DW_TAG_member, name: "d", baseType: !13, size: 64, offset: 128)
+ *	    !12 = !DIDerivedType(tag: DW_TAG_member, name: "d", baseType: !13, size: 64, offset:
+ *	    128)
  *	keep the lines of metadata, which begin with '!'
  *	clang --target=x86_64-linux-gnu -x ir -c	             an x86-64 file with these layouts
  *
- * Code, data and assembler are left behind in the middle: they would not be the second machine's. Who reads the file has to
- * be told the ABI, since pointers have no size in what Clang writes, but that of the file's machine.
+ * Code, data and assembler are left behind in the middle: they would not be the second machine's.
+ * Who reads the file has to be told the ABI, since pointers have no size in what Clang writes, but
+ * that of the file's machine.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,24 +28,34 @@
 #define CONTAINER "x86_64-linux-gnu"
 
 /* Runs clang; an exit status. */
-static int run_clang(const struct compiler_words *w, int input, const char *path, struct compiler_answer *ret)
+static int run_clang(const struct compiler_words *w, int input, const char *path,
+		     struct compiler_answer *ret)
 {
 	*ret = compiler_run(w, input, false);
 	if (ret->status == 127)
-		return fail(STATUS_NOT_HERE, "clang, which --via-compiler is about, is not installed");
+		return fail(STATUS_NOT_HERE,
+			    "clang, which --via-compiler is about, is not installed");
 	if (!ret->output)
 		return fail(STATUS_NOT_HERE, "no memory");
 	if (ret->why)
-		return fail(STATUS_USAGE, "clang was ended while it compiled %s: %s", path, ret->why);
+		return fail(STATUS_USAGE, "clang was ended while it compiled %s: %s", path,
+			    ret->why);
 	return ret->status ? fail(STATUS_USAGE, "clang cannot compile %s", path) : STATUS_YES;
 }
 
 /* All types, also those that nothing uses, as the front end laid them out. */
-static int front_end_with(const char *path, const struct layout_headers *headers, const struct layout_values *values,
-			  struct compiler_answer *ret)
+static int front_end_with(const char *path, const struct layout_headers *headers,
+			  const struct layout_values *values, struct compiler_answer *ret)
 {
-	static const char *const words[] = {"-g", "-gdwarf-4", "-fno-eliminate-unused-debug-types", "-fstandalone-debug",
-					    "-w", "-S", "-emit-llvm", "-o", "-"};
+	static const char *const words[] = {"-g",
+					    "-gdwarf-4",
+					    "-fno-eliminate-unused-debug-types",
+					    "-fstandalone-debug",
+					    "-w",
+					    "-S",
+					    "-emit-llvm",
+					    "-o",
+					    "-"};
 	struct compiler_words w = {0};
 
 	compiler_word(&w, "", "clang");
@@ -56,8 +70,8 @@ static int front_end_with(const char *path, const struct layout_headers *headers
 	return status;
 }
 
-static int front_end(const char *path, const struct cairn_abi *abi, const struct layout_values *values,
-		     struct compiler_answer *ret)
+static int front_end(const char *path, const struct cairn_abi *abi,
+		     const struct layout_values *values, struct compiler_answer *ret)
 {
 	struct layout_headers headers;
 	int status = layout_headers_open(&headers, abi);
@@ -90,7 +104,8 @@ static size_t keep_metadata(char *text, size_t size)
 
 static int back_end(const char *path, const char *text, size_t size, const char *out)
 {
-	static const char *const words[] = {"clang", "--target=" CONTAINER, "-w", "-c", "-x", "ir", "-o"};
+	static const char *const words[] = {"clang", "--target=" CONTAINER, "-w", "-c", "-x", "ir",
+					    "-o"};
 	struct compiler_words w = {0};
 	struct compiler_answer a = {0};
 	int fd = compiler_input(text, size);
@@ -108,7 +123,8 @@ static int back_end(const char *path, const char *text, size_t size, const char 
 	return status;
 }
 
-int layout_compile(const char *path, const struct cairn_abi *abi, const struct layout_values *values, const char *out)
+int layout_compile(const char *path, const struct cairn_abi *abi,
+		   const struct layout_values *values, const char *out)
 {
 	struct compiler_answer types = {0};
 	int status = front_end(path, abi, values, &types);

@@ -6,7 +6,8 @@
 #include "say.h"
 
 /* Phrases, each handed to @put. */
-static void for_phrases(const struct cairn_deduced *d, void (*put)(void *ctx, const char *text), void *ctx)
+static void for_phrases(const struct cairn_deduced *d, void (*put)(void *ctx, const char *text),
+			void *ctx)
 {
 	char text[64];
 	const struct {

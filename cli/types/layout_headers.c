@@ -2,14 +2,16 @@
 /*
  * Headers of another machine, where none are installed
  *
- * <stdint.h> and <linux/types.h> are the same text everywhere and include what is not: bits/ and asm/ of the machine. Of an
- * ABI that is not this machine's these are seldom installed, and clang --target=... does not look into this machine's. So
- * the directories of both are searched last, after those that Clang has itself, and that this machine's were read is said.
+ * <stdint.h> and <linux/types.h> are the same text everywhere and include what is not: bits/ and
+ * asm/ of the machine. Of an ABI that is not this machine's these are seldom installed, and clang
+ * --target=... does not look into this machine's. So the directories of both are searched last,
+ * after those that Clang has itself, and that this machine's were read is said.
  *
- * x86-64's, i386's and x32's are one set of files, in which #if tells which it is, and BPF programs are compiled with those
- * of the machine that runs them. What is missing there are the lists of functions that a libc lacks (gnu/stubs-32.h),
- * which are of no interest here, so there is an empty one. For other machines, sizes of long are put right; structs that
- * these headers declare by #if of the machine (struct stat, ucontext_t) stay what they are here.
+ * x86-64's, i386's and x32's are one set of files, in which #if tells which it is, and BPF programs
+ * are compiled with those of the machine that runs them. What is missing there are the lists of
+ * functions that a libc lacks (gnu/stubs-32.h), which are of no interest here, so there is an empty
+ * one. For other machines, sizes of long are put right; structs that these headers declare by #if
+ * of the machine (struct stat, ucontext_t) stay what they are here.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +35,8 @@ static const struct {
 	{"gnu/stubs-x32.h", "", false},
 	{"bits", NULL, true},
 	{"bits/wordsize.h",
-	 "#ifdef __LP64__\n#define __WORDSIZE 64\n#else\n#define __WORDSIZE 32\n#define __WORDSIZE32_SIZE_ULONG 0\n"
+	 "#ifdef __LP64__\n#define __WORDSIZE 64\n#else\n#define __WORDSIZE 32\n#define "
+	 "__WORDSIZE32_SIZE_ULONG 0\n"
 	 "#define __WORDSIZE32_PTRDIFF_LONG 0\n#endif\n#define __WORDSIZE_TIME64_COMPAT32 0\n",
 	 true},
 	{"asm", NULL, true},
@@ -47,7 +50,8 @@ enum { N_FILES = sizeof(files) / sizeof(files[0]) };
 
 static bool is_x86(const struct cairn_abi *abi)
 {
-	return !strcmp(abi->name, "i386") || !strcmp(abi->name, "x32") || !strcmp(abi->name, "x86-64");
+	return !strcmp(abi->name, "i386") || !strcmp(abi->name, "x32") ||
+	       !strcmp(abi->name, "x86-64");
 }
 
 static bool is_bpf(const struct cairn_abi *abi)
@@ -82,7 +86,8 @@ int layout_headers_open(struct layout_headers *h, const struct cairn_abi *abi)
 		return fail(STATUS_NOT_HERE, "cannot write /tmp: %m");
 	}
 	for (size_t i = 0; i < N_FILES; i++)
-		if ((!files[i].for_others || !(is_x86(abi) || is_bpf(abi))) && write_one(h->folder, i) < 0)
+		if ((!files[i].for_others || !(is_x86(abi) || is_bpf(abi))) &&
+		    write_one(h->folder, i) < 0)
 			return fail(STATUS_NOT_HERE, "cannot write %s: %m", h->folder);
 	return STATUS_YES;
 }
@@ -118,9 +123,11 @@ void layout_headers_words(const struct layout_headers *h, struct compiler_words 
 	compiler_word(w, "-idirafter", HERE);
 }
 
-void layout_headers_tell(const struct layout_headers *h, const char *path, const char *text, size_t size)
+void layout_headers_tell(const struct layout_headers *h, const char *path, const char *text,
+			 size_t size)
 {
-	const char *why = "as none of its own are installed: what they declare for each machine otherwise is as on x86-64";
+	const char *why = "as none of its own are installed: what they declare for each machine "
+			  "otherwise is as on x86-64";
 
 	if (!h->folder[0] || !memmem(text, size, HERE "/", sizeof(HERE)))
 		return;
@@ -128,5 +135,6 @@ void layout_headers_tell(const struct layout_headers *h, const char *path, const
 		why = "which serve that ABI, too";
 	else if (is_bpf(h->abi))
 		why = "which BPF programs for this machine are compiled with";
-	fail(STATUS_YES, "note: for %s, %s includes headers of this machine (%s), %s", h->abi->name, path, HERE, why);
+	fail(STATUS_YES, "note: for %s, %s includes headers of this machine (%s), %s", h->abi->name,
+	     path, HERE, why);
 }

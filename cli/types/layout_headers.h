@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Headers for another ABI than this machine's: clang finds its own, or else this machine's, which is said. */
+/*
+ * Headers for another ABI than this machine's: clang finds its own, or else this machine's, which
+ * is said.
+ */
 #ifndef CLI_LAYOUT_HEADERS_H
 #define CLI_LAYOUT_HEADERS_H
 
@@ -19,7 +22,11 @@ void layout_headers_close(struct layout_headers *h);
 /* The options of Clang that have it look there last. */
 void layout_headers_words(const struct layout_headers *h, struct compiler_words *w);
 
-/* On stderr, when @text, which names files that were read, names one of this machine's. @path is the file that was asked for. */
-void layout_headers_tell(const struct layout_headers *h, const char *path, const char *text, size_t size);
+/*
+ * On stderr, when @text, which names files that were read, names one of this machine's. @path is
+ * the file that was asked for.
+ */
+void layout_headers_tell(const struct layout_headers *h, const char *path, const char *text,
+			 size_t size);
 
 #endif

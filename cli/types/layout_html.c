@@ -53,7 +53,8 @@ static void put_side(struct page *page, const struct entry *e, int k)
 	if (f.sum_bit_holes + f.bit_padding)
 		put_sum("unused bits", f.sum_bit_holes + f.bit_padding, "bad");
 	put_sum(f.padding == 1 ? "byte of padding" : "bytes of padding", f.padding, "bad");
-	put_sum((f.size - 1) / page->cacheline ? "cache lines" : "cache line", (f.size - 1) / page->cacheline + 1, "");
+	put_sum((f.size - 1) / page->cacheline ? "cache lines" : "cache line",
+		(f.size - 1) / page->cacheline + 1, "");
 	fputs("</p>\n", stdout);
 	html_map(side, e->ids[k], &e->leaves[k], page->cacheline, page->values->hex);
 	fputs("</div>\n", stdout);
@@ -69,7 +70,8 @@ static const struct html_leaf *leaf_named(const struct html_leaves *leaves, cons
 
 static bool same_place(const struct html_leaf *a, const struct html_leaf *b)
 {
-	return a && b && a->bit_off == b->bit_off && a->bit_size == b->bit_size && a->size == b->size;
+	return a && b && a->bit_off == b->bit_off && a->bit_size == b->bit_size &&
+	       a->size == b->size;
 }
 
 static void put_place(const struct page *page, const struct html_leaf *leaf)
@@ -78,21 +80,23 @@ static void put_place(const struct page *page, const struct html_leaf *leaf)
 		fputs("<td class=num colspan=2>missing</td>", stdout);
 		return;
 	}
-	printf(page->values->hex ? "<td class=num>%#" PRIx64 : "<td class=num>%" PRIu64, leaf->bit_off / 8);
+	printf(page->values->hex ? "<td class=num>%#" PRIx64 : "<td class=num>%" PRIu64,
+	       leaf->bit_off / 8);
 	if (leaf->bit_size)
-		printf(":%" PRIu64 "</td><td class=num>%u bit%s</td>", leaf->bit_off % 8, leaf->bit_size,
-		       leaf->bit_size == 1 ? "" : "s");
+		printf(":%" PRIu64 "</td><td class=num>%u bit%s</td>", leaf->bit_off % 8,
+		       leaf->bit_size, leaf->bit_size == 1 ? "" : "s");
 	else
 		printf("</td><td class=num>%" PRIu64 "</td>", leaf->size);
 }
 
-static void put_key(const struct page *page, int side, const struct html_leaf *leaf, size_t number, const char *mark)
+static void put_key(const struct page *page, int side, const struct html_leaf *leaf, size_t number,
+		    const char *mark)
 {
 	char type[512];
 
 	cairn_types_name(page->sides[side].types, leaf->type, type, sizeof(type));
-	printf("<tr%s><td><b class=\"key %s\">%zu</b></td><td class=name>", mark ? " class=differs" : "",
-	       html_class(page->sides[side].types, leaf), number);
+	printf("<tr%s><td><b class=\"key %s\">%zu</b></td><td class=name>",
+	       mark ? " class=differs" : "", html_class(page->sides[side].types, leaf), number);
 	html_text(leaf->name);
 	if (mark)
 		printf(" <em>%s</em>", mark);
@@ -106,7 +110,8 @@ static void put_row(const struct page *page, const struct entry *e, size_t i)
 	const struct html_leaf *leaf = &e->leaves[e->first].p[i];
 	const struct html_leaf *other = e->both ? leaf_named(&e->leaves[1], leaf->name) : NULL;
 
-	put_key(page, e->first, leaf, i + 1, e->both && !same_place(leaf, other) ? "\u2260 differs" : NULL);
+	put_key(page, e->first, leaf, i + 1,
+		e->both && !same_place(leaf, other) ? "\u2260 differs" : NULL);
 	put_place(page, leaf);
 	if (e->both)
 		put_place(page, other);
@@ -156,7 +161,8 @@ static uint32_t counterpart(const struct html_side *of, uint32_t id, const struc
 	for (size_t i = 0; i < in->list.n; i++) {
 		const struct cairn_type *other = cairn_types_get(in->types, in->list.ids[i]);
 
-		if (other->kind == t->kind && other->name && t->name && !strcmp(other->name, t->name))
+		if (other->kind == t->kind && other->name && t->name &&
+		    !strcmp(other->name, t->name))
 			return in->list.ids[i];
 	}
 	return 0;
@@ -212,9 +218,14 @@ static void put_type(struct page *page, int side, uint32_t id)
 
 static void put_legend(void)
 {
-	static const char *const kinds[][2] = {{"int", "integer"},   {"float", "floating point"}, {"pointer", "pointer"},
-					       {"array", "array"},   {"struct", "struct, union"}, {"bits", "bit-field"},
-					       {"hole", "hole"},     {"padding", "padding"},
+	static const char *const kinds[][2] = {{"int", "integer"},
+					       {"float", "floating point"},
+					       {"pointer", "pointer"},
+					       {"array", "array"},
+					       {"struct", "struct, union"},
+					       {"bits", "bit-field"},
+					       {"hole", "hole"},
+					       {"padding", "padding"},
 					       {"cut", "in two cache lines, would fit into one"}};
 
 	fputs("<ul class=legend>", stdout);
@@ -233,19 +244,22 @@ static void put_page(struct page *page, const char *path)
 	      "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<title>",
 	      stdout);
 	html_text(name);
-	printf(" - layout</title>\n<style>\n%s</style></head><body>\n<header><h1>", layout_html_style);
+	printf(" - layout</title>\n<style>\n%s</style></head><body>\n<header><h1>",
+	       layout_html_style);
 	html_text(path);
 	fputs("</h1><p>", stdout);
 	for (int k = 0; k < page->n_sides; k++) {
 		fputs(k ? " beside " : "", stdout);
 		html_text(page->sides[k].label);
 	}
-	printf("%scache lines of %" PRIu64 " bytes; a row is 8 bytes, lowest offset at the left.</p>\n",
+	printf("%scache lines of %" PRIu64
+	       " bytes; a row is 8 bytes, lowest offset at the left.</p>\n",
 	       *first->label ? ", " : "", page->cacheline);
 	put_legend();
 	fputs("</header><main>\n", stdout);
 	for (int k = 0; k < page->n_sides; k++)
-		for (size_t i = 0; i < page->sides[k].list.n && !ferror(stdout) && !page->no_memory; i++)
+		for (size_t i = 0; i < page->sides[k].list.n && !ferror(stdout) && !page->no_memory;
+		     i++)
 			put_type(page, k, page->sides[k].list.ids[i]);
 	fputs("</main></body></html>\n", stdout);
 }
@@ -256,7 +270,8 @@ static int select_any(struct html_side *s, char *const *patterns, size_t n_patte
 	struct cairn_err err = {0};
 
 	for (size_t i = 0; i < (n_patterns ? n_patterns : 1); i++) {
-		int64_t n = cairn_source_select(s->source.source, n_patterns ? patterns[i] : NULL, &s->list, &err);
+		int64_t n = cairn_source_select(s->source.source, n_patterns ? patterns[i] : NULL,
+						&s->list, &err);
 
 		if (n < 0)
 			return fail_err((int)n, &err, STATUS_NO);
@@ -264,8 +279,9 @@ static int select_any(struct html_side *s, char *const *patterns, size_t n_patte
 	return STATUS_YES;
 }
 
-static int open_side(const char *path, const struct cairn_abi *abi, const struct layout_values *values,
-		     char *const *patterns, size_t n_patterns, struct html_side *s)
+static int open_side(const char *path, const struct cairn_abi *abi,
+		     const struct layout_values *values, char *const *patterns, size_t n_patterns,
+		     struct html_side *s)
 {
 	int status = layout_open(path, abi, values, &s->source);
 	struct cairn_err err = {0};
@@ -280,22 +296,24 @@ static int open_side(const char *path, const struct cairn_abi *abi, const struct
 	struct cairn_layout_opts o = {.size = sizeof(o),
 				      .cacheline = (uint32_t)values->cacheline,
 				      .big_endian = cairn_source_is_big_endian(s->source.source),
-				      .infer_aligned = cairn_source_kind(s->source.source) == CAIRN_SOURCE_BTF,
+				      .infer_aligned = cairn_source_kind(s->source.source) ==
+						       CAIRN_SOURCE_BTF,
 				      .abi = layout_abi(&s->source)};
 	if (!status && cairn_layout_new(s->types, &o, &s->layout, &err) < 0)
 		status = fail_told(STATUS_NOT_HERE, &err);
 	return status;
 }
 
-int layout_html(const char *path, const struct cairn_abi *const *abis, size_t n_abis, const struct layout_values *values,
-		char *const *patterns, size_t n_patterns)
+int layout_html(const char *path, const struct cairn_abi *const *abis, size_t n_abis,
+		const struct layout_values *values, char *const *patterns, size_t n_patterns)
 {
 	struct page page = {.values = values, .n_sides = values->beside || n_abis == 2 ? 2 : 1,
 			    .cacheline = values->cacheline ? values->cacheline : DEFAULT_LINE};
 	int status = STATUS_YES;
 
 	if (values->beside && n_abis == 2)
-		return fail(STATUS_USAGE, "--beside is for two files; with --abi A,B it would be four sides");
+		return fail(STATUS_USAGE,
+			    "--beside is for two files; with --abi A,B it would be four sides");
 	for (int k = 0; k < page.n_sides && !status; k++) {
 		const char *file = k && values->beside ? values->beside : path;
 		const struct cairn_abi *abi = n_abis == 2 ? abis[k] : abis[0];
@@ -309,14 +327,18 @@ int layout_html(const char *path, const struct cairn_abi *const *abis, size_t n_
 			page.sides[k].label = "";
 	}
 	if (!status && !page.sides[0].list.n && !page.sides[1].list.n)
-		status = fail(STATUS_NO, n_patterns ? "neither file has a type named %s" : "neither file has a struct or union",
+		status = fail(STATUS_NO,
+			      n_patterns ? "neither file has a type named %s"
+					 : "neither file has a struct or union",
 			      n_patterns ? patterns[0] : "");
 	if (!status)
 		put_page(&page, path);
 	if (page.no_memory)
 		status = fail(STATUS_NOT_HERE, "no memory: the page is not whole");
 	else if (page.too_long)
-		status = fail(STATUS_NOT_HERE, "the names of a struct's members are too long: the page is not whole");
+		status =
+			fail(STATUS_NOT_HERE,
+			     "the names of a struct's members are too long: the page is not whole");
 	for (int k = 0; k < page.n_sides; k++) {
 		cairn_layout_free(page.sides[k].layout);
 		free(page.sides[k].list.ids);

@@ -47,7 +47,8 @@ struct html_leaves {
 	bool no_memory, too_long;
 };
 
-void html_leaves_collect(const struct html_side *side, uint32_t id, bool expand, struct html_leaves *ret);
+void html_leaves_collect(const struct html_side *side, uint32_t id, bool expand,
+			 struct html_leaves *ret);
 void html_leaves_free(struct html_leaves *leaves);
 
 /* The class of CSS that a type has: "int", "float", "pointer", "array", "struct", "bits". */
@@ -57,6 +58,7 @@ const char *html_class(const struct cairn_types *types, const struct html_leaf *
 void html_text(const char *text);
 
 /* The byte map of a struct with these members on stdout; @cacheline in bytes. */
-void html_map(const struct html_side *side, uint32_t id, const struct html_leaves *leaves, uint64_t cacheline, bool hex);
+void html_map(const struct html_side *side, uint32_t id, const struct html_leaves *leaves,
+	      uint64_t cacheline, bool hex);
 
 #endif

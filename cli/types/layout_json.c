@@ -31,23 +31,32 @@ struct members {
 	uint32_t n; /* that were written */
 };
 
-/* Structs in each other, two levels of JSON each: no source has as many. Members: all of them, as types may repeat one another. */
+/*
+ * Structs in each other, two levels of JSON each: no source has as many. Members: all of them, as
+ * types may repeat one another.
+ */
 enum { NEST_MAX = JSON_DEPTH_MAX / 2 - 4, MEMBERS_MAX = 1 << 20 };
 
 static int put_members(struct members *to, uint32_t id, uint64_t base, unsigned int depth);
 
-/* What a member consists of: of a struct without a name always, as it is said nowhere else; of others with --expand. */
+/*
+ * What a member consists of: of a struct without a name always, as it is said nowhere else; of
+ * others with --expand.
+ */
 static int put_inside(struct members *to, uint32_t id, uint64_t base, unsigned int depth)
 {
-	const struct cairn_type *t = cairn_types_get(to->types, id), *in = cairn_types_get(to->types, cairn_types_resolve(to->types, id));
+	const struct cairn_type *t = cairn_types_get(to->types, id),
+				*in = cairn_types_get(to->types,
+						      cairn_types_resolve(to->types, id));
 
-	if ((t->name && !to->expand) || !in->n_members || in->kind == CAIRN_T_FUNC || depth == NEST_MAX || to->n > MEMBERS_MAX)
+	if ((t->name && !to->expand) || !in->n_members || in->kind == CAIRN_T_FUNC ||
+	    depth == NEST_MAX || to->n > MEMBERS_MAX)
 		return 0;
 	return put_members(to, id, base, depth);
 }
 
-static int put_member(struct members *to, const struct cairn_member *in, const struct cairn_layout_member *m, uint64_t base,
-		      unsigned int depth)
+static int put_member(struct members *to, const struct cairn_member *in,
+		      const struct cairn_layout_member *m, uint64_t base, unsigned int depth)
 {
 	char type[NAME_MAX_SHOWN];
 	struct json *j = to->j;
@@ -70,7 +79,9 @@ static int put_member(struct members *to, const struct cairn_member *in, const s
 		json_uint(j, "hole", m->hole);
 	if (m->bit_hole)
 		json_uint(j, "bit_hole", m->bit_hole);
-	int rc = in->bit_size || in->dynamic ? 0 : put_inside(to, in->type, base + m->offset, depth + 1);
+	int rc = in->bit_size || in->dynamic
+			 ? 0
+			 : put_inside(to, in->type, base + m->offset, depth + 1);
 	json_close(j);
 	return rc;
 }
@@ -82,8 +93,10 @@ static int put_members(struct members *to, uint32_t id, uint64_t base, unsigned 
 	struct cairn_layout_member *m = calloc(t->n_members + 1, sizeof(*m));
 	uint32_t *order = calloc(t->n_members + 1, sizeof(*order));
 	struct cairn_layout_facts f;
-	int rc = m && order && cairn_layout_facts(to->layout, id, &f, m) > 0 && cairn_layout_order(to->layout, id, order) >= 0
-			 ? 0 : -ENOMEM;
+	int rc = m && order && cairn_layout_facts(to->layout, id, &f, m) > 0 &&
+				 cairn_layout_order(to->layout, id, order) >= 0
+			 ? 0
+			 : -ENOMEM;
 
 	if (!rc)
 		json_open(to->j, "members", '[');
@@ -130,7 +143,8 @@ static void put_enum(struct json *j, const struct cairn_type *t)
 	json_close(j);
 }
 
-int layout_json(const struct layout_source *file, struct cairn_layout *layout, uint32_t id, bool expand)
+int layout_json(const struct layout_source *file, struct cairn_layout *layout, uint32_t id,
+		bool expand)
 {
 	const struct cairn_types *types = layout_types(file);
 	const struct cairn_type *t = cairn_types_get(types, cairn_types_resolve(types, id));
@@ -146,7 +160,9 @@ int layout_json(const struct layout_source *file, struct cairn_layout *layout, u
 	json_text(&j, "abi", abi ? abi->name : NULL);
 	json_uint(&j, "size", t->size);
 	if (t->abi_align)
-		json_uint(&j, "align", node->kind == CAIRN_T_TYPEDEF && node->align ? node->align : t->abi_align);
+		json_uint(&j, "align",
+			  node->kind == CAIRN_T_TYPEDEF && node->align ? node->align
+								       : t->abi_align);
 	if (t->kind == CAIRN_T_ENUM)
 		put_enum(&j, t);
 	else

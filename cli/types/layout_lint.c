@@ -14,7 +14,10 @@
 
 enum {
 	RULES_MAX = 32,
-	/* Structs inside of one: real ones have some 500. What contains itself has an end with them. */
+	/*
+	 * Structs inside of one: real ones have some 500. What contains itself has an end with
+	 * them.
+	 */
 	INNER_MAX = 1 << 14,
 	NEST_MAX = 32,
 	PATH_LEN_MAX = 1024,
@@ -49,12 +52,13 @@ static int choose_rules(const char *list, struct lint *lint)
 
 	for (size_t i = 0; i < RULES_MAX; i++)
 		lint->wanted[i] = !list || exclude;
-	for (const char *name = list; name; name = name[strcspn(name, ",")] ? name + strcspn(name, ",") + 1 : NULL) {
+	for (const char *name = list; name;
+	     name = name[strcspn(name, ",")] ? name + strcspn(name, ",") + 1 : NULL) {
 		const char *word = name + (*name == '-');
 		size_t n = strcspn(word, ","), i = 0;
 
-		while (layout_lint_rules[i].id &&
-		       (strlen(layout_lint_rules[i].id) != n || memcmp(layout_lint_rules[i].id, word, n)))
+		while (layout_lint_rules[i].id && (strlen(layout_lint_rules[i].id) != n ||
+						   memcmp(layout_lint_rules[i].id, word, n)))
 			i++;
 		if (!layout_lint_rules[i].id)
 			return unknown_rule(word, n);
@@ -66,7 +70,8 @@ static int choose_rules(const char *list, struct lint *lint)
 /* ---- findings ---- */
 
 /* "in.c"; "in" is the struct inside as a whole. False: the outer struct as a whole. */
-static bool path_of(const struct lint_subject *s, const struct lint_finding *f, char *ret, size_t size)
+static bool path_of(const struct lint_subject *s, const struct lint_finding *f, char *ret,
+		    size_t size)
 {
 	size_t n = strlen(s->path);
 
@@ -108,7 +113,8 @@ static void show_text(struct lint *lint, const struct lint_subject *s, const str
 {
 	char path[2 * PATH_LEN_MAX];
 
-	say(stdout, "%s %s", layout_kind(s->run->types, s->outer), cairn_types_get(s->run->types, s->outer)->name);
+	say(stdout, "%s %s", layout_kind(s->run->types, s->outer),
+	    cairn_types_get(s->run->types, s->outer)->name);
 	if (path_of(s, f, path, sizeof(path)))
 		say(stdout, ", %s%s", strcmp(f->rule, "padding-leak") ? "" : "behind ", path);
 	say(stdout, ", offset %" PRIu64 ": %s [%s]\n", s->base + f->offset, f->what, f->rule);
@@ -134,7 +140,8 @@ static bool is_wanted(const struct lint *lint, const struct lint_subject *s, siz
 {
 	const struct lint_rule *r = &layout_lint_rules[rule];
 
-	return lint->wanted[rule] && (s->outer == s->id || (!r->whole && (r->placed || !s->listed)));
+	return lint->wanted[rule] &&
+	       (s->outer == s->id || (!r->whole && (r->placed || !s->listed)));
 }
 
 /* The rules, for one struct. */
@@ -163,7 +170,8 @@ static int lint_one(struct lint *lint, struct lint_subject *s, unsigned int dept
 
 static int by_name(const void *a, const void *b)
 {
-	const struct cairn_type *x = *(const struct cairn_type *const *)a, *y = *(const struct cairn_type *const *)b;
+	const struct cairn_type *x = *(const struct cairn_type *const *)a,
+				*y = *(const struct cairn_type *const *)b;
 	int c = strcmp(x->name, y->name);
 
 	return c ? c : x->size < y->size ? -1 : x->size > y->size;
@@ -172,12 +180,14 @@ static int by_name(const void *a, const void *b)
 /* Debug information may describe a type more than once, as a member's and as one of its own. */
 static bool is_listed(const struct lint *lint, uint32_t id, const struct cairn_type *t)
 {
-	return lint->listed[id] || (t->name && *t->name && lint->n_named &&
-				    bsearch(&t, lint->named, lint->n_named, sizeof(*lint->named), by_name));
+	return lint->listed[id] ||
+	       (t->name && *t->name && lint->n_named &&
+		bsearch(&t, lint->named, lint->n_named, sizeof(*lint->named), by_name));
 }
 
 /* A member's struct, through const and arrays. */
-static int lint_inside(struct lint *lint, const struct lint_subject *outer, const struct cairn_member *m, unsigned int depth)
+static int lint_inside(struct lint *lint, const struct lint_subject *outer,
+		       const struct cairn_member *m, unsigned int depth)
 {
 	const struct cairn_types *types = outer->run->types;
 	struct lint_subject s = *outer;
@@ -186,7 +196,8 @@ static int lint_inside(struct lint *lint, const struct lint_subject *outer, cons
 	bool array = false;
 
 	s.id = cairn_types_resolve(types, m->type);
-	for (t = cairn_types_get(types, s.id); t->kind == CAIRN_T_ARRAY && depth < NEST_MAX; depth++) {
+	for (t = cairn_types_get(types, s.id); t->kind == CAIRN_T_ARRAY && depth < NEST_MAX;
+	     depth++) {
 		array = true;
 		s.id = cairn_types_resolve(types, t->ref);
 		t = cairn_types_get(types, s.id);
@@ -200,11 +211,13 @@ static int lint_inside(struct lint *lint, const struct lint_subject *outer, cons
 	if (s.listed && (s.base | s.strides) % s.cacheline == 0)
 		return STATUS_YES;
 	if (lint->n_inner++ == INNER_MAX)
-		say(stderr, "cairn: %s has more than %d structs inside: the others are not looked at\n",
+		say(stderr,
+		    "cairn: %s has more than %d structs inside: the others are not looked at\n",
 		    cairn_types_get(types, s.outer)->name, INNER_MAX);
 	if (lint->n_inner > INNER_MAX)
 		return STATUS_YES;
-	int n = snprintf(path, sizeof(path), "%s%s%s.", s.path, m->name ? m->name : "(anonymous)", array ? "[]" : "");
+	int n = snprintf(path, sizeof(path), "%s%s%s.", s.path, m->name ? m->name : "(anonymous)",
+			 array ? "[]" : "");
 	s.path = n < (int)sizeof(path) ? path : "(long).";
 	return lint_one(lint, &s, depth + 1);
 }
@@ -220,7 +233,8 @@ static int lint_one(struct lint *lint, struct lint_subject *s, unsigned int dept
 	return status;
 }
 
-static bool note_listed(struct lint *lint, const struct cairn_types *types, const struct cairn_source_list *list)
+static bool note_listed(struct lint *lint, const struct cairn_types *types,
+			const struct cairn_source_list *list)
 {
 	lint->listed = calloc(cairn_types_count(types), sizeof(*lint->listed));
 	lint->named = calloc(list->n + 1, sizeof(*lint->named));
@@ -262,14 +276,15 @@ static int lint_all(struct lint *lint, struct lint_subject *s, const struct cair
 }
 
 /* i386 has the smallest alignments of all, so that what is the same there is the same on ARM. */
-static int see_on_32_bits(const struct layout_run *run, const struct cairn_source_list *list, struct lint_subject *s,
-			  struct cairn_retarget **ret)
+static int see_on_32_bits(const struct layout_run *run, const struct cairn_source_list *list,
+			  struct lint_subject *s, struct cairn_retarget **ret)
 {
 	*ret = NULL;
 	if (s->abi->scalars[CAIRN_C_PTR].size != 8 || s->abi->big_endian)
 		return STATUS_YES;
 	s->small_abi = cairn_abi_find("i386");
-	int rc = cairn_layout_retarget(run->types, s->abi, s->small_abi, list->ids, list->n, ret, NULL);
+	int rc = cairn_layout_retarget(run->types, s->abi, s->small_abi, list->ids, list->n, ret,
+				       NULL);
 	if (rc == -ENOMEM)
 		return fail(STATUS_NOT_HERE, "no memory");
 	if (!rc)

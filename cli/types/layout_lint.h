@@ -2,8 +2,8 @@
 /*
  * --lint: what is wrong with a struct as a record between programs
  *
- * To add a rule: a function and a row in layout_lint_rules.c, a paragraph in docs/layout.md, a struct that it finds and one that
- * it does not in tests/cli/test_layout_lint.py.
+ * To add a rule: a function and a row in layout_lint_rules.c, a paragraph in docs/layout.md, a
+ * struct that it finds and one that it does not in tests/cli/test_layout_lint.py.
  */
 #ifndef CLI_LAYOUT_LINT_H
 #define CLI_LAYOUT_LINT_H
@@ -26,7 +26,8 @@ struct lint_subject {
 	uint32_t outer;    /* the one that it is inside of; @id: in none */
 	const char *path;  /* "in.", "list[]." of its members; "" */
 	uint64_t base;     /* where it begins in @outer, bytes */
-	uint64_t strides;  /* the distances in the arrays that it is an element of, or-ed; 0: in none */
+	/* the distances in the arrays that it is an element of, or-ed; 0: in none */
+	uint64_t strides;
 	bool listed;       /* @outer is another, and this one is looked at by itself, too */
 	const struct cairn_type *t;
 	const struct cairn_layout_facts *facts;

@@ -14,7 +14,8 @@ static const char *name_of(const struct lint_subject *s, uint32_t i)
 	return s->t->members[i].name ? s->t->members[i].name : "(anonymous)";
 }
 
-__attribute__((format(printf, 3, 4))) static void say(char *to, size_t size, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void say(char *to, size_t size, const char *format,
+						      ...)
 {
 	va_list args;
 
@@ -33,17 +34,20 @@ static const char *plural(uint64_t n)
 
 /* ---- bytes of nobody ---- */
 
-static const char LEAK[] =
-	"setting the members leaves these bytes as they were: where the verifier does not reject the record (invalid read from "
-	"stack), the reader sees what lay on the stack or in the ring before; in a key, equal keys differ";
+static const char LEAK[] = "setting the members leaves these bytes as they were: where the "
+			   "verifier does not reject the record (invalid read from "
+			   "stack), the reader sees what lay on the stack or in the ring before; "
+			   "in a key, equal keys differ";
 
-static void report_hole(const struct lint_subject *s, const struct lint_rule *rule, const char *before, uint64_t off,
-			uint64_t n)
+static void report_hole(const struct lint_subject *s, const struct lint_rule *rule,
+			const char *before, uint64_t off, uint64_t n)
 {
 	struct lint_finding f = {.rule = rule->id, .member = before, .offset = off, .why = LEAK};
 
 	WHAT(&f, "%" PRIu64 " byte%s that no member has", n, plural(n));
-	MEND(&f, "name them (unsigned char _pad%" PRIu64 "[%" PRIu64 "]) and set them, or memset() the record first, or reorder: --reorganize",
+	MEND(&f,
+	     "name them (unsigned char _pad%" PRIu64 "[%" PRIu64
+	     "]) and set them, or memset() the record first, or reorder: --reorganize",
 	     off, n);
 	s->report(s, &f, s->ctx);
 }
@@ -52,7 +56,8 @@ static uint64_t end_of(const struct lint_subject *s, uint32_t i)
 {
 	const struct cairn_member *m = &s->t->members[i];
 
-	return m->bit_size ? (m->bit_off + m->bit_size + 7) / 8 : m->bit_off / 8 + s->members[i].size;
+	return m->bit_size ? (m->bit_off + m->bit_size + 7) / 8
+			   : m->bit_off / 8 + s->members[i].size;
 }
 
 static void look_for_holes(struct lint_subject *s, const struct lint_rule *rule)
@@ -62,7 +67,10 @@ static void look_for_holes(struct lint_subject *s, const struct lint_rule *rule)
 	for (uint32_t i = 0; i < s->t->n_members; i++) {
 		uint64_t hole = s->members[i].hole, off = end_of(s, i);
 
-		/* After the unit of a bit-field. Members without bits may be declared in any order (Rust). */
+		/*
+		 * After the unit of a bit-field. Members without bits may be declared in any order
+		 * (Rust).
+		 */
 		if (hole && s->t->members[i].bit_size && i + 1 < s->t->n_members)
 			off = s->t->members[i + 1].bit_off / 8 - hole;
 		if (hole)
@@ -83,7 +91,8 @@ static void look_for_bits(struct lint_subject *s, const struct lint_rule *rule)
 		f.offset = (m->bit_off + m->bit_size) / 8;
 		WHAT(&f, "%u bit%s that no bit-field has, from bit %" PRIu64 " on", n, plural(n),
 		     (m->bit_off + m->bit_size) % 8);
-		MEND(&f, "give them a name, or set the whole record to 0 first: fields without a name cannot be set");
+		MEND(&f, "give them a name, or set the whole record to 0 first: fields without a "
+			 "name cannot be set");
 		s->report(s, &f, s->ctx);
 	}
 }
@@ -104,16 +113,24 @@ static void look_for_tail(struct lint_subject *s, const struct lint_rule *rule)
 		return;
 	f.member = s->t->n_members ? name_of(s, s->t->n_members - 1) : NULL;
 	if (ends_flexible(s)) {
-		WHAT(&f, "the flexible array begins at %" PRIu64 ", before sizeof, which is %" PRIu64, f.offset, facts->size);
-		f.why = "readers that add sizeof and the length of the array expect bytes that are not there, or skip the first "
+		WHAT(&f,
+		     "the flexible array begins at %" PRIu64 ", before sizeof, which is %" PRIu64,
+		     f.offset, facts->size);
+		f.why = "readers that add sizeof and the length of the array expect bytes that are "
+			"not there, or skip the first "
 			"elements";
-		MEND(&f, "compute with offsetof, or put members before the array until sizeof is its offset");
+		MEND(&f, "compute with offsetof, or put members before the array until sizeof is "
+			 "its offset");
 	} else {
-		WHAT(&f, "%" PRIu64 " byte%s of padding at the end, %" PRIu64 " without and %" PRIu64 " with it", facts->padding,
-		     plural(facts->padding), f.offset, facts->size);
-		f.why = "readers that add up the members (records of Java, Python's struct, Go's encoding/binary, packed structs) "
+		WHAT(&f,
+		     "%" PRIu64 " byte%s of padding at the end, %" PRIu64 " without and %" PRIu64
+		     " with it",
+		     facts->padding, plural(facts->padding), f.offset, facts->size);
+		f.why = "readers that add up the members (records of Java, Python's struct, Go's "
+			"encoding/binary, packed structs) "
 			"expect a shorter record, and these bytes leak like a hole";
-		MEND(&f, "add a last member unsigned char _pad[%" PRIu64 "] and set it", facts->padding);
+		MEND(&f, "add a last member unsigned char _pad[%" PRIu64 "] and set it",
+		     facts->padding);
 	}
 	s->report(s, &f, s->ctx);
 }
@@ -123,7 +140,8 @@ static void look_for_tail(struct lint_subject *s, const struct lint_rule *rule)
 /* A struct, an array of them: what differs is inside of it. */
 static bool is_of_structs(const struct lint_subject *s, uint32_t id)
 {
-	const struct cairn_type *t = cairn_types_get(s->run->types, cairn_types_resolve(s->run->types, id));
+	const struct cairn_type *t =
+		cairn_types_get(s->run->types, cairn_types_resolve(s->run->types, id));
 
 	for (int i = 0; i < 64 && t->kind == CAIRN_T_ARRAY; i++)
 		t = cairn_types_get(s->run->types, cairn_types_resolve(s->run->types, t->ref));
@@ -139,21 +157,28 @@ static void look_for_abi(struct lint_subject *s, const struct lint_rule *rule)
 	other = cairn_types_get(s->small, cairn_types_resolve(s->small, s->id));
 	for (uint32_t i = 0; i < s->t->n_members && i < other->n_members; i++) {
 		const struct cairn_member *a = &s->t->members[i], *b = &other->members[i];
-		uint64_t size = cairn_types_size(s->run->types, a->type), small = cairn_types_size(s->small, b->type);
-		struct lint_finding f = {.rule = rule->id, .member = name_of(s, i), .offset = a->bit_off / 8};
+		uint64_t size = cairn_types_size(s->run->types, a->type),
+			 small = cairn_types_size(s->small, b->type);
+		struct lint_finding f = {
+			.rule = rule->id, .member = name_of(s, i), .offset = a->bit_off / 8};
 
 		if (a->bit_off == b->bit_off && size == small)
 			continue;
-		WHAT(&f, "%" PRIu64 " byte%s at %" PRIu64 " on %s, %" PRIu64 " at %" PRIu64 " on %s", size, plural(size),
-		     a->bit_off / 8, s->abi->name, small, b->bit_off / 8, s->small_abi->name);
-		f.why = "a BPF program is always 64-bit; a 32-bit reader that compiles the same declaration reads other bytes "
+		WHAT(&f,
+		     "%" PRIu64 " byte%s at %" PRIu64 " on %s, %" PRIu64 " at %" PRIu64 " on %s",
+		     size, plural(size), a->bit_off / 8, s->abi->name, small, b->bit_off / 8,
+		     s->small_abi->name);
+		f.why = "a BPF program is always 64-bit; a 32-bit reader that compiles the same "
+			"declaration reads other bytes "
 			"from here on";
 		if (size != small && is_of_structs(s, a->type))
 			MEND(&f, "mend its type, which has another size there");
 		else if (size != small)
-			MEND(&f, "use a type of one size everywhere: __u64 for long, size_t and pointers");
+			MEND(&f, "use a type of one size everywhere: __u64 for long, size_t and "
+				 "pointers");
 		else
-			MEND(&f, "put what is aligned to 8 at a multiple of 8 by itself, or say __attribute__((aligned(8)))");
+			MEND(&f, "put what is aligned to 8 at a multiple of 8 by itself, or say "
+				 "__attribute__((aligned(8)))");
 		s->report(s, &f, s->ctx);
 		/* What follows is elsewhere because this is. */
 		return;
@@ -161,10 +186,14 @@ static void look_for_abi(struct lint_subject *s, const struct lint_rule *rule)
 	if (other->size == s->t->size)
 		return;
 	struct lint_finding f = {.rule = rule->id, .offset = s->t->size};
-	WHAT(&f, "%" PRIu64 " bytes on %s, %" PRIu64 " on %s, though its members are at the same places", s->t->size,
-	     s->abi->name, other->size, s->small_abi->name);
-	f.why = "the padding at the end differs: a 32-bit reader finds records of another length, and arrays of them elsewhere";
-	MEND(&f, "fill the end up with a member, so that it has %" PRIu64 " bytes everywhere", s->t->size);
+	WHAT(&f,
+	     "%" PRIu64 " bytes on %s, %" PRIu64
+	     " on %s, though its members are at the same places",
+	     s->t->size, s->abi->name, other->size, s->small_abi->name);
+	f.why = "the padding at the end differs: a 32-bit reader finds records of another length, "
+		"and arrays of them elsewhere";
+	MEND(&f, "fill the end up with a member, so that it has %" PRIu64 " bytes everywhere",
+	     s->t->size);
 	s->report(s, &f, s->ctx);
 }
 
@@ -186,7 +215,8 @@ static bool is_atomic(const struct lint_subject *s, uint32_t id)
 static uint32_t element_of(const struct lint_subject *s, uint32_t id)
 {
 	for (int i = 0; i < 64; i++) {
-		const struct cairn_type *t = cairn_types_get(s->run->types, cairn_types_resolve(s->run->types, id));
+		const struct cairn_type *t =
+			cairn_types_get(s->run->types, cairn_types_resolve(s->run->types, id));
 
 		if (t->kind != CAIRN_T_ARRAY)
 			break;
@@ -208,19 +238,25 @@ static void look_for_atomics(struct lint_subject *s, const struct lint_rule *rul
 	for (uint32_t i = 0; i < s->t->n_members; i++) {
 		const struct cairn_member *m = &s->t->members[i];
 		uint32_t id = element_of(s, m->type);
-		const struct cairn_type *t = cairn_types_get(s->run->types, cairn_types_resolve(s->run->types, id));
+		const struct cairn_type *t =
+			cairn_types_get(s->run->types, cairn_types_resolve(s->run->types, id));
 		bool atomic = is_atomic(s, id), word = t->size == 4 || t->size == 8;
-		struct lint_finding f = {.rule = rule->id, .member = name_of(s, i), .offset = m->bit_off / 8};
+		struct lint_finding f = {
+			.rule = rule->id, .member = name_of(s, i), .offset = m->bit_off / 8};
 
-		if (m->bit_size || (!atomic && !word) || (t->kind != CAIRN_T_INT && t->kind != CAIRN_T_PTR && !atomic))
+		if (m->bit_size || (!atomic && !word) ||
+		    (t->kind != CAIRN_T_INT && t->kind != CAIRN_T_PTR && !atomic))
 			continue;
-		if (!t->size || t->size & (t->size - 1) || t->size > 16 || !is_misaligned(s, m->bit_off / 8, t->size))
+		if (!t->size || t->size & (t->size - 1) || t->size > 16 ||
+		    !is_misaligned(s, m->bit_off / 8, t->size))
 			continue;
-		WHAT(&f, "%" PRIu64 " bytes%s at an offset that is no multiple of %" PRIu64, t->size, atomic ? ", _Atomic," : "",
-		     t->size);
-		f.why = "the verifier rejects atomic operations on it (misaligned access), and on other processors they fault, tear "
+		WHAT(&f, "%" PRIu64 " bytes%s at an offset that is no multiple of %" PRIu64,
+		     t->size, atomic ? ", _Atomic," : "", t->size);
+		f.why = "the verifier rejects atomic operations on it (misaligned access), and on "
+			"other processors they fault, tear "
 			"or lock the bus";
-		MEND(&f, "take packed away, or put it where its offset is a multiple of %" PRIu64, t->size);
+		MEND(&f, "take packed away, or put it where its offset is a multiple of %" PRIu64,
+		     t->size);
 		s->report(s, &f, s->ctx);
 	}
 }
@@ -234,17 +270,22 @@ static void look_for_straddling(struct lint_subject *s, const struct lint_rule *
 		return;
 	for (uint32_t i = 0; i < s->t->n_members; i++) {
 		uint64_t from = s->base + s->t->members[i].bit_off / 8, to = s->base + end_of(s, i);
-		struct lint_finding f = {.rule = rule->id, .member = name_of(s, i), .offset = from - s->base};
+		struct lint_finding f = {
+			.rule = rule->id, .member = name_of(s, i), .offset = from - s->base};
 
-		if (to <= from || to - from > s->cacheline || from / s->cacheline == (to - 1) / s->cacheline)
+		if (to <= from || to - from > s->cacheline ||
+		    from / s->cacheline == (to - 1) / s->cacheline)
 			continue;
 		/* An array of bytes is read from its start; what has to be whole is not. */
-		if (cairn_types_get(s->run->types, cairn_types_resolve(s->run->types, s->t->members[i].type))->kind ==
-		    CAIRN_T_ARRAY)
+		if (cairn_types_get(s->run->types,
+				    cairn_types_resolve(s->run->types, s->t->members[i].type))
+			    ->kind == CAIRN_T_ARRAY)
 			continue;
-		WHAT(&f, "%" PRIu64 " bytes from cache line %" PRIu64 " into the next", to - from, from / s->cacheline);
+		WHAT(&f, "%" PRIu64 " bytes from cache line %" PRIu64 " into the next", to - from,
+		     from / s->cacheline);
 		f.why = "each access loads two cache lines, though it would fit into one";
-		MEND(&f, "move it so that it begins at %" PRIu64 ", or before: --reorganize --weights",
+		MEND(&f,
+		     "move it so that it begins at %" PRIu64 ", or before: --reorganize --weights",
 		     (from / s->cacheline + 1) * s->cacheline);
 		s->report(s, &f, s->ctx);
 	}
@@ -260,8 +301,10 @@ static void look_for_lines(struct lint_subject *s, const struct lint_rule *rule)
 	s->no_memory |= rc == -ENOMEM;
 	if (rc < 0)
 		return;
-	uint64_t now = (r.old_size + s->cacheline - 1) / s->cacheline, then = (r.new_size + s->cacheline - 1) / s->cacheline;
-	WHAT(&f, "%" PRIu64 " cache lines, %" PRIu64 " in another order (%" PRIu64 " bytes)", now, then, r.new_size);
+	uint64_t now = (r.old_size + s->cacheline - 1) / s->cacheline,
+		 then = (r.new_size + s->cacheline - 1) / s->cacheline;
+	WHAT(&f, "%" PRIu64 " cache lines, %" PRIu64 " in another order (%" PRIu64 " bytes)", now,
+	     then, r.new_size);
 	cairn_reorganized_free(&r);
 	if (then >= now)
 		return;
@@ -275,8 +318,11 @@ const struct lint_rule layout_lint_rules[] = {
 	{"bit-padding-leak", "bits between bit-fields that nobody sets", look_for_bits},
 	{"tail-padding", "bytes behind the last member", look_for_tail},
 	{"abi-differs", "members that a 32-bit reader finds elsewhere", look_for_abi},
-	{"misaligned-atomic", "words that cannot be accessed atomically", look_for_atomics, .placed = true},
-	{"line-straddle", "members across two cache lines that would fit into one", look_for_straddling, .placed = true},
-	{"extra-line", "structs that have a cache line more than they need", look_for_lines, .whole = true},
+	{"misaligned-atomic", "words that cannot be accessed atomically", look_for_atomics,
+	 .placed = true},
+	{"line-straddle", "members across two cache lines that would fit into one",
+	 look_for_straddling, .placed = true},
+	{"extra-line", "structs that have a cache line more than they need", look_for_lines,
+	 .whole = true},
 	{0},
 };

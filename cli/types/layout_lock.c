@@ -2,9 +2,9 @@
 /*
  * --lock: layouts that have to stay
  *
- * The types as they are now are written as a lock file, into memory; with --update that is the new file. Else it is read
- * back, and what differs between the two is told: both sides have gone the same way, so nothing differs that the format
- * cannot say.
+ * The types as they are now are written as a lock file, into memory; with --update that is the new
+ * file. Else it is read back, and what differs between the two is told: both sides have gone the
+ * same way, so nothing differs that the format cannot say.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -44,12 +44,16 @@ static int read_lock(struct lock_run *l, bool is_update)
 	return rc < 0 ? fail_err(rc, &err, STATUS_USAGE) : STATUS_YES;
 }
 
-/* Characters of a name without what tells it from others of that name: "name#2". Rust has names with # inside. */
+/*
+ * Characters of a name without what tells it from others of that name: "name#2". Rust has names
+ * with # inside.
+ */
 static size_t base_length(const char *name)
 {
 	const char *hash = strrchr(name, '#');
 
-	return hash && hash[1] && !hash[1 + strspn(hash + 1, "0123456789")] ? (size_t)(hash - name) : strlen(name);
+	return hash && hash[1] && !hash[1 + strspn(hash + 1, "0123456789")] ? (size_t)(hash - name)
+									    : strlen(name);
 }
 
 static bool same_base(const char *a, const char *b)
@@ -99,7 +103,8 @@ static bool is_locked(const struct namesakes *of, const struct cairn_types *type
 {
 	const char *name = cairn_types_get(types, found)->name, *word = word_of(types, found);
 
-	if (!name || strlen(name) != base_length(locked_name(of, 0)) || strncmp(name, locked_name(of, 0), strlen(name)))
+	if (!name || strlen(name) != base_length(locked_name(of, 0)) ||
+	    strncmp(name, locked_name(of, 0), strlen(name)))
 		return false;
 	for (size_t i = 0; i < of->n; i++)
 		if (!strcmp(word_of(of->types, of->ids[i]), word))
@@ -115,7 +120,8 @@ static int select_namesakes(struct lock_run *l, const struct namesakes *of)
 	size_t kept = list->n;
 	char *pattern = pattern_of(locked_name(of, 0));
 	struct cairn_err err = {0};
-	int64_t found = pattern ? cairn_source_select(l->now.source.source, pattern, list, &err) : -ENOMEM;
+	int64_t found =
+		pattern ? cairn_source_select(l->now.source.source, pattern, list, &err) : -ENOMEM;
 
 	free(pattern);
 	if (found < 0)
@@ -138,7 +144,8 @@ static int select_locked(struct lock_run *l)
 	for (size_t i = 0, end; i < n && !status; i = end) {
 		struct namesakes of = {.types = cairn_lock_types(l->locked), .ids = ids + i};
 
-		for (end = i + 1; end < n && same_base(locked_name(&of, 0), locked_name(&of, end - i));)
+		for (end = i + 1;
+		     end < n && same_base(locked_name(&of, 0), locked_name(&of, end - i));)
 			end++;
 		of.n = end - i;
 		status = select_namesakes(l, &of);
@@ -172,8 +179,8 @@ static int write_now(struct lock_run *l, const struct cairn_abi *abi)
 	out = open_memstream(&l->text, &l->size);
 	if (!out)
 		return fail(STATUS_NOT_HERE, "no memory");
-	rc = cairn_lock_write(layout_types(&l->now.source), l->now.list.ids, l->now.list.n, abi ? abi->name : NULL, out,
-			      &err);
+	rc = cairn_lock_write(layout_types(&l->now.source), l->now.list.ids, l->now.list.n,
+			      abi ? abi->name : NULL, out, &err);
 	bool is_cut = ferror(out);
 	/* glibc tells that it could not cut the buffer to its size by there being none. */
 	if (fclose(out) || is_cut || !l->text)
@@ -212,17 +219,20 @@ static int verify(const struct lock_run *l, bool json)
 	struct cairn_err err = {0};
 	struct layout_side sides[2] = {{.label = NULL}, {.label = NULL}};
 	int rc = cairn_lock_read(l->text, l->size, l->path, &now, &err);
-	int status = rc < 0 ? fail_err(rc, &err, STATUS_NOT_HERE) : side_of(l->locked, l->lock_path, &sides[0]);
+	int status = rc < 0 ? fail_err(rc, &err, STATUS_NOT_HERE)
+			    : side_of(l->locked, l->lock_path, &sides[0]);
 
 	if (!status)
 		status = side_of(now, l->path, &sides[1]);
 	if (!status)
 		status = layout_compare_sides(sides, "in", json);
 	if (status <= STATUS_NO && sides[0].abi != sides[1].abi)
-		say(stderr, "cairn: locked on %s, laid out for %s\n", sides[0].abi ? sides[0].abi->name : "another ABI",
-			sides[1].abi ? sides[1].abi->name : "one that is not known");
+		say(stderr, "cairn: locked on %s, laid out for %s\n",
+		    sides[0].abi ? sides[0].abi->name : "another ABI",
+		    sides[1].abi ? sides[1].abi->name : "one that is not known");
 	if (status == STATUS_NO)
-		say(stderr, "cairn: layouts have drifted; if they had to, say --lock %s --update\n", l->lock_path);
+		say(stderr, "cairn: layouts have drifted; if they had to, say --lock %s --update\n",
+		    l->lock_path);
 	free(sides[0].list.ids);
 	free(sides[1].list.ids);
 	cairn_lock_free(now);
@@ -246,8 +256,8 @@ static int run(struct lock_run *l, const struct cairn_abi *abi, const struct lay
 	return values->update ? update(l) : verify(l, values->json);
 }
 
-int layout_lock(const char *path, const struct cairn_abi *abi, const struct layout_values *values, char *const *patterns,
-		size_t n_patterns)
+int layout_lock(const char *path, const struct cairn_abi *abi, const struct layout_values *values,
+		char *const *patterns, size_t n_patterns)
 {
 	struct lock_run l = {.lock_path = values->lock, .path = path};
 	int status = run(&l, abi, values, patterns, n_patterns);

@@ -2,9 +2,9 @@
 /*
  * The byte map
  *
- * Members are sorted by their places into segments: a member, a run of bit-fields, a hole, the padding. Each is cut into
- * pieces where a row ends. Rows that one segment fills alone are left out but for the first and the last: a text of 256
- * bytes takes 3 rows, not 32.
+ * Members are sorted by their places into segments: a member, a run of bit-fields, a hole, the
+ * padding. Each is cut into pieces where a row ends. Rows that one segment fills alone are left out
+ * but for the first and the last: a text of 256 bytes takes 3 rows, not 32.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ enum { ROW = 8, LEAVES_MAX = 1 << 16, DEPTH_MAX = 32, TEXT_MAX = 64 << 20 };
 
 /* ---- members ---- */
 
-static void add_leaf(struct html_leaves *to, const char *prefix, const struct cairn_member *m, uint64_t base,
-		     uint64_t size)
+static void add_leaf(struct html_leaves *to, const char *prefix, const struct cairn_member *m,
+		     uint64_t base, uint64_t size)
 {
 	if (to->n == to->cap) {
 		size_t cap = to->cap ? 2 * to->cap : 32;
@@ -34,7 +34,10 @@ static void add_leaf(struct html_leaves *to, const char *prefix, const struct ca
 		to->cap = cap;
 	}
 	struct html_leaf *leaf = &to->p[to->n];
-	*leaf = (struct html_leaf){.type = m->type, .bit_off = base + m->bit_off, .size = size, .bit_size = m->bit_size};
+	*leaf = (struct html_leaf){.type = m->type,
+				   .bit_off = base + m->bit_off,
+				   .size = size,
+				   .bit_size = m->bit_size};
 	int n = asprintf(&leaf->name, "%s%s", prefix, m->name ? m->name : "(anonymous)");
 	if (n < 0) {
 		to->no_memory = true;
@@ -45,14 +48,17 @@ static void add_leaf(struct html_leaves *to, const char *prefix, const struct ca
 	to->too_long |= to->n_text > TEXT_MAX;
 }
 
-static void collect(const struct html_side *side, uint32_t id, const char *prefix, uint64_t base, bool expand,
-		    unsigned int depth, struct html_leaves *ret)
+static void collect(const struct html_side *side, uint32_t id, const char *prefix, uint64_t base,
+		    bool expand, unsigned int depth, struct html_leaves *ret)
 {
-	const struct cairn_type *t = cairn_types_get(side->types, cairn_types_resolve(side->types, id));
+	const struct cairn_type *t =
+		cairn_types_get(side->types, cairn_types_resolve(side->types, id));
 
-	for (uint32_t i = 0; i < t->n_members && ret->n < LEAVES_MAX && !ret->no_memory && !ret->too_long; i++) {
+	for (uint32_t i = 0;
+	     i < t->n_members && ret->n < LEAVES_MAX && !ret->no_memory && !ret->too_long; i++) {
 		const struct cairn_member *m = &t->members[i];
-		const struct cairn_type *in = cairn_types_get(side->types, cairn_types_resolve(side->types, m->type));
+		const struct cairn_type *in =
+			cairn_types_get(side->types, cairn_types_resolve(side->types, m->type));
 		bool is_struct = in->kind == CAIRN_T_STRUCT || in->kind == CAIRN_T_CLASS;
 		char *inner = NULL;
 
@@ -63,7 +69,8 @@ static void collect(const struct html_side *side, uint32_t id, const char *prefi
 			add_leaf(ret, prefix, m, base, cairn_types_size(side->types, m->type));
 			continue;
 		}
-		if (asprintf(&inner, "%s%s%s", prefix, m->name ? m->name : "", m->name ? "." : "") < 0) {
+		if (asprintf(&inner, "%s%s%s", prefix, m->name ? m->name : "", m->name ? "." : "") <
+		    0) {
 			ret->no_memory = true;
 			return;
 		}
@@ -82,7 +89,8 @@ static int by_place(const void *x, const void *y)
 	return a->order < b->order ? -1 : 1;
 }
 
-void html_leaves_collect(const struct html_side *side, uint32_t id, bool expand, struct html_leaves *ret)
+void html_leaves_collect(const struct html_side *side, uint32_t id, bool expand,
+			 struct html_leaves *ret)
 {
 	*ret = (struct html_leaves){0};
 	collect(side, id, "", 0, expand, 0, ret);
@@ -137,7 +145,10 @@ struct map {
 	uint64_t left_out; /* rows up to here are not drawn */
 };
 
-/* Bytes [from, to): a member or a run of bit-fields, [first, last) of the leaves; none: a hole or the padding. */
+/*
+ * Bytes [from, to): a member or a run of bit-fields, [first, last) of the leaves; none: a hole or
+ * the padding.
+ */
 struct segment {
 	uint64_t from, to;
 	size_t first, last;
@@ -148,10 +159,16 @@ static void put_offset(const struct map *m, uint64_t off)
 	printf(m->hex ? "%#" PRIx64 : "%" PRIu64, off);
 }
 
-/* A label that says nothing twice: the number always, the name where it fits, on phones where it fits there. */
+/*
+ * A label that says nothing twice: the number always, the name where it fits, on phones where it
+ * fits there.
+ */
 static void put_name(const char *name, size_t number, uint64_t bytes)
 {
-	/* Characters that a byte has room for: 36 pixels on a phone, 60 side by side on a desk; the number takes 2 or 3. */
+	/*
+	 * Characters that a byte has room for: 36 pixels on a phone, 60 side by side on a desk; the
+	 * number takes 2 or 3.
+	 */
 	uint64_t need = strlen(name) + (number > 99 ? 4 : number > 9 ? 3 : 2) + 1;
 
 	printf("<b>%zu</b>", number);
@@ -175,8 +192,8 @@ static void put_title(const struct map *m, const struct html_leaf *leaf)
 	fputs(": ", stdout);
 	html_text(type);
 	if (leaf->bit_size)
-		printf(", bit %" PRIu64 " of byte %" PRIu64 ", %u bit%s\"", leaf->bit_off % 8, leaf->bit_off / 8,
-		       leaf->bit_size, leaf->bit_size == 1 ? "" : "s");
+		printf(", bit %" PRIu64 " of byte %" PRIu64 ", %u bit%s\"", leaf->bit_off % 8,
+		       leaf->bit_off / 8, leaf->bit_size, leaf->bit_size == 1 ? "" : "s");
 	else
 		printf(", offset %" PRIu64 ", %" PRIu64 " bytes\"", leaf->bit_off / 8, leaf->size);
 }
@@ -184,9 +201,11 @@ static void put_title(const struct map *m, const struct html_leaf *leaf)
 /* Bits [from, to) of nobody, or of a bit-field, in a piece that begins at bit @base. */
 static void put_bits(const struct map *m, size_t i, uint64_t base, uint64_t from, uint64_t to)
 {
-	printf("<span style=\"grid-column:%" PRIu64 "/%" PRIu64 "\"", from - base + 1, to - base + 1);
+	printf("<span style=\"grid-column:%" PRIu64 "/%" PRIu64 "\"", from - base + 1,
+	       to - base + 1);
 	if (i == SIZE_MAX) {
-		printf(" class=free title=\"%" PRIu64 " unused bit%s\"></span>", to - from, to - from == 1 ? "" : "s");
+		printf(" class=free title=\"%" PRIu64 " unused bit%s\"></span>", to - from,
+		       to - from == 1 ? "" : "s");
 		return;
 	}
 	put_title(m, &m->leaves->p[i]);
@@ -201,8 +220,8 @@ static void put_bit_piece(const struct map *m, const struct segment *s, uint64_t
 {
 	uint64_t at = 8 * from, end = 8 * to;
 
-	printf("<div class=\"p bits\" style=\"grid-column:%" PRIu64 "/%" PRIu64 ";grid-template-columns:repeat(%" PRIu64
-	       ",minmax(0,1fr))\">",
+	printf("<div class=\"p bits\" style=\"grid-column:%" PRIu64 "/%" PRIu64
+	       ";grid-template-columns:repeat(%" PRIu64 ",minmax(0,1fr))\">",
 	       from % ROW + 2, (to - 1) % ROW + 3, end - at);
 	for (size_t i = s->first; i < s->last; i++) {
 		uint64_t lo = m->leaves->p[i].bit_off, hi = lo + m->leaves->p[i].bit_size;
@@ -224,7 +243,8 @@ static void put_bit_piece(const struct map *m, const struct segment *s, uint64_t
 /* Crosses into another cache line, though it would fit into one. */
 static bool straddles(const struct map *m, const struct segment *s)
 {
-	return s->to - s->from <= m->cacheline && s->from / m->cacheline != (s->to - 1) / m->cacheline;
+	return s->to - s->from <= m->cacheline &&
+	       s->from / m->cacheline != (s->to - 1) / m->cacheline;
 }
 
 static void put_gap_piece(const struct map *m, const struct segment *s, uint64_t from, uint64_t to)
@@ -233,11 +253,14 @@ static void put_gap_piece(const struct map *m, const struct segment *s, uint64_t
 	uint64_t n = s->to - s->from;
 	const char *what = padding ? "padding" : "hole";
 
-	printf("<div class=\"p %s\" style=\"grid-column:%" PRIu64 "/%" PRIu64 "\" title=\"%" PRIu64 " byte%s %s\">", what,
-	       from % ROW + 2, (to - 1) % ROW + 3, n, n == 1 ? "" : "s", padding ? "of padding" : "hole");
+	printf("<div class=\"p %s\" style=\"grid-column:%" PRIu64 "/%" PRIu64 "\" title=\"%" PRIu64
+	       " byte%s %s\">",
+	       what, from % ROW + 2, (to - 1) % ROW + 3, n, n == 1 ? "" : "s",
+	       padding ? "of padding" : "hole");
 	/* The word where there is room for it. */
 	if (from == s->from && to - from > 2)
-		printf("<i><span%s>%" PRIu64 " bytes </span>%s</i>", to - from == 3 ? " class=desk" : "", n, what);
+		printf("<i><span%s>%" PRIu64 " bytes </span>%s</i>",
+		       to - from == 3 ? " class=desk" : "", n, what);
 	else if (from == s->from && to - from == 2)
 		printf("<i>%s</i>", padding ? "pad" : what);
 	fputs("</div>", stdout);
@@ -256,8 +279,9 @@ static void put_piece(const struct map *m, const struct segment *s, uint64_t fro
 		put_bit_piece(m, s, from, to);
 		return;
 	}
-	printf("<div class=\"p %s%s%s%s\" style=\"grid-column:%" PRIu64 "/%" PRIu64 "\"", html_class(m->side->types, leaf),
-	       from > s->from ? " from" : "", to < s->to ? " on" : "", straddles(m, s) ? " cut" : "", from % ROW + 2,
+	printf("<div class=\"p %s%s%s%s\" style=\"grid-column:%" PRIu64 "/%" PRIu64 "\"",
+	       html_class(m->side->types, leaf), from > s->from ? " from" : "",
+	       to < s->to ? " on" : "", straddles(m, s) ? " cut" : "", from % ROW + 2,
 	       (to - 1) % ROW + 3);
 	put_title(m, leaf);
 	fputs(">", stdout);
@@ -271,13 +295,17 @@ static void put_piece(const struct map *m, const struct segment *s, uint64_t fro
 static void put_row_head(const struct map *m, uint64_t off)
 {
 	if (off % m->cacheline == 0 && m->size > m->cacheline)
-		printf("<div class=line><span>cache line %" PRIu64 "</span></div>", off / m->cacheline);
+		printf("<div class=line><span>cache line %" PRIu64 "</span></div>",
+		       off / m->cacheline);
 	fputs("<div class=off>", stdout);
 	put_offset(m, off);
 	fputs("</div>", stdout);
 }
 
-/* The cache lines that begin in rows which are left out, and so have no line of their own in the picture. */
+/*
+ * The cache lines that begin in rows which are left out, and so have no line of their own in the
+ * picture.
+ */
 static void put_lines_between(const struct map *m, uint64_t from, uint64_t to)
 {
 	uint64_t first = (from + m->cacheline - 1) / m->cacheline, last = (to - 1) / m->cacheline;
@@ -344,9 +372,13 @@ static size_t run_end(const struct map *m, size_t i, uint64_t *ret_to)
 	return i;
 }
 
-void html_map(const struct html_side *side, uint32_t id, const struct html_leaves *leaves, uint64_t cacheline, bool hex)
+void html_map(const struct html_side *side, uint32_t id, const struct html_leaves *leaves,
+	      uint64_t cacheline, bool hex)
 {
-	struct map m = {.side = side, .leaves = leaves, .size = cairn_types_size(side->types, id), .cacheline = cacheline,
+	struct map m = {.side = side,
+			.leaves = leaves,
+			.size = cairn_types_size(side->types, id),
+			.cacheline = cacheline,
 			.hex = hex};
 	uint64_t at = 0;
 
@@ -359,7 +391,10 @@ void html_map(const struct html_side *side, uint32_t id, const struct html_leave
 		if (leaf->bit_size)
 			s.last = run_end(&m, i, &s.to);
 		i = s.last;
-		/* What lies over what came before is not drawn twice: only packed or damaged types have it. */
+		/*
+		 * What lies over what came before is not drawn twice: only packed or damaged types
+		 * have it.
+		 */
 		s.from = s.from < at ? at : s.from;
 		s.to = s.to > m.size ? m.size : s.to;
 		if (s.from >= s.to)

@@ -81,16 +81,19 @@ static int open_c(const char *path, const struct cairn_abi *abi, const struct la
 		if (status)
 			return status;
 	}
-	int rc = cairn_source_parse(text, size, path, abi ? abi : cairn_abi_find("x86-64"), &ret->source, &err);
+	int rc = cairn_source_parse(text, size, path, abi ? abi : cairn_abi_find("x86-64"),
+				    &ret->source, &err);
 	free(text);
 	if (rc < 0)
 		status = fail_err(rc, &err, STATUS_USAGE);
 	if (rc == -EBADMSG || rc == -ERANGE)
-		say(stderr, "If clang can read it: \"cairn layout --via-compiler\" has clang lay it out\n");
+		say(stderr,
+		    "If clang can read it: \"cairn layout --via-compiler\" has clang lay it out\n");
 	return status;
 }
 
-static int open_foreign(const char *path, enum cairn_lang lang, const struct cairn_abi *abi, struct layout_source *ret)
+static int open_foreign(const char *path, enum cairn_lang lang, const struct cairn_abi *abi,
+			struct layout_source *ret)
 {
 	struct cairn_err err = {0};
 	size_t size;
@@ -99,8 +102,8 @@ static int open_foreign(const char *path, enum cairn_lang lang, const struct cai
 
 	if (status)
 		return status;
-	int rc = cairn_source_parse_foreign(text, size, path, lang, abi ? abi : cairn_abi_find("x86-64"), &ret->source,
-					    &err);
+	int rc = cairn_source_parse_foreign(
+		text, size, path, lang, abi ? abi : cairn_abi_find("x86-64"), &ret->source, &err);
 	free(text);
 	return rc < 0 ? fail_err(rc, &err, STATUS_USAGE) : STATUS_YES;
 }
@@ -115,11 +118,16 @@ static int open_bases(const struct opt_list *bases, struct layout_source *ret)
 	return btf_open(&source, &ret->bases);
 }
 
-/* Clang lays it out, and its debug information is read. That clang found no struct is no error here. */
-static int open_compiled(const char *path, const struct cairn_abi *abi, const struct layout_values *values,
-			 struct layout_source *ret)
+/*
+ * Clang lays it out, and its debug information is read. That clang found no struct is no error
+ * here.
+ */
+static int open_compiled(const char *path, const struct cairn_abi *abi,
+			 const struct layout_values *values, struct layout_source *ret)
 {
-	struct cairn_source_opts opts = {.size = sizeof(opts), .abi = abi ? abi : cairn_abi_find("x86-64"), .typedefs = true};
+	struct cairn_source_opts opts = {.size = sizeof(opts),
+					 .abi = abi ? abi : cairn_abi_find("x86-64"),
+					 .typedefs = true};
 	char object[] = "/tmp/cairn-layout-XXXXXX";
 	struct cairn_err err = {0};
 	int fd = mkstemp(object);
@@ -137,8 +145,12 @@ static int open_compiled(const char *path, const struct cairn_abi *abi, const st
 	return status;
 }
 
-/* A binary's sidecar, wherever it lies, answers as its debug information does; ret->source stays NULL when there is none. */
-static int open_sidecar(const char *path, const struct layout_values *values, struct layout_source *ret)
+/*
+ * A binary's sidecar, wherever it lies, answers as its debug information does; ret->source stays
+ * NULL when there is none.
+ */
+static int open_sidecar(const char *path, const struct layout_values *values,
+			struct layout_source *ret)
 {
 	struct cairn_err err = {0};
 
@@ -169,7 +181,8 @@ int layout_open(const char *path, const struct cairn_abi *abi, const struct layo
 
 	*ret = (struct layout_source){0};
 	if (layout_is_c(path))
-		return values->via_compiler ? open_compiled(path, abi, values, ret) : open_c(path, abi, values, ret);
+		return values->via_compiler ? open_compiled(path, abi, values, ret)
+					    : open_c(path, abi, values, ret);
 	if (layout_is_text(path))
 		return open_foreign(path, cairn_lang_of_path(path), abi, ret);
 	if (values->bases.n)
@@ -207,12 +220,14 @@ static const struct cairn_abi *abi_of(struct layout_source *source)
 			pointer = (unsigned int)cairn_types_get(types, id)->size;
 			break;
 		}
-	abi = cairn_layout_guess_abi(types, all.ids, all.n, pointer, cairn_source_is_big_endian(source->source));
+	abi = cairn_layout_guess_abi(types, all.ids, all.n, pointer,
+				     cairn_source_is_big_endian(source->source));
 	free(all.ids);
 	return abi;
 }
 
-int layout_retarget(struct layout_source *source, const struct cairn_abi *abi, const struct cairn_source_list *list)
+int layout_retarget(struct layout_source *source, const struct cairn_abi *abi,
+		    const struct cairn_source_list *list)
 {
 	const struct cairn_abi *from;
 	struct cairn_err err = {0};
@@ -224,15 +239,16 @@ int layout_retarget(struct layout_source *source, const struct cairn_abi *abi, c
 		return STATUS_YES;
 	if (!from)
 		return fail(STATUS_NOT_HERE, "no ABI is known that these types are of");
-	int rc = cairn_layout_retarget(cairn_source_types(source->source), from, abi, list->ids, list->n,
-				       &source->retarget, &err);
+	int rc = cairn_layout_retarget(cairn_source_types(source->source), from, abi, list->ids,
+				       list->n, &source->retarget, &err);
 	source->abi = abi;
 	return rc < 0 ? fail_err(rc, &err, STATUS_NOT_HERE) : STATUS_YES;
 }
 
 const struct cairn_types *layout_types(const struct layout_source *source)
 {
-	return source->retarget ? cairn_retarget_types(source->retarget) : cairn_source_types(source->source);
+	return source->retarget ? cairn_retarget_types(source->retarget)
+				: cairn_source_types(source->source);
 }
 
 const struct cairn_abi *layout_abi(const struct layout_source *source)
@@ -273,10 +289,12 @@ static int fail_no_type(struct cairn_source *source, const char *name)
 	uint64_t size = cairn_types_size(types, id);
 	cairn_types_name(types, id, text, sizeof(text));
 	free(list.ids);
-	return fail(STATUS_NO, "%s has no members: it is %s, %" PRIu64 " byte%s", name, text, size, size == 1 ? "" : "s");
+	return fail(STATUS_NO, "%s has no members: it is %s, %" PRIu64 " byte%s", name, text, size,
+		    size == 1 ? "" : "s");
 }
 
-int layout_select(struct cairn_source *source, char *const *patterns, size_t n_patterns, struct cairn_source_list *ret)
+int layout_select(struct cairn_source *source, char *const *patterns, size_t n_patterns,
+		  struct cairn_source_list *ret)
 {
 	struct cairn_err err = {0};
 	int status = STATUS_YES;
@@ -295,7 +313,8 @@ int layout_select(struct cairn_source *source, char *const *patterns, size_t n_p
 	return ret->n ? STATUS_YES : status;
 }
 
-int layout_select_value(struct cairn_source *source, const char *name, struct cairn_source_list *ret)
+int layout_select_value(struct cairn_source *source, const char *name,
+			struct cairn_source_list *ret)
 {
 	struct cairn_err err = {0};
 	int64_t n = cairn_source_select_value(source, name, ret, &err);

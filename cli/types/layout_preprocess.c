@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The preprocessor: $CC -E, or cc; for an ABI that is not this machine's, clang --target=... -E, so that macros are that
- * machine's. What it complains about goes to stderr as it is.
+ * The preprocessor: $CC -E, or cc; for an ABI that is not this machine's, clang --target=... -E, so
+ * that macros are that machine's. What it complains about goes to stderr as it is.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,8 @@ void layout_c_words(struct compiler_words *w, const struct layout_values *values
 	compiler_word(w, "-x", "c");
 }
 
-static void set_words(struct compiler_words *w, const char *path, const struct layout_headers *headers,
-		      const struct layout_values *values)
+static void set_words(struct compiler_words *w, const char *path,
+		      const struct layout_headers *headers, const struct layout_values *values)
 {
 	if (!strcmp(headers->abi->name, "x86-64")) {
 		compiler_command(w, compiler_of_user("cc"));
@@ -33,8 +33,8 @@ static void set_words(struct compiler_words *w, const char *path, const struct l
 	compiler_word(w, "", path);
 }
 
-static int preprocess(const char *path, const struct layout_headers *headers, const struct layout_values *values,
-		      struct compiler_answer *ret)
+static int preprocess(const char *path, const struct layout_headers *headers,
+		      const struct layout_values *values, struct compiler_answer *ret)
 {
 	struct compiler_words w = {0};
 	int status = STATUS_YES;
@@ -49,16 +49,18 @@ static int preprocess(const char *path, const struct layout_headers *headers, co
 	else if (!ret->output)
 		status = fail(STATUS_NOT_HERE, "no memory");
 	else if (ret->why)
-		status = fail(STATUS_USAGE, "%s was ended while it preprocessed %s: %s", w.p[0], path, ret->why);
+		status = fail(STATUS_USAGE, "%s was ended while it preprocessed %s: %s", w.p[0],
+			      path, ret->why);
 	else if (ret->status)
-		status = fail(STATUS_USAGE, "%s cannot preprocess %s for %s; -I DIR names folders of headers", w.p[0], path,
-			      headers->abi->name);
+		status = fail(STATUS_USAGE,
+			      "%s cannot preprocess %s for %s; -I DIR names folders of headers",
+			      w.p[0], path, headers->abi->name);
 	compiler_words_free(&w);
 	return status;
 }
 
-int layout_preprocess(const char *path, const struct cairn_abi *abi, const struct layout_values *values, char **ret,
-		      size_t *ret_size)
+int layout_preprocess(const char *path, const struct cairn_abi *abi,
+		      const struct layout_values *values, char **ret, size_t *ret_size)
 {
 	struct compiler_answer a = {0};
 	struct layout_headers headers;

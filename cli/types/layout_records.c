@@ -8,8 +8,8 @@
  *	              284. It begins 4 bytes behind a multiple of 8
  *	map           the kernel copies exactly value_size bytes into the reader's buffer
  *
- * So a reader that takes another size for the struct than the program does loses bytes, reads garbage or has its memory
- * overwritten, which of them depends on the way.
+ * So a reader that takes another size for the struct than the program does loses bytes, reads
+ * garbage or has its memory overwritten, which of them depends on the way.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -37,8 +37,9 @@ static uint64_t map_type_of(const struct cairn_types *types, const struct cairn_
 
 static bool is_word_of_maps(const char *name)
 {
-	static const char *const words[] = {"type",	 "key",	      "value",	   "max_entries", "key_size", "value_size",
-					    "map_flags", "map_extra", "numa_node", "pinning",	  "values"};
+	static const char *const words[] = {"type",	 "key",	       "value",	    "max_entries",
+					    "key_size",	 "value_size", "map_flags", "map_extra",
+					    "numa_node", "pinning",    "values"};
 
 	for (size_t i = 0; name && i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strcmp(name, words[i]))
@@ -55,7 +56,8 @@ bool layout_is_map_definition(const struct cairn_types *types, uint32_t id)
 	if (t->kind != CAIRN_T_STRUCT || !map_type_of(types, t))
 		return false;
 	for (uint32_t i = 0; i < t->n_members; i++) {
-		const struct cairn_type *m = cairn_types_get(types, cairn_types_resolve(types, t->members[i].type));
+		const struct cairn_type *m =
+			cairn_types_get(types, cairn_types_resolve(types, t->members[i].type));
 
 		if (m->kind == CAIRN_T_ARRAY)
 			m = cairn_types_get(types, cairn_types_resolve(types, m->ref));
@@ -93,7 +95,8 @@ static bool is_flexible(const struct cairn_types *types, uint32_t id)
 	return t->kind == CAIRN_T_ARRAY && !t->count;
 }
 
-struct layout_record layout_record_of(const struct cairn_types *types, uint32_t id, uint64_t believed)
+struct layout_record layout_record_of(const struct cairn_types *types, uint32_t id,
+				      uint64_t believed)
 {
 	uint64_t size = cairn_types_size(types, id);
 
@@ -108,10 +111,15 @@ static void print_short(const struct layout_record *r, const struct layout_ways 
 	uint64_t lost = r->size - r->believed;
 
 	if (ways->ring)
-		say(stdout, "    ring buffer: a record has %" PRIu64 " bytes, %" PRIu64 " more than are read\n", r->size, lost);
+		say(stdout,
+		    "    ring buffer: a record has %" PRIu64 " bytes, %" PRIu64
+		    " more than are read\n",
+		    r->size, lost);
 	if (ways->map)
-		say(stdout, "    map: the kernel copies %" PRIu64 " bytes into a value of %" PRIu64 ", %" PRIu64 " behind it\n",
-		       r->size, r->believed, lost);
+		say(stdout,
+		    "    map: the kernel copies %" PRIu64 " bytes into a value of %" PRIu64
+		    ", %" PRIu64 " behind it\n",
+		    r->size, r->believed, lost);
 }
 
 static void print_long(const struct layout_record *r, const struct layout_ways *ways)
@@ -119,10 +127,14 @@ static void print_long(const struct layout_record *r, const struct layout_ways *
 	uint64_t behind = r->believed - r->size;
 
 	if (ways->ring)
-		say(stdout, "    ring buffer: a record has %s%" PRIu64 " bytes, %" PRIu64 " less than are read\n",
-		       r->flexible ? "at least " : "", r->size, behind);
+		say(stdout,
+		    "    ring buffer: a record has %s%" PRIu64 " bytes, %" PRIu64
+		    " less than are read\n",
+		    r->flexible ? "at least " : "", r->size, behind);
 	if (ways->map)
-		say(stdout, "    map: a value has %" PRIu64 " bytes, %" PRIu64 " less than are read\n", r->size, behind);
+		say(stdout,
+		    "    map: a value has %" PRIu64 " bytes, %" PRIu64 " less than are read\n",
+		    r->size, behind);
 }
 
 void layout_print_record(const struct layout_record *r, const struct layout_ways *ways)
@@ -132,11 +144,14 @@ void layout_print_record(const struct layout_record *r, const struct layout_ways
 	if (r->believed > r->size)
 		print_long(r, ways);
 	if (ways->perf && (r->perf != r->size || r->believed != r->size))
-		say(stdout, "    perf buffer: a sample has %" PRIu64 " bytes, of which %" PRIu64 " are the struct\n", r->perf,
-		       r->size);
+		say(stdout,
+		    "    perf buffer: a sample has %" PRIu64 " bytes, of which %" PRIu64
+		    " are the struct\n",
+		    r->perf, r->size);
 }
 
-void layout_json_record(struct json *j, const struct layout_record *r, const struct layout_ways *ways)
+void layout_json_record(struct json *j, const struct layout_record *r,
+			const struct layout_ways *ways)
 {
 	json_open(j, "record", '{');
 	json_uint(j, "bytes", r->size);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* --reorganize: structs in their best order, and what is saved; --verify lets compilers prove it. */
+/*
+ * --reorganize: structs in their best order, and what is saved; --verify lets compilers prove it.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -36,17 +38,22 @@ static int show_text(const struct job *job, uint32_t id, const struct cairn_reor
 
 	if (cairn_reorganized_print(job->run->layout, id, r, stdout) < 0)
 		return fail(STATUS_NOT_HERE, "no memory");
-	say(stdout, "/* saved %" PRIu64 " byte%s and %" PRIu64 " cacheline%s%s */\n", saved, saved == 1 ? "" : "s", lines,
-	       lines == 1 ? "" : "s",
-	       r->proven ? r->new_size == r->old_size ? ": no order is smaller" : ": the smallest there is" : "");
+	say(stdout, "/* saved %" PRIu64 " byte%s and %" PRIu64 " cacheline%s%s */\n", saved,
+	    saved == 1 ? "" : "s", lines, lines == 1 ? "" : "s",
+	    r->proven ? r->new_size == r->old_size ? ": no order is smaller"
+						   : ": the smallest there is"
+		      : "");
 	if (job->opts.weight)
-		say(stdout, "/* hot members: in %u cacheline%s, before in %u */\n", r->new_lines, r->new_lines == 1 ? "" : "s",
-		       r->old_lines);
+		say(stdout, "/* hot members: in %u cacheline%s, before in %u */\n", r->new_lines,
+		    r->new_lines == 1 ? "" : "s", r->old_lines);
 	if (!r->proven)
-		say(stdout, "/* %u groups of members: not proven; no order has less than %" PRIu64 " bytes */\n", r->n_groups,
-		       r->bound);
+		say(stdout,
+		    "/* %u groups of members: not proven; no order has less than %" PRIu64
+		    " bytes */\n",
+		    r->n_groups, r->bound);
 	if (r->drops_unnamed)
-		puts("/* bit-fields without a name, which are there by the offsets of the others, are gone */");
+		puts("/* bit-fields without a name, which are there by the offsets of the others, "
+		     "are gone */");
 	return STATUS_YES;
 }
 
@@ -64,15 +71,18 @@ static int show_merged(struct job *job, uint32_t id, const struct cairn_reorgani
 	if (rc < 0)
 		return fail_err(rc, &err, STATUS_NO);
 	if (merged.new_size < r->new_size)
-		say(stdout, "/* %" PRIu64 " bytes with --merge-bit-fields, if no two threads write to bit-fields of it at once */\n",
-		       merged.new_size);
+		say(stdout,
+		    "/* %" PRIu64 " bytes with --merge-bit-fields, if no two threads write to "
+				  "bit-fields of it at once */\n",
+		    merged.new_size);
 	cairn_reorganized_free(&merged);
 	return STATUS_YES;
 }
 
 /* ---- JSON: docs/json.md ---- */
 
-static void show_json(const struct job *job, uint32_t id, const struct cairn_reorganized *r, const char *verified)
+static void show_json(const struct job *job, uint32_t id, const struct cairn_reorganized *r,
+		      const char *verified)
 {
 	const struct cairn_types *types = job->run->types;
 	const struct cairn_type *t = cairn_types_get(types, cairn_types_resolve(types, id));
@@ -114,7 +124,8 @@ static void show_json(const struct job *job, uint32_t id, const struct cairn_reo
 /* ---- one type ---- */
 
 /* An exit status; @ret: the compilers that agreed, or why there were none. */
-static int verify(const struct job *job, uint32_t id, const struct cairn_reorganized *r, char *ret, size_t size)
+static int verify(const struct job *job, uint32_t id, const struct cairn_reorganized *r, char *ret,
+		  size_t size)
 {
 	struct cairn_err err = {0};
 	char *text = NULL;
@@ -145,7 +156,8 @@ static int reorganize_one(struct job *job, uint32_t id)
 	job->type = node->name;
 	int rc = cairn_layout_reorganize(job->run->layout, id, &job->opts, &r, &err);
 	if (rc == -EOPNOTSUPP) {
-		say(stderr, "cairn: %s %s: %s\n", layout_kind(job->run->types, id), node->name, err.msg);
+		say(stderr, "cairn: %s %s: %s\n", layout_kind(job->run->types, id), node->name,
+		    err.msg);
 		return STATUS_NO;
 	}
 	if (rc < 0)
@@ -189,7 +201,10 @@ int layout_reorganize(const struct layout_run *run, const struct cairn_source_li
 		.ctx = &job,
 	};
 	for (size_t i = 0; i < list->n && !status; i++) {
-		/* Who asks for all structs does not ask for unions; one that is asked for alone is answered. */
+		/*
+		 * Who asks for all structs does not ask for unions; one that is asked for alone is
+		 * answered.
+		 */
 		if (list->n > 1 && !has_order(run->types, list->ids[i]))
 			continue;
 		status = reorganize_one(&job, list->ids[i]);

@@ -46,13 +46,15 @@ int layout_verify(const char *text, const struct cairn_abi *abi, char *ret, size
 		size_t n = strlen(ret);
 
 		if (one > 0 && !(i && !strcmp(names[0], names[1])))
-			snprintf(ret + n, size - n, "%s%s%s%s", n ? ", " : "", names[i], own ? "" : " for ", own ? "" : abi->name);
+			snprintf(ret + n, size - n, "%s%s%s%s", n ? ", " : "", names[i],
+				 own ? "" : " for ", own ? "" : abi->name);
 		agreed = one < 0 ? -1 : agreed + one;
 	}
 	close(fd);
 	if (agreed < 0)
 		return STATUS_NO;
 	return agreed ? STATUS_YES
-		      : fail(STATUS_NOT_HERE, "no compiler for %s is installed to verify with: install %s",
+		      : fail(STATUS_NOT_HERE,
+			     "no compiler for %s is installed to verify with: install %s",
 			     abi ? abi->name : "x86-64", own || i386 ? "gcc or clang" : "clang");
 }

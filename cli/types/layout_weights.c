@@ -5,8 +5,8 @@
  *	member,hits		e_pid,1042
  *	type,member,hits	event,e_pid,1042
  *
- * A first line without a number is a heading; empty lines and those that begin with # are skipped. Hits of a member that is
- * named several times are added.
+ * A first line without a number is a heading; empty lines and those that begin with # are skipped.
+ * Hits of a member that is named several times are added.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +32,8 @@ static bool add(struct layout_weights *w, const char *type, const char *member, 
 		w->cap = cap;
 	}
 	struct layout_hits *h = &w->items[w->n++];
-	*h = (struct layout_hits){.type = type ? strdup(type) : NULL, .member = strdup(member), .hits = hits};
+	*h = (struct layout_hits){
+		.type = type ? strdup(type) : NULL, .member = strdup(member), .hits = hits};
 	return h->member && (h->type || !type);
 }
 
@@ -73,7 +74,8 @@ static int read_line(const char *path, unsigned long number, char *line, struct 
 	if (!end || end == fields[n - 1] || *end || errno || *fields[n - 1] == '-') {
 		if (number == 1 && n >= 2 && n <= 3)
 			return STATUS_YES;
-		return fail(STATUS_USAGE, "%s:%lu: expected member,hits or type,member,hits", path, number);
+		return fail(STATUS_USAGE, "%s:%lu: expected member,hits or type,member,hits", path,
+			    number);
 	}
 	if (w->n >= WEIGHTS_MAX)
 		return fail(STATUS_USAGE, "%s: more than %zu lines", path, WEIGHTS_MAX);
@@ -96,7 +98,8 @@ int layout_weights_read(const char *path, struct layout_weights *ret)
 	while (!status && (n = line_read(in, &line, &cap, LINE_MAX_BYTES)) > 0)
 		status = read_line(path, ++number, line, ret);
 	if (n == -EFBIG)
-		status = fail(STATUS_USAGE, "%s:%lu: a line of more than %zu bytes", path, number + 1, LINE_MAX_BYTES);
+		status = fail(STATUS_USAGE, "%s:%lu: a line of more than %zu bytes", path,
+			      number + 1, LINE_MAX_BYTES);
 	if (n == -ENOMEM)
 		status = fail(STATUS_NOT_HERE, "no memory");
 	if (!status && ferror(in))
@@ -111,7 +114,8 @@ uint64_t layout_weight(const struct layout_weights *w, const char *type, const c
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < w->n; i++)
-		if (!strcmp(w->items[i].member, member) && (!w->items[i].type || (type && !strcmp(w->items[i].type, type))))
+		if (!strcmp(w->items[i].member, member) &&
+		    (!w->items[i].type || (type && !strcmp(w->items[i].type, type))))
 			sum += w->items[i].hits;
 	return sum;
 }

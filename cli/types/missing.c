@@ -7,8 +7,8 @@ bool warn_of_missing_dwo(size_t n, const char *which, const char *consequence)
 {
 	if (!n)
 		return false;
-	say(stderr, "cairn: warning: %zu .dwo file%s of split debug information not found; %s\n", n, n == 1 ? "" : "s",
-	    consequence);
+	say(stderr, "cairn: warning: %zu .dwo file%s of split debug information not found; %s\n", n,
+	    n == 1 ? "" : "s", consequence);
 	say_lines(stderr, which);
 	return true;
 }
@@ -16,6 +16,8 @@ bool warn_of_missing_dwo(size_t n, const char *which, const char *consequence)
 void warn_of_renamed(size_t n)
 {
 	if (n)
-		say(stderr, "cairn: warning: %zu name%s no identifier%s here and written in another way; see the comments\n", n,
-		    n == 1 ? " is" : "s are", n == 1 ? "" : "s");
+		say(stderr,
+		    "cairn: warning: %zu name%s no identifier%s here and written in another way; "
+		    "see the comments\n",
+		    n, n == 1 ? " is" : "s are", n == 1 ? "" : "s");
 }

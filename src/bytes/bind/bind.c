@@ -8,10 +8,12 @@
 #include "bind/walk.h"
 
 static const char *const kind_names[] = {
-	[BIND_INT] = "int", [BIND_BOOL] = "bool", [BIND_FLOAT] = "float", [BIND_TEXT] = "text", [BIND_BYTES] = "bytes",
+	[BIND_INT] = "int",   [BIND_BOOL] = "bool",   [BIND_FLOAT] = "float",
+	[BIND_TEXT] = "text", [BIND_BYTES] = "bytes",
 };
 
-static void put_accessors(struct bind_file *file, const struct bind_record *r, const struct bind_field *f)
+static void put_accessors(struct bind_file *file, const struct bind_record *r,
+			  const struct bind_field *f)
 {
 	const char *place = bind_in_struct(file, r, f);
 
@@ -19,15 +21,17 @@ static void put_accessors(struct bind_file *file, const struct bind_record *r, c
 	fprintf(file->out, place ? "\"%s\"" : "null", place);
 }
 
-static void put_field(struct bind_file *file, const struct bind_record *r, const struct bind_field *f, bool first)
+static void put_field(struct bind_file *file, const struct bind_record *r,
+		      const struct bind_field *f, bool first)
 {
 	FILE *out = file->out;
 
 	fprintf(out, "%s{\"name\":\"%s\",\"path\":\"", first ? "" : ",", f->name);
 	cairn_quote_put(f->path, CAIRN_QUOTE_JSON, out);
-	fprintf(out, "\",\"kind\":\"%s\",\"offset\":%llu,\"size\":%llu", kind_names[f->kind], (unsigned long long)f->off,
-		(unsigned long long)f->size);
-	fprintf(out, ",\"signed\":%s,\"big_endian\":%s", f->is_signed ? "true" : "false", f->big_endian ? "true" : "false");
+	fprintf(out, "\",\"kind\":\"%s\",\"offset\":%llu,\"size\":%llu", kind_names[f->kind],
+		(unsigned long long)f->off, (unsigned long long)f->size);
+	fprintf(out, ",\"signed\":%s,\"big_endian\":%s", f->is_signed ? "true" : "false",
+		f->big_endian ? "true" : "false");
 	if (f->bits)
 		fprintf(out, ",\"shift\":%u,\"bits\":%u", f->shift, f->bits);
 	if (f->enum_no)
@@ -36,7 +40,8 @@ static void put_field(struct bind_file *file, const struct bind_record *r, const
 		put_accessors(file, r, f);
 	fputs(",\"dims\":[", out);
 	for (uint32_t i = 0; i < f->n_dims; i++)
-		fprintf(out, "%s{\"count\":%llu,\"stride\":%llu}", i ? "," : "", (unsigned long long)f->dims[i].count,
+		fprintf(out, "%s{\"count\":%llu,\"stride\":%llu}", i ? "," : "",
+			(unsigned long long)f->dims[i].count,
 			(unsigned long long)f->dims[i].stride);
 	fputs("]}", out);
 }
@@ -48,13 +53,15 @@ static void put_enum(const struct bind_file *file, const struct bind_enum *e)
 	fprintf(out, "{\"name\":\"%s\",\"class\":\"%s\",", e->name, e->camel);
 	if (file->opts->accessors && file->opts->names_of == CAIRN_BIND_RUST)
 		fprintf(out, "\"module\":\"%s\",", e->module);
-	fprintf(out, "\"size\":%llu,\"signed\":%s,\"constants\":[", (unsigned long long)e->size, e->is_signed ? "true" : "false");
+	fprintf(out, "\"size\":%llu,\"signed\":%s,\"constants\":[", (unsigned long long)e->size,
+		e->is_signed ? "true" : "false");
 	for (uint32_t i = 0; i < e->n_constants; i++) {
 		const struct bind_constant *c = &e->constants[i];
 
 		fprintf(out, "%s{\"name\":\"", i ? "," : "");
 		cairn_quote_put(c->source_name, CAIRN_QUOTE_JSON, out);
-		fprintf(out, e->is_signed ? "\",\"value\":%lld" : "\",\"value\":%llu", (long long)c->value);
+		fprintf(out, e->is_signed ? "\",\"value\":%lld" : "\",\"value\":%llu",
+			(long long)c->value);
 		fprintf(out, file->opts->accessors ? ",\"constant\":\"%s\"}" : "}", c->name);
 	}
 	fputs("]}\n", out);
@@ -78,8 +85,8 @@ void bind_write_json(struct bind_file *file)
 		fprintf(file->out, "{\"name\":\"%s\",\"class\":\"%s\",", r->name, r->camel);
 		if (file->opts->accessors)
 			put_struct(file, r);
-		fprintf(file->out, "\"size\":%llu,\"big_endian\":%s,\"fields\":[", (unsigned long long)r->size,
-			file->opts->big_endian ? "true" : "false");
+		fprintf(file->out, "\"size\":%llu,\"big_endian\":%s,\"fields\":[",
+			(unsigned long long)r->size, file->opts->big_endian ? "true" : "false");
 		for (size_t k = 0; k < r->fields.n; k++)
 			put_field(file, r, &r->fields.p[k], !k);
 		fputs("]}\n", file->out);
@@ -115,7 +122,9 @@ static void write_all(struct bind_file *file, enum cairn_bind_lang lang)
 	}
 }
 
-/* Letters, digits and underscores, with a dot between two names; keywords are left to the compiler. */
+/*
+ * Letters, digits and underscores, with a dot between two names; keywords are left to the compiler.
+ */
 static bool is_java_package(const char *name)
 {
 	bool begins = true;
@@ -133,8 +142,10 @@ static bool is_java_package(const char *name)
 static bool is_go_package(const char *name)
 {
 	static const char *const words[] = {
-		"break", "case", "chan", "const", "continue", "default", "defer", "else", "fallthrough", "for", "func", "go", "goto",
-		"if", "import", "interface", "map", "package", "range", "return", "select", "struct", "switch", "type", "var", "_",
+		"break",  "case",	 "chan", "const",   "continue", "default", "defer",
+		"else",	  "fallthrough", "for",	 "func",    "go",	"goto",	   "if",
+		"import", "interface",	 "map",	 "package", "range",	"return",  "select",
+		"struct", "switch",	 "type", "var",	    "_",
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -165,8 +176,9 @@ static void free_file(struct bind_file *file)
 	arena_fini(&file->arena);
 }
 
-int cairn_bind_write(const struct cairn_types *types, const uint32_t *ids, size_t n_ids, enum cairn_bind_lang lang,
-		     const struct cairn_bind_opts *opts, FILE *out, struct cairn_err *err)
+int cairn_bind_write(const struct cairn_types *types, const uint32_t *ids, size_t n_ids,
+		     enum cairn_bind_lang lang, const struct cairn_bind_opts *opts, FILE *out,
+		     struct cairn_err *err)
 {
 	struct cairn_bind_opts o;
 	struct bind_file file = {.types = types, .opts = &o, .out = out};

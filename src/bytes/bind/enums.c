@@ -2,8 +2,9 @@
 /*
  * Enums and their constants
  *
- * A constant has the value that an accessor returns for it: the enumerator's bits, cut to the enum's size and extended by
- * its sign. Debug information may write FAIL = 4294967295 where the enum is signed.
+ * A constant has the value that an accessor returns for it: the enumerator's bits, cut to the
+ * enum's size and extended by its sign. Debug information may write FAIL = 4294967295 where the
+ * enum is signed.
  */
 #include "bind/walk.h"
 
@@ -43,8 +44,9 @@ static int add_constants(struct bind_file *file, struct bind_enum *e, const stru
 
 		if (!from->name)
 			continue;
-		e->constants[e->n_constants++] = (struct bind_constant){
-			.source_name = from->name, .value = cut(from->value, t->size, e->is_signed)};
+		e->constants[e->n_constants++] =
+			(struct bind_constant){.source_name = from->name,
+					       .value = cut(from->value, t->size, e->is_signed)};
 	}
 	return 0;
 }
@@ -53,7 +55,8 @@ static int add_enum(struct bind_file *file, uint32_t id, const char *name)
 {
 	const struct cairn_type *t = cairn_types_get(file->types, id);
 	const char *ident = bind_identifier(&file->arena, name);
-	struct bind_enum e = {.source_name = name, .size = t->size, .is_signed = t->encoding == CAIRN_ENC_SIGNED};
+	struct bind_enum e = {
+		.source_name = name, .size = t->size, .is_signed = t->encoding == CAIRN_ENC_SIGNED};
 
 	e.name = ident ? bind_unique(&file->arena, &file->idents, ident) : NULL;
 	e.camel = ident ? bind_top_name(file, bind_camel_case(&file->arena, ident)) : NULL;
@@ -72,7 +75,8 @@ static bool is_same(const struct bind_enum *e, const struct cairn_type *t, const
 {
 	uint32_t n = 0;
 
-	if (strcmp(e->source_name, name) || e->size != t->size || e->is_signed != (t->encoding == CAIRN_ENC_SIGNED))
+	if (strcmp(e->source_name, name) || e->size != t->size ||
+	    e->is_signed != (t->encoding == CAIRN_ENC_SIGNED))
 		return false;
 	for (uint32_t i = 0; i < t->n_enumerators; i++) {
 		const struct cairn_enumerator *from = &t->enumerators[i];
@@ -87,7 +91,10 @@ static bool is_same(const struct bind_enum *e, const struct cairn_type *t, const
 	return n == e->n_constants;
 }
 
-/* Each unit that includes a header has the header's enums in its debug information once more. 0: there is none like it. */
+/*
+ * Each unit that includes a header has the header's enums in its debug information once more. 0:
+ * there is none like it.
+ */
 static size_t same_enum(const struct bind_file *file, const struct cairn_type *t, const char *name)
 {
 	for (size_t i = 0; i < file->enums.n; i++)

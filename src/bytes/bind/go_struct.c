@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Go: structs whose sizes and offsets the compiler compares, and which encoding/binary reads in any byte order. */
+/*
+ * Go: structs whose sizes and offsets the compiler compares, and which encoding/binary reads in any
+ * byte order.
+ */
 #include "bind/structs.h"
 
 static void put_type(const struct bind_file *file, const struct bind_part *p)
@@ -17,7 +20,8 @@ static void put_type(const struct bind_file *file, const struct bind_part *p)
 	else if (f->kind == BIND_BOOL)
 		fputs("bool", file->out);
 	else
-		fprintf(file->out, "%sint%llu", f->is_signed ? "" : "u", (unsigned long long)f->size * 8);
+		fprintf(file->out, "%sint%llu", f->is_signed ? "" : "u",
+			(unsigned long long)f->size * 8);
 }
 
 /* A comment before each: gofmt would align members that follow one another. */
@@ -37,10 +41,12 @@ static void put_check(const struct bind_file *file, const struct bind_shape *s)
 	FILE *out = file->out;
 
 	fprintf(out, "\n// Does not compile where the compiler lays it out in another way.\n");
-	fprintf(out, "var _ = [1]struct{}{}[unsafe.Sizeof(%s{})-%llu]\n", s->name, (unsigned long long)s->size);
+	fprintf(out, "var _ = [1]struct{}{}[unsafe.Sizeof(%s{})-%llu]\n", s->name,
+		(unsigned long long)s->size);
 	for (size_t i = 0; i < s->parts.n; i++)
 		if (s->parts.p[i].type)
-			fprintf(out, "var _ = [1]struct{}{}[unsafe.Offsetof(%s{}.%s)-%llu]\n", s->name, s->parts.p[i].name,
+			fprintf(out, "var _ = [1]struct{}{}[unsafe.Offsetof(%s{}.%s)-%llu]\n",
+				s->name, s->parts.p[i].name,
 				(unsigned long long)s->parts.p[i].value.off);
 }
 
@@ -60,7 +66,12 @@ void bind_go_struct(const struct bind_file *file, const struct bind_shape *s)
 		put_part(file, &s->parts.p[i]);
 	fputs("}\n", out);
 	put_check(file, s);
-	fprintf(out, "\n// Read%s reads it from the beginning of @b.\nfunc Read%s(b []byte) (s %s, err error) {\n", s->name, s->name, s->name);
-	fprintf(out, "\terr = binary.Read(bytes.NewReader(b), binary.%sEndian, &s)\n\treturn s, err\n}\n",
+	fprintf(out,
+		"\n// Read%s reads it from the beginning of @b.\nfunc Read%s(b []byte) (s %s, err "
+		"error) {\n",
+		s->name, s->name, s->name);
+	fprintf(out,
+		"\terr = binary.Read(bytes.NewReader(b), binary.%sEndian, &s)\n\treturn s, "
+		"err\n}\n",
 		file->opts->big_endian ? "Big" : "Little");
 }

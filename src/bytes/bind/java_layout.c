@@ -2,13 +2,14 @@
 /*
  * The layouts of Java's records
  *
- * Each record has a GroupLayout with everything in its place and paddings between, so that memory can be allocated with it
- * and its offsets be asked for; when the class is loaded, size and offsets are compared with the numbers that the accessors
- * were made from. Layouts are unaligned: records come at any address, and packed structs are no exception then. Bit-fields
- * are padding.
+ * Each record has a GroupLayout with everything in its place and paddings between, so that memory
+ * can be allocated with it and its offsets be asked for; when the class is loaded, size and offsets
+ * are compared with the numbers that the accessors were made from. Layouts are unaligned: records
+ * come at any address, and packed structs are no exception then. Bit-fields are padding.
  *
- * A struct's layout is the list that its parts return, some hundred members each. Parts are methods, and some of them
- * together a class, Event_L0, so that none exceeds what a method or a class can hold.
+ * A struct's layout is the list that its parts return, some hundred members each. Parts are
+ * methods, and some of them together a class, Event_L0, so that none exceeds what a method or a
+ * class can hold.
  */
 #include "bind/java.h"
 
@@ -35,7 +36,8 @@ static const struct cairn_type *type_of(const struct bind_file *file, uint32_t i
 static void begin_method(struct layouts *l, char kind, const char *head)
 {
 	if (l->n_methods % PARTS_PER_CLASS == 0)
-		fprintf(l->file->out, "\n    private static final class %s_%c%llu {\n", l->record->camel, kind,
+		fprintf(l->file->out, "\n    private static final class %s_%c%llu {\n",
+			l->record->camel, kind,
 			(unsigned long long)(l->n_methods / PARTS_PER_CLASS));
 	fprintf(l->file->out, head, (unsigned long long)l->n_methods);
 	l->n_methods++;
@@ -59,11 +61,16 @@ static void end_methods(const struct layouts *l)
 
 static const char *value_layout(const struct cairn_type *t)
 {
-	if (t->kind == CAIRN_T_FLOAT && t->encoding != CAIRN_ENC_COMPLEX && t->encoding != CAIRN_ENC_OPAQUE)
+	if (t->kind == CAIRN_T_FLOAT && t->encoding != CAIRN_ENC_COMPLEX &&
+	    t->encoding != CAIRN_ENC_OPAQUE)
 		return t->size == 4 ? "FLOAT" : t->size == 8 ? "DOUBLE" : NULL;
 	if (t->kind == CAIRN_T_FLOAT || t->encoding == CAIRN_ENC_OPAQUE)
 		return NULL;
-	return t->size == 1 ? "BYTE" : t->size == 2 ? "SHORT" : t->size == 4 ? "INT" : t->size == 8 ? "LONG" : NULL;
+	return t->size == 1   ? "BYTE"
+	       : t->size == 2 ? "SHORT"
+	       : t->size == 4 ? "INT"
+	       : t->size == 8 ? "LONG"
+			      : NULL;
 }
 
 /* The number of a struct's list; -1: no memory. */
@@ -84,28 +91,36 @@ static int64_t group_number(struct layouts *l, uint32_t id)
 static void put_value(const struct layouts *l, const struct cairn_type *t, bool in_swapped)
 {
 	const char *value = value_layout(t);
-	struct bind_field f = {.size = t->size, .big_endian = bind_is_big_endian(l->file, t, in_swapped)};
+	struct bind_field f = {.size = t->size,
+			       .big_endian = bind_is_big_endian(l->file, t, in_swapped)};
 
 	if (value)
 		fprintf(l->file->out, "%s%s", value, java_with_order(l->file, &f));
 	else
-		fprintf(l->file->out, "MemoryLayout.sequenceLayout(%llu, BYTE)", (unsigned long long)t->size);
+		fprintf(l->file->out, "MemoryLayout.sequenceLayout(%llu, BYTE)",
+			(unsigned long long)t->size);
 }
 
-/* An array that the walk did not go into (no bytes, or flexible) is no layout's, so that this goes no deeper than it did. */
+/*
+ * An array that the walk did not go into (no bytes, or flexible) is no layout's, so that this goes
+ * no deeper than it did.
+ */
 static void put_layout(struct layouts *l, uint32_t id, bool in_swapped)
 {
 	const struct cairn_type *t = type_of(l->file, id);
 	unsigned int n_sequences = 0;
 
-	while (t->kind == CAIRN_T_ARRAY && t->has_count && t->count && cairn_types_size(l->file->types, t->ref)) {
-		fprintf(l->file->out, "MemoryLayout.sequenceLayout(%llu, ", (unsigned long long)t->count);
+	while (t->kind == CAIRN_T_ARRAY && t->has_count && t->count &&
+	       cairn_types_size(l->file->types, t->ref)) {
+		fprintf(l->file->out, "MemoryLayout.sequenceLayout(%llu, ",
+			(unsigned long long)t->count);
 		id = t->ref;
 		t = type_of(l->file, id);
 		n_sequences++;
 	}
 	if (t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_CLASS || t->kind == CAIRN_T_UNION)
-		fprintf(l->file->out, "%s_G.g%lld()", l->record->camel, (long long)group_number(l, id));
+		fprintf(l->file->out, "%s_G.g%lld()", l->record->camel,
+			(long long)group_number(l, id));
 	else if (t->kind == CAIRN_T_ARRAY)
 		fputs("MemoryLayout.sequenceLayout(0, BYTE)", l->file->out);
 	else
@@ -116,7 +131,8 @@ static void put_layout(struct layouts *l, uint32_t id, bool in_swapped)
 
 static void put_member_name(struct layouts *l, const struct cairn_member *m, uint32_t i)
 {
-	const char *name = m->name ? bind_identifier(&l->file->arena, m->name) : bind_anonymous(&l->file->arena, i);
+	const char *name = m->name ? bind_identifier(&l->file->arena, m->name)
+				   : bind_anonymous(&l->file->arena, i);
 
 	fprintf(l->file->out, ".withName(\"%s\")", name ? name : "");
 }
@@ -124,7 +140,8 @@ static void put_member_name(struct layouts *l, const struct cairn_member *m, uin
 static void put_padding(const struct layouts *l, uint64_t bytes)
 {
 	if (bytes)
-		fprintf(l->file->out, "            list.add(MemoryLayout.paddingLayout(%llu));\n", (unsigned long long)bytes);
+		fprintf(l->file->out, "            list.add(MemoryLayout.paddingLayout(%llu));\n",
+			(unsigned long long)bytes);
 }
 
 static const char part_head[] = "        static void p%llu(List<MemoryLayout> list) {\n";
@@ -178,12 +195,19 @@ static void put_groups(const struct layouts *l, const uint64_t *first_of)
 	for (size_t i = 0; i < l->groups.n; i++) {
 		uint64_t end = i + 1 < l->groups.n ? first_of[i + 1] : l->n_methods;
 
-		fprintf(out, "        static GroupLayout g%zu() {\n            List<MemoryLayout> list = new ArrayList<>();\n", i);
+		fprintf(out,
+			"        static GroupLayout g%zu() {\n            List<MemoryLayout> list "
+			"= new ArrayList<>();\n",
+			i);
 		for (uint64_t part = first_of[i]; part < end; part++)
-			fprintf(out, "            %s_L%llu.p%llu(list);\n", camel, (unsigned long long)(part / PARTS_PER_CLASS),
+			fprintf(out, "            %s_L%llu.p%llu(list);\n", camel,
+				(unsigned long long)(part / PARTS_PER_CLASS),
 				(unsigned long long)part);
-		fprintf(out, "            return MemoryLayout.%sLayout(list.toArray(MemoryLayout[]::new));\n        }\n",
-			type_of(l->file, l->groups.p[i])->kind == CAIRN_T_UNION ? "union" : "struct");
+		fprintf(out,
+			"            return "
+			"MemoryLayout.%sLayout(list.toArray(MemoryLayout[]::new));\n        }\n",
+			type_of(l->file, l->groups.p[i])->kind == CAIRN_T_UNION ? "union"
+										: "struct");
 	}
 	fputs("    }\n", out);
 }
@@ -250,15 +274,21 @@ uint64_t java_put_layout(struct bind_file *file, const struct bind_record *r)
 	return n_checks;
 }
 
-void java_put_layout_use(const struct bind_file *file, const struct bind_record *r, uint64_t n_checks)
+void java_put_layout_use(const struct bind_file *file, const struct bind_record *r,
+			 uint64_t n_checks)
 {
 	FILE *out = file->out;
 
-	fprintf(out, "\n        public static final long SIZE = %llu;\n        public static final GroupLayout LAYOUT = %s_G.g0()",
+	fprintf(out,
+		"\n        public static final long SIZE = %llu;\n        public static final "
+		"GroupLayout LAYOUT = %s_G.g0()",
 		(unsigned long long)r->size, r->camel);
-	fprintf(out, ".withName(\"%s\");\n\n        static {\n            check(LAYOUT.byteSize() == SIZE, \"%s\");\n", r->name, r->camel);
+	fprintf(out,
+		".withName(\"%s\");\n\n        static {\n            check(LAYOUT.byteSize() == "
+		"SIZE, \"%s\");\n",
+		r->name, r->camel);
 	for (uint64_t i = 0; i < n_checks; i++)
-		fprintf(out, "            %s_C%llu.c%llu(LAYOUT);\n", r->camel, (unsigned long long)(i / PARTS_PER_CLASS),
-			(unsigned long long)i);
+		fprintf(out, "            %s_C%llu.c%llu(LAYOUT);\n", r->camel,
+			(unsigned long long)(i / PARTS_PER_CLASS), (unsigned long long)i);
 	fputs("        }\n", out);
 }

@@ -7,7 +7,8 @@
  *	             set_peer_port set_peer_port setPeerPort       SetPeerPort  set_peer_port
  *	RED          color_RED     color::RED    Color.RED         Color_RED    Color.RED
  *
- * A word of the language gets an underscore, and of two names that come out equal the later one gets a number.
+ * A word of the language gets an underscore, and of two names that come out equal the later one
+ * gets a number.
  */
 #include "bind/walk.h"
 
@@ -62,7 +63,8 @@ static char *lower_camel_case(struct arena *arena, const char *name)
 
 static bool begins_word(const char *name, const char *c)
 {
-	return c > name && isupper((unsigned char)*c) && !isupper((unsigned char)c[-1]) && c[-1] != '_';
+	return c > name && isupper((unsigned char)*c) && !isupper((unsigned char)c[-1]) &&
+	       c[-1] != '_';
 }
 
 /* "max_len" of "MaxLen", and no two underscores between words. */
@@ -75,7 +77,8 @@ static char *snake_case(struct arena *arena, const char *name)
 
 		if (begins_word(name, c))
 			*to++ = '_';
-		if (*c != '_' || !inside || to == snake || to[-1] != '_' || strspn(snake, "_") == (size_t)(to - snake))
+		if (*c != '_' || !inside || to == snake || to[-1] != '_' ||
+		    strspn(snake, "_") == (size_t)(to - snake))
 			*to++ = (char)tolower((unsigned char)*c);
 	}
 	if (snake)
@@ -108,58 +111,225 @@ static bool is_one_of(const char *name, const char *const *words)
 	return false;
 }
 
-/* What the modules of a language use themselves, or what is a word of it: "String", "Self", "Record". */
+/*
+ * What the modules of a language use themselves, or what is a word of it: "String", "Self",
+ * "Record".
+ */
 static const char *const top_words[] = {
 	/* Rust */
-	"Self", "Option", "Some", "None", "AsRef", "AsMut", "Result", "Ok", "Err", "Clone", "Copy", "Sized",
+	"Self",
+	"Option",
+	"Some",
+	"None",
+	"AsRef",
+	"AsMut",
+	"Result",
+	"Ok",
+	"Err",
+	"Clone",
+	"Copy",
+	"Sized",
 	/* Python */
-	"Record", "True", "False", "ValueError", "IndexError", "OverflowError",
+	"Record",
+	"True",
+	"False",
+	"ValueError",
+	"IndexError",
+	"OverflowError",
 	/* Java */
-	"Records", "String", "Object", "Objects", "Math", "Integer", "Long", "Byte", "Short", "Float", "Double",
-	"Boolean", "Character", "System", "BigInteger", "ByteOrder", "GroupLayout", "MemoryLayout", "PathElement",
-	"MemorySegment", "ValueLayout", "VarHandle", "StandardCharsets", "ExceptionInInitializerError",
-	"IllegalArgumentException", "IndexOutOfBoundsException", "Override",
+	"Records",
+	"String",
+	"Object",
+	"Objects",
+	"Math",
+	"Integer",
+	"Long",
+	"Byte",
+	"Short",
+	"Float",
+	"Double",
+	"Boolean",
+	"Character",
+	"System",
+	"BigInteger",
+	"ByteOrder",
+	"GroupLayout",
+	"MemoryLayout",
+	"PathElement",
+	"MemorySegment",
+	"ValueLayout",
+	"VarHandle",
+	"StandardCharsets",
+	"ExceptionInInitializerError",
+	"IllegalArgumentException",
+	"IndexOutOfBoundsException",
+	"Override",
 	/* TypeScript */
-	"Array", "ArrayBuffer", "BigInt", "DataView", "Number", "Partial", "RangeError", "Readonly", "Symbol",
-	"TextDecoder", "TextEncoder", "Uint8Array", NULL,
+	"Array",
+	"ArrayBuffer",
+	"BigInt",
+	"DataView",
+	"Number",
+	"Partial",
+	"RangeError",
+	"Readonly",
+	"Symbol",
+	"TextDecoder",
+	"TextEncoder",
+	"Uint8Array",
+	NULL,
 };
 
 static const char *const rust_words[] = {
-	"abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
-	"enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod",
-	"move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct", "super", "trait", "true",
-	"try", "type", "typeof", "union", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+	"abstract",
+	"as",
+	"async",
+	"await",
+	"become",
+	"box",
+	"break",
+	"const",
+	"continue",
+	"crate",
+	"do",
+	"dyn",
+	"else",
+	"enum",
+	"extern",
+	"false",
+	"final",
+	"fn",
+	"for",
+	"gen",
+	"if",
+	"impl",
+	"in",
+	"let",
+	"loop",
+	"macro",
+	"match",
+	"mod",
+	"move",
+	"mut",
+	"override",
+	"priv",
+	"pub",
+	"ref",
+	"return",
+	"self",
+	"static",
+	"struct",
+	"super",
+	"trait",
+	"true",
+	"try",
+	"type",
+	"typeof",
+	"union",
+	"unsafe",
+	"unsized",
+	"use",
+	"virtual",
+	"where",
+	"while",
+	"yield",
 	/* What a type has besides its members, and the crate that it uses. */
-	"new", "core", "std", NULL,
+	"new",
+	"core",
+	"std",
+	NULL,
 };
 
 static const char *const python_words[] = {
-	"False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
-	"elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
-	"not", "or", "pass", "raise", "return", "try", "while", "with", "yield", NULL,
+	"False", "None",     "True",  "and",	"as",	"assert", "async",  "await",	"break",
+	"class", "continue", "def",   "del",	"elif", "else",	  "except", "finally",	"for",
+	"from",	 "global",   "if",    "import", "in",	"is",	  "lambda", "nonlocal", "not",
+	"or",	 "pass",     "raise", "return", "try",	"while",  "with",   "yield",	NULL,
 };
 
 /* What an IntEnum has besides its members. */
 static const char *const int_enum_words[] = {
-	"mro", "name", "value", "as_integer_ratio", "bit_length", "bit_count", "conjugate", "denominator", "from_bytes",
-	"imag", "is_integer", "numerator", "real", "to_bytes", NULL,
+	"mro",	      "name",	   "value",	  "as_integer_ratio", "bit_length",
+	"bit_count",  "conjugate", "denominator", "from_bytes",	      "imag",
+	"is_integer", "numerator", "real",	  "to_bytes",	      NULL,
 };
 
 static const char *const java_words[] = {
-	"_", "abstract", "assert", "boolean", "break", "byte", "case", "catch", "char", "class", "const", "continue",
-	"default", "do", "double", "else", "enum", "extends", "false", "final", "finally", "float", "for", "goto", "if",
-	"implements", "import", "instanceof", "int", "interface", "long", "native", "new", "null", "package", "private",
-	"protected", "public", "return", "short", "static", "strictfp", "super", "switch", "synchronized", "this", "throw",
-	"throws", "transient", "true", "try", "void", "volatile", "while",
-	/* Methods without parameters of every object, which a component of a record cannot have the name of. */
-	"clone", "finalize", "getClass", "hashCode", "notify", "notifyAll", "toString", "wait", NULL,
+	"_",
+	"abstract",
+	"assert",
+	"boolean",
+	"break",
+	"byte",
+	"case",
+	"catch",
+	"char",
+	"class",
+	"const",
+	"continue",
+	"default",
+	"do",
+	"double",
+	"else",
+	"enum",
+	"extends",
+	"false",
+	"final",
+	"finally",
+	"float",
+	"for",
+	"goto",
+	"if",
+	"implements",
+	"import",
+	"instanceof",
+	"int",
+	"interface",
+	"long",
+	"native",
+	"new",
+	"null",
+	"package",
+	"private",
+	"protected",
+	"public",
+	"return",
+	"short",
+	"static",
+	"strictfp",
+	"super",
+	"switch",
+	"synchronized",
+	"this",
+	"throw",
+	"throws",
+	"transient",
+	"true",
+	"try",
+	"void",
+	"volatile",
+	"while",
+	/*
+	 * Methods without parameters of every object, which a component of a record cannot have the
+	 * name of.
+	 */
+	"clone",
+	"finalize",
+	"getClass",
+	"hashCode",
+	"notify",
+	"notifyAll",
+	"toString",
+	"wait",
+	NULL,
 };
 
 /* go vet knows what the methods of these names look like. */
 static const char *const go_words[] = {
-	"Format", "GobDecode", "GobEncode", "MarshalJSON", "MarshalXML", "Peek", "ReadByte", "ReadFrom", "ReadRune",
-	"Scan", "Seek", "UnmarshalJSON", "UnmarshalXML", "UnreadByte", "UnreadRune", "WriteByte", "WriteTo", "Error",
-	"String", NULL,
+	"Format",    "GobDecode",     "GobEncode",    "MarshalJSON", "MarshalXML",
+	"Peek",	     "ReadByte",      "ReadFrom",     "ReadRune",    "Scan",
+	"Seek",	     "UnmarshalJSON", "UnmarshalXML", "UnreadByte",  "UnreadRune",
+	"WriteByte", "WriteTo",	      "Error",	      "String",	     NULL,
 };
 
 static const char *const typescript_words[] = {"constructor", "view", "__proto__", NULL};
@@ -188,7 +358,8 @@ static const char *const *words_of(enum cairn_bind_lang lang)
 
 static const char *no_word(struct bind_file *file, enum cairn_bind_lang lang, const char *name)
 {
-	return name && is_one_of(name, words_of(lang)) ? arena_printf(&file->arena, "%s_", name) : name;
+	return name && is_one_of(name, words_of(lang)) ? arena_printf(&file->arena, "%s_", name)
+						       : name;
 }
 
 char *bind_camel_case(struct arena *arena, const char *name)
@@ -234,7 +405,8 @@ enum { DERIVED = 5 };
 
 static int derive(struct arena *arena, const char *name, const char *ret[DERIVED])
 {
-	static const char *const forms[DERIVED][2] = {{"", ""}, {"New", ""}, {"", "Size"}, {"", "Struct"}, {"Read", "Struct"}};
+	static const char *const forms[DERIVED][2] = {
+		{"", ""}, {"New", ""}, {"", "Size"}, {"", "Struct"}, {"Read", "Struct"}};
 
 	for (int i = 0; i < DERIVED; i++) {
 		ret[i] = arena_printf(arena, "%s%s%s", forms[i][0], name, forms[i][1]);
@@ -298,7 +470,8 @@ static struct style style_of(enum cairn_bind_lang lang, const struct bind_field 
 	case CAIRN_BIND_GO:
 		return (struct style){pascal, "", "Set"};
 	case CAIRN_BIND_TYPESCRIPT:
-		return f->n_dims ? (struct style){pascal, "get", "set"} : (struct style){lower_camel_case, "", ""};
+		return f->n_dims ? (struct style){pascal, "get", "set"}
+				 : (struct style){lower_camel_case, "", ""};
 	case CAIRN_BIND_C:
 	case CAIRN_BIND_PYTHON:
 	case CAIRN_BIND_JSON:
@@ -307,8 +480,8 @@ static struct style style_of(enum cairn_bind_lang lang, const struct bind_field 
 	return (struct style){same, "get_", "set_"};
 }
 
-static int try_names(struct bind_file *file, enum cairn_bind_lang lang, const struct style *style, const char *base,
-		     struct bind_field *f)
+static int try_names(struct bind_file *file, enum cairn_bind_lang lang, const struct style *style,
+		     const char *base, struct bind_field *f)
 {
 	/* "set__x" is no snake case. */
 	const char *after_set = lang == CAIRN_BIND_RUST ? base + strspn(base, "_") : base;
@@ -319,7 +492,8 @@ static int try_names(struct bind_file *file, enum cairn_bind_lang lang, const st
 }
 
 /* Also the setter of one member and the getter of another: size_set of "size" and of "set_size". */
-static int name_field(struct bind_file *file, enum cairn_bind_lang lang, struct map *names, struct bind_field *f)
+static int name_field(struct bind_file *file, enum cairn_bind_lang lang, struct map *names,
+		      struct bind_field *f)
 {
 	struct style style = style_of(lang, f);
 	const char *base = style.base(&file->arena, f->name);
@@ -335,7 +509,8 @@ static int name_field(struct bind_file *file, enum cairn_bind_lang lang, struct 
 		if (!tried || try_names(file, lang, &style, tried, f) < 0)
 			return -ENOMEM;
 	}
-	if (map_put(names, map_hash_str(f->get), 2) < 0 || map_put(names, map_hash_str(f->set), 2) < 0)
+	if (map_put(names, map_hash_str(f->get), 2) < 0 ||
+	    map_put(names, map_hash_str(f->set), 2) < 0)
 		return -ENOMEM;
 	return next > 2 ? map_put(names, map_hash_str(base), next) : 0;
 }
@@ -369,10 +544,12 @@ static const char *python_constant_name(struct bind_file *file, const char *id)
 {
 	const char *name = no_word(file, CAIRN_BIND_PYTHON, python_private(&file->arena, id));
 
-	return name && is_one_of(name, int_enum_words) ? arena_printf(&file->arena, "%s_", name) : name;
+	return name && is_one_of(name, int_enum_words) ? arena_printf(&file->arena, "%s_", name)
+						       : name;
 }
 
-static const char *constant_name(struct bind_file *file, enum cairn_bind_lang lang, const struct bind_enum *e, const char *name)
+static const char *constant_name(struct bind_file *file, enum cairn_bind_lang lang,
+				 const struct bind_enum *e, const char *name)
 {
 	const char *id = bind_identifier(&file->arena, name);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Python: Structure and Union of ctypes, packed, with all padding written; sizes and offsets are compared on import. */
+/*
+ * Python: Structure and Union of ctypes, packed, with all padding written; sizes and offsets are
+ * compared on import.
+ */
 #include "bind/structs.h"
 
 static void put_element(const struct bind_file *file, const struct bind_part *p)
@@ -9,11 +12,13 @@ static void put_element(const struct bind_file *file, const struct bind_part *p)
 	if (p->shape)
 		fputs(p->shape->name, file->out);
 	else if (f->kind == BIND_TEXT || f->kind == BIND_BYTES)
-		fprintf(file->out, "ctypes.c_%s * %llu", f->kind == BIND_TEXT ? "char" : "ubyte", (unsigned long long)f->size);
+		fprintf(file->out, "ctypes.c_%s * %llu", f->kind == BIND_TEXT ? "char" : "ubyte",
+			(unsigned long long)f->size);
 	else if (f->kind == BIND_FLOAT)
 		fputs(f->size == 4 ? "ctypes.c_float" : "ctypes.c_double", file->out);
 	else
-		fprintf(file->out, "ctypes.c_%sint%llu", f->is_signed ? "" : "u", (unsigned long long)f->size * 8);
+		fprintf(file->out, "ctypes.c_%sint%llu", f->is_signed ? "" : "u",
+			(unsigned long long)f->size * 8);
 }
 
 /* Only what is a value is annotated: arrays have types of their own. */
@@ -26,7 +31,10 @@ static void put_annotation(const struct bind_file *file, const struct bind_part 
 	else if (p->shape || f->n_dims || f->kind == BIND_BYTES)
 		fprintf(file->out, "    %s: typing.Any\n", p->name);
 	else
-		fprintf(file->out, "    %s: %s\n", p->name, f->kind == BIND_TEXT ? "bytes" : f->kind == BIND_FLOAT ? "float" : "int");
+		fprintf(file->out, "    %s: %s\n", p->name,
+			f->kind == BIND_TEXT	? "bytes"
+			: f->kind == BIND_FLOAT ? "float"
+						: "int");
 }
 
 /* "(ctypes.c_int32 * 3) * 2": the innermost dimension is the last. */
@@ -48,9 +56,11 @@ static void put_check(const struct bind_file *file, const struct bind_shape *s)
 {
 	FILE *out = file->out;
 
-	fprintf(out, "\n\nassert ctypes.sizeof(%s) == %llu\nfor _name, _off in [\n", s->name, (unsigned long long)s->size);
+	fprintf(out, "\n\nassert ctypes.sizeof(%s) == %llu\nfor _name, _off in [\n", s->name,
+		(unsigned long long)s->size);
 	for (size_t i = 0; i < s->parts.n; i++)
-		fprintf(out, "    (\"%s\", %llu),\n", s->parts.p[i].name, (unsigned long long)s->parts.p[i].value.off);
+		fprintf(out, "    (\"%s\", %llu),\n", s->parts.p[i].name,
+			(unsigned long long)s->parts.p[i].value.off);
 	fprintf(out, "]:\n    assert getattr(%s, _name).offset == _off, _name\n", s->name);
 }
 
@@ -64,7 +74,9 @@ void bind_python_struct(const struct bind_file *file, const struct bind_shape *s
 		return;
 	}
 	fprintf(out, "\n\nclass %s(%s):\n    # ", s->name,
-		s->is_union ? "_Union" : file->opts->big_endian ? "ctypes.BigEndianStructure" : "ctypes.LittleEndianStructure");
+		s->is_union		 ? "_Union"
+		: file->opts->big_endian ? "ctypes.BigEndianStructure"
+					 : "ctypes.LittleEndianStructure");
 	bind_put_comment(file, s->source_name);
 	fputs(", as it lies in memory\n", out);
 	for (size_t i = 0; i < s->parts.n; i++)

@@ -2,8 +2,8 @@
 /*
  * Rust: types over byte slices, without std
  *
- * Event<&[u8]> reads, Event<&mut [u8]> writes as well. A slice that is too short is refused when it is wrapped; after that,
- * indices are checked, and so are flexible arrays.
+ * Event<&[u8]> reads, Event<&mut [u8]> writes as well. A slice that is too short is refused when it
+ * is wrapped; after that, indices are checked, and so are flexible arrays.
  */
 #include "bind/structs.h"
 
@@ -16,28 +16,36 @@ static const char bits_le[] =
 	"#[allow(dead_code)]\nfn bind_bits_le(b: &[u8], shift: usize, width: u32) -> u64 {\n"
 	"    let mut a = [0u8; 16];\n    a[..b.len()].copy_from_slice(b);\n"
 	"    (u128::from_le_bytes(a) >> shift) as u64 & (u64::MAX >> (64 - width))\n}\n\n"
-	"#[allow(dead_code)]\nfn bind_set_bits_le(b: &mut [u8], shift: usize, width: u32, value: u64) {\n"
-	"    let mut a = [0u8; 16];\n    a[..b.len()].copy_from_slice(b);\n    let mask = u64::MAX >> (64 - width);\n"
+	"#[allow(dead_code)]\nfn bind_set_bits_le(b: &mut [u8], shift: usize, width: u32, value: "
+	"u64) {\n"
+	"    let mut a = [0u8; 16];\n    a[..b.len()].copy_from_slice(b);\n    let mask = u64::MAX "
+	">> (64 - width);\n"
 	"    let around = u128::from_le_bytes(a) & !(u128::from(mask) << shift);\n"
-	"    a = (around | (u128::from(value & mask) << shift)).to_le_bytes();\n    b.copy_from_slice(&a[..b.len()]);\n}\n\n";
+	"    a = (around | (u128::from(value & mask) << shift)).to_le_bytes();\n    "
+	"b.copy_from_slice(&a[..b.len()]);\n}\n\n";
 
 static const char bits_be[] =
 	"#[allow(dead_code)]\nfn bind_bits_be(b: &[u8], shift: usize, width: u32) -> u64 {\n"
 	"    let mut a = [0u8; 16];\n    a[16 - b.len()..].copy_from_slice(b);\n"
 	"    let after = 8 * b.len() - shift - width as usize;\n"
 	"    (u128::from_be_bytes(a) >> after) as u64 & (u64::MAX >> (64 - width))\n}\n\n"
-	"#[allow(dead_code)]\nfn bind_set_bits_be(b: &mut [u8], shift: usize, width: u32, value: u64) {\n"
-	"    let mut a = [0u8; 16];\n    a[16 - b.len()..].copy_from_slice(b);\n    let mask = u64::MAX >> (64 - width);\n"
+	"#[allow(dead_code)]\nfn bind_set_bits_be(b: &mut [u8], shift: usize, width: u32, value: "
+	"u64) {\n"
+	"    let mut a = [0u8; 16];\n    a[16 - b.len()..].copy_from_slice(b);\n    let mask = "
+	"u64::MAX >> (64 - width);\n"
 	"    let after = 8 * b.len() - shift - width as usize;\n"
 	"    let around = u128::from_be_bytes(a) & !(u128::from(mask) << after);\n"
 	"    a = (around | (u128::from(value & mask) << after)).to_be_bytes();\n"
 	"    let first = 16 - b.len();\n    b.copy_from_slice(&a[first..]);\n}\n\n";
 
 static const char text_helpers[] =
-	"/// The bytes up to the first NUL.\n#[allow(dead_code)]\nfn bind_text(b: &[u8]) -> &[u8] {\n"
+	"/// The bytes up to the first NUL.\n#[allow(dead_code)]\nfn bind_text(b: &[u8]) -> &[u8] "
+	"{\n"
 	"    b.split(|&c| c == 0).next().unwrap_or(b)\n}\n\n"
-	"/// Cut at the end, else filled up with NULs.\n#[allow(dead_code)]\nfn bind_set_text(b: &mut [u8], text: &[u8]) {\n"
-	"    for (i, to) in b.iter_mut().enumerate() {\n        *to = text.get(i).copied().unwrap_or(0);\n    }\n}\n\n";
+	"/// Cut at the end, else filled up with NULs.\n#[allow(dead_code)]\nfn bind_set_text(b: "
+	"&mut [u8], text: &[u8]) {\n"
+	"    for (i, to) in b.iter_mut().enumerate() {\n        *to = "
+	"text.get(i).copied().unwrap_or(0);\n    }\n}\n\n";
 
 static const char *order_of(const struct bind_field *f)
 {
@@ -61,7 +69,8 @@ static void put_type(const struct bind_file *file, const struct bind_field *f)
 /* Before the index is multiplied: a product could wrap around to bytes that are there. */
 static void put_flexible_check(const struct bind_file *file, const struct bind_field *f, uint32_t i)
 {
-	fprintf(file->out, "        assert!(i%u <= self.0.as_ref().len().saturating_sub(%llu)", i, (unsigned long long)f->off);
+	fprintf(file->out, "        assert!(i%u <= self.0.as_ref().len().saturating_sub(%llu)", i,
+		(unsigned long long)f->off);
 	/* A division by 1 is a warning. */
 	if (f->dims[i].stride > 1)
 		fprintf(file->out, " / %llu", (unsigned long long)f->dims[i].stride);
@@ -72,7 +81,8 @@ static void put_place(const struct bind_file *file, const struct bind_field *f)
 {
 	for (uint32_t i = 0; i < f->n_dims; i++)
 		if (f->dims[i].count)
-			fprintf(file->out, "        assert!(i%u < %llu);\n", i, (unsigned long long)f->dims[i].count);
+			fprintf(file->out, "        assert!(i%u < %llu);\n", i,
+				(unsigned long long)f->dims[i].count);
 		else
 			put_flexible_check(file, f, i);
 	fputs("        let at = ", file->out);
@@ -95,8 +105,11 @@ static void put_get_bits(const struct bind_file *file, const struct bind_field *
 	unsigned int unused = 64u - f->bits, bits = 8u * f->value_size;
 	bool sign = f->is_signed && unused;
 
-	fprintf(out, "%sbind_bits_%s(&self.0.as_ref()[at..at + %llu], %u, %u)", !sign ? "" : bits < 64 ? "((" : "(", order_of(f),
-		(unsigned long long)f->size, f->shift, f->bits);
+	fprintf(out, "%sbind_bits_%s(&self.0.as_ref()[at..at + %llu], %u, %u)",
+		!sign	    ? ""
+		: bits < 64 ? "(("
+			    : "(",
+		order_of(f), (unsigned long long)f->size, f->shift, f->bits);
 	if (f->kind == BIND_BOOL)
 		fputs(" != 0", out);
 	else if (sign)
@@ -110,7 +123,8 @@ static void put_get_body(const struct bind_file *file, const struct bind_field *
 	FILE *out = file->out;
 
 	if (f->kind == BIND_TEXT || f->kind == BIND_BYTES) {
-		fputs(f->kind == BIND_TEXT ? "bind_text(&self.0.as_ref()" : "&self.0.as_ref()", out);
+		fputs(f->kind == BIND_TEXT ? "bind_text(&self.0.as_ref()" : "&self.0.as_ref()",
+		      out);
 		put_range(file, f);
 		fputs(f->kind == BIND_TEXT ? ")" : "", out);
 	} else if (f->bits) {
@@ -136,8 +150,11 @@ static void put_set_body(const struct bind_file *file, const struct bind_field *
 		put_range(file, f);
 		fputs(".copy_from_slice(value)", out);
 	} else if (f->bits) {
-		fprintf(out, "bind_set_bits_%s(&mut self.0.as_mut()[at..at + %llu], %u, %u, value%s)", order_of(f),
-			(unsigned long long)f->size, f->shift, f->bits, f->value_size == 8 && !f->is_signed && f->kind != BIND_BOOL ? "" : " as u64");
+		fprintf(out,
+			"bind_set_bits_%s(&mut self.0.as_mut()[at..at + %llu], %u, %u, value%s)",
+			order_of(f), (unsigned long long)f->size, f->shift, f->bits,
+			f->value_size == 8 && !f->is_signed && f->kind != BIND_BOOL ? ""
+										    : " as u64");
 	} else if (f->kind == BIND_BOOL) {
 		fputs("self.0.as_mut()[at] = value as u8", out);
 	} else {
@@ -179,9 +196,11 @@ static void put_set(const struct bind_file *file, const struct bind_field *f)
 }
 
 /* Of one struct, and not of the trait's T. */
-static void put_inside(const struct bind_file *file, const struct bind_record *r, const struct bind_field *f, uint64_t end)
+static void put_inside(const struct bind_file *file, const struct bind_record *r,
+		       const struct bind_field *f, uint64_t end)
 {
-	fprintf(file->out, "const _: () = assert!(%llu <= %s::<&[u8]>::SIZE); // ", (unsigned long long)end, r->camel);
+	fprintf(file->out, "const _: () = assert!(%llu <= %s::<&[u8]>::SIZE); // ",
+		(unsigned long long)end, r->camel);
 	bind_put_comment(file, f->path);
 	fputc('\n', file->out);
 }
@@ -200,15 +219,22 @@ static void put_asserts(const struct bind_file *file, const struct bind_record *
 			put_inside(file, r, f, end);
 	}
 	fprintf(out,
-		"\n/// Compares size and offsets of a `#[repr(C)]` struct at compile time: the type, then its members.\n"
-		"#[allow(unused_macros)]\nmacro_rules! %s_assert {\n    ($t:ty $(, $member:ident = $off:expr)*) => {\n"
+		"\n/// Compares size and offsets of a `#[repr(C)]` struct at compile time: the "
+		"type, then its members.\n"
+		"#[allow(unused_macros)]\nmacro_rules! %s_assert {\n    ($t:ty $(, $member:ident = "
+		"$off:expr)*) => {\n"
 		"        const _: () = assert!(core::mem::size_of::<$t>() == %llu);\n"
-		"        $(const _: () = assert!(core::mem::offset_of!($t, $member) == $off);)*\n    };\n}\n\n",
+		"        $(const _: () = assert!(core::mem::offset_of!($t, $member) == $off);)*\n  "
+		"  };\n}\n\n",
 		r->name, (unsigned long long)r->size);
 }
 
-/* Names and indices come from the source: a member may be called len or into_it, and be in eight arrays. */
-static const char lints[] = "#[allow(dead_code)]\n#[allow(clippy::len_without_is_empty, clippy::should_implement_trait, "
+/*
+ * Names and indices come from the source: a member may be called len or into_it, and be in eight
+ * arrays.
+ */
+static const char lints[] = "#[allow(dead_code)]\n#[allow(clippy::len_without_is_empty, "
+			    "clippy::should_implement_trait, "
 			    "clippy::too_many_arguments, clippy::wrong_self_convention)]\n";
 
 static void put_record(const struct bind_file *file, const struct bind_record *r)
@@ -218,11 +244,15 @@ static void put_record(const struct bind_file *file, const struct bind_record *r
 	fprintf(out, "/// Accessors of `");
 	bind_put_comment(file, r->source_name);
 	fprintf(out, "`: `%s<&[u8]>` reads, `%s<&mut [u8]>` writes as well.\n", r->camel, r->camel);
-	fprintf(out, "#[derive(Clone, Copy, Debug)]\npub struct %s<T>(T);\n\n%simpl<T: AsRef<[u8]>> %s<T> {\n", r->camel, lints,
-		r->camel);
 	fprintf(out,
-		"    pub const SIZE: usize = %llu;\n\n    /// None when there are fewer than SIZE bytes.\n"
-		"    pub fn new(bytes: T) -> Option<Self> {\n        if bytes.as_ref().len() < %llu {\n            None\n"
+		"#[derive(Clone, Copy, Debug)]\npub struct %s<T>(T);\n\n%simpl<T: AsRef<[u8]>> "
+		"%s<T> {\n",
+		r->camel, lints, r->camel);
+	fprintf(out,
+		"    pub const SIZE: usize = %llu;\n\n    /// None when there are fewer than SIZE "
+		"bytes.\n"
+		"    pub fn new(bytes: T) -> Option<Self> {\n        if bytes.as_ref().len() < "
+		"%llu {\n            None\n"
 		"        } else {\n            Some(Self(bytes))\n        }\n    }\n",
 		(unsigned long long)r->size, (unsigned long long)r->size);
 	for (size_t i = 0; i < r->fields.n; i++)
@@ -244,8 +274,11 @@ static void put_enum(const struct bind_file *file, const struct bind_enum *e)
 	bind_put_comment(file, e->source_name);
 	fprintf(out, "`\n#[allow(dead_code)]\npub mod %s {\n", e->module);
 	for (uint32_t i = 0; i < e->n_constants; i++)
-		fprintf(out, e->is_signed ? "    pub const %s: i%u = %lld;\n" : "    pub const %s: u%u = %llu;\n", e->constants[i].name,
-			8u * (unsigned int)e->size, (long long)e->constants[i].value);
+		fprintf(out,
+			e->is_signed ? "    pub const %s: i%u = %lld;\n"
+				     : "    pub const %s: u%u = %llu;\n",
+			e->constants[i].name, 8u * (unsigned int)e->size,
+			(long long)e->constants[i].value);
 	fputs("}\n\n", out);
 }
 

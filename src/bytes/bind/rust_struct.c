@@ -5,7 +5,8 @@
 /* Of numbers in the machine's order: a host of the other one would read other values. */
 static void put_cfg(const struct bind_file *file)
 {
-	fprintf(file->out, "#[cfg(target_endian = \"%s\")]\n", file->opts->big_endian ? "big" : "little");
+	fprintf(file->out, "#[cfg(target_endian = \"%s\")]\n",
+		file->opts->big_endian ? "big" : "little");
 }
 
 static void put_element(const struct bind_file *file, const struct bind_part *p)
@@ -17,7 +18,11 @@ static void put_element(const struct bind_file *file, const struct bind_part *p)
 	else if (f->kind == BIND_TEXT || f->kind == BIND_BYTES)
 		fprintf(file->out, "[u8; %llu]", (unsigned long long)f->size);
 	else
-		fprintf(file->out, "%c%llu", f->kind == BIND_FLOAT ? 'f' : f->is_signed ? 'i' : 'u', (unsigned long long)f->size * 8);
+		fprintf(file->out, "%c%llu",
+			f->kind == BIND_FLOAT ? 'f'
+			: f->is_signed	      ? 'i'
+					      : 'u',
+			(unsigned long long)f->size * 8);
 }
 
 static void put_part(const struct bind_file *file, const struct bind_part *p)
@@ -43,10 +48,11 @@ static void put_asserts(const struct bind_file *file, const struct bind_shape *s
 	FILE *out = file->out;
 
 	put_cfg(file);
-	fprintf(out, "const _: () = {\n    assert!(core::mem::size_of::<%s>() == %llu);\n", s->name, (unsigned long long)s->size);
+	fprintf(out, "const _: () = {\n    assert!(core::mem::size_of::<%s>() == %llu);\n", s->name,
+		(unsigned long long)s->size);
 	for (size_t i = 0; i < s->parts.n; i++)
-		fprintf(out, "    assert!(core::mem::offset_of!(%s, %s) == %llu);\n", s->name, s->parts.p[i].name,
-			(unsigned long long)s->parts.p[i].value.off);
+		fprintf(out, "    assert!(core::mem::offset_of!(%s, %s) == %llu);\n", s->name,
+			s->parts.p[i].name, (unsigned long long)s->parts.p[i].value.off);
 	fputs("};\n\n", out);
 }
 
@@ -56,11 +62,15 @@ static void put_reader(const struct bind_file *file, const struct bind_shape *s)
 
 	put_cfg(file);
 	fprintf(out,
-		"#[allow(dead_code)]\nimpl %s {\n    /// None when there are fewer bytes than it has.\n"
+		"#[allow(dead_code)]\nimpl %s {\n    /// None when there are fewer bytes than it "
+		"has.\n"
 		"    pub fn read(bytes: &[u8]) -> Option<Self> {\n"
-		"        if bytes.len() < core::mem::size_of::<Self>() {\n            return None;\n        }\n"
-		"        // SAFETY: there are that many bytes, and each of its members takes all of them as values.\n"
-		"        Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })\n    }\n}\n\n",
+		"        if bytes.len() < core::mem::size_of::<Self>() {\n            return "
+		"None;\n        }\n"
+		"        // SAFETY: there are that many bytes, and each of its members takes all "
+		"of them as values.\n"
+		"        Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })\n    "
+		"}\n}\n\n",
 		s->name);
 }
 
@@ -76,8 +86,10 @@ void bind_rust_struct(const struct bind_file *file, const struct bind_shape *s)
 	bind_put_comment(file, s->source_name);
 	fputs("` as it lies in memory.\n", out);
 	put_cfg(file);
-	fprintf(out, "#[allow(dead_code, clippy::type_complexity)]\n#[repr(C%s)]\n#[derive(Clone, Copy)]\npub %s %s {\n", s->is_packed ? ", packed" : "",
-		s->is_union ? "union" : "struct", s->name);
+	fprintf(out,
+		"#[allow(dead_code, clippy::type_complexity)]\n#[repr(C%s)]\n#[derive(Clone, "
+		"Copy)]\npub %s %s {\n",
+		s->is_packed ? ", packed" : "", s->is_union ? "union" : "struct", s->name);
 	for (size_t i = 0; i < s->parts.n; i++)
 		put_part(file, &s->parts.p[i]);
 	fputs("}\n\n", out);

@@ -2,16 +2,17 @@
 /*
  * Structs beside the accessors
  *
- * A language lays its structs out in its own way, so each one is written with all its padding, and the compiler or the
- * module compares size and offsets. Where a language cannot say a member at its place, the member is bytes there, and
- * where it cannot say a struct at all, there is none, with the reason:
+ * A language lays its structs out in its own way, so each one is written with all its padding, and
+ * the compiler or the module compares size and offsets. Where a language cannot say a member at its
+ * place, the member is bytes there, and where it cannot say a struct at all, there is none, with
+ * the reason:
  *
  *	Rust    #[repr(C)]; packed where the alignment of a member does not fit
  *	Python  ctypes, packed
  *	Go      neither packed structs nor unions
  *
- * Bit-fields are bytes in these. Java and TypeScript have objects of values, which have no layout: a record with all
- * members, and a function that reads it.
+ * Bit-fields are bytes in these. Java and TypeScript have objects of values, which have no layout:
+ * a record with all members, and a function that reads it.
  */
 #include "bind/walk.h"
 
@@ -40,7 +41,8 @@ static bool has_layout(const struct shaper *s)
 	return s->lang != CAIRN_BIND_JAVA && s->lang != CAIRN_BIND_TYPESCRIPT;
 }
 
-static struct bind_shape *make_shape(struct shaper *s, uint32_t id, uint32_t type, const char *otherwise);
+static struct bind_shape *make_shape(struct shaper *s, uint32_t id, uint32_t type,
+				     const char *otherwise);
 
 /* ---- parts ---- */
 
@@ -68,7 +70,8 @@ static bool take_array(const struct shaper *s, uint32_t id, struct bind_part *p,
 {
 	const struct cairn_type *t = type_of(s->file, id);
 
-	for (; t->kind == CAIRN_T_ARRAY && !(bind_is_text(type_of(s->file, t->ref)) && !t->vector); t = type_of(s->file, id)) {
+	for (; t->kind == CAIRN_T_ARRAY && !(bind_is_text(type_of(s->file, t->ref)) && !t->vector);
+	     t = type_of(s->file, id)) {
 		uint64_t size = cairn_types_size(s->file->types, t->ref);
 
 		if (!size || !t->has_count || !t->count || p->value.n_dims == BIND_DIMS_MAX)
@@ -84,7 +87,8 @@ static bool take_array(const struct shaper *s, uint32_t id, struct bind_part *p,
 }
 
 /* The type of an element, at p->value.off. */
-static bool take_element(struct shaper *s, uint32_t id, bool swapped, const char *otherwise, struct bind_part *p)
+static bool take_element(struct shaper *s, uint32_t id, bool swapped, const char *otherwise,
+			 struct bind_part *p)
 {
 	const struct cairn_type *t = type_of(s->file, id);
 	struct bind_field value;
@@ -93,7 +97,9 @@ static bool take_element(struct shaper *s, uint32_t id, bool swapped, const char
 		value = (struct bind_field){.kind = BIND_TEXT, .size = t->has_count ? t->count : 0};
 	} else if (is_group(t)) {
 		value = (struct bind_field){.kind = BIND_BYTES, .size = t->size};
-		p->shape = t->size ? make_shape(s, cairn_types_resolve(s->file->types, id), id, otherwise) : NULL;
+		p->shape = t->size ? make_shape(s, cairn_types_resolve(s->file->types, id), id,
+						otherwise)
+				   : NULL;
 	} else if (!bind_value_of(s->file, id, swapped, &value)) {
 		return false;
 	}
@@ -114,7 +120,8 @@ static const char *type_name(const struct shaper *s, uint32_t id)
 }
 
 /* False: it is not in the struct, as its place or its size is not known, or it has none. */
-static bool take_member(struct shaper *s, const struct cairn_type *t, uint32_t i, const char *owner, struct bind_part *p)
+static bool take_member(struct shaper *s, const struct cairn_type *t, uint32_t i, const char *owner,
+			struct bind_part *p)
 {
 	const struct cairn_member *m = &t->members[i];
 	struct arena *arena = &s->file->arena;
@@ -134,10 +141,12 @@ static bool take_member(struct shaper *s, const struct cairn_type *t, uint32_t i
 	}
 	p->value.off = m->bit_off / 8;
 	const char *otherwise = arena_printf(arena, "%s_%s", owner, p->step);
-	return otherwise && take_array(s, m->type, p, &element) && take_element(s, element, t->byte_swapped, otherwise, p);
+	return otherwise && take_array(s, m->type, p, &element) &&
+	       take_element(s, element, t->byte_swapped, otherwise, p);
 }
 
-static int add_part(struct shaper *s, struct bind_shape *shape, struct map *names, struct bind_part p, const char *name)
+static int add_part(struct shaper *s, struct bind_shape *shape, struct map *names,
+		    struct bind_part p, const char *name)
 {
 	name = name ? bind_part_name(s->file, s->lang, name) : NULL;
 	p.name = name ? bind_unique(&s->file->arena, names, name) : NULL;
@@ -166,21 +175,25 @@ static bool must_be_bytes(const struct shaper *s, const struct bind_part *p)
 	bool is_number = f->kind == BIND_INT || f->kind == BIND_FLOAT;
 
 	if (p->shape)
-		return p->shape->why_not || (s->lang == CAIRN_BIND_GO && p->value.off % p->shape->align);
+		return p->shape->why_not ||
+		       (s->lang == CAIRN_BIND_GO && p->value.off % p->shape->align);
 	if (f->size == 1 || !is_number)
 		return false;
 	if (f->size == 16 && s->lang != CAIRN_BIND_RUST)
 		return true;
-	return f->big_endian != s->file->opts->big_endian || (s->lang == CAIRN_BIND_GO && f->off % f->size);
+	return f->big_endian != s->file->opts->big_endian ||
+	       (s->lang == CAIRN_BIND_GO && f->off % f->size);
 }
 
-static int add_gap(struct shaper *s, struct bind_shape *shape, struct map *names, uint64_t off, uint64_t end, bool has_bits)
+static int add_gap(struct shaper *s, struct bind_shape *shape, struct map *names, uint64_t off,
+		   uint64_t end, bool has_bits)
 {
 	struct bind_part gap = {.value = {.kind = BIND_BYTES, .off = off, .size = end - off}};
 	const char *name = "bytes";
 
 	if (!shape->is_union)
-		name = arena_printf(&s->file->arena, "%s_%llu", has_bits ? "bits" : "pad", (unsigned long long)off);
+		name = arena_printf(&s->file->arena, "%s_%llu", has_bits ? "bits" : "pad",
+				    (unsigned long long)off);
 	return add_part(s, shape, names, gap, name);
 }
 
@@ -195,7 +208,8 @@ static void fit(struct shaper *s, struct bind_shape *shape, const struct bind_pa
 
 static void finish_layout(struct shaper *s, struct bind_shape *shape)
 {
-	static const char *const no_multiple = "its size is no multiple of its members' alignment, and Go packs no structs";
+	static const char *const no_multiple =
+		"its size is no multiple of its members' alignment, and Go packs no structs";
 
 	if (shape->size % shape->align)
 		shape->is_packed = true;
@@ -210,7 +224,8 @@ static void finish_layout(struct shaper *s, struct bind_shape *shape)
 }
 
 /* Members in their order, with the bytes between them; of a union, all of it as bytes as well. */
-static int take_laid_out(struct shaper *s, struct bind_shape *shape, const struct cairn_type *t, struct map *names, const char *owner)
+static int take_laid_out(struct shaper *s, struct bind_shape *shape, const struct cairn_type *t,
+			 struct map *names, const char *owner)
 {
 	uint64_t pos = 0;
 	bool has_bits = false;
@@ -226,7 +241,8 @@ static int take_laid_out(struct shaper *s, struct bind_shape *shape, const struc
 			continue;
 		if (must_be_bytes(s, &p))
 			make_bytes(&p);
-		if ((!shape->is_union && p.value.off < pos) || p.value.off + size_of(&p) > shape->size) {
+		if ((!shape->is_union && p.value.off < pos) ||
+		    p.value.off + size_of(&p) > shape->size) {
 			shape->why_not = "its members overlap";
 			return 0;
 		}
@@ -251,10 +267,13 @@ static unsigned int java_slots(const struct bind_part *p)
 
 	if (p->shape || f->n_dims || (f->kind != BIND_INT && f->kind != BIND_FLOAT))
 		return 1;
-	return f->bits || f->size == 8 || (f->kind == BIND_INT && f->size == 4 && !f->is_signed) ? 2 : 1;
+	return f->bits || f->size == 8 || (f->kind == BIND_INT && f->size == 4 && !f->is_signed)
+		       ? 2
+		       : 1;
 }
 
-static int take_values(struct shaper *s, struct bind_shape *shape, const struct cairn_type *t, struct map *names, const char *owner)
+static int take_values(struct shaper *s, struct bind_shape *shape, const struct cairn_type *t,
+		       struct map *names, const char *owner)
 {
 	unsigned int slots = 0;
 	int rc = 0;
@@ -270,7 +289,8 @@ static int take_values(struct shaper *s, struct bind_shape *shape, const struct 
 		rc = add_part(s, shape, names, p, p.step);
 	}
 	if (s->lang == CAIRN_BIND_JAVA && slots > 254)
-		shape->why_not = "a record has up to 254 components, where long and double count as two";
+		shape->why_not =
+			"a record has up to 254 components, where long and double count as two";
 	return rc;
 }
 
@@ -298,10 +318,12 @@ static const char *source_name_of(const struct shaper *s, uint32_t id, uint32_t 
 	return name;
 }
 
-static int fill_shape(struct shaper *s, struct bind_shape *shape, const struct cairn_type *t, const char *owner)
+static int fill_shape(struct shaper *s, struct bind_shape *shape, const struct cairn_type *t,
+		      const char *owner)
 {
 	struct map names = {0};
-	int rc = has_layout(s) ? take_laid_out(s, shape, t, &names, owner) : take_values(s, shape, t, &names, owner);
+	int rc = has_layout(s) ? take_laid_out(s, shape, t, &names, owner)
+			       : take_values(s, shape, t, &names, owner);
 
 	map_fini(&names);
 	return rc;
@@ -322,8 +344,10 @@ static struct bind_shape *new_shape(struct shaper *s, uint32_t id, const char *s
 
 	if (!shape)
 		return NULL;
-	*shape = (struct bind_shape){
-		.source_name = source_name, .size = t->size, .align = 1, .is_union = t->kind == CAIRN_T_UNION};
+	*shape = (struct bind_shape){.source_name = source_name,
+				     .size = t->size,
+				     .align = 1,
+				     .is_union = t->kind == CAIRN_T_UNION};
 	shape->name = arena_printf(&s->file->arena, "%sStruct", camel);
 	s->depth++;
 	int rc = shape->name ? fill_shape(s, shape, t, source_name) : -ENOMEM;
@@ -335,7 +359,8 @@ static struct bind_shape *new_shape(struct shaper *s, uint32_t id, const char *s
 }
 
 /* NULL: no memory, or a struct in itself, which only damaged input has. */
-static struct bind_shape *make_shape(struct shaper *s, uint32_t id, uint32_t type, const char *otherwise)
+static struct bind_shape *make_shape(struct shaper *s, uint32_t id, uint32_t type,
+				     const char *otherwise)
 {
 	struct bind_file *file = s->file;
 	const char *name = source_name_of(s, id, type);
@@ -385,7 +410,8 @@ const struct bind_shape *bind_shape_of(const struct bind_file *file, const struc
 	return file->shapes.p[number - 1]->why_not ? NULL : file->shapes.p[number - 1];
 }
 
-const char *bind_in_struct(struct bind_file *file, const struct bind_record *r, const struct bind_field *f)
+const char *bind_in_struct(struct bind_file *file, const struct bind_record *r,
+			   const struct bind_field *f)
 {
 	const struct bind_shape *shape = bind_shape_of(file, r);
 	const struct bind_part *part = NULL;

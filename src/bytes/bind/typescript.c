@@ -2,25 +2,31 @@
 /*
  * TypeScript: classes over DataView
  *
- * Integers of 64 and 128 bits are bigint, as number holds 53 bits. Members that are in no array are properties.
+ * Integers of 64 and 128 bits are bigint, as number holds 53 bits. Members that are in no array are
+ * properties.
  */
 #include "bind/structs.h"
 
 #include <string.h>
 
 static const char helpers[] =
-	"function place(i: number, count: number): number {\n  if (!Number.isInteger(i) || i < 0 || i >= count) {\n"
+	"function place(i: number, count: number): number {\n  if (!Number.isInteger(i) || i < 0 "
+	"|| i >= count) {\n"
 	"    throw new RangeError(`index ${i} of ${count} elements`);\n  }\n  return i;\n}\n\n"
-	"/** How many elements a flexible array has; the member at off of the first has size bytes. */\n"
+	"/** How many elements a flexible array has; the member at off of the first has size "
+	"bytes. */\n"
 	"function elements(view: DataView, off: number, size: number, stride: number): number {\n"
 	"  return Math.max(0, Math.floor((view.byteLength - off - size) / stride) + 1);\n}\n\n"
 	"function bytes(view: DataView, at: number, size: number): Uint8Array {\n"
-	"  if (at + size > view.byteLength) {\n    throw new RangeError(`${size} bytes at ${at} of ${view.byteLength}`);\n  }\n"
+	"  if (at + size > view.byteLength) {\n    throw new RangeError(`${size} bytes at ${at} of "
+	"${view.byteLength}`);\n  }\n"
 	"  return new Uint8Array(view.buffer, view.byteOffset + at, size);\n}\n\n"
 	"function setBytes(view: DataView, at: number, size: number, value: Uint8Array): void {\n"
-	"  if (value.length !== size) {\n    throw new RangeError(`${value.length} bytes instead of ${size}`);\n  }\n"
+	"  if (value.length !== size) {\n    throw new RangeError(`${value.length} bytes instead "
+	"of ${size}`);\n  }\n"
 	"  bytes(view, at, size).set(value);\n}\n\n"
-	"function array<T>(n: number, make: (i: number) => T): T[] {\n  return Array.from({ length: n }, (_, i) => make(i));\n}\n\n"
+	"function array<T>(n: number, make: (i: number) => T): T[] {\n  return Array.from({ "
+	"length: n }, (_, i) => make(i));\n}\n\n"
 	/* Of a name that is not used, tsc does not complain when it stands for itself. */
 	"void [place, elements, bytes, setBytes, array];\n\n";
 
@@ -33,25 +39,32 @@ static const char text_helpers[] =
 	"  return new TextDecoder().decode(end < 0 ? all.slice() : all.slice(0, end));\n}\n\n"
 	"/** Cut at the end, else filled up with NULs. */\n"
 	"function setText(view: DataView, at: number, size: number, value: string): void {\n"
-	"  const all = bytes(view, at, size);\n  all.fill(0);\n  all.set(new TextEncoder().encode(value).subarray(0, size));\n}\n\n";
+	"  const all = bytes(view, at, size);\n  all.fill(0);\n  all.set(new "
+	"TextEncoder().encode(value).subarray(0, size));\n}\n\n";
 
 static const char load_helpers[] =
-	"function load(view: DataView, at: number, size: number, little: boolean): bigint {\n  let v = 0n;\n"
+	"function load(view: DataView, at: number, size: number, little: boolean): bigint {\n  let "
+	"v = 0n;\n"
 	"  for (let i = 0; i < size; i++) {\n"
-	"    v = (v << 8n) | BigInt(view.getUint8(at + (little ? size - 1 - i : i)));\n  }\n  return v;\n}\n\n"
-	"function store(view: DataView, at: number, size: number, little: boolean, value: bigint): void {\n"
+	"    v = (v << 8n) | BigInt(view.getUint8(at + (little ? size - 1 - i : i)));\n  }\n  "
+	"return v;\n}\n\n"
+	"function store(view: DataView, at: number, size: number, little: boolean, value: bigint): "
+	"void {\n"
 	"  for (let i = 0; i < size; i++) {\n"
 	"    const byte = Number((value >> BigInt(8 * i)) & 0xffn);\n"
 	"    view.setUint8(at + (little ? i : size - 1 - i), byte);\n  }\n}\n\n";
 
 static const char bits_helpers[] =
-	"function bits(view: DataView, at: number, size: number, little: boolean, shift: number, width: number): bigint {\n"
+	"function bits(view: DataView, at: number, size: number, little: boolean, shift: number, "
+	"width: number): bigint {\n"
 	"  const below = little ? shift : 8 * size - shift - width;\n"
 	"  return BigInt.asUintN(width, load(view, at, size, little) >> BigInt(below));\n}\n\n"
-	"function setBits(view: DataView, at: number, size: number, little: boolean, shift: number, width: number,\n"
+	"function setBits(view: DataView, at: number, size: number, little: boolean, shift: "
+	"number, width: number,\n"
 	"                 value: bigint): void {\n"
 	"  const below = BigInt(little ? shift : 8 * size - shift - width);\n"
-	"  const around = load(view, at, size, little) & ~(((1n << BigInt(width)) - 1n) << below);\n"
+	"  const around = load(view, at, size, little) & ~(((1n << BigInt(width)) - 1n) << "
+	"below);\n"
 	"  store(view, at, size, little, around | (BigInt.asUintN(width, value) << below));\n}\n\n";
 
 /* ---- words for a field ---- */
@@ -88,7 +101,8 @@ static void put_view(const struct bind_file *file, const struct bind_field *f)
 	if (f->kind == BIND_FLOAT)
 		fprintf(file->out, "Float%u", 8u * f->value_size);
 	else
-		fprintf(file->out, "%s%s%u", f->value_size == 8 ? "Big" : "", f->is_signed ? "Int" : "Uint", 8u * f->value_size);
+		fprintf(file->out, "%s%s%u", f->value_size == 8 ? "Big" : "",
+			f->is_signed ? "Int" : "Uint", 8u * f->value_size);
 }
 
 static void put_place(const struct bind_file *file, const struct bind_field *f)
@@ -100,10 +114,12 @@ static void put_place(const struct bind_file *file, const struct bind_field *f)
 		const struct bind_dim *d = &f->dims[i];
 
 		if (d->count)
-			fprintf(out, " + place(i%u, %llu) * %llu", i, (unsigned long long)d->count, (unsigned long long)d->stride);
+			fprintf(out, " + place(i%u, %llu) * %llu", i, (unsigned long long)d->count,
+				(unsigned long long)d->stride);
 		else
-			fprintf(out, " + place(i%u, elements(this.view, %llu, %llu, %llu)) * %llu", i, (unsigned long long)f->off,
-				(unsigned long long)f->size, (unsigned long long)d->stride, (unsigned long long)d->stride);
+			fprintf(out, " + place(i%u, elements(this.view, %llu, %llu, %llu)) * %llu",
+				i, (unsigned long long)f->off, (unsigned long long)f->size,
+				(unsigned long long)d->stride, (unsigned long long)d->stride);
 	}
 	fputs(";\n", out);
 }
@@ -127,8 +143,8 @@ static void put_get_bits(const struct bind_file *file, const struct bind_field *
 		fputs("Number(", out);
 	if (f->is_signed)
 		fprintf(out, "BigInt.asIntN(%u, ", f->bits);
-	fprintf(out, "bits(this.view, at, %llu, %s, %u, %u)%s", (unsigned long long)f->size, little(f), f->shift, f->bits,
-		f->is_signed ? ")" : "");
+	fprintf(out, "bits(this.view, at, %llu, %s, %u, %u)%s", (unsigned long long)f->size,
+		little(f), f->shift, f->bits, f->is_signed ? ")" : "");
 	if (f->kind == BIND_INT && !is_bigint(f))
 		fputs(")", out);
 	if (f->kind == BIND_BOOL)
@@ -147,7 +163,8 @@ static void put_get_body(const struct bind_file *file, const struct bind_field *
 	} else if (f->bits) {
 		put_get_bits(file, f);
 	} else if (f->value_size == 16) {
-		fprintf(out, "%sload(this.view, at, 16, %s)%s", f->is_signed ? "BigInt.asIntN(128, " : "", little(f),
+		fprintf(out, "%sload(this.view, at, 16, %s)%s",
+			f->is_signed ? "BigInt.asIntN(128, " : "", little(f),
 			f->is_signed ? ")" : "");
 	} else {
 		fputs("this.view.get", out);
@@ -163,19 +180,21 @@ static void put_set_body(const struct bind_file *file, const struct bind_field *
 	FILE *out = file->out;
 
 	if (f->kind == BIND_TEXT || f->kind == BIND_BYTES) {
-		fprintf(out, "    %s(this.view, at, ", f->kind == BIND_TEXT ? "setText" : "setBytes");
+		fprintf(out, "    %s(this.view, at, ",
+			f->kind == BIND_TEXT ? "setText" : "setBytes");
 		put_size(file, f);
 		fputs(", value);\n", out);
 	} else if (f->bits) {
-		fprintf(out, "    setBits(this.view, at, %llu, %s, %u, %u, %s);\n", (unsigned long long)f->size, little(f), f->shift,
-			f->bits, is_bigint(f) ? "value" : "BigInt(value)");
+		fprintf(out, "    setBits(this.view, at, %llu, %s, %u, %u, %s);\n",
+			(unsigned long long)f->size, little(f), f->shift, f->bits,
+			is_bigint(f) ? "value" : "BigInt(value)");
 	} else if (f->value_size == 16) {
 		fprintf(out, "    store(this.view, at, 16, %s, value);\n", little(f));
 	} else {
 		fputs("    this.view.set", out);
 		put_view(file, f);
-		fprintf(out, f->value_size > 1 ? "(at, %s, %s);\n" : "(at, %s);\n", f->kind == BIND_BOOL ? "value ? 1 : 0" : "value",
-			little(f));
+		fprintf(out, f->value_size > 1 ? "(at, %s, %s);\n" : "(at, %s);\n",
+			f->kind == BIND_BOOL ? "value ? 1 : 0" : "value", little(f));
 	}
 }
 
@@ -217,15 +236,18 @@ static void put_record(const struct bind_file *file, const struct bind_record *r
 
 	fputs("/** Reads and writes the bytes of `", out);
 	bind_put_comment(file, r->source_name);
-	fprintf(out, "`. */\nexport class %s {\n  static readonly SIZE = %llu;\n  readonly view: DataView;\n\n", r->camel,
-		(unsigned long long)r->size);
+	fprintf(out,
+		"`. */\nexport class %s {\n  static readonly SIZE = %llu;\n  readonly view: "
+		"DataView;\n\n",
+		r->camel, (unsigned long long)r->size);
 	fprintf(out,
 		"  /** Refuses fewer than SIZE bytes. They are shared: setters change them. */\n"
 		"  constructor(view: DataView) {\n    if (view.byteLength < %llu) {\n"
 		"      throw new RangeError(`${view.byteLength} bytes, but ${\"",
 		(unsigned long long)r->size);
 	cairn_quote_put(r->source_name, CAIRN_QUOTE_TYPESCRIPT, out);
-	fprintf(out, "\"} has %llu`);\n    }\n    this.view = view;\n  }\n", (unsigned long long)r->size);
+	fprintf(out, "\"} has %llu`);\n    }\n    this.view = view;\n  }\n",
+		(unsigned long long)r->size);
 	for (size_t i = 0; i < r->fields.n; i++)
 		put_field(file, &r->fields.p[i]);
 	fputs("}\n\n", out);
@@ -239,7 +261,8 @@ static void put_enum(const struct bind_file *file, const struct bind_enum *e)
 	bind_put_comment(file, e->source_name);
 	fprintf(out, "` */\nexport const %s = {\n", e->camel);
 	for (uint32_t i = 0; i < e->n_constants; i++)
-		fprintf(out, e->is_signed ? "  %s: %lld%s,\n" : "  %s: %llu%s,\n", e->constants[i].name, (long long)e->constants[i].value,
+		fprintf(out, e->is_signed ? "  %s: %lld%s,\n" : "  %s: %llu%s,\n",
+			e->constants[i].name, (long long)e->constants[i].value,
 			e->size > 4 ? "n" : "");
 	fputs("} as const;\n\n", out);
 }

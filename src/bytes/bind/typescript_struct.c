@@ -9,10 +9,16 @@ static bool is_bigint(const struct bind_field *f)
 
 static void put_type(const struct bind_file *file, const struct bind_part *p)
 {
-	static const char *const names[] = {[BIND_BOOL] = "boolean", [BIND_TEXT] = "string", [BIND_BYTES] = "Uint8Array",
-					    [BIND_FLOAT] = "number", [BIND_INT] = "number"};
+	static const char *const names[] = {[BIND_BOOL] = "boolean",
+					    [BIND_TEXT] = "string",
+					    [BIND_BYTES] = "Uint8Array",
+					    [BIND_FLOAT] = "number",
+					    [BIND_INT] = "number"};
 
-	fputs(p->shape ? p->shape->name : is_bigint(&p->value) ? "bigint" : names[p->value.kind], file->out);
+	fputs(p->shape		     ? p->shape->name
+	      : is_bigint(&p->value) ? "bigint"
+				     : names[p->value.kind],
+	      file->out);
 	for (uint32_t i = 0; i < p->value.n_dims; i++)
 		fputs("[]", file->out);
 }
@@ -41,8 +47,9 @@ static void put_bits(const struct bind_file *file, const struct bind_part *p, co
 		fprintf(out, "BigInt.asIntN(%u, ", f->bits);
 	fputs("bits(view, ", out);
 	put_at(file, p);
-	fprintf(out, ", %llu, %s, %u, %u)%s%s%s", (unsigned long long)f->size, little, f->shift, f->bits, f->is_signed ? ")" : "",
-		is_number ? ")" : "", f->kind == BIND_BOOL ? " !== 0n" : "");
+	fprintf(out, ", %llu, %s, %u, %u)%s%s%s", (unsigned long long)f->size, little, f->shift,
+		f->bits, f->is_signed ? ")" : "", is_number ? ")" : "",
+		f->kind == BIND_BOOL ? " !== 0n" : "");
 }
 
 static void put_number(const struct bind_file *file, const struct bind_part *p, const char *little)
@@ -53,7 +60,8 @@ static void put_number(const struct bind_file *file, const struct bind_part *p, 
 	if (f->kind == BIND_FLOAT)
 		fprintf(out, "view.getFloat%u(", 8u * f->value_size);
 	else
-		fprintf(out, "view.get%s%s%u(", f->value_size == 8 ? "Big" : "", f->is_signed ? "Int" : "Uint", 8u * f->value_size);
+		fprintf(out, "view.get%s%s%u(", f->value_size == 8 ? "Big" : "",
+			f->is_signed ? "Int" : "Uint", 8u * f->value_size);
 	put_at(file, p);
 	fprintf(out, f->value_size > 1 ? ", %s)" : ")", little);
 	fputs(f->kind == BIND_BOOL ? " !== 0" : "", out);
@@ -72,7 +80,8 @@ static void put_value(const struct bind_file *file, const struct bind_part *p)
 	} else if (f->kind == BIND_TEXT || f->kind == BIND_BYTES) {
 		fprintf(out, "%s(view, ", f->kind == BIND_TEXT ? "text" : "bytes");
 		put_at(file, p);
-		fprintf(out, f->kind == BIND_TEXT ? ", %llu)" : ", %llu).slice()", (unsigned long long)f->size);
+		fprintf(out, f->kind == BIND_TEXT ? ", %llu)" : ", %llu).slice()",
+			(unsigned long long)f->size);
 	} else if (f->bits) {
 		put_bits(file, p, little);
 	} else if (f->size == 16) {
@@ -90,7 +99,8 @@ static void put_reader(const struct bind_file *file, const struct bind_part *p)
 
 	fprintf(out, "    %s: ", p->name);
 	for (uint32_t i = 0; i < p->value.n_dims; i++)
-		fprintf(out, "array(%llu, (i%u) => ", (unsigned long long)p->value.dims[i].count, i);
+		fprintf(out, "array(%llu, (i%u) => ", (unsigned long long)p->value.dims[i].count,
+			i);
 	put_value(file, p);
 	for (uint32_t i = 0; i < p->value.n_dims; i++)
 		fputc(')', out);
@@ -109,7 +119,10 @@ void bind_typescript_struct(const struct bind_file *file, const struct bind_shap
 		put_type(file, &s->parts.p[i]);
 		fputs(";\n", out);
 	}
-	fprintf(out, "}\n\nexport function read%s(view: DataView, at = 0): %s {\n  void [view, at];\n  return {\n", s->name, s->name);
+	fprintf(out,
+		"}\n\nexport function read%s(view: DataView, at = 0): %s {\n  void [view, at];\n  "
+		"return {\n",
+		s->name, s->name);
 	for (size_t i = 0; i < s->parts.n; i++)
 		put_reader(file, &s->parts.p[i]);
 	fputs("  };\n}\n\n", out);

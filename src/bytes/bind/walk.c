@@ -2,9 +2,10 @@
 /*
  * From types to flat lists of fields
  *
- * The walk goes into structs, unions and arrays with what it has collected on the way: the name so far, the offset, the
- * dimensions. Depth is limited, as types may be nested by hostile input; by value they cannot be recursive when their
- * sizes are right, and a struct in itself ends at the limit.
+ * The walk goes into structs, unions and arrays with what it has collected on the way: the name so
+ * far, the offset, the dimensions. Depth is limited, as types may be nested by hostile input; by
+ * value they cannot be recursive when their sizes are right, and a struct in itself ends at the
+ * limit.
  */
 #include "bind/structs.h"
 
@@ -42,7 +43,10 @@ struct walker {
 /* Structs of structs without members are no fields, and could still be gone through for ever. */
 enum { VISITS_MAX = 4 * BIND_FIELDS_MAX };
 
-/* Long names of structs in structs that repeat one another, written out for each member: 350 KB of C became 4 GB. */
+/*
+ * Long names of structs in structs that repeat one another, written out for each member: 350 KB of
+ * C became 4 GB.
+ */
 enum { TEXT_MAX = 64 << 20 };
 
 static int walk_type(struct walker *w, uint32_t id, const struct way *way);
@@ -108,7 +112,8 @@ static int add_field(struct walker *w, uint32_t type, const struct way *way, str
 	struct bind_step *steps = arena_array(arena, way->n_steps + 1, sizeof(*steps));
 
 	if (w->record->fields.n == BIND_FIELDS_MAX)
-		return err_set(w->err, -ERANGE, "%s has more than %d members", w->record->name, BIND_FIELDS_MAX);
+		return err_set(w->err, -ERANGE, "%s has more than %d members", w->record->name,
+			       BIND_FIELDS_MAX);
 	f.name = bind_unique(arena, &w->names, way->name[0] ? way->name : "value");
 	f.path = way->path;
 	f.path_is_c = !way->renamed;
@@ -139,13 +144,15 @@ static bool is_signed(const struct cairn_type *t)
 
 static bool is_integer(const struct cairn_type *t)
 {
-	return t->encoding != CAIRN_ENC_OPAQUE && (t->kind == CAIRN_T_INT || t->kind == CAIRN_T_ENUM);
+	return t->encoding != CAIRN_ENC_OPAQUE &&
+	       (t->kind == CAIRN_T_INT || t->kind == CAIRN_T_ENUM);
 }
 
 /* Numbers say it themselves; of enums the struct around them does. */
 bool bind_is_big_endian(const struct bind_file *file, const struct cairn_type *t, bool in_swapped)
 {
-	return file->opts->big_endian != (t->byte_swapped || (in_swapped && t->kind == CAIRN_T_ENUM));
+	return file->opts->big_endian !=
+	       (t->byte_swapped || (in_swapped && t->kind == CAIRN_T_ENUM));
 }
 
 static bool is_power_size(uint64_t size, uint64_t max)
@@ -177,9 +184,11 @@ static enum bind_kind kind_of(const struct cairn_type *t)
 
 /* ---- the walk ---- */
 
-bool bind_bits_of(const struct bind_file *file, const struct cairn_member *m, bool in_swapped, struct bind_field *ret)
+bool bind_bits_of(const struct bind_file *file, const struct cairn_member *m, bool in_swapped,
+		  struct bind_field *ret)
 {
-	const struct cairn_type *t = cairn_types_get(file->types, cairn_types_resolve(file->types, m->type));
+	const struct cairn_type *t =
+		cairn_types_get(file->types, cairn_types_resolve(file->types, m->type));
 	uint8_t shift = m->bit_off % 8;
 
 	/* Wider ones are of __int128 only, and no language has a word for them. */
@@ -195,9 +204,11 @@ bool bind_bits_of(const struct bind_file *file, const struct cairn_member *m, bo
 	return true;
 }
 
-bool bind_value_of(const struct bind_file *file, uint32_t type, bool in_swapped, struct bind_field *ret)
+bool bind_value_of(const struct bind_file *file, uint32_t type, bool in_swapped,
+		   struct bind_field *ret)
 {
-	const struct cairn_type *t = cairn_types_get(file->types, cairn_types_resolve(file->types, type));
+	const struct cairn_type *t =
+		cairn_types_get(file->types, cairn_types_resolve(file->types, type));
 
 	*ret = (struct bind_field){.kind = kind_of(t),
 				   .is_signed = is_signed(t) && is_integer(t),
@@ -217,7 +228,8 @@ static int walk_bit_field(struct walker *w, const struct cairn_member *m, const 
 	return add_field(w, m->type, way, f);
 }
 
-static int walk_member(struct walker *w, const struct cairn_type *t, uint32_t i, const struct way *from)
+static int walk_member(struct walker *w, const struct cairn_type *t, uint32_t i,
+		       const struct way *from)
 {
 	struct arena *arena = &w->file->arena;
 	const struct cairn_member *m = &t->members[i];
@@ -232,7 +244,8 @@ static int walk_member(struct walker *w, const struct cairn_type *t, uint32_t i,
 		way.renamed |= renamed;
 		w->file->n_renamed += renamed;
 		way.name = from->name[0] ? arena_printf(arena, "%s_%s", from->name, id) : id;
-		way.path = from->path[0] ? arena_printf(arena, "%s.%s", from->path, m->name) : m->name;
+		way.path =
+			from->path[0] ? arena_printf(arena, "%s.%s", from->path, m->name) : m->name;
 		way.steps[way.n_steps++].name = id;
 	} else {
 		way.steps[way.n_steps++].name = bind_anonymous(arena, i);
@@ -241,7 +254,9 @@ static int walk_member(struct walker *w, const struct cairn_type *t, uint32_t i,
 		return err_nomem(w->err, "accessors");
 	w->n_text += strlen(way.name) + strlen(way.path);
 	if (w->n_text > TEXT_MAX)
-		return err_set(w->err, -ERANGE, "%s: the names of its members have more than %d MiB", w->record->name, TEXT_MAX >> 20);
+		return err_set(w->err, -ERANGE,
+			       "%s: the names of its members have more than %d MiB",
+			       w->record->name, TEXT_MAX >> 20);
 	if (m->bit_size)
 		return walk_bit_field(w, m, &way);
 	way.off += m->bit_off / 8;
@@ -259,26 +274,32 @@ static int walk_struct(struct walker *w, const struct cairn_type *t, const struc
 
 bool bind_is_text(const struct cairn_type *elem)
 {
-	return elem->kind == CAIRN_T_INT && elem->size == 1 && elem->name && !strcmp(elem->name, "char");
+	return elem->kind == CAIRN_T_INT && elem->size == 1 && elem->name &&
+	       !strcmp(elem->name, "char");
 }
 
-static int walk_array(struct walker *w, uint32_t id, const struct cairn_type *t, const struct way *from)
+static int walk_array(struct walker *w, uint32_t id, const struct cairn_type *t,
+		      const struct way *from)
 {
 	const struct cairn_type *elem = type_of(w, t->ref);
-	uint64_t size = cairn_types_size(w->file->types, t->ref), count = t->has_count ? t->count : 0;
+	uint64_t size = cairn_types_size(w->file->types, t->ref),
+		 count = t->has_count ? t->count : 0;
 	struct way way = *from;
 
 	if (bind_is_text(elem) && !t->vector)
-		return add_field(w, id, from, (struct bind_field){.kind = BIND_TEXT,
-								      .big_endian = w->file->opts->big_endian,
-								      .off = from->off,
-								      .size = count});
+		return add_field(w, id, from,
+				 (struct bind_field){.kind = BIND_TEXT,
+						     .big_endian = w->file->opts->big_endian,
+						     .off = from->off,
+						     .size = count});
 	/* Elements without bytes, and a flexible array inside of an array, which has no length. */
 	if (!size || (!count && way.n_dims))
 		return 0;
 	if (way.n_dims == BIND_DIMS_MAX)
-		return err_set(w->err, -ERANGE, "%s: an array of more than %d dimensions", w->record->name, BIND_DIMS_MAX);
-	way.dims[way.n_dims++] = (struct bind_dim){count, count && t->size / count > size ? t->size / count : size};
+		return err_set(w->err, -ERANGE, "%s: an array of more than %d dimensions",
+			       w->record->name, BIND_DIMS_MAX);
+	way.dims[way.n_dims++] =
+		(struct bind_dim){count, count && t->size / count > size ? t->size / count : size};
 	way.steps[way.n_steps++].name = NULL;
 	way.path = arena_printf(&w->file->arena, "%s[0]", from->path);
 	return way.path ? walk_type(w, t->ref, &way) : err_nomem(w->err, "accessors");
@@ -290,10 +311,13 @@ static int walk_type(struct walker *w, uint32_t id, const struct way *from)
 	struct way way = *from;
 	struct bind_field f;
 
-	if (way.depth++ == BIND_DEPTH_MAX - 1 || way.n_steps + 2 > sizeof(way.steps) / sizeof(way.steps[0]))
-		return err_set(w->err, -ERANGE, "%s: nested deeper than %d", w->record->name, BIND_DEPTH_MAX);
+	if (way.depth++ == BIND_DEPTH_MAX - 1 ||
+	    way.n_steps + 2 > sizeof(way.steps) / sizeof(way.steps[0]))
+		return err_set(w->err, -ERANGE, "%s: nested deeper than %d", w->record->name,
+			       BIND_DEPTH_MAX);
 	if (w->n_visits++ > VISITS_MAX)
-		return err_set(w->err, -ERANGE, "%s: its types repeat one another endlessly", w->record->name);
+		return err_set(w->err, -ERANGE, "%s: its types repeat one another endlessly",
+			       w->record->name);
 	if (way.off > UINT32_MAX)
 		return err_set(w->err, -ERANGE, "%s: a member beyond 4 GiB", w->record->name);
 	switch (t->kind) {
@@ -315,11 +339,14 @@ static int walk_type(struct walker *w, uint32_t id, const struct way *from)
 
 static int walk_enum(struct walker *w, uint32_t id, const char *name)
 {
-	int64_t number = bind_enum_number(w->file, cairn_types_resolve(w->file->types, id), id, "unnamed");
+	int64_t number =
+		bind_enum_number(w->file, cairn_types_resolve(w->file->types, id), id, "unnamed");
 
 	if (number < 0)
 		return err_nomem(w->err, "accessors");
-	return number ? 0 : err_set(w->err, -EINVAL, "enum %s has no constants that can be written", name ? name : "");
+	return number ? 0
+		      : err_set(w->err, -EINVAL, "enum %s has no constants that can be written",
+				name ? name : "");
 }
 
 /* A type that was asked for: its accessors, or the constants of an enum. */
@@ -336,7 +363,8 @@ static int walk_record(struct walker *w, uint32_t id)
 		return walk_enum(w, id, name);
 	if (!name || !t->n_members || !t->size ||
 	    (t->kind != CAIRN_T_STRUCT && t->kind != CAIRN_T_UNION && t->kind != CAIRN_T_CLASS))
-		return err_set(w->err, -EINVAL, "%s is no struct or union with members", name ? name : "a type without a name");
+		return err_set(w->err, -EINVAL, "%s is no struct or union with members",
+			       name ? name : "a type without a name");
 	struct bind_record *r = VEC_PUSH(&file->records);
 	if (!r)
 		return err_nomem(w->err, "accessors");
@@ -366,7 +394,8 @@ int bind_walk(struct bind_file *file, const uint32_t *ids, size_t n_ids, struct 
 
 		if (map_get(&seen, ids[i], &before))
 			continue;
-		rc = map_put(&seen, ids[i], 1) < 0 ? err_nomem(err, "accessors") : walk_record(&w, ids[i]);
+		rc = map_put(&seen, ids[i], 1) < 0 ? err_nomem(err, "accessors")
+						   : walk_record(&w, ids[i]);
 		map_fini(&w.names);
 	}
 	map_fini(&seen);
@@ -405,7 +434,8 @@ bool bind_is_flexible(const struct bind_field *f)
 	return false;
 }
 
-void bind_put_indices(const struct bind_file *file, const struct bind_field *f, const char *before, const char *after)
+void bind_put_indices(const struct bind_file *file, const struct bind_field *f, const char *before,
+		      const char *after)
 {
 	for (uint32_t i = 0; i < f->n_dims; i++)
 		fprintf(file->out, "%si%u%s", before, i, after);
@@ -420,7 +450,8 @@ void bind_put_offset(const struct bind_file *file, const struct bind_field *f, c
 	for (uint32_t i = 0; i < f->n_dims; i++) {
 		fprintf(file->out, "%si%u", first ? " + " : "", i);
 		if (f->dims[i].stride != 1)
-			fprintf(file->out, " * %llu%s", (unsigned long long)f->dims[i].stride, suffix);
+			fprintf(file->out, " * %llu%s", (unsigned long long)f->dims[i].stride,
+				suffix);
 		first = true;
 	}
 }

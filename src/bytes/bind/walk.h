@@ -2,8 +2,8 @@
 /*
  * The one walk over members that all languages are written from
  *
- * A field is a value that is not divided further, with where it lies: a fixed offset, and for each array around it a count
- * and a stride. event.peer[i].port is {off 4, dims {{2, 2}}}.
+ * A field is a value that is not divided further, with where it lies: a fixed offset, and for each
+ * array around it a count and a stride. event.peer[i].port is {off 4, dims {{2, 2}}}.
  */
 #ifndef BIND_WALK_H
 #define BIND_WALK_H
@@ -47,7 +47,8 @@ struct bind_field {
 	bool big_endian;     /* of the bytes, and of the places of bits */
 	uint64_t off, size; /* bytes; of a bit-field: all that it touches */
 	uint8_t shift, bits; /* of a bit-field, in the order of the machine's bits */
-	uint8_t value_size;  /* bytes of the integer that is returned: of a bit-field, one that it fits in */
+	/* bytes of the integer that is returned: of a bit-field, one that it fits in */
+	uint8_t value_size;
 	uint32_t enum_no;    /* its constants are those of enums.p[enum_no - 1]; 0: it has none */
 	uint32_t n_dims;
 	struct bind_dim dims[BIND_DIMS_MAX];
@@ -89,7 +90,8 @@ struct bind_part {
 	const char *name; /* as the language has it, unique in its struct */
 	const char *step; /* its bind_step.name; NULL: padding, or bytes of bit-fields */
 	const char *type; /* as C writes it, for comments */
-	struct bind_field value; /* kind, sign, order; off in the struct, size of an element; counts of its dims */
+	/* kind, sign, order; off in the struct, size of an element; counts of its dims */
+	struct bind_field value;
 	const struct bind_shape *shape; /* a struct of this file; NULL: a value */
 	bool as_bytes; /* the language cannot say its type there: bytes of the same size */
 };
@@ -114,7 +116,8 @@ struct bind_file {
 	VEC(struct bind_shape *) shapes; /* those that others are made of come first */
 	struct map shape_of;             /* id of a type, resolved: its number in shapes, from 1 */
 	struct map enum_of;     /* id of a type: its number in enums, from 1 */
-	struct map idents, tops; /* for bind_unique(): names of types, and what the generated file has at its top */
+	/* for bind_unique(): names of types, and what the generated file has at its top */
+	struct map idents, tops;
 	bool has_little, has_big; /* numbers of either order */
 	bool has_bits, has_bytes, has_text, has_wide; /* which helpers are needed */
 	FILE *out;
@@ -126,9 +129,11 @@ struct bind_file {
 int bind_walk(struct bind_file *file, const uint32_t *ids, size_t n_ids, struct cairn_err *err);
 
 /* A value that is no array and has no members; @in_swapped as above. False: it has no bytes. */
-bool bind_value_of(const struct bind_file *file, uint32_t type, bool in_swapped, struct bind_field *ret);
+bool bind_value_of(const struct bind_file *file, uint32_t type, bool in_swapped,
+		   struct bind_field *ret);
 /* A bit-field, with the offset in its struct; false: it is none that is written. */
-bool bind_bits_of(const struct bind_file *file, const struct cairn_member *m, bool in_swapped, struct bind_field *ret);
+bool bind_bits_of(const struct bind_file *file, const struct cairn_member *m, bool in_swapped,
+		  struct bind_field *ret);
 bool bind_is_text(const struct cairn_type *element);
 
 /* ---- shape.c ---- */
@@ -137,15 +142,20 @@ bool bind_is_text(const struct cairn_type *element);
 int bind_shape_all(struct bind_file *file, enum cairn_bind_lang lang);
 /* NULL: the language has no struct for it. */
 const struct bind_shape *bind_shape_of(const struct bind_file *file, const struct bind_record *r);
-/* The field as a member of the record's struct, "peers[0].port"; NULL: it is not in there, or as bytes. */
-const char *bind_in_struct(struct bind_file *file, const struct bind_record *r, const struct bind_field *f);
+/*
+ * The field as a member of the record's struct, "peers[0].port"; NULL: it is not in there, or as
+ * bytes.
+ */
+const char *bind_in_struct(struct bind_file *file, const struct bind_record *r,
+			   const struct bind_field *f);
 void bind_free_shapes(struct bind_file *file);
 
 /* ---- enums.c ---- */
 
 /*
- * The number of enum @id (resolved), which gets one when it has constants; 0: it has none. An enum without a name is
- * named after @type, which may be a typedef of it, or as @otherwise says. -ENOMEM.
+ * The number of enum @id (resolved), which gets one when it has constants; 0: it has none. An enum
+ * without a name is named after @type, which may be a typedef of it, or as @otherwise says.
+ * -ENOMEM.
  */
 int64_t bind_enum_number(struct bind_file *file, uint32_t id, uint32_t type, const char *otherwise);
 
@@ -157,14 +167,20 @@ char *bind_identifier(struct arena *arena, const char *name);
 char *bind_camel_case(struct arena *arena, const char *name);
 /* @name, or with a number when @names has it already; NULL: no memory. */
 const char *bind_unique(struct arena *arena, struct map *names, const char *name);
-/* A name that is free at the top of the generated file, and so is what is made from it: NewName, NameStruct. */
+/*
+ * A name that is free at the top of the generated file, and so is what is made from it: NewName,
+ * NameStruct.
+ */
 const char *bind_top_name(struct bind_file *file, const char *name);
 /* Names accessors and constants as the language does. 0 or -ENOMEM. */
 int bind_name_all(struct bind_file *file, enum cairn_bind_lang lang);
 /* What a member is called in a struct of the language; @name is an identifier. */
 const char *bind_part_name(struct bind_file *file, enum cairn_bind_lang lang, const char *name);
 
-/* The order of the bytes of a scalar; @in_swapped: cairn_type.byte_swapped of the struct that it is right inside of. */
+/*
+ * The order of the bytes of a scalar; @in_swapped: cairn_type.byte_swapped of the struct that it is
+ * right inside of.
+ */
 bool bind_is_big_endian(const struct bind_file *file, const struct cairn_type *t, bool in_swapped);
 
 /* A name for an anonymous member of which the @i-th is one. */
@@ -177,11 +193,14 @@ void bind_put_comment(const struct bind_file *file, const char *name);
 /* "Accessors made by cairn bind of FILE. Do not edit." with the file's name quoted. */
 void bind_put_origin(const struct bind_file *file, enum cairn_quote as);
 
-/* An element of a flexible array, or text up to the record's end: its length is known at run time. */
+/*
+ * An element of a flexible array, or text up to the record's end: its length is known at run time.
+ */
 bool bind_is_flexible(const struct bind_field *f);
 
 /* "i0, i1", each with @before in front; nothing for a field that is in no array. */
-void bind_put_indices(const struct bind_file *file, const struct bind_field *f, const char *before, const char *after);
+void bind_put_indices(const struct bind_file *file, const struct bind_field *f, const char *before,
+		      const char *after);
 /* "4 + i0 * 2"; without what adds or multiplies nothing. */
 void bind_put_offset(const struct bind_file *file, const struct bind_field *f, const char *suffix);
 

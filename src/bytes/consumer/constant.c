@@ -2,9 +2,9 @@
 /*
  * Constant expressions: array lengths, offsets, widths
  *
- * Numbers in every spelling, + - * / % << >> & | ^ ~, parentheses, casts of Rust ("N as usize"), and names of constants,
- * which are computed where they are declared, when they are asked for. Precedence is climbed; Go's shifts and & bind as
- * tightly as *.
+ * Numbers in every spelling, + - * / % << >> & | ^ ~, parentheses, casts of Rust ("N as usize"),
+ * and names of constants, which are computed where they are declared, when they are asked for.
+ * Precedence is climbed; Go's shifts and & bind as tightly as *.
  */
 #include <errno.h>
 #include <limits.h>
@@ -34,10 +34,12 @@ static int parse_number(struct reader *r, int64_t *ret)
 		base = letter == 'x' ? 16 : letter == 'b' ? 2 : letter == 'o' ? 8 : 10;
 		p += base == 10 ? 0 : 2;
 	}
-	if (base == 10 && end - p > 1 && *p == '0' && r->lang != &rust_language && digit_of(p[1]) < 8)
+	if (base == 10 && end - p > 1 && *p == '0' && r->lang != &rust_language &&
+	    digit_of(p[1]) < 8)
 		base = 8;
 	for (; p < end && (*p == '_' || digit_of(*p) < (int)base); p++)
-		if (*p != '_' && (__builtin_mul_overflow(n, base, &n) || __builtin_add_overflow(n, digit_of(*p), &n)))
+		if (*p != '_' && (__builtin_mul_overflow(n, base, &n) ||
+				  __builtin_add_overflow(n, digit_of(*p), &n)))
 			return complain(r, "a number beyond 2^64");
 	/* A suffix is a type; anything else, as in 1.5, is no integer. */
 	if (p < end && *p == '.')
@@ -63,7 +65,8 @@ static int parse_constant_name(struct reader *r, int64_t *ret)
 	if (rc)
 		return rc;
 	if (!d || !d->value.p)
-		return complain_at(r, &name, -EBADMSG, "%.*s is no constant of this file", (int)name.n, name.p);
+		return complain_at(r, &name, -EBADMSG, "%.*s is no constant of this file",
+				   (int)name.n, name.p);
 	rc = enter_nesting(r);
 	if (rc)
 		return rc;
@@ -74,7 +77,9 @@ static int parse_constant_name(struct reader *r, int64_t *ret)
 
 static int parse_operand(struct reader *r, int64_t *ret)
 {
-	int sign = at_punct(r, '-') || at_punct(r, '+') || at_punct(r, '~') || at_punct(r, '^') ? r->tok.punct : 0;
+	int sign = at_punct(r, '-') || at_punct(r, '+') || at_punct(r, '~') || at_punct(r, '^')
+			   ? r->tok.punct
+			   : 0;
 	int rc = enter_nesting(r);
 
 	if (rc)

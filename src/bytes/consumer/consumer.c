@@ -43,7 +43,8 @@ static void reader_fini(struct reader *r)
 }
 
 int cairn_consumer_parse(const char *text, size_t size, const char *name, enum cairn_lang lang,
-			const struct cairn_abi *abi, struct cairn_foreign **ret, struct cairn_err *err)
+			 const struct cairn_abi *abi, struct cairn_foreign **ret,
+			 struct cairn_err *err)
 {
 	struct cairn_foreign *f = calloc(1, sizeof(*f));
 	/* Errors are formatted where they are caught, so there has to be a place for them. */

@@ -5,11 +5,13 @@
  *	text ──► lex.c ──► java.c rust.c go.c python.c    declarations as they stand, types by name
  *	                                │
  *	                                ▼
- *	            graph.c: names to types, sizes and alignments, members placed by the language's rules
+ *	            graph.c: names to types, sizes and alignments, members placed by the language's
+ *	            rules
  *	            constant.c: array lengths, when they are needed        format.c: struct.Struct("<IQ")
  *
- * In these languages a type may be used before it is declared, so all declarations are collected first. Functions return 0
- * or a negative errno, and the story is then told. What nests in the input nests here up to DEPTH_MAX calls.
+ * In these languages a type may be used before it is declared, so all declarations are collected
+ * first. Functions return 0 or a negative errno, and the story is then told. What nests in the
+ * input nests here up to DEPTH_MAX calls.
  */
 #ifndef CONSUMER_CONSUMER_H
 #define CONSUMER_CONSUMER_H
@@ -40,7 +42,8 @@ enum form {
 	FORM_NAME,
 	FORM_ARRAY,
 	FORM_POINTER,
-	FORM_WORDS,   /* so many words that mean something to the language only: a slice, a string */
+	/* so many words that mean something to the language only: a slice, a string */
+	FORM_WORDS,
 	FORM_EMPTY,   /* takes no room */
 	FORM_INLINE,  /* a struct without a name */
 	FORM_LATER,   /* Python: the type that the expression at @at is */
@@ -73,7 +76,13 @@ struct declared_member {
 	bool anonymous;        /* its members belong to the struct around it */
 };
 
-enum declared_kind { DECLARED_STRUCT, DECLARED_UNION, DECLARED_ENUM, DECLARED_ALIAS, DECLARED_CONST };
+enum declared_kind {
+	DECLARED_STRUCT,
+	DECLARED_UNION,
+	DECLARED_ENUM,
+	DECLARED_ALIAS,
+	DECLARED_CONST
+};
 enum declared_state { STATE_NEW, STATE_BUSY, STATE_DONE, STATE_BAD };
 
 struct declared_value {
@@ -206,16 +215,21 @@ static inline void leave_nesting(struct reader *r)
 
 /* ---- graph.c ---- */
 
-/* A new declaration of that name; the first of a name counts. An empty @name has none. NULL: no memory, told. */
+/*
+ * A new declaration of that name; the first of a name counts. An empty @name has none. NULL: no
+ * memory, told.
+ */
 struct declared *declare(struct reader *r, enum declared_kind kind, const struct token *name);
 /* The same, which C calls @name: Java's @Type(name = "event"). */
-struct declared *declare_as(struct reader *r, enum declared_kind kind, const struct token *at, const char *name);
+struct declared *declare_as(struct reader *r, enum declared_kind kind, const struct token *at,
+			    const char *name);
 /* A name, which is read, and its declaration. */
 int declare_next(struct reader *r, enum declared_kind kind, struct declared **ret);
 struct declared *find_declared(const struct reader *r, const char *name, size_t n);
 struct declared_member *add_member(struct reader *r, struct declared *d, const struct token *name);
 struct form_type *new_form(struct reader *r, enum form form, const struct token *at);
-struct form_type *array_of(struct reader *r, struct form_type *of, struct spot count, const struct token *at);
+struct form_type *array_of(struct reader *r, struct form_type *of, struct spot count,
+			   const struct token *at);
 
 /* What a type is as a member. */
 struct measure {

@@ -96,7 +96,8 @@ static int scalar_id(struct format *f, const struct letter *l, uint32_t *ret)
 
 static int add(struct format *f, uint32_t id, uint64_t size, bool padding)
 {
-	struct cairn_member m = {.name = padding ? "_pad" : NULL, .type = id, .bit_off = 8 * f->end};
+	struct cairn_member m = {
+		.name = padding ? "_pad" : NULL, .type = id, .bit_off = 8 * f->end};
 
 	if (f->end + size > CAIRN_LAYOUT_SIZE_MAX || f->members.n == FOREIGN_MEMBERS_MAX)
 		return complain_at(f->r, f->at, -ERANGE, "a format of too many members");
@@ -106,7 +107,11 @@ static int add(struct format *f, uint32_t id, uint64_t size, bool padding)
 
 static int add_array(struct format *f, const struct letter *l, uint64_t count)
 {
-	struct cairn_type t = {.kind = CAIRN_T_ARRAY, .has_count = true, .count = count, .size = count, .abi_align = 1};
+	struct cairn_type t = {.kind = CAIRN_T_ARRAY,
+			       .has_count = true,
+			       .count = count,
+			       .size = count,
+			       .abi_align = 1};
 	uint32_t id;
 	int rc = scalar_id(f, l, &t.ref);
 
@@ -121,13 +126,15 @@ static int add_items(struct format *f, const struct letter *l, uint64_t count)
 	int rc;
 
 	if (!layout.size)
-		return complain_at(f->r, f->at, -EBADMSG, "'%c' in a format of that byte order", l->letter);
+		return complain_at(f->r, f->at, -EBADMSG, "'%c' in a format of that byte order",
+				   l->letter);
 	f->end = round_up(f->end, layout.align);
 	f->align = layout.align > f->align ? layout.align : f->align;
 	if (strchr("spx", l->letter))
 		return count ? add_array(f, l, count) : 0;
 	if (count > REPEAT_MAX)
-		return complain_at(f->r, f->at, -ERANGE, "more than %d items of one kind", REPEAT_MAX);
+		return complain_at(f->r, f->at, -ERANGE, "more than %d items of one kind",
+				   REPEAT_MAX);
 	rc = scalar_id(f, l, &id);
 	for (uint64_t i = 0; i < count && !rc; i++)
 		rc = add(f, id, layout.size, false);

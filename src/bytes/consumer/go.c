@@ -8,9 +8,10 @@
  *		When int64 `align:"when"`
  *	}
  *
- * The compiler aligns scalars to their size up to that of a word, so int64 and float64 to 4 on 386, arm and mips, where C
- * may say 8. There are no unions, bit-fields and attributes. A struct that ends in something without a size is
- * one byte longer before it is rounded up: a pointer to that must not point behind the struct.
+ * The compiler aligns scalars to their size up to that of a word, so int64 and float64 to 4 on 386,
+ * arm and mips, where C may say 8. There are no unions, bit-fields and attributes. A struct that
+ * ends in something without a size is one byte longer before it is rounded up: a pointer to that
+ * must not point behind the struct.
  */
 #include <errno.h>
 #include <string.h>
@@ -93,7 +94,10 @@ static int parse_inline(struct reader *r, struct form_type **ret)
 	return rc ? rc : *ret ? 0 : -ENOMEM;
 }
 
-/* map[K]V, chan T, <-chan T, func(T) (U, error), interface{...}: what is behind them has no part in the layout. */
+/*
+ * map[K]V, chan T, <-chan T, func(T) (U, error), interface{...}: what is behind them has no part in
+ * the layout.
+ */
 static int parse_reference(struct reader *r, struct form_type **ret)
 {
 	struct token at = r->tok;
@@ -101,8 +105,8 @@ static int parse_reference(struct reader *r, struct form_type **ret)
 	unsigned long line = r->tok.line;
 	int rc = read_token(r);
 
-	while (!rc && !at_end(r) && r->tok.line == line && !at_punct(r, '}') && !at_punct(r, ';') && !at_punct(r, ')') &&
-	       r->tok.kind != TOKEN_STRING) {
+	while (!rc && !at_end(r) && r->tok.line == line && !at_punct(r, '}') && !at_punct(r, ';') &&
+	       !at_punct(r, ')') && r->tok.kind != TOKEN_STRING) {
 		bool group = at_punct(r, '(') || at_punct(r, '[') || at_punct(r, '{');
 
 		rc = group ? skip_group(r) : read_token(r);
@@ -126,7 +130,9 @@ static int parse_named(struct reader *r, struct form_type **ret)
 	if (!rc && at_punct(r, '[') && !r->begins_line) {
 		rc = skip_group(r);
 		*ret = rc ? NULL : new_form(r, FORM_UNKNOWN, &name);
-	} else if (!rc && !package.n && (token_is(&name, "string") || token_is(&name, "error") || token_is(&name, "any"))) {
+	} else if (!rc && !package.n &&
+		   (token_is(&name, "string") || token_is(&name, "error") ||
+		    token_is(&name, "any"))) {
 		return parse_words(r, &name, 2, ret);
 	} else if (!rc && package.n && token_is(&package, "structs")) {
 		*ret = new_form(r, FORM_EMPTY, &name);
@@ -157,8 +163,8 @@ static int parse_any_type(struct reader *r, struct form_type **ret)
 		return rc ? rc : need_punct(r, ')');
 	} else if (at_word(r, "struct")) {
 		return parse_inline(r, ret);
-	} else if (at_word(r, "map") || at_word(r, "chan") || at_word(r, "func") || at_word(r, "interface") ||
-		   at_punct(r, '<')) {
+	} else if (at_word(r, "map") || at_word(r, "chan") || at_word(r, "func") ||
+		   at_word(r, "interface") || at_punct(r, '<')) {
 		return parse_reference(r, ret);
 	}
 	return at_name(r) ? parse_named(r, ret) : complain(r, "expected a type");
@@ -179,7 +185,8 @@ static int parse_type(struct reader *r, struct form_type **ret)
 
 static bool ends_field(const struct reader *r)
 {
-	return r->begins_line || at_punct(r, ';') || at_punct(r, '}') || r->tok.kind == TOKEN_STRING || at_end(r);
+	return r->begins_line || at_punct(r, ';') || at_punct(r, '}') ||
+	       r->tok.kind == TOKEN_STRING || at_end(r);
 }
 
 /* An embedded type is a field of its own name, and its fields are found through it. */
@@ -310,7 +317,8 @@ static int parse_constant(struct reader *r)
 		return rc ? rc : -ENOMEM;
 	d->value = spot_of(&r->tok);
 	while (!rc && !r->begins_line && !at_punct(r, ')') && !at_punct(r, ';') && !at_end(r))
-		rc = at_punct(r, '(') || at_punct(r, '{') || at_punct(r, '[') ? skip_group(r) : read_token(r);
+		rc = at_punct(r, '(') || at_punct(r, '{') || at_punct(r, '[') ? skip_group(r)
+									      : read_token(r);
 	return rc;
 }
 

@@ -2,10 +2,11 @@
 /*
  * From declarations to a laid-out type graph
  *
- * A struct is laid out when it is first needed, as a member or because its turn has come, and once: it is NEW, BUSY
- * while its members are measured, then DONE or BAD. One that is met BUSY contains itself. What makes a struct
- * BAD (a type that is not known, no #[repr(C)]) is told as a problem of it and of all that contain it, and the rest of
- * the file is laid out all the same: most files have types that no BPF program ever wrote.
+ * A struct is laid out when it is first needed, as a member or because its turn has come, and once:
+ * it is NEW, BUSY while its members are measured, then DONE or BAD. One that is met BUSY contains
+ * itself. What makes a struct BAD (a type that is not known, no #[repr(C)]) is told as a problem of
+ * it and of all that contain it, and the rest of the file is laid out all the same: most files have
+ * types that no BPF program ever wrote.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,14 +15,16 @@
 
 /* ---- collecting ---- */
 
-struct declared *declare_as(struct reader *r, enum declared_kind kind, const struct token *at, const char *name)
+struct declared *declare_as(struct reader *r, enum declared_kind kind, const struct token *at,
+			    const char *name)
 {
 	struct declared *d = arena_alloc(r->arena, sizeof(*d));
 	char *known_as = at->n ? copy_token(r, at) : NULL;
 	uint64_t hash = known_as ? map_hash_str(known_as) : 0, known;
 
 	if (!d || (at->n && !known_as) || !VEC_ADD(&r->decls, d) ||
-	    (known_as && !map_get(&r->by_name, hash, &known) && map_put(&r->by_name, hash, r->decls.n - 1) < 0)) {
+	    (known_as && !map_get(&r->by_name, hash, &known) &&
+	     map_put(&r->by_name, hash, r->decls.n - 1) < 0)) {
 		err_nomem(r->err, "declarations");
 		return NULL;
 	}
@@ -91,7 +94,8 @@ struct form_type *new_form(struct reader *r, enum form form, const struct token 
 	return t;
 }
 
-struct form_type *array_of(struct reader *r, struct form_type *of, struct spot count, const struct token *at)
+struct form_type *array_of(struct reader *r, struct form_type *of, struct spot count,
+			   const struct token *at)
 {
 	struct form_type *t = new_form(r, FORM_ARRAY, at);
 
@@ -131,11 +135,13 @@ static uint32_t power_of_2(uint64_t size)
 	return lowest && lowest <= 16 ? (uint32_t)lowest : 1;
 }
 
-static int add_scalar(struct reader *r, const struct scalar_name *s, struct cairn_type *t, struct measure *ret)
+static int add_scalar(struct reader *r, const struct scalar_name *s, struct cairn_type *t,
+		      struct measure *ret)
 {
 	struct cairn_scalar_layout l = r->abi->scalars[s->scalar];
 
-	*t = (struct cairn_type){.kind = s->kind, .encoding = s->encoding, .name = s->name, .size = l.size};
+	*t = (struct cairn_type){
+		.kind = s->kind, .encoding = s->encoding, .name = s->name, .size = l.size};
 	if (s->encoding == CAIRN_ENC_COMPLEX)
 		t->size *= 2;
 	t->abi_align = r->lang->align ? r->lang->align(r, s) : l.align;
@@ -199,16 +205,19 @@ static int measure_scalar(struct reader *r, const struct form_type *type, struct
 
 static int lay_out(struct reader *r, struct declared *d);
 
-static int measure_declared(struct reader *r, struct declared *d, const struct token *at, struct measure *ret)
+static int measure_declared(struct reader *r, struct declared *d, const struct token *at,
+			    struct measure *ret)
 {
 	int rc = d->state == STATE_NEW ? lay_out(r, d) : 0;
 
 	if (rc)
 		return rc;
 	if (d->state == STATE_BUSY)
-		return complain_at(r, at, -EBADMSG, "%s contains itself", d->name ? d->name : "a struct");
+		return complain_at(r, at, -EBADMSG, "%s contains itself",
+				   d->name ? d->name : "a struct");
 	if (d->state == STATE_BAD || !d->id)
-		return complain_at(r, at, -EBADMSG, "%s is not laid out", d->name ? d->name : "a struct");
+		return complain_at(r, at, -EBADMSG, "%s is not laid out",
+				   d->name ? d->name : "a struct");
 	*ret = (struct measure){d->id, d->size, d->stride, d->align};
 	return 0;
 }
@@ -235,7 +244,8 @@ static int measure_name(struct reader *r, const struct form_type *type, struct m
 	}
 	rc = measure_scalar(r, type, ret);
 	if (!rc && !ret->id)
-		rc = complain_at(r, &type->at, -EBADMSG, "%.*s is not known here", (int)type->at.n, type->at.p);
+		rc = complain_at(r, &type->at, -EBADMSG, "%.*s is not known here", (int)type->at.n,
+				 type->at.p);
 	return rc;
 }
 
@@ -246,12 +256,16 @@ static int measure_array(struct reader *r, const struct form_type *type, struct 
 	int rc = measure(r, type->of, &of);
 
 	if (!rc)
-		rc = type->one_factor ? factor_at(r, type->count, &count) : constant_at(r, type->count, &count);
+		rc = type->one_factor ? factor_at(r, type->count, &count)
+				      : constant_at(r, type->count, &count);
 	if (rc)
 		return rc;
-	struct cairn_type t = {.kind = CAIRN_T_ARRAY, .ref = of.id, .has_count = true, .count = (uint64_t)count};
-	if (count < 0 || __builtin_mul_overflow(t.count, of.stride, &t.size) || t.size > CAIRN_LAYOUT_SIZE_MAX)
-		return complain_at(r, &type->at, -EBADMSG, "an array of %lld elements", (long long)count);
+	struct cairn_type t = {
+		.kind = CAIRN_T_ARRAY, .ref = of.id, .has_count = true, .count = (uint64_t)count};
+	if (count < 0 || __builtin_mul_overflow(t.count, of.stride, &t.size) ||
+	    t.size > CAIRN_LAYOUT_SIZE_MAX)
+		return complain_at(r, &type->at, -EBADMSG, "an array of %lld elements",
+				   (long long)count);
 	t.abi_align = of.align;
 	*ret = (struct measure){0, t.size, t.size, of.align};
 	return add_node(r, &t, &ret->id);
@@ -316,7 +330,9 @@ static int measure_form(struct reader *r, const struct form_type *type, struct m
 		return measure_later(r, type, ret);
 	default:
 		return complain_at(r, &type->at, -EBADMSG, "%s",
-				   type->why ? type->why : "the layout of this is not fixed, or not known here");
+				   type->why
+					   ? type->why
+					   : "the layout of this is not fixed, or not known here");
 	}
 }
 
@@ -334,14 +350,15 @@ int measure(struct reader *r, const struct form_type *type, struct measure *ret)
 
 /* ---- structs ---- */
 
-static int measure_bits(struct reader *r, const struct declared_member *m, struct cairn_place_member *place)
+static int measure_bits(struct reader *r, const struct declared_member *m,
+			struct cairn_place_member *place)
 {
 	int64_t width;
 	int rc = constant_at(r, m->bits, &width);
 
 	if (!rc && (width < 1 || (uint64_t)width > 8 * place->size))
-		rc = complain_at(r, &m->at, -EBADMSG, "a bit-field of %lld bits in a type of %llu", (long long)width,
-				 (unsigned long long)(8 * place->size));
+		rc = complain_at(r, &m->at, -EBADMSG, "a bit-field of %lld bits in a type of %llu",
+				 (long long)width, (unsigned long long)(8 * place->size));
 	place->bit_field = true;
 	place->width = rc ? 0 : (uint32_t)width;
 	return rc;
@@ -359,7 +376,8 @@ static int measure_members(struct reader *r, struct declared *d, struct cairn_me
 			return rc;
 		members[i].name = m->anonymous ? NULL : m->name;
 		members[i].type = of.id;
-		places[i] = (struct cairn_place_member){.size = of.size, .align = of.align, .named = true};
+		places[i] = (struct cairn_place_member){
+			.size = of.size, .align = of.align, .named = true};
 		rc = m->bits.p ? measure_bits(r, m, &places[i]) : 0;
 		if (rc)
 			return rc;
@@ -395,7 +413,8 @@ static int lay_out_record(struct reader *r, struct declared *d, struct cairn_typ
 	size_t n = d->members.n;
 	struct cairn_member *members = arena_array(r->arena, n + 1, sizeof(*members));
 	struct cairn_place_member *places = arena_array(r->arena, n + 1, sizeof(*places));
-	struct cairn_place_record rec = {.members = places, .n_members = n, .is_union = d->kind == DECLARED_UNION};
+	struct cairn_place_record rec = {
+		.members = places, .n_members = n, .is_union = d->kind == DECLARED_UNION};
 	int rc = members && places ? 0 : err_nomem(r->err, "members");
 
 	rc = rc ? rc : evaluate(r, d, d->pack, &d->pack_bytes);
@@ -442,7 +461,8 @@ static int lay_out_enum(struct reader *r, struct declared *d, struct cairn_type 
 				 .name = d->name,
 				 .size = of.size,
 				 .abi_align = of.align,
-				 .encoding = in->encoding == CAIRN_ENC_SIGNED || in->encoding == CAIRN_ENC_SIGNED_CHAR
+				 .encoding = in->encoding == CAIRN_ENC_SIGNED ||
+							     in->encoding == CAIRN_ENC_SIGNED_CHAR
 						     ? CAIRN_ENC_SIGNED
 						     : CAIRN_ENC_UNSIGNED,
 				 .enumerators = e,
@@ -458,7 +478,8 @@ static int lay_out_alias(struct reader *r, struct declared *d, struct cairn_type
 
 	if (rc)
 		return rc;
-	*t = (struct cairn_type){.kind = CAIRN_T_TYPEDEF, .name = d->name, .ref = of.id, .abi_align = of.align};
+	*t = (struct cairn_type){
+		.kind = CAIRN_T_TYPEDEF, .name = d->name, .ref = of.id, .abi_align = of.align};
 	d->size = of.size;
 	d->stride = of.stride;
 	return 0;
@@ -485,7 +506,8 @@ static int finish(struct reader *r, struct declared *d, struct cairn_type *t)
 		d->size = t->size;
 		/* Of Java's unpadded structs, too; of the others it is their size. */
 		uint64_t align = t->abi_align ? t->abi_align : 1;
-		d->stride = t->kind == CAIRN_T_ENUM ? t->size : (t->size + align - 1) & ~(align - 1);
+		d->stride =
+			t->kind == CAIRN_T_ENUM ? t->size : (t->size + align - 1) & ~(align - 1);
 	}
 	d->align = t->abi_align ? t->abi_align : 1;
 	d->state = STATE_DONE;
@@ -508,8 +530,13 @@ static int lay_out(struct reader *r, struct declared *d)
 	if (!rc)
 		return finish(r, d, &t);
 	d->state = STATE_BAD;
-	/* A Python name that is something else than a type is none of ours, nor an alias of what is no type here. */
-	return d->kind == DECLARED_ALIAS || d->kind == DECLARED_CONST ? 0 : note_problem(r, d, why.msg, false);
+	/*
+	 * A Python name that is something else than a type is none of ours, nor an alias of what is
+	 * no type here.
+	 */
+	return d->kind == DECLARED_ALIAS || d->kind == DECLARED_CONST
+		       ? 0
+		       : note_problem(r, d, why.msg, false);
 }
 
 int lay_out_all(struct reader *r)

@@ -4,11 +4,12 @@
  *
  *	@Type record Event(@Unsigned int pid, @Size(256) String filename, @Size(4) long[] when) {}
  *
- * Records and classes with @Type are structs, those that extend Union unions, enums enums. The layout is the one that
- * hello-ebpf computes when it reads bytes, with what it does differently from C (each of it was read in its source):
+ * Records and classes with @Type are structs, those that extend Union unions, enums enums. The
+ * layout is the one that hello-ebpf computes when it reads bytes, with what it does differently
+ * from C (each of it was read in its source):
  *
- *  - the size ends with the last member; only arrays pad their elements. So a nested struct takes less room than in C,
- *    and the member behind it comes too early
+ *  - the size ends with the last member; only arrays pad their elements. So a nested struct takes
+ *    less room than in C, and the member behind it comes too early
  *  - @Offset(N) moves one member; the next one is placed as if it had not been moved
  *  - a TypedEnum<T, Short> has 2 bytes; the C that is generated from it has an int
  *  - Int128 swaps its halves
@@ -78,7 +79,8 @@ static int skip_expression(struct reader *r)
 	while (!rc && !at_punct(r, ',') && !at_punct(r, ')') && !at_punct(r, ';')) {
 		if (at_end(r))
 			return complain(r, "expected ')', and here the text ends");
-		rc = at_punct(r, '(') || at_punct(r, '{') || at_punct(r, '[') ? skip_group(r) : read_token(r);
+		rc = at_punct(r, '(') || at_punct(r, '{') || at_punct(r, '[') ? skip_group(r)
+									      : read_token(r);
 	}
 	return rc;
 }
@@ -100,7 +102,8 @@ static int parse_argument(struct reader *r, const struct token *of, struct annot
 			key.n = 0;
 		}
 	}
-	if (!rc && key.n && token_is(&key, "name") && (token_is(of, "Type") || token_is(of, "EnumMember")))
+	if (!rc && key.n && token_is(&key, "name") &&
+	    (token_is(of, "Type") || token_is(of, "EnumMember")))
 		rc = take_name(r, &to->name);
 	if (token_is(of, "Offset"))
 		to->offset = value;
@@ -143,8 +146,9 @@ static int parse_annotation(struct reader *r, struct annotations *to)
 
 static bool is_modifier(const struct reader *r)
 {
-	static const char *const words[] = {"public",	"private", "protected", "static",    "final",  "abstract",
-					    "sealed",	"strictfp", "transient", "volatile", "default", "synchronized"};
+	static const char *const words[] = {"public",	 "private",  "protected", "static",
+					    "final",	 "abstract", "sealed",	  "strictfp",
+					    "transient", "volatile", "default",	  "synchronized"};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (at_word(r, words[i]))
@@ -221,8 +225,8 @@ static int parse_dimensions(struct reader *r, struct annotations *a, size_t *ret
 }
 
 /* Of a String as many bytes as the last @Size says. */
-static int build_type(struct reader *r, const struct token *name, const struct annotations *a, size_t dimensions,
-		      struct form_type **ret)
+static int build_type(struct reader *r, const struct token *name, const struct annotations *a,
+		      size_t dimensions, struct form_type **ret)
 {
 	bool string = token_is(name, "String"), pointer = token_is(name, "Ptr");
 	struct form_type *t;
@@ -240,8 +244,11 @@ static int build_type(struct reader *r, const struct token *name, const struct a
 	return t ? 0 : -ENOMEM;
 }
 
-/* A type and the name of what has it; *@ret_name has no length when none follows (a constructor). */
-static int parse_typed_name(struct reader *r, struct annotations *a, struct form_type **ret, struct token *ret_name)
+/*
+ * A type and the name of what has it; *@ret_name has no length when none follows (a constructor).
+ */
+static int parse_typed_name(struct reader *r, struct annotations *a, struct form_type **ret,
+			    struct token *ret_name)
 {
 	struct token type, last;
 	size_t dimensions = 0;
@@ -260,8 +267,8 @@ static int parse_typed_name(struct reader *r, struct annotations *a, struct form
 	return build_type(r, &type, a, dimensions, ret);
 }
 
-static int add_typed(struct reader *r, struct declared *d, const struct annotations *a, struct form_type *type,
-		     const struct token *name)
+static int add_typed(struct reader *r, struct declared *d, const struct annotations *a,
+		     struct form_type *type, const struct token *name)
 {
 	struct declared_member *m = add_member(r, d, name);
 
@@ -286,7 +293,8 @@ static int parse_constant(struct reader *r, const struct token *name)
 }
 
 /* <T> extends Base implements A<B>: whether Union is among them, and the last type argument. */
-static int parse_heritage(struct reader *r, struct declared *d, bool *ret_union, struct token *ret_last)
+static int parse_heritage(struct reader *r, struct declared *d, bool *ret_union,
+			  struct token *ret_last)
 {
 	int rc = 0;
 
@@ -353,7 +361,8 @@ static int skip_rest(struct reader *r)
 
 static bool begins_declaration(const struct reader *r)
 {
-	return at_word(r, "record") || at_word(r, "class") || at_word(r, "enum") || at_word(r, "interface");
+	return at_word(r, "record") || at_word(r, "class") || at_word(r, "enum") ||
+	       at_word(r, "interface");
 }
 
 static int parse_declaration(struct reader *r, const struct annotations *a);
@@ -434,8 +443,8 @@ static int parse_enum(struct reader *r, struct declared *d)
 	bool is_union = false;
 	int rc = parse_heritage(r, d, &is_union, &last);
 
-	if (!rc && (token_is(&last, "Byte") || token_is(&last, "Short") || token_is(&last, "Integer") ||
-		    token_is(&last, "Long"))) {
+	if (!rc && (token_is(&last, "Byte") || token_is(&last, "Short") ||
+		    token_is(&last, "Integer") || token_is(&last, "Long"))) {
 		d->type = new_form(r, FORM_NAME, &last);
 		rc = d->type ? 0 : -ENOMEM;
 	}
@@ -450,7 +459,10 @@ static int parse_enum(struct reader *r, struct declared *d)
 	return rc ? rc : read_token(r);
 }
 
-/* At the word record, class or enum. Without @Type it is no struct, and its body is gone through like any text. */
+/*
+ * At the word record, class or enum. Without @Type it is no struct, and its body is gone through
+ * like any text.
+ */
 static int parse_declaration(struct reader *r, const struct annotations *a)
 {
 	struct token word = r->tok, name;
@@ -519,7 +531,8 @@ static int union_of(struct reader *r, const struct declared *d, size_t i, int64_
 	return d->members.p[i].union_id.p ? constant_at(r, d->members.p[i].union_id, ret) : 0;
 }
 
-static int offset_of(struct reader *r, const struct declared_member *m, uint64_t natural, uint64_t *ret)
+static int offset_of(struct reader *r, const struct declared_member *m, uint64_t natural,
+		     uint64_t *ret)
 {
 	int64_t asked;
 	int rc;
@@ -528,14 +541,19 @@ static int offset_of(struct reader *r, const struct declared_member *m, uint64_t
 	if (!m->offset.p)
 		return 0;
 	rc = constant_at(r, m->offset, &asked);
-	if (!rc && (asked < 0 || (uint64_t)asked < natural || (uint64_t)asked > CAIRN_LAYOUT_SIZE_MAX))
-		rc = complain_at(r, &m->at, -EBADMSG, "@Offset(%lld), but the member comes to lie at %llu",
+	if (!rc &&
+	    (asked < 0 || (uint64_t)asked < natural || (uint64_t)asked > CAIRN_LAYOUT_SIZE_MAX))
+		rc = complain_at(r, &m->at, -EBADMSG,
+				 "@Offset(%lld), but the member comes to lie at %llu",
 				 (long long)asked, (unsigned long long)natural);
 	*ret = rc ? 0 : (uint64_t)asked;
 	return rc;
 }
 
-/* hello-ebpf's layoutMembers(): the running offset knows nothing of @Offset, and nothing is padded at the end. */
+/*
+ * hello-ebpf's layoutMembers(): the running offset knows nothing of @Offset, and nothing is padded
+ * at the end.
+ */
 static int place(struct reader *r, struct declared *d, struct cairn_place_record *rec)
 {
 	uint64_t next = 0, end = 0, start = 0;
@@ -548,7 +566,10 @@ static int place(struct reader *r, struct declared *d, struct cairn_place_record
 		int64_t id;
 		int rc = union_of(r, d, i, &id);
 
-		/* An inline union begins where its first member would, aligned as the strictest of them. */
+		/*
+		 * An inline union begins where its first member would, aligned as the strictest of
+		 * them.
+		 */
 		bool joins = id >= 0 && id == in_union;
 		at = rec->is_union ? 0 : joins ? start : round_up(next, m->align);
 		in_union = id;

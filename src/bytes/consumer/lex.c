@@ -2,12 +2,13 @@
 /*
  * Tokens of four languages
  *
- * They agree on names, numbers and brackets. Punctuators are single characters here: ">>" closes two lists of type arguments
- * more often than it shifts. What differs:
+ * They agree on names, numbers and brackets. Punctuators are single characters here: ">>" closes
+ * two lists of type arguments more often than it shifts. What differs:
  *
  *	comments     // and slash-star; in Rust they nest; # in Python
  *	strings      "..." with \ everywhere; """...""" in Java and Python, over lines; '...' in Python, elsewhere one
- *	             character, in Rust perhaps a lifetime ('a); `...` in Go; r"..." r#"..."# in Rust
+ *	             character, in Rust perhaps a lifetime ('a); `...` in Go; r"..." r#"..."# in
+ *	             Rust
  *	ends         a line ends a field in Go and indents a class in Python: begins_line, and columns
  */
 #include <ctype.h>
@@ -28,8 +29,12 @@ static bool is_name_char(int c)
 
 static struct token here(const struct lexer *lx)
 {
-	return (struct token){
-		.kind = TOKEN_PUNCT, .p = lx->p, .n = 1, .file = lx->file, .line = lx->line, .line_start = lx->line_start};
+	return (struct token){.kind = TOKEN_PUNCT,
+			      .p = lx->p,
+			      .n = 1,
+			      .file = lx->file,
+			      .line = lx->line,
+			      .line_start = lx->line_start};
 }
 
 /* One character; lines are counted. */
@@ -50,7 +55,8 @@ static int skip_comment(struct reader *r)
 	size_t depth = 0;
 
 	while (lx->p < lx->end) {
-		if (peek(lx, 0) == '/' && peek(lx, 1) == '*' && (!depth || r->lang->nested_comments)) {
+		if (peek(lx, 0) == '/' && peek(lx, 1) == '*' &&
+		    (!depth || r->lang->nested_comments)) {
 			depth++;
 			lx->p += 2;
 		} else if (peek(lx, 0) == '*' && peek(lx, 1) == '/') {
@@ -157,7 +163,8 @@ static void lex_character(struct reader *r, struct token *t)
 
 	while (n < 12 && peek(lx, n) >= 0 && peek(lx, n) != '\n' && peek(lx, n) != '\'')
 		n += peek(lx, n) == '\\' ? 2 : 1;
-	if (r->lang == &rust_language && is_name_char(peek(lx, 1)) && peek(lx, 2) != '\'' && peek(lx, 1) < 0x80)
+	if (r->lang == &rust_language && is_name_char(peek(lx, 1)) && peek(lx, 2) != '\'' &&
+	    peek(lx, 1) < 0x80)
 		n = 0;
 	else if (peek(lx, n) != '\'')
 		n = 0;
@@ -182,14 +189,16 @@ static bool is_string_prefix(const struct reader *r, const struct token *t, size
 
 static void lex_number(struct lexer *lx)
 {
-	while (is_name_char(peek(lx, 0)) || (peek(lx, 0) == '.' && peek(lx, 1) >= 0 && isdigit(peek(lx, 1))))
+	while (is_name_char(peek(lx, 0)) ||
+	       (peek(lx, 0) == '.' && peek(lx, 1) >= 0 && isdigit(peek(lx, 1))))
 		lx->p++;
 }
 
 static int lex_name(struct reader *r, struct token *t)
 {
 	struct lexer *lx = &r->lx;
-	bool raw = r->lang == &rust_language && (peek(lx, 0) == 'r' || (peek(lx, 0) == 'b' && peek(lx, 1) == 'r'));
+	bool raw = r->lang == &rust_language &&
+		   (peek(lx, 0) == 'r' || (peek(lx, 0) == 'b' && peek(lx, 1) == 'r'));
 
 	if (raw) {
 		int rc = lex_raw_string(r, t);
@@ -232,7 +241,8 @@ int read_token(struct reader *r)
 		lex_number(lx);
 	} else if (is_name_char(c)) {
 		rc = lex_name(r, t);
-	} else if (c == '"' || (c == '`' && r->lang == &go_language) || (c == '\'' && r->lang == &python_language)) {
+	} else if (c == '"' || (c == '`' && r->lang == &go_language) ||
+		   (c == '\'' && r->lang == &python_language)) {
 		rc = lex_string(r, t);
 	} else if (c == '\'') {
 		t->punct = c;
@@ -279,7 +289,8 @@ int skip_group(struct reader *r)
 
 	while (!rc) {
 		if (at_end(r))
-			return complain_at(r, &first, -EBADMSG, "'%.*s' is not closed", (int)first.n, first.p);
+			return complain_at(r, &first, -EBADMSG, "'%.*s' is not closed",
+					   (int)first.n, first.p);
 		if (opens(r))
 			depth++;
 		else if (closes(r) && !--depth)
@@ -321,7 +332,8 @@ int need_punct(struct reader *r, int punct)
 		return read_token(r);
 	if (at_end(r))
 		return complain(r, "expected '%c', and here the text ends", punct);
-	return complain(r, "expected '%c' instead of \"%.*s\"", punct, r->tok.n > 40 ? 40 : (int)r->tok.n, r->tok.p);
+	return complain(r, "expected '%c' instead of \"%.*s\"", punct,
+			r->tok.n > 40 ? 40 : (int)r->tok.n, r->tok.p);
 }
 
 int need_name(struct reader *r, struct token *ret)

@@ -8,12 +8,13 @@
  *
  *	EVENT = struct.Struct("<IQ16s")
  *
- * A name may be bound to anything (pid_t = c_int32, N = 16), so every "NAME = ..." at the beginning of a line is kept as an
- * expression, and becomes a type or a number when it is used as one.
+ * A name may be bound to anything (pid_t = c_int32, N = 16), so every "NAME = ..." at the beginning
+ * of a line is kept as an expression, and becomes a type or a number when it is used as one.
  *
- * ctypes lays out as C does, but for bit-fields before Python 3.14: one that does not fit into what is left of the last
- * unit opens a new one, and one of a larger type may widen the unit that is open. Its own algorithm, which Debian 12's 3.11
- * has, is below; where C's gives another place, that is told.
+ * ctypes lays out as C does, but for bit-fields before Python 3.14: one that does not fit into what
+ * is left of the last unit opens a new one, and one of a larger type may widen the unit that is
+ * open. Its own algorithm, which Debian 12's 3.11 has, is below; where C's gives another place,
+ * that is told.
  */
 #include <errno.h>
 #include <string.h>
@@ -94,7 +95,8 @@ static int parse_primary(struct reader *r, struct form_type **ret)
 	if (rc)
 		return rc;
 	if (at_punct(r, '(') && !r->begins_line) {
-		bool pointer = token_is(&name, "POINTER") || token_is(&name, "CFUNCTYPE") || token_is(&name, "PYFUNCTYPE");
+		bool pointer = token_is(&name, "POINTER") || token_is(&name, "CFUNCTYPE") ||
+			       token_is(&name, "PYFUNCTYPE");
 
 		rc = skip_group(r);
 		*ret = rc ? NULL : new_form(r, pointer ? FORM_POINTER : FORM_UNKNOWN, &name);
@@ -161,7 +163,9 @@ int parse_python_type(struct reader *r, struct form_type **ret)
 static int parse_field(struct reader *r, struct declared *d)
 {
 	int close = at_punct(r, '(') ? ')' : ']';
-	int rc = at_punct(r, '(') || at_punct(r, '[') ? read_token(r) : complain(r, "expected a field: (name, type)");
+	int rc = at_punct(r, '(') || at_punct(r, '[')
+			 ? read_token(r)
+			 : complain(r, "expected a field: (name, type)");
 	struct form_type *type = NULL;
 	struct token name = r->tok;
 	const char *p;
@@ -221,7 +225,9 @@ static int parse_anonymous(struct reader *r, struct declared *d)
 {
 	int rc = at_punct(r, '(') || at_punct(r, '[') ? read_token(r) : 0;
 
-	for (; !rc && r->tok.kind == TOKEN_STRING; rc = rc ? rc : take_punct(r, ',') < 0 ? -EBADMSG : 0) {
+	for (; !rc && r->tok.kind == TOKEN_STRING; rc = rc			 ? rc
+							: take_punct(r, ',') < 0 ? -EBADMSG
+										 : 0) {
 		struct declared_value v = {0};
 		const char *p;
 		size_t n;
@@ -260,9 +266,12 @@ static const struct base {
 	enum declared_kind kind;
 	char endian; /* B, L; 0: the machine's */
 } bases[] = {
-	{"Structure", DECLARED_STRUCT, 0},	      {"BigEndianStructure", DECLARED_STRUCT, 'B'},
-	{"LittleEndianStructure", DECLARED_STRUCT, 'L'}, {"Union", DECLARED_UNION, 0},
-	{"BigEndianUnion", DECLARED_UNION, 'B'},	      {"LittleEndianUnion", DECLARED_UNION, 'L'},
+	{"Structure", DECLARED_STRUCT, 0},
+	{"BigEndianStructure", DECLARED_STRUCT, 'B'},
+	{"LittleEndianStructure", DECLARED_STRUCT, 'L'},
+	{"Union", DECLARED_UNION, 0},
+	{"BigEndianUnion", DECLARED_UNION, 'B'},
+	{"LittleEndianUnion", DECLARED_UNION, 'L'},
 };
 
 /* (ctypes.Structure); NULL: none of ctypes'. */
@@ -332,7 +341,8 @@ static int parse_format_call(struct reader *r, const struct token *name)
 static bool is_format_name(const struct token *name)
 {
 	for (size_t i = 0; i + 3 <= name->n; i++)
-		if (!strncasecmp(name->p + i, "fmt", 3) || (i + 6 <= name->n && !strncasecmp(name->p + i, "format", 6)))
+		if (!strncasecmp(name->p + i, "fmt", 3) ||
+		    (i + 6 <= name->n && !strncasecmp(name->p + i, "format", 6)))
 			return true;
 	return false;
 }
@@ -371,7 +381,8 @@ static int parse_statement(struct reader *r, struct declared *in)
 	if (at_word(r, "class") && r->begins_line)
 		return parse_class(r);
 	if (!at_name(r) || !r->begins_line)
-		return at_punct(r, '(') || at_punct(r, '[') || at_punct(r, '{') ? skip_group(r) : read_token(r);
+		return at_punct(r, '(') || at_punct(r, '[') || at_punct(r, '{') ? skip_group(r)
+										: read_token(r);
 	rc = read_token(r);
 	attribute = name;
 	if (!rc && at_punct(r, '.')) {
@@ -388,7 +399,9 @@ static int parse_statement(struct reader *r, struct declared *in)
 	if (rc || at_punct(r, '='))
 		return rc;
 	if (attribute.p[0] == '_' && attribute.n > 2 && attribute.p[attribute.n - 1] == '_')
-		return d && (d->kind == DECLARED_STRUCT || d->kind == DECLARED_UNION) ? parse_attribute(r, d, &attribute) : 0;
+		return d && (d->kind == DECLARED_STRUCT || d->kind == DECLARED_UNION)
+			       ? parse_attribute(r, d, &attribute)
+			       : 0;
 	return attribute.p == name.p ? parse_assignment(r, &name) : 0;
 }
 
@@ -396,7 +409,8 @@ static void mark_anonymous(struct declared *d)
 {
 	for (size_t i = 0; i < d->members.n; i++)
 		for (size_t k = 0; k < d->values.n; k++)
-			if (d->members.p[i].name && !strcmp(d->members.p[i].name, d->values.p[k].name))
+			if (d->members.p[i].name &&
+			    !strcmp(d->members.p[i].name, d->values.p[k].name))
 				d->members.p[i].anonymous = true;
 }
 
@@ -419,10 +433,12 @@ struct unit {
 };
 
 /*
- * A field counts from where a value of its own type would end with the unit. Of one that is smaller than the unit that is
- * behind where its bits were reserved, and ctypes reads others than it wrote: so it is, and so it is told.
+ * A field counts from where a value of its own type would end with the unit. Of one that is smaller
+ * than the unit that is behind where its bits were reserved, and ctypes reads others than it wrote:
+ * so it is, and so it is told.
  */
-static void place_bits(struct unit *u, struct cairn_place_member *m, uint64_t *next, uint32_t *align)
+static void place_bits(struct unit *u, struct cairn_place_member *m, uint64_t *next,
+		       uint32_t *align)
 {
 	uint32_t wanted = *align;
 	uint64_t bits = 8 * m->size;
@@ -474,7 +490,8 @@ static int place_old(struct reader *r, struct declared *d, struct cairn_place_re
 }
 
 /* What C, and so 3.14, would make of it: told when it is something else. */
-static int compare_with_c(struct reader *r, struct declared *d, const struct cairn_place_record *rec)
+static int compare_with_c(struct reader *r, struct declared *d,
+			  const struct cairn_place_record *rec)
 {
 	struct cairn_place_member *copy = arena_array(r->arena, rec->n_members + 1, sizeof(*copy));
 	struct cairn_place_record c = *rec;
@@ -493,7 +510,9 @@ static int compare_with_c(struct reader *r, struct declared *d, const struct cai
 	if (!differs)
 		return 0;
 	r->err = &why;
-	complain_at(r, &d->at, -EBADMSG, "Python 3.14 and later lay %s out with other places for its bit-fields", d->name);
+	complain_at(r, &d->at, -EBADMSG,
+		    "Python 3.14 and later lay %s out with other places for its bit-fields",
+		    d->name);
 	r->err = outer;
 	return note_problem(r, d, why.msg, true);
 }
@@ -506,7 +525,8 @@ static int place(struct reader *r, struct declared *d, struct cairn_place_record
 	for (size_t i = 0; i < rec->n_members; i++)
 		bit_fields |= rec->members[i].bit_field;
 	if (bit_fields && d->swapped)
-		return complain_at(r, &d->at, -EBADMSG, "bit-fields in another byte order are not known here");
+		return complain_at(r, &d->at, -EBADMSG,
+				   "bit-fields in another byte order are not known here");
 	if (!bit_fields || rec->ms_struct)
 		return place_as_c(r, d, rec);
 	rc = place_old(r, d, rec);

@@ -4,8 +4,9 @@
  *
  *	#[repr(C, packed(2))] struct Event { pid: u32, comm: [u8; 16], pos: Inner }
  *
- * repr(C) is C's layout; packed(N) is #pragma pack(N), align(N) raises. Without repr(C) the compiler orders members as it
- * likes, and the struct is a problem. An enum has a size only with repr(u8) and its like, or repr(C): an int.
+ * repr(C) is C's layout; packed(N) is #pragma pack(N), align(N) raises. Without repr(C) the
+ * compiler orders members as it likes, and the struct is a problem. An enum has a size only with
+ * repr(u8) and its like, or repr(C): an int.
  */
 #include <errno.h>
 #include <string.h>
@@ -87,16 +88,17 @@ static const struct wrapper {
 	const char *name;
 	enum form form; /* NAME: what it wraps */
 } wrappers[] = {
-	{"MaybeUninit", FORM_NAME}, {"ManuallyDrop", FORM_NAME}, {"Cell", FORM_NAME}, {"UnsafeCell", FORM_NAME},
-	{"Wrapping", FORM_NAME},    {"NonNull", FORM_POINTER},   {"Box", FORM_POINTER}, {"AtomicPtr", FORM_POINTER},
-	{"PhantomData", FORM_EMPTY},
+	{"MaybeUninit", FORM_NAME}, {"ManuallyDrop", FORM_NAME}, {"Cell", FORM_NAME},
+	{"UnsafeCell", FORM_NAME},  {"Wrapping", FORM_NAME},	 {"NonNull", FORM_POINTER},
+	{"Box", FORM_POINTER},	    {"AtomicPtr", FORM_POINTER}, {"PhantomData", FORM_EMPTY},
 };
 
 /* AtomicU32 is a u32. */
 static const char *const atomics[][2] = {
-	{"AtomicU8", "u8"},   {"AtomicI8", "i8"},   {"AtomicU16", "u16"},     {"AtomicI16", "i16"},     {"AtomicU32", "u32"},
-	{"AtomicI32", "i32"}, {"AtomicU64", "u64"}, {"AtomicI64", "i64"},     {"AtomicUsize", "usize"}, {"AtomicIsize", "isize"},
-	{"AtomicBool", "bool"},
+	{"AtomicU8", "u8"},	  {"AtomicI8", "i8"},	  {"AtomicU16", "u16"},
+	{"AtomicI16", "i16"},	  {"AtomicU32", "u32"},	  {"AtomicI32", "i32"},
+	{"AtomicU64", "u64"},	  {"AtomicI64", "i64"},	  {"AtomicUsize", "usize"},
+	{"AtomicIsize", "isize"}, {"AtomicBool", "bool"},
 };
 
 /* The scalar; NULL: it is none of them. */
@@ -120,7 +122,8 @@ static int parse_wrapped(struct reader *r, const struct token *name, struct form
 		return rc;
 	for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++)
 		if (token_is(name, wrappers[i].name)) {
-			*ret = wrappers[i].form == FORM_NAME ? inner : new_form(r, wrappers[i].form, name);
+			*ret = wrappers[i].form == FORM_NAME ? inner
+							     : new_form(r, wrappers[i].form, name);
 			if (!*ret && inner)
 				return -ENOMEM;
 		}
@@ -326,7 +329,10 @@ static int skip_visibility(struct reader *r)
 static int parse_field(struct reader *r, struct declared *d, bool tuple)
 {
 	struct repr ignored = {0};
-	struct token name = {.kind = TOKEN_NAME, .p = r->tok.p, .line_start = r->tok.line_start, .file = r->tok.file};
+	struct token name = {.kind = TOKEN_NAME,
+			     .p = r->tok.p,
+			     .line_start = r->tok.line_start,
+			     .file = r->tok.file};
 	int rc = 0;
 
 	while (!rc && at_punct(r, '#'))
@@ -376,7 +382,8 @@ static int parse_generics(struct reader *r, struct declared *d)
 			d->why_not = "a generic type has no layout of its own";
 		rc = rc ? rc : skip_arguments(r);
 	}
-	while (!rc && !at_punct(r, '{') && !at_punct(r, '(') && !at_punct(r, ';') && !at_punct(r, '=') && !at_end(r))
+	while (!rc && !at_punct(r, '{') && !at_punct(r, '(') && !at_punct(r, ';') &&
+	       !at_punct(r, '=') && !at_end(r))
 		rc = read_token(r);
 	return rc;
 }
@@ -437,7 +444,8 @@ static int parse_enum(struct reader *r, const struct repr *repr)
 	if (repr->in.n && !d->type)
 		return -ENOMEM;
 	if (!repr->in.n && !repr->c)
-		d->why_not = "without #[repr(u32)] or its like Rust does not say how large an enum is";
+		d->why_not =
+			"without #[repr(u32)] or its like Rust does not say how large an enum is";
 	rc = parse_generics(r, d);
 	rc = rc ? rc : need_punct(r, '{');
 	while (!rc && !at_punct(r, '}')) {
@@ -493,7 +501,8 @@ static int parse_const(struct reader *r)
 /* At a word that may begin an item; 1: it did not. */
 static int parse_item(struct reader *r, const struct repr *repr)
 {
-	bool is_union = at_word(r, "union"), is_enum = at_word(r, "enum"), is_alias = at_word(r, "type");
+	bool is_union = at_word(r, "union"), is_enum = at_word(r, "enum"),
+	     is_alias = at_word(r, "type");
 
 	if (at_word(r, "const"))
 		return parse_const(r);

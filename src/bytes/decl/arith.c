@@ -2,8 +2,9 @@
 /*
  * Computing with constants as C does
  *
- * A value is kept in 64 bits, extended by its type's sign, so that comparing and dividing need to know only whether the
- * common type is signed. What leaves these 64 bits (__int128, floating) is not known, never wrong.
+ * A value is kept in 64 bits, extended by its type's sign, so that comparing and dividing need to
+ * know only whether the common type is signed. What leaves these 64 bits (__int128, floating) is
+ * not known, never wrong.
  */
 #include <errno.h>
 
@@ -23,7 +24,8 @@ bool is_integer(const struct parser *p, uint32_t type)
 {
 	const struct cairn_type *t = resolve(p, type);
 
-	return (t->kind == CAIRN_T_INT || t->kind == CAIRN_T_ENUM) && t->encoding != CAIRN_ENC_OPAQUE;
+	return (t->kind == CAIRN_T_INT || t->kind == CAIRN_T_ENUM) &&
+	       t->encoding != CAIRN_ENC_OPAQUE;
 }
 
 uint64_t fit_to(const struct parser *p, uint32_t type, uint64_t v)
@@ -60,10 +62,12 @@ int promote(struct parser *p, struct value *v)
 	if (was_lvalue)
 		v->known = false;
 	v->is_lvalue = v->is_bit_field = false;
-	if (t->kind == CAIRN_T_ENUM || (t->kind == CAIRN_T_INT && t->size < p->abi->scalars[CAIRN_C_INT].size)) {
+	if (t->kind == CAIRN_T_ENUM ||
+	    (t->kind == CAIRN_T_INT && t->size < p->abi->scalars[CAIRN_C_INT].size)) {
 		bool wide = t->size > 4, is_unsigned = t->size >= 4 && is_unsigned_type(p, v->type);
 
-		return node_basic(p, (enum basic)((wide ? B_LLONG : B_INT) + is_unsigned), &v->type);
+		return node_basic(p, (enum basic)((wide ? B_LLONG : B_INT) + is_unsigned),
+				  &v->type);
 	}
 	return 0;
 }
@@ -82,12 +86,14 @@ static uint32_t common_type(const struct parser *p, const struct value *a, const
 
 static bool is_comparison(int op)
 {
-	return op == P_EQ || op == P_NE || op == '<' || op == '>' || op == P_LE || op == P_GE || op == P_AND || op == P_OR;
+	return op == P_EQ || op == P_NE || op == '<' || op == '>' || op == P_LE || op == P_GE ||
+	       op == P_AND || op == P_OR;
 }
 
 static uint64_t compare(int op, uint64_t a, uint64_t b, bool is_unsigned)
 {
-	int order = is_unsigned ? (a > b) - (a < b) : ((int64_t)a > (int64_t)b) - ((int64_t)a < (int64_t)b);
+	int order = is_unsigned ? (a > b) - (a < b)
+				: ((int64_t)a > (int64_t)b) - ((int64_t)a < (int64_t)b);
 
 	switch (op) {
 	case P_EQ:
@@ -151,7 +157,8 @@ static bool scale(const struct parser *p, uint32_t pointer, uint64_t *v)
 {
 	uint64_t size = 1;
 
-	if (cairn_types_resolve(p->types, resolve(p, pointer)->ref) && !size_of(p, resolve(p, pointer)->ref, &size))
+	if (cairn_types_resolve(p->types, resolve(p, pointer)->ref) &&
+	    !size_of(p, resolve(p, pointer)->ref, &size))
 		return false;
 	*v *= size;
 	return true;
@@ -180,11 +187,14 @@ int compute(struct parser *p, const struct token *op, struct value *a, const str
 		if (op->punct == P_OR && ((a->known && x) || (b->known && y)))
 			known = true, x = 1;
 		int rc = node_basic(p, B_INT, &a->type);
-		*a = (struct value){.type = a->type, .v = compare(op->punct, x, y, is_unsigned), .known = known};
+		*a = (struct value){.type = a->type,
+				    .v = compare(op->punct, x, y, is_unsigned),
+				    .known = known};
 		return rc;
 	}
 	if (resolve(p, type)->kind == CAIRN_T_PTR) {
-		bool a_is = resolve(p, a->type)->kind == CAIRN_T_PTR, b_is = resolve(p, b->type)->kind == CAIRN_T_PTR;
+		bool a_is = resolve(p, a->type)->kind == CAIRN_T_PTR,
+		     b_is = resolve(p, b->type)->kind == CAIRN_T_PTR;
 
 		/* The difference of two is seldom needed, and never in a layout. */
 		if ((a_is && b_is) || !scale(p, type, a_is ? &y : &x))

@@ -2,8 +2,8 @@
 /*
  * Attributes
  *
- * Those that change layouts are in a table of names and functions; any other is skipped. A name may stand between
- * underscores: packed, __packed__.
+ * Those that change layouts are in a table of names and functions; any other is skipped. A name may
+ * stand between underscores: packed, __packed__.
  */
 #include <errno.h>
 #include <string.h>
@@ -33,7 +33,8 @@ static int set_gcc_struct(struct parser *p, struct attributes *to)
 static int raise_aligned(struct parser *p, struct attributes *to, int64_t n)
 {
 	if (n <= 0 || n & (n - 1) || n > 1 << 28)
-		return fail_here(p, "an alignment must be a power of 2 up to 2^28, not %lld", (long long)n);
+		return fail_here(p, "an alignment must be a power of 2 up to 2^28, not %lld",
+				 (long long)n);
 	to->aligned = (uint32_t)n > to->aligned ? (uint32_t)n : to->aligned;
 	return 0;
 }
@@ -131,7 +132,8 @@ static int set_mode(struct parser *p, struct attributes *to)
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
 		if (is_named(&p->tok, modes[i].name))
 			to->mode = &modes[i];
-	if (is_named(&p->tok, "word") || is_named(&p->tok, "pointer") || is_named(&p->tok, "unwind_word"))
+	if (is_named(&p->tok, "word") || is_named(&p->tok, "pointer") ||
+	    is_named(&p->tok, "unwind_word"))
 		to->mode = &words[p->abi->scalars[CAIRN_C_PTR].size == 8];
 	if (!to->mode)
 		return fail_here(p, "a mode that is not known here");
@@ -276,10 +278,12 @@ int parse_attributes(struct parser *p, struct attributes *to)
 }
 
 /* The integer of @bytes bytes, signed or not as @of is. */
-static int integer_of_bytes(struct parser *p, uint32_t bytes, const struct cairn_type *of, uint32_t *id)
+static int integer_of_bytes(struct parser *p, uint32_t bytes, const struct cairn_type *of,
+			    uint32_t *id)
 {
 	static const enum basic ints[] = {B_SCHAR, B_SHORT, B_INT, B_LONG, B_LLONG, B_INT128};
-	bool is_unsigned = of->encoding == CAIRN_ENC_UNSIGNED || of->encoding == CAIRN_ENC_UNSIGNED_CHAR;
+	bool is_unsigned =
+		of->encoding == CAIRN_ENC_UNSIGNED || of->encoding == CAIRN_ENC_UNSIGNED_CHAR;
 
 	for (size_t i = 0; i < sizeof(ints) / sizeof(ints[0]); i++) {
 		enum basic basic = (enum basic)(ints[i] + is_unsigned);
@@ -302,19 +306,23 @@ static enum basic real_of(const struct parser *p, const struct mode *mode)
 {
 	bool has_quad = p->abi->scalars[CAIRN_C_FLOAT128].size;
 
-	return mode->real == B_FLOAT128 && !has_quad && p->abi->scalars[CAIRN_C_LDOUBLE].size == 16 ? B_LDOUBLE : mode->real;
+	return mode->real == B_FLOAT128 && !has_quad && p->abi->scalars[CAIRN_C_LDOUBLE].size == 16
+		       ? B_LDOUBLE
+		       : mode->real;
 }
 
 static int apply_mode(struct parser *p, const struct mode *mode, uint32_t *id)
 {
 	const struct cairn_type *of = resolve(p, *id);
-	bool is_real = of->kind == CAIRN_T_FLOAT, is_complex = is_real && of->encoding == CAIRN_ENC_COMPLEX;
+	bool is_real = of->kind == CAIRN_T_FLOAT,
+	     is_complex = is_real && of->encoding == CAIRN_ENC_COMPLEX;
 
 	if (!mode->real && value_bits(p, *id))
 		return integer_of_bytes(p, mode->bytes, of, id);
 	if (!mode->real || !is_real || is_complex != mode->is_complex)
 		return fail_here(p, "a mode that this type cannot have");
-	return is_complex ? node_complex(p, real_of(p, mode), id) : node_basic(p, real_of(p, mode), id);
+	return is_complex ? node_complex(p, real_of(p, mode), id)
+			  : node_basic(p, real_of(p, mode), id);
 }
 
 int apply_type_attributes(struct parser *p, struct attributes *attrs, uint32_t *id)

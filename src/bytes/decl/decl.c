@@ -40,7 +40,8 @@ int expect(struct parser *p, int punct)
 	if (is_punct(p, punct))
 		return next(p);
 	if (p->tok.kind == TOKEN_END)
-		return fail_here(p, "expected '%s', and here the text ends", name_of_punct(punct, text));
+		return fail_here(p, "expected '%s', and here the text ends",
+				 name_of_punct(punct, text));
 	return fail_here(p, "expected '%s' instead of \"%.*s\"", name_of_punct(punct, text),
 			 p->tok.n > 40 ? 40 : (int)p->tok.n, p->tok.p);
 }
@@ -53,7 +54,8 @@ int skip_balanced(struct parser *p)
 
 	while (!rc) {
 		if (p->tok.kind == TOKEN_END)
-			return fail_at(p, &first, -EBADMSG, "'%.*s' is not closed", (int)first.n, first.p);
+			return fail_at(p, &first, -EBADMSG, "'%.*s' is not closed", (int)first.n,
+				       first.p);
 		if (is_punct(p, '(') || is_punct(p, '[') || is_punct(p, '{'))
 			depth++;
 		else if ((is_punct(p, ')') || is_punct(p, ']') || is_punct(p, '}')) && !--depth)
@@ -87,7 +89,8 @@ static bool is_asm(const struct parser *p)
 
 static int declare(struct parser *p, const struct specifiers *specs, const struct declarator *d)
 {
-	struct symbol s = {.kind = specs->is_typedef ? SYMBOL_TYPEDEF : SYMBOL_VARIABLE, .type = d->type};
+	struct symbol s = {.kind = specs->is_typedef ? SYMBOL_TYPEDEF : SYMBOL_VARIABLE,
+			   .type = d->type};
 	int rc = check_chain(p, d->type, &d->name);
 
 	if (rc)
@@ -99,7 +102,8 @@ static int declare(struct parser *p, const struct specifiers *specs, const struc
 		struct cairn_type t = {.kind = CAIRN_T_TYPEDEF, .name = s.name, .ref = d->type};
 
 		/* The attribute replaces the type's alignment, up or down. */
-		t.align = d->attrs.aligned > specs->attrs.aligned ? d->attrs.aligned : specs->attrs.aligned;
+		t.align = d->attrs.aligned > specs->attrs.aligned ? d->attrs.aligned
+								  : specs->attrs.aligned;
 		rc = node_add(p, &t, &s.type);
 	}
 	return rc ? rc : symbol_add(p, &s);

@@ -2,7 +2,8 @@
 /*
  * Declarators: what stands around a name
  *
- * From the name outwards, what is behind it comes before what is in front of it, and parentheses first of all:
+ * From the name outwards, what is behind it comes before what is in front of it, and parentheses
+ * first of all:
  *
  *	int * (*const table[4])(char)
  *
@@ -36,7 +37,9 @@ struct steps {
 static int push(struct parser *p, struct steps *to, const struct step *s)
 {
 	if (to->n == STEPS_MAX)
-		return fail_at(p, &s->at, -ERANGE, "more than %d pointers, arrays and functions around a name", STEPS_MAX);
+		return fail_at(p, &s->at, -ERANGE,
+			       "more than %d pointers, arrays and functions around a name",
+			       STEPS_MAX);
 	to->p[to->n++] = *s;
 	return 0;
 }
@@ -54,7 +57,8 @@ static int pointer_qualifiers(struct parser *p, struct step *s, struct attribute
 		} else if (is_word(p, "volatile") || is_word(p, "__volatile__")) {
 			s->is_volatile = true;
 			rc = next(p);
-		} else if (is_word(p, "restrict") || is_word(p, "__restrict") || is_word(p, "__restrict__")) {
+		} else if (is_word(p, "restrict") || is_word(p, "__restrict") ||
+			   is_word(p, "__restrict__")) {
 			s->is_restrict = true;
 			rc = next(p);
 		} else if (is_word(p, "_Atomic")) {
@@ -65,7 +69,8 @@ static int pointer_qualifiers(struct parser *p, struct step *s, struct attribute
 			rc = next(p);
 		} else if (is_convention(&p->tok) || (p->abi->ms && is_word(p, "__unaligned"))) {
 			rc = next(p);
-		} else if (is_word(p, "_Nullable") || is_word(p, "_Nonnull") || is_word(p, "__extension__")) {
+		} else if (is_word(p, "_Nullable") || is_word(p, "_Nonnull") ||
+			   is_word(p, "__extension__")) {
 			rc = next(p);
 		} else if (is_attribute(p)) {
 			rc = parse_attributes(p, attrs);
@@ -126,8 +131,8 @@ static int parse_array(struct parser *p, bool parameter, struct steps *to)
 
 		rc = parse_constant(p, &n, &is_unsigned);
 		if (!rc && n < 0)
-			return fail_at(p, &at, is_unsigned ? -ERANGE : -EBADMSG, "an array cannot have %lld elements",
-				       (long long)n);
+			return fail_at(p, &at, is_unsigned ? -ERANGE : -EBADMSG,
+				       "an array cannot have %lld elements", (long long)n);
 		s.has_count = true;
 		s.count = (uint64_t)n;
 	}
@@ -238,7 +243,8 @@ static int is_group(struct parser *p)
 		return p->peek_error;
 	if (token_is(behind, "__attribute__") || is_convention(behind))
 		return 1;
-	return !token_is_punct(behind, ')') && !begins_type(p, behind) && !token_is_punct(behind, P_ELLIPSIS);
+	return !token_is_punct(behind, ')') && !begins_type(p, behind) &&
+	       !token_is_punct(behind, P_ELLIPSIS);
 }
 
 static int parse_suffixes(struct parser *p, bool parameter, struct steps *to)
@@ -296,7 +302,8 @@ static int parse_steps(struct parser *p, bool parameter, struct steps *to, struc
 
 static int build_pointer(struct parser *p, const struct step *s, uint32_t *id)
 {
-	struct cairn_type t = {.kind = CAIRN_T_PTR, .ref = *id, .size = s->bytes, .abi_align = s->bytes};
+	struct cairn_type t = {
+		.kind = CAIRN_T_PTR, .ref = *id, .size = s->bytes, .abi_align = s->bytes};
 	int rc = s->bytes ? node_add(p, &t, id) : node_derive(p, CAIRN_T_PTR, *id, id);
 
 	if (!rc && s->is_restrict)
@@ -312,17 +319,22 @@ static int build_pointer(struct parser *p, const struct step *s, uint32_t *id)
 
 static int build_array(struct parser *p, const struct step *s, bool parameter, uint32_t *id)
 {
-	struct cairn_type t = {.kind = CAIRN_T_ARRAY, .ref = *id, .has_count = s->has_count, .count = s->count};
+	struct cairn_type t = {
+		.kind = CAIRN_T_ARRAY, .ref = *id, .has_count = s->has_count, .count = s->count};
 	const struct cairn_type *element = resolve(p, *id);
 	uint64_t size = 0;
 
 	if (element->kind == CAIRN_T_FUNC)
 		return fail_at(p, &s->at, -EBADMSG, "an array of functions");
-	/* An array of what is only declared is no error in a parameter or an extern declaration, and has no size. */
+	/*
+	 * An array of what is only declared is no error in a parameter or an extern declaration,
+	 * and has no size.
+	 */
 	if (!size_of(p, *id, &size) && !parameter && s->has_count)
 		return fail_at(p, &s->at, -EBADMSG, "an array of elements whose size is not known");
 	if (size % align_of(p, *id))
-		return fail_at(p, &s->at, -EBADMSG, "an array of elements of %llu bytes that are aligned to %u",
+		return fail_at(p, &s->at, -EBADMSG,
+			       "an array of elements of %llu bytes that are aligned to %u",
 			       (unsigned long long)size, align_of(p, *id));
 	if (s->has_count && size && s->count > CAIRN_LAYOUT_SIZE_MAX / size)
 		return fail_at(p, &s->at, -ERANGE, "an array of more than 2^40 bytes");
@@ -370,7 +382,8 @@ int parse_declarator(struct parser *p, uint32_t base, bool parameter, struct dec
 	steps->n = 0;
 	rc = parse_steps(p, parameter, steps, ret);
 	/* Behind the declarator: another name in the object file, attributes. */
-	while (!rc && (is_attribute(p) || is_word(p, "__asm__") || is_word(p, "asm") || is_word(p, "__asm"))) {
+	while (!rc && (is_attribute(p) || is_word(p, "__asm__") || is_word(p, "asm") ||
+		       is_word(p, "__asm"))) {
 		if (is_attribute(p)) {
 			rc = parse_attributes(p, &ret->attrs);
 			continue;

@@ -2,8 +2,8 @@
 /*
  * Enums
  *
- * An enum is an int, or unsigned when nothing in it is negative, unless a value needs more, it is packed, or its type
- * is written down ("enum e : char").
+ * An enum is an int, or unsigned when nothing in it is negative, unless a value needs more, it is
+ * packed, or its type is written down ("enum e : char").
  */
 #include <errno.h>
 
@@ -83,13 +83,15 @@ static unsigned int bytes_for(const struct values *v)
 	for (unsigned int bytes = 1; bytes < 8; bytes *= 2) {
 		unsigned int bits = 8 * bytes;
 
-		if (v->min >= -(INT64_C(1) << (bits - 1)) && v->max < UINT64_C(1) << (bits - (v->min < 0)))
+		if (v->min >= -(INT64_C(1) << (bits - 1)) &&
+		    v->max < UINT64_C(1) << (bits - (v->min < 0)))
 			return bytes;
 	}
 	return 8;
 }
 
-static void choose_type(const struct parser *p, const struct values *v, bool packed, struct cairn_type *t)
+static void choose_type(const struct parser *p, const struct values *v, bool packed,
+			struct cairn_type *t)
 {
 	static const enum cairn_scalar by_bytes[] = {
 		[1] = CAIRN_C_CHAR, [2] = CAIRN_C_SHORT, [4] = CAIRN_C_INT, [8] = CAIRN_C_LLONG};
@@ -119,7 +121,8 @@ static int parse_underlying(struct parser *p, struct cairn_type *t)
 		return fail_here(p, "an enum must have an integer type");
 	t->size = under->size;
 	t->abi_align = align_of(p, specs.type);
-	bool is_unsigned = under->encoding == CAIRN_ENC_UNSIGNED || under->encoding == CAIRN_ENC_UNSIGNED_CHAR ||
+	bool is_unsigned = under->encoding == CAIRN_ENC_UNSIGNED ||
+			   under->encoding == CAIRN_ENC_UNSIGNED_CHAR ||
 			   under->encoding == CAIRN_ENC_BOOL;
 	t->encoding = is_unsigned ? CAIRN_ENC_UNSIGNED : CAIRN_ENC_SIGNED;
 	t->declaration = false;
@@ -157,7 +160,8 @@ static int parse_body(struct parser *p, struct attributes *attrs, struct cairn_t
 }
 
 /* "e :" and "e {" and what is between the braces. */
-static int parse_rest(struct parser *p, struct attributes *attrs, const struct token *name, uint32_t id)
+static int parse_rest(struct parser *p, struct attributes *attrs, const struct token *name,
+		      uint32_t id)
 {
 	struct cairn_type t = *cairn_types_get(p->types, id);
 	bool defined = t.n_enumerators;

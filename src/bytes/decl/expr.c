@@ -2,10 +2,10 @@
 /*
  * Constant expressions
  *
- * Precedence climbing: parse_binary() reads operators that bind at least as tightly as its caller wants. Every value has
- * a type, so that sizeof and typeof work on any expression; whether the number behind it is known is another
- * question, asked only where one is needed. An lvalue's number is its address, which makes
- * &((struct s *)0)->m.n[2] an offset without a rule of its own.
+ * Precedence climbing: parse_binary() reads operators that bind at least as tightly as its caller
+ * wants. Every value has a type, so that sizeof and typeof work on any expression; whether the
+ * number behind it is known is another question, asked only where one is needed. An lvalue's number
+ * is its address, which makes &((struct s *)0)->m.n[2] an offset without a rule of its own.
  */
 #include "decl/expr.h"
 
@@ -38,9 +38,10 @@ static unsigned int binds(const struct token *t)
 static int size_value(struct parser *p, uint64_t v, struct value *ret)
 {
 	uint32_t type;
-	int rc = node_basic(p, p->abi->scalars[CAIRN_C_PTR].size == 8
-				       ? (p->abi->scalars[CAIRN_C_LONG].size == 8 ? B_ULONG : B_ULLONG)
-				       : B_UINT,
+	int rc = node_basic(p,
+			    p->abi->scalars[CAIRN_C_PTR].size == 8
+				    ? (p->abi->scalars[CAIRN_C_LONG].size == 8 ? B_ULONG : B_ULLONG)
+				    : B_UINT,
 			    &type);
 
 	*ret = (struct value){.type = type, .v = v, .known = true};
@@ -103,14 +104,17 @@ static int parse_sizeof(struct parser *p, struct value *ret)
 	return size_value(p, size, ret);
 }
 
-/* What __alignof__ says is what the ABI prefers for a variable; i386 aligns these two to 4 in structs only. */
+/*
+ * What __alignof__ says is what the ABI prefers for a variable; i386 aligns these two to 4 in
+ * structs only.
+ */
 static uint64_t preferred_align(const struct parser *p, uint32_t type)
 {
 	const struct cairn_type *t = resolve(p, type);
 	uint32_t align = align_of(p, type);
 
-	if (align < t->size && t->size == 8 && (t->kind == CAIRN_T_INT || t->kind == CAIRN_T_FLOAT) &&
-	    align == t->abi_align)
+	if (align < t->size && t->size == 8 &&
+	    (t->kind == CAIRN_T_INT || t->kind == CAIRN_T_FLOAT) && align == t->abi_align)
 		return 8;
 	return align;
 }
@@ -123,7 +127,8 @@ static int parse_alignof(struct parser *p, struct value *ret)
 	int rc = next(p);
 
 	rc = rc ? rc : parse_operand(p, &type, &v);
-	return rc ? rc : size_value(p, preferred ? preferred_align(p, type) : align_of(p, type), ret);
+	return rc ? rc
+		  : size_value(p, preferred ? preferred_align(p, type) : align_of(p, type), ret);
 }
 
 /* The member, as an lvalue inside @v. */
@@ -290,7 +295,8 @@ static int parse_name(struct parser *p, struct value *ret)
 	else if (s && s->kind == SYMBOL_VARIABLE)
 		*ret = (struct value){.type = s->type, .is_lvalue = true};
 	else
-		return fail_here(p, "%.*s is not declared", p->tok.n > 100 ? 100 : (int)p->tok.n, p->tok.p);
+		return fail_here(p, "%.*s is not declared", p->tok.n > 100 ? 100 : (int)p->tok.n,
+				 p->tok.p);
 	return next(p);
 }
 
@@ -447,7 +453,8 @@ static int parse_cast(struct parser *p, struct value *ret)
 	if (rc)
 		return rc;
 	if (is_punct(p, '{')) {
-		rc = is_countless(resolve(p, type)) ? count_initialiser(p, &type) : skip_balanced(p);
+		rc = is_countless(resolve(p, type)) ? count_initialiser(p, &type)
+						    : skip_balanced(p);
 		*ret = unknown_of(type);
 	} else {
 		rc = parse_cast(p, ret);
@@ -543,7 +550,8 @@ int parse_static_assert(struct parser *p)
 	if (rc)
 		return rc;
 	if (v.known && !v.is_lvalue && !v.v)
-		return fail_at(p, &at, -EBADMSG, "the static assertion does not hold on %s", p->abi->name);
+		return fail_at(p, &at, -EBADMSG, "the static assertion does not hold on %s",
+			       p->abi->name);
 	while (!rc && (is_punct(p, ',') || p->tok.kind == TOKEN_STRING))
 		rc = next(p);
 	rc = rc ? rc : expect(p, ')');

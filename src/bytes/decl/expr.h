@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values of constant expressions: expr.c parses, number.c and text.c read literals, arith.c computes. */
+/*
+ * Values of constant expressions: expr.c parses, number.c and text.c read literals, arith.c
+ * computes.
+ */
 #ifndef DECL_EXPR_H
 #define DECL_EXPR_H
 

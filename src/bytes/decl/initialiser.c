@@ -7,7 +7,8 @@
  *	static const char *const names[] = {"a", [3] = "d", "e"};	five
  *	struct counters { long n[sizeof(names) / sizeof(names[0])]; };
  *
- * Elements that are arrays and structs may stand without braces; then they are not counted, and the array's size is not known.
+ * Elements that are arrays and structs may stand without braces; then they are not counted, and the
+ * array's size is not known.
  */
 #include "decl/expr.h"
 
@@ -20,7 +21,8 @@ int skip_initialiser(struct parser *p)
 	while (!rc && !is_punct(p, ',') && !is_punct(p, ';') && !is_punct(p, '}')) {
 		if (p->tok.kind == TOKEN_END)
 			return fail_here(p, "expected ';', and here the text ends");
-		rc = is_punct(p, '(') || is_punct(p, '[') || is_punct(p, '{') ? skip_balanced(p) : next(p);
+		rc = is_punct(p, '(') || is_punct(p, '[') || is_punct(p, '{') ? skip_balanced(p)
+									      : next(p);
 	}
 	return rc;
 }
@@ -89,7 +91,8 @@ static int count_string(struct parser *p, uint64_t element, struct counting *c)
 		return rc;
 	const struct cairn_type *t = cairn_types_get(p->types, v.type);
 	c->count = t->count;
-	c->known = element && t->size / t->count == element && (is_punct(p, ';') || is_punct(p, ','));
+	c->known =
+		element && t->size / t->count == element && (is_punct(p, ';') || is_punct(p, ','));
 	return skip_initialiser(p);
 }
 
@@ -97,8 +100,9 @@ int count_initialiser(struct parser *p, uint32_t *type)
 {
 	struct cairn_type t = *resolve(p, *type);
 	const struct cairn_type *of = resolve(p, t.ref);
-	struct counting c = {.known = true, .scalars = of->kind != CAIRN_T_STRUCT && of->kind != CAIRN_T_UNION &&
-						       (of->kind != CAIRN_T_ARRAY || of->vector)};
+	struct counting c = {.known = true,
+			     .scalars = of->kind != CAIRN_T_STRUCT && of->kind != CAIRN_T_UNION &&
+					(of->kind != CAIRN_T_ARRAY || of->vector)};
 	uint64_t size = 0;
 	int rc;
 

@@ -14,8 +14,8 @@ enum { PACKS_MAX = 4096 };
 /* Of a source line, as much as is shown in an error. */
 enum { SHOWN_MAX = 160 };
 
-void lex_init(struct lexer *lx, const char *text, size_t size, const char *name, struct arena *arena,
-	      struct cairn_err *err)
+void lex_init(struct lexer *lx, const char *text, size_t size, const char *name,
+	      struct arena *arena, struct cairn_err *err)
 {
 	*lx = (struct lexer){.p = text,
 			     .end = text + size,
@@ -49,12 +49,15 @@ static void show_line(const struct lexer *lx, const struct token *at, char *buf,
 	blanks[n] = 0;
 	n = (size_t)snprintf(buf, size, "    ");
 	for (; from < to && n + 1 < size; from++)
-		buf[n++] = *from == '\t' || ((unsigned char)*from >= ' ' && (unsigned char)*from < 0x7f) ? *from : '?';
+		buf[n++] = *from == '\t' || ((unsigned char)*from >= ' ' &&
+					     (unsigned char)*from < 0x7f)
+				   ? *from
+				   : '?';
 	snprintf(buf + n, size - n, "\n    %s^", blanks);
 }
 
-int lex_error(const struct lexer *lx, const struct token *at, int code, struct cairn_err *err, const char *format,
-	      ...)
+int lex_error(const struct lexer *lx, const struct token *at, int code, struct cairn_err *err,
+	      const char *format, ...)
 {
 	char fact[512], line[2 * SHOWN_MAX + 32];
 	va_list args;
@@ -65,14 +68,19 @@ int lex_error(const struct lexer *lx, const struct token *at, int code, struct c
 	vsnprintf(fact, sizeof(fact), format, args);
 	va_end(args);
 	show_line(lx, at, line, sizeof(line));
-	return err_lines(err, code, line, "%s:%lu:%zu: %s", at->file, at->line, (size_t)(at->p - at->line_start) + 1, fact);
+	return err_lines(err, code, line, "%s:%lu:%zu: %s", at->file, at->line,
+			 (size_t)(at->p - at->line_start) + 1, fact);
 }
 
 /* The character at the cursor as a token, for errors of the lexer itself. */
 static struct token here(const struct lexer *lx)
 {
-	return (struct token){
-		.kind = TOKEN_PUNCT, .p = lx->p, .n = 1, .file = lx->file, .line = lx->line, .line_start = lx->line_start};
+	return (struct token){.kind = TOKEN_PUNCT,
+			      .p = lx->p,
+			      .n = 1,
+			      .file = lx->file,
+			      .line = lx->line,
+			      .line_start = lx->line_start};
 }
 
 /* ---- blanks, comments, directives ---- */
@@ -169,7 +177,8 @@ static int pack_push(struct lexer *lx, const char *label, size_t n)
 	struct token at = here(lx);
 
 	if (lx->packs.n == PACKS_MAX)
-		return lex_error(lx, &at, -ERANGE, lx->err, "more than %d #pragma pack(push)", PACKS_MAX);
+		return lex_error(lx, &at, -ERANGE, lx->err, "more than %d #pragma pack(push)",
+				 PACKS_MAX);
 	struct pack_entry *e = VEC_PUSH(&lx->packs);
 	if (!e)
 		return err_nomem(lx->err, "#pragma pack");
@@ -244,8 +253,9 @@ static int pragma(struct lexer *lx)
 	return rc;
 }
 
-static const char *const conditional[] = {"include", "include_next", "import", "if", "ifdef", "ifndef",
-					   "elif",    "else",	      "endif",  "error", "define"};
+static const char *const conditional[] = {"include", "include_next", "import", "if",
+					  "ifdef",   "ifndef",	     "elif",   "else",
+					  "endif",   "error",	     "define"};
 
 static int directive(struct lexer *lx)
 {
@@ -263,7 +273,8 @@ static int directive(struct lexer *lx)
 		if (word_at(lx) == strlen(conditional[i]) &&
 		    !memcmp(lx->p, conditional[i], strlen(conditional[i])))
 			return lex_error(lx, &at, -EBADMSG, lx->err,
-					 "#%s: the text must have gone through a preprocessor", conditional[i]);
+					 "#%s: the text must have gone through a preprocessor",
+					 conditional[i]);
 	skip_line(lx);
 	return 0;
 }
@@ -329,10 +340,11 @@ static const struct {
 	int punct;
 } puncts[] = {
 	/* Longest first. */
-	{"...", P_ELLIPSIS}, {"<<=", P_ASSIGN},   {">>=", P_ASSIGN}, {"->", P_ARROW}, {"<<", P_SHL},
-	{">>", P_SHR},	     {"<=", P_LE},	  {">=", P_GE},	     {"==", P_EQ},    {"!=", P_NE},
-	{"&&", P_AND},	     {"||", P_OR},	  {"++", P_INCREMENT}, {"--", P_INCREMENT}, {"+=", P_ASSIGN},
-	{"-=", P_ASSIGN},    {"*=", P_ASSIGN},	  {"/=", P_ASSIGN},  {"%=", P_ASSIGN}, {"&=", P_ASSIGN},
+	{"...", P_ELLIPSIS}, {"<<=", P_ASSIGN},	  {">>=", P_ASSIGN},	  {"->", P_ARROW},
+	{"<<", P_SHL},	     {">>", P_SHR},	  {"<=", P_LE},		  {">=", P_GE},
+	{"==", P_EQ},	     {"!=", P_NE},	  {"&&", P_AND},	  {"||", P_OR},
+	{"++", P_INCREMENT}, {"--", P_INCREMENT}, {"+=", P_ASSIGN},	  {"-=", P_ASSIGN},
+	{"*=", P_ASSIGN},    {"/=", P_ASSIGN},	  {"%=", P_ASSIGN},	  {"&=", P_ASSIGN},
 	{"|=", P_ASSIGN},    {"^=", P_ASSIGN},	  {"::", P_DOUBLE_COLON},
 };
 
@@ -386,7 +398,8 @@ static bool is_prefix_of_quote(const char *p, size_t n, int next)
 {
 	if (next != '"' && next != '\'')
 		return false;
-	return (n == 1 && (*p == 'L' || *p == 'u' || *p == 'U')) || (n == 2 && p[0] == 'u' && p[1] == '8');
+	return (n == 1 && (*p == 'L' || *p == 'u' || *p == 'U')) ||
+	       (n == 2 && p[0] == 'u' && p[1] == '8');
 }
 
 int lex_next(struct lexer *lx, struct token *ret)
@@ -425,7 +438,8 @@ bool cairn_decl_needs_preprocessor(const char *text, size_t size)
 {
 	const char *end = text + size;
 
-	for (const char *p = text; p < end; p = memchr(p, '\n', (size_t)(end - p)), p = p ? p + 1 : end) {
+	for (const char *p = text; p < end;
+	     p = memchr(p, '\n', (size_t)(end - p)), p = p ? p + 1 : end) {
 		while (p < end && (*p == ' ' || *p == '\t'))
 			p++;
 		if (p == end || *p != '#')

@@ -21,8 +21,8 @@ enum token_kind {
 };
 
 /*
- * Punctuators of one character are that character; longer ones are named here. Those that no declaration needs
- * (assignments) are one number.
+ * Punctuators of one character are that character; longer ones are named here. Those that no
+ * declaration needs (assignments) are one number.
  */
 enum {
 	P_ARROW = 256,
@@ -70,16 +70,17 @@ struct lexer {
 	VEC(struct pack_entry) packs;
 };
 
-void lex_init(struct lexer *lx, const char *text, size_t size, const char *name, struct arena *arena,
-	      struct cairn_err *err);
+void lex_init(struct lexer *lx, const char *text, size_t size, const char *name,
+	      struct arena *arena, struct cairn_err *err);
 void lex_fini(struct lexer *lx);
 
 /* The next token: 0, at the end TOKEN_END again and again; -EBADMSG, -ERANGE, -ENOMEM. */
 int lex_next(struct lexer *lx, struct token *ret);
 
 /* err_set() with file, line and column of @at in front, and its line with a caret behind. */
-__attribute__((format(printf, 5, 6))) int lex_error(const struct lexer *lx, const struct token *at, int code,
-						     struct cairn_err *err, const char *format, ...);
+__attribute__((format(printf, 5, 6))) int lex_error(const struct lexer *lx, const struct token *at,
+						    int code, struct cairn_err *err,
+						    const char *format, ...);
 
 static inline bool token_is(const struct token *t, const char *name)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Nodes of the graph: the basic types by their names in GCC's debug information, derived ones, sizes and alignments. */
+/*
+ * Nodes of the graph: the basic types by their names in GCC's debug information, derived ones,
+ * sizes and alignments.
+ */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -14,10 +17,14 @@ int node_add(struct parser *p, const struct cairn_type *t, uint32_t *ret)
 	return 0;
 }
 
-int node_tagged(struct parser *p, enum cairn_type_kind kind, const struct token *name, uint32_t *ret)
+int node_tagged(struct parser *p, enum cairn_type_kind kind, const struct token *name,
+		uint32_t *ret)
 {
-	enum symbol_kind wanted = kind == CAIRN_T_ENUM ? SYMBOL_ENUM : kind == CAIRN_T_UNION ? SYMBOL_UNION : SYMBOL_STRUCT;
-	const struct symbol *known = name->n ? symbol_find(p->decl, wanted, name->p, name->n) : NULL;
+	enum symbol_kind wanted = kind == CAIRN_T_ENUM	  ? SYMBOL_ENUM
+				  : kind == CAIRN_T_UNION ? SYMBOL_UNION
+							  : SYMBOL_STRUCT;
+	const struct symbol *known =
+		name->n ? symbol_find(p->decl, wanted, name->p, name->n) : NULL;
 	struct cairn_type t = {.kind = kind, .declaration = true};
 
 	if (known && known->kind != wanted)
@@ -83,13 +90,16 @@ static int add_va_list(struct parser *p, uint32_t *ret)
 	int rc = node_add(p, &t, ret);
 	if (rc || !p->abi->va_list_array)
 		return rc;
-	t = (struct cairn_type){.kind = CAIRN_T_ARRAY, .ref = *ret, .has_count = true, .count = 1, .size = t.size};
+	t = (struct cairn_type){
+		.kind = CAIRN_T_ARRAY, .ref = *ret, .has_count = true, .count = 1, .size = t.size};
 	return node_add(p, &t, ret);
 }
 
 const char *missing_basic(const struct parser *p, enum basic basic)
 {
-	return basic != B_VA_LIST && !p->abi->scalars[basics[basic].scalar].size ? basics[basic].name : NULL;
+	return basic != B_VA_LIST && !p->abi->scalars[basics[basic].scalar].size
+		       ? basics[basic].name
+		       : NULL;
 }
 
 static int add_basic(struct parser *p, enum basic basic, uint32_t *ret)
@@ -114,7 +124,8 @@ int node_basic(struct parser *p, enum basic basic, uint32_t *ret)
 	int rc = 0;
 
 	if (!p->basics[basic])
-		rc = basic == B_VA_LIST ? add_va_list(p, &p->basics[basic]) : add_basic(p, basic, &p->basics[basic]);
+		rc = basic == B_VA_LIST ? add_va_list(p, &p->basics[basic])
+					: add_basic(p, basic, &p->basics[basic]);
 	*ret = p->basics[basic];
 	return rc;
 }
@@ -133,7 +144,8 @@ int node_complex(struct parser *p, enum basic basic, uint32_t *ret)
 		t.name = arena_printf(p->arena, "complex %s", b->name);
 		t.size *= 2;
 		t.encoding = is_integer ? CAIRN_ENC_OPAQUE : CAIRN_ENC_COMPLEX;
-		rc = t.name ? node_add(p, &t, &p->complexes[basic]) : err_nomem(p->err, "names of types");
+		rc = t.name ? node_add(p, &t, &p->complexes[basic])
+			    : err_nomem(p->err, "names of types");
 	}
 	*ret = p->complexes[basic];
 	return rc;
@@ -158,7 +170,10 @@ static uint32_t power_of_2_from(uint64_t n)
 	return power;
 }
 
-/* Aligned to its width rounded up to a power of 2, as far as the ABI goes, and as many of those as it needs. */
+/*
+ * Aligned to its width rounded up to a power of 2, as far as the ABI goes, and as many of those as
+ * it needs.
+ */
 static int add_bit_int(struct parser *p, uint64_t width, bool is_unsigned, uint32_t *ret)
 {
 	uint64_t bytes = (width + 7) / 8;
@@ -171,7 +186,8 @@ static int add_bit_int(struct parser *p, uint64_t width, bool is_unsigned, uint3
 	/* What the bits above its width are, no ABI says. */
 	if (width != 8 * t.size)
 		t.encoding = CAIRN_ENC_OPAQUE;
-	t.name = arena_printf(p->arena, "%s_BitInt(%" PRIu64 ")", is_unsigned ? "unsigned " : "", width);
+	t.name = arena_printf(p->arena, "%s_BitInt(%" PRIu64 ")", is_unsigned ? "unsigned " : "",
+			      width);
 	if (!t.name)
 		return err_nomem(p->err, "names of types");
 	int rc = node_add(p, &t, ret);
@@ -181,7 +197,8 @@ static int add_bit_int(struct parser *p, uint64_t width, bool is_unsigned, uint3
 	return rc;
 }
 
-int node_bit_int(struct parser *p, int64_t width, bool is_unsigned, const struct token *at, uint32_t *ret)
+int node_bit_int(struct parser *p, int64_t width, bool is_unsigned, const struct token *at,
+		 uint32_t *ret)
 {
 	int64_t least = is_unsigned ? 1 : 2;
 	uint64_t known;
@@ -189,8 +206,9 @@ int node_bit_int(struct parser *p, int64_t width, bool is_unsigned, const struct
 	if (!p->abi->bit_int_max)
 		return fail_at(p, at, -EBADMSG, "the ABI %s has no _BitInt", p->abi->name);
 	if (width < least || width > p->abi->bit_int_max)
-		return fail_at(p, at, -EBADMSG, "a _BitInt of %lld bits; on %s it may have %lld to %u", (long long)width,
-			       p->abi->name, (long long)least, p->abi->bit_int_max);
+		return fail_at(
+			p, at, -EBADMSG, "a _BitInt of %lld bits; on %s it may have %lld to %u",
+			(long long)width, p->abi->name, (long long)least, p->abi->bit_int_max);
 	if (!map_get(&p->bit_ints, key_of_width((uint64_t)width, is_unsigned), &known))
 		return add_bit_int(p, (uint64_t)width, is_unsigned, ret);
 	*ret = (uint32_t)known;
@@ -249,11 +267,14 @@ int node_vector(struct parser *p, uint32_t element, uint64_t bytes, uint32_t *re
 	const struct cairn_type *of = resolve(p, element);
 	uint64_t size, align = 1;
 
-	if (is_bit_int(p, element) || !((of->kind == CAIRN_T_INT && of->encoding != CAIRN_ENC_OPAQUE) || of->kind == CAIRN_T_ENUM ||
-					(of->kind == CAIRN_T_FLOAT && of->encoding != CAIRN_ENC_COMPLEX)))
+	if (is_bit_int(p, element) ||
+	    !((of->kind == CAIRN_T_INT && of->encoding != CAIRN_ENC_OPAQUE) ||
+	      of->kind == CAIRN_T_ENUM ||
+	      (of->kind == CAIRN_T_FLOAT && of->encoding != CAIRN_ENC_COMPLEX)))
 		return fail_here(p, "a vector has numbers as its elements");
 	if (!size_of(p, element, &size) || !size || !bytes || bytes % size || bytes > UINT32_MAX)
-		return fail_here(p, "a vector of %llu bytes does not hold whole elements", (unsigned long long)bytes);
+		return fail_here(p, "a vector of %llu bytes does not hold whole elements",
+				 (unsigned long long)bytes);
 	while (align < bytes)
 		align *= 2;
 	struct cairn_type t = {.kind = CAIRN_T_ARRAY,
@@ -263,8 +284,9 @@ int node_vector(struct parser *p, uint32_t element, uint64_t bytes, uint32_t *re
 			       .count = bytes / size,
 			       /* A vector of three is as large as one of four. */
 			       .size = align,
-			       .abi_align = align < p->abi->vector_align_max ? (uint32_t)align
-									     : p->abi->vector_align_max};
+			       .abi_align = align < p->abi->vector_align_max
+						    ? (uint32_t)align
+						    : p->abi->vector_align_max};
 	return node_add(p, &t, ret);
 }
 
@@ -306,8 +328,9 @@ uint32_t align_of(const struct parser *p, uint32_t id)
 			return t->align;
 		if (t->abi_align)
 			return t->abi_align;
-		if (t->kind != CAIRN_T_TYPEDEF && t->kind != CAIRN_T_CONST && t->kind != CAIRN_T_VOLATILE &&
-		    t->kind != CAIRN_T_RESTRICT && t->kind != CAIRN_T_ARRAY)
+		if (t->kind != CAIRN_T_TYPEDEF && t->kind != CAIRN_T_CONST &&
+		    t->kind != CAIRN_T_VOLATILE && t->kind != CAIRN_T_RESTRICT &&
+		    t->kind != CAIRN_T_ARRAY)
 			return 1;
 		id = t->ref;
 	}
@@ -319,8 +342,8 @@ uint32_t member_align_of(const struct parser *p, uint32_t id)
 	for (unsigned int i = 0; p->abi->ms && i < 2 * CHAIN_MAX; i++) {
 		const struct cairn_type *t = cairn_types_get(p->types, id);
 
-		if (t->kind != CAIRN_T_TYPEDEF && t->kind != CAIRN_T_CONST && t->kind != CAIRN_T_VOLATILE &&
-		    t->kind != CAIRN_T_RESTRICT)
+		if (t->kind != CAIRN_T_TYPEDEF && t->kind != CAIRN_T_CONST &&
+		    t->kind != CAIRN_T_VOLATILE && t->kind != CAIRN_T_RESTRICT)
 			break;
 		id = t->ref;
 	}
@@ -335,24 +358,29 @@ uint32_t required_align_of(const struct parser *p, uint32_t id)
 
 		if (t->align)
 			return t->align;
-		if (t->kind != CAIRN_T_TYPEDEF && t->kind != CAIRN_T_CONST && t->kind != CAIRN_T_VOLATILE &&
-		    t->kind != CAIRN_T_ARRAY)
+		if (t->kind != CAIRN_T_TYPEDEF && t->kind != CAIRN_T_CONST &&
+		    t->kind != CAIRN_T_VOLATILE && t->kind != CAIRN_T_ARRAY)
 			return 0;
 		id = t->ref;
 	}
 	return 0;
 }
 
-/* Only what a typedef, qualifier or array adds can make the chain longer: then it is looked at once. */
+/*
+ * Only what a typedef, qualifier or array adds can make the chain longer: then it is looked at
+ * once.
+ */
 int check_chain(struct parser *p, uint32_t id, const struct token *at)
 {
 	for (unsigned int i = 0; i < CHAIN_MAX; i++) {
 		const struct cairn_type *t = cairn_types_get(p->types, id);
 
-		if (t->kind != CAIRN_T_TYPEDEF && t->kind != CAIRN_T_CONST && t->kind != CAIRN_T_VOLATILE &&
-		    t->kind != CAIRN_T_RESTRICT && t->kind != CAIRN_T_ATOMIC && t->kind != CAIRN_T_ARRAY)
+		if (t->kind != CAIRN_T_TYPEDEF && t->kind != CAIRN_T_CONST &&
+		    t->kind != CAIRN_T_VOLATILE && t->kind != CAIRN_T_RESTRICT &&
+		    t->kind != CAIRN_T_ATOMIC && t->kind != CAIRN_T_ARRAY)
 			return 0;
 		id = t->ref;
 	}
-	return fail_at(p, at, -ERANGE, "a chain of more than %d typedefs, qualifiers and arrays", CHAIN_MAX);
+	return fail_at(p, at, -ERANGE, "a chain of more than %d typedefs, qualifiers and arrays",
+		       CHAIN_MAX);
 }

@@ -26,7 +26,8 @@ static bool read_digits(const struct token *t, size_t *at, unsigned int base, ui
 		unsigned int d = (unsigned int)digit_of(t->p[*at]);
 		if (d >= base)
 			break;
-		fits = fits && !__builtin_mul_overflow(*ret, base, ret) && !__builtin_add_overflow(*ret, d, ret);
+		fits = fits && !__builtin_mul_overflow(*ret, base, ret) &&
+		       !__builtin_add_overflow(*ret, d, ret);
 	}
 	return fits;
 }
@@ -50,9 +51,11 @@ static int floating(struct parser *p, const struct token *t, struct value *ret)
 		enum basic basic;
 	} suffixes[] = {
 		/* Longer ones first. */
-		{"f128", B_FLOAT128}, {"f64x", B_FLOAT64X}, {"f32x", B_DOUBLE}, {"bf16", B_BFLOAT16}, {"f16", B_FLOAT16},
-		{"f32", B_FLOAT},     {"f64", B_DOUBLE},    {"df", B_DECIMAL32}, {"dd", B_DECIMAL64}, {"dl", B_DECIMAL128},
-		{"q", B_GNU_FLOAT128}, {"w", B_FLOAT64X},   {"f", B_FLOAT},	{"l", B_LDOUBLE},
+		{"f128", B_FLOAT128}, {"f64x", B_FLOAT64X},  {"f32x", B_DOUBLE},
+		{"bf16", B_BFLOAT16}, {"f16", B_FLOAT16},    {"f32", B_FLOAT},
+		{"f64", B_DOUBLE},    {"df", B_DECIMAL32},   {"dd", B_DECIMAL64},
+		{"dl", B_DECIMAL128}, {"q", B_GNU_FLOAT128}, {"w", B_FLOAT64X},
+		{"f", B_FLOAT},	      {"l", B_LDOUBLE},
 	};
 	bool is_complex = false;
 	size_t n = t->n;
@@ -75,15 +78,19 @@ static int floating(struct parser *p, const struct token *t, struct value *ret)
 	return is_complex ? node_complex(p, basic, &ret->type) : node_basic(p, basic, &ret->type);
 }
 
-/* The first type that holds it; @longs: 1 or 2 "l". A decimal number is unsigned only when it says so. */
-static int type_of_integer(struct parser *p, uint64_t v, unsigned int base, bool is_unsigned, unsigned int longs,
-			   uint32_t *ret)
+/*
+ * The first type that holds it; @longs: 1 or 2 "l". A decimal number is unsigned only when it says
+ * so.
+ */
+static int type_of_integer(struct parser *p, uint64_t v, unsigned int base, bool is_unsigned,
+			   unsigned int longs, uint32_t *ret)
 {
 	static const enum basic types[] = {B_INT, B_LONG, B_LLONG};
 
 	for (size_t i = longs; i < 3; i++) {
-		unsigned int bits = 8 * (i == 0 ? p->abi->scalars[CAIRN_C_INT].size
-						: p->abi->scalars[i == 1 ? CAIRN_C_LONG : CAIRN_C_LLONG].size);
+		unsigned int bits =
+			8 * (i == 0 ? p->abi->scalars[CAIRN_C_INT].size
+				    : p->abi->scalars[i == 1 ? CAIRN_C_LONG : CAIRN_C_LLONG].size);
 
 		if (!is_unsigned && v < UINT64_C(1) << (bits - 1))
 			return node_basic(p, types[i], ret);
@@ -94,7 +101,8 @@ static int type_of_integer(struct parser *p, uint64_t v, unsigned int base, bool
 }
 
 /* After "3wb" or "3uwb", "wbu" at the end: the narrowest _BitInt that holds it. */
-static int parse_bit_int_rest(struct parser *p, size_t at, uint64_t v, bool is_unsigned, struct value *ret)
+static int parse_bit_int_rest(struct parser *p, size_t at, uint64_t v, bool is_unsigned,
+			      struct value *ret)
 {
 	struct token t = p->tok;
 	int64_t width = v ? 64 - __builtin_clzll(v) : 1;

@@ -10,9 +10,9 @@
  *	                     └── expr.c         constant expressions
  *	          symbols.c  names to ids       nodes.c  nodes of the graph, sizes and alignments
  *
- * A parser function returns 0 or a negative errno; the story is then told, and everything unwinds. Grammar nests (a
- * struct in a struct, parentheses), and so do the functions, up to DEPTH_MAX calls: enter() counts, so that a hostile
- * nesting is an error and no stack overflow.
+ * A parser function returns 0 or a negative errno; the story is then told, and everything unwinds.
+ * Grammar nests (a struct in a struct, parentheses), and so do the functions, up to DEPTH_MAX
+ * calls: enter() counts, so that a hostile nesting is an error and no stack overflow.
  */
 #ifndef DECL_PARSE_H
 #define DECL_PARSE_H
@@ -27,7 +27,10 @@
 enum {
 	/* Real headers nest less than 20 deep, macro-made expressions less than 100. */
 	DEPTH_MAX = 200,
-	/* Typedefs, qualifiers, arrays in a row before a type; cairn_types_resolve() goes no further either. */
+	/*
+	 * Typedefs, qualifiers, arrays in a row before a type; cairn_types_resolve() goes no
+	 * further either.
+	 */
 	CHAIN_MAX = 1000,
 	/* pointers, arrays and functions in one declarator */
 	STEPS_MAX = 64,
@@ -102,7 +105,8 @@ struct parser {
 	unsigned int depth;
 	uint32_t basics[N_BASICS];
 	uint32_t complexes[N_BASICS]; /* _Complex of each */
-	struct map bit_ints;	      /* width and sign to the _BitInt, and from there to its width */
+	/* width and sign to the _BitInt, and from there to its width */
+	struct map bit_ints;
 };
 
 /* ---- decl.c: tokens ---- */
@@ -139,15 +143,20 @@ static inline void leave(struct parser *p)
 
 /* ---- symbols.c ---- */
 
-const struct symbol *symbol_find(const struct cairn_decl *d, enum symbol_kind kind, const char *name, size_t n);
+const struct symbol *symbol_find(const struct cairn_decl *d, enum symbol_kind kind,
+				 const char *name, size_t n);
 int symbol_add(struct parser *p, const struct symbol *s);
 
 /* ---- nodes.c ---- */
 
 /* Add a node; *@ret 0 and -ENOMEM when there is no memory. */
 int node_add(struct parser *p, const struct cairn_type *t, uint32_t *ret);
-/* The struct, union or enum of that tag, or a new one that is only declared; an empty @name is always a new one. */
-int node_tagged(struct parser *p, enum cairn_type_kind kind, const struct token *name, uint32_t *ret);
+/*
+ * The struct, union or enum of that tag, or a new one that is only declared; an empty @name is
+ * always a new one.
+ */
+int node_tagged(struct parser *p, enum cairn_type_kind kind, const struct token *name,
+		uint32_t *ret);
 int node_derive(struct parser *p, enum cairn_type_kind kind, uint32_t ref, uint32_t *ret);
 /* -EBADMSG, told at the next token: the ABI has no such type. */
 int node_basic(struct parser *p, enum basic basic, uint32_t *ret);
@@ -155,7 +164,8 @@ int node_basic(struct parser *p, enum basic basic, uint32_t *ret);
 const char *missing_basic(const struct parser *p, enum basic basic);
 int node_complex(struct parser *p, enum basic basic, uint32_t *ret);
 /* _BitInt(@width); -EBADMSG, told at @at: not of that width, or none at all. */
-int node_bit_int(struct parser *p, int64_t width, bool is_unsigned, const struct token *at, uint32_t *ret);
+int node_bit_int(struct parser *p, int64_t width, bool is_unsigned, const struct token *at,
+		 uint32_t *ret);
 bool is_bit_int(const struct parser *p, uint32_t id);
 /* The bits that a value of an integer type has, for bit-fields; 0: it is no integer. */
 uint64_t value_bits(const struct parser *p, uint32_t id);
@@ -165,13 +175,19 @@ int node_vector(struct parser *p, uint32_t element, uint64_t bytes, uint32_t *re
 bool size_of(const struct parser *p, uint32_t id, uint64_t *ret);
 /* As a member; attributes of typedefs and _Atomic counted. At least 1. */
 uint32_t align_of(const struct parser *p, uint32_t id);
-/* Of a member of that type. Microsoft's compiler takes no notice of a typedef's attribute that lowers it. */
+/*
+ * Of a member of that type. Microsoft's compiler takes no notice of a typedef's attribute that
+ * lowers it.
+ */
 uint32_t member_align_of(const struct parser *p, uint32_t id);
 static inline const struct cairn_type *resolve(const struct parser *p, uint32_t id)
 {
 	return cairn_types_get(p->types, cairn_types_resolve(p->types, id));
 }
-/* The words behind a struct's alignment: it was demanded by an attribute, here or in a member. Microsoft's rules only. */
+/*
+ * The words behind a struct's alignment: it was demanded by an attribute, here or in a member.
+ * Microsoft's rules only.
+ */
 uint32_t required_align_of(const struct parser *p, uint32_t id);
 int check_chain(struct parser *p, uint32_t id, const struct token *at);
 
@@ -180,7 +196,8 @@ int check_chain(struct parser *p, uint32_t id, const struct token *at);
 struct attributes {
 	bool packed, ms_struct, gcc_struct;
 	uint32_t aligned;     /* 0: none */
-	uint32_t declspec_aligned; /* that much of it by __declspec: of a struct that is defined after it */
+	/* that much of it by __declspec: of a struct that is defined after it */
+	uint32_t declspec_aligned;
 	uint64_t vector_size; /* bytes; 0: none */
 	uint32_t vector_elems;/* ext_vector_type(N) */
 	const struct mode *mode; /* mode(DI) and so on */
@@ -203,7 +220,10 @@ struct specifiers {
 };
 
 int parse_specifiers(struct parser *p, struct specifiers *ret);
-/* Microsoft's: __cdecl and the like. They stand where qualifiers may, and also after the parenthesis of a declarator. */
+/*
+ * Microsoft's: __cdecl and the like. They stand where qualifiers may, and also after the
+ * parenthesis of a declarator.
+ */
 bool is_convention(const struct token *t);
 /* Whether the token begins a type (or a storage class, an attribute): it begins a declaration. */
 bool begins_type(const struct parser *p, const struct token *t);
@@ -223,15 +243,19 @@ int parse_type_name(struct parser *p, uint32_t *ret);
 
 /* ---- record.c, enums.c ---- */
 
-/* Behind the word struct, union or enum. Takes from @before what is about the struct and not about what is declared with it. */
+/*
+ * Behind the word struct, union or enum. Takes from @before what is about the struct and not about
+ * what is declared with it.
+ */
 int parse_record(struct parser *p, bool is_union, struct attributes *before, uint32_t *ret);
 int parse_enum(struct parser *p, uint32_t *ret);
 
 /* ---- initialiser.c ---- */
 
 /*
- * After "=", to the comma or semicolon that ends it, or from one brace to the other: *@type, an array without a count, becomes one
- * with as many elements as that has. Where they cannot be counted here, its size is not known.
+ * After "=", to the comma or semicolon that ends it, or from one brace to the other: *@type, an
+ * array without a count, becomes one with as many elements as that has. Where they cannot be
+ * counted here, its size is not known.
  */
 int count_initialiser(struct parser *p, uint32_t *type);
 /* To the comma or semicolon, brace or bracket that ends it. */

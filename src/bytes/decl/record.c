@@ -2,10 +2,10 @@
 /*
  * Structs and unions
  *
- * Members are collected as they stand, bit-fields without a name included, and placed when the struct ends and its
- * attributes are known. The node that remains is what debug information would have: without those bit-fields, with
- * offsets. A struct is "declaration" until its closing brace, so that one which contains itself is refused like any whose
- * size is not known.
+ * Members are collected as they stand, bit-fields without a name included, and placed when the
+ * struct ends and its attributes are known. The node that remains is what debug information would
+ * have: without those bit-fields, with offsets. A struct is "declaration" until its closing brace,
+ * so that one which contains itself is refused like any whose size is not known.
  */
 #include <errno.h>
 
@@ -51,8 +51,8 @@ static int parse_width(struct parser *p, const struct token *at, struct cairn_pl
 	if (!bits)
 		return fail_at(p, at, -EBADMSG, "a bit-field must have an integer type");
 	if (width < 0 || (uint64_t)width > bits)
-		return fail_at(p, at, -EBADMSG, "a bit-field of %lld bits in a type of %llu", (long long)width,
-			       (unsigned long long)bits);
+		return fail_at(p, at, -EBADMSG, "a bit-field of %lld bits in a type of %llu",
+			       (long long)width, (unsigned long long)bits);
 	if (!width && m->name)
 		return fail_at(p, at, -EBADMSG, "a bit-field of width 0 cannot have a name");
 	place->bit_field = true;
@@ -60,19 +60,24 @@ static int parse_width(struct parser *p, const struct token *at, struct cairn_pl
 	return 0;
 }
 
-/* As an element of arrays, too, but flexible ones. Enums, _Complex, _BitInt do not count; nor sizes that are no power of 2. */
+/*
+ * As an element of arrays, too, but flexible ones. Enums, _Complex, _BitInt do not count; nor sizes
+ * that are no power of 2.
+ */
 static uint32_t bytes_of_number(const struct parser *p, uint32_t id)
 {
 	const struct cairn_type *t = resolve(p, id);
 
 	while (t->kind == CAIRN_T_ARRAY && t->has_count && !t->vector)
 		t = resolve(p, id = t->ref);
-	bool is_number = (t->kind == CAIRN_T_INT && t->encoding != CAIRN_ENC_OPAQUE && !is_bit_int(p, id)) ||
-			 (t->kind == CAIRN_T_FLOAT && t->encoding != CAIRN_ENC_COMPLEX);
+	bool is_number =
+		(t->kind == CAIRN_T_INT && t->encoding != CAIRN_ENC_OPAQUE && !is_bit_int(p, id)) ||
+		(t->kind == CAIRN_T_FLOAT && t->encoding != CAIRN_ENC_COMPLEX);
 	return is_number && !(t->size & (t->size - 1)) ? (uint32_t)t->size : 0;
 }
 
-static int describe(struct parser *p, uint32_t type, const struct token *at, struct cairn_place_member *place)
+static int describe(struct parser *p, uint32_t type, const struct token *at,
+		    struct cairn_place_member *place)
 {
 	const struct cairn_type *t = resolve(p, type);
 
@@ -83,8 +88,9 @@ static int describe(struct parser *p, uint32_t type, const struct token *at, str
 			       t->kind == CAIRN_T_UNION ? "union" : "struct", t->name);
 	if (!complete)
 		return fail_at(p, at, -EBADMSG,
-			       t->kind == CAIRN_T_FUNC ? "a member cannot be a function"
-						       : "the size of the member's type is not known here");
+			       t->kind == CAIRN_T_FUNC
+				       ? "a member cannot be a function"
+				       : "the size of the member's type is not known here");
 	place->align = member_align_of(p, type);
 	if (p->abi->ms)
 		place->required = required_align_of(p, type);
@@ -120,14 +126,15 @@ static int parse_member(struct parser *p, const struct specifiers *specs, struct
 		rc = rc ? rc : parse_attributes(p, &d.attrs);
 	}
 	place.packed = specs->attrs.packed || d.attrs.packed;
-	place.aligned = specs->attrs.aligned > d.attrs.aligned ? specs->attrs.aligned : d.attrs.aligned;
+	place.aligned =
+		specs->attrs.aligned > d.attrs.aligned ? specs->attrs.aligned : d.attrs.aligned;
 	m.align = place.aligned;
 	return rc ? rc : add(p, to, &m, &place, &at);
 }
 
 /*
- * "struct { ... };" without a name between: its members belong to the struct around it. Microsoft's compiler takes one with a
- * tag, and a typedef, in the same way; for others they declare nothing.
+ * "struct { ... };" without a name between: its members belong to the struct around it. Microsoft's
+ * compiler takes one with a tag, and a typedef, in the same way; for others they declare nothing.
  */
 static bool is_anonymous_member(const struct parser *p, const struct specifiers *specs)
 {
@@ -178,8 +185,8 @@ static int parse_member_declaration(struct parser *p, struct member_list *to)
 /* ---- the whole ---- */
 
 /* Attributes of the struct, wherever they stood. */
-static void attribute(const struct parser *p, const struct attributes *attrs, uint32_t pack, bool ms_struct,
-		      struct cairn_place_record *rec)
+static void attribute(const struct parser *p, const struct attributes *attrs, uint32_t pack,
+		      bool ms_struct, struct cairn_place_record *rec)
 {
 	rec->packed = attrs->packed;
 	rec->aligned = attrs->aligned;
@@ -188,9 +195,12 @@ static void attribute(const struct parser *p, const struct attributes *attrs, ui
 	rec->gcc_struct = attrs->gcc_struct;
 }
 
-/* What attributes ask for; Microsoft's compiler then holds on to all of the alignment, and looks into members. */
-static uint32_t demanded(const struct parser *p, const struct member_list *list, const struct attributes *attrs,
-			 uint32_t align)
+/*
+ * What attributes ask for; Microsoft's compiler then holds on to all of the alignment, and looks
+ * into members.
+ */
+static uint32_t demanded(const struct parser *p, const struct member_list *list,
+			 const struct attributes *attrs, uint32_t align)
 {
 	uint32_t most = 0;
 
@@ -207,7 +217,10 @@ static uint32_t demanded(const struct parser *p, const struct member_list *list,
 	return most;
 }
 
-/* What compilers refuse, and would look like a layout here: two members of one name, members behind a flexible array. */
+/*
+ * What compilers refuse, and would look like a layout here: two members of one name, members behind
+ * a flexible array.
+ */
 static int check_members(struct parser *p, const struct member_list *list, bool is_union)
 {
 	struct map names = {0};
@@ -218,9 +231,12 @@ static int check_members(struct parser *p, const struct member_list *list, bool 
 		const struct cairn_type *t = resolve(p, m->type);
 		uint64_t hash = m->name ? map_hash_str(m->name) : 0, same;
 
-		if (!is_union && t->kind == CAIRN_T_ARRAY && !t->has_count && i + 1 < list->members.n)
-			rc = fail_at(p, &list->at.p[i], -EBADMSG, "a flexible array that is not the last member");
-		else if (m->name && map_get(&names, hash, &same) && !strcmp(list->members.p[same].name, m->name))
+		if (!is_union && t->kind == CAIRN_T_ARRAY && !t->has_count &&
+		    i + 1 < list->members.n)
+			rc = fail_at(p, &list->at.p[i], -EBADMSG,
+				     "a flexible array that is not the last member");
+		else if (m->name && map_get(&names, hash, &same) &&
+			 !strcmp(list->members.p[same].name, m->name))
 			rc = fail_at(p, &list->at.p[i], -EBADMSG, "a second member of this name");
 		else if (m->name && map_put(&names, hash, i) < 0)
 			rc = err_nomem(p->err, "members");
@@ -259,7 +275,8 @@ static int finish(struct parser *p, const struct member_list *list, const struct
 	rec->is_union = t.kind == CAIRN_T_UNION;
 	rc = cairn_layout_place(p->abi, rec, &err);
 	if (rc)
-		return fail_at(p, at, rc == -EINVAL ? -EBADMSG : rc, "this cannot be laid out: %s", err.msg);
+		return fail_at(p, at, rc == -EINVAL ? -EBADMSG : rc, "this cannot be laid out: %s",
+			       err.msg);
 	t.declaration = false;
 	t.size = rec->size;
 	t.align = demanded(p, list, attrs, rec->align);
@@ -270,7 +287,8 @@ static int finish(struct parser *p, const struct member_list *list, const struct
 	return rc;
 }
 
-static int parse_body(struct parser *p, struct attributes *attrs, const struct token *at, uint32_t id)
+static int parse_body(struct parser *p, struct attributes *attrs, const struct token *at,
+		      uint32_t id)
 {
 	struct member_list list = {0};
 	struct cairn_place_record rec = {0};
@@ -286,7 +304,8 @@ static int parse_body(struct parser *p, struct attributes *attrs, const struct t
 	}
 	rc = rc ? rc : next(p);
 	rc = rc ? rc : parse_attributes(p, attrs);
-	rc = rc ? rc : check_members(p, &list, cairn_types_get(p->types, id)->kind == CAIRN_T_UNION);
+	rc = rc ? rc
+		: check_members(p, &list, cairn_types_get(p->types, id)->kind == CAIRN_T_UNION);
 	if (!rc) {
 		attribute(p, attrs, pack, ms_struct, &rec);
 		rc = finish(p, &list, attrs, &rec, at, id);
@@ -311,10 +330,12 @@ int parse_record(struct parser *p, bool is_union, struct attributes *before, uin
 		rc = next(p);
 	}
 	if (!rc && !name.n && !is_punct(p, '{'))
-		rc = fail_here(p, "expected the name of a %s or '{'", is_union ? "union" : "struct");
+		rc = fail_here(p, "expected the name of a %s or '{'",
+			       is_union ? "union" : "struct");
 	rc = rc ? rc : node_tagged(p, is_union ? CAIRN_T_UNION : CAIRN_T_STRUCT, &name, ret);
 	if (!rc && is_punct(p, '{') && before->declspec_aligned) {
-		attrs.aligned = before->declspec_aligned > attrs.aligned ? before->declspec_aligned : attrs.aligned;
+		attrs.aligned = before->declspec_aligned > attrs.aligned ? before->declspec_aligned
+									 : attrs.aligned;
 		before->aligned = before->aligned > before->declspec_aligned ? before->aligned : 0;
 	}
 	if (!rc && is_punct(p, '{')) {

@@ -2,8 +2,9 @@
 /*
  * Declaration specifiers: "static const unsigned long", "typedef struct { ... }"
  *
- * Words may come in any order ("long const unsigned"), so they are counted, and the type is decided when they end.
- * A typedef's name is a type only while no other has been seen: in "unsigned size" the name declares.
+ * Words may come in any order ("long const unsigned"), so they are counted, and the type is decided
+ * when they end. A typedef's name is a type only while no other has been seen: in "unsigned size"
+ * the name declares.
  */
 #include <errno.h>
 #include <string.h>
@@ -81,8 +82,8 @@ static const struct word {
 
 /* What Clang knows for Windows only. Elsewhere they are names, which headers define. */
 static const struct word microsoft_words[] = {
-	{"__int8", W_BASE, BASE_CHAR},	   {"__int16", W_SHORT},       {"__int32", W_BASE, BASE_INT},
-	{"__int64", W_LONG_LONG},	   {"__forceinline", W_IGNORED}, {"__unaligned", W_IGNORED},
+	{"__int8", W_BASE, BASE_CHAR}, {"__int16", W_SHORT},	     {"__int32", W_BASE, BASE_INT},
+	{"__int64", W_LONG_LONG},      {"__forceinline", W_IGNORED}, {"__unaligned", W_IGNORED},
 	{"__w64", W_IGNORED},
 };
 
@@ -96,7 +97,8 @@ static const struct word *word_in(const struct word *list, size_t n, const struc
 
 static const struct word *word_of(const struct parser *p, const struct token *t)
 {
-	const struct word *w = t->kind == TOKEN_NAME ? word_in(words, sizeof(words) / sizeof(words[0]), t) : NULL;
+	const struct word *w =
+		t->kind == TOKEN_NAME ? word_in(words, sizeof(words) / sizeof(words[0]), t) : NULL;
 
 	if (w || t->kind != TOKEN_NAME || !p->abi->ms)
 		return w;
@@ -105,15 +107,18 @@ static const struct word *word_of(const struct parser *p, const struct token *t)
 
 bool is_convention(const struct token *t)
 {
-	static const struct word conventions[] = {{"__cdecl"}, {"__stdcall"}, {"__fastcall"}, {"__thiscall"},
-						  {"__vectorcall"}, {"__regcall"}, {"__pascal"}};
+	static const struct word conventions[] = {{"__cdecl"},	  {"__stdcall"},    {"__fastcall"},
+						  {"__thiscall"}, {"__vectorcall"}, {"__regcall"},
+						  {"__pascal"}};
 
-	return t->kind == TOKEN_NAME && word_in(conventions, sizeof(conventions) / sizeof(conventions[0]), t);
+	return t->kind == TOKEN_NAME &&
+	       word_in(conventions, sizeof(conventions) / sizeof(conventions[0]), t);
 }
 
 static const struct symbol *typedef_of(const struct parser *p, const struct token *t)
 {
-	const struct symbol *s = t->kind == TOKEN_NAME ? symbol_find(p->decl, SYMBOL_TYPEDEF, t->p, t->n) : NULL;
+	const struct symbol *s =
+		t->kind == TOKEN_NAME ? symbol_find(p->decl, SYMBOL_TYPEDEF, t->p, t->n) : NULL;
 
 	return s && s->kind == SYMBOL_TYPEDEF ? s : NULL;
 }
@@ -148,12 +153,16 @@ struct counted {
 
 static bool is_complete(const struct counted *c)
 {
-	return c->base || c->has_type || c->has_width || c->n_long || c->n_short || c->n_signed || c->n_unsigned || c->n_complex;
+	return c->base || c->has_type || c->has_width || c->n_long || c->n_short || c->n_signed ||
+	       c->n_unsigned || c->n_complex;
 }
 
 static enum basic integer_of(const struct counted *c)
 {
-	enum basic basic = c->n_short ? B_SHORT : c->n_long > 1 ? B_LLONG : c->n_long ? B_LONG : B_INT;
+	enum basic basic = c->n_short	   ? B_SHORT
+			   : c->n_long > 1 ? B_LLONG
+			   : c->n_long	   ? B_LONG
+					   : B_INT;
 
 	if (c->base && c->base->base == BASE_CHAR)
 		return c->n_unsigned ? B_UCHAR : c->n_signed ? B_SCHAR : B_CHAR;
@@ -174,8 +183,9 @@ static enum basic basic_of(const struct counted *c)
 
 static bool has_complex(enum basic basic)
 {
-	return basic != B_BOOL && basic != B_BFLOAT16 && basic != B_IBM128 && basic != B_DECIMAL32 &&
-	       basic != B_DECIMAL64 && basic != B_DECIMAL128 && basic != B_VA_LIST;
+	return basic != B_BOOL && basic != B_BFLOAT16 && basic != B_IBM128 &&
+	       basic != B_DECIMAL32 && basic != B_DECIMAL64 && basic != B_DECIMAL128 &&
+	       basic != B_VA_LIST;
 }
 
 static bool is_contradictory(const struct counted *c)
@@ -193,7 +203,8 @@ static bool is_contradictory(const struct counted *c)
 		return c->base->basic != B_INT128 || sized;
 	if (base == BASE_VOID)
 		return sized || sign || c->n_complex;
-	return (base == BASE_CHAR && sized) || (base == BASE_DOUBLE && (sign || c->n_short || c->n_long > 1)) ||
+	return (base == BASE_CHAR && sized) ||
+	       (base == BASE_DOUBLE && (sign || c->n_short || c->n_long > 1)) ||
 	       (base == BASE_OTHER && sized);
 }
 
@@ -210,7 +221,8 @@ static int decide(struct parser *p, const struct counted *c, const struct token 
 		return node_bit_int(p, c->width, c->n_unsigned, at, ret);
 	enum basic basic = basic_of(c);
 	if (missing_basic(p, basic))
-		return fail_at(p, at, -EBADMSG, "the ABI %s has no %s", p->abi->name, missing_basic(p, basic));
+		return fail_at(p, at, -EBADMSG, "the ABI %s has no %s", p->abi->name,
+			       missing_basic(p, basic));
 	if (c->n_complex && !has_complex(basic))
 		return fail_at(p, at, -EBADMSG, "there is no _Complex of this type");
 	return c->n_complex ? node_complex(p, basic, ret) : node_basic(p, basic, ret);
@@ -251,7 +263,8 @@ static int parse_bit_int(struct parser *p, struct counted *c)
 }
 
 /* One word; it is read. */
-static int take_word(struct parser *p, const struct word *w, struct counted *c, struct specifiers *ret)
+static int take_word(struct parser *p, const struct word *w, struct counted *c,
+		     struct specifiers *ret)
 {
 	if (w->class == W_ATOMIC)
 		return parse_atomic(p, c);

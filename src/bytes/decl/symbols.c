@@ -19,7 +19,8 @@ static uint64_t hash_of(enum symbol_kind kind, const char *name, size_t n)
 }
 
 /* Any symbol of that name space, whose kind the caller looks at. */
-const struct symbol *symbol_find(const struct cairn_decl *d, enum symbol_kind kind, const char *name, size_t n)
+const struct symbol *symbol_find(const struct cairn_decl *d, enum symbol_kind kind,
+				 const char *name, size_t n)
 {
 	uint64_t at;
 

@@ -2,8 +2,9 @@
 /*
  * Characters and strings: 'a', L'\x41', u8"text" "more\n"
  *
- * A string is needed for its size only. Its units have 1, 2 or 4 bytes, which is known when the last of those that
- * stand side by side was read ("a" L"b" is wide), so they are counted in all three sizes on the way.
+ * A string is needed for its size only. Its units have 1, 2 or 4 bytes, which is known when the
+ * last of those that stand side by side was read ("a" L"b" is wide), so they are counted in all
+ * three sizes on the way.
  */
 #include <errno.h>
 #include <string.h>
@@ -63,7 +64,10 @@ static struct one read_escape(const struct token *t, size_t *at)
 /* The bytes of UTF-8 that begin with @c: 2 to 4; 1 when it begins none. */
 static size_t length_of_utf8(unsigned char c)
 {
-	return c >= 0xf0 && c < 0xf8 ? 4 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xc2 && c < 0xe0 ? 2 : 1;
+	return c >= 0xf0 && c < 0xf8   ? 4
+	       : c >= 0xe0 && c < 0xf0 ? 3
+	       : c >= 0xc2 && c < 0xe0 ? 2
+				       : 1;
 }
 
 /* What is no UTF-8 is taken byte by byte. */

@@ -2,8 +2,9 @@
 /*
  * Unions of which one arm is shown
  *
- * Each choice with a condition becomes: if the member that decides has that value, the arm, and on behind the union. What is
- * left when none holds are the union's bytes. So exactly one thing is shown, and commas need no thought.
+ * Each choice with a condition becomes: if the member that decides has that value, the arm, and on
+ * behind the union. What is left when none holds are the union's bytes. So exactly one thing is
+ * shown, and commas need no thought.
  */
 #include "decode/compile.h"
 
@@ -11,7 +12,8 @@
 
 #include "base/err.h"
 
-static const struct cairn_member *arm_of(const struct cairn_type *u, const char *name, uint32_t *ret_i)
+static const struct cairn_member *arm_of(const struct cairn_type *u, const char *name,
+					 uint32_t *ret_i)
 {
 	for (uint32_t i = 0; i < u->n_members; i++) {
 		if (!u->members[i].name || strcmp(u->members[i].name, name))
@@ -52,18 +54,20 @@ static bool parse_value(const struct cairn_type *t, const char *text, uint64_t *
 	return text[0] && !*end;
 }
 
-static int find_case(struct compiler *c, uint32_t around, struct view v, const struct cairn_value_arm *arm,
-		     struct case_of *ret)
+static int find_case(struct compiler *c, uint32_t around, struct view v,
+		     const struct cairn_value_arm *arm, struct case_of *ret)
 {
 	struct cairn_member m;
 
 	if (!cairn_types_member(c->types, around, arm->when, &m) || m.dynamic)
-		return err_set(c->err, -EINVAL, "no member %s beside the union decides over its arm %s", arm->when,
+		return err_set(c->err, -EINVAL,
+			       "no member %s beside the union decides over its arm %s", arm->when,
 			       arm->arm);
 	const struct cairn_type *t = type_of(c, m.type);
 	uint64_t width = m.bit_size ? m.bit_size : t->size * 8;
 	if ((t->kind != CAIRN_T_INT && t->kind != CAIRN_T_ENUM) || !width || width > 64)
-		return err_set(c->err, -EINVAL, "%s is no integer or enum, and cannot decide over the arm %s",
+		return err_set(c->err, -EINVAL,
+			       "%s is no integer or enum, and cannot decide over the arm %s",
 			       arm->when, arm->arm);
 	if (!parse_value(t, arm->value, &ret->bits))
 		return err_set(c->err, -EINVAL, "%s is no value of %s", arm->value, arm->when);
@@ -72,14 +76,16 @@ static int find_case(struct compiler *c, uint32_t around, struct view v, const s
 	ret->off = outside ? UINT64_MAX / 2 : v.off + m.bit_off / 8;
 	ret->shift = m.bit_off % 8;
 	ret->width = (uint8_t)width;
-	ret->big_endian = is_big_endian(c, t, (struct view){.swapped = type_of(c, around)->byte_swapped});
+	ret->big_endian =
+		is_big_endian(c, t, (struct view){.swapped = type_of(c, around)->byte_swapped});
 	if (width < 64)
 		ret->bits &= (UINT64_C(1) << width) - 1;
 	return 0;
 }
 
 /* The index of the OP_IF. */
-static uint32_t emit_if(struct compiler *c, uint32_t around, struct view v, const struct cairn_value_arm *arm)
+static uint32_t emit_if(struct compiler *c, uint32_t around, struct view v,
+			const struct cairn_value_arm *arm)
 {
 	struct case_of choice;
 
@@ -90,8 +96,8 @@ static uint32_t emit_if(struct compiler *c, uint32_t around, struct view v, cons
 	return emit(c, (struct op){.code = OP_IF, .aux = (uint32_t)c->cases.n - 1});
 }
 
-static void compile_arm(struct compiler *c, const struct cairn_type *u, const char *name, struct view v,
-			unsigned int depth, bool first)
+static void compile_arm(struct compiler *c, const struct cairn_type *u, const char *name,
+			struct view v, unsigned int depth, bool first)
 {
 	uint32_t i = 0;
 	const struct cairn_member *m = arm_of(u, name, &i);
@@ -101,8 +107,8 @@ static void compile_arm(struct compiler *c, const struct cairn_type *u, const ch
 	compile_member(c, u, i, v, depth + 1);
 }
 
-static void compile_unknown(struct compiler *c, const struct cairn_member *m, const struct cairn_type *u, struct view v,
-			    bool first)
+static void compile_unknown(struct compiler *c, const struct cairn_member *m,
+			    const struct cairn_type *u, struct view v, bool first)
 {
 	add_separator(c, &first);
 	add_text(c, c->look.json ? "\"<" : "<");
@@ -114,8 +120,9 @@ static void compile_unknown(struct compiler *c, const struct cairn_member *m, co
 		emit(c, (struct op){.code = OP_DUMP, .off = v.off, .size = u->size});
 }
 
-void compile_arms(struct compiler *c, uint32_t around, struct view around_view, const struct cairn_member *m,
-		  const struct cairn_type *u, struct view v, unsigned int depth, bool *first)
+void compile_arms(struct compiler *c, uint32_t around, struct view around_view,
+		  const struct cairn_member *m, const struct cairn_type *u, struct view v,
+		  unsigned int depth, bool *first)
 {
 	VEC(uint32_t) jumps = {0};
 	bool decided = false;
@@ -150,13 +157,17 @@ int check_arms(const struct compiler *c, struct cairn_err *err)
 {
 	for (size_t i = 0; i < c->n_arms; i++) {
 		bool named = c->arms[i].of[0];
-		/* One whose condition comes behind an arm that is always shown is of something, too. */
+		/*
+		 * One whose condition comes behind an arm that is always shown is of something,
+		 * too.
+		 */
 		bool shadowed = false;
 		for (size_t k = 0; k < i; k++)
-			shadowed |= c->arm_used[k] && !c->arms[k].when && !strcmp(c->arms[k].of, c->arms[i].of);
+			shadowed |= c->arm_used[k] && !c->arms[k].when &&
+				    !strcmp(c->arms[k].of, c->arms[i].of);
 		if (!c->arm_used[i] && !shadowed)
-			return err_set(err, -EINVAL, "the type has no union%s%s with an arm %s", named ? " " : "",
-				       c->arms[i].of, c->arms[i].arm);
+			return err_set(err, -EINVAL, "the type has no union%s%s with an arm %s",
+				       named ? " " : "", c->arms[i].of, c->arms[i].arm);
 	}
 	return 0;
 }

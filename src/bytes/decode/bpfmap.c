@@ -51,9 +51,12 @@ static const struct kind {
 	{BPF_MAP_TYPE_RINGBUF, "ringbuf", BPFMAP_RING, NULL},
 	{BPF_MAP_TYPE_PERF_EVENT_ARRAY, "perf_event_array", BPFMAP_NOT,
 	 "its records are in buffers that only the process which opened them can map"},
-	{BPF_MAP_TYPE_USER_RINGBUF, "user_ringbuf", BPFMAP_NOT, "its records go from a process to the kernel"},
-	{BPF_MAP_TYPE_BLOOM_FILTER, "bloom_filter", BPFMAP_NOT, "it keeps hashes, not what was put in"},
-	{BPF_MAP_TYPE_STRUCT_OPS, "struct_ops", BPFMAP_NOT, "it holds a table of functions for the kernel"},
+	{BPF_MAP_TYPE_USER_RINGBUF, "user_ringbuf", BPFMAP_NOT,
+	 "its records go from a process to the kernel"},
+	{BPF_MAP_TYPE_BLOOM_FILTER, "bloom_filter", BPFMAP_NOT,
+	 "it keeps hashes, not what was put in"},
+	{BPF_MAP_TYPE_STRUCT_OPS, "struct_ops", BPFMAP_NOT,
+	 "it holds a table of functions for the kernel"},
 	{BPF_MAP_TYPE_SK_STORAGE, "sk_storage", BPFMAP_OWNERS, NULL},
 	{BPF_MAP_TYPE_INODE_STORAGE, "inode_storage", BPFMAP_OWNERS, NULL},
 	{BPF_MAP_TYPE_TASK_STORAGE, "task_storage", BPFMAP_OWNERS, NULL},
@@ -74,7 +77,8 @@ static int map_info(int fd, struct bpf_map_info *ret)
 static int not_permitted(struct cairn_err *err, int rc, const char *what)
 {
 	if (rc == -EPERM || rc == -EACCES)
-		return err_set(err, -EPERM, "the kernel does not let this process see %s; run as root", what);
+		return err_set(err, -EPERM,
+			       "the kernel does not let this process see %s; run as root", what);
 	return err_set(err, rc, "%s: %s", what, strerror(-rc));
 }
 
@@ -91,7 +95,8 @@ static int find_by_name(const char *name, uint32_t *ret, struct cairn_err *err)
 		SCOPE_CLOSE int fd = bpf_map_get_fd_by_id(id);
 
 		/* It may be gone by now. */
-		if (fd < 0 || map_info(fd, &info) < 0 || strncmp(info.name, name, sizeof(info.name) - 1))
+		if (fd < 0 || map_info(fd, &info) < 0 ||
+		    strncmp(info.name, name, sizeof(info.name) - 1))
 			continue;
 		size_t len = strlen(numbers);
 		snprintf(numbers + len, sizeof(numbers) - len, "%s%u", n++ ? ", " : "", id);
@@ -102,7 +107,8 @@ static int find_by_name(const char *name, uint32_t *ret, struct cairn_err *err)
 	if (!n)
 		return err_set(err, -ENOENT, "no BPF map is named %s", name);
 	if (n > 1)
-		return err_set(err, -ENOTUNIQ, "%zu BPF maps are named %s; give one's number: %s", n, name, numbers);
+		return err_set(err, -ENOTUNIQ, "%zu BPF maps are named %s; give one's number: %s",
+			       n, name, numbers);
 	*ret = found;
 	return 0;
 }
@@ -145,7 +151,8 @@ static int read_btf(int fd, void **ret, uint32_t *ret_size)
 }
 
 /* The kernel's BTF of that number, read once. */
-static int get_btf(struct cairn_bpfmap *map, uint32_t id, const struct bpfmap_btf **ret, struct cairn_err *err)
+static int get_btf(struct cairn_bpfmap *map, uint32_t id, const struct bpfmap_btf **ret,
+		   struct cairn_err *err)
 {
 	char name[32];
 	uint32_t size = 0;
@@ -197,13 +204,14 @@ static void describe(struct cairn_bpfmap *map, const struct bpf_map_info *from)
 	}
 	to->is_ring = map->how == BPFMAP_RING;
 	to->has_owners = map->how == BPFMAP_OWNERS;
-	to->is_percpu = from->type == BPF_MAP_TYPE_PERCPU_HASH || from->type == BPF_MAP_TYPE_PERCPU_ARRAY ||
+	to->is_percpu = from->type == BPF_MAP_TYPE_PERCPU_HASH ||
+			from->type == BPF_MAP_TYPE_PERCPU_ARRAY ||
 			from->type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
 }
 
 /* A section's variables as a struct, so that whoever decodes structs decodes them. */
-static int add_section(struct cairn_types *types, const struct cairn_btf *btf, const struct cairn_btf_type *section,
-		       uint32_t *ret, struct cairn_err *err)
+static int add_section(struct cairn_types *types, const struct cairn_btf *btf,
+		       const struct cairn_btf_type *section, uint32_t *ret, struct cairn_err *err)
 {
 	struct cairn_type t = {.kind = CAIRN_T_STRUCT, .name = section->name, .size = section->ref};
 	struct cairn_member *m = arena_array(types_arena(types), section->vlen, sizeof(*m));
@@ -217,7 +225,8 @@ static int add_section(struct cairn_types *types, const struct cairn_btf *btf, c
 		/* A FUNC of .ksyms, and what is damaged, has no value. */
 		if (!cairn_btf_type(btf, in.type, &var) || var.kind != CAIRN_BTF_VAR)
 			continue;
-		m[t.n_members++] = (struct cairn_member){.name = var.name, .type = var.ref, .bit_off = 8 * (uint64_t)in.offset};
+		m[t.n_members++] = (struct cairn_member){
+			.name = var.name, .type = var.ref, .bit_off = 8 * (uint64_t)in.offset};
 	}
 	t.members = m;
 	*ret = types_reserve(types);
@@ -227,7 +236,8 @@ static int add_section(struct cairn_types *types, const struct cairn_btf *btf, c
 	return 0;
 }
 
-static int open_types(struct cairn_bpfmap *map, const struct bpf_map_info *info, struct cairn_err *err)
+static int open_types(struct cairn_bpfmap *map, const struct bpf_map_info *info,
+		      struct cairn_err *err)
 {
 	const struct bpfmap_btf *btf;
 	struct cairn_btf_type t;
@@ -240,8 +250,11 @@ static int open_types(struct cairn_bpfmap *map, const struct bpf_map_info *info,
 	map->info.types = btf->types;
 	map->info.key_type = info->btf_key_type_id;
 	map->info.value_type = info->btf_value_type_id;
-	map->info.is_section = cairn_btf_type(btf->btf, info->btf_value_type_id, &t) && t.kind == CAIRN_BTF_DATASEC;
-	return map->info.is_section ? add_section(btf->types, btf->btf, &t, &map->info.value_type, err) : 0;
+	map->info.is_section = cairn_btf_type(btf->btf, info->btf_value_type_id, &t) &&
+			       t.kind == CAIRN_BTF_DATASEC;
+	return map->info.is_section
+		       ? add_section(btf->types, btf->btf, &t, &map->info.value_type, err)
+		       : 0;
 }
 
 int cairn_bpfmap_open(const char *name, struct cairn_bpfmap **ret, struct cairn_err *err)
@@ -345,8 +358,9 @@ static bool uses_map(int fd, uint32_t id, uint32_t *ret)
 	return used;
 }
 
-static int find_in_programs(struct cairn_bpfmap *map, const char *name, const struct cairn_types **ret_types,
-			    uint32_t *ret_id, struct cairn_err *err)
+static int find_in_programs(struct cairn_bpfmap *map, const char *name,
+			    const struct cairn_types **ret_types, uint32_t *ret_id,
+			    struct cairn_err *err)
 {
 	unsigned int n_users = 0, n_btf = 0;
 	uint32_t id = 0;
@@ -371,14 +385,17 @@ static int find_in_programs(struct cairn_bpfmap *map, const char *name, const st
 	if (rc && rc != -ENOENT)
 		return not_permitted(err, rc, "BPF programs");
 	return err_set(err, -ENOENT,
-		       "no type %s: of the programs that are loaded, %u use map %u (%s), %u of them with BTF. "
-		       "Compilers write BTF only of types that a global variable or a parameter mentions; a file that "
+		       "no type %s: of the programs that are loaded, %u use map %u (%s), %u of "
+		       "them with BTF. "
+		       "Compilers write BTF only of types that a global variable or a parameter "
+		       "mentions; a file that "
 		       "has the type can be named before it",
 		       name, n_users, map->info.id, map->info.name, n_btf);
 }
 
-int cairn_bpfmap_find_type(struct cairn_bpfmap *map, const char *name, const struct cairn_types **ret_types,
-			   uint32_t *ret_id, struct cairn_err *err)
+int cairn_bpfmap_find_type(struct cairn_bpfmap *map, const char *name,
+			   const struct cairn_types **ret_types, uint32_t *ret_id,
+			   struct cairn_err *err)
 {
 	if (map->info.types) {
 		*ret_types = map->info.types;
@@ -408,10 +425,12 @@ int cairn_bpfmap_each(struct cairn_bpfmap *map, bool consume, bpfmap_entry_fn *o
 			return bpfmap_each_owner(map, on_entry, ctx, stats, err);
 		if (!consume)
 			return bpfmap_each_key(map, on_entry, ctx, stats, err);
-		return err_set(err, -EOPNOTSUPP, "a %s is looked at, not consumed: its entries have %s",
+		return err_set(err, -EOPNOTSUPP,
+			       "a %s is looked at, not consumed: its entries have %s",
 			       map->info.kind_name, map->how == BPFMAP_OWNERS ? "owners" : "keys");
 	case BPFMAP_NOT:
 		break;
 	}
-	return err_set(err, -EOPNOTSUPP, "map %u is a %s: %s", map->info.id, map->info.kind_name, map->info.refused);
+	return err_set(err, -EOPNOTSUPP, "map %u is a %s: %s", map->info.id, map->info.kind_name,
+		       map->info.refused);
 }

@@ -36,18 +36,18 @@ struct cairn_bpfmap {
 typedef int bpfmap_entry_fn(void *ctx, const struct cairn_bpfmap_entry *entry);
 
 /* bpfmap_entries.c */
-int bpfmap_each_key(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, void *ctx, struct cairn_bpfmap_stats *stats,
-		    struct cairn_err *err);
+int bpfmap_each_key(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, void *ctx,
+		    struct cairn_bpfmap_stats *stats, struct cairn_err *err);
 int bpfmap_each_queued(struct cairn_bpfmap *map, bool consume, bpfmap_entry_fn *on_entry, void *ctx,
 		       struct cairn_bpfmap_stats *stats, struct cairn_err *err);
 
 /* bpfmap_storage.c */
-int bpfmap_each_owner(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, void *ctx, struct cairn_bpfmap_stats *stats,
-		      struct cairn_err *err);
+int bpfmap_each_owner(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, void *ctx,
+		      struct cairn_bpfmap_stats *stats, struct cairn_err *err);
 
 /* bpfmap_ring.c */
-int bpfmap_peek_ring(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, void *ctx, struct cairn_bpfmap_stats *stats,
-		     struct cairn_err *err);
+int bpfmap_peek_ring(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, void *ctx,
+		     struct cairn_bpfmap_stats *stats, struct cairn_err *err);
 int bpfmap_consume_ring(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, void *ctx,
 			struct cairn_bpfmap_stats *stats, struct cairn_err *err);
 
@@ -57,7 +57,8 @@ int bpfmap_consume_ring(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, voi
  * @consumer, @producer  positions, which others change at any time
  * @data                 @size bytes, and once more behind them, so that no record is in two pieces
  */
-int ring_peek(const uint64_t *consumer, const uint64_t *producer, const uint8_t *data, uint64_t size,
-	      bpfmap_entry_fn *on_entry, void *ctx, struct cairn_bpfmap_stats *stats, struct cairn_err *err);
+int ring_peek(const uint64_t *consumer, const uint64_t *producer, const uint8_t *data,
+	      uint64_t size, bpfmap_entry_fn *on_entry, void *ctx, struct cairn_bpfmap_stats *stats,
+	      struct cairn_err *err);
 
 #endif

@@ -2,9 +2,10 @@
 /*
  * Entries of hashes, arrays, queues
  *
- * The kernel copies many entries per call where it can (since 5.6, of most hashes and arrays): it is asked for 4,096 at a
- * time, and for more when it says that one bucket of a hash has more. Elsewhere: the next key, its value, the next key. A
- * key that was deleted in between makes the kernel start again from the first, so keys are counted and an end is made.
+ * The kernel copies many entries per call where it can (since 5.6, of most hashes and arrays): it
+ * is asked for 4,096 at a time, and for more when it says that one bucket of a hash has more.
+ * Elsewhere: the next key, its value, the next key. A key that was deleted in between makes the
+ * kernel start again from the first, so keys are counted and an end is made.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -60,7 +61,8 @@ static int hand_out(struct listing *l, const uint8_t *key, const uint8_t *value)
 
 static int failed(const struct listing *l, int rc)
 {
-	return err_set(l->err, rc, "reading map %u (%s): %s", l->map->info.id, l->map->info.name, strerror(-rc));
+	return err_set(l->err, rc, "reading map %u (%s): %s", l->map->info.id, l->map->info.name,
+		       strerror(-rc));
 }
 
 /* ---- many at once ---- */
@@ -97,14 +99,16 @@ static int hand_out_batch(struct listing *l, const struct batch *b, uint32_t n)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < n && !rc; i++)
-		rc = hand_out(l, b->keys + (size_t)i * l->map->info.key_size, b->values + i * l->n_value);
+		rc = hand_out(l, b->keys + (size_t)i * l->map->info.key_size,
+			      b->values + i * l->n_value);
 	return rc;
 }
 
 static bool may_grow(const struct listing *l, const struct batch *b)
 {
 	const struct cairn_bpfmap_info *info = &l->map->info;
-	return b->room < info->max_entries && 2 * (uint64_t)b->room * (l->n_value + info->key_size) <= BATCH_BYTES_MAX;
+	return b->room < info->max_entries &&
+	       2 * (uint64_t)b->room * (l->n_value + info->key_size) <= BATCH_BYTES_MAX;
 }
 
 /* 1: the kernel cannot do that with this map. */
@@ -114,10 +118,13 @@ static int list_batches(struct listing *l, struct batch *b)
 
 	for (;;) {
 		uint32_t n = b->room;
-		int rc = bpf_map_lookup_batch(l->map->fd, first ? NULL : b->from, b->to, b->keys, b->values, &n, NULL);
+		int rc = bpf_map_lookup_batch(l->map->fd, first ? NULL : b->from, b->to, b->keys,
+					      b->values, &n, NULL);
 
 		if (rc == -ENOSPC && may_grow(l, b)) {
-			/* One bucket has more than there is room for; the position has not moved. */
+			/*
+			 * One bucket has more than there is room for; the position has not moved.
+			 */
 			struct batch larger;
 			uint32_t most = l->map->info.max_entries;
 			if (batch_init(&larger, l, b->room < most / 2 ? b->room * 2 : most) < 0) {
@@ -175,10 +182,11 @@ static int list_keys(struct listing *l)
 	return !rc || rc == -ENOENT ? 0 : failed(l, rc);
 }
 
-int bpfmap_each_key(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, void *ctx, struct cairn_bpfmap_stats *stats,
-		    struct cairn_err *err)
+int bpfmap_each_key(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, void *ctx,
+		    struct cairn_bpfmap_stats *stats, struct cairn_err *err)
 {
-	struct listing l = {.map = map, .on_entry = on_entry, .ctx = ctx, .stats = stats, .err = err};
+	struct listing l = {
+		.map = map, .on_entry = on_entry, .ctx = ctx, .stats = stats, .err = err};
 	struct batch b;
 	int rc = listing_init(&l);
 
@@ -198,7 +206,8 @@ int bpfmap_each_key(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, void *c
 int bpfmap_each_queued(struct cairn_bpfmap *map, bool consume, bpfmap_entry_fn *on_entry, void *ctx,
 		       struct cairn_bpfmap_stats *stats, struct cairn_err *err)
 {
-	struct listing l = {.map = map, .on_entry = on_entry, .ctx = ctx, .stats = stats, .err = err};
+	struct listing l = {
+		.map = map, .on_entry = on_entry, .ctx = ctx, .stats = stats, .err = err};
 	SCOPE_FREE uint8_t *value = calloc(1, map->info.value_size);
 	int rc = listing_init(&l);
 

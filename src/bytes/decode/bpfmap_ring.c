@@ -2,23 +2,26 @@
 /*
  * Looking into a BPF ring buffer without taking anything out
  *
- * The pages of a ring can be mapped by whoever has the map, for reading, whatever its own reader does:
+ * The pages of a ring can be mapped by whoever has the map, for reading, whatever its own reader
+ * does:
  *
  *	PAGE   WRITTEN BY  WHAT
  *	0      reader      u64 consumer position: bytes taken out since the ring was made
  *	1      kernel      u64 producer position: bytes reserved since then
  *	2...   programs    the data, max_entries bytes, and the same pages once more behind them
  *
- * A record begins at a multiple of 8: u32 length with bit 31 = busy (being written) and bit 30 = discarded, u32 unused,
- * then the bytes. Its length is there before the producer position passes it, so that busy records can be stepped over.
+ * A record begins at a multiple of 8: u32 length with bit 31 = busy (being written) and bit 30 =
+ * discarded, u32 unused, then the bytes. Its length is there before the producer position passes
+ * it, so that busy records can be stepped over.
  *
  *	consumer = 64, producer = 144:   64: len 16, 88: len 24 busy, 120: len 12
  *
- * The race: a record may be overwritten once the reader has passed it, and only then. So each is copied, the consumer
- * position is read again behind the copy, and when it has moved beyond the record's start, the copy is thrown away and
- * reading goes on at the new position. (It need not have been overwritten by then. Showing it would be a guess.) The
- * reader stores its position with release semantics, the kernel its own as well; here both are loaded with acquire, and
- * a fence keeps the copy in front of the second load.
+ * The race: a record may be overwritten once the reader has passed it, and only then. So each is
+ * copied, the consumer position is read again behind the copy, and when it has moved beyond the
+ * record's start, the copy is thrown away and reading goes on at the new position. (It need not
+ * have been overwritten by then. Showing it would be a guess.) The reader stores its position with
+ * release semantics, the kernel its own as well; here both are loaded with acquire, and a fence
+ * keeps the copy in front of the second load.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,7 +38,10 @@
 enum { HEADER_BYTES = 8, RECORD_ALIGN = 8 };
 static const uint32_t BUSY = 1u << 31, DISCARDED = 1u << 30;
 
-/* Of kernels newer than the headers: old records give way to new ones, and their place is kept elsewhere. */
+/*
+ * Of kernels newer than the headers: old records give way to new ones, and their place is kept
+ * elsewhere.
+ */
 static const uint32_t FLAG_OVERWRITE = 1u << 19;
 
 struct ring {
@@ -58,7 +64,8 @@ static bool still_there(const struct ring *ring, uint64_t pos)
 
 static int damaged(struct cairn_err *err, uint64_t pos, const char *what)
 {
-	return err_set(err, -EBADMSG, "the ring buffer at position %llu: %s", (unsigned long long)pos, what);
+	return err_set(err, -EBADMSG, "the ring buffer at position %llu: %s",
+		       (unsigned long long)pos, what);
 }
 
 /* What one record is, once it is known to have been there. */
@@ -78,8 +85,12 @@ static struct record read_header(const struct ring *ring, uint64_t pos)
 	return r;
 }
 
-/* The record at @pos, which ends before @end. 0: *@ret_step goes to the next; -EAGAIN: it was taken out meanwhile. */
-static int look_at(const struct ring *ring, uint64_t pos, uint64_t end, uint8_t *copy, struct record *ret)
+/*
+ * The record at @pos, which ends before @end. 0: *@ret_step goes to the next; -EAGAIN: it was taken
+ * out meanwhile.
+ */
+static int look_at(const struct ring *ring, uint64_t pos, uint64_t end, uint8_t *copy,
+		   struct record *ret)
 {
 	struct record r = read_header(ring, pos);
 
@@ -93,8 +104,8 @@ static int look_at(const struct ring *ring, uint64_t pos, uint64_t end, uint8_t 
 	return 0;
 }
 
-static int hand_out(const struct record *r, const uint8_t *copy, bpfmap_entry_fn *on_entry, void *ctx,
-		    struct cairn_bpfmap_stats *stats)
+static int hand_out(const struct record *r, const uint8_t *copy, bpfmap_entry_fn *on_entry,
+		    void *ctx, struct cairn_bpfmap_stats *stats)
 {
 	struct cairn_bpfmap_entry entry = {.value = copy, .n_value = r->n, .n_cpus = 1};
 
@@ -107,8 +118,9 @@ static int hand_out(const struct record *r, const uint8_t *copy, bpfmap_entry_fn
 	return r->head & (BUSY | DISCARDED) ? 0 : on_entry(ctx, &entry);
 }
 
-int ring_peek(const uint64_t *consumer, const uint64_t *producer, const uint8_t *data, uint64_t size,
-	      bpfmap_entry_fn *on_entry, void *ctx, struct cairn_bpfmap_stats *stats, struct cairn_err *err)
+int ring_peek(const uint64_t *consumer, const uint64_t *producer, const uint8_t *data,
+	      uint64_t size, bpfmap_entry_fn *on_entry, void *ctx, struct cairn_bpfmap_stats *stats,
+	      struct cairn_err *err)
 {
 	const struct ring ring = {consumer, producer, data, size};
 	/* In this order: a reader that moves in between is never ahead of the end. */
@@ -122,7 +134,10 @@ int ring_peek(const uint64_t *consumer, const uint64_t *producer, const uint8_t 
 	if (pos % RECORD_ALIGN || (pos < end && end - pos > size && still_there(&ring, pos)))
 		rc = damaged(err, pos, "the reader's position makes no sense");
 	while (!rc && pos < end) {
-		/* A reader that ran ahead of the first look: everything up to where it is now is gone. */
+		/*
+		 * A reader that ran ahead of the first look: everything up to where it is now is
+		 * gone.
+		 */
 		rc = end - pos > size ? -EAGAIN : look_at(&ring, pos, end, copy, &r);
 		if (!rc) {
 			rc = hand_out(&r, copy, on_entry, ctx, stats);
@@ -130,7 +145,9 @@ int ring_peek(const uint64_t *consumer, const uint64_t *producer, const uint8_t 
 		} else if (rc == -EAGAIN) {
 			uint64_t now = load_position(consumer);
 			stats->overtaken++;
-			rc = now % RECORD_ALIGN || now <= pos ? damaged(err, now, "the reader went back") : 0;
+			rc = now % RECORD_ALIGN || now <= pos
+				     ? damaged(err, now, "the reader went back")
+				     : 0;
 			pos = now;
 		} else {
 			rc = damaged(err, pos, "a record that is longer than what was written");
@@ -148,16 +165,18 @@ static int check_ring(const struct cairn_bpfmap *map, struct cairn_err *err)
 
 	if (map->flags & FLAG_OVERWRITE)
 		return err_set(err, -EOPNOTSUPP,
-			       "map %u is a ring buffer that overwrites what was not read in time; --consume reads it",
+			       "map %u is a ring buffer that overwrites what was not read in time; "
+			       "--consume reads it",
 			       map->info.id);
 	if (!size || size & (size - 1))
-		return err_set(err, -EBADMSG, "map %u: a ring buffer of %u bytes, which is no power of 2", map->info.id,
-			       size);
+		return err_set(err, -EBADMSG,
+			       "map %u: a ring buffer of %u bytes, which is no power of 2",
+			       map->info.id, size);
 	return 0;
 }
 
-int bpfmap_peek_ring(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, void *ctx, struct cairn_bpfmap_stats *stats,
-		     struct cairn_err *err)
+int bpfmap_peek_ring(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, void *ctx,
+		     struct cairn_bpfmap_stats *stats, struct cairn_err *err)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), size = map->info.max_entries;
 	int rc = check_ring(map, err);
@@ -167,8 +186,10 @@ int bpfmap_peek_ring(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, void *
 	size_t n = page * 2 + size * 2;
 	uint8_t *at = mmap(NULL, n, PROT_READ, MAP_SHARED, map->fd, 0);
 	if (at == MAP_FAILED)
-		return err_set(err, -errno, "mapping the ring buffer of map %u: %s", map->info.id, strerror(errno));
-	rc = ring_peek((const uint64_t *)at, (const uint64_t *)(at + page), at + 2 * page, size, on_entry, ctx, stats, err);
+		return err_set(err, -errno, "mapping the ring buffer of map %u: %s", map->info.id,
+			       strerror(errno));
+	rc = ring_peek((const uint64_t *)at, (const uint64_t *)(at + page), at + 2 * page, size,
+		       on_entry, ctx, stats, err);
 	munmap(at, n);
 	return rc;
 }
@@ -197,10 +218,13 @@ int bpfmap_consume_ring(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, voi
 	struct ring_buffer *ring = ring_buffer__new(map->fd, on_sample, &c, NULL);
 
 	if (!ring)
-		return err_set(err, -errno, "mapping the ring buffer of map %u: %s", map->info.id, strerror(errno));
+		return err_set(err, -errno, "mapping the ring buffer of map %u: %s", map->info.id,
+			       strerror(errno));
 	int rc = ring_buffer__consume(ring);
 	ring_buffer__free(ring);
 	if (c.stop)
 		return c.stop;
-	return rc < 0 ? err_set(err, rc, "reading the ring buffer of map %u: %s", map->info.id, strerror(-rc)) : 0;
+	return rc < 0 ? err_set(err, rc, "reading the ring buffer of map %u: %s", map->info.id,
+				strerror(-rc))
+		      : 0;
 }

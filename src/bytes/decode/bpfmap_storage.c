@@ -2,17 +2,19 @@
 /*
  * Values that are kept with tasks, cgroups, sockets and files
  *
- * The kernel stores each beside its owner and has no list of them that a process could read; but whoever has a descriptor of
- * an owner may look its value up. So all owners that can be reached are gone through:
+ * The kernel stores each beside its owner and has no list of them that a process could read; but
+ * whoever has a descriptor of an owner may look its value up. So all owners that can be reached are
+ * gone through:
  *
  *	task_storage   every thread in /proc             pidfd_open(tid, PIDFD_THREAD); before Linux 6.9 the first of a process
  *	cgrp_storage   every folder of /sys/fs/cgroup    open()
  *	inode_storage  what processes hold open: /proc/PID/fd, exe, cwd, root, map_files      open(O_PATH)
  *	sk_storage     sockets that processes hold open: /proc/PID/fd                         pidfd_getfd()
  *
- * O_PATH opens the inode and not the file, so that no driver notices. A copy of a socket's descriptor is closed at once; it
- * takes nothing from the process. Owners that no process holds open (a socket that is still closing, a cached inode) are not
- * reached. Sockets and inodes are known by their numbers, as many processes share them: each is shown once.
+ * O_PATH opens the inode and not the file, so that no driver notices. A copy of a socket's
+ * descriptor is closed at once; it takes nothing from the process. Owners that no process holds
+ * open (a socket that is still closing, a cached inode) are not reached. Sockets and inodes are
+ * known by their numbers, as many processes share them: each is shown once.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -67,7 +69,10 @@ static int next_number(DIR *dir)
 	return 0;
 }
 
-/* The value of whom @fd stands for, when there is one. Owners that ended, and files that can have none, have none. */
+/*
+ * The value of whom @fd stands for, when there is one. Owners that ended, and files that can have
+ * none, have none.
+ */
 static int look_up(struct storage *s, int fd, const struct cairn_bpfmap_owner *owner)
 {
 	struct cairn_bpfmap_entry entry = {.owner = owner,
@@ -79,7 +84,8 @@ static int look_up(struct storage *s, int fd, const struct cairn_bpfmap_owner *o
 
 	s->stats->owners++;
 	if (rc == -EPERM)
-		return err_set(s->err, rc, "looking up a value of map %u: %s", s->map->info.id, strerror(-rc));
+		return err_set(s->err, rc, "looking up a value of map %u: %s", s->map->info.id,
+			       strerror(-rc));
 	if (rc)
 		return 0;
 	s->stats->entries++;
@@ -182,7 +188,8 @@ static int each_descriptor(struct storage *s, int pid, bool sockets)
 		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid, e->d_name);
-		rc = sockets ? look_at_socket(s, path, pid, atoi(e->d_name)) : look_at_inode(s, path);
+		rc = sockets ? look_at_socket(s, path, pid, atoi(e->d_name))
+			     : look_at_inode(s, path);
 	}
 	return rc;
 }
@@ -235,13 +242,17 @@ static int look_at_cgroup(struct storage *s, const char *path)
 	return look_up(s, fd, &(struct cairn_bpfmap_owner){"cgroup", st.st_ino, path});
 }
 
-/* Opens the next folder in @dir, whose path is @path; its name is put behind that. NULL: there is none. */
+/*
+ * Opens the next folder in @dir, whose path is @path; its name is put behind that. NULL: there is
+ * none.
+ */
 static DIR *next_folder(DIR *dir, char *path, size_t size)
 {
 	size_t n = strlen(path);
 
 	for (struct dirent *e; (e = readdir(dir));) {
-		if (e->d_type != DT_DIR || e->d_name[0] == '.' || (size_t)snprintf(path + n, size - n, "/%s", e->d_name) >= size - n)
+		if (e->d_type != DT_DIR || e->d_name[0] == '.' ||
+		    (size_t)snprintf(path + n, size - n, "/%s", e->d_name) >= size - n)
 			continue;
 		DIR *in = opendir(path);
 		if (in)
@@ -265,7 +276,9 @@ static int each_cgroup(struct storage *s)
 		return err_set(s->err, -errno, "%s: %s", path, strerror(errno));
 	rc = look_at_cgroup(s, path);
 	while (depth >= 0) {
-		DIR *in = !rc && depth + 1 < CGROUP_DEPTH ? next_folder(dirs[depth], path, sizeof(path)) : NULL;
+		DIR *in = !rc && depth + 1 < CGROUP_DEPTH
+				  ? next_folder(dirs[depth], path, sizeof(path))
+				  : NULL;
 		if (in) {
 			dirs[++depth] = in;
 			rc = look_at_cgroup(s, path);
@@ -277,10 +290,11 @@ static int each_cgroup(struct storage *s)
 	return rc;
 }
 
-int bpfmap_each_owner(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, void *ctx, struct cairn_bpfmap_stats *stats,
-		      struct cairn_err *err)
+int bpfmap_each_owner(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, void *ctx,
+		      struct cairn_bpfmap_stats *stats, struct cairn_err *err)
 {
-	struct storage s = {.map = map, .on_entry = on_entry, .ctx = ctx, .stats = stats, .err = err};
+	struct storage s = {
+		.map = map, .on_entry = on_entry, .ctx = ctx, .stats = stats, .err = err};
 	int rc;
 
 	s.value = calloc(1, map->info.value_size);

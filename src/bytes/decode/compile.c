@@ -2,18 +2,21 @@
 /*
  * From a type to a plan
  *
- * The type graph is walked once, and structs in structs become one flat array of operations; only arrays stay loops. What
- * a member may see of the record is worked out here as far as the type tells. A view never grows on the way down: a member
- * gets its own size at most, so that an array of unknown length in the middle of a struct cannot run over its neighbours,
- * except the last member, which may go on to the end of the record: a flexible array is longer than its struct says.
+ * The type graph is walked once, and structs in structs become one flat array of operations; only
+ * arrays stay loops. What a member may see of the record is worked out here as far as the type
+ * tells. A view never grows on the way down: a member gets its own size at most, so that an array
+ * of unknown length in the middle of a struct cannot run over its neighbours, except the last
+ * member, which may go on to the end of the record: a flexible array is longer than its struct
+ * says.
  *
  *	struct { int n; short s; char text[]; }      12 bytes given
  *	  .n     sees 4
  *	  .s     sees 2
  *	  .text  sees 6, although the struct's size is 8
  *
- * The functions call each other in circles; max_depth, which is 64 at most, ends that. Depth does not bound the work: a
- * union of 10 unions of 10 unions ... has 10^16 values over the same four bytes. So the number of operations is limited.
+ * The functions call each other in circles; max_depth, which is 64 at most, ends that. Depth does
+ * not bound the work: a union of 10 unions of 10 unions ... has 10^16 values over the same four
+ * bytes. So the number of operations is limited.
  */
 #include "decode/compile.h"
 
@@ -167,7 +170,8 @@ static void emit_at(struct compiler *c, struct view v, uint64_t size, struct op 
 /* ---- scalars ---- */
 
 /* Bits of a number, whole or a bit-field: @op has width and shift. */
-static void compile_bits(struct compiler *c, const struct cairn_type *t, struct view v, uint64_t size, struct op op)
+static void compile_bits(struct compiler *c, const struct cairn_type *t, struct view v,
+			 uint64_t size, struct op op)
 {
 	bool whole = !op.shift && op.width == size * 8;
 
@@ -209,7 +213,8 @@ static void compile_scalar(struct compiler *c, const struct cairn_type *t, struc
 	else if (t->kind == CAIRN_T_FLOAT)
 		compile_real(c, t, v);
 	else if (t->size > sizeof(value_u128) || !is_number(t))
-		emit_at(c, v, t->size, (struct op){.code = OP_HEX, .big_endian = is_big_endian(c, t, v)});
+		emit_at(c, v, t->size,
+			(struct op){.code = OP_HEX, .big_endian = is_big_endian(c, t, v)});
 	else
 		compile_bits(c, t, v, t->size, (struct op){.width = (uint8_t)(t->size * 8)});
 }
@@ -228,24 +233,28 @@ static void compile_bit_field(struct compiler *c, const struct cairn_member *m, 
 	if (is_outside(v, byte, size))
 		add_note(c, CUT_OFF);
 	else
-		compile_bits(c, type_of(c, m->type), (struct view){v.off + byte, v.end, v.swapped}, size,
-			     (struct op){.shift = shift, .width = (uint8_t)m->bit_size});
+		compile_bits(c, type_of(c, m->type), (struct view){v.off + byte, v.end, v.swapped},
+			     size, (struct op){.shift = shift, .width = (uint8_t)m->bit_size});
 }
 
 /* ---- structs ---- */
 
 /* What member @i may see: see the essay. */
-static struct view member_view(const struct compiler *c, const struct cairn_type *t, uint32_t i, struct view v)
+static struct view member_view(const struct compiler *c, const struct cairn_type *t, uint32_t i,
+			       struct view v)
 {
 	const struct cairn_member *m = &t->members[i];
 	uint64_t off = m->bit_off / 8, size = cairn_types_size(c->types, m->type);
-	bool last = t->kind == CAIRN_T_UNION || i == t->n_members - 1 || off >= t->size || size >= t->size - off;
+	bool last = t->kind == CAIRN_T_UNION || i == t->n_members - 1 || off >= t->size ||
+		    size >= t->size - off;
 	uint64_t end = v.off + off + size;
 
-	return (struct view){v.off + off, last || size > OFF_MAX || end > v.end ? v.end : end, t->byte_swapped};
+	return (struct view){v.off + off, last || size > OFF_MAX || end > v.end ? v.end : end,
+			     t->byte_swapped};
 }
 
-void compile_member(struct compiler *c, const struct cairn_type *t, uint32_t i, struct view v, unsigned int depth)
+void compile_member(struct compiler *c, const struct cairn_type *t, uint32_t i, struct view v,
+		    unsigned int depth)
 {
 	const struct cairn_member *m = &t->members[i];
 
@@ -289,7 +298,8 @@ void add_key(struct compiler *c, const struct cairn_member *m, uint32_t i)
 }
 
 /* Bytes [from, to) of the struct that @v shows belong to no member. */
-static void compile_padding(struct compiler *c, struct view v, uint64_t from, uint64_t to, bool *first)
+static void compile_padding(struct compiler *c, struct view v, uint64_t from, uint64_t to,
+			    bool *first)
 {
 	char key[64];
 
@@ -313,11 +323,11 @@ static uint64_t end_of(const struct compiler *c, const struct cairn_member *m)
 }
 
 /*
- * In JSON the members of an anonymous member are keys of the object around it. So are, in both styles, the chosen arms of
- * a union's members.
+ * In JSON the members of an anonymous member are keys of the object around it. So are, in both
+ * styles, the chosen arms of a union's members.
  */
-static bool compile_hoisted(struct compiler *c, uint32_t id, const struct cairn_type *t, uint32_t i, struct view v,
-			    unsigned int depth, bool *first)
+static bool compile_hoisted(struct compiler *c, uint32_t id, const struct cairn_type *t, uint32_t i,
+			    struct view v, unsigned int depth, bool *first)
 {
 	const struct cairn_member *m = &t->members[i];
 	const struct cairn_type *in = type_of(c, m->type);
@@ -354,7 +364,8 @@ static bool is_left_out(const struct compiler *c, const struct cairn_member *m)
 	return m->is_discriminant && !c->raw;
 }
 
-void compile_members(struct compiler *c, uint32_t id, struct view v, unsigned int depth, bool *first)
+void compile_members(struct compiler *c, uint32_t id, struct view v, unsigned int depth,
+		     bool *first)
 {
 	const struct cairn_type *t = type_of(c, id);
 	uint64_t covered = 0;
@@ -367,7 +378,8 @@ void compile_members(struct compiler *c, uint32_t id, struct view v, unsigned in
 			add_text(c, c->look.json ? "\"...\":\"...\"" : "...");
 			return;
 		}
-		if (c->padding && t->kind != CAIRN_T_UNION && !m->dynamic && m->bit_off / 8 > covered)
+		if (c->padding && t->kind != CAIRN_T_UNION && !m->dynamic &&
+		    m->bit_off / 8 > covered)
 			compile_padding(c, v, covered, m->bit_off / 8, first);
 		covered = !m->dynamic && end_of(c, m) > covered ? end_of(c, m) : covered;
 		if (is_left_out(c, m) || compile_hoisted(c, id, t, i, v, depth, first))
@@ -380,7 +392,10 @@ void compile_members(struct compiler *c, uint32_t id, struct view v, unsigned in
 		compile_padding(c, v, covered, t->size, first);
 }
 
-/* A struct or array that is not there at all is one <cut off>; what follows is compiled up to end_group(). */
+/*
+ * A struct or array that is not there at all is one <cut off>; what follows is compiled up to
+ * end_group().
+ */
 static uint32_t begin_group(struct compiler *c, struct view v, bool may_be_empty)
 {
 	return emit(c, (struct op){.code = OP_GROUP, .off = v.off, .has_count = !may_be_empty});
@@ -391,8 +406,8 @@ static void end_group(struct compiler *c, uint32_t group)
 	set_next(c, group, label(c));
 }
 
-static void compile_struct(struct compiler *c, uint32_t id, const struct cairn_type *t, struct view v,
-			   unsigned int depth)
+static void compile_struct(struct compiler *c, uint32_t id, const struct cairn_type *t,
+			   struct view v, unsigned int depth)
 {
 	bool first = true;
 
@@ -433,14 +448,21 @@ static uint64_t bytes_seen(struct view v)
 
 static void compile_string(struct compiler *c, const struct cairn_type *t, struct view v)
 {
-	emit(c, (struct op){.code = OP_STRING, .off = v.off, .size = t->count, .has_count = t->has_count,
+	emit(c, (struct op){.code = OP_STRING,
+			    .off = v.off,
+			    .size = t->count,
+			    .has_count = t->has_count,
 			    .limit = bytes_seen(v)});
 }
 
-static void compile_array(struct compiler *c, const struct cairn_type *t, struct view v, unsigned int depth)
+static void compile_array(struct compiler *c, const struct cairn_type *t, struct view v,
+			  unsigned int depth)
 {
 	uint64_t stride = stride_of(c, t);
-	struct loop loop = {.has_count = t->has_count, .count = t->count, .stride = stride, .limit = bytes_seen(v)};
+	struct loop loop = {.has_count = t->has_count,
+			    .count = t->count,
+			    .stride = stride,
+			    .limit = bytes_seen(v)};
 
 	if (is_char(type_of(c, t->ref)) && !t->vector) {
 		compile_string(c, t, v);
@@ -455,8 +477,12 @@ static void compile_array(struct compiler *c, const struct cairn_type *t, struct
 		add_text(c, c->look.json ? "[" : "{");
 		if (!VEC_ADD(&c->loops, loop))
 			out_of_memory(c);
-		uint32_t at = emit(c, (struct op){.code = OP_LOOP, .off = v.off, .aux = (uint32_t)c->loops.n - 1});
-		compile_value(c, t->ref, (struct view){0, stride < OFF_MAX ? stride : UINT64_MAX, v.swapped}, depth + 1);
+		uint32_t at = emit(c, (struct op){.code = OP_LOOP,
+						  .off = v.off,
+						  .aux = (uint32_t)c->loops.n - 1});
+		compile_value(c, t->ref,
+			      (struct view){0, stride < OFF_MAX ? stride : UINT64_MAX, v.swapped},
+			      depth + 1);
 		emit(c, (struct op){.code = OP_NEXT});
 		set_next(c, at, (uint32_t)c->ops.n);
 		add_text(c, c->look.json ? "]" : "}");
@@ -467,7 +493,8 @@ static void compile_array(struct compiler *c, const struct cairn_type *t, struct
 /* ---- values that are elsewhere ---- */
 
 /* Elements are seen from the start of each. */
-static void compile_elements(struct compiler *c, const struct recipe *recipe, uint32_t at, unsigned int depth)
+static void compile_elements(struct compiler *c, const struct recipe *recipe, uint32_t at,
+			     unsigned int depth)
 {
 	const struct view element = {0, recipe->element_bytes, false};
 
@@ -491,7 +518,8 @@ static bool compile_recipe(struct compiler *c, uint32_t id, struct view v, unsig
 		emit_at(c, v, 8, (struct op){.code = OP_POINTER, .width = 64});
 		return true;
 	}
-	p.loop = (struct loop){.stride = p.recipe.element_bytes, .limit = UINT64_MAX, .closes = true};
+	p.loop = (struct loop){
+		.stride = p.recipe.element_bytes, .limit = UINT64_MAX, .closes = true};
 	if (is_outside(v, 0, p.recipe.size)) {
 		add_note(c, CUT_OFF);
 		return true;
@@ -540,7 +568,10 @@ static void compile_value(struct compiler *c, uint32_t id, struct view v, unsign
 
 /* ---- flexible arrays ---- */
 
-/* Unions of structs that end in unions; more than this, in each other or in all, is no one's layout. */
+/*
+ * Unions of structs that end in unions; more than this, in each other or in all, is no one's
+ * layout.
+ */
 enum { TAIL_DEPTH = 16, TAILS_MAX = 1 << 16 };
 
 /* Offset of the flexible array that @id ends in; UINT64_MAX: it does not. */
@@ -566,7 +597,8 @@ static uint64_t flexible_at(struct compiler *c, uint32_t id, uint64_t off, unsig
 
 /* ---- entry ---- */
 
-static int read_opts(const struct cairn_value_opts *opts, struct compiler *c, struct cairn_decode *d)
+static int read_opts(const struct cairn_value_opts *opts, struct compiler *c,
+		     struct cairn_decode *d)
 {
 	struct cairn_value_opts o;
 	int rc = opts_take(&o, sizeof(o), opts, NULL);
@@ -618,13 +650,15 @@ static void finish(struct compiler *c, struct cairn_decode *d)
 	d->reals = keep(c, c->reals.p, c->reals.n, sizeof(*c->reals.p));
 }
 
-static void compile_root(struct compiler *c, uint32_t id, const struct cairn_member *member, struct cairn_decode *d)
+static void compile_root(struct compiler *c, uint32_t id, const struct cairn_member *member,
+			 struct cairn_decode *d)
 {
 	const struct view all = {0, UINT64_MAX, false};
 
 	if (member) {
 		/* The bytes as a struct of this one member, which then may be a flexible array. */
-		const struct cairn_type around = {.kind = CAIRN_T_STRUCT, .n_members = 1, .members = member};
+		const struct cairn_type around = {
+			.kind = CAIRN_T_STRUCT, .n_members = 1, .members = member};
 		compile_member(c, &around, 0, all, 0);
 		return;
 	}
@@ -636,7 +670,8 @@ static void compile_root(struct compiler *c, uint32_t id, const struct cairn_mem
 }
 
 int plan_compile(const struct cairn_types *types, uint32_t id, const struct cairn_member *member,
-		 const struct cairn_value_opts *opts, struct cairn_decode **ret, struct cairn_err *err)
+		 const struct cairn_value_opts *opts, struct cairn_decode **ret,
+		 struct cairn_err *err)
 {
 	struct cairn_decode *d = calloc(1, sizeof(*d));
 	struct compiler c = {.types = types, .err = err};

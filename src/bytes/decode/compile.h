@@ -7,7 +7,10 @@
 #include "base/vec.h"
 #include "decode/plan.h"
 
-/* Where a value lies from the base, and where what it may see of the record ends: UINT64_MAX for the record's end. */
+/*
+ * Where a value lies from the base, and where what it may see of the record ends: UINT64_MAX for
+ * the record's end.
+ */
 struct view {
 	uint64_t off, end;
 	bool swapped; /* it is right inside of a struct whose enums are in the other byte order */
@@ -53,9 +56,11 @@ void add_key(struct compiler *c, const struct cairn_member *m, uint32_t i);
 uint32_t emit(struct compiler *c, struct op op);
 /* The index of the next operation, as the target of a jump: what is pending is put before it. */
 uint32_t label(struct compiler *c);
-void compile_member(struct compiler *c, const struct cairn_type *t, uint32_t i, struct view v, unsigned int depth);
+void compile_member(struct compiler *c, const struct cairn_type *t, uint32_t i, struct view v,
+		    unsigned int depth);
 /* All members of @id, or of a union the arm that is there, without brackets. */
-void compile_members(struct compiler *c, uint32_t id, struct view v, unsigned int depth, bool *first);
+void compile_members(struct compiler *c, uint32_t id, struct view v, unsigned int depth,
+		     bool *first);
 void set_next(struct compiler *c, uint32_t op, uint32_t next);
 /* The order of the bytes of a @t, a scalar, in @v. */
 bool is_big_endian(const struct compiler *c, const struct cairn_type *t, struct view v);
@@ -69,12 +74,17 @@ uint32_t compile_enum(struct compiler *c, const struct cairn_type *t, unsigned i
 
 /* ---- variants.c ---- */
 
-/* The union that member @m is, when a discriminant says which of its members is there; NULL: it is none, or all are shown. */
+/*
+ * The union that member @m is, when a discriminant says which of its members is there; NULL: it is
+ * none, or all are shown.
+ */
 const struct cairn_type *variants_of(const struct compiler *c, const struct cairn_member *m);
 /* What is there of such a union, as members of the struct around it. */
-void compile_variants(struct compiler *c, uint32_t union_id, struct view v, unsigned int depth, bool *first);
+void compile_variants(struct compiler *c, uint32_t union_id, struct view v, unsigned int depth,
+		      bool *first);
 /* A struct that is nothing but such a union, an enum of Rust; false: it is something else. */
-bool compile_enum_value(struct compiler *c, const struct cairn_type *t, struct view v, unsigned int depth);
+bool compile_enum_value(struct compiler *c, const struct cairn_type *t, struct view v,
+			unsigned int depth);
 
 /* ---- arms.c ---- */
 
@@ -84,8 +94,9 @@ bool has_choice(const struct compiler *c, const struct cairn_type *u, const char
 /*
  * The chosen arms of union @u, which is member @m of @around: @around_view and @v are theirs.
  */
-void compile_arms(struct compiler *c, uint32_t around, struct view around_view, const struct cairn_member *m,
-		  const struct cairn_type *u, struct view v, unsigned int depth, bool *first);
+void compile_arms(struct compiler *c, uint32_t around, struct view around_view,
+		  const struct cairn_member *m, const struct cairn_type *u, struct view v,
+		  unsigned int depth, bool *first);
 /* All choices were of something. */
 int check_arms(const struct compiler *c, struct cairn_err *err);
 

@@ -59,9 +59,9 @@ static void put_value(struct compiler *c, struct enum_value *to, const char *nam
 }
 
 /*
- * Whether a bit-field of that width can hold the value: 3 bits that are all set are -1 of a signed enum, and not the 7 that
- * has the same bits. Encoders of BTF do not always say that an enum is signed, so of others a small negative number, which
- * is a large one then, is let through.
+ * Whether a bit-field of that width can hold the value: 3 bits that are all set are -1 of a signed
+ * enum, and not the 7 that has the same bits. Encoders of BTF do not always say that an enum is
+ * signed, so of others a small negative number, which is a large one then, is let through.
  */
 static bool fits(const struct cairn_type *t, int64_t value, unsigned int width, bool is_signed)
 {
@@ -83,7 +83,8 @@ static void fill(struct compiler *c, const struct cairn_type *t, struct enum_pla
 	if (!order || !e->values)
 		c->rc = err_nomem(c->err, "a plan for decoding");
 	for (uint32_t i = 0; i < t->n_enumerators && !c->rc; i++)
-		order[i] = (struct ranked){low_bits((uint64_t)t->enumerators[i].value, e->width), i};
+		order[i] =
+			(struct ranked){low_bits((uint64_t)t->enumerators[i].value, e->width), i};
 	if (!c->rc)
 		qsort(order, t->n_enumerators, sizeof(*order), by_bits);
 	for (uint32_t i = 0; i < t->n_enumerators && !c->rc; i++) {
@@ -104,7 +105,8 @@ uint32_t compile_enum(struct compiler *c, const struct cairn_type *t, unsigned i
 {
 	struct enum_plan e = {
 		.width = width,
-		.is_signed = t->encoding == CAIRN_ENC_SIGNED || t->encoding == CAIRN_ENC_SIGNED_CHAR,
+		.is_signed =
+			t->encoding == CAIRN_ENC_SIGNED || t->encoding == CAIRN_ENC_SIGNED_CHAR,
 		.flags = are_flags(t, width),
 	};
 	/* Nodes stay where they are. */
@@ -112,7 +114,10 @@ uint32_t compile_enum(struct compiler *c, const struct cairn_type *t, unsigned i
 
 	if (map_get(&c->enum_of, key, &at))
 		return (uint32_t)at;
-	/* What is pending stands before the value, and the names must not come between: they go in front of it. */
+	/*
+	 * What is pending stands before the value, and the names must not come between: they go in
+	 * front of it.
+	 */
 	size_t n_pending = c->text.n - c->pending;
 	char *pending = malloc(n_pending + 1);
 	if (!pending) {

@@ -2,8 +2,8 @@
 /*
  * Integers
  *
- * Decimal digits come in pairs from a table: a division by 100 for two of them, none for less than that. printf needs
- * ten times as long for the same number, most of it for reading its format.
+ * Decimal digits come in pairs from a table: a division by 100 for two of them, none for less than
+ * that. printf needs ten times as long for the same number, most of it for reading its format.
  */
 #include "decode/out.h"
 
@@ -16,7 +16,9 @@ static const char pairs[] = "00010203040506070809101112131415161718192021222324"
 
 void out_flush(struct cairn_text_out *out)
 {
-	int rc = out->failed ? out->failed : !out->flush ? -ENOSPC : out->flush(out->ctx, out->buf, out->n);
+	int rc = out->failed   ? out->failed
+		 : !out->flush ? -ENOSPC
+			       : out->flush(out->ctx, out->buf, out->n);
 
 	if (rc < 0)
 		out->failed = rc;
@@ -85,7 +87,8 @@ char *put_int(char *at, value_u128 bits, unsigned int width, bool is_signed)
 	return bits <= UINT64_MAX ? put_u64(at, (uint64_t)bits) : put_u128(at, bits);
 }
 
-void out_int(struct cairn_text_out *out, const struct look *look, value_u128 bits, unsigned int width, bool is_signed)
+void out_int(struct cairn_text_out *out, const struct look *look, value_u128 bits,
+	     unsigned int width, bool is_signed)
 {
 	if (look->hex)
 		out_hex(out, look, bits);
@@ -129,7 +132,8 @@ static void out_hex_byte(struct cairn_text_out *out, uint8_t byte)
 	out_end(out, at);
 }
 
-void out_hex_number(struct cairn_text_out *out, const struct look *look, const uint8_t *bytes, uint64_t n)
+void out_hex_number(struct cairn_text_out *out, const struct look *look, const uint8_t *bytes,
+		    uint64_t n)
 {
 	out_put(out, look->json ? "\"0x" : "0x");
 	for (uint64_t i = 0; i < n; i++)
@@ -137,7 +141,8 @@ void out_hex_number(struct cairn_text_out *out, const struct look *look, const u
 	out_put(out, look->json ? "\"" : "");
 }
 
-void out_hex_dump(struct cairn_text_out *out, const struct look *look, const uint8_t *bytes, uint64_t n)
+void out_hex_dump(struct cairn_text_out *out, const struct look *look, const uint8_t *bytes,
+		  uint64_t n)
 {
 	out_put(out, look->json ? "\"" : "");
 	for (uint64_t i = 0; i < n; i++)
@@ -162,7 +167,8 @@ value_u128 bits_at(const uint8_t *bytes, uint64_t bit_off, unsigned int width, b
 		v = v << (8 - below) | at[n - 1] >> below;
 	} else {
 		for (unsigned int i = 0; i < n; i++)
-			v |= i ? (value_u128)at[i] << (8 * i - shift) : (value_u128)(at[0] >> shift);
+			v |= i ? (value_u128)at[i] << (8 * i - shift)
+			       : (value_u128)(at[0] >> shift);
 	}
 	if (width < 128)
 		v &= ((value_u128)1 << width) - 1;

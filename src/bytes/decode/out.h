@@ -2,9 +2,9 @@
 /*
  * Putting values into a struct cairn_text_out: numbers, text, floats
  *
- * None of these allocates, none reads more than it is given. Room is asked for once per number and once per block of
- * text, so that what happens per byte is a store. A failed flush is remembered in out->failed; what comes behind it
- * goes nowhere.
+ * None of these allocates, none reads more than it is given. Room is asked for once per number and
+ * once per block of text, so that what happens per byte is a store. A failed flush is remembered in
+ * out->failed; what comes behind it goes nowhere.
  */
 #ifndef DECODE_OUT_H
 #define DECODE_OUT_H
@@ -59,35 +59,42 @@ char *put_int(char *at, value_u128 bits, unsigned int width, bool is_signed);
 char *put_hex(char *at, value_u128 bits);
 
 /* An integer as @look wants it. */
-void out_int(struct cairn_text_out *out, const struct look *look, value_u128 bits, unsigned int width, bool is_signed);
+void out_int(struct cairn_text_out *out, const struct look *look, value_u128 bits,
+	     unsigned int width, bool is_signed);
 /* 0x...; in JSON a string. */
 void out_hex(struct cairn_text_out *out, const struct look *look, value_u128 bits);
 /* Any number of bytes as one hexadecimal number, all digits; in JSON a string. */
-void out_hex_number(struct cairn_text_out *out, const struct look *look, const uint8_t *bytes, uint64_t n);
+void out_hex_number(struct cairn_text_out *out, const struct look *look, const uint8_t *bytes,
+		    uint64_t n);
 /* Bytes in the order of memory; in JSON a string. */
-void out_hex_dump(struct cairn_text_out *out, const struct look *look, const uint8_t *bytes, uint64_t n);
+void out_hex_dump(struct cairn_text_out *out, const struct look *look, const uint8_t *bytes,
+		  uint64_t n);
 
 /*
- * @width bits (1 to 128) from bit @bit_off of @bytes, which holds them all; the rest of the result is 0. Bits are
- * counted from the least significant one of each byte, on big-endian machines from the most significant one.
+ * @width bits (1 to 128) from bit @bit_off of @bytes, which holds them all; the rest of the result
+ * is 0. Bits are counted from the least significant one of each byte, on big-endian machines from
+ * the most significant one.
  */
 value_u128 bits_at(const uint8_t *bytes, uint64_t bit_off, unsigned int width, bool big_endian);
 
 /* ---- shortest.c ---- */
 
 /*
- * shortest_decimal - the fewest digits that lie nearer to @significand * 2^@exponent than to its neighbours
+ * shortest_decimal - the fewest digits that lie nearer to @significand * 2^@exponent than to its
+ * neighbours
  *
  * @irregular  the neighbour below is only half as far away: a power of 2, not the smallest
- * Returns the digits, without trailing zeros; *@ret_exponent is the power of 10 to multiply them with.
- * Exponents are those of finite doubles and all narrower formats; the significand is not 0 and below 2^53.
+ * Returns the digits, without trailing zeros; *@ret_exponent is the power of 10 to multiply them
+ * with. Exponents are those of finite doubles and all narrower formats; the significand is not 0
+ * and below 2^53.
  */
 uint64_t shortest_decimal(uint64_t significand, int exponent, bool irregular, int *ret_exponent);
 
 /* ---- real.c ---- */
 
 /* A FLOAT of t->size bytes, which are there; complex too. */
-void out_real(struct cairn_text_out *out, const struct look *look, const struct cairn_type *t, const uint8_t *bytes);
+void out_real(struct cairn_text_out *out, const struct look *look, const struct cairn_type *t,
+	      const uint8_t *bytes);
 
 /* ---- text.c ---- */
 
@@ -95,13 +102,15 @@ void out_real(struct cairn_text_out *out, const struct look *look, const struct 
 void out_char(struct cairn_text_out *out, const struct look *look, uint8_t byte, bool is_signed);
 
 /*
- * Quoted and escaped, up to the first NUL; @tail ("..." or NULL) tells that there is more, unless a NUL came: behind
- * the quotes, in JSON inside.
+ * Quoted and escaped, up to the first NUL; @tail ("..." or NULL) tells that there is more, unless a
+ * NUL came: behind the quotes, in JSON inside.
  */
-void out_text(struct cairn_text_out *out, const struct look *look, const uint8_t *s, uint64_t n, const char *tail);
+void out_text(struct cairn_text_out *out, const struct look *look, const uint8_t *s, uint64_t n,
+	      const char *tail);
 
 /* Quoted and escaped, with all NULs; @more: only the beginning, as with a tail of "...". */
-void out_all_text(struct cairn_text_out *out, const struct look *look, const uint8_t *s, uint64_t n, bool more);
+void out_all_text(struct cairn_text_out *out, const struct look *look, const uint8_t *s, uint64_t n,
+		  bool more);
 
 /* A name from the input: as it is, without control characters; in JSON escaped but not quoted. */
 void out_name(struct cairn_text_out *out, bool json, const char *name);

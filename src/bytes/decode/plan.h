@@ -10,9 +10,10 @@
  *	OP_STRING  ,"comm":     at 4, 16 bytes
  *	OP_TEXT    }
  *
- * Offsets count from a base: the record's start, and inside a loop the start of its element. What could be seen from there
- * is kept with it, so that every operation compares its own end with one number and nothing is read beyond the record. A
- * group (struct, array) that lies beyond it as a whole is one <cut off>.
+ * Offsets count from a base: the record's start, and inside a loop the start of its element. What
+ * could be seen from there is kept with it, so that every operation compares its own end with one
+ * number and nothing is read beyond the record. A group (struct, array) that lies beyond it as a
+ * whole is one <cut off>.
  */
 #ifndef DECODE_PLAN_H
 #define DECODE_PLAN_H
@@ -31,9 +32,13 @@ enum op_code {
 	OP_ENUM,   /* aux: enums */
 	OP_POINTER,
 	OP_CHAR,   /* is_signed */
-	OP_STRING, /* all of size, or up to the end of what is seen when not has_count; cut at limit */
+	/* all of size, or up to the end of what is seen when not has_count; cut at limit */
+	OP_STRING,
 	OP_REAL,   /* aux: reals */
-	OP_RECIPE, /* aux: recipes; of an array the elements' operations follow, up to an OP_NEXT; on at next */
+	/*
+	 * aux: recipes; of an array the elements' operations follow, up to an OP_NEXT; on at next
+	 */
+	OP_RECIPE,
 	OP_HEX,    /* bytes as one number */
 	OP_DUMP,   /* bytes as they lie */
 	OP_GROUP,  /* when nothing of it is there: <cut off>, and on at next */
@@ -60,7 +65,8 @@ struct op {
 
 struct loop {
 	bool has_count;
-	bool closes; /* it puts the bracket after its elements, as what is elsewhere may have none */
+	/* it puts the bracket after its elements, as what is elsewhere may have none */
+	bool closes;
 	uint64_t count, stride, limit;
 };
 
@@ -118,14 +124,17 @@ struct cairn_decode {
 	const struct enum_plan *enums;
 	const struct case_of *cases;
 	const struct variant_test *variants;
-	const struct cairn_variant_range *ranges; /* of signed discriminants sign-extended, of others the low bits */
+	/* of signed discriminants sign-extended, of others the low bits */
+	const struct cairn_variant_range *ranges;
 	struct cairn_type *reals;
 };
 
 /*
- * plan_compile - what cairn_decode_new() does; of a member when @member is given, else of the type @id
+ * plan_compile - what cairn_decode_new() does; of a member when @member is given, else of the type
+ * @id
  */
 int plan_compile(const struct cairn_types *types, uint32_t id, const struct cairn_member *member,
-		 const struct cairn_value_opts *opts, struct cairn_decode **ret, struct cairn_err *err);
+		 const struct cairn_value_opts *opts, struct cairn_decode **ret,
+		 struct cairn_err *err);
 
 #endif

@@ -12,8 +12,8 @@
  *	          "128" in it or the ABI's      2^64), else as bytes
  *	          long double is one
  *
- * The text must not depend on the locale of the program that uses the library (a decimal comma is not JSON), so where
- * printf is asked, for x87, it is in the C locale of this thread.
+ * The text must not depend on the locale of the program that uses the library (a decimal comma is
+ * not JSON), so where printf is asked, for x87, it is in the C locale of this thread.
  */
 #include "decode/out.h"
 
@@ -24,7 +24,10 @@
 
 /* ---- digits to text ---- */
 
-/* Up to this power of 10 a number is written out; "1e+17" is what is shorter than 18 digits. From 0.0001 down, too. */
+/*
+ * Up to this power of 10 a number is written out; "1e+17" is what is shorter than 18 digits. From
+ * 0.0001 down, too.
+ */
 enum { PLAIN_MAX = 17, PLAIN_MIN = -4 };
 
 static char *put_exponent(char *at, int e)
@@ -88,7 +91,8 @@ static char *put_ieee(char *at, uint64_t v, struct format f, bool json)
 	unsigned int exponent_bits = f.bits - f.fraction - 1u;
 	uint64_t fraction = v & ((UINT64_C(1) << f.fraction) - 1);
 	int top = (1 << exponent_bits) - 1, exponent = (int)(v >> f.fraction) & top;
-	int lowest = 1 - (top >> 1) - f.fraction; /* power of 2 of the last bit of the smallest number */
+	/* power of 2 of the last bit of the smallest number */
+	int lowest = 1 - (top >> 1) - f.fraction;
 	bool minus = v >> (f.bits - 1) & 1;
 
 	if (exponent == top)
@@ -171,17 +175,22 @@ static enum cairn_long_double wide_format(const struct cairn_type *t, const stru
 	return is_named ? CAIRN_LONG_DOUBLE_QUAD : look->long_double;
 }
 
-/* Writes a real of @size bytes in this machine's order, at most 64; NULL: not a format that is known here. */
+/*
+ * Writes a real of @size bytes in this machine's order, at most 64; NULL: not a format that is
+ * known here.
+ */
 static char *put_real(char *at, const struct cairn_type *t, uint64_t size, const uint8_t *bytes,
 		      const struct look *look)
 {
-	static const struct format half = {16, 10}, bfloat = {16, 7}, single = {32, 23}, dbl = {64, 52};
+	static const struct format half = {16, 10}, bfloat = {16, 7}, single = {32, 23},
+				   dbl = {64, 52};
 	uint64_t low = (uint64_t)bits_at(bytes, 0, size < 8 ? (unsigned int)size * 8 : 64, false);
 	long double v;
 
 	switch (size) {
 	case 2:
-		return put_ieee(at, low, t->name && strstr(t->name, "bf") ? bfloat : half, look->json);
+		return put_ieee(at, low, t->name && strstr(t->name, "bf") ? bfloat : half,
+				look->json);
 	case 4:
 		return put_ieee(at, low, single, look->json);
 	case 8:
@@ -206,8 +215,8 @@ static char *put_real(char *at, const struct cairn_type *t, uint64_t size, const
 /* Of a big-endian machine: turned around, up to a size that no real exceeds. */
 enum { REAL_MAX = 16 };
 
-static void out_one(struct cairn_text_out *out, const struct look *look, const struct cairn_type *t, uint64_t size,
-		    const uint8_t *bytes, bool wants_plus)
+static void out_one(struct cairn_text_out *out, const struct look *look, const struct cairn_type *t,
+		    uint64_t size, const uint8_t *bytes, bool wants_plus)
 {
 	char text[96], *end = NULL;
 	uint8_t turned[REAL_MAX];
@@ -225,7 +234,8 @@ static void out_one(struct cairn_text_out *out, const struct look *look, const s
 		out_hex_number(out, look, bytes, size);
 }
 
-void out_real(struct cairn_text_out *out, const struct look *look, const struct cairn_type *t, const uint8_t *bytes)
+void out_real(struct cairn_text_out *out, const struct look *look, const struct cairn_type *t,
+	      const uint8_t *bytes)
 {
 	uint64_t half = t->size / 2;
 

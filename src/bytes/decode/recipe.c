@@ -2,17 +2,20 @@
 /*
  * Recipes: strings and arrays of C++, Rust and Go
  *
- * To a debugger a std::string is a struct of a pointer, a length and a union. What it is instead is said here, by
- * one row for each kind of type: its name, its size, and the paths to the members that count.
+ * To a debugger a std::string is a struct of a pointer, a length and a union. What it is instead is
+ * said here, by one row for each kind of type: its name, its size, and the paths to the members
+ * that count.
  *
  *	std::vector<*		24 bytes	_M_impl._M_start, up to _M_impl._M_finish
- *	  class vector : protected _Vector_base { _Vector_impl _M_impl: _Vector_impl_data { T *_M_start, ... } }
+ *	  class vector : protected _Vector_base { _Vector_impl _M_impl: _Vector_impl_data { T
+ *	  *_M_start, ... } }
  *
- * The name chooses the row, and is trusted no further: anybody may call a struct std::vector<int>, and libraries
- * change. Each member of a path has to be there by its name; the last one has to be a pointer, or a number of a word;
- * the words have to be different and inside; the size has to be that of the row. Else there is no recipe,
- * and the struct is shown as it is. A path goes through base classes by itself; "*" follows the only
- * member that has a size, however its layers are called, down to a pointer.
+ * The name chooses the row, and is trusted no further: anybody may call a struct std::vector<int>,
+ * and libraries change. Each member of a path has to be there by its name; the last one has to be a
+ * pointer, or a number of a word; the words have to be different and inside; the size has to be
+ * that of the row. Else there is no recipe, and the struct is shown as it is. A path goes through
+ * base classes by itself; "*" follows the only member that has a size, however its layers are
+ * called, down to a pointer.
  *
  * A row for another library or an older version is one more row.
  */
@@ -35,19 +38,23 @@ struct row {
 	const char *ptr, *count;
 	bool count_is_end;
 	bool by_parameter; /* elements are of the type that the struct is made for (ref) */
-	const char *inside; /* a struct with the length and bytes of a text that is inside; see read_inside() */
+	/* a struct with the length and bytes of a text that is inside; see read_inside() */
+	const char *inside;
 };
 
 static const struct row rows[] = {
 	/* libstdc++ */
-	{"std::__cxx11::basic_string<char,*", RECIPE_TEXT, 32, "_M_dataplus._M_p", "_M_string_length"},
+	{"std::__cxx11::basic_string<char,*", RECIPE_TEXT, 32, "_M_dataplus._M_p",
+	 "_M_string_length"},
 	{"std::basic_string_view<char,*", RECIPE_TEXT, 16, "_M_str", "_M_len"},
-	{"std::vector<*", RECIPE_ARRAY, 24, "_M_impl._M_start", "_M_impl._M_finish", .count_is_end = true},
+	{"std::vector<*", RECIPE_ARRAY, 24, "_M_impl._M_start", "_M_impl._M_finish",
+	 .count_is_end = true},
 	{"std::unique_ptr<*", RECIPE_POINTER, 8, "_M_t.*", NULL},
 	/* libc++ */
-	{"std::__1::basic_string<char,*", RECIPE_TEXT, 24, "__r_.__value_.__l.__data_", "__r_.__value_.__l.__size_",
-	 .inside = "__r_.__value_.__s"},
-	{"std::__1::basic_string<char,*", RECIPE_TEXT, 24, "__rep_.__l.__data_", "__rep_.__l.__size_", .inside = "__rep_.__s"},
+	{"std::__1::basic_string<char,*", RECIPE_TEXT, 24, "__r_.__value_.__l.__data_",
+	 "__r_.__value_.__l.__size_", .inside = "__r_.__value_.__s"},
+	{"std::__1::basic_string<char,*", RECIPE_TEXT, 24, "__rep_.__l.__data_",
+	 "__rep_.__l.__size_", .inside = "__rep_.__s"},
 	{"std::__1::basic_string_view<char,*", RECIPE_TEXT, 16, "__data", "__size"},
 	{"std::__1::basic_string_view<char,*", RECIPE_TEXT, 16, "__data_", "__size_"},
 	{"std::__1::vector<*", RECIPE_ARRAY, 24, "__begin_", "__end_", .count_is_end = true},
@@ -93,18 +100,24 @@ static bool is_plain(const struct cairn_member *m)
  * The member called by the first @n characters of @name, of the struct, of its base classes or of
  * unions in it without a name.
  */
-static bool step_to(const struct cairn_types *types, struct place *at, const char *name, size_t n, unsigned int depth)
+static bool step_to(const struct cairn_types *types, struct place *at, const char *name, size_t n,
+		    unsigned int depth)
 {
 	const struct cairn_type *t = type_at(types, at->type);
 	bool is_inner_union = depth && t->kind == CAIRN_T_UNION && !t->variants;
-	if ((!is_record(t) && !is_inner_union) || t->unread || t->declaration || depth == PATH_DEPTH_MAX)
+	if ((!is_record(t) && !is_inner_union) || t->unread || t->declaration ||
+	    depth == PATH_DEPTH_MAX)
 		return false;
 	for (uint32_t i = 0; i < t->n_members; i++) {
 		const struct cairn_member *m = &t->members[i];
 		struct place in = {m->type, at->off + m->bit_off / 8};
-		bool is_it = m->name && !m->is_base_class && !strncmp(m->name, name, n) && !m->name[n];
-		bool is_looked_through = m->is_base_class || (!m->name && type_at(types, m->type)->kind == CAIRN_T_UNION);
-		if (!is_plain(m) || (!is_it && !(is_looked_through && step_to(types, &in, name, n, depth + 1))))
+		bool is_it =
+			m->name && !m->is_base_class && !strncmp(m->name, name, n) && !m->name[n];
+		bool is_looked_through =
+			m->is_base_class ||
+			(!m->name && type_at(types, m->type)->kind == CAIRN_T_UNION);
+		if (!is_plain(m) ||
+		    (!is_it && !(is_looked_through && step_to(types, &in, name, n, depth + 1))))
 			continue;
 		*at = in;
 		return true;
@@ -145,13 +158,16 @@ static bool step_inside(const struct cairn_types *types, struct place *at)
 	return true;
 }
 
-static bool follow(const struct cairn_types *types, uint32_t id, const char *path, struct place *ret)
+static bool follow(const struct cairn_types *types, uint32_t id, const char *path,
+		   struct place *ret)
 {
 	*ret = (struct place){.type = id};
 	for (const char *p = path; *p;) {
 		size_t n = strcspn(p, ".");
 		if (*p == '*') {
-			for (int i = 0; i < PATH_DEPTH_MAX && type_at(types, ret->type)->kind != CAIRN_T_PTR; i++)
+			for (int i = 0;
+			     i < PATH_DEPTH_MAX && type_at(types, ret->type)->kind != CAIRN_T_PTR;
+			     i++)
 				if (!step_inside(types, ret))
 					return false;
 			return true;
@@ -194,14 +210,15 @@ static uint32_t target_of(const struct cairn_types *types, const struct place *a
 	return cairn_types_resolve(types, type_at(types, at->type)->ref);
 }
 
-static bool read_count(const struct cairn_types *types, uint32_t id, const struct row *row, const struct place *ptr,
-		       struct recipe *ret)
+static bool read_count(const struct cairn_types *types, uint32_t id, const struct row *row,
+		       const struct place *ptr, struct recipe *ret)
 {
 	struct place count;
 	if (!follow(types, id, row->count, &count))
 		return false;
-	bool fits = row->count_is_end ? is_pointer(types, &count) && target_of(types, &count) == target_of(types, ptr) :
-					is_count(types, &count);
+	bool fits = row->count_is_end ? is_pointer(types, &count) &&
+						target_of(types, &count) == target_of(types, ptr)
+				      : is_count(types, &count);
 	uint64_t apart = count.off > ptr->off ? count.off - ptr->off : ptr->off - count.off;
 	ret->count = count.off;
 	ret->count_is_end = row->count_is_end;
@@ -216,31 +233,35 @@ static bool read_count(const struct cairn_types *types, uint32_t id, const struc
  *
  * The lowest bit of the first byte tells. Its other ABI has them at the end, and no recipe.
  */
-static bool read_inside(const struct cairn_types *types, uint32_t id, const struct row *row, struct recipe *ret)
+static bool read_inside(const struct cairn_types *types, uint32_t id, const struct row *row,
+			struct recipe *ret)
 {
 	struct place in;
 	struct cairn_member length, data;
 	if (!row->inside)
 		return true;
-	if (!follow(types, id, row->inside, &in) || !cairn_types_member(types, in.type, "__size_", &length) ||
-	    !cairn_types_member(types, in.type, "__data_", &data) || in.off || length.dynamic || data.dynamic)
+	if (!follow(types, id, row->inside, &in) ||
+	    !cairn_types_member(types, in.type, "__size_", &length) ||
+	    !cairn_types_member(types, in.type, "__data_", &data) || in.off || length.dynamic ||
+	    data.dynamic)
 		return false;
 	const struct cairn_type *t = type_at(types, data.type);
 	bool is_byte_length = !length.bit_size && !length.bit_off && is_byte(types, length.type);
 	bool is_7_bits = length.bit_size == 7 && length.bit_off == 1;
 	ret->inside = data.bit_off / 8;
 	ret->n_inside = t->size - 1;
-	return (is_byte_length || is_7_bits) && t->kind == CAIRN_T_ARRAY && t->size > 1 && is_byte(types, t->ref) &&
-	       data.bit_off == 8 && t->size < row->size && !data.bit_size;
+	return (is_byte_length || is_7_bits) && t->kind == CAIRN_T_ARRAY && t->size > 1 &&
+	       is_byte(types, t->ref) && data.bit_off == 8 && t->size < row->size && !data.bit_size;
 }
 
-static bool fits(const struct cairn_types *types, uint32_t id, const struct row *row, struct recipe *ret)
+static bool fits(const struct cairn_types *types, uint32_t id, const struct row *row,
+		 struct recipe *ret)
 {
 	const struct cairn_type *t = type_at(types, id);
 	struct place ptr;
 	*ret = (struct recipe){.kind = row->kind, .size = t->size};
-	if (t->size != row->size || !follow(types, id, row->ptr, &ptr) || !is_pointer(types, &ptr) ||
-	    ptr.off + WORD_BYTES > t->size)
+	if (t->size != row->size || !follow(types, id, row->ptr, &ptr) ||
+	    !is_pointer(types, &ptr) || ptr.off + WORD_BYTES > t->size)
 		return false;
 	ret->ptr = ptr.off;
 	if (row->kind == RECIPE_POINTER)
@@ -278,14 +299,15 @@ bool recipe_may_be(const struct cairn_types *types, uint32_t id)
 	return false;
 }
 
-static unsigned int list(const struct cairn_types *types, uint32_t id, uint64_t off, struct recipe_at *ret, unsigned int max,
-			 unsigned int depth)
+static unsigned int list(const struct cairn_types *types, uint32_t id, uint64_t off,
+			 struct recipe_at *ret, unsigned int max, unsigned int depth)
 {
 	const struct cairn_type *t = type_at(types, id);
 	struct recipe_at found = {.off = off};
 	unsigned int n = 0;
 	/* Any of the variants may be there. */
-	if (!max || (!is_record(t) && !t->variants) || t->unread || t->declaration || depth == PATH_DEPTH_MAX)
+	if (!max || (!is_record(t) && !t->variants) || t->unread || t->declaration ||
+	    depth == PATH_DEPTH_MAX)
 		return 0;
 	if (recipe_of(types, id, &found.recipe)) {
 		ret[0] = found;
@@ -293,11 +315,13 @@ static unsigned int list(const struct cairn_types *types, uint32_t id, uint64_t 
 	}
 	for (uint32_t i = 0; i < t->n_members && n < max; i++)
 		if (is_plain(&t->members[i]))
-			n += list(types, t->members[i].type, off + t->members[i].bit_off / 8, ret + n, max - n, depth + 1);
+			n += list(types, t->members[i].type, off + t->members[i].bit_off / 8,
+				  ret + n, max - n, depth + 1);
 	return n;
 }
 
-unsigned int recipe_all(const struct cairn_types *types, uint32_t id, struct recipe_at *ret, unsigned int max)
+unsigned int recipe_all(const struct cairn_types *types, uint32_t id, struct recipe_at *ret,
+			unsigned int max)
 {
 	return list(types, id, 0, ret, max, 0);
 }
@@ -320,7 +344,8 @@ bool recipe_target(const struct recipe *recipe, const uint8_t *bytes, struct rec
 	return n < TARGET_MAX / recipe->element_bytes;
 }
 
-int recipe_inside(const struct recipe *recipe, const uint8_t *bytes, const uint8_t **text, uint64_t *n)
+int recipe_inside(const struct recipe *recipe, const uint8_t *bytes, const uint8_t **text,
+		  uint64_t *n)
 {
 	if (!recipe->n_inside || bytes[recipe->length] & 1)
 		return 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Types of C++, Rust and Go that are more than their bytes; the table and the essay are in recipe.c. */
+/*
+ * Types of C++, Rust and Go that are more than their bytes; the table and the essay are in
+ * recipe.c.
+ */
 #ifndef DECODE_RECIPE_H
 #define DECODE_RECIPE_H
 
@@ -20,8 +23,8 @@ struct recipe {
 	uint64_t count; /* offset of the number of elements, or of the pointer to the end of them */
 	bool count_is_end;
 	/*
-	 * Text that may be inside: where its length is shifted by 1 in a byte whose lowest bit is 0, it
-	 * is the bytes at inside, at most as many as n_inside, which is 0 where no text is.
+	 * Text that may be inside: where its length is shifted by 1 in a byte whose lowest bit is
+	 * 0, it is the bytes at inside, at most as many as n_inside, which is 0 where no text is.
 	 */
 	uint64_t length, inside, n_inside;
 	uint32_t element; /* type; 0 of text and of pointers */
@@ -31,8 +34,8 @@ struct recipe {
 /*
  * recipe_of - how a value of type @id is read
  *
- * Returns false, with RECIPE_NONE, for a type that has no recipe, or whose layout is not what its recipe says.
- * Cost: compares its name with those of the table. Threads: any, while no reader adds.
+ * Returns false, with RECIPE_NONE, for a type that has no recipe, or whose layout is not what its
+ * recipe says. Cost: compares its name with those of the table. Threads: any, while no reader adds.
  */
 bool recipe_of(const struct cairn_types *types, uint32_t id, struct recipe *ret);
 
@@ -45,10 +48,17 @@ struct recipe_at {
 	struct recipe recipe;
 };
 
-/* recipe_all - those of a type and of the structs in it that point to something; returns how many, at most @max */
-unsigned int recipe_all(const struct cairn_types *types, uint32_t id, struct recipe_at *ret, unsigned int max);
+/*
+ * recipe_all - those of a type and of the structs in it that point to something; returns how many,
+ * at most @max
+ */
+unsigned int recipe_all(const struct cairn_types *types, uint32_t id, struct recipe_at *ret,
+			unsigned int max);
 
-/* What is elsewhere: false when the words contradict each other (the end before the begin, more than any memory has). */
+/*
+ * What is elsewhere: false when the words contradict each other (the end before the begin, more
+ * than any memory has).
+ */
 struct recipe_target {
 	uint64_t at, n_bytes;
 };
@@ -58,6 +68,7 @@ bool recipe_target(const struct recipe *recipe, const uint8_t *bytes, struct rec
  * The text that is among the @bytes of the value. 1 and *@text, *@n; 0: it is elsewhere; -1: its
  * length contradicts its room.
  */
-int recipe_inside(const struct recipe *recipe, const uint8_t *bytes, const uint8_t **text, uint64_t *n);
+int recipe_inside(const struct recipe *recipe, const uint8_t *bytes, const uint8_t **text,
+		  uint64_t *n);
 
 #endif

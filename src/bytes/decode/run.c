@@ -2,9 +2,10 @@
 /*
  * Running a plan over one record
  *
- * The state is where the base is, how many bytes can be seen from there, and the loops that are open: at most 64, as types
- * are nested no deeper. Work is bounded by the plan's length for what stands outside of loops; what loops repeat is counted
- * against a budget that grows with the record, because arrays of unions of arrays may show the same bytes many times over.
+ * The state is where the base is, how many bytes can be seen from there, and the loops that are
+ * open: at most 64, as types are nested no deeper. Work is bounded by the plan's length for what
+ * stands outside of loops; what loops repeat is counted against a budget that grows with the
+ * record, because arrays of unions of arrays may show the same bytes many times over.
  */
 #include "base/err.h"
 #include "decode/plan.h"
@@ -12,8 +13,8 @@
 #include <errno.h>
 
 /*
- * Elements per byte: a bit-field of one bit in each of two arms is 16. Beyond comes a constant for small unions with many
- * arms.
+ * Elements per byte: a bit-field of one bit in each of two arms is 16. Beyond comes a constant for
+ * small unions with many arms.
  */
 enum { BUDGET_PER_BYTE = 64, BUDGET_BASE = 1 << 16 };
 
@@ -255,8 +256,12 @@ static const struct op *begin_loop(struct run *r, const struct op *op)
 	uint64_t seen = r->base.n > op->off ? r->base.n - op->off : 0;
 
 	seen = seen < loop->limit ? seen : loop->limit;
-	*f = (struct frame){
-		.around = r->base, .in = r->base, .room = r->n_room, .loop = loop, .body = op + 1, .off = op->off};
+	*f = (struct frame){.around = r->base,
+			    .in = r->base,
+			    .room = r->n_room,
+			    .loop = loop,
+			    .body = op + 1,
+			    .off = op->off};
 	/* Nothing is seen of an array behind the end, and no address is made for it. */
 	if (f->off > r->base.n)
 		f->off = r->base.n;
@@ -286,7 +291,8 @@ static const struct op *next_element(struct run *r)
 /* Nothing is at @target: it could not be read, or nobody tried. */
 static void put_absent(struct run *r, const struct recipe_target *target, bool is_unreadable)
 {
-	static const char *const texts[2][2] = {{"<unavailable: ", "{\"unavailable\":\""}, {"<unreadable: ", "{\"unreadable\":\""}};
+	static const char *const texts[2][2] = {{"<unavailable: ", "{\"unavailable\":\""},
+						{"<unreadable: ", "{\"unreadable\":\""}};
 	bool json = r->d->look.json;
 
 	out_put(r->out, texts[is_unreadable][json]);
@@ -297,8 +303,12 @@ static void put_absent(struct run *r, const struct recipe_target *target, bool i
 	out_put(r->out, json ? "\"}" : ">");
 }
 
-/* The bytes at @target, as far as there are any and there is room; false when none of them can be read. */
-static bool fetch(struct run *r, const struct recipe_target *target, struct base *ret, bool *is_unreadable)
+/*
+ * The bytes at @target, as far as there are any and there is room; false when none of them can be
+ * read.
+ */
+static bool fetch(struct run *r, const struct recipe_target *target, struct base *ret,
+		  bool *is_unreadable)
 {
 	size_t room = ROOM_MAX - r->n_room;
 
@@ -325,13 +335,19 @@ static void put_target_text(struct run *r, const struct base *text, uint64_t n)
 }
 
 /* The elements' operations run over what was read. */
-static const struct op *begin_elements(struct run *r, const struct op *op, const struct recipe_plan *p,
-				       struct base elements, uint64_t n, size_t room)
+static const struct op *begin_elements(struct run *r, const struct op *op,
+				       const struct recipe_plan *p, struct base elements,
+				       uint64_t n, size_t room)
 {
 	struct frame *f = &r->frames[r->depth++];
 	uint64_t max = r->d->max_elems, there = elements.n / p->loop.stride;
 
-	*f = (struct frame){.around = r->base, .in = elements, .room = room, .loop = &p->loop, .body = op + 1, .n = n};
+	*f = (struct frame){.around = r->base,
+			    .in = elements,
+			    .room = room,
+			    .loop = &p->loop,
+			    .body = op + 1,
+			    .n = n};
 	f->end = there * p->loop.stride;
 	f->shown = max && there > max ? max : there;
 	return element(r);
@@ -403,7 +419,8 @@ static bool is_variant(const struct run *r, const struct variant_test *t)
 	uint64_t v = discriminant(r, t);
 	for (uint32_t i = 0; i < t->n; i++) {
 		const struct cairn_variant_range *in = &r->d->ranges[t->first + i];
-		if (t->is_signed ? (int64_t)v >= (int64_t)in->lo && (int64_t)v <= (int64_t)in->hi : v >= in->lo && v <= in->hi)
+		if (t->is_signed ? (int64_t)v >= (int64_t)in->lo && (int64_t)v <= (int64_t)in->hi
+				 : v >= in->lo && v <= in->hi)
 			return true;
 	}
 	return !t->n;
@@ -490,7 +507,8 @@ static const struct op *step(struct run *r, const struct op *op)
 	}
 }
 
-int cairn_decode_run(const struct cairn_decode *d, const void *bytes, size_t n_bytes, struct cairn_text_out *out)
+int cairn_decode_run(const struct cairn_decode *d, const void *bytes, size_t n_bytes,
+		     struct cairn_text_out *out)
 {
 	struct run r;
 
@@ -522,13 +540,15 @@ bool cairn_decode_is_flexible(const struct cairn_decode *d)
 /* A perf sample is a length of 4 bytes and the record, filled up to a multiple of 8 together. */
 enum { PERF_FILL_MAX = 7 };
 
-int cairn_decode_check(const struct cairn_decode *d, size_t n_bytes, enum cairn_record_rule rule, struct cairn_err *err)
+int cairn_decode_check(const struct cairn_decode *d, size_t n_bytes, enum cairn_record_rule rule,
+		       struct cairn_err *err)
 {
 	uint64_t least = cairn_decode_size(d), most = d->size;
 
 	if (n_bytes < least)
 		return err_set(err, -EBADMSG, "%zu bytes, but the type has %llu%s", n_bytes,
-			       (unsigned long long)least, d->flexible ? " before its flexible array" : "");
+			       (unsigned long long)least,
+			       d->flexible ? " before its flexible array" : "");
 	if (d->flexible)
 		return 0;
 	if (rule == CAIRN_RECORD_PERF)
@@ -536,6 +556,7 @@ int cairn_decode_check(const struct cairn_decode *d, size_t n_bytes, enum cairn_
 	if (n_bytes > most)
 		return err_set(err, -EBADMSG, "%zu bytes, %llu more than the type%s", n_bytes,
 			       (unsigned long long)(n_bytes - d->size),
-			       rule == CAIRN_RECORD_PERF ? ", where a perf buffer adds 7 at most" : "");
+			       rule == CAIRN_RECORD_PERF ? ", where a perf buffer adds 7 at most"
+							 : "");
 	return 0;
 }

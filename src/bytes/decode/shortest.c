@@ -2,19 +2,21 @@
 /*
  * The shortest decimal of a binary float
  *
- * Everything that a reader rounds to the float c * 2^q lies between the middles to its neighbours. For single 0.1, which is
- * 13421773 * 2^-27 = 0.100000001490116..., that is
+ * Everything that a reader rounds to the float c * 2^q lies between the middles to its neighbours.
+ * For single 0.1, which is 13421773 * 2^-27 = 0.100000001490116..., that is
  *
  *	0.0999999977648...  <  0.1  <  0.1000000052154...
  *
- * Wanted is the decimal with the fewest digits in there, and of those the nearest. With k chosen so that 10^k is just below
- * the width of the interval, one or two multiples of 10^k lie inside, and at most one of 10^(k+1), which then is shorter.
- * So four candidates are compared with both ends, all scaled by 10^-k to integers: a product of 128 with 64 bits of which
- * the upper 64 are kept, and one more bit, sticky, that says whether something was cut off. That this is exact for every
- * double although 10^-k itself is rounded is proven in R. Giulietti, "The Schubfach way to render doubles" (2020), whose
- * method this is. Narrower formats are doubles with fewer bits.
+ * Wanted is the decimal with the fewest digits in there, and of those the nearest. With k chosen so
+ * that 10^k is just below the width of the interval, one or two multiples of 10^k lie inside, and
+ * at most one of 10^(k+1), which then is shorter. So four candidates are compared with both ends,
+ * all scaled by 10^-k to integers: a product of 128 with 64 bits of which the upper 64 are kept,
+ * and one more bit, sticky, that says whether something was cut off. That this is exact for every
+ * double although 10^-k itself is rounded is proven in R. Giulietti, "The Schubfach way to render
+ * doubles" (2020), whose method this is. Narrower formats are doubles with fewer bits.
  *
- * Rejected: printf with rising precision until it reads back, as was done before; it took 3 microseconds, this 30 ns.
+ * Rejected: printf with rising precision until it reads back, as was done before; it took 3
+ * microseconds, this 30 ns.
  */
 #include "decode/out.h"
 
@@ -24,7 +26,10 @@ struct power {
 
 #include "decode/powers.h"
 
-/* floor(log10(2^e)); of an interval with a short lower half: floor(log10(3/4 * 2^e)). Right for |e| below 1,650. */
+/*
+ * floor(log10(2^e)); of an interval with a short lower half: floor(log10(3/4 * 2^e)). Right for |e|
+ * below 1,650.
+ */
 static int floor_log10_pow2(int e, bool irregular)
 {
 	return (e * 1262611 - (irregular ? 524031 : 0)) >> 22;
@@ -57,7 +62,10 @@ uint64_t shortest_decimal(uint64_t c, int q, bool irregular, int *ret_exponent)
 	int k = floor_log10_pow2(q, irregular);
 	int h = q + floor_log2_pow10(-k) + 1;
 	struct power g = powers[-k - POWER_LOW];
-	/* In quarters of a unit, which makes the middles whole. An even float owns the middles themselves. */
+	/*
+	 * In quarters of a unit, which makes the middles whole. An even float owns the middles
+	 * themselves.
+	 */
 	uint64_t lower = scale(g, (4 * c - 2 + irregular) << h) + !even;
 	uint64_t value = scale(g, 4 * c << h);
 	uint64_t upper = scale(g, (4 * c + 2) << h) - !even;
@@ -75,7 +83,10 @@ uint64_t shortest_decimal(uint64_t c, int q, bool irregular, int *ret_exponent)
 	bool below = lower <= 4 * s, above = 4 * s + 4 <= upper;
 	if (below != above)
 		return strip_zeros(s + above, ret_exponent);
-	/* Both are inside, or only this one's middle tells: the nearer, of two as near the even one. */
+	/*
+	 * Both are inside, or only this one's middle tells: the nearer, of two as near the even
+	 * one.
+	 */
 	uint64_t middle = 4 * s + 2;
 	bool up = value > middle || (value == middle && s % 2);
 	return strip_zeros(s + up, ret_exponent);

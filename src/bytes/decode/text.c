@@ -2,9 +2,10 @@
 /*
  * Text, quoted and escaped
  *
- * Most of it needs no escape. Eight bytes are copied at a time and looked at as one integer: with no byte below 0x20, of
- * 0x7f and above, a quote or a backslash among them, they are done. A byte x is below n when (x - n) borrows: the usual
- * (word - 0x01..*n) & ~word & 0x80.., which may also flag bytes behind one that is flagged rightly, never none.
+ * Most of it needs no escape. Eight bytes are copied at a time and looked at as one integer: with
+ * no byte below 0x20, of 0x7f and above, a quote or a backslash among them, they are done. A byte x
+ * is below n when (x - n) borrows: the usual (word - 0x01..*n) & ~word & 0x80.., which may also
+ * flag bytes behind one that is flagged rightly, never none.
  */
 #include "base/utf8.h"
 #include "decode/out.h"
@@ -80,12 +81,13 @@ static bool is_plain(uint64_t w, uint64_t quotes)
 }
 
 /*
- * Up to 64 bytes at @s, of which @n can be seen; stops at a NUL when @to_nul. Writes at most 6 bytes for each, and 3
- * more for the rest of a sequence that begins with the last.
+ * Up to 64 bytes at @s, of which @n can be seen; stops at a NUL when @to_nul. Writes at most 6
+ * bytes for each, and 3 more for the rest of a sequence that begins with the last.
  */
 enum { BLOCK = 64 };
 
-static size_t put_block(char **at, const uint8_t *s, size_t n, char quote, bool json, bool to_nul, bool *ret_nul)
+static size_t put_block(char **at, const uint8_t *s, size_t n, char quote, bool json, bool to_nul,
+			bool *ret_nul)
 {
 	uint64_t quotes = UINT64_C(0x0101010101010101) * (uint8_t)quote;
 	size_t i = 0;
@@ -111,7 +113,8 @@ static size_t put_block(char **at, const uint8_t *s, size_t n, char quote, bool 
 }
 
 /* False when a NUL ended it. */
-static bool out_escaped(struct cairn_text_out *out, const uint8_t *s, size_t n, char quote, bool json, bool to_nul)
+static bool out_escaped(struct cairn_text_out *out, const uint8_t *s, size_t n, char quote,
+			bool json, bool to_nul)
 {
 	bool nul = false;
 
@@ -144,7 +147,8 @@ void out_char(struct cairn_text_out *out, const struct look *look, uint8_t byte,
 	out_end(out, at);
 }
 
-void out_text(struct cairn_text_out *out, const struct look *look, const uint8_t *s, uint64_t n, const char *tail)
+void out_text(struct cairn_text_out *out, const struct look *look, const uint8_t *s, uint64_t n,
+	      const char *tail)
 {
 	out_put(out, "\"");
 	if (!out_escaped(out, s, n, '"', look->json, true))
@@ -156,7 +160,8 @@ void out_text(struct cairn_text_out *out, const struct look *look, const uint8_t
 		out_put(out, tail);
 }
 
-void out_all_text(struct cairn_text_out *out, const struct look *look, const uint8_t *s, uint64_t n, bool more)
+void out_all_text(struct cairn_text_out *out, const struct look *look, const uint8_t *s, uint64_t n,
+		  bool more)
 {
 	out_put(out, "\"");
 	out_escaped(out, s, n, '"', look->json, false);

@@ -5,8 +5,9 @@
 
 #include "decode/plan.h"
 
-int cairn_decode_new(const struct cairn_types *types, uint32_t id, const struct cairn_value_opts *opts,
-		     struct cairn_decode **ret, struct cairn_err *err)
+int cairn_decode_new(const struct cairn_types *types, uint32_t id,
+		     const struct cairn_value_opts *opts, struct cairn_decode **ret,
+		     struct cairn_err *err)
 {
 	return plan_compile(types, id, NULL, opts, ret, err);
 }
@@ -43,11 +44,12 @@ static int write_stream(void *ctx, const char *text, size_t n)
 	return errno > 0 ? -errno : -EIO;
 }
 
-static int print(const struct cairn_types *types, uint32_t id, const struct cairn_member *member, const void *bytes,
-		 size_t n_bytes, const struct cairn_value_opts *opts, FILE *to)
+static int print(const struct cairn_types *types, uint32_t id, const struct cairn_member *member,
+		 const void *bytes, size_t n_bytes, const struct cairn_value_opts *opts, FILE *to)
 {
 	char buf[4 * CAIRN_TEXT_OUT_MIN];
-	struct cairn_text_out out = {.buf = buf, .size = sizeof(buf), .flush = write_stream, .ctx = to};
+	struct cairn_text_out out = {
+		.buf = buf, .size = sizeof(buf), .flush = write_stream, .ctx = to};
 	struct cairn_decode *d;
 	int rc = plan_compile(types, id, member, opts, &d, NULL);
 
@@ -62,14 +64,15 @@ static int print(const struct cairn_types *types, uint32_t id, const struct cair
 	return rc;
 }
 
-int cairn_value_print(const struct cairn_types *types, uint32_t id, const void *bytes, size_t n_bytes,
-		      const struct cairn_value_opts *opts, FILE *out)
+int cairn_value_print(const struct cairn_types *types, uint32_t id, const void *bytes,
+		      size_t n_bytes, const struct cairn_value_opts *opts, FILE *out)
 {
 	return print(types, id, NULL, bytes, n_bytes, opts, out);
 }
 
-int cairn_value_print_member(const struct cairn_types *types, const struct cairn_member *member, const void *bytes,
-			     size_t n_bytes, const struct cairn_value_opts *opts, FILE *out)
+int cairn_value_print_member(const struct cairn_types *types, const struct cairn_member *member,
+			     const void *bytes, size_t n_bytes, const struct cairn_value_opts *opts,
+			     FILE *out)
 {
 	return print(types, 0, member, bytes, n_bytes, opts, out);
 }

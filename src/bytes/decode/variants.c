@@ -3,8 +3,8 @@
  * Unions of which a discriminant says what is there: enums of Rust, variant records of Ada
  *
  * Each variant becomes: if the discriminant is in its ranges, the variant, and on after the union.
- * One without ranges comes
- * last. When there is none, and no other one holds, the union's bytes are shown.
+ * One without ranges comes last. When there is none, and no other one holds, the union's bytes are
+ * shown.
  *
  *	Some(5)    None    Shape::Circle {.r = 3}    {.k = circle, .id = 1, .radius = 5}
  *	JSON, as serde has it:  {"Some":5}  "None"  {"Circle":{"r":3}}  and for Ada {"k":"circle","id":1,"radius":5}

@@ -2,16 +2,19 @@
 /*
  * Alignments that nobody wrote down
  *
- * BTF has offsets and no attributes. That a member was declared aligned shows when it could have been placed nearer:
+ * BTF has offsets and no attributes. That a member was declared aligned shows when it could have
+ * been placed nearer:
  *
  *	bool throttled;              byte 752
  *	struct stats stats;          byte 768, aligned naturally to 8: 15 bytes behind the end of the last
  *
- * The power of 2 above these 15 is 16, so it was at least 16; and as 768 is a multiple of the cache line, it is taken
- * for that. A struct's size is looked at in the same way. All of it is pahole's guess: it may be more than was written, and
- * an alignment that happened to cost nothing cannot be seen.
+ * The power of 2 above these 15 is 16, so it was at least 16; and as 768 is a multiple of the cache
+ * line, it is taken for that. A struct's size is looked at in the same way. All of it is pahole's
+ * guess: it may be more than was written, and an alignment that happened to cost nothing cannot be
+ * seen.
  *
- * packed is seen when a member is not at a multiple of its natural alignment, or the size of the struct is none.
+ * packed is seen when a member is not at a multiple of its natural alignment, or the size of the
+ * struct is none.
  */
 #include "layout/place.h"
 #include "layout/view.h"
@@ -30,7 +33,10 @@ static uint32_t of_members(struct cairn_layout *l, const struct cairn_type *t, u
 	return most;
 }
 
-/* Scalars by their size; where that is no power of 2 (i386's long double), by a part of it. No more than the ABI's. */
+/*
+ * Scalars by their size; where that is no power of 2 (i386's long double), by a part of it. No more
+ * than the ABI's.
+ */
 static uint32_t of_size(const struct cairn_abi *abi, uint64_t size)
 {
 	const struct cairn_scalar_layout *of = abi->scalars;
@@ -84,7 +90,9 @@ uint32_t layout_natural_align(struct cairn_layout *l, uint32_t id)
 	return compute(l, id, 0);
 }
 
-/* What must have been asked for, that something does not begin at @behind but at @off; 0: nothing. */
+/*
+ * What must have been asked for, that something does not begin at @behind but at @off; 0: nothing.
+ */
 static uint32_t infer(const struct cairn_layout *l, uint64_t off, uint64_t behind, uint32_t natural)
 {
 	uint64_t delta = off - behind;
@@ -96,13 +104,14 @@ static uint32_t infer(const struct cairn_layout *l, uint64_t off, uint64_t behin
 		align *= 2;
 	if (align <= natural)
 		return 0;
-	if (align < l->opts.cacheline && l->opts.cacheline % align == 0 && off % l->opts.cacheline == 0)
+	if (align < l->opts.cacheline && l->opts.cacheline % align == 0 &&
+	    off % l->opts.cacheline == 0)
 		align = l->opts.cacheline;
 	return align;
 }
 
-static void infer_all(struct cairn_layout *l, const struct cairn_type *t, struct cairn_layout_member *m,
-		      struct cairn_layout_facts *ret)
+static void infer_all(struct cairn_layout *l, const struct cairn_type *t,
+		      struct cairn_layout_member *m, struct cairn_layout_facts *ret)
 {
 	uint64_t behind = 0;
 
@@ -121,8 +130,8 @@ static void infer_all(struct cairn_layout *l, const struct cairn_type *t, struct
 }
 
 /* Of a struct without holes and padding, which packed would otherwise have closed. */
-static bool is_packed(struct cairn_layout *l, const struct cairn_type *t, const struct cairn_layout_member *m,
-		      const struct cairn_layout_facts *facts)
+static bool is_packed(struct cairn_layout *l, const struct cairn_type *t,
+		      const struct cairn_layout_member *m, const struct cairn_layout_facts *facts)
 {
 	uint32_t most = 1;
 
@@ -138,8 +147,8 @@ static bool is_packed(struct cairn_layout *l, const struct cairn_type *t, const 
 	return (most != 1 && facts->aligned == 1) || t->size % most;
 }
 
-void layout_find_alignments(struct cairn_layout *l, const struct cairn_type *t, struct cairn_layout_member *m,
-			    struct cairn_layout_facts *ret)
+void layout_find_alignments(struct cairn_layout *l, const struct cairn_type *t,
+			    struct cairn_layout_member *m, struct cairn_layout_facts *ret)
 {
 	ret->natural_align = of_members(l, t, 0);
 	ret->aligned = t->align;

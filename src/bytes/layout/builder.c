@@ -41,7 +41,8 @@ void cairn_layout_builder_free(struct cairn_layout_builder *b)
 	free(b);
 }
 
-int cairn_layout_builder_types(struct cairn_layout_builder *b, const struct cairn_types **ret, struct cairn_err *err)
+int cairn_layout_builder_types(struct cairn_layout_builder *b, const struct cairn_types **ret,
+			       struct cairn_err *err)
 {
 	if (b->failed) {
 		if (err)
@@ -83,13 +84,16 @@ static uint32_t add(struct cairn_layout_builder *b, const char *name, const stru
 static uint32_t fail_type(struct cairn_layout_builder *b, const char *name, const char *why)
 {
 	if (!b->failed)
-		b->failed = err_set(&b->err, -EINVAL, "%s: %s", name ? name : "a type without a name", why);
+		b->failed = err_set(&b->err, -EINVAL, "%s: %s",
+				    name ? name : "a type without a name", why);
 	return 0;
 }
 
-static uint32_t scalar(struct cairn_layout_builder *b, const char *name, enum cairn_scalar kind, struct cairn_type t)
+static uint32_t scalar(struct cairn_layout_builder *b, const char *name, enum cairn_scalar kind,
+		       struct cairn_type t)
 {
-	struct cairn_scalar_layout l = kind < CAIRN_C_N_SCALARS ? b->abi->scalars[kind] : (struct cairn_scalar_layout){0};
+	struct cairn_scalar_layout l =
+		kind < CAIRN_C_N_SCALARS ? b->abi->scalars[kind] : (struct cairn_scalar_layout){0};
 
 	if (!l.size || !name)
 		return fail_type(b, name, "the ABI has no such type, or it has no name");
@@ -98,7 +102,8 @@ static uint32_t scalar(struct cairn_layout_builder *b, const char *name, enum ca
 	return add(b, name, &t);
 }
 
-uint32_t cairn_build_int(struct cairn_layout_builder *b, const char *name, enum cairn_scalar kind, bool is_unsigned)
+uint32_t cairn_build_int(struct cairn_layout_builder *b, const char *name, enum cairn_scalar kind,
+			 bool is_unsigned)
 {
 	struct cairn_type t = {.kind = CAIRN_T_INT,
 			       .encoding = is_unsigned ? CAIRN_ENC_UNSIGNED : CAIRN_ENC_SIGNED};
@@ -131,7 +136,9 @@ uint32_t cairn_build_pointer(struct cairn_layout_builder *b, uint32_t to)
 
 	if (to && !is_known(b, to))
 		return fail_type(b, "a pointer", "to a type that is not there");
-	return add(b, NULL, &(struct cairn_type){.kind = CAIRN_T_PTR, .ref = to, .size = l.size, .abi_align = l.align});
+	return add(b, NULL,
+		   &(struct cairn_type){
+			   .kind = CAIRN_T_PTR, .ref = to, .size = l.size, .abi_align = l.align});
 }
 
 static uint32_t align_of(const struct cairn_layout_builder *b, uint32_t id)
@@ -148,8 +155,12 @@ uint32_t cairn_build_array(struct cairn_layout_builder *b, uint32_t element, uin
 	if (count > CAIRN_LAYOUT_SIZE_MAX / size)
 		return fail_type(b, "an array", "larger than 2^40 bytes");
 	return add(b, NULL,
-		   &(struct cairn_type){.kind = CAIRN_T_ARRAY, .ref = element, .count = count, .has_count = count != 0,
-					.size = size * count, .abi_align = align_of(b, element)});
+		   &(struct cairn_type){.kind = CAIRN_T_ARRAY,
+					.ref = element,
+					.count = count,
+					.has_count = count != 0,
+					.size = size * count,
+					.abi_align = align_of(b, element)});
 }
 
 uint32_t cairn_build_typedef(struct cairn_layout_builder *b, const char *name, uint32_t to)
@@ -157,13 +168,16 @@ uint32_t cairn_build_typedef(struct cairn_layout_builder *b, const char *name, u
 	if (!is_known(b, to) || !name)
 		return fail_type(b, name, "a typedef needs a name and a type");
 	return add(b, name,
-		   &(struct cairn_type){.kind = CAIRN_T_TYPEDEF, .ref = to, .size = cairn_types_size(b->types, to),
+		   &(struct cairn_type){.kind = CAIRN_T_TYPEDEF,
+					.ref = to,
+					.size = cairn_types_size(b->types, to),
 					.abi_align = align_of(b, to)});
 }
 
 static uint32_t enum_align(const struct cairn_layout_builder *b, uint32_t bytes)
 {
-	static const enum cairn_scalar kinds[] = {CAIRN_C_CHAR, CAIRN_C_SHORT, CAIRN_C_INT, CAIRN_C_LLONG};
+	static const enum cairn_scalar kinds[] = {CAIRN_C_CHAR, CAIRN_C_SHORT, CAIRN_C_INT,
+						  CAIRN_C_LLONG};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (b->abi->scalars[kinds[i]].size == bytes)
@@ -171,17 +185,23 @@ static uint32_t enum_align(const struct cairn_layout_builder *b, uint32_t bytes)
 	return 0;
 }
 
-uint32_t cairn_build_enum(struct cairn_layout_builder *b, const char *name, uint32_t bytes, bool is_signed,
-			  const struct cairn_enumerator *values, uint32_t n)
+uint32_t cairn_build_enum(struct cairn_layout_builder *b, const char *name, uint32_t bytes,
+			  bool is_signed, const struct cairn_enumerator *values, uint32_t n)
 {
-	struct cairn_enumerator *e = b->failed ? NULL : arena_array(types_arena(b->types), n + 1, sizeof(*e));
-	struct cairn_type t = {.kind = CAIRN_T_ENUM, .size = bytes, .abi_align = enum_align(b, bytes), .enumerators = e,
-			       .n_enumerators = n, .encoding = is_signed ? CAIRN_ENC_SIGNED : CAIRN_ENC_UNSIGNED};
+	struct cairn_enumerator *e =
+		b->failed ? NULL : arena_array(types_arena(b->types), n + 1, sizeof(*e));
+	struct cairn_type t = {.kind = CAIRN_T_ENUM,
+			       .size = bytes,
+			       .abi_align = enum_align(b, bytes),
+			       .enumerators = e,
+			       .n_enumerators = n,
+			       .encoding = is_signed ? CAIRN_ENC_SIGNED : CAIRN_ENC_UNSIGNED};
 
 	if (!t.abi_align)
 		return fail_type(b, name, "an enum has 1, 2, 4 or 8 bytes");
 	for (uint32_t i = 0; e && i < n; i++) {
-		e[i] = (struct cairn_enumerator){.name = copy(b, values[i].name), .value = values[i].value};
+		e[i] = (struct cairn_enumerator){.name = copy(b, values[i].name),
+						 .value = values[i].value};
 		if (!e[i].name)
 			return no_memory(b);
 	}
@@ -191,14 +211,18 @@ uint32_t cairn_build_enum(struct cairn_layout_builder *b, const char *name, uint
 /* ---- structs ---- */
 
 /* What is wrong with a member; NULL: nothing. */
-static const char *check_member(const struct cairn_layout_builder *b, const struct cairn_build_member *m)
+static const char *check_member(const struct cairn_layout_builder *b,
+				const struct cairn_build_member *m)
 {
-	const struct cairn_type *t = cairn_types_get(b->types, cairn_types_resolve(b->types, m->type));
+	const struct cairn_type *t =
+		cairn_types_get(b->types, cairn_types_resolve(b->types, m->type));
 
 	if (!is_known(b, m->type))
 		return "its type is not there";
 	if (!m->bit_field)
-		return m->name || is_aggregate(t) ? NULL : "only structs, unions and bit-fields may have no name";
+		return m->name || is_aggregate(t)
+			       ? NULL
+			       : "only structs, unions and bit-fields may have no name";
 	if (t->kind != CAIRN_T_INT && t->kind != CAIRN_T_ENUM)
 		return "a bit-field must have an integer type";
 	if (m->bits > (t->encoding == CAIRN_ENC_BOOL ? 1 : 8 * t->size))
@@ -206,7 +230,8 @@ static const char *check_member(const struct cairn_layout_builder *b, const stru
 	return m->name && !m->bits ? "a bit-field of width 0 cannot have a name" : NULL;
 }
 
-static bool describe(struct cairn_layout_builder *b, const char *name, const struct cairn_build_member *from, uint32_t n,
+static bool describe(struct cairn_layout_builder *b, const char *name,
+		     const struct cairn_build_member *from, uint32_t n,
 		     struct cairn_place_member *to)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -214,13 +239,18 @@ static bool describe(struct cairn_layout_builder *b, const char *name, const str
 		const char *why = check_member(b, m);
 
 		if (why) {
-			b->failed = err_set(&b->err, -EINVAL, "%s: member %u (%s): %s", name ? name : "a struct without a name",
-					    i, m->name ? m->name : "no name", why);
+			b->failed = err_set(&b->err, -EINVAL, "%s: member %u (%s): %s",
+					    name ? name : "a struct without a name", i,
+					    m->name ? m->name : "no name", why);
 			return false;
 		}
-		to[i] = (struct cairn_place_member){
-			.size = cairn_types_size(b->types, m->type), .align = align_of(b, m->type), .aligned = m->aligned,
-			.packed = m->packed, .named = m->name || !m->bit_field, .bit_field = m->bit_field, .width = m->bits};
+		to[i] = (struct cairn_place_member){.size = cairn_types_size(b->types, m->type),
+						    .align = align_of(b, m->type),
+						    .aligned = m->aligned,
+						    .packed = m->packed,
+						    .named = m->name || !m->bit_field,
+						    .bit_field = m->bit_field,
+						    .width = m->bits};
 	}
 	return true;
 }
@@ -234,8 +264,10 @@ static bool keep(struct cairn_layout_builder *b, const struct cairn_build_member
 	for (uint32_t i = 0; m && i < n; i++) {
 		if (from[i].bit_field && !from[i].name)
 			continue;
-		m[t->n_members] = (struct cairn_member){.name = copy(b, from[i].name), .type = from[i].type,
-							.bit_size = from[i].bits, .bit_off = placed[i].bit_off,
+		m[t->n_members] = (struct cairn_member){.name = copy(b, from[i].name),
+							.type = from[i].type,
+							.bit_size = from[i].bits,
+							.bit_off = placed[i].bit_off,
 							.align = from[i].aligned};
 		if (from[i].name && !m[t->n_members++].name)
 			return false;
@@ -246,7 +278,8 @@ static bool keep(struct cairn_layout_builder *b, const struct cairn_build_member
 }
 
 static uint32_t record(struct cairn_layout_builder *b, enum cairn_type_kind kind, const char *name,
-		       const struct cairn_build_member *members, uint32_t n, const struct cairn_build_opts *opts)
+		       const struct cairn_build_member *members, uint32_t n,
+		       const struct cairn_build_opts *opts)
 {
 	struct cairn_place_record rec = {.n_members = n, .is_union = kind == CAIRN_T_UNION};
 	struct cairn_type t = {.kind = kind};
@@ -274,14 +307,16 @@ static uint32_t record(struct cairn_layout_builder *b, enum cairn_type_kind kind
 	return keep(b, members, n, rec.members, &t) ? add(b, name, &t) : no_memory(b);
 }
 
-uint32_t cairn_build_struct(struct cairn_layout_builder *b, const char *name, const struct cairn_build_member *members,
-			    uint32_t n, const struct cairn_build_opts *opts)
+uint32_t cairn_build_struct(struct cairn_layout_builder *b, const char *name,
+			    const struct cairn_build_member *members, uint32_t n,
+			    const struct cairn_build_opts *opts)
 {
 	return record(b, CAIRN_T_STRUCT, name, members, n, opts);
 }
 
-uint32_t cairn_build_union(struct cairn_layout_builder *b, const char *name, const struct cairn_build_member *members,
-			   uint32_t n, const struct cairn_build_opts *opts)
+uint32_t cairn_build_union(struct cairn_layout_builder *b, const char *name,
+			   const struct cairn_build_member *members, uint32_t n,
+			   const struct cairn_build_opts *opts)
 {
 	return record(b, CAIRN_T_UNION, name, members, n, opts);
 }

@@ -2,8 +2,8 @@
 /*
  * Comparing two structs member by member
  *
- * Members are listed as their users see them (fields.c), and paired by name. What is left over on both sides at the same
- * point of the order is a pair, too, when it is one under another name:
+ * Members are listed as their users see them (fields.c), and paired by name. What is left over on
+ * both sides at the same point of the order is a pair, too, when it is one under another name:
  *
  *	struct v1 { int pid; char comm[16]; };      struct v2 { int tgid; int cpu; char comm[16]; };
  *
@@ -11,11 +11,12 @@
  *	           cpu  4 4     left over on the second side only: added; comm, behind it, moved
  *	comm 4 16  comm 8 16    moved
  *
- * A pair is looked at in the order in which a reader would notice: where it is, how large it is, what it means. Structs
- * in structs are compared relative to their own start, so that a struct which moved as a whole is one change.
+ * A pair is looked at in the order in which a reader would notice: where it is, how large it is,
+ * what it means. Structs in structs are compared relative to their own start, so that a struct
+ * which moved as a whole is one change.
  *
- * The work is bounded by what is kept: each pair of inner structs that does not differ is compared once, and one that
- * does adds a change to a list that has an end.
+ * The work is bounded by what is kept: each pair of inner structs that does not differ is compared
+ * once, and one that does adds a change to a list that has an end.
  */
 #include "layout/compare.h"
 
@@ -51,7 +52,8 @@ static bool is_ignored(const struct compare *c, const char *path)
 	for (size_t i = 0; i < c->opts.n_ignore; i++) {
 		size_t n = strlen(c->opts.ignore[i]);
 
-		if (n && !strncmp(path, c->opts.ignore[i], n) && (!path[n] || path[n] == '.' || path[n] == '['))
+		if (n && !strncmp(path, c->opts.ignore[i], n) &&
+		    (!path[n] || path[n] == '.' || path[n] == '['))
 			return true;
 	}
 	return false;
@@ -73,23 +75,26 @@ static void keep(struct compare *c, struct cairn_change *change, const char *nam
 		c->no_memory = true;
 }
 
-void change_add(struct compare *c, enum cairn_change_kind kind, const struct field *a, const struct field *b)
+void change_add(struct compare *c, enum cairn_change_kind kind, const struct field *a,
+		const struct field *b)
 {
 	struct cairn_change change = {.kind = kind, .side = {side_of(c, 0, a), side_of(c, 1, b)}};
 
 	keep(c, &change, a && a->name ? a->name : b ? b->name : NULL);
 }
 
-void change_add_enumerator(struct compare *c, enum cairn_change_kind kind, const struct cairn_enumerator *a,
-			   const struct cairn_enumerator *b)
+void change_add_enumerator(struct compare *c, enum cairn_change_kind kind,
+			   const struct cairn_enumerator *a, const struct cairn_enumerator *b)
 {
 	struct cairn_change change = {.kind = kind, .is_enumerator = true};
 	const struct cairn_enumerator *of[2] = {a, b};
 
 	for (int i = 0; i < 2; i++)
 		if (of[i])
-			change.side[i] = (struct cairn_change_side){
-				.there = true, .name = of[i]->name, .bit_off = c->base[i], .value = of[i]->value};
+			change.side[i] = (struct cairn_change_side){.there = true,
+								    .name = of[i]->name,
+								    .bit_off = c->base[i],
+								    .value = of[i]->value};
 	keep(c, &change, a ? a->name : b->name);
 }
 
@@ -128,10 +133,11 @@ static void show_arm(struct fields *a, const struct field *f)
 }
 
 /*
- * The other side shows another arm of a union that the field is in, or all of it as bytes. *@ret: the index plus 1 of
- * the field that does the latter; 0: none.
+ * The other side shows another arm of a union that the field is in, or all of it as bytes. *@ret:
+ * the index plus 1 of the field that does the latter; 0: none.
  */
-static bool is_shown_otherwise(const struct compare *c, const struct fields *a, const struct field *f, size_t *ret)
+static bool is_shown_otherwise(const struct compare *c, const struct fields *a,
+			       const struct field *f, size_t *ret)
 {
 	uint32_t arm = f->arm;
 	bool shown = false;
@@ -165,8 +171,8 @@ static void pair_unions_with_bytes(const struct compare *c, struct fields *a, st
 		struct field *f = &b->v.p[i];
 		uint64_t key = field_range_key(f->bit_off, f->bit_off + 8 * f->size), of;
 
-		if (f->in_union || f->bit_size || !f->name || is_padding_name(f->name) || !are_bytes(c, f->type) ||
-		    !map_get(&a->anonymous, key, &of) || !of)
+		if (f->in_union || f->bit_size || !f->name || is_padding_name(f->name) ||
+		    !are_bytes(c, f->type) || !map_get(&a->anonymous, key, &of) || !of)
 			continue;
 		if (f->partner && !is_within(a, &a->v.p[f->partner - 1], (uint32_t)of))
 			continue;
@@ -226,7 +232,8 @@ static uint64_t bits_of(const struct field *f)
 /* Two that have no partner by name: one member under two names? */
 static bool is_renamed(struct compare *c, const struct field *a, const struct field *b)
 {
-	bool pad_a = !a->name || is_padding_name(a->name), pad_b = !b->name || is_padding_name(b->name);
+	bool pad_a = !a->name || is_padding_name(a->name),
+	     pad_b = !b->name || is_padding_name(b->name);
 
 	if (c->opts.other_language)
 		return !a->name || !b->name || pad_a == pad_b;
@@ -236,15 +243,18 @@ static bool is_renamed(struct compare *c, const struct field *a, const struct fi
 }
 
 /* Another arm of the same union has the size of @other, and this one has not. */
-static bool fits_another_arm(const struct compare *c, const struct fields *a, size_t i, const struct field *other)
+static bool fits_another_arm(const struct compare *c, const struct fields *a, size_t i,
+			     const struct field *other)
 {
 	const struct field *f = &a->v.p[i];
 
 	if (!c->opts.other_language || !f->in || bits_of(f) == bits_of(other))
 		return false;
 	/* A union of many arms is no way to many comparisons. */
-	for (size_t k = i + 1; k < a->v.n && k - i < NEST_MAX && is_within(a, &a->v.p[k], f->in); k++)
-		if (!a->v.p[k].partner && a->v.p[k].bit_off == f->bit_off && bits_of(&a->v.p[k]) == bits_of(other))
+	for (size_t k = i + 1; k < a->v.n && k - i < NEST_MAX && is_within(a, &a->v.p[k], f->in);
+	     k++)
+		if (!a->v.p[k].partner && a->v.p[k].bit_off == f->bit_off &&
+		    bits_of(&a->v.p[k]) == bits_of(other))
 			return true;
 	return false;
 }
@@ -263,9 +273,12 @@ static void pair_by_order(struct compare *c, struct fields *a, struct fields *b)
 			k = bytes > k ? bytes : k;
 			continue;
 		}
-		/* A reader may have padding that the program does not name; it stands for nothing. */
-		while (c->opts.other_language && k < b->v.n && !b->v.p[k].partner && b->v.p[k].name &&
-		       is_padding_name(b->v.p[k].name) && f->name && !is_padding_name(f->name))
+		/*
+		 * A reader may have padding that the program does not name; it stands for nothing.
+		 */
+		while (c->opts.other_language && k < b->v.n && !b->v.p[k].partner &&
+		       b->v.p[k].name && is_padding_name(b->v.p[k].name) && f->name &&
+		       !is_padding_name(f->name))
 			k++;
 		if (k < b->v.n && !b->v.p[k].partner && is_renamed(c, f, &b->v.p[k]) &&
 		    !fits_another_arm(c, a, i, &b->v.p[k]))
@@ -313,18 +326,21 @@ static bool compare_inside(struct compare *c, const struct field *a, const struc
 	return n_told(c) > before;
 }
 
-static enum cairn_change_kind size_change(const struct compare *c, const struct field *a, const struct field *b)
+static enum cairn_change_kind size_change(const struct compare *c, const struct field *a,
+					  const struct field *b)
 {
 	const struct cairn_type *of[2] = {compare_type(c, 0, a->type), compare_type(c, 1, b->type)};
 
 	if (of[0]->kind != CAIRN_T_ARRAY || of[1]->kind != CAIRN_T_ARRAY)
 		return CAIRN_CHANGE_RESIZED;
-	return cairn_types_size(c->types[0], of[0]->ref) == cairn_types_size(c->types[1], of[1]->ref)
+	return cairn_types_size(c->types[0], of[0]->ref) ==
+			       cairn_types_size(c->types[1], of[1]->ref)
 		       ? CAIRN_CHANGE_LENGTH
 		       : CAIRN_CHANGE_RESIZED;
 }
 
-static enum cairn_change_kind pair_change(const struct compare *c, const struct field *a, const struct field *b)
+static enum cairn_change_kind pair_change(const struct compare *c, const struct field *a,
+					  const struct field *b)
 {
 	if (a->bit_off != b->bit_off)
 		return CAIRN_CHANGE_MOVED;
@@ -333,7 +349,8 @@ static enum cairn_change_kind pair_change(const struct compare *c, const struct 
 	if (!a->bit_size && !b->bit_size && a->size != b->size && !is_one_arm(c, a->type, b->type))
 		return size_change(c, a, b);
 	enum cairn_change_kind kind = compare_values(c, a->type, b->type);
-	if (kind == SAME && !c->opts.other_language && a->name && b->name && strcmp(a->name, b->name))
+	if (kind == SAME && !c->opts.other_language && a->name && b->name &&
+	    strcmp(a->name, b->name))
 		kind = CAIRN_CHANGE_RENAMED;
 	return kind;
 }
@@ -399,9 +416,11 @@ static void compare_wholes(struct compare *c, uint32_t id_a, uint32_t id_b, cons
 			   const struct fields *b, bool told)
 {
 	const struct cairn_type *of[2] = {compare_type(c, 0, id_a), compare_type(c, 1, id_b)};
-	struct field whole[2] = {{.type = id_a, .size = of[0]->size}, {.type = id_b, .size = of[1]->size}};
+	struct field whole[2] = {{.type = id_a, .size = of[0]->size},
+				 {.type = id_b, .size = of[1]->size}};
 
-	if ((of[0]->kind == CAIRN_T_UNION) != (of[1]->kind == CAIRN_T_UNION) && !c->opts.other_language)
+	if ((of[0]->kind == CAIRN_T_UNION) != (of[1]->kind == CAIRN_T_UNION) &&
+	    !c->opts.other_language)
 		change_add(c, CAIRN_CHANGE_KIND, &whole[0], &whole[1]);
 	if (of[0]->size != of[1]->size && (!told || a->end == b->end))
 		change_add(c, CAIRN_CHANGE_TAIL, &whole[0], &whole[1]);
@@ -409,7 +428,8 @@ static void compare_wholes(struct compare *c, uint32_t id_a, uint32_t id_b, cons
 
 static void compare_records(struct compare *c, uint32_t a, uint32_t b)
 {
-	uint64_t key = (uint64_t)cairn_types_resolve(c->types[0], a) << 32 | cairn_types_resolve(c->types[1], b);
+	uint64_t key = (uint64_t)cairn_types_resolve(c->types[0], a) << 32 |
+		       cairn_types_resolve(c->types[1], b);
 	struct fields fields[2] = {{.end = 0}, {.end = 0}};
 	uint64_t known;
 	size_t before = n_told(c);
@@ -418,7 +438,8 @@ static void compare_records(struct compare *c, uint32_t a, uint32_t b)
 		return;
 	/* While it is compared it counts as the same: what contains itself has an end. */
 	if (map_put(c->same, key, 1) < 0 || fields_collect(c->types[0], a, NULL, &fields[0]) < 0 ||
-	    fields_collect(c->types[1], b, c->opts.other_language ? &fields[0] : NULL, &fields[1]) < 0)
+	    fields_collect(c->types[1], b, c->opts.other_language ? &fields[0] : NULL, &fields[1]) <
+		    0)
 		c->no_memory = true;
 	if (!c->no_memory) {
 		compare_fields(c, &fields[0], &fields[1]);
@@ -433,7 +454,8 @@ static void compare_records(struct compare *c, uint32_t a, uint32_t b)
 static void compare_any(struct compare *c, uint32_t a, uint32_t b)
 {
 	const struct cairn_type *of[2] = {compare_type(c, 0, a), compare_type(c, 1, b)};
-	struct field whole[2] = {{.type = a, .size = of[0]->size}, {.type = b, .size = of[1]->size}};
+	struct field whole[2] = {{.type = a, .size = of[0]->size},
+				 {.type = b, .size = of[1]->size}};
 	enum cairn_change_kind kind = CAIRN_CHANGE_KIND;
 
 	if (is_aggregate(of[0]) && is_aggregate(of[1])) {
@@ -451,8 +473,9 @@ static void compare_any(struct compare *c, uint32_t a, uint32_t b)
 
 /* ---- public ---- */
 
-int cairn_compare(const struct cairn_types *a, uint32_t id_a, const struct cairn_types *b, uint32_t id_b,
-		  const struct cairn_compare_opts *opts, struct cairn_changes **ret, struct cairn_err *err)
+int cairn_compare(const struct cairn_types *a, uint32_t id_a, const struct cairn_types *b,
+		  uint32_t id_b, const struct cairn_compare_opts *opts, struct cairn_changes **ret,
+		  struct cairn_err *err)
 {
 	struct map same = {0};
 	struct compare c = {.types = {a, b}, .path = "", .same = &same};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Comparing layouts: compare.c pairs members, compare_value.c looks at the types of a pair, fields.c lists members. */
+/*
+ * Comparing layouts: compare.c pairs members, compare_value.c looks at the types of a pair,
+ * fields.c lists members.
+ */
 #ifndef LAYOUT_COMPARE_H
 #define LAYOUT_COMPARE_H
 
@@ -22,7 +25,10 @@ struct field {
 	size_t partner;   /* index on the other side plus 1; 0: none yet */
 };
 
-/* A field that needs no partner: it is one arm of a union that another field stands for, or that field. */
+/*
+ * A field that needs no partner: it is one arm of a union that another field stands for, or that
+ * field.
+ */
 #define PARTNER_UNION SIZE_MAX
 
 /* A union whose members count as members of the struct around it. */
@@ -30,13 +36,18 @@ struct field_union {
 	uint64_t lo, hi;  /* bits */
 	uint32_t in, arm; /* the union around it, as in struct field */
 	uint32_t shown;   /* the arm that the other side has, plus 1; 0: none yet */
-	size_t bytes;     /* the field of bytes on the other side that stands for all of it, plus 1; 0: none */
+	/* the field of bytes on the other side that stands for all of it, plus 1; 0: none */
+	size_t bytes;
 };
 
 struct fields {
 	VEC(struct field) v;
 	VEC(struct field_union) unions;
-	struct map anonymous; /* bits that an anonymous struct or union has: field_range_key() to index in unions + 1, or 0 */
+	/*
+	 * bits that an anonymous struct or union has: field_range_key() to index in unions + 1, or
+	 * 0
+	 */
+	struct map anonymous;
 	size_t n_anonymous;
 	uint64_t end; /* in bits, behind the one that reaches furthest */
 };
@@ -45,11 +56,13 @@ struct fields {
  * fields_collect - the members of @id in their order
  *
  * Base classes are members without a name that are not gone into.
- * @like  the members that another language declares here; NULL: none. A struct or union to which that language had to give
- *        a name, as it has none without (__bindgen_anon_1), counts as the anonymous one that it stands for.
+ * @like  the members that another language declares here; NULL: none. A struct or union to which
+ *        that language had to give a name, as it has none without (__bindgen_anon_1), counts as the
+ *        anonymous one that it stands for.
  * Returns 0 or -ENOMEM; fields_free() also after a failure.
  */
-int fields_collect(const struct cairn_types *types, uint32_t id, const struct fields *like, struct fields *ret);
+int fields_collect(const struct cairn_types *types, uint32_t id, const struct fields *like,
+		   struct fields *ret);
 void fields_free(struct fields *fields);
 /* True when a byte of [@lo, @hi), bits, belongs to one of them. */
 bool fields_cover(const struct fields *fields, uint64_t lo, uint64_t hi);
@@ -75,11 +88,13 @@ struct compare {
 	const struct cairn_types *types[2];
 	struct cairn_compare_opts opts;
 	struct cairn_changes *to;
-	struct map *same;   /* pairs of structs that do not differ: id of the first << 32 | id of the second */
+	/* pairs of structs that do not differ: id of the first << 32 | id of the second */
+	struct map *same;
 	const char *path;   /* "inner." of the struct being compared; "" */
 	uint64_t base[2];   /* where it begins, bits */
 	unsigned int depth;
-	bool unsure_sign; /* of the enums being compared: one of them does not tell large from negative values */
+	/* of the enums being compared: one of them does not tell large from negative values */
+	bool unsure_sign;
 	bool no_memory;
 };
 
@@ -89,13 +104,17 @@ static inline const struct cairn_type *compare_type(const struct compare *c, int
 }
 
 /* Add a change; @f, of each side, may be NULL. */
-void change_add(struct compare *c, enum cairn_change_kind kind, const struct field *a, const struct field *b);
-void change_add_enumerator(struct compare *c, enum cairn_change_kind kind, const struct cairn_enumerator *a,
-			   const struct cairn_enumerator *b);
+void change_add(struct compare *c, enum cairn_change_kind kind, const struct field *a,
+		const struct field *b);
+void change_add_enumerator(struct compare *c, enum cairn_change_kind kind,
+			   const struct cairn_enumerator *a, const struct cairn_enumerator *b);
 
 /* Both are structs or unions, or arrays of such; then which. Those are compared by the caller. */
 bool inner_records(const struct compare *c, uint32_t a, uint32_t b, uint32_t ret[2]);
-/* What the values of two members of equal size differ in; CAIRN_CHANGE_N_KINDS: nothing, or in what is inside of them. */
+/*
+ * What the values of two members of equal size differ in; CAIRN_CHANGE_N_KINDS: nothing, or in what
+ * is inside of them.
+ */
 enum cairn_change_kind compare_values(const struct compare *c, uint32_t a, uint32_t b);
 /* In another language, a value that is one arm of the union @a. */
 bool is_one_arm(const struct compare *c, uint32_t a, uint32_t b);
@@ -103,7 +122,9 @@ bool is_one_arm(const struct compare *c, uint32_t a, uint32_t b);
 bool are_bytes(const struct compare *c, uint32_t b);
 /* The element, behind all dimensions, when @id is an array. */
 uint32_t innermost(const struct compare *c, int side, uint32_t id);
-/* Enumerators of @a, which are missing in @b or have another value there, and the other way round. */
+/*
+ * Enumerators of @a, which are missing in @b or have another value there, and the other way round.
+ */
 void compare_enums(struct compare *c, const struct cairn_type *a, const struct cairn_type *b);
 
 #endif

@@ -2,12 +2,14 @@
 /*
  * Whether the same bytes mean the same
  *
- * In one language: the kinds must be equal, integers of equal sign, pointers point to types of equal name. Typedefs and
- * the names of integers do not matter: a long and a long long of 8 bytes are read alike.
+ * In one language: the kinds must be equal, integers of equal sign, pointers point to types of
+ * equal name. Typedefs and the names of integers do not matter: a long and a long long of 8 bytes
+ * are read alike.
  *
- * Another language has other words for it. A pointer is an integer there, an enum the integer it is stored in, a union an
- * array of bytes or one of its members, and one that it wraps ("struct Pid(u32)") is what it holds. What would give another value, or
- * would be undefined there, is a difference still: a bool or an enum for what the program stores as an integer.
+ * Another language has other words for it. A pointer is an integer there, an enum the integer it is
+ * stored in, a union an array of bytes or one of its members, and one that it wraps ("struct
+ * Pid(u32)") is what it holds. What would give another value, or would be undefined there, is a
+ * difference still: a bool or an enum for what the program stores as an integer.
  */
 #include "layout/compare.h"
 #include "layout/view.h"
@@ -34,7 +36,8 @@ uint32_t innermost(const struct compare *c, int side, uint32_t id)
 }
 
 /* What a struct does nothing but wrap. */
-static const struct cairn_type *unwrap(const struct compare *c, int side, const struct cairn_type *t)
+static const struct cairn_type *unwrap(const struct compare *c, int side,
+				       const struct cairn_type *t)
 {
 	for (unsigned int i = 0; i < NEST_MAX; i++) {
 		if (!is_aggregate(t) || t->n_members != 1 || t->members[0].bit_size ||
@@ -45,12 +48,17 @@ static const struct cairn_type *unwrap(const struct compare *c, int side, const 
 	return t;
 }
 
-/* The struct that the one called @id does nothing but wrap, where @other's does not: struct Held(Inner). */
+/*
+ * The struct that the one called @id does nothing but wrap, where @other's does not: struct
+ * Held(Inner).
+ */
 static uint32_t unwrap_record(const struct compare *c, int side, uint32_t id, uint32_t other)
 {
-	for (unsigned int i = 0; i < NEST_MAX && compare_type(c, !side, other)->n_members != 1; i++) {
+	for (unsigned int i = 0; i < NEST_MAX && compare_type(c, !side, other)->n_members != 1;
+	     i++) {
 		const struct cairn_type *t = compare_type(c, side, id);
-		const struct cairn_type *in = t->n_members == 1 ? compare_type(c, side, t->members[0].type) : t;
+		const struct cairn_type *in =
+			t->n_members == 1 ? compare_type(c, side, t->members[0].type) : t;
 
 		if (in == t || !is_aggregate(in) || in->size != t->size)
 			break;
@@ -84,7 +92,8 @@ static bool holds_enum(const struct cairn_type *integer, const struct cairn_type
 /* @a is stored, @b believed; their kinds differ. */
 static bool may_stand_for(const struct cairn_type *a, const struct cairn_type *b)
 {
-	if (b->kind == CAIRN_T_INT && b->encoding != CAIRN_ENC_BOOL && b->encoding != CAIRN_ENC_OPAQUE)
+	if (b->kind == CAIRN_T_INT && b->encoding != CAIRN_ENC_BOOL &&
+	    b->encoding != CAIRN_ENC_OPAQUE)
 		return is_pointer(a) || (a->kind == CAIRN_T_ENUM && holds_enum(b, a));
 	return is_pointer(b) && a->kind == CAIRN_T_INT && !is_signed(a);
 }
@@ -110,7 +119,8 @@ static enum cairn_change_kind compare_pointers(const struct compare *c, const st
 	if (c->opts.other_language)
 		return SAME;
 	/* A typedef is another word for the same. */
-	uint32_t to_a = cairn_types_resolve(c->types[0], a->ref), to_b = cairn_types_resolve(c->types[1], b->ref);
+	uint32_t to_a = cairn_types_resolve(c->types[0], a->ref),
+		 to_b = cairn_types_resolve(c->types[1], b->ref);
 	if (compare_type(c, 0, to_a)->kind != compare_type(c, 1, to_b)->kind)
 		return CAIRN_CHANGE_TYPE;
 	if (!is_aggregate(compare_type(c, 0, to_a)))
@@ -137,7 +147,10 @@ static enum cairn_change_kind compare_kinds(const struct compare *c, const struc
 	}
 }
 
-/* Bytes may be read as bytes, whatever they mean to the program, and whether those of a string are signed nobody cares. */
+/*
+ * Bytes may be read as bytes, whatever they mean to the program, and whether those of a string are
+ * signed nobody cares.
+ */
 bool are_bytes(const struct compare *c, uint32_t b)
 {
 	return c->opts.other_language && compare_type(c, 1, b)->kind == CAIRN_T_ARRAY &&
@@ -146,7 +159,8 @@ bool are_bytes(const struct compare *c, uint32_t b)
 
 bool inner_records(const struct compare *c, uint32_t a, uint32_t b, uint32_t ret[2])
 {
-	if ((compare_type(c, 0, a)->kind == CAIRN_T_ARRAY) != (compare_type(c, 1, b)->kind == CAIRN_T_ARRAY))
+	if ((compare_type(c, 0, a)->kind == CAIRN_T_ARRAY) !=
+	    (compare_type(c, 1, b)->kind == CAIRN_T_ARRAY))
 		return false;
 	ret[0] = innermost(c, 0, a);
 	ret[1] = innermost(c, 1, b);
@@ -181,7 +195,8 @@ static enum cairn_change_kind compare_plain(const struct compare *c, uint32_t id
 		b = unwrap(c, 1, b);
 	}
 	enum cairn_change_kind kind = compare_kinds(c, a, b);
-	if (kind == SAME && a->size > 1 && a->byte_swapped != (b->byte_swapped != c->opts.byte_order_differs))
+	if (kind == SAME && a->size > 1 &&
+	    a->byte_swapped != (b->byte_swapped != c->opts.byte_order_differs))
 		kind = CAIRN_CHANGE_BYTE_ORDER;
 	return kind;
 }
@@ -216,12 +231,15 @@ static uint64_t known_value(const struct compare *c, const struct cairn_enumerat
 	return c->unsure_sign ? (uint32_t)e->value : (uint64_t)e->value;
 }
 
-static const struct cairn_enumerator *find_enumerator(const struct compare *c, const struct cairn_type *in,
-						      const struct cairn_enumerator *e, const struct map *index)
+static const struct cairn_enumerator *find_enumerator(const struct compare *c,
+						      const struct cairn_type *in,
+						      const struct cairn_enumerator *e,
+						      const struct map *index)
 {
 	uint64_t at;
 
-	if (!map_get(index, c->opts.other_language ? known_value(c, e) : map_hash_str(e->name), &at))
+	if (!map_get(index, c->opts.other_language ? known_value(c, e) : map_hash_str(e->name),
+		     &at))
 		return NULL;
 	/* Two names with one hash: the right one is then somewhere else. */
 	if (c->opts.other_language || !strcmp(in->enumerators[at].name, e->name))
@@ -237,7 +255,8 @@ static bool index_enumerators(const struct compare *c, const struct cairn_type *
 	for (uint32_t i = t->n_enumerators; i-- > 0;) {
 		const struct cairn_enumerator *e = &t->enumerators[i];
 
-		if (map_put(ret, c->opts.other_language ? known_value(c, e) : map_hash_str(e->name), i) < 0)
+		if (map_put(ret, c->opts.other_language ? known_value(c, e) : map_hash_str(e->name),
+			    i) < 0)
 			return false;
 	}
 	return true;
@@ -252,7 +271,8 @@ void compare_enums(struct compare *c, const struct cairn_type *a, const struct c
 	if (!index_enumerators(c, a, &in_a) || !index_enumerators(c, b, &in_b))
 		c->no_memory = true;
 	for (uint32_t i = 0; i < a->n_enumerators && !c->no_memory; i++) {
-		const struct cairn_enumerator *e = &a->enumerators[i], *other = find_enumerator(c, b, e, &in_b);
+		const struct cairn_enumerator *e = &a->enumerators[i],
+					      *other = find_enumerator(c, b, e, &in_b);
 
 		if (find_enumerator(c, a, e, &in_a) != e)
 			continue;

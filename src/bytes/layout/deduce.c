@@ -5,9 +5,11 @@
  * Tried in this order, until one gives every offset and the size:
  *
  *  1. none but those that are written down
- *  2. packed, then #pragma pack(2), (4), (8): one for the whole struct is likelier than one per member
- *  3. member by member: one that lies further than it would was aligned, by the smallest power of 2 that takes it there, or
- *     stands behind bits or bytes without a name; one that lies nearer was packed
+ *  2. packed, then #pragma pack(2), (4), (8): one for the whole struct is likelier than one per
+ *     member
+ *  3. member by member: one that lies further than it would was aligned, by the smallest power of 2
+ *     that takes it there, or stands behind bits or bytes without a name; one that lies nearer was
+ *     packed
  *  4. the same in a packed struct
  *
  * A size that is larger than the members need is the struct's own alignment.
@@ -15,8 +17,8 @@
  *	offsets 0 16 (char, int), size 32      int aligned(16)
  *	offsets 0 4, size 64                   the struct aligned(64)
  *
- * Only "at least" is proven: aligned(8) takes a member to byte 16 as well as aligned(16) when it would have been at 9. The
- * smallest is taken.
+ * Only "at least" is proven: aligned(8) takes a member to byte 16 as well as aligned(16) when it
+ * would have been at 9. The smallest is taken.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +33,8 @@ enum {
 	ALIGN_MAX_DEDUCED = 1 << 16,
 };
 
-int place_plan(const struct cairn_abi *abi, int side, struct plan *plan, struct cairn_place_record *ret)
+int place_plan(const struct cairn_abi *abi, int side, struct plan *plan,
+	       struct cairn_place_record *ret)
 {
 	const struct cairn_deduced *d = &plan->deduced;
 	struct cairn_place_member *members = calloc(plan->v.n + 1, sizeof(*members));
@@ -46,7 +49,8 @@ int place_plan(const struct cairn_abi *abi, int side, struct plan *plan, struct 
 					   .is_union = plan->is_union,
 					   .packed = d->packed,
 					   .pack = d->pack,
-					   .aligned = d->aligned > plan->aligned ? d->aligned : plan->aligned};
+					   .aligned = d->aligned > plan->aligned ? d->aligned
+										 : plan->aligned};
 	rc = cairn_layout_place(abi, ret, NULL);
 	for (size_t i = 0; i < plan->v.n; i++)
 		plan->v.p[i].place[side].bit_off = members[i].bit_off;
@@ -145,7 +149,10 @@ static int try_fillers(const struct cairn_abi *abi, struct plan *plan, size_t i)
 	uint64_t gap = m.wanted - end_of(plan, i);
 	struct cairn_place_member fillers[] = {
 		{.size = m.place[0].size, .align = m.place[0].align, .bit_field = true, .width = 0},
-		{.size = m.place[0].size, .align = m.place[0].align, .bit_field = true, .width = (uint32_t)gap},
+		{.size = m.place[0].size,
+		 .align = m.place[0].align,
+		 .bit_field = true,
+		 .width = (uint32_t)gap},
 		{.size = gap / 8, .align = 1},
 	};
 
@@ -175,7 +182,10 @@ static void set_attributes(struct planned *m, bool packed, uint32_t aligned)
 	}
 }
 
-/* How many entries of the plan it takes, a filler included; 0: nothing takes member @i to its place. */
+/*
+ * How many entries of the plan it takes, a filler included; 0: nothing takes member @i to its
+ * place.
+ */
 static int explain_member(const struct cairn_abi *abi, struct plan *plan, size_t i)
 {
 	struct planned *m = &plan->v.p[i];

@@ -2,16 +2,16 @@
 /*
  * Holes and padding
  *
- * A cursor of bits follows the members. Behind a bit-field, bits that are left over in its unit are a bit hole, and
- * only what lies behind the unit is a hole of bytes:
+ * A cursor of bits follows the members. Behind a bit-field, bits that are left over in its unit are
+ * a bit hole, and only what lies behind the unit is a hole of bytes:
  *
  *	struct { int a : 3; char c; int d; };
  *
  *	bit   0    3          8         16                  32
  *	      a    bit hole 5  c        hole, 2 bytes       d
  *
- * The unit of a bit-field begins at a multiple of the size of its type and grows when a wider type follows in it. A
- * next member that begins inside the unit ends it there.
+ * The unit of a bit-field begins at a multiple of the size of its type and grows when a wider type
+ * follows in it. A next member that begins inside the unit ends it there.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,8 @@
 #include "base/opts.h"
 #include "layout/view.h"
 
-static void place_one(const struct cairn_layout *l, const struct cairn_member *m, struct cairn_layout_member *ret)
+static void place_one(const struct cairn_layout *l, const struct cairn_member *m,
+		      struct cairn_layout_member *ret)
 {
 	uint64_t unit = 8 * ret->size;
 
@@ -34,10 +35,12 @@ static void place_one(const struct cairn_layout *l, const struct cairn_member *m
 	ret->bit_pos = (uint32_t)pos;
 }
 
-void layout_place_members(struct cairn_layout *l, const struct cairn_type *t, struct cairn_layout_member *m)
+void layout_place_members(struct cairn_layout *l, const struct cairn_type *t,
+			  struct cairn_layout_member *m)
 {
 	for (uint32_t i = 0; i < t->n_members; i++) {
-		m[i] = (struct cairn_layout_member){.size = cairn_types_size(l->types, t->members[i].type)};
+		m[i] = (struct cairn_layout_member){
+			.size = cairn_types_size(l->types, t->members[i].type)};
 		place_one(l, &t->members[i], &m[i]);
 	}
 }
@@ -77,8 +80,8 @@ static void open_unit(struct walk *w, const struct cairn_layout_member *m, uint6
 }
 
 /* What lies before a member, in bytes and bits. */
-static void gap_before(struct walk *w, const struct cairn_member *in, const struct cairn_layout_member *m,
-		       uint64_t *hole, uint64_t *bits)
+static void gap_before(struct walk *w, const struct cairn_member *in,
+		       const struct cairn_layout_member *m, uint64_t *hole, uint64_t *bits)
 {
 	uint64_t start = in->bit_off, unit = 8 * m->offset;
 
@@ -112,7 +115,8 @@ static uint32_t cap(uint64_t n)
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-void layout_find_holes(const struct cairn_type *t, struct cairn_layout_member *m, struct cairn_layout_facts *ret)
+void layout_find_holes(const struct cairn_type *t, struct cairn_layout_member *m,
+		       struct cairn_layout_facts *ret)
 {
 	struct walk w = {.unit_end = 8 * t->size};
 
@@ -136,7 +140,8 @@ void layout_find_holes(const struct cairn_type *t, struct cairn_layout_member *m
 	ret->padding = less(t->size, w.seen / 8);
 }
 
-static void sum_up(const struct cairn_type *t, const struct cairn_layout_member *m, struct cairn_layout_facts *ret)
+static void sum_up(const struct cairn_type *t, const struct cairn_layout_member *m,
+		   struct cairn_layout_facts *ret)
 {
 	ret->size = t->size;
 	ret->n_members = t->n_members;
@@ -156,8 +161,8 @@ struct cairn_layout_member *layout_members_new(struct cairn_layout *l, const str
 	return m;
 }
 
-void layout_facts_of(struct cairn_layout *l, const struct cairn_type *t, struct cairn_layout_facts *ret,
-		     struct cairn_layout_member *m)
+void layout_facts_of(struct cairn_layout *l, const struct cairn_type *t,
+		     struct cairn_layout_facts *ret, struct cairn_layout_member *m)
 {
 	*ret = (struct cairn_layout_facts){0};
 	layout_place_members(l, t, m);
@@ -168,8 +173,8 @@ void layout_facts_of(struct cairn_layout *l, const struct cairn_type *t, struct 
 }
 
 /* Described in order, and told in the order of the type. */
-static int sorted_facts(struct cairn_layout *l, const struct layout_sorted *s, struct cairn_layout_facts *ret,
-			struct cairn_layout_member *members)
+static int sorted_facts(struct cairn_layout *l, const struct layout_sorted *s,
+			struct cairn_layout_facts *ret, struct cairn_layout_member *members)
 {
 	struct cairn_layout_member *m = layout_members_new(l, &s->type);
 
@@ -182,8 +187,8 @@ static int sorted_facts(struct cairn_layout *l, const struct layout_sorted *s, s
 	return 1;
 }
 
-static int plain_facts(struct cairn_layout *l, const struct cairn_type *t, struct cairn_layout_facts *ret,
-		       struct cairn_layout_member *members)
+static int plain_facts(struct cairn_layout *l, const struct cairn_type *t,
+		       struct cairn_layout_facts *ret, struct cairn_layout_member *members)
 {
 	struct cairn_layout_member *m = members ? members : layout_members_new(l, t);
 
@@ -195,7 +200,8 @@ static int plain_facts(struct cairn_layout *l, const struct cairn_type *t, struc
 	return 1;
 }
 
-int layout_facts(struct cairn_layout *l, uint32_t id, struct cairn_layout_facts *ret, struct cairn_layout_member *members)
+int layout_facts(struct cairn_layout *l, uint32_t id, struct cairn_layout_facts *ret,
+		 struct cairn_layout_member *members)
 {
 	const struct cairn_type *t = layout_resolve(l, id);
 	struct layout_sorted sorted;
@@ -218,8 +224,8 @@ int cairn_layout_facts(struct cairn_layout *l, uint32_t id, struct cairn_layout_
 
 /* ---- the view ---- */
 
-int cairn_layout_new(const struct cairn_types *types, const struct cairn_layout_opts *opts, struct cairn_layout **ret,
-		     struct cairn_err *err)
+int cairn_layout_new(const struct cairn_types *types, const struct cairn_layout_opts *opts,
+		     struct cairn_layout **ret, struct cairn_err *err)
 {
 	struct cairn_layout_opts o;
 	struct cairn_layout *l;

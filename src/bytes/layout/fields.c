@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The members of a struct as those who use it see them: anonymous structs and unions are not there. */
+/*
+ * The members of a struct as those who use it see them: anonymous structs and unions are not there.
+ */
 #include <ctype.h>
 #include <errno.h>
 
 #include "layout/compare.h"
 #include "layout/view.h"
 
-/* Structs in structs by value that contain one another, and unions that repeat one another, have members without end. */
+/*
+ * Structs in structs by value that contain one another, and unions that repeat one another, have
+ * members without end.
+ */
 enum { FIELDS_MAX = 1 << 17 };
 
 /* What is gone over, and what its members are told apart by. */
@@ -31,7 +36,9 @@ static bool is_made_up(const char *name)
 	return !*anon;
 }
 
-/* The name is no member's of the other side, and what has it is where an anonymous member is there. */
+/*
+ * The name is no member's of the other side, and what has it is where an anonymous member is there.
+ */
 static bool stands_for_anonymous(const struct collect *c, const struct field *f)
 {
 	uint64_t ignored;
@@ -39,11 +46,13 @@ static bool stands_for_anonymous(const struct collect *c, const struct field *f)
 	if (!c->like || !c->like->n_anonymous || map_get(&c->names, folded_hash(f->name), &ignored))
 		return false;
 	return is_made_up(f->name) ||
-	       map_get(&c->like->anonymous, field_range_key(f->bit_off, f->bit_off + 8 * f->size), &ignored);
+	       map_get(&c->like->anonymous, field_range_key(f->bit_off, f->bit_off + 8 * f->size),
+		       &ignored);
 }
 
 /* The members of @t, at @f, are about to be added. Sets @f->in for them. 0; -ENOMEM. */
-static int enter_anonymous(struct collect *c, const struct cairn_type *t, struct field *f, bool root)
+static int enter_anonymous(struct collect *c, const struct cairn_type *t, struct field *f,
+			   bool root)
 {
 	uint64_t lo = f->bit_off, hi = lo + 8 * t->size, key = field_range_key(lo, hi), known;
 	struct field_union u = {.lo = lo, .hi = hi, .in = f->in, .arm = f->arm};
@@ -55,7 +64,8 @@ static int enter_anonymous(struct collect *c, const struct cairn_type *t, struct
 	}
 	c->to->n_anonymous += !root;
 	/* Of several with the same bytes the outermost union counts. */
-	if ((root && t->kind != CAIRN_T_UNION) || (map_get(&c->to->anonymous, key, &known) && known))
+	if ((root && t->kind != CAIRN_T_UNION) ||
+	    (map_get(&c->to->anonymous, key, &known) && known))
 		return 0;
 	return map_put(&c->to->anonymous, key, t->kind == CAIRN_T_UNION ? f->in : 0);
 }
@@ -63,7 +73,8 @@ static int enter_anonymous(struct collect *c, const struct cairn_type *t, struct
 static int index_names(struct collect *c)
 {
 	for (size_t i = 0; c->like && c->like->n_anonymous && i < c->like->v.n; i++)
-		if (c->like->v.p[i].name && map_put(&c->names, folded_hash(c->like->v.p[i].name), 1) < 0)
+		if (c->like->v.p[i].name &&
+		    map_put(&c->names, folded_hash(c->like->v.p[i].name), 1) < 0)
 			return -ENOMEM;
 	return 0;
 }
@@ -81,7 +92,8 @@ static int add_members(struct collect *c, uint32_t id, const struct field *in, u
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->n_members && ret->v.n < FIELDS_MAX; i++) {
 		const struct cairn_member *m = &t->members[i];
-		const struct cairn_type *of = cairn_types_get(types, cairn_types_resolve(types, m->type));
+		const struct cairn_type *of =
+			cairn_types_get(types, cairn_types_resolve(types, m->type));
 		struct field f = {.name = m->name,
 				  .type = m->type,
 				  .bit_size = m->bit_size,
@@ -90,7 +102,8 @@ static int add_members(struct collect *c, uint32_t id, const struct field *in, u
 				  .in_union = in->in_union || t->kind == CAIRN_T_UNION,
 				  .in = around.in,
 				  .arm = t->kind == CAIRN_T_UNION ? i : in->arm};
-		bool anonymous = !f.name || (is_aggregate(of) && !m->bit_size && stands_for_anonymous(c, &f));
+		bool anonymous = !f.name ||
+				 (is_aggregate(of) && !m->bit_size && stands_for_anonymous(c, &f));
 
 		if (m->dynamic)
 			continue;
@@ -109,7 +122,8 @@ static int add_members(struct collect *c, uint32_t id, const struct field *in, u
 	return 0;
 }
 
-int fields_collect(const struct cairn_types *types, uint32_t id, const struct fields *like, struct fields *ret)
+int fields_collect(const struct cairn_types *types, uint32_t id, const struct fields *like,
+		   struct fields *ret)
 {
 	struct collect c = {.types = types, .like = like, .to = ret};
 	int rc = index_names(&c);
@@ -177,7 +191,8 @@ uint64_t folded_hash(const char *name)
 
 bool is_padding_name(const char *name)
 {
-	static const char *const words[] = {"pad", "padding", "reserved", "rsvd", "unused", "spare", "hole"};
+	static const char *const words[] = {"pad",    "padding", "reserved", "rsvd",
+					    "unused", "spare",	 "hole"};
 	const char *p = name;
 	char folded[16];
 	size_t n = 0;

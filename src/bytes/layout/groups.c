@@ -65,7 +65,8 @@ static void join_neighbours(struct former *f)
 
 			rec.members += i + 1;
 			rec.n_members = 1;
-			run = !layout_place_from(f->model->order.abi, &rec, a->bit_off + a->bit_size, &end) &&
+			run = !layout_place_from(f->model->order.abi, &rec,
+						 a->bit_off + a->bit_size, &end) &&
 			      rec.members->bit_off == b->bit_off;
 		}
 		if (run || ends_open(f, i))
@@ -76,7 +77,8 @@ static void join_neighbours(struct former *f)
 static uint32_t find(const struct cairn_type *t, const char *name, size_t n)
 {
 	for (uint32_t i = 0; i < t->n_members; i++)
-		if (t->members[i].name && strlen(t->members[i].name) == n && !memcmp(t->members[i].name, name, n))
+		if (t->members[i].name && strlen(t->members[i].name) == n &&
+		    !memcmp(t->members[i].name, name, n))
 			return i;
 	return NO_GROUP;
 }
@@ -91,7 +93,8 @@ static int join_listed(struct former *f, const char *list, struct cairn_err *err
 		uint32_t i = find(f->model->t, name, n);
 
 		if (i == NO_GROUP)
-			return err_set(err, -EINVAL, "there is no member %.*s to be kept together", (int)n, name);
+			return err_set(err, -EINVAL, "there is no member %.*s to be kept together",
+				       (int)n, name);
 		if (last != NO_GROUP)
 			join(f, last, i);
 		last = i;
@@ -111,7 +114,8 @@ static int weigh(struct former *f)
 	if (!f->weights)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->n_members; i++)
-		f->weights[i] = t->members[i].name ? f->opts->weight(f->opts->ctx, t->members[i].name) : 0;
+		f->weights[i] =
+			t->members[i].name ? f->opts->weight(f->opts->ctx, t->members[i].name) : 0;
 	return 0;
 }
 
@@ -119,7 +123,8 @@ static int weigh(struct former *f)
 
 static bool same_kind(const struct order *o, const struct group *a, const struct group *b)
 {
-	return a->simple && b->simple && a->simple_align == b->simple_align && a->simple_size == b->simple_size &&
+	return a->simple && b->simple && a->simple_align == b->simple_align &&
+	       a->simple_size == b->simple_size &&
 	       (!o->weights || o->weights[a->first] == o->weights[b->first]);
 }
 
@@ -155,8 +160,8 @@ static void describe(const struct order *o, struct group *g)
 }
 
 /* The members of a group, one behind the other in the new arrays. */
-static void lay_down(struct former *f, uint32_t leader, const struct cairn_place_member *from, uint64_t *weights,
-		     uint32_t *n, struct group *g)
+static void lay_down(struct former *f, uint32_t leader, const struct cairn_place_member *from,
+		     uint64_t *weights, uint32_t *n, struct group *g)
 {
 	struct model *model = f->model;
 
@@ -194,7 +199,9 @@ static int allocate(struct former *f, struct group **ret_groups, uint64_t **ret_
 	*ret_weights = f->weights ? arena_array(&model->arena, n, sizeof(**ret_weights)) : NULL;
 	model->member_of = arena_array(&model->arena, n, sizeof(*model->member_of));
 	model->order_of = arena_array(&model->arena, n, sizeof(*model->order_of));
-	return *ret_groups && (*ret_weights || !f->weights) && model->member_of && model->order_of ? 0 : -ENOMEM;
+	return *ret_groups && (*ret_weights || !f->weights) && model->member_of && model->order_of
+		       ? 0
+		       : -ENOMEM;
 }
 
 static int make_groups(struct former *f)
@@ -239,14 +246,18 @@ static int check_pins(const struct former *f, struct cairn_err *err)
 	uint32_t last = f->model->t->n_members - 1;
 
 	if (f->pinned_last && f->tail[f->leader[last]] != last)
-		return err_set(err, -EINVAL, "the last member has to stay last: it has no size of its own");
+		return err_set(err, -EINVAL,
+			       "the last member has to stay last: it has no size of its own");
 	if (f->opts->pin_first && f->leader[0] != 0)
-		return err_set(err, -EINVAL, "%s shall stay first, and be kept behind another member",
-			       f->model->t->members[0].name ? f->model->t->members[0].name : "the first member");
+		return err_set(err, -EINVAL,
+			       "%s shall stay first, and be kept behind another member",
+			       f->model->t->members[0].name ? f->model->t->members[0].name
+							    : "the first member");
 	return 0;
 }
 
-int model_groups(struct model *model, const struct cairn_reorganize_opts *opts, struct cairn_err *err)
+int model_groups(struct model *model, const struct cairn_reorganize_opts *opts,
+		 struct cairn_err *err)
 {
 	uint32_t n = model->t->n_members;
 	struct former f = {

@@ -2,11 +2,12 @@
 /*
  * Writing a lock file
  *
- * Types are collected from those that were asked for inwards, each once, given a name, and sorted by it. One without a
- * name of its own is named by the member that has it, "event.pos". Debug information describes a type in each unit that
- * uses it: descriptions that would be written alike are one. Of types that differ and have one name the later ones are
- * "name#2"; which is later is told by what is written of them, not by the order in which they were met, so that the file
- * does not change when it is written again.
+ * Types are collected from those that were asked for inwards, each once, given a name, and sorted
+ * by it. One without a name of its own is named by the member that has it, "event.pos". Debug
+ * information describes a type in each unit that uses it: descriptions that would be written alike
+ * are one. Of types that differ and have one name the later ones are "name#2"; which is later is
+ * told by what is written of them, not by the order in which they were met, so that the file does
+ * not change when it is written again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -71,7 +72,8 @@ static const char *name_of(const struct writer *w, uint32_t id)
 static uint32_t element_of(const struct writer *w, uint32_t id)
 {
 	for (unsigned int i = 0; i < NEST_MAX; i++) {
-		const struct cairn_type *t = cairn_types_get(w->types, cairn_types_resolve(w->types, id));
+		const struct cairn_type *t =
+			cairn_types_get(w->types, cairn_types_resolve(w->types, id));
 
 		if (t->kind != CAIRN_T_ARRAY)
 			break;
@@ -87,11 +89,13 @@ static int collect(struct writer *w, uint32_t id, const char *otherwise, bool in
 	uint64_t known;
 	struct locked l = {.id = resolved, .inner = inner};
 
-	if (!is_locked_kind(cairn_types_get(w->types, resolved)) || map_get(&w->by_id, resolved, &known))
+	if (!is_locked_kind(cairn_types_get(w->types, resolved)) ||
+	    map_get(&w->by_id, resolved, &known))
 		return 0;
 	l.word = word_of(cairn_types_get(w->types, resolved));
 	l.name = arena_quote(&w->arena, name ? name : otherwise, CAIRN_QUOTE_COMMENT);
-	return l.name && VEC_ADD(&w->v, l) && !map_put(&w->by_id, resolved, w->v.n - 1) ? 0 : -ENOMEM;
+	return l.name && VEC_ADD(&w->v, l) && !map_put(&w->by_id, resolved, w->v.n - 1) ? 0
+											: -ENOMEM;
 }
 
 /* The types of its members, by value. */
@@ -131,17 +135,23 @@ static void write_scalar(struct writer *w, const struct cairn_type *t)
 		fprintf(w->out, "bool%" PRIu64, bits);
 	else
 		fprintf(w->out, "%c%" PRIu64,
-			t->encoding == CAIRN_ENC_SIGNED || t->encoding == CAIRN_ENC_SIGNED_CHAR ? 's' : 'u', bits);
+			t->encoding == CAIRN_ENC_SIGNED || t->encoding == CAIRN_ENC_SIGNED_CHAR
+				? 's'
+				: 'u',
+			bits);
 }
 
 static void write_type(struct writer *w, uint32_t id)
 {
 	uint32_t element = element_of(w, id), at = id;
-	const struct cairn_type *t = cairn_types_get(w->types, cairn_types_resolve(w->types, element));
+	const struct cairn_type *t =
+		cairn_types_get(w->types, cairn_types_resolve(w->types, element));
 	uint64_t index;
 
 	if (w->printing && is_locked_kind(t))
-		fprintf(w->out, "%s %016" PRIx64, word_of(t), map_get(&w->prints, cairn_types_resolve(w->types, element), &index) ? index : 0);
+		fprintf(w->out, "%s %016" PRIx64, word_of(t),
+			map_get(&w->prints, cairn_types_resolve(w->types, element), &index) ? index
+											    : 0);
 	else if (map_get(&w->by_id, cairn_types_resolve(w->types, element), &index))
 		fprintf(w->out, "%s %s", w->v.p[index].word, w->v.p[index].name);
 	else
@@ -212,7 +222,9 @@ static int print_inner(struct writer *w, uint32_t id, unsigned int depth)
 {
 	struct fields fields = {.end = 0};
 	uint64_t unused;
-	int rc = is_aggregate(cairn_types_get(w->types, id)) ? fields_collect(w->types, id, NULL, &fields) : 0;
+	int rc = is_aggregate(cairn_types_get(w->types, id))
+			 ? fields_collect(w->types, id, NULL, &fields)
+			 : 0;
 
 	for (size_t i = 0; i < fields.v.n && !rc; i++) {
 		uint32_t in = cairn_types_resolve(w->types, element_of(w, fields.v.p[i].type));
@@ -227,7 +239,8 @@ static int print_inner(struct writer *w, uint32_t id, unsigned int depth)
 /* The hash of its text, in which types stand for themselves by their hashes. */
 static int print_of(struct writer *w, uint32_t id, unsigned int depth, uint64_t *ret)
 {
-	const struct locked l = {.id = id, .name = (char *)"", .word = word_of(cairn_types_get(w->types, id))};
+	const struct locked l = {
+		.id = id, .name = (char *)"", .word = word_of(cairn_types_get(w->types, id))};
 	char *text = NULL;
 	size_t size = 0;
 
@@ -313,8 +326,8 @@ static int number(struct writer *w)
 	return 0;
 }
 
-int cairn_lock_write(const struct cairn_types *types, const uint32_t *ids, size_t n, const char *abi, FILE *out,
-		     struct cairn_err *err)
+int cairn_lock_write(const struct cairn_types *types, const uint32_t *ids, size_t n,
+		     const char *abi, FILE *out, struct cairn_err *err)
 {
 	struct writer w = {.types = types, .out = out};
 	int rc = 0;
@@ -322,7 +335,10 @@ int cairn_lock_write(const struct cairn_types *types, const uint32_t *ids, size_
 	arena_init(&w.arena);
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = collect(&w, ids[i], "(anonymous)", false);
-	/* Types without a name are named by the first member that leads to them: sorted, the first is always the same. */
+	/*
+	 * Types without a name are named by the first member that leads to them: sorted, the first
+	 * is always the same.
+	 */
 	rc = rc ? rc : sort(&w);
 	for (size_t i = 0; i < w.v.n && !rc; i++)
 		rc = collect_inner(&w, i);

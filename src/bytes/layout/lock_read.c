@@ -2,8 +2,8 @@
 /*
  * Reading a lock file
  *
- * Twice over the lines: first each type gets its node, so that a member may have a type that comes later; then members and
- * enumerators are read into them.
+ * Twice over the lines: first each type gets its node, so that a member may have a type that comes
+ * later; then members and enumerators are read into them.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -140,11 +140,16 @@ static int scalar(struct lock_reader *r, struct span s, bool swapped, uint32_t *
 		const struct scalar *w = &scalar_words[i];
 		size_t n = strlen(w->prefix);
 
-		if (s.n <= n || memcmp(s.p, w->prefix, n) || !bytes((struct span){s.p + n, s.n - n}, &bits))
+		if (s.n <= n || memcmp(s.p, w->prefix, n) ||
+		    !bytes((struct span){s.p + n, s.n - n}, &bits))
 			continue;
-		struct cairn_type t = {.kind = w->kind, .encoding = w->encoding, .size = bits / 8, .byte_swapped = swapped};
+		struct cairn_type t = {.kind = w->kind,
+				       .encoding = w->encoding,
+				       .size = bits / 8,
+				       .byte_swapped = swapped};
 		t.name = w->kind == CAIRN_T_PTR ? NULL : arena_strndup(r->arena, s.p, s.n);
-		if ((!t.name && t.kind != CAIRN_T_PTR) || (!add_type(r, &t, ret) && map_put(&r->scalars, key, *ret) < 0))
+		if ((!t.name && t.kind != CAIRN_T_PTR) ||
+		    (!add_type(r, &t, ret) && map_put(&r->scalars, key, *ret) < 0))
 			return err_nomem(r->err, "types");
 		return *ret ? 0 : -ENOMEM;
 	}
@@ -207,7 +212,8 @@ static int read_type(struct lock_reader *r, struct span s, uint32_t *ret)
 				       .has_count = dims[i].counted,
 				       .count = dims[i].count};
 
-		if (__builtin_mul_overflow(t.count, cairn_types_get(r->lock->types, *ret)->size, &t.size) ||
+		if (__builtin_mul_overflow(t.count, cairn_types_get(r->lock->types, *ret)->size,
+					   &t.size) ||
 		    t.size > UINT64_C(1) << 40)
 			return complain(r, "an array of more than 2^40 bytes");
 		rc = add_type(r, &t, ret);
@@ -225,8 +231,10 @@ static int read_place(struct lock_reader *r, struct span s, struct cairn_member 
 	struct span whole = {s.p, colon ? (size_t)(colon - s.p) : s.n};
 
 	if (!bytes(whole, &off) || !colon != !plus || plus < colon ||
-	    (colon && (!number((struct span){colon + 1, (size_t)(plus - colon - 1)}, &bit) || bit > 7 ||
-		       !number((struct span){plus + 1, (size_t)(s.p + s.n - plus - 1)}, &width) || !width || width > 128)))
+	    (colon &&
+	     (!number((struct span){colon + 1, (size_t)(plus - colon - 1)}, &bit) || bit > 7 ||
+	      !number((struct span){plus + 1, (size_t)(s.p + s.n - plus - 1)}, &width) || !width ||
+	      width > 128)))
 		return complain(r, "expected an offset, as 24 or 24:3+5");
 	m->bit_off = 8 * off + bit;
 	m->bit_size = (uint32_t)width;
@@ -254,7 +262,8 @@ static int read_enumerator(struct lock_reader *r, struct span line)
 
 	if (!number((struct span){line.p + negative, line.n - negative}, &value))
 		return complain(r, "expected the value of an enumerator");
-	struct cairn_enumerator e = {arena_unquote(r->arena, name.p, name.n), (int64_t)(negative ? -value : value)};
+	struct cairn_enumerator e = {arena_unquote(r->arena, name.p, name.n),
+				     (int64_t)(negative ? -value : value)};
 	return e.name && VEC_ADD(&r->enumerators, e) ? 0 : err_nomem(r->err, "enumerators");
 }
 
@@ -263,7 +272,8 @@ static int close_type(struct lock_reader *r)
 {
 	struct cairn_type t = *cairn_types_get(r->lock->types, r->id);
 	struct cairn_member *members = arena_array(r->arena, r->members.n + 1, sizeof(*members));
-	struct cairn_enumerator *enumerators = arena_array(r->arena, r->enumerators.n + 1, sizeof(*enumerators));
+	struct cairn_enumerator *enumerators =
+		arena_array(r->arena, r->enumerators.n + 1, sizeof(*enumerators));
 
 	if (!r->id)
 		return 0;
@@ -293,11 +303,15 @@ static int declare(struct lock_reader *r, struct span line)
 	if (inner)
 		word = take_first(&line);
 	struct span size = take_last(&line);
-	t.kind = span_is(word, "struct") ? CAIRN_T_STRUCT : span_is(word, "union") ? CAIRN_T_UNION : CAIRN_T_ENUM;
-	bool sized = t.kind == CAIRN_T_ENUM ? size.n && bytes((struct span){size.p + 1, size.n - 1}, &t.size)
-					    : bytes(size, &t.size);
+	t.kind = span_is(word, "struct")  ? CAIRN_T_STRUCT
+		 : span_is(word, "union") ? CAIRN_T_UNION
+					  : CAIRN_T_ENUM;
+	bool sized = t.kind == CAIRN_T_ENUM
+			     ? size.n && bytes((struct span){size.p + 1, size.n - 1}, &t.size)
+			     : bytes(size, &t.size);
 	if (!sized || !line.n || (t.kind == CAIRN_T_ENUM && !span_is(word, "enum")))
-		return complain(r, "expected \"struct NAME BYTES\", \"union NAME BYTES\" or \"enum NAME u32\"");
+		return complain(r, "expected \"struct NAME BYTES\", \"union NAME BYTES\" or \"enum "
+				   "NAME u32\"");
 	if (t.kind == CAIRN_T_ENUM) {
 		t.size /= 8;
 		t.encoding = *size.p == 's' ? CAIRN_ENC_SIGNED : CAIRN_ENC_UNSIGNED;
@@ -309,7 +323,10 @@ static int declare(struct lock_reader *r, struct span line)
 	return 0;
 }
 
-/* The first pass declares, the second reads what is in them: then types come in the order of their ids. */
+/*
+ * The first pass declares, the second reads what is in them: then types come in the order of their
+ * ids.
+ */
 static int read_line(struct lock_reader *r, struct span line, bool second)
 {
 	if (!line.n || *line.p == '#')
@@ -321,8 +338,9 @@ static int read_line(struct lock_reader *r, struct span line, bool second)
 			return 0;
 		if (!r->id)
 			return complain(r, "a member of nothing");
-		return cairn_types_get(r->lock->types, r->id)->kind == CAIRN_T_ENUM ? read_enumerator(r, line)
-										    : read_member(r, line);
+		return cairn_types_get(r->lock->types, r->id)->kind == CAIRN_T_ENUM
+			       ? read_enumerator(r, line)
+			       : read_member(r, line);
 	}
 	if (line.n > 4 && !memcmp(line.p, "abi ", 4)) {
 		if (!r->lock->abi)
@@ -346,7 +364,8 @@ static int read_lines(struct lock_reader *r, bool second)
 		size_t n = (size_t)((stop ? stop : r->end) - p);
 
 		if (r->line > LINES_MAX)
-			return err_set(r->err, -ERANGE, "%s: more than %d lines", r->name, LINES_MAX);
+			return err_set(r->err, -ERANGE, "%s: more than %d lines", r->name,
+				       LINES_MAX);
 		rc = read_line(r, (struct span){p, n}, second);
 		p += n + 1;
 	}
@@ -359,15 +378,19 @@ static int check_version(const struct lock_reader *r)
 	size_t n = sizeof(first) - 1;
 
 	if ((size_t)(r->end - r->text) < n + 1 || memcmp(r->text, first, n))
-		return err_set(r->err, -EBADMSG, "%s:1: expected \"%s1\": this is no lock file", r->name, first);
-	bool known = r->text[n] == '1' && ((size_t)(r->end - r->text) == n + 1 || r->text[n + 1] == '\n');
+		return err_set(r->err, -EBADMSG, "%s:1: expected \"%s1\": this is no lock file",
+			       r->name, first);
+	bool known = r->text[n] == '1' &&
+		     ((size_t)(r->end - r->text) == n + 1 || r->text[n + 1] == '\n');
 	return known ? 0 : err_set(r->err, -EOPNOTSUPP, "%s:1: a later version than 1", r->name);
 }
 
-int cairn_lock_read(const char *text, size_t size, const char *name, struct cairn_lock **ret, struct cairn_err *err)
+int cairn_lock_read(const char *text, size_t size, const char *name, struct cairn_lock **ret,
+		    struct cairn_err *err)
 {
 	struct cairn_lock *lock = calloc(1, sizeof(*lock));
-	struct lock_reader r = {.lock = lock, .name = name, .text = text, .end = text + size, .err = err};
+	struct lock_reader r = {
+		.lock = lock, .name = name, .text = text, .end = text + size, .err = err};
 	int rc = 0;
 
 	if (lock)

@@ -2,15 +2,17 @@
 /*
  * The alignment that a type has as a member
  *
- * C declarations say it of every type. Debug information says it of what has an attribute; of the rest the ABI's table
- * tells it, of structs their members do. What BTF does not say at all is inferred as for printing (align.c).
+ * C declarations say it of every type. Debug information says it of what has an attribute; of the
+ * rest the ABI's table tells it, of structs their members do. What BTF does not say at all is
+ * inferred as for printing (align.c).
  */
 #include <stdlib.h>
 
 #include "layout/place.h"
 #include "layout/view.h"
 
-static uint32_t of_scalar(const struct cairn_abi *abi, const enum cairn_scalar *kinds, size_t n, uint64_t size)
+static uint32_t of_scalar(const struct cairn_abi *abi, const enum cairn_scalar *kinds, size_t n,
+			  uint64_t size)
 {
 	for (size_t i = 0; i < n; i++)
 		if (abi->scalars[kinds[i]].size == size)
@@ -20,8 +22,8 @@ static uint32_t of_scalar(const struct cairn_abi *abi, const enum cairn_scalar *
 
 static uint32_t of_float(const struct cairn_abi *abi, const struct cairn_type *t)
 {
-	static const enum cairn_scalar kinds[] = {CAIRN_C_FLOAT, CAIRN_C_DOUBLE, CAIRN_C_LDOUBLE, CAIRN_C_FLOAT128,
-						  CAIRN_C_FLOAT16};
+	static const enum cairn_scalar kinds[] = {CAIRN_C_FLOAT, CAIRN_C_DOUBLE, CAIRN_C_LDOUBLE,
+						  CAIRN_C_FLOAT128, CAIRN_C_FLOAT16};
 
 	return of_scalar(abi, kinds, sizeof(kinds) / sizeof(kinds[0]),
 			 t->encoding == CAIRN_ENC_COMPLEX ? t->size / 2 : t->size);
@@ -29,7 +31,8 @@ static uint32_t of_float(const struct cairn_abi *abi, const struct cairn_type *t
 
 static uint32_t of_integer(const struct cairn_abi *abi, uint64_t size)
 {
-	static const enum cairn_scalar kinds[] = {CAIRN_C_CHAR, CAIRN_C_SHORT, CAIRN_C_INT, CAIRN_C_LLONG, CAIRN_C_INT128};
+	static const enum cairn_scalar kinds[] = {CAIRN_C_CHAR, CAIRN_C_SHORT, CAIRN_C_INT,
+						  CAIRN_C_LLONG, CAIRN_C_INT128};
 
 	return of_scalar(abi, kinds, sizeof(kinds) / sizeof(kinds[0]), size);
 }
@@ -42,7 +45,8 @@ static uint32_t more(uint32_t a, uint32_t b)
 static uint32_t compute(struct cairn_layout *l, uint32_t id, unsigned int depth);
 
 /* Of a struct: what its members are aligned to; nothing that its size is no multiple of. */
-static uint32_t of_aggregate(struct cairn_layout *l, const struct cairn_type *t, uint32_t id, unsigned int depth)
+static uint32_t of_aggregate(struct cairn_layout *l, const struct cairn_type *t, uint32_t id,
+			     unsigned int depth)
 {
 	struct cairn_layout_member *m = layout_members_new(l, t);
 	struct cairn_layout_facts f;
@@ -68,7 +72,8 @@ static uint32_t of_vector(const struct cairn_abi *abi, const struct cairn_type *
 	return align ? (uint32_t)align : 1;
 }
 
-static uint32_t compute_one(struct cairn_layout *l, const struct cairn_type *t, uint32_t id, unsigned int depth)
+static uint32_t compute_one(struct cairn_layout *l, const struct cairn_type *t, uint32_t id,
+			    unsigned int depth)
 {
 	const struct cairn_abi *abi = l->opts.abi;
 
@@ -100,7 +105,8 @@ static uint32_t compute(struct cairn_layout *l, uint32_t id, unsigned int depth)
 	bool atomic = false;
 
 	/* An attribute of a typedef also lowers. */
-	for (unsigned int i = 0; i < NEST_MAX && (t->kind == CAIRN_T_TYPEDEF || t->kind >= CAIRN_T_CONST); i++) {
+	for (unsigned int i = 0;
+	     i < NEST_MAX && (t->kind == CAIRN_T_TYPEDEF || t->kind >= CAIRN_T_CONST); i++) {
 		if (t->abi_align || t->align || t->kind >= CAIRN_T_FUNC)
 			break;
 		atomic |= t->kind == CAIRN_T_ATOMIC;

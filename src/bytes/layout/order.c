@@ -2,46 +2,55 @@
 /*
  * The best order of groups
  *
- * Problem: groups are placed one behind the other; each takes its bytes and, before them, what its alignment skips. Which
- * order ends first?
+ * Problem: groups are placed one behind the other; each takes its bytes and, before them, what its
+ * alignment skips. Which order ends first?
  *
  *	char c; long l; int i; void *x;      c.......llllllllii ii....xxxxxxxx   32
  *	char c; int i; long l; void *x;      c...iiiillllllllxxxxxxxx            24
  *
- * Plain orders. In falling order of alignments there is no hole when every size is a multiple of its alignment, which it
- * is for all types that C can make but those that an attribute aligned. What then remains is the padding at the end, which
- * any order has that reaches the bound
+ * Plain orders. In falling order of alignments there is no hole when every size is a multiple of
+ * its alignment, which it is for all types that C can make but those that an attribute aligned.
+ * What then remains is the padding at the end, which any order has that reaches the bound
  *
  *	round_up(sum of all members' bits, struct alignment)
  *
- * Behind a pinned member, or with bit-fields, the order that fills holes is better: of what fits without a hole the most
- * aligned, of what does not that with the smallest hole. The best of these and the original order is taken; when it
- * reaches the bound there is nothing more to find (but for cache lines and the number of moves).
+ * Behind a pinned member, or with bit-fields, the order that fills holes is better: of what fits
+ * without a hole the most aligned, of what does not that with the smallest hole. The best of these
+ * and the original order is taken; when it reaches the bound there is nothing more to find (but for
+ * cache lines and the number of moves).
  *
  * Exact search. Let f(g, p) be where group g ends when it begins behind bit p.
  *
  *	Lemma. f(g, .) is monotone: p <= q implies f(g, p) <= f(g, q).
- *	An ordinary member ends at round_up(p, align) + size, and both steps are monotone. A bit-field of width w in a
- *	type of S bits, aligned to A, begins at p, or at round_up(p, A) if p mod A + w > S. For p <= q in the same
- *	block of A bits: if p goes to the next block, so does q, as q mod A >= p mod A. In different blocks, p goes at
- *	most to the start of q's. Microsoft's units are ordinary members. A group is a composition of such steps.
+ *	An ordinary member ends at round_up(p, align) + size, and both steps are monotone. A
+ *	bit-field of width w in a
+ *	type of S bits, aligned to A, begins at p, or at round_up(p, A) if p mod A + w > S. For p <=
+ *	q in the same
+ *	block of A bits: if p goes to the next block, so does q, as q mod A >= p mod A. In different
+ *	blocks, p goes at
+ *	most to the start of q's. Microsoft's units are ordinary members. A group is a composition
+ *	of such steps.
  *
  *	Theorem. For a set of groups let e(set) be the earliest end of any order of it. Then
  *	e(set) = min over g in set of f(g, e(set \ g)).
- *	For an order that ends with g, the others end at e(set \ g) or later; by the lemma g then ends at
+ *	For an order that ends with g, the others end at e(set \ g) or later; by the lemma g then
+ *	ends at
  *	f(g, e(set \ g)) or later, and that is reached.
  *
- * So for the size alone one number per set is enough: 2^n sets instead of n! orders, and the smallest size is proven. The
- * other goals need more than one state per set: (end, cost). A state is dropped when another of the same set ends no later
- * and costs no more; with weights a later end may save a line, so only states with the same end and the same last line
- * are compared. Both keep all that can become the best. Bounds: a state whose end and the bits that remain exceed the
- * best size known is dropped.
+ * So for the size alone one number per set is enough: 2^n sets instead of n! orders, and the
+ * smallest size is proven. The other goals need more than one state per set: (end, cost). A state
+ * is dropped when another of the same set ends no later and costs no more; with weights a later end
+ * may save a line, so only states with the same end and the same last line are compared. Both keep
+ * all that can become the best. Bounds: a state whose end and the bits that remain exceed the best
+ * size known is dropped.
  *
- * Groups that are placed alike and are used as often are interchangeable; only orders that keep them in their
- * original order are looked at: swapping two of them changes no end, and only adds to what is moved. So 30 pointers, 10
- * ints and 5 chars have 31 * 11 * 6 sets, not 2^45, and structs with far more than 12 groups are proven, too.
+ * Groups that are placed alike and are used as often are interchangeable; only orders that keep
+ * them in their original order are looked at: swapping two of them changes no end, and only adds to
+ * what is moved. So 30 pointers, 10 ints and 5 chars have 31 * 11 * 6 sets, not 2^45, and structs
+ * with far more than 12 groups are proven, too.
  *
- * Rejected: branch and bound over orders (12! without a good bound on holes); sorting by size alone (wrong for arrays).
+ * Rejected: branch and bound over orders (12! without a good bound on holes); sorting by size alone
+ * (wrong for arrays).
  */
 #include "layout/order.h"
 
@@ -68,14 +77,20 @@ uint64_t order_place(const struct order *o, const struct group *g, uint64_t pos)
 	/* Runs of bit-fields stay apart: "char :0". */
 	if (g->bits && !o->merge)
 		pos = round_up(pos, 8);
-	/* Beyond the largest size there is no best order; order_cost() then says so by a size that is not taken. */
+	/*
+	 * Beyond the largest size there is no best order; order_cost() then says so by a size that
+	 * is not taken.
+	 */
 	if (layout_place_from(o->abi, &rec, pos, &end) < 0)
 		return 8 * CAIRN_LAYOUT_SIZE_MAX;
 	return end;
 }
 
-/* What placing one more group adds; @last_line is that of the last hot member before it, -1: none. */
-static void add_lines(const struct order *o, const struct group *g, int64_t *last_line, struct cost *c)
+/*
+ * What placing one more group adds; @last_line is that of the last hot member before it, -1: none.
+ */
+static void add_lines(const struct order *o, const struct group *g, int64_t *last_line,
+		      struct cost *c)
 {
 	if (!o->weights || !g->hot)
 		return;
@@ -200,8 +215,8 @@ static void fill_holes(const struct order *o, uint32_t *perm, bool *used)
 }
 
 /* Nothing that is larger than the struct is now, whatever else it gains. */
-static void take_if_better(const struct order *o, const uint32_t *perm, uint64_t original, struct cost *best,
-			   uint32_t *best_perm)
+static void take_if_better(const struct order *o, const uint32_t *perm, uint64_t original,
+			   struct cost *best, uint32_t *best_perm)
 {
 	struct cost c = order_cost(o, perm);
 
@@ -247,8 +262,8 @@ int order_greedy(const struct order *o, struct cost *ret, uint32_t *best_perm)
 enum { GROUPS_MAX = 64 };
 
 /*
- * 72 bytes each. With 12 groups and no weights there are some 10,000. Where the smallest size is known already, and only the
- * order most like the old one is looked for, fewer will do.
+ * 72 bytes each. With 12 groups and no weights there are some 10,000. Where the smallest size is
+ * known already, and only the order most like the old one is looked for, fewer will do.
  */
 static const size_t STATES_MAX = (size_t)1 << 20, STATES_FOR_LOOKS = (size_t)1 << 14;
 
@@ -370,7 +385,8 @@ static int run(struct search *s)
 	for (uint32_t step = 0; step < s->o->n; step++) {
 		for (size_t i = 0; i < s->now.n; i++) {
 			for (uint32_t g = 0; g < s->o->n; g++)
-				if (!(s->now.p[i].mask >> g & 1) && is_next_of_kind(s->o, s->now.p[i].mask, g))
+				if (!(s->now.p[i].mask >> g & 1) &&
+				    is_next_of_kind(s->o, s->now.p[i].mask, g))
 					extend(s, &s->now.p[i], g);
 			if (s->no_memory)
 				return -ENOMEM;
@@ -400,7 +416,8 @@ static void choose(const struct search *s, struct cost *best, uint32_t *perm)
 	const struct order *o = s->o;
 	uint32_t found = NONE;
 
-	for (uint32_t i = s->now.n ? s->now.p[0].states : NONE; i != NONE; i = s->states.p[i].next) {
+	for (uint32_t i = s->now.n ? s->now.p[0].states : NONE; i != NONE;
+	     i = s->states.p[i].next) {
 		struct state full = s->states.p[i];
 
 		if (o->last) {
@@ -420,7 +437,9 @@ static void choose(const struct search *s, struct cost *best, uint32_t *perm)
 int order_exact(const struct order *o, struct cost *best, uint32_t *perm)
 {
 	bool size_known = !o->weights && best->size == order_bound(o);
-	struct search s = {.o = o, .limit = best->size, .states_max = size_known ? STATES_FOR_LOOKS : STATES_MAX};
+	struct search s = {.o = o,
+			   .limit = best->size,
+			   .states_max = size_known ? STATES_FOR_LOOKS : STATES_MAX};
 	struct state start = {.line = -1, .next = NONE, .from = NONE};
 	struct set none = {.states = 0};
 	int rc = 0;

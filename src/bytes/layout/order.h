@@ -22,7 +22,8 @@ struct group {
 
 struct order {
 	const struct cairn_abi *abi;
-	struct cairn_place_record rec; /* all members in their original order; attributes of the struct */
+	/* all members in their original order; attributes of the struct */
+	struct cairn_place_record rec;
 	const uint64_t *weights;       /* per member; NULL: not known */
 	uint32_t cacheline;            /* bytes */
 	bool merge, lines_first, size_only;
@@ -52,14 +53,17 @@ struct cost order_cost(const struct order *o, const uint32_t *perm);
 /* No order is smaller, in bytes. */
 uint64_t order_bound(const struct order *o);
 
-/* A good order, in @perm: of a few plain ones the best. The original one is among them. 0; -ENOMEM. */
+/*
+ * A good order, in @perm: of a few plain ones the best. The original one is among them. 0; -ENOMEM.
+ */
 int order_greedy(const struct order *o, struct cost *ret, uint32_t *perm);
 
 /*
  * order_exact - the best order, if it is found
  *
- * @best, @perm  in: one that is known; out: the best of all
- * Returns 1 when it is proven; 0 when there were too many possibilities, and nothing changed; -ENOMEM.
+ * @best, @perm in: one that is known; out: the best of all
+ * Returns 1 when it is proven; 0 when there were too many possibilities, and nothing changed;
+ * -ENOMEM.
  */
 int order_exact(const struct order *o, struct cost *best, uint32_t *perm);
 

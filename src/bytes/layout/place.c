@@ -2,20 +2,21 @@
 /*
  * Placing members: System V
  *
- * One cursor of bits goes through the struct. An ordinary member starts at the next multiple of its alignment. A
- * bit-field starts where the last member ended, if it then lies within one unit of its declared type:
+ * One cursor of bits goes through the struct. An ordinary member starts at the next multiple of its
+ * alignment. A bit-field starts where the last member ended, if it then lies within one unit of its
+ * declared type:
  *
  *	struct { char a; int b : 20; int c : 10; char d; };
  *
  *	bit   0        8                   28  32         42    48       64
  *	      a        b (20 of an int)    -   c          -     d        end
  *
- * b shares its int with a. c does not fit into what is left of the int, and begins the next one. d, which is no
- * bit-field, begins at the next byte, still inside c's int.
+ * b shares its int with a. c does not fit into what is left of the int, and begins the next one. d,
+ * which is no bit-field, begins at the next byte, still inside c's int.
  *
  * What the attributes change, each of them measured:
- *  - packed, on the struct or the member: alignment 1, of a bit-field 1 bit, so it may lie over a boundary; what it
- *    holds keeps its own layout
+ *  - packed, on the struct or the member: alignment 1, of a bit-field 1 bit, so it may lie over a
+ *    boundary; what it holds keeps its own layout
  *  - aligned(N) on a member raises, also in a packed struct
  *  - #pragma pack(N) caps both, and bit-fields may then lie over a boundary whatever N is
  *  - width 0 goes to the next unit, whatever is packed
@@ -53,8 +54,8 @@ static void place_ordinary(struct cursor_bits *c, const struct cairn_place_recor
 }
 
 /* What a bit-field contributes to the alignment of the struct, in bits. */
-static uint64_t contribution(const struct cairn_place_record *rec, const struct cairn_place_member *m,
-			     uint64_t align)
+static uint64_t contribution(const struct cairn_place_record *rec,
+			     const struct cairn_place_member *m, uint64_t align)
 {
 	uint64_t natural = max_u64(8 * (uint64_t)m->align, 8 * (uint64_t)m->aligned);
 
@@ -67,7 +68,8 @@ static uint64_t contribution(const struct cairn_place_record *rec, const struct 
 static void place_bit_field(struct cursor_bits *c, const struct cairn_abi *abi,
 			    const struct cairn_place_record *rec, struct cairn_place_member *m)
 {
-	uint64_t align = 8 * (uint64_t)m->align, aligned = 8 * (uint64_t)m->aligned, pack = 8 * (uint64_t)rec->pack;
+	uint64_t align = 8 * (uint64_t)m->align, aligned = 8 * (uint64_t)m->aligned,
+		 pack = 8 * (uint64_t)rec->pack;
 	uint64_t at = rec->is_union ? 0 : c->pos;
 
 	if ((rec->packed || m->packed) && m->width)
@@ -85,7 +87,8 @@ static void place_bit_field(struct cursor_bits *c, const struct cairn_abi *abi,
 		c->align = max_u64(c->align, contribution(rec, m, align));
 }
 
-static int place_sysv(const struct cairn_abi *abi, struct cairn_place_record *rec, uint64_t start, uint64_t *ret_end)
+static int place_sysv(const struct cairn_abi *abi, struct cairn_place_record *rec, uint64_t start,
+		      uint64_t *ret_end)
 {
 	struct cursor_bits c = {.pos = start, .align = 8};
 
@@ -108,11 +111,13 @@ static int place_sysv(const struct cairn_abi *abi, struct cairn_place_record *re
 	return 0;
 }
 
-int layout_place_from(const struct cairn_abi *abi, struct cairn_place_record *rec, uint64_t start, uint64_t *ret_end)
+int layout_place_from(const struct cairn_abi *abi, struct cairn_place_record *rec, uint64_t start,
+		      uint64_t *ret_end)
 {
 	if (rec->gcc_struct || (!abi->ms && !rec->ms_struct))
 		return place_sysv(abi, rec, start, ret_end);
-	return abi->ms ? layout_place_ms(abi, rec, start, ret_end) : layout_place_ms_struct(rec, start, ret_end);
+	return abi->ms ? layout_place_ms(abi, rec, start, ret_end)
+		       : layout_place_ms_struct(rec, start, ret_end);
 }
 
 /* Alignments above are refused by the compilers, too. */
@@ -131,21 +136,30 @@ static int check(struct cairn_place_record *rec, struct cairn_err *err)
 		struct cairn_place_member *m = &rec->members[i];
 
 		m->align = m->align ? m->align : 1;
-		if (!is_align(m->align) || !is_align(m->aligned) || !is_align(m->required) || !is_align(m->number))
-			return err_set(err, -EINVAL, "member %zu: an alignment is not a power of 2 below 2^28", i);
+		if (!is_align(m->align) || !is_align(m->aligned) || !is_align(m->required) ||
+		    !is_align(m->number))
+			return err_set(err, -EINVAL,
+				       "member %zu: an alignment is not a power of 2 below 2^28",
+				       i);
 		if (m->size > CAIRN_LAYOUT_SIZE_MAX)
-			return err_set(err, -ERANGE, "member %zu has %" PRIu64 " bytes", i, m->size);
+			return err_set(err, -ERANGE, "member %zu has %" PRIu64 " bytes", i,
+				       m->size);
 		if (m->bit_field && m->width > 8 * m->size)
-			return err_set(err, -EINVAL, "member %zu: a bit-field of %u bits in a type of %" PRIu64, i,
-				       m->width, 8 * m->size);
+			return err_set(err, -EINVAL,
+				       "member %zu: a bit-field of %u bits in a type of %" PRIu64,
+				       i, m->width, 8 * m->size);
 		if (rec->ms_struct && m->bit_field && m->size & (m->size - 1))
-			return err_set(err, -EINVAL, "member %zu: a unit of %" PRIu64 " bytes, in ms_struct, is aligned to none of "
-				       "the powers of 2", i, m->size);
+			return err_set(err, -EINVAL,
+				       "member %zu: a unit of %" PRIu64
+				       " bytes, in ms_struct, is aligned to none of "
+				       "the powers of 2",
+				       i, m->size);
 	}
 	return 0;
 }
 
-int cairn_layout_place(const struct cairn_abi *abi, struct cairn_place_record *rec, struct cairn_err *err)
+int cairn_layout_place(const struct cairn_abi *abi, struct cairn_place_record *rec,
+		       struct cairn_err *err)
 {
 	int rc = check(rec, err);
 

@@ -6,12 +6,15 @@
 #include <cairn/layout.h>
 
 /*
- * As cairn_layout_place(), of a record that was checked: 0 or -ERANGE. Members are placed behind the bit @start, where
- * no unit of bit-fields is open by Microsoft's rules; @ret_end is the bit where they end. May be NULL.
+ * As cairn_layout_place(), of a record that was checked: 0 or -ERANGE. Members are placed behind
+ * the bit @start, where no unit of bit-fields is open by Microsoft's rules; @ret_end is the bit
+ * where they end. May be NULL.
  */
-int layout_place_from(const struct cairn_abi *abi, struct cairn_place_record *rec, uint64_t start, uint64_t *ret_end);
+int layout_place_from(const struct cairn_abi *abi, struct cairn_place_record *rec, uint64_t start,
+		      uint64_t *ret_end);
 int layout_place_ms_struct(struct cairn_place_record *rec, uint64_t start, uint64_t *ret_end);
-int layout_place_ms(const struct cairn_abi *abi, struct cairn_place_record *rec, uint64_t start, uint64_t *ret_end);
+int layout_place_ms(const struct cairn_abi *abi, struct cairn_place_record *rec, uint64_t start,
+		    uint64_t *ret_end);
 
 /* @to is a power of 2. */
 static inline uint64_t round_up(uint64_t n, uint64_t to)

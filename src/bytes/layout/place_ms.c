@@ -2,8 +2,8 @@
 /*
  * Placing members: Microsoft
  *
- * A bit-field opens a unit of its declared type, which is reserved in full. The next one goes into it only when its type is
- * as large and enough bits are left:
+ * A bit-field opens a unit of its declared type, which is reserved in full. The next one goes into
+ * it only when its type is as large and enough bits are left:
  *
  *	struct { char a; int b : 4; char z; };
  *
@@ -11,8 +11,9 @@
  *	      a   -       b : 4 of   z   -             12 bytes; System V has 4, and z at 2
  *	                  an int
  *
- * Width 0 closes the unit behind a bit-field and is nothing elsewhere. In a union, a bit-field counts with its whole unit
- * and does not raise the alignment. aligned(N) wins over #pragma pack, which is ignored above the size of a pointer.
+ * Width 0 closes the unit behind a bit-field and is nothing elsewhere. In a union, a bit-field
+ * counts with its whole unit and does not raise the alignment. aligned(N) wins over #pragma pack,
+ * which is ignored above the size of a pointer.
  */
 #include "layout/place.h"
 
@@ -87,7 +88,8 @@ static void place_bit_field(struct units *u, struct cairn_place_member *m, uint6
 	}
 }
 
-int layout_place_ms(const struct cairn_abi *abi, struct cairn_place_record *rec, uint64_t start, uint64_t *ret_end)
+int layout_place_ms(const struct cairn_abi *abi, struct cairn_place_record *rec, uint64_t start,
+		    uint64_t *ret_end)
 {
 	struct units u = {.is_union = rec->is_union, .align = 8, .size = start};
 

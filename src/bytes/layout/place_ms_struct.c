@@ -2,7 +2,8 @@
 /*
  * Placing members: __attribute__((ms_struct)) where the ABI is System V's
  *
- * It asks for Microsoft's units of bit-fields (place_ms.c) and leaves all else as it was, so that it is neither of the two:
+ * It asks for Microsoft's units of bit-fields (place_ms.c) and leaves all else as it was, so that
+ * it is neither of the two:
  *
  *	#pragma pack(1)
  *	struct { short c : 14 __attribute__((aligned(4))); char d; } __attribute__((ms_struct));
@@ -10,10 +11,11 @@
  *	byte  0   1   2      3
  *	      c : 14  d      end       Microsoft: c aligned to 4, as attributes win over #pragma pack
  *
- * A unit, and a number of any type, is aligned to its size, also where the ABI aligns it to less: long long on i386. #pragma
- * pack caps that, and attributes; packed does nothing to a bit-field. Bit-fields in a union have no alignment at all. Width 0
- * ends a unit, and is nothing where none is open. Where GCC and Clang differ (alignment of unions and packed bit-fields, enums
- * of 8 bytes and _Complex on i386, typedefs that lower an alignment), this is Clang.
+ * A unit, and a number of any type, is aligned to its size, also where the ABI aligns it to less:
+ * long long on i386. #pragma pack caps that, and attributes; packed does nothing to a bit-field.
+ * Bit-fields in a union have no alignment at all. Width 0 ends a unit, and is nothing where none is
+ * open. Where GCC and Clang differ (alignment of unions and packed bit-fields, enums of 8 bytes and
+ * _Complex on i386, typedefs that lower an alignment), this is Clang.
  */
 #include "layout/place.h"
 
@@ -30,7 +32,8 @@ struct units {
 	uint64_t left; /* bits that are free in it */
 };
 
-static void place_ordinary(struct units *u, const struct cairn_place_record *rec, struct cairn_place_member *m)
+static void place_ordinary(struct units *u, const struct cairn_place_record *rec,
+			   struct cairn_place_member *m)
 {
 	uint64_t align = 8 * max_u64(m->align, m->number);
 
@@ -45,7 +48,8 @@ static void place_ordinary(struct units *u, const struct cairn_place_record *rec
 	u->align = max_u64(u->align, align);
 }
 
-static uint64_t align_of_bit_field(const struct units *u, const struct cairn_place_member *m, bool is_nothing)
+static uint64_t align_of_bit_field(const struct units *u, const struct cairn_place_member *m,
+				   bool is_nothing)
 {
 	uint64_t align = max_u64(is_nothing ? 1 : 8 * m->size, 8 * (uint64_t)m->aligned);
 
@@ -90,7 +94,11 @@ static void place_bit_field(struct units *u, struct cairn_place_member *m)
 
 int layout_place_ms_struct(struct cairn_place_record *rec, uint64_t start, uint64_t *ret_end)
 {
-	struct units u = {.is_union = rec->is_union, .pack = 8 * (uint64_t)rec->pack, .data = start, .size = start, .align = 8};
+	struct units u = {.is_union = rec->is_union,
+			  .pack = 8 * (uint64_t)rec->pack,
+			  .data = start,
+			  .size = start,
+			  .align = 8};
 
 	for (size_t i = 0; i < rec->n_members; i++) {
 		struct cairn_place_member *m = &rec->members[i];

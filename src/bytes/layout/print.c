@@ -22,7 +22,8 @@ static void open_comment(struct print *p, const struct place *at, bool *spaced)
 	fputs("/* XXX ", p->out);
 }
 
-static void print_hole(struct print *p, const struct place *at, uint64_t n, const char *what, bool *spaced)
+static void print_hole(struct print *p, const struct place *at, uint64_t n, const char *what,
+		       bool *spaced)
 {
 	if (!n)
 		return;
@@ -39,13 +40,15 @@ bool ends_flexible(const struct cairn_layout *l, const struct cairn_type *t)
 	return last->kind == CAIRN_T_ARRAY && !last->vector && !last->count;
 }
 
-static bool look_for_embedded(const struct cairn_layout *l, const struct cairn_type *t, unsigned int depth)
+static bool look_for_embedded(const struct cairn_layout *l, const struct cairn_type *t,
+			      unsigned int depth)
 {
 	for (uint32_t i = 0; has_layout(t) && i < t->n_members && depth < NEST_MAX; i++) {
 		/* Neither behind typedefs nor in unions. */
 		const struct cairn_type *in = cairn_types_get(l->types, t->members[i].type);
 
-		if (is_structure(in) && (ends_flexible(l, in) || embeds_flexible(l, t->members[i].type, depth + 1)))
+		if (is_structure(in) &&
+		    (ends_flexible(l, in) || embeds_flexible(l, t->members[i].type, depth + 1)))
 			return true;
 	}
 	return false;
@@ -76,7 +79,8 @@ static void print_item(struct print *p, bool *first, uint64_t n, const char *one
 }
 
 /* What a struct that a member is hides inside. */
-static void print_inner(struct print *p, const struct cairn_member *in, const struct place *at, bool *spaced)
+static void print_inner(struct print *p, const struct cairn_member *in, const struct place *at,
+			bool *spaced)
 {
 	/* Not behind typedefs: pahole does not look there either. */
 	const struct cairn_type *t = cairn_types_get(p->l->types, in->type);
@@ -96,7 +100,8 @@ static void print_inner(struct print *p, const struct cairn_member *in, const st
 		first = false;
 	}
 	if (embedded) {
-		fputs(first ? " embedded flexible array(s)" : ", embedded flexible array(s)", p->out);
+		fputs(first ? " embedded flexible array(s)" : ", embedded flexible array(s)",
+		      p->out);
 		first = false;
 	}
 	print_item(p, &first, f.padding, "byte of padding", "bytes of padding");
@@ -108,14 +113,15 @@ static void print_inner(struct print *p, const struct cairn_member *in, const st
 
 /* ---- bit-fields that need help to be placed again ---- */
 
-static bool follows_bit_hole(const struct cairn_type *t, const struct cairn_layout_member *m, uint32_t i)
+static bool follows_bit_hole(const struct cairn_type *t, const struct cairn_layout_member *m,
+			     uint32_t i)
 {
 	return i && t->members[i].bit_size && m[i - 1].bit_hole;
 }
 
 /* A field without a name fills the hole; width 0 when the next unit follows. */
-static bool print_filler(struct print *p, const struct cairn_type *t, const struct cairn_layout_member *m, uint32_t i,
-			 const struct place *at)
+static bool print_filler(struct print *p, const struct cairn_type *t,
+			 const struct cairn_layout_member *m, uint32_t i, const struct place *at)
 {
 	struct type_text text;
 	bool next_unit;
@@ -130,12 +136,14 @@ static bool print_filler(struct print *p, const struct cairn_type *t, const stru
 		fputs("/* Force alignment to the next boundary: */\n", p->out);
 	}
 	print_tabs(p, at);
-	fprintf(p->out, "%-*s :%u;\n", at->type_column, text.before, next_unit ? 0 : m[i - 1].bit_hole);
+	fprintf(p->out, "%-*s :%u;\n", at->type_column, text.before,
+		next_unit ? 0 : m[i - 1].bit_hole);
 	return true;
 }
 
 /* Two runs of bit-fields that were brought together and stay two memory locations. */
-static bool print_separator(struct print *p, const struct cairn_type *t, uint32_t i, const struct place *at, bool spaced)
+static bool print_separator(struct print *p, const struct cairn_type *t, uint32_t i,
+			    const struct place *at, bool spaced)
 {
 	if (t != p->l->other || !p->l->separate[i])
 		return false;
@@ -147,7 +155,8 @@ static bool print_separator(struct print *p, const struct cairn_type *t, uint32_
 }
 
 /* The widest unit among the bit-fields that share the place of the one before @i. */
-static uint64_t size_before(const struct cairn_type *t, const struct cairn_layout_member *m, uint32_t i)
+static uint64_t size_before(const struct cairn_type *t, const struct cairn_layout_member *m,
+			    uint32_t i)
 {
 	uint64_t size = m[i - 1].size;
 
@@ -160,8 +169,9 @@ static uint64_t size_before(const struct cairn_type *t, const struct cairn_layou
 }
 
 /* The comment where units of bit-fields and other members overlap. */
-static void print_combined(struct print *p, const struct cairn_type *t, const struct cairn_layout_member *m, uint32_t i,
-			   const struct place *at, bool *spaced)
+static void print_combined(struct print *p, const struct cairn_type *t,
+			   const struct cairn_layout_member *m, uint32_t i, const struct place *at,
+			   bool *spaced)
 {
 	const struct cairn_layout_member *last = &m[i - 1];
 	const char *what = NULL;
@@ -184,8 +194,10 @@ static void print_combined(struct print *p, const struct cairn_type *t, const st
 
 /* ---- bodies ---- */
 
-static void print_members(struct print *p, const struct cairn_type *t, const struct cairn_layout_facts *facts,
-			  const struct cairn_layout_member *m, const struct place *at, unsigned int depth)
+static void print_members(struct print *p, const struct cairn_type *t,
+			  const struct cairn_layout_facts *facts,
+			  const struct cairn_layout_member *m, const struct place *at,
+			  unsigned int depth)
 {
 	uint64_t seen = p->cacheline_seen;
 	bool spaced = false;
@@ -201,7 +213,8 @@ static void print_members(struct print *p, const struct cairn_type *t, const str
 	}
 	for (uint32_t i = 0; i < t->n_members; i++) {
 		if (i && is_structure(t)) {
-			if (print_separator(p, t, i, at, spaced) || (spaced && print_filler(p, t, m, i, at)))
+			if (print_separator(p, t, i, at, spaced) ||
+			    (spaced && print_filler(p, t, m, i, at)))
 				spaced = true;
 			print_combined(p, t, m, i, at, &spaced);
 		}
@@ -256,13 +269,16 @@ static void print_enum(const struct print *p, const struct cairn_type *t, const 
 		putc('\t', p->out);
 		int width = print_name(p, e->name);
 		fprintf(p->out, "%*s = ", width < widest ? widest - width : 0, "");
-		fprintf(p->out, t->encoding == CAIRN_ENC_UNSIGNED ? "%" PRIu64 ",\n" : "%" PRId64 ",\n", e->value);
+		fprintf(p->out,
+			t->encoding == CAIRN_ENC_UNSIGNED ? "%" PRIu64 ",\n" : "%" PRId64 ",\n",
+			e->value);
 	}
 	print_tabs(p, at);
 	putc('}', p->out);
 }
 
-static void print_footer(const struct print *p, const struct cairn_type *t, const struct cairn_layout_facts *facts)
+static void print_footer(const struct print *p, const struct cairn_type *t,
+			 const struct cairn_layout_facts *facts)
 {
 	putc('}', p->out);
 	if (facts->packed)
@@ -272,7 +288,8 @@ static void print_footer(const struct print *p, const struct cairn_type *t, cons
 }
 
 /* @t: in order. */
-static void print_ordered(struct print *p, const struct cairn_type *t, const struct place *at, unsigned int depth)
+static void print_ordered(struct print *p, const struct cairn_type *t, const struct place *at,
+			  unsigned int depth)
 {
 	struct cairn_layout_member *m = layout_members_new(p->l, t);
 	struct place inside = *at;
@@ -298,7 +315,8 @@ static void print_ordered(struct print *p, const struct cairn_type *t, const str
 	free(m);
 }
 
-static void print_aggregate(struct print *p, const struct cairn_type *t, const struct place *at, unsigned int depth)
+static void print_aggregate(struct print *p, const struct cairn_type *t, const struct place *at,
+			    unsigned int depth)
 {
 	struct layout_sorted sorted;
 	int rc = layout_sort(p->l, t, &sorted);
@@ -308,7 +326,8 @@ static void print_aggregate(struct print *p, const struct cairn_type *t, const s
 	layout_sorted_free(&sorted);
 }
 
-void print_body(struct print *p, const struct cairn_type *t, const struct place *at, unsigned int depth)
+void print_body(struct print *p, const struct cairn_type *t, const struct place *at,
+		unsigned int depth)
 {
 	if (t->kind == CAIRN_T_ENUM)
 		print_enum(p, t, at);
@@ -328,7 +347,8 @@ int cairn_layout_print(struct cairn_layout *l, uint32_t id, FILE *out)
 {
 	const struct cairn_type *t = layout_resolve(l, id), *node = cairn_types_get(l->types, id);
 	struct print p = {.l = l, .out = out};
-	struct place at = {.type_column = TYPE_COLUMN, .name_column = NAME_COLUMN, .may_end_flexible = true};
+	struct place at = {
+		.type_column = TYPE_COLUMN, .name_column = NAME_COLUMN, .may_end_flexible = true};
 
 	layout_begin(l);
 	if (!has_layout(t) && t->kind != CAIRN_T_ENUM)

@@ -8,8 +8,8 @@
  *	print_sums.c    the comments below the members
  *	type_text.c     types as pahole writes them
  *
- * Columns: the type has 26 characters, the name 23; each level of nesting takes 8 from the type, and a union at the
- * outermost level 2 from the name.
+ * Columns: the type has 26 characters, the name 23; each level of nesting takes 8 from the type,
+ * and a union at the outermost level 2 from the name.
  */
 #ifndef LAYOUT_PRINT_H
 #define LAYOUT_PRINT_H
@@ -31,17 +31,24 @@ struct print {
 	uint32_t n_members;      /* written so far, of all levels */
 };
 
-/* The largest structs of a kernel have some 10,000 with everything in them; unions that repeat one another have no end. */
+/*
+ * The largest structs of a kernel have some 10,000 with everything in them; unions that repeat one
+ * another have no end.
+ */
 enum { PRINTED_MAX = 1 << 18 };
 
-/* Where on the page: the level, what is left of the columns, and what the offsets of members are counted from. */
+/*
+ * Where on the page: the level, what is left of the columns, and what the offsets of members are
+ * counted from.
+ */
 struct place {
 	unsigned int indent;
 	int type_column, name_column;
 	uint64_t base; /* bytes */
 	bool may_end_flexible; /* no union is around: the last member may be a flexible array */
 	bool first_line;       /* directly after the brace */
-	bool has_sums;         /* of a struct in another one: pahole tells the sums of those that are const */
+	/* of a struct in another one: pahole tells the sums of those that are const */
+	bool has_sums;
 };
 
 void print_tabs(const struct print *p, const struct place *at);
@@ -50,13 +57,20 @@ void print_tabs(const struct print *p, const struct place *at);
 int print_name(const struct print *p, const char *name);
 
 /* print.c: "struct { ... }", with its attributes; no offset, no newline. */
-void print_body(struct print *p, const struct cairn_type *t, const struct place *at, unsigned int depth);
+void print_body(struct print *p, const struct cairn_type *t, const struct place *at,
+		unsigned int depth);
 
-/* The @i-th member of @of; its type is written out when it has no name or opts.expand says so. Without a newline. */
-void print_member(struct print *p, const struct cairn_type *of, uint32_t i, const struct cairn_layout_member *m,
-		  const struct place *at, unsigned int depth);
+/*
+ * The @i-th member of @of; its type is written out when it has no name or opts.expand says so.
+ * Without a newline.
+ */
+void print_member(struct print *p, const struct cairn_type *of, uint32_t i,
+		  const struct cairn_layout_member *m, const struct place *at, unsigned int depth);
 
-/* After the @i-th member of @of: the values of the discriminant for which it is there, if that is told. */
+/*
+ * After the @i-th member of @of: the values of the discriminant for which it is there, if that is
+ * told.
+ */
 void print_variant(const struct print *p, const struct cairn_type *of, uint32_t i);
 
 void print_sums(struct print *p, const struct cairn_type *t, const struct cairn_layout_facts *facts,
@@ -67,14 +81,17 @@ bool ends_flexible(const struct cairn_layout *l, const struct cairn_type *t);
 /* A struct in it, by value, ends so, or has one in it. @depth 0. */
 bool embeds_flexible(const struct cairn_layout *l, uint32_t id, unsigned int depth);
 
-/* The comment "--- cacheline 1 boundary (64 bytes) ---" when @off is the first member's in its cache line. */
+/*
+ * The comment "--- cacheline 1 boundary (64 bytes) ---" when @off is the first member's in its
+ * cache line.
+ */
 void print_cacheline(struct print *p, uint64_t off, const struct place *at);
 
 /* ---- type_text.c ---- */
 
 /*
- * What stands in front of a member's name and what behind: "int" and "[4]", "int" and ")(char)". The name of a function
- * pointer goes between "(*" and that.
+ * What stands in front of a member's name and what behind: "int" and "[4]", "int" and ")(char)".
+ * The name of a function pointer goes between "(*" and that.
  */
 struct type_text {
 	char before[TYPE_TEXT_MAX], behind[TYPE_TEXT_MAX];

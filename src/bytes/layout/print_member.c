@@ -19,7 +19,8 @@ void print_cacheline(struct print *p, uint64_t off, const struct place *at)
 	if (line <= p->cacheline_seen)
 		return;
 	p->cacheline_seen = line;
-	fprintf(p->out, "/* --- cacheline %" PRIu64 " boundary (%" PRIu64 " bytes)", line, off - behind);
+	fprintf(p->out, "/* --- cacheline %" PRIu64 " boundary (%" PRIu64 " bytes)", line,
+		off - behind);
 	if (behind)
 		fprintf(p->out, " was %" PRIu64 " byte%s ago", behind, behind == 1 ? "" : "s");
 	fputs(" --- */\n", p->out);
@@ -27,14 +28,17 @@ void print_cacheline(struct print *p, uint64_t off, const struct place *at)
 }
 
 /* Offset, for a bit-field its place in the unit, and size, behind @spaces blanks. */
-static void print_comment(const struct print *p, const struct cairn_member *in, const struct cairn_layout_member *m,
-			  const struct place *at, int spaces)
+static void print_comment(const struct print *p, const struct cairn_member *in,
+			  const struct cairn_layout_member *m, const struct place *at, int spaces)
 {
 	uint64_t off = at->base + m->offset;
 	bool hex = p->l->opts.hex;
 	int width = in->bit_size ? 2 : 5;
 
-	/* One blank at least; below 0 printf takes the number for a width again, and so does pahole. */
+	/*
+	 * One blank at least; below 0 printf takes the number for a width again, and so does
+	 * pahole.
+	 */
 	fprintf(p->out, "%*s/* ", spaces, " ");
 	fprintf(p->out, hex ? "%#5" PRIx64 : "%5" PRIu64, off);
 	if (in->bit_size)
@@ -45,7 +49,8 @@ static void print_comment(const struct print *p, const struct cairn_member *in, 
 		fprintf(p->out, " %*" PRIu64 " */", width, m->size);
 }
 
-static int print_attributes(const struct print *p, const struct cairn_member *in, const struct cairn_layout_member *m)
+static int print_attributes(const struct print *p, const struct cairn_member *in,
+			    const struct cairn_layout_member *m)
 {
 	int n = 0;
 
@@ -80,8 +85,12 @@ static uint32_t element_of(const struct print *p, uint32_t id)
 	return id;
 }
 
-/* Columns behind a written out type: pahole counts the attribute, or the name, or that it was packed. */
-static int spaces_behind(struct print *p, const struct cairn_member *in, int attributes, const struct place *at)
+/*
+ * Columns behind a written out type: pahole counts the attribute, or the name, or that it was
+ * packed.
+ */
+static int spaces_behind(struct print *p, const struct cairn_member *in, int attributes,
+			 const struct place *at)
 {
 	int width = in->name ? (int)strlen(in->name) : -1;
 	struct cairn_layout_facts facts;
@@ -93,8 +102,9 @@ static int spaces_behind(struct print *p, const struct cairn_member *in, int att
 	return at->type_column + at->name_column - width - 3;
 }
 
-static void print_written_out(struct print *p, const struct cairn_member *in, const struct cairn_layout_member *m,
-			      uint32_t type, const char *counts, const struct place *at, unsigned int depth)
+static void print_written_out(struct print *p, const struct cairn_member *in,
+			      const struct cairn_layout_member *m, uint32_t type,
+			      const char *counts, const struct place *at, unsigned int depth)
 {
 	struct place inside = *at;
 
@@ -107,10 +117,14 @@ static void print_written_out(struct print *p, const struct cairn_member *in, co
 	}
 	int n = print_attributes(p, in, m) - 1;
 
-	print_comment(p, in, m, at, type == in->type ? spaces_behind(p, in, m->aligned ? n : 0, at) : 1);
+	print_comment(p, in, m, at,
+		      type == in->type ? spaces_behind(p, in, m->aligned ? n : 0, at) : 1);
 }
 
-/* The struct or union without a name that only qualifiers stand before, and those as text; 0: it is something else. */
+/*
+ * The struct or union without a name that only qualifiers stand before, and those as text; 0: it is
+ * something else.
+ */
 static uint32_t qualified_anonymous(const struct print *p, uint32_t id, char *words, size_t size)
 {
 	const struct cairn_type *t = cairn_types_get(p->l->types, id);
@@ -125,8 +139,9 @@ static uint32_t qualified_anonymous(const struct print *p, uint32_t id, char *wo
 	return n && is_aggregate(t) && !t->name && !t->declaration ? id : 0;
 }
 
-static void print_qualified(struct print *p, const struct cairn_member *in, const struct cairn_layout_member *m, uint32_t type,
-			    const char *words, const struct place *at, unsigned int depth)
+static void print_qualified(struct print *p, const struct cairn_member *in,
+			    const struct cairn_layout_member *m, uint32_t type, const char *words,
+			    const struct place *at, unsigned int depth)
 {
 	struct place inside = *at;
 
@@ -151,23 +166,27 @@ static int left_of(const struct place *at, int n)
 	return left > 0 ? left : 0;
 }
 
-static void print_base_class(struct print *p, const struct cairn_member *in, const struct cairn_layout_member *m,
-			     const struct type_text *text, const struct place *at)
+static void print_base_class(struct print *p, const struct cairn_member *in,
+			     const struct cairn_layout_member *m, const struct type_text *text,
+			     const struct place *at)
 {
 	int n = fprintf(p->out, "/* %-*s %s; */", at->type_column, text->before, "<ancestor>");
 
 	print_comment(p, in, m, at, left_of(at, n));
 }
 
-/* BTF has one form for [] and [0], and so has this text: C wants [] at the end of a struct, and not alone there. */
+/*
+ * BTF has one form for [] and [0], and so has this text: C wants [] at the end of a struct, and not
+ * alone there.
+ */
 static bool is_at_end(const struct cairn_type *of, uint32_t i, const struct place *at)
 {
 	return at->may_end_flexible && is_structure(of) && i && i + 1 == of->n_members;
 }
 
 /*
- * The width of the type's column. Where so many levels are nested that none is left, pahole pads the tag alone, by
- * what printf makes of a width below 0.
+ * The width of the type's column. Where so many levels are nested that none is left, pahole pads
+ * the tag alone, by what printf makes of a width below 0.
  */
 static int column_of(const char *before, int column)
 {
@@ -191,8 +210,8 @@ static bool is_const_flexible(const struct print *p, const struct cairn_type *t)
 	       cairn_types_get(p->l->types, in->ref)->kind == CAIRN_T_CONST;
 }
 
-void print_member(struct print *p, const struct cairn_type *of, uint32_t i, const struct cairn_layout_member *m,
-		  const struct place *at, unsigned int depth)
+void print_member(struct print *p, const struct cairn_type *of, uint32_t i,
+		  const struct cairn_layout_member *m, const struct place *at, unsigned int depth)
 {
 	const struct cairn_member *in = &of->members[i];
 	/* What the graph itself says, not behind typedefs: those have names. */
@@ -222,7 +241,8 @@ void print_member(struct print *p, const struct cairn_type *of, uint32_t i, cons
 		print_base_class(p, in, m, &text, at);
 		return;
 	}
-	int n = fprintf(p->out, "%s%-*s %s", qualifier, column_of(text.before, column), text.before, text.mark);
+	int n = fprintf(p->out, "%s%-*s %s", qualifier, column_of(text.before, column), text.before,
+			text.mark);
 	n += print_name(p, in->name ? in->name : "");
 	n += fprintf(p->out, "%s", text.behind);
 	n += print_attributes(p, in, m);

@@ -30,7 +30,8 @@ static void add_inner(struct print *p, const struct cairn_member *in, struct inn
 	to->embeds_flexible += embeds_flexible(p->l, in->type, 0);
 }
 
-static void print_own(const struct print *p, const struct place *at, const struct cairn_layout_facts *f)
+static void print_own(const struct print *p, const struct place *at,
+		      const struct cairn_layout_facts *f)
 {
 	uint64_t line = p->l->opts.cacheline;
 
@@ -42,15 +43,17 @@ static void print_own(const struct print *p, const struct place *at, const struc
 			print_tabs(p, at);
 			fprintf(p->out, "/* sum members: %" PRIu64, f->sum_members);
 			if (f->n_holes)
-				fprintf(p->out, ", holes: %u, sum holes: %" PRIu64, f->n_holes, f->sum_holes);
+				fprintf(p->out, ", holes: %u, sum holes: %" PRIu64, f->n_holes,
+					f->sum_holes);
 			fputs(" */\n", p->out);
 		}
 		if (f->sum_bit_fields) {
 			print_tabs(p, at);
-			fprintf(p->out, "/* sum bitfield members: %" PRIu64 " bits", f->sum_bit_fields);
+			fprintf(p->out, "/* sum bitfield members: %" PRIu64 " bits",
+				f->sum_bit_fields);
 			if (f->n_bit_holes)
-				fprintf(p->out, ", bit holes: %u, sum bit holes: %" PRIu64 " bits", f->n_bit_holes,
-					f->sum_bit_holes);
+				fprintf(p->out, ", bit holes: %u, sum bit holes: %" PRIu64 " bits",
+					f->n_bit_holes, f->sum_bit_holes);
 			else
 				fprintf(p->out, " (%" PRIu64 " bytes)", f->sum_bit_fields / 8);
 			fputs(" */\n", p->out);
@@ -74,22 +77,26 @@ static void print_inner_sums(const struct print *p, const struct place *at, cons
 			comma = ", ";
 		}
 		if (in->with_bit_holes) {
-			fprintf(p->out, "%sbit holes: %u, total: %" PRIu64, comma, in->with_bit_holes, in->bit_holes);
+			fprintf(p->out, "%sbit holes: %u, total: %" PRIu64, comma,
+				in->with_bit_holes, in->bit_holes);
 			comma = ", ";
 		}
 		if (in->with_bit_padding)
-			fprintf(p->out, "%sbit paddings: %u, total: %" PRIu64 " bit%s", comma, in->with_bit_padding,
-				in->bit_padding, in->bit_padding == 1 ? "" : "s");
+			fprintf(p->out, "%sbit paddings: %u, total: %" PRIu64 " bit%s", comma,
+				in->with_bit_padding, in->bit_padding,
+				in->bit_padding == 1 ? "" : "s");
 		fputs(" */\n", p->out);
 	}
 	if (in->with_padding) {
 		print_tabs(p, at);
-		fprintf(p->out, "/* paddings: %u, sum paddings: %" PRIu64 " */\n", in->with_padding, in->padding);
+		fprintf(p->out, "/* paddings: %u, sum paddings: %" PRIu64 " */\n", in->with_padding,
+			in->padding);
 	}
 }
 
 /* Alignments that were asked for, and the holes that they made. */
-static void print_forced(const struct print *p, const struct place *at, const struct cairn_layout_facts *f, const struct cairn_layout_member *m)
+static void print_forced(const struct print *p, const struct place *at,
+			 const struct cairn_layout_facts *f, const struct cairn_layout_member *m)
 {
 	uint32_t forced = 0, holes = 0;
 	uint64_t sum = 0;
@@ -125,7 +132,8 @@ static void print_flexible(const struct print *p, const struct place *at, const 
 }
 
 /* pahole's words for members and gaps that do not add up to the size. */
-static void print_doubt(const struct print *p, const struct place *at, const struct cairn_layout_facts *f)
+static void print_doubt(const struct print *p, const struct place *at,
+			const struct cairn_layout_facts *f)
 {
 	uint64_t bits = f->sum_bit_fields + f->sum_bit_holes + f->bit_padding;
 
@@ -135,7 +143,8 @@ static void print_doubt(const struct print *p, const struct place *at, const str
 	print_tabs(p, at);
 	fprintf(p->out,
 		"/* BRAIN FART ALERT! %" PRIu64 " bytes != %" PRIu64 " (member bytes) + %" PRIu64
-		" (member bits) + %" PRIu64 " (byte holes) + %" PRIu64 " (bit holes), diff = %" PRId64 " bits */\n",
+		" (member bits) + %" PRIu64 " (byte holes) + %" PRIu64
+		" (bit holes), diff = %" PRId64 " bits */\n",
 		f->size, f->sum_members, f->sum_bit_fields, f->sum_holes, f->sum_bit_holes,
 		(int64_t)(8 * f->size - 8 * (f->sum_members + f->sum_holes + f->padding) - bits));
 }

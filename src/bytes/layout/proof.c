@@ -2,16 +2,16 @@
 /*
  * A reorganised struct as C that proves it
  *
- * It needs no header: what a type looks like to the rules is its size and alignment, so members are written with plain types
- * of the same kind; those that are structs are written out, too, each once and before its users; and the compiler is asked for
- * all sizes, alignments and offsets.
+ * It needs no header: what a type looks like to the rules is its size and alignment, so members are
+ * written with plain types of the same kind; those that are structs are written out, too, each once
+ * and before its users; and the compiler is asked for all sizes, alignments and offsets.
  *
  *	struct t7 { unsigned char m0; unsigned int m2; unsigned long long m1; void * m3; };
  *	_Static_assert(sizeof(struct t7) == 24, "size");
  *	_Static_assert(__builtin_offsetof(struct t7, m2) == 4, "i");
  *
- * Members keep their numbers. A struct inside that the rules do not explain (of C++, or with fields without a name) is as
- * many bytes with its alignment.
+ * Members keep their numbers. A struct inside that the rules do not explain (of C++, or with fields
+ * without a name) is as many bytes with its alignment.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -45,7 +45,10 @@ static const char *integer_of(uint64_t size)
 	}
 }
 
-/* NULL: no type has its size and alignment on every ABI (_Float128, _Decimal64, _Complex int, _BitInt). */
+/*
+ * NULL: no type has its size and alignment on every ABI (_Float128, _Decimal64, _Complex int,
+ * _BitInt).
+ */
 static const char *real_of(const struct cairn_type *t)
 {
 	uint64_t size = t->encoding == CAIRN_ENC_COMPLEX ? t->size / 2 : t->size;
@@ -68,7 +71,8 @@ static bool is_atomic(const struct proof *p, uint32_t id)
 {
 	const struct cairn_type *t = cairn_types_get(p->l->types, id);
 
-	for (unsigned int i = 0; i < NEST_MAX && t->kind >= CAIRN_T_TYPEDEF && t->kind < CAIRN_T_FUNC; i++) {
+	for (unsigned int i = 0;
+	     i < NEST_MAX && t->kind >= CAIRN_T_TYPEDEF && t->kind < CAIRN_T_FUNC; i++) {
 		if (t->kind == CAIRN_T_ATOMIC)
 			return true;
 		t = cairn_types_get(p->l->types, t->ref);
@@ -84,7 +88,8 @@ static void put_base(const struct proof *p, uint32_t id)
 	const char *word = NULL;
 
 	if (is_aggregate(t)) {
-		fprintf(p->out, "%s t%" PRIu32, t->kind == CAIRN_T_UNION ? "union" : "struct", base);
+		fprintf(p->out, "%s t%" PRIu32, t->kind == CAIRN_T_UNION ? "union" : "struct",
+			base);
 		return;
 	}
 	if ((t->kind == CAIRN_T_INT && t->encoding != CAIRN_ENC_OPAQUE) || t->kind == CAIRN_T_ENUM)
@@ -94,15 +99,20 @@ static void put_base(const struct proof *p, uint32_t id)
 	else if (t->size && t->kind != CAIRN_T_INT)
 		word = "void *";
 	if (!word && t->size && (t->kind == CAIRN_T_INT || t->kind == CAIRN_T_FLOAT)) {
-		fprintf(p->out, "struct { unsigned char bytes[%" PRIu64 "]; } __attribute__((aligned(%" PRIu32 ")))", t->size,
-			layout_align(p->l, base));
+		fprintf(p->out,
+			"struct { unsigned char bytes[%" PRIu64
+			"]; } __attribute__((aligned(%" PRIu32 ")))",
+			t->size, layout_align(p->l, base));
 		return;
 	}
 	word = word ? word : "unsigned char";
 	if (is_atomic(p, id))
 		fprintf(p->out, "_Atomic(%s)", word);
 	else
-		fprintf(p->out, "%s%s", t->kind == CAIRN_T_FLOAT && t->encoding == CAIRN_ENC_COMPLEX ? "_Complex " : "", word);
+		fprintf(p->out, "%s%s",
+			t->kind == CAIRN_T_FLOAT && t->encoding == CAIRN_ENC_COMPLEX ? "_Complex "
+										     : "",
+			word);
 }
 
 static const struct cairn_type *array_at(const struct proof *p, uint32_t id)
@@ -145,7 +155,8 @@ static bool has_own_align(const struct proof *p, const struct cairn_member *in)
 {
 	uint32_t plain = cairn_types_resolve(p->l->types, in->type);
 
-	return !in->bit_size && !is_atomic(p, in->type) && layout_align(p->l, in->type) != layout_align(p->l, plain);
+	return !in->bit_size && !is_atomic(p, in->type) &&
+	       layout_align(p->l, in->type) != layout_align(p->l, plain);
 }
 
 static void put_typedefs(const struct proof *p, const struct cairn_type *t, uint32_t id)
@@ -158,11 +169,13 @@ static void put_typedefs(const struct proof *p, const struct cairn_type *t, uint
 		snprintf(name, sizeof(name), "d%" PRIu32 "_%" PRIu32, id, i);
 		fputs("typedef ", p->out);
 		put_declaration(p, t->members[i].type, name);
-		fprintf(p->out, " __attribute__((aligned(%" PRIu32 ")));\n", layout_align(p->l, t->members[i].type));
+		fprintf(p->out, " __attribute__((aligned(%" PRIu32 ")));\n",
+			layout_align(p->l, t->members[i].type));
 	}
 }
 
-static void put_member(const struct proof *p, const struct cairn_type *t, uint32_t id, uint32_t i, uint32_t aligned)
+static void put_member(const struct proof *p, const struct cairn_type *t, uint32_t id, uint32_t i,
+		       uint32_t aligned)
 {
 	const struct cairn_member *in = &t->members[i];
 	const struct cairn_type *opaque = layout_resolve(p->l, in->type);
@@ -187,32 +200,36 @@ static const char *word_of(const struct cairn_type *t)
 	return t->kind == CAIRN_T_UNION ? "union" : "struct";
 }
 
-static void put_end(const struct proof *p, const struct cairn_type *t, uint32_t id, const struct cairn_layout_facts *f,
-		    uint64_t size)
+static void put_end(const struct proof *p, const struct cairn_type *t, uint32_t id,
+		    const struct cairn_layout_facts *f, uint64_t size)
 {
 	fputs(f->packed ? "} __attribute__((packed))" : "}", p->out);
 	put_aligned(p, f->aligned);
-	fprintf(p->out, ";\n_Static_assert(sizeof(%s t%" PRIu32 ") == %" PRIu64 ", \"size of %s\");\n", word_of(t), id, size,
-		t->name ? t->name : "an anonymous one");
+	fprintf(p->out,
+		";\n_Static_assert(sizeof(%s t%" PRIu32 ") == %" PRIu64 ", \"size of %s\");\n",
+		word_of(t), id, size, t->name ? t->name : "an anonymous one");
 }
 
 /*
- * The rules put its members where they are (unlike for a reorganised one, all of them), and align it as it is: packed does not show
- * where all members have their alignment anyway.
+ * The rules put its members where they are (unlike for a reorganised one, all of them), and align
+ * it as it is: packed does not show where all members have their alignment anyway.
  */
-static bool follows_rules(const struct proof *p, const struct cairn_type *t, uint32_t id, const struct cairn_layout_facts *f,
-			  const struct cairn_layout_member *m)
+static bool follows_rules(const struct proof *p, const struct cairn_type *t, uint32_t id,
+			  const struct cairn_layout_facts *f, const struct cairn_layout_member *m)
 {
 	struct cairn_place_member *members = calloc(t->n_members + 1, sizeof(*members));
-	struct cairn_place_record rec = {.members = members, .n_members = t->n_members, .packed = f->packed,
-					 .aligned = f->aligned, .is_union = t->kind == CAIRN_T_UNION};
+	struct cairn_place_record rec = {.members = members,
+					 .n_members = t->n_members,
+					 .packed = f->packed,
+					 .aligned = f->aligned,
+					 .is_union = t->kind == CAIRN_T_UNION};
 	bool same;
 
 	p->l->no_memory |= !members;
 	for (uint32_t i = 0; members && i < t->n_members; i++)
 		members[i] = layout_member_as_placed(p->l, &t->members[i], &m[i]);
-	same = members && !layout_place_from(p->l->opts.abi, &rec, 0, NULL) && rec.size == t->size &&
-	       rec.align == layout_align(p->l, id);
+	same = members && !layout_place_from(p->l->opts.abi, &rec, 0, NULL) &&
+	       rec.size == t->size && rec.align == layout_align(p->l, id);
 	for (uint32_t i = 0; same && i < t->n_members; i++)
 		same = members[i].bit_off == t->members[i].bit_off && !t->members[i].is_base_class;
 	free(members);
@@ -221,7 +238,8 @@ static bool follows_rules(const struct proof *p, const struct cairn_type *t, uin
 
 static void put_bytes(const struct proof *p, const struct cairn_type *t, uint32_t id)
 {
-	fprintf(p->out, "%s t%" PRIu32 " { unsigned char bytes[%" PRIu64 "]; }", word_of(t), id, t->size);
+	fprintf(p->out, "%s t%" PRIu32 " { unsigned char bytes[%" PRIu64 "]; }", word_of(t), id,
+		t->size);
 	put_aligned(p, layout_align(p->l, id));
 	fputs(";\n", p->out);
 }
@@ -283,14 +301,19 @@ static void put_struct(struct proof *p, uint32_t id, const struct cairn_reorgani
 		const struct cairn_member *in = &t->members[r->members[i].index];
 
 		if (!in->bit_size)
-			fprintf(p->out, "_Static_assert(__builtin_offsetof(struct t%" PRIu32 ", m%" PRIu32 ") == %" PRIu64
-				", \"%s\");\n", id, r->members[i].index, r->members[i].bit_off / 8,
+			fprintf(p->out,
+				"_Static_assert(__builtin_offsetof(struct t%" PRIu32 ", m%" PRIu32
+				") == %" PRIu64 ", \"%s\");\n",
+				id, r->members[i].index, r->members[i].bit_off / 8,
 				in->name ? in->name : "an anonymous member");
 	}
-	fprintf(p->out, "_Static_assert(_Alignof(struct t%" PRIu32 ") == %" PRIu32 ", \"alignment\");\n", id, r->align);
+	fprintf(p->out,
+		"_Static_assert(_Alignof(struct t%" PRIu32 ") == %" PRIu32 ", \"alignment\");\n",
+		id, r->align);
 }
 
-int cairn_reorganized_verify_text(struct cairn_layout *l, uint32_t id, const struct cairn_reorganized *r, FILE *out,
+int cairn_reorganized_verify_text(struct cairn_layout *l, uint32_t id,
+				  const struct cairn_reorganized *r, FILE *out,
 				  struct cairn_err *err)
 {
 	struct proof p = {.l = l, .out = out, .written = calloc(l->n + 1, sizeof(bool))};

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reorganising a struct: its members as groups (groups.c), their best order (order.c), and what came of it
+ * Reorganising a struct: its members as groups (groups.c), their best order (order.c), and what
+ * came of it
  *
- * First the struct is placed as it is. Only when the rules put every member where it really is, they can be trusted with
- * another order; a struct of C++ with base classes, or one under #pragma pack that nothing tells of, is refused.
+ * First the struct is placed as it is. Only when the rules put every member where it really is,
+ * they can be trusted with another order; a struct of C++ with base classes, or one under #pragma
+ * pack that nothing tells of, is refused.
  */
 #include "layout/reorganize.h"
 
@@ -17,10 +19,13 @@
 
 /* ---- the members as the rules see them ---- */
 
-struct cairn_place_member layout_member_as_placed(struct cairn_layout *l, const struct cairn_member *in,
+struct cairn_place_member layout_member_as_placed(struct cairn_layout *l,
+						  const struct cairn_member *in,
 						  const struct cairn_layout_member *m)
 {
-	struct cairn_place_member p = {.size = m->size, .align = layout_align(l, in->type), .named = true,
+	struct cairn_place_member p = {.size = m->size,
+				       .align = layout_align(l, in->type),
+				       .named = true,
 				       .aligned = m->aligned};
 
 	if (in->bit_size) {
@@ -30,13 +35,14 @@ struct cairn_place_member layout_member_as_placed(struct cairn_layout *l, const 
 	return p;
 }
 
-static int fill(struct model *model, const struct cairn_layout_facts *f, const struct cairn_layout_member *m,
-		struct cairn_err *err)
+static int fill(struct model *model, const struct cairn_layout_facts *f,
+		const struct cairn_layout_member *m, struct cairn_err *err)
 {
 	const struct cairn_type *t = model->t;
 
 	model->order.rec = (struct cairn_place_record){
-		.members = arena_array(&model->arena, t->n_members, sizeof(struct cairn_place_member)),
+		.members =
+			arena_array(&model->arena, t->n_members, sizeof(struct cairn_place_member)),
 		.n_members = t->n_members,
 		.packed = f->packed,
 		.aligned = f->aligned,
@@ -44,12 +50,17 @@ static int fill(struct model *model, const struct cairn_layout_facts *f, const s
 	if (!model->order.rec.members)
 		return err_nomem(err, "members");
 	for (uint32_t i = 0; i < t->n_members; i++)
-		model->order.rec.members[i] = layout_member_as_placed(model->l, &t->members[i], &m[i]);
+		model->order.rec.members[i] =
+			layout_member_as_placed(model->l, &t->members[i], &m[i]);
 	return 0;
 }
 
-/* The rules put them where they are. Fields without a name, which the types do not tell, begin a run anew. */
-static int check_member(struct model *model, uint32_t i, uint64_t pos, uint64_t *ret_end, struct cairn_err *err)
+/*
+ * The rules put them where they are. Fields without a name, which the types do not tell, begin a
+ * run anew.
+ */
+static int check_member(struct model *model, uint32_t i, uint64_t pos, uint64_t *ret_end,
+			struct cairn_err *err)
 {
 	struct cairn_place_record rec = model->order.rec;
 	const struct cairn_member *in = &model->t->members[i];
@@ -59,7 +70,9 @@ static int check_member(struct model *model, uint32_t i, uint64_t pos, uint64_t 
 	rec.n_members = 1;
 	if (layout_place_from(model->order.abi, &rec, pos, ret_end) < 0)
 		return err_set(err, -ERANGE, "larger than 2^40 bytes");
-	/* A gap in a run: there is a field without a name, up to the next byte, or the next unit. */
+	/*
+	 * A gap in a run: there is a field without a name, up to the next byte, or the next unit.
+	 */
 	if (in->bit_size && in->bit_off > rec.members->bit_off && in->bit_off - pos <= unit) {
 		model->gaps = true;
 		rec.members->bit_off = in->bit_off;
@@ -68,10 +81,12 @@ static int check_member(struct model *model, uint32_t i, uint64_t pos, uint64_t 
 	if (rec.members->bit_off == in->bit_off)
 		return 0;
 	return err_set(err, -EOPNOTSUPP,
-		       "%s is at byte %" PRIu64 ", bit %" PRIu64 ", where the rules of %s would put it at byte %" PRIu64
-		       ", bit %" PRIu64 ": what another order would give is not known",
-		       in->name ? in->name : "an anonymous member", in->bit_off / 8, in->bit_off % 8,
-		       model->order.abi->name, rec.members->bit_off / 8, rec.members->bit_off % 8);
+		       "%s is at byte %" PRIu64 ", bit %" PRIu64
+		       ", where the rules of %s would put it at byte %" PRIu64 ", bit %" PRIu64
+		       ": what another order would give is not known",
+		       in->name ? in->name : "an anonymous member", in->bit_off / 8,
+		       in->bit_off % 8, model->order.abi->name, rec.members->bit_off / 8,
+		       rec.members->bit_off % 8);
 }
 
 static int check(struct model *model, struct cairn_err *err)
@@ -93,7 +108,8 @@ static int check(struct model *model, struct cairn_err *err)
 	if (round_up((pos + 7) / 8, rec.align) == t->size)
 		return 0;
 	return err_set(err, -EOPNOTSUPP,
-		       "it has %" PRIu64 " bytes, where the rules of %s give it %" PRIu64 ": what another order would give is not known",
+		       "it has %" PRIu64 " bytes, where the rules of %s give it %" PRIu64
+		       ": what another order would give is not known",
 		       t->size, model->order.abi->name, round_up((pos + 7) / 8, rec.align));
 }
 
@@ -104,11 +120,14 @@ static int check_kind(const struct cairn_type *t, struct cairn_err *err)
 		return err_set(err, -EOPNOTSUPP, "it is no struct with members");
 	for (uint32_t i = 0; i < t->n_members; i++)
 		if (t->members[i].is_base_class || t->members[i].dynamic)
-			return err_set(err, -EOPNOTSUPP, "a class with base classes is not laid out as C's structs are");
+			return err_set(
+				err, -EOPNOTSUPP,
+				"a class with base classes is not laid out as C's structs are");
 	return 0;
 }
 
-static int model_init(struct model *model, uint32_t id, const struct cairn_reorganize_opts *opts, struct cairn_err *err)
+static int model_init(struct model *model, uint32_t id, const struct cairn_reorganize_opts *opts,
+		      struct cairn_err *err)
 {
 	struct cairn_layout *l = model->l;
 	struct cairn_layout_facts f;
@@ -129,7 +148,9 @@ static int model_init(struct model *model, uint32_t id, const struct cairn_reorg
 	rc = fill(model, &f, m, err);
 	rc = rc ? rc : check(model, err);
 	if (rc == -EOPNOTSUPP) {
-		/* That it was packed is told from the offsets, and a packed struct inside deceives. */
+		/*
+		 * That it was packed is told from the offsets, and a packed struct inside deceives.
+		 */
 		model->order.rec.packed = !f.packed;
 		rc = check(model, NULL);
 	}
@@ -138,7 +159,8 @@ static int model_init(struct model *model, uint32_t id, const struct cairn_reorg
 
 /* ---- the result ---- */
 
-static void put_group(struct model *model, const struct group *g, uint64_t *pos, struct cairn_reorganized *r)
+static void put_group(struct model *model, const struct group *g, uint64_t *pos,
+		      struct cairn_reorganized *r)
 {
 	const struct cairn_place_member *m = model->order.rec.members;
 	bool behind_bits = r->n_members && *pos && m[model->order_of[r->n_members - 1]].bit_field;
@@ -152,7 +174,8 @@ static void put_group(struct model *model, const struct group *g, uint64_t *pos,
 	}
 }
 
-static int put_result(struct model *model, const uint32_t *perm, struct cairn_reorganized *r, struct cairn_err *err)
+static int put_result(struct model *model, const uint32_t *perm, struct cairn_reorganized *r,
+		      struct cairn_err *err)
 {
 	uint64_t pos = 0;
 
@@ -180,7 +203,8 @@ static int put_original(struct model *model, struct cairn_reorganized *r, struct
 	if (!r->members)
 		return err_nomem(err, "members");
 	for (uint32_t i = 0; i < n; i++)
-		r->members[i] = (struct cairn_reorganized_member){.index = i, .bit_off = model->t->members[i].bit_off};
+		r->members[i] = (struct cairn_reorganized_member){
+			.index = i, .bit_off = model->t->members[i].bit_off};
 	r->n_members = n;
 	r->new_size = r->old_size;
 	return 0;
@@ -228,13 +252,15 @@ static int search(struct model *model, struct cairn_reorganized *r, struct cairn
 	r->n_groups = o->n;
 	r->packed = o->rec.packed;
 	r->drops_unnamed = model->gaps && r->new_size < r->old_size;
-	if (best.size >= r->old_size && best.lines == old.lines && best.far == old.far && is_as_it_was(model))
+	if (best.size >= r->old_size && best.lines == old.lines && best.far == old.far &&
+	    is_as_it_was(model))
 		return put_original(model, r, err);
 	return put_result(model, perm, r, err);
 }
 
-int cairn_layout_reorganize(struct cairn_layout *l, uint32_t id, const struct cairn_reorganize_opts *opts,
-			    struct cairn_reorganized *ret, struct cairn_err *err)
+int cairn_layout_reorganize(struct cairn_layout *l, uint32_t id,
+			    const struct cairn_reorganize_opts *opts, struct cairn_reorganized *ret,
+			    struct cairn_err *err)
 {
 	struct cairn_reorganize_opts o;
 	struct model model = {.l = l};

@@ -14,8 +14,8 @@ struct model {
 	struct arena arena;
 	struct order order;
 	/*
-	 * Members stand in order.rec in the order of their groups, which is the struct's but where members are kept together
-	 * that were not. Number in rec -> number in the struct.
+	 * Members stand in order.rec in the order of their groups, which is the struct's but where
+	 * members are kept together that were not. Number in rec -> number in the struct.
 	 */
 	uint32_t *member_of;
 	bool gaps;           /* there are bit-fields without names, which the types do not tell */
@@ -23,10 +23,12 @@ struct model {
 };
 
 /* Form the groups of a filled model; as cairn_layout_reorganize(). */
-int model_groups(struct model *model, const struct cairn_reorganize_opts *opts, struct cairn_err *err);
+int model_groups(struct model *model, const struct cairn_reorganize_opts *opts,
+		 struct cairn_err *err);
 
 /* A member as the rules see it: size, alignment, attributes. */
-struct cairn_place_member layout_member_as_placed(struct cairn_layout *l, const struct cairn_member *in,
+struct cairn_place_member layout_member_as_placed(struct cairn_layout *l,
+						  const struct cairn_member *in,
 						  const struct cairn_layout_member *m);
 
 #endif

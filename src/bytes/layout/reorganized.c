@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A struct in its new order, as text: the view takes a node with the members in their new places for the struct. */
+/*
+ * A struct in its new order, as text: the view takes a node with the members in their new places
+ * for the struct.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "layout/reorganize.h"
 
-static bool make_other(struct cairn_layout *l, uint32_t id, const struct cairn_reorganized *r, struct cairn_type *other,
-		       struct cairn_member *members, bool *separate)
+static bool make_other(struct cairn_layout *l, uint32_t id, const struct cairn_reorganized *r,
+		       struct cairn_type *other, struct cairn_member *members, bool *separate)
 {
 	struct cairn_layout_member *m = layout_members_new(l, layout_resolve(l, id));
 	struct cairn_layout_facts f;
@@ -31,7 +34,8 @@ static bool make_other(struct cairn_layout *l, uint32_t id, const struct cairn_r
 	return true;
 }
 
-int cairn_reorganized_print(struct cairn_layout *l, uint32_t id, const struct cairn_reorganized *r, FILE *out)
+int cairn_reorganized_print(struct cairn_layout *l, uint32_t id, const struct cairn_reorganized *r,
+			    FILE *out)
 {
 	struct cairn_member *members = calloc(r->n_members + 1, sizeof(*members));
 	bool *separate = calloc(r->n_members + 1, sizeof(*separate));

@@ -2,9 +2,10 @@
 /*
  * A copy of a type graph for another ABI
  *
- * Nodes keep their ids. Scalars are known again by name and size: an 8-byte "long unsigned int" is a long, 4 bytes on
- * i386, while "long long" and what has a name of its own (Rust's u64) keep their size. Structs are laid out inside out; the
- * attributes that they are laid out with are deduced (deduce.c).
+ * Nodes keep their ids. Scalars are known again by name and size: an 8-byte "long unsigned int" is
+ * a long, 4 bytes on i386, while "long long" and what has a name of its own (Rust's u64) keep their
+ * size. Structs are laid out inside out; the attributes that they are laid out with are deduced
+ * (deduce.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -44,7 +45,8 @@ static enum cairn_scalar int_by_name(const struct cairn_type *t)
 {
 	if (t->encoding == CAIRN_ENC_BOOL)
 		return CAIRN_C_BOOL;
-	if (has_word(t->name, "usize") || has_word(t->name, "isize") || has_word(t->name, "uintptr"))
+	if (has_word(t->name, "usize") || has_word(t->name, "isize") ||
+	    has_word(t->name, "uintptr"))
 		return CAIRN_C_PTR;
 	if (has_word(t->name, "long long"))
 		return CAIRN_C_LLONG;
@@ -86,7 +88,10 @@ static enum cairn_scalar float_class(const struct cairn_abi *abi, const struct c
 	return CAIRN_C_N_SCALARS;
 }
 
-/* What has no encoding in debug information: GNU C's and Clang's types. @parts: 2 for a complex number. */
+/*
+ * What has no encoding in debug information: GNU C's and Clang's types. @parts: 2 for a complex
+ * number.
+ */
 static enum cairn_scalar opaque_class(const struct cairn_type *t, unsigned int *parts)
 {
 	static const struct {
@@ -118,7 +123,8 @@ static enum cairn_scalar scalar_class(const struct cairn_abi *abi, const struct 
 		by_name = int_by_name(t);
 	if (by_name < CAIRN_C_N_SCALARS && abi->scalars[by_name].size == t->size)
 		return by_name;
-	return t->kind == CAIRN_T_INT || t->kind == CAIRN_T_ENUM ? int_by_size(t->size) : CAIRN_C_N_SCALARS;
+	return t->kind == CAIRN_T_INT || t->kind == CAIRN_T_ENUM ? int_by_size(t->size)
+								 : CAIRN_C_N_SCALARS;
 }
 
 /* ---- measuring ---- */
@@ -126,7 +132,8 @@ static enum cairn_scalar scalar_class(const struct cairn_abi *abi, const struct 
 static int lay_out(struct cairn_retarget *r, uint32_t id, unsigned int depth);
 
 /* Whose width debug information does not tell: up to 8 bytes it is not needed. */
-static void measure_bit_int(const struct cairn_retarget *r, const struct cairn_type *t, struct two *ret, bool *ret_known)
+static void measure_bit_int(const struct cairn_retarget *r, const struct cairn_type *t,
+			    struct two *ret, bool *ret_known)
 {
 	for (int i = 0; i < 2; i++) {
 		uint64_t align = min_u64(t->size & -t->size, r->abis[i]->bit_int_align);
@@ -138,7 +145,8 @@ static void measure_bit_int(const struct cairn_retarget *r, const struct cairn_t
 	}
 }
 
-static void measure_scalar(const struct cairn_retarget *r, const struct cairn_type *t, struct two *ret, bool *ret_known)
+static void measure_scalar(const struct cairn_retarget *r, const struct cairn_type *t,
+			   struct two *ret, bool *ret_known)
 {
 	enum cairn_scalar class = scalar_class(r->abis[0], t);
 	unsigned int parts = t->kind == CAIRN_T_FLOAT && t->encoding == CAIRN_ENC_COMPLEX ? 2 : 1;
@@ -172,19 +180,21 @@ static uint32_t vector_align(const struct cairn_abi *abi, uint64_t size)
 	return align;
 }
 
-static int measure_array(struct cairn_retarget *r, const struct cairn_type *t, unsigned int depth, struct two *ret,
-			 bool *ret_known);
+static int measure_array(struct cairn_retarget *r, const struct cairn_type *t, unsigned int depth,
+			 struct two *ret, bool *ret_known);
 
-static int measure(struct cairn_retarget *r, uint32_t id, unsigned int depth, struct two *ret, bool *ret_known)
+static int measure(struct cairn_retarget *r, uint32_t id, unsigned int depth, struct two *ret,
+		   bool *ret_known)
 {
 	const struct cairn_type *t = cairn_types_get(r->old, id);
 	uint32_t aligned = 0;
 	bool atomic = false;
 
 	*ret = (struct two){{0, 0}, {1, 1}};
-	for (unsigned int i = 0; i < 1024 && (t->kind == CAIRN_T_TYPEDEF || t->kind == CAIRN_T_CONST ||
-					      t->kind == CAIRN_T_VOLATILE || t->kind == CAIRN_T_RESTRICT ||
-					      t->kind == CAIRN_T_ATOMIC);
+	for (unsigned int i = 0;
+	     i < 1024 && (t->kind == CAIRN_T_TYPEDEF || t->kind == CAIRN_T_CONST ||
+			  t->kind == CAIRN_T_VOLATILE || t->kind == CAIRN_T_RESTRICT ||
+			  t->kind == CAIRN_T_ATOMIC);
 	     i++) {
 		aligned = aligned ? aligned : t->kind == CAIRN_T_TYPEDEF ? t->align : 0;
 		atomic |= t->kind == CAIRN_T_ATOMIC;
@@ -202,19 +212,21 @@ static int measure(struct cairn_retarget *r, uint32_t id, unsigned int depth, st
 	for (int i = 0; i < 2; i++) {
 		if (aligned)
 			ret->align[i] = aligned;
-		if (atomic && ret->size[i] <= r->abis[i]->atomic_max && !(ret->size[i] & (ret->size[i] - 1)) && ret->size[i])
+		if (atomic && ret->size[i] <= r->abis[i]->atomic_max &&
+		    !(ret->size[i] & (ret->size[i] - 1)) && ret->size[i])
 			ret->align[i] = (uint32_t)max_u64(ret->align[i], ret->size[i]);
 	}
 	return rc;
 }
 
-static int measure_array(struct cairn_retarget *r, const struct cairn_type *t, unsigned int depth, struct two *ret,
-			 bool *ret_known)
+static int measure_array(struct cairn_retarget *r, const struct cairn_type *t, unsigned int depth,
+			 struct two *ret, bool *ret_known)
 {
 	int rc = depth < NEST_MAX ? measure(r, t->ref, depth + 1, ret, ret_known) : 0;
 
 	for (int i = 0; i < 2; i++) {
-		if (__builtin_mul_overflow(ret->size[i], t->has_count ? t->count : 0, &ret->size[i]) ||
+		if (__builtin_mul_overflow(ret->size[i], t->has_count ? t->count : 0,
+					   &ret->size[i]) ||
 		    ret->size[i] > CAIRN_LAYOUT_SIZE_MAX) {
 			*ret_known = false;
 			ret->size[i] = t->size;
@@ -243,10 +255,11 @@ static bool is_aligned_type(const struct cairn_retarget *r, uint32_t id)
 	return false;
 }
 
-static int make_plan(struct cairn_retarget *r, const struct cairn_type *t, unsigned int depth, struct plan *plan,
-		     bool *ret_known)
+static int make_plan(struct cairn_retarget *r, const struct cairn_type *t, unsigned int depth,
+		     struct plan *plan, bool *ret_known)
 {
-	*plan = (struct plan){.is_union = t->kind == CAIRN_T_UNION, .size = t->size, .aligned = t->align};
+	*plan = (struct plan){
+		.is_union = t->kind == CAIRN_T_UNION, .size = t->size, .aligned = t->align};
 	for (uint32_t i = 0; i < t->n_members; i++) {
 		const struct cairn_member *m = &t->members[i];
 		struct planned *p = VEC_PUSH(&plan->v);
@@ -278,7 +291,8 @@ static int set_record(struct cairn_retarget *r, uint32_t id, const struct plan *
 		      const struct cairn_place_record *placed)
 {
 	struct cairn_type t = *cairn_types_get(r->old, id);
-	struct cairn_member *members = arena_array(types_arena(r->types), t.n_members + 1, sizeof(*members));
+	struct cairn_member *members =
+		arena_array(types_arena(r->types), t.n_members + 1, sizeof(*members));
 	uint32_t k = 0;
 
 	if (!members)
@@ -299,8 +313,9 @@ static int set_record(struct cairn_retarget *r, uint32_t id, const struct plan *
 }
 
 /*
- * GCC writes down the alignment of a struct also when only a member of it was declared aligned. One that the members have
- * anyway is then not taken for the struct's own: on the other ABI they may have another.
+ * GCC writes down the alignment of a struct also when only a member of it was declared aligned. One
+ * that the members have anyway is then not taken for the struct's own: on the other ABI they may
+ * have another.
  */
 static int forget_implied(const struct cairn_abi *abi, struct plan *plan)
 {
@@ -370,14 +385,15 @@ static int copy_nodes(struct cairn_retarget *r)
 
 		if (types_reserve(r->types) != id)
 			return -ENOMEM;
-		if (t.kind == CAIRN_T_INT || t.kind == CAIRN_T_FLOAT || t.kind == CAIRN_T_PTR || t.kind == CAIRN_T_REF ||
-		    t.kind == CAIRN_T_RREF || t.kind == CAIRN_T_ENUM) {
+		if (t.kind == CAIRN_T_INT || t.kind == CAIRN_T_FLOAT || t.kind == CAIRN_T_PTR ||
+		    t.kind == CAIRN_T_REF || t.kind == CAIRN_T_RREF || t.kind == CAIRN_T_ENUM) {
 			measure_scalar(r, &t, &of, &known);
 			t.size = of.size[1];
 			t.abi_align = of.align[1];
 		}
 		if (t.kind == CAIRN_T_INT && t.name && !strcmp(t.name, "char") && t.size == 1)
-			t.encoding = r->abis[1]->char_unsigned ? CAIRN_ENC_UNSIGNED_CHAR : CAIRN_ENC_SIGNED_CHAR;
+			t.encoding = r->abis[1]->char_unsigned ? CAIRN_ENC_UNSIGNED_CHAR
+							       : CAIRN_ENC_SIGNED_CHAR;
 		types_set(r->types, id, &t);
 	}
 	return 0;
@@ -387,12 +403,14 @@ static int size_arrays(struct cairn_retarget *r)
 {
 	for (uint32_t id = 1; id < r->n; id++) {
 		struct cairn_type t = *cairn_types_get(r->types, id);
-		const struct cairn_type *of = cairn_types_get(r->old, cairn_types_resolve(r->old, t.ref));
+		const struct cairn_type *of =
+			cairn_types_get(r->old, cairn_types_resolve(r->old, t.ref));
 		bool known = true;
 		struct two two;
 
 		/* Elements that were not asked for stay as they are. */
-		if (t.kind != CAIRN_T_ARRAY || (is_aggregate(of) && !r->records[cairn_types_resolve(r->old, t.ref)].state))
+		if (t.kind != CAIRN_T_ARRAY ||
+		    (is_aggregate(of) && !r->records[cairn_types_resolve(r->old, t.ref)].state))
 			continue;
 		int rc = measure_array(r, cairn_types_get(r->old, id), 0, &two, &known);
 		if (rc)
@@ -403,8 +421,8 @@ static int size_arrays(struct cairn_retarget *r)
 	return 0;
 }
 
-static int retarget_new(const struct cairn_types *types, const struct cairn_abi *from, const struct cairn_abi *to,
-			struct cairn_retarget **ret)
+static int retarget_new(const struct cairn_types *types, const struct cairn_abi *from,
+			const struct cairn_abi *to, struct cairn_retarget **ret)
 {
 	struct cairn_retarget *r = calloc(1, sizeof(*r));
 
@@ -420,8 +438,9 @@ static int retarget_new(const struct cairn_types *types, const struct cairn_abi 
 	return r->records && r->types ? 0 : -ENOMEM;
 }
 
-int cairn_layout_retarget(const struct cairn_types *types, const struct cairn_abi *from, const struct cairn_abi *to,
-			  const uint32_t *ids, size_t n, struct cairn_retarget **ret, struct cairn_err *err)
+int cairn_layout_retarget(const struct cairn_types *types, const struct cairn_abi *from,
+			  const struct cairn_abi *to, const uint32_t *ids, size_t n,
+			  struct cairn_retarget **ret, struct cairn_err *err)
 {
 	struct cairn_retarget *r = NULL;
 	int rc = retarget_new(types, from, to, &r);
@@ -460,13 +479,14 @@ bool cairn_retarget_deduced(const struct cairn_retarget *r, uint32_t id, struct 
 {
 	id = cairn_types_resolve(r->old, id);
 	*ret = id < r->n ? r->records[id].deduced : (struct cairn_deduced){0};
-	return ret->packed || ret->pack || ret->aligned || ret->n_aligned || ret->n_packed || ret->n_fillers ||
-	       ret->unexplained;
+	return ret->packed || ret->pack || ret->aligned || ret->n_aligned || ret->n_packed ||
+	       ret->n_fillers || ret->unexplained;
 }
 
 /* ---- guessing ---- */
 
-static size_t count_natural(const struct cairn_types *types, const struct cairn_abi *abi, const uint32_t *ids, size_t n)
+static size_t count_natural(const struct cairn_types *types, const struct cairn_abi *abi,
+			    const uint32_t *ids, size_t n)
 {
 	struct cairn_retarget *r = NULL;
 	struct cairn_deduced d;
@@ -490,15 +510,16 @@ static size_t count_natural(const struct cairn_types *types, const struct cairn_
 /* A thousand structs tell as much as all of a kernel. */
 enum { GUESS_FROM_MAX = 1000 };
 
-const struct cairn_abi *cairn_layout_guess_abi(const struct cairn_types *types, const uint32_t *ids, size_t n,
-					       unsigned int pointer_size, bool big_endian)
+const struct cairn_abi *cairn_layout_guess_abi(const struct cairn_types *types, const uint32_t *ids,
+					       size_t n, unsigned int pointer_size, bool big_endian)
 {
 	const struct cairn_abi *best = NULL, *abi;
 	size_t most = 0;
 
 	n = n < GUESS_FROM_MAX ? n : GUESS_FROM_MAX;
 	for (size_t i = 0; (abi = cairn_abi_at(i)); i++) {
-		if (abi->scalars[CAIRN_C_PTR].size != pointer_size || abi->big_endian != big_endian || abi->ms)
+		if (abi->scalars[CAIRN_C_PTR].size != pointer_size ||
+		    abi->big_endian != big_endian || abi->ms)
 			continue;
 		/* x32, which in all that is seen here is like ARM: no kernel is compiled for it. */
 		if (pointer_size == 4 && abi->scalars[CAIRN_C_INT128].size)

@@ -38,6 +38,7 @@ struct plan {
 int deduce(const struct cairn_abi *abi, struct plan *plan);
 
 /* Place on one of the two sides; 0, -ENOMEM, or what cairn_layout_place() says. */
-int place_plan(const struct cairn_abi *abi, int side, struct plan *plan, struct cairn_place_record *ret);
+int place_plan(const struct cairn_abi *abi, int side, struct plan *plan,
+	       struct cairn_place_record *ret);
 
 #endif

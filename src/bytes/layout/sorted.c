@@ -4,9 +4,10 @@
  *
  *	struct A { a: u8, b: u64, c: u16 }	Rust: b at 0, c at 8, a at 10
  *
- * Debug information keeps the order of the source. Holes are between neighbours, so such a struct is looked at with its
- * members sorted. C and C++ have other reasons for an offset below the one before (base classes, empty members that
- * share their place): members that overlap when they are sorted stay as they are.
+ * Debug information keeps the order of the source. Holes are between neighbours, so such a struct
+ * is looked at with its members sorted. C and C++ have other reasons for an offset below the one
+ * before (base classes, empty members that share their place): members that overlap when they are
+ * sorted stay as they are.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -82,7 +83,8 @@ int layout_sort(struct cairn_layout *l, const struct cairn_type *t, struct layou
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < t->n_members; i++)
-		p[i] = (struct placed){t->members[i].bit_off, cairn_types_size(l->types, t->members[i].type), i};
+		p[i] = (struct placed){t->members[i].bit_off,
+				       cairn_types_size(l->types, t->members[i].type), i};
 	qsort(p, t->n_members, sizeof(*p), compare_places);
 	int rc = overlap(p, t->n_members) ? 0 : take(ret, t, p) ? 1 : -ENOMEM;
 	free(p);

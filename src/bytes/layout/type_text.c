@@ -2,8 +2,8 @@
 /*
  * Types as pahole writes them
  *
- * Not as C does: every qualifier has a blank behind it, so that a pointer to const is "const char  *"; see
- * cairn_types_name() for the proper text.
+ * Not as C does: every qualifier has a blank behind it, so that a pointer to const is "const char
+ * *"; see cairn_types_name() for the proper text.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -67,7 +67,8 @@ static const struct cairn_type *type_at(const struct cairn_layout *l, uint32_t i
 	return t;
 }
 
-static void put_type(const struct cairn_layout *l, uint32_t id, struct text *out, unsigned int depth);
+static void put_type(const struct cairn_layout *l, uint32_t id, struct text *out,
+		     unsigned int depth);
 
 static void put_tagged(const struct cairn_type *t, const char *word, struct text *out)
 {
@@ -77,7 +78,8 @@ static void put_tagged(const struct cairn_type *t, const char *word, struct text
 		put(out, "%s%s%s", word, t->name ? " " : " {...}", t->name ? t->name : "");
 }
 
-static void put_params(const struct cairn_layout *l, const struct cairn_type *t, struct text *out, unsigned int depth)
+static void put_params(const struct cairn_layout *l, const struct cairn_type *t, struct text *out,
+		       unsigned int depth)
 {
 	put(out, "(");
 	for (uint32_t i = 0; i < t->n_members; i++) {
@@ -95,15 +97,16 @@ static void put_params(const struct cairn_layout *l, const struct cairn_type *t,
 }
 
 /* "int (*)(char)" */
-static void put_function_pointer(const struct cairn_layout *l, const struct cairn_type *function, struct text *out,
-				 unsigned int depth)
+static void put_function_pointer(const struct cairn_layout *l, const struct cairn_type *function,
+				 struct text *out, unsigned int depth)
 {
 	put_type(l, function->ref, out, depth + 1);
 	put(out, " (*)");
 	put_params(l, function, out, depth);
 }
 
-static void put_base(const struct cairn_layout *l, const struct cairn_type *t, struct text *out, unsigned int depth)
+static void put_base(const struct cairn_layout *l, const struct cairn_type *t, struct text *out,
+		     unsigned int depth)
 {
 	switch (t->kind) {
 	case CAIRN_T_VOID:
@@ -135,12 +138,14 @@ static void put_base(const struct cairn_layout *l, const struct cairn_type *t, s
 }
 
 /* A qualifier of a pointer stands behind it when another pointer leads there, else in front. */
-static bool stands_behind(const struct cairn_layout *l, const struct cairn_type *const *steps, size_t i)
+static bool stands_behind(const struct cairn_layout *l, const struct cairn_type *const *steps,
+			  size_t i)
 {
 	return i && type_at(l, steps[i]->ref)->kind == CAIRN_T_PTR;
 }
 
-static void put_step(const struct cairn_layout *l, const struct cairn_type *const *steps, size_t i, struct text *out)
+static void put_step(const struct cairn_layout *l, const struct cairn_type *const *steps, size_t i,
+		     struct text *out)
 {
 	const struct cairn_type *t = steps[i];
 
@@ -153,13 +158,15 @@ static void put_step(const struct cairn_layout *l, const struct cairn_type *cons
 	else if (t->kind == CAIRN_T_RREF)
 		put(out, " &&");
 	else if (stands_behind(l, steps, i))
-		put(out, " %.*s", (int)strlen(qualifier_text(t->kind)) - 1, qualifier_text(t->kind));
+		put(out, " %.*s", (int)strlen(qualifier_text(t->kind)) - 1,
+		    qualifier_text(t->kind));
 	else
 		put(out, " ");
 }
 
 /* From the outside inwards the steps are found, and written from the inside outwards. */
-static void put_type(const struct cairn_layout *l, uint32_t id, struct text *out, unsigned int depth)
+static void put_type(const struct cairn_layout *l, uint32_t id, struct text *out,
+		     unsigned int depth)
 {
 	const struct cairn_type *steps[STEPS_MAX], *t = type_at(l, id);
 	size_t n = 0;
@@ -188,8 +195,8 @@ static void put_type(const struct cairn_layout *l, uint32_t id, struct text *out
 }
 
 /* The counts of all dimensions; what the elements are. */
-static const struct cairn_type *put_counts(const struct cairn_layout *l, uint32_t id, bool flexible, struct text *out,
-					   uint32_t *ret_id)
+static const struct cairn_type *put_counts(const struct cairn_layout *l, uint32_t id, bool flexible,
+					   struct text *out, uint32_t *ret_id)
 {
 	const struct cairn_type *t = type_at(l, id);
 

@@ -2,8 +2,8 @@
 /*
  * A view of laid-out types: what describing (facts.c, align.c) and printing (print*.c) share
  *
- * Texts and sums are those of pahole, so that scripts that read it keep working; where its rules are guesses, they are
- * guessed here in the same way, and the functions say so.
+ * Texts and sums are those of pahole, so that scripts that read it keep working; where its rules
+ * are guesses, they are guessed here in the same way, and the functions say so.
  */
 #ifndef LAYOUT_VIEW_H
 #define LAYOUT_VIEW_H
@@ -26,7 +26,8 @@ struct type_memo {
 	uint32_t align;   /* layout_align(); 0: not known yet */
 	uint8_t embeds;   /* a flexible array deeper inside: EMBEDS_* */
 	bool aligning;    /* align is being computed */
-	bool busy;        /* being computed: a struct that contains itself, which only damaged input has */
+	/* being computed: a struct that contains itself, which only damaged input has */
+	bool busy;
 };
 
 struct cairn_layout {
@@ -35,8 +36,8 @@ struct cairn_layout {
 	struct type_memo *memo; /* per id */
 	uint32_t n;
 	/*
-	 * Memory was missing since layout_begin(): what was computed since then is not to be told. Sizes and alignments are
-	 * asked for in too many places for each to pass an error on.
+	 * Memory was missing since layout_begin(): what was computed since then is not to be told.
+	 * Sizes and alignments are asked for in too many places for each to pass an error on.
 	 */
 	bool no_memory;
 	/* While a struct is printed as it could be: a type, and what stands for it. */
@@ -66,7 +67,9 @@ static inline const struct cairn_type *layout_resolve(const struct cairn_layout 
 	return l->other && id == l->other_id ? l->other : cairn_types_get(l->types, id);
 }
 
-/* What every function that is called from outside begins with, and what it returns: 0 or -ENOMEM. */
+/*
+ * What every function that is called from outside begins with, and what it returns: 0 or -ENOMEM.
+ */
 static inline void layout_begin(struct cairn_layout *l)
 {
 	l->no_memory = false;
@@ -84,7 +87,10 @@ struct layout_sorted {
 	uint32_t *order; /* which member of the type each one is */
 };
 
-/* 1 and *@ret, layout_sorted_free(); 0: it is in order, or has none; -ENOMEM, which the view remembers. */
+/*
+ * 1 and *@ret, layout_sorted_free(); 0: it is in order, or has none; -ENOMEM, which the view
+ * remembers.
+ */
 int layout_sort(struct cairn_layout *l, const struct cairn_type *t, struct layout_sorted *ret);
 void layout_sorted_free(struct layout_sorted *s);
 
@@ -92,25 +98,31 @@ void layout_sorted_free(struct layout_sorted *s);
 struct cairn_layout_member *layout_members_new(struct cairn_layout *l, const struct cairn_type *t);
 
 /* cairn_layout_facts() for use inside; the view remembers -ENOMEM. */
-int layout_facts(struct cairn_layout *l, uint32_t id, struct cairn_layout_facts *ret, struct cairn_layout_member *members);
+int layout_facts(struct cairn_layout *l, uint32_t id, struct cairn_layout_facts *ret,
+		 struct cairn_layout_member *members);
 
 /* The same of a type that has a layout and whose members are in order; @m of all members. */
-void layout_facts_of(struct cairn_layout *l, const struct cairn_type *t, struct cairn_layout_facts *ret,
-		     struct cairn_layout_member *m);
+void layout_facts_of(struct cairn_layout *l, const struct cairn_type *t,
+		     struct cairn_layout_facts *ret, struct cairn_layout_member *m);
 
 /*
- * The largest alignment that the scalars in a type have by their sizes, as far as the ABI has so large ones: what a packed
- * struct does not respect. At least 1.
+ * The largest alignment that the scalars in a type have by their sizes, as far as the ABI has so
+ * large ones: what a packed struct does not respect. At least 1.
  */
 uint32_t layout_natural_align(struct cairn_layout *l, uint32_t id);
 
-/* Alignment of a member of this type on the ABI of the view, in bytes, as far as the types tell; at least 1. */
+/*
+ * Alignment of a member of this type on the ABI of the view, in bytes, as far as the types tell; at
+ * least 1.
+ */
 uint32_t layout_align(struct cairn_layout *l, uint32_t id);
 
 /* The parts of cairn_layout_facts(), of a type that has a layout; @m of all members. */
-void layout_place_members(struct cairn_layout *l, const struct cairn_type *t, struct cairn_layout_member *m);
-void layout_find_holes(const struct cairn_type *t, struct cairn_layout_member *m, struct cairn_layout_facts *ret);
-void layout_find_alignments(struct cairn_layout *l, const struct cairn_type *t, struct cairn_layout_member *m,
-			    struct cairn_layout_facts *ret);
+void layout_place_members(struct cairn_layout *l, const struct cairn_type *t,
+			  struct cairn_layout_member *m);
+void layout_find_holes(const struct cairn_type *t, struct cairn_layout_member *m,
+		       struct cairn_layout_facts *ret);
+void layout_find_alignments(struct cairn_layout *l, const struct cairn_type *t,
+			    struct cairn_layout_member *m, struct cairn_layout_facts *ret);
 
 #endif

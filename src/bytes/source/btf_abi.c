@@ -34,7 +34,8 @@ const struct cairn_abi *abi_of_elf_file(const char *path)
 
 static bool is_long(const struct cairn_btf_type *t)
 {
-	static const char *const names[] = {"long", "long int", "unsigned long", "long unsigned int"};
+	static const char *const names[] = {"long", "long int", "unsigned long",
+					    "long unsigned int"};
 
 	for (size_t i = 0; t->kind == CAIRN_BTF_INT && i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(t->name, names[i]))
@@ -51,10 +52,11 @@ static bool has_narrow_pointer(const struct cairn_btf *btf, const struct cairn_b
 		return false;
 	for (uint32_t i = 0; i < t->vlen; i++) {
 		struct cairn_btf_member m = cairn_btf_member(t, i);
-		uint64_t next = i + 1 < t->vlen ? cairn_btf_member(t, i + 1).bit_off : 8 * (uint64_t)t->ref;
+		uint64_t next =
+			i + 1 < t->vlen ? cairn_btf_member(t, i + 1).bit_off : 8 * (uint64_t)t->ref;
 
-		if (!m.bit_size && next == m.bit_off + UINT64_C(32) && cairn_btf_type(btf, m.type, &of) &&
-		    of.kind == CAIRN_BTF_PTR)
+		if (!m.bit_size && next == m.bit_off + UINT64_C(32) &&
+		    cairn_btf_type(btf, m.type, &of) && of.kind == CAIRN_BTF_PTR)
 			return true;
 	}
 	return false;

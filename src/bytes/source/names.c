@@ -39,8 +39,8 @@ static int make(struct names *names, size_t n, names_at *at, const void *ctx, st
 	return err_nomem(err, "the names of types");
 }
 
-int names_find(struct names *names, const char *name, size_t n, names_at *at, const void *ctx, struct names_walk *ret,
-	       struct cairn_err *err)
+int names_find(struct names *names, const char *name, size_t n, names_at *at, const void *ctx,
+	       struct names_walk *ret, struct cairn_err *err)
 {
 	uint64_t first = 0;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A source that answers as the debug information of a binary does: the reader of DWARF (source.c), or a sidecar (src/store/sidecar)
+ * A source that answers as the debug information of a binary does: the reader of DWARF (source.c),
+ * or a sidecar (src/store/sidecar)
  *
  * What is selected and in which order is decided in source.c, by the same code for both.
  */
@@ -17,12 +18,15 @@ typedef int source_local_visitor(void *ctx, uint32_t id, const char *name, struc
 
 struct source_ops {
 	/*
-	 * All structs, unions and enums with a name that the binary defines, or all typedefs and base types, in the order of the
-	 * debug information. Of a name that units define differently the first.
+	 * All structs, unions and enums with a name that the binary defines, or all typedefs and
+	 * base types, in the order of the debug information. Of a name that units define
+	 * differently the first.
 	 */
-	int (*list)(void *provider, bool typedefs, source_visitor *visit, void *ctx, struct cairn_err *err);
+	int (*list)(void *provider, bool typedefs, source_visitor *visit, void *ctx,
+		    struct cairn_err *err);
 	/* All types with a name, and typedefs, that functions define for themselves. */
-	int (*list_locals)(void *provider, source_local_visitor *visit, void *ctx, struct cairn_err *err);
+	int (*list_locals)(void *provider, source_local_visitor *visit, void *ctx,
+			   struct cairn_err *err);
 	/* As dwarf_type_complete(). */
 	int (*complete)(void *provider, uint32_t id, struct cairn_err *err);
 	void (*close)(void *provider);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One handle over three readers. Each fills a graph; those of DWARF and BTF only as far as they are asked for.
+ * One handle over three readers. Each fills a graph; those of DWARF and BTF only as far as they are
+ * asked for.
  */
 #include <cairn/source.h>
 
@@ -67,7 +68,8 @@ static struct cairn_source *source_new(enum cairn_source_kind kind, struct cairn
 	return s;
 }
 
-static int open_btf(struct cairn_source *s, const char *path, const struct cairn_btf *base, struct cairn_err *err)
+static int open_btf(struct cairn_source *s, const char *path, const struct cairn_btf *base,
+		    struct cairn_err *err)
 {
 	struct cairn_btf_open_opts opts = {.size = sizeof(opts), .base = base};
 	int rc = cairn_btf_open(path, &opts, &s->btf, err);
@@ -80,8 +82,9 @@ static int open_btf(struct cairn_source *s, const char *path, const struct cairn
 	s->types = types_new();
 	if (!s->types)
 		return err_nomem(err, "types");
-	return btf_types_new(s->btf, s->abi ? s->abi->scalars[CAIRN_C_PTR].size : btf_pointer_size(s->btf), s->types,
-			     &s->btf_reader, err);
+	return btf_types_new(s->btf,
+			     s->abi ? s->abi->scalars[CAIRN_C_PTR].size : btf_pointer_size(s->btf),
+			     s->types, &s->btf_reader, err);
 }
 
 /* Files of other machines do not come this far. */
@@ -92,8 +95,8 @@ static const struct cairn_abi *abi_of_elf(uint16_t machine)
 	return abi ? abi : cairn_abi_find("x86-64");
 }
 
-static int open_dwarf(struct cairn_source *s, const struct cairn_binary *bin, const struct cairn_abi *abi,
-		      struct cairn_err *err)
+static int open_dwarf(struct cairn_source *s, const struct cairn_binary *bin,
+		      const struct cairn_abi *abi, struct cairn_err *err)
 {
 	int rc = dwarf_open(bin, s->threads, &s->dw, err);
 
@@ -130,7 +133,10 @@ int source_provided(const struct source_ops *ops, void *provider, const struct c
 	return 0;
 }
 
-/* A file that is no ELF file is BTF or nothing; so is one that is not of a machine whose DWARF is read here. */
+/*
+ * A file that is no ELF file is BTF or nothing; so is one that is not of a machine whose DWARF is
+ * read here.
+ */
 static int open_file(struct cairn_source *s, const char *path, const struct cairn_source_opts *opts,
 		     struct cairn_err *err)
 {
@@ -147,11 +153,12 @@ static int open_file(struct cairn_source *s, const char *path, const struct cair
 			*err = btf_why;
 		return btf_rc;
 	}
-	return err_lines(err, -ENODATA, cairn_binary_search_log(bin), "%s has neither DWARF nor BTF", path);
+	return err_lines(err, -ENODATA, cairn_binary_search_log(bin),
+			 "%s has neither DWARF nor BTF", path);
 }
 
-int cairn_source_open(const char *path, const struct cairn_source_opts *opts, struct cairn_source **ret,
-		      struct cairn_err *err)
+int cairn_source_open(const char *path, const struct cairn_source_opts *opts,
+		      struct cairn_source **ret, struct cairn_err *err)
 {
 	struct cairn_source_opts o;
 	struct cairn_source *s;
@@ -174,7 +181,8 @@ int cairn_source_open(const char *path, const struct cairn_source_opts *opts, st
 }
 
 /* Of declarations that were parsed, with @rc: hands @s out, or closes it. */
-static int finish_parse(int rc, struct cairn_source *s, const struct cairn_abi *abi, struct cairn_source **ret)
+static int finish_parse(int rc, struct cairn_source *s, const struct cairn_abi *abi,
+			struct cairn_source **ret)
 {
 	if (rc < 0) {
 		cairn_source_close(s);
@@ -195,8 +203,9 @@ int cairn_source_parse(const char *text, size_t size, const char *name, const st
 	return finish_parse(rc, s, abi, ret);
 }
 
-int cairn_source_parse_foreign(const char *text, size_t size, const char *name, enum cairn_lang lang,
-			       const struct cairn_abi *abi, struct cairn_source **ret, struct cairn_err *err)
+int cairn_source_parse_foreign(const char *text, size_t size, const char *name,
+			       enum cairn_lang lang, const struct cairn_abi *abi,
+			       struct cairn_source **ret, struct cairn_err *err)
 {
 	struct cairn_source *s = source_new(CAIRN_SOURCE_DECL, err);
 	int rc = s ? cairn_consumer_parse(text, size, name, lang, abi, &s->foreign, err) : -ENOMEM;
@@ -282,7 +291,9 @@ static struct wish wish_of(const char *pattern)
 	static const struct {
 		const char *word;
 		enum cairn_type_kind kind;
-	} words[] = {{"struct ", CAIRN_T_STRUCT}, {"class ", CAIRN_T_STRUCT}, {"union ", CAIRN_T_UNION},
+	} words[] = {{"struct ", CAIRN_T_STRUCT},
+		     {"class ", CAIRN_T_STRUCT},
+		     {"union ", CAIRN_T_UNION},
 		     {"enum ", CAIRN_T_ENUM}};
 	struct wish w = {.name = pattern, .any_kind = true};
 
@@ -303,7 +314,8 @@ static bool is_tail(const char *name, const char *tail)
 {
 	size_t n = strlen(name), m = strlen(tail);
 
-	return n > m + 2 && !strcmp(name + n - m, tail) && name[n - m - 1] == ':' && name[n - m - 2] == ':';
+	return n > m + 2 && !strcmp(name + n - m, tail) && name[n - m - 1] == ':' &&
+	       name[n - m - 2] == ':';
 }
 
 static bool is_named(const struct wish *w, const char *name)
@@ -325,8 +337,12 @@ static bool has_inside(const struct cairn_type *t)
 	       t->kind == CAIRN_T_ENUM;
 }
 
-/* "typedef struct { ... } name;" is how some have their name; by its own any typedef of a struct is wanted. */
-static bool is_typedef(const struct wish *w, const struct cairn_types *types, const struct cairn_type *t)
+/*
+ * "typedef struct { ... } name;" is how some have their name; by its own any typedef of a struct is
+ * wanted.
+ */
+static bool is_typedef(const struct wish *w, const struct cairn_types *types,
+		       const struct cairn_type *t)
 {
 	if (t->kind != CAIRN_T_TYPEDEF || !w->any_kind)
 		return false;
@@ -339,11 +355,13 @@ static bool is_typedef(const struct wish *w, const struct cairn_types *types, co
 }
 
 /* A typedef of anything that has bytes, or a number by any of its spellings. */
-static bool is_value(const struct wish *w, const struct cairn_types *types, const struct cairn_type *t)
+static bool is_value(const struct wish *w, const struct cairn_types *types,
+		     const struct cairn_type *t)
 {
 	if (t->kind == CAIRN_T_TYPEDEF)
 		return cairn_types_size(types, t->ref) && is_named(w, t->name);
-	return (t->kind == CAIRN_T_INT || t->kind == CAIRN_T_FLOAT) && t->name && spelled_alike(w->name, t->name);
+	return (t->kind == CAIRN_T_INT || t->kind == CAIRN_T_FLOAT) && t->name &&
+	       spelled_alike(w->name, t->name);
 }
 
 static bool is_defined(const struct cairn_type *t)
@@ -351,8 +369,8 @@ static bool is_defined(const struct cairn_type *t)
 	return has_inside(t) && !t->declaration && t->name;
 }
 
-static bool is_wanted(const struct wish *w, const struct cairn_types *types, const struct cairn_type *t,
-		      bool with_typedefs)
+static bool is_wanted(const struct wish *w, const struct cairn_types *types,
+		      const struct cairn_type *t, bool with_typedefs)
 {
 	enum cairn_type_kind kind = t->kind == CAIRN_T_CLASS ? CAIRN_T_STRUCT : t->kind;
 
@@ -368,7 +386,8 @@ static bool is_wanted(const struct wish *w, const struct cairn_types *types, con
 }
 
 /* What a typedef names may be declared only. */
-static int append(const struct cairn_types *types, struct cairn_source_list *list, uint32_t id, struct cairn_err *err)
+static int append(const struct cairn_types *types, struct cairn_source_list *list, uint32_t id,
+		  struct cairn_err *err)
 {
 	if (cairn_types_get(types, cairn_types_resolve(types, id))->declaration)
 		return 0;
@@ -403,7 +422,8 @@ static int list_one(void *ctx, dw_off off, struct cairn_err *err)
 	return rc < 0 && rc != -EBADMSG ? rc : l->visit(l->ctx, id, err);
 }
 
-static int list_dwarf(void *provider, bool typedefs, source_visitor *visit, void *ctx, struct cairn_err *err)
+static int list_dwarf(void *provider, bool typedefs, source_visitor *visit, void *ctx,
+		      struct cairn_err *err)
 {
 	const struct cairn_source *s = provider;
 	struct listing l = {s->reader, visit, ctx};
@@ -427,7 +447,8 @@ static int list_local(void *ctx, dw_off off, const char *name, struct cairn_err 
 	return rc < 0 && rc != -EBADMSG ? rc : l->visit(l->ctx, id, name, err);
 }
 
-static int list_locals_of_dwarf(void *provider, source_local_visitor *visit, void *ctx, struct cairn_err *err)
+static int list_locals_of_dwarf(void *provider, source_local_visitor *visit, void *ctx,
+				struct cairn_err *err)
 {
 	const struct cairn_source *s = provider;
 	struct locals l = {s->reader, visit, ctx};
@@ -445,7 +466,10 @@ static void close_dwarf(void *provider)
 {
 }
 
-static const struct source_ops dwarf_ops = {.list = list_dwarf, .list_locals = list_locals_of_dwarf, .complete = complete_dwarf, .close = close_dwarf};
+static const struct source_ops dwarf_ops = {.list = list_dwarf,
+					    .list_locals = list_locals_of_dwarf,
+					    .complete = complete_dwarf,
+					    .close = close_dwarf};
 
 /* ---- of a provider ---- */
 
@@ -483,7 +507,8 @@ static int select_listed(struct cairn_source *s, struct listed *from, const stru
 	const struct cairn_types *types = cairn_source_types(s);
 	struct named_list named = {types, from};
 	struct names_walk walk = {0};
-	int rc = names_find(&from->by_name, one_name(w), from->ids.n, name_listed, &named, &walk, err);
+	int rc = names_find(&from->by_name, one_name(w), from->ids.n, name_listed, &named, &walk,
+			    err);
 
 	while (rc >= 0 && names_next(&walk)) {
 		uint32_t id = from->ids.p[walk.at - 1];
@@ -515,32 +540,39 @@ static const char *name_local(const void *ctx, size_t place)
 	return ((const struct listed *)ctx)->names.p[place - 1];
 }
 
-static bool is_wanted_local(const struct wish *w, const struct cairn_types *types, const struct cairn_type *t, const char *name)
+static bool is_wanted_local(const struct wish *w, const struct cairn_types *types,
+			    const struct cairn_type *t, const char *name)
 {
 	enum cairn_type_kind kind = t->kind == CAIRN_T_CLASS ? CAIRN_T_STRUCT : t->kind;
 
-	if (w->is_glob ? fnmatch(w->name, name, 0) != 0 : strcmp(w->name, name) != 0 && !is_tail(name, w->name))
+	if (w->is_glob ? fnmatch(w->name, name, 0) != 0
+		       : strcmp(w->name, name) != 0 && !is_tail(name, w->name))
 		return false;
 	if (kind != CAIRN_T_TYPEDEF)
 		return is_defined(t) && (w->any_kind || kind == w->kind);
-	return w->any_kind && (w->values ? cairn_types_size(types, t->ref) != 0
-					 : has_inside(cairn_types_get(types, cairn_types_resolve(types, t->ref))));
+	return w->any_kind &&
+	       (w->values ? cairn_types_size(types, t->ref) != 0
+			  : has_inside(cairn_types_get(types, cairn_types_resolve(types, t->ref))));
 }
 
-static int select_locals(struct cairn_source *s, const struct wish *w, struct cairn_source_list *found, struct cairn_err *err)
+static int select_locals(struct cairn_source *s, const struct wish *w,
+			 struct cairn_source_list *found, struct cairn_err *err)
 {
 	const struct cairn_types *types = cairn_source_types(s);
-	int rc = s->locals.is_read ? 0 : s->ops->list_locals(s->provider, add_local, &s->locals, err);
+	int rc = s->locals.is_read ? 0
+				   : s->ops->list_locals(s->provider, add_local, &s->locals, err);
 
 	struct names_walk walk = {0};
 
 	s->locals.is_read = rc >= 0;
 	if (rc >= 0)
-		rc = names_find(&s->locals.by_name, w->is_glob ? NULL : w->name, s->locals.ids.n, name_local, &s->locals, &walk, err);
+		rc = names_find(&s->locals.by_name, w->is_glob ? NULL : w->name, s->locals.ids.n,
+				name_local, &s->locals, &walk, err);
 	while (rc >= 0 && names_next(&walk)) {
 		uint32_t id = s->locals.ids.p[walk.at - 1];
 
-		if (!is_wanted_local(w, types, cairn_types_get(types, id), s->locals.names.p[walk.at - 1]))
+		if (!is_wanted_local(w, types, cairn_types_get(types, id),
+				     s->locals.names.p[walk.at - 1]))
 			continue;
 		rc = s->ops->complete(s->provider, id, err);
 		if (rc >= 0)
@@ -557,8 +589,8 @@ static bool may_be_typedef(const struct cairn_source *s, const struct wish *w)
 }
 
 /* Typedefs cost a second pass over the binary, and are looked for when the name may be one. */
-static int select_provided(struct cairn_source *s, const struct wish *w, struct cairn_source_list *found,
-			   struct cairn_err *err)
+static int select_provided(struct cairn_source *s, const struct wish *w,
+			   struct cairn_source_list *found, struct cairn_err *err)
 {
 	size_t before = found->n;
 	int rc = w->values ? 0 : list(s, false, &s->defs, err);
@@ -604,11 +636,13 @@ static const char *name_in_btf(const void *ctx, size_t place)
 	return cairn_btf_type(ctx, (uint32_t)place, &t) ? t.name : NULL;
 }
 
-static int select_btf(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list, struct cairn_err *err)
+static int select_btf(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list,
+		      struct cairn_err *err)
 {
 	struct cairn_btf_type t;
 	struct names_walk walk = {0};
-	int rc = names_find(&s->by_name, one_name(w), cairn_btf_end_id(s->btf) - 1, name_in_btf, s->btf, &walk, err);
+	int rc = names_find(&s->by_name, one_name(w), cairn_btf_end_id(s->btf) - 1, name_in_btf,
+			    s->btf, &walk, err);
 
 	while (rc >= 0 && names_next(&walk)) {
 		uint32_t id = (uint32_t)walk.at;
@@ -633,7 +667,8 @@ static int select_decl(struct cairn_source *s, const struct wish *w, struct cair
 {
 	const struct cairn_types *types = cairn_source_types(s);
 	struct names_walk walk = {0};
-	int rc = names_find(&s->by_name, one_name(w), cairn_types_count(types) - 1, name_in_graph, types, &walk, err);
+	int rc = names_find(&s->by_name, one_name(w), cairn_types_count(types) - 1, name_in_graph,
+			    types, &walk, err);
 
 	while (rc >= 0 && names_next(&walk))
 		if (is_wanted(w, types, cairn_types_get(types, (uint32_t)walk.at), true))
@@ -641,7 +676,8 @@ static int select_decl(struct cairn_source *s, const struct wish *w, struct cair
 	return rc;
 }
 
-static int select_by(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list, struct cairn_err *err)
+static int select_by(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list,
+		     struct cairn_err *err)
 {
 	switch (s->kind) {
 	case CAIRN_SOURCE_DWARF:
@@ -659,7 +695,8 @@ int cairn_source_read_all(struct cairn_source *s, struct cairn_err *err)
 }
 
 /* Types without their scopes, and those that functions have: for a name that is nothing else. */
-static int select_far(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list, struct cairn_err *err)
+static int select_far(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list,
+		      struct cairn_err *err)
 {
 	struct wish tail = *w;
 	size_t before = list->n;
@@ -668,12 +705,14 @@ static int select_far(struct cairn_source *s, const struct wish *w, struct cairn
 	tail.tail = true;
 	if (!w->is_glob)
 		rc = select_by(s, &tail, list, err);
-	return rc < 0 || (!w->is_glob && list->n > before) || !s->ops ? rc : select_locals(s, w, list, err);
+	return rc < 0 || (!w->is_glob && list->n > before) || !s->ops
+		       ? rc
+		       : select_locals(s, w, list, err);
 }
 
 /* Exactly that name; as a value, too, with @values; else what could be meant. */
-static int64_t select_name(struct cairn_source *s, const char *pattern, bool values, struct cairn_source_list *list,
-			   struct cairn_err *err)
+static int64_t select_name(struct cairn_source *s, const char *pattern, bool values,
+			   struct cairn_source_list *list, struct cairn_err *err)
 {
 	struct wish w = wish_of(pattern);
 	size_t before = list->n;
@@ -695,14 +734,14 @@ static int64_t select_name(struct cairn_source *s, const char *pattern, bool val
 	return rc < 0 ? rc : (int64_t)(list->n - before);
 }
 
-int64_t cairn_source_select(struct cairn_source *s, const char *pattern, struct cairn_source_list *list,
-			    struct cairn_err *err)
+int64_t cairn_source_select(struct cairn_source *s, const char *pattern,
+			    struct cairn_source_list *list, struct cairn_err *err)
 {
 	return select_name(s, pattern, false, list, err);
 }
 
-int64_t cairn_source_select_value(struct cairn_source *s, const char *name, struct cairn_source_list *list,
-				  struct cairn_err *err)
+int64_t cairn_source_select_value(struct cairn_source *s, const char *name,
+				  struct cairn_source_list *list, struct cairn_err *err)
 {
 	return select_name(s, name, name && !strpbrk(name, "*?["), list, err);
 }

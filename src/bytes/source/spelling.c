@@ -2,9 +2,9 @@
 /*
  * Spellings of base types
  *
- * C allows its words in any order, and lets "int" and "signed" be left out. GCC writes "long unsigned int" into its
- * debug information, Clang "unsigned long", people "unsigned long" or "unsigned long int". The words are counted, and
- * two names are alike when their counts are.
+ * C allows its words in any order, and lets "int" and "signed" be left out. GCC writes "long
+ * unsigned int" into its debug information, Clang "unsigned long", people "unsigned long" or
+ * "unsigned long int". The words are counted, and two names are alike when their counts are.
  */
 #include "source/spelling.h"
 
@@ -12,18 +12,24 @@
 #include <string.h>
 
 struct counts {
-	unsigned char is_long, is_short, is_signed, is_unsigned, is_int, is_char, is_double, is_float, is_int128, is_complex;
+	unsigned char is_long, is_short, is_signed, is_unsigned, is_int, is_char, is_double,
+		is_float, is_int128, is_complex;
 };
 
 static const struct {
 	const char *word;
 	size_t at;
 } words[] = {
-	{"long", offsetof(struct counts, is_long)},         {"short", offsetof(struct counts, is_short)},
-	{"signed", offsetof(struct counts, is_signed)},     {"unsigned", offsetof(struct counts, is_unsigned)},
-	{"int", offsetof(struct counts, is_int)},           {"char", offsetof(struct counts, is_char)},
-	{"double", offsetof(struct counts, is_double)},     {"float", offsetof(struct counts, is_float)},
-	{"__int128", offsetof(struct counts, is_int128)},   {"_Complex", offsetof(struct counts, is_complex)},
+	{"long", offsetof(struct counts, is_long)},
+	{"short", offsetof(struct counts, is_short)},
+	{"signed", offsetof(struct counts, is_signed)},
+	{"unsigned", offsetof(struct counts, is_unsigned)},
+	{"int", offsetof(struct counts, is_int)},
+	{"char", offsetof(struct counts, is_char)},
+	{"double", offsetof(struct counts, is_double)},
+	{"float", offsetof(struct counts, is_float)},
+	{"__int128", offsetof(struct counts, is_int128)},
+	{"_Complex", offsetof(struct counts, is_complex)},
 	{"complex", offsetof(struct counts, is_complex)},
 };
 
@@ -65,7 +71,8 @@ bool spelled_alike(const char *a, const char *b)
 	if (!strcmp(a, b))
 		return true;
 	/* C++ and Clang say bool, C says _Bool. */
-	if ((!strcmp(a, "bool") && !strcmp(b, "_Bool")) || (!strcmp(a, "_Bool") && !strcmp(b, "bool")))
+	if ((!strcmp(a, "bool") && !strcmp(b, "_Bool")) ||
+	    (!strcmp(a, "_Bool") && !strcmp(b, "bool")))
 		return true;
 	return *a && *b && count_words(a, &x) && count_words(b, &y) && !memcmp(&x, &y, sizeof(x));
 }

@@ -5,7 +5,10 @@
 
 #include <stdbool.h>
 
-/* Whether two names mean one base type: they are equal, or they are C's words for it in another order. */
+/*
+ * Whether two names mean one base type: they are equal, or they are C's words for it in another
+ * order.
+ */
 bool spelled_alike(const char *a, const char *b);
 
 #endif

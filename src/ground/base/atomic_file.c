@@ -16,7 +16,9 @@
 #include "base/own_path.h"
 #include "base/scope.h"
 
-/* Names tried for a temporary file; each is taken only when a killed process with our id left it. */
+/*
+ * Names tried for a temporary file; each is taken only when a killed process with our id left it.
+ */
 #define TMP_NAMES_MAX 1000
 
 static int sys_err(struct cairn_err *err, const char *path, const char *what)
@@ -37,7 +39,10 @@ static char *tmp_name(const char *name, unsigned int n)
 	return tmp;
 }
 
-/* A file without a name can be given one through /proc only; without it, it could never be committed. */
+/*
+ * A file without a name can be given one through /proc only; without it, it could never be
+ * committed.
+ */
 static bool can_be_linked(int fd)
 {
 	char name[32];
@@ -82,7 +87,8 @@ static int open_special(struct atomic_file *f, struct cairn_err *err)
 	if (f->fd < 0)
 		return f->fd;
 	if (!fstat(f->fd, &st) && S_ISREG(st.st_mode))
-		return err_set(err, -EAGAIN, "%s: became another file while it was opened", f->shown);
+		return err_set(err, -EAGAIN, "%s: became another file while it was opened",
+			       f->shown);
 	return 0;
 }
 
@@ -100,7 +106,8 @@ static int open_target(struct atomic_file *f, mode_t mode, struct cairn_err *err
 		return f->dir;
 	bool exists = !fstatat(f->dir, f->name, &st, AT_SYMLINK_NOFOLLOW);
 	if (exists && !S_ISREG(st.st_mode))
-		return err_set(err, -EAGAIN, "%s: became another file while it was opened", f->shown);
+		return err_set(err, -EAGAIN, "%s: became another file while it was opened",
+			       f->shown);
 	f->fd = open_nameless(f->dir, mode);
 	if (f->fd < 0)
 		f->fd = open_named(f, mode);
@@ -138,7 +145,10 @@ int atomic_file_write(struct atomic_file *f, const void *bytes, size_t size, str
 	return 0;
 }
 
-/* linkat() does not replace, so that the file gets a temporary name first; then all is as if it always had one. */
+/*
+ * linkat() does not replace, so that the file gets a temporary name first; then all is as if it
+ * always had one.
+ */
 static int give_tmp_name(struct atomic_file *f)
 {
 	char fd_name[32];
@@ -158,7 +168,10 @@ static int give_tmp_name(struct atomic_file *f)
 	return -1;
 }
 
-/* The new name is on disk only when the directory is. What cannot be synced is not our loss: the rename is done. */
+/*
+ * The new name is on disk only when the directory is. What cannot be synced is not our loss: the
+ * rename is done.
+ */
 static void sync_dir(int dir)
 {
 	SCOPE_CLOSE int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -232,7 +245,10 @@ static int take_away(const struct atomic_file *f, struct cairn_err *err)
 	return 0;
 }
 
-/* From here on an error leaves the first file, old or new, without some that go with it, and never with another's. */
+/*
+ * From here on an error leaves the first file, old or new, without some that go with it, and never
+ * with another's.
+ */
 static int show_together(struct atomic_file *files, size_t n, struct cairn_err *err)
 {
 	int r = 0;
@@ -248,7 +264,9 @@ int atomic_file_check_inputs(struct cairn_err *err)
 {
 	const char *shortened = cairn_inputs_shortened();
 
-	return shortened ? err_set(err, -EBADMSG, "%s: became shorter while it was being read; run this again when it is complete",
+	return shortened ? err_set(err, -EBADMSG,
+				   "%s: became shorter while it was being read; run this again "
+				   "when it is complete",
 				   shortened)
 			 : 0;
 }
@@ -288,13 +306,18 @@ int cairn_file_create(const char *path, struct cairn_err *err)
 	SCOPE_CLOSE int dir = own_path_open(path, &name, err);
 	if (dir < 0)
 		return dir;
-	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+	int fd = openat(dir, name,
+			O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return sys_err(err, path, "open it for writing");
 	/* A second name in another user's directory may be that of a file of ours. */
-	bool planted = !geteuid() && !fstat(fd, &st) && !fstat(dir, &dir_st) && dir_st.st_uid && st.st_nlink > 1;
+	bool planted = !geteuid() && !fstat(fd, &st) && !fstat(dir, &dir_st) && dir_st.st_uid &&
+		       st.st_nlink > 1;
 	if (planted || ftruncate(fd, 0) < 0) {
-		int code = planted ? err_set(err, -EPERM, "%s: has other names, and is in a directory of another user", path)
+		int code = planted ? err_set(err, -EPERM,
+					     "%s: has other names, and is in a directory of "
+					     "another user",
+					     path)
 				   : sys_err(err, path, "empty it");
 		close(fd);
 		return code;

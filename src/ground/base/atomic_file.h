@@ -2,10 +2,11 @@
 /*
  * Atomic file: what is written is seen whole, or not at all
  *
- * Bytes go to a file that has no name yet (O_TMPFILE; where the file system has no such thing, one named
- * ".NAME.PID-N.tmp" beside the target). Committing syncs it and renames it over the target, so that a reader, and whoever
- * comes after a full disk, a kill -9 or a power failure, sees the old file or the new one. A writer that is killed
- * leaves nothing behind; only where there is no O_TMPFILE, and in the instant between link and rename, a ".tmp" file.
+ * Bytes go to a file that has no name yet (O_TMPFILE; where the file system has no such thing, one
+ * named ".NAME.PID-N.tmp" beside the target). Committing syncs it and renames it over the target,
+ * so that a reader, and whoever comes after a full disk, a kill -9 or a power failure, sees the old
+ * file or the new one. A writer that is killed leaves nothing behind; only where there is no
+ * O_TMPFILE, and in the instant between link and rename, a ".tmp" file.
  *
  *	struct atomic_file f;
  *	if (atomic_file_open(&f, path, 0666, err) < 0)
@@ -23,7 +24,8 @@
 
 struct atomic_file {
 	int fd;       /* for pwrite(), mmap() and ftruncate() before the commit */
-	int dir;      /* the target's directory: what is renamed above it changes nothing any more */
+	/* the target's directory: what is renamed above it changes nothing any more */
+	int dir;
 	char *name;   /* the target in it, no symbolic link; NULL: written to directly */
 	char *tmp;    /* in it; NULL: the file has no name */
 	const char *shown; /* as the caller spelt it, for error texts; the caller's */
@@ -32,8 +34,9 @@ struct atomic_file {
 /*
  * atomic_file_open - begin to write
  *
- * @path  must outlive @f. A symbolic link is followed, by root only when it is root's (own_path.h); a target that is no regular file (a terminal, a pipe,
- *        /dev/null) holds nothing that could be kept whole and is written to directly
+ * @path  must outlive @f. A symbolic link is followed, by root only when it is root's (own_path.h);
+ *        a target that is no regular file (a terminal, a pipe, /dev/null) holds nothing that could
+ *        be kept whole and is written to directly
  * @mode  for a new file, less the umask; a file that is replaced passes its permissions on
  * Returns 0, or what the system said (err: the file, and what could not be done), -EISDIR, -ENOMEM.
  */
@@ -42,7 +45,10 @@ int atomic_file_open(struct atomic_file *f, const char *path, mode_t mode, struc
 /* Append @size bytes; 0, or -ENOSPC, -EFBIG, -EIO... */
 int atomic_file_write(struct atomic_file *f, const void *bytes, size_t size, struct cairn_err *err);
 
-/* Before what was made of inputs is committed: 0; -EBADMSG: one became shorter (cairn/inputs.h), so that nobody knows what it was made of. */
+/*
+ * Before what was made of inputs is committed: 0; -EBADMSG: one became shorter (cairn/inputs.h), so
+ * that nobody knows what it was made of.
+ */
 int atomic_file_check_inputs(struct cairn_err *err);
 
 /* Sync, give it its name; closes @f, also when it fails, and then the target is as it was. */

@@ -39,8 +39,8 @@ struct cursor {
 	bool failed;
 };
 
-static inline struct cursor cursor_of(const struct cursor_src *src, const uint8_t *data, size_t size,
-				      bool big_endian, struct cairn_err *err)
+static inline struct cursor cursor_of(const struct cursor_src *src, const uint8_t *data,
+				      size_t size, bool big_endian, struct cairn_err *err)
 {
 	/* An empty section may have no bytes at all, and adding even 0 to NULL is not allowed. */
 	return (struct cursor){.pos = data,
@@ -50,7 +50,9 @@ static inline struct cursor cursor_of(const struct cursor_src *src, const uint8_
 			       .big_endian = big_endian};
 }
 
-/* Mark failed at the current position; @what names the thing being read. The first failure stays. */
+/*
+ * Mark failed at the current position; @what names the thing being read. The first failure stays.
+ */
 void cur_fail(struct cursor *c, const char *what);
 
 static inline size_t cur_left(const struct cursor *c)
@@ -115,7 +117,9 @@ static inline uint64_t cur_u64(struct cursor *c)
 /* Unsigned integer of @size bytes, 1 to 8. */
 uint64_t cur_uint(struct cursor *c, unsigned int size);
 
-/* LEB128 that fits 64 bits; padding bytes (0x80 ... 0x00) are allowed, value bits beyond 64 fail. */
+/*
+ * LEB128 that fits 64 bits; padding bytes (0x80 ... 0x00) are allowed, value bits beyond 64 fail.
+ */
 uint64_t cur_uleb_slow(struct cursor *c);
 int64_t cur_sleb(struct cursor *c);
 
@@ -133,8 +137,9 @@ static inline uint64_t cur_uleb(struct cursor *c)
 }
 
 /*
- * An unsigned LEB128 of up to three bytes at *@p, which moves behind it. False when it is longer or not all there: for loops that
- * keep where they are in a register, and leave to a cursor what is rare or wrong.
+ * An unsigned LEB128 of up to three bytes at *@p, which moves behind it. False when it is longer or
+ * not all there: for loops that keep where they are in a register, and leave to a cursor what is
+ * rare or wrong.
  */
 static inline bool cur_uleb_short(const uint8_t **p, const uint8_t *end, uint64_t *ret)
 {
@@ -183,7 +188,9 @@ static inline const uint8_t *cur_bytes(struct cursor *c, uint64_t n)
 /* NUL-terminated string in place; "" when it has no end. */
 const char *cur_str(struct cursor *c);
 
-/* A cursor over the next @n bytes, which the outer one steps over. Failed when they are not there. */
+/*
+ * A cursor over the next @n bytes, which the outer one steps over. Failed when they are not there.
+ */
 struct cursor cur_sub(struct cursor *c, uint64_t n);
 
 #endif

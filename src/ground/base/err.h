@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Filling a struct cairn_err: the deepest frame states the fact, each caller may put "while" in front. */
+/*
+ * Filling a struct cairn_err: the deepest frame states the fact, each caller may put "while" in
+ * front.
+ */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
@@ -19,11 +22,12 @@ __attribute__((format(printf, 3, 4))) int err_set(struct cairn_err *err, int cod
 /*
  * err_lines - state the fact in one line, and what belongs to it in more
  *
- * @lines  safe text (cairn/quote.h) with newlines between its lines, which are whole; names in it are quoted already
+ * @lines  safe text (cairn/quote.h) with newlines between its lines, which are whole; names in it
+ *         are quoted already
  * Returns @code.
  */
-__attribute__((format(printf, 4, 5))) int err_lines(struct cairn_err *err, int code, const char *lines, const char *fmt,
-						     ...);
+__attribute__((format(printf, 4, 5))) int err_lines(struct cairn_err *err, int code,
+						    const char *lines, const char *fmt, ...);
 
 /*
  * err_while - put what was being done in front of a story already told: "while FMT: story"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A signal handler reads the table while another thread may change it, so that slots are never freed. A slot is valid while
- * its size is not 0, which is written last and cleared first.
+ * A signal handler reads the table while another thread may change it, so that slots are never
+ * freed. A slot is valid while its size is not 0, which is written last and cleared first.
  */
 #include "base/inputs.h"
 
@@ -35,7 +35,10 @@ static _Atomic(struct input *) inputs;
 static char shortened[208];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* A free slot, or a new one before all others; NULL without memory: the file is then not known to handlers. */
+/*
+ * A free slot, or a new one before all others; NULL without memory: the file is then not known to
+ * handlers.
+ */
 static struct input *free_slot(void)
 {
 	struct input *i = atomic_load(&inputs);
@@ -75,13 +78,14 @@ void *input_map(int fd, size_t size, const char *name)
 }
 
 /*
- * What is cut off inside a page reads as zeros, without a signal. A file that another one has replaced
- * under its name meanwhile is not looked for.
+ * What is cut off inside a page reads as zeros, without a signal. A file that another one has
+ * replaced under its name meanwhile is not looked for.
  */
 static bool input_is_shorter(const struct input *i)
 {
 	struct stat st;
-	return i->path[0] && stat(i->path, &st) == 0 && st.st_dev == i->dev && st.st_ino == i->ino && st.st_size >= 0 &&
+	return i->path[0] && stat(i->path, &st) == 0 && st.st_dev == i->dev &&
+	       st.st_ino == i->ino && st.st_size >= 0 &&
 	       (uint64_t)st.st_size < atomic_load(&i->size);
 }
 

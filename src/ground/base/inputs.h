@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Mapping of input files; each mapping is in the table that cairn_input_at() looks into (cairn/inputs.h). */
+/*
+ * Mapping of input files; each mapping is in the table that cairn_input_at() looks into
+ * (cairn/inputs.h).
+ */
 #ifndef BASE_INPUTS_H
 #define BASE_INPUTS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A radix sort from the lowest byte up. Keys are taken less the smallest one, so that those of a unit, which are near each
- * other, have one or two bytes wherever the unit is.
+ * A radix sort from the lowest byte up. Keys are taken less the smallest one, so that those of a
+ * unit, which are near each other, have one or two bytes wherever the unit is.
  */
 #include "base/keyed.h"
 
@@ -24,7 +24,8 @@ static void insert_in_place(struct keyed *p, size_t n)
 	}
 }
 
-static void sort_by_byte(const struct keyed *from, struct keyed *to, size_t n, uint32_t least, unsigned int shift)
+static void sort_by_byte(const struct keyed *from, struct keyed *to, size_t n, uint32_t least,
+			 unsigned int shift)
 {
 	size_t first[BYTE + 1] = {0};
 	for (size_t i = 0; i < n; i++)

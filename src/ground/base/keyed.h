@@ -2,8 +2,9 @@
 /*
  * Putting things in the order of a number
  *
- * Most of what is sorted here is sorted by a number that one unit, or one section, has some thousands of. Then counting beats
- * comparing: n log n calls of a comparison become two passes over n pairs.
+ * Most of what is sorted here is sorted by a number that one unit, or one section, has some
+ * thousands of. Then counting beats comparing: n log n calls of a comparison become two passes over
+ * n pairs.
  *
  *	struct keyed k[] = {{.key = 7, .value = 0}, {.key = 3, .value = 1}, {.key = 7, .value = 2}};
  *	keyed_sort(k, 3);	// {3, 1} {7, 0} {7, 2}
@@ -22,7 +23,8 @@ struct keyed {
  * keyed_sort - by key; those of one key stay in their order
  *
  * Returns 0 or -ENOMEM, when nothing has changed.
- * Cost: two passes for each byte in which the keys differ; a few are put in order in place. Threads: any.
+ * Cost: two passes for each byte in which the keys differ; a few are put in order in place.
+ * Threads: any.
  */
 int keyed_sort(struct keyed *p, size_t n);
 

@@ -2,9 +2,9 @@
 /*
  * A vector of pages: VEC() for what becomes many megabytes
  *
- * realloc() copies what it moves, and then the old place and the new one are in memory at once. Here pages change their
- * address instead, and are large ones where the system has them (pages.h). The struct is a vector's, p, n and cap; what grows it and
- * what frees it have to be of this file:
+ * realloc() copies what it moves, and then the old place and the new one are in memory at once.
+ * Here pages change their address instead, and are large ones where the system has them (pages.h).
+ * The struct is a vector's, p, n and cap; what grows it and what frees it have to be of this file:
  *
  *	struct { VEC(struct dw_func) v; } all = {0};
  *	if (!LARGE_ADD(&all.v, f))	// out of memory
@@ -18,8 +18,12 @@
 #include "base/pages.h"
 #include "base/vec.h"
 
-/* Room for @more items of @size bytes behind the last; they are not zeroed. False when out of memory. */
-static inline bool large_reserve_bytes(void **p, const size_t *n, size_t *cap, size_t more, size_t size)
+/*
+ * Room for @more items of @size bytes behind the last; they are not zeroed. False when out of
+ * memory.
+ */
+static inline bool large_reserve_bytes(void **p, const size_t *n, size_t *cap, size_t more,
+				       size_t size)
 {
 	size_t want = *cap ? *cap : 8;
 	if (*n + more <= *cap)
@@ -37,7 +41,8 @@ static inline bool large_reserve_bytes(void **p, const size_t *n, size_t *cap, s
 }
 
 /* Room for @more items, which the caller stores and counts; false when out of memory. */
-#define LARGE_RESERVE(v, more) (large_reserve_bytes((void **)&(v)->p, &(v)->n, &(v)->cap, more, sizeof(*(v)->p)))
+#define LARGE_RESERVE(v, more)                                                                     \
+	(large_reserve_bytes((void **)&(v)->p, &(v)->n, &(v)->cap, more, sizeof(*(v)->p)))
 
 /* Append a value; false when out of memory. */
 #define LARGE_ADD(v, value)                                                                        \
@@ -48,6 +53,7 @@ static inline bool large_reserve_bytes(void **p, const size_t *n, size_t *cap, s
 		large_ok_;                                                                         \
 	})
 
-#define LARGE_FREE(v) (pages_free((v)->p, (v)->cap, sizeof(*(v)->p)), (v)->p = NULL, (v)->n = (v)->cap = 0)
+#define LARGE_FREE(v)                                                                              \
+	(pages_free((v)->p, (v)->cap, sizeof(*(v)->p)), (v)->p = NULL, (v)->n = (v)->cap = 0)
 
 #endif

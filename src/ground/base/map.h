@@ -17,7 +17,10 @@ struct map_slot {
 	uint64_t key, value;
 };
 
-/* A slot with key 0 is empty, so that a lookup touches one place in memory; the value of key 0 itself is kept apart. */
+/*
+ * A slot with key 0 is empty, so that a lookup touches one place in memory; the value of key 0
+ * itself is kept apart.
+ */
 struct map {
 	struct map_slot *slots;
 	size_t n, cap; /* keys; cap is 0 or a power of two */

@@ -28,7 +28,8 @@ int opts_take(void *ret, size_t known, const void *from, struct cairn_err *err)
 	if (size < sizeof(size))
 		return err_set(err, -EINVAL, "options without their size");
 	if (!opts_tail_is_zero(from, known))
-		return err_set(err, -EINVAL, "an option beyond the %zu bytes that this version knows", known);
+		return err_set(err, -EINVAL,
+			       "an option beyond the %zu bytes that this version knows", known);
 	memcpy(ret, from, size < known ? size : known);
 	return 0;
 }

@@ -2,8 +2,9 @@
 /*
  * Option structs of the public API
  *
- * Their first member is `size_t size`, the caller's sizeof. A shorter one is an older caller's: what it does not have is 0.
- * A longer one is a newer caller's: it may ask for something that is not known here, unless it is 0.
+ * Their first member is `size_t size`, the caller's sizeof. A shorter one is an older caller's:
+ * what it does not have is 0. A longer one is a newer caller's: it may ask for something that is
+ * not known here, unless it is 0.
  */
 #ifndef BASE_OPTS_H
 #define BASE_OPTS_H

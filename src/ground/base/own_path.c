@@ -23,7 +23,8 @@ struct walk {
 	int dir;
 	char *rest; /* what is still to be walked */
 	unsigned int n_links;
-	bool keeps_proc; /* a link in /proc that is last is a name: it leads to what may have no path */
+	/* a link in /proc that is last is a name: it leads to what may have no path */
+	bool keeps_proc;
 	struct cairn_err *err;
 };
 
@@ -31,7 +32,8 @@ static int failed(const struct walk *w)
 {
 	int code = -errno;
 
-	return err_set(w->err, code, "%s: cannot make a new file beside it: %s", w->shown, strerror(-code));
+	return err_set(w->err, code, "%s: cannot make a new file beside it: %s", w->shown,
+		       strerror(-code));
 }
 
 /* From here on @path is walked, from the root when it is absolute. */
@@ -50,14 +52,18 @@ static int walk_on(struct walk *w, char *path)
 	return 0;
 }
 
-/* Root trusts nobody else. Others trust whoever made the directory, but not all who may write to it: as fs.protected_symlinks has it. */
+/*
+ * Root trusts nobody else. Others trust whoever made the directory, but not all who may write to
+ * it: as fs.protected_symlinks has it.
+ */
 static bool is_planted(const struct walk *w, const struct stat *st)
 {
 	struct stat dir;
 
 	if (!geteuid() || !st->st_uid || st->st_uid == geteuid())
 		return !geteuid() && st->st_uid;
-	return fstat(w->dir, &dir) || ((dir.st_mode & S_ISVTX) && (dir.st_mode & S_IWOTH) && dir.st_uid != st->st_uid);
+	return fstat(w->dir, &dir) ||
+	       ((dir.st_mode & S_ISVTX) && (dir.st_mode & S_IWOTH) && dir.st_uid != st->st_uid);
 }
 
 /* The link @name in the directory, whose owner is known, before what is left. */
@@ -71,10 +77,13 @@ static int follow(struct walk *w, const char *name, const struct stat *st, const
 		return failed(w);
 	to[n] = 0;
 	if (is_planted(w, st))
-		return err_set(w->err, -EPERM, "%s: not written: %s is a symbolic link of another user (uid %u), to %s", w->shown,
-			       name, (unsigned int)st->st_uid, to);
+		return err_set(
+			w->err, -EPERM,
+			"%s: not written: %s is a symbolic link of another user (uid %u), to %s",
+			w->shown, name, (unsigned int)st->st_uid, to);
 	if (w->n_links++ == LINKS_MAX)
-		return err_set(w->err, -ELOOP, "%s: more than %d symbolic links", w->shown, LINKS_MAX);
+		return err_set(w->err, -ELOOP, "%s: more than %d symbolic links", w->shown,
+			       LINKS_MAX);
 	if (asprintf(&path, "%s%s%s", to, *left ? "/" : "", left) < 0)
 		return err_nomem(w->err, "a path");
 	return walk_on(w, path);
@@ -163,9 +172,11 @@ static int check_pipe(const struct walk *w, const char *name)
 {
 	struct stat st;
 
-	if (fstatat(w->dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISFIFO(st.st_mode) || !is_planted(w, &st))
+	if (fstatat(w->dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISFIFO(st.st_mode) ||
+	    !is_planted(w, &st))
 		return 0;
-	return err_set(w->err, -EPERM, "%s: not written: it is a pipe of another user (uid %u)", w->shown, (unsigned int)st.st_uid);
+	return err_set(w->err, -EPERM, "%s: not written: it is a pipe of another user (uid %u)",
+		       w->shown, (unsigned int)st.st_uid);
 }
 
 int own_path_open_special(const char *path, struct cairn_err *err)
@@ -178,6 +189,9 @@ int own_path_open_special(const char *path, struct cairn_err *err)
 		return dir;
 	bool is_in = is_in_proc(dir);
 	int rc = check_pipe(&w, name);
-	int fd = rc ? rc : openat(dir, name, O_WRONLY | O_CLOEXEC | O_NOCTTY | (is_in ? 0 : O_NOFOLLOW));
-	return rc || fd >= 0 ? fd : err_set(err, -errno, "%s: cannot open it for writing: %s", path, strerror(errno));
+	int fd = rc ? rc
+		    : openat(dir, name, O_WRONLY | O_CLOEXEC | O_NOCTTY | (is_in ? 0 : O_NOFOLLOW));
+	return rc || fd >= 0 ? fd
+			     : err_set(err, -errno, "%s: cannot open it for writing: %s", path,
+				       strerror(errno));
 }

@@ -8,20 +8,23 @@
 /*
  * own_path_open - the directory of @path, and the name in it
  *
- * Whoever owns a directory may plant a symbolic link in it before root writes there. So the path is walked component by
- * component, each opened below the one before, and root follows only links that root made. Other users follow all but those that a third
- * one put where everybody may write (/tmp), as open() does with fs.protected_symlinks.
+ * Whoever owns a directory may plant a symbolic link in it before root writes there. So the path is
+ * walked component by component, each opened below the one before, and root follows only links that
+ * root made. Other users follow all but those that a third one put where everybody may write
+ * (/tmp), as open() does with fs.protected_symlinks.
  *
  * @ret_name  gets the last component, which was no symbolic link when it was looked at; to be freed
- * Returns a descriptor of the directory (O_PATH); -EPERM (err: which link is whose), -ELOOP, -ENOMEM, what openat(2) says.
+ * Returns a descriptor of the directory (O_PATH); -EPERM (err: which link is whose), -ELOOP,
+ * -ENOMEM, what openat(2) says.
  */
 int own_path_open(const char *path, char **ret_name, struct cairn_err *err);
 
 /*
  * own_path_open_special - open for writing what is no regular file: a terminal, a pipe, a device
  *
- * By the same rules; and a pipe with a name that another user could plant is refused (-EPERM). A link in /proc that is last is opened
- * as it is: /dev/stdout leads to what may have no path. Waits for the reader of a pipe.
+ * By the same rules; and a pipe with a name that another user could plant is refused (-EPERM). A
+ * link in /proc that is last is opened as it is: /dev/stdout leads to what may have no path. Waits
+ * for the reader of a pipe.
  */
 int own_path_open_special(const char *path, struct cairn_err *err);
 

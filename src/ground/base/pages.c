@@ -20,7 +20,9 @@ static size_t rounded(size_t bytes)
 static void *map_large(size_t bytes)
 {
 	size_t n = rounded(bytes);
-	char *p = n ? mmap(NULL, n + LARGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+	char *p = n ? mmap(NULL, n + LARGE_PAGE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+		    : MAP_FAILED;
 	if (p == MAP_FAILED)
 		return NULL;
 	size_t front = -(uintptr_t)p & (LARGE_PAGE - 1);
@@ -44,7 +46,10 @@ void *pages_cleared(size_t n, size_t size)
 	size_t bytes;
 	if (__builtin_mul_overflow(n, size, &bytes))
 		return NULL;
-	/* Not malloc(): with what follows the compiler makes it calloc(), which leaves a new page alone. */
+	/*
+	 * Not malloc(): with what follows the compiler makes it calloc(), which leaves a new page
+	 * alone.
+	 */
 	enum { CACHE_LINE = 64 };
 	size_t lines = (bytes / CACHE_LINE + 1) * CACHE_LINE;
 	void *p = bytes < LARGE_PAGE ? aligned_alloc(CACHE_LINE, lines) : map_large(bytes);
@@ -70,7 +75,8 @@ void *pages_grown(void *p, size_t n, size_t want, size_t size)
 		if (now)
 			memcpy(to, p, now);
 		free(p);
-	} else if (mremap(p, rounded(now), rounded(bytes), MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
+	} else if (mremap(p, rounded(now), rounded(bytes), MREMAP_MAYMOVE | MREMAP_FIXED, to) ==
+		   MAP_FAILED) {
 		munmap(to, rounded(bytes));
 		return NULL;
 	}

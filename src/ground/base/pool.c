@@ -33,7 +33,9 @@ unsigned int pool_width(unsigned int threads)
 {
 	if (!threads) {
 		cpu_set_t set;
-		threads = sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned int)CPU_COUNT(&set) : 1;
+		threads = sched_getaffinity(0, sizeof(set), &set) == 0
+				  ? (unsigned int)CPU_COUNT(&set)
+				  : 1;
 	}
 	return threads < 1 ? 1 : threads > POOL_MAX ? POOL_MAX : threads;
 }
@@ -57,8 +59,8 @@ static void *work(void *arg)
 }
 
 int pool_run(size_t n, unsigned int threads,
-	     int (*fn)(void *ctx, size_t item, unsigned int worker, struct cairn_err *err), void *ctx,
-	     struct cairn_err *err)
+	     int (*fn)(void *ctx, size_t item, unsigned int worker, struct cairn_err *err),
+	     void *ctx, struct cairn_err *err)
 {
 	unsigned int width = pool_width(threads);
 	if (width > n)

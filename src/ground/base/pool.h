@@ -22,8 +22,8 @@
  * timing); items after a failed one may or may not have run.
  */
 int pool_run(size_t n, unsigned int threads,
-	     int (*fn)(void *ctx, size_t item, unsigned int worker, struct cairn_err *err), void *ctx,
-	     struct cairn_err *err);
+	     int (*fn)(void *ctx, size_t item, unsigned int worker, struct cairn_err *err),
+	     void *ctx, struct cairn_err *err);
 
 /* Number of workers that pool_run() uses for @threads; at least 1. */
 unsigned int pool_width(unsigned int threads);

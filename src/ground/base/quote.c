@@ -2,10 +2,12 @@
 /*
  * Quoting, one function per language
  *
- * A name is taken apart into units: a character of UTF-8, or a byte that belongs to none. A language has one function, which
- * writes one unit. Most units are letters and digits, which stay as they are everywhere: those never reach it.
+ * A name is taken apart into units: a character of UTF-8, or a byte that belongs to none. A
+ * language has one function, which writes one unit. Most units are letters and digits, which stay
+ * as they are everywhere: those never reach it.
  *
- * tests/cli/test_quote.py gives hostile names to each function and lets an interpreter of the language read them back.
+ * tests/cli/test_quote.py gives hostile names to each function and lets an interpreter of the
+ * language read them back.
  */
 #include "base/quote.h"
 
@@ -16,7 +18,10 @@
 
 #include "base/utf8.h"
 
-/* A UTF-8 character has up to 4 bytes; \xNN and \NNN of each are the longest that is written for a byte. */
+/*
+ * A UTF-8 character has up to 4 bytes; \xNN and \NNN of each are the longest that is written for a
+ * byte.
+ */
 enum { UNIT_MAX = 24, NOT_UTF8 = 0x110000 };
 
 struct unit {
@@ -65,19 +70,21 @@ static int put_escaped(const struct unit *u, char *to)
 }
 
 /* printf() and fixed formats only; @format takes a byte. */
-#define PUT_BYTES(u, to, format)                                                      \
-	({                                                                            \
-		int put_ = 0;                                                         \
-		for (size_t i_ = 0; i_ < (u)->n; i_++)                                \
-			put_ += snprintf((to) + put_, UNIT_MAX - (size_t)put_, format, (u)->at[i_]); \
-		put_;                                                                 \
+#define PUT_BYTES(u, to, format)                                                                   \
+	({                                                                                         \
+		int put_ = 0;                                                                      \
+		for (size_t i_ = 0; i_ < (u)->n; i_++)                                             \
+			put_ += snprintf((to) + put_, UNIT_MAX - (size_t)put_, format,             \
+					 (u)->at[i_]);                                             \
+		put_;                                                                              \
 	})
 
 static int put_utf16(uint32_t code, char *to)
 {
 	if (code < 0x10000)
 		return snprintf(to, UNIT_MAX, "\\u%04x", code);
-	return snprintf(to, UNIT_MAX, "\\u%04x\\u%04x", 0xd800 + ((code - 0x10000) >> 10), 0xdc00 + (code & 0x3ff));
+	return snprintf(to, UNIT_MAX, "\\u%04x\\u%04x", 0xd800 + ((code - 0x10000) >> 10),
+			0xdc00 + (code & 0x3ff));
 }
 
 static int put_text(const char *text, char *to)
@@ -96,14 +103,15 @@ static int text_unit(const struct unit *u, char to[UNIT_MAX])
 }
 
 /*
- * A backslash at the end of a line would join the next one to it, and so would its trigraph; Java reads \u000a in a comment as
- * the end of the line. Comments of Rust nest.
+ * A backslash at the end of a line would join the next one to it, and so would its trigraph; Java
+ * reads \u000a in a comment as the end of the line. Comments of Rust nest.
  */
 static int comment_unit(const struct unit *u, char to[UNIT_MAX])
 {
 	unsigned char before = u->at > u->name ? u->at[-1] : 0;
 
-	if (u->code == '\\' || u->code == BYTE_ORDER_MARK || (u->code == '/' && (before == '*' || before == '?' || u->at[1] == '*')))
+	if (u->code == '\\' || u->code == BYTE_ORDER_MARK ||
+	    (u->code == '/' && (before == '*' || before == '?' || u->at[1] == '*')))
 		return PUT_BYTES(u, to, "\\x%02x");
 	return text_unit(u, to);
 }
@@ -192,7 +200,8 @@ static int go_unit(const struct unit *u, char to[UNIT_MAX])
 {
 	if (u->code == '"' || u->code == '\\')
 		return put_escaped(u, to);
-	return is_safe(u) && u->code != BYTE_ORDER_MARK ? put_same(u, to) : PUT_BYTES(u, to, "\\x%02x");
+	return is_safe(u) && u->code != BYTE_ORDER_MARK ? put_same(u, to)
+							: PUT_BYTES(u, to, "\\x%02x");
 }
 
 static const unit_writer writers[] = {
@@ -318,7 +327,9 @@ int cairn_quote_put(const char *name, enum cairn_quote as, FILE *out)
 		return 0;
 	}
 	struct sink s = {.out = out};
-	ssize_t n = as == CAIRN_QUOTE_SH || as == CAIRN_QUOTE_BPFTRACE ? cairn_quote(name, as, NULL, 0) : 0;
+	ssize_t n = as == CAIRN_QUOTE_SH || as == CAIRN_QUOTE_BPFTRACE
+			    ? cairn_quote(name, as, NULL, 0)
+			    : 0;
 
 	return n < 0 ? (int)n : put_all((const unsigned char *)name, as, &s);
 }

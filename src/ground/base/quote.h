@@ -10,7 +10,9 @@
 /* @name, quoted; NULL when out of memory. @as is one that expresses every name. */
 char *arena_quote(struct arena *arena, const char *name, enum cairn_quote as);
 
-/* The name of @n bytes that CAIRN_QUOTE_WORD or CAIRN_QUOTE_COMMENT wrote; NULL when out of memory. */
+/*
+ * The name of @n bytes that CAIRN_QUOTE_WORD or CAIRN_QUOTE_COMMENT wrote; NULL when out of memory.
+ */
 char *arena_unquote(struct arena *arena, const char *quoted, size_t n);
 
 #endif

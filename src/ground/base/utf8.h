@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Characters of UTF-8, and which of them a terminal or a reader could take for something else than text. */
+/*
+ * Characters of UTF-8, and which of them a terminal or a reader could take for something else than
+ * text.
+ */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
@@ -11,7 +14,8 @@
  * utf8_length - length of the character that begins at @s
  *
  * @n  bytes that can be seen, at least 1
- * Returns 1 to 4 and the character; 0 when none begins there: overlong forms, surrogates and what is beyond U+10FFFF are none.
+ * Returns 1 to 4 and the character; 0 when none begins there: overlong forms, surrogates and what
+ * is beyond U+10FFFF are none.
  */
 static inline size_t utf8_length(const uint8_t *s, size_t n, uint32_t *ret)
 {
@@ -27,10 +31,14 @@ static inline size_t utf8_length(const uint8_t *s, size_t n, uint32_t *ret)
 		c = c << 6 | (s[i] & 0x3f);
 	}
 	*ret = c;
-	return (len > 1 && c < lowest[len]) || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : len;
+	return (len > 1 && c < lowest[len]) || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0
+											   : len;
 }
 
-/* Not a control character, an end of a line or a paragraph, or one that changes the direction of text. */
+/*
+ * Not a control character, an end of a line or a paragraph, or one that changes the direction of
+ * text.
+ */
 static inline bool utf8_is_safe(uint32_t c)
 {
 	return c >= 0x20 && (c < 0x7f || c > 0x9f) && c != 0x61c && (c < 0x200e || c > 0x200f) &&

@@ -34,7 +34,8 @@ static inline void *vec_push_bytes(void **p, size_t *n, size_t *cap, size_t size
 }
 
 /* Room for @more items behind the last; they are not zeroed. False when out of memory. */
-static inline int vec_reserve_bytes(void **p, const size_t *n, size_t *cap, size_t more, size_t size)
+static inline int vec_reserve_bytes(void **p, const size_t *n, size_t *cap, size_t more,
+				    size_t size)
 {
 	size_t want = *cap ? *cap : 8;
 	if (more > SIZE_MAX / 4 / size || *n > SIZE_MAX / 4 / size)
@@ -71,7 +72,8 @@ static inline int vec_reserve_bytes(void **p, const size_t *n, size_t *cap, size
 	})
 
 /* Room for @more items, which the caller stores and counts; false when out of memory. */
-#define VEC_RESERVE(v, more) (vec_reserve_bytes((void **)&(v)->p, &(v)->n, &(v)->cap, more, sizeof(*(v)->p)))
+#define VEC_RESERVE(v, more)                                                                       \
+	(vec_reserve_bytes((void **)&(v)->p, &(v)->n, &(v)->cap, more, sizeof(*(v)->p)))
 
 #define VEC_FREE(v) (free((v)->p), (v)->p = NULL, (v)->n = (v)->cap = 0)
 

@@ -129,7 +129,8 @@ static struct debug_search search_of(const struct cairn_binary *bin, struct sear
 				     .log = log};
 }
 
-static int search(const struct cairn_binary *bin, struct debug_search *s, const char *debug_file, struct cairn_err *err)
+static int search(const struct cairn_binary *bin, struct debug_search *s, const char *debug_file,
+		  struct cairn_err *err)
 {
 	struct lazy *lazy = bin->lazy;
 	int r = 0;
@@ -178,8 +179,8 @@ enum wanted {
 };
 
 static int open_fd(int fd, const char *path, char *real_path, const char *root, int root_fd,
-		   const struct cairn_binary_opts *user_opts, enum wanted wanted, struct cairn_binary **ret,
-		   struct cairn_err *err)
+		   const struct cairn_binary_opts *user_opts, enum wanted wanted,
+		   struct cairn_binary **ret, struct cairn_err *err)
 {
 	struct cairn_binary_opts opts;
 	struct cairn_binary *bin = binary_new(path, err);
@@ -204,8 +205,8 @@ static int open_fd(int fd, const char *path, char *real_path, const char *root, 
 	return 0;
 }
 
-static int open_path(const char *path, const struct cairn_binary_opts *opts, enum wanted wanted, struct cairn_binary **ret,
-		     struct cairn_err *err)
+static int open_path(const char *path, const struct cairn_binary_opts *opts, enum wanted wanted,
+		     struct cairn_binary **ret, struct cairn_err *err)
 {
 	/* Not blocking: a FIFO is refused, not waited for. */
 	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -317,7 +318,8 @@ int binary_open_mem(const void *bytes, size_t size, const char *name, struct cai
 	return 0;
 }
 
-int binary_with_debug(const struct cairn_binary *bin, struct elf *debug, struct cairn_binary **ret, struct cairn_err *err)
+int binary_with_debug(const struct cairn_binary *bin, struct elf *debug, struct cairn_binary **ret,
+		      struct cairn_err *err)
 {
 	struct cairn_binary *made = binary_new(bin->path, err);
 	if (!made) {
@@ -354,7 +356,8 @@ static void add_hint(const struct cairn_binary *bin, struct search_log *log)
 	    !package_of(DPKG_LISTS, bin->real_path, package, sizeof(package))) {
 		log_line(log,
 			 "No installed package is known to own it: name its debug file or a debug "
-			 "directory, put its sidecar (made by cairn sidecar of the unstripped file) beside it as "
+			 "directory, put its sidecar (made by cairn sidecar of the unstripped "
+			 "file) beside it as "
 			 "NAME.cairn, or build it with -g");
 		return;
 	}
@@ -422,7 +425,8 @@ static struct elf *symbol_file(const struct cairn_binary *bin)
 	return debug && elf_has_symtab(debug) ? debug : bin->main;
 }
 
-int binary_functions(const struct cairn_binary *bin, const struct functions **ret, struct cairn_err *err)
+int binary_functions(const struct cairn_binary *bin, const struct functions **ret,
+		     struct cairn_err *err)
 {
 	struct lazy *lazy = bin->lazy;
 	int rc = 0;
@@ -439,7 +443,8 @@ int binary_functions(const struct cairn_binary *bin, const struct functions **re
 	return rc == -ENOMEM ? err_nomem(err, "function symbols") : 0;
 }
 
-int binary_functions_need(const struct cairn_binary *bin, const struct functions **ret, struct cairn_err *err)
+int binary_functions_need(const struct cairn_binary *bin, const struct functions **ret,
+			  struct cairn_err *err)
 {
 	const struct elf_symbol *symbols;
 	size_t n;
@@ -458,7 +463,9 @@ bool cairn_binary_symbol_of(const struct cairn_binary *bin, struct cairn_vaddr a
 			    const char **ret_name, struct cairn_vaddr *ret_start)
 {
 	const struct functions *functions;
-	const struct elf_symbol *s = binary_functions(bin, &functions, NULL) == 0 && functions ? functions_at(functions, at) : NULL;
+	const struct elf_symbol *s = binary_functions(bin, &functions, NULL) == 0 && functions
+					     ? functions_at(functions, at)
+					     : NULL;
 	if (!s)
 		return false;
 	*ret_name = s->name;
@@ -501,8 +508,8 @@ static int note_part(const struct cairn_binary *bin, const struct elf *e, struct
 }
 
 /* The log becomes the caller's string. */
-static int hand_out(int r, const struct cairn_binary *bin, struct search_log *log, struct elf **elf, char **ret_log,
-		    struct cairn_err *err)
+static int hand_out(int r, const struct cairn_binary *bin, struct search_log *log, struct elf **elf,
+		    char **ret_log, struct cairn_err *err)
 {
 	if (r == 0 && log->out_of_memory)
 		r = err_nomem(err, "the search log");
@@ -521,7 +528,8 @@ int binary_open_dwo(const struct cairn_binary *bin, const char *comp_dir, const 
 {
 	struct search_log log = {0};
 	struct debug_search s = search_of(bin, &log);
-	return hand_out(debug_dwo_find(&s, comp_dir, name, ret_elf, err), bin, &log, ret_elf, ret_log, err);
+	return hand_out(debug_dwo_find(&s, comp_dir, name, ret_elf, err), bin, &log, ret_elf,
+			ret_log, err);
 }
 
 int binary_open_dwp(const struct cairn_binary *bin, struct elf **ret_elf, char **ret_log,
@@ -529,11 +537,13 @@ int binary_open_dwp(const struct cairn_binary *bin, struct elf **ret_elf, char *
 {
 	struct search_log log = {0};
 	struct debug_search s = search_of(bin, &log);
-	return hand_out(debug_dwp_find(&s, debug_of(bin), ret_elf, err), bin, &log, ret_elf, ret_log, err);
+	return hand_out(debug_dwp_find(&s, debug_of(bin), ret_elf, err), bin, &log, ret_elf,
+			ret_log, err);
 }
 
 int binary_visit_origins(const struct cairn_binary *bin,
-			 int (*visit)(void *ctx, const char *path, const struct elf_origin *origin), void *ctx)
+			 int (*visit)(void *ctx, const char *path, const struct elf_origin *origin),
+			 void *ctx)
 {
 	struct elf *files[] = {bin->main, debug_of(bin), binary_alt(bin)};
 	struct lazy *lazy = bin->lazy;

@@ -11,7 +11,8 @@ bool section_is_compressed(const struct elf *e, size_t i);
  * section_decompress - the bytes of one that is
  *
  * @ret  malloc()ed
- * Returns 0; -EBADMSG (damaged), -ERANGE (larger than the limits), -EOPNOTSUPP (unknown compression), -ENOMEM.
+ * Returns 0; -EBADMSG (damaged), -ERANGE (larger than the limits), -EOPNOTSUPP (unknown
+ * compression), -ENOMEM.
  */
 int section_decompress(const struct elf *e, size_t i, uint8_t **ret, uint64_t *ret_size,
 		       struct cairn_err *err);

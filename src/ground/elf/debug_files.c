@@ -447,11 +447,11 @@ int debug_alt_find(const struct debug_search *s, struct elf *debug, struct elf *
 /* ---- split DWARF ---- */
 
 /*
- * Objects may have been built elsewhere, or moved with the binary: so, behind the place that the skeleton
- * names, beside the binary and under the debug directories.
+ * Objects may have been built elsewhere, or moved with the binary: so, behind the place that the
+ * skeleton names, beside the binary and under the debug directories.
  */
-int debug_dwo_find(const struct debug_search *s, const char *comp_dir, const char *name, struct elf **ret,
-		   struct cairn_err *err)
+int debug_dwo_find(const struct debug_search *s, const char *comp_dir, const char *name,
+		   struct elf **ret, struct cairn_err *err)
 {
 	struct wanted w = {.split = true};
 	const char *path = s->real_path, *slash = strrchr(name, '/');
@@ -484,7 +484,8 @@ int debug_dwp_find(const struct debug_search *s, const struct elf *debug, struct
 	for (size_t i = 0; i < n_dirs(s) && r == 0; i++) {
 		r = try_printf(s, &w, ret, err, "%s%s.dwp", dir_at(s, i), path);
 		if (r == 0 && i < s->n_dirs)
-			r = try_printf(s, &w, ret, err, "%s/%s.dwp", dir_at(s, i), path + (len ? len + 1 : 0));
+			r = try_printf(s, &w, ret, err, "%s/%s.dwp", dir_at(s, i),
+				       path + (len ? len + 1 : 0));
 	}
 	return r < 0 ? r : 0;
 }

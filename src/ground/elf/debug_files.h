@@ -24,7 +24,9 @@ struct debug_search {
 	/* Debug directories before the system's; may be NULL. */
 	const char *const *dirs;
 	size_t n_dirs;
-	/* "/proc/PID/root" and an O_PATH descriptor of it, looked at first; NULL and -1 for files. */
+	/*
+	 * "/proc/PID/root" and an O_PATH descriptor of it, looked at first; NULL and -1 for files.
+	 */
 	const char *root;
 	int root_fd;
 	struct search_log *log;
@@ -61,15 +63,17 @@ int debug_alt_find(const struct debug_search *s, struct elf *debug, struct elf *
 /*
  * debug_dwo_find - search a .dwo file, to which -gsplit-dwarf moved the DWARF of a unit
  *
- * @comp_dir, @name  what the unit's skeleton says: DW_AT_comp_dir, DW_AT_dwo_name
- * @ret  NULL when there is none; the log tells where was looked. That it is the right one is told by an id in
- *       its DWARF, which is not read here.
+ * @comp_dir, @name what the unit's skeleton says: DW_AT_comp_dir, DW_AT_dwo_name
+ * @ret  NULL when there is none; the log tells where was looked. That it is the right one is told
+ *       by an id in its DWARF, which is not read here.
  * Returns 0 or -ENOMEM.
  */
-int debug_dwo_find(const struct debug_search *s, const char *comp_dir, const char *name, struct elf **ret,
-		   struct cairn_err *err);
+int debug_dwo_find(const struct debug_search *s, const char *comp_dir, const char *name,
+		   struct elf **ret, struct cairn_err *err);
 
-/* debug_dwp_find - the same for a package of them, NAME.dwp; @debug is the file with the skeletons */
+/*
+ * debug_dwp_find - the same for a package of them, NAME.dwp; @debug is the file with the skeletons
+ */
 int debug_dwp_find(const struct debug_search *s, const struct elf *debug, struct elf **ret,
 		   struct cairn_err *err);
 

@@ -123,8 +123,9 @@ const uint8_t *elf_whole(const struct elf *e, size_t *ret_size);
 /*
  * elf_release - bytes of the file that are not needed for now
  *
- * Their memory goes back to the system; who reads them again finds them as they were, after a page fault. Nothing happens
- * for bytes that are not those of a mapped file, as decompressed ones. Threads: any, also while others read them.
+ * Their memory goes back to the system; who reads them again finds them as they were, after a page
+ * fault. Nothing happens for bytes that are not those of a mapped file, as decompressed ones.
+ * Threads: any, also while others read them.
  */
 void elf_release(const struct elf *e, const uint8_t *p, size_t n);
 
@@ -143,10 +144,15 @@ struct elf_load {
 size_t elf_loads(const struct elf *e, const struct elf_load **ret);
 
 /* Copies @n bytes from the @off-th on, all below n_bytes; ELF and program headers as zeros. */
-void elf_load_copy(const struct elf *e, const struct elf_load *l, uint64_t off, size_t n, uint8_t *to);
+void elf_load_copy(const struct elf *e, const struct elf_load *l, uint64_t off, size_t n,
+		   uint8_t *to);
 
-/* Whether @at is in a section of code, and how far that goes; *@ret is NULL where the file has no bytes for it (debug files). */
-bool elf_is_code(const struct elf *e, struct cairn_vaddr at, const uint8_t **ret, uint64_t *ret_len);
+/*
+ * Whether @at is in a section of code, and how far that goes; *@ret is NULL where the file has no
+ * bytes for it (debug files).
+ */
+bool elf_is_code(const struct elf *e, struct cairn_vaddr at, const uint8_t **ret,
+		 uint64_t *ret_len);
 
 /* True when @at lies in a section with SHF_EXECINSTR; then the bytes from there to its end. */
 bool elf_code_at(const struct elf *e, struct cairn_vaddr at, const uint8_t **ret, size_t *ret_len);
@@ -176,7 +182,10 @@ bool elf_has_symtab(const struct elf *e);
  */
 bool elf_imports(const struct elf *e, const char *name);
 
-/* The names of all of them, until @visit returns something other than 0, which is the result; else 0. */
+/*
+ * The names of all of them, until @visit returns something other than 0, which is the result; else
+ * 0.
+ */
 int elf_visit_imports(const struct elf *e, int (*visit)(void *ctx, const char *name), void *ctx);
 
 /* The files behind a binary; debug and alt are NULL where there are none; debug may be main. */
@@ -191,16 +200,19 @@ struct elf *binary_alt(const struct cairn_binary *bin);
  * Returns 0, -ENOMEM; the next call tries again. Threads: any.
  */
 struct functions;
-int binary_functions(const struct cairn_binary *bin, const struct functions **ret, struct cairn_err *err);
+int binary_functions(const struct cairn_binary *bin, const struct functions **ret,
+		     struct cairn_err *err);
 /* The same, for who cannot do without: damaged ones are an error, as of elf_symbols(). */
-int binary_functions_need(const struct cairn_binary *bin, const struct functions **ret, struct cairn_err *err);
+int binary_functions_need(const struct cairn_binary *bin, const struct functions **ret,
+			  struct cairn_err *err);
 /* They are those of a .symtab: no function is left out. */
 bool binary_has_symtab(const struct cairn_binary *bin);
 
 /*
- * binary_open_dwo, binary_open_dwp - a file with a part of the DWARF: a unit's .dwo, the package of all
+ * binary_open_dwo, binary_open_dwp - a file with a part of the DWARF: a unit's .dwo, the package of
+ * all
  *
- * @comp_dir, @name  what the unit's skeleton says: DW_AT_comp_dir, DW_AT_dwo_name
+ * @comp_dir, @name what the unit's skeleton says: DW_AT_comp_dir, DW_AT_dwo_name
  * @ret_elf  the caller's, elf_close(); NULL when there is none
  * @ret_log  where was looked and why each place did not do, one per line; malloc()ed
  * Returns 0, also when there is none; -ENOMEM. Threads: any.
@@ -213,17 +225,20 @@ int binary_open_dwp(const struct cairn_binary *bin, struct elf **ret_elf, char *
 /*
  * binary_visit_origins - the files that an answer about a binary may be from
  *
- * They are the binary, its debug files, and the .dwo files that were opened up to now. Visiting ends with the first
- * call of @visit that returns something other than 0, which is the result; else 0. Threads: any.
+ * They are the binary, its debug files, and the .dwo files that were opened up to now. Visiting
+ * ends with the first call of @visit that returns something other than 0, which is the result; else
+ * 0. Threads: any.
  */
 int binary_visit_origins(const struct cairn_binary *bin,
-			 int (*visit)(void *ctx, const char *path, const struct elf_origin *origin), void *ctx);
+			 int (*visit)(void *ctx, const char *path, const struct elf_origin *origin),
+			 void *ctx);
 
 /*
- * binary_open_alone - cairn_binary_open() without @opts, which leaves debug files alone until somebody asks for them
+ * binary_open_alone - cairn_binary_open() without @opts, which leaves debug files alone until
+ * somebody asks for them
  *
- * For who mostly needs the binary only, as a walk with a sidecar does. The search cannot fail then: what there is no memory for is
- * not found. Errors: as cairn_binary_open().
+ * For who mostly needs the binary only, as a walk with a sidecar does. The search cannot fail then:
+ * what there is no memory for is not found. Errors: as cairn_binary_open().
  */
 int binary_open_alone(const char *path, struct cairn_binary **ret, struct cairn_err *err);
 
@@ -240,7 +255,8 @@ int binary_open_for_types(const char *path, struct cairn_binary **ret, struct ca
  * @debug  belongs to the result, also after an error
  * Returns 0, -ENOMEM.
  */
-int binary_with_debug(const struct cairn_binary *bin, struct elf *debug, struct cairn_binary **ret, struct cairn_err *err);
+int binary_with_debug(const struct cairn_binary *bin, struct elf *debug, struct cairn_binary **ret,
+		      struct cairn_err *err);
 
 /* A binary from memory, DWARF inside, for tests and fuzzers; @bytes must outlive it. */
 int binary_open_mem(const void *bytes, size_t size, const char *name, struct cairn_binary **ret,

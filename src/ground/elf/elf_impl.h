@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An open ELF file; its sections and segments as the headers say. Only files of this module include it. */
+/*
+ * An open ELF file; its sections and segments as the headers say. Only files of this module include
+ * it.
+ */
 #ifndef ELF_ELF_IMPL_H
 #define ELF_ELF_IMPL_H
 

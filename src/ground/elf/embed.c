@@ -8,8 +8,8 @@
  *	...          names of sections: the old ones, then those of the new
  *	...          table of sections: the old entries, then the new; the entry of the names points to the new names
  *
- * Nothing moves, so that no address, offset or index in the file has to be found and changed. The old names and table
- * stay behind as dead bytes, as does a section that is replaced.
+ * Nothing moves, so that no address, offset or index in the file has to be found and changed. The
+ * old names and table stay behind as dead bytes, as does a section that is replaced.
  *
  * With 65,280 sections and more, e_shnum is 0 and the first entry's sh_size has the number.
  */
@@ -98,9 +98,11 @@ static int read_header(struct image *m, struct cairn_err *err)
 	if (memcmp(h->e_ident, ELFMAG, SELFMAG))
 		return err_set(err, -EBADMSG, "%s: not an ELF file", m->src.file);
 	if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB)
-		return err_set(err, -EOPNOTSUPP, "%s: not a 64-bit little-endian ELF file", m->src.file);
+		return err_set(err, -EOPNOTSUPP, "%s: not a 64-bit little-endian ELF file",
+			       m->src.file);
 	if (!h->e_shoff || h->e_shentsize != sizeof(Elf64_Shdr))
-		return err_set(err, -EOPNOTSUPP, "%s: has no table of sections to add to", m->src.file);
+		return err_set(err, -EOPNOTSUPP, "%s: has no table of sections to add to",
+			       m->src.file);
 	return 0;
 }
 
@@ -117,8 +119,9 @@ static int read_table(struct image *m, size_t more, struct cairn_err *err)
 	uint64_t n = m->header.e_shnum ? m->header.e_shnum : zero.sh_size;
 
 	if (!n || n > cur_left(&c) / sizeof(Elf64_Shdr))
-		return err_set(err, -EBADMSG, "%s: the table of sections at 0x%llx is outside the file", m->src.file,
-			       (unsigned long long)m->header.e_shoff);
+		return err_set(err, -EBADMSG,
+			       "%s: the table of sections at 0x%llx is outside the file",
+			       m->src.file, (unsigned long long)m->header.e_shoff);
 	m->table = calloc(n + more, sizeof(*m->table));
 	if (!m->table)
 		return err_nomem(err, "a table of sections");
@@ -126,7 +129,8 @@ static int read_table(struct image *m, size_t more, struct cairn_err *err)
 	m->n = n;
 	m->names = m->header.e_shstrndx == SHN_XINDEX ? zero.sh_link : m->header.e_shstrndx;
 	if (m->names >= n)
-		return err_set(err, -EBADMSG, "%s: no section has the names of sections", m->src.file);
+		return err_set(err, -EBADMSG, "%s: no section has the names of sections",
+			       m->src.file);
 	return 0;
 }
 
@@ -151,20 +155,24 @@ static int read_names(struct image *m, size_t more, struct cairn_err *err)
 static Elf64_Shdr *find_section(struct image *m, const char *name)
 {
 	for (size_t i = 1; i < m->n; i++)
-		if (m->table[i].sh_name < m->strings_size && !strcmp(m->strings + m->table[i].sh_name, name))
+		if (m->table[i].sh_name < m->strings_size &&
+		    !strcmp(m->strings + m->table[i].sh_name, name))
 			return &m->table[i];
 	return NULL;
 }
 
 /* The entry that is to point to the new bytes. */
-static int take_entry(struct image *m, const struct cairn_embed_section *s, Elf64_Shdr **ret, struct cairn_err *err)
+static int take_entry(struct image *m, const struct cairn_embed_section *s, Elf64_Shdr **ret,
+		      struct cairn_err *err)
 {
 	Elf64_Shdr *entry = find_section(m, s->name);
 	uint32_t name = (uint32_t)m->strings_size;
 	size_t len = strlen(s->name) + 1;
 
 	if (entry && (entry->sh_flags & SHF_ALLOC))
-		return err_set(err, -EEXIST, "%s: %s is part of what is loaded, and cannot be replaced", m->src.file, s->name);
+		return err_set(err, -EEXIST,
+			       "%s: %s is part of what is loaded, and cannot be replaced",
+			       m->src.file, s->name);
 	if (!entry) {
 		entry = &m->table[m->n++];
 		memcpy(m->strings + m->strings_size, s->name, len);
@@ -172,7 +180,10 @@ static int take_entry(struct image *m, const struct cairn_embed_section *s, Elf6
 	} else {
 		name = entry->sh_name;
 	}
-	*entry = (Elf64_Shdr){.sh_name = name, .sh_type = SHT_PROGBITS, .sh_size = s->size, .sh_addralign = SECTION_ALIGN};
+	*entry = (Elf64_Shdr){.sh_name = name,
+			      .sh_type = SHT_PROGBITS,
+			      .sh_size = s->size,
+			      .sh_addralign = SECTION_ALIGN};
 	*ret = entry;
 	return 0;
 }
@@ -183,7 +194,8 @@ static uint64_t aligned(uint64_t off)
 }
 
 /* Where all that is new goes. */
-static int plan(struct image *m, const struct cairn_embed_section *sections, size_t n, struct cairn_err *err)
+static int plan(struct image *m, const struct cairn_embed_section *sections, size_t n,
+		struct cairn_err *err)
 {
 	uint64_t end = m->size;
 
@@ -211,14 +223,15 @@ static int pad(struct atomic_file *f, uint64_t from, struct cairn_err *err)
 	return atomic_file_write(f, zeros, aligned(from) - from, err);
 }
 
-static int write_all(struct atomic_file *f, const struct image *m, const struct cairn_embed_section *sections,
-		     size_t n, struct cairn_err *err)
+static int write_all(struct atomic_file *f, const struct image *m,
+		     const struct cairn_embed_section *sections, size_t n, struct cairn_err *err)
 {
 	uint64_t end = m->size;
 	int r = atomic_file_write(f, &m->header, sizeof(m->header), err);
 
 	if (r == 0)
-		r = atomic_file_write(f, m->bytes + sizeof(m->header), m->size - sizeof(m->header), err);
+		r = atomic_file_write(f, m->bytes + sizeof(m->header), m->size - sizeof(m->header),
+				      err);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		r = pad(f, end, err);
 		if (r == 0)
@@ -232,8 +245,8 @@ static int write_all(struct atomic_file *f, const struct image *m, const struct 
 	return r < 0 ? r : atomic_file_write(f, m->table, m->n * sizeof(*m->table), err);
 }
 
-static int embed(struct image *m, const char *out, mode_t mode, const struct cairn_embed_section *sections, size_t n,
-		 struct cairn_err *err)
+static int embed(struct image *m, const char *out, mode_t mode,
+		 const struct cairn_embed_section *sections, size_t n, struct cairn_err *err)
 {
 	struct atomic_file f;
 	size_t names_size = 0;
@@ -260,8 +273,8 @@ static int embed(struct image *m, const char *out, mode_t mode, const struct cai
 	return r;
 }
 
-int cairn_embed(const char *path, const char *out, const struct cairn_embed_section *sections, size_t n,
-		struct cairn_err *err)
+int cairn_embed(const char *path, const char *out, const struct cairn_embed_section *sections,
+		size_t n, struct cairn_err *err)
 {
 	struct image m = {0};
 	mode_t mode = 0;
@@ -284,7 +297,8 @@ static struct skeleton skeleton_of(uint16_t machine)
 {
 	static const char names[] = "\0.shstrtab";
 	struct skeleton s = {
-		.header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+		.header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+				       EV_CURRENT},
 			   .e_type = ET_DYN,
 			   .e_machine = machine,
 			   .e_version = EV_CURRENT,
@@ -304,8 +318,8 @@ static struct skeleton skeleton_of(uint16_t machine)
 	return s;
 }
 
-int cairn_embed_alone(uint16_t machine, const char *out, const struct cairn_embed_section *sections, size_t n,
-		      struct cairn_err *err)
+int cairn_embed_alone(uint16_t machine, const char *out, const struct cairn_embed_section *sections,
+		      size_t n, struct cairn_err *err)
 {
 	struct skeleton skeleton = skeleton_of(machine);
 	struct image m = {.bytes = (const uint8_t *)&skeleton, .size = sizeof(skeleton)};

@@ -106,11 +106,13 @@ static int check_kind(const struct elf *e, const struct header *h, struct cairn_
 {
 	const uint8_t *ident = e->bytes;
 	if (ident[EI_CLASS] == ELFCLASS32)
-		return err_set(err, -EOPNOTSUPP, "%s: a 32-bit ELF file; only x86-64 and arm64 are supported",
+		return err_set(err, -EOPNOTSUPP,
+			       "%s: a 32-bit ELF file; only x86-64 and arm64 are supported",
 			       e->path);
 	if (ident[EI_DATA] == ELFDATA2MSB)
 		return err_set(err, -EOPNOTSUPP,
-			       "%s: a big-endian ELF file; only x86-64 and arm64 are supported", e->path);
+			       "%s: a big-endian ELF file; only x86-64 and arm64 are supported",
+			       e->path);
 	if (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB)
 		return err_set(err, -EBADMSG,
 			       "%s: ELF header+0x4: class %u, data %u; expected 2, 1", e->path,
@@ -118,10 +120,11 @@ static int check_kind(const struct elf *e, const struct header *h, struct cairn_
 	if (ident[EI_VERSION] != EV_CURRENT)
 		return err_set(err, -EBADMSG, "%s: ELF header+0x6: version %u; expected 1", e->path,
 			       ident[EI_VERSION]);
-	if (h->machine != EM_X86_64 && h->machine != EM_AARCH64 && !(e->for_types && h->machine == EM_BPF))
+	if (h->machine != EM_X86_64 && h->machine != EM_AARCH64 &&
+	    !(e->for_types && h->machine == EM_BPF))
 		return err_set(err, -EOPNOTSUPP,
-			       "%s: for %s (machine %u); only x86-64 and arm64 are supported", e->path,
-			       machine_name(h->machine), h->machine);
+			       "%s: for %s (machine %u); only x86-64 and arm64 are supported",
+			       e->path, machine_name(h->machine), h->machine);
 	if (h->type == ET_CORE)
 		return err_set(err, -EOPNOTSUPP, "%s: a core file, not a binary", e->path);
 	if (h->type != ET_REL && h->type != ET_EXEC && h->type != ET_DYN)
@@ -320,8 +323,9 @@ static int read_segments(struct elf *e, Elf *lib, size_t n, struct cairn_err *er
 			return libelf_failed(e, "program headers", err);
 		if (ph.p_type != PT_LOAD)
 			continue;
-		e->loads[e->n_loads++] = (struct elf_load){ph.p_vaddr, ph.p_memsz, ph.p_flags, ph.p_offset,
-							   e->debug_only ? 0 : ph.p_filesz};
+		e->loads[e->n_loads++] =
+			(struct elf_load){ph.p_vaddr, ph.p_memsz, ph.p_flags, ph.p_offset,
+					  e->debug_only ? 0 : ph.p_filesz};
 		if (!ph.p_filesz)
 			continue;
 		loads[n_loads++] = (struct segment_header){ph.p_vaddr, ph.p_offset, ph.p_filesz};
@@ -361,8 +365,9 @@ static int load_sections(struct elf *e, struct cairn_err *err)
 	for (size_t i = 0; i < e->n_by_addr; i++) {
 		const struct section *s = &e->sections[e->by_addr[i]];
 		if (s->file.flags & SHF_EXECINSTR)
-			e->loads[e->n_loads++] = (struct elf_load){s->file.addr.v, s->file_size, PF_R | PF_X, s->file.foff.v,
-								   s->file.type == SHT_NOBITS ? 0 : s->file_size};
+			e->loads[e->n_loads++] = (struct elf_load){
+				s->file.addr.v, s->file_size, PF_R | PF_X, s->file.foff.v,
+				s->file.type == SHT_NOBITS ? 0 : s->file_size};
 	}
 	return 0;
 }
@@ -440,8 +445,8 @@ static int parse(struct elf *e, struct cairn_err *err)
 }
 
 /* @st is of the file that the bytes are mapped from, NULL: they are the caller's. */
-static int open_bytes(const void *bytes, size_t size, const struct stat *st, const char *name, bool for_types,
-		      struct elf **ret, struct cairn_err *err)
+static int open_bytes(const void *bytes, size_t size, const struct stat *st, const char *name,
+		      bool for_types, struct elf **ret, struct cairn_err *err)
 {
 	struct elf *e = calloc(1, sizeof(*e));
 	if (!e) {
@@ -476,7 +481,8 @@ int elf_open_mem(const void *bytes, size_t size, const char *name, struct elf **
 	return open_bytes(bytes, size, NULL, name, false, ret, err);
 }
 
-static int open_fd(int fd, const char *name, bool for_types, struct elf **ret, struct cairn_err *err)
+static int open_fd(int fd, const char *name, bool for_types, struct elf **ret,
+		   struct cairn_err *err)
 {
 	struct stat st;
 	if (fstat(fd, &st) < 0) {
@@ -575,7 +581,8 @@ int elf_need_x86_64(const struct elf *e, const char *what, struct cairn_err *err
 {
 	if (e->machine == EM_X86_64)
 		return 0;
-	return err_set(err, -EOPNOTSUPP, "%s: for %s; %s of x86-64 only", e->path, machine_name(e->machine), what);
+	return err_set(err, -EOPNOTSUPP, "%s: for %s; %s of x86-64 only", e->path,
+		       machine_name(e->machine), what);
 }
 
 const uint8_t *elf_build_id(const struct elf *e, size_t *ret_len)

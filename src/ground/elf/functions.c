@@ -19,9 +19,9 @@
  * several that start there a global one wins over a weak and that over a local one, then the
  * shorter name, then the first in alphabetical order.
  *
- * A function without a size (hand-written assembler, _start of old C libraries) has all code up to the next function of its
- * section that nothing else has. Where a file has dynamic symbols only the next function may be one without a name: there it has its
- * first byte and no more.
+ * A function without a size (hand-written assembler, _start of old C libraries) has all code up to
+ * the next function of its section that nothing else has. Where a file has dynamic symbols only the
+ * next function may be one without a name: there it has its first byte and no more.
  *
  * Flattening sweeps over the starts in order. A heap keeps the open ranges with the winner on top.
  * An ended range leaves it only when it comes to the top: until then it cannot win. Each symbol
@@ -45,7 +45,10 @@ static bool is_function(const struct elf *e, const struct elf_symbol *s)
 	return section && (section->file.flags & SHF_EXECINSTR);
 }
 
-/* End of [start, end). A function without a size has its first byte; extend() adds what nothing else has. */
+/*
+ * End of [start, end). A function without a size has its first byte; extend() adds what nothing
+ * else has.
+ */
 static uint64_t end_of(const struct elf_symbol *s)
 {
 	uint64_t size = s->size ? s->size : 1;

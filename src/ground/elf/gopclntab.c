@@ -2,7 +2,8 @@
 /*
  * .gopclntab: what the Go runtime itself unwinds and names by
  *
- * Strip takes symbols and debug information and leaves it, since programs need it. Versions of Go 1.18 and of 1.20 and later:
+ * Strip takes symbols and debug information and leaves it, since programs need it. Versions of Go
+ * 1.18 and of 1.20 and later:
  *
  *	HEADER					FUNCTION, at functions + its offset
  *	0	4  f0ffffff (1.18), f1ffffff	0	4  entry, from text on
@@ -14,7 +15,8 @@
  *	56	8  pcs
  *	64	8  functions: entry and offset, 4 bytes each; an entry that ends the last one
  *
- *	pcsp: pairs of a change of the value, with its sign in bit 0, and how many instructions it then holds; a change of 0 ends
+ *	pcsp: pairs of a change of the value, with its sign in bit 0, and how many instructions it
+ *	then holds; a change of 0 ends
  *	them. The value begins with -1.
  */
 #include "elf/gopclntab.h"
@@ -48,7 +50,8 @@ static const struct section *find(const struct elf *e)
 	for (size_t i = 1; i < e->n_sections; i++) {
 		const struct section *s = &e->sections[i];
 		if (s->file.data && !(s->file.flags & SHF_COMPRESSED) && s->file.name &&
-		    (!strcmp(s->file.name, ".gopclntab") || !strcmp(s->file.name, ".data.rel.ro.gopclntab")))
+		    (!strcmp(s->file.name, ".gopclntab") ||
+		     !strcmp(s->file.name, ".data.rel.ro.gopclntab")))
 			return s;
 	}
 	return NULL;
@@ -71,8 +74,9 @@ static bool read_header(struct gopclntab *t)
 	t->n = (uint32_t)n;
 	t->flag_at = magic == MAGIC_1_20 ? FLAG_1_20 : FLAG_1_18;
 	/* Without the address of its code, as before it is relocated, nothing can be told. */
-	return !c.failed && (magic == MAGIC_1_18 || magic == MAGIC_1_20) && pointer == 8 && t->quantum && n && n < MAX_FUNCTIONS &&
-	       t->text && t->functions < t->size && n * RECORD + 4 <= t->size - t->functions;
+	return !c.failed && (magic == MAGIC_1_18 || magic == MAGIC_1_20) && pointer == 8 &&
+	       t->quantum && n && n < MAX_FUNCTIONS && t->text && t->functions < t->size &&
+	       n * RECORD + 4 <= t->size - t->functions;
 }
 
 bool gopclntab_open(const struct elf *e, struct gopclntab *ret)
@@ -80,8 +84,10 @@ bool gopclntab_open(const struct elf *e, struct gopclntab *ret)
 	const struct section *s = e->machine == EM_X86_64 ? find(e) : NULL;
 	if (!s)
 		return false;
-	*ret = (struct gopclntab){.src = {.file = e->path, .section = s->file.name, .base = s->file.data}, .bytes = s->file.data,
-				  .size = s->file.size};
+	*ret = (struct gopclntab){
+		.src = {.file = e->path, .section = s->file.name, .base = s->file.data},
+		.bytes = s->file.data,
+		.size = s->file.size};
 	return read_header(ret);
 }
 
@@ -97,9 +103,14 @@ bool gopclntab_function(const struct gopclntab *t, uint32_t i, struct go_functio
 	cur_skip(&f, t->flag_at - 20);
 	uint8_t flags = cur_u8(&f);
 	struct cursor text = at(t, name);
-	*ret = (struct go_function){.lo = t->text + entry, .hi = t->text + end, .name = cur_str(&text), .pcsp = pcsp,
-				    .is_outermost = flags & IS_OUTERMOST, .switches_stack = flags & WRITES_SP};
-	return !c.failed && !f.failed && !text.failed && is_same && ret->lo < ret->hi && ret->name[0];
+	*ret = (struct go_function){.lo = t->text + entry,
+				    .hi = t->text + end,
+				    .name = cur_str(&text),
+				    .pcsp = pcsp,
+				    .is_outermost = flags & IS_OUTERMOST,
+				    .switches_stack = flags & WRITES_SP};
+	return !c.failed && !f.failed && !text.failed && is_same && ret->lo < ret->hi &&
+	       ret->name[0];
 }
 
 int gopclntab_frames(const struct gopclntab *t, const struct go_function *f,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of functions that each Go program has, also a stripped one; the essay is in gopclntab.c. */
+/*
+ * The table of functions that each Go program has, also a stripped one; the essay is in
+ * gopclntab.c.
+ */
 #ifndef ELF_GOPCLNTAB_H
 #define ELF_GOPCLNTAB_H
 

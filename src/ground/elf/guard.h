@@ -82,8 +82,8 @@ void guard_close(struct guard *g); /* takes NULL */
  * guard_check - whether the pages of @n bytes at @p, which lie in the file, are as they were
  * written
  *
- * Cost: a byte per page that was checked before, else some 400 instructions. No allocation. Threads:
- * any. Signals: safe.
+ * Cost: a byte per page that was checked before, else some 400 instructions. No allocation.
+ * Threads: any. Signals: safe.
  */
 bool guard_check(struct guard *g, const uint8_t *p, size_t n);
 

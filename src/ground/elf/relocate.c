@@ -323,7 +323,11 @@ int section_relocate(const struct elf *e, size_t i, uint8_t *bytes, uint64_t siz
 		     struct cairn_err *err)
 {
 	const struct section *target = &e->sections[i];
-	struct job j = {.e = e, .machine = machine_of(e->machine), .target = target, .bytes = bytes, .size = size};
+	struct job j = {.e = e,
+			.machine = machine_of(e->machine),
+			.target = target,
+			.bytes = bytes,
+			.size = size};
 	for (uint32_t rela = target->first_rela; rela != NO_SECTION;
 	     rela = e->sections[rela].next_rela) {
 		int r = apply_section(&j, rela, err);

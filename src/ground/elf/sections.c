@@ -63,7 +63,8 @@ static int check_sealed(const struct elf *e, size_t i, struct cairn_err *err)
 	if (!e->lacks_checksums || !strcmp(name, SIDECAR_HEADER) || !strncmp(name, ".note", 5))
 		return 0;
 	return err_set(err, -EBADMSG,
-		       "%s: %s: a sidecar without checksums: damaged, or made by an older version; make it again with cairn sidecar",
+		       "%s: %s: a sidecar without checksums: damaged, or made by an older version; "
+		       "make it again with cairn sidecar",
 		       e->path, name);
 }
 
@@ -112,7 +113,8 @@ static void end_work(struct elf *e, struct section *s)
 	pthread_mutex_unlock(&e->lock);
 }
 
-static int section_ready(struct elf *e, size_t i, const struct elf_section **ret, struct cairn_err *err)
+static int section_ready(struct elf *e, size_t i, const struct elf_section **ret,
+			 struct cairn_err *err)
 {
 	struct section *s = &e->sections[i];
 	if (!atomic_load_explicit(&s->is_ready, memory_order_acquire)) {
@@ -135,7 +137,8 @@ void elf_section_unchecked(const struct elf *e, const char *name, struct elf_sec
 	for (size_t i = 1; e->guard && i < e->n_sections; i++) {
 		const struct section *s = &e->sections[i];
 		uint64_t off = s->file.foff.v, head = (uint64_t)(e->guard->pages - e->bytes);
-		if (strcmp(s->file.name, name) || !section_has_bytes(s) || section_is_compressed(e, i))
+		if (strcmp(s->file.name, name) || !section_has_bytes(s) ||
+		    section_is_compressed(e, i))
 			continue;
 		if (off < head || off > e->size || s->file_size > e->size - off)
 			continue;

@@ -144,7 +144,8 @@ static void sort_names(struct elf_symbol *p, size_t n)
 }
 
 /*
- * By address, then by name. By the lower half of the addresses first, and then by the upper one; those with one address are few.
+ * By address, then by name. By the lower half of the addresses first, and then by the upper one;
+ * those with one address are few.
  * @sorted has room for all.
  */
 static int sort_symbols(const struct elf_symbol *p, size_t n, struct elf_symbol *sorted)
@@ -173,7 +174,10 @@ static size_t read_go(const struct gopclntab *go, struct elf_symbol *ret)
 	size_t n = 0;
 	for (uint32_t i = 0; i < go->n; i++)
 		if (gopclntab_function(go, i, &f))
-			ret[n++] = (struct elf_symbol){.name = f.name, .at = {f.lo}, .size = f.hi - f.lo, .type = STT_FUNC,
+			ret[n++] = (struct elf_symbol){.name = f.name,
+						       .at = {f.lo},
+						       .size = f.hi - f.lo,
+						       .type = STT_FUNC,
 						       .binding = STB_LOCAL};
 	return n;
 }

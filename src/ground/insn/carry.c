@@ -7,7 +7,8 @@ enum { RBP = 6, RSP = 7 };
 
 static bool is_number(const ZydisDecodedOperand *op)
 {
-	return op->type == ZYDIS_OPERAND_TYPE_REGISTER && op->size >= 32 && zydis_dwarf_reg(op->reg.value) >= 0;
+	return op->type == ZYDIS_OPERAND_TYPE_REGISTER && op->size >= 32 &&
+	       zydis_dwarf_reg(op->reg.value) >= 0;
 }
 
 static bool is_slot(const ZydisDecodedOperand *op, struct insn_carry *c)
@@ -20,7 +21,8 @@ static bool is_slot(const ZydisDecodedOperand *op, struct insn_carry *c)
 	return base == RSP || base == RBP;
 }
 
-static enum insn_carries carries(const ZydisDecodedOperand *to, const ZydisDecodedOperand *from, struct insn_carry *c)
+static enum insn_carries carries(const ZydisDecodedOperand *to, const ZydisDecodedOperand *from,
+				 struct insn_carry *c)
 {
 	if (is_number(to))
 		c->to = (uint8_t)zydis_dwarf_reg(to->reg.value);
@@ -33,7 +35,8 @@ static enum insn_carries carries(const ZydisDecodedOperand *to, const ZydisDecod
 	return is_number(to) && is_slot(from, c) ? CARRY_RESTORE : CARRY_NOTHING;
 }
 
-bool insn_carry(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret_insn, struct insn_carry *ret)
+bool insn_carry(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret_insn,
+		struct insn_carry *ret)
 {
 	ZydisDecoder d = zydis_decoder();
 	ZydisDecodedInstruction zi;
@@ -44,7 +47,8 @@ bool insn_carry(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret_in
 	*ret_insn = zydis_insn(&zi, ops, at);
 	if (zi.mnemonic == ZYDIS_MNEMONIC_MOV) {
 		ret->what = carries(&ops[0], &ops[1], ret);
-	} else if (zi.mnemonic == ZYDIS_MNEMONIC_SUB && carries(&ops[0], &ops[1], ret) == CARRY_COPY) {
+	} else if (zi.mnemonic == ZYDIS_MNEMONIC_SUB &&
+		   carries(&ops[0], &ops[1], ret) == CARRY_COPY) {
 		ret->what = ret->from != ret->to ? CARRY_DIFFERENCE : CARRY_NOTHING;
 	}
 	return true;

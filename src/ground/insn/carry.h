@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How one instruction carries a number on: from a register to another one, to the stack, and back. */
+/*
+ * How one instruction carries a number on: from a register to another one, to the stack, and back.
+ */
 #ifndef INSN_CARRY_H
 #define INSN_CARRY_H
 
@@ -33,6 +35,7 @@ struct insn_carry {
  * Of general registers, 32 or 64 bits of them.
  * Returns false when the bytes are no instruction. Cost: one decode, no allocation. Threads: any.
  */
-bool insn_carry(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret_insn, struct insn_carry *ret);
+bool insn_carry(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret_insn,
+		struct insn_carry *ret);
 
 #endif

@@ -109,7 +109,8 @@ static enum insn_flow flow_of(const ZydisDecodedInstruction *zi, const ZydisDeco
 	}
 }
 
-struct insn zydis_insn(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops, uint64_t at)
+struct insn zydis_insn(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops,
+		       uint64_t at)
 {
 	struct insn insn = {.len = zi->length};
 	insn.flow = flow_of(zi, ops);
@@ -134,14 +135,35 @@ bool insn_decode(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret)
 
 /* The names of the psABI's table "DWARF register number mapping"; gaps are reserved numbers. */
 static const char *const dwarf_names[] = {
-	"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
-	"r14", "r15", "rip", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-	"xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st0", "st1", "st2", "st3", "st4",
-	"st5", "st6", "st7", "mm0", "mm1", "mm2", "mm3", "mm4", "mm5", "mm6", "mm7", "rflags", "es",
-	"cs", "ss", "ds", "fs", "gs", [58] = "fs.base", "gs.base", [62] = "tr", "ldtr", "mxcsr", "fcw",
-	"fsw", "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",
-	"xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", [118] = "k0", "k1", "k2", "k3", "k4",
-	"k5", "k6", "k7",
+	"rax",	   "rdx",	 "rcx",
+	"rbx",	   "rsi",	 "rdi",
+	"rbp",	   "rsp",	 "r8",
+	"r9",	   "r10",	 "r11",
+	"r12",	   "r13",	 "r14",
+	"r15",	   "rip",	 "xmm0",
+	"xmm1",	   "xmm2",	 "xmm3",
+	"xmm4",	   "xmm5",	 "xmm6",
+	"xmm7",	   "xmm8",	 "xmm9",
+	"xmm10",   "xmm11",	 "xmm12",
+	"xmm13",   "xmm14",	 "xmm15",
+	"st0",	   "st1",	 "st2",
+	"st3",	   "st4",	 "st5",
+	"st6",	   "st7",	 "mm0",
+	"mm1",	   "mm2",	 "mm3",
+	"mm4",	   "mm5",	 "mm6",
+	"mm7",	   "rflags",	 "es",
+	"cs",	   "ss",	 "ds",
+	"fs",	   "gs",	 [58] = "fs.base",
+	"gs.base", [62] = "tr",	 "ldtr",
+	"mxcsr",   "fcw",	 "fsw",
+	"xmm16",   "xmm17",	 "xmm18",
+	"xmm19",   "xmm20",	 "xmm21",
+	"xmm22",   "xmm23",	 "xmm24",
+	"xmm25",   "xmm26",	 "xmm27",
+	"xmm28",   "xmm29",	 "xmm30",
+	"xmm31",   [118] = "k0", "k1",
+	"k2",	   "k3",	 "k4",
+	"k5",	   "k6",	 "k7",
 };
 
 const char *insn_reg_name(unsigned int dwarf_reg)
@@ -175,13 +197,15 @@ const char *insn_subreg_name(unsigned int dwarf_reg, unsigned int size_bytes)
 	}
 }
 
-static struct insn_access access_of(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops, unsigned int dwarf_reg,
+static struct insn_access access_of(const ZydisDecodedInstruction *zi,
+				    const ZydisDecodedOperand *ops, unsigned int dwarf_reg,
 				    int64_t off, unsigned int size)
 {
 	struct insn_access ret = {0};
 	for (unsigned int i = 0; i < zi->operand_count; i++) {
 		const ZydisDecodedOperand *op = &ops[i];
-		if (op->type != ZYDIS_OPERAND_TYPE_MEMORY || zydis_dwarf_reg(op->mem.base) != (int)dwarf_reg ||
+		if (op->type != ZYDIS_OPERAND_TYPE_MEMORY ||
+		    zydis_dwarf_reg(op->mem.base) != (int)dwarf_reg ||
 		    op->mem.index != ZYDIS_REGISTER_NONE)
 			continue;
 		int64_t at = op->mem.disp.has_displacement ? op->mem.disp.value : 0;
@@ -195,7 +219,8 @@ static struct insn_access access_of(const ZydisDecodedInstruction *zi, const Zyd
 	return ret;
 }
 
-struct insn_access insn_accesses(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off, unsigned int size)
+struct insn_access insn_accesses(const uint8_t *bytes, size_t n, unsigned int dwarf_reg,
+				 int64_t off, unsigned int size)
 {
 	ZydisDecoder d = zydis_decoder();
 	ZydisDecodedInstruction zi;
@@ -205,8 +230,9 @@ struct insn_access insn_accesses(const uint8_t *bytes, size_t n, unsigned int dw
 	return access_of(&zi, ops, dwarf_reg, off, size);
 }
 
-bool insn_decode_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off, unsigned int size, struct insn *ret,
-		      struct insn_access *access, bool *stores_near)
+bool insn_decode_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off,
+		      unsigned int size, struct insn *ret, struct insn_access *access,
+		      bool *stores_near)
 {
 	enum { WIDEST = 64 };
 	ZydisDecoder d = zydis_decoder();
@@ -220,8 +246,8 @@ bool insn_decode_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, in
 	return true;
 }
 
-bool insn_stores_register(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off, unsigned int *ret_reg,
-			  unsigned int *ret_bytes)
+bool insn_stores_register(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off,
+			  unsigned int *ret_reg, unsigned int *ret_bytes)
 {
 	ZydisDecoder d = zydis_decoder();
 	ZydisDecodedInstruction zi;
@@ -231,9 +257,11 @@ bool insn_stores_register(const uint8_t *bytes, size_t n, unsigned int dwarf_reg
 		return false;
 	const ZydisDecodedOperandMem *to = &ops[0].mem;
 	int64_t at = to->disp.has_displacement ? to->disp.value : 0;
-	bool is_high = ops[1].reg.value >= ZYDIS_REGISTER_AH && ops[1].reg.value <= ZYDIS_REGISTER_BH;
+	bool is_high =
+		ops[1].reg.value >= ZYDIS_REGISTER_AH && ops[1].reg.value <= ZYDIS_REGISTER_BH;
 	int reg = zydis_dwarf_reg(ops[1].reg.value);
-	if (zydis_dwarf_reg(to->base) != (int)dwarf_reg || to->index != ZYDIS_REGISTER_NONE || at != off || reg < 0 || is_high)
+	if (zydis_dwarf_reg(to->base) != (int)dwarf_reg || to->index != ZYDIS_REGISTER_NONE ||
+	    at != off || reg < 0 || is_high)
 		return false;
 	*ret_reg = (unsigned int)reg;
 	*ret_bytes = ops[0].size / 8;
@@ -276,8 +304,8 @@ static int low_register(const ZydisDecodedOperand *op)
 	return reg < 16 ? reg : -1;
 }
 
-bool insn_copies_register(const uint8_t *bytes, size_t n, unsigned int *ret_to, unsigned int *ret_from,
-			  unsigned int *ret_bytes)
+bool insn_copies_register(const uint8_t *bytes, size_t n, unsigned int *ret_to,
+			  unsigned int *ret_from, unsigned int *ret_bytes)
 {
 	ZydisDecoder d = zydis_decoder();
 	ZydisDecodedInstruction zi;
@@ -323,7 +351,8 @@ bool insn_keeps_lowest_bit(const uint8_t *bytes, size_t n, unsigned int *ret_reg
 	if (!zydis_full(&d, bytes, n, &zi, ops) || zi.mnemonic != ZYDIS_MNEMONIC_AND)
 		return false;
 	int reg = low_register(&ops[0]);
-	if (reg < 0 || ops[0].size != 8 || ops[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE || ops[1].imm.value.u != 1)
+	if (reg < 0 || ops[0].size != 8 || ops[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE ||
+	    ops[1].imm.value.u != 1)
 		return false;
 	*ret_reg = (unsigned int)reg;
 	return true;

@@ -6,15 +6,16 @@
  *
  * May a probe go *here*? (cairn_hazard_at) Caution wins. The place must be an instruction boundary:
  * decoding runs from the start of the function symbol that covers it. And no 5-byte nop is let
- * through but a function's first instruction, or the one behind its endbr64, where nothing can be in
- * the red zone yet: that the rest of the function does not use the red zone could only be guessed.
+ * through but a function's first instruction, or the one behind its endbr64, where nothing can be
+ * in the red zone yet: that the rest of the function does not use the red zone could only be
+ * guessed.
  *
- * Which places of this file are hazardous? (cairn_hazards) A list full of harmless places would not be
- * read, so a 5-byte nop is listed where harm is real: not at an entry, in a function that uses the red
- * zone. And padding is left out: nops and int3 that follow a jump or return are never executed, be they
- * between functions (outside of all symbols) or in front of a loop. In a stripped file the code between
- * the exported functions is walked over too; it has unknown functions, so that each of its 5-byte nops
- * counts.
+ * Which places of this file are hazardous? (cairn_hazards) A list full of harmless places would not
+ * be read, so a 5-byte nop is listed where harm is real: not at an entry, in a function that uses
+ * the red zone. And padding is left out: nops and int3 that follow a jump or return are never
+ * executed, be they between functions (outside of all symbols) or in front of a loop. In a stripped
+ * file the code between the exported functions is walked over too; it has unknown functions, so
+ * that each of its 5-byte nops counts.
  *
  * Linear decoding can lose step where a compiler put data between instructions. x86 code falls back
  * into step within a few instructions, and compilers put jump tables into .rodata; hand-written
@@ -61,12 +62,13 @@ static const struct {
 		{"misemulated",
 		 "the kernel takes it for another instruction (a jump, call, return, nop or popf): "
 		 "under a probe the program computes something else"},
-	[CAIRN_HAZARD_SEES_STEP] =
-		{"sees-step",
-		 "its result shows the kernel's single step (pushf, syscall, sgdt): under a probe the program "
-		 "computes something else or ends"},
-	[CAIRN_HAZARD_REPEATS] = {"repeats", "a string instruction with a rep prefix: a probe gives one event for "
-					     "each repetition, not one for each call"},
+	[CAIRN_HAZARD_SEES_STEP] = {"sees-step",
+				    "its result shows the kernel's single step (pushf, syscall, "
+				    "sgdt): under a probe the program "
+				    "computes something else or ends"},
+	[CAIRN_HAZARD_REPEATS] =
+		{"repeats", "a string instruction with a rep prefix: a probe gives one event for "
+			    "each repetition, not one for each call"},
 };
 
 enum { N_HAZARDS = sizeof(hazards) / sizeof(hazards[0]) };
@@ -137,7 +139,9 @@ enum cairn_hazard cairn_hazard_at(const struct cairn_binary *bin, struct cairn_v
 	size_t off = at.v - start.v;
 	if (!is_boundary(func, n, off))
 		return CAIRN_HAZARD_NOT_A_BOUNDARY;
-	/* Whoever asks for a function's first instruction as a place inside may mean a loop to it. */
+	/*
+	 * Whoever asks for a function's first instruction as a place inside may mean a loop to it.
+	 */
 	return off ? hazard_of(func, n, off) : insn_uprobe(func, n).hazard;
 }
 
@@ -160,7 +164,8 @@ static int piece_order(const void *a, const void *b)
 	return x->hi > y->hi ? -1 : x->hi < y->hi;
 }
 
-static int add_functions(const struct hazard_functions *functions, struct pieces *pieces, struct cairn_err *err)
+static int add_functions(const struct hazard_functions *functions, struct pieces *pieces,
+			 struct cairn_err *err)
 {
 	for (size_t i = 0; i < functions->v.n; i++) {
 		const struct hazard_function *f = &functions->v.p[i];
@@ -206,8 +211,8 @@ static void sort_pieces(struct pieces *pieces)
 }
 
 /* Functions; in a stripped file, whose .dynsym names only some, also the code between them. */
-static int collect_pieces(const struct cairn_binary *bin, const struct hazard_functions *functions, struct pieces *pieces,
-			  struct cairn_err *err)
+static int collect_pieces(const struct cairn_binary *bin, const struct hazard_functions *functions,
+			  struct pieces *pieces, struct cairn_err *err)
 {
 	int rc = add_functions(functions, pieces, err);
 	if (rc < 0)
@@ -294,8 +299,8 @@ static int walk_piece(struct elf *e, const struct piece *piece, uint64_t from, v
 	return 0;
 }
 
-int hazards_among(const struct cairn_binary *bin, const struct hazard_functions *functions, visit_fn *visit, void *ctx,
-		  struct cairn_err *err)
+int hazards_among(const struct cairn_binary *bin, const struct hazard_functions *functions,
+		  visit_fn *visit, void *ctx, struct cairn_err *err)
 {
 	struct pieces pieces = {0};
 	int rc = elf_need_x86_64(binary_main(bin), "hazards are known", err);
@@ -316,7 +321,8 @@ int hazards_among(const struct cairn_binary *bin, const struct hazard_functions 
 /* ---- functions of a symbol table ---- */
 
 /* Where @range goes on with a symbol that lies around others, its function gets longer. */
-static int add_range(const struct function_range *range, struct map *starts, struct hazard_functions *ret)
+static int add_range(const struct function_range *range, struct map *starts,
+		     struct hazard_functions *ret)
 {
 	uint64_t key = (uint64_t)(uintptr_t)range->symbol, start;
 	if (range->lo != range->symbol->at.v && map_get(starts, key, &start)) {
@@ -329,7 +335,8 @@ static int add_range(const struct function_range *range, struct map *starts, str
 	return VEC_ADD(&ret->v, ((struct hazard_function){range->lo, range->hi})) ? 0 : -ENOMEM;
 }
 
-static int functions_of(const struct cairn_binary *bin, struct hazard_functions *ret, struct cairn_err *err)
+static int functions_of(const struct cairn_binary *bin, struct hazard_functions *ret,
+			struct cairn_err *err)
 {
 	const struct functions *functions;
 	struct map starts;

@@ -17,7 +17,10 @@
 
 #include "base/vec.h"
 
-/* What a call may overwrite by the System V ABI: rax, rdx, rcx, rsi, rdi, r8 to r11, by DWARF number. */
+/*
+ * What a call may overwrite by the System V ABI: rax, rdx, rcx, rsi, rdi, r8 to r11, by DWARF
+ * number.
+ */
 enum { INSN_CALL_WRITES = 0x0f37 };
 
 /* Of one instruction; longer ones fault. */
@@ -70,7 +73,8 @@ struct insn_step {
  * insn_step - the same as insn_decode() for who wants no more than that
  *
  * Returns false for what insn_decode() returns false.
- * Cost: a table and the bytes for nearly all instructions of real code. No allocation. Threads: any. Signals: safe.
+ * Cost: a table and the bytes for nearly all instructions of real code. No allocation. Threads:
+ * any. Signals: safe.
  */
 bool insn_step(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret);
 
@@ -80,21 +84,33 @@ bool insn_step(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *re
  * @readable   bytes that may be looked at, @n or more
  * @ret        room for @max
  * @ret_bytes  how long they are together
- * Returns how many there are; fewer than @max at the end of the bytes, or in front of what insn_step() returns false for.
+ * Returns how many there are; fewer than @max at the end of the bytes, or in front of what
+ * insn_step() returns false for.
  */
-size_t insn_steps(const uint8_t *bytes, size_t n, size_t readable, uint64_t at, struct insn_step *ret, size_t max, size_t *ret_bytes);
+size_t insn_steps(const uint8_t *bytes, size_t n, size_t readable, uint64_t at,
+		  struct insn_step *ret, size_t max, size_t *ret_bytes);
 
-/* What assemblers pad with: 90, 66 90, 0f 1f /0 and its prefixed forms. @insn  an instruction of @n bytes */
+/*
+ * What assemblers pad with: 90, 66 90, 0f 1f /0 and its prefixed forms. @insn an instruction of @n
+ * bytes
+ */
 bool insn_is_padding(const uint8_t *insn, size_t n);
 
-/* Arithmetic on several numbers in one vector register; see packed.c. @insn: one instruction of @n bytes. */
+/*
+ * Arithmetic on several numbers in one vector register; see packed.c. @insn: one instruction of @n
+ * bytes.
+ */
 bool insn_is_packed(const uint8_t *insn, size_t n);
 
-/* xor or sub of a general register with itself: the result does not depend on it. @insn: one instruction of @n bytes. */
+/*
+ * xor or sub of a general register with itself: the result does not depend on it. @insn: one
+ * instruction of @n bytes.
+ */
 bool insn_is_zeroing(const uint8_t *insn, size_t n);
 
 /*
- * insn_takes_address - whether an instruction loads an address that is fixed in the file: lea N(%rip)
+ * insn_takes_address - whether an instruction loads an address that is fixed in the file: lea
+ * N(%rip)
  *
  * @at   address of the first byte
  * @ret  the address
@@ -107,8 +123,8 @@ bool insn_takes_address(const uint8_t *bytes, size_t n, uint64_t at, uint64_t *r
  * insn_is_table_jump - whether an indirect jump is one of a switch, whose table has distances
  *
  * @code  instructions one behind the other, the last of which is the jump; @n bytes of them
- * False also for a jump that may be any: through a table of addresses, to a register whose origin is not among the instructions.
- * Cost: decodes them, no allocation. Threads: any. Signals: safe.
+ * False also for a jump that may be any: through a table of addresses, to a register whose origin
+ * is not among the instructions. Cost: decodes them, no allocation. Threads: any. Signals: safe.
  */
 bool insn_is_table_jump(const uint8_t *code, size_t n);
 
@@ -119,35 +135,43 @@ struct insn_access {
 };
 
 /*
- * insn_accesses - how an instruction accesses the @size bytes at register + @off, by that register and a displacement
+ * insn_accesses - how an instruction accesses the @size bytes at register + @off, by that register
+ * and a displacement
  *
- * Both when the bytes are no instruction. An access through another register or with an index is not seen.
- * Cost: one decode, no allocation. Threads: any. Signals: safe.
+ * Both when the bytes are no instruction. An access through another register or with an index is
+ * not seen. Cost: one decode, no allocation. Threads: any. Signals: safe.
  */
-struct insn_access insn_accesses(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off, unsigned int size);
+struct insn_access insn_accesses(const uint8_t *bytes, size_t n, unsigned int dwarf_reg,
+				 int64_t off, unsigned int size);
 
 /*
- * insn_decode_near - insn_decode(), insn_accesses() and whether the memory around the place may be written, by one decode
+ * insn_decode_near - insn_decode(), insn_accesses() and whether the memory around the place may be
+ * written, by one decode
  *
- * @stores_near  a store with the same base register, no index, and a displacement that differs by less than 64 bytes (the widest
- *               store) counts; one through another register does not
+ * @stores_near  a store with the same base register, no index, and a displacement that differs by
+ *               less than 64 bytes (the widest store) counts; one through another register does not
  * Returns false for what insn_decode() returns false. Threads: any. Signals: safe.
  */
-bool insn_decode_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off, unsigned int size, struct insn *ret,
-		      struct insn_access *access, bool *stores_near);
+bool insn_decode_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off,
+		      unsigned int size, struct insn *ret, struct insn_access *access,
+		      bool *stores_near);
 
 /*
- * insn_stores_register - whether an instruction copies a general register to memory at register + @off: mov %rsi, 8(%rsp)
+ * insn_stores_register - whether an instruction copies a general register to memory at register +
+ * @off: mov %rsi, 8(%rsp)
  *
  * @ret_reg    the register that is copied, @ret_bytes how many of its bytes; untouched otherwise
  * Cost: one decode, no allocation. Threads: any. Signals: safe.
  */
-bool insn_stores_register(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off, unsigned int *ret_reg,
-			  unsigned int *ret_bytes);
+bool insn_stores_register(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off,
+			  unsigned int *ret_reg, unsigned int *ret_bytes);
 
-/* insn_copies_register - whether it copies the low @ret_bytes of a general register to another: mov %edi, %eax */
-bool insn_copies_register(const uint8_t *bytes, size_t n, unsigned int *ret_to, unsigned int *ret_from,
-			  unsigned int *ret_bytes);
+/*
+ * insn_copies_register - whether it copies the low @ret_bytes of a general register to another: mov
+ * %edi, %eax
+ */
+bool insn_copies_register(const uint8_t *bytes, size_t n, unsigned int *ret_to,
+			  unsigned int *ret_from, unsigned int *ret_bytes);
 
 /* A register that is copied to or from memory at another register and a distance. */
 struct insn_slot_move {
@@ -156,18 +180,24 @@ struct insn_slot_move {
 	bool is_store;
 };
 
-/* insn_moves_slot - whether it is such a copy, with register @base: mov %rdi, 8(%rsp), mov 8(%rsp), %edi */
+/*
+ * insn_moves_slot - whether it is such a copy, with register @base: mov %rdi, 8(%rsp), mov 8(%rsp),
+ * %edi
+ */
 bool insn_moves_slot(const uint8_t *bytes, size_t n, unsigned int base, struct insn_slot_move *ret);
 
-/* insn_keeps_lowest_bit - whether it clears all but the lowest bit of a register's low byte: and $1, %al */
+/*
+ * insn_keeps_lowest_bit - whether it clears all but the lowest bit of a register's low byte: and
+ * $1, %al
+ */
 bool insn_keeps_lowest_bit(const uint8_t *bytes, size_t n, unsigned int *ret_reg);
 
 /* Name of a DWARF register number of x86-64 ("rdi"); NULL for a number that has none. Static. */
 const char *insn_reg_name(unsigned int dwarf_reg);
 
 /*
- * The same for the low @size_bytes (1, 2, 4, 8) of it: "dil", "di", "edi", "rdi". Registers that are not
- * general ones have one name for every width. NULL for another width. Static.
+ * The same for the low @size_bytes (1, 2, 4, 8) of it: "dil", "di", "edi", "rdi". Registers that
+ * are not general ones have one name for every width. NULL for another width. Static.
  */
 const char *insn_subreg_name(unsigned int dwarf_reg, unsigned int size_bytes);
 
@@ -192,11 +222,12 @@ struct insn_uprobe insn_uprobe(const uint8_t *bytes, size_t n);
 /*
  * insn_hazard_in - the hazard of a uprobe in a function whose bounds are known
  *
- * For callers that know where the function starts better than the symbol table does (DWARF, an FDE).
- * @func, @n  the whole function from its entry
+ * For callers that know where the function starts better than the symbol table does (DWARF, an
+ * FDE).
+ * @func, @n the whole function from its entry
  * @off       the place, in bytes from the entry
- * Returns CAIRN_HAZARD_NOT_A_BOUNDARY also when @off is outside. A 5-byte nop is let through only at
- * the entry or directly behind its endbr64.
+ * Returns CAIRN_HAZARD_NOT_A_BOUNDARY also when @off is outside. A 5-byte nop is let through only
+ * at the entry or directly behind its endbr64.
  * Cost: decodes from the entry to @off, no allocation. Threads: any.
  */
 enum cairn_hazard insn_hazard_in(const uint8_t *func, size_t n, size_t off);
@@ -214,12 +245,13 @@ struct hazard_functions {
 typedef int hazard_visitor(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard);
 
 /*
- * hazards_among - as cairn_hazards(), for who knows the functions better than the symbol tables at hand
+ * hazards_among - as cairn_hazards(), for who knows the functions better than the symbol tables at
+ * hand
  *
  * @functions  in any order; they may overlap
  */
-int hazards_among(const struct cairn_binary *bin, const struct hazard_functions *functions, hazard_visitor *visit, void *ctx,
-		  struct cairn_err *err);
+int hazards_among(const struct cairn_binary *bin, const struct hazard_functions *functions,
+		  hazard_visitor *visit, void *ctx, struct cairn_err *err);
 
 /*
  * insn_boundaries - mark the start of every instruction of a piece of code by linear decoding
@@ -230,12 +262,12 @@ int hazards_among(const struct cairn_binary *bin, const struct hazard_functions 
 size_t insn_boundaries(const uint8_t *code, size_t n, uint8_t *bits);
 
 /*
- * insn_uses_red_zone - whether a function keeps data below rsp, in the 128 bytes that the ABI promises
- * to leave alone
+ * insn_uses_red_zone - whether a function keeps data below rsp, in the 128 bytes that the ABI
+ * promises to leave alone
  *
- * @code, @n  the whole function from its entry
- * Returns true also when it cannot be told (bytes that do not decode, a frame pointer that is set up
- * in an unknown way); see the essay in redzone.c.
+ * @code, @n the whole function from its entry
+ * Returns true also when it cannot be told (bytes that do not decode, a frame pointer that is set
+ * up in an unknown way); see the essay in redzone.c.
  * Cost: one decode per instruction, no allocation. Threads: any. Signals: safe.
  */
 bool insn_uses_red_zone(const uint8_t *code, size_t n);

@@ -9,14 +9,15 @@
 enum { INSN_MODRM_BYTES = 7, INSN_MODRM_SIB = 8 };
 
 /*
- * Bytes of a ModRM byte, its SIB and its displacement. By a table: which of the cases is next cannot be predicted, and a wrong guess
- * costs as much as the rest of a step.
+ * Bytes of a ModRM byte, its SIB and its displacement. By a table: which of the cases is next
+ * cannot be predicted, and a wrong guess costs as much as the rest of a step.
  */
 #define ROWS_OF(a, sib, b) a, a, a, a, sib, b, a, a
-#define MOD_OF(a, sib, b) \
-	ROWS_OF(a, sib, b), ROWS_OF(a, sib, b), ROWS_OF(a, sib, b), ROWS_OF(a, sib, b), ROWS_OF(a, sib, b), \
-		ROWS_OF(a, sib, b), ROWS_OF(a, sib, b), ROWS_OF(a, sib, b)
-static const uint8_t insn_modrm[256] = {MOD_OF(1, 2 | INSN_MODRM_SIB, 5), MOD_OF(2, 3, 2), MOD_OF(5, 6, 5), MOD_OF(1, 1, 1)};
+#define MOD_OF(a, sib, b)                                                                          \
+	ROWS_OF(a, sib, b), ROWS_OF(a, sib, b), ROWS_OF(a, sib, b), ROWS_OF(a, sib, b),            \
+		ROWS_OF(a, sib, b), ROWS_OF(a, sib, b), ROWS_OF(a, sib, b), ROWS_OF(a, sib, b)
+static const uint8_t insn_modrm[256] = {MOD_OF(1, 2 | INSN_MODRM_SIB, 5), MOD_OF(2, 3, 2),
+					MOD_OF(5, 6, 5), MOD_OF(1, 1, 1)};
 #undef MOD_OF
 #undef ROWS_OF
 

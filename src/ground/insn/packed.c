@@ -2,13 +2,17 @@
 /*
  * Arithmetic on several numbers at once
  *
- * The opcodes are those of SSE's map 0f with no prefix or 66, which VEX and EVEX keep: add, subtract, multiply, divide, minimum, maximum,
- * shift and compare. Left out is what scalar code has, too: moves, shuffles, conversions and bitwise logic (xorps clears a register
- * and changes a sign).
+ * The opcodes are those of SSE's map 0f with no prefix or 66, which VEX and EVEX keep: add,
+ * subtract, multiply, divide, minimum, maximum, shift and compare. Left out is what scalar code
+ * has, too: moves, shuffles, conversions and bitwise logic (xorps clears a register and changes a
+ * sign).
  */
 #include "insn/insn.h"
 
-/* What comes before the opcode: its map (1: 0f, 2: 0f 38) and whether f2 or f3 makes it a scalar operation. */
+/*
+ * What comes before the opcode: its map (1: 0f, 2: 0f 38) and whether f2 or f3 makes it a scalar
+ * operation.
+ */
 struct opcode {
 	uint8_t map, byte;
 	bool is_scalar;
@@ -45,7 +49,10 @@ static struct opcode opcode_of(const uint8_t *p, size_t n)
 	return legacy(p, n);
 }
 
-/* VEX and EVEX; 66; 0f itself or after REX: what no other instruction of these begins with. Most begin with something else. */
+/*
+ * VEX and EVEX; 66; 0f itself or after REX: what no other instruction of these begins with. Most
+ * begin with something else.
+ */
 static bool may_be_packed(const uint8_t *p, size_t n)
 {
 	if (n < 3)
@@ -63,15 +70,20 @@ bool insn_is_packed(const uint8_t *insn, size_t n)
 	uint8_t b = op.byte;
 	if (op.is_scalar)
 		return false;
-	/* pmuldq, pmulld, minima and maxima; VEX: shifts by vectors, multiply and add (96 to bf, of which the odd ones from 99 are scalar). */
+	/*
+	 * pmuldq, pmulld, minima and maxima; VEX: shifts by vectors, multiply and add (96 to bf, of
+	 * which the odd ones from 99 are scalar).
+	 */
 	if (op.map == 2)
 		return b == 0x28 || (b >= 0x38 && b <= 0x40) || (b >= 0x45 && b <= 0x47) ||
 		       (b >= 0x96 && b <= 0xbf && !((b & 0xf) > 8 && b & 1));
 	if (op.map != 1)
 		return false;
-	return b == 0x51 || b == 0x58 || b == 0x59 || (b >= 0x5c && b <= 0x5f) /* sqrt add mul sub min div max */ ||
+	return b == 0x51 || b == 0x58 || b == 0x59 ||
+	       (b >= 0x5c && b <= 0x5f) /* sqrt add mul sub min div max */ ||
 	       (b >= 0x64 && b <= 0x66) || (b >= 0x74 && b <= 0x76) /* compare */ || b == 0xc2 ||
 	       (b >= 0x71 && b <= 0x73) || (b >= 0xd1 && b <= 0xd5) /* shift, paddq, pmullw */ ||
-	       (b >= 0xd8 && b <= 0xde && b != 0xdb) || (b >= 0xe0 && b <= 0xe5) || (b >= 0xe8 && b <= 0xee && b != 0xeb) ||
-	       (b >= 0xf1 && b <= 0xf6) || (b >= 0xf8 && b <= 0xfe);
+	       (b >= 0xd8 && b <= 0xde && b != 0xdb) || (b >= 0xe0 && b <= 0xe5) ||
+	       (b >= 0xe8 && b <= 0xee && b != 0xeb) || (b >= 0xf1 && b <= 0xf6) ||
+	       (b >= 0xf8 && b <= 0xfe);
 }

@@ -2,9 +2,9 @@
 /*
  * Does a function use the red zone?
  *
- * The System V ABI promises that nobody touches the 128 bytes below rsp, so a leaf function may keep its
- * variables there without moving rsp. A probe that pushes something onto the stack breaks the promise.
- * Two shapes occur in compiled code:
+ * The System V ABI promises that nobody touches the 128 bytes below rsp, so a leaf function may
+ * keep its variables there without moving rsp. A probe that pushes something onto the stack breaks
+ * the promise. Two shapes occur in compiled code:
  *
  *	mov %edi,-0x14(%rsp)		gcc -O2: below rsp directly
  *
@@ -12,14 +12,14 @@
  *	mov  %rsp,%rbp			and rsp was never lowered
  *	mov  %edi,-0x14(%rbp)
  *
- * The first is a memory operand with base rsp and a negative displacement. For the second the depth to
- * which the prologue lowers rsp below rbp is summed up (push: 8, sub $N,%rsp: N) from "mov %rsp,%rbp" to
- * the first instruction that is no straight line; an operand below that depth is in the red zone.
- * A lea counts like an access: the address is going to be used.
+ * The first is a memory operand with base rsp and a negative displacement. For the second the depth
+ * to which the prologue lowers rsp below rbp is summed up (push: 8, sub $N,%rsp: N) from "mov
+ * %rsp,%rbp" to the first instruction that is no straight line; an operand below that depth is in
+ * the red zone. A lea counts like an access: the address is going to be used.
  *
  * Every doubt is answered "yes": undecodable bytes, rbp set from rsp by anything but that mov. What
- * stays unseen is a pointer made from rsp by arithmetic in another register, which no compiler was seen
- * to aim below rsp.
+ * stays unseen is a pointer made from rsp by arithmetic in another register, which no compiler was
+ * seen to aim below rsp.
  */
 #include "insn/insn.h"
 

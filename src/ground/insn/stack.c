@@ -12,7 +12,8 @@ static bool is_register(const ZydisDecodedOperand *op, ZydisRegister reg)
 }
 
 /* "rsp + add" or "rbp + add", as a register or as the address of lea. */
-static bool source(const ZydisDecodedOperand *op, bool is_lea, enum insn_stack_from *ret, int64_t *ret_add)
+static bool source(const ZydisDecodedOperand *op, bool is_lea, enum insn_stack_from *ret,
+		   int64_t *ret_add)
 {
 	ZydisRegister reg = ZYDIS_REGISTER_NONE;
 	if (!is_lea && op->type == ZYDIS_OPERAND_TYPE_REGISTER)
@@ -26,8 +27,12 @@ static bool source(const ZydisDecodedOperand *op, bool is_lea, enum insn_stack_f
 	return true;
 }
 
-/* mov and lea to one of the two, and sums with a number; everything else that writes them makes them unknown. */
-static bool is_computed(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops, struct insn_stack *ret)
+/*
+ * mov and lea to one of the two, and sums with a number; everything else that writes them makes
+ * them unknown.
+ */
+static bool is_computed(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops,
+			struct insn_stack *ret)
 {
 	bool is_sp = is_register(&ops[0], ZYDIS_REGISTER_RSP);
 	enum insn_stack_from *from = is_sp ? &ret->sp : &ret->fp;
@@ -45,7 +50,8 @@ static bool is_computed(const ZydisDecodedInstruction *zi, const ZydisDecodedOpe
 }
 
 /* Pushes and pops; Zydis tells their width as that of the hidden memory operand. */
-static bool moves_stack(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops, struct insn_stack *ret)
+static bool moves_stack(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops,
+			struct insn_stack *ret)
 {
 	int64_t width = zi->operand_width / 8;
 	switch (zi->mnemonic) {
@@ -80,14 +86,15 @@ static bool moves_stack(const ZydisDecodedInstruction *zi, const ZydisDecodedOpe
 static bool writes(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops, int dwarf_reg)
 {
 	for (size_t i = 0; i < zi->operand_count; i++)
-		if (ops[i].type == ZYDIS_OPERAND_TYPE_REGISTER && ops[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
+		if (ops[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    ops[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
 		    zydis_dwarf_reg(ops[i].reg.value) == dwarf_reg)
 			return true;
 	return false;
 }
 
-static void read_flow(const ZydisDecodedInstruction *zi, const uint8_t *bytes, size_t n, uint64_t at,
-		      struct insn_stack *ret)
+static void read_flow(const ZydisDecodedInstruction *zi, const uint8_t *bytes, size_t n,
+		      uint64_t at, struct insn_stack *ret)
 {
 	struct insn insn;
 	if (!insn_decode(bytes, n, at, &insn))

@@ -27,7 +27,8 @@ struct insn_stack {
 /*
  * insn_stack - decode one instruction
  *
- * A call leaves rsp as it is, behind it: what it pushes, its return pops. One that calls the next instruction only pushes.
+ * A call leaves rsp as it is, behind it: what it pushes, its return pops. One that calls the next
+ * instruction only pushes.
  * @at  address of the first byte, for targets
  * Returns false when the bytes are no instruction. Cost: one decode, no allocation. Threads: any.
  */

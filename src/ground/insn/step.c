@@ -2,9 +2,10 @@
 /*
  * Where the next instruction is, and whether control goes there
  *
- * Who looks at the paths through a function asks of nearly every instruction nothing but its length, its flow, and whether it
- * writes memory. A full decode of all of a kernel's code takes a second; most of it is a few hundred opcodes of which all three
- * are known from a table and the ModRM byte. The tables have a letter for each opcode, and each letter is one of the kinds below:
+ * Who looks at the paths through a function asks of nearly every instruction nothing but its
+ * length, its flow, and whether it writes memory. A full decode of all of a kernel's code takes a
+ * second; most of it is a few hundred opcodes of which all three are known from a table and the
+ * ModRM byte. The tables have a letter for each opcode, and each letter is one of the kinds below:
  *
  *	!  the second table
  *	.  ask the full decoder: rare, invalid, or of several meanings
@@ -24,8 +25,8 @@
  *	s  a segment    o  the operand size (an immediate of 32 bits has 16 then)    x  REX
  *	L  lock, in front of what can be locked    r  rep, in front of what copies strings, of pause and of endbr64 (n)
  *
- * What has other prefixes is asked about. tests/unit/test_insn.c compares every letter with the full decoder, for all ModRM
- * bytes and prefixes.
+ * What has other prefixes is asked about. tests/unit/test_insn.c compares every letter with the
+ * full decoder, for all ModRM bytes and prefixes.
  */
 #include "insn/insn.h"
 
@@ -78,7 +79,10 @@ enum immediate {
 	IMM_REGISTER,
 };
 
-/* What a letter says. Masks have a bit for each value of ModRM's reg field: where that names a register, and memory. Without ModRM all say the same. */
+/*
+ * What a letter says. Masks have a bit for each value of ModRM's reg field: where that names a
+ * register, and memory. Without ModRM all say the same.
+ */
 struct kind {
 	_Alignas(16) bool is_known; /* as an index it is shifted */
 	bool is_prefix;
@@ -113,8 +117,10 @@ static const struct kind kinds['z' + 1] = {
 	['Z'] = {MODRM_OF(0x01), .writes = {0, 0xff}, .immediate = IMM_32, .bytes = 4},
 	['g'] = {MODRM, .writes = {0, 0x7f}, .immediate = IMM_8, .bytes = 1},
 	['G'] = {MODRM, .writes = {0, 0x7f}, .immediate = IMM_32, .bytes = 4},
-	['f'] = {MODRM, .is_group = true, .writes = {0, 0x0c}, .immediate = IMM_8, .bytes = 1, .bare = 0xfc},
-	['F'] = {MODRM, .is_group = true, .writes = {0, 0x0c}, .immediate = IMM_32, .bytes = 4, .bare = 0xfc},
+	['f'] = {MODRM, .is_group = true, .writes = {0, 0x0c}, .immediate = IMM_8, .bytes = 1,
+		 .bare = 0xfc},
+	['F'] = {MODRM, .is_group = true, .writes = {0, 0x0c}, .immediate = IMM_32, .bytes = 4,
+		 .bare = 0xfc},
 	['e'] = {MODRM_OF(0x03), .writes = {0, 0x03}},
 	['E'] = {MODRM_OF(0x57), .is_group = true, .writes = {0, 0x03}},
 	['B'] = {MODRM_OF(0xf0), .writes = {0, 0xef}, .immediate = IMM_8, .bytes = 1},
@@ -151,10 +157,13 @@ struct step {
 };
 
 /* By kind and width of the operation: 32 bits, 16, 64. */
-static const uint8_t immediate_bytes[][3] = {
-	[NO_IMMEDIATE] = {0, 0, 0}, [IMM_8] = {1, 1, 1}, [IMM_32] = {4, 2, 4}, [IMM_REGISTER] = {4, 2, 8}};
+static const uint8_t immediate_bytes[][3] = {[NO_IMMEDIATE] = {0, 0, 0},
+					     [IMM_8] = {1, 1, 1},
+					     [IMM_32] = {4, 2, 4},
+					     [IMM_REGISTER] = {4, 2, 8}};
 
-static inline unsigned int immediate_of(const struct step *s, const struct kind *k, unsigned int reg)
+static inline unsigned int immediate_of(const struct step *s, const struct kind *k,
+					unsigned int reg)
 {
 	unsigned int width = s->wide ? 2 : s->small;
 	return k->bare >> reg & 1 ? 0 : immediate_bytes[k->immediate][width];
@@ -196,7 +205,8 @@ static bool can_be_locked(struct step s, unsigned int reg)
 		/* add to xor, xchg; xadd, cmpxchg, bts, btr, btc */
 		if (!s.is_second)
 			return s.opcode < 0x38 || s.opcode == 0x86 || s.opcode == 0x87;
-		return s.opcode == 0xab || (s.opcode & 0xf6) == 0xb0 || s.opcode == 0xbb || (s.opcode & 0xfe) == 0xc0;
+		return s.opcode == 0xab || (s.opcode & 0xf6) == 0xb0 || s.opcode == 0xbb ||
+		       (s.opcode & 0xfe) == 0xc0;
 	case 'g':
 	case 'G':
 	case 'f':
@@ -210,7 +220,10 @@ static bool can_be_locked(struct step s, unsigned int reg)
 	return false;
 }
 
-/* The prefixes change nothing of what the letter says. By value, as above: what has an address is not kept in registers. */
+/*
+ * The prefixes change nothing of what the letter says. By value, as above: what has an address is
+ * not kept in registers.
+ */
 static bool are_prefixes_usual(struct step s)
 {
 	if (s.small && (kinds[(uint8_t)s.letter].flow != INSN_NEXT || s.lock || s.rep))
@@ -222,7 +235,10 @@ static bool are_prefixes_usual(struct step s)
 	return !s.lock && (is_endbr || is_string || (!s.is_second && s.opcode == 0x90));
 }
 
-/* Calls and jumps through a pointer or register, and push: what of group 5 does more than to write what it names. */
+/*
+ * Calls and jumps through a pointer or register, and push: what of group 5 does more than to write
+ * what it names.
+ */
 static void take_group5(unsigned int reg, struct insn_step *ret)
 {
 	if (reg < 2)
@@ -293,22 +309,26 @@ static bool step_fast(const uint8_t *bytes, size_t n, uint64_t at, struct insn_s
 }
 
 /* @p  at its ModRM */
-static bool step_group(const uint8_t *bytes, const uint8_t *p, const struct kind *k, struct insn_step *ret)
+static bool step_group(const uint8_t *bytes, const uint8_t *p, const struct kind *k,
+		       struct insn_step *ret)
 {
 	unsigned int reg = *p >> 3 & 7;
 	ret->writes_memory = k->writes[*p < 0xc0] >> reg & 1;
 	if (k == &kinds['E'])
 		take_group5(reg, ret);
-	ret->len = (uint8_t)(p - bytes + insn_modrm_bytes_of(p) + (k->bare >> reg & 1 ? 0 : k->bytes));
+	ret->len =
+		(uint8_t)(p - bytes + insn_modrm_bytes_of(p) + (k->bare >> reg & 1 ? 0 : k->bytes));
 	return true;
 }
 
 /*
- * What has no prefix but REX, and room for the longest behind it, so that nothing is checked on the way: nearly all instructions. False: the
- * above may know it. Where the next instruction is depends on this one, so the way from the first byte to the length is short, and no branch on it is
- * hard to predict: those are for what is rare.
+ * What has no prefix but REX, and room for the longest behind it, so that nothing is checked on the
+ * way: nearly all instructions. False: the above may know it. Where the next instruction is depends
+ * on this one, so the way from the first byte to the length is short, and no branch on it is hard
+ * to predict: those are for what is rare.
  */
-static inline __attribute__((always_inline)) bool step_usual(const uint8_t *bytes, uint64_t at, struct insn_step *ret)
+static inline __attribute__((always_inline)) bool step_usual(const uint8_t *bytes, uint64_t at,
+							     struct insn_step *ret)
 {
 	uint64_t code;
 	memcpy(&code, bytes, sizeof(code));
@@ -334,7 +354,8 @@ static inline __attribute__((always_inline)) bool step_usual(const uint8_t *byte
 	if (operands & INSN_MODRM_SIB)
 		operands = insn_modrm_bytes_of(bytes + start);
 	ret->writes_memory = k->writes[memory] >> reg & 1;
-	unsigned int len = start + (operands & k->operands) + k->bytes + k->distance + (k->wider & 4 * wide);
+	unsigned int len =
+		start + (operands & k->operands) + k->bytes + k->distance + (k->wider & 4 * wide);
 	ret->len = (uint8_t)len;
 	if (k->distance) {
 		int32_t far = (int32_t)(code >> 8);
@@ -357,8 +378,10 @@ static bool step_rare(const uint8_t *bytes, size_t n, uint64_t at, struct insn_s
 	if (!step_fast(bytes, n, at, ret)) {
 		if (!insn_decode(bytes, n, at, &insn))
 			return false;
-		*ret = (struct insn_step){
-			.len = insn.len, .flow = insn.flow, .writes_memory = insn.writes_memory, .target = insn.target};
+		*ret = (struct insn_step){.len = insn.len,
+					  .flow = insn.flow,
+					  .writes_memory = insn.writes_memory,
+					  .target = insn.target};
 	}
 	ret->is_nop = insn_is_padding(bytes, ret->len);
 	return true;
@@ -369,7 +392,8 @@ bool insn_step(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *re
 	return (n >= INSN_MAX_BYTES && step_usual(bytes, at, ret)) || step_rare(bytes, n, at, ret);
 }
 
-size_t insn_steps(const uint8_t *bytes, size_t n, size_t readable, uint64_t at, struct insn_step *ret, size_t max, size_t *ret_bytes)
+size_t insn_steps(const uint8_t *bytes, size_t n, size_t readable, uint64_t at,
+		  struct insn_step *ret, size_t max, size_t *ret_bytes)
 {
 	size_t k = 0, off = 0;
 	/* What begins in front of @inside ends in the bytes. */
@@ -379,8 +403,10 @@ size_t insn_steps(const uint8_t *bytes, size_t n, size_t readable, uint64_t at, 
 			off += ret[k++].len;
 		if (k == max || off >= n)
 			break;
-		bool usual = off >= inside && off + INSN_MAX_BYTES <= readable && step_usual(bytes + off, at + off, &ret[k]);
-		if ((!usual && !step_rare(bytes + off, n - off, at + off, &ret[k])) || ret[k].len > n - off)
+		bool usual = off >= inside && off + INSN_MAX_BYTES <= readable &&
+			     step_usual(bytes + off, at + off, &ret[k]);
+		if ((!usual && !step_rare(bytes + off, n - off, at + off, &ret[k])) ||
+		    ret[k].len > n - off)
 			break;
 		off += ret[k++].len;
 	}
@@ -396,7 +422,8 @@ size_t insn_boundaries(const uint8_t *code, size_t n, uint8_t *bits)
 		ZydisDecodedInstruction zi;
 		struct insn_step step;
 		bits[at / 8] |= (uint8_t)(1u << at % 8);
-		if ((n - at >= INSN_MAX_BYTES && step_usual(code + at, 0, &step)) || step_fast(code + at, n - at, 0, &step)) {
+		if ((n - at >= INSN_MAX_BYTES && step_usual(code + at, 0, &step)) ||
+		    step_fast(code + at, n - at, 0, &step)) {
 			at += step.len;
 			continue;
 		}

@@ -2,10 +2,12 @@
 /*
  * Which of a few registers a piece of code writes
  *
- * Small functions keep to the registers that they may overwrite, so the answer is nearly always "none of rbx, rbp, rsp, r12 to r15",
- * and has to be cheap: it is asked of a third of all functions when their unwind rows are made. Nearly all instructions write what their
- * ModRM byte or their opcode names, or nothing but memory, vector registers, rax and the like. So when none of the registers that
- * are asked for is named, only the length is needed. Otherwise, and for opcodes that are not in the tables, the full decoder is asked.
+ * Small functions keep to the registers that they may overwrite, so the answer is nearly always
+ * "none of rbx, rbp, rsp, r12 to r15", and has to be cheap: it is asked of a third of all functions
+ * when their unwind rows are made. Nearly all instructions write what their ModRM byte or their
+ * opcode names, or nothing but memory, vector registers, rax and the like. So when none of the
+ * registers that are asked for is named, only the length is needed. Otherwise, and for opcodes that
+ * are not in the tables, the full decoder is asked.
  *
  *	48 8b 5c 24 08   mov 8(%rsp),%rbx    reg 3: rbx. The decoder is asked
  *	48 89 c8         mov %rcx,%rax       reg 1, rm 0: no
@@ -98,7 +100,10 @@ static inline unsigned int named_by_modrm(const struct sweep *s, bool has_reg)
 	return *s->p < 0xc0 ? ret : ret | named(s, *s->p & 7, (unsigned int)s->rex << 3);
 }
 
-/* Behind the opcode: bytes of ModRM with what belongs to it, and @immediate; 0 when they are not there. */
+/*
+ * Behind the opcode: bytes of ModRM with what belongs to it, and @immediate; 0 when they are not
+ * there.
+ */
 static inline bool pass_modrm(struct sweep *s, unsigned int immediate)
 {
 	unsigned int n = insn_modrm_bytes(s->p, s->end);
@@ -159,19 +164,26 @@ static bool pass_letter(struct sweep *s, char letter, uint8_t opcode, unsigned i
 	case 'p':
 		return !(regs & 1u << RSP_MACHINE);
 	case 'P':
-		return !((named(s, opcode & 7, (unsigned int)s->rex << 3) | 1u << RSP_MACHINE) & regs);
+		return !((named(s, opcode & 7, (unsigned int)s->rex << 3) | 1u << RSP_MACHINE) &
+			 regs);
 	case 'v':
 	case 'w':
 		return pass_modrm(s, letter == 'w');
 	}
 	/* The others have a ModRM byte that names general registers. */
 	bool has_reg = letter == 'm' || letter == 'i' || letter == 'z';
-	if (letter == '.' || s->p >= s->end || named_by_modrm(s, has_reg) & regs || (letter == 't' && !(*s->p & 0x30)))
+	if (letter == '.' || s->p >= s->end || named_by_modrm(s, has_reg) & regs ||
+	    (letter == 't' && !(*s->p & 0x30)))
 		return false;
-	return pass_modrm(s, letter == 'i' || letter == 'h' ? 1 : letter == 'z' || letter == 'y' ? wide : 0);
+	return pass_modrm(s, letter == 'i' || letter == 'h'   ? 1
+			     : letter == 'z' || letter == 'y' ? wide
+							      : 0);
 }
 
-/* Length of the instruction at @code when it writes none of @regs, by number of the machine; 0: ask. */
+/*
+ * Length of the instruction at @code when it writes none of @regs, by number of the machine; 0:
+ * ask.
+ */
 static size_t pass(const uint8_t *code, size_t n, unsigned int regs)
 {
 	struct sweep s = {.p = code, .end = code + (n < INSN_MAX_BYTES ? n : INSN_MAX_BYTES)};
@@ -196,7 +208,8 @@ static size_t pass(const uint8_t *code, size_t n, unsigned int regs)
 		s.p++;
 		s.is_byte = !s.rex && (!(first & 1) || (first & 0xf0) == 0xb0);
 		/* Jumps and calls with an operand size are nobody's. */
-		is_passed = !(s.is_small && (first & 0xf0) == 0xe0) && pass_letter(&s, one_byte[first], first, regs);
+		is_passed = !(s.is_small && (first & 0xf0) == 0xe0) &&
+			    pass_letter(&s, one_byte[first], first, regs);
 	} else if (second == 0x38 || second == 0x3a) {
 		s.p += 2;
 		is_passed = pass_vector(&s, second == 0x38 ? 2 : 3);
@@ -204,7 +217,8 @@ static size_t pass(const uint8_t *code, size_t n, unsigned int regs)
 		s.p += 2;
 		s.is_byte = !s.rex && ((second & 0xf0) == 0x90 || second == 0xb0 || second == 0xc0);
 		/* movd to a general register; movq between others has the prefix */
-		is_passed = (second != 0x7e || is_repeated) && !(s.is_small && (second & 0xf0) == 0x80) &&
+		is_passed = (second != 0x7e || is_repeated) &&
+			    !(s.is_small && (second & 0xf0) == 0x80) &&
 			    pass_letter(&s, two_bytes[second], second, regs);
 	}
 	return is_passed && s.p <= s.end ? (size_t)(s.p - code) : 0;
@@ -220,7 +234,8 @@ bool insn_writes_any(const uint8_t *code, size_t n, uint16_t regs)
 			continue;
 		if (!insn_decode(code + at, n - at, 0, &insn))
 			return true;
-		bool moves_only = insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT || insn.flow == INSN_RETURN;
+		bool moves_only = insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT ||
+				  insn.flow == INSN_RETURN;
 		uint16_t written = insn.writes & (uint16_t)(moves_only ? ~(1u << RSP) : ~0u);
 		if (written & regs)
 			return true;

@@ -2,47 +2,49 @@
 /*
  * What the kernel does with a uprobe, from the bytes of the instruction
  *
- * Installing a uprobe replaces the first byte of an instruction by int3. What stood there must still
- * happen, so the kernel decodes it once and then has three ways:
+ * Installing a uprobe replaces the first byte of an instruction by int3. What stood there must
+ * still happen, so the kernel decodes it once and then has three ways:
  *
  *	emulate      it does the instruction's work itself: nop, push, direct jumps and calls (0.6 us)
  *	single-step  it runs a copy elsewhere with the trap flag set and repairs what depends on the
- *	             address: rip-relative operands, return addresses, the instruction pointer (9 us)
+ *	             address: rip-relative operands, return addresses, the instruction pointer (9
+ *	             us)
  *	refuse       everything it cannot do right
  *
  * The refusal comes too late for a probe that is attached before the file is mapped: attaching then
  * succeeds, the refusal happens inside mmap(2), which ignores it, and the probe never fires. So the
  * rules must be known beforehand. They are these, in the kernel's order:
  *
- *	0. an int3 that is already there                                          refuse
- *	1. bytes that the kernel's decoder does not know, see is_unknown()        refuse
- *	2. a prefix 26 2e 36 3e (es cs ss ds) or f0 (lock), also where it means   refuse
- *	   something else: "2e" in the assembler's long nops, "3e" for notrack
- *	3. pop %ss and mov to %ss, which hold back the trap of the next step      refuse
- *	4. an opcode byte of the list no_step[] below                             refuse
- *	5. the nops that the kernel itself uses (1 to 8 bytes), and 90 with any   emulate
- *	   prefix: a pause, and also "xchg %r8,%rax" (49 90), which gets lost
- *	6. jcc, jmp, call with an operand size prefix (66)                        refuse
- *	7. jcc, jmp, call with a direct target, push of a general register       emulate
- *	8. the rest                                                               single-step
+ *	0. an int3 that is already there refuse
+ *	1. bytes that the kernel's decoder does not know, see is_unknown() refuse
+ *	2. a prefix 26 2e 36 3e (es cs ss ds) or f0 (lock), also where it means refuse something
+ *	   else: "2e" in the assembler's long nops, "3e" for notrack
+ *	3. pop %ss and mov to %ss, which hold back the trap of the next step refuse
+ *	4. an opcode byte of the list no_step[] below refuse
+ *	5. the nops that the kernel itself uses (1 to 8 bytes), and 90 with any emulate prefix: a
+ *	   pause, and also "xchg %r8,%rax" (49 90), which gets lost
+ *	6. jcc, jmp, call with an operand size prefix (66) refuse
+ *	7. jcc, jmp, call with a direct target, push of a general register emulate
+ *	8. the rest single-step
  *
- * Not all of the rest is served by the step. What shows it is CAIRN_HAZARD_SEES_STEP, see sees_step(); a repeated string
- * instruction, which traps after each repetition, CAIRN_HAZARD_REPEATS. Each kind of instruction whose result depends on flags, rip
- * or the kernel is run by tests/live/live_uprobe_steps.c.
+ * Not all of the rest is served by the step. What shows it is CAIRN_HAZARD_SEES_STEP, see
+ * sees_step(); a repeated string instruction, which traps after each repetition,
+ * CAIRN_HAZARD_REPEATS. Each kind of instruction whose result depends on flags, rip or the kernel
+ * is run by tests/live/live_uprobe_steps.c.
  *
  * "Opcode byte" is where it becomes interesting. For an instruction behind the escape 0f it is 0f,
  * which no list names: all of them pass rule 4, syscall and ud2 included. For a VEX, EVEX or XOP
  * instruction it is the opcode itself, *without its map*, and the lists were made for the one-byte
- * map. So vpxor (VEX.0f ef) is refused as if it were "out", and vpor (VEX.0f eb) is *emulated as
- * a short jump by zero bytes*: the program goes on without its result. The same happens to every
+ * map. So vpxor (VEX.0f ef) is refused as if it were "out", and vpor (VEX.0f eb) is *emulated as a
+ * short jump by zero bytes*: the program goes on without its result. The same happens to every
  * opcode of rules 5 and 7, and to those that the single step repairs in a way of their own (ret,
  * popf). The table misread[] lists them. Measured: docs/findings/uprobe-avx-misemulated.md.
  *
- * A 5-byte nop is, after its first hit, overwritten by a call into a trampoline, which costs less and
- * pushes a return address onto the program's stack: docs/findings/uprobe-nop5-red-zone.md. Newer
- * kernels count more instructions as nops (mov of a register to itself, lea of 0 + register, a jump to
- * the next instruction). We call all of them a hazard when they are 5 bytes long, and "emulated" only
- * what 6.18 emulates.
+ * A 5-byte nop is, after its first hit, overwritten by a call into a trampoline, which costs less
+ * and pushes a return address onto the program's stack: docs/findings/uprobe-nop5-red-zone.md.
+ * Newer kernels count more instructions as nops (mov of a register to itself, lea of 0 + register,
+ * a jump to the next instruction). We call all of them a hazard when they are 5 bytes long, and
+ * "emulated" only what 6.18 emulates.
  *
  * Established by comparing a million encodings with what Linux 6.18 does, see
  * tests/live/live_uprobe_rules.c. What our decoder (Zydis) does not accept is called not probeable,
@@ -134,8 +136,8 @@ static uint8_t kernel_opcode(const ZydisDecodedInstruction *zi)
 
 /*
  * Encodings that our decoder knows and the kernel's does not: sets of instructions that only a few
- * processors had, and a REX prefix that is not the last one (ignored by processors, taken for the end
- * of the prefixes by the kernel; no compiler emits it).
+ * processors had, and a REX prefix that is not the last one (ignored by processors, taken for the
+ * end of the prefixes by the kernel; no compiler emits it).
  */
 static bool is_unknown(const ZydisDecodedInstruction *zi)
 {
@@ -154,7 +156,9 @@ static bool is_unknown(const ZydisDecodedInstruction *zi)
 	return zi->meta.isa_set == ZYDIS_ISA_SET_FMA4;
 }
 
-/* "mov %rax,%rax" and "lea 0(%rax),%rax" with 64-bit operands, in the spellings the kernel accepts. */
+/*
+ * "mov %rax,%rax" and "lea 0(%rax),%rax" with 64-bit operands, in the spellings the kernel accepts.
+ */
 static bool is_self_move(const ZydisDecodedInstruction *zi)
 {
 	unsigned int reg = zi->raw.modrm.reg + 8u * zi->raw.rex.R;
@@ -238,12 +242,13 @@ static bool is_plain_push(const ZydisDecodedInstruction *zi)
 }
 
 /*
- * Instructions whose result the single step changes (rule 8). pushf stores the trap flag. syscall leaves the flags in r11 and the
- * address behind the copy in rcx, and a child that it makes has no copy to go on in. A far call leaves 4 bytes of address, where
- * the kernel repairs 8. The kernel itself emulates sgdt, sidt, sldt, str and smsw (UMIP), which ends no step: what follows the copy
- * is executed. An xbegin is aborted by the trap, and goes on at a distance from the copy. On Intel's processors sysenter
- * returns to another address, and the fault of AMD's vmmcall, which a hypervisor raises, has the address of the copy; on
- * AMD's the same may be true of Intel's vmcall.
+ * Instructions whose result the single step changes (rule 8). pushf stores the trap flag. syscall
+ * leaves the flags in r11 and the address behind the copy in rcx, and a child that it makes has no
+ * copy to go on in. A far call leaves 4 bytes of address, where the kernel repairs 8. The kernel
+ * itself emulates sgdt, sidt, sldt, str and smsw (UMIP), which ends no step: what follows the copy
+ * is executed. An xbegin is aborted by the trap, and goes on at a distance from the copy. On
+ * Intel's processors sysenter returns to another address, and the fault of AMD's vmmcall, which a
+ * hypervisor raises, has the address of the copy; on AMD's the same may be true of Intel's vmcall.
  */
 static bool sees_step(const ZydisDecodedInstruction *zi)
 {

@@ -5,7 +5,8 @@
 
 static bool is_general64(const ZydisDecodedOperand *op)
 {
-	return op->type == ZYDIS_OPERAND_TYPE_REGISTER && ZydisRegisterGetClass(op->reg.value) == ZYDIS_REGCLASS_GPR64;
+	return op->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       ZydisRegisterGetClass(op->reg.value) == ZYDIS_REGCLASS_GPR64;
 }
 
 static uint16_t bit(const ZydisDecodedOperand *op)
@@ -13,14 +14,16 @@ static uint16_t bit(const ZydisDecodedOperand *op)
 	return (uint16_t)(1u << zydis_dwarf_reg(op->reg.value));
 }
 
-static void move(struct insn_values *v, const ZydisDecodedOperand *to, const ZydisDecodedOperand *from)
+static void move(struct insn_values *v, const ZydisDecodedOperand *to,
+		 const ZydisDecodedOperand *from)
 {
 	v->moved |= bit(to);
 	v->from[zydis_dwarf_reg(to->reg.value)] = (uint8_t)zydis_dwarf_reg(from->reg.value);
 }
 
 /* All 64 bits of @to come from @from. False: not so. */
-static bool copy(struct insn_values *v, const ZydisDecodedOperand *to, const ZydisDecodedOperand *from)
+static bool copy(struct insn_values *v, const ZydisDecodedOperand *to,
+		 const ZydisDecodedOperand *from)
 {
 	if (!is_general64(to))
 		return false;
@@ -34,7 +37,8 @@ static bool copy(struct insn_values *v, const ZydisDecodedOperand *to, const Zyd
 }
 
 /* "lea N(%r)" */
-static bool lea(struct insn_values *v, const ZydisDecodedOperand *to, const ZydisDecodedOperand *address)
+static bool lea(struct insn_values *v, const ZydisDecodedOperand *to,
+		const ZydisDecodedOperand *address)
 {
 	bool is_sum = is_general64(to) && address->mem.index == ZYDIS_REGISTER_NONE &&
 		      ZydisRegisterGetClass(address->mem.base) == ZYDIS_REGCLASS_GPR64;
@@ -46,7 +50,8 @@ static bool lea(struct insn_values *v, const ZydisDecodedOperand *to, const Zydi
 	return true;
 }
 
-static bool exchange(struct insn_values *v, const ZydisDecodedOperand *a, const ZydisDecodedOperand *b)
+static bool exchange(struct insn_values *v, const ZydisDecodedOperand *a,
+		     const ZydisDecodedOperand *b)
 {
 	if (is_general64(a))
 		return copy(v, a, b) && (!is_general64(b) || copy(v, b, a));
@@ -55,11 +60,13 @@ static bool exchange(struct insn_values *v, const ZydisDecodedOperand *a, const 
 
 static bool is_one_register(const ZydisDecodedOperand *ops)
 {
-	return is_general64(&ops[0]) && is_general64(&ops[1]) && ops[0].reg.value == ops[1].reg.value;
+	return is_general64(&ops[0]) && is_general64(&ops[1]) &&
+	       ops[0].reg.value == ops[1].reg.value;
 }
 
 /* What is not computed anew. False: everything that is written is. */
-static bool keeps(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops, struct insn_values *v)
+static bool keeps(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops,
+		  struct insn_values *v)
 {
 	if (zi->meta.category == ZYDIS_CATEGORY_CMOV) {
 		bool is_copy = copy(v, &ops[0], &ops[1]);

@@ -10,9 +10,15 @@
 /* Masks of registers by DWARF number. One that is in none of them is as it was. */
 struct insn_values {
 	uint16_t computed; /* a new value, in which 64 bits of an older one are not */
-	uint16_t loaded;   /* 64 bits from memory or a vector register: what somebody put there, perhaps an older value */
+	/*
+	 * 64 bits from memory or a vector register: what somebody put there, perhaps an older value
+	 */
+	uint16_t loaded;
 	uint16_t moved;	   /* all of what from[] of it had before */
-	uint16_t changed;  /* then, or alone, changed in a way that can be taken back: add and sub, xor, neg, lea N(%r) */
+	/*
+	 * then, or alone, changed in a way that can be taken back: add and sub, xor, neg, lea N(%r)
+	 */
+	uint16_t changed;
 	uint16_t may_keep; /* of these: perhaps not, by a condition */
 	uint8_t from[16];
 };
@@ -25,12 +31,14 @@ struct insn_values {
 bool insn_values(const uint8_t *bytes, size_t n, struct insn_values *ret);
 
 /*
- * insn_writes_any - whether an instruction of a piece of code, decoded from its beginning on, writes one of @regs
+ * insn_writes_any - whether an instruction of a piece of code, decoded from its beginning on,
+ * writes one of @regs
  *
- * @regs  by DWARF number, of rbx, rbp, rsp and r12 to r15. What calls and returns do to rsp does not count.
+ * @regs  by DWARF number, of rbx, rbp, rsp and r12 to r15. What calls and returns do to rsp does
+ *        not count.
  * Returns true also when bytes are no instruction.
- * Cost: a table and the bytes for nearly all instructions of real code that write none of them; a decode for
- * those that may. No allocation. Threads: any.
+ * Cost: a table and the bytes for nearly all instructions of real code that write none of them; a
+ * decode for those that may. No allocation. Threads: any.
  */
 bool insn_writes_any(const uint8_t *code, size_t n, uint16_t regs);
 

@@ -51,7 +51,8 @@ static inline bool zydis_full(const ZydisDecoder *d, const uint8_t *bytes, size_
 }
 
 /* What insn_decode() tells of an instruction at @at that zydis_full() has decoded. */
-struct insn zydis_insn(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops, uint64_t at);
+struct insn zydis_insn(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops,
+		       uint64_t at);
 
 /* DWARF number of the general register that holds @reg, 0 to 15; -1 for any other register. */
 int zydis_dwarf_reg(ZydisRegister reg);

@@ -26,10 +26,16 @@ struct arena *types_arena(struct cairn_types *types);
 /* A new id; 0 when out of memory or at the limit of 2^31 ids. */
 uint32_t types_reserve(struct cairn_types *types);
 
-/* Ids below @end, all zeroed nodes; false when out of memory or above the limit. Nodes that nobody looks at cost no memory. */
+/*
+ * Ids below @end, all zeroed nodes; false when out of memory or above the limit. Nodes that nobody
+ * looks at cost no memory.
+ */
 bool types_reserve_to(struct cairn_types *types, uint32_t end);
 
-/* A reserved node, zeroed, to be filled in place; NULL for 0 and ids that were not reserved. Valid until the graph is freed. */
+/*
+ * A reserved node, zeroed, to be filled in place; NULL for 0 and ids that were not reserved. Valid
+ * until the graph is freed.
+ */
 struct cairn_type *types_node(struct cairn_types *types, uint32_t id);
 
 /* @id was reserved; the struct is copied, what it points to is not. */

@@ -2,8 +2,9 @@
 /*
  * cairn/code.h: the mapped files, and what there is of code made at run time, in one list
  *
- * Everything is read while the process goes on. What changed meanwhile is seen by its epoch, and all of it is read again,
- * a bounded number of times: a process that registers faster than it can be read is told to be unsteady.
+ * Everything is read while the process goes on. What changed meanwhile is seen by its epoch, and
+ * all of it is read again, a bounded number of times: a process that registers faster than it can
+ * be read is told to be unsteady.
  */
 #include <cairn/code.h>
 
@@ -57,8 +58,8 @@ static bool has_cfi(const struct cairn_binary *bin)
 	return false;
 }
 
-static int describe_file(struct cairn_code *code, const struct code_mapping *m, struct cairn_code_range *r,
-			 struct cairn_err *err)
+static int describe_file(struct cairn_code *code, const struct code_mapping *m,
+			 struct cairn_code_range *r, struct cairn_err *err)
 {
 	const struct code_image *image;
 	struct cairn_vaddr at;
@@ -86,14 +87,18 @@ static int add_file(struct cairn_code *code, const struct code_mapping *m, struc
 	return describe_file(code, m, r, err);
 }
 
-/* Mappings that touch and are one file's are one range: permissions of a part of it may have been changed. */
+/*
+ * Mappings that touch and are one file's are one range: permissions of a part of it may have been
+ * changed.
+ */
 static int add_files(struct cairn_code *code, struct cairn_err *err)
 {
 	const struct code_maps *maps = code_space_maps(code->space);
 	const struct code_mapping *last = NULL;
 	for (size_t i = 0; i < maps->p.n; i++) {
 		const struct code_mapping *m = &maps->p.p[i];
-		if (!m->is_executable || code_is_anonymous(m) || m->path[0] == 0 || !strcmp(m->path, "[vsyscall]"))
+		if (!m->is_executable || code_is_anonymous(m) || m->path[0] == 0 ||
+		    !strcmp(m->path, "[vsyscall]"))
 			continue;
 		if (last && last->hi == m->lo && is_same_file(last, m)) {
 			code->files.p[code->files.n - 1]->hi.v = m->hi;
@@ -131,11 +136,13 @@ static bool describe_all(const struct code_runtime *rt, struct described *ret)
 	for (size_t i = 0; ok && i < code_runtime_n_ranges(rt); i++) {
 		const struct cairn_code_range *r = code_runtime_range(rt, i);
 		struct code_mapping *last = ret->p.n ? &ret->p.p[ret->p.n - 1] : NULL;
-		bool counts = r->source == CAIRN_CODE_ELF || r->source == CAIRN_CODE_JIT || r->source == CAIRN_CODE_GDB;
+		bool counts = r->source == CAIRN_CODE_ELF || r->source == CAIRN_CODE_JIT ||
+			      r->source == CAIRN_CODE_GDB;
 		if (!counts || !r->is_trusted || r->is_removed)
 			continue;
 		if (!last || last->hi < r->lo.v)
-			ok = VEC_ADD(&ret->p, ((struct code_mapping){.lo = r->lo.v, .hi = r->hi.v}));
+			ok = VEC_ADD(&ret->p,
+				     ((struct code_mapping){.lo = r->lo.v, .hi = r->hi.v}));
 		else if (last->hi < r->hi.v)
 			last->hi = r->hi.v;
 	}
@@ -146,7 +153,8 @@ static bool describe_all(const struct code_runtime *rt, struct described *ret)
 static bool is_said_by_others(const struct described *d, const struct cairn_code_range *r)
 {
 	const struct code_maps maps = {.p = {.p = d->p.p, .n = d->p.n}};
-	const struct code_mapping *found = r->source == CAIRN_CODE_ANONYMOUS ? code_maps_find(&maps, r->lo.v) : NULL;
+	const struct code_mapping *found =
+		r->source == CAIRN_CODE_ANONYMOUS ? code_maps_find(&maps, r->lo.v) : NULL;
 	return found && found->hi >= r->hi.v;
 }
 
@@ -187,7 +195,8 @@ static int check_memory(const struct cairn_code *code, struct cairn_err *err)
 		if (timed_read_read(code->pid, maps->p.p[i].lo, &byte, 1) == 1)
 			return 0;
 		if (errno == EPERM)
-			return err_set(err, -EPERM, "the memory of process %d may not be read", code->pid);
+			return err_set(err, -EPERM, "the memory of process %d may not be read",
+				       code->pid);
 	}
 	return 0;
 }
@@ -197,7 +206,8 @@ static int refuse(int pid, int why, struct cairn_err *err)
 	if (why != -EACCES && why != -EPERM)
 		return why;
 	return err_set(err, -EPERM,
-		       "process %d may not be read: it takes what ptrace takes, the same user, or root (CAP_SYS_PTRACE), and "
+		       "process %d may not be read: it takes what ptrace takes, the same user, or "
+		       "root (CAP_SYS_PTRACE), and "
 		       "kernel.yama.ptrace_scope 0 unless it is a child",
 		       pid);
 }
@@ -218,7 +228,8 @@ static int refresh(struct cairn_code *code, struct cairn_err *err)
 		if (rc < 0 || code_runtime_is_steady(code->rt))
 			break;
 		if (round + 1 == MAX_ROUNDS) {
-			code->unsteady = "registrations change faster than they are read: those that changed each time are not trusted";
+			code->unsteady = "registrations change faster than they are read: those "
+					 "that changed each time are not trusted";
 			break;
 		}
 		if (code->pid)
@@ -246,7 +257,8 @@ int cairn_code_refresh(struct cairn_code *code, struct cairn_err *err)
 
 /* ---- life ---- */
 
-static int new_code(int pid, const struct cairn_code_opts *opts, struct cairn_code **ret, struct cairn_err *err)
+static int new_code(int pid, const struct cairn_code_opts *opts, struct cairn_code **ret,
+		    struct cairn_err *err)
 {
 	struct cairn_code_opts o = {0};
 	int rc = opts_take(&o, sizeof(o), opts, err);
@@ -257,8 +269,8 @@ static int new_code(int pid, const struct cairn_code_opts *opts, struct cairn_co
 		return err_nomem(err, "the code of a process");
 	arena_init(&code->arena);
 	code->pid = pid;
-	code->search =
-		(struct core_search){.sysroot = o.sysroot, .debug_dirs = o.debug_dirs, .n_debug_dirs = o.n_debug_dirs};
+	code->search = (struct core_search){
+		.sysroot = o.sysroot, .debug_dirs = o.debug_dirs, .n_debug_dirs = o.n_debug_dirs};
 	*ret = code;
 	return 0;
 }
@@ -288,12 +300,14 @@ static int open_process(void *ctx, struct cairn_err *err)
 	struct cairn_code *code = ctx;
 	int rc = code_space_open_pid(code->pid, 0, &code->space, err);
 	if (rc == 0)
-		rc = code_runtime_new(code_memory_of_process(code->pid), code->pid, EM_X86_64, &code->rt, err);
+		rc = code_runtime_new(code_memory_of_process(code->pid), code->pid, EM_X86_64,
+				      &code->rt, err);
 	return rc < 0 ? rc : read_first(code, err);
 }
 
 /* What stalls is left out the next time, which has to begin anew. */
-static int open_once(const struct cairn_code_opts *opts, struct timed_read *stall, struct cairn_code **ret, struct cairn_err *err)
+static int open_once(const struct cairn_code_opts *opts, struct timed_read *stall,
+		     struct cairn_code **ret, struct cairn_err *err)
 {
 	struct cairn_code *code;
 	int rc = new_code(stall->pid, opts, &code, err);
@@ -310,7 +324,8 @@ static int open_once(const struct cairn_code_opts *opts, struct timed_read *stal
 	return rc;
 }
 
-int cairn_code_open_pid(int pid, const struct cairn_code_opts *opts, struct cairn_code **ret, struct cairn_err *err)
+int cairn_code_open_pid(int pid, const struct cairn_code_opts *opts, struct cairn_code **ret,
+			struct cairn_err *err)
 {
 	struct timed_read stall = {.pid = pid};
 	int rc;
@@ -320,7 +335,8 @@ int cairn_code_open_pid(int pid, const struct cairn_code_opts *opts, struct cair
 	return refuse(pid, rc, err);
 }
 
-int cairn_code_open_core(const char *path, const struct cairn_code_opts *opts, struct cairn_code **ret, struct cairn_err *err)
+int cairn_code_open_core(const char *path, const struct cairn_code_opts *opts,
+			 struct cairn_code **ret, struct cairn_err *err)
 {
 	struct cairn_code *code;
 	int rc = new_code(0, opts, &code, err);
@@ -334,7 +350,8 @@ int cairn_code_open_core(const char *path, const struct cairn_code_opts *opts, s
 		rc = code_space_open_core(&code->search, &code->space, err);
 	code->core_memory = (struct core_memory){code->core, code->space};
 	if (rc == 0)
-		rc = code_runtime_new(code_memory_of_core_and_files(&code->core_memory), 0, code->core->machine, &code->rt, err);
+		rc = code_runtime_new(code_memory_of_core_and_files(&code->core_memory), 0,
+				      code->core->machine, &code->rt, err);
 	if (rc == 0)
 		rc = read_first(code, err);
 	if (rc < 0)
@@ -363,10 +380,14 @@ static bool was_there(const struct cairn_code_range *r, uint64_t time_ns)
 	return r->since_ns <= time_ns && (!r->is_removed || r->until_ns > time_ns);
 }
 
-/* Larger is better: trusted, a file, what is said before what is assumed, the source, the younger registration. */
+/*
+ * Larger is better: trusted, a file, what is said before what is assumed, the source, the younger
+ * registration.
+ */
 static bool is_better(const struct cairn_code_range *a, const struct cairn_code_range *b)
 {
-	bool a_is_assumed = a->unwind == CAIRN_CODE_UNWIND_ASSUMED, b_is_assumed = b->unwind == CAIRN_CODE_UNWIND_ASSUMED;
+	bool a_is_assumed = a->unwind == CAIRN_CODE_UNWIND_ASSUMED,
+	     b_is_assumed = b->unwind == CAIRN_CODE_UNWIND_ASSUMED;
 	bool a_is_file = a->source <= CAIRN_CODE_VDSO, b_is_file = b->source <= CAIRN_CODE_VDSO;
 	if (a->is_trusted != b->is_trusted)
 		return a->is_trusted;
@@ -376,10 +397,12 @@ static bool is_better(const struct cairn_code_range *a, const struct cairn_code_
 		return b_is_assumed;
 	if (a->source != b->source)
 		return a->source < b->source;
-	return a->since_ns != b->since_ns ? a->since_ns > b->since_ns : a->generation > b->generation;
+	return a->since_ns != b->since_ns ? a->since_ns > b->since_ns
+					  : a->generation > b->generation;
 }
 
-const struct cairn_code_range *cairn_code_find(const struct cairn_code *code, struct cairn_addr at, uint64_t time_ns)
+const struct cairn_code_range *cairn_code_find(const struct cairn_code *code, struct cairn_addr at,
+					       uint64_t time_ns)
 {
 	const struct cairn_code_range *found = NULL;
 	for (size_t i = 0; i < code->all.n && code->all.p[i]->lo.v <= at.v; i++) {
@@ -402,8 +425,8 @@ static int ask(void *ctx, struct cairn_err *err)
 	return code_runtime_find(a->code->rt, a->at, &a->found, err);
 }
 
-int cairn_code_frames(struct cairn_code *code, struct cairn_addr at, struct cairn_frame *ret, size_t max, uint64_t *ret_off,
-		      struct cairn_err *err)
+int cairn_code_frames(struct cairn_code *code, struct cairn_addr at, struct cairn_frame *ret,
+		      size_t max, uint64_t *ret_off, struct cairn_err *err)
 {
 	const struct cairn_code_range *range = cairn_code_find(code, at, 0);
 	struct asked a = {.code = code, .at = at.v};

@@ -7,9 +7,10 @@
  *	notes			core_notes.c
  *	memory			p_filesz bytes at p_offset; the rest of p_memsz was not dumped
  *
- * A core is often cut: the disk was full, a limit was reached, a pipe broke. The order above is that of the file too, so
- * that a cut takes memory first. Nothing in it is needed as a whole: segments are clipped to the file's end, and reading
- * what is behind it fails, which ends a walk with that reason.
+ * A core is often cut: the disk was full, a limit was reached, a pipe broke. The order above is
+ * that of the file too, so that a cut takes memory first. Nothing in it is needed as a whole:
+ * segments are clipped to the file's end, and reading what is behind it fails, which ends a walk
+ * with that reason.
  *
  * Counts are bounded by the file: a header takes 56 bytes in it, a thread 336, a mapped file 24.
  */
@@ -35,7 +36,8 @@ struct core_header {
 	uint64_t phoff, shoff;
 };
 
-static struct cursor core_cursor(const struct core *core, const struct cursor_src *src, uint64_t off)
+static struct cursor core_cursor(const struct core *core, const struct cursor_src *src,
+				 uint64_t off)
 {
 	uint64_t at = off < core->size ? off : core->size;
 	return cursor_of(src, core->bytes + at, core->size - at, false, NULL);
@@ -46,28 +48,38 @@ static int refuse_type(const struct core *core, const struct core_header *h, str
 {
 	if (h->type == ET_EXEC || h->type == ET_DYN)
 		return err_set(err, -EBADMSG,
-			       "%s: a program or library, and no core file: give the process number of one that runs it (pidof NAME)",
+			       "%s: a program or library, and no core file: give the process "
+			       "number of one that runs it (pidof NAME)",
 			       core->path);
 	if (h->type == ET_REL)
 		return err_set(err, -EBADMSG, "%s: an object file, and no core file", core->path);
-	return err_set(err, -EBADMSG, "%s: ELF header+0x10: type %u; a core file has %d", core->path, h->type, ET_CORE);
+	return err_set(err, -EBADMSG, "%s: ELF header+0x10: type %u; a core file has %d",
+		       core->path, h->type, ET_CORE);
 }
 
 static int check_header(const struct core *core, const struct core_header *h, struct cairn_err *err)
 {
 	if (core->bytes[EI_CLASS] == ELFCLASS32)
-		return err_set(err, -EOPNOTSUPP, "%s: the core of a 32-bit process; only x86-64 and AArch64 are supported", core->path);
+		return err_set(
+			err, -EOPNOTSUPP,
+			"%s: the core of a 32-bit process; only x86-64 and AArch64 are supported",
+			core->path);
 	if (core->bytes[EI_DATA] != ELFDATA2LSB || core->bytes[EI_CLASS] != ELFCLASS64)
-		return err_set(err, -EOPNOTSUPP, "%s: ELF header+0x4: class %u, data %u; only x86-64 and AArch64 are supported (2, 1)",
+		return err_set(err, -EOPNOTSUPP,
+			       "%s: ELF header+0x4: class %u, data %u; only x86-64 and AArch64 are "
+			       "supported (2, 1)",
 			       core->path, core->bytes[EI_CLASS], core->bytes[EI_DATA]);
 	if (h->type != ET_CORE)
 		return refuse_type(core, h, err);
 	if (h->machine != EM_X86_64 && h->machine != EM_AARCH64)
-		return err_set(err, -EOPNOTSUPP, "%s: the core of a process of machine %u; only x86-64 (62) and AArch64 (183) are supported",
+		return err_set(err, -EOPNOTSUPP,
+			       "%s: the core of a process of machine %u; only x86-64 (62) and "
+			       "AArch64 (183) are supported",
 			       core->path, h->machine);
 	if (h->phentsize != sizeof(Elf64_Phdr))
-		return err_set(err, -EBADMSG, "%s: ELF header+0x36: program headers of %u bytes; expected %zu", core->path,
-			       h->phentsize, sizeof(Elf64_Phdr));
+		return err_set(err, -EBADMSG,
+			       "%s: ELF header+0x36: program headers of %u bytes; expected %zu",
+			       core->path, h->phentsize, sizeof(Elf64_Phdr));
 	return 0;
 }
 
@@ -76,7 +88,8 @@ static int read_header(const struct core *core, struct core_header *h, struct ca
 	struct cursor_src src = {core->path, "ELF header", core->bytes};
 	struct cursor c = cursor_of(&src, core->bytes, core->size, false, err);
 	if (core->size < SELFMAG || memcmp(core->bytes, ELFMAG, SELFMAG))
-		return err_set(err, -EBADMSG, "%s: neither a process's number nor a core file", core->path);
+		return err_set(err, -EBADMSG, "%s: neither a process's number nor a core file",
+			       core->path);
 	cur_skip(&c, EI_NIDENT);
 	h->type = cur_u16(&c);
 	h->machine = cur_u16(&c);
@@ -89,7 +102,10 @@ static int read_header(const struct core *core, struct core_header *h, struct ca
 	return c.failed ? -EBADMSG : check_header(core, h, err);
 }
 
-/* A process with 65535 mappings or more has their number in section header 0, at the end: a cut takes it. */
+/*
+ * A process with 65535 mappings or more has their number in section header 0, at the end: a cut
+ * takes it.
+ */
 static uint32_t count_segments(const struct core *core, const struct core_header *h)
 {
 	struct cursor_src src = {core->path, "section header 0", core->bytes};
@@ -114,7 +130,8 @@ static Elf64_Phdr read_segment_header(struct cursor *c)
 	return ph;
 }
 
-static int add_memory(struct core *core, const Elf64_Phdr *ph, uint64_t n_bytes, struct cairn_err *err)
+static int add_memory(struct core *core, const Elf64_Phdr *ph, uint64_t n_bytes,
+		      struct cairn_err *err)
 {
 	uint64_t dumped = n_bytes < ph->p_memsz ? n_bytes : ph->p_memsz;
 	if (!ph->p_memsz || ph->p_vaddr + ph->p_memsz < ph->p_vaddr)
@@ -142,7 +159,8 @@ static int add_segment(struct core *core, const Elf64_Phdr *ph, struct cairn_err
 	if (ph->p_type != PT_NOTE || !left)
 		return 0;
 	struct cursor_src src = {core->path, "notes", core->bytes};
-	return core_read_notes(core, cursor_of(&src, core->bytes + ph->p_offset, left, false, NULL), err);
+	return core_read_notes(core, cursor_of(&src, core->bytes + ph->p_offset, left, false, NULL),
+			       err);
 }
 
 static int by_address(const void *a, const void *b)
@@ -183,13 +201,14 @@ static int read_core(struct core *core, struct cairn_err *err)
 	return rc;
 }
 
-static int open_bytes(const void *bytes, size_t size, bool is_mapped, const char *name, struct core **ret,
-		      struct cairn_err *err)
+static int open_bytes(const void *bytes, size_t size, bool is_mapped, const char *name,
+		      struct core **ret, struct cairn_err *err)
 {
 	struct core *core = calloc(1, sizeof(*core));
 	int rc = -ENOMEM;
 	if (core) {
-		*core = (struct core){.path = strdup(name), .bytes = bytes, .size = size, .is_mapped = is_mapped};
+		*core = (struct core){
+			.path = strdup(name), .bytes = bytes, .size = size, .is_mapped = is_mapped};
 		rc = core->path ? read_core(core, err) : -ENOMEM;
 	} else if (is_mapped) {
 		input_unmap(bytes, size);
@@ -201,7 +220,8 @@ static int open_bytes(const void *bytes, size_t size, bool is_mapped, const char
 	return rc == -ENOMEM ? err_nomem(err, "a core file") : rc;
 }
 
-int core_open_mem(const void *bytes, size_t size, const char *name, struct core **ret, struct cairn_err *err)
+int core_open_mem(const void *bytes, size_t size, const char *name, struct core **ret,
+		  struct cairn_err *err)
 {
 	return open_bytes(bytes, size, false, name, ret, err);
 }
@@ -213,7 +233,8 @@ int core_open(const char *path, struct core **ret, struct cairn_err *err)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode) || !st.st_size)
-		return err_set(err, -EBADMSG, "%s: neither a process's number nor a core file", path);
+		return err_set(err, -EBADMSG, "%s: neither a process's number nor a core file",
+			       path);
 	void *bytes = input_map(fd, (size_t)st.st_size, path);
 	if (!bytes)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
@@ -248,7 +269,8 @@ const struct core_segment *core_segment_at(const struct core *core, uint64_t at)
 		else
 			hi = mid;
 	}
-	return lo < core->segments.n && core->segments.p[lo].lo <= at ? &core->segments.p[lo] : NULL;
+	return lo < core->segments.n && core->segments.p[lo].lo <= at ? &core->segments.p[lo]
+								      : NULL;
 }
 
 /* A stack may lie in two segments: the kernel splits mappings that differ in their flags. */

@@ -2,9 +2,9 @@
 /*
  * Core files: what is left of a process
  *
- * A core is an ELF file without sections: PT_LOAD segments are memory, PT_NOTE holds registers and the names of mapped
- * files. Those that the kernel writes, those of gdb's gcore and those that QEMU writes of a program it emulates are read, of x86-64
- * and AArch64.
+ * A core is an ELF file without sections: PT_LOAD segments are memory, PT_NOTE holds registers and
+ * the names of mapped files. Those that the kernel writes, those of gdb's gcore and those that QEMU
+ * writes of a program it emulates are read, of x86-64 and AArch64.
  */
 #ifndef CODE_CORE_H
 #define CODE_CORE_H
@@ -32,7 +32,8 @@ struct core_segment {
 struct core_file {
 	uint64_t lo, hi, off;
 	const char *path; /* in the core; with " (deleted)" when it had no name any more */
-	bool is_known; /* core_add_loaded() has found that the file of this path, which is ours, is the one */
+	/* core_add_loaded() has found that the file of this path, which is ours, is the one */
+	bool is_known;
 };
 
 enum { CORE_N_REGS = 34 };
@@ -43,7 +44,11 @@ struct core_thread {
 	bool has_fault;	 /* the signal was raised by an access, or by the instruction, at fault */
 	uint64_t fault;
 	struct vectors vectors; /* of x86-64 */
-	uint64_t user[CORE_N_REGS]; /* struct user_regs_struct of x86-64; of AArch64 struct user_pt_regs: x0 to x30, sp, pc, pstate */
+	/*
+	 * struct user_regs_struct of x86-64; of AArch64 struct user_pt_regs: x0 to x30, sp, pc,
+	 * pstate
+	 */
+	uint64_t user[CORE_N_REGS];
 };
 
 struct core {
@@ -58,9 +63,11 @@ struct core {
 	VEC(struct core_file) files;
 	int pid;
 	char comm[17]; /* of the main thread */
-	uint64_t signature; /* of AArch64: bits of an address of code that a signature takes; 0: not known */
+	/* of AArch64: bits of an address of code that a signature takes; 0: not known */
+	uint64_t signature;
 	uint64_t vdso; /* 0: not known */
-	uint64_t phdr, execfn, entry, phnum; /* of the program: its program headers, name, entry, number of headers; 0: not known */
+	/* of the program: its program headers, name, entry, number of headers; 0: not known */
+	uint64_t phdr, execfn, entry, phnum;
 	VEC(char *) names; /* of files that the core does not name */
 	char note[CAIRN_ERR_MSG_MAX]; /* which of those was not found; "" */
 };
@@ -68,13 +75,15 @@ struct core {
 /*
  * core_open - map and read a core file
  *
- * What a cut file still has whole is there. Returns 0; -EBADMSG of what is no core file; -EOPNOTSUPP of another class or
- * architecture; -ENOMEM; what open(2), fstat(2) and mmap(2) say. Cost: its headers and notes, no memory.
+ * What a cut file still has whole is there. Returns 0; -EBADMSG of what is no core file;
+ * -EOPNOTSUPP of another class or architecture; -ENOMEM; what open(2), fstat(2) and mmap(2) say.
+ * Cost: its headers and notes, no memory.
  */
 int core_open(const char *path, struct core **ret, struct cairn_err *err);
 
 /* The same of bytes that outlive it. */
-int core_open_mem(const void *bytes, size_t size, const char *name, struct core **ret, struct cairn_err *err);
+int core_open_mem(const void *bytes, size_t size, const char *name, struct core **ret,
+		  struct cairn_err *err);
 void core_close(struct core *core); /* takes NULL */
 
 /* @n bytes of memory at @at; false when they were not dumped, or were cut off. Threads: any. */
@@ -93,12 +102,16 @@ struct core_build_id {
 	size_t n;
 };
 
-/* The build-id of the ELF file whose offset 0 is mapped at @base, if that page was dumped. Within this module. */
+/*
+ * The build-id of the ELF file whose offset 0 is mapped at @base, if that page was dumped. Within
+ * this module.
+ */
 bool core_build_id_at(const struct core *core, uint64_t base, struct core_build_id *ret);
 
 struct core_search {
 	const struct core *core;
-	const char *program; /* the file of the program, whatever the core says of it; NULL. Borrowed, as the rest */
+	/* the file of the program, whatever the core says of it; NULL. Borrowed, as the rest */
+	const char *program;
 	const char *sysroot; /* in front of the paths in the core; NULL: "" */
 	const char *const *debug_dirs;
 	size_t n_debug_dirs;
@@ -106,12 +119,14 @@ struct core_search {
 };
 
 /*
- * core_add_loaded - the files of a core without NT_FILE, by the dynamic loader's list; and the program that is named by @search
+ * core_add_loaded - the files of a core without NT_FILE, by the dynamic loader's list; and the
+ * program that is named by @search
  *
- * Who names the program is believed where the core does not contradict: by its entry, its program headers, its build-id or its dynamic
- * section.
+ * Who names the program is believed where the core does not contradict: by its entry, its program
+ * headers, its build-id or its dynamic section.
  *
- * To be called before code_space_open_core(). What cannot be found, or is not the file that was mapped, is left out; core->note has one of them.
+ * To be called before code_space_open_core(). What cannot be found, or is not the file that was
+ * mapped, is left out; core->note has one of them.
  * Returns 0, -ENOMEM.
  */
 int core_add_loaded(struct core *core, const struct core_search *search, struct cairn_err *err);
@@ -119,12 +134,13 @@ int core_add_loaded(struct core *core, const struct core_search *search, struct 
 /*
  * code_space_open_core - the code of a core file
  *
- * A file is taken only when its build-id is that in the core's memory, where the first page of each mapped ELF file is
- * dumped; the vDSO is taken from memory.
+ * A file is taken only when its build-id is that in the core's memory, where the first page of each
+ * mapped ELF file is dumped; the vDSO is taken from memory.
  * @search  outlives the result
  * Returns 0, -ENOMEM.
  */
-int code_space_open_core(const struct core_search *search, struct code_space **ret, struct cairn_err *err);
+int code_space_open_core(const struct core_search *search, struct code_space **ret,
+			 struct cairn_err *err);
 
 /* Both are borrowed. */
 struct core_memory {
@@ -132,7 +148,10 @@ struct core_memory {
 	struct code_space *space;
 };
 
-/* Its memory, and of what was not dumped the constant part of the files; borrows the struct. Not for several threads. */
+/*
+ * Its memory, and of what was not dumped the constant part of the files; borrows the struct. Not
+ * for several threads.
+ */
 struct code_memory code_memory_of_core_and_files(struct core_memory *m);
 
 #endif

@@ -2,21 +2,23 @@
 /*
  * The files of a core that does not name them
  *
- * The kernel and gcore write NT_FILE. QEMU's cores of the programs that it emulates have none, and nothing of read-only files. What was
- * mapped is found as debuggers find it:
+ * The kernel and gcore write NT_FILE. QEMU's cores of the programs that it emulates have none, and
+ * nothing of read-only files. What was mapped is found as debuggers find it:
  *
  *	NT_AUXV		AT_EXECFN: the program's name; AT_PHDR: where its program headers are
  *	program		PT_DYNAMIC, in it DT_DEBUG: struct r_debug
  *	r_debug		+8: the first struct link_map
  *	link_map	+0 bias  +8 name  +16 dynamic section  +24 the next one
  *
- * A name does not say which version of a file had it. Where the core has the first page, the build-id counts. Otherwise the dynamic section
- * does: the loader writes to it, so that it is in each core, and it has the addresses and sizes of all tables of its file:
+ * A name does not say which version of a file had it. Where the core has the first page, the
+ * build-id counts. Otherwise the dynamic section does: the loader writes to it, so that it is in
+ * each core, and it has the addresses and sizes of all tables of its file:
  *
  *	file	DT_STRTAB 0x4a8		DT_STRSZ 0x8f		DT_RELA 0x5b0
  *	memory	DT_STRTAB 0x55000004a8	DT_STRSZ 0x8f		DT_RELA 0x55000005b0
  *
- * Each value has to be the file's, or that plus the bias; DT_DEBUG is the loader's. What has neither is not taken.
+ * Each value has to be the file's, or that plus the bias; DT_DEBUG is the loader's. What has
+ * neither is not taken.
  */
 #include <elf.h>
 #include <errno.h>
@@ -49,7 +51,8 @@ struct candidate {
 /* What the program's file tells of the rest. */
 struct program {
 	uint64_t dynamic; /* where its dynamic section is; 0: it has none */
-	char *loader;	  /* its name for the dynamic loader, whose own is that string in read-only memory; NULL */
+	/* its name for the dynamic loader, whose own is that string in read-only memory; NULL */
+	char *loader;
 };
 
 struct link {
@@ -99,7 +102,8 @@ static bool is_dynamic_section(const struct core *core, struct candidate *f)
 	for (uint64_t i = 0; i < n && i < MAX_DYNAMIC; i++) {
 		Elf64_Dyn here, there;
 		memcpy(&here, f->bytes + ph.p_offset + i * sizeof(here), sizeof(here));
-		if (!core_read(core, f->bias + ph.p_vaddr + i * sizeof(there), &there, sizeof(there)) ||
+		if (!core_read(core, f->bias + ph.p_vaddr + i * sizeof(there), &there,
+			       sizeof(there)) ||
 		    here.d_tag != there.d_tag)
 			return false;
 		if (here.d_tag == DT_NULL)
@@ -118,7 +122,8 @@ static bool is_that_file(const struct core *core, struct candidate *f)
 	size_t n;
 	if (elf_machine(binary_main(f->bin)) != core->machine)
 		return false;
-	if (find_header(f, PT_LOAD, &ph) && !ph.p_offset && core_build_id_at(core, f->bias + ph.p_vaddr, &id)) {
+	if (find_header(f, PT_LOAD, &ph) && !ph.p_offset &&
+	    core_build_id_at(core, f->bias + ph.p_vaddr, &id)) {
 		const uint8_t *own = cairn_binary_build_id(f->bin, &n);
 		return n == id.n && !memcmp(own, id.bytes, n);
 	}
@@ -139,9 +144,13 @@ static int add_segments(struct core *core, struct candidate *f, struct cairn_err
 	}
 	for (uint64_t i = 0; read_header(f, i, &ph); i++) {
 		uint64_t lo = f->bias + ph.p_vaddr, skip = lo % PAGE;
-		struct core_file file = {.lo = lo - skip, .hi = (lo + ph.p_filesz + PAGE - 1) / PAGE * PAGE,
-					 .off = ph.p_offset - skip, .path = path, .is_known = true};
-		if (ph.p_type != PT_LOAD || !ph.p_filesz || ph.p_offset < skip || file.lo >= file.hi)
+		struct core_file file = {.lo = lo - skip,
+					 .hi = (lo + ph.p_filesz + PAGE - 1) / PAGE * PAGE,
+					 .off = ph.p_offset - skip,
+					 .path = path,
+					 .is_known = true};
+		if (ph.p_type != PT_LOAD || !ph.p_filesz || ph.p_offset < skip ||
+		    file.lo >= file.hi)
 			continue;
 		if (!VEC_ADD(&core->files, file))
 			return err_nomem(err, "the files of a core file");
@@ -149,8 +158,8 @@ static int add_segments(struct core *core, struct candidate *f, struct cairn_err
 	return 0;
 }
 
-static int open_candidate(struct core *core, const struct core_search *search, const char *root, const char *name,
-			  char path[static 2 * MAX_NAME], struct candidate *ret)
+static int open_candidate(struct core *core, const struct core_search *search, const char *root,
+			  const char *name, char path[static 2 * MAX_NAME], struct candidate *ret)
 {
 	struct cairn_binary_opts how = {.size = sizeof(how), .debug_dirs = search->debug_dirs,
 					.n_debug_dirs = search->n_debug_dirs};
@@ -172,7 +181,8 @@ static bool place_program(const struct core *core, struct candidate *f)
 {
 	Elf64_Phdr ph;
 	for (uint64_t i = 0; read_header(f, i, &ph); i++)
-		if (ph.p_type == PT_LOAD && ph.p_offset <= f->eh.e_phoff && f->eh.e_phoff - ph.p_offset < ph.p_filesz) {
+		if (ph.p_type == PT_LOAD && ph.p_offset <= f->eh.e_phoff &&
+		    f->eh.e_phoff - ph.p_offset < ph.p_filesz) {
 			f->bias = core->phdr - (f->eh.e_phoff - ph.p_offset) - ph.p_vaddr;
 			return true;
 		}
@@ -184,16 +194,18 @@ static void read_program(struct candidate *f, struct program *ret)
 	Elf64_Phdr ph;
 	if (find_header(f, PT_DYNAMIC, &ph))
 		ret->dynamic = f->bias + ph.p_vaddr;
-	if (find_header(f, PT_INTERP, &ph) && has(f, ph.p_offset, ph.p_filesz) && ph.p_filesz < MAX_NAME)
+	if (find_header(f, PT_INTERP, &ph) && has(f, ph.p_offset, ph.p_filesz) &&
+	    ph.p_filesz < MAX_NAME)
 		ret->loader = strndup((const char *)f->bytes + ph.p_offset, ph.p_filesz);
 }
 
 /*
- * One file by its name: below the sysroot, or as it is; the program is often elsewhere than its libraries.
+ * One file by its name: below the sysroot, or as it is; the program is often elsewhere than its
+ * libraries.
  * @program  NULL: a library, whose @bias is known; else set
  */
-static int add_file(struct core *core, const struct core_search *search, const char *name, uint64_t bias, struct program *program,
-		    struct cairn_err *err)
+static int add_file(struct core *core, const struct core_search *search, const char *name,
+		    uint64_t bias, struct program *program, struct cairn_err *err)
 {
 	const char *const roots[] = {search->sysroot ? search->sysroot : "", ""};
 	char path[2 * MAX_NAME];
@@ -209,7 +221,10 @@ static int add_file(struct core *core, const struct core_search *search, const c
 		if (is_that && program)
 			read_program(&f, program);
 		if (!is_that)
-			snprintf(core->note, sizeof(core->note), "%.200s: not the file that was mapped, or the core has nothing of it", path);
+			snprintf(core->note, sizeof(core->note),
+				 "%.200s: not the file that was mapped, or the core has nothing of "
+				 "it",
+				 path);
 		rc = is_that ? add_segments(core, &f, err) : 0;
 		cairn_binary_close(f.bin);
 		if (rc < 0 || is_that) {
@@ -232,12 +247,15 @@ static const char *contradiction(const struct core *core, struct candidate *f)
 	const uint8_t *own = cairn_binary_build_id(f->bin, &n);
 	if (elf_machine(binary_main(f->bin)) != core->machine)
 		return "of another architecture";
-	if ((core->phnum && core->phnum != f->eh.e_phnum) || (core->entry && core->entry != f->bias + f->eh.e_entry))
+	if ((core->phnum && core->phnum != f->eh.e_phnum) ||
+	    (core->entry && core->entry != f->bias + f->eh.e_entry))
 		return "not the program of the core, which begins elsewhere";
-	if (find_header(f, PT_LOAD, &ph) && !ph.p_offset && core_build_id_at(core, f->bias + ph.p_vaddr, &id) &&
+	if (find_header(f, PT_LOAD, &ph) && !ph.p_offset &&
+	    core_build_id_at(core, f->bias + ph.p_vaddr, &id) &&
 	    (n != id.n || memcmp(own, id.bytes, n)))
 		return "not the program of the core: its build-id is another one";
-	if (find_header(f, PT_DYNAMIC, &dynamic) && core_read(core, f->bias + dynamic.p_vaddr, &tag, sizeof(tag)) &&
+	if (find_header(f, PT_DYNAMIC, &dynamic) &&
+	    core_read(core, f->bias + dynamic.p_vaddr, &tag, sizeof(tag)) &&
 	    !is_dynamic_section(core, f))
 		return "not the program of the core: its dynamic section is another one";
 	return NULL;
@@ -268,14 +286,16 @@ static void drop_files(struct core *core, struct candidate *f)
 }
 
 /* 1: it was taken; 0: not, and core->note says why; -ENOMEM. */
-static int add_named(struct core *core, const struct core_search *search, struct program *program, struct cairn_err *err)
+static int add_named(struct core *core, const struct core_search *search, struct program *program,
+		     struct cairn_err *err)
 {
 	char path[2 * MAX_NAME];
 	struct candidate f;
 	int rc = open_candidate(core, search, "", search->program, path, &f);
 	if (rc != 1)
 		return rc < 0 ? err_nomem(err, "the program of a core file") : 0;
-	const char *why = place_named(core, &f) ? contradiction(core, &f) : "the core does not say where it was";
+	const char *why = place_named(core, &f) ? contradiction(core, &f)
+						: "the core does not say where it was";
 	if (why) {
 		snprintf(core->note, sizeof(core->note), "%.200s: %s", search->program, why);
 	} else {
@@ -294,19 +314,23 @@ static uint64_t first_link(const struct core *core, uint64_t dynamic)
 {
 	Elf64_Dyn d;
 	uint64_t link = 0;
-	for (uint64_t i = 0; dynamic && i < MAX_DYNAMIC && core_read(core, dynamic + i * sizeof(d), &d, sizeof(d)) && d.d_tag; i++)
+	for (uint64_t i = 0; dynamic && i < MAX_DYNAMIC &&
+			     core_read(core, dynamic + i * sizeof(d), &d, sizeof(d)) && d.d_tag;
+	     i++)
 		if (d.d_tag == DT_DEBUG && core_read(core, d.d_un.d_ptr + 8, &link, sizeof(link)))
 			return link;
 	return 0;
 }
 
-static int add_libraries(struct core *core, const struct core_search *search, const struct program *program,
-			 struct cairn_err *err)
+static int add_libraries(struct core *core, const struct core_search *search,
+			 const struct program *program, struct cairn_err *err)
 {
 	struct link link;
 	uint64_t at = first_link(core, program->dynamic);
 	int rc = 0;
-	for (size_t i = 0; rc == 0 && at && i < MAX_LOADED && core_read(core, at, &link, sizeof(link)); i++, at = link.next) {
+	for (size_t i = 0;
+	     rc == 0 && at && i < MAX_LOADED && core_read(core, at, &link, sizeof(link));
+	     i++, at = link.next) {
 		char *name = read_string(core, link.name);
 		if (!name && program->loader)
 			name = strdup(program->loader);
@@ -323,7 +347,9 @@ int core_add_loaded(struct core *core, const struct core_search *search, struct 
 	struct program program = {0};
 	bool has_files = core->files.n;
 	int rc = search->program ? add_named(core, search, &program, err) : 0;
-	char *name = rc == 0 && !has_files && core->phdr && core->execfn && !core->note[0] ? read_string(core, core->execfn) : NULL;
+	char *name = rc == 0 && !has_files && core->phdr && core->execfn && !core->note[0]
+			     ? read_string(core, core->execfn)
+			     : NULL;
 	if (name && name[0])
 		rc = add_file(core, search, name, 0, &program, err);
 	else if (name)

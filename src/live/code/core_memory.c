@@ -2,9 +2,10 @@
 /*
  * What a core leaves out
  *
- * Pages of files that the process did not write to are not dumped: names that are string literals, .eh_frame. They are in the file,
- * which code_space_open_core() has taken only if its build-id is that in the core. Sections that may be written to are not
- * taken from it: of a core that was cut off nobody knows whether they were.
+ * Pages of files that the process did not write to are not dumped: names that are string literals,
+ * .eh_frame. They are in the file, which code_space_open_core() has taken only if its build-id is
+ * that in the core. Sections that may be written to are not taken from it: of a core that was cut
+ * off nobody knows whether they were.
  */
 #include <elf.h>
 #include <string.h>
@@ -29,7 +30,8 @@ static size_t read_file(struct code_space *space, uint64_t at, void *ret, size_t
 {
 	const struct code_image *image;
 	struct cairn_vaddr vaddr;
-	if (code_space_peek(space, (struct cairn_addr){at}, &image, &vaddr, NULL) < 0 || !image || !image->bin)
+	if (code_space_peek(space, (struct cairn_addr){at}, &image, &vaddr, NULL) < 0 || !image ||
+	    !image->bin)
 		return 0;
 	const struct elf *elf = binary_main(image->bin);
 	size_t done = 0;

@@ -2,8 +2,8 @@
 /*
  * The notes of a core file
  *
- * The kernel writes those of the thread that got the signal first, those of the whole process behind its registers,
- * then the other threads. gcore writes an NT_SIGINFO for each thread.
+ * The kernel writes those of the thread that got the signal first, those of the whole process
+ * behind its registers, then the other threads. gcore writes an NT_SIGINFO for each thread.
  *
  *	OFFSET  SIZE  NT_PRSTATUS, one per thread       OFFSET  SIZE  NT_SIGINFO
  *	0       4     si_signo                          0       4     si_signo
@@ -47,7 +47,9 @@ static int read_prstatus(struct core *core, struct cursor *c, struct cairn_err *
 		t.user[i] = cur_u64(c);
 	if (c->failed)
 		return 0;
-	/* The kernel gives every thread the signal that killed the process; it was the first one's. */
+	/*
+	 * The kernel gives every thread the signal that killed the process; it was the first one's.
+	 */
 	if (core->threads.n)
 		t.signal = 0;
 	return VEC_ADD(&core->threads, t) ? 0 : err_nomem(err, "the threads of a core file");
@@ -64,10 +66,14 @@ static void read_vectors(struct core *core, struct cursor *c)
 	vectors_take(&core->threads.p[core->threads.n - 1].vectors, bytes);
 }
 
-/* si_code above 0: the kernel found it; SI_KERNEL is a fault whose address the processor does not tell. */
+/*
+ * si_code above 0: the kernel found it; SI_KERNEL is a fault whose address the processor does not
+ * tell.
+ */
 static bool is_fault(uint32_t signal, int32_t code)
 {
-	return (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE || signal == SIGTRAP) &&
+	return (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
+		signal == SIGTRAP) &&
 	       code > 0 && code != SI_KERNEL;
 }
 
@@ -125,7 +131,10 @@ static int read_files(struct core *core, struct cursor *c, struct cairn_err *err
 		return 0;
 	cur_skip(&paths, n * 24);
 	for (uint64_t i = 0; i < n; i++) {
-		struct core_file f = {.lo = cur_u64(c), .hi = cur_u64(c), .off = cur_u64(c) * unit, .path = cur_str(&paths)};
+		struct core_file f = {.lo = cur_u64(c),
+				      .hi = cur_u64(c),
+				      .off = cur_u64(c) * unit,
+				      .path = cur_str(&paths)};
 		if (paths.failed)
 			return 0;
 		/* One without a name is memory. */

@@ -2,13 +2,15 @@
 /*
  * The files of a core file
  *
- * NT_FILE tells which file was mapped where, but the file that has the name today may be another one: a package was
- * upgraded, the core comes from another machine. To unwind by another file's rows invents frames. The kernel dumps the
- * first page of every mapped ELF file (coredump_filter bit 4, set by default), in which the build-id note nearly always
- * lies: only a file with the same build-id is taken. Looked for, in this order:
+ * NT_FILE tells which file was mapped where, but the file that has the name today may be another
+ * one: a package was upgraded, the core comes from another machine. To unwind by another file's
+ * rows invents frames. The kernel dumps the first page of every mapped ELF file (coredump_filter
+ * bit 4, set by default), in which the build-id note nearly always lies: only a file with the same
+ * build-id is taken. Looked for, in this order:
  *
  *	SYSROOT/path			the name in the core
- *	DIR/.build-id/ab/cdef...	of each debug directory, where packages link the binary of that build-id
+ *	DIR/.build-id/ab/cdef...	of each debug directory, where packages link the binary of
+ *	that build-id
  *
  * /usr/lib/debug is the last of the debug directories.
  */
@@ -44,7 +46,8 @@ static bool find_in_notes(struct cursor c, uint64_t align, struct core_build_id 
 		const uint8_t *desc = cur_bytes(&c, n_desc);
 		if (c.failed)
 			return false;
-		if (type == NT_GNU_BUILD_ID && n_name == 4 && !memcmp(name, "GNU", 4) && n_desc && n_desc <= CORE_MAX_BUILD_ID) {
+		if (type == NT_GNU_BUILD_ID && n_name == 4 && !memcmp(name, "GNU", 4) && n_desc &&
+		    n_desc <= CORE_MAX_BUILD_ID) {
 			memcpy(ret->bytes, desc, n_desc);
 			ret->n = n_desc;
 			return true;
@@ -56,7 +59,8 @@ static bool find_in_notes(struct cursor c, uint64_t align, struct core_build_id 
 	return false;
 }
 
-static bool read_build_id(const struct core *core, uint64_t base, const Elf64_Phdr *ph, struct core_build_id *ret)
+static bool read_build_id(const struct core *core, uint64_t base, const Elf64_Phdr *ph,
+			  struct core_build_id *ret)
 {
 	uint8_t bytes[MAX_NOTES];
 	size_t n = ph->p_filesz < sizeof(bytes) ? ph->p_filesz : sizeof(bytes);
@@ -66,7 +70,10 @@ static bool read_build_id(const struct core *core, uint64_t base, const Elf64_Ph
 	return find_in_notes(cursor_of(&src, bytes, n, false, NULL), ph->p_align == 8 ? 8 : 4, ret);
 }
 
-/* @base: where offset 0 of the file is. Notes are in the first segment, so that their offset counts from there. */
+/*
+ * @base: where offset 0 of the file is. Notes are in the first segment, so that their offset counts
+ * from there.
+ */
 bool core_build_id_at(const struct core *core, uint64_t base, struct core_build_id *ret)
 {
 	Elf64_Ehdr eh;
@@ -99,13 +106,18 @@ static bool is_known(const struct core *core, const struct code_mapping *m)
 	return false;
 }
 
-/* The mapping of a file's first byte which is nearest below the one asked about: a file may be loaded twice. */
-static bool build_id_of(const struct core *core, const struct code_mapping *m, struct core_build_id *ret)
+/*
+ * The mapping of a file's first byte which is nearest below the one asked about: a file may be
+ * loaded twice.
+ */
+static bool build_id_of(const struct core *core, const struct code_mapping *m,
+			struct core_build_id *ret)
 {
 	const struct core_file *first = NULL;
 	for (size_t i = 0; i < core->files.n; i++) {
 		const struct core_file *f = &core->files.p[i];
-		if (!f->off && f->lo <= m->lo && is_same_file(f->path, m) && (!first || f->lo > first->lo))
+		if (!f->off && f->lo <= m->lo && is_same_file(f->path, m) &&
+		    (!first || f->lo > first->lo))
 			first = f;
 	}
 	return first && core_build_id_at(core, first->lo, ret);
@@ -113,8 +125,8 @@ static bool build_id_of(const struct core *core, const struct code_mapping *m, s
 
 /* ---- files ---- */
 
-static int open_binary(const struct core_search *search, const char *path, struct cairn_binary **ret,
-		       struct cairn_err *err)
+static int open_binary(const struct core_search *search, const char *path,
+		       struct cairn_binary **ret, struct cairn_err *err)
 {
 	struct cairn_binary_opts how = {.size = sizeof(how),
 					.debug_dirs = search->debug_dirs,
@@ -123,8 +135,9 @@ static int open_binary(const struct core_search *search, const char *path, struc
 }
 
 /* Opens @path if it has the build-id; the story is told otherwise. Only -ENOMEM is an error. */
-static int try_file(const struct core_search *search, const char *path, const struct core_build_id *id,
-		    struct cairn_binary **ret, struct cairn_err *err)
+static int try_file(const struct core_search *search, const char *path,
+		    const struct core_build_id *id, struct cairn_binary **ret,
+		    struct cairn_err *err)
 {
 	struct cairn_binary *bin;
 	size_t n;
@@ -137,13 +150,17 @@ static int try_file(const struct core_search *search, const char *path, const st
 		return 0;
 	}
 	cairn_binary_close(bin);
-	err_set(err, -ESTALE, "%s: not the file that was mapped: its build-id is another one", path);
+	err_set(err, -ESTALE, "%s: not the file that was mapped: its build-id is another one",
+		path);
 	return 0;
 }
 
-/* @err keeps what was wrong with the file of that name, which says more than that a directory has none. */
-static int try_directory(const struct core_search *search, const char *dir, const struct core_build_id *id,
-			 struct cairn_binary **ret)
+/*
+ * @err keeps what was wrong with the file of that name, which says more than that a directory has
+ * none.
+ */
+static int try_directory(const struct core_search *search, const char *dir,
+			 const struct core_build_id *id, struct cairn_binary **ret)
 {
 	char path[MAX_PATH];
 	int n = snprintf(path, sizeof(path), "%s/.build-id/%02x/", dir, id->bytes[0]);
@@ -154,11 +171,12 @@ static int try_directory(const struct core_search *search, const char *dir, cons
 
 static int read_memory(const void *ctx, uint64_t at, void *ret, size_t n, struct cairn_err *err)
 {
-	return core_read(ctx, at, ret, n) ? 0 : err_set(err, -ENODATA, "[vdso]: not in the core file");
+	return core_read(ctx, at, ret, n) ? 0
+					  : err_set(err, -ENODATA, "[vdso]: not in the core file");
 }
 
-static int open_file(void *ctx, const struct code_mapping *m, struct cairn_binary **ret, uint8_t **ret_bytes,
-		     struct cairn_err *err)
+static int open_file(void *ctx, const struct code_mapping *m, struct cairn_binary **ret,
+		     uint8_t **ret_bytes, struct cairn_err *err)
 {
 	const struct core_search *search = ctx;
 	struct core_build_id id = {.n = 0};
@@ -170,7 +188,9 @@ static int open_file(void *ctx, const struct code_mapping *m, struct cairn_binar
 		return rc == -ENOMEM ? rc : 0;
 	}
 	if (!build_id_of(search->core, m, &id)) {
-		err_set(err, -ENODATA, "%s: the core file does not have its build-id, so that no file can be told to be it",
+		err_set(err, -ENODATA,
+			"%s: the core file does not have its build-id, so that no file can be told "
+			"to be it",
 			m->path);
 		return 0;
 	}
@@ -220,8 +240,12 @@ static void sort_by_address(struct code_maps *maps)
 	maps->p.n = n;
 }
 
-/* The part of a path before " (deleted)" is as long as the file's name; the core's bytes are not ours to cut. */
-static void keep_path(struct code_maps *maps, size_t *used, const char *path, struct code_mapping *m)
+/*
+ * The part of a path before " (deleted)" is as long as the file's name; the core's bytes are not
+ * ours to cut.
+ */
+static void keep_path(struct code_maps *maps, size_t *used, const char *path,
+		      struct code_mapping *m)
 {
 	size_t n = strlen(path), tail = sizeof(deleted) - 1;
 	m->is_deleted = n >= tail && !strcmp(path + n - tail, deleted);
@@ -242,8 +266,12 @@ static int add_files(const struct core *core, struct code_maps *maps, struct cai
 	for (size_t i = 0; i < core->files.n; i++) {
 		const struct core_file *f = &core->files.p[i];
 		const struct core_segment *s = core_segment_at(core, f->lo);
-		struct code_mapping m = {.lo = f->lo, .hi = f->hi, .off = f->off, .is_readable = true};
-		/* One that was not dumped at all may have no segment: then the file says what is code. */
+		struct code_mapping m = {
+			.lo = f->lo, .hi = f->hi, .off = f->off, .is_readable = true};
+		/*
+		 * One that was not dumped at all may have no segment: then the file says what is
+		 * code.
+		 */
 		m.is_executable = !s || s->is_executable;
 		keep_path(maps, &used, f->path, &m);
 		if (!VEC_ADD(&maps->p, m))
@@ -261,13 +289,17 @@ static const char *name_of(const struct core *core, const struct core_segment *s
 }
 
 /* The segments that are no file's. */
-static int add_segments(const struct core *core, struct code_maps *maps, size_t n_files, struct cairn_err *err)
+static int add_segments(const struct core *core, struct code_maps *maps, size_t n_files,
+			struct cairn_err *err)
 {
 	struct code_maps files = {.p = {.p = maps->p.p, .n = n_files}};
 	for (size_t i = 0; i < core->segments.n; i++) {
 		const struct core_segment *s = &core->segments.p[i];
-		struct code_mapping m = {.lo = s->lo, .hi = s->hi, .is_executable = s->is_executable,
-					 .is_readable = s->is_readable, .path = name_of(core, s)};
+		struct code_mapping m = {.lo = s->lo,
+					 .hi = s->hi,
+					 .is_executable = s->is_executable,
+					 .is_readable = s->is_readable,
+					 .path = name_of(core, s)};
 		files.p.p = maps->p.p;
 		if (code_maps_find(&files, s->lo))
 			continue;
@@ -292,9 +324,11 @@ static int make_maps(const struct core *core, struct code_maps *maps, struct cai
 	return rc;
 }
 
-int code_space_open_core(const struct core_search *search, struct code_space **ret, struct cairn_err *err)
+int code_space_open_core(const struct core_search *search, struct code_space **ret,
+			 struct cairn_err *err)
 {
-	struct code_source source = {.open = open_file, .ctx = (void *)(uintptr_t)search, .threads = search->threads};
+	struct code_source source = {
+		.open = open_file, .ctx = (void *)(uintptr_t)search, .threads = search->threads};
 	struct code_maps maps = {0};
 	int rc = make_maps(search->core, &maps, err);
 	if (rc == 0)

@@ -9,7 +9,8 @@ static const struct cursor_src src = {.file = "", .section = "__jit_debug_descri
 
 enum { VERSION = 1, DESCRIPTOR_SIZE = 24, ENTRY_SIZE = 32 };
 
-static bool read_entry(const struct code_memory *memory, uint64_t at, struct gdb_entry *ret, uint64_t *ret_next)
+static bool read_entry(const struct code_memory *memory, uint64_t at, struct gdb_entry *ret,
+		       uint64_t *ret_next)
 {
 	uint8_t bytes[ENTRY_SIZE];
 	if (!code_memory_all(memory, at, bytes, sizeof(bytes)))
@@ -64,5 +65,6 @@ bool gdb_entry_is_same(const struct code_memory *memory, const struct gdb_entry 
 {
 	struct gdb_entry now;
 	uint64_t next;
-	return read_entry(memory, e->at, &now, &next) && now.symfile == e->symfile && now.size == e->size;
+	return read_entry(memory, e->at, &now, &next) && now.symfile == e->symfile &&
+	       now.size == e->size;
 }

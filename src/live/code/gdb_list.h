@@ -5,9 +5,9 @@
  *	descriptor	u32 version 1, u32 action, u64 relevant entry, u64 first entry
  *	entry		u64 next, u64 previous, u64 symbol file, u64 its size
  *
- * A debugger stops in __jit_debug_register_code(). From outside the list alone is followed; the variable is found by its
- * name in whatever file has it (libLLVM, libluajit). It has no generations: an entry counts while the list leads to the
- * same symbol file.
+ * A debugger stops in __jit_debug_register_code(). From outside the list alone is followed; the
+ * variable is found by its name in whatever file has it (libLLVM, libluajit). It has no
+ * generations: an entry counts while the list leads to the same symbol file.
  */
 #ifndef CODE_GDB_LIST_H
 #define CODE_GDB_LIST_H

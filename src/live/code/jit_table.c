@@ -5,16 +5,18 @@
  *	head, 32 bytes		reserved_len 4096, used_len 72, next 0x7f..., stride 24, size 24
  *	elements		3 of 24 bytes
  *
- * The RFC's form has 24 bytes of head and rows of 24 bytes. Elements are stepped over by the stride, and members that the
- * writer does not know (beyond size) are 0.
+ * The RFC's form has 24 bytes of head and rows of 24 bytes. Elements are stepped over by the
+ * stride, and members that the writer does not know (beyond size) are 0.
  *
- * Within an epoch a chain only grows: any table may get more elements behind its last one, and next may come to name a
- * table that was put in between. used_len and next are read before what they lead to, so that everything is found that was
- * published before the reading began, in order of address; of what is published meanwhile, some. When the region passes
- * into a new generation, tables of the old one may hold anything: whoever reads asks for the epoch behind it.
+ * Within an epoch a chain only grows: any table may get more elements behind its last one, and next
+ * may come to name a table that was put in between. used_len and next are read before what they
+ * lead to, so that everything is found that was published before the reading began, in order of
+ * address; of what is published meanwhile, some. When the region passes into a new generation,
+ * tables of the old one may hold anything: whoever reads asks for the epoch behind it.
  *
- * A chain of another intention may lead back to itself, or on for ever: it is left when a table comes again (Brent), when
- * its elements do not ascend, or when its cost is more than is real. A table costs what its bytes cost, and TABLE_COST.
+ * A chain of another intention may lead back to itself, or on for ever: it is left when a table
+ * comes again (Brent), when its elements do not ascend, or when its cost is more than is real. A
+ * table costs what its bytes cost, and TABLE_COST.
  */
 #include "code/jit_table.h"
 
@@ -27,7 +29,8 @@
 
 enum {
 	MAX_CHAIN = 64 << 20, /* bytes: 2.8 million rows, of which large processes have a tenth */
-	TABLE_COST = 1024,    /* two system calls copy about as much: no more than 65,536 tables are in a chain */
+	/* two system calls copy about as much: no more than 65,536 tables are in a chain */
+	TABLE_COST = 1024,
 	MAX_STRIDE = 4096,
 	MAX_DEPTH = 64, /* of inlined copies */
 };
@@ -49,8 +52,12 @@ struct chain {
 	int (*take)(struct chain *c, const uint8_t *bytes, const struct head *h, const char **why);
 	struct jit_tables *to;
 	uint64_t end; /* the element before ends here: the next one must not begin before */
-	uint32_t withdrawn; /* a symbol of this depth was withdrawn, and what was inlined into it goes with it */
-	uint32_t open[MAX_DEPTH + 1]; /* the last symbol of each depth, by number, up to n_open: what a copy may be inlined into */
+	/* a symbol of this depth was withdrawn, and what was inlined into it goes with it */
+	uint32_t withdrawn;
+	/*
+	 * the last symbol of each depth, by number, up to n_open: what a copy may be inlined into
+	 */
+	uint32_t open[MAX_DEPTH + 1];
 	uint32_t n_open;
 };
 
@@ -86,7 +93,8 @@ static const char *spend(uint64_t n_bytes, uint64_t *left, uint64_t *budget)
 	return NULL;
 }
 
-static int read_table(struct chain *c, uint64_t at, uint64_t *left, struct head *h, const char **why)
+static int read_table(struct chain *c, uint64_t at, uint64_t *left, struct head *h,
+		      const char **why)
 {
 	*why = read_head(c, at, h);
 	if (!*why)
@@ -96,7 +104,8 @@ static int read_table(struct chain *c, uint64_t at, uint64_t *left, struct head 
 	uint8_t *bytes = malloc(h->used_len ? h->used_len : 1);
 	if (!bytes)
 		return -ENOMEM;
-	size_t head = c->is_rfc ? sizeof(struct code_jit_unwind_table) : sizeof(struct code_jit_table);
+	size_t head =
+		c->is_rfc ? sizeof(struct code_jit_unwind_table) : sizeof(struct code_jit_table);
 	int rc = 1;
 	if (h->used_len && !code_memory_all(c->memory, at + head, bytes, h->used_len))
 		*why = "a table's elements are not in memory";
@@ -140,7 +149,8 @@ static const char *place(struct chain *c, uint32_t off, uint32_t size)
 }
 
 /* The members that are known here; @padded is for an element of a writer that knows fewer. */
-static inline struct cursor element_at(const uint8_t *at, const struct head *h, uint8_t *padded, size_t known)
+static inline struct cursor element_at(const uint8_t *at, const struct head *h, uint8_t *padded,
+				       size_t known)
 {
 	if (h->size < known)
 		at = memcpy(padded, at, h->size);
@@ -169,7 +179,8 @@ static int take_rows(struct chain *c, const uint8_t *bytes, const struct head *h
 }
 
 /* Copies lie within what they were inlined into; only functions ascend. */
-static const char *place_copy(const struct chain *c, const struct jit_tables *to, const struct jit_symbol *s)
+static const char *place_copy(const struct chain *c, const struct jit_tables *to,
+			      const struct jit_symbol *s)
 {
 	if (s->depth > MAX_DEPTH || s->depth > c->n_open)
 		return "an inlined copy is inlined into nothing";
@@ -190,7 +201,8 @@ static const char *place_symbol(struct chain *c, struct jit_symbol *s)
 	return NULL;
 }
 
-static int take_symbols(struct chain *c, const uint8_t *bytes, const struct head *h, const char **why)
+static int take_symbols(struct chain *c, const uint8_t *bytes, const struct head *h,
+			const char **why)
 {
 	uint8_t padded[sizeof(struct code_jit_symbol)] = {0};
 	if (!VEC_RESERVE(&c->to->symbols, h->used_len / h->stride))
@@ -231,11 +243,15 @@ static int take_lines(struct chain *c, const uint8_t *bytes, const struct head *
 	return *why != NULL;
 }
 
-int jit_tables_read(const struct code_memory *memory, const struct code_jit_info *info, uint64_t *budget,
-		    struct jit_tables *to, struct cairn_err *err)
+int jit_tables_read(const struct code_memory *memory, const struct code_jit_info *info,
+		    uint64_t *budget, struct jit_tables *to, struct cairn_err *err)
 {
-	struct chain c = {.memory = memory, .is_rfc = info->extended != CODE_JIT_EXTENDED, .budget = budget,
-			  .text_size = info->text_end - info->text_start, .to = to, .withdrawn = UINT32_MAX};
+	struct chain c = {.memory = memory,
+			  .is_rfc = info->extended != CODE_JIT_EXTENDED,
+			  .budget = budget,
+			  .text_size = info->text_end - info->text_start,
+			  .to = to,
+			  .withdrawn = UINT32_MAX};
 	struct chain rows = c, symbols = c, lines = c;
 	to->rows.n = to->symbols.n = to->lines.n = 0;
 	rows.least = CODE_JIT_UNWIND_FRE_RFC_SIZE;
@@ -298,9 +314,13 @@ static bool holds(const struct jit_symbol *s, uint64_t off)
 	return off >= s->off && off - s->off < s->size;
 }
 
-size_t jit_symbols_at(const struct jit_tables *t, uint64_t off, const struct jit_symbol **ret, size_t max)
+size_t jit_symbols_at(const struct jit_tables *t, uint64_t off, const struct jit_symbol **ret,
+		      size_t max)
 {
-	/* Functions alone ascend, so that each symbol is compared by its function. lo: behind the last that begins before. */
+	/*
+	 * Functions alone ascend, so that each symbol is compared by its function. lo: behind the
+	 * last that begins before.
+	 */
 	size_t lo = 0, hi = t->symbols.n, n = 0;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
@@ -340,7 +360,8 @@ void jit_row_rule(const struct jit_row *row, uint16_t machine, struct rule_words
 		rule_undescribed(ret);
 		return;
 	}
-	rule_cfa(ret, CAIRN_UNWIND_CFA_REG, flags, row->info & CODE_ROW_CFA_FP ? abi->fp : abi->sp, row->cfa_off, 0);
+	rule_cfa(ret, CAIRN_UNWIND_CFA_REG, flags, row->info & CODE_ROW_CFA_FP ? abi->fp : abi->sp,
+		 row->cfa_off, 0);
 	if (row->info & CODE_ROW_RA)
 		rule_add(ret, abi->ra, CAIRN_UNWIND_AT_CFA, row->ra_off);
 	if (row->info & CODE_ROW_FP)

@@ -2,8 +2,9 @@
 /*
  * The tables of a JIT's region: rows, symbols, lines, in chains that grow while they are read
  *
- * The protocol is that of struct code_jit_table: used_len is read before the elements that it counts. Whatever is wrong
- * with a chain refuses it as a whole, with the reason: half a table would leave out frames silently.
+ * The protocol is that of struct code_jit_table: used_len is read before the elements that it
+ * counts. Whatever is wrong with a chain refuses it as a whole, with the reason: half a table would
+ * leave out frames silently.
  */
 #ifndef CODE_JIT_TABLE_H
 #define CODE_JIT_TABLE_H
@@ -25,7 +26,8 @@ struct jit_symbol {
 	uint32_t off, size;
 	uint32_t call_line;
 	uint32_t depth : 8;
-	uint32_t function : 24; /* number of the function that it is inlined into; its own of one. A chain has 4 million */
+	/* number of the function that it is inlined into; its own of one. A chain has 4 million */
+	uint32_t function : 24;
 	uint64_t name, call_file; /* addresses of strings in the process */
 };
 
@@ -35,7 +37,8 @@ struct jit_line {
 };
 
 struct jit_tables {
-	VEC(struct jit_row) rows; /* by address, without overlaps or withdrawn ones; so the others */
+	/* by address, without overlaps or withdrawn ones; so the others */
+	VEC(struct jit_row) rows;
 	VEC(struct jit_symbol) symbols; /* functions, each with its inlined copies behind it */
 	VEC(struct jit_line) lines;
 	/* Why there are none, though there should be; static words. */
@@ -47,18 +50,23 @@ struct jit_tables {
  *
  * @budget  bytes that may still be read of the process; what is read is taken off
  * @tables  zeroed, or of an earlier read, whose memory is used again
- * Returns 0 whatever is wrong with the tables; -ENOMEM. Cost: two reads per table; bounded in tables and bytes.
+ * Returns 0 whatever is wrong with the tables; -ENOMEM. Cost: two reads per table; bounded in
+ * tables and bytes.
  *
- * What was read is that of the region's epoch if it is the same behind it as before; else it may be anything.
+ * What was read is that of the region's epoch if it is the same behind it as before; else it may be
+ * anything.
  */
-int jit_tables_read(const struct code_memory *memory, const struct code_jit_info *info, uint64_t *budget,
-		    struct jit_tables *tables, struct cairn_err *err);
+int jit_tables_read(const struct code_memory *memory, const struct code_jit_info *info,
+		    uint64_t *budget, struct jit_tables *tables, struct cairn_err *err);
 void jit_tables_fini(struct jit_tables *tables);
 
 /* The row at @off from the beginning of the region's code; NULL: none. O(log rows). */
 const struct jit_row *jit_row_at(const struct jit_tables *tables, uint64_t off);
 
-/* What a row says, as a rule. A JIT says nothing of other registers than the frame pointer: they are lost. */
+/*
+ * What a row says, as a rule. A JIT says nothing of other registers than the frame pointer: they
+ * are lost.
+ */
 void jit_row_rule(const struct jit_row *row, uint16_t machine, struct rule_words *ret);
 
 /* CFA = frame pointer + 16: the rule of code that keeps frame pointers, past its prologue. */
@@ -69,7 +77,8 @@ void jit_frame_pointer_rule(uint16_t machine, struct rule_words *ret);
  *
  * @ret  room for @max; what is nested deeper is left out
  */
-size_t jit_symbols_at(const struct jit_tables *tables, uint64_t off, const struct jit_symbol **ret, size_t max);
+size_t jit_symbols_at(const struct jit_tables *tables, uint64_t off, const struct jit_symbol **ret,
+		      size_t max);
 
 /* The line at @off, NULL when none begins before. */
 const struct jit_line *jit_line_at(const struct jit_tables *tables, uint64_t off);

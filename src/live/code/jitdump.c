@@ -28,7 +28,8 @@ struct pending {
 
 static struct cursor_src src_of(const struct jitdump *d)
 {
-	return (struct cursor_src){.file = d->path ? d->path : "jitdump", .section = "jitdump", .base = d->bytes};
+	return (struct cursor_src){
+		.file = d->path ? d->path : "jitdump", .section = "jitdump", .base = d->bytes};
 }
 
 static int add(struct jitdump *d, struct jitdump_function f)
@@ -40,8 +41,9 @@ static int add(struct jitdump *d, struct jitdump_function f)
 		return 0;
 	}
 	uint32_t i = (uint32_t)d->functions.n;
-	return VEC_ADD(&d->functions, f) && name_map_add(&d->names, f.lo, f.hi, i) ? map_put(&d->by_number, f.number, i) :
-										      -ENOMEM;
+	return VEC_ADD(&d->functions, f) && name_map_add(&d->names, f.lo, f.hi, i)
+		       ? map_put(&d->by_number, f.number, i)
+		       : -ENOMEM;
 }
 
 static int take_load(struct jitdump *d, struct cursor c, struct pending *p)
@@ -217,7 +219,8 @@ static bool is_name(const char *text)
 	return true;
 }
 
-uint32_t jitdump_line(const struct jitdump *d, const struct jitdump_function *f, uint64_t at, const char **ret_file)
+uint32_t jitdump_line(const struct jitdump *d, const struct jitdump_function *f, uint64_t at,
+		      const char **ret_file)
 {
 	struct cursor_src src = src_of(d);
 	struct cursor c = cursor_of(&src, d->bytes + f->lines.off, f->lines.size, false, NULL);
@@ -236,7 +239,8 @@ uint32_t jitdump_line(const struct jitdump *d, const struct jitdump_function *f,
 	return found;
 }
 
-int jitdump_rule(const struct jitdump *d, const struct jitdump_function *f, uint64_t at, struct rule_words *ret)
+int jitdump_rule(const struct jitdump *d, const struct jitdump_function *f, uint64_t at,
+		 struct rule_words *ret)
 {
 	enum { EH_FRAME_ALIGN = 8 };
 	rule_undescribed(ret);
@@ -247,7 +251,8 @@ int jitdump_rule(const struct jitdump *d, const struct jitdump_function *f, uint
 	if (!bytes)
 		return -ENOMEM;
 	memcpy(bytes, d->bytes + f->eh_off, f->eh_size);
-	uint64_t behind = f->written + ((f->hi - f->lo + EH_FRAME_ALIGN - 1) & ~(uint64_t)(EH_FRAME_ALIGN - 1));
+	uint64_t behind = f->written +
+			  ((f->hi - f->lo + EH_FRAME_ALIGN - 1) & ~(uint64_t)(EH_FRAME_ALIGN - 1));
 	const struct eh_block_kind kind = {.addr = behind, .machine = d->machine};
 	int rc = eh_block_open(bytes, f->eh_size, &kind, &eh, NULL);
 	if (rc < 0)

@@ -6,17 +6,19 @@
  *	record	16 bytes	u32 id, u32 size with these 16; u64 time
  *	0 load			u32 pid, tid; u64 address, code address, code size, number; name; code
  *	1 move			u32 pid, tid; u64 address, old code address, new one, size, number
- *	2 debug information	u64 code address, n; n times u64 address, u32 line, u32 discriminator, file name
+ *	2 debug information	u64 code address, n; n times u64 address, u32 line, u32
+ *	discriminator, file name
  *	3 close
  *	4 unwinding		u64 size, size of .eh_frame_hdr at its end, mapped size; .eh_frame, .eh_frame_hdr
  *
- * Records 2 and 4 are about the load that follows. The .eh_frame is written as if it lay behind the code, at the next multiple
- * of 8: that is where its distances count from. A mapped size of 0 says that the code keeps a frame pointer: there is a
- * .eh_frame_hdr without entries only.
+ * Records 2 and 4 are about the load that follows. The .eh_frame is written as if it lay behind the
+ * code, at the next multiple of 8: that is where its distances count from. A mapped size of 0 says
+ * that the code keeps a frame pointer: there is a .eh_frame_hdr without entries only.
  *
- * V8 adds 64 to all addresses of record 2, the place of the code in the files that perf makes; so where even the lowest is that
- * far behind the beginning, it is taken off. A file name of \xff is that of the entry before. V8 also writes names from memory
- * that it has freed (docs/findings/v8-jitdump-names.md): what has control characters is no name.
+ * V8 adds 64 to all addresses of record 2, the place of the code in the files that perf makes; so
+ * where even the lowest is that far behind the beginning, it is taken off. A file name of \xff is
+ * that of the entry before. V8 also writes names from memory that it has freed
+ * (docs/findings/v8-jitdump-names.md): what has control characters is no name.
  */
 #ifndef CODE_JITDUMP_H
 #define CODE_JITDUMP_H
@@ -32,7 +34,8 @@ struct jitdump_lines {
 
 struct jitdump_function {
 	uint64_t lo, hi;
-	uint64_t written; /* the code address that debug information and .eh_frame are for: that of its load */
+	/* the code address that debug information and .eh_frame are for: that of its load */
+	uint64_t written;
 	const char *name;
 	uint64_t number;
 	uint64_t eh_off, eh_size; /* in the file; 0: none */
@@ -55,7 +58,10 @@ struct jitdump {
 /* @bytes: the dump's, also after an error. Returns 0; -EBADMSG of what is none; -ENOMEM. */
 int jitdump_parse(uint8_t *bytes, size_t n, struct jitdump *ret, struct cairn_err *err);
 
-/* Reads the file that process @pid has mapped as @path, if it changed. Errors as process_file_read(), -EBADMSG. */
+/*
+ * Reads the file that process @pid has mapped as @path, if it changed. Errors as
+ * process_file_read(), -EBADMSG.
+ */
 int jitdump_refresh(struct jitdump *d, int pid, const char *path, struct cairn_err *err);
 void jitdump_fini(struct jitdump *d);
 
@@ -63,9 +69,11 @@ void jitdump_fini(struct jitdump *d);
 const struct jitdump_function *jitdump_find(const struct jitdump *d, uint64_t at);
 
 /* The line at @at of @f; 0 when there is none. @ret_file is borrowed. */
-uint32_t jitdump_line(const struct jitdump *d, const struct jitdump_function *f, uint64_t at, const char **ret_file);
+uint32_t jitdump_line(const struct jitdump *d, const struct jitdump_function *f, uint64_t at,
+		      const char **ret_file);
 
 /* The rule at @at by the unwinding record; undescribed without one. 0, -ENOMEM. */
-int jitdump_rule(const struct jitdump *d, const struct jitdump_function *f, uint64_t at, struct rule_words *ret);
+int jitdump_rule(const struct jitdump *d, const struct jitdump_function *f, uint64_t at,
+		 struct rule_words *ret);
 
 #endif

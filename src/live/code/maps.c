@@ -5,7 +5,8 @@
  *	7f10a2c28000-7f10a2d7d000 r-xp 00028000 fe:01 1234       /usr/lib/x86_64-linux-gnu/libc.so.6
  *	lo           hi           perm offset   dev   inode      path, or a name in brackets, or nothing
  *
- * A path has its line breaks written as \012; " (deleted)" behind it says that the file has no name any more.
+ * A path has its line breaks written as \012; " (deleted)" behind it says that the file has no name
+ * any more.
  */
 #include "code/maps.h"
 
@@ -20,7 +21,10 @@
 #include "base/err.h"
 #include "base/scope.h"
 
-/* More than a process may have by default (vm.max_map_count 65530), with long paths: 1 GiB would be an attack. */
+/*
+ * More than a process may have by default (vm.max_map_count 65530), with long paths: 1 GiB would be
+ * an attack.
+ */
 enum { MAX_TEXT = 256 << 20 };
 
 static int digit_of(char c)
@@ -71,15 +75,17 @@ static bool read_line(char *line, struct code_mapping *m)
 	if (!read_hex(&at, ' ', &m->off) || !read_file(at, m))
 		return false;
 	size_t n = strlen(m->path);
-	m->is_deleted = n >= sizeof(deleted) - 1 && strcmp(m->path + n - (sizeof(deleted) - 1), deleted) == 0;
+	m->is_deleted = n >= sizeof(deleted) - 1 &&
+			strcmp(m->path + n - (sizeof(deleted) - 1), deleted) == 0;
 	if (m->is_deleted)
 		line[m->path + n - (sizeof(deleted) - 1) - line] = 0;
 	return true;
 }
 
 /*
- * The kernel writes some pages of text at a time, and goes on behind the last address that it wrote. A mapping that has grown
- * downwards meanwhile, by a merge, begins before that: what is behind counts.
+ * The kernel writes some pages of text at a time, and goes on behind the last address that it
+ * wrote. A mapping that has grown downwards meanwhile, by a merge, begins before that: what is
+ * behind counts.
  */
 int code_maps_parse(char *text, struct code_maps *ret, struct cairn_err *err)
 {

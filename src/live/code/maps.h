@@ -18,7 +18,8 @@ struct code_mapping {
 	dev_t dev;
 	ino_t ino;	  /* 0: no file */
 	bool is_executable, is_readable, is_shared, is_deleted;
-	const char *path; /* "/usr/lib/...", "[stack]", "[vdso]"; "" of an anonymous one; without " (deleted)" */
+	/* "/usr/lib/...", "[stack]", "[vdso]"; "" of an anonymous one; without " (deleted)" */
+	const char *path;
 };
 
 struct code_maps {
@@ -37,14 +38,17 @@ int code_maps_parse(char *text, struct code_maps *ret, struct cairn_err *err);
 /*
  * code_maps_read - what @pid has mapped now
  *
- * Returns 0; -ESRCH when there is no such process, -EACCES without permission, -ENOMEM, what read(2) says.
- * Cost: one read of the file; the kernel formats about a microsecond per line.
+ * Returns 0; -ESRCH when there is no such process, -EACCES without permission, -ENOMEM, what
+ * read(2) says. Cost: one read of the file; the kernel formats about a microsecond per line.
  */
 int code_maps_read(int pid, struct code_maps *ret, struct cairn_err *err);
 
 void code_maps_fini(struct code_maps *maps);
 
-/* The index of the first mapping that ends behind @at; that behind the last when none does. Cost: O(log n). */
+/*
+ * The index of the first mapping that ends behind @at; that behind the last when none does. Cost:
+ * O(log n).
+ */
 size_t code_maps_first(const struct code_maps *maps, uint64_t at);
 
 /* The mapping that holds @at, NULL when none does. Cost: O(log n). */

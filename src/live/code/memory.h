@@ -2,8 +2,8 @@
 /*
  * Memory of somebody else: a process, a core file, a block of bytes
  *
- * What is read of it may change at any moment, may not be there, and may have been written to harm. So it is copied
- * first, and the copy is parsed.
+ * What is read of it may change at any moment, may not be there, and may have been written to harm.
+ * So it is copied first, and the copy is parsed.
  */
 #ifndef CODE_MEMORY_H
 #define CODE_MEMORY_H

@@ -2,8 +2,9 @@
 /*
  * Ranges of which the newest counts
  *
- * Map files are appended to: code that is freed stays in them, and what is written to its place comes later. So of ranges
- * that overlap the later one has its addresses, and the rest of the earlier one keeps its own.
+ * Map files are appended to: code that is freed stays in them, and what is written to its place
+ * comes later. So of ranges that overlap the later one has its addresses, and the rest of the
+ * earlier one keeps its own.
  *
  *	added		[0,100) A   [20,40) B   [30,50) C
  *	flat		[0,20) A   [20,30) B   [30,50) C   [50,100) A

@@ -37,7 +37,9 @@ static void directory_of(uid_t uid, char ret[MAX_DIRECTORY])
 static int check_owner(const struct stat *st, uid_t uid, const char *path, struct cairn_err *err)
 {
 	if (st->st_uid != uid && st->st_uid != 0)
-		return err_set(err, -EPERM, "%s is user %u's: not believed for a process of user %u", path, st->st_uid, uid);
+		return err_set(err, -EPERM,
+			       "%s is user %u's: not believed for a process of user %u", path,
+			       st->st_uid, uid);
 	if (st->st_mode & (S_IWGRP | S_IWOTH))
 		return err_set(err, -EPERM, "%s may be written by others: not believed", path);
 	return 0;
@@ -101,10 +103,10 @@ int notice_leave(const struct notice *n, struct cairn_err *err)
 		return rc;
 	path_of(directory, n->process.pid, path);
 	int size = snprintf(text, sizeof(text),
-			    "supervisor %d %" PRIu64 "\nprocess %d %" PRIu64 "\nprogram %" PRIx64 " %" PRIx64
-			    "\nregistry %" PRIx64 " %" PRIx64 "\n",
-			    n->supervisor, n->supervisor_start, n->process.pid, n->process.start, n->process.program[0],
-			    n->process.program[1], n->registry, n->size);
+			    "supervisor %d %" PRIu64 "\nprocess %d %" PRIu64 "\nprogram %" PRIx64
+			    " %" PRIx64 "\nregistry %" PRIx64 " %" PRIx64 "\n",
+			    n->supervisor, n->supervisor_start, n->process.pid, n->process.start,
+			    n->process.program[0], n->process.program[1], n->registry, n->size);
 	rc = atomic_file_open(&f, path, 0600, err);
 	if (rc < 0)
 		return rc;
@@ -146,12 +148,13 @@ static bool parse(const char *text, struct notice *ret)
 	struct notice n = {0};
 	int end = 0;
 	sscanf(text,
-	       "supervisor %d %" SCNu64 "\nprocess %d %" SCNu64 "\nprogram %" SCNx64 " %" SCNx64 "\nregistry %" SCNx64
-	       " %" SCNx64 "\n%n",
-	       &n.supervisor, &n.supervisor_start, &n.process.pid, &n.process.start, &n.process.program[0],
-	       &n.process.program[1], &n.registry, &n.size, &end);
+	       "supervisor %d %" SCNu64 "\nprocess %d %" SCNu64 "\nprogram %" SCNx64 " %" SCNx64
+	       "\nregistry %" SCNx64 " %" SCNx64 "\n%n",
+	       &n.supervisor, &n.supervisor_start, &n.process.pid, &n.process.start,
+	       &n.process.program[0], &n.process.program[1], &n.registry, &n.size, &end);
 	*ret = n;
-	return end && !text[end] && text[end - 1] == '\n' && n.supervisor > 0 && n.size && n.registry + n.size > n.registry;
+	return end && !text[end] && text[end - 1] == '\n' && n.supervisor > 0 && n.size &&
+	       n.registry + n.size > n.registry;
 }
 
 static bool owner_of(int pid, uid_t *ret)
@@ -166,7 +169,8 @@ static bool owner_of(int pid, uid_t *ret)
 
 static bool is_same(const struct target_id *a, const struct target_id *b)
 {
-	return a->pid == b->pid && a->start == b->start && !memcmp(a->program, b->program, sizeof(a->program));
+	return a->pid == b->pid && a->start == b->start &&
+	       !memcmp(a->program, b->program, sizeof(a->program));
 }
 
 /* A supervisor of another user could be any process, whose memory is not this user's to show. */
@@ -175,8 +179,9 @@ static bool is_true(const struct notice *n, int pid, uid_t uid)
 	struct target_id process, supervisor;
 	uid_t its_uid;
 	return target_identify(pid, &process) && is_same(&process, &n->process) &&
-	       target_identify(n->supervisor, &supervisor) && supervisor.start == n->supervisor_start &&
-	       owner_of(n->supervisor, &its_uid) && (its_uid == uid || its_uid == 0);
+	       target_identify(n->supervisor, &supervisor) &&
+	       supervisor.start == n->supervisor_start && owner_of(n->supervisor, &its_uid) &&
+	       (its_uid == uid || its_uid == 0);
 }
 
 int notice_find(int pid, struct notice *ret, bool *ret_is_stale, struct cairn_err *err)
@@ -196,5 +201,9 @@ int notice_find(int pid, struct notice *ret, bool *ret_is_stale, struct cairn_er
 	if (!parse(text, ret))
 		return err_set(err, -EBADMSG, "%s is no notice of a supervisor", path);
 	*ret_is_stale = !is_true(ret, pid, uid);
-	return *ret_is_stale ? err_set(err, -ENOENT, "%s: the supervisor has ended, or the process runs another program", path) : 0;
+	return *ret_is_stale ? err_set(err, -ENOENT,
+				       "%s: the supervisor has ended, or the process runs another "
+				       "program",
+				       path)
+			     : 0;
 }

@@ -21,8 +21,9 @@ static bool read_hex(struct cursor *c, uint64_t *ret)
 	if (cur_left(c) > 1 && c->pos[0] == '0' && c->pos[1] == 'x')
 		cur_skip(c, 2);
 	for (; (digit = cur_u8(c)) != ' '; n++) {
-		int value = digit >= '0' && digit <= '9' ? digit - '0' :
-			    (digit | 32) >= 'a' && (digit | 32) <= 'f' ? (digit | 32) - 'a' + 10 : -1;
+		int value = digit >= '0' && digit <= '9'		 ? digit - '0'
+			    : (digit | 32) >= 'a' && (digit | 32) <= 'f' ? (digit | 32) - 'a' + 10
+									 : -1;
 		if (value < 0 || *ret >> 60)
 			return false;
 		*ret = *ret << 4 | (unsigned int)value;
@@ -34,7 +35,8 @@ static bool read_hex(struct cursor *c, uint64_t *ret)
 static int add_line(struct perf_map *m, struct cursor line)
 {
 	uint64_t lo, size, hi;
-	if (!read_hex(&line, &lo) || !read_hex(&line, &size) || __builtin_add_overflow(lo, size, &hi) || !size)
+	if (!read_hex(&line, &lo) || !read_hex(&line, &size) ||
+	    __builtin_add_overflow(lo, size, &hi) || !size)
 		return 0;
 	const char *name = cur_str(&line);
 	if (!*name)
@@ -52,7 +54,8 @@ int perf_map_parse(char *text, size_t n, struct perf_map *ret)
 	char *end;
 	int rc = 0;
 	ret->text = text;
-	while (rc == 0 && cur_more(&c) && ret->items.n < MAX_LINES && (end = memchr(c.pos, '\n', cur_left(&c)))) {
+	while (rc == 0 && cur_more(&c) && ret->items.n < MAX_LINES &&
+	       (end = memchr(c.pos, '\n', cur_left(&c)))) {
 		*end = 0;
 		rc = add_line(ret, cur_sub(&c, (uint64_t)(end + 1 - (char *)c.pos)));
 	}

@@ -5,8 +5,9 @@
  *	7f3a4c000 1c0 LazyCompile:~fib /srv/a.js:3
  *	address   size name	(both hexadecimal)
  *
- * Appended to by node --perf-basic-prof, the JVM (jcmd Compiler.perfmap), .NET, BEAM, and others. It has names and nothing
- * else: no end of a function's life, no generation. The last line about an address counts.
+ * Appended to by node --perf-basic-prof, the JVM (jcmd Compiler.perfmap), .NET, BEAM, and others.
+ * It has names and nothing else: no end of a function's life, no generation. The last line about an
+ * address counts.
  */
 #ifndef CODE_PERF_MAP_H
 #define CODE_PERF_MAP_H
@@ -31,8 +32,8 @@ struct perf_map {
  * perf_map_parse - the lines of a file
  *
  * @text  malloc()ed, the map's also after an error; @n bytes and a NUL
- * Returns 0: what is no line is left out, and so is a last one without its end, which is still being written. -ENOMEM.
- * Cost: O(n log n).
+ * Returns 0: what is no line is left out, and so is a last one without its end, which is still
+ * being written. -ENOMEM. Cost: O(n log n).
  */
 int perf_map_parse(char *text, size_t n, struct perf_map *ret);
 

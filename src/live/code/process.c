@@ -19,12 +19,15 @@ static int read_memory(const void *ctx, uint64_t at, void *ret, size_t n, struct
 	ssize_t got = timed_read_read(pid, at, ret, n);
 	if (got < 0)
 		return err_set(err, -errno, "[vdso] of process %d: %m", pid);
-	return (size_t)got == n ? 0 : err_set(err, -EFAULT, "[vdso] of process %d: %zd bytes of %zu", pid, got, n);
+	return (size_t)got == n ? 0
+				: err_set(err, -EFAULT, "[vdso] of process %d: %zd bytes of %zu",
+					  pid, got, n);
 }
 
 /*
- * Where the file behind a mapping can be opened. Its name as the process sees it may be another file's now: then the mapping leads to
- * it. A process that has ended meanwhile has neither, and the name has to do, if device and inode say that it is the file.
+ * Where the file behind a mapping can be opened. Its name as the process sees it may be another
+ * file's now: then the mapping leads to it. A process that has ended meanwhile has neither, and the
+ * name has to do, if device and inode say that it is the file.
  */
 static void find_mapped(int pid, const struct code_mapping *m, char *path, size_t size)
 {
@@ -50,9 +53,11 @@ static int open_mapped(void *ctx, const struct code_mapping *m, struct cairn_bin
 	return rc == -ENOMEM ? rc : 0;
 }
 
-int code_space_open_pid(int pid, unsigned int threads, struct code_space **ret, struct cairn_err *err)
+int code_space_open_pid(int pid, unsigned int threads, struct code_space **ret,
+			struct cairn_err *err)
 {
-	struct code_source source = {.open = open_mapped, .ctx = (void *)(intptr_t)pid, .threads = threads};
+	struct code_source source = {
+		.open = open_mapped, .ctx = (void *)(intptr_t)pid, .threads = threads};
 	struct code_maps maps;
 	int rc = code_maps_read(pid, &maps, err);
 	return rc < 0 ? rc : code_space_new(&maps, &source, ret, err);

@@ -14,8 +14,8 @@
 #include "base/scope.h"
 
 /*
- * The last number in a line of /proc/PID/status: of "NSpid:	4711	17" that in the innermost namespace, of "Uid:" the
- * one by which it makes files. False: no such line.
+ * The last number in a line of /proc/PID/status: of "NSpid:	4711	17" that in the innermost
+ * namespace, of "Uid:" the one by which it makes files. False: no such line.
  */
 static bool read_status(int pid, const char *field, long *ret)
 {
@@ -61,12 +61,16 @@ static int check_owner(int pid, const char *path, const struct stat *st, struct 
 {
 	long uid;
 	if (!S_ISREG(st->st_mode))
-		return err_set(err, -EACCES, "%s of process %d: no regular file; not believed", path, pid);
+		return err_set(err, -EACCES, "%s of process %d: no regular file; not believed",
+			       path, pid);
 	if (!read_status(pid, "Uid:", &uid) || (st->st_uid != 0 && st->st_uid != (uid_t)uid))
-		return err_set(err, -EACCES, "%s of process %d: belongs to user %u and not to the process's; not believed",
+		return err_set(err, -EACCES,
+			       "%s of process %d: belongs to user %u and not to the process's; not "
+			       "believed",
 			       path, pid, st->st_uid);
 	if (st->st_size > PROCESS_FILE_MAX)
-		return err_set(err, -ERANGE, "%s of process %d: more than %d bytes", path, pid, PROCESS_FILE_MAX);
+		return err_set(err, -ERANGE, "%s of process %d: more than %d bytes", path, pid,
+			       PROCESS_FILE_MAX);
 	return 0;
 }
 
@@ -94,8 +98,8 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-int process_file_read(int pid, const char *path, const struct stat *known, struct process_file *ret, bool *ret_same,
-		      struct cairn_err *err)
+int process_file_read(int pid, const char *path, const struct stat *known, struct process_file *ret,
+		      bool *ret_same, struct cairn_err *err)
 {
 	*ret = (struct process_file){0};
 	*ret_same = false;

@@ -2,8 +2,9 @@
 /*
  * Files that a process writes about itself, beside its memory
  *
- * They lie where anybody may write (/tmp), so that only those are believed that belong to root, or to the user as whom the
- * process makes files: not to who started a setuid program. In a container both the path and the number of the process are others than ours.
+ * They lie where anybody may write (/tmp), so that only those are believed that belong to root, or
+ * to the user as whom the process makes files: not to who started a setuid program. In a container
+ * both the path and the number of the process are others than ours.
  */
 #ifndef CODE_PROCESS_FILE_H
 #define CODE_PROCESS_FILE_H
@@ -15,7 +16,10 @@
 
 #include <cairn/err.h>
 
-/* The number that the process itself sees: the innermost of its pid namespaces. @pid when it cannot be told. */
+/*
+ * The number that the process itself sees: the innermost of its pid namespaces. @pid when it cannot
+ * be told.
+ */
 int process_own_number(int pid);
 
 struct process_file {
@@ -27,14 +31,15 @@ struct process_file {
 /*
  * process_file_read - the file that the process sees under @path
  *
- * @known  what was read before, or NULL: when size, time and inode are the same, bytes stays NULL and *@ret_same is set
+ * @known  what was read before, or NULL: when size, time and inode are the same, bytes stays NULL
+ *         and *@ret_same is set
  * Returns 0, also when there is no such file. Negative:
  *   -EACCES  it belongs to another user, or is no regular file (err)
  *   -ERANGE  larger than PROCESS_FILE_MAX
  *   -ENOMEM, what open(2) and read(2) say
  */
-int process_file_read(int pid, const char *path, const struct stat *known, struct process_file *ret, bool *ret_same,
-		      struct cairn_err *err);
+int process_file_read(int pid, const char *path, const struct stat *known, struct process_file *ret,
+		      bool *ret_same, struct cairn_err *err);
 
 /* A jitdump of an hour of a large JVM has 200 MB. */
 enum { PROCESS_FILE_MAX = 512 << 20 };

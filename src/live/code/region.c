@@ -25,7 +25,8 @@ static uint8_t *copy(const struct code_memory *memory, uint64_t lo, size_t n, si
 }
 
 /* .eh_frame_hdr of the kind that linkers write: where .eh_frame begins, and its last FDE. */
-static bool read_hdr(const uint8_t *hdr, size_t n, uint64_t addr, uint64_t *ret_first, uint64_t *ret_last)
+static bool read_hdr(const uint8_t *hdr, size_t n, uint64_t addr, uint64_t *ret_first,
+		     uint64_t *ret_last)
 {
 	static const struct cursor_src src = {.file = "", .section = ".eh_frame_hdr"};
 	struct cursor c = cursor_of(&src, hdr, n, false, NULL);
@@ -52,7 +53,8 @@ static bool follow_hdr(const struct code_memory *memory, uint64_t *lo, uint64_t 
 	if (*hi - *lo > MAX_EH_FRAME)
 		return false;
 	uint8_t *hdr = copy(memory, *lo, *hi - *lo, &n);
-	bool ok = hdr && read_hdr(hdr, n, *lo, &first, &last) && code_memory_all(memory, last, &length, sizeof(length));
+	bool ok = hdr && read_hdr(hdr, n, *lo, &first, &last) &&
+		  code_memory_all(memory, last, &length, sizeof(length));
 	free(hdr);
 	if (!ok)
 		return false;
@@ -60,8 +62,8 @@ static bool follow_hdr(const struct code_memory *memory, uint64_t *lo, uint64_t 
 	return !__builtin_add_overflow(last, (uint64_t)length + sizeof(length), hi);
 }
 
-static int open_eh(struct region *r, const struct code_memory *memory, uint64_t lo, uint64_t hi, uint16_t machine,
-		   struct eh_block **ret, struct cairn_err *err)
+static int open_eh(struct region *r, const struct code_memory *memory, uint64_t lo, uint64_t hi,
+		   uint16_t machine, struct eh_block **ret, struct cairn_err *err)
 {
 	size_t n;
 	uint8_t *bytes = copy(memory, lo, hi - lo, &n);
@@ -77,8 +79,8 @@ static int open_eh(struct region *r, const struct code_memory *memory, uint64_t 
 }
 
 /* .eh_frame, or what .eh_frame_hdr leads to. 0, -ENOMEM. */
-static int read_eh(struct region *r, const struct code_memory *memory, uint16_t machine, uint64_t *budget,
-		   struct eh_block **ret, struct cairn_err *err)
+static int read_eh(struct region *r, const struct code_memory *memory, uint16_t machine,
+		   uint64_t *budget, struct eh_block **ret, struct cairn_err *err)
 {
 	uint64_t lo = r->info.unwind_start, hi = r->info.unwind_end;
 	r->eh_why = NULL;
@@ -89,7 +91,8 @@ static int read_eh(struct region *r, const struct code_memory *memory, uint16_t 
 	else if (lo >= hi || hi - lo > MAX_EH_FRAME)
 		r->eh_why = "its unwind information is larger than any that is real";
 	else if (hi - lo > *budget)
-		r->eh_why = "the unwind information of the process is larger than what is read of one";
+		r->eh_why =
+			"the unwind information of the process is larger than what is read of one";
 	if (r->eh_why)
 		return 0;
 	*budget -= hi - lo;
@@ -100,7 +103,8 @@ static int read_eh(struct region *r, const struct code_memory *memory, uint16_t 
 
 static void tell_what_is_wrong(struct region *r)
 {
-	const char *const whys[] = {r->tables.rows_why, r->tables.symbols_why, r->tables.lines_why, r->eh_why};
+	const char *const whys[] = {r->tables.rows_why, r->tables.symbols_why, r->tables.lines_why,
+				    r->eh_why};
 	r->range.why = NULL;
 	for (size_t i = 0; i < sizeof(whys) / sizeof(whys[0]) && !r->range.why; i++)
 		r->range.why = whys[i];
@@ -122,8 +126,8 @@ static bool has_more(const struct code_jit_info *info)
 	return info->unwind_head || info->symbols_head || info->lines_head || info->unwind_kind;
 }
 
-int region_load(struct region *r, const struct code_memory *memory, uint16_t machine, uint64_t *budget,
-		struct cairn_err *err)
+int region_load(struct region *r, const struct code_memory *memory, uint16_t machine,
+		uint64_t *budget, struct cairn_err *err)
 {
 	struct jit_tables tables = {0};
 	struct eh_block *eh = NULL;
@@ -185,7 +189,8 @@ static bool has_rule(const struct rule_words *w)
 
 static bool says_frame_pointer(const struct region *r)
 {
-	return r->registry && r->info.flags & CODE_JIT_FRAME_POINTER && !(r->info.flags & CODE_JIT_ASSUMED);
+	return r->registry && r->info.flags & CODE_JIT_FRAME_POINTER &&
+	       !(r->info.flags & CODE_JIT_ASSUMED);
 }
 
 static bool is_described(const struct region *r)
@@ -200,8 +205,8 @@ static const char *why_undescribed(const struct region *r)
 	return "its owner describes other code of the region, and not this";
 }
 
-enum cairn_code_unwind region_rule(const struct region *r, uint64_t at, uint16_t machine, struct rule_words *ret,
-				   const char **ret_why)
+enum cairn_code_unwind region_rule(const struct region *r, uint64_t at, uint16_t machine,
+				   struct rule_words *ret, const char **ret_why)
 {
 	const struct jit_row *row = r->registry ? jit_row_at(&r->tables, at - r->range.lo.v) : NULL;
 	*ret_why = NULL;
@@ -247,7 +252,8 @@ enum cairn_code_unwind region_unwind(const struct region *r)
 /* ---- names ---- */
 
 /* NULL when it is not there, or has no end. */
-static const char *read_string(const struct code_memory *memory, uint64_t at, struct arena *arena, bool *is_out_of_memory)
+static const char *read_string(const struct code_memory *memory, uint64_t at, struct arena *arena,
+			       bool *is_out_of_memory)
 {
 	char text[MAX_NAME];
 	size_t n = at ? memory->read(memory->ctx, at, text, 128) : 0;
@@ -260,7 +266,8 @@ static const char *read_string(const struct code_memory *memory, uint64_t at, st
 	return copied;
 }
 
-static int symfile_names(const struct region *r, uint64_t at, struct cairn_frame *ret, uint64_t *ret_lo)
+static int symfile_names(const struct region *r, uint64_t at, struct cairn_frame *ret,
+			 uint64_t *ret_lo)
 {
 	const char *name = symfile_find(r->symfile, at, ret_lo);
 	if (!name)
@@ -306,21 +313,23 @@ static size_t frames_of(struct reader *s, uint64_t off, const struct jit_symbol 
 	for (size_t i = 0; i < n; i++) {
 		const struct jit_symbol *symbol = symbols[n - 1 - i];
 		const char *name = string_at(s, symbol->name);
-		ret[i] = (struct cairn_frame){.function = name, .name = name, .line = number, .file = string_at(s, file)};
+		ret[i] = (struct cairn_frame){
+			.function = name, .name = name, .line = number, .file = string_at(s, file)};
 		number = symbol->call_line;
 		file = symbol->call_file;
 	}
 	return n;
 }
 
-int region_names(const struct region *r, const struct code_memory *memory, uint64_t at, struct arena *arena,
-		 struct cairn_frame *ret, size_t max, uint64_t *ret_lo)
+int region_names(const struct region *r, const struct code_memory *memory, uint64_t at,
+		 struct arena *arena, struct cairn_frame *ret, size_t max, uint64_t *ret_lo)
 {
 	const struct jit_symbol *symbols[MAX_COPIES];
 	struct reader s = {.r = r, .memory = memory, .arena = arena};
 	if (r->symfile)
 		return symfile_names(r, at, ret, ret_lo);
-	size_t n = jit_symbols_at(&r->tables, at - r->range.lo.v, symbols, max < MAX_COPIES ? max : MAX_COPIES);
+	size_t n = jit_symbols_at(&r->tables, at - r->range.lo.v, symbols,
+				  max < MAX_COPIES ? max : MAX_COPIES);
 	if (!n)
 		return 0;
 	*ret_lo = r->range.lo.v + symbols[0]->off;
@@ -339,7 +348,9 @@ static int snapshot_string(struct region *r, const struct code_memory *memory, u
 	if (!at || r->caught.n == MAX_CAUGHT || caught_at(r, at))
 		return 0;
 	const char *text = read_string(memory, at, &r->strings, &is_out_of_memory);
-	return is_out_of_memory || !VEC_ADD(&r->caught, ((struct region_string){at, text})) ? -ENOMEM : 0;
+	return is_out_of_memory || !VEC_ADD(&r->caught, ((struct region_string){at, text}))
+		       ? -ENOMEM
+		       : 0;
 }
 
 int region_catch_names(struct region *r, const struct code_memory *memory, uint64_t at)

@@ -20,11 +20,13 @@ struct region_string {
 struct region {
 	struct cairn_code_range range;
 	/* Of the registry: range.generation is its epoch. */
-	const struct registry *registry; /* NULL: of another source, or a file is mapped there that tells better */
+	/* NULL: of another source, or a file is mapped there that tells better */
+	const struct registry *registry;
 	uint64_t registry_lo;
 	uint32_t number;
 	uint64_t age; /* larger ones are newer, over all registries */
-	struct code_jit_info info; /* of an object without a file: what it has in common with a region */
+	/* of an object without a file: what it has in common with a region */
+	struct code_jit_info info;
 	bool is_loaded; /* tables and eh are what there was at some moment of this epoch */
 	bool is_fresh;	/* since the last settling */
 	bool is_gone;	/* the epoch was another one by then */
@@ -40,14 +42,15 @@ struct region {
 /*
  * region_load - read the tables of a registered region, once for each settling
  *
- * What was read in the same epoch before stays when the epoch is another one by now, which is_gone tells: in
- * one epoch an address is described at most once, so what is known of it does not become wrong.
+ * What was read in the same epoch before stays when the epoch is another one by now, which is_gone
+ * tells: in one epoch an address is described at most once, so what is known of it does not become
+ * wrong.
  *
  * @budget  bytes that may still be read of the process
  * Returns 0, -ENOMEM.
  */
-int region_load(struct region *r, const struct code_memory *memory, uint16_t machine, uint64_t *budget,
-		struct cairn_err *err);
+int region_load(struct region *r, const struct code_memory *memory, uint16_t machine,
+		uint64_t *budget, struct cairn_err *err);
 
 /* What @from, of the same epoch, has read, is @to's. */
 void region_take_over(struct region *to, struct region *from);
@@ -58,10 +61,11 @@ void region_fini(struct region *r);
 /*
  * region_rule - the rule at @at, undescribed when there is none; says by what
  *
- * Where the owner describes other code of the region, and not this, nothing is assumed: *@ret_why says so.
+ * Where the owner describes other code of the region, and not this, nothing is assumed: *@ret_why
+ * says so.
  */
-enum cairn_code_unwind region_rule(const struct region *r, uint64_t at, uint16_t machine, struct rule_words *ret,
-				   const char **ret_why);
+enum cairn_code_unwind region_rule(const struct region *r, uint64_t at, uint16_t machine,
+				   struct rule_words *ret, const char **ret_why);
 
 /* Whether a row or an FDE describes @at, as far as was read. */
 bool region_describes(const struct region *r, uint64_t at, uint16_t machine);
@@ -79,7 +83,7 @@ int region_catch_names(struct region *r, const struct code_memory *memory, uint6
  * @ret    room for @max
  * Returns how many, 0 also when the region went meanwhile; -ENOMEM.
  */
-int region_names(const struct region *r, const struct code_memory *memory, uint64_t at, struct arena *arena,
-		 struct cairn_frame *ret, size_t max, uint64_t *ret_lo);
+int region_names(const struct region *r, const struct code_memory *memory, uint64_t at,
+		 struct arena *arena, struct cairn_frame *ret, size_t max, uint64_t *ret_lo);
 
 #endif

@@ -2,18 +2,19 @@
 /*
  * Reading a registry that its process goes on writing
  *
- * An entry is valid while its epoch is not 0, and no epoch is used twice. So what is read between two looks at the same epoch
- * belongs to it. Within a copy of 168 bytes no order is known: its epoch may be younger than the rest, or older. A second copy
- * settles that: where both are the same, byte by byte, the rest of the second one, or what is equal to it, was read between
- * the two epochs.
+ * An entry is valid while its epoch is not 0, and no epoch is used twice. So what is read between
+ * two looks at the same epoch belongs to it. Within a copy of 168 bytes no order is known: its
+ * epoch may be younger than the rest, or older. A second copy settles that: where both are the
+ * same, byte by byte, the rest of the second one, or what is equal to it, was read between the two
+ * epochs.
  *
  *	writer		epoch 0			epoch 7			epoch 0, 9
  *	reader		copy: 0, not an entry	copy: 7 ... check: 7	copy: 7 ... check: 9, changing
  *
  * The second copy comes behind the strings, which belong to the entry by the same argument.
  *
- * Strings lie together in the registry's mapping. They are read as one block, from the first to the last that an entry
- * points to: a thousand objects cost one read, not three thousand.
+ * Strings lie together in the registry's mapping. They are read as one block, from the first to the
+ * last that an entry points to: a thousand objects cost one read, not three thousand.
  */
 #include "code/registry.h"
 
@@ -28,7 +29,10 @@
 enum {
 	/* Six times what an entry has today: what a copy of all may take. */
 	MAX_STRIDE = 1024,
-	/* Entries between two others that are not worth a read of their own: as many are copied in its time. */
+	/*
+	 * Entries between two others that are not worth a read of their own: as many are copied in
+	 * its time.
+	 */
 	FAR = 16,
 };
 
@@ -53,31 +57,44 @@ static bool parse_head(const uint8_t *bytes, size_t n, struct codectl_registry *
 }
 
 /* What a registry says of itself must be possible. */
-static int check_head(const struct codectl_registry *h, uint64_t lo, uint64_t hi, struct cairn_err *err)
+static int check_head(const struct codectl_registry *h, uint64_t lo, uint64_t hi,
+		      struct cairn_err *err)
 {
 	if (h->header_size < sizeof(*h))
-		return err_set(err, -EBADMSG, "registry at 0x%" PRIx64 ": a header of %u bytes; expected at least %zu", lo,
-			       h->header_size, sizeof(*h));
+		return err_set(err, -EBADMSG,
+			       "registry at 0x%" PRIx64
+			       ": a header of %u bytes; expected at least %zu",
+			       lo, h->header_size, sizeof(*h));
 	if (h->self != lo)
-		return err_set(err, -EBADMSG, "registry at 0x%" PRIx64 ": says that it is at 0x%" PRIx64, lo, h->self);
+		return err_set(err, -EBADMSG,
+			       "registry at 0x%" PRIx64 ": says that it is at 0x%" PRIx64, lo,
+			       h->self);
 	if (h->size > hi - lo)
-		return err_set(err, -EBADMSG, "registry at 0x%" PRIx64 ": 0x%" PRIx64 " bytes in a mapping of 0x%" PRIx64,
+		return err_set(err, -EBADMSG,
+			       "registry at 0x%" PRIx64 ": 0x%" PRIx64
+			       " bytes in a mapping of 0x%" PRIx64,
 			       lo, h->size, hi - lo);
 	if (h->n_entries > CODECTL_MAX_ENTRIES)
-		return err_set(err, -EBADMSG, "registry at 0x%" PRIx64 ": %u entries; at most %d can be", lo, h->n_entries,
-			       CODECTL_MAX_ENTRIES);
-	if (h->entry_stride < sizeof(struct codectl_entry) || h->entry_stride > MAX_STRIDE || h->entry_stride % 8)
-		return err_set(err, -EBADMSG, "registry at 0x%" PRIx64 ": entries %u bytes apart; expected %zu to %d", lo,
-			       h->entry_stride, sizeof(struct codectl_entry), MAX_STRIDE);
+		return err_set(err, -EBADMSG,
+			       "registry at 0x%" PRIx64 ": %u entries; at most %d can be", lo,
+			       h->n_entries, CODECTL_MAX_ENTRIES);
+	if (h->entry_stride < sizeof(struct codectl_entry) || h->entry_stride > MAX_STRIDE ||
+	    h->entry_stride % 8)
+		return err_set(err, -EBADMSG,
+			       "registry at 0x%" PRIx64
+			       ": entries %u bytes apart; expected %zu to %d",
+			       lo, h->entry_stride, sizeof(struct codectl_entry), MAX_STRIDE);
 	uint64_t bytes = (uint64_t)h->n_entries * h->entry_stride;
 	if (h->entries < lo || h->entries - lo > h->size || bytes > h->size - (h->entries - lo))
-		return err_set(err, -EBADMSG, "registry at 0x%" PRIx64 ": entries at 0x%" PRIx64 " that are not within it",
+		return err_set(err, -EBADMSG,
+			       "registry at 0x%" PRIx64 ": entries at 0x%" PRIx64
+			       " that are not within it",
 			       lo, h->entries);
 	return 0;
 }
 
-static int copy_head(const struct code_memory *memory, uint64_t lo, uint64_t hi, struct codectl_registry *ret,
-		     struct cairn_err *err)
+static int copy_head(const struct code_memory *memory, uint64_t lo, uint64_t hi,
+		     struct codectl_registry *ret, struct cairn_err *err)
 {
 	static const char magic[8] = CODECTL_REGISTRY_MAGIC;
 	uint8_t bytes[sizeof(*ret)];
@@ -85,10 +102,13 @@ static int copy_head(const struct code_memory *memory, uint64_t lo, uint64_t hi,
 	if (!parse_head(bytes, n, ret))
 		return err_set(err, -EFAULT, "registry at 0x%" PRIx64 ": cannot be read", lo);
 	if (memcmp(ret->magic, magic, sizeof(magic)) != 0)
-		return err_set(err, -ENOENT, "registry at 0x%" PRIx64 ": not complete, or none: no magic number", lo);
+		return err_set(err, -ENOENT,
+			       "registry at 0x%" PRIx64 ": not complete, or none: no magic number",
+			       lo);
 	if (ret->version != CODECTL_REGISTRY_VERSION)
-		return err_set(err, -EOPNOTSUPP, "registry at 0x%" PRIx64 ": of version %u; %d is known", lo, ret->version,
-			       CODECTL_REGISTRY_VERSION);
+		return err_set(err, -EOPNOTSUPP,
+			       "registry at 0x%" PRIx64 ": of version %u; %d is known", lo,
+			       ret->version, CODECTL_REGISTRY_VERSION);
 	return check_head(ret, lo, hi, err);
 }
 
@@ -111,8 +131,9 @@ int registry_copy(struct registry *r, uint32_t max, struct cairn_err *err)
 	}
 	size_t got = n ? r->memory.read(r->memory.ctx, r->head.entries, r->bytes, size) : 0;
 	if (got < size)
-		return err_set(err, -EFAULT, "registry at 0x%" PRIx64 ": %zu of %zu bytes of entries can be read", r->lo,
-			       got, size);
+		return err_set(err, -EFAULT,
+			       "registry at 0x%" PRIx64 ": %zu of %zu bytes of entries can be read",
+			       r->lo, got, size);
 	r->n = n;
 	return 0;
 }
@@ -121,8 +142,9 @@ int registry_copy(struct registry *r, uint32_t max, struct cairn_err *err)
 
 static void parse_elf(struct cursor *c, struct code_elf_info *e)
 {
-	uint64_t *const words[] = {&e->elf_start, &e->elf_end, &e->text_start, &e->text_end, &e->sframe_start,
-				   &e->sframe_end, &e->pathname, &e->build_id, &e->debug_link_pathname};
+	uint64_t *const words[] = {&e->elf_start, &e->elf_end,	    &e->text_start,
+				   &e->text_end,  &e->sframe_start, &e->sframe_end,
+				   &e->pathname,  &e->build_id,	    &e->debug_link_pathname};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		*words[i] = cur_u64(c);
 	e->build_id_len = cur_u32(c);
@@ -178,15 +200,20 @@ static const char *jit_is_wrong(const struct code_jit_info *j)
 	return unwind_is_wrong(j->unwind_start, j->unwind_end, j->unwind_kind);
 }
 
-/* A long-running JIT leaves a thousand places that were removed: who does not ask for them passes over them quickly. */
-static bool parse_entry(const uint8_t *bytes, size_t n, uint32_t number, bool takes_removed, struct registry_entry *ret)
+/*
+ * A long-running JIT leaves a thousand places that were removed: who does not ask for them passes
+ * over them quickly.
+ */
+static bool parse_entry(const uint8_t *bytes, size_t n, uint32_t number, bool takes_removed,
+			struct registry_entry *ret)
 {
 	struct cursor c = cursor_of(&src, bytes, n, false, NULL);
 	uint64_t epoch = cur_u64(&c);
 	if (!epoch && !takes_removed)
 		return false;
 	uint64_t last = cur_u64(&c);
-	*ret = (struct registry_entry){.number = number, .epoch = epoch ? epoch : last, .is_removed = !epoch};
+	*ret = (struct registry_entry){
+		.number = number, .epoch = epoch ? epoch : last, .is_removed = !epoch};
 	ret->since_ns = cur_u64(&c);
 	ret->until_ns = cur_u64(&c);
 	ret->option = cur_u32(&c);
@@ -213,7 +240,8 @@ int registry_parse(struct registry *r, bool takes_removed, struct cairn_err *err
 	r->entries.n = 0;
 	for (uint32_t i = 0; i < r->n; i++) {
 		struct registry_entry e;
-		if (!parse_entry(r->bytes + (size_t)i * r->head.entry_stride, r->head.entry_stride, i, takes_removed, &e))
+		if (!parse_entry(r->bytes + (size_t)i * r->head.entry_stride, r->head.entry_stride,
+				 i, takes_removed, &e))
 			continue;
 		if (!VEC_ADD(&r->entries, e))
 			return err_nomem(err, "the entries of a registry");
@@ -255,7 +283,8 @@ static struct span strings_of(struct registry *r)
 		if (e->why)
 			continue;
 		if (!is_inside(r, name_of(e)) ||
-		    (is_elf && (!is_inside(r, e->elf.build_id) || !is_inside(r, e->elf.debug_link_pathname)))) {
+		    (is_elf && (!is_inside(r, e->elf.build_id) ||
+				!is_inside(r, e->elf.debug_link_pathname)))) {
 			e->why = "its name or build-id is not within the registry";
 			continue;
 		}
@@ -269,7 +298,8 @@ static struct span strings_of(struct registry *r)
 }
 
 /* The bytes at @at of the block; NULL, and the entry is refused, when there are fewer than @n. */
-static const char *bytes_at(const struct registry *r, const struct span *s, struct registry_entry *e, uint64_t at, size_t n)
+static const char *bytes_at(const struct registry *r, const struct span *s,
+			    struct registry_entry *e, uint64_t at, size_t n)
 {
 	if (!at)
 		return NULL;
@@ -280,7 +310,8 @@ static const char *bytes_at(const struct registry *r, const struct span *s, stru
 	return r->strings + (at - s->lo);
 }
 
-static const char *string_at(const struct registry *r, const struct span *s, struct registry_entry *e, uint64_t at)
+static const char *string_at(const struct registry *r, const struct span *s,
+			     struct registry_entry *e, uint64_t at)
 {
 	const char *text = bytes_at(r, s, e, at, 1);
 	size_t left = text ? r->n_strings - (size_t)(text - r->strings) : 0;
@@ -301,7 +332,8 @@ static void attach_strings(struct registry *r, const struct span *s)
 		if (e->option != CODE_REGISTER_ELF)
 			continue;
 		e->debug_link = string_at(r, s, e, e->elf.debug_link_pathname);
-		e->build_id = (const uint8_t *)bytes_at(r, s, e, e->elf.build_id, e->elf.build_id_len);
+		e->build_id =
+			(const uint8_t *)bytes_at(r, s, e, e->elf.build_id, e->elf.build_id_len);
 	}
 }
 
@@ -333,7 +365,10 @@ static uint64_t epoch_in(const uint8_t *entry)
 	return cur_u64(&c);
 }
 
-/* Entries [@first, @last), which are near each other, in one read into @now. Returns how many are others by now. */
+/*
+ * Entries [@first, @last), which are near each other, in one read into @now. Returns how many are
+ * others by now.
+ */
 static int check_run(struct registry *r, size_t first, size_t last, uint8_t *now)
 {
 	size_t stride = r->head.entry_stride, begin = r->entries.p[first].number * stride;
@@ -343,7 +378,8 @@ static int check_run(struct registry *r, size_t first, size_t last, uint8_t *now
 	for (size_t i = first; i < last; i++) {
 		struct registry_entry *e = &r->entries.p[i];
 		size_t off = e->number * stride;
-		if (off - begin + stride <= got && !memcmp(r->bytes + off, now + off - begin, sizeof(struct codectl_entry)))
+		if (off - begin + stride <= got &&
+		    !memcmp(r->bytes + off, now + off - begin, sizeof(struct codectl_entry)))
 			continue;
 		e->is_changing = true;
 		n++;
@@ -359,7 +395,8 @@ int registry_check(struct registry *r, struct cairn_err *err)
 		return err_nomem(err, "a copy of a registry");
 	for (size_t first = 0, last; first < r->entries.n; first = last) {
 		last = first + 1;
-		while (last < r->entries.n && r->entries.p[last].number - r->entries.p[last - 1].number < FAR)
+		while (last < r->entries.n &&
+		       r->entries.p[last].number - r->entries.p[last - 1].number < FAR)
 			last++;
 		n += check_run(r, first, last, now);
 	}
@@ -371,7 +408,8 @@ bool registry_is_epoch(const struct registry *r, uint32_t number, uint64_t epoch
 {
 	uint8_t bytes[sizeof(uint64_t)];
 	uint64_t at = r->head.entries + (uint64_t)number * r->head.entry_stride;
-	return r->as_of_ns || (code_memory_all(&r->memory, at, bytes, sizeof(bytes)) && epoch_in(bytes) == epoch);
+	return r->as_of_ns ||
+	       (code_memory_all(&r->memory, at, bytes, sizeof(bytes)) && epoch_in(bytes) == epoch);
 }
 
 void registry_fini(struct registry *r)

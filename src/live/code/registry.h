@@ -7,9 +7,9 @@
  *	registry_strings   what its entries point to
  *	registry_check	the entries once more: what was replaced meanwhile is not used
  *
- * They are apart because a thread that is stopped for its stack waits for the first two of them only. All bytes are another
- * process's: every number in them is checked, every loop has a limit, and what is refused is kept with the reason.
- * The ABI is cairn/shared/codectl.h.
+ * They are apart because a thread that is stopped for its stack waits for the first two of them
+ * only. All bytes are another process's: every number in them is checked, every loop has a limit,
+ * and what is refused is kept with the reason. The ABI is cairn/shared/codectl.h.
  */
 #ifndef CODE_REGISTRY_H
 #define CODE_REGISTRY_H
@@ -32,12 +32,14 @@ struct registry_entry {
 	uint64_t epoch;	  /* of a removed one: its last */
 	uint64_t since_ns, until_ns; /* CLOCK_MONOTONIC; until_ns 0: still there */
 	bool is_removed;
-	bool is_changing; /* registry_check() saw another one: nothing that was read of it is used */
+	/* registry_check() saw another one: nothing that was read of it is used */
+	bool is_changing;
 	const char *why;  /* why it is refused, static words; NULL: it is sound in itself */
 	uint32_t option;  /* CODE_REGISTER_ELF, CODE_REGISTER_JIT */
 	union {
 		struct code_elf_info elf;
-		struct code_jit_info jit; /* without CODE_JIT_EXTENDED what is behind the RFC's part is 0 */
+		/* without CODE_JIT_EXTENDED what is behind the RFC's part is 0 */
+		struct code_jit_info jit;
 	};
 	/* In strings; NULL: none, or not read yet. */
 	const char *name;	/* path of an object, name of a region */
@@ -47,15 +49,20 @@ struct registry_entry {
 
 /* Zeroed before the first use; a copy reuses the memory of the one before. */
 struct registry {
-	struct code_memory memory; /* that it is in, with its strings: another one's than the tables when it is served */
+	/* that it is in, with its strings: another one's than the tables when it is served */
+	struct code_memory memory;
 	uint64_t lo, hi; /* its mapping */
-	/* CLOCK_MONOTONIC: it is another process's, of which this one was forked then, and counts as it was; 0: its own. */
+	/*
+	 * CLOCK_MONOTONIC: it is another process's, of which this one was forked then, and counts
+	 * as it was; 0: its own.
+	 */
 	uint64_t as_of_ns;
 	struct codectl_registry head;
 	uint8_t *bytes; /* entries, head.entry_stride apart */
 	size_t room;
 	uint32_t n; /* entries in the copy */
-	VEC(struct registry_entry) entries; /* those that registry_parse() was asked for, by number */
+	/* those that registry_parse() was asked for, by number */
+	VEC(struct registry_entry) entries;
 	char *strings;
 	size_t n_strings;
 };
@@ -78,20 +85,25 @@ int registry_copy(struct registry *r, uint32_t max, struct cairn_err *err);
 /* The entries of the copy; with @takes_removed those that were removed, too. 0, -ENOMEM. */
 int registry_parse(struct registry *r, bool takes_removed, struct cairn_err *err);
 
-/* Names and build-ids of the entries; one whose strings are not within the registry is refused. 0, -ENOMEM. */
+/*
+ * Names and build-ids of the entries; one whose strings are not within the registry is refused. 0,
+ * -ENOMEM.
+ */
 int registry_strings(struct registry *r, struct cairn_err *err);
 
 /*
  * registry_check - mark the entries that are others by now
  *
- * Returns how many are, or all when the registry cannot be read any more; -ENOMEM. Cost: a read for each run of entries.
+ * Returns how many are, or all when the registry cannot be read any more; -ENOMEM. Cost: a read for
+ * each run of entries.
  */
 int registry_check(struct registry *r, struct cairn_err *err);
 
 /*
  * registry_is_epoch - whether entry @number has this epoch now
  *
- * Of one that is another process's, what counts is a copy that nobody changes: always. Cost: one read of 8 bytes.
+ * Of one that is another process's, what counts is a copy that nobody changes: always. Cost: one
+ * read of 8 bytes.
  */
 bool registry_is_epoch(const struct registry *r, uint32_t number, uint64_t epoch);
 

@@ -7,7 +7,8 @@
 
 #include "base/err.h"
 
-int code_runtime_new(struct code_memory memory, int pid, uint16_t machine, struct code_runtime **ret, struct cairn_err *err)
+int code_runtime_new(struct code_memory memory, int pid, uint16_t machine,
+		     struct code_runtime **ret, struct cairn_err *err)
 {
 	struct code_runtime *rt = calloc(1, sizeof(*rt));
 	if (!rt)
@@ -75,11 +76,13 @@ int code_runtime_freeze(struct code_runtime *rt, struct cairn_err *err)
 {
 	for (size_t i = 0; i < rt->n_registries; i++) {
 		rt->stories[i].code = 0;
-		if (registry_copy(&rt->registries[i], RUNTIME_MAX_ENTRIES, &rt->stories[i]) == -ENOMEM)
+		if (registry_copy(&rt->registries[i], RUNTIME_MAX_ENTRIES, &rt->stories[i]) ==
+		    -ENOMEM)
 			return err_nomem(err, "a copy of a registry");
 	}
 	for (size_t i = 0; i < rt->n_lists; i++)
-		if (gdb_list_read(&rt->memory, rt->lists.p[i].descriptor, RUNTIME_MAX_GDB, &rt->lists.p[i].list) < 0)
+		if (gdb_list_read(&rt->memory, rt->lists.p[i].descriptor, RUNTIME_MAX_GDB,
+				  &rt->lists.p[i].list) < 0)
 			return err_nomem(err, "GDB's list of a process");
 	return runtime_snapshot_begin(rt, err);
 }
@@ -91,7 +94,8 @@ static enum cairn_code_unwind unwind_of(const struct region *r)
 {
 	if (!r->range.is_trusted || r->range.is_removed)
 		return CAIRN_CODE_UNWIND_NONE;
-	return r->range.source == CAIRN_CODE_ELF && !r->registry ? CAIRN_CODE_UNWIND_FILE : region_unwind(r);
+	return r->range.source == CAIRN_CODE_ELF && !r->registry ? CAIRN_CODE_UNWIND_FILE
+								 : region_unwind(r);
 }
 
 static size_t count_names(const struct name_map *names, const struct cairn_code_range *range)

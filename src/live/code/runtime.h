@@ -8,9 +8,10 @@
  *	settle		regions, verified against what is mapped	running
  *	find		rule and names at an address: tables are read when the first address asks for them
  *
- * Tables are read after the process goes on. They are those of the moment if the region's epoch is still the same; else the
- * code was freed since, which is told instead of a rule. What was read stays known while the epoch does: a
- * process that is asked again and again is read once, and then what is new.
+ * Tables are read after the process goes on. They are those of the moment if the region's epoch is
+ * still the same; else the code was freed since, which is told instead of a rule. What was read
+ * stays known while the epoch does: a process that is asked again and again is read once, and then
+ * what is new.
  */
 #ifndef CODE_RUNTIME_H
 #define CODE_RUNTIME_H
@@ -25,7 +26,8 @@
 struct code_runtime;
 
 /* @pid: for map files, 0: of a core. 0, -ENOMEM; code_runtime_free(). */
-int code_runtime_new(struct code_memory memory, int pid, uint16_t machine, struct code_runtime **ret, struct cairn_err *err);
+int code_runtime_new(struct code_memory memory, int pid, uint16_t machine,
+		     struct code_runtime **ret, struct cairn_err *err);
 void code_runtime_free(struct code_runtime *rt); /* takes NULL */
 
 /* From now on registrations that were removed are ranges, too: for listings, not for stacks. */
@@ -35,16 +37,16 @@ void code_runtime_list_removed(struct code_runtime *rt);
  * code_runtime_prepare - look where things are
  *
  * @space  its mappings are those of now; it outlives the use of @rt
- * Returns 0, -ENOMEM. Cost: a pass over the mappings; where some are executable and no file's, the symbols of all files
- * with code once.
+ * Returns 0, -ENOMEM. Cost: a pass over the mappings; where some are executable and no file's, the
+ * symbols of all files with code once.
  */
 int code_runtime_prepare(struct code_runtime *rt, struct code_space *space, struct cairn_err *err);
 
 /*
  * code_runtime_freeze - the moment
  *
- * Returns 0, -ENOMEM. Cost: two reads per registry, one per entry of GDB's lists; both are bounded, and what is left
- * out is told by code_runtime_note().
+ * Returns 0, -ENOMEM. Cost: two reads per registry, one per entry of GDB's lists; both are bounded,
+ * and what is left out is told by code_runtime_note().
  */
 int code_runtime_freeze(struct code_runtime *rt, struct cairn_err *err);
 
@@ -52,16 +54,19 @@ int code_runtime_freeze(struct code_runtime *rt, struct cairn_err *err);
  * code_runtime_snapshot - read the tables of regions that words point into, as long as nothing runs
  *
  * @words  what may be return addresses or program counters; any alignment
- * May be left out: tables are then read when they are asked for, if they are still there. Returns 0, -ENOMEM.
- * Cost: a comparison per word, a search for each that points between the first region and the last; two reads per
- * table, of at most 8 MB after each mark.
+ * May be left out: tables are then read when they are asked for, if they are still there. Returns
+ * 0, -ENOMEM. Cost: a comparison per word, a search for each that points between the first region
+ * and the last; two reads per table, of at most 8 MB after each mark.
  */
-int code_runtime_snapshot(struct code_runtime *rt, const void *words, size_t n, struct cairn_err *err);
+int code_runtime_snapshot(struct code_runtime *rt, const void *words, size_t n,
+			  struct cairn_err *err);
 
 /*
- * code_runtime_is_ahead - whether stacks lead to regions where the mappings have no code: these are older than the mark
+ * code_runtime_is_ahead - whether stacks lead to regions where the mappings have no code: these are
+ * older than the mark
  *
- * Of what code_runtime_snapshot() was asked since the mark. They should be read again, and all since code_runtime_prepare() done again.
+ * Of what code_runtime_snapshot() was asked since the mark. They should be read again, and all
+ * since code_runtime_prepare() done again.
  */
 bool code_runtime_is_ahead(const struct code_runtime *rt);
 
@@ -69,10 +74,13 @@ bool code_runtime_is_ahead(const struct code_runtime *rt);
 int code_runtime_resolve(struct code_runtime *rt, struct cairn_err *err);
 
 struct code_found {
-	const struct cairn_code_range *range; /* NULL: nobody says anything of it. Until code_runtime_resolve(), as the rest */
+	/* NULL: nobody says anything of it. Until code_runtime_resolve(), as the rest */
+	const struct cairn_code_range *range;
 	enum cairn_code_unwind unwind;
-	struct rule_words rule; /* undescribed with CAIRN_CODE_UNWIND_NONE; a suggestion with _ASSUMED */
-	const char *why; /* why there is none though somebody should have one: "its code was freed since"; NULL */
+	/* undescribed with CAIRN_CODE_UNWIND_NONE; a suggestion with _ASSUMED */
+	struct rule_words rule;
+	/* why there is none though somebody should have one: "its code was freed since"; NULL */
+	const char *why;
 	size_t n_functions;
 	const struct cairn_frame *functions; /* innermost first */
 	enum cairn_code_source named_by; /* valid with n_functions */
@@ -81,7 +89,8 @@ struct code_found {
 };
 
 /* 0, -ENOMEM. */
-int code_runtime_find(struct code_runtime *rt, uint64_t at, struct code_found *ret, struct cairn_err *err);
+int code_runtime_find(struct code_runtime *rt, uint64_t at, struct code_found *ret,
+		      struct cairn_err *err);
 
 /*
  * code_runtime_load_all - read every table, so that ranges tell what is in them
@@ -90,7 +99,9 @@ int code_runtime_find(struct code_runtime *rt, uint64_t at, struct code_found *r
  */
 int code_runtime_load_all(struct code_runtime *rt, struct cairn_err *err);
 
-/* Whether nothing that was settled and loaded changed meanwhile; else it is worth another attempt. */
+/*
+ * Whether nothing that was settled and loaded changed meanwhile; else it is worth another attempt.
+ */
 bool code_runtime_is_steady(const struct code_runtime *rt);
 
 size_t code_runtime_n_ranges(const struct code_runtime *rt);

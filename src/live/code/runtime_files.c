@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names that are in files beside the process: they may be appended to at any moment, and have no generations. */
+/*
+ * Names that are in files beside the process: they may be appended to at any moment, and have no
+ * generations.
+ */
 #include "code/runtime_impl.h"
 
 #include <errno.h>
@@ -9,8 +12,10 @@
 
 static bool is_jitdump(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *end = name + strlen(name);
-	return path[0] == '/' && !strncmp(name, "jit-", 4) && end - name > 9 && !strcmp(end - 5, ".dump");
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
+		   *end = name + strlen(name);
+	return path[0] == '/' && !strncmp(name, "jit-", 4) && end - name > 9 &&
+	       !strcmp(end - 5, ".dump");
 }
 
 static int read_dumps(struct code_runtime *rt, struct cairn_err *err)
@@ -21,7 +26,8 @@ static int read_dumps(struct code_runtime *rt, struct cairn_err *err)
 		struct cairn_err story = {0};
 		if (!maps->p.p[i].is_executable || !is_jitdump(maps->p.p[i].path))
 			continue;
-		int rc = jitdump_refresh(&rt->dumps[rt->n_dumps], rt->pid, maps->p.p[i].path, &story);
+		int rc = jitdump_refresh(&rt->dumps[rt->n_dumps], rt->pid, maps->p.p[i].path,
+					 &story);
 		if (rc == -ENOMEM)
 			return err_nomem(err, "a jitdump file");
 		if (rc < 0)

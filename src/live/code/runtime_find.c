@@ -2,11 +2,13 @@
 /*
  * Who is believed, of several who speak of one address
  *
- *	a rule	the registry's rows, its .eh_frame; GDB's symbol file; a jitdump's unwinding record; that it keeps a frame
+ *	a rule	the registry's rows, its .eh_frame; GDB's symbol file; a jitdump's unwinding record;
+ *	that it keeps a frame
  *		pointer, when its owner says so; at last the same as an assumption
  *	a name	the registry, GDB's symbol file, jitdump, perf map
  *
- * Files are asked last, and only where the others leave something to be known: that is when they are read.
+ * Files are asked last, and only where the others leave something to be known: that is when they
+ * are read.
  */
 #include "code/runtime_impl.h"
 
@@ -35,7 +37,8 @@ static int ask_files(struct code_runtime *rt, uint64_t at, struct dumped *to, st
 	return rc;
 }
 
-static struct region *region_in(const struct code_runtime *rt, const struct name_map *map, uint64_t at)
+static struct region *region_in(const struct code_runtime *rt, const struct name_map *map,
+				uint64_t at)
 {
 	const struct name_range *r = name_map_find(map, at);
 	return r ? rt->ranked.p[r->item] : NULL;
@@ -51,7 +54,8 @@ static struct region *mapping_at(const struct code_runtime *rt, uint64_t at)
 		else
 			hi = mid;
 	}
-	return lo < rt->mappings.n && rt->mappings.p[lo]->range.lo.v <= at ? rt->mappings.p[lo] : NULL;
+	return lo < rt->mappings.n && rt->mappings.p[lo]->range.lo.v <= at ? rt->mappings.p[lo]
+									   : NULL;
 }
 
 static bool is_weak(enum cairn_code_unwind unwind)
@@ -60,10 +64,11 @@ static bool is_weak(enum cairn_code_unwind unwind)
 }
 
 /* A rule that is better than what was found before. */
-static void take_rule(struct code_found *f, enum cairn_code_unwind unwind, const struct rule_words *rule,
-		      const struct cairn_code_range *range)
+static void take_rule(struct code_found *f, enum cairn_code_unwind unwind,
+		      const struct rule_words *rule, const struct cairn_code_range *range)
 {
-	bool is_better = f->unwind == CAIRN_CODE_UNWIND_ASSUMED || (is_weak(f->unwind) && !is_weak(unwind));
+	bool is_better =
+		f->unwind == CAIRN_CODE_UNWIND_ASSUMED || (is_weak(f->unwind) && !is_weak(unwind));
 	if (!f->range)
 		f->range = range;
 	if (!is_better || unwind == CAIRN_CODE_UNWIND_NONE)
@@ -85,7 +90,8 @@ static int rule_of_dump(const struct dumped *d, uint64_t at, struct code_found *
 	return 0;
 }
 
-static int names_of_files(struct code_runtime *rt, const struct dumped *d, uint64_t at, struct cairn_frame *ret, uint64_t *ret_lo)
+static int names_of_files(struct code_runtime *rt, const struct dumped *d, uint64_t at,
+			  struct cairn_frame *ret, uint64_t *ret_lo)
 {
 	const char *name = d->fn ? d->fn->name : perf_map_find(&rt->perf, at, ret_lo);
 	if (!name)
@@ -98,7 +104,8 @@ static int names_of_files(struct code_runtime *rt, const struct dumped *d, uint6
 	return 1;
 }
 
-static int set_names(struct code_runtime *rt, struct code_found *f, const struct cairn_frame *names, int n, uint64_t off)
+static int set_names(struct code_runtime *rt, struct code_found *f, const struct cairn_frame *names,
+		     int n, uint64_t off)
 {
 	struct cairn_frame *copy = n > 0 ? arena_array(&rt->arena, (size_t)n, sizeof(*copy)) : NULL;
 	if (n <= 0 || !copy)
@@ -111,12 +118,13 @@ static int set_names(struct code_runtime *rt, struct code_found *f, const struct
 	return 0;
 }
 
-static int find_names(struct code_runtime *rt, const struct region *jit, const struct region *gdb, struct dumped *d, uint64_t at,
-		      struct code_found *f)
+static int find_names(struct code_runtime *rt, const struct region *jit, const struct region *gdb,
+		      struct dumped *d, uint64_t at, struct code_found *f)
 {
 	struct cairn_frame names[CAIRN_FRAMES_MAX];
 	uint64_t lo = at;
-	int n = jit ? region_names(jit, &rt->memory, at, &rt->arena, names, CAIRN_FRAMES_MAX, &lo) : 0;
+	int n = jit ? region_names(jit, &rt->memory, at, &rt->arena, names, CAIRN_FRAMES_MAX, &lo)
+		    : 0;
 	f->named_by = CAIRN_CODE_JIT;
 	if (n == 0 && gdb) {
 		n = region_names(gdb, &rt->memory, at, &rt->arena, names, CAIRN_FRAMES_MAX, &lo);
@@ -147,7 +155,8 @@ static void refuse(struct code_found *f, const char *why)
 	rule_undescribed(&f->rule);
 }
 
-static void ask_region(struct code_runtime *rt, const struct region *r, uint64_t at, struct code_found *f)
+static void ask_region(struct code_runtime *rt, const struct region *r, uint64_t at,
+		       struct code_found *f)
 {
 	struct rule_words rule;
 	const char *why;
@@ -157,9 +166,11 @@ static void ask_region(struct code_runtime *rt, const struct region *r, uint64_t
 		f->why = why;
 }
 
-int code_runtime_find(struct code_runtime *rt, uint64_t at, struct code_found *f, struct cairn_err *err)
+int code_runtime_find(struct code_runtime *rt, uint64_t at, struct code_found *f,
+		      struct cairn_err *err)
 {
-	struct region *jit = region_in(rt, &rt->jit_map, at), *gdb = region_in(rt, &rt->gdb_map, at);
+	struct region *jit = region_in(rt, &rt->jit_map, at),
+		      *gdb = region_in(rt, &rt->gdb_map, at);
 	struct region *mapping = mapping_at(rt, at);
 	struct dumped dumped = {0};
 	*f = (struct code_found){.unwind = CAIRN_CODE_UNWIND_ASSUMED};

@@ -20,11 +20,15 @@
 #include "code/runtime.h"
 
 enum {
-	RUNTIME_MAX_REGISTRIES = 16, /* one per copy of the library that is linked into something, and a served one */
+	/* one per copy of the library that is linked into something, and a served one */
+	RUNTIME_MAX_REGISTRIES = 16,
 	RUNTIME_MAX_LISTS = 16,
 	RUNTIME_MAX_DUMPS = 16,
 	RUNTIME_MAX_NOTES = 32,
-	/* Of a registry: as many as the library has room for. 11 MB, which are copied while threads wait. */
+	/*
+	 * Of a registry: as many as the library has room for. 11 MB, which are copied while threads
+	 * wait.
+	 */
 	RUNTIME_MAX_ENTRIES = 1 << 16,
 	RUNTIME_MAX_GDB = 1024, /* of a list: a read each */
 	/* Bytes of tables and symbol files, of all regions together. */
@@ -41,7 +45,8 @@ struct runtime_searched {
 struct runtime_list {
 	uint64_t descriptor;
 	struct gdb_list list;
-	VEC(struct symfile *) caught; /* of the first entries: read while threads stood still; NULL: not */
+	/* of the first entries: read while threads stood still; NULL: not */
+	VEC(struct symfile *) caught;
 };
 
 /* A region of a registry that was marked, by address. */
@@ -68,7 +73,8 @@ struct code_runtime {
 	bool has_more; /* registries or lists than there is room for */
 	char notice_story[CAIRN_ERR_MSG_MAX]; /* why a notice is not believed; "" */
 	/* marked */
-	struct cairn_err stories[RUNTIME_MAX_REGISTRIES]; /* why a copy is empty; code 0: it is not for that reason */
+	/* why a copy is empty; code 0: it is not for that reason */
+	struct cairn_err stories[RUNTIME_MAX_REGISTRIES];
 	VEC(struct runtime_frozen) marked;
 	VEC(struct region *) caught;
 	uint64_t snapshot_budget; /* bytes */
@@ -78,7 +84,8 @@ struct code_runtime {
 	struct arena arena;
 	uint64_t budget; /* of RUNTIME_MAX_BYTES, what is left */
 	VEC(struct region *) regions; /* by address, then source, then generation */
-	VEC(struct region *) ranked;  /* those that count: what jit_map and gdb_map number, newer ones higher */
+	/* those that count: what jit_map and gdb_map number, newer ones higher */
+	VEC(struct region *) ranked;
 	VEC(struct region *) mappings; /* CAIRN_CODE_ANONYMOUS, by address */
 	VEC(struct symfile *) symfiles;
 	struct name_map jit_map, gdb_map;
@@ -109,13 +116,16 @@ void runtime_verify_jit(struct code_runtime *rt, struct region *r);
  *
  * *@ret_has_file: one is. 0, -ENOMEM.
  */
-int runtime_verify_elf(struct code_runtime *rt, struct region *r, const struct registry_entry *e, bool *ret_has_file,
-		       struct cairn_err *err);
+int runtime_verify_elf(struct code_runtime *rt, struct region *r, const struct registry_entry *e,
+		       bool *ret_has_file, struct cairn_err *err);
 
 /* Read jitdump and perf-map files, once for each settling. 0, -ENOMEM. */
 int runtime_read_files(struct code_runtime *rt, struct cairn_err *err);
 
-/* A path that stands for memory: shared anonymous mappings, by which JITs write code in one place and run it in another. */
+/*
+ * A path that stands for memory: shared anonymous mappings, by which JITs write code in one place
+ * and run it in another.
+ */
 bool runtime_is_memory_file(const char *path);
 
 #endif

@@ -38,7 +38,8 @@ static uint64_t end_of_file(const struct code_maps *maps, size_t i)
 	uint64_t hi = maps->p.p[i].hi;
 	for (size_t k = i + 1; k < maps->p.n; k++) {
 		const struct code_mapping *m = &maps->p.p[k];
-		if (m->lo != hi || m->ino != maps->p.p[i].ino || m->dev != maps->p.p[i].dev || !m->off)
+		if (m->lo != hi || m->ino != maps->p.p[i].ino || m->dev != maps->p.p[i].dev ||
+		    !m->off)
 			break;
 		hi = m->hi;
 	}
@@ -61,11 +62,16 @@ static struct registry *next_registry(struct code_runtime *rt)
 	return r;
 }
 
-/* One that is shared could be written by others, and fork would not copy it: runtime_settle.c says that it is refused. */
+/*
+ * One that is shared could be written by others, and fork would not copy it: runtime_settle.c says
+ * that it is refused.
+ */
 static void find_registries(struct code_runtime *rt, const struct code_maps *maps)
 {
 	for (size_t i = 0; i < maps->p.n; i++) {
-		struct registry *r = is_registry(&maps->p.p[i]) && !maps->p.p[i].is_shared ? next_registry(rt) : NULL;
+		struct registry *r = is_registry(&maps->p.p[i]) && !maps->p.p[i].is_shared
+					     ? next_registry(rt)
+					     : NULL;
 		if (!r)
 			continue;
 		r->lo = maps->p.p[i].lo;
@@ -114,8 +120,8 @@ static struct runtime_searched *search(struct code_runtime *rt, const struct cai
 }
 
 /* @m: code of a file, whose link-time address is @at. */
-static int add_list(struct code_runtime *rt, const struct code_mapping *m, const struct runtime_searched *s,
-		    struct cairn_vaddr at, struct cairn_err *err)
+static int add_list(struct code_runtime *rt, const struct code_mapping *m,
+		    const struct runtime_searched *s, struct cairn_vaddr at, struct cairn_err *err)
 {
 	uint64_t descriptor = m->lo - at.v + s->at.v;
 	for (size_t i = 0; i < rt->n_lists; i++)
@@ -142,7 +148,8 @@ static int find_lists(struct code_runtime *rt, const struct code_maps *maps, str
 		int rc = code_space_peek(rt->space, (struct cairn_addr){m->lo}, &image, &at, err);
 		if (rc < 0)
 			return rc;
-		const struct runtime_searched *s = image && image->bin ? search(rt, image->bin) : NULL;
+		const struct runtime_searched *s =
+			image && image->bin ? search(rt, image->bin) : NULL;
 		if (image && image->bin && !s)
 			return err_nomem(err, "GDB's lists of a process");
 		if (s && s->has_it)

@@ -2,19 +2,21 @@
 /*
  * Entries become regions
  *
- * Of registrations that overlap, the newest counts, and the older one is shown as superseded: a region that passes into a new
- * generation is there twice for a moment. Within a registry the higher epoch is newer; two registries of one process have
- * epochs of their own, and there it is the time of registration. What an observer only assumed (CODE_JIT_ASSUMED) is older
- * than what anybody said, and stays where nobody says more:
+ * Of registrations that overlap, the newest counts, and the older one is shown as superseded: a
+ * region that passes into a new generation is there twice for a moment. Within a registry the
+ * higher epoch is newer; two registries of one process have epochs of their own, and there it is
+ * the time of registration. What an observer only assumed (CODE_JIT_ASSUMED) is older than what
+ * anybody said, and stays where nobody says more:
  *
  *	assumed		[0,1000)
  *	epoch 5		   [100,200)	superseded by 7
  *	epoch 7		   [100,200)
  *	counts		0..100 assumed, 100..200 epoch 7, 200..1000 assumed
  *
- * What was read of a region's tables in the settling before is still right if the region has the same epoch: it is taken over,
- * and read again when an address is not in it. That also serves a region whose epoch at the mark has ended since: what is not
- * taken over of it cannot be had any more.
+ * What was read of a region's tables in the settling before is still right if the region has the
+ * same epoch: it is taken over, and read again when an address is not in it. That also serves a
+ * region whose epoch at the mark has ended since: what is not taken over of it cannot be had any
+ * more.
  */
 #include "code/runtime_impl.h"
 
@@ -74,8 +76,10 @@ static void free_earlier(struct earlier *e)
 static bool take_over(const struct earlier *e, struct region *r)
 {
 	struct region **found =
-		e->loaded.n ? bsearch(&r, e->loaded.p, e->loaded.n, sizeof(*e->loaded.p), by_epoch) : NULL;
-	if (!found || !(*found)->is_loaded || memcmp(&(*found)->info, &r->info, sizeof(r->info)) != 0)
+		e->loaded.n ? bsearch(&r, e->loaded.p, e->loaded.n, sizeof(*e->loaded.p), by_epoch)
+			    : NULL;
+	if (!found || !(*found)->is_loaded ||
+	    memcmp(&(*found)->info, &r->info, sizeof(r->info)) != 0)
 		return false;
 	region_take_over(r, *found);
 	(*found)->is_loaded = false;
@@ -99,19 +103,22 @@ static void forget(struct code_runtime *rt)
 
 /* ---- registries ---- */
 
-static struct region *add_region(struct code_runtime *rt, uint64_t lo, uint64_t hi, enum cairn_code_source source)
+static struct region *add_region(struct code_runtime *rt, uint64_t lo, uint64_t hi,
+				 enum cairn_code_source source)
 {
 	struct region *r = calloc(1, sizeof(*r));
 	if (!r || !VEC_ADD(&rt->regions, r)) {
 		free(r);
 		return NULL;
 	}
-	r->range = (struct cairn_code_range){.lo = {lo}, .hi = {hi}, .source = source, .is_trusted = true};
+	r->range = (struct cairn_code_range){
+		.lo = {lo}, .hi = {hi}, .source = source, .is_trusted = true};
 	return r;
 }
 
 /* Where no file is, its own unwind information is all there is. */
-static void take_as_memory(struct region *r, const struct registry *registry, const struct code_elf_info *elf)
+static void take_as_memory(struct region *r, const struct registry *registry,
+			   const struct code_elf_info *elf)
 {
 	r->registry = registry;
 	r->info = (struct code_jit_info){
@@ -124,8 +131,8 @@ static void take_as_memory(struct region *r, const struct registry *registry, co
 	};
 }
 
-static int verify(struct code_runtime *rt, struct region *r, const struct registry *registry, const struct registry_entry *e,
-		  struct cairn_err *err)
+static int verify(struct code_runtime *rt, struct region *r, const struct registry *registry,
+		  const struct registry_entry *e, struct cairn_err *err)
 {
 	bool has_file;
 	if (e->option == CODE_REGISTER_JIT) {
@@ -162,8 +169,9 @@ static void take_changing(const struct earlier *earlier, struct region *r)
 		runtime_distrust(r, "it was freed or replaced while it was read");
 }
 
-static int add_entry(struct code_runtime *rt, const struct registry *registry, const struct registry_entry *e,
-		     const struct earlier *earlier, struct cairn_err *err)
+static int add_entry(struct code_runtime *rt, const struct registry *registry,
+		     const struct registry_entry *e, const struct earlier *earlier,
+		     struct cairn_err *err)
 {
 	bool is_jit = e->option == CODE_REGISTER_JIT, is_elf = e->option == CODE_REGISTER_ELF;
 	uint64_t lo = is_jit ? e->jit.text_start : is_elf ? e->elf.text_start : 0;
@@ -184,7 +192,10 @@ static int add_entry(struct code_runtime *rt, const struct registry *registry, c
 	return 0;
 }
 
-/* As it was at the fork: what its process registered since is not this one's, and what it removed since still is. */
+/*
+ * As it was at the fork: what its process registered since is not this one's, and what it removed
+ * since still is.
+ */
 static bool goes_back(const struct registry *r, struct registry_entry *e)
 {
 	if (!r->as_of_ns)
@@ -196,7 +207,8 @@ static bool goes_back(const struct registry *r, struct registry_entry *e)
 	return true;
 }
 
-static int resolve_registry(struct code_runtime *rt, struct registry *r, const struct earlier *earlier, struct cairn_err *err)
+static int resolve_registry(struct code_runtime *rt, struct registry *r,
+			    const struct earlier *earlier, struct cairn_err *err)
 {
 	int rc = registry_strings(r, err);
 	if (rc == 0)
@@ -211,9 +223,10 @@ static void note_left_out(struct code_runtime *rt, const struct registry *r)
 {
 	uint32_t n = r->n ? r->head.n_entries - r->n : 0;
 	const char *text = n ? arena_printf(&rt->arena,
-					    "registry at 0x%llx: %u entries; the first %u are read, %u are left out",
-					    (unsigned long long)r->lo, r->head.n_entries, r->n, n) :
-			       NULL;
+					    "registry at 0x%llx: %u entries; the first %u are "
+					    "read, %u are left out",
+					    (unsigned long long)r->lo, r->head.n_entries, r->n, n)
+			     : NULL;
 	if (n)
 		runtime_note(rt, text ? text : "a registry has more entries than are read");
 }
@@ -226,21 +239,24 @@ static void note_shared(struct code_runtime *rt)
 		if (!m->is_shared || m->off || strcmp(m->path, "/memfd:" CODECTL_REGISTRY_NAME))
 			continue;
 		const char *text = arena_printf(&rt->arena,
-						"registry at 0x%llx: not read, since it is a shared mapping, which others may "
+						"registry at 0x%llx: not read, since it is a "
+						"shared mapping, which others may "
 						"write; expected a private one",
 						(unsigned long long)m->lo);
 		runtime_note(rt, text ? text : "a registry is a shared mapping, and not read");
 	}
 }
 
-static int resolve_registries(struct code_runtime *rt, const struct earlier *earlier, struct cairn_err *err)
+static int resolve_registries(struct code_runtime *rt, const struct earlier *earlier,
+			      struct cairn_err *err)
 {
 	int rc = 0;
 	note_shared(rt);
 	if (rt->notice_story[0])
 		runtime_note(rt, rt->notice_story);
 	if (rt->has_more)
-		runtime_note(rt, "the process has more registries, or lists for GDB, than are read");
+		runtime_note(rt,
+			     "the process has more registries, or lists for GDB, than are read");
 	for (size_t i = 0; rc == 0 && i < rt->n_registries; i++) {
 		/* Its copy is empty then. */
 		if (rt->stories[i].code)
@@ -253,8 +269,12 @@ static int resolve_registries(struct code_runtime *rt, const struct earlier *ear
 
 /* ---- GDB's lists ---- */
 
-/* What was caught, or is there now; it is the caller's. NULL: it cannot be read, as was noted; -ENOMEM. */
-static int take_symfile(struct code_runtime *rt, struct runtime_list *list, size_t number, struct symfile **ret, bool *ret_is_same)
+/*
+ * What was caught, or is there now; it is the caller's. NULL: it cannot be read, as was noted;
+ * -ENOMEM.
+ */
+static int take_symfile(struct code_runtime *rt, struct runtime_list *list, size_t number,
+			struct symfile **ret, bool *ret_is_same)
 {
 	const struct gdb_entry *e = &list->list.entries.p[number];
 	struct cairn_err story = {0};
@@ -271,7 +291,8 @@ static int take_symfile(struct code_runtime *rt, struct runtime_list *list, size
 	return rc == -ENOMEM ? rc : 0;
 }
 
-static int add_symfile(struct code_runtime *rt, struct runtime_list *list, size_t number, struct cairn_err *err)
+static int add_symfile(struct code_runtime *rt, struct runtime_list *list, size_t number,
+		       struct cairn_err *err)
 {
 	struct symfile *s = NULL;
 	bool is_same;
@@ -283,7 +304,8 @@ static int add_symfile(struct code_runtime *rt, struct runtime_list *list, size_
 		return err_nomem(err, "GDB's symbol files");
 	}
 	for (size_t i = 0; i < s->ranges.n; i++) {
-		struct region *r = add_region(rt, s->ranges.p[i].lo, s->ranges.p[i].hi, CAIRN_CODE_GDB);
+		struct region *r =
+			add_region(rt, s->ranges.p[i].lo, s->ranges.p[i].hi, CAIRN_CODE_GDB);
 		if (!r)
 			return err_nomem(err, "the regions of a process");
 		r->symfile = s;
@@ -301,23 +323,30 @@ static int add_symfile(struct code_runtime *rt, struct runtime_list *list, size_
 static bool spend(struct code_runtime *rt, uint64_t n)
 {
 	if (n > rt->budget) {
-		runtime_note(rt, "__jit_debug_descriptor: the symbol files are larger than what is read of a process");
+		runtime_note(rt, "__jit_debug_descriptor: the symbol files are larger than what is "
+				 "read of a process");
 		return false;
 	}
 	rt->budget -= n;
 	return true;
 }
 
-/* A list begins with what was registered last; so it is gone through from its end, and the newest ranks highest. */
+/*
+ * A list begins with what was registered last; so it is gone through from its end, and the newest
+ * ranks highest.
+ */
 static int resolve_lists(struct code_runtime *rt, struct cairn_err *err)
 {
 	int rc = 0;
 	for (size_t i = 0; rc == 0 && i < rt->n_lists; i++) {
 		const struct gdb_list *list = &rt->lists.p[i].list;
-		const char *text = list->why ? arena_printf(&rt->arena, "__jit_debug_descriptor: %s", list->why) : NULL;
+		const char *text = list->why ? arena_printf(&rt->arena,
+							    "__jit_debug_descriptor: %s", list->why)
+					     : NULL;
 		if (list->why)
 			runtime_note(rt, text ? text : list->why);
-		for (size_t k = list->entries.n; rc == 0 && k-- > 0 && spend(rt, list->entries.p[k].size);)
+		for (size_t k = list->entries.n;
+		     rc == 0 && k-- > 0 && spend(rt, list->entries.p[k].size);)
 			rc = add_symfile(rt, &rt->lists.p[i], k, err);
 	}
 	return rc;
@@ -347,7 +376,10 @@ static bool is_assumed(const struct region *r)
 	return r->info.flags & CODE_JIT_ASSUMED;
 }
 
-/* Also one that changed since the mark: nothing is known of its code, and nothing should be assumed. */
+/*
+ * Also one that changed since the mark: nothing is known of its code, and nothing should be
+ * assumed.
+ */
 static bool is_in_jit_map(const struct region *r)
 {
 	return r->registry && (r->range.is_trusted || r->is_gone) && !r->range.is_removed;
@@ -363,14 +395,17 @@ static int by_age(const void *a, const void *b)
 	return by_epoch(a, b);
 }
 
-/* Older ones first. Within a registry the age never contradicts the epochs, whatever the times say. */
+/*
+ * Older ones first. Within a registry the age never contradicts the epochs, whatever the times say.
+ */
 static void sort_by_age(struct code_runtime *rt)
 {
 	struct region **p = rt->ranked.p;
 	qsort(p, rt->ranked.n, sizeof(*p), by_epoch);
 	for (size_t i = 0; i < rt->ranked.n; i++) {
 		bool is_first = !i || p[i - 1]->registry_lo != p[i]->registry_lo;
-		p[i]->age = is_first || p[i]->range.since_ns > p[i - 1]->age ? p[i]->range.since_ns : p[i - 1]->age;
+		p[i]->age = is_first || p[i]->range.since_ns > p[i - 1]->age ? p[i]->range.since_ns
+									     : p[i - 1]->age;
 	}
 	qsort(p, rt->ranked.n, sizeof(*p), by_age);
 }
@@ -379,13 +414,17 @@ static int map_ranked(struct code_runtime *rt)
 {
 	for (size_t i = 0; i < rt->ranked.n; i++) {
 		const struct region *r = rt->ranked.p[i];
-		if (is_in_jit_map(r) && !name_map_add(&rt->jit_map, r->range.lo.v, r->range.hi.v, (uint32_t)i))
+		if (is_in_jit_map(r) &&
+		    !name_map_add(&rt->jit_map, r->range.lo.v, r->range.hi.v, (uint32_t)i))
 			return -ENOMEM;
 	}
 	return name_map_flatten(&rt->jit_map);
 }
 
-/* What has not all of its addresses in the map is superseded, unless it was only assumed. True when there is any. */
+/*
+ * What has not all of its addresses in the map is superseded, unless it was only assumed. True when
+ * there is any.
+ */
 static bool supersede(struct code_runtime *rt)
 {
 	bool any = false;
@@ -399,7 +438,8 @@ static bool supersede(struct code_runtime *rt)
 	}
 	for (size_t i = 0; ok && i < rt->ranked.n; i++) {
 		struct region *r = rt->ranked.p[i];
-		if (!is_in_jit_map(r) || is_assumed(r) || kept.p[i] == r->range.hi.v - r->range.lo.v)
+		if (!is_in_jit_map(r) || is_assumed(r) ||
+		    kept.p[i] == r->range.hi.v - r->range.lo.v)
 			continue;
 		runtime_distrust(r, "it is superseded: a newer registration is there");
 		any = true;
@@ -429,7 +469,8 @@ static int rank_gdb(struct code_runtime *rt)
 		struct region *r = rt->regions.p[i];
 		if (!r->symfile || !r->range.is_trusted)
 			continue;
-		if (!name_map_add(&rt->gdb_map, r->range.lo.v, r->range.hi.v, (uint32_t)rt->ranked.n) ||
+		if (!name_map_add(&rt->gdb_map, r->range.lo.v, r->range.hi.v,
+				  (uint32_t)rt->ranked.n) ||
 		    !VEC_ADD(&rt->ranked, r))
 			return -ENOMEM;
 	}
@@ -438,7 +479,8 @@ static int rank_gdb(struct code_runtime *rt)
 
 static int by_address(const void *a, const void *b)
 {
-	const struct cairn_code_range *x = &(*(struct region *const *)a)->range, *y = &(*(struct region *const *)b)->range;
+	const struct cairn_code_range *x = &(*(struct region *const *)a)->range,
+				      *y = &(*(struct region *const *)b)->range;
 	if (x->lo.v != y->lo.v)
 		return x->lo.v < y->lo.v ? -1 : 1;
 	if (x->source != y->source)

@@ -2,16 +2,19 @@
 /*
  * Tables that are read while threads stand still
  *
- * A JIT may free the code of a stack, and write other code at its addresses, as soon as its threads go on: what is read of
- * its tables afterwards is of another generation, and refused. So those regions are read at once that a stack may lead to. What
- * is on the stacks is known by then, but not yet which of it are return addresses: all words that point into a region count. They
- * are sorted, so that a function that recurses is looked up once. What is read of a region in the same epoch before, and
- * describes the address, is not read again; so the regions of a JIT that keeps its code cost a search per address.
+ * A JIT may free the code of a stack, and write other code at its addresses, as soon as its threads
+ * go on: what is read of its tables afterwards is of another generation, and refused. So those
+ * regions are read at once that a stack may lead to. What is on the stacks is known by then, but
+ * not yet which of it are return addresses: all words that point into a region count. They are
+ * sorted, so that a function that recurses is looked up once. What is read of a region in the same
+ * epoch before, and describes the address, is not read again; so the regions of a JIT that keeps
+ * its code cost a search per address.
  *
- * GDB's symbol files say only when they are read which code they are of: all are read when something points to code that is in no
- * file, the newest first.
+ * GDB's symbol files say only when they are read which code they are of: all are read when
+ * something points to code that is in no file, the newest first.
  *
- * Bytes and addresses are limited, since threads wait. What is beyond is read later, as if there were no such pass.
+ * Bytes and addresses are limited, since threads wait. What is beyond is read later, as if there
+ * were no such pass.
  */
 #include "code/runtime_impl.h"
 
@@ -64,11 +67,15 @@ int runtime_snapshot_begin(struct code_runtime *rt, struct cairn_err *err)
 	rt->is_ahead = false;
 	for (size_t i = 0; i < rt->n_registries; i++) {
 		struct registry *r = &rt->registries[i];
-		/* What was forked has all that its parent had then, also what that removed since. */
+		/*
+		 * What was forked has all that its parent had then, also what that removed since.
+		 */
 		int rc = registry_parse(r, rt->lists_removed || r->as_of_ns, err);
 		for (size_t k = 0; rc == 0 && k < r->entries.n; k++) {
 			const struct registry_entry *e = &r->entries.p[k];
-			if (has_tables(e) && !VEC_ADD(&rt->marked, ((struct runtime_frozen){e->jit.text_start, e->jit.text_end, r, e})))
+			if (has_tables(e) &&
+			    !VEC_ADD(&rt->marked, ((struct runtime_frozen){e->jit.text_start,
+									   e->jit.text_end, r, e})))
 				rc = err_nomem(err, "the regions of a process");
 		}
 		if (rc < 0)
@@ -118,13 +125,18 @@ static size_t first_region(const struct code_runtime *rt, uint64_t at)
 	return lo;
 }
 
-/* What was read in an earlier settling, of the same epoch. A process may have 60,000 regions, and wait. */
+/*
+ * What was read in an earlier settling, of the same epoch. A process may have 60,000 regions, and
+ * wait.
+ */
 static struct region *earlier_of(const struct code_runtime *rt, const struct runtime_frozen *m)
 {
-	for (size_t i = first_region(rt, m->lo); i < rt->regions.n && rt->regions.p[i]->range.lo.v == m->lo; i++) {
+	for (size_t i = first_region(rt, m->lo);
+	     i < rt->regions.n && rt->regions.p[i]->range.lo.v == m->lo; i++) {
 		struct region *r = rt->regions.p[i];
-		if (r->is_loaded && r->registry_lo == m->registry->lo && r->number == m->entry->number &&
-		    r->range.generation == m->entry->epoch && !memcmp(&r->info, &m->entry->jit, sizeof(r->info)))
+		if (r->is_loaded && r->registry_lo == m->registry->lo &&
+		    r->number == m->entry->number && r->range.generation == m->entry->epoch &&
+		    !memcmp(&r->info, &m->entry->jit, sizeof(r->info)))
 			return r;
 	}
 	return NULL;
@@ -221,7 +233,8 @@ static int snapshot_list(struct code_runtime *rt, struct runtime_list *list, str
 	return 0;
 }
 
-static int snapshot_lists(struct code_runtime *rt, const void *words, size_t n, struct cairn_err *err)
+static int snapshot_lists(struct code_runtime *rt, const void *words, size_t n,
+			  struct cairn_err *err)
 {
 	int rc = 0;
 	if (rt->has_caught_lists || !rt->n_lists || !leads_to_memory(rt, words, n))
@@ -238,7 +251,8 @@ static int ascending(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-int code_runtime_snapshot(struct code_runtime *rt, const void *words, size_t n, struct cairn_err *err)
+int code_runtime_snapshot(struct code_runtime *rt, const void *words, size_t n,
+			  struct cairn_err *err)
 {
 	VEC(uint64_t) hits = {0};
 	int rc = 0;

@@ -2,8 +2,9 @@
 /*
  * What is registered, against what is mapped
  *
- * Code made at run time does not lie where a file is mapped. An object is the file that is mapped where its code is, by its
- * build-id and by its name, which the process may have used in another form than the kernel shows:
+ * Code made at run time does not lie where a file is mapped. An object is the file that is mapped
+ * where its code is, by its build-id and by its name, which the process may have used in another
+ * form than the kernel shows:
  *
  *	registered	/usr/lib/x86_64-linux-gnu/libstdc++.so.6	a symbolic link
  *	mapped		/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30
@@ -27,7 +28,8 @@ static bool is_memory(const struct code_mapping *m)
 {
 	if (m->path[0] == '/')
 		return runtime_is_memory_file(m->path);
-	return strcmp(m->path, "[vdso]") && strcmp(m->path, "[stack]") && strcmp(m->path, "[vsyscall]");
+	return strcmp(m->path, "[vdso]") && strcmp(m->path, "[stack]") &&
+	       strcmp(m->path, "[vsyscall]");
 }
 
 static void refuse_for(struct code_runtime *rt, struct region *r, const struct code_mapping *m)
@@ -61,13 +63,15 @@ static const struct code_mapping *mapping_of(struct code_runtime *rt, struct reg
 	uint64_t at = r->range.lo.v;
 	for (; i < maps->p.n && maps->p.p[i].lo <= at && at < r->range.hi.v; i++) {
 		const struct code_mapping *m = &maps->p.p[i];
-		if (!m->is_executable || m->ino != maps->p.p[first].ino || m->dev != maps->p.p[first].dev)
+		if (!m->is_executable || m->ino != maps->p.p[first].ino ||
+		    m->dev != maps->p.p[first].dev)
 			break;
 		at = m->hi;
 	}
 	if (i == first)
-		runtime_distrust(r, i < maps->p.n && maps->p.p[i].lo <= at ? "what is mapped there is no code" :
-									     "nothing is mapped there");
+		runtime_distrust(r, i < maps->p.n && maps->p.p[i].lo <= at
+					    ? "what is mapped there is no code"
+					    : "nothing is mapped there");
 	else if (at < r->range.hi.v)
 		runtime_distrust(r, "less code is mapped there");
 	return i == first ? NULL : &maps->p.p[first];
@@ -82,7 +86,8 @@ static const char *base_name(const char *path)
 /* A symbolic link with an absolute path begins at the process's root, not at ours. */
 static bool is_file(int pid, const char *path, const struct code_mapping *m)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
 	char root[32];
 	struct stat st;
 	snprintf(root, sizeof(root), "/proc/%d/root", pid);
@@ -93,13 +98,15 @@ static bool is_file(int pid, const char *path, const struct code_mapping *m)
 	return fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == m->ino;
 }
 
-static void verify_name(struct code_runtime *rt, struct region *r, const char *name, const struct code_mapping *m)
+static void verify_name(struct code_runtime *rt, struct region *r, const char *name,
+			const struct code_mapping *m)
 {
 	if (strcmp(base_name(name), base_name(m->path)) && !is_file(rt->pid, name, m))
 		refuse_for(rt, r, m);
 }
 
-static void verify_build_id(struct region *r, const struct registry_entry *e, const struct cairn_binary *bin)
+static void verify_build_id(struct region *r, const struct registry_entry *e,
+			    const struct cairn_binary *bin)
 {
 	size_t n;
 	const uint8_t *id = cairn_binary_build_id(bin, &n);
@@ -107,8 +114,8 @@ static void verify_build_id(struct region *r, const struct registry_entry *e, co
 		runtime_distrust(r, "its build-id is not that of the file that is mapped");
 }
 
-int runtime_verify_elf(struct code_runtime *rt, struct region *r, const struct registry_entry *e, bool *ret_has_file,
-		       struct cairn_err *err)
+int runtime_verify_elf(struct code_runtime *rt, struct region *r, const struct registry_entry *e,
+		       bool *ret_has_file, struct cairn_err *err)
 {
 	const struct code_mapping *m = mapping_of(rt, r);
 	const struct code_image *image = NULL;

@@ -9,7 +9,10 @@
 
 #include "base/err.h"
 
-/* An image by what the kernel calls the file: device and inode; the vDSO has neither, and its address counts. */
+/*
+ * An image by what the kernel calls the file: device and inode; the vDSO has neither, and its
+ * address counts.
+ */
 struct image {
 	struct code_image image;
 	struct cfi *cfi; /* of code_space_fde(), when somebody asked and it can be read */
@@ -30,8 +33,8 @@ struct code_space {
 	VEC(struct image *) images;
 };
 
-int code_space_new(struct code_maps *maps, const struct code_source *source, struct code_space **ret,
-		   struct cairn_err *err)
+int code_space_new(struct code_maps *maps, const struct code_source *source,
+		   struct code_space **ret, struct cairn_err *err)
 {
 	struct code_space *space = calloc(1, sizeof(*space));
 	if (!space) {
@@ -97,11 +100,15 @@ static int find_table(const struct code_sidecars *sidecars, struct image *i)
 	struct cairn_err err = {0};
 	size_t size;
 	bool is_wanted = sidecars->find && i->ino && !i->image.sidecar && !i->refused;
-	int rc = is_wanted ? sidecars->find(sidecars->ctx, i->image.bin, &i->image.sidecar, &err) : 0;
-	const void *bytes = i->image.sidecar ? cairn_sidecar_section(i->image.sidecar, ".cairn.cfi", &size) : NULL;
+	int rc = is_wanted ? sidecars->find(sidecars->ctx, i->image.bin, &i->image.sidecar, &err)
+			   : 0;
+	const void *bytes = i->image.sidecar
+				    ? cairn_sidecar_section(i->image.sidecar, ".cairn.cfi", &size)
+				    : NULL;
 	if (rc == -ENOMEM || !bytes)
 		return rc == -ENOMEM ? rc : 0;
-	rc = unwind_table_open_unread(bytes, size, cairn_sidecar_path(i->image.sidecar), ".cairn.cfi", &i->image.table, &err);
+	rc = unwind_table_open_unread(bytes, size, cairn_sidecar_path(i->image.sidecar),
+				      ".cairn.cfi", &i->image.table, &err);
 	return rc == 0;
 }
 
@@ -116,7 +123,8 @@ static int make_table(struct image *i, unsigned int threads)
 	if (rc == 0)
 		rc = unwind_table_build(cfi, UNWIND_PROVED, threads, &i->table_bytes, &size, &err);
 	if (rc == 0)
-		rc = unwind_table_open(i->table_bytes, size, i->path, "unwind table", &i->image.table, &err);
+		rc = unwind_table_open(i->table_bytes, size, i->path, "unwind table",
+				       &i->image.table, &err);
 	if (rc == 0)
 		rc = unwind_table_index(&i->image.table);
 	/* Of Go there are rows without. */
@@ -189,7 +197,8 @@ static int image_of(struct code_space *space, const struct code_mapping *m, stru
 	return rc;
 }
 
-static int find(struct code_space *space, struct cairn_addr at, struct image **ret, struct cairn_vaddr *ret_at)
+static int find(struct code_space *space, struct cairn_addr at, struct image **ret,
+		struct cairn_vaddr *ret_at)
 {
 	const struct code_mapping *m = code_maps_find(&space->maps, at.v);
 	*ret = NULL;
@@ -197,13 +206,15 @@ static int find(struct code_space *space, struct cairn_addr at, struct image **r
 		return 0;
 	int rc = image_of(space, m, ret);
 	if (rc == 0 && (*ret)->image.bin &&
-	    !cairn_binary_vaddr((*ret)->image.bin, (struct cairn_foff){at.v - m->lo + m->off}, ret_at))
+	    !cairn_binary_vaddr((*ret)->image.bin, (struct cairn_foff){at.v - m->lo + m->off},
+				ret_at))
 		*ret = NULL;
 	return rc;
 }
 
-int code_space_peek(struct code_space *space, struct cairn_addr at, const struct code_image **ret_image,
-		    struct cairn_vaddr *ret_at, struct cairn_err *err)
+int code_space_peek(struct code_space *space, struct cairn_addr at,
+		    const struct code_image **ret_image, struct cairn_vaddr *ret_at,
+		    struct cairn_err *err)
 {
 	struct image *i;
 	int rc = find(space, at, &i, ret_at);
@@ -211,8 +222,9 @@ int code_space_peek(struct code_space *space, struct cairn_addr at, const struct
 	return rc < 0 ? err_nomem(err, "the code of a process") : 0;
 }
 
-int code_space_find(struct code_space *space, struct cairn_addr at, const struct code_image **ret_image,
-		    struct cairn_vaddr *ret_at, struct cairn_err *err)
+int code_space_find(struct code_space *space, struct cairn_addr at,
+		    const struct code_image **ret_image, struct cairn_vaddr *ret_at,
+		    struct cairn_err *err)
 {
 	struct image *i;
 	int rc = find(space, at, &i, ret_at);
@@ -224,8 +236,8 @@ int code_space_find(struct code_space *space, struct cairn_addr at, const struct
 	return rc < 0 ? err_nomem(err, "the code of a process") : 0;
 }
 
-int code_space_fde(struct code_space *space, struct cairn_addr at, struct cairn_vaddr *ret_lo, struct cairn_vaddr *ret_hi,
-		   struct cairn_err *err)
+int code_space_fde(struct code_space *space, struct cairn_addr at, struct cairn_vaddr *ret_lo,
+		   struct cairn_vaddr *ret_hi, struct cairn_err *err)
 {
 	struct cairn_vaddr vaddr;
 	struct image *i;

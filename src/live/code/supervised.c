@@ -6,7 +6,10 @@
 
 #include "code/notice.h"
 
-/* Of processes that were forked from each other without any of them calling; a shell's pipeline has two or three. */
+/*
+ * Of processes that were forked from each other without any of them calling; a shell's pipeline has
+ * two or three.
+ */
 enum { MAX_PARENTS = 16 };
 
 static void set(struct registry *r, const struct notice *notice, uint64_t as_of_ns)
@@ -17,7 +20,10 @@ static void set(struct registry *r, const struct notice *notice, uint64_t as_of_
 	r->as_of_ns = as_of_ns;
 }
 
-/* 1 and *@ret, 0, or why what is there is not believed. A stale notice is none: its process runs another program now. */
+/*
+ * 1 and *@ret, 0, or why what is there is not believed. A stale notice is none: its process runs
+ * another program now.
+ */
 static int look(int pid, struct notice *ret, struct cairn_err *err)
 {
 	bool is_stale;

@@ -89,7 +89,8 @@ static int read_sections(struct reader *r, struct cairn_err *err)
 /* "" when it has none. */
 static const char *name_in(const struct reader *r, uint32_t table, uint32_t off)
 {
-	if (table >= r->sections.n || r->sections.p[table].type != SHT_STRTAB || off >= r->sections.p[table].size)
+	if (table >= r->sections.n || r->sections.p[table].type != SHT_STRTAB ||
+	    off >= r->sections.p[table].size)
 		return "";
 	struct cursor c = bytes_of(r, r->sections.p[table].off, r->sections.p[table].size);
 	cur_skip(&c, off);
@@ -102,8 +103,8 @@ static int add_ranges(struct reader *r, struct cairn_err *err)
 	for (size_t i = 0; i < r->sections.n; i++) {
 		const struct section *s = &r->sections.p[i];
 		uint64_t hi;
-		if (!(s->flags & SHF_EXECINSTR) || !(s->flags & SHF_ALLOC) || !s->addr || !s->size ||
-		    __builtin_add_overflow(s->addr, s->size, &hi))
+		if (!(s->flags & SHF_EXECINSTR) || !(s->flags & SHF_ALLOC) || !s->addr ||
+		    !s->size || __builtin_add_overflow(s->addr, s->size, &hi))
 			continue;
 		if (!VEC_ADD(&r->to->ranges, ((struct symfile_range){s->addr, hi})))
 			return err_nomem(err, r->src.file);
@@ -129,9 +130,10 @@ static int add_symbol(struct reader *r, uint32_t strings, struct cursor *c)
 	if (!*text)
 		return 0;
 	return VEC_ADD(&r->to->symbols, ((struct symfile_symbol){value, text})) &&
-			       name_map_add(&r->to->names, value, hi, (uint32_t)(r->to->symbols.n - 1)) ?
-		       0 :
-		       -ENOMEM;
+			       name_map_add(&r->to->names, value, hi,
+					    (uint32_t)(r->to->symbols.n - 1))
+		       ? 0
+		       : -ENOMEM;
 }
 
 static int add_symbols(struct reader *r, struct cairn_err *err)
@@ -142,7 +144,8 @@ static int add_symbols(struct reader *r, struct cairn_err *err)
 		if (s->type != SHT_SYMTAB)
 			continue;
 		struct cursor c = bytes_of(r, s->off, s->size);
-		while (rc == 0 && !c.failed && cur_left(&c) >= sizeof(Elf64_Sym) && r->to->symbols.n < MAX_SYMBOLS)
+		while (rc == 0 && !c.failed && cur_left(&c) >= sizeof(Elf64_Sym) &&
+		       r->to->symbols.n < MAX_SYMBOLS)
 			rc = add_symbol(r, s->link, &c);
 	}
 	if (rc == 0)
@@ -161,11 +164,17 @@ static uint64_t place_of_symbol(const struct reader *r, const struct section *re
 	cur_skip(&c, (uint64_t)number * sizeof(Elf64_Sym) + 6);
 	uint16_t section = cur_u16(&c);
 	uint64_t value = cur_u64(&c);
-	return c.failed || !section || section >= r->sections.n ? 0 : r->sections.p[section].addr + value;
+	return c.failed || !section || section >= r->sections.n
+		       ? 0
+		       : r->sections.p[section].addr + value;
 }
 
-/* The relocations that compilers write for .eh_frame. False: another one, so that the bytes are not to be believed. */
-static bool relocate(const struct reader *r, const struct section *rela, uint64_t addr, uint8_t *bytes, uint64_t n)
+/*
+ * The relocations that compilers write for .eh_frame. False: another one, so that the bytes are not
+ * to be believed.
+ */
+static bool relocate(const struct reader *r, const struct section *rela, uint64_t addr,
+		     uint8_t *bytes, uint64_t n)
 {
 	struct cursor c = bytes_of(r, rela->off, rela->size);
 	while (!c.failed && cur_left(&c) >= sizeof(Elf64_Rela)) {
@@ -174,12 +183,14 @@ static bool relocate(const struct reader *r, const struct section *rela, uint64_
 		uint32_t type = ELF64_R_TYPE(info);
 		size_t size = type == R_X86_64_64 || type == R_X86_64_PC64 ? 8 : 4;
 		bool is_pcrel = type == R_X86_64_PC32 || type == R_X86_64_PC64;
-		if ((!is_pcrel && type != R_X86_64_64 && type != R_X86_64_32) || off > n || size > n - off || !value)
+		if ((!is_pcrel && type != R_X86_64_64 && type != R_X86_64_32) || off > n ||
+		    size > n - off || !value)
 			return false;
 		value += addend - (is_pcrel ? addr + off : 0);
 		if (size == 4 && (is_pcrel ? (int64_t)value != (int32_t)value : value > UINT32_MAX))
 			return false;
-		memcpy(bytes + off, &value, size); /* the host is little-endian, as the process on it */
+		/* the host is little-endian, as the process on it */
+		memcpy(bytes + off, &value, size);
 	}
 	return !c.failed;
 }
@@ -210,7 +221,8 @@ static bool text_of(const struct reader *r, uint64_t *ret)
 	size_t n = 0;
 	for (size_t i = 0; i < r->sections.n; i++) {
 		const struct section *s = &r->sections.p[i];
-		bool is_code = s->flags & SHF_EXECINSTR && s->flags & SHF_ALLOC && s->addr && s->size;
+		bool is_code =
+			s->flags & SHF_EXECINSTR && s->flags & SHF_ALLOC && s->addr && s->size;
 		n += is_code;
 		if (is_code)
 			*ret = s->addr;
@@ -218,7 +230,8 @@ static bool text_of(const struct reader *r, uint64_t *ret)
 	return n == 1;
 }
 
-static int read_frames(struct reader *r, size_t number, bool is_debug, struct eh_block **ret, struct cairn_err *err)
+static int read_frames(struct reader *r, size_t number, bool is_debug, struct eh_block **ret,
+		       struct cairn_err *err)
 {
 	const struct section *s = &r->sections.p[number];
 	struct eh_block_kind kind = {.addr = s->addr, .machine = r->machine, .is_debug = is_debug};
@@ -228,7 +241,8 @@ static int read_frames(struct reader *r, size_t number, bool is_debug, struct eh
 	uint8_t *bytes = malloc(s->size);
 	if (!bytes)
 		return err_nomem(err, r->src.file);
-	bool is_loaded = s->flags & SHF_ALLOC && s->addr && code_memory_all(r->memory, s->addr, bytes, s->size);
+	bool is_loaded = s->flags & SHF_ALLOC && s->addr &&
+			 code_memory_all(r->memory, s->addr, bytes, s->size);
 	if (!is_loaded && !take_from_file(r, number, bytes)) {
 		free(bytes);
 		return 0;
@@ -253,12 +267,17 @@ static int read_all(struct reader *r, struct cairn_err *err)
 	return rc;
 }
 
-int symfile_read(const struct code_memory *memory, uint64_t at, uint64_t size, struct symfile *ret, struct cairn_err *err)
+int symfile_read(const struct code_memory *memory, uint64_t at, uint64_t size, struct symfile *ret,
+		 struct cairn_err *err)
 {
-	struct reader r = {.memory = memory, .to = ret, .size = size, .src = {.file = "symbol file in memory", .section = ""}};
+	struct reader r = {.memory = memory,
+			   .to = ret,
+			   .size = size,
+			   .src = {.file = "symbol file in memory", .section = ""}};
 	*ret = (struct symfile){.size = size};
 	if (size > SYMFILE_MAX)
-		return err_set(err, -ERANGE, "%s: %" PRIu64 " bytes; at most %d are read", r.src.file, size, SYMFILE_MAX);
+		return err_set(err, -ERANGE, "%s: %" PRIu64 " bytes; at most %d are read",
+			       r.src.file, size, SYMFILE_MAX);
 	ret->bytes = malloc(size ? size : 1);
 	if (!ret->bytes)
 		return err_nomem(err, r.src.file);
@@ -282,7 +301,8 @@ void symfile_fini(struct symfile *s)
 	*s = (struct symfile){0};
 }
 
-int symfile_new(const struct code_memory *memory, uint64_t at, uint64_t size, struct symfile **ret, struct cairn_err *err)
+int symfile_new(const struct code_memory *memory, uint64_t at, uint64_t size, struct symfile **ret,
+		struct cairn_err *err)
 {
 	struct symfile *s = malloc(sizeof(*s));
 	if (!s)
@@ -327,5 +347,6 @@ void symfile_rule(const struct symfile *s, uint64_t at, struct rule_words *ret)
 
 size_t symfile_n_fdes(const struct symfile *s)
 {
-	return (s->eh ? eh_block_n_fdes(s->eh) : 0) + (s->debug_frame ? eh_block_n_fdes(s->debug_frame) : 0);
+	return (s->eh ? eh_block_n_fdes(s->eh) : 0) +
+	       (s->debug_frame ? eh_block_n_fdes(s->debug_frame) : 0);
 }

@@ -2,9 +2,10 @@
 /*
  * Lines of the symbol files of JITs
  *
- * A file without relocations has addresses as they are in the process, also where it calls itself relocatable (LuaJIT, PHP): it is
- * opened as an executable, whose addresses are left alone. One with relocations (LLVM) is laid out and relocated like any
- * other object file, so that an address is looked for at its distance from the beginning of its section.
+ * A file without relocations has addresses as they are in the process, also where it calls itself
+ * relocatable (LuaJIT, PHP): it is opened as an executable, whose addresses are left alone. One
+ * with relocations (LLVM) is laid out and relocated like any other object file, so that an address
+ * is looked for at its distance from the beginning of its section.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -76,7 +77,10 @@ static struct symfile_lines *open_lines(const struct symfile *s)
 	return l;
 }
 
-/* Where the library has laid out the section that holds @at in the process; false when that is not to be told. */
+/*
+ * Where the library has laid out the section that holds @at in the process; false when that is not
+ * to be told.
+ */
 static bool lay_out(const struct symfile *s, const struct symfile_lines *l, uint64_t *at)
 {
 	Elf64_Ehdr eh;
@@ -86,14 +90,17 @@ static bool lay_out(const struct symfile *s, const struct symfile_lines *l, uint
 	if (!l->is_laid_out)
 		return true;
 	for (uint64_t i = 0; header_at(s, i, &sh); i++) {
-		if (!(sh.sh_flags & SHF_EXECINSTR) || *at < sh.sh_addr || *at - sh.sh_addr >= sh.sh_size)
+		if (!(sh.sh_flags & SHF_EXECINSTR) || *at < sh.sh_addr ||
+		    *at - sh.sh_addr >= sh.sh_size)
 			continue;
 		/* A section is found by its name: so it has to be the only one of that. */
-		if (!header_at(s, eh.e_shstrndx, &names) || names.sh_offset > s->size || sh.sh_name >= s->size - names.sh_offset)
+		if (!header_at(s, eh.e_shstrndx, &names) || names.sh_offset > s->size ||
+		    sh.sh_name >= s->size - names.sh_offset)
 			return false;
 		const char *name = (const char *)s->bytes + names.sh_offset + sh.sh_name;
 		if (!memchr(name, 0, s->size - names.sh_offset - sh.sh_name) ||
-		    elf_section(binary_main(l->bin), name, &section, NULL) < 0 || !section || section->size != sh.sh_size)
+		    elf_section(binary_main(l->bin), name, &section, NULL) < 0 || !section ||
+		    section->size != sh.sh_size)
 			return false;
 		*at += section->addr.v - sh.sh_addr;
 		return true;
@@ -111,7 +118,8 @@ static int see_rows(void *ctx, const struct dw_row *rows, size_t n)
 {
 	struct line_search *s = ctx;
 	for (size_t i = 0; i < n; i++) {
-		bool holds = s->has_last && !s->last.end_sequence && s->last.at.v <= s->at && s->at < rows[i].at.v;
+		bool holds = s->has_last && !s->last.end_sequence && s->last.at.v <= s->at &&
+			     s->at < rows[i].at.v;
 		if (holds) {
 			s->found = s->last;
 			s->is_found = true;

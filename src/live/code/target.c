@@ -12,7 +12,8 @@
 #include "base/scope.h"
 #include "code/timed_read.h"
 
-enum { MAX_TEXT = 4096 }; /* of the short files below /proc: a status is 1.5 KB, an auxiliary vector 400 bytes */
+/* of the short files below /proc: a status is 1.5 KB, an auxiliary vector 400 bytes */
+enum { MAX_TEXT = 4096 };
 
 /* As much of a file as there is room for, with a NUL behind it; 0 when there is none. */
 static size_t read_proc(int pid, const char *name, void *buf, size_t size)

@@ -8,8 +8,9 @@
 #include <stdint.h>
 
 /*
- * Process ids are used again; with its start time a process is the only one. An exec keeps both, and replaces memory,
- * whose mark is the random bytes that the kernel gives to each program (AT_RANDOM in getauxval(3)); fork copies them.
+ * Process ids are used again; with its start time a process is the only one. An exec keeps both,
+ * and replaces memory, whose mark is the random bytes that the kernel gives to each program
+ * (AT_RANDOM in getauxval(3)); fork copies them.
  */
 struct target_id {
 	int pid;
@@ -29,8 +30,8 @@ int target_parent_of(int pid);
 bool target_identify(int pid, struct target_id *ret);
 
 /*
- * When a process was forked, in CLOCK_MONOTONIC, the clock of registrations. The kernel tells it in clock ticks of 10 ms:
- * what was registered within the same one counts as before.
+ * When a process was forked, in CLOCK_MONOTONIC, the clock of registrations. The kernel tells it in
+ * clock ticks of 10 ms: what was registered within the same one counts as before.
  */
 uint64_t target_forked_ns(const struct target_id *id);
 

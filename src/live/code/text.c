@@ -16,8 +16,8 @@ const char *cairn_code_source_text(enum cairn_code_source source)
 const char *cairn_code_unwind_text(enum cairn_code_unwind unwind)
 {
 	static const char *const texts[] = {
-		[CAIRN_CODE_UNWIND_NONE] = "none",	   [CAIRN_CODE_UNWIND_FILE] = "file",
-		[CAIRN_CODE_UNWIND_ROWS] = "rows",	   [CAIRN_CODE_UNWIND_EH_FRAME] = "eh-frame",
+		[CAIRN_CODE_UNWIND_NONE] = "none",	  [CAIRN_CODE_UNWIND_FILE] = "file",
+		[CAIRN_CODE_UNWIND_ROWS] = "rows",	  [CAIRN_CODE_UNWIND_EH_FRAME] = "eh-frame",
 		[CAIRN_CODE_UNWIND_FP] = "frame-pointer", [CAIRN_CODE_UNWIND_ASSUMED] = "assumed",
 	};
 	return texts[unwind];

@@ -2,15 +2,18 @@
 /*
  * Who waits and who reads
  *
- * They share one word, the state: twice the number of reads so far, and one more while there is a read.
+ * They share one word, the state: twice the number of reads so far, and one more while there is a
+ * read.
  *
- *	reader	2n -> 2n + 1, reads, 2n + 1 -> 2n + 2; when that fails, it was left, and stops for ever
- *	waiter	sees 2n + 1 for STALL_MS: 2n + 1 -> LEFT; when that fails, the read has ended meanwhile
+ *	reader	2n -> 2n + 1, reads, 2n + 1 -> 2n + 2; when that fails, it was left, and stops for
+ *	ever
+ *	waiter	sees 2n + 1 for STALL_MS: 2n + 1 -> LEFT; when that fails, the read has ended
+ *	meanwhile
  *
  * Only one of the two can succeed. A read costs two such steps more, some nanoseconds.
  *
- * A read of many pages tells nothing of which page it was. So when it is tried again, it is done page by page, and the page that
- * stalls then is the one that is not asked for any more.
+ * A read of many pages tells nothing of which page it was. So when it is tried again, it is done
+ * page by page, and the page that stalls then is the one that is not asked for any more.
  */
 #include "code/timed_read.h"
 
@@ -51,13 +54,15 @@ static __thread struct watched *watched;
 static void begin(struct watched *w, uint64_t lo, uint64_t hi)
 {
 	w->now = (struct timed_read_range){lo, hi};
-	__atomic_store_n(&w->state, __atomic_load_n(&w->state, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&w->state, __atomic_load_n(&w->state, __ATOMIC_RELAXED) + 1,
+			 __ATOMIC_RELEASE);
 }
 
 static void end(struct watched *w)
 {
 	uint64_t now = __atomic_load_n(&w->state, __ATOMIC_RELAXED);
-	if (now != LEFT && __atomic_compare_exchange_n(&w->state, &now, now + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (now != LEFT && __atomic_compare_exchange_n(&w->state, &now, now + 1, false,
+						       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return;
 	for (;;)
 		pause();
@@ -76,7 +81,10 @@ static ssize_t read_now(int pid, uint64_t at, void *ret, size_t n)
 	return got;
 }
 
-/* What stalled in [@lo, @hi), the smallest first: a page, or a read with such a page in it. NULL: nothing. */
+/*
+ * What stalled in [@lo, @hi), the smallest first: a page, or a read with such a page in it. NULL:
+ * nothing.
+ */
 static const struct timed_read_range *known_in(uint64_t lo, uint64_t hi)
 {
 	const struct timed_read_range *found = NULL;
@@ -185,7 +193,8 @@ static bool wait_for(struct watched *w)
 		n_ticks = now & 1 && now == last ? n_ticks + 1 : 0;
 		last = now;
 		if (n_ticks * TICK_MS < STALL_MS ||
-		    !__atomic_compare_exchange_n(&w->state, &now, LEFT, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		    !__atomic_compare_exchange_n(&w->state, &now, LEFT, false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_ACQUIRE))
 			continue;
 		pthread_mutex_unlock(&w->lock);
 		return false;
@@ -201,7 +210,8 @@ static int leave(struct timed_read *s, const struct watched *w, struct cairn_err
 		s->ranges[s->n++] = w->now;
 	return err_set(err, -ETIMEDOUT,
 		       "process %d: a page of [0x%" PRIx64 ",0x%" PRIx64
-		       ") was not there for %d s: who answers page faults there, by userfaultfd(2) or as a file system, does not",
+		       ") was not there for %d s: who answers page faults there, by userfaultfd(2) "
+		       "or as a file system, does not",
 		       s->pid, w->now.lo, w->now.hi, STALL_MS / 1000);
 }
 
@@ -266,10 +276,15 @@ void timed_read_end(struct timed_read *s)
 
 int timed_read_check(const struct timed_read *s, struct cairn_err *err)
 {
-	return s->is_left ? err_set(err, -ETIMEDOUT, "process %d: reading its memory did not end before; it has to be opened again", s->pid) : 0;
+	return s->is_left ? err_set(err, -ETIMEDOUT,
+				    "process %d: reading its memory did not end before; it has to "
+				    "be opened again",
+				    s->pid)
+			  : 0;
 }
 
-static void hand_over(struct timed_read *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx)
+static void hand_over(struct timed_read *s, int (*work)(void *ctx, struct cairn_err *err),
+		      void *ctx)
 {
 	struct watched *w = s->worker;
 	pthread_mutex_lock(&w->lock);
@@ -283,7 +298,8 @@ static void hand_over(struct timed_read *s, int (*work)(void *ctx, struct cairn_
 	pthread_mutex_unlock(&w->lock);
 }
 
-static int run_there(struct timed_read *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx, struct cairn_err *err)
+static int run_there(struct timed_read *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx,
+		     struct cairn_err *err)
 {
 	struct watched *w = s->worker;
 	hand_over(s, work, ctx);
@@ -297,7 +313,8 @@ static int run_there(struct timed_read *s, int (*work)(void *ctx, struct cairn_e
 	return w->rc;
 }
 
-int timed_read_run(struct timed_read *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx, struct cairn_err *err)
+int timed_read_run(struct timed_read *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx,
+		   struct cairn_err *err)
 {
 	bool is_ours = !s->worker;
 	int rc = timed_read_check(s, err);
@@ -342,6 +359,8 @@ void timed_read_note(const struct timed_read *s, char *text)
 	if (!r)
 		return;
 	snprintf(text, CAIRN_ERR_MSG_MAX,
-		 "a page at 0x%" PRIx64 " is left out, and what is there: it was not there for %d s, and who answers page faults there, by "
-		 "userfaultfd(2) or as a file system, did not", r->lo, STALL_MS / 1000);
+		 "a page at 0x%" PRIx64 " is left out, and what is there: it was not there for %d "
+					"s, and who answers page faults there, by "
+		 "userfaultfd(2) or as a file system, did not",
+		 r->lo, STALL_MS / 1000);
 }

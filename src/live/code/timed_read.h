@@ -2,17 +2,21 @@
 /*
  * Reads of a process's memory that may never end
  *
- * A page that is not there is asked of whoever answers page faults there: for a mapping under userfaultfd(2) and for a file of a FUSE
- * file system that is a program, which may not answer. process_vm_readv(2) then waits, and only SIGKILL ends it: no signal that a
- * thread survives. So what reads runs in a thread of its own, and when one read takes too long, nobody waits for that any more:
+ * A page that is not there is asked of whoever answers page faults there: for a mapping under
+ * userfaultfd(2) and for a file of a FUSE file system that is a program, which may not answer.
+ * process_vm_readv(2) then waits, and only SIGKILL ends it: no signal that a thread survives. So
+ * what reads runs in a thread of its own, and when one read takes too long, nobody waits for that
+ * any more:
  *
  *	struct timed_read s = {.pid = pid};
  *	rc = timed_read_run(&s, read_all, ctx, &err);	// -ETIMEDOUT: ctx is lost
- *	if (rc == -ETIMEDOUT && timed_read_may_retry(&s))	// with a new ctx; what stalled is in @s, and fails at once
+ *	if (rc == -ETIMEDOUT && timed_read_may_retry(&s))	// with a new ctx; what stalled is
+ *	in @s, and fails at once
  *		rc = timed_read_run(&s, read_all, again, &err);
  *
- * The thread that is left behind never goes on: nothing that @ctx leads to is used by it, except what that read may still fill.
- * So that must not be freed. It is what a hostile process costs: memory, and a time that is limited.
+ * The thread that is left behind never goes on: nothing that @ctx leads to is used by it, except
+ * what that read may still fill. So that must not be freed. It is what a hostile process costs:
+ * memory, and a time that is limited.
  */
 #ifndef CODE_TIMED_READ_H
 #define CODE_TIMED_READ_H
@@ -26,7 +30,8 @@
 #include <sys/uio.h>
 
 enum {
-	STALL_MAX = 6, /* times that are waited for: a large read, the page in it that it was, and so twice more */
+	/* times that are waited for: a large read, the page in it that it was, and so twice more */
+	STALL_MAX = 6,
 	STALL_MS = 2000, /* a page from a disk that is busy takes a tenth of it */
 };
 
@@ -43,9 +48,11 @@ struct timed_read {
 };
 
 /*
- * timed_read_begin - have the thread ready, for who runs several pieces of work and cannot wait for a thread in between
+ * timed_read_begin - have the thread ready, for who runs several pieces of work and cannot wait for
+ * a thread in between
  *
- * Returns 0, also where no thread can be had; -ENOMEM. timed_read_end() in both cases, before @s is copied.
+ * Returns 0, also where no thread can be had; -ENOMEM. timed_read_end() in both cases, before @s is
+ * copied.
  */
 int timed_read_begin(struct timed_read *s, struct cairn_err *err);
 void timed_read_end(struct timed_read *s);
@@ -54,19 +61,22 @@ void timed_read_end(struct timed_read *s);
  * timed_read_run - run @work in a thread, as long as its reads end
  *
  * @s  what is known to stall; what does is added
- * Returns what @work returns; -ETIMEDOUT when a read in it took longer than STALL_MS (err: where), or when one did before.
- * Cost: a thread, without timed_read_begin(). Signals are not delivered to it. Where no thread can be had, @work runs here, without a limit.
+ * Returns what @work returns; -ETIMEDOUT when a read in it took longer than STALL_MS (err: where),
+ * or when one did before. Cost: a thread, without timed_read_begin(). Signals are not delivered to
+ * it. Where no thread can be had, @work runs here, without a limit.
  */
-int timed_read_run(struct timed_read *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx, struct cairn_err *err);
+int timed_read_run(struct timed_read *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx,
+		   struct cairn_err *err);
 
 /*
  * timed_read_lend - while there is nothing to read, @work runs in the thread and the caller goes on
  *
  * @work   reads nothing of the process's memory, and ends when the caller tells it to
- * Returns whether it runs: not without timed_read_begin(), nor where no thread can be had. Then timed_read_take_back(), which waits for its end, comes before
- * all else.
+ * Returns whether it runs: not without timed_read_begin(), nor where no thread can be had. Then
+ * timed_read_take_back(), which waits for its end, comes before all else.
  */
-bool timed_read_lend(struct timed_read *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx);
+bool timed_read_lend(struct timed_read *s, int (*work)(void *ctx, struct cairn_err *err),
+		     void *ctx);
 void timed_read_take_back(struct timed_read *s);
 
 /* 0; -ETIMEDOUT when what ran with it is lost. */
@@ -75,13 +85,17 @@ int timed_read_check(const struct timed_read *s, struct cairn_err *err);
 /* Whether another attempt is due; @s then counts for it. */
 bool timed_read_may_retry(struct timed_read *s);
 
-/* "a page at 0x7f... is left out: ..."; "" when nothing stalled. @text has CAIRN_ERR_MSG_MAX bytes. */
+/*
+ * "a page at 0x7f... is left out: ..."; "" when nothing stalled. @text has CAIRN_ERR_MSG_MAX bytes.
+ */
 void timed_read_note(const struct timed_read *s, char *text);
 
 /*
- * timed_read_read - up to @n bytes from @at of a process's memory, in timed_read_run() with its limit, else without one
+ * timed_read_read - up to @n bytes from @at of a process's memory, in timed_read_run() with its
+ * limit, else without one
  *
- * Returns how many there were from @at on, less when a page is known to stall; -1 and errno when there were none.
+ * Returns how many there were from @at on, less when a page is known to stall; -1 and errno when
+ * there were none.
  */
 ssize_t timed_read_read(int pid, uint64_t at, void *ret, size_t n);
 

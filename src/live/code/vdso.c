@@ -10,8 +10,8 @@
 /* The vDSO is one or two pages; nothing that calls itself so is larger. */
 enum { MAX_VDSO = 1 << 20 };
 
-int vdso_open(const struct code_mapping *m, vdso_read *read, const void *ctx, struct cairn_binary **ret, uint8_t **ret_bytes,
-	      struct cairn_err *err)
+int vdso_open(const struct code_mapping *m, vdso_read *read, const void *ctx,
+	      struct cairn_binary **ret, uint8_t **ret_bytes, struct cairn_err *err)
 {
 	size_t size = m->hi - m->lo;
 	if (size > MAX_VDSO) {

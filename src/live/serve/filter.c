@@ -32,14 +32,16 @@ enum {
 
 /* ---- the filter ---- */
 
-#define LOAD(member)	      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
-#define IF_EQUAL(k, yes, no)  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, yes, no) /* how many instructions are left out */
+#define LOAD(member) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
+#define IF_EQUAL(k, yes, no)                                                                       \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, yes, no) /* how many instructions are left out */
 #define RETURN(k)	      BPF_STMT(BPF_RET | BPF_K, k)
 
 /*
- * Nothing else is sent here: a call that is interrupted while it waits for a supervisor fails with EINTR, and one
- * without a supervisor with ENOSYS, which a program expects of a call that no kernel has, and of no other one. A 32-bit
- * call, or one of x32, has numbers of its own: none of them is served.
+ * Nothing else is sent here: a call that is interrupted while it waits for a supervisor fails with
+ * EINTR, and one without a supervisor with ENOSYS, which a program expects of a call that no kernel
+ * has, and of no other one. A 32-bit call, or one of x32, has numbers of its own: none of them is
+ * served.
  */
 static long install(int nr, unsigned int flags)
 {
@@ -88,7 +90,10 @@ static bool receive_answer(int from, struct answer *ret, int *ret_listener)
 		char room[CMSG_SPACE(sizeof(int))];
 	} control = {0};
 	struct iovec bytes = {ret, sizeof(*ret)};
-	struct msghdr msg = {.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	struct msghdr msg = {.msg_iov = &bytes,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
 	ssize_t n;
 	*ret_listener = -1;
 	do
@@ -97,7 +102,8 @@ static bool receive_answer(int from, struct answer *ret, int *ret_listener)
 	if (n != sizeof(*ret))
 		return false;
 	const struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(ret_listener, CMSG_DATA(c), sizeof(int));
 	return true;
 }
@@ -113,12 +119,14 @@ static int listen_for(int nr, bool *ret_restricted)
 		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
 			fd = install(nr, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
 	}
-	if (fd < 0 && errno == EINVAL) /* before 5.19: a signal may end a call that is being served */
+	/* before 5.19: a signal may end a call that is being served */
+	if (fd < 0 && errno == EINVAL)
 		fd = install(nr, flags);
 	return fd < 0 ? -errno : (int)fd;
 }
 
-__attribute__((noreturn)) static void run_child(int nr, int socket, const char *exe, char *const argv[])
+__attribute__((noreturn)) static void run_child(int nr, int socket, const char *exe,
+						char *const argv[])
 {
 	struct answer answer = {0};
 	sigset_t none;
@@ -150,10 +158,14 @@ static int explain(int e, struct cairn_err *err)
 {
 	switch (e) {
 	case EBUSY:
-		return err_set(err, -EBUSY, "another supervisor listens to this process's system calls already: one at a time");
+		return err_set(err, -EBUSY,
+			       "another supervisor listens to this process's system calls already: "
+			       "one at a time");
 	case EINVAL:
 	case ENOSYS:
-		return err_set(err, -ENOSYS, "this kernel has no seccomp notification (Linux 5.0, CONFIG_SECCOMP_FILTER)");
+		return err_set(err, -ENOSYS,
+			       "this kernel has no seccomp notification (Linux 5.0, "
+			       "CONFIG_SECCOMP_FILTER)");
 	}
 	return err_set(err, -e, "seccomp: %s", strerror(e));
 }
@@ -173,7 +185,8 @@ static int take_child(struct filter_child *child, const char *exe, struct cairn_
 	return 0;
 }
 
-int filter_start(int nr, const char *exe, char *const argv[], struct filter_child *ret, struct cairn_err *err)
+int filter_start(int nr, const char *exe, char *const argv[], struct filter_child *ret,
+		 struct cairn_err *err)
 {
 	int sockets[2];
 	*ret = (struct filter_child){.listener = -1, .socket = -1};
@@ -220,7 +233,10 @@ void filter_child_end(struct filter_child *child)
 
 /* ---- numbers ---- */
 
-/* In a process of its own, which can be spared; all bits set are no descriptor, no address, and no set of flags. */
+/*
+ * In a process of its own, which can be spared; all bits set are no descriptor, no address, and no
+ * set of flags.
+ */
 static int try_number(long nr)
 {
 	pid_t pid = fork();
@@ -240,10 +256,14 @@ static int try_number(long nr)
 int filter_may_serve(long nr, struct cairn_err *err)
 {
 	if (nr <= LAST_OF_FIRST || nr > LAST_NUMBER || (nr >= FIRST_OF_X32 && nr <= LAST_OF_X32))
-		return err_set(err, -EINVAL, "%ld: serve a number from %d to %d or %d to %d that the kernel has no system call for",
-			       nr, LAST_OF_FIRST + 1, FIRST_OF_X32 - 1, LAST_OF_X32 + 1, LAST_NUMBER);
+		return err_set(err, -EINVAL,
+			       "%ld: serve a number from %d to %d or %d to %d that the kernel has "
+			       "no system call for",
+			       nr, LAST_OF_FIRST + 1, FIRST_OF_X32 - 1, LAST_OF_X32 + 1,
+			       LAST_NUMBER);
 	int rc = try_number(nr);
 	if (rc == -EINVAL)
-		return err_set(err, rc, "%ld is the number of a system call that this kernel has", nr);
+		return err_set(err, rc, "%ld is the number of a system call that this kernel has",
+			       nr);
 	return rc < 0 ? err_set(err, rc, "fork: %s", strerror(-rc)) : 0;
 }

@@ -28,7 +28,8 @@ struct program {
 	bool has_interpreter;
 };
 
-static void read_headers(struct cursor *c, uint64_t at, uint16_t size, uint16_t n, struct program *ret)
+static void read_headers(struct cursor *c, uint64_t at, uint16_t size, uint16_t n,
+			 struct program *ret)
 {
 	cur_skip(c, at - cur_off(c));
 	for (uint16_t i = 0; i < n && !c->failed; i++) {
@@ -49,12 +50,14 @@ static int read_program(struct cursor *c, struct program *ret, struct cairn_err 
 	if (c->failed)
 		return -EBADMSG;
 	if (size < sizeof(Elf64_Phdr) || n > HEADERS_MAX || at < cur_off(c))
-		return err_set(err, -EBADMSG, "program headers: %u of %u bytes at offset %#llx", n, size, (unsigned long long)at);
+		return err_set(err, -EBADMSG, "program headers: %u of %u bytes at offset %#llx", n,
+			       size, (unsigned long long)at);
 	read_headers(c, at, size, n, ret);
 	return c->failed ? -EBADMSG : 0;
 }
 
-int cairn_preload_look_at(const void *bytes, size_t n, enum cairn_preload_obstacle *ret, struct cairn_err *err)
+int cairn_preload_look_at(const void *bytes, size_t n, enum cairn_preload_obstacle *ret,
+			  struct cairn_err *err)
 {
 	const struct cursor_src src = {.file = "program", .section = "ELF header", .base = bytes};
 	const uint8_t *ident = bytes;

@@ -54,7 +54,8 @@ static int watch(struct processes *ps, struct process *p, struct cairn_err *err)
 	return 0;
 }
 
-static int process_new(struct processes *ps, const struct target_id *id, struct process **ret, struct cairn_err *err)
+static int process_new(struct processes *ps, const struct target_id *id, struct process **ret,
+		       struct cairn_err *err)
 {
 	struct process *p = calloc(1, sizeof(*p));
 	if (!p)
@@ -70,7 +71,10 @@ static int process_new(struct processes *ps, const struct target_id *id, struct 
 	return rc;
 }
 
-/* A process of the same program: fork copies the random bytes that make it one, and an exec brings others. */
+/*
+ * A process of the same program: fork copies the random bytes that make it one, and an exec brings
+ * others.
+ */
 static const struct process *find_relative(const struct processes *ps, const struct process *p)
 {
 	const struct process *parent = find(ps, target_parent_of(p->id.pid)), *found = NULL;
@@ -88,7 +92,8 @@ static const struct process *find_relative(const struct processes *ps, const str
 static int inherit(struct processes *ps, struct process *p, struct cairn_err *err)
 {
 	const struct process *from = find_relative(ps, p);
-	return from ? served_copy(from->served, target_forked_ns(&p->id), &p->id, &p->served, err) : 0;
+	return from ? served_copy(from->served, target_forked_ns(&p->id), &p->id, &p->served, err)
+		    : 0;
 }
 
 /* Whether it is still the program that registered what its registry has. */

@@ -7,8 +7,8 @@
 enum { PAGE = 4096 };
 
 /*
- * As strncpy_from_user(): nothing behind the string is touched, so that one may end where its mapping does. Memory comes
- * and goes by pages: within one, all of it is there or nothing.
+ * As strncpy_from_user(): nothing behind the string is touched, so that one may end where its
+ * mapping does. Memory comes and goes by pages: within one, all of it is there or nothing.
  */
 static int fetch_string(const struct caller *caller, uint64_t *at, char ret[CODECTL_PATH_MAX])
 {
@@ -43,13 +43,15 @@ static int fetch_elf(const struct caller *caller, struct code_elf_info *elf, str
 	return rc;
 }
 
-int request_fetch(const struct caller *caller, enum codectl_numbers numbers, const uint64_t args[4], struct fetched *ret)
+int request_fetch(const struct caller *caller, enum codectl_numbers numbers, const uint64_t args[4],
+		  struct fetched *ret)
 {
 	uint8_t info[CODECTL_INFO_MAX];
 	enum code_opt option;
 	uint64_t size = args[2];
 	/* Option and flags are unsigned int: the upper halves of their registers mean nothing. */
-	int rc = codectl_check_call(numbers, (unsigned int)args[0], size, (unsigned int)args[3], &option);
+	int rc = codectl_check_call(numbers, (unsigned int)args[0], size, (unsigned int)args[3],
+				    &option);
 	if (rc == 0 && size)
 		rc = caller->read(caller->ctx, args[1], info, size);
 	if (rc == 0)

@@ -7,7 +7,9 @@
 
 /* How memory of the caller is read. */
 struct caller {
-	/* Exactly @n bytes. Returns 0; -EFAULT; -ESRCH when it does not wait in this call any more. */
+	/*
+	 * Exactly @n bytes. Returns 0; -EFAULT; -ESRCH when it does not wait in this call any more.
+	 */
 	int (*read)(void *ctx, uint64_t at, void *ret, size_t n);
 	void *ctx;
 };
@@ -25,6 +27,7 @@ struct fetched {
  * @args  option, info, info_size, flags, as they are in the caller's registers
  * Returns 0; -ESRCH, or what the caller gets: -EFAULT, -EINVAL, -E2BIG, -ERANGE, -ENAMETOOLONG.
  */
-int request_fetch(const struct caller *caller, enum codectl_numbers numbers, const uint64_t args[4], struct fetched *ret);
+int request_fetch(const struct caller *caller, enum codectl_numbers numbers, const uint64_t args[4],
+		  struct fetched *ret);
 
 #endif

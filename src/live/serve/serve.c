@@ -6,12 +6,13 @@
  *	codectl(...)  ───────────►  seccomp filter  ─────────►  its arguments are read from /proc, judged, and kept
  *	       ◄──── 0 or an errno ────────────────────────────  in the registry of the process
  *
- * A kernel would keep a registry with the memory of a process: copied when it forks, gone when it executes another
- * program, gone with it. Nothing tells of forks and execs here (processes.h says how they are noticed all the same):
- * to stop these calls, too, would let a program fail that is interrupted there, or outlives its supervisor.
+ * A kernel would keep a registry with the memory of a process: copied when it forks, gone when it
+ * executes another program, gone with it. Nothing tells of forks and execs here (processes.h says
+ * how they are noticed all the same): to stop these calls, too, would let a program fail that is
+ * interrupted there, or outlives its supervisor.
  *
- * What is read from a process is worth something only if it still waits in the call: the id of a notification is asked
- * for again after each read, since its pid may be another process's by then.
+ * What is read from a process is worth something only if it still waits in the call: the id of a
+ * notification is asked for again after each read, since its pid may be another process's by then.
  */
 #include <cairn/serve.h>
 
@@ -81,7 +82,9 @@ static int serve_request(struct server *s, int pid, const uint64_t args[4], stru
 	struct caller caller = {read_caller, &call};
 	struct fetched f;
 	struct process *p;
-	int rc = request_fetch(&caller, s->opts.rfc_numbers ? CODECTL_NUMBERS_RFC : CODECTL_NUMBERS_REVIEWED, args, &f);
+	int rc = request_fetch(&caller,
+			       s->opts.rfc_numbers ? CODECTL_NUMBERS_RFC : CODECTL_NUMBERS_REVIEWED,
+			       args, &f);
 	if (rc == 0)
 		rc = process_get(&s->processes, pid, &p, err);
 	if (rc < 0)
@@ -111,7 +114,8 @@ static void serve_call(struct server *s, int pid)
 	if (rc == -ESRCH)
 		return;
 	answer(s, rc);
-	struct cairn_served_call done = {pid, (uint32_t)args[0], args[1], args[2], (uint32_t)args[3], rc, err.msg};
+	struct cairn_served_call done = {
+		pid, (uint32_t)args[0], args[1], args[2], (uint32_t)args[3], rc, err.msg};
 	if (s->opts.answered)
 		s->opts.answered(s->opts.ctx, &done);
 }
@@ -171,7 +175,9 @@ static int serve(struct server *s, const char *exe, struct cairn_err *err)
 	}
 	if (exec_error)
 		return err_set(err, -exec_error, "running %s: %s", exe, strerror(exec_error));
-	return s->was_told_to_end ? err_set(err, -EINTR, "told to end: codectl returns ENOSYS from now on") : 0;
+	return s->was_told_to_end
+		       ? err_set(err, -EINTR, "told to end: codectl returns ENOSYS from now on")
+		       : 0;
 }
 
 /* ---- setting up ---- */
@@ -205,7 +211,8 @@ static size_t larger(size_t a, size_t b)
 static int set_up(struct server *s, struct cairn_err *err)
 {
 	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &s->sizes))
-		return err_set(err, -ENOSYS, "this kernel has no seccomp notification: %s", strerror(errno));
+		return err_set(err, -ENOSYS, "this kernel has no seccomp notification: %s",
+			       strerror(errno));
 	/* A kernel with larger ones writes them whole. */
 	s->req = calloc(1, larger(s->sizes.seccomp_notif, sizeof(*s->req)));
 	s->resp = calloc(1, larger(s->sizes.seccomp_notif_resp, sizeof(*s->resp)));
@@ -245,8 +252,8 @@ static int start(struct server *s, const char *exe, char *const argv[], struct c
 	return rc < 0 ? err_set(err, rc, "supervising: %s", strerror(-rc)) : 0;
 }
 
-int cairn_serve_run(const char *exe, char *const argv[], const struct cairn_serve_opts *opts, int *ret_status,
-		    struct cairn_err *err)
+int cairn_serve_run(const char *exe, char *const argv[], const struct cairn_serve_opts *opts,
+		    int *ret_status, struct cairn_err *err)
 {
 	struct server s = {.child = {.listener = -1, .socket = -1}, .epoll = -1, .signals = -1};
 	*ret_status = 0;

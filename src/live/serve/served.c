@@ -45,7 +45,8 @@ static int new_hidden(int pid, struct served **ret, struct cairn_err *err)
 	return 0;
 }
 
-static int show(struct served *s, const struct target_id *id, struct served **ret, struct cairn_err *err)
+static int show(struct served *s, const struct target_id *id, struct served **ret,
+		struct cairn_err *err)
 {
 	registry_writer_show(&s->writer);
 	int rc = leave_notice(s, id, err);
@@ -63,10 +64,13 @@ int served_new(const struct target_id *id, struct served **ret, struct cairn_err
 	return rc < 0 ? rc : show(s, id, ret, err);
 }
 
-/* Removed entries stay readable for a while: what was removed after the fork is the child's still. */
+/*
+ * Removed entries stay readable for a while: what was removed after the fork is the child's still.
+ */
 static bool was_there(const struct codectl_entry *e, uint64_t at_ns)
 {
-	return (e->epoch || e->last_epoch) && e->since_ns <= at_ns && (e->epoch || e->until_ns > at_ns);
+	return (e->epoch || e->last_epoch) && e->since_ns <= at_ns &&
+	       (e->epoch || e->until_ns > at_ns);
 }
 
 static int copy_entries(const struct served *from, uint64_t at_ns, struct served *to)
@@ -86,8 +90,8 @@ static int copy_entries(const struct served *from, uint64_t at_ns, struct served
 	return rc;
 }
 
-int served_copy(const struct served *from, uint64_t at_ns, const struct target_id *id, struct served **ret,
-		struct cairn_err *err)
+int served_copy(const struct served *from, uint64_t at_ns, const struct target_id *id,
+		struct served **ret, struct cairn_err *err)
 {
 	struct served *s;
 	int rc = new_hidden(id->pid, &s, err);
@@ -103,7 +107,8 @@ int served_copy(const struct served *from, uint64_t at_ns, const struct target_i
 int served_apply(struct served *s, const struct codectl_request *request)
 {
 	if (request->option == CODE_UNREGISTER)
-		return registry_writer_remove(&s->writer, request->range.text_start, request->range.text_end);
+		return registry_writer_remove(&s->writer, request->range.text_start,
+					      request->range.text_end);
 	return registry_writer_add(&s->writer, request);
 }
 

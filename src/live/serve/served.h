@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The registry of one served process: in this process's memory, with a notice that leads there. Within this module only. */
+/*
+ * The registry of one served process: in this process's memory, with a notice that leads there.
+ * Within this module only.
+ */
 #ifndef SERVE_SERVED_H
 #define SERVE_SERVED_H
 
@@ -20,8 +23,8 @@ struct served;
 int served_new(const struct target_id *id, struct served **ret, struct cairn_err *err);
 
 /* The same, with what @from had at @at_ns (CLOCK_MONOTONIC). */
-int served_copy(const struct served *from, uint64_t at_ns, const struct target_id *id, struct served **ret,
-		struct cairn_err *err);
+int served_copy(const struct served *from, uint64_t at_ns, const struct target_id *id,
+		struct served **ret, struct cairn_err *err);
 
 /*
  * served_apply - what the call asks for is done

@@ -63,8 +63,10 @@ enum fetch_code {
 	FETCH_STORE,     /* record[out] = low size bytes of acc; size 1, 2, 4, 8 */
 	FETCH_LOAD,      /* acc = the size bytes of memory at acc, zero-extended; size 1 to 8 */
 	FETCH_COPY,      /* record[out] = the 1 << size bytes of memory at acc + imm; keeps acc */
-	FETCH_STRING,    /* record[out] = u16 length, flag, up to 1 << size bytes of string at acc */
-	FETCH_BYTES,     /* record[out] = the first file[reg] bytes of memory at acc, at most 1 << size */
+	/* record[out] = u16 length, flag, up to 1 << size bytes of string at acc */
+	FETCH_STRING,
+	/* record[out] = the first file[reg] bytes of memory at acc, at most 1 << size */
+	FETCH_BYTES,
 	FETCH_STREQ,     /* acc = whether the string at acc is that of the next two operations */
 	FETCH_SAVE,      /* file[reg] = acc; reg from FETCH_SLOT on */
 	FETCH_JZ,        /* leave jump operations out when acc is 0 */

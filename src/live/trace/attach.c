@@ -170,8 +170,9 @@ static int attach_group(struct cairn_trace *t, struct trace_kernel *k, const str
 }
 
 /*
- * Collects the ready sites of @file and @class; n is 0 when there are none. Backwards: of several probes at one
- * instruction the kernel runs the last one first, and calls that begin there began in the order of the sites.
+ * Collects the ready sites of @file and @class; n is 0 when there are none. Backwards: of several
+ * probes at one instruction the kernel runs the last one first, and calls that begin there began in
+ * the order of the sites.
  */
 static void fill_group(const struct cairn_trace *t, struct group *g)
 {

@@ -171,9 +171,11 @@ static int check_name(const struct check *c, struct expr *e)
 		return r;
 	if (!find_enumerator(c, e->name, &value, &clash)) {
 		if (c->function->params_unknown)
-			return WRONG(c, e, "nothing tells the parameters of %s: %s", c->function->name,
-				     c->function->decl_file ? "it is assembler code, or compiled with -g1"
-							    : "only the symbol table knows it");
+			return WRONG(c, e, "nothing tells the parameters of %s: %s",
+				     c->function->name,
+				     c->function->decl_file
+					     ? "it is assembler code, or compiled with -g1"
+					     : "only the symbol table knows it");
 		list_params(c, params, sizeof(params));
 		return WRONG(c, e, "%s has no parameter %s; it has: %s", c->function->name, e->name,
 			     params);
@@ -221,7 +223,8 @@ static int no_member(const struct check *c, const struct expr *e, const struct c
 		if (t->members[i].name)
 			near.names[near.n++] = t->members[i].name;
 	for (size_t i = 0; i < near.n && n < sizeof(list); i++)
-		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", near.names[i]);
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "",
+				      near.names[i]);
 	if (!near.n)
 		return WRONG(c, e, "%s has no member %s", type, e->name);
 	return WRONG(c, e, "%s has no member %s; %s: %s%s", type, e->name,
@@ -262,7 +265,10 @@ static int check_member(const struct check *c, struct expr *e)
 		return WRONG(c, e, "the site of %s in %s is known only at run time", e->name,
 			     name);
 	if (t->byte_swapped && resolved(c->types, m.type)->kind == CAIRN_T_ENUM)
-		return WRONG(c, e, "enums of %s are stored in the other byte order; only the struct as a whole can be shown", name);
+		return WRONG(c, e,
+			     "enums of %s are stored in the other byte order; only the struct as a "
+			     "whole can be shown",
+			     name);
 	e->type = m.type;
 	e->bit_off = m.bit_off;
 	e->bit_size = m.bit_size;
@@ -373,8 +379,10 @@ static int path_arithmetic(const struct check *c, struct expr *e)
 		return WRONG(c, e, "%s cannot be part of a condition",
 			     type_text(c, e->type, name, sizeof(name)));
 	if (t->byte_swapped)
-		return WRONG(c, e, "%s is stored in the other byte order, and cannot be part of a condition",
-			     type_text(c, e->type, name, sizeof(name)));
+		return WRONG(
+			c, e,
+			"%s is stored in the other byte order, and cannot be part of a condition",
+			type_text(c, e->type, name, sizeof(name)));
 	bool is_signed = type_is_signed(c->types, e->type);
 	uint64_t bits = e->bit_size ? e->bit_size : t->size * 8;
 	e->is_long = bits > 32;

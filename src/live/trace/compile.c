@@ -40,10 +40,11 @@ struct operand {
 	} while (0)
 
 /*
- * A file that is compiled several times, with other macros, may declare other parameters each time. The expression was
- * checked against the function's.
+ * A file that is compiled several times, with other macros, may declare other parameters each time.
+ * The expression was checked against the function's.
  */
-static bool is_declared_otherwise(const struct compiler *c, uint32_t param, const struct cairn_arg *arg)
+static bool is_declared_otherwise(const struct compiler *c, uint32_t param,
+				  const struct cairn_arg *arg)
 {
 	const struct cairn_function *f = c->function;
 	char here[256], there[256];
@@ -57,7 +58,8 @@ static bool is_declared_otherwise(const struct compiler *c, uint32_t param, cons
 		return false;
 	cairn_types_name(c->types, p->type, there, sizeof(there));
 	cairn_types_name(c->types, arg->type, here, sizeof(here));
-	return strcmp(here, there) || cairn_types_size(c->types, p->type) != cairn_types_size(c->types, arg->type);
+	return strcmp(here, there) ||
+	       cairn_types_size(c->types, p->type) != cairn_types_size(c->types, arg->type);
 }
 
 static enum cairn_unavailable param_operand(struct compiler *c, uint32_t param, struct operand *ret)
@@ -313,7 +315,8 @@ static enum cairn_unavailable load_word(struct compiler *c, const struct operand
 }
 
 /* The number of bytes in a temporary, the pointer in acc. */
-static enum cairn_unavailable load_target(struct compiler *c, const struct operand *o, const struct recipe_at *at)
+static enum cairn_unavailable load_target(struct compiler *c, const struct operand *o,
+					  const struct recipe_at *at)
 {
 	const struct recipe *recipe = &at->recipe;
 	struct fetch_op *op;
@@ -333,7 +336,8 @@ static enum cairn_unavailable load_target(struct compiler *c, const struct opera
 	return CAIRN_AVAILABLE;
 }
 
-static enum cairn_unavailable store_target(struct compiler *c, const struct operand *o, const struct target_layout *t)
+static enum cairn_unavailable store_target(struct compiler *c, const struct operand *o,
+					   const struct target_layout *t)
 {
 	TRY(load_target(c, o, &t->is));
 	struct fetch_op *op = fetch_emit(c->program, FETCH_BYTES);
@@ -344,7 +348,8 @@ static enum cairn_unavailable store_target(struct compiler *c, const struct oper
 }
 
 /* The value, which goes into the record as any other. */
-static enum cairn_unavailable store_around(struct compiler *c, struct operand *o, const struct value_layout *layout)
+static enum cairn_unavailable store_around(struct compiler *c, struct operand *o,
+					   const struct value_layout *layout)
 {
 	if (o->state == LOCATED)
 		return store_located(c, *o, layout);
@@ -358,8 +363,8 @@ static enum cairn_unavailable store_around(struct compiler *c, struct operand *o
 }
 
 /* A target that cannot be read leaves the others. */
-static enum cairn_unavailable store_targets(struct compiler *c, const struct expr *e, const struct value_layout *layout,
-					    uint32_t value)
+static enum cairn_unavailable store_targets(struct compiler *c, const struct expr *e,
+					    const struct value_layout *layout, uint32_t value)
 {
 	struct fetch_program *p = c->program;
 	uint32_t from = p->n, begins[TARGETS_MAX + 1];

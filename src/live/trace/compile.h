@@ -7,7 +7,8 @@
 
 struct compiler {
 	const struct cairn_types *types;
-	const struct cairn_function *function; /* expressions are about its parameters; NULL: about the site's */
+	/* expressions are about its parameters; NULL: about the site's */
+	const struct cairn_function *function;
 	const struct cairn_site *site;
 	struct cairn_vaddr
 		at; /* the probed address, which is the site's unless the probe was moved */

@@ -54,7 +54,8 @@ static void decode_string(struct decode_space *s, uint32_t i, const struct value
 }
 
 /* False when not even the value could be read. */
-static bool decode_targets(struct decode_space *s, uint32_t i, const struct value_layout *l, const uint8_t *rec)
+static bool decode_targets(struct decode_space *s, uint32_t i, const struct value_layout *l,
+			   const uint8_t *rec)
 {
 	struct cairn_event_value *v = &s->values[i];
 	const uint8_t *state = rec + l->state;

@@ -2,11 +2,13 @@
 /*
  * Children that run before tracing begins
  *
- * A master of worker processes is traced for what its workers do, and they were started long ago. The kernel tells of forks from now
- * on; the others are found in /proc by their parents' numbers. A process that /proc shows may fork meanwhile, so that the search is
- * repeated until it finds nobody new: whose parent was known before its fork has been told by the kernel.
+ * A master of worker processes is traced for what its workers do, and they were started long ago.
+ * The kernel tells of forks from now on; the others are found in /proc by their parents' numbers. A
+ * process that /proc shows may fork meanwhile, so that the search is repeated until it finds nobody
+ * new: whose parent was known before its fork has been told by the kernel.
  *
- * One that ends meanwhile may be forgotten by the kernel before it is noted here. So it is looked for once more after it was noted.
+ * One that ends meanwhile may be forgotten by the kernel before it is noted here. So it is looked
+ * for once more after it was noted.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -31,7 +33,10 @@ struct search {
 	bool follow;
 };
 
-/* The parent's number from /proc/PID/stat, whose second field is a name that may have any character; 0 when it is gone. */
+/*
+ * The parent's number from /proc/PID/stat, whose second field is a name that may have any
+ * character; 0 when it is gone.
+ */
 static int parent_of(const char *pid)
 {
 	char path[64], line[512];
@@ -54,7 +59,8 @@ static int follow(struct search *s, uint32_t pid)
 	__u64 *alive = &s->bpf->bss->n_children_alive;
 
 	__atomic_add_fetch(alive, 1, __ATOMIC_RELAXED);
-	int e = bpf_map__update_elem(s->bpf->maps.family, &pid, sizeof(pid), &one, sizeof(one), BPF_NOEXIST);
+	int e = bpf_map__update_elem(s->bpf->maps.family, &pid, sizeof(pid), &one, sizeof(one),
+				     BPF_NOEXIST);
 	bool gone = !e && kill((pid_t)pid, 0) && errno == ESRCH &&
 		    !bpf_map__delete_elem(s->bpf->maps.family, &pid, sizeof(pid), 0);
 	/* The kernel has told of it already; or it is gone, and nobody else noticed. */
@@ -72,7 +78,8 @@ static int look_at(struct search *s, const char *name)
 	uint64_t pid = strtoul(name, NULL, 10), ignored;
 	int parent;
 
-	if (map_get(&s->known, pid, &ignored) || (parent = parent_of(name)) <= 0 || !map_get(&s->known, (uint64_t)parent, &ignored))
+	if (map_get(&s->known, pid, &ignored) || (parent = parent_of(name)) <= 0 ||
+	    !map_get(&s->known, (uint64_t)parent, &ignored))
 		return 0;
 	if (map_put(&s->known, pid, 1) < 0)
 		return -ENOMEM;

@@ -35,8 +35,8 @@ struct value_layout {
 	uint8_t bit_shift, bit_size; /* bit-field: in the fetched bytes; bit_size 0: none */
 	bool cut;         /* the type has more bytes than are fetched */
 	/*
-	 * What recipes in the value's type look at. The 8 bytes at state tell whether the value was read, and then each target: a byte is 0
-	 * until it was.
+	 * What recipes in the value's type look at. The 8 bytes at state tell whether the value was
+	 * read, and then each target: a byte is 0 until it was.
 	 */
 	const struct target_layout *targets;
 	uint8_t n_targets;
@@ -84,14 +84,17 @@ void fetch_emit_copy(struct fetch_program *p, uint32_t out, uint32_t n);
  */
 void fetch_close_value(struct fetch_program *p, uint32_t from, uint32_t value);
 
-/* The operations [@from, @to) of a value: when one of them cannot read memory, the others are left out. */
+/*
+ * The operations [@from, @to) of a value: when one of them cannot read memory, the others are left
+ * out.
+ */
 void fetch_close_part(struct fetch_program *p, uint32_t from, uint32_t to);
 
 /*
  * The steps of a location; false with *@why when a probe cannot do one. @at is the probed address.
  */
-bool fetch_emit_steps(struct fetch_program *p, const struct cairn_piece *piece, struct cairn_vaddr at,
-		      enum cairn_unavailable *why);
+bool fetch_emit_steps(struct fetch_program *p, const struct cairn_piece *piece,
+		      struct cairn_vaddr at, enum cairn_unavailable *why);
 
 /* One operation per line; returns 0 or a negative errno from @out. */
 int fetch_print(const struct fetch_op *ops, uint32_t n, FILE *out);

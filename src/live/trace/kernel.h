@@ -35,7 +35,10 @@ struct trace_kernel {
  * Returns 0; -EPERM with the command that would be allowed, -EOPNOTSUPP, or what bpf(2) says.
  */
 int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_err *err);
-/* Closes what loading and attaching have opened but the programs and maps: events can still be read. */
+/*
+ * Closes what loading and attaching have opened but the programs and maps: events can still be
+ * read.
+ */
 void kernel_detach(struct trace_kernel *k);
 void kernel_free(struct trace_kernel *k);
 

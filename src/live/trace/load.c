@@ -116,8 +116,9 @@ static bool in_other_pid_namespace(struct stat *ret)
 }
 
 /*
- * A task has numbers in its own pid namespace and in those around it. BPF tells those of the first namespace, and those of
- * the task's own. So a tracer in another one than the first cannot recognise a process in one further inside.
+ * A task has numbers in its own pid namespace and in those around it. BPF tells those of the first
+ * namespace, and those of the task's own. So a tracer in another one than the first cannot
+ * recognise a process in one further inside.
  */
 static int check_pid_namespace(const struct cairn_trace *t, struct cairn_err *err)
 {
@@ -125,10 +126,12 @@ static int check_pid_namespace(const struct cairn_trace *t, struct cairn_err *er
 	char name[32];
 
 	snprintf(name, sizeof(name), "/proc/%d/ns/pid", t->opts.pid);
-	if (!t->opts.pid || !in_other_pid_namespace(&own) || stat(name, &its) || own.st_ino == its.st_ino)
+	if (!t->opts.pid || !in_other_pid_namespace(&own) || stat(name, &its) ||
+	    own.st_ino == its.st_ino)
 		return 0;
 	return err_set(err, -EOPNOTSUPP,
-		       "process %d is in another pid namespace than this one, and the kernel does not tell its number here: run this in "
+		       "process %d is in another pid namespace than this one, and the kernel does "
+		       "not tell its number here: run this in "
 		       "the first pid namespace (on the host), or in that of the process",
 		       t->opts.pid);
 }

@@ -2,9 +2,10 @@
 /*
  * Which probed files a process has mapped
  *
- * A library that the command never loads must not look like a function that is never called. Of a command the kernel tells each
- * mapping as it happens (mappings.c). Where that is not allowed, and of a process that runs already, /proc/PID/maps says what is
- * mapped now, which is less: then "not seen" is all that is known.
+ * A library that the command never loads must not look like a function that is never called. Of a
+ * command the kernel tells each mapping as it happens (mappings.c). Where that is not allowed, and
+ * of a process that runs already, /proc/PID/maps says what is mapped now, which is less: then "not
+ * seen" is all that is known.
  */
 #include <errno.h>
 #include <string.h>
@@ -29,7 +30,10 @@ static void note_mapping(void *ctx, const struct mapping *mapping)
 		return;
 	for (size_t i = 0; i < t->files.n; i++) {
 		struct trace_file *f = t->files.p[i];
-		/* The device is not stat's on overlayfs and btrfs; there the name has to do, and under another name it may be the file. */
+		/*
+		 * The device is not stat's on overlayfs and btrfs; there the name has to do, and
+		 * under another name it may be the file.
+		 */
 		if (mapping->inode != f->stat.st_ino)
 			continue;
 		if (mapping->dev == f->stat.st_dev || same_last_name(mapping->path, f->path))

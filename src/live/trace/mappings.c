@@ -2,10 +2,11 @@
 /*
  * Mappings as they happen
  *
- * Who looks at /proc/PID/maps now and then does not see a command that ends soon, or a library that is loaded and closed between
- * two looks, and cannot tell "not called" from "not there". The kernel can tell: a perf event that counts nothing records each
- * executable mapping (PERF_RECORD_MMAP2). An event that threads and children inherit is bound to one processor, since a ring has
- * one writer, so there is one for each.
+ * Who looks at /proc/PID/maps now and then does not see a command that ends soon, or a library that
+ * is loaded and closed between two looks, and cannot tell "not called" from "not there". The kernel
+ * can tell: a perf event that counts nothing records each executable mapping (PERF_RECORD_MMAP2).
+ * An event that threads and children inherit is bound to one processor, since a ring has one
+ * writer, so there is one for each.
  *
  * A record, from perf_event_open(2), "PERF_RECORD_MMAP2":
  *
@@ -36,7 +37,10 @@
 
 #include "base/vec.h"
 
-/* A program maps some tens of files as code, each in a record of 100 bytes and more. A power of two. */
+/*
+ * A program maps some tens of files as code, each in a record of 100 bytes and more. A power of
+ * two.
+ */
 #define RING_BYTES (32 * 1024)
 
 struct mmap2 {
@@ -84,7 +88,8 @@ static int open_event(int pid, int processor)
 /* Returns false when @fd cannot be used, which is then closed. */
 static bool add_ring(struct mappings *m, int fd)
 {
-	void *page = mmap(NULL, m->page_bytes + RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *page =
+		mmap(NULL, m->page_bytes + RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page != MAP_FAILED && VEC_ADD(&m->rings, ((struct ring){fd, page})))
 		return true;
 	if (page != MAP_FAILED)
@@ -112,7 +117,8 @@ struct mappings *mappings_open(int pid)
 	return NULL;
 }
 
-static void copy_out(const struct mappings *m, const struct ring *ring, uint64_t at, void *ret, size_t n)
+static void copy_out(const struct mappings *m, const struct ring *ring, uint64_t at, void *ret,
+		     size_t n)
 {
 	const unsigned char *data = (const unsigned char *)ring->page + m->page_bytes;
 	size_t from = at & (RING_BYTES - 1), first = RING_BYTES - from < n ? RING_BYTES - from : n;
@@ -125,15 +131,18 @@ static bool is_mapping(const struct mappings *m)
 {
 	const struct perf_event_header *h = &m->record.header;
 
-	return h->type == PERF_RECORD_MMAP2 && h->size > sizeof(struct mmap2) && m->record.mmap.inode &&
+	return h->type == PERF_RECORD_MMAP2 && h->size > sizeof(struct mmap2) &&
+	       m->record.mmap.inode &&
 	       memchr(m->record.mmap.path, 0, h->size - sizeof(struct mmap2));
 }
 
-void mappings_take(struct mappings *m, void (*on_mapping)(void *ctx, const struct mapping *mapping), void *ctx)
+void mappings_take(struct mappings *m, void (*on_mapping)(void *ctx, const struct mapping *mapping),
+		   void *ctx)
 {
 	for (size_t i = 0; i < m->rings.n; i++) {
 		struct ring *ring = &m->rings.p[i];
-		uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE), at = ring->page->data_tail;
+		uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE),
+			 at = ring->page->data_tail;
 
 		while (at < head) {
 			const struct mmap2 *r = &m->record.mmap;
@@ -148,7 +157,8 @@ void mappings_take(struct mappings *m, void (*on_mapping)(void *ctx, const struc
 			if (!is_mapping(m))
 				continue;
 			m->any = true;
-			on_mapping(ctx, &(struct mapping){(int)r->pid, makedev(r->major, r->minor), r->inode, r->path});
+			on_mapping(ctx, &(struct mapping){(int)r->pid, makedev(r->major, r->minor),
+							  r->inode, r->path});
 		}
 		__atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
 	}

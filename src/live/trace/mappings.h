@@ -21,13 +21,14 @@ struct mapping {
  * mappings_open - from now on note what a process, its threads and its children map
  *
  * @pid  that has not begun to run what is of interest
- * Returns NULL where perf_event_open(2) is not allowed, or memory is short: then look at /proc/PID/maps.
- * Cost: a perf event and a ring of 36 KB for each processor.
+ * Returns NULL where perf_event_open(2) is not allowed, or memory is short: then look at
+ * /proc/PID/maps. Cost: a perf event and a ring of 36 KB for each processor.
  */
 struct mappings *mappings_open(int pid);
 
 /* Hands out what was mapped since the last call; a processor's in their order. Never waits. */
-void mappings_take(struct mappings *m, void (*on_mapping)(void *ctx, const struct mapping *mapping), void *ctx);
+void mappings_take(struct mappings *m, void (*on_mapping)(void *ctx, const struct mapping *mapping),
+		   void *ctx);
 
 /* No mapping has been missed: something was seen, and no ring ran over. */
 bool mappings_are_whole(const struct mappings *m);

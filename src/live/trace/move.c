@@ -38,9 +38,10 @@
  *     same. What P computes from the address of the probe is compiled again for M.
  *  4. M has no hazard of its own.
  *
- * A site with a hazard (a string instruction that repeats, pushf) is moved for another reason, and by the same proof.
- * Where no M is ahead, as W would have the hazardous instruction in it, one before A will do: W is then the
- * instructions from M up to but without A, and every execution of M is followed by exactly one of A.
+ * A site with a hazard (a string instruction that repeats, pushf) is moved for another reason, and
+ * by the same proof. Where no M is ahead, as W would have the hazardous instruction in it, one
+ * before A will do: W is then the instructions from M up to but without A, and every execution of M
+ * is followed by exactly one of A.
  *
  * Not covered, and not met in practice: code that patches itself, ptrace, a restartable sequence
  * (rseq) whose abort handler lies in the middle of a block.
@@ -116,7 +117,8 @@ int mover_new(const struct cairn_binary *bin, struct mover **ret, struct cairn_e
 	return 0;
 }
 
-bool mover_fde_at(const struct mover *m, struct cairn_vaddr at, struct cairn_vaddr *ret_lo, struct cairn_vaddr *ret_hi)
+bool mover_fde_at(const struct mover *m, struct cairn_vaddr at, struct cairn_vaddr *ret_lo,
+		  struct cairn_vaddr *ret_hi)
 {
 	return cfi_fde_at(m->cfi, at, ret_lo, ret_hi);
 }
@@ -246,7 +248,8 @@ static struct needs program_needs(const struct fetch_program *p)
 		if (reads_file && op->reg < 16)
 			r.registers |= (uint16_t)(1u << op->reg);
 		r.memory |= op->code == FETCH_LOAD || op->code == FETCH_COPY ||
-			    op->code == FETCH_STRING || op->code == FETCH_BYTES || op->code == FETCH_STREQ;
+			    op->code == FETCH_STRING || op->code == FETCH_BYTES ||
+			    op->code == FETCH_STREQ;
 		/* Two operations of text follow. */
 		i += op->code == FETCH_STREQ ? 2 : 0;
 	}
@@ -277,10 +280,11 @@ static uint64_t find_cheap(const struct mover *m, uint64_t at, uint64_t hi, stru
 }
 
 /*
- * The instruction nearest before @at that can be probed and from which control can only go to @at; 0 when there is none. From @lo,
- * where instructions are known to begin, all are decoded.
+ * The instruction nearest before @at that can be probed and from which control can only go to @at;
+ * 0 when there is none. From @lo, where instructions are known to begin, all are decoded.
  */
-static uint64_t find_before(const struct mover *m, uint64_t lo, uint64_t at, struct needs needs, bool *ret_emulated)
+static uint64_t find_before(const struct mover *m, uint64_t lo, uint64_t at, struct needs needs,
+			    bool *ret_emulated)
 {
 	uint64_t goal = 0;
 	const uint8_t *code;
@@ -290,7 +294,8 @@ static uint64_t find_before(const struct mover *m, uint64_t lo, uint64_t at, str
 		return 0;
 	for (size_t off = 0; lo + off < at;) {
 		struct insn insn;
-		if (off >= n || !insn_decode(code + off, n - off, lo + off, &insn) || lo + off + insn.len > at)
+		if (off >= n || !insn_decode(code + off, n - off, lo + off, &insn) ||
+		    lo + off + insn.len > at)
 			return 0;
 		struct insn_uprobe probe = insn_uprobe(code + off, n - off);
 		if (!can_be_skipped(code + off, &insn) || insn.writes & needs.registers ||
@@ -458,8 +463,8 @@ static bool neighbour_may_jump_into(const struct mover *m, const struct part *pa
 }
 
 /* The window of a site, as far as the code between its ends tells. */
-static bool find_window(const struct mover *m, const struct part *part, const struct cairn_site *site,
-			struct needs needs, struct window *w)
+static bool find_window(const struct mover *m, const struct part *part,
+			const struct cairn_site *site, struct needs needs, struct window *w)
 {
 	w->from = site->at.v;
 	w->to = w->goal = find_cheap(m, site->at.v, part->hi, needs);

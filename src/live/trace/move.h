@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Moving a user probe to a cheaper instruction of the same basic block, or off one with a hazard, where that changes nothing.
+ * Moving a user probe to a cheaper instruction of the same basic block, or off one with a hazard,
+ * where that changes nothing.
  */
 #ifndef TRACE_MOVE_H
 #define TRACE_MOVE_H
@@ -18,21 +19,24 @@ int mover_new(const struct cairn_binary *bin, struct mover **ret, struct cairn_e
 void mover_free(struct mover *m);
 
 /* As cfi_fde_at(). */
-bool mover_fde_at(const struct mover *m, struct cairn_vaddr at, struct cairn_vaddr *ret_lo, struct cairn_vaddr *ret_hi);
+bool mover_fde_at(const struct mover *m, struct cairn_vaddr at, struct cairn_vaddr *ret_lo,
+		  struct cairn_vaddr *ret_hi);
 
 /*
  * mover_add - a site that may be moved, with the fetch program it has at its site's address
  *
- * Remembers the site when all that can be seen from its own function allows moving. One whose site has a hazard may go to an
- * instruction before it, too. Returns 0 or -ENOMEM.
+ * Remembers the site when all that can be seen from its own function allows moving. One whose site
+ * has a hazard may go to an instruction before it, too. Returns 0 or -ENOMEM.
  */
 int mover_add(struct mover *m, struct trace_site *site, const struct fetch_program *program);
 
 /*
- * mover_finish - search the file for jumps into what would be skipped, and move where there are none
+ * mover_finish - search the file for jumps into what would be skipped, and move where there are
+ * none
  *
- * Sets at, off, moved and emulated, and takes away the reason for which it was refused; the fetch program must be made again for the new address.
- * Forgets the sites. Returns the number of moved ones.
+ * Sets at, off, moved and emulated, and takes away the reason for which it was refused; the fetch
+ * program must be made again for the new address. Forgets the sites. Returns the number of moved
+ * ones.
  * Cost: one pass over the executable bytes, about 1 ms per MB.
  */
 uint32_t mover_finish(struct mover *m);

@@ -177,8 +177,8 @@ int trace_add_function(struct cairn_trace *t, struct trace_file *file,
 }
 
 /* Functions of a pattern of which no code is left cannot be called, and are left out. */
-static int add_all(struct cairn_trace *t, struct trace_file *file, const struct cairn_function_list *list,
-		   const char *probe, struct cairn_err *err)
+static int add_all(struct cairn_trace *t, struct trace_file *file,
+		   const struct cairn_function_list *list, const char *probe, struct cairn_err *err)
 {
 	const struct cairn_types *types = cairn_sites_types(file->sites);
 	size_t first = t->probes.n;
@@ -204,7 +204,8 @@ static bool can_ask_again(const struct trace_file *f)
 }
 
 /* *@ret_file is set as soon as it is known. */
-static int try_add(struct cairn_trace *t, const char *probe, struct trace_file **ret_file, struct cairn_err *err)
+static int try_add(struct cairn_trace *t, const char *probe, struct trace_file **ret_file,
+		   struct cairn_err *err)
 {
 	struct cairn_function_list list;
 	const struct probe_text *text = NULL;
@@ -303,15 +304,17 @@ static int check_missing(const struct cairn_trace *t, struct cairn_err *err)
 
 	if (!n || t->opts.best_effort)
 		return 0;
-	return err_set(err, -ENODATA,
-		       "%zu .dwo file%s of split debug information not found, so calls could be missed; "
-		       "--best-effort traces those that are known",
-		       n, n == 1 ? "" : "s");
+	return err_set(
+		err, -ENODATA,
+		"%zu .dwo file%s of split debug information not found, so calls could be missed; "
+		"--best-effort traces those that are known",
+		n, n == 1 ? "" : "s");
 }
 
 bool trace_may_leave_out(const struct cairn_trace *t, const struct trace_site *site)
 {
-	return t->opts.best_effort || t->probes.p[site->pub.probe]->pub.found == CAIRN_FOUND_PATTERN;
+	return t->opts.best_effort ||
+	       t->probes.p[site->pub.probe]->pub.found == CAIRN_FOUND_PATTERN;
 }
 
 /* All or none: the promise that no call of a function that was named is missed silently. */
@@ -332,11 +335,11 @@ static int check_refused(const struct cairn_trace *t, struct cairn_err *err)
 		return err_set(err, -EINVAL, "no probe was added");
 	if (!first || (trace_may_leave_out(t, first) && ready))
 		return 0;
-	cairn_site_text(t->probes.p[first->pub.probe]->pub.function, first->pub.site, t->opts.show_name, where,
-			sizeof(where));
+	cairn_site_text(t->probes.p[first->pub.probe]->pub.function, first->pub.site,
+			t->opts.show_name, where, sizeof(where));
 	return err_lines(err, -ENOENT, ready ? "--best-effort attaches the others" : "",
-			 "%u of %u sites cannot be probed as asked; the first, %s: %s", refused, refused + ready, where,
-			 first->pub.refused);
+			 "%u of %u sites cannot be probed as asked; the first, %s: %s", refused,
+			 refused + ready, where, first->pub.refused);
 }
 
 static int open_pidfd(struct cairn_trace *t, struct cairn_err *err)

@@ -60,7 +60,8 @@ struct parser {
 int probe_error(struct cairn_err *err, int code, const char *text, uint32_t at, const char *fmt,
 		...)
 {
-	char story[400], before[CAIRN_ERR_MSG_MAX], shown[CAIRN_ERR_MSG_MAX], lines[2 * CAIRN_ERR_MSG_MAX];
+	char story[400], before[CAIRN_ERR_MSG_MAX], shown[CAIRN_ERR_MSG_MAX],
+		lines[2 * CAIRN_ERR_MSG_MAX];
 	va_list args;
 
 	va_start(args, fmt);
@@ -537,7 +538,8 @@ static void parse_values(struct parser *p, struct probe_text *ret)
 /* Go's methods of pointers: main.(*Counter).grow */
 static bool is_receiver(const char *text, size_t i)
 {
-	return text[i] == '(' && i && text[i - 1] == '.' && text[i + 1] == '*' && strchr(text + i, ')');
+	return text[i] == '(' && i && text[i - 1] == '.' && text[i + 1] == '*' &&
+	       strchr(text + i, ')');
 }
 
 /* Length of the head, which ends at the list, at the condition or with the text. */

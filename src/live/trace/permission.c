@@ -58,7 +58,8 @@ int permission_error(struct cairn_err *err, const char *what)
 
 	if (!geteuid())
 		return err_set(err, -EPERM,
-			       "%s: not permitted, although this is root: a container, a user namespace or a security module "
+			       "%s: not permitted, although this is root: a container, a user "
+			       "namespace or a security module "
 			       "withholds CAP_BPF, CAP_PERFMON or CAP_SYS_PTRACE",
 			       what);
 
@@ -68,7 +69,8 @@ int permission_error(struct cairn_err *err, const char *what)
 	}
 	t.p[t.n] = 0;
 	if (!whole)
-		return err_set(err, -EPERM, "%s: not permitted; run the same command with sudo", what);
+		return err_set(err, -EPERM, "%s: not permitted; run the same command with sudo",
+			       what);
 	snprintf(command, sizeof(command), "sudo%s%s", t.p, t.n == COMMAND_MAX ? " ..." : "");
 	return err_lines(err, -EPERM, command, "%s: not permitted; this would be:", what);
 }

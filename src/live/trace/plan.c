@@ -72,13 +72,16 @@ static uint32_t target_bytes(const struct cairn_trace *t, const struct recipe *r
 }
 
 /*
- * Room for what the recipes in a value look at, after its own bytes; returns the bytes of all. *@left targets may be had.
+ * Room for what the recipes in a value look at, after its own bytes; returns the bytes of all.
+ * *@left targets may be had.
  */
 static uint32_t lay_out_targets(struct cairn_trace *t, const struct cairn_trace_value *v,
-				const struct cairn_types *types, uint32_t out, unsigned int *left, struct value_layout *l)
+				const struct cairn_types *types, uint32_t out, unsigned int *left,
+				struct value_layout *l)
 {
 	struct recipe_at found[TARGETS_MAX];
-	unsigned int n = v->type && !v->hex && !l->bit_size ? recipe_all(types, v->type, found, *left) : 0;
+	unsigned int n =
+		v->type && !v->hex && !l->bit_size ? recipe_all(types, v->type, found, *left) : 0;
 	struct target_layout *targets = n ? arena_array(&t->arena, n, sizeof(*targets)) : NULL;
 	uint32_t at = round_up(out + l->n_bytes, 8);
 
@@ -90,7 +93,8 @@ static uint32_t lay_out_targets(struct cairn_trace *t, const struct cairn_trace_
 		targets[i] = (struct target_layout){
 			.is = found[i],
 			.out = (uint16_t)at,
-			.n_shown = (uint16_t)(found[i].recipe.kind == RECIPE_TEXT ? t->string_shown : bytes),
+			.n_shown = (uint16_t)(found[i].recipe.kind == RECIPE_TEXT ? t->string_shown
+										  : bytes),
 			.log = (uint8_t)__builtin_ctz(bytes),
 		};
 		l->n_targets++;
@@ -162,7 +166,8 @@ static struct expr_scope scope_of(const struct trace_probe *p)
 }
 
 /* What recipes look into, and the elements; vectors of vectors of vectors are enough. */
-static int complete_recipes(const struct expr_scope *scope, uint32_t type, unsigned int depth, struct cairn_err *err)
+static int complete_recipes(const struct expr_scope *scope, uint32_t type, unsigned int depth,
+			    struct cairn_err *err)
 {
 	enum { ELEMENTS_MAX = 3 };
 	struct recipe_at found[TARGETS_MAX];
@@ -178,14 +183,16 @@ static int complete_recipes(const struct expr_scope *scope, uint32_t type, unsig
 }
 
 /* A reference to such a value stands for it, as "a.x" of a reference does for "a->x". */
-static int follow_reference(struct cairn_trace *t, const struct expr_scope *scope, struct probe_value_text *v,
-			    struct cairn_err *err)
+static int follow_reference(struct cairn_trace *t, const struct expr_scope *scope,
+			    struct probe_value_text *v, struct cairn_err *err)
 {
 	struct expr *e = v->expr, *deref;
-	const struct cairn_type *type = cairn_types_get(scope->types, cairn_types_resolve(scope->types, e->type));
+	const struct cairn_type *type =
+		cairn_types_get(scope->types, cairn_types_resolve(scope->types, e->type));
 	struct recipe recipe;
 
-	if (!scope->sites || e->is_address || v->hex || v->as_string || (type->kind != CAIRN_T_REF && type->kind != CAIRN_T_RREF) ||
+	if (!scope->sites || e->is_address || v->hex || v->as_string ||
+	    (type->kind != CAIRN_T_REF && type->kind != CAIRN_T_RREF) ||
 	    !recipe_may_be(scope->types, type->ref))
 		return 0;
 	uint32_t target = type->ref;
@@ -195,13 +202,15 @@ static int follow_reference(struct cairn_trace *t, const struct expr_scope *scop
 	deref = arena_alloc(&t->arena, sizeof(*deref));
 	if (!deref)
 		return err_nomem(err, "a probe");
-	*deref = (struct expr){.kind = EXPR_DEREF, .at = e->at, .a = e, .is_path = true, .type = target};
+	*deref = (struct expr){
+		.kind = EXPR_DEREF, .at = e->at, .a = e, .is_path = true, .type = target};
 	v->expr = deref;
 	return 0;
 }
 
-static int describe_value(struct cairn_trace *t, const struct trace_probe *p, struct probe_value_text *v, bool listed,
-			  struct cairn_trace_value *ret, struct cairn_err *err)
+static int describe_value(struct cairn_trace *t, const struct trace_probe *p,
+			  struct probe_value_text *v, bool listed, struct cairn_trace_value *ret,
+			  struct cairn_err *err)
 {
 	const struct cairn_types *types = p->pub.types;
 	const struct expr_scope scope = scope_of(p);
@@ -241,13 +250,14 @@ static bool is_text_of_another(const struct cairn_trace_value *values, uint32_t 
 }
 
 /* Texts are keys in JSON: of "n, n:hex, n" the second is called "n:hex", the third "n (2)". */
-static const char *unique_text(struct cairn_trace *t, const struct cairn_trace_value *values, uint32_t n,
-			       const struct probe_value_text *v)
+static const char *unique_text(struct cairn_trace *t, const struct cairn_trace_value *values,
+			       uint32_t n, const struct probe_value_text *v)
 {
 	const char *text = v->text;
 
 	if (is_text_of_another(values, n, text) && (v->hex || v->as_string))
-		text = arena_printf(&t->arena, "%s%s%s", text, v->as_string ? ":str" : "", v->hex ? ":hex" : "");
+		text = arena_printf(&t->arena, "%s%s%s", text, v->as_string ? ":str" : "",
+				    v->hex ? ":hex" : "");
 	for (uint32_t i = 2; text && is_text_of_another(values, n, text); i++)
 		text = arena_printf(&t->arena, "%s (%u)", v->text, i);
 	return text;
@@ -427,7 +437,10 @@ static int compile_site(struct cairn_trace *t, struct trace_probe *p, struct tra
 	return 0;
 }
 
-/* Where reaching a site is no call of its own: a part, or a call that was merged with another one's, which is a site. */
+/*
+ * Where reaching a site is no call of its own: a part, or a call that was merged with another
+ * one's, which is a site.
+ */
 static bool is_no_call(const struct cairn_site *site)
 {
 	return site->kind == CAIRN_SITE_PART || site->count_caveats & CAIRN_COUNT_MERGED;
@@ -448,8 +461,9 @@ static void check_code(const struct trace_probe *p, struct trace_site *site)
 	struct trace_file *f = p->file;
 
 	if (is_from_sidecar(f) && !cairn_sidecar_is_bound(f->sidecar))
-		site->pub.refused = "the sidecar is unbound: it was made of a debug file alone, and cannot be "
-				     "compared with the code here; make it with: cairn sidecar PROGRAM";
+		site->pub.refused =
+			"the sidecar is unbound: it was made of a debug file alone, and cannot be "
+			"compared with the code here; make it with: cairn sidecar PROGRAM";
 	if (site->pub.refused)
 		return;
 	if (boundary_at(&f->walk, f->bin, f->mover, site->pub.at) == BOUNDARY_NO)
@@ -484,12 +498,13 @@ static bool may_move_off(const struct cairn_trace *t, const struct trace_site *p
 {
 	const struct cairn_site *site = planned->pub.site;
 
-	return site->has_off && site->hazard != CAIRN_HAZARD_NONE && site->hazard != CAIRN_HAZARD_NOT_A_BOUNDARY &&
-	       site->hazard != CAIRN_HAZARD_TRAP &&
+	return site->has_off && site->hazard != CAIRN_HAZARD_NONE &&
+	       site->hazard != CAIRN_HAZARD_NOT_A_BOUNDARY && site->hazard != CAIRN_HAZARD_TRAP &&
 	       (t->opts.best_effort || !(site->count_caveats & CAIRN_COUNT_NO_ENTRY));
 }
 
-static int move_site(struct cairn_trace *t, struct trace_probe *p, struct trace_site *site, struct cairn_err *err)
+static int move_site(struct cairn_trace *t, struct trace_probe *p, struct trace_site *site,
+		     struct cairn_err *err)
 {
 	const char *refused = site->pub.refused;
 	struct fetch_program program;
@@ -506,7 +521,10 @@ static int move_site(struct cairn_trace *t, struct trace_probe *p, struct trace_
 	return r;
 }
 
-/* Where it is exact, probes go to instructions that the kernel need not single-step, and off those with a hazard. */
+/*
+ * Where it is exact, probes go to instructions that the kernel need not single-step, and off those
+ * with a hazard.
+ */
 static int move_sites(struct cairn_trace *t, struct trace_probe *p, uint32_t n,
 		       struct cairn_err *err)
 {

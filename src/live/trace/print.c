@@ -11,11 +11,15 @@
 
 static bool is_own_symbol(const struct cairn_function *function, const char *symbol)
 {
-	return !strcmp(symbol, function->name) || (function->linkage_name && !strcmp(symbol, function->linkage_name));
+	return !strcmp(symbol, function->name) ||
+	       (function->linkage_name && !strcmp(symbol, function->linkage_name));
 }
 
 enum {
-	/* Of an event's site, which is one line with all its values: a name longer than that is cut. */
+	/*
+	 * Of an event's site, which is one line with all its values: a name longer than that is
+	 * cut.
+	 */
 	WHERE_MAX = 1024,
 };
 
@@ -25,10 +29,11 @@ static size_t name_as_it_is(const char *linker_name, const char *name, char *buf
 	return n < 0 ? 0 : (size_t)n;
 }
 
-size_t cairn_site_text(const struct cairn_function *function, const struct cairn_site *site, cairn_show_name show_name,
-		       char *buf, size_t size)
+size_t cairn_site_text(const struct cairn_function *function, const struct cairn_site *site,
+		       cairn_show_name show_name, char *buf, size_t size)
 {
-	uint64_t off = (uint64_t)(site->container_off < 0 ? -site->container_off : site->container_off);
+	uint64_t off =
+		(uint64_t)(site->container_off < 0 ? -site->container_off : site->container_off);
 	bool is_inlined = site->kind == CAIRN_SITE_INLINED;
 	char name[WHERE_MAX];
 	int n;
@@ -37,10 +42,12 @@ size_t cairn_site_text(const struct cairn_function *function, const struct cairn
 		show_name = name_as_it_is;
 	if (is_inlined && site->container) {
 		show_name(site->symbol, site->container, name, sizeof(name));
-		n = snprintf(buf, size, "inlined in %s%s0x%" PRIx64, name, site->container_off < 0 ? "-" : "+", off);
+		n = snprintf(buf, size, "inlined in %s%s0x%" PRIx64, name,
+			     site->container_off < 0 ? "-" : "+", off);
 	} else if (is_inlined) {
 		n = snprintf(buf, size, "inlined at 0x%" PRIx64, site->at.v);
-	} else if (site->symbol && site->symbol_off == 0 && !is_own_symbol(function, site->symbol)) {
+	} else if (site->symbol && site->symbol_off == 0 &&
+		   !is_own_symbol(function, site->symbol)) {
 		show_name(site->symbol, NULL, name, sizeof(name));
 		n = snprintf(buf, size, "entry of %s", name);
 	} else {
@@ -193,7 +200,8 @@ static int print_text(const struct cairn_event *e, FILE *out)
 	return ferror(out) ? -EIO : 0;
 }
 
-static void put_site(const struct cairn_function *function, const struct cairn_site *site, FILE *out)
+static void put_site(const struct cairn_function *function, const struct cairn_site *site,
+		     FILE *out)
 {
 	char where[WHERE_MAX];
 

@@ -285,8 +285,10 @@ int trace_add_file(struct cairn_trace *t, const char *path, const char *shown,
 static int refuse_kernel(const char *shown, struct cairn_err *err)
 {
 	return err_set(err, -EOPNOTSUPP,
-		       "%s is a Linux kernel or a module of one, which no process maps: user probes never fire there. For its functions "
-		       "use kernel probes: sudo bpftrace -e 'kprobe:NAME { ... }', sudo perf probe NAME. cairn sites shows where their "
+		       "%s is a Linux kernel or a module of one, which no process maps: user "
+		       "probes never fire there. For its functions "
+		       "use kernel probes: sudo bpftrace -e 'kprobe:NAME { ... }', sudo perf probe "
+		       "NAME. cairn sites shows where their "
 		       "inlined copies are, as NAME+0xOFFSET",
 		       shown);
 }
@@ -330,14 +332,19 @@ static int unknown_function(struct trace_file *f, const char *spec, struct cairn
 				       names[i]);
 	if (cairn_sites_imports(f->sites, spec))
 		return err_set(err, -ENXIO,
-			       "%s is not in %s, which takes it from a shared library: write LIBRARY:%s, as in libc.so.6:%s",
+			       "%s is not in %s, which takes it from a shared library: write "
+			       "LIBRARY:%s, as in libc.so.6:%s",
 			       spec, f->shown, spec, spec);
 	if (cairn_sites_missing(f->sites, &which))
-		return err_lines(err, -ENXIO, which, "no function %s is known of %s, of which not all .dwo files were found:",
-				 spec, f->shown);
+		return err_lines(
+			err, -ENXIO, which,
+			"no function %s is known of %s, of which not all .dwo files were found:",
+			spec, f->shown);
 	if (n <= 0)
-		return err_set(err, -ENXIO, "%s has no function %s, nor one with a similar name", f->shown, spec);
-	return err_set(err, -ENXIO, "%s has no function %s; perhaps you mean: %s", f->shown, spec, list);
+		return err_set(err, -ENXIO, "%s has no function %s, nor one with a similar name",
+			       f->shown, spec);
+	return err_set(err, -ENXIO, "%s has no function %s; perhaps you mean: %s", f->shown, spec,
+		       list);
 }
 
 static int ambiguous_function(struct trace_file *f, const char *spec,
@@ -347,14 +354,17 @@ static int ambiguous_function(struct trace_file *f, const char *spec,
 	size_t at = 0;
 
 	for (size_t i = 0; i < found->n && i < SHOWN_MAX && at < sizeof(list); i++) {
-		snprintf(one, sizeof(one), "%s:%u:%s", found->p[i]->decl_file ? found->p[i]->decl_file : "?",
+		snprintf(one, sizeof(one), "%s:%u:%s",
+			 found->p[i]->decl_file ? found->p[i]->decl_file : "?",
 			 found->p[i]->decl_line, found->p[i]->name);
 		cairn_quote(one, CAIRN_QUOTE_TEXT, shown, sizeof(shown));
-		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s  %s", i ? "\n" : "", shown);
+		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s  %s", i ? "\n" : "",
+				       shown);
 	}
 	if (found->n > SHOWN_MAX && at < sizeof(list))
 		snprintf(list + at, sizeof(list) - at, "\n  ...");
-	return err_lines(err, -ENOTUNIQ, list, "%s has %zu functions %s; choose one by FILE:FUNC or FILE:LINE:FUNC:",
+	return err_lines(err, -ENOTUNIQ, list,
+			 "%s has %zu functions %s; choose one by FILE:FUNC or FILE:LINE:FUNC:",
 			 f->shown, found->n, spec);
 }
 
@@ -378,7 +388,8 @@ int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
 		return e;
 	if (!ret->n && ret->found == CAIRN_FOUND_INDIRECT)
 		return err_set(err, -ENXIO,
-			       "%s is an indirect function, whose resolver does not show its implementations",
+			       "%s is an indirect function, whose resolver does not show its "
+			       "implementations",
 			       spec);
 	if (!ret->n)
 		return unknown_function(f, spec, err);

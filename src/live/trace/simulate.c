@@ -170,7 +170,8 @@ static bool bytes(struct fetch_machine *m, const struct fetch_op *op)
 	uint8_t text[2048];
 
 	n = n < max ? n : max;
-	return op->size <= 11 && !read_memory(m, m->acc, text, n) && store(m, op->out, text, (uint32_t)n);
+	return op->size <= 11 && !read_memory(m, m->acc, text, n) &&
+	       store(m, op->out, text, (uint32_t)n);
 }
 
 static bool string(struct fetch_machine *m, const struct fetch_op *op)

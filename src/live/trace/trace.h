@@ -35,8 +35,10 @@ struct trace_file {
 	const char *shown; /* for people */
 	struct cairn_binary *bin;
 	struct cairn_sites *sites; /* NULL when the caller brought the functions */
-	struct cairn_sidecar *sidecar;   /* that answers for them; NULL: the debug information does */
-	struct cairn_sites *sidecar_sites; /* of earlier probes, when the debug information took over */
+	/* that answers for them; NULL: the debug information does */
+	struct cairn_sidecar *sidecar;
+	/* of earlier probes, when the debug information took over */
+	struct cairn_sites *sidecar_sites;
 	int fd;                    /* open on the analysed file, whatever has its name now */
 	struct stat stat;          /* as it was then */
 	struct mover *mover;       /* made when first needed */
@@ -128,9 +130,13 @@ int trace_add_file(struct cairn_trace *t, const char *path, const char *shown,
  * @ret       at least one; more than one when all are meant
  * Errors as cairn_trace_add().
  */
-int resolve_probe(struct cairn_trace *t, const struct probe_text *text, struct trace_file **ret_file,
-		  struct cairn_function_list *ret, struct cairn_err *err);
-/* From now on the debug information of a file answers, not its sidecar. Errors as cairn_sites_open(). */
+int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
+		  struct trace_file **ret_file, struct cairn_function_list *ret,
+		  struct cairn_err *err);
+/*
+ * From now on the debug information of a file answers, not its sidecar. Errors as
+ * cairn_sites_open().
+ */
 int resolve_again(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err);
 
 /*
@@ -142,8 +148,8 @@ int resolve_again(struct cairn_trace *t, struct trace_file *f, struct cairn_err 
 int plan_probe(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err);
 
 /*
- * Whether a site that is refused keeps the others from being attached no more than best_effort does: a pattern's, which means as many
- * functions as can be had.
+ * Whether a site that is refused keeps the others from being attached no more than best_effort
+ * does: a pattern's, which means as many functions as can be had.
  */
 bool trace_may_leave_out(const struct cairn_trace *t, const struct trace_site *site);
 

@@ -2,37 +2,44 @@
 /*
  * Walking one's own stack
  *
- * Most frames need three registers: pc, stack pointer, frame pointer. For those a rule fits a word (backtrace_rule.h), and
- * the word for an address that was seen before is in a cache:
+ * Most frames need three registers: pc, stack pointer, frame pointer. For those a rule fits a word
+ * (backtrace_rule.h), and the word for an address that was seen before is in a cache:
  *
  *	pc 0x401234, sp 0x7ffc00, fp 0
  *	cache[0x401234 % 8192]: 0x401234 / 8192, from rsp, CFA = rsp + 4 words, rbp at CFA - 2 words
  *	CFA 0x7ffc20; next: pc = *(CFA - 8), fp = *(CFA - 16), sp = CFA
  *
- * Where there is none, the object's table is searched (self_prepare.c), or the FDE's program is run where it is mapped
- * (cfi/eh_memory.h). A rule that does not fit is applied by cairn_unwind_step(); one that needs a register which was
- * not followed makes the walk begin again with all of them. Signal trampolines restore them all.
+ * Where there is none, the object's table is searched (self_prepare.c), or the FDE's program is run
+ * where it is mapped (cfi/eh_memory.h). A rule that does not fit is applied by cairn_unwind_step();
+ * one that needs a register which was not followed makes the walk begin again with all of them.
+ * Signal trampolines restore them all.
  *
- * What bounds the fast path is that each frame's address is known only when the one before was read. So an entry also has
- * the number of the entry its caller had the last time. When that is right, which the processor predicts, it goes on
- * from there, and the comparison with what the stack says follows behind.
+ * What bounds the fast path is that each frame's address is known only when the one before was
+ * read. So an entry also has the number of the entry its caller had the last time. When that is
+ * right, which the processor predicts, it goes on from there, and the comparison with what the
+ * stack says follows behind.
  *
- * The cache is one for all threads, without locks: all that counts of an entry is one word, written and read as a whole.
+ * The cache is one for all threads, without locks: all that counts of an entry is one word, written
+ * and read as a whole.
  *
- *	bits 0-7	how many words below the CFA the caller's rbp is saved; 0: it was not changed
- *	bits 8-18	CFA minus the register it starts from, in words; 0: the outermost frame, with 1 in bits 0-7
+ *	bits 0-7	how many words below the CFA the caller's rbp is saved; 0: it was not
+ *	changed
+ *	bits 8-18	CFA minus the register it starts from, in words; 0: the outermost frame,
+ *	with 1 in bits 0-7
  *	bit  19		the CFA starts from rbp; else from rsp
  *	bits 20-28	slot
  *	bit  29		the address is of an exact frame: those were not checked to be behind a call
  *	bits 30-63	the address, but for the bits of its index
  *
- * What does not fit, a frame of more than 16 KB for one, is looked up each time. An entry belongs to a slot (backtrace_object.c), and counts in a
- * walk when that slot's object is still the one that is mapped.
+ * What does not fit, a frame of more than 16 KB for one, is looked up each time. An entry belongs
+ * to a slot (backtrace_object.c), and counts in a walk when that slot's object is still the one
+ * that is mapped.
  *
- * On a stack that was overwritten each return address is garbage. A frame is reported when its pc is in the code of a
- * loaded object, right behind a call, or where a signal trampoline says that something was interrupted; the trampoline's
- * registers must then have the code segment of user space. Reads are checked (backtrace_memory.h), stack pointers only rise, the
- * number of frames is limited.
+ * On a stack that was overwritten each return address is garbage. A frame is reported when its pc
+ * is in the code of a loaded object, right behind a call, or where a signal trampoline says that
+ * something was interrupted; the trampoline's registers must then have the code segment of user
+ * space. Reads are checked (backtrace_memory.h), stack pointers only rise, the number of frames is
+ * limited.
  */
 #include <cairn/backtrace.h>
 
@@ -117,12 +124,17 @@ enum {
 	SEEN_SLOT = 20,
 	SEEN_PLACE = 29,
 	INDEX_BITS = 13,
-	ADDRESS_BITS = SEEN_PLACE + 5 + INDEX_BITS, /* as many as there is room for: of user space with four levels of page tables */
+	/* as many as there is room for: of user space with four levels of page tables */
+	ADDRESS_BITS = SEEN_PLACE + 5 + INDEX_BITS,
 	SEEN_OUTERMOST = 1,
 };
-_Static_assert(1 << INDEX_BITS == N_ENTRIES && SELF_N_SLOTS == 1 << (SEEN_PLACE - SEEN_SLOT), "what an entry has room for");
+_Static_assert(1 << INDEX_BITS == N_ENTRIES && SELF_N_SLOTS == 1 << (SEEN_PLACE - SEEN_SLOT),
+	       "what an entry has room for");
 
-/* Which of the addresses at an index: what an entry has from SEEN_PLACE on. Of what is no address, something that none has. */
+/*
+ * Which of the addresses at an index: what an entry has from SEEN_PLACE on. Of what is no address,
+ * something that none has.
+ */
 static inline uint64_t place_of(uint64_t pc, bool is_exact)
 {
 	return pc >> INDEX_BITS << 1 | is_exact;
@@ -152,10 +164,11 @@ static uint64_t seen_of(uint64_t pc, bool is_exact, uint32_t slot, backtrace_wor
 		return 0;
 	if (backtrace_word_kind(word) == SELF_OUTERMOST)
 		return ret | SEEN_OUTERMOST;
-	if (backtrace_word_kind(word) != SELF_SIMPLE || off <= 0 || off % WORD || off / WORD > SEEN_OFF_MAX || fp % WORD ||
-	    fp / WORD > SEEN_FP_MAX || fp > off)
+	if (backtrace_word_kind(word) != SELF_SIMPLE || off <= 0 || off % WORD ||
+	    off / WORD > SEEN_OFF_MAX || fp % WORD || fp / WORD > SEEN_FP_MAX || fp > off)
 		return 0;
-	return ret | (word & SELF_FROM_FP ? SEEN_FROM_FP : 0) | (uint64_t)(off / WORD) << SEEN_OFF | (uint64_t)(fp / WORD);
+	return ret | (word & SELF_FROM_FP ? SEEN_FROM_FP : 0) | (uint64_t)(off / WORD) << SEEN_OFF |
+	       (uint64_t)(fp / WORD);
 }
 
 static void put_entry(uint64_t pc, bool is_exact, uint32_t slot, backtrace_word word)
@@ -168,12 +181,14 @@ static void put_entry(uint64_t pc, bool is_exact, uint32_t slot, backtrace_word 
 /* ---- frames that were seen before ---- */
 
 /*
- * The entry of the caller. When the guess is right the result is the guess, of which the compiler must not know that it is
- * the same number: then it need not wait for @pc to be read. In bytes, since each step in between would be waited for.
+ * The entry of the caller. When the guess is right the result is the guess, of which the compiler
+ * must not know that it is the same number: then it need not wait for @pc to be read. In bytes,
+ * since each step in between would be waited for.
  */
 static inline struct entry *next_entry(struct entry *e, uint64_t pc)
 {
-	uint32_t off = index_of(pc) * (uint32_t)sizeof(*e), guess = __atomic_load_n(&e->next, __ATOMIC_RELAXED);
+	uint32_t off = index_of(pc) * (uint32_t)sizeof(*e),
+		 guess = __atomic_load_n(&e->next, __ATOMIC_RELAXED);
 	uint64_t hidden = guess;
 	__asm__("" : "+r"(hidden));
 	if (__builtin_expect(guess == off, 1))
@@ -182,11 +197,15 @@ static inline struct entry *next_entry(struct entry *e, uint64_t pc)
 	return (struct entry *)((char *)cache + off);
 }
 
-/* Whether the frame's stack pointer is in the thread's stack, from where on all is readable then, and aligned. */
+/*
+ * Whether the frame's stack pointer is in the thread's stack, from where on all is readable then,
+ * and aligned.
+ */
 static bool begins_on_stack(struct walker *w)
 {
 	uint64_t sp = w->regs.r[RSP];
-	return sp % WORD == 0 && backtrace_memory_has(&w->memory, sp, WORD) && sp >= w->memory.lo && sp < w->memory.hi;
+	return sp % WORD == 0 && backtrace_memory_has(&w->memory, sp, WORD) && sp >= w->memory.lo &&
+	       sp < w->memory.hi;
 }
 
 /* @n in words; no small number where it is negative, or not of whole words. */
@@ -198,12 +217,14 @@ static inline uint64_t words_of(uint64_t n)
 /*
  * As far as it goes without a search, or a part of the stack that is not known to be readable.
  *
- * sp is aligned and in the stack, and only rises. A CFA counts from there, or from a frame pointer that is above; and what is saved of
- * the frame is not below of where it counts from (seen_of()). So there is but one end to be checked.
+ * sp is aligned and in the stack, and only rises. A CFA counts from there, or from a frame pointer
+ * that is above; and what is saved of the frame is not below of where it counts from (seen_of()).
+ * So there is but one end to be checked.
  */
 SELF_READS static void walk_seen(struct walker *w)
 {
-	uint64_t pc = w->regs.pc.v, sp = w->regs.r[RSP], fp = w->regs.r[RBP], place = place_of(pc, w->is_exact);
+	uint64_t pc = w->regs.pc.v, sp = w->regs.r[RSP], fp = w->regs.r[RBP],
+		 place = place_of(pc, w->is_exact);
 	struct cairn_addr *to = w->pcs + w->n, *end = w->pcs + w->max;
 	struct entry *e = &cache[index_of(pc)];
 	bool is_moved = false;
@@ -279,14 +300,17 @@ static bool has_room(void)
 }
 
 /* The rule at @at, and the word that it fits in; NULL when too little stack is left. */
-static const struct cairn_unwind_rule *find_rule(struct walker *w, const struct backtrace_object *o, int slot, uint64_t at,
-						 backtrace_word *ret)
+static const struct cairn_unwind_rule *find_rule(struct walker *w, const struct backtrace_object *o,
+						 int slot, uint64_t at, backtrace_word *ret)
 {
-	const struct backtrace_table *table = slot < 0 ? NULL : backtrace_slot_table((unsigned int)slot);
+	const struct backtrace_table *table =
+		slot < 0 ? NULL : backtrace_slot_table((unsigned int)slot);
 	if (table) {
 		const struct cairn_unwind_rule *rule =
 			unwind_table_find(&table->rows, (struct cairn_vaddr){at - o->bias});
-		*ret = rule->cfa || rule->flags ? table->words[(const uint32_t *)rule - table->rows.rules] : SELF_NONE;
+		*ret = rule->cfa || rule->flags
+			       ? table->words[(const uint32_t *)rule - table->rows.rules]
+			       : SELF_NONE;
 		return rule;
 	}
 	if (!has_room())
@@ -323,7 +347,8 @@ static bool is_signal_frame(struct walker *w)
 	return backtrace_memory_has(&w->memory, at, WORD) && (word_at(at) & 0xffff) == USER_CS;
 }
 
-static bool is_frame(struct walker *w, const struct backtrace_object *o, const struct cairn_unwind_rule *rule)
+static bool is_frame(struct walker *w, const struct backtrace_object *o,
+		     const struct cairn_unwind_rule *rule)
 {
 	uint64_t pc = w->regs.pc.v;
 	if (rule->cfa && rule->flags & CAIRN_UNWIND_SIGNAL)
@@ -408,7 +433,10 @@ static bool verify_seen(struct walker *w)
 	return true;
 }
 
-/* A frame is only reported when there is something to say so; the first is a register's value, and true in any case. */
+/*
+ * A frame is only reported when there is something to say so; the first is a register's value, and
+ * true in any case.
+ */
 static enum step_result refuse(struct walker *w, enum cairn_walk_end why)
 {
 	return w->n || push(w) ? end(w, why) : STEP_END;
@@ -419,7 +447,10 @@ static enum step_result walk_new(struct walker *w)
 	uint64_t pc = w->regs.pc.v, at = pc - !w->is_exact;
 	backtrace_word word;
 	int slot = -1;
-	/* A return address of 0 is how some programs mark the outermost frame, without a rule that says so. */
+	/*
+	 * A return address of 0 is how some programs mark the outermost frame, without a rule that
+	 * says so.
+	 */
 	if (!pc && !w->is_exact)
 		return end(w, CAIRN_WALK_OUTERMOST);
 	const struct backtrace_object *o = find_object(w, at, &slot);
@@ -434,14 +465,16 @@ static enum step_result walk_new(struct walker *w)
 		return STEP_END;
 	if (slot >= 0 && word != SELF_NONE)
 		put_entry(pc, w->is_exact, (uint32_t)slot, word);
-	return backtrace_word_kind(word) == SELF_SIMPLE && !w->has_all ? step_simple(w, word) : step(w, rule);
+	return backtrace_word_kind(word) == SELF_SIMPLE && !w->has_all ? step_simple(w, word)
+								       : step(w, rule);
 }
 
 /* The outermost frame of most walks was seen before, too. */
 static bool is_seen_outermost(const struct walker *w)
 {
 	uint64_t seen = seen_here(w);
-	return seen && w->verified[seen_slot(seen)] && !(seen >> SEEN_OFF & SEEN_OFF_MAX) && (seen & SEEN_FP_MAX) == SEEN_OUTERMOST;
+	return seen && w->verified[seen_slot(seen)] && !(seen >> SEEN_OFF & SEEN_OFF_MAX) &&
+	       (seen & SEEN_FP_MAX) == SEEN_OUTERMOST;
 }
 
 static enum step_result walk_on(struct walker *w)
@@ -496,8 +529,9 @@ static bool leave(struct walker *w)
 }
 
 /*
- * With the registers that nearly all code is content with, @regs, then, if need be, with @all. @is_exact: they are those of
- * a context, all the same; else @all are of a place in the function that they have to leave first.
+ * With the registers that nearly all code is content with, @regs, then, if need be, with @all.
+ * @is_exact: they are those of a context, all the same; else @all are of a place in the function
+ * that they have to leave first.
  */
 static size_t run(const struct cairn_regs *regs, const struct cairn_regs *all, bool is_exact,
 		  struct cairn_addr *ret_pcs, size_t max, struct cairn_backtrace *ret_walk)
@@ -523,24 +557,28 @@ static size_t run(const struct cairn_regs *regs, const struct cairn_regs *all, b
 /* ---- where walks begin ---- */
 
 /* The registers that a caller expects to be kept, at the instruction that reads the pc. */
-#define READ_REGISTERS(REGS)                                                                                   \
-	__asm__ volatile("lea 0f(%%rip), %%rax\n"                                                              \
-			 "0: mov %%rax, %0\n\t"                                                                \
-			 "mov %%rbx, %1\n\t"                                                                   \
-			 "mov %%rbp, %2\n\t"                                                                   \
-			 "mov %%rsp, %3\n\t"                                                                   \
-			 "mov %%r12, %4\n\t"                                                                   \
-			 "mov %%r13, %5\n\t"                                                                   \
-			 "mov %%r14, %6\n\t"                                                                   \
-			 "mov %%r15, %7"                                                                       \
-			 : "=m"((REGS).pc.v), "=m"((REGS).r[3]), "=m"((REGS).r[6]), "=m"((REGS).r[7]),         \
-			   "=m"((REGS).r[12]), "=m"((REGS).r[13]), "=m"((REGS).r[14]), "=m"((REGS).r[15])      \
-			 :                                                                                     \
+#define READ_REGISTERS(REGS)                                                                       \
+	__asm__ volatile("lea 0f(%%rip), %%rax\n"                                                  \
+			 "0: mov %%rax, %0\n\t"                                                    \
+			 "mov %%rbx, %1\n\t"                                                       \
+			 "mov %%rbp, %2\n\t"                                                       \
+			 "mov %%rsp, %3\n\t"                                                       \
+			 "mov %%r12, %4\n\t"                                                       \
+			 "mov %%r13, %5\n\t"                                                       \
+			 "mov %%r14, %6\n\t"                                                       \
+			 "mov %%r15, %7"                                                           \
+			 : "=m"((REGS).pc.v), "=m"((REGS).r[3]), "=m"((REGS).r[6]),                \
+			   "=m"((REGS).r[7]), "=m"((REGS).r[12]), "=m"((REGS).r[13]),              \
+			   "=m"((REGS).r[14]), "=m"((REGS).r[15])                                  \
+			 :                                                                         \
 			 : "rax")
 
 size_t cairn_backtrace(struct cairn_addr *ret_pcs, size_t max, struct cairn_backtrace *ret_walk)
 {
-	/* This function keeps a frame pointer, since it asks for it; what it was called with is behind. */
+	/*
+	 * This function keeps a frame pointer, since it asks for it; what it was called with is
+	 * behind.
+	 */
 	const uint64_t *frame = __builtin_frame_address(0);
 	struct cairn_regs caller, here;
 	caller.pc.v = frame[1];
@@ -555,8 +593,9 @@ size_t cairn_backtrace_context(const void *ucontext, struct cairn_addr *ret_pcs,
 			       struct cairn_backtrace *ret_walk)
 {
 	/* DWARF's numbers 0 to 15, and where the kernel has them. */
-	static const uint8_t gregs[N_REGS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
-					      REG_R8,  REG_R9,	REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+	static const uint8_t gregs[N_REGS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+					      REG_RBP, REG_RSP, REG_R8,	 REG_R9,  REG_R10, REG_R11,
+					      REG_R12, REG_R13, REG_R14, REG_R15};
 	const ucontext_t *uc = ucontext;
 	struct cairn_regs regs;
 	regs.pc.v = (uint64_t)uc->uc_mcontext.gregs[REG_RIP];

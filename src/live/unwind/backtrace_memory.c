@@ -2,16 +2,22 @@
 /*
  * What of its memory a thread may read
  *
- *	its stack	from the lowest address that a walk came to, up to where it begins: the thread control block,
- *			which glibc puts there, or __libc_stack_end in the main thread. It stays mapped as long as
- *			the thread, so it is remembered, in thread-local memory that needs no allocation.
- *	other stacks	of signal handlers and coroutines can be unmapped between two walks: remembered within one.
+ *	its stack	from the lowest address that a walk came to, up to where it begins: the
+ *	thread control block,
+ *			which glibc puts there, or __libc_stack_end in the main thread. It stays
+ *			mapped as long as
+ *			the thread, so it is remembered, in thread-local memory that needs no
+ *			allocation.
+ *	other stacks	of signal handlers and coroutines can be unmapped between two walks:
+ *	remembered within one.
  *
- * A page that is new is asked for by rt_sigprocmask(2) with an operation that does not exist: the kernel copies the set from
- * memory first, then says -EINVAL, or -EFAULT when it could not. That takes no file, no lock, and is allowed wherever
- * signals are; process_vm_readv(2) is not, in many containers.
+ * A page that is new is asked for by rt_sigprocmask(2) with an operation that does not exist: the
+ * kernel copies the set from memory first, then says -EINVAL, or -EFAULT when it could not. That
+ * takes no file, no lock, and is allowed wherever signals are; process_vm_readv(2) is not, in many
+ * containers.
  *
- * Stacks are asked for from the known part downwards, page by page, so that a guard page in between is noticed.
+ * Stacks are asked for from the known part downwards, page by page, so that a guard page in between
+ * is noticed.
  */
 #include "unwind/backtrace_memory.h"
 
@@ -47,14 +53,15 @@ static long syscall4(long number, long a, long b, long c, long d)
 static bool is_page_readable(uint64_t at)
 {
 	enum { NO_SUCH_OPERATION = -1 };
-	return syscall4(SYS_rt_sigprocmask, NO_SUCH_OPERATION, (long)(at & ~(uint64_t)(PAGE - 1)), 0, SIGSET_BYTES) ==
-	       -EINVAL;
+	return syscall4(SYS_rt_sigprocmask, NO_SUCH_OPERATION, (long)(at & ~(uint64_t)(PAGE - 1)),
+			0, SIGSET_BYTES) == -EINVAL;
 }
 
 static uint64_t where_stack_begins(void)
 {
 	bool is_main = syscall4(SYS_gettid, 0, 0, 0, 0) == syscall4(SYS_getpid, 0, 0, 0, 0);
-	return is_main ? (uint64_t)(uintptr_t)__libc_stack_end : (uint64_t)(uintptr_t)__builtin_thread_pointer();
+	return is_main ? (uint64_t)(uintptr_t)__libc_stack_end
+		       : (uint64_t)(uintptr_t)__builtin_thread_pointer();
 }
 
 void backtrace_memory_begin(struct backtrace_memory *m)
@@ -94,7 +101,8 @@ static bool extend_other(struct backtrace_memory *m, uint64_t at)
 	else if (m->other_lo == page + PAGE)
 		m->other_lo = page;
 	else
-		*m = (struct backtrace_memory){.lo = m->lo, .hi = m->hi, .other_lo = page, .other_hi = page + PAGE};
+		*m = (struct backtrace_memory){
+			.lo = m->lo, .hi = m->hi, .other_lo = page, .other_hi = page + PAGE};
 	return true;
 }
 
@@ -112,7 +120,10 @@ bool backtrace_memory_has(struct backtrace_memory *m, uint64_t at, uint64_t n)
 		return false;
 	if ((at >= m->lo && last < m->hi) || (at >= m->other_lo && last < m->other_hi))
 		return true;
-	/* The second byte may move the other range away from the first, which then still was readable. */
+	/*
+	 * The second byte may move the other range away from the first, which then still was
+	 * readable.
+	 */
 	return has_byte(m, at) && has_byte(m, last);
 }
 

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of its memory a thread may read without a fault; the essay is in backtrace_memory.c. Within this module only. */
+/*
+ * What of its memory a thread may read without a fault; the essay is in backtrace_memory.c. Within
+ * this module only.
+ */
 #ifndef UNWIND_BACKTRACE_MEMORY_H
 #define UNWIND_BACKTRACE_MEMORY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Two ranges [lo, hi) that can be read: the thread's stack, and where else the walk came. {0} to begin with. */
+/*
+ * Two ranges [lo, hi) that can be read: the thread's stack, and where else the walk came. {0} to
+ * begin with.
+ */
 struct backtrace_memory {
 	uint64_t lo, hi;
 	uint64_t other_lo, other_hi;
@@ -18,7 +24,8 @@ void backtrace_memory_begin(struct backtrace_memory *m);
 /*
  * backtrace_memory_has - whether [@at, @at + @n) can be read; @n is at most a page
  *
- * Cost: two comparisons inside of what is known; beyond it a system call per page. Signals: safe, errno is kept.
+ * Cost: two comparisons inside of what is known; beyond it a system call per page. Signals: safe,
+ * errno is kept.
  */
 bool backtrace_memory_has(struct backtrace_memory *m, uint64_t at, uint64_t n);
 

@@ -2,29 +2,34 @@
 /*
  * Loaded objects, and how to know one again
  *
- * dl_iterate_phdr() takes the loader's lock, so a handler must not call it; _dl_find_object() (glibc 2.35) takes none.
- * It gives the range of an object and its .eh_frame_hdr; the program headers at the range's beginning give the rest.
+ * dl_iterate_phdr() takes the loader's lock, so a handler must not call it; _dl_find_object()
+ * (glibc 2.35) takes none. It gives the range of an object and its .eh_frame_hdr; the program
+ * headers at the range's beginning give the rest.
  *
- * What is kept between walks, tables and cached rules, is kept for a slot, and a slot is for one content:
+ * What is kept between walks, tables and cached rules, is kept for a slot, and a slot is for one
+ * content:
  *
  *	dlopen(a.so)	at 0x7f00, build-id 11..	slot 3: [0x7f00, 0x8f00), 11..; its rules are cached
  *	dlclose()
  *	dlopen(b.so)	at 0x7f00, build-id 22..	same range, same link_map (malloc() gave the memory again)
  *	walk		slot 3 says 11.., memory 22..: it is not slot 3; the next free slot becomes b.so's
  *
- * Nothing that the loader hands out tells b.so from a.so: address, size, .eh_frame_hdr and link_map may all be equal. Its
- * count of loads (dlpi_adds) is only to be had with the lock. What has to be equal for a rule to stay right is the content,
- * and the build-id, a hash over it, stands in the first page of every object that the usual toolchains make: 20 bytes to
- * compare. This is done once per object in each walk, since what has a frame on the stack cannot be unloaded meanwhile.
- * The program itself, libc, the loader, the vDSO and the object with this code stay as long as there are walks and need no
- * comparison. An object that can be unloaded and has no build-id gets no slot: it is read anew in each walk.
+ * Nothing that the loader hands out tells b.so from a.so: address, size, .eh_frame_hdr and link_map
+ * may all be equal. Its count of loads (dlpi_adds) is only to be had with the lock. What has to be
+ * equal for a rule to stay right is the content, and the build-id, a hash over it, stands in the
+ * first page of every object that the usual toolchains make: 20 bytes to compare. This is done once
+ * per object in each walk, since what has a frame on the stack cannot be unloaded meanwhile. The
+ * program itself, libc, the loader, the vDSO and the object with this code stay as long as there
+ * are walks and need no comparison. An object that can be unloaded and has no build-id gets no
+ * slot: it is read anew in each walk.
  *
- * Slots are an open hash table by address. One is taken by an atomic exchange of its state and never given back, so that a
- * reader needs no lock and no writer waits. A slot that another thread is just filling is passed over: at worst
- * an object gets two. When all are taken, further objects are read anew as well.
+ * Slots are an open hash table by address. One is taken by an atomic exchange of its state and
+ * never given back, so that a reader needs no lock and no writer waits. A slot that another thread
+ * is just filling is passed over: at worst an object gets two. When all are taken, further objects
+ * are read anew as well.
  *
- * What this does not survive: a return address that was overwritten by one that leads into a library which another thread
- * unloads at that moment.
+ * What this does not survive: a return address that was overwritten by one that leads into a
+ * library which another thread unloads at that moment.
  */
 #include "unwind/backtrace_object.h"
 
@@ -65,8 +70,10 @@ static bool holds(const struct backtrace_object *o, uint64_t at)
 
 static bool is_permanent(const struct backtrace_object *o)
 {
-	return holds(o, getauxval(AT_PHDR)) || holds(o, getauxval(AT_BASE)) || holds(o, getauxval(AT_SYSINFO_EHDR)) ||
-	       holds(o, (uint64_t)(uintptr_t)gnu_get_libc_version()) || holds(o, (uint64_t)(uintptr_t)slots);
+	return holds(o, getauxval(AT_PHDR)) || holds(o, getauxval(AT_BASE)) ||
+	       holds(o, getauxval(AT_SYSINFO_EHDR)) ||
+	       holds(o, (uint64_t)(uintptr_t)gnu_get_libc_version()) ||
+	       holds(o, (uint64_t)(uintptr_t)slots);
 }
 
 /* The build-id among the notes [note, note + size), all of them in the object's first page. */
@@ -74,11 +81,13 @@ static void find_build_id(struct backtrace_object *o, const uint8_t *note, uint6
 {
 	while (size >= sizeof(Elf64_Nhdr)) {
 		const Elf64_Nhdr *n = (const Elf64_Nhdr *)note;
-		uint64_t name = (n->n_namesz + UINT64_C(3)) & ~UINT64_C(3), desc = (n->n_descsz + UINT64_C(3)) & ~UINT64_C(3);
+		uint64_t name = (n->n_namesz + UINT64_C(3)) & ~UINT64_C(3),
+			 desc = (n->n_descsz + UINT64_C(3)) & ~UINT64_C(3);
 		uint64_t all = sizeof(*n) + name + desc;
 		if (all > size)
 			return;
-		if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 && memcmp(n + 1, "GNU", 4) == 0 && n->n_descsz &&
+		if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 &&
+		    memcmp(n + 1, "GNU", 4) == 0 && n->n_descsz &&
 		    n->n_descsz <= SELF_BUILD_ID_MAX) {
 			o->build_id = note + sizeof(*n) + name;
 			o->build_id_size = (uint8_t)n->n_descsz;
@@ -91,7 +100,8 @@ static void find_build_id(struct backtrace_object *o, const uint8_t *note, uint6
 
 static void read_phdr(struct backtrace_object *o, const Elf64_Phdr *p)
 {
-	uint64_t lo = o->bias + p->p_vaddr, hi = lo + p->p_memsz, hdr = (uint64_t)(uintptr_t)o->eh.hdr;
+	uint64_t lo = o->bias + p->p_vaddr, hi = lo + p->p_memsz,
+		 hdr = (uint64_t)(uintptr_t)o->eh.hdr;
 	bool is_inside = lo >= o->lo && hi <= o->hi && lo <= hi;
 	if (!is_inside || !(p->p_flags & PF_R))
 		return;
@@ -108,8 +118,8 @@ static void read_phdr(struct backtrace_object *o, const Elf64_Phdr *p)
 }
 
 /*
- * The loader knows it, too, but its struct link_map is freed when the object is unloaded: an address of an overwritten stack may be in one
- * that another thread unloads.
+ * The loader knows it, too, but its struct link_map is freed when the object is unloaded: an
+ * address of an overwritten stack may be in one that another thread unloads.
  */
 static void find_bias(struct backtrace_object *o, const Elf64_Phdr *p, unsigned int n)
 {
@@ -120,13 +130,16 @@ static void find_bias(struct backtrace_object *o, const Elf64_Phdr *p, unsigned 
 		}
 }
 
-/* The headers must be in the first page, as they are wherever the first segment begins with the file. */
+/*
+ * The headers must be in the first page, as they are wherever the first segment begins with the
+ * file.
+ */
 static void read_headers(struct backtrace_object *o)
 {
 	const Elf64_Ehdr *e = (const Elf64_Ehdr *)(uintptr_t)o->lo;
-	if (o->hi - o->lo < PAGE || memcmp(e->e_ident, ELFMAG, SELFMAG) != 0 || e->e_phentsize != sizeof(Elf64_Phdr) ||
-	    e->e_phnum > MAX_PHDRS || e->e_phoff % 8 || e->e_phoff > PAGE ||
-	    e->e_phoff + e->e_phnum * sizeof(Elf64_Phdr) > PAGE)
+	if (o->hi - o->lo < PAGE || memcmp(e->e_ident, ELFMAG, SELFMAG) != 0 ||
+	    e->e_phentsize != sizeof(Elf64_Phdr) || e->e_phnum > MAX_PHDRS || e->e_phoff % 8 ||
+	    e->e_phoff > PAGE || e->e_phoff + e->e_phnum * sizeof(Elf64_Phdr) > PAGE)
 		return;
 	const Elf64_Phdr *p = (const Elf64_Phdr *)(uintptr_t)(o->lo + e->e_phoff);
 	find_bias(o, p, e->e_phnum);
@@ -166,14 +179,15 @@ bool backtrace_slot_holds(unsigned int slot, uint64_t at)
 	if (s->object.is_permanent)
 		return true;
 	return _dl_find_object((void *)(uintptr_t)at, &found) == 0 &&
-	       is_same(s, (uint64_t)(uintptr_t)found.dlfo_map_start, (uint64_t)(uintptr_t)found.dlfo_map_end,
-		       found.dlfo_eh_frame);
+	       is_same(s, (uint64_t)(uintptr_t)found.dlfo_map_start,
+		       (uint64_t)(uintptr_t)found.dlfo_map_end, found.dlfo_eh_frame);
 }
 
 static bool take(struct backtrace_slot *s, const struct backtrace_object *o)
 {
 	uint32_t free = SLOT_FREE;
-	if (!__atomic_compare_exchange_n(&s->state, &free, SLOT_BUSY, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&s->state, &free, SLOT_BUSY, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
 		return false;
 	s->object = *o;
 	if (o->build_id)

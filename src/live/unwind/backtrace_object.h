@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loaded objects as the self walk knows them; the essay is in backtrace_object.c. Within this module only. */
+/*
+ * Loaded objects as the self walk knows them; the essay is in backtrace_object.c. Within this
+ * module only.
+ */
 #ifndef UNWIND_BACKTRACE_OBJECT_H
 #define UNWIND_BACKTRACE_OBJECT_H
 
@@ -21,7 +24,10 @@ struct backtrace_object {
 
 enum { SELF_BUILD_ID_MAX = 32, SELF_N_SLOTS = 512 };
 
-/* What one step needs for nearly all code, in a word; 0 where it takes more than that. See backtrace_rule.h. */
+/*
+ * What one step needs for nearly all code, in a word; 0 where it takes more than that. See
+ * backtrace_rule.h.
+ */
 typedef uint64_t backtrace_word;
 
 /* The rows of an object. Once made it stays. */
@@ -44,10 +50,16 @@ void backtrace_cache_use(bool on);
 /* The object whose mapping holds @at; false when none does. Signals: safe. */
 bool backtrace_object_at(uint64_t at, struct backtrace_object *ret);
 
-/* The slot of an object, a new one when it has none; -1 when it must not have one, or all are taken. Signals: safe. */
+/*
+ * The slot of an object, a new one when it has none; -1 when it must not have one, or all are
+ * taken. Signals: safe.
+ */
 int backtrace_slot_of(const struct backtrace_object *object);
 
-/* Whether the object that is at @at now, where the slot's once was, is that of the slot. Signals: safe. */
+/*
+ * Whether the object that is at @at now, where the slot's once was, is that of the slot. Signals:
+ * safe.
+ */
 bool backtrace_slot_holds(unsigned int slot, uint64_t at);
 
 struct backtrace_slot *backtrace_slot_at(unsigned int slot);

@@ -2,13 +2,15 @@
 /*
  * Tables for the objects that are loaded now
  *
- * Not for handlers: files are opened, memory is taken. The process looks at itself as at any other (code/space.h), which
- * also reads the vDSO and files that were replaced. A table is complete before its slot gets the pointer to it, by one
- * atomic store; readers see none or all of it, and it stays for good.
+ * Not for handlers: files are opened, memory is taken. The process looks at itself as at any other
+ * (code/space.h), which also reads the vDSO and files that were replaced. A table is complete
+ * before its slot gets the pointer to it, by one atomic store; readers see none or all of it, and
+ * it stays for good.
  *
- * Another thread may unload any object meanwhile. dl_iterate_phdr() holds the lock under which objects are unmapped, so what is
- * read of an object's own memory is read there: its slot, which is for its content. What follows is about the slot and the
- * file; a table for an object that has gone waits for its return.
+ * Another thread may unload any object meanwhile. dl_iterate_phdr() holds the lock under which
+ * objects are unmapped, so what is read of an object's own memory is read there: its slot, which is
+ * for its content. What follows is about the slot and the file; a table for an object that has gone
+ * waits for its return.
  */
 #include "unwind/backtrace_object.h"
 
@@ -63,14 +65,16 @@ static struct backtrace_table *table_of(const struct unwind_table *rows)
 	uint32_t last = 0;
 	for (uint32_t i = 0; i < rows->n_rows; i++)
 		last = unwind_table_rule(rows, i) > last ? unwind_table_rule(rows, i) : last;
-	struct backtrace_table *t = calloc(1, sizeof(*t) + (last + UINT64_C(1)) * sizeof(t->words[0]));
+	struct backtrace_table *t =
+		calloc(1, sizeof(*t) + (last + UINT64_C(1)) * sizeof(t->words[0]));
 	if (!t)
 		return NULL;
 	t->rows = *rows;
 	for (uint32_t i = 0; i < rows->n_rows; i++) {
 		uint32_t rule = unwind_table_rule(rows, i);
 		if (!t->words[rule])
-			t->words[rule] = backtrace_word_of((const struct cairn_unwind_rule *)(rows->rules + rule));
+			t->words[rule] = backtrace_word_of(
+				(const struct cairn_unwind_rule *)(rows->rules + rule));
 	}
 	return t;
 }
@@ -84,7 +88,8 @@ static bool is_file_of(const struct code_image *image, const struct backtrace_sl
 }
 
 /* Returns 1 when the object has a table, 0 when it gets none, -ENOMEM. */
-static int prepare_object(struct code_space *space, const struct loaded *object, struct cairn_err *err)
+static int prepare_object(struct code_space *space, const struct loaded *object,
+			  struct cairn_err *err)
 {
 	struct backtrace_slot *slot = backtrace_slot_at(object->slot);
 	const struct code_image *image;
@@ -94,7 +99,8 @@ static int prepare_object(struct code_space *space, const struct loaded *object,
 	int rc = code_space_find(space, (struct cairn_addr){object->at}, &image, &vaddr, err);
 	if (rc < 0)
 		return rc;
-	if (!image || !image->bin || !image->table.n_rows || vaddr.v != object->at - slot->object.bias || !is_file_of(image, slot))
+	if (!image || !image->bin || !image->table.n_rows ||
+	    vaddr.v != object->at - slot->object.bias || !is_file_of(image, slot))
 		return 0;
 	struct backtrace_table *table = table_of(&image->table);
 	if (!table)
@@ -106,7 +112,8 @@ static int prepare_object(struct code_space *space, const struct loaded *object,
 static int prepare(struct loaded_list *objects, struct cairn_err *err)
 {
 	static struct code_space *space; /* never freed: the tables are in it */
-	int rc = space ? code_space_refresh_pid(space, getpid(), err) : code_space_open_pid(getpid(), 0, &space, err);
+	int rc = space ? code_space_refresh_pid(space, getpid(), err)
+		       : code_space_open_pid(getpid(), 0, &space, err);
 	int n = 0;
 	if (rc == 0 && dl_iterate_phdr(see_object, objects) < 0)
 		rc = err_nomem(err, "the list of loaded objects");
@@ -132,7 +139,8 @@ int cairn_backtrace_prepare(struct cairn_err *err)
 
 int cairn_backtrace_prepare(struct cairn_err *err)
 {
-	return err_set(err, -EOPNOTSUPP, "a program's own stack can be walked on x86-64 with glibc 2.35 or later");
+	return err_set(err, -EOPNOTSUPP,
+		       "a program's own stack can be walked on x86-64 with glibc 2.35 or later");
 }
 
 #endif

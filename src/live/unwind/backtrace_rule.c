@@ -15,7 +15,8 @@ static bool find_fp(const struct cairn_unwind_rule *rule, int32_t *ret)
 			return false;
 		if (reg != RBP)
 			continue;
-		if (cairn_unwind_word_saved(word) != CAIRN_UNWIND_AT_CFA || value >= 0 || value < INT16_MIN)
+		if (cairn_unwind_word_saved(word) != CAIRN_UNWIND_AT_CFA || value >= 0 ||
+		    value < INT16_MIN)
 			return false;
 		*ret = value;
 	}
@@ -27,9 +28,9 @@ backtrace_word backtrace_word_of(const struct cairn_unwind_rule *rule)
 	int32_t fp;
 	if (rule->flags & CAIRN_UNWIND_OUTERMOST)
 		return SELF_OUTERMOST;
-	if (rule->flags || rule->cfa != CAIRN_UNWIND_CFA_REG || (rule->reg != RSP && rule->reg != RBP) ||
-	    !find_fp(rule, &fp))
+	if (rule->flags || rule->cfa != CAIRN_UNWIND_CFA_REG ||
+	    (rule->reg != RSP && rule->reg != RBP) || !find_fp(rule, &fp))
 		return SELF_NONE;
-	return (uint64_t)(uint32_t)rule->off << 32 | (uint64_t)(uint16_t)fp << 16 | (rule->reg == RBP ? SELF_FROM_FP : 0) |
-	       SELF_SIMPLE;
+	return (uint64_t)(uint32_t)rule->off << 32 | (uint64_t)(uint16_t)fp << 16 |
+	       (rule->reg == RBP ? SELF_FROM_FP : 0) | SELF_SIMPLE;
 }

@@ -4,11 +4,13 @@
  *
  *	bits 0-7	enum backtrace_kind
  *	bit  8		the CFA starts from rbp; else from rsp
- *	bits 16-31	where the caller's rbp is saved, from the CFA, in bytes; 0: it was not changed
+ *	bits 16-31	where the caller's rbp is saved, from the CFA, in bytes; 0: it was not
+ *	changed
  *	bits 32-63	CFA minus the register it starts from
  *
- * rbx and r12 to r15 are left out: code that needs them to find its CFA is rare, and makes the walk begin again with
- * all registers. A rule that does not fit has its number in bits 32-63 and is looked up in the object's table. Within this module only.
+ * rbx and r12 to r15 are left out: code that needs them to find its CFA is rare, and makes the walk
+ * begin again with all registers. A rule that does not fit has its number in bits 32-63 and is
+ * looked up in the object's table. Within this module only.
  */
 #ifndef UNWIND_BACKTRACE_RULE_H
 #define UNWIND_BACKTRACE_RULE_H

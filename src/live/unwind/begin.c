@@ -2,15 +2,17 @@
 /*
  * Stacks that were made by hand
  *
- * A coroutine's function was called by nobody. What makes its stack puts the address of code there that ends it:
+ * A coroutine's function was called by nobody. What makes its stack puts the address of code there
+ * that ends it:
  *
  *	makecontext, glibc	mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi	the first instruction of __start_context
  *				the same after testl $2,%fs:0x48; je		built for shadow stacks
  *	boost.context		push %rbp; jmp *%rbx				before it; then
  *				xor %rdi,%rdi; call _exit; hlt
  *
- * A row would be looked for in the byte before, which belongs to another function, or to nothing. So the instructions tell, all of them,
- * and that what is before is no call: a damaged stack does not lead to just these places.
+ * A row would be looked for in the byte before, which belongs to another function, or to nothing.
+ * So the instructions tell, all of them, and that what is before is no call: a damaged stack does
+ * not lead to just these places.
  */
 #include "unwind/begin.h"
 
@@ -38,15 +40,19 @@ static bool is_makecontext(const uint8_t *pc)
 
 static bool is_boost(const uint8_t *pc)
 {
-	return is_at(pc - 3, "\x55\xff\xe3", 3) && is_at(pc, "\x48\x31\xff\xe8", 4) && pc[8] == 0xf4;
+	return is_at(pc - 3, "\x55\xff\xe3", 3) && is_at(pc, "\x48\x31\xff\xe8", 4) &&
+	       pc[8] == 0xf4;
 }
 
-bool begin_of_context(uint16_t machine, const struct code_memory *code, uint64_t pc, const char **ret_why)
+bool begin_of_context(uint16_t machine, const struct code_memory *code, uint64_t pc,
+		      const char **ret_why)
 {
 	uint8_t bytes[BEFORE + AFTER];
 	const uint8_t *at = bytes + BEFORE;
-	if (machine != EM_X86_64 || !code_memory_all(code, pc - BEFORE, bytes, sizeof(bytes)) || insn_ends_with_call(at))
+	if (machine != EM_X86_64 || !code_memory_all(code, pc - BEFORE, bytes, sizeof(bytes)) ||
+	    insn_ends_with_call(at))
 		return false;
-	*ret_why = is_makecontext(at) ? "a context of makecontext begins there" : "a context of boost.context begins there";
+	*ret_why = is_makecontext(at) ? "a context of makecontext begins there"
+				      : "a context of boost.context begins there";
 	return is_makecontext(at) || is_boost(at);
 }

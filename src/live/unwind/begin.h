@@ -9,11 +9,13 @@
 #include "code/memory.h"
 
 /*
- * begin_of_context - whether @pc, a return address, is what makecontext(3) or boost.context put on a new stack
+ * begin_of_context - whether @pc, a return address, is what makecontext(3) or boost.context put on
+ * a new stack
  *
  * @ret_why  whose it is, in static words
  * Cost: a read of the code around it. Threads: any.
  */
-bool begin_of_context(uint16_t machine, const struct code_memory *code, uint64_t pc, const char **ret_why);
+bool begin_of_context(uint16_t machine, const struct code_memory *code, uint64_t pc,
+		      const char **ret_why);
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * Threads in state D
  *
- * A thread that waits for a disk, or for the child of its vfork(2), takes no signal and cannot be stopped. It does not run either, and
- * proc_pid_syscall(5) has its system call, six arguments in their registers, stack pointer and program counter:
+ * A thread that waits for a disk, or for the child of its vfork(2), takes no signal and cannot be
+ * stopped. It does not run either, and proc_pid_syscall(5) has its system call, six arguments in
+ * their registers, stack pointer and program counter:
  *
  *	58 0x0 0x7ffd... 0x... 0x... 0x... 0x... 0x7ffd4c5b2a28 0x7f10a2d0b5c6
  *
@@ -16,7 +17,10 @@
 
 enum { RSP = 7, N_ARGS = 6 };
 
-/* rdi, rsi, rdx, r10, r8, r9: the kernel gives them back as they were. vfork() has its return address in the first. */
+/*
+ * rdi, rsi, rdx, r10, r8, r9: the kernel gives them back as they were. vfork() has its return
+ * address in the first.
+ */
 static const uint8_t args[N_ARGS] = {5, 4, 1, 10, 8, 9};
 
 bool blocked_regs(int pid, int tid, struct cairn_regs *ret)
@@ -28,8 +32,10 @@ bool blocked_regs(int pid, int tid, struct cairn_regs *ret)
 	FILE *file = fopen(name, "re");
 	if (!file)
 		return false;
-	bool ok = fscanf(file, "%ld %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64, &number,
-			 &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &sp, &pc) == 9;
+	bool ok = fscanf(file,
+			 "%ld %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
+			 " %" SCNx64 " %" SCNx64,
+			 &number, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &sp, &pc) == 9;
 	fclose(file);
 	if (!ok || number < 0)
 		return false;

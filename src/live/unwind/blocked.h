@@ -6,7 +6,8 @@
 #include <cairn/unwind.h>
 
 /*
- * blocked_regs - pc, stack pointer and arguments of a thread in a system call, by /proc/PID/task/TID/syscall
+ * blocked_regs - pc, stack pointer and arguments of a thread in a system call, by
+ * /proc/PID/task/TID/syscall
  *
  * False when it runs, is gone, or may not be read. The other registers are not known.
  */

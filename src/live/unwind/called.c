@@ -2,20 +2,25 @@
 /*
  * Whom a call leads to
  *
- * Code made at run time may leave rbp as it was. Then rbp leads past a real caller, to the frame of another one:
+ * Code made at run time may leave rbp as it was. Then rbp leads past a real caller, to the frame of
+ * another one:
  *
  *	rb_yield:	call rb_vm_exec@plt	<- rbp leads to the return address here
  *	rb_vm_exec:	call *%rax		the frame that would be left out
  *	code made at run time			rbp is still rb_yield's
  *
- * The bytes before the return address contradict this: their call leads to rb_vm_exec, which is not on the stack. So the target
- * of a direct call is followed, and that of one through a slot of the GOT. A stub of the PLT leads to what its slot holds. A tail call leaves no frame, so that the functions
- * a function jumps to are followed, too. The callee must be in one of them. Each doubt is decided for the callee:
+ * The bytes before the return address contradict this: their call leads to rb_vm_exec, which is not
+ * on the stack. So the target of a direct call is followed, and that of one through a slot of the
+ * GOT. A stub of the PLT leads to what its slot holds. A tail call leaves no frame, so that the
+ * functions a function jumps to are followed, too. The callee must be in one of them. Each doubt is
+ * decided for the callee:
  *
  *	code in no file, or of no symbol with a size and no FDE	it may lead to the callee
  *	bytes that do not decode				it may
- *	indirect jump without a row, or where the CFA is rsp + 8	it may: this can be a tail call
- *	other indirect jump, or one through a table of distances	a switch: it stays in the function
+ *	indirect jump without a row, or where the CFA is rsp + 8	it may: this can be a tail
+ *	call
+ *	other indirect jump, or one through a table of distances	a switch: it stays in the
+ *	function
  *	return where the CFA is not rsp + 8			it may: somebody pushed where it returns to
  *	more than FUNCTIONS_MAX functions, or a very long one	it may
  */
@@ -71,11 +76,15 @@ static bool is_got(const struct called *c, uint64_t slot)
 	struct cairn_vaddr vaddr;
 	const char *name;
 	uint64_t off;
-	return code_space_peek(c->space, (struct cairn_addr){slot}, &image, &vaddr, NULL) == 0 && image && image->bin &&
-	       cairn_binary_section_of(image->bin, vaddr, &name, &off) && strncmp(name, ".got", 4) == 0;
+	return code_space_peek(c->space, (struct cairn_addr){slot}, &image, &vaddr, NULL) == 0 &&
+	       image && image->bin && cairn_binary_section_of(image->bin, vaddr, &name, &off) &&
+	       strncmp(name, ".got", 4) == 0;
 }
 
-/* What "call *slot(%rip)" or "jmp *slot(%rip)", which ends at @end with @distance, finds in its slot. */
+/*
+ * What "call *slot(%rip)" or "jmp *slot(%rip)", which ends at @end with @distance, finds in its
+ * slot.
+ */
 static bool got_target(const struct called *c, uint64_t end, const uint8_t *distance, uint64_t *ret)
 {
 	int32_t value;
@@ -84,7 +93,10 @@ static bool got_target(const struct called *c, uint64_t end, const uint8_t *dist
 	return is_got(c, slot) && code_memory_all(c->code, slot, ret, sizeof(*ret));
 }
 
-/* The target of the call before @ret_addr; false when none can be told, or the bytes read as another call, too. */
+/*
+ * The target of the call before @ret_addr; false when none can be told, or the bytes read as
+ * another call, too.
+ */
 static bool target_before(const struct called *c, uint64_t ret_addr, uint64_t *ret)
 {
 	uint8_t bytes[INSN_CALL_LONGEST];
@@ -101,9 +113,11 @@ static bool target_before(const struct called *c, uint64_t ret_addr, uint64_t *r
 	return true;
 }
 
-static const struct cairn_unwind_rule *rule_in(const struct code_image *image, struct cairn_vaddr at)
+static const struct cairn_unwind_rule *rule_in(const struct code_image *image,
+					       struct cairn_vaddr at)
 {
-	const struct cairn_unwind_rule *rule = unwind_table_is_open(&image->table) ? unwind_table_find(&image->table, at) : NULL;
+	const struct cairn_unwind_rule *rule =
+		unwind_table_is_open(&image->table) ? unwind_table_find(&image->table, at) : NULL;
 	return rule && rule->cfa != CAIRN_UNWIND_UNDESCRIBED ? rule : NULL;
 }
 
@@ -111,7 +125,8 @@ static bool is_stub(const struct code_image *image, struct cairn_vaddr at)
 {
 	const char *name;
 	uint64_t off;
-	return cairn_binary_section_of(image->bin, at, &name, &off) && strncmp(name, ".plt", 4) == 0;
+	return cairn_binary_section_of(image->bin, at, &name, &off) &&
+	       strncmp(name, ".plt", 4) == 0;
 }
 
 /* Where a stub of the PLT jumps: endbr64 or not, a bnd prefix or not, jmp *slot(%rip). */
@@ -129,11 +144,12 @@ static bool leave_stub(const struct called *c, uint64_t at, uint64_t *ret)
 }
 
 /*
- * The function at @at, or the part of it, by its symbol, else by its FDE: strip(1) leaves that. What no row describes has none.
+ * The function at @at, or the part of it, by its symbol, else by its FDE: strip(1) leaves that.
+ * What no row describes has none.
  * Returns 1; 0: it cannot be told; -ENOMEM.
  */
-static int body_at(const struct called *c, const struct code_image *image, struct cairn_vaddr vaddr, uint64_t at,
-		   struct body *ret, struct cairn_err *err)
+static int body_at(const struct called *c, const struct code_image *image, struct cairn_vaddr vaddr,
+		   uint64_t at, struct body *ret, struct cairn_err *err)
 {
 	const struct functions *functions;
 	struct cairn_vaddr lo, hi;
@@ -146,7 +162,9 @@ static int body_at(const struct called *c, const struct code_image *image, struc
 		lo = s->at;
 		hi.v = s->at.v + s->size;
 	} else {
-		rc = rule_in(image, vaddr) ? code_space_fde(c->space, (struct cairn_addr){at}, &lo, &hi, err) : 0;
+		rc = rule_in(image, vaddr)
+			     ? code_space_fde(c->space, (struct cairn_addr){at}, &lo, &hi, err)
+			     : 0;
 	}
 	if (rc != 1 || hi.v - lo.v > BYTES_MAX)
 		return rc < 0 ? rc : 0;
@@ -192,7 +210,8 @@ static int go_to(struct search *s, uint64_t at, struct cairn_err *err)
 }
 
 /* The rule at @at; NULL when no file has one. */
-static int rule_at(const struct search *s, uint64_t at, const struct cairn_unwind_rule **ret, struct cairn_err *err)
+static int rule_at(const struct search *s, uint64_t at, const struct cairn_unwind_rule **ret,
+		   struct cairn_err *err)
 {
 	const struct code_image *image;
 	struct cairn_vaddr vaddr;
@@ -206,14 +225,16 @@ static int leave_unseen(struct search *s, uint64_t at, enum insn_flow flow, stru
 {
 	const struct cairn_unwind_rule *rule;
 	int rc = rule_at(s, at, &rule, err);
-	bool is_as_at_entry = rule && rule->cfa == CAIRN_UNWIND_CFA_REG && rule->reg == RSP && rule->off == ENTRY_CFA;
+	bool is_as_at_entry = rule && rule->cfa == CAIRN_UNWIND_CFA_REG && rule->reg == RSP &&
+			      rule->off == ENTRY_CFA;
 	s->may_lead = flow == INSN_RETURN ? rule && !is_as_at_entry : !rule || is_as_at_entry;
 	return rc;
 }
 
 /* Where one instruction leads; @line: those before it that run one after the other, and itself. */
-static int follow(struct search *s, const struct body *body, uint64_t at, const struct insn_step *step, const uint8_t *line,
-		  size_t n_line, struct cairn_err *err)
+static int follow(struct search *s, const struct body *body, uint64_t at,
+		  const struct insn_step *step, const uint8_t *line, size_t n_line,
+		  struct cairn_err *err)
 {
 	switch (step->flow) {
 	case INSN_JUMP:
@@ -229,7 +250,8 @@ static int follow(struct search *s, const struct body *body, uint64_t at, const 
 }
 
 /* All instructions of a function, which are in @code. */
-static int look_through(struct search *s, const struct body *body, const uint8_t *code, struct cairn_err *err)
+static int look_through(struct search *s, const struct body *body, const uint8_t *code,
+			struct cairn_err *err)
 {
 	size_t n = body->hi - body->lo, line = 0, i = 0;
 	struct insn_step step = {.flow = INSN_NEXT};
@@ -275,13 +297,15 @@ static int search(const struct called *c, uint64_t target, uint64_t callee, stru
 	return rc < 0 ? rc : !s.may_lead;
 }
 
-int called_is_other(const struct called *c, uint64_t callee, uint64_t ret_addr, uint64_t *ret_target, struct cairn_err *err)
+int called_is_other(const struct called *c, uint64_t callee, uint64_t ret_addr,
+		    uint64_t *ret_target, struct cairn_err *err)
 {
 	const struct code_maps *maps = code_space_maps(c->space);
 	uint64_t target;
 	if (c->machine != EM_X86_64 || !target_before(c, ret_addr, &target))
 		return 0;
-	const struct code_mapping *from = code_maps_find(maps, callee), *to = code_maps_find(maps, target);
+	const struct code_mapping *from = code_maps_find(maps, callee),
+				  *to = code_maps_find(maps, target);
 	if (!to || !to->is_executable || code_is_anonymous(to))
 		return 0;
 	/* What code of no file is called by does not depend on where it is. */

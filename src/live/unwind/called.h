@@ -10,7 +10,8 @@
 
 /* An answer that was found: JITs call the same few functions again and again. */
 struct called_known {
-	uint64_t target, callee; /* 0 of both: an empty slot; callee is 0 for code that is in no file */
+	/* 0 of both: an empty slot; callee is 0 for code that is in no file */
+	uint64_t target, callee;
 	bool is_other;
 };
 
@@ -29,11 +30,12 @@ struct called {
  *
  * @callee      an address in the function that would return to @ret_addr
  * @ret_target  the function that is called instead; set with 1
- * Returns 1: there is a call whose target can be told, and neither what it calls nor any function that this jumps to is the callee's. 0: it may have led
- * there, or it cannot be told. -ENOMEM.
- * Cost: a read of the call; for a new target in a file one pass over its instructions, for the first one without a symbol
- * code_space_fde(). Threads: one at a time.
+ * Returns 1: there is a call whose target can be told, and neither what it calls nor any function
+ * that this jumps to is the callee's. 0: it may have led there, or it cannot be told. -ENOMEM.
+ * Cost: a read of the call; for a new target in a file one pass over its instructions, for the
+ * first one without a symbol code_space_fde(). Threads: one at a time.
  */
-int called_is_other(const struct called *c, uint64_t callee, uint64_t ret_addr, uint64_t *ret_target, struct cairn_err *err);
+int called_is_other(const struct called *c, uint64_t callee, uint64_t ret_addr,
+		    uint64_t *ret_target, struct cairn_err *err);
 
 #endif

@@ -8,7 +8,10 @@
 #include "base/err.h"
 #include "unwind/stacks.h"
 
-/* Where each DWARF register is in struct user_regs_struct: rax rdx rcx rbx rsi rdi rbp rsp r8 to r15. */
+/*
+ * Where each DWARF register is in struct user_regs_struct: rax rdx rcx rbx rsi rdi rbp rsp r8 to
+ * r15.
+ */
 static const uint8_t user_of[16] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0};
 enum { USER_RIP = 16 };
 
@@ -33,7 +36,8 @@ static bool read_memory(void *ctx, struct cairn_addr at, void *ret, size_t n)
 	return core_read(ctx, at.v, ret, n);
 }
 
-static int walk_thread(struct cairn_stacks *stacks, const struct core_thread *t, struct cairn_err *err)
+static int walk_thread(struct cairn_stacks *stacks, const struct core_thread *t,
+		       struct cairn_err *err)
 {
 	struct core *core = stacks->core;
 	struct cairn_regs regs = core->machine == EM_AARCH64 ? regs_of_aarch64(t) : regs_of(t);
@@ -44,9 +48,15 @@ static int walk_thread(struct cairn_stacks *stacks, const struct core_thread *t,
 	to->stack.signal = t->signal;
 	to->stack.has_fault = t->has_fault;
 	to->stack.fault.v = t->fault;
-	const struct walk_target target = {.machine = core->machine, .signature = core->signature, .space = stacks->space, .runtime = stacks->runtime,
-					   .code = code_memory_of_core_and_files(&stacks->core_memory),
-					   .no_registers = stacks->no_registers, .read = read_memory, .ctx = core};
+	const struct walk_target target = {
+		.machine = core->machine,
+		.signature = core->signature,
+		.space = stacks->space,
+		.runtime = stacks->runtime,
+		.code = code_memory_of_core_and_files(&stacks->core_memory),
+		.no_registers = stacks->no_registers,
+		.read = read_memory,
+		.ctx = core};
 	int rc = walk_run(&stacks->walk, &target, &regs, stacks->max_frames, err);
 	return rc < 0 ? rc : stacks_keep(stacks, to, err);
 }
@@ -67,16 +77,17 @@ static void tell_what_is_missing(struct cairn_stacks *stacks)
 {
 	const struct core *core = stacks->core;
 	if (core->whole > core->size)
-		snprintf(stacks->note, sizeof(stacks->note), "%s: cut off: %zu of %" PRIu64 " bytes", core->path,
-			 core->size, core->whole);
+		snprintf(stacks->note, sizeof(stacks->note),
+			 "%s: cut off: %zu of %" PRIu64 " bytes", core->path, core->size,
+			 core->whole);
 	else if (!core->threads.n)
 		snprintf(stacks->note, sizeof(stacks->note), "%s: no thread is in it", core->path);
 	else
 		memcpy(stacks->note, core->note, sizeof(stacks->note));
 }
 
-int cairn_stacks_open_core(const char *path, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
-			 struct cairn_err *err)
+int cairn_stacks_open_core(const char *path, const struct cairn_stacks_opts *opts,
+			   struct cairn_stacks **ret, struct cairn_err *err)
 {
 	struct cairn_stacks *stacks;
 	int rc = stacks_new(opts, &stacks, err);

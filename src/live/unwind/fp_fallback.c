@@ -2,7 +2,8 @@
 /*
  * Frames that nobody describes
  *
- * V8, the JVM with -XX:+PreserveFramePointer, .NET and others begin their functions so that frames are a list:
+ * V8, the JVM with -XX:+PreserveFramePointer, .NET and others begin their functions so that frames
+ * are a list:
  *
  *	55		push %rbp		the caller's frame pointer
  *	48 89 e5	mov %rsp,%rbp		this frame
@@ -10,17 +11,19 @@
  *	5d		pop %rbp
  *	c3		ret
  *
- * Behind the first two, and up to the pop, the caller is found by rbp. Elsewhere rbp is still, or again, the caller's, and to
- * follow it would leave out a frame. So at an instruction that is about to run the next ones are looked at: when they lead
- * to "push %rbp, mov %rsp,%rbp", or to a return, without changing the stack pointer on the way, then the return address is
- * on top of the stack.
+ * Behind the first two, and up to the pop, the caller is found by rbp. Elsewhere rbp is still, or
+ * again, the caller's, and to follow it would leave out a frame. So at an instruction that is about
+ * to run the next ones are looked at: when they lead to "push %rbp, mov %rsp,%rbp", or to a return,
+ * without changing the stack pointer on the way, then the return address is on top of the stack.
  *
- * Nothing says that rbp is a frame pointer there at all. Code that uses it for something else is noticed in nearly all cases:
- * it must point into the stack, above the stack pointer, and what is taken for a return address must be one of code, behind
- * a call. A frame found this way is right in all likelihood, and is marked.
+ * Nothing says that rbp is a frame pointer there at all. Code that uses it for something else is
+ * noticed in nearly all cases: it must point into the stack, above the stack pointer, and what is
+ * taken for a return address must be one of code, behind a call. A frame found this way is right in
+ * all likelihood, and is marked.
  *
- * The JVM's interpreter does not call: it pushes the address of a stub, and jumps. So code that is in no file may be returned to
- * without a call in front, if the caller's frame has all that a frame has.
+ * The JVM's interpreter does not call: it pushes the address of a stub, and jumps. So code that is
+ * in no file may be returned to without a call in front, if the caller's frame has all that a frame
+ * has.
  */
 #include "unwind/fp_fallback.h"
 
@@ -52,7 +55,8 @@ static bool is_push_rbp(const uint8_t *p, size_t n)
 /* Both ways to write mov %rsp,%rbp. */
 static bool is_set_rbp(const uint8_t *p, size_t n)
 {
-	return n >= 3 && p[0] == 0x48 && ((p[1] == 0x89 && p[2] == 0xe5) || (p[1] == 0x8b && p[2] == 0xec));
+	return n >= 3 && p[0] == 0x48 &&
+	       ((p[1] == 0x89 && p[2] == 0xe5) || (p[1] == 0x8b && p[2] == 0xec));
 }
 
 /* @p: the instruction that is about to run. */
@@ -66,7 +70,8 @@ static enum frame_state state_of(const uint8_t *p, size_t n)
 			return FRAME;
 		if (insn.flow == INSN_RETURN)
 			return NO_FRAME;
-		if (insn.writes & (1 << RSP | 1 << RBP) || (insn.flow != INSN_NEXT && insn.flow != INSN_BRANCH))
+		if (insn.writes & (1 << RSP | 1 << RBP) ||
+		    (insn.flow != INSN_NEXT && insn.flow != INSN_BRANCH))
 			return FRAME;
 		p += insn.len;
 		n -= insn.len;
@@ -136,11 +141,12 @@ static bool step(const struct assume *a, enum frame_state state, struct cairn_re
 {
 	struct rule_words words = {0};
 	rule_of_state(state, &words);
-	return cairn_unwind_step((const struct cairn_unwind_rule *)words.words, a->machine, a->read, a->ctx, regs) ==
-	       CAIRN_STEP_OK;
+	return cairn_unwind_step((const struct cairn_unwind_rule *)words.words, a->machine, a->read,
+				 a->ctx, regs) == CAIRN_STEP_OK;
 }
 
-bool fp_fallback_caller(const struct assume *a, bool is_exact, struct cairn_regs *regs, const char **ret_why)
+bool fp_fallback_caller(const struct assume *a, bool is_exact, struct cairn_regs *regs,
+			const char **ret_why)
 {
 	struct cairn_regs caller = *regs;
 	if (a->machine == EM_AARCH64)

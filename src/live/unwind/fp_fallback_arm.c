@@ -8,10 +8,11 @@
  *	a8c27bfd	ldp x29,x30,[sp],#32
  *	d65f03c0	ret
  *
- * How far above the two words the caller's stack pointer is they do not say: it is not known from there on, and a caller whose
- * row counts from it ends the stack. At an instruction that is about to run the frame may not be made yet, or be gone, or never
- * be: then the return address is in x30. Where the call before x30 leads to here, all instructions from its target on are looked
- * at; else those before the pc have to make the frame. What neither tells is not assumed.
+ * How far above the two words the caller's stack pointer is they do not say: it is not known from
+ * there on, and a caller whose row counts from it ends the stack. At an instruction that is about
+ * to run the frame may not be made yet, or be gone, or never be: then the return address is in x30.
+ * Where the call before x30 leads to here, all instructions from its target on are looked at; else
+ * those before the pc have to make the frame. What neither tells is not assumed.
  */
 #include <string.h>
 
@@ -57,7 +58,8 @@ static bool is_direct_call(uint32_t insn)
 /* bl, blr, and those that authenticate */
 static bool is_call(uint32_t insn)
 {
-	return is_direct_call(insn) || (insn & 0xfffffc1f) == 0xd63f0000 || (insn & 0xfefff800) == 0xd63f0800;
+	return is_direct_call(insn) || (insn & 0xfffffc1f) == 0xd63f0000 ||
+	       (insn & 0xfefff800) == 0xd63f0800;
 }
 
 /* br, ret, and those that authenticate; b. */
@@ -69,7 +71,8 @@ static bool leaves(uint32_t insn)
 static bool read_insn(const struct assume *a, uint64_t at, uint32_t *ret)
 {
 	const struct code_mapping *m = code_maps_find(a->maps, at);
-	return m && m->is_executable && !(at % INSN) && code_memory_all(a->code, at, ret, sizeof(*ret));
+	return m && m->is_executable && !(at % INSN) &&
+	       code_memory_all(a->code, at, ret, sizeof(*ret));
 }
 
 static bool is_after_call(const struct assume *a, uint64_t at)
@@ -114,7 +117,8 @@ static enum arm_state state_at(const struct assume *a, const struct cairn_regs *
 {
 	uint64_t pc = regs->pc.v, ret_addr = regs->r[LR] & address_bits;
 	uint32_t insn;
-	if (regs->known & UINT32_C(1) << LR && read_insn(a, ret_addr - INSN, &insn) && is_direct_call(insn)) {
+	if (regs->known & UINT32_C(1) << LR && read_insn(a, ret_addr - INSN, &insn) &&
+	    is_direct_call(insn)) {
 		int64_t distance = (int64_t)((uint64_t)insn << 38) >> 36;
 		uint64_t target = ret_addr - INSN + (uint64_t)distance;
 		if (target <= pc && pc - target <= (uint64_t)MAX_INSNS * INSN)
@@ -128,8 +132,8 @@ static bool is_record_at(const struct assume *a, const struct cairn_regs *regs)
 	uint64_t fp = regs->r[FP];
 	bool has_sp = regs->known & UINT32_C(1) << SP;
 	const struct code_mapping *stack = code_maps_find(a->maps, has_sp ? regs->r[SP] : fp);
-	return stack && !stack->is_executable && !(fp % 8) && (!has_sp || fp >= regs->r[SP]) && fp < stack->hi &&
-	       stack->hi - fp >= RECORD;
+	return stack && !stack->is_executable && !(fp % 8) && (!has_sp || fp >= regs->r[SP]) &&
+	       fp < stack->hi && stack->hi - fp >= RECORD;
 }
 
 static const char *leave_frame(const struct assume *a, struct cairn_regs *caller)
@@ -157,7 +161,8 @@ static const char *leave_without_frame(const struct assume *a, struct cairn_regs
 	return is_after_call(a, caller->pc.v) ? NULL : "what is in x30 is no return address";
 }
 
-bool fp_fallback_caller_arm(const struct assume *a, bool is_exact, struct cairn_regs *regs, const char **ret_why)
+bool fp_fallback_caller_arm(const struct assume *a, bool is_exact, struct cairn_regs *regs,
+			    const char **ret_why)
 {
 	struct cairn_regs caller = *regs;
 	enum arm_state state = is_exact ? state_at(a, regs) : ARM_FRAME;
@@ -166,8 +171,11 @@ bool fp_fallback_caller_arm(const struct assume *a, bool is_exact, struct cairn_
 		return false;
 	const char *why = "nothing tells whether it has made its frame";
 	if (state != ARM_UNKNOWN)
-		why = state == ARM_FRAME ? leave_frame(a, &caller) : leave_without_frame(a, &caller);
-	*ret_why = why ? why : state == ARM_FRAME ? "what it called keeps a frame pointer" : "what it called has no frame";
+		why = state == ARM_FRAME ? leave_frame(a, &caller)
+					 : leave_without_frame(a, &caller);
+	*ret_why = why			? why
+		   : state == ARM_FRAME ? "what it called keeps a frame pointer"
+					: "what it called has no frame";
 	if (!why)
 		*regs = caller;
 	return !why;

@@ -2,9 +2,10 @@
 /*
  * Frames that are borrowed
  *
- * LuaJIT's traces make no frame. They run in the one that the interpreter made, which is written in assembler, and move the
- * stack pointer down by some words of their own. The FDE that LuaJIT hands to the unwinder for them has no rule at all: it is there
- * for its exception handler, which never unwinds past a trace.
+ * LuaJIT's traces make no frame. They run in the one that the interpreter made, which is written in
+ * assembler, and move the stack pointer down by some words of their own. The FDE that LuaJIT hands
+ * to the unwinder for them has no rule at all: it is there for its exception handler, which never
+ * unwinds past a trace.
  *
  *	rsp        words of the trace, a multiple of 16 bytes that nobody tells
  *	S          the interpreter's frame, as the row for its entry says: CFA = S + 80
@@ -12,10 +13,11 @@
  *	CFA - 8    the return address
  *	CFA        the frame of who called the interpreter
  *
- * So the interpreter is looked for from its return address, upwards from the stack pointer. It has to be behind a direct call.
- * The row for what that calls has to say that a frame is there at the first instruction already, which compilers do not
- * say of functions they compile. And something in the frame has to point to where the frame's address is: an old frame that was
- * left on the stack does not have that, since the state has the address of the innermost one.
+ * So the interpreter is looked for from its return address, upwards from the stack pointer. It has
+ * to be behind a direct call. The row for what that calls has to say that a frame is there at the
+ * first instruction already, which compilers do not say of functions they compile. And something in
+ * the frame has to point to where the frame's address is: an old frame that was left on the stack
+ * does not have that, since the state has the address of the innermost one.
  *
  * Registers that the interpreter does not keep are unknown in the caller: traces use them too.
  */
@@ -33,7 +35,10 @@
 enum {
 	RSP = 7,
 	WORD = 8,
-	/* From the stack pointer to the return address. LuaJIT's traces have at most 256 slots of 4 bytes. */
+	/*
+	 * From the stack pointer to the return address. LuaJIT's traces have at most 256 slots of 4
+	 * bytes.
+	 */
 	BORROW_DEPTH = 2048,
 	MAX_FRAME = 512, /* of the interpreter */
 	MAX_STATES = 256, /* one per coroutine; more are forgotten together */
@@ -41,9 +46,12 @@ enum {
 };
 #define KEPT (1u << 3 | 1u << 6 | 0xfu << 12) /* rbx, rbp, r12 to r15 */
 
-/* The row for what the direct call in front of @ret_addr calls; NULL when there is no such call, or no row. */
-static const struct cairn_unwind_rule *rule_of_callee(const struct borrow *b, uint64_t ret_addr, int *rc,
-						      struct cairn_err *err)
+/*
+ * The row for what the direct call in front of @ret_addr calls; NULL when there is no such call, or
+ * no row.
+ */
+static const struct cairn_unwind_rule *rule_of_callee(const struct borrow *b, uint64_t ret_addr,
+						      int *rc, struct cairn_err *err)
 {
 	uint8_t call[INSN_CALL_REL32];
 	int32_t distance;
@@ -51,10 +59,12 @@ static const struct cairn_unwind_rule *rule_of_callee(const struct borrow *b, ui
 	const struct code_image *image;
 	struct cairn_vaddr at;
 	if (!m || !m->is_executable || code_is_anonymous(m) ||
-	    !code_memory_all(b->memory, ret_addr - sizeof(call), call, sizeof(call)) || call[0] != 0xe8)
+	    !code_memory_all(b->memory, ret_addr - sizeof(call), call, sizeof(call)) ||
+	    call[0] != 0xe8)
 		return NULL;
 	memcpy(&distance, call + 1, sizeof(distance));
-	*rc = code_space_find(b->space, (struct cairn_addr){ret_addr + (uint64_t)(int64_t)distance}, &image, &at, err);
+	*rc = code_space_find(b->space, (struct cairn_addr){ret_addr + (uint64_t)(int64_t)distance},
+			      &image, &at, err);
 	if (*rc < 0 || !image || !image->bin || !unwind_table_is_open(&image->table))
 		return NULL;
 	return unwind_table_find(&image->table, at);
@@ -62,8 +72,8 @@ static const struct cairn_unwind_rule *rule_of_callee(const struct borrow *b, ui
 
 static bool has_frame_at_entry(const struct cairn_unwind_rule *rule)
 {
-	return rule && rule->cfa == CAIRN_UNWIND_CFA_REG && rule->reg == RSP && rule->off >= 2 * WORD &&
-	       rule->off <= MAX_FRAME && rule->off % 16 == 0;
+	return rule && rule->cfa == CAIRN_UNWIND_CFA_REG && rule->reg == RSP &&
+	       rule->off >= 2 * WORD && rule->off <= MAX_FRAME && rule->off % 16 == 0;
 }
 
 static bool read_state(const struct code_memory *memory, struct interpreter_frame_state *state)
@@ -71,7 +81,8 @@ static bool read_state(const struct code_memory *memory, struct interpreter_fram
 	return code_memory_all(memory, state->at, state->words, sizeof(state->words));
 }
 
-void interpreter_frame_catch(struct interpreter_frame_states *states, const struct code_memory *memory)
+void interpreter_frame_catch(struct interpreter_frame_states *states,
+			     const struct code_memory *memory)
 {
 	states->has_missed = false;
 	for (size_t i = 0; i < states->list.n; i++)
@@ -102,7 +113,9 @@ static int miss(const struct borrow *b, uint64_t at, struct cairn_err *err)
 	if (states->list.n == MAX_STATES)
 		states->list.n = 0;
 	states->has_missed = true;
-	return VEC_ADD(&states->list, (struct interpreter_frame_state){.at = at}) ? 0 : err_nomem(err, "an interpreter's states");
+	return VEC_ADD(&states->list, (struct interpreter_frame_state){.at = at})
+		       ? 0
+		       : err_nomem(err, "an interpreter's states");
 }
 
 /* Whether the word @at of a frame leads to a state that has the frame's address: 1, 0, -ENOMEM. */
@@ -130,13 +143,15 @@ static int is_innermost(const struct borrow *b, uint64_t frame, uint64_t end, st
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		const struct code_mapping *m = code_maps_find(code_space_maps(b->space), words[i]);
 		/* The frame may be in itself by chance: the state is elsewhere. */
-		if (m && m->is_readable && !m->is_executable && words[i] % WORD == 0 && !(m->lo <= frame && frame < m->hi))
+		if (m && m->is_readable && !m->is_executable && words[i] % WORD == 0 &&
+		    !(m->lo <= frame && frame < m->hi))
 			rc = leads_to(b, words[i], frame, err);
 	}
 	return rc;
 }
 
-static bool leave(const struct borrow *b, const struct cairn_unwind_rule *rule, uint64_t frame, struct cairn_regs *regs)
+static bool leave(const struct borrow *b, const struct cairn_unwind_rule *rule, uint64_t frame,
+		  struct cairn_regs *regs)
 {
 	struct cairn_regs r = *regs;
 	r.r[RSP] = frame;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a frame is left that is another function's: traces of an interpreter. Within this module only. */
+/*
+ * How a frame is left that is another function's: traces of an interpreter. Within this module
+ * only.
+ */
 #ifndef UNWIND_INTERPRETER_FRAME_H
 #define UNWIND_INTERPRETER_FRAME_H
 
@@ -19,8 +22,8 @@ struct interpreter_frame_state {
 };
 
 /*
- * Which states those are is known only after a walk. So a first walk learns where they are, and that it would have needed them;
- * interpreter_frame_catch() reads them at the next stop.
+ * Which states those are is known only after a walk. So a first walk learns where they are, and
+ * that it would have needed them; interpreter_frame_catch() reads them at the next stop.
  */
 struct interpreter_frame_states {
 	VEC(struct interpreter_frame_state) list;
@@ -37,14 +40,18 @@ struct borrow {
 };
 
 /* While the threads stand still. Cost: a read for each state that was seen. */
-void interpreter_frame_catch(struct interpreter_frame_states *states, const struct code_memory *memory);
+void interpreter_frame_catch(struct interpreter_frame_states *states,
+			     const struct code_memory *memory);
 
 /*
- * interpreter_frame_caller - from code that runs in the frame of its interpreter to the caller of that
+ * interpreter_frame_caller - from code that runs in the frame of its interpreter to the caller of
+ * that
  *
  * @regs  the frame's, replaced by the caller's
- * Returns 1 when there is such a frame, 0 when there is none, -ENOMEM. Cost: a look at each second word of two kilobytes.
+ * Returns 1 when there is such a frame, 0 when there is none, -ENOMEM. Cost: a look at each second
+ * word of two kilobytes.
  */
-int interpreter_frame_caller(const struct borrow *b, struct cairn_regs *regs, struct cairn_err *err);
+int interpreter_frame_caller(const struct borrow *b, struct cairn_regs *regs,
+			     struct cairn_err *err);
 
 #endif

@@ -10,8 +10,8 @@
  *	threads are released        /
  *	the copies are walked       running; unwind tables are made when their file first occurs
  *
- * A walk that leads out of the copies reads the memory of the process instead, which runs again; that is told by
- * is_consistent.
+ * A walk that leads out of the copies reads the memory of the process instead, which runs again;
+ * that is told by is_consistent.
  */
 #include <elf.h>
 #include <errno.h>
@@ -54,12 +54,16 @@ static void not_stopped(const struct stopped_thread *t, struct walk *walk)
 	walk_empty(walk);
 	walk->end = is_gone ? CAIRN_WALK_GONE : CAIRN_WALK_NOT_STOPPED;
 	if (is_gone)
-		snprintf(walk->why, sizeof(walk->why), "the thread ended before it could be stopped");
+		snprintf(walk->why, sizeof(walk->why),
+			 "the thread ended before it could be stopped");
 	else if (t->state == 'D')
 		snprintf(walk->why, sizeof(walk->why),
-			 "the thread waits in the kernel and cannot be stopped (state D; /proc/%d/stack)", t->tid);
+			 "the thread waits in the kernel and cannot be stopped (state D; "
+			 "/proc/%d/stack)",
+			 t->tid);
 	else
-		snprintf(walk->why, sizeof(walk->why), "the thread did not stop (state %c)", t->state);
+		snprintf(walk->why, sizeof(walk->why), "the thread did not stop (state %c)",
+			 t->state);
 }
 
 static bool is_same_place(const struct cairn_regs *a, const struct cairn_regs *b)
@@ -67,27 +71,32 @@ static bool is_same_place(const struct cairn_regs *a, const struct cairn_regs *b
 	return a->pc.v == b->pc.v && a->r[RSP] == b->r[RSP];
 }
 
-/* One that waits in the kernel: what it has on its stack is read while it waits, and it has to be at the same place afterwards. */
-static int walk_blocked(struct cairn_stacks *stacks, const struct stopped_thread *t, const struct walk_target *target,
-			struct cairn_err *err)
+/*
+ * One that waits in the kernel: what it has on its stack is read while it waits, and it has to be
+ * at the same place afterwards.
+ */
+static int walk_blocked(struct cairn_stacks *stacks, const struct stopped_thread *t,
+			const struct walk_target *target, struct cairn_err *err)
 {
 	struct cairn_regs before, after;
 	bool is_blocked = t->state == 'D' && blocked_regs(stacks->pid, t->tid, &before);
 	int rc = is_blocked ? walk_run(&stacks->walk, target, &before, stacks->max_frames, err) : 0;
 	if (rc < 0)
 		return rc;
-	if (!is_blocked || !blocked_regs(stacks->pid, t->tid, &after) || !is_same_place(&before, &after)) {
+	if (!is_blocked || !blocked_regs(stacks->pid, t->tid, &after) ||
+	    !is_same_place(&before, &after)) {
 		not_stopped(t, &stacks->walk);
 		return 0;
 	}
 	snprintf(stacks->note, sizeof(stacks->note),
-		 "thread %d waits in the kernel and cannot be stopped (state D): its stack is what /proc/%d/task/%d/syscall leads to",
+		 "thread %d waits in the kernel and cannot be stopped (state D): its stack is what "
+		 "/proc/%d/task/%d/syscall leads to",
 		 t->tid, stacks->pid, t->tid);
 	return 0;
 }
 
-static int walk_thread(struct cairn_stacks *stacks, const struct stopped_thread *t, struct reading *r,
-		       struct cairn_err *err)
+static int walk_thread(struct cairn_stacks *stacks, const struct stopped_thread *t,
+		       struct reading *r, struct cairn_err *err)
 {
 	struct thread_walk *to = stacks_add(stacks, t->tid, t->comm);
 	if (!to)
@@ -96,9 +105,14 @@ static int walk_thread(struct cairn_stacks *stacks, const struct stopped_thread 
 	to->vectors = t->vectors;
 	r->to = to;
 	r->walk = &stacks->walk;
-	const struct walk_target target = {.machine = EM_X86_64, .space = stacks->space, .runtime = stacks->runtime,
-					   .code = code_memory_of_process(r->snapshot->pid), .states = &stacks->states,
-					   .no_registers = stacks->no_registers, .read = read_memory, .ctx = r};
+	const struct walk_target target = {.machine = EM_X86_64,
+					   .space = stacks->space,
+					   .runtime = stacks->runtime,
+					   .code = code_memory_of_process(r->snapshot->pid),
+					   .states = &stacks->states,
+					   .no_registers = stacks->no_registers,
+					   .read = read_memory,
+					   .ctx = r};
 	int rc = 0;
 	if (t->has_regs)
 		rc = walk_run(&stacks->walk, &target, &t->regs, stacks->max_frames, err);
@@ -126,14 +140,18 @@ static bool mappings_are_old(const struct cairn_stacks *stacks, const struct sto
 	const struct code_maps *maps = code_space_maps(stacks->space);
 	for (size_t i = 0; i < stop->threads.n; i++) {
 		const struct stopped_thread *t = &stop->threads.p[i];
-		const struct code_mapping *m = t->has_regs ? code_maps_find(maps, t->regs.pc.v) : NULL;
+		const struct code_mapping *m =
+			t->has_regs ? code_maps_find(maps, t->regs.pc.v) : NULL;
 		if (t->has_regs && (!m || !m->is_executable))
 			return true;
 	}
 	return code_runtime_is_ahead(stacks->runtime);
 }
 
-/* JITs map code while they are looked at; that is seldom, so that it is done once more with the threads standing still. */
+/*
+ * JITs map code while they are looked at; that is seldom, so that it is done once more with the
+ * threads standing still.
+ */
 static int look_again(struct cairn_stacks *stacks, const struct stop *stop, struct cairn_err *err)
 {
 	int rc = code_space_refresh_pid(stacks->space, stacks->snapshot.pid, err);
@@ -150,7 +168,10 @@ static int renew_maps(struct cairn_stacks *stacks, struct cairn_err *err)
 	return is_new ? 0 : code_space_refresh_pid(stacks->space, stacks->snapshot.pid, err);
 }
 
-/* ---- the parts that read; attaching and letting go is for one thread, and cannot be left behind ---- */
+/*
+ * ---- the parts that read; attaching and letting go is for one thread, and cannot be left behind
+ * ----
+ */
 
 struct capture {
 	struct cairn_stacks *stacks;
@@ -216,8 +237,9 @@ static void *take_moment(void *arg)
 }
 
 /*
- * A thread that waits in the kernel cannot be let go, and would stand still once it leaves it. Whose tracer ends is let go by the
- * kernel: so the tracer is a thread of its own. Where none can be had, it is this one.
+ * A thread that waits in the kernel cannot be let go, and would stand still once it leaves it.
+ * Whose tracer ends is let go by the kernel: so the tracer is a thread of its own. Where none can
+ * be had, it is this one.
  */
 static int take_moment_in_thread(struct capture *c, struct cairn_err *err)
 {
@@ -247,7 +269,8 @@ static int capture(struct capture *c, struct cairn_err *err)
 	if (rc == 0)
 		rc = timed_read_run(&stacks->stall, walk_all, c, err);
 	stacks->moment = (struct cairn_stacks_moment){.stopped_ns = stop->last_ns - stop->first_ns,
-						      .is_consistent = stop->is_consistent && !c->has_read_live,
+						      .is_consistent = stop->is_consistent &&
+								       !c->has_read_live,
 						      .copied_bytes = stacks->snapshot.n_bytes};
 	return rc;
 }
@@ -261,7 +284,8 @@ static int choose_memory(struct cairn_stacks *stacks, struct cairn_err *err)
 	stacks->snapshot.pid = memory;
 	code_runtime_free(stacks->runtime);
 	stacks->runtime = NULL;
-	return code_runtime_new(code_memory_of_process(memory), stacks->pid, EM_X86_64, &stacks->runtime, err);
+	return code_runtime_new(code_memory_of_process(memory), stacks->pid, EM_X86_64,
+				&stacks->runtime, err);
 }
 
 static int take_once(struct cairn_stacks *stacks, struct cairn_err *err)
@@ -305,7 +329,8 @@ int cairn_stacks_again(struct cairn_stacks *stacks, struct cairn_err *err)
 }
 
 /* What stalls is left out the next time, which has to begin anew. */
-static int open_once(const struct cairn_stacks_opts *opts, struct timed_read *stall, struct cairn_stacks **ret, struct cairn_err *err)
+static int open_once(const struct cairn_stacks_opts *opts, struct timed_read *stall,
+		     struct cairn_stacks **ret, struct cairn_err *err)
 {
 	struct cairn_stacks *stacks;
 	int rc = stacks_new(opts, &stacks, err);

@@ -44,9 +44,13 @@ static void wait_for_the_dead(const struct reaper *reaper)
 	for (size_t i = 0; i < reaper->threads.n; i++) {
 		id_t tid = (id_t)reaper->threads.p[i].tid;
 		siginfo_t info = {0};
-		/* WEXITED also takes the stop of a traced thread, which is for the tracer to see: so a look first. */
+		/*
+		 * WEXITED also takes the stop of a traced thread, which is for the tracer to see:
+		 * so a look first.
+		 */
 		if (waitid(P_PID, tid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 &&
-		    (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED))
+		    (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED ||
+		     info.si_code == CLD_DUMPED))
 			waitid(P_PID, tid, &info, WEXITED | WNOHANG | __WALL);
 	}
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What another thread does while threads of a process are attached: it waits for those that die, and reads names
+ * What another thread does while threads of a process are attached: it waits for those that die,
+ * and reads names
  *
- * A thread that is traced and dies stays until its tracer has waited for it. A thread that execs waits until all others
- * are gone, and holds a lock meanwhile that PTRACE_SEIZE of any thread of the process takes. So a tracer that has seized
- * some threads of a process that execs, and seizes the next, sleeps for ever, and so does the process (Linux 6.18:
- * ptrace_attach() takes cred_guard_mutex, which de_thread() is under). The way out is that another thread of the tracer
+ * A thread that is traced and dies stays until its tracer has waited for it. A thread that execs
+ * waits until all others are gone, and holds a lock meanwhile that PTRACE_SEIZE of any thread of
+ * the process takes. So a tracer that has seized some threads of a process that execs, and seizes
+ * the next, sleeps for ever, and so does the process (Linux 6.18: ptrace_attach() takes
+ * cred_guard_mutex, which de_thread() is under). The way out is that another thread of the tracer
  * waits for the dead.
  *
- * There are seldom any. A thread's name takes three system calls, four times as long as to attach it: so the tracer and this thread
- * share them, as long as all run.
+ * There are seldom any. A thread's name takes three system calls, four times as long as to attach
+ * it: so the tracer and this thread share them, as long as all run.
  * Within this module only.
  */
 #ifndef UNWIND_REAPER_H

@@ -2,20 +2,25 @@
 /*
  * Return addresses that are looked for
  *
- * YJIT, Chez, Guile and others run code with frames of a form of their own, and rbp for something else. But they were called from
- * compiled code, by a call, and its frames go on from there as usual:
+ * YJIT, Chez, Guile and others run code with frames of a form of their own, and rbp for something
+ * else. But they were called from compiled code, by a call, and its frames go on from there as
+ * usual:
  *
  *	rsp	words of the frame, how many nobody tells
  *	S	return address: a described function, after a call whose target can be this code
- *	S + 8	the frame of that function, whose rows lead on: to the outermost frame, or to the next code without rows
+ *	S + 8	the frame of that function, whose rows lead on: to the outermost frame, or to the
+ *	next code without rows
  *
- * Old frames are left on a stack, and have return addresses, too. They are told apart by three things: the stack pointer is a multiple
- * of 16 at a call, the calls lead to who is called (called.h), and this for each caller up to where rows end. Most old ones fail at
- * the first: their call leads to a function that has nothing to do with this code.
- * A caller whose row starts from rbp can be told only if the code left rbp as it was; that is tried where the row asks for it. If rows do
- * not lead on then, neither is known: whether it is the caller, nor what is further out. So the search ends there, and leaves out nobody.
- * The same holds for a return address in other code without rows, behind a call that may lead here: its frame would be left out.
- * What is found may still be an old frame. So it is an assumption, and what is complete by it is not complete as a fact.
+ * Old frames are left on a stack, and have return addresses, too. They are told apart by three
+ * things: the stack pointer is a multiple of 16 at a call, the calls lead to who is called
+ * (called.h), and this for each caller up to where rows end. Most old ones fail at the first: their
+ * call leads to a function that has nothing to do with this code.
+ * A caller whose row starts from rbp can be told only if the code left rbp as it was; that is tried
+ * where the row asks for it. If rows do not lead on then, neither is known: whether it is the
+ * caller, nor what is further out. So the search ends there, and leaves out nobody. The same holds
+ * for a return address in other code without rows, behind a call that may lead here: its frame
+ * would be left out. What is found may still be an old frame. So it is an assumption, and what is
+ * complete by it is not complete as a fact.
  */
 #include "unwind/scan.h"
 
@@ -48,12 +53,14 @@ static const struct code_mapping *code_at(const struct scan *s, uint64_t at)
 static bool is_after_call(const struct scan *s, uint64_t at)
 {
 	uint8_t bytes[INSN_CALL_LONGEST];
-	return code_at(s, at - 1) && code_memory_all(s->called->code, at - sizeof(bytes), bytes, sizeof(bytes)) &&
+	return code_at(s, at - 1) &&
+	       code_memory_all(s->called->code, at - sizeof(bytes), bytes, sizeof(bytes)) &&
 	       insn_ends_with_call(bytes + sizeof(bytes));
 }
 
 /* Whether the call before a return address can have led to @callee. 1, 0, -ENOMEM. */
-static int may_have_called(const struct scan *s, uint64_t callee, uint64_t ret_addr, struct cairn_err *err)
+static int may_have_called(const struct scan *s, uint64_t callee, uint64_t ret_addr,
+			   struct cairn_err *err)
 {
 	uint64_t target;
 	if (!is_after_call(s, ret_addr))
@@ -63,7 +70,8 @@ static int may_have_called(const struct scan *s, uint64_t callee, uint64_t ret_a
 }
 
 /* The rule of a file at the call before @pc; NULL: none. 0, -ENOMEM. */
-static int rule_before(const struct scan *s, uint64_t pc, const struct cairn_unwind_rule **ret, struct cairn_err *err)
+static int rule_before(const struct scan *s, uint64_t pc, const struct cairn_unwind_rule **ret,
+		       struct cairn_err *err)
 {
 	const struct code_image *image;
 	struct cairn_vaddr at;
@@ -94,7 +102,8 @@ static int follow(const struct scan *s, struct cairn_regs regs, struct cairn_err
 			return rc;
 		if (!rule)
 			return i && is_undescribed_code(s, regs.pc.v) ? FIT_GOES_ON : FIT_NOT;
-		enum cairn_step step = cairn_unwind_step(rule, s->called->machine, s->read, s->ctx, &regs);
+		enum cairn_step step =
+			cairn_unwind_step(rule, s->called->machine, s->read, s->ctx, &regs);
 		if (step == CAIRN_STEP_OUTERMOST || (step == CAIRN_STEP_OK && !regs.pc.v))
 			return FIT_OUTERMOST;
 		/* A signal's frame has no call, and the code that it interrupted may be any. */
@@ -110,7 +119,8 @@ static int follow(const struct scan *s, struct cairn_regs regs, struct cairn_err
 }
 
 /* With rbp as it is where it takes that. fit, or -ENOMEM. */
-static int follow_caller(const struct scan *s, const struct cairn_regs *regs, struct cairn_regs *caller, struct cairn_err *err)
+static int follow_caller(const struct scan *s, const struct cairn_regs *regs,
+			 struct cairn_regs *caller, struct cairn_err *err)
 {
 	int rc = follow(s, *caller, err);
 	if (rc != FIT_LOST || !(regs->known & 1 << RBP))
@@ -121,11 +131,14 @@ static int follow_caller(const struct scan *s, const struct cairn_regs *regs, st
 	return rc == FIT_NOT ? FIT_LOST : rc;
 }
 
-/* 1 when the word @ret_addr at @at can be the caller's; NOT_TOLD when nothing can be said from here on. */
+/*
+ * 1 when the word @ret_addr at @at can be the caller's; NOT_TOLD when nothing can be said from here
+ * on.
+ */
 enum { NOT_TOLD = 2 };
 
-static int try_word(const struct scan *s, uint64_t callee, uint64_t at, uint64_t ret_addr, struct cairn_regs *regs,
-		    unsigned int *n_tried, struct cairn_err *err)
+static int try_word(const struct scan *s, uint64_t callee, uint64_t at, uint64_t ret_addr,
+		    struct cairn_regs *regs, unsigned int *n_tried, struct cairn_err *err)
 {
 	struct cairn_regs caller = {.pc = {ret_addr}, .known = 1 << RSP};
 	const struct cairn_unwind_rule *rule;
@@ -147,7 +160,8 @@ static int try_word(const struct scan *s, uint64_t callee, uint64_t at, uint64_t
 	return 1;
 }
 
-int scan_caller(const struct scan *s, uint64_t callee, struct cairn_regs *regs, struct cairn_err *err)
+int scan_caller(const struct scan *s, uint64_t callee, struct cairn_regs *regs,
+		struct cairn_err *err)
 {
 	uint64_t words[BLOCK_WORDS], sp = regs->r[RSP];
 	unsigned int n_tried = 0;
@@ -160,7 +174,9 @@ int scan_caller(const struct scan *s, uint64_t callee, struct cairn_regs *regs, 
 			n /= 2;
 		for (size_t i = 0; i < n; i++) {
 			uint64_t at = lo + i * WORD;
-			int rc = (at + WORD) % 16 ? 0 : try_word(s, callee, at, words[i], regs, &n_tried, err);
+			int rc = (at + WORD) % 16
+					 ? 0
+					 : try_word(s, callee, at, words[i], regs, &n_tried, err);
 			if (rc)
 				return rc == NOT_TOLD ? 0 : rc;
 		}

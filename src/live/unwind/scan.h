@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a frame is left that nobody describes and that keeps no frame pointer: by what is on the stack. Within this module only. */
+/*
+ * How a frame is left that nobody describes and that keeps no frame pointer: by what is on the
+ * stack. Within this module only.
+ */
 #ifndef UNWIND_SCAN_H
 #define UNWIND_SCAN_H
 
@@ -14,13 +17,15 @@ struct scan {
 };
 
 /*
- * scan_caller - from code that no row describes to the nearest return address on the stack that can be its caller's
+ * scan_caller - from code that no row describes to the nearest return address on the stack that can
+ * be its caller's
  *
  * @callee  an address of the frame's code
  * @regs    the frame's, replaced by the caller's: of those only pc and stack pointer are known
  * Returns 1; 0 when there is none within SCAN_BYTES; -ENOMEM.
  * Cost: a look at each second word; for those that look like return addresses some steps by rows.
  */
-int scan_caller(const struct scan *s, uint64_t callee, struct cairn_regs *regs, struct cairn_err *err);
+int scan_caller(const struct scan *s, uint64_t callee, struct cairn_regs *regs,
+		struct cairn_err *err);
 
 #endif

@@ -2,20 +2,21 @@
 /*
  * What is copied of a stopped process
  *
- * The used part of a stack goes from the stack pointer (less the red zone) to the end of the mapping that it is in. It is
- * seldom more than some kilobytes.
+ * The used part of a stack goes from the stack pointer (less the red zone) to the end of the
+ * mapping that it is in. It is seldom more than some kilobytes.
  *
- * A signal handler may run on an alternate stack. The one that it was entered from is the thread's own: for the main thread
- * [stack], for others the mapping that the thread pointer is in, as thread libraries put it on top of the stack. How much
- * of that is used is not known before the walk; but the signal frame in the first copy holds the interrupted stack
- * pointer. So the lowest word of the copy that points into the own stack is where the second copy begins: an
- * older, lower one only makes it longer.
+ * A signal handler may run on an alternate stack. The one that it was entered from is the thread's
+ * own: for the main thread [stack], for others the mapping that the thread pointer is in, as thread
+ * libraries put it on top of the stack. How much of that is used is not known before the walk; but
+ * the signal frame in the first copy holds the interrupted stack pointer. So the lowest word of the
+ * copy that points into the own stack is where the second copy begins: an older, lower one only
+ * makes it longer.
  *
- * On x86-64 thread libraries put what the thread pointer points to on top of a thread's stack: some kilobytes that are no stack, which
- * are left out.
+ * On x86-64 thread libraries put what the thread pointer points to on top of a thread's stack: some
+ * kilobytes that are no stack, which are left out.
  *
- * The mappings were read before the threads stood still, and a main thread's stack may have grown since: a stack pointer in the gap
- * below [stack] is in it.
+ * The mappings were read before the threads stood still, and a main thread's stack may have grown
+ * since: a stack pointer in the gap below [stack] is in it.
  */
 #include "unwind/snapshot.h"
 
@@ -39,7 +40,8 @@ bool snapshot_read_live(int pid, uint64_t at, void *ret, size_t n)
 	return timed_read_read(pid, at, ret, n) == (ssize_t)n;
 }
 
-static bool read_copy(const struct snapshot *s, const struct stack_copy *copy, uint64_t at, void *ret, size_t n)
+static bool read_copy(const struct snapshot *s, const struct stack_copy *copy, uint64_t at,
+		      void *ret, size_t n)
 {
 	if (at < copy->lo || at >= copy->hi || n > copy->hi - at)
 		return false;
@@ -53,7 +55,8 @@ static bool read_copy(const struct snapshot *s, const struct stack_copy *copy, u
 
 bool snapshot_read(const struct snapshot *s, size_t thread, uint64_t at, void *ret, size_t n)
 {
-	return read_copy(s, &s->copies[thread], at, ret, n) || read_copy(s, &s->copies[s->n_threads + thread], at, ret, n);
+	return read_copy(s, &s->copies[thread], at, ret, n) ||
+	       read_copy(s, &s->copies[s->n_threads + thread], at, ret, n);
 }
 
 bool snapshot_read_any(const struct snapshot *s, uint64_t at, void *ret, size_t n)
@@ -64,7 +67,8 @@ bool snapshot_read_any(const struct snapshot *s, uint64_t at, void *ret, size_t 
 	return false;
 }
 
-static void plan_part(const struct code_mapping *m, uint64_t sp, struct snapshot *s, struct stack_copy *copy)
+static void plan_part(const struct code_mapping *m, uint64_t sp, struct snapshot *s,
+		      struct stack_copy *copy)
 {
 	*copy = (struct stack_copy){.off = s->n_bytes};
 	if (!m || !m->is_readable || s->n_bytes > MAX_COPY)
@@ -101,8 +105,8 @@ static void leave_out_thread(const struct stopped_thread *t, uint64_t sp, struct
 }
 
 /* What is to be copied of a thread's stack; nothing when its stack pointer is nowhere. */
-static void plan_copy(const struct code_maps *maps, const struct stopped_thread *t, struct snapshot *s,
-		      struct stack_copy *copy)
+static void plan_copy(const struct code_maps *maps, const struct stopped_thread *t,
+		      struct snapshot *s, struct stack_copy *copy)
 {
 	struct code_mapping m;
 	uint64_t sp = t->regs.r[RSP];
@@ -112,7 +116,8 @@ static void plan_copy(const struct code_maps *maps, const struct stopped_thread 
 	plan_part(has_stack ? &m : NULL, sp, s, copy);
 }
 
-static const struct code_mapping *own_stack(const struct code_maps *maps, const struct stopped_thread *t)
+static const struct code_mapping *own_stack(const struct code_maps *maps,
+					    const struct stopped_thread *t)
 {
 	if (!t->is_main)
 		return code_maps_find(maps, t->thread_pointer);
@@ -123,7 +128,8 @@ static const struct code_mapping *own_stack(const struct code_maps *maps, const 
 }
 
 /* The lowest word of a copy that points into @m; its end when none does. */
-static uint64_t lowest_pointer(const struct snapshot *s, const struct stack_copy *copy, const struct code_mapping *m)
+static uint64_t lowest_pointer(const struct snapshot *s, const struct stack_copy *copy,
+			       const struct code_mapping *m)
 {
 	uint64_t lowest = m->hi;
 	for (uint64_t at = (copy->lo + 7) & ~UINT64_C(7); at + 8 <= copy->hi; at += 8) {
@@ -136,8 +142,8 @@ static uint64_t lowest_pointer(const struct snapshot *s, const struct stack_copy
 }
 
 /* Of a thread that is on another stack than its own, the used part of that. */
-static void plan_own(const struct code_maps *maps, const struct stopped_thread *t, struct snapshot *s,
-		     const struct stack_copy *copy, struct stack_copy *own)
+static void plan_own(const struct code_maps *maps, const struct stopped_thread *t,
+		     struct snapshot *s, const struct stack_copy *copy, struct stack_copy *own)
 {
 	const struct code_mapping *m = t->has_regs ? own_stack(maps, t) : NULL;
 	*own = (struct stack_copy){.off = s->n_bytes};
@@ -164,11 +170,13 @@ static void read_batch(struct snapshot *s, struct stack_copy *copies, size_t n)
 	if (timed_read_read_all(s->pid, here, there, n) == (ssize_t)bytes)
 		return;
 	for (size_t i = 0; i < n; i++)
-		if (!snapshot_read_live(s->pid, copies[i].lo, s->bytes + copies[i].off, copies[i].hi - copies[i].lo))
+		if (!snapshot_read_live(s->pid, copies[i].lo, s->bytes + copies[i].off,
+					copies[i].hi - copies[i].lo))
 			copies[i].hi = copies[i].lo;
 }
 
-static int read_copies(struct snapshot *s, struct stack_copy *copies, size_t n, struct cairn_err *err)
+static int read_copies(struct snapshot *s, struct stack_copy *copies, size_t n,
+		       struct cairn_err *err)
 {
 	uint8_t *grown = realloc(s->bytes, s->n_bytes ? s->n_bytes : 1);
 	if (!grown)
@@ -179,7 +187,8 @@ static int read_copies(struct snapshot *s, struct stack_copy *copies, size_t n, 
 	return 0;
 }
 
-int snapshot_take(struct snapshot *s, const struct code_maps *maps, const struct stop *stop, struct cairn_err *err)
+int snapshot_take(struct snapshot *s, const struct code_maps *maps, const struct stop *stop,
+		  struct cairn_err *err)
 {
 	size_t n = stop->threads.n;
 	s->copies = calloc(n ? n * 2 : 1, sizeof(*s->copies));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The stacks of a stopped process, as they were; the essay is in snapshot.c. Within this module only. */
+/*
+ * The stacks of a stopped process, as they were; the essay is in snapshot.c. Within this module
+ * only.
+ */
 #ifndef UNWIND_SNAPSHOT_H
 #define UNWIND_SNAPSHOT_H
 
@@ -15,7 +18,8 @@ struct stack_copy {
 struct snapshot {
 	int pid; /* by which memory is read: stop_memory_of() */
 	size_t n_threads;
-	struct stack_copy *copies; /* one per thread, then as many of the own stacks; most of those are empty */
+	/* one per thread, then as many of the own stacks; most of those are empty */
+	struct stack_copy *copies;
 	uint8_t *bytes;
 	size_t n_bytes;
 };
@@ -28,13 +32,17 @@ struct snapshot {
  * Returns 0, -ENOMEM; snapshot_fini() in both cases. What cannot be read is not in it.
  * Cost: one or two process_vm_readv() for hundreds of threads.
  */
-int snapshot_take(struct snapshot *s, const struct code_maps *maps, const struct stop *stop, struct cairn_err *err);
+int snapshot_take(struct snapshot *s, const struct code_maps *maps, const struct stop *stop,
+		  struct cairn_err *err);
 void snapshot_fini(struct snapshot *s);
 
 /* All words of the copies, one copy by number; NULL behind the last. */
 const void *snapshot_words(const struct snapshot *s, size_t i, size_t *ret_n);
 
-/* @n bytes at @at as they were, of a thread's own stacks; of any thread's. False when they were not copied. */
+/*
+ * @n bytes at @at as they were, of a thread's own stacks; of any thread's. False when they were not
+ * copied.
+ */
 bool snapshot_read(const struct snapshot *s, size_t thread, uint64_t at, void *ret, size_t n);
 bool snapshot_read_any(const struct snapshot *s, uint64_t at, void *ret, size_t n);
 

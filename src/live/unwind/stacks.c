@@ -9,7 +9,8 @@
 #include "base/err.h"
 #include "base/opts.h"
 
-int stacks_new(const struct cairn_stacks_opts *opts, struct cairn_stacks **ret, struct cairn_err *err)
+int stacks_new(const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
+	       struct cairn_err *err)
 {
 	struct cairn_stacks_opts o = {0};
 	int rc = opts_take(&o, sizeof(o), opts, err);
@@ -22,9 +23,13 @@ int stacks_new(const struct cairn_stacks_opts *opts, struct cairn_stacks **ret, 
 	stacks->jobs = o.threads;
 	stacks->has_vectors = o.vectors;
 	stacks->no_registers = o.no_registers;
-	stacks->search = (struct core_search){.program = o.program, .sysroot = o.sysroot, .debug_dirs = o.debug_dirs,
-					      .n_debug_dirs = o.n_debug_dirs, .threads = o.threads};
-	stacks->sidecars = (struct code_sidecars){.find = o.find_sidecar, .ctx = o.find_sidecar_ctx};
+	stacks->search = (struct core_search){.program = o.program,
+					      .sysroot = o.sysroot,
+					      .debug_dirs = o.debug_dirs,
+					      .n_debug_dirs = o.n_debug_dirs,
+					      .threads = o.threads};
+	stacks->sidecars =
+		(struct code_sidecars){.find = o.find_sidecar, .ctx = o.find_sidecar_ctx};
 	*ret = stacks;
 	return 0;
 }
@@ -63,7 +68,8 @@ struct thread_walk *stacks_add(struct cairn_stacks *stacks, int tid, const char 
 int stacks_keep(struct cairn_stacks *stacks, struct thread_walk *t, struct cairn_err *err)
 {
 	const struct walk *walk = &stacks->walk;
-	size_t frames = walk->frames.n * sizeof(*walk->frames.p), words = walk->words.n * sizeof(*walk->words.p);
+	size_t frames = walk->frames.n * sizeof(*walk->frames.p),
+	       words = walk->words.n * sizeof(*walk->words.p);
 	size_t regs = walk->regs.n * sizeof(*walk->regs.p), why = strlen(walk->why) + 1;
 	char *at = arena_alloc(&stacks->kept, frames + words + regs + why);
 	if (!at)
@@ -105,7 +111,8 @@ const struct cairn_thread_stack *cairn_stacks_thread(const struct cairn_stacks *
 	return &stacks->threads.p[i]->stack;
 }
 
-void cairn_stacks_regs(const struct cairn_thread_stack *thread, size_t frame, struct cairn_regs *ret)
+void cairn_stacks_regs(const struct cairn_thread_stack *thread, size_t frame,
+		       struct cairn_regs *ret)
 {
 	const struct thread_walk *t = (const struct thread_walk *)(const void *)thread;
 	uint32_t wanted = t->regs ? t->regs[frame].known : 0;

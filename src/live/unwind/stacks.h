@@ -15,7 +15,11 @@ struct thread_walk {
 	const struct frame_regs *regs; /* one for each frame; NULL: they are not kept */
 	const uint64_t *words;
 	struct vectors vectors; /* of the innermost frame */
-	size_t n_then; /* frames that were found in what was copied; those behind them by reading a process that runs again */
+	/*
+	 * frames that were found in what was copied; those behind them by reading a process that
+	 * runs again
+	 */
+	size_t n_then;
 };
 
 struct cairn_stacks {
@@ -34,7 +38,8 @@ struct cairn_stacks {
 	struct code_runtime *runtime;
 	struct timed_read stall;
 	char note[CAIRN_ERR_MSG_MAX];
-	VEC(struct thread_walk *) threads; /* the first n_used of them; the rest keeps its memory for the next time */
+	/* the first n_used of them; the rest keeps its memory for the next time */
+	VEC(struct thread_walk *) threads;
 	size_t n_used;
 	struct walk walk; /* at hand */
 	struct arena kept; /* frames, registers and ends of the threads */
@@ -44,7 +49,8 @@ struct cairn_stacks {
 };
 
 /* Returns 0, -EINVAL, -ENOMEM; cairn_stacks_close(). */
-int stacks_new(const struct cairn_stacks_opts *opts, struct cairn_stacks **ret, struct cairn_err *err);
+int stacks_new(const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
+	       struct cairn_err *err);
 
 /*
  * stacks_take_note - what is missing of the code made at run time, if nothing else was

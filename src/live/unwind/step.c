@@ -2,16 +2,18 @@
 /*
  * One step: a rule applied to the registers of a frame
  *
- *	CFA	the stack pointer of the caller, behind the call: rsp + 24, or rbp + 16, or *(rbp - 8)
+ *	CFA	the stack pointer of the caller, behind the call: rsp + 24, or rbp + 16, or *(rbp -
+ *	8)
  *	ra	where the caller goes on: at CFA - 8 on x86-64, in x30 on AArch64 until it is saved
  *	rbx	where the rule says it is saved, or the same as now
  *	rax	lost: the caller does not expect it to be kept
  *
- * A signal trampoline is different: it restores the registers of code that was interrupted, all of them.
+ * A signal trampoline is different: it restores the registers of code that was interrupted, all of
+ * them.
  *
- * Stacks grow down, so that each caller's frame is above. A step that does not get there is refused: a damaged stack
- * would lead round in circles. A leaf function of AArch64 may have no frame, but then its caller's pc differs;
- * and what a signal interrupted may have another stack.
+ * Stacks grow down, so that each caller's frame is above. A step that does not get there is
+ * refused: a damaged stack would lead round in circles. A leaf function of AArch64 may have no
+ * frame, but then its caller's pc differs; and what a signal interrupted may have another stack.
  */
 #include <cairn/unwind.h>
 
@@ -91,9 +93,13 @@ static bool restore(struct step *s, uint32_t word)
 	case CAIRN_UNWIND_AT_BASE:
 		return restore_from(s, reg, s->now->r[s->rule->reg] + off);
 	case CAIRN_UNWIND_AT_FP:
-		if (is_known(s->now, s->abi->fp) && restore_from(s, reg, s->now->r[s->abi->fp] + off))
+		if (is_known(s->now, s->abi->fp) &&
+		    restore_from(s, reg, s->now->r[s->abi->fp] + off))
 			return true;
-		/* GCC's rows still say so where the frame pointer is the caller's already (docs/findings/gcc-realigned-epilogue.md). */
+		/*
+		 * GCC's rows still say so where the frame pointer is the caller's already
+		 * (docs/findings/gcc-realigned-epilogue.md).
+		 */
 		if (reg == s->abi->ra)
 			return false;
 		break;
@@ -136,7 +142,10 @@ static bool begin_caller(struct step *s)
 	return s->has_ra;
 }
 
-/* As at the entry of AArch64's functions, or in vfork() of x86-64, which takes its return address off the stack. */
+/*
+ * As at the entry of AArch64's functions, or in vfork() of x86-64, which takes its return address
+ * off the stack.
+ */
 static bool has_return_address_in_register(const struct step *s)
 {
 	if (s->abi->ra == 30)
@@ -155,11 +164,13 @@ static bool makes_progress(const struct step *s)
 	if (s->rule->flags & CAIRN_UNWIND_SIGNAL || !is_known(s->now, sp))
 		return true;
 	return s->caller.r[sp] > s->now->r[sp] ||
-	       (s->caller.r[sp] == s->now->r[sp] && s->ra != s->now->pc.v && has_return_address_in_register(s));
+	       (s->caller.r[sp] == s->now->r[sp] && s->ra != s->now->pc.v &&
+		has_return_address_in_register(s));
 }
 
-static enum cairn_step step_by_any(const struct cairn_unwind_rule *rule, const struct convention *abi, cairn_read_memory read,
-				   void *ctx, struct cairn_regs *regs)
+static enum cairn_step step_by_any(const struct cairn_unwind_rule *rule,
+				   const struct convention *abi, cairn_read_memory read, void *ctx,
+				   struct cairn_regs *regs)
 {
 	struct step s = {.rule = rule,
 			 .abi = abi,
@@ -189,25 +200,32 @@ static enum cairn_step step_by_any(const struct cairn_unwind_rule *rule, const s
 	return CAIRN_STEP_OK;
 }
 
-/* ---- most rules: the CFA is a register and a number, and what is saved is at the CFA, the return address where the call put it ---- */
+/*
+ * ---- most rules: the CFA is a register and a number, and what is saved is at the CFA, the return
+ * address where the call put it ----
+ */
 
 enum { MAX_USUAL = 8 };
 
-static bool is_usual(const struct cairn_unwind_rule *r, const struct convention *abi, const struct cairn_regs *now)
+static bool is_usual(const struct cairn_unwind_rule *r, const struct convention *abi,
+		     const struct cairn_regs *now)
 {
-	if (r->cfa != CAIRN_UNWIND_CFA_REG || r->flags || r->n_regs > MAX_USUAL || !abi->ra_at_cfa || !is_known(now, r->reg))
+	if (r->cfa != CAIRN_UNWIND_CFA_REG || r->flags || r->n_regs > MAX_USUAL ||
+	    !abi->ra_at_cfa || !is_known(now, r->reg))
 		return false;
 	for (uint32_t i = 0; i < r->n_regs; i++) {
 		uint32_t word = cairn_unwind_words(r)[i];
 		unsigned int reg = cairn_unwind_word_reg(word);
-		if (cairn_unwind_word_saved(word) != CAIRN_UNWIND_AT_CFA || reg >= abi->ra || reg == abi->sp)
+		if (cairn_unwind_word_saved(word) != CAIRN_UNWIND_AT_CFA || reg >= abi->ra ||
+		    reg == abi->sp)
 			return false;
 	}
 	return true;
 }
 
 /* What is above, with less to copy: registers are changed in place once all is read. */
-static enum cairn_step step_as_usual(const struct cairn_unwind_rule *r, const struct convention *abi, cairn_read_memory read,
+static enum cairn_step step_as_usual(const struct cairn_unwind_rule *r,
+				     const struct convention *abi, cairn_read_memory read,
 				     void *ctx, struct cairn_regs *regs)
 {
 	const uint32_t *words = cairn_unwind_words(r);
@@ -232,9 +250,10 @@ static enum cairn_step step_as_usual(const struct cairn_unwind_rule *r, const st
 	return CAIRN_STEP_OK;
 }
 
-enum cairn_step cairn_unwind_step(const struct cairn_unwind_rule *rule, uint16_t machine, cairn_read_memory read,
-				  void *ctx, struct cairn_regs *regs)
+enum cairn_step cairn_unwind_step(const struct cairn_unwind_rule *rule, uint16_t machine,
+				  cairn_read_memory read, void *ctx, struct cairn_regs *regs)
 {
 	const struct convention *abi = convention_of(machine);
-	return is_usual(rule, abi, regs) ? step_as_usual(rule, abi, read, ctx, regs) : step_by_any(rule, abi, read, ctx, regs);
+	return is_usual(rule, abi, regs) ? step_as_usual(rule, abi, read, ctx, regs)
+					 : step_by_any(rule, abi, read, ctx, regs);
 }

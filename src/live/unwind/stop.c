@@ -2,18 +2,19 @@
 /*
  * Stopping threads with ptrace
  *
- * PTRACE_SEIZE attaches without stopping, PTRACE_INTERRUPT stops without a signal that the program could see. So
- * all are seized first, and the time that a thread stands still begins only then. The list of threads can grow
- * meanwhile: it is read again until nothing new is in it, and once all are stopped nobody is left who could
- * start one.
+ * PTRACE_SEIZE attaches without stopping, PTRACE_INTERRUPT stops without a signal that the program
+ * could see. So all are seized first, and the time that a thread stands still begins only then. The
+ * list of threads can grow meanwhile: it is read again until nothing new is in it, and once all are
+ * stopped nobody is left who could start one.
  *
- * A thread may stop for another reason than our interrupt, a signal that it just got. That signal is not ours: it is
- * handed back, and the interrupt is still to come.
+ * A thread may stop for another reason than our interrupt, a signal that it just got. That signal
+ * is not ours: it is handed back, and the interrupt is still to come.
  *
- * A thread may also end: then it is left out. It stays until we have waited for it, and others wait for that: one that
- * execs for all of them (reaper.h), the main thread's end for all others'. So nobody is waited for alone: all are asked
- * in turn whether they have stopped or ended. One that waits in the kernel for what cannot be interrupted (a disk, the
- * child of its vfork) does not stop; after a while it is left out too.
+ * A thread may also end: then it is left out. It stays until we have waited for it, and others wait
+ * for that: one that execs for all of them (reaper.h), the main thread's end for all others'. So
+ * nobody is waited for alone: all are asked in turn whether they have stopped or ended. One that
+ * waits in the kernel for what cannot be interrupted (a disk, the child of its vfork) does not
+ * stop; after a while it is left out too.
  *
  * If this process is killed in the middle, the kernel detaches and the threads go on.
  */
@@ -43,12 +44,17 @@
 #include "unwind/reaper.h"
 
 enum {
-	MAX_ROUNDS = 64, /* a process that starts threads faster than they are seized, for this long, is not to be had */
+	/*
+	 * a process that starts threads faster than they are seized, for this long, is not to be
+	 * had
+	 */
+	MAX_ROUNDS = 64,
 	/* How long none of the threads that are left stops, while the others stand still. */
 	PATIENCE_NS = 500000000, /* with those that run: the machine may be busy */
 	PATIENCE_WITH_WAITERS_NS = 3000000,
 	FIRST_PATIENCE = 2, /* threads in a row that have not stopped yet */
-	SPINS = 64, /* turns without a sleep: a thread on another processor stops within some microseconds */
+	/* turns without a sleep: a thread on another processor stops within some microseconds */
+	SPINS = 64,
 	PAUSE_NS = 50000,
 };
 
@@ -77,10 +83,13 @@ int stop_refuse(int pid, int why, struct cairn_err *err)
 {
 	int tracer = tracer_of(pid, pid);
 	if (why == EPERM && tracer)
-		return err_set(err, -EBUSY, "process %d is traced by process %d already (a debugger, strace)", pid, tracer);
+		return err_set(err, -EBUSY,
+			       "process %d is traced by process %d already (a debugger, strace)",
+			       pid, tracer);
 	if (why == EPERM)
 		return err_set(err, -EPERM,
-			       "process %d may not be traced: it takes the same user, or root (CAP_SYS_PTRACE), and "
+			       "process %d may not be traced: it takes the same user, or root "
+			       "(CAP_SYS_PTRACE), and "
 			       "kernel.yama.ptrace_scope 0 unless it is a child",
 			       pid);
 	return err_set(err, -why, "process %d: cannot be traced: %s", pid, strerror(why));
@@ -98,7 +107,10 @@ static char state_of(int pid, int tid)
 	return skip_name && skip_name[1] && skip_name[2] ? skip_name[2] : 'X';
 }
 
-/* A thread that has ended and was not waited for: the main one of a process whose others go on, all of one that was killed. */
+/*
+ * A thread that has ended and was not waited for: the main one of a process whose others go on, all
+ * of one that was killed.
+ */
 static bool has_ended(int pid, int tid)
 {
 	char state = state_of(pid, tid);
@@ -177,7 +189,10 @@ static int seize_new(struct stop *stop, DIR *tasks, struct reaper *reaper, struc
 	return rc < 0 ? rc : n;
 }
 
-/* How many threads the process has, also such as have ended: the directory has a link for each, which is told faster than their names. */
+/*
+ * How many threads the process has, also such as have ended: the directory has a link for each,
+ * which is told faster than their names.
+ */
 static size_t count_threads(DIR *tasks)
 {
 	struct stat st;
@@ -206,7 +221,8 @@ static void read_vectors(struct stopped_thread *t)
 {
 	uint8_t bytes[VECTORS_FXSAVE];
 	struct iovec to = {bytes, sizeof(bytes)};
-	if (ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_PRFPREG, &to) == 0 && to.iov_len == sizeof(bytes))
+	if (ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_PRFPREG, &to) == 0 &&
+	    to.iov_len == sizeof(bytes))
 		vectors_take(&t->vectors, bytes);
 }
 #else
@@ -233,7 +249,8 @@ static int read_regs(struct stop *stop, struct stopped_thread *t, struct cairn_e
 	struct user_regs_struct u;
 	struct iovec to = {&u, sizeof(u)};
 	if (ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_PRSTATUS, &to) < 0)
-		return errno == ESRCH ? 0 : err_set(err, -errno, "registers of thread %d: %m", t->tid);
+		return errno == ESRCH ? 0
+				      : err_set(err, -errno, "registers of thread %d: %m", t->tid);
 	/* A 32-bit program has fewer registers to give. */
 	if (to.iov_len != sizeof(u))
 		return err_set(err, -EOPNOTSUPP, "process %d is a 32-bit one", stop->pid);
@@ -270,8 +287,9 @@ static bool is_awaited(const struct stopped_thread *t)
 }
 
 /*
- * In the order in which they were interrupted, which is about that in which they stop: once @patience of them in a row have not, the rest will not
- * have either, and asking them would take longer than all else here. Whether all have stopped or ended; *@moved: whether one did just now.
+ * In the order in which they were interrupted, which is about that in which they stop: once
+ * @patience of them in a row have not, the rest will not have either, and asking them would take
+ * longer than all else here. Whether all have stopped or ended; *@moved: whether one did just now.
  */
 static bool poll_threads(struct stop *stop, size_t patience, bool *moved)
 {
@@ -290,8 +308,8 @@ static bool poll_threads(struct stop *stop, size_t patience, bool *moved)
 }
 
 /*
- * Those that will not come: one that waits in the kernel; a main thread that has ended, which is told only when all others
- * are gone.
+ * Those that will not come: one that waits in the kernel; a main thread that has ended, which is
+ * told only when all others are gone.
  */
 static void leave_out(struct stop *stop, uint64_t waited_ns)
 {
@@ -328,7 +346,9 @@ static void interrupt_all(struct stop *stop)
 			ptrace(PTRACE_INTERRUPT, stop->threads.p[i].tid, NULL, NULL);
 	for (unsigned int turn = 0; !poll_threads(stop, patience, &moved); turn++) {
 		/* Soon all of them: a few that wait in the kernel do not hide the others. */
-		patience = moved ? FIRST_PATIENCE : patience < stop->threads.n ? patience * 2 : patience;
+		patience = moved			? FIRST_PATIENCE
+			   : patience < stop->threads.n ? patience * 2
+							: patience;
 		if (moved) {
 			since = now_ns();
 			turn = 0;
@@ -359,10 +379,13 @@ static bool all_stand_still(const struct stop *stop, DIR *tasks)
 static int stop_threads(struct stop *stop, DIR *tasks, struct reaper *reaper, struct cairn_err *err)
 {
 	/* Without it the list would move from place to place as it grows. */
-	int rc = VEC_RESERVE(&stop->threads, count_threads(tasks)) ? 0 : err_nomem(err, "the threads of a process");
+	int rc = VEC_RESERVE(&stop->threads, count_threads(tasks))
+			 ? 0
+			 : err_nomem(err, "the threads of a process");
 	if (rc < 0)
 		return rc;
-	for (int round = 0; (rc = seize_new(stop, tasks, reaper, err)) > 0 && round < MAX_ROUNDS; round++)
+	for (int round = 0; (rc = seize_new(stop, tasks, reaper, err)) > 0 && round < MAX_ROUNDS;
+	     round++)
 		if (count_threads(tasks) == stop->threads.n)
 			break;
 	stop->first_ns = now_ns();
@@ -394,7 +417,8 @@ static void take_names(struct stop *stop, const struct reaper *reaper)
 		while (k < reaper->threads.n && reaper->threads.p[k].tid != stop->threads.p[i].tid)
 			k++;
 		if (k < reaper->threads.n)
-			memcpy(stop->threads.p[i].comm, reaper->threads.p[k].comm, sizeof(stop->threads.p[i].comm));
+			memcpy(stop->threads.p[i].comm, reaper->threads.p[k].comm,
+			       sizeof(stop->threads.p[i].comm));
 	}
 }
 
@@ -435,7 +459,8 @@ int stop_all(int pid, struct timed_read *stall, struct stop *stop, struct cairn_
 	if (!is_in_order(stop))
 		qsort(stop->threads.p, stop->threads.n, sizeof(*stop->threads.p), thread_order);
 	if (rc >= 0 && !stop->threads.n)
-		return err_set(err, -ESRCH, "there is no process %d any more: it has ended", stop->pid);
+		return err_set(err, -ESRCH, "there is no process %d any more: it has ended",
+			       stop->pid);
 	return rc < 0 ? rc : 0;
 }
 
@@ -457,7 +482,10 @@ void stop_release(struct stop *stop)
 	detach_stopped(stop);
 	if (!stop->last_ns)
 		stop->last_ns = now_ns();
-	/* What was seized and is not stopped has to be stopped to be let go; what was left out may have come by now. */
+	/*
+	 * What was seized and is not stopped has to be stopped to be let go; what was left out may
+	 * have come by now.
+	 */
 	for (size_t i = 0; i < stop->threads.n; i++)
 		stop->threads.p[i].is_left_out = false;
 	interrupt_all(stop);
@@ -470,7 +498,8 @@ void stop_await_end_of(struct stop *stop, int tracer)
 	for (size_t i = 0; i < stop->threads.n; i++) {
 		struct stopped_thread *t = &stop->threads.p[i];
 		/* Who joins a thread goes on before the kernel is done with it. */
-		while (t->is_seized && tracer_of(stop->pid, t->tid) == tracer && now_ns() - since < PATIENCE_NS)
+		while (t->is_seized && tracer_of(stop->pid, t->tid) == tracer &&
+		       now_ns() - since < PATIENCE_NS)
 			pause_for(SPINS);
 		t->is_seized = false;
 	}

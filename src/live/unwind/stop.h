@@ -56,18 +56,24 @@ int stop_memory_of(int pid);
  */
 int stop_all(int pid, struct timed_read *stall, struct stop *stop, struct cairn_err *err);
 
-/* What it takes to trace @pid, which @why, an errno, has denied; or who does already: -EPERM, -EBUSY, -@why. */
+/*
+ * What it takes to trace @pid, which @why, an errno, has denied; or who does already: -EPERM,
+ * -EBUSY, -@why.
+ */
 int stop_refuse(int pid, int why, struct cairn_err *err);
 
 /*
  * Let them go on. May be called twice.
  *
- * A thread that could not be stopped stays seized, and would stand still when it leaves the kernel: the kernel lets it go at the
- * end of the thread of ours that seized it. So that has to end soon.
+ * A thread that could not be stopped stays seized, and would stand still when it leaves the kernel:
+ * the kernel lets it go at the end of the thread of ours that seized it. So that has to end soon.
  */
 void stop_release(struct stop *stop);
 
-/* After the thread @tracer, which called stop_all() and stop_release(), was joined: wait until the kernel has let all go. */
+/*
+ * After the thread @tracer, which called stop_all() and stop_release(), was joined: wait until the
+ * kernel has let all go.
+ */
 void stop_await_end_of(struct stop *stop, int tracer);
 void stop_fini(struct stop *stop);
 

@@ -31,8 +31,8 @@ static int open_bytes(const uint8_t *bytes, size_t size, const char *name, uint8
 	return rc;
 }
 
-int cairn_unwind_make(const struct cairn_binary *bin, unsigned int threads, struct cairn_unwind **ret,
-		      struct cairn_err *err)
+int cairn_unwind_make(const struct cairn_binary *bin, unsigned int threads,
+		      struct cairn_unwind **ret, struct cairn_err *err)
 {
 	struct cfi *cfi;
 	uint8_t *bytes = NULL;
@@ -54,8 +54,8 @@ int cairn_unwind_make(const struct cairn_binary *bin, unsigned int threads, stru
 	return rc;
 }
 
-int cairn_unwind_open_mem(const void *bytes, size_t size, const char *name, struct cairn_unwind **ret,
-			  struct cairn_err *err)
+int cairn_unwind_open_mem(const void *bytes, size_t size, const char *name,
+			  struct cairn_unwind **ret, struct cairn_err *err)
 {
 	return open_bytes(bytes, size, name, NULL, ret, err);
 }
@@ -75,13 +75,15 @@ const void *cairn_unwind_bytes(const struct cairn_unwind *table, size_t *ret_siz
 	return table->bytes;
 }
 
-const struct cairn_unwind_rule *cairn_unwind_find(const struct cairn_unwind *table, struct cairn_vaddr at)
+const struct cairn_unwind_rule *cairn_unwind_find(const struct cairn_unwind *table,
+						  struct cairn_vaddr at)
 {
 	return unwind_table_find(&table->table, at);
 }
 
 const struct cairn_unwind_rule *cairn_unwind_row(const struct cairn_unwind *table, uint32_t row,
-						 struct cairn_vaddr *ret_lo, struct cairn_vaddr *ret_hi)
+						 struct cairn_vaddr *ret_lo,
+						 struct cairn_vaddr *ret_hi)
 {
 	return unwind_table_row(&table->table, row, ret_lo, ret_hi);
 }

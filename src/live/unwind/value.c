@@ -2,13 +2,16 @@
 /*
  * The value of a location in a frame
  *
- * A location is a straight line of steps over one accumulator (cairn/location.h). A step that reads a register which the callees did not keep, or memory
- * that was not copied, ends it: there is no value then, and no part of one.
+ * A location is a straight line of steps over one accumulator (cairn/location.h). A step that reads
+ * a register which the callees did not keep, or memory that was not copied, ends it: there is no
+ * value then, and no part of one.
  *
- * What a register held at a function's entry the caller's frame tells, and perhaps only its caller's (cairn_sites_call_value()).
+ * What a register held at a function's entry the caller's frame tells, and perhaps only its
+ * caller's (cairn_sites_call_value()).
  *
- * What a location calls a slot of the frame has to be in the frame. Memory below the stack pointer belongs to what was called, or to a
- * signal handler, but for the red zone of the innermost function.
+ * What a location calls a slot of the frame has to be in the frame. Memory below the stack pointer
+ * belongs to what was called, or to a signal handler, but for the red zone of the innermost
+ * function.
  */
 #include <string.h>
 
@@ -52,7 +55,8 @@ static uint64_t give_up(struct machine *m, enum cairn_unavailable why)
 static void read_memory(struct machine *m, uint64_t at, void *ret, size_t n)
 {
 	const struct cairn_stacks *s = m->stacks;
-	if (s->core ? !core_read(s->core, at, ret, n) : !snapshot_read_any(&s->snapshot, at, ret, n))
+	if (s->core ? !core_read(s->core, at, ret, n)
+		    : !snapshot_read_any(&s->snapshot, at, ret, n))
 		give_up(m, CAIRN_UNAVAIL_NOT_COPIED);
 }
 
@@ -65,13 +69,17 @@ static uint64_t load(struct machine *m, uint64_t at, unsigned int size)
 	return value;
 }
 
-/* No callee keeps one. Those of what a signal interrupted are in the signal's frame, and not looked for. */
+/*
+ * No callee keeps one. Those of what a signal interrupted are in the signal's frame, and not looked
+ * for.
+ */
 static uint64_t vector(struct machine *m, unsigned int n)
 {
 	const struct thread_walk *t = (const struct thread_walk *)(const void *)m->thread;
 	if (m->number && !m->frame->is_exact)
 		return give_up(m, CAIRN_UNAVAIL_NOT_KEPT);
-	if (m->number || !t->vectors.is_known || n < VECTORS_FIRST || n >= VECTORS_FIRST + VECTORS_N)
+	if (m->number || !t->vectors.is_known || n < VECTORS_FIRST ||
+	    n >= VECTORS_FIRST + VECTORS_N)
 		return give_up(m, CAIRN_UNAVAIL_VECTOR_REGISTER);
 	return t->vectors.low[n - VECTORS_FIRST];
 }
@@ -85,7 +93,8 @@ static uint64_t reg(struct machine *m, unsigned int n)
 	return m->regs.r[n];
 }
 
-static enum cairn_unavailable run(struct machine *m, const struct cairn_location *loc, void *ret, size_t n);
+static enum cairn_unavailable run(struct machine *m, const struct cairn_location *loc, void *ret,
+				  size_t n);
 
 static uint64_t passed(struct machine *m, const struct cairn_loc_step *asked)
 {
@@ -101,10 +110,16 @@ static uint64_t passed(struct machine *m, const struct cairn_loc_step *asked)
 	if (caller->is_exact || m->frame->is_signal || m->frame->is_assumed ||
 	    caller->is_assumed || caller->bin != m->frame->bin || m->n_callers == CALLERS_MAX)
 		return give_up(m, CAIRN_UNAVAIL_ENTRY_VALUE);
-	if (cairn_sites_call_value(m->sites, m->frame->vaddr, (struct cairn_vaddr){caller->vaddr.v + 1}, asked, &where, NULL) < 0)
+	if (cairn_sites_call_value(m->sites, m->frame->vaddr,
+				   (struct cairn_vaddr){caller->vaddr.v + 1}, asked, &where,
+				   NULL) < 0)
 		return give_up(m, CAIRN_UNAVAIL_ENTRY_VALUE);
-	struct machine outer = {.stacks = m->stacks, .thread = m->thread, .sites = m->sites, .number = m->number + 1,
-				.frame = caller, .n_callers = m->n_callers + 1};
+	struct machine outer = {.stacks = m->stacks,
+				.thread = m->thread,
+				.sites = m->sites,
+				.number = m->number + 1,
+				.frame = caller,
+				.n_callers = m->n_callers + 1};
 	cairn_stacks_regs(m->thread, outer.number, &outer.regs);
 	if (run(&outer, &where, &value, sizeof(value)) != CAIRN_AVAILABLE)
 		return give_up(m, CAIRN_UNAVAIL_ENTRY_VALUE);
@@ -163,7 +178,9 @@ static void step(struct machine *m, const struct cairn_loc_step *s)
 	switch ((enum cairn_loc_op)s->op) {
 	case CAIRN_LOC_REG: m->acc = reg(m, s->reg); return;
 	case CAIRN_LOC_CONST: m->acc = (uint64_t)s->imm; return;
-	case CAIRN_LOC_ADDR: m->acc = (uint64_t)s->imm + (m->frame->at.v - m->frame->vaddr.v); return;
+	case CAIRN_LOC_ADDR:
+		m->acc = (uint64_t)s->imm + (m->frame->at.v - m->frame->vaddr.v);
+		return;
 	case CAIRN_LOC_LOAD: m->acc = load(m, m->acc, s->size); return;
 	case CAIRN_LOC_SEXT: m->acc = extend(m->acc, s->size, true); return;
 	case CAIRN_LOC_ZEXT: m->acc = extend(m->acc, s->size, false); return;
@@ -214,7 +231,8 @@ static void read_piece(struct machine *m, const struct cairn_piece *p, uint8_t *
 	give_up(m, CAIRN_UNAVAIL_UNSUPPORTED);
 }
 
-static enum cairn_unavailable run(struct machine *m, const struct cairn_location *loc, void *ret, size_t n)
+static enum cairn_unavailable run(struct machine *m, const struct cairn_location *loc, void *ret,
+				  size_t n)
 {
 	size_t done = 0;
 	m->why = loc->why;
@@ -231,9 +249,10 @@ static enum cairn_unavailable run(struct machine *m, const struct cairn_location
 	return m->why;
 }
 
-enum cairn_unavailable cairn_stacks_value(const struct cairn_stacks *stacks, const struct cairn_thread_stack *thread,
-					  size_t frame, struct cairn_sites *sites, const struct cairn_location *loc,
-					  void *ret, size_t n)
+enum cairn_unavailable cairn_stacks_value(const struct cairn_stacks *stacks,
+					  const struct cairn_thread_stack *thread, size_t frame,
+					  struct cairn_sites *sites,
+					  const struct cairn_location *loc, void *ret, size_t n)
 {
 	struct machine m = {.stacks = stacks, .thread = thread, .sites = sites, .number = frame,
 			    .frame = thread->frames[frame]};

@@ -53,8 +53,8 @@ const char *cairn_walk_end_text(enum cairn_walk_end end)
 	return texts[end];
 }
 
-__attribute__((format(printf, 3, 4))) static int finish(struct walker *w, enum cairn_walk_end end, const char *format,
-							 ...)
+__attribute__((format(printf, 3, 4))) static int finish(struct walker *w, enum cairn_walk_end end,
+							const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
@@ -90,7 +90,8 @@ static const char *why_unnamed(const struct code_found *found)
 }
 
 /* What is said of code that no file's row describes. */
-static int ask_about_code(struct walker *w, struct cairn_stack_frame *f, struct way *way, struct cairn_err *err)
+static int ask_about_code(struct walker *w, struct cairn_stack_frame *f, struct way *way,
+			  struct cairn_err *err)
 {
 	struct code_found found = {.unwind = CAIRN_CODE_UNWIND_ASSUMED};
 	int rc = 0;
@@ -125,7 +126,8 @@ static struct walk_place *place_of(struct walk *walk, struct cairn_addr at)
 }
 
 /* A place of a file that is described is kept. Returns 0, -ENOMEM. */
-static int find_place(struct walker *w, struct cairn_addr at, struct walk_place *ret, struct cairn_err *err)
+static int find_place(struct walker *w, struct cairn_addr at, struct walk_place *ret,
+		      struct cairn_err *err)
 {
 	struct walk_place *known = place_of(w->walk, at);
 	if (known->at == at.v && at.v) {
@@ -145,7 +147,10 @@ static int find_place(struct walker *w, struct cairn_addr at, struct walk_place 
 	return 0;
 }
 
-/* JITs share memory with themselves, to write it at another address than it runs at: a name of the kernel's, and no file. */
+/*
+ * JITs share memory with themselves, to write it at another address than it runs at: a name of the
+ * kernel's, and no file.
+ */
 static bool is_memory(const struct walker *w, uint64_t at)
 {
 	const struct code_mapping *m = code_maps_find(code_space_maps(w->target->space), at);
@@ -153,7 +158,8 @@ static bool is_memory(const struct walker *w, uint64_t at)
 }
 
 /* Where the frame is, and how it is left. */
-static int locate(struct walker *w, struct cairn_stack_frame *f, struct way *way, struct cairn_err *err)
+static int locate(struct walker *w, struct cairn_stack_frame *f, struct way *way,
+		  struct cairn_err *err)
 {
 	struct walk_place place;
 	f->at.v = f->pc.v - !f->is_exact;
@@ -181,51 +187,65 @@ static int tell_no_way(struct walker *w, const struct cairn_stack_frame *f, cons
 		       const char *why_no_assumption)
 {
 	const char *more = way->why ? way->why : "", *colon = way->why ? ": " : "";
-	const char *and = why_no_assumption ? "; " : "", *assumption = why_no_assumption ? why_no_assumption : "";
+	const char *and = why_no_assumption ? "; " : "",
+		   *assumption = why_no_assumption ? why_no_assumption : "";
 	if (f->bin)
-		return finish(w, CAIRN_WALK_UNDESCRIBED, "no unwind row at 0x%" PRIx64 " in %s%s%s%s%s", f->vaddr.v, f->path,
+		return finish(w, CAIRN_WALK_UNDESCRIBED,
+			      "no unwind row at 0x%" PRIx64 " in %s%s%s%s%s", f->vaddr.v, f->path,
 			      colon, more, and, assumption);
 	if (f->path)
-		return finish(w, CAIRN_WALK_UNDESCRIBED, "0x%" PRIx64 " is in %s, which cannot be read%s%s%s%s", f->at.v, f->path,
-			      colon, more, and, assumption);
+		return finish(w, CAIRN_WALK_UNDESCRIBED,
+			      "0x%" PRIx64 " is in %s, which cannot be read%s%s%s%s", f->at.v,
+			      f->path, colon, more, and, assumption);
 	if (!is_code(w, f->at.v))
 		return finish(w, CAIRN_WALK_NO_FILE, "0x%" PRIx64 " is in no file", f->at.v);
 	if (f->code && f->code->source != CAIRN_CODE_ANONYMOUS)
-		return finish(w, CAIRN_WALK_UNDESCRIBED, "no unwind information at 0x%" PRIx64 ", in code made at run time%s%s%s%s",
+		return finish(w, CAIRN_WALK_UNDESCRIBED,
+			      "no unwind information at 0x%" PRIx64
+			      ", in code made at run time%s%s%s%s",
 			      f->at.v, colon, more, and, assumption);
-	return finish(w, CAIRN_WALK_NO_FILE, "0x%" PRIx64 " is in no file, in code that nobody describes%s%s%s%s", f->at.v,
+	return finish(w, CAIRN_WALK_NO_FILE,
+		      "0x%" PRIx64 " is in no file, in code that nobody describes%s%s%s%s", f->at.v,
 		      colon, more, and, assumption);
 }
 
 /* To the caller; @assumed: what was; NULL: nothing. */
-static void go_out(struct walker *w, struct cairn_stack_frame *f, const struct cairn_regs *caller, const char *assumed)
+static void go_out(struct walker *w, struct cairn_stack_frame *f, const struct cairn_regs *caller,
+		   const char *assumed)
 {
 	w->regs = *caller;
 	w->touched = UINT32_MAX;
 	w->is_assumed |= assumed != NULL;
-	*f = (struct cairn_stack_frame){.pc = caller->pc, .is_assumed = assumed, .assumed = assumed};
+	*f = (struct cairn_stack_frame){
+		.pc = caller->pc, .is_assumed = assumed, .assumed = assumed};
 }
 
 static struct called called_of(struct walker *w)
 {
 	const struct walk_target *t = w->target;
-	return (struct called){.machine = t->machine, .space = t->space, .code = &t->code, .known = w->walk->called};
+	return (struct called){.machine = t->machine,
+			       .space = t->space,
+			       .code = &t->code,
+			       .known = w->walk->called};
 }
 
 /* Whether the call before @ret_addr leads elsewhere than to @callee; as called_is_other(). */
-static int calls_another(struct walker *w, uint64_t callee, uint64_t ret_addr, uint64_t *ret_target, struct cairn_err *err)
+static int calls_another(struct walker *w, uint64_t callee, uint64_t ret_addr, uint64_t *ret_target,
+			 struct cairn_err *err)
 {
 	const struct called how = called_of(w);
 	return called_is_other(&how, callee, ret_addr, ret_target, err);
 }
 
 /*
- * What a call through a bad pointer leaves: the program counter is nowhere, and the call has just put its return address on
- * top of the stack, or into x30. It may also be a jump, or a return over a damaged stack: so the address must be one of code, and the
- * frame is marked.
+ * What a call through a bad pointer leaves: the program counter is nowhere, and the call has just
+ * put its return address on top of the stack, or into x30. It may also be a jump, or a return over
+ * a damaged stack: so the address must be one of code, and the frame is marked.
  */
-static const struct cairn_unwind_rule just_called = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = 7, .off = 8};
-static const struct cairn_unwind_rule just_called_aarch64 = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = 31};
+static const struct cairn_unwind_rule just_called = {
+	.cfa = CAIRN_UNWIND_CFA_REG, .reg = 7, .off = 8};
+static const struct cairn_unwind_rule just_called_aarch64 = {.cfa = CAIRN_UNWIND_CFA_REG,
+							     .reg = 31};
 
 /* 1: the caller is assumed; 0: it cannot be; -ENOMEM. */
 static int fp_fallback_call(struct walker *w, struct cairn_stack_frame *f, struct cairn_err *err)
@@ -233,7 +253,8 @@ static int fp_fallback_call(struct walker *w, struct cairn_stack_frame *f, struc
 	uint64_t target;
 	struct cairn_regs caller = w->regs;
 	const struct walk_target *t = w->target;
-	const struct cairn_unwind_rule *rule = t->machine == EM_AARCH64 ? &just_called_aarch64 : &just_called;
+	const struct cairn_unwind_rule *rule =
+		t->machine == EM_AARCH64 ? &just_called_aarch64 : &just_called;
 	if (!f->is_exact || is_code(w, f->pc.v) ||
 	    cairn_unwind_step(rule, t->machine, t->read, t->ctx, &caller) != CAIRN_STEP_OK ||
 	    !is_code(w, caller.pc.v - 1))
@@ -246,11 +267,16 @@ static int fp_fallback_call(struct walker *w, struct cairn_stack_frame *f, struc
 }
 
 /* Of code of no file without a rule: 1 when it runs in the frame of another function. */
-static int step_out_of_borrowed(struct walker *w, struct cairn_stack_frame *f, struct cairn_err *err)
+static int step_out_of_borrowed(struct walker *w, struct cairn_stack_frame *f,
+				struct cairn_err *err)
 {
 	const struct walk_target *t = w->target;
-	const struct borrow how = {.machine = t->machine, .space = t->space, .memory = &t->code, .states = t->states,
-				   .read = t->read, .ctx = t->ctx};
+	const struct borrow how = {.machine = t->machine,
+				   .space = t->space,
+				   .memory = &t->code,
+				   .states = t->states,
+				   .read = t->read,
+				   .ctx = t->ctx};
 	struct cairn_regs caller = w->regs;
 	int rc = f->path || !is_code(w, f->at.v) ? 0 : interpreter_frame_caller(&how, &caller, err);
 	if (rc == 1)
@@ -259,22 +285,28 @@ static int step_out_of_borrowed(struct walker *w, struct cairn_stack_frame *f, s
 }
 
 /* By what is on the stack, where nothing else leads on; @why: of the frame pointer. */
-static int step_by_scan(struct walker *w, const struct way *way, struct cairn_stack_frame *f, const char *why, struct cairn_err *err)
+static int step_by_scan(struct walker *w, const struct way *way, struct cairn_stack_frame *f,
+			const char *why, struct cairn_err *err)
 {
 	const struct called called = called_of(w);
 	const struct scan how = {.called = &called, .read = w->target->read, .ctx = w->target->ctx};
 	struct cairn_regs caller = w->regs;
 	int rc = !f->path && is_code(w, f->at.v) ? scan_caller(&how, f->at.v, &caller, err) : 0;
 	if (rc == 1)
-		go_out(w, f, &caller, "a return address found on the stack, from which rows lead on");
+		go_out(w, f, &caller,
+		       "a return address found on the stack, from which rows lead on");
 	return rc < 0 ? rc : rc ? 0 : tell_no_way(w, f, way, why);
 }
 
 /* By the frame pointer. Whose owner says that there is one is no assumption. */
-static int step_by_frame_pointer(struct walker *w, const struct way *way, struct cairn_stack_frame *f, struct cairn_err *err)
+static int step_by_frame_pointer(struct walker *w, const struct way *way,
+				 struct cairn_stack_frame *f, struct cairn_err *err)
 {
 	const struct walk_target *t = w->target;
-	const struct assume how = {.machine = t->machine, .maps = code_space_maps(t->space), .code = &t->code, .read = t->read,
+	const struct assume how = {.machine = t->machine,
+				   .maps = code_space_maps(t->space),
+				   .code = &t->code,
+				   .read = t->read,
 				   .ctx = t->ctx};
 	const char *why;
 	char other[128];
@@ -290,7 +322,8 @@ static int step_by_frame_pointer(struct walker *w, const struct way *way, struct
 	if (rc < 0)
 		return rc;
 	if (rc) {
-		snprintf(other, sizeof(other), "rbp leads to 0x%" PRIx64 ", but the call before that leads to 0x%" PRIx64,
+		snprintf(other, sizeof(other),
+			 "rbp leads to 0x%" PRIx64 ", but the call before that leads to 0x%" PRIx64,
 			 caller.pc.v, target);
 		return step_by_scan(w, way, f, other, err);
 	}
@@ -330,8 +363,8 @@ static const char *code_of(const struct cairn_stack_frame *f)
 }
 
 /* From the frame @here to its caller, *@f; they may be the same. */
-static int step(struct walker *w, const struct cairn_unwind_rule *rule, const struct cairn_stack_frame *here,
-		struct cairn_stack_frame *f)
+static int step(struct walker *w, const struct cairn_unwind_rule *rule,
+		const struct cairn_stack_frame *here, struct cairn_stack_frame *f)
 {
 	const struct walk_target *t = w->target;
 	uint64_t at = here->bin ? here->vaddr.v : here->at.v;
@@ -343,20 +376,30 @@ static int step(struct walker *w, const struct cairn_unwind_rule *rule, const st
 	case CAIRN_STEP_UNDESCRIBED:
 		return finish(w, CAIRN_WALK_UNDESCRIBED, "no unwind row");
 	case CAIRN_STEP_UNREADABLE:
-		return finish(w, CAIRN_WALK_UNREADABLE, "the stack of the frame at 0x%" PRIx64 " in %s cannot be read",
-			      at, code_of(here));
+		return finish(w, CAIRN_WALK_UNREADABLE,
+			      "the stack of the frame at 0x%" PRIx64 " in %s cannot be read", at,
+			      code_of(here));
 	case CAIRN_STEP_LOST:
-		return finish(w, CAIRN_WALK_LOST, "the frame at 0x%" PRIx64 " in %s needs a register that its callee did not keep",
+		return finish(w, CAIRN_WALK_LOST,
+			      "the frame at 0x%" PRIx64
+			      " in %s needs a register that its callee did not keep",
 			      at, code_of(here));
 	case CAIRN_STEP_STUCK:
-		return finish(w, CAIRN_WALK_LOOP, "the caller of the frame at 0x%" PRIx64 " in %s would be below it",
+		return finish(w, CAIRN_WALK_LOOP,
+			      "the caller of the frame at 0x%" PRIx64 " in %s would be below it",
 			      at, code_of(here));
 	}
 	if (!t->no_registers)
 		w->touched = touched_by(w, rule);
-	/* Where addresses have less than 48 bits a signature begins below those that a step removes. */
+	/*
+	 * Where addresses have less than 48 bits a signature begins below those that a step
+	 * removes.
+	 */
 	w->regs.pc.v &= ~t->signature;
-	/* A return address of 0 is how some programs mark the outermost frame, without a rule that says so. */
+	/*
+	 * A return address of 0 is how some programs mark the outermost frame, without a rule that
+	 * says so.
+	 */
 	if (!w->regs.pc.v && !here->is_signal)
 		return finish_outermost(w, "return address 0");
 	*f = (struct cairn_stack_frame){.pc = w->regs.pc, .is_exact = here->is_signal};
@@ -364,7 +407,8 @@ static int step(struct walker *w, const struct cairn_unwind_rule *rule, const st
 }
 
 /* Of @touched those that the frame inside does not have, or has otherwise. */
-static uint32_t changed_regs(const struct cairn_regs *inner, const struct cairn_regs *regs, uint32_t touched)
+static uint32_t changed_regs(const struct cairn_regs *inner, const struct cairn_regs *regs,
+			     uint32_t touched)
 {
 	uint32_t changed = regs->known & ~inner->known;
 	for (uint32_t left = regs->known & inner->known & touched; left; left &= left - 1) {
@@ -378,7 +422,9 @@ static bool add_regs(struct walker *w)
 {
 	struct walk *walk = w->walk;
 	const struct cairn_regs *regs = &w->regs;
-	const struct frame_regs kept = {.known = regs->known, .changed = changed_regs(&w->inner, regs, w->touched), .first = (uint32_t)walk->words.n};
+	const struct frame_regs kept = {.known = regs->known,
+					.changed = changed_regs(&w->inner, regs, w->touched),
+					.first = (uint32_t)walk->words.n};
 	for (uint32_t left = kept.changed; left; left &= left - 1)
 		if (!VEC_ADD(&walk->words, regs->r[__builtin_ctz(left)]))
 			return false;
@@ -401,7 +447,8 @@ static const struct walk_place *same_as_before(struct walk *walk, const struct c
 }
 
 /* One like it, which stays; NULL when out of memory. */
-static const struct cairn_stack_frame *keep_frame(struct walk *walk, const struct cairn_stack_frame *f)
+static const struct cairn_stack_frame *keep_frame(struct walk *walk,
+						  const struct cairn_stack_frame *f)
 {
 	struct walk_place *place = place_of(walk, f->at);
 	bool is_known_place = place->at == f->at.v && place->rule;
@@ -454,7 +501,8 @@ static int visit(struct walker *w, struct cairn_stack_frame *f, struct cairn_err
 	const struct walk_place *known = same_as_before(w->walk, f);
 	if (!known)
 		return visit_new(w, f, err);
-	return add_frame(w, known->frame) ? step(w, known->rule, known->frame, f) : err_nomem(err, "the frames of a stack");
+	return add_frame(w, known->frame) ? step(w, known->rule, known->frame, f)
+					  : err_nomem(err, "the frames of a stack");
 }
 
 void walk_empty(struct walk *walk)
@@ -478,10 +526,14 @@ void walk_fini(struct walk *walk)
 	VEC_FREE(&walk->words);
 }
 
-int walk_run(struct walk *walk, const struct walk_target *target, const struct cairn_regs *regs, size_t max,
-	     struct cairn_err *err)
+int walk_run(struct walk *walk, const struct walk_target *target, const struct cairn_regs *regs,
+	     size_t max, struct cairn_err *err)
 {
-	struct walker w = {.walk = walk, .target = target, .max = max ? max : WALK_MAX_FRAMES, .regs = *regs, .touched = UINT32_MAX};
+	struct walker w = {.walk = walk,
+			   .target = target,
+			   .max = max ? max : WALK_MAX_FRAMES,
+			   .regs = *regs,
+			   .touched = UINT32_MAX};
 	struct cairn_stack_frame f = {.pc = regs->pc, .is_exact = true};
 	int rc = 0;
 	walk_empty(walk);

@@ -13,14 +13,17 @@
 #include "unwind/called.h"
 
 /*
- * What is known of a frame's registers. Most are the same as in the frame inside of it: words[first] on has those that are not, r[n] of bit n
- * in @changed, in this order.
+ * What is known of a frame's registers. Most are the same as in the frame inside of it:
+ * words[first] on has those that are not, r[n] of bit n in @changed, in this order.
  */
 struct frame_regs {
 	uint32_t known, changed, first;
 };
 
-/* Where an address is, and how a frame there is left: the threads of a pool stand at the same places. */
+/*
+ * Where an address is, and how a frame there is left: the threads of a pool stand at the same
+ * places.
+ */
 struct walk_place {
 	uint64_t at; /* 0: an empty slot */
 	const struct code_image *image;
@@ -31,7 +34,10 @@ struct walk_place {
 
 enum { WALK_PLACES = 256 }; /* a power of two */
 
-/* One walk's result, in memory that the next one takes again, but for the frames: they last until walk_forget(). */
+/*
+ * One walk's result, in memory that the next one takes again, but for the frames: they last until
+ * walk_forget().
+ */
 struct walk {
 	struct arena kept; /* frames */
 	VEC(const struct cairn_stack_frame *) frames;
@@ -49,7 +55,8 @@ enum { WALK_MAX_FRAMES = 1024 };
 /* What is walked through. */
 struct walk_target {
 	uint16_t machine;
-	uint64_t signature; /* of AArch64: bits of an address of code that a signature takes; 0: not known, or none */
+	/* of AArch64: bits of an address of code that a signature takes; 0: not known, or none */
+	uint64_t signature;
 	struct code_space *space;
 	struct code_runtime *runtime; /* settled; NULL: only files have code */
 	struct code_memory code; /* instructions, where nobody describes them */
@@ -66,8 +73,8 @@ struct walk_target {
  * @max   frames; 0: WALK_MAX_FRAMES
  * Returns 0 however the walk ended; -ENOMEM.
  */
-int walk_run(struct walk *walk, const struct walk_target *target, const struct cairn_regs *regs, size_t max,
-	     struct cairn_err *err);
+int walk_run(struct walk *walk, const struct walk_target *target, const struct cairn_regs *regs,
+	     size_t max, struct cairn_err *err);
 
 /* No frames. */
 void walk_empty(struct walk *walk);

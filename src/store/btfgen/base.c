@@ -9,7 +9,8 @@
 /* Longest chain of TYPE_TAGs or ARRAYs; what is behind is not followed. */
 enum { CHAIN_MAX = 64 };
 
-static bool is_kind(const struct cairn_btf *base, uint32_t id, uint32_t kind, struct cairn_btf_type *ret)
+static bool is_kind(const struct cairn_btf *base, uint32_t id, uint32_t kind,
+		    struct cairn_btf_type *ret)
 {
 	return cairn_btf_type(base, id, ret) && ret->kind == kind;
 }
@@ -30,8 +31,8 @@ static const char *name_at(const struct cairn_btf *base, uint32_t off)
 	return name && *name ? name : NULL;
 }
 
-static int add_members(struct unit_types *u, const struct cairn_btf *base, const struct cairn_btf_type *from,
-		       struct type_die *t)
+static int add_members(struct unit_types *u, const struct cairn_btf *base,
+		       const struct cairn_btf_type *from, struct type_die *t)
 {
 	for (uint32_t i = 0; i < from->vlen; i++) {
 		struct cairn_btf_member m = cairn_btf_member(from, i);
@@ -46,8 +47,8 @@ static int add_members(struct unit_types *u, const struct cairn_btf *base, const
 	return 0;
 }
 
-static int add_values(struct unit_types *u, const struct cairn_btf *base, const struct cairn_btf_type *from,
-		      struct type_die *t)
+static int add_values(struct unit_types *u, const struct cairn_btf *base,
+		      const struct cairn_btf_type *from, struct type_die *t)
 {
 	for (uint32_t i = 0; i < from->vlen; i++) {
 		struct cairn_btf_enumerator v = cairn_btf_enumerator(from, i);
@@ -61,8 +62,8 @@ static int add_values(struct unit_types *u, const struct cairn_btf *base, const 
 	return 0;
 }
 
-static int add_params(struct unit_types *u, const struct cairn_btf *base, const struct cairn_btf_type *from,
-		      struct type_die *t)
+static int add_params(struct unit_types *u, const struct cairn_btf *base,
+		      const struct cairn_btf_type *from, struct type_die *t)
 {
 	for (uint32_t i = 0; i < from->vlen; i++) {
 		struct cairn_btf_param p = cairn_btf_param(from, i);
@@ -99,8 +100,8 @@ static int add_tags(struct unit_types *u, const struct cairn_btf *base, struct t
 	return 0;
 }
 
-static int add_dimensions(struct unit_types *u, const struct cairn_btf *base, struct cairn_btf_type array,
-			  struct type_die *t)
+static int add_dimensions(struct unit_types *u, const struct cairn_btf *base,
+			  struct cairn_btf_type array, struct type_die *t)
 {
 	for (int i = 0; i < CHAIN_MAX; i++) {
 		struct elem *e = add(u, t);
@@ -118,7 +119,8 @@ static uint8_t encoding_of(uint32_t word)
 {
 	if (CAIRN_BTF_INT_ENCODING(word) & CAIRN_BTF_INT_BOOL)
 		return DW_ATE_boolean;
-	return CAIRN_BTF_INT_ENCODING(word) & CAIRN_BTF_INT_SIGNED ? DW_ATE_signed : DW_ATE_unsigned;
+	return CAIRN_BTF_INT_ENCODING(word) & CAIRN_BTF_INT_SIGNED ? DW_ATE_signed
+								   : DW_ATE_unsigned;
 }
 
 /* The kind of type that a record is; TYPE_VOID for one that is none. */
@@ -156,13 +158,14 @@ static enum type_kind kind_of(uint32_t kind)
 	return TYPE_VOID;
 }
 
-static int fill(struct unit_types *u, const struct cairn_btf *base, const struct cairn_btf_type *from,
-		struct type_die *t)
+static int fill(struct unit_types *u, const struct cairn_btf *base,
+		const struct cairn_btf_type *from, struct type_die *t)
 {
 	switch ((enum type_kind)t->kind) {
 	case TYPE_BASE:
 		t->size = from->ref;
-		t->encoding = from->kind == CAIRN_BTF_FLOAT ? DW_ATE_float : encoding_of(from->words[0]);
+		t->encoding =
+			from->kind == CAIRN_BTF_FLOAT ? DW_ATE_float : encoding_of(from->words[0]);
 		return 0;
 	case TYPE_STRUCT:
 	case TYPE_UNION:
@@ -191,7 +194,8 @@ static int fill(struct unit_types *u, const struct cairn_btf *base, const struct
 	}
 }
 
-static int add_record(struct unit_types *u, const struct cairn_btf *base, const struct cairn_btf_type *from)
+static int add_record(struct unit_types *u, const struct cairn_btf *base,
+		      const struct cairn_btf_type *from)
 {
 	enum type_kind kind = kind_of(from->kind);
 	if (kind == TYPE_VOID)

@@ -2,10 +2,10 @@
 /*
  * The base that main is split from, as if it were one more unit
  *
- * Its records are put into the arrays of unit.h and get classes like those of DWARF, before all of them. A class that the
- * base has keeps the base's id and is not written again; a name that the base and the module define differently is
- * ambiguous, as between two units. What points to a name that the base only declares, and the module defines, is written
- * again (base_known.c).
+ * Its records are put into the arrays of unit.h and get classes like those of DWARF, before all of
+ * them. A class that the base has keeps the base's id and is not written again; a name that the
+ * base and the module define differently is ambiguous, as between two units. What points to a name
+ * that the base only declares, and the module defines, is written again (base_known.c).
  */
 #ifndef BTFGEN_BASE_H
 #define BTFGEN_BASE_H
@@ -13,7 +13,8 @@
 #include "btfgen/type_classes.h"
 
 /*
- * unit_types_read_base - the types of a base and of its bases, in place of a unit; then unit_types_finish() is done, too
+ * unit_types_read_base - the types of a base and of its bases, in place of a unit; then
+ * unit_types_finish() is done, too
  *
  * Places are ids. pahole writes int a[2][3] as int a[6]: see unit_types.flat_arrays.
  * Returns 0 or -ENOMEM, -ERANGE.
@@ -21,7 +22,8 @@
 int unit_types_read_base(struct unit_types *u, const struct cairn_btf *base);
 
 /*
- * base_keep_known - take the base's id from classes that point to a declaration in the base and to a definition here
+ * base_keep_known - take the base's id from classes that point to a declaration in the base and to
+ * a definition here
  *
  * @c  of the base and all units, joined
  * Returns 0 or -ENOMEM.

@@ -5,10 +5,11 @@
  *	base       struct user { struct s *p; }    struct s;
  *	program    struct user { struct s *p; }    struct s { int x; };    struct far { struct user *u; }
  *
- * By their names the two "struct user" are one class, and so is the pointer. But a record of the base is as it is: its
- * pointer leads to a declaration, and who followed it from the program's types would not find the definition. So
- * a struct that points to such a definition is written again, and so are the pointers to both. Structs that only lead to
- * such a struct are the base's, because half of a kernel's structs do. Dedup decides the same (btf/dedup_defined.c).
+ * By their names the two "struct user" are one class, and so is the pointer. But a record of the
+ * base is as it is: its pointer leads to a declaration, and who followed it from the program's
+ * types would not find the definition. So a struct that points to such a definition is written
+ * again, and so are the pointers to both. Structs that only lead to such a struct are the base's,
+ * because half of a kernel's structs do. Dedup decides the same (btf/dedup_defined.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +39,10 @@ static bool is_end(const struct type_class *k)
 	return k->group;
 }
 
-/* The users of a class or group: pointers and the like, to be followed, and when @ends also the structs. */
+/*
+ * The users of a class or group: pointers and the like, to be followed, and when @ends also the
+ * structs.
+ */
 static int forget(struct forgetting *f, const struct user_list *users, uint32_t i, bool ends)
 {
 	for (uint32_t k = users->first[i]; k < users->first[i + 1]; k++) {

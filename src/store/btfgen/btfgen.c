@@ -41,16 +41,22 @@ static const char *const loss_texts[CAIRN_N_LOSSES] = {
 	[CAIRN_LOSS_COMPLEX] = "complex and decimal numbers, said as opaque bytes",
 	[CAIRN_LOSS_VIRTUAL_BASE] = "base classes whose site is computed at run time, left out",
 	[CAIRN_LOSS_VARIANT] = "parts of types that depend on a discriminant, left out",
-	[CAIRN_LOSS_FAR_MEMBER] = "members farther into their type, or wider, than BTF can say, left out",
-	[CAIRN_LOSS_BEYOND_MEMBER] = "members that reach beyond the bytes their type is said to have, left out",
+	[CAIRN_LOSS_FAR_MEMBER] =
+		"members farther into their type, or wider, than BTF can say, left out",
+	[CAIRN_LOSS_BEYOND_MEMBER] =
+		"members that reach beyond the bytes their type is said to have, left out",
 	[CAIRN_LOSS_TYPE] = "types of a kind that BTF does not have, said as opaque bytes",
-	[CAIRN_LOSS_LARGE] = "types of more bytes or elements than BTF can count, said without their number or in rows",
+	[CAIRN_LOSS_LARGE] = "types of more bytes or elements than BTF can count, said without "
+			     "their number or in rows",
 	[CAIRN_LOSS_ELEMENTS] = "arrays of what is only declared, or too large, said as void",
 	[CAIRN_LOSS_FUNC_VALUE] = "function values, said as pointers",
 	[CAIRN_LOSS_TAG] = "tags of what has none in BTF, left out",
-	[CAIRN_LOSS_FUNC_PROTO] = "functions with code whose name has several prototypes, not in the main part",
-	[CAIRN_LOSS_FUNC_CHANGED] = "functions with parameters that the compiler changed, not in the main part",
-	[CAIRN_LOSS_FUNC_SILENT] = "functions whose parameters the debug information does not tell, not in the main part",
+	[CAIRN_LOSS_FUNC_PROTO] =
+		"functions with code whose name has several prototypes, not in the main part",
+	[CAIRN_LOSS_FUNC_CHANGED] =
+		"functions with parameters that the compiler changed, not in the main part",
+	[CAIRN_LOSS_FUNC_SILENT] = "functions whose parameters the debug information does not "
+				   "tell, not in the main part",
 	[CAIRN_LOSS_VARIABLE] = "variables without a fixed address, left out",
 	[CAIRN_LOSS_LOC_LONG] = "arguments whose location takes more steps than a LOC record has",
 	[CAIRN_LOSS_LOC_PIECES] = "arguments in pieces that are not two registers",
@@ -64,8 +70,8 @@ const char *cairn_btfgen_loss_text(enum cairn_btfgen_loss loss)
 	return (unsigned int)loss < CAIRN_N_LOSSES ? loss_texts[loss] : "unknown";
 }
 
-static int progress(const struct distil *d, enum cairn_btfgen_stage stage, uint64_t done, uint64_t total,
-		    struct cairn_err *err)
+static int progress(const struct distil *d, enum cairn_btfgen_stage stage, uint64_t done,
+		    uint64_t total, struct cairn_err *err)
 {
 	if (!d->opts->progress || !d->opts->progress(d->opts->ctx, stage, done, total))
 		return 0;
@@ -83,7 +89,8 @@ static int emit_vars(struct distil *d, struct cairn_err *err)
 	if (!wants_vars(d->opts))
 		return 0;
 	enum vars_which which = d->opts->vars == CAIRN_BTFGEN_VARS_ALL ? VARS_EVERY : VARS_PERCPU;
-	return vars_emit(d->bin, &d->emit, which, d->main, d->ret->losses, &d->ret->n_variables, err);
+	return vars_emit(d->bin, &d->emit, which, d->main, d->ret->losses, &d->ret->n_variables,
+			 err);
 }
 
 /* What is to be done once the types are joined, apart from one another. */
@@ -115,7 +122,10 @@ static int make_main(struct distil *d, struct cairn_err *err)
 {
 	struct cairn_btf_build_opts opts = {.size = sizeof(opts),
 					    .base = d->opts->base,
-					    /* Of records that are in the inline part; its layout tells their sizes, too. */
+					    /*
+					     * Of records that are in the inline part; its layout
+					     * tells their sizes, too.
+					     */
 					    .dialect = d->opts->dialect,
 					    .layout = d->opts->layout};
 	int rc = join_types(d, err);
@@ -156,9 +166,12 @@ static int finish_main(struct distil *d, struct cairn_err *err)
 /* v1 is what is left of N: its records are made from those. */
 static int inlined_to_v1(struct distil *d, struct cairn_err *err)
 {
-	struct cairn_btf_open_opts open = {.size = sizeof(open), .base = d->base_of_parts, .dialect = CAIRN_BTF_LOC_N};
-	struct cairn_btf_convert_opts how = {
-		.size = sizeof(how), .base = d->base_of_parts, .dialect = CAIRN_BTF_LOC_V1, .layout = true};
+	struct cairn_btf_open_opts open = {
+		.size = sizeof(open), .base = d->base_of_parts, .dialect = CAIRN_BTF_LOC_N};
+	struct cairn_btf_convert_opts how = {.size = sizeof(how),
+					     .base = d->base_of_parts,
+					     .dialect = CAIRN_BTF_LOC_V1,
+					     .layout = true};
 	struct cairn_btfgen_blob n = d->ret->inlined;
 	struct cairn_btf_losses losses = {0};
 	struct cairn_btf *btf = NULL;
@@ -166,7 +179,8 @@ static int inlined_to_v1(struct distil *d, struct cairn_err *err)
 		return 0;
 	int rc = cairn_btf_open_mem(n.bytes, n.size, "the inline part", &open, &btf, err);
 	if (rc >= 0)
-		rc = cairn_btf_convert(btf, &how, &losses, &d->ret->inlined.bytes, &d->ret->inlined.size, err);
+		rc = cairn_btf_convert(btf, &how, &losses, &d->ret->inlined.bytes,
+				       &d->ret->inlined.size, err);
 	if (rc >= 0)
 		free(n.bytes);
 	d->ret->losses[CAIRN_LOSS_LOC_LONG] += losses.loc_params;
@@ -203,7 +217,8 @@ static int make_inlined(struct distil *d, struct cairn_err *err)
 	/* Before others ask for memory: they get this one, which is still in the caches. */
 	sites_search_trim(d->search);
 	if (rc >= 0)
-		rc = sites_blob_new(d->base_of_parts, &d->sites, &d->functions, &d->emit, &d->blob, err);
+		rc = sites_blob_new(d->base_of_parts, &d->sites, &d->functions, &d->emit, &d->blob,
+				    err);
 	if (rc >= 0)
 		rc = pool_run(N_WHEN_FOUND, d->opts->threads, do_when_found, d, err);
 	d->ret->n_sites = d->sites.v.n;
@@ -233,11 +248,12 @@ static int make_vars(struct distil *d, struct cairn_err *err)
 static int make_parts(struct distil *d, struct cairn_err *err)
 {
 	struct cairn_btf_open_opts open = {.size = sizeof(open), .base = d->opts->base};
-	bool vars = d->opts->vars == CAIRN_BTFGEN_VARS_SPLIT, inlined = d->opts->dialect != CAIRN_BTF_NO_LOC;
+	bool vars = d->opts->vars == CAIRN_BTFGEN_VARS_SPLIT,
+	     inlined = d->opts->dialect != CAIRN_BTF_NO_LOC;
 	if (!vars && !inlined)
 		return 0;
-	int rc = cairn_btf_open_mem(d->ret->main.bytes, d->ret->main.size, "the main part", &open, &d->base_of_parts,
-				    err);
+	int rc = cairn_btf_open_mem(d->ret->main.bytes, d->ret->main.size, "the main part", &open,
+				    &d->base_of_parts, err);
 	if (rc >= 0 && vars)
 		rc = make_vars(d, err);
 	if (rc >= 0 && inlined)
@@ -251,7 +267,9 @@ static int begin_search(struct distil *d, struct cairn_err *err)
 				  .assume_unmodified = d->opts->assume_unmodified,
 				  .progress = d->opts->progress,
 				  .ctx = d->opts->ctx};
-	return d->opts->dialect == CAIRN_BTF_NO_LOC ? 0 : sites_search_new(d->bin, &opts, d->dw, &d->search, err);
+	return d->opts->dialect == CAIRN_BTF_NO_LOC
+		       ? 0
+		       : sites_search_new(d->bin, &opts, d->dw, &d->search, err);
 }
 
 static int open_unwind_information(void *ctx, struct cairn_err *err)
@@ -338,7 +356,8 @@ static void distil_fini(struct distil *d)
 }
 
 /* The options as this version knows them. -EINVAL when the caller's newer ones are set. */
-static int take_opts(const struct cairn_btfgen_opts *opts, struct cairn_btfgen_opts *ret, struct cairn_err *err)
+static int take_opts(const struct cairn_btfgen_opts *opts, struct cairn_btfgen_opts *ret,
+		     struct cairn_err *err)
 {
 	*ret = (struct cairn_btfgen_opts){.dialect = CAIRN_BTF_LOC_N};
 	if (!opts)
@@ -346,8 +365,9 @@ static int take_opts(const struct cairn_btfgen_opts *opts, struct cairn_btfgen_o
 	return opts_take(ret, sizeof(*ret), opts, err);
 }
 
-int distil_with_meanings(const struct cairn_binary *bin, const struct cairn_btfgen_opts *opts, struct cairn_btfgen *ret,
-			 struct meanings *ret_meanings, struct cairn_err *err)
+int distil_with_meanings(const struct cairn_binary *bin, const struct cairn_btfgen_opts *opts,
+			 struct cairn_btfgen *ret, struct meanings *ret_meanings,
+			 struct cairn_err *err)
 {
 	struct cairn_btfgen_opts taken;
 	*ret = (struct cairn_btfgen){0};
@@ -356,7 +376,8 @@ int distil_with_meanings(const struct cairn_binary *bin, const struct cairn_btfg
 	if (rc < 0)
 		return rc;
 	if (taken.dialect != CAIRN_BTF_NO_LOC)
-		rc = elf_need_x86_64(binary_main(bin), "sites of functions, which can be left out, are known", err);
+		rc = elf_need_x86_64(binary_main(bin),
+				     "sites of functions, which can be left out, are known", err);
 	if (rc == 0)
 		rc = run(&d, err);
 	distil_fini(&d);
@@ -365,8 +386,8 @@ int distil_with_meanings(const struct cairn_binary *bin, const struct cairn_btfg
 	return rc < 0 ? err_while(err, rc, "while making BTF of %s", cairn_binary_path(bin)) : 0;
 }
 
-int cairn_btf_from_dwarf(const struct cairn_binary *bin, const struct cairn_btfgen_opts *opts, struct cairn_btfgen *ret,
-		 struct cairn_err *err)
+int cairn_btf_from_dwarf(const struct cairn_binary *bin, const struct cairn_btfgen_opts *opts,
+			 struct cairn_btfgen *ret, struct cairn_err *err)
 {
 	return distil_with_meanings(bin, opts, ret, NULL, err);
 }

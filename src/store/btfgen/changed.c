@@ -15,9 +15,11 @@ int changed_init(struct changed *c, const struct dwarf *dw, struct cairn_err *er
 {
 	const struct cairn_binary *bin = dwarf_binary(dw);
 	struct elf *code = binary_main(bin);
-	*c = (struct changed){.dw = dw, .code = code, .symbols = elf_has_symtab(code) ? code : binary_debug(bin)};
+	*c = (struct changed){
+		.dw = dw, .code = code, .symbols = elf_has_symtab(code) ? code : binary_debug(bin)};
 	c->graph = types_new();
-	return c->graph ? dw_types_new(dw, c->graph, &c->types, err) : err_nomem(err, "the type graph");
+	return c->graph ? dw_types_new(dw, c->graph, &c->types, err)
+			: err_nomem(err, "the type graph");
 }
 
 void changed_fini(struct changed *c)
@@ -32,21 +34,29 @@ static bool in_frame(const struct cairn_location *l)
 	if (l->why == CAIRN_UNAVAIL_NOT_STORED_YET || l->why == CAIRN_UNAVAIL_NO_CFA)
 		return true;
 	const struct cairn_piece *p = l->pieces;
-	return l->why == CAIRN_AVAILABLE && l->n_pieces == 1 && p->kind == CAIRN_PIECE_MEMORY && p->n_steps &&
-	       p->steps->op == CAIRN_LOC_REG && (p->steps->reg == RSP || p->steps->reg == RBP);
+	return l->why == CAIRN_AVAILABLE && l->n_pieces == 1 && p->kind == CAIRN_PIECE_MEMORY &&
+	       p->n_steps && p->steps->op == CAIRN_LOC_REG &&
+	       (p->steps->reg == RSP || p->steps->reg == RBP);
 }
 
-/* Without views, what is said of the entry may be of the first statement: "n |= 1" leaves "rdi | 1". */
+/*
+ * Without views, what is said of the entry may be of the first statement: "n |= 1" leaves "rdi |
+ * 1".
+ */
 static bool is_of_same_register(const struct cairn_location *said, const struct cairn_location *abi)
 {
 	const struct cairn_piece *p = said->pieces, *q = abi->pieces;
-	if (said->why != CAIRN_AVAILABLE || said->n_pieces != 1 || abi->n_pieces != 1 || p->kind != q->kind || !p->n_steps ||
-	    !q->n_steps)
+	if (said->why != CAIRN_AVAILABLE || said->n_pieces != 1 || abi->n_pieces != 1 ||
+	    p->kind != q->kind || !p->n_steps || !q->n_steps)
 		return false;
-	return p->steps->op == CAIRN_LOC_REG && q->steps->op == CAIRN_LOC_REG && p->steps->reg == q->steps->reg;
+	return p->steps->op == CAIRN_LOC_REG && q->steps->op == CAIRN_LOC_REG &&
+	       p->steps->reg == q->steps->reg;
 }
 
-/* Whether the code reads all that the convention passes in general registers: it may keep it in a stack slot. */
+/*
+ * Whether the code reads all that the convention passes in general registers: it may keep it in a
+ * stack slot.
+ */
 static bool reads(struct flow *flow, struct cairn_vaddr at, const struct cairn_location *abi)
 {
 	for (uint32_t i = 0; i < abi->n_pieces; i++) {
@@ -57,20 +67,25 @@ static bool reads(struct flow *flow, struct cairn_vaddr at, const struct cairn_l
 	return true;
 }
 
-/* Clang lists the calls of a function that it optimised. Of any other the parameters are as the source has them. */
+/*
+ * Clang lists the calls of a function that it optimised. Of any other the parameters are as the
+ * source has them.
+ */
 static bool is_optimised(const struct dw_die *body)
 {
 	return dw_flag(body, DW_AT_call_all_calls) || dw_flag(body, DW_AT_GNU_all_call_sites);
 }
 
 /*
- * What is on the stack is not compared to the byte: where an argument before it was removed or split, that one is told.
+ * What is on the stack is not compared to the byte: where an argument before it was removed or
+ * split, that one is told.
  */
 static bool is_at_its_place(const struct loc_context *ctx, const struct cairn_location *said,
 			    const struct cairn_location *abi)
 {
 	if (abi->why == CAIRN_UNAVAIL_NOT_STORED_YET)
-		return said->why == CAIRN_AVAILABLE || said->why == CAIRN_UNAVAIL_VECTOR_REGISTER || in_frame(said);
+		return said->why == CAIRN_AVAILABLE || said->why == CAIRN_UNAVAIL_VECTOR_REGISTER ||
+		       in_frame(said);
 	if (loc_equal(said, abi) || is_of_same_register(said, abi))
 		return true;
 	if (!in_frame(said))
@@ -84,8 +99,10 @@ static bool is_at_its_place(const struct loc_context *ctx, const struct cairn_lo
 static int concrete(const struct dw_die *body, dw_off formal, struct dw_die *ret)
 {
 	struct dw_die die;
-	for (int rc = dw_param_child(body, &die, NULL); rc == 1; rc = dw_param_next(&die, &die, NULL)) {
-		if (die.tag == DW_TAG_formal_parameter && (die.off == formal || dw_origin_of(&die) == formal)) {
+	for (int rc = dw_param_child(body, &die, NULL); rc == 1;
+	     rc = dw_param_next(&die, &die, NULL)) {
+		if (die.tag == DW_TAG_formal_parameter &&
+		    (die.off == formal || dw_origin_of(&die) == formal)) {
 			*ret = die;
 			return 1;
 		}
@@ -93,8 +110,8 @@ static int concrete(const struct dw_die *body, dw_off formal, struct dw_die *ret
 	return dw_die_near(body->unit, formal, ret, NULL);
 }
 
-static int see_params(struct changed *c, struct loc_context *ctx, const struct formals *f, struct abi_param *params,
-		      struct cairn_location *said, struct cairn_err *err)
+static int see_params(struct changed *c, struct loc_context *ctx, const struct formals *f,
+		      struct abi_param *params, struct cairn_location *said, struct cairn_err *err)
 {
 	int rc = 0;
 	for (uint32_t i = 0; i < f->n && rc >= 0; i++) {
@@ -111,9 +128,11 @@ static int see_params(struct changed *c, struct loc_context *ctx, const struct f
 	return rc;
 }
 
-static int is_changed(struct changed *c, struct loc_context *ctx, const struct formals *f, struct cairn_err *err)
+static int is_changed(struct changed *c, struct loc_context *ctx, const struct formals *f,
+		      struct cairn_err *err)
 {
-	struct cairn_location *said = arena_array(&c->arena, f->n, sizeof(*said)), *abi = arena_array(&c->arena, f->n, sizeof(*abi));
+	struct cairn_location *said = arena_array(&c->arena, f->n, sizeof(*said)),
+			      *abi = arena_array(&c->arena, f->n, sizeof(*abi));
 	struct abi_param *params = arena_array(&c->arena, f->n, sizeof(*params)), result;
 	uint32_t type;
 	if (!said || !abi || !params)
@@ -126,7 +145,8 @@ static int is_changed(struct changed *c, struct loc_context *ctx, const struct f
 	if (rc >= 0)
 		rc = abi_locations(c->graph, &result, params, f->n, &c->arena, abi);
 	for (uint32_t i = 0; i < f->n && rc >= 0; i++) {
-		if (abi[i].why != CAIRN_UNAVAIL_NOT_STORED_YET && in_frame(&said[i]) && !in_frame(&abi[i]) && !ctx->flow && is_optimised(&ctx->function))
+		if (abi[i].why != CAIRN_UNAVAIL_NOT_STORED_YET && in_frame(&said[i]) &&
+		    !in_frame(&abi[i]) && !ctx->flow && is_optimised(&ctx->function))
 			ctx->flow = flow_new(c->code, &ctx->function, ctx->entry);
 		if (!is_at_its_place(ctx, &said[i], &abi[i]))
 			return 1;
@@ -134,7 +154,8 @@ static int is_changed(struct changed *c, struct loc_context *ctx, const struct f
 	return rc < 0 ? rc : 0;
 }
 
-int changed_has(struct changed *c, const struct dw_die *body, struct cairn_vaddr at, struct cairn_err *err)
+int changed_has(struct changed *c, const struct dw_die *body, struct cairn_vaddr at,
+		struct cairn_err *err)
 {
 	if (!dw_unit_is_clang(body->unit) || convention_is_certain(c->symbols, at))
 		return 0;

@@ -2,14 +2,14 @@
 /*
  * Definitions that the linker did not take
  *
- * Of a weak definition that another file overrides, the code stays in the file and so does its description, which differs
- * from that of the function that is called:
+ * Of a weak definition that another file overrides, the code stays in the file and so does its
+ * description, which differs from that of the function that is called:
  *
  *	weak.o    long __attribute__((weak)) sys_foo(const struct regs *__unused)
  *	foo.o     long sys_foo(const struct regs *regs)
  *
- * A kernel has 400 such for system calls. The symbols tell: none begins at the code of the first one, and one with
- * its name begins elsewhere.
+ * A kernel has 400 such for system calls. The symbols tell: none begins at the code of the first
+ * one, and one with its name begins elsewhere.
  */
 #ifndef BTFGEN_DEAD_H
 #define BTFGEN_DEAD_H
@@ -33,7 +33,10 @@ struct dead {
 /* A body where no symbol begins. Nothing is done for functions of one file. 0 or -ENOMEM. */
 int dead_note(struct dead *d, const struct dw_die *die, struct body *body);
 
-/* Sets is_dead of those noted whose name a symbol elsewhere has, which are no whole bodies then. 0 or -ENOMEM. */
+/*
+ * Sets is_dead of those noted whose name a symbol elsewhere has, which are no whole bodies then. 0
+ * or -ENOMEM.
+ */
 int dead_find(struct dead *d, const struct dwarf *dw);
 void dead_fini(struct dead *d);
 

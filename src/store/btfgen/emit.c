@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records in the order of classes, that is, of the first DIE of each. An instance takes one record, except:
+ * Records in the order of classes, that is, of the first DIE of each. An instance takes one record,
+ * except:
  *
  *	int a[2][3]		    an ARRAY for each dimension, the outermost first
  *	pointer with btf_type_tags  PTR, then a TYPE_TAG for each, the last one first, as Clang writes them
  *
- * Numbers are given in a first pass, so that a record can refer to a later one. Forward declarations stand behind all
- * types, and tags behind these.
+ * Numbers are given in a first pass, so that a record can refer to a later one. Forward
+ * declarations stand behind all types, and tags behind these.
  */
 #include "btfgen/emit.h"
 
@@ -35,7 +36,8 @@ static const struct type_class *class_of(const struct emit *e, edge_t edge)
 
 static bool is_around(const struct type_class *k)
 {
-	return k->kind == TYPE_TYPEDEF || k->kind == TYPE_CONST || k->kind == TYPE_VOLATILE || k->kind == TYPE_RESTRICT;
+	return k->kind == TYPE_TYPEDEF || k->kind == TYPE_CONST || k->kind == TYPE_VOLATILE ||
+	       k->kind == TYPE_RESTRICT;
 }
 
 /* NULL: void, and what is only declared. */
@@ -52,8 +54,8 @@ static const struct type_class *skip_names(const struct emit *e, edge_t *edge)
 }
 
 /*
- * Whether the elements of an array have a size: C++ has pointers to arrays of classes that are only declared, and what is too
- * large for BTF is only declared there. Such an array is void.
+ * Whether the elements of an array have a size: C++ has pointers to arrays of classes that are only
+ * declared, and what is too large for BTF is only declared there. Such an array is void.
  */
 static bool has_elements(const struct emit *e, uint32_t instance, const struct type_class *array)
 {
@@ -137,14 +139,17 @@ static int number_groups(struct emit *e, uint32_t instance)
 		return 0;
 	for (uint32_t i = 0; i < k->n_elems; i++)
 		if (k->elems[i].what == ELEM_PLAIN)
-			number_group(e, emit_edge(e, instance, k->elems[i].edge, i + 1), &e->index_type);
+			number_group(e, emit_edge(e, instance, k->elems[i].edge, i + 1),
+				     &e->index_type);
 	return 0;
 }
 
 static void number_variables(struct emit *e)
 {
 	for (size_t i = 0; i < e->c->vars.n; i++)
-		number_group(e, name_variants_edge(e->v, e->c->vars.p[i].unit, e->c->vars.p[i].type), &e->index_type);
+		number_group(e,
+			     name_variants_edge(e->v, e->c->vars.p[i].unit, e->c->vars.p[i].type),
+			     &e->index_type);
 }
 
 static uint32_t id_of(const struct emit *e, edge_t edge)
@@ -206,7 +211,8 @@ static int add_base(struct emit *e, const struct type_class *k, uint32_t name)
 }
 
 /* The last dimension is of the element, each other one of the array behind it. */
-static int add_array(struct emit *e, uint32_t instance, const struct type_class *k, uint32_t element)
+static int add_array(struct emit *e, uint32_t instance, const struct type_class *k,
+		     uint32_t element)
 {
 	uint32_t n = n_dimensions(k), id;
 	if (!e->ids[instance]) {
@@ -226,14 +232,16 @@ static int add_array(struct emit *e, uint32_t instance, const struct type_class 
 static int add_ptr(struct emit *e, const struct type_class *k, uint32_t to)
 {
 	uint32_t left = n_tags(k), id, name = 0;
-	int rc = btf_add_ref(e->b, CAIRN_BTF_PTR, 0, left ? btf_builder_next_id(e->b) + 1 : to, &id);
+	int rc =
+		btf_add_ref(e->b, CAIRN_BTF_PTR, 0, left ? btf_builder_next_id(e->b) + 1 : to, &id);
 	for (uint32_t i = k->n_elems; i-- > 0 && rc >= 0;) {
 		if (k->elems[i].what != ELEM_TAG)
 			continue;
 		left--;
 		rc = name_of(e, k->elems[i].name, &name);
 		if (rc >= 0)
-			rc = btf_add_ref(e->b, CAIRN_BTF_TYPE_TAG, name, left ? btf_builder_next_id(e->b) + 1 : to, &id);
+			rc = btf_add_ref(e->b, CAIRN_BTF_TYPE_TAG, name,
+					 left ? btf_builder_next_id(e->b) + 1 : to, &id);
 	}
 	return rc;
 }
@@ -254,10 +262,11 @@ static bool is_too_far(const struct class_elem *m, bool bit_fields)
 }
 
 /*
- * A tail whose length the pointer knows (Rust), or what follows where a discriminant tells the size (Ada): the type has fewer
- * bytes than its members reach over, which BTF has no words for.
+ * A tail whose length the pointer knows (Rust), or what follows where a discriminant tells the size
+ * (Ada): the type has fewer bytes than its members reach over, which BTF has no words for.
  */
-static bool is_beyond(const struct emit *e, const struct type_class *k, const struct class_elem *m, edge_t type)
+static bool is_beyond(const struct emit *e, const struct type_class *k, const struct class_elem *m,
+		      edge_t type)
 {
 	uint64_t bits = m->bit_size ? m->bit_size : emit_bytes(e, type) * 8;
 	return m->bit_off + bits > (uint64_t)k->size * 8;
@@ -287,8 +296,8 @@ static int add_struct(struct emit *e, uint32_t instance, const struct type_class
 		if (rc < 0 || !VEC_ADD(&e->members, to))
 			return rc < 0 ? rc : -ENOMEM;
 	}
-	return btf_add_struct(e->b, k->kind == TYPE_UNION ? CAIRN_BTF_UNION : CAIRN_BTF_STRUCT, name, k->size,
-			      e->members.p, (uint32_t)e->members.n, &id);
+	return btf_add_struct(e->b, k->kind == TYPE_UNION ? CAIRN_BTF_UNION : CAIRN_BTF_STRUCT,
+			      name, k->size, e->members.p, (uint32_t)e->members.n, &id);
 }
 
 static int add_enum(struct emit *e, const struct type_class *k, uint32_t name)
@@ -303,7 +312,8 @@ static int add_enum(struct emit *e, const struct type_class *k, uint32_t name)
 		if (rc < 0 || !VEC_ADD(&e->values, to))
 			return rc < 0 ? rc : -ENOMEM;
 	}
-	return btf_add_enum(e->b, name, k->size, is_signed, e->values.p, (uint32_t)e->values.n, &id);
+	return btf_add_enum(e->b, name, k->size, is_signed, e->values.p, (uint32_t)e->values.n,
+			    &id);
 }
 
 int emit_proto(struct emit *e, struct cairn_btf_builder *b, uint32_t instance, uint32_t *ret)
@@ -312,8 +322,10 @@ int emit_proto(struct emit *e, struct cairn_btf_builder *b, uint32_t instance, u
 	uint32_t returns = id_of(e, emit_edge(e, instance, k->edge, 0));
 	e->params.n = 0;
 	for (uint32_t i = 0; i < k->n_elems; i++) {
-		struct cairn_btf_param to = {.type = id_of(e, emit_edge(e, instance, k->elems[i].edge, i + 1))};
-		int rc = k->elems[i].name ? cairn_btf_add_string(b, k->elems[i].name, &to.name_off) : 0;
+		struct cairn_btf_param to = {
+			.type = id_of(e, emit_edge(e, instance, k->elems[i].edge, i + 1))};
+		int rc = k->elems[i].name ? cairn_btf_add_string(b, k->elems[i].name, &to.name_off)
+					  : 0;
 		if (rc < 0 || !VEC_ADD(&e->params, to))
 			return rc < 0 ? rc : -ENOMEM;
 	}
@@ -480,7 +492,8 @@ uint64_t emit_bytes(const struct emit *e, edge_t edge)
 		if (k->kind != TYPE_ARRAY)
 			return times * (k->kind == TYPE_PTR ? e->ptr_bytes : k->size);
 		for (uint32_t d = 0; d < k->n_elems; d++)
-			if (__builtin_mul_overflow(times, k->elems[d].value, &times) || times > UINT32_MAX)
+			if (__builtin_mul_overflow(times, k->elems[d].value, &times) ||
+			    times > UINT32_MAX)
 				return 0;
 		edge = emit_edge(e, edge - 1, k->edge, 0);
 	}

@@ -38,13 +38,18 @@ void emit_fini(struct emit *e);
  */
 int emit_proto(struct emit *e, struct cairn_btf_builder *b, uint32_t instance, uint32_t *ret);
 
-/* What edge @i of an instance (0 its own, then those of its elements, @own of its class) leads to. */
+/*
+ * What edge @i of an instance (0 its own, then those of its elements, @own of its class) leads to.
+ */
 edge_t emit_edge(const struct emit *e, uint32_t instance, edge_t own, uint32_t i);
 
 /* The id of what an edge leads to; 0 void. @unit as in name_variants_edge(). */
 uint32_t emit_id(const struct emit *e, uint32_t unit, edge_t edge);
 
-/* Bytes of a value of an instance's type; 0 when that is not known. Typedefs and qualifiers are followed. */
+/*
+ * Bytes of a value of an instance's type; 0 when that is not known. Typedefs and qualifiers are
+ * followed.
+ */
 uint64_t emit_bytes(const struct emit *e, edge_t resolved);
 
 /* Whether such values have a sign: integers that are said to, enums with a negative value. */

@@ -21,10 +21,13 @@ static uint64_t name_key(const char *name)
 	return hash_bytes(name, strlen(name));
 }
 
-static edge_t edge_of(const struct func_table *f, uint32_t instance, const struct type_class *k, uint32_t i)
+static edge_t edge_of(const struct func_table *f, uint32_t instance, const struct type_class *k,
+		      uint32_t i)
 {
 	const edge_t *edges = f->variants->v.p[instance].edges;
-	return name_variants_resolve(f->variants, edges ? edges[i] : i ? k->elems[i - 1].edge : k->edge);
+	return name_variants_resolve(f->variants, edges ? edges[i]
+						  : i	? k->elems[i - 1].edge
+							: k->edge);
 }
 
 /* Whether two prototypes have the same types; the names of parameters do not count. */
@@ -42,7 +45,10 @@ static bool same_types(const struct func_table *f, uint32_t a, uint32_t b)
 	return true;
 }
 
-/* The first function of a name; NONE when there is none. *@key: the name's, and then where it is or would be. */
+/*
+ * The first function of a name; NONE when there is none. *@key: the name's, and then where it is or
+ * would be.
+ */
 static uint32_t first_at(const struct func_table *f, const char *name, uint64_t *key)
 {
 	uint64_t first;
@@ -88,7 +94,9 @@ static int intern(struct func_table *f, const struct func *d, uint32_t proto, ui
 	return VEC_ADD(&f->v, v) ? 0 : -ENOMEM;
 }
 
-/* In steps that double from @near on: what is asked for behind one another is mostly of one unit. */
+/*
+ * In steps that double from @near on: what is asked for behind one another is mostly of one unit.
+ */
 static uint32_t find_die(const struct func_table *f, size_t near, dw_off die)
 {
 	size_t lo = near < f->n_dies ? near : 0, hi = lo, step = 16;
@@ -141,7 +149,10 @@ static const struct func *next_func(struct func_walk *w)
 	return w->p++;
 }
 
-/* Most DIEs repeat what an earlier one says, in the same words: then the place of the name is enough to know it. */
+/*
+ * Most DIEs repeat what an earlier one says, in the same words: then the place of the name is
+ * enough to know it.
+ */
 struct said {
 	const struct func *d;
 	edge_t proto;
@@ -152,10 +163,13 @@ static struct said said_by(const struct func_table *f, const struct func *d)
 {
 	edge_t proto = name_variants_edge(f->variants, d->unit, d->proto + 1);
 	return (struct said){
-		.d = d, .proto = proto, .key = h128_mix(h128_start(d->declaration), (uintptr_t)d->name, proto)};
+		.d = d,
+		.proto = proto,
+		.key = h128_mix(h128_start(d->declaration), (uintptr_t)d->name, proto)};
 }
 
-static int intern_die(struct func_table *f, struct hash_table *seen, size_t i, const struct said *said)
+static int intern_die(struct func_table *f, struct hash_table *seen, size_t i,
+		      const struct said *said)
 {
 	uint32_t *to = &f->of_die[i];
 	*to = hash_table_find(seen, said->key);
@@ -201,16 +215,21 @@ static int first_range(void *ctx, struct dw_range r)
 	return 1;
 }
 
-/* foo.isra.0, foo.constprop.0, foo.part.0: parameters were removed, or it is the rest of foo only. */
+/*
+ * foo.isra.0, foo.constprop.0, foo.part.0: parameters were removed, or it is the rest of foo only.
+ */
 static bool is_clone(const char *symbol)
 {
-	return symbol_has(symbol, ".isra.") || symbol_has(symbol, ".constprop.") || symbol_has(symbol, ".part.") ||
-	       symbol_has(symbol, ".cold");
+	return symbol_has(symbol, ".isra.") || symbol_has(symbol, ".constprop.") ||
+	       symbol_has(symbol, ".part.") || symbol_has(symbol, ".cold");
 }
 
-/* The function whose code a body is, in *@ret_die the DIE that says it; NONE when its origins lead to no declaration. */
-static uint32_t function_of(const struct func_table *f, const struct dwarf *dw, dw_off origin, uint32_t *near,
-			    dw_off *ret_die)
+/*
+ * The function whose code a body is, in *@ret_die the DIE that says it; NONE when its origins lead
+ * to no declaration.
+ */
+static uint32_t function_of(const struct func_table *f, const struct dwarf *dw, dw_off origin,
+			    uint32_t *near, dw_off *ret_die)
 {
 	for (int i = 0; i < DW_ORIGIN_MAX && origin; i++) {
 		struct dw_die die;
@@ -225,10 +244,12 @@ static uint32_t function_of(const struct func_table *f, const struct dwarf *dw, 
 	return NONE;
 }
 
-static void note_body(struct func_table *f, const struct dwarf *dw, const struct body *b, uint32_t *near)
+static void note_body(struct func_table *f, const struct dwarf *dw, const struct body *b,
+		      uint32_t *near)
 {
 	dw_off said_by;
-	uint32_t i = b->is_whole || b->is_dead ? function_of(f, dw, b->origin, near, &said_by) : NONE;
+	uint32_t i =
+		b->is_whole || b->is_dead ? function_of(f, dw, b->origin, near, &said_by) : NONE;
 	if (i == NONE)
 		return;
 	f->has_dead |= b->is_dead;
@@ -244,7 +265,9 @@ static void note_body(struct func_table *f, const struct dwarf *dw, const struct
 	f->v.p[i].said_by = said_by;
 }
 
-/* Of a function that was overridden, the names of parameters are those of the code that is called. */
+/*
+ * Of a function that was overridden, the names of parameters are those of the code that is called.
+ */
 static void take_living_prototypes(struct func_table *f)
 {
 	struct func_walk walk = {.c = f->c};
@@ -274,14 +297,17 @@ static bool is_silent(const struct dwarf *dw, const struct dw_die *body)
 		return false;
 	if (has_result(dw, &from) || dw_param_child(&from, &param, NULL) == 1)
 		return false;
-	return convention_is_silent(body->unit, dw_attr_deep(&from, DW_AT_decl_line, &line, NULL, NULL) == 1);
+	return convention_is_silent(body->unit,
+				    dw_attr_deep(&from, DW_AT_decl_line, &line, NULL, NULL) == 1);
 }
 
-static int see_body(struct changed *changed, struct dead *dead, struct body *b, struct cairn_err *err)
+static int see_body(struct changed *changed, struct dead *dead, struct body *b,
+		    struct cairn_err *err)
 {
 	struct cairn_vaddr at = {b->addr};
 	struct dw_die die;
-	if (dw_die_at(changed->dw, b->die, &die, NULL) != 1 || (!at.v && dw_ranges(&die, first_range, &at, NULL) <= 0))
+	if (dw_die_at(changed->dw, b->die, &die, NULL) != 1 ||
+	    (!at.v && dw_ranges(&die, first_range, &at, NULL) <= 0))
 		return 0;
 	const char *symbol = own_symbol(changed->dw, at, b->die);
 	if (!symbol && dead_note(dead, &die, b) < 0)
@@ -325,7 +351,10 @@ static struct btf_func *without_code(struct func_table *f, const char *name, uin
 	return only;
 }
 
-/* Functions of equal code are folded into one (GCC's -fipa-icf): a symbol is all that the others have. */
+/*
+ * Functions of equal code are folded into one (GCC's -fipa-icf): a symbol is all that the others
+ * have.
+ */
 static int note_folded(struct func_table *f, const struct dwarf *dw)
 {
 	enum { AHEAD = 8 };
@@ -336,7 +365,8 @@ static int note_folded(struct func_table *f, const struct dwarf *dw)
 	for (size_t i = 0; rc >= 0 && i < n + AHEAD; i++) {
 		uint64_t *key = &keys[i % AHEAD];
 		const struct elf_symbol *s = i >= AHEAD ? &symbols[i - AHEAD] : NULL;
-		struct btf_func *v = s && s->type == STT_FUNC ? without_code(f, s->name, *key) : NULL;
+		struct btf_func *v =
+			s && s->type == STT_FUNC ? without_code(f, s->name, *key) : NULL;
 		if (v)
 			v->has_body = true;
 		if (i >= n || symbols[i].type != STT_FUNC)
@@ -357,7 +387,8 @@ static uint32_t n_bodies(const struct func_table *f, uint32_t first)
 }
 
 /* The linker's name of a function, when that is no other function's name. NULL: it has none. */
-static const char *linkage_name(const struct func_table *f, const struct dwarf *dw, const struct btf_func *v)
+static const char *linkage_name(const struct func_table *f, const struct dwarf *dw,
+				const struct btf_func *v)
 {
 	struct dw_die die;
 	uint64_t key;
@@ -369,7 +400,10 @@ static const char *linkage_name(const struct func_table *f, const struct dwarf *
 	return name && *name && first_of(f, name, &key) == NONE ? name : NULL;
 }
 
-/* The function that said has that linker's name, or @i, which has it from now on; NONE: out of memory. */
+/*
+ * The function that said has that linker's name, or @i, which has it from now on; NONE: out of
+ * memory.
+ */
 static uint32_t first_with(struct hash_table *said, const char *linkage, uint32_t i)
 {
 	struct h128 key = h128_mix(h128_start(0), name_key(linkage), strlen(linkage));
@@ -380,7 +414,8 @@ static uint32_t first_with(struct hash_table *said, const char *linkage, uint32_
 }
 
 /* Functions that share a name: each by its linker's name, when that is its alone. */
-static int tell_apart(struct func_table *f, const struct dwarf *dw, struct hash_table *said, uint32_t first)
+static int tell_apart(struct func_table *f, const struct dwarf *dw, struct hash_table *said,
+		      uint32_t first)
 {
 	for (uint32_t k = first; k != NONE; k = f->v.p[k].next) {
 		struct btf_func *v = &f->v.p[k];
@@ -445,7 +480,8 @@ static void find_skipped(const struct func_table *f)
 			f->skip[f->v.p[i].proto] = false;
 }
 
-int func_table_number(const struct variants *variants, struct func_table *ret, struct cairn_err *err)
+int func_table_number(const struct variants *variants, struct func_table *ret,
+		      struct cairn_err *err)
 {
 	const struct classes *c = variants->c;
 	*ret = (struct func_table){.c = c, .variants = variants};
@@ -459,7 +495,8 @@ int func_table_number(const struct variants *variants, struct func_table *ret, s
 	return intern_all(ret) < 0 ? err_nomem(err, "functions") : 0;
 }
 
-int func_table_choose(const struct dwarf *dw, struct func_table *f, uint64_t *losses, struct cairn_err *err)
+int func_table_choose(const struct dwarf *dw, struct func_table *f, uint64_t *losses,
+		      struct cairn_err *err)
 {
 	uint32_t near = 0;
 	for (size_t i = 0; i < f->c->bodies.n; i++)
@@ -473,7 +510,8 @@ int func_table_choose(const struct dwarf *dw, struct func_table *f, uint64_t *lo
 	return 0;
 }
 
-int func_table_emit(struct func_table *f, const struct emit *e, uint32_t *ret_n, struct cairn_err *err)
+int func_table_emit(struct func_table *f, const struct emit *e, uint32_t *ret_n,
+		    struct cairn_err *err)
 {
 	for (size_t i = 0; i < f->v.n; i++) {
 		struct btf_func *v = &f->v.p[i];
@@ -482,10 +520,12 @@ int func_table_emit(struct func_table *f, const struct emit *e, uint32_t *ret_n,
 			continue;
 		int rc = cairn_btf_add_string(e->b, v->said, &name);
 		if (rc >= 0)
-			rc = btf_add_func(e->b, name, v->external ? CAIRN_BTF_GLOBAL : CAIRN_BTF_STATIC,
+			rc = btf_add_func(e->b, name,
+					  v->external ? CAIRN_BTF_GLOBAL : CAIRN_BTF_STATIC,
 					  e->ids[v->proto], &v->id);
 		if (rc < 0)
-			return err_set(err, rc, "functions: more than BTF can number, or out of memory");
+			return err_set(err, rc,
+				       "functions: more than BTF can number, or out of memory");
 		++*ret_n;
 	}
 	return 0;

@@ -2,9 +2,9 @@
 /*
  * Content hashes of 128 bits: two types with the same hash are taken for the same type
  *
- * A kernel has some 100,000 distinct types, so two that differ collide with a probability of 2^-94. The
- * function is a multiplication folded into both halves of the state; it is no defence against somebody who makes
- * collisions, who could as well write wrong DWARF.
+ * A kernel has some 100,000 distinct types, so two that differ collide with a probability of 2^-94.
+ * The function is a multiplication folded into both halves of the state; it is no defence against
+ * somebody who makes collisions, who could as well write wrong DWARF.
  */
 #ifndef BTFGEN_HASH_H
 #define BTFGEN_HASH_H
@@ -18,12 +18,16 @@ struct h128 {
 	uint64_t a, b;
 };
 
-/* The state behind @a and @b. What is put in is added again, so that a product of zero forgets nothing. */
+/*
+ * The state behind @a and @b. What is put in is added again, so that a product of zero forgets
+ * nothing.
+ */
 static inline struct h128 h128_mix(struct h128 s, uint64_t a, uint64_t b)
 {
 	a ^= s.a;
 	b += s.b;
-	unsigned __int128 m = (unsigned __int128)(a ^ 0x9e3779b97f4a7c15) * (b ^ 0xe7037ed1a0b428db);
+	unsigned __int128 m =
+		(unsigned __int128)(a ^ 0x9e3779b97f4a7c15) * (b ^ 0xe7037ed1a0b428db);
 	return (struct h128){.a = (uint64_t)m ^ (b << 32 | b >> 32), .b = (uint64_t)(m >> 64) + a};
 }
 
@@ -51,8 +55,9 @@ static inline uint64_t hash_bytes(const char *p, size_t n)
 }
 
 /*
- * Hashes of strings, remembered by address: most names are written once into .debug_str and stand in thousands of units.
- * Direct-mapped, so that its size does not depend on the input, and small enough for a core's own cache.
+ * Hashes of strings, remembered by address: most names are written once into .debug_str and stand
+ * in thousands of units. Direct-mapped, so that its size does not depend on the input, and small
+ * enough for a core's own cache.
  */
 enum { NAME_CACHE = 1 << 14 };
 

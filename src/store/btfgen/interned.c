@@ -62,18 +62,23 @@ static inline uint32_t term_at(const struct unit_types *u, local_off off)
 /* Kinds that say a name at most, and what they refer to: half of all types. */
 static inline bool is_plain_reference(const struct type_die *t)
 {
-	enum { PLAIN = 1 << TYPE_PTR | 1 << TYPE_TYPEDEF | 1 << TYPE_CONST | 1 << TYPE_VOLATILE | 1 << TYPE_RESTRICT };
+	enum {
+		PLAIN = 1 << TYPE_PTR | 1 << TYPE_TYPEDEF | 1 << TYPE_CONST | 1 << TYPE_VOLATILE |
+			1 << TYPE_RESTRICT
+	};
 	return PLAIN >> t->kind & 1 && !t->n_elems;
 }
 
 /* ---- content, word by word ---- */
 
-static inline struct h128 hash_at(const struct interned *s, const struct unit_types *u, local_off off)
+static inline struct h128 hash_at(const struct interned *s, const struct unit_types *u,
+				  local_off off)
 {
 	return s->v.p[term_at(u, off)].hash;
 }
 
-static struct h128 hash_elems(struct interned *s, const struct unit_types *u, struct h128 h, const struct type_die *t)
+static struct h128 hash_elems(struct interned *s, const struct unit_types *u, struct h128 h,
+			      const struct type_die *t)
 {
 	for (uint32_t i = t->elem; i < t->elem + t->n_elems; i++) {
 		const struct elem *e = &u->elems.p[i];
@@ -89,7 +94,8 @@ static struct h128 hash_elems(struct interned *s, const struct unit_types *u, st
 	return h;
 }
 
-static struct h128 hash_values(struct interned *s, const struct unit_types *u, struct h128 h, const struct type_die *t)
+static struct h128 hash_values(struct interned *s, const struct unit_types *u, struct h128 h,
+			       const struct type_die *t)
 {
 	if (t->kind == TYPE_ARRAY && u->flat_arrays) {
 		uint64_t n = 1;
@@ -99,7 +105,8 @@ static struct h128 hash_values(struct interned *s, const struct unit_types *u, s
 	}
 	for (uint32_t i = t->elem; i < t->elem + t->n_elems; i++) {
 		const struct elem *e = &u->elems.p[i];
-		h = h128_mix(h, e->value ^ (uint64_t)e->is_negative << 32, name_hash(s->names, e->name) + e->what);
+		h = h128_mix(h, e->value ^ (uint64_t)e->is_negative << 32,
+			     name_hash(s->names, e->name) + e->what);
 	}
 	return h;
 }
@@ -107,7 +114,8 @@ static struct h128 hash_values(struct interned *s, const struct unit_types *u, s
 /* How many things follow is told first: "int f(void)" and "void f(int)" have the same in them. */
 static struct h128 hash_start(uint64_t name, const struct type_die *t, uint32_t n_elems)
 {
-	uint64_t facts = n_elems | (uint64_t)t->kind << 32 | (uint64_t)(t->ref != 0) << 40 | (uint64_t)t->variadic << 41;
+	uint64_t facts = n_elems | (uint64_t)t->kind << 32 | (uint64_t)(t->ref != 0) << 40 |
+			 (uint64_t)t->variadic << 41;
 	return h128_mix(key_of_type, name, facts);
 }
 
@@ -147,11 +155,13 @@ static inline struct h128 mix_elem(struct h128 key, const struct elem *e, uint64
 static inline bool find_key(const struct unit_types *u, const struct type_die *t, struct h128 *ret)
 {
 	/* A unit may have no elements at all: there is nothing to count from. */
-	const struct elem *e = t->n_elems ? &u->elems.p[t->elem] : NULL, *end = t->n_elems ? e + t->n_elems : NULL;
+	const struct elem *e = t->n_elems ? &u->elems.p[t->elem] : NULL,
+			  *end = t->n_elems ? e + t->n_elems : NULL;
 	uint32_t ref = term_at(u, t->ref);
 	bool made = ref;
 	struct h128 key = hash_start((uintptr_t)t->name, t, t->n_elems);
-	key = h128_mix(key, t->size | (uint64_t)t->encoding << 32, ref | (uint64_t)t->variants << 32);
+	key = h128_mix(key, t->size | (uint64_t)t->encoding << 32,
+		       ref | (uint64_t)t->variants << 32);
 	if (has_typed_elems(t)) {
 		for (; e < end; e++) {
 			uint32_t to = term_at(u, e->type);
@@ -166,10 +176,13 @@ static inline bool find_key(const struct unit_types *u, const struct type_die *t
 	return made;
 }
 
-static inline int term_of_key(struct interned *s, const struct unit_types *u, struct type_die *t, struct h128 key,
-			      uint32_t *ret)
+static inline int term_of_key(struct interned *s, const struct unit_types *u, struct type_die *t,
+			      struct h128 key, uint32_t *ret)
 {
-	/* Not in *@ret: a type that contains itself reads its own edge there while it is hashed, and has to find a loop. */
+	/*
+	 * Not in *@ret: a type that contains itself reads its own edge there while it is hashed,
+	 * and has to find a loop.
+	 */
 	uint32_t known = hash_table_find(&s->by_key, key);
 	if (known != UINT32_MAX) {
 		*ret = known;
@@ -191,13 +204,15 @@ static int term_of_new_reference(struct interned *s, struct type_die *t, uint32_
 }
 
 /* Of what is_plain_reference(). */
-static inline int term_of_reference(struct interned *s, struct type_die *t, uint32_t to, uint32_t *ret)
+static inline int term_of_reference(struct interned *s, struct type_die *t, uint32_t to,
+				    uint32_t *ret)
 {
 	if (!t->name && (t->kind == TYPE_PTR || t->kind == TYPE_CONST)) {
 		*ret = t->kind == TYPE_PTR ? s->v.p[to].ptr : s->v.p[to].const_;
 		return *ret ? 0 : term_of_new_reference(s, t, to, ret);
 	}
-	struct h128 key = h128_mix(key_of_reference, (uintptr_t)t->name, to | (uint64_t)t->kind << 32);
+	struct h128 key =
+		h128_mix(key_of_reference, (uintptr_t)t->name, to | (uint64_t)t->kind << 32);
 	*ret = hash_table_find(&s->by_key, key);
 	if (*ret != UINT32_MAX)
 		return 0;
@@ -222,10 +237,14 @@ int interned_of_name(struct interned *s, const struct type_die *t, uint32_t *ret
 	return add_key(s, key, hash, ret);
 }
 
-int interned_of_proto(struct interned *s, const struct unit_types *u, const struct func_die *f, uint32_t *ret)
+int interned_of_proto(struct interned *s, const struct unit_types *u, const struct func_die *f,
+		      uint32_t *ret)
 {
-	struct type_die t = {
-		.kind = TYPE_PROTO, .ref = f->ref, .elem = f->elem, .n_elems = f->n_elems, .variadic = f->variadic};
+	struct type_die t = {.kind = TYPE_PROTO,
+			     .ref = f->ref,
+			     .elem = f->elem,
+			     .n_elems = f->n_elems,
+			     .variadic = f->variadic};
 	struct h128 key;
 	find_key(u, &t, &key);
 	return term_of_key(s, u, &t, key, ret);
@@ -256,7 +275,10 @@ static inline int make_edge(struct interned *s, struct unit_types *u, uint32_t i
 	return *ret_made ? term_of_key(s, u, t, key, edge) : 0;
 }
 
-/* A type that must have its edge before @t can; NO_TYPE when there is none. Its elements before *@elem are done. */
+/*
+ * A type that must have its edge before @t can; NO_TYPE when there is none. Its elements before
+ * *@elem are done.
+ */
 static uint32_t first_missing(const struct unit_types *u, const struct type_die *t, uint32_t *elem)
 {
 	uint32_t to = unit_type_index(u, t->ref);
@@ -272,8 +294,9 @@ static uint32_t first_missing(const struct unit_types *u, const struct type_die 
 }
 
 /*
- * The edge of a type and of all that it needs. The stack is ours: how deep types nest is the input's choice. A type without
- * a name that contains itself finds a loop where it is still being made: only damaged input has that.
+ * The edge of a type and of all that it needs. The stack is ours: how deep types nest is the
+ * input's choice. A type without a name that contains itself finds a loop where it is still being
+ * made: only damaged input has that.
  */
 static int make_edge_by_stack(struct interned *s, struct unit_types *u, uint32_t type)
 {
@@ -329,7 +352,9 @@ static int make_names(struct interned *s, struct unit_types *u)
 	return 0;
 }
 
-/* What definitions say. While the key of one is made, the slot of the one before comes from memory. */
+/*
+ * What definitions say. While the key of one is made, the slot of the one before comes from memory.
+ */
 static int make_owns(struct interned *s, struct unit_types *u)
 {
 	struct type_die *before = NULL, *end = u->types.p + u->types.n;
@@ -349,7 +374,9 @@ static int make_owns(struct interned *s, struct unit_types *u)
 	}
 }
 
-/* Mark the definitions of names that the unit defines differently. Returns whether there are any. */
+/*
+ * Mark the definitions of names that the unit defines differently. Returns whether there are any.
+ */
 static bool find_conflicts(struct interned *s, struct unit_types *u)
 {
 	bool found = false;
@@ -385,12 +412,13 @@ static int term_of_conflict(struct interned *s, const struct type_die *t, uint32
 		return rc;
 	struct h128 key = h128_mix(key_of_conflict, name, t->own), own = s->v.p[t->own].hash;
 	*ret = hash_table_find(&s->by_key, key);
-	return *ret != UINT32_MAX ? 0 : add_key(s, key, h128_mix(s->v.p[name].hash, own.a, own.b), ret);
+	return *ret != UINT32_MAX ? 0
+				  : add_key(s, key, h128_mix(s->v.p[name].hash, own.a, own.b), ret);
 }
 
 /*
- * All interned again, with what the conflicting definitions say in the edges to them. One more round tells those apart
- * that differ only in which of others they refer to.
+ * All interned again, with what the conflicting definitions say in the edges to them. One more
+ * round tells those apart that differ only in which of others they refer to.
  */
 static int make_conflicts(struct interned *s, struct unit_types *u)
 {

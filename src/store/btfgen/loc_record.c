@@ -11,16 +11,20 @@
  *	REG r, [ADD k], LOAD n        VALUE     REG DEREF [OFFSET]    the same, if n bytes are all of the value
  *	two pieces, REG a and REG b   VALUE     REG, two numbers      8 bytes in a, the rest in b
  *
- * Whatever else there is (chains of loads, masks, shifts, values in three pieces) has no record. A step that only cuts
- * to the width of the value changes nothing of it and is dropped.
+ * Whatever else there is (chains of loads, masks, shifts, values in three pieces) has no record. A
+ * step that only cuts to the width of the value changes nothing of it and is dropped.
  *
- * A constant that is no address is never flagged ADDR: a null pointer stays null wherever the object is loaded.
+ * A constant that is no address is never flagged ADDR: a null pointer stays null wherever the
+ * object is loaded.
  */
 #include "btfgen/loc_record.h"
 
 enum { WORD = 8 };
 
-/* REG r and perhaps ADD k at the start of a program. Returns the number of steps that these are; 0 when there are none. */
+/*
+ * REG r and perhaps ADD k at the start of a program. Returns the number of steps that these are; 0
+ * when there are none.
+ */
 static uint32_t reg_and_offset(const struct cairn_piece *p, struct cairn_btf_loc_param *ret)
 {
 	if (!p->n_steps || p->steps[0].op != CAIRN_LOC_REG)
@@ -28,7 +32,8 @@ static uint32_t reg_and_offset(const struct cairn_piece *p, struct cairn_btf_loc
 	ret->flags = CAIRN_BTF_LOC_REG;
 	ret->n_regs = 1;
 	ret->reg[0] = p->steps[0].reg;
-	if (p->n_steps < 2 || p->steps[1].op != CAIRN_LOC_ADD || p->steps[1].operand != CAIRN_LOC_IMM)
+	if (p->n_steps < 2 || p->steps[1].op != CAIRN_LOC_ADD ||
+	    p->steps[1].operand != CAIRN_LOC_IMM)
 		return 1;
 	ret->offset = p->steps[1].imm;
 	if (ret->offset)
@@ -39,7 +44,8 @@ static uint32_t reg_and_offset(const struct cairn_piece *p, struct cairn_btf_loc
 /* The constant as its type has it: cut to size, and negative where the type has negative values. */
 static void set_constant(int64_t c, const struct loc_value *value, struct cairn_btf_loc_param *ret)
 {
-	unsigned int unused = value->bytes && value->bytes < WORD ? 64 - 8 * (unsigned int)value->bytes : 0;
+	unsigned int unused =
+		value->bytes && value->bytes < WORD ? 64 - 8 * (unsigned int)value->bytes : 0;
 	ret->flags = CAIRN_BTF_LOC_CONST;
 	ret->value = (int64_t)((uint64_t)c << unused >> unused);
 	if (!value->is_signed)
@@ -51,7 +57,8 @@ static void set_constant(int64_t c, const struct loc_value *value, struct cairn_
 	ret->flags |= CAIRN_BTF_LOC_SIGNED;
 }
 
-static bool set_bytes(const struct cairn_piece *p, const struct loc_value *value, struct cairn_btf_loc_param *ret)
+static bool set_bytes(const struct cairn_piece *p, const struct loc_value *value,
+		      struct cairn_btf_loc_param *ret)
 {
 	uint64_t c = 0;
 	if (p->size > WORD || (value->bytes && p->size < value->bytes))
@@ -62,7 +69,10 @@ static bool set_bytes(const struct cairn_piece *p, const struct loc_value *value
 	return true;
 }
 
-/* Whether the steps from @s, of at most @left, only change bits that the value does not have. Returns their number. */
+/*
+ * Whether the steps from @s, of at most @left, only change bits that the value does not have.
+ * Returns their number.
+ */
 static uint32_t cuts_only(const struct cairn_loc_step *s, uint32_t left, uint64_t bytes)
 {
 	uint64_t mask = bytes < WORD ? ((uint64_t)1 << 8 * bytes) - 1 : UINT64_MAX;
@@ -73,14 +83,16 @@ static uint32_t cuts_only(const struct cairn_loc_step *s, uint32_t left, uint64_
 	if (s->op == CAIRN_LOC_AND)
 		return ((uint64_t)s->imm & mask) == mask;
 	/* Up and down again: an extension from a narrower type. */
-	if (s->op != CAIRN_LOC_SHL || left < 2 || s[1].operand != CAIRN_LOC_IMM || s[1].imm != s->imm)
+	if (s->op != CAIRN_LOC_SHL || left < 2 || s[1].operand != CAIRN_LOC_IMM ||
+	    s[1].imm != s->imm)
 		return 0;
 	bool down = s[1].op == CAIRN_LOC_SHR || s[1].op == CAIRN_LOC_SAR;
 	return down && s->imm >= 0 && s->imm < 64 && (uint64_t)(64 - s->imm) >= 8 * bytes ? 2 : 0;
 }
 
 /* A value of at most a word in one register or computed from it. */
-static bool set_value(const struct cairn_piece *p, const struct loc_value *value, struct cairn_btf_loc_param *ret)
+static bool set_value(const struct cairn_piece *p, const struct loc_value *value,
+		      struct cairn_btf_loc_param *ret)
 {
 	uint32_t n = reg_and_offset(p, ret);
 	if (!n)
@@ -107,10 +119,12 @@ static bool two_registers(const struct cairn_location *loc, const struct loc_val
 {
 	const struct cairn_piece *a = &loc->pieces[0], *b = &loc->pieces[1];
 	struct cairn_btf_loc_param low = {0}, high = {0};
-	if (loc->n_pieces != 2 || a->kind != CAIRN_PIECE_VALUE || b->kind != CAIRN_PIECE_VALUE || a->off ||
-	    a->size != WORD || b->off != WORD || value->bytes <= WORD || value->bytes > 2 * WORD)
+	if (loc->n_pieces != 2 || a->kind != CAIRN_PIECE_VALUE || b->kind != CAIRN_PIECE_VALUE ||
+	    a->off || a->size != WORD || b->off != WORD || value->bytes <= WORD ||
+	    value->bytes > 2 * WORD)
 		return false;
-	if (reg_and_offset(a, &low) != 1 || a->n_steps != 1 || reg_and_offset(b, &high) != 1 || b->n_steps != 1)
+	if (reg_and_offset(a, &low) != 1 || a->n_steps != 1 || reg_and_offset(b, &high) != 1 ||
+	    b->n_steps != 1)
 		return false;
 	ret->flags = CAIRN_BTF_LOC_REG;
 	ret->n_regs = 2;
@@ -124,11 +138,12 @@ static bool is_whole(const struct cairn_piece *p, const struct loc_value *value)
 	return !p->off && (!p->size || p->size >= value->bytes);
 }
 
-bool loc_record(const struct cairn_location *loc, const struct loc_value *value, struct cairn_btf_loc_param *ret,
-		enum cairn_btfgen_loss *ret_loss)
+bool loc_record(const struct cairn_location *loc, const struct loc_value *value,
+		struct cairn_btf_loc_param *ret, enum cairn_btfgen_loss *ret_loss)
 {
 	const struct cairn_piece *p = loc->pieces;
-	*ret = (struct cairn_btf_loc_param){.size = value->bytes <= UINT32_MAX ? (uint32_t)value->bytes : 0};
+	*ret = (struct cairn_btf_loc_param){
+		.size = value->bytes <= UINT32_MAX ? (uint32_t)value->bytes : 0};
 	if (!ret->size)
 		ret->size = WORD;
 	*ret_loss = CAIRN_N_LOSSES;

@@ -37,7 +37,10 @@ static void note_definition(struct finding *f, uint32_t unit, const struct conte
 		d->edge = 0;
 }
 
-/* What the unit of a declaration defines, or else the only thing that the program does, + 1; 0: there is no such thing. */
+/*
+ * What the unit of a declaration defines, or else the only thing that the program does, + 1; 0:
+ * there is no such thing.
+ */
 static uint32_t instance_declared(const struct finding *f, uint32_t unit, const struct content *x)
 {
 	const struct definition *d = &f->defs[x->edge & ~EDGE_GROUP];
@@ -99,12 +102,16 @@ static void sort(struct meanings *m)
 		}
 }
 
-int meanings_find(const struct variants *v, size_t n_units, struct meanings *ret, struct cairn_err *err)
+int meanings_find(const struct variants *v, size_t n_units, struct meanings *ret,
+		  struct cairn_err *err)
 {
 	struct finding f = {.v = v, .ret = ret};
 	f.defs = calloc(v->c->groups.n + 1, sizeof(*f.defs));
 	f.numbers = calloc(v->v.n + 1, sizeof(*f.numbers));
-	int rc = f.defs && f.numbers && VEC_ADD(&ret->definition, 0) && VEC_RESERVE(&ret->v, v->c->contents.n) ? 0 : -ENOMEM;
+	int rc = f.defs && f.numbers && VEC_ADD(&ret->definition, 0) &&
+				 VEC_RESERVE(&ret->v, v->c->contents.n)
+			 ? 0
+			 : -ENOMEM;
 	for (size_t i = 0; i < v->c->spans.n && rc >= 0; i++)
 		rc = find_in_unit(&f, &v->c->spans.p[i]);
 	if (rc >= 0)
@@ -126,6 +133,7 @@ void meanings_fini(struct meanings *m)
 uint32_t meaning_of(const struct meanings *m, dw_off die)
 {
 	const struct meant key = {.die = die};
-	const struct meant *found = m->v.n ? bsearch(&key, m->v.p, m->v.n, sizeof(key), by_die) : NULL;
+	const struct meant *found =
+		m->v.n ? bsearch(&key, m->v.p, m->v.n, sizeof(key), by_die) : NULL;
 	return found ? found->meaning : 0;
 }

@@ -2,9 +2,10 @@
 /*
  * Meanings: which of a program's descriptions of structs, unions and enums are one type
  *
- * Every unit describes what it uses. Descriptions that say the same with the same words, and that lead to the same in
- * their units, have one meaning; it is an instance of variants.h. A declaration means the definition that its unit has,
- * or else the only one that the program has. Where other units have several its meaning is not known here.
+ * Every unit describes what it uses. Descriptions that say the same with the same words, and that
+ * lead to the same in their units, have one meaning; it is an instance of variants.h. A declaration
+ * means the definition that its unit has, or else the only one that the program has. Where other
+ * units have several its meaning is not known here.
  *
  *	a.c  0x2d  struct s { int x; }      meaning 1, defined at 0x2d
  *	a.c  0x51  struct { int a; }        meaning 2, defined at 0x51
@@ -30,22 +31,28 @@ struct meant {
 
 struct meanings {
 	VEC(struct meant) v; /* by DIE */
-	VEC(dw_off) definition; /* by meaning: the first DIE that defines it; of number 0 nothing is known */
+	/* by meaning: the first DIE that defines it; of number 0 nothing is known */
+	VEC(dw_off) definition;
 	struct named_types named;
 };
 
 /*
- * Of classes that were read with want_contents, from @n_units units. Returns 0 or -ENOMEM. @ret, all zero before, is for
- * meanings_fini() also then.
+ * Of classes that were read with want_contents, from @n_units units. Returns 0 or -ENOMEM. @ret,
+ * all zero before, is for meanings_fini() also then.
  */
-int meanings_find(const struct variants *v, size_t n_units, struct meanings *ret, struct cairn_err *err);
+int meanings_find(const struct variants *v, size_t n_units, struct meanings *ret,
+		  struct cairn_err *err);
 void meanings_fini(struct meanings *m);
 
 /* The meaning of the DIE of a struct, union or enum; 0: it is not known. Cost: O(log n). */
 uint32_t meaning_of(const struct meanings *m, dw_off die);
 
-/* As cairn_btf_from_dwarf(), with the meanings of all descriptions in *@ret_meanings, which meanings_fini() frees, also after an error. */
-int distil_with_meanings(const struct cairn_binary *bin, const struct cairn_btfgen_opts *opts, struct cairn_btfgen *ret,
-			 struct meanings *ret_meanings, struct cairn_err *err);
+/*
+ * As cairn_btf_from_dwarf(), with the meanings of all descriptions in *@ret_meanings, which
+ * meanings_fini() frees, also after an error.
+ */
+int distil_with_meanings(const struct cairn_binary *bin, const struct cairn_btfgen_opts *opts,
+			 struct cairn_btfgen *ret, struct meanings *ret_meanings,
+			 struct cairn_err *err);
 
 #endif

@@ -103,7 +103,8 @@ static int arrive(struct finder *f, uint32_t unit, uint32_t from, uint32_t def)
 	return rc < 0 || !VEC_ADD(&f->todo, from) ? -ENOMEM : 0;
 }
 
-static int arrive_all(struct finder *f, const struct user_list *r, uint32_t i, uint32_t unit, uint32_t def)
+static int arrive_all(struct finder *f, const struct user_list *r, uint32_t i, uint32_t unit,
+		      uint32_t def)
 {
 	for (uint32_t k = r->first[i]; k < r->first[i + 1]; k++) {
 		int rc = arrive(f, unit, r->from[k], def);
@@ -126,7 +127,9 @@ static int walk_back(struct finder *f, uint32_t unit, uint32_t def)
 	uint32_t group;
 	f->walk++;
 	f->todo.n = 0;
-	int rc = is_meant(f, unit, def, &group) ? arrive_all(f, &f->users.of_group, group, unit, def) : 0;
+	int rc = is_meant(f, unit, def, &group)
+			 ? arrive_all(f, &f->users.of_group, group, unit, def)
+			 : 0;
 	while (f->todo.n && rc >= 0) {
 		uint32_t class_ = f->todo.p[--f->todo.n];
 		rc = arrive_all(f, &f->users.of_class, class_, unit, def);
@@ -228,8 +231,10 @@ uint32_t name_variants_instance(const struct variants *v, uint32_t unit, uint32_
 	struct unit_variant key = {.unit = unit, .class_ = class_};
 	if (v->v.p[class_].next == NONE)
 		return class_;
-	const struct unit_variant *found =
-		v->in_units.n ? bsearch(&key, v->in_units.p, v->in_units.n, sizeof(key), by_unit_and_class) : NULL;
+	const struct unit_variant *found = v->in_units.n
+						   ? bsearch(&key, v->in_units.p, v->in_units.n,
+							     sizeof(key), by_unit_and_class)
+						   : NULL;
 	return found ? found->instance : class_;
 }
 
@@ -238,7 +243,10 @@ static void use(struct finder *f, uint32_t instance)
 	f->ret->v.p[instance].used = true;
 }
 
-/* What an instance leads to. What is behind @at will be come to, and what is before it is noted to be done. */
+/*
+ * What an instance leads to. What is behind @at will be come to, and what is before it is noted to
+ * be done.
+ */
 static int use_edges_of(struct finder *f, uint32_t instance, uint32_t at)
 {
 	const struct instance *x = &f->ret->v.p[instance];
@@ -311,11 +319,15 @@ static int choose(struct finder *f)
 	for (size_t g = 0; g < f->c->groups.n; g++)
 		v->of_group[g] = (edge_t)g | EDGE_GROUP;
 	for (uint32_t i = 0; i < f->c->v.n; i++) {
-		uint32_t only = v->v.p[i].base_id ? NONE : only_variant(v, i), group = f->c->v.p[i].group;
+		uint32_t only = v->v.p[i].base_id ? NONE : only_variant(v, i),
+			 group = f->c->v.p[i].group;
 		v->same_as[i] = only == NONE ? i : only;
 		if (only != NONE)
 			v->v.p[i].used = false;
-		/* With several variants and none of the empty set, the name alone does not tell which. */
+		/*
+		 * With several variants and none of the empty set, the name alone does not tell
+		 * which.
+		 */
 		if (group && f->n_defs[group - 1] == 1 && v->v.p[v->same_as[i]].used)
 			v->of_group[group - 1] = v->same_as[i] + 1;
 	}
@@ -357,8 +369,9 @@ static int finder_init(struct finder *f)
 	f->seen = per(c->v.n);
 	f->is_ambiguous = calloc(c->v.n + 1, sizeof(*f->is_ambiguous));
 	f->is_plain_root = calloc(c->v.n + 1, sizeof(*f->is_plain_root));
-	if (!f->n_defs || !f->class_stamp || !f->group_stamp || !f->group_def || !f->set_stamp || !f->set || !f->seen ||
-	    !f->is_ambiguous || !f->is_plain_root || !VEC_RESERVE(&f->ret->v, c->v.n))
+	if (!f->n_defs || !f->class_stamp || !f->group_stamp || !f->group_def || !f->set_stamp ||
+	    !f->set || !f->seen || !f->is_ambiguous || !f->is_plain_root ||
+	    !VEC_RESERVE(&f->ret->v, c->v.n))
 		return -ENOMEM;
 	for (size_t i = 0; i < c->v.n; i++) {
 		if (c->v.p[i].group)
@@ -411,7 +424,8 @@ int name_variants_find(const struct classes *c, struct variants *ret, struct cai
 			rc = find_in_unit(&f, &c->spans.p[i]);
 	}
 	if (rc >= 0 && ret->in_units.n)
-		qsort(ret->in_units.p, ret->in_units.n, sizeof(*ret->in_units.p), by_unit_and_class);
+		qsort(ret->in_units.p, ret->in_units.n, sizeof(*ret->in_units.p),
+		      by_unit_and_class);
 	if (rc >= 0)
 		rc = find_used(&f);
 	if (rc >= 0)

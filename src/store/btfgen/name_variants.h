@@ -2,20 +2,23 @@
 /*
  * Variants: what a name means in which unit
  *
- * References end at names (classes.h), and a few names mean different things in different units. Of a kernel's 10,000
- * structs 11 do, each in two drivers that know nothing of each other. A type that leads to such a name must not be
- * shared between those units: a->p->x would be read with another unit's layout.
+ * References end at names (classes.h), and a few names mean different things in different units. Of
+ * a kernel's 10,000 structs 11 do, each in two drivers that know nothing of each other. A type that
+ * leads to such a name must not be shared between those units: a->p->x would be read with another
+ * unit's layout.
  *
  *	a.c: struct s { int x; };   struct user { struct s *p; };      "struct user" is one class: 8 bytes,
  *	b.c: struct s { long y; };  struct user { struct s *p; };      "p" at 0, pointer to "struct s"
  *
- * So an *instance* of a class is the class and the set of ambiguous definitions that it leads to in a unit: here
- * (user, {s of a.c}) and (user, {s of b.c}). Most instances have the empty set; they are the class itself.
+ * So an *instance* of a class is the class and the set of ambiguous definitions that it leads to in
+ * a unit: here (user, {s of a.c}) and (user, {s of b.c}). Most instances have the empty set; they
+ * are the class itself.
  *
  *  - A unit that defines no ambiguous name has empty sets only, and nothing is computed for it.
- *  - In one that does, the sets are found by walking backwards from these definitions, over classes that the unit has.
- *  - The instance with the empty set (units that only declare the name) is the same as the only other one, when there
- *    is exactly one. With more, it keeps a forward declaration.
+ *  - In one that does, the sets are found by walking backwards from these definitions, over classes
+ *    that the unit has.
+ *  - The instance with the empty set (units that only declare the name) is the same as the only
+ *    other one, when there is exactly one. With more, it keeps a forward declaration.
  *  - From there a name leads to its only instance; when it has several, to a forward declaration.
  */
 #ifndef BTFGEN_NAME_VARIANTS_H
@@ -26,7 +29,8 @@
 struct instance {
 	uint32_t class_;
 	uint32_t set;        /* 0: the empty one */
-	const edge_t *edges; /* set not 0: of the class and then of its elements, with instances for classes */
+	/* set not 0: of the class and then of its elements, with instances for classes */
+	const edge_t *edges;
 	uint32_t next;       /* of the same class; UINT32_MAX at the end */
 	uint32_t base_id;    /* that the base has it by; 0 none */
 	bool used;
@@ -35,9 +39,12 @@ struct instance {
 struct variants {
 	const struct classes *c;
 	VEC(struct instance) v; /* v[i] is that of class i with the empty set, for all classes */
-	VEC(struct unit_variant) in_units; /* sorted: which instance a class is in a unit, where it is not the empty one */
-	uint32_t *same_as;      /* per class: the instance that stands for that with the empty set */
-	edge_t *of_group;       /* per group: instance + 1, or group | EDGE_GROUP: forward declaration */
+	/* sorted: which instance a class is in a unit, where it is not the empty one */
+	VEC(struct unit_variant) in_units;
+	/* per class: the instance that stands for that with the empty set */
+	uint32_t *same_as;
+	/* per group: instance + 1, or group | EDGE_GROUP: forward declaration */
+	edge_t *of_group;
 	struct arena arena;
 };
 
@@ -52,7 +59,10 @@ void name_variants_fini(struct variants *v);
 /* The instance of a class in a unit, also that of the empty set where another stands for it. */
 uint32_t name_variants_instance(const struct variants *v, uint32_t unit, uint32_t class_);
 
-/* What an edge in a unit leads to: 0 void, instance + 1, or a group | EDGE_GROUP of which there is only a declaration. */
+/*
+ * What an edge in a unit leads to: 0 void, instance + 1, or a group | EDGE_GROUP of which there is
+ * only a declaration.
+ */
 edge_t name_variants_edge(const struct variants *v, uint32_t unit, edge_t edge);
 
 /* The same of an edge of an instance. */

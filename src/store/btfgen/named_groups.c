@@ -25,7 +25,8 @@ static int take(struct named_types *ret, struct map *typedefs, const struct name
 	uint64_t unused;
 	if (map_get(known, n->key, &unused))
 		return 0;
-	bool fits = n->is_typedef ? VEC_ADD(&ret->typedefs, n->die) : VEC_ADD(&ret->definitions, n->die);
+	bool fits = n->is_typedef ? VEC_ADD(&ret->typedefs, n->die)
+				  : VEC_ADD(&ret->definitions, n->die);
 	return fits && map_put(known, n->key, 1) >= 0 ? 0 : -ENOMEM;
 }
 
@@ -70,7 +71,9 @@ void named_fini(struct named_types *n)
 
 bool named_may_be_defined(const struct named_types *n, enum cairn_type_kind kind, const char *name)
 {
-	uint8_t as = kind == CAIRN_T_UNION ? TYPE_UNION : kind == CAIRN_T_ENUM ? TYPE_ENUM : TYPE_STRUCT;
+	uint8_t as = kind == CAIRN_T_UNION  ? TYPE_UNION
+		     : kind == CAIRN_T_ENUM ? TYPE_ENUM
+					    : TYPE_STRUCT;
 	uint64_t unused;
 	return !n->is_whole || map_get(&n->known, named_key(as, name), &unused);
 }

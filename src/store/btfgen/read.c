@@ -62,8 +62,8 @@ static int sort_symbols(const struct readers *r)
 	return 0;
 }
 
-static int add_unit(struct readers *r, struct reader *w, const struct dw_unit *unit, size_t i, unsigned int worker,
-		    struct cairn_err *err)
+static int add_unit(struct readers *r, struct reader *w, const struct dw_unit *unit, size_t i,
+		    unsigned int worker, struct cairn_err *err)
 {
 	if (unit_types_finish(&w->unit) < 0)
 		return err_nomem(err, "the types of a unit");
@@ -87,7 +87,9 @@ static int read_unit(struct readers *r, size_t i, unsigned int worker, struct ca
 	}
 	if (rc >= 0)
 		rc = add_unit(r, w, unit, i, worker, err);
-	return rc < 0 ? err_while(err, rc, "while reading the types of the unit at 0x%" PRIx64 " (%s)", unit->off, unit->name)
+	return rc < 0 ? err_while(err, rc,
+				  "while reading the types of the unit at 0x%" PRIx64 " (%s)",
+				  unit->off, unit->name)
 		      : 0;
 }
 
@@ -135,9 +137,11 @@ static int readers_init(struct readers *r, unsigned int n, bool cluster, struct 
 		return err_nomem(err, "worker memory");
 	for (unsigned int i = 0; i <= n; i++) {
 		struct reader *w = &r->p[i];
-		struct dw_scanner *functions = r->index && i < n ? dw_index_build_scanner(r->index, i) : NULL;
-		if (type_classes_init(&w->classes) < 0 || unit_types_init(&w->unit, r->dw, cluster, r->opts.want_vars, functions,
-								     &w->classes.arena, &w->names_by_hash) < 0)
+		struct dw_scanner *functions =
+			r->index && i < n ? dw_index_build_scanner(r->index, i) : NULL;
+		if (type_classes_init(&w->classes) < 0 ||
+		    unit_types_init(&w->unit, r->dw, cluster, r->opts.want_vars, functions,
+				    &w->classes.arena, &w->names_by_hash) < 0)
 			return err_nomem(err, "worker memory");
 		w->unit.flat_arrays = r->opts.base;
 		w->classes.want_contents = r->opts.want_contents;
@@ -177,15 +181,20 @@ int distil_join(struct readers *r, struct classes *ret, struct cairn_err *err)
 static int read_again(struct readers *r, struct cairn_err *err)
 {
 	if (r->n_left_out)
-		return err_set(err, -EOPNOTSUPP, "%s: its units refer to one another (dwz, -flto), so that none can be left out "
-			       "by its language", dwarf_unit(r->dw, 0)->file->path);
+		return err_set(err, -EOPNOTSUPP,
+			       "%s: its units refer to one another (dwz, -flto), so that none can "
+			       "be left out "
+			       "by its language",
+			       dwarf_unit(r->dw, 0)->file->path);
 	readers_fini(r);
 	dw_index_build_free(r->index);
 	r->index = NULL;
 	int rc = readers_init(r, 1, true, err);
 	if (rc >= 0)
 		rc = read_cluster(r, err);
-	return rc >= 0 && r->opts.index ? dwarf_index_functions(r->dw, r->opts.threads, r->opts.index, err) : rc;
+	return rc >= 0 && r->opts.index
+		       ? dwarf_index_functions(r->dw, r->opts.threads, r->opts.index, err)
+		       : rc;
 }
 
 static int read_all(struct readers *r, struct cairn_err *err)
@@ -203,7 +212,8 @@ static int read_all(struct readers *r, struct cairn_err *err)
 	return rc;
 }
 
-int distil_read(const struct dwarf *dw, const struct read_opts *opts, struct readers **ret, struct cairn_err *err)
+int distil_read(const struct dwarf *dw, const struct read_opts *opts, struct readers **ret,
+		struct cairn_err *err)
 {
 	struct readers *r = calloc(1, sizeof(*r));
 	*ret = r;

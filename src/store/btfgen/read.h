@@ -10,27 +10,34 @@ struct readers;
 
 struct read_opts {
 	unsigned int threads;
-	const struct cairn_btf *base; /* what main is split from, its classes come first; NULL: none */
+	/* what main is split from, its classes come first; NULL: none */
+	const struct cairn_btf *base;
 	bool want_vars;
 	bool want_contents;           /* classes.contents */
 	const struct cairn_btfgen_opts *asked; /* which languages; NULL: all */
-	struct dw_func_index *index;  /* of the same units' functions; dw_func_index_fini(). NULL: not wanted */
-	int (*beside)(void *ctx, struct cairn_err *err); /* one thread's work that needs no units; may be NULL */
+	/* of the same units' functions; dw_func_index_fini(). NULL: not wanted */
+	struct dw_func_index *index;
+	/* one thread's work that needs no units; may be NULL */
+	int (*beside)(void *ctx, struct cairn_err *err);
 	void *ctx;
 };
 
 /*
- * distil_read - the types, functions, variables and bodies of all units, by whichever worker read them
+ * distil_read - the types, functions, variables and bodies of all units, by whichever worker read
+ * them
  *
  * @ret  for distil_join(); NULL after an error. distil_readers_free().
- * Returns 0, -EBADMSG, -EOPNOTSUPP, -ERANGE, -ENOMEM, -ENOENT (an alternate file that is not there), or beside()'s.
+ * Returns 0, -EBADMSG, -EOPNOTSUPP, -ERANGE, -ENOMEM, -ENOENT (an alternate file that is not
+ * there), or beside()'s.
  */
-int distil_read(const struct dwarf *dw, const struct read_opts *opts, struct readers **ret, struct cairn_err *err);
+int distil_read(const struct dwarf *dw, const struct read_opts *opts, struct readers **ret,
+		struct cairn_err *err);
 
 /*
  * distil_join - what the workers found, in the order of units
  *
- * One thread does it alone. @ret: from type_classes_init(); also after an error to be given to type_classes_fini().
+ * One thread does it alone. @ret: from type_classes_init(); also after an error to be given to
+ * type_classes_fini().
  * Returns 0, -ENOMEM, -ERANGE.
  */
 int distil_join(struct readers *r, struct classes *ret, struct cairn_err *err);

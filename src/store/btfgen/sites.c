@@ -60,7 +60,9 @@ static int by_offset(const void *a, const void *b)
 	return x->loc_proto < y->loc_proto ? -1 : x->loc_proto > y->loc_proto;
 }
 
-/* They come in order of address, but for those of several functions that are one to their callers. */
+/*
+ * They come in order of address, but for those of several functions that are one to their callers.
+ */
 static void sort_function(struct cairn_btf_loc *locs, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++)
@@ -70,19 +72,22 @@ static void sort_function(struct cairn_btf_loc *locs, uint32_t n)
 		}
 }
 
-static int write_section(struct site_blob *w, uint32_t section, struct keyed *turns, struct cairn_btf_loc *locs)
+static int write_section(struct site_blob *w, uint32_t section, struct keyed *turns,
+			 struct cairn_btf_loc *locs)
 {
 	struct sites *p = w->p;
 	uint32_t n = 0, name, id;
 	for (size_t i = 0; i < p->v.n; i++)
 		if (p->v.p[i].section == section)
-			turns[n++] = (struct keyed){.key = w->funcs->v.p[p->v.p[i].func].id, .value = (uint32_t)i};
+			turns[n++] = (struct keyed){.key = w->funcs->v.p[p->v.p[i].func].id,
+						    .value = (uint32_t)i};
 	if (keyed_sort(turns, n) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct site *at = &p->v.p[turns[i].value];
-		locs[i] = (struct cairn_btf_loc){
-			.func = turns[i].key, .loc_proto = w->protos[at->proto], .offset = at->offset};
+		locs[i] = (struct cairn_btf_loc){.func = turns[i].key,
+						 .loc_proto = w->protos[at->proto],
+						 .offset = at->offset};
 	}
 	for (uint32_t i = 0, k; i < n; i = k) {
 		for (k = i + 1; k < n && locs[k].func == locs[i].func;)
@@ -120,10 +125,13 @@ static int too_many(int rc, struct cairn_err *err)
 	return err_set(err, rc, "sites: more than BTF can number, or out of memory");
 }
 
-int sites_blob_new(const struct cairn_btf *main, struct sites *p, struct func_table *funcs, struct emit *e,
-		    struct site_blob **ret, struct cairn_err *err)
+int sites_blob_new(const struct cairn_btf *main, struct sites *p, struct func_table *funcs,
+		   struct emit *e, struct site_blob **ret, struct cairn_err *err)
 {
-	/* Who knows no location records steps over them by the layout; libbpf looks for one here and in the direct base. */
+	/*
+	 * Who knows no location records steps over them by the layout; libbpf looks for one here
+	 * and in the direct base.
+	 */
 	struct cairn_btf_build_opts opts = {
 		.size = sizeof(opts), .base = main, .dialect = CAIRN_BTF_LOC_N, .layout = true};
 	struct site_blob *w = *ret = calloc(1, sizeof(*w));

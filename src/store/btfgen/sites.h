@@ -2,12 +2,12 @@
 /*
  * Sites: where functions were inlined, and where their arguments are there
  *
- * The sites and locations are sites.h's; here they get records. LOC_PARAMs and LOC_PROTOs are few beside the sites
- * (most arguments are in one of some registers), so each is written once.
+ * The sites and locations are sites.h's; here they get records. LOC_PARAMs and LOC_PROTOs are few
+ * beside the sites (most arguments are in one of some registers), so each is written once.
  *
- * Code of a function that has its own name and prototype has no site: name and convention say all. foo.isra.0 has
- * one, since its parameters are elsewhere than the prototype says. foo.part.0 has none: reaching it is not a call of foo,
- * and a LOCSEC cannot say so.
+ * Code of a function that has its own name and prototype has no site: name and convention say all.
+ * foo.isra.0 has one, since its parameters are elsewhere than the prototype says. foo.part.0 has
+ * none: reaching it is not a call of foo, and a LOCSEC cannot say so.
  */
 #ifndef BTFGEN_SITES_H
 #define BTFGEN_SITES_H
@@ -43,7 +43,8 @@ struct sites {
 struct site_opts {
 	unsigned int threads;
 	bool assume_unmodified;
-	int (*progress)(void *ctx, enum cairn_btfgen_stage stage, uint64_t done, uint64_t total); /* may be NULL */
+	/* may be NULL */
+	int (*progress)(void *ctx, enum cairn_btfgen_stage stage, uint64_t done, uint64_t total);
 	void *ctx;
 };
 
@@ -56,8 +57,8 @@ struct site_search;
  * @ret   for sites_search_free(), also after an error
  * Returns 0, -ENOMEM.
  */
-int sites_search_new(const struct cairn_binary *bin, const struct site_opts *opts, const struct dwarf *dw,
-		      struct site_search **ret, struct cairn_err *err);
+int sites_search_new(const struct cairn_binary *bin, const struct site_opts *opts,
+		     const struct dwarf *dw, struct site_search **ret, struct cairn_err *err);
 
 /* Before all that follows: the index of functions, to be filled. It is freed with the search. */
 struct dw_func_index *sites_index(struct site_search *s);
@@ -66,7 +67,8 @@ struct dw_func_index *sites_index(struct site_search *s);
 int sites_open_cfi(struct site_search *s, struct cairn_err *err);
 
 /*
- * sites_prepare - what can be found out before functions have numbers: which there are, and where their copies are
+ * sites_prepare - what can be found out before functions have numbers: which there are, and where
+ * their copies are
  *
  * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM.
  */
@@ -94,7 +96,8 @@ int sites_find(struct site_search *s, const struct func_table *funcs, const stru
 void sites_search_trim(struct site_search *s);
 
 /*
- * sites_join - put what was found in order, and number its records: the rest of sites_find()'s result
+ * sites_join - put what was found in order, and number its records: the rest of sites_find()'s
+ * result
  *
  * Returns 0, -ENOMEM.
  */
@@ -109,8 +112,8 @@ void sites_fini(struct sites *p);
  * Returns 0, -ENOMEM.
  */
 struct site_blob;
-int sites_blob_new(const struct cairn_btf *main, struct sites *p, struct func_table *funcs, struct emit *e,
-		    struct site_blob **ret, struct cairn_err *err);
+int sites_blob_new(const struct cairn_btf *main, struct sites *p, struct func_table *funcs,
+		   struct emit *e, struct site_blob **ret, struct cairn_err *err);
 void sites_blob_free(struct site_blob *b);
 
 /*

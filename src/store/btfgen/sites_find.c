@@ -2,9 +2,9 @@
 /*
  * Finding the sites
  *
- * Workers evaluate units in any order, and each numbers the records that it needs by itself. Then the sites are put in the
- * order of functions, addresses and DIEs, and records are numbered as they are met on the way, so that the blob does not
- * depend on who found what.
+ * Workers evaluate units in any order, and each numbers the records that it needs by itself. Then
+ * the sites are put in the order of functions, addresses and DIEs, and records are numbered as they
+ * are met on the way, so that the blob does not depend on who found what.
  */
 #include "btfgen/sites.h"
 
@@ -39,7 +39,10 @@ struct found {
 	uint32_t offset; /* in its section */
 };
 
-/* The parameters of a function, in worker.values: what follows from their types takes many steps to find out. */
+/*
+ * The parameters of a function, in worker.values: what follows from their types takes many steps to
+ * find out.
+ */
 struct signature {
 	uint32_t first, n;
 	bool is_known;
@@ -49,11 +52,17 @@ struct worker {
 	VEC(struct found) found;
 	struct sites records;   /* params, protos and slots only */
 	VEC(uint32_t) slots;     /* of the site at hand */
-	/* Numbers + 1 of what most sites need: params of a value in a register, by bytes; protos of one slot, by that. */
+	/*
+	 * Numbers + 1 of what most sites need: params of a value in a register, by bytes; protos of
+	 * one slot, by that.
+	 */
 	uint32_t in_register[REG_COUNT][WORD + 1];
 	VEC(uint32_t) of_slot;
 	struct cairn_btfgen counts;
-	/* Of the last found, and which function that is: the sites of one in a unit come one behind the other. */
+	/*
+	 * Of the last found, and which function that is: the sites of one in a unit come one behind
+	 * the other.
+	 */
 	dw_off abstract;
 	uint32_t func, near;
 	const struct signature *signature; /* its parameters */
@@ -74,8 +83,13 @@ struct finder {
 	struct sites *ret;
 };
 
-/* Where addresses count from. A kernel's per-processor variables are linked at 0, which is nowhere. */
-/* Where addresses of arguments count from. A relocatable file has none: its sections are placed one by one. */
+/*
+ * Where addresses count from. A kernel's per-processor variables are linked at 0, which is nowhere.
+ */
+/*
+ * Where addresses of arguments count from. A relocatable file has none: its sections are placed one
+ * by one.
+ */
 static uint64_t base_address(const struct cairn_binary *bin)
 {
 	const struct elf *e = binary_main(bin);
@@ -108,7 +122,8 @@ static int intern_param(struct sites *p, const struct cairn_btf_loc_param *param
 	if (*ret != NONE)
 		return 0;
 	*ret = (uint32_t)p->params.n;
-	return VEC_ADD(&p->params, *param) ? hash_table_add(&p->params_by_hash, hash, *ret) : -ENOMEM;
+	return VEC_ADD(&p->params, *param) ? hash_table_add(&p->params_by_hash, hash, *ret)
+					   : -ENOMEM;
 }
 
 static int intern_proto(struct sites *p, const uint32_t *slots, uint32_t n, uint32_t *ret)
@@ -124,16 +139,19 @@ static int intern_proto(struct sites *p, const uint32_t *slots, uint32_t n, uint
 	for (uint32_t i = 0; i < n; i++)
 		if (!VEC_ADD(&p->slots, slots[i]))
 			return -ENOMEM;
-	return VEC_ADD(&p->protos, proto) ? hash_table_add(&p->protos_by_hash, hash, *ret) : -ENOMEM;
+	return VEC_ADD(&p->protos, proto) ? hash_table_add(&p->protos_by_hash, hash, *ret)
+					  : -ENOMEM;
 }
 
 /* ---- a site ---- */
 
-static int learn_signature(const struct finder *f, struct worker *w, uint32_t func, struct signature *ret)
+static int learn_signature(const struct finder *f, struct worker *w, uint32_t func,
+			   struct signature *ret)
 {
 	uint32_t instance = f->funcs->v.p[func].proto;
 	const struct type_class *proto = &f->e->c->v.p[f->e->v->v.p[instance].class_];
-	*ret = (struct signature){.first = (uint32_t)w->values.n, .n = proto->n_elems, .is_known = true};
+	*ret = (struct signature){
+		.first = (uint32_t)w->values.n, .n = proto->n_elems, .is_known = true};
 	for (uint32_t k = 0; k < proto->n_elems; k++) {
 		edge_t type = emit_edge(f->e, instance, proto->elems[k].edge, k + 1);
 		struct loc_value value = {.bytes = emit_bytes(f->e, type),
@@ -161,14 +179,17 @@ static int enter_function(const struct finder *f, struct worker *w, dw_off abstr
 static uint32_t *register_record(struct worker *w, const struct cairn_location *loc, uint64_t bytes)
 {
 	const struct cairn_piece *p = loc->pieces;
-	if (loc->why != CAIRN_AVAILABLE || loc->n_pieces != 1 || p->kind != CAIRN_PIECE_VALUE || p->off || p->size || bytes > WORD)
+	if (loc->why != CAIRN_AVAILABLE || loc->n_pieces != 1 || p->kind != CAIRN_PIECE_VALUE ||
+	    p->off || p->size || bytes > WORD)
 		return NULL;
-	bool is_register = p->n_steps == 1 && p->steps->op == CAIRN_LOC_REG && p->steps->reg < REG_COUNT;
+	bool is_register =
+		p->n_steps == 1 && p->steps->op == CAIRN_LOC_REG && p->steps->reg < REG_COUNT;
 	return is_register ? &w->in_register[p->steps->reg][bytes] : NULL;
 }
 
 /* The slot of a location that is not remembered. */
-static int new_slot(struct worker *w, const struct cairn_location *loc, const struct loc_value *value, uint32_t *ret)
+static int new_slot(struct worker *w, const struct cairn_location *loc,
+		    const struct loc_value *value, uint32_t *ret)
 {
 	struct cairn_btf_loc_param param;
 	enum cairn_btfgen_loss loss;
@@ -219,7 +240,8 @@ static int proto_of_slots(struct worker *w, uint32_t *ret)
 	return rc;
 }
 
-static int add_site(const struct finder *f, struct worker *w, struct found *found, const struct cairn_site *site)
+static int add_site(const struct finder *f, struct worker *w, struct found *found,
+		    const struct cairn_site *site)
 {
 	const char *section;
 	uint64_t off;
@@ -250,8 +272,8 @@ static bool has_site(const struct finder *f, const struct cairn_site *s)
 	return symbol_has(symbol, ".isra.") || symbol_has(symbol, ".constprop.");
 }
 
-static int see_site(void *arg, unsigned int worker, uint32_t group, dw_off abstract, const struct cairn_site *site,
-		     struct cairn_err *err)
+static int see_site(void *arg, unsigned int worker, uint32_t group, dw_off abstract,
+		    const struct cairn_site *site, struct cairn_err *err)
 {
 	const struct finder *f = arg;
 	struct worker *w = &f->workers[worker];
@@ -302,7 +324,10 @@ struct sorting {
 	VEC(struct found) found;
 };
 
-/* Put them in the order of addresses, those at one address as they were. Returns 1, or 0 when they are too far apart; -ENOMEM. */
+/*
+ * Put them in the order of addresses, those at one address as they were. Returns 1, or 0 when they
+ * are too far apart; -ENOMEM.
+ */
 static int sort_by_distance(struct found *p, size_t n, struct sorting *s)
 {
 	uint64_t lowest = UINT64_MAX, highest = 0;
@@ -316,7 +341,8 @@ static int sort_by_distance(struct found *p, size_t n, struct sorting *s)
 	if (!VEC_RESERVE(&s->turns, n) || !VEC_RESERVE(&s->found, n))
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		s->turns.p[i] = (struct keyed){.key = (uint32_t)(p[i].at - lowest), .value = (uint32_t)i};
+		s->turns.p[i] =
+			(struct keyed){.key = (uint32_t)(p[i].at - lowest), .value = (uint32_t)i};
 	if (keyed_sort(s->turns.p, n) < 0)
 		return -ENOMEM;
 	memcpy(s->found.p, p, n * sizeof(*p));
@@ -374,7 +400,8 @@ static int put_in_order(struct finder *f, struct order *ret, struct cairn_err *e
 		ret->first[g] += ret->first[g - 1];
 	for (unsigned int i = 0; i < f->n_workers; i++) {
 		for (size_t k = 0; k < f->workers[i].found.n; k++)
-			ret->p[ret->first[f->workers[i].found.p[k].group + 1]++] = f->workers[i].found.p[k];
+			ret->p[ret->first[f->workers[i].found.p[k].group + 1]++] =
+				f->workers[i].found.p[k];
 		LARGE_FREE(&f->workers[i].found);
 	}
 	return pool_run((n_groups + CHUNK - 1) / CHUNK, f->opts->threads, sort_chunk, ret, err);
@@ -417,7 +444,8 @@ static int renumber(struct finder *f, struct renumbered *to, const struct found 
 		if (!slots[i])
 			continue;
 		uint32_t *param = &to->params[slots[i] - 1];
-		if (*param == NONE && intern_param(f->ret, &w->records.params.p[slots[i] - 1], param) < 0)
+		if (*param == NONE &&
+		    intern_param(f->ret, &w->records.params.p[slots[i] - 1], param) < 0)
 			return -ENOMEM;
 		slots[i] = *param + 1;
 	}
@@ -481,8 +509,8 @@ struct site_search {
 };
 
 /* Here and below as cairn_sites_open() and _visit(), without what only people read. */
-int sites_search_new(const struct cairn_binary *bin, const struct site_opts *opts, const struct dwarf *dw,
-		      struct site_search **ret, struct cairn_err *err)
+int sites_search_new(const struct cairn_binary *bin, const struct site_opts *opts,
+		     const struct dwarf *dw, struct site_search **ret, struct cairn_err *err)
 {
 	struct site_search *s = calloc(1, sizeof(*s));
 	*ret = s;
@@ -513,8 +541,10 @@ int sites_open_cfi(struct site_search *s, struct cairn_err *err)
 
 int sites_prepare(struct site_search *s, struct cairn_err *err)
 {
-	int rc = group_entries(&s->env, s->opts.threads, &(struct group_filter){0}, &s->groups, err);
-	return rc < 0 ? rc : entry_rows_by_unit(&s->env, s->opts.threads, &s->groups, &s->rows, err);
+	int rc =
+		group_entries(&s->env, s->opts.threads, &(struct group_filter){0}, &s->groups, err);
+	return rc < 0 ? rc
+		      : entry_rows_by_unit(&s->env, s->opts.threads, &s->groups, &s->rows, err);
 }
 
 int sites_find_folds(struct site_search *s, struct cairn_err *err)

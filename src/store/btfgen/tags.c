@@ -62,8 +62,10 @@ static int collect(const struct func_table *f, bool in_main, struct func_tags *r
 		uint32_t func = func_table_at(f, t->die, &near);
 		if (func == UINT32_MAX || f->v.p[func].in_main != in_main || !f->v.p[func].id)
 			continue;
-		struct func_tag to = {
-			.func = func, .order = (uint32_t)i, .component = t->component, .text = t->text};
+		struct func_tag to = {.func = func,
+				      .order = (uint32_t)i,
+				      .component = t->component,
+				      .text = t->text};
 		if (!VEC_ADD(&ret->v, to))
 			return -ENOMEM;
 	}
@@ -89,7 +91,8 @@ int tags_emit_of_functions(const struct func_table *f, bool in_main, struct cair
 	return rc;
 }
 
-int tags_emit_of_variable(const struct classes *c, dw_off die, uint32_t id, struct cairn_btf_builder *b)
+int tags_emit_of_variable(const struct classes *c, dw_off die, uint32_t id,
+			  struct cairn_btf_builder *b)
 {
 	size_t lo = 0, hi = c->tags.n;
 	while (lo < hi) {

@@ -51,7 +51,8 @@ void type_classes_trim(struct classes *c)
 
 /* ---- groups ---- */
 
-static int group_of(struct classes *c, const struct unit_types *u, const struct type_die *t, uint32_t *ret)
+static int group_of(struct classes *c, const struct unit_types *u, const struct type_die *t,
+		    uint32_t *ret)
 {
 	/* A conflicting definition's edge is not that of its group. */
 	uint32_t term = u->edges.p[t - u->types.p];
@@ -96,8 +97,8 @@ static inline uint32_t term_of(const struct unit_types *u, const struct type_die
 	return t->stop ? t->own : u->edges.p[t - u->types.p];
 }
 
-static int class_of(struct classes *c, const struct unit_types *u, uint32_t index, const struct type_die *t,
-		    uint32_t *ret)
+static int class_of(struct classes *c, const struct unit_types *u, uint32_t index,
+		    const struct type_die *t, uint32_t *ret)
 {
 	uint32_t i = (uint32_t)(t - u->types.p);
 	return intern(c, term_of(u, t), i, (uint64_t)index << 32 | i, ret);
@@ -106,7 +107,8 @@ static int class_of(struct classes *c, const struct unit_types *u, uint32_t inde
 /* Longest chain of DW_TAG_atomic_type and such. */
 enum { ALIAS_MAX = 64 };
 
-static int edge_to(struct classes *c, const struct unit_types *u, uint32_t index, local_off off, edge_t *ret)
+static int edge_to(struct classes *c, const struct unit_types *u, uint32_t index, local_off off,
+		   edge_t *ret)
 {
 	const struct type_die *t = unit_type_at(u, off);
 	for (int i = 0; t && t->kind == TYPE_ALIAS && i < ALIAS_MAX; i++)
@@ -125,8 +127,8 @@ static int edge_to(struct classes *c, const struct unit_types *u, uint32_t index
 	return rc;
 }
 
-static int build_elems(struct classes *c, const struct unit_types *u, uint32_t index, uint32_t from, uint32_t n,
-		       bool typed, uint32_t class_)
+static int build_elems(struct classes *c, const struct unit_types *u, uint32_t index, uint32_t from,
+		       uint32_t n, bool typed, uint32_t class_)
 {
 	struct class_elem *to = arena_array(&c->arena, n, sizeof(*to));
 	if (!to)
@@ -138,7 +140,8 @@ static int build_elems(struct classes *c, const struct unit_types *u, uint32_t i
 					    .bit_size = e->bit_size,
 					    .is_negative = e->is_negative,
 					    .what = e->what};
-		int rc = typed && e->what == ELEM_PLAIN ? edge_to(c, u, index, e->type, &to[i].edge) : 0;
+		int rc = typed && e->what == ELEM_PLAIN ? edge_to(c, u, index, e->type, &to[i].edge)
+							: 0;
 		if (rc < 0)
 			return rc;
 	}
@@ -147,8 +150,8 @@ static int build_elems(struct classes *c, const struct unit_types *u, uint32_t i
 	return 0;
 }
 
-static int build_proto(struct classes *c, const struct unit_types *u, uint32_t index, const struct func_die *f,
-		       uint32_t class_)
+static int build_proto(struct classes *c, const struct unit_types *u, uint32_t index,
+		       const struct func_die *f, uint32_t class_)
 {
 	edge_t edge;
 	int rc = edge_to(c, u, index, f->ref, &edge);
@@ -159,8 +162,8 @@ static int build_proto(struct classes *c, const struct unit_types *u, uint32_t i
 	return rc < 0 ? rc : build_elems(c, u, index, f->elem, f->n_elems, true, class_);
 }
 
-static int build_type(struct classes *c, const struct unit_types *u, uint32_t index, const struct type_die *t,
-		      uint32_t class_)
+static int build_type(struct classes *c, const struct unit_types *u, uint32_t index,
+		      const struct type_die *t, uint32_t class_)
 {
 	edge_t edge;
 	uint32_t group;
@@ -187,7 +190,8 @@ static int build_new(struct classes *c, const struct unit_types *u, uint32_t ind
 	while (c->build.n && rc >= 0) {
 		struct to_build b = c->build.p[--c->build.n];
 		if (b.type & FROM_FUNC)
-			rc = build_proto(c, u, index, &u->funcs.p[b.type & ~(uint32_t)FROM_FUNC], b.class_);
+			rc = build_proto(c, u, index, &u->funcs.p[b.type & ~(uint32_t)FROM_FUNC],
+					 b.class_);
 		else
 			rc = build_type(c, u, index, &u->types.p[b.type], b.class_);
 	}
@@ -211,11 +215,17 @@ static inline void prefetch_term(const struct classes *c, const struct unit_type
 		__builtin_prefetch(&c->interned.v.p[u->types.p[i].own]);
 }
 
-/* Units come in the order of the input, so that the first DIE of a class is the lowest that this worker meets. */
+/*
+ * Units come in the order of the input, so that the first DIE of a class is the lowest that this
+ * worker meets.
+ */
 static int note_name(struct classes *c, const struct unit_types *u, size_t i, uint32_t class_)
 {
 	const struct type_die *t = &u->types.p[i];
-	/* The units of a cluster may be of several languages, of which only the last one's is known. */
+	/*
+	 * The units of a cluster may be of several languages, of which only the last one's is
+	 * known.
+	 */
 	c->has_others |= u->whole || !u->is_c;
 	if (!c->want_contents || !u->is_c || !t->name || t->is_inner || c->v.p[class_].is_named)
 		return 0;
@@ -315,10 +325,13 @@ static int add_decl_tags(struct classes *c, const struct unit_types *u)
 {
 	for (uint32_t i = 0; i < u->tags.n; i++) {
 		const struct tag_die *t = &u->tags.p[i];
-		local_off off = t->owner & OWNER_FUNC ? u->funcs.p[t->owner & ~(uint32_t)OWNER_FUNC].off
-						      : u->vars.p[t->owner & ~(uint32_t)OWNER_VAR].off;
-		struct decl_tag to = {
-			.die = unit_die_off(u, off), .text = t->text, .component = t->component, .order = i};
+		local_off off = t->owner & OWNER_FUNC
+					? u->funcs.p[t->owner & ~(uint32_t)OWNER_FUNC].off
+					: u->vars.p[t->owner & ~(uint32_t)OWNER_VAR].off;
+		struct decl_tag to = {.die = unit_die_off(u, off),
+				      .text = t->text,
+				      .component = t->component,
+				      .order = i};
 		if (!VEC_ADD(&c->tags, to))
 			return -ENOMEM;
 	}
@@ -328,10 +341,12 @@ static int add_decl_tags(struct classes *c, const struct unit_types *u)
 /* ---- contents ---- */
 
 /* As edge_to(), but of what nothing leads to no class is made. */
-static edge_t known_edge(const struct classes *c, const struct unit_types *u, const struct type_die *t)
+static edge_t known_edge(const struct classes *c, const struct unit_types *u,
+			 const struct type_die *t)
 {
 	bool by_name = t->stop && t->declaration;
-	uint32_t term = by_name ? u->edges.p[t - u->types.p] : term_of(u, t), number = c->interned.v.p[term].number;
+	uint32_t term = by_name ? u->edges.p[t - u->types.p] : term_of(u, t),
+		 number = c->interned.v.p[term].number;
 	return !number ? 0 : by_name ? (number - 1) | EDGE_GROUP : number;
 }
 
@@ -341,7 +356,8 @@ static int add_contents(struct classes *c, const struct unit_types *u)
 		const struct type_die *t = &u->types.p[i];
 		if (t->kind != TYPE_STRUCT && t->kind != TYPE_UNION && t->kind != TYPE_ENUM)
 			continue;
-		if (!VEC_ADD(&c->contents, ((struct content){unit_die_off(u, u->offs.p[i]), known_edge(c, u, t)})))
+		if (!VEC_ADD(&c->contents, ((struct content){unit_die_off(u, u->offs.p[i]),
+							     known_edge(c, u, t)})))
 			return -ENOMEM;
 	}
 	return 0;

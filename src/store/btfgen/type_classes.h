@@ -2,17 +2,18 @@
 /*
  * Classes: types that say the same
  *
- * A class is what a term (interned.h) says, once something that BTF is to have leads to it, with a record of its own:
+ * A class is what a term (interned.h) says, once something that BTF is to have leads to it, with a
+ * record of its own:
  *
  *	struct file { struct inode *i; };      struct file, 8 bytes, "i" at 0: pointer to "struct inode"
  *	struct { int a; } *p;                  pointer to a struct of 4 bytes, "a" at 0: int of 4 bytes, signed
  *
- * Where a reference ends at a name it leads to the *group* of that kind and name. Usually it has one class, or none
- * (a forward declaration). What it means when it has several is variants.h's. Where a unit defines the name twice, a reference
- * leads to the class that it means.
+ * Where a reference ends at a name it leads to the *group* of that kind and name. Usually it has
+ * one class, or none (a forward declaration). What it means when it has several is variants.h's.
+ * Where a unit defines the name twice, a reference leads to the class that it means.
  *
- * The record of a class is made from the first DIE seen, and is the same whichever that is. So workers collect classes in
- * tables of their own, and type_classes_merge() joins them.
+ * The record of a class is made from the first DIE seen, and is the same whichever that is. So
+ * workers collect classes in tables of their own, and type_classes_merge() joins them.
  */
 #ifndef BTFGEN_TYPE_CLASSES_H
 #define BTFGEN_TYPE_CLASSES_H
@@ -83,8 +84,10 @@ struct variable {
 struct body {
 	dw_off die, origin;
 	uint64_t addr;
-	bool is_whole;   /* func_bodies_see(): it has code, which is that of the function and not of a clone */
-	bool is_dead;    /* func_bodies_see(): the linker took another file's function of that name */
+	/* func_bodies_see(): it has code, which is that of the function and not of a clone */
+	bool is_whole;
+	/* func_bodies_see(): the linker took another file's function of that name */
+	bool is_dead;
 	bool is_silent;  /* func_bodies_see(): its unit does not say what parameters it has */
 	bool is_changed; /* func_bodies_see(): its parameters are not where its prototype says */
 };
@@ -100,7 +103,11 @@ struct decl_tag {
 /* A description of a struct, union or enum, and what it means in its unit. */
 struct content {
 	dw_off die;
-	edge_t edge; /* the class that it defines; of a declaration its group; 0: nothing that BTF is to have leads to it */
+	/*
+	 * the class that it defines; of a declaration its group; 0: nothing that BTF is to have
+	 * leads to it
+	 */
+	edge_t edge;
 };
 
 /* A definition, typedef or base type by which a unit of C names a class, outside of functions. */
@@ -140,7 +147,8 @@ struct classes {
 	VEC(struct decl_tag) tags; /* once merged: by DIE */
 	VEC(struct content) contents; /* with want_contents, of every unit in the order of DIEs */
 	bool want_contents;
-	VEC(struct named) named; /* with want_contents; of each class the first that the worker met */
+	/* with want_contents; of each class the first that the worker met */
+	VEC(struct named) named;
 	bool has_others; /* units with types that are not of C, whose names are not in named */
 	VEC(struct unit_span) spans;
 	VEC(struct class_lists) lists; /* once merged: by unit_span.part */
@@ -150,7 +158,10 @@ struct classes {
 	uint64_t losses[CAIRN_N_LOSSES];
 };
 
-/* What one unit has added: [from, to) of each list. Once merged: of the lists of a part, of roots and functions. */
+/*
+ * What one unit has added: [from, to) of each list. Once merged: of the lists of a part, of roots
+ * and functions.
+ */
 struct unit_span {
 	uint32_t unit, part;
 	struct span {
@@ -164,7 +175,8 @@ static inline const uint32_t *type_classes_roots(const struct classes *c, const 
 	return c->lists.p[s->part].roots.p;
 }
 
-static inline const struct func *type_classes_funcs(const struct classes *c, const struct unit_span *s)
+static inline const struct func *type_classes_funcs(const struct classes *c,
+						    const struct unit_span *s)
 {
 	return c->lists.p[s->part].funcs.p;
 }
@@ -183,18 +195,22 @@ void type_classes_trim(struct classes *c);
 /*
  * type_classes_add - the classes of a unit that was read
  *
- * @index  of the unit: units are given in increasing order; BASE_UNIT is the base (base.h), of which all types are kept
+ * @index  of the unit: units are given in increasing order; BASE_UNIT is the base (base.h), of
+ *         which all types are kept
  * Returns 0 or -ENOMEM, -ERANGE.
  */
 enum { BASE_UNIT = 0 };
-int type_classes_add(struct classes *c, struct unit_types *u, uint32_t index, struct cairn_err *err);
+int type_classes_add(struct classes *c, struct unit_types *u, uint32_t index,
+		     struct cairn_err *err);
 
 /*
  * type_classes_merge - one table from those of @n workers
  *
  * @parts  their spans are disjoint; emptied
- * @ret    classes in the order of their first DIE, spans in the order of units. From type_classes_init().
+ * @ret    classes in the order of their first DIE, spans in the order of units. From
+ *         type_classes_init().
  */
-int type_classes_merge(struct classes *parts, unsigned int n, struct classes *ret, struct cairn_err *err);
+int type_classes_merge(struct classes *parts, unsigned int n, struct classes *ret,
+		       struct cairn_err *err);
 
 #endif

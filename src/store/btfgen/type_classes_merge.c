@@ -2,9 +2,10 @@
 /*
  * The tables of all workers, joined
  *
- * Each worker has numbered classes as it met them. Sorted by their first DIE and put into one table in that order, they
- * get the numbers that a single worker would have given: whoever read the first unit with a class
- * had not seen it before, nor anything that leads to it, and so reached it on the same way.
+ * Each worker has numbered classes as it met them. Sorted by their first DIE and put into one table
+ * in that order, they get the numbers that a single worker would have given: whoever read the first
+ * unit with a class had not seen it before, nor anything that leads to it, and so reached it on the
+ * same way.
  */
 #include "btfgen/type_classes.h"
 
@@ -95,7 +96,8 @@ static int sort_classes(struct merge *m, size_t n_units)
 	for (unsigned int p = 0; p < m->n; p++) {
 		for (size_t i = 0; i < m->parts[p].v.n; i++) {
 			const struct type_class *k = &m->parts[p].v.p[i];
-			m->met[from[unit_of(k) + 1]++] = (struct met){.first = k->first, .part = p, .i = (uint32_t)i};
+			m->met[from[unit_of(k) + 1]++] =
+				(struct met){.first = k->first, .part = p, .i = (uint32_t)i};
 		}
 	}
 	for (size_t i = 0; i < n_units; i++)
@@ -128,7 +130,8 @@ static int merge_classes(struct merge *m)
 			return -ENOMEM;
 	}
 	int rc = sort_classes(m, n_units(m));
-	if (rc < 0 || !LARGE_RESERVE(&m->ret->v, m->n_met) || hash_table_reserve(&m->type_classes_by_hash, m->n_met) < 0)
+	if (rc < 0 || !LARGE_RESERVE(&m->ret->v, m->n_met) ||
+	    hash_table_reserve(&m->type_classes_by_hash, m->n_met) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->n_met && rc >= 0; i++) {
 		const struct type_class *k = class_met(m, i);
@@ -152,7 +155,8 @@ static edge_t translate(const struct merge *m, uint64_t part, edge_t e)
 {
 	if (!e)
 		return 0;
-	return e & EDGE_GROUP ? m->groups[part][e & ~EDGE_GROUP] | EDGE_GROUP : m->classes[part][e - 1] + 1;
+	return e & EDGE_GROUP ? m->groups[part][e & ~EDGE_GROUP] | EDGE_GROUP
+			      : m->classes[part][e - 1] + 1;
 }
 
 static void translate_classes(struct merge *m)
@@ -288,7 +292,8 @@ static void take_rest(struct merge *m)
 	}
 }
 
-int type_classes_merge(struct classes *parts, unsigned int n, struct classes *ret, struct cairn_err *err)
+int type_classes_merge(struct classes *parts, unsigned int n, struct classes *ret,
+		       struct cairn_err *err)
 {
 	struct merge m = {.parts = parts, .n = n, .ret = ret};
 	m.classes = calloc(n, sizeof(*m.classes));

@@ -150,7 +150,8 @@ static bool has_namespaces(const struct dw_unit *unit)
 static int see_namespace(struct unit_types *u)
 {
 	const char *name = unit_own_name(u);
-	return unit_open_scope(u, SCOPE_ONLY, unit_full_name(u, name ? name : "(anonymous namespace)"));
+	return unit_open_scope(u, SCOPE_ONLY,
+			       unit_full_name(u, name ? name : "(anonymous namespace)"));
 }
 
 static bool is_in_type(const struct unit_types *u)
@@ -161,7 +162,10 @@ static bool is_in_type(const struct unit_types *u)
 	return false;
 }
 
-/* For the index of functions, in which C has none inside of types: it passes over these (dwarf/scan.c). */
+/*
+ * For the index of functions, in which C has none inside of types: it passes over these
+ * (dwarf/scan.c).
+ */
 static int see_function(struct unit_types *u, int role)
 {
 	bool is_function = role == ROLE_FUNC || role == ROLE_INLINED;
@@ -241,7 +245,9 @@ int unit_types_read(struct unit_types *u, const struct dw_unit *unit, struct cai
 
 /* ---- behind the walk ---- */
 
-/* Types of the units before are forgotten: no place of theirs is one of these, and 0 is nobody's. */
+/*
+ * Types of the units before are forgotten: no place of theirs is one of these, and 0 is nobody's.
+ */
 static int begin_index(struct unit_types *u)
 {
 	uint32_t end = (uint32_t)places_end(u);
@@ -310,7 +316,10 @@ static uint32_t *first_elem(struct unit_types *u, uint32_t owner, uint32_t **ret
 	return &u->types.p[owner].elem;
 }
 
-/* Put the elements of each owner in a row, in their order: types inside a class stand between its members. */
+/*
+ * Put the elements of each owner in a row, in their order: types inside a class stand between its
+ * members.
+ */
 static int gather(struct unit_types *u)
 {
 	struct elem *sorted = malloc(u->elems.n * sizeof(*sorted));

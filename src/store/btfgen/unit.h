@@ -2,11 +2,13 @@
 /*
  * The types, functions and variables of one unit, as arrays
  *
- * A kernel has 2,800 units which together describe 3 million types, all but 100,000 of them again and again. They
- * are never all in memory: a worker reads one unit into these arrays, hashes its types, keeps what it had not seen, and
- * reads the next unit into the same arrays. What refers to what is said by offsets of DIEs. The offsets of types
- * are kept in order, and for every 4 bytes of a unit which is the last that begins there: so an offset becomes an index by
- * one look there. Where none begins stands what an earlier unit had there, which has another number to be added to its offsets.
+ * A kernel has 2,800 units which together describe 3 million types, all but 100,000 of them again
+ * and again. They are never all in memory: a worker reads one unit into these arrays, hashes its
+ * types, keeps what it had not seen, and reads the next unit into the same arrays. What refers to
+ * what is said by offsets of DIEs. The offsets of types are kept in order, and for every 4 bytes of
+ * a unit which is the last that begins there: so an offset becomes an index by one look there.
+ * Where none begins stands what an earlier unit had there, which has another number to be added to
+ * its offsets.
  *
  *	.debug_info                                types[]                     elems[]
  *	0x2d structure_type "list_head" 16 bytes   0 STRUCT size 16 elems 0-1  next: at 0, 0x51
@@ -14,8 +16,8 @@
  *	0x45   member "prev" 0x51, at 8
  *	0x51 pointer_type 0x2d                     1 PTR ref 0x2d
  *
- * When units refer to each other's types (link-time optimisation, dwz, type units), all units are read into one such set
- * of arrays: a "cluster". That costs memory, and is right.
+ * When units refer to each other's types (link-time optimisation, dwz, type units), all units are
+ * read into one such set of arrays: a "cluster". That costs memory, and is right.
  */
 #ifndef BTFGEN_UNIT_H
 #define BTFGEN_UNIT_H
@@ -52,7 +54,10 @@ typedef uint32_t local_off;
 /* Bits of a place that are in one of those steps; a cluster is large, so that its steps are. */
 enum { UNIT_STEP = 2, CLUSTER_STEP = 4 };
 
-/* Behind all places: with what is added to them, and to one that is in no step any more, they have 32 bits. */
+/*
+ * Behind all places: with what is added to them, and to one that is in no step any more, they have
+ * 32 bits.
+ */
 #define UNIT_END_MAX (UINT32_MAX - (2u << CLUSTER_STEP))
 
 /* One DIE that is a type. */
@@ -62,7 +67,11 @@ struct type_die {
 	uint32_t size;
 	uint32_t elem, n_elems;
 	uint32_t own;    /* of a definition with a name: the term of all that it says, interned.h */
-	uint32_t variants; /* of a variant part: a number over the values of its members, which BTF has no words for; else 0 */
+	/*
+	 * of a variant part: a number over the values of its members, which BTF has no words for;
+	 * else 0
+	 */
+	uint32_t variants;
 	uint8_t kind;
 	uint8_t encoding;    /* DW_ATE_* of BASE */
 	bool declaration;
@@ -75,7 +84,8 @@ struct type_die {
 /* A struct, union, enum or typedef: what a program's text can define in a function. */
 static inline bool type_may_be_named(const struct type_die *t)
 {
-	return t->kind == TYPE_STRUCT || t->kind == TYPE_UNION || t->kind == TYPE_ENUM || t->kind == TYPE_TYPEDEF;
+	return t->kind == TYPE_STRUCT || t->kind == TYPE_UNION || t->kind == TYPE_ENUM ||
+	       t->kind == TYPE_TYPEDEF;
 }
 
 /* A member, parameter, enumerator or array bound; tags are behind the others. */
@@ -117,7 +127,10 @@ struct var_die {
 	bool declaration;
 };
 
-/* A btf_decl_tag of a function, its parameter or a variable; those of types and members are elements. */
+/*
+ * A btf_decl_tag of a function, its parameter or a variable; those of types and members are
+ * elements.
+ */
 struct tag_die {
 	const char *text;
 	uint32_t owner;    /* funcs[] with OWNER_FUNC, vars[] with OWNER_VAR */
@@ -131,7 +144,10 @@ struct body_die {
 	uint64_t addr;
 };
 
-/* A section of units, and where it begins in the order of local_off: one behind the other, as dw_off has them. */
+/*
+ * A section of units, and where it begins in the order of local_off: one behind the other, as
+ * dw_off has them.
+ */
 struct unit_section {
 	dw_off tag;     /* of its DIEs, above their offset */
 	uint64_t start;
@@ -164,8 +180,9 @@ struct unit_plan {
 };
 
 /*
- * Names in place, of up to three letters, for which GCC writes no offset: the first place of each, so that equal ones have one
- * address as they have in .debug_str. Direct-mapped; two that meet in a slot only have more addresses than one.
+ * Names in place, of up to three letters, for which GCC writes no offset: the first place of each,
+ * so that equal ones have one address as they have in .debug_str. Direct-mapped; two that meet in a
+ * slot only have more addresses than one.
  */
 enum { SHORT_NAMES = 1 << 12 };
 struct short_names {
@@ -184,7 +201,8 @@ struct unit_types {
 	struct dw_walker walker;
 	struct dw_scanner *functions; /* is shown all of them, for an index; NULL: nobody is */
 	VEC(struct type_die) types;
-	VEC(uint32_t) edges; /* per type: its term as others see it. Apart, since these are read all the time */
+	/* per type: its term as others see it. Apart, since these are read all the time */
+	VEC(uint32_t) edges;
 	VEC(struct elem) elems;
 	VEC(struct func_die) funcs;
 	VEC(struct var_die) vars;
@@ -196,12 +214,19 @@ struct unit_types {
 	bool scattered; /* elements of one owner are not all in a row */
 	bool has_namespaces;
 	bool is_c;
-	bool has_inner;   /* types that are no children of a root: of functions, and outside of C of scopes */
+	/* types that are no children of a root: of functions, and outside of C of scopes */
+	bool has_inner;
 	bool want_vars;
-	bool flat_arrays; /* dimensions are multiplied: the base does not tell them, and equal types shall be found in it */
+	/*
+	 * dimensions are multiplied: the base does not tell them, and equal types shall be found in
+	 * it
+	 */
+	bool flat_arrays;
 	VEC(local_off) offs;     /* of types[], ascending */
-	VEC(struct unit_place) at; /* by step of the units: the last of types[] that begins there, if one does */
-	uint32_t base;           /* of unit_place.place: what is added to a local_off. Places of units before are less */
+	/* by step of the units: the last of types[] that begins there, if one does */
+	VEC(struct unit_place) at;
+	/* of unit_place.place: what is added to a local_off. Places of units before are less */
+	uint32_t base;
 	uint32_t end_of_places;  /* of the unit at hand */
 	const struct dwarf *dw;
 	bool whole;              /* a cluster of all units */
@@ -210,7 +235,8 @@ struct unit_types {
 	uint64_t end;            /* of the last of them */
 	uint64_t unit_off, unit_tag, unit_end;
 	uint32_t ref_bias;       /* of what a reference inside the unit says, to its local_off */
-	const char *str;         /* .debug_str of the unit's file, when all strings in it have an end */
+	/* .debug_str of the unit's file, when all strings in it have an end */
+	const char *str;
 	uint64_t str_n;
 	uint64_t losses[CAIRN_N_LOSSES];
 	/* Names made by us; they stay. */
@@ -227,8 +253,8 @@ void unit_types_fini(struct unit_types *u);
 /*
  * unit_types_read - add the DIEs of a unit; of a cluster, call it for each unit in order
  *
- * Returns 0; -EXDEV: it refers to another unit, and @u was not made for a cluster; -EBADMSG, -EOPNOTSUPP, -ERANGE,
- * -ENOMEM.
+ * Returns 0; -EXDEV: it refers to another unit, and @u was not made for a cluster; -EBADMSG,
+ * -EOPNOTSUPP, -ERANGE, -ENOMEM.
  */
 int unit_types_read(struct unit_types *u, const struct dw_unit *unit, struct cairn_err *err);
 

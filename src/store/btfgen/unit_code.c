@@ -22,11 +22,13 @@ int unit_see_func(struct unit_types *u)
 		origin = unit_ref(u, ABSTRACT_ORIGIN);
 	if (w->rc < 0)
 		return w->rc;
-	if (has_body && !VEC_ADD(&u->bodies, ((struct body_die){.off = self, .origin = origin, .addr = addr})))
+	if (has_body &&
+	    !VEC_ADD(&u->bodies, ((struct body_die){.off = self, .origin = origin, .addr = addr})))
 		return -ENOMEM;
 	if (origin != self)
 		return unit_open_scope(u, SCOPE_ONLY, NULL);
-	struct func_die f = {.off = self, .name = unit_own_name(u), .external = dw_seen_flag(w, EXTERNAL)};
+	struct func_die f = {
+		.off = self, .name = unit_own_name(u), .external = dw_seen_flag(w, EXTERNAL)};
 	f.ref = unit_ref(u, TYPE);
 	f.declaration = dw_seen_flag(w, DECLARATION);
 	if (dw_seen(w, SPECIFICATION)) {
@@ -75,8 +77,10 @@ int unit_see_variable(struct unit_types *u)
 	int rc = dw_seen_value(w, LOCATION, &v);
 	if (rc <= 0 || (v.cls != DW_CLASS_EXPRLOC && v.cls != DW_CLASS_BLOCK) || !v.block.n)
 		return rc < 0 ? rc : 0;
-	struct var_die var = {.off = unit_local_of(u, dw_walker_off(w)), .external = dw_seen_flag(w, EXTERNAL)};
-	struct cursor_src src = {.file = u->dw->file[0].path, .section = "a variable's location", .base = v.block.p};
+	struct var_die var = {.off = unit_local_of(u, dw_walker_off(w)),
+			      .external = dw_seen_flag(w, EXTERNAL)};
+	struct cursor_src src = {
+		.file = u->dw->file[0].path, .section = "a variable's location", .base = v.block.p};
 	struct cursor c = cursor_of(&src, v.block.p + 1, v.block.n - 1, false, NULL);
 	uint8_t op = v.block.p[0];
 	if (op == DW_OP_addr)
@@ -88,9 +92,11 @@ int unit_see_variable(struct unit_types *u)
 		return 0;
 	}
 	struct dw_die die = dw_walker_die(w);
-	var.name = dw_seen(w, SPECIFICATION) || dw_seen(w, ABSTRACT_ORIGIN) ? dw_str_deep(&die, DW_AT_name)
-									  : unit_full_name(u, unit_own_name(u));
-	var.ref = dw_seen(w, TYPE) ? unit_ref(u, TYPE) : unit_local_of(u, dw_ref_deep(&die, DW_AT_type));
+	var.name = dw_seen(w, SPECIFICATION) || dw_seen(w, ABSTRACT_ORIGIN)
+			   ? dw_str_deep(&die, DW_AT_name)
+			   : unit_full_name(u, unit_own_name(u));
+	var.ref = dw_seen(w, TYPE) ? unit_ref(u, TYPE)
+				   : unit_local_of(u, dw_ref_deep(&die, DW_AT_type));
 	if (dw_seen(w, SPECIFICATION))
 		var.external = true;
 	if (!var.name || w->rc < 0)

@@ -78,7 +78,10 @@ const char *unit_full_name(struct unit_types *u, const char *name);
 int unit_see_type(struct unit_types *u);
 int unit_see_subrange(struct unit_types *u);
 int unit_see_member(struct unit_types *u);
-/* A part of a struct that depends on a discriminant is a union without a name, and a variant that is not one member a struct. */
+/*
+ * A part of a struct that depends on a discriminant is a union without a name, and a variant that
+ * is not one member a struct.
+ */
 int unit_see_variant_part(struct unit_types *u);
 int unit_see_variant(struct unit_types *u);
 int unit_see_enumerator(struct unit_types *u);
@@ -91,11 +94,17 @@ static inline const struct unit_plan *unit_plan_of(const struct unit_types *u)
 	return &u->plans.p[u->walker.shape - u->walker.shapes + 1];
 }
 
-/* What comes next of plain children of the root, with what is in them. Languages without namespaces. 0 or -ENOMEM. */
+/*
+ * What comes next of plain children of the root, with what is in them. Languages without
+ * namespaces. 0 or -ENOMEM.
+ */
 int unit_take_types(struct unit_types *u);
 /* For the unit that the walker has entered. 0 or -ENOMEM. */
 int unit_make_plans(struct unit_types *u);
-/* What comes next of the children of types[owner], as long as they have @role and nothing unusual. 0 or -ENOMEM. */
+/*
+ * What comes next of the children of types[owner], as long as they have @role and nothing unusual.
+ * 0 or -ENOMEM.
+ */
 int unit_take_run(struct unit_types *u, uint32_t owner, enum role role);
 
 /* unit_code.c */
@@ -105,7 +114,9 @@ int unit_see_variable(struct unit_types *u);
 /* unit_tags.c */
 /* The DIE at hand is a tag of what it is in. */
 int unit_see_annotation(struct unit_types *u);
-/* The tags that the DIE at hand refers to, of @owner or its member or parameter number @component. */
+/*
+ * The tags that the DIE at hand refers to, of @owner or its member or parameter number @component.
+ */
 int unit_see_annotations_of(struct unit_types *u, uint32_t owner, int32_t component);
 
 /* The attr that a reference leads to; 0 and walker.rc when it is not in what is read. */
@@ -132,7 +143,8 @@ static inline unsigned int unit_short_text(const uint8_t *p, uint32_t *ret)
 }
 
 /* The address of a name in place, that of an earlier one that is equal where that is remembered. */
-static inline const char *unit_short_name(struct short_names *names, const uint8_t *p, uint32_t text)
+static inline const char *unit_short_name(struct short_names *names, const uint8_t *p,
+					  uint32_t text)
 {
 	size_t i = text * 0x9e3779b1u >> 20;
 	if (!names->slot[i].at || names->slot[i].text != text) {
@@ -156,8 +168,9 @@ static inline const char *unit_own_name(struct unit_types *u)
 	if (attr.how == DW_HOW_STRING) {
 		const uint8_t *p = dw_seen_at(w, attr);
 		uint32_t text;
-		return w->unit->end - p >= 4 && unit_short_text(p, &text) ? unit_short_name(u->short_names, p, text)
-									    : (const char *)p;
+		return w->unit->end - p >= 4 && unit_short_text(p, &text)
+			       ? unit_short_name(u->short_names, p, text)
+			       : (const char *)p;
 	}
 	return dw_seen_str(w, NAME);
 }

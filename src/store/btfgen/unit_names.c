@@ -34,7 +34,9 @@ const char *unit_qualify(struct unit_types *u, const char *scope, const char *na
 /* NULL when it has no name, or when out of memory, which u->walker.rc says. */
 const char *unit_full_name(struct unit_types *u, const char *name)
 {
-	/* Whether it is "" is asked where its hash is known: few of these strings are in a cache. */
+	/*
+	 * Whether it is "" is asked where its hash is known: few of these strings are in a cache.
+	 */
 	if (!name || !u->has_namespaces)
 		return name;
 	for (size_t i = u->open.n; i-- > 0;) {

@@ -2,15 +2,17 @@
 /*
  * Plain types and rows of plain children, without the walker
  *
- * Nine of ten of a kernel's DIEs are types, members, enumerators, bounds and unnamed parameters: a name, a type, a number, all
- * of fixed size; types follow one another, and children stand in rows of ten. So for each abbreviation a plan is made when a
- * unit is entered, which says whether its DIEs are of these and where the three things stand, and they are read by themselves:
+ * Nine of ten of a kernel's DIEs are types, members, enumerators, bounds and unnamed parameters: a
+ * name, a type, a number, all of fixed size; types follow one another, and children stand in rows
+ * of ten. So for each abbreviation a plan is made when a unit is entered, which says whether its
+ * DIEs are of these and where the three things stand, and they are read by themselves:
  *
  *	code 17: member, 12 bytes, name strp at +0, type ref4 at +6, place data1 at +10
  *	code 42: member, 8 bytes behind its name, type ref4 at +2, place data2 at +6
  *
- * What is anything else (a function, a number in LEB128, a reference to another unit) ends the stretch; the walker
- * delivers it, and behind it the next stretch begins. Nothing is read here that the walker would read differently.
+ * What is anything else (a function, a number in LEB128, a reference to another unit) ends the
+ * stretch; the walker delivers it, and behind it the next stretch begins. Nothing is read here that
+ * the walker would read differently.
  */
 #include "btfgen/unit_impl.h"
 
@@ -66,15 +68,17 @@ enum { FIXED_MAX = 48 };
 /* Attributes with which a DIE is for the walker. */
 static bool has_other(const struct dw_attr_slot *places, enum role role)
 {
-	static const uint8_t others[] = {BIT_OFFSET, EXTERNAL, ABSTRACT_ORIGIN, SPECIFICATION, SIGNATURE, ANNOTATION,
-					 LOWER_BOUND};
+	static const uint8_t others[] = {BIT_OFFSET, EXTERNAL,	 ABSTRACT_ORIGIN, SPECIFICATION,
+					 SIGNATURE,  ANNOTATION, LOWER_BOUND};
 	for (size_t i = 0; i < sizeof(others); i++)
 		if (places[others[i]].how != DW_HOW_ABSENT)
 			return true;
 	return role != ROLE_TYPE && places[DECLARATION].how != DW_HOW_ABSENT;
 }
 
-/* Where a DIE's bytes of fixed size begin: behind its code, or behind a name in front of all else. */
+/*
+ * Where a DIE's bytes of fixed size begin: behind its code, or behind a name in front of all else.
+ */
 static bool plan_bytes(struct unit_plan *p, const struct dw_walker *w, const struct dw_shape *s)
 {
 	const struct dw_attr_slot *name = &w->all_places.p[s->places + NAME];
@@ -82,7 +86,8 @@ static bool plan_bytes(struct unit_plan *p, const struct dw_walker *w, const str
 	if (s->then == DW_THEN_END)
 		return s->fixed <= FIXED_MAX;
 	const struct dw_step *next = w->table->p[s - w->shapes]->more;
-	if (s->then != DW_THEN_STR || s->fixed || name->how != DW_HOW_STRING || name->run || next->then != DW_THEN_END)
+	if (s->then != DW_THEN_STR || s->fixed || name->how != DW_HOW_STRING || name->run ||
+	    next->then != DW_THEN_END)
 		return false;
 	p->name_in_front = true;
 	p->fixed = (uint8_t)next->fixed;
@@ -110,7 +115,9 @@ static bool plan_number(struct unit_plan *p, const struct dw_walker *w, struct d
 		return w->implicit.p[number.off] == p->constant;
 	}
 	p->number = (uint8_t)number.off;
-	p->number_mask = number.how == DW_HOW_U8 ? 0xff : number.how == DW_HOW_U16 ? 0xffff : 0xffffffff;
+	p->number_mask = number.how == DW_HOW_U8    ? 0xff
+			 : number.how == DW_HOW_U16 ? 0xffff
+						    : 0xffffffff;
 	if (number.how == DW_HOW_ABSENT)
 		p->number = p->number_mask = 0;
 	return number.how == DW_HOW_ABSENT || number.how == DW_HOW_U8 || number.how == DW_HOW_U16 ||
@@ -128,9 +135,11 @@ static bool plan_bits(struct unit_plan *p, const struct dw_walker *w, struct dw_
 	return bits.how == DW_HOW_ABSENT || p->has_bits;
 }
 
-static bool plan_member(struct unit_plan *p, const struct dw_walker *w, const struct dw_attr_slot *places)
+static bool plan_member(struct unit_plan *p, const struct dw_walker *w,
+			const struct dw_attr_slot *places)
 {
-	bool bytes = places[MEMBER_LOCATION].how != DW_HOW_ABSENT, in_bits = places[DATA_BIT_OFFSET].how != DW_HOW_ABSENT;
+	bool bytes = places[MEMBER_LOCATION].how != DW_HOW_ABSENT,
+	     in_bits = places[DATA_BIT_OFFSET].how != DW_HOW_ABSENT;
 	if ((bytes && in_bits) || !plan_bits(p, w, places[BIT_SIZE]) ||
 	    !plan_number(p, w, places[in_bits ? DATA_BIT_OFFSET : MEMBER_LOCATION]))
 		return false;
@@ -140,11 +149,14 @@ static bool plan_member(struct unit_plan *p, const struct dw_walker *w, const st
 }
 
 /* The number of elements; an upper bound is one less. */
-static bool plan_bound(struct unit_plan *p, const struct dw_walker *w, const struct dw_attr_slot *places)
+static bool plan_bound(struct unit_plan *p, const struct dw_walker *w,
+		       const struct dw_attr_slot *places)
 {
-	bool has_upper = places[UPPER_BOUND].how != DW_HOW_ABSENT, has_count = places[COUNT].how != DW_HOW_ABSENT;
+	bool has_upper = places[UPPER_BOUND].how != DW_HOW_ABSENT,
+	     has_count = places[COUNT].how != DW_HOW_ABSENT;
 	p->add = has_upper;
-	return !(has_upper && has_count) && !p->has_name && plan_number(p, w, places[has_upper ? UPPER_BOUND : COUNT]);
+	return !(has_upper && has_count) && !p->has_name &&
+	       plan_number(p, w, places[has_upper ? UPPER_BOUND : COUNT]);
 }
 
 static bool plan_declaration(struct unit_plan *p, struct dw_attr_slot declaration)
@@ -153,11 +165,14 @@ static bool plan_declaration(struct unit_plan *p, struct dw_attr_slot declaratio
 	return p->declaration || declaration.how == DW_HOW_ABSENT;
 }
 
-/* What stands in a row inside of a type; 0: nothing, and one that has children is for the walker. */
+/*
+ * What stands in a row inside of a type; 0: nothing, and one that has children is for the walker.
+ */
 static enum role inside(enum type_kind kind)
 {
-	static const uint8_t roles[] = {[TYPE_STRUCT] = ROLE_MEMBER, [TYPE_UNION] = ROLE_MEMBER, [TYPE_ENUM] = ROLE_ENUMERATOR,
-					[TYPE_PROTO] = ROLE_PARAM,   [TYPE_ARRAY] = ROLE_SUBRANGE, [TYPE_OPAQUE] = 0};
+	static const uint8_t roles[] = {[TYPE_STRUCT] = ROLE_MEMBER,   [TYPE_UNION] = ROLE_MEMBER,
+					[TYPE_ENUM] = ROLE_ENUMERATOR, [TYPE_PROTO] = ROLE_PARAM,
+					[TYPE_ARRAY] = ROLE_SUBRANGE,  [TYPE_OPAQUE] = 0};
 	return (enum role)roles[kind];
 }
 
@@ -184,16 +199,18 @@ static bool plan_of_type(struct unit_plan *p, const struct dw_walker *w, const s
 	case TYPE_ENUM:
 		/* What an enumeration is stored as does not matter. */
 		p->has_type = false;
-		return plan_declaration(p, places[DECLARATION]) && plan_number(p, w, places[BYTE_SIZE]);
+		return plan_declaration(p, places[DECLARATION]) &&
+		       plan_number(p, w, places[BYTE_SIZE]);
 	default:
 		return false;
 	}
 }
 
-static bool is_planned(struct unit_plan *p, const struct dw_walker *w, const struct dw_shape *s, const struct dw_attr_slot *places)
+static bool is_planned(struct unit_plan *p, const struct dw_walker *w, const struct dw_shape *s,
+		       const struct dw_attr_slot *places)
 {
-	if (has_other(places, (enum role)s->role) || !plan_bytes(p, w, s) || !plan_name(p, places[NAME]) ||
-	    !plan_type(p, places[TYPE]))
+	if (has_other(places, (enum role)s->role) || !plan_bytes(p, w, s) ||
+	    !plan_name(p, places[NAME]) || !plan_type(p, places[TYPE]))
 		return false;
 	switch ((enum role)s->role) {
 	case ROLE_TYPE:
@@ -225,7 +242,9 @@ static void make_plan(struct unit_plan *p, const struct dw_walker *w, const stru
 		*p = (struct unit_plan){.kind = kind};
 }
 
-/* By code: none for that of a null entry, and none behind the last as long as a code has one byte. */
+/*
+ * By code: none for that of a null entry, and none behind the last as long as a code has one byte.
+ */
 int unit_make_plans(struct unit_types *u)
 {
 	const struct dw_walker *w = &u->walker;
@@ -250,7 +269,10 @@ int unit_make_plans(struct unit_types *u)
 
 /* ---- reading ---- */
 
-/* What a stretch is read with: apart, so that its loops keep it in registers instead of asking the unit at each DIE. */
+/*
+ * What a stretch is read with: apart, so that its loops keep it in registers instead of asking the
+ * unit at each DIE.
+ */
 struct run {
 	const struct unit_plan *plans;
 	size_t n_plans;
@@ -264,11 +286,15 @@ struct run {
 static struct run run_of(const struct unit_types *u)
 {
 	const struct dw_walker *w = &u->walker;
-	/* A code, a short name, the bytes of fixed size, and what is read behind a number that has less than four. */
+	/*
+	 * A code, a short name, the bytes of fixed size, and what is read behind a number that has
+	 * less than four.
+	 */
 	enum { DIE_MAX = 2 + 4 + FIXED_MAX + 4 };
 	return (struct run){.plans = u->plans.p,
 			    .n_plans = w->table->n + 1,
-			    .end = w->end - w->unit->dies > DIE_MAX ? w->end - DIE_MAX : w->unit->dies,
+			    .end = w->end - w->unit->dies > DIE_MAX ? w->end - DIE_MAX
+								    : w->unit->dies,
 			    .str = u->str,
 			    .str_n = u->str_n < UINT32_MAX ? (uint32_t)u->str_n : UINT32_MAX,
 			    .ref_lo = (uint32_t)w->ref_lo,
@@ -278,10 +304,12 @@ static struct run run_of(const struct unit_types *u)
 }
 
 /*
- * The plan of the DIE at *@p, which moves behind the code and a name in front; that name is *@ret then. A plan without a
- * role when the DIE is for the walker, also when it is too near to the unit's end to be read without care.
+ * The plan of the DIE at *@p, which moves behind the code and a name in front; that name is *@ret
+ * then. A plan without a role when the DIE is for the walker, also when it is too near to the
+ * unit's end to be read without care.
  */
-static inline const struct unit_plan *next_plan(const struct run *r, const uint8_t **p, const char **ret)
+static inline const struct unit_plan *next_plan(const struct run *r, const uint8_t **p,
+						const char **ret)
 {
 	const uint8_t *at = *p;
 	const struct unit_plan *none = r->plans;
@@ -306,8 +334,12 @@ static inline const struct unit_plan *next_plan(const struct run *r, const uint8
 	return plan;
 }
 
-/* False when the DIE is for the walker after all: a string out of bounds, a reference out of the unit, more elements than BTF can count. */
-static inline bool take_name(const struct run *r, const struct unit_plan *plan, const uint8_t *at, const char **ret)
+/*
+ * False when the DIE is for the walker after all: a string out of bounds, a reference out of the
+ * unit, more elements than BTF can count.
+ */
+static inline bool take_name(const struct run *r, const struct unit_plan *plan, const uint8_t *at,
+			     const char **ret)
 {
 	if (!plan->has_name || plan->name_in_front)
 		return true;
@@ -316,7 +348,8 @@ static inline bool take_name(const struct run *r, const struct unit_plan *plan, 
 	return name < r->str_n;
 }
 
-static inline bool take_ref(const struct run *r, const struct unit_plan *plan, const uint8_t *at, local_off *ret)
+static inline bool take_ref(const struct run *r, const struct unit_plan *plan, const uint8_t *at,
+			    local_off *ret)
 {
 	if (!plan->has_type)
 		return true;
@@ -338,8 +371,8 @@ static inline bool take_rare_member(const struct unit_plan *plan, const uint8_t 
 	return number_at(plan, at) <= UINT32_MAX >> plan->shift;
 }
 
-static inline bool take_elem(const struct run *r, const struct unit_plan *plan, const uint8_t *at, enum role role,
-			     struct elem *e)
+static inline bool take_elem(const struct run *r, const struct unit_plan *plan, const uint8_t *at,
+			     enum role role, struct elem *e)
 {
 	local_off type = 0;
 	switch (role) {
@@ -364,9 +397,13 @@ static inline bool take_elem(const struct run *r, const struct unit_plan *plan, 
 	return ok;
 }
 
-/* Elements of types[owner] as long as they have @role and a plan. Returns where the row ends; NULL and walker.rc: no memory. */
+/*
+ * Elements of types[owner] as long as they have @role and a plan. Returns where the row ends; NULL
+ * and walker.rc: no memory.
+ */
 static inline __attribute__((always_inline)) const uint8_t *
-take_row_of(struct unit_types *u, const struct run *r, uint32_t owner, enum role role, const uint8_t *p)
+take_row_of(struct unit_types *u, const struct run *r, uint32_t owner, enum role role,
+	    const uint8_t *p)
 {
 	if (!u->elems.p && !unit_grow_elems(u))
 		return NULL;
@@ -402,7 +439,8 @@ take_row_of(struct unit_types *u, const struct run *r, uint32_t owner, enum role
 }
 
 /* A loop for each role, that need not ask for it at each DIE. */
-static const uint8_t *take_row(struct unit_types *u, const struct run *r, uint32_t owner, enum role role, const uint8_t *p)
+static const uint8_t *take_row(struct unit_types *u, const struct run *r, uint32_t owner,
+			       enum role role, const uint8_t *p)
 {
 	switch (role) {
 	case ROLE_MEMBER:
@@ -433,8 +471,8 @@ int unit_take_run(struct unit_types *u, uint32_t owner, enum role role)
 	return 0;
 }
 
-static inline bool take_type(const struct run *r, const struct unit_plan *plan, const uint8_t *at, const char *name,
-			     struct type_die *t)
+static inline bool take_type(const struct run *r, const struct unit_plan *plan, const uint8_t *at,
+			     const char *name, struct type_die *t)
 {
 	*t = (struct type_die){.kind = plan->kind};
 	if (!take_name(r, plan, at, &name) || !take_ref(r, plan, at, &t->ref))
@@ -473,7 +511,11 @@ static int leave_inside(struct unit_types *u, uint32_t owner, const uint8_t *p)
 	u->walker.next = p;
 	u->walker.level = 2;
 	u->open.n = 0;
-	struct open_scope s = {.name = u->types.p[owner].name, .depth = 1, .i = owner, .tagged = owner, .component = -1};
+	struct open_scope s = {.name = u->types.p[owner].name,
+			       .depth = 1,
+			       .i = owner,
+			       .tagged = owner,
+			       .component = -1};
 	return VEC_ADD(&u->open, s) ? 0 : -ENOMEM;
 }
 

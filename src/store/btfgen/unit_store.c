@@ -3,14 +3,18 @@
 
 /* ---- places ---- */
 
-/* The sections that units are in: of the file, its alternate one, of type units, of every .dwo file. */
+/*
+ * The sections that units are in: of the file, its alternate one, of type units, of every .dwo
+ * file.
+ */
 static int list_sections(struct unit_types *u)
 {
 	for (size_t i = 0; i < u->dw->n_units; i++) {
 		const struct dw_unit *unit = &u->dw->units[i];
 		if (u->sections.n && u->sections.p[u->sections.n - 1].tag == unit->tag)
 			continue;
-		if (!VEC_ADD(&u->sections, ((struct unit_section){.tag = unit->tag, .start = u->end})))
+		if (!VEC_ADD(&u->sections,
+			     ((struct unit_section){.tag = unit->tag, .start = u->end})))
 			return -ENOMEM;
 		u->end += unit->sec->n;
 	}
@@ -83,7 +87,8 @@ dw_off unit_die_off(const struct unit_types *u, local_off off)
 
 int unit_open_scope(struct unit_types *u, uint32_t i, const char *name)
 {
-	struct open_scope s = {.name = name, .depth = u->walker.depth, .i = i, .tagged = i, .component = -1};
+	struct open_scope s = {
+		.name = name, .depth = u->walker.depth, .i = i, .tagged = i, .component = -1};
 	if (!dw_walker_has_children(&u->walker))
 		return 0;
 	if (u->open.n == u->open.cap)
@@ -94,7 +99,10 @@ int unit_open_scope(struct unit_types *u, uint32_t i, const char *name)
 
 int unit_open_part(struct unit_types *u, uint32_t tagged, int32_t component)
 {
-	struct open_scope s = {.depth = u->walker.depth, .i = SCOPE_ONLY, .tagged = tagged, .component = component};
+	struct open_scope s = {.depth = u->walker.depth,
+			       .i = SCOPE_ONLY,
+			       .tagged = tagged,
+			       .component = component};
 	if (!dw_walker_has_children(&u->walker))
 		return 0;
 	return VEC_ADD(&u->open, s) ? 0 : -ENOMEM;

@@ -7,8 +7,9 @@
  *	Clang  children of what is tagged (DW_TAG_LLVM_annotation), in the order of the source
  *	GCC    DW_AT_GNU_annotation of what is tagged leads to the last one, and of each to the one before it
  *
- * In both, tags of a type are on the pointer to it. Of a type or member they are part of what the type says, and
- * elements of it; functions and variables are known by their names, and have their tags in a list of its own.
+ * In both, tags of a type are on the pointer to it. Of a type or member they are part of what the
+ * type says, and elements of it; functions and variables are known by their names, and have their
+ * tags in a list of its own.
  */
 #include "btfgen/unit_impl.h"
 
@@ -20,15 +21,18 @@ static bool is_function_or_variable(uint32_t owner)
 /* Whether BTF has a record for a tag of that name there. */
 static bool takes(const struct unit_types *u, uint32_t owner, const char *name)
 {
-	enum type_kind kind = is_function_or_variable(owner) ? TYPE_VOID : (enum type_kind)u->types.p[owner].kind;
+	enum type_kind kind =
+		is_function_or_variable(owner) ? TYPE_VOID : (enum type_kind)u->types.p[owner].kind;
 	if (!strcmp(name, "btf_type_tag"))
 		return kind == TYPE_PTR;
 	if (strcmp(name, "btf_decl_tag"))
 		return false;
-	return is_function_or_variable(owner) || kind == TYPE_STRUCT || kind == TYPE_UNION || kind == TYPE_TYPEDEF;
+	return is_function_or_variable(owner) || kind == TYPE_STRUCT || kind == TYPE_UNION ||
+	       kind == TYPE_TYPEDEF;
 }
 
-static int add_tag(struct unit_types *u, uint32_t owner, int32_t component, const char *name, const char *text)
+static int add_tag(struct unit_types *u, uint32_t owner, int32_t component, const char *name,
+		   const char *text)
 {
 	if (owner == SCOPE_ONLY || !name || !text || !*text)
 		return 0;
@@ -71,7 +75,8 @@ int unit_see_annotations_of(struct unit_types *u, uint32_t owner, int32_t compon
 		at = dw_ref(&tags[n], DW_AT_GNU_annotation);
 	}
 	while (n-- > 0) {
-		int rc = add_tag(u, owner, component, dw_str(&tags[n], DW_AT_name), dw_str(&tags[n], DW_AT_const_value));
+		int rc = add_tag(u, owner, component, dw_str(&tags[n], DW_AT_name),
+				 dw_str(&tags[n], DW_AT_const_value));
 		if (rc < 0)
 			return rc;
 	}

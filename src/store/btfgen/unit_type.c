@@ -15,14 +15,19 @@ static inline struct type_die *add_type(struct unit_types *u, enum type_kind kin
 	}
 	struct type_die *t = &u->types.p[u->types.n++];
 	*t = (struct type_die){.kind = (uint8_t)kind};
-	local_off off = u->ref_bias + (uint32_t)((uint64_t)(u->walker.die - u->walker.unit->sec->p) - u->unit_off);
+	local_off off =
+		u->ref_bias +
+		(uint32_t)((uint64_t)(u->walker.die - u->walker.unit->sec->p) - u->unit_off);
 	if (VEC_ADD(&u->offs, off))
 		return t;
 	u->walker.rc = -ENOMEM;
 	return NULL;
 }
 
-/* 0 when there is none, and when BTF cannot count so many: then nothing is said of the type but its name, if it has one. */
+/*
+ * 0 when there is none, and when BTF cannot count so many: then nothing is said of the type but its
+ * name, if it has one.
+ */
 static uint32_t size_of(struct unit_types *u, struct type_die *t)
 {
 	uint64_t n = dw_seen_uint(&u->walker, BYTE_SIZE, 0);
@@ -140,7 +145,9 @@ int unit_see_type(struct unit_types *u)
 			t->size = w->unit->addr_size;
 		break;
 	case TYPE_VOID:
-		/* The only such type that has values is decltype(nullptr): 0, as wide as a pointer. */
+		/*
+		 * The only such type that has values is decltype(nullptr): 0, as wide as a pointer.
+		 */
 		if (unit_own_name(u) && strstr(unit_own_name(u), "nullptr"))
 			t->kind = TYPE_PTR;
 		break;
@@ -152,7 +159,8 @@ int unit_see_type(struct unit_types *u)
 	default:
 		t->ref = unit_ref(u, TYPE);
 		/* Nothing is inside of a pointer but tags. */
-		if (!dw_walker_has_children(w) && dw_walker_tag(w) == DW_TAG_pointer_type && !dw_seen(w, ANNOTATION))
+		if (!dw_walker_has_children(w) && dw_walker_tag(w) == DW_TAG_pointer_type &&
+		    !dw_seen(w, ANNOTATION))
 			return 0;
 		break;
 	}
@@ -167,7 +175,10 @@ static uint64_t bound_of(struct unit_types *u)
 	uint64_t n = dw_seen_uint(w, COUNT, UINT64_MAX);
 	if (n != UINT64_MAX)
 		return n;
-	/* An upper bound of -1 is how GCC says "int a[0]" and "int a[]" alike; without one it is "[]". */
+	/*
+	 * An upper bound of -1 is how GCC says "int a[0]" and "int a[]" alike; without one it is
+	 * "[]".
+	 */
 	n = dw_seen_uint(w, UPPER_BOUND, UINT64_MAX) + 1;
 	/* It is as wide as an address. */
 	if (w->unit->addr_size == 4)
@@ -176,7 +187,10 @@ static uint64_t bound_of(struct unit_types *u)
 	return n >= low ? n - low : 0;
 }
 
-/* A number below 2^32 that divides @n and leaves one below 2^32; 0: there is none, or none that is small. */
+/*
+ * A number below 2^32 that divides @n and leaves one below 2^32; 0: there is none, or none that is
+ * small.
+ */
 static uint64_t small_divisor(uint64_t n)
 {
 	enum { DIVISOR_MAX = 1 << 16 };
@@ -195,7 +209,10 @@ static int add_bound(struct unit_types *u, uint64_t n)
 	return 0;
 }
 
-/* More elements than BTF can count are said as rows of as many, or, when they cannot be split, without their number. */
+/*
+ * More elements than BTF can count are said as rows of as many, or, when they cannot be split,
+ * without their number.
+ */
 int unit_see_subrange(struct unit_types *u)
 {
 	struct type_die *t = unit_type_owner(u);
@@ -241,7 +258,10 @@ static bool has_plain_place(struct unit_types *u, uint64_t *ret)
 	return !c.failed && !cur_more(&c);
 }
 
-/* A union or struct without a name, of the DIE at hand, that is member of @owner and as large. UINT32_MAX and walker.rc: no memory. */
+/*
+ * A union or struct without a name, of the DIE at hand, that is member of @owner and as large.
+ * UINT32_MAX and walker.rc: no memory.
+ */
 static uint32_t add_part(struct unit_types *u, enum type_kind kind, uint32_t owner)
 {
 	struct type_die *t = add_type(u, kind);
@@ -259,13 +279,14 @@ int unit_see_member(struct unit_types *u)
 	uint32_t owner = unit_owner(u);
 	struct type_die *t = owner < OWNER_FUNC ? &u->types.p[owner] : NULL;
 	/* Static members of C++ have no place in it. */
-	if (!t || (t->kind != TYPE_STRUCT && t->kind != TYPE_UNION) || dw_seen_flag(w, DECLARATION) ||
-	    dw_seen_flag(w, EXTERNAL))
+	if (!t || (t->kind != TYPE_STRUCT && t->kind != TYPE_UNION) ||
+	    dw_seen_flag(w, DECLARATION) || dw_seen_flag(w, EXTERNAL))
 		return 0;
 	uint64_t bits = dw_seen_uint(w, BIT_SIZE, 0), at = bit_offset(u, bits);
 	enum dw_how how = (enum dw_how)w->places[MEMBER_LOCATION].how;
 	if (how != DW_HOW_U8 && how != DW_HOW_U16 && !has_plain_place(u, &at)) {
-		u->losses[dw_walker_tag(w) == DW_TAG_inheritance ? CAIRN_LOSS_VIRTUAL_BASE : CAIRN_LOSS_FAR_MEMBER]++;
+		u->losses[dw_walker_tag(w) == DW_TAG_inheritance ? CAIRN_LOSS_VIRTUAL_BASE
+								 : CAIRN_LOSS_FAR_MEMBER]++;
 		return 0;
 	}
 	if (at > UINT32_MAX || bits > UINT8_MAX) {
@@ -298,8 +319,8 @@ int unit_see_variant_part(struct unit_types *u)
 	uint32_t owner = unit_owner(u);
 	struct type_die *t = owner < OWNER_FUNC ? &u->types.p[owner] : NULL;
 	struct dw_die part;
-	bool known = t && t->kind == TYPE_STRUCT && t->size && dw_die_parse(w->unit, w->die, &part, NULL) > 0 &&
-		     dw_variants_are_known(&part);
+	bool known = t && t->kind == TYPE_STRUCT && t->size &&
+		     dw_die_parse(w->unit, w->die, &part, NULL) > 0 && dw_variants_are_known(&part);
 	if (!known) {
 		u->losses[CAIRN_LOSS_VARIANT]++;
 		return 0;
@@ -314,7 +335,8 @@ int unit_see_variant_part(struct unit_types *u)
 /* BTF's members of unions have no offset. */
 static bool is_at_start(const struct dw_die *member)
 {
-	return !dw_udata(member, DW_AT_data_member_location, 0) && !dw_udata(member, DW_AT_data_bit_offset, 0);
+	return !dw_udata(member, DW_AT_data_member_location, 0) &&
+	       !dw_udata(member, DW_AT_data_bit_offset, 0);
 }
 
 /* One that is a single member is a member of the union. */
@@ -325,8 +347,8 @@ int unit_see_variant(struct unit_types *u)
 	struct dw_die variant, only;
 	if (owner >= OWNER_FUNC || !u->types.p[owner].variants)
 		return 0;
-	bool single = dw_die_parse(w->unit, w->die, &variant, NULL) > 0 && dw_variant_is_single(&variant, &only) &&
-		      is_at_start(&only);
+	bool single = dw_die_parse(w->unit, w->die, &variant, NULL) > 0 &&
+		      dw_variant_is_single(&variant, &only) && is_at_start(&only);
 	uint32_t i = single ? owner : add_part(u, TYPE_STRUCT, owner);
 	return i == UINT32_MAX ? w->rc : unit_open_scope(u, i, NULL);
 }
@@ -341,7 +363,10 @@ int unit_see_enumerator(struct unit_types *u)
 	uint8_t how = w->places[CONST_VALUE].how;
 	e->name = unit_own_name(u);
 	e->value = dw_seen_uint(w, CONST_VALUE, 0);
-	/* Other forms do not say whether they have a sign, and are written for values that have none. */
+	/*
+	 * Other forms do not say whether they have a sign, and are written for values that have
+	 * none.
+	 */
 	e->is_negative = (how == DW_HOW_SLEB || how == DW_HOW_IMPLICIT) && (int64_t)e->value < 0;
 	return dw_walker_has_children(w) ? 0 : unit_take_run(u, unit_owner(u), ROLE_ENUMERATOR);
 }

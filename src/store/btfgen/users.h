@@ -22,8 +22,11 @@ static inline bool class_has_typed_elems(const struct type_class *k)
 
 /* Calls for each edge: first the class's own, then those of its elements. */
 #define FOR_CLASS_EDGES(k, e)                                                                      \
-	for (uint32_t i_ = 0, n_ = 1 + (class_has_typed_elems(k) ? (k)->n_elems : 0); i_ < n_; i_++) \
-		if (((e) = i_ ? ((k)->elems[i_ - 1].what != ELEM_PLAIN ? 0 : (k)->elems[i_ - 1].edge) : (k)->edge))
+	for (uint32_t i_ = 0, n_ = 1 + (class_has_typed_elems(k) ? (k)->n_elems : 0); i_ < n_;     \
+	     i_++)                                                                                 \
+		if (((e) = i_ ? ((k)->elems[i_ - 1].what != ELEM_PLAIN ? 0                         \
+								       : (k)->elems[i_ - 1].edge)  \
+			      : (k)->edge))
 
 /* Returns 0 or -ENOMEM. @ret is for users_fini() also then. */
 int users_find(const struct classes *c, struct users *ret);

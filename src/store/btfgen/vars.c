@@ -36,7 +36,10 @@ static int by_address(const void *a, const void *b)
 	return x->order < y->order ? -1 : 1;
 }
 
-/* Address 0 is where the linker left what it dropped, and where a kernel's per-processor section begins. */
+/*
+ * Address 0 is where the linker left what it dropped, and where a kernel's per-processor section
+ * begins.
+ */
 static bool is_real(const struct cairn_binary *bin, const struct variable *v)
 {
 	const struct elf_symbol *symbols;
@@ -57,7 +60,8 @@ static bool is_wanted(const char *section, enum vars_which which)
 	return which == VARS_EVERY || percpu == (which == VARS_PERCPU);
 }
 
-static int place(const struct cairn_binary *bin, const struct emit *e, enum vars_which which, struct placed_vars *ret)
+static int place(const struct cairn_binary *bin, const struct emit *e, enum vars_which which,
+		 struct placed_vars *ret)
 {
 	for (size_t i = 0; i < e->c->vars.n; i++) {
 		const struct variable *v = &e->c->vars.p[i];
@@ -65,8 +69,13 @@ static int place(const struct cairn_binary *bin, const struct emit *e, enum vars
 		if (!is_real(bin, v))
 			continue;
 		p.bytes = emit_bytes(e, name_variants_edge(e->v, v->unit, v->type));
-		/* What has no size cannot be in a section: "extern struct s x[];" and empty structs. */
-		if (!p.bytes || !cairn_binary_section_of(bin, (struct cairn_vaddr){v->addr}, &p.section, &p.off) ||
+		/*
+		 * What has no size cannot be in a section: "extern struct s x[];" and empty
+		 * structs.
+		 */
+		if (!p.bytes ||
+		    !cairn_binary_section_of(bin, (struct cairn_vaddr){v->addr}, &p.section,
+					     &p.off) ||
 		    p.off > UINT32_MAX || p.bytes > UINT32_MAX || !is_wanted(p.section, which))
 			continue;
 		p.start = v->addr - p.off;
@@ -82,7 +91,8 @@ static uint64_t section_bytes(const struct cairn_binary *bin, const struct place
 {
 	const struct elf *e = binary_main(bin);
 	for (size_t i = 0; i < elf_n_sections(e); i++)
-		if (elf_section_at(e, i)->addr.v == p->start && !strcmp(elf_section_at(e, i)->name, p->section))
+		if (elf_section_at(e, i)->addr.v == p->start &&
+		    !strcmp(elf_section_at(e, i)->name, p->section))
 			return elf_section_at(e, i)->size;
 	return 0;
 }
@@ -96,12 +106,14 @@ static int add_var(const struct emit *e, struct cairn_btf_builder *b, const stru
 	if (rc >= 0)
 		rc = btf_add_var(b, name, p->v->external ? CAIRN_BTF_GLOBAL : CAIRN_BTF_STATIC,
 				 emit_id(e, p->v->unit, p->v->type), &info.type);
-	return rc < 0 || (VEC_ADD(&all->infos, info) && VEC_ADD(&all->dies, p->v->die)) ? rc : -ENOMEM;
+	return rc < 0 || (VEC_ADD(&all->infos, info) && VEC_ADD(&all->dies, p->v->die)) ? rc
+											: -ENOMEM;
 }
 
 /* The variables [from, to) of one section. */
-static int emit_section(const struct cairn_binary *bin, const struct emit *e, struct cairn_btf_builder *b,
-			struct placed_vars *all, size_t from, size_t to, uint64_t *losses)
+static int emit_section(const struct cairn_binary *bin, const struct emit *e,
+			struct cairn_btf_builder *b, struct placed_vars *all, size_t from,
+			size_t to, uint64_t *losses)
 {
 	uint64_t end = 0;
 	uint32_t name, id;
@@ -110,7 +122,10 @@ static int emit_section(const struct cairn_binary *bin, const struct emit *e, st
 	for (size_t i = from; i < to && rc >= 0; i++) {
 		const struct placed_var *p = &all->v.p[i];
 		const struct placed_var *last = i > from ? p - 1 : NULL;
-		/* A definition and a declaration with the address, or a header's static in several units folded. */
+		/*
+		 * A definition and a declaration with the address, or a header's static in several
+		 * units folded.
+		 */
 		bool twice = last && last->off == p->off && !strcmp(last->v->name, p->v->name);
 		if (p->off < end) {
 			losses[CAIRN_LOSS_VARIABLE] += !twice;
@@ -123,15 +138,15 @@ static int emit_section(const struct cairn_binary *bin, const struct emit *e, st
 		rc = cairn_btf_add_string(b, all->v.p[from].section, &name);
 	uint64_t bytes = section_bytes(bin, &all->v.p[from]);
 	if (rc >= 0)
-		rc = btf_add_datasec(b, name, bytes < end ? (uint32_t)end : (uint32_t)bytes, all->infos.p,
-				     (uint32_t)all->infos.n, &id);
+		rc = btf_add_datasec(b, name, bytes < end ? (uint32_t)end : (uint32_t)bytes,
+				     all->infos.p, (uint32_t)all->infos.n, &id);
 	for (size_t i = 0; i < all->infos.n && rc >= 0; i++)
 		rc = tags_emit_of_variable(e->c, all->dies.p[i], all->infos.p[i].type, b);
 	return rc;
 }
 
-int vars_emit(const struct cairn_binary *bin, const struct emit *e, enum vars_which which, struct cairn_btf_builder *b,
-	      uint64_t *losses, uint32_t *ret_n, struct cairn_err *err)
+int vars_emit(const struct cairn_binary *bin, const struct emit *e, enum vars_which which,
+	      struct cairn_btf_builder *b, uint64_t *losses, uint32_t *ret_n, struct cairn_err *err)
 {
 	struct placed_vars all = {0};
 	int rc = place(bin, e, which, &all);
@@ -144,5 +159,6 @@ int vars_emit(const struct cairn_binary *bin, const struct emit *e, enum vars_wh
 	VEC_FREE(&all.v);
 	VEC_FREE(&all.infos);
 	VEC_FREE(&all.dies);
-	return rc < 0 ? err_set(err, rc, "variables: more than BTF can number, or out of memory") : 0;
+	return rc < 0 ? err_set(err, rc, "variables: more than BTF can number, or out of memory")
+		      : 0;
 }

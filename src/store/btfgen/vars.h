@@ -17,11 +17,12 @@ enum vars_which {
  *
  * @b    main's builder, or one of a blob that is split from it
  * @ret_n  number of VARs
- * Two names of one address, or variables that overlap, are damage to a loader: the first stays, the others are counted
- * in @losses.
+ * Two names of one address, or variables that overlap, are damage to a loader: the first stays, the
+ * others are counted in @losses.
  * Returns 0, -ERANGE, -ENOMEM.
  */
-int vars_emit(const struct cairn_binary *bin, const struct emit *e, enum vars_which which, struct cairn_btf_builder *b,
-	      uint64_t *losses, uint32_t *ret_n, struct cairn_err *err);
+int vars_emit(const struct cairn_binary *bin, const struct emit *e, enum vars_which which,
+	      struct cairn_btf_builder *b, uint64_t *losses, uint32_t *ret_n,
+	      struct cairn_err *err);
 
 #endif

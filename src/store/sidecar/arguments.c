@@ -2,8 +2,8 @@
 /*
  * Locations, and what a site has of them
  *
- * An argument in %rdi is the same everywhere, and so is a pair of arguments in %rdi and %rsi: a kernel has 600,000 arguments
- * in 18,000 locations, and 360,000 sites with 48,000 lists of them.
+ * An argument in %rdi is the same everywhere, and so is a pair of arguments in %rdi and %rsi: a
+ * kernel has 600,000 arguments in 18,000 locations, and 360,000 sites with 48,000 lists of them.
  */
 #include <errno.h>
 
@@ -68,7 +68,8 @@ int add_arguments(struct site_table *p, const struct cairn_site *s, uint32_t *re
 	return rc < 0 ? rc : ranked_set_add(&p->arguments, ret);
 }
 
-int args_are_params(struct site_table *p, const struct cairn_function *f, const struct cairn_site *s, bool *ret)
+int args_are_params(struct site_table *p, const struct cairn_function *f,
+		    const struct cairn_site *s, bool *ret)
 {
 	*ret = false;
 	if (s->n_args != f->n_params)

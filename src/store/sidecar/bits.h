@@ -2,13 +2,13 @@
 /*
  * Numbers of as many bits as they need
  *
- * Fields of a record have widths that are the same for all records of a table, or of a block. So record i begins at bit
- * i * (sum of widths), and any field of it is read with one load:
+ * Fields of a record have widths that are the same for all records of a table, or of a block. So
+ * record i begins at bit i * (sum of widths), and any field of it is read with one load:
  *
  *	widths 3, 5    bytes 4d 02           record 0: 101, 01001 (5, 9)   record 1: 010, 00000 (2, 0)
  *
- * The lowest bit comes first. Behind the last bit there are BITS_SLACK bytes that belong to the same mapping, so that
- * the load never asks how many are left.
+ * The lowest bit comes first. Behind the last bit there are BITS_SLACK bytes that belong to the
+ * same mapping, so that the load never asks how many are left.
  */
 #ifndef SIDECAR_BITS_H
 #define SIDECAR_BITS_H
@@ -55,7 +55,8 @@ static inline unsigned int bits_width(uint32_t value)
 }
 
 /*
- * A table as it is mapped: TABLE_HEAD bytes, the records, then zero bytes: at least BITS_SLACK, and up to a multiple of 8.
+ * A table as it is mapped: TABLE_HEAD bytes, the records, then zero bytes: at least BITS_SLACK, and
+ * up to a multiple of 8.
  *	0  4  number of records
  *	4  4  width of each field; 0 of those that all records have 0 in, but of several records at least one bit
  */
@@ -77,13 +78,18 @@ struct table {
 static inline uint32_t table_get(const struct table *t, uint32_t i, unsigned int field)
 {
 	uint64_t at = (uint64_t)i * t->record_width + t->start[field];
-	if (__builtin_expect(at + t->width[field] - 1 >= t->bits.n, 0) || !guard_near(t->guard, t->bits.p + at / 8))
+	if (__builtin_expect(at + t->width[field] - 1 >= t->bits.n, 0) ||
+	    !guard_near(t->guard, t->bits.p + at / 8))
 		return 0;
 	return bits_get(&t->bits, at, t->width[field]);
 }
 
-/* The table at @p, of which there are @size bytes at least 4-aligned; its own size, or 0 when it is damaged. */
-static inline uint64_t table_read(struct table *t, struct guard *guard, const uint8_t *p, uint64_t size)
+/*
+ * The table at @p, of which there are @size bytes at least 4-aligned; its own size, or 0 when it is
+ * damaged.
+ */
+static inline uint64_t table_read(struct table *t, struct guard *guard, const uint8_t *p,
+				  uint64_t size)
 {
 	*t = (struct table){.guard = guard};
 	if (size < TABLE_HEAD + BITS_SLACK || (guard && !guard_check(guard, p, TABLE_HEAD)))

@@ -34,7 +34,10 @@ static inline void put_zeroes(struct bytes *b, size_t n)
 		put_u8(b, 0);
 }
 
-/* @n records of @n_fields numbers (at most TABLE_FIELDS) each, as a table. Aligned to 8 bytes when *@ret was. */
+/*
+ * @n records of @n_fields numbers (at most TABLE_FIELDS) each, as a table. Aligned to 8 bytes when
+ * *@ret was.
+ */
 void put_table(const uint32_t *values, size_t n, unsigned int n_fields, struct bytes *ret);
 
 #endif

@@ -2,9 +2,10 @@
 /*
  * The cache of sidecars
  *
- * A file's modification time is when it was used last; the oldest go first. Files are written whole and renamed into
- * site, and a reader that has one mapped keeps it when it is removed: no reader needs a lock. Makers take turns, by a lock on
- * the directory itself: there is no lock file to be left behind, and a killed maker's lock ends with it.
+ * A file's modification time is when it was used last; the oldest go first. Files are written whole
+ * and renamed into site, and a reader that has one mapped keeps it when it is removed: no reader
+ * needs a lock. Makers take turns, by a lock on the directory itself: there is no lock file to be
+ * left behind, and a killed maker's lock ends with it.
  */
 #include "sidecar/cache.h"
 
@@ -213,11 +214,13 @@ void cache_attempt_done(const char *path)
 		(void)unlink(mark);
 }
 
-int cache_keep(const char *dir, const char *path, const void *bytes, size_t size, uint64_t max_bytes,
-	       struct cairn_err *err)
+int cache_keep(const char *dir, const char *path, const void *bytes, size_t size,
+	       uint64_t max_bytes, struct cairn_err *err)
 {
 	struct cairn_sidecar_pruned pruned;
 	SCOPE_CLOSE int fd = prepare(dir, err);
 	int rc = fd < 0 ? fd : cairn_file_write(path, bytes, size, err);
-	return rc < 0 ? rc : cairn_sidecar_prune(dir, max_bytes ? max_bytes : CAIRN_SIDECAR_CACHE_BYTES, &pruned, err);
+	return rc < 0 ? rc
+		      : cairn_sidecar_prune(dir, max_bytes ? max_bytes : CAIRN_SIDECAR_CACHE_BYTES,
+					    &pruned, err);
 }

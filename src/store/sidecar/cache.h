@@ -12,7 +12,8 @@ char *cache_path(const char *dir, const uint8_t *build_id, size_t len);
 void cache_touch(const char *path);
 
 /*
- * cache_lock - wait until nobody else makes a sidecar for this cache; the directory is made when it is missing
+ * cache_lock - wait until nobody else makes a sidecar for this cache; the directory is made when it
+ * is missing
  *
  * Returns a descriptor, whose closing lets the next one; else as cache_keep().
  */
@@ -21,10 +22,12 @@ int cache_lock(const char *dir, struct cairn_err *err);
 /*
  * cache_attempt - note beside @path that it is about to be made
  *
- * The note stays when the maker fails or is killed, so that the next one does not spend the same seconds at once again.
+ * The note stays when the maker fails or is killed, so that the next one does not spend the same
+ * seconds at once again.
  *
  * @again  all the same
- * Returns 0; -EAGAIN: somebody tried minutes ago; why the note cannot be written, as then neither can the sidecar.
+ * Returns 0; -EAGAIN: somebody tried minutes ago; why the note cannot be written, as then neither
+ * can the sidecar.
  */
 int cache_attempt(const char *path, bool again);
 void cache_attempt_done(const char *path);
@@ -32,9 +35,10 @@ void cache_attempt_done(const char *path);
 /*
  * cache_keep - write a file into the cache, making the directory, and prune
  *
- * Returns 0, or why not: -EPERM when others could write there and the caller is root; what the system says.
+ * Returns 0, or why not: -EPERM when others could write there and the caller is root; what the
+ * system says.
  */
-int cache_keep(const char *dir, const char *path, const void *bytes, size_t size, uint64_t max_bytes,
-	       struct cairn_err *err);
+int cache_keep(const char *dir, const char *path, const void *bytes, size_t size,
+	       uint64_t max_bytes, struct cairn_err *err);
 
 #endif

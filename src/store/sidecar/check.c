@@ -10,8 +10,8 @@
 #include "sidecar/sidecar_impl.h"
 #include "sidecar/reduced.h"
 
-static int bad(const struct cairn_sidecar *p, const char *section, uint64_t record, const char *expected,
-	       struct cairn_err *err)
+static int bad(const struct cairn_sidecar *p, const char *section, uint64_t record,
+	       const char *expected, struct cairn_err *err)
 {
 	return err_set(err, -EBADMSG, "%s: %s: record %llu: expected %s", elf_path(p->elf), section,
 		       (unsigned long long)record, expected);
@@ -42,26 +42,31 @@ static int check_symbols(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	uint64_t end = 0;
 	for (uint32_t i = 0; i < p->symbols.n; i++) {
-		uint32_t at = table_get(&p->symbols, i, SYMBOL_AT), name = table_get(&p->symbols, i, SYMBOL_NAME);
+		uint32_t at = table_get(&p->symbols, i, SYMBOL_AT),
+			 name = table_get(&p->symbols, i, SYMBOL_NAME);
 		bool rest = table_get(&p->symbols, i, SYMBOL_REST);
 		if (at < end)
-			return bad(p, ".cairn.symbols", i, "an address behind the symbol before", err);
+			return bad(p, ".cairn.symbols", i, "an address behind the symbol before",
+				   err);
 		end = (uint64_t)at + table_get(&p->symbols, i, SYMBOL_SIZE);
 		if (end > p->header->span)
 			return bad(p, ".cairn.symbols", i, "an end inside the code", err);
-		if (rest ? name >= i || table_get(&p->symbols, name, SYMBOL_REST) : !is_string(p, name))
-			return bad(p, ".cairn.symbols", i, "a name, or the number of a record before it", err);
+		if (rest ? name >= i || table_get(&p->symbols, name, SYMBOL_REST)
+			 : !is_string(p, name))
+			return bad(p, ".cairn.symbols", i,
+				   "a name, or the number of a record before it", err);
 	}
 	return 0;
 }
 
 /* @n things are numbered, of which 0 is none when @from is 1. */
-static int check_names(const struct cairn_sidecar *p, const char *section, const struct names *x, uint32_t from, uint32_t n,
-		       struct cairn_err *err)
+static int check_names(const struct cairn_sidecar *p, const char *section, const struct names *x,
+		       uint32_t from, uint32_t n, struct cairn_err *err)
 {
 	for (uint32_t i = 0; i + 1 < x->buckets.n; i++)
 		if (table_get(&x->buckets, i, 0) > table_get(&x->buckets, i + 1, 0))
-			return bad(p, section, i, "a bucket that begins where the one before ends", err);
+			return bad(p, section, i, "a bucket that begins where the one before ends",
+				   err);
 	if (x->buckets.n && table_get(&x->buckets, x->buckets.n - 1, 0) != x->entries.n)
 		return bad(p, section, x->buckets.n, "the number of entries", err);
 	for (uint32_t i = 0; i < x->entries.n; i++)
@@ -84,13 +89,15 @@ static int check_frames(const struct cairn_sidecar *p, struct cairn_err *err)
 	return 0;
 }
 
-static int check_page(const struct cairn_sidecar *p, const struct page *page, uint32_t number, uint32_t size,
-		      struct cairn_err *err)
+static int check_page(const struct cairn_sidecar *p, const struct page *page, uint32_t number,
+		      uint32_t size, struct cairn_err *err)
 {
 	struct here here;
 	for (uint32_t row = 0; row < page->n_rows; row++) {
-		if (row ? page->offsets[row] <= page->offsets[row - 1] || page->offsets[row] >= size : page->offsets[0])
-			return bad(p, ".cairn.code", number, "rows in order, from the start of the page on", err);
+		if (row ? page->offsets[row] <= page->offsets[row - 1] || page->offsets[row] >= size
+			: page->offsets[0])
+			return bad(p, ".cairn.code", number,
+				   "rows in order, from the start of the page on", err);
 		if (!page_here(p, page, row, &here))
 			return bad(p, ".cairn.code", number, "rows of contexts of frames", err);
 		if (here.has_position && here.position.file && here.position.file >= p->files.n)
@@ -110,9 +117,11 @@ static int check_pages(const struct cairn_sidecar *p, struct cairn_err *err)
 			uint32_t number = table_get(&p->spans, i, SPAN_FIRST_PAGE) + k;
 			int rc = page_read(p, i, k, &page);
 			if (rc < 0)
-				return bad(p, ".cairn.code", number, "a page behind the one before", err);
+				return bad(p, ".cairn.code", number, "a page behind the one before",
+					   err);
 			if (rc > 0)
-				rc = check_page(p, &page, number, size - k * SIDECAR_PAGE_SIZE, err);
+				rc = check_page(p, &page, number, size - k * SIDECAR_PAGE_SIZE,
+						err);
 			if (rc < 0)
 				return rc;
 		}
@@ -132,8 +141,10 @@ static int check_symbol_names(const struct cairn_sidecar *p, struct cairn_err *e
 		const struct sidecar_symbol_name *s = sidecar_symbol(p, i);
 		const char *name = sidecar_string(p, s->name);
 		if (!name || strcmp(before, name) > 0)
-			return bad(p, ".cairn.symbol_names", i, "a name not before the last in the alphabet", err);
-		if (!(s->what & (SYMBOL_BARE | SYMBOL_IMPORTED)) && (s->what & SYMBOL_FUNCTION_MASK) >= p->sites.n)
+			return bad(p, ".cairn.symbol_names", i,
+				   "a name not before the last in the alphabet", err);
+		if (!(s->what & (SYMBOL_BARE | SYMBOL_IMPORTED)) &&
+		    (s->what & SYMBOL_FUNCTION_MASK) >= p->sites.n)
 			return bad(p, ".cairn.symbol_names", i, "the number of a function", err);
 		before = name;
 	}
@@ -161,7 +172,8 @@ static int check_unwind(const struct cairn_sidecar *p, struct cairn_err *err)
 	struct unwind_table table;
 	size_t size;
 	const void *bytes = cairn_sidecar_section(p, ".cairn.cfi", &size);
-	return bytes ? unwind_table_open(bytes, size, elf_path(p->elf), ".cairn.cfi", &table, err) : 0;
+	return bytes ? unwind_table_open(bytes, size, elf_path(p->elf), ".cairn.cfi", &table, err)
+		     : 0;
 }
 
 /* Of the wrapper, too, in which a debuginfod serves it. */
@@ -171,7 +183,8 @@ static int check_sums(const struct cairn_sidecar *p, struct cairn_err *err)
 	if (rc < 0 || !p->wrapper)
 		return rc;
 	if (!elf_guard(p->wrapper))
-		return err_set(err, -EBADMSG, "%s: damaged: it has no checksums around the sidecar", elf_path(p->wrapper));
+		return err_set(err, -EBADMSG, "%s: damaged: it has no checksums around the sidecar",
+			       elf_path(p->wrapper));
 	return guard_check_all(elf_guard(p->wrapper), elf_path(p->wrapper), err);
 }
 

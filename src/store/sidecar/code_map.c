@@ -9,7 +9,10 @@
 #include "elf/elf.h"
 #include "sidecar/format.h"
 
-/* Code this near to other code shares its pages: what lies between costs less than a record for each. */
+/*
+ * Code this near to other code shares its pages: what lies between costs less than a record for
+ * each.
+ */
 enum { SPAN_GAP_MAX = 4096 };
 
 bool is_code_section(const struct elf_section *s)
@@ -45,7 +48,8 @@ static int read_spans(const struct elf_section **code, size_t n, struct code_map
 			return -ENOMEM;
 	for (size_t i = 0; i < ret->spans.n; i++) {
 		ret->spans.p[i].first_page = page;
-		page += (uint32_t)(((uint64_t)ret->spans.p[i].size + SIDECAR_PAGE_SIZE - 1) / SIDECAR_PAGE_SIZE);
+		page += (uint32_t)(((uint64_t)ret->spans.p[i].size + SIDECAR_PAGE_SIZE - 1) /
+				   SIDECAR_PAGE_SIZE);
 	}
 	return 0;
 }
@@ -62,14 +66,16 @@ int code_map_make(const struct cairn_binary *bin, struct code_map *ret, struct c
 	if (code.n)
 		qsort(code.p, code.n, sizeof(*code.p), by_address);
 	for (size_t i = 0; i < code.n; i++)
-		hi = code.p[i]->addr.v + code.p[i]->size > hi ? code.p[i]->addr.v + code.p[i]->size : hi;
+		hi = code.p[i]->addr.v + code.p[i]->size > hi ? code.p[i]->addr.v + code.p[i]->size
+							      : hi;
 	ret->all.base = code.n ? code.p[0]->addr.v : 0;
 	bool fits = hi - ret->all.base < UINT32_MAX;
 	ret->all.size = code.n && fits ? (uint32_t)(hi - ret->all.base) : 0;
 	ok = ok && (!fits || read_spans(code.p, code.n, ret) >= 0);
 	VEC_FREE(&code);
 	if (!fits)
-		return err_set(err, -ERANGE, "%s: its code spans 0x%llx bytes, expected less than 4 GiB",
+		return err_set(err, -ERANGE,
+			       "%s: its code spans 0x%llx bytes, expected less than 4 GiB",
 			       cairn_binary_path(bin), (unsigned long long)(hi - ret->all.base));
 	return ok ? 0 : err_nomem(err, "the code of a binary");
 }

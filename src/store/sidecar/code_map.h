@@ -21,7 +21,9 @@ struct code_map {
 struct elf_section;
 bool is_code_section(const struct elf_section *s);
 
-/* Returns 0, -ERANGE (code that spans 4 GiB or more), -ENOMEM. code_map_fini() also after an error. */
+/*
+ * Returns 0, -ERANGE (code that spans 4 GiB or more), -ENOMEM. code_map_fini() also after an error.
+ */
 int code_map_make(const struct cairn_binary *bin, struct code_map *ret, struct cairn_err *err);
 void code_map_fini(struct code_map *map);
 

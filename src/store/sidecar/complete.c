@@ -2,17 +2,21 @@
 /*
  * What a type of a sidecar consists of
  *
- * A type leads to the number of exactly that type whose description it was made from, so nothing is looked for here: members
- * and enumerators stand in the type's own record. As with dwarf_type_complete(), what a value contains is read to any depth, and
- * what it points to is not.
+ * A type leads to the number of exactly that type whose description it was made from, so nothing is
+ * looked for here: members and enumerators stand in the type's own record. As with
+ * dwarf_type_complete(), what a value contains is read to any depth, and what it points to is not.
  */
 #include <errno.h>
 
 #include "base/err.h"
 #include "sidecar/sites_types.h"
 
-/* @n items, each of which takes at least @least bytes of the record; NULL: there are not as many, or no memory. */
-static void *items(struct sidecar_types *t, struct cursor *c, uint64_t n, size_t least, size_t size, int *rc)
+/*
+ * @n items, each of which takes at least @least bytes of the record; NULL: there are not as many,
+ * or no memory.
+ */
+static void *items(struct sidecar_types *t, struct cursor *c, uint64_t n, size_t least, size_t size,
+		   int *rc)
 {
 	if (c->failed || n > cur_left(c) / least) {
 		cur_fail(c, "as many members as are said to be there");
@@ -24,10 +28,12 @@ static void *items(struct sidecar_types *t, struct cursor *c, uint64_t n, size_t
 	return p;
 }
 
-static struct cairn_member read_member(struct sidecar_types *t, struct cursor *c, uint64_t before, int *rc)
+static struct cairn_member read_member(struct sidecar_types *t, struct cursor *c, uint64_t before,
+				       int *rc)
 {
 	uint8_t flags = cur_u8(c);
-	struct cairn_member m = {.dynamic = flags & MEMBER_DYNAMIC, .is_base_class = flags & MEMBER_BASE,
+	struct cairn_member m = {.dynamic = flags & MEMBER_DYNAMIC,
+				 .is_base_class = flags & MEMBER_BASE,
 				 .is_discriminant = flags & MEMBER_DISCRIMINANT};
 	if (flags & MEMBER_NAME) {
 		m.name = sidecar_string(t->sidecar, (uint32_t)cur_uleb(c));
@@ -72,7 +78,8 @@ static int read_variants(struct sidecar_types *t, struct cursor *c, struct cairn
 	return rc;
 }
 
-static int read_members(struct sidecar_types *t, struct cursor *c, bool has_variants, struct cairn_type *type)
+static int read_members(struct sidecar_types *t, struct cursor *c, bool has_variants,
+			struct cairn_type *type)
 {
 	enum { MEMBER_MIN = 3 };
 	uint64_t n = cur_uleb(c), before = 0;
@@ -140,7 +147,8 @@ int sidecar_types_complete(struct sidecar_types *t, uint32_t id, struct cairn_er
 			continue;
 		rc = read_inside(t, inside, err);
 		for (uint32_t i = 0; rc >= 0 && i < type->n_members; i++)
-			rc = VEC_ADD(&t->inside, type->members[i].type) ? 0 : err_nomem(err, "types");
+			rc = VEC_ADD(&t->inside, type->members[i].type) ? 0
+									: err_nomem(err, "types");
 	}
 	return rc;
 }

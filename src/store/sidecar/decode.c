@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frames and pages, read where they are; encode_frames.c and encode_code.c show what they look like. */
+/*
+ * Frames and pages, read where they are; encode_frames.c and encode_code.c show what they look
+ * like.
+ */
 #include "sidecar/sidecar_impl.h"
 
 /* Block @i, whose checksum and that of the slack was checked; false when it is empty or damaged. */
@@ -8,7 +11,8 @@ static bool block_at(const struct blocks *b, uint32_t i, struct bits *ret)
 	uint32_t from = table_get(&b->starts, i, 0), end = table_get(&b->starts, i + 1, 0);
 	if (i >= b->n || from >= end || end > b->size)
 		return false;
-	if (b->starts.guard && !guard_check(b->starts.guard, b->data + from, end - from + BITS_SLACK))
+	if (b->starts.guard &&
+	    !guard_check(b->starts.guard, b->data + from, end - from + BITS_SLACK))
 		return false;
 	*ret = (struct bits){b->data + from, (uint64_t)(end - from) * 8};
 	return true;
@@ -24,7 +28,8 @@ static bool too_wide(unsigned int width)
 bool frame_at(const struct cairn_sidecar *p, uint32_t number, struct frame *ret)
 {
 	struct bits b;
-	if (number >= p->header->n_frames || !block_at(&p->frames, number / SIDECAR_FRAMES_PER_BLOCK, &b))
+	if (number >= p->header->n_frames ||
+	    !block_at(&p->frames, number / SIDECAR_FRAMES_PER_BLOCK, &b))
 		return false;
 	uint32_t head = bits_get(&b, 0, FRAMES_HEAD_WIDTH), mask = (1 << FRAMES_WIDTH_WIDTH) - 1;
 	unsigned int distance = head & mask, line = head >> FRAMES_WIDTH_WIDTH & mask;
@@ -50,8 +55,11 @@ int page_read(const struct cairn_sidecar *p, uint32_t span, uint32_t i, struct p
 	struct bits *b = &ret->bits;
 	if (!block_at(&p->pages, number, b))
 		return number < p->pages.n && table_get(&p->pages.starts, number, 0) ==
-						      table_get(&p->pages.starts, number + 1, 0) ? 0 : -1;
-	uint32_t counts = bits_get(b, 0, PAGE_ROWS_WIDTH + PAGE_CONTEXTS_WIDTH), mask = (1 << PAGE_WIDTH_WIDTH) - 1;
+						      table_get(&p->pages.starts, number + 1, 0)
+			       ? 0
+			       : -1;
+	uint32_t counts = bits_get(b, 0, PAGE_ROWS_WIDTH + PAGE_CONTEXTS_WIDTH),
+		 mask = (1 << PAGE_WIDTH_WIDTH) - 1;
 	uint64_t at = PAGE_ROWS_WIDTH + PAGE_CONTEXTS_WIDTH;
 	uint32_t widths = bits_get(b, at, 4 * PAGE_WIDTH_WIDTH);
 	ret->lo = table_get(&p->spans, span, SPAN_AT) + i * SIDECAR_PAGE_SIZE;
@@ -67,7 +75,8 @@ int page_read(const struct cairn_sidecar *p, uint32_t span, uint32_t i, struct p
 	at = (at + p->symbol_width + 7) / 8;
 	ret->offsets = b->p + at;
 	ret->contexts = (at + ret->n_rows) * 8;
-	ret->rows = ret->contexts + (uint64_t)ret->n_contexts * (1 + ret->frame_width + ret->base_width);
+	ret->rows = ret->contexts +
+		    (uint64_t)ret->n_contexts * (1 + ret->frame_width + ret->base_width);
 	unsigned int row = ret->context_width + ret->line_width + ret->column_width;
 	if (too_wide(ret->frame_width) || too_wide(ret->base_width) || too_wide(ret->line_width) ||
 	    too_wide(ret->column_width))
@@ -84,7 +93,8 @@ bool page_of(const struct cairn_sidecar *p, uint32_t at, struct page *ret)
 		n -= half;
 	}
 	uint32_t off = at - table_get(&p->spans, span, SPAN_AT);
-	return off < table_get(&p->spans, span, SPAN_SIZE) && page_read(p, span, off / SIDECAR_PAGE_SIZE, ret) > 0;
+	return off < table_get(&p->spans, span, SPAN_SIZE) &&
+	       page_read(p, span, off / SIDECAR_PAGE_SIZE, ret) > 0;
 }
 
 uint32_t page_row(const struct page *page, uint32_t at)
@@ -98,9 +108,11 @@ uint32_t page_row(const struct page *page, uint32_t at)
 	return row;
 }
 
-bool page_here(const struct cairn_sidecar *p, const struct page *page, uint32_t row, struct here *ret)
+bool page_here(const struct cairn_sidecar *p, const struct page *page, uint32_t row,
+	       struct here *ret)
 {
-	uint64_t at = page->rows + (uint64_t)row * (page->context_width + page->line_width + page->column_width);
+	uint64_t at = page->rows +
+		      (uint64_t)row * (page->context_width + page->line_width + page->column_width);
 	uint32_t context = bits_get(&page->bits, at, page->context_width);
 	uint32_t line = bits_get(&page->bits, at += page->context_width, page->line_width);
 	uint32_t column = bits_get(&page->bits, at + page->line_width, page->column_width);
@@ -119,9 +131,10 @@ bool page_here(const struct cairn_sidecar *p, const struct page *page, uint32_t 
 	else if (!frame)
 		return false;
 	else
-		ret->position = (struct position){table_get(&p->functions, ret->frame.function, FUNCTION_FILE),
-						  table_get(&p->functions, ret->frame.function, FUNCTION_LINE) +
-							  unfold(base) + line,
-						  column};
+		ret->position = (struct position){
+			table_get(&p->functions, ret->frame.function, FUNCTION_FILE),
+			table_get(&p->functions, ret->frame.function, FUNCTION_LINE) +
+				unfold(base) + line,
+			column};
 	return true;
 }

@@ -58,7 +58,8 @@ static struct layout lay_out(const struct out_section *sections, size_t n)
 static void put_elf_header(uint8_t *to, const struct layout *l, size_t n)
 {
 	Elf64_Ehdr h = {
-		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			    EV_CURRENT},
 		.e_type = ET_DYN,
 		.e_machine = EM_X86_64,
 		.e_version = EV_CURRENT,
@@ -72,8 +73,8 @@ static void put_elf_header(uint8_t *to, const struct layout *l, size_t n)
 }
 
 /* Writes a header for @size bytes at @off, and its name at *@name. */
-static void put_section_header(uint8_t *file, const struct layout *l, size_t i, const struct out_section *s,
-			       size_t off, size_t *name)
+static void put_section_header(uint8_t *file, const struct layout *l, size_t i,
+			       const struct out_section *s, size_t off, size_t *name)
 {
 	Elf64_Shdr h = {
 		.sh_name = (Elf64_Word)*name,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Joined facts into the bytes of sections; format.h says what they mean. Each function may be called once per output. */
+/*
+ * Joined facts into the bytes of sections; format.h says what they mean. Each function may be
+ * called once per output.
+ */
 #ifndef SIDECAR_ENCODE_H
 #define SIDECAR_ENCODE_H
 
@@ -17,7 +20,8 @@ struct symbol_table {
 };
 
 /* Returns 0, -ENOMEM, -ERANGE (more than 4 GiB of strings). */
-int symbol_table_make(const struct functions *f, struct code_span span, struct strings *strings, struct symbol_table *ret);
+int symbol_table_make(const struct functions *f, struct code_span span, struct strings *strings,
+		      struct symbol_table *ret);
 void encode_symbols(const struct symbol_table *symbols, struct bytes *ret);
 
 void encode_files(const struct joined *j, struct bytes *ret);
@@ -34,7 +38,8 @@ uint32_t function_of_frame(const struct joined *j, size_t unit, uint32_t frame);
  * Which frame and which line each address belongs to: .cairn.pages and .cairn.code
  * @ret_n  number of changes of the frame, and of rows
  */
-void encode_code(const struct joined *j, const struct code_map *map, const struct symbol_table *symbols,
-		 struct bytes *ret_pages, struct bytes *ret_code, uint64_t ret_n[2]);
+void encode_code(const struct joined *j, const struct code_map *map,
+		 const struct symbol_table *symbols, struct bytes *ret_pages,
+		 struct bytes *ret_code, uint64_t ret_n[2]);
 
 #endif

@@ -2,18 +2,19 @@
 /*
  * Pages of code: which frame and which line each address belongs to
  *
- * An address leads to its page by division, and everything about 256 bytes of code lies together. A page has rows, from each
- * of which on another frame or another position holds, and contexts: a frame with the lowest line that the page has of it,
- * counted from its function's declaration. A row is a context, the line above that lowest one, and the column:
+ * An address leads to its page by division, and everything about 256 bytes of code lies together. A
+ * page has rows, from each of which on another frame or another position holds, and contexts: a
+ * frame with the lowest line that the page has of it, counted from its function's declaration. A
+ * row is a context, the line above that lowest one, and the column:
  *
  *	rows    context  line  column		contexts    frame           lowest line
  *	+0x00   0        + 0   7		0           17, inode.c:98  120, that is + 22
  *	+0x04   1        + 0   2		1           18, list.h:84   88, that is + 4
  *	+0x0c   0        + 1   9
  *
- * Fields are as wide as the page needs, so that any row is read without those before it. The file is that of the
- * frame's function nearly always; where it is not, or no frame is known, the context has the file, and
- * lines count from 0.
+ * Fields are as wide as the page needs, so that any row is read without those before it. The file
+ * is that of the frame's function nearly always; where it is not, or no frame is known, the context
+ * has the file, and lines count from 0.
  */
 #include "sidecar/bits_out.h"
 #include "sidecar/encode.h"
@@ -33,10 +34,12 @@ struct walk {
 };
 
 /*
- * The next item of any piece: *@piece and *@item, holding on [*@at, *@until). Between pieces *@piece is NULL.
- * False behind the last.
+ * The next item of any piece: *@piece and *@item, holding on [*@at, *@until). Between pieces
+ * *@piece is NULL. False behind the last.
  */
-static bool walk_next(struct walk *w, uint32_t (*at_of)(const struct joined *j, const struct placed *p, uint32_t item),
+static bool walk_next(struct walk *w,
+		      uint32_t (*at_of)(const struct joined *j, const struct placed *p,
+					uint32_t item),
 		      const struct placed **piece, uint32_t *item, uint32_t *at)
 {
 	for (;;) {
@@ -59,7 +62,8 @@ static bool walk_next(struct walk *w, uint32_t (*at_of)(const struct joined *j, 
 		}
 		const struct placed *p = &w->pieces[w->i];
 		for (; w->item < p->piece.n; w->item++) {
-			uint32_t end = w->item + 1 < p->piece.n ? at_of(w->j, p, w->item + 1) : p->piece.hi;
+			uint32_t end = w->item + 1 < p->piece.n ? at_of(w->j, p, w->item + 1)
+								: p->piece.hi;
 			if (end <= w->lo)
 				continue;
 			uint32_t start = at_of(w->j, p, w->item);
@@ -102,7 +106,8 @@ static void frame_stream_read(struct frame_stream *s)
 	if (!s->more || !p)
 		return;
 	uint32_t frame = j->units[p->unit].stretches.p[p->piece.from + item].frame;
-	s->next = (struct frame_here){j->numbers[p->unit].first_frame + frame + 1, function_of_frame(j, p->unit, frame)};
+	s->next = (struct frame_here){j->numbers[p->unit].first_frame + frame + 1,
+				      function_of_frame(j, p->unit, frame)};
 }
 
 /* ---- lines ---- */
@@ -147,7 +152,8 @@ struct row {
 
 struct context {
 	uint32_t frame;	   /* from 1, 0 none */
-	uint32_t own_file; /* 1 + the file by appearance, and base is 0; 0: the function's, or nothing known */
+	/* 1 + the file by appearance, and base is 0; 0: the function's, or nothing known */
+	uint32_t own_file;
 	bool is_own;
 	uint32_t base, function;
 };
@@ -162,15 +168,17 @@ struct page_rows {
 
 static bool same_row(const struct row *a, const struct row *b)
 {
-	return a->frame.number == b->frame.number && a->line.known == b->line.known && a->line.file == b->line.file &&
-	       a->line.line == b->line.line && a->line.column == b->line.column;
+	return a->frame.number == b->frame.number && a->line.known == b->line.known &&
+	       a->line.file == b->line.file && a->line.line == b->line.line &&
+	       a->line.column == b->line.column;
 }
 
 static struct context context_of(const struct joined *j, const struct row *r)
 {
 	bool in_function = r->frame.number && r->line.known && r->line.line &&
 			   r->line.file == j->functions.v.p[r->frame.function].file;
-	struct context c = {.frame = r->frame.number, .is_own = !in_function, .function = r->frame.function};
+	struct context c = {
+		.frame = r->frame.number, .is_own = !in_function, .function = r->frame.function};
 	if (in_function)
 		c.base = r->line.line;
 	else
@@ -182,8 +190,9 @@ static void add_to_context(const struct joined *j, struct page_rows *p, size_t r
 {
 	struct context c = context_of(j, &p->row[row]);
 	size_t i = 0;
-	while (i < p->n_contexts && (p->context[i].frame != c.frame || p->context[i].is_own != c.is_own ||
-				     p->context[i].own_file != c.own_file))
+	while (i < p->n_contexts &&
+	       (p->context[i].frame != c.frame || p->context[i].is_own != c.is_own ||
+		p->context[i].own_file != c.own_file))
 		i++;
 	if (i == p->n_contexts)
 		p->context[p->n_contexts++] = c;
@@ -270,7 +279,8 @@ static void put_rows(const struct page_writer *w, uint32_t lo, struct bytes *cod
 	}
 	for (size_t i = 0; i < p->n; i++) {
 		put_bits(&out, p->context_of[i], bits_width((uint32_t)p->n_contexts - 1));
-		put_bits(&out, p->row[i].line.line - p->context[p->context_of[i]].base, bits_width(line));
+		put_bits(&out, p->row[i].line.line - p->context[p->context_of[i]].base,
+			 bits_width(line));
 		put_bits(&out, p->row[i].line.column, bits_width(column));
 	}
 	end_bits(&out);
@@ -280,7 +290,8 @@ static void put_page(struct page_writer *w, uint32_t lo, uint32_t hi, struct byt
 {
 	const struct page_rows *p = &w->rows;
 	read_rows(w, lo, hi);
-	while (w->symbol < w->n_symbols && w->symbols[w->symbol].at + w->symbols[w->symbol].size <= lo)
+	while (w->symbol < w->n_symbols &&
+	       w->symbols[w->symbol].at + w->symbols[w->symbol].size <= lo)
 		w->symbol++;
 	if (p->n == 1 && !p->row[0].frame.number && !p->row[0].line.known)
 		return;
@@ -292,14 +303,16 @@ static void put_page(struct page_writer *w, uint32_t lo, uint32_t hi, struct byt
 	put_rows(w, lo, code);
 }
 
-static void put_pages(struct page_writer *w, const struct code_map *map, struct bytes *ret_pages, struct bytes *ret_code)
+static void put_pages(struct page_writer *w, const struct code_map *map, struct bytes *ret_pages,
+		      struct bytes *ret_code)
 {
 	VEC(uint32_t) starts = {0};
 	bool ok = true;
 	for (size_t i = 0; i < map->spans.n; i++) {
 		const struct span *s = &map->spans.p[i];
 		for (uint32_t lo = 0; lo < s->size; lo += SIDECAR_PAGE_SIZE) {
-			uint32_t left = s->size - lo, size = left < SIDECAR_PAGE_SIZE ? left : SIDECAR_PAGE_SIZE;
+			uint32_t left = s->size - lo,
+				 size = left < SIDECAR_PAGE_SIZE ? left : SIDECAR_PAGE_SIZE;
 			ok &= VEC_ADD(&starts, (uint32_t)ret_code->v.n);
 			put_page(w, s->at + lo, s->at + lo + size, ret_code);
 		}
@@ -312,15 +325,18 @@ static void put_pages(struct page_writer *w, const struct code_map *map, struct 
 	VEC_FREE(&starts);
 }
 
-void encode_code(const struct joined *j, const struct code_map *map, const struct symbol_table *symbols,
-		 struct bytes *ret_pages, struct bytes *ret_code, uint64_t ret_n[2])
+void encode_code(const struct joined *j, const struct code_map *map,
+		 const struct symbol_table *symbols, struct bytes *ret_pages,
+		 struct bytes *ret_code, uint64_t ret_n[2])
 {
-	struct page_writer w = {.j = j, .symbols = symbols->v.p, .n_symbols = symbols->v.n, .n = ret_n};
+	struct page_writer w = {
+		.j = j, .symbols = symbols->v.p, .n_symbols = symbols->v.n, .n = ret_n};
 	w.frames.walk = (struct walk){.j = j, .pieces = j->code.p, .n = j->code.n};
 	w.lines.walk = (struct walk){.j = j, .pieces = j->lines.p, .n = j->lines.n};
 	ret_n[0] = ret_n[1] = 0;
 	frame_stream_read(&w.frames);
 	line_stream_read(&w.lines);
-	put_table((const uint32_t *)map->spans.p, map->spans.n, sizeof(struct span) / sizeof(uint32_t), ret_pages);
+	put_table((const uint32_t *)map->spans.p, map->spans.n,
+		  sizeof(struct span) / sizeof(uint32_t), ret_pages);
 	put_pages(&w, map, ret_pages, ret_code);
 }

@@ -2,16 +2,18 @@
 /*
  * Frames: who was inlined into whom
  *
- * Frames are numbered in the order of units, in each a parent before its children. A call stands in the function that it
- * was inlined into: so its file is that function's, and its line is near to that function's declaration.
+ * Frames are numbered in the order of units, in each a parent before its children. A call stands in
+ * the function that it was inlined into: so its file is that function's, and its line is near to
+ * that function's declaration.
  *
  *	17  out of line: ext4_sync_file, fsync.c:120	distance 0  function 675
  *	18  in 17: trace_ext4_sync_file_enter		distance 1  function 1585  line + 13 (26)  column 2
  *	19  in 18: static_key_false			distance 1  function 7	   line + 0 (0)	   column 5
  *
- * Blocks of 16 have widths of their own for the distance to the parent, the line and the column: these three take
- * 2 + 5 + 3 bits each, and the function as many as all functions need. In a block where a call is in another file than
- * its function (a body made by an included file), each frame has its file, too.
+ * Blocks of 16 have widths of their own for the distance to the parent, the line and the column:
+ * these three take 2 + 5 + 3 bits each, and the function as many as all functions need. In a block
+ * where a call is in another file than its function (a body made by an included file), each frame
+ * has its file, too.
  */
 #include "sidecar/bits_out.h"
 #include "sidecar/encode.h"
@@ -32,10 +34,12 @@ uint32_t function_of_frame(const struct joined *j, size_t unit, uint32_t frame)
 static struct frame_record record_of(const struct joined *j, size_t unit, uint32_t i)
 {
 	const struct unit_frame *f = &j->units[unit].frames.p[i];
-	struct frame_record r = {.function = j->functions.ranking.rank.p[function_of_frame(j, unit, i)]};
+	struct frame_record r = {
+		.function = j->functions.ranking.rank.p[function_of_frame(j, unit, i)]};
 	if (f->parent == NO_FRAME)
 		return r;
-	const struct function_entry *around = &j->functions.v.p[function_of_frame(j, unit, f->parent)];
+	const struct function_entry *around =
+		&j->functions.v.p[function_of_frame(j, unit, f->parent)];
 	uint32_t file = j->numbers[unit].file[f->call_file];
 	r.distance = i - f->parent;
 	r.column = f->call_column;

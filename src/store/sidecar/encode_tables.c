@@ -52,8 +52,8 @@ void encode_names(const struct joined *j, struct bytes *ret)
 /* ---- symbols ---- */
 
 /* @starts: from a symbol to the record with its own start, for its rests. */
-static int add_symbol(const struct function_range *r, struct code_span span, struct strings *strings, struct map *starts,
-		      struct symbol_table *ret)
+static int add_symbol(const struct function_range *r, struct code_span span,
+		      struct strings *strings, struct map *starts, struct symbol_table *ret)
 {
 	uint64_t lo = r->lo - span.base, hi = r->hi - span.base, start;
 	if (r->lo < span.base || lo >= span.size)
@@ -73,7 +73,8 @@ static int add_symbol(const struct function_range *r, struct code_span span, str
 	return VEC_ADD(&ret->v, s) ? 0 : -ENOMEM;
 }
 
-int symbol_table_make(const struct functions *f, struct code_span span, struct strings *strings, struct symbol_table *ret)
+int symbol_table_make(const struct functions *f, struct code_span span, struct strings *strings,
+		      struct symbol_table *ret)
 {
 	struct map starts;
 	int rc = 0;
@@ -87,5 +88,6 @@ int symbol_table_make(const struct functions *f, struct code_span span, struct s
 void encode_symbols(const struct symbol_table *symbols, struct bytes *ret)
 {
 	if (symbols->v.n)
-		put_table((const uint32_t *)symbols->v.p, symbols->v.n, sizeof(struct symbol_entry) / sizeof(uint32_t), ret);
+		put_table((const uint32_t *)symbols->v.p, symbols->v.n,
+			  sizeof(struct symbol_entry) / sizeof(uint32_t), ret);
 }

@@ -23,7 +23,8 @@
 #include "sidecar_maker.h"
 
 /* One line of safe text more. */
-__attribute__((format(printf, 2, 3))) static void note(struct cairn_sidecar_search *s, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void note(struct cairn_sidecar_search *s,
+						       const char *fmt, ...)
 {
 	char line[sizeof(s->note)];
 	size_t n = strlen(s->note);
@@ -51,7 +52,8 @@ struct wanted {
 };
 
 /* Whether it is as good as what could be made instead. */
-static bool suffices(struct cairn_sidecar_search *s, const struct wanted *w, const struct cairn_sidecar *sidecar, bool in_cache)
+static bool suffices(struct cairn_sidecar_search *s, const struct wanted *w,
+		     const struct cairn_sidecar *sidecar, bool in_cache)
 {
 	if (s->sites && !cairn_sidecar_has_sites(sidecar))
 		return false;
@@ -68,14 +70,16 @@ static bool suffices(struct cairn_sidecar_search *s, const struct wanted *w, con
 		return true;
 	if (cairn_binary_has_dwarf(w->bin))
 		return false;
-	note(s, "%s: made by another version of cairn, whose analysis may differ; there is no debug information to make it anew",
+	note(s,
+	     "%s: made by another version of cairn, whose analysis may differ; there is no debug "
+	     "information to make it anew",
 	     cairn_sidecar_path(sidecar));
 	return true;
 }
 
 /* Returns 0; anything else is no sidecar, and noted unless there is no file. */
-static int try_open(struct cairn_sidecar_search *s, const char *path, const struct wanted *w, bool in_cache,
-		    struct cairn_sidecar **ret)
+static int try_open(struct cairn_sidecar_search *s, const char *path, const struct wanted *w,
+		    bool in_cache, struct cairn_sidecar **ret)
 {
 	struct cairn_sidecar_opts opts = {
 		.size = sizeof(opts),
@@ -91,15 +95,22 @@ static int try_open(struct cairn_sidecar_search *s, const char *path, const stru
 	}
 	if (!rc)
 		*ret = sidecar;
-	/* After an upgrade every cached one is of another version; it is made anew, and nobody has to know. */
+	/*
+	 * After an upgrade every cached one is of another version; it is made anew, and nobody has
+	 * to know.
+	 */
 	bool outdated = rc == -EOPNOTSUPP && in_cache && cairn_binary_has_dwarf(w->bin);
 	if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR && !outdated)
 		note(s, "%.*s", first_line(&err), err.msg);
 	return rc;
 }
 
-/* PATH.cairn, with the links on the way to PATH resolved: what is opened is walked without following any. */
-static int try_beside(struct cairn_sidecar_search *s, const struct wanted *w, struct cairn_sidecar **ret)
+/*
+ * PATH.cairn, with the links on the way to PATH resolved: what is opened is walked without
+ * following any.
+ */
+static int try_beside(struct cairn_sidecar_search *s, const struct wanted *w,
+		      struct cairn_sidecar **ret)
 {
 	SCOPE_FREE char *real = realpath(cairn_binary_path(w->bin), NULL), *path = NULL;
 	struct stat st;
@@ -115,30 +126,39 @@ static int try_beside(struct cairn_sidecar_search *s, const struct wanted *w, st
 	return try_open(s, path, w, false, ret);
 }
 
-/* All files that the sidecar is made of are known when it is made: then it is decided whether it may be kept. */
-static int keep(const struct cairn_binary *bin, const struct cairn_sidecar_search *s, const char *cached,
-		const struct cairn_sidecar_image *image, struct cairn_err *err)
+/*
+ * All files that the sidecar is made of are known when it is made: then it is decided whether it
+ * may be kept.
+ */
+static int keep(const struct cairn_binary *bin, const struct cairn_sidecar_search *s,
+		const char *cached, const struct cairn_sidecar_image *image, struct cairn_err *err)
 {
 	int rc = trusted_source(bin, err);
 	/* Nothing in it would tell the next one who asks that something is missing. */
 	if (rc >= 0 && image->n_missing)
-		return err_lines(err, -ENODATA, image->missing, "%s: %zu .dwo file%s of split debug information not found",
-				 cairn_binary_path(bin), image->n_missing, image->n_missing == 1 ? "" : "s");
-	return rc < 0 ? rc : cache_keep(s->cache_dir, cached, image->bytes, image->size, s->cache_bytes, err);
+		return err_lines(err, -ENODATA, image->missing,
+				 "%s: %zu .dwo file%s of split debug information not found",
+				 cairn_binary_path(bin), image->n_missing,
+				 image->n_missing == 1 ? "" : "s");
+	return rc < 0 ? rc
+		      : cache_keep(s->cache_dir, cached, image->bytes, image->size, s->cache_bytes,
+				   err);
 }
 
-static int make_and_keep(const struct cairn_binary *bin, struct cairn_sidecar_search *s, const char *cached,
-			 struct cairn_sidecar **ret, struct cairn_err *err)
+static int make_and_keep(const struct cairn_binary *bin, struct cairn_sidecar_search *s,
+			 const char *cached, struct cairn_sidecar **ret, struct cairn_err *err)
 {
-	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = s->threads, .sites = s->sites};
+	struct cairn_sidecar_make_opts opts = {
+		.size = sizeof(opts), .threads = s->threads, .sites = s->sites};
 	struct cairn_sidecar_image image;
 	struct cairn_err unkept = {0};
 	int rc = cairn_sidecar_make(bin, &opts, &image, err);
 	if (rc < 0)
 		return rc == -ENODATA ? -ENOENT : rc;
 	if (image.n_left_out)
-		note(s, "%s: %u damaged unit%s left out: %.*s", cairn_binary_path(bin), image.n_left_out,
-		     image.n_left_out == 1 ? "" : "s", first_line(&image.left_out_why), image.left_out_why.msg);
+		note(s, "%s: %u damaged unit%s left out: %.*s", cairn_binary_path(bin),
+		     image.n_left_out, image.n_left_out == 1 ? "" : "s",
+		     first_line(&image.left_out_why), image.left_out_why.msg);
 	/* The next one is told, too. */
 	else if (cached && keep(bin, s, cached, &image, &unkept) < 0)
 		note(s, "not kept in the cache: %.*s", first_line(&unkept), unkept.msg);
@@ -158,8 +178,8 @@ static struct wanted wanted_of(const struct cairn_binary *bin)
 	return w;
 }
 
-static int search_for(const struct cairn_binary *bin, struct cairn_sidecar_search *s, struct cairn_sidecar **ret,
-		      struct cairn_err *err)
+static int search_for(const struct cairn_binary *bin, struct cairn_sidecar_search *s,
+		      struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	struct wanted w = wanted_of(bin);
 	SCOPE_FREE char *cached = NULL;
@@ -187,11 +207,13 @@ static int check_size(const struct cairn_sidecar_search *search, struct cairn_er
 {
 	if (opts_tail_is_zero(search, sizeof(*search)))
 		return 0;
-	return err_set(err, -EINVAL, "struct cairn_sidecar_search: more is set than the %zu bytes that are known", sizeof(*search));
+	return err_set(err, -EINVAL,
+		       "struct cairn_sidecar_search: more is set than the %zu bytes that are known",
+		       sizeof(*search));
 }
 
-int cairn_sidecar_for(const struct cairn_binary *bin, struct cairn_sidecar_search *search, struct cairn_sidecar **ret,
-		   struct cairn_err *err)
+int cairn_sidecar_for(const struct cairn_binary *bin, struct cairn_sidecar_search *search,
+		      struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	int rc = check_size(search, err);
 	if (rc < 0)
@@ -207,31 +229,37 @@ static bool is_kept(const char *cached, const struct wanted *w, bool with_args)
 {
 	struct cairn_sidecar_search s = {.size = sizeof(s), .sites = true};
 	struct cairn_sidecar *sidecar = NULL;
-	bool kept = !try_open(&s, cached, w, true, &sidecar) && !cairn_sidecar_compare(sidecar, NULL) &&
-		    !guard_check_all(sidecar->guard, cached, NULL) && (!with_args || cairn_sidecar_has_args(sidecar));
+	bool kept = !try_open(&s, cached, w, true, &sidecar) &&
+		    !cairn_sidecar_compare(sidecar, NULL) &&
+		    !guard_check_all(sidecar->guard, cached, NULL) &&
+		    (!with_args || cairn_sidecar_has_args(sidecar));
 	cairn_sidecar_close(sidecar);
 	return kept;
 }
 
-int cairn_sidecar_keep(const struct cairn_binary *bin, const struct cairn_sidecar_search *search, struct cairn_sidecar_image *ret,
-		    struct cairn_err *err)
+int cairn_sidecar_keep(const struct cairn_binary *bin, const struct cairn_sidecar_search *search,
+		       struct cairn_sidecar_image *ret, struct cairn_err *err)
 {
-	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = search->threads, .sites = true, .args = search->args};
+	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts),
+					       .threads = search->threads,
+					       .sites = true,
+					       .args = search->args};
 	struct wanted w = wanted_of(bin);
 	*ret = (struct cairn_sidecar_image){0};
 	int rc = check_size(search, err);
 	if (rc < 0)
 		return rc;
 	if (!w.id_len || !search->cache_dir)
-		return err_set(err, -EINVAL, "%s: nothing to keep it by: no %s", cairn_binary_path(bin),
-			       w.id_len ? "cache" : "build-id");
+		return err_set(err, -EINVAL, "%s: nothing to keep it by: no %s",
+			       cairn_binary_path(bin), w.id_len ? "cache" : "build-id");
 	if (!w.has_code)
 		return err_set(err, -EINVAL,
-			       "%s has no code: its sidecar could be compared with nothing, and is not kept; name the program",
+			       "%s has no code: its sidecar could be compared with nothing, and is "
+			       "not kept; name the program",
 			       cairn_binary_path(bin));
 	if (!cairn_binary_has_dwarf(bin))
-		return err_lines(err, -ENODATA, cairn_binary_search_log(bin), "%s has no debug information",
-				 cairn_binary_path(bin));
+		return err_lines(err, -ENODATA, cairn_binary_search_log(bin),
+				 "%s has no debug information", cairn_binary_path(bin));
 	SCOPE_FREE char *cached = cache_path(search->cache_dir, w.id, w.id_len);
 	if (!cached)
 		return err_nomem(err, "a path");
@@ -245,11 +273,16 @@ int cairn_sidecar_keep(const struct cairn_binary *bin, const struct cairn_sideca
 		return 0;
 	rc = cache_attempt(cached, !search->background);
 	if (rc < 0)
-		return err_set(err, rc, "%s: %s", cached, rc == -EAGAIN ? "could not be made a short time ago" : strerror(-rc));
+		return err_set(err, rc, "%s: %s", cached,
+			       rc == -EAGAIN ? "could not be made a short time ago"
+					     : strerror(-rc));
 	rc = cairn_sidecar_make(bin, &opts, ret, err);
 	if (rc >= 0)
 		rc = keep(bin, search, cached, ret, err);
-	/* Who reads a file that is still being written may well make it of the whole one in a moment. */
+	/*
+	 * Who reads a file that is still being written may well make it of the whole one in a
+	 * moment.
+	 */
 	if (rc >= 0 || cairn_inputs_shortened())
 		cache_attempt_done(cached);
 	if (rc < 0)
@@ -257,16 +290,18 @@ int cairn_sidecar_keep(const struct cairn_binary *bin, const struct cairn_sideca
 	return rc < 0 ? rc : 1;
 }
 
-int cairn_sidecar_keep_copy(const struct cairn_sidecar *sidecar, const struct cairn_sidecar_search *search, struct cairn_err *err)
+int cairn_sidecar_keep_copy(const struct cairn_sidecar *sidecar,
+			    const struct cairn_sidecar_search *search, struct cairn_err *err)
 {
 	size_t id_len, size;
-	const uint8_t *id = cairn_sidecar_build_id(sidecar, &id_len), *bytes = elf_whole(sidecar->elf, &size);
+	const uint8_t *id = cairn_sidecar_build_id(sidecar, &id_len),
+		      *bytes = elf_whole(sidecar->elf, &size);
 	int rc = check_size(search, err);
 	if (rc < 0)
 		return rc;
 	if (!id_len || !search->cache_dir)
-		return err_set(err, -EINVAL, "%s: nothing to keep it by: no %s", cairn_sidecar_path(sidecar),
-			       id_len ? "cache" : "build-id");
+		return err_set(err, -EINVAL, "%s: nothing to keep it by: no %s",
+			       cairn_sidecar_path(sidecar), id_len ? "cache" : "build-id");
 	rc = cairn_sidecar_check(sidecar, err);
 	if (rc >= 0)
 		rc = cairn_sidecar_compare(sidecar, err);
@@ -276,5 +311,7 @@ int cairn_sidecar_keep_copy(const struct cairn_sidecar *sidecar, const struct ca
 	if (!cached)
 		return err_nomem(err, "a path");
 	SCOPE_CLOSE int lock = cache_lock(search->cache_dir, err);
-	return lock < 0 ? lock : cache_keep(search->cache_dir, cached, bytes, size, search->cache_bytes, err);
+	return lock < 0 ? lock
+			: cache_keep(search->cache_dir, cached, bytes, size, search->cache_bytes,
+				     err);
 }

@@ -14,9 +14,10 @@
  *	0x10 f   0x20 g   0x30 h   0x40 g      a piece [0x10, 0x48)
  *	0x50 f                                 the next piece
  *
- * Frames are numbered in preorder, so the innermost is the one with the highest number. The starts are swept in
- * order; a heap holds the open ranges with the highest number on top. A range that has ended leaves the heap
- * when it comes to the top: until then it cannot win. Each range enters and leaves once: O(n log n).
+ * Frames are numbered in preorder, so the innermost is the one with the highest number. The starts
+ * are swept in order; a heap holds the open ranges with the highest number on top. A range that has
+ * ended leaves the heap when it comes to the top: until then it cannot win. Each range enters and
+ * leaves once: O(n log n).
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sections of a sidecar: names, numbers, and what a record is; docs/formats/sidecar.md has the tables
+ * The sections of a sidecar: names, numbers, and what a record is; docs/formats/sidecar.md has the
+ * tables
  *
- * Everything is little-endian. What is looked up at random is in tables of equal records (bits.h); what is read from
- * front to back are LEB128 numbers, of which signed ones are folded first (0, -1, 1, -2 are 0, 1, 2, 3).
- * Addresses are distances from the base in the header.
+ * Everything is little-endian. What is looked up at random is in tables of equal records (bits.h);
+ * what is read from front to back are LEB128 numbers, of which signed ones are folded first (0, -1,
+ * 1, -2 are 0, 1, 2, 3). Addresses are distances from the base in the header.
  */
 #ifndef SIDECAR_FORMAT_H
 #define SIDECAR_FORMAT_H
@@ -16,16 +17,22 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sidecars are used as 
 #define SIDECAR_MAGIC "cairnpk"
 
 enum {
-	/* A reader knows this version and no other. Raised when the same bytes would say something else. */
+	/*
+	 * A reader knows this version and no other. Raised when the same bytes would say something
+	 * else.
+	 */
 	SIDECAR_VERSION = 5,
 
 	/*
-	 * Raised whenever the same binary would give other sites, locations, chains or lines than before, in the same
-	 * format, so that who has nothing but an older sidecar is told. In the cache the maker has to be the same (find.c).
+	 * Raised whenever the same binary would give other sites, locations, chains or lines than
+	 * before, in the same format, so that who has nothing but an older sidecar is told. In the
+	 * cache the maker has to be the same (find.c).
 	 */
 	SIDECAR_ANALYSIS = 4,
 
-	/* Bytes of code that a page describes: so many that the offset of a row in it is one byte. */
+	/*
+	 * Bytes of code that a page describes: so many that the offset of a row in it is one byte.
+	 */
 	SIDECAR_PAGE_SIZE = 256,
 
 	/* Bytes of code whose hash is in .cairn.binding, and bytes of the hash. */
@@ -66,7 +73,8 @@ _Static_assert(sizeof(struct sidecar_binding) == 16, "the binding has no holes")
 
 struct sidecar_load {
 	uint64_t at, size; /* in memory */
-	uint64_t n_bytes;  /* that have hashes: all that the file has of an executable segment; else 0 */
+	/* that have hashes: all that the file has of an executable segment; else 0 */
+	uint64_t n_bytes;
 	uint32_t flags;	   /* PF_* */
 	uint32_t first_page;
 };
@@ -77,7 +85,8 @@ enum {
 	/* .cairn.symbols: [at, at + size) is named. Sorted, without overlaps. */
 	SYMBOL_AT = 0,
 	SYMBOL_SIZE,
-	SYMBOL_NAME, /* string; of a rest: the number of the record with the symbol's start and name */
+	/* string; of a rest: the number of the record with the symbol's start and name */
+	SYMBOL_NAME,
 	SYMBOL_REST, /* 1: behind another symbol that lies in it */
 
 	/* .cairn.functions; number 0 is a function of which nothing is known. */
@@ -86,7 +95,10 @@ enum {
 	FUNCTION_FILE, /* number of a file; 0 none */
 	FUNCTION_LINE,
 
-	/* .cairn.pages: stretches of code, sorted; what lies between them (data, in a kernel) needs no pages. */
+	/*
+	 * .cairn.pages: stretches of code, sorted; what lies between them (data, in a kernel) needs
+	 * no pages.
+	 */
 	SPAN_AT = 0,
 	SPAN_SIZE,
 	SPAN_FIRST_PAGE, /* its number */
@@ -95,7 +107,10 @@ enum {
 	PARAMETER_NAME = 0,
 	PARAMETER_TYPE,
 
-	/* .cairn.type_names: in the order of the debug information: definitions, typedefs, types of functions. */
+	/*
+	 * .cairn.type_names: in the order of the debug information: definitions, typedefs, types of
+	 * functions.
+	 */
 	TYPE_NAME_TYPE = 0,
 	TYPE_NAME_KIND, /* 0; 1: a typedef or a base type; 2: a function's own */
 	TYPE_NAME_SCOPED, /* of a function's own: string, "ns::f::inner" */
@@ -107,24 +122,30 @@ enum {
 };
 
 /*
- * Widths of the bit fields in front of a page, in this order. Then come, of widths that the tables' sizes give: the frame
- * that the page's frames count from, and the first symbol that ends behind the start of the page.
+ * Widths of the bit fields in front of a page, in this order. Then come, of widths that the tables'
+ * sizes give: the frame that the page's frames count from, and the first symbol that ends behind
+ * the start of the page.
  */
 enum {
 	PAGE_ROWS_WIDTH = 8,	 /* number of rows - 1 */
 	PAGE_CONTEXTS_WIDTH = 8, /* number of contexts - 1 */
 	PAGE_WIDTH_WIDTH = 6,	 /* each of the widths of: frame, base, line, column */
 
-	/* In front of a block of frames: widths of distance, line and column; whether calls have files of their own. */
+	/*
+	 * In front of a block of frames: widths of distance, line and column; whether calls have
+	 * files of their own.
+	 */
 	FRAMES_WIDTH_WIDTH = 6,
 	FRAMES_HEAD_WIDTH = 3 * FRAMES_WIDTH_WIDTH + 1,
 };
 
 /* Functions of .cairn.sites. */
 enum {
-	SITES_OWN_FUNCTION = 1 << 0, /* file and line follow: they are not those of a function in .cairn.functions */
+	/* file and line follow: they are not those of a function in .cairn.functions */
+	SITES_OWN_FUNCTION = 1 << 0,
 	SITES_OWN_NAME = 1 << 1,     /* name and linkage name follow */
-	SITES_OWN_SITES = 1 << 2,   /* in front of each site a byte tells whether it is in full, or a frame's mark */
+	/* in front of each site a byte tells whether it is in full, or a frame's mark */
+	SITES_OWN_SITES = 1 << 2,
 };
 
 /* Flags of a site in full; of a mark the first three, in its attrs. */
@@ -132,15 +153,20 @@ enum {
 	SITE_HAS_OFF = 1 << 0,	  /* it is in the file */
 	SITE_HAZARD = 1 << 1,	  /* follows */
 	SITE_DOUBTS = 1 << 2,	  /* count_caveats and n_bypasses follow */
-	SITE_OWN_CHAIN = 1 << 3, /* container, and chain in full, instead of the number of its frame */
-	SITE_OWN_ARGS = 1 << 4,  /* number, and of each name and type: not the function's parameters */
+	/* container, and chain in full, instead of the number of its frame */
+	SITE_OWN_CHAIN = 1 << 3,
+	/* number, and of each name and type: not the function's parameters */
+	SITE_OWN_ARGS = 1 << 4,
 };
 
 enum {
 	PROTOTYPE_VARIADIC = 1 << 0,
 	PROTOTYPE_PARAMS_UNKNOWN = 1 << 1,
 
-	/* Facts of a type; what follows in its record, follows in this order but for the inside, which is last. */
+	/*
+	 * Facts of a type; what follows in its record, follows in this order but for the inside,
+	 * which is last.
+	 */
 	TYPE_NAME = 1 << 0,
 	TYPE_SIZE = 1 << 1, /* not sidecar_usual_size() */
 	TYPE_REF = 1 << 2,
@@ -168,22 +194,25 @@ enum {
 };
 
 /*
- * .cairn.symbol_names: sorted by name, then functions by number, then bare addresses. What a name means that no function
- * has: the functions that begin at its symbol's addresses, those addresses where nothing describes the code, or that
- * the binary takes it from elsewhere.
+ * .cairn.symbol_names: sorted by name, then functions by number, then bare addresses. What a name
+ * means that no function has: the functions that begin at its symbol's addresses, those addresses
+ * where nothing describes the code, or that the binary takes it from elsewhere.
  */
 struct sidecar_symbol_name {
 	uint32_t name; /* string */
 	uint32_t at;   /* of a bare one */
-	uint32_t what; /* SYMBOL_*, with a function's number, or of a bare one its enum cairn_hazard */
+	/* SYMBOL_*, with a function's number, or of a bare one its enum cairn_hazard */
+	uint32_t what;
 	uint32_t off;  /* file offset of a bare one; SYMBOL_NOWHERE: none */
 };
-#define SYMBOL_INDIRECT 0x80000000u /* one of the implementations; bare and nowhere: they are not known */
+#define SYMBOL_INDIRECT                                                                            \
+	0x80000000u /* one of the implementations; bare and nowhere: they are not known */
 #define SYMBOL_IMPORTED 0x40000000u
 #define SYMBOL_BARE 0x20000000u
 /*
- * A split-off part of a function begins at the symbol. It has two records: a pattern, which asks for functions, finds the function by
- * the one, and the name alone finds the part by the other, which is bare.
+ * A split-off part of a function begins at the symbol. It has two records: a pattern, which asks
+ * for functions, finds the function by the one, and the name alone finds the part by the other,
+ * which is bare.
  */
 #define SYMBOL_PART 0x10000000u
 #define SYMBOL_FUNCTION_MASK 0x0fffffffu

@@ -2,19 +2,21 @@
 /*
  * Marks: the sites of frames
  *
- * Of a site, its frame says already which function it is of, what it was inlined into and by which calls. What is left is a
- * mark: where it is, its DIE, the locations of its arguments, and its attrs (by which rule the address was found, whether
- * it is in the file, hazards, doubts), of which a kernel has some 300. Marks stand in the order of frames, in which
- * addresses and DIEs rise, so that one takes some 5 bytes:
+ * Of a site, its frame says already which function it is of, what it was inlined into and by which
+ * calls. What is left is a mark: where it is, its DIE, the locations of its arguments, and its
+ * attrs (by which rule the address was found, whether it is in the file, hazards, doubts), of which
+ * a kernel has some 300. Marks stand in the order of frames, in which addresses and DIEs rise, so
+ * that one takes some 5 bytes:
  *
  *	frame 17  entry             attrs 2  at + 0x1f0  die + 0x5a1  arguments 31
  *	frame 18  copy              attrs 0  at + 0x04   die + 0x3c   arguments 7
  *	frame 19  copy in a copy    attrs 0  at + 0x00   die + 0x19   arguments 0
  *
- * The distance from the entry of the container is that of two marks; where it is not, it is written.
+ * The distance from the entry of the container is that of two marks; where it is not, it is
+ * written.
  *
- * A site is in full in its function's record when it has no frame that says the same, or the frame has a mark
- * already: code that was duplicated has one DIE and several sites.
+ * A site is in full in its function's record when it has no frame that says the same, or the frame
+ * has a mark already: code that was duplicated has one DIE and several sites.
  */
 #include <errno.h>
 
@@ -52,13 +54,14 @@ static const char *name_of(const struct unit_facts *f, const struct unit_frame *
 }
 
 /* The frames from @frame of @f outwards say the same as the site. */
-static bool frame_says(const struct unit_facts *f, const struct unit_frame *frame, const struct cairn_site *s)
+static bool frame_says(const struct unit_facts *f, const struct unit_frame *frame,
+		       const struct cairn_site *s)
 {
 	for (uint32_t i = 0; i < s->n_chain; i++) {
 		const struct cairn_inlined_call *call = &s->chain[i];
 		if (frame->parent == NO_FRAME || !same_string(name_of(f, frame), call->function) ||
-		    !same_string(f->files.p[frame->call_file], call->call_file) || frame->call_line != call->call_line ||
-		    frame->call_column != call->call_column)
+		    !same_string(f->files.p[frame->call_file], call->call_file) ||
+		    frame->call_line != call->call_line || frame->call_column != call->call_column)
 			return false;
 		frame = &f->frames.p[frame->parent];
 	}
@@ -72,7 +75,8 @@ uint32_t frame_of_site(const struct site_table *p, const struct cairn_site *s)
 		return NO_FRAME;
 	uint32_t unit = (uint32_t)(found >> 32), i = (uint32_t)found;
 	const struct unit_facts *f = &p->joined->units[unit];
-	return frame_says(f, &f->frames.p[i], s) ? p->joined->numbers[unit].first_frame + i : NO_FRAME;
+	return frame_says(f, &f->frames.p[i], s) ? p->joined->numbers[unit].first_frame + i
+						 : NO_FRAME;
 }
 
 /* ---- gathering ---- */
@@ -93,9 +97,11 @@ void put_site_attrs(const struct cairn_site *s, struct bytes *b)
 	}
 }
 
-int mark_site(struct site_table *p, const struct cairn_function *f, const struct cairn_site *s, uint32_t *ret)
+int mark_site(struct site_table *p, const struct cairn_function *f, const struct cairn_site *s,
+	      uint32_t *ret)
 {
-	struct mark mark = {.at = s->at.v, .die = s->die, .container_off = s->container_off, .is_set = true};
+	struct mark mark = {
+		.at = s->at.v, .die = s->die, .container_off = s->container_off, .is_set = true};
 	uint32_t frame = frame_of_site(p, s);
 	bool plain;
 	*ret = NO_FRAME;
@@ -148,14 +154,16 @@ void encode_marks(const struct site_table *p, struct bytes *ret)
 	VEC(uint32_t) roots = {0}; /* of the unit's frames */
 	uint32_t number = 0;
 	/* Not all when there was no memory for them. */
-	if (p->site_attrs.ranking.rank.n < p->site_attrs.ranking.uses.n || p->arguments.ranking.rank.n < p->arguments.ranking.uses.n) {
+	if (p->site_attrs.ranking.rank.n < p->site_attrs.ranking.uses.n ||
+	    p->arguments.ranking.rank.n < p->arguments.ranking.uses.n) {
 		ret->failed = true;
 		return;
 	}
 	for (size_t u = 0; u < j->n_units; u++, roots.n = 0)
 		for (uint32_t i = 0; i < j->units[u].frames.n; i++, number++) {
 			uint32_t parent = j->units[u].frames.p[i].parent;
-			uint32_t root = parent == NO_FRAME || parent >= roots.n ? number : roots.p[parent];
+			uint32_t root =
+				parent == NO_FRAME || parent >= roots.n ? number : roots.p[parent];
 			ret->failed |= !VEC_ADD(&roots, root);
 			if (number % SIDECAR_MARKS_PER_BLOCK == 0) {
 				before = (struct before){.at = p->span.base};
@@ -188,7 +196,8 @@ void ranked_set_put(struct ranked_set *s, struct bytes *ret)
 	if (ranking_make(&s->ranking) < 0)
 		ret->failed = true;
 	else
-		put_records(&s->records.data, s->records.starts.p, s->records.starts.n, s->ranking.order.p, ret);
+		put_records(&s->records.data, s->records.starts.p, s->records.starts.n,
+			    s->ranking.order.p, ret);
 }
 
 void ranked_set_fini(struct ranked_set *s)

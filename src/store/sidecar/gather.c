@@ -2,14 +2,15 @@
 /*
  * Functions and inlined copies of a unit
  *
- * One walk over the unit's DIEs. Each function with code, and each copy inside it, becomes a frame; its ranges
- * wait until the walk has left the function and are flattened then. A copy inside a function that the linker
- * dropped is dropped with it: its own addresses, small numbers, do not tell.
+ * One walk over the unit's DIEs. Each function with code, and each copy inside it, becomes a frame;
+ * its ranges wait until the walk has left the function and are flattened then. A copy inside a
+ * function that the linker dropped is dropped with it: its own addresses, small numbers, do not
+ * tell.
  *
- * Which function a frame is, is said by a chain of references: copy, abstract instance, declaration in a class.
- * The chain may lead to DIEs further down or in other units, so it is followed when the walk is done. The name and
- * the linker's name are the first that the chain has; file and line are those of its end, because that
- * is the declaration, the same for all that refer to it.
+ * Which function a frame is, is said by a chain of references: copy, abstract instance, declaration
+ * in a class. The chain may lead to DIEs further down or in other units, so it is followed when the
+ * walk is done. The name and the linker's name are the first that the chain has; file and line are
+ * those of its end, because that is the declaration, the same for all that refer to it.
  */
 #include "sidecar/gather.h"
 
@@ -238,7 +239,8 @@ static int leave_to(struct gatherer *g, uint64_t depth, struct open_frame *ret)
 	bool had = g->open.n;
 	while (g->open.n && g->open.p[g->open.n - 1].depth >= depth)
 		g->open.n--;
-	*ret = g->open.n ? g->open.p[g->open.n - 1] : (struct open_frame){.frame = NO_FRAME, .site = NO_FRAME};
+	*ret = g->open.n ? g->open.p[g->open.n - 1]
+			 : (struct open_frame){.frame = NO_FRAME, .site = NO_FRAME};
 	return had && !g->open.n ? flatten_ranges(g) : 0;
 }
 
@@ -249,8 +251,8 @@ static int open_frame(struct gatherer *g, struct dw_walker *w, uint32_t frame, u
 }
 
 /*
- * A function inside a function (C++: of a local class; GNU C) has code of its own. Its ranges do not nest in those of
- * the outer one, and are flattened with them all the same.
+ * A function inside a function (C++: of a local class; GNU C) has code of its own. Its ranges do
+ * not nest in those of the outer one, and are flattened with them all the same.
  */
 static int see_function(struct gatherer *g, struct dw_walker *w)
 {
@@ -269,10 +271,11 @@ static int see_function(struct gatherer *g, struct dw_walker *w)
 }
 
 /*
- * No address belongs to a copy of which nothing is left, and what is inside it belongs to what it was inlined into. But it
- * can be a site: then it becomes a frame that no code leads to.
+ * No address belongs to a copy of which nothing is left, and what is inside it belongs to what it
+ * was inlined into. But it can be a site: then it becomes a frame that no code leads to.
  */
-static int see_copy_without_code(struct gatherer *g, struct dw_walker *w, const struct open_frame *around)
+static int see_copy_without_code(struct gatherer *g, struct dw_walker *w,
+				 const struct open_frame *around)
 {
 	uint32_t frame = (uint32_t)g->to->frames.n;
 	if (!g->sites || !dw_seen(w, ENTRY_PC))
@@ -376,7 +379,10 @@ static int find_function(struct gatherer *g, dw_off die, size_t *ret)
 	return 0;
 }
 
-/* Follows the origins of function @i; names from the first that has them, the declaration from the last. */
+/*
+ * Follows the origins of function @i; names from the first that has them, the declaration from the
+ * last.
+ */
 static int resolve(struct gatherer *g, size_t i)
 {
 	struct unit_function found = g->to->functions.p[i];
@@ -386,7 +392,8 @@ static int resolve(struct gatherer *g, size_t i)
 		if (rc < 0)
 			return rc;
 		if (links == DW_ORIGIN_MAX)
-			return err_set(g->err, -EBADMSG, "%s: the origins of the DIE at 0x%" PRIx64 " form a ring",
+			return err_set(g->err, -EBADMSG,
+				       "%s: the origins of the DIE at 0x%" PRIx64 " form a ring",
 				       cairn_binary_debug_path(dwarf_binary(g->dw)), found.die);
 		struct unit_function to = g->to->functions.p[next];
 		found.name = found.name ? found.name : to.name;
@@ -421,7 +428,8 @@ static int resolve_all(struct gatherer *g)
 	return 0;
 }
 
-int gather_unit(struct gatherer *g, const struct dw_unit *u, struct unit_facts *ret, struct cairn_err *err)
+int gather_unit(struct gatherer *g, const struct dw_unit *u, struct unit_facts *ret,
+		struct cairn_err *err)
 {
 	g->unit = u;
 	g->to = ret;

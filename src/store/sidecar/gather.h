@@ -2,15 +2,15 @@
 /*
  * Gathering: what a unit says about code, in the form that the sidecar's sections are made from
  *
- * Units are read in parallel, each into a struct of its own; nothing here depends on another unit. Addresses are
- * 32-bit distances from the first byte of code in the binary, see struct code_span.
+ * Units are read in parallel, each into a struct of its own; nothing here depends on another unit.
+ * Addresses are 32-bit distances from the first byte of code in the binary, see struct code_span.
  *
  *	gather.c    functions and inlined copies: a tree of frames, and which frame each stretch of code belongs to
  *	flatten.c   nested ranges into such stretches
  *	rows.c      the line program
  *
- * A piece is a run of stretches without a gap: a function, a part of one, a sequence of a line program. Pieces of all
- * units are sorted and joined afterwards; within a piece, addresses rise.
+ * A piece is a run of stretches without a gap: a function, a part of one, a sequence of a line
+ * program. Pieces of all units are sorted and joined afterwards; within a piece, addresses rise.
  */
 #ifndef SIDECAR_GATHER_H
 #define SIDECAR_GATHER_H
@@ -42,7 +42,8 @@ struct stretch {
 
 /* A function, or a copy that was inlined into its parent. */
 struct unit_frame {
-	uint32_t parent;   /* of the unit, below its own number; NO_FRAME: an out-of-line function */
+	/* of the unit, below its own number; NO_FRAME: an out-of-line function */
+	uint32_t parent;
 	uint32_t function; /* of the unit; NO_FUNCTION for a copy of nothing that is known */
 	uint32_t call_file, call_line; /* of the unit; of a copy */
 	uint32_t call_column;
@@ -100,14 +101,17 @@ struct gatherer {
 	const struct dwarf *dw;
 	struct code_span span;
 	bool sites; /* copies without code are wanted, too */
-	struct dw_walker walkers[2]; /* one that leaves types out, for C, and one that looks into them */
+	/* one that leaves types out, for C, and one that looks into them */
+	struct dw_walker walkers[2];
 	const struct dw_unit *unit;
 	struct unit_facts *to;
 	struct cairn_err *err;
 	VEC(struct open_frame) open;
-	VEC(struct nested_range) ranges; /* of the out-of-line function at hand, and all inside it */
+	/* of the out-of-line function at hand, and all inside it */
+	VEC(struct nested_range) ranges;
 	VEC(uint32_t) heap;
-	VEC(uint32_t) file_of; /* file number of a unit, and so of an alternate one, to one of ours + 1 */
+	/* file number of a unit, and so of an alternate one, to one of ours + 1 */
+	VEC(uint32_t) file_of;
 	struct map foreign;    /* DIE of another unit to the function made of it */
 	uint32_t frame;	       /* whose ranges are being read */
 };
@@ -122,7 +126,8 @@ void gatherer_fini(struct gatherer *g);
  * @ret  zeroed; unit_facts_fini() frees it, also after an error
  * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOENT, -ENOMEM.
  */
-int gather_unit(struct gatherer *g, const struct dw_unit *u, struct unit_facts *ret, struct cairn_err *err);
+int gather_unit(struct gatherer *g, const struct dw_unit *u, struct unit_facts *ret,
+		struct cairn_err *err);
 
 /* ---- parts ---- */
 

@@ -14,7 +14,9 @@ static int read_functions(const struct cairn_sidecar *p, struct hazard_functions
 	for (uint32_t i = 0; i < p->symbols.n && rc >= 0; i++) {
 		uint64_t lo = p->header->base + table_get(&p->symbols, i, SYMBOL_AT);
 		uint64_t hi = lo + table_get(&p->symbols, i, SYMBOL_SIZE);
-		uint32_t start = table_get(&p->symbols, i, SYMBOL_REST) ? table_get(&p->symbols, i, SYMBOL_NAME) : i;
+		uint32_t start = table_get(&p->symbols, i, SYMBOL_REST)
+					 ? table_get(&p->symbols, i, SYMBOL_NAME)
+					 : i;
 		uint32_t number = start < i ? of_record.p[start] : (uint32_t)ret->v.n;
 		if (number < ret->v.n)
 			ret->v.p[number].hi = hi;
@@ -28,7 +30,8 @@ static int read_functions(const struct cairn_sidecar *p, struct hazard_functions
 }
 
 int cairn_sidecar_hazards(const struct cairn_sidecar *p, const struct cairn_binary *bin,
-		       int (*visit)(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard), void *ctx, struct cairn_err *err)
+			  int (*visit)(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard),
+			  void *ctx, struct cairn_err *err)
 {
 	struct hazard_functions functions = {.are_all = p->header->flags & SIDECAR_HAS_SYMTAB};
 	int rc = read_functions(p, &functions);

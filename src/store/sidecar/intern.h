@@ -28,7 +28,10 @@ struct ranking {
 
 void ranking_fini(struct ranking *r);
 
-/* Fills order and rank; number 0 stays 0. Of equal use, the first to appear comes first. 0 or -ENOMEM. */
+/*
+ * Fills order and rank; number 0 stays 0. Of equal use, the first to appear comes first. 0 or
+ * -ENOMEM.
+ */
 int ranking_make(struct ranking *r);
 
 /* Paths by number of appearance; 0 is no file. */

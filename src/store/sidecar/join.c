@@ -20,8 +20,8 @@ static int number_files(struct joined *j, const struct unit_facts *f, struct uni
 	return rc;
 }
 
-static int number_function(struct joined *j, const struct unit_function *f, const struct unit_numbers *n,
-			   uint32_t *ret)
+static int number_function(struct joined *j, const struct unit_function *f,
+			   const struct unit_numbers *n, uint32_t *ret)
 {
 	struct function_entry p = {.file = n->file[f->file], .line = f->line};
 	int rc = strings_add(j->strings, f->name, &p.name);
@@ -131,8 +131,8 @@ static int join(struct joined *j)
 	return rc < 0 ? rc : site_pieces(j);
 }
 
-int join_units(const struct unit_facts *units, size_t n, struct strings *strings, struct joined *ret,
-	       struct cairn_err *err)
+int join_units(const struct unit_facts *units, size_t n, struct strings *strings,
+	       struct joined *ret, struct cairn_err *err)
 {
 	*ret = (struct joined){.units = units, .n_units = n, .strings = strings};
 	ret->numbers = calloc(n + 1, sizeof(*ret->numbers));

@@ -2,8 +2,8 @@
 /*
  * Joining: the facts of all units under common numbers, and their pieces in order of address
  *
- * Numbers are given in the order of units, whatever worker read them and when: the same bytes come out for any
- * number of threads.
+ * Numbers are given in the order of units, whatever worker read them and when: the same bytes come
+ * out for any number of threads.
  */
 #ifndef SIDECAR_JOIN_H
 #define SIDECAR_JOIN_H
@@ -40,15 +40,16 @@ struct joined {
 /*
  * join_units - @units belong to the caller and outlive @ret
  *
- * Returns 0, -ENOMEM, -ERANGE (more than 32 bits number). joined_fini() frees it, also after an error.
+ * Returns 0, -ENOMEM, -ERANGE (more than 32 bits number). joined_fini() frees it, also after an
+ * error.
  */
-int join_units(const struct unit_facts *units, size_t n, struct strings *strings, struct joined *ret,
-	       struct cairn_err *err);
+int join_units(const struct unit_facts *units, size_t n, struct strings *strings,
+	       struct joined *ret, struct cairn_err *err);
 void joined_fini(struct joined *j);
 
 /*
- * The part of a piece that no earlier one has taken: [*@lo, piece.hi). False when there is none. @end is the end
- * of what has been taken, 0 at first.
+ * The part of a piece that no earlier one has taken: [*@lo, piece.hi). False when there is none.
+ * @end is the end of what has been taken, 0 at first.
  */
 static inline bool next_piece(const struct piece *p, uint32_t *end, uint32_t *lo)
 {

@@ -2,8 +2,9 @@
 /*
  * By address and by name
  *
- * An address leads to a page, in it to a row by a binary search over bytes, and from there to the frame, the frames
- * around it and their functions, each by its number. By name it is a hash, and the three names or so that share its bucket.
+ * An address leads to a page, in it to a row by a binary search over bytes, and from there to the
+ * frame, the frames around it and their functions, each by its number. By name it is a hash, and
+ * the three names or so that share its bucket.
  */
 #include "sidecar/sidecar_impl.h"
 
@@ -24,7 +25,8 @@ static uint32_t symbol_start(const struct cairn_sidecar *p, uint32_t i)
 	if (i == NO_SYMBOL || !table_get(&p->symbols, i, SYMBOL_REST))
 		return i;
 	uint32_t start = table_get(&p->symbols, i, SYMBOL_NAME);
-	return start < p->symbols.n && !table_get(&p->symbols, start, SYMBOL_REST) ? start : NO_SYMBOL;
+	return start < p->symbols.n && !table_get(&p->symbols, start, SYMBOL_REST) ? start
+										   : NO_SYMBOL;
 }
 
 /* The last of @n records from @i on that begins at or in front of @at; @i, when none does. */
@@ -45,7 +47,10 @@ static uint32_t symbol_at(const struct cairn_sidecar *p, uint32_t at)
 	return p->symbols.n && symbol_holds(p, i, at) ? symbol_start(p, i) : NO_SYMBOL;
 }
 
-/* The same, in steps that double from record @near on, where the one that was asked for last is; @near is set. */
+/*
+ * The same, in steps that double from record @near on, where the one that was asked for last is;
+ * @near is set.
+ */
 static uint32_t symbol_near(const struct cairn_sidecar *p, uint32_t *near, uint32_t at)
 {
 	uint32_t i = *near, step = 1;
@@ -81,8 +86,8 @@ static bool offset_of(const struct cairn_sidecar *p, struct cairn_vaddr at, uint
 	return at.v - p->header->base < p->header->span;
 }
 
-bool sidecar_symbol_near(const struct cairn_sidecar *p, uint32_t *near, struct cairn_vaddr at, const char **ret_name,
-		      struct cairn_vaddr *ret_start)
+bool sidecar_symbol_near(const struct cairn_sidecar *p, uint32_t *near, struct cairn_vaddr at,
+			 const char **ret_name, struct cairn_vaddr *ret_start)
 {
 	uint32_t off;
 	uint32_t i = offset_of(p, at, &off) ? symbol_near(p, near, off) : NO_SYMBOL;
@@ -94,11 +99,12 @@ bool sidecar_symbol_near(const struct cairn_sidecar *p, uint32_t *near, struct c
 	return true;
 }
 
-bool cairn_sidecar_symbol_of(const struct cairn_sidecar *p, struct cairn_vaddr at, const char **ret_name,
-			  struct cairn_vaddr *ret_start)
+bool cairn_sidecar_symbol_of(const struct cairn_sidecar *p, struct cairn_vaddr at,
+			     const char **ret_name, struct cairn_vaddr *ret_start)
 {
 	uint32_t near = 0;
-	return cairn_sidecar_covers(p, at) && sidecar_symbol_near(p, &near, at, ret_name, ret_start);
+	return cairn_sidecar_covers(p, at) &&
+	       sidecar_symbol_near(p, &near, at, ret_name, ret_start);
 }
 
 /* ---- frames ---- */
@@ -110,7 +116,8 @@ static void set_function(const struct cairn_sidecar *p, uint32_t number, struct 
 	ret->function = linkage ? linkage : ret->name;
 }
 
-static void set_position(const struct cairn_sidecar *p, const struct position *at, struct cairn_frame *ret)
+static void set_position(const struct cairn_sidecar *p, const struct position *at,
+			 struct cairn_frame *ret)
 {
 	ret->file = sidecar_file(p, at->file);
 	ret->line = at->line;
@@ -118,7 +125,8 @@ static void set_position(const struct cairn_sidecar *p, const struct position *a
 }
 
 /* The frame at hand and those around it. */
-static size_t walk_out(const struct cairn_sidecar *p, const struct here *here, struct cairn_frame *ret, size_t max)
+static size_t walk_out(const struct cairn_sidecar *p, const struct here *here,
+		       struct cairn_frame *ret, size_t max)
 {
 	struct position position = here->position;
 	struct frame f = here->frame, parent;
@@ -135,7 +143,8 @@ static size_t walk_out(const struct cairn_sidecar *p, const struct here *here, s
 	}
 }
 
-size_t cairn_sidecar_frames(const struct cairn_sidecar *p, struct cairn_vaddr at, struct cairn_frame *ret, size_t max)
+size_t cairn_sidecar_frames(const struct cairn_sidecar *p, struct cairn_vaddr at,
+			    struct cairn_frame *ret, size_t max)
 {
 	struct here here = {0};
 	struct page page;
@@ -174,7 +183,8 @@ static bool is_named(const struct cairn_sidecar *p, uint32_t function, const cha
 	return (own && !strcmp(own, name)) || (linkage && !strcmp(linkage, name));
 }
 
-size_t cairn_sidecar_find(const struct cairn_sidecar *p, const char *name, uint32_t *ret, size_t max)
+size_t cairn_sidecar_find(const struct cairn_sidecar *p, const char *name, uint32_t *ret,
+			  size_t max)
 {
 	size_t n = 0;
 	uint32_t from, to;
@@ -190,13 +200,15 @@ size_t cairn_sidecar_find(const struct cairn_sidecar *p, const char *name, uint3
 	return n;
 }
 
-bool cairn_sidecar_function(const struct cairn_sidecar *p, uint32_t number, struct cairn_sidecar_function *ret)
+bool cairn_sidecar_function(const struct cairn_sidecar *p, uint32_t number,
+			    struct cairn_sidecar_function *ret)
 {
 	if (!number || number >= p->functions.n)
 		return false;
-	*ret = (struct cairn_sidecar_function){.name = function_string(p, number, FUNCTION_NAME),
-					    .linkage = function_string(p, number, FUNCTION_LINKAGE),
-					    .file = sidecar_file(p, table_get(&p->functions, number, FUNCTION_FILE)),
-					    .line = table_get(&p->functions, number, FUNCTION_LINE)};
+	*ret = (struct cairn_sidecar_function){
+		.name = function_string(p, number, FUNCTION_NAME),
+		.linkage = function_string(p, number, FUNCTION_LINKAGE),
+		.file = sidecar_file(p, table_get(&p->functions, number, FUNCTION_FILE)),
+		.line = table_get(&p->functions, number, FUNCTION_LINE)};
 	return true;
 }

@@ -2,9 +2,11 @@
 /*
  * Making a sidecar
  *
- *	units ──► gather (parallel) ──► join: common numbers, order of address ──► encode ──► an ELF file
+ *	units ──► gather (parallel) ──► join: common numbers, order of address ──► encode ──► an ELF
+ *	file
  *
- * Only gathering is worth threads: it reads all DIEs and line programs, the rest works on a hundredth of that.
+ * Only gathering is worth threads: it reads all DIEs and line programs, the rest works on a
+ * hundredth of that.
  */
 #include <cairn/btf/from_dwarf.h>
 #include <cairn/sidecar.h>
@@ -96,7 +98,8 @@ static void find_info(struct gathering *g)
 	const struct cairn_binary *bin = dwarf_binary(g->dw);
 	g->debug = binary_debug(bin) ? binary_debug(bin) : binary_main(bin);
 	for (size_t i = 0; i < elf_n_sections(g->debug); i++)
-		if (!strcmp(elf_section_at(g->debug, i)->name, ".debug_info") && elf_section_at(g->debug, i)->data)
+		if (!strcmp(elf_section_at(g->debug, i)->name, ".debug_info") &&
+		    elf_section_at(g->debug, i)->data)
 			g->info = elf_section_at(g->debug, i);
 }
 
@@ -162,7 +165,8 @@ static uint32_t longest_string(const struct bytes *text)
 	return (uint32_t)longest;
 }
 
-static void encode_header(const struct code_map *code, uint32_t n_frames, uint32_t n_left_out, bool has_symtab, struct bytes *ret)
+static void encode_header(const struct code_map *code, uint32_t n_frames, uint32_t n_left_out,
+			  bool has_symtab, struct bytes *ret)
 {
 	struct sidecar_header h = {
 		.magic = SIDECAR_MAGIC,
@@ -221,20 +225,23 @@ static void encode_dwarf(struct making *m)
 	encode_frames(j, add(m, ".cairn.frames", SHT_PROGBITS, "functions and inlined copies"));
 	count(m, j->n_frames);
 	uint64_t n[2];
-	struct bytes *pages = add(m, ".cairn.pages", SHT_PROGBITS, "changes of the innermost function");
+	struct bytes *pages =
+		add(m, ".cairn.pages", SHT_PROGBITS, "changes of the innermost function");
 	struct bytes *code = add(m, ".cairn.code", SHT_PROGBITS, "changes of the line");
 	encode_code(j, &m->code, &m->symbols, pages, code, n);
 	m->about[m->n - 2].n = n[0];
 	m->about[m->n - 1].n = n[1];
 }
 
-static void encode_records(struct making *m, const char *name, const struct record_set *records, const char *what)
+static void encode_records(struct making *m, const char *name, const struct record_set *records,
+			   const char *what)
 {
 	record_set_put(records, add(m, name, SHT_PROGBITS, what));
 	count(m, records->starts.n);
 }
 
-static void encode_ranked(struct making *m, const char *name, struct ranked_set *set, const char *what)
+static void encode_ranked(struct making *m, const char *name, struct ranked_set *set,
+			  const char *what)
 {
 	ranked_set_put(set, add(m, name, SHT_PROGBITS, what));
 	count(m, set->records.starts.n);
@@ -271,20 +278,24 @@ static void encode_all_sites(struct making *m)
 	count(m, p->parameters.n / 2);
 	encode_types(&p->types, add(m, ".cairn.types", SHT_PROGBITS, "types"));
 	count(m, p->types.outsides.starts.n);
-	encode_type_names(&p->types, add(m, ".cairn.type_names", SHT_PROGBITS, "types that have a name"));
+	encode_type_names(&p->types,
+			  add(m, ".cairn.type_names", SHT_PROGBITS, "types that have a name"));
 	count(m, p->types.listed.n / 3);
 	encode_addresses(p, add(m, ".cairn.addresses", SHT_PROGBITS, "named addresses"));
 	count(m, p->addresses.n);
-	put_bytes(add(m, ".BTF", SHT_PROGBITS, "types"), m->distilled.main.bytes, m->distilled.main.size);
+	put_bytes(add(m, ".BTF", SHT_PROGBITS, "types"), m->distilled.main.bytes,
+		  m->distilled.main.size);
 	count(m, m->distilled.n_types);
 	if (m->distilled.inlined.bytes) {
-		put_compressed(add(m, ".BTF.inline", SHT_PROGBITS, "sites"), m->distilled.inlined.bytes,
-			       m->distilled.inlined.size);
+		put_compressed(add(m, ".BTF.inline", SHT_PROGBITS, "sites"),
+			       m->distilled.inlined.bytes, m->distilled.inlined.size);
 		count(m, m->distilled.n_sites);
 		m->flags[m->n - 1] = SHF_COMPRESSED;
 	}
 	if (p->reduced.v.n) {
-		put_compressed(add(m, REDUCED_SECTION, SHT_PROGBITS, "functions and inlined copies"), p->reduced.v.p, p->reduced.v.n);
+		put_compressed(
+			add(m, REDUCED_SECTION, SHT_PROGBITS, "functions and inlined copies"),
+			p->reduced.v.p, p->reduced.v.n);
 		count(m, p->n_reduced);
 		m->flags[m->n - 1] = SHF_COMPRESSED;
 		VEC_FREE(&p->reduced.v);
@@ -292,19 +303,20 @@ static void encode_all_sites(struct making *m)
 }
 
 /* What types consist of; with locations when they are wanted in this form, too. */
-static int distil_types(struct making *m, const struct cairn_binary *bin, const struct cairn_sidecar_make_opts *make_opts,
-			struct cairn_err *err)
+static int distil_types(struct making *m, const struct cairn_binary *bin,
+			const struct cairn_sidecar_make_opts *make_opts, struct cairn_err *err)
 {
 	struct cairn_btfgen_opts opts = {.size = sizeof(opts),
 					 .threads = make_opts->threads,
 					 .vars = CAIRN_BTFGEN_VARS_PERCPU,
-					 .dialect = make_opts->btf_inline ? CAIRN_BTF_LOC_N : CAIRN_BTF_NO_LOC};
+					 .dialect = make_opts->btf_inline ? CAIRN_BTF_LOC_N
+									  : CAIRN_BTF_NO_LOC};
 	return distil_with_meanings(bin, &opts, &m->distilled, &m->meanings, err);
 }
 
 /*
- * Object files have nothing to unwind. A kernel's rows would be from .debug_frame, 1.5 MB of 21: nothing here unwinds
- * kernels, which have a format and an unwinder of their own.
+ * Object files have nothing to unwind. A kernel's rows would be from .debug_frame, 1.5 MB of 21:
+ * nothing here unwinds kernels, which have a format and an unwinder of their own.
  */
 static bool has_stacks(const struct elf *e)
 {
@@ -315,10 +327,11 @@ static bool has_stacks(const struct elf *e)
 }
 
 /*
- * How to unwind, as cairn/shared/unwind.h has it. What is damaged, or of another architecture, is for who wants to unwind to
- * tell: everything else in the sidecar is right without it.
+ * How to unwind, as cairn/shared/unwind.h has it. What is damaged, or of another architecture, is
+ * for who wants to unwind to tell: everything else in the sidecar is right without it.
  */
-static int encode_unwind(struct making *m, const struct cairn_binary *bin, unsigned int threads, struct cairn_err *err)
+static int encode_unwind(struct making *m, const struct cairn_binary *bin, unsigned int threads,
+			 struct cairn_err *err)
 {
 	const struct cairn_unwind_header *h;
 	struct cairn_err unused;
@@ -340,12 +353,15 @@ static int encode_unwind(struct making *m, const struct cairn_binary *bin, unsig
 	return rc == -ENOMEM ? err_nomem(err, "an unwind table") : 0;
 }
 
-static int encode(struct making *m, const struct cairn_binary *bin, unsigned int threads, struct cairn_err *err)
+static int encode(struct making *m, const struct cairn_binary *bin, unsigned int threads,
+		  struct cairn_err *err)
 {
 	encode_note(bin, add(m, ".note.gnu.build-id", SHT_NOTE, ""));
 	struct bytes *header = add(m, ".cairn", SHT_PROGBITS, "");
-	encode_header(&m->code, m->joined.n_frames, m->gathering.n_left_out, binary_has_symtab(bin), header);
-	encode_binding(binary_main(bin), add(m, ".cairn.binding", SHT_PROGBITS, "segments, and pages of code"));
+	encode_header(&m->code, m->joined.n_frames, m->gathering.n_left_out, binary_has_symtab(bin),
+		      header);
+	encode_binding(binary_main(bin),
+		       add(m, ".cairn.binding", SHT_PROGBITS, "segments, and pages of code"));
 	const struct functions *functions;
 	int rc = binary_functions(bin, &functions, err);
 	if (rc == 0 && functions)
@@ -361,7 +377,8 @@ static int encode(struct making *m, const struct cairn_binary *bin, unsigned int
 	if (m->sites.sites)
 		encode_all_sites(m);
 	if (m->sites.sites)
-		rc = encode_symbol_names(&m->sites, bin, add(m, ".cairn.symbol_names", SHT_PROGBITS, "names"), err);
+		rc = encode_symbol_names(&m->sites, bin,
+					 add(m, ".cairn.symbol_names", SHT_PROGBITS, "names"), err);
 	if (rc < 0)
 		return rc == -ENOMEM ? err_nomem(err, "names of symbols") : rc;
 	if (m->sites.sites)
@@ -374,7 +391,8 @@ static int encode(struct making *m, const struct cairn_binary *bin, unsigned int
 	const struct bytes *text = &m->part[m->n - 1];
 	uint32_t longest = text->failed ? 0 : longest_string(text);
 	if (!header->failed)
-		memcpy(header->v.p + offsetof(struct sidecar_header, string_max), &longest, sizeof(longest));
+		memcpy(header->v.p + offsetof(struct sidecar_header, string_max), &longest,
+		       sizeof(longest));
 	for (size_t i = 0; i < m->n; i++) {
 		if (m->part[i].failed)
 			return err_nomem(err, "the sections of a sidecar");
@@ -394,13 +412,17 @@ static size_t add_code_sections(const struct cairn_binary *bin, struct out_secti
 	for (size_t i = 0; i < elf_n_sections(e) && !elf_is_relocatable(e); i++) {
 		const struct elf_section *s = elf_section_at(e, i);
 		if (is_code_section(s) && n < CODE_SECTIONS_MAX)
-			to[n++] = (struct out_section){.name = s->name, .type = SHT_NOBITS, .size = s->size,
-						       .flags = SHF_ALLOC | SHF_EXECINSTR, .addr = s->addr.v};
+			to[n++] = (struct out_section){.name = s->name,
+						       .type = SHT_NOBITS,
+						       .size = s->size,
+						       .flags = SHF_ALLOC | SHF_EXECINSTR,
+						       .addr = s->addr.v};
 	}
 	return n;
 }
 
-static int write_out(struct making *m, const struct cairn_binary *bin, struct cairn_sidecar_image *ret, struct cairn_err *err)
+static int write_out(struct making *m, const struct cairn_binary *bin,
+		     struct cairn_sidecar_image *ret, struct cairn_err *err)
 {
 	struct out_section sections[CAIRN_SIDECAR_SECTIONS_MAX + CODE_SECTIONS_MAX];
 	size_t n = 0, n_code;
@@ -409,8 +431,8 @@ static int write_out(struct making *m, const struct cairn_binary *bin, struct ca
 		if (!m->part[i].v.n)
 			continue;
 		ret->sections[n] = m->about[i];
-		sections[n++] = (struct out_section){m->about[i].name, m->type[i], m->part[i].v.p, m->part[i].v.n,
-						    m->flags[i]};
+		sections[n++] = (struct out_section){m->about[i].name, m->type[i], m->part[i].v.p,
+						     m->part[i].v.n, m->flags[i]};
 	}
 	n_code = add_code_sections(bin, sections + n);
 	int rc = elf_out_make(sections, n + n_code, &bytes, &ret->size, err);
@@ -430,12 +452,13 @@ static int need_symbols(const struct cairn_binary *bin, struct cairn_err *err)
 	int rc = binary_functions(bin, &functions, err);
 	if (rc < 0 || (functions && functions->ranges.n))
 		return rc;
-	return err_lines(err, -ENODATA, cairn_binary_search_log(bin), "%s has neither debug information nor symbols",
-			 cairn_binary_path(bin));
+	return err_lines(err, -ENODATA, cairn_binary_search_log(bin),
+			 "%s has neither debug information nor symbols", cairn_binary_path(bin));
 }
 
-static int make(struct making *m, const struct cairn_binary *bin, const struct cairn_sidecar_make_opts *opts,
-		struct cairn_sidecar_image *ret, struct cairn_err *err)
+static int make(struct making *m, const struct cairn_binary *bin,
+		const struct cairn_sidecar_make_opts *opts, struct cairn_sidecar_image *ret,
+		struct cairn_err *err)
 {
 	unsigned int threads = opts->threads;
 	struct dwarf *dw;
@@ -455,14 +478,15 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 		m->gathering.leaves_out = !opts->sites;
 		rc = gather_all(&m->gathering, m->code.all, opts->sites, threads, err);
 		if (rc >= 0)
-			rc = join_units(m->gathering.units, dwarf_n_units(dw), &m->strings, &m->joined, err);
+			rc = join_units(m->gathering.units, dwarf_n_units(dw), &m->strings,
+					&m->joined, err);
 		if (rc >= 0 && opts->sites)
 			rc = distil_types(m, bin, opts, err);
 		if (rc >= 0 && opts->sites)
 			m->sites.is_reduced_wanted = opts->args;
 		if (rc >= 0 && opts->sites)
-			rc = site_table_make(&m->sites, bin, threads, &m->joined, m->code.all, &m->meanings,
-					      &m->strings, err);
+			rc = site_table_make(&m->sites, bin, threads, &m->joined, m->code.all,
+					     &m->meanings, &m->strings, err);
 	} else if (rc >= 0) {
 		rc = need_symbols(bin, err);
 	}
@@ -471,18 +495,29 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 	return rc < 0 ? rc : write_out(m, bin, ret, err);
 }
 
-/* What is in the middle of a function is told by its code, and frames of object files there are none. */
-static int check_args(const struct cairn_binary *bin, const struct cairn_sidecar_make_opts *opts, struct cairn_err *err)
+/*
+ * What is in the middle of a function is told by its code, and frames of object files there are
+ * none.
+ */
+static int check_args(const struct cairn_binary *bin, const struct cairn_sidecar_make_opts *opts,
+		      struct cairn_err *err)
 {
 	const struct elf *e = binary_main(bin);
 	if (!opts->sites)
-		return err_set(err, -EINVAL, "parameters in the middle of functions belong to a sidecar with sites");
+		return err_set(
+			err, -EINVAL,
+			"parameters in the middle of functions belong to a sidecar with sites");
 	if (elf_is_relocatable(e))
-		return err_set(err, -EOPNOTSUPP, "%s: an object file runs nowhere: it has no frames whose parameters could be asked for",
+		return err_set(err, -EOPNOTSUPP,
+			       "%s: an object file runs nowhere: it has no frames whose parameters "
+			       "could be asked for",
 			       cairn_binary_path(bin));
 	if (!binding_has_code(e))
-		return err_set(err, -ENODATA, "%s: a debug file has no code, by which parameters in the middle of functions are "
-			       "known: name the program", cairn_binary_path(bin));
+		return err_set(err, -ENODATA,
+			       "%s: a debug file has no code, by which parameters in the middle of "
+			       "functions are "
+			       "known: name the program",
+			       cairn_binary_path(bin));
 	return 0;
 }
 
@@ -496,7 +531,8 @@ int cairn_sidecar_make(const struct cairn_binary *bin, const struct cairn_sideca
 	if (rc >= 0 && o.args)
 		rc = check_args(bin, &o, err);
 	if (rc >= 0 && o.sites)
-		rc = elf_need_x86_64(binary_main(bin), "sites of functions, which can be left out, are known", err);
+		rc = elf_need_x86_64(binary_main(bin),
+				     "sites of functions, which can be left out, are known", err);
 	if (rc >= 0)
 		rc = make(&m, bin, &o, ret, err);
 	site_table_fini(&m.sites);
@@ -511,7 +547,8 @@ int cairn_sidecar_make(const struct cairn_binary *bin, const struct cairn_sideca
 		VEC_FREE(&m.part[i].v);
 	if (rc < 0)
 		cairn_sidecar_image_free(ret);
-	return rc < 0 ? err_while(err, rc, "while making the sidecar of %s", cairn_binary_path(bin)) : 0;
+	return rc < 0 ? err_while(err, rc, "while making the sidecar of %s", cairn_binary_path(bin))
+		      : 0;
 }
 
 void cairn_sidecar_image_free(struct cairn_sidecar_image *image)

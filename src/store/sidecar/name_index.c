@@ -5,7 +5,10 @@
 
 #include "sidecar/bits_out.h"
 
-/* Names per bucket, on average: more make a lookup compare more strings, less make the index larger. */
+/*
+ * Names per bucket, on average: more make a lookup compare more strings, less make the index
+ * larger.
+ */
 enum { NAMES_PER_BUCKET = 4 };
 
 int name_index_add(struct name_index *x, const char *name, uint32_t number)

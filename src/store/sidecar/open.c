@@ -28,30 +28,38 @@ static int wrong(const struct elf_section *s, const char *expected, struct cairn
  * A section with its bytes aligned for 64-bit numbers, which are not checked yet. Its data is NULL
  * when there is none. Sizes are below 4 GiB, so that offsets of 32 bits reach all.
  */
-static int find_section(struct cairn_sidecar *p, const char *name, struct elf_section *ret, struct cairn_err *err)
+static int find_section(struct cairn_sidecar *p, const char *name, struct elf_section *ret,
+			struct cairn_err *err)
 {
 	elf_section_unchecked(p->elf, name, ret);
 	if (ret->data && ret->size > UINT32_MAX)
 		return wrong(ret, "less than 4 GiB", err);
 	if ((uintptr_t)ret->data % sizeof(uint64_t))
-		return err_set(err, -EBADMSG, "%s: %s: begins at offset 0x%llx, expected a multiple of 8",
+		return err_set(err, -EBADMSG,
+			       "%s: %s: begins at offset 0x%llx, expected a multiple of 8",
 			       ret->src.file, name, (unsigned long long)ret->foff.v);
 	return 0;
 }
 
 /* Bytes [@off, @off + @n) of a section, which has them. */
-static int check_bytes(const struct cairn_sidecar *p, const struct elf_section *s, uint64_t off, uint64_t n, struct cairn_err *err)
+static int check_bytes(const struct cairn_sidecar *p, const struct elf_section *s, uint64_t off,
+		       uint64_t n, struct cairn_err *err)
 {
-	return guard_check(p->guard, s->data + off, n) ? 0 : guard_verdict(p->guard, elf_path(p->elf), err);
+	return guard_check(p->guard, s->data + off, n)
+		       ? 0
+		       : guard_verdict(p->guard, elf_path(p->elf), err);
 }
 
 static int by_site(const void *a, const void *b)
 {
-	const struct elf_section *x = *(const struct elf_section *const *)a, *y = *(const struct elf_section *const *)b;
+	const struct elf_section *x = *(const struct elf_section *const *)a,
+				 *y = *(const struct elf_section *const *)b;
 	return x->foff.v < y->foff.v ? -1 : x->foff.v > y->foff.v;
 }
 
-/* Of sections that share bytes one is not what was written, and nothing in the bytes tells which. */
+/*
+ * Of sections that share bytes one is not what was written, and nothing in the bytes tells which.
+ */
 static int check_overlaps(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	size_t all = elf_n_sections(p->elf), n = 0;
@@ -66,17 +74,21 @@ static int check_overlaps(const struct cairn_sidecar *p, struct cairn_err *err)
 	for (size_t i = 0; i < n; i++) {
 		uint64_t end = i ? s[i - 1]->foff.v + s[i - 1]->size : sizeof(Elf64_Ehdr);
 		if (s[i]->foff.v < end)
-			return err_set(err, -EBADMSG, "%s: %s: begins at offset 0x%llx, inside %s, which ends at 0x%llx",
-				       elf_path(p->elf), s[i]->name, (unsigned long long)s[i]->foff.v,
-				       i ? s[i - 1]->name : "the ELF header", (unsigned long long)end);
+			return err_set(
+				err, -EBADMSG,
+				"%s: %s: begins at offset 0x%llx, inside %s, which ends at 0x%llx",
+				elf_path(p->elf), s[i]->name, (unsigned long long)s[i]->foff.v,
+				i ? s[i - 1]->name : "the ELF header", (unsigned long long)end);
 	}
 	return 0;
 }
 
 static int other_version(const struct cairn_sidecar *p, uint32_t version, struct cairn_err *err)
 {
-	return err_set(err, -EOPNOTSUPP, "%s: version %u of the format; this program knows version %u%s", elf_path(p->elf), version,
-		       SIDECAR_VERSION, version < SIDECAR_VERSION ? ": make it again with cairn sidecar" : "");
+	return err_set(err, -EOPNOTSUPP,
+		       "%s: version %u of the format; this program knows version %u%s",
+		       elf_path(p->elf), version, SIDECAR_VERSION,
+		       version < SIDECAR_VERSION ? ": make it again with cairn sidecar" : "");
 }
 
 /* A file without checksums is no sidecar, or one of another version. */
@@ -88,13 +100,16 @@ static int no_checksums(struct cairn_sidecar *p, struct cairn_err *err)
 	if (rc < 0)
 		return rc;
 	if (!s || !s->data)
-		return err_set(err, -EBADMSG, "%s: not a sidecar: it has no section .cairn", elf_path(p->elf));
+		return err_set(err, -EBADMSG, "%s: not a sidecar: it has no section .cairn",
+			       elf_path(p->elf));
 	if (s->size < offsetof(struct sidecar_header, header_size))
 		return wrong(s, "at least 56", err);
 	memcpy(&h, s->data, offsetof(struct sidecar_header, header_size));
 	if (!memcmp(h.magic, SIDECAR_MAGIC, sizeof(SIDECAR_MAGIC)) && h.version != SIDECAR_VERSION)
 		return other_version(p, h.version, err);
-	return err_set(err, -EBADMSG, "%s: damaged: it has no checksums: make it again with cairn sidecar", elf_path(p->elf));
+	return err_set(err, -EBADMSG,
+		       "%s: damaged: it has no checksums: make it again with cairn sidecar",
+		       elf_path(p->elf));
 }
 
 static int read_header(struct cairn_sidecar *p, struct cairn_err *err)
@@ -104,7 +119,8 @@ static int read_header(struct cairn_sidecar *p, struct cairn_err *err)
 	if (rc < 0)
 		return rc;
 	if (!s.data)
-		return err_set(err, -EBADMSG, "%s: not a sidecar: it has no section .cairn", elf_path(p->elf));
+		return err_set(err, -EBADMSG, "%s: not a sidecar: it has no section .cairn",
+			       elf_path(p->elf));
 	if (s.size < sizeof(*p->header))
 		return wrong(&s, "at least 56", err);
 	rc = check_bytes(p, &s, 0, sizeof(*p->header), err);
@@ -112,8 +128,10 @@ static int read_header(struct cairn_sidecar *p, struct cairn_err *err)
 		return rc;
 	p->header = (const struct sidecar_header *)s.data;
 	if (memcmp(p->header->magic, SIDECAR_MAGIC, sizeof(SIDECAR_MAGIC)))
-		return err_set(err, -EBADMSG, "%s: .cairn+0x0: expected the bytes \"%s\"", elf_path(p->elf), SIDECAR_MAGIC);
-	return p->header->version == SIDECAR_VERSION ? 0 : other_version(p, p->header->version, err);
+		return err_set(err, -EBADMSG, "%s: .cairn+0x0: expected the bytes \"%s\"",
+			       elf_path(p->elf), SIDECAR_MAGIC);
+	return p->header->version == SIDECAR_VERSION ? 0
+						     : other_version(p, p->header->version, err);
 }
 
 static int find_binding(struct cairn_sidecar *p, struct cairn_err *err)
@@ -123,7 +141,8 @@ static int find_binding(struct cairn_sidecar *p, struct cairn_err *err)
 	if (rc < 0)
 		return rc;
 	if (!s.data)
-		return err_set(err, -EBADMSG, "%s: expected a section .cairn.binding", elf_path(p->elf));
+		return err_set(err, -EBADMSG, "%s: expected a section .cairn.binding",
+			       elf_path(p->elf));
 	rc = check_bytes(p, &s, 0, s.size, err);
 	return rc < 0 ? rc : binding_read(&s, p->binding, err);
 }
@@ -138,8 +157,9 @@ static int find_strings(struct cairn_sidecar *p, struct cairn_err *err)
 	if (rc < 0)
 		return rc;
 	if (s.data[s.size - 1])
-		return err_set(err, -EBADMSG, "%s: .cairn.strings+0x%llx: expected a NUL at the end", elf_path(p->elf),
-			       (unsigned long long)s.size - 1);
+		return err_set(err, -EBADMSG,
+			       "%s: .cairn.strings+0x%llx: expected a NUL at the end",
+			       elf_path(p->elf), (unsigned long long)s.size - 1);
 	p->strings = (const char *)s.data;
 	p->strings_size = (uint32_t)s.size;
 	return 0;
@@ -147,12 +167,15 @@ static int find_strings(struct cairn_sidecar *p, struct cairn_err *err)
 
 const char *sidecar_long_string(const struct cairn_sidecar *p, uint32_t off)
 {
-	uint32_t left = p->strings_size - off, n = p->header->string_max < left ? p->header->string_max : left;
-	return guard_check(p->guard, (const uint8_t *)p->strings + off, n) ? p->strings + off : NULL;
+	uint32_t left = p->strings_size - off,
+		 n = p->header->string_max < left ? p->header->string_max : left;
+	return guard_check(p->guard, (const uint8_t *)p->strings + off, n) ? p->strings + off
+									   : NULL;
 }
 
 /* The table at *@off of a section, and *@off behind it. Nothing when there is no section. */
-static int read_table(struct cairn_sidecar *p, const struct elf_section *s, uint64_t *off, struct table *ret, struct cairn_err *err)
+static int read_table(struct cairn_sidecar *p, const struct elf_section *s, uint64_t *off,
+		      struct table *ret, struct cairn_err *err)
 {
 	if (!s->data)
 		return 0;
@@ -160,15 +183,19 @@ static int read_table(struct cairn_sidecar *p, const struct elf_section *s, uint
 	if (!size) {
 		*ret = (struct table){0};
 		int rc = guard_verdict(p->guard, elf_path(p->elf), err);
-		return rc < 0 ? rc : err_set(err, -EBADMSG, "%s: %s+0x%llx: expected a table, in %llu bytes", s->src.file, s->name,
-					     (unsigned long long)*off, (unsigned long long)(s->size - *off));
+		return rc < 0 ? rc
+			      : err_set(err, -EBADMSG,
+					"%s: %s+0x%llx: expected a table, in %llu bytes",
+					s->src.file, s->name, (unsigned long long)*off,
+					(unsigned long long)(s->size - *off));
 	}
 	*off += size;
 	return 0;
 }
 
 /* A section of @n tables. */
-static int find_tables(struct cairn_sidecar *p, const char *name, struct table *const *ret, size_t n, struct cairn_err *err)
+static int find_tables(struct cairn_sidecar *p, const char *name, struct table *const *ret,
+		       size_t n, struct cairn_err *err)
 {
 	struct elf_section s;
 	uint64_t off = 0;
@@ -178,12 +205,14 @@ static int find_tables(struct cairn_sidecar *p, const char *name, struct table *
 	return rc;
 }
 
-static int find_table(struct cairn_sidecar *p, const char *name, struct table *ret, struct cairn_err *err)
+static int find_table(struct cairn_sidecar *p, const char *name, struct table *ret,
+		      struct cairn_err *err)
 {
 	return find_tables(p, name, &ret, 1, err);
 }
 
-static int find_names(struct cairn_sidecar *p, const char *name, struct names *ret, struct cairn_err *err)
+static int find_names(struct cairn_sidecar *p, const char *name, struct names *ret,
+		      struct cairn_err *err)
 {
 	struct table *const tables[] = {&ret->buckets, &ret->entries};
 	int rc = find_tables(p, name, tables, 2, err);
@@ -191,12 +220,14 @@ static int find_names(struct cairn_sidecar *p, const char *name, struct names *r
 	if (rc < 0 || !ret->buckets.n)
 		return rc;
 	if (!n || n & (n - 1))
-		return err_set(err, -EBADMSG, "%s: %s+0x0: %u buckets, expected a power of two", elf_path(p->elf), name, n);
+		return err_set(err, -EBADMSG, "%s: %s+0x0: %u buckets, expected a power of two",
+			       elf_path(p->elf), name, n);
 	return 0;
 }
 
 /* A table of where each record begins, and the records. */
-static int find_records(struct cairn_sidecar *p, const char *name, struct records *ret, struct cairn_err *err)
+static int find_records(struct cairn_sidecar *p, const char *name, struct records *ret,
+			struct cairn_err *err)
 {
 	struct elf_section s;
 	uint64_t off = 0;
@@ -215,7 +246,8 @@ static int find_records(struct cairn_sidecar *p, const char *name, struct record
 }
 
 /* Blocks of bits: where they begin is in @starts already, or in front of them. */
-static int find_blocks(struct cairn_sidecar *p, const char *name, bool has_starts, struct blocks *ret, struct cairn_err *err)
+static int find_blocks(struct cairn_sidecar *p, const char *name, bool has_starts,
+		       struct blocks *ret, struct cairn_err *err)
 {
 	struct elf_section s;
 	uint64_t off = 0;
@@ -237,17 +269,20 @@ static int check_spans(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	uint64_t pages = 0, end = 0;
 	for (uint32_t i = 0; i < p->spans.n; i++) {
-		uint32_t at = table_get(&p->spans, i, SPAN_AT), size = table_get(&p->spans, i, SPAN_SIZE);
-		if (table_get(&p->spans, i, SPAN_FIRST_PAGE) != pages || at < end || (uint64_t)at + size > p->header->span)
+		uint32_t at = table_get(&p->spans, i, SPAN_AT),
+			 size = table_get(&p->spans, i, SPAN_SIZE);
+		if (table_get(&p->spans, i, SPAN_FIRST_PAGE) != pages || at < end ||
+		    (uint64_t)at + size > p->header->span)
 			return err_set(err, -EBADMSG,
-				       "%s: .cairn.pages: span %u: expected one behind that before it, inside the code",
+				       "%s: .cairn.pages: span %u: expected one behind that before "
+				       "it, inside the code",
 				       elf_path(p->elf), i);
 		pages += ((uint64_t)size + SIDECAR_PAGE_SIZE - 1) / SIDECAR_PAGE_SIZE;
 		end = (uint64_t)at + size;
 	}
 	if (p->spans.n && pages != p->pages.n)
-		return err_set(err, -EBADMSG, "%s: .cairn.pages: %u pages, expected %llu", elf_path(p->elf), p->pages.n,
-			       (unsigned long long)pages);
+		return err_set(err, -EBADMSG, "%s: .cairn.pages: %u pages, expected %llu",
+			       elf_path(p->elf), p->pages.n, (unsigned long long)pages);
 	return 0;
 }
 
@@ -262,8 +297,9 @@ static int find_code(struct cairn_sidecar *p, struct cairn_err *err)
 	if (rc >= 0)
 		rc = find_blocks(p, ".cairn.frames", false, &p->frames, err);
 	if (rc >= 0 && p->header->n_frames > (uint64_t)p->frames.n * SIDECAR_FRAMES_PER_BLOCK)
-		return err_set(err, -EBADMSG, "%s: .cairn.frames: %u blocks, expected all of %u frames", elf_path(p->elf),
-			       p->frames.n, p->header->n_frames);
+		return err_set(err, -EBADMSG,
+			       "%s: .cairn.frames: %u blocks, expected all of %u frames",
+			       elf_path(p->elf), p->frames.n, p->header->n_frames);
 	p->frame_width = bits_width(p->header->n_frames);
 	p->symbol_width = bits_width(p->symbols.n);
 	p->function_width = p->functions.n ? bits_width(p->functions.n - 1) : 0;
@@ -339,7 +375,8 @@ static void hex(const uint8_t *p, size_t n, char *buf, size_t size)
 	}
 }
 
-static int check_build_id(const struct cairn_sidecar *p, const uint8_t *wanted_id, size_t wanted_len, struct cairn_err *err)
+static int check_build_id(const struct cairn_sidecar *p, const uint8_t *wanted_id,
+			  size_t wanted_len, struct cairn_err *err)
 {
 	char found[256], wanted[256];
 	size_t len;
@@ -348,12 +385,13 @@ static int check_build_id(const struct cairn_sidecar *p, const uint8_t *wanted_i
 		return 0;
 	hex(id, len, found, sizeof(found));
 	hex(wanted_id, wanted_len, wanted, sizeof(wanted));
-	return err_set(err, -ESTALE, "%s: sidecar of build-id %s, expected %s", elf_path(p->elf), len ? found : "(none)",
-		       wanted_len ? wanted : "(none)");
+	return err_set(err, -ESTALE, "%s: sidecar of build-id %s, expected %s", elf_path(p->elf),
+		       len ? found : "(none)", wanted_len ? wanted : "(none)");
 }
 
 /* Whether it is of what the caller asked about. */
-static int check_subject(struct cairn_sidecar *p, const struct cairn_sidecar_opts *opts, struct cairn_err *err)
+static int check_subject(struct cairn_sidecar *p, const struct cairn_sidecar_opts *opts,
+			 struct cairn_err *err)
 {
 	size_t len;
 	const uint8_t *id = opts->binary ? cairn_binary_build_id(opts->binary, &len) : NULL;
@@ -361,7 +399,8 @@ static int check_subject(struct cairn_sidecar *p, const struct cairn_sidecar_opt
 	if (rc < 0 || !opts->binary)
 		return rc;
 	rc = check_build_id(p, id, len, err);
-	return rc < 0 ? rc : binding_hold(p->binding, binary_main(opts->binary), elf_path(p->elf), err);
+	return rc < 0 ? rc
+		      : binding_hold(p->binding, binary_main(opts->binary), elf_path(p->elf), err);
 }
 
 /* A file from a debuginfod has the sidecar inside. */
@@ -376,7 +415,8 @@ static int unwrap(struct cairn_sidecar *p, struct cairn_err *err)
 	return 0;
 }
 
-static int adopt(struct elf *e, const struct cairn_sidecar_opts *opts, struct cairn_sidecar **ret, struct cairn_err *err)
+static int adopt(struct elf *e, const struct cairn_sidecar_opts *opts, struct cairn_sidecar **ret,
+		 struct cairn_err *err)
 {
 	struct cairn_sidecar *p = calloc(1, sizeof(*p) + sizeof(*p->binding));
 	if (!p) {
@@ -403,15 +443,17 @@ static int adopt(struct elf *e, const struct cairn_sidecar_opts *opts, struct ca
 	return 0;
 }
 
-int cairn_sidecar_open(const char *path, const struct cairn_sidecar_opts *opts, struct cairn_sidecar **ret,
-		    struct cairn_err *err)
+int cairn_sidecar_open(const char *path, const struct cairn_sidecar_opts *opts,
+		       struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	struct cairn_sidecar_opts o;
 	struct elf *e;
 	int rc = opts_take(&o, sizeof(o), opts, err);
 	if (rc < 0)
 		return rc;
-	SCOPE_CLOSE int fd = o.must_be_trusted ? trusted_open(path, err) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	SCOPE_CLOSE int fd = o.must_be_trusted
+				     ? trusted_open(path, err)
+				     : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 && o.must_be_trusted)
 		return fd;
 	if (fd < 0)
@@ -420,8 +462,9 @@ int cairn_sidecar_open(const char *path, const struct cairn_sidecar_opts *opts, 
 	return rc < 0 ? rc : adopt(e, &o, ret, err);
 }
 
-int cairn_sidecar_open_mem(const void *bytes, size_t size, const char *name, const struct cairn_sidecar_opts *opts,
-			struct cairn_sidecar **ret, struct cairn_err *err)
+int cairn_sidecar_open_mem(const void *bytes, size_t size, const char *name,
+			   const struct cairn_sidecar_opts *opts, struct cairn_sidecar **ret,
+			   struct cairn_err *err)
 {
 	struct cairn_sidecar_opts o;
 	struct elf *e;
@@ -442,8 +485,8 @@ void cairn_sidecar_close(struct cairn_sidecar *p)
 	free(p);
 }
 
-int cairn_sidecar_open_image(struct cairn_sidecar_image *image, const char *name, struct cairn_sidecar **ret,
-			   struct cairn_err *err)
+int cairn_sidecar_open_image(struct cairn_sidecar_image *image, const char *name,
+			     struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	int rc = cairn_sidecar_open_mem(image->bytes, image->size, name, NULL, ret, err);
 	if (rc < 0)
@@ -471,15 +514,18 @@ const uint8_t *cairn_sidecar_build_id(const struct cairn_sidecar *p, size_t *ret
 	return elf_build_id(p->elf, ret_len);
 }
 
-size_t cairn_sidecar_sections(const struct cairn_sidecar *p, struct cairn_sidecar_image_section *ret, size_t max)
+size_t cairn_sidecar_sections(const struct cairn_sidecar *p,
+			      struct cairn_sidecar_image_section *ret, size_t max)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < elf_n_sections(p->elf); i++) {
 		const struct elf_section *s = elf_section_at(p->elf, i);
-		if (!s->name[0] || !s->size || s->type == SHT_NOBITS || !strcmp(s->name, ".shstrtab"))
+		if (!s->name[0] || !s->size || s->type == SHT_NOBITS ||
+		    !strcmp(s->name, ".shstrtab"))
 			continue;
 		if (n < max)
-			ret[n] = (struct cairn_sidecar_image_section){.name = s->name, .size = s->size, .what = ""};
+			ret[n] = (struct cairn_sidecar_image_section){
+				.name = s->name, .size = s->size, .what = ""};
 		n++;
 	}
 	return n;

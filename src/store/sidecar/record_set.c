@@ -17,7 +17,8 @@ int record_set_add(struct record_set *s, uint32_t *ret)
 	uint64_t known, key = map_hash_bytes(b->v.p, n);
 	b->v.n = 0;
 	for (; map_get(&s->by_hash, key, &known); key++) {
-		uint32_t from = s->starts.p[known], to = end_of(&s->data, s->starts.p, s->starts.n, known);
+		uint32_t from = s->starts.p[known],
+			 to = end_of(&s->data, s->starts.p, s->starts.n, known);
 		if (to - from == n && (!n || !memcmp(s->data.v.p + from, b->v.p, n))) {
 			*ret = (uint32_t)known;
 			return 0;
@@ -32,7 +33,8 @@ int record_set_add(struct record_set *s, uint32_t *ret)
 	return s->data.failed ? -ENOMEM : map_put(&s->by_hash, key, *ret);
 }
 
-void put_records(const struct bytes *data, const uint32_t *starts, size_t n, const uint32_t *order, struct bytes *ret)
+void put_records(const struct bytes *data, const uint32_t *starts, size_t n, const uint32_t *order,
+		 struct bytes *ret)
 {
 	uint32_t *ends = malloc((n + 1) * sizeof(*ends)), at = 0;
 	if (!ends) {
@@ -47,7 +49,8 @@ void put_records(const struct bytes *data, const uint32_t *starts, size_t n, con
 	ends[n] = at;
 	put_table(ends, n + 1, 1, ret);
 	for (size_t i = 0; i < n; i++) {
-		size_t from = order ? order[i] : i, size = end_of(data, starts, n, from) - starts[from];
+		size_t from = order ? order[i] : i,
+		       size = end_of(data, starts, n, from) - starts[from];
 		if (size)
 			put_bytes(ret, data->v.p + starts[from], size);
 	}

@@ -21,13 +21,16 @@ struct record_set {
 	struct map by_hash; /* to the number; of equal hashes the next key is free */
 };
 
-/* Number of the record at hand, which is empty afterwards. 0, -ENOMEM, -ERANGE (more than 4 GiB). */
+/*
+ * Number of the record at hand, which is empty afterwards. 0, -ENOMEM, -ERANGE (more than 4 GiB).
+ */
 int record_set_add(struct record_set *s, uint32_t *ret);
 void record_set_put(const struct record_set *s, struct bytes *ret);
 void record_set_fini(struct record_set *s);
 
 /* Records in the order of @order (n numbers), or as they are. */
-void put_records(const struct bytes *data, const uint32_t *starts, size_t n, const uint32_t *order, struct bytes *ret);
+void put_records(const struct bytes *data, const uint32_t *starts, size_t n, const uint32_t *order,
+		 struct bytes *ret);
 
 /* ---- reading ---- */
 
@@ -45,7 +48,8 @@ static inline struct cursor record_at(const struct records *r, uint32_t i, struc
 	uint32_t from = table_get(&r->starts, i, 0), end = table_get(&r->starts, i + 1, 0);
 	bool there = i < r->n && from < end && end <= r->size &&
 		     (!r->starts.guard || guard_check(r->starts.guard, r->data + from, end - from));
-	return cursor_of(&r->src, there ? r->data + from : r->data, there ? end - from : 0, false, err);
+	return cursor_of(&r->src, there ? r->data + from : r->data, there ? end - from : 0, false,
+			 err);
 }
 
 #endif

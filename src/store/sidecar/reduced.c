@@ -2,8 +2,8 @@
 /*
  * The writer of .cairn.dwarf: which functions, copies and calls it has, and what is written of each
  *
- *	1. Each unit, in parallel: functions that have code, their copies, the abstract instances of both, and the registers whose value
- *	   at the entry is asked for.
+ *	1. Each unit, in parallel: functions that have code, their copies, the abstract instances of
+ *	   both, and the registers whose value at the entry is asked for.
  *	2. The types of parameters, one by one, as the graph of types has one writer.
  *	3. Each unit, in parallel: its DIEs and lists.
  *	4. All units, one behind the other, with what they refer to.
@@ -65,7 +65,8 @@ struct reducing {
 	uint32_t *first; /* of each unit, its first entry; one more */
 	uint32_t *unit_of, *die_at, *formals_at, *types_at, *asked; /* of each entry */
 	uint8_t *is_kept;   /* has code */
-	uint8_t *is_needed; /* as abstract instance; written by several workers, all of which write 1 */
+	/* as abstract instance; written by several workers, all of which write 1 */
+	uint8_t *is_needed;
 	VEC(uint32_t) types; /* numbers */
 	struct unit_asks *unit_asks;
 	struct map asked_at; /* address of a function, to what is asked of its callers */
@@ -84,11 +85,12 @@ static bool is_copy(const struct reducing *r, uint32_t i)
 }
 
 /* The instance whose parameters an entry has: site_build_now() takes the same. */
-static int instance_of(const struct reducing *r, struct reducer *x, uint32_t i, const struct dw_die *die,
-		       const struct abstract **ret, struct cairn_err *err)
+static int instance_of(const struct reducing *r, struct reducer *x, uint32_t i,
+		       const struct dw_die *die, const struct abstract **ret, struct cairn_err *err)
 {
 	const struct dw_func *f = entry_at(r, i);
-	return abstract_of(&x->abstracts, r->env.dw, die->unit, is_copy(r, i) && f->origin ? f->origin : f->die, ret, err);
+	return abstract_of(&x->abstracts, r->env.dw, die->unit,
+			   is_copy(r, i) && f->origin ? f->origin : f->die, ret, err);
 }
 
 static int ranges_of(struct reducer *x, const struct dw_die *die, struct cairn_err *err)
@@ -120,7 +122,8 @@ static int note_call_asks(void *arg, const struct dw_die *site)
 }
 
 /* What the callers of the function around entry @i are asked for its sake. */
-static int note_entry(struct reducing *r, uint32_t i, const struct dw_die *die, struct cairn_err *err)
+static int note_entry(struct reducing *r, uint32_t i, const struct dw_die *die,
+		      struct cairn_err *err)
 {
 	uint32_t asked = 0, function = i;
 	struct dw_die child;
@@ -157,8 +160,8 @@ static int look_at(struct reducing *r, struct reducer *x, uint32_t i, struct cai
 		return rc;
 	r->is_kept[i] = 1;
 	if (dw_unit_addr_size(die.unit) != ADDRESS_BYTES)
-		return err_set(err, -EOPNOTSUPP, "%s: addresses of %u bytes", cairn_binary_debug_path(r->env.bin),
-			       dw_unit_addr_size(die.unit));
+		return err_set(err, -EOPNOTSUPP, "%s: addresses of %u bytes",
+			       cairn_binary_debug_path(r->env.bin), dw_unit_addr_size(die.unit));
 	rc = instance_of(r, x, i, &die, &instance, err);
 	if (rc < 0)
 		return rc;
@@ -218,8 +221,8 @@ static int gather_asks(struct reducing *r)
 /* ---- 2. types ---- */
 
 /* Whether an entry is its own abstract instance. */
-static int is_own(const struct reducing *r, struct reducer *x, uint32_t i, const struct dw_die *die, const struct abstract **ret,
-		  struct cairn_err *err)
+static int is_own(const struct reducing *r, struct reducer *x, uint32_t i, const struct dw_die *die,
+		  const struct abstract **ret, struct cairn_err *err)
 {
 	int rc = instance_of(r, x, i, die, ret, err);
 	return rc < 0 ? rc : (*ret)->die.off == die->off;
@@ -239,7 +242,8 @@ static int number_types(struct reducing *r, const struct formals *f, struct cair
 		if (rc >= 0 && !VEC_ADD(&r->types, number))
 			rc = -ENOMEM;
 		if (rc < 0)
-			return rc == -ENOMEM ? err_nomem(err, "types") : err_set(err, rc, "more types than 32 bits number");
+			return rc == -ENOMEM ? err_nomem(err, "types")
+					     : err_set(err, rc, "more types than 32 bits number");
 	}
 	return 0;
 }
@@ -339,13 +343,17 @@ static struct location read_location(struct writing *w, const struct dw_die *die
 static struct location read_constant(const struct dw_value *v)
 {
 	switch (v->cls) {
-	case DW_CLASS_UDATA: return (struct location){.kind = OUT_AT_NUMBER, .number = (int64_t)v->u};
+	case DW_CLASS_UDATA:
+		return (struct location){.kind = OUT_AT_NUMBER, .number = (int64_t)v->u};
 	case DW_CLASS_SDATA: return (struct location){.kind = OUT_AT_NUMBER, .number = v->s};
-	case DW_CLASS_ADDRESS: return (struct location){.kind = OUT_AT_NUMBER, .number = (int64_t)v->addr.v};
+	case DW_CLASS_ADDRESS:
+		return (struct location){.kind = OUT_AT_NUMBER, .number = (int64_t)v->addr.v};
 	case DW_CLASS_BLOCK:
-	case DW_CLASS_EXPRLOC: return (struct location){.kind = OUT_AT_BYTES, .expr = {v->block.p, v->block.n}};
+	case DW_CLASS_EXPRLOC:
+		return (struct location){.kind = OUT_AT_BYTES, .expr = {v->block.p, v->block.n}};
 	case DW_CLASS_STRING:
-		return (struct location){.kind = OUT_AT_BYTES, .expr = {(const uint8_t *)v->str, strlen(v->str) + 1}};
+		return (struct location){.kind = OUT_AT_BYTES,
+					 .expr = {(const uint8_t *)v->str, strlen(v->str) + 1}};
 	default: return (struct location){.kind = OUT_AT_ODD};
 	}
 }
@@ -385,7 +393,8 @@ static void put_location(struct writing *w, const struct location *l)
 
 static uint64_t stand_in_of(const struct reducing *r, const struct dw_die *formal)
 {
-	return out_stand_in(dw_type_bytes(formal), loc_is_by_reference(r->env.dw, formal), args_check_is_bool(formal->unit, formal->off));
+	return out_stand_in(dw_type_bytes(formal), loc_is_by_reference(r->env.dw, formal),
+			    args_check_is_bool(formal->unit, formal->off));
 }
 
 /* The stand-in that a parameter of a copy has for itself; 0: it has that of its origin. */
@@ -399,8 +408,11 @@ static uint64_t own_stand_in(const struct reducing *r, const struct dw_die *form
 	return own == stand_in_of(r, &die) ? 0 : own;
 }
 
-/* One of the parameters that copies refer to. @from: where its location is read; NULL: it has none. */
-static void put_own_formal(struct writing *w, const struct dw_die *formal, uint32_t number, const struct dw_die *from)
+/*
+ * One of the parameters that copies refer to. @from: where its location is read; NULL: it has none.
+ */
+static void put_own_formal(struct writing *w, const struct dw_die *formal, uint32_t number,
+			   const struct dw_die *from)
 {
 	struct bytes *b = &w->u->info;
 	const char *name = dw_str_deep(formal, DW_AT_name);
@@ -408,11 +420,13 @@ static void put_own_formal(struct writing *w, const struct dw_die *formal, uint3
 	struct location at = from ? read_formal(w, from) : (struct location){0};
 	if (number < w->instance->formals.n)
 		w->u->formals.p[w->r->formals_at[w->entry] + number] = (uint32_t)b->v.n;
-	put_u8(b, (uint8_t)(OUT_FORMAL + (name ? OUT_FORMAL_NAMED : OUT_FORMAL_OWN) + (type ? OUT_FORMAL_TYPE : 0) +
-			    at.kind * OUT_FORMAL_KINDS));
+	put_u8(b, (uint8_t)(OUT_FORMAL + (name ? OUT_FORMAL_NAMED : OUT_FORMAL_OWN) +
+			    (type ? OUT_FORMAL_TYPE : 0) + at.kind * OUT_FORMAL_KINDS));
 	if (name)
 		out_reference(w->u, FIX_STRING, (uintptr_t)name);
-	put_uleb(b, number < w->instance->formals.n ? w->r->types.p[w->r->types_at[w->entry] + number] : 0);
+	put_uleb(b, number < w->instance->formals.n
+			    ? w->r->types.p[w->r->types_at[w->entry] + number]
+			    : 0);
 	if (type)
 		out_reference(w->u, FIX_TYPE, type);
 	put_location(w, &at);
@@ -422,9 +436,11 @@ static void put_copied_formal(struct writing *w, const struct dw_die *formal, ui
 {
 	struct bytes *b = &w->u->info;
 	bool is_known = number < w->instance->formals.n;
-	uint64_t type = is_known ? own_stand_in(w->r, formal, w->instance->formals.die[number]) : stand_in_of(w->r, formal);
+	uint64_t type = is_known ? own_stand_in(w->r, formal, w->instance->formals.die[number])
+				 : stand_in_of(w->r, formal);
 	struct location at = read_formal(w, formal);
-	put_u8(b, (uint8_t)(OUT_FORMAL + (is_known ? OUT_FORMAL_COPY : 0) + (type ? OUT_FORMAL_TYPE : 0) + at.kind * OUT_FORMAL_KINDS));
+	put_u8(b, (uint8_t)(OUT_FORMAL + (is_known ? OUT_FORMAL_COPY : 0) +
+			    (type ? OUT_FORMAL_TYPE : 0) + at.kind * OUT_FORMAL_KINDS));
 	if (is_known)
 		out_reference(w->u, FIX_FORMAL, (uint64_t)w->instance_entry << 32 | number);
 	if (type)
@@ -440,7 +456,8 @@ static int put_formals(struct writing *w, struct cairn_err *err)
 	bool is_go = dw_unit_go(w->die.unit);
 	int rc = dw_param_child(&w->die, &child, err);
 	for (; rc == 1; rc = dw_param_next(&child, &child, err)) {
-		if (child.tag != DW_TAG_formal_parameter || (is_go && dw_flag(&child, DW_AT_variable_parameter)))
+		if (child.tag != DW_TAG_formal_parameter ||
+		    (is_go && dw_flag(&child, DW_AT_variable_parameter)))
 			continue;
 		uint32_t number = site_match_formal(&w->instance->formals, &child, next);
 		next = number + 1;
@@ -474,7 +491,8 @@ static uint32_t asked_by_callee(const struct reducing *r, struct cairn_vaddr ret
 	size_t n;
 	uint64_t asked = 0;
 	int32_t distance;
-	if (ret_pc.v < CALL_BYTES || !elf_code_at(r->env.code, (struct cairn_vaddr){ret_pc.v - CALL_BYTES}, &code, &n) ||
+	if (ret_pc.v < CALL_BYTES ||
+	    !elf_code_at(r->env.code, (struct cairn_vaddr){ret_pc.v - CALL_BYTES}, &code, &n) ||
 	    n < CALL_BYTES || code[0] != CALL_OPCODE)
 		return 0;
 	memcpy(&distance, code + 1, sizeof(distance));
@@ -485,10 +503,12 @@ static uint32_t asked_by_callee(const struct reducing *r, struct cairn_vaddr ret
 static void put_passed(struct writing *w, const struct call_param *p, uint32_t asked)
 {
 	struct bytes *b = &w->u->info;
-	bool is_reg = p->reg < 16 && asked & 1u << p->reg, is_removed = p->removed && asked & ASKED_REMOVED;
+	bool is_reg = p->reg < 16 && asked & 1u << p->reg,
+	     is_removed = p->removed && asked & ASKED_REMOVED;
 	if (!p->is_told || (!is_reg && !is_removed))
 		return;
-	put_u8(b, (uint8_t)(OUT_PASSED + (is_reg ? OUT_PASSED_REG : 0) + (is_removed ? OUT_PASSED_REMOVED : 0)));
+	put_u8(b, (uint8_t)(OUT_PASSED + (is_reg ? OUT_PASSED_REG : 0) +
+			    (is_removed ? OUT_PASSED_REMOVED : 0)));
 	if (is_reg) {
 		put_u8(b, 1);
 		put_u8(b, (uint8_t)(DW_OP_reg0 + p->reg));
@@ -498,7 +518,10 @@ static void put_passed(struct writing *w, const struct call_param *p, uint32_t a
 	out_expr(w->u, b, false, w->die.unit, p->value.p, p->value.n);
 }
 
-/* A call that is asked about is written whether or not it tells anything: of several at one address the first counts. */
+/*
+ * A call that is asked about is written whether or not it tells anything: of several at one address
+ * the first counts.
+ */
 static int put_call(void *arg, const struct dw_die *site)
 {
 	struct writing *w = arg;
@@ -548,7 +571,9 @@ static void put_ranges(struct writing *w, bool is_list)
 static const char *own_name(const struct writing *w)
 {
 	const char *name = dw_str_deep(&w->die, DW_AT_name);
-	const char *inherited = w->instance_entry == DW_FUNC_NONE ? NULL : dw_str_deep(&w->instance->die, DW_AT_name);
+	const char *inherited = w->instance_entry == DW_FUNC_NONE
+					? NULL
+					: dw_str_deep(&w->instance->die, DW_AT_name);
 	return name && inherited && !strcmp(name, inherited) ? NULL : name;
 }
 
@@ -575,10 +600,12 @@ static int put_function(struct writing *w, struct cairn_err *err)
 			return rc;
 		code = w->x->ranges.n > 1 ? OUT_CODE_RANGES : OUT_CODE_RANGE;
 		if (entry.v != w->x->ranges.p[0].lo.v)
-			code = code == OUT_CODE_RANGES ? OUT_CODE_RANGES_ENTRY : OUT_CODE_RANGE_ENTRY;
+			code = code == OUT_CODE_RANGES ? OUT_CODE_RANGES_ENTRY
+						       : OUT_CODE_RANGE_ENTRY;
 		base = read_location(w, &w->die, DW_AT_frame_base);
 	}
-	put_uleb(b, OUT_FUNCTION + (w->instance_entry != DW_FUNC_NONE ? OUT_FUNCTION_ORIGIN : 0) + (name ? OUT_FUNCTION_NAME : 0) +
+	put_uleb(b, OUT_FUNCTION + (w->instance_entry != DW_FUNC_NONE ? OUT_FUNCTION_ORIGIN : 0) +
+			    (name ? OUT_FUNCTION_NAME : 0) +
 			    OUT_FUNCTION_KINDS * (code + OUT_CODE_KINDS * base.kind));
 	put_names(w, name);
 	if (code != OUT_CODE_NONE)
@@ -632,7 +659,8 @@ static int compare_copies(struct writing *w, struct cairn_err *err)
 	enter_copies(w->x, function);
 	if (map_get(&w->x->asked, origin, &known))
 		return 0;
-	int rc = active_removed(&w->r->env, &w->x->worker, function, w->entry, note_removed, w->x, err);
+	int rc = active_removed(&w->r->env, &w->x->worker, function, w->entry, note_removed, w->x,
+				err);
 	/* Of very many each is asked about. */
 	bool is_alone = map_get(&w->x->removed, removed_key(w->entry, ACTIVE_ALL), &known);
 	if (rc >= 0 && !is_alone)
@@ -650,8 +678,9 @@ static int find_removed(struct writing *w, struct bytes *ret, bool *ret_any, str
 		return 0;
 	int rc = compare_copies(w, err);
 	for (uint32_t i = 0; rc >= 0 && i < n; i++) {
-		bool is_removed = map_get(&w->x->removed, removed_key(w->entry, ACTIVE_ALL), &known) ||
-				  map_get(&w->x->removed, removed_key(w->entry, i), &known);
+		bool is_removed =
+			map_get(&w->x->removed, removed_key(w->entry, ACTIVE_ALL), &known) ||
+			map_get(&w->x->removed, removed_key(w->entry, i), &known);
 		if (!(i % 8))
 			put_u8(ret, 0);
 		if (is_removed && !ret->failed)
@@ -671,8 +700,10 @@ static int put_copy(struct writing *w, struct cairn_err *err)
 		rc = ranges_of(w->x, &w->die, err);
 	is_list = w->x->ranges.n > 1;
 	if (rc >= 0) {
-		put_u8(b, (uint8_t)(OUT_COPY + (w->instance_entry != DW_FUNC_NONE ? OUT_COPY_ORIGIN : 0) +
-				    (name ? OUT_COPY_NAME : 0) + (is_list ? OUT_COPY_RANGES : 0) + (is_any ? OUT_COPY_REMOVED : 0)));
+		put_u8(b, (uint8_t)(OUT_COPY +
+				    (w->instance_entry != DW_FUNC_NONE ? OUT_COPY_ORIGIN : 0) +
+				    (name ? OUT_COPY_NAME : 0) + (is_list ? OUT_COPY_RANGES : 0) +
+				    (is_any ? OUT_COPY_REMOVED : 0)));
 		put_names(w, name);
 		put_ranges(w, is_list);
 	}
@@ -693,9 +724,10 @@ static int put_entry(struct writing *w, struct cairn_err *err)
 		rc = instance_of(r, w->x, w->entry, &w->die, &w->instance, err);
 	if (rc < 0)
 		return rc;
-	w->instance_entry = w->instance->die.off == w->die.off
-				    ? DW_FUNC_NONE
-				    : dw_func_index_find_near(r->env.index, w->entry, w->instance->die.off);
+	w->instance_entry =
+		w->instance->die.off == w->die.off
+			? DW_FUNC_NONE
+			: dw_func_index_find_near(r->env.index, w->entry, w->instance->die.off);
 	r->die_at[w->entry] = (uint32_t)w->u->info.v.n;
 	r->formals_at[w->entry] = (uint32_t)w->u->formals.n;
 	for (uint32_t i = 0; w->instance_entry == DW_FUNC_NONE && i < w->instance->formals.n; i++)
@@ -711,7 +743,8 @@ static int put_entry(struct writing *w, struct cairn_err *err)
 
 /* ---- units ---- */
 
-static int lowest_address(struct reducing *r, struct reducer *x, size_t unit, uint64_t *ret, struct cairn_err *err)
+static int lowest_address(struct reducing *r, struct reducer *x, size_t unit, uint64_t *ret,
+			  struct cairn_err *err)
 {
 	*ret = UINT64_MAX;
 	for (uint32_t i = r->first[unit]; i < r->first[unit + 1]; i++) {
@@ -733,12 +766,14 @@ static int lowest_address(struct reducing *r, struct reducer *x, size_t unit, ui
 static const char *producer_of(const struct dw_unit *unit)
 {
 	struct dw_die root;
-	const char *producer = dw_unit_root(unit, &root, NULL) == 1 ? dw_str(&root, DW_AT_producer) : NULL;
+	const char *producer =
+		dw_unit_root(unit, &root, NULL) == 1 ? dw_str(&root, DW_AT_producer) : NULL;
 	return producer ? producer : "";
 }
 
 /* Entries as deep as they were, in the nearest one around them that is written. */
-static int write_entries(struct reducing *r, struct reducer *x, size_t unit, struct out_unit *u, struct cairn_err *err)
+static int write_entries(struct reducing *r, struct reducer *x, size_t unit, struct out_unit *u,
+			 struct cairn_err *err)
 {
 	uint32_t open[DEPTH_MAX];
 	unsigned int depth = 0;
@@ -751,9 +786,10 @@ static int write_entries(struct reducing *r, struct reducer *x, size_t unit, str
 		for (; depth && open[depth - 1] != parent; depth--)
 			put_u8(&u->info, 0);
 		struct writing w = {.r = r, .x = x, .u = u, .entry = i};
-		int rc = depth == DEPTH_MAX ? err_set(err, -EBADMSG, "%s: functions nested more than %d deep",
-						      cairn_binary_debug_path(r->env.bin), DEPTH_MAX)
-					    : put_entry(&w, err);
+		int rc = depth == DEPTH_MAX
+				 ? err_set(err, -EBADMSG, "%s: functions nested more than %d deep",
+					   cairn_binary_debug_path(r->env.bin), DEPTH_MAX)
+				 : put_entry(&w, err);
 		if (rc < 0)
 			return rc;
 		if (u->info.v.n > UINT32_MAX / 2)
@@ -790,7 +826,9 @@ static int write_unit(void *ctx, size_t item, unsigned int worker, struct cairn_
 	if (rc < 0)
 		return rc;
 	out_unit_end(u);
-	return u->info.failed || u->locations.failed || u->ranges.failed ? err_nomem(err, "the descriptions of parameters") : 0;
+	return u->info.failed || u->locations.failed || u->ranges.failed
+		       ? err_nomem(err, "the descriptions of parameters")
+		       : 0;
 }
 
 /* ---- all ---- */
@@ -811,8 +849,8 @@ static int start(struct reducing *r, unsigned int threads)
 	r->unit_asks = calloc(r->n_units + 1, sizeof(*r->unit_asks));
 	r->units = calloc(r->n_units + 1, sizeof(*r->units));
 	r->reducers = calloc(width, sizeof(*r->reducers));
-	if (!r->first || !r->unit_of || !r->die_at || !r->formals_at || !r->types_at || !r->asked || !r->is_kept || !r->is_needed ||
-	    !r->unit_asks || !r->units || !r->reducers)
+	if (!r->first || !r->unit_of || !r->die_at || !r->formals_at || !r->types_at || !r->asked ||
+	    !r->is_kept || !r->is_needed || !r->unit_asks || !r->units || !r->reducers)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < width; i++) {
 		arena_init(&r->reducers[i].arena);
@@ -856,7 +894,8 @@ static void end(struct reducing *r, unsigned int threads)
 	map_fini(&r->asked_at);
 }
 
-static int reduce(struct reducing *r, unsigned int threads, struct bytes *ret, struct cairn_err *err)
+static int reduce(struct reducing *r, unsigned int threads, struct bytes *ret,
+		  struct cairn_err *err)
 {
 	int rc = start(r, threads) < 0 ? err_nomem(err, "functions") : 0;
 	if (rc >= 0)
@@ -871,7 +910,8 @@ static int reduce(struct reducing *r, unsigned int threads, struct bytes *ret, s
 	return rc < 0 ? rc : out_write(r->units, &sites, ret, err);
 }
 
-int reduced_make(struct site_table *p, unsigned int threads, struct bytes *ret, uint64_t *ret_n, struct cairn_err *err)
+int reduced_make(struct site_table *p, unsigned int threads, struct bytes *ret, uint64_t *ret_n,
+		 struct cairn_err *err)
 {
 	struct reducing r = {.p = p};
 	int rc = sites_all_functions(p->sites, &r.env, err);

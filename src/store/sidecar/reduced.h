@@ -2,16 +2,21 @@
 /*
  * .cairn.dwarf: what the middle of functions takes, as DWARF that has nothing else
  *
- * Where a parameter is changes with nearly every instruction, and whether that may be believed depends on the code around it. Answers
- * for all addresses would be larger than the descriptions that they are made of. So the descriptions are kept: functions, inlined
- * copies, parameters with their locations, and what callers passed. The same code reads them that reads the debug information
- * (sites/active.c), so that both give the same answers. What differs from ordinary DWARF:
+ * Where a parameter is changes with nearly every instruction, and whether that may be believed
+ * depends on the code around it. Answers for all addresses would be larger than the descriptions
+ * that they are made of. So the descriptions are kept: functions, inlined copies, parameters with
+ * their locations, and what callers passed. The same code reads them that reads the debug
+ * information (sites/active.c), so that both give the same answers. What differs from ordinary
+ * DWARF:
  *
  *	types		a parameter has the number of a record of .cairn.types (DW_AT_cairn_type). Its DW_AT_type leads to a stand-in with the
- *			few facts that locations depend on: the size, whether it is a _Bool, whether it is passed by reference.
- *	other copies	GCC may describe a removed parameter by another copy's value (sites/removed.c). Finding this out takes line
+ *			few facts that locations depend on: the size, whether it is a _Bool, whether
+ *			it is passed by reference.
+ *	other copies	GCC may describe a removed parameter by another copy's value
+ *	(sites/removed.c). Finding this out takes line
  *			tables, so it is done when the section is made (DW_AT_cairn_another_call).
- *	call sites	only direct calls of functions that ask for the value of a register at their entry.
+ *	call sites	only direct calls of functions that ask for the value of a register at their
+ *	entry.
  *
  *	reduced.c	finds out what is needed, and writes it
  *	reduced_out.c	units, abbreviations and references into sections
@@ -31,9 +36,11 @@
  *
  * @p      whose sites were visited, and whose types are not finished: those of parameters are added
  * @ret_n  functions and inlined copies in it
- * Returns 0, -EBADMSG, -EOPNOTSUPP (addresses that have not 8 bytes), -ERANGE, -ENOMEM. Same bytes for any number of threads.
+ * Returns 0, -EBADMSG, -EOPNOTSUPP (addresses that have not 8 bytes), -ERANGE, -ENOMEM. Same bytes
+ * for any number of threads.
  */
-int reduced_make(struct site_table *p, unsigned int threads, struct bytes *ret, uint64_t *ret_n, struct cairn_err *err);
+int reduced_make(struct site_table *p, unsigned int threads, struct bytes *ret, uint64_t *ret_n,
+		 struct cairn_err *err);
 
 /* ---- reading ---- */
 
@@ -46,19 +53,24 @@ struct reduced;
  *
  * @bin     with the code of which it is
  * @types   gets the types of parameters
- * Returns 0, -EOPNOTSUPP (the sidecar has no such section), -ESTALE (it is of other code), -EBADMSG, -ENOMEM.
- * Cost: reads all of the section, and hashes all code.
+ * Returns 0, -EOPNOTSUPP (the sidecar has no such section), -ESTALE (it is of other code),
+ * -EBADMSG, -ENOMEM. Cost: reads all of the section, and hashes all code.
  */
-int reduced_open(const struct cairn_sidecar *sidecar, const struct cairn_binary *bin, struct sidecar_types *types, struct reduced **ret,
-		 struct cairn_err *err);
+int reduced_open(const struct cairn_sidecar *sidecar, const struct cairn_binary *bin,
+		 struct sidecar_types *types, struct reduced **ret, struct cairn_err *err);
 void reduced_close(struct reduced *r);
 
 /* As cairn_sites_at() and cairn_sites_call_value(). */
-int reduced_at(struct reduced *r, struct cairn_vaddr pc, bool is_exact, const struct cairn_scope **ret, struct cairn_err *err);
-int reduced_passed(struct reduced *r, struct cairn_vaddr callee, struct cairn_vaddr caller_pc, const struct cairn_loc_step *asked,
-		   struct cairn_location *ret, struct cairn_err *err);
+int reduced_at(struct reduced *r, struct cairn_vaddr pc, bool is_exact,
+	       const struct cairn_scope **ret, struct cairn_err *err);
+int reduced_passed(struct reduced *r, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
+		   const struct cairn_loc_step *asked, struct cairn_location *ret,
+		   struct cairn_err *err);
 
-/* Every DIE, attribute and list, for cairn_sidecar_check(); 0 without the section. Returns 0, -EBADMSG, -ENOMEM. */
+/*
+ * Every DIE, attribute and list, for cairn_sidecar_check(); 0 without the section. Returns 0,
+ * -EBADMSG, -ENOMEM.
+ */
 int reduced_check(const struct cairn_sidecar *sidecar, struct cairn_err *err);
 
 #endif

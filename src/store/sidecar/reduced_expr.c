@@ -2,9 +2,10 @@
 /*
  * Location expressions for .cairn.dwarf
  *
- * An expression is copied operation by operation. What refers to something else is changed: an index of .debug_addr becomes the address, a
- * base type one of the integer types that every unit has, a removed parameter a DIE that stands for it. An operation
- * that loc/expr.c does not know ends the copy after its byte, as it ends the reader's work. What is damaged is copied as it is.
+ * An expression is copied operation by operation. What refers to something else is changed: an
+ * index of .debug_addr becomes the address, a base type one of the integer types that every unit
+ * has, a removed parameter a DIE that stands for it. An operation that loc/expr.c does not know
+ * ends the copy after its byte, as it ends the reader's work. What is damaged is copied as it is.
  */
 #include "sidecar/reduced_out.h"
 
@@ -30,31 +31,72 @@ enum operands {
 };
 
 static const uint8_t all_operands[256] = {
-	[DW_OP_const1u] = BYTES_1, [DW_OP_const1s] = BYTES_1, [DW_OP_const2u] = BYTES_2, [DW_OP_const2s] = BYTES_2,
-	[DW_OP_const4u] = BYTES_4, [DW_OP_const4s] = BYTES_4, [DW_OP_const8u] = BYTES_8, [DW_OP_const8s] = BYTES_8,
-	[DW_OP_constu] = NUMBER, [DW_OP_consts] = SIGNED,
-	[DW_OP_constx] = INDEX_CONSTANT, [DW_OP_GNU_const_index] = INDEX_CONSTANT,
-	[DW_OP_const_type] = CONSTANT_TYPE, [DW_OP_GNU_const_type] = CONSTANT_TYPE,
-	[DW_OP_lit0 ... DW_OP_lit31] = NOTHING,
-	[DW_OP_reg0 ... DW_OP_reg31] = NOTHING,
-	[DW_OP_breg0 ... DW_OP_breg31] = SIGNED,
-	[DW_OP_regx] = NUMBER, [DW_OP_bregx] = REGISTER_SIGNED,
-	[DW_OP_regval_type] = REGISTER_TYPE, [DW_OP_GNU_regval_type] = REGISTER_TYPE,
+	[DW_OP_const1u] = BYTES_1,
+	[DW_OP_const1s] = BYTES_1,
+	[DW_OP_const2u] = BYTES_2,
+	[DW_OP_const2s] = BYTES_2,
+	[DW_OP_const4u] = BYTES_4,
+	[DW_OP_const4s] = BYTES_4,
+	[DW_OP_const8u] = BYTES_8,
+	[DW_OP_const8s] = BYTES_8,
+	[DW_OP_constu] = NUMBER,
+	[DW_OP_consts] = SIGNED,
+	[DW_OP_constx] = INDEX_CONSTANT,
+	[DW_OP_GNU_const_index] = INDEX_CONSTANT,
+	[DW_OP_const_type] = CONSTANT_TYPE,
+	[DW_OP_GNU_const_type] = CONSTANT_TYPE,
+	[DW_OP_lit0... DW_OP_lit31] = NOTHING,
+	[DW_OP_reg0... DW_OP_reg31] = NOTHING,
+	[DW_OP_breg0... DW_OP_breg31] = SIGNED,
+	[DW_OP_regx] = NUMBER,
+	[DW_OP_bregx] = REGISTER_SIGNED,
+	[DW_OP_regval_type] = REGISTER_TYPE,
+	[DW_OP_GNU_regval_type] = REGISTER_TYPE,
 	[DW_OP_addr] = BYTES_8,
-	[DW_OP_addrx] = INDEX_ADDRESS, [DW_OP_GNU_addr_index] = INDEX_ADDRESS,
-	[DW_OP_fbreg] = SIGNED, [DW_OP_call_frame_cfa] = NOTHING,
-	[DW_OP_entry_value] = BLOCK, [DW_OP_GNU_entry_value] = BLOCK, [DW_OP_implicit_value] = BLOCK,
+	[DW_OP_addrx] = INDEX_ADDRESS,
+	[DW_OP_GNU_addr_index] = INDEX_ADDRESS,
+	[DW_OP_fbreg] = SIGNED,
+	[DW_OP_call_frame_cfa] = NOTHING,
+	[DW_OP_entry_value] = BLOCK,
+	[DW_OP_GNU_entry_value] = BLOCK,
+	[DW_OP_implicit_value] = BLOCK,
 	[DW_OP_GNU_parameter_ref] = REMOVED,
-	[DW_OP_stack_value] = NOTHING, [DW_OP_piece] = NUMBER, [DW_OP_bit_piece] = NUMBERS,
-	[DW_OP_plus] = NOTHING, [DW_OP_minus] = NOTHING, [DW_OP_mul] = NOTHING, [DW_OP_and] = NOTHING,
-	[DW_OP_or] = NOTHING, [DW_OP_xor] = NOTHING, [DW_OP_shl] = NOTHING, [DW_OP_shr] = NOTHING, [DW_OP_shra] = NOTHING,
-	[DW_OP_eq] = NOTHING, [DW_OP_ne] = NOTHING, [DW_OP_lt] = NOTHING, [DW_OP_le] = NOTHING, [DW_OP_gt] = NOTHING,
+	[DW_OP_stack_value] = NOTHING,
+	[DW_OP_piece] = NUMBER,
+	[DW_OP_bit_piece] = NUMBERS,
+	[DW_OP_plus] = NOTHING,
+	[DW_OP_minus] = NOTHING,
+	[DW_OP_mul] = NOTHING,
+	[DW_OP_and] = NOTHING,
+	[DW_OP_or] = NOTHING,
+	[DW_OP_xor] = NOTHING,
+	[DW_OP_shl] = NOTHING,
+	[DW_OP_shr] = NOTHING,
+	[DW_OP_shra] = NOTHING,
+	[DW_OP_eq] = NOTHING,
+	[DW_OP_ne] = NOTHING,
+	[DW_OP_lt] = NOTHING,
+	[DW_OP_le] = NOTHING,
+	[DW_OP_gt] = NOTHING,
 	[DW_OP_ge] = NOTHING,
-	[DW_OP_nop] = NOTHING, [DW_OP_dup] = NOTHING, [DW_OP_over] = NOTHING, [DW_OP_pick] = BYTES_1, [DW_OP_drop] = NOTHING,
-	[DW_OP_swap] = NOTHING, [DW_OP_rot] = NOTHING, [DW_OP_plus_uconst] = NUMBER, [DW_OP_neg] = NOTHING, [DW_OP_not] = NOTHING,
-	[DW_OP_deref] = NOTHING, [DW_OP_deref_size] = BYTES_1,
-	[DW_OP_deref_type] = SIZE_TYPE, [DW_OP_GNU_deref_type] = SIZE_TYPE,
-	[DW_OP_convert] = TYPE, [DW_OP_GNU_convert] = TYPE, [DW_OP_reinterpret] = TYPE, [DW_OP_GNU_reinterpret] = TYPE,
+	[DW_OP_nop] = NOTHING,
+	[DW_OP_dup] = NOTHING,
+	[DW_OP_over] = NOTHING,
+	[DW_OP_pick] = BYTES_1,
+	[DW_OP_drop] = NOTHING,
+	[DW_OP_swap] = NOTHING,
+	[DW_OP_rot] = NOTHING,
+	[DW_OP_plus_uconst] = NUMBER,
+	[DW_OP_neg] = NOTHING,
+	[DW_OP_not] = NOTHING,
+	[DW_OP_deref] = NOTHING,
+	[DW_OP_deref_size] = BYTES_1,
+	[DW_OP_deref_type] = SIZE_TYPE,
+	[DW_OP_GNU_deref_type] = SIZE_TYPE,
+	[DW_OP_convert] = TYPE,
+	[DW_OP_GNU_convert] = TYPE,
+	[DW_OP_reinterpret] = TYPE,
+	[DW_OP_GNU_reinterpret] = TYPE,
 };
 
 static struct cursor cursor_over(struct cursor_src *src, const uint8_t *expr, uint64_t n)
@@ -102,7 +144,8 @@ void out_expr_asks(const uint8_t *expr, uint64_t n, uint32_t *ret)
 		if (all_operands[op] == REMOVED)
 			*ret |= ASKED_REMOVED;
 		bool is_entry = op == DW_OP_entry_value || op == DW_OP_GNU_entry_value;
-		if (is_entry && cur_left(&block) == 1 && block.pos[0] >= DW_OP_reg0 && block.pos[0] < DW_OP_reg0 + 16)
+		if (is_entry && cur_left(&block) == 1 && block.pos[0] >= DW_OP_reg0 &&
+		    block.pos[0] < DW_OP_reg0 + 16)
 			*ret |= 1u << (block.pos[0] - DW_OP_reg0);
 	}
 }
@@ -117,8 +160,8 @@ static uint32_t int_type(const struct dw_unit *unit, uint64_t off)
 		return OUT_NO_INT_TYPE;
 	uint64_t size = dw_udata(&die, DW_AT_byte_size, 0), enc = dw_udata(&die, DW_AT_encoding, 0);
 	bool is_signed = enc == DW_ATE_signed || enc == DW_ATE_signed_char;
-	bool is_unsigned = enc == DW_ATE_unsigned || enc == DW_ATE_unsigned_char || enc == DW_ATE_boolean || enc == DW_ATE_UTF ||
-			   enc == DW_ATE_address;
+	bool is_unsigned = enc == DW_ATE_unsigned || enc == DW_ATE_unsigned_char ||
+			   enc == DW_ATE_boolean || enc == DW_ATE_UTF || enc == DW_ATE_address;
 	if ((!is_signed && !is_unsigned) || size < 1 || size > OUT_INT_BYTES_MAX)
 		return OUT_NO_INT_TYPE;
 	return out_int_type((unsigned int)size, is_signed);
@@ -166,7 +209,10 @@ static void put_removed(struct copy *x, uint64_t off)
 	put_u32(&x->to, 0);
 }
 
-/* One that refers to something else; @c is at its operands, which are there. False: it is to be copied. */
+/*
+ * One that refers to something else; @c is at its operands, which are there. False: it is to be
+ * copied.
+ */
 static bool put_changed(struct copy *x, uint8_t op, struct cursor c)
 {
 	switch ((enum operands)all_operands[op]) {
@@ -217,7 +263,8 @@ static void copy_all(struct copy *x, struct cursor *c)
 	}
 }
 
-void out_expr(struct out_unit *u, struct bytes *to, bool in_list, const struct dw_unit *unit, const uint8_t *expr, uint64_t n)
+void out_expr(struct out_unit *u, struct bytes *to, bool in_list, const struct dw_unit *unit,
+	      const uint8_t *expr, uint64_t n)
 {
 	struct cursor_src src;
 	struct cursor c = cursor_over(&src, expr, n);
@@ -227,7 +274,9 @@ void out_expr(struct out_unit *u, struct bytes *to, bool in_list, const struct d
 	size_t base = to->v.n;
 	put_bytes(to, x.to.v.p, x.to.v.n);
 	for (size_t i = 0; i < x.refs.n; i++) {
-		struct removed_ref ref = {.at = (uint32_t)base + x.refs.p[i].at, .in_list = in_list, .die = x.refs.p[i].die};
+		struct removed_ref ref = {.at = (uint32_t)base + x.refs.p[i].at,
+					  .in_list = in_list,
+					  .die = x.refs.p[i].die};
 		if (!VEC_ADD(&u->refs, ref))
 			to->failed = true;
 	}

@@ -2,7 +2,8 @@
 /*
  *	.debug_abbrev		all that can occur, for all units
  *	.debug_info		a unit for each that has code, as it was; then one with the stand-ins of types
- *	.debug_loclists, .debug_rnglists	lists, which count from the lowest address of their unit
+ *	.debug_loclists, .debug_rnglists	lists, which count from the lowest address of their
+ *	unit
  *	.debug_str		names and producers, each once
  */
 #include "sidecar/reduced_out.h"
@@ -214,9 +215,11 @@ static void put_copy_abbrev(struct bytes *b, unsigned int has)
 	put_end(b);
 }
 
-static void put_function_abbrev(struct bytes *b, unsigned int has, unsigned int code, unsigned int base)
+static void put_function_abbrev(struct bytes *b, unsigned int has, unsigned int code,
+				unsigned int base)
 {
-	put_abbrev(b, OUT_FUNCTION + has + OUT_FUNCTION_KINDS * (code + OUT_CODE_KINDS * base), DW_TAG_subprogram, true);
+	put_abbrev(b, OUT_FUNCTION + has + OUT_FUNCTION_KINDS * (code + OUT_CODE_KINDS * base),
+		   DW_TAG_subprogram, true);
 	if (has & OUT_FUNCTION_ORIGIN)
 		put_spec(b, DW_AT_abstract_origin, DW_FORM_ref_addr);
 	if (has & OUT_FUNCTION_NAME)
@@ -228,7 +231,8 @@ static void put_function_abbrev(struct bytes *b, unsigned int has, unsigned int 
 	if (code == OUT_CODE_RANGE_ENTRY || code == OUT_CODE_RANGES_ENTRY)
 		put_spec(b, DW_AT_entry_pc, DW_FORM_addr);
 	if (base != OUT_AT_NONE)
-		put_spec(b, DW_AT_frame_base, base == OUT_AT_EXPR ? DW_FORM_exprloc : DW_FORM_sec_offset);
+		put_spec(b, DW_AT_frame_base,
+			 base == OUT_AT_EXPR ? DW_FORM_exprloc : DW_FORM_sec_offset);
 	put_end(b);
 }
 
@@ -280,8 +284,8 @@ static int site_stand_in(struct sections *s, uint64_t key, uint32_t *ret)
 }
 
 /* What the four bytes say. Returns 0, -ENOMEM, -ERANGE. */
-static int resolve(struct sections *s, const struct out_sites *p, const struct out_unit *u, const struct fixup *f,
-		   uint64_t locations_at, uint64_t ranges_at, uint64_t *ret)
+static int resolve(struct sections *s, const struct out_sites *p, const struct out_unit *u,
+		   const struct fixup *f, uint64_t locations_at, uint64_t ranges_at, uint64_t *ret)
 {
 	uint32_t entry = (uint32_t)(f->key >> 32), off = 0;
 	int rc = 0;
@@ -296,7 +300,8 @@ static int resolve(struct sections *s, const struct out_sites *p, const struct o
 		break;
 	case FIX_FORMAL: {
 		const struct out_unit *of = &p->units[p->unit_of[entry]];
-		*ret = s->unit_at[p->unit_of[entry]] + of->formals.p[p->formals_at[entry] + (uint32_t)f->key];
+		*ret = s->unit_at[p->unit_of[entry]] +
+		       of->formals.p[p->formals_at[entry] + (uint32_t)f->key];
 		break;
 	}
 	case FIX_TYPE:
@@ -346,7 +351,8 @@ static int add_units(struct sections *s, struct out_unit *units, const struct ou
 	for (size_t i = 0; i < p->n_units; i++) {
 		s->unit_at[i] = at;
 		for (size_t k = 0; rc >= 0 && k < units[i].removed.n; k++)
-			rc = map_put(&s->removed_at, units[i].removed.p[k].die, at + units[i].removed.p[k].at);
+			rc = map_put(&s->removed_at, units[i].removed.p[k].die,
+				     at + units[i].removed.p[k].at);
 		at += units[i].info.v.n;
 	}
 	s->unit_at[p->n_units] = at;
@@ -375,7 +381,8 @@ static int finish(struct sections *s, struct bytes *ret, struct cairn_err *err)
 	set_u32(&s->locations, 0, (uint32_t)s->locations.v.n - 4);
 	set_u32(&s->ranges, 0, (uint32_t)s->ranges.v.n - 4);
 	put_abbrevs(&s->abbrev);
-	if (s->info.failed || s->abbrev.failed || s->locations.failed || s->ranges.failed || s->strings.text.failed)
+	if (s->info.failed || s->abbrev.failed || s->locations.failed || s->ranges.failed ||
+	    s->strings.text.failed)
 		return -ENOMEM;
 	const struct out_section sections[] = {
 		{".debug_info", SHT_PROGBITS, s->info.v.p, s->info.v.n},
@@ -393,7 +400,8 @@ static int finish(struct sections *s, struct bytes *ret, struct cairn_err *err)
 	return rc;
 }
 
-int out_write(struct out_unit *units, const struct out_sites *sites, struct bytes *ret, struct cairn_err *err)
+int out_write(struct out_unit *units, const struct out_sites *sites, struct bytes *ret,
+	      struct cairn_err *err)
 {
 	struct sections s = {0};
 	int rc = strings_init(&s.strings);

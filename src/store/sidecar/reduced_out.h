@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside of the writer of .cairn.dwarf: DIEs of one unit, and references that are filled in when all units are known
+ * Inside of the writer of .cairn.dwarf: DIEs of one unit, and references that are filled in when
+ * all units are known
  *
- * An abbreviation is told by what a DIE has. All that can occur are numbered, and the table has them all.
+ * An abbreviation is told by what a DIE has. All that can occur are numbered, and the table has
+ * them all.
  */
 #ifndef SIDECAR_REDUCED_OUT_H
 #define SIDECAR_REDUCED_OUT_H
@@ -140,7 +142,8 @@ struct out_sites {
 };
 
 /* All units as an ELF file. Returns 0, -ERANGE, -ENOMEM. */
-int out_write(struct out_unit *units, const struct out_sites *sites, struct bytes *ret, struct cairn_err *err);
+int out_write(struct out_unit *units, const struct out_sites *sites, struct bytes *ret,
+	      struct cairn_err *err);
 
 /* ---- expressions ---- */
 
@@ -156,6 +159,7 @@ void out_expr_asks(const uint8_t *expr, uint64_t n, uint32_t *ret);
  * @unit     that it is of
  * @in_list  whether @to are the lists of @u; else it is in the unit
  */
-void out_expr(struct out_unit *u, struct bytes *to, bool in_list, const struct dw_unit *unit, const uint8_t *expr, uint64_t n);
+void out_expr(struct out_unit *u, struct bytes *to, bool in_list, const struct dw_unit *unit,
+	      const uint8_t *expr, uint64_t n);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Answers from .cairn.dwarf: the code that reads debug information reads it, with the binary's own instructions and unwind rows
+ * Answers from .cairn.dwarf: the code that reads debug information reads it, with the binary's own
+ * instructions and unwind rows
  */
 #include "sidecar/reduced.h"
 
@@ -26,7 +27,8 @@ struct reduced {
 };
 
 /* The section as an ELF file. Returns 1, 0 without a section, -EBADMSG, -ERANGE, -ENOMEM. */
-static int open_section(const struct cairn_sidecar *sidecar, struct elf **ret, struct cairn_err *err)
+static int open_section(const struct cairn_sidecar *sidecar, struct elf **ret,
+			struct cairn_err *err)
 {
 	const struct elf_section *s;
 	int rc = elf_section(sidecar->elf, REDUCED_SECTION, &s, err);
@@ -55,13 +57,14 @@ static int read_all(struct reduced *r, struct cairn_err *err)
 	if (rc >= 0)
 		rc = dwarf_index_functions(r->dw, 1, &r->index, err);
 	if (rc < 0)
-		return err_while(err, rc, "in section " REDUCED_SECTION " of %s", elf_path(r->sidecar->elf));
+		return err_while(err, rc, "in section " REDUCED_SECTION " of %s",
+				 elf_path(r->sidecar->elf));
 	struct site_env env = env_of(r);
 	return active_init(&r->active, &env, err);
 }
 
-int reduced_open(const struct cairn_sidecar *sidecar, const struct cairn_binary *bin, struct sidecar_types *types, struct reduced **ret,
-		 struct cairn_err *err)
+int reduced_open(const struct cairn_sidecar *sidecar, const struct cairn_binary *bin,
+		 struct sidecar_types *types, struct reduced **ret, struct cairn_err *err)
 {
 	struct elf *section;
 	/* What is told of an address depends on all code of its function. */
@@ -70,8 +73,11 @@ int reduced_open(const struct cairn_sidecar *sidecar, const struct cairn_binary 
 	int rc = open_section(sidecar, &section, err);
 	if (rc <= 0)
 		return rc ? rc
-			  : err_set(err, -EOPNOTSUPP, "%s: a sidecar without the parameters in the middle of functions; make it with: "
-				    "cairn sidecar --args FILE", elf_path(sidecar->elf));
+			  : err_set(err, -EOPNOTSUPP,
+				    "%s: a sidecar without the parameters in the middle of "
+				    "functions; make it with: "
+				    "cairn sidecar --args FILE",
+				    elf_path(sidecar->elf));
 	struct reduced *r = calloc(1, sizeof(*r));
 	if (!r) {
 		elf_close(section);
@@ -111,7 +117,8 @@ static int type_of(void *ctx, const struct dw_die *formal, uint32_t *ret, struct
 	return rc < 0 ? err_nomem(err, "types") : 0;
 }
 
-int reduced_at(struct reduced *r, struct cairn_vaddr pc, bool is_exact, const struct cairn_scope **ret, struct cairn_err *err)
+int reduced_at(struct reduced *r, struct cairn_vaddr pc, bool is_exact,
+	       const struct cairn_scope **ret, struct cairn_err *err)
 {
 	struct site_env env = env_of(r);
 	struct active_types types = {type_of, r->types};
@@ -120,8 +127,9 @@ int reduced_at(struct reduced *r, struct cairn_vaddr pc, bool is_exact, const st
 	return active_at(&r->active, &env, &types, &r->arena, pc, is_exact, ret, err);
 }
 
-int reduced_passed(struct reduced *r, struct cairn_vaddr callee, struct cairn_vaddr caller_pc, const struct cairn_loc_step *asked,
-		   struct cairn_location *ret, struct cairn_err *err)
+int reduced_passed(struct reduced *r, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
+		   const struct cairn_loc_step *asked, struct cairn_location *ret,
+		   struct cairn_err *err)
 {
 	struct site_env env = env_of(r);
 	return passed_between(&env, &r->active, callee, caller_pc, asked, &r->arena, ret, err);
@@ -144,26 +152,30 @@ static int ignore_location(void *ctx, const struct dw_loc_entry *e)
 	return 0;
 }
 
-static int bad_die(const struct cairn_sidecar *p, const struct dw_die *die, const char *expected, struct cairn_err *err)
+static int bad_die(const struct cairn_sidecar *p, const struct dw_die *die, const char *expected,
+		   struct cairn_err *err)
 {
-	return err_set(err, -EBADMSG, "%s: " REDUCED_SECTION ": DIE 0x%llx: expected %s", elf_path(p->elf), (unsigned long long)die->off,
-		       expected);
+	return err_set(err, -EBADMSG, "%s: " REDUCED_SECTION ": DIE 0x%llx: expected %s",
+		       elf_path(p->elf), (unsigned long long)die->off, expected);
 }
 
 /* A reference that is there leads to a DIE of the right kind. */
-static int check_ref(const struct cairn_sidecar *p, const struct dw_die *die, uint16_t at, uint16_t tag, struct cairn_err *err)
+static int check_ref(const struct cairn_sidecar *p, const struct dw_die *die, uint16_t at,
+		     uint16_t tag, struct cairn_err *err)
 {
 	struct dw_value v;
 	struct dw_die to;
 	int rc = dw_attr(die, at, &v, err);
 	if (rc <= 0)
 		return rc;
-	if (v.cls != DW_CLASS_REF || dw_die_near(die->unit, v.ref, &to, NULL) != 1 || (tag && to.tag != tag))
+	if (v.cls != DW_CLASS_REF || dw_die_near(die->unit, v.ref, &to, NULL) != 1 ||
+	    (tag && to.tag != tag))
 		return bad_die(p, die, "a reference to another", err);
 	return 0;
 }
 
-static int check_formal(const struct cairn_sidecar *p, const struct dw_die *die, struct cairn_err *err)
+static int check_formal(const struct cairn_sidecar *p, const struct dw_die *die,
+			struct cairn_err *err)
 {
 	int rc = check_ref(p, die, DW_AT_abstract_origin, DW_TAG_formal_parameter, err);
 	if (rc >= 0)
@@ -181,7 +193,8 @@ static int check_die(const struct cairn_sidecar *p, const struct dw_die *die, st
 	int rc = dw_attr(die, DW_AT_name, &v, err);
 	switch (die->tag) {
 	case DW_TAG_formal_parameter: return rc < 0 ? rc : check_formal(p, die, err);
-	case DW_TAG_call_site_parameter: return rc < 0 ? rc : check_ref(p, die, DW_AT_call_parameter, 0, err);
+	case DW_TAG_call_site_parameter:
+		return rc < 0 ? rc : check_ref(p, die, DW_AT_call_parameter, 0, err);
 	case DW_TAG_subprogram:
 	case DW_TAG_inlined_subroutine: break;
 	default: return rc;
@@ -193,7 +206,8 @@ static int check_die(const struct cairn_sidecar *p, const struct dw_die *die, st
 	return rc < 0 ? rc : dw_locations(die, DW_AT_frame_base, ignore_location, NULL, err);
 }
 
-static int check_unit(const struct cairn_sidecar *p, const struct dw_unit *unit, struct cairn_err *err)
+static int check_unit(const struct cairn_sidecar *p, const struct dw_unit *unit,
+		      struct cairn_err *err)
 {
 	struct dw_die path[DEPTH_MAX];
 	unsigned int depth = 0;

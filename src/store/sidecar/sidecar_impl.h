@@ -2,8 +2,8 @@
 /*
  * An open sidecar: its sections, checked as far as their sizes go
  *
- * What is read at a lookup (an offset into the strings, the fields of a block) is checked there: a comparison each,
- * while checking all of it when opening would cost more than most callers ask.
+ * What is read at a lookup (an offset into the strings, the fields of a block) is checked there: a
+ * comparison each, while checking all of it when opening would cost more than most callers ask.
  */
 #ifndef SIDECAR_SIDECAR_IMPL_H
 #define SIDECAR_SIDECAR_IMPL_H
@@ -56,7 +56,10 @@ struct cairn_sidecar {
 	uint32_t n_symbol_names;
 };
 
-/* A number, most of which are of one or two bytes; bits beyond 32 are dropped, and found by cairn_sidecar_check(). */
+/*
+ * A number, most of which are of one or two bytes; bits beyond 32 are dropped, and found by
+ * cairn_sidecar_check().
+ */
 static inline uint32_t cur_number(struct cursor *c)
 {
 	if (cur_left(c) >= 2 && !(c->pos[0] & c->pos[1] & 0x80)) {
@@ -91,10 +94,12 @@ static inline const char *sidecar_string(const struct cairn_sidecar *p, uint32_t
 }
 
 /* Record @i of .cairn.symbol_names, which there is; one of zeros where the checksum differs. */
-static inline const struct sidecar_symbol_name *sidecar_symbol(const struct cairn_sidecar *p, uint32_t i)
+static inline const struct sidecar_symbol_name *sidecar_symbol(const struct cairn_sidecar *p,
+							       uint32_t i)
 {
 	static const struct sidecar_symbol_name none;
-	return guard_near(p->guard, (const uint8_t *)&p->symbol_names[i]) ? &p->symbol_names[i] : &none;
+	return guard_near(p->guard, (const uint8_t *)&p->symbol_names[i]) ? &p->symbol_names[i]
+									  : &none;
 }
 
 static inline const char *sidecar_file(const struct cairn_sidecar *p, uint32_t file)
@@ -103,7 +108,8 @@ static inline const char *sidecar_file(const struct cairn_sidecar *p, uint32_t f
 }
 
 /* A string of function @i. */
-static inline const char *function_string(const struct cairn_sidecar *p, uint32_t i, unsigned int field)
+static inline const char *function_string(const struct cairn_sidecar *p, uint32_t i,
+					  unsigned int field)
 {
 	return sidecar_string(p, table_get(&p->functions, i, field));
 }
@@ -114,9 +120,12 @@ static inline uint64_t sidecar_usual_size(enum cairn_type_kind kind)
 	return kind == CAIRN_T_PTR || kind == CAIRN_T_REF || kind == CAIRN_T_RREF ? 8 : 0;
 }
 
-/* As cairn_sidecar_symbol_of(), of one address after the other: the nearer it is behind the last one, the sooner. *@near is 0 at first. */
-bool sidecar_symbol_near(const struct cairn_sidecar *p, uint32_t *near, struct cairn_vaddr at, const char **ret_name,
-		      struct cairn_vaddr *ret_start);
+/*
+ * As cairn_sidecar_symbol_of(), of one address after the other: the nearer it is behind the last
+ * one, the sooner. *@near is 0 at first.
+ */
+bool sidecar_symbol_near(const struct cairn_sidecar *p, uint32_t *near, struct cairn_vaddr at,
+			 const char **ret_name, struct cairn_vaddr *ret_start);
 
 struct position {
 	uint32_t file, line, column;
@@ -128,19 +137,23 @@ struct frame {
 	uint32_t distance; /* to the parent's number; 0: out of line */
 	uint32_t function;
 	uint32_t line, column; /* of the call */
-	uint32_t own_file;     /* 1 + its file; 0: that of the parent's function, and line counts from its declaration */
+	/* 1 + its file; 0: that of the parent's function, and line counts from its declaration */
+	uint32_t own_file;
 };
 
 /* Frame @number; false when there is none, or its block is damaged. */
 bool frame_at(const struct cairn_sidecar *p, uint32_t number, struct frame *ret);
 
 /* Where @f, a copy in @parent, is called. */
-static inline struct position call_of(const struct cairn_sidecar *p, const struct frame *f, const struct frame *parent)
+static inline struct position call_of(const struct cairn_sidecar *p, const struct frame *f,
+				      const struct frame *parent)
 {
 	if (f->own_file)
 		return (struct position){f->own_file - 1, f->line, f->column};
 	return (struct position){table_get(&p->functions, parent->function, FUNCTION_FILE),
-				 table_get(&p->functions, parent->function, FUNCTION_LINE) + unfold(f->line), f->column};
+				 table_get(&p->functions, parent->function, FUNCTION_LINE) +
+					 unfold(f->line),
+				 f->column};
 }
 
 /* ---- pages ---- */
@@ -173,6 +186,7 @@ struct here {
 /* The row that holds at @at. */
 uint32_t page_row(const struct page *page, uint32_t at);
 /* False when the row is damaged. */
-bool page_here(const struct cairn_sidecar *p, const struct page *page, uint32_t row, struct here *ret);
+bool page_here(const struct cairn_sidecar *p, const struct page *page, uint32_t row,
+	       struct here *ret);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Functions into bytes; format.h says what they mean
  *
- * A function is mostly one of .cairn.functions, and its sites are marks of frames: then its record is their numbers. What
- * many functions share, as a file's operations do, is a prototype.
+ * A function is mostly one of .cairn.functions, and its sites are marks of frames: then its record
+ * is their numbers. What many functions share, as a file's operations do, is a prototype.
  */
 #include "sidecar/site_table.h"
 
@@ -95,13 +95,15 @@ static int put_own_args(struct site_table *p, const struct cairn_site *s, struct
 	return rc;
 }
 
-static int put_own_site(struct site_table *p, const struct cairn_function *f, const struct cairn_site *s)
+static int put_own_site(struct site_table *p, const struct cairn_function *f,
+			const struct cairn_site *s)
 {
 	struct bytes *b = &p->data;
 	uint32_t frame = frame_of_site(p, s);
 	bool plain;
 	int rc = args_are_params(p, f, s, &plain);
-	put_u8(b, (uint8_t)((frame == NO_FRAME ? SITE_OWN_CHAIN : 0) | (plain ? 0 : SITE_OWN_ARGS)));
+	put_u8(b,
+	       (uint8_t)((frame == NO_FRAME ? SITE_OWN_CHAIN : 0) | (plain ? 0 : SITE_OWN_ARGS)));
 	put_site_attrs(s, b);
 	put_sleb(b, (int64_t)(s->at.v - p->span.base));
 	put_uleb(b, s->die);
@@ -161,7 +163,8 @@ static uint32_t declared_as(const struct site_table *p, const struct cairn_funct
 			continue;
 		uint32_t number = function_of(j, p->frames.p[i]);
 		const struct function_entry *e = &j->functions.v.p[number];
-		bool same = e->line == f->decl_line && same_string(string_at(p, j->files.path.p[e->file]), f->decl_file);
+		bool same = e->line == f->decl_line &&
+			    same_string(string_at(p, j->files.path.p[e->file]), f->decl_file);
 		return same ? number : 0;
 	}
 	return 0;
@@ -234,7 +237,8 @@ static int add_bodies(struct site_table *p, const struct cairn_function *f, uint
 		const struct cairn_site *s = &f->sites[i];
 		/* Parts that are inlined begin in the middle of others. */
 		bool is_part = s->kind == CAIRN_SITE_PART && !s->n_chain;
-		if ((is_part || s->kind == CAIRN_SITE_OUT_OF_LINE) && !VEC_ADD(&p->bodies, ((struct body){s->at.v, number, is_part})))
+		if ((is_part || s->kind == CAIRN_SITE_OUT_OF_LINE) &&
+		    !VEC_ADD(&p->bodies, ((struct body){s->at.v, number, is_part})))
 			return -ENOMEM;
 	}
 	return 0;
@@ -270,7 +274,8 @@ static int index_frames(struct site_table *p)
 	const struct joined *j = p->joined;
 	for (size_t u = 0; u < j->n_units; u++)
 		for (uint32_t i = 0; i < j->units[u].frames.n; i++)
-			if (map_put(&p->frame_of_die, j->units[u].frames.p[i].die, (uint64_t)u << 32 | i) < 0)
+			if (map_put(&p->frame_of_die, j->units[u].frames.p[i].die,
+				    (uint64_t)u << 32 | i) < 0)
 				return -ENOMEM;
 	p->marks = calloc((size_t)j->n_frames + 1, sizeof(*p->marks));
 	return p->marks ? 0 : -ENOMEM;
@@ -284,9 +289,9 @@ static int by_body(const void *a, const void *b)
 	return x->function < y->function ? -1 : x->function > y->function;
 }
 
-int site_table_make(struct site_table *p, const struct cairn_binary *bin, unsigned int threads, const struct joined *j,
-		     struct code_span span, const struct meanings *meanings, struct strings *strings,
-		     struct cairn_err *err)
+int site_table_make(struct site_table *p, const struct cairn_binary *bin, unsigned int threads,
+		    const struct joined *j, struct code_span span, const struct meanings *meanings,
+		    struct strings *strings, struct cairn_err *err)
 {
 	struct cairn_sites_opts opts = {.size = sizeof(opts), .threads = threads};
 	p->joined = j;
@@ -365,8 +370,8 @@ void encode_addresses(struct site_table *p, struct bytes *ret)
 		qsort(p->addresses.p, p->addresses.n, sizeof(*p->addresses.p), by_address);
 	for (size_t i = 0; i < p->addresses.n; i++) {
 		const struct address_name *a = &p->addresses.p[i];
-		ok = ok && VEC_ADD(&values, (uint32_t)(a->at >> 32)) && VEC_ADD(&values, (uint32_t)a->at) &&
-		     VEC_ADD(&values, a->name);
+		ok = ok && VEC_ADD(&values, (uint32_t)(a->at >> 32)) &&
+		     VEC_ADD(&values, (uint32_t)a->at) && VEC_ADD(&values, a->name);
 	}
 	if (ok)
 		put_table(values.p, p->addresses.n, 3, ret);

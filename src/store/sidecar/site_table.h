@@ -2,8 +2,9 @@
 /*
  * Writing what cairn/sites.h tells: functions, their sites, argument locations and the types' names
  *
- * The functions are evaluated by the sites module and written as they come. Most sites are of a frame that .cairn.frames
- * has already, so what is left to say is that frame's mark; marks are kept until all functions were seen.
+ * The functions are evaluated by the sites module and written as they come. Most sites are of a
+ * frame that .cairn.frames has already, so what is left to say is that frame's mark; marks are kept
+ * until all functions were seen.
  *
  *	site_table.c  functions, and the few sites that are no marks
  *	marks.c        marks
@@ -68,11 +69,13 @@ struct site_table {
 	struct map known_address;
 	VEC(struct address_name { uint64_t at; uint32_t name; }) addresses;
 	struct name_index names;
-	struct map known_names;	 /* hashes of names that lead to a function, and of each with the function's number */
+	/* hashes of names that lead to a function, and of each with the function's number */
+	struct map known_names;
 	VEC(struct body) bodies; /* by address when all functions were seen */
 	struct bytes data;
 	VEC(uint32_t) starts; /* of each function in data */
-	VEC(uint32_t) frames; /* of the function at hand: for each site the frame whose mark it is, or NO_FRAME */
+	/* of the function at hand: for each site the frame whose mark it is, or NO_FRAME */
+	VEC(uint32_t) frames;
 	struct mark *marks;
 	uint64_t n_sites;
 	/* .cairn.dwarf, and how many functions and copies it has. */
@@ -82,12 +85,12 @@ struct site_table {
 };
 
 /*
- * Everything about all functions of @bin, and all types. Returns 0 or as cairn_sites_visit(). site_table_fini() also after an
- * error. @meanings: of the types of @bin.
+ * Everything about all functions of @bin, and all types. Returns 0 or as cairn_sites_visit().
+ * site_table_fini() also after an error. @meanings: of the types of @bin.
  */
-int site_table_make(struct site_table *p, const struct cairn_binary *bin, unsigned int threads, const struct joined *j,
-		     struct code_span span, const struct meanings *meanings, struct strings *strings,
-		     struct cairn_err *err);
+int site_table_make(struct site_table *p, const struct cairn_binary *bin, unsigned int threads,
+		    const struct joined *j, struct code_span span, const struct meanings *meanings,
+		    struct strings *strings, struct cairn_err *err);
 void site_table_fini(struct site_table *p);
 
 /* ---- parts ---- */
@@ -106,13 +109,15 @@ int add_location(struct site_table *p, const struct cairn_location *loc, uint32_
 int add_arguments(struct site_table *p, const struct cairn_site *s, uint32_t *ret);
 
 /* The arguments of a site are the function's parameters, as they are written: *@ret. */
-int args_are_params(struct site_table *p, const struct cairn_function *f, const struct cairn_site *s, bool *ret);
+int args_are_params(struct site_table *p, const struct cairn_function *f,
+		    const struct cairn_site *s, bool *ret);
 
 /* What is told of a site besides where it is and what its arguments are. */
 void put_site_attrs(const struct cairn_site *s, struct bytes *b);
 
 /* *@ret: the frame whose mark this site is now; NO_FRAME when it has to be written in full. */
-int mark_site(struct site_table *p, const struct cairn_function *f, const struct cairn_site *s, uint32_t *ret);
+int mark_site(struct site_table *p, const struct cairn_function *f, const struct cairn_site *s,
+	      uint32_t *ret);
 /* The frame that says where the site stands, marked or not; NO_FRAME when there is none. */
 uint32_t frame_of_site(const struct site_table *p, const struct cairn_site *s);
 /* The function of a frame, by appearance. */
@@ -125,8 +130,11 @@ void encode_sites(const struct site_table *p, struct bytes *ret);
 void encode_marks(const struct site_table *p, struct bytes *ret);
 void encode_parameters(const struct site_table *p, struct bytes *ret);
 void encode_addresses(struct site_table *p, struct bytes *ret);
-/* .cairn.symbol_names, behind all functions. Returns 0, -ENOMEM, -ERANGE, -EBADMSG (a symbol table). */
-int encode_symbol_names(const struct site_table *p, const struct cairn_binary *bin, struct bytes *ret,
-			struct cairn_err *err);
+/*
+ * .cairn.symbol_names, behind all functions. Returns 0, -ENOMEM, -ERANGE, -EBADMSG (a symbol
+ * table).
+ */
+int encode_symbol_names(const struct site_table *p, const struct cairn_binary *bin,
+			struct bytes *ret, struct cairn_err *err);
 
 #endif

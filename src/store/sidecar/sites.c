@@ -2,8 +2,9 @@
 /*
  * Sites from a sidecar
  *
- * A name leads to the numbers of functions that end in it; what else was typed (a file, a line, namespaces) is compared
- * with the front of each record. Then the record is read (sites_read.c), and what it says lives until close.
+ * A name leads to the numbers of functions that end in it; what else was typed (a file, a line,
+ * namespaces) is compared with the front of each record. Then the record is read (sites_read.c),
+ * and what it says lives until close.
  */
 #include <cairn/sidecar.h>
 
@@ -43,18 +44,22 @@ static struct sidecar_sites *own(struct cairn_sites *sites)
 }
 
 /* Whether function @number is one of those that were asked for. */
-static bool is_wanted(const struct sidecar_sites *s, uint32_t number, const struct group_filter *want)
+static bool is_wanted(const struct sidecar_sites *s, uint32_t number,
+		      const struct group_filter *want)
 {
 	struct cairn_function f;
 	if (!sites_read_name(s->sidecar, number, &f))
 		return false;
-	struct group g = {.name = f.name, .linkage_name = f.linkage_name, .file = f.decl_file, .line = f.decl_line};
+	struct group g = {.name = f.name,
+			  .linkage_name = f.linkage_name,
+			  .file = f.decl_file,
+			  .line = f.decl_line};
 	return group_passes(want, &g);
 }
 
 /* What only a symbol names, at code that is the one described. */
-static int read_bare(const struct cairn_sidecar *p, const struct sidecar_symbol_name *symbol, struct arena *arena,
-		     struct cairn_function *ret, struct cairn_err *err)
+static int read_bare(const struct cairn_sidecar *p, const struct sidecar_symbol_name *symbol,
+		     struct arena *arena, struct cairn_function *ret, struct cairn_err *err)
 {
 	int rc = bare_function(p, symbol, arena, ret);
 	if (rc < 0)
@@ -87,8 +92,9 @@ static int hand_out(struct sidecar_sites *s, const struct cairn_function *const 
 }
 
 /* Adds the functions among [@from, @to) of @numbers that are wanted. */
-static int find_among(struct sidecar_sites *s, const struct table *numbers, uint32_t from, uint32_t to,
-		      const struct group_filter *want, struct cairn_function_list *ret, struct cairn_err *err)
+static int find_among(struct sidecar_sites *s, const struct table *numbers, uint32_t from,
+		      uint32_t to, const struct group_filter *want, struct cairn_function_list *ret,
+		      struct cairn_err *err)
 {
 	VEC(const struct cairn_function *) found = {0};
 	int rc = 0;
@@ -97,7 +103,8 @@ static int find_among(struct sidecar_sites *s, const struct table *numbers, uint
 		if (number >= s->sidecar->sites.n || !is_wanted(s, number, want))
 			continue;
 		struct cairn_function *f = arena_alloc(&s->arena, sizeof(*f));
-		rc = f ? sites_read_function(&s->types, &s->arena, number, f, err) : err_nomem(err, "a function");
+		rc = f ? sites_read_function(&s->types, &s->arena, number, f, err)
+		       : err_nomem(err, "a function");
 		if (rc >= 0 && (f->n_sites || f->n_without_code) && !VEC_ADD(&found, f))
 			rc = err_nomem(err, "functions");
 	}
@@ -117,14 +124,17 @@ struct matches {
 
 static int by_address(const void *a, const void *b)
 {
-	const struct sidecar_symbol_name *x = *(const struct sidecar_symbol_name *const *)a, *y = *(const struct sidecar_symbol_name *const *)b;
+	const struct sidecar_symbol_name *x = *(const struct sidecar_symbol_name *const *)a,
+					 *y = *(const struct sidecar_symbol_name *const *)b;
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static bool is_matched_symbol(const struct cairn_sidecar *p, const struct sidecar_symbol_name *s, const char *pattern)
+static bool is_matched_symbol(const struct cairn_sidecar *p, const struct sidecar_symbol_name *s,
+			      const char *pattern)
 {
 	const char *name = sidecar_string(p, s->name);
-	bool nowhere = s->what & SYMBOL_IMPORTED || (s->what & SYMBOL_BARE && s->at == SYMBOL_NOWHERE);
+	bool nowhere =
+		s->what & SYMBOL_IMPORTED || (s->what & SYMBOL_BARE && s->at == SYMBOL_NOWHERE);
 	return name && !nowhere && symbol_name_matches(pattern, name);
 }
 
@@ -139,7 +149,8 @@ static int match_symbols(struct sidecar_sites *s, const char *pattern, struct ma
 			continue;
 		if (!(symbol->what & SYMBOL_BARE) && number < p->sites.n)
 			m->functions[number] = true;
-		if (symbol->what & SYMBOL_BARE && !(symbol->what & SYMBOL_PART) && !VEC_ADD(&m->bare, symbol))
+		if (symbol->what & SYMBOL_BARE && !(symbol->what & SYMBOL_PART) &&
+		    !VEC_ADD(&m->bare, symbol))
 			return -ENOMEM;
 	}
 	if (m->bare.n)
@@ -152,9 +163,11 @@ static int match_symbols(struct sidecar_sites *s, const char *pattern, struct ma
 }
 
 /* Frees in both cases: matches_fini(). */
-static int match(struct sidecar_sites *s, const struct group_filter *want, struct matches *ret, struct cairn_err *err)
+static int match(struct sidecar_sites *s, const struct group_filter *want, struct matches *ret,
+		 struct cairn_err *err)
 {
-	*ret = (struct matches){.functions = calloc(s->sidecar->sites.n + 1, sizeof(*ret->functions))};
+	*ret = (struct matches){.functions =
+					calloc(s->sidecar->sites.n + 1, sizeof(*ret->functions))};
 	if (!ret->functions)
 		return err_nomem(err, "functions");
 	for (uint32_t i = 0; i < s->sidecar->sites.n; i++)
@@ -170,8 +183,8 @@ static void matches_fini(struct matches *m)
 }
 
 /* @visitor gets each match; what it points to is in @arena, NULL: freed after the call. */
-static int visit_matches(struct sidecar_sites *s, const struct matches *m, struct arena *arena, sites_visitor *visitor, void *ctx,
-			 struct cairn_err *err)
+static int visit_matches(struct sidecar_sites *s, const struct matches *m, struct arena *arena,
+			 sites_visitor *visitor, void *ctx, struct cairn_err *err)
 {
 	int rc = 0;
 	for (size_t i = 0; i < s->sidecar->sites.n + m->bare.n && !rc; i++) {
@@ -207,13 +220,15 @@ static int keep(void *ctx, const struct cairn_function *f)
 	if (!f->n_sites && !f->n_without_code)
 		return 0;
 	if (found->v.n == CAIRN_FIND_MAX)
-		return err_set(found->err, -E2BIG, "%s matches more than %d functions; at most so many can be asked about at once",
+		return err_set(found->err, -E2BIG,
+			       "%s matches more than %d functions; at most so many can be asked "
+			       "about at once",
 			       found->pattern, CAIRN_FIND_MAX);
 	return VEC_ADD(&found->v, f) ? 0 : err_nomem(found->err, "functions");
 }
 
-static int find_pattern(struct sidecar_sites *s, const struct group_filter *want, struct cairn_function_list *ret,
-			struct cairn_err *err)
+static int find_pattern(struct sidecar_sites *s, const struct group_filter *want,
+			struct cairn_function_list *ret, struct cairn_err *err)
 {
 	struct found found = {.pattern = want->name, .err = err};
 	struct matches m;
@@ -231,7 +246,8 @@ static int find_pattern(struct sidecar_sites *s, const struct group_filter *want
 /* ---- names of symbols ---- */
 
 /* What a name stands for that no function has. */
-static int find_symbol(struct sidecar_sites *s, const char *name, struct cairn_function_list *ret, struct cairn_err *err)
+static int find_symbol(struct sidecar_sites *s, const char *name, struct cairn_function_list *ret,
+		       struct cairn_err *err)
 {
 	struct named_symbols named = symbols_named(s->sidecar, name);
 	VEC(const struct cairn_function *) found = {0};
@@ -240,7 +256,8 @@ static int find_symbol(struct sidecar_sites *s, const char *name, struct cairn_f
 		uint32_t what = named.p[i].what;
 		bool bare = what & SYMBOL_BARE;
 		ret->found = what & SYMBOL_INDIRECT ? CAIRN_FOUND_INDIRECT : CAIRN_FOUND_SYMBOL;
-		if (what & SYMBOL_IMPORTED || (bare && named.p[i].at == SYMBOL_NOWHERE) || (!bare && what & SYMBOL_PART))
+		if (what & SYMBOL_IMPORTED || (bare && named.p[i].at == SYMBOL_NOWHERE) ||
+		    (!bare && what & SYMBOL_PART))
 			continue;
 		struct cairn_function *f = arena_alloc(&s->arena, sizeof(*f));
 		if (!f)
@@ -248,7 +265,8 @@ static int find_symbol(struct sidecar_sites *s, const char *name, struct cairn_f
 		else if (bare)
 			rc = read_bare(s->sidecar, &named.p[i], &s->arena, f, err);
 		else
-			rc = sites_read_function(&s->types, &s->arena, what & SYMBOL_FUNCTION_MASK, f, err);
+			rc = sites_read_function(&s->types, &s->arena, what & SYMBOL_FUNCTION_MASK,
+						 f, err);
 		if (rc >= 0 && !VEC_ADD(&found, f))
 			rc = -ENOMEM;
 	}
@@ -258,7 +276,8 @@ static int find_symbol(struct sidecar_sites *s, const char *name, struct cairn_f
 	return rc == -ENOMEM ? err_nomem(err, "functions") : rc;
 }
 
-static int find_spec(struct sidecar_sites *s, const char *spec, struct cairn_function_list *ret, struct cairn_err *err)
+static int find_spec(struct sidecar_sites *s, const char *spec, struct cairn_function_list *ret,
+		     struct cairn_err *err)
 {
 	const struct cairn_sidecar *p = s->sidecar;
 	struct group_filter want;
@@ -271,12 +290,15 @@ static int find_spec(struct sidecar_sites *s, const char *spec, struct cairn_fun
 		return find_pattern(s, &want, ret, err);
 	char key[SPEC_KEY_MAX];
 	uint32_t from, to;
-	names_find(&p->site_names, spec_key(want.name, key, sizeof(key)) ? key : spec_base_name(want.name), &from, &to);
+	names_find(&p->site_names,
+		   spec_key(want.name, key, sizeof(key)) ? key : spec_base_name(want.name), &from,
+		   &to);
 	int rc = find_among(s, &p->site_names.entries, from, to, &want, ret, err);
 	return rc || want.file ? rc : find_symbol(s, want.name, ret, err);
 }
 
-static int find(struct cairn_sites *sites, const char *spec, struct cairn_function_list *ret, struct cairn_err *err)
+static int find(struct cairn_sites *sites, const char *spec, struct cairn_function_list *ret,
+		struct cairn_err *err)
 {
 	struct sidecar_sites *s = own(sites);
 	for (size_t i = 0; i < s->answered.n; i++)
@@ -312,7 +334,8 @@ static int visit(struct cairn_sites *sites, const char *pattern, sites_visitor *
 
 static uint64_t address_at(const struct cairn_sidecar *p, uint32_t i)
 {
-	return (uint64_t)table_get(&p->addresses, i, ADDRESS_HIGH) << 32 | table_get(&p->addresses, i, ADDRESS_LOW);
+	return (uint64_t)table_get(&p->addresses, i, ADDRESS_HIGH) << 32 |
+	       table_get(&p->addresses, i, ADDRESS_LOW);
 }
 
 static bool symbol(struct cairn_sites *sites, struct cairn_vaddr at, char *name, size_t size)
@@ -327,7 +350,8 @@ static bool symbol(struct cairn_sites *sites, struct cairn_vaddr at, char *name,
 			hi = mid;
 	}
 	bool found = lo < p->addresses.n && address_at(p, lo) == at.v;
-	const char *text = found ? sidecar_string(p, table_get(&p->addresses, lo, ADDRESS_NAME)) : NULL;
+	const char *text =
+		found ? sidecar_string(p, table_get(&p->addresses, lo, ADDRESS_NAME)) : NULL;
 	if (!text)
 		return false;
 	snprintf(name, size, "%s", text);
@@ -346,7 +370,8 @@ static int complete_type(struct cairn_sites *sites, uint32_t id, struct cairn_er
 }
 
 /* Among the last components of names, as the debug information has them, and names of symbols. */
-static int suggest(struct cairn_sites *sites, const char *spec, const char **ret, size_t max, struct cairn_err *err)
+static int suggest(struct cairn_sites *sites, const char *spec, const char **ret, size_t max,
+		   struct cairn_err *err)
 {
 	struct sidecar_sites *s = own(sites);
 	struct suggestions near = {.max = max < SUGGEST_MAX ? max : SUGGEST_MAX};
@@ -377,7 +402,8 @@ static int suggest(struct cairn_sites *sites, const char *spec, const char **ret
 
 static bool imports(const struct cairn_sites *sites, const char *name)
 {
-	struct named_symbols named = symbols_named(((const struct sidecar_sites *)sites)->sidecar, name);
+	struct named_symbols named =
+		symbols_named(((const struct sidecar_sites *)sites)->sidecar, name);
 	return named.n && named.p->what & SYMBOL_IMPORTED;
 }
 
@@ -387,12 +413,15 @@ static int open_reduced(struct sidecar_sites *s, struct cairn_err *err)
 	if (s->reduced)
 		return 0;
 	if (!s->sites.bin)
-		return err_set(err, -EOPNOTSUPP, "%s: without the binary nothing is known of the middle of its functions", elf_path(s->sidecar->elf));
+		return err_set(
+			err, -EOPNOTSUPP,
+			"%s: without the binary nothing is known of the middle of its functions",
+			elf_path(s->sidecar->elf));
 	return reduced_open(s->sidecar, s->sites.bin, &s->types, &s->reduced, err);
 }
 
-static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_scope **ret,
-	      struct cairn_err *err)
+static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact,
+	      const struct cairn_scope **ret, struct cairn_err *err)
 {
 	struct sidecar_sites *s = own(sites);
 	int rc = open_reduced(s, err);
@@ -401,8 +430,9 @@ static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, c
 	return rc < 0 ? rc : settle(s, rc, err);
 }
 
-static int passed(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
-		  const struct cairn_loc_step *asked, struct cairn_location *ret, struct cairn_err *err)
+static int passed(struct cairn_sites *sites, struct cairn_vaddr callee,
+		  struct cairn_vaddr caller_pc, const struct cairn_loc_step *asked,
+		  struct cairn_location *ret, struct cairn_err *err)
 {
 	struct sidecar_sites *s = own(sites);
 	*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_ENTRY_VALUE};
@@ -450,11 +480,13 @@ bool cairn_sidecar_has_sites(const struct cairn_sidecar *p)
 	return p->sites.n;
 }
 
-int cairn_sidecar_sites(const struct cairn_sidecar *p, const struct cairn_binary *bin, struct cairn_sites **ret,
-		     struct cairn_err *err)
+int cairn_sidecar_sites(const struct cairn_sidecar *p, const struct cairn_binary *bin,
+			struct cairn_sites **ret, struct cairn_err *err)
 {
 	if (!cairn_sidecar_has_sites(p))
-		return err_set(err, -ENODATA, "%s: a sidecar without the sites of functions; make it with: cairn sidecar FILE",
+		return err_set(err, -ENODATA,
+			       "%s: a sidecar without the sites of functions; make it with: cairn "
+			       "sidecar FILE",
 			       elf_path(p->elf));
 	struct sidecar_sites *s = calloc(1, sizeof(*s));
 	if (!s)

@@ -15,7 +15,10 @@ struct mark {
 	int64_t container_off; /* when it is its own */
 };
 
-/* Marks say how far they are from those in front in their block, so they are read from the block's first on. */
+/*
+ * Marks say how far they are from those in front in their block, so they are read from the block's
+ * first on.
+ */
 struct marks {
 	struct cursor c;
 	uint32_t block, next; /* the one to be read next, in the block; 0: none is read yet */
@@ -51,7 +54,10 @@ static uint32_t read_type(struct reader *r)
 	return sidecar_types_read(r->types, cur_number(&r->c), &r->rc);
 }
 
-/* @n items of @size bytes, each of which takes at least a byte of the record; NULL when they are not there. */
+/*
+ * @n items of @size bytes, each of which takes at least a byte of the record; NULL when they are
+ * not there.
+ */
 static void *read_array(struct reader *r, uint64_t n, size_t size)
 {
 	if (r->rc < 0 || r->c.failed || n > cur_left(&r->c)) {
@@ -102,14 +108,16 @@ static void read_location(struct reader *r, uint32_t number, struct cairn_locati
 	struct cursor c = record_at(&r->sidecar->locations, number, NULL);
 	uint8_t why = cur_u8(&c);
 	uint64_t n = cur_uleb(&c);
-	struct cairn_piece *pieces = n <= cur_left(&c) ? arena_array(r->arena, n, sizeof(*pieces)) : NULL;
+	struct cairn_piece *pieces =
+		n <= cur_left(&c) ? arena_array(r->arena, n, sizeof(*pieces)) : NULL;
 	for (uint64_t i = 0; pieces && i < n && !c.failed; i++)
 		read_piece(r, &c, &pieces[i]);
 	if (!pieces || c.failed || why >= CAIRN_N_UNAVAILABLE) {
 		ret->why = CAIRN_UNAVAIL_DAMAGED;
 		return;
 	}
-	*ret = (struct cairn_location){.why = (enum cairn_unavailable)why, .n_pieces = (uint32_t)n, .pieces = pieces};
+	*ret = (struct cairn_location){
+		.why = (enum cairn_unavailable)why, .n_pieces = (uint32_t)n, .pieces = pieces};
 }
 
 /* ---- where a site stands ---- */
@@ -130,8 +138,8 @@ static void read_own_chain(struct reader *r, struct cairn_site *s)
 }
 
 /*
- * The chain of frame @number, which is written behind all of its containers, so that the depth is bounded by the number of
- * frames. Returns the frame of the out-of-line function around it.
+ * The chain of frame @number, which is written behind all of its containers, so that the depth is
+ * bounded by the number of frames. Returns the frame of the out-of-line function around it.
  */
 static uint32_t read_frames(struct reader *r, uint32_t number, struct cairn_site *s)
 {
@@ -159,8 +167,9 @@ static uint32_t read_frames(struct reader *r, uint32_t number, struct cairn_site
 	for (uint32_t i = 0; i < n; i++) {
 		const struct frame *own = &r->frames.p[i];
 		struct position call = call_of(p, own, own + 1);
-		chain[i] = (struct cairn_inlined_call){function_string(p, own->function, FUNCTION_NAME),
-						       sidecar_file(p, call.file), call.line, call.column};
+		chain[i] = (struct cairn_inlined_call){
+			function_string(p, own->function, FUNCTION_NAME),
+			sidecar_file(p, call.file), call.line, call.column};
 		number -= own->distance;
 	}
 	s->container = function_string(p, r->frames.p[n].function, FUNCTION_NAME);
@@ -189,7 +198,8 @@ static void read_site_attrs(struct cursor *c, struct cairn_site *s)
 	}
 }
 
-static struct cairn_arg *new_args(struct reader *r, const struct cairn_function *f, struct cairn_site *s)
+static struct cairn_arg *new_args(struct reader *r, const struct cairn_function *f,
+				  struct cairn_site *s)
 {
 	struct cairn_arg *args = arena_array(r->arena, f->n_params, sizeof(*args));
 	if (!args) {
@@ -253,22 +263,30 @@ static void next_mark(struct marks *marks)
 		m->container_off = cur_folded(c);
 }
 
-/* The mark of frame @number; false when there is none. Cheap when it is behind the last one that was asked for, in its block. */
+/*
+ * The mark of frame @number; false when there is none. Cheap when it is behind the last one that
+ * was asked for, in its block.
+ */
 static bool mark_at(struct reader *r, uint32_t number, struct mark *ret)
 {
 	uint32_t block = number / SIDECAR_MARKS_PER_BLOCK, i = number % SIDECAR_MARKS_PER_BLOCK;
 	struct marks *marks = &r->marks;
 	if (!marks->next || marks->block != block || marks->next > i + 1)
-		*marks = (struct marks){
-			.c = record_at(&r->sidecar->marks, block, NULL), .block = block, .last.at = r->sidecar->header->base};
+		*marks = (struct marks){.c = record_at(&r->sidecar->marks, block, NULL),
+					.block = block,
+					.last.at = r->sidecar->header->base};
 	while (marks->next <= i)
 		next_mark(marks);
 	*ret = marks->last;
 	return ret->is_set && !marks->c.failed;
 }
 
-/* The arguments with @number, all of them of the function's parameters. Few differ from site to site: each is read once. */
-static void read_shared_args(struct reader *r, const struct cairn_function *f, uint32_t number, struct cairn_site *s)
+/*
+ * The arguments with @number, all of them of the function's parameters. Few differ from site to
+ * site: each is read once.
+ */
+static void read_shared_args(struct reader *r, const struct cairn_function *f, uint32_t number,
+			     struct cairn_site *s)
 {
 	uint64_t known;
 	if (map_get(&r->args, number, &known)) {
@@ -286,7 +304,8 @@ static void read_shared_args(struct reader *r, const struct cairn_function *f, u
 		r->rc = -ENOMEM;
 }
 
-static void read_marked_site(struct reader *r, const struct cairn_function *f, uint32_t frame, struct cairn_site *s)
+static void read_marked_site(struct reader *r, const struct cairn_function *f, uint32_t frame,
+			     struct cairn_site *s)
 {
 	struct mark m, container;
 	/* The container's is in front of the frame's, often in one block. */
@@ -309,8 +328,8 @@ static void read_marked_site(struct reader *r, const struct cairn_function *f, u
 		cur_fail(&r->c, "a mark with a attrs");
 }
 
-static void read_site(struct reader *r, const struct cairn_function *f, bool own_sites, uint32_t *frame,
-		       struct cairn_site *s)
+static void read_site(struct reader *r, const struct cairn_function *f, bool own_sites,
+		      uint32_t *frame, struct cairn_site *s)
 {
 	struct cairn_vaddr start;
 	if (own_sites && cur_u8(&r->c)) {
@@ -378,9 +397,10 @@ static void read_prototype(struct reader *r, struct cairn_function *f)
 	}
 	for (; cur_more(&c) && r->rc >= 0; f->n_params++) {
 		uint32_t number = cur_number(&c);
-		params[f->n_params].name = sidecar_string(p, table_get(&p->parameters, number, PARAMETER_NAME));
-		params[f->n_params].type =
-			sidecar_types_read(r->types, table_get(&p->parameters, number, PARAMETER_TYPE), &r->rc);
+		params[f->n_params].name =
+			sidecar_string(p, table_get(&p->parameters, number, PARAMETER_NAME));
+		params[f->n_params].type = sidecar_types_read(
+			r->types, table_get(&p->parameters, number, PARAMETER_TYPE), &r->rc);
 	}
 	f->params = params;
 	if (c.failed)
@@ -395,7 +415,8 @@ bool sites_read_name(const struct cairn_sidecar *p, uint32_t number, struct cair
 }
 
 /* No site is handed out before the code there was seen, where it can be. */
-static int check_code(const struct cairn_sidecar *p, const struct cairn_function *f, struct cairn_err *err)
+static int check_code(const struct cairn_sidecar *p, const struct cairn_function *f,
+		      struct cairn_err *err)
 {
 	bool same = true;
 	for (uint32_t i = 0; i < f->n_sites && same; i++)
@@ -403,11 +424,14 @@ static int check_code(const struct cairn_sidecar *p, const struct cairn_function
 	return cairn_sidecar_trouble(p, err);
 }
 
-int sites_read_function(struct sidecar_types *types, struct arena *arena, uint32_t number, struct cairn_function *ret,
-			struct cairn_err *err)
+int sites_read_function(struct sidecar_types *types, struct arena *arena, uint32_t number,
+			struct cairn_function *ret, struct cairn_err *err)
 {
 	const struct cairn_sidecar *p = types->sidecar;
-	struct reader r = {.sidecar = p, .types = types, .arena = arena, .c = record_at(&p->sites, number, err)};
+	struct reader r = {.sidecar = p,
+			   .types = types,
+			   .arena = arena,
+			   .c = record_at(&p->sites, number, err)};
 	uint8_t flags = read_front(&r, ret);
 	uint32_t frame = 0;
 	read_prototype(&r, ret);

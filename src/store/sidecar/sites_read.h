@@ -2,7 +2,8 @@
 /*
  * Records of functions in a sidecar, read into the same structs that the debug information fills in
  *
- * The record of a function has its name, prototype and sites; sites.c chooses which records are read.
+ * The record of a function has its name, prototype and sites; sites.c chooses which records are
+ * read.
  */
 #ifndef SIDECAR_SITES_READ_H
 #define SIDECAR_SITES_READ_H
@@ -25,9 +26,10 @@ bool sites_read_name(const struct cairn_sidecar *p, uint32_t number, struct cair
  *
  * @types  of the sidecar; types that the function needs are added
  * @arena  holds sites, chains and locations
- * Returns 0; -EBADMSG: the record is damaged, and told in @err. A damaged location is an unavailable one. -ENOMEM.
+ * Returns 0; -EBADMSG: the record is damaged, and told in @err. A damaged location is an
+ * unavailable one. -ENOMEM.
  */
-int sites_read_function(struct sidecar_types *types, struct arena *arena, uint32_t number, struct cairn_function *ret,
-			struct cairn_err *err);
+int sites_read_function(struct sidecar_types *types, struct arena *arena, uint32_t number,
+			struct cairn_function *ret, struct cairn_err *err);
 
 #endif

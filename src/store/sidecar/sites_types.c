@@ -59,7 +59,8 @@ int sidecar_types_outside(struct sidecar_types *t, struct cursor *c, struct cair
 	uint8_t kind = cur_u8(c), encoding = 0;
 	uint64_t facts = cur_uleb(c);
 	int rc = 0;
-	*ret = (struct cairn_type){.kind = kind <= CAIRN_T_UNSPECIFIED ? (enum cairn_type_kind)kind : CAIRN_T_VOID,
+	*ret = (struct cairn_type){.kind = kind <= CAIRN_T_UNSPECIFIED ? (enum cairn_type_kind)kind
+								       : CAIRN_T_VOID,
 				   .bare_name = facts & TYPE_BARE_NAME,
 				   .has_count = facts & TYPE_HAS_COUNT,
 				   .declaration = facts & TYPE_DECLARATION,
@@ -75,7 +76,8 @@ int sidecar_types_outside(struct sidecar_types *t, struct cursor *c, struct cair
 		ret->ref = sidecar_types_want(t, cur_uleb(c), &rc);
 	if (facts & TYPE_ENCODING)
 		encoding = cur_u8(c);
-	ret->encoding = encoding <= CAIRN_ENC_OPAQUE ? (enum cairn_type_encoding)encoding : CAIRN_ENC_OPAQUE;
+	ret->encoding = encoding <= CAIRN_ENC_OPAQUE ? (enum cairn_type_encoding)encoding
+						     : CAIRN_ENC_OPAQUE;
 	if (facts & TYPE_HAS_COUNT)
 		ret->count = cur_uleb(c);
 	if (facts & TYPE_CONTAINER)
@@ -89,7 +91,8 @@ int sidecar_types_outside(struct sidecar_types *t, struct cursor *c, struct cair
 
 static bool has_content(enum cairn_type_kind kind)
 {
-	return kind == CAIRN_T_STRUCT || kind == CAIRN_T_CLASS || kind == CAIRN_T_UNION || kind == CAIRN_T_ENUM;
+	return kind == CAIRN_T_STRUCT || kind == CAIRN_T_CLASS || kind == CAIRN_T_UNION ||
+	       kind == CAIRN_T_ENUM;
 }
 
 /* Of a struct, union or enum what is known before somebody looks inside. */

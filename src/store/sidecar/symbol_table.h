@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names that only symbol tables know: users say malloc, its debug information __libc_malloc, and memcpy is a resolver
+ * Names that only symbol tables know: users say malloc, its debug information __libc_malloc, and
+ * memcpy is a resolver
  *
- * The table has those names that the functions of .cairn.sites do not answer to, with what cairn_sites_find() gives
- * for them, and the names that the binary takes from elsewhere.
+ * The table has those names that the functions of .cairn.sites do not answer to, with what
+ * cairn_sites_find() gives for them, and the names that the binary takes from elsewhere.
  */
 #ifndef SIDECAR_SYMBOL_TABLE_H
 #define SIDECAR_SYMBOL_TABLE_H
@@ -23,7 +24,7 @@ struct named_symbols {
 struct named_symbols symbols_named(const struct cairn_sidecar *p, const char *name);
 
 /* The function behind a record without debug information. Returns 0 or -ENOMEM. */
-int bare_function(const struct cairn_sidecar *p, const struct sidecar_symbol_name *s, struct arena *arena,
-		  struct cairn_function *ret);
+int bare_function(const struct cairn_sidecar *p, const struct sidecar_symbol_name *s,
+		  struct arena *arena, struct cairn_function *ret);
 
 #endif

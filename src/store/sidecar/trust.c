@@ -2,18 +2,19 @@
 /*
  * Opening what was found in a cache
  *
- * A sidecar says which bytes of which process are read. When root takes one from a site where another user could
- * have put it, that user decides. So the path is walked from / component by component, each opened below the
- * one before without following symbolic links, and looked at through its descriptor: what was checked is what is
- * used, whatever is renamed meanwhile.
+ * A sidecar says which bytes of which process are read. When root takes one from a site where
+ * another user could have put it, that user decides. So the path is walked from / component by
+ * component, each opened below the one before without following symbolic links, and looked at
+ * through its descriptor: what was checked is what is used, whatever is renamed meanwhile.
  *
  *	/            root, 0755                          good
  *	/tmp         root, 1777                          good: sticky, others cannot replace what is not theirs
  *	/tmp/x       uid 1000, 0755, asked by root       refused: its owner could replace what is in it
  *	/home/a/.cache/cairn, asked by a                 good as long as a and root alone can write
  *
- * A symbolic link is refused: its target would have to be walked in the same way, and caches have none. A path that is
- * reached through one (/var/run) is given to us resolved by whoever names the directory.
+ * A symbolic link is refused: its target would have to be walked in the same way, and caches have
+ * none. A path that is reached through one (/var/run) is given to us resolved by whoever names the
+ * directory.
  */
 #include "sidecar/trust.h"
 
@@ -45,7 +46,8 @@ static int check(int fd, const char *path, size_t len, struct cairn_err *err)
 	if (fstat(fd, &st) < 0)
 		return err_set(err, -errno, "%.*s: %m", (int)len, path);
 	const char *why = objection(&st);
-	return why ? err_set(err, -EPERM, "%s: not trusted: %.*s %s", path, (int)(len ? len : 1), len ? path : "/", why)
+	return why ? err_set(err, -EPERM, "%s: not trusted: %.*s %s", path, (int)(len ? len : 1),
+			     len ? path : "/", why)
 		   : 0;
 }
 
@@ -55,18 +57,22 @@ static int step(int dir, const char *path, size_t from, size_t to, bool make, st
 	char name[NAME_MAX + 1];
 	bool last = path[to] == 0;
 	if (to - from > NAME_MAX)
-		return err_set(err, -ENAMETOOLONG, "%s: a component is longer than %d bytes", path, NAME_MAX);
+		return err_set(err, -ENAMETOOLONG, "%s: a component is longer than %d bytes", path,
+			       NAME_MAX);
 	memcpy(name, path + from, to - from);
 	name[to - from] = 0;
 	if (make && mkdirat(dir, name, 0700) < 0 && errno != EEXIST)
 		return err_set(err, -errno, "%s: %m", path);
-	int fd = openat(dir, name, (last ? O_RDONLY | O_NONBLOCK : O_PATH | O_DIRECTORY) | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(dir, name,
+			(last ? O_RDONLY | O_NONBLOCK : O_PATH | O_DIRECTORY) | O_NOFOLLOW |
+				O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
 	struct stat st;
 	int code = -errno;
 	if (!fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode))
-		return err_set(err, -EPERM, "%s: not trusted: %.*s is a symbolic link", path, (int)to, path);
+		return err_set(err, -EPERM, "%s: not trusted: %.*s is a symbolic link", path,
+			       (int)to, path);
 	return err_set(err, code, "%s: %s", path, strerror(-code));
 }
 
@@ -107,7 +113,8 @@ static int open_plain(const char *path, bool make, struct cairn_err *err)
 		return walk(path, make, err);
 	SCOPE_FREE char *dir = getcwd(NULL, 0), *whole = NULL;
 	if (!dir || path[0] == '/' || strstr(path, "../"))
-		return err_set(err, -EPERM, "%s: not trusted: expected an absolute path without \"..\"", path);
+		return err_set(err, -EPERM,
+			       "%s: not trusted: expected an absolute path without \"..\"", path);
 	if (asprintf(&whole, "%s/%s", dir, path) < 0) {
 		whole = NULL;
 		return err_nomem(err, "a path");
@@ -127,7 +134,10 @@ int trusted_make(const char *path, struct cairn_err *err)
 
 /* ---- what a sidecar is made of ---- */
 
-/* The file that was opened is looked at again by its path, which must not lead to another one by now. */
+/*
+ * The file that was opened is looked at again by its path, which must not lead to another one by
+ * now.
+ */
 static int check_again(const char *path, const struct elf_origin *origin, struct cairn_err *err)
 {
 	SCOPE_FREE char *real = realpath(path, NULL);
@@ -140,7 +150,8 @@ static int check_again(const char *path, const struct elf_origin *origin, struct
 	if (fd < 0)
 		return fd == -ENOMEM ? fd : -EPERM;
 	if (fstat(fd, &st) < 0 || st.st_dev != origin->dev || st.st_ino != origin->ino)
-		return err_set(err, -EPERM, "%s: not trusted: %s is another file by now", path, real);
+		return err_set(err, -EPERM, "%s: not trusted: %s is another file by now", path,
+			       real);
 	return 0;
 }
 

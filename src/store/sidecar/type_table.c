@@ -46,9 +46,11 @@ static uint32_t number_of(const struct type_table *t, uint32_t id)
 
 static uint32_t facts_of(const struct cairn_type *t)
 {
-	return (t->name && *t->name ? TYPE_NAME : 0) | (t->size != sidecar_usual_size(t->kind) ? TYPE_SIZE : 0) |
-	       (t->ref ? TYPE_REF : 0) | (t->bare_name ? TYPE_BARE_NAME : 0) | (t->encoding ? TYPE_ENCODING : 0) |
-	       (t->has_count ? TYPE_HAS_COUNT : 0) | (t->n_members || t->n_enumerators ? TYPE_INSIDE : 0) |
+	return (t->name && *t->name ? TYPE_NAME : 0) |
+	       (t->size != sidecar_usual_size(t->kind) ? TYPE_SIZE : 0) | (t->ref ? TYPE_REF : 0) |
+	       (t->bare_name ? TYPE_BARE_NAME : 0) | (t->encoding ? TYPE_ENCODING : 0) |
+	       (t->has_count ? TYPE_HAS_COUNT : 0) |
+	       (t->n_members || t->n_enumerators ? TYPE_INSIDE : 0) |
 	       (t->declaration ? TYPE_DECLARATION : 0) | (t->prototyped ? TYPE_PROTOTYPED : 0) |
 	       (t->variadic ? TYPE_VARIADIC : 0) | (t->vector ? TYPE_VECTOR : 0) |
 	       (t->byte_swapped ? TYPE_BYTE_SWAPPED : 0) | (t->container ? TYPE_CONTAINER : 0) |
@@ -87,7 +89,8 @@ static int put_outside(const struct type_table *t, const struct cairn_type *type
 	return rc;
 }
 
-static void put_parameters(const struct type_table *t, const struct cairn_type *type, struct bytes *b)
+static void put_parameters(const struct type_table *t, const struct cairn_type *type,
+			   struct bytes *b)
 {
 	put_uleb(b, type->n_members);
 	for (uint32_t i = 0; i < type->n_members; i++)
@@ -95,14 +98,17 @@ static void put_parameters(const struct type_table *t, const struct cairn_type *
 }
 
 /* Offsets count from that of the member before. */
-static int put_member(const struct type_table *t, const struct cairn_member *m, uint64_t before, struct bytes *b)
+static int put_member(const struct type_table *t, const struct cairn_member *m, uint64_t before,
+		      struct bytes *b)
 {
 	int64_t off = (int64_t)(m->bit_off - before);
 	bool in_bits = off % 8;
 	int rc = 0;
 	put_u8(b, (uint8_t)((m->name ? MEMBER_NAME : 0) | (m->bit_size ? MEMBER_BITS : 0) |
-			    (m->dynamic ? MEMBER_DYNAMIC : 0) | (m->is_base_class ? MEMBER_BASE : 0) |
-			    (m->align ? MEMBER_ALIGN : 0) | (m->is_discriminant ? MEMBER_DISCRIMINANT : 0) | (in_bits ? MEMBER_OFF_IN_BITS : 0)));
+			    (m->dynamic ? MEMBER_DYNAMIC : 0) |
+			    (m->is_base_class ? MEMBER_BASE : 0) | (m->align ? MEMBER_ALIGN : 0) |
+			    (m->is_discriminant ? MEMBER_DISCRIMINANT : 0) |
+			    (in_bits ? MEMBER_OFF_IN_BITS : 0)));
 	if (m->name)
 		rc = put_name(t, b, m->name);
 	put_uleb(b, number_of(t, m->type));
@@ -143,7 +149,8 @@ static void put_variants(const struct type_table *t, const struct cairn_type *ty
 }
 
 /* Most values are the one before and 1. */
-static int put_enumerators(const struct type_table *t, const struct cairn_type *type, struct bytes *b)
+static int put_enumerators(const struct type_table *t, const struct cairn_type *type,
+			   struct bytes *b)
 {
 	uint64_t expected = 0;
 	int rc = 0;
@@ -179,7 +186,10 @@ static bool may_be_defined(const struct type_table *t, const struct cairn_type *
 	return type->name && named_may_be_defined(&t->meanings->named, type->kind, type->name);
 }
 
-/* The definition that a declaration stands for, which another unit has: its meaning; 0 when there is none. */
+/*
+ * The definition that a declaration stands for, which another unit has: its meaning; 0 when there
+ * is none.
+ */
 static int meaning_elsewhere(struct type_table *t, uint32_t id, uint32_t *ret)
 {
 	dw_off die;
@@ -191,8 +201,12 @@ static int meaning_elsewhere(struct type_table *t, uint32_t id, uint32_t *ret)
 	return rc == -ENOMEM ? rc : 0;
 }
 
-/* What @id means, and the id of the description that says what is inside: another one when it is a declaration. */
-static int find_meaning(struct type_table *t, uint32_t id, uint32_t *ret_meaning, uint32_t *ret_definition)
+/*
+ * What @id means, and the id of the description that says what is inside: another one when it is a
+ * declaration.
+ */
+static int find_meaning(struct type_table *t, uint32_t id, uint32_t *ret_meaning,
+			uint32_t *ret_definition)
 {
 	const struct cairn_type *type = cairn_types_get(t->graph, id);
 	int rc = 0;
@@ -225,7 +239,10 @@ static struct cairn_type outside_of(const struct type_table *t, uint32_t id, uin
 	return type;
 }
 
-/* Its number by meaning and outside. A description whose meaning is not known is a type of its own; a declaration is its name. */
+/*
+ * Its number by meaning and outside. A description whose meaning is not known is a type of its own;
+ * a declaration is its name.
+ */
 static int number_content(struct type_table *t, uint32_t id, uint32_t *ret)
 {
 	uint32_t meaning, definition;
@@ -356,7 +373,8 @@ struct listing {
 	uint32_t kind; /* TYPE_NAME_KIND */
 };
 
-static int list_named(const struct listing *l, dw_off die, const char *scoped, struct cairn_err *err)
+static int list_named(const struct listing *l, dw_off die, const char *scoped,
+		      struct cairn_err *err)
 {
 	struct type_table *t = l->table;
 	uint32_t id, number, name = 0;
@@ -368,7 +386,10 @@ static int list_named(const struct listing *l, dw_off die, const char *scoped, s
 		rc = strings_add(t->strings, scoped, &name);
 	if (rc < 0)
 		return rc;
-	return VEC_ADD(&t->listed, number) && VEC_ADD(&t->listed, l->kind) && VEC_ADD(&t->listed, name) ? 0 : -ENOMEM;
+	return VEC_ADD(&t->listed, number) && VEC_ADD(&t->listed, l->kind) &&
+			       VEC_ADD(&t->listed, name)
+		       ? 0
+		       : -ENOMEM;
 }
 
 static int list_one(void *ctx, dw_off die, struct cairn_err *err)
@@ -413,7 +434,8 @@ int type_table_finish(struct type_table *t, struct cairn_err *err)
 	if (rc >= 0)
 		rc = list_typedefs(t, &typedefs, err);
 	if (rc >= 0)
-		rc = dwarf_type_locals(t->reader, t->meanings->named.has_inner, list_local, &locals, err);
+		rc = dwarf_type_locals(t->reader, t->meanings->named.has_inner, list_local, &locals,
+				       err);
 	for (; rc >= 0 && t->n_done < t->contents.n; t->n_done++)
 		rc = write_content(t, t->n_done);
 	return rc == -ENOMEM ? err_nomem(err, "the types of a program") : rc;
@@ -440,7 +462,8 @@ void encode_types(const struct type_table *t, struct bytes *ret)
 				put_bytes(&all, t->insides.v.p + c->from, c->size);
 			c++;
 		} else {
-			put_bytes(&all, t->outsides.data.v.p + from, end_of(&t->outsides, i) - from);
+			put_bytes(&all, t->outsides.data.v.p + from,
+				  end_of(&t->outsides, i) - from);
 		}
 	}
 	all.failed |= t->insides.failed;

@@ -2,18 +2,20 @@
 /*
  * Types of a whole program, each once, with what is inside them
  *
- * Every unit describes the types that it uses, most of them like all others. A record of .cairn.types stands for all
- * descriptions that print alike:
+ * Every unit describes the types that it uses, most of them like all others. A record of
+ * .cairn.types stands for all descriptions that print alike:
  *
  *	unit 1: DIE 0x2d "char", 0x34 pointer to 0x2d     ──►  number 1 "char", number 2 pointer to 1
  *	unit 2: DIE 0x9f "char", 0x98 pointer to 0x9f     ──►  the same two
  *	unit 1: DIE 0x40 struct s { char *p; }            ──►  number 3: struct s, "p" at 0: type 2
  *	unit 2: DIE 0xa6 struct s { char *p; }            ──►  the same one
  *
- * What has no inside is equal when its record is: what it refers to is numbered before it. A struct, union or enum may lead
- * to itself. It is known by its meaning (distil/meanings.h), which says what is inside, and by what is written on its outside,
- * which BTF does not tell wholly: "class" or "struct", an alignment, whether the name stands alone. It gets its number when it
- * is met first, and its record when everything else was numbered, from the description that was met first.
+ * What has no inside is equal when its record is: what it refers to is numbered before it. A
+ * struct, union or enum may lead to itself. It is known by its meaning (distil/meanings.h), which
+ * says what is inside, and by what is written on its outside, which BTF does not tell wholly:
+ * "class" or "struct", an alignment, whether the name stands alone. It gets its number when it is
+ * met first, and its record when everything else was numbered, from the description that was met
+ * first.
  */
 #ifndef SIDECAR_TYPE_TABLE_H
 #define SIDECAR_TYPE_TABLE_H
@@ -54,7 +56,8 @@ int type_table_add(struct type_table *t, uint32_t id, uint32_t *ret);
 /*
  * type_table_finish - list the types that a user can name, and write what is inside of all
  *
- * Returns 0, -ENOMEM, -ERANGE, -EBADMSG (the debug information). What is damaged in it is a type named "<damaged>".
+ * Returns 0, -ENOMEM, -ERANGE, -EBADMSG (the debug information). What is damaged in it is a type
+ * named "<damaged>".
  */
 int type_table_finish(struct type_table *t, struct cairn_err *err);
 void type_table_fini(struct type_table *t);

@@ -16,21 +16,26 @@ struct visitor {
 	void *ctx;
 };
 
-static int visit_row(struct sidecar_types *t, uint32_t row, const struct visitor *v, struct cairn_err *err)
+static int visit_row(struct sidecar_types *t, uint32_t row, const struct visitor *v,
+		     struct cairn_err *err)
 {
 	const struct table *names = &t->sidecar->type_names;
 	int rc = 0;
 	uint32_t id = sidecar_types_read(t, table_get(names, row, TYPE_NAME_TYPE), &rc);
 	if (rc < 0)
 		return err_nomem(err, "types");
-	const char *scoped = v->visit_local ? sidecar_string(t->sidecar, table_get(names, row, TYPE_NAME_SCOPED)) : NULL;
+	const char *scoped =
+		v->visit_local ? sidecar_string(t->sidecar, table_get(names, row, TYPE_NAME_SCOPED))
+			       : NULL;
 	rc = cairn_sidecar_trouble(t->sidecar, err);
 	if (rc < 0)
 		return rc;
-	return v->visit_local ? v->visit_local(v->ctx, id, scoped ? scoped : "", err) : v->visit(v->ctx, id, err);
+	return v->visit_local ? v->visit_local(v->ctx, id, scoped ? scoped : "", err)
+			      : v->visit(v->ctx, id, err);
 }
 
-static int visit_rows(struct sidecar_types *t, uint32_t kind, const struct visitor *v, struct cairn_err *err)
+static int visit_rows(struct sidecar_types *t, uint32_t kind, const struct visitor *v,
+		      struct cairn_err *err)
 {
 	const struct table *names = &t->sidecar->type_names;
 	for (uint32_t i = 0; i < names->n; i++) {
@@ -41,12 +46,14 @@ static int visit_rows(struct sidecar_types *t, uint32_t kind, const struct visit
 	return cairn_sidecar_trouble(t->sidecar, err);
 }
 
-static int list(void *provider, bool typedefs, source_visitor *visit, void *ctx, struct cairn_err *err)
+static int list(void *provider, bool typedefs, source_visitor *visit, void *ctx,
+		struct cairn_err *err)
 {
 	return visit_rows(provider, typedefs, &(struct visitor){.visit = visit, .ctx = ctx}, err);
 }
 
-static int list_locals(void *provider, source_local_visitor *visit, void *ctx, struct cairn_err *err)
+static int list_locals(void *provider, source_local_visitor *visit, void *ctx,
+		       struct cairn_err *err)
 {
 	return visit_rows(provider, 2, &(struct visitor){.visit_local = visit, .ctx = ctx}, err);
 }
@@ -54,7 +61,8 @@ static int list_locals(void *provider, source_local_visitor *visit, void *ctx, s
 static int complete(void *provider, uint32_t id, struct cairn_err *err)
 {
 	struct sidecar_types *t = provider;
-	int rc = sidecar_types_complete(t, id, err), trouble = rc == -ENOMEM ? 0 : cairn_sidecar_trouble(t->sidecar, err);
+	int rc = sidecar_types_complete(t, id, err),
+	    trouble = rc == -ENOMEM ? 0 : cairn_sidecar_trouble(t->sidecar, err);
 	return trouble < 0 ? trouble : rc;
 }
 
@@ -64,12 +72,16 @@ static void close_types(void *provider)
 	free(provider);
 }
 
-static const struct source_ops ops = {.list = list, .list_locals = list_locals, .complete = complete, .close = close_types};
+static const struct source_ops ops = {
+	.list = list, .list_locals = list_locals, .complete = complete, .close = close_types};
 
-int cairn_sidecar_source(const struct cairn_sidecar *p, struct cairn_source **ret, struct cairn_err *err)
+int cairn_sidecar_source(const struct cairn_sidecar *p, struct cairn_source **ret,
+			 struct cairn_err *err)
 {
 	if (!p->types.n)
-		return err_set(err, -ENODATA, "%s: a sidecar without types; make it with: cairn sidecar FILE", elf_path(p->elf));
+		return err_set(err, -ENODATA,
+			       "%s: a sidecar without types; make it with: cairn sidecar FILE",
+			       elf_path(p->elf));
 	/* Types belong to no page: all code is compared, where it can be. */
 	if (cairn_sidecar_compare(p, err) == -ESTALE)
 		return -ESTALE;
@@ -85,7 +97,8 @@ int cairn_sidecar_source(const struct cairn_sidecar *p, struct cairn_source **re
 }
 
 /* 1 and its bytes; 0: there is no such section. */
-static int section(const struct cairn_sidecar *p, const char *name, const void **ret, size_t *ret_n, struct cairn_err *err)
+static int section(const struct cairn_sidecar *p, const char *name, const void **ret, size_t *ret_n,
+		   struct cairn_err *err)
 {
 	const struct elf_section *s;
 	int rc = elf_section(p->elf, name, &s, err);
@@ -96,7 +109,8 @@ static int section(const struct cairn_sidecar *p, const char *name, const void *
 	return 1;
 }
 
-int cairn_sidecar_btf(const struct cairn_sidecar *p, struct cairn_sidecar_btf *ret, struct cairn_err *err)
+int cairn_sidecar_btf(const struct cairn_sidecar *p, struct cairn_sidecar_btf *ret,
+		      struct cairn_err *err)
 {
 	*ret = (struct cairn_sidecar_btf){0};
 	/* As of types: no page of code is theirs alone. */
@@ -104,7 +118,9 @@ int cairn_sidecar_btf(const struct cairn_sidecar *p, struct cairn_sidecar_btf *r
 	if (!rc)
 		rc = section(p, ".BTF", &ret->types, &ret->types_size, err);
 	if (!rc)
-		rc = err_set(err, -ENODATA, "%s: a sidecar without types; make it with: cairn sidecar FILE", elf_path(p->elf));
+		rc = err_set(err, -ENODATA,
+			     "%s: a sidecar without types; make it with: cairn sidecar FILE",
+			     elf_path(p->elf));
 	if (rc > 0)
 		rc = section(p, ".BTF.inline", &ret->sites, &ret->sites_size, err);
 	return rc < 0 ? rc : 0;

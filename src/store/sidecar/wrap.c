@@ -2,15 +2,16 @@
 /*
  * A sidecar as an unmodified debuginfod serves it
  *
- * debuginfod(8) knows files by their build-id, and of each build-id one executable and one debug file: a sidecar
- * under the id of its binary is not found, or hides the real debug file. So it travels inside a debug file of its own,
- * whose id is derived from the real one, and which nothing else asks for:
+ * debuginfod(8) knows files by their build-id, and of each build-id one executable and one debug
+ * file: a sidecar under the id of its binary is not found, or hides the real debug file. So it
+ * travels inside a debug file of its own, whose id is derived from the real one, and which nothing
+ * else asks for:
  *
  *	.note.gnu.build-id   93ac61ec...28a40 636169726e 01     the real id, "cairn", the version of the format
  *	.debug_cairn         the sidecar, whole: an ELF file in a section; its note has the real id
  *
- * The name of the section makes the file a debug file in the eyes of debuginfod. A server may have sidecars of several
- * versions of the format; readers ask for theirs.
+ * The name of the section makes the file a debug file in the eyes of debuginfod. A server may have
+ * sidecars of several versions of the format; readers ask for theirs.
  */
 #include "sidecar/wrap.h"
 
@@ -36,7 +37,9 @@ size_t cairn_sidecar_served_id(const uint8_t *build_id, size_t len, uint8_t *ret
 
 static size_t make_note(const uint8_t *id, size_t len, uint8_t *ret)
 {
-	Elf64_Nhdr h = {.n_namesz = sizeof(ELF_NOTE_GNU), .n_descsz = (Elf64_Word)len, .n_type = NT_GNU_BUILD_ID};
+	Elf64_Nhdr h = {.n_namesz = sizeof(ELF_NOTE_GNU),
+			.n_descsz = (Elf64_Word)len,
+			.n_type = NT_GNU_BUILD_ID};
 	memset(ret, 0, SIDECAR_NOTE_MAX);
 	memcpy(ret, &h, sizeof(h));
 	memcpy(ret + sizeof(h), ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU));
@@ -44,8 +47,12 @@ static size_t make_note(const uint8_t *id, size_t len, uint8_t *ret)
 	return (sizeof(h) + sizeof(ELF_NOTE_GNU) + len + 3) & ~(size_t)3;
 }
 
-/* Length of the id of a sidecar's wrapper in @ret; negative: as cairn_sidecar_open_mem(), or -EINVAL. */
-static int derive_id(const void *bytes, size_t size, const char *name, uint8_t *ret, struct cairn_err *err)
+/*
+ * Length of the id of a sidecar's wrapper in @ret; negative: as cairn_sidecar_open_mem(), or
+ * -EINVAL.
+ */
+static int derive_id(const void *bytes, size_t size, const char *name, uint8_t *ret,
+		     struct cairn_err *err)
 {
 	struct cairn_sidecar *sidecar;
 	size_t len;
@@ -55,11 +62,12 @@ static int derive_id(const void *bytes, size_t size, const char *name, uint8_t *
 	const uint8_t *real = cairn_sidecar_build_id(sidecar, &len);
 	len = cairn_sidecar_served_id(real, len, ret);
 	cairn_sidecar_close(sidecar);
-	return len ? (int)len : err_set(err, -EINVAL, "%s: no build-id that a server could know it by", name);
+	return len ? (int)len
+		   : err_set(err, -EINVAL, "%s: no build-id that a server could know it by", name);
 }
 
-int cairn_sidecar_wrap(const void *bytes, size_t size, const char *name, void **ret, size_t *ret_size,
-		    struct cairn_err *err)
+int cairn_sidecar_wrap(const void *bytes, size_t size, const char *name, void **ret,
+		       size_t *ret_size, struct cairn_err *err)
 {
 	uint8_t id[CAIRN_SIDECAR_SERVED_ID_MAX], note[SIDECAR_NOTE_MAX], *file;
 	int len = derive_id(bytes, size, name, id, err);
@@ -69,7 +77,8 @@ int cairn_sidecar_wrap(const void *bytes, size_t size, const char *name, void **
 		{".note.gnu.build-id", SHT_NOTE, note, make_note(id, (size_t)len, note)},
 		{WRAP_SECTION, SHT_PROGBITS, bytes, size},
 	};
-	int rc = elf_out_make(sections, sizeof(sections) / sizeof(sections[0]), &file, ret_size, err);
+	int rc = elf_out_make(sections, sizeof(sections) / sizeof(sections[0]), &file, ret_size,
+			      err);
 	if (rc >= 0)
 		*ret = file;
 	return rc;
@@ -79,8 +88,10 @@ int cairn_sidecar_wrap(const void *bytes, size_t size, const char *name, void **
 static bool ids_match(const struct elf *outer, const struct elf *inner)
 {
 	size_t n_outer, n_inner;
-	const uint8_t *of_outer = elf_build_id(outer, &n_outer), *of_inner = elf_build_id(inner, &n_inner);
-	return n_outer == n_inner + sizeof(suffix) && (!n_inner || !memcmp(of_outer, of_inner, n_inner)) &&
+	const uint8_t *of_outer = elf_build_id(outer, &n_outer),
+		      *of_inner = elf_build_id(inner, &n_inner);
+	return n_outer == n_inner + sizeof(suffix) &&
+	       (!n_inner || !memcmp(of_outer, of_inner, n_inner)) &&
 	       !memcmp(of_outer + n_inner, suffix, sizeof(suffix) - 1);
 }
 
@@ -99,6 +110,7 @@ int wrap_open(struct elf *outer, struct elf **ret, struct cairn_err *err)
 		return 0;
 	elf_close(*ret);
 	*ret = NULL;
-	return err_set(err, -ESTALE, "%s: " WRAP_SECTION ": a sidecar of another build-id than its wrapper says",
+	return err_set(err, -ESTALE,
+		       "%s: " WRAP_SECTION ": a sidecar of another build-id than its wrapper says",
 		       elf_path(outer));
 }

@@ -454,7 +454,8 @@ static __always_inline int string(char *rec, const __u32 rec_size, const struct 
 	return 0;
 }
 
-static __always_inline int bytes(char *rec, const __u32 rec_size, const struct fetch_op *op, __u64 from, __u64 n)
+static __always_inline int bytes(char *rec, const __u32 rec_size, const struct fetch_op *op,
+				 __u64 from, __u64 n)
 {
 	__u64 out = op->out;
 
