@@ -2,9 +2,9 @@
 /*
  * cairn/code.h: the mapped files, and what there is of code made at run time, in one list
  *
- * Everything is read while the process goes on. What changed meanwhile is seen by its epoch, and
- * all of it is read again, a bounded number of times: a process that registers faster than it can
- * be read is told to be unsteady.
+ * Everything is read while the process goes on. An entry's epoch shows if it changed meanwhile;
+ * then all of it is read again, a bounded number of times. A process that registers faster than it
+ * can be read is reported as unsteady.
  */
 #include <cairn/code.h>
 
@@ -125,7 +125,7 @@ static int by_address(const void *a, const void *b)
 	return x->generation < y->generation ? -1 : x->generation > y->generation;
 }
 
-/* Addresses that somebody describes, joined where they touch. */
+/* Described addresses, joined if they touch. */
 struct described {
 	VEC(struct code_mapping) p;
 };
@@ -277,7 +277,7 @@ static int new_code(int pid, const struct cairn_code_opts *opts, struct cairn_co
 
 void cairn_code_close(struct cairn_code *code)
 {
-	/* What a read that never ended may still fill is not freed. */
+	/* Memory that an unfinished read may still fill is not freed. */
 	if (!code || code->stall.is_left)
 		return;
 	code_runtime_free(code->rt);
@@ -305,7 +305,7 @@ static int open_process(void *ctx, struct cairn_err *err)
 	return rc < 0 ? rc : read_first(code, err);
 }
 
-/* What stalls is left out the next time, which has to begin anew. */
+/* Pages that stall are left out the next time; the read has to start again. */
 static int open_once(const struct cairn_code_opts *opts, struct timed_read *stall,
 		     struct cairn_code **ret, struct cairn_err *err)
 {
@@ -381,8 +381,7 @@ static bool was_there(const struct cairn_code_range *r, uint64_t time_ns)
 }
 
 /*
- * Larger is better: trusted, a file, what is said before what is assumed, the source, the younger
- * registration.
+ * Larger is better: trusted, a file, declared before assumed, the source, the younger registration.
  */
 static bool is_better(const struct cairn_code_range *a, const struct cairn_code_range *b)
 {
@@ -432,7 +431,7 @@ int cairn_code_frames(struct cairn_code *code, struct cairn_addr at, struct cair
 	struct asked a = {.code = code, .at = at.v};
 	if (!range || range->source <= CAIRN_CODE_VDSO)
 		return 0;
-	/* Names are read of the process, when they are asked for. */
+	/* Names are read from the process on demand. */
 	int rc = code->pid ? timed_read_run(&code->stall, ask, &a, err) : ask(&a, err);
 	if (rc < 0)
 		return rc;

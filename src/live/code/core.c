@@ -8,9 +8,9 @@
  *	memory			p_filesz bytes at p_offset; the rest of p_memsz was not dumped
  *
  * A core is often cut: the disk was full, a limit was reached, a pipe broke. The order above is
- * that of the file too, so that a cut takes memory first. Nothing in it is needed as a whole:
- * segments are clipped to the file's end, and reading what is behind it fails, which ends a walk
- * with that reason.
+ * also the order in the file, so a cut takes memory first. No part is needed as a whole: segments
+ * are clipped to the file's end, and a read after the end fails, which ends a walk with that
+ * reason.
  *
  * Counts are bounded by the file: a header takes 56 bytes in it, a thread 336, a mapped file 24.
  */
@@ -43,7 +43,7 @@ static struct cursor core_cursor(const struct core *core, const struct cursor_sr
 	return cursor_of(src, core->bytes + at, core->size - at, false, NULL);
 }
 
-/* Who names a program means where it is now, or was when it crashed. */
+/* A caller that names a program means where it is now, or was when it crashed. */
 static int refuse_type(const struct core *core, const struct core_header *h, struct cairn_err *err)
 {
 	if (h->type == ET_EXEC || h->type == ET_DYN)
@@ -169,7 +169,7 @@ static int by_address(const void *a, const void *b)
 	return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
-/* What begins before the one in front of it ends is left out: no process has that. */
+/* A segment that begins before the end of the previous one is left out: no process has that. */
 static void sort_segments(struct core *core)
 {
 	struct core_segment *p = core->segments.p;

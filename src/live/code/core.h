@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Core files: what is left of a process
+ * Core files: the remains of a process
  *
  * A core is an ELF file without sections: PT_LOAD segments are memory, PT_NOTE holds registers and
  * the names of mapped files. Those that the kernel writes, those of gdb's gcore and those that QEMU
@@ -75,7 +75,7 @@ struct core {
 /*
  * core_open - map and read a core file
  *
- * What a cut file still has whole is there. Returns 0; -EBADMSG of what is no core file;
+ * The whole parts of a cut file are available. Returns 0; -EBADMSG if the file is no core file;
  * -EOPNOTSUPP of another class or architecture; -ENOMEM; what open(2), fstat(2) and mmap(2) say.
  * Cost: its headers and notes, no memory.
  */
@@ -95,7 +95,7 @@ int core_read_notes(struct core *core, struct cursor notes, struct cairn_err *er
 /* The mapping or part of one at @at; NULL when there is none. O(log n). */
 const struct core_segment *core_segment_at(const struct core *core, uint64_t at);
 
-enum { CORE_MAX_BUILD_ID = 64 }; /* linkers write 8 to 20 bytes, or what they are told */
+enum { CORE_MAX_BUILD_ID = 64 }; /* linkers write 8 to 20 bytes, or the bytes given by an option */
 
 struct core_build_id {
 	uint8_t bytes[CORE_MAX_BUILD_ID];
@@ -112,7 +112,7 @@ struct core_search {
 	const struct core *core;
 	/* the file of the program, whatever the core says of it; NULL. Borrowed, as the rest */
 	const char *program;
-	const char *sysroot; /* in front of the paths in the core; NULL: "" */
+	const char *sysroot; /* goes before the paths in the core; NULL: "" */
 	const char *const *debug_dirs;
 	size_t n_debug_dirs;
 	unsigned int threads;
@@ -122,11 +122,11 @@ struct core_search {
  * core_add_loaded - the files of a core without NT_FILE, by the dynamic loader's list; and the
  * program that is named by @search
  *
- * Who names the program is believed where the core does not contradict: by its entry, its program
- * headers, its build-id or its dynamic section.
+ * The named program is accepted unless the core contradicts it: by its entry, its program headers,
+ * its build-id or its dynamic section.
  *
- * To be called before code_space_open_core(). What cannot be found, or is not the file that was
- * mapped, is left out; core->note has one of them.
+ * To be called before code_space_open_core(). Files that cannot be found, or are not the mapped
+ * ones, are left out; core->note has one of them.
  * Returns 0, -ENOMEM.
  */
 int core_add_loaded(struct core *core, const struct core_search *search, struct cairn_err *err);

@@ -3,22 +3,22 @@
  * The files of a core that does not name them
  *
  * The kernel and gcore write NT_FILE. QEMU's cores of the programs that it emulates have none, and
- * nothing of read-only files. What was mapped is found as debuggers find it:
+ * no read-only files. The mapped files are found as debuggers find them:
  *
  *	NT_AUXV		AT_EXECFN: the program's name; AT_PHDR: where its program headers are
  *	program		PT_DYNAMIC, in it DT_DEBUG: struct r_debug
  *	r_debug		+8: the first struct link_map
  *	link_map	+0 bias  +8 name  +16 dynamic section  +24 the next one
  *
- * A name does not say which version of a file had it. Where the core has the first page, the
- * build-id counts. Otherwise the dynamic section does: the loader writes to it, so that it is in
- * each core, and it has the addresses and sizes of all tables of its file:
+ * A name does not show which version of a file was mapped. If the core has the first page, the
+ * build-id decides. Otherwise the dynamic section does. The loader writes to it, so each core has
+ * it, and it has the addresses and sizes of all tables of its file:
  *
  *	file	DT_STRTAB 0x4a8		DT_STRSZ 0x8f		DT_RELA 0x5b0
  *	memory	DT_STRTAB 0x55000004a8	DT_STRSZ 0x8f		DT_RELA 0x55000005b0
  *
- * Each value has to be the file's, or that plus the bias; DT_DEBUG is the loader's. What has
- * neither is not taken.
+ * Each value has to be the file's, or the file's plus the bias; DT_DEBUG is the loader's. A file
+ * with any other value is not taken.
  */
 #include <elf.h>
 #include <errno.h>
@@ -48,10 +48,12 @@ struct candidate {
 	Elf64_Ehdr eh;
 };
 
-/* What the program's file tells of the rest. */
+/* The facts that the program's file gives about the rest. */
 struct program {
 	uint64_t dynamic; /* where its dynamic section is; 0: it has none */
-	/* its name for the dynamic loader, whose own is that string in read-only memory; NULL */
+	/*
+	 * its name for the dynamic loader; the loader has the same string in read-only memory; NULL
+	 */
 	char *loader;
 };
 
@@ -176,7 +178,7 @@ static int open_candidate(struct core *core, const struct core_search *search, c
 	return 1;
 }
 
-/* Where the program was loaded: AT_PHDR is where its headers are. */
+/* The program's load address: AT_PHDR is the address of its headers. */
 static bool place_program(const struct core *core, struct candidate *f)
 {
 	Elf64_Phdr ph;
@@ -269,7 +271,7 @@ static bool place_named(const struct core *core, struct candidate *f)
 	return f->eh.e_type == ET_EXEC;
 }
 
-/* What the core names there is that. */
+/* The core's names for these addresses mean this file, so they are dropped. */
 static void drop_files(struct core *core, struct candidate *f)
 {
 	Elf64_Phdr ph;

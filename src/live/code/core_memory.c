@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a core leaves out
+ * Memory that a core leaves out
  *
  * Pages of files that the process did not write to are not dumped: names that are string literals,
  * .eh_frame. They are in the file, which code_space_open_core() has taken only if its build-id is

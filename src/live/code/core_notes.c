@@ -2,8 +2,8 @@
 /*
  * The notes of a core file
  *
- * The kernel writes those of the thread that got the signal first, those of the whole process
- * behind its registers, then the other threads. gcore writes an NT_SIGINFO for each thread.
+ * The kernel writes the notes of the thread that got the signal first, with those of the whole
+ * process after its registers, then the other threads. gcore writes an NT_SIGINFO for each thread.
  *
  *	OFFSET  SIZE  NT_PRSTATUS, one per thread       OFFSET  SIZE  NT_SIGINFO
  *	0       4     si_signo                          0       4     si_signo
@@ -55,7 +55,7 @@ static int read_prstatus(struct core *core, struct cursor *c, struct cairn_err *
 	return VEC_ADD(&core->threads, t) ? 0 : err_nomem(err, "the threads of a core file");
 }
 
-/* Behind the NT_PRSTATUS of its thread. */
+/* They follow the NT_PRSTATUS of their thread. */
 static void read_vectors(struct core *core, struct cursor *c)
 {
 	uint8_t bytes[VECTORS_FXSAVE];
@@ -68,7 +68,7 @@ static void read_vectors(struct core *core, struct cursor *c)
 
 /*
  * si_code above 0: the kernel found it; SI_KERNEL is a fault whose address the processor does not
- * tell.
+ * report.
  */
 static bool is_fault(uint32_t signal, int32_t code)
 {
@@ -187,7 +187,7 @@ int core_read_notes(struct core *core, struct cursor notes, struct cairn_err *er
 		struct cursor desc = cur_sub(&notes, n_desc);
 		if (notes.failed)
 			return 0;
-		/* Behind the last one there may be no padding. */
+		/* The last one may have no padding after it. */
 		if (cur_left(&notes) >= (-n_desc & 3))
 			cur_skip(&notes, -n_desc & 3);
 		if (n_name == 5 && !memcmp(name, "CORE", 5))

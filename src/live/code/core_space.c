@@ -31,7 +31,7 @@ enum {
 	MAX_PATH = 4200,
 };
 
-/* What d_path() puts behind the name of a file that has none any more. */
+/* The text that d_path() adds to the name of a file that has been deleted. */
 static const char deleted[] = " (deleted)";
 
 /* ---- the build-id in memory ---- */
@@ -97,7 +97,7 @@ static bool is_same_file(const char *path, const struct code_mapping *m)
 	return !strncmp(path, m->path, n) && (!path[n] || !strcmp(path + n, deleted));
 }
 
-/* One whose file has been compared already. */
+/* A mapping whose file has been compared already. */
 static bool is_known(const struct core *core, const struct code_mapping *m)
 {
 	for (size_t i = 0; i < core->files.n; i++)
@@ -134,7 +134,7 @@ static int open_binary(const struct core_search *search, const char *path,
 	return cairn_binary_open(path, &how, ret, err);
 }
 
-/* Opens @path if it has the build-id; the story is told otherwise. Only -ENOMEM is an error. */
+/* Opens @path if it has the build-id; otherwise sets the note. Only -ENOMEM is an error. */
 static int try_file(const struct core_search *search, const char *path,
 		    const struct core_build_id *id, struct cairn_binary **ret,
 		    struct cairn_err *err)
@@ -217,7 +217,7 @@ static int by_address(const void *a, const void *b)
 	return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
-/* What stands for an inode: a number per path. */
+/* A substitute for an inode: a number per path. */
 static void number_files(struct code_maps *maps)
 {
 	ino_t ino = 0;
@@ -269,8 +269,8 @@ static int add_files(const struct core *core, struct code_maps *maps, struct cai
 		struct code_mapping m = {
 			.lo = f->lo, .hi = f->hi, .off = f->off, .is_readable = true};
 		/*
-		 * One that was not dumped at all may have no segment: then the file says what is
-		 * code.
+		 * A mapping that was not dumped at all may have no segment: then the file decides
+		 * if it is code.
 		 */
 		m.is_executable = !s || s->is_executable;
 		keep_path(maps, &used, f->path, &m);

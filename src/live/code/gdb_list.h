@@ -34,7 +34,7 @@ enum { GDB_LIST_MAX = 1 << 16 };
 /* The list whose descriptor is at @at, up to @max entries. 0, -ENOMEM. Cost: a read per entry. */
 int gdb_list_read(const struct code_memory *memory, uint64_t at, size_t max, struct gdb_list *ret);
 
-/* Whether an entry is still what it was. */
+/* True if an entry has not changed. */
 bool gdb_entry_is_same(const struct code_memory *memory, const struct gdb_entry *e);
 
 #endif

@@ -8,11 +8,11 @@
  * The RFC's form has 24 bytes of head and rows of 24 bytes. Elements are stepped over by the
  * stride, and members that the writer does not know (beyond size) are 0.
  *
- * Within an epoch a chain only grows: any table may get more elements behind its last one, and next
- * may come to name a table that was put in between. used_len and next are read before what they
- * lead to, so that everything is found that was published before the reading began, in order of
- * address; of what is published meanwhile, some. When the region passes into a new generation,
- * tables of the old one may hold anything: whoever reads asks for the epoch behind it.
+ * Within an epoch a chain only grows: any table may get more elements after its last one, and next
+ * may come to name a table that was inserted. used_len and next are read before the data that they
+ * lead to. So the reader finds everything that was published before it began, in order of address,
+ * and some of the elements published meanwhile. When the region passes into a new generation,
+ * tables of the old one may hold anything: the reader checks the epoch afterwards.
  *
  * A chain of another intention may lead back to itself, or on for ever: it is left when a table
  * comes again (Brent), when its elements do not ascend, or when its cost is more than is real. A
@@ -80,7 +80,7 @@ static const char *read_head(const struct chain *c, uint64_t at, struct head *re
 	return ret->used_len % ret->stride ? "a table ends within an element" : NULL;
 }
 
-/* What is left for a chain, and for all of a process. */
+/* The budget left for a chain, and for the whole process. */
 static const char *spend(uint64_t n_bytes, uint64_t *left, uint64_t *budget)
 {
 	uint64_t n;
@@ -178,7 +178,7 @@ static int take_rows(struct chain *c, const uint8_t *bytes, const struct head *h
 	return *why != NULL;
 }
 
-/* Copies lie within what they were inlined into; only functions ascend. */
+/* Copies lie within the function that they were inlined into; only functions ascend. */
 static const char *place_copy(const struct chain *c, const struct jit_tables *to,
 			      const struct jit_symbol *s)
 {
@@ -318,8 +318,8 @@ size_t jit_symbols_at(const struct jit_tables *t, uint64_t off, const struct jit
 		      size_t max)
 {
 	/*
-	 * Functions alone ascend, so that each symbol is compared by its function. lo: behind the
-	 * last that begins before.
+	 * Only functions ascend, so each symbol is compared by its function. lo: after the last
+	 * that begins before.
 	 */
 	size_t lo = 0, hi = t->symbols.n, n = 0;
 	while (lo < hi) {
@@ -342,7 +342,7 @@ size_t jit_symbols_at(const struct jit_tables *t, uint64_t off, const struct jit
 
 /* ---- rules ---- */
 
-/* What nobody describes was perhaps overwritten. */
+/* A register that the row does not describe may have been overwritten. */
 static void lose_others(const struct convention *abi, struct rule_words *w)
 {
 	for (unsigned int reg = 0; reg < 32; reg++)

@@ -39,7 +39,7 @@ struct jit_line {
 struct jit_tables {
 	/* by address, without overlaps or withdrawn ones; so the others */
 	VEC(struct jit_row) rows;
-	VEC(struct jit_symbol) symbols; /* functions, each with its inlined copies behind it */
+	VEC(struct jit_symbol) symbols; /* functions, each followed by its inlined copies */
 	VEC(struct jit_line) lines;
 	/* Why there are none, though there should be; static words. */
 	const char *rows_why, *symbols_why, *lines_why;
@@ -48,13 +48,13 @@ struct jit_tables {
 /*
  * jit_tables_read - all tables of a region
  *
- * @budget  bytes that may still be read of the process; what is read is taken off
+ * @budget  bytes that may still be read from the process; the bytes read are subtracted
  * @tables  zeroed, or of an earlier read, whose memory is used again
  * Returns 0 whatever is wrong with the tables; -ENOMEM. Cost: two reads per table; bounded in
  * tables and bytes.
  *
- * What was read is that of the region's epoch if it is the same behind it as before; else it may be
- * anything.
+ * The result belongs to the region's epoch if the epoch is the same after the read as before; else
+ * it may be anything.
  */
 int jit_tables_read(const struct code_memory *memory, const struct code_jit_info *info,
 		    uint64_t *budget, struct jit_tables *tables, struct cairn_err *err);
@@ -64,8 +64,8 @@ void jit_tables_fini(struct jit_tables *tables);
 const struct jit_row *jit_row_at(const struct jit_tables *tables, uint64_t off);
 
 /*
- * What a row says, as a rule. A JIT says nothing of other registers than the frame pointer: they
- * are lost.
+ * Turns a row into a rule. A JIT describes no register except the frame pointer: the others are
+ * lost.
  */
 void jit_row_rule(const struct jit_row *row, uint16_t machine, struct rule_words *ret);
 
@@ -75,7 +75,7 @@ void jit_frame_pointer_rule(uint16_t machine, struct rule_words *ret);
 /*
  * jit_symbols_at - the function at @off and the copies inlined there, innermost last
  *
- * @ret  room for @max; what is nested deeper is left out
+ * @ret  room for @max; deeper nested copies are left out
  */
 size_t jit_symbols_at(const struct jit_tables *tables, uint64_t off, const struct jit_symbol **ret,
 		      size_t max);

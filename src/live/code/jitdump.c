@@ -18,7 +18,7 @@ enum {
 
 enum { LOAD, MOVE, DEBUG_INFO, CLOSE, UNWINDING };
 
-/* What was said of the load that is still to come. */
+/* The records about the load that is still to come. */
 struct pending {
 	struct jitdump_lines lines;
 	uint64_t lines_for; /* code address */
@@ -228,7 +228,7 @@ uint32_t jitdump_line(const struct jitdump *d, const struct jitdump_function *f,
 	struct line_entry e = {0};
 	uint32_t found = 0;
 	for (uint64_t i = 0; i < f->lines.n && next_line(&c, &e); i++) {
-		/* What is before the beginning wraps around, and so is behind. */
+		/* An address before the begin wraps around to a large one. */
 		uint64_t off = e.at - begin;
 		if (off > at - f->lo || off < best)
 			continue;

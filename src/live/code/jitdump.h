@@ -11,14 +11,14 @@
  *	3 close
  *	4 unwinding		u64 size, size of .eh_frame_hdr at its end, mapped size; .eh_frame, .eh_frame_hdr
  *
- * Records 2 and 4 are about the load that follows. The .eh_frame is written as if it lay behind the
- * code, at the next multiple of 8: that is where its distances count from. A mapped size of 0 says
- * that the code keeps a frame pointer: there is a .eh_frame_hdr without entries only.
+ * Records 2 and 4 are about the load that follows. The distances in .eh_frame count as if it were
+ * after the code, at the next multiple of 8. A mapped size of 0 means that the code keeps a frame
+ * pointer: there is only a .eh_frame_hdr without entries.
  *
- * V8 adds 64 to all addresses of record 2, the place of the code in the files that perf makes; so
- * where even the lowest is that far behind the beginning, it is taken off. A file name of \xff is
- * that of the entry before. V8 also writes names from memory that it has freed
- * (docs/findings/v8-jitdump-names.md): what has control characters is no name.
+ * V8 adds 64 to all addresses of record 2, the position of the code in the files that perf makes.
+ * So if even the lowest is that far after the begin, 64 is subtracted. A file name of \xff is that
+ * of the previous entry. V8 also writes names from memory that it has freed
+ * (docs/findings/v8-jitdump-names.md): a text with control characters is no name.
  */
 #ifndef CODE_JITDUMP_H
 #define CODE_JITDUMP_H
@@ -55,7 +55,7 @@ struct jitdump {
 	const char *why; /* why it ends early; static words; NULL */
 };
 
-/* @bytes: the dump's, also after an error. Returns 0; -EBADMSG of what is none; -ENOMEM. */
+/* @bytes: the dump's, also after an error. Returns 0; -EBADMSG if it is no jitdump; -ENOMEM. */
 int jitdump_parse(uint8_t *bytes, size_t n, struct jitdump *ret, struct cairn_err *err);
 
 /*

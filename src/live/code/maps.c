@@ -5,7 +5,7 @@
  *	7f10a2c28000-7f10a2d7d000 r-xp 00028000 fe:01 1234       /usr/lib/x86_64-linux-gnu/libc.so.6
  *	lo           hi           perm offset   dev   inode      path, or a name in brackets, or nothing
  *
- * A path has its line breaks written as \012; " (deleted)" behind it says that the file has no name
+ * A path has its line breaks written as \012; a final " (deleted)" means that the file has no name
  * any more.
  */
 #include "code/maps.h"
@@ -34,7 +34,7 @@ static int digit_of(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* At most 16 digits, as the kernel writes them; and @end behind them. */
+/* At most 16 digits, as the kernel writes them; and @end after them. */
 static bool read_hex(char **at, char end, uint64_t *ret)
 {
 	const char *begin = *at;
@@ -83,9 +83,9 @@ static bool read_line(char *line, struct code_mapping *m)
 }
 
 /*
- * The kernel writes some pages of text at a time, and goes on behind the last address that it
- * wrote. A mapping that has grown downwards meanwhile, by a merge, begins before that: what is
- * behind counts.
+ * The kernel writes some pages of text at a time, and goes on after the last address that it wrote.
+ * A mapping that has meanwhile grown downwards, by a merge, begins before that address: only its
+ * later part counts.
  */
 int code_maps_parse(char *text, struct code_maps *ret, struct cairn_err *err)
 {

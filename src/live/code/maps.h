@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a process has mapped: /proc/PID/maps, read and searched. */
+/* The mappings of a process: /proc/PID/maps, read and searched. */
 #ifndef CODE_MAPS_H
 #define CODE_MAPS_H
 
@@ -46,8 +46,8 @@ int code_maps_read(int pid, struct code_maps *ret, struct cairn_err *err);
 void code_maps_fini(struct code_maps *maps);
 
 /*
- * The index of the first mapping that ends behind @at; that behind the last when none does. Cost:
- * O(log n).
+ * The index of the first mapping that ends after @at; one past the last when none does. Cost: O(log
+ * n).
  */
 size_t code_maps_first(const struct code_maps *maps, uint64_t at);
 

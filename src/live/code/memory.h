@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory of somebody else: a process, a core file, a block of bytes
+ * Foreign memory: a process, a core file, a block of bytes
  *
- * What is read of it may change at any moment, may not be there, and may have been written to harm.
- * So it is copied first, and the copy is parsed.
+ * Its contents may change at any moment, may be missing, and may have been written to harm. So the
+ * data is copied first, and the copy is parsed.
  */
 #ifndef CODE_MEMORY_H
 #define CODE_MEMORY_H
@@ -31,7 +31,7 @@ struct code_memory code_memory_of_process(int pid);
 
 struct code_memory code_memory_of_core(const struct core *core);
 
-/* @n bytes that are said to be at @at; it borrows the struct. */
+/* @n bytes that stand for address @at; it borrows the struct. */
 struct code_block {
 	const uint8_t *bytes;
 	size_t n;

@@ -50,7 +50,7 @@ static bool put(struct name_map *flat, uint64_t lo, uint64_t hi, uint32_t item)
 	return name_map_add(flat, lo, hi, item);
 }
 
-/* The newest open range has [at, until), or up to its end, where the next one is asked. */
+/* Gives the newest open range [at, until), or up to its end; the next newest gets the rest. */
 static bool put_up_to(struct name_map *flat, struct heap *h, uint64_t *at, uint64_t until)
 {
 	while (h->n && *at < until) {
@@ -90,7 +90,7 @@ int name_map_flatten(struct name_map *m)
 	return 0;
 }
 
-/* The first range that ends behind @at. */
+/* The first range that ends after @at. */
 static size_t first_behind(const struct name_map *m, uint64_t at)
 {
 	size_t lo = 0, hi = m->ranges.n;

@@ -2,8 +2,8 @@
 /*
  * Ranges of which the newest counts
  *
- * Map files are appended to: code that is freed stays in them, and what is written to its place
- * comes later. So of ranges that overlap the later one has its addresses, and the rest of the
+ * Programs append to map files: freed code stays in them, and the code that replaces it comes
+ * later. So among overlapping ranges the later one gets the shared addresses, and the rest of the
  * earlier one keeps its own.
  *
  *	added		[0,100) A   [20,40) B   [30,50) C

@@ -33,7 +33,7 @@ static void directory_of(uid_t uid, char ret[MAX_DIRECTORY])
 		snprintf(ret, MAX_DIRECTORY, "/tmp/cairn-%u/codectl", uid);
 }
 
-/* What others may write, or put in its place, is as good as theirs. */
+/* A file that others may write or replace counts as theirs. */
 static int check_owner(const struct stat *st, uid_t uid, const char *path, struct cairn_err *err)
 {
 	if (st->st_uid != uid && st->st_uid != 0)
@@ -55,7 +55,7 @@ static int check_directory(const char *path, uid_t uid, struct cairn_err *err)
 	return check_owner(&st, uid, path, err);
 }
 
-/* Both directories, the upper one first, since who may write that may replace the other. */
+/* Both directories, the upper one first, since a user who may write it may replace the other. */
 static int check_directories(const char *path, uid_t uid, struct cairn_err *err)
 {
 	char upper[MAX_DIRECTORY];
@@ -173,7 +173,7 @@ static bool is_same(const struct target_id *a, const struct target_id *b)
 	       !memcmp(a->program, b->program, sizeof(a->program));
 }
 
-/* A supervisor of another user could be any process, whose memory is not this user's to show. */
+/* A supervisor of another user could be any process, whose memory this user must not see. */
 static bool is_true(const struct notice *n, int pid, uid_t uid)
 {
 	struct target_id process, supervisor;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the registry of a process is whose codectl(2) a supervisor serves
+ * The registry of a process whose codectl(2) a supervisor serves
  *
  * It lies in the supervisor's memory, as another process's own registry lies in its. A notice leads
  * there: a short text with the process's number as its name.
@@ -14,8 +14,8 @@
  * nowhere.
  *
  * Notices are in /run/cairn/codectl for root, /run/user/UID/cairn/codectl for a user who has that,
- * else /tmp/cairn-UID/codectl. Only root and the user may write there, or the notice is not
- * believed; so it says no more than what a process may say of itself.
+ * else /tmp/cairn-UID/codectl. A notice is accepted only if no one but root and the user may write
+ * there; so it is as good as the process's own statement.
  */
 #ifndef CODE_NOTICE_H
 #define CODE_NOTICE_H
@@ -40,7 +40,7 @@ struct notice {
  */
 int notice_leave(const struct notice *notice, struct cairn_err *err);
 
-/* What was left for a process is taken back. */
+/* Removes the notice of a process. */
 void notice_take_back(int pid);
 
 /*
@@ -48,7 +48,7 @@ void notice_take_back(int pid);
  *
  * @ret_is_stale  there is one, and its supervisor has ended, or the process runs another program
  *                since
- * Returns 0; -ENOENT (none, or a stale one), -EPERM (somebody else may have written it), -EBADMSG
+ * Returns 0; -ENOENT (none, or a stale one), -EPERM (another user may have written it), -EBADMSG
  * (it is damaged).
  */
 int notice_find(int pid, struct notice *ret, bool *ret_is_stale, struct cairn_err *err);

@@ -12,7 +12,7 @@
 /* More than any process has functions; an index of that many takes 300 MB. */
 enum { MAX_LINES = 8 << 20 };
 
-/* A hexadecimal number, with or without 0x as the JVM writes it, and the space behind it. */
+/* A hexadecimal number, with or without 0x as the JVM writes it, and the space after it. */
 static bool read_hex(struct cursor *c, uint64_t *ret)
 {
 	size_t n = 0;

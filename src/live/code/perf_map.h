@@ -32,7 +32,7 @@ struct perf_map {
  * perf_map_parse - the lines of a file
  *
  * @text  malloc()ed, the map's also after an error; @n bytes and a NUL
- * Returns 0: what is no line is left out, and so is a last one without its end, which is still
+ * Returns 0: malformed lines are left out, and so is a last line without its end, which is still
  * being written. -ENOMEM. Cost: O(n log n).
  */
 int perf_map_parse(char *text, size_t n, struct perf_map *ret);

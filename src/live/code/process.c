@@ -25,9 +25,9 @@ static int read_memory(const void *ctx, uint64_t at, void *ret, size_t n, struct
 }
 
 /*
- * Where the file behind a mapping can be opened. Its name as the process sees it may be another
- * file's now: then the mapping leads to it. A process that has ended meanwhile has neither, and the
- * name has to do, if device and inode say that it is the file.
+ * Finds a path by which the file of a mapping can be opened. Its name as the process sees it may be
+ * another file's now: then the mapping leads to it. A process that has ended meanwhile has neither,
+ * and the name must do, if device and inode show that it is the file.
  */
 static void find_mapped(int pid, const struct code_mapping *m, char *path, size_t size)
 {

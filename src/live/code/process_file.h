@@ -2,9 +2,9 @@
 /*
  * Files that a process writes about itself, beside its memory
  *
- * They lie where anybody may write (/tmp), so that only those are believed that belong to root, or
- * to the user as whom the process makes files: not to who started a setuid program. In a container
- * both the path and the number of the process are others than ours.
+ * They are in directories that any user may write (/tmp). So only files of root are accepted, or of
+ * the user as whom the process makes files: not of the user who started a setuid program. In a
+ * container both the path and the process id differ from ours.
  */
 #ifndef CODE_PROCESS_FILE_H
 #define CODE_PROCESS_FILE_H
@@ -23,7 +23,7 @@
 int process_own_number(int pid);
 
 struct process_file {
-	char *bytes; /* NUL behind them; NULL: there is no such file */
+	char *bytes; /* NUL-terminated; NULL: there is no such file */
 	size_t n;
 	struct stat st; /* of the file that was read */
 };

@@ -131,7 +131,7 @@ int region_load(struct region *r, const struct code_memory *memory, uint16_t mac
 {
 	struct jit_tables tables = {0};
 	struct eh_block *eh = NULL;
-	/* Of one that was removed the tables may be anything by now; many an object has none. */
+	/* The tables of a removed region may be anything by now; many objects have none. */
 	if (!r->registry || r->is_fresh || r->range.is_removed || !has_more(&r->info))
 		return 0;
 	r->is_fresh = true;
@@ -277,7 +277,7 @@ static int symfile_names(const struct region *r, uint64_t at, struct cairn_frame
 	return 1;
 }
 
-/* Where the strings of a region come from. */
+/* The source of a region's strings. */
 struct reader {
 	const struct region *r;
 	const struct code_memory *memory;
@@ -336,7 +336,7 @@ int region_names(const struct region *r, const struct code_memory *memory, uint6
 	frames_of(&s, at - r->range.lo.v, symbols, n, ret);
 	if (s.is_out_of_memory)
 		return -ENOMEM;
-	/* What was read belongs to the region if it is still there. */
+	/* The data belongs to the region if it is still there. */
 	if (s.has_read_live && !registry_is_epoch(r->registry, r->number, r->range.generation))
 		return 0;
 	return (int)n;

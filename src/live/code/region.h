@@ -25,7 +25,7 @@ struct region {
 	uint64_t registry_lo;
 	uint32_t number;
 	uint64_t age; /* larger ones are newer, over all registries */
-	/* of an object without a file: what it has in common with a region */
+	/* of an object without a file: the parts that it shares with a region */
 	struct code_jit_info info;
 	bool is_loaded; /* tables and eh are what there was at some moment of this epoch */
 	bool is_fresh;	/* since the last settling */
@@ -42,9 +42,8 @@ struct region {
 /*
  * region_load - read the tables of a registered region, once for each settling
  *
- * What was read in the same epoch before stays when the epoch is another one by now, which is_gone
- * tells: in one epoch an address is described at most once, so what is known of it does not become
- * wrong.
+ * Data read in an epoch stays valid when the epoch has ended by now, which is_gone reports. In one
+ * epoch an address is described at most once, so known data does not become wrong.
  *
  * @budget  bytes that may still be read of the process
  * Returns 0, -ENOMEM.
@@ -52,17 +51,17 @@ struct region {
 int region_load(struct region *r, const struct code_memory *memory, uint16_t machine,
 		uint64_t *budget, struct cairn_err *err);
 
-/* What @from, of the same epoch, has read, is @to's. */
+/* Moves the data that @from, of the same epoch, has read to @to. */
 void region_take_over(struct region *to, struct region *from);
-/* Of these the strings that were caught only. */
+/* Moves only the strings that were read in time. */
 void region_take_strings(struct region *to, struct region *from);
 void region_fini(struct region *r);
 
 /*
  * region_rule - the rule at @at, undescribed when there is none; says by what
  *
- * Where the owner describes other code of the region, and not this, nothing is assumed: *@ret_why
- * says so.
+ * If the owner describes other code of the region, but not this address, nothing is assumed:
+ * *@ret_why says so.
  */
 enum cairn_code_unwind region_rule(const struct region *r, uint64_t at, uint16_t machine,
 				   struct rule_words *ret, const char **ret_why);
@@ -70,7 +69,7 @@ enum cairn_code_unwind region_rule(const struct region *r, uint64_t at, uint16_t
 /* Whether a row or an FDE describes @at, as far as was read. */
 bool region_describes(const struct region *r, uint64_t at, uint16_t machine);
 
-/* What region_rule() says of most of it, for listings. */
+/* The result of region_rule() for most of it, for listings. */
 enum cairn_code_unwind region_unwind(const struct region *r);
 
 /* Keep the strings that names at @at need, for region_names(). 0, -ENOMEM. */

@@ -2,16 +2,15 @@
 /*
  * Reading a registry that its process goes on writing
  *
- * An entry is valid while its epoch is not 0, and no epoch is used twice. So what is read between
- * two looks at the same epoch belongs to it. Within a copy of 168 bytes no order is known: its
- * epoch may be younger than the rest, or older. A second copy settles that: where both are the
- * same, byte by byte, the rest of the second one, or what is equal to it, was read between the two
- * epochs.
+ * An entry is valid while its epoch is not 0, and no epoch is used twice. So data read between two
+ * reads of the same epoch belongs to it. Within a copy of 168 bytes no order is known: its epoch
+ * may be younger than the rest, or older. A second copy decides: if both are the same, byte by
+ * byte, the rest of the second one, or an equal content, was read between the two epochs.
  *
  *	writer		epoch 0			epoch 7			epoch 0, 9
  *	reader		copy: 0, not an entry	copy: 7 ... check: 7	copy: 7 ... check: 9, changing
  *
- * The second copy comes behind the strings, which belong to the entry by the same argument.
+ * The second copy comes after the strings, which belong to the entry by the same argument.
  *
  * Strings lie together in the registry's mapping. They are read as one block, from the first to the
  * last that an entry points to: a thousand objects cost one read, not three thousand.
@@ -30,8 +29,8 @@ enum {
 	/* Six times what an entry has today: what a copy of all may take. */
 	MAX_STRIDE = 1024,
 	/*
-	 * Entries between two others that are not worth a read of their own: as many are copied in
-	 * its time.
+	 * Entries between two others that are not worth a read of their own: this number is copied
+	 * in the same time.
 	 */
 	FAR = 16,
 };
@@ -56,7 +55,7 @@ static bool parse_head(const uint8_t *bytes, size_t n, struct codectl_registry *
 	return true;
 }
 
-/* What a registry says of itself must be possible. */
+/* The registry's own header must be possible. */
 static int check_head(const struct codectl_registry *h, uint64_t lo, uint64_t hi,
 		      struct cairn_err *err)
 {
@@ -201,8 +200,8 @@ static const char *jit_is_wrong(const struct code_jit_info *j)
 }
 
 /*
- * A long-running JIT leaves a thousand places that were removed: who does not ask for them passes
- * over them quickly.
+ * A long-running JIT leaves a thousand removed entries; a reader that does not want them skips them
+ * quickly.
  */
 static bool parse_entry(const uint8_t *bytes, size_t n, uint32_t number, bool takes_removed,
 			struct registry_entry *ret)

@@ -7,9 +7,9 @@
  *	registry_strings   what its entries point to
  *	registry_check	the entries once more: what was replaced meanwhile is not used
  *
- * They are apart because a thread that is stopped for its stack waits for the first two of them
- * only. All bytes are another process's: every number in them is checked, every loop has a limit,
- * and what is refused is kept with the reason. The ABI is cairn/shared/codectl.h.
+ * The steps are separate because a thread that is stopped for its stack waits for only the first
+ * two. All bytes are another process's: every number in them is checked, every loop has a limit,
+ * and refused data is kept with the reason. The ABI is cairn/shared/codectl.h.
  */
 #ifndef CODE_REGISTRY_H
 #define CODE_REGISTRY_H
@@ -38,7 +38,7 @@ struct registry_entry {
 	uint32_t option;  /* CODE_REGISTER_ELF, CODE_REGISTER_JIT */
 	union {
 		struct code_elf_info elf;
-		/* without CODE_JIT_EXTENDED what is behind the RFC's part is 0 */
+		/* without CODE_JIT_EXTENDED the fields after the RFC's part are 0 */
 		struct code_jit_info jit;
 	};
 	/* In strings; NULL: none, or not read yet. */
@@ -71,7 +71,7 @@ struct registry {
  * registry_copy - header and entries
  *
  * @r    memory, lo and hi are set
- * @max  entries; what is beyond is not copied, which head.n_entries tells
+ * @max  entries; more are not copied, as head.n_entries shows
  * Returns 0. Negative:
  *   -ENOENT      it is not complete yet: no magic
  *   -EBADMSG     it says of itself what cannot be (err: what)
@@ -86,8 +86,8 @@ int registry_copy(struct registry *r, uint32_t max, struct cairn_err *err);
 int registry_parse(struct registry *r, bool takes_removed, struct cairn_err *err);
 
 /*
- * Names and build-ids of the entries; one whose strings are not within the registry is refused. 0,
- * -ENOMEM.
+ * Names and build-ids of the entries; an entry whose strings are not within the registry is
+ * refused. 0, -ENOMEM.
  */
 int registry_strings(struct registry *r, struct cairn_err *err);
 
@@ -102,8 +102,8 @@ int registry_check(struct registry *r, struct cairn_err *err);
 /*
  * registry_is_epoch - whether entry @number has this epoch now
  *
- * Of one that is another process's, what counts is a copy that nobody changes: always. Cost: one
- * read of 8 bytes.
+ * A registry inherited from another process is a copy that no process changes: always true. Cost:
+ * one read of 8 bytes.
  */
 bool registry_is_epoch(const struct registry *r, uint32_t number, uint64_t epoch);
 

@@ -89,7 +89,7 @@ int code_runtime_freeze(struct code_runtime *rt, struct cairn_err *err)
 
 /* ---- listing ---- */
 
-/* What is not trusted, or not there any more, is used for nothing. */
+/* A region that is not trusted, or no longer there, is used for nothing. */
 static enum cairn_code_unwind unwind_of(const struct region *r)
 {
 	if (!r->range.is_trusted || r->range.is_removed)
@@ -106,7 +106,7 @@ static size_t count_names(const struct name_map *names, const struct cairn_code_
 	return n;
 }
 
-/* Who has names of a mapping that nobody registered is its source. */
+/* The source of an unregistered mapping is the one that has names for it. */
 static void attribute(const struct code_runtime *rt, struct cairn_code_range *range)
 {
 	for (size_t i = 0; i < rt->n_dumps; i++)

@@ -5,13 +5,13 @@
  *	prepare		where registries and lists are		running
  *	mark		their entries, as they are		the moment for which everything after counts
  *	catch		the tables that stacks lead to		the same
- *	settle		regions, verified against what is mapped	running
+ *	resolve	regions, verified against what is mapped	running
  *	find		rule and names at an address: tables are read when the first address asks for them
  *
  * Tables are read after the process goes on. They are those of the moment if the region's epoch is
- * still the same; else the code was freed since, which is told instead of a rule. What was read
- * stays known while the epoch does: a process that is asked again and again is read once, and then
- * what is new.
+ * still the same; otherwise the code was freed since, which is reported instead of a rule. Known
+ * data stays valid while the epoch does: a process that is queried again and again is read once,
+ * and then only new data is read.
  */
 #ifndef CODE_RUNTIME_H
 #define CODE_RUNTIME_H
@@ -46,7 +46,7 @@ int code_runtime_prepare(struct code_runtime *rt, struct code_space *space, stru
  * code_runtime_freeze - the moment
  *
  * Returns 0, -ENOMEM. Cost: two reads per registry, one per entry of GDB's lists; both are bounded,
- * and what is left out is told by code_runtime_note().
+ * and code_runtime_note() lists the omitted ones.
  */
 int code_runtime_freeze(struct code_runtime *rt, struct cairn_err *err);
 
@@ -54,9 +54,9 @@ int code_runtime_freeze(struct code_runtime *rt, struct cairn_err *err);
  * code_runtime_snapshot - read the tables of regions that words point into, as long as nothing runs
  *
  * @words  what may be return addresses or program counters; any alignment
- * May be left out: tables are then read when they are asked for, if they are still there. Returns
- * 0, -ENOMEM. Cost: a comparison per word, a search for each that points between the first region
- * and the last; two reads per table, of at most 8 MB after each mark.
+ * Optional: without it, tables are read on demand, if they are still there. Returns 0, -ENOMEM.
+ * Cost: a comparison per word, a search for each word that points between the first region and the
+ * last; two reads per table, of at most 8 MB after each mark.
  */
 int code_runtime_snapshot(struct code_runtime *rt, const void *words, size_t n,
 			  struct cairn_err *err);
@@ -65,12 +65,12 @@ int code_runtime_snapshot(struct code_runtime *rt, const void *words, size_t n,
  * code_runtime_is_ahead - whether stacks lead to regions where the mappings have no code: these are
  * older than the mark
  *
- * Of what code_runtime_snapshot() was asked since the mark. They should be read again, and all
- * since code_runtime_prepare() done again.
+ * The stacks are those passed to code_runtime_snapshot() since the mark. They should be read again,
+ * and all steps since code_runtime_prepare() repeated.
  */
 bool code_runtime_is_ahead(const struct code_runtime *rt);
 
-/* What was found before ends. 0, -ENOMEM. */
+/* Earlier results of code_runtime_find() end. 0, -ENOMEM. */
 int code_runtime_resolve(struct code_runtime *rt, struct cairn_err *err);
 
 struct code_found {
@@ -79,7 +79,9 @@ struct code_found {
 	enum cairn_code_unwind unwind;
 	/* undescribed with CAIRN_CODE_UNWIND_NONE; a suggestion with _ASSUMED */
 	struct rule_words rule;
-	/* why there is none though somebody should have one: "its code was freed since"; NULL */
+	/*
+	 * why there is no rule although a source should have one: "its code was freed since"; NULL
+	 */
 	const char *why;
 	size_t n_functions;
 	const struct cairn_frame *functions; /* innermost first */
@@ -93,7 +95,7 @@ int code_runtime_find(struct code_runtime *rt, uint64_t at, struct code_found *r
 		      struct cairn_err *err);
 
 /*
- * code_runtime_load_all - read every table, so that ranges tell what is in them
+ * code_runtime_load_all - read every table, so that ranges show their contents
  *
  * Returns 0, -ENOMEM.
  */
@@ -107,7 +109,7 @@ bool code_runtime_is_steady(const struct code_runtime *rt);
 size_t code_runtime_n_ranges(const struct code_runtime *rt);
 const struct cairn_code_range *code_runtime_range(const struct code_runtime *rt, size_t i);
 
-/* What was refused as a whole; NULL behind the last. */
+/* The sources that were refused as a whole; NULL after the last. */
 const char *code_runtime_note(const struct code_runtime *rt, size_t i);
 uint64_t code_runtime_changes(const struct code_runtime *rt);
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who is believed, of several who speak of one address
+ * The choice between several sources that describe one address
  *
  *	a rule	the registry's rows, its .eh_frame; GDB's symbol file; a jitdump's unwinding record;
  *	that it keeps a frame
  *		pointer, when its owner says so; at last the same as an assumption
  *	a name	the registry, GDB's symbol file, jitdump, perf map
  *
- * Files are asked last, and only where the others leave something to be known: that is when they
- * are read.
+ * Files come last, and are read only if the other sources leave something unknown.
  */
 #include "code/runtime_impl.h"
 
@@ -17,7 +16,7 @@
 
 #include "base/err.h"
 
-/* What jitdump files have of an address. */
+/* The facts that jitdump files have about an address. */
 struct dumped {
 	bool is_asked;
 	const struct jitdump *dump;
@@ -139,7 +138,7 @@ static int find_names(struct code_runtime *rt, const struct region *jit, const s
 	return set_names(rt, f, names, n, at - lo);
 }
 
-/* What is known of this epoch is enough if it describes @at; else the tables may have grown. */
+/* The known data of this epoch is enough if it describes @at; else the tables may have grown. */
 static int load(struct code_runtime *rt, struct region *r, uint64_t at, struct cairn_err *err)
 {
 	if (r->is_gone || (r->is_loaded && region_describes(r, at, rt->machine)))
@@ -147,7 +146,7 @@ static int load(struct code_runtime *rt, struct region *r, uint64_t at, struct c
 	return region_load(r, &rt->memory, rt->machine, &rt->budget, err);
 }
 
-/* Nothing is said of it, and the reason. */
+/* No description, and the reason. */
 static void refuse(struct code_found *f, const char *why)
 {
 	f->why = why;
@@ -193,7 +192,7 @@ int code_runtime_find(struct code_runtime *rt, uint64_t at, struct code_found *f
 		rc = ask_files(rt, at, &dumped, err);
 	if (rc == 0)
 		rc = rule_of_dump(&dumped, at, f);
-	/* Somebody who knows better than an assumption has said that there is none. */
+	/* A better source than an assumption reports that there is none. */
 	if (f->why && is_weak(f->unwind))
 		refuse(f, f->why);
 	else

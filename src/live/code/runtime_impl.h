@@ -6,9 +6,9 @@
  *	runtime_catch.c		tables that are read while threads stand still
  *	runtime_prepare.c	where registries and lists are
  *	runtime_settle.c	entries become regions, of which the newest counts
- *	runtime_verify.c	a region against what is mapped there
+ *	runtime_verify.c	a region against the mapping there
  *	runtime_files.c		jitdump and perf-map files
- *	runtime_find.c		who is believed of those who speak of an address
+ *	runtime_find.c		the choice between sources that describe an address
  */
 #ifndef CODE_RUNTIME_IMPL_H
 #define CODE_RUNTIME_IMPL_H
@@ -26,8 +26,8 @@ enum {
 	RUNTIME_MAX_DUMPS = 16,
 	RUNTIME_MAX_NOTES = 32,
 	/*
-	 * Of a registry: as many as the library has room for. 11 MB, which are copied while threads
-	 * wait.
+	 * Entries of a registry: the number that the library has room for. 11 MB, which are copied
+	 * while threads wait.
 	 */
 	RUNTIME_MAX_ENTRIES = 1 << 16,
 	RUNTIME_MAX_GDB = 1024, /* of a list: a read each */
@@ -54,7 +54,7 @@ struct runtime_frozen {
 	uint64_t lo, hi;
 	const struct registry *registry;
 	const struct registry_entry *entry;
-	struct region *region; /* what is read of it; NULL: nothing */
+	struct region *region; /* the data read from it; NULL: none */
 	bool has_read;	       /* since the mark */
 };
 
@@ -82,7 +82,7 @@ struct code_runtime {
 	bool is_ahead; /* code_runtime_is_ahead() */
 	/* settled */
 	struct arena arena;
-	uint64_t budget; /* of RUNTIME_MAX_BYTES, what is left */
+	uint64_t budget; /* the rest of RUNTIME_MAX_BYTES */
 	VEC(struct region *) regions; /* by address, then source, then generation */
 	/* those that count: what jit_map and gdb_map number, newer ones higher */
 	VEC(struct region *) ranked;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the registries and GDB's lists of a process are. */
+/* The positions of a process's registries and GDB's lists. */
 #include "code/runtime_impl.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static bool is_registry(const struct code_mapping *m)
 	return !m->off && !strcmp(m->path, "/memfd:" CODECTL_REGISTRY_NAME);
 }
 
-/* A mapping whose permissions were changed in part is several in the list. */
+/* A mapping whose permissions were changed in part has several entries in the list. */
 static uint64_t end_of_file(const struct code_maps *maps, size_t i)
 {
 	uint64_t hi = maps->p.p[i].hi;

@@ -2,21 +2,20 @@
 /*
  * Entries become regions
  *
- * Of registrations that overlap, the newest counts, and the older one is shown as superseded: a
+ * Among overlapping registrations the newest counts, and the older one is listed as superseded: a
  * region that passes into a new generation is there twice for a moment. Within a registry the
- * higher epoch is newer; two registries of one process have epochs of their own, and there it is
- * the time of registration. What an observer only assumed (CODE_JIT_ASSUMED) is older than what
- * anybody said, and stays where nobody says more:
+ * higher epoch is newer. Two registries of one process have their own epochs, and there the time of
+ * registration decides. A registration that an observer only assumed (CODE_JIT_ASSUMED) is older
+ * than any declared one, and stays only at addresses without another description:
  *
  *	assumed		[0,1000)
  *	epoch 5		   [100,200)	superseded by 7
  *	epoch 7		   [100,200)
  *	counts		0..100 assumed, 100..200 epoch 7, 200..1000 assumed
  *
- * What was read of a region's tables in the settling before is still right if the region has the
- * same epoch: it is taken over, and read again when an address is not in it. That also serves a
- * region whose epoch at the mark has ended since: what is not taken over of it cannot be had any
- * more.
+ * Tables that an earlier resolve read are still right if the region has the same epoch: they are
+ * taken over, and read again when an address is not in them. This also serves a region whose epoch
+ * at the mark has ended since: data that is not taken over cannot be read any more.
  */
 #include "code/runtime_impl.h"
 
@@ -28,7 +27,7 @@
 
 /* ---- what was there before ---- */
 
-/* Regions of an earlier settling whose tables were read, by registry and epoch. */
+/* Regions of an earlier resolve whose tables were read, by registry and epoch. */
 struct earlier {
 	VEC(struct region *) all, loaded;
 };
@@ -116,7 +115,7 @@ static struct region *add_region(struct code_runtime *rt, uint64_t lo, uint64_t 
 	return r;
 }
 
-/* Where no file is, its own unwind information is all there is. */
+/* If there is no file, its own unwind information is all there is. */
 static void take_as_memory(struct region *r, const struct registry *registry,
 			   const struct code_elf_info *elf)
 {
@@ -193,8 +192,8 @@ static int add_entry(struct code_runtime *rt, const struct registry *registry,
 }
 
 /*
- * As it was at the fork: what its process registered since is not this one's, and what it removed
- * since still is.
+ * Puts an entry back to the time of the fork: the parent's later registrations are not this
+ * process's, and entries that it removed since are still valid.
  */
 static bool goes_back(const struct registry *r, struct registry_entry *e)
 {
@@ -270,8 +269,8 @@ static int resolve_registries(struct code_runtime *rt, const struct earlier *ear
 /* ---- GDB's lists ---- */
 
 /*
- * What was caught, or is there now; it is the caller's. NULL: it cannot be read, as was noted;
- * -ENOMEM.
+ * The copy made at the snapshot, or the present one; it is the caller's. NULL: it cannot be read,
+ * as was noted; -ENOMEM.
  */
 static int take_symfile(struct code_runtime *rt, struct runtime_list *list, size_t number,
 			struct symfile **ret, bool *ret_is_same)
@@ -352,7 +351,7 @@ static int resolve_lists(struct code_runtime *rt, struct cairn_err *err)
 	return rc;
 }
 
-/* ---- who counts ---- */
+/* ---- which one counts ---- */
 
 /* Each mapping that is executable has a range of its own, for names that files have of it. */
 static int add_anonymous(struct code_runtime *rt, struct cairn_err *err)
@@ -422,8 +421,8 @@ static int map_ranked(struct code_runtime *rt)
 }
 
 /*
- * What has not all of its addresses in the map is superseded, unless it was only assumed. True when
- * there is any.
+ * A region that does not have all of its addresses in the map is superseded, unless it was only
+ * assumed. True when there is any.
  */
 static bool supersede(struct code_runtime *rt)
 {

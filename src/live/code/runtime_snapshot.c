@@ -3,18 +3,18 @@
  * Tables that are read while threads stand still
  *
  * A JIT may free the code of a stack, and write other code at its addresses, as soon as its threads
- * go on: what is read of its tables afterwards is of another generation, and refused. So those
- * regions are read at once that a stack may lead to. What is on the stacks is known by then, but
- * not yet which of it are return addresses: all words that point into a region count. They are
- * sorted, so that a function that recurses is looked up once. What is read of a region in the same
- * epoch before, and describes the address, is not read again; so the regions of a JIT that keeps
- * its code cost a search per address.
+ * go on. Tables read afterwards are of another generation, and refused. So the regions that a stack
+ * may lead to are read at once. The words on the stacks are known by then, but not yet which of
+ * them are return addresses: all words that point into a region count. They are sorted, so that a
+ * recursive function is looked up once. Data that was read earlier in the same epoch, and describes
+ * the address, is not read again. So the regions of a JIT that keeps its code cost a search per
+ * address.
  *
  * GDB's symbol files say only when they are read which code they are of: all are read when
  * something points to code that is in no file, the newest first.
  *
- * Bytes and addresses are limited, since threads wait. What is beyond is read later, as if there
- * were no such pass.
+ * Bytes and addresses are limited, since threads wait. The rest is read later, as if there were no
+ * such pass.
  */
 #include "code/runtime_impl.h"
 
@@ -68,7 +68,8 @@ int runtime_snapshot_begin(struct code_runtime *rt, struct cairn_err *err)
 	for (size_t i = 0; i < rt->n_registries; i++) {
 		struct registry *r = &rt->registries[i];
 		/*
-		 * What was forked has all that its parent had then, also what that removed since.
+		 * A forked process has all that its parent had then, also entries that the parent
+		 * removed since.
 		 */
 		int rc = registry_parse(r, rt->lists_removed || r->as_of_ns, err);
 		for (size_t k = 0; rc == 0 && k < r->entries.n; k++) {
@@ -109,9 +110,9 @@ static struct runtime_frozen *marked_at(const struct code_runtime *rt, uint64_t 
 	return lo && at <= rt->marked.p[lo - 1].hi ? &rt->marked.p[lo - 1] : NULL;
 }
 
-/* ---- what is read ---- */
+/* ---- the data to read ---- */
 
-/* The first region that begins at @at or behind; they are in order of address. */
+/* The first region that begins at or after @at; they are in order of address. */
 static size_t first_region(const struct code_runtime *rt, uint64_t at)
 {
 	size_t lo = 0, hi = rt->regions.n;
@@ -126,8 +127,7 @@ static size_t first_region(const struct code_runtime *rt, uint64_t at)
 }
 
 /*
- * What was read in an earlier settling, of the same epoch. A process may have 60,000 regions, and
- * wait.
+ * The data of an earlier resolve, of the same epoch. A process may have 60,000 regions, and wait.
  */
 static struct region *earlier_of(const struct code_runtime *rt, const struct runtime_frozen *m)
 {
@@ -168,7 +168,7 @@ static int read_region(struct code_runtime *rt, struct runtime_frozen *m, struct
 	return rc;
 }
 
-/* A return address, behind a call, or an instruction that was about to run. */
+/* A return address, after a call, or an instruction that was about to run. */
 static int snapshot_at(struct code_runtime *rt, uint64_t at, struct cairn_err *err)
 {
 	struct runtime_frozen *m = marked_at(rt, at);
@@ -211,7 +211,7 @@ static bool leads_to_memory(const struct code_runtime *rt, const void *words, si
 	return false;
 }
 
-/* One that cannot be read is told about when it is read again, in settling. */
+/* A list that cannot be read is reported when resolve reads it again. */
 static int snapshot_list(struct code_runtime *rt, struct runtime_list *list, struct cairn_err *err)
 {
 	for (size_t i = 0; i < list->list.entries.n; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is registered, against what is mapped
+ * Registrations, compared with the mappings
  *
  * Code made at run time does not lie where a file is mapped. An object is the file that is mapped
  * where its code is, by its build-id and by its name, which the process may have used in another
@@ -9,7 +9,7 @@
  *	registered	/usr/lib/x86_64-linux-gnu/libstdc++.so.6	a symbolic link
  *	mapped		/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30
  *
- * So where the names differ, it is asked which file the registered one is, as the process sees it.
+ * So if the names differ, the registered file is looked up as the process sees it.
  */
 #include "code/runtime_impl.h"
 

@@ -15,7 +15,7 @@
  */
 struct image {
 	struct code_image image;
-	struct cfi *cfi; /* of code_space_fde(), when somebody asked and it can be read */
+	struct cfi *cfi; /* of code_space_fde(), after its first use and if it can be read */
 	bool has_tried_cfi;
 	dev_t dev;
 	ino_t ino;
@@ -127,12 +127,12 @@ static int make_table(struct image *i, unsigned int threads)
 				       &i->image.table, &err);
 	if (rc == 0)
 		rc = unwind_table_index(&i->image.table);
-	/* Of Go there are rows without. */
+	/* Go programs have rows without call frame information. */
 	if (rc == 0 && is_empty && !i->image.table.n_rows)
 		rc = err_set(&err, -ENODATA, "it has no call frame information");
 	cfi_close(cfi);
 	if (rc == -ENOMEM) {
-		/* The next one who asks tries again. */
+		/* The next caller tries again. */
 		unwind_table_fini(&i->image.table);
 		i->image.table = (struct unwind_table){0};
 		free(i->table_bytes);
@@ -152,7 +152,7 @@ static int get_table(const struct code_space *space, struct image *i)
 	return rc ? (rc < 0 ? rc : 0) : make_table(i, space->source.threads);
 }
 
-/* What a sidecar says of other code than is mapped is not asked for; the file's own rows are. */
+/* A sidecar of other code than the mapped one is not used; the file's own rows are. */
 static int refuse_sidecar(const struct code_space *space, struct image *i)
 {
 	i->refused = i->image.sidecar;

@@ -2,8 +2,8 @@
 /*
  * Code space: which file the code at an address of a process is from
  *
- * A mapping leads to an image, which is a file (or the vDSO) with its unwind table. Images are
- * opened when the first address in them is asked for, and stay while mappings come and go.
+ * A mapping leads to an image, which is a file (or the vDSO) with its unwind table. An image is
+ * opened when the first address in it is looked up, and stays while mappings come and go.
  */
 #ifndef CODE_SPACE_H
 #define CODE_SPACE_H
@@ -40,7 +40,7 @@ struct code_source {
 	unsigned int threads; /* for making tables; 0: one per processor */
 };
 
-/* Where sidecars are; as find_sidecar of struct cairn_stacks_opts. */
+/* The source of sidecars; as find_sidecar of struct cairn_stacks_opts. */
 struct code_sidecars {
 	int (*find)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
 		    struct cairn_err *err);

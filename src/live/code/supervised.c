@@ -7,8 +7,7 @@
 #include "code/notice.h"
 
 /*
- * Of processes that were forked from each other without any of them calling; a shell's pipeline has
- * two or three.
+ * Processes forked from each other, none of which called; a shell's pipeline has two or three.
  */
 enum { MAX_PARENTS = 16 };
 
@@ -21,8 +20,8 @@ static void set(struct registry *r, const struct notice *notice, uint64_t as_of_
 }
 
 /*
- * 1 and *@ret, 0, or why what is there is not believed. A stale notice is none: its process runs
- * another program now.
+ * 1 and *@ret, 0, or the reason why the notice is not accepted. A stale notice is none: its process
+ * runs another program now.
  */
 static int look(int pid, struct notice *ret, struct cairn_err *err)
 {

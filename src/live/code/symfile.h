@@ -2,10 +2,10 @@
 /*
  * Symbol files in memory: the ELF files that JITs make for GDB
  *
- * Such a file has the sections of one compiled object, with the addresses at which they were loaded
- * in sh_addr: symbols .eh_frame, .debug_frame and lines can be had from it. LLVM's are relocatable
- * files whose .eh_frame was relocated where it was loaded, so it is read there; of others it is in
- * the file. QEMU's have .debug_frame only; FDEs of LuaJIT and PHP count from the section of code.
+ * Such a file has the sections of one compiled object, with their load addresses in sh_addr:
+ * symbols, .eh_frame, .debug_frame and lines can be read from it. LLVM's are relocatable files
+ * whose .eh_frame was relocated in loaded memory, so it is read there; for others it is in the
+ * file. QEMU's have .debug_frame only; FDEs of LuaJIT and PHP count from the section of code.
  */
 #ifndef CODE_SYMFILE_H
 #define CODE_SYMFILE_H
@@ -43,7 +43,7 @@ struct symfile {
  * symfile_read - copy and read the file at [@at, @at + @size)
  *
  * @ret  symfile_fini(), also after an error
- * Returns 0; -EFAULT when it is not in memory; -EBADMSG of what is no such file; -ERANGE; -ENOMEM.
+ * Returns 0; -EFAULT when it is not in memory; -EBADMSG if it is no such file; -ERANGE; -ENOMEM.
  */
 int symfile_read(const struct code_memory *memory, uint64_t at, uint64_t size, struct symfile *ret,
 		 struct cairn_err *err);
@@ -61,8 +61,8 @@ size_t symfile_n_fdes(const struct symfile *s);
 /*
  * symfile_line - the line at @at by .debug_line; 0: none is known
  *
- * @ret_file  lasts as long as @s. Cost: opens the debug information when it is asked first.
- *            Threads: one at a time.
+ * @ret_file  lasts as long as @s. Cost: the first call opens the debug information. Threads: one at
+ *            a time.
  */
 uint32_t symfile_line(struct symfile *s, uint64_t at, const char **ret_file);
 

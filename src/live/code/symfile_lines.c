@@ -2,10 +2,10 @@
 /*
  * Lines of the symbol files of JITs
  *
- * A file without relocations has addresses as they are in the process, also where it calls itself
- * relocatable (LuaJIT, PHP): it is opened as an executable, whose addresses are left alone. One
- * with relocations (LLVM) is laid out and relocated like any other object file, so that an address
- * is looked for at its distance from the beginning of its section.
+ * A file without relocations has the addresses of the process, even if it calls itself relocatable
+ * (LuaJIT, PHP): it is opened as an executable, whose addresses are left alone. A file with
+ * relocations (LLVM) is laid out and relocated like any other object file, so an address is looked
+ * up by its distance from the begin of its section.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -78,8 +78,8 @@ static struct symfile_lines *open_lines(const struct symfile *s)
 }
 
 /*
- * Where the library has laid out the section that holds @at in the process; false when that is not
- * to be told.
+ * Converts @at to the address in the library's layout of the section that holds it in the process;
+ * false when the section is not known.
  */
 static bool lay_out(const struct symfile *s, const struct symfile_lines *l, uint64_t *at)
 {

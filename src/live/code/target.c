@@ -15,7 +15,7 @@
 /* of the short files below /proc: a status is 1.5 KB, an auxiliary vector 400 bytes */
 enum { MAX_TEXT = 4096 };
 
-/* As much of a file as there is room for, with a NUL behind it; 0 when there is none. */
+/* Reads as much of a file as the buffer holds, with a final NUL; 0 when there is none. */
 static size_t read_proc(int pid, const char *name, void *buf, size_t size)
 {
 	char path[64];
@@ -55,7 +55,7 @@ bool target_read(int pid, uint64_t at, void *buf, size_t n)
 	return timed_read_read(pid, at, buf, n) == (ssize_t)n;
 }
 
-/* Field 22 of proc(5). The command in front of it may hold anything, also a parenthesis. */
+/* Field 22 of proc(5). The command before it may contain anything, also a parenthesis. */
 static bool read_start(int pid, uint64_t *ret)
 {
 	char text[MAX_TEXT];

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /*
- * Process ids are used again; with its start time a process is the only one. An exec keeps both,
- * and replaces memory, whose mark is the random bytes that the kernel gives to each program
- * (AT_RANDOM in getauxval(3)); fork copies them.
+ * Process ids are used again; a process id with its start time is unique. An exec keeps both, and
+ * replaces the memory. The random bytes that the kernel gives to each program (AT_RANDOM in
+ * getauxval(3)) identify the memory; fork copies them.
  */
 struct target_id {
 	int pid;
@@ -23,7 +23,7 @@ int target_process_of(int tid);
 int target_parent_of(int pid);
 
 /*
- * target_identify - who @pid is now
+ * target_identify - the present identity of @pid
  *
  * Returns false when it has ended, is about to, or may not be read.
  */

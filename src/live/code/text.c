@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Words for who says what of code. */
+/* Words for the sources of code descriptions. */
 #include <cairn/code.h>
 
 const char *cairn_code_source_text(enum cairn_code_source source)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who waits and who reads
+ * The waiting and the reading thread
  *
  * They share one word, the state: twice the number of reads so far, and one more while there is a
  * read.
@@ -35,7 +35,7 @@ static const uint64_t LEFT = UINT64_MAX;
 struct watched {
 	struct timed_read known;
 	uint64_t state;
-	struct timed_read_range now; /* what is read */
+	struct timed_read_range now; /* the current read */
 	int (*work)(void *ctx, struct cairn_err *err);
 	void *ctx;
 	int rc;
@@ -82,8 +82,7 @@ static ssize_t read_now(int pid, uint64_t at, void *ret, size_t n)
 }
 
 /*
- * What stalled in [@lo, @hi), the smallest first: a page, or a read with such a page in it. NULL:
- * nothing.
+ * The smallest known stall in [@lo, @hi): a page, or a read with such a page in it. NULL: none.
  */
 static const struct timed_read_range *known_in(uint64_t lo, uint64_t hi)
 {

@@ -2,11 +2,11 @@
 /*
  * Reads of a process's memory that may never end
  *
- * A page that is not there is asked of whoever answers page faults there: for a mapping under
- * userfaultfd(2) and for a file of a FUSE file system that is a program, which may not answer.
- * process_vm_readv(2) then waits, and only SIGKILL ends it: no signal that a thread survives. So
- * what reads runs in a thread of its own, and when one read takes too long, nobody waits for that
- * any more:
+ * For a missing page, the kernel asks the handler of page faults: for a mapping under
+ * userfaultfd(2) and for a file of a FUSE file system the handler is a program, which may not
+ * answer. process_vm_readv(2) then waits, and only SIGKILL ends it: no signal that a thread
+ * survives. So reads run in a thread of their own, and when one read takes too long, the caller
+ * stops waiting for that thread:
  *
  *	struct timed_read s = {.pid = pid};
  *	rc = timed_read_run(&s, read_all, ctx, &err);	// -ETIMEDOUT: ctx is lost
@@ -14,9 +14,9 @@
  *	in @s, and fails at once
  *		rc = timed_read_run(&s, read_all, again, &err);
  *
- * The thread that is left behind never goes on: nothing that @ctx leads to is used by it, except
- * what that read may still fill. So that must not be freed. It is what a hostile process costs:
- * memory, and a time that is limited.
+ * The abandoned thread never goes on: it uses nothing that @ctx leads to, but its read may still
+ * fill a buffer. So that buffer must not be freed. This is the cost of a hostile process: memory,
+ * and a limited time.
  */
 #ifndef CODE_TIMED_READ_H
 #define CODE_TIMED_READ_H
@@ -48,8 +48,8 @@ struct timed_read {
 };
 
 /*
- * timed_read_begin - have the thread ready, for who runs several pieces of work and cannot wait for
- * a thread in between
+ * timed_read_begin - have the thread ready, for a caller that runs several pieces of work and
+ * cannot wait for a thread in between
  *
  * Returns 0, also where no thread can be had; -ENOMEM. timed_read_end() in both cases, before @s is
  * copied.
@@ -60,10 +60,10 @@ void timed_read_end(struct timed_read *s);
 /*
  * timed_read_run - run @work in a thread, as long as its reads end
  *
- * @s  what is known to stall; what does is added
- * Returns what @work returns; -ETIMEDOUT when a read in it took longer than STALL_MS (err: where),
- * or when one did before. Cost: a thread, without timed_read_begin(). Signals are not delivered to
- * it. Where no thread can be had, @work runs here, without a limit.
+ * @s  the known stalls; new ones are added
+ * Returns the result of @work; -ETIMEDOUT when a read in it took longer than STALL_MS (err: the
+ * address), or when one did before. Cost: a thread, without timed_read_begin(). Signals are not
+ * delivered to it. If no thread can be created, @work runs here, without a limit.
  */
 int timed_read_run(struct timed_read *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx,
 		   struct cairn_err *err);

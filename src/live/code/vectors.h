@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What of a thread's vector registers values are taken from: the lower 8 bytes, a double or two
+ * The part of a thread's vector registers that holds values: the lower 8 bytes, a double or two
  * floats
  *
  * The kernel has them in ptrace's NT_PRFPREG and in the note of that name, as fxsave writes them:
- * 160 bytes in front of xmm0, 16 of each.
+ * 160 bytes before xmm0, 16 of each.
  */
 #ifndef CODE_VECTORS_H
 #define CODE_VECTORS_H

@@ -59,7 +59,10 @@ static long install(int nr, unsigned int flags)
 
 /* ---- the child ---- */
 
-/* What the child says on its socket: the listener with it, or how far it came without. */
+/*
+ * The child's message on its socket: the listener comes with it, or the number of the step that
+ * failed.
+ */
 struct answer {
 	int error; /* 0 */
 	bool is_restricted;
@@ -108,7 +111,7 @@ static bool receive_answer(int from, struct answer *ret, int *ret_listener)
 	return true;
 }
 
-/* Without the privilege to filter what others run, what it runs must never gain any. */
+/* Without the privilege to filter other programs, the program must never gain any. */
 static int listen_for(int nr, bool *ret_restricted)
 {
 	const unsigned int flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
@@ -219,7 +222,7 @@ int filter_exec_error(struct filter_child *child)
 
 void filter_child_end(struct filter_child *child)
 {
-	/* Before its exec it leaves when the socket ends; then nothing of it must stay behind. */
+	/* Before its exec the child leaves when the socket ends; then nothing of it must remain. */
 	bool is_waiting = child->socket >= 0;
 	if (is_waiting)
 		close(child->socket);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The seccomp filter of a program whose system call is served here: one number comes to the
- * supervisor, everything else runs as it would without. Within this module only.
+ * supervisor, everything else runs as it would without the filter. Within this module only.
  */
 #ifndef SERVE_FILTER_H
 #define SERVE_FILTER_H

@@ -13,7 +13,7 @@
 #include "base/cursor.h"
 
 enum {
-	LOOKED_AT = 32768, /* linkers put the program headers right behind the ELF header */
+	LOOKED_AT = 32768, /* linkers put the program headers directly after the ELF header */
 	HEADERS_MAX = 512, /* 28 KB; programs have about 13 */
 };
 

@@ -88,7 +88,7 @@ static const struct process *find_relative(const struct processes *ps, const str
 	return found;
 }
 
-/* What was registered when it was forked. */
+/* Copies the registrations that the parent had when it forked. */
 static int inherit(struct processes *ps, struct process *p, struct cairn_err *err)
 {
 	const struct process *from = find_relative(ps, p);

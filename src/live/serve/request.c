@@ -7,8 +7,8 @@
 enum { PAGE = 4096 };
 
 /*
- * As strncpy_from_user(): nothing behind the string is touched, so that one may end where its
- * mapping does. Memory comes and goes by pages: within one, all of it is there or nothing.
+ * As strncpy_from_user(): nothing after the string is read, so a string may end where its mapping
+ * does. Memory comes and goes by pages: within one page, all of it is there or nothing.
  */
 static int fetch_string(const struct caller *caller, uint64_t *at, char ret[CODECTL_PATH_MAX])
 {

@@ -11,8 +11,9 @@
  * how they are noticed all the same): to stop these calls, too, would let a program fail that is
  * interrupted there, or outlives its supervisor.
  *
- * What is read from a process is worth something only if it still waits in the call: the id of a
- * notification is asked for again after each read, since its pid may be another process's by then.
+ * Data read from a process counts only if the process still waits in the call. So the
+ * notification's id is checked again after each read, since its pid may be another process's by
+ * then.
  */
 #include <cairn/serve.h>
 
@@ -50,7 +51,7 @@ struct server {
 	bool has_ended, was_told_to_end;
 };
 
-/* What an event is about: descriptors of processes are told by their pid. */
+/* The source of an event: descriptors of processes have their pid. */
 enum source { FROM_LISTENER = -1, FROM_EXEC = -2, FROM_SIGNALS = -3 };
 
 /* ---- one call ---- */
@@ -65,7 +66,7 @@ static bool is_still_waiting(const struct server *s)
 	return ioctl(s->child.listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &s->req->id) == 0;
 }
 
-/* Of a process that does not wait any more, another one may have the number by now. */
+/* If a process no longer waits, another one may have its number by now. */
 static int read_caller(void *ctx, uint64_t at, void *ret, size_t n)
 {
 	const struct call *c = ctx;
@@ -75,7 +76,7 @@ static int read_caller(void *ctx, uint64_t at, void *ret, size_t n)
 	return was_read ? 0 : -EFAULT;
 }
 
-/* What the caller gets; -ESRCH is no answer: nobody waits for one. */
+/* The caller's result; -ESRCH is no answer, since no caller waits for one. */
 static int serve_request(struct server *s, int pid, const uint64_t args[4], struct cairn_err *err)
 {
 	struct call call = {s, pid};

@@ -16,7 +16,7 @@ struct served;
 /*
  * served_new - an empty registry
  *
- * @id   whose it is
+ * @id   of the process that owns it
  * @ret  served_end()
  * Returns 0; -ENOMEM, what mmap(2) and open(2) say.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What the tracer and its BPF program say to each other
+ * The messages between the tracer and its BPF program
  *
  * Included by both sides; no other header is needed before it but the fixed-width types. Both sides
  * are always of one build, so nothing here is versioned.
@@ -119,7 +119,9 @@ struct fetch_op {
 	__u64 imm;
 };
 
-/* Of the cookie's site: where its program is, in operations from the start of the table. */
+/*
+ * The entry of the cookie's site: where its program is, in operations from the start of the table.
+ */
 struct trace_site_entry {
 	__u32 op;
 	__u32 probe;

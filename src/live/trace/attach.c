@@ -2,7 +2,7 @@
 /*
  * Attaching
  *
- * Sites are grouped by file and size of record; each group becomes one uprobe_multi link, whose
+ * Sites are grouped by file and size of record. Each group becomes one uprobe_multi link, whose
  * cookies are the sites' numbers. The same offset may be in a link several times: when three
  * inlined copies share an address, one pass of the program through it is three calls, and gives
  * three events.
@@ -95,7 +95,7 @@ static int attach_some(struct cairn_trace *t, struct trace_kernel *k, const stru
 	return e;
 }
 
-/* What the kernel says of an instruction that it does not probe; no errno of user space. */
+/* The kernel's result for an instruction that it does not probe; no errno of user space. */
 #define KERNEL_ENOTSUPP 524
 
 static const char *kernel_text(int e)

@@ -40,8 +40,8 @@ static bool nearest_start(const struct cairn_binary *bin, const struct mover *mo
 	const char *name;
 	bool has_fde = mover && mover_fde_at(mover, at, &fde_lo, &fde_hi);
 	/*
-	 * Symbols of a debug file are somebody else's word, and are asked only where the file
-	 * itself says nothing.
+	 * Symbols of a debug file are another file's claim, and are used only if the file itself
+	 * has no answer.
 	 */
 	bool has_symbol = (!has_fde || elf_has_symtab(binary_main(bin))) &&
 			  cairn_binary_symbol_of(bin, at, &name, &symbol);

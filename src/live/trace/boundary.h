@@ -14,7 +14,7 @@
 
 struct mover;
 
-/* What was decoded last: sites of one function come one after the other. */
+/* The last decoded code: the sites of one function are consecutive. */
 struct code_walk {
 	uint64_t lo;
 	size_t n, cap;

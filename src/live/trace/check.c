@@ -2,11 +2,11 @@
 /*
  * Types of expressions
  *
- * A path (names, members, dereferences) has a type of the graph and is fetched or loaded from where
- * it lives. Everything else is arithmetic with C's rules: what is smaller than int becomes int, the
- * operands of an operator are brought to the larger of their types, and unsigned wins among equals.
- * So "n == -1" with an unsigned n means what it means in C. A comparison of a char pointer or array
- * with a string literal compares the strings, which is not C, and is what is meant.
+ * A path (names, members, dereferences) has a type of the graph and is fetched or loaded from its
+ * location. Everything else is arithmetic with C's rules: types smaller than int become int, the
+ * operands of an operator are converted to the larger of their types, and unsigned wins among
+ * equals. So "n == -1" with an unsigned n means the same as in C. A comparison of a char pointer or
+ * array with a string literal compares the strings. This is not C, but it is what the user means.
  */
 #include "trace/expr.h"
 
@@ -86,7 +86,7 @@ static const char *type_text(const struct check *c, uint32_t id, char *buf, size
 	return buf;
 }
 
-/* Types are read as far as their names; what is inside of this one is wanted now. */
+/* Types are read as far as their names; this reads the inside of one. */
 static int complete(const struct check *c, uint32_t id)
 {
 	return c->sites ? cairn_sites_complete_type(c->sites, id, c->err) : 0;
@@ -386,7 +386,7 @@ static int path_arithmetic(const struct check *c, struct expr *e)
 	bool is_signed = type_is_signed(c->types, e->type);
 	uint64_t bits = e->bit_size ? e->bit_size : t->size * 8;
 	e->is_long = bits > 32;
-	/* What is smaller than int fits int. */
+	/* Types smaller than int fit int. */
 	e->is_unsigned = !is_signed && bits >= 32;
 	return 0;
 }

@@ -16,7 +16,7 @@
 
 #include "trace/kernel.h"
 
-/* What shells say when a command could not be run. */
+/* The status with which shells report that a command could not be run. */
 #define EXIT_NOT_RUN 127
 
 __attribute__((noreturn)) static void run_child(const struct cairn_trace *t, int go, int error)
@@ -112,7 +112,7 @@ void child_end(struct cairn_trace *t)
 	if (t->child_error >= 0)
 		close(t->child_error);
 	t->child_pipe = t->child_error = -1;
-	/* It leaves by itself when the pipe ends; then nothing of it must stay behind. */
+	/* The child leaves by itself when the pipe ends; then nothing of it must remain. */
 	if (waiting && t->child && !t->child_ended)
 		while (waitpid(t->child, &t->child_status, 0) < 0 && errno == EINTR)
 			;

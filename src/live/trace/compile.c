@@ -14,8 +14,8 @@
  * pieces, work: the piece that holds the member is chosen at the end.
  *
  * Arithmetic of conditions keeps the accumulator extended to 64 bits according to the node's C
- * type, so that comparisons need no sizes; what is narrower is cut and extended after each operator
- * that can overflow.
+ * type, so that comparisons need no sizes. Narrower results are cut and extended after each
+ * operator that can overflow.
  */
 #include "trace/compile.h"
 
@@ -90,7 +90,7 @@ static const struct cairn_piece *piece_of(const struct operand *o, uint64_t n, u
 	for (uint32_t i = 0; i < o->loc->n_pieces; i++) {
 		const struct cairn_piece *p = &o->loc->pieces[i];
 		uint64_t size = p->size ? p->size : o->param_bytes;
-		/* All of a value of unknown size: void *, say, behind a damaged type. */
+		/* All of a value of unknown size: void *, for example, of a damaged type. */
 		if (!size || (off >= p->off && off - p->off < size && n <= size - (off - p->off))) {
 			*ret_off = off - p->off;
 			if (p->kind != CAIRN_PIECE_MISSING)
@@ -161,7 +161,7 @@ static enum cairn_unavailable load_bytes(struct compiler *c, const struct operan
 	return p ? load_piece(c, p, off, n) : why;
 }
 
-/* acc = the operand's address; what is in a register has none. */
+/* acc = the operand's address; a value in a register has none. */
 static enum cairn_unavailable load_address(struct compiler *c, const struct operand *o)
 {
 	enum cairn_unavailable why;
@@ -190,7 +190,7 @@ static bool is_array(const struct compiler *c, uint32_t type)
 	       CAIRN_T_ARRAY;
 }
 
-/* What the operand points to becomes the operand; an array is its own first element. */
+/* Replaces the operand by the target of its pointer; an array is its own first element. */
 static enum cairn_unavailable follow(struct compiler *c, struct operand *o)
 {
 	if (o->state != SCALAR && is_array(c, o->type))
@@ -595,7 +595,7 @@ static enum cairn_unavailable generate_binary(struct compiler *c, const struct e
 	return CAIRN_AVAILABLE;
 }
 
-/* Short circuit: what stands behind && may be unreadable unless what stands before it holds. */
+/* Short circuit: the right side of && may be unreadable unless the left side holds. */
 static enum cairn_unavailable generate_chain(struct compiler *c, const struct expr *e,
 					     unsigned int temp)
 {

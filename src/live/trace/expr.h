@@ -6,8 +6,8 @@
  *	`------------ head ------------'`------ values ------'   `- condition -'
  *
  * Parsing knows no types. expr_check() then resolves every name against one function: parameters
- * first, then enumerators; and writes into each node what the code generators need. What a person
- * typed wrong is told with the text and a caret under the site.
+ * first, then enumerators. It writes into each node the data that the code generators need. A
+ * user's typing mistake is reported with the text and a caret under the error.
  */
 #ifndef TRACE_EXPR_H
 #define TRACE_EXPR_H
@@ -75,7 +75,7 @@ struct probe_value_text {
 
 struct probe_text {
 	const char *text; /* all of it, in the arena */
-	const char *head; /* [PATH:][FILE[:LINE]:]FUNC, a uprobe: in front removed */
+	const char *head; /* [PATH:][FILE[:LINE]:]FUNC, a uprobe, without its prefix */
 	bool has_list;
 	uint32_t n_values;
 	struct probe_value_text *values;
@@ -98,7 +98,7 @@ __attribute__((format(printf, 5, 6))) int probe_error(struct cairn_err *err, int
 						       const char *text, uint32_t at,
 						       const char *fmt, ...);
 
-/* What names mean: a function's parameters, and the types that they lead to. */
+/* The meanings of names: a function's parameters, and the types that they lead to. */
 struct expr_scope {
 	const struct cairn_types *types;
 	struct cairn_sites *sites; /* completes types on demand; NULL when all are complete */

@@ -2,10 +2,10 @@
 /*
  * Children that run before tracing begins
  *
- * A master of worker processes is traced for what its workers do, and they were started long ago.
- * The kernel tells of forks from now on; the others are found in /proc by their parents' numbers. A
- * process that /proc shows may fork meanwhile, so that the search is repeated until it finds nobody
- * new: whose parent was known before its fork has been told by the kernel.
+ * The purpose of tracing a master process is its workers, and they were started long ago. The
+ * kernel reports forks from now on; the others are found in /proc by their parents' numbers. A
+ * process that /proc shows may fork meanwhile, so the search is repeated until it finds no new one.
+ * A process whose parent was known before the fork was reported by the kernel.
  *
  * One that ends meanwhile may be forgotten by the kernel before it is noted here. So it is looked
  * for once more after it was noted.

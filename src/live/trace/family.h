@@ -8,9 +8,9 @@ struct trace_kernel;
 /*
  * family_find_running - find the children of the traced process, and theirs, that run already
  *
- * With follow_children their events are let through from now on. Call it when the kernel tells of
+ * With follow_children their events are let through from now on. Call it once the kernel reports
  * forks and exits, and before probes are set. Sets k->n_running. Children whose parent has ended
- * belong to somebody else, and are not found.
+ * have another parent, and are not found.
  * Returns 0 or -ENOMEM. Cost: reads /proc/PID/stat of every process at least once.
  */
 int family_find_running(const struct cairn_trace *t, struct trace_kernel *k);

@@ -180,7 +180,8 @@ static bool emit_step(struct fetch_program *p, const struct cairn_loc_step *s,
 		return true;
 	case CAIRN_LOC_ADDR:
 		/*
-		 * Where the program is loaded does not matter: the distance to the probe is fixed.
+		 * The load address of the program does not matter: the distance to the probe is
+		 * fixed.
 		 */
 		fetch_emit(p, FETCH_REG)->reg = FETCH_FILE_IP;
 		fetch_emit_imm(p, FETCH_ADD, (int64_t)((uint64_t)s->imm - at.v));

@@ -9,7 +9,7 @@
  *	const char *why = compile_value(&c, &p, value);	// why it is unavailable, or NULL
  *	fetch_end(&p);
  *
- * Programs hold no address but relative to the probed instruction, so that sites whose arguments
+ * Programs hold addresses only relative to the probed instruction, so that sites whose arguments
  * are in the same registers share one.
  */
 #ifndef TRACE_FETCH_H
@@ -23,11 +23,11 @@
 struct fetch_program {
 	uint32_t n;
 	bool full; /* more than FETCH_OPS_MAX were needed */
-	uint32_t barrier; /* what is before must stay: a jump leads here, or it is text */
+	uint32_t barrier; /* the operations before must stay: a jump leads here, or it is text */
 	struct fetch_op ops[FETCH_OPS_MAX];
 };
 
-/* Where a value lies in the record of its probe. */
+/* The position of a value in the record of its probe. */
 struct value_layout {
 	uint16_t out;     /* offset in the record */
 	uint16_t n_bytes; /* fetched; of a string: the most, a power of two */
@@ -35,15 +35,15 @@ struct value_layout {
 	uint8_t bit_shift, bit_size; /* bit-field: in the fetched bytes; bit_size 0: none */
 	bool cut;         /* the type has more bytes than are fetched */
 	/*
-	 * What recipes in the value's type look at. The 8 bytes at state tell whether the value was
-	 * read, and then each target: a byte is 0 until it was.
+	 * The targets of recipes in the value's type. The 8 bytes at state tell whether the value
+	 * was read, and then each target: a byte is 0 until it was.
 	 */
 	const struct target_layout *targets;
 	uint8_t n_targets;
 	uint16_t state;
 };
 
-/* Of all values of a probe, as each takes a dozen operations, and of one. */
+/* For all values of a probe, as each takes a dozen operations, and for one. */
 enum { TARGETS_MAX = 5 };
 
 struct target_layout {
@@ -63,7 +63,7 @@ struct target_layout {
 /* A new operation, zeroed but for its code; never NULL: when the program is full, a spare one. */
 struct fetch_op *fetch_emit(struct fetch_program *p, enum fetch_code code);
 
-/* What is emitted from here on is not folded into what stands before. */
+/* Operations emitted from here on are not folded into earlier ones. */
 static inline void fetch_barrier(struct fetch_program *p)
 {
 	p->barrier = p->n;

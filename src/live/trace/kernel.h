@@ -53,7 +53,7 @@ int kernel_counts(const struct trace_kernel *k, uint32_t probe, struct cairn_tra
 uint64_t kernel_missed(const struct trace_kernel *k);
 
 /*
- * verify_files - that what is mapped and in memory is what was analysed; sets sites refused, or
+ * verify_files - compare the mapped files and memory with the analysed ones; sets sites refused, or
  * fails
  */
 int verify_files(struct cairn_trace *t, struct cairn_err *err);

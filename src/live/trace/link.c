@@ -118,8 +118,8 @@ int link_single(int prog_fd, const char *path, uint64_t offset, uint64_t cookie,
 	event.config1 = pointer(path);
 	event.config2 = offset;
 	/*
-	 * The program runs for every thread whose address space has the probe, wherever the event
-	 * is.
+	 * The program runs for every thread whose address space has the probe, whatever the event's
+	 * target is.
 	 */
 	long fd = syscall(SYS_perf_event_open, &event, pid ? pid : -1, pid ? -1 : 0, -1,
 			  PERF_FLAG_FD_CLOEXEC);

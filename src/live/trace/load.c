@@ -3,8 +3,8 @@
  * Loading the BPF program, and letting go of everything of the kernel's
  *
  * The object holds one program per size of record; only those that the probes need are loaded, as
- * the verifier takes 10 to 25 ms for each. What the kernel can do is found out by trying, best
- * first, never by its version, with one exception told at links_filter_whole_processes() in
+ * the verifier takes 10 to 25 ms for each. The kernel's abilities are found out by trying, best
+ * first, never by its version. The one exception is described at links_filter_whole_processes() in
  * attach.c.
  */
 #include <errno.h>

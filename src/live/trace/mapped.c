@@ -2,10 +2,10 @@
 /*
  * Which probed files a process has mapped
  *
- * A library that the command never loads must not look like a function that is never called. Of a
- * command the kernel tells each mapping as it happens (mappings.c). Where that is not allowed, and
- * of a process that runs already, /proc/PID/maps says what is mapped now, which is less: then "not
- * seen" is all that is known.
+ * A library that the command never loads must not look like a function that is never called. For a
+ * command, the kernel reports each mapping as it happens (mappings.c). If that is not allowed, and
+ * for a process that runs already, /proc/PID/maps shows the present mappings, which is less: then
+ * "not seen" is all that is known.
  */
 #include <errno.h>
 #include <string.h>

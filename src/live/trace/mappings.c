@@ -2,11 +2,11 @@
 /*
  * Mappings as they happen
  *
- * Who looks at /proc/PID/maps now and then does not see a command that ends soon, or a library that
- * is loaded and closed between two looks, and cannot tell "not called" from "not there". The kernel
- * can tell: a perf event that counts nothing records each executable mapping (PERF_RECORD_MMAP2).
- * An event that threads and children inherit is bound to one processor, since a ring has one
- * writer, so there is one for each.
+ * Polling /proc/PID/maps misses a command that ends soon, and a library that is loaded and closed
+ * between two polls; so it cannot tell "not called" from "not there". The kernel can: a perf event
+ * that counts nothing records each executable mapping (PERF_RECORD_MMAP2). An event that threads
+ * and children inherit is bound to one processor, since a ring has one writer, so there is one for
+ * each.
  *
  * A record, from perf_event_open(2), "PERF_RECORD_MMAP2":
  *
@@ -55,7 +55,7 @@ struct mmap2 {
 
 struct ring {
 	int fd;
-	struct perf_event_mmap_page *page; /* and behind it the records */
+	struct perf_event_mmap_page *page; /* and the records after it */
 };
 
 struct mappings {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a command maps as code from its first instruction on, told by the kernel as it happens. */
+/*
+ * The executable mappings of a command from its first instruction on, as the kernel reports them.
+ */
 #ifndef TRACE_MAPPINGS_H
 #define TRACE_MAPPINGS_H
 
@@ -20,7 +22,7 @@ struct mapping {
 /*
  * mappings_open - from now on note what a process, its threads and its children map
  *
- * @pid  that has not begun to run what is of interest
+ * @pid  it must not have begun to run the code of interest
  * Returns NULL where perf_event_open(2) is not allowed, or memory is short: then look at
  * /proc/PID/maps. Cost: a perf event and a ring of 36 KB for each processor.
  */

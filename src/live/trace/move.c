@@ -23,8 +23,8 @@
  *     reaches it once. (A signal handler may run in between, and may never come back; so it may
  *     between A's trap and A.)
  *  2. Nothing else leads into (A, M]:
- *     - direct jumps of the function itself: it is decoded from its entry to its end, and one that
- *       does not decode, or whose part is not the one with its entry, is left alone;
+ *     - direct jumps of the function itself: it is decoded from its entry to its end. A function
+ *       that does not decode, or whose part is not the one with its entry, is left alone;
  *     - direct jumps and calls from anywhere else with a 32-bit displacement: every byte of
  *       executable sections that could begin one is taken for one, whether it is an instruction or
  *       not; with an 8-bit displacement: so is every byte within its reach outside of the function;
@@ -33,21 +33,21 @@
  *       table. Those of others do not lead into the middle of a function;
  *     - the unwinder: neither the function nor that other code has landing pads;
  *     - calls of other entry points: no symbol lies in (A, M].
- *     - returns lead behind calls, and W has none.
+ *     - returns lead to the instruction after a call, and W has no call.
  *  3. W writes no register that P reads; and no memory at all when P reads memory. So P sees the
- *     same. What P computes from the address of the probe is compiled again for M.
+ *     same. Values that P computes from the address of the probe are compiled again for M.
  *  4. M has no hazard of its own.
  *
  * A site with a hazard (a string instruction that repeats, pushf) is moved for another reason, and
- * by the same proof. Where no M is ahead, as W would have the hazardous instruction in it, one
- * before A will do: W is then the instructions from M up to but without A, and every execution of M
- * is followed by exactly one of A.
+ * by the same proof. If there is no M ahead, because W would contain the hazardous instruction, an
+ * M before A will do. W is then the instructions from M up to but without A, and every execution of
+ * M is followed by exactly one of A.
  *
  * Not covered, and not met in practice: code that patches itself, ptrace, a restartable sequence
  * (rseq) whose abort handler lies in the middle of a block.
  *
- * What is searched for jumps is one pass over the bytes for all windows of a file; a bitmap of the
- * pages that hold windows answers nearly every question with no.
+ * The search for jumps is one pass over the bytes for all windows of a file; a bitmap of the pages
+ * that hold windows answers nearly every query with no.
  */
 #include "trace/move.h"
 
@@ -80,7 +80,7 @@ struct window {
 	bool entered;
 };
 
-/* What is known of the code covered by one FDE. */
+/* The facts about the code covered by one FDE. */
 struct part {
 	uint64_t lo, hi;
 	bool unknown;			  /* does not decode, may land, or has an indirect jump */
@@ -138,7 +138,7 @@ void mover_free(struct mover *m)
 /* ---- instructions that cannot fault and fall through ---- */
 
 struct prefixes {
-	const uint8_t *opcode; /* behind prefixes and REX */
+	const uint8_t *opcode; /* after prefixes and REX */
 	bool other;	       /* a prefix that changes more than operand size */
 };
 
@@ -256,7 +256,7 @@ static struct needs program_needs(const struct fetch_program *p)
 	return r;
 }
 
-/* The first emulated instruction behind @at that can be reached; 0 when there is none. */
+/* The first emulated instruction after @at that can be reached; 0 when there is none. */
 static uint64_t find_cheap(const struct mover *m, uint64_t at, uint64_t hi, struct needs needs)
 {
 	const uint8_t *code;
@@ -334,8 +334,7 @@ static int scan_part(struct mover *m, struct part *part)
 		    !VEC_ADD(&m->targets, insn.target))
 			return -ENOMEM;
 		/*
-		 * Of calls only those into the part itself matter; where others lead is their
-		 * affair.
+		 * Only calls into the part itself matter; calls to other code do not.
 		 */
 		if (insn.flow == INSN_CALL && (insn.target <= part->lo || insn.target >= part->hi))
 			m->targets.n--;

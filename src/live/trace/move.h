@@ -25,8 +25,8 @@ bool mover_fde_at(const struct mover *m, struct cairn_vaddr at, struct cairn_vad
 /*
  * mover_add - a site that may be moved, with the fetch program it has at its site's address
  *
- * Remembers the site when all that can be seen from its own function allows moving. One whose site
- * has a hazard may go to an instruction before it, too. Returns 0 or -ENOMEM.
+ * Remembers the site when all facts about its own function allow moving. A site with a hazard may
+ * also be moved to an instruction before it. Returns 0 or -ENOMEM.
  */
 int mover_add(struct mover *m, struct trace_site *site, const struct fetch_program *program);
 

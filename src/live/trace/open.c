@@ -11,7 +11,7 @@
 #include "trace/mappings.h"
 #include "trace/move.h"
 
-/* Defaults and limits of what is fetched; trace.h of the public headers promises them. */
+/* Defaults and limits of fetched values; trace.h of the public headers promises them. */
 #define STRING_SHOWN_DEFAULT 63
 #define VALUE_BYTES_DEFAULT  512
 #define FETCHED_MAX	     2048

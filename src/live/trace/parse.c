@@ -14,7 +14,7 @@
  *
  * The head is cut off first because a C++ name is no token of C: it may hold "::", templates with
  * commas and parentheses, and "operator()". It ends at the first "(" outside of < > that does not
- * belong to an operator's name, or at the word "if" behind a blank.
+ * belong to an operator's name, or at the word "if" after a blank.
  */
 #include "trace/expr.h"
 
@@ -41,7 +41,7 @@ struct parser {
 	struct arena *arena;
 	struct cairn_err *err;
 	const char *text;
-	const char *pos; /* behind the current token */
+	const char *pos; /* after the current token */
 	int code;	 /* of the first error */
 	unsigned int depth;
 
@@ -101,7 +101,7 @@ static bool name_goes_on(char c)
 	return name_starts(c) || isdigit((unsigned char)c);
 }
 
-/* One character behind a backslash or as it is; *@s moves behind it. False at an unknown escape. */
+/* One character, after a backslash or plain; *@s moves past it. False at an unknown escape. */
 static bool read_char(const char **s, unsigned char *ret)
 {
 	static const char from[] = "abfnrtv\\'\"?0e", to[] = "\a\b\f\n\r\t\v\\'\"?\0\033";

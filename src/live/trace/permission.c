@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Not being permitted: the command that would be is this process's own, behind sudo. */
+/* A missing permission: the permitted command is this process's own, with sudo before it. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include "base/scope.h"
 #include "trace/kernel.h"
 
-/* Longest command line shown; what is longer is cut, and said to be. */
+/* Longest command line shown; a longer one is cut, and marked as cut. */
 #define COMMAND_MAX 700
 
 struct text {

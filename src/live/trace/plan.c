@@ -2,9 +2,9 @@
 /*
  * Planning: from a probe to sites and programs
  *
- * A probe fixes what is fetched and where each value lies in its records; both depend on types
- * only, so they are the same at every site. A site adds how the values get there. So decoding
- * needs no knowledge of the site but which values it has, and sites whose programs are byte for
+ * A probe determines which values are fetched and the position of each value in its records. Both
+ * depend on types only, so they are the same at every site. A site adds how the values get there.
+ * So decoding needs to know only which values the site has, and sites whose programs are byte for
  * byte the same share one: the 900 copies of a small function need 10 to 30 programs.
  *
  * Which sites are refused, and what that means, is the promise "never miss silently": a hazard, an
@@ -165,7 +165,10 @@ static struct expr_scope scope_of(const struct trace_probe *p)
 				   .text = p->text->text};
 }
 
-/* What recipes look into, and the elements; vectors of vectors of vectors are enough. */
+/*
+ * Completes the types that recipes read, and their elements; vectors of vectors of vectors are
+ * enough.
+ */
 static int complete_recipes(const struct expr_scope *scope, uint32_t type, unsigned int depth,
 			    struct cairn_err *err)
 {
@@ -438,8 +441,8 @@ static int compile_site(struct cairn_trace *t, struct trace_probe *p, struct tra
 }
 
 /*
- * Where reaching a site is no call of its own: a part, or a call that was merged with another
- * one's, which is a site.
+ * True if reaching the site is no call of its own: a split part, or a call that was merged with
+ * another one, which has a site.
  */
 static bool is_no_call(const struct cairn_site *site)
 {
@@ -522,7 +525,7 @@ static int move_site(struct cairn_trace *t, struct trace_probe *p, struct trace_
 }
 
 /*
- * Where it is exact, probes go to instructions that the kernel need not single-step, and off those
+ * If it is exact, probes go to instructions that the kernel need not single-step, and off those
  * with a hazard.
  */
 static int move_sites(struct cairn_trace *t, struct trace_probe *p, uint32_t n,
@@ -576,7 +579,7 @@ static int plan_sites(struct cairn_trace *t, struct trace_probe *p, struct cairn
 	if (!p->sites)
 		return err_nomem(err, "sites");
 	p->pub.first_site = (uint32_t)t->sites.n;
-	/* A file whose unwind tables are damaged can be traced, and nothing in it moved. */
+	/* A file with damaged unwind tables can be traced, but nothing in it moved. */
 	if (!p->file->mover && mover_new(p->file->bin, &p->file->mover, NULL) < 0)
 		p->file->mover = NULL;
 	for (uint32_t i = 0; i < f->n_sites; i++) {
@@ -593,7 +596,7 @@ static int plan_sites(struct cairn_trace *t, struct trace_probe *p, struct cairn
 			       f->name);
 	int r = move_sites(t, p, n, err);
 	for (uint32_t i = 0; i < n && r == 0; i++) {
-		/* Where it was moved to, the code is another page's, perhaps. */
+		/* At the moved site, the code may belong to another page. */
 		if (p->sites[i].pub.at.v != p->sites[i].pub.site->at.v)
 			check_code(p, &p->sites[i]);
 		r = finish_site(t, p, &p->sites[i], err);

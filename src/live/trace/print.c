@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Events as lines of text or JSON. Types print their own values; what is around them is here. */
+/*
+ * Events as lines of text or JSON. Types print their own values; the text around them is printed
+ * here.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -17,7 +20,7 @@ static bool is_own_symbol(const struct cairn_function *function, const char *sym
 
 enum {
 	/*
-	 * Of an event's site, which is one line with all its values: a name longer than that is
+	 * For an event's site, which is one line with all its values: a name longer than that is
 	 * cut.
 	 */
 	WHERE_MAX = 1024,
@@ -114,7 +117,7 @@ static int print_bits(const struct cairn_event *event, const struct cairn_event_
 	return cairn_value_print_member(event->probe->types, &m, v->bytes, v->n_bytes, opts, out);
 }
 
-/* Of the process's memory only what was fetched is known. */
+/* Only the fetched bytes of the process's memory are known. */
 static size_t read_target(void *ctx, uint64_t at, void *to, size_t n)
 {
 	const struct cairn_event_value *v = ctx;

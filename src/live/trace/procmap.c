@@ -89,8 +89,8 @@ bool procmap_is_file(const struct procmap *m, const struct procmap_entry *e, con
 		return false;
 	procmap_path(m, e, path, sizeof(path));
 	/*
-	 * The device in maps is not stat's on overlayfs and btrfs, so ask stat both times. Where
-	 * that is not permitted the inode has to do.
+	 * The device in maps is not stat's on overlayfs and btrfs, so both are taken from stat. If
+	 * that is not permitted the inode must do.
 	 */
 	if (stat(path, &mapped))
 		return true;

@@ -30,7 +30,8 @@ static int on_record(void *ctx, void *data, size_t size)
 	k->n_delivered++;
 	k->stop = k->on_event ? k->on_event(k->ctx, &s->event) : 0;
 	/*
-	 * libbpf goes on for what is not negative, and this record counts as consumed either way.
+	 * libbpf goes on if the result is not negative, and this record counts as consumed either
+	 * way.
 	 */
 	return k->stop ? -ECANCELED : 0;
 }

@@ -9,9 +9,9 @@
  * NAME.so.N), or when a file of that name is there and is ELF, so that "server:handle" means the
  * program and "server.c:handle" the source. "::" belongs to a C++ name and separates nothing.
  *
- * A library without a directory is looked for among what the process maps, then where the dynamic
- * linker of the reference system looks by default. What a command will load with LD_LIBRARY_PATH or
- * an rpath is not guessed: give the path.
+ * A library without a directory is looked up among the process's mappings, then in the default
+ * directories of the reference system's dynamic linker. The effect of LD_LIBRARY_PATH or an rpath
+ * on a command is not guessed: give the path.
  *
  * In a running process the file is the one it maps, even when another one has taken its name since.
  */

@@ -82,7 +82,7 @@ static void put_op(const struct fetch_op *op, FILE *out)
 		fputs(", operands exchanged", out);
 }
 
-/* The two operations behind a STREQ are its bytes. */
+/* The two operations after a STREQ are its bytes. */
 static void put_literal(const struct fetch_op *bytes, FILE *out)
 {
 	fprintf(out, " \"%.*s\"", FETCH_STREQ_BYTES, (const char *)bytes);

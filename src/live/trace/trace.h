@@ -51,7 +51,7 @@ struct trace_constant {
 	const uint8_t *bytes; /* NULL: fetched */
 };
 
-/* What the planner knows of a site beyond what it shows; parallel to the public array. */
+/* The planner's private facts about a site; parallel to the public array. */
 struct trace_site {
 	struct cairn_trace_site pub;
 	const struct trace_constant *constants;
@@ -148,8 +148,8 @@ int resolve_again(struct cairn_trace *t, struct trace_file *f, struct cairn_err 
 int plan_probe(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err);
 
 /*
- * Whether a site that is refused keeps the others from being attached no more than best_effort
- * does: a pattern's, which means as many functions as can be had.
+ * True if a refused site does not keep the others from being attached, as with best_effort: the
+ * site is a pattern's, which asks for all functions that can be probed.
  */
 bool trace_may_leave_out(const struct cairn_trace *t, const struct trace_site *site);
 

@@ -9,15 +9,15 @@
  *	cache[0x401234 % 8192]: 0x401234 / 8192, from rsp, CFA = rsp + 4 words, rbp at CFA - 2 words
  *	CFA 0x7ffc20; next: pc = *(CFA - 8), fp = *(CFA - 16), sp = CFA
  *
- * Where there is none, the object's table is searched (self_prepare.c), or the FDE's program is run
- * where it is mapped (cfi/eh_memory.h). A rule that does not fit is applied by cairn_unwind_step();
- * one that needs a register which was not followed makes the walk begin again with all of them.
- * Signal trampolines restore them all.
+ * If there is none, the object's table is searched (backtrace_prepare.c), or the FDE's program is
+ * run in its mapping (cfi/eh_memory.h). A rule that does not fit is applied by cairn_unwind_step().
+ * A rule that needs a register which was not followed restarts the walk with all registers. Signal
+ * trampolines restore them all.
  *
- * What bounds the fast path is that each frame's address is known only when the one before was
- * read. So an entry also has the number of the entry its caller had the last time. When that is
- * right, which the processor predicts, it goes on from there, and the comparison with what the
- * stack says follows behind.
+ * The limit of the fast path is that each frame's address is known only when the previous frame was
+ * read. So an entry also has the number of the entry that its caller had the last time. If the
+ * number is right, as the processor predicts, the walk goes on from there, and the comparison with
+ * the stack comes later.
  *
  * The cache is one for all threads, without locks: all that counts of an entry is one word, written
  * and read as a whole.
@@ -28,18 +28,17 @@
  *	with 1 in bits 0-7
  *	bit  19		the CFA starts from rbp; else from rsp
  *	bits 20-28	slot
- *	bit  29		the address is of an exact frame: those were not checked to be behind a call
+ *	bit  29		the address is of an exact frame: no check that it follows a call
  *	bits 30-63	the address, but for the bits of its index
  *
- * What does not fit, a frame of more than 16 KB for one, is looked up each time. An entry belongs
- * to a slot (backtrace_object.c), and counts in a walk when that slot's object is still the one
- * that is mapped.
+ * A rule that does not fit, such as a frame of more than 16 KB, is looked up each time. An entry
+ * belongs to a slot (backtrace_object.c), and counts in a walk when that slot's object is still the
+ * mapped one.
  *
- * On a stack that was overwritten each return address is garbage. A frame is reported when its pc
- * is in the code of a loaded object, right behind a call, or where a signal trampoline says that
- * something was interrupted; the trampoline's registers must then have the code segment of user
- * space. Reads are checked (backtrace_memory.h), stack pointers only rise, the number of frames is
- * limited.
+ * On an overwritten stack each return address is garbage. A frame is reported when its pc is in the
+ * code of a loaded object, directly after a call, or at a point that a signal trampoline names as
+ * interrupted. The trampoline's registers must then have the code segment of user space. Reads are
+ * checked (backtrace_memory.h), stack pointers only rise, and the number of frames is limited.
  */
 #include <cairn/backtrace.h>
 
@@ -124,7 +123,7 @@ enum {
 	SEEN_SLOT = 20,
 	SEEN_PLACE = 29,
 	INDEX_BITS = 13,
-	/* as many as there is room for: of user space with four levels of page tables */
+	/* all bits that fit: addresses of user space with four levels of page tables */
 	ADDRESS_BITS = SEEN_PLACE + 5 + INDEX_BITS,
 	SEEN_OUTERMOST = 1,
 };
@@ -132,8 +131,8 @@ _Static_assert(1 << INDEX_BITS == N_ENTRIES && SELF_N_SLOTS == 1 << (SEEN_PLACE 
 	       "what an entry has room for");
 
 /*
- * Which of the addresses at an index: what an entry has from SEEN_PLACE on. Of what is no address,
- * something that none has.
+ * Tells apart the addresses of an index: an entry's bits from SEEN_PLACE on. A value that is no
+ * address gives bits that no entry has.
  */
 static inline uint64_t place_of(uint64_t pc, bool is_exact)
 {
@@ -217,9 +216,9 @@ static inline uint64_t words_of(uint64_t n)
 /*
  * As far as it goes without a search, or a part of the stack that is not known to be readable.
  *
- * sp is aligned and in the stack, and only rises. A CFA counts from there, or from a frame pointer
- * that is above; and what is saved of the frame is not below of where it counts from (seen_of()).
- * So there is but one end to be checked.
+ * sp is aligned and in the stack, and only rises. A CFA is based on it, or on a frame pointer above
+ * it, and the frame's saved registers are not below that base (seen_of()). So only one end needs a
+ * check.
  */
 SELF_READS static void walk_seen(struct walker *w)
 {
@@ -288,7 +287,7 @@ static const struct backtrace_object *find_object(struct walker *w, uint64_t at,
 	return o;
 }
 
-/* Where a small alternate stack would overflow it is better not to know. */
+/* On a small alternate stack that would overflow, the answer is better left unknown. */
 static bool has_room(void)
 {
 	uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
@@ -415,14 +414,14 @@ static enum step_result step(struct walker *w, const struct cairn_unwind_rule *r
 	return STEP_DONE;
 }
 
-/* What was seen at the frame's address; 0: nothing. */
+/* The entry for the frame's address; 0: none. */
 static uint64_t seen_here(const struct walker *w)
 {
 	uint64_t pc = w->regs.pc.v, seen = seen_at(&cache[index_of(pc)]);
 	return seen >> SEEN_PLACE == place_of(pc, w->is_exact) ? seen : 0;
 }
 
-/* Entries of an object whose slot was not looked at in this walk count for nothing until it was. */
+/* Entries of an object whose slot was not checked in this walk do not count until it was. */
 static bool verify_seen(struct walker *w)
 {
 	uint64_t seen = seen_here(w);
@@ -576,8 +575,8 @@ static size_t run(const struct cairn_regs *regs, const struct cairn_regs *all, b
 size_t cairn_backtrace(struct cairn_addr *ret_pcs, size_t max, struct cairn_backtrace *ret_walk)
 {
 	/*
-	 * This function keeps a frame pointer, since it asks for it; what it was called with is
-	 * behind.
+	 * This function has a frame pointer, since it uses the builtin; its return address comes
+	 * after it.
 	 */
 	const uint64_t *frame = __builtin_frame_address(0);
 	struct cairn_regs caller, here;

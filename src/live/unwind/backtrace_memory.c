@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What of its memory a thread may read
+ * The parts of its memory that a thread may read
  *
  *	its stack	from the lowest address that a walk came to, up to where it begins: the
  *	thread control block,
@@ -11,13 +11,13 @@
  *	other stacks	of signal handlers and coroutines can be unmapped between two walks:
  *	remembered within one.
  *
- * A page that is new is asked for by rt_sigprocmask(2) with an operation that does not exist: the
- * kernel copies the set from memory first, then says -EINVAL, or -EFAULT when it could not. That
- * takes no file, no lock, and is allowed wherever signals are; process_vm_readv(2) is not, in many
- * containers.
+ * A new page is tested by rt_sigprocmask(2) with an operation that does not exist: the kernel
+ * copies the set from memory first, then returns -EINVAL, or -EFAULT when it could not read. This
+ * takes no file and no lock, and is allowed wherever signals are. process_vm_readv(2) is denied in
+ * many containers.
  *
- * Stacks are asked for from the known part downwards, page by page, so that a guard page in between
- * is noticed.
+ * Stacks are tested from the known part downwards, page by page, so that a guard page in between is
+ * noticed.
  */
 #include "unwind/backtrace_memory.h"
 
@@ -28,10 +28,10 @@
 
 enum { PAGE = 4096, SIGSET_BYTES = 8 };
 
-/* Of one stack: 64 MB. Beyond that pages are asked for anew in each walk. */
+/* The known part of one stack: 64 MB. Pages beyond that are tested again in each walk. */
 static const uint64_t stack_max = UINT64_C(64) << 20;
 
-/* Where the main thread's stack begins. */
+/* The begin of the main thread's stack. */
 extern void *__libc_stack_end;
 
 /* Filled by walks of this thread, also by those of handlers that interrupt one: lo only falls. */

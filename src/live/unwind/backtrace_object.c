@@ -6,7 +6,7 @@
  * (glibc 2.35) takes none. It gives the range of an object and its .eh_frame_hdr; the program
  * headers at the range's beginning give the rest.
  *
- * What is kept between walks, tables and cached rules, is kept for a slot, and a slot is for one
+ * Tables and cached rules are kept between walks. They are kept for a slot, and a slot is for one
  * content:
  *
  *	dlopen(a.so)	at 0x7f00, build-id 11..	slot 3: [0x7f00, 0x8f00), 11..; its rules are cached
@@ -14,22 +14,22 @@
  *	dlopen(b.so)	at 0x7f00, build-id 22..	same range, same link_map (malloc() gave the memory again)
  *	walk		slot 3 says 11.., memory 22..: it is not slot 3; the next free slot becomes b.so's
  *
- * Nothing that the loader hands out tells b.so from a.so: address, size, .eh_frame_hdr and link_map
- * may all be equal. Its count of loads (dlpi_adds) is only to be had with the lock. What has to be
- * equal for a rule to stay right is the content, and the build-id, a hash over it, stands in the
- * first page of every object that the usual toolchains make: 20 bytes to compare. This is done once
- * per object in each walk, since what has a frame on the stack cannot be unloaded meanwhile. The
- * program itself, libc, the loader, the vDSO and the object with this code stay as long as there
- * are walks and need no comparison. An object that can be unloaded and has no build-id gets no
- * slot: it is read anew in each walk.
+ * Nothing that the loader publishes tells b.so from a.so: address, size, .eh_frame_hdr and link_map
+ * may all be equal. Its count of loads (dlpi_adds) needs the lock. A rule stays right if the
+ * content is equal. The build-id, a hash over the content, is in the first page of every object
+ * that the usual toolchains make: 20 bytes to compare. This is done once per object in each walk,
+ * since an object with a frame on the stack cannot be unloaded meanwhile. The program itself, libc,
+ * the loader, the vDSO and the object with this code stay as long as there are walks and need no
+ * comparison. An object that can be unloaded and has no build-id gets no slot: it is read again in
+ * each walk.
  *
  * Slots are an open hash table by address. One is taken by an atomic exchange of its state and
  * never given back, so that a reader needs no lock and no writer waits. A slot that another thread
  * is just filling is passed over: at worst an object gets two. When all are taken, further objects
  * are read anew as well.
  *
- * What this does not survive: a return address that was overwritten by one that leads into a
- * library which another thread unloads at that moment.
+ * One case is not survived: an overwritten return address that leads into a library which another
+ * thread unloads at that moment.
  */
 #include "unwind/backtrace_object.h"
 
@@ -61,7 +61,7 @@ struct backtrace_slot *backtrace_slot_at(unsigned int slot)
 	return &slots[slot];
 }
 
-/* ---- what is in an object ---- */
+/* ---- the parts of an object ---- */
 
 static bool holds(const struct backtrace_object *o, uint64_t at)
 {

@@ -11,7 +11,7 @@
 #include "cfi/eh_memory.h"
 #include "cfi/table.h"
 
-/* Where a mapped object has what, by run-time address. */
+/* The parts of a mapped object, by run-time address. */
 struct backtrace_object {
 	uint64_t lo, hi;	   /* all of it */
 	uint64_t text_lo, text_hi; /* its code; empty when that cannot be read */
@@ -25,7 +25,7 @@ struct backtrace_object {
 enum { SELF_BUILD_ID_MAX = 32, SELF_N_SLOTS = 512 };
 
 /*
- * What one step needs for nearly all code, in a word; 0 where it takes more than that. See
+ * The data of one step for nearly all code, in a word; 0 if the step needs more. See
  * backtrace_rule.h.
  */
 typedef uint64_t backtrace_word;
@@ -40,14 +40,14 @@ struct backtrace_table {
 struct backtrace_slot {
 	uint32_t state; /* atomic: enum backtrace_slot_state */
 	struct backtrace_object object;
-	uint8_t build_id[SELF_BUILD_ID_MAX]; /* what it was when the slot was filled */
+	uint8_t build_id[SELF_BUILD_ID_MAX]; /* the build-id at the time the slot was filled */
 	const struct backtrace_table *table;	     /* atomic; NULL: not prepared */
 };
 
 /* Whether walks read the cache of addresses seen before; for measuring what the rest costs. */
 void backtrace_cache_use(bool on);
 
-/* The object whose mapping holds @at; false when none does. Signals: safe. */
+/* The object whose mapping contains @at; false when none does. Signals: safe. */
 bool backtrace_object_at(uint64_t at, struct backtrace_object *ret);
 
 /*
@@ -69,7 +69,7 @@ static inline const struct backtrace_table *backtrace_slot_table(unsigned int sl
 	return __atomic_load_n(&backtrace_slot_at(slot)->table, __ATOMIC_ACQUIRE);
 }
 
-/* Whether @pc, in the object's code, is behind a call instruction. Signals: safe. */
+/* True if @pc, in the object's code, directly follows a call instruction. Signals: safe. */
 bool backtrace_object_calls(const struct backtrace_object *object, uint64_t pc);
 
 #endif

@@ -8,9 +8,9 @@
  * it stays for good.
  *
  * Another thread may unload any object meanwhile. dl_iterate_phdr() holds the lock under which
- * objects are unmapped, so what is read of an object's own memory is read there: its slot, which is
- * for its content. What follows is about the slot and the file; a table for an object that has gone
- * waits for its return.
+ * objects are unmapped. So the part that reads an object's own memory runs there: it finds the
+ * slot, which is for its content. The rest works with the slot and the file; a table for an object
+ * that has gone waits for its return.
  */
 #include "unwind/backtrace_object.h"
 

@@ -3,7 +3,7 @@
 
 enum { RBP = 6, RSP = 7, RA = 16 };
 
-/* Where the rule's words put rbp; false when a word needs more than that. */
+/* The position at which the rule's words save rbp; false when it does not fit into a word. */
 static bool find_fp(const struct cairn_unwind_rule *rule, int32_t *ret)
 {
 	*ret = 0;

@@ -2,17 +2,17 @@
 /*
  * Stacks that were made by hand
  *
- * A coroutine's function was called by nobody. What makes its stack puts the address of code there
- * that ends it:
+ * No code called a coroutine's function. The code that makes its stack stores a return address
+ * there, and the code at that address ends the coroutine:
  *
  *	makecontext, glibc	mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi	the first instruction of __start_context
  *				the same after testl $2,%fs:0x48; je		built for shadow stacks
  *	boost.context		push %rbp; jmp *%rbx				before it; then
  *				xor %rdi,%rdi; call _exit; hlt
  *
- * A row would be looked for in the byte before, which belongs to another function, or to nothing.
- * So the instructions tell, all of them, and that what is before is no call: a damaged stack does
- * not lead to just these places.
+ * A row would be looked up for the byte before, which belongs to another function, or to none. So
+ * all of the instructions are compared, and no call may come before them. A damaged stack is
+ * unlikely to lead to just these addresses.
  */
 #include "unwind/begin.h"
 
@@ -34,7 +34,7 @@ static bool is_makecontext(const uint8_t *pc)
 	static const char shadow[] = "\x64\xf7\x04\x25\x48\x00\x00\x00\x02\x00\x00\x00\x74";
 	if (is_at(pc, start, sizeof(start) - 1))
 		return true;
-	/* je over what is done with the shadow stack: it is not read as far as that. */
+	/* The je skips the work on the shadow stack; that part is not compared. */
 	return is_at(pc, shadow, sizeof(shadow) - 1);
 }
 

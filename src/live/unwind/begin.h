@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where a stack that was made by hand begins. Within this module only. */
+/* The begin of a stack that was made by hand. Within this module only. */
 #ifndef UNWIND_BEGIN_H
 #define UNWIND_BEGIN_H
 
@@ -12,7 +12,7 @@
  * begin_of_context - whether @pc, a return address, is what makecontext(3) or boost.context put on
  * a new stack
  *
- * @ret_why  whose it is, in static words
+ * @ret_why  the owner of the stack, in static words
  * Cost: a read of the code around it. Threads: any.
  */
 bool begin_of_context(uint16_t machine, const struct code_memory *code, uint64_t pc,

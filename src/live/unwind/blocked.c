@@ -8,7 +8,7 @@
  *
  *	58 0x0 0x7ffd... 0x... 0x... 0x... 0x... 0x7ffd4c5b2a28 0x7f10a2d0b5c6
  *
- * It may go on at any time: who reads its stack asks again afterwards.
+ * The thread may go on at any time, so the caller checks again after it read the stack.
  */
 #include "unwind/blocked.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where a thread is that waits in the kernel and cannot be stopped. Within this module only. */
+/*
+ * The position of a thread that waits in the kernel and cannot be stopped. Within this module only.
+ */
 #ifndef UNWIND_BLOCKED_H
 #define UNWIND_BLOCKED_H
 

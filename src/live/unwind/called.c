@@ -21,7 +21,7 @@
  *	call
  *	other indirect jump, or one through a table of distances	a switch: it stays in the
  *	function
- *	return where the CFA is not rsp + 8			it may: somebody pushed where it returns to
+ *	return where the CFA is not rsp + 8			it may: code pushed the address it returns to
  *	more than FUNCTIONS_MAX functions, or a very long one	it may
  */
 #include "unwind/called.h"
@@ -82,8 +82,8 @@ static bool is_got(const struct called *c, uint64_t slot)
 }
 
 /*
- * What "call *slot(%rip)" or "jmp *slot(%rip)", which ends at @end with @distance, finds in its
- * slot.
+ * The content of the slot of "call *slot(%rip)" or "jmp *slot(%rip)", which ends at @end with
+ * @distance.
  */
 static bool got_target(const struct called *c, uint64_t end, const uint8_t *distance, uint64_t *ret)
 {
@@ -129,7 +129,7 @@ static bool is_stub(const struct code_image *image, struct cairn_vaddr at)
 	       strncmp(name, ".plt", 4) == 0;
 }
 
-/* Where a stub of the PLT jumps: endbr64 or not, a bnd prefix or not, jmp *slot(%rip). */
+/* The target of a stub of the PLT: endbr64 or not, a bnd prefix or not, jmp *slot(%rip). */
 static bool leave_stub(const struct called *c, uint64_t at, uint64_t *ret)
 {
 	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -144,8 +144,8 @@ static bool leave_stub(const struct called *c, uint64_t at, uint64_t *ret)
 }
 
 /*
- * The function at @at, or the part of it, by its symbol, else by its FDE: strip(1) leaves that.
- * What no row describes has none.
+ * The function at @at, or its part, by its symbol, else by its FDE, which strip(1) leaves. Code
+ * without a row has none.
  * Returns 1; 0: it cannot be told; -ENOMEM.
  */
 static int body_at(const struct called *c, const struct code_image *image, struct cairn_vaddr vaddr,
@@ -231,7 +231,10 @@ static int leave_unseen(struct search *s, uint64_t at, enum insn_flow flow, stru
 	return rc;
 }
 
-/* Where one instruction leads; @line: those before it that run one after the other, and itself. */
+/*
+ * The targets of one instruction. @line: the instructions that run one after the other up to and
+ * including this one.
+ */
 static int follow(struct search *s, const struct body *body, uint64_t at,
 		  const struct insn_step *step, const uint8_t *line, size_t n_line,
 		  struct cairn_err *err)
@@ -267,7 +270,7 @@ static int look_through(struct search *s, const struct body *body, const uint8_t
 		if (step.flow != INSN_NEXT)
 			line = i;
 	}
-	/* It goes on with what is after it. */
+	/* The function goes on with the code after it. */
 	if (rc == 0 && !s->may_lead && (step.flow == INSN_NEXT || step.flow == INSN_BRANCH))
 		rc = go_to(s, body->hi, err);
 	return rc;
@@ -308,7 +311,7 @@ int called_is_other(const struct called *c, uint64_t callee, uint64_t ret_addr,
 				  *to = code_maps_find(maps, target);
 	if (!to || !to->is_executable || code_is_anonymous(to))
 		return 0;
-	/* What code of no file is called by does not depend on where it is. */
+	/* For callees without a file, the result does not depend on the address. */
 	uint64_t key = from && code_is_anonymous(from) ? 0 : callee;
 	struct called_known *known = &c->known[(target ^ target >> 6 ^ key) % CALLED_KNOWN];
 	if (known->target != target || known->callee != key) {

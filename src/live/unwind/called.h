@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whom a call leads to, held against who is on the stack. Within this module only. */
+/* The target of a call, compared with the callee on the stack. Within this module only. */
 #ifndef UNWIND_CALLED_H
 #define UNWIND_CALLED_H
 
@@ -30,10 +30,10 @@ struct called {
  *
  * @callee      an address in the function that would return to @ret_addr
  * @ret_target  the function that is called instead; set with 1
- * Returns 1: there is a call whose target can be told, and neither what it calls nor any function
- * that this jumps to is the callee's. 0: it may have led there, or it cannot be told. -ENOMEM.
- * Cost: a read of the call; for a new target in a file one pass over its instructions, for the
- * first one without a symbol code_space_fde(). Threads: one at a time.
+ * Returns 1: the call's target is known, and neither the target nor any function that it jumps to
+ * is the callee. 0: the call may have led there, or the target is not known. -ENOMEM. Cost: a read
+ * of the call; for a new target in a file one pass over its instructions, for the first one without
+ * a symbol code_space_fde(). Threads: one at a time.
  */
 int called_is_other(const struct called *c, uint64_t callee, uint64_t ret_addr,
 		    uint64_t *ret_target, struct cairn_err *err);

@@ -9,8 +9,8 @@
 #include "unwind/stacks.h"
 
 /*
- * Where each DWARF register is in struct user_regs_struct: rax rdx rcx rbx rsi rdi rbp rsp r8 to
- * r15.
+ * The index of each DWARF register in struct user_regs_struct: rax rdx rcx rbx rsi rdi rbp rsp r8
+ * to r15.
  */
 static const uint8_t user_of[16] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0};
 enum { USER_RIP = 16 };

@@ -11,19 +11,18 @@
  *	5d		pop %rbp
  *	c3		ret
  *
- * Behind the first two, and up to the pop, the caller is found by rbp. Elsewhere rbp is still, or
- * again, the caller's, and to follow it would leave out a frame. So at an instruction that is about
- * to run the next ones are looked at: when they lead to "push %rbp, mov %rsp,%rbp", or to a return,
+ * After the first two, and up to the pop, rbp gives the caller. Elsewhere rbp still (or again)
+ * belongs to the caller, and a step by it would skip a frame. So at an instruction that is about to
+ * run the next ones are examined. If they lead to "push %rbp, mov %rsp,%rbp", or to a return,
  * without changing the stack pointer on the way, then the return address is on top of the stack.
  *
- * Nothing says that rbp is a frame pointer there at all. Code that uses it for something else is
- * noticed in nearly all cases: it must point into the stack, above the stack pointer, and what is
- * taken for a return address must be one of code, behind a call. A frame found this way is right in
- * all likelihood, and is marked.
+ * Nothing guarantees that rbp is a frame pointer there at all. Code that uses it for something else
+ * is noticed in nearly all cases: rbp must point into the stack, above the stack pointer, and the
+ * supposed return address must be in code, after a call. A frame found this way is very probably
+ * right, and is marked.
  *
- * The JVM's interpreter does not call: it pushes the address of a stub, and jumps. So code that is
- * in no file may be returned to without a call in front, if the caller's frame has all that a frame
- * has.
+ * The JVM's interpreter does not call: it pushes the address of a stub, and jumps. So a return into
+ * code without a file needs no call before it, if the caller's frame passes all other checks.
  */
 #include "unwind/fp_fallback.h"
 
@@ -44,7 +43,7 @@ enum {
 enum frame_state {
 	FRAME,	      /* rbp is this frame's */
 	NO_FRAME,     /* the return address is on top of the stack */
-	FRAME_PUSHED, /* the caller's rbp is on top of the stack, the return address behind it */
+	FRAME_PUSHED, /* the caller's rbp is on top of the stack, the return address after it */
 };
 
 static bool is_push_rbp(const uint8_t *p, size_t n)
@@ -104,7 +103,10 @@ static void rule_of_state(enum frame_state state, struct rule_words *ret)
 		return;
 	}
 	rule_add(ret, RBP, CAIRN_UNWIND_AT_CFA, -16);
-	/* What else the function keeps for its caller, and where, only its author knows. */
+	/*
+	 * Only the function's author knows which other registers it saves for its caller, and
+	 * where.
+	 */
 	static const uint8_t others[] = {3, 12, 13, 14, 15};
 	for (size_t i = 0; i < sizeof(others); i++)
 		rule_add(ret, others[i], CAIRN_UNWIND_LOST, 0);

@@ -22,18 +22,18 @@ struct assume {
 /*
  * fp_fallback_caller - from a frame to its caller by what code that keeps frame pointers does
  *
- * @is_exact  the frame's pc is an instruction that is about to run: it may be before, or behind,
- *            the life of the frame
+ * @is_exact  the frame's pc is an instruction that is about to run: it may be before, or after, the
+ *            life of the frame
  * @regs      the frame's, replaced by the caller's
- * @ret_why   what is assumed, or why there is no caller; static words
+ * @ret_why   the assumption, or why there is no caller; static words
  * Returns whether the caller is as a caller must be. Threads: any.
  */
 bool fp_fallback_caller(const struct assume *a, bool is_exact, struct cairn_regs *regs,
 			const char **ret_why);
 
 /*
- * The same of AArch64, whose callers' stack pointer is not known afterwards; and whether x29 says
- * that there is no caller: it is 0.
+ * The same for AArch64, where the caller's stack pointer is not known afterwards. It also reports
+ * if x29 marks the end of the chain: it is 0.
  */
 bool fp_fallback_caller_arm(const struct assume *a, bool is_exact, struct cairn_regs *regs,
 			    const char **ret_why);

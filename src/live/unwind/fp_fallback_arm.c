@@ -8,11 +8,11 @@
  *	a8c27bfd	ldp x29,x30,[sp],#32
  *	d65f03c0	ret
  *
- * How far above the two words the caller's stack pointer is they do not say: it is not known from
- * there on, and a caller whose row counts from it ends the stack. At an instruction that is about
- * to run the frame may not be made yet, or be gone, or never be: then the return address is in x30.
- * Where the call before x30 leads to here, all instructions from its target on are looked at; else
- * those before the pc have to make the frame. What neither tells is not assumed.
+ * The two words do not tell how far above them the caller's stack pointer is. So it is unknown from
+ * there on, and a caller whose row is based on it ends the stack. At an instruction that is about
+ * to run, the frame may not exist yet, no longer, or never: then the return address is in x30. If
+ * the call before x30 leads to here, all instructions from its target on are examined; otherwise
+ * the instructions before the pc have to make the frame. If neither decides, nothing is assumed.
  */
 #include <string.h>
 
@@ -89,7 +89,7 @@ static enum arm_state state_from(const struct assume *a, uint64_t lo, uint64_t p
 	for (uint64_t at = lo; at < pc; at += INSN) {
 		if (!read_insn(a, at, &insn))
 			return ARM_UNKNOWN;
-		/* What follows a way out is come to by a jump, from where is not known. */
+		/* The code after an exit is reached by a jump of unknown origin. */
 		if (saves_frame(insn) || leaves(insn) || (is_call(insn) && state != ARM_FRAME))
 			state = ARM_UNKNOWN;
 		else if (makes_frame(insn))

@@ -11,13 +11,13 @@
  *	S          the interpreter's frame, as the row for its entry says: CFA = S + 80
  *	S + ...      a pointer to the state, which has S in it
  *	CFA - 8    the return address
- *	CFA        the frame of who called the interpreter
+ *	CFA        the frame of the interpreter's caller
  *
- * So the interpreter is looked for from its return address, upwards from the stack pointer. It has
- * to be behind a direct call. The row for what that calls has to say that a frame is there at the
- * first instruction already, which compilers do not say of functions they compile. And something in
- * the frame has to point to where the frame's address is: an old frame that was left on the stack
- * does not have that, since the state has the address of the innermost one.
+ * So the interpreter is looked for by its return address, upwards from the stack pointer. The
+ * address has to follow a direct call. The row for the call's target has to describe a frame at the
+ * first instruction already; compilers do not write this for functions that they compile. And a
+ * word in the frame has to point to the slot of the frame's address. An old frame that was left on
+ * the stack does not have this, since the state has the address of the innermost frame.
  *
  * Registers that the interpreter does not keep are unknown in the caller: traces use them too.
  */
@@ -47,7 +47,7 @@ enum {
 #define KEPT (1u << 3 | 1u << 6 | 0xfu << 12) /* rbx, rbp, r12 to r15 */
 
 /*
- * The row for what the direct call in front of @ret_addr calls; NULL when there is no such call, or
+ * The row for the target of the direct call before @ret_addr; NULL when there is no such call, or
  * no row.
  */
 static const struct cairn_unwind_rule *rule_of_callee(const struct borrow *b, uint64_t ret_addr,
@@ -106,7 +106,7 @@ static bool has_word(const struct interpreter_frame_state *state, uint64_t frame
 	return false;
 }
 
-/* The process runs again: what is there now says where to look at the next stop. */
+/* The process runs again: its present memory tells which parts the next stop has to read. */
 static int miss(const struct borrow *b, uint64_t at, struct cairn_err *err)
 {
 	struct interpreter_frame_states *states = b->states;

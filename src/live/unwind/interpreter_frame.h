@@ -14,7 +14,7 @@
 
 enum { BORROW_STATE_WORDS = 32 };
 
-/* What an interpreter knows of itself, at the moment that the threads stood still. */
+/* An interpreter's own state, at the moment that the threads stood still. */
 struct interpreter_frame_state {
 	uint64_t at;
 	uint64_t words[BORROW_STATE_WORDS];

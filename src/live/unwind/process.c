@@ -10,8 +10,8 @@
  *	threads are released        /
  *	the copies are walked       running; unwind tables are made when their file first occurs
  *
- * A walk that leads out of the copies reads the memory of the process instead, which runs again;
- * that is told by is_consistent.
+ * A walk that leads outside of the copies reads the memory of the process instead, which runs
+ * again; is_consistent tells the caller.
  */
 #include <elf.h>
 #include <errno.h>
@@ -72,8 +72,8 @@ static bool is_same_place(const struct cairn_regs *a, const struct cairn_regs *b
 }
 
 /*
- * One that waits in the kernel: what it has on its stack is read while it waits, and it has to be
- * at the same place afterwards.
+ * A thread that waits in the kernel: its stack is read while it waits, and it has to be in the same
+ * position afterwards.
  */
 static int walk_blocked(struct cairn_stacks *stacks, const struct stopped_thread *t,
 			const struct walk_target *target, struct cairn_err *err)
@@ -121,7 +121,7 @@ static int walk_thread(struct cairn_stacks *stacks, const struct stopped_thread 
 	return rc < 0 ? rc : stacks_keep(stacks, to, err);
 }
 
-/* What is said of code made at run time, as far as the stacks may lead there. */
+/* Freezes the descriptions of code made at run time, as far as the stacks may lead there. */
 static int mark_code(struct cairn_stacks *stacks, const struct stop *stop, struct cairn_err *err)
 {
 	const void *words;
@@ -169,8 +169,7 @@ static int renew_maps(struct cairn_stacks *stacks, struct cairn_err *err)
 }
 
 /*
- * ---- the parts that read; attaching and letting go is for one thread, and cannot be left behind
- * ----
+ * ---- the parts that read; one thread attaches and lets go, and it cannot be abandoned ----
  */
 
 struct capture {
@@ -237,9 +236,9 @@ static void *take_moment(void *arg)
 }
 
 /*
- * A thread that waits in the kernel cannot be let go, and would stand still once it leaves it.
- * Whose tracer ends is let go by the kernel: so the tracer is a thread of its own. Where none can
- * be had, it is this one.
+ * A thread that waits in the kernel cannot be detached, and would stand still once it leaves the
+ * kernel. If the tracer ends, the kernel detaches its threads, so the tracer is a thread of its
+ * own. If none can be created, this thread is the tracer.
  */
 static int take_moment_in_thread(struct capture *c, struct cairn_err *err)
 {
@@ -302,7 +301,7 @@ static int take_once(struct cairn_stacks *stacks, struct cairn_err *err)
 	if (rc == 0)
 		rc = capture(c, err);
 	timed_read_end(&stacks->stall);
-	/* What was left behind has no threads, and keeps its memory. */
+	/* A read that was abandoned has no threads, and keeps its memory. */
 	if (stacks->stall.is_left) {
 		stacks->n_used = 0;
 		return rc;
@@ -328,7 +327,7 @@ int cairn_stacks_again(struct cairn_stacks *stacks, struct cairn_err *err)
 	return rc == 0 && stacks->states.has_missed ? take_once(stacks, err) : rc;
 }
 
-/* What stalls is left out the next time, which has to begin anew. */
+/* Pages that stall are left out the next time; the read has to start again. */
 static int open_once(const struct cairn_stacks_opts *opts, struct timed_read *stall,
 		     struct cairn_stacks **ret, struct cairn_err *err)
 {

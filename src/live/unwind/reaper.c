@@ -10,7 +10,7 @@
 
 #include "base/scope.h"
 
-/* Attaching a thread takes some microseconds; who takes longer may be waiting for one that died. */
+/* Attaching a thread takes some microseconds; a longer wait may be for a thread that died. */
 enum { PERIOD_NS = 5000000 };
 
 static void read_comm(int tasks, int tid, char ret[COMM_BYTES])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What another thread does while threads of a process are attached: it waits for those that die,
+ * The work of another thread while threads of a process are attached: it waits for those that die,
  * and reads names
  *
  * A thread that is traced and dies stays until its tracer has waited for it. A thread that execs
@@ -26,7 +26,7 @@
 enum { COMM_BYTES = 16 };
 
 struct reaper {
-	struct timed_read *stall; /* whose thread it runs in; NULL: it does not */
+	struct timed_read *stall; /* the read whose thread it runs in; NULL: none */
 	int tasks; /* directory of the threads; borrowed */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -35,13 +35,13 @@ struct reaper {
 		int tid;
 		char comm[COMM_BYTES]; /* "" also when it could not be read */
 	}) threads;
-	size_t n_taken; /* of those, by who reads their names */
+	size_t n_taken; /* of those, the number that the reader of names has taken */
 };
 
 /*
  * reaper_start - begin to wait for the dead among what reaper_add() names
  *
- * @stall  lends its thread until reaper_join(). Where that has none nobody is waited for.
+ * @stall  lends its thread until reaper_join(). If it has none, nothing waits for the dead.
  * @tasks  /proc/PID/task, until reaper_join()
  */
 void reaper_start(struct reaper *reaper, struct timed_read *stall, int tasks);

@@ -11,16 +11,16 @@
  *	S + 8	the frame of that function, whose rows lead on: to the outermost frame, or to the
  *	next code without rows
  *
- * Old frames are left on a stack, and have return addresses, too. They are told apart by three
- * things: the stack pointer is a multiple of 16 at a call, the calls lead to who is called
- * (called.h), and this for each caller up to where rows end. Most old ones fail at the first: their
- * call leads to a function that has nothing to do with this code.
- * A caller whose row starts from rbp can be told only if the code left rbp as it was; that is tried
- * where the row asks for it. If rows do not lead on then, neither is known: whether it is the
- * caller, nor what is further out. So the search ends there, and leaves out nobody. The same holds
- * for a return address in other code without rows, behind a call that may lead here: its frame
- * would be left out. What is found may still be an old frame. So it is an assumption, and what is
- * complete by it is not complete as a fact.
+ * Old frames are left on a stack, and have return addresses, too. Three checks tell them apart: the
+ * stack pointer is a multiple of 16 at a call, the calls lead to their callees (called.h), and both
+ * hold for each caller up to the end of the rows. Most old ones fail the first check of a call: it
+ * leads to a function that has nothing to do with this code.
+ * A caller whose row starts from rbp is known only if the code left rbp unchanged; this is tried
+ * when the row needs it. If the rows do not lead on then, it is unknown whether it is the caller,
+ * and also which frames are further out. So the search ends there, and leaves out no frame. The
+ * same holds for a return address in other code without rows, after a call that may lead here: its
+ * frame would be left out. The result may still be an old frame. So it is an assumption, and a
+ * stack that is complete by it is not certain to be complete.
  */
 #include "unwind/scan.h"
 
@@ -36,7 +36,7 @@ enum {
 	WORD = 8,
 	SCAN_BYTES = 16384,
 	BLOCK_WORDS = 64,
-	/* Of a candidate; a stack that rows lead through so far is one. */
+	/* Steps for a candidate; a stack with this many frames by rows is accepted. */
 	MAX_STEPS = 256,
 	/* Words that look like return addresses; an interpreter's stack may be full of old ones. */
 	MAX_CANDIDATES = 64,
@@ -84,7 +84,10 @@ static int rule_before(const struct scan *s, uint64_t pc, const struct cairn_unw
 	return rc;
 }
 
-/* What was not described before is not described here: rows have led to the next one like it. */
+/*
+ * Code that was not described before is not described here: rows have led to the next frame like
+ * it.
+ */
 static bool is_undescribed_code(const struct scan *s, uint64_t pc)
 {
 	const struct code_mapping *m = code_at(s, pc - 1);

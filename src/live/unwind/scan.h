@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a frame is left that nobody describes and that keeps no frame pointer: by what is on the
+ * How the walk leaves a frame that has no description and no frame pointer: by the words on the
  * stack. Within this module only.
  */
 #ifndef UNWIND_SCAN_H

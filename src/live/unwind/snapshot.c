@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is copied of a stopped process
+ * The copies made of a stopped process
  *
  * The used part of a stack goes from the stack pointer (less the red zone) to the end of the
  * mapping that it is in. It is seldom more than some kilobytes.
@@ -104,7 +104,7 @@ static void leave_out_thread(const struct stopped_thread *t, uint64_t sp, struct
 		m->hi = t->thread_pointer;
 }
 
-/* What is to be copied of a thread's stack; nothing when its stack pointer is nowhere. */
+/* Plans the copy of a thread's stack; none when its stack pointer is outside of all mappings. */
 static void plan_copy(const struct code_maps *maps, const struct stopped_thread *t,
 		      struct snapshot *s, struct stack_copy *copy)
 {
@@ -141,7 +141,7 @@ static uint64_t lowest_pointer(const struct snapshot *s, const struct stack_copy
 	return lowest;
 }
 
-/* Of a thread that is on another stack than its own, the used part of that. */
+/* For a thread that is on another stack than its own, plans the used part of its own. */
 static void plan_own(const struct code_maps *maps, const struct stopped_thread *t,
 		     struct snapshot *s, const struct stack_copy *copy, struct stack_copy *own)
 {

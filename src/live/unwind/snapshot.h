@@ -18,7 +18,7 @@ struct stack_copy {
 struct snapshot {
 	int pid; /* by which memory is read: stop_memory_of() */
 	size_t n_threads;
-	/* one per thread, then as many of the own stacks; most of those are empty */
+	/* one per thread, then the same number of own stacks; most of those are empty */
 	struct stack_copy *copies;
 	uint8_t *bytes;
 	size_t n_bytes;
@@ -29,14 +29,14 @@ struct snapshot {
  *
  * @s     zero, but for pid
  * @stop  all threads stand still
- * Returns 0, -ENOMEM; snapshot_fini() in both cases. What cannot be read is not in it.
+ * Returns 0, -ENOMEM; snapshot_fini() in both cases. Unreadable memory is not in it.
  * Cost: one or two process_vm_readv() for hundreds of threads.
  */
 int snapshot_take(struct snapshot *s, const struct code_maps *maps, const struct stop *stop,
 		  struct cairn_err *err);
 void snapshot_fini(struct snapshot *s);
 
-/* All words of the copies, one copy by number; NULL behind the last. */
+/* All words of the copies, one copy by number; NULL after the last. */
 const void *snapshot_words(const struct snapshot *s, size_t i, size_t *ret_n);
 
 /*

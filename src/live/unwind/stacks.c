@@ -85,7 +85,7 @@ int stacks_keep(struct cairn_stacks *stacks, struct thread_walk *t, struct cairn
 
 void cairn_stacks_close(struct cairn_stacks *stacks)
 {
-	/* What a read that never ended may still fill is not freed. */
+	/* Memory that an unfinished read may still fill is not freed. */
 	if (!stacks || stacks->stall.is_left)
 		return;
 	for (size_t i = 0; i < stacks->threads.n; i++)

@@ -9,14 +9,14 @@
 #include "unwind/snapshot.h"
 #include "unwind/walk.h"
 
-/* What is kept of a thread's walk. */
+/* The kept data of a thread's walk. */
 struct thread_walk {
 	struct cairn_thread_stack stack;
 	const struct frame_regs *regs; /* one for each frame; NULL: they are not kept */
 	const uint64_t *words;
 	struct vectors vectors; /* of the innermost frame */
 	/*
-	 * frames that were found in what was copied; those behind them by reading a process that
+	 * frames found in the copies; the frames after them were found by reading a process that
 	 * runs again
 	 */
 	size_t n_then;
@@ -53,14 +53,15 @@ int stacks_new(const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
 	       struct cairn_err *err);
 
 /*
- * stacks_take_note - what is missing of the code made at run time, if nothing else was
+ * stacks_take_note - notes the missing parts of the code made at run time, if nothing else was
+ * missing
  */
 void stacks_take_note(struct cairn_stacks *stacks);
 
 /* No threads, and what was borrowed from them ends. */
 void stacks_clear(struct cairn_stacks *stacks);
 
-/* One more thread, whose walk is to be run; NULL when out of memory. */
+/* Adds a thread whose walk is to be run; NULL when out of memory. */
 struct thread_walk *stacks_add(struct cairn_stacks *stacks, int tid, const char *comm);
 
 /* Keep what the walk at hand has found, as @t's. Returns 0, -ENOMEM. */

@@ -2,7 +2,7 @@
 /*
  * One step: a rule applied to the registers of a frame
  *
- *	CFA	the stack pointer of the caller, behind the call: rsp + 24, or rbp + 16, or *(rbp -
+ *	CFA	the stack pointer of the caller, after the call: rsp + 24, or rbp + 16, or *(rbp -
  *	8)
  *	ra	where the caller goes on: at CFA - 8 on x86-64, in x30 on AArch64 until it is saved
  *	rbx	where the rule says it is saved, or the same as now
@@ -122,7 +122,7 @@ static bool restore(struct step *s, uint32_t word)
 	return true;
 }
 
-/* What the ABI says where the rule says nothing. */
+/* The ABI's convention for registers without a rule. */
 static bool begin_caller(struct step *s)
 {
 	bool is_signal = s->rule->flags & CAIRN_UNWIND_SIGNAL;
@@ -201,8 +201,8 @@ static enum cairn_step step_by_any(const struct cairn_unwind_rule *rule,
 }
 
 /*
- * ---- most rules: the CFA is a register and a number, and what is saved is at the CFA, the return
- * address where the call put it ----
+ * ---- most rules: the CFA is a register plus a number, registers are saved relative to the CFA,
+ * the call pushed the return address ----
  */
 
 enum { MAX_USUAL = 8 };
@@ -223,7 +223,7 @@ static bool is_usual(const struct cairn_unwind_rule *r, const struct convention 
 	return true;
 }
 
-/* What is above, with less to copy: registers are changed in place once all is read. */
+/* As above, with less to copy: registers are changed in place once all is read. */
 static enum cairn_step step_as_usual(const struct cairn_unwind_rule *r,
 				     const struct convention *abi, cairn_read_memory read,
 				     void *ctx, struct cairn_regs *regs)

@@ -3,17 +3,17 @@
  * Stopping threads with ptrace
  *
  * PTRACE_SEIZE attaches without stopping, PTRACE_INTERRUPT stops without a signal that the program
- * could see. So all are seized first, and the time that a thread stands still begins only then. The
- * list of threads can grow meanwhile: it is read again until nothing new is in it, and once all are
- * stopped nobody is left who could start one.
+ * could see. So all threads are seized first, and the time that a thread stands still begins only
+ * then. The list of threads can grow meanwhile: it is read again until it has no new thread. Once
+ * all are stopped no thread is left that could start one.
  *
- * A thread may stop for another reason than our interrupt, a signal that it just got. That signal
+ * A thread may stop for another reason than our interrupt: a signal that just arrived. That signal
  * is not ours: it is handed back, and the interrupt is still to come.
  *
- * A thread may also end: then it is left out. It stays until we have waited for it, and others wait
- * for that: one that execs for all of them (reaper.h), the main thread's end for all others'. So
- * nobody is waited for alone: all are asked in turn whether they have stopped or ended. One that
- * waits in the kernel for what cannot be interrupted (a disk, the child of its vfork) does not
+ * A thread may also end: then it is left out. It stays until we have waited for it, and other
+ * threads wait for that: one that execs for all of them (reaper.h), and the main thread's end for
+ * all others'. So the loop never waits for one thread alone: it polls all in turn for a stop or an
+ * end. A thread in an uninterruptible wait in the kernel (a disk, the child of its vfork) does not
  * stop; after a while it is left out too.
  *
  * If this process is killed in the middle, the kernel detaches and the threads go on.
@@ -108,8 +108,8 @@ static char state_of(int pid, int tid)
 }
 
 /*
- * A thread that has ended and was not waited for: the main one of a process whose others go on, all
- * of one that was killed.
+ * True for a thread that has ended and was not waited for: the main one of a process whose others
+ * go on, all of a killed one.
  */
 static bool has_ended(int pid, int tid)
 {
@@ -190,8 +190,8 @@ static int seize_new(struct stop *stop, DIR *tasks, struct reaper *reaper, struc
 }
 
 /*
- * How many threads the process has, also such as have ended: the directory has a link for each,
- * which is told faster than their names.
+ * The number of the process's threads, also of those that have ended: the directory has a link for
+ * each, and the link count is faster than reading the names.
  */
 static size_t count_threads(DIR *tasks)
 {
@@ -308,8 +308,8 @@ static bool poll_threads(struct stop *stop, size_t patience, bool *moved)
 }
 
 /*
- * Those that will not come: one that waits in the kernel; a main thread that has ended, which is
- * told only when all others are gone.
+ * Leaves out threads that will not stop: one that waits in the kernel; a main thread that has
+ * ended, which is known only when all others are gone.
  */
 static void leave_out(struct stop *stop, uint64_t waited_ns)
 {
@@ -367,7 +367,7 @@ static int thread_order(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-/* Nobody is left who could start a thread: as many as there are stand still. */
+/* No thread is left that could start one: all of the counted threads stand still. */
 static bool all_stand_still(const struct stop *stop, DIR *tasks)
 {
 	size_t n = 0;
@@ -483,8 +483,8 @@ void stop_release(struct stop *stop)
 	if (!stop->last_ns)
 		stop->last_ns = now_ns();
 	/*
-	 * What was seized and is not stopped has to be stopped to be let go; what was left out may
-	 * have come by now.
+	 * A thread that was seized and is not stopped has to be stopped to be detached; a thread
+	 * that was left out may have stopped by now.
 	 */
 	for (size_t i = 0; i < stop->threads.n; i++)
 		stop->threads.p[i].is_left_out = false;
@@ -497,7 +497,7 @@ void stop_await_end_of(struct stop *stop, int tracer)
 	uint64_t since = now_ns();
 	for (size_t i = 0; i < stop->threads.n; i++) {
 		struct stopped_thread *t = &stop->threads.p[i];
-		/* Who joins a thread goes on before the kernel is done with it. */
+		/* A thread that joins another one goes on before the kernel is done with it. */
 		while (t->is_seized && tracer_of(stop->pid, t->tid) == tracer &&
 		       now_ns() - since < PATIENCE_NS)
 			pause_for(SPINS);

@@ -43,7 +43,7 @@ struct stop {
 /*
  * stop_memory_of - a thread of @pid by which its memory and mappings can be read
  *
- * That is @pid itself, unless its main thread has ended while others go on: then one of those.
+ * Usually this is @pid itself. If its main thread has ended while others go on, it is one of those.
  */
 int stop_memory_of(int pid);
 
@@ -51,14 +51,14 @@ int stop_memory_of(int pid);
  * stop_all - stop every thread of @pid and read its registers
  *
  * @stall  of the process; its thread is borrowed meanwhile
- * @stop   zeroed, but for what is wished; stop_release() also after an error
+ * @stop   zeroed, except for the options; stop_release() also after an error
  * Errors: as cairn_stacks_open_pid().
  */
 int stop_all(int pid, struct timed_read *stall, struct stop *stop, struct cairn_err *err);
 
 /*
- * What it takes to trace @pid, which @why, an errno, has denied; or who does already: -EPERM,
- * -EBUSY, -@why.
+ * The permission needed to trace @pid, which @why, an errno, has denied; or the present tracer:
+ * -EPERM, -EBUSY, -@why.
  */
 int stop_refuse(int pid, int why, struct cairn_err *err);
 

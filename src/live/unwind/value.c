@@ -6,12 +6,11 @@
  * a register which the callees did not keep, or memory that was not copied, ends it: there is no
  * value then, and no part of one.
  *
- * What a register held at a function's entry the caller's frame tells, and perhaps only its
- * caller's (cairn_sites_call_value()).
+ * The caller's frame gives the value of a register at a function's entry, and perhaps only the
+ * caller's caller does (cairn_sites_call_value()).
  *
- * What a location calls a slot of the frame has to be in the frame. Memory below the stack pointer
- * belongs to what was called, or to a signal handler, but for the red zone of the innermost
- * function.
+ * A location that names a slot of the frame must be in the frame. Memory below the stack pointer
+ * belongs to a callee, or to a signal handler, except for the red zone of the innermost function.
  */
 #include <string.h>
 
@@ -22,7 +21,7 @@ enum {
 	RSP = 7,
 	RED_ZONE = 128,
 	WORD_BYTES = 8,
-	/* Callers that are asked one after the other for what they only passed on. */
+	/* Callers that are queried one after the other for a value that they only passed on. */
 	CALLERS_MAX = 16,
 };
 
@@ -258,7 +257,7 @@ enum cairn_unavailable cairn_stacks_value(const struct cairn_stacks *stacks,
 			    .frame = thread->frames[frame]};
 	if (frame >= n_then(thread))
 		return CAIRN_UNAVAIL_NOT_COPIED;
-	/* What an assumption leads to may be no frame at all. */
+	/* A frame reached by an assumption may be no frame at all. */
 	for (size_t i = 0; i <= frame; i++)
 		if (thread->frames[i]->is_assumed)
 			return CAIRN_UNAVAIL_NO_CFA;

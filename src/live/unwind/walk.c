@@ -89,7 +89,7 @@ static const char *why_unnamed(const struct code_found *found)
 	return "who made the code there names no function";
 }
 
-/* What is said of code that no file's row describes. */
+/* Queries the description of code that no file's row describes. */
 static int ask_about_code(struct walker *w, struct cairn_stack_frame *f, struct way *way,
 			  struct cairn_err *err)
 {
@@ -157,7 +157,7 @@ static bool is_memory(const struct walker *w, uint64_t at)
 	return m && code_is_anonymous(m);
 }
 
-/* Where the frame is, and how it is left. */
+/* Finds the frame's place, and how it is left. */
 static int locate(struct walker *w, struct cairn_stack_frame *f, struct way *way,
 		  struct cairn_err *err)
 {
@@ -238,9 +238,9 @@ static int calls_another(struct walker *w, uint64_t callee, uint64_t ret_addr, u
 }
 
 /*
- * What a call through a bad pointer leaves: the program counter is nowhere, and the call has just
- * put its return address on top of the stack, or into x30. It may also be a jump, or a return over
- * a damaged stack: so the address must be one of code, and the frame is marked.
+ * The state after a call through a bad pointer: the program counter is in no code, and the call has
+ * just put its return address on top of the stack, or into x30. The cause may also be a jump, or a
+ * return over a damaged stack. So the address must be in code, and the frame is marked.
  */
 static const struct cairn_unwind_rule just_called = {
 	.cfa = CAIRN_UNWIND_CFA_REG, .reg = 7, .off = 8};
@@ -266,7 +266,7 @@ static int fp_fallback_call(struct walker *w, struct cairn_stack_frame *f, struc
 	return 1;
 }
 
-/* Of code of no file without a rule: 1 when it runs in the frame of another function. */
+/* For code without a file and without a rule: 1 when it runs in the frame of another function. */
 static int step_out_of_borrowed(struct walker *w, struct cairn_stack_frame *f,
 				struct cairn_err *err)
 {
@@ -284,7 +284,7 @@ static int step_out_of_borrowed(struct walker *w, struct cairn_stack_frame *f,
 	return rc;
 }
 
-/* By what is on the stack, where nothing else leads on; @why: of the frame pointer. */
+/* Steps by the words on the stack, if nothing else leads on; @why: the frame pointer's reason. */
 static int step_by_scan(struct walker *w, const struct way *way, struct cairn_stack_frame *f,
 			const char *why, struct cairn_err *err)
 {
@@ -298,7 +298,7 @@ static int step_by_scan(struct walker *w, const struct way *way, struct cairn_st
 	return rc < 0 ? rc : rc ? 0 : tell_no_way(w, f, way, why);
 }
 
-/* By the frame pointer. Whose owner says that there is one is no assumption. */
+/* Steps by the frame pointer. If the owner of the code declares one, the frame is no assumption. */
 static int step_by_frame_pointer(struct walker *w, const struct way *way,
 				 struct cairn_stack_frame *f, struct cairn_err *err)
 {
@@ -347,7 +347,7 @@ static bool was_here(struct walker *w, const struct cairn_regs *regs, size_t n)
 	return false;
 }
 
-/* What a step may change of the registers that stay known. */
+/* The registers that a step may change among those that stay known. */
 static uint32_t touched_by(const struct walker *w, const struct cairn_unwind_rule *rule)
 {
 	uint32_t touched = UINT32_C(1) << convention_of(w->target->machine)->sp;
@@ -392,7 +392,7 @@ static int step(struct walker *w, const struct cairn_unwind_rule *rule,
 	if (!t->no_registers)
 		w->touched = touched_by(w, rule);
 	/*
-	 * Where addresses have less than 48 bits a signature begins below those that a step
+	 * If addresses have less than 48 bits, a signature begins below the bits that a step
 	 * removes.
 	 */
 	w->regs.pc.v &= ~t->signature;
@@ -406,7 +406,7 @@ static int step(struct walker *w, const struct cairn_unwind_rule *rule,
 	return 0;
 }
 
-/* Of @touched those that the frame inside does not have, or has otherwise. */
+/* The registers of @touched that the frame inside does not have, or has with another value. */
 static uint32_t changed_regs(const struct cairn_regs *inner, const struct cairn_regs *regs,
 			     uint32_t touched)
 {
@@ -432,13 +432,13 @@ static bool add_regs(struct walker *w)
 	return VEC_ADD(&walk->regs, kept);
 }
 
-/* Of a file's frame all follows from where it is and how that was found. */
+/* For a frame of a file, its address and how it was found determine the rest. */
 static bool is_same_frame(const struct cairn_stack_frame *a, const struct cairn_stack_frame *b)
 {
 	return a && a->pc.v == b->pc.v && a->is_exact == b->is_exact && a->assumed == b->assumed;
 }
 
-/* Where a frame like it was found last; NULL: it has to be located. */
+/* The place at which a frame like it was last found; NULL: it has to be located. */
 static const struct walk_place *same_as_before(struct walk *walk, const struct cairn_stack_frame *f)
 {
 	const struct cairn_addr at = {f->pc.v - !f->is_exact};

@@ -13,15 +13,15 @@
 #include "unwind/called.h"
 
 /*
- * What is known of a frame's registers. Most are the same as in the frame inside of it:
- * words[first] on has those that are not, r[n] of bit n in @changed, in this order.
+ * The known registers of a frame. Most are the same as in the frame inside of it: words[first] and
+ * later have those that differ, r[n] of bit n in @changed, in this order.
  */
 struct frame_regs {
 	uint32_t known, changed, first;
 };
 
 /*
- * Where an address is, and how a frame there is left: the threads of a pool stand at the same
+ * The place of an address, and how a frame there is left: the threads of a pool stand at the same
  * places.
  */
 struct walk_place {
@@ -52,7 +52,7 @@ struct walk {
 /* Frames beyond this are a recursion that nobody reads to its end. */
 enum { WALK_MAX_FRAMES = 1024 };
 
-/* What is walked through. */
+/* The target of the walk. */
 struct walk_target {
 	uint16_t machine;
 	/* of AArch64: bits of an address of code that a signature takes; 0: not known, or none */
@@ -78,7 +78,7 @@ int walk_run(struct walk *walk, const struct walk_target *target, const struct c
 
 /* No frames. */
 void walk_empty(struct walk *walk);
-/* What was found at which place, and all frames so far. */
+/* Forgets the results per place, and all frames so far. */
 void walk_forget(struct walk *walk);
 void walk_fini(struct walk *walk);
 

@@ -6,7 +6,7 @@
 
 #include "dwarf/constants.h"
 
-/* Longest chain of TYPE_TAGs or ARRAYs; what is behind is not followed. */
+/* Longest chain of TYPE_TAGs or ARRAYs. A longer chain is not followed further. */
 enum { CHAIN_MAX = 64 };
 
 static bool is_kind(const struct cairn_btf *base, uint32_t id, uint32_t kind,

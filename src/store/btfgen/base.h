@@ -2,10 +2,11 @@
 /*
  * The base that main is split from, as if it were one more unit
  *
- * Its records are put into the arrays of unit.h and get classes like those of DWARF, before all of
- * them. A class that the base has keeps the base's id and is not written again; a name that the
- * base and the module define differently is ambiguous, as between two units. What points to a name
- * that the base only declares, and the module defines, is written again (base_known.c).
+ * The base's records are put into the arrays of unit.h and get classes like those of DWARF, before
+ * all of them. A class that the base has keeps the base's id and is not written again. A name that
+ * the base and the module define differently is ambiguous, as between two units. If a record points
+ * to a name that the base only declares and the module defines, the record is written again
+ * (base_known.c).
  */
 #ifndef BTFGEN_BASE_H
 #define BTFGEN_BASE_H

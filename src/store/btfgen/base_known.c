@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the base only declares and the program defines
+ * Types that the base only declares and the program defines
  *
  *	base       struct user { struct s *p; }    struct s;
  *	program    struct user { struct s *p; }    struct s { int x; };    struct far { struct user *u; }
  *
  * By their names the two "struct user" are one class, and so is the pointer. But a record of the
- * base is as it is: its pointer leads to a declaration, and who followed it from the program's
- * types would not find the definition. So a struct that points to such a definition is written
- * again, and so are the pointers to both. Structs that only lead to such a struct are the base's,
- * because half of a kernel's structs do. Dedup decides the same (btf/dedup_defined.c).
+ * base cannot change: its pointer leads to a declaration. A reader that followed it from the
+ * program's types would not find the definition. So a struct that points to such a definition is
+ * written again, and so are the pointers to both. Structs that only lead to such a struct stay the
+ * base's, because half of a kernel's structs do. Dedup decides the same (btf/dedup_defined.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,14 +26,14 @@ struct list {
 struct forgetting {
 	struct classes *c;
 	struct users users;
-	struct list todo; /* pointers and the like, whose users are to be visited */
+	struct list todo; /* pointers and similar types; their users are still to be visited */
 	struct list ends; /* structs that are written again */
 };
 
-/* Per group: who defines it. */
+/* Per group: the sides that define it. */
 enum { IN_BASE = 1, IN_PROGRAM = 2 };
 
-/* What has members, and a name to find them by, ends a chain of references. */
+/* A class with members and a name to find them by ends a chain of references. */
 static bool is_end(const struct type_class *k)
 {
 	return k->group;

@@ -93,7 +93,7 @@ static int emit_vars(struct distil *d, struct cairn_err *err)
 			 err);
 }
 
-/* What is to be done once the types are joined, apart from one another. */
+/* Tasks that run once the types are joined. They do not depend on one another. */
 enum { NUMBER_FUNCTIONS, SEE_BODIES, N_WHEN_JOINED };
 
 static int do_when_joined(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
@@ -123,8 +123,8 @@ static int make_main(struct distil *d, struct cairn_err *err)
 	struct cairn_btf_build_opts opts = {.size = sizeof(opts),
 					    .base = d->opts->base,
 					    /*
-					     * Of records that are in the inline part; its layout
-					     * tells their sizes, too.
+					     * The records are in the inline part; its layout
+					     * records their sizes, too.
 					     */
 					    .dialect = d->opts->dialect,
 					    .layout = d->opts->layout};
@@ -163,7 +163,7 @@ static int finish_main(struct distil *d, struct cairn_err *err)
 	return rc;
 }
 
-/* v1 is what is left of N: its records are made from those. */
+/* v1 is a subset of N: its records are made from the records of N. */
 static int inlined_to_v1(struct distil *d, struct cairn_err *err)
 {
 	struct cairn_btf_open_opts open = {
@@ -188,7 +188,7 @@ static int inlined_to_v1(struct distil *d, struct cairn_err *err)
 	return rc;
 }
 
-/* What is to be done once the sites are found: two things that need nothing of each other. */
+/* Tasks that run once the sites are found. The two do not depend on each other. */
 enum { JOIN_SITES, WRITE_FUNCTIONS, N_WHEN_FOUND };
 
 static int do_when_found(void *arg, size_t item, unsigned int worker, struct cairn_err *err)

@@ -40,8 +40,8 @@ static bool in_frame(const struct cairn_location *l)
 }
 
 /*
- * Without views, what is said of the entry may be of the first statement: "n |= 1" leaves "rdi |
- * 1".
+ * Without location views, a description of the entry may belong to the first statement: "n |= 1"
+ * leaves "rdi | 1".
  */
 static bool is_of_same_register(const struct cairn_location *said, const struct cairn_location *abi)
 {
@@ -68,8 +68,8 @@ static bool reads(struct flow *flow, struct cairn_vaddr at, const struct cairn_l
 }
 
 /*
- * Clang lists the calls of a function that it optimised. Of any other the parameters are as the
- * source has them.
+ * Clang lists the calls of a function that it optimised. In any other function the parameters are
+ * as in the source.
  */
 static bool is_optimised(const struct dw_die *body)
 {
@@ -77,8 +77,8 @@ static bool is_optimised(const struct dw_die *body)
 }
 
 /*
- * What is on the stack is not compared to the byte: where an argument before it was removed or
- * split, that one is told.
+ * Stack locations are not compared to the byte: if an earlier argument was removed or split, that
+ * argument is reported.
  */
 static bool is_at_its_place(const struct loc_context *ctx, const struct cairn_location *said,
 			    const struct cairn_location *abi)

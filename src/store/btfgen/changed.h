@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions whose parameters the compiler changed, and did not rename
+ * Functions whose parameters the compiler changed without renaming the function
  *
- * Of a function that no other file can call, Clang removes parameters, splits structs, and passes
- * what a pointer points to. GCC calls such code foo.isra.0; Clang leaves the name. DWARF keeps the
- * parameters of the source, so that a FUNC with them would be a lie:
+ * If no other file can call a function, Clang removes its parameters, splits structs, and passes
+ * the value that a pointer points to. GCC calls such code foo.isra.0; Clang leaves the name. DWARF
+ * keeps the parameters of the source, so a FUNC with them would be wrong:
  *
  *	static int f(int a, int b, int c)   only ever called with b = 2
  *	at the entry                        a in rdi, b nowhere, c in rsi, where the prototype says b
@@ -19,7 +19,7 @@
 #include "dwarf/types.h"
 #include "sites/abstract.h"
 
-/* What is asked for at each function; of one thread. */
+/* The state for queries about each function; one thread's. */
 struct changed {
 	const struct dwarf *dw;
 	struct elf *code;    /* the file with the instructions */

@@ -2,8 +2,8 @@
 /*
  * Definitions that the linker did not take
  *
- * Of a weak definition that another file overrides, the code stays in the file and so does its
- * description, which differs from that of the function that is called:
+ * When another file overrides a weak definition, the weak code stays in the file and so does its
+ * description. That description differs from the description of the function that is called:
  *
  *	weak.o    long __attribute__((weak)) sys_foo(const struct regs *__unused)
  *	foo.o     long sys_foo(const struct regs *regs)
@@ -34,8 +34,8 @@ struct dead {
 int dead_note(struct dead *d, const struct dw_die *die, struct body *body);
 
 /*
- * Sets is_dead of those noted whose name a symbol elsewhere has, which are no whole bodies then. 0
- * or -ENOMEM.
+ * Sets is_dead of each noted definition whose name belongs to a symbol elsewhere; it is no whole
+ * body then. 0 or -ENOMEM.
  */
 int dead_find(struct dead *d, const struct dwarf *dw);
 void dead_fini(struct dead *d);

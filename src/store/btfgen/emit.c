@@ -6,8 +6,8 @@
  *	int a[2][3]		    an ARRAY for each dimension, the outermost first
  *	pointer with btf_type_tags  PTR, then a TYPE_TAG for each, the last one first, as Clang writes them
  *
- * Numbers are given in a first pass, so that a record can refer to a later one. Forward
- * declarations stand behind all types, and tags behind these.
+ * A first pass assigns the numbers, so that a record can refer to a later one. Forward declarations
+ * come after all types, and tags after the forward declarations.
  */
 #include "btfgen/emit.h"
 
@@ -40,7 +40,7 @@ static bool is_around(const struct type_class *k)
 	       k->kind == TYPE_RESTRICT;
 }
 
-/* NULL: void, and what is only declared. */
+/* NULL: void, or a type that is only declared. */
 static const struct type_class *skip_names(const struct emit *e, edge_t *edge)
 {
 	const struct type_class *k = class_of(e, *edge);
@@ -54,8 +54,9 @@ static const struct type_class *skip_names(const struct emit *e, edge_t *edge)
 }
 
 /*
- * Whether the elements of an array have a size: C++ has pointers to arrays of classes that are only
- * declared, and what is too large for BTF is only declared there. Such an array is void.
+ * True if the elements of an array have a size. C++ has pointers to arrays of classes that are only
+ * declared, and a type that is too large for BTF is only declared there. Such an array becomes
+ * void.
  */
 static bool has_elements(const struct emit *e, uint32_t instance, const struct type_class *array)
 {
@@ -210,7 +211,10 @@ static int add_base(struct emit *e, const struct type_class *k, uint32_t name)
 	return add_opaque(e, k->size);
 }
 
-/* The last dimension is of the element, each other one of the array behind it. */
+/*
+ * The last dimension's element is the array's element; each other dimension's element is the next
+ * array.
+ */
 static int add_array(struct emit *e, uint32_t instance, const struct type_class *k,
 		     uint32_t element)
 {
@@ -262,8 +266,9 @@ static bool is_too_far(const struct class_elem *m, bool bit_fields)
 }
 
 /*
- * A tail whose length the pointer knows (Rust), or what follows where a discriminant tells the size
- * (Ada): the type has fewer bytes than its members reach over, which BTF has no words for.
+ * A tail whose length the pointer knows (Rust), or members after an array whose length a
+ * discriminant gives (Ada): the type has fewer bytes than its members span. BTF cannot express
+ * this.
  */
 static bool is_beyond(const struct emit *e, const struct type_class *k, const struct class_elem *m,
 		      edge_t type)
@@ -372,7 +377,7 @@ static int add_instance(struct emit *e, uint32_t instance)
 	return add_opaque(e, k->size);
 }
 
-/* ---- behind the types ---- */
+/* ---- after the types ---- */
 
 static int add_groups(struct emit *e, uint32_t from, uint32_t to)
 {
@@ -431,7 +436,7 @@ static bool has_arrays(const struct classes *c)
 	return false;
 }
 
-/* What Clang and pahole call the type of an array's index. */
+/* Clang and pahole give the type of an array's index this name. */
 static int add_index_type(struct emit *e, uint32_t *ret)
 {
 	uint32_t name;

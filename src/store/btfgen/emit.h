@@ -5,7 +5,7 @@
 
 #include "btfgen/name_variants.h"
 
-/* What the main blob is made of, while it is made. */
+/* The input and the state of the main blob while it is written. */
 struct emit {
 	const struct classes *c;
 	const struct variants *v;
@@ -34,12 +34,13 @@ void emit_fini(struct emit *e);
 /*
  * emit_proto - the FUNC_PROTO of an instance that was skipped, in another builder
  *
- * What it refers to is in main. 0, -ERANGE, -ENOMEM.
+ * The type that it refers to is in main. 0, -ERANGE, -ENOMEM.
  */
 int emit_proto(struct emit *e, struct cairn_btf_builder *b, uint32_t instance, uint32_t *ret);
 
 /*
- * What edge @i of an instance (0 its own, then those of its elements, @own of its class) leads to.
+ * The target of edge @i of an instance (0 is its own, then those of its elements; @own is the
+ * class's).
  */
 edge_t emit_edge(const struct emit *e, uint32_t instance, edge_t own, uint32_t i);
 
@@ -52,7 +53,7 @@ uint32_t emit_id(const struct emit *e, uint32_t unit, edge_t edge);
  */
 uint64_t emit_bytes(const struct emit *e, edge_t resolved);
 
-/* Whether such values have a sign: integers that are said to, enums with a negative value. */
+/* True if such values have a sign: integers declared signed, enums with a negative value. */
 bool emit_is_signed(const struct emit *e, edge_t resolved);
 
 #endif

@@ -95,7 +95,7 @@ static int intern(struct func_table *f, const struct func *d, uint32_t proto, ui
 }
 
 /*
- * In steps that double from @near on: what is asked for behind one another is mostly of one unit.
+ * Searches in steps that double from @near on: consecutive lookups are mostly in one unit.
  */
 static uint32_t find_die(const struct func_table *f, size_t near, dw_off die)
 {
@@ -184,7 +184,7 @@ static int intern_die(struct func_table *f, struct hash_table *seen, size_t i,
 	return 0;
 }
 
-/* What is seen is more than caches hold, so each is looked for some steps ahead. */
+/* The DIEs to look up exceed the caches, so each is prefetched some steps ahead. */
 static int intern_all(struct func_table *f)
 {
 	enum { AHEAD = 8 };
@@ -225,8 +225,8 @@ static bool is_clone(const char *symbol)
 }
 
 /*
- * The function whose code a body is, in *@ret_die the DIE that says it; NONE when its origins lead
- * to no declaration.
+ * The function whose code a body is, and in *@ret_die the DIE that names it. NONE when the body's
+ * origins lead to no declaration.
  */
 static uint32_t function_of(const struct func_table *f, const struct dwarf *dw, dw_off origin,
 			    uint32_t *near, dw_off *ret_die)
@@ -266,7 +266,7 @@ static void note_body(struct func_table *f, const struct dwarf *dw, const struct
 }
 
 /*
- * Of a function that was overridden, the names of parameters are those of the code that is called.
+ * An overridden function takes its parameter names from the code that is called.
  */
 static void take_living_prototypes(struct func_table *f)
 {
@@ -287,7 +287,9 @@ static bool has_result(const struct dwarf *dw, const struct dw_die *function)
 	return off && (dw_die_at(dw, off, &type, NULL) != 1 || type.tag != DW_TAG_unspecified_type);
 }
 
-/* Whether a body without parameters and result is one of which nothing is said. */
+/*
+ * True if a body without parameters and result is one that the debug information does not describe.
+ */
 static bool is_silent(const struct dwarf *dw, const struct dw_die *body)
 {
 	struct dw_die from = *body, param;
@@ -377,7 +379,7 @@ static int note_folded(struct func_table *f, const struct dwarf *dw)
 	return rc == -ENOMEM ? rc : 0;
 }
 
-/* Of those of one name how many have code. */
+/* The number of functions of one name that have code. */
 static uint32_t n_bodies(const struct func_table *f, uint32_t first)
 {
 	uint32_t n = 0;
@@ -432,7 +434,7 @@ static int tell_apart(struct func_table *f, const struct dwarf *dw, struct hash_
 	return 0;
 }
 
-/* Of those of one name that have code, one prototype must remain. */
+/* Among the functions of one name that have code, exactly one prototype must remain. */
 static int choose_main(struct func_table *f, const struct dwarf *dw, uint64_t *losses)
 {
 	struct hash_table said = {0};

@@ -61,7 +61,7 @@ struct func_table {
 };
 
 /*
- * Look at the code of all bodies, which is asked for below.
+ * Examine the code of all bodies; the functions below use the result.
  *
  * Returns 0 or -ENOMEM. Cost: a search among the symbols for each, and changed_has().
  */
@@ -76,7 +76,7 @@ int func_table_choose(const struct dwarf *dw, struct func_table *f, uint64_t *lo
 		      struct cairn_err *err);
 void func_table_fini(struct func_table *f);
 
-/* FUNC records of those in main, whose types are there. */
+/* Writes FUNC records of the functions in main, where their types are. */
 int func_table_emit(struct func_table *f, const struct emit *e, uint32_t *ret_n,
 		    struct cairn_err *err);
 

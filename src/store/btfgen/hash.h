@@ -3,8 +3,8 @@
  * Content hashes of 128 bits: two types with the same hash are taken for the same type
  *
  * A kernel has some 100,000 distinct types, so two that differ collide with a probability of 2^-94.
- * The function is a multiplication folded into both halves of the state; it is no defence against
- * somebody who makes collisions, who could as well write wrong DWARF.
+ * The function is a multiplication folded into both halves of the state. It is no defence against a
+ * deliberate collision; an attacker could as well write wrong DWARF.
  */
 #ifndef BTFGEN_HASH_H
 #define BTFGEN_HASH_H
@@ -19,8 +19,7 @@ struct h128 {
 };
 
 /*
- * The state behind @a and @b. What is put in is added again, so that a product of zero forgets
- * nothing.
+ * The state after @a and @b. The input is added again, so that a product of zero loses nothing.
  */
 static inline struct h128 h128_mix(struct h128 s, uint64_t a, uint64_t b)
 {
@@ -36,7 +35,7 @@ static inline struct h128 h128_start(uint64_t what)
 	return h128_mix((struct h128){0x2d358dccaa6c78a5, 0x8bb84b93962eacc9}, what, what);
 }
 
-/* Of @n bytes. */
+/* The hash of @n bytes. */
 static inline uint64_t hash_bytes(const char *p, size_t n)
 {
 	struct h128 s = h128_start(n);
@@ -68,7 +67,10 @@ struct name_cache {
 	} slot[NAME_CACHE];
 };
 
-/* Of a string; 0 of NULL and "". The string itself is read when its hash is not remembered. */
+/*
+ * The hash of a string; 0 for NULL and "". The string itself is read only when its hash is not
+ * cached.
+ */
 static inline uint64_t name_hash(struct name_cache *c, const char *name)
 {
 	if (!name)

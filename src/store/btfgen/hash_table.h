@@ -32,14 +32,14 @@ static inline uint32_t hash_table_find(const struct hash_table *t, struct h128 h
 	return UINT32_MAX;
 }
 
-/* Of a hash that will be looked for soon: tables are larger than the caches. */
+/* Prefetches the slot of a hash that will be looked up soon: tables are larger than the caches. */
 static inline void hash_table_prefetch(const struct hash_table *t, struct h128 hash)
 {
 	if (t->cap)
 		__builtin_prefetch(&t->slot[(size_t)hash.a & (t->cap - 1)]);
 }
 
-/* Room for @n in all, for who knows how many there will be. 0 or -ENOMEM. */
+/* Makes room for @n entries in all, if the caller knows their number in advance. 0 or -ENOMEM. */
 int hash_table_reserve(struct hash_table *t, size_t n);
 
 /* 0 or -ENOMEM. */

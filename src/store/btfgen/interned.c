@@ -5,7 +5,7 @@
 
 enum { HASH_VOID = 0x100, HASH_LOOP, HASH_GROUP };
 
-/* What a key is of; first in it. */
+/* The kind of a key; it comes first in the key. */
 static const struct h128 key_of_type = {0x2d358dccaa6c78a5, 0x8bb84b93962eacc9};
 static const struct h128 key_of_reference = {0x4b33a62ed433d4a3, 0x9e6c63d0676a9a99};
 static const struct h128 key_of_name = {0xa0761d6478bd642f, 0xe7037ed1a0b428db};
@@ -52,14 +52,14 @@ void interned_fini(struct interned *s)
 	s->names = NULL;
 }
 
-/* What a reference to a place says; TERM_NONE when that is not made yet. */
+/* The term of the type at a local offset; TERM_NONE when it is not made yet. */
 static inline uint32_t term_at(const struct unit_types *u, local_off off)
 {
 	uint32_t i = unit_type_index(u, off);
 	return i == NO_TYPE ? TERM_VOID : u->edges.p[i];
 }
 
-/* Kinds that say a name at most, and what they refer to: half of all types. */
+/* Kinds that have at most a name and a type that they refer to: half of all types. */
 static inline bool is_plain_reference(const struct type_die *t)
 {
 	enum {
@@ -111,7 +111,9 @@ static struct h128 hash_values(struct interned *s, const struct unit_types *u, s
 	return h;
 }
 
-/* How many things follow is told first: "int f(void)" and "void f(int)" have the same in them. */
+/*
+ * The number of elements is hashed first: "int f(void)" and "void f(int)" contain the same types.
+ */
 static struct h128 hash_start(uint64_t name, const struct type_die *t, uint32_t n_elems)
 {
 	uint64_t facts = n_elems | (uint64_t)t->kind << 32 | (uint64_t)(t->ref != 0) << 40 |
@@ -119,7 +121,7 @@ static struct h128 hash_start(uint64_t name, const struct type_die *t, uint32_t 
 	return h128_mix(key_of_type, name, facts);
 }
 
-/* All that the DIE says. What it refers to has its term. */
+/* The hash of all that the DIE describes. The type that it refers to has its term. */
 static struct h128 hash_of(struct interned *s, const struct unit_types *u, const struct type_die *t)
 {
 	uint32_t n_elems = t->kind == TYPE_ARRAY && u->flat_arrays ? 1 : t->n_elems;
@@ -203,7 +205,7 @@ static int term_of_new_reference(struct interned *s, struct type_die *t, uint32_
 	return rc;
 }
 
-/* Of what is_plain_reference(). */
+/* For types with is_plain_reference(). */
 static inline int term_of_reference(struct interned *s, struct type_die *t, uint32_t to,
 				    uint32_t *ret)
 {
@@ -353,7 +355,8 @@ static int make_names(struct interned *s, struct unit_types *u)
 }
 
 /*
- * What definitions say. While the key of one is made, the slot of the one before comes from memory.
+ * Terms of the contents of definitions. While one key is made, the slot of the previous one is
+ * fetched from memory.
  */
 static int make_owns(struct interned *s, struct unit_types *u)
 {
@@ -384,7 +387,9 @@ static bool find_conflicts(struct interned *s, struct unit_types *u)
 		struct type_die *t = &u->types.p[i];
 		if (!is_definition(t))
 			continue;
-		/* What another unit has left there is told by its not being such a definition. */
+		/*
+		 * An entry that another unit left here is recognised: it is not such a definition.
+		 */
 		uint32_t *def = &s->v.p[u->edges.p[i]].def;
 		struct type_die *first = &u->types.p[*def];
 		if (*def >= i || u->edges.p[*def] != u->edges.p[i] || !is_definition(first))
@@ -403,7 +408,7 @@ static void spread_conflicts(const struct interned *s, struct unit_types *u)
 			u->types.p[i].conflicts = u->types.p[s->v.p[u->edges.p[i]].def].conflicts;
 }
 
-/* A reference to one of several definitions: its name, and what it says. */
+/* A reference to one of several definitions: its name and its content. */
 static int term_of_conflict(struct interned *s, const struct type_die *t, uint32_t *ret)
 {
 	uint32_t name;

@@ -7,7 +7,7 @@
  *	ADDR a                        VALUE     CONST ADDR            base + (a - base at link time)
  *	REG r                         VALUE     REG                   r
  *	REG r, ADD k                  VALUE     REG OFFSET            r + k
- *	REG r, [ADD k]                MEMORY    REG DEREF [OFFSET]    what is at r + k
+ *	REG r, [ADD k]                MEMORY    REG DEREF [OFFSET]    the value at r + k
  *	REG r, [ADD k], LOAD n        VALUE     REG DEREF [OFFSET]    the same, if n bytes are all of the value
  *	two pieces, REG a and REG b   VALUE     REG, two numbers      8 bytes in a, the rest in b
  *

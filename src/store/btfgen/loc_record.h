@@ -7,7 +7,7 @@
 #include <cairn/btf/from_dwarf.h>
 #include <cairn/location.h>
 
-/* What the record depends on besides the location. */
+/* The facts besides the location on which the record depends. */
 struct loc_value {
 	uint64_t bytes;  /* of the argument; 0 when that is not known */
 	bool is_signed;  /* its type is a signed integer or enum */

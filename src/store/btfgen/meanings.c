@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "btfgen/name_variants.h"
 
-/* What the unit at hand defines: by group, with the unit as a stamp. */
+/* The definition in the current unit: by group, with the unit as a stamp. */
 struct definition {
 	uint32_t unit; /* + 1 */
 	edge_t edge;   /* 0: several things */
@@ -38,8 +38,8 @@ static void note_definition(struct finding *f, uint32_t unit, const struct conte
 }
 
 /*
- * What the unit of a declaration defines, or else the only thing that the program does, + 1; 0:
- * there is no such thing.
+ * The definition in the declaration's unit, or else the program's only definition, + 1. 0: there is
+ * none.
  */
 static uint32_t instance_declared(const struct finding *f, uint32_t unit, const struct content *x)
 {

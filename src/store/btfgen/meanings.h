@@ -2,10 +2,10 @@
 /*
  * Meanings: which of a program's descriptions of structs, unions and enums are one type
  *
- * Every unit describes what it uses. Descriptions that say the same with the same words, and that
- * lead to the same in their units, have one meaning; it is an instance of variants.h. A declaration
- * means the definition that its unit has, or else the only one that the program has. Where other
- * units have several its meaning is not known here.
+ * Every unit describes the types that it uses. Descriptions that use the same words and lead to the
+ * same types in their units have one meaning; it is an instance of name_variants.h. A declaration
+ * means the definition that its unit has, or else the only one that the program has. If other units
+ * have several, its meaning is not known here.
  *
  *	a.c  0x2d  struct s { int x; }      meaning 1, defined at 0x2d
  *	a.c  0x51  struct { int a; }        meaning 2, defined at 0x51
@@ -37,8 +37,8 @@ struct meanings {
 };
 
 /*
- * Of classes that were read with want_contents, from @n_units units. Returns 0 or -ENOMEM. @ret,
- * all zero before, is for meanings_fini() also then.
+ * Finds the meanings of classes that were read with want_contents, from @n_units units. Returns 0
+ * or -ENOMEM. @ret, all zero before, is for meanings_fini() in either case.
  */
 int meanings_find(const struct variants *v, size_t n_units, struct meanings *ret,
 		  struct cairn_err *err);

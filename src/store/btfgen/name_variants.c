@@ -14,9 +14,10 @@ struct finder {
 	struct variants *ret;
 	uint32_t *n_defs;       /* per group: classes that define it */
 	struct users users;
-	/* Of the unit at hand; a stamp is the unit + 1. */
+	/* per class: the current unit defines it; a stamp is the unit + 1 */
 	uint32_t *class_stamp;  /* per class: it is there */
-	uint32_t *group_stamp, *group_def; /* per group: what it is there; NONE: several things */
+	/* per group: its definition there; NONE: several definitions */
+	uint32_t *group_stamp, *group_def;
 	uint32_t *set_stamp, *set; /* per class */
 	uint32_t *seen;         /* per class: the walk that was there */
 	uint32_t walk;
@@ -58,7 +59,9 @@ static bool defines_ambiguous(const struct finder *f, const struct unit_span *s)
 	return false;
 }
 
-/* What the base has in another form is written only when a unit of the program has it, too. */
+/*
+ * A type that the base has in another form is written only when a unit of the program has it, too.
+ */
 static bool is_wanted(const struct finder *f, uint32_t unit, uint32_t instance)
 {
 	return unit != BASE_UNIT || f->ret->v.p[instance].base_id;
@@ -160,7 +163,9 @@ static int instance_of(struct finder *f, uint32_t unit, uint32_t class_, uint32_
 	return 0;
 }
 
-/* An edge as the unit means it. What it does not define stays a group. */
+/*
+ * The edge's meaning in the unit. If the unit does not define the target, the edge stays a group.
+ */
 static int edge_in_unit(struct finder *f, uint32_t unit, edge_t e, edge_t *ret)
 {
 	uint32_t class_ = e - 1, instance;
@@ -216,7 +221,7 @@ static int find_in_unit(struct finder *f, const struct unit_span *s)
 	return rc;
 }
 
-/* ---- what is used, and what stands for it ---- */
+/* ---- the used types, and their representatives ---- */
 
 static int by_unit_and_class(const void *a, const void *b)
 {
@@ -244,8 +249,8 @@ static void use(struct finder *f, uint32_t instance)
 }
 
 /*
- * What an instance leads to. What is behind @at will be come to, and what is before it is noted to
- * be done.
+ * The targets of an instance's edges. Instances after @at are visited later; those before it are
+ * queued.
  */
 static int use_edges_of(struct finder *f, uint32_t instance, uint32_t at)
 {

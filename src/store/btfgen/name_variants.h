@@ -2,10 +2,10 @@
 /*
  * Variants: what a name means in which unit
  *
- * References end at names (classes.h), and a few names mean different things in different units. Of
- * a kernel's 10,000 structs 11 do, each in two drivers that know nothing of each other. A type that
- * leads to such a name must not be shared between those units: a->p->x would be read with another
- * unit's layout.
+ * References end at names (type_classes.h), and a few names mean different things in different
+ * units. In a kernel, 11 of 10,000 structs do, each in two drivers that do not know each other. A
+ * type that leads to such a name must not be shared between those units: a->p->x would be read with
+ * the other unit's layout.
  *
  *	a.c: struct s { int x; };   struct user { struct s *p; };      "struct user" is one class: 8 bytes,
  *	b.c: struct s { long y; };  struct user { struct s *p; };      "p" at 0, pointer to "struct s"
@@ -60,8 +60,8 @@ void name_variants_fini(struct variants *v);
 uint32_t name_variants_instance(const struct variants *v, uint32_t unit, uint32_t class_);
 
 /*
- * What an edge in a unit leads to: 0 void, instance + 1, or a group | EDGE_GROUP of which there is
- * only a declaration.
+ * The target of an edge in a unit: 0 is void, instance + 1, or a group | EDGE_GROUP with only a
+ * declaration.
  */
 edge_t name_variants_edge(const struct variants *v, uint32_t unit, edge_t edge);
 

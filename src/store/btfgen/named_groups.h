@@ -3,9 +3,9 @@
  * Names: which DIEs a program of C first names its types by
  *
  * dwarf/type_index.h lists the definitions and typedefs of any program, by a walk over all of it.
- * Whoever makes BTF has just read all types, and has read them once per class: a kernel has 2.4
- * million such DIEs, and 30,000 of them name something that the units before have not named. Of C
- * the two lists are the same. Names of other languages have scopes.
+ * The BTF generator has just read all types, once per class: a kernel has 2.4 million such DIEs,
+ * and 30,000 of them have a name that earlier units have not named. For C the two lists are equal.
+ * Names of other languages have scopes.
  */
 #ifndef BTFGEN_NAMED_GROUPS_H
 #define BTFGEN_NAMED_GROUPS_H
@@ -31,8 +31,8 @@ struct named_types {
 uint64_t named_key(uint8_t kind, const char *name);
 
 /*
- * Of all @n_units units. Returns 0 or -ENOMEM. @ret, all zero before, is for named_fini() also
- * then.
+ * Lists the names of all @n_units units. Returns 0 or -ENOMEM. @ret, all zero before, is for
+ * named_fini() in either case.
  */
 int named_find(const struct classes *c, size_t n_units, struct named_types *ret);
 void named_fini(struct named_types *n);

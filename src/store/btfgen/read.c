@@ -11,7 +11,7 @@
 #include "btfgen/base.h"
 #include "dwarf/scan.h"
 
-/* One worker: the arrays of the unit it reads, and what it has found so far. */
+/* One worker: the arrays of the unit that it reads, and its results so far. */
 struct reader {
 	struct unit_types unit;
 	struct classes classes;
@@ -93,7 +93,7 @@ static int read_unit(struct readers *r, size_t i, unsigned int worker, struct ca
 		      : 0;
 }
 
-/* What takes longest comes first. */
+/* The longest task comes first. */
 enum { SORT_SYMBOLS, BESIDE, N_BEFORE_UNITS };
 
 static int do_item(void *arg, size_t item, unsigned int worker, struct cairn_err *err)

@@ -51,7 +51,7 @@ static int write_locs(struct site_blob *w)
 	return rc;
 }
 
-/* Of sites of one function. */
+/* Orders the sites of one function. */
 static int by_offset(const void *a, const void *b)
 {
 	const struct cairn_btf_loc *x = a, *y = b;
@@ -129,8 +129,8 @@ int sites_blob_new(const struct cairn_btf *main, struct sites *p, struct func_ta
 		   struct emit *e, struct site_blob **ret, struct cairn_err *err)
 {
 	/*
-	 * Who knows no location records steps over them by the layout; libbpf looks for one here
-	 * and in the direct base.
+	 * A reader without support for location records skips them by the layout; libbpf looks for
+	 * one here and in the direct base.
 	 */
 	struct cairn_btf_build_opts opts = {
 		.size = sizeof(opts), .base = main, .dialect = CAIRN_BTF_LOC_N, .layout = true};

@@ -51,7 +51,7 @@ struct site_opts {
 struct site_search;
 
 /*
- * sites_search_new - a search, without what it needs of all units
+ * sites_search_new - a search, without the data that it needs of all units
  *
  * @opts  copied
  * @ret   for sites_search_free(), also after an error

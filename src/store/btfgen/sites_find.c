@@ -2,9 +2,9 @@
 /*
  * Finding the sites
  *
- * Workers evaluate units in any order, and each numbers the records that it needs by itself. Then
- * the sites are put in the order of functions, addresses and DIEs, and records are numbered as they
- * are met on the way, so that the blob does not depend on who found what.
+ * Workers evaluate units in any order, and each worker numbers the records that it needs. Then the
+ * sites are sorted by function, address and DIE. Records are numbered as this order meets them, so
+ * that the blob does not depend on which worker found which site.
  */
 #include "btfgen/sites.h"
 
@@ -60,8 +60,8 @@ struct worker {
 	VEC(uint32_t) of_slot;
 	struct cairn_btfgen counts;
 	/*
-	 * Of the last found, and which function that is: the sites of one in a unit come one behind
-	 * the other.
+	 * The last function found, and its number: the sites of one function are consecutive in a
+	 * unit.
 	 */
 	dw_off abstract;
 	uint32_t func, near;
@@ -84,11 +84,12 @@ struct finder {
 };
 
 /*
- * Where addresses count from. A kernel's per-processor variables are linked at 0, which is nowhere.
+ * The base of addresses. A kernel's per-processor variables are linked at 0, which is no real
+ * address.
  */
 /*
- * Where addresses of arguments count from. A relocatable file has none: its sections are placed one
- * by one.
+ * The base of the arguments' addresses. A relocatable file has none: its sections are placed one by
+ * one.
  */
 static uint64_t base_address(const struct cairn_binary *bin)
 {
@@ -175,7 +176,9 @@ static int enter_function(const struct finder *f, struct worker *w, dw_off abstr
 	return s->is_known ? 0 : learn_signature(f, w, w->func, s);
 }
 
-/* Where the number of its record is remembered; NULL unless it is in a register, all of it. */
+/*
+ * The slot that remembers the number of its record; NULL unless the whole value is in a register.
+ */
 static uint32_t *register_record(struct worker *w, const struct cairn_location *loc, uint64_t bytes)
 {
 	const struct cairn_piece *p = loc->pieces;
@@ -359,7 +362,7 @@ static bool is_sorted(const struct found *p, size_t n)
 	return true;
 }
 
-/* Few are at one address: what is in the order of addresses is in order, mostly. */
+/* Few sites share an address, so input in the order of addresses is mostly sorted. */
 static int sort_group(struct found *p, size_t n, struct sorting *s)
 {
 	if (is_sorted(p, n))
@@ -495,7 +498,7 @@ static void add_counts(struct finder *f, struct cairn_btfgen *ret)
 	}
 }
 
-/* What the sites module needs to evaluate functions, and what comes of that. */
+/* The input that the sites module needs to evaluate functions, and its results. */
 struct site_search {
 	struct site_opts opts;
 	const struct cairn_binary *bin;

@@ -17,7 +17,8 @@
 int tags_emit_of_functions(const struct func_table *f, bool in_main, struct cairn_btf_builder *b);
 
 /*
- * DECL_TAG records of the variable that a DIE describes, whose record is @id. 0, -ERANGE, -ENOMEM.
+ * Writes DECL_TAG records of the variable that a DIE describes; its record is @id. 0, -ERANGE,
+ * -ENOMEM.
  */
 int tags_emit_of_variable(const struct classes *c, dw_off die, uint32_t id,
 			  struct cairn_btf_builder *b);

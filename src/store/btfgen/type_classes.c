@@ -314,7 +314,7 @@ static int add_vars(struct classes *c, const struct unit_types *u, uint32_t inde
 			return rc;
 		if (!VEC_ADD(&c->vars, to))
 			return -ENOMEM;
-		/* What only a variable refers to is a root, too. */
+		/* A type that only a variable refers to is a root, too. */
 		if (to.type && !(to.type & EDGE_GROUP) && !LARGE_ADD(&c->roots, to.type - 1))
 			return -ENOMEM;
 	}
@@ -377,7 +377,7 @@ static struct unit_span span_start(const struct classes *c, uint32_t index)
 
 static bool span_end(struct classes *c, const struct unit_types *u, struct unit_span *s)
 {
-	/* What is too large is read as a declaration. */
+	/* A type that is too large is read as a declaration. */
 	c->has_others |= u->losses[CAIRN_LOSS_LARGE] > 0;
 	s->has_inner = u->has_inner;
 	s->roots.to = (uint32_t)c->roots.n;
@@ -385,7 +385,7 @@ static bool span_end(struct classes *c, const struct unit_types *u, struct unit_
 	s->vars.to = (uint32_t)c->vars.n;
 	s->bodies.to = (uint32_t)c->bodies.n;
 	s->contents.to = (uint32_t)c->contents.n;
-	/* Fewer than roots are the others, or as many. */
+	/* Each other list has at most as many entries as roots. */
 	return c->roots.n < UINT32_MAX && c->bodies.n < UINT32_MAX && VEC_ADD(&c->spans, *s);
 }
 

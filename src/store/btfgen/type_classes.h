@@ -8,9 +8,9 @@
  *	struct file { struct inode *i; };      struct file, 8 bytes, "i" at 0: pointer to "struct inode"
  *	struct { int a; } *p;                  pointer to a struct of 4 bytes, "a" at 0: int of 4 bytes, signed
  *
- * Where a reference ends at a name it leads to the *group* of that kind and name. Usually it has
- * one class, or none (a forward declaration). What it means when it has several is variants.h's.
- * Where a unit defines the name twice, a reference leads to the class that it means.
+ * A reference that ends at a name leads to the *group* of that kind and name. Usually the group has
+ * one class, or none (a forward declaration). name_variants.h decides the meaning when it has
+ * several. If the unit defines the name twice, a reference leads to the class that it means.
  *
  * The record of a class is made from the first DIE seen, and is the same whichever that is. So
  * workers collect classes in tables of their own, and type_classes_merge() joins them.
@@ -21,7 +21,7 @@
 #include "base/large_vec.h"
 #include "btfgen/interned.h"
 
-/* What a class refers to: 0 void, a class + 1, or a group with EDGE_GROUP. */
+/* The target of a class's reference: 0 is void, a class + 1, or a group with EDGE_GROUP. */
 typedef uint32_t edge_t;
 #define EDGE_GROUP (1u << 31)
 
@@ -100,7 +100,7 @@ struct decl_tag {
 	uint32_t order;    /* among those of one unit */
 };
 
-/* A description of a struct, union or enum, and what it means in its unit. */
+/* A description of a struct, union or enum, and its meaning in its unit. */
 struct content {
 	dw_off die;
 	/*
@@ -129,13 +129,13 @@ struct func_list {
 	size_t n, cap;
 };
 
-/* Of one worker. The largest lists stay where they are when workers are joined. */
+/* One worker's lists. The largest lists stay where they are when workers are joined. */
 struct class_lists {
 	struct root_list roots;
 	struct func_list funcs;
 };
 
-/* What one worker finds, and what all have found. */
+/* The results of one worker, and those of all workers. */
 struct classes {
 	/* Large: v, roots, funcs and bodies. */
 	VEC(struct type_class) v;
@@ -149,7 +149,8 @@ struct classes {
 	bool want_contents;
 	/* with want_contents; of each class the first that the worker met */
 	VEC(struct named) named;
-	bool has_others; /* units with types that are not of C, whose names are not in named */
+	/* units with types of other languages than C, whose names are not in named */
+	bool has_others;
 	VEC(struct unit_span) spans;
 	VEC(struct class_lists) lists; /* once merged: by unit_span.part */
 	struct arena arena;
@@ -159,7 +160,7 @@ struct classes {
 };
 
 /*
- * What one unit has added: [from, to) of each list. Once merged: of the lists of a part, of roots
+ * The additions of one unit: [from, to) of each list. Once merged: of the lists of a part, of roots
  * and functions.
  */
 struct unit_span {
@@ -181,7 +182,7 @@ static inline const struct func *type_classes_funcs(const struct classes *c,
 	return c->lists.p[s->part].funcs.p;
 }
 
-/* A class whose record is still to be made, from types[type]; or from funcs[type - FROM_FUNC]. */
+/* A class whose record is still to be made, from types[type] or from funcs[type - FROM_FUNC]. */
 struct to_build {
 	uint32_t class_, type;
 };

@@ -112,7 +112,7 @@ static const struct type_class *class_met(const struct merge *m, size_t i)
 	return &m->parts[m->met[i].part].v.p[m->met[i].i];
 }
 
-/* What the loop is at soon: first the class, then where its hash is looked for. */
+/* Prefetches for the loop: first the class, then the slot of its hash. */
 static void prefetch_met(const struct merge *m, size_t i)
 {
 	enum { AHEAD = 8 };
@@ -183,7 +183,7 @@ static int by_unit(const void *a, const void *b)
 	return x->unit < y->unit ? -1 : x->unit > y->unit;
 }
 
-/* What is not much is copied to be in the order of units. */
+/* Small lists are copied into the order of units. */
 static int copy_unit(struct merge *m, struct unit_span *s)
 {
 	struct classes *ret = m->ret;

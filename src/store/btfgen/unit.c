@@ -28,7 +28,7 @@ static const uint16_t slot_attrs[N_SLOTS] = {
 	[ANNOTATION] = DW_AT_GNU_annotation,
 };
 
-/* What becomes of a tag; kinds of types apart, where 0 is no type. */
+/* The role of a tag; kinds of types are separate, with 0 for no type. */
 static uint8_t role_of(uint16_t tag)
 {
 	switch (tag) {
@@ -243,7 +243,7 @@ int unit_types_read(struct unit_types *u, const struct dw_unit *unit, struct cai
 	return rc == -ENOMEM ? err_nomem(err, "the types of a unit") : rc;
 }
 
-/* ---- behind the walk ---- */
+/* ---- after the walk ---- */
 
 /*
  * Types of the units before are forgotten: no place of theirs is one of these, and 0 is nobody's.
@@ -283,14 +283,14 @@ uint32_t unit_type_index_slow(const struct unit_types *u, local_off off)
 	struct unit_place at = u->at.p[off >> u->step];
 	if (at.place < u->base)
 		return NO_TYPE;
-	/* Another one that begins in the same step is in front of it. */
+	/* Another type that begins in the same step comes before it. */
 	uint32_t i = at.i;
 	while (i && u->offs.p[i] > off)
 		i--;
 	return u->offs.p[i] == off ? i : NO_TYPE;
 }
 
-/* Room for @n items, whose values do not matter. */
+/* Makes room for @n items, whose values do not matter. */
 static int resize(uint32_t **p, size_t *n, size_t *cap, size_t want)
 {
 	if (want > *cap) {

@@ -4,11 +4,10 @@
  *
  * A kernel has 2,800 units which together describe 3 million types, all but 100,000 of them again
  * and again. They are never all in memory: a worker reads one unit into these arrays, hashes its
- * types, keeps what it had not seen, and reads the next unit into the same arrays. What refers to
- * what is said by offsets of DIEs. The offsets of types are kept in order, and for every 4 bytes of
- * a unit which is the last that begins there: so an offset becomes an index by one look there.
- * Where none begins stands what an earlier unit had there, which has another number to be added to
- * its offsets.
+ * types, keeps the new ones, and reads the next unit into the same arrays. References are offsets
+ * of DIEs. The offsets of types are kept in order. For every 4 bytes of a unit, an array holds the
+ * last type that begins there, so one load turns an offset into an index. Stale entries of earlier
+ * units are recognised by their base number.
  *
  *	.debug_info                                types[]                     elems[]
  *	0x2d structure_type "list_head" 16 bytes   0 STRUCT size 16 elems 0-1  next: at 0, 0x51
@@ -17,7 +16,7 @@
  *	0x51 pointer_type 0x2d                     1 PTR ref 0x2d
  *
  * When units refer to each other's types (link-time optimisation, dwz, type units), all units are
- * read into one such set of arrays: a "cluster". That costs memory, and is right.
+ * read into one such set of arrays: a "cluster". This costs memory, and is correct.
  */
 #ifndef BTFGEN_UNIT_H
 #define BTFGEN_UNIT_H
@@ -43,9 +42,9 @@ enum type_kind {
 	TYPE_RESTRICT,
 	TYPE_TAG,   /* btf_type_tag */
 	TYPE_PROTO,
-	TYPE_ALIAS, /* DW_TAG_atomic_type and such: what it refers to, for BTF */
+	TYPE_ALIAS, /* DW_TAG_atomic_type and such: for BTF, the type that it refers to */
 	TYPE_VOID,
-	TYPE_OPAQUE, /* so many bytes */
+	TYPE_OPAQUE, /* a number of bytes */
 };
 
 /* A place in the cluster's units. Every DIE has one, in the order of the file; 0 is none. */
@@ -55,8 +54,8 @@ typedef uint32_t local_off;
 enum { UNIT_STEP = 2, CLUSTER_STEP = 4 };
 
 /*
- * Behind all places: with what is added to them, and to one that is in no step any more, they have
- * 32 bits.
+ * The end of all local offsets. With the base numbers added, and with one offset that is in no step
+ * any more, they fit into 32 bits.
  */
 #define UNIT_END_MAX (UINT32_MAX - (2u << CLUSTER_STEP))
 
@@ -88,7 +87,7 @@ static inline bool type_may_be_named(const struct type_die *t)
 	       t->kind == TYPE_TYPEDEF;
 }
 
-/* A member, parameter, enumerator or array bound; tags are behind the others. */
+/* A member, parameter, enumerator or array bound; tags come after the others. */
 struct elem {
 	const char *name;
 	union {
@@ -107,13 +106,15 @@ struct elem {
 
 /* MEMBER_TAG: of the last plain element before it. */
 enum elem_kind { ELEM_PLAIN, ELEM_TAG, ELEM_MEMBER_TAG };
-/* Whose an element or a tag is: types[] without a mark. Types are fewer than either. */
+/*
+ * The owner of an element or a tag: an index of types[] if unmarked. Types are fewer than either.
+ */
 enum { OWNER_VAR = 1u << 30, OWNER_FUNC = 1u << 31 };
 
 /* A function that has a declaration of its own, that is, no DW_AT_abstract_origin. */
 struct func_die {
 	const char *name; /* qualified in C++ */
-	local_off off, ref; /* ref: what it returns */
+	local_off off, ref; /* ref: the return type */
 	uint32_t elem, n_elems;
 	bool variadic, external;
 	bool declaration;
@@ -145,8 +146,8 @@ struct body_die {
 };
 
 /*
- * A section of units, and where it begins in the order of local_off: one behind the other, as
- * dw_off has them.
+ * A section of units, and its begin in the order of local_off: one section after the other, as in
+ * dw_off.
  */
 struct unit_section {
 	dw_off tag;     /* of its DIEs, above their offset */
@@ -162,7 +163,7 @@ struct open_scope {
 };
 #define SCOPE_ONLY UINT32_MAX
 
-/* What is known of all DIEs of an abbreviation, see unit_run.c. */
+/* The facts that all DIEs of an abbreviation share, see unit_run.c. */
 struct unit_plan {
 	uint8_t kind;  /* enum type_kind, of a type */
 	uint8_t role;  /* 0: read by the walker, and what follows is not set */
@@ -192,7 +193,7 @@ struct short_names {
 	} slot[SHORT_NAMES];
 };
 
-/* Where a type begins: its place, which is another one in each unit, and which of types[] it is. */
+/* The begin of a type: its place, which differs in each unit, and its index in types[]. */
 struct unit_place {
 	uint32_t place, i;
 };
@@ -225,7 +226,9 @@ struct unit_types {
 	VEC(local_off) offs;     /* of types[], ascending */
 	/* by step of the units: the last of types[] that begins there, if one does */
 	VEC(struct unit_place) at;
-	/* of unit_place.place: what is added to a local_off. Places of units before are less */
+	/*
+	 * of unit_place.place: the number added to a local_off. Places of earlier units are lower.
+	 */
 	uint32_t base;
 	uint32_t end_of_places;  /* of the unit at hand */
 	const struct dwarf *dw;
@@ -264,7 +267,7 @@ int unit_types_finish(struct unit_types *u);
 /* Forget the units that were read. */
 void unit_types_clear(struct unit_types *u);
 
-/* The type at a place; NO_TYPE for void and for what is no type. */
+/* The type at a local offset; NO_TYPE for void and for DIEs that are no types. */
 #define NO_TYPE UINT32_MAX
 uint32_t unit_type_index_slow(const struct unit_types *u, local_off off);
 static inline uint32_t unit_type_index(const struct unit_types *u, local_off off)

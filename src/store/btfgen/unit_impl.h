@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files that fill struct unit_types share, each of which calls those below it
+ * Declarations shared by the files that fill struct unit_types; each file calls those listed after
+ * it
  *
- *	unit.c       the walk, and what is done behind it
+ *	unit.c       the walk, and the work after it
  *	unit_code.c  functions and variables
  *	unit_type.c  types, their members, enumerators, bounds and parameters
  *	unit_run.c   the same of plain ones, without the walker; what abbreviations are
@@ -66,7 +67,7 @@ enum role {
 int unit_begin_places(struct unit_types *u, const struct dw_unit *unit);
 local_off unit_local_of(struct unit_types *u, dw_off off);
 int unit_open_scope(struct unit_types *u, uint32_t i, const char *name);
-/* Of what is no scope and can have tags: a member, a parameter, a variable. */
+/* Opens a DIE that is no scope and can have tags: a member, a parameter, a variable. */
 int unit_open_part(struct unit_types *u, uint32_t tagged, int32_t component);
 struct elem *unit_grow_elems(struct unit_types *u);
 
@@ -95,15 +96,15 @@ static inline const struct unit_plan *unit_plan_of(const struct unit_types *u)
 }
 
 /*
- * What comes next of plain children of the root, with what is in them. Languages without
- * namespaces. 0 or -ENOMEM.
+ * Takes the next plain children of the root, with their contents. Languages without namespaces. 0
+ * or -ENOMEM.
  */
 int unit_take_types(struct unit_types *u);
 /* For the unit that the walker has entered. 0 or -ENOMEM. */
 int unit_make_plans(struct unit_types *u);
 /*
- * What comes next of the children of types[owner], as long as they have @role and nothing unusual.
- * 0 or -ENOMEM.
+ * Takes the next children of types[owner], as long as they have @role and nothing unusual. 0 or
+ * -ENOMEM.
  */
 int unit_take_run(struct unit_types *u, uint32_t owner, enum role role);
 
@@ -112,14 +113,17 @@ int unit_see_func(struct unit_types *u);
 int unit_see_variable(struct unit_types *u);
 
 /* unit_tags.c */
-/* The DIE at hand is a tag of what it is in. */
+/* The current DIE is a tag of the DIE that contains it. */
 int unit_see_annotation(struct unit_types *u);
 /*
  * The tags that the DIE at hand refers to, of @owner or its member or parameter number @component.
  */
 int unit_see_annotations_of(struct unit_types *u, uint32_t owner, int32_t component);
 
-/* The attr that a reference leads to; 0 and walker.rc when it is not in what is read. */
+/*
+ * The attr that a reference leads to; 0 and walker.rc when it leads outside of the data that is
+ * read.
+ */
 static inline local_off unit_ref(struct unit_types *u, enum slot slot)
 {
 	const struct dw_walker *w = &u->walker;
@@ -164,7 +168,7 @@ static inline const char *unit_own_name(struct unit_types *u)
 		if (off < u->str_n)
 			return u->str + off;
 	}
-	/* That one in attr has an end was seen when the walker stepped over it. */
+	/* The walker checked that a string in attr has an end when it stepped over it. */
 	if (attr.how == DW_HOW_STRING) {
 		const uint8_t *p = dw_seen_at(w, attr);
 		uint32_t text;

@@ -35,12 +35,12 @@ const char *unit_qualify(struct unit_types *u, const char *scope, const char *na
 const char *unit_full_name(struct unit_types *u, const char *name)
 {
 	/*
-	 * Whether it is "" is asked where its hash is known: few of these strings are in a cache.
+	 * The test for "" is made where the hash is known: few of these strings are in a cache.
 	 */
 	if (!name || !u->has_namespaces)
 		return name;
 	for (size_t i = u->open.n; i-- > 0;) {
-		/* What is declared inside a function is not qualified. */
+		/* A declaration inside a function is not qualified. */
 		if (u->open.p[i].i != SCOPE_ONLY && u->open.p[i].i & OWNER_FUNC)
 			break;
 		if (!u->open.p[i].name)

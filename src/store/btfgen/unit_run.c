@@ -8,11 +8,11 @@
  * DIEs are of these and where the three things stand, and they are read by themselves:
  *
  *	code 17: member, 12 bytes, name strp at +0, type ref4 at +6, place data1 at +10
- *	code 42: member, 8 bytes behind its name, type ref4 at +2, place data2 at +6
+ *	code 42: member, 8 bytes after its name, type ref4 at +2, place data2 at +6
  *
- * What is anything else (a function, a number in LEB128, a reference to another unit) ends the
- * stretch; the walker delivers it, and behind it the next stretch begins. Nothing is read here that
- * the walker would read differently.
+ * Any other DIE (a function, a number in LEB128, a reference to another unit) ends the stretch. The
+ * walker delivers it, and the next stretch begins after it. The walker would read everything here
+ * in the same way.
  */
 #include "btfgen/unit_impl.h"
 
@@ -62,7 +62,7 @@ static enum type_kind kind_of(uint16_t tag)
 	return TYPE_OPAQUE;
 }
 
-/* Bytes of fixed size of what is planned: a longer DIE says more than a type of C. */
+/* Maximum of the fixed bytes in a plan: a longer DIE describes more than a type of C. */
 enum { FIXED_MAX = 48 };
 
 /* Attributes with which a DIE is for the walker. */
@@ -77,7 +77,7 @@ static bool has_other(const struct dw_attr_slot *places, enum role role)
 }
 
 /*
- * Where a DIE's bytes of fixed size begin: behind its code, or behind a name in front of all else.
+ * The begin of a DIE's fixed bytes: after its code, or after a name that comes first.
  */
 static bool plan_bytes(struct unit_plan *p, const struct dw_walker *w, const struct dw_shape *s)
 {
@@ -166,7 +166,8 @@ static bool plan_declaration(struct unit_plan *p, struct dw_attr_slot declaratio
 }
 
 /*
- * What stands in a row inside of a type; 0: nothing, and one that has children is for the walker.
+ * The role of a type's children; 0 if it has none. A child that has children itself is for the
+ * walker.
  */
 static enum role inside(enum type_kind kind)
 {
@@ -197,7 +198,7 @@ static bool plan_of_type(struct unit_plan *p, const struct dw_walker *w, const s
 	case TYPE_STRUCT:
 	case TYPE_UNION:
 	case TYPE_ENUM:
-		/* What an enumeration is stored as does not matter. */
+		/* The underlying type of an enumeration does not matter. */
 		p->has_type = false;
 		return plan_declaration(p, places[DECLARATION]) &&
 		       plan_number(p, w, places[BYTE_SIZE]);
@@ -243,7 +244,8 @@ static void make_plan(struct unit_plan *p, const struct dw_walker *w, const stru
 }
 
 /*
- * By code: none for that of a null entry, and none behind the last as long as a code has one byte.
+ * One plan per code: none for the code of a null entry, and none after the last while a code has
+ * one byte.
  */
 int unit_make_plans(struct unit_types *u)
 {
@@ -270,8 +272,8 @@ int unit_make_plans(struct unit_types *u)
 /* ---- reading ---- */
 
 /*
- * What a stretch is read with: apart, so that its loops keep it in registers instead of asking the
- * unit at each DIE.
+ * The state for reading a stretch. It is separate so that the loops keep it in registers instead of
+ * loading it from the unit at each DIE.
  */
 struct run {
 	const struct unit_plan *plans;
@@ -287,8 +289,8 @@ static struct run run_of(const struct unit_types *u)
 {
 	const struct dw_walker *w = &u->walker;
 	/*
-	 * A code, a short name, the bytes of fixed size, and what is read behind a number that has
-	 * less than four.
+	 * A code, a short name, the fixed bytes, and the bytes read past a number that has less
+	 * than four.
 	 */
 	enum { DIE_MAX = 2 + 4 + FIXED_MAX + 4 };
 	return (struct run){.plans = u->plans.p,
@@ -304,9 +306,9 @@ static struct run run_of(const struct unit_types *u)
 }
 
 /*
- * The plan of the DIE at *@p, which moves behind the code and a name in front; that name is *@ret
- * then. A plan without a role when the DIE is for the walker, also when it is too near to the
- * unit's end to be read without care.
+ * The plan of the DIE at *@p. Moves *@p past the code and a leading name; *@ret is that name then.
+ * Returns a plan without a role when the DIE is for the walker, also when it is too near to the
+ * unit's end for an unchecked read.
  */
 static inline const struct unit_plan *next_plan(const struct run *r, const uint8_t **p,
 						const char **ret)
@@ -458,7 +460,7 @@ int unit_take_run(struct unit_types *u, uint32_t owner, enum role role)
 {
 	struct dw_walker *w = &u->walker;
 	struct type_die *t = &u->types.p[owner];
-	/* What stands between is for the sorting of scattered ones. */
+	/* The elements in between are for the sort of scattered ones. */
 	if (w->table->codes || (t->n_elems && t->elem + t->n_elems != u->elems.n))
 		return 0;
 	if (!t->n_elems)

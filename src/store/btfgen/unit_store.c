@@ -21,7 +21,7 @@ static int list_sections(struct unit_types *u)
 	return 0;
 }
 
-/* Where that of a tag begins; false when no unit has it. */
+/* The begin of a tag's DIE; false when no unit has it. */
 static bool start_of(const struct unit_types *u, dw_off tag, uint64_t *ret)
 {
 	size_t lo = 0, hi = u->sections.n;
@@ -52,7 +52,10 @@ int unit_begin_places(struct unit_types *u, const struct dw_unit *unit)
 	return 0;
 }
 
-/* Of a reference; 0 and u->walker.rc when it leads out of what is read. */
+/*
+ * The local offset of a reference; 0 and u->walker.rc when it leads outside of the data that is
+ * read.
+ */
 local_off unit_local_of(struct unit_types *u, dw_off off)
 {
 	if (!off)

@@ -4,12 +4,12 @@
  *
  *	struct s { int b DECL("m1") DECL("m2"); };	int TYPE("t1") TYPE("t2") *p;
  *
- *	Clang  children of what is tagged (DW_TAG_LLVM_annotation), in the order of the source
- *	GCC    DW_AT_GNU_annotation of what is tagged leads to the last one, and of each to the one before it
+ *	Clang  children of the tagged DIE (DW_TAG_LLVM_annotation), in the order of the source
+ *	GCC    DW_AT_GNU_annotation of the tagged DIE leads to the last tag, and each tag to the previous one
  *
- * In both, tags of a type are on the pointer to it. Of a type or member they are part of what the
- * type says, and elements of it; functions and variables are known by their names, and have their
- * tags in a list of its own.
+ * In both, tags of a type are on the pointer to it. Tags of a type or member are part of the type's
+ * description, and elements of it. Functions and variables are known by their names and have their
+ * tags in a separate list.
  */
 #include "btfgen/unit_impl.h"
 

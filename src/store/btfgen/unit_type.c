@@ -25,8 +25,8 @@ static inline struct type_die *add_type(struct unit_types *u, enum type_kind kin
 }
 
 /*
- * 0 when there is none, and when BTF cannot count so many: then nothing is said of the type but its
- * name, if it has one.
+ * 0 when there is none, and when BTF cannot count so many. In the second case only the type's name
+ * is written, if it has one.
  */
 static uint32_t size_of(struct unit_types *u, struct type_die *t)
 {
@@ -51,7 +51,7 @@ static void note_losses(struct unit_types *u, const struct type_die *t)
 		u->losses[CAIRN_LOSS_TYPE]++;
 }
 
-/* As far as BTF tells them apart: whether there are negative numbers, and what is no integer. */
+/* The distinctions that BTF makes: negative numbers or not, and no integer at all. */
 static uint8_t encoding_of(uint64_t encoding)
 {
 	switch (encoding) {
@@ -119,7 +119,7 @@ int unit_see_type(struct unit_types *u)
 			t->kind = TYPE_ALIAS;
 			t->ref = unit_ref(u, SIGNATURE);
 		}
-		/* Nothing is said of it, not even a name: an unnamed class in a class, of Clang. */
+		/* The DIE describes nothing, not even a name: Clang's unnamed class in a class. */
 		if (t->declaration && !t->name)
 			t->kind = TYPE_ALIAS;
 		t->stop = t->name && t->kind != TYPE_ALIAS;
@@ -210,8 +210,8 @@ static int add_bound(struct unit_types *u, uint64_t n)
 }
 
 /*
- * More elements than BTF can count are said as rows of as many, or, when they cannot be split,
- * without their number.
+ * If BTF cannot count the elements, they are written as nested arrays of the same total, or without
+ * a number if they cannot be split.
  */
 int unit_see_subrange(struct unit_types *u)
 {
@@ -305,7 +305,7 @@ int unit_see_member(struct unit_types *u)
 	e->type = unit_ref(u, TYPE);
 	e->bit_off = (uint32_t)at;
 	e->bit_size = (uint8_t)bits;
-	/* Which member is told by where the tag stands: behind it. */
+	/* The tag's position tells which member it belongs to: the one before it. */
 	int rc = unit_see_annotations_of(u, owner, 0);
 	if (rc < 0 || dw_walker_has_children(w))
 		return rc < 0 ? rc : unit_open_part(u, owner, 0);

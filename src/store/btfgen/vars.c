@@ -37,8 +37,8 @@ static int by_address(const void *a, const void *b)
 }
 
 /*
- * Address 0 is where the linker left what it dropped, and where a kernel's per-processor section
- * begins.
+ * Address 0 is where the linker put the code and data that it dropped, and where a kernel's
+ * per-processor section begins.
  */
 static bool is_real(const struct cairn_binary *bin, const struct variable *v)
 {
@@ -70,7 +70,7 @@ static int place(const struct cairn_binary *bin, const struct emit *e, enum vars
 			continue;
 		p.bytes = emit_bytes(e, name_variants_edge(e->v, v->unit, v->type));
 		/*
-		 * What has no size cannot be in a section: "extern struct s x[];" and empty
+		 * An object without a size cannot be in a section: "extern struct s x[];" and empty
 		 * structs.
 		 */
 		if (!p.bytes ||

@@ -10,7 +10,7 @@
 #include "sidecar/site_table.h"
 #include "sites/provider.h"
 
-/* What the text of a location calls an address must be known without symbols, too. */
+/* An address in the text of a location must be known without symbols, too. */
 static int note_address(struct site_table *p, uint64_t at)
 {
 	char name[1024];

@@ -2,12 +2,12 @@
 /*
  * Which code a sidecar describes
  *
- * A build-id is what a file says of itself. Another program, a patched one or a user who wants root
- * to probe the wrong bytes can say the same. So a sidecar also has what a loader maps of the file
+ * A build-id is only the file's own claim. Another program, a patched one, or a user who wants root
+ * to probe the wrong bytes can claim the same. So a sidecar also has the loader's view of the file
  * (address, size and permissions of each segment), and a hash of each page of executable segments.
- * The first is the same in a file, in what strip(1) leaves of it and in its debug file; it is
- * compared when a sidecar is opened for a binary. A page is compared when something at an address
- * in it is asked for.
+ * The loader's view is the same in a file, in its stripped version and in its debug file; it is
+ * compared when a sidecar is opened for a binary. A page is compared when a query reads an address
+ * in it.
  *
  *	LOAD  0x0      0x5b8    r      as it is
  *	LOAD  0x1000   0x1a5    r-x    one page: 6b2f31...
@@ -32,7 +32,7 @@ struct binding {
 	uint32_t n_pages;
 	bool is_bound;
 	/*
-	 * The file whose pages are compared; NULL: there is none at hand, or the sidecar is
+	 * The file whose pages are compared; NULL: there is no such file, or the sidecar is
 	 * unbound.
 	 */
 	struct elf *code;
@@ -47,7 +47,7 @@ bool binding_has_code(const struct elf *e);
 void encode_binding(const struct elf *e, struct bytes *ret);
 
 /*
- * binding_read - the section, whose checksum was checked
+ * binding_read - read the section, whose checksum was checked
  *
  * @name  for errors
  * Returns 0; -EBADMSG.

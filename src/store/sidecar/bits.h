@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers of as many bits as they need
+ * Numbers with only as many bits as they need
  *
  * Fields of a record have widths that are the same for all records of a table, or of a block. So
  * record i begins at bit i * (sum of widths), and any field of it is read with one load:
@@ -24,7 +24,7 @@ enum {
 	BITS_WIDTH_MAX = 32,
 };
 
-/* @n bits at @p, and BITS_SLACK bytes behind the last. */
+/* @n bits at @p, and BITS_SLACK bytes after the last. */
 struct bits {
 	const uint8_t *p;
 	uint64_t n;
@@ -34,7 +34,10 @@ struct bits {
 static inline uint32_t bits_get(const struct bits *b, uint64_t at, unsigned int width)
 {
 	uint64_t word;
-	/* Of no width it is 0, too, or what is at bit 0 of nothing would be loaded. */
+	/*
+	 * A field without width gives 0 here, too; else the load would read bit 0 of an empty
+	 * array.
+	 */
 	if (__builtin_expect(at + width - 1 >= b->n, 0))
 		return 0;
 	memcpy(&word, b->p + at / 8, sizeof(word));
@@ -102,7 +105,7 @@ static inline uint64_t table_read(struct table *t, struct guard *guard, const ui
 		t->start[i] = (uint8_t)t->record_width;
 		t->record_width += t->width[i];
 	}
-	/* So the bytes bound the number of records, and who reads all comes to an end. */
+	/* So the bytes bound the number of records, and a reader of all records ends. */
 	if (t->n > 1 && !t->record_width)
 		return 0;
 	t->bits = (struct bits){p + TABLE_HEAD, (uint64_t)t->n * t->record_width};

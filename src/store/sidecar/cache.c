@@ -2,10 +2,10 @@
 /*
  * The cache of sidecars
  *
- * A file's modification time is when it was used last; the oldest go first. Files are written whole
- * and renamed into site, and a reader that has one mapped keeps it when it is removed: no reader
- * needs a lock. Makers take turns, by a lock on the directory itself: there is no lock file to be
- * left behind, and a killed maker's lock ends with it.
+ * A file's modification time is its last use; the oldest files go first. Files are written whole
+ * and renamed, and a reader that has mapped one keeps it when it is removed: no reader needs a
+ * lock. Makers take turns by a lock on the directory itself. So there is no lock file to leave
+ * over, and a killed maker's lock ends with it.
  */
 #include "sidecar/cache.h"
 
@@ -78,7 +78,7 @@ static bool ends_in(const char *name, const char *suffix)
 	return n > m && !strcmp(name + n - m, suffix);
 }
 
-/* What a killed maker leaves behind: ".0123abcd.cairn.4711-0.tmp", "0123abcd.cairn.attempt". */
+/* The files that a killed maker leaves: ".0123abcd.cairn.4711-0.tmp", "0123abcd.cairn.attempt". */
 static bool is_leftover(const char *name, const struct stat *st)
 {
 	bool ours = ends_in(name, SUFFIX ATTEMPT) ||
@@ -179,7 +179,7 @@ int cache_lock(const char *dir, struct cairn_err *err)
 	int fd = prepare(dir, err);
 	if (fd < 0)
 		return fd;
-	/* Where a file system cannot lock, the same work may be done twice, which is all. */
+	/* On a file system without locks, the worst result is that the same work is done twice. */
 	while (flock(fd, LOCK_EX) < 0 && errno == EINTR)
 		;
 	return fd;

@@ -15,7 +15,7 @@ void cache_touch(const char *path);
  * cache_lock - wait until nobody else makes a sidecar for this cache; the directory is made when it
  * is missing
  *
- * Returns a descriptor, whose closing lets the next one; else as cache_keep().
+ * Returns a descriptor; closing it lets the next maker proceed. Otherwise as cache_keep().
  */
 int cache_lock(const char *dir, struct cairn_err *err);
 
@@ -26,8 +26,8 @@ int cache_lock(const char *dir, struct cairn_err *err);
  * seconds at once again.
  *
  * @again  all the same
- * Returns 0; -EAGAIN: somebody tried minutes ago; why the note cannot be written, as then neither
- * can the sidecar.
+ * Returns 0; -EAGAIN: another maker tried minutes ago; or the reason why the note cannot be
+ * written, as then the sidecar cannot be written either.
  */
 int cache_attempt(const char *path, bool again);
 void cache_attempt_done(const char *path);

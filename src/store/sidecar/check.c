@@ -176,7 +176,7 @@ static int check_unwind(const struct cairn_sidecar *p, struct cairn_err *err)
 		     : 0;
 }
 
-/* Of the wrapper, too, in which a debuginfod serves it. */
+/* Includes the checksum of the wrapper in which a debuginfod serves it. */
 static int check_sums(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	int rc = guard_check_all(p->guard, elf_path(p->elf), err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where a binary has code. */
+/* The addresses at which a binary has code. */
 #ifndef SIDECAR_CODE_MAP_H
 #define SIDECAR_CODE_MAP_H
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a type of a sidecar consists of
+ * The members of a sidecar's types
  *
  * A type leads to the number of exactly that type whose description it was made from, so nothing is
- * looked for here: members and enumerators stand in the type's own record. As with
- * dwarf_type_complete(), what a value contains is read to any depth, and what it points to is not.
+ * looked up here: members and enumerators are in the type's own record. As with
+ * dwarf_type_complete(), the types inside a value are read to any depth, and the targets of its
+ * pointers are not.
  */
 #include <errno.h>
 
@@ -12,7 +13,7 @@
 #include "sidecar/sites_types.h"
 
 /*
- * @n items, each of which takes at least @least bytes of the record; NULL: there are not as many,
+ * @n items, each of which takes at least @least bytes of the record. NULL: the record is too short,
  * or no memory.
  */
 static void *items(struct sidecar_types *t, struct cursor *c, uint64_t n, size_t least, size_t size,

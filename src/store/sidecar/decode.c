@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames and pages, read where they are; encode_frames.c and encode_code.c show what they look
- * like.
+ * Frames and pages, read in place; encode_frames.c and encode_code.c show their form.
  */
 #include "sidecar/sidecar_impl.h"
 
-/* Block @i, whose checksum and that of the slack was checked; false when it is empty or damaged. */
+/*
+ * Block @i, after its checksum and that of the slack are checked; false when it is empty or
+ * damaged.
+ */
 static bool block_at(const struct blocks *b, uint32_t i, struct bits *ret)
 {
 	uint32_t from = table_get(&b->starts, i, 0), end = table_get(&b->starts, i + 1, 0);

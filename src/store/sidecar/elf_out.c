@@ -39,7 +39,7 @@ static size_t file_size(const struct out_section *s)
 
 static struct layout lay_out(const struct out_section *sections, size_t n)
 {
-	/* Counted from the end of the seal, whose size depends on what follows. */
+	/* Counted from the end of the seal, whose size depends on the sections after it. */
 	struct layout l = {.names_size = 1 + sizeof(".shstrtab") + sizeof(GUARD_SECTION)};
 	for (size_t i = 0; i < n; i++) {
 		l.names_off = aligned(l.names_off) + file_size(&sections[i]);

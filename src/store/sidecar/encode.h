@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Joined facts into the bytes of sections; format.h says what they mean. Each function may be
+ * Turns joined facts into the bytes of sections; format.h documents them. Each function may be
  * called once per output.
  */
 #ifndef SIDECAR_ENCODE_H

@@ -34,8 +34,8 @@ struct walk {
 };
 
 /*
- * The next item of any piece: *@piece and *@item, holding on [*@at, *@until). Between pieces
- * *@piece is NULL. False behind the last.
+ * The next item of any piece: *@piece and *@item, valid on [*@at, *@until). Between pieces *@piece
+ * is NULL. False after the last.
  */
 static bool walk_next(struct walk *w,
 		      uint32_t (*at_of)(const struct joined *j, const struct placed *p,

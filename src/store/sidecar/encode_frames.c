@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames: who was inlined into whom
+ * Frames: which function was inlined into which
  *
  * Frames are numbered in the order of units, in each a parent before its children. A call stands in
  * the function that it was inlined into: so its file is that function's, and its line is near to
@@ -10,10 +10,10 @@
  *	18  in 17: trace_ext4_sync_file_enter		distance 1  function 1585  line + 13 (26)  column 2
  *	19  in 18: static_key_false			distance 1  function 7	   line + 0 (0)	   column 5
  *
- * Blocks of 16 have widths of their own for the distance to the parent, the line and the column:
- * these three take 2 + 5 + 3 bits each, and the function as many as all functions need. In a block
- * where a call is in another file than its function (a body made by an included file), each frame
- * has its file, too.
+ * Blocks of 16 have their own widths for the distance to the parent, the line and the column: these
+ * three take 2 + 5 + 3 bits each. The function takes as many bits as all functions need. If a block
+ * has a call in another file than its function (a body made by an included file), each of its
+ * frames has its file, too.
  */
 #include "sidecar/bits_out.h"
 #include "sidecar/encode.h"
@@ -48,7 +48,7 @@ static struct frame_record record_of(const struct joined *j, size_t unit, uint32
 	return r;
 }
 
-/* What all blocks have in common. */
+/* The state that all blocks share. */
 struct frame_writer {
 	unsigned int function_width, file_width;
 	struct bytes data;

@@ -37,13 +37,13 @@ __attribute__((format(printf, 2, 3))) static void note(struct cairn_sidecar_sear
 	cairn_quote(line, CAIRN_QUOTE_TEXT, s->note + n, sizeof(s->note) - n);
 }
 
-/* What comes after the first line of a message was told when it was met. */
+/* The lines after the first line of a message were reported when they arose. */
 static int first_line(const struct cairn_err *err)
 {
 	return (int)strcspn(err->msg, "\n");
 }
 
-/* What is asked for. */
+/* The request. */
 struct wanted {
 	const struct cairn_binary *bin;
 	const uint8_t *id;
@@ -63,7 +63,10 @@ static bool suffices(struct cairn_sidecar_search *s, const struct wanted *w,
 	/* Whoever wrote one beside the binary chose its maker. */
 	if (in_cache && sidecar->header->maker != SIDECAR_MAKER && cairn_binary_has_dwarf(w->bin))
 		return false;
-	/* Made of a debug file alone, and what it could not be compared with is here. */
+	/*
+	 * The sidecar was made of a debug file alone, and the code that it could not be compared
+	 * with is here.
+	 */
 	if (!cairn_sidecar_is_bound(sidecar) && w->has_code && cairn_binary_has_dwarf(w->bin))
 		return false;
 	if (cairn_sidecar_is_current(sidecar))
@@ -106,8 +109,8 @@ static int try_open(struct cairn_sidecar_search *s, const char *path, const stru
 }
 
 /*
- * PATH.cairn, with the links on the way to PATH resolved: what is opened is walked without
- * following any.
+ * PATH.cairn, with the links on the way to PATH resolved; the resolved path is then walked without
+ * following links.
  */
 static int try_beside(struct cairn_sidecar_search *s, const struct wanted *w,
 		      struct cairn_sidecar **ret)
@@ -120,7 +123,7 @@ static int try_beside(struct cairn_sidecar_search *s, const struct wanted *w,
 		path = NULL;
 		return -ENOMEM;
 	}
-	/* Mostly there is none, and who could have written it does not matter. */
+	/* Usually the file does not exist, and then its possible writers do not matter. */
 	if (lstat(path, &st) < 0 && errno == ENOENT)
 		return -ENOENT;
 	return try_open(s, path, w, false, ret);
@@ -134,7 +137,7 @@ static int keep(const struct cairn_binary *bin, const struct cairn_sidecar_searc
 		const char *cached, const struct cairn_sidecar_image *image, struct cairn_err *err)
 {
 	int rc = trusted_source(bin, err);
-	/* Nothing in it would tell the next one who asks that something is missing. */
+	/* The stored sidecar could not show the next caller that something is missing. */
 	if (rc >= 0 && image->n_missing)
 		return err_lines(err, -ENODATA, image->missing,
 				 "%s: %zu .dwo file%s of split debug information not found",
@@ -159,7 +162,7 @@ static int make_and_keep(const struct cairn_binary *bin, struct cairn_sidecar_se
 		note(s, "%s: %u damaged unit%s left out: %.*s", cairn_binary_path(bin),
 		     image.n_left_out, image.n_left_out == 1 ? "" : "s",
 		     first_line(&image.left_out_why), image.left_out_why.msg);
-	/* The next one is told, too. */
+	/* The next caller gets the message, too. */
 	else if (cached && keep(bin, s, cached, &image, &unkept) < 0)
 		note(s, "not kept in the cache: %.*s", first_line(&unkept), unkept.msg);
 	rc = cairn_sidecar_open_image(&image, cairn_binary_path(bin), ret, err);
@@ -186,8 +189,8 @@ static int search_for(const struct cairn_binary *bin, struct cairn_sidecar_searc
 	if (w.id_len && !s->anew && !try_beside(s, &w, ret))
 		return 0;
 	/*
-	 * Of a debug file alone there is no telling whether another one with its build-id made what
-	 * is in the cache.
+	 * With a debug file alone, nothing shows whether the cached sidecar was made of another
+	 * debug file with the same build-id.
 	 */
 	if (w.id_len && s->cache_dir && w.has_code) {
 		cached = cache_path(s->cache_dir, w.id, w.id_len);
@@ -280,8 +283,8 @@ int cairn_sidecar_keep(const struct cairn_binary *bin, const struct cairn_sideca
 	if (rc >= 0)
 		rc = keep(bin, search, cached, ret, err);
 	/*
-	 * Who reads a file that is still being written may well make it of the whole one in a
-	 * moment.
+	 * If the file is still being written, a caller may soon make the sidecar from the whole
+	 * file.
 	 */
 	if (rc >= 0 || cairn_inputs_shortened())
 		cache_attempt_done(cached);

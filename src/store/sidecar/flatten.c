@@ -9,7 +9,7 @@
  *	           |- copy of g -----------------|          (GCC: beyond its function, wrongly)
  *	                      |- h, in g --|
  *
- * What is wanted is the innermost one at each address:
+ * The result is the innermost frame at each address:
  *
  *	0x10 f   0x20 g   0x30 h   0x40 g      a piece [0x10, 0x48)
  *	0x50 f                                 the next piece
@@ -86,7 +86,7 @@ static bool put(struct unit_facts *f, bool *open, uint32_t at, uint32_t frame)
 	return VEC_ADD(&f->stretches, ((struct stretch){at, frame}));
 }
 
-/* What happens between the last start and the one at @until. */
+/* The ends of ranges between the last start and the one at @until. */
 static bool advance(struct gatherer *g, bool *open, uint32_t until)
 {
 	struct unit_facts *f = g->to;

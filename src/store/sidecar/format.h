@@ -3,9 +3,9 @@
  * The sections of a sidecar: names, numbers, and what a record is; docs/formats/sidecar.md has the
  * tables
  *
- * Everything is little-endian. What is looked up at random is in tables of equal records (bits.h);
- * what is read from front to back are LEB128 numbers, of which signed ones are folded first (0, -1,
- * 1, -2 are 0, 1, 2, 3). Addresses are distances from the base in the header.
+ * All numbers are little-endian. Data for random access is in tables of equal records (bits.h).
+ * Data read in sequence is LEB128 numbers; signed ones are folded first (0, -1, 1, -2 are 0, 1, 2,
+ * 3). Addresses are distances from the base in the header.
  */
 #ifndef SIDECAR_FORMAT_H
 #define SIDECAR_FORMAT_H
@@ -25,17 +25,17 @@ enum {
 
 	/*
 	 * Raised whenever the same binary would give other sites, locations, chains or lines than
-	 * before, in the same format, so that who has nothing but an older sidecar is told. In the
-	 * cache the maker has to be the same (find.c).
+	 * before, in the same format. So a user with only an older sidecar gets a note.
 	 */
 	SIDECAR_ANALYSIS = 4,
 
 	/*
-	 * Bytes of code that a page describes: so many that the offset of a row in it is one byte.
+	 * Bytes of code that a page describes; with this size, the offset of a row in it is one
+	 * byte.
 	 */
 	SIDECAR_PAGE_SIZE = 256,
 
-	/* Bytes of code whose hash is in .cairn.binding, and bytes of the hash. */
+	/* Bytes of code per hash in .cairn.binding, and bytes of the hash. */
 	SIDECAR_CODE_PAGE = 4096,
 	SIDECAR_CODE_HASH = 16,
 
@@ -87,7 +87,7 @@ enum {
 	SYMBOL_SIZE,
 	/* string; of a rest: the number of the record with the symbol's start and name */
 	SYMBOL_NAME,
-	SYMBOL_REST, /* 1: behind another symbol that lies in it */
+	SYMBOL_REST, /* 1: the rest of a symbol, after another symbol that lies in it */
 
 	/* .cairn.functions; number 0 is a function of which nothing is known. */
 	FUNCTION_NAME = 0,
@@ -122,9 +122,9 @@ enum {
 };
 
 /*
- * Widths of the bit fields in front of a page, in this order. Then come, of widths that the tables'
- * sizes give: the frame that the page's frames count from, and the first symbol that ends behind
- * the start of the page.
+ * Widths of the bit fields before a page, in this order. Two more fields come next, and the tables'
+ * sizes give their widths: the base of the page's frame numbers, and the first symbol that ends
+ * after the start of the page.
  */
 enum {
 	PAGE_ROWS_WIDTH = 8,	 /* number of rows - 1 */
@@ -144,7 +144,7 @@ enum {
 	/* file and line follow: they are not those of a function in .cairn.functions */
 	SITES_OWN_FUNCTION = 1 << 0,
 	SITES_OWN_NAME = 1 << 1,     /* name and linkage name follow */
-	/* in front of each site a byte tells whether it is in full, or a frame's mark */
+	/* a byte before each site tells whether the site is in full, or a frame's mark */
 	SITES_OWN_SITES = 1 << 2,
 };
 
@@ -194,9 +194,9 @@ enum {
 };
 
 /*
- * .cairn.symbol_names: sorted by name, then functions by number, then bare addresses. What a name
- * means that no function has: the functions that begin at its symbol's addresses, those addresses
- * where nothing describes the code, or that the binary takes it from elsewhere.
+ * .cairn.symbol_names: sorted by name, then functions by number, then bare addresses. They give the
+ * meaning of a name that no function has: the functions that begin at its symbol's addresses, the
+ * addresses where nothing describes the code, or that the binary imports it.
  */
 struct sidecar_symbol_name {
 	uint32_t name; /* string */

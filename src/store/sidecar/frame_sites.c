@@ -2,11 +2,11 @@
 /*
  * Marks: the sites of frames
  *
- * Of a site, its frame says already which function it is of, what it was inlined into and by which
- * calls. What is left is a mark: where it is, its DIE, the locations of its arguments, and its
- * attrs (by which rule the address was found, whether it is in the file, hazards, doubts), of which
- * a kernel has some 300. Marks stand in the order of frames, in which addresses and DIEs rise, so
- * that one takes some 5 bytes:
+ * A site's frame already gives its function, the functions it was inlined into, and the calls. The
+ * rest is a mark: the address, the DIE, the locations of the arguments, and the attrs (the rule
+ * that found the address, whether it is in the file, hazards, caveats). A kernel has some 300
+ * different attrs. Marks are in the order of frames, in which addresses and DIEs rise, so that one
+ * mark takes some 5 bytes:
  *
  *	frame 17  entry             attrs 2  at + 0x1f0  die + 0x5a1  arguments 31
  *	frame 18  copy              attrs 0  at + 0x04   die + 0x3c   arguments 7

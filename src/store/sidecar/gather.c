@@ -7,10 +7,10 @@
  * function that the linker dropped is dropped with it: its own addresses, small numbers, do not
  * tell.
  *
- * Which function a frame is, is said by a chain of references: copy, abstract instance, declaration
- * in a class. The chain may lead to DIEs further down or in other units, so it is followed when the
- * walk is done. The name and the linker's name are the first that the chain has; file and line are
- * those of its end, because that is the declaration, the same for all that refer to it.
+ * A chain of references tells which function a frame is: copy, abstract instance, declaration in a
+ * class. The chain may lead to DIEs further down or in other units, so it is followed after the
+ * walk. The name and the linkage name are the first ones in the chain. File and line are those of
+ * its end, because that is the declaration, which all references share.
  */
 #include "sidecar/gather.h"
 
@@ -168,7 +168,7 @@ uint32_t gather_file(struct gatherer *g, const struct dw_unit *u, uint64_t file,
 
 /* ---- ranges ---- */
 
-/* Of a range that is partly outside the binary's code, the part inside counts. */
+/* If a range is partly outside the binary's code, the part inside counts. */
 static int add_range(void *ctx, struct dw_range r)
 {
 	struct gatherer *g = ctx;
@@ -233,7 +233,7 @@ static int add_copy(struct gatherer *g, struct dw_walker *w, uint32_t parent)
 	return VEC_ADD(&g->to->frames, f) ? rc : -ENOMEM;
 }
 
-/* What is around a DIE at @depth. Leaving an out-of-line function completes it. */
+/* The frames around a DIE at @depth. Leaving an out-of-line function completes it. */
 static int leave_to(struct gatherer *g, uint64_t depth, struct open_frame *ret)
 {
 	bool had = g->open.n;
@@ -271,8 +271,8 @@ static int see_function(struct gatherer *g, struct dw_walker *w)
 }
 
 /*
- * No address belongs to a copy of which nothing is left, and what is inside it belongs to what it
- * was inlined into. But it can be a site: then it becomes a frame that no code leads to.
+ * If nothing is left of a copy, no address belongs to it, and copies inside it belong to its
+ * parent. But it can be a site; then it becomes a frame that no code leads to.
  */
 static int see_copy_without_code(struct gatherer *g, struct dw_walker *w,
 				 const struct open_frame *around)

@@ -26,7 +26,7 @@ struct code_span {
 	uint32_t size;
 };
 
-/* [lo, hi), and items [from, from + n) of what it is a piece of. */
+/* [lo, hi), and items [from, from + n) of the list that it is a piece of. */
 struct piece {
 	uint32_t lo, hi;
 	uint32_t from, n;
@@ -113,7 +113,7 @@ struct gatherer {
 	/* file number of a unit, and so of an alternate one, to one of ours + 1 */
 	VEC(uint32_t) file_of;
 	struct map foreign;    /* DIE of another unit to the function made of it */
-	uint32_t frame;	       /* whose ranges are being read */
+	uint32_t frame;	       /* the frame whose ranges are being read */
 };
 
 /* Returns 0 or -EINVAL. gatherer_fini() takes zeroes. */

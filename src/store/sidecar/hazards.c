@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hazards of a stripped binary, whose functions only its sidecar names. */
+/* Hazards of a stripped binary; only its sidecar names the functions. */
 #include <errno.h>
 
 #include "base/err.h"

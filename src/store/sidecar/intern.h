@@ -29,8 +29,8 @@ struct ranking {
 void ranking_fini(struct ranking *r);
 
 /*
- * Fills order and rank; number 0 stays 0. Of equal use, the first to appear comes first. 0 or
- * -ENOMEM.
+ * Fills order and rank; number 0 stays 0. Among items with equal use, the first to appear comes
+ * first. 0 or -ENOMEM.
  */
 int ranking_make(struct ranking *r);
 

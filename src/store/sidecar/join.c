@@ -50,7 +50,10 @@ static int number_functions(struct joined *j, const struct unit_facts *f, struct
 	return rc;
 }
 
-/* How often a file will be named: by rows behind one of another file, and by calls. */
+/*
+ * Counts how often each file will be named: by rows that follow a row of another file, and by
+ * calls.
+ */
 static void count_files(struct joined *j, const struct unit_facts *f, const struct unit_numbers *n)
 {
 	for (size_t i = 0; i < f->rows.n; i++)

@@ -29,7 +29,7 @@ static uint32_t symbol_start(const struct cairn_sidecar *p, uint32_t i)
 										   : NO_SYMBOL;
 }
 
-/* The last of @n records from @i on that begins at or in front of @at; @i, when none does. */
+/* The last of @n records from @i on that begins at or before @at; @i, when none does. */
 static uint32_t last_at(const struct cairn_sidecar *p, uint32_t i, uint32_t n, uint32_t at)
 {
 	while (n > 1) {

@@ -48,7 +48,7 @@ struct gathering {
 	const struct elf_section *info; /* NULL: none, or not as it is in the file */
 	struct gatherer *workers;
 	struct unit_facts *units;
-	bool leaves_out; /* what is damaged; otherwise it is an error */
+	bool leaves_out; /* damaged parts are left out; otherwise they are an error */
 	/* Those that were left out, and the first of them. */
 	pthread_mutex_t lock;
 	uint32_t n_left_out;
@@ -138,7 +138,7 @@ static void gathering_fini(struct gathering *g)
 
 /* ---- what the binary is ---- */
 
-/* The note with the build-id of what is described; empty when that has none. */
+/* The note with the build-id of the described binary; empty when it has none. */
 static void encode_note(const struct cairn_binary *bin, struct bytes *ret)
 {
 	size_t len;
@@ -302,7 +302,7 @@ static void encode_all_sites(struct making *m)
 	}
 }
 
-/* What types consist of; with locations when they are wanted in this form, too. */
+/* The contents of types; with locations when this form is wanted, too. */
 static int distil_types(struct making *m, const struct cairn_binary *bin,
 			const struct cairn_sidecar_make_opts *make_opts, struct cairn_err *err)
 {
@@ -327,8 +327,8 @@ static bool has_stacks(const struct elf *e)
 }
 
 /*
- * How to unwind, as cairn/shared/unwind.h has it. What is damaged, or of another architecture, is
- * for who wants to unwind to tell: everything else in the sidecar is right without it.
+ * The unwind rows, as in cairn/shared/unwind.h. Damaged rows, and rows of another architecture, are
+ * for the unwinder to report: everything else in the sidecar is right without them.
  */
 static int encode_unwind(struct making *m, const struct cairn_binary *bin, unsigned int threads,
 			 struct cairn_err *err)
@@ -496,8 +496,7 @@ static int make(struct making *m, const struct cairn_binary *bin,
 }
 
 /*
- * What is in the middle of a function is told by its code, and frames of object files there are
- * none.
+ * Sites inside a function need its code, and object files have no frames.
  */
 static int check_args(const struct cairn_binary *bin, const struct cairn_sidecar_make_opts *opts,
 		      struct cairn_err *err)

@@ -2,8 +2,8 @@
 /*
  * From names to numbers: which buckets begin where among the entries, and the entries
  *
- * Two tables, one behind the other. A name's entries are in bucket hash & (n - 1), with those of
- * two or three other names.
+ * Two tables, one after the other. A name's entries are in bucket hash & (n - 1), with those of two
+ * or three other names.
  */
 #ifndef SIDECAR_NAME_INDEX_H
 #define SIDECAR_NAME_INDEX_H

@@ -58,7 +58,7 @@ static int by_site(const void *a, const void *b)
 }
 
 /*
- * Of sections that share bytes one is not what was written, and nothing in the bytes tells which.
+ * If two sections share bytes, at least one of them is wrong, and nothing in the bytes tells which.
  */
 static int check_overlaps(const struct cairn_sidecar *p, struct cairn_err *err)
 {
@@ -173,7 +173,7 @@ const char *sidecar_long_string(const struct cairn_sidecar *p, uint32_t off)
 									   : NULL;
 }
 
-/* The table at *@off of a section, and *@off behind it. Nothing when there is no section. */
+/* The table at *@off of a section; moves *@off past it. Does nothing when there is no section. */
 static int read_table(struct cairn_sidecar *p, const struct elf_section *s, uint64_t *off,
 		      struct table *ret, struct cairn_err *err)
 {
@@ -245,7 +245,7 @@ static int find_records(struct cairn_sidecar *p, const char *name, struct record
 	return 0;
 }
 
-/* Blocks of bits: where they begin is in @starts already, or in front of them. */
+/* Blocks of bits: their begins are in @starts already, or are stored before them. */
 static int find_blocks(struct cairn_sidecar *p, const char *name, bool has_starts,
 		       struct blocks *ret, struct cairn_err *err)
 {
@@ -264,7 +264,7 @@ static int find_blocks(struct cairn_sidecar *p, const char *name, bool has_start
 	return 0;
 }
 
-/* Each span behind the one before, inside the code, with as many pages as it takes. */
+/* Each span comes after the previous one, lies inside the code, and has the pages that it needs. */
 static int check_spans(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	uint64_t pages = 0, end = 0;
@@ -497,7 +497,7 @@ int cairn_sidecar_open_image(struct cairn_sidecar_image *image, const char *name
 	return 0;
 }
 
-/* ---- what it is ---- */
+/* ---- attributes ---- */
 
 const char *cairn_sidecar_path(const struct cairn_sidecar *p)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The writer of .cairn.dwarf: which functions, copies and calls it has, and what is written of each
+ * The writer of .cairn.dwarf: which functions, copies and calls it has, and what it writes about
+ * each
  *
  *	1. Each unit, in parallel: functions that have code, their copies, the abstract instances of
- *	   both, and the registers whose value at the entry is asked for.
+ *	   both, and the registers whose value at the entry is needed.
  *	2. The types of parameters, one by one, as the graph of types has one writer.
  *	3. Each unit, in parallel: its DIEs and lists.
- *	4. All units, one behind the other, with what they refer to.
+ *	4. All units in sequence, with the DIEs that they refer to.
  */
 #include "sidecar/reduced.h"
 
@@ -40,7 +41,7 @@ struct reducer {
 	struct arena arena;
 	struct abstracts abstracts;
 	struct dw_range_list ranges;
-	/* What the copies of one function tell of each other: of those in copies_of. */
+	/* What the copies of one function tell about each other; copies_of is the function. */
 	uint32_t copies_of;
 	bool has_copies;
 	struct arena copies;
@@ -69,7 +70,7 @@ struct reducing {
 	uint8_t *is_needed;
 	VEC(uint32_t) types; /* numbers */
 	struct unit_asks *unit_asks;
-	struct map asked_at; /* address of a function, to what is asked of its callers */
+	struct map asked_at; /* address of a function, to the registers its callers must describe */
 	struct out_unit *units;
 	struct reducer *reducers;
 };
@@ -84,7 +85,7 @@ static bool is_copy(const struct reducing *r, uint32_t i)
 	return entry_at(r, i)->flags & DW_FUNC_INLINED;
 }
 
-/* The instance whose parameters an entry has: site_build_now() takes the same. */
+/* The instance whose parameters an entry has: site_build_now() chooses the same one. */
 static int instance_of(const struct reducing *r, struct reducer *x, uint32_t i,
 		       const struct dw_die *die, const struct abstract **ret, struct cairn_err *err)
 {
@@ -100,7 +101,7 @@ static int ranges_of(struct reducer *x, const struct dw_die *die, struct cairn_e
 	return rc == -ENOMEM ? err_nomem(err, "ranges of code") : rc;
 }
 
-/* ---- 1. what is needed ---- */
+/* ---- 1. the needed parts ---- */
 
 static int note_asks(void *arg, const struct dw_loc_entry *e)
 {
@@ -121,7 +122,7 @@ static int note_call_asks(void *arg, const struct dw_die *site)
 	return 0;
 }
 
-/* What the callers of the function around entry @i are asked for its sake. */
+/* Notes the registers that entry @i needs from the callers of the function around it. */
 static int note_entry(struct reducing *r, uint32_t i, const struct dw_die *die,
 		      struct cairn_err *err)
 {
@@ -204,7 +205,7 @@ static int look_at_unit(void *ctx, size_t unit, unsigned int worker, struct cair
 	return rc < 0 ? rc : list_asks(r, unit, err);
 }
 
-/* Of functions at one address all that any of them asks. */
+/* Unites the needs of all functions at one address. */
 static int gather_asks(struct reducing *r)
 {
 	for (size_t u = 0; u < r->n_units; u++)
@@ -305,7 +306,7 @@ struct location {
 	uint32_t list;
 };
 
-/* A pop from the empty stack: what is damaged is damaged here, too. */
+/* A pop from the empty stack: a damaged expression stays damaged. */
 static const uint8_t damaged[] = {DW_OP_drop};
 
 static struct location damaged_location(void)
@@ -313,7 +314,7 @@ static struct location damaged_location(void)
 	return (struct location){.kind = OUT_AT_EXPR, .expr = {damaged, sizeof(damaged)}};
 }
 
-/* What an attribute says: an expression, or a list, which is written. */
+/* The value of an attribute: an expression, or a list, which is written. */
 static struct location read_location(struct writing *w, const struct dw_die *die, uint16_t at)
 {
 	struct location ret = {.list = (uint32_t)w->u->locations.v.n};
@@ -484,7 +485,10 @@ static int put_abstract_formals(struct writing *w, struct cairn_err *err)
 
 /* ---- calls ---- */
 
-/* What is asked of the caller that a call returns to; 0 when the call is not a direct one. */
+/*
+ * The registers needed from the caller to which a call returns; 0 when the call is not a direct
+ * one.
+ */
 static uint32_t asked_by_callee(const struct reducing *r, struct cairn_vaddr ret_pc)
 {
 	const uint8_t *code;
@@ -519,8 +523,8 @@ static void put_passed(struct writing *w, const struct call_param *p, uint32_t a
 }
 
 /*
- * A call that is asked about is written whether or not it tells anything: of several at one address
- * the first counts.
+ * A needed call is written even if it describes nothing: among several at one address the first
+ * counts.
  */
 static int put_call(void *arg, const struct dw_die *site)
 {
@@ -661,7 +665,7 @@ static int compare_copies(struct writing *w, struct cairn_err *err)
 		return 0;
 	int rc = active_removed(&w->r->env, &w->x->worker, function, w->entry, note_removed, w->x,
 				err);
-	/* Of very many each is asked about. */
+	/* If there are very many copies, each one is evaluated alone. */
 	bool is_alone = map_get(&w->x->removed, removed_key(w->entry, ACTIVE_ALL), &known);
 	if (rc >= 0 && !is_alone)
 		rc = map_put(&w->x->asked, origin, 1);

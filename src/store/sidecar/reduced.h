@@ -2,12 +2,11 @@
 /*
  * .cairn.dwarf: what the middle of functions takes, as DWARF that has nothing else
  *
- * Where a parameter is changes with nearly every instruction, and whether that may be believed
- * depends on the code around it. Answers for all addresses would be larger than the descriptions
- * that they are made of. So the descriptions are kept: functions, inlined copies, parameters with
- * their locations, and what callers passed. The same code reads them that reads the debug
- * information (sites/active.c), so that both give the same answers. What differs from ordinary
- * DWARF:
+ * The location of a parameter changes with nearly every instruction, and the code around it decides
+ * whether it is reliable. Answers for all addresses would be larger than the descriptions that they
+ * are made of. So the descriptions are kept: functions, inlined copies, parameters with their
+ * locations, and call site values. The code that reads the debug information also reads these
+ * (sites/scopes_at.c), so both give the same answers. Differences from ordinary DWARF:
  *
  *	types		a parameter has the number of a record of .cairn.types (DW_AT_cairn_type). Its DW_AT_type leads to a stand-in with the
  *			few facts that locations depend on: the size, whether it is a _Bool, whether
@@ -18,7 +17,7 @@
  *	call sites	only direct calls of functions that ask for the value of a register at their
  *	entry.
  *
- *	reduced.c	finds out what is needed, and writes it
+ *	reduced.c	finds the needed parts, and writes them
  *	reduced_out.c	units, abbreviations and references into sections
  *	reduced_expr.c	location expressions
  *	reduced_read.c	the section as provider of answers
@@ -34,7 +33,8 @@
 /*
  * reduced_make - the section's bytes: an ELF file
  *
- * @p      whose sites were visited, and whose types are not finished: those of parameters are added
+ * @p      the table whose sites were visited, and whose types are not finished: those of parameters
+ *         are added
  * @ret_n  functions and inlined copies in it
  * Returns 0, -EBADMSG, -EOPNOTSUPP (addresses that have not 8 bytes), -ERANGE, -ENOMEM. Same bytes
  * for any number of threads.

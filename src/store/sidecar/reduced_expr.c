@@ -2,17 +2,17 @@
 /*
  * Location expressions for .cairn.dwarf
  *
- * An expression is copied operation by operation. What refers to something else is changed: an
- * index of .debug_addr becomes the address, a base type one of the integer types that every unit
- * has, a removed parameter a DIE that stands for it. An operation that loc/expr.c does not know
- * ends the copy after its byte, as it ends the reader's work. What is damaged is copied as it is.
+ * An expression is copied operation by operation. References are changed: an index of .debug_addr
+ * becomes the address, a base type becomes one of the integer types that every unit has, and a
+ * removed parameter becomes a DIE that stands for it. An operation that loc/expr.c does not know
+ * ends the copy after its byte, as it ends the reader's work. Damaged bytes are copied unchanged.
  */
 #include "sidecar/reduced_out.h"
 
 #include "base/cursor.h"
 #include "dwarf/constants.h"
 
-/* What follows an operation. */
+/* The operands of an operation. */
 enum operands {
 	UNKNOWN,
 	NOTHING,
@@ -21,12 +21,12 @@ enum operands {
 	SIGNED,
 	NUMBERS, /* two */
 	REGISTER_SIGNED,
-	BLOCK,  /* a length, and as many bytes */
+	BLOCK,  /* a length, and that number of bytes */
 	INDEX_ADDRESS, INDEX_CONSTANT, /* into .debug_addr */
 	TYPE,
 	REGISTER_TYPE,
 	SIZE_TYPE,
-	CONSTANT_TYPE, /* a type, a length of one byte, and as many bytes */
+	CONSTANT_TYPE, /* a type, a length of one byte, and that number of bytes */
 	REMOVED,
 };
 

@@ -65,7 +65,7 @@ void out_unit_begin(struct out_unit *u, const char *producer, uint16_t language,
 		put_base_type(&u->info, bytes, DW_ATE_unsigned);
 		put_base_type(&u->info, bytes, DW_ATE_signed);
 	}
-	/* Of no size that an integer has: what refers to it is not followed. */
+	/* The size is no integer's: references to it are not followed. */
 	put_base_type(&u->info, 0, DW_ATE_float);
 }
 
@@ -75,7 +75,7 @@ static void set_u32(struct bytes *b, size_t at, uint32_t value)
 		memcpy(b->v.p + at, &value, sizeof(value));
 }
 
-/* Where the stand-in of a removed parameter is; it is written when it is asked for first. */
+/* The stand-in of a removed parameter; it is written at its first use. */
 static uint32_t site_removed(struct out_unit *u, dw_off die)
 {
 	for (size_t i = 0; i < u->removed.n; i++)
@@ -283,7 +283,7 @@ static int site_stand_in(struct sections *s, uint64_t key, uint32_t *ret)
 	return map_put(&s->stand_in_at, key, *ret);
 }
 
-/* What the four bytes say. Returns 0, -ENOMEM, -ERANGE. */
+/* The value of the four bytes. Returns 0, -ENOMEM, -ERANGE. */
 static int resolve(struct sections *s, const struct out_sites *p, const struct out_unit *u,
 		   const struct fixup *f, uint64_t locations_at, uint64_t ranges_at, uint64_t *ret)
 {
@@ -334,7 +334,7 @@ static int add_unit(struct sections *s, const struct out_sites *p, struct out_un
 	return rc;
 }
 
-/* Where formals are is asked of units that were written, too. */
+/* Positions of formals are needed after their units were written, too. */
 static void release(struct out_unit *u)
 {
 	VEC_FREE(&u->info.v);

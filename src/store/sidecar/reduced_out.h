@@ -3,7 +3,7 @@
  * Inside of the writer of .cairn.dwarf: DIEs of one unit, and references that are filled in when
  * all units are known
  *
- * An abbreviation is told by what a DIE has. All that can occur are numbered, and the table has
+ * An abbreviation is identified by a DIE's parts. All possible ones are numbered, and the table has
  * them all.
  */
 #ifndef SIDECAR_REDUCED_OUT_H
@@ -28,7 +28,7 @@ enum {
 	OUT_PASSED_KINDS = 1 << 2,
 
 	OUT_FORMAL = OUT_PASSED + OUT_PASSED_KINDS,
-	/* Who it is: 0 nobody that is asked for. */
+	/* The formal's identity: 0 if no query needs it. */
 	OUT_FORMAL_COPY = 1,  /* with an origin */
 	OUT_FORMAL_OWN = 2,   /* with the number of its type */
 	OUT_FORMAL_NAMED = 3, /* and a name */
@@ -80,7 +80,7 @@ static inline uint32_t out_int_type(unsigned int bytes, bool is_signed)
 	return OUT_FIRST_TYPE + (2 * (bytes - 1) + is_signed) * OUT_TYPE_BYTES;
 }
 
-/* What stands for a type; 0: nothing is known of it. */
+/* The stand-in of a type; 0: nothing is known about the type. */
 static inline uint64_t out_stand_in(uint64_t bytes, bool by_ref, bool is_bool)
 {
 	return bytes << 2 | (uint64_t)by_ref << 1 | is_bool;
@@ -92,7 +92,7 @@ enum fixup_kind {
 	FIX_FORMAL,   /* key: entry, number of the formal */
 	FIX_TYPE,     /* key: out_stand_in() */
 	FIX_REMOVED,  /* key: its DIE */
-	FIX_LOCATIONS, FIX_RANGES, /* what is there counts from the unit's part of the section */
+	FIX_LOCATIONS, FIX_RANGES, /* the value counts from the unit's part of the section */
 };
 
 struct fixup {
@@ -132,7 +132,7 @@ void out_unit_fini(struct out_unit *u);
 void out_reference(struct out_unit *u, enum fixup_kind kind, uint64_t key);
 void out_u64(struct bytes *b, uint64_t value);
 
-/* What has to be known to fill in the references. */
+/* The data needed to fill in the references. */
 struct out_sites {
 	const struct out_unit *units;
 	size_t n_units;
@@ -150,7 +150,7 @@ int out_write(struct out_unit *units, const struct out_sites *sites, struct byte
 /* Register r: bit r. A removed parameter: */
 enum { ASKED_REMOVED = 1 << 16 };
 
-/* Registers whose value at the entry the expression asks for. Adds to *@ret. */
+/* Registers whose value at the entry the expression needs. Adds to *@ret. */
 void out_expr_asks(const uint8_t *expr, uint64_t n, uint32_t *ret);
 
 /*

@@ -67,7 +67,7 @@ int reduced_open(const struct cairn_sidecar *sidecar, const struct cairn_binary 
 		 struct sidecar_types *types, struct reduced **ret, struct cairn_err *err)
 {
 	struct elf *section;
-	/* What is told of an address depends on all code of its function. */
+	/* The answer for an address depends on all code of its function. */
 	if (cairn_sidecar_compare(sidecar, err) == -ESTALE)
 		return -ESTALE;
 	int rc = open_section(sidecar, &section, err);

@@ -2,9 +2,9 @@
 /*
  * The line program of a unit, as the sidecar wants it
  *
- * Of several rows at one address the last describes the instruction there; the others are positions
- * between two instructions, which no sampled address can mean. A row that repeats the position of
- * the one before tells nothing. A kernel's 4.2 million rows become 1.2 million.
+ * Among several rows at one address the last describes the instruction there; the others are
+ * positions between two instructions, which no sampled address can mean. A row that repeats the
+ * previous position adds nothing. A kernel's 4.2 million rows become 1.2 million.
  *
  *	0x10  a.c:5:3   is_stmt     ──►  0x10  a.c:6:9
  *	0x10  a.c:6:9                    0x18  a.c:7:1

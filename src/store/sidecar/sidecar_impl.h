@@ -2,8 +2,9 @@
 /*
  * An open sidecar: its sections, checked as far as their sizes go
  *
- * What is read at a lookup (an offset into the strings, the fields of a block) is checked there: a
- * comparison each, while checking all of it when opening would cost more than most callers ask.
+ * Data that a lookup reads (an offset into the strings, the fields of a block) is checked at that
+ * time. This costs one comparison each; a check of everything at the opening would cost more than
+ * most callers' queries.
  */
 #ifndef SIDECAR_SIDECAR_IMPL_H
 #define SIDECAR_SIDECAR_IMPL_H
@@ -78,8 +79,7 @@ static inline int64_t cur_folded(struct cursor *c)
 }
 
 /*
- * The same as sidecar_string() for who has found a string that may be longer than what guard_near()
- * vouches for.
+ * The same as sidecar_string(), for a string that may be longer than guard_near() covers.
  */
 const char *sidecar_long_string(const struct cairn_sidecar *p, uint32_t off);
 
@@ -121,8 +121,8 @@ static inline uint64_t sidecar_usual_size(enum cairn_type_kind kind)
 }
 
 /*
- * As cairn_sidecar_symbol_of(), of one address after the other: the nearer it is behind the last
- * one, the sooner. *@near is 0 at first.
+ * As cairn_sidecar_symbol_of(), for a sequence of addresses: the closer the address follows the
+ * last one, the faster. *@near is 0 at first.
  */
 bool sidecar_symbol_near(const struct cairn_sidecar *p, uint32_t *near, struct cairn_vaddr at,
 			 const char **ret_name, struct cairn_vaddr *ret_start);
@@ -144,7 +144,7 @@ struct frame {
 /* Frame @number; false when there is none, or its block is damaged. */
 bool frame_at(const struct cairn_sidecar *p, uint32_t number, struct frame *ret);
 
-/* Where @f, a copy in @parent, is called. */
+/* The position at which @f, a copy in @parent, is called. */
 static inline struct position call_of(const struct cairn_sidecar *p, const struct frame *f,
 				      const struct frame *parent)
 {
@@ -158,7 +158,7 @@ static inline struct position call_of(const struct cairn_sidecar *p, const struc
 
 /* ---- pages ---- */
 
-/* What a page says: see encode_code.c. */
+/* The contents of a page: see encode_code.c. */
 struct page {
 	struct bits bits;
 	uint32_t lo;
@@ -172,10 +172,10 @@ struct page {
 /* The page of @at; false when there is none, or nothing in it. */
 bool page_of(const struct cairn_sidecar *p, uint32_t at, struct page *ret);
 
-/* Page @i of span @span, for who reads all: 1, 0 when it is empty, -1 when it is damaged. */
+/* Page @i of span @span, for readers of all pages: 1, 0 when it is empty, -1 when it is damaged. */
 int page_read(const struct cairn_sidecar *p, uint32_t span, uint32_t i, struct page *ret);
 
-/* What holds from a row on. */
+/* The state that holds from a row on. */
 struct here {
 	uint32_t number;    /* of the frame, from 1; 0 none */
 	struct frame frame; /* when there is one */

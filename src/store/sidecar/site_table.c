@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions into bytes; format.h says what they mean
+ * Turns functions into bytes; format.h documents them
  *
- * A function is mostly one of .cairn.functions, and its sites are marks of frames: then its record
- * is their numbers. What many functions share, as a file's operations do, is a prototype.
+ * A function is usually one of .cairn.functions, and its sites are marks of frames. Then its record
+ * has only their numbers. Data that many functions share, such as the prototype of a file's
+ * operations, is a prototype.
  */
 #include "sidecar/site_table.h"
 

@@ -2,9 +2,9 @@
 /*
  * Writing what cairn/sites.h tells: functions, their sites, argument locations and the types' names
  *
- * The functions are evaluated by the sites module and written as they come. Most sites are of a
- * frame that .cairn.frames has already, so what is left to say is that frame's mark; marks are kept
- * until all functions were seen.
+ * The sites module evaluates the functions, and they are written as they come. Most sites belong to
+ * a frame that .cairn.frames already has, so only the frame's mark remains to be written. Marks are
+ * kept until all functions were seen.
  *
  *	site_table.c  functions, and the few sites that are no marks
  *	marks.c        marks
@@ -74,7 +74,7 @@ struct site_table {
 	VEC(struct body) bodies; /* by address when all functions were seen */
 	struct bytes data;
 	VEC(uint32_t) starts; /* of each function in data */
-	/* of the function at hand: for each site the frame whose mark it is, or NO_FRAME */
+	/* of the current function: for each site the frame whose mark it is, or NO_FRAME */
 	VEC(uint32_t) frames;
 	struct mark *marks;
 	uint64_t n_sites;
@@ -112,10 +112,12 @@ int add_arguments(struct site_table *p, const struct cairn_site *s, uint32_t *re
 int args_are_params(struct site_table *p, const struct cairn_function *f,
 		    const struct cairn_site *s, bool *ret);
 
-/* What is told of a site besides where it is and what its arguments are. */
+/* The attributes of a site besides its address and its arguments. */
 void put_site_attrs(const struct cairn_site *s, struct bytes *b);
 
-/* *@ret: the frame whose mark this site is now; NO_FRAME when it has to be written in full. */
+/*
+ * *@ret: the frame whose mark this site is now; NO_FRAME when the site has to be written in full.
+ */
 int mark_site(struct site_table *p, const struct cairn_function *f, const struct cairn_site *s,
 	      uint32_t *ret);
 /* The frame that says where the site stands, marked or not; NO_FRAME when there is none. */
@@ -126,13 +128,12 @@ uint32_t function_of(const struct joined *j, uint32_t frame);
 /* ---- sections ---- */
 
 void encode_sites(const struct site_table *p, struct bytes *ret);
-/* Behind site_attrs and arguments, whose order they use. */
+/* Call it after site_attrs and arguments, whose order it uses. */
 void encode_marks(const struct site_table *p, struct bytes *ret);
 void encode_parameters(const struct site_table *p, struct bytes *ret);
 void encode_addresses(struct site_table *p, struct bytes *ret);
 /*
- * .cairn.symbol_names, behind all functions. Returns 0, -ENOMEM, -ERANGE, -EBADMSG (a symbol
- * table).
+ * .cairn.symbol_names, after all functions. Returns 0, -ENOMEM, -ERANGE, -EBADMSG (a symbol table).
  */
 int encode_symbol_names(const struct site_table *p, const struct cairn_binary *bin,
 			struct bytes *ret, struct cairn_err *err);

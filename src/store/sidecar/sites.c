@@ -2,9 +2,9 @@
 /*
  * Sites from a sidecar
  *
- * A name leads to the numbers of functions that end in it; what else was typed (a file, a line,
- * namespaces) is compared with the front of each record. Then the record is read (sites_read.c),
- * and what it says lives until close.
+ * A name leads to the numbers of functions that end in it. The other parts that the user typed (a
+ * file, a line, namespaces) are compared with the begin of each record. Then the record is read
+ * (sites_read.c), and its contents live until close.
  */
 #include <cairn/sidecar.h>
 
@@ -23,7 +23,9 @@
 #include "sites/suggest.h"
 #include "sites/symbol_names.h"
 
-/* What was found once: whoever asks whether a sidecar can answer asks again for the answer. */
+/*
+ * Functions found once: a caller that tests whether a sidecar can answer then asks for the answer.
+ */
 struct answered {
 	const char *spec;
 	struct cairn_function_list list;
@@ -57,7 +59,7 @@ static bool is_wanted(const struct sidecar_sites *s, uint32_t number,
 	return group_passes(want, &g);
 }
 
-/* What only a symbol names, at code that is the one described. */
+/* Functions known only by a symbol, at code that is the described code. */
 static int read_bare(const struct cairn_sidecar *p, const struct sidecar_symbol_name *symbol,
 		     struct arena *arena, struct cairn_function *ret, struct cairn_err *err)
 {
@@ -68,7 +70,7 @@ static int read_bare(const struct cairn_sidecar *p, const struct sidecar_symbol_
 	return cairn_sidecar_trouble(p, err);
 }
 
-/* What was answered counts only when nothing had to be held back. */
+/* An answer counts only if no damage was found on the way. */
 static int settle(const struct sidecar_sites *s, int rc, struct cairn_err *err)
 {
 	int trouble = rc == -ENOMEM ? 0 : cairn_sidecar_trouble(s->sidecar, err);
@@ -116,7 +118,7 @@ static int find_among(struct sidecar_sites *s, const struct table *numbers, uint
 
 /* ---- patterns ---- */
 
-/* What a pattern matches, by the names that functions answer to and by those of their symbols. */
+/* The matches of a pattern, among the names of functions and the names of their symbols. */
 struct matches {
 	bool *functions; /* by number */
 	VEC(const struct sidecar_symbol_name *) bare; /* by address, each once */
@@ -182,7 +184,9 @@ static void matches_fini(struct matches *m)
 	VEC_FREE(&m->bare);
 }
 
-/* @visitor gets each match; what it points to is in @arena, NULL: freed after the call. */
+/*
+ * @visitor gets each match. Its data is in @arena, or, if @arena is NULL, is freed after the call.
+ */
 static int visit_matches(struct sidecar_sites *s, const struct matches *m, struct arena *arena,
 			 sites_visitor *visitor, void *ctx, struct cairn_err *err)
 {
@@ -245,7 +249,7 @@ static int find_pattern(struct sidecar_sites *s, const struct group_filter *want
 
 /* ---- names of symbols ---- */
 
-/* What a name stands for that no function has. */
+/* The meaning of a name that no function has. */
 static int find_symbol(struct sidecar_sites *s, const char *name, struct cairn_function_list *ret,
 		       struct cairn_err *err)
 {

@@ -138,8 +138,8 @@ static void read_own_chain(struct reader *r, struct cairn_site *s)
 }
 
 /*
- * The chain of frame @number, which is written behind all of its containers, so that the depth is
- * bounded by the number of frames. Returns the frame of the out-of-line function around it.
+ * The chain of frame @number. A frame is written after all of its containers, so the number of
+ * frames bounds the depth. Returns the frame of the out-of-line function around it.
  */
 static uint32_t read_frames(struct reader *r, uint32_t number, struct cairn_site *s)
 {
@@ -181,7 +181,7 @@ static uint32_t read_frames(struct reader *r, uint32_t number, struct cairn_site
 
 /* ---- sites ---- */
 
-/* What put_site_attrs() wrote. */
+/* Reads the output of put_site_attrs(). */
 static void read_site_attrs(struct cursor *c, struct cairn_site *s)
 {
 	uint8_t flags = cur_u8(c), what = cur_u8(c);
@@ -226,7 +226,7 @@ static struct cairn_arg *read_own_args(struct reader *r, struct cairn_site *s)
 	return args;
 }
 
-/* What put_own_site() wrote. */
+/* Reads the output of put_own_site(). */
 static void read_own_site(struct reader *r, const struct cairn_function *f, struct cairn_site *s)
 {
 	uint8_t flags = cur_u8(&r->c);
@@ -264,8 +264,8 @@ static void next_mark(struct marks *marks)
 }
 
 /*
- * The mark of frame @number; false when there is none. Cheap when it is behind the last one that
- * was asked for, in its block.
+ * The mark of frame @number; false when there is none. Cheap when it follows the last requested one
+ * in the same block.
  */
 static bool mark_at(struct reader *r, uint32_t number, struct mark *ret)
 {
@@ -308,7 +308,7 @@ static void read_marked_site(struct reader *r, const struct cairn_function *f, u
 			     struct cairn_site *s)
 {
 	struct mark m, container;
-	/* The container's is in front of the frame's, often in one block. */
+	/* The container's mark comes before the frame's, often in the same block. */
 	uint32_t root = read_frames(r, frame, s);
 	bool has_container = root != frame && mark_at(r, root, &container);
 	if (!mark_at(r, frame, &m)) {
@@ -443,7 +443,7 @@ int sites_read_function(struct sidecar_types *types, struct arena *arena, uint32
 	reader_fini(&r);
 	if (r.rc < 0)
 		return err_nomem(err, "the sites of a function");
-	/* That bytes do not have their checksum explains more than what was expected in them. */
+	/* A wrong checksum explains more than unexpected contents. */
 	if (r.c.failed)
 		return cairn_sidecar_trouble(p, err) < 0 ? cairn_sidecar_trouble(p, err) : -EBADMSG;
 	count_shared(sites, (uint32_t)n);

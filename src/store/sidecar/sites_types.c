@@ -95,7 +95,7 @@ static bool has_content(enum cairn_type_kind kind)
 	       kind == CAIRN_T_ENUM;
 }
 
-/* Of a struct, union or enum what is known before somebody looks inside. */
+/* The facts about a struct, union or enum that are known before its inside is read. */
 static int read_one(struct sidecar_types *t, uint32_t number)
 {
 	struct cursor c = record_at(&t->sidecar->types, number, NULL);

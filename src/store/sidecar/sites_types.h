@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Types of a sidecar, read into a graph when they are asked for
+ * Types of a sidecar, read into a graph on demand
  *
- * The graph has the numbers of .cairn.types. A struct, union or enum is read as far as its name
- * needs, and is marked unread; complete.c reads what is inside.
+ * The graph has the numbers of .cairn.types. A struct, union or enum is read only as far as its
+ * name needs, and is marked unread; complete.c reads its inside.
  */
 #ifndef SIDECAR_SITES_TYPES_H
 #define SIDECAR_SITES_TYPES_H
@@ -17,7 +17,7 @@ struct sidecar_types {
 	struct cairn_types *graph; /* of the same numbers */
 	uint8_t *known;		   /* by number: it is in the graph, or wanted */
 	VEC(uint32_t) wanted;
-	VEC(uint32_t) inside; /* what is still to be completed */
+	VEC(uint32_t) inside; /* types still to be completed */
 	size_t n_lost;	      /* could not be completed */
 };
 
@@ -32,9 +32,9 @@ void sidecar_types_fini(struct sidecar_types *t);
 uint32_t sidecar_types_read(struct sidecar_types *t, uint32_t number, int *rc);
 
 /*
- * sidecar_types_outside - all of a record but what is inside
+ * sidecar_types_outside - all of a record but the inside
  *
- * @c         at the record; behind its outside afterwards
+ * @c         at the record; after its outside on return
  * @ret_full  as the compiler describes it; without its inside. References are ids, which are
  *            wanted.
  * Returns whether there is an inside; -ENOMEM. The cursor has failed when the record is damaged.

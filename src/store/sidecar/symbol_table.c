@@ -33,8 +33,8 @@ static bool leads_to(const struct name_table *t, const char *name, uint32_t func
 }
 
 /*
- * Functions answer to the name, and who asks for it gets them alone. A pattern gets what begins at
- * the symbol, too.
+ * Functions have the name, and a query for it gets only them. A pattern also gets the functions
+ * that begin at the symbol.
  */
 static bool is_known(const struct name_table *t, const char *name)
 {
@@ -57,7 +57,7 @@ static int by_name(const void *a, const void *b)
 	return order ? order : x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* ---- what they stand for ---- */
+/* ---- meanings of names ---- */
 
 static int put(struct name_table *t, const char *name, uint32_t at, uint32_t what, uint32_t off)
 {
@@ -131,7 +131,8 @@ static int put_functions(struct name_table *t, const char *name, const struct sy
 }
 
 /*
- * What begins at one of the addresses: functions, parts of functions, then what nothing describes.
+ * The functions that begin at one of the addresses, then parts of functions, then addresses without
+ * a description.
  */
 static int put_addresses(struct name_table *t, const char *name, const struct symbol_name *symbol)
 {

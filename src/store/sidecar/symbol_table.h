@@ -14,7 +14,7 @@
 #include "base/arena.h"
 #include "sidecar/sidecar_impl.h"
 
-/* What a name stands for: records next to each other. */
+/* The meanings of a name: adjacent records. */
 struct named_symbols {
 	const struct sidecar_symbol_name *p;
 	uint32_t n; /* 0: unknown */
@@ -23,7 +23,7 @@ struct named_symbols {
 /* O(log names). */
 struct named_symbols symbols_named(const struct cairn_sidecar *p, const char *name);
 
-/* The function behind a record without debug information. Returns 0 or -ENOMEM. */
+/* The function of a record without debug information. Returns 0 or -ENOMEM. */
 int bare_function(const struct cairn_sidecar *p, const struct sidecar_symbol_name *s,
 		  struct arena *arena, struct cairn_function *ret);
 

@@ -2,14 +2,15 @@
 /*
  * Opening what was found in a cache
  *
- * A sidecar says which bytes of which process are read. When root takes one from a site where
+ * A sidecar decides which bytes of which process are read. If root takes one from a directory where
  * another user could have put it, that user decides. So the path is walked from / component by
- * component, each opened below the one before without following symbolic links, and looked at
- * through its descriptor: what was checked is what is used, whatever is renamed meanwhile.
+ * component. Each component is opened below the previous one without following symbolic links, and
+ * is checked through its descriptor: the checked file is the one that is used, whatever is renamed
+ * meanwhile.
  *
  *	/            root, 0755                          good
- *	/tmp         root, 1777                          good: sticky, others cannot replace what is not theirs
- *	/tmp/x       uid 1000, 0755, asked by root       refused: its owner could replace what is in it
+ *	/tmp         root, 1777                          good: sticky, others can replace only their own files
+ *	/tmp/x       uid 1000, 0755, caller is root      refused: its owner could replace the files in it
  *	/home/a/.cache/cairn, asked by a                 good as long as a and root alone can write
  *
  * A symbolic link is refused: its target would have to be walked in the same way, and caches have

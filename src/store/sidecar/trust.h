@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether somebody else could have written a file; the essay is in trust.c. */
+/* Tells whether another user could have written a file; trust.c explains it. */
 #ifndef SIDECAR_TRUST_H
 #define SIDECAR_TRUST_H
 

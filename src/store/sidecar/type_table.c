@@ -35,7 +35,7 @@ static bool has_content(const struct cairn_type *t)
 	return is_aggregate(t) || t->kind == CAIRN_T_ENUM;
 }
 
-/* 0 for void, and for what is being numbered further down the stack. */
+/* 0 for void, and for a type that is being numbered further down the stack. */
 static uint32_t number_of(const struct type_table *t, uint32_t id)
 {
 	uint32_t number = id < t->number.n ? t->number.p[id] : 0;
@@ -202,7 +202,7 @@ static int meaning_elsewhere(struct type_table *t, uint32_t id, uint32_t *ret)
 }
 
 /*
- * What @id means, and the id of the description that says what is inside: another one when it is a
+ * The meaning of @id, and the id of the description that has the inside: another id when @id is a
  * declaration.
  */
 static int find_meaning(struct type_table *t, uint32_t id, uint32_t *ret_meaning,
@@ -222,7 +222,7 @@ static int find_meaning(struct type_table *t, uint32_t id, uint32_t *ret_meaning
 	return rc == -ENOMEM ? rc : 0;
 }
 
-/* What is known of it before its inside was read; a name is what the unit at hand calls it. */
+/* The facts that are known before the inside is read; the name is the one in the current unit. */
 static struct cairn_type outside_of(const struct type_table *t, uint32_t id, uint32_t definition)
 {
 	const struct cairn_type *called = cairn_types_get(t->graph, id);
@@ -231,7 +231,7 @@ static struct cairn_type outside_of(const struct type_table *t, uint32_t id, uin
 	type.bare_name = called->bare_name;
 	type.encoding = CAIRN_ENC_UNSIGNED;
 	type.byte_swapped = false;
-	/* Of a struct it is read with the members. */
+	/* A struct's ref is read with the members. */
 	type.ref = type.kind == CAIRN_T_ENUM ? type.ref : 0;
 	type.n_members = type.n_enumerators = 0;
 	type.variants = NULL;
@@ -240,8 +240,8 @@ static struct cairn_type outside_of(const struct type_table *t, uint32_t id, uin
 }
 
 /*
- * Its number by meaning and outside. A description whose meaning is not known is a type of its own;
- * a declaration is its name.
+ * Its number by meaning and outside. A description without a known meaning is a type of its own; a
+ * declaration is its name.
  */
 static int number_content(struct type_table *t, uint32_t id, uint32_t *ret)
 {
@@ -282,7 +282,7 @@ static bool want_references(struct type_table *t, const struct cairn_type *type)
 	return ok;
 }
 
-/* What it refers to has its numbers. */
+/* The types that it refers to have their numbers. */
 static int number_type(struct type_table *t, uint32_t id, uint32_t *ret)
 {
 	const struct cairn_type *type = cairn_types_get(t->graph, id);
@@ -321,12 +321,12 @@ int type_table_add(struct type_table *t, uint32_t id, uint32_t *ret)
 	return 0;
 }
 
-/* ---- what is inside ---- */
+/* ---- insides ---- */
 
 static int number_members(struct type_table *t, const struct cairn_type *type)
 {
 	uint32_t unused;
-	/* What a Rust struct is made for is read with its members. */
+	/* The type that a Rust struct is made for is read with its members. */
 	int rc = type->ref ? type_table_add(t, type->ref, &unused) : 0;
 	if (rc >= 0 && type->variants)
 		rc = type_table_add(t, type->variants->type, &unused);
@@ -457,7 +457,7 @@ void encode_types(const struct type_table *t, struct bytes *ret)
 		uint32_t from = t->outsides.starts.p[i];
 		all.failed |= !VEC_ADD(&starts, (uint32_t)all.v.n);
 		if (c < t->contents.p + t->contents.n && c->number == i) {
-			/* Where all are empty there is no memory to count from. */
+			/* If all are empty there is no memory to count from. */
 			if (c->size)
 				put_bytes(&all, t->insides.v.p + c->from, c->size);
 			c++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Types of a whole program, each once, with what is inside them
+ * Types of a whole program, each once, with their insides
  *
  * Every unit describes the types that it uses, most of them like all others. A record of
  * .cairn.types stands for all descriptions that print alike:
@@ -10,12 +10,12 @@
  *	unit 1: DIE 0x40 struct s { char *p; }            ──►  number 3: struct s, "p" at 0: type 2
  *	unit 2: DIE 0xa6 struct s { char *p; }            ──►  the same one
  *
- * What has no inside is equal when its record is: what it refers to is numbered before it. A
- * struct, union or enum may lead to itself. It is known by its meaning (distil/meanings.h), which
- * says what is inside, and by what is written on its outside, which BTF does not tell wholly:
- * "class" or "struct", an alignment, whether the name stands alone. It gets its number when it is
- * met first, and its record when everything else was numbered, from the description that was met
- * first.
+ * Types without an inside are equal when their records are; the types that they refer to are
+ * numbered before them. A struct, union or enum may lead to itself. It is known by its meaning
+ * (btfgen/meanings.h), which gives the inside, and by the parts of its outside that BTF does not
+ * fully record: "class" or "struct", an alignment, whether the name stands alone. It gets its
+ * number when it is first met. Its record is written after everything else was numbered, from the
+ * description that was met first.
  */
 #ifndef SIDECAR_TYPE_TABLE_H
 #define SIDECAR_TYPE_TABLE_H
@@ -32,7 +32,7 @@
 struct content_record {
 	uint32_t number;
 	uint32_t called;     /* id of the description that has the name */
-	uint32_t definition; /* id of the one whose inside is written */
+	uint32_t definition; /* id of the definition whose inside is written */
 	size_t from, size;   /* in insides, once it is */
 };
 
@@ -54,9 +54,9 @@ struct type_table {
 int type_table_add(struct type_table *t, uint32_t id, uint32_t *ret);
 
 /*
- * type_table_finish - list the types that a user can name, and write what is inside of all
+ * type_table_finish - list the types that a user can name, and write the insides of all
  *
- * Returns 0, -ENOMEM, -ERANGE, -EBADMSG (the debug information). What is damaged in it is a type
+ * Returns 0, -ENOMEM, -ERANGE, -EBADMSG (the debug information). A damaged type becomes a type
  * named "<damaged>".
  */
 int type_table_finish(struct type_table *t, struct cairn_err *err);

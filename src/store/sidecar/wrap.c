@@ -2,10 +2,10 @@
 /*
  * A sidecar as an unmodified debuginfod serves it
  *
- * debuginfod(8) knows files by their build-id, and of each build-id one executable and one debug
- * file: a sidecar under the id of its binary is not found, or hides the real debug file. So it
- * travels inside a debug file of its own, whose id is derived from the real one, and which nothing
- * else asks for:
+ * debuginfod(8) finds files by their build-id, and serves one executable and one debug file for
+ * each build-id. A sidecar under the id of its binary is not found, or hides the real debug file.
+ * So it travels inside its own debug file, whose id is derived from the real one and which no other
+ * tool requests:
  *
  *	.note.gnu.build-id   93ac61ec...28a40 636169726e 01     the real id, "cairn", the version of the format
  *	.debug_cairn         the sidecar, whole: an ELF file in a section; its note has the real id
@@ -84,7 +84,7 @@ int cairn_sidecar_wrap(const void *bytes, size_t size, const char *name, void **
 	return rc;
 }
 
-/* Whether the wrapper's id is derived from that of what is in it, by whatever version. */
+/* True if the wrapper's id is derived from the id of its contents, by any version. */
 static bool ids_match(const struct elf *outer, const struct elf *inner)
 {
 	size_t n_outer, n_inner;

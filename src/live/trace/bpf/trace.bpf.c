@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The program behind every user probe
+ * The BPF program of all user probes
  *
  * A hit does this: the cookie of the site gives its entry, the entry its fetch program, which is
  * run by a small interpreter: first the condition, without a record; then the values, straight into
@@ -90,7 +90,8 @@ const volatile __u8 sleepable = 0;
 const volatile __u8 follow = 0;
 const volatile __u8 has_loop = 0;
 /*
- * Of the tracer's pid namespace when it is not the first one, to show the numbers it knows; else 0.
+ * The tracer's pid namespace when it is not the first one, to show the numbers that it knows; else
+ * 0.
  */
 const volatile __u64 pidns_dev = 0, pidns_ino = 0;
 const volatile __u64 wakeup_bytes = 1 << 20;
@@ -355,7 +356,7 @@ static long condition_step(__u32 i, struct run *r)
 	return step(op, &r->m) != 0;
 }
 
-/* Runs the condition; leaves pc behind its FILTER. Returns 1 when it holds, -1 when undecided. */
+/* Runs the condition; leaves pc after its FILTER. Returns 1 when it holds, -1 when undecided. */
 static __always_inline int condition_holds(struct run *r)
 {
 	r->result = -1;
@@ -447,7 +448,7 @@ static __always_inline int string(char *rec, const __u32 rec_size, const struct 
 	}
 	if (len < 0 || out > rec_size - 2)
 		return 1;
-	/* A string that fills the site exactly, or one that goes on behind it? */
+	/* A string that fills its slot exactly, or one that goes on after it? */
 	if (len == max && !read_user(&last, 1, from + max - 1) && last)
 		len |= TRACE_STRING_CUT;
 	*(__u16 *)(rec + out) = len;
@@ -585,8 +586,9 @@ static __always_inline __u64 wakeup(__u32 rec_size)
 }
 
 /*
- * The thread's name. bpf_get_current_comm() copies it byte by byte, which takes 60 ns, most of what
- * is not the trap. The last byte is always NUL; what stands behind the first one is not shown.
+ * The thread's name. bpf_get_current_comm() copies it byte by byte, which takes 60 ns; that is most
+ * of the cost besides the trap. The last byte is always NUL; bytes after the first NUL are not
+ * shown.
  */
 static __always_inline void read_comm(struct trace_record *rec)
 {
@@ -600,7 +602,7 @@ static __always_inline void read_comm(struct trace_record *rec)
 
 typedef long (*fetch_fn)(__u32 i, struct run *r);
 
-/* Everything of a hit but the reservation, whose size must be a constant. */
+/* Everything of a hit except the reservation, whose size must be a constant. */
 static __always_inline const struct trace_site_entry *begin(struct pt_regs *ctx, struct run *r,
 							     __u32 *site)
 {
