@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of `cairn addr` share: from an address of a file or a process to frames, and how
- * they are written.
+ * The files of `cairn addr` share this: from an address of a file or a process to frames, and their
+ * output.
  */
 #ifndef CLI_ADDR_H
 #define CLI_ADDR_H
@@ -15,7 +15,7 @@
 
 #include "sidecar.h"
 
-/* Where addresses belong: one file, or what a process has mapped. */
+/* The space of addresses: one file, or the mappings of a process. */
 struct addr_space;
 
 /* @word is a file, a sidecar or a process; an exit status. */
@@ -25,11 +25,11 @@ int addr_space_open(const char *word, const struct cairn_binary_opts *opts,
  * STATUS_DAMAGED when answers are missing because a sidecar could not be believed, else STATUS_YES.
  */
 int addr_space_status(const struct addr_space *space);
-/* Of an object file why addresses may belong to nothing, on standard error. */
+/* For an object file, reports on standard error why addresses may belong to nothing. */
 void addr_space_tell_object(const struct addr_space *space);
 void addr_space_close(struct addr_space *space);
 
-/* What is known of one address. */
+/* The facts about one address. */
 struct addr_answer {
 	uint64_t addr;
 	/*
@@ -37,7 +37,7 @@ struct addr_answer {
 	 */
 	const char *path;
 	uint64_t vaddr;   /* link-time address in it */
-	/* of a process, where no file is mapped: whose code is there; NULL: nobody's */
+	/* of a process, if no file is mapped: the owner of the code; NULL: none */
 	const struct cairn_code_range *code;
 	size_t n;
 	const struct cairn_frame *frames;

@@ -2,10 +2,10 @@
 /*
  * Many addresses at once
  *
- * Addresses in any order take a sidecar's pages from all over memory, and waiting for these is most
- * of what a lookup costs. So those that have been read are asked in order of address: then pages,
- * frames and functions come one behind the other, and the same address, as in samples, is asked
- * once. Answers are kept and written in the order of the input:
+ * Addresses in any order load a sidecar's pages from all over memory, and waiting for these is most
+ * of a lookup's cost. So the addresses of a batch are looked up in order of address: then pages,
+ * frames and functions are consecutive, and equal addresses, as in samples, are looked up once.
+ * Answers are kept and written in the order of the input:
  *
  *	read        0x30 0x10 0x30 0x20
  *	asked       0x10 0x20 0x30              (1, 3, 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where an address belongs
+ * The file or code that an address belongs to
  *
  * In a file an address is what its symbols and debug information say. In a process it is where
  * something was mapped:
@@ -8,10 +8,10 @@
  *	7f10a2c28000-7f10a2d7d000 r-xp 00028000 fe:01 1234   /usr/lib/x86_64-linux-gnu/libc.so.6
  *	0x7f10a2c5d3f0 - 0x7f10a2c28000 + 0x28000 = offset 0x5d3f0 of that file
  *
- * A file is opened when the first address in it comes, as the process sees it (through
- * /proc/PID/root), or by its mapping when it was deleted or replaced since. Where no file is
- * mapped, those are asked who make code at run time: a registry, GDB's list, map files, as they are
- * when the first such address comes.
+ * A file is opened at the first address in it, as the process sees it (through /proc/PID/root), or
+ * by its mapping when it was deleted or replaced since. If no file is mapped, the sources of code
+ * made at run time answer: a registry, GDB's list, map files, in their state at the first such
+ * address.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -27,8 +27,8 @@
 #include "say.h"
 
 /*
- * Where the sections of an object file are looked for: the library lays them out from a page's
- * beginning on.
+ * The search for the sections of an object file: the library lays them out from a page's beginning
+ * on.
  */
 enum { FIRST_SECTION_STEP = 0x1000, FIRST_SECTION_MAX = 1 << 20 };
 
@@ -40,7 +40,7 @@ struct module {
 	bool tried;
 	struct cairn_binary *bin;
 	struct cairn_sidecar *sidecar;
-	struct cairn_sidecar *refused; /* the one before it, whose answers were given out */
+	struct cairn_sidecar *refused; /* the previous sidecar, whose answers are still in use */
 };
 
 struct mapping {
@@ -157,7 +157,7 @@ static int open_module(struct addr_space *space, struct module *m, const char *p
 	return sidecar_for(m->bin, space->wish, &m->sidecar);
 }
 
-/* The file behind a mapping, which may not be the one that now has its name. */
+/* The file of a mapping, which may not be the one that now has its name. */
 static void open_mapped(struct addr_space *space, const struct mapping *mapping, struct module *m)
 {
 	char path[4200];

@@ -28,7 +28,7 @@ static void put_frame(struct text *t, const struct cairn_frame *frame)
 	text_put_decimal(t, frame->column);
 }
 
-/* Whose code it is, and which generation. */
+/* The owner of the code, and its generation. */
 static void put_code(struct text *t, const struct cairn_code_range *code)
 {
 	text_put(t, "  [");

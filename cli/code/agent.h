@@ -6,9 +6,9 @@
 /*
  * agent_preload - let programs that are started from now on load the agent
  *
- * @exe  the first of them; what keeps it from doing so is said on standard error
- * Changes LD_PRELOAD in the environment: what is there stays, and comes first. Returns an exit
- * status, having said what is wrong.
+ * @exe  the first of them; the obstacle is reported on standard error
+ * Changes LD_PRELOAD in the environment: the present content stays, and comes first. Returns an
+ * exit status, having reported the error.
  */
 int agent_preload(const char *exe);
 

@@ -43,7 +43,7 @@ static const struct example examples[] = {
 	{0},
 };
 
-/* 1 to 16; 0 for what is no digit. */
+/* 1 to 16; 0 for a character that is no digit. */
 static const uint8_t digit_of[256] = {
 	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,
 	['6'] = 7,  ['7'] = 8,	['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
@@ -99,7 +99,10 @@ static int answer_words(struct addr_space *space, const struct addr_values *valu
 
 /* ---- stdin ---- */
 
-/* What is read at once, and answered at once; so who writes a line and waits gets its answer. */
+/*
+ * Input is read and answered in batches, and a user who writes a line and waits gets the answer at
+ * once.
+ */
 enum { INPUT_SIZE = 1 << 20, BATCH = 1 << 15 };
 
 struct input {
@@ -157,7 +160,7 @@ static int answer_lines(struct input *in, bool at_end, struct addr_space *space,
 	}
 	in->n = (size_t)(end - at);
 	memmove(in->buf, at, in->n);
-	/* Those in front of a line that is none are answered all the same. */
+	/* The lines before a malformed line are answered all the same. */
 	int answered = answer(in->batch, space, values, tally);
 	return status ? status : answered;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cairn code: who owns which addresses of a process. */
+/* cairn code: the owners of the addresses of a process. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -109,7 +109,7 @@ static void restricted(void *ctx)
 		    "it starts gain no privileges\n");
 }
 
-/* What shells make of it. */
+/* The status as a shell returns it. */
 static int status_of(int status)
 {
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

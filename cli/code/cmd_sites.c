@@ -73,7 +73,9 @@ static const struct example examples[] = {
 	{0},
 };
 
-/* What was found so far; --emit wants it all at once, everything else is written as it is found. */
+/*
+ * The results so far; --emit needs all of them at once, everything else is written as it is found.
+ */
 struct answers {
 	const struct cairn_function **p;
 	size_t n;
@@ -307,7 +309,7 @@ static int answer(const struct view *view, const struct sites_values *values, ch
 	for (size_t i = 0; i < n; i++) {
 		int one = find_one(view, specs[i], &answers);
 
-		/* What was found is still shown; the worst status tells that not all was. */
+		/* Results are still shown; the worst status tells that some are missing. */
 		status = one > status ? one : status;
 	}
 	if (answers.emit && answers.n) {
@@ -346,7 +348,7 @@ static int open_binary(const char *word, const struct sites_values *values,
 	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
 }
 
-/* What is not known is said, also when there is an answer. */
+/* Missing data is reported, also when there is an answer. */
 static void warn_of_missing(const struct cairn_sites *sites)
 {
 	const char *which;
@@ -400,7 +402,7 @@ static int ask(struct view *view, const struct sites_values *values,
 		return fail(STATUS_NOT_HERE,
 			    "%s: a sidecar has no code to look at: name the program",
 			    cairn_binary_path(view->bin));
-	/* Who names a file of debug information wants to see what is in it. */
+	/* A user who names a file of debug information wants to see its contents. */
 	wish.none |= values->debug_file || values->debug_dirs.n;
 	if (values->hazards)
 		return hazards(view, &wish);

@@ -74,7 +74,7 @@ static void tell_moment(const struct cairn_stacks *stacks)
 	    m.is_consistent ? "all at one moment" : "not all at one moment");
 }
 
-/* Of all stacks the end that says least. */
+/* The worst end of all stacks. */
 static enum exit_status worse(enum exit_status a, enum exit_status b)
 {
 	return a == STATUS_NO || b == STATUS_YES ? a : b;

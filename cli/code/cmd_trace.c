@@ -149,7 +149,7 @@ static int wait_ms(uint64_t end_ns)
 	return left_ms < POLL_MS ? (int)left_ms : POLL_MS;
 }
 
-/* What may not be looked at (set-user-id), or has ended unseen, is not counted as a look. */
+/* A process that may not be read (set-user-id), or has ended unseen, does not count as a look. */
 static void look_at_mapped(struct session *session)
 {
 	int missing;
@@ -179,8 +179,8 @@ static void look_now_and_then(struct session *session)
 }
 
 /*
- * Returns 0 or a negative errno. A failure is told by the first flush only, which drops what could
- * not be written.
+ * Returns 0 or a negative errno. Only the first flush reports a failure; it drops the unwritten
+ * events.
  */
 static int flush_events(const struct session *session)
 {
@@ -217,7 +217,7 @@ static int watch(struct session *session, uint64_t end_ns, struct cairn_err *err
 	return 0;
 }
 
-/* What was still in the ring. */
+/* Handles the events that were still in the ring. */
 static int drain(struct session *session, struct cairn_err *err)
 {
 	int r;
@@ -238,7 +238,7 @@ static int trace(struct session *session, double seconds)
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
-	/* Of thirty years nobody sees the end, and of many more nanoseconds have no number. */
+	/* Thirty years are never over, and the nanoseconds of many more have no number. */
 	if (seconds && seconds < 1e9)
 		end_ns = now_ns() + (uint64_t)(seconds * 1e9 + 0.5);
 	r = watch(session, end_ns, &err);
@@ -278,7 +278,7 @@ static int attach(struct session *session)
 	return STATUS_NO;
 }
 
-/* What is probed when the name is not a function's, or not one's only. */
+/* Reports the probed functions when the name is not a function's, or not one function's only. */
 static void tell_added(const struct cairn_trace *t, const char *text, uint32_t first)
 {
 	const struct cairn_trace_probe *probe = cairn_trace_probe(t, first);

@@ -128,7 +128,7 @@ static int dump_rows(const struct cairn_binary *bin, const struct dump_values *v
 	return STATUS_YES;
 }
 
-/* What cairn sidecar made of a binary, without that one. */
+/* Prints the sidecar that cairn sidecar made of a binary, without the binary. */
 static int dump_sidecar(const char *path, bool json)
 {
 	struct cairn_err err = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of `cairn code` share: ranges, how they are written, and what is new about them.
+ * The files of `cairn code` share this: ranges, their output, and what is new about them.
  */
 #ifndef CLI_CODE_H
 #define CLI_CODE_H
@@ -21,7 +21,7 @@ void code_json(FILE *out, const struct cairn_code_range *r, enum code_event even
 /* The notes of a handle: on standard error, or as objects. */
 void code_notes(const struct cairn_code *code, bool json);
 
-/* Who has an address, and the functions there. @r may be NULL. */
+/* The owner of an address, and the functions there. @r may be NULL. */
 void code_at_text(FILE *out, struct cairn_addr at, const struct cairn_code_range *r,
 		  const struct cairn_frame *frames, int n, uint64_t off);
 void code_at_json(FILE *out, struct cairn_addr at, const struct cairn_code_range *r,
@@ -34,7 +34,7 @@ struct code_seen {
 };
 
 /*
- * code_follow - say what is other than it was, and keep what is
+ * code_follow - report the changes, and keep the present state
  *
  * @is_wanted  of the ranges that are followed
  * Returns how many changes were told; -ENOMEM.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is other than it was when a process was looked at the last time: two sorted lists, walked
- * together.
+ * The changes since the last look at a process: two sorted lists, walked together.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -43,7 +42,7 @@ static int compare_texts(const char *a, const char *b)
 	return strcmp(a ? a : "", b ? b : "");
 }
 
-/* What makes it this range; the rest may change. */
+/* The identity of a range; the other members may change. */
 static int compare(const struct code_seen_range *a, const struct code_seen_range *b)
 {
 	const struct cairn_code_range *x = &a->range, *y = &b->range;

@@ -289,8 +289,8 @@ bool expr_c(const struct c_dialect *dialect, const struct cairn_location *loc, s
 /* ---- fetch arguments: %REG, \CONST, +OFF(FETCH), and nothing else ---- */
 
 /*
- * A register or memory plus a displacement that no brackets hold yet: the value 8 behind %di has no
- * name, the memory at it is +8(%di).
+ * A register or memory plus a displacement that no brackets hold yet: the value at 8 past %di has
+ * no name, the memory at it is +8(%di).
  */
 struct fetch {
 	char base[EXPR_MAX];
@@ -303,7 +303,7 @@ static bool fetch_load(struct fetch *f, unsigned int size)
 {
 	char was[EXPR_MAX];
 
-	/* A pointer on the way is read with 8 bytes; what is narrower can only be the last. */
+	/* A pointer on the way is read with 8 bytes; a narrower value can only be the last. */
 	if (f->is_constant || (f->loaded && f->loaded != 8))
 		return false;
 	memcpy(was, f->base, sizeof(was));

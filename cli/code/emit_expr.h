@@ -6,7 +6,7 @@
  *	                             gdb       (int)(*(unsigned int*)($rsp+24))
  *	                             perf      +24(%sp):s32
  *
- * What a language cannot say is not said: the result is false, never something near.
+ * If a language cannot express a value, the result is false, never an approximation.
  */
 #ifndef CLI_EMIT_EXPR_H
 #define CLI_EMIT_EXPR_H
@@ -47,7 +47,7 @@ extern const struct c_dialect dialect_bpftrace, dialect_gdb;
 bool expr_c(const struct c_dialect *dialect, const struct cairn_location *loc, struct scalar scalar,
 	    struct cairn_vaddr site, char ret[EXPR_MAX]);
 
-/* As a fetch argument of a trace event, with its type behind a colon. */
+/* As a fetch argument of a trace event, with its type after a colon. */
 bool expr_perf(const struct cairn_location *loc, struct scalar scalar, struct cairn_vaddr site,
 	       char ret[EXPR_MAX]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of `cairn sites` share: one answer, several ways to write it. */
+/* The files of `cairn sites` share this: one answer, several ways to write it. */
 #ifndef CLI_SITES_H
 #define CLI_SITES_H
 
@@ -66,7 +66,7 @@ int sites_coverage(const struct view *view);
 /*
  * Every site of the file where a uprobe is lost or does harm; an exit status.
  *
- * @sidecar  whose functions and names are asked; NULL: the binary's
+ * @sidecar  the source of functions and names; NULL: the binary
  */
 int sites_hazards(const struct view *view, const struct cairn_sidecar *sidecar);
 

@@ -2,10 +2,10 @@
 /*
  * Sites as definitions for other tools
  *
- * bpftrace and perf attach to an address of a file; what they lack is which addresses, and where
- * the arguments are there. gdb knows most of both, and gets the rest. The rules are those of `cairn
- * trace`: a site that no uprobe may be set on is left out, an argument that is unavailable stays
- * away, and both are said, in the script and on stderr.
+ * bpftrace and perf attach to an address of a file; they lack the addresses, and the locations of
+ * the arguments there. gdb knows most of both, and gets the rest. The rules are those of `cairn
+ * trace`. A site that no uprobe may be set on is left out, and so is an unavailable argument. Both
+ * are reported, in the script and on stderr.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static void identifier(const char *name, uint32_t number, char *buf, size_t size
 			*at = '_';
 }
 
-/* What is said where an argument cannot be. */
+/* The text for an argument that cannot be read. */
 static const char *missing(const struct cairn_arg *arg)
 {
 	return arg->loc.why == CAIRN_AVAILABLE ? "cannot be expressed"
@@ -65,7 +65,7 @@ static void site_title(const struct cairn_function *function, const struct cairn
 
 /* ---- bpftrace ---- */
 
-/* What one printf of bpftrace takes. */
+/* The number of values that one printf of bpftrace takes. */
 #define BPFTRACE_VALUES_MAX 6
 
 static void bpftrace_begin(const struct view *view, const char *path)

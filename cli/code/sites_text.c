@@ -7,8 +7,8 @@
  *	           size_t tc_idx  %rbx
  *	  3 sites: 1 body, 2 inlined; arguments: 2 all, 1 none
  *
- * Everything that belongs to a site is indented under its address. A function may have thousands,
- * so what is in each line is put together without printf(), and what is the same of all of them
+ * Everything that belongs to a site is indented under its address. A function may have thousands of
+ * sites. So each line is put together without printf(), and the text that all lines share is made
  * once.
  */
 #include <inttypes.h>
@@ -142,7 +142,7 @@ void view_location(const struct view *view, const struct cairn_location *loc, ch
 
 /* ---- a site ---- */
 
-/* What is written of one function. */
+/* The output state of one function. */
 struct writer {
 	const struct view *view;
 	const struct cairn_function *function;
@@ -302,7 +302,7 @@ static void put_args(struct writer *w, const struct cairn_site *site, size_t ind
 	}
 }
 
-/* What there is to say of a site that few have. */
+/* Remarks on a site; few sites have any. */
 static void put_remarks(struct text *t, const struct style *style, const struct cairn_site *site,
 			size_t indent)
 {
@@ -349,7 +349,7 @@ static void put_site(struct writer *w, const struct cairn_site *site)
 	put_remarks(t, &w->view->style, site, indent);
 }
 
-/* ---- what is around them ---- */
+/* ---- the text around them ---- */
 
 static void print_unknown(const struct view *view, const struct cairn_function *function)
 {

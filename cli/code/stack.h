@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of `cairn stack` share: frames with their names, and how they are written. */
+/* The files of `cairn stack` share this: frames with their names, and their output. */
 #ifndef CLI_STACK_H
 #define CLI_STACK_H
 
@@ -20,11 +20,11 @@ struct stack_names {
 	/* --debuginfod; not in wish, by which is looked while a process may stand still */
 	const char *debuginfod;
 	bool symbols_only; /* the symbol table's names; no sidecar is made for them */
-	/* Whose frames' arguments are wanted; NULL: none. */
+	/* The stacks whose frames' arguments are wanted; NULL: none. */
 	const struct cairn_stacks *with_args;
-	const struct cairn_thread_stack *thread; /* whose frame was asked about last */
+	const struct cairn_thread_stack *thread; /* the thread of the last queried frame */
 	size_t frame;
-	struct stack_debug *debug; /* per file whose arguments were asked for */
+	struct stack_debug *debug; /* per file whose arguments were queried */
 	size_t n_debug;
 	struct stack_file *files; /* for which one was made */
 	size_t n;

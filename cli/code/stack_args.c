@@ -69,7 +69,7 @@ static struct cairn_sites *open_sites(const struct stack_names *names,
 	struct cairn_err err = {0};
 	int r = cairn_binary_has_dwarf(bin) ? cairn_sites_open(bin, &opts, &sites, &err) : 0;
 
-	/* Where there is a sidecar its names would look as if nothing was missing. */
+	/* If there is a sidecar, its names would look as if nothing was missing. */
 	if (!cairn_binary_has_dwarf(bin) && frame->sidecar &&
 	    cairn_sidecar_has_sites(frame->sidecar))
 		say_none(bin, "its debug information is not here, and its sidecar was made without "
@@ -81,7 +81,7 @@ static struct cairn_sites *open_sites(const struct stack_names *names,
 	return r < 0 ? NULL : sites;
 }
 
-/* From the sidecar; false: it cannot, and that is said. */
+/* From the sidecar; false: it cannot, and that is reported. */
 static bool open_sidecar(const struct cairn_stack_frame *frame, struct stack_debug *debug)
 {
 	struct cairn_err err = {0};
@@ -227,7 +227,7 @@ static void put_value(FILE *out, struct cairn_sites *sites, const struct cairn_a
 					.style = style,
 					.max_elems = ELEMS_MAX,
 					/*
-					 * What strings and vectors point to is not read from the
+					 * The targets of strings and vectors are not read from the
 					 * stopped process.
 					 */
 					.raw = true};

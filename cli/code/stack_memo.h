@@ -2,8 +2,8 @@
 /*
  * Lines of frames that were written before
  *
- * The threads of a pool stand at the same places, and a recursion is at one place many times: what
- * is to be said of an address of a file is found and written once. A hash table of open addressing,
+ * The threads of a pool stand at the same addresses, and a recursion is at one address many times.
+ * So the text for an address of a file is found and written once. A hash table of open addressing,
  * never more than half full.
  */
 #ifndef CLI_STACK_MEMO_H
@@ -18,7 +18,7 @@ struct stack_memo_key {
 	uint64_t vaddr, pc;
 };
 
-/* Whole lines, each with room for a number in front, which may be written over. */
+/* Whole lines, each with room for a number at its begin, which may be overwritten. */
 struct stack_lines {
 	char *text;
 	size_t n, n_lines; /* bytes; lines */
@@ -36,7 +36,7 @@ struct stack_memo {
 	size_t n_text, text_room;
 };
 
-/* What was kept for @key, until the next stack_memo_put(); false when nothing was. */
+/* The lines kept for @key, until the next stack_memo_put(); false when there are none. */
 bool stack_memo_find(const struct stack_memo *memo, const struct stack_memo_key *key,
 		     struct stack_lines *ret);
 

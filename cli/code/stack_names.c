@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names of frames: from the sidecar of the frame's file, its symbol table, or what is said of code
- * made at run time.
+ * Names of frames: from the sidecar of the frame's file, its symbol table, or the description of
+ * code made at run time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static struct cairn_sidecar *asked_for(const struct stack_names *names,
 	return sidecar;
 }
 
-/* That of a file that had none when its first frame was walked through. */
+/* The sidecar of a file that had none when its first frame was walked through. */
 static const struct cairn_sidecar *
 made_sidecar_of(struct stack_names *names, const struct cairn_binary *bin, struct cairn_vaddr at)
 {
@@ -97,7 +97,7 @@ static bool symbol_of(const struct cairn_sidecar *sidecar, const struct cairn_st
 	return frame->bin && cairn_binary_symbol_of(frame->bin, frame->vaddr, ret_name, ret_start);
 }
 
-/* What was said of the code while it was there. */
+/* Takes the description of the code from the time when it was there. */
 static void take_names_of_frame(const struct cairn_stack_frame *frame, struct stack_place *ret)
 {
 	ret->n = frame->n_functions < CAIRN_FRAMES_MAX ? frame->n_functions : CAIRN_FRAMES_MAX;
@@ -122,7 +122,7 @@ void stack_names_find(struct stack_names *names, const struct cairn_stack_frame 
 	if (sidecar && !names->symbols_only)
 		ret->n = cairn_sidecar_frames(sidecar, frame->vaddr, ret->functions,
 					      CAIRN_FRAMES_MAX);
-	/* What has a damaged sidecar is named by the symbols of the file. */
+	/* If its sidecar is damaged, the symbols of the file name the frame. */
 	if (sidecar && cairn_sidecar_trouble(sidecar, NULL) < 0) {
 		sidecar = NULL;
 		ret->n = 0;

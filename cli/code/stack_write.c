@@ -11,8 +11,8 @@
  *	    no unwind row at 0x1234 in server
  *
  * An inlined copy has a line of its own, as in debuggers; the address is that of the frame that it
- * is in. A stack that is complete ends without a word, any other says why it is not, or by what it
- * is.
+ * is in. A complete stack ends without a note. Any other stack names the reason why it is not
+ * complete, or the assumption by which it is.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static void put_position(FILE *out, const struct cairn_frame *f)
 		fprintf(out, ":%" PRIu32, f->column);
 }
 
-/* Whose code it is that is in no file, which generation, and why it has no name. */
+/* The owner of code in no file, the generation, and why it has no name. */
 static void put_code(FILE *out, const struct cairn_stack_frame *frame, const char *unnamed)
 {
 	const struct cairn_code_range *code = frame->code;
@@ -118,7 +118,7 @@ static void put_with_large_number(FILE *out, const char *line, size_t n, size_t 
 	fwrite_unlocked(line + NUMBER_ROOM, 1, n - NUMBER_ROOM, out);
 }
 
-/* Each line with its number in front. */
+/* Each line with its number before it. */
 static void put_lines(FILE *out, const struct stack_lines *lines, size_t *number)
 {
 	char *line = lines->text, *end = lines->text + lines->n;
@@ -139,14 +139,14 @@ static void put_lines(FILE *out, const struct stack_lines *lines, size_t *number
 		fwrite_unlocked(lines->text, 1, lines->n, out);
 }
 
-/* The same at every thread: what is in a file, and says nothing of values. */
+/* True if the text is the same in every thread: the frame is in a file, and has no values. */
 static bool is_of_its_address(const struct cairn_stack_frame *frame,
 			      const struct stack_names *names)
 {
 	return frame->bin && !frame->code && !frame->assumed && !names->with_args;
 }
 
-/* Of a frame as it is told: its lines, until the next one's. */
+/* The printed lines of a frame, until the next frame's. */
 static struct stack_lines lines_of(const struct cairn_thread_stack *thread, size_t i,
 				   struct stack_names *names)
 {

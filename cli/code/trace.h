@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of `cairn trace` share. */
+/* Shared by the files of `cairn trace`. */
 #ifndef CLI_TRACE_H
 #define CLI_TRACE_H
 
@@ -30,11 +30,11 @@ struct session {
 	bool has_command;
 	bool wants_children;
 	/*
-	 * Of a command, by probe: its file was seen among those that the process maps. NULL until
-	 * the first look.
+	 * For a command, by probe: true if its file was seen among the process's mappings. NULL
+	 * until the first look.
 	 */
 	bool *mapped;
-	bool mapped_is_whole; /* what is not in there was never mapped */
+	bool mapped_is_whole; /* a file that is not in it was never mapped */
 	bool all_mapped;
 	unsigned int n_looks; /* that could see something */
 	uint64_t next_look_ns;
@@ -42,13 +42,16 @@ struct session {
 	uint64_t n_events;
 };
 
-/* What would be attached and fetched; an exit status: no when it would be refused. */
+/*
+ * Prints the sites that would be attached and the values that would be fetched. An exit status:
+ * STATUS_NO when they would be refused.
+ */
 int trace_plan(const struct session *session, bool best_effort, bool verbose);
 /* The sites that are not attached, and why. Nothing when there are none. */
 void trace_refusals(const struct cairn_trace *t, FILE *out);
 /*
- * The .dwo files that were not found: calls may be missed. Their number; 0, and nothing is said, as
- * a rule.
+ * Reports the .dwo files that were not found: calls may be missed. Returns their number; usually 0,
+ * without a report.
  */
 size_t trace_missing(const struct cairn_trace *t);
 /* One line of talk: it runs. */

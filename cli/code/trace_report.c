@@ -16,7 +16,7 @@
 
 /* ---- the plan ---- */
 
-/* Where a value that is a parameter is at a site; of an expression only the text is there. */
+/* The location of a parameter's value at a site; an expression has only its text. */
 static void plan_value(const struct cairn_trace_probe *probe, const struct cairn_trace_site *site,
 		       uint32_t value, FILE *out)
 {
@@ -128,7 +128,7 @@ int trace_plan(const struct session *session, bool best_effort, bool verbose)
 		plan_probe(session, probe, verbose);
 		ready += probe->n_ready;
 		refused += probe->n_refused;
-		/* A pattern means as many functions as can be had. */
+		/* A pattern asks for all functions that can be probed. */
 		needed += probe->found == CAIRN_FOUND_PATTERN ? 0 : probe->n_refused;
 	}
 	for (uint32_t i = 0; verbose && i < cairn_trace_n_programs(t) && !session->json; i++) {
@@ -183,7 +183,7 @@ static uint32_t n_with_caveats(const struct cairn_trace *t)
 	return n;
 }
 
-/* Where events may not be as many as calls; said before the first one. */
+/* Reports where the events may differ from the calls, before the first one. */
 static void report_caveats(const struct cairn_trace *t, FILE *out)
 {
 	uint32_t shown = 0, n = n_with_caveats(t);
@@ -211,7 +211,7 @@ static void report_caveats(const struct cairn_trace *t, FILE *out)
 		    n - shown);
 }
 
-/* Of a master that forked its workers long ago. */
+/* For a master that forked its workers long ago. */
 static void tell_running_children(const struct session *session)
 {
 	struct cairn_trace_stats stats = {.size = sizeof(stats)};
@@ -263,7 +263,7 @@ static bool is_of_many(const struct cairn_trace_probe *probe)
 	return probe->found == CAIRN_FOUND_PATTERN || probe->found == CAIRN_FOUND_INDIRECT;
 }
 
-/* Of a pattern's many functions those that had nothing to tell are only counted. */
+/* Among a pattern's many functions, those without a remark are only counted. */
 static bool is_silent(const struct cairn_trace_probe *probe,
 		      const struct cairn_trace_counts *counts)
 {
@@ -286,8 +286,8 @@ static void counts_text(const char *what, const struct cairn_trace_counts *count
 enum presence { PRESENT, ABSENT, UNKNOWN };
 
 /*
- * Where one has to look: at the first look a command has only just been executed, and has loaded no
- * library.
+ * The looks that are needed: at the first look a command has only just been executed, and has
+ * loaded no library.
  */
 #define LOOKS_MIN 2
 

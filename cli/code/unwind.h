@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of `cairn unwind` share: rules in words. */
+/* The files of `cairn unwind` share this: rules in words. */
 #ifndef CLI_UNWIND_H
 #define CLI_UNWIND_H
 
@@ -15,7 +15,7 @@ enum { UNWIND_TEXT_MAX = 1024 };
 /* "rsp", "x29"; "r17" for a number without a name. @buf has 8 bytes. */
 const char *unwind_reg_name(uint16_t machine, unsigned int reg, char *buf);
 
-/* Where the CFA is: "rsp+16", "*(rbp-8)+8"; "-" when nothing is known. */
+/* The location of the CFA: "rsp+16", "*(rbp-8)+8"; "-" when nothing is known. */
 void unwind_cfa_text(uint16_t machine, const struct cairn_unwind_rule *rule, char *buf,
 		     size_t size);
 

@@ -57,7 +57,7 @@ static void place_text(uint16_t machine, const struct cairn_unwind_rule *rule, u
 	}
 }
 
-/* What there is to say of a register; "" when the rule has no word for it. */
+/* The text for a register; "" when the rule does not mention it. */
 static void register_text(const struct printing *p, const struct cairn_unwind_rule *rule,
 			  unsigned int reg, char *buf, size_t size)
 {

@@ -22,7 +22,7 @@
 
 #include <cairn/err.h>
 
-/* What cairn's exit status means; the same for every verb. */
+/* The meaning of cairn's exit status; the same for every verb. */
 enum exit_status {
 	STATUS_YES,       /* done; answered yes */
 	STATUS_NO,        /* answered no: nothing matched, a check failed */
@@ -131,9 +131,8 @@ const char *current_spelling(const char *word, size_t len);
  *
  * Options and operands may be mixed; "--" ends options; "--name=value", "--name value", "-n5" and
  * "-n 5" are the same. Talks on stderr.
- * Returns STATUS_YES, STATUS_USAGE, STATUS_NOT_HERE without memory, or OPTIONS_HELP when --help is
- * asked for, whatever follows it. What it allocated is freed by options_fini(), also after a
- * failure.
+ * Returns STATUS_YES, STATUS_USAGE, STATUS_NOT_HERE without memory, or OPTIONS_HELP for --help,
+ * whatever follows it. options_fini() frees its allocations, also after a failure.
  */
 #define OPTIONS_HELP (-1)
 int options_parse(const struct cmd *cmd, char **words, void *values, struct operands *operands);
@@ -142,15 +141,15 @@ void options_fini(const struct cmd *cmd, void *values, struct operands *operands
 /* Length of the group's name in a verb's name; 0: it is in none. */
 size_t cmd_group_length(const struct cmd *cmd);
 
-/* Whether a verb is in the group of this name, which need not end behind @len. */
+/* True if a verb is in the group of this name, which need not end after @len. */
 bool cmd_is_in_group(const struct cmd *cmd, const char *group, size_t len);
 
 /* Whether a group's name alone is a verb: its second word then need not be one of the group's. */
 bool cmd_group_is_verb(const struct cmd *in_group);
 
 /*
- * cmd_next_group - the first group at or behind *@cmd in the table, which is moved behind that
- * group's verbs
+ * cmd_next_group - the first group at or after *@cmd in the table; *@cmd is moved past that group's
+ * verbs
  *
  * Returns one of its verbs, for its name up to cmd_group_length(); NULL: no more.
  */
@@ -176,7 +175,7 @@ bool complete_print(const char *shell, FILE *out);
  */
 int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /*
- * The same with text behind it that is safe already, and may have more lines: a library's message.
+ * The same, followed by text that is safe already, and may have more lines: a library's message.
  */
 int fail_lines(int status, const char *lines, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -201,7 +200,7 @@ void warn_of_renamed(size_t n);
  * fail_err - tell a library error and choose the exit status
  *
  * @code     the negative errno that came back
- * @missing  the status for -ENOENT, whose meaning depends on what was looked for
+ * @missing  the status for -ENOENT, whose meaning depends on the object of the search
  */
 int fail_err(int code, const struct cairn_err *err, int missing);
 

@@ -10,7 +10,7 @@
 
 /*
  * Reads one word at *@from, which is not blank, and writes it to *@to, which never overtakes. Both
- * are left behind the word. False when a quote is not closed.
+ * are left after the word. False when a quote is not closed.
  */
 static bool take_word(const char **from, char **to)
 {

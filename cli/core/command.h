@@ -14,7 +14,7 @@ struct command {
  *
  * Blanks separate; '...', "..." and \ keep them. No shell runs, so that the traced process is the
  * program itself; for a pipe or a variable say sh -c '...'.
- * Returns an exit status, having said what is wrong. command_fini() also after a failure.
+ * Returns an exit status, having reported the error. command_fini() also after a failure.
  */
 int command_parse(const char *line, struct command *ret);
 void command_fini(struct command *command);

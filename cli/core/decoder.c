@@ -2,9 +2,9 @@
 /*
  * Zydis, loaded when the first instruction is decoded
  *
- * What a sidecar answers decodes nothing, and the library's tables take longer to relocate than
- * such an answer takes. These are its functions, as far as libcairn calls them; in libcairn.so they
- * are the library's own.
+ * Most answers from a sidecar decode nothing, and relocating Zydis's tables takes longer than such
+ * an answer. These functions replace the ones of Zydis that libcairn calls; in libcairn.so they are
+ * the library's own.
  */
 #include <dlfcn.h>
 #include <pthread.h>

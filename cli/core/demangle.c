@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The names are outside bytes. libiberty bounds its recursion, but not what it prints: a name that
- * refers to its own parts doubles with each. It hands out its text in pieces and holds nothing on
- * the heap meanwhile, so that it can be left with a jump when there is too much.
+ * The names are untrusted bytes. libiberty bounds its recursion, but not its output: a name that
+ * refers to its own parts doubles with each. It delivers its text in pieces and holds nothing on
+ * the heap meanwhile, so a jump can leave it when there is too much.
  */
 #include "demangle.h"
 
@@ -122,12 +122,12 @@ const char *demangled(const char *linker_name)
 }
 
 /*
- * Whether "a::b<int>::f<char>" is a name of "f<char>" or "f": the same identifier, at its beginning
- * or behind a "::".
+ * True if "a::b<int>::f<char>" is a name of "f<char>" or "f": the same identifier, at its begin or
+ * after a "::".
  */
 static bool is_name_of(const char *qualified, const char *source_name)
 {
-	/* operator<, operator<<: what is behind is no template argument. */
+	/* operator<, operator<<: the text after it is no template argument. */
 	bool is_less = !strncmp(source_name, "operator<", 9);
 	size_t n = is_less ? strlen(source_name) : strcspn(source_name, "<");
 

@@ -19,7 +19,7 @@
 			"show names of C++ and Rust as the linker knows them"                      \
 	}
 
-/* From here on demangled() returns what it is given. */
+/* From here on demangled() returns its argument. */
 void demangle_never(void);
 
 /*
@@ -43,12 +43,12 @@ const char *demangled_or(const char *linker_name, const char *source_name);
 /*
  * shown_name - the same, without what the compiler appended to the name of a clone
  *
- * For the function around a site: a cairn_show_name. @source_name NULL: a clone's symbol is what is
- * asked for, and shown whole.
+ * For the function around a site: a cairn_show_name. @source_name NULL: a clone's symbol is wanted,
+ * and shown whole.
  */
 size_t shown_name(const char *linker_name, const char *source_name, char *buf, size_t size);
 
-/* What is in front of the part of a clone's name that the compiler appended. */
+/* Comes before the part of a clone's name that the compiler appended. */
 #define DEMANGLED_CLONE " [clone "
 
 /*

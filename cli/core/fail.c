@@ -11,7 +11,7 @@ int fail(int status, const char *format, ...)
 {
 	va_list args;
 
-	/* What was already answered comes first, also when both streams are one file. */
+	/* Earlier answers come first, also when both streams are one file. */
 	fflush(stdout);
 	va_start(args, format);
 	fputs("cairn: ", stderr);

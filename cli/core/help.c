@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a verb's table says, for people: --help, and the manual page. */
+/* The contents of a verb's table, for people: --help, and the manual page. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
 
-/* Where the sentences about options begin. */
+/* The column of the sentences about options. */
 #define OPTION_COLUMN 26
 
 static void option_words(const struct opt *opt, char *buf, size_t size)

@@ -48,7 +48,7 @@ void json_bool(struct json *j, const char *key, bool value);
 /* "summary": true, and the schema's number: what the last object of an output begins with. */
 void json_summary(struct json *j);
 void json_null(struct json *j, const char *key);
-/* The key, for a value that somebody else writes to @j->out: one value, as JSON. */
+/* The key of a value that the caller writes to @j->out: one value, as JSON. */
 void json_key(struct json *j, const char *key);
 
 #endif

@@ -48,7 +48,7 @@ static int refuse_in_group(char **words)
 		    words[0]);
 }
 
-/* "run" behind "code"; NULL: it is no verb of the group. */
+/* "run" after "code"; NULL: it is no verb of the group. */
 static const struct cmd *find_in_group(const char *group, const char *verb)
 {
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)

@@ -130,7 +130,7 @@ static int store(struct parser *parser, const struct opt *opt, const char *value
 	return STATUS_USAGE;
 }
 
-/* The value behind an option: the rest of its word, else the next word. */
+/* The value of an option: the rest of its word, else the next word. */
 static const char *take_value(struct parser *parser, const char *rest)
 {
 	if (*rest)

@@ -2,8 +2,8 @@
 /*
  * All text for people
  *
- * A name, a path or a message may hold bytes that somebody chose: on a terminal an escape sequence
- * is a command, and a newline makes up a line of the answer. Text therefore goes out through here,
+ * A name, a path or a message may hold bytes that an attacker chose: on a terminal an escape
+ * sequence is a command, and a newline forges a line of the answer. So text goes out through here,
  * or through text.h's text_put_name(); JSON goes through json.h.
  */
 #ifndef CLI_SAY_H
@@ -21,7 +21,7 @@
 void say(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void vsay(FILE *out, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* What another program wrote, line by line; newlines and tabs stay. */
+/* Output of another program, line by line; newlines and tabs stay. */
 void say_lines(FILE *out, const char *text);
 
 /* One name, quoted as text; NULL is nothing. */

@@ -10,7 +10,7 @@
 
 /* Often enough to be alive, rarely enough to cost nothing. */
 #define PROGRESS_EVERY_NS  100000000
-/* A clock is read once in so many steps. */
+/* The clock is read once in this number of steps. */
 #define PROGRESS_STEPS     256
 
 struct style style_for(FILE *out)

@@ -2,7 +2,7 @@
 /*
  * Text that is put together from pieces, without printf() and with few calls of stdio
  *
- * Answers of a hundred thousand lines are common, and what is in a line is a dozen pieces of a few
+ * Answers of a hundred thousand lines are common, and a line has a dozen pieces of a few
  * characters.
  */
 #ifndef CLI_TEXT_H
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is not written yet. */
+/* The bytes that are not written yet. */
 struct text {
 	FILE *out; /* NULL: what does not fit any more is cut off */
 	char *buf;
@@ -28,7 +28,7 @@ void text_flush(struct text *t);
 /* Room for @max more, at most the size of the buffer: what was put there is added to n. */
 char *text_room(struct text *t, size_t max);
 
-/* Inlined, because most of what is put is a few characters whose number is known. */
+/* Inlined, because most calls put a few characters of a known number. */
 static inline __attribute__((always_inline)) void text_put_chars(struct text *t, const char *chars,
 								 size_t n)
 {
@@ -54,16 +54,16 @@ static inline void text_put_name(struct text *t, const char *name)
 }
 
 /*
- * The @n characters that were just put into text_room(t, @max), now quoted; @max at least as many.
+ * The @n characters that were just put into text_room(t, @max), now quoted; @max is at least @n.
  */
 void text_take_name(struct text *t, size_t n, size_t max);
 
 void text_put_decimal(struct text *t, uint64_t value);
-/* "0x" in front of it is the caller's. */
+/* The caller writes the "0x" before it. */
 void text_put_hex(struct text *t, uint64_t value);
 void text_put_spaces(struct text *t, size_t n);
 
-/* A text that ends with the buffer: text_in() in front, text_end() behind. @size is at least 1. */
+/* A text that ends with the buffer: text_in() before, text_end() after. @size is at least 1. */
 static inline struct text text_in(char *buf, size_t size)
 {
 	return (struct text){.buf = buf, .size = size - 1};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inputs are mapped, because most of a large one is never looked at. What another program cuts off
- * meanwhile can then be noticed by the signal alone, in the middle of anything and in any thread;
- * so there is no way back, and the program ends here. Files that are being written have no name
- * yet, and links and probes end with the process.
+ * Inputs are mapped, because most of a large one is never read. If another program truncates one
+ * meanwhile, only a signal reports it, at any point and in any thread. So there is no way back, and
+ * the program ends here. Files that are being written have no name yet, and links and probes end
+ * with the process.
  */
 #include "truncated.h"
 

@@ -120,7 +120,7 @@ static bool mapped_file(const char *end, char *ret, size_t size)
 
 static int last_seen;
 
-/* What is probed. Its argument is in a register, and the call cannot go away. */
+/* The probed function. Its argument is in a register, and the compiler cannot remove the call. */
 __attribute__((noinline, noclone)) void cairn_doctor_target(int number);
 __attribute__((noinline, noclone)) void cairn_doctor_target(int number)
 {
@@ -183,7 +183,7 @@ static void examine_tracing(struct exam *exam, enum cairn_trace_backend backend,
 	struct cairn_err err = {0};
 	int r = try_tracing(backend, &err);
 
-	/* The message would repeat the command, which the fix is, behind this one's own name. */
+	/* The message would repeat the command, which is the fix, after this one's own name. */
 	if ((r == -EPERM || r == -EACCES) && geteuid())
 		tell(exam, false, what, "not permitted", tracing_fix(r, backend));
 	else if (r < 0)

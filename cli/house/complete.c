@@ -100,7 +100,7 @@ static void bash_groups(FILE *out)
 
 	fputs("\tcase $verb in\n", out);
 	while ((group = cmd_next_group(&at))) {
-		/* An option behind a group's name that is a verb is that verb's. */
+		/* An option after a group's name that is a verb is that verb's. */
 		fprintf(out,
 			"\t%.*s)\n\t\tif [ \"$COMP_CWORD\" -eq 2 ]%s; "
 			"then\n\t\t\tCOMPREPLY=($(compgen -W '",

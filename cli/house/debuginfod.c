@@ -3,8 +3,8 @@
  * Asking a debuginfod
  *
  * elfutils' client library does it: it knows the servers' protocol, and shares its cache with gdb
- * and perf. It is loaded when it is needed, because it brings a TLS library with it, whose start
- * takes longer than most of our answers.
+ * and perf. It is loaded on demand, because it loads a TLS library, whose start takes longer than
+ * most of our answers.
  */
 #include "debuginfod.h"
 
@@ -231,7 +231,7 @@ char *debuginfod_cache_text(void)
 	return text;
 }
 
-/* What was asked, for @what of the binary whose id is @build_id. */
+/* A request, for @what of the binary whose id is @build_id. */
 static void tell(const char *urls, const char *what, const uint8_t *build_id, size_t len, int r,
 		 const char *found)
 {

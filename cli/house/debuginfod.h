@@ -11,8 +11,8 @@
  * debuginfod_wanted - whether the network may be asked, and which servers
  *
  * @option  of --debuginfod: NULL not given, "" the servers in DEBUGINFOD_URLS, else their URLs
- * Without the option it takes DEBUGINFOD_URLS and CAIRN_DEBUGINFOD=1: the first is set on many
- * machines by people who did not think of us.
+ * Without the option it needs DEBUGINFOD_URLS and CAIRN_DEBUGINFOD=1: many distributions set the
+ * first one without Cairn in mind.
  * Returns the URLs, separated by blanks; NULL: it may not, or there are none.
  */
 const char *debuginfod_wanted(const char *option);

@@ -2,12 +2,12 @@
 /*
  * Keeping a sidecar after an answer that was read from debug information
  *
- * The answer is out; now the next one shall come at once. Making the sidecar of a kernel takes
- * seconds, which nobody who asked about one function has agreed to wait for. So a process of its
- * own makes it, `cairn sidecar --keep FILE`:
+ * The answer is out; the next one should come at once. Making the sidecar of a kernel takes
+ * seconds, and a user who asked about one function has not agreed to wait for that. So a separate
+ * process makes it, `cairn sidecar --keep FILE`:
  *
  *	- executed anew, with none of our descriptors and none of our memory: a link that holds
- *	  probes, the write end of the pipe that somebody reads, would live on in it
+ *	  probes, or the write end of a pipe with a reader, would live on in it
  *	- in a session of its own, without input or output: neither Ctrl-C nor a closing terminal is
  *	  meant for it
  *	- at the lowest priority, one thread, the first to be killed when memory is short, and ended
@@ -37,7 +37,7 @@
 #include <linux/close_range.h>
 #include <linux/ioprio.h>
 
-/* What is done by then does not make the command feel slower. */
+/* Work that is done by then does not make the command feel slower. */
 enum { MOMENT_MS = 50 };
 
 /* For making it, and for the turn of others. */

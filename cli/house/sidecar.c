@@ -50,7 +50,7 @@ static int open_named(const struct cairn_binary *bin, const char *file, bool mus
 {
 	struct cairn_sidecar_opts opts = {.size = sizeof(opts), .must_be_trusted = must_be_trusted};
 
-	/* A sidecar that is asked about itself has no code to compare. */
+	/* A query about a sidecar itself has no code to compare. */
 	if (!sidecar_is_named(cairn_binary_path(bin)))
 		opts.binary = bin;
 	return cairn_sidecar_open(file, &opts, ret, err);
@@ -76,7 +76,7 @@ void sidecar_say_unbound_file(const char *path)
 {
 	struct cairn_sidecar *sidecar;
 
-	/* What else is wrong with it is said by who reads it. */
+	/* Other errors in it are reported by its reader. */
 	if (!sidecar_is_named(path) || cairn_sidecar_open(path, NULL, &sidecar, NULL) < 0)
 		return;
 	sidecar_say_unbound(sidecar);
@@ -113,7 +113,7 @@ static char *fetch(const struct cairn_binary *bin, const char *urls, enum debugi
 	const uint8_t *id = cairn_binary_build_id(bin, &len);
 	char *path = NULL;
 
-	/* What went wrong was said; other sources may do. */
+	/* The error was reported; other sources may do. */
 	if (!urls)
 		debuginfod_cached(file, id, len, &path);
 	else if (debuginfod_fetch(urls, file, id, len, &path) < 0)
@@ -187,7 +187,10 @@ static int fetch_any(const struct cairn_binary *bin, const struct sidecar_wish *
 	return r < 0 || *ret ? r : fetch_debug_file(bin, wish, urls, ret, err);
 }
 
-/* What is in the client's cache is damaged, or of another file: the servers may have it. */
+/*
+ * The file in the client's cache is damaged, or of another file: the servers may have the right
+ * one.
+ */
 static int fetch_cached(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 			struct cairn_sidecar **ret)
 {
@@ -354,7 +357,7 @@ static int find_wanted(const struct sidecar_wish *w, const struct cairn_binary *
 
 		if (r != -ESTALE || !w->many)
 			return r;
-		/* Of another build-id it is for another binary. */
+		/* With another build-id it belongs to another binary. */
 		if (has_build_id(w->file, bin))
 			fail_told(STATUS_YES, err);
 	}
@@ -391,7 +394,7 @@ int sidecar_sites_open(const struct cairn_binary *bin, const struct sidecar_wish
 	return fail_err(r, &err, STATUS_NOT_HERE);
 }
 
-/* What will be asked, asked once before anything is printed. */
+/* All queries, tried once before anything is printed. */
 static int try_all(const struct sidecar_sites *source, char *const *names, size_t n,
 		   struct cairn_err *err)
 {
@@ -402,7 +405,7 @@ static int try_all(const struct sidecar_sites *source, char *const *names, size_
 		r = cairn_sites_is_pattern(names[i])
 			    ? cairn_sidecar_compare(source->sidecar, err)
 			    : cairn_sites_find(source->sites, names[i], &list, err);
-	/* What else goes wrong is said when it is asked again. */
+	/* Other errors are reported at the second query. */
 	return cairn_sidecar_trouble(source->sidecar, err);
 }
 

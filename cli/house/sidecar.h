@@ -19,14 +19,14 @@ bool sidecar_cache_dir(char *buf, size_t size);
 /* The file's own name says that it is a sidecar. */
 bool sidecar_is_named(const char *path);
 
-/* What the command line says about sidecars, as far as the verb has these options. */
+/* The command line's options about sidecars, as far as the verb has them. */
 struct sidecar_wish {
 	const char *file;	/* --sidecar */
 	const char *debuginfod; /* --debuginfod; NULL: not given */
 	bool no_cache;
 	bool none; /* ask the debug information */
 	bool lines; /* one that answers about addresses only will do */
-	bool many; /* several binaries are asked about: --sidecar is for that of its build-id */
+	bool many; /* several binaries are queried: --sidecar is for the one with its build-id */
 	unsigned int jobs;
 	struct opt_list debug_dirs;
 };
@@ -54,8 +54,8 @@ struct sidecar_wish {
 	}
 
 /*
- * The same that is made when there is none: an exit status. For who has asked sidecar_find()
- * already.
+ * The same sidecar that is made when there is none: an exit status. For callers that used
+ * sidecar_find() already.
  */
 int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 		 struct cairn_sidecar **ret);
@@ -64,22 +64,22 @@ int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish
  * sidecar_another - instead of one that cairn_sidecar_trouble() is about: one that is made from the
  * debug information
  *
- * Says what is wrong with @sidecar, which stays open. Returns NULL when there is no debug
- * information, or a person named @sidecar.
+ * Reports the faults of @sidecar, which stays open. Returns NULL when there is no debug
+ * information, or the user named @sidecar.
  */
 struct cairn_sidecar *sidecar_another(const struct cairn_binary *bin,
 				      const struct sidecar_wish *wish,
 				      const struct cairn_sidecar *sidecar);
 
 /*
- * Say what is wrong with a sidecar: an exit status, STATUS_YES when nothing was held back. @sidecar
+ * Reports the faults of a sidecar: an exit status, STATUS_YES when no data was held back. @sidecar
  * may be NULL.
  */
 int sidecar_trouble(const struct cairn_sidecar *sidecar);
 
 /*
- * Say that nothing could compare a sidecar with code, if that is so. Of what is printed from it
- * without a binary, too.
+ * Reports that a sidecar could not be compared with code, if so. Also used for output made from it
+ * without a binary.
  */
 void sidecar_say_unbound(const struct cairn_sidecar *sidecar);
 /* The same of a file that a person named, if it is a sidecar. */
@@ -111,7 +111,7 @@ int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_sideca
 		 struct cairn_err *err);
 
 /*
- * Who answers about functions: a sidecar with their sites where there is one, else the debug
+ * The source of answers about functions: a sidecar with their sites if there is one, else the debug
  * information.
  */
 struct sidecar_sites {
@@ -127,8 +127,8 @@ void sidecar_sites_close(struct sidecar_sites *source);
 /*
  * sidecar_sites_settle - before anything is printed: whether the sidecar can answer
  *
- * A sidecar of another file, or a damaged one, is replaced by the debug information, and that is
- * said. One that a person named is not replaced.
+ * A sidecar of another file, or a damaged one, is replaced by the debug information, with a note. A
+ * sidecar that the user named is not replaced.
  * @names  functions that will be asked about; @n 0: all of the file will be
  * Returns an exit status.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the verbs on BTF share. */
+/* Shared by the verbs on BTF. */
 #ifndef CLI_BTF_H
 #define CLI_BTF_H
 
@@ -67,8 +67,8 @@ int btf_write(const struct btf_made *made, size_t n, bool json);
  * btf_linux_version - a version of Linux for the library's checks: "6.18", "6.18.44-cloud", "all"
  * (0); "": this machine's
  *
- * Returns an exit status: STATUS_USAGE for what is no version, or older than the rules that are
- * known.
+ * Returns an exit status: STATUS_USAGE if the text is no version, or a version older than the known
+ * rules.
  */
 int btf_linux_version(const char *text, uint32_t *ret);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of btf encode share. */
+/* Shared by the files of btf encode. */
 #ifndef CLI_BTF_ENCODE_H
 #define CLI_BTF_ENCODE_H
 
@@ -12,7 +12,7 @@
  * encode_by_sidecar - types and functions of a sidecar; with @want_sites sites, where it has them
  *
  * @ret  bytes and counts, no losses. The bytes are the sidecar's: not for cairn_btfgen_free().
- * Returns an exit status. Says on stderr what is missing.
+ * Returns an exit status. Reports missing parts on stderr.
  */
 int encode_by_sidecar(const struct cairn_sidecar *sidecar, bool want_sites,
 		      struct cairn_btfgen *ret);

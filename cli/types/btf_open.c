@@ -137,7 +137,7 @@ int btf_open_beside(const struct opt_list *bases, char *const *paths, size_t n, 
 	return status;
 }
 
-/* A sidecar, or a file that it was embedded in, has what it was split from beside it. */
+/* A sidecar, or a file that it was embedded in, has its own base beside it. */
 static bool is_inline(const struct btf_source *source)
 {
 	return source->section && !strcmp(source->section, BTF_SECTION ".inline") &&

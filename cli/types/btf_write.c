@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the verbs that make BTF of BTF write, and say of it. */
+/* The output and the messages of the verbs that make BTF from BTF. */
 #include <inttypes.h>
 
 #include <cairn/file.h>

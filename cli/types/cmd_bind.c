@@ -127,7 +127,10 @@ static int select_one(struct cairn_source *source, char *const *name, struct cai
 	return !status && ret->n == before ? STATUS_NO : status;
 }
 
-/* Every name has types, or nothing is written: a build would go on without what it asked for. */
+/*
+ * Every name must have types, or nothing is written: else a build would go on without a requested
+ * type.
+ */
 static int select_all(struct cairn_source *source, char *const *names, size_t n,
 		      struct cairn_source_list *ret)
 {

@@ -61,7 +61,7 @@ static int add_id(struct ids *ids, uint32_t id)
 }
 
 /*
- * "struct NAME", "union NAME" and "enum NAME" say which kind is meant; @name is moved behind that.
+ * "struct NAME", "union NAME" and "enum NAME" give the kind; @name is moved past it.
  */
 static bool has_keyword(const char **name, const char *keyword)
 {
@@ -123,7 +123,7 @@ static int dump(const struct cairn_btf *btf, const struct dump_values *values)
 	for (size_t i = 0; i < values->types.n; i++) {
 		int one = find_type(btf, values->types.items[i], &ids);
 
-		/* What was found is still shown. */
+		/* Results are still shown. */
 		status = one > status ? one : status;
 	}
 	if (status && !ids.n)
@@ -136,7 +136,7 @@ static int dump(const struct cairn_btf *btf, const struct dump_values *values)
 						&err);
 
 		warn_of_renamed(n_renamed);
-		/* What happened to the output is told when the program ends. */
+		/* An error of the output is reported when the program ends. */
 		if (r < 0 && !ferror(stdout))
 			status = fail_err(r, &err, STATUS_NO);
 	}

@@ -146,7 +146,7 @@ static char *path_of(const struct encode_values *values, const char *elf, const 
 	return asprintf(&path, "%s.btf%s", slash ? slash + 1 : elf, suffix) < 0 ? NULL : path;
 }
 
-/* What an earlier run left there continues other types than those that are written now. */
+/* A file of an earlier run continues other types than those that are written now. */
 static void warn_of_leftover(const struct output *o, const struct encode_values *values,
 			     const char *elf)
 {
@@ -263,7 +263,7 @@ static void put_output(struct json *j, const char *key, const struct output *o)
 	json_close(j);
 }
 
-/* Of sites and losses, which a sidecar does not count, it says nothing. */
+/* Sites and losses, which a sidecar does not count, are not included. */
 static void json_counts(struct json *j, const struct cairn_btfgen *d)
 {
 	json_uint(j, "records", d->n_types);
@@ -313,7 +313,7 @@ static void tell_json(const char *elf, const struct cairn_btfgen *d,
 
 /* ---- the verb ---- */
 
-/* What only the debug information answers; NULL: nothing of that was asked for. */
+/* The option that only the debug information can answer; NULL: there is none. */
 static const char *asks_for_more(const struct encode_values *values)
 {
 	const struct {

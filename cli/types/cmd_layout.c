@@ -111,7 +111,7 @@ static const struct example examples[] = {
 	{0},
 };
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
 /* Names in @text. */
 static int parse_abis(const char *text, const struct cairn_abi **ret, size_t *ret_n)

@@ -75,7 +75,7 @@ void compiler_words_free(struct compiler_words *w)
 
 /* ---- the child ---- */
 
-/* What its own children inherit, such as cc1. */
+/* The limit applies to its own children, too, such as cc1. */
 static void limit(int what, size_t max)
 {
 	struct rlimit r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A compiler as a child process: its words, what it reads, what it answers. */
+/* A compiler as a child process: its words, its input, its output. */
 #ifndef CLI_COMPILER_H
 #define CLI_COMPILER_H
 
@@ -22,7 +22,7 @@ void compiler_words_free(struct compiler_words *w);
 
 struct compiler_answer {
 	/*
-	 * what it exited with; 127: it is not there or could not be started; 128 + the signal that
+	 * its exit status; 127: it is not there or could not be started; 128 + the signal that
 	 * ended it
 	 */
 	int status;
@@ -40,7 +40,7 @@ struct compiler_answer {
  * 256 MiB.
  *
  * @input       a descriptor that is its standard input, from the start of the file; -1: ours
- * @with_errors what it says on stderr is in the output, too; otherwise it goes to our stderr
+ * @with_errors puts its stderr into the output, too; otherwise its stderr goes to ours
  */
 struct compiler_answer compiler_run(const struct compiler_words *w, int input, bool with_errors);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the verb decode share. */
+/* Shared by the files of the verb decode. */
 #ifndef CLI_DECODE_H
 #define CLI_DECODE_H
 

@@ -7,7 +7,7 @@
  *	{"time":7,"data":"01000000"}		{"time":7,"data":{"pid":1}}
  *
  * The bytes are a string in hexadecimal, or an array of numbers or of "0x.." as bpftool writes
- * them. A record that is not as its type demands is told on stderr, and the next one is read.
+ * them. A record that does not fit its type is reported on stderr, and the next one is read.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -172,7 +172,7 @@ static int read_hex(struct input *in, char *line, size_t n)
 
 /* ---- JSON ---- */
 
-/* Behind the string that begins at @at; NULL: it does not end. */
+/* The position after the string that begins at @at; NULL: it does not end. */
 static char *skip_string(char *at, char *end)
 {
 	for (at++; at < end && *at != '"'; at++)
@@ -181,7 +181,7 @@ static char *skip_string(char *at, char *end)
 	return at < end ? at + 1 : NULL;
 }
 
-/* Behind a value: a string, or all up to the comma or bracket that closes it. */
+/* The position after a value: a string, or all up to the comma or bracket that closes it. */
 static char *skip_value(char *at, char *end)
 {
 	int depth = 0;
@@ -363,7 +363,7 @@ static int read_records(struct input *in)
 	else if (cairn_decode_is_flexible(in->sink->decode))
 		return read_whole(in);
 	else if (v->perf)
-		/* With the length in front, a sample is filled up to a multiple of 8. */
+		/* With the length before it, a sample is padded to a multiple of 8. */
 		size = (size + 4 + 7) / 8 * 8 - 4;
 	if (size > RECORD_MAX)
 		return fail(STATUS_USAGE, "no record has %zu bytes", size);

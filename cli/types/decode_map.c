@@ -224,7 +224,7 @@ static int make_plans(struct map_view *m, const struct operands *operands)
 
 /* ---- entry ---- */
 
-/* What was gone through: the kernel lists no owners, see bpfmap.h. */
+/* The objects that were searched: the kernel lists no owners, see bpfmap.h. */
 static const char *owners_of(const char *kind)
 {
 	if (!strcmp(kind, "task_storage"))

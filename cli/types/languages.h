@@ -8,7 +8,7 @@
 
 #define LANGUAGES_MAX 64
 
-/* DW_LANG_*, as many as somebody can name. */
+/* DW_LANG_*; the array has room for all that a user can name. */
 struct languages {
 	uint16_t codes[LANGUAGES_MAX];
 	size_t n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the verb layout share. */
+/* Shared by the files of the verb layout. */
 #ifndef CLI_LAYOUT_H
 #define CLI_LAYOUT_H
 
@@ -108,10 +108,10 @@ void layout_json_deduced(struct json *j, const struct layout_source *source, uin
 
 struct compiler_words;
 
-/* -I, -D and the language: what any compiler of C is told. */
+/* -I, -D and the language, as any compiler of C takes them. */
 void layout_c_words(struct compiler_words *w, const struct layout_values *values);
 
-/* What the preprocessor makes of @path for @abi; an exit status. *@ret: free(). */
+/* The preprocessor's output for @path and @abi; an exit status. *@ret: free(). */
 int layout_preprocess(const char *path, const struct cairn_abi *abi,
 		      const struct layout_values *values, char **ret, size_t *ret_size);
 

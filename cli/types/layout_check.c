@@ -15,7 +15,7 @@
 #include "layout_records.h"
 #include "say.h"
 
-/* What surprises most. */
+/* The most surprising rule. */
 #define KEEPS "Compilers keep a type that something global has: const struct event *unused;"
 
 struct check {
@@ -122,7 +122,7 @@ static int tell_problem(const struct check *c, const struct cairn_consumer_probl
 	return STATUS_NO;
 }
 
-/* Of the type of that name; @ret_any when there was one that has no layout. */
+/* Reports problems of the type of that name; sets @ret_any when there was one without a layout. */
 static int tell_problems(const struct check *c, const char *believed, const char *truth,
 			 bool *ret_any)
 {
@@ -160,7 +160,7 @@ static uint32_t find(const struct layout_side *side, const char *name, size_t n)
 	return folded;
 }
 
-/* TYPE, TYPE=OTHER, perhaps with struct in front. */
+/* TYPE, TYPE=OTHER, perhaps with struct before it. */
 static int check_named(struct check *c, const char *pattern)
 {
 	static const char *const words[] = {"struct ", "union ", "enum "};
@@ -270,7 +270,8 @@ static int open_reader(struct check *c, const struct cairn_abi *abi)
 	c->foreign = cairn_source_foreign(side->source.source);
 	side->types = layout_types(&side->source);
 	/*
-	 * None of them may have a layout, which is told when their names are known to the object.
+	 * Perhaps none of them has a layout; this is reported when their names are known to the
+	 * object.
 	 */
 	int64_t n = cairn_source_select(side->source.source, "*", &side->list, NULL);
 	return n < 0 ? fail(STATUS_NOT_HERE, "no memory") : STATUS_YES;

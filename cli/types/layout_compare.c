@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two sources of types side by side: --abi A,B and --diff. What is printed is what cairn_compare()
- * found.
+ * Two sources of types side by side: --abi A,B and --diff. The output is the result of
+ * cairn_compare().
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void place_text(const struct cairn_change *change, const struct cairn_cha
 			 s->size == 1 ? "" : "s");
 }
 
-/* What the place does not show: the types, or the other name. */
+/* The details that the position does not show: the types, or the other name. */
 static void print_detail(const struct layout_side *sides, const struct cairn_change *change)
 {
 	char name[2][256];
@@ -292,7 +292,7 @@ int layout_open_side(const char *path, const struct cairn_abi *abi,
 
 	if (status)
 		return status;
-	/* What is missing on one side only is told when both are known. */
+	/* Types that one side lacks are reported when both sides are known. */
 	status = layout_select(ret->source.source, patterns, n_patterns, &ret->list);
 	if (!status && abi)
 		status = layout_retarget(&ret->source, abi, &ret->list);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What --abi A,B, --diff, --lock and --check share: two sources, pairs of their types, and what
- * differs in a pair.
+ * Shared by --abi A,B, --diff, --lock and --check: two sources, pairs of their types, and the
+ * differences in a pair.
  */
 #ifndef CLI_LAYOUT_COMPARE_H
 #define CLI_LAYOUT_COMPARE_H
@@ -12,7 +12,7 @@
 #include "layout.h"
 
 struct layout_side {
-	const char *label; /* its file or ABI, as people are told */
+	const char *label; /* its file or ABI, as shown to users */
 	struct layout_source source;
 	const struct cairn_types *types;
 	const struct cairn_abi *abi; /* NULL: not known */
@@ -45,7 +45,7 @@ int layout_for_pairs(const struct layout_side *sides,
  */
 int layout_compare_sides(const struct layout_side *sides, const char *word, bool json);
 
-/* One line per change: path, place on both sides, what it is. */
+/* One line per change: path, position on both sides, and the change. */
 void layout_print_changes(const struct layout_side *sides, const struct cairn_changes *changes);
 /* "differing": docs/json.md. @changes may be NULL: none. */
 void layout_json_changes(struct json *j, const struct layout_side *sides,

@@ -3,10 +3,10 @@
  * Clang lays C out, for any ABI, and its debug information is read here, where only files of few
  * machines are read
  *
- * Clang's front end lays types out for the machine that --target names, and writes them down,
- * offsets and all, as metadata of its intermediate language. What the rest of the compiler makes of
- * them is DWARF in an object file of the target, and does not compute anything anew. So the two
- * halves can be for two machines:
+ * Clang's front end lays types out for the machine that --target names, and writes them, offsets
+ * and all, as metadata of its intermediate language. The rest of the compiler turns this into DWARF
+ * in an object file of the target, and computes nothing anew. So the two halves can be for two
+ * machines:
  *
  *	clang --target=s390x-linux-gnu -g -S -emit-llvm	event.h      layouts of s390x
  *	    !12 = !DIDerivedType(tag: DW_TAG_member, name: "d", baseType: !13, size: 64, offset:
@@ -14,9 +14,9 @@
  *	keep the lines of metadata, which begin with '!'
  *	clang --target=x86_64-linux-gnu -x ir -c	             an x86-64 file with these layouts
  *
- * Code, data and assembler are left behind in the middle: they would not be the second machine's.
- * Who reads the file has to be told the ABI, since pointers have no size in what Clang writes, but
- * that of the file's machine.
+ * Code, data and assembler are dropped between the halves: they would not be the second machine's.
+ * A reader of the file needs the ABI as an option, since pointers have no size in Clang's output,
+ * except the size of the file's machine.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What had to be deduced to lay a compiled struct out for another ABI. */
+/* The facts that had to be deduced to lay a compiled struct out for another ABI. */
 
 #include "json.h"
 #include "layout.h"

@@ -2,16 +2,16 @@
 /*
  * Headers of another machine, where none are installed
  *
- * <stdint.h> and <linux/types.h> are the same text everywhere and include what is not: bits/ and
- * asm/ of the machine. Of an ABI that is not this machine's these are seldom installed, and clang
- * --target=... does not look into this machine's. So the directories of both are searched last,
- * after those that Clang has itself, and that this machine's were read is said.
+ * <stdint.h> and <linux/types.h> are the same text everywhere, but they include the machine's
+ * files: bits/ and asm/. Those of another ABI are seldom installed, and clang --target=... does not
+ * search this machine's. So the directories of both are searched last, after Clang's own, and a
+ * note reports that this machine's were read.
  *
- * x86-64's, i386's and x32's are one set of files, in which #if tells which it is, and BPF programs
- * are compiled with those of the machine that runs them. What is missing there are the lists of
- * functions that a libc lacks (gnu/stubs-32.h), which are of no interest here, so there is an empty
- * one. For other machines, sizes of long are put right; structs that these headers declare by #if
- * of the machine (struct stat, ucontext_t) stay what they are here.
+ * The headers of x86-64, i386 and x32 are one set of files, in which #if tells which one it is, and
+ * BPF programs are compiled with those of the machine that runs them. Only the lists of functions
+ * that a libc lacks (gnu/stubs-32.h) are missing there. They do not matter here, so there is an
+ * empty one. For other machines, sizes of long are corrected; structs that these headers declare by
+ * #if of the machine (struct stat, ucontext_t) stay as they are here.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static int write_one(const char *folder, size_t i)
 int layout_headers_open(struct layout_headers *h, const struct cairn_abi *abi)
 {
 	*h = (struct layout_headers){.abi = abi};
-	/* Windows has nothing in common with what is here. */
+	/* Windows has no headers in common with these. */
 	if (!strcmp(abi->name, "x86-64") || abi->ms)
 		return STATUS_YES;
 	strcpy(h->folder, "/tmp/cairn-headers-XXXXXX");
@@ -115,7 +115,7 @@ void layout_headers_words(const struct layout_headers *h, struct compiler_words 
 
 	if (!h->folder[0])
 		return;
-	/* Where distributions install headers to compile for another machine. */
+	/* The directory in which distributions install headers to compile for another machine. */
 	snprintf(own, sizeof(own), "/usr/%s/include", h->abi->triple);
 	if (!access(own, R_OK))
 		compiler_word(w, "-idirafter", own);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Headers for another ABI than this machine's: clang finds its own, or else this machine's, which
- * is said.
+ * Headers for another ABI than this machine's: clang finds its own, or else this machine's, with a
+ * note.
  */
 #ifndef CLI_LAYOUT_HEADERS_H
 #define CLI_LAYOUT_HEADERS_H

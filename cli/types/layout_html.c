@@ -264,7 +264,7 @@ static void put_page(struct page *page, const char *path)
 	fputs("</main></body></html>\n", stdout);
 }
 
-/* Of two files, one may lack what the other has. */
+/* One of two files may lack a type that the other has. */
 static int select_any(struct html_side *s, char *const *patterns, size_t n_patterns)
 {
 	struct cairn_err err = {0};

@@ -11,7 +11,7 @@
  *	0   [1 c][///////////// 7 bytes hole //////////////]
  *	8   [2 l                                           ]
  *
- * What a piece is can be told in three ways: by its colour, by its pattern, and by its text.
+ * Three features tell what a piece is: its colour, its pattern, and its text.
  */
 #ifndef CLI_LAYOUT_HTML_H
 #define CLI_LAYOUT_HTML_H

@@ -32,15 +32,15 @@ struct members {
 };
 
 /*
- * Structs in each other, two levels of JSON each: no source has as many. Members: all of them, as
- * types may repeat one another.
+ * Nested structs, two levels of JSON each: no source has that many. Members: all of them, as types
+ * may repeat one another.
  */
 enum { NEST_MAX = JSON_DEPTH_MAX / 2 - 4, MEMBERS_MAX = 1 << 20 };
 
 static int put_members(struct members *to, uint32_t id, uint64_t base, unsigned int depth);
 
 /*
- * What a member consists of: of a struct without a name always, as it is said nowhere else; of
+ * The contents of a member: always for a struct without a name, as nothing else shows it; for
  * others with --expand.
  */
 static int put_inside(struct members *to, uint32_t id, uint64_t base, unsigned int depth)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* --lint: goes over the structs with the rules that were asked for, and shows what they find. */
+/* --lint: applies the selected rules to the structs, and shows the findings. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 enum {
 	RULES_MAX = 32,
 	/*
-	 * Structs inside of one: real ones have some 500. What contains itself has an end with
-	 * them.
+	 * Structs inside of one: real ones have some 500. The limit also ends a struct that
+	 * contains itself.
 	 */
 	INNER_MAX = 1 << 14,
 	NEST_MAX = 32,
@@ -275,7 +275,7 @@ static int lint_all(struct lint *lint, struct lint_subject *s, const struct cair
 	return status;
 }
 
-/* i386 has the smallest alignments of all, so that what is the same there is the same on ARM. */
+/* i386 has the smallest alignments of all, so a type that is the same there is the same on ARM. */
 static int see_on_32_bits(const struct layout_run *run, const struct cairn_source_list *list,
 			  struct lint_subject *s, struct cairn_retarget **ret)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * --lint: what is wrong with a struct as a record between programs
+ * --lint: faults of a struct as a record between programs
  *
  * To add a rule: a function and a row in layout_lint_rules.c, a paragraph in docs/layout.md, a
  * struct that it finds and one that it does not in tests/cli/test_layout_lint.py.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rules. Each looks at one struct and reports what it finds. */
+/* The rules. Each examines one struct and reports its findings. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -108,7 +108,7 @@ static void look_for_tail(struct lint_subject *s, const struct lint_rule *rule)
 	const struct cairn_layout_facts *facts = s->facts;
 	struct lint_finding f = {.rule = rule->id, .offset = facts->size - facts->padding};
 
-	/* What is as large as its enum ends where the largest of its variants does. */
+	/* A variant is as large as its enum, which ends where the largest of its variants does. */
 	if (!facts->padding || s->t->is_variant)
 		return;
 	f.member = s->t->n_members ? name_of(s, s->t->n_members - 1) : NULL;
@@ -180,7 +180,7 @@ static void look_for_abi(struct lint_subject *s, const struct lint_rule *rule)
 			MEND(&f, "put what is aligned to 8 at a multiple of 8 by itself, or say "
 				 "__attribute__((aligned(8)))");
 		s->report(s, &f, s->ctx);
-		/* What follows is elsewhere because this is. */
+		/* The later members are elsewhere only because this one is. */
 		return;
 	}
 	if (other->size == s->t->size)
@@ -211,7 +211,7 @@ static bool is_atomic(const struct lint_subject *s, uint32_t id)
 	return false;
 }
 
-/* The element of an array, behind all dimensions. */
+/* The element of an array, after all dimensions. */
 static uint32_t element_of(const struct lint_subject *s, uint32_t id)
 {
 	for (int i = 0; i < 64; i++) {
@@ -225,7 +225,10 @@ static uint32_t element_of(const struct lint_subject *s, uint32_t id)
 	return id;
 }
 
-/* Somewhere in its outer struct; what is so in the struct by itself is told of that. */
+/*
+ * True if misaligned because of the outer struct; a fault of the struct itself is reported for that
+ * struct.
+ */
 static bool is_misaligned(const struct lint_subject *s, uint64_t offset, uint64_t size)
 {
 	if (s->listed && offset % size)
@@ -265,7 +268,7 @@ static void look_for_atomics(struct lint_subject *s, const struct lint_rule *rul
 
 static void look_for_straddling(struct lint_subject *s, const struct lint_rule *rule)
 {
-	/* Elements are in many places; a struct of a line at most is told of itself. */
+	/* Elements are in many positions; a struct of at most one line is reported by itself. */
 	if (s->strides || (s->outer != s->id && s->facts->size <= s->cacheline))
 		return;
 	for (uint32_t i = 0; i < s->t->n_members; i++) {

@@ -2,9 +2,9 @@
 /*
  * --lock: layouts that have to stay
  *
- * The types as they are now are written as a lock file, into memory; with --update that is the new
- * file. Else it is read back, and what differs between the two is told: both sides have gone the
- * same way, so nothing differs that the format cannot say.
+ * The present types are written as a lock file, into memory; with --update that is the new file.
+ * Otherwise it is read back, and the differences between the two are reported: both sides have
+ * taken the same path, so no difference is due to the format.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static int read_lock(struct lock_run *l, bool is_update)
 	size_t size;
 	char *text;
 
-	/* What is written to a terminal or a pipe cannot be read back, and would be waited for. */
+	/* Output to a terminal or a pipe cannot be read back, and the read would wait for it. */
 	if (stat(l->lock_path, &st) || (is_update && !S_ISREG(st.st_mode)))
 		return STATUS_YES;
 	int status = layout_read_text(l->lock_path, &text, &size);

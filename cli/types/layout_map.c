@@ -392,8 +392,8 @@ void html_map(const struct html_side *side, uint32_t id, const struct html_leave
 			s.last = run_end(&m, i, &s.to);
 		i = s.last;
 		/*
-		 * What lies over what came before is not drawn twice: only packed or damaged types
-		 * have it.
+		 * A member that overlaps earlier ones is not drawn twice: only packed or damaged
+		 * types have such members.
 		 */
 		s.from = s.from < at ? at : s.from;
 		s.to = s.to > m.size ? m.size : s.to;

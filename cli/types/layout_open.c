@@ -119,8 +119,7 @@ static int open_bases(const struct opt_list *bases, struct layout_source *ret)
 }
 
 /*
- * Clang lays it out, and its debug information is read. That clang found no struct is no error
- * here.
+ * Clang lays it out, and its debug information is read. A result without structs is no error here.
  */
 static int open_compiled(const char *path, const struct cairn_abi *abi,
 			 const struct layout_values *values, struct layout_source *ret)
@@ -154,7 +153,7 @@ static int open_sidecar(const char *path, const struct layout_values *values,
 {
 	struct cairn_err err = {0};
 
-	/* What is no binary may be BTF, and is told then. */
+	/* A file that is no binary may be BTF; errors are reported then. */
 	if (cairn_binary_open(path, NULL, &ret->bin, NULL) < 0)
 		return STATUS_YES;
 	ret->wish = values->wish;
@@ -205,7 +204,7 @@ int layout_open(const char *path, const struct cairn_abi *abi, const struct layo
 	return STATUS_YES;
 }
 
-/* Of BTF it may have to be guessed, from all structs that have no attributes. */
+/* For BTF the ABI may have to be guessed, from all structs that have no attributes. */
 static const struct cairn_abi *abi_of(struct layout_source *source)
 {
 	const struct cairn_abi *abi = cairn_source_abi(source->source);
@@ -274,7 +273,7 @@ void layout_close(struct layout_source *source)
 		btf_close(&source->bases);
 }
 
-/* What was asked for by name and not found: it may be there and have no members. */
+/* A name was not found: it may exist and have no members. */
 static int fail_no_type(struct cairn_source *source, const char *name)
 {
 	struct cairn_source_list list = {0};
@@ -309,7 +308,7 @@ int layout_select(struct cairn_source *source, char *const *patterns, size_t n_p
 			status = pattern ? fail_no_type(source, pattern)
 					 : fail(STATUS_NO, "the file defines no struct or union");
 	}
-	/* What was found is still shown. */
+	/* Results are still shown. */
 	return ret->n ? STATUS_YES : status;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The preprocessor: $CC -E, or cc; for an ABI that is not this machine's, clang --target=... -E, so
- * that macros are that machine's. What it complains about goes to stderr as it is.
+ * that macros are that machine's. Its complaints go to stderr unchanged.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  *	ring buffer   a record is as long as the program reserved: exactly the struct, or more with a flexible array. It
  *	              begins at a multiple of 8
  *	perf buffer   4 bytes of length, then the record, the two together padded to 8: a struct of 280 bytes arrives with
- *	              284. It begins 4 bytes behind a multiple of 8
+ *	              284. It begins 4 bytes after a multiple of 8
  *	map           the kernel copies exactly value_size bytes into the reader's buffer
  *
  * So a reader that takes another size for the struct than the program does loses bytes, reads
@@ -20,7 +20,10 @@
 /* enum bpf_map_type */
 enum { MAP_PERF_EVENT_ARRAY = 4, MAP_RINGBUF = 27 };
 
-/* struct { __uint(type, BPF_MAP_TYPE_RINGBUF); ... }: a pointer to an array of so many elements. */
+/*
+ * struct { __uint(type, BPF_MAP_TYPE_RINGBUF); ... }: a pointer to an array; its number of elements
+ * is the type.
+ */
 static uint64_t map_type_of(const struct cairn_types *types, const struct cairn_type *t)
 {
 	for (uint32_t i = 0; i < t->n_members; i++) {

@@ -24,13 +24,16 @@ struct layout_ways layout_ways_of(const struct cairn_types *types);
 struct layout_record layout_record_of(const struct cairn_types *types, uint32_t id,
 				      uint64_t believed);
 
-/* What the reader's size means on each way; nothing when it is right everywhere. */
+/* The effect of the reader's size on each way; nothing when it is right everywhere. */
 void layout_print_record(const struct layout_record *r, const struct layout_ways *ways);
 /* "record": docs/json.md. */
 void layout_json_record(struct json *j, const struct layout_record *r,
 			const struct layout_ways *ways);
 
-/* What libbpf makes a map of: pointers called type, key, max_entries... No record has it. */
+/*
+ * A struct from which libbpf makes a map: pointers called type, key, max_entries... No record has
+ * it.
+ */
 bool layout_is_map_definition(const struct cairn_types *types, uint32_t id);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * --reorganize: structs in their best order, and what is saved; --verify lets compilers prove it.
+ * --reorganize: structs in their best order, and the savings; --verify lets compilers prove it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -202,13 +202,12 @@ int layout_reorganize(const struct layout_run *run, const struct cairn_source_li
 	};
 	for (size_t i = 0; i < list->n && !status; i++) {
 		/*
-		 * Who asks for all structs does not ask for unions; one that is asked for alone is
-		 * answered.
+		 * A query for all structs does not include unions; a single one is answered.
 		 */
 		if (list->n > 1 && !has_order(run->types, list->ids[i]))
 			continue;
 		status = reorganize_one(&job, list->ids[i]);
-		/* Of many, those that cannot be reorganised are named, and the others shown. */
+		/* Among many, those that cannot be reorganised are named, and the others shown. */
 		if (status == STATUS_NO && list->n > 1)
 			status = STATUS_YES;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compilers as witnesses: text that compiles only when what it claims is true. */
+/* Compilers as witnesses: text that compiles only when its claims are true. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

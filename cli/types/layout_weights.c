@@ -15,7 +15,7 @@
 #include "layout.h"
 #include "lines.h"
 
-/* What a profile can have; a mistaken file has more. */
+/* The maximum of a profile; only a wrong file has more. */
 static const size_t WEIGHTS_MAX = 1 << 20;
 /* Names of C++ have some KB. */
 static const size_t LINE_MAX_BYTES = 1 << 20;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lines of a file that somebody gave: getline(3) with an end. */
+/* Lines of a file that the user gave: getline(3) with a limit. */
 #ifndef CLI_LINES_H
 #define CLI_LINES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an answer lacks, or says in another way than its source. */
+/* The parts that an answer lacks, or shows in another way than its source. */
 #include "cmd.h"
 #include "say.h"
 

@@ -2,9 +2,9 @@
 /*
  * Computing with constants as C does
  *
- * A value is kept in 64 bits, extended by its type's sign, so that comparing and dividing need to
- * know only whether the common type is signed. What leaves these 64 bits (__int128, floating) is
- * not known, never wrong.
+ * A value is kept in 64 bits, extended by its type's sign. So comparing and dividing need to know
+ * only whether the common type is signed. A value that exceeds these 64 bits (__int128, floating)
+ * is unknown, never wrong.
  */
 #include <errno.h>
 
@@ -177,7 +177,7 @@ int compute(struct parser *p, const struct token *op, struct value *a, const str
 	if ((op->punct == '/' || op->punct == '%') && !y) {
 		if (known)
 			return fail_at(p, op, -EBADMSG, "a division by 0");
-		/* What is not known is not divided either. */
+		/* An unknown value is not divided either. */
 		y = 1;
 	}
 	if (is_comparison(op->punct)) {

@@ -99,7 +99,7 @@ static bool is_named(const struct token *t, const char *name)
 	return t->kind == TOKEN_NAME && n == strlen(name) && !memcmp(at, name, n);
 }
 
-/* What mode(NAME) makes of a type: one that is as large, or one that is named. */
+/* The effect of mode(NAME) on a type: a type of the same kind with that size, or a named type. */
 struct mode {
 	const char *name;
 	uint8_t bytes;	      /* of an integer; 0: none */
@@ -301,7 +301,7 @@ static int integer_of_bytes(struct parser *p, uint32_t bytes, const struct cairn
 	return fail_here(p, "the ABI %s has no such type of %u bytes", p->abi->name, bytes);
 }
 
-/* What is the wide one of an ABI is a quad there, or is not. */
+/* An ABI's wide type is a quad there, or is not. */
 static enum basic real_of(const struct parser *p, const struct mode *mode)
 {
 	bool has_quad = p->abi->scalars[CAIRN_C_FLOAT128].size;

@@ -2,8 +2,8 @@
 /*
  * Declarators: what stands around a name
  *
- * From the name outwards, what is behind it comes before what is in front of it, and parentheses
- * first of all:
+ * From the name outwards, the part after it comes before the part before it, and parentheses first
+ * of all:
  *
  *	int * (*const table[4])(char)
  *
@@ -100,7 +100,7 @@ static int parse_pointers(struct parser *p, struct steps *to, struct attributes 
 
 /* ---- arrays ---- */
 
-/* Of a parameter the outermost count means nothing, and the others may be other parameters. */
+/* In a parameter the outermost count means nothing, and the others may be other parameters. */
 static int parameter_count(struct parser *p, struct step *s)
 {
 	const struct token *behind = p->tok.kind == TOKEN_NUMBER ? peek_token(p) : NULL;
@@ -231,7 +231,7 @@ static int parse_function(struct parser *p, struct steps *to)
 
 static int parse_steps(struct parser *p, bool parameter, struct steps *to, struct declarator *ret);
 
-/* "(" begins parameters when a type or ")" is behind it, else it groups. */
+/* "(" begins parameters when a type or ")" follows it, else it groups. */
 static int is_group(struct parser *p)
 {
 	const struct token *behind;
@@ -281,7 +281,7 @@ static int parse_direct(struct parser *p, bool parameter, struct steps *to, stru
 
 static int parse_steps(struct parser *p, bool parameter, struct steps *to, struct declarator *ret)
 {
-	/* In front of the name, so they come behind what parse_direct() finds; in reverse. */
+	/* They are before the name, so they come after the steps of parse_direct(); in reverse. */
 	struct steps *pointers;
 	int rc = enter(p);
 
@@ -327,8 +327,8 @@ static int build_array(struct parser *p, const struct step *s, bool parameter, u
 	if (element->kind == CAIRN_T_FUNC)
 		return fail_at(p, &s->at, -EBADMSG, "an array of functions");
 	/*
-	 * An array of what is only declared is no error in a parameter or an extern declaration,
-	 * and has no size.
+	 * An array of a type that is only declared is no error in a parameter or an extern
+	 * declaration, and has no size.
 	 */
 	if (!size_of(p, *id, &size) && !parameter && s->has_count)
 		return fail_at(p, &s->at, -EBADMSG, "an array of elements whose size is not known");
@@ -381,7 +381,7 @@ int parse_declarator(struct parser *p, uint32_t base, bool parameter, struct dec
 		return err_nomem(p->err, "a declarator");
 	steps->n = 0;
 	rc = parse_steps(p, parameter, steps, ret);
-	/* Behind the declarator: another name in the object file, attributes. */
+	/* After the declarator: another name in the object file, attributes. */
 	while (!rc && (is_attribute(p) || is_word(p, "__asm__") || is_word(p, "asm") ||
 		       is_word(p, "__asm"))) {
 		if (is_attribute(p)) {

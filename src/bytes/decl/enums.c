@@ -27,7 +27,7 @@ static void widen(struct values *to, int64_t v, bool is_unsigned)
 	to->last_unsigned = is_unsigned;
 }
 
-/* Of a constant: int where it fits. */
+/* The type of a constant: int if it fits. */
 static int type_of_value(struct parser *p, int64_t v, bool is_unsigned, uint32_t *ret)
 {
 	bool small = !is_unsigned || v >= 0;
@@ -159,7 +159,7 @@ static int parse_body(struct parser *p, struct attributes *attrs, struct cairn_t
 	return rc;
 }
 
-/* "e :" and "e {" and what is between the braces. */
+/* "e :" and "e {" and the text between the braces. */
 static int parse_rest(struct parser *p, struct attributes *attrs, const struct token *name,
 		      uint32_t id)
 {
@@ -167,7 +167,7 @@ static int parse_rest(struct parser *p, struct attributes *attrs, const struct t
 	bool defined = t.n_enumerators;
 	int rc = 0;
 
-	/* A colon behind a known enum begins the width of a bit-field: "enum e : 3;" */
+	/* A colon after a known enum begins the width of a bit-field: "enum e : 3;" */
 	if (is_punct(p, ':')) {
 		const struct token *behind = peek_token(p);
 

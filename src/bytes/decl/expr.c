@@ -3,9 +3,9 @@
  * Constant expressions
  *
  * Precedence climbing: parse_binary() reads operators that bind at least as tightly as its caller
- * wants. Every value has a type, so that sizeof and typeof work on any expression; whether the
- * number behind it is known is another question, asked only where one is needed. An lvalue's number
- * is its address, which makes &((struct s *)0)->m.n[2] an offset without a rule of its own.
+ * wants. Every value has a type, so that sizeof and typeof work on any expression. Whether its
+ * number is known is another question, which matters only where a number is needed. An lvalue's
+ * number is its address, which makes &((struct s *)0)->m.n[2] an offset without a rule of its own.
  */
 #include "decl/expr.h"
 
@@ -105,8 +105,8 @@ static int parse_sizeof(struct parser *p, struct value *ret)
 }
 
 /*
- * What __alignof__ says is what the ABI prefers for a variable; i386 aligns these two to 4 in
- * structs only.
+ * __alignof__ gives the alignment that the ABI prefers for a variable; i386 aligns these two to 4
+ * in structs only.
  */
 static uint64_t preferred_align(const struct parser *p, uint32_t type)
 {
@@ -538,7 +538,7 @@ bool begins_static_assert(const struct parser *p)
 	return is_word(p, "_Static_assert") || is_word(p, "static_assert");
 }
 
-/* What is not known holds: it is the compiler's to tell. */
+/* An unknown condition passes: the compiler will report it. */
 int parse_static_assert(struct parser *p)
 {
 	int rc = next(p);

@@ -24,11 +24,11 @@ static inline struct value unknown_of(uint32_t type)
 {
 	return (struct value){.type = type};
 }
-/* int for what is smaller; arrays and functions as pointers; no lvalue. */
+/* int for smaller types; arrays and functions as pointers; no lvalue. */
 int promote(struct parser *p, struct value *v);
 /* @a OP @b; @op is a punctuator. */
 int compute(struct parser *p, const struct token *op, struct value *a, const struct value *b);
-/* Operators + - ~ ! in front of a value. */
+/* Operators + - ~ ! before a value. */
 int compute_unary(struct parser *p, int op, struct value *v);
 /* A cast. */
 void convert(const struct parser *p, uint32_t type, struct value *v);

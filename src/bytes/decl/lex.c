@@ -11,7 +11,7 @@
 
 /* #pragma pack(push) without a pop: real headers have two or three. */
 enum { PACKS_MAX = 4096 };
-/* Of a source line, as much as is shown in an error. */
+/* The part of a source line that an error shows. */
 enum { SHOWN_MAX = 160 };
 
 void lex_init(struct lexer *lx, const char *text, size_t size, const char *name,
@@ -167,7 +167,7 @@ static int line_marker(struct lexer *lx)
 			return err_nomem(lx->err, "names of headers");
 	}
 	skip_line(lx);
-	/* It counts the line behind it. */
+	/* The marker numbers the line after it. */
 	lx->line = line ? line - 1 : 0;
 	return 0;
 }
@@ -228,7 +228,7 @@ static int pragma_pack(struct lexer *lx)
 		pack_pop(lx, label, n);
 	else if (!has_number)
 		lx->pack = 0;
-	/* Of other numbers the compilers warn, and ignore them. */
+	/* The compilers warn about other numbers, and ignore them. */
 	if (has_number && number <= 16 && !(number & (number - 1)))
 		lx->pack = (uint32_t)number;
 	return rc;

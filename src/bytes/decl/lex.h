@@ -45,7 +45,7 @@ struct token {
 	int punct;
 	const char *p; /* in the text */
 	size_t n;
-	/* Where it is, as the preprocessor's line markers count. */
+	/* Its position, as the preprocessor's line markers count. */
 	const char *file;
 	unsigned long line;
 	const char *line_start;
@@ -77,7 +77,9 @@ void lex_fini(struct lexer *lx);
 /* The next token: 0, at the end TOKEN_END again and again; -EBADMSG, -ERANGE, -ENOMEM. */
 int lex_next(struct lexer *lx, struct token *ret);
 
-/* err_set() with file, line and column of @at in front, and its line with a caret behind. */
+/*
+ * err_set() with file, line and column of @at before the text, and its line with a caret after it.
+ */
 __attribute__((format(printf, 5, 6))) int lex_error(const struct lexer *lx, const struct token *at,
 						    int code, struct cairn_err *err,
 						    const char *format, ...);

@@ -130,7 +130,7 @@ int node_basic(struct parser *p, enum basic basic, uint32_t *ret)
 	return rc;
 }
 
-/* Two of them. That of integers is GNU C, and not decoded. */
+/* Two of them. The complex type of integers is GNU C, and not decoded. */
 int node_complex(struct parser *p, enum basic basic, uint32_t *ret)
 {
 	const struct basic_type *b = &basics[basic];
@@ -171,8 +171,8 @@ static uint32_t power_of_2_from(uint64_t n)
 }
 
 /*
- * Aligned to its width rounded up to a power of 2, as far as the ABI goes, and as many of those as
- * it needs.
+ * Aligned to its width rounded up to a power of 2, at most to the ABI's limit; the size is the
+ * multiple of that alignment that it needs.
  */
 static int add_bit_int(struct parser *p, uint64_t width, bool is_unsigned, uint32_t *ret)
 {
@@ -183,7 +183,7 @@ static int add_bit_int(struct parser *p, uint64_t width, bool is_unsigned, uint3
 	t.abi_align = align < p->abi->bit_int_align ? align : p->abi->bit_int_align;
 	t.size = (bytes + t.abi_align - 1) & ~(uint64_t)(t.abi_align - 1);
 	t.encoding = is_unsigned ? CAIRN_ENC_UNSIGNED : CAIRN_ENC_SIGNED;
-	/* What the bits above its width are, no ABI says. */
+	/* No ABI defines the bits above its width. */
 	if (width != 8 * t.size)
 		t.encoding = CAIRN_ENC_OPAQUE;
 	t.name = arena_printf(p->arena, "%s_BitInt(%" PRIu64 ")", is_unsigned ? "unsigned " : "",

@@ -43,7 +43,7 @@ static bool is_floating(const struct token *t, unsigned int base)
 	return false;
 }
 
-/* Floating values are not computed with: who needs one is told that it is not known. */
+/* Floating values are not computed: a caller that needs one gets an unknown value. */
 static int floating(struct parser *p, const struct token *t, struct value *ret)
 {
 	static const struct {

@@ -99,7 +99,7 @@ struct parser {
 	struct cairn_err *err;
 	struct lexer lx;
 	struct token tok;   /* the one to be read next */
-	struct token ahead; /* behind it, when has_ahead */
+	struct token ahead; /* after it, when has_ahead */
 	bool has_ahead;
 	int peek_error; /* of peek_token() */
 	unsigned int depth;
@@ -112,13 +112,15 @@ struct parser {
 /* ---- decl.c: tokens ---- */
 
 int next(struct parser *p);
-/* The token behind the next one; NULL after an error, which is told, and is then in peek_error. */
+/*
+ * The token after the next one; NULL after an error, which is reported, and is then in peek_error.
+ */
 const struct token *peek_token(struct parser *p);
 /* Read @punct, or the error "expected ..." */
 int expect(struct parser *p, int punct);
 /* Read @punct if it is there: 1, else 0; or a negative errno. */
 int accept(struct parser *p, int punct);
-/* From an opening bracket, which is next, behind the one that closes it. */
+/* Skips from an opening bracket, which is next, past the one that closes it. */
 int skip_balanced(struct parser *p);
 char *dup_name(struct parser *p, const struct token *t);
 
@@ -171,12 +173,12 @@ bool is_bit_int(const struct parser *p, uint32_t id);
 uint64_t value_bits(const struct parser *p, uint32_t id);
 int node_vector(struct parser *p, uint32_t element, uint64_t bytes, uint32_t *ret);
 
-/* Bytes; false for void, functions, what is only declared. A flexible array has 0. */
+/* Bytes; false for void, functions, and types that are only declared. A flexible array has 0. */
 bool size_of(const struct parser *p, uint32_t id, uint64_t *ret);
 /* As a member; attributes of typedefs and _Atomic counted. At least 1. */
 uint32_t align_of(const struct parser *p, uint32_t id);
 /*
- * Of a member of that type. Microsoft's compiler takes no notice of a typedef's attribute that
+ * The alignment of a member of that type. Microsoft's compiler ignores a typedef's attribute that
  * lowers it.
  */
 uint32_t member_align_of(const struct parser *p, uint32_t id);
@@ -185,8 +187,8 @@ static inline const struct cairn_type *resolve(const struct parser *p, uint32_t 
 	return cairn_types_get(p->types, cairn_types_resolve(p->types, id));
 }
 /*
- * The words behind a struct's alignment: it was demanded by an attribute, here or in a member.
- * Microsoft's rules only.
+ * The part of a struct's alignment that an attribute demanded, on it or on a member. Microsoft's
+ * rules only.
  */
 uint32_t required_align_of(const struct parser *p, uint32_t id);
 int check_chain(struct parser *p, uint32_t id, const struct token *at);
@@ -216,7 +218,7 @@ struct specifiers {
 	bool is_typedef;
 	/* A struct, union or enum was defined or named: "struct S;" declares something. */
 	bool has_tag;
-	struct attributes attrs; /* of what is declared, not of the type */
+	struct attributes attrs; /* of the declared name, not of the type */
 };
 
 int parse_specifiers(struct parser *p, struct specifiers *ret);
@@ -244,8 +246,8 @@ int parse_type_name(struct parser *p, uint32_t *ret);
 /* ---- record.c, enums.c ---- */
 
 /*
- * Behind the word struct, union or enum. Takes from @before what is about the struct and not about
- * what is declared with it.
+ * Parses after the word struct, union or enum. Takes from @before the attributes of the struct, and
+ * leaves those of the names declared with it.
  */
 int parse_record(struct parser *p, bool is_union, struct attributes *before, uint32_t *ret);
 int parse_enum(struct parser *p, uint32_t *ret);
@@ -254,8 +256,8 @@ int parse_enum(struct parser *p, uint32_t *ret);
 
 /*
  * After "=", to the comma or semicolon that ends it, or from one brace to the other: *@type, an
- * array without a count, becomes one with as many elements as that has. Where they cannot be
- * counted here, its size is not known.
+ * array without a count, gets the number of the initialiser's elements. If they cannot be counted
+ * here, its size is not known.
  */
 int count_initialiser(struct parser *p, uint32_t *type);
 /* To the comma or semicolon, brace or bracket that ends it. */
@@ -264,7 +266,7 @@ int skip_initialiser(struct parser *p);
 /* ---- expr.c ---- */
 
 /*
- * The value of an expression. Of an lvalue: its type, and with is_address its address, so that
+ * The value of an expression. For an lvalue: its type, and with is_address its address, so that
  * &((struct S *)0)->m is an offset.
  */
 struct value {

@@ -2,10 +2,10 @@
 /*
  * Structs and unions
  *
- * Members are collected as they stand, bit-fields without a name included, and placed when the
- * struct ends and its attributes are known. The node that remains is what debug information would
- * have: without those bit-fields, with offsets. A struct is "declaration" until its closing brace,
- * so that one which contains itself is refused like any whose size is not known.
+ * Members are collected as written, bit-fields without a name included, and placed when the struct
+ * ends and its attributes are known. The resulting node is like one from debug information: without
+ * those bit-fields, with offsets. A struct is "declaration" until its closing brace, so one that
+ * contains itself is refused like any struct of unknown size.
  */
 #include <errno.h>
 
@@ -38,7 +38,7 @@ static bool is_record(const struct cairn_type *t)
 
 /* ---- one member ---- */
 
-/* Behind the colon. */
+/* Parses after the colon. */
 static int parse_width(struct parser *p, const struct token *at, struct cairn_place_member *place,
 		       struct cairn_member *m)
 {
@@ -196,8 +196,8 @@ static void attribute(const struct parser *p, const struct attributes *attrs, ui
 }
 
 /*
- * What attributes ask for; Microsoft's compiler then holds on to all of the alignment, and looks
- * into members.
+ * The alignment that attributes demand; Microsoft's compiler then insists on the whole alignment,
+ * and looks into members.
  */
 static uint32_t demanded(const struct parser *p, const struct member_list *list,
 			 const struct attributes *attrs, uint32_t align)
@@ -218,8 +218,8 @@ static uint32_t demanded(const struct parser *p, const struct member_list *list,
 }
 
 /*
- * What compilers refuse, and would look like a layout here: two members of one name, members behind
- * a flexible array.
+ * Rejects structs that compilers refuse, but that would have a layout here: two members of one
+ * name, members after a flexible array.
  */
 static int check_members(struct parser *p, const struct member_list *list, bool is_union)
 {

@@ -33,7 +33,7 @@ enum word_class {
 	W_BASE, /* the rest of the table tells which */
 };
 
-/* What a base word stands for on its own. */
+/* The meaning of a base word on its own. */
 enum base { BASE_NONE, BASE_VOID, BASE_CHAR, BASE_INT, BASE_DOUBLE, BASE_OTHER };
 
 static const struct word {
@@ -80,7 +80,7 @@ static const struct word {
 	{"__builtin_va_list", W_BASE, BASE_OTHER, B_VA_LIST},
 };
 
-/* What Clang knows for Windows only. Elsewhere they are names, which headers define. */
+/* Words that Clang knows for Windows only. Elsewhere they are names, which headers define. */
 static const struct word microsoft_words[] = {
 	{"__int8", W_BASE, BASE_CHAR}, {"__int16", W_SHORT},	     {"__int32", W_BASE, BASE_INT},
 	{"__int64", W_LONG_LONG},      {"__forceinline", W_IGNORED}, {"__unaligned", W_IGNORED},

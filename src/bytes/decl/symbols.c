@@ -18,7 +18,7 @@ static uint64_t hash_of(enum symbol_kind kind, const char *name, size_t n)
 	return map_hash_bytes(name, n) ^ (same_space(kind, SYMBOL_STRUCT) ? UINT64_C(1) << 40 : 0);
 }
 
-/* Any symbol of that name space, whose kind the caller looks at. */
+/* Any symbol of that name space; the caller checks its kind. */
 const struct symbol *symbol_find(const struct cairn_decl *d, enum symbol_kind kind,
 				 const char *name, size_t n)
 {

@@ -70,7 +70,7 @@ static size_t length_of_utf8(unsigned char c)
 				       : 1;
 }
 
-/* What is no UTF-8 is taken byte by byte. */
+/* Invalid UTF-8 is taken byte by byte. */
 static struct one read_one(const struct token *t, size_t *at)
 {
 	unsigned char c = (unsigned char)t->p[*at];

@@ -2,9 +2,9 @@
 /*
  * ABIs as data
  *
- * Rows begin with what a family shares and override what differs. Where a row is surprising, the
- * reason is beside it. All are compared with Clang's and GCC's own layouts by
- * tests/truth/layout_against_clang.py.
+ * Rows begin with the values that a family shares and override the differences. Surprising rows
+ * have the reason beside them. tests/truth/layout_against_clang.py compares all rows with Clang's
+ * and GCC's own layouts.
  *
  * To add an ABI: a row here, its triple in that test, its machine in cairn_abi_of_elf(),
  * docs/json.md and man/layout.roff where they list the names.
@@ -36,8 +36,8 @@
 		.scalars[CAIRN_C_LDOUBLE] = {8, 8}
 
 /*
- * What GCC, Clang, or both have beyond the types of the standard. Whether they have 16-bit floats
- * depends on their version and options.
+ * Types that GCC, Clang, or both have beyond the standard. Whether they have 16-bit floats depends
+ * on their version and options.
  */
 #define QUAD .scalars[CAIRN_C_FLOAT128] = {16, 16}, .scalars[CAIRN_C_FLOAT64X] = {16, 16}
 #define GNU_QUAD QUAD, .scalars[CAIRN_C_GNU_FLOAT128] = {16, 16}

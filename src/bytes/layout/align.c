@@ -2,11 +2,11 @@
 /*
  * Alignments that nobody wrote down
  *
- * BTF has offsets and no attributes. That a member was declared aligned shows when it could have
- * been placed nearer:
+ * BTF has offsets and no attributes. A member was declared aligned if it could have been placed
+ * nearer:
  *
  *	bool throttled;              byte 752
- *	struct stats stats;          byte 768, aligned naturally to 8: 15 bytes behind the end of the last
+ *	struct stats stats;          byte 768, aligned naturally to 8: 15 bytes after the end of the last
  *
  * The power of 2 above these 15 is 16, so it was at least 16; and as 768 is a multiple of the cache
  * line, it is taken for that. A struct's size is looked at in the same way. All of it is pahole's
@@ -91,7 +91,8 @@ uint32_t layout_natural_align(struct cairn_layout *l, uint32_t id)
 }
 
 /*
- * What must have been asked for, that something does not begin at @behind but at @off; 0: nothing.
+ * The alignment that must have been demanded if a member begins not at @behind but at @off; 0:
+ * none.
  */
 static uint32_t infer(const struct cairn_layout *l, uint64_t off, uint64_t behind, uint32_t natural)
 {
@@ -129,7 +130,7 @@ static void infer_all(struct cairn_layout *l, const struct cairn_type *t,
 	ret->aligned = infer(l, t->size, behind, ret->natural_align);
 }
 
-/* Of a struct without holes and padding, which packed would otherwise have closed. */
+/* True for a struct whose members have no holes and padding, but would have without packed. */
 static bool is_packed(struct cairn_layout *l, const struct cairn_type *t,
 		      const struct cairn_layout_member *m, const struct cairn_layout_facts *facts)
 {

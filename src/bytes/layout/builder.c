@@ -124,7 +124,7 @@ uint32_t cairn_build_float(struct cairn_layout_builder *b, const char *name, enu
 	return scalar(b, name, kind, (struct cairn_type){.kind = CAIRN_T_FLOAT});
 }
 
-/* Of this builder. */
+/* True if the type is this builder's. */
 static bool is_known(const struct cairn_layout_builder *b, uint32_t id)
 {
 	return id && id < cairn_types_count(b->types);
@@ -210,7 +210,7 @@ uint32_t cairn_build_enum(struct cairn_layout_builder *b, const char *name, uint
 
 /* ---- structs ---- */
 
-/* What is wrong with a member; NULL: nothing. */
+/* The fault of a member; NULL: none. */
 static const char *check_member(const struct cairn_layout_builder *b,
 				const struct cairn_build_member *m)
 {

@@ -2,21 +2,22 @@
 /*
  * Comparing two structs member by member
  *
- * Members are listed as their users see them (fields.c), and paired by name. What is left over on
- * both sides at the same point of the order is a pair, too, when it is one under another name:
+ * Members are listed as their users see them (fields.c), and paired by name. Members left over on
+ * both sides at the same point of the order are a pair, too, when they are one member under another
+ * name:
  *
  *	struct v1 { int pid; char comm[16]; };      struct v2 { int tgid; int cpu; char comm[16]; };
  *
  *	pid  0 4   tgid 0 4     the same place and size: renamed
- *	           cpu  4 4     left over on the second side only: added; comm, behind it, moved
+ *	           cpu  4 4     left over on the second side only: added; comm, after it, moved
  *	comm 4 16  comm 8 16    moved
  *
- * A pair is looked at in the order in which a reader would notice: where it is, how large it is,
- * what it means. Structs in structs are compared relative to their own start, so that a struct
- * which moved as a whole is one change.
+ * A pair is compared in the order in which a reader would notice: position, size, meaning. Structs
+ * in structs are compared relative to their own start, so a struct which moved as a whole is one
+ * change.
  *
- * The work is bounded by what is kept: each pair of inner structs that does not differ is compared
- * once, and one that does adds a change to a list that has an end.
+ * The results bound the work: each pair of inner structs without a difference is compared once, and
+ * one with a difference adds a change to a list with a limit.
  */
 #include "layout/compare.h"
 
@@ -61,7 +62,7 @@ static bool is_ignored(const struct compare *c, const char *path)
 
 static void keep(struct compare *c, struct cairn_change *change, const char *name)
 {
-	/* A prefix without a name behind it is the struct itself: "inner." is "inner". */
+	/* A prefix without a name after it is the struct itself: "inner." is "inner". */
 	size_t n = strlen(c->path);
 	change->path = name ? arena_printf(&c->to->arena, "%s%s", c->path, name)
 			    : arena_strndup(&c->to->arena, c->path, n ? n - 1 : 0);
@@ -103,7 +104,7 @@ static uint64_t place_of(const struct cairn_change *change)
 	return change->side[change->side[0].there ? 0 : 1].bit_off;
 }
 
-/* By offset; what is at one offset stays in its order. The list is short. */
+/* Sorts by offset; changes at one offset stay in their order. The list is short. */
 static void sort_changes(struct cairn_changes *changes)
 {
 	for (size_t i = 1; i < changes->v.n; i++) {
@@ -208,7 +209,7 @@ static void pair_by_name(struct compare *c, struct fields *a, struct fields *b)
 	struct map index = {0};
 	uint64_t at;
 
-	/* Of one name twice, which no compiler lets through, the first counts. */
+	/* If a name occurs twice, which no compiler accepts, the first counts. */
 	for (size_t i = b->v.n; i-- > 0;)
 		if (b->v.p[i].name && map_put(&index, name_key(c, b->v.p[i].name), i) < 0)
 			c->no_memory = true;
@@ -259,7 +260,7 @@ static bool fits_another_arm(const struct compare *c, const struct fields *a, si
 	return false;
 }
 
-/* What stands between the same two pairs on both sides. */
+/* Pairs the members between the same two pairs on both sides. */
 static void pair_by_order(struct compare *c, struct fields *a, struct fields *b)
 {
 	size_t k = 0, bytes;
@@ -360,7 +361,7 @@ static void compare_pair(struct compare *c, const struct field *a, const struct 
 	enum cairn_change_kind kind = pair_change(c, a, b);
 	bool told = compare_inside(c, a, b);
 
-	/* What changed in a struct tells more than that its size did. */
+	/* The changes inside a struct say more than the change of its size. */
 	if (kind != SAME && !(told && kind == CAIRN_CHANGE_RESIZED))
 		change_add(c, kind, a, b);
 }
@@ -369,7 +370,7 @@ static void compare_pair(struct compare *c, const struct field *a, const struct 
 
 static void tell_removed(struct compare *c, const struct field *f)
 {
-	/* Another language leaves out what it has no word for, and what holds nothing. */
+	/* Another language leaves out members that it cannot express, and empty ones. */
 	if (c->opts.other_language && (!f->size || !f->name || is_padding_name(f->name)))
 		return;
 	change_add(c, CAIRN_CHANGE_REMOVED, f, NULL);
@@ -462,7 +463,7 @@ static void compare_any(struct compare *c, uint32_t a, uint32_t b)
 		compare_records(c, a, b);
 		return;
 	}
-	/* struct Kind(u32) is what it holds. */
+	/* struct Kind(u32) counts as its content. */
 	if (is_aggregate(of[0]) == is_aggregate(of[1]) || c->opts.other_language)
 		kind = of[0]->size != of[1]->size ? CAIRN_CHANGE_RESIZED : compare_values(c, a, b);
 	if (kind != SAME)

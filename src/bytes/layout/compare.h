@@ -49,7 +49,7 @@ struct fields {
 	 */
 	struct map anonymous;
 	size_t n_anonymous;
-	uint64_t end; /* in bits, behind the one that reaches furthest */
+	uint64_t end; /* in bits, after the member that reaches furthest */
 };
 
 /*
@@ -112,15 +112,15 @@ void change_add_enumerator(struct compare *c, enum cairn_change_kind kind,
 /* Both are structs or unions, or arrays of such; then which. Those are compared by the caller. */
 bool inner_records(const struct compare *c, uint32_t a, uint32_t b, uint32_t ret[2]);
 /*
- * What the values of two members of equal size differ in; CAIRN_CHANGE_N_KINDS: nothing, or in what
- * is inside of them.
+ * The kind of difference between the values of two members of equal size; CAIRN_CHANGE_N_KINDS:
+ * none, or inside of them.
  */
 enum cairn_change_kind compare_values(const struct compare *c, uint32_t a, uint32_t b);
 /* In another language, a value that is one arm of the union @a. */
 bool is_one_arm(const struct compare *c, uint32_t a, uint32_t b);
 /* In another language, an array of bytes, which may stand for anything. */
 bool are_bytes(const struct compare *c, uint32_t b);
-/* The element, behind all dimensions, when @id is an array. */
+/* The element, after all dimensions, when @id is an array. */
 uint32_t innermost(const struct compare *c, int side, uint32_t id);
 /*
  * Enumerators of @a, which are missing in @b or have another value there, and the other way round.

@@ -6,10 +6,10 @@
  * equal name. Typedefs and the names of integers do not matter: a long and a long long of 8 bytes
  * are read alike.
  *
- * Another language has other words for it. A pointer is an integer there, an enum the integer it is
- * stored in, a union an array of bytes or one of its members, and one that it wraps ("struct
- * Pid(u32)") is what it holds. What would give another value, or would be undefined there, is a
- * difference still: a bool or an enum for what the program stores as an integer.
+ * Another language has other types for it. A pointer is an integer there, an enum the integer that
+ * stores it, a union an array of bytes or one of its members, and a wrapper ("struct Pid(u32)") is
+ * its content. A type that would give another value, or would be undefined there, is still a
+ * difference: a bool or an enum for a member that the program stores as an integer.
  */
 #include "layout/compare.h"
 #include "layout/view.h"
@@ -35,7 +35,7 @@ uint32_t innermost(const struct compare *c, int side, uint32_t id)
 	return cairn_types_resolve(c->types[side], id);
 }
 
-/* What a struct does nothing but wrap. */
+/* The type that a struct only wraps. */
 static const struct cairn_type *unwrap(const struct compare *c, int side,
 				       const struct cairn_type *t)
 {
@@ -262,7 +262,7 @@ static bool index_enumerators(const struct compare *c, const struct cairn_type *
 	return true;
 }
 
-/* Of several that have one name, which no compiler lets through, the first counts. */
+/* If several have one name, which no compiler accepts, the first counts. */
 void compare_enums(struct compare *c, const struct cairn_type *a, const struct cairn_type *b)
 {
 	struct map in_a = {0}, in_b = {0};

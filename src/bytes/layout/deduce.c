@@ -7,8 +7,8 @@
  *  1. none but those that are written down
  *  2. packed, then #pragma pack(2), (4), (8): one for the whole struct is likelier than one per
  *     member
- *  3. member by member: one that lies further than it would was aligned, by the smallest power of 2
- *     that takes it there, or stands behind bits or bytes without a name; one that lies nearer was
+ *  3. member by member: one that lies further than expected was aligned, by the smallest power of 2
+ *     that takes it there, or it follows bits or bytes without a name; one that lies nearer was
  *     packed
  *  4. the same in a packed struct
  *
@@ -142,7 +142,7 @@ static uint64_t end_of(const struct plan *plan, size_t i)
 	return m ? m->bit_off + (m->bit_field ? m->width : 8 * m->size) : 0;
 }
 
-/* "int : 0", or as many bits as are missing, or bytes: whichever takes member @i there. */
+/* Tries "int : 0", the missing number of bits, and bytes: the first that takes member @i there. */
 static int try_fillers(const struct cairn_abi *abi, struct plan *plan, size_t i)
 {
 	struct planned m = plan->v.p[i];

@@ -2,8 +2,8 @@
 /*
  * Holes and padding
  *
- * A cursor of bits follows the members. Behind a bit-field, bits that are left over in its unit are
- * a bit hole, and only what lies behind the unit is a hole of bytes:
+ * A cursor of bits follows the members. After a bit-field, the rest of its unit is a bit hole, and
+ * only the bytes after the unit are a hole of bytes:
  *
  *	struct { int a : 3; char c; int d; };
  *
@@ -56,7 +56,7 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* What is left in the open unit before @end. */
+/* The rest of the open unit before @end. */
 static uint64_t close_unit(struct walk *w, uint64_t end)
 {
 	end = end < w->unit_end ? end : w->unit_end;
@@ -79,7 +79,7 @@ static void open_unit(struct walk *w, const struct cairn_layout_member *m, uint6
 		w->unit_end += size;
 }
 
-/* What lies before a member, in bytes and bits. */
+/* The gap before a member, in bytes and bits. */
 static void gap_before(struct walk *w, const struct cairn_member *in,
 		       const struct cairn_layout_member *m, uint64_t *hole, uint64_t *bits)
 {

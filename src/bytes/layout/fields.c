@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The members of a struct as those who use it see them: anonymous structs and unions are not there.
+ * The members of a struct as its users see them: without anonymous structs and unions.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
  */
 enum { FIELDS_MAX = 1 << 17 };
 
-/* What is gone over, and what its members are told apart by. */
+/* The input of the traversal, and the names that tell members apart. */
 struct collect {
 	const struct cairn_types *types;
 	const struct fields *like; /* NULL: none */
@@ -63,7 +63,7 @@ static int enter_anonymous(struct collect *c, const struct cairn_type *t, struct
 		f->in = (uint32_t)c->to->unions.n;
 	}
 	c->to->n_anonymous += !root;
-	/* Of several with the same bytes the outermost union counts. */
+	/* If several have the same bytes, the outermost union counts. */
 	if ((root && t->kind != CAIRN_T_UNION) ||
 	    (map_get(&c->to->anonymous, key, &known) && known))
 		return 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What moves as one
+ * Groups of members that move together
  *
  *	int a : 3, b : 7;	a run of bit-fields: one memory location, and code may load it whole
  *	struct {} mark[0];	a marker without a size, with the member that it marks
  *	int len; char *text;	members that shall stay together
  *	char data[];		a flexible array, or a struct that ends in one: pinned, last
  *
- * A gap inside a run, where a field without a name was, ends it: what is behind it begins another.
+ * A gap inside a run, which an unnamed field left, ends it: the members after it begin another.
  */
 #include <errno.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static void join(struct former *f, uint32_t a, uint32_t b)
 		f->leader[i] = to;
 }
 
-/* What lies behind belongs to it: a marker, a flexible array, a struct that ends in one. */
+/* The bytes after it belong to it: a marker, a flexible array, a struct that ends in one. */
 static bool ends_open(const struct former *f, uint32_t i)
 {
 	const struct cairn_layout *l = f->model->l;
@@ -133,7 +133,7 @@ static uint64_t bits_of(const struct cairn_place_member *m)
 	return m->bit_field ? m->width : 8 * m->size;
 }
 
-/* Of one ordinary member that the rules do nothing special with. */
+/* For a group of one ordinary member without special rules. */
 static void simplify(const struct order *o, struct group *g)
 {
 	const struct cairn_place_member *m = &o->rec.members[g->first];
@@ -159,7 +159,7 @@ static void describe(const struct order *o, struct group *g)
 	simplify(o, g);
 }
 
-/* The members of a group, one behind the other in the new arrays. */
+/* Puts the members of a group one after the other into the new arrays. */
 static void lay_down(struct former *f, uint32_t leader, const struct cairn_place_member *from,
 		     uint64_t *weights, uint32_t *n, struct group *g)
 {
@@ -240,7 +240,7 @@ static int make_groups(struct former *f)
 	return 0;
 }
 
-/* What is kept together with a pinned member cannot come before or behind it. */
+/* A member that is kept together with a pinned one cannot come before or after it. */
 static int check_pins(const struct former *f, struct cairn_err *err)
 {
 	uint32_t last = f->model->t->n_members - 1;

@@ -2,12 +2,12 @@
 /*
  * Writing a lock file
  *
- * Types are collected from those that were asked for inwards, each once, given a name, and sorted
- * by it. One without a name of its own is named by the member that has it, "event.pos". Debug
+ * Types are collected from the requested ones inwards, each once, given a name, and sorted by it. A
+ * type without a name of its own gets the name of the member that has it, "event.pos". Debug
  * information describes a type in each unit that uses it: descriptions that would be written alike
- * are one. Of types that differ and have one name the later ones are "name#2"; which is later is
- * told by what is written of them, not by the order in which they were met, so that the file does
- * not change when it is written again.
+ * are one. If different types have one name the later ones are "name#2". Their order depends on
+ * their written form, not on the order in which they were met, so the file does not change when it
+ * is written again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +26,7 @@ struct locked {
 	char *name;
 	const char *word; /* struct, union, enum */
 	bool inner;       /* nobody asked for it */
-	uint64_t print;   /* hash of what is written of it, and of all inside */
+	uint64_t print;   /* hash of its written form, and of all types inside */
 };
 
 struct writer {
@@ -53,7 +53,7 @@ static bool is_locked_kind(const struct cairn_type *t)
 
 /* ---- names ---- */
 
-/* Its own, or the last typedef's in front of it; NULL: neither. */
+/* Its own name, or the last typedef's before it; NULL: neither. */
 static const char *name_of(const struct writer *w, uint32_t id)
 {
 	const char *name = NULL;
@@ -213,7 +213,7 @@ static int write_one(struct writer *w, const struct locked *l)
 	return 0;
 }
 
-/* ---- what is alike ---- */
+/* ---- equal types ---- */
 
 static int print_of(struct writer *w, uint32_t id, unsigned int depth, uint64_t *ret);
 

@@ -126,7 +126,7 @@ static const struct scalar {
 	{"c", CAIRN_T_FLOAT, CAIRN_ENC_COMPLEX},
 };
 
-/* u32, f64; "swapped" in front was read. 0 and no error: it is none. */
+/* u32, f64; the "swapped" before it was read. 0 and no error: it is none. */
 static int scalar(struct lock_reader *r, struct span s, bool swapped, uint32_t *ret)
 {
 	uint64_t key = map_hash_bytes(s.p, s.n) + swapped, known, bits;
@@ -324,7 +324,7 @@ static int declare(struct lock_reader *r, struct span line)
 }
 
 /*
- * The first pass declares, the second reads what is in them: then types come in the order of their
+ * The first pass declares, the second reads the contents: then types come in the order of their
  * ids.
  */
 static int read_line(struct lock_reader *r, struct span line, bool second)

@@ -2,9 +2,9 @@
 /*
  * The alignment that a type has as a member
  *
- * C declarations say it of every type. Debug information says it of what has an attribute; of the
- * rest the ABI's table tells it, of structs their members do. What BTF does not say at all is
- * inferred as for printing (align.c).
+ * C declarations have it for every type. Debug information has it for types with an attribute; for
+ * the others the ABI's table gives it, for structs their members. Alignments that BTF does not
+ * record are inferred as for printing (align.c).
  */
 #include <stdlib.h>
 
@@ -44,7 +44,7 @@ static uint32_t more(uint32_t a, uint32_t b)
 
 static uint32_t compute(struct cairn_layout *l, uint32_t id, unsigned int depth);
 
-/* Of a struct: what its members are aligned to; nothing that its size is no multiple of. */
+/* For a struct: the alignment of its members; none that its size is no multiple of. */
 static uint32_t of_aggregate(struct cairn_layout *l, const struct cairn_type *t, uint32_t id,
 			     unsigned int depth)
 {

@@ -2,24 +2,24 @@
 /*
  * The best order of groups
  *
- * Problem: groups are placed one behind the other; each takes its bytes and, before them, what its
- * alignment skips. Which order ends first?
+ * Problem: groups are placed one after the other; each takes its bytes and, before them, the bytes
+ * that its alignment skips. Which order ends first?
  *
  *	char c; long l; int i; void *x;      c.......llllllllii ii....xxxxxxxx   32
  *	char c; int i; long l; void *x;      c...iiiillllllllxxxxxxxx            24
  *
  * Plain orders. In falling order of alignments there is no hole when every size is a multiple of
- * its alignment, which it is for all types that C can make but those that an attribute aligned.
- * What then remains is the padding at the end, which any order has that reaches the bound
+ * its alignment. This holds for all types of C except those that an attribute aligned. Then only
+ * the padding at the end remains, which any order has that reaches the bound
  *
  *	round_up(sum of all members' bits, struct alignment)
  *
- * Behind a pinned member, or with bit-fields, the order that fills holes is better: of what fits
- * without a hole the most aligned, of what does not that with the smallest hole. The best of these
- * and the original order is taken; when it reaches the bound there is nothing more to find (but for
- * cache lines and the number of moves).
+ * After a pinned member, or with bit-fields, a greedy order is better: among the groups that fit
+ * without a hole it takes the most aligned, otherwise the one with the smallest hole. The best of
+ * these and the original order is taken. If it reaches the bound there is nothing more to find
+ * (except for cache lines and the number of moves).
  *
- * Exact search. Let f(g, p) be where group g ends when it begins behind bit p.
+ * Exact search. Let f(g, p) be the end of group g when it begins after bit p.
  *
  *	Lemma. f(g, .) is monotone: p <= q implies f(g, p) <= f(g, q).
  *	An ordinary member ends at round_up(p, align) + size, and both steps are monotone. A
@@ -39,15 +39,15 @@
  *
  * So for the size alone one number per set is enough: 2^n sets instead of n! orders, and the
  * smallest size is proven. The other goals need more than one state per set: (end, cost). A state
- * is dropped when another of the same set ends no later and costs no more; with weights a later end
- * may save a line, so only states with the same end and the same last line are compared. Both keep
- * all that can become the best. Bounds: a state whose end and the bits that remain exceed the best
- * size known is dropped.
+ * is dropped when another of the same set ends no later and costs no more. With weights a later end
+ * may save a line, so only states with the same end and the same last line are compared. Both rules
+ * keep all states that can become the best. Bounds: a state is dropped if its end and the remaining
+ * bits exceed the best size known.
  *
- * Groups that are placed alike and are used as often are interchangeable; only orders that keep
- * them in their original order are looked at: swapping two of them changes no end, and only adds to
- * what is moved. So 30 pointers, 10 ints and 5 chars have 31 * 11 * 6 sets, not 2^45, and structs
- * with far more than 12 groups are proven, too.
+ * Groups that are placed alike and are used equally often are interchangeable. Only orders that
+ * keep them in their original order are searched: swapping two of them changes no end, and only
+ * moves more members. So 30 pointers, 10 ints and 5 chars have 31 * 11 * 6 sets, not 2^45, and
+ * structs with far more than 12 groups are proven, too.
  *
  * Rejected: branch and bound over orders (12! without a good bound on holes); sorting by size alone
  * (wrong for arrays).
@@ -87,7 +87,8 @@ uint64_t order_place(const struct order *o, const struct group *g, uint64_t pos)
 }
 
 /*
- * What placing one more group adds; @last_line is that of the last hot member before it, -1: none.
+ * The cost of placing one more group; @last_line is that of the last hot member before it, -1:
+ * none.
  */
 static void add_lines(const struct order *o, const struct group *g, int64_t *last_line,
 		      struct cost *c)
@@ -182,7 +183,7 @@ static void sort_falling(const struct order *o, uint32_t *perm, bool hot_first)
 	}
 }
 
-/* Of what is left: no hole and the most aligned, else the smallest hole. */
+/* Among the remaining groups: no hole and the most aligned, else the smallest hole. */
 static uint32_t best_fit(const struct order *o, const bool *used, uint64_t pos)
 {
 	uint64_t best_hole = UINT64_MAX;
@@ -226,7 +227,7 @@ static void take_if_better(const struct order *o, const uint32_t *perm, uint64_t
 	memcpy(best_perm, perm, o->n * sizeof(*perm));
 }
 
-/* Beyond so many groups filling holes, which is quadratic, is left out. */
+/* Beyond this number of groups filling holes, which is quadratic, is left out. */
 enum { FILL_MAX = 2000 };
 
 int order_greedy(const struct order *o, struct cost *ret, uint32_t *best_perm)
@@ -262,8 +263,8 @@ int order_greedy(const struct order *o, struct cost *ret, uint32_t *best_perm)
 enum { GROUPS_MAX = 64 };
 
 /*
- * 72 bytes each. With 12 groups and no weights there are some 10,000. Where the smallest size is
- * known already, and only the order most like the old one is looked for, fewer will do.
+ * 72 bytes each. With 12 groups and no weights there are some 10,000. If the smallest size is known
+ * already, and only the order most like the old one is searched, fewer will do.
  */
 static const size_t STATES_MAX = (size_t)1 << 20, STATES_FOR_LOOKS = (size_t)1 << 14;
 

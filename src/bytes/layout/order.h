@@ -33,7 +33,7 @@ struct order {
 	uint32_t n;
 };
 
-/* What an order costs; smaller is better, compared by better(). */
+/* The cost of an order; smaller is better, compared by better(). */
 struct cost {
 	uint64_t size;   /* bytes */
 	uint64_t lines;  /* cache lines with hot members */
@@ -44,7 +44,7 @@ struct cost {
 /* Is @a strictly better? */
 bool order_better(const struct order *o, const struct cost *a, const struct cost *b);
 
-/* Where @g ends when it follows the bit @pos; bit_off of its members is set. */
+/* The end of @g when it follows the bit @pos; bit_off of its members is set. */
 uint64_t order_place(const struct order *o, const struct group *g, uint64_t pos);
 
 /* Places everything: @first, the groups as @perm has them, @last. */

@@ -11,12 +11,12 @@
  *	bit   0        8                   28  32         42    48       64
  *	      a        b (20 of an int)    -   c          -     d        end
  *
- * b shares its int with a. c does not fit into what is left of the int, and begins the next one. d,
+ * b shares its int with a. c does not fit into the rest of the int, and begins the next one. d,
  * which is no bit-field, begins at the next byte, still inside c's int.
  *
- * What the attributes change, each of them measured:
- *  - packed, on the struct or the member: alignment 1, of a bit-field 1 bit, so it may lie over a
- *    boundary; what it holds keeps its own layout
+ * The effects of the attributes, each of them measured:
+ *  - packed, on the struct or the member: alignment 1, for a bit-field 1 bit, so it may lie over a
+ *    boundary; the member's own contents keep their layout
  *  - aligned(N) on a member raises, also in a packed struct
  *  - #pragma pack(N) caps both, and bit-fields may then lie over a boundary whatever N is
  *  - width 0 goes to the next unit, whatever is packed
@@ -53,7 +53,7 @@ static void place_ordinary(struct cursor_bits *c, const struct cairn_place_recor
 	c->pos = m->bit_off + 8 * m->size;
 }
 
-/* What a bit-field contributes to the alignment of the struct, in bits. */
+/* The alignment that a bit-field contributes to the struct, in bits. */
 static uint64_t contribution(const struct cairn_place_record *rec,
 			     const struct cairn_place_member *m, uint64_t align)
 {

@@ -6,7 +6,7 @@
 #include <cairn/layout.h>
 
 /*
- * As cairn_layout_place(), of a record that was checked: 0 or -ERANGE. Members are placed behind
+ * As cairn_layout_place(), for a record that was checked: 0 or -ERANGE. Members are placed after
  * the bit @start, where no unit of bit-fields is open by Microsoft's rules; @ret_end is the bit
  * where they end. May be NULL.
  */

@@ -11,7 +11,7 @@
  *	      a   -       b : 4 of   z   -             12 bytes; System V has 4, and z at 2
  *	                  an int
  *
- * Width 0 closes the unit behind a bit-field and is nothing elsewhere. In a union, a bit-field
+ * Width 0 closes the unit after a bit-field and is nothing elsewhere. In a union, a bit-field
  * counts with its whole unit and does not raise the alignment. aligned(N) wins over #pragma pack,
  * which is ignored above the size of a pointer.
  */
@@ -23,7 +23,7 @@
 struct units {
 	bool is_union;
 	uint64_t pack;  /* 0: none */
-	uint64_t size;  /* end of what is reserved */
+	uint64_t size;  /* end of the reserved part */
 	uint64_t align;
 	uint64_t unit;  /* size of the open unit's type */
 	uint64_t left;  /* bits still free in it */

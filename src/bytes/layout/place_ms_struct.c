@@ -11,11 +11,11 @@
  *	byte  0   1   2      3
  *	      c : 14  d      end       Microsoft: c aligned to 4, as attributes win over #pragma pack
  *
- * A unit, and a number of any type, is aligned to its size, also where the ABI aligns it to less:
- * long long on i386. #pragma pack caps that, and attributes; packed does nothing to a bit-field.
- * Bit-fields in a union have no alignment at all. Width 0 ends a unit, and is nothing where none is
- * open. Where GCC and Clang differ (alignment of unions and packed bit-fields, enums of 8 bytes and
- * _Complex on i386, typedefs that lower an alignment), this is Clang.
+ * A unit, and a number of any type, is aligned to its size, also if the ABI aligns it to less: long
+ * long on i386. #pragma pack and attributes cap that; packed does nothing to a bit-field.
+ * Bit-fields in a union have no alignment at all. Width 0 ends a unit, and does nothing if none is
+ * open. GCC and Clang differ in the alignment of unions and packed bit-fields, enums of 8 bytes and
+ * _Complex on i386, and typedefs that lower an alignment; this is Clang's version.
  */
 #include "layout/place.h"
 
@@ -58,7 +58,7 @@ static uint64_t align_of_bit_field(const struct units *u, const struct cairn_pla
 	return u->pack && m->width ? min_u64(align, u->pack) : align;
 }
 
-/* After it was placed: what it takes. */
+/* After it was placed: takes its bits. */
 static void take_bits(struct units *u, const struct cairn_place_member *m)
 {
 	if (u->is_union) {

@@ -44,7 +44,7 @@ static bool look_for_embedded(const struct cairn_layout *l, const struct cairn_t
 			      unsigned int depth)
 {
 	for (uint32_t i = 0; has_layout(t) && i < t->n_members && depth < NEST_MAX; i++) {
-		/* Neither behind typedefs nor in unions. */
+		/* Typedefs are not followed, and unions are not searched. */
 		const struct cairn_type *in = cairn_types_get(l->types, t->members[i].type);
 
 		if (is_structure(in) &&
@@ -78,11 +78,11 @@ static void print_item(struct print *p, bool *first, uint64_t n, const char *one
 	*first = false;
 }
 
-/* What a struct that a member is hides inside. */
+/* The holes and padding inside a member that is a struct. */
 static void print_inner(struct print *p, const struct cairn_member *in, const struct place *at,
 			bool *spaced)
 {
-	/* Not behind typedefs: pahole does not look there either. */
+	/* Typedefs are not followed: pahole does not follow them either. */
 	const struct cairn_type *t = cairn_types_get(p->l->types, in->type);
 	struct cairn_layout_facts f;
 	bool first = true, flexible, embedded;

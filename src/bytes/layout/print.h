@@ -38,8 +38,7 @@ struct print {
 enum { PRINTED_MAX = 1 << 18 };
 
 /*
- * Where on the page: the level, what is left of the columns, and what the offsets of members are
- * counted from.
+ * The position on the page: the level, the remaining columns, and the base of the members' offsets.
  */
 struct place {
 	unsigned int indent;
@@ -68,8 +67,7 @@ void print_member(struct print *p, const struct cairn_type *of, uint32_t i,
 		  const struct cairn_layout_member *m, const struct place *at, unsigned int depth);
 
 /*
- * After the @i-th member of @of: the values of the discriminant for which it is there, if that is
- * told.
+ * After the @i-th member of @of: the values of the discriminant for which it is present, if known.
  */
 void print_variant(const struct print *p, const struct cairn_type *of, uint32_t i);
 
@@ -90,15 +88,15 @@ void print_cacheline(struct print *p, uint64_t off, const struct place *at);
 /* ---- type_text.c ---- */
 
 /*
- * What stands in front of a member's name and what behind: "int" and "[4]", "int" and ")(char)".
- * The name of a function pointer goes between "(*" and that.
+ * The text before a member's name and the text after it: "int" and "[4]", "int" and ")(char)". The
+ * name of a function pointer goes between "(*" and the second text.
  */
 struct type_text {
 	char before[TYPE_TEXT_MAX], behind[TYPE_TEXT_MAX];
 	const char *mark; /* directly before the name: "" or "(*" */
 };
 
-/* "const " and the like; "" of what is no qualifier that stands in front. */
+/* "const " and the like; "" for a kind that is no qualifier, or that comes after. */
 const char *qualifier_text(enum cairn_type_kind kind);
 
 /* @flexible: an array without a count is [], else [0]. */

@@ -27,7 +27,7 @@ void print_cacheline(struct print *p, uint64_t off, const struct place *at)
 	print_tabs(p, at);
 }
 
-/* Offset, for a bit-field its place in the unit, and size, behind @spaces blanks. */
+/* Offset, for a bit-field its position in the unit, and size, after @spaces blanks. */
 static void print_comment(const struct print *p, const struct cairn_member *in,
 			  const struct cairn_layout_member *m, const struct place *at, int spaces)
 {
@@ -73,7 +73,7 @@ static bool is_written_out(const struct print *p, const struct cairn_type *t)
 	return (is_aggregate(t) || t->kind == CAIRN_T_ENUM) && (!t->name || p->l->opts.expand);
 }
 
-/* What the elements of an array are, or the type itself. */
+/* The type of an array's elements, or the type itself. */
 static uint32_t element_of(const struct print *p, uint32_t id)
 {
 	const struct cairn_type *t = cairn_types_get(p->l->types, id);
@@ -86,8 +86,8 @@ static uint32_t element_of(const struct print *p, uint32_t id)
 }
 
 /*
- * Columns behind a written out type: pahole counts the attribute, or the name, or that it was
- * packed.
+ * Columns after a type that is written out: pahole counts the attribute, or the name, or that it
+ * was packed.
  */
 static int spaces_behind(struct print *p, const struct cairn_member *in, int attributes,
 			 const struct place *at)
@@ -158,7 +158,7 @@ static void print_qualified(struct print *p, const struct cairn_member *in,
 	print_comment(p, in, m, at, 1);
 }
 
-/* What is left of the columns after @n characters. */
+/* The remaining columns after @n characters. */
 static int left_of(const struct place *at, int n)
 {
 	int left = at->type_column + at->name_column - n;
@@ -185,8 +185,8 @@ static bool is_at_end(const struct cairn_type *of, uint32_t i, const struct plac
 }
 
 /*
- * The width of the type's column. Where so many levels are nested that none is left, pahole pads
- * the tag alone, by what printf makes of a width below 0.
+ * The width of the type's column. If too many levels are nested for any to remain, pahole pads the
+ * tag alone, as printf does with a width below 0.
  */
 static int column_of(const char *before, int column)
 {
@@ -214,7 +214,7 @@ void print_member(struct print *p, const struct cairn_type *of, uint32_t i,
 		  const struct cairn_layout_member *m, const struct place *at, unsigned int depth)
 {
 	const struct cairn_member *in = &of->members[i];
-	/* What the graph itself says, not behind typedefs: those have names. */
+	/* The graph's own type; typedefs are not followed, as they have names. */
 	const struct cairn_type *t = cairn_types_get(p->l->types, in->type);
 	struct type_text text;
 
@@ -233,7 +233,7 @@ void print_member(struct print *p, const struct cairn_type *of, uint32_t i,
 		print_qualified(p, in, m, anonymous, words, at, depth);
 		return;
 	}
-	/* Of a const member the word comes first, whatever it is that is const. */
+	/* For a const member the word comes first, whatever type is const. */
 	const char *qualifier = is_const_flexible(p, t) ? "" : qualifier_text(t->kind);
 	int column = at->type_column - (int)strlen(qualifier);
 	type_text(p->l, *qualifier || is_const_flexible(p, t) ? t->ref : in->type, flexible, &text);

@@ -2,16 +2,16 @@
 /*
  * A reorganised struct as C that proves it
  *
- * It needs no header: what a type looks like to the rules is its size and alignment, so members are
- * written with plain types of the same kind; those that are structs are written out, too, each once
- * and before its users; and the compiler is asked for all sizes, alignments and offsets.
+ * It needs no header. To the rules a type is its size and alignment, so members are written with
+ * plain types of the same kind. Members that are structs are written out, too, each once and before
+ * its users. The compiler then checks all sizes, alignments and offsets.
  *
  *	struct t7 { unsigned char m0; unsigned int m2; unsigned long long m1; void * m3; };
  *	_Static_assert(sizeof(struct t7) == 24, "size");
  *	_Static_assert(__builtin_offsetof(struct t7, m2) == 4, "i");
  *
- * Members keep their numbers. A struct inside that the rules do not explain (of C++, or with fields
- * without a name) is as many bytes with its alignment.
+ * Members keep their numbers. An inner struct that the rules do not explain (of C++, or with fields
+ * without a name) becomes an array of bytes with its size and alignment.
  */
 #include <errno.h>
 #include <inttypes.h>

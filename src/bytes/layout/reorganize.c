@@ -149,7 +149,8 @@ static int model_init(struct model *model, uint32_t id, const struct cairn_reorg
 	rc = rc ? rc : check(model, err);
 	if (rc == -EOPNOTSUPP) {
 		/*
-		 * That it was packed is told from the offsets, and a packed struct inside deceives.
+		 * Whether it was packed is deduced from the offsets, and a packed struct inside
+		 * misleads that.
 		 */
 		model->order.rec.packed = !f.packed;
 		rc = check(model, NULL);
@@ -272,7 +273,7 @@ int cairn_layout_reorganize(struct cairn_layout *l, uint32_t id,
 	arena_init(&model.arena);
 	layout_begin(l);
 	rc = model_init(&model, id, &o, err);
-	/* What was computed without memory may be called a rule that is broken. */
+	/* A result computed without memory may look like a broken rule. */
 	if (l->no_memory)
 		rc = err_nomem(err, "the members' alignments");
 	rc = rc ? rc : search(&model, ret, err);

@@ -89,7 +89,7 @@ static enum cairn_scalar float_class(const struct cairn_abi *abi, const struct c
 }
 
 /*
- * What has no encoding in debug information: GNU C's and Clang's types. @parts: 2 for a complex
+ * Types without an encoding in debug information: GNU C's and Clang's. @parts: 2 for a complex
  * number.
  */
 static enum cairn_scalar opaque_class(const struct cairn_type *t, unsigned int *parts)
@@ -131,7 +131,7 @@ static enum cairn_scalar scalar_class(const struct cairn_abi *abi, const struct 
 
 static int lay_out(struct cairn_retarget *r, uint32_t id, unsigned int depth);
 
-/* Whose width debug information does not tell: up to 8 bytes it is not needed. */
+/* A type whose width debug information does not record: up to 8 bytes it is not needed. */
 static void measure_bit_int(const struct cairn_retarget *r, const struct cairn_type *t,
 			    struct two *ret, bool *ret_known)
 {
@@ -167,7 +167,7 @@ static void measure_scalar(const struct cairn_retarget *r, const struct cairn_ty
 		ret->size[i] = (uint64_t)parts * r->abis[i]->scalars[class].size;
 		ret->align[i] = r->abis[i]->scalars[class].align;
 	}
-	/* The first is what is there, whatever the name promised. */
+	/* The first value is the actual size, whatever the name promised. */
 	ret->size[0] = t->size;
 }
 

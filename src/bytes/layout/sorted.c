@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Structs whose members are not in the order of their places
+ * Structs whose members are not in the order of their offsets
  *
  *	struct A { a: u8, b: u64, c: u16 }	Rust: b at 0, c at 8, a at 10
  *

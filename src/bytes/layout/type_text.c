@@ -2,8 +2,8 @@
 /*
  * Types as pahole writes them
  *
- * Not as C does: every qualifier has a blank behind it, so that a pointer to const is "const char
- * *"; see cairn_types_name() for the proper text.
+ * This differs from C: every qualifier has a blank after it, so that a pointer to const is "const
+ * char *"; see cairn_types_name() for the proper text.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -137,7 +137,7 @@ static void put_base(const struct cairn_layout *l, const struct cairn_type *t, s
 	}
 }
 
-/* A qualifier of a pointer stands behind it when another pointer leads there, else in front. */
+/* A qualifier of a pointer comes after it when another pointer leads there, else before. */
 static bool stands_behind(const struct cairn_layout *l, const struct cairn_type *const *steps,
 			  size_t i)
 {
@@ -224,7 +224,7 @@ void type_text(const struct cairn_layout *l, uint32_t id, bool flexible, struct 
 		ret->behind[0] = 0;
 	if (!function || function->kind != CAIRN_T_FUNC) {
 		put_type(l, id, &before, 0);
-		/* Elements that are const have no blank behind. */
+		/* Elements that are const have no blank after them. */
 		if (behind.n && before.n && before.p[before.n - 1] == ' ')
 			before.p[before.n - 1] = 0;
 		return;

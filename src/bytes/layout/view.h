@@ -20,7 +20,7 @@ enum {
 
 enum { EMBEDS_UNKNOWN, EMBEDS_NO, EMBEDS_YES };
 
-/* What was found out about a type, once. */
+/* The computed facts about a type, kept once. */
 struct type_memo {
 	uint32_t natural; /* 0: not known yet */
 	uint32_t align;   /* layout_align(); 0: not known yet */
@@ -36,8 +36,8 @@ struct cairn_layout {
 	struct type_memo *memo; /* per id */
 	uint32_t n;
 	/*
-	 * Memory was missing since layout_begin(): what was computed since then is not to be told.
-	 * Sizes and alignments are asked for in too many places for each to pass an error on.
+	 * Memory ran out since layout_begin(): results computed since then must not be returned.
+	 * Sizes and alignments are needed in too many functions for each to pass an error on.
 	 */
 	bool no_memory;
 	/* While a struct is printed as it could be: a type, and what stands for it. */
@@ -68,7 +68,7 @@ static inline const struct cairn_type *layout_resolve(const struct cairn_layout 
 }
 
 /*
- * What every function that is called from outside begins with, and what it returns: 0 or -ENOMEM.
+ * The begin of every function that is called from outside, and its result: 0 or -ENOMEM.
  */
 static inline void layout_begin(struct cairn_layout *l)
 {
@@ -101,7 +101,7 @@ struct cairn_layout_member *layout_members_new(struct cairn_layout *l, const str
 int layout_facts(struct cairn_layout *l, uint32_t id, struct cairn_layout_facts *ret,
 		 struct cairn_layout_member *members);
 
-/* The same of a type that has a layout and whose members are in order; @m of all members. */
+/* The same for a type that has a layout and whose members are in order; @m of all members. */
 void layout_facts_of(struct cairn_layout *l, const struct cairn_type *t,
 		     struct cairn_layout_facts *ret, struct cairn_layout_member *m);
 

@@ -3,7 +3,7 @@
  * A source that answers as the debug information of a binary does: the reader of DWARF (source.c),
  * or a sidecar (src/store/sidecar)
  *
- * What is selected and in which order is decided in source.c, by the same code for both.
+ * source.c decides which types are selected and in which order, by the same code for both.
  */
 #ifndef SOURCE_PROVIDER_H
 #define SOURCE_PROVIDER_H
@@ -19,8 +19,8 @@ typedef int source_local_visitor(void *ctx, uint32_t id, const char *name, struc
 struct source_ops {
 	/*
 	 * All structs, unions and enums with a name that the binary defines, or all typedefs and
-	 * base types, in the order of the debug information. Of a name that units define
-	 * differently the first.
+	 * base types, in the order of the debug information. If units define a name differently,
+	 * the first.
 	 */
 	int (*list)(void *provider, bool typedefs, source_visitor *visit, void *ctx,
 		    struct cairn_err *err);

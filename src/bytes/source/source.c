@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One handle over three readers. Each fills a graph; those of DWARF and BTF only as far as they are
- * asked for.
+ * One handle over three readers. Each fills a graph; those of DWARF and BTF only on demand.
  */
 #include <cairn/source.h>
 
@@ -38,7 +37,7 @@ struct cairn_source {
 	struct cairn_binary *bin; /* NULL: the caller's, or none */
 	struct dwarf *dw;
 	struct dw_types *reader;
-	const struct source_ops *ops; /* of DWARF, and who answers them */
+	const struct source_ops *ops; /* for DWARF, and the provider that answers */
 	void *provider;
 	const struct cairn_types *provided; /* the provider's graph; NULL: types */
 	unsigned int threads;
@@ -134,8 +133,8 @@ int source_provided(const struct source_ops *ops, void *provider, const struct c
 }
 
 /*
- * A file that is no ELF file is BTF or nothing; so is one that is not of a machine whose DWARF is
- * read here.
+ * A file that is no ELF file is BTF or nothing; so is one of a machine whose DWARF is not
+ * supported.
  */
 static int open_file(struct cairn_source *s, const char *path, const struct cairn_source_opts *opts,
 		     struct cairn_err *err)
@@ -180,7 +179,7 @@ int cairn_source_open(const char *path, const struct cairn_source_opts *opts,
 	return 0;
 }
 
-/* Of declarations that were parsed, with @rc: hands @s out, or closes it. */
+/* For parsed declarations, with @rc: hands @s out, or closes it. */
 static int finish_parse(int rc, struct cairn_source *s, const struct cairn_abi *abi,
 			struct cairn_source **ret)
 {
@@ -385,7 +384,7 @@ static bool is_wanted(const struct wish *w, const struct cairn_types *types,
 	return is_named(w, t->name);
 }
 
-/* What a typedef names may be declared only. */
+/* The target of a typedef may be declared only. */
 static int append(const struct cairn_types *types, struct cairn_source_list *list, uint32_t id,
 		  struct cairn_err *err)
 {
