@@ -2,18 +2,18 @@
 /*
  * The rules for arguments
  *
- * info is taken over as copy_struct_from_user() does: what is not there is 0, what is not known
- * must be 0. That decides what a call means that was made with the other numbering. Each of them
- * fails, because the structs were laid out for it:
+ * info is read as by copy_struct_from_user(): missing members are 0, unknown ones must be 0. This
+ * decides the meaning of a call made with the other numbering. Each of them fails, because the
+ * structs were laid out for it:
  *
  *	meant			taken as	why it fails
- *	ELF (80 bytes)		UNREGISTER (16)	text_end is behind what is known: E2BIG
+ *	ELF (80 bytes)		UNREGISTER (16)	text_end is after the known members: E2BIG
  *	JIT (24 bytes)		ELF		text_end is 0: EINVAL
  *	JIT, extended		ELF		text_end is CODE_JIT_EXTENDED, no address: EINVAL
  *	UNREGISTER (16 bytes)	JIT		no tables: EINVAL
  *	UNREGISTER		ELF		text_end is 0: EINVAL
  *	ELF			JIT		text_end is where CODE_JIT_EXTENDED should be: E2BIG
- *	JIT			UNREGISTER	tables, or CODE_JIT_EXTENDED, are behind what is known: E2BIG
+ *	JIT			UNREGISTER	tables, or CODE_JIT_EXTENDED, are after the known members: E2BIG
  */
 #include "arguments.h"
 

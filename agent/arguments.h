@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a call of codectl() asks for, and whether it makes sense
+ * The request of a call of codectl(), and whether it makes sense
  *
  * The rules of the ABI and nothing else: no state, no memory but the arguments'. The library checks
  * its callers' calls with them, and so can whoever serves the system call itself for another
@@ -24,7 +24,7 @@ struct codectl_request {
 	enum code_opt option;
 	union {
 		struct code_elf_info elf;
-		/* what is behind the RFC's part is 0 when it is not marked as extended */
+		/* the members after the RFC's part are 0 when it is not marked as extended */
 		struct code_jit_info jit;
 		struct code_unregister_info range;
 	};
@@ -33,7 +33,7 @@ struct codectl_request {
 /*
  * codectl_check_call - step 1: what can be said before info is read
  *
- * @ret  what is asked for, whatever its number is
+ * @ret  the request, whatever its number is
  * Returns 0; -EINVAL (flags, or no such option), -E2BIG (more bytes than any info has).
  */
 int codectl_check_call(enum codectl_numbers numbers, unsigned int option, size_t info_size,
@@ -44,7 +44,8 @@ int codectl_check_call(enum codectl_numbers numbers, unsigned int option, size_t
  *
  * @info  @info_size bytes, at most CODECTL_INFO_MAX, at any alignment
  * @ret   filled in when the result is 0; strings are still where the caller has them
- * Returns 0; -E2BIG (what is behind the known members is not 0), -EINVAL (what it says cannot be),
+ * Returns 0; -E2BIG (the bytes after the known members are not 0), -EINVAL (its values are
+ * impossible),
  * -ERANGE (a JIT's region of more than 4 GiB, a build-id of more than CODECTL_BUILD_ID_MAX bytes).
  */
 int codectl_read_request(enum code_opt option, const void *info, size_t info_size,

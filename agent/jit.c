@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A region and what is published in it
+ * A region and the elements published in it
  *
  * Three chains (jit_chain.c) of the same form: rows, symbols, lines. A function is published in the
  * order lines, symbols, rows, so that whoever finds how to unwind it also finds its name; all of
@@ -28,7 +28,7 @@ struct cairn_jit {
 	struct jit_chain chains[JIT_N_KINDS];
 };
 
-/* What is to be published: at addresses [lo, hi) of the region. */
+/* The function to publish: at addresses [lo, hi) of the region. */
 struct function {
 	uint64_t lo, hi;
 	const struct cairn_jit_frame *frame;
@@ -179,7 +179,7 @@ void cairn_jit_close(struct cairn_jit *jit)
 	free(jit);
 }
 
-/* ---- what is to be published ---- */
+/* ---- the elements to publish ---- */
 
 static bool are_inlines(const struct function *f)
 {
@@ -232,7 +232,7 @@ static int describe(const struct cairn_jit *jit, const struct cairn_jit_frame *f
 	if ((!info->name && info->n_inlines) || !are_inlines(f) || !are_lines(f))
 		return -EINVAL;
 	f->n[JIT_SYMBOLS] = info->name ? 1 + info->n_inlines : 0;
-	/* And where they end; behind 4 GiB nothing begins. */
+	/* The end is an element, too; nothing begins after 4 GiB. */
 	f->n[JIT_LINES] = info->n_lines ? info->n_lines + (f->hi <= UINT32_MAX) : 0;
 	return 0;
 }
@@ -261,7 +261,7 @@ static inline void put_row(uint64_t *to, const struct cairn_jit_rule *row, uint6
 	put(&to[2], row->word[2]);
 }
 
-/* Rows [@from, @to); behind the complete ones is the rule that holds at the end. */
+/* Rows [@from, @to); after the complete ones comes the rule that holds at the end. */
 static inline void put_rows(uint64_t *words, const struct function *f, size_t from, size_t to)
 {
 	const struct cairn_jit_frame *frame = f->frame;
@@ -312,7 +312,7 @@ static inline void put_elements(enum jit_kind kind, uint64_t *words, const struc
 	}
 }
 
-/* Where element @i begins, in the region. */
+/* The begin of element @i, in the region. */
 static uint64_t begin_of(enum jit_kind kind, const struct function *f, size_t i)
 {
 	if (kind == JIT_SYMBOLS)
@@ -326,12 +326,12 @@ static inline void append(struct jit_chain *chain, enum jit_kind kind, const str
 {
 	size_t n = kind < JIT_N_KINDS ? f->n[kind] : 0;
 	put_elements(kind, jit_chain_next(chain), f, from, to);
-	/* What is appended next may begin where this ends. */
+	/* The next element may begin where this ends. */
 	uint64_t end = to < n ? begin_of(kind, f, to) : f->hi;
 	jit_chain_publish(chain, end, (to - from) * jit_stride(kind));
 }
 
-/* What is behind the first part goes into tables of its own if need be. */
+/* The elements after the first part go into tables of their own if need be. */
 static int append_rest(struct jit_chain *chain, const struct function *f)
 {
 	size_t n = f->n[chain->kind];

@@ -2,17 +2,17 @@
 /*
  * Chains of tables
  *
- * Code is mostly made at rising addresses, and then an element is stored behind the last one, and
+ * Code is mostly made at rising addresses, and then an element is stored after the last one, and
  * used_len after it. When a table is full, another is chained. Tables may have been put between
- * others, so "behind the last one" is asked of the table that has the place:
+ * others, so the table that covers the address decides what "after the last one" means:
  *
  *	T1 [100 .. 400)      T2 [900 .. a00)      T3 [a00 .. c00)	next at 500: T1, when it has room; next at 950: no table
  *
- * Where an address was described before, or lies between elements of one table, the order of a
- * table cannot be kept. Then that table is taken apart at the address, in a new generation: T2a
- * with what is live below and room for what comes, T2b with what is live above. All other tables
- * stay as and where they are. Withdrawn elements are dropped, so in the new generation every
- * address is free to be described once:
+ * If an address was described before, or lies between elements of one table, the order of a table
+ * cannot be kept. Then that table is split at the address, in a new generation: T2a with the live
+ * elements below and room for new ones, T2b with the live elements above. All other tables stay
+ * unchanged. Withdrawn elements are dropped, so in the new generation every address is free to be
+ * described once:
  *
  *	plan	T2a, T2b are filled; nobody sees them
  *	splice	T1.next = T2a: readers of the old epoch see the same live elements
@@ -44,7 +44,7 @@ static uint32_t capacity(const struct jit_chain *chain)
 	return ELEMENTS_BYTES / shapes[chain->kind].stride;
 }
 
-/* ---- elements: the first two words of 32 bits tell all that is asked here ---- */
+/* ---- elements: the first two words of 32 bits are enough here ---- */
 
 static uint32_t *element_at(const struct jit_chain *chain, const struct code_jit_table *table,
 			    size_t i)
@@ -73,7 +73,7 @@ static uint64_t end_of(const struct jit_chain *chain, const uint32_t *element)
 	return chain->kind == JIT_LINES ? element[0] : (uint64_t)element[1] + element[0];
 }
 
-/* Number of the first element at or behind @at. */
+/* Number of the first element at or after @at. */
 static size_t search(const struct jit_chain *chain, const struct code_jit_table *table, uint64_t at)
 {
 	size_t lo = 0, hi = count(chain, table);
@@ -183,7 +183,7 @@ static uint32_t ref_of(const struct jit_chain *chain, uint64_t at)
 	return lo;
 }
 
-/* A new table behind table @i, which keeps the order: no new generation. */
+/* A new table after table @i, which keeps the order: no new generation. */
 static int chain_behind(struct jit_chain *chain, uint32_t i, uint64_t lo)
 {
 	struct jit_ref ref = {.lo = lo, .end = lo};
@@ -205,7 +205,7 @@ static bool has_room(const struct jit_chain *chain, const struct code_jit_table 
 	return (table->reserved_len - table->used_len) / shapes[chain->kind].stride >= n;
 }
 
-/* Copies what is live in [@first, @last) of a table. */
+/* Copies the live elements in [@first, @last) of a table. */
 static void copy_live(const struct jit_chain *chain, const struct code_jit_table *from,
 		      size_t first, size_t last, struct jit_ref *to)
 {
@@ -302,7 +302,7 @@ static void copy_window(struct jit_chain *chain, const struct jit_plan *plan, ui
 	}
 }
 
-/* What is below, room for @n at @lo, what is above: two or three tables. */
+/* The elements below, room for @n at @lo, the elements above: two or three tables. */
 static bool fill_plan(struct jit_chain *chain, struct jit_plan *plan, uint64_t lo, size_t n)
 {
 	if (!add_table(chain, plan, lo))
@@ -414,7 +414,7 @@ static uint32_t *element_off(const struct code_jit_table *table, uint64_t off)
 }
 
 /*
- * Is table @r the one that has @lo, and the element at byte @off of it the first at or behind @lo?
+ * Is table @r the one that has @lo, and the element at byte @off of it the first at or after @lo?
  */
 static bool is_first(const struct jit_chain *chain, uint32_t r, uint64_t off, uint64_t lo)
 {

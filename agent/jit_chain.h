@@ -14,11 +14,11 @@ enum jit_kind { JIT_ROWS, JIT_SYMBOLS, JIT_LINES, JIT_N_KINDS };
 
 enum { JIT_APPEND_MAX = 512 }; /* elements at once; half a table of symbols */
 
-/* What the writer knows of a table; addresses are offsets in the region. */
+/* The writer's data about a table; addresses are offsets in the region. */
 struct jit_ref {
 	struct code_jit_table *table;
 	uint64_t lo; /* of its first element, or of the one that it was made for */
-	uint64_t end; /* behind all that was ever in it in this epoch */
+	uint64_t end; /* after all elements that were ever in it in this epoch */
 };
 
 /* Some tables of the chain, [first, first + n), are replaced in the next generation. */
@@ -41,8 +41,8 @@ struct jit_chain {
 	uint64_t lo, hi;
 	uint64_t region_bytes;
 	/*
-	 * Where withdrawing stopped: JITs give up code in the order in which they made it, or the
-	 * other way round.
+	 * The last withdrawn element: JITs give up code in the order in which they made it, or in
+	 * the reverse order.
 	 */
 	uint32_t swept;	  /* number of the table */
 	uint64_t swept_at; /* byte of its elements */
@@ -73,7 +73,7 @@ void jit_chain_finish(struct jit_chain *chain, void (*drop)(void *ctx, const voi
 /* Instead of both. */
 void jit_chain_cancel(struct jit_chain *chain);
 
-/* What a chain's elements are made of, in bytes. */
+/* The parts of a chain's elements, in bytes. */
 static inline size_t jit_stride(enum jit_kind kind)
 {
 	static const uint8_t strides[JIT_N_KINDS] = {
@@ -93,7 +93,9 @@ static inline bool jit_chain_fits(const struct jit_chain *chain, uint64_t lo, ui
 	       chain->table->reserved_len - chain->table->used_len >= n_bytes;
 }
 
-/* Where the next element goes. Elements are stored word by word, and then published together. */
+/*
+ * The position of the next element. Elements are stored word by word, and then published together.
+ */
 static inline uint64_t *jit_chain_next(const struct jit_chain *chain)
 {
 	return (uint64_t *)((uint8_t *)(chain->table + 1) + chain->table->used_len);

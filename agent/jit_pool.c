@@ -4,8 +4,8 @@
  * are not unmapped before the region is closed, so such a reader does not run into a hole either.
  * The first block of a chunk is its head.
  *
- * Who fills the first chunk makes much code. What costs then is the memory, a fault for every 40
- * functions; so all other chunks ask for a huge page each.
+ * A process that fills the first chunk makes much code. Then the cost is the memory, a fault for
+ * every 40 functions; so all other chunks ask for a huge page each.
  */
 #include "jit_pool.h"
 

@@ -7,8 +7,8 @@
 
 enum {
 	/*
-	 * 1,364 rows: what is moved when addresses are used again, and one read for whoever follows
-	 * the chain.
+	 * 1,364 rows: the unit that moves when addresses are used again, and one read for a reader
+	 * of the chain.
 	 */
 	JIT_BLOCK_BYTES = 32768,
 	JIT_CHUNK_BYTES = 1 << 20, /* the first; others are as large as a huge page */
@@ -27,7 +27,7 @@ struct jit_pool {
 /* NULL when there is no memory. Some system calls for every 31 blocks, then for every 63. */
 struct code_jit_table *jit_pool_take(struct jit_pool *pool);
 
-/* Nobody finds @block any more, or who does will see that the epoch is another. */
+/* No reader finds @block any more, or it will see that the epoch has changed. */
 void jit_pool_give(struct jit_pool *pool, struct code_jit_table *block);
 
 void jit_pool_fini(struct jit_pool *pool);

@@ -7,9 +7,9 @@
  *
  * fork(), also a raw clone(), copies a process while another thread may hold the lock, and that
  * thread does not exist in the child. So the lock is on a page that the kernel gives to a child
- * empty (MADV_WIPEONFORK): there it is free. What its holder was in the middle of is known from
- * is_changing, which is on another page and was copied: then all state beside the entries is made
- * again.
+ * empty (MADV_WIPEONFORK): there it is free. The flag is_changing, which is on another page and was
+ * copied, tells that its holder was in the middle of a change: then all state beside the entries is
+ * made again.
  *
  * A signal handler that interrupts the holder must not wait for it. is_inside is the thread's own
  * and tells. It is not the owner in the lock, because in a child a new thread may have the address
@@ -119,7 +119,7 @@ static void unlock(uint32_t *lock)
 	errno = saved;
 }
 
-/* What is to be done once, and in a child once more. The lock is held. */
+/* The work that is done once, and once more in a child. The lock is held. */
 static void make_ready(struct process *p)
 {
 	if (p->is_changing)

@@ -156,7 +156,7 @@ void ranges_insert(struct ranges *set, const struct range *range)
 	p->lo = to[0].lo;
 }
 
-/* The place behind @at goes into it, when both together are few. */
+/* Merges the place after @at into it, when both together have few ranges. */
 static void join(struct ranges *set, uint32_t at)
 {
 	if (at + 1 >= set->n_places || set->places[at].n + set->places[at + 1].n > HALF)

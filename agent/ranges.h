@@ -39,8 +39,7 @@ struct ranges {
 size_t ranges_bytes(uint32_t n);
 
 /*
- * @memory: ranges_bytes(@n) of them, all 0, aligned to 8; stays the caller's. Also empties what is
- * there.
+ * @memory: ranges_bytes(@n) of them, all 0, aligned to 8; stays the caller's. Also empties the set.
  */
 void ranges_init(struct ranges *set, void *memory, uint32_t n);
 

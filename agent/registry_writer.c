@@ -10,9 +10,9 @@
  *	remove	until_ns, last_epoch = 9 | epoch = 0 | place is queued, changes
  *	renew	add under 10 | remove 9
  *
- * A bar is an order that is kept: what is left of it is in memory before what is right of it. That
- * of the first one makes the removed registration, which was there before, unreadable before it is
- * overwritten; that behind "epoch = 0", memory that it named.
+ * A bar is an enforced order: the stores to its left are in memory before those to its right. The
+ * first bar makes the removed registration, which was there before, unreadable before it is
+ * overwritten. The bar after "epoch = 0" does the same for the memory that the registration named.
  *
  * Places are used again in the order of their removal, and only when CODECTL_MIN_REMOVED wait. So a
  * reader that comes late still finds what was there, a program that loads and unloads all day keeps
@@ -53,7 +53,7 @@ static void publish(void *to, uint64_t value)
 	__atomic_store_n((word_t *)to, value, __ATOMIC_RELEASE);
 }
 
-/* What was stored before is in memory before what will be stored. */
+/* Earlier stores are in memory before later ones. */
 static void keep_order(void)
 {
 	__atomic_thread_fence(__ATOMIC_RELEASE);
@@ -346,7 +346,7 @@ static int find_place(struct registry_writer *w, const struct strings *s, struct
 	return ret->block ? 0 : -ENOSPC;
 }
 
-/* The place is nobody's now, also for those who read removed ones. */
+/* No registration owns the place now, and readers of removed ones see that. */
 static struct codectl_entry *take_place(struct registry_writer *w, const struct place *place)
 {
 	struct registry_slot *slot = &w->slots[place->number];
@@ -380,7 +380,7 @@ static void add_at(struct registry_writer *w, const struct place *place, const s
 	copy_strings(block_at(w, w->slots[place->number].block >> 4), s, request);
 	put(&e->since_ns, when_ns);
 	put(&e->until_ns, 0);
-	uint64_t option = request->option; /* with the reserved word behind it */
+	uint64_t option = request->option; /* with the reserved word after it */
 	put(&e->option, option);
 	put_words(&e->info, &request->elf, sizeof(request->elf));
 	publish(&e->epoch, ++w->last_epoch);

@@ -2,9 +2,9 @@
 /*
  * The registry of this process, written
  *
- * One thread at a time (codectl.c has the lock); readers are other processes and are not waited
- * for. What is kept beside the registry, to find a place and a range, is memory of its own, and can
- * be made again from the entries.
+ * One thread at a time (codectl.c has the lock); readers are other processes, and the writer does
+ * not wait for them. The data beside the registry, for finding a slot and a range, is separate
+ * memory, and can be made again from the entries.
  */
 #ifndef AGENT_REGISTRY_WRITER_H
 #define AGENT_REGISTRY_WRITER_H
@@ -38,7 +38,7 @@ struct registry_writer {
  * registry_writer_open - map a registry
  *
  * @ret  filled in; the registry is not one yet for readers: registry_writer_show() makes it so
- * Returns 0; -ENOMEM, and what memfd_create(), ftruncate() and mmap() say. Where a limit of the
+ * Returns 0; -ENOMEM, and the errors of memfd_create(), ftruncate() and mmap(). If a limit of the
  * process forbids the full size, a smaller one is taken.
  */
 int registry_writer_open(struct registry_writer *ret);
@@ -54,7 +54,7 @@ void registry_writer_close(struct registry_writer *w); /* of one that was not sh
 int registry_writer_add(struct registry_writer *w, const struct codectl_request *request);
 
 /*
- * The registration of exactly [@lo, @hi) ends. 0; -ENOENT. Behind it the memory that it named may
+ * The registration of exactly [@lo, @hi) ends. 0; -ENOENT. Afterwards the memory that it named may
  * change.
  */
 int registry_writer_remove(struct registry_writer *w, uint64_t lo, uint64_t hi);

@@ -6,9 +6,9 @@
  *	augmentation bytes | program
  *	FDE	u32 length | u32 back to its CIE, from here | begin | bytes | augmentation | program
  *
- * How begin is written, R says: 0x1b is relative to itself, in 32 bits. The bytes are the program's
- * own and as true as the unwinder that reads them next would have them; what is checked is that a
- * walk ends.
+ * R gives the encoding of begin: 0x1b is relative to itself, in 32 bits. The bytes are the
+ * program's own, and the unwinder would trust them just as much. The only check is that a walk
+ * ends.
  */
 #include "fde.h"
 
@@ -16,14 +16,14 @@
 #include <string.h>
 
 enum {
-	ENTRIES_MAX = 1 << 22, /* a section of 100 MB; behind it the end was forgotten */
+	ENTRIES_MAX = 1 << 22, /* a section of 100 MB; more means that the end mark is missing */
 	LENGTH_MAX = 1 << 24,
 	PE_OMIT = 0xff,
 	PE_INDIRECT = 0x80,
 };
 
 struct entry {
-	const uint8_t *at, *id, *end; /* id: the word behind the length */
+	const uint8_t *at, *id, *end; /* id: the word after the length */
 };
 
 static uint64_t read_word(const uint8_t *at, size_t n)
@@ -78,7 +78,7 @@ static bool read_pointer(uint8_t encoding, const uint8_t *at, uint64_t *ret)
 	if (encoding & 8)
 		value = (value ^ sign) - sign;
 	/*
-	 * Relative to a base that only the unwinder is told: no compiler for 64 bits writes that.
+	 * Relative to a base that only the unwinder knows: no compiler for 64 bits writes that.
 	 */
 	if (encoding & 0x60)
 		return false;

@@ -14,15 +14,15 @@ enum fde_run {
 struct fde_walk {
 	const uint8_t *begin, *at;
 	/*
-	 * nothing is read outside of [begin, end); NULL: who made the entries is trusted to have
-	 * ended them
+	 * nothing is read outside of [begin, end); NULL: the maker of the entries is trusted to
+	 * have ended them
 	 */
 	const uint8_t *end;
 	enum fde_run run;
 	uint32_t n;
 };
 
-/* What one FDE describes. */
+/* The data of one FDE. */
 struct fde {
 	uint64_t lo, hi; /* [lo, hi) */
 	uint64_t cie; /* address of its CIE */
@@ -33,7 +33,7 @@ bool fde_is_one(const void *begin);
 
 void fde_walk_begin(struct fde_walk *walk, const void *begin, enum fde_run run);
 
-/* A section of @n_bytes, which need not be what it is said to be: only what is in it is read. */
+/* A section of @n_bytes, whose contents need not be valid: only bytes inside are read. */
 void fde_walk_begin_within(struct fde_walk *walk, const void *begin, uint64_t n_bytes);
 
 /*
@@ -42,8 +42,7 @@ void fde_walk_begin_within(struct fde_walk *walk, const void *begin, uint64_t n_
 bool fde_walk_next(struct fde_walk *walk, struct fde *ret);
 
 /*
- * Behind the last entry, with what ends the section, when fde_walk_next() has said that there is no
- * more.
+ * After the last entry and the section's end mark, once fde_walk_next() has reported the end.
  */
 static inline uint64_t fde_walk_end(const struct fde_walk *walk)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A section is registered as it is: readers parse it, and only when they come by. What is needed
- * here is which addresses it is about. Mostly that is one object of a JIT in one piece, so the
- * range from its first to its last address is tried, as libgcc does: it finds nothing in sections
- * whose ranges overlap. Where that meets another registration, each function is registered alone.
+ * A section is registered unchanged: readers parse it, and only when a stack leads there. Only its
+ * addresses are needed here. Mostly it is one object of a JIT in one piece, so the range from its
+ * first to its last address is tried, as libgcc does; libgcc finds nothing in sections whose ranges
+ * overlap. If that range meets another registration, each function is registered alone.
  *
  * There is no list of what was registered: removing measures the same entries again, and so finds
  * the same ranges.

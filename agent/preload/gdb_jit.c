@@ -4,8 +4,8 @@
  *
  * A JIT puts a symbol file into a list, names it in __jit_debug_descriptor, and calls this
  * function, where GDB has a breakpoint. The call comes here if it goes through a PLT; Debian's
- * libLLVM binds it internally, and readers follow its list from outside. What the registry adds is
- * a generation: code that is freed and made anew at the same place is told apart.
+ * libLLVM binds it internally, and readers follow its list from outside. The registry adds a
+ * generation: so freed code and new code at the same address are told apart.
  *
  * Each section of code becomes a region, with the symbol file's functions as names and its
  * .eh_frame to unwind. Names are in the symbol file, which stays as long as it is in the list.
@@ -45,12 +45,14 @@ struct region {
 };
 
 /*
- * Found by who unregisters. GDB's interface is for one thread at a time, which all JITs keep with a
- * lock of theirs.
+ * The unregistering call searches it. GDB's interface is for one thread at a time, which all JITs
+ * ensure with a lock of theirs.
  */
 static struct region *regions;
 
-/* Room for the functions is used twice: as they are found, and behind it as they are told. */
+/*
+ * Room for the functions is used twice: for the found ones, and after them for the reported ones.
+ */
 static struct region *make_region(const struct symfile *s, const struct code_unregister_info *text)
 {
 	size_t n = symfile_functions(s, text->text_start, text->text_end, NULL, FUNCTIONS_MAX);

@@ -95,7 +95,7 @@ static bool read_at(int fd, void *to, size_t n, uint64_t off)
 	return pread(fd, to, n, (off_t)off) == (ssize_t)n;
 }
 
-/* Where the byte at @off of the file is mapped; 0: nowhere. */
+/* The address at which the byte at @off of the file is mapped; 0: none. */
 static uint64_t address_of(const struct image *image, uint64_t off, size_t n)
 {
 	for (size_t i = 0; i < image->n_headers; i++) {
@@ -107,7 +107,7 @@ static uint64_t address_of(const struct image *image, uint64_t off, size_t n)
 	return 0;
 }
 
-/* The file's bytes at the build-id's place are what is in memory. */
+/* The file's bytes at the build-id's offset equal those in memory. */
 static bool has_build_id(const struct image *image, int fd)
 {
 	uint8_t bytes[64];
@@ -203,7 +203,7 @@ void image_file(const struct image *image, const char *name, struct image_file *
 	}
 	int fd = open(ret->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
-		return; /* it was deleted: the name is still what it was */
+		return; /* the file was deleted: the name is unchanged */
 	if (read_at(fd, &file, sizeof(file), 0) && is_loaded_file(image, fd, &file))
 		find_debug_link(fd, &file, ret);
 	else

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an ELF object that is loaded in this process says of itself, in memory and in its file. */
+/*
+ * The facts that an ELF object loaded in this process gives about itself, in memory and in its
+ * file.
+ */
 #ifndef AGENT_IMAGE_H
 #define AGENT_IMAGE_H
 
@@ -16,7 +19,7 @@ enum {
 
 /* Addresses of this process; 0 where there is nothing. */
 struct image {
-	uint64_t base; /* what is added to the addresses in its headers */
+	uint64_t base; /* the number added to the addresses in its headers */
 	uint64_t lo, hi; /* of all its segments */
 	const ElfW(Phdr) *headers;
 	size_t n_headers;

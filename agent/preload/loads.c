@@ -17,10 +17,10 @@
  * and its list what. So of a group that dlopen() maps at once all are registered when the first of
  * them is initialised.
  *
- * What is rejected: LD_AUDIT with la_objopen() sees all objects, also of other namespaces, but
- * loads a second libc for it, and makes every call between objects slow where glibc is older than
- * 2.35. The rendezvous with debuggers (r_debug) is for whoever can set breakpoints. Polling is code
- * that runs in an idle program.
+ * Rejected alternatives: LD_AUDIT with la_objopen() sees all objects, also of other namespaces, but
+ * loads a second libc for it, and makes every call between objects slow if glibc is older than
+ * 2.35. The rendezvous with debuggers (r_debug) is for tools that can set breakpoints. Polling is
+ * code that runs in an idle program.
  *
  * Not seen this way: objects without crti.o (of Debian 12's libraries libc, which is there at the
  * start, and libunwind), those of dlmopen()'s other namespaces, and musl's. The first are

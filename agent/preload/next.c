@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The loader looks in the global scope first: the program, what is preloaded, their dependencies.
- * Then in that of the caller: an object that was loaded with RTLD_LOCAL brings dependencies that
- * only it sees, as a plug-in that uses LLVM brings libgcc_s.so.1. RTLD_NEXT is the first part; the
- * second one is what dlsym() says for the caller's own handle.
+ * The loader searches the global scope first: the program, the preloaded objects, their
+ * dependencies. Then it searches the scope of the caller: an object that was loaded with RTLD_LOCAL
+ * brings dependencies that only it sees, as a plug-in that uses LLVM brings libgcc_s.so.1.
+ * RTLD_NEXT is the first part; the second one is the result of dlsym() for the caller's own handle.
  */
 #include "next.h"
 

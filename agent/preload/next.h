@@ -12,7 +12,7 @@ struct next {
 };
 
 /*
- * next_function - the definition behind that of this library
+ * next_function - the definition after that of this library
  *
  * @caller  an address in the object that called it
  * Returns NULL when there is none. Cost: a load once it was found in the global scope; before, a

@@ -19,7 +19,7 @@
 #include "../process.h"
 #include "image.h"
 
-/* Of the loader, as of the last time; -1: never. Both only grow. */
+/* The loader's numbers at the last look; -1: never. Both only grow. */
 static unsigned long long n_loaded = -1ULL, n_unloaded = -1ULL;
 
 static const void *pointer(uint64_t at)
@@ -27,7 +27,7 @@ static const void *pointer(uint64_t at)
 	return (const void *)(uintptr_t)at;
 }
 
-/* The next range of code at or behind header @i; @i is then its header. */
+/* The next range of code at or after header @i; @i is then its header. */
 static bool next_text(const struct image *image, size_t *i, struct code_unregister_info *ret)
 {
 	for (; *i < image->n_headers; (*i)++) {

@@ -44,7 +44,7 @@ static struct next functions[N_FUNCTIONS] = {
 	[DEREGISTER_INFO_BASES] = {.name = "__deregister_frame_info_bases"},
 };
 
-/* Nothing that Debian packages registers a table; what is beyond these is forwarded only. */
+/* No program in Debian registers a table; more than this number are only forwarded. */
 enum { TABLES_MAX = 256 };
 static const void *tables[TABLES_MAX];
 

@@ -27,8 +27,7 @@ struct symfile_function {
 bool symfile_open(const void *at, uint64_t n_bytes, struct symfile *ret);
 
 /*
- * The next section of code that has an address, from number @i on; NULL: none. @i is then behind
- * it.
+ * The next section of code that has an address, from number @i on; NULL: none. @i is then after it.
  */
 const Elf64_Shdr *symfile_code(const struct symfile *s, unsigned *i);
 

@@ -2,8 +2,8 @@
 /*
  * C: a header of static inline functions
  *
- * Bytes are put together one by one; compilers make one load or store of it. Of a bit-field, the
- * bytes that it touches are one number, of which mask and shift take it.
+ * A number is put together byte by byte; compilers turn that into one load or store. The bytes that
+ * a bit-field touches are one number, and mask and shift take the field from it.
  */
 #include "bind/walk.h"
 

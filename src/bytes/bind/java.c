@@ -113,8 +113,8 @@ const char *java_value_of(const struct bind_field *f)
 }
 
 /*
- * What is in memory, and what callers see: unsigned numbers in the next wider type, as far as there
- * is one.
+ * The type in memory, and the type that callers see: unsigned numbers in the next wider type, if
+ * there is one.
  */
 const char *java_carrier(const struct bind_field *f)
 {

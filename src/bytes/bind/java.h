@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of Java share. */
+/* Shared by the files of Java. */
 #ifndef BIND_JAVA_H
 #define BIND_JAVA_H
 
@@ -13,7 +13,7 @@
 const char *java_order_of(const struct bind_file *file, bool big_endian);
 const char *java_with_order(const struct bind_file *file, const struct bind_field *f);
 /*
- * The ValueLayout; what is in memory; what callers see; and how it becomes that: "INT", "int",
+ * The ValueLayout; the type in memory; the type that callers see; and the conversion: "INT", "int",
  * "long", " & 0xffffffffL".
  */
 const char *java_value_of(const struct bind_field *f);

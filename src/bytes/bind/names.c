@@ -112,7 +112,7 @@ static bool is_one_of(const char *name, const char *const *words)
 }
 
 /*
- * What the modules of a language use themselves, or what is a word of it: "String", "Self",
+ * Names that the modules of a language use themselves, or words of the language: "String", "Self",
  * "Record".
  */
 static const char *const top_words[] = {
@@ -233,7 +233,7 @@ static const char *const rust_words[] = {
 	"where",
 	"while",
 	"yield",
-	/* What a type has besides its members, and the crate that it uses. */
+	/* Names that a type has besides its members, and the crate that it uses. */
 	"new",
 	"core",
 	"std",
@@ -247,7 +247,7 @@ static const char *const python_words[] = {
 	"or",	 "pass",     "raise", "return", "try",	"while",  "with",   "yield",	NULL,
 };
 
-/* What an IntEnum has besides its members. */
+/* Names that an IntEnum has besides its members. */
 static const char *const int_enum_words[] = {
 	"mro",	      "name",	   "value",	  "as_integer_ratio", "bit_length",
 	"bit_count",  "conjugate", "denominator", "from_bytes",	      "imag",
@@ -381,7 +381,7 @@ static bool is_used(const struct map *names, const char *name)
 	return map_get(names, map_hash_str(name), &number);
 }
 
-/* Where names are looked for: the same base may come thousands of times. */
+/* The last number of a base name: the same base may come thousands of times. */
 static uint64_t next_number(const struct map *names, const char *base)
 {
 	uint64_t number;
@@ -459,7 +459,7 @@ static char *pascal(struct arena *arena, const char *name)
 	return pascal_case(arena, name, 'X');
 }
 
-/* Of a class with properties: members in no array have one name for both. */
+/* The style of a class with properties: members in no array have one name for both. */
 static struct style style_of(enum cairn_bind_lang lang, const struct bind_field *f)
 {
 	switch (lang) {

@@ -21,7 +21,7 @@ static void put_element(const struct bind_file *file, const struct bind_part *p)
 			(unsigned long long)f->size * 8);
 }
 
-/* Only what is a value is annotated: arrays have types of their own. */
+/* Only values are annotated: arrays have types of their own. */
 static void put_annotation(const struct bind_file *file, const struct bind_part *p)
 {
 	const struct bind_field *f = &p->value;

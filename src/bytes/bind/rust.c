@@ -195,7 +195,7 @@ static void put_set(const struct bind_file *file, const struct bind_field *f)
 	fputs("\n    }\n", file->out);
 }
 
-/* Of one struct, and not of the trait's T. */
+/* For one struct, as opposed to the trait's T. */
 static void put_inside(const struct bind_file *file, const struct bind_record *r,
 		       const struct bind_field *f, uint64_t end)
 {

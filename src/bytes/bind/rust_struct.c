@@ -2,7 +2,7 @@
 /* Rust: #[repr(C)] structs and unions, whose sizes and offsets the compiler compares. */
 #include "bind/structs.h"
 
-/* Of numbers in the machine's order: a host of the other one would read other values. */
+/* For numbers in the machine's order: a host of the other order would read other values. */
 static void put_cfg(const struct bind_file *file)
 {
 	fprintf(file->out, "#[cfg(target_endian = \"%s\")]\n",

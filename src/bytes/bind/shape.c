@@ -3,9 +3,9 @@
  * Structs beside the accessors
  *
  * A language lays its structs out in its own way, so each one is written with all its padding, and
- * the compiler or the module compares size and offsets. Where a language cannot say a member at its
- * place, the member is bytes there, and where it cannot say a struct at all, there is none, with
- * the reason:
+ * the compiler or the module compares size and offsets. If a language cannot put a member at its
+ * offset, the member becomes bytes. If it cannot express a struct at all, there is none, with the
+ * reason:
  *
  *	Rust    #[repr(C)]; packed where the alignment of a member does not fit
  *	Python  ctypes, packed
@@ -65,7 +65,7 @@ static void make_bytes(struct bind_part *p)
 	p->as_bytes = true;
 }
 
-/* What the elements of an array are; false: it has none, or no number of them. */
+/* The elements of an array; false: it has none, or no number of them. */
 static bool take_array(const struct shaper *s, uint32_t id, struct bind_part *p, uint32_t *ret)
 {
 	const struct cairn_type *t = type_of(s->file, id);
@@ -168,7 +168,7 @@ static uint64_t alignment(const struct shaper *s, const struct bind_part *p)
 	return p->value.size;
 }
 
-/* What the language has no type for. */
+/* True if the language has no type for it. */
 static bool must_be_bytes(const struct shaper *s, const struct bind_part *p)
 {
 	const struct bind_field *f = &p->value;

@@ -27,7 +27,7 @@ static const char helpers[] =
 	"  bytes(view, at, size).set(value);\n}\n\n"
 	"function array<T>(n: number, make: (i: number) => T): T[] {\n  return Array.from({ "
 	"length: n }, (_, i) => make(i));\n}\n\n"
-	/* Of a name that is not used, tsc does not complain when it stands for itself. */
+	/* tsc does not complain about an unused name that stands alone as an expression. */
 	"void [place, elements, bytes, setBytes, array];\n\n";
 
 /* Not everywhere where DataView is, the types of these two are known. */

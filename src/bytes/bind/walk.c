@@ -2,8 +2,8 @@
 /*
  * From types to flat lists of fields
  *
- * The walk goes into structs, unions and arrays with what it has collected on the way: the name so
- * far, the offset, the dimensions. Depth is limited, as types may be nested by hostile input; by
+ * The walk goes into structs, unions and arrays with the data that it has collected on the way: the
+ * name so far, the offset, the dimensions. Depth is limited, as hostile input may nest types. By
  * value they cannot be recursive when their sizes are right, and a struct in itself ends at the
  * limit.
  */
@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/map.h"
 
-/* What has been collected above a type. */
+/* The data collected above a type. */
 struct way {
 	const char *name, *path;
 	bool renamed; /* some name of the path is no identifier */
@@ -28,7 +28,7 @@ struct way {
 	uint32_t n_steps;
 	struct bind_step steps[2 * BIND_DEPTH_MAX];
 	unsigned int depth;
-	bool swapped; /* right inside of a struct whose enums are in the other byte order */
+	bool swapped; /* directly inside of a struct whose enums are in the other byte order */
 };
 
 struct walker {

@@ -168,13 +168,13 @@ char *bind_camel_case(struct arena *arena, const char *name);
 /* @name, or with a number when @names has it already; NULL: no memory. */
 const char *bind_unique(struct arena *arena, struct map *names, const char *name);
 /*
- * A name that is free at the top of the generated file, and so is what is made from it: NewName,
+ * A name that is free at the top of the generated file, and so are the names made from it: NewName,
  * NameStruct.
  */
 const char *bind_top_name(struct bind_file *file, const char *name);
 /* Names accessors and constants as the language does. 0 or -ENOMEM. */
 int bind_name_all(struct bind_file *file, enum cairn_bind_lang lang);
-/* What a member is called in a struct of the language; @name is an identifier. */
+/* The name of a member in a struct of the language; @name is an identifier. */
 const char *bind_part_name(struct bind_file *file, enum cairn_bind_lang lang, const char *name);
 
 /*
@@ -198,7 +198,7 @@ void bind_put_origin(const struct bind_file *file, enum cairn_quote as);
  */
 bool bind_is_flexible(const struct bind_field *f);
 
-/* "i0, i1", each with @before in front; nothing for a field that is in no array. */
+/* "i0, i1", each with @before before it; nothing for a field that is in no array. */
 void bind_put_indices(const struct bind_file *file, const struct bind_field *f, const char *before,
 		      const char *after);
 /* "4 + i0 * 2"; without what adds or multiplies nothing. */

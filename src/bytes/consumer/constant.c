@@ -3,8 +3,8 @@
  * Constant expressions: array lengths, offsets, widths
  *
  * Numbers in every spelling, + - * / % << >> & | ^ ~, parentheses, casts of Rust ("N as usize"),
- * and names of constants, which are computed where they are declared, when they are asked for.
- * Precedence is climbed; Go's shifts and & bind as tightly as *.
+ * and names of constants, which are computed on demand at their declaration. Precedence is climbed;
+ * Go's shifts and & bind as tightly as *.
  */
 #include <errno.h>
 #include <limits.h>
@@ -140,7 +140,10 @@ static int binding_of(const struct reader *r, int *ret)
 	}
 }
 
-/* What overflows wraps; what C and they all forbid is 0, and as an array length refused. */
+/*
+ * Overflow wraps. Operations that C and all these languages forbid give 0, and are refused as an
+ * array length.
+ */
 static int64_t apply(int op, int64_t a, int64_t b)
 {
 	uint64_t x = (uint64_t)a, y = (uint64_t)b;

@@ -10,8 +10,8 @@
  *	            constant.c: array lengths, when they are needed        format.c: struct.Struct("<IQ")
  *
  * In these languages a type may be used before it is declared, so all declarations are collected
- * first. Functions return 0 or a negative errno, and the story is then told. What nests in the
- * input nests here up to DEPTH_MAX calls.
+ * first. Functions return 0 or a negative errno, and have then set the error. Nesting in the input
+ * nests here up to DEPTH_MAX calls.
  */
 #ifndef CONSUMER_CONSUMER_H
 #define CONSUMER_CONSUMER_H
@@ -42,12 +42,12 @@ enum form {
 	FORM_NAME,
 	FORM_ARRAY,
 	FORM_POINTER,
-	/* so many words that mean something to the language only: a slice, a string */
+	/* a number of words that mean something to the language only: a slice, a string */
 	FORM_WORDS,
 	FORM_EMPTY,   /* takes no room */
 	FORM_INLINE,  /* a struct without a name */
 	FORM_LATER,   /* Python: the type that the expression at @at is */
-	FORM_UNKNOWN, /* there is no saying what it is */
+	FORM_UNKNOWN, /* the type is unknown */
 };
 
 /* A type as it is written. */
@@ -98,7 +98,7 @@ struct declared {
 	struct token at;
 	VEC(struct declared_member) members;
 	VEC(struct declared_value) values;
-	struct form_type *type;  /* ALIAS; ENUM: what it is stored in, NULL: an int */
+	struct form_type *type;  /* ALIAS; ENUM: the type that stores it, NULL: an int */
 	struct spot value;       /* CONST, Python's ALIAS: the expression */
 	const char *why_not;     /* it cannot be laid out, and why; NULL: it can */
 	bool packed, ms, swapped;
@@ -133,7 +133,7 @@ struct language {
 	const char *name, *suffix;
 	/* All declarations of the text, with declare(). */
 	int (*parse)(struct reader *r);
-	/* Members of @d, whose types are measured, into places; see graph.c. */
+	/* Lays out the members of @d, whose types are measured; see graph.c. */
 	int (*place)(struct reader *r, struct declared *d, struct cairn_place_record *rec);
 	const struct scalar_name *scalars; /* name NULL ends */
 	/* Alignment of a scalar of that size; NULL: C's. */
@@ -168,9 +168,9 @@ int read_token(struct reader *r);
 struct spot spot_of(const struct token *t);
 /* Continue there. */
 int go_to(struct reader *r, struct spot at);
-/* From an opening bracket, which is next, behind the one that closes it. */
+/* Skips from an opening bracket, which is next, past the one that closes it. */
 int skip_group(struct reader *r);
-/* Behind a bracket of that kind that is open: to the one that closes it, which is then next. */
+/* Skips from after an open bracket of that kind to the one that closes it, which is then next. */
 int skip_to_close(struct reader *r);
 
 static inline bool at_punct(const struct reader *r, int punct)
@@ -201,7 +201,7 @@ int need_punct(struct reader *r, int punct);
 /* A name; *@ret is its token. */
 int need_name(struct reader *r, struct token *ret);
 char *copy_token(struct reader *r, const struct token *t);
-/* What is between the quotes of a string; escapes stay as they are. */
+/* The text between the quotes of a string; escapes stay as they are. */
 void string_body(const struct token *t, const char **ret, size_t *ret_n);
 
 int enter_nesting(struct reader *r);
@@ -231,7 +231,7 @@ struct form_type *new_form(struct reader *r, enum form form, const struct token 
 struct form_type *array_of(struct reader *r, struct form_type *of, struct spot count,
 			   const struct token *at);
 
-/* What a type is as a member. */
+/* The properties of a type as a member. */
 struct measure {
 	uint32_t id;
 	uint64_t size, stride;
@@ -249,7 +249,7 @@ int place_as_c(struct reader *r, struct declared *d, struct cairn_place_record *
 
 /* ---- constant.c ---- */
 
-/* The value of the expression there; r->tok is afterwards what it was before. */
+/* The value of the expression there; r->tok is restored afterwards. */
 int constant_at(struct reader *r, struct spot at, int64_t *ret);
 /* The same, of its first operand. */
 int factor_at(struct reader *r, struct spot at, int64_t *ret);

@@ -8,7 +8,7 @@
  *	first      @ sizes and alignments of C, = sizes as below and none, < little, > and ! big endian; else @
  *	x          a byte of padding          ?  _Bool            b B h H i I l L q Q   1 1 2 2 4 4 4 4 8 8, signed first
  *	c          a character                e f d  2 4 8        n N   size_t          P   pointer, only with @
- *	16s 16p    one string of so many bytes, the count of others repeats them
+ *	16s 16p    one string of this number of bytes, the count of others repeats them
  *
  * Members have no names.
  */
@@ -19,7 +19,7 @@
 #include "consumer/consumer.h"
 #include "layout/place.h"
 
-/* A count is what repeats; "1000000000I" would be as many members. */
+/* A count repeats an item; "1000000000I" would be that many members. */
 enum { REPEAT_MAX = 1 << 16 };
 
 static const struct letter {

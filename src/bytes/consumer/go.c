@@ -9,9 +9,9 @@
  *	}
  *
  * The compiler aligns scalars to their size up to that of a word, so int64 and float64 to 4 on 386,
- * arm and mips, where C may say 8. There are no unions, bit-fields and attributes. A struct that
- * ends in something without a size is one byte longer before it is rounded up: a pointer to that
- * must not point behind the struct.
+ * arm and mips, where C may use 8. There are no unions, bit-fields and attributes. A struct whose
+ * last member has no size is one byte longer before it is rounded up: a pointer to that member must
+ * not point past the struct.
  */
 #include <errno.h>
 #include <string.h>
@@ -95,7 +95,7 @@ static int parse_inline(struct reader *r, struct form_type **ret)
 }
 
 /*
- * map[K]V, chan T, <-chan T, func(T) (U, error), interface{...}: what is behind them has no part in
+ * map[K]V, chan T, <-chan T, func(T) (U, error), interface{...}: the types inside have no part in
  * the layout.
  */
 static int parse_reference(struct reader *r, struct form_type **ret)

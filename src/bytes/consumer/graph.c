@@ -2,11 +2,11 @@
 /*
  * From declarations to a laid-out type graph
  *
- * A struct is laid out when it is first needed, as a member or because its turn has come, and once:
- * it is NEW, BUSY while its members are measured, then DONE or BAD. One that is met BUSY contains
- * itself. What makes a struct BAD (a type that is not known, no #[repr(C)]) is told as a problem of
- * it and of all that contain it, and the rest of the file is laid out all the same: most files have
- * types that no BPF program ever wrote.
+ * A struct is laid out when it is first needed, as a member or in its turn, and once: it is NEW,
+ * BUSY while its members are measured, then DONE or BAD. One that is met BUSY contains itself. The
+ * cause of a BAD struct (an unknown type, no #[repr(C)]) is reported as a problem of it and of all
+ * structs that contain it. The rest of the file is laid out all the same: most files have types
+ * that no BPF program ever wrote.
  */
 #include <errno.h>
 #include <string.h>
@@ -504,7 +504,7 @@ static int finish(struct reader *r, struct declared *d, struct cairn_type *t)
 {
 	if (t->kind != CAIRN_T_TYPEDEF) {
 		d->size = t->size;
-		/* Of Java's unpadded structs, too; of the others it is their size. */
+		/* Also for Java's unpadded structs; for the others it is their size. */
 		uint64_t align = t->abi_align ? t->abi_align : 1;
 		d->stride =
 			t->kind == CAIRN_T_ENUM ? t->size : (t->size + align - 1) & ~(align - 1);
@@ -531,8 +531,8 @@ static int lay_out(struct reader *r, struct declared *d)
 		return finish(r, d, &t);
 	d->state = STATE_BAD;
 	/*
-	 * A Python name that is something else than a type is none of ours, nor an alias of what is
-	 * no type here.
+	 * A Python name that is not a type is none of ours, and neither is an alias of something
+	 * that is no type here.
 	 */
 	return d->kind == DECLARED_ALIAS || d->kind == DECLARED_CONST
 		       ? 0

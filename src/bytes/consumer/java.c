@@ -5,11 +5,11 @@
  *	@Type record Event(@Unsigned int pid, @Size(256) String filename, @Size(4) long[] when) {}
  *
  * Records and classes with @Type are structs, those that extend Union unions, enums enums. The
- * layout is the one that hello-ebpf computes when it reads bytes, with what it does differently
- * from C (each of it was read in its source):
+ * layout is the one that hello-ebpf computes when it reads bytes, with its differences from C (each
+ * of them was read in its source):
  *
- *  - the size ends with the last member; only arrays pad their elements. So a nested struct takes
- *    less room than in C, and the member behind it comes too early
+ *  - the size ends with the last member; only arrays pad their elements. So a nested struct is
+ *    smaller than in C, and the member after it comes too early
  *  - @Offset(N) moves one member; the next one is placed as if it had not been moved
  *  - a TypedEnum<T, Short> has 2 bytes; the C that is generated from it has an int
  *  - Int128 swaps its halves
@@ -36,7 +36,7 @@ static const struct scalar_name scalars[] = {
 	{"Short", CAIRN_C_SHORT, CAIRN_T_INT, CAIRN_ENC_SIGNED},
 	{"Integer", CAIRN_C_INT, CAIRN_T_INT, CAIRN_ENC_SIGNED},
 	{"Long", CAIRN_C_LLONG, CAIRN_T_INT, CAIRN_ENC_SIGNED},
-	/* Not decoded: what it makes of the bytes is no 128-bit integer. */
+	/* Not decoded: its value is no 128-bit integer. */
 	{"Int128", CAIRN_C_INT128, CAIRN_T_INT, CAIRN_ENC_OPAQUE},
 	{"UInt128", CAIRN_C_INT128, CAIRN_T_INT, CAIRN_ENC_OPAQUE},
 	{0},
@@ -156,7 +156,7 @@ static bool is_modifier(const struct reader *r)
 	return false;
 }
 
-/* Annotations and modifiers in front of something. */
+/* Annotations and modifiers before a declaration. */
 static int parse_prefix(struct reader *r, struct annotations *to, bool *ret_static)
 {
 	int rc = 0;
@@ -172,7 +172,7 @@ static int parse_prefix(struct reader *r, struct annotations *to, bool *ret_stat
 
 /* ---- types ---- */
 
-/* Behind "<" to behind ">"; the last name in it is *@ret_last. */
+/* From after "<" to after ">"; the last name in it is *@ret_last. */
 static int parse_type_arguments(struct reader *r, struct token *ret_last)
 {
 	size_t depth = 1;
@@ -224,7 +224,7 @@ static int parse_dimensions(struct reader *r, struct annotations *a, size_t *ret
 	return rc;
 }
 
-/* Of a String as many bytes as the last @Size says. */
+/* A String has the number of bytes that the last @Size gives. */
 static int build_type(struct reader *r, const struct token *name, const struct annotations *a,
 		      size_t dimensions, struct form_type **ret)
 {
@@ -342,7 +342,7 @@ static int parse_record(struct reader *r, struct declared *d)
 	return rc ? rc : parse_components(r, d);
 }
 
-/* A method's parameters, throws, body; or what is behind a field, to the semicolon. */
+/* A method's parameters, throws, body; or the text after a field, to the semicolon. */
 static int skip_rest(struct reader *r)
 {
 	int rc = 0;
@@ -524,7 +524,7 @@ static int parse(struct reader *r)
 
 /* ---- placing ---- */
 
-/* Where the run of members with the same @InlineUnion begins, or the member itself. */
+/* The begin of the run of members with the same @InlineUnion, or the member itself. */
 static int union_of(struct reader *r, const struct declared *d, size_t i, int64_t *ret)
 {
 	*ret = -1;

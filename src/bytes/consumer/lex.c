@@ -3,7 +3,7 @@
  * Tokens of four languages
  *
  * They agree on names, numbers and brackets. Punctuators are single characters here: ">>" closes
- * two lists of type arguments more often than it shifts. What differs:
+ * two lists of type arguments more often than it shifts. The differences:
  *
  *	comments     // and slash-star; in Rust they nest; # in Python
  *	strings      "..." with \ everywhere; """...""" in Java and Python, over lines; '...' in Python, elsewhere one

@@ -11,10 +11,10 @@
  * A name may be bound to anything (pid_t = c_int32, N = 16), so every "NAME = ..." at the beginning
  * of a line is kept as an expression, and becomes a type or a number when it is used as one.
  *
- * ctypes lays out as C does, but for bit-fields before Python 3.14: one that does not fit into what
- * is left of the last unit opens a new one, and one of a larger type may widen the unit that is
- * open. Its own algorithm, which Debian 12's 3.11 has, is below; where C's gives another place,
- * that is told.
+ * ctypes lays out as C does, except for bit-fields before Python 3.14. A bit-field that does not
+ * fit into the rest of the last unit opens a new one, and one of a larger type may widen the open
+ * unit. Its own algorithm, which Debian 12's 3.11 has, is below; if C's result differs, that is
+ * reported.
  */
 #include <errno.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static size_t column_of(const struct token *t)
 
 /* ---- types ---- */
 
-/* a.b.c: the last name; __ctype_be__ behind it is a byte order. */
+/* a.b.c: the last name; a __ctype_be__ after it is a byte order. */
 static int parse_dotted(struct reader *r, struct token *ret, bool *ret_big, bool *ret_little)
 {
 	int rc = need_name(r, ret);
@@ -243,7 +243,7 @@ static int parse_anonymous(struct reader *r, struct declared *d)
 	return rc;
 }
 
-/* Behind "_pack_ =" and its like. */
+/* Parses after "_pack_ =" and similar words. */
 static int parse_attribute(struct reader *r, struct declared *d, const struct token *name)
 {
 	if (token_is(name, "_fields_"))
@@ -293,7 +293,7 @@ static int parse_bases(struct reader *r, const struct base **ret)
 
 static int parse_statement(struct reader *r, struct declared *in);
 
-/* At the word class; the body is what is indented more. */
+/* At the word class; the body is the lines with more indentation. */
 static int parse_class(struct reader *r)
 {
 	struct token name, word = r->tok;
@@ -318,7 +318,7 @@ static int parse_class(struct reader *r)
 	return rc;
 }
 
-/* struct.Struct("..."): behind the name, when that is what it is. */
+/* struct.Struct("..."): parses after the name, if it is one. */
 static int parse_format_call(struct reader *r, const struct token *name)
 {
 	struct token part;
@@ -363,7 +363,7 @@ static int parse_assignment(struct reader *r, const struct token *name)
 	}
 	if (at_word(r, "struct") || at_word(r, "Struct"))
 		return parse_format_call(r, name);
-	/* What cannot be a type is a number or nothing. */
+	/* A value that cannot be a type is a number or nothing. */
 	d = declare(r, at_name(r) || at_punct(r, '(') ? DECLARED_ALIAS : DECLARED_CONST, name);
 	if (!d)
 		return -ENOMEM;
@@ -433,9 +433,9 @@ struct unit {
 };
 
 /*
- * A field counts from where a value of its own type would end with the unit. Of one that is smaller
- * than the unit that is behind where its bits were reserved, and ctypes reads others than it wrote:
- * so it is, and so it is told.
+ * A field counts from the position where a value of its own type would end together with the unit.
+ * If the field is smaller than the unit, this position is after its reserved bits, and ctypes reads
+ * other bits than it wrote. This is reported.
  */
 static void place_bits(struct unit *u, struct cairn_place_member *m, uint64_t *next,
 		       uint32_t *align)
@@ -489,7 +489,7 @@ static int place_old(struct reader *r, struct declared *d, struct cairn_place_re
 	return 0;
 }
 
-/* What C, and so 3.14, would make of it: told when it is something else. */
+/* The layout of C, and so of 3.14: reported when it differs. */
 static int compare_with_c(struct reader *r, struct declared *d,
 			  const struct cairn_place_record *rec)
 {

@@ -60,7 +60,7 @@ struct repr {
 
 static int parse_type(struct reader *r, struct form_type **ret);
 
-/* Behind "<", which is read, to behind ">". */
+/* Skips from after "<", which was read, to after ">". */
 static int skip_arguments(struct reader *r)
 {
 	size_t depth = 1;
@@ -86,7 +86,7 @@ static int skip_arguments(struct reader *r)
 
 static const struct wrapper {
 	const char *name;
-	enum form form; /* NAME: what it wraps */
+	enum form form; /* NAME: the form that it wraps */
 } wrappers[] = {
 	{"MaybeUninit", FORM_NAME}, {"ManuallyDrop", FORM_NAME}, {"Cell", FORM_NAME},
 	{"UnsafeCell", FORM_NAME},  {"Wrapping", FORM_NAME},	 {"NonNull", FORM_POINTER},
@@ -110,7 +110,7 @@ static const char *atomic_of(const struct token *name)
 	return NULL;
 }
 
-/* NAME<T>, at the T. An Option of what is never null is as large as that. */
+/* NAME<T>, at the T. An Option of a type that is never null has the same size. */
 static int parse_wrapped(struct reader *r, const struct token *name, struct form_type **ret)
 {
 	struct form_type *inner = NULL;
@@ -159,7 +159,7 @@ static int parse_path(struct reader *r, struct form_type **ret)
 	return rc ? rc : *ret ? 0 : -ENOMEM;
 }
 
-/* *const T, &'a mut T; a slice or str behind it makes it two words. */
+/* *const T, &'a mut T; a slice or str after it makes it two words. */
 static int parse_pointer(struct reader *r, struct form_type **ret)
 {
 	struct form_type *to = NULL;
@@ -371,7 +371,7 @@ static int parse_fields(struct reader *r, struct declared *d)
 	return rc ? rc : read_token(r);
 }
 
-/* <T, const N: usize> and what is between a name and the body. */
+/* <T, const N: usize> and the text between a name and the body. */
 static int parse_generics(struct reader *r, struct declared *d)
 {
 	int rc = 0;

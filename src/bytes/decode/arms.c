@@ -2,8 +2,8 @@
 /*
  * Unions of which one arm is shown
  *
- * Each choice with a condition becomes: if the member that decides has that value, the arm, and on
- * behind the union. What is left when none holds are the union's bytes. So exactly one thing is
+ * Each choice with a condition becomes: if the deciding member has that value, show the arm, and go
+ * on after the union. If no condition holds, the union's bytes remain. So exactly one thing is
  * shown, and commas need no thought.
  */
 #include "decode/compile.h"
@@ -158,8 +158,8 @@ int check_arms(const struct compiler *c, struct cairn_err *err)
 	for (size_t i = 0; i < c->n_arms; i++) {
 		bool named = c->arms[i].of[0];
 		/*
-		 * One whose condition comes behind an arm that is always shown is of something,
-		 * too.
+		 * An arm with a condition after an arm that is always shown is never used, but it
+		 * is an arm of the union, too.
 		 */
 		bool shadowed = false;
 		for (size_t k = 0; k < i; k++)

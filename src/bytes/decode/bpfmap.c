@@ -15,7 +15,7 @@
 #include "btf/types.h"
 #include "types/build.h"
 
-/* Of kernels newer than the headers this may be built with. */
+/* From kernels newer than the headers of this build. */
 enum { MAP_CGRP_STORAGE = 32, MAP_ARENA = 33 };
 
 /* A kernel has a few hundred; a number that never ends is broken. */
@@ -222,7 +222,7 @@ static int add_section(struct cairn_types *types, const struct cairn_btf *btf,
 	for (uint32_t i = 0; i < section->vlen; i++) {
 		struct cairn_btf_secinfo in = cairn_btf_secinfo(section, i);
 
-		/* A FUNC of .ksyms, and what is damaged, has no value. */
+		/* A FUNC of .ksyms, or a damaged type, has no value. */
 		if (!cairn_btf_type(btf, in.type, &var) || var.kind != CAIRN_BTF_VAR)
 			continue;
 		m[t.n_members++] = (struct cairn_member){

@@ -20,7 +20,7 @@ enum bpfmap_how {
 	BPFMAP_KEYS,  /* by keys, or many at once */
 	BPFMAP_QUEUE, /* lookup without a key: the next one */
 	BPFMAP_RING,
-	BPFMAP_OWNERS, /* lookup by a descriptor of whom the value belongs to */
+	BPFMAP_OWNERS, /* lookup by a descriptor of the value's owner */
 	BPFMAP_NOT,
 };
 
@@ -54,8 +54,9 @@ int bpfmap_consume_ring(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, voi
 /*
  * ring_peek - the records of a ring in memory, as bpfmap_peek_ring()
  *
- * @consumer, @producer  positions, which others change at any time
- * @data                 @size bytes, and once more behind them, so that no record is in two pieces
+ * @consumer, @producer positions, which others change at any time
+ * @data                 @size bytes, followed by the same bytes again, so that no record is in two
+ *                       pieces
  */
 int ring_peek(const uint64_t *consumer, const uint64_t *producer, const uint8_t *data,
 	      uint64_t size, bpfmap_entry_fn *on_entry, void *ctx, struct cairn_bpfmap_stats *stats,

@@ -2,10 +2,10 @@
 /*
  * Entries of hashes, arrays, queues
  *
- * The kernel copies many entries per call where it can (since 5.6, of most hashes and arrays): it
- * is asked for 4,096 at a time, and for more when it says that one bucket of a hash has more.
- * Elsewhere: the next key, its value, the next key. A key that was deleted in between makes the
- * kernel start again from the first, so keys are counted and an end is made.
+ * The kernel copies many entries per call if it can (since 5.6, for most hashes and arrays). The
+ * call requests 4,096 at a time, and more if the kernel reports that one bucket of a hash has more.
+ * Otherwise: the next key, its value, the next key. A key that was deleted in between makes the
+ * kernel start again from the first, so keys are counted and the number is limited.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  *	PAGE   WRITTEN BY  WHAT
  *	0      reader      u64 consumer position: bytes taken out since the ring was made
  *	1      kernel      u64 producer position: bytes reserved since then
- *	2...   programs    the data, max_entries bytes, and the same pages once more behind them
+ *	2...   programs    the data, max_entries bytes, followed by the same pages again
  *
  * A record begins at a multiple of 8: u32 length with bit 31 = busy (being written) and bit 30 =
  * discarded, u32 unused, then the bytes. Its length is there before the producer position passes
@@ -17,11 +17,11 @@
  *	consumer = 64, producer = 144:   64: len 16, 88: len 24 busy, 120: len 12
  *
  * The race: a record may be overwritten once the reader has passed it, and only then. So each is
- * copied, the consumer position is read again behind the copy, and when it has moved beyond the
- * record's start, the copy is thrown away and reading goes on at the new position. (It need not
- * have been overwritten by then. Showing it would be a guess.) The reader stores its position with
- * release semantics, the kernel its own as well; here both are loaded with acquire, and a fence
- * keeps the copy in front of the second load.
+ * copied, and the consumer position is read again after the copy. If it has moved beyond the
+ * record's start, the copy is dropped and reading goes on at the new position. (It need not have
+ * been overwritten by then. Showing it would be a guess.) The reader stores its position with
+ * release semantics, and so does the kernel. Here both are loaded with acquire, and a fence keeps
+ * the copy before the second load.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ enum { HEADER_BYTES = 8, RECORD_ALIGN = 8 };
 static const uint32_t BUSY = 1u << 31, DISCARDED = 1u << 30;
 
 /*
- * Of kernels newer than the headers: old records give way to new ones, and their place is kept
+ * From kernels newer than the headers: old records give way to new ones, and their position is kept
  * elsewhere.
  */
 static const uint32_t FLAG_OVERWRITE = 1u << 19;
@@ -55,7 +55,7 @@ static uint64_t load_position(const uint64_t *at)
 	return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }
 
-/* Whether no writer can have touched what lies at @pos and behind it since it was there. */
+/* True if no writer can have touched the bytes from @pos on since they were there. */
 static bool still_there(const struct ring *ring, uint64_t pos)
 {
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -68,7 +68,7 @@ static int damaged(struct cairn_err *err, uint64_t pos, const char *what)
 		       (unsigned long long)pos, what);
 }
 
-/* What one record is, once it is known to have been there. */
+/* The data of one record, once it is known to have been there. */
 struct record {
 	uint32_t head;
 	uint32_t n;

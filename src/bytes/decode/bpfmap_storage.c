@@ -14,7 +14,7 @@
  * O_PATH opens the inode and not the file, so that no driver notices. A copy of a socket's
  * descriptor is closed at once; it takes nothing from the process. Owners that no process holds
  * open (a socket that is still closing, a cached inode) are not reached. Sockets and inodes are
- * known by their numbers, as many processes share them: each is shown once.
+ * identified by their numbers, as many processes share them: each is shown once.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -70,8 +70,8 @@ static int next_number(DIR *dir)
 }
 
 /*
- * The value of whom @fd stands for, when there is one. Owners that ended, and files that can have
- * none, have none.
+ * The value of the owner that @fd stands for, if it has one. Owners that ended have none, and some
+ * files can have none.
  */
 static int look_up(struct storage *s, int fd, const struct cairn_bpfmap_owner *owner)
 {
@@ -243,8 +243,8 @@ static int look_at_cgroup(struct storage *s, const char *path)
 }
 
 /*
- * Opens the next folder in @dir, whose path is @path; its name is put behind that. NULL: there is
- * none.
+ * Opens the next folder in @dir, whose path is @path, and appends its name to the path. NULL: there
+ * is none.
  */
 static DIR *next_folder(DIR *dir, char *path, size_t size)
 {
@@ -268,7 +268,7 @@ static int each_cgroup(struct storage *s)
 	DIR *dirs[CGROUP_DEPTH];
 	int depth = 0, rc = 0;
 
-	/* Where the first version is mounted, too, the second has a folder of its own. */
+	/* If the first version is mounted, too, the second has a folder of its own. */
 	if (!access("/sys/fs/cgroup/unified", F_OK))
 		strcpy(path, "/sys/fs/cgroup/unified");
 	dirs[0] = opendir(path);

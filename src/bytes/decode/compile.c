@@ -3,11 +3,11 @@
  * From a type to a plan
  *
  * The type graph is walked once, and structs in structs become one flat array of operations; only
- * arrays stay loops. What a member may see of the record is worked out here as far as the type
- * tells. A view never grows on the way down: a member gets its own size at most, so that an array
- * of unknown length in the middle of a struct cannot run over its neighbours, except the last
- * member, which may go on to the end of the record: a flexible array is longer than its struct
- * says.
+ * arrays stay loops. The part of the record that a member may see is computed here as far as the
+ * type determines it. A view never grows on the way down: a member gets at most its own size, so
+ * that an array of unknown length in the middle of a struct cannot run over its neighbours. The
+ * exception is the last member, which may go on to the end of the record: a flexible array is
+ * longer than its struct's size.
  *
  *	struct { int n; short s; char text[]; }      12 bytes given
  *	  .n     sees 4
@@ -72,7 +72,7 @@ bool is_big_endian(const struct compiler *c, const struct cairn_type *t, struct 
 	return c->look.big_endian != (t->byte_swapped || (v.swapped && t->kind == CAIRN_T_ENUM));
 }
 
-/* ---- what is written ---- */
+/* ---- the output ---- */
 
 void out_of_memory(struct compiler *c)
 {
@@ -239,7 +239,7 @@ static void compile_bit_field(struct compiler *c, const struct cairn_member *m, 
 
 /* ---- structs ---- */
 
-/* What member @i may see: see the essay. */
+/* The part that member @i may see: see the comment at the top. */
 static struct view member_view(const struct compiler *c, const struct cairn_type *t, uint32_t i,
 			       struct view v)
 {

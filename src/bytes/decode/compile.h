@@ -8,12 +8,13 @@
 #include "decode/plan.h"
 
 /*
- * Where a value lies from the base, and where what it may see of the record ends: UINT64_MAX for
- * the record's end.
+ * The position of a value from the base, and the end of the part of the record that it may see:
+ * UINT64_MAX for the record's end.
  */
 struct view {
 	uint64_t off, end;
-	bool swapped; /* it is right inside of a struct whose enums are in the other byte order */
+	/* it is directly inside of a struct whose enums are in the other byte order */
+	bool swapped;
 };
 
 struct compiler {
@@ -54,7 +55,7 @@ void add_separator(struct compiler *c, bool *first);
 void add_key(struct compiler *c, const struct cairn_member *m, uint32_t i);
 /* Returns its index. It takes the text that is pending. */
 uint32_t emit(struct compiler *c, struct op op);
-/* The index of the next operation, as the target of a jump: what is pending is put before it. */
+/* The index of the next operation, as the target of a jump: pending text is put before it. */
 uint32_t label(struct compiler *c);
 void compile_member(struct compiler *c, const struct cairn_type *t, uint32_t i, struct view v,
 		    unsigned int depth);
@@ -79,7 +80,7 @@ uint32_t compile_enum(struct compiler *c, const struct cairn_type *t, unsigned i
  * none, or all are shown.
  */
 const struct cairn_type *variants_of(const struct compiler *c, const struct cairn_member *m);
-/* What is there of such a union, as members of the struct around it. */
+/* The members present in such a union, as members of the struct around it. */
 void compile_variants(struct compiler *c, uint32_t union_id, struct view v, unsigned int depth,
 		      bool *first);
 /* A struct that is nothing but such a union, an enum of Rust; false: it is something else. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the values of an enum are called; whether they are flags. */
+/* The names of an enum's values; whether they are flags. */
 #include "decode/compile.h"
 
 #include "base/err.h"
@@ -115,8 +115,8 @@ uint32_t compile_enum(struct compiler *c, const struct cairn_type *t, unsigned i
 	if (map_get(&c->enum_of, key, &at))
 		return (uint32_t)at;
 	/*
-	 * What is pending stands before the value, and the names must not come between: they go in
-	 * front of it.
+	 * Pending text stands before the value, and the names must not come between: they go before
+	 * the text.
 	 */
 	size_t n_pending = c->text.n - c->pending;
 	char *pending = malloc(n_pending + 1);

@@ -2,9 +2,9 @@
 /*
  * Putting values into a struct cairn_text_out: numbers, text, floats
  *
- * None of these allocates, none reads more than it is given. Room is asked for once per number and
- * once per block of text, so that what happens per byte is a store. A failed flush is remembered in
- * out->failed; what comes behind it goes nowhere.
+ * None of these allocates, none reads past its input. Room is checked once per number and once per
+ * block of text, so that each byte costs only a store. A failed flush is remembered in out->failed;
+ * later output is dropped.
  */
 #ifndef DECODE_OUT_H
 #define DECODE_OUT_H
@@ -102,8 +102,8 @@ void out_real(struct cairn_text_out *out, const struct look *look, const struct 
 void out_char(struct cairn_text_out *out, const struct look *look, uint8_t byte, bool is_signed);
 
 /*
- * Quoted and escaped, up to the first NUL; @tail ("..." or NULL) tells that there is more, unless a
- * NUL came: behind the quotes, in JSON inside.
+ * Quoted and escaped, up to the first NUL; @tail ("..." or NULL) marks that there is more, unless a
+ * NUL came: after the quotes, in JSON inside.
  */
 void out_text(struct cairn_text_out *out, const struct look *look, const uint8_t *s, uint64_t n,
 	      const char *tail);

@@ -10,10 +10,10 @@
  *	OP_STRING  ,"comm":     at 4, 16 bytes
  *	OP_TEXT    }
  *
- * Offsets count from a base: the record's start, and inside a loop the start of its element. What
- * could be seen from there is kept with it, so that every operation compares its own end with one
- * number and nothing is read beyond the record. A group (struct, array) that lies beyond it as a
- * whole is one <cut off>.
+ * Offsets count from a base: the record's start, and inside a loop the start of its element. The
+ * visible size from there is kept with it, so that every operation compares its own end with one
+ * number and nothing is read beyond the record. A group (struct, array) that lies completely beyond
+ * it is one <cut off>.
  */
 #ifndef DECODE_PLAN_H
 #define DECODE_PLAN_H
@@ -32,7 +32,7 @@ enum op_code {
 	OP_ENUM,   /* aux: enums */
 	OP_POINTER,
 	OP_CHAR,   /* is_signed */
-	/* all of size, or up to the end of what is seen when not has_count; cut at limit */
+	/* all of size, or up to the end of the view when not has_count; cut at limit */
 	OP_STRING,
 	OP_REAL,   /* aux: reals */
 	/*
@@ -65,7 +65,7 @@ struct op {
 
 struct loop {
 	bool has_count;
-	/* it puts the bracket after its elements, as what is elsewhere may have none */
+	/* it puts the bracket after its elements, since an array elsewhere may have no elements */
 	bool closes;
 	uint64_t count, stride, limit;
 };

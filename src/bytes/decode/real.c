@@ -13,7 +13,7 @@
  *	          long double is one
  *
  * The text must not depend on the locale of the program that uses the library (a decimal comma is
- * not JSON), so where printf is asked, for x87, it is in the C locale of this thread.
+ * not JSON). So printf, which x87 needs, is called in the C locale of this thread.
  */
 #include "decode/out.h"
 
@@ -25,8 +25,8 @@
 /* ---- digits to text ---- */
 
 /*
- * Up to this power of 10 a number is written out; "1e+17" is what is shorter than 18 digits. From
- * 0.0001 down, too.
+ * Up to this power of 10 a number is written out; "1e+17" is shorter than 18 digits. From 0.0001
+ * down, too.
  */
 enum { PLAIN_MAX = 17, PLAIN_MIN = -4 };
 
@@ -212,7 +212,7 @@ static char *put_real(char *at, const struct cairn_type *t, uint64_t size, const
 	return put_long_double(at, v, look->json);
 }
 
-/* Of a big-endian machine: turned around, up to a size that no real exceeds. */
+/* From a big-endian machine: reversed, up to a size that no real exceeds. */
 enum { REAL_MAX = 16 };
 
 static void out_one(struct cairn_text_out *out, const struct look *look, const struct cairn_type *t,

@@ -2,8 +2,8 @@
 /*
  * Recipes: strings and arrays of C++, Rust and Go
  *
- * To a debugger a std::string is a struct of a pointer, a length and a union. What it is instead is
- * said here, by one row for each kind of type: its name, its size, and the paths to the members
+ * To a debugger a std::string is a struct of a pointer, a length and a union. The table gives its
+ * meaning, with one row for each kind of type: its name, its size, and the paths to the members
  * that count.
  *
  *	std::vector<*		24 bytes	_M_impl._M_start, up to _M_impl._M_finish
@@ -85,7 +85,7 @@ static bool is_record(const struct cairn_type *t)
 
 /* ---- paths ---- */
 
-/* Where a path has come to. */
+/* The position that a path has reached. */
 struct place {
 	uint32_t type;
 	uint64_t off;

@@ -15,16 +15,16 @@ enum recipe_kind {
 	RECIPE_POINTER, /* nothing but a pointer */
 };
 
-/* Where a value of a type has what it consists of; two different words of its bytes. */
+/* The positions of the parts of such a value; two different words of its bytes. */
 struct recipe {
 	enum recipe_kind kind;
 	uint64_t size;	/* of the value */
-	uint64_t ptr;	/* offset of the pointer to what is elsewhere */
+	uint64_t ptr;	/* offset of the pointer to the data elsewhere */
 	uint64_t count; /* offset of the number of elements, or of the pointer to the end of them */
 	bool count_is_end;
 	/*
-	 * Text that may be inside: where its length is shifted by 1 in a byte whose lowest bit is
-	 * 0, it is the bytes at inside, at most as many as n_inside, which is 0 where no text is.
+	 * Text that may be inside: if its length is shifted by 1 in a byte whose lowest bit is 0,
+	 * it is the bytes at inside, at most n_inside of them, which is 0 for types without text.
 	 */
 	uint64_t length, inside, n_inside;
 	uint32_t element; /* type; 0 of text and of pointers */
@@ -34,12 +34,15 @@ struct recipe {
 /*
  * recipe_of - how a value of type @id is read
  *
- * Returns false, with RECIPE_NONE, for a type that has no recipe, or whose layout is not what its
- * recipe says. Cost: compares its name with those of the table. Threads: any, while no reader adds.
+ * Returns false, with RECIPE_NONE, for a type that has no recipe, or whose layout does not match
+ * its recipe. Cost: compares its name with those of the table. Threads: any, while no reader adds.
  */
 bool recipe_of(const struct cairn_types *types, uint32_t id, struct recipe *ret);
 
-/* Whether its name is that of a recipe: who completes types completes it, and then its element. */
+/*
+ * True if its name is that of a recipe: a caller that completes types completes it, and then its
+ * element.
+ */
 bool recipe_may_be(const struct cairn_types *types, uint32_t id);
 
 /* A value with a recipe, at a fixed place of a larger one. */
@@ -56,7 +59,7 @@ unsigned int recipe_all(const struct cairn_types *types, uint32_t id, struct rec
 			unsigned int max);
 
 /*
- * What is elsewhere: false when the words contradict each other (the end before the begin, more
+ * The data elsewhere: false when the words contradict each other (the end before the begin, more
  * than any memory has).
  */
 struct recipe_target {

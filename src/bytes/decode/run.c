@@ -21,7 +21,7 @@ enum { BUDGET_PER_BYTE = 64, BUDGET_BASE = 1 << 16 };
 /* Bytes of strings and arrays elsewhere that are shown at most. */
 enum { ROOM_MAX = 1 << 13 };
 
-/* What can be seen, and from where. */
+/* The visible bytes, and their base. */
 struct base {
 	const uint8_t *p;
 	uint64_t n;
@@ -43,7 +43,7 @@ struct run {
 	uint64_t budget;
 	unsigned int depth;
 	struct frame frames[DEPTH_LIMIT + 1];
-	/* What was read elsewhere, of the loops that are open. */
+	/* The data read elsewhere for the open loops. */
 	size_t n_room;
 	uint8_t room[ROOM_MAX];
 };
@@ -146,7 +146,7 @@ static const struct enum_value *find_value(const struct enum_plan *e, uint64_t b
 	return lo < e->n && e->values[lo].bits == bits ? &e->values[lo] : NULL;
 }
 
-/* Single bits with a name, in order of value, then what is left. */
+/* Single bits with a name, in order of value, then the remaining bits. */
 static void put_flags(struct run *r, const struct enum_plan *e, uint64_t bits)
 {
 	uint64_t left = bits & ~e->named_bits;
@@ -208,7 +208,7 @@ static void put_separator(struct run *r)
 	out_put(r->out, r->d->look.json ? "," : ", ");
 }
 
-/* The loop is over; the rest of its array is told. */
+/* The loop is over; reports the rest of its array. */
 static const struct op *leave(struct run *r, bool more)
 {
 	const struct frame *f = &r->frames[--r->depth];
@@ -262,7 +262,7 @@ static const struct op *begin_loop(struct run *r, const struct op *op)
 			    .loop = loop,
 			    .body = op + 1,
 			    .off = op->off};
-	/* Nothing is seen of an array behind the end, and no address is made for it. */
+	/* Nothing is visible of an array after the end, and no address is made for it. */
 	if (f->off > r->base.n)
 		f->off = r->base.n;
 	f->end = f->off + seen;
@@ -278,7 +278,7 @@ static const struct op *next_element(struct run *r)
 {
 	struct frame *f = &r->frames[r->depth - 1];
 
-	/* What was cut off inside an element ends its array. */
+	/* An element that was cut off ends its array. */
 	if (r->base.n < f->loop->stride)
 		return leave(r, false);
 	f->i++;
@@ -286,7 +286,7 @@ static const struct op *next_element(struct run *r)
 	return element(r);
 }
 
-/* ---- what is elsewhere ---- */
+/* ---- data elsewhere ---- */
 
 /* Nothing is at @target: it could not be read, or nobody tried. */
 static void put_absent(struct run *r, const struct recipe_target *target, bool is_unreadable)
@@ -401,7 +401,7 @@ static bool holds(const struct run *r, const struct case_of *c)
 	return (uint64_t)bits_at(r->base.p + c->off, c->shift, c->width, c->big_endian) == c->bits;
 }
 
-/* Of a signed discriminant with its sign. */
+/* For a signed discriminant with its sign. */
 static uint64_t discriminant(const struct run *r, const struct variant_test *t)
 {
 	uint64_t v = (uint64_t)bits_at(r->base.p + t->off, t->shift, t->width, t->big_endian);

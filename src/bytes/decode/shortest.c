@@ -7,13 +7,13 @@
  *
  *	0.0999999977648...  <  0.1  <  0.1000000052154...
  *
- * Wanted is the decimal with the fewest digits in there, and of those the nearest. With k chosen so
- * that 10^k is just below the width of the interval, one or two multiples of 10^k lie inside, and
- * at most one of 10^(k+1), which then is shorter. So four candidates are compared with both ends,
- * all scaled by 10^-k to integers: a product of 128 with 64 bits of which the upper 64 are kept,
- * and one more bit, sticky, that says whether something was cut off. That this is exact for every
- * double although 10^-k itself is rounded is proven in R. Giulietti, "The Schubfach way to render
- * doubles" (2020), whose method this is. Narrower formats are doubles with fewer bits.
+ * The result is the decimal with the fewest digits in there, and among those the nearest. With k
+ * chosen so that 10^k is just below the width of the interval, one or two multiples of 10^k lie
+ * inside, and at most one of 10^(k+1), which then is shorter. So four candidates are compared with
+ * both ends, all scaled by 10^-k to integers: a product of 128 with 64 bits of which the upper 64
+ * are kept, and one more bit, sticky, that tells whether a part was cut off. This is exact for
+ * every double although 10^-k itself is rounded. R. Giulietti proves it in "The Schubfach way to
+ * render doubles" (2020), whose method this is. Narrower formats are doubles with fewer bits.
  *
  * Rejected: printf with rising precision until it reads back, as was done before; it took 3
  * microseconds, this 30 ns.

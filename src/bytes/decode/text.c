@@ -2,10 +2,10 @@
 /*
  * Text, quoted and escaped
  *
- * Most of it needs no escape. Eight bytes are copied at a time and looked at as one integer: with
- * no byte below 0x20, of 0x7f and above, a quote or a backslash among them, they are done. A byte x
- * is below n when (x - n) borrows: the usual (word - 0x01..*n) & ~word & 0x80.., which may also
- * flag bytes behind one that is flagged rightly, never none.
+ * Most of it needs no escape. Eight bytes are copied at a time and tested as one integer. If no
+ * byte is below 0x20, or 0x7f and above, or a quote or a backslash, they are done. A byte x is
+ * below n when (x - n) borrows: the usual (word - 0x01..*n) & ~word & 0x80.. may also flag bytes
+ * after one that is flagged rightly, but it never misses one.
  */
 #include "base/utf8.h"
 #include "decode/out.h"
@@ -21,7 +21,7 @@ static char *put_unicode(char *at, unsigned int c)
 	return at;
 }
 
-/* One byte of ASCII, or of what is no safe character; at most 6 bytes. */
+/* One byte of ASCII, or a byte of an unsafe character; at most 6 bytes. */
 static char *put_escaped(char *at, uint8_t c, char quote, bool json)
 {
 	static const char codes[] = "\aa\bb\ff\nn\rr\tt\vv";
@@ -51,7 +51,7 @@ static char *put_escaped(char *at, uint8_t c, char quote, bool json)
 	return at;
 }
 
-/* The character at @s, or one byte of what is none; how many bytes were taken. */
+/* The character at @s, or one byte of an invalid one; returns the number of bytes taken. */
 static size_t put_one(char **at, const uint8_t *s, size_t n, char quote, bool json)
 {
 	uint32_t c;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Unions of which a discriminant says what is there: enums of Rust, variant records of Ada
+ * Unions with a discriminant that tells which variant is present: enums of Rust, variant records of
+ * Ada
  *
  * Each variant becomes: if the discriminant is in its ranges, the variant, and on after the union.
  * One without ranges comes last. When there is none, and no other one holds, the union's bytes are
@@ -49,8 +50,8 @@ static struct variant_test test_of(const struct compiler *c, const struct cairn_
 }
 
 /*
- * Only numbers of up to 64 bits have ranges: who filled the graph saw to that, but for what is
- * damaged.
+ * Only numbers of up to 64 bits have ranges: the reader that filled the graph checked that, except
+ * for damaged types.
  */
 static bool can_test(const struct compiler *c, const struct cairn_variants *of)
 {
@@ -85,9 +86,9 @@ static uint32_t emit_test(struct compiler *c, struct variant_test test,
 	return emit(c, (struct op){.code = OP_VARIANT, .aux = (uint32_t)c->variants.n - 1});
 }
 
-/* ---- what is there ---- */
+/* ---- the present variants ---- */
 
-/* What the variants of a union are to its text. */
+/* The variants of a union, as its text shows them. */
 struct shown {
 	const char *enum_name; /* an enum of Rust; NULL: members of the struct around them */
 	const struct cairn_type *u;

@@ -169,8 +169,8 @@ static int give_tmp_name(struct atomic_file *f)
 }
 
 /*
- * The new name is on disk only when the directory is. What cannot be synced is not our loss: the
- * rename is done.
+ * The new name is on disk only when the directory is. A failed sync of it is no error: the rename
+ * is done.
  */
 static void sync_dir(int dir)
 {

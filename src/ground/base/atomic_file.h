@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Atomic file: what is written is seen whole, or not at all
+ * Atomic file: readers see the whole content, or nothing
  *
- * Bytes go to a file that has no name yet (O_TMPFILE; where the file system has no such thing, one
- * named ".NAME.PID-N.tmp" beside the target). Committing syncs it and renames it over the target,
- * so that a reader, and whoever comes after a full disk, a kill -9 or a power failure, sees the old
- * file or the new one. A writer that is killed leaves nothing behind; only where there is no
- * O_TMPFILE, and in the instant between link and rename, a ".tmp" file.
+ * Bytes go to a file that has no name yet (O_TMPFILE; if the file system lacks it, a file named
+ * ".NAME.PID-N.tmp" beside the target). Committing syncs it and renames it over the target. So a
+ * reader sees the old file or the new one, also after a full disk, a kill -9 or a power failure. A
+ * writer that is killed leaves no file. Two exceptions leave a ".tmp" file: a file system without
+ * O_TMPFILE, and the instant between link and rename.
  *
  *	struct atomic_file f;
  *	if (atomic_file_open(&f, path, 0666, err) < 0)
@@ -24,7 +24,7 @@
 
 struct atomic_file {
 	int fd;       /* for pwrite(), mmap() and ftruncate() before the commit */
-	/* the target's directory: what is renamed above it changes nothing any more */
+	/* the target's directory: renames above it have no effect any more */
 	int dir;
 	char *name;   /* the target in it, no symbolic link; NULL: written to directly */
 	char *tmp;    /* in it; NULL: the file has no name */
@@ -46,8 +46,8 @@ int atomic_file_open(struct atomic_file *f, const char *path, mode_t mode, struc
 int atomic_file_write(struct atomic_file *f, const void *bytes, size_t size, struct cairn_err *err);
 
 /*
- * Before what was made of inputs is committed: 0; -EBADMSG: one became shorter (cairn/inputs.h), so
- * that nobody knows what it was made of.
+ * Call it before a result made of inputs is committed: 0; -EBADMSG: an input became shorter
+ * (cairn/inputs.h), so the result is not reliable.
  */
 int atomic_file_check_inputs(struct cairn_err *err);
 

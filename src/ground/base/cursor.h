@@ -24,7 +24,7 @@
 
 #include "base/err.h"
 
-/* Where the bytes come from, for the error text; outlives the cursor. */
+/* The source of the bytes, for the error text; outlives the cursor. */
 struct cursor_src {
 	const char *file;    /* path shown to the user */
 	const char *section; /* ".debug_info", or "ELF header" */
@@ -137,9 +137,9 @@ static inline uint64_t cur_uleb(struct cursor *c)
 }
 
 /*
- * An unsigned LEB128 of up to three bytes at *@p, which moves behind it. False when it is longer or
- * not all there: for loops that keep where they are in a register, and leave to a cursor what is
- * rare or wrong.
+ * An unsigned LEB128 of up to three bytes at *@p, which moves past it. False when it is longer or
+ * incomplete: for loops that keep their position in a register, and leave rare and wrong input to a
+ * cursor.
  */
 static inline bool cur_uleb_short(const uint8_t **p, const uint8_t *end, uint64_t *ret)
 {

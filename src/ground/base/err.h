@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Filling a struct cairn_err: the deepest frame states the fact, each caller may put "while" in
- * front.
+ * Filling a struct cairn_err: the deepest frame states the fact, each caller may put "while" before
+ * it.
  */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
@@ -30,7 +30,7 @@ __attribute__((format(printf, 4, 5))) int err_lines(struct cairn_err *err, int c
 						    const char *lines, const char *fmt, ...);
 
 /*
- * err_while - put what was being done in front of a story already told: "while FMT: story"
+ * err_while - put the current action before a message that is already set: "while FMT: message"
  *
  * Returns err->code, or @code when @err is NULL.
  */

@@ -78,8 +78,8 @@ void *input_map(int fd, size_t size, const char *name)
 }
 
 /*
- * What is cut off inside a page reads as zeros, without a signal. A file that another one has
- * replaced under its name meanwhile is not looked for.
+ * Bytes cut off inside a page read as zeros, without a signal. A file that was replaced under its
+ * name meanwhile is not noticed.
  */
 static bool input_is_shorter(const struct input *i)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Up to so many the counters would cost more than the pairs. */
+/* Up to this number of pairs the counters would cost more than the pairs. */
 enum { FEW = 32, BYTE = 256 };
 
 static void insert_in_place(struct keyed *p, size_t n)

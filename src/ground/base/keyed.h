@@ -2,9 +2,9 @@
 /*
  * Putting things in the order of a number
  *
- * Most of what is sorted here is sorted by a number that one unit, or one section, has some
- * thousands of. Then counting beats comparing: n log n calls of a comparison become two passes over
- * n pairs.
+ * Most lists here are sorted by a number that has some thousands of values in one unit, or one
+ * section. Then counting beats comparing: n log n calls of a comparison become two passes over n
+ * pairs.
  *
  *	struct keyed k[] = {{.key = 7, .value = 0}, {.key = 3, .value = 1}, {.key = 7, .value = 2}};
  *	keyed_sort(k, 3);	// {3, 1} {7, 0} {7, 2}

@@ -2,9 +2,10 @@
 /*
  * A vector of pages: VEC() for what becomes many megabytes
  *
- * realloc() copies what it moves, and then the old place and the new one are in memory at once.
- * Here pages change their address instead, and are large ones where the system has them (pages.h).
- * The struct is a vector's, p, n and cap; what grows it and what frees it have to be of this file:
+ * realloc() copies the block that it moves, and then the old block and the new one are in memory at
+ * once. Here pages change their address instead, and are large ones if the system has them
+ * (pages.h). The struct is a vector's, p, n and cap; only functions of this file may grow and free
+ * it:
  *
  *	struct { VEC(struct dw_func) v; } all = {0};
  *	if (!LARGE_ADD(&all.v, f))	// out of memory
@@ -19,7 +20,7 @@
 #include "base/vec.h"
 
 /*
- * Room for @more items of @size bytes behind the last; they are not zeroed. False when out of
+ * Room for @more items of @size bytes after the last; they are not zeroed. False when out of
  * memory.
  */
 static inline bool large_reserve_bytes(void **p, const size_t *n, size_t *cap, size_t more,

@@ -4,7 +4,7 @@
  *
  * Keys are DIE offsets, addresses, hashes; values are ids. Never iterated, so that nothing can
  * depend on its order. For string keys hash the string with map_hash_str() and compare the string
- * behind the value; a collision of the 64-bit hash must be handled by the caller.
+ * that the value refers to; the caller must handle a collision of the 64-bit hash.
  */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H

@@ -2,9 +2,9 @@
 /*
  * Option structs of the public API
  *
- * Their first member is `size_t size`, the caller's sizeof. A shorter one is an older caller's:
- * what it does not have is 0. A longer one is a newer caller's: it may ask for something that is
- * not known here, unless it is 0.
+ * Their first member is `size_t size`, the caller's sizeof. A shorter one is an older caller's: its
+ * missing members are 0. A longer one is a newer caller's: its unknown members must be 0, or the
+ * call is refused.
  */
 #ifndef BASE_OPTS_H
 #define BASE_OPTS_H
@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 
-/* Whether nothing is set behind the first @known bytes of @opts, whose first member is its size. */
+/* True if no byte is set after the first @known bytes of @opts, whose first member is its size. */
 bool opts_tail_is_zero(const void *opts, size_t known);
 
 /*

@@ -21,7 +21,7 @@ enum { LINKS_MAX = 40 };
 struct walk {
 	const char *shown;
 	int dir;
-	char *rest; /* what is still to be walked */
+	char *rest; /* the rest of the path */
 	unsigned int n_links;
 	/* a link in /proc that is last is a name: it leads to what may have no path */
 	bool keeps_proc;
@@ -53,8 +53,8 @@ static int walk_on(struct walk *w, char *path)
 }
 
 /*
- * Root trusts nobody else. Others trust whoever made the directory, but not all who may write to
- * it: as fs.protected_symlinks has it.
+ * Root trusts no other user. Others trust the owner of the directory, but not all users that may
+ * write to it: the rule of fs.protected_symlinks.
  */
 static bool is_planted(const struct walk *w, const struct stat *st)
 {
@@ -66,7 +66,10 @@ static bool is_planted(const struct walk *w, const struct stat *st)
 	       ((dir.st_mode & S_ISVTX) && (dir.st_mode & S_IWOTH) && dir.st_uid != st->st_uid);
 }
 
-/* The link @name in the directory, whose owner is known, before what is left. */
+/*
+ * Puts the target of link @name in the directory, whose owner is known, before the rest of the
+ * path.
+ */
 static int follow(struct walk *w, const char *name, const struct stat *st, const char *left)
 {
 	char to[PATH_MAX];

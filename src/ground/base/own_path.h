@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where a file is to be written, without being led elsewhere. */
+/* Opens the place of a file to be written, without being led elsewhere. */
 #ifndef BASE_OWN_PATH_H
 #define BASE_OWN_PATH_H
 
@@ -14,13 +14,14 @@
  * (/tmp), as open() does with fs.protected_symlinks.
  *
  * @ret_name  gets the last component, which was no symbolic link when it was looked at; to be freed
- * Returns a descriptor of the directory (O_PATH); -EPERM (err: which link is whose), -ELOOP,
- * -ENOMEM, what openat(2) says.
+ * Returns a descriptor of the directory (O_PATH); -EPERM (err: which link belongs to whom), -ELOOP,
+ * -ENOMEM, the errors of openat(2).
  */
 int own_path_open(const char *path, char **ret_name, struct cairn_err *err);
 
 /*
- * own_path_open_special - open for writing what is no regular file: a terminal, a pipe, a device
+ * own_path_open_special - open for writing a file that is no regular file: a terminal, a pipe, a
+ * device
  *
  * By the same rules; and a pipe with a name that another user could plant is refused (-EPERM). A
  * link in /proc that is last is opened as it is: /dev/stdout leads to what may have no path. Waits

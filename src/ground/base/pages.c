@@ -67,7 +67,7 @@ void *pages_grown(void *p, size_t n, size_t want, size_t size)
 		return NULL;
 	if (bytes < LARGE_PAGE)
 		return realloc(p, bytes);
-	/* Where it begins at a large page, and is moved to as what it is. */
+	/* It begins at a large page, and is moved as large pages. */
 	void *to = map_large(bytes);
 	if (!to)
 		return NULL;

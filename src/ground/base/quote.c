@@ -31,7 +31,7 @@ struct unit {
 	uint32_t code; /* the character; NOT_UTF8: a byte that is part of none */
 };
 
-/* What is written for one unit; its length, or -EILSEQ. */
+/* Writes the text of one unit; returns its length, or -EILSEQ. */
 typedef int (*unit_writer)(const struct unit *u, char to[UNIT_MAX]);
 
 /* ---- units ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Scope guards: what is opened in a block is closed where the block ends, on every path. */
+/* Scope guards: a resource opened in a block is closed at the end of the block, on every path. */
 #ifndef BASE_SCOPE_H
 #define BASE_SCOPE_H
 

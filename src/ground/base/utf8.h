@@ -14,8 +14,8 @@
  * utf8_length - length of the character that begins at @s
  *
  * @n  bytes that can be seen, at least 1
- * Returns 1 to 4 and the character; 0 when none begins there: overlong forms, surrogates and what
- * is beyond U+10FFFF are none.
+ * Returns 1 to 4 and the character; 0 when none begins there: overlong forms, surrogates and values
+ * beyond U+10FFFF are none.
  */
 static inline size_t utf8_length(const uint8_t *s, size_t n, uint32_t *ret)
 {

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A zeroed item of @size bytes behind the last; NULL when out of memory. */
+/* A zeroed item of @size bytes after the last; NULL when out of memory. */
 static inline void *vec_push_bytes(void **p, size_t *n, size_t *cap, size_t size)
 {
 	if (*n == *cap) {
@@ -33,7 +33,7 @@ static inline void *vec_push_bytes(void **p, size_t *n, size_t *cap, size_t size
 	return memset((char *)*p + (*n)++ * size, 0, size);
 }
 
-/* Room for @more items behind the last; they are not zeroed. False when out of memory. */
+/* Room for @more items after the last; they are not zeroed. False when out of memory. */
 static inline int vec_reserve_bytes(void **p, const size_t *n, size_t *cap, size_t more,
 				    size_t size)
 {

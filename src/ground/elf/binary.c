@@ -26,7 +26,7 @@ struct part {
 	struct elf_origin origin;
 };
 
-/* What is made on first use; behind a pointer, because it happens to a const binary. */
+/* Data made on first use; in a separate allocation, because it changes in a const binary. */
 struct lazy {
 	pthread_mutex_t lock;
 	atomic_bool functions_ready;
@@ -98,7 +98,7 @@ void cairn_binary_close(struct cairn_binary *bin)
 	free(bin);
 }
 
-/* What later searches need: those for split DWARF. */
+/* The data that later searches need: those for split DWARF. */
 static int keep_search(struct cairn_binary *bin, const char *root, int root_fd,
 		       const struct cairn_binary_opts *opts, struct cairn_err *err)
 {
@@ -164,7 +164,10 @@ static struct elf *debug_of(const struct cairn_binary *bin)
 	struct lazy *lazy = bin->lazy;
 	if (!atomic_load_explicit(&lazy->has_searched, memory_order_acquire)) {
 		pthread_mutex_lock(&lazy->search_lock);
-		/* What could not be found for want of memory is not there; the log says so. */
+		/*
+		 * A file that could not be found for lack of memory counts as missing; the log says
+		 * so.
+		 */
 		if (!lazy->has_searched)
 			find_debug(bin, NULL, NULL);
 		pthread_mutex_unlock(&lazy->search_lock);
@@ -174,7 +177,7 @@ static struct elf *debug_of(const struct cairn_binary *bin)
 
 enum wanted {
 	ALL,
-	FOR_LATER, /* the debug files are looked for when somebody asks for them */
+	FOR_LATER, /* the debug files are looked for when a caller needs them */
 	FOR_TYPES, /* of BPF objects, too */
 };
 

@@ -105,7 +105,7 @@ static int check_size(const struct elf *e, const char *name, const struct compre
 	return 0;
 }
 
-/* ld -r joins compressed sections: several streams, one behind the other. */
+/* ld -r joins compressed sections: several streams, one after the other. */
 static const char *inflate_all(const struct compressed *z, uint8_t *out)
 {
 	uint64_t in_pos = 0, out_pos = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the DWARF of a stripped binary is
+ * The places of a stripped binary's DWARF
  *
  * Distributions cut the debug information off and ship it apart. Two traces lead there:
  *
@@ -50,7 +50,7 @@
 
 #define SYSTEM_DEBUG_DIR "/usr/lib/debug"
 
-/* What a candidate must be. */
+/* The conditions that a candidate must meet. */
 struct wanted {
 	const uint8_t *build_id; /* NULL when the binary has none */
 	size_t build_id_len;
@@ -160,7 +160,7 @@ static const char *objection(const struct debug_search *s, const struct elf *e,
 	return NULL;
 }
 
-/* Never blocks on a FIFO that somebody put there. */
+/* Never blocks on a FIFO that another user put there. */
 static int open_in(int root_fd, const char *path)
 {
 	int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
@@ -327,7 +327,7 @@ static int find_by_link(const struct debug_search *s, const struct wanted *id, s
 	w.check_crc = true;
 	w.must_have_id = false;
 	int len = dir_len(path);
-	/* A link to itself is what a binary says whose debug file has the same name elsewhere. */
+	/* A binary whose debug file has the same name elsewhere has a link to itself. */
 	if (strcmp(path + len + 1, name) || !len)
 		r = try_printf(s, &w, ret, err, "%.*s/%s", len, path, name);
 	else
@@ -447,8 +447,8 @@ int debug_alt_find(const struct debug_search *s, struct elf *debug, struct elf *
 /* ---- split DWARF ---- */
 
 /*
- * Objects may have been built elsewhere, or moved with the binary: so, behind the place that the
- * skeleton names, beside the binary and under the debug directories.
+ * Objects may have been built elsewhere, or moved with the binary. So after the path that the
+ * skeleton names, the directory of the binary and the debug directories are searched.
  */
 int debug_dwo_find(const struct debug_search *s, const char *comp_dir, const char *name,
 		   struct elf **ret, struct cairn_err *err)

@@ -64,8 +64,8 @@ int debug_alt_find(const struct debug_search *s, struct elf *debug, struct elf *
  * debug_dwo_find - search a .dwo file, to which -gsplit-dwarf moved the DWARF of a unit
  *
  * @comp_dir, @name what the unit's skeleton says: DW_AT_comp_dir, DW_AT_dwo_name
- * @ret  NULL when there is none; the log tells where was looked. That it is the right one is told
- *       by an id in its DWARF, which is not read here.
+ * @ret  NULL when there is none; the log lists the searched paths. An id in its DWARF proves that
+ *       it is the right one; it is not read here.
  * Returns 0 or -ENOMEM.
  */
 int debug_dwo_find(const struct debug_search *s, const char *comp_dir, const char *name,

@@ -9,8 +9,8 @@
  * A file that has checksums (guard.h) is held against them: its headers when it is opened, a
  * section when its bytes are first asked for. So no reader of a section can forget it.
  *
- * A file that somebody shortens in place while it is mapped raises SIGBUS, as with every reader
- * that maps. Package managers and linkers replace files by rename or unlink, which is safe.
+ * A file that another program shortens in place while it is mapped raises SIGBUS, as with every
+ * reader that maps. Package managers and linkers replace files by rename or unlink, which is safe.
  */
 #ifndef ELF_ELF_H
 #define ELF_ELF_H
@@ -33,7 +33,7 @@ struct elf_section {
 	struct cairn_vaddr addr; /* link-time; laid out by us in a relocatable file */
 	struct cairn_foff foff;
 	const uint8_t *data; /* decompressed and relocated; NULL when it has no bytes in the file */
-	uint64_t size;	     /* bytes behind data; of a SHT_NOBITS section: its size in memory */
+	uint64_t size;	     /* bytes at data; of a SHT_NOBITS section: its size in memory */
 	struct cursor_src src; /* for cursors over it */
 };
 
@@ -46,7 +46,7 @@ struct elf_section {
  */
 int elf_open_fd(int fd, const char *name, struct elf **ret, struct cairn_err *err);
 
-/* The same, and BPF objects, too: for those who read nothing but types. */
+/* The same, and BPF objects, too: for callers that read only types. */
 int elf_open_fd_for_types(int fd, const char *name, struct elf **ret, struct cairn_err *err);
 
 /* The same from memory, which must outlive it. For tests and fuzzers. */
@@ -54,7 +54,7 @@ int elf_open_mem(const void *bytes, size_t size, const char *name, struct elf **
 		 struct cairn_err *err);
 void elf_close(struct elf *e);
 
-/* One more owner, who elf_close()s it, too. Returns @e. */
+/* Adds an owner, which calls elf_close(), too. Returns @e. */
 struct elf *elf_ref(struct elf *e);
 
 /* Which file was opened, whatever its path leads to by now. From memory: all zero. */
@@ -73,9 +73,9 @@ bool elf_is_kernel(const struct elf *e);
 uint16_t elf_machine(const struct elf *e);
 
 /*
- * elf_need_x86_64 - refuse a file whose instructions are not decoded here
+ * elf_need_x86_64 - refuse a file whose instructions cannot be decoded here
  *
- * @what  what is wanted, and a verb: "places are known"
+ * @what  the result that is wanted, and a verb: "sites are known"
  * Returns 0, -EOPNOTSUPP.
  */
 int elf_need_x86_64(const struct elf *e, const char *what, struct cairn_err *err);
@@ -83,8 +83,8 @@ int elf_need_x86_64(const struct elf *e, const char *what, struct cairn_err *err
 /*
  * elf_section - a section by name, with its bytes
  *
- * ".debug_info" also finds ".zdebug_info". Of several sections of one name the first with bytes.
- * *@ret is NULL when there is none; that is no error.
+ * ".debug_info" also finds ".zdebug_info". Among several sections of one name, the first with
+ * bytes. *@ret is NULL when there is none; that is no error.
  * Returns 0, -EBADMSG (outside the file, damaged compression, relocation out of range), -ERANGE (a
  * decompressed size beyond the limit), -EOPNOTSUPP (unknown compression or relocation), -ENOMEM.
  * Threads: any (the first use is serialised inside).
@@ -101,12 +101,12 @@ size_t elf_n_sections(const struct elf *e);
 const struct elf_section *elf_section_at(const struct elf *e, size_t i);
 
 /*
- * elf_section_unchecked - elf_section() of a file with checksums, whose bytes nobody has compared
+ * elf_section_unchecked - elf_section() of a file with checksums, whose bytes were not compared
  * with them
  *
  * @ret  a copy; its data is NULL when there is none, or it has no bytes, or they are compressed
- * Whoever reads the bytes asks elf_guard() for each page. Of a file without checksums nothing is
- * found.
+ * The reader of the bytes calls elf_guard() for each page. In a file without checksums no section
+ * is found.
  */
 void elf_section_unchecked(const struct elf *e, const char *name, struct elf_section *ret);
 
@@ -123,16 +123,16 @@ const uint8_t *elf_whole(const struct elf *e, size_t *ret_size);
 /*
  * elf_release - bytes of the file that are not needed for now
  *
- * Their memory goes back to the system; who reads them again finds them as they were, after a page
- * fault. Nothing happens for bytes that are not those of a mapped file, as decompressed ones.
+ * Gives their memory back to the system. A later read finds the same bytes, after a page fault.
+ * Nothing happens for bytes that are not those of a mapped file, such as decompressed ones.
  * Threads: any, also while others read them.
  */
 void elf_release(const struct elf *e, const uint8_t *p, size_t n);
 
 /*
- * What a loader maps: the segments of an executable or shared object, the sections of code of a
- * relocatable file. The first three members are the same in a file, in what strip(1) leaves of it,
- * and in its debug file.
+ * The parts that a loader maps: the segments of an executable or shared object, the sections of
+ * code of a relocatable file. The first three members are the same in a file, in its stripped
+ * version, and in its debug file.
  */
 struct elf_load {
 	uint64_t at;	  /* link-time address */
@@ -188,7 +188,7 @@ bool elf_imports(const struct elf *e, const char *name);
  */
 int elf_visit_imports(const struct elf *e, int (*visit)(void *ctx, const char *name), void *ctx);
 
-/* The files behind a binary; debug and alt are NULL where there are none; debug may be main. */
+/* The files of a binary; debug and alt are NULL if there are none; debug may be main. */
 struct elf *binary_main(const struct cairn_binary *bin);
 struct elf *binary_debug(const struct cairn_binary *bin);
 struct elf *binary_alt(const struct cairn_binary *bin);
@@ -202,7 +202,9 @@ struct elf *binary_alt(const struct cairn_binary *bin);
 struct functions;
 int binary_functions(const struct cairn_binary *bin, const struct functions **ret,
 		     struct cairn_err *err);
-/* The same, for who cannot do without: damaged ones are an error, as of elf_symbols(). */
+/*
+ * The same, for callers that cannot do without: damaged ones are an error, as with elf_symbols().
+ */
 int binary_functions_need(const struct cairn_binary *bin, const struct functions **ret,
 			  struct cairn_err *err);
 /* They are those of a .symtab: no function is left out. */
@@ -234,11 +236,11 @@ int binary_visit_origins(const struct cairn_binary *bin,
 			 void *ctx);
 
 /*
- * binary_open_alone - cairn_binary_open() without @opts, which leaves debug files alone until
- * somebody asks for them
+ * binary_open_alone - cairn_binary_open() without @opts, which leaves debug files alone until a
+ * caller needs them
  *
- * For who mostly needs the binary only, as a walk with a sidecar does. The search cannot fail then:
- * what there is no memory for is not found. Errors: as cairn_binary_open().
+ * For callers that usually need only the binary, as a walk with a sidecar does. The search cannot
+ * fail then: a file for which memory is lacking counts as missing. Errors: as cairn_binary_open().
  */
 int binary_open_alone(const char *path, struct cairn_binary **ret, struct cairn_err *err);
 

@@ -67,7 +67,7 @@ struct elf {
 	const uint8_t *build_id;
 	size_t build_id_len;
 
-	pthread_mutex_t lock; /* for what is below, and `busy` of the sections */
+	pthread_mutex_t lock; /* for the members below, and `busy` of the sections */
 	pthread_cond_t no_longer_busy;
 	struct arena names; /* symbol names that were cut at their version */
 	struct elf_symbol *symbols;

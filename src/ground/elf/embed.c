@@ -9,7 +9,7 @@
  *	...          table of sections: the old entries, then the new; the entry of the names points to the new names
  *
  * Nothing moves, so that no address, offset or index in the file has to be found and changed. The
- * old names and table stay behind as dead bytes, as does a section that is replaced.
+ * old names and table remain as dead bytes, as does a section that is replaced.
  *
  * With 65,280 sections and more, e_shnum is 0 and the first entry's sh_size has the number.
  */
@@ -193,7 +193,7 @@ static uint64_t aligned(uint64_t off)
 	return (off + SECTION_ALIGN - 1) / SECTION_ALIGN * SECTION_ALIGN;
 }
 
-/* Where all that is new goes. */
+/* Plans the positions of all new parts. */
 static int plan(struct image *m, const struct cairn_embed_section *sections, size_t n,
 		struct cairn_err *err)
 {

@@ -7,7 +7,7 @@
  * counts and offsets that libelf would size its tables by, because a count of 2^40 sections must
  * give a sentence and not an allocation; so every message can also name the offset.
  *
- * What is checked when:
+ * The checks, and when they are made:
  *
  *	at open    ELF header, section headers, names, loaded sections and segments
  *	at use     everything else: debug sections, symbol tables, relocations
@@ -356,7 +356,7 @@ static bool has_code_without_bytes(const struct elf *e)
 	return any;
 }
 
-/* Of a relocatable file: sections of code, where they were laid out. */
+/* For a relocatable file: sections of code, at their assigned addresses. */
 static int load_sections(struct elf *e, struct cairn_err *err)
 {
 	e->loads = arena_array(&e->arena, e->n_by_addr, sizeof(*e->loads));

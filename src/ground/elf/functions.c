@@ -20,8 +20,9 @@
  * shorter name, then the first in alphabetical order.
  *
  * A function without a size (hand-written assembler, _start of old C libraries) has all code up to
- * the next function of its section that nothing else has. Where a file has dynamic symbols only the
- * next function may be one without a name: there it has its first byte and no more.
+ * the next function of its section, except code that belongs to another. In a file that has only
+ * dynamic symbols, the next function may be one without a name: there it has its first byte and no
+ * more.
  *
  * Flattening sweeps over the starts in order. A heap keeps the open ranges with the winner on top.
  * An ended range leaves it only when it comes to the top: until then it cannot win. Each symbol

@@ -34,7 +34,7 @@ static uint32_t sum_of(const uint8_t *p, size_t n)
 	return libdeflate_crc32(0, p, n);
 }
 
-/* Of the bytes up to the first page, as if the field for it were 0. */
+/* The checksum of the bytes up to the first page, as if the field for it were 0. */
 static uint32_t sum_of_head(const uint8_t *file, const uint8_t *pages)
 {
 	static const uint8_t zero[sizeof(uint32_t)];

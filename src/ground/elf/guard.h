@@ -21,7 +21,7 @@
  * save three quarters of opening, and double the cost of a question about 2,000 places.
  *
  * A CRC-32 finds every damage of up to 32 adjacent bits, and misses one in 2^32 of any other. It
- * stops nobody who makes a file on purpose: whoever writes the bytes writes the checksums.
+ * does not stop an attacker: the writer of the bytes also writes the checksums.
  */
 #ifndef ELF_GUARD_H
 #define ELF_GUARD_H
@@ -33,7 +33,7 @@
 #include <cairn/err.h>
 
 #define GUARD_SECTION  ".cairn.seal"
-/* What a file has that must have checksums. */
+/* The section of files that must have checksums. */
 #define SIDECAR_HEADER ".cairn"
 
 enum {
@@ -43,7 +43,7 @@ enum {
 	GUARD_MAX_READ = GUARD_PAGE, /* bytes that guard_near() vouches for */
 };
 
-/* What is known of a page. */
+/* The state of a page. */
 enum {
 	GUARD_GOOD = 1,
 	GUARD_GOOD_WITH_NEXT = 2,

@@ -2,10 +2,10 @@
 /*
  * Whether a file is a Linux kernel or a module
  *
- * A kernel image is linked into the upper half of the address space, where no process has anything.
- * This holds on x86-64, arm64 and riscv64, for vmlinux, its debug file (whose section headers keep
- * the addresses) and one without section headers. A kernel that is a program (user mode Linux) is
- * linked into the lower half, and can be probed as one.
+ * A kernel image is linked into the upper half of the address space, where no process has any
+ * memory. This holds on x86-64, arm64 and riscv64, for vmlinux, its debug file (whose section
+ * headers keep the addresses) and one without section headers. A kernel that is a program (user
+ * mode Linux) is linked into the lower half, and can be probed as one.
  *
  * A module and vmlinux.o have no addresses yet. Their sections tell: .gnu.linkonce.this_module and
  * .modinfo of each module, the tables of exported symbols. No object file of a program has one of

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a loader maps, and the bytes of it as the linker wrote them
+ * The parts that a loader maps, and their bytes as the linker wrote them
  *
  * Some linkers put the ELF header and the program headers into the first executable segment.
- * strip(1) writes both anew, so they count as zeros: what is left are the bytes that one link
- * makes.
+ * strip(1) writes both anew, so they count as zeros: the rest are the bytes that one link makes.
  */
 #include <elf.h>
 #include <string.h>

@@ -13,8 +13,8 @@
  * Sections that are not loaded stay at address 0, so that a reference into .debug_str is what DWARF
  * means by one: an offset into it. A symbol that is defined in no section of this file counts as 0.
  *
- * What is relocated: debug sections, .eh_frame, data. Code is not: its bytes are compared with
- * those of the file and of memory, and its holes hold nothing that is read here.
+ * The relocated parts: debug sections, .eh_frame, data. Code is not relocated: its bytes are
+ * compared with those of the file and of memory, and its holes hold nothing that is read here.
  *
  * vmlinux keeps .rela.debug_* with the relocations already applied; it is ET_EXEC and never comes
  * here.
@@ -80,7 +80,7 @@ static const struct kind aarch64[] = {
 	{1029, 8, TLS_PLUS_A, ANY},	    /* TLS_DTPREL64 */
 };
 
-/* Of LLVM; before its version 13, 1 and 10 were also those of data. */
+/* LLVM's numbers; before its version 13, 1 and 10 were also those of data. */
 static const struct kind bpf[] = {
 	{1, 8, S_PLUS_A, ANY},	    /* 64_64 */
 	{2, 8, S_PLUS_A, ANY},	    /* 64_ABS64 */
@@ -229,7 +229,7 @@ static bool fits(uint64_t x, unsigned int width, enum range range)
 	return false;
 }
 
-/* What stands in the hole; narrow ones are extended as their range says. */
+/* The value in the hole; narrow ones are extended as their range requires. */
 static uint64_t addend_in_place(const uint8_t *at, const struct kind *k)
 {
 	uint64_t x = 0;

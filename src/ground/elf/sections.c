@@ -54,8 +54,8 @@ static int lend_bytes(struct elf *e, size_t i, struct cairn_err *err)
 }
 
 /*
- * A sidecar whose seal is gone, or which is of a time before seals: only its header, which tells
- * the version, can be read.
+ * For a sidecar whose seal is missing, or which is older than seals, only its header can be read,
+ * which has the version.
  */
 static int check_sealed(const struct elf *e, size_t i, struct cairn_err *err)
 {
@@ -157,9 +157,9 @@ static bool name_matches(const char *have, const char *asked)
 }
 
 /*
- * Of several sections of one name the best: with bytes, and then not of a COMDAT group. A .o made
- * with -fdebug-types-section has a .debug_info for each type, and its units come before the one
- * that everybody means.
+ * Among several sections of one name the best: with bytes, and then not of a COMDAT group. A .o
+ * made with -fdebug-types-section has a .debug_info for each type, and these units come before the
+ * main one.
  */
 static int rank(const struct section *s)
 {

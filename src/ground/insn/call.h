@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether bytes end with a call: what a return address is behind. Within the library only. */
+/* Whether bytes end with a call, which comes before a return address. Within the library only. */
 #ifndef INSN_CALL_H
 #define INSN_CALL_H
 
@@ -44,8 +44,8 @@ static inline bool insn_ends_with_indirect_call(const uint8_t *end)
 }
 
 /*
- * insn_ends_with_call - whether the INSN_CALL_LONGEST bytes in front of @end can be read as ending
- * with a call
+ * insn_ends_with_call - whether the INSN_CALL_LONGEST bytes before @end can be read as ending with
+ * a call
  *
  * Instructions have no marks at their ends: other bytes may read as a call, too. Signals: safe.
  */

@@ -32,7 +32,7 @@ struct insn_carry {
  *
  * @ret_insn  as of insn_decode(), of which @at is the address
  *
- * Of general registers, 32 or 64 bits of them.
+ * For general registers, 32 or 64 bits of them.
  * Returns false when the bytes are no instruction. Cost: one decode, no allocation. Threads: any.
  */
 bool insn_carry(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret_insn,

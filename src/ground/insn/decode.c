@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One instruction: length, flow, and what it reads and writes
+ * One instruction: length, flow, and the registers and memory that it reads and writes
  *
  * Zydis lists the operands of an instruction, those that the assembler does not show among them:
  * "push %rbx" has rbx, rsp and the memory below rsp. All of them are folded into two masks of
@@ -62,7 +62,7 @@ static void fold_operands(const ZydisDecodedInstruction *zi, const ZydisDecodedO
 		if (op->type == ZYDIS_OPERAND_TYPE_MEMORY) {
 			fold_memory(zi, op, insn);
 		} else if (op->type == ZYDIS_OPERAND_TYPE_REGISTER) {
-			/* What is written under a condition keeps its old value otherwise. */
+			/* A register written under a condition may keep its old value. */
 			if (op->actions & (ZYDIS_OPERAND_ACTION_MASK_READ |
 					   ZYDIS_OPERAND_ACTION_CONDWRITE))
 				insn->reads |= zydis_reg_bit(op->reg.value);

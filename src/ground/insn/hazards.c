@@ -4,18 +4,18 @@
  *
  * Two questions, answered with different care.
  *
- * May a probe go *here*? (cairn_hazard_at) Caution wins. The place must be an instruction boundary:
- * decoding runs from the start of the function symbol that covers it. And no 5-byte nop is let
- * through but a function's first instruction, or the one behind its endbr64, where nothing can be
- * in the red zone yet: that the rest of the function does not use the red zone could only be
+ * May a probe go *here*? (cairn_hazard_at) Caution wins. The address must be an instruction
+ * boundary: decoding runs from the start of the function symbol that covers it. And a 5-byte nop is
+ * accepted only as a function's first instruction, or directly after its endbr64, where nothing can
+ * be in the red zone yet. That the rest of the function does not use the red zone could only be
  * guessed.
  *
- * Which places of this file are hazardous? (cairn_hazards) A list full of harmless places would not
- * be read, so a 5-byte nop is listed where harm is real: not at an entry, in a function that uses
- * the red zone. And padding is left out: nops and int3 that follow a jump or return are never
- * executed, be they between functions (outside of all symbols) or in front of a loop. In a stripped
- * file the code between the exported functions is walked over too; it has unknown functions, so
- * that each of its 5-byte nops counts.
+ * Which addresses of this file are hazardous? (cairn_hazards) Users would not read a list full of
+ * harmless addresses, so a 5-byte nop is listed only if the harm is real: not at an entry, in a
+ * function that uses the red zone. And padding is left out. Nops and int3 that follow a jump or
+ * return are never executed, either between functions (outside of all symbols) or before a loop. In
+ * a stripped file the code between the exported functions is decoded too; it has unknown functions,
+ * so each of its 5-byte nops counts.
  *
  * Linear decoding can lose step where a compiler put data between instructions. x86 code falls back
  * into step within a few instructions, and compilers put jump tables into .rodata; hand-written
@@ -175,7 +175,7 @@ static int add_functions(const struct hazard_functions *functions, struct pieces
 	return 0;
 }
 
-/* What of [lo, hi) the first @n pieces, which are sorted, leave over. */
+/* The parts of [lo, hi) that the first @n pieces, which are sorted, do not cover. */
 static int add_gaps(struct pieces *pieces, size_t n, uint64_t lo, uint64_t hi,
 		    struct cairn_err *err)
 {
@@ -271,7 +271,7 @@ static enum cairn_hazard listed_hazard(struct walk *w, size_t at, const ZydisDec
 
 typedef hazard_visitor visit_fn;
 
-/* Visits what lies at or behind @from: an alias or an overlapping symbol has visited the rest. */
+/* Visits the instructions from @from on: an alias or an overlapping symbol has visited the rest. */
 static int walk_piece(struct elf *e, const struct piece *piece, uint64_t from, visit_fn *visit,
 		      void *ctx)
 {
@@ -320,7 +320,7 @@ int hazards_among(const struct cairn_binary *bin, const struct hazard_functions 
 
 /* ---- functions of a symbol table ---- */
 
-/* Where @range goes on with a symbol that lies around others, its function gets longer. */
+/* If @range continues a symbol that lies around others, its function gets longer. */
 static int add_range(const struct function_range *range, struct map *starts,
 		     struct hazard_functions *ret)
 {

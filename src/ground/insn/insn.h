@@ -2,9 +2,9 @@
 /*
  * Instructions: boundaries, effects, and what a user probe does to them
  *
- * Decoding is Zydis'; what is ours is the kernel's view: whether a uprobe on this instruction
- * fires at all, whether it is emulated (fast) or single-stepped out of line (slow), and whether it
- * can corrupt the program. include/cairn/hazards.h explains the traps to users.
+ * Zydis decodes. Our part is the kernel's view: whether a uprobe on this instruction fires at all,
+ * whether it is emulated (fast) or single-stepped out of line (slow), and whether it can corrupt
+ * the program. include/cairn/hazards.h explains the traps to users.
  */
 #ifndef INSN_INSN_H
 #define INSN_INSN_H
@@ -18,12 +18,12 @@
 #include "base/vec.h"
 
 /*
- * What a call may overwrite by the System V ABI: rax, rdx, rcx, rsi, rdi, r8 to r11, by DWARF
- * number.
+ * The registers that a call may overwrite by the System V ABI: rax, rdx, rcx, rsi, rdi, r8 to r11,
+ * by DWARF number.
  */
 enum { INSN_CALL_WRITES = 0x0f37 };
 
-/* Of one instruction; longer ones fault. */
+/* The maximum of one instruction; longer ones fault. */
 enum { INSN_MAX_BYTES = 15 };
 
 enum insn_flow {
@@ -40,7 +40,10 @@ enum insn_flow {
 struct insn {
 	uint8_t len;
 	enum insn_flow flow;
-	/* Of INSN_JUMP, INSN_BRANCH, INSN_CALL: address, counted as @at was when decoding. */
+	/*
+	 * For INSN_JUMP, INSN_BRANCH, INSN_CALL: the target's address, counted like @at of the
+	 * decoding call.
+	 */
 	uint64_t target;
 	/* General registers (DWARF numbers 0-15) written in whole or part, as a bit mask. */
 	uint16_t writes;
@@ -53,14 +56,14 @@ struct insn {
 /*
  * insn_decode - decode one instruction
  *
- * @bytes, @n  what is there; at most 15 are looked at
+ * @bytes, @n the bytes there; at most 15 are read
  * @at         address of the first byte, for targets
  * Returns false when they are no complete, valid 64-bit instruction.
  * Cost: one table-driven decode, no allocation. Threads: any. Signals: safe.
  */
 bool insn_decode(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret);
 
-/* Of an instruction what its path through the code needs; as in struct insn. */
+/* The properties of an instruction that control flow needs; as in struct insn. */
 struct insn_step {
 	uint8_t len;
 	bool writes_memory;
@@ -70,7 +73,7 @@ struct insn_step {
 };
 
 /*
- * insn_step - the same as insn_decode() for who wants no more than that
+ * insn_step - the same as insn_decode() for callers that need no more than that
  *
  * Returns false for what insn_decode() returns false.
  * Cost: a table and the bytes for nearly all instructions of real code. No allocation. Threads:
@@ -79,19 +82,19 @@ struct insn_step {
 bool insn_step(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret);
 
 /*
- * insn_steps - the same of several instructions one behind the other
+ * insn_steps - the same for several instructions, one after the other
  *
  * @readable   bytes that may be looked at, @n or more
  * @ret        room for @max
  * @ret_bytes  how long they are together
- * Returns how many there are; fewer than @max at the end of the bytes, or in front of what
- * insn_step() returns false for.
+ * Returns their number; fewer than @max at the end of the bytes, or before an instruction for which
+ * insn_step() returns false.
  */
 size_t insn_steps(const uint8_t *bytes, size_t n, size_t readable, uint64_t at,
 		  struct insn_step *ret, size_t max, size_t *ret_bytes);
 
 /*
- * What assemblers pad with: 90, 66 90, 0f 1f /0 and its prefixed forms. @insn an instruction of @n
+ * The padding of assemblers: 90, 66 90, 0f 1f /0 and its prefixed forms. @insn an instruction of @n
  * bytes
  */
 bool insn_is_padding(const uint8_t *insn, size_t n);
@@ -122,7 +125,7 @@ bool insn_takes_address(const uint8_t *bytes, size_t n, uint64_t at, uint64_t *r
 /*
  * insn_is_table_jump - whether an indirect jump is one of a switch, whose table has distances
  *
- * @code  instructions one behind the other, the last of which is the jump; @n bytes of them
+ * @code  instructions one after the other, the last of which is the jump; @n bytes of them
  * False also for a jump that may be any: through a table of addresses, to a register whose origin
  * is not among the instructions. Cost: decodes them, no allocation. Threads: any. Signals: safe.
  */
@@ -211,10 +214,11 @@ struct insn_uprobe {
  *
  * By the rules that Linux 6.18 has for 64-bit code; see the essay in uprobe.c.
  *
- * @bytes, @n  the instruction and what follows it, at most 15 bytes are looked at
- * Bytes that are no valid instruction are CAIRN_HAZARD_NOT_PROBEABLE, whatever the kernel, whose
- * decoder is more generous, would do. Every 5-byte nop is CAIRN_HAZARD_NOP5_RED_ZONE: the bytes
- * cannot tell that it is a function's entry, where cairn_hazard_at() lets it pass.
+ * @bytes, @n the instruction and the bytes after it, at most 15 bytes are read.
+ * Bytes that are no valid instruction are CAIRN_HAZARD_NOT_PROBEABLE, although the kernel's
+ * decoder, which is more generous, might accept them. Every 5-byte nop is
+ * CAIRN_HAZARD_NOP5_RED_ZONE: the bytes cannot tell that it is a function's entry, where
+ * cairn_hazard_at() accepts it.
  * Cost: one decode, no allocation. Threads: any. Signals: safe.
  */
 struct insn_uprobe insn_uprobe(const uint8_t *bytes, size_t n);
@@ -226,8 +230,8 @@ struct insn_uprobe insn_uprobe(const uint8_t *bytes, size_t n);
  * FDE).
  * @func, @n the whole function from its entry
  * @off       the place, in bytes from the entry
- * Returns CAIRN_HAZARD_NOT_A_BOUNDARY also when @off is outside. A 5-byte nop is let through only
- * at the entry or directly behind its endbr64.
+ * Returns CAIRN_HAZARD_NOT_A_BOUNDARY also when @off is outside. A 5-byte nop is accepted only at
+ * the entry or directly after its endbr64.
  * Cost: decodes from the entry to @off, no allocation. Threads: any.
  */
 enum cairn_hazard insn_hazard_in(const uint8_t *func, size_t n, size_t off);
@@ -245,8 +249,8 @@ struct hazard_functions {
 typedef int hazard_visitor(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard);
 
 /*
- * hazards_among - as cairn_hazards(), for who knows the functions better than the symbol tables at
- * hand
+ * hazards_among - as cairn_hazards(), for callers that know the functions better than the present
+ * symbol tables
  *
  * @functions  in any order; they may overlap
  */

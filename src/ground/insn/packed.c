@@ -10,7 +10,7 @@
 #include "insn/insn.h"
 
 /*
- * What comes before the opcode: its map (1: 0f, 2: 0f 38) and whether f2 or f3 makes it a scalar
+ * The part before the opcode: its map (1: 0f, 2: 0f 38) and whether f2 or f3 makes it a scalar
  * operation.
  */
 struct opcode {

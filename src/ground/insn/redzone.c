@@ -17,9 +17,9 @@
  * %rsp,%rbp" to the first instruction that is no straight line; an operand below that depth is in
  * the red zone. A lea counts like an access: the address is going to be used.
  *
- * Every doubt is answered "yes": undecodable bytes, rbp set from rsp by anything but that mov. What
- * stays unseen is a pointer made from rsp by arithmetic in another register, which no compiler was
- * seen to aim below rsp.
+ * Every doubt is answered "yes": undecodable bytes, rbp set from rsp by anything but that mov. One
+ * case is not noticed: a pointer made from rsp by arithmetic in another register. No compiler was
+ * seen to aim such a pointer below rsp.
  */
 #include "insn/insn.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an instruction does to the stack pointer and the frame pointer. */
+/* The effect of an instruction on the stack pointer and the frame pointer. */
 #ifndef INSN_STACK_H
 #define INSN_STACK_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What one of the two registers is afterwards. */
+/* The new value of one of the two registers. */
 enum insn_stack_from {
 	STACK_KEPT,
 	STACK_FROM_SP, /* what rsp was, + add */
@@ -27,8 +27,8 @@ struct insn_stack {
 /*
  * insn_stack - decode one instruction
  *
- * A call leaves rsp as it is, behind it: what it pushes, its return pops. One that calls the next
- * instruction only pushes.
+ * A call leaves rsp unchanged after its return: the return pops the pushed address. A call of the
+ * next instruction only pushes.
  * @at  address of the first byte, for targets
  * Returns false when the bytes are no instruction. Cost: one decode, no allocation. Threads: any.
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the next instruction is, and whether control goes there
+ * The next instruction's address, and whether control goes there
  *
- * Who looks at the paths through a function asks of nearly every instruction nothing but its
- * length, its flow, and whether it writes memory. A full decode of all of a kernel's code takes a
- * second; most of it is a few hundred opcodes of which all three are known from a table and the
- * ModRM byte. The tables have a letter for each opcode, and each letter is one of the kinds below:
+ * Control-flow analysis needs only the length, the flow, and the memory writes of nearly every
+ * instruction. A full decode of all of a kernel's code takes a second. Most of the code consists of
+ * a few hundred opcodes, for which a table and the ModRM byte give all three. The tables have a
+ * letter for each opcode, and each letter is one of the kinds below:
  *
  *	!  the second table
  *	.  ask the full decoder: rare, invalid, or of several meanings
@@ -23,10 +23,10 @@
  *	q, Q  push of an 8-bit and a 32-bit immediate
  *	j, k  conditional branch, 8 and 32 bits    J, K  jump    C  call    R  return    U  undefined on purpose
  *	s  a segment    o  the operand size (an immediate of 32 bits has 16 then)    x  REX
- *	L  lock, in front of what can be locked    r  rep, in front of what copies strings, of pause and of endbr64 (n)
+ *	L  lock, before lockable instructions    r  rep, before string instructions, pause and endbr64 (n)
  *
- * What has other prefixes is asked about. tests/unit/test_insn.c compares every letter with the
- * full decoder, for all ModRM bytes and prefixes.
+ * Instructions with other prefixes go to the decoder. tests/unit/test_insn.c compares every letter
+ * with the full decoder, for all ModRM bytes and prefixes.
  */
 #include "insn/insn.h"
 
@@ -53,7 +53,9 @@ static const char opcodes[2][256 + 1] = {
 	/* d0 */ "wwww............"
 	/* e0 */ "........CK.J...."
 	/* f0 */ "L..r..fF......eE",
-	/*        behind 0f */
+	/*
+	 *        after 0f
+	 */
 	/* 00 */ "...........U...."
 	/* 10 */ "mw............nM"
 	/* 20 */ "........mw......"
@@ -80,14 +82,14 @@ enum immediate {
 };
 
 /*
- * What a letter says. Masks have a bit for each value of ModRM's reg field: where that names a
- * register, and memory. Without ModRM all say the same.
+ * The meaning of a letter. Masks have a bit for each value of ModRM's reg field: one for a ModRM
+ * that names a register, and one for memory. Without ModRM all are the same.
  */
 struct kind {
 	_Alignas(16) bool is_known; /* as an index it is shifted */
 	bool is_prefix;
 	uint8_t operands; /* with ModRM not 0: the bits of their number */
-	bool is_group;  /* more than what is written depends on what ModRM says */
+	bool is_group;  /* more than the memory writes depends on ModRM */
 	bool is_nop;
 	uint8_t served[2]; /* else ask the full decoder; without rep */
 	uint8_t writes[2]; /* writes, with ModRM to the memory that it names */
@@ -149,7 +151,7 @@ static const struct kind kinds['z' + 1] = {
 
 /* An instruction while it is read. */
 struct step {
-	const uint8_t *p, *end; /* behind what is read */
+	const uint8_t *p, *end; /* after the bytes already read */
 	bool small, wide, lock, rep; /* prefixes: the operand size, REX.W */
 	char letter;
 	bool is_second; /* of the second table */
@@ -197,7 +199,7 @@ static inline bool read_opcode(struct step *s)
 	return true;
 }
 
-/* What reads and writes the memory that it names in one go. @reg  of its ModRM */
+/* Instructions that read and write the memory that they name in one go. @reg is of its ModRM */
 static bool can_be_locked(struct step s, unsigned int reg)
 {
 	switch (s.letter) {
@@ -236,8 +238,8 @@ static bool are_prefixes_usual(struct step s)
 }
 
 /*
- * Calls and jumps through a pointer or register, and push: what of group 5 does more than to write
- * what it names.
+ * Calls and jumps through a pointer or register, and push: the instructions of group 5 that do more
+ * than write their operand.
  */
 static void take_group5(unsigned int reg, struct insn_step *ret)
 {
@@ -266,7 +268,7 @@ static inline bool take_modrm(struct step *s, const struct kind *k, struct insn_
 	return true;
 }
 
-/* Branches, jumps and calls: the distance counts from behind them. */
+/* Branches, jumps and calls: the distance counts from the byte after them. */
 static inline bool take_distance(struct step *s, unsigned int n, int64_t *ret)
 {
 	int8_t near;
@@ -322,10 +324,10 @@ static bool step_group(const uint8_t *bytes, const uint8_t *p, const struct kind
 }
 
 /*
- * What has no prefix but REX, and room for the longest behind it, so that nothing is checked on the
- * way: nearly all instructions. False: the above may know it. Where the next instruction is depends
- * on this one, so the way from the first byte to the length is short, and no branch on it is hard
- * to predict: those are for what is rare.
+ * Instructions with no prefix but REX, with enough bytes after them for the longest, so that no
+ * bounds are checked: nearly all instructions. False: the function above may know it. The next
+ * instruction's position depends on this one. So the path from the first byte to the length is
+ * short, and has no branch that is hard to predict: such branches are for rare cases.
  */
 static inline __attribute__((always_inline)) bool step_usual(const uint8_t *bytes, uint64_t at,
 							     struct insn_step *ret)
@@ -396,7 +398,7 @@ size_t insn_steps(const uint8_t *bytes, size_t n, size_t readable, uint64_t at,
 		  struct insn_step *ret, size_t max, size_t *ret_bytes)
 {
 	size_t k = 0, off = 0;
-	/* What begins in front of @inside ends in the bytes. */
+	/* An instruction that begins before @inside ends in the bytes. */
 	size_t inside = n < INSN_MAX_BYTES ? 0 : n - INSN_MAX_BYTES + 1;
 	while (k < max && off < n) {
 		while (k < max && off < inside && step_usual(bytes + off, at + off, &ret[k]))

@@ -2,16 +2,16 @@
 /*
  * Which of a few registers a piece of code writes
  *
- * Small functions keep to the registers that they may overwrite, so the answer is nearly always
- * "none of rbx, rbp, rsp, r12 to r15", and has to be cheap: it is asked of a third of all functions
- * when their unwind rows are made. Nearly all instructions write what their ModRM byte or their
- * opcode names, or nothing but memory, vector registers, rax and the like. So when none of the
- * registers that are asked for is named, only the length is needed. Otherwise, and for opcodes that
- * are not in the tables, the full decoder is asked.
+ * Small functions use only registers that they may overwrite, so the answer is nearly always "none
+ * of rbx, rbp, rsp, r12 to r15". It has to be cheap: it is needed for a third of all functions when
+ * their unwind rows are made. Nearly all instructions write the register that their ModRM byte or
+ * their opcode names, or only memory, vector registers, rax and the like. So when none of the
+ * wanted registers is named, only the length is needed. Otherwise, and for opcodes that are not in
+ * the tables, the full decoder answers.
  *
- *	48 8b 5c 24 08   mov 8(%rsp),%rbx    reg 3: rbx. The decoder is asked
+ *	48 8b 5c 24 08   mov 8(%rsp),%rbx    reg 3: rbx. The decoder answers
  *	48 89 c8         mov %rcx,%rax       reg 1, rm 0: no
- *	41 83 ec 01      sub $1,%r12d        reg 5 is the operation, rm 4 + 8: r12. The decoder is asked
+ *	41 83 ec 01      sub $1,%r12d        reg 5 is the operation, rm 4 + 8: r12. The decoder answers
  *	c5 fd 6f 06      vmovdqa (%rsi),%ymm0   of vectors: no
  *
  * Each opcode has a letter:
@@ -86,7 +86,7 @@ static unsigned int to_machine(uint16_t dwarf)
 	return ret;
 }
 
-/* Of one of 8 bits without REX the number 7 is bh. */
+/* In an instruction of 8 bits without REX the number 7 is bh. */
 static inline unsigned int named(const struct sweep *s, unsigned int field, unsigned int high)
 {
 	enum { RBX_MACHINE = 3, BH = 7 };
@@ -101,8 +101,7 @@ static inline unsigned int named_by_modrm(const struct sweep *s, bool has_reg)
 }
 
 /*
- * Behind the opcode: bytes of ModRM with what belongs to it, and @immediate; 0 when they are not
- * there.
+ * After the opcode: bytes of ModRM with its operands, and @immediate; 0 when they are incomplete.
  */
 static inline bool pass_modrm(struct sweep *s, unsigned int immediate)
 {
@@ -111,7 +110,7 @@ static inline bool pass_modrm(struct sweep *s, unsigned int immediate)
 	return n;
 }
 
-/* Behind VEX or EVEX, or 0f 38 and 0f 3a: by the number of the map. False: ask. */
+/* After VEX or EVEX, or 0f 38 and 0f 3a: by the number of the map. False: the decoder answers. */
 static bool pass_vector(struct sweep *s, unsigned int map)
 {
 	if (s->p >= s->end)

@@ -10,8 +10,8 @@
  *	add    %rdx, %rax		entry + table
  *	jmp    *%rax
  *
- * Pointers to functions are whole, in tables of them, too. So a jump to such a sum is one of a
- * switch, and stays in its function. What is loaded whole, as code that is linked to one address
+ * Pointers to functions are stored whole, also in tables of them. So a jump to such a sum is one of
+ * a switch, and stays in its function. A value that is loaded whole, as code linked to one address
  * does (jmp *table(,%rax,8)), may be either.
  */
 #include "insn/insn.h"
@@ -31,7 +31,7 @@ static bool is_entry(const ZydisDecodedInstruction *zi, const ZydisDecodedOperan
 	       zydis_reg_bit(ops[1].mem.index);
 }
 
-/* Of an addition of two registers the mask of both; else 0. */
+/* For an addition of two registers the mask of both; else 0. */
 static uint16_t added(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops)
 {
 	if (zi->mnemonic != ZYDIS_MNEMONIC_ADD || zi->operand_width != 64 ||

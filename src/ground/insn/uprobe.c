@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the kernel does with a uprobe, from the bytes of the instruction
+ * The kernel's treatment of a uprobe, from the bytes of the instruction
  *
- * Installing a uprobe replaces the first byte of an instruction by int3. What stood there must
- * still happen, so the kernel decodes it once and then has three ways:
+ * Installing a uprobe replaces the first byte of an instruction by int3. The replaced instruction
+ * must still have its effect, so the kernel decodes it once and then has three ways:
  *
  *	emulate      it does the instruction's work itself: nop, push, direct jumps and calls (0.6 us)
  *	single-step  it runs a copy elsewhere with the trap flag set and repairs what depends on the
@@ -27,18 +27,18 @@
  *	7. jcc, jmp, call with a direct target, push of a general register emulate
  *	8. the rest single-step
  *
- * Not all of the rest is served by the step. What shows it is CAIRN_HAZARD_SEES_STEP, see
- * sees_step(); a repeated string instruction, which traps after each repetition,
- * CAIRN_HAZARD_REPEATS. Each kind of instruction whose result depends on flags, rip or the kernel
- * is run by tests/live/live_uprobe_steps.c.
+ * The single step is not exact for all of the others. Instructions that reveal it are
+ * CAIRN_HAZARD_SEES_STEP, see sees_step(); a repeated string instruction, which traps after each
+ * repetition, is CAIRN_HAZARD_REPEATS. tests/live/live_uprobe_steps.c runs each kind of instruction
+ * whose result depends on flags, rip or the kernel.
  *
- * "Opcode byte" is where it becomes interesting. For an instruction behind the escape 0f it is 0f,
- * which no list names: all of them pass rule 4, syscall and ud2 included. For a VEX, EVEX or XOP
- * instruction it is the opcode itself, *without its map*, and the lists were made for the one-byte
- * map. So vpxor (VEX.0f ef) is refused as if it were "out", and vpor (VEX.0f eb) is *emulated as a
- * short jump by zero bytes*: the program goes on without its result. The same happens to every
- * opcode of rules 5 and 7, and to those that the single step repairs in a way of their own (ret,
- * popf). The table misread[] lists them. Measured: docs/findings/uprobe-avx-misemulated.md.
+ * "Opcode byte" needs a definition. For an instruction after the escape 0f it is 0f, which no list
+ * names: all of them pass rule 4, syscall and ud2 included. For a VEX, EVEX or XOP instruction it
+ * is the opcode itself, *without its map*, and the lists were made for the one-byte map. So vpxor
+ * (VEX.0f ef) is refused as if it were "out", and vpor (VEX.0f eb) is *emulated as a short jump by
+ * zero bytes*: the program goes on without its result. The same happens to every opcode of rules 5
+ * and 7, and to those that the single step repairs in a way of their own (ret, popf). The table
+ * misread[] lists them. Measured: docs/findings/uprobe-avx-misemulated.md.
  *
  * A 5-byte nop is, after its first hit, overwritten by a call into a trampoline, which costs less
  * and pushes a return address onto the program's stack: docs/findings/uprobe-nop5-red-zone.md.
@@ -46,9 +46,10 @@
  * a jump to the next instruction). We call all of them a hazard when they are 5 bytes long, and
  * "emulated" only what 6.18 emulates.
  *
- * Established by comparing a million encodings with what Linux 6.18 does, see
- * tests/live/live_uprobe_rules.c. What our decoder (Zydis) does not accept is called not probeable,
- * although the kernel's decoder, which checks less, takes some of it: such bytes are no code.
+ * Established by comparing a million encodings with Linux 6.18's behaviour, see
+ * tests/live/live_uprobe_rules.c. Bytes that our decoder (Zydis) rejects are reported as not
+ * probeable, although the kernel's decoder, which checks less, takes some of them: such bytes are
+ * no code.
  */
 #include "insn/insn.h"
 
@@ -178,7 +179,7 @@ static bool is_self_move(const ZydisDecodedInstruction *zi)
 	return zi->raw.prefix_count == 1 && reg == rm;
 }
 
-/* What some kernel counts as a nop, and overwrites when it is 5 bytes long. */
+/* Instructions that some kernel counts as a nop, and overwrites when they are 5 bytes long. */
 static bool is_any_nop(const ZydisDecodedInstruction *zi)
 {
 	if (zi->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
@@ -243,10 +244,10 @@ static bool is_plain_push(const ZydisDecodedInstruction *zi)
 
 /*
  * Instructions whose result the single step changes (rule 8). pushf stores the trap flag. syscall
- * leaves the flags in r11 and the address behind the copy in rcx, and a child that it makes has no
+ * leaves the flags in r11 and the address after the copy in rcx, and a child that it makes has no
  * copy to go on in. A far call leaves 4 bytes of address, where the kernel repairs 8. The kernel
- * itself emulates sgdt, sidt, sldt, str and smsw (UMIP), which ends no step: what follows the copy
- * is executed. An xbegin is aborted by the trap, and goes on at a distance from the copy. On
+ * itself emulates sgdt, sidt, sldt, str and smsw (UMIP), which ends no step: the bytes after the
+ * copy are executed. The trap aborts an xbegin, which goes on at a distance from the copy. On
  * Intel's processors sysenter returns to another address, and the fault of AMD's vmmcall, which a
  * hypervisor raises, has the address of the copy; on AMD's the same may be true of Intel's vmcall.
  */

@@ -64,7 +64,7 @@ static bool is_one_register(const ZydisDecodedOperand *ops)
 	       ops[0].reg.value == ops[1].reg.value;
 }
 
-/* What is not computed anew. False: everything that is written is. */
+/* True if it keeps part of its inputs. False: everything that is written is computed anew. */
 static bool keeps(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops,
 		  struct insn_values *v)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the values come from that an instruction leaves in the general registers. */
+/* The sources of the values that an instruction leaves in the general registers. */
 #ifndef INSN_VALUES_H
 #define INSN_VALUES_H
 
@@ -11,7 +11,7 @@
 struct insn_values {
 	uint16_t computed; /* a new value, in which 64 bits of an older one are not */
 	/*
-	 * 64 bits from memory or a vector register: what somebody put there, perhaps an older value
+	 * 64 bits from memory or a vector register: a value stored there, perhaps an older one
 	 */
 	uint16_t loaded;
 	uint16_t moved;	   /* all of what from[] of it had before */
@@ -34,8 +34,8 @@ bool insn_values(const uint8_t *bytes, size_t n, struct insn_values *ret);
  * insn_writes_any - whether an instruction of a piece of code, decoded from its beginning on,
  * writes one of @regs
  *
- * @regs  by DWARF number, of rbx, rbp, rsp and r12 to r15. What calls and returns do to rsp does
- *        not count.
+ * @regs  by DWARF number, of rbx, rbp, rsp and r12 to r15. The effect of calls and returns on rsp
+ *        does not count.
  * Returns true also when bytes are no instruction.
  * Cost: a table and the bytes for nearly all instructions of real code that write none of them; a
  * decode for those that may. No allocation. Threads: any.

@@ -50,7 +50,7 @@ static inline bool zydis_full(const ZydisDecoder *d, const uint8_t *bytes, size_
 	return ZYAN_SUCCESS(rc) && !zydis_is_foreign(ret);
 }
 
-/* What insn_decode() tells of an instruction at @at that zydis_full() has decoded. */
+/* The result of insn_decode() for an instruction at @at that zydis_full() has decoded. */
 struct insn zydis_insn(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops,
 		       uint64_t at);
 

@@ -38,7 +38,7 @@ bool types_reserve_to(struct cairn_types *types, uint32_t end);
  */
 struct cairn_type *types_node(struct cairn_types *types, uint32_t id);
 
-/* @id was reserved; the struct is copied, what it points to is not. */
+/* @id was reserved; the struct is copied, the data that it points to is not. */
 void types_set(struct cairn_types *types, uint32_t id, const struct cairn_type *type);
 
 /* The type inside typedefs, qualifiers and arrays: what a value of @id consists of. */

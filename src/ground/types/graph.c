@@ -7,8 +7,7 @@
  *	id 2050 ──► directory[2050 / 1024 = 2] ──► chunk ──► node 2050 % 1024 = 2
  *
  * When the graph grows only the directory moves. So a pointer to a node stays valid while a reader
- * goes on adding, which is what lets a lazy reader and the users of what it has read share one
- * graph.
+ * goes on adding. This lets a lazy reader and the users of its results share one graph.
  */
 #include "types/build.h"
 

@@ -5,10 +5,9 @@
  *	struct A { int x, y; };
  *	struct B : A { int x; union { int u; float f; }; };
  *
- * "x" of B is B's own, "y" is A's, "u" is B's although it stands in a struct of its own. So the
- * search goes by levels: the class with everything inside its anonymous members is one level, its
- * base classes are the next. Two lists hold what is still to be looked at; the nearer one is
- * emptied first:
+ * "x" of B is B's own, "y" is A's, "u" is B's although it is in a struct of its own. So the search
+ * goes by levels: the class with everything inside its anonymous members is one level, its base
+ * classes are the next. Two lists hold the remaining work; the nearer one is emptied first:
  *
  *	near: anonymous members of the class being looked at      far: base classes, in order
  *

@@ -7,14 +7,14 @@
  *
  *	step      0 ARRAY 4    1 PTR (const)    2 FUNC (int)    3 PTR      base: const char
  *
- * Steps that stand before the name (pointers) are written from the last to the first, then the
- * name, then those that stand behind it (arrays, functions) from the first to the last:
+ * Steps before the name (pointers) are written from the last to the first, then the name, then the
+ * steps after it (arrays, functions) from the first to the last:
  *
  *	const char *   (*const   table   [4]   )   (int)
  *	base, step 3   step 1            0     1   2
  *
- * A pointer needs parentheses when the step behind it is an array or a function. A qualifier
- * belongs to the step that it wraps, except that a const array is an array of const elements.
+ * A pointer needs parentheses when the step after it is an array or a function. A qualifier belongs
+ * to the step that it wraps, except that a const array is an array of const elements.
  *
  * The chain is walked in a loop; only parameters of functions recurse, and both the depth and the
  * number of types in one name are limited, because damaged input can hold a function that takes
@@ -106,7 +106,7 @@ static bool is_pointer(const struct cairn_type *t)
 	       t->kind == CAIRN_T_MEMBER_PTR;
 }
 
-/* Stands behind the name. */
+/* True if it comes after the name. */
 static bool is_suffix(const struct cairn_type *t)
 {
 	return t->kind == CAIRN_T_FUNC || (t->kind == CAIRN_T_ARRAY && !t->vector);
