@@ -91,8 +91,8 @@ uint32_t layout_natural_align(struct cairn_layout *l, uint32_t id)
 }
 
 /*
- * The alignment that must have been demanded if a member begins not at @behind but at @off; 0:
- * none.
+ * The alignment that must have been demanded if a member begins at @off although the previous one
+ * ends at @behind; 0: none.
  */
 static uint32_t infer(const struct cairn_layout *l, uint64_t off, uint64_t behind, uint32_t natural)
 {

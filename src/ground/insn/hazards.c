@@ -7,8 +7,7 @@
  * May a probe go *here*? (cairn_hazard_at) Caution wins. The address must be an instruction
  * boundary: decoding runs from the start of the function symbol that covers it. And a 5-byte nop is
  * accepted only as a function's first instruction, or directly after its endbr64, where nothing can
- * be in the red zone yet. That the rest of the function does not use the red zone could only be
- * guessed.
+ * be in the red zone yet. For later nops, the unused red zone could only be guessed.
  *
  * Which addresses of this file are hazardous? (cairn_hazards) Users would not read a list full of
  * harmless addresses, so a 5-byte nop is listed only if the harm is real: not at an entry, in a

@@ -19,7 +19,7 @@ struct region_string {
 
 struct region {
 	struct cairn_code_range range;
-	/* Of the registry: range.generation is its epoch. */
+	/* The registry's; range.generation is its epoch. */
 	/* NULL: of another source, or a file is mapped there that tells better */
 	const struct registry *registry;
 	uint64_t registry_lo;
@@ -35,7 +35,7 @@ struct region {
 	const char *eh_why;  /* why there is none though there should be */
 	VEC(struct region_string) caught; /* in strings */
 	struct arena strings;
-	/* Of GDB's list; several regions may share one. */
+	/* The file in GDB's list; several regions may share one. */
 	struct symfile *symfile;
 };
 

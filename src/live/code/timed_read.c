@@ -46,7 +46,7 @@ struct watched {
 	bool has_work, is_done, is_ended;
 };
 
-/* Of the thread that runs @work. */
+/* The state of the thread that runs @work. */
 static __thread struct watched *watched;
 
 /* ---- reading ---- */

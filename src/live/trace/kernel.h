@@ -18,7 +18,7 @@ struct trace_kernel {
 	links; /* and, for single uprobes, perf events: closing them in reverse order detaches */
 	uint32_t n_links;
 	uint32_t n_attached;
-	/* Of the poll in progress. */
+	/* The callback of the poll in progress. */
 	int (*on_event)(void *ctx, const struct cairn_event *event);
 	void *ctx;
 	int stop, n_delivered;

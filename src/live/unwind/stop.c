@@ -7,7 +7,7 @@
  * then. The list of threads can grow meanwhile: it is read again until it has no new thread. Once
  * all are stopped no thread is left that could start one.
  *
- * A thread may stop for another reason than our interrupt: a signal that just arrived. That signal
+ * A thread may stop for another reason than our interrupt: a signal that just arrived. This signal
  * is not ours: it is handed back, and the interrupt is still to come.
  *
  * A thread may also end: then it is left out. It stays until we have waited for it, and other

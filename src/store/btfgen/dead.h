@@ -3,7 +3,7 @@
  * Definitions that the linker did not take
  *
  * When another file overrides a weak definition, the weak code stays in the file and so does its
- * description. That description differs from the description of the function that is called:
+ * description. It differs from the description of the function that is called:
  *
  *	weak.o    long __attribute__((weak)) sys_foo(const struct regs *__unused)
  *	foo.o     long sys_foo(const struct regs *regs)

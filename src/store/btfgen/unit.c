@@ -214,7 +214,7 @@ static int see(struct unit_types *u, int role)
 	return 0;
 }
 
-/* Behind all places. */
+/* The number after all local offsets. */
 static uint64_t places_end(const struct unit_types *u)
 {
 	return u->whole ? u->end : u->unit_end;

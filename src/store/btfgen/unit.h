@@ -261,7 +261,7 @@ void unit_types_fini(struct unit_types *u);
  */
 int unit_types_read(struct unit_types *u, const struct dw_unit *unit, struct cairn_err *err);
 
-/* Behind the last unit_types_read(): get the arrays ready. 0 or -ENOMEM. */
+/* After the last unit_types_read(): get the arrays ready. 0 or -ENOMEM. */
 int unit_types_finish(struct unit_types *u);
 
 /* Forget the units that were read. */

@@ -7,8 +7,8 @@
  *
  *	widths 3, 5    bytes 4d 02           record 0: 101, 01001 (5, 9)   record 1: 010, 00000 (2, 0)
  *
- * The lowest bit comes first. Behind the last bit there are BITS_SLACK bytes that belong to the
- * same mapping, so that the load never asks how many are left.
+ * The lowest bit comes first. BITS_SLACK bytes that belong to the same mapping follow the last bit,
+ * so that the load never checks how many are left.
  */
 #ifndef SIDECAR_BITS_H
 #define SIDECAR_BITS_H

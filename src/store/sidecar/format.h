@@ -132,8 +132,8 @@ enum {
 	PAGE_WIDTH_WIDTH = 6,	 /* each of the widths of: frame, base, line, column */
 
 	/*
-	 * In front of a block of frames: widths of distance, line and column; whether calls have
-	 * files of their own.
+	 * Before a block of frames: widths of distance, line and column; whether calls have files
+	 * of their own.
 	 */
 	FRAMES_WIDTH_WIDTH = 6,
 	FRAMES_HEAD_WIDTH = 3 * FRAMES_WIDTH_WIDTH + 1,

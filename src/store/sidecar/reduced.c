@@ -41,7 +41,7 @@ struct reducer {
 	struct arena arena;
 	struct abstracts abstracts;
 	struct dw_range_list ranges;
-	/* What the copies of one function tell about each other; copies_of is the function. */
+	/* Facts that the copies of one function share; copies_of is the function. */
 	uint32_t copies_of;
 	bool has_copies;
 	struct arena copies;

@@ -154,7 +154,7 @@ enum { ASKED_REMOVED = 1 << 16 };
 void out_expr_asks(const uint8_t *expr, uint64_t n, uint32_t *ret);
 
 /*
- * out_expr - an expression as the section has it, with its length in front
+ * out_expr - an expression as in the section, with its length before it
  *
  * @unit     that it is of
  * @in_list  whether @to are the lists of @u; else it is in the unit

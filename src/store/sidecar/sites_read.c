@@ -16,7 +16,7 @@ struct mark {
 };
 
 /*
- * Marks say how far they are from those in front in their block, so they are read from the block's
+ * Marks are distances from the previous marks in their block, so they are read from the block's
  * first on.
  */
 struct marks {
