@@ -2,10 +2,10 @@
 /*
  * The three kinds of address
  *
- * One instruction has three numbers. DWARF knows where the linker put it, a uprobe wants its
- * offset in the file, a sampled register holds where it was loaded. They are integers of the same
- * width, and mixing them up gives answers that look right. So each is a struct of its own, and the
- * compiler refuses the mix:
+ * One instruction has three numbers. DWARF has the address that the linker gave it, a uprobe needs
+ * its offset in the file, a sampled register holds the address at which it was loaded. They are
+ * integers of the same width, and mixing them up gives answers that look right. So each is a struct
+ * of its own, and the compiler refuses the mix:
  *
  *	struct cairn_vaddr at = site->at;
  *	struct cairn_foff off;
@@ -25,9 +25,9 @@ struct cairn_foff {
 };
 
 /*
- * Link-time address: what symbol tables and DWARF say. In a relocatable file (.o, .ko) there is no
- * link-time address yet; the elf module then lays the allocated sections out one after the other,
- * see cairn_binary_section_of().
+ * Link-time address: the address in symbol tables and DWARF. In a relocatable file (.o, .ko) there
+ * is no link-time address yet; the elf module then lays the allocated sections out one after the
+ * other, see cairn_binary_section_of().
  */
 struct cairn_vaddr {
 	uint64_t v;

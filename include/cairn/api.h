@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What every public header wraps its declarations in: C linkage, and visible outside the library.
+ * The wrapper around the declarations of every public header: C linkage, and visible outside the
+ * library.
  */
 #ifndef CAIRN_API_H
 #define CAIRN_API_H

@@ -10,13 +10,13 @@
  *	if (walk.end != CAIRN_WALK_OUTERMOST)
  *		... the stack is not complete: cairn_walk_end_text(walk.end), and where: walk.at
  *
- * A walk neither allocates nor locks nor formats. It reads only what is known to be readable, so it
- * survives a stack that was overwritten, and ends there: no frame is reported whose pc is not
- * behind a call instruction of a loaded object.
+ * A walk neither allocates nor locks nor formats. It reads only memory that is known to be
+ * readable, so it survives a stack that was overwritten, and ends there: every reported pc follows
+ * a call instruction of a loaded object.
  *
- * Linux on x86-64 with glibc 2.35 or later; elsewhere preparing says -EOPNOTSUPP and walks are
- * empty. Code made at run time ends a walk. What a frame's address means is for cairn/addr.h's
- * users to find out, outside of the handler.
+ * Linux on x86-64 with glibc 2.35 or later. Elsewhere cairn_backtrace_prepare() returns -EOPNOTSUPP
+ * and walks are empty. Code made at run time ends a walk. The caller resolves the frames' addresses
+ * (cairn/addr.h) outside of the handler.
  */
 #ifndef CAIRN_BACKTRACE_H
 #define CAIRN_BACKTRACE_H
@@ -26,15 +26,15 @@
 CAIRN_BEGIN_DECLS
 
 /*
- * cairn_backtrace_prepare - unwind tables for the objects that are loaded now
+ * cairn_backtrace_prepare - build unwind tables for the objects that are loaded now
  *
  * Walks work without it, too: they then run the FDE's program for each address that is new, and
  * need more stack. May be called again after dlopen(); objects that have a table keep it. Tables
- * are never freed, since a walk may be reading them: what is unloaded leaves its table for when it
- * is loaded again, by build-id.
+ * are never freed, since a walk may be reading them. An unloaded object leaves its table; if the
+ * object is loaded again, it is found by its build-id.
  * Returns the number of objects that have a table. An object that cannot be read is left out, and
- * so is one that can be unloaded but has no build-id. Negative: -EOPNOTSUPP (not this system),
- * -ENOMEM, what reading /proc/self/maps returns.
+ * so is one that can be unloaded but has no build-id.
+ * Negative: -EOPNOTSUPP (not this system), -ENOMEM, or the error of reading /proc/self/maps.
  * Cost: about a microsecond per function of the program and its libraries. Threads: any. Signals:
  * no.
  */
@@ -43,12 +43,15 @@ int cairn_backtrace_prepare(struct cairn_err *err);
 /* How a walk went. */
 struct cairn_backtrace {
 	enum cairn_walk_end end;
-	/* the pc where it ended: of the last frame, or what was refused as the next one's */
+	/*
+	 * the pc where it ended: that of the last frame, or the one that was refused as the next
+	 * frame's
+	 */
 	struct cairn_addr at;
 	/*
 	 * Frames whose pc is an instruction that was about to run: the first one of a context, and
-	 * those that a signal interrupted. The pc of all others is the instruction behind a call:
-	 * look up the byte before it. Those beyond the fourth are not noted.
+	 * those that a signal interrupted. The pc of all others is the instruction after a call:
+	 * look up the byte before it. Only the first four are recorded.
 	 */
 	uint32_t n_exact, exact[4];
 };

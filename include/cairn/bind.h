@@ -4,17 +4,17 @@
  *
  *	cairn_bind_write(types, ids, n, CAIRN_BIND_RUST, &opts, stdout, &err);
  *
- * What is generated reads and writes bytes at offsets. Where the language has structs, it has one
- * beside that, with all padding written, and whoever lays it out in another way refuses it: the
- * compiler, or the module when it is loaded. Members of structs in structs, of arrays and of unions
- * all become one flat list:
+ * The generated code reads and writes bytes at offsets. If the language has structs, a struct comes
+ * with it, with all padding written out. The compiler, or the module when it is loaded, refuses the
+ * struct if its layout is another. Members of structs in structs, of arrays and of unions all
+ * become one flat list:
  *
  *	struct event { u32 pid; struct { u16 port; } peer[2]; u8 kind : 3; };
  *
  *	pid()  peer_port(i)  kind()  and set_... of each; or getPid(), as the language has its names
  *
- * Each binding says at compile time, or when it is loaded, that sizes and offsets are what it was
- * made for.
+ * Each binding checks, at compile time or when it is loaded, that sizes and offsets are those that
+ * it was made for.
  */
 #ifndef CAIRN_BIND_H
 #define CAIRN_BIND_H
@@ -50,7 +50,8 @@ struct cairn_bind_opts {
 	const char *package;
 	const char *origin;  /* named in the first comment; NULL: not */
 	/*
-	 * set to the number of names that are no identifiers and written in another way; NULL: not
+	 * set to the number of names that are no identifiers and are written in another way; NULL:
+	 * not counted NULL: not
 	 */
 	size_t *n_renamed;
 	bool accessors;      /* JSON: also what the accessors are called, in @names_of */
@@ -67,13 +68,12 @@ struct cairn_bind_opts {
  *	bit-fields to 64 bits      as integers
  *	anything else              bytes (long double, _Complex, integers of odd sizes)
  *	enumerators                constants of the type and value that accessors return
- *	arrays                     an index for each dimension, checked; flexible ones go on to the
- *	                           end of the record
+ *	arrays                     an index for each dimension, checked; a flexible one extends to
+ *	                           the end of the record
  *
- * @ids   structs or unions, perhaps behind typedefs, with names; enums, for their constants
+ * @ids   structs or unions with names, perhaps typedefs of such; enums, for their constants
  * Returns 0. -EINVAL: a type without members or name, or options that are not known. -ERANGE: more
- * than 65,536 members in all, or nested deeper than 32. -ENOMEM. What happened to @out, ferror()
- * tells.
+ * than 65,536 members in all, or nested deeper than 32. -ENOMEM. ferror() reports errors of @out.
  */
 int cairn_bind_write(const struct cairn_types *types, const uint32_t *ids, size_t n_ids,
 		     enum cairn_bind_lang lang, const struct cairn_bind_opts *opts, FILE *out,

@@ -49,16 +49,19 @@ struct cairn_bpfmap_info {
 	bool has_owners;
 	/* Why its entries cannot be listed; NULL: they can. */
 	const char *refused;
-	/* Of the map's own BTF, borrowed; NULL when it was made without, and ids are 0 then. */
+	/*
+	 * The types of the map's own BTF, borrowed; NULL if it was made without BTF, and ids are 0
+	 * then.
+	 */
 	const struct cairn_types *types;
 	uint32_t key_type, value_type;
 };
 
 /*
- * cairn_bpfmap_open - a map by its number, or by its name when only one has it
+ * cairn_bpfmap_open - a map by its number, or by its name if only one map has it
  *
  * Returns 0 with *@ret owned by the caller. -ENOENT: no such map. -ENOTUNIQ: several (err: their
- * numbers). -EPERM. -ENOMEM; what bpf() says; -EBADMSG: its BTF is damaged.
+ * numbers). -EPERM. -ENOMEM. -EBADMSG: its BTF is damaged. Or an error of bpf().
  */
 int cairn_bpfmap_open(const char *name, struct cairn_bpfmap **ret, struct cairn_err *err);
 void cairn_bpfmap_close(struct cairn_bpfmap *map);
@@ -81,7 +84,7 @@ int cairn_bpfmap_find_type(struct cairn_bpfmap *map, const char *name,
 struct cairn_bpfmap_owner {
 	const char *kind; /* "task", "cgroup", "socket", "inode" */
 	uint64_t id;	  /* of a task its thread id, else the number of its inode */
-	/* of a task its comm; of a socket who has it open; else a path. Any bytes */
+	/* for a task its comm; for a socket the owner that has it open; else a path. Any bytes */
 	const char *name;
 };
 
@@ -89,7 +92,7 @@ struct cairn_bpfmap_entry {
 	const struct cairn_bpfmap_owner *owner; /* NULL: the map has none */
 	const uint8_t *key;   /* NULL: the map has no keys */
 	const uint8_t *value; /* all of these are valid during the call only */
-	uint32_t n_value;     /* bytes; of a per-CPU map: of one CPU's */
+	uint32_t n_value;     /* bytes; for a per-CPU map those of one CPU */
 	uint32_t n_cpus; /* per-CPU maps: how many values there are, @stride bytes apart; else 1 */
 	uint32_t stride;
 };
@@ -97,35 +100,38 @@ struct cairn_bpfmap_entry {
 struct cairn_bpfmap_stats {
 	uint64_t entries;
 	uint64_t owners; /* tasks, cgroups, ... that were looked at */
-	/* Of ring buffers: */
+	/* For ring buffers: */
 	uint64_t busy;      /* records still being written: not shown */
 	uint64_t discarded; /* records that their program threw away: not shown */
-	/* times the reader took records while they were looked at: what came behind is shown */
+	/*
+	 * the number of times that the reader took records during the read: the records after those
+	 * are shown
+	 */
 	uint64_t overtaken;
 };
 
 /*
  * cairn_bpfmap_each - every entry, once
  *
- * Values of a storage map are looked up at every task, at every cgroup, at the sockets and inodes
- * that processes hold open; what belongs to others (a socket that is still closing, a cached inode)
- * is not seen.
+ * Values of a storage map are looked up at every task, at every cgroup, and at the sockets and
+ * inodes that processes hold open. Values at other objects (a socket that is still closing, a
+ * cached inode) are not seen.
  *
- * A map that changes meanwhile shows entries that were there all the time, and perhaps others. Of a
- * queue or stack, only the next entry can be seen without taking it.
+ * If a map changes meanwhile, the entries that were there all the time are shown, and perhaps
+ * others. In a queue or stack, only the next entry can be seen without taking it.
  *
- * Ring buffers: records between the reader's position and the writer's. A record is copied and then
- * shown only when the reader's position is still not behind it, as no writer touches it before
- * that; else reading goes on where the reader is now. Writers that are faster than this are not
- * waited for: what was written after the start is not shown.
+ * Ring buffers: records between the reader's position and the writer's. A record is copied, and
+ * shown only if the reader's position has not passed it by then, as no writer touches it before
+ * that. Otherwise reading continues at the reader's new position. The call does not wait for faster
+ * writers: records written after the start are not shown.
  *
- * @consume  take the entries out: of ring buffers, queues and stacks. What a ring's own reader then
- *           misses is gone
- * @on_entry returns 0 to go on; anything else ends it and is returned
- * @stats    may be NULL
+ * @consume   take the entries out: of ring buffers, queues and stacks. A ring's own reader then
+ *            misses them for good
+ * @on_entry  returns 0 to go on; any other result ends the call and is returned
+ * @stats     may be NULL
  * Returns 0. -EOPNOTSUPP: maps of this kind cannot be listed, or not consumed (err says why).
- * -EBADMSG: positions or lengths of a ring that make no sense. -ENOMEM; what bpf() and mmap() say.
- * Cost: a system call per some thousand entries where the kernel can do that, else two per entry.
+ * -EBADMSG: positions or lengths of a ring that make no sense. -ENOMEM; errors of bpf() and mmap().
+ * Cost: a system call per some thousand entries if the kernel supports that, else two per entry.
  */
 int cairn_bpfmap_each(struct cairn_bpfmap *map, bool consume,
 		      int (*on_entry)(void *ctx, const struct cairn_bpfmap_entry *entry), void *ctx,

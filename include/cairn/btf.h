@@ -2,9 +2,9 @@
 /*
  * BTF: read, build, check, transform
  *
- * BTF describes types, functions and, with the LOC kinds, where the inlined copies of functions are
- * and where their arguments are there. A blob is a header, records of 32-bit words, perhaps a
- * layout section that gives the size of each kind's record, and strings. A *split* blob continues
+ * BTF describes types and functions. With the LOC kinds it also describes the sites of inlined
+ * copies and the locations of their arguments. A blob is a header, records of 32-bit words, perhaps
+ * a layout section that gives the size of each kind's record, and strings. A *split* blob continues
  * the ids and the string offsets of its base; chains may be of any depth.
  *
  *	struct cairn_btf *btf;
@@ -16,8 +16,8 @@
  *			puts(t.name);
  *	cairn_btf_close(btf);
  *
- * Words are seen in this machine's byte order, whatever the input's. Kinds this version does not
- * know are carried through when a layout section anywhere in the chain tells their size.
+ * Words are seen in this machine's byte order, whatever the input's. Records of unknown kinds are
+ * carried through if a layout section anywhere in the chain gives their size.
  *
  * Sources: Documentation/bpf/btf.rst and include/uapi/linux/btf.h of Linux 7.1 (kinds 0 to 19,
  * layout section, 24-bit vlen); the LOC kinds as in docs/formats/btf-loc.md.
@@ -82,11 +82,11 @@ struct cairn_btf_type {
 	uint32_t name_off;
 	const char *name; /* "" when it has none */
 	uint32_t ref;     /* third word: the size, or the id of another type, as the kind says */
-	const uint32_t *words; /* behind the first three */
+	const uint32_t *words; /* the words after the first three */
 	uint32_t n_words;
 };
 
-/* Bits of the word behind INT. */
+/* Bits of the word that follows an INT. */
 enum { CAIRN_BTF_INT_SIGNED = 1, CAIRN_BTF_INT_CHAR = 2, CAIRN_BTF_INT_BOOL = 4 };
 #define CAIRN_BTF_INT_ENCODING(word) (((word) >> 24) & 0xf)
 #define CAIRN_BTF_INT_OFFSET(word)   (((word) >> 16) & 0xff)
@@ -97,8 +97,8 @@ enum {
 	CAIRN_BTF_LOC_SIGNED = 0x01,
 	CAIRN_BTF_LOC_CONST = 0x02,
 	/*
-	 * With CONST: relative to the object's base address, which is where its lowest section that
-	 * is loaded (SHF_ALLOC, but not .data..percpu) lies at run time: the load bias plus that
+	 * With CONST: relative to the object's base address, the run-time address of its lowest
+	 * loaded section (SHF_ALLOC, but not .data..percpu). It is the load bias plus that
 	 * section's sh_addr.
 	 */
 	CAIRN_BTF_LOC_ADDR = 0x04,
@@ -128,10 +128,10 @@ struct cairn_btf_secinfo {
 struct cairn_btf_loc {
 	uint32_t func;
 	uint32_t loc_proto;
-	uint32_t offset; /* from the start of the section; v1: of .text */
+	uint32_t offset; /* from the start of the section; v1: from the start of .text */
 	uint32_t name_off, func_proto;
 };
-/* What LOC_PARAM says, of either dialect. */
+/* The content of a LOC_PARAM, of either dialect. */
 struct cairn_btf_loc_param {
 	uint32_t flags;  /* CAIRN_BTF_LOC_*; neither CONST nor REG: no location */
 	uint32_t size;   /* bytes of the value */
@@ -159,17 +159,16 @@ struct cairn_btf_open_opts {
 /*
  * cairn_btf_open - read BTF from a file: raw (/sys/kernel/btf/...) or a section of an ELF file
  *
- * Header, record sizes and the ends of strings are checked, references are not: cairn_btf_check()
+ * Header, record sizes and the ends of strings are checked. References are not: cairn_btf_check()
  * does that, and every accessor here tolerates any id and offset.
  *
- * The dialect is told by the layout section, by the name of the section, else by the records
+ * The dialect follows from the layout section, from the name of the section, else from the records
  * themselves (N's LOC_PARAM has 1 to 3 values, v1's has vlen 0).
  * Returns 0. -ENOENT: no such file. -ENODATA: an ELF file without such a section. -EBADMSG: damaged
- * (err: the record, its offset, what is wrong), or not the base that the blob was split from.
- * -EOPNOTSUPP: an unknown version, or an unknown kind whose size no layout section tells. -ERANGE:
+ * (err: the record, its offset, the damage), or not the base that the blob was split from.
+ * -EOPNOTSUPP: an unknown version, or an unknown kind whose size no layout section gives. -ERANGE:
  * more than 2 GiB. -ENOMEM.
- * Cost: one pass over the records; 4 bytes per record. Threads: a blob may be read by any number of
- * them.
+ * Cost: one pass over the records; 4 bytes per record. Threads: any number of them may read a blob.
  */
 int cairn_btf_open(const char *path, const struct cairn_btf_open_opts *opts, struct cairn_btf **ret,
 		   struct cairn_err *err);
@@ -226,13 +225,13 @@ struct cairn_btf_loc_param cairn_btf_loc_param(const struct cairn_btf *btf,
 /* ---- checking ---- */
 
 /*
- * cairn_btf_check - every rule of the format: references to ids that exist and are of the right
- * kind, names where they must be, no loops of types, vlen, flags and sizes that agree
+ * cairn_btf_check - check every rule of the format: references to ids that exist and are of the
+ * right kind, names where they must be, no loops of types, vlen, flags and sizes that agree
  *
- * @report  called for each broken rule with the record's id and its offset in the blob in bytes,
- *          and text; id 0: of the blob. May be NULL.
- * Loops and members that leave their struct are looked for when all else is sound.
- * Returns the number of broken rules, 0 when it is sound; -ENOMEM.
+ * @report  called for each broken rule with the record's id, its offset in the blob in bytes, and
+ *          text; id 0: the blob. May be NULL.
+ * Loops, and members that leave their struct, are checked when all other rules hold.
+ * Returns the number of broken rules, 0 if it is sound; -ENOMEM.
  */
 int cairn_btf_check(const struct cairn_btf *btf,
 		    void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text),
@@ -243,15 +242,16 @@ int cairn_btf_check(const struct cairn_btf *btf,
 #define CAIRN_BTF_LINUX_OLDEST CAIRN_BTF_LINUX(6, 1) /* whose rules are known */
 
 /*
- * The same and what a kernel demands beyond the format (BPF_BTF_LOAD): names that are C
+ * The same, and the rules that a kernel adds to the format (BPF_BTF_LOAD): names that are C
  * identifiers, parameters of functions that have names, members in the order of their offsets,
  * variables that do not overlap, no kind above 19, its limits.
  *
- * @version  which kernel's rules, CAIRN_BTF_LINUX_OLDEST or later; 0: what all of them take. By
- *           version: section names that are no identifiers 6.12, attributes (tags with kflag) 6.15,
- *           the layout section 7.1, more than 65,535 elements and type tags after qualifiers 7.2.
- * Not looked at: where fields with a meaning for the kernel are (bpf_spin_lock, kptr and so on),
- * and how many.
+ * @version  the kernel's version, CAIRN_BTF_LINUX_OLDEST or later; 0: the rules that all of them
+ *           share. By version: section names that are no identifiers 6.12, attributes (tags with
+ *           kflag) 6.15, the layout section 7.1, more than 65,535 elements and type tags after
+ *           qualifiers 7.2.
+ * Not checked: the positions and the number of fields with a meaning for the kernel (bpf_spin_lock,
+ * kptr and so on).
  */
 int cairn_btf_check_for_kernel(const struct cairn_btf *btf, uint32_t version,
 			       void (*report)(void *ctx, uint32_t id, uint64_t off,
@@ -276,8 +276,9 @@ int cairn_btf_builder_new(const struct cairn_btf_build_opts *opts, struct cairn_
 void cairn_btf_builder_free(struct cairn_btf_builder *b);
 
 /*
- * cairn_btf_add_string - offset of a string, the same for equal strings; one of the base's is found
- * there Returns the offset in *@ret; 0, or -ENOMEM, -ERANGE (more than 2 GiB of strings).
+ * cairn_btf_add_string - the offset of a string, the same for equal strings; a string of the base
+ * is found there
+ * Returns the offset in *@ret; 0, or -ENOMEM, -ERANGE (more than 2 GiB of strings).
  */
 int cairn_btf_add_string(struct cairn_btf_builder *b, const char *s, uint32_t *ret);
 
@@ -285,8 +286,8 @@ int cairn_btf_add_string(struct cairn_btf_builder *b, const char *s, uint32_t *r
  * cairn_btf_add_record - a record, complete
  *
  * @t       kind, kflag, vlen, name_off, ref are used
- * @words   what stands behind the first three words, @n_words as its kind and vlen demand; copied.
- *          NULL: zeros, to be filled through cairn_btf_record_words()
+ * @words   the words after the first three, @n_words as its kind and vlen demand; copied. NULL:
+ *          zeros, to be filled in through cairn_btf_record_words()
  * Returns its id in *@ret; 0; -EINVAL (the number of words is wrong for the kind); -ENOMEM,
  * -ERANGE. References may be to ids that are added later. All typed ways to add (btf/build.h) end
  * here.
@@ -295,7 +296,7 @@ int cairn_btf_add_record(struct cairn_btf_builder *b, const struct cairn_btf_typ
 			 const uint32_t *words, uint32_t n_words, uint32_t *ret);
 
 /*
- * The words behind the first three of a record of this builder, to be changed in place; NULL: no
+ * The words after the first three of a record of this builder, to be changed in place; NULL: no
  * such id. Valid until the next record is added.
  */
 uint32_t *cairn_btf_record_words(struct cairn_btf_builder *b, uint32_t id);
@@ -303,8 +304,9 @@ uint32_t *cairn_btf_record_words(struct cairn_btf_builder *b, uint32_t id);
 /*
  * cairn_btf_finish - the bytes of the blob
  *
- * @ret  owned by the caller, free(); of the byte order asked for
- * Returns 0, -ENOMEM, -ERANGE. The builder may be used on. Same records and strings, same bytes.
+ * @ret  owned by the caller, free(); in the builder's byte order
+ * Returns 0, -ENOMEM, -ERANGE. The builder may be used further. Same records and strings, same
+ * bytes.
  */
 int cairn_btf_finish(struct cairn_btf_builder *b, void **ret, size_t *ret_size,
 		     struct cairn_err *err);
@@ -312,19 +314,19 @@ int cairn_btf_finish(struct cairn_btf_builder *b, void **ret, size_t *ret_size,
 /* ---- transforming: each reads one blob and gives the bytes of another ---- */
 
 /*
- * cairn_btf_dedup - make equal types one
+ * cairn_btf_dedup - merge equal types
  *
- * Structs that refer to one another in circles are compared as graphs; a forward declaration is
- * resolved to the only definition of its name, and a struct that has a declaration where an equal
- * one has the definition is replaced by that. LOC_PARAM, LOC_PROTO and FUNC_PROTO are compared by
- * their full content; VAR, DATASEC and LOCSEC are things, and never merged. Types equal to one of
- * the base are replaced by it. Idempotent, deterministic. Records of kinds that are not known stay
- * untouched, and with them all strings where they are.
+ * Structs that refer to one another in circles are compared as graphs. A forward declaration is
+ * resolved to the only definition of its name. A struct that has a declaration where an equal
+ * struct has the definition is replaced by the latter. LOC_PARAM, LOC_PROTO and FUNC_PROTO are
+ * compared by their full content; VAR, DATASEC and LOCSEC are objects, and never merged. Types
+ * equal to one of the base are replaced by it. Idempotent, deterministic. Records of unknown kinds
+ * stay untouched, and all strings then stay at their offsets.
  *
- * @map  NULL, or an array of end_id - start_id words: where each own type went
+ * @map  NULL, or an array of end_id - start_id words: the new id of each own type
  * Returns 0 with *@ret owned by the caller. -EBADMSG: a broken reference, named. -EOPNOTSUPP: LOC
- * records of two dialects, or a record of a kind that is not known with a word that may be an id
- * which moves (named). -ENOMEM, -ERANGE.
+ * records of two dialects, or a record of an unknown kind with a word that may be an id which moves
+ * (named). -ENOMEM, -ERANGE.
  * Cost: O(references * log(records)) at worst.
  */
 int cairn_btf_dedup(const struct cairn_btf *btf, uint32_t *map, void **ret, size_t *ret_size,
@@ -353,14 +355,14 @@ int cairn_btf_sort(const struct cairn_btf *btf, uint32_t *map, void **ret, size_
 		   struct cairn_err *err);
 
 /*
- * cairn_btf_split_loc - one additive blob into a main blob and a split one with the location data
+ * cairn_btf_split_loc - split one additive blob into a main blob and one with the location data
  *
- * By reachability: what is reachable from LOC records only, among FUNC that @keep_func refuses,
- * FUNC_PROTO and LOC kinds, goes to the split blob; all else stays in the main one. @keep_func
- * tells whether a FUNC has code of its own (a symbol). Only the main blob gets a layout section:
- * readers of the other find it there. Records of kinds that are not known stay in the main blob,
- * untouched.
- * Returns 0, both owned by the caller; *@ret_loc is NULL when there is nothing to split off. Errors
+ * Reachability decides. The split blob gets the LOC kinds, the FUNCs that @keep_func refuses, and
+ * the FUNC_PROTOs, of those that are reachable from LOC records only. All other records stay in the
+ * main blob. @keep_func returns whether a FUNC has code of its own (a symbol). Only the main blob
+ * gets a layout section: readers of the split blob find it there. Records of unknown kinds stay in
+ * the main blob, untouched.
+ * Returns 0, both owned by the caller; *@ret_loc is NULL if there is nothing to split off. Errors
  * as above.
  */
 int cairn_btf_split_loc(const struct cairn_btf *btf, bool (*keep_func)(void *ctx, const char *name),
@@ -371,11 +373,11 @@ int cairn_btf_split_loc(const struct cairn_btf *btf, bool (*keep_func)(void *ctx
  * cairn_btf_distil_base - the smallest base that a split blob needs (.BTF.base), and the split blob
  * on it
  *
- * In the base are only INT, FLOAT, FWD, structs, unions and enums with a name (as sizes; an ENUM64
- * is an ENUM of 8 bytes), as libbpf's btf__relocate() and the kernel want them. What else the split
- * refers to moves into it. A base that is split itself becomes one blob.
- * Returns 0, both owned by the caller. -EINVAL: @split has no base. -EOPNOTSUPP: records of kinds
- * that are not known. Other errors as above.
+ * The base has only INT, FLOAT, FWD, structs, unions and enums with a name (as sizes; an ENUM64 is
+ * an ENUM of 8 bytes), as libbpf's btf__relocate() and the kernel expect them. All other types that
+ * the split refers to move into it. A base that is split itself becomes one blob.
+ * Returns 0, both owned by the caller. -EINVAL: @split has no base. -EOPNOTSUPP: records of unknown
+ * kinds. Other errors as above.
  */
 int cairn_btf_distil_base(const struct cairn_btf *split, void **ret_base, size_t *ret_base_size,
 			  void **ret_split, size_t *ret_split_size, struct cairn_err *err);
@@ -383,7 +385,7 @@ int cairn_btf_distil_base(const struct cairn_btf *split, void **ret_base, size_t
 struct cairn_btf_convert_opts {
 	size_t size;
 	/*
-	 * Of the result: what converting the base with the same options gave, or the base as it is.
+	 * The base of the result: the base converted with the same options, or the base as it is.
 	 */
 	const struct cairn_btf *base;
 	enum cairn_btf_dialect dialect; /* of the result; NO_LOC: LOC kinds are dropped */
@@ -395,15 +397,15 @@ struct cairn_btf_convert_opts {
 	 */
 	bool downgrade;
 	/*
-	 * What BPF_BTF_LOAD takes: no LOC kinds, no unknown ones, no layout section, names that are
-	 * C identifiers ("std::pair<int>" becomes "std.pair_int_"), members in the order of their
-	 * offsets, parameters of functions with names, no functions with values of types that are
-	 * only declared.
+	 * Make BTF that BPF_BTF_LOAD accepts. It has no LOC kinds, no unknown ones and no layout
+	 * section. Names are C identifiers ("std::pair<int>" becomes "std.pair_int_"), members are
+	 * in the order of their offsets, and parameters of functions have names. No function has
+	 * values of types that are only declared.
 	 */
 	bool kernel;
 };
 
-/* What was lost or rewritten; all 0: nothing. */
+/* The facts that were lost or rewritten; all 0: none. */
 struct cairn_btf_losses {
 	/* dropped, or without a form in the dialect */
 	uint32_t loc_params, loc_protos, locsecs, locs;
@@ -415,23 +417,24 @@ struct cairn_btf_losses {
 	uint32_t names, member_orders, params;
 	/* left out: with a parameter or result that is only declared, or of another file */
 	uint32_t functions;
-	uint32_t variables; /* left out: of another file, of no size, or where another one is */
+	/* left out: of another file, without a size, or overlapping another one */
+	uint32_t variables;
 	uint32_t sections;  /* left out: without a size before the object is linked */
-	uint32_t floats;    /* members at odd sites, said as bytes */
+	uint32_t floats;    /* members at odd offsets, written as bytes */
 };
 
 /*
  * cairn_btf_convert - the same content in another dialect, byte order, with or without layout
  * section, or for old readers
  *
- * When the form asked for is that of the input, the result is its bytes. v1 does not tell addresses
- * from numbers: a constant of 8 bytes for a pointer, unless it is 0, has no location in N
- * afterwards. In v1 a number of 8 bytes for a pointer, unless it is 0, and an address for any other
- * parameter have none.
+ * If the wanted form is that of the input, the result is its bytes. v1 does not tell addresses from
+ * numbers: a constant of 8 bytes for a pointer, unless it is 0, has no location in N afterwards. In
+ * v1 a number of 8 bytes for a pointer, unless it is 0, and an address for any other parameter have
+ * none.
  * @losses  may be NULL
  * Returns 0 with *@ret owned by the caller, free(). -EINVAL: the base of the result is not the
- * converted base. -EOPNOTSUPP: with kernel, what no rewriting makes a kernel take (err: the
- * record), as of a damaged input. -ENOMEM, -ERANGE.
+ * converted base. -EOPNOTSUPP: with kernel, a record that cannot be rewritten so that a kernel
+ * accepts it (err: the record), for example one of a damaged input. -ENOMEM, -ERANGE.
  */
 int cairn_btf_convert(const struct cairn_btf *btf, const struct cairn_btf_convert_opts *opts,
 		      struct cairn_btf_losses *losses, void **ret, size_t *ret_size,

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What programs in other languages believe about structs
+ * Reads declarations of structs in other languages
  *
  *	struct cairn_foreign *f;
- *	if (cairn_consumer_parse(text, size, "event.go", CAIRN_LANG_GO, cairn_abi_find("i386"), &f,
- *	&err) < 0)
+ *	if (cairn_consumer_parse(text, size, "event.go", CAIRN_LANG_GO, cairn_abi_find("i386"),
+ *				 &f, &err) < 0)
  *		return fail(err.msg);
  *	cairn_compare(btf_types, id, cairn_consumer_types(f), other, &opts, &changes, &err);
  *	cairn_consumer_free(f);
  *
  * Declarations of Java (hello-ebpf's annotations), Rust (#[repr(C)]), Go, and Python (ctypes,
- * struct formats) become a type graph, laid out as that language lays them out, with its mistakes:
- * where hello-ebpf places a member where C does not, so does this. Code between them is skipped.
+ * struct formats) become a type graph. It is laid out as that language lays it out, with its
+ * mistakes: if hello-ebpf puts a member at another offset than C, the graph does the same. Code
+ * between them is skipped.
  */
 #ifndef CAIRN_CONSUMER_H
 #define CAIRN_CONSUMER_H
@@ -69,7 +70,7 @@ struct cairn_consumer_problem {
 	bool laid_out;
 };
 
-/* The @i-th, NULL behind the last. */
+/* The @i-th, NULL after the last. */
 const struct cairn_consumer_problem *cairn_consumer_problem(const struct cairn_foreign *f,
 							    size_t i);
 

@@ -36,10 +36,10 @@ struct cairn_decl;
  *               are obeyed, so that errors name the header; #pragma pack and ms_struct, too
  * @name         of the file, for errors
  * @ret          owned by the caller, cairn_decl_free()
- * Returns 0. -EBADMSG: it cannot be read (err: file, line, column, the line itself and a caret),
- * also a type that the ABI does not have, a static assertion that does not hold, and a struct that
- * contains itself. -ERANGE: nested deeper than 200, a chain of more than 1,000 typedefs, or a type
- * of more than 2^40 bytes, told in the same way. -ENOMEM.
+ * Returns 0. -EBADMSG: it cannot be read (err: file, line, column, the line itself and a caret);
+ * also for a type that the ABI does not have, a static assertion that does not hold, and a struct
+ * that contains itself. -ERANGE: nested deeper than 200, a chain of more than 1,000 typedefs, or a
+ * type of more than 2^40 bytes (err as above). -ENOMEM.
  * Cost: O(size). Threads: any. Signals: no.
  */
 int cairn_decl_parse(const char *text, size_t size, const char *name, const struct cairn_abi *abi,

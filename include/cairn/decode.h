@@ -6,8 +6,8 @@
  *
  *	cairn_value_print(types, id, bytes, n_bytes, NULL, stdout);	// {.x = 1, .name = "ab"}
  *
- * Millions of records of one type: what the type says is worked out once, into a plan, and run over
- * each record without a look at the type graph, without printf and without allocating:
+ * Millions of records of one type: the type is compiled once, into a plan. The plan runs over each
+ * record without the type graph, without printf and without allocating:
  *
  *	cairn_decode_new(types, id, &opts, &decode, &err);
  *	char buf[1 << 16];
@@ -16,8 +16,8 @@
  *		cairn_decode_run(decode, bytes, n_bytes, &out);
  *	cairn_decode_free(decode);
  *
- * Both are the same code. Where records come from is told elsewhere: cairn/bpfmap.h for the maps of
- * BPF programs.
+ * Both are the same code. Records come from elsewhere: cairn/bpfmap.h reads the maps of BPF
+ * programs.
  */
 #ifndef CAIRN_DECODE_H
 #define CAIRN_DECODE_H
@@ -46,12 +46,15 @@ enum cairn_value_style {
 struct cairn_value_arm {
 	const char *of;    /* the union's name as a member; "" for those without a name */
 	const char *arm;   /* name of the arm */
-	/* member of the struct around it, an integer or enum, that decides; NULL: always */
+	/*
+	 * the member of the enclosing struct, an integer or enum, that decides; NULL: always NULL:
+	 * always
+	 */
 	const char *when;
 	const char *value; /* what @when is then: an enumerator's name, or a number as in C */
 };
 
-/* What a long double of 16 bytes is. */
+/* The format of a long double of 16 bytes. */
 enum cairn_long_double {
 	CAIRN_LONG_DOUBLE_X87,
 	CAIRN_LONG_DOUBLE_QUAD,	 /* IEEE, as on aarch64, riscv64 and s390x */
@@ -79,9 +82,10 @@ struct cairn_value_opts {
 	 */
 	bool raw;
 	/*
-	 * Reads what such a value points to: copies up to @n bytes of the memory that the value is
-	 * from, and returns how many it has from @at on; 0 when it knows nothing of them,
-	 * CAIRN_VALUE_UNREADABLE_MEMORY when they cannot be read. NULL: nothing is known.
+	 * Reads the memory that such a value points to: copies up to @n bytes of the memory that
+	 * the value is from, and returns the number that it has from @at on. It returns 0 if it
+	 * does not have them, CAIRN_VALUE_UNREADABLE_MEMORY if they cannot be read. NULL: no such
+	 * memory is available.
 	 */
 	size_t (*read)(void *ctx, uint64_t at, void *to, size_t n);
 	void *read_ctx;
@@ -93,41 +97,41 @@ struct cairn_value_opts {
  *	integers        decimal, of any width to 128 bits; JSON: numbers
  *	bool            true, false; a byte that is neither, as a number
  *	char            'c', escaped as in C; JSON: "c", and a number from 0x80 on. signed char and
- *	                unsigned char, which is what int8_t and uint8_t are, are integers
- *	char arrays     "text" up to the first NUL; what is not UTF-8 is \ooo in text, U+FFFD
- *	                in JSON
+ *	                unsigned char, which are int8_t and uint8_t, are integers
+ *	char arrays     "text" up to the first NUL; bytes that are not UTF-8 are \ooo in text,
+ *	                U+FFFD in JSON
  *	pointers        0x...; JSON: "0x..."
  *	enums           RED; A|B for flags, with bits that have no name as in A|0x40; else a number
  *	floats          the shortest decimal that reads back exactly; JSON: "NaN", "Infinity",
- *	                "-Infinity". A format that long double cannot hold exactly, as anything of a
- *	                format that is not decoded: its bytes as one hexadecimal number
+ *	                "-Infinity". A format that long double cannot hold exactly, or that is not
+ *	                decoded: its bytes as one hexadecimal number
  *	complex         1+2i; JSON: [1,2]
  *	struct, class   {.x = 1, {.in_anonymous = 2}}; base classes first, {<Base> = {...}}. JSON:
  *	                members of anonymous members are keys of the object around them, a base
  *	                class is "<Base>"
  *	unions          every arm, as in a struct, or those that opts->arms choose
  *	strings         of C++ (std::string, std::string_view), Rust (&str, String), Go:
- *	                "text", with ... when only the first bytes could be read
+ *	                "text", with ... if only the first bytes could be read
  *	vectors, slices std::vector, &[T], Vec<T>, []T: as arrays. std::unique_ptr: its pointer
- *	                All of these only where the type's layout is what is known of it, else
- *	                the struct. What they point to is read by opts->read; where it cannot be
- *	                read: <unreadable: N bytes at 0x...>, in JSON {"unreadable":"..."}; where
- *	                nobody read it: <unavailable: N bytes at 0x... are not here>
+ *	                All of these only if the type's layout is the known one, else the struct.
+ *	                opts->read reads the memory that they point to. Where it cannot be read:
+ *	                <unreadable: N bytes at 0x...>, in JSON {"unreadable":"..."}; where it was
+ *	                not read: <unavailable: N bytes at 0x... are not here>
  *	enums of Rust   Some(5), None, Shape::Circle {.r = 3}; JSON, as serde: {"Some":5},
- * "None", {"Circle":{"r":3}}. Records of Ada: the members that the discriminant says. One that has
- * no variant: the bytes of all
- * arrays          {1, 2}; JSON: [1,2]. Without a count (flexible array): as many as the bytes
- *	                hold
+ *	                "None", {"Circle":{"r":3}}. Records of Ada: the members that the
+ *	                discriminant selects. A value that selects no variant: the bytes of all
+ *	arrays          {1, 2}; JSON: [1,2]. Without a count (flexible array): as many elements as
+ *	                the bytes hold
  *	void, function  <no value>; a struct that is only declared or unread: <incomplete>;
  *	                JSON: null
  *
- * A member that lies beyond @n_bytes is shown as unavailable (<cut off>, in JSON null), never read;
- * so is the first of the missing elements of an array, with which it then ends. What max_elems and
- * max_depth leave out is ... (JSON: "..."). A graph that repeats the same bytes endlessly (unions
- * in unions) is cut in the same way once the output is out of all proportion to @n_bytes.
+ * A member beyond @n_bytes is shown as unavailable (<cut off>, in JSON null), never read. The first
+ * missing element of an array is shown so, too, and ends the array. Parts that max_elems and
+ * max_depth leave out are shown as ... (JSON: "..."). A graph that repeats the same bytes endlessly
+ * (unions in unions) is cut in the same way once the output is out of all proportion to @n_bytes.
  *
- * @bytes    the value as it lay in memory
- * @n_bytes  how many there are; may be less or more than the type's size
+ * @bytes    the value as it was in memory
+ * @n_bytes  their number; may be less or more than the type's size
  * @opts     NULL for text in decimal, little-endian
  * Returns 0; -EINVAL for options that are not known here, or arms that the type does not have;
  * -ENOMEM; or a negative errno from @out.
@@ -138,7 +142,7 @@ int cairn_value_print(const struct cairn_types *types, uint32_t id, const void *
 		      size_t n_bytes, const struct cairn_value_opts *opts, FILE *out);
 
 /*
- * cairn_value_print_member - as cairn_value_print(), of one member, a bit-field too
+ * cairn_value_print_member - as cairn_value_print(), for one member, which may be a bit-field
  *
  * @member  from cairn_types_member(): its type, bit_off (counted from @bytes) and bit_size are
  *          used; with bit_size 0 an ordinary member at bit_off
@@ -152,29 +156,29 @@ int cairn_value_print_member(const struct cairn_types *types, const struct cairn
 /* The smallest buffer of a struct cairn_text_out. */
 #define CAIRN_TEXT_OUT_MIN 1024
 
-/* Where text goes: into a buffer, which is emptied when it is full. */
+/* The sink for text: a buffer, which is emptied when it is full. */
 struct cairn_text_out {
 	char *buf;
 	size_t size; /* at least CAIRN_TEXT_OUT_MIN */
-	size_t n;    /* bytes in it; what is left over at the end is the caller's to write */
+	size_t n;    /* bytes in it; the caller writes the remaining ones at the end */
 	/*
 	 * Takes the first @n bytes. 0, or a negative errno, which ends the output. NULL: the buffer
 	 * must do (-ENOSPC).
 	 */
 	int (*flush)(void *ctx, const char *text, size_t n);
 	void *ctx;
-	int failed; /* what flush said; 0 so far */
+	int failed; /* the error of flush; 0 so far */
 };
 
 struct cairn_decode;
 
 /*
- * cairn_decode_new - work out how values of a type are printed
+ * cairn_decode_new - compile a plan for printing values of a type
  *
  * @types  not used afterwards, and may grow or be freed
- * @opts   as of cairn_value_print()
+ * @opts   as for cairn_value_print()
  * Returns 0 with *@ret owned by the caller. -EINVAL: options that are not known, or an arm, its
- * union or what decides over it is nowhere in the type (err says which). -ENOMEM.
+ * union or its deciding member that is nowhere in the type (err says which). -ENOMEM.
  * Cost: O(nodes of the type with all it holds), cut at 2^17 of them. A plan is never changed: any
  * number of threads.
  */
@@ -205,7 +209,7 @@ enum cairn_record_rule {
 	CAIRN_RECORD_PERF,  /* perf buffers: up to 7 bytes more, as samples are filled up to 8 */
 };
 
-/* What the type takes; of one with a flexible array at its end: at least. */
+/* The size of the type; a minimum if it ends with a flexible array. */
 uint64_t cairn_decode_size(const struct cairn_decode *decode);
 bool cairn_decode_is_flexible(const struct cairn_decode *decode);
 

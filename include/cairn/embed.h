@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A copy of an ELF file with more sections
+ * Makes a copy of an ELF file with more sections
  *
- * What is loaded stays byte for byte where it was: the new sections, the names of all and the table
- * of sections are put behind everything else.
+ * The loaded parts stay byte for byte at their offsets: the new sections, the names of all and the
+ * table of sections come after everything else.
  *
  *	struct cairn_embed_section btf = {".BTF", bytes, size};
  *	if (cairn_embed("server", "server.with-btf", &btf, 1, &err) < 0)
@@ -29,22 +29,22 @@ struct cairn_embed_section {
 /*
  * cairn_embed - write a copy of an ELF file that also has these sections
  *
- * @path  a 64-bit little-endian ELF file with a table of sections
- * @out   appears whole or not at all (cairn_file_write()), with the permissions of @path; may be
- *        @path itself
+ * @path      a 64-bit little-endian ELF file with a table of sections
+ * @out       appears whole or not at all (cairn_file_write()), with the permissions of @path; may
+ *            be @path itself
  * @sections  one whose name the file has already replaces that one
  * Returns 0. -ENOENT: no @path. -EBADMSG: damaged (err: what, where). -EOPNOTSUPP: another class or
- * byte order, or no table of sections. -EEXIST: a section of that name is part of what is loaded,
- * and cannot be replaced. -ENOMEM, or what writing failed with.
+ * byte order, or no table of sections. -EEXIST: a section of that name is in a loaded segment, and
+ * cannot be replaced. -ENOMEM, or the error of writing.
  * Cost: one copy of the file. Threads: any.
  */
 int cairn_embed(const char *path, const char *out, const struct cairn_embed_section *sections,
 		size_t n, struct cairn_err *err);
 
 /*
- * cairn_embed_alone - write an ELF file of these sections alone
+ * cairn_embed_alone - write an ELF file that has only these sections
  *
- * @machine  EM_*, of the program that the sections are about
+ * @machine  EM_*, of the program that the sections describe
  * Otherwise as cairn_embed().
  */
 int cairn_embed_alone(uint16_t machine, const char *out, const struct cairn_embed_section *sections,

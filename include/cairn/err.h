@@ -4,7 +4,14 @@
  *
  * A function that can fail returns an int: 0 or a count when it worked, a negative errno when it
  * did not. The numbers are few:
- *
+ *	-ENOENT      the wanted thing is not there
+ *	-ENODATA     the file has no debug information
+ *	-ENXIO       the file or the process is there, but not the thing that a probe names in it
+ *	-EBADMSG     the input is damaged
+ *	-EOPNOTSUPP  the input is of a kind or version that is not known here
+ *	-ERANGE      the input exceeds one of our limits
+ *	-EINVAL      the caller's request makes no sense
+ *	-ENOMEM      no memory
  *	-ENOENT      what was asked for is not there
  *	-ENODATA     the file has no debug information
  *	-ENXIO       the file or the process is there, but what a probe names is not in it
@@ -14,8 +21,8 @@
  *	-EINVAL      the caller's request makes no sense
  *	-ENOMEM      no memory
  *
- * and whatever a system call said. The story is told in a struct that the caller owns, usually on
- * its stack. Nothing needs to be freed.
+ * and the errors of system calls. The details are in a struct that the caller owns, usually on its
+ * stack. Nothing needs to be freed.
  *
  *	struct cairn_err err = {0};
  *	if (cairn_binary_open(path, NULL, &bin, &err) < 0)
@@ -36,9 +43,9 @@ struct cairn_err {
 	/* The negative errno that the failing function returned; 0 while nothing failed. */
 	int code;
 	/*
-	 * One or more lines for a person, without a final newline: what was being done, in which
-	 * file, section and offset, what was found and what was expected. Cut at the buffer's end.
-	 * Names and paths in it are quoted as text (cairn/quote.h): it can be shown on a terminal.
+	 * One or more lines for a person, without a final newline: the operation, the file, section
+	 * and offset, the found value and the expected one. Cut at the buffer's end. Names and
+	 * paths in it are quoted as text (cairn/quote.h): it can be shown on a terminal.
 	 */
 	char msg[CAIRN_ERR_MSG_MAX];
 };

@@ -18,29 +18,29 @@
 CAIRN_BEGIN_DECLS
 
 /*
- * cairn_file_write - make or replace a file, all of it or nothing
+ * cairn_file_write - make or replace a file, completely or not at all
  *
- * The bytes go to a file without a name, which is synced and then renamed over @path: a reader sees
+ * The bytes go to a file without a name, which is synced and then renamed over @path. A reader sees
  * the old content or the new one, also after a full disk or a kill -9.
  *
- * @path  a symbolic link is followed. Root does not follow one of another user, in no place of the
- *        path, and other users none that a third one made in a sticky directory that all may write
- *        to (-EPERM). A file that is replaced passes its permissions on. What is no regular file (a
- *        terminal, a pipe) is written to directly; a pipe of another user is refused where a link
- *        would be
- * Returns 0, or what the system said: -ENOENT (no such directory), -EACCES, -EISDIR, -ENOSPC,
- * -EFBIG, -EIO; -ENOMEM; -EBADMSG: an input became shorter while it was mapped
- * (cairn_inputs_shortened(), cairn/inputs.h), and what was made of it is not shown. Then @path is
- * as it was. Cost: one write, two fsync. Threads: any; of two writers of one file, the last wins.
+ * @path  a symbolic link is followed. Root follows no link of another user, anywhere in the path.
+ *        Other users follow no link of a third user in a sticky directory that all may write to
+ *        (-EPERM). A file that is replaced passes its permissions on. A file that is not regular (a
+ *        terminal, a pipe) is written to directly; a pipe of another user is refused under the same
+ *        rules as a link
+ * Returns 0, or the system's error: -ENOENT (no such directory), -EACCES, -EISDIR, -ENOSPC, -EFBIG,
+ * -EIO; -ENOMEM. -EBADMSG: an input became shorter while it was mapped (cairn_inputs_shortened(),
+ * cairn/inputs.h), and the result made of it is not shown. @path is then as it was. Cost: one
+ * write, two fsync. Threads: any; if two write one file, the last wins.
  */
 int cairn_file_write(const char *path, const void *bytes, size_t size, struct cairn_err *err);
 
 /*
- * cairn_file_create - a file that is written as things come, new or emptied
+ * cairn_file_create - a file that is written piece by piece, new or emptied
  *
  * @path  as in cairn_file_write(). As root, a file with several names in a directory of another
  *        user is refused (-EPERM)
- * Returns a descriptor, or what the system said. Threads: any.
+ * Returns a descriptor, or the system's error. Threads: any.
  */
 int cairn_file_create(const char *path, struct cairn_err *err);
 
@@ -51,19 +51,18 @@ struct cairn_file {
 };
 
 /*
- * cairn_file_write_together - make or replace files of which the first is complete without the
- * others, and they say nothing without it
+ * cairn_file_write_together - make or replace several files; the first is complete without the
+ * others, and the others mean nothing without it
  *
- * BTF and the split BTF that goes on where it ends, for example: beside other types the second
- * would not be refused, but mean something else. All bytes are on disk before anything is seen.
- * Then the old ones of files[1..] are removed, and the new files take their names in order, so that
- * a reader sees the old files, or the first one, old or new, with some of those that belong to it;
- * also after a kill -9.
+ * An example is BTF and the split BTF that continues it: beside other types the second would not be
+ * refused, but would mean something else. All bytes are on disk before any file appears. Then the
+ * old ones of files[1..] are removed, and the new files take their names in order. So a reader sees
+ * the old files, or the first one, old or new, with some of those that belong to it; also after a
+ * kill -9.
  *
  * @files  @n of them, with paths that differ; each as cairn_file_write() takes it
- * Returns 0, or as cairn_file_write(). When it is the bytes that cannot be written (-ENOSPC,
- * -EFBIG, -EIO) or a file that cannot be made (-ENOENT, -EACCES, -EISDIR, -ENOMEM), all files are
- * as they were.
+ * Returns 0, or as cairn_file_write(). If the bytes cannot be written (-ENOSPC, -EFBIG, -EIO) or a
+ * file cannot be made (-ENOENT, -EACCES, -EISDIR, -ENOMEM), all files are as they were.
  * Cost: one write and two fsync per file, one more for each that is replaced. Threads: any.
  */
 int cairn_file_write_together(const struct cairn_file *files, size_t n, struct cairn_err *err);

@@ -38,7 +38,7 @@ enum cairn_hazard {
 	CAIRN_HAZARD_MASKS_TRAPS,    /* mov ss, pop ss: refused by the kernel */
 	/* an opcode the kernel does not probe (also: not decodable by it) */
 	CAIRN_HAZARD_NOT_PROBEABLE,
-	CAIRN_HAZARD_TRAP,           /* already int3: somebody else's breakpoint, or padding */
+	CAIRN_HAZARD_TRAP,           /* already int3: another program's breakpoint, or padding */
 	/* 5-byte nop not at a function's entry: corrupts the red zone */
 	CAIRN_HAZARD_NOP5_RED_ZONE,
 	CAIRN_HAZARD_NOT_A_BOUNDARY, /* not the start of an instruction of executable code */
@@ -58,13 +58,13 @@ const char *cairn_hazard_id(enum cairn_hazard hazard);
  * cairn_hazard_at - the hazard of a uprobe at one address
  *
  * Instruction boundaries are found by decoding from the start of the function symbol that covers
- * @at; where there is none, @at is believed to be one.
+ * @at. Without such a symbol, @at is believed to be a boundary.
  *
  * @is_function_entry  the address is a function's first instruction, where no red zone is live yet;
- *                     it is then believed to be a boundary. Anywhere else (but behind the endbr64
+ *                     it is then believed to be a boundary. Anywhere else (except after the endbr64
  *                     at a function symbol) a 5-byte nop is CAIRN_HAZARD_NOP5_RED_ZONE, whatever
  *                     the function does.
- * Returns CAIRN_HAZARD_NONE when a probe can go there.
+ * Returns CAIRN_HAZARD_NONE if a probe is safe there.
  * Cost: decodes from the function's start to @at. Threads: any. Signals: no.
  */
 enum cairn_hazard cairn_hazard_at(const struct cairn_binary *bin, struct cairn_vaddr at,
@@ -75,13 +75,12 @@ enum cairn_hazard cairn_hazard_at(const struct cairn_binary *bin, struct cairn_v
  * does harm, in address order
  *
  * Functions are those of the symbol tables of the binary and its debug file; in a stripped binary
- * all executable code is looked at. A 5-byte nop is visited when it is not at a function's entry
- * and the function uses the red zone, or is unknown. Nops and int3 that nothing falls into are left
- * out.
+ * all executable code is decoded. A 5-byte nop is visited if it is not at a function's entry and
+ * the function uses the red zone, or is unknown. Nops and int3 that control does not fall into are
+ * left out.
  *
  * @visit  a result other than 0 ends the walk and is returned
- * Returns 0, also when there is no code; what @visit returned; -EBADMSG for a damaged file,
- * -ENOMEM.
+ * Returns 0, also if there is no code; the result of @visit; -EBADMSG for a damaged file, -ENOMEM.
  * Cost: decodes all code once (libc: 50 ms). Threads: any. Signals: no.
  */
 int cairn_hazards(const struct cairn_binary *bin,

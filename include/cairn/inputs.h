@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Input files that are mapped
+ * Handles input files that change while they are mapped
  *
- * The library maps the files that it reads. When another program makes such a file shorter
- * meanwhile, the next read of what is gone raises SIGBUS. The library installs no signal handlers;
- * a program's handler can ask here which file it was:
+ * The library maps the files that it reads. If another program makes such a file shorter meanwhile,
+ * the next read of the missing part raises SIGBUS. The library installs no signal handlers; a
+ * program's handler can query here which file it was:
  *
  *	static void on_bus_error(int signal, siginfo_t *info, void *context)
  *	{
@@ -30,13 +30,13 @@ const char *cairn_input_at(const void *address);
 /*
  * cairn_inputs_shortened - an input that has become shorter since it was mapped
  *
- * What is cut off inside a page reads as zeros and raises no signal. So who has an answer asks here
- * before it is believed.
+ * The missing part of a page reads as zeros and raises no signal. So a caller queries this before
+ * it trusts a result.
  *
- * Returns the name of the first that was noticed, as cairn_input_at() gives it and valid until the
- * program ends; NULL when there is none. A file that was replaced by another one is none. What was
- * noticed once is told as long as the program runs, and cairn_file_write() (cairn/file.h) writes
- * nothing from then on: nobody knows what was made of that input.
+ * Returns the name of the first such file, as cairn_input_at() gives it and valid until the program
+ * ends; NULL if there is none. A file that was replaced by another one does not count. Once a file
+ * was noticed, this reports it as long as the program runs, and cairn_file_write() (cairn/file.h)
+ * writes nothing from then on: results made of that input cannot be trusted.
  * Cost: a stat(2) for each file that is open. Threads: any. Signals: not safe.
  */
 const char *cairn_inputs_shortened(void);

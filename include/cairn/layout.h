@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Layout: where the members of a struct are, on every ABI
+ * Layout: computes the offsets of a struct's members, on every ABI
  *
- * An ABI is a row of data: sizes and alignments of the arithmetic types, and a few rules on which
+ * An ABI is a row of data: sizes and alignments of the arithmetic types, and a few rules in which
  * ABIs differ. Placing members needs no more than their sizes and alignments:
  *
  *	struct cairn_place_member m[] = {{.size = 1, .align = 1}, {.size = 8, .align = 8}};
@@ -93,7 +93,7 @@ struct cairn_abi {
 /* The ABI of that name; NULL when it is not known. */
 const struct cairn_abi *cairn_abi_find(const char *name);
 
-/* The @i-th, NULL behind the last. */
+/* The @i-th, NULL after the last. */
 const struct cairn_abi *cairn_abi_at(size_t i);
 
 /* The ABI of an ELF file, by the fields of its header; NULL when none here is of that kind. */
@@ -103,7 +103,7 @@ const struct cairn_abi *cairn_abi_of_elf(unsigned int machine, bool is_64, bool 
 /* ---- placing ---- */
 
 struct cairn_place_member {
-	uint64_t size;      /* bytes of the type; of a bit-field: of its declared type */
+	uint64_t size;      /* bytes of the type; for a bit-field of its declared type */
 	uint32_t align;     /* bytes, of the type */
 	uint32_t aligned;   /* __attribute__((aligned(N))) on the member; 0: none */
 	bool packed;        /* __attribute__((packed)) on the member */
@@ -116,11 +116,11 @@ struct cairn_place_member {
 	 */
 	uint32_t required;
 	/*
-	 * Of a number, or an array of numbers: the bytes of one. Only ms_struct on ABIs that are
-	 * not Microsoft's asks.
+	 * For a number, or an array of numbers: the bytes of one. Used only for ms_struct on ABIs
+	 * that are not Microsoft's.
 	 */
 	uint32_t number;
-	/* result: from the start of the struct; big endian: of the most significant bit */
+	/* result: from the start of the struct; big endian: to the most significant bit */
 	uint64_t bit_off;
 };
 
@@ -130,7 +130,8 @@ struct cairn_place_record {
 	bool is_union;
 	bool packed;        /* __attribute__((packed)) */
 	bool ms_struct;     /* __attribute__((ms_struct)) */
-	bool gcc_struct;    /* __attribute__((gcc_struct)): not Microsoft's, where the ABI is */
+	/* __attribute__((gcc_struct)): not Microsoft's rules, on an ABI that has them */
+	bool gcc_struct;
 	uint32_t aligned;   /* __attribute__((aligned(N))) on the struct; 0: none */
 	uint32_t pack;      /* #pragma pack(N); 0: none */
 	uint64_t size;      /* result, bytes */
@@ -144,7 +145,8 @@ struct cairn_place_record {
 #define CAIRN_LAYOUT_SIZE_MAX (UINT64_C(1) << 40)
 
 /*
- * cairn_layout_place - offsets of the members of one struct or union, its size and alignment
+ * cairn_layout_place - compute offsets of the members of one struct or union, its size and
+ * alignment
  *
  * @rec  in: members and attributes; alignments are powers of 2, 0 counts as 1. out: bit_off of each
  *       member, size, align
@@ -165,10 +167,11 @@ struct cairn_layout_opts {
 	uint32_t cacheline; /* bytes; 0: 64 */
 	bool expand;        /* print: write out the structs of members, and theirs */
 	bool hex;           /* print: offsets and sizes in hexadecimal */
-	bool big_endian;    /* the types are of such a machine: where a bit-field is in its unit */
+	/* the types are of such a machine: this gives the position of a bit-field in its unit */
+	bool big_endian;
 	/*
-	 * The types do not say which alignments were asked for (BTF): tell them from the offsets,
-	 * as pahole does.
+	 * The types do not record which alignments the source requested (BTF): infer them from the
+	 * offsets, as pahole does.
 	 */
 	bool infer_aligned;
 	const struct cairn_abi *abi; /* that the types were laid out for; NULL: x86-64 */
@@ -188,17 +191,18 @@ void cairn_layout_free(struct cairn_layout *layout);
 
 /* A member as it lies in memory. */
 struct cairn_layout_member {
-	uint64_t offset;   /* bytes; of a bit-field: of the unit of its type that holds it */
+	/* bytes; for a bit-field the offset of the unit of its type that holds it */
+	uint64_t offset;
 	uint64_t size;     /* bytes of the type */
 	uint32_t bit_pos;  /* of a bit-field in its unit, from the least significant bit */
-	uint32_t aligned;  /* bytes, asked for or inferred; 0: none */
+	uint32_t aligned;  /* bytes, requested or inferred; 0: none */
 	uint64_t hole;     /* bytes between it and the next */
-	uint32_t bit_hole; /* bits left over behind it in the unit */
+	uint32_t bit_hole; /* unused bits after it in the unit */
 };
 
 /*
- * Sums over one struct as pahole has them; of the direct members, those in anonymous members are
- * not counted.
+ * Sums over one struct as pahole has them. They cover the direct members; members of anonymous
+ * members are not counted.
  */
 struct cairn_layout_facts {
 	uint64_t size;                       /* bytes */
@@ -210,7 +214,7 @@ struct cairn_layout_facts {
 	uint64_t sum_bit_holes;              /* bits */
 	uint64_t first_hole; /* bytes before the first member; counted in the sums */
 	uint32_t first_bit_hole;
-	uint64_t padding;                    /* bytes behind the last member */
+	uint64_t padding;                    /* bytes after the last member */
 	uint32_t bit_padding;                /* bits left over in the last unit */
 	uint32_t aligned; /* bytes that the struct was declared aligned to, or seems to; 0: none */
 	/* the largest among its members, as far as their types tell; at least 1 */
@@ -221,10 +225,10 @@ struct cairn_layout_facts {
 /*
  * cairn_layout_facts - describe a struct, class or union
  *
- * @id       perhaps behind typedefs and qualifiers
- * @members  NULL, or as many as it has members
- * Returns 1; 0 when @id has no members to speak of (another kind, only declared, unread), results
- * are then untouched; -ENOMEM. Cost: O(members); those of nested structs once per view.
+ * @id       may be a typedef or qualified type of one
+ * @members  NULL, or room for all of its members
+ * Returns 1; 0 if @id has no members (another kind, only declared, unread), and results are then
+ * untouched; -ENOMEM. Cost: O(members); those of nested structs once per view.
  */
 int cairn_layout_facts(struct cairn_layout *layout, uint32_t id, struct cairn_layout_facts *ret,
 		       struct cairn_layout_member *members);
@@ -244,7 +248,7 @@ int cairn_layout_order(struct cairn_layout *layout, uint32_t id, uint32_t *order
  * pahole's text
  *
  * Structs nested deeper than 64 are "...". Nothing is printed for other kinds.
- * Returns 0; -ENOMEM. What happened to @out, ferror() tells.
+ * Returns 0; -ENOMEM. ferror() reports errors of @out.
  * Cost: O(output).
  */
 int cairn_layout_print(struct cairn_layout *layout, uint32_t id, FILE *out);

@@ -30,10 +30,10 @@ enum cairn_preload_obstacle {
 };
 
 /*
- * cairn_preload_look - what keeps a library from being preloaded into the program in a file
+ * cairn_preload_look - the obstacle to preloading a library into the program in a file
  *
- * @exe  path of a program; of any other file, such as a script, the answer is CAIRN_PRELOAD_NONE
- * Returns 0; -EBADMSG (an ELF file that is damaged), and what open(2) and read(2) say.
+ * @exe  path of a program; for any other file, such as a script, the result is CAIRN_PRELOAD_NONE
+ * Returns 0; -EBADMSG (an ELF file that is damaged), and the errors of open(2) and read(2).
  * Cost: some system calls. Threads: any. Signals: no.
  */
 int cairn_preload_look(const char *exe, enum cairn_preload_obstacle *ret, struct cairn_err *err);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names in other programs' languages
+ * Quotes names for text in other programs' languages
  *
- * A name comes from a file that anybody may have made, and may hold any byte but NUL: an escape
+ * A name comes from a file that any user may have made, and may hold any byte but NUL: an escape
  * sequence for the terminal, a newline and a command for a shell. Each value of enum cairn_quote is
- * a place in a text where a name may stand. Whoever writes such a text quotes every name, string
- * and path by these functions.
+ * a position in a text where a name may stand. Code that writes such a text quotes every name,
+ * string and path by these functions.
  *
  *	fputs("x = \"", out);
  *	if (cairn_quote_put(path, CAIRN_QUOTE_PYTHON, out) < 0)
@@ -33,8 +33,8 @@ enum cairn_quote {
 	CAIRN_QUOTE_TEXT,
 	/*
 	 * In a comment of sh, gdb, bpftrace, C, Rust, Java, Python, Go or TypeScript, to the end of
-	 * its line or up to its end mark: as text, and a backslash is \x5c, a slash beside an
-	 * asterisk or after a question mark \x2f; so are the bytes of a byte order mark.
+	 * its line or up to its end mark. As text, but a backslash is \x5c, a slash beside an
+	 * asterisk or after a question mark \x2f; the bytes of a byte order mark are escaped, too.
 	 */
 	CAIRN_QUOTE_COMMENT,
 	/* Between '...' of a shell. An unsafe character cannot be expressed. */
@@ -67,7 +67,7 @@ enum cairn_quote {
 	CAIRN_QUOTE_JSON,
 	/*
 	 * As text, with a backslash as \x5c and a blank as \x20: one word of a line, from which the
-	 * name can be told.
+	 * name can be recovered.
 	 */
 	CAIRN_QUOTE_WORD,
 	/* Between "..." of Go, bytes as they are. */
@@ -89,8 +89,8 @@ ssize_t cairn_quote(const char *name, enum cairn_quote as, char *buf, size_t siz
 /*
  * cairn_quote_put - quote a name into a stream
  *
- * Returns 0; -EILSEQ when the name cannot be expressed there: nothing was written. What the stream
- * says is in ferror().
+ * Returns 0; -EILSEQ when the name cannot be expressed there: nothing was written. ferror() reports
+ * errors of the stream.
  */
 int cairn_quote_put(const char *name, enum cairn_quote as, FILE *out);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * codectl(2) for a program, as long as no kernel has it
+ * Serves codectl(2) to a program, as long as no kernel has it
  *
  * A command is run below a seccomp filter that sends one system call number here. Its arguments are
- * read and judged as a kernel would, and what the process registers is kept in this process's
- * memory, where readers find it (cairn/code.h). A fork copies it, an exec ends it; when this
+ * read and checked as a kernel would, and the process's registrations are kept in this process's
+ * memory, where readers find them (cairn/code.h). A fork copies it, an exec ends it; when this
  * supervisor ends, the call returns ENOSYS as on a kernel without it.
  */
 #ifndef CAIRN_SERVE_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SFrame: stack trace information, versions 1 to 3
+ * Reads and writes SFrame stack trace information, versions 1 to 3
  *
  * A table of functions and of rows in each, as assemblers write it into .sframe and kernels read
- * it. Rows are the rules of cairn/shared/unwind.h, of which SFrame has those that most code needs:
- * the CFA from the stack or frame pointer, the return address and the frame pointer in memory;
- * version 3 a few more. A function with a row that it does not have is left out as a whole, and
- * counted: no reader may take a part of a function for all of it.
+ * it. Rows are the rules of cairn/shared/unwind.h. SFrame has those that most code needs: the CFA
+ * from the stack or frame pointer, the return address and the frame pointer in memory; version 3 a
+ * few more. A function with a row that SFrame cannot express is left out as a whole, and counted:
+ * no reader may take a part of a function for all of it.
  *
  *	struct cairn_sframe_row rows[] = {{0, &at_entry}, {1, &pushed}, {4, &framed}};
  *	cairn_sframe_writer_new(3, EM_X86_64, &w, &err);
@@ -29,7 +29,7 @@ struct cairn_sframe_writer;
 /* From @off, in bytes from the start of the function, this rule holds. */
 struct cairn_sframe_row {
 	uint32_t off;
-	const struct cairn_unwind_rule *rule; /* with its words behind it */
+	const struct cairn_unwind_rule *rule; /* its words follow it */
 };
 
 /*
@@ -49,18 +49,18 @@ void cairn_sframe_writer_free(struct cairn_sframe_writer *w); /* takes NULL */
  *
  * @at, @size  where its code is, in bytes; functions may come in any order and must not overlap
  * @rows       by offset; the first one's is 0. Rows that repeat the one before are dropped
- * Returns 1 when it was taken, 0 when this version has no way to say one of its rows: it is left
- * out. -EINVAL: the offsets do not ascend within @size. -ENOMEM.
+ * Returns 1 if it was taken, 0 if this version cannot express one of its rows: it is left out.
+ * -EINVAL: the offsets do not ascend within @size. -ENOMEM.
  */
 int cairn_sframe_add(struct cairn_sframe_writer *w, struct cairn_vaddr at, uint32_t size,
 		     const struct cairn_sframe_row *rows, size_t n_rows, struct cairn_err *err);
 
 /*
- * cairn_sframe_add_blocks - one more function that is the same code again and again: a procedure
- * linkage table
+ * cairn_sframe_add_blocks - one more function, which repeats the same code: a procedure linkage
+ * table
  *
  * @block  bytes of each, at most 255, to which @rows belong; @at is a multiple of it
- * Else as cairn_sframe_add(), of which 0 also says that @size or @at is no multiple.
+ * Otherwise as cairn_sframe_add(); 0 also means that @size or @at is no multiple.
  */
 int cairn_sframe_add_blocks(struct cairn_sframe_writer *w, struct cairn_vaddr at, uint32_t size,
 			    uint32_t block, const struct cairn_sframe_row *rows, size_t n_rows,
@@ -69,15 +69,15 @@ int cairn_sframe_add_blocks(struct cairn_sframe_writer *w, struct cairn_vaddr at
 /*
  * cairn_sframe_finish - the bytes of the section
  *
- * @section  where the section will be: functions are told by their distance from it
+ * @section  where the section will be: functions are stored by their distance from it
  * @ret      the caller's, free()
- * Returns 0; -ERANGE when a function is further away than the version can say (2 GiB in version 2),
- * or there are more than 4 GiB of rows; -ENOMEM.
+ * Returns 0; -ERANGE if a function is further away than the version can express (2 GiB in version
+ * 2), or there are more than 4 GiB of rows; -ENOMEM.
  */
 int cairn_sframe_finish(struct cairn_sframe_writer *w, struct cairn_vaddr section, uint8_t **ret,
 			size_t *ret_size, struct cairn_err *err);
 
-/* What became of a binary's call frame information. */
+/* The outcome of encoding a binary's call frame information. */
 struct cairn_sframe_encoded {
 	uint8_t *bytes; /* the caller's, free() */
 	size_t size;
@@ -88,12 +88,12 @@ struct cairn_sframe_encoded {
 	 */
 	uint32_t n_left_out;
 	/*
-	 * of the first: a row was disproved by the function's instructions, and what is left of it
-	 * is written
+	 * of the first: the function's instructions disproved a row, and its valid part is written
 	 */
 	uint32_t n_mended;
-	uint32_t n_disproved;	 /* of the second: a row was, and SFrame cannot say what is left */
-	uint64_t text_bytes;	 /* of code, of the first */
+	/* of the second: a row was disproved, and SFrame cannot express its valid part */
+	uint32_t n_disproved;
+	uint64_t text_bytes;	 /* the code of the first */
 	uint64_t left_out_bytes; /* of the second */
 	uint16_t machine;	 /* EM_* of the binary */
 };
@@ -101,13 +101,13 @@ struct cairn_sframe_encoded {
 /*
  * cairn_sframe_encode - .eh_frame and .debug_frame of a binary as SFrame
  *
- * No row is written that the instructions of x86-64 disprove: readers take what is there for the
+ * Rows that the instructions of x86-64 disprove are not written: readers take every row for the
  * truth. Rows of AArch64 are written as they are.
  *
  * @section  where the section will be; 0 for one that is not loaded
- * Returns 0; -ENODATA of a file with rows and without code; as cairn_sframe_writer_new(),
+ * Returns 0; -ENODATA for a file with rows and without code; as cairn_sframe_writer_new(),
  * cairn_sframe_finish() and cairn_unwind_make().
- * Cost: three runs of each FDE's program. Threads: any; some are started and ended.
+ * Cost: three runs of each FDE's program. Threads: any; the call starts and ends some.
  */
 int cairn_sframe_encode(const struct cairn_binary *bin, unsigned int version,
 			struct cairn_vaddr section, struct cairn_sframe_encoded *ret,
@@ -143,11 +143,11 @@ struct cairn_sframe_function {
  * cairn_sframe_open - check a section
  *
  * @bytes    must outlive the result
- * @section  its address, from which functions are told
+ * @section  its address, from which functions are counted
  * @name     for errors
  * Every function and row is read once. A function with an odd row is refused, and counted. Returns
- * 0; -EBADMSG (err: the record that is wrong); -EOPNOTSUPP of another version, byte order or
- * architecture (s390x is named), or with a flag that the version does not have; -ENOMEM.
+ * 0; -EBADMSG (err: the record that is wrong); -EOPNOTSUPP for another version, byte order or
+ * architecture (s390x is named), or a flag that the version does not have; -ENOMEM.
  */
 int cairn_sframe_open(const void *bytes, size_t size, struct cairn_vaddr section, const char *name,
 		      struct cairn_sframe **ret, struct cairn_err *err);
@@ -171,9 +171,9 @@ void cairn_sframe_function(const struct cairn_sframe *s, uint32_t number,
 /*
  * cairn_sframe_rows - the rows of a function, in their order
  *
- * @row  is told the offset of each in the function (or in a block) and its rule, which lives until
- *       it returns; not 0 ends
- * Returns 0 or what @row returned. Threads: any. No allocation.
+ * @row  is called with the offset of each in the function (or in a block) and its rule, which lives
+ *       until it returns; a result other than 0 ends the walk
+ * Returns 0 or the result of @row. Threads: any. No allocation.
  */
 int cairn_sframe_rows(const struct cairn_sframe *s, uint32_t number,
 		      int (*row)(void *ctx, uint32_t off, const struct cairn_unwind_rule *rule),

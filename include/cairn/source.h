@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sources of types: a binary with DWARF, BTF, or C declarations, behind one handle
+ * Reads types from any source through one handle: a binary with DWARF, BTF, or C declarations
  *
  *	struct cairn_source *source;
  *	struct cairn_source_list found;
@@ -38,12 +38,12 @@ struct cairn_source_opts {
 	bool btf;                     /* BTF also where there is DWARF */
 	unsigned int threads;         /* 0: one per processor */
 	/*
-	 * What DWARF's types are laid out for when it is not what the file is for; NULL: what the
-	 * file is for.
+	 * The ABI that DWARF's types are laid out for, if it is not that of the file; NULL: that of
+	 * the file.
 	 */
 	const struct cairn_abi *abi;
 	/*
-	 * Of DWARF: "all" has the typedefs of structs without a name, too, as it has of
+	 * For DWARF: "all" includes the typedefs of structs without a name, as it does for
 	 * declarations.
 	 */
 	bool typedefs;
@@ -54,10 +54,10 @@ struct cairn_source_opts {
 /*
  * cairn_source_open - the types of a file: raw BTF, or an ELF file with DWARF or with BTF
  *
- * DWARF is looked for as cairn_binary_open() does, and is taken where there are both.
+ * The DWARF is searched as cairn_binary_open() does, and is used if there are both.
  * Returns 0 with *@ret owned by the caller, cairn_source_close(). -ENOENT; -ENODATA: neither is
- * there (err: where it was looked for); -EBADMSG; -EINVAL for options that are not known here;
- * -ENOMEM; what cairn_btf_open() and cairn_binary_open() say. Cost: DWARF: unit headers; BTF:
+ * there (err: where it was searched); -EBADMSG; -EINVAL for options that are not known here;
+ * -ENOMEM; the errors of cairn_btf_open() and cairn_binary_open(). Cost: DWARF: unit headers; BTF:
  * O(records), none of them read.
  */
 int cairn_source_open(const char *path, const struct cairn_source_opts *opts,
@@ -73,11 +73,14 @@ int cairn_source_parse_foreign(const char *text, size_t size, const char *name,
 void cairn_source_close(struct cairn_source *source);
 
 enum cairn_source_kind cairn_source_kind(const struct cairn_source *source);
-/* Of DWARF and BTF it has what was selected; of declarations it is complete. */
+/* For DWARF and BTF it has the selected types; for declarations it is complete. */
 const struct cairn_types *cairn_source_types(const struct cairn_source *source);
-/* What was read of another language; NULL: it is something else. */
+/* The declarations of another language; NULL: the source is of another kind. */
 const struct cairn_foreign *cairn_source_foreign(const struct cairn_source *source);
-/* Which the types were laid out for; of BTF by the ELF file that it is in. NULL: not known. */
+/*
+ * The ABI that the types were laid out for; for BTF that of the ELF file that it is in. NULL: not
+ * known.
+ */
 const struct cairn_abi *cairn_source_abi(const struct cairn_source *source);
 bool cairn_source_is_big_endian(const struct cairn_source *source);
 /*
@@ -97,34 +100,35 @@ struct cairn_source_list {
  * @pattern  "list_head", "struct list_head" (union, enum), a typedef's name, or a pattern of the
  *           shell, "tcp_*"; NULL: all structs and unions that have a name
  * @list     zeroed before its first use; the caller's
- * In DWARF typedefs come after all structs, and by name only when no struct has it. A name that no
+ * In DWARF typedefs come after all structs, and by name only if no struct has it. A name that no
  * type has may be that of a type in some scope ("Job" finds "ns::Job") or, in DWARF, of one that a
- * function defines for itself ("f::inner", or "inner"); patterns find the latter when they have
- * "::". "All" has no types of functions. Returns how many there were; 0: none. -ENOMEM, -EBADMSG.
- * Cost: O(types); of DWARF, the first call lists all definitions of the binary, in parallel by
- * unit, and the first that looks for typedefs lists those.
+ * function defines for itself ("f::inner", or "inner"). Patterns find the latter if they have "::".
+ * "All" has no types of functions.
+ * Returns their number; 0: none. -ENOMEM, -EBADMSG.
+ * Cost: O(types); for DWARF, the first call lists all definitions of the binary, in parallel by
+ * unit, and the first that needs typedefs lists those.
  */
 int64_t cairn_source_select(struct cairn_source *source, const char *pattern,
 			    struct cairn_source_list *list, struct cairn_err *err);
 
 /*
- * cairn_source_select_value - as cairn_source_select(), and when there is none, what has a value
+ * cairn_source_select_value - as cairn_source_select(); if there is none, types that have a value
  * but no members
  *
- * That is a typedef of a number, a pointer or an array, and a number by its own name, in any
+ * Those are a typedef of a number, a pointer or an array, and a number by its own name, in any
  * spelling of C ("unsigned long" finds GCC's "long unsigned int").
  *
  * @name  no pattern: patterns find what cairn_source_select() finds
- * Cost: as cairn_source_select(); of DWARF, that of typedefs.
+ * Cost: as cairn_source_select(); for DWARF, that of typedefs.
  */
 int64_t cairn_source_select_value(struct cairn_source *source, const char *name,
 				  struct cairn_source_list *list, struct cairn_err *err);
 
 /*
- * cairn_source_read_all - all types of BTF, also those without a name; for those who search the
- * graph themselves
+ * cairn_source_read_all - read all types of BTF, also those without a name; for callers that search
+ * the graph themselves
  *
- * Of other sources nothing: declarations are complete, and DWARF has units beyond number.
+ * For other sources it does nothing: declarations are complete, and DWARF has too many units.
  * Returns 0; -ENOMEM. Cost: O(types) of BTF.
  */
 int cairn_source_read_all(struct cairn_source *source, struct cairn_err *err);

@@ -3,7 +3,8 @@
  * Trace: watch calls of functions in running programs, inlined copies included
  *
  * A probe names a function; its sites are all sites of that function (sites.h). Each site gets a
- * user probe and a small fetch program that reads the arguments where they live at that address.
+ * user probe and a small fetch program that reads the arguments from their locations at that
+ * address.
  *
  *	struct cairn_trace *t;
  *	struct cairn_trace_opts opts = {.size = sizeof(opts), .pid = pid};
@@ -18,7 +19,8 @@
  *	cairn_trace_close(t);
  *
  * Opening, adding and planning are offline and need no privileges; attaching needs CAP_BPF and
- * CAP_PERFMON. Probes are held by file descriptors: a tracer that is killed leaves nothing behind.
+ * CAP_PERFMON. File descriptors hold the probes: a tracer that is killed leaves nothing in the
+ * system.
  */
 #ifndef CAIRN_TRACE_H
 #define CAIRN_TRACE_H
@@ -97,11 +99,11 @@ struct cairn_trace_opts {
 	size_t n_debug_dirs;
 	unsigned int threads;
 	/*
-	 * Finds the sidecar of a probed file, which then answers instead of its debug information;
-	 * NULL: none has one. *@ret, which is NULL at the call, is closed with the trace; it stays
-	 * NULL when there is none. An error ends adding the probe. What a sidecar cannot tell
-	 * (members of a type that BTF cannot say) is asked of the debug information where there is
-	 * some.
+	 * Finds the sidecar of a probed file, which is then used instead of its debug information;
+	 * NULL: there are no sidecars. *@ret, which is NULL at the call, is closed with the trace;
+	 * it stays NULL if there is none. An error ends adding the probe. Facts that a sidecar does
+	 * not have (members of a type that BTF cannot express) come from the debug information, if
+	 * there is some.
 	 */
 	int (*find_sidecar)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
 			    struct cairn_err *err);
@@ -134,24 +136,24 @@ void cairn_trace_close(struct cairn_trace *t);
  *
  *	[uprobe:][PATH:][FILE[:LINE]:]FUNC[(EXPR, ...)][ if COND]
  *
- * PATH starts with / or . or names an existing file or a library (NAME.so, NAME.so.N), which is
- * looked for among the files the process maps, then in the system's library directories. Without
+ * PATH starts with / or . or names an existing file or a library (NAME.so, NAME.so.N). A library is
+ * searched among the files that the process maps, then in the system's library directories. Without
  * it: the executable of the process or command. FILE is the end of the declaring source file's
- * path. EXPR is a parameter with ->, ., [N], * and & applied, and :str or :hex behind it; without a
+ * path. EXPR is a parameter with ->, ., [N], * and & applied, and :str or :hex after it; without a
  * list all parameters are fetched, with () none. COND has comparisons, arithmetic and bit
  * operators, && || !, parentheses, integers, characters, enumerators, NULL, true, false, and == or
  * != with a "string".
  *
- * FUNC may be a pattern or an indirect function (cairn_sites_find()): then every function it stands
+ * FUNC may be a pattern or an indirect function (cairn_sites_find()): each function that it stands
  * for becomes a probe of its own.
  *
- * Returns the number of the probe, from 0, of several that of the first. Negative:
+ * Returns the number of the probe, from 0; if it became several, that of the first. Negative:
  *   -EINVAL      not a probe (err shows where with a caret), no such parameter or member, or an
  *                expression that makes no sense
  *   -ENOTUNIQ    an ambiguous name (err lists the functions)
  *   -E2BIG       more probes than a trace has
  *   -ENOENT      no such file, or the process has no executable (a kernel thread, a zombie)
- *   -ENODATA     no debug information (err: where it was looked for, how to get it)
+ *   -ENODATA     no debug information (err: where it was searched, how to get it)
  *   -ENXIO       no such function (err suggests names), a function that has no code at all, or a
  *                file that the process does not map
  *   -ERANGE      too many values or sites; an expression that is too deep
@@ -164,9 +166,9 @@ int cairn_trace_add(struct cairn_trace *t, const char *probe, struct cairn_err *
 /* One thing that a probe fetches. */
 struct cairn_trace_value {
 	const char *text; /* the parameter's name or the expression as written */
-	uint32_t type;    /* in the probe's types, of the whole expression; 0: an address (&a) */
+	uint32_t type;    /* in the probe's types, for the whole expression; 0: an address (&a) */
 	bool listed;      /* named in the probe, so that it must be available everywhere */
-	bool is_string;   /* fetched as a NUL-terminated string behind a pointer */
+	bool is_string;   /* fetched as a NUL-terminated string that a pointer points to */
 	bool hex;
 	uint8_t bit_size; /* of a bit-field, else 0 */
 };
@@ -176,7 +178,7 @@ struct cairn_trace_probe {
 	const char *text; /* as given */
 	const char *path; /* the probed file */
 	const struct cairn_function *function;
-	enum cairn_found found; /* how FUNC led to it; of a pattern, text is the function's name */
+	enum cairn_found found; /* how FUNC led to it; for a pattern, text is the function's name */
 	const struct cairn_types *types;
 	const char *condition; /* NULL when there is none */
 	uint32_t n_values;
@@ -184,8 +186,8 @@ struct cairn_trace_probe {
 	/* Its sites are [first_site, first_site + n_sites) of the trace's. */
 	uint32_t first_site, n_sites;
 	/*
-	 * Of these: ready to be attached, and not (each site says why). CAIRN_SITE_PART is no
-	 * site, and CAIRN_COUNT_MERGED neither.
+	 * The number of these sites that are ready to be attached, and that are refused (each site
+	 * says why). A CAIRN_SITE_PART and a site with CAIRN_COUNT_MERGED do not count.
 	 */
 	uint32_t n_ready, n_refused;
 };
@@ -199,7 +201,7 @@ struct cairn_trace_slot {
 struct cairn_trace_site {
 	uint32_t probe;
 	const struct cairn_site *site;
-	/* Where the user probe is: the site's own address, or a cheaper instruction behind it. */
+	/* The address of the user probe: the site's own, or that of a cheaper later instruction. */
 	struct cairn_vaddr at;
 	struct cairn_foff off;
 	bool moved;
@@ -227,7 +229,7 @@ uint32_t cairn_trace_n_programs(const struct cairn_trace *t);
  * Calls that only they describe have no site here, so that attaching is refused without
  * best_effort.
  *
- * @ret  as cairn_sites_missing(), of the first file that misses some; "" when none does
+ * @ret  as cairn_sites_missing(), for the first file that misses some; "" if none does
  * Returns their number.
  */
 size_t cairn_trace_missing(const struct cairn_trace *t, const char **ret);
@@ -244,17 +246,17 @@ int cairn_trace_program_print(const struct cairn_trace *t, uint32_t program, FIL
  *
  * A command is forked here and waits before its exec. The file of each probe must be the very one
  * that the process maps, unchanged since it was analysed (so that its build-id and bytes are those
- * that were analysed), and the process's memory at every site must have the file's bytes.
+ * that were analysed). The process's memory at every site must have the file's bytes.
  *
  * Returns the number of sites attached. Negative, with nothing attached:
  *   -ENOENT      sites of a function that was named are refused (cairn_trace_site() says why) and
  *                best_effort is off, or none is left; or the process does not map the file
  *   -ENODATA     cairn_trace_missing() and best_effort is off
- *   -ESTALE      the mapped file or the process's memory is not what was analysed
+ *   -ESTALE      the mapped file or the process's memory differs from the analysed file
  *   -EPERM       not permitted; err has the exact command that would be
  *   -EOPNOTSUPP  the kernel cannot do it; err says which part
  *   -ESRCH       the process has ended
- *   -ENOMEM, and what bpf(2), perf_event_open(2) and fork(2) return
+ *   -ENOMEM, and the errors of bpf(2), perf_event_open(2) and fork(2)
  * Cost: one system call per file, about 3 microseconds per site.
  */
 int cairn_trace_attach(struct cairn_trace *t, struct cairn_err *err);
@@ -270,20 +272,20 @@ int cairn_trace_start(struct cairn_trace *t, struct cairn_err *err);
 int cairn_trace_pid(const struct cairn_trace *t);
 
 /*
- * cairn_trace_mapped - which of the probed files the traced process has mapped as code
+ * cairn_trace_mapped - the probed files that the traced process has mapped as code
  *
  * A command loads its libraries after the probes are set; one that it never loads gives no event.
- * The kernel tells what a command, and a child that is followed, maps as it happens
- * (perf_event_open(2), PERF_RECORD_MMAP2), also of one that has ended. Where it does not,
- * /proc/PID/maps is read: what is mapped and unmapped between two questions is not seen, nor are
- * children.
+ * For a command, and for a child that is followed, the kernel reports mappings as they happen
+ * (perf_event_open(2), PERF_RECORD_MMAP2), also for a process that has ended. If it does not,
+ * /proc/PID/maps is read: files that are mapped and unmapped between two calls are not seen, and
+ * children are not seen.
  *
- * @ret        cairn_trace_n_probes() of them: a file of this probe has been seen, now or at an
- *             earlier question
- * @ret_whole  nothing was missed: what was not seen was never mapped
- * Returns how many are false. With *ret_whole false: -ESRCH: the process has ended; -EPERM: it may
- * not be looked at; -ENOMEM;
- * @ret has what was seen earlier. -EINVAL: every process is traced; nothing is set.
+ * @ret        cairn_trace_n_probes() of them: a file of this probe has been seen, now or by an
+ *             earlier call
+ * @ret_whole  nothing was missed: a file that was not seen was never mapped
+ * Returns the number of those that are false. With *ret_whole false: -ESRCH: the process has ended;
+ * -EPERM: the caller may not read it; -ENOMEM;
+ * @ret has the files that were seen earlier. -EINVAL: every process is traced; nothing is set.
  * Cost: about a microsecond, or a reading of /proc/PID/maps.
  */
 int cairn_trace_mapped(struct cairn_trace *t, bool *ret, bool *ret_whole, struct cairn_err *err);
@@ -308,13 +310,16 @@ struct cairn_event_value {
 	enum cairn_value_state state;
 	const char *reason; /* of the states other than OK */
 	/*
-	 * As it lay in memory; of a string: its bytes without the NUL; of a bit-field: shifted to
+	 * As it was in memory; for a string its bytes without the NUL; for a bit-field shifted to
 	 * bit 0.
 	 */
 	const uint8_t *bytes;
 	uint32_t n_bytes;
 	bool truncated; /* the string, struct or array goes on */
-	/* What strings and vectors of C++, Rust and Go in it point to, as far as it was fetched. */
+	/*
+	 * The memory that strings and vectors of C++, Rust and Go in it point to, as far as it was
+	 * fetched.
+	 */
 	const struct cairn_event_target *targets;
 	uint32_t n_targets;
 };
@@ -335,11 +340,11 @@ struct cairn_event {
 /*
  * cairn_trace_poll - wait for events and hand them out
  *
- * @timeout_ms  longest wait for the first one; 0: only what is there
+ * @timeout_ms  longest wait for the first one; 0: only events that are there
  * @on_event    a result other than 0 ends the call and is returned; that event counts as delivered
- * Returns the number of events handed out, 0 at the timeout, what @on_event returned, or
+ * Returns the number of events handed out, 0 at the timeout, the result of @on_event, or
  *   -EINTR  a signal came; events handed out before it are not lost
- * Events of one processor come in order; of several, nearly.
+ * Events of one processor come in order; those of several, nearly.
  */
 int cairn_trace_poll(struct cairn_trace *t, int timeout_ms,
 		     int (*on_event)(void *ctx, const struct cairn_event *event), void *ctx,
@@ -392,8 +397,8 @@ struct cairn_trace_stats {
 	uint32_t n_sites, n_attached, n_refused, n_programs, n_links;
 	struct cairn_trace_counts total;
 	/*
-	 * Hits that never reached the program (recursion in the kernel), of all probes. Part of the
-	 * loss.
+	 * Hits that never reached the program (recursion in the kernel), for all probes. Part of
+	 * the loss.
 	 */
 	uint64_t missed;
 	uint64_t load_ns, attach_ns, detach_ns;

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The neutral type graph
+ * The type graph that all sources share
  *
- * What DWARF says about types (later: what BTF and C declarations say) is read into one graph of
- * nodes with 32-bit ids. Id 0 is void. A node never changes once its reader has finished it; until
- * then it is marked unread.
+ * The types in DWARF, BTF and C declarations are read into one graph of nodes with 32-bit ids. Id 0
+ * is void. A node never changes once its reader has finished it; until then it is marked unread.
  *
  *	char text[256];
  *	cairn_types_name(types, id, text, sizeof(text));	// "const struct list_head *"
- *	id = cairn_types_resolve(types, id);	// behind typedefs, const, ...
+ *	id = cairn_types_resolve(types, id);	// without typedefs, const, ...
  *	const struct cairn_type *t = cairn_types_get(types, id);
  *	for (uint32_t i = 0; i < t->n_members; i++)
  *		puts(t->members[i].name);
  *
- * It computes no layout of its own: sizes and offsets are what the compiler wrote down.
+ * It computes no layout of its own: sizes and offsets are those that the compiler wrote down.
  */
 #ifndef CAIRN_TYPES_H
 #define CAIRN_TYPES_H
@@ -70,7 +69,7 @@ struct cairn_member {
 	/* Bit-field: its width in bits, else 0. */
 	uint32_t bit_size;
 	/*
-	 * Offset from the start of the struct in bits. Of a bit-field on a little-endian machine:
+	 * Offset from the start of the struct in bits. For a bit-field on a little-endian machine:
 	 * the position of its least significant bit.
 	 */
 	uint64_t bit_off;
@@ -81,9 +80,9 @@ struct cairn_member {
 	bool dynamic;
 	bool is_base_class;
 	/*
-	 * It tells which variant is there (cairn_variants), and has no name of its own in the
-	 * program: the first member of Rust's variants, and a member of each variant's struct where
-	 * its bytes are nobody else's.
+	 * It selects the variant (cairn_variants), and has no name of its own in the program: the
+	 * first member of Rust's variants, and a member of each variant's struct if no other member
+	 * has its bytes.
 	 */
 	bool is_discriminant;
 	/* bytes that an attribute of the member asks for; 0: none was written down */
@@ -91,8 +90,8 @@ struct cairn_member {
 };
 
 /*
- * Values of a discriminant from @lo to @hi, each as written: of a signed discriminant
- * sign-extended, or not.
+ * Values of a discriminant from @lo to @hi, each as written: sign-extended for a signed
+ * discriminant, or not.
  */
 struct cairn_variant_range {
 	uint64_t lo, hi;
@@ -112,13 +111,13 @@ struct cairn_variants {
 	uint32_t type;
 	uint32_t bit_size; /* of a bit-field; else 0 */
 	int64_t bit_off;  /* from the start of the union; may be below 0 */
-	const struct cairn_variant *of; /* of each member; that of a discriminant means nothing */
+	const struct cairn_variant *of; /* for each member; not used for a discriminant */
 };
 
 struct cairn_enumerator {
 	const char *name;
 	/*
-	 * Sign-extended from the enum's width; of an unsigned enum wider than 63 bits: the same
+	 * Sign-extended from the enum's width; for an unsigned enum wider than 63 bits: the same
 	 * bits.
 	 */
 	int64_t value;
@@ -128,7 +127,7 @@ struct cairn_type {
 	enum cairn_type_kind kind;
 	enum cairn_type_encoding encoding;
 	const char *name; /* NULL when anonymous; C++: qualified, "std::vector<int>" */
-	/* Size in bytes; 0 when unknown or a declaration. Of an array: of the whole array. */
+	/* Size in bytes; 0 when unknown or a declaration. For an array: of the whole array. */
 	uint64_t size;
 	/*
 	 * Pointee, element, aliased, return or underlying type. STRUCT of Rust, once it is read:
@@ -157,7 +156,7 @@ struct cairn_type {
 	 */
 	bool is_variant;
 	bool vector; /* ARRAY: __attribute__((vector_size(...))), passed and named as one value */
-	/* bytes that an attribute asks for, of a typedef too; 0: none was written down */
+	/* bytes that an attribute requests, also for a typedef; 0: none was written down */
 	uint32_t align;
 	/*
 	 * Bytes; its alignment as a member. 0: unknown, DWARF and BTF do not say it of all types.
@@ -195,13 +194,13 @@ const struct cairn_type *cairn_types_get(const struct cairn_types *types, uint32
 uint32_t cairn_types_count(const struct cairn_types *types);
 
 /*
- * The id behind typedefs and qualifiers. A cycle of typedefs or a chain of more than 1024, which
+ * The id without typedefs and qualifiers. A cycle of typedefs or a chain of more than 1024, which
  * only damaged input has, ends at void. Cost: O(length of the chain), no allocation. Threads,
  * signals: as cairn_types_get().
  */
 uint32_t cairn_types_resolve(const struct cairn_types *types, uint32_t id);
 
-/* Size in bytes behind typedefs and qualifiers; 0 when unknown. */
+/* The size in bytes, without typedefs and qualifiers; 0 if unknown. */
 uint64_t cairn_types_size(const struct cairn_types *types, uint32_t id);
 
 /*
@@ -226,10 +225,10 @@ size_t cairn_types_declare(const struct cairn_types *types, uint32_t id, const c
  *
  * A name of the class itself hides the same name of its base classes.
  *
- * @id   a struct, union or class, perhaps behind typedefs and qualifiers
- * @ret  the member, with bit_off counted from the start of @id; dynamic when any step on the way is
- * Returns false when @id has no such member, and when there is no memory to look for it.
- * Cost: O(members looked at). Threads: any, while no reader adds.
+ * @id   a struct, union or class, perhaps a typedef or qualified type of one
+ * @ret  the member, with bit_off counted from the start of @id; dynamic if any step on the way is
+ * Returns false if @id has no such member, and if there is no memory for the search.
+ * Cost: O(members visited). Threads: any, while no reader adds.
  */
 bool cairn_types_member(const struct cairn_types *types, uint32_t id, const char *name,
 			struct cairn_member *ret);

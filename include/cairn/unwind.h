@@ -67,10 +67,10 @@ void cairn_unwind_close(struct cairn_unwind *table);
 const void *cairn_unwind_bytes(const struct cairn_unwind *table, size_t *ret_size);
 
 /*
- * cairn_unwind_find - the rule for one address; never NULL: CAIRN_UNWIND_UNDESCRIBED where there is
+ * cairn_unwind_find - the rule for one address; never NULL: CAIRN_UNWIND_UNDESCRIBED if there is
  * none
  *
- * Of a return address look up the byte before it, unless the frame inside of it was a signal
+ * For a return address look up the byte before it, unless the frame inside of it was a signal
  * trampoline.
  * Cost: O(log rows). Threads: any. Signals: safe.
  */

@@ -20,10 +20,10 @@ enum cairn_unwind_doubt {
 	CAIRN_UNWIND_DOUBT_SFRAME, /* SFrame has another CFA, frame pointer or return address */
 };
 
-/* One disagreement. Nothing that follows from it is told again. */
+/* One disagreement. Its consequences are not reported. */
 struct cairn_unwind_disagreement {
 	enum cairn_unwind_doubt kind;
-	/* KEPT: the return, or the jump out of the function; told once for each register */
+	/* KEPT: the return, or the jump out of the function; reported once for each register */
 	struct cairn_vaddr at;
 	struct cairn_vaddr function; /* where its FDE begins */
 	/* INSN: the instruction before it. KEPT: the one that overwrites */
@@ -36,7 +36,7 @@ struct cairn_unwind_disagreement {
 
 struct cairn_unwind_checked {
 	uint64_t text_bytes;	 /* of code that rows describe */
-	/* of these, of instructions that were reached and whose row could be compared */
+	/* bytes of these whose instructions were reached and whose row could be compared */
 	uint64_t followed_bytes;
 	uint64_t fp_bytes;	 /* where a walk by frame pointers finds the same caller */
 	uint64_t sframe_bytes;	 /* that SFrame describes, too; 0 without a section .sframe */
@@ -50,15 +50,15 @@ struct cairn_unwind_checked {
 };
 
 /*
- * cairn_unwind_check - hold the unwind rows of a binary against what else is known
+ * cairn_unwind_check - check unwind rows against the instructions
  *
- * Of each FDE whose first row has the CFA at rsp + 8, the instructions are followed from there
- * along all direct jumps.
+ * If the first row of an FDE has the CFA at rsp + 8, the instructions are followed from there along
+ * all direct jumps.
  *
  * @bin   x86-64
- * @tell  called for each disagreement, by FDE; not 0 ends
- * Returns 0, what @tell returned, or -EOPNOTSUPP for another architecture, -ENOMEM, and as
- * cairn_unwind_make(); of a damaged section .sframe as cairn_sframe_open().
+ * @tell  called for each disagreement, by FDE; a result other than 0 ends the check
+ * Returns 0, the result of @tell, or -EOPNOTSUPP for another architecture, -ENOMEM, and as
+ * cairn_unwind_make(); for a damaged section .sframe as cairn_sframe_open().
  * Cost: a decode per instruction. Threads: any.
  */
 int cairn_unwind_check(const struct cairn_binary *bin,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Distil: what DWARF knows, as BTF
+ * BTF generation (btfgen): makes BTF from DWARF
  *
  * One pass over the debug information of a binary gives three blobs:
  *
  *	main    types, functions that have code of their own, variables with their sections
- *	inline  split on main: every site of every function, inlined copies included, and where the
- *	        arguments are there (LOC_PARAM, LOC_PROTO, LOCSEC); functions that were inlined
- *	        everywhere
+ *	inline  split on main: every site of every function, inlined copies included, and the
+ *	        locations of the arguments there (LOC_PARAM, LOC_PROTO, LOCSEC); functions that were
+ *	        inlined everywhere
  *	vars    split on main, with CAIRN_BTFGEN_VARS_SPLIT: all global variables
  *
  *	struct cairn_btfgen d;
@@ -16,9 +16,9 @@
  *	write_file("k.btf", d.main.bytes, d.main.size);
  *	cairn_btfgen_free(&d);
  *
- * The sites and locations are those of sites.h: same address, same location, same absence. What a
- * blob cannot say is left out and counted; nothing in it is a guess. The bytes depend on the input
- * and the options only, not on the number of threads.
+ * The sites and locations are those of sites.h: same address, same location, same absence. Facts
+ * that a blob cannot express are left out and counted; nothing in it is a guess. The bytes depend
+ * on the input and the options only, not on the number of threads.
  *
  * It writes no files, and it does not merge the blobs of several binaries.
  */
@@ -38,8 +38,8 @@ CAIRN_BEGIN_DECLS
 
 enum cairn_btfgen_vars {
 	/*
-	 * Of a kernel or module the per-processor ones, of a program none: what BPF programs can
-	 * refer to.
+	 * In a kernel or module the per-processor variables, in a program none: those that BPF
+	 * programs can refer to.
 	 */
 	CAIRN_BTFGEN_VARS_PERCPU,
 	CAIRN_BTFGEN_VARS_NONE,
@@ -57,8 +57,8 @@ struct cairn_btfgen_opts {
 	size_t size; /* sizeof(struct cairn_btfgen_opts) */
 	unsigned int threads; /* 0: one per processor */
 	/*
-	 * The BTF that the running system has already, of a module its kernel's: types equal to one
-	 * of it are not written again, and main continues its ids. Must outlive the result's
+	 * The BTF that the running system has already, for a module that of its kernel: types equal
+	 * to one of it are not written again, and main continues its ids. Must outlive the result's
 	 * readers. NULL: none.
 	 */
 	const struct cairn_btf *base;
@@ -77,16 +77,16 @@ struct cairn_btfgen_opts {
 	int (*progress)(void *ctx, enum cairn_btfgen_stage stage, uint64_t done, uint64_t total);
 	void *ctx;
 	/*
-	 * Only units of these languages (DW_LANG_*), or all but these; of none when n_langs is 0.
+	 * Only units of these languages (DW_LANG_*), or all but these; not used if n_langs is 0.
 	 */
 	const uint16_t *langs;
 	size_t n_langs;
 	bool exclude_langs;
 };
 
-/* What BTF or the LOC kinds cannot say. */
+/* The facts that BTF or the LOC kinds cannot express. */
 enum cairn_btfgen_loss {
-	CAIRN_LOSS_REFERENCE,      /* C++ references, said as pointers */
+	CAIRN_LOSS_REFERENCE,      /* C++ references, written as pointers */
 	CAIRN_LOSS_MEMBER_POINTER, /* pointers to members: opaque bytes */
 	CAIRN_LOSS_COMPLEX,        /* complex and decimal numbers: opaque bytes */
 	/* a base whose site is computed at run time: left out of its class */
@@ -95,15 +95,16 @@ enum cairn_btfgen_loss {
 	CAIRN_LOSS_VARIANT,
 	/* a member farther into its struct than the format can say: left out */
 	CAIRN_LOSS_FAR_MEMBER,
-	/* a member that ends behind its struct, as an unsized tail of Rust: left out */
+	/* a member that ends after its struct, as an unsized tail of Rust: left out */
 	CAIRN_LOSS_BEYOND_MEMBER,
 	CAIRN_LOSS_TYPE,           /* types of a kind that BTF does not have: opaque bytes */
-	/* 2^32 bytes or elements and more: said without their number, or an array in rows */
+	/* 2^32 bytes or elements and more: written without their number, or an array in rows */
 	CAIRN_LOSS_LARGE,
-	CAIRN_LOSS_ELEMENTS,       /* arrays of what is only declared, or too large: said as void */
-	/* values that are functions, with what they capture (Go): said as pointers */
+	/* arrays of types that are only declared, or too large: written as void */
+	CAIRN_LOSS_ELEMENTS,
+	/* values that are functions, with their captured variables (Go): written as pointers */
 	CAIRN_LOSS_FUNC_VALUE,
-	CAIRN_LOSS_TAG,            /* tags of what can have none in BTF, as enums: left out */
+	CAIRN_LOSS_TAG, /* tags of records that cannot have any in BTF, such as enums: left out */
 	CAIRN_LOSS_FUNC_PROTO,     /* functions of one name with several prototypes: not in main */
 	/* functions whose code takes other parameters than the source says: not in main */
 	CAIRN_LOSS_FUNC_CHANGED,
@@ -130,7 +131,7 @@ struct cairn_btfgen {
 	struct cairn_btfgen_blob main, inlined, vars;
 	uint32_t n_types;     /* records of main */
 	uint32_t n_functions; /* FUNC of main */
-	/* FUNC of inlined: no code of their own, or not said by name and prototype alone */
+	/* FUNC of inlined: no code of their own, or not identified by name and prototype alone */
 	uint32_t n_inlined_functions;
 	uint32_t n_variables;
 	uint64_t n_sites;    /* entries of all LOCSECs */
@@ -148,7 +149,7 @@ struct cairn_btfgen {
 	 */
 	size_t n_missing;
 	char *missing;
-	size_t n_left_out; /* units of other languages than were asked for */
+	size_t n_left_out; /* units of other languages than the wanted ones */
 };
 
 /*
@@ -157,18 +158,18 @@ struct cairn_btfgen {
  * @bin   borrowed for the call
  * @opts  NULL: percpu variables, dialect N, no base
  * @ret   the caller's: cairn_btfgen_free(). All zero after an error.
- * Returns 0. Negative:
- *   -ENODATA     the binary has no DWARF (err: where it was looked for)
+ * Returns 0, or negative:
+ *   -ENODATA     the binary has no DWARF (err: where it was searched)
  *   -EBADMSG     damaged DWARF (err: section and offset)
  *   -EOPNOTSUPP  a form or version that is not known; langs, and units that refer to one another
  *                (dwz, -flto)
  *   -ERANGE      more types or strings than BTF can number
- *   -ECANCELED   progress said so
+ *   -ECANCELED   progress returned it
  *   -EINVAL      @opts has something set that this version does not know
  *   -ENOMEM
  * Cost: one pass over all DIEs in parallel by unit. Memory: the distinct types and the sites, not
- * all types of all units; when units refer to each other's types (dwz, link-time optimisation, type
- * units) all of them. Threads: any.
+ * all types of all units. If units refer to each other's types (dwz, link-time optimisation, type
+ * units), all of them. Threads: any.
  */
 int cairn_btf_from_dwarf(const struct cairn_binary *bin, const struct cairn_btfgen_opts *opts,
 		 struct cairn_btfgen *ret, struct cairn_err *err);

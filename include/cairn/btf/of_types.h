@@ -17,18 +17,18 @@
 CAIRN_BEGIN_DECLS
 
 /*
- * cairn_btf_add_types - types, with all that they refer to
+ * cairn_btf_add_types - add types, with all types that they refer to
  *
- * What BTF has no kind for becomes what has its size: references are pointers, vectors arrays,
+ * A type without a BTF kind becomes one of its size: references are pointers, vectors arrays,
  * _Atomic is dropped, complex numbers of more than 16 bytes are structs without members. Base
  * classes are members of their class's name. Structs that are only declared, or were not read, are
  * forward declarations.
  *
- * @b       a builder; records are added behind what it has
- * @ret_ids NULL, or @n ids in the BTF
- * Returns 0. -EINVAL: an offset of a bit-field or a number of members beyond what BTF can say.
+ * @b        a builder; records are added after the existing ones
+ * @ret_ids  NULL, or @n ids in the BTF
+ * Returns 0. -EINVAL: an offset of a bit-field or a number of members beyond the range of BTF.
  * -ENOMEM, -ERANGE.
- * Cost: O(types reached). What was added before a failure stays. Threads: one at a time per
+ * Cost: O(types reached). Records that were added before a failure stay. Threads: one at a time per
  * builder.
  */
 int cairn_btf_add_types(struct cairn_btf_builder *b, const struct cairn_types *types,

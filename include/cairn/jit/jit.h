@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For code that is made at run time: how to unwind it, and what it is called
+ * Publishes how to unwind code that is made at run time, and its names
  *
- * A JIT opens its region once. While it writes a function, it says where the canonical frame
- * address (CFA, the stack pointer before the call) moves: those are the places where it writes a
- * push, an adjustment of the stack pointer, a pop. Then it publishes the function, before anything
- * calls it, and withdraws it when the code is gone:
+ * A JIT opens its region once. While it writes a function, it records where the canonical frame
+ * address (CFA, the stack pointer before the call) moves: after each push, adjustment of the stack
+ * pointer, and pop that it writes. Then it publishes the function, before any code calls it, and
+ * withdraws it when the code is gone:
  *
  *	struct cairn_jit *jit;
  *	rc = cairn_jit_open(area, area_bytes, NULL, &jit);
@@ -13,19 +13,20 @@
  *	struct cairn_jit_frame frame;				//	start:	CFA = rsp + 8
  *	cairn_jit_begin(&frame, start);
  *	... write "push %rbx"
- *	cairn_jit_cfa(&frame, here, CAIRN_JIT_SP, 16);		//	behind the push
+ *	cairn_jit_cfa(&frame, here, CAIRN_JIT_SP, 16);		//	after the push
  *	... write the body
  *	... write "pop %rbx"
- *	cairn_jit_cfa(&frame, here, CAIRN_JIT_SP, 8);		//	behind the pop
+ *	cairn_jit_cfa(&frame, here, CAIRN_JIT_SP, 8);		//	after the pop
  *	... write "ret"
  *	struct cairn_jit_info info = {sizeof(info), "fib", NULL, 0, NULL, 0};
  *	rc = cairn_jit_publish(jit, &frame, end, &info);
  *	...
  *	cairn_jit_withdraw(jit, start, end);
  *
- * Publishing stores rows of 24 bytes and makes them visible with one store; it makes no system call
+ * Publishing stores rows of 24 bytes and makes them visible with one store. It makes no system call
  * unless a table is full or addresses are used again. Profilers and tracers read them from outside
- * at any moment, and the program does not wait for them. docs/formats/codectl.md has what they see.
+ * at any moment, and the program does not wait for them. docs/formats/codectl.md describes their
+ * view.
  *
  * One thread at a time per region; regions are independent. Not for signal handlers. Link with
  * -lcairn-codectl.
@@ -86,20 +87,20 @@ enum {
 #ifdef __aarch64__
 	CAIRN_JIT_ENTRY_CFA = 0, /* the return address is in x30 */
 #else
-	CAIRN_JIT_ENTRY_CFA = 8, /* behind the return address */
+	CAIRN_JIT_ENTRY_CFA = 8, /* just above the return address */
 #endif
 };
 
 /*
  * The words of a struct code_jit_unwind_fre: size and ip_off, cfa_off and ra_off, fp_off and info,
- * the first of each in the lower half. They are read and written whole: a processor that loads what
- * it has just stored in parts waits for its caches.
+ * the first of each in the lower half. They are read and written whole: a processor that loads data
+ * which it has just stored in parts waits for its caches.
  */
 struct cairn_jit_rule {
 	uint64_t word[3];
 };
 
-/* The caller's, of any storage; members are not for others. */
+/* The caller's, of any storage; its members are private. */
 struct cairn_jit_frame {
 	const char *start;
 	uint32_t n_rows;
@@ -125,11 +126,11 @@ static inline void cairn_jit_set_info(struct cairn_jit_frame *frame, uint8_t cle
 }
 
 /*
- * cairn_jit_begin - nothing is pushed yet: CFA = SP + CAIRN_JIT_ENTRY_CFA, the caller's frame
- * pointer is in its register
+ * cairn_jit_begin - the state at the entry, before any push: CFA = SP + CAIRN_JIT_ENTRY_CFA, the
+ * caller's frame pointer is in its register
  *
- * This and what follows are a few stores into @frame. What makes no sense is told by
- * cairn_jit_publish().
+ * This and the following calls are a few stores into @frame. cairn_jit_publish() reports calls that
+ * make no sense.
  */
 static inline void cairn_jit_begin(struct cairn_jit_frame *frame, const void *start)
 {
@@ -162,8 +163,8 @@ static inline void cairn_jit_advance(struct cairn_jit_frame *frame, const void *
 }
 
 /*
- * From @pc on, CFA = @base + @off. @pc is where the next instruction begins, at or behind that of
- * the call before.
+ * From @pc on, CFA = @base + @off. @pc is where the next instruction begins, at or after that of
+ * the previous call.
  */
 static inline void cairn_jit_cfa(struct cairn_jit_frame *frame, const void *pc,
 				 enum cairn_jit_base base, int32_t off)
@@ -216,8 +217,7 @@ static inline void cairn_jit_outermost(struct cairn_jit_frame *frame, const void
 }
 
 /*
- * An epilogue in the middle: keep the rule before it, and take it again for the code behind its
- * return.
+ * An epilogue in the middle: save the rule before it, and restore it for the code after its return.
  */
 static inline void cairn_jit_remember(struct cairn_jit_frame *frame)
 {
@@ -238,14 +238,14 @@ static inline void cairn_jit_recall(struct cairn_jit_frame *frame, const void *p
 struct cairn_jit_inline {
 	uint32_t start, end; /* bytes from the function's start, [start, end) */
 	uint32_t depth;	     /* 1: inlined into the function itself */
-	uint32_t call_line;  /* of the call in what it is inlined into; 0: not known */
+	uint32_t call_line;  /* of the call in the function that it is inlined into; 0: not known */
 	const char *name;
 	const char *call_file; /* NULL: not known */
 };
 
 struct cairn_jit_line {
 	uint32_t start; /* bytes from the function's start; rising */
-	uint32_t line;	/* 0: of no line */
+	uint32_t line;	/* 0: no line */
 	const char *file;
 };
 
@@ -259,19 +259,20 @@ struct cairn_jit_info {
 };
 
 /*
- * cairn_jit_publish - a function can be unwound and named; to be called before it runs
+ * cairn_jit_publish - make it possible to unwind and name a function; call it before the function
+ * runs
  *
  * @frame  from cairn_jit_begin() on; not changed
- * @end    behind its last byte
+ * @end    the address after its last byte
  * @info   NULL: no name. Names are copied or stay, as the region's flags say; names of files stay
  *         in any case
- * Returns 0. Negative, and nothing is published:
- *   -EINVAL   addresses that go back, are not in the region, or of nothing; inlines or lines
- *             outside of the function
+ * Returns 0, or negative, with nothing published:
+ *   -EINVAL   addresses that go back, are not in the region, or are empty; inlines or lines outside
+ *             of the function
  *   -ERANGE   more than CAIRN_JIT_ROWS_MAX changes
  *   -EEXIST   a part of it is described already
  *   -ENOMEM; -ENOSPC and -EBUSY from codectl(), when addresses are used again
- * Cost: some nanoseconds per row, symbol and line. Where addresses are used again, or lie below
+ * Cost: some nanoseconds per row, symbol and line. If addresses are used again, or lie below
  * others, a table is copied and the region's registration renewed: some microseconds, no system
  * call.
  */

@@ -2,26 +2,26 @@
 /*
  * Building types: declare members, get offsets
  *
- * What an annotation processor, a schema or a user interface knows of a struct becomes types with
- * the layout that one ABI gives them, to be described, printed, turned into BTF
- * (cairn_btf_add_types()) or C, without any C being parsed.
+ * An annotation processor, a schema or a user interface describes a struct with these calls. The
+ * result is types with the layout that one ABI gives them. They can be described, printed, turned
+ * into BTF (cairn_btf_add_types()) or C, without parsing any C.
  *
  *	struct cairn_layout_builder *b = cairn_layout_builder_new(cairn_abi_find("bpf"));
- *	uint32_t u32 = cairn_build_int(b, "unsigned int", CAIRN_C_INT, true), c = cairn_build_int(b,
- *	"char", CAIRN_C_CHAR, false);
+ *	uint32_t u32 = cairn_build_int(b, "unsigned int", CAIRN_C_INT, true);
+ *	uint32_t c = cairn_build_int(b, "char", CAIRN_C_CHAR, false);
  *	struct cairn_build_member members[] = {
  *		{.name = "e_pid", .type = u32},
  *		{.name = "e_filename", .type = cairn_build_array(b, c, 256)},
  *		{.name = "e_comm", .type = cairn_build_array(b, c, 16)},
  *	};
  *	uint32_t event = cairn_build_struct(b, "event", members, 3, NULL);
- *	if (cairn_layout_builder_types(b, &types, &err) < 0)	// whatever failed on the way
+ *	if (cairn_layout_builder_types(b, &types, &err) < 0)	// any failure on the way
  *		return fail(err.msg);
  *	printf("%" PRIu64 "\n", cairn_types_get(types, event)->members[2].bit_off / 8);	// 260
  *	cairn_layout_builder_free(b);
  *
- * The first failure is kept, and everything after it gives id 0, so that it has to be asked for
- * once only. Names and members are copied. One builder belongs to one thread at a time.
+ * The first failure is kept, and everything after it returns id 0, so that one check at the end is
+ * enough. Names and members are copied. One builder belongs to one thread at a time.
  */
 #ifndef CAIRN_LAYOUT_BUILDER_H
 #define CAIRN_LAYOUT_BUILDER_H

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Comparing layouts: what a reader of one struct would get wrong about another
+ * Compares layouts: the mistakes that a reader of one struct would make with another
  *
  *	struct cairn_changes *changes;
  *	if (cairn_compare(old_types, old_id, new_types, new_id, NULL, &changes, &err) < 0)
  *		return fail(err.msg);
- *	for (size_t i = 0; i < cairn_changes_count(changes); i++)
- *		puts(cairn_changes_at(changes, i)->path);       // "inner.c", in the order of
- *		offsets
+ *	for (size_t i = 0; i < cairn_changes_count(changes); i++)	// in the order of offsets
+ *		puts(cairn_changes_at(changes, i)->path);		// "inner.c"
  *	cairn_changes_free(changes);
  *
- * The two types may be of two graphs: of two ABIs, two builds, or a C struct and what a Go program
- * believes of it. Members of anonymous structs and unions count as members of the struct around
- * them, structs inside are gone into.
+ * The two types may be of two graphs: of two ABIs, of two builds, or a C struct and a Go program's
+ * declaration of it. Members of anonymous structs and unions count as members of the enclosing
+ * struct; structs inside are compared in turn.
  */
 #ifndef CAIRN_LAYOUT_COMPARE_H
 #define CAIRN_LAYOUT_COMPARE_H
@@ -28,7 +27,7 @@
 
 CAIRN_BEGIN_DECLS
 
-/* What a consumer sees. Of one member only the first that holds is told. */
+/* The effect for a consumer. Only the first that applies is reported for one member. */
 enum cairn_change_kind {
 	CAIRN_CHANGE_KIND,             /* a struct is a union or an enum now */
 	CAIRN_CHANGE_MOVED,            /* begins elsewhere */
@@ -36,7 +35,7 @@ enum cairn_change_kind {
 	CAIRN_CHANGE_LENGTH,           /* an array has another number of elements */
 	CAIRN_CHANGE_RESIZED,          /* has another size */
 	CAIRN_CHANGE_TYPE,             /* the same bytes mean another kind of value */
-	CAIRN_CHANGE_SIGN,             /* signed is unsigned, or the other way round */
+	CAIRN_CHANGE_SIGN,             /* signed became unsigned, or the other way round */
 	CAIRN_CHANGE_BYTE_ORDER,
 	CAIRN_CHANGE_RENAMED,          /* the same in all else */
 	CAIRN_CHANGE_ADDED,            /* between others, which it need not have moved */
@@ -66,7 +65,7 @@ struct cairn_change {
 	enum cairn_change_kind kind;
 	bool is_enumerator;
 	/*
-	 * "inner.c", "points[].x", the enumerator's name behind its member's "kind.A"; "" is the
+	 * "inner.c", "points[].x", the enumerator's name after its member's "kind.A"; "" is the
 	 * whole type.
 	 */
 	const char *path;
@@ -78,37 +77,37 @@ struct cairn_changes;
 struct cairn_compare_opts {
 	size_t size; /* sizeof(struct cairn_compare_opts); a longer, unknown tail must be zero */
 	/*
-	 * The second side is another language's idea of the first. Then e_pid, ePid and EPid are
-	 * one name, and members whose names have nothing in common are paired in their order; a
-	 * name that says padding needs no partner; pointers may be integers of that size, enums
-	 * integers that can hold their values, bytes anything; enumerators are compared by value. A
-	 * union may be a union under a made-up name (__bindgen_anon_1), bytes of its size, or one
-	 * of its members; struct Kind(u32) is what it holds.
+	 * The second side is another language's declaration of the first. Then e_pid, ePid and EPid
+	 * are one name, and members whose names have nothing in common are paired in their order. A
+	 * member whose name says padding needs no partner. Pointers may be integers of that size,
+	 * enums integers that can hold their values, bytes anything; enumerators are compared by
+	 * value. A union may be a union under a made-up name (__bindgen_anon_1), bytes of its size,
+	 * or one of its members; struct Kind(u32) stands for its content.
 	 */
 	bool other_language;
 	/* The machines of the two sides differ in byte order. */
 	bool byte_order_differs;
 	/*
-	 * Members that may differ: paths as in struct cairn_change, "inner.c". What is inside of
-	 * one may, too. What follows it may not, where it moves that. Borrowed for the call; "" is
-	 * no path.
+	 * Members that may differ: paths as in struct cairn_change, "inner.c". Their inner members
+	 * may differ, too. Later members may not, if they move because of it. Borrowed for the
+	 * call; "" is no path.
 	 */
 	const char *const *ignore;
 	size_t n_ignore;
 };
 
-/* No more are kept of one pair of types: nobody reads them. */
+/* At most this many are kept for one pair of types. */
 #define CAIRN_CHANGES_MAX 1000
 
 /*
- * cairn_compare - what differs between two types, member by member
+ * cairn_compare - the differences between two types, member by member
  *
- * @a, @b    graphs, which outlive the result
- * @id_a, @id_b  structs, unions or enums (others are compared, too), perhaps behind typedefs
- * @opts     may be NULL
- * @ret      owned by the caller, cairn_changes_free(); empty when nothing differs
+ * @a, @b        graphs, which outlive the result
+ * @id_a, @id_b  structs, unions or enums (others are compared, too), perhaps typedefs of such
+ * @opts         may be NULL
+ * @ret          owned by the caller, cairn_changes_free(); empty if nothing differs
  * Returns 0; -EINVAL for options that are not known here; -ENOMEM. Structs nested deeper than 64
- * are not gone into.
+ * are not compared.
  * Cost: O(members), each pair of inner structs once. Threads: any, while no reader adds. Signals:
  * no.
  */

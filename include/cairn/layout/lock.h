@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Layouts that have to stay: the lock file
+ * Layouts that must not change: the lock file
  *
  * A text to be committed, one line per member, sorted, so that a review shows what a change does to
  * layouts:
@@ -17,8 +17,8 @@
  *		8 comm char[16]
  *		24:3+5 flags u32
  *
- * Written from a graph, read into one: what drifted, cairn_compare() tells of two of them. The
- * format is described in docs/formats/layout-lock.md.
+ * It is written from a graph and read into one; cairn_compare() reports the differences between two
+ * of them. The format is described in docs/formats/layout-lock.md.
  */
 #ifndef CAIRN_LAYOUT_LOCK_H
 #define CAIRN_LAYOUT_LOCK_H
@@ -36,9 +36,9 @@ CAIRN_BEGIN_DECLS
 /*
  * cairn_lock_write - types and all that they contain, as a lock file
  *
- * @ids  structs, unions, enums, perhaps behind typedefs; each is written once
+ * @ids  structs, unions, enums, perhaps typedefs of such; each is written once
  * @abi  its name; NULL: not known
- * Returns 0, also when @out failed: ferror() tells; -ENOMEM. Cost: O(members log types).
+ * Returns 0, also if @out failed: ferror() reports that; -ENOMEM. Cost: O(members log types).
  */
 int cairn_lock_write(const struct cairn_types *types, const uint32_t *ids, size_t n,
 		     const char *abi, FILE *out, struct cairn_err *err);
@@ -63,8 +63,8 @@ const struct cairn_types *cairn_lock_types(const struct cairn_lock *lock);
 /* NULL: it was not known. */
 const char *cairn_lock_abi(const struct cairn_lock *lock);
 /*
- * The types that were asked for, without those that are there because they are contained; *@ret_n
- * of them.
+ * The types that the file lists for themselves, without those that are there because they are
+ * contained; *@ret_n of them.
  */
 const uint32_t *cairn_lock_ids(const struct cairn_lock *lock, size_t *ret_n);
 

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reorganising: the order of members that makes a struct smallest, as C would lay it out
+ * Reorganising: finds the order of members that makes a struct smallest, as C would lay it out
  *
  *	struct cairn_reorganized r;
  *	if (cairn_layout_reorganize(layout, id, NULL, &r, &err) < 0)
  *		return fail(err.msg);
  *	cairn_reorganized_print(layout, id, &r, stdout);	// and "saved 8 bytes"
- *	cairn_reorganized_verify_text(layout, id, &r, file);    // compiles only when all of it is
- *	true
+ *	cairn_reorganized_verify_text(layout, id, &r, file);	// compiles only if all is true
  *	cairn_reorganized_free(&r);
  *
- * What moves are *groups*: a member, a run of adjacent bit-fields, an anonymous struct or union, a
- * marker without a size with what it marks, and members that shall stay together. A flexible array
- * stays last. Every alignment is kept, and the size is the one that the ABI gives, its end rounded
- * up.
+ * The units that move are *groups*: a member, a run of adjacent bit-fields, an anonymous struct or
+ * union, a marker without a size with the member that it marks, and members that must stay
+ * together. A flexible array stays last. Every alignment is kept, and the size is the one that the
+ * ABI gives, its end rounded up.
  *
- * It does not know who depends on the order: code that casts to the first member, files, other
+ * It does not know the code that depends on the order: casts to the first member, files, other
  * machines, initialisers without names.
  */
 #ifndef CAIRN_LAYOUT_REORGANIZE_H
@@ -33,7 +32,7 @@
 CAIRN_BEGIN_DECLS
 
 /*
- * With so many movable groups or fewer the result is always proven; with more, where many of them
+ * With this many movable groups or fewer the result is always proven; with more, if many of them
  * are alike.
  */
 #define CAIRN_REORGANIZE_EXACT 12
@@ -68,12 +67,12 @@ struct cairn_reorganized_member {
 struct cairn_reorganized {
 	uint64_t old_size, new_size; /* bytes */
 	uint64_t bound; /* bytes: no order is smaller than the sum of its members, rounded up */
-	uint32_t align;              /* bytes, of the struct; as it was */
+	uint32_t align;              /* bytes, of the struct; unchanged */
 	uint32_t n_groups;           /* that may move */
 	bool packed;                 /* the struct, as far as its offsets tell */
 	/*
-	 * No order is better: smaller, or with weights as small with fewer lines, or the other way
-	 * round.
+	 * No order is better: smaller, or, with weights, equally small with fewer lines, or the
+	 * other way round.
 	 */
 	bool proven;
 	uint32_t old_lines, new_lines; /* cache lines that hot members are in; 0 without weights */
@@ -91,19 +90,19 @@ struct cairn_reorganized {
  * cairn_layout_reorganize - the best order of a struct's members
  *
  * Smallest size first, then (with weights) the fewest cache lines with hot members, then the
- * hottest in the first of them, then the order most like the one it has. What cannot be made
- * smaller stays as it is. The bytes of a cache line are those of the view; the struct is taken to
- * begin at one.
+ * hottest in the first of them, then the order most like the one it has. A struct that cannot be
+ * made smaller stays as it is. The bytes of a cache line are those of the view; the struct is taken
+ * to begin at one.
  *
- * @id    a struct, perhaps behind typedefs and qualifiers
+ * @id    a struct, perhaps a typedef or qualified type of one
  * @opts  may be NULL
  * @ret   cairn_reorganized_free(); all zero after an error
- * Returns 0. -EOPNOTSUPP: no struct of C, or one whose layout the rules of the ABI do not explain,
- * so that nothing can be said about another order (err: which member is where it should not be).
- * -EINVAL: a member of @together is not there, or may not move, or options that are not known here.
- * -ENOMEM.
- * Cost: O(members log members) where a plain order reaches the bound; else up to 2^groups steps,
- * and never more than some 100 ms. Threads: one at a time per view.
+ * Returns 0. -EOPNOTSUPP: no struct of C, or a struct whose layout the rules of the ABI do not
+ * explain, so that the size of another order is unknown (err: the member whose offset is
+ * unexpected). -EINVAL: a member of @together is not there, or may not move, or options that are
+ * not known here. -ENOMEM.
+ * Cost: O(members log members) if a plain order reaches the bound; else up to 2^groups steps, and
+ * never more than some 100 ms. Threads: one at a time per view.
  */
 int cairn_layout_reorganize(struct cairn_layout *layout, uint32_t id,
 			    const struct cairn_reorganize_opts *opts, struct cairn_reorganized *ret,

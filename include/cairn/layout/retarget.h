@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Retargeting: compiled types, laid out as another ABI would
+ * Retargeting: lays out compiled types as another ABI would
  *
- * Debug information has offsets, and not always the declarations that led to them. So for each
- * struct the attributes are deduced with which the ABI that it was compiled for gives exactly those
- * offsets; with them it is placed again.
+ * Debug information has offsets, but not always the declarations that led to them. So the
+ * attributes of each struct are deduced, with which the ABI that it was compiled for gives exactly
+ * those offsets. With them it is placed again.
  *
  *	struct cairn_retarget *r;
- *	if (cairn_layout_retarget(types, cairn_abi_find("bpf"), cairn_abi_find("i386"), ids, n, &r,
- *	&err) < 0)
+ *	if (cairn_layout_retarget(types, cairn_abi_find("bpf"), cairn_abi_find("i386"), ids, n,
+ *				  &r, &err) < 0)
  *		return fail(err.msg);
  *	cairn_types_get(cairn_retarget_types(r), ids[0])->size;	// ids are the same
  *	cairn_retarget_free(r);
  *
- * An attribute that changed nothing cannot be seen: a packed struct without holes, an aligned(8) on
- * what lay there anyway. Nor can #if be undone: members that the other ABI would not have are
- * there.
+ * An attribute that changed nothing is not visible: a packed struct without holes, an aligned(8) on
+ * a member that was there anyway. An #if cannot be undone, either: members that the other ABI would
+ * not have are there.
  */
 #ifndef CAIRN_LAYOUT_RETARGET_H
 #define CAIRN_LAYOUT_RETARGET_H
@@ -51,7 +51,7 @@ void cairn_retarget_free(struct cairn_retarget *r);
 /* A graph with the same ids; borrowed until cairn_retarget_free(). */
 const struct cairn_types *cairn_retarget_types(const struct cairn_retarget *r);
 
-/* What was deduced of one struct, beyond what the debug information says. */
+/* The attributes deduced for one struct, beyond those in the debug information. */
 struct cairn_deduced {
 	bool packed;
 	uint32_t pack;      /* #pragma pack(N); 0: none */
@@ -66,15 +66,15 @@ struct cairn_deduced {
 	bool unexplained;
 };
 
-/* False when nothing was deduced, also of what was not laid out. */
+/* False if nothing was deduced, also for a type that was not laid out. */
 bool cairn_retarget_deduced(const struct cairn_retarget *r, uint32_t id, struct cairn_deduced *ret);
 
 /*
- * cairn_layout_guess_abi - which ABI laid these structs out
+ * cairn_layout_guess_abi - the ABI that laid these structs out
  *
- * Of those with that pointer size and byte order, the one on which the most of @ids need no
- * attributes; of equals the first of the list (x86-64, i386, ...). BTF alone does not say it. NULL:
- * no ABI is like that, or no memory.
+ * Among the ABIs with that pointer size and byte order, the result is the one under which the most
+ * of @ids need no attributes; among equals the first of the list (x86-64, i386, ...). BTF alone
+ * does not record it. NULL: no ABI has these properties, or no memory.
  */
 const struct cairn_abi *cairn_layout_guess_abi(const struct cairn_types *types, const uint32_t *ids,
 					       size_t n, unsigned int pointer_size,

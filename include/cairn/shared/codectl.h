@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * codectl: what code a process has, and how to unwind it
+ * codectl: the code that a process has, and how to unwind it
  *
  * The arguments of codectl(option, info, info_size, flags), as in the RFC of July 2025 and its
- * review, and the registry in memory that answers it without a kernel. docs/formats/codectl.md
- * tells what was left open there, what is decided here, and why. All numbers are of the byte order
- * of the process; pointers are addresses in it.
+ * review, and the registry in memory that implements it without a kernel. docs/formats/codectl.md
+ * lists the open questions of the RFC, the decisions made here, and the reasons. All numbers are of
+ * the byte order of the process; pointers are addresses in it.
  *
- * Growth is that of copy_struct_from_user(): a shorter info is filled with zeros, a longer one is
- * E2BIG unless what is not known is zero. flags is 0.
+ * It grows as copy_struct_from_user() does: a shorter info is filled with zeros, a longer one is
+ * E2BIG unless the unknown part is zero. flags is 0.
  */
 #ifndef CAIRN_SHARED_CODECTL_H
 #define CAIRN_SHARED_CODECTL_H
@@ -34,7 +34,7 @@ enum code_opt_rfc {
 	CODE_RFC_UNREGISTER = 2,
 };
 
-/* What lies at unwind_start. */
+/* The format of the data at unwind_start. */
 enum code_unwind_kind {
 	CODE_UNWIND_NONE = 0,
 	CODE_UNWIND_EH_FRAME = 1, /* CIEs and FDEs as in .eh_frame, [unwind_start, unwind_end) */
@@ -65,18 +65,19 @@ struct code_elf_info {
 };
 
 /*
- * That a caller knows what is behind the 24 bytes of the RFC. No address of x86-64 or AArch64 looks
- * like this, so that a struct code_elf_info, with text_end at this place, is never taken for one.
+ * Shows that a caller knows the members after the 24 bytes of the RFC. No address of x86-64 or
+ * AArch64 looks like this, so that a struct code_elf_info, which has text_end at this offset, is
+ * never taken for one.
  */
 #define CODE_JIT_EXTENDED UINT64_C(0xc0dec71e70000001)
 
 enum code_jit_flags {
 	/*
-	 * Where no row is, CFA = frame pointer + 16, as of code that keeps a frame pointer; wrong
-	 * in prologues.
+	 * At addresses without a row, CFA = frame pointer + 16, as in code that keeps a frame
+	 * pointer; wrong in prologues.
 	 */
 	CODE_JIT_FRAME_POINTER = 1,
-	CODE_JIT_ASSUMED = 2, /* nobody said so: it is what an observer takes it for */
+	CODE_JIT_ASSUMED = 2, /* no source declares it: an observer assumes it */
 };
 
 /* A region that code is written into, and the tables that grow with it. */
@@ -114,9 +115,9 @@ struct code_unregister_info {
  * put in between. Any table of a chain may grow, as long as the order holds. An element is
  * published before its code can run.
  *
- * In one epoch of a region an address is described at most once. What is withdrawn and then
- * described anew is so under a new epoch, with tables of which some are new; those that it does not
- * have any more may hold anything by then.
+ * In one epoch of a region an address is described at most once. Code that is withdrawn and then
+ * described anew is described under a new epoch, with tables of which some are new. The tables that
+ * it does not have any more may hold anything by then.
  */
 struct code_jit_table {
 	uint64_t reserved_len; /* bytes of elements that there is room for; constant */
@@ -135,7 +136,7 @@ struct code_jit_unwind_table {
 	uint64_t next;
 };
 
-/* Of a row, like the information byte of SFrame. */
+/* The information word of a row, like the information byte of SFrame. */
 enum code_jit_row_info {
 	/* the CFA starts from the frame pointer (rbp, x29); else from the stack pointer */
 	CODE_ROW_CFA_FP = 1,
@@ -180,20 +181,20 @@ struct code_jit_symbol {
 };
 
 /*
- * From this address to that of the next one, the code is of this line; of several at one address
- * the last one counts.
+ * From this address to that of the next one, the code belongs to this line; among several at one
+ * address the last one counts.
  */
 struct code_jit_line {
 	uint32_t ip_off;
-	uint32_t line; /* 0: of no line; that is also how it is withdrawn */
+	uint32_t line; /* 0: no line; an entry is also withdrawn this way */
 	uint64_t file; /* char *; 0: not known */
 };
 
 /*
  * The registry of one process: a private mapping of a memfd with the name CODECTL_REGISTRY_NAME, so
  * that readers find it in /proc/PID/maps, fork copies it, and exec ends it. magic is written last.
- * Strings follow the entries. A process has one for each copy of the library in it: two, where a
- * program that is linked with it statically runs with the agent.
+ * Strings follow the entries. A process has one for each copy of the library in it: two, if a
+ * program that is statically linked with it runs with the agent.
  */
 #define CODECTL_REGISTRY_NAME  "cairn-codectl"
 #define CODECTL_REGISTRY_MAGIC "codectl" /* with its NUL: 8 bytes */
@@ -217,20 +218,20 @@ struct codectl_registry {
 	uint64_t entries;     /* address of the first entry */
 	uint32_t entry_stride;
 	uint32_t n_entries; /* that were ever used; only grows, store-release */
-	uint64_t changes;   /* registrations and removals so far, for those who poll */
+	uint64_t changes;   /* registrations and removals so far, for readers that poll */
 	uint64_t reserved[8];
 };
 
 /*
  * One registration. epoch is the only thing that makes it valid: it is 0 while the rest is written,
  * and then, by one store-release, a number that no registration of the process had before. Removal
- * stores 0. A reader that finds the same epoch before and after has read what belongs to it. What
- * is removed stays readable, by last_epoch, until the place is used again; last_epoch is 0 before
- * anything else of the place changes.
+ * stores 0. A reader that finds the same epoch before and after has read what belongs to it. A
+ * removed entry stays readable, by last_epoch, until its slot is used again; last_epoch is 0 before
+ * any other member of the slot changes.
  *
  * Valid entries overlap in one case: a region passes into a new generation, by an entry with a
- * higher epoch that becomes valid before the old one is removed, so that there is no moment without
- * it. The higher epoch counts.
+ * higher epoch that becomes valid before the old one is removed. So there is no moment without the
+ * region. The higher epoch counts.
  */
 struct codectl_entry {
 	uint64_t epoch;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Unwind table: how to get from a frame to its caller, for every address of one file
+ * Unwind table: the rule that leads from a frame to its caller, for every address of one file
  *
  * One block of bytes without pointers. It is searched in place: in memory, in a mapped sidecar, in
  * another process, from BPF. All numbers are little-endian. docs/formats/unwind.md explains it with
@@ -12,18 +12,18 @@
  *	                16 bits can number
  *	rules           each written once; a row names one by its distance, in words of 4 bytes
  *
- * A row holds from its address to that of the next row; what nothing describes is a row, too, of
- * rule 0.
+ * A row holds from its address to that of the next row; a range without a description is a row,
+ * too, of rule 0.
  *
  * To find the rule for an address: page = (address - base) >> 16. In the directory take the last
  * entry whose page is at most that. If it is this page, take among its rows the last whose offset
- * is at most (address - base) & 0xffff. When the page has no such row, or no entry, the row is the
- * one before the rows of the next page with an entry. When there is none at all, nothing describes
- * the address.
+ * is at most (address - base) & 0xffff. If the page has no such row, or no entry, the row is the
+ * one before the rows of the next page with an entry. If there is none at all, the address is
+ * undescribed.
  *
- * Extension: a reader refuses a version it does not know. header_size may grow; what is behind the
- * part that a reader knows is ignored. New kinds of rules need a new version, since a wrong rule is
- * a wrong stack. Version 2 has wide rows and CAIRN_UNWIND_IS_PC; a table that needs neither is
+ * Extension: a reader refuses a version it does not know. header_size may grow; a reader ignores
+ * the bytes after the part that it knows. New kinds of rules need a new version, since a wrong rule
+ * is a wrong stack. Version 2 has wide rows and CAIRN_UNWIND_IS_PC; a table that needs neither is
  * written as version 1.
  */
 #ifndef CAIRN_SHARED_UNWIND_H
@@ -88,12 +88,15 @@ enum cairn_unwind_flags {
 	CAIRN_UNWIND_RA_SIGNED = 4,
 };
 
-/* Where a register of the caller is, in bits 5 to 7 of a register's word. */
+/* The location of a caller's register, in bits 5 to 7 of the register's word. */
 enum cairn_unwind_saved {
 	CAIRN_UNWIND_AT_CFA,	/* in memory at CFA + value */
 	CAIRN_UNWIND_IS_CFA,	/* it is CFA + value */
 	CAIRN_UNWIND_AT_BASE,	/* in memory at the register that the CFA starts from, + value */
-	/* in memory at the frame pointer (rbp, x29) of this frame + value, where that is another */
+	/*
+	 * in memory at the frame pointer (rbp, x29) of this frame + value, if that is another
+	 * address
+	 */
 	CAIRN_UNWIND_AT_FP,
 	CAIRN_UNWIND_IN_REG,	/* in the register with number value */
 	CAIRN_UNWIND_SAME,	/* unchanged */
@@ -105,8 +108,8 @@ enum cairn_unwind_saved {
 /*
  * A rule is this header and n_regs words: bits 0 to 4 the register's DWARF number, bits 5 to 7 enum
  * cairn_unwind_saved, bits 8 to 31 a signed value. The return address has the number 16 on x86-64
- * and 30 on AArch64; without a word for it it is at CFA - 8 on x86-64, and unchanged in x30 on
- * AArch64. Other registers without a word are unchanged when the ABI has the callee save them, and
+ * and 30 on AArch64. If it has no word, it is at CFA - 8 on x86-64, and unchanged in x30 on
+ * AArch64. Other registers without a word are unchanged if the ABI has the callee save them, and
  * lost otherwise.
  */
 struct cairn_unwind_rule {
