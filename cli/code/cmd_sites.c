@@ -22,6 +22,7 @@ struct sites_values {
 	const char *emit;
 	struct sidecar_wish wish;
 	unsigned long jobs;
+	const char *explain;
 	bool json, no_demangle;
 	bool sites;
 	bool hazards;
@@ -46,6 +47,8 @@ static const struct opt opts[] = {
 	 "print probe definitions that another tool takes"},
 	{0, "hazards", OPT_FLAG, NULL, offsetof(struct sites_values, hazards),
 	 "list every site of the file where a uprobe is lost or does harm"},
+	{0, "explain", OPT_TEXT, "WORD", offsetof(struct sites_values, explain),
+	 "say what a reason means and what to do about it, as \"stale\" or \"bypassed\"; \"list\" prints all words"},
 	{0, "assume-unmodified", OPT_FLAG, NULL, offsetof(struct sites_values, assume_unmodified),
 	 "take a parameter's value at a site for the argument where the debug information, mostly "
 	 "Clang's, does not "
@@ -70,6 +73,7 @@ static const struct example examples[] = {
 	 "let another tool trace what it cannot find itself"},
 	{"cairn sites --hazards /usr/bin/redis-server",
 	 "the instructions that no uprobe may be set on"},
+	{"cairn sites --explain stale", "why an argument is unavailable, and what to do"},
 	{0},
 };
 
@@ -438,6 +442,10 @@ static int run(void *v, const struct operands *operands)
 	struct cairn_binary *bin;
 	int status;
 
+	if (values->explain)
+		return sites_explain(values->explain, values->json);
+	if (!operands->n)
+		return fail(STATUS_USAGE, "sites needs %s\nTry: cairn sites --help", cmd_sites.operands);
 	if (values->hazards && operands->n > 1)
 		return fail(STATUS_USAGE, "--hazards is about a whole file, not about %s",
 			    operands->items[1]);
@@ -460,7 +468,8 @@ const struct cmd cmd_sites = {
 	.name = "sites",
 	.summary = "where the functions of a file went, out of line and inlined",
 	.operands = "FILE|PID [FUNC...]",
-	.n_operands_min = 1,
+	/* None with --explain. */
+	.n_operands_min = 0,
 	.opts = opts,
 	.examples = examples,
 	.values_size = sizeof(struct sites_values),

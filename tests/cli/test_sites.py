@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 
-from claims import CAIRN, TAKE_VALUES, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
+from claims import CAIRN, SOURCE, TAKE_VALUES, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
 
 COMPILERS = ("gcc", "clang")
 
@@ -165,6 +165,41 @@ def text_and_json_are_the_same_record():
         for arg in site["args"]:
             expect(re.search(rf"{arg['name']} +{re.escape(arg['text'])}\n", text.out), arg, text)
     expect(f"{len(sites)} sites: " in text.lines()[-1], text)
+
+
+def reasons_of(path, start):
+    """[(word, sentence)] of a table in the sources."""
+    with open(os.path.join(SOURCE, path), encoding="utf-8") as file:
+        table = file.read().split(start)[1].split("\n};")[0]
+    rows = re.findall(r'\{\s*(?:\w+,\s*)?"([\w-]+)",\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\}', table)
+    return [(word, "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', text))) for word, text in rows]
+
+
+@claim
+def every_reason_is_explained_and_nothing_else():
+    tables = [("src/facts/loc/text.c", "reasons[CAIRN_N_UNAVAILABLE]"), ("src/facts/sites/count_caveats.c", "\n} "),
+              ("src/ground/insn/hazards.c", "hazards[] = {")]
+    known = {}
+    for path, start in tables:
+        rows = reasons_of(path, start)
+        expect(len(rows) > 8, path, rows)
+        known.update(rows)
+    explained = {o["reason"]: o["text"] for o in cairn("sites", "--explain", "list", "--json", check=True).objects()}
+    known = {word: text for word, text in known.items() if word not in ("available", "none")}
+    expect(set(explained) == set(known), set(explained) ^ set(known))
+    for word, text in explained.items():
+        shown = cairn("sites", "--explain", word, check=True).out
+        expect(shown.startswith(word + "\n\n") and " ".join(shown.split()) == f"{word} {text}", shown)
+        for page in re.findall(r"docs/findings/([\w-]+\.md)", text):
+            expect(os.path.exists(os.path.join(SOURCE, "docs", "findings", page)), word, page)
+    # What is printed where a value would be leads to the same paragraph.
+    for path, start in tables[:2]:
+        for word, text in reasons_of(path, start):
+            if word in explained:
+                expect(explained[word].startswith(text), word, text, explained[word])
+                expect(f"{word}\n" in cairn("sites", "--explain", text, check=True).out, text)
+    r = cairn("sites", "--explain", "no-such-reason")
+    expect(r.status == 1 and "--explain list" in r.err and not r.out, r)
 
 
 @claim
