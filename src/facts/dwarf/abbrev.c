@@ -36,7 +36,7 @@ struct builder {
 	bool dense;
 };
 
-/* What is known while the attributes of one abbreviation are read. */
+/* The facts gathered while the attributes of one abbreviation are read. */
 struct shape {
 	struct dw_step first, open; /* @open: the step being extended */
 	bool has_first;
@@ -87,7 +87,10 @@ static void note_strp(const struct shape *s, const struct dw_spec *spec, bool fo
 	*ret = *is_strp ? place(s) : DW_NO_FAST;
 }
 
-/* Remember where the index finds what it wants. Called before the attribute's size is added. */
+/*
+ * Record the offset of an attribute that the index needs. Called before the attribute's size is
+ * added.
+ */
 static void note(struct builder *b, struct shape *s, const struct dw_spec *spec)
 {
 	struct dw_func_abbrev *f = &s->func;
@@ -181,7 +184,7 @@ static uint8_t near_form(const struct dw_abbrevs *t, uint16_t form)
 }
 
 /*
- * Called before the attribute's size is added. @behind the pair, and its implicit value, in
+ * Called before the attribute's size is added. @behind: the pair, and its implicit value, in
  * .debug_abbrev
  */
 static void note_near(const struct builder *b, struct dw_abbrev *a, const struct shape *s,
@@ -190,7 +193,7 @@ static void note_near(const struct builder *b, struct dw_abbrev *a, const struct
 	enum dw_slot slot = dw_slot_of(spec->at);
 	struct dw_near *n = &a->near[slot];
 	uint64_t off = place(s);
-	/* Of several the first counts. */
+	/* If there are several, the first counts. */
 	if (slot == DW_SLOT_NONE || n->form)
 		return;
 	if (spec->form == DW_FORM_implicit_const) {
@@ -269,7 +272,7 @@ static const struct dw_func_abbrev *keep_func(struct builder *b, const struct dw
 	return keep(b->pool, &s->func, 1, sizeof(s->func));
 }
 
-/* What was read of it, to stay. NULL: out of memory. */
+/* The permanent form of an abbreviation that was read. NULL: out of memory. */
 static const struct dw_abbrev *keep_abbrev(struct builder *b, struct dw_abbrev *a, struct shape *s)
 {
 	struct dw_abbrev_pool *pool = b->pool;

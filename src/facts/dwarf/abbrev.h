@@ -5,17 +5,18 @@
  * To step over a DIE, only the sizes of its attributes matter. So each abbreviation becomes a list
  * of steps "advance by @fixed bytes, then do @then", where runs of fixed-size forms are added up:
  *
- *	name strp, file data1, line data2, type ref4, sibling ref4    ──►  {15, END}
- *	name string, line data1, location exprloc, type ref4          ──►  {0, STR} {1, BLOCK} {4,
- *	                                                              END}
+ *	name strp, file data1, line data2, type ref4, sibling ref4
+ *		──►  {15, END}
+ *	name string, line data1, location exprloc, type ref4
+ *		──►  {0, STR} {1, BLOCK} {4, END}
  *
  * Most DIEs of C are one step: one comparison with the end of the unit and one addition. The
  * attributes themselves are read from @specs, the table's own bytes, which were checked when it was
  * compiled.
  *
  * A vmlinux has 315,000 abbreviations, each unit its own table of them, and only 8,500 that differ
- * in more than their code. So a table is a list of pointers, and each worker compiles what it had
- * not met (abbrev_pool.h).
+ * in more than their code. So a table is a list of pointers, and each worker compiles only the
+ * abbreviations that it had not met (abbrev_pool.h).
  */
 #ifndef DWARF_ABBREV_H
 #define DWARF_ABBREV_H
@@ -37,7 +38,7 @@ enum dw_then {
 	DW_THEN_BLOCK1,
 	DW_THEN_BLOCK2,
 	DW_THEN_BLOCK4,
-	DW_THEN_INDIRECT, /* the form is in front of the value */
+	DW_THEN_INDIRECT, /* the form stands before the value */
 	DW_THEN_UNKNOWN,  /* a form of unknown size; an error only when a DIE uses it */
 };
 
@@ -49,9 +50,9 @@ struct dw_step {
 #define DW_NO_FAST UINT16_MAX
 
 /*
- * Attributes that are asked for often. An abbreviation knows of each whether it has it, and where
- * in the first run of a DIE: a question is then a load of that and one of the value, and the pairs
- * need not be read again.
+ * Attributes that are queried often. For each of them an abbreviation knows whether it has it, and
+ * where in the first run of a DIE. A query is then a load of that and one of the value, and the
+ * pairs need not be read again.
  */
 enum dw_slot {
 	DW_SLOT_NONE, /* of all others */
@@ -82,16 +83,17 @@ enum dw_slot {
 
 struct dw_near {
 	uint8_t form; /* 0: it is not there; DW_NEAR_BY_PAIR: by its pair */
-	uint8_t off; /* in the DIE; of DW_FORM_implicit_const, of the value behind the first pair */
+	/* in the DIE; for DW_FORM_implicit_const, the offset of the value from the first pair */
+	uint8_t off;
 };
 #define DW_NEAR_BY_PAIR UINT8_MAX
 
-/* By attribute, up to DW_AT_call_line, and behind DW_AT_GNU_locviews. */
+/* Indexed by attribute: up to DW_AT_call_line, and from DW_AT_GNU_locviews on. */
 extern const uint8_t dw_slots[0x5a], dw_gnu_slots[2];
 
 struct dw_abbrev {
 	const uint8_t *specs; /* attribute, form pairs in .debug_abbrev, up to 0, 0 */
-	const struct dw_step *more; /* behind @first, unless that is the END */
+	const struct dw_step *more; /* after @first, unless that is the END */
 	const struct dw_func_abbrev *func; /* of a subprogram, an inlined subroutine */
 	/* dw_attr_bit() of each attribute: most questions are for one that is not there */
 	uint32_t has;
@@ -103,8 +105,8 @@ struct dw_abbrev {
 };
 
 /*
- * Where the first run of a function's DIE has what the index wants; DW_NO_FAST: read it by
- * dw_attr().
+ * The offsets, in the first run of a function's DIE, of the values that the index needs;
+ * DW_NO_FAST: read it by dw_attr().
  */
 struct dw_func_abbrev {
 	uint16_t name, linkage_name, origin;
@@ -126,7 +128,7 @@ struct dw_abbrevs {
 	uint64_t *codes; /* sorted, code of p[i]; NULL when they are 1, 2, ... n */
 };
 
-/* Several attributes have a bit in common; those that are asked for most have not. */
+/* Several attributes have a bit in common; those that are queried most have one of their own. */
 static inline uint32_t dw_attr_bit(uint16_t at)
 {
 	return UINT32_C(1) << ((at ^ at >> 3 ^ at >> 6) & 31);
@@ -150,7 +152,7 @@ int dw_abbrevs_compile(struct dw_abbrevs *t, struct dw_abbrev_pool *pool, _Atomi
 void dw_abbrevs_fini(struct dw_abbrevs *t);
 size_t dw_abbrev_index_sparse(const struct dw_abbrevs *t, uint64_t code);
 
-/* The place of a code in p[]; that behind the last when the table has no such code. */
+/* The index of a code in p[]; one past the last if the table has no such code. */
 static inline size_t dw_abbrev_index(const struct dw_abbrevs *t, uint64_t code)
 {
 	if (t->codes)

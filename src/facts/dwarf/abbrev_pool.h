@@ -2,12 +2,12 @@
 /*
  * Compiled abbreviations of one worker, found by their bytes
  *
- *	.debug_abbrev   11 | 0d 00 03 0e 49 13 38 0b 00 00      code 17: member; name strp, type
- *	ref4, place data1
- *	.debug_abbrev   2a | 0d 00 03 0e 49 13 38 0b 00 00      code 42 of another unit: the same
- *	behind its code
+ *	.debug_abbrev   11 | 0d 00 03 0e 49 13 38 0b 00 00
+ *			code 17: member; name strp, type ref4, place data1
+ *	.debug_abbrev   2a | 0d 00 03 0e 49 13 38 0b 00 00
+ *			code 42 of another unit: the same after its code
  *
- * What they are compiled to stays where it is until dw_abbrev_pool_fini().
+ * The compiled form stays at its address until dw_abbrev_pool_fini().
  */
 #ifndef DWARF_ABBREV_POOL_H
 #define DWARF_ABBREV_POOL_H
@@ -19,7 +19,7 @@
 struct dw_known {
 	/* that it was met in: file and sizes must be equal; NULL: free */
 	const struct dw_abbrevs *table;
-	const uint8_t *bytes;           /* behind the code */
+	const uint8_t *bytes;           /* after the code */
 	size_t n;
 	const struct dw_abbrev *abbrev;
 };
@@ -28,14 +28,15 @@ struct dw_abbrev_pool {
 	struct arena arena;
 	struct dw_known *slot; /* open addressing */
 	size_t n, cap;
-	/* Scratch: of the table at hand, and of the abbreviation at hand. */
+	/* Scratch: for the current table, and for the current abbreviation. */
 	VEC(const struct dw_abbrev *) table;
 	VEC(uint64_t) codes;
 	VEC(struct dw_step) steps;
 };
 
 /*
- * Bytes of the abbreviation whose tag is at @p; 0 when it is damaged, or written in an unusual way.
+ * The number of bytes of the abbreviation whose tag is at @p; 0 if it is damaged, or written in an
+ * unusual way.
  */
 size_t dw_abbrev_bytes(const uint8_t *p, const uint8_t *end);
 
@@ -48,7 +49,7 @@ const struct dw_abbrev *dw_abbrev_pool_find(const struct dw_abbrev_pool *pool,
 int dw_abbrev_pool_add(struct dw_abbrev_pool *pool, const struct dw_abbrevs *t,
 		       const uint8_t *bytes, size_t n, const struct dw_abbrev *a);
 
-/* Nothing will be looked for any more: what is compiled stays. */
+/* No more lookups will follow: the compiled abbreviations stay. */
 void dw_abbrev_pool_close(struct dw_abbrev_pool *pool);
 void dw_abbrev_pool_fini(struct dw_abbrev_pool *pool);
 

@@ -2,7 +2,7 @@
 /*
  * Which unit has which abbreviation table; each distinct one is made once, in parallel
  *
- * A table belongs to a place in .debug_abbrev and to the sizes that its forms have in a unit: two
+ * A table belongs to an offset in .debug_abbrev and to the sizes that its forms have in a unit. Two
  * units of 32- and 64-bit DWARF that share the bytes have a table each.
  */
 #include <stdlib.h>
@@ -62,7 +62,10 @@ static int assign_tables(struct dw_tables *ret, struct dw_unit *units, size_t n,
 	return 0;
 }
 
-/* Bytes of tables that may still be compiled, of one file. Its tables follow one another. */
+/*
+ * The number of bytes of tables that may still be compiled, for one file. Its tables follow one
+ * another.
+ */
 struct budget {
 	const struct dw_file *file;
 	_Atomic uint64_t bytes;
@@ -70,7 +73,7 @@ struct budget {
 
 struct compile {
 	struct dw_tables *tables;
-	struct budget *budgets; /* by table: where that of its file is */
+	struct budget *budgets; /* by table: the index of its file's budget */
 	uint32_t *budget_of;
 };
 

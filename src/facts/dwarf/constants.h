@@ -8,7 +8,7 @@
 #ifndef DWARF_CONSTANTS_H
 #define DWARF_CONSTANTS_H
 
-/* What a DIE is. */
+/* Tags: the kind of a DIE. */
 enum {
 	DW_TAG_array_type = 0x01,
 	DW_TAG_class_type = 0x02,
@@ -92,7 +92,7 @@ enum {
 	DW_TAG_hi_user = 0xffff,
 };
 
-/* What a DIE says. */
+/* Attributes: the facts of a DIE. */
 enum {
 	DW_AT_sibling = 0x01,
 	DW_AT_location = 0x02,
@@ -247,7 +247,7 @@ enum {
 	DW_AT_GNU_numerator = 0x2303,
 	DW_AT_GNU_denominator = 0x2304,
 	DW_AT_GNU_bias = 0x2305,
-	/* Of .cairn.dwarf (pack/reduced.h). */
+	/* For .cairn.dwarf (sidecar/reduced.h). */
 	DW_AT_cairn_type = 0x3ca1,
 	DW_AT_cairn_another_call = 0x3ca2,
 	DW_AT_hi_user = 0x3fff,
@@ -398,7 +398,7 @@ enum {
 	DW_OP_hi_user = 0xff,
 };
 
-/* Entries of location lists, DWARF 5. GNU_view_pair stands in front of the entry it belongs to. */
+/* Entries of location lists, DWARF 5. GNU_view_pair stands before the entry it belongs to. */
 enum {
 	DW_LLE_end_of_list = 0x00,
 	DW_LLE_base_addressx = 0x01,
@@ -452,7 +452,7 @@ enum {
 	DW_LNE_hi_user = 0xff,
 };
 
-/* Line program headers of DWARF 5: what a column of the directory and file tables holds. */
+/* Line program headers of DWARF 5: the content of a column of the directory and file tables. */
 enum {
 	DW_LNCT_path = 0x01,
 	DW_LNCT_directory_index = 0x02,

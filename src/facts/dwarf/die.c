@@ -290,13 +290,13 @@ uint64_t dw_type_bytes(const struct dw_die *die)
 
 /* ---- the tree ---- */
 
-/* behind() and skip_children() failed. */
+/* Called after behind() or skip_children() failed. */
 static int lost(const struct cairn_err *err)
 {
 	return err && err->code == -EOPNOTSUPP ? -EOPNOTSUPP : -EBADMSG;
 }
 
-/* The byte behind the attributes, where the first child or the next sibling is. */
+/* The byte after the attributes, where the first child or the next sibling is. */
 static inline const uint8_t *behind(const struct dw_die *die, struct cairn_err *err)
 {
 	const uint8_t *p = dw_skip_attrs(die->abbrev, die->attrs, die->unit->end);
@@ -329,8 +329,8 @@ int dw_die_child(const struct dw_die *die, struct dw_die *ret, struct cairn_err 
 }
 
 /*
- * Where the next DIE is by a DW_AT_sibling at offset @off of the section. Only forward, or a walk
- * along siblings might never end.
+ * Sets the next DIE by a DW_AT_sibling at offset @off of the section. Only forward, or a walk along
+ * siblings might never end.
  */
 static inline bool jump_to(const struct dw_unit *u, uint64_t off, const uint8_t *skip_attrs,
 			   const uint8_t **ret)
@@ -345,7 +345,7 @@ bool dw_die_jump(const struct dw_die *die, const uint8_t *skip_attrs, const uint
 {
 	const struct dw_unit *u = die->unit;
 	struct dw_value v;
-	/* In the first run, which behind() has stepped over. */
+	/* It is in the first run, which behind() has stepped over. */
 	if (die->abbrev->sibling != DW_NO_FAST)
 		return jump_to(u, u->off + dw_load_u32(die->attrs + die->abbrev->sibling),
 			       skip_attrs, ret);
@@ -355,8 +355,8 @@ bool dw_die_jump(const struct dw_die *die, const uint8_t *skip_attrs, const uint
 }
 
 /*
- * Behind the DIE at @p, and behind its children where it tells where that is; otherwise they are
- * @open. NULL when it is unusual: for dw_die_parse(), then.
+ * The address after the DIE at @p, and after its children if the DIE says where that is; otherwise
+ * they are @open. NULL if the DIE is unusual: dw_die_parse() has to read it then.
  */
 static inline __attribute__((always_inline)) const uint8_t *step_usual(const struct dw_unit *u,
 								       const uint8_t *p, bool *open)
@@ -375,7 +375,7 @@ static inline __attribute__((always_inline)) const uint8_t *step_usual(const str
 	return a->near[DW_SLOT_SIBLING].form ? NULL : p;
 }
 
-/* Steps over the children that start at @p; the byte behind their null, or NULL. */
+/* Steps over the children that start at @p. Returns the byte after their null, or NULL. */
 static const uint8_t *skip_children(const struct dw_unit *u, const uint8_t *p,
 				      struct cairn_err *err)
 {
@@ -412,7 +412,7 @@ static const uint8_t *skip_children(const struct dw_unit *u, const uint8_t *p,
 	return p;
 }
 
-/* The byte behind a DIE and its children. */
+/* The byte after a DIE and its children. */
 static const uint8_t *skip_all(const struct dw_die *die, struct cairn_err *err)
 {
 	const uint8_t *p = behind(die, err);
@@ -428,10 +428,10 @@ int dw_die_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_er
 }
 
 /*
- * The first parameter among the DIE at @p and its siblings. GCC says of each DIE with children
+ * The first parameter among the DIE at @p and its siblings. GCC writes for each DIE with children
  * where the next one is, unless it is the last (dwarf2out.c, add_sibling_attributes; dwz keeps to
- * that): what is in the last one need not be stepped over. Who rewrites units and drops the
- * attribute (LLVM's linker of DWARF) drops all of them.
+ * that). So the children of the last one need not be stepped over. A program that rewrites units
+ * and drops the attribute (LLVM's linker of DWARF) drops all of them.
  */
 static int param_from(const struct dw_unit *u, const uint8_t *p, struct dw_die *ret,
 		      struct cairn_err *err)
@@ -485,7 +485,7 @@ void dw_locals_enter(struct dw_locals *w, const struct dw_die *die)
 	w->at = die->has_children ? behind(die, NULL) : NULL;
 }
 
-/* Whether it is said to be somewhere, or something. */
+/* True if it has a location or a value. */
 static bool is_told(const struct dw_abbrev *a)
 {
 	return a->near[DW_SLOT_LOCATION].form || a->near[DW_SLOT_CONST_VALUE].form;

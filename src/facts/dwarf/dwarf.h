@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * DWARF: units, DIEs, attributes, ranges, location lists, lines
+ * Reads DWARF: units, DIEs, attributes, ranges, location lists, lines
  *
  * Versions 4 and 5 (2 and 3 as far as they are the same), 32- and 64-bit DWARF, in the debug file
- * of a binary and in dwz's alternate file. Two ways in:
+ * of a binary and in dwz's alternate file. There are two ways to use it:
  *
  *  - by address of a DIE: dw_die_at(), then children, attributes, lists;
  *  - by a scan over everything: the function index (index.h), which steps over all DIEs with
  *    compiled abbreviations, in parallel by unit, and keeps the few that describe code.
  *
- * All pointers borrow the mapped sections. After dwarf_open() a struct dwarf may be read by any
- * number of threads; what is computed on first use (unit headers of the alternate file, line
+ * All pointers borrow the mapped sections. After dwarf_open() any number of threads may read a
+ * struct dwarf. Data that is computed on first use (unit headers of the alternate file, line
  * tables) is serialised inside.
  */
 #ifndef DWARF_DWARF_H
@@ -30,9 +30,10 @@ struct dw_unit;
 struct dw_abbrev;
 
 /*
- * A DIE's place: its offset in .debug_info of the debug file. With DW_OFF_ALT it is in the
- * alternate file's, with DW_OFF_TYPES in .debug_types (DWARF 4 type units); above DW_OFF_DWO stands
- * which .dwo file or package of them it is in, counted from 1. 0 is no DIE (a header is there).
+ * The identity of a DIE: its offset in .debug_info of the debug file. With DW_OFF_ALT it is in the
+ * alternate file's, with DW_OFF_TYPES in .debug_types (DWARF 4 type units). The bits above
+ * DW_OFF_DWO are the number of the .dwo file or package that has it, counted from 1. 0 is no DIE (a
+ * header is there).
  *
  *	63   62     61 ... 40       39 ... 0
  *	ALT  TYPES  number of .dwo  offset in the section
@@ -92,10 +93,10 @@ struct dw_value {
  * dwarf_open - unit headers and abbreviations of a binary's debug information
  *
  * @threads  as in pool_run()
- * Returns 0. -ENODATA: the binary has no DWARF (err: where it was looked for). -EBADMSG: damaged
- * unit header, abbreviation table or root DIE. -EOPNOTSUPP: unknown version.
+ * Returns 0. -ENODATA: the binary has no DWARF (err: where it was searched). -EBADMSG: damaged unit
+ * header, abbreviation table or root DIE. -EOPNOTSUPP: unknown version.
  * Split DWARF: the .dwo files that skeleton units name, or a package of them (FILE.dwp), are opened
- * here. One that is not there is no error, see dwarf_missing().
+ * here. A missing one is no error, see dwarf_missing().
  * Cost: reads unit headers, each distinct abbreviation table once, and the root DIEs.
  */
 int dwarf_open(const struct cairn_binary *bin, unsigned int threads, struct dwarf **ret,
@@ -103,20 +104,21 @@ int dwarf_open(const struct cairn_binary *bin, unsigned int threads, struct dwar
 void dwarf_close(struct dwarf *dw);
 
 /*
- * dwarf_release - everything but strings is not needed for now
+ * dwarf_release - drop everything but strings for now
  *
  * Its memory goes back to the system, see elf_release(): names that were found stay in it. Cost:
- * one system call for each section; of a kernel's, what closing the file would spend otherwise.
+ * one system call for each section; for a kernel the time that closing the file would take
+ * otherwise.
  * Threads: any, also while others read.
  */
 void dwarf_release(const struct dwarf *dw);
 const struct cairn_binary *dwarf_binary(const struct dwarf *dw);
 
 /*
- * dwarf_missing - the .dwo files that were not found: what is in them is not known
+ * dwarf_missing - the .dwo files that were not found: their content is not known
  *
- * @ret  for the first few, where was looked and why each place did not do, one per line; "" when
- *       none is missing. Lives as long as @dw.
+ * @ret  for the first few, where they were searched and why each candidate was refused, one per
+ *       line; "" if none is missing. Lives as long as @dw.
  * Returns their number.
  */
 size_t dwarf_missing(const struct dwarf *dw, const char **ret);
@@ -147,7 +149,7 @@ int dw_unit_root(const struct dw_unit *u, struct dw_die *ret, struct cairn_err *
 const char *dw_unit_name(const struct dw_unit *u);
 const char *dw_unit_comp_dir(const struct dw_unit *u);
 uint16_t dw_unit_language(const struct dw_unit *u);
-/* C of any year; not what is built on it. */
+/* C of any year; not languages built on it. */
 bool dw_unit_is_c(const struct dw_unit *u);
 bool dw_unit_is_cxx(const struct dw_unit *u);	/* C++ of any year */
 bool dw_unit_is_gcc(const struct dw_unit *u);   /* by producer: "GNU " */
@@ -182,7 +184,7 @@ enum dw_go dw_unit_go(const struct dw_unit *u);
  */
 int dw_die_at(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cairn_err *err);
 
-/* The same, cheaper, for one that usually is in unit @u: what a DIE of @u refers to. */
+/* The same, cheaper, for a DIE that usually is in unit @u: one that a DIE of @u refers to. */
 int dw_die_near(const struct dw_unit *u, dw_off off, struct dw_die *ret, struct cairn_err *err);
 
 /*
@@ -201,28 +203,27 @@ int dw_die_child(const struct dw_die *die, struct dw_die *ret, struct cairn_err 
 int dw_die_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
 
 /*
- * The same for who wants parameters alone: DW_TAG_formal_parameter, DW_TAG_unspecified_parameters.
- * Others cost little.
+ * The same for callers that need parameters alone: DW_TAG_formal_parameter,
+ * DW_TAG_unspecified_parameters. Other children cost little.
  */
 int dw_param_child(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
 int dw_param_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
 
 /*
- * What stands in a function in front of one of its DIEs: the scopes around that with their
+ * Visits the contents of a function before one of its DIEs: the scopes around that with their
  * variables, piece by piece
  *
  *	struct dw_locals w;
  *	dw_locals_enter(&w, &function);
  *	while ((what = dw_locals_next(&w, copy->off, &die)) != DW_LOCAL_NONE)
- *		...                                     // then with the offset of a DIE behind that
- *		one
+ *		...			// then with the offset of a later DIE
  */
 struct dw_locals {
 	const struct dw_unit *unit;
 	const uint8_t *at;
 };
 enum dw_local {
-	DW_LOCAL_NONE, /* nothing more in front of @to, or the unit ends, or is damaged */
+	DW_LOCAL_NONE, /* nothing more before @to, or the unit ends, or is damaged */
 	DW_LOCAL_SCOPE, /* DW_TAG_lexical_block, DW_TAG_inlined_subroutine, with children */
 	DW_LOCAL_END,
 	/* DW_TAG_variable, DW_TAG_formal_parameter, with DW_AT_location or DW_AT_const_value */
@@ -232,10 +233,10 @@ enum dw_local {
 void dw_locals_enter(struct dw_locals *w, const struct dw_die *function);
 
 /*
- * dw_locals_next - the next scope or variable in front of @to, or the end of a scope that began
+ * dw_locals_next - the next scope or variable before @to, or the end of a scope that began
  *
- * @ret  of a scope and a variable: the DIE
- * A scope that is known to end in front of @to is stepped over.
+ * @ret  for a scope and a variable: the DIE
+ * A scope that is known to end before @to is stepped over.
  */
 enum dw_local dw_locals_next(struct dw_locals *w, dw_off to, struct dw_die *ret);
 
@@ -259,7 +260,7 @@ int dw_attr_deep(const struct dw_die *die, uint16_t at, struct dw_value *ret,
 
 /*
  * Short forms that give a default when the attribute is absent, of another class or damaged. For
- * things where that is the right answer (names, line numbers), not for locations.
+ * facts with a safe default (names, line numbers), not for locations.
  */
 const char *dw_str(const struct dw_die *die, uint16_t at);        /* NULL */
 const char *dw_str_deep(const struct dw_die *die, uint16_t at);   /* NULL */
@@ -269,15 +270,15 @@ dw_off dw_ref(const struct dw_die *die, uint16_t at);             /* 0 */
 dw_off dw_ref_deep(const struct dw_die *die, uint16_t at);        /* 0 */
 
 /*
- * Size in bytes of the type that a DIE has, typedefs and qualifiers aside; 0 when it is not told,
- * as of an array.
+ * The size in bytes of the type that a DIE has, typedefs and qualifiers aside; 0 if it is not
+ * recorded, as for an array.
  */
 uint64_t dw_type_bytes(const struct dw_die *die);
 
 /*
  * The name a user would write, qualified by namespaces and classes: "std::vector<int>::size".
- * Follows specification and origin; finds the parents in a list of the unit, made when the first
- * name is asked for. Written to @buf as snprintf would. Returns the length needed, or -EBADMSG.
+ * Follows specification and origin; finds the parents in a list of the unit, which is made for the
+ * first name. Written to @buf as snprintf would. Returns the length needed, or -EBADMSG.
  */
 int dw_qualified_name(const struct dwarf *dw, const struct dw_die *die, char *buf, size_t size);
 
@@ -299,8 +300,8 @@ int dw_ranges(const struct dw_die *die, int (*visit)(void *ctx, struct dw_range 
 	      struct cairn_err *err);
 
 /*
- * The same behind what @to has, which the caller frees. Returns their number, -EBADMSG, -ENOMEM
- * (which @err does not tell).
+ * The same, appended to @to, which the caller frees. Returns their number, -EBADMSG, -ENOMEM
+ * (without a message in @err).
  */
 struct dw_range_list {
 	struct dw_range *p;
@@ -332,8 +333,8 @@ struct dw_loc_entry {
  *
  * @at  DW_AT_location usually; DW_AT_frame_base
  * Visits every entry in input order, also the empty ones (lo == hi).
- * Returns the number of entries; 0 when the attribute is absent; -EBADMSG; -EOPNOTSUPP; what @visit
- * returned.
+ * Returns the number of entries; 0 if the attribute is absent; -EBADMSG; -EOPNOTSUPP; the result of
+ * @visit.
  */
 int dw_locations(const struct dw_die *die, uint16_t at,
 		 int (*visit)(void *ctx, const struct dw_loc_entry *entry), void *ctx,
@@ -355,17 +356,17 @@ int dw_unit_addrx(const struct dw_unit *u, uint64_t index, uint64_t *ret, struct
 const char *dw_unit_file(const struct dw_unit *u, uint64_t file);
 
 /*
- * The same in pieces as they are written, "" when there is none: what is not empty, with "/"
- * between.
+ * The same in pieces as they are written, "" for a missing one: the path is the pieces that are not
+ * empty, with "/" between them.
  */
 struct dw_path {
 	const char *base, *dir, *name;
 };
 
 /*
- * False for an unknown number. For who asks many units: linkers give what DWARF 5 says equally the
- * same address, so that three addresses tell whether a path was met before. No memory is kept but,
- * once per unit, where the entries are.
+ * False for an unknown number. For callers that query many units: linkers give equal paths of DWARF
+ * 5 the same address, so that three addresses show whether a path was met before. No memory is kept
+ * except, once per unit, the offsets of the entries.
  */
 bool dw_unit_path(const struct dw_unit *u, uint64_t file, struct dw_path *ret);
 
@@ -377,7 +378,8 @@ struct dw_row {
 	uint32_t file, line;
 	uint16_t column;
 	bool is_stmt;
-	bool end_sequence; /* at is the first address behind the sequence; the rest means nothing */
+	/* at is the first address after the sequence; the other members mean nothing */
+	bool end_sequence;
 	bool prologue_end;
 	uint16_t view; /* position among the rows of one address within its sequence, from 0 */
 };
@@ -391,13 +393,14 @@ struct dw_row {
 int64_t dw_unit_rows(const struct dw_unit *u, const struct dw_row **ret, struct cairn_err *err);
 
 /*
- * dw_unit_visit_rows - the rows as the line program makes them, some at a time, nothing kept
+ * dw_unit_visit_rows - visit the rows as the line program makes them, some at a time, keeping
+ * nothing
  *
  * In the program's order, not sorted; end rows are left out; rows of sequences that the linker
  * dropped are not. @visit with a result other than 0 ends the walk; @rows, @n of them, at most
  * DW_ROWS_AT_ONCE, live until it returns.
- * Returns 0, also without a line table; -EBADMSG, -EOPNOTSUPP, when the rows in front of the damage
- * were visited; what @visit returned.
+ * Returns 0, also without a line table; -EBADMSG, -EOPNOTSUPP after visiting the rows before the
+ * damage; the result of @visit.
  * Cost: runs the program each time, without an allocation. Threads: any.
  */
 enum { DW_ROWS_AT_ONCE = 256 };
@@ -419,15 +422,15 @@ struct dw_position {
 	uint32_t line; /* 0: it belongs to no line */
 	uint16_t column;
 	bool is_stmt;
-	/* the first address behind a sequence: no code of this unit, until the next one */
+	/* the first address after a sequence: no code of this unit, until the next one */
 	bool is_end;
 };
 
 /*
- * dw_unit_positions - which line and column the unit's code has
+ * dw_unit_positions - the lines and columns of the unit's code
  *
  * @ret  sorted by address; borrowed, as long as the dwarf
- * Returns their number, 0 without a line table and for what is behind damage; -ENOMEM.
+ * Returns their number, 0 without a line table; positions after damage are missing; -ENOMEM.
  * Cost: runs the line program on first use, and keeps the positions. Threads: any.
  */
 int64_t dw_unit_positions(const struct dw_unit *u, const struct dw_position **ret,

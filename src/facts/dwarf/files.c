@@ -10,8 +10,8 @@
  *	.debug_info.dwo    type unit of std::pair<int, int>
  *	.debug_info.dwo    the compile unit
  *
- * They are put one behind the other, as a linker would. Nothing in them refers to another one by
- * offset.
+ * They are joined one after the other, as a linker would do it. No content in them refers to
+ * another one by offset.
  */
 #include <stdlib.h>
 
@@ -113,7 +113,7 @@ int dw_file_init(struct dw_file *file, const struct dwarf *dw, struct elf *elf, 
 				 .elf = elf,
 				 .path = elf ? elf_path(elf) : "alternate debug file",
 				 .is_split = is_split};
-	/* What a .dwo file has addresses of was linked with the skeletons. */
+	/* The addresses of a .dwo file were linked with the skeletons. */
 	file->relocatable = is_split ? dw->file[0].relocatable : elf && elf_is_relocatable(elf);
 	for (int id = 0; id < DW_N_SECS; id++) {
 		int rc = find_section(file, (enum dw_sec)id, err);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Forms: how an attribute's value is written, and what it then means
+ * Forms: how an attribute's value is written, and what it means
  *
  *	fixed size       addr data1 ... data16 flag ref1 ... ref8 strx1 ... 4 addrx1 ... 4 ref_sig8
  *	offset size      strp line_strp sec_offset strp_sup GNU_strp_alt GNU_ref_alt; ref_addr
  *	no bytes         flag_present implicit_const
  *	LEB128           udata sdata ref_udata strx addrx loclistx rnglistx GNU_*_index
  *	counted          block block1 block2 block4 exprloc; string up to its NUL
- *	said in front    indirect
+ *	form in the DIE  indirect
  *
  * ref_addr has the size of an address in DWARF 2, of an offset since.
  */

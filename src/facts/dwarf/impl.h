@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of this module share: sections and units
+ * The data that the files of this module share: sections and units
  *
  *	struct dwarf
  *	  file[0]: the debug file      sec[]: .debug_info .debug_types .debug_abbrev ...
@@ -8,8 +8,8 @@
  *	  split.file[]: .dwo, .dwp     sec[]: .debug_info.dwo ...; .debug_addr of file[0]
  *	  units[]: in order of dw_off   ──► abbrevs (shared by units of one table)
  *
- * All of it is made by dwarf_open() and constant from then on, except the line tables and the list
- * of scopes of a unit, which whoever needs them first makes and publishes with one
+ * dwarf_open() makes all of it, and it is constant from then on. The exceptions are the line tables
+ * and the list of scopes of a unit: the first user makes one and publishes it with one
  * compare-and-swap.
  */
 #ifndef DWARF_IMPL_H
@@ -89,7 +89,7 @@ struct dw_unit {
 	const struct dw_file *file;
 	const struct dw_section *sec; /* .debug_info or .debug_types of @file */
 	const struct dw_abbrevs *abbrevs;
-	const uint8_t *dies, *end;    /* first DIE, first byte behind the unit */
+	const uint8_t *dies, *end;    /* first DIE, first byte after the unit */
 	dw_off tag;                   /* DW_OFF_ALT, DW_OFF_TYPES, 0: or it to offsets in @sec */
 	uint64_t off;                 /* of the header, in @sec */
 	uint64_t abbrev_off;
@@ -122,7 +122,7 @@ struct dw_unit {
 	_Atomic(struct dw_scope_list *) scopes;
 };
 
-/* What is in files of its own because of -gsplit-dwarf. */
+/* The files that exist because of -gsplit-dwarf. */
 struct dw_split {
 	struct dw_file *file;
 	size_t n_files;
@@ -182,7 +182,7 @@ static inline uint64_t dw_load_u64(const uint8_t *p)
 	return dw_load_u32(p) | (uint64_t)dw_load_u32(p + 4) << 32;
 }
 
-/* files.c: the sections of an ELF file; of NULL none. */
+/* files.c: the sections of an ELF file; none for NULL. */
 int dw_file_init(struct dw_file *file, const struct dwarf *dw, struct elf *elf, bool is_split,
 		 struct cairn_err *err);
 void dw_file_fini(struct dw_file *file);
@@ -226,7 +226,7 @@ static inline void dw_die_init(struct dw_die *die, const struct dw_unit *u,
 	die->attrs = attrs;
 }
 
-/* split.c: reads the units behind skeletons. */
+/* split.c: reads the units of skeletons. */
 int dw_split_read(struct dwarf *dw, unsigned int threads, struct cairn_err *err);
 void dw_split_fini(struct dw_split *split);
 

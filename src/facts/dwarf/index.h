@@ -3,8 +3,8 @@
  * The function index: every DIE that is a function or an inlined copy of one
  *
  * One pass over all units in parallel. An entry is small, so that a kernel (14 million DIEs) gives
- * some tens of megabytes; names and attributes are read later, for the few entries asked about.
- * Entries stand in order of their DIE's offset, a parent before its children.
+ * some tens of megabytes; names and attributes are read later, for the few entries that are
+ * queried. Entries stand in order of their DIE's offset, a parent before its children.
  */
 #ifndef DWARF_INDEX_H
 #define DWARF_INDEX_H
@@ -58,15 +58,15 @@ int dwarf_index_functions(const struct dwarf *dw, unsigned int threads, struct d
 void dw_func_index_fini(struct dw_func_index *index);
 
 /*
- * The same index for who walks all units for something else. Of each unit, in any order and by any
- * of @threads workers:
+ * The same index for callers that walk all units for another purpose. For each unit, in any order
+ * and by any of @threads workers:
  *
  *	struct dw_scanner *s = dw_index_build_scanner(b, worker);
  *	dw_scanner_begin(s); dw_scanner_see(s, &walker, err) ...		// scan.h
  *	dw_index_build_add(b, number of the unit, worker, err);
  *
- * dw_index_build_take() when all were added. New and add return 0, -ENOMEM, -ERANGE; free also
- * after an error.
+ * Call dw_index_build_take() after all were added. New and add return 0, -ENOMEM, -ERANGE; free
+ * also after an error.
  */
 struct dw_index_build;
 struct dw_scanner;
@@ -81,7 +81,10 @@ void dw_index_build_free(struct dw_index_build *b);
 /* The entry of a DIE by binary search; DW_FUNC_NONE when it is not a function. */
 uint32_t dw_func_index_find(const struct dw_func_index *index, dw_off die);
 
-/* The same, cheaper, for one that usually is in the unit of entry @near: what that refers to. */
+/*
+ * The same, cheaper, for an entry that usually is in the unit of entry @near: one that @near refers
+ * to.
+ */
 uint32_t dw_func_index_find_near(const struct dw_func_index *index, uint32_t near, dw_off die);
 
 /* Its DIE. Returns as dw_die_at(), and costs less. */
@@ -101,11 +104,11 @@ static inline void dw_func_prefetch(const struct dwarf *dw, const struct dw_func
  * dwarf_functions_named - the entries that belong to a name, in one parallel pass, without keeping
  * the rest
  *
- * For "sites FILE FUNC" on a large file: visits subprograms whose DW_AT_name or DW_AT_linkage_name
- * is @name or, with template arguments, @name<...>, what refers to them (specifications, concrete
- * bodies, inlined copies; over at most DW_ORIGIN_MAX links, across units and files), and, for each,
- * the chain of enclosing entries. Same form as the full index, with only these entries in it;
- * parent indices refer to it.
+ * For "sites FILE FUNC" on a large file. Visits subprograms whose DW_AT_name or DW_AT_linkage_name
+ * is @name or, with template arguments, @name<...>. Visits the DIEs that refer to them
+ * (specifications, concrete bodies, inlined copies; over at most DW_ORIGIN_MAX links, across units
+ * and files) and, for each, the chain of enclosing entries. Same form as the full index, with only
+ * these entries in it; parent indices refer to it.
  */
 int dwarf_functions_named(const struct dwarf *dw, unsigned int threads, const char *name,
 			  struct dw_func_index *ret, struct cairn_err *err);

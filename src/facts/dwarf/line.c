@@ -9,19 +9,19 @@
  *	line base -5, line range 14, opcode base 13, opcode 0x4b (75):
  *	75 - 13 = 62 = 4 * 14 + 6    address += 4, line += -5 + 6, append
  *
- * Which special opcode does what is worked out once per program: a division for each of a kernel's
+ * The effect of each special opcode is computed once per program: a division for each of a kernel's
  * seven million rows would be a fifth of the work.
  *
  * Views. Several rows may have one address; GCC numbers them and refers to the numbers in location
  * lists (loclists.c). The assembler and we count alike: from 0, one more per appended row, back to
- * 0 when an opcode moves the address. DW_LNS_fixed_advance_pc does not reset it: whoever writes
- * that opcode does not know yet whether it moves.
+ * 0 when an opcode moves the address. DW_LNS_fixed_advance_pc does not reset it: the writer of that
+ * opcode does not know yet whether it moves.
  *
  * Order. Sequences come in any order, and those of a linked file meet: the end row of one has the
  * address of the first row of the next. The result is sorted by address; at one address end rows
  * come first, so that the last row at or below an address is the one that describes it. Only the
- * end of an empty sequence stays behind its own rows. Sequences that a linker dropped (they start
- * at 0 or the largest address) are left out.
+ * end of an empty sequence stays after its own rows. Sequences that a linker dropped (they start at
+ * 0 or the largest address) are left out.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -57,8 +57,8 @@ struct machine {
 	VEC(struct sequence) sequences;
 	size_t from; /* first row of the open sequence */
 	/*
-	 * Instead of keeping rows: who gets those that are gathered in rows, and the result other
-	 * than 0 that ended the run.
+	 * Instead of keeping rows: the receiver of those that are gathered in rows, and the result
+	 * other than 0 that ended the run.
 	 */
 	int (*visit)(void *ctx, const struct dw_row *rows, size_t n);
 	void *ctx;
@@ -135,7 +135,7 @@ static bool append(struct machine *m)
 	return ok;
 }
 
-/* Of an end row, until the table is sorted: its sequence covers something. */
+/* For an end row, until the table is sorted: its sequence covers something. */
 enum { NOT_EMPTY = 1 };
 
 static bool end_sequence(struct machine *m)
@@ -266,7 +266,7 @@ static inline bool short_uleb(const uint8_t **p, uint32_t *ret)
 	return at[1] < 0x80;
 }
 
-/* Of as many bytes as short_uleb() read, which gave @v. */
+/* The sign of the bytes that short_uleb() read, which gave @v. */
 static inline int32_t sign_of(uint32_t v, size_t bytes)
 {
 	uint32_t sign = bytes == 1 ? 0x40 : 0x2000;
@@ -274,8 +274,8 @@ static inline int32_t sign_of(uint32_t v, size_t bytes)
 }
 
 /*
- * Opcodes as compilers write nearly all, with the registers at hand. Goes on up to one that is for
- * standard(), extended() or append(), which say as well what is wrong.
+ * Runs the opcodes that compilers write nearly always, with the registers in local variables. It
+ * stops at one that standard(), extended() or append() has to run; those also report errors.
  */
 static void run_usual(struct machine *m)
 {
@@ -390,7 +390,7 @@ static bool sorted(const struct dw_row *p, size_t n)
 	return true;
 }
 
-/* Merges [lo, mid) and [mid, hi) of @from; of equals the left one first. */
+/* Merges [lo, mid) and [mid, hi) of @from; of equal rows the left one comes first. */
 static void merge(const struct dw_row *from, struct dw_row *to, size_t lo, size_t mid, size_t hi)
 {
 	size_t a = lo, b = mid;

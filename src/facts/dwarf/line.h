@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The header of a line program, for the two that read what is behind it: file tables and rows. */
+/* Reads the header of a line program, for the readers of its file tables and of its rows. */
 #ifndef DWARF_LINE_H
 #define DWARF_LINE_H
 

@@ -4,8 +4,8 @@
  *
  * Directory 0 is the compilation directory; up to DWARF 4 it is not written down. Files count from
  * 1, in DWARF 5 from 0. A kernel's unit names 500 files, of which a few matter, and 2,800 units
- * name nearly the same: so an entry is read when somebody asks. Where it begins is a multiple of
- * the entries' size, which mostly is one; otherwise it is kept.
+ * name nearly the same. So an entry is read when it is needed. If all entries have one size, as
+ * mostly, its offset is a multiple of that; otherwise the offset is kept.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ struct columns {
 
 /* Directories, or files. */
 struct table {
-	struct cursor format; /* DWARF 5: the pairs of what and form */
+	struct cursor format; /* DWARF 5: the pairs of content and form */
 	struct columns columns;
 	size_t n;
 	uint32_t start, stride; /* stride 0: see @at */
@@ -38,7 +38,7 @@ struct entry {
 struct dw_files {
 	struct dw_line_header h;
 	struct table dirs, files;
-	_Atomic(_Atomic(char *) *) paths; /* of files; NULL until one is asked for */
+	_Atomic(_Atomic(char *) *) paths; /* by file; NULL until one is needed */
 };
 
 void dw_files_free(struct dw_files *t)
@@ -104,7 +104,7 @@ static struct columns usual_columns(const struct dw_unit *shape, struct cursor f
 	return ret;
 }
 
-/* False for an entry that is for read_entry_v5(), which tells as well what is wrong with it. */
+/* False for an entry that read_entry_v5() has to read, which also reports errors. */
 static bool usual_entry(const struct dw_unit *shape, struct cursor *c,
 			const struct columns *columns, struct entry *ret)
 {

@@ -5,17 +5,18 @@
  *	SIZE     DWARF 2 to 4                       DWARF 5
  *	4 / 12   length                             the same
  *	2        version                            version
- *	                                            u8 size of an address, u8 of a segment selector
- *	O        header length                      the same: the program starts behind it
+ *	                                            u8 size of address, u8 of segment selector
+ *	O        header length                      the same: the program starts after it
  *	1        minimum instruction length         the same
  *	1        4: operations per instruction      the same
  *	1 1 1    default is_stmt, s8 line base, line range
- *	1        first special opcode, then the operand counts of those before it directories:
- *	         strings up to ""      u8 n, n pairs of ULEB (what, form); ULEB count, entries
+ *	1        first special opcode, then the operand counts of those before it
+ *	         directories: strings up to ""      u8 n, n pairs of ULEB (content, form);
+ *	                                            ULEB count, entries
  *	         files: string, ULEB directory,     the same, for files
  *	         ULEB time, ULEB size, up to ""
  *
- * What the tables say is line_files.c's.
+ * The tables are read by line_files.c.
  */
 #include <errno.h>
 #include <inttypes.h>

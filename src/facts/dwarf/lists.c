@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "dwarf/constants.h"
 
-/* What an entry's kind byte means in a format. */
+/* The meaning of an entry's kind byte in a format. */
 enum kind {
 	END,
 	BASE_ADDRESSX,
@@ -95,7 +95,7 @@ int dw_list_of(const struct dw_unit *u, enum dw_list_of what, const struct dw_va
 static uint64_t addrx(struct dw_list *l)
 {
 	uint64_t index = cur_uleb(&l->c), at = 0;
-	/* The table has told its story; the list ends here. */
+	/* The address table has reported its error; the list ends here. */
 	if (!l->c.failed && dw_unit_addrx(l->u, index, &at, l->c.err) < 0)
 		l->c.failed = true;
 	return at;

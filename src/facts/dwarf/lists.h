@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What all range lists and location lists have in common: a base address, and entries that state
+ * Reads the parts that all range lists and location lists share: a base address, and entries with
  * bounds
  *
  *	format             section              an entry
- *	DW_LIST_PAIRS      .debug_ranges        two addresses relative to the base; (largest
- *	                   address, base) sets .debug_loc           the base, 0, 0 ends
+ *	DW_LIST_PAIRS      .debug_ranges        two addresses relative to the base;
+ *	                   .debug_loc           (largest address, base) sets the base, 0, 0 ends
  *	DW_LIST_GNU        .debug_loc.dwo of    u8 kind, operands (below; lengths and offsets of
- *	                   pairs are u32) DWARF 4
+ *	                   DWARF 4              pairs are u32)
  *	DW_LIST_RANGES     .debug_rnglists      u8 kind, operands
  *	DW_LIST_LOCATIONS  .debug_loclists      u8 kind, operands
  *
@@ -61,10 +61,10 @@ static inline bool dw_is_list(const struct dw_unit *u, const struct dw_value *v)
 }
 
 /*
- * dw_list_next - read up to the next entry that says something
+ * dw_list_next - read up to the next entry with content
  *
- * @ret  of DW_ENTRY_BOUNDS the bounds, of DW_ENTRY_VIEWS lo and hi
- * Returns what it is, or -EBADMSG.
+ * @ret  for DW_ENTRY_BOUNDS the bounds, for DW_ENTRY_VIEWS lo and hi
+ * Returns its kind, or -EBADMSG.
  */
 enum { DW_ENTRY_END, DW_ENTRY_BOUNDS, DW_ENTRY_DEFAULT, DW_ENTRY_VIEWS };
 int dw_list_next(struct dw_list *l, struct dw_bounds *ret);
@@ -76,9 +76,9 @@ static inline bool dw_list_ends(const struct dw_list *l)
 }
 
 /*
- * The next range, when it is an offset_pair or a start_length of short numbers, behind a
- * base_address or not: what nearly all of DWARF 5 are. False for anything else, which
- * dw_list_next() then reads.
+ * The next range, if it is an offset_pair or a start_length of short numbers, after a base_address
+ * or not: nearly all ranges of DWARF 5 are. False for any other entry, which dw_list_next() then
+ * reads.
  */
 static inline bool dw_list_usual_range(struct dw_list *l, struct dw_bounds *ret)
 {

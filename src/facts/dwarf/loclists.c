@@ -10,10 +10,10 @@
  *
  *	DW_AT_GNU_locviews ──►  ULEB begin, ULEB end     for the 1st entry that states bounds
  *	                        ULEB begin, ULEB end     for the 2nd ...
- *	DW_AT_location     ──►  the list                 usually right behind the pairs
+ *	DW_AT_location     ──►  the list                 usually right after the pairs
  *
- * in the same section, or DW_LLE_GNU_view_pair in front of an entry. An entry [0x10 view 1, 0x10
- * view 2) has no instruction in it, but holds for a probe that means the second row of 0x10.
+ * in the same section, or DW_LLE_GNU_view_pair before an entry. An entry [0x10 view 1, 0x10 view 2)
+ * has no instruction in it, but holds for a probe that means the second row of 0x10.
  */
 #include "dwarf/loclists.h"
 
@@ -25,7 +25,7 @@
 
 /* ---- entries ---- */
 
-/* Length and expression behind the bounds. */
+/* Length and expression after the bounds. */
 static bool read_expr(struct dw_list *l, struct dw_loc_entry *e)
 {
 	e->expr_len = l->format == DW_LIST_LOCATIONS ? cur_uleb(&l->c) : cur_u16(&l->c);
@@ -34,7 +34,7 @@ static bool read_expr(struct dw_list *l, struct dw_loc_entry *e)
 }
 
 /*
- * The views of an entry: those that stood in front of it, or the next of those that are in a row.
+ * The views of an entry: those that stood before it, or the next pair of a row of pairs.
  */
 static bool read_views(struct dw_loc_list *l, struct dw_loc_entry *e)
 {
@@ -49,7 +49,7 @@ static bool read_views(struct dw_loc_list *l, struct dw_loc_entry *e)
 	return !l->views.failed;
 }
 
-/* The sum with such a base is no address; nobody asks about dropped code. */
+/* The sum with such a base is no address; dropped code is never queried. */
 static bool is_dropped(const struct dw_unit *u, uint64_t from)
 {
 	return !u->file->relocatable && from >= dw_largest_address(u) - 1;
@@ -68,7 +68,7 @@ static int check_bounds(const struct dw_loc_list *l, const struct dw_loc_entry *
 }
 
 /*
- * Behind what stands in front of an expression. Returns 1, 0 for one that nobody asks about,
+ * Reads an entry after its bounds, up to the expression. Returns 1, 0 for an entry of dropped code,
  * -EBADMSG.
  */
 static int read_entry(struct dw_loc_list *l, int kind, const struct dw_bounds *b,
@@ -115,7 +115,7 @@ int dw_loc_next_unusual(struct dw_loc_list *l, struct dw_loc_entry *ret)
 
 /* ---- where they are ---- */
 
-/* Where the view pairs of this attribute's list are: in the section of the list. */
+/* Finds the view pairs of this attribute's list, in the section of the list. */
 static int find_views(struct dw_loc_list *l, const struct dw_die *die, uint16_t at,
 		      struct cairn_err *err)
 {
@@ -131,7 +131,7 @@ static int find_views(struct dw_loc_list *l, const struct dw_die *die, uint16_t 
 			       "%s: DIE at 0x%" PRIx64 ": DW_AT_GNU_locviews has form 0x%x",
 			       u->file->path, die->off, v.form);
 	/*
-	 * In a .dwo file of DWARF 5 GCC counts from behind the header (GCC 12;
+	 * In a .dwo file of DWARF 5 GCC counts from the end of the header (GCC 12;
 	 * docs/findings/gcc-split-view-offsets.md).
 	 */
 	if (u->file->is_split && u->version >= 5)

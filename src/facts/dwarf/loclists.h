@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The entries of a location attribute, one by one
+ * Reads the entries of a location attribute one by one
  *
  *	struct dw_loc_list l;
  *	struct dw_loc_entry e;
@@ -8,8 +8,8 @@
  *	while (rc > 0 && (rc = dw_loc_next(&l, &e)) > 0)
  *		...
  *
- * What dw_locations() visits, for who reads so many lists that a call for each of their entries
- * counts.
+ * The entries are those of dw_locations(), for callers that read so many lists that a call for each
+ * entry counts.
  */
 #ifndef DWARF_LOCLISTS_H
 #define DWARF_LOCLISTS_H
@@ -25,7 +25,7 @@ struct dw_loc_list {
 	bool is_single; /* list.c holds the bytes of the only expression */
 	bool is_told;   /* which was read */
 	bool is_usual;  /* entries are tried as nearly all of DWARF 5 are, see dw_loc_usual() */
-	/* The views that the entry in front of this one gave. */
+	/* The views that the entry before this one gave. */
 	bool has_pair;
 	struct dw_bounds pair;
 };
@@ -59,15 +59,15 @@ static inline bool dw_loc_short(const uint8_t **p, uint64_t *ret)
 }
 
 /*
- * An entry as nearly all of DWARF 5 are: an offset_pair behind a base_address, or a start_length,
- * of short numbers, in code that was kept. Returns 1, 0 at the end of the list; -EAGAIN for another
- * one, which is not read.
+ * An entry as nearly all of DWARF 5 are: an offset_pair after a base_address, or a start_length, of
+ * short numbers, in code that was kept. Returns 1, 0 at the end of the list; -EAGAIN for any other
+ * entry, which is not read.
  */
 static inline int dw_loc_usual(struct dw_loc_list *l, struct dw_loc_entry *e)
 {
 	enum { END = 0, OFFSET_PAIR = 4, BASE_ADDRESS = 6, START_LENGTH = 8 };
 	/*
-	 * What one entry can have: its kind, two addresses or numbers, and the length of its
+	 * The largest size of one entry: its kind, two addresses or numbers, and the length of its
 	 * expression.
 	 */
 	enum { ENTRY_MAX = 1 + 8 + 3 + 3, VIEWS_MAX = 3 + 3 };
@@ -109,7 +109,7 @@ static inline int dw_loc_usual(struct dw_loc_list *l, struct dw_loc_entry *e)
 	return 1;
 }
 
-/* The next entry. Returns 1 and *@ret, 0 behind the last, -EBADMSG. */
+/* The next entry. Returns 1 and *@ret, 0 after the last, -EBADMSG. */
 static inline int dw_loc_next(struct dw_loc_list *l, struct dw_loc_entry *ret)
 {
 	int rc = l->is_usual ? dw_loc_usual(l, ret) : -EAGAIN;

@@ -2,19 +2,19 @@
 /*
  * The functions of one name, without an index
  *
- * What belongs to a name is found by links that point the wrong way: an inlined copy refers to the
- * abstract function, which has the name. Within a unit that is simple: scan it, mark what has the
- * name, then mark what refers to something marked, until nothing changes; most units have nothing
- * marked and are forgotten.
+ * The links from a name to its DIEs point the wrong way: an inlined copy refers to the abstract
+ * function, which has the name. Within a unit that is simple: scan it, mark the DIEs with the name,
+ * then mark the DIEs that refer to a marked one, until nothing changes. Most units have no marked
+ * DIE and are dropped.
  *
  * Links to another unit (LTO, partial units of dwz, type units) are remembered: pairs of DIE and
- * origin. When the first round has shown what is marked everywhere, units with a link to a marked
- * DIE of another unit are scanned once more, now with those links counting. That is repeated while
- * it adds something; a chain of links has at most DW_ORIGIN_MAX.
+ * origin. After the first round all marks are known. Then units with a link to a marked DIE of
+ * another unit are scanned once more, now with those links counting. The rounds are repeated while
+ * they add marks; a chain of links has at most DW_ORIGIN_MAX.
  *
  *	round 0    unit 7: "list_add" at 0x1000 marked
  *	           unit 9: copy at 0x5000 ──► 0x1000 remembered
- *	round 1    unit 9 again: 0x5000 marked, and what refers to 0x5000 in unit 9
+ *	round 1    unit 9 again: 0x5000 marked, and the DIEs that refer to 0x5000 in unit 9
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct link {
 	dw_off die, origin;
 };
 
-/* What is known of a unit. */
+/* The state of a unit. */
 struct unit_state {
 	VEC(struct link) links; /* to other units */
 	struct dw_func

@@ -2,7 +2,7 @@
 /*
  * Qualified names
  *
- * "std::vector<int>::size" is the name of a DIE behind the names of the scopes around it. A
+ * "std::vector<int>::size" is the name of a DIE after the names of the scopes around it. A
  * definition outside its class, a concrete body and an inlined copy refer to the DIE that stands in
  * the right place, at the end of the chain of origins.
  */
@@ -14,7 +14,7 @@
 #include "dwarf/constants.h"
 #include "dwarf/scopes.h"
 
-/* snprintf at the end of what is there. */
+/* snprintf at the end of the existing text. */
 struct text {
 	char *buf;
 	size_t size, len;

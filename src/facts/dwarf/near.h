@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values in the first run of a DIE, where its abbreviation knows them (enum dw_slot). */
+/*
+ * Reads values in the first run of a DIE, at the offsets that its abbreviation has (enum dw_slot).
+ */
 #ifndef DWARF_NEAR_H
 #define DWARF_NEAR_H
 
@@ -24,8 +26,8 @@ static inline bool dw_short_sleb(const uint8_t *p, int64_t *ret)
 }
 
 /*
- * The value of an attribute that is in the first run. Returns 1; -EAGAIN when it is to be read by
- * its pair, which tells as well what is wrong with it.
+ * The value of an attribute that is in the first run. Returns 1; -EAGAIN if it has to be read by
+ * its pair, which also reports errors.
  */
 static inline int dw_near_value(const struct dw_die *die, struct dw_near n, struct dw_value *ret)
 {
@@ -88,7 +90,7 @@ static inline int dw_near_value(const struct dw_die *die, struct dw_near n, stru
 	return -EAGAIN;
 }
 
-/* dw_attr(), for who has the slot at hand. */
+/* dw_attr(), for callers that have the slot. */
 static inline int dw_attr_at(const struct dw_die *die, enum dw_slot slot, uint16_t at,
 			     struct dw_value *ret, struct cairn_err *err)
 {
@@ -100,7 +102,7 @@ static inline int dw_attr_at(const struct dw_die *die, enum dw_slot slot, uint16
 	return dw_attr_by_pair(die, at, ret, err);
 }
 
-/* dw_udata(), for who has the slot at hand. */
+/* dw_udata(), for callers that have the slot. */
 static inline uint64_t dw_udata_at(const struct dw_die *die, enum dw_slot slot, uint16_t at,
 				   uint64_t otherwise)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packages (.dwp): the .dwo files of a program, their sections put one behind the other
+ * Packages (.dwp): the .dwo files of a program, with their sections joined one after the other
  *
- * A .dwo file counts from the start of its own sections, so an index tells where its part of each
- * starts:
+ * A .dwo file counts from the start of its own sections, so an index gives the offset of its part
+ * of each:
  *
  *	OFFSET  SIZE     .debug_cu_index, .debug_tu_index
  *	0       4 / 2    version: 2 (GNU) as u32, 5 as u16 and two bytes of padding
@@ -19,8 +19,8 @@
  *	columns    1 info, 2 types (2), 3 abbrev, 4 line, 5 loc (2) or loclists (5), 6 str_offsets,
  *	           7 macinfo (2) or macro (5), 8 macro (2) or rnglists (5)
  *
- * The hash table is for who looks for one signature. Here all units are wanted, and each is found
- * again by where its header is.
+ * The hash table is for a lookup of one signature. Here all units are read, and each is found again
+ * by the offset of its header.
  */
 #include "dwarf/package.h"
 

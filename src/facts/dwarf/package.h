@@ -16,7 +16,7 @@ enum dw_part {
 	DW_N_PARTS
 };
 
-/* One unit: where it is, and where what it refers to starts in each section. */
+/* One unit: its position, and the start, in each section, of the parts that it refers to. */
 struct dw_package_unit {
 	uint64_t signature; /* dwo_id, or that of a type */
 	bool types;         /* in .debug_types.dwo, else in .debug_info.dwo */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* dw_param_sibling() and what is asked of parameters, for who reads those of every copy. */
+/* dw_param_sibling() and the queries of parameters, for callers that read those of every copy. */
 #ifndef DWARF_PARAMS_H
 #define DWARF_PARAMS_H
 
 #include "dwarf/near.h"
 
-/* As dw_param_sibling(): the next one is right behind, mostly, or there is nothing any more. */
+/* As dw_param_sibling(): the next parameter mostly follows directly, or there is none. */
 static inline int dw_param_next(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err)
 {
 	const struct dw_unit *u = die->unit;

@@ -2,14 +2,14 @@
 /*
  * Positions: the line and column of each piece of code, for questions about many addresses
  *
- * The whole table (line.c) is twice as large, and is sorted once for all. This one is for who asks
- * about the code of one function after the other: where a row has line 0 the code belongs to no
- * line (DWARF 5, section 6.2.2). A compiler that merges instructions of two statements, copies a
- * value from one register to another at the end of a path, or loads what it had stored away has no
- * line for that; such code says nothing about which statement is reached.
+ * The whole table (line.c) is twice as large, and is sorted once for all. This one is for queries
+ * about the code of one function after the other. At a row with line 0 the code belongs to no line
+ * (DWARF 5, section 6.2.2). A compiler writes line 0 for merged instructions of two statements, for
+ * a value copied between registers at the end of a path, and for reloading a value that it had
+ * stored away. Such code does not show which statement is reached.
  *
- * Of several rows at one address the last one counts, as it does for what is in between; but one
- * within the same line does not hide that a statement begins there.
+ * If several rows have one address, the last one counts, as for the addresses up to the next row.
+ * But a row within the same line does not hide that a statement begins there.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "dwarf/impl.h"
 
 struct dw_positions {
-	/* sorted by address; of damaged programs there may be several at one */
+	/* sorted by address; damaged programs may have several at one */
 	VEC(struct dw_position) v;
 };
 
@@ -68,7 +68,7 @@ static int by_address(const void *a, const void *b)
 	return x->column < y->column ? -1 : x->column > y->column;
 }
 
-/* What a damaged program told before the damage counts. */
+/* The positions before the damage of a damaged program count. */
 static struct dw_positions *make(const struct dw_unit *u)
 {
 	struct dw_positions *p = calloc(1, sizeof(*p));

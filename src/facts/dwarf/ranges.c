@@ -3,10 +3,10 @@
  * Ranges of code: one, or a list of them (lists.h)
  *
  * Discarded code. A linker that drops a function (a COMDAT copy, --gc-sections) leaves its DWARF
- * behind with a start that cannot be: 0 (bfd, gold), the largest address (lld), the largest less
- * one (lld in .debug_ranges, where the largest has a meaning), or 1 (bfd in .debug_ranges, an empty
- * pair 1, 1). They are left out, by what the start of the *function* was: base or low_pc, so that a
- * part of such a function at offset 16 of 0 does not come back to life.
+ * with a start that is impossible: 0 (bfd, gold), the largest address (lld), the largest less one
+ * (lld in .debug_ranges, where the largest has a meaning), or 1 (bfd in .debug_ranges, an empty
+ * pair 1, 1). They are left out by the start of the *function*: its base or low_pc. So a part of
+ * such a function at offset 16 of 0 does not come back to life.
  */
 #include <errno.h>
 #include <inttypes.h>

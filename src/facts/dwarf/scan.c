@@ -7,8 +7,8 @@
  * hold code, and those have half of all DIEs: they are left out. Enclosing functions stand on a
  * stack of their own, so that it is as deep as functions nest, not as DIEs do.
  *
- * A search for a name comes by a million functions and wants some ten: what is asked of each is
- * read by struct dw_func_abbrev, in one load and one comparison.
+ * A search for a name passes a million functions and wants some ten: struct dw_func_abbrev reads
+ * the compared value of each in one load.
  */
 #include "dwarf/scan.h"
 
@@ -32,7 +32,7 @@ static bool is_name(const struct dw_name_filter *f, const char *s)
 	return !strncmp(s, f->name, f->n) && (!s[f->n] || s[f->n] == '<');
 }
 
-/* Where the name stands with @behind as the next byte. */
+/* The offsets of the name with @behind as the next byte. */
 static bool find_offsets(struct dw_name_offsets *o, const struct dw_section *s, const char *name,
 			 size_t n, uint8_t behind)
 {

@@ -14,7 +14,7 @@
 
 /* In dw_func.flags, only inside this module. */
 enum {
-	DW_FUNC_MATCHED = 1 << 6, /* it belongs to the name asked for */
+	DW_FUNC_MATCHED = 1 << 6, /* it belongs to the wanted name */
 	DW_FUNC_KEPT = 1 << 7,    /* it does, or an entry inside it does */
 };
 
@@ -22,7 +22,7 @@ enum {
  * A name to look for. The same string usually stands once in .debug_str, and DIEs refer to it by
  * offset: so the offsets at which the name stands are found once, and then compared instead of
  * strings. A linker lets "size" be the end of "max_size", so every end counts, and there may be
- * hundreds. In front of "<" the name counts as well: C++ names of templates hold the arguments.
+ * hundreds. A name that "<" follows counts as well: C++ names of templates hold the arguments.
  */
 enum { DW_NAME_OFFSETS_MAX = 1 << 16, DW_NAME_BITS = 4096 };
 
@@ -50,12 +50,13 @@ struct dw_open_func {
 
 struct dw_scanner {
 	const struct dw_name_filter *filter; /* NULL: keep names, match nothing */
-	/* result: of the unit scanned last; parents are indices in here */
+	/* result: for the last unit scanned; parents are indices in here */
 	VEC(struct dw_func) funcs;
 	bool any_matched;
 	uint64_t n_dies;                     /* sum over all units */
 	VEC(struct dw_open_func) open;
-	struct dw_walker in_c, elsewhere; /* for units of each: what can hold code differs */
+	/* for units of each: the tags that can hold code differ */
+	struct dw_walker in_c, elsewhere;
 };
 
 void dw_scanner_init(struct dw_scanner *s, const struct dw_name_filter *filter);
@@ -63,9 +64,9 @@ int dw_scan_unit(struct dw_scanner *s, const struct dw_unit *u, struct cairn_err
 void dw_scanner_fini(struct dw_scanner *s);
 
 /*
- * The same for who walks a unit anyway, and shows the scanner each DW_TAG_subprogram and
- * DW_TAG_inlined_subroutine that its walker delivers; and what else that delivers, for functions
- * end there. 0, or negative as dw_scan_unit().
+ * The same for callers that walk a unit anyway. They show the scanner each DW_TAG_subprogram and
+ * DW_TAG_inlined_subroutine that their walker delivers, and all other DIEs that it delivers, for
+ * functions end there. 0, or negative as dw_scan_unit().
  */
 void dw_scanner_begin(struct dw_scanner *s);
 int dw_scanner_see(struct dw_scanner *s, const struct dw_walker *w, struct cairn_err *err);

@@ -2,16 +2,16 @@
 /*
  * Scopes: what encloses a DIE
  *
- * A DIE does not point at its parent, so where one stands is found by place. A unit's scopes are
- * listed when the first is asked for, in order, as intervals of offsets:
+ * A DIE does not point at its parent, so its scope is found by its offset. A unit's scopes are
+ * listed at the first query, in order, as intervals of offsets:
  *
  *	0x2d  namespace std         [0x2d, 0x9c)   outer none
  *	0x34    class vector<int>   [0x34, 0x80)   outer 0
  *	0x90    struct pair         [0x90, 0x9b)   outer 0
  *
  * and the innermost scope of offset 0x50 is the last one that starts before it, or one around that:
- * here "std::vector<int>". A class that is defined out of its scope says so by DW_AT_specification,
- * and stands where its declaration does, which may be in another unit.
+ * here "std::vector<int>". A class that is defined outside of its scope has DW_AT_specification. It
+ * is in the scope of its declaration, which may be in another unit.
  *
  * The list is published with one compare-and-swap: of threads that make it at the same time, one
  * wins.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What encloses a DIE: namespaces, classes, functions; the essay is in scopes.c. */
+/* Finds the scopes that enclose a DIE: namespaces, classes, functions; the essay is in scopes.c. */
 #ifndef DWARF_SCOPES_H
 #define DWARF_SCOPES_H
 
@@ -9,15 +9,15 @@
 enum { DW_SCOPES_MAX = 64 };
 
 struct dw_scope {
-	dw_off lo, hi;        /* of the DIE, of the first one behind what is in it */
+	dw_off lo, hi;        /* of the DIE, and of the first one after its children */
 	/* where a class that is defined out of its scope is declared; 0 none */
 	dw_off specification;
-	const char *name;     /* NULL: none, and that of a function, which is seldom asked for */
+	const char *name;     /* NULL: none, or that of a function, which is seldom needed */
 	uint32_t outer;       /* index in the unit's list */
 	uint16_t tag;
 };
 
-/* False for C, where a struct inside another is in nobody's scope. */
+/* False for C, where a struct inside another is in no scope. */
 bool dw_has_scopes(const struct dw_unit *u);
 
 /* Tags whose names qualify the types inside: namespaces and classes. */
@@ -27,7 +27,7 @@ bool dw_is_scope(uint16_t tag);
  * dw_scopes_around - the scopes that a DIE stands in, from the inside out
  *
  * @off  of the DIE; may be 0, which is in none
- * @ret  as many as are returned; borrowed until dwarf_close()
+ * @ret  the returned number of them; borrowed until dwarf_close()
  * Returns their number, 0 in C; -ERANGE: more than DW_SCOPES_MAX, or a ring; -EBADMSG, -EOPNOTSUPP,
  * -ENOMEM.
  * Cost: O(log scopes); the first time one walk over the unit. Threads: any.

@@ -2,31 +2,31 @@
 /*
  * Split DWARF (-gsplit-dwarf): units of which the linked file has only a skeleton
  *
- *	prog  .debug_info  skeleton: "a.dwo", id 0x22cf..., addresses at +0x8 of .debug_addr, lines
- *	      at +0x0
+ *	prog  .debug_info  skeleton: "a.dwo", id 0x22cf...,
+ *	                   addresses at +0x8 of .debug_addr, lines at +0x0
  *	                        │
  *	                        ▼
  *	a.dwo .debug_info.dwo   unit with id 0x22cf...: all DIEs
  *	      .debug_abbrev.dwo .debug_str.dwo .debug_loclists.dwo ...
  *
- * What needs no relocation went to the .dwo file, so that the linker need not see it. The unit
- * there says "address 3" and "list 5"; what it needs to say that is written in the skeleton:
+ * Data that needs no relocation went to the .dwo file, so that the linker need not see it. The unit
+ * there refers to "address 3" and "list 5"; the tables for that are given by the skeleton:
  *
  *	from the skeleton          DW_AT_addr_base, DW_AT_GNU_ranges_base (DWARF 4), DW_AT_low_pc,
  *	                           DW_AT_stmt_list (the line table is linked), DW_AT_comp_dir
  *	in sections of prog        .debug_addr, .debug_line, and in DWARF 4 .debug_ranges
  *	in sections of a.dwo       everything else
- *	by convention              tables of offsets start behind their section's header
+ *	by convention              tables of offsets start after their section's header
  *
  * All .dwo files of a program may have been put into one package, prog.dwp (package.c); then each
  * of these starts where the package's index says.
  *
- * The unit in the .dwo file becomes one of the dwarf's units. Its skeleton stays one, without what
- * it has below its root: Clang writes inlined copies there for symbolizers that have no .dwo file,
- * and they would all be seen twice. When the .dwo file is missing they are what is left to be seen.
+ * The unit in the .dwo file becomes one of the dwarf's units. Its skeleton stays one, without the
+ * DIEs below its root. Clang writes inlined copies there for symbolizers that have no .dwo file,
+ * and all of them would be seen twice. If the .dwo file is missing, only those are left to be seen.
  *
- * A .dwo file belongs to its skeleton when their ids are the same: one of another build is told,
- * not used.
+ * A .dwo file belongs to its skeleton if their ids are equal: one of another build is reported, not
+ * used.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -43,9 +43,9 @@
 #include "dwarf/package.h"
 
 enum {
-	/* What a DIE's place can number, see dw_off. */
+	/* The largest number that fits into a dw_off. */
 	DW_FILES_MAX = (1 << 22) - 1,
-	/* Missing files whose story is told; the rest are counted. */
+	/* Missing files with a message; the others are only counted. */
 	STORIES_MAX = 4,
 };
 
@@ -204,7 +204,7 @@ static int read_headers(struct split *s, struct cairn_err *err)
 	return rc;
 }
 
-/* Where the parts of a unit of the package start. */
+/* Sets the starts of the parts of a unit of the package. */
 static int place(struct dw_unit *u, const struct dw_package *package, struct cairn_err *err)
 {
 	const struct dw_package_unit *at = dw_package_at(package, u->tag & DW_OFF_TYPES, u->off);
@@ -227,7 +227,7 @@ static int place(struct dw_unit *u, const struct dw_package *package, struct cai
 	return 0;
 }
 
-/* Tables of offsets start behind the header of their section; up to DWARF 4 there is none. */
+/* Tables of offsets start after the header of their section; up to DWARF 4 there is none. */
 static int place_all(struct split *s, struct cairn_err *err)
 {
 	const struct dw_file *package = s->has_package ? &s->dw->split.file[0] : NULL;
@@ -306,7 +306,7 @@ static int read_unit(void *ctx, size_t item, unsigned int worker, struct cairn_e
 	return dw_root_read_facts(u, err);
 }
 
-/* ---- what is whole, and what is missing ---- */
+/* ---- complete and missing units ---- */
 
 /* Leaves a skeleton its root. */
 static int trim(struct dw_unit *skeleton, struct cairn_err *err)

@@ -4,21 +4,21 @@
  *
  * "struct foo" may be declared where it is used and defined in another unit. To find it, all units
  * are scanned once for definitions of structs, classes, unions and enums, by as many threads as
- * there are processors. A kernel defines each of its types in a thousand units, so a worker keeps
- * of each name only the definition with the lowest offset, and the workers' lists are merged by the
- * same rule: the result does not depend on who scanned what.
+ * there are processors. A kernel defines each of its types in a thousand units. So a worker keeps
+ * for each name only the definition with the lowest offset, and the workers' lists are merged by
+ * the same rule: the result does not depend on which worker scanned a unit.
  *
  *	entry     hash of "s" "ns::foo"  ──►  DIE 0x1234, look 0x58
  *
  * "look" is a hash of size and line of declaration. In C two units may define different structs of
- * one name (every other program has a "struct node"). Where the looks of a name differ, the name
- * stands for no single type, and saying so is the answer; picking one would print garbage with
- * confidence.
+ * one name (every other program has a "struct node"). If the looks of a name differ, the name
+ * stands for no single type, and the answer says so; a choice would print garbage with confidence.
  *
- * Two names with one 64-bit hash: the name of what was found is compared, and then it is not found.
+ * If two names have one 64-bit hash, the comparison with the name of the found type fails, and the
+ * type is not found.
  *
- * Typedefs and base types have an index of their own: few ask for one, and others do not pay for
- * theirs.
+ * Typedefs and base types have an index of their own: few callers need one, and the others do not
+ * pay for it.
  */
 #include "base/err.h"
 #include "base/map.h"
@@ -49,7 +49,7 @@ struct dw_type_index {
 	struct list list;
 };
 
-/* ---- what is looked for ---- */
+/* ---- the listed types ---- */
 
 /* C++ may declare "class foo" and define "struct foo". */
 static char group_of(uint16_t tag)
@@ -102,7 +102,7 @@ static uint64_t look_at_hand(struct dw_walker *w)
 struct scan {
 	const struct dw_unit *unit;
 	enum dw_type_names names;
-	/* Lengths of prefix at each open level, and whether what is below is private. */
+	/* Lengths of prefix at each open level, and whether the types below are private. */
 	VEC(struct {
 		size_t n;
 		bool private;
@@ -120,8 +120,8 @@ static size_t prefix_len(const struct scan *s)
 }
 
 /*
- * Name of a definition whose declaration stands elsewhere: out of its class, or in a type unit,
- * where the scopes are skeletons. Length, 0 for none, negative.
+ * The name of a definition whose declaration is elsewhere: out of its class, or in a type unit,
+ * whose scopes are skeletons. Length, 0 for none, negative.
  */
 static int64_t specified_name(struct scan *s, const struct dw_die *die, struct cairn_err *err)
 {
@@ -163,15 +163,15 @@ static int look_at(struct scan *s, struct cairn_err *err)
 }
 
 /*
- * Length of the name of a scope, written behind the prefix; 0 for none that can be looked up.
- * Clang's skeletons in type units have a signature instead of a name.
+ * The length of the name of a scope, which is written after the prefix; 0 for one that cannot be
+ * looked up. Clang's skeletons in type units have a signature instead of a name.
  */
 static int64_t scope_name(struct scan *s, const struct dw_die *die, struct cairn_err *err)
 {
 	size_t base = prefix_len(s);
 	struct dw_value v;
 	if (dw_attr(die, DW_AT_specification, &v, NULL) > 0)
-		/* The name is a whole one; behind a prefix there is no place for it. */
+		/* The name is a complete one; there is no prefix for it. */
 		return base ? 0 : specified_name(s, die, err);
 	const char *name = dw_str_deep(die, DW_AT_name);
 	size_t n = name ? strlen(name) : 0;
@@ -207,7 +207,7 @@ static int open_scope(struct scan *s, const struct dw_die *die, struct cairn_err
 
 enum { ROOT = 1, DEFINITION };
 
-/* Nothing is looked up in a function, nor in a type that is none of these. */
+/* No type in a function is listed, nor in a type that is none of these. */
 static uint8_t role_of(uint16_t tag, enum dw_type_names names)
 {
 	switch (tag) {

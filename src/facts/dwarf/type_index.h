@@ -7,7 +7,7 @@
 
 struct dw_type_index;
 
-/* What is listed: structs, unions and enums, or typedefs and base types. */
+/* The listed types: structs, unions and enums, or typedefs and base types. */
 enum dw_type_names { DW_DEFINITIONS, DW_TYPEDEFS };
 
 int dw_type_index_new(const struct dwarf *dw, enum dw_type_names names, unsigned int threads,

@@ -4,12 +4,11 @@
  *
  *	int f(void) { struct inner { int a; } in; ... }		"f::inner"
  *
- * Nothing but its function can name such a type, so the index of definitions passes functions by,
- * which is what makes it fast. Here all functions are walked, when somebody asks for a type that is
- * nowhere else. A name is made when a type is found, which is rare, and not for each function that
- * is passed on the way.
+ * Only its function can name such a type. So the index of definitions skips functions, which makes
+ * it fast. Here all functions are walked, if a wanted type is nowhere else. A name is made when a
+ * type is found, which is rare, and not for each function that is passed on the way.
  *
- * An inline function of a header defines its types in each unit. Of those that look alike (name,
+ * An inline function of a header defines its types in each unit. Among those that look alike (name,
  * size, line) the first is kept.
  */
 #include "dwarf/type_locals.h"

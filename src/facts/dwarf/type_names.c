@@ -2,8 +2,8 @@
 /*
  * Qualified names of types
  *
- * "std::vector<int>" is the name of a type behind those of its scopes. What is inside a function,
- * or in a namespace without a name, is private: its name means something in one place only.
+ * "std::vector<int>" is the name of a type after those of its scopes. The content of a function, or
+ * of a namespace without a name, is private: its name has a meaning in one scope only.
  */
 #include <errno.h>
 
@@ -21,7 +21,7 @@ static bool append(char *buf, size_t size, size_t *at, const char *s)
 	return true;
 }
 
-/* How many of the scopes are a type's: none of what is in a function. */
+/* The number of scopes that belong to a type's name: those in a function do not. */
 static int cut_at_function(const struct dw_scope *const *around, int n, bool *ret_private)
 {
 	for (int i = 0; i < n; i++)

@@ -133,7 +133,7 @@ static enum cairn_type_kind derived_kind(uint16_t tag)
 	case DW_TAG_atomic_type:
 		return CAIRN_T_ATOMIC;
 	}
-	/* Without a name: stands for what it refers to. */
+	/* Without a name: it stands for the type that it refers to. */
 	return CAIRN_T_TYPEDEF;
 }
 
@@ -309,8 +309,8 @@ static int open_die(const struct dw_types *r, dw_off off, struct dw_die *ret, st
 }
 
 /*
- * Ada: as many bytes as an expression makes of the discriminant. Its largest variant takes as many
- * as it may have.
+ * Ada: an expression computes the size from the discriminant. The largest variant takes the full
+ * size.
  */
 static bool is_sized_by_members(const struct dw_die *die, const struct cairn_type *t)
 {
@@ -339,7 +339,7 @@ static int read_one(struct dw_types *r, dw_off off, uint32_t id, struct cairn_er
 		      : 0;
 }
 
-/* Read everything on the list, also behind a failure; the first failure is told. */
+/* Read everything on the list, also after a failure; the first failure is reported. */
 int dw_types_drain(struct dw_types *r, struct cairn_err *err)
 {
 	int first = 0;

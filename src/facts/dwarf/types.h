@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Types of DWARF, read into the type graph as far as they are needed
+ * Reads types of DWARF into the type graph, as far as they are needed
  *
  * Through pointers every kernel struct reaches nearly every other, and a static inline function has
  * a copy of its types in each of a thousand units. So a type is read no further than its name
  * needs: pointers, qualifiers, arrays, function types, and the names and sizes of structs and
- * enums, which are marked "unread". Who wants to look inside asks for more:
+ * enums, which are marked "unread". A caller that looks inside requests more:
  *
  *	struct dw_types *r;
  *	dw_types_new(dw, graph, &r, err);
@@ -16,8 +16,8 @@
  *	dw_types_free(r);
  *
  * Names are qualified in languages that have scopes ("std::vector<int>"), and stand alone there
- * (bare_name). What the graph cannot express exactly (decimal floats, Fortran
- * descriptors) becomes CAIRN_ENC_OPAQUE: bytes, never a guess.
+ * (bare_name). Types that the graph cannot express exactly (decimal floats, Fortran descriptors)
+ * become CAIRN_ENC_OPAQUE: bytes, never a guess.
  *
  * One reader and its graph belong to one thread at a time; several readers of one struct dwarf do
  * not disturb each other.
@@ -57,9 +57,9 @@ void dw_types_set_pointer_size(struct dw_types *r, uint8_t bytes);
  * dwarf_type - the type that the DIE at @off describes
  *
  * @ret  its id; the same for the same DIE every time
- * Returns 0. -EBADMSG: the DIE, or one that it needs, is damaged (err: where); what could not be
- * read is then an UNSPECIFIED type named "<damaged>", here and in later calls. -ENOMEM. *@ret is
- * set whenever there is memory for it.
+ * Returns 0. -EBADMSG: the DIE, or one that it needs, is damaged (err: where). The unreadable type
+ * is then an UNSPECIFIED type named "<damaged>", here and in later calls. -ENOMEM. *@ret is set
+ * whenever there is memory for it.
  * Cost: the DIEs on the way to structs, enums and base types, each once per reader. In C++ the
  * scopes of each unit are listed once, by one walk over it.
  */
@@ -74,18 +74,19 @@ int dwarf_type_of(struct dw_types *r, const struct dw_die *die, uint32_t *ret,
 		  struct cairn_err *err);
 
 /*
- * dwarf_type_complete - read what a value of this type consists of
+ * dwarf_type_complete - read the parts of a type
  *
- * Behind typedefs and qualifiers: members of a struct, and of the structs and elements in it, to
- * any depth, and enumerators; not what pointers point to. A struct that is only declared where it
- * is used is looked up, see dwarf_type_definition(); when there is no definition, "declaration"
- * stays. Nodes change in place, ids stay.
+ * Typedefs and qualifiers are followed. The call reads members of a struct, and of the structs and
+ * elements in it, to any depth, and enumerators. It does not read the types that pointers point to.
+ * A struct that is only declared in its unit is looked up, see dwarf_type_definition(); if there is
+ * no definition, it stays a declaration. Nodes change in place, ids stay.
  *
- * @id  from this reader; anything that is complete, or has no inside, is left alone
+ * @id  from this reader; a type that is complete, or has no parts, is left alone
  * Returns 0, also when a definition is missing. -ENOTUNIQ: @id itself is only declared and units
  * define different types of its name (err: which). -EBADMSG, -ENOMEM as dwarf_type(); the node then
  * counts as declared only.
- * Cost: what is read, once. For a declaration one walk over its unit, and the index of all units.
+ * Cost: the DIEs that are read, once each. For a declaration one walk over its unit, and the index
+ * of all units.
  */
 int dwarf_type_complete(struct dw_types *r, uint32_t id, struct cairn_err *err);
 
@@ -99,11 +100,12 @@ enum dw_passing {
 /*
  * dwarf_type_passing - whether C++ passes a type by its value or by its address (types_passing.c)
  *
- * @id  from this reader; completed as by dwarf_type_complete() where that can be done, unless it is
- *      passed by address
- * @by  unit of the function. C passes every struct by value
- * @ret UNKNOWN when the debug information does not tell; BY_VALUE of what is no class
- * Returns 0 or -ENOMEM. Cost: the class and what it consists of, each once per reader.
+ * @id   from this reader; completed as by dwarf_type_complete() if possible, unless it is passed by
+ *       address
+ * @by   unit of the function. C passes every struct by value
+ * @ret  UNKNOWN if the debug information does not decide it; BY_VALUE for a type that is no class
+ * Returns 0 or -ENOMEM.
+ * Cost: the class and its parts, each once per reader.
  */
 int dwarf_type_passing(struct dw_types *r, uint32_t id, const struct dw_unit *by,
 		       enum dw_passing *ret, struct cairn_err *err);
@@ -111,7 +113,7 @@ int dwarf_type_passing(struct dw_types *r, uint32_t id, const struct dw_unit *by
 /*
  * dwarf_type_open - read the members or enumerators of one type, and of none that it contains
  *
- * For a caller that has its own way to the types inside. @id is a struct, class, union or enum
+ * For a caller that reaches the types inside by itself. @id is a struct, class, union or enum
  * itself, no typedef of one. Otherwise as dwarf_type_complete().
  */
 int dwarf_type_open(struct dw_types *r, uint32_t id, struct cairn_err *err);
@@ -155,9 +157,9 @@ int dwarf_type_definition(struct dw_types *r, enum cairn_type_kind kind, const c
  * dwarf_type_definitions - every struct, class, union and enum with a name that the whole binary
  * defines
  *
- * @visit  called with the DIE of each, for dwarf_type(), in the order of the input; of a name that
- *         units define differently, the first. A negative result ends it
- * Returns 0, what @visit returned, -EBADMSG, -ENOMEM. Cost: as dwarf_type_definition().
+ * @visit  called with the DIE of each, for dwarf_type(), in the order of the input; for a name that
+ *         units define differently, with the first. A negative result ends it
+ * Returns 0, the result of @visit, -EBADMSG, -ENOMEM. Cost: as dwarf_type_definition().
  */
 int dwarf_type_definitions(struct dw_types *r,
 			   int (*visit)(void *ctx, dw_off off, struct cairn_err *err), void *ctx,

@@ -23,7 +23,7 @@ struct dim {
 	uint64_t count;
 };
 
-/* Languages whose first element is number 1 when nothing is said (DWARF 5, table 7.17). */
+/* Languages whose first element has the number 1 by default (DWARF 5, table 7.17). */
 static int64_t lowest_index(const struct dw_unit *u)
 {
 	switch (dw_unit_language(u)) {
@@ -55,7 +55,7 @@ static bool bound(const struct dw_die *die, uint16_t at, int64_t *ret)
 		return false;
 	*ret = v.s;
 	/*
-	 * GCC before 11 writes the -1 of "int a[0]" in the width of an address. Of 8 bytes it is
+	 * GCC before 11 writes the -1 of "int a[0]" in the width of an address. In 8 bytes it is
 	 * the last index of 2^32 elements.
 	 */
 	if (at == DW_AT_upper_bound && v.form == DW_FORM_data4 && v.u == UINT32_MAX &&

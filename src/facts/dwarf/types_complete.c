@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completing: from a name to what a value consists of
+ * Completing: from a type's name to its parts
  *
- * A struct is read when somebody looks inside, and with it the structs and elements that are part
- * of it, but nothing behind a pointer. What is only declared is replaced by its definition: the one
- * in the same unit, or else the one that the index of all units knows. The node is changed in
+ * A struct is read when a caller looks inside, with the structs and elements that are part of it,
+ * but without the types that pointers point to. A declaration is replaced by its definition: the
+ * one in the same unit, or else the one that the index of all units has. The node is changed in
  * place, so that ids which have been handed out gain their inside.
  */
 #include "base/err.h"
@@ -36,7 +36,9 @@ static uint16_t tag_of(enum cairn_type_kind kind)
 	}
 }
 
-/* In its own unit first, where the name can mean one thing only. 1 and *@ret; 0 none; negative. */
+/*
+ * In its own unit first, where the name can have only one meaning. 1 and *@ret; 0 none; negative.
+ */
 static int find_definition(struct dw_types *r, const struct cairn_type *t, const struct dw_unit *u,
 			   struct dw_die *ret, struct cairn_err *err)
 {
@@ -63,8 +65,8 @@ static int read_inside(struct dw_types *r, const struct dw_die *die, struct cair
 }
 
 /*
- * Put the definition, when there is one, in the place of a declaration; the name stays, which a
- * user has seen. 1 and *@die is the definition; 0 and nothing has changed; negative.
+ * Put the definition, if there is one, in the place of a declaration; the name that a user has seen
+ * stays. 1 and *@die is the definition; 0 and nothing has changed; negative.
  */
 static int adopt_definition(struct dw_types *r, struct dw_die *die, struct cairn_type *t,
 			    struct cairn_err *err)
@@ -84,7 +86,7 @@ static int adopt_definition(struct dw_types *r, struct dw_die *die, struct cairn
 	return 1;
 }
 
-/* Where a declaration may be replaced by the definition that its unit or another one has. */
+/* SEARCH: the definition that its unit or another one has may replace a declaration. */
 enum search { SEARCH, AS_IT_IS };
 
 static int load(struct dw_types *r, uint32_t id, enum search search, struct cairn_err *err)
@@ -99,10 +101,10 @@ static int load(struct dw_types *r, uint32_t id, enum search search, struct cair
 		rc = adopt_definition(r, &die, &t, err);
 	if (rc > 0 && die.off != off && map_put(&r->unread, id, die.off) < 0)
 		return err_nomem(err, "types");
-	/* It stays unread, so that the next one who asks is told, too. */
+	/* It stays unread, so that the next query reports it, too. */
 	if (rc == -ENOTUNIQ)
 		return rc;
-	/* The sign of an enum that is only declared may be told. */
+	/* An enum that is only declared may still record its sign. */
 	if (rc > 0 || (!rc && t.kind == CAIRN_T_ENUM))
 		rc = read_inside(r, &die, &t, err);
 	t.unread = false;

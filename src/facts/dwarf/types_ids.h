@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The reader of types: its ids, and the list of what is still to be read
+ * The reader of types: its ids, and the list of types that are still to be read
  *
  *	types_ids.c  <-  types_array.c, types_inside.c  <-  types.c  <-  types_complete.c
  *
- * Who meets a type asks for its id here, which is reserved, and goes on: nobody calls up. types.c
- * reads what is on the list, an array and what is inside by the two others; types_complete.c reads
- * what was left unread.
+ * Code that meets a type reserves an id for it here and goes on: no file calls one that is further
+ * right. types.c reads the types on the list; types_array.c and types_inside.c read arrays and
+ * parts. types_complete.c reads the types that were left unread.
  */
 #ifndef DWARF_TYPES_IDS_H
 #define DWARF_TYPES_IDS_H
@@ -18,7 +18,7 @@
 #include "dwarf/type_index.h"
 #include "dwarf/types.h"
 
-/* What has @id ends @end bytes and those of @type after its start, or later. */
+/* The type @id ends @end bytes, and those of @type, after its start, or later. */
 struct dw_extent {
 	uint32_t id, type;
 	uint64_t end;
@@ -27,7 +27,7 @@ struct dw_extent {
 struct dw_types {
 	const struct dwarf *dw;
 	struct cairn_types *graph;
-	uint8_t pointer_size; /* 0: that of the unit's addresses */
+	uint8_t pointer_size; /* 0: the size of the unit's addresses */
 	struct map ids;	   /* DIE offset to id */
 	struct map unread; /* id to DIE offset; once a definition was read, to its */
 	struct map fates;  /* id of a class to its special members (types_passing.c) */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is inside: members with their places, parameters, enumerators
+ * The parts of types: members with their positions, parameters, enumerators
  *
- * A bit-field's place has been written in three ways. In all of them our bit_off is the offset of
- * its least significant bit from the start of the struct (little-endian machines):
+ * A bit-field's position has been written in three ways. In all of them our bit_off is the offset
+ * of its least significant bit from the start of the struct (little-endian machines):
  *
  *	DWARF 5                DW_AT_data_bit_offset 35           35
  *	DWARF 2 to 4           DW_AT_data_member_location 4       storage unit of 4 bytes at byte 4,
@@ -14,14 +14,14 @@
  *
  * The offset may be negative (packed structs, where the field goes over the end of its unit).
  *
- * Clang 14 leaves the width out when it is the type's full width, and rounds the place down to a
+ * Clang 14 leaves the width out if it is the type's full width, and rounds the position down to a
  * byte: "short b : 16" at bit 3 of a packed struct looks like a plain short at byte 0, and gdb
  * prints -7 for -1; see docs/findings/clang-full-width-bit-field.md. In C no member of a struct
- * overlaps another, so one that starts inside the bit-field before it is such a case, and its place
- * is not known.
+ * overlaps another, so one that starts inside the bit-field before it is such a case, and its
+ * position is not known.
  *
- * A member's place may be an expression. What adds constants to the address of the struct is a
- * constant; anything else (virtual base classes look it up in the object) is known at run time
+ * A member's position may be an expression. If it adds constants to the address of the struct, it
+ * is a constant. Any other (virtual base classes look it up in the object) is known at run time
  * only.
  */
 #include "base/err.h"
@@ -171,8 +171,8 @@ struct members {
 };
 
 /*
- * See the essay. The doubt goes on: a full-width bit-field may end up to 7 bits behind where it
- * seems to.
+ * See the essay. The doubt extends: a full-width bit-field may end up to 7 bits after its apparent
+ * end.
  */
 static void doubt_overlap(const struct dw_die *die, uint16_t around, struct members *to,
 			  struct cairn_member *m)
@@ -233,7 +233,7 @@ static int add_part(struct dw_types *r, const struct dw_die *die, uint32_t type,
 	return 0;
 }
 
-/* Where nothing says which of the variants is there, bytes are shown, not a guess. */
+/* If no fact selects a variant, bytes are shown, not a guess. */
 static int add_variants(struct dw_types *r, const struct dw_die *part, uint64_t size,
 			struct members *to, struct cairn_err *err)
 {
@@ -264,8 +264,7 @@ static int add_discriminant(struct dw_types *r, const struct dw_die *die, struct
 }
 
 /*
- * Of Rust's Vec<T> nothing but its parameter says what its elements are: it keeps a pointer to
- * bytes.
+ * Only the parameter of Rust's Vec<T> gives the type of its elements: it keeps a pointer to bytes.
  */
 static int read_parameter(struct dw_types *r, const struct dw_die *die, struct cairn_type *t,
 			  struct cairn_err *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is inside of types; the essay is in types_inside.c. */
+/* Reads the parts of types; the essay is in types_inside.c. */
 #ifndef DWARF_TYPES_INSIDE_H
 #define DWARF_TYPES_INSIDE_H
 
@@ -14,13 +14,14 @@ int dw_types_enumerators(struct dw_types *r, const struct dw_die *die, struct ca
 			 struct cairn_err *err);
 
 /*
- * Where a member is, from the start of the struct: bit_off, bit_size and dynamic of a zeroed *@m.
+ * The position of a member, from the start of the struct: bit_off, bit_size and dynamic of a zeroed
+ * *@m.
  */
 void dw_types_place(const struct dw_die *die, struct cairn_member *m);
 
 /*
- * The first DIE behind typedefs and qualifiers of @die's type that has @at. False when there is
- * none.
+ * The first DIE with @at among @die's type and the types that its typedefs and qualifiers lead to.
+ * False if there is none.
  */
 bool dw_find_after(const struct dw_die *die, uint16_t at, struct dw_die *ret);
 

@@ -19,8 +19,8 @@
  *	none of these             as the parts are   as the parts are
  *
  * The parts are base classes and members. A virtual function or base makes both constructors
- * non-trivial. What the debug information leaves open (a second parameter that may have a default)
- * leaves the answer open, too.
+ * non-trivial. If the debug information leaves a fact open (a second parameter that may have a
+ * default), the answer is open, too.
  */
 #include <errno.h>
 #include <string.h>
@@ -36,10 +36,13 @@ enum {
 	CHAIN_MAX = 64,
 };
 
-/* What the class declares of one special member. Of several declarations the largest counts. */
+/*
+ * The class's declaration of one special member. If there are several declarations, the largest
+ * counts.
+ */
 enum declared { NOT_DECLARED, OPEN, DELETED_IN_CLASS, DEFAULTED_IN_CLASS, PROVIDED };
 
-/* What becomes of a special member. */
+/* The state of a special member. */
 enum fate { TRIVIAL, NON_TRIVIAL, DELETED, UNSURE, ABSENT };
 
 struct special {
@@ -256,7 +259,7 @@ static struct fates fates_of_member(struct dw_types *r, const struct cairn_membe
 	return fates_of(r, types_substance(r->graph, m->type), depth + 1);
 }
 
-/* What the compiler wrote down. */
+/* The decision that the compiler wrote down. */
 static bool read_fates(const struct dw_die *class, struct fates *ret)
 {
 	uint64_t how = dw_udata(class, DW_AT_calling_convention, 0);
@@ -344,7 +347,7 @@ static enum dw_passing passing_of(struct fates f)
 	return copies || moves ? DW_PASSED_BY_VALUE : DW_PASSED_BY_ADDRESS;
 }
 
-/* What the compiler wrote down about the class with number @id, if it did. */
+/* The decision that the compiler wrote down for the class with number @id, if it did. */
 static bool is_written(const struct dw_types *r, uint32_t id, struct fates *ret)
 {
 	struct dw_die class;

@@ -5,7 +5,7 @@
 
 #include "dwarf/types_ids.h"
 
-/* Read all that is on the work list, also behind a failure; the first failure is told. */
+/* Read everything on the work list, also after a failure; the first failure is reported. */
 int dw_types_drain(struct dw_types *r, struct cairn_err *err);
 /* A struct, class, union or enum from the outside; fills *@t. */
 int dw_types_read_named(struct dw_types *r, const struct dw_die *die, struct cairn_type *t,

@@ -2,7 +2,8 @@
 /*
  * Parts of structs that depend on a discriminant
  *
- * Rust's enums and Ada's variant records have DIEs for the parts of a struct of which one is there:
+ * Rust's enums and Ada's variant records have DIEs for alternative parts of a struct, only one of
+ * which is present:
  *
  *	structure_type Shape, 16 bytes
  *	  variant_part, discr: the member below         union {
@@ -13,16 +14,12 @@
  *	      member Rect at 0: Shape::Rect             }
  *
  * The variant part becomes a union without a name, of the same DIE, with the values of each member
- * beside it (struct
- * cairn_variants). A variant that has not exactly one member, as in Ada, becomes a struct without a
- * name. Both begin at their
- * first member and end after their last one, so that nothing looks like a hole: all offsets in
- * DWARF count from the
- * struct around them.
+ * beside it (struct cairn_variants). A variant that has not exactly one member, as in Ada, becomes
+ * a struct without a name. Both begin at their first member and end after their last one, so that
+ * nothing looks like a hole: all offsets in DWARF count from the struct around them.
  *
- * A variant without values is there for all values that no other one has: Rust stores Some of
- * Option<&T> without a
- * discriminant, and None as the pointer 0.
+ * A variant without values is present for all values that no other one has: Rust stores Some of
+ * Option<&T> without a discriminant, and None as the pointer 0.
  */
 #include "dwarf/types_variants.h"
 
@@ -324,7 +321,7 @@ int dw_types_add_discriminant(struct dw_types *r, const struct dw_die *die, uint
 
 /* ---- from the outside ---- */
 
-/* What is @bytes, or a @type, at @off of what has the id. */
+/* Adds an extent: @bytes, or a @type, at @off of the type with the id. */
 static int add_extent(struct dw_types *r, uint32_t id, uint32_t type, uint64_t end,
 		      struct cairn_err *err)
 {

@@ -5,7 +5,7 @@
 
 #include "dwarf/types_ids.h"
 
-/* That of a discriminant to which the debug information gives none. */
+/* The name of a discriminant that has none in the debug information. */
 #define DISCRIMINANT_NAME "__discriminant"
 
 /*
@@ -15,8 +15,7 @@
 uint64_t dw_variants_base(const struct dw_die *die);
 
 /*
- * True when each variant has its values, so that the one that is there can be told from its
- * discriminant.
+ * True if each variant has its values, so that its discriminant selects the present one.
  */
 bool dw_variants_are_known(const struct dw_die *part);
 
@@ -31,9 +30,8 @@ int dw_types_discriminant(struct dw_types *r, const struct dw_die *die, struct c
 			  struct cairn_err *err);
 
 /*
- * Adds the discriminant of the enum around it to a struct of Rust that was read, @die, where it is
- * in no member's bytes. Its
- * type is on the work list then. 0 or negative.
+ * Adds the discriminant of the enclosing enum to a struct of Rust that was read, @die, if no member
+ * has its bytes. Its type is then on the work list. 0 or negative.
  */
 int dw_types_add_discriminant(struct dw_types *r, const struct dw_die *die, uint32_t id,
 			      struct cairn_err *err);
@@ -46,7 +44,7 @@ int dw_types_read_part(struct dw_types *r, const struct dw_die *die, uint32_t id
 int dw_types_want_extent(struct dw_types *r, const struct dw_die *die, uint32_t id,
 			 struct cairn_err *err);
 
-/* Sizes of what waits for those of its members. */
+/* Computes the sizes that wait for those of their members. */
 void dw_types_size_extents(struct dw_types *r);
 
 /*

@@ -3,15 +3,15 @@
  * Unit headers
  *
  *	OFFSET    SIZE    .debug_info, DWARF 2 to 4        .debug_info, DWARF 5
- *	0         4       length of what follows           the same
+ *	0         4       length of the rest               the same
  *	          (0xffffffff: 64-bit DWARF, 8 bytes of length follow; offsets "O" have 8 bytes,
  *	          else 4)
  *	4         2       version                          version
  *	6         O / 1   abbreviations                    unit type
  *	6+O / 7   1       size of an address               size of an address
- *	      / 8   O                                        abbreviations
+ *	      / 8   O                                      abbreviations
  *	then              .debug_types: u64 signature,     type units: u64 signature, O type
- *	                  O offset of the type             skeletons and what they stand for: u64 id
+ *	                  O offset of the type             skeletons and their units: u64 id
  *
  * They are walked one after the other; that touches one page per unit.
  */

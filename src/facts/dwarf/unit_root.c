@@ -2,8 +2,8 @@
 /*
  * The root DIE of a unit: the facts that everything below it depends on
  *
- * It is read twice, because its strings and addresses may be indices into tables whose place is
- * told by a later attribute of the same DIE.
+ * It is read twice, because its strings and addresses may be indices into tables whose offsets are
+ * in a later attribute of the same DIE.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -161,7 +161,7 @@ static int plain_fact(struct dw_unit *u, uint16_t at, const struct dw_value *v,
 		break;
 	case DW_AT_dwo_name:
 	case DW_AT_GNU_dwo_name:
-		/* What is in a .dwo file may say its own name. */
+		/* A unit in a .dwo file may have its own name in the attribute. */
 		u->dwo_name = u->file->is_split ? NULL : str;
 		break;
 	}

@@ -7,7 +7,7 @@
  *	root DIEs                        unit_root.c       in parallel by unit
  *	the same for .dwo files          split.c
  *
- * and what is asked about them.
+ * and the queries about them.
  */
 #include <errno.h>
 
@@ -214,8 +214,8 @@ static bool describes_parameters(const struct dw_unit *u)
 }
 
 /*
- * Of the options -g, -g1, -g2, -ggdb3 and so on the last one counts; -gdwarf-5 is none of them.
- * Rust's producer has no options.
+ * If there are several of the options -g, -g1, -g2, -ggdb3 and so on, the last one counts;
+ * -gdwarf-5 is none of them. Rust's producer has no options.
  */
 bool dw_unit_is_terse(const struct dw_unit *u)
 {

@@ -5,22 +5,21 @@
  * A vmlinux has 14 million DIEs in 163 MB, so the loop has some ten nanoseconds for each, of which
  * a mispredicted branch takes five. Three things make that enough:
  *
- *  - Where a wanted value stands is worked out per abbreviation and not per DIE. Values of fixed
- *    size have a fixed offset from where the last one of variable size ended; such a stretch is a
+ *  - The position of a wanted value is computed per abbreviation and not per DIE. Values of fixed
+ *    size have a fixed offset from the end of the last one of variable size; such a stretch is a
  *    "run":
  *
  *	name string, line data1, location exprloc, type ref4
  *	run 0: name at +0      run 1: line at +0, location at +1      run 2: type at +0
  *
- *    Run 0 starts behind the code. Where the others start is noted while the DIE is stepped over,
- *    which must
- *    be done anyway to find the next one.
- *  - The loop itself reads 16 bytes per abbreviation (struct dw_shape); the places, a hundred
+ *    Run 0 starts after the code. The starts of the others are recorded while the DIE is stepped
+ *    over, which has to be done anyway to find the next one.
+ *  - The loop itself reads 16 bytes per abbreviation (struct dw_shape); the positions, a hundred
  *    bytes, are read for delivered DIEs only.
- *  - Nothing is read that nobody asks for.
+ *  - Values that no caller wants are not read.
  *
- * The fast steps are written out with one comparison per run of bytes. Whatever is rare or wrong is
- * done again through a cursor, which tells the story.
+ * The fast steps are written out with one comparison per run of bytes. Rare or wrong DIEs are read
+ * again through a cursor, which reports the error.
  */
 #include "dwarf/walk.h"
 
@@ -62,7 +61,7 @@ enum {
 	KNOWN_MAX = 1 << 15,
 };
 
-/* The slot of an attribute; wish->n_attrs when nobody wants it. */
+/* The slot of an attribute; wish->n_attrs if the query does not have it. */
 static unsigned int slot_of(const struct dw_walker *w, uint16_t at)
 {
 	const struct dw_query *wish = w->wish;
@@ -177,7 +176,7 @@ static bool add_places(struct dw_walker *w, const struct dw_abbrev *a, struct dw
 			run++;
 			off = 0;
 		}
-		/* Of an attribute that is there twice the first counts, as in dw_attr(). */
+		/* If an attribute is there twice, the first counts, as in dw_attr(). */
 		if (slot < n_attrs && !places[slot].how &&
 		    !add_place(w, &places[slot], &spec, run, off))
 			return false;
@@ -220,7 +219,7 @@ static bool learn_shape(struct dw_walker *w, const struct dw_abbrev *a, struct d
 			     .role = w->wish->role(a->tag),
 			     .places = (uint32_t)w->all_places.n};
 	if (s.role != DW_ROLE_PASS && s.role != DW_ROLE_PRUNE) {
-		/* One more, so that there are some also when nobody wants an attribute. */
+		/* One more, so that the array exists also if the query has no attributes. */
 		if (!VEC_RESERVE(&w->all_places, w->wish->n_attrs + 1) ||
 		    !add_places(w, a, w->all_places.p + w->all_places.n))
 			return false;
@@ -235,8 +234,8 @@ static bool make_shapes(struct dw_walker *w, const struct dw_abbrevs *t)
 	w->table = t;
 	learn_forms(w, t);
 	/*
-	 * What is known is bounded by a table and this, whatever is in the file; of constants a
-	 * place can count so many.
+	 * This and a table bound the number of known shapes, whatever is in the file. A place can
+	 * number this many constants.
 	 */
 	if (w->known.n > KNOWN_MAX || w->implicit.n > UINT16_MAX / 2)
 		forget(w);
@@ -313,7 +312,7 @@ skip_die(struct dw_walker *w, const struct dw_shape *s, const uint8_t *p)
 	return skip_die_slow(w, a, p);
 }
 
-/* The shape of the DIE at *@p, which moves behind the code; NULL for a null entry or a failure. */
+/* The shape of the DIE at *@p, which moves past the code; NULL for a null entry or a failure. */
 static __attribute__((noinline, cold)) const struct dw_shape *take_code_slow(struct dw_walker *w,
 									       const uint8_t **p)
 {
@@ -346,7 +345,7 @@ static inline const struct dw_shape *take_code(struct dw_walker *w, const uint8_
 	return &w->shapes[code - 1];
 }
 
-/* Where DW_AT_sibling leads, when that is forward and inside the unit; else NULL. */
+/* The target of DW_AT_sibling, if it is forward and inside the unit; else NULL. */
 static inline const uint8_t *sibling(const struct dw_walker *w, const struct dw_shape *s,
 				     const uint8_t *attrs, const uint8_t *p)
 {
@@ -399,7 +398,7 @@ static const uint8_t *prune(struct dw_walker *w, const struct dw_shape *s, const
 	return jump ? jump : skip_children(w, p);
 }
 
-/* At a null entry. Those behind the root's end are padding. */
+/* At a null entry. Null entries after the root's end are padding. */
 static inline void close_children(struct dw_walker *w)
 {
 	w->level -= w->level > 0;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A walk over all DIEs of a unit, for who reads most of them: the encoder of types, the function
- * index
+ * Walks over all DIEs of a unit, for callers that read most of them: the encoder of types, the
+ * function index
  *
  * dw_attr() looks at the abbreviation again for each attribute of each DIE, which is right for a
- * few DIEs. A walker is told once which attributes and tags matter. When it enters a unit it turns
- * each abbreviation into a shape, "15 bytes long; the name is at +0, the type at +7", and from then
- * on a DIE costs one addition, and an attribute one load:
+ * few DIEs. A walker gets its attributes and tags once. When it enters a unit it turns each
+ * abbreviation into a shape, "15 bytes long; the name is at +0, the type at +7", and from then on a
+ * DIE costs one addition, and an attribute one load:
  *
  *	enum { NAME, TYPE, SIZE };
  *	static const uint16_t attrs[] = {DW_AT_name, DW_AT_type, DW_AT_byte_size};
  *	enum { STRUCT = 1, MEMBER };
- *	static uint8_t role(uint16_t tag)			// asked once per abbreviation
+ *	static uint8_t role(uint16_t tag)			// called once per abbreviation
  *	{
  *		return tag == DW_TAG_structure_type ? STRUCT
  *		     : tag == DW_TAG_member	    ? MEMBER
@@ -29,14 +29,15 @@
  *	dw_walker_fini(&w);
  *
  * DIEs come in the order of the file, a parent before its children. w.depth is that of the DIE, 0
- * for the unit's root; who needs parents keeps a stack by it, and pops what is not above w.lowest:
- * the lowest depth that the walk came to behind the DIE before, which counts DIEs that were not
- * delivered, too. Depth is the input's choice: such a stack is a vector, never recursion. DIEs with
- * DW_ROLE_PASS are stepped over, their children are not, and count in depth.
+ * for the unit's root. A caller that needs parents keeps a stack by it, and pops the entries that
+ * are not above w.lowest: the lowest depth that the walk reached after the previous DIE. It counts
+ * DIEs that were not delivered, too. Depth is the input's choice: such a stack is a vector, never
+ * recursion. DIEs with DW_ROLE_PASS are stepped over. Their children are walked, and count in
+ * depth.
  *
- * Values are read where they stand, when asked for. One that is damaged (a reference out of its
- * unit, a string out of its section) reads as absent, and the walk then ends with an error at the
- * next dw_walker_next(), as a cursor does: so none is mistaken for absent in the end.
+ * Values are read from the DIE when a caller needs them. A damaged value (a reference out of its
+ * unit, a string out of its section) reads as absent. The walk then ends with an error at the next
+ * dw_walker_next(), as a cursor does: so in the end none is mistaken for absent.
  *
  * A walker belongs to one thread; units can be given to walkers in any order. No DIE costs an
  * allocation; entering a unit may grow the tables to those of the largest unit so far.
@@ -48,25 +49,25 @@
 #include "dwarf/forms.h"
 
 /*
- * Roles: what dw_query.role() gives for a tag. All but these two are the caller's own, and
+ * Roles: the results of dw_query.role() for a tag. All but these two are the caller's own, and
  * delivered.
  */
 enum {
-	DW_ROLE_PASS = 0,     /* not delivered; what is inside is walked */
+	DW_ROLE_PASS = 0,     /* not delivered; its children are walked */
 	DW_ROLE_PRUNE = 0xff, /* neither it nor anything inside */
 };
 
 enum {
-	/* Attributes in a wish. DWARF 5 has 120; nobody asks for more than some twenty. */
+	/* Attributes in a query. DWARF 5 has 120; no query has more than some twenty. */
 	DW_WISH_MAX = 40,
 	/*
-	 * Places in a DIE where a value of variable length has ended. What is behind more is read
-	 * slowly.
+	 * Positions in a DIE where a value of variable length has ended. Values after more of them
+	 * are read slowly.
 	 */
 	DW_RUNS_MAX = 12,
 };
 
-/* What a walker is to look for; all of it outlives the walker. */
+/* The wanted attributes and tags; all of it outlives the walker. */
 struct dw_query {
 	const uint16_t *attrs; /* DW_AT_*; the position is the "slot" below. Each once. */
 	unsigned int n_attrs;  /* up to DW_WISH_MAX */
@@ -89,7 +90,7 @@ enum dw_how {
 	DW_HOW_STRP,	 /* 4-byte offset in .debug_str */
 	DW_HOW_STRING,	 /* in place */
 	DW_HOW_FORM,	 /* by dw_form_read() */
-	DW_HOW_FAR,	 /* behind DW_RUNS_MAX runs: by dw_attr() */
+	DW_HOW_FAR,	 /* after DW_RUNS_MAX runs: by dw_attr() */
 };
 
 struct dw_attr_slot {
@@ -101,16 +102,19 @@ struct dw_attr_slot {
 
 /* An abbreviation as far as stepping over its DIEs goes; as small as that, for the cache. */
 struct dw_shape {
-	uint32_t places;  /* index of its first; of a delivered one */
+	uint32_t places;  /* index of its first; for a delivered one */
 	uint16_t fixed;	  /* bytes of the first run */
 	uint16_t sibling; /* as in struct dw_abbrev */
 	uint16_t tag;
-	uint8_t then;	  /* enum dw_then, behind the first run */
+	uint8_t then;	  /* enum dw_then, after the first run */
 	uint8_t has_children;
 	uint8_t role;
 };
 
-/* What forms mean for a size of address and offset, by number. Those above 0xff are rare (GNU). */
+/*
+ * The meaning of forms for a size of address and offset, by number. Those above 0xff are rare
+ * (GNU).
+ */
 struct dw_form_ways {
 	uint8_t addr_size, offset_size, ref_addr_size;
 	struct {
@@ -139,11 +143,13 @@ struct dw_walker {
 	/* references inside the unit: [ref_lo, ref_lo + ref_n) from its header */
 	uint64_t ref_lo, ref_n;
 
-	/* Of the unit's table, one per abbreviation. */
+	/* For the unit's table, one per abbreviation. */
 	const struct dw_abbrevs *table;
 	struct dw_shape *shapes;
 	size_t cap;
-	/* Of all abbreviations that were met: of 315,000 in a vmlinux's tables 8,500 are left. */
+	/*
+	 * For all abbreviations that were met: 8,500 are left of the 315,000 in a vmlinux's tables.
+	 */
 	struct map known_at; /* abbreviation to its shape in known */
 	VEC(struct dw_shape) known;
 	VEC(struct dw_attr_slot) all_places; /* n_attrs of each that is delivered */
@@ -173,15 +179,14 @@ int dw_walker_enter(struct dw_walker *w, const struct dw_unit *u, struct cairn_e
  * dw_walker_next - to the next DIE that has a role
  *
  * Returns its role; 0 at the end of the unit. -EBADMSG: damaged DIE, or damaged value that was
- * asked for; -EOPNOTSUPP: unknown form; -ENOENT: a value in an alternate or .dwo file that is not
- * there.
+ * read; -EOPNOTSUPP: unknown form; -ENOENT: a value in an alternate or .dwo file that is not there.
  * Cost: 3 to 7 ns per DIE that is stepped over.
  */
 int dw_walker_next(struct dw_walker *w);
 
 /*
- * Go on behind the children of the DIE that was delivered last. Cost: one jump where DW_AT_sibling
- * is.
+ * Go on after the children of the DIE that was delivered last. Cost: one jump if there is a
+ * DW_AT_sibling.
  */
 void dw_walker_skip_children(struct dw_walker *w);
 
@@ -222,7 +227,7 @@ static inline struct dw_die dw_walker_die(const struct dw_walker *w)
  */
 int dw_seen_value(struct dw_walker *w, unsigned int slot, struct dw_value *ret);
 
-/* The rare ways of what follows; not to be called from elsewhere. */
+/* The rare cases of the functions below; not to be called from elsewhere. */
 uint64_t dw_seen_uint_slow(struct dw_walker *w, unsigned int slot, uint64_t otherwise);
 dw_off dw_seen_ref_slow(struct dw_walker *w, unsigned int slot);
 const char *dw_seen_str_slow(struct dw_walker *w, unsigned int slot);
@@ -280,9 +285,9 @@ static inline const char *dw_seen_str(struct dw_walker *w, unsigned int slot)
 }
 
 /*
- * The attr of a string in .debug_str of the unit's file, for who compares offsets before strings: a
- * linker writes equal strings once. DW_NO_STRP when it stands elsewhere (GCC writes short ones in
- * attr), or nowhere.
+ * The attr of a string in .debug_str of the unit's file, for callers that compare offsets before
+ * strings: a linker writes equal strings once. DW_NO_STRP if it is elsewhere (GCC writes short ones
+ * in attr), or nowhere.
  */
 #define DW_NO_STRP UINT64_MAX
 static inline uint64_t dw_seen_strp(const struct dw_walker *w, unsigned int slot)
