@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Records by kind: each turns what it is told into words. */
+/* Records by kind: each function turns its arguments into words. */
 #include <errno.h>
 #include <string.h>
 
 #include "btf/build.h"
 #include "btf/location.h"
 
-/* A record with one word behind the first three, or none. */
+/* A record with one word after the first three, or none. */
 static int add_word(struct cairn_btf_builder *b, uint32_t name, uint32_t info, uint32_t ref,
 		    uint32_t word, uint32_t *ret)
 {

@@ -3,8 +3,8 @@
  * BTF in ELF files of other machines
  *
  * src/ground/elf knows machines whose code is read here. BTF is the same on all of them, and BPF
- * programs are a machine of their own; so where src/ground/elf declines, libelf finds the section,
- * of either class and byte order. The bytes are copied: nothing of the file stays open.
+ * programs are a machine of their own. So if src/ground/elf declines, libelf finds the section, of
+ * either class and byte order. The bytes are copied: the file does not stay open.
  */
 #include <errno.h>
 #include <gelf.h>
@@ -33,7 +33,7 @@ static Elf_Scn *find(Elf *elf, const char *name)
 	return NULL;
 }
 
-/* Anonymous memory, so that the blob's owner has one way to give its bytes back. */
+/* Anonymous memory, so that the blob's owner frees its bytes in one way only. */
 static int copy(struct cairn_btf *btf, const Elf_Data *data, struct cairn_err *err)
 {
 	void *map = mmap(NULL, data->d_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -54,7 +54,7 @@ int btf_read_any_elf(struct cairn_btf *btf, int fd, const char *const *names, co
 	int rc = -ENODATA;
 
 	elf_version(EV_CURRENT);
-	/* Of libelf's errors the numbers are not public. */
+	/* The numbers of libelf's errors are not public. */
 	errno = 0;
 	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!elf || elf_kind(elf) != ELF_K_ELF) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A blob in memory, for the files of this module
+ * Reads a blob in memory, for the files of this module
  *
  * Its type section is an array of words of this machine's byte order, in place where the input has
  * that order and is aligned, else a copy. records[] has the number of the first word of each own
@@ -39,7 +39,7 @@ struct cairn_btf {
 	const uint8_t *layout;      /* layout section, 4 bytes per kind; NULL: none */
 	uint32_t n_layout;
 	uint32_t layout_off;        /* of it, from the start of the blob */
-	/* what it, or a base's, says of LOC kinds; NO_LOC: nothing */
+	/* the dialect that it, or a base, states for LOC kinds; NO_LOC: none */
 	enum cairn_btf_dialect layout_dialect;
 	uint32_t *records;          /* word number of each own record */
 	uint32_t start_id, end_id;  /* own ids */

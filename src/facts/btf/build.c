@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The builder: records are appended to one vector of words, strings to one table; finish() puts
- * header, records, layout and strings behind one another. Nothing is sorted or merged here, so that
- * the same calls give the same bytes.
+ * The builder: records are appended to one vector of words, strings to one table. finish() writes
+ * header, records, layout and strings one after the other. Nothing is sorted or merged here, so
+ * that the same calls give the same bytes.
  */
 #include "btf/build.h"
 
@@ -25,7 +25,7 @@ struct cairn_btf_builder {
 	struct btf_strings strings;
 	VEC(uint32_t) words;
 	VEC(uint32_t) records; /* word number of each record */
-	/* Of every kind that records may have; the first n_layout are written. */
+	/* For every kind that records may have; the first n_layout are written. */
 	struct btf_layout layout[BTF_KIND_MAX + 1];
 	uint32_t n_layout;
 };
@@ -208,7 +208,7 @@ uint32_t *cairn_btf_record_words(struct cairn_btf_builder *b, uint32_t id)
 
 /* ---- the blob ---- */
 
-/* What lies where: offsets from the end of the header, and sizes, in bytes. */
+/* The sections: offsets from the end of the header, and sizes, in bytes. */
 struct sections {
 	uint32_t header, types, layout_off, layout, strings_off, strings;
 };

@@ -27,7 +27,7 @@ uint32_t btf_builder_next_id(const struct cairn_btf_builder *b);
  * btf_add_space - a record whose @n_words words the caller fills in
  *
  * @info  BTF_INFO(kind, kflag, vlen), not checked
- * Returns the words behind the first three, not set, valid until the next record is added; NULL and
+ * Returns the words after the first three, not set, valid until the next record is added; NULL and
  * *@rc.
  */
 uint32_t *btf_add_space(struct cairn_btf_builder *b, uint32_t name, uint32_t info, uint32_t ref,
@@ -89,13 +89,13 @@ int btf_add_loc_proto(struct cairn_btf_builder *b, const uint32_t *params, uint3
 		      uint32_t *ret);
 
 /*
- * Of @locs: func, loc_proto, offset; v1: name_off, func_proto, loc_proto, offset. In the order
- * given.
+ * @locs has func, loc_proto, offset; v1: name_off, func_proto, loc_proto, offset. They are in the
+ * given order.
  */
 int btf_add_locsec(struct cairn_btf_builder *b, uint32_t name, const struct cairn_btf_loc *locs,
 		   uint32_t n, uint32_t *ret);
 
-/* ---- for those who transform a blob ---- */
+/* ---- for code that transforms a blob ---- */
 
 /*
  * The strings of @btf at their old offsets; into a builder without own strings. @btf is split from

@@ -2,13 +2,15 @@
 /*
  * Checking
  *
- * Opening made sure that every record lies inside its section; here follows all that can be wrong
- * inside. Rules come in two sets. Those of the format hold for BTF of any program. Those of the
- * kernel are what BPF_BTF_LOAD adds: names of C, members in ascending order, no overlapping
- * variables, its limits. They are stated from its behaviour, and a test loads what is checked.
+ * Opening made sure that every record lies inside its section; this file checks everything inside
+ * the records. Rules come in two sets. Those of the format hold for BTF of any program. Those of
+ * the kernel are what BPF_BTF_LOAD adds: names of C, members in ascending order, no overlapping
+ * variables, its limits. They are stated from its behaviour, and a test loads the BTF that is
+ * checked.
  *
- * One pass looks at each record alone, with the kinds of what it refers to. If that finds nothing,
- * a second one follows the references for loops and sizes, and can trust every id that it meets.
+ * One pass checks each record alone, with the kinds of the records that it refers to. If that finds
+ * nothing, a second one follows the references for loops and sizes, and can trust every id that it
+ * meets.
  */
 #include "btf/check.h"
 
@@ -37,7 +39,7 @@ bool btf_check_ref(struct btf_check *c, const struct cairn_btf_type *t, const ch
 			   btf_kind_name(t->kind), what, id);
 		return false;
 	}
-	/* Of what a kind from the future is, nothing is known. */
+	/* Nothing is known about a kind from the future. */
 	if (to.kind >= CAIRN_BTF_N_KINDS || (mask >> to.kind & 1))
 		return true;
 	btf_broken(c, t->id, "%s: %s is id %u, a %s", btf_kind_name(t->kind), what, id,
@@ -65,7 +67,10 @@ static void check_blob(struct btf_check *c)
 	}
 }
 
-/* What the kernel accepts at most (include/uapi/linux/btf.h; BTF_MAX_SIZE in kernel/bpf/btf.c). */
+/*
+ * The largest id that the kernel accepts (include/uapi/linux/btf.h; BTF_MAX_SIZE in
+ * kernel/bpf/btf.c).
+ */
 #define KERNEL_IDS_MAX 0xfffff
 #define KERNEL_STRINGS_MAX 0xffffff
 #define KERNEL_BLOB_MAX (16u << 20)

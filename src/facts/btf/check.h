@@ -54,13 +54,13 @@ __attribute__((format(printf, 3, 4))) void btf_broken(struct btf_check *c, uint3
 						      const char *fmt, ...);
 
 /*
- * Is @id (0: void) of one of the kinds of @mask, a bit per kind? If not: a broken rule of @t, whose
- * @what it is.
+ * True if @id (0: void) is of one of the kinds of @mask, a bit per kind. If not, a rule of @t is
+ * broken; @what is the name of the reference.
  */
 bool btf_check_ref(struct btf_check *c, const struct cairn_btf_type *t, const char *what,
 		   uint32_t id, uint64_t mask);
 
-/* Everything that can be said by looking at one record and the kinds of those it refers to. */
+/* All rules for one record and the kinds of the records that it refers to. */
 void btf_check_record(struct btf_check *c, const struct cairn_btf_type *t);
 void btf_check_loc_record(struct btf_check *c, const struct cairn_btf_type *t);
 
@@ -75,7 +75,9 @@ int btf_check_graph(struct btf_check *c);
 
 #define KIND(k) (1ull << CAIRN_BTF_##k)
 
-/* What a value can be of; what a pointer, a qualifier or a typedef can be to. */
+/*
+ * The kinds that a value can have; the kinds that a pointer, a qualifier or a typedef can refer to.
+ */
 #define KINDS_VALUE                                                                                \
 	(KIND(INT) | KIND(PTR) | KIND(ARRAY) | KIND(STRUCT) | KIND(UNION) | KIND(ENUM) |           \
 	 KIND(TYPEDEF) | KIND(VOLATILE) | KIND(CONST) | KIND(RESTRICT) | KIND(FLOAT) |             \

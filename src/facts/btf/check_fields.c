@@ -3,15 +3,15 @@
  * Structs with fields that the kernel knows: locks, lists, trees, reference counts
  *
  *	struct elem { struct bpf_list_node node; int x; };
- *	struct value { struct bpf_spin_lock lock; struct bpf_list_head head __contains(elem, node);
- *	};
+ *	struct value { struct bpf_spin_lock lock;
+ *		       struct bpf_list_head head __contains(elem, node); };
  *
- * BPF_BTF_LOAD looks for structs that have a member of one of six types, by name, and refuses all
- * types when it can make no record of the fields of one: a field at an odd site, a second lock,
- * more fields than a record has, an array of fields, a head or root that does not say what it
- * contains, or that has no lock beside it, nodes of two kinds without a count, a pointer to a
+ * BPF_BTF_LOAD searches for structs that have a member of one of six types, by name. It refuses all
+ * types if it can make no record of the fields of one. The reasons are a field at an odd offset, a
+ * second lock, more fields than a record has, an array of fields, a head or root without a tag for
+ * its content or without a lock beside it, nodes of two kinds without a count, and a pointer to a
  * kernel object (kptr) that is no struct. The rules are stated from the behaviour of Linux 6.18,
- * which a test asks. Not stated here: who may own whom among what lists contain.
+ * which a test queries. Not stated here: the rules of ownership among the contents of lists.
  */
 #include "btf/check.h"
 
@@ -43,7 +43,7 @@ static const struct known {
 
 enum { RECORD_MAX = 11, NESTED_MAX = 4 };
 
-/* What a struct has. */
+/* The fields of a struct. */
 struct fields {
 	uint32_t n, locks, roots;
 	uint32_t has; /* a bit for each enum field */
@@ -62,7 +62,7 @@ static enum field field_of(const struct cairn_btf_type *t)
 struct checking {
 	struct btf_check *c;
 	const struct cairn_btf *btf;
-	/* by struct << 32 | member: the tag that says what it contains; TWICE */
+	/* by struct << 32 | member: the tag that gives its content; TWICE */
 	struct map contains;
 	/* members that may still be looked at: structs of structs of structs have many */
 	uint64_t budget;
@@ -117,7 +117,7 @@ static void collect(struct checking *k, const struct cairn_btf_type *t, int dept
 						 .roots = f == FIELD_HEAD || f == FIELD_ROOT,
 						 .has = BIT(f)};
 		ret->n += inside.n;
-		/* Of each struct only its own locks are counted. */
+		/* Only a struct's own locks are counted. */
 		ret->locks += f ? inside.locks : 0;
 		ret->roots += inside.roots;
 		ret->has |= inside.has;
@@ -158,7 +158,7 @@ static bool is_right(struct checking *k, const char *text, enum field head)
 	return false;
 }
 
-/* Whether one tag of a head or root says what it contains. */
+/* True if exactly one tag of a head or root gives its content. */
 static bool says_contents(struct checking *k, uint32_t id, uint32_t member, enum field head)
 {
 	struct cairn_btf_type tag;
@@ -169,7 +169,7 @@ static bool says_contents(struct checking *k, uint32_t id, uint32_t member, enum
 
 /* ---- structs ---- */
 
-/* "struct task_struct __kptr *p": the tag stands between the pointer and what it points to. */
+/* "struct task_struct __kptr *p": the tag stands between the pointer and its target. */
 static bool is_kptr(const struct cairn_btf *btf, const struct cairn_btf_type *m, uint32_t *ret_to)
 {
 	static const char *const tags[] = {"kptr", "kptr_untrusted", "percpu_kptr", "uptr"};
@@ -274,7 +274,7 @@ static bool has_known_types(const struct cairn_btf *btf)
 
 int btf_check_fields(struct btf_check *c)
 {
-	/* Real types come to a few times their members. */
+	/* Real types need a few times their number of members. */
 	struct checking k = {
 		.c = c, .btf = c->btf, .budget = UINT64_C(64) * (c->btf->n_words + 1024)};
 	struct cairn_btf_type t;

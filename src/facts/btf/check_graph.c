@@ -7,8 +7,8 @@
  * is no type. A struct that has a pointer to itself is the usual case and fine.
  *
  * For the first, the types that values consist of are walked depth first, with a stack of our own:
- * nesting may be as deep as there are records. A type is left when all that it consists of has
- * been, and then its size is known. For the second, pointers and qualifiers have one successor
+ * nesting may be as deep as the number of records. A type is left when all of its parts have been
+ * left, and then its size is known. For the second, pointers and qualifiers have one successor
  * each: chains are followed and marked.
  *
  * Cost: linear in records and members; 13 bytes per id of the whole chain of blobs.
@@ -41,7 +41,7 @@ static uint32_t pointer_bytes(const struct cairn_btf *btf)
 
 /* ---- sizes ---- */
 
-/* What is behind typedefs and qualifiers; they form no loop here. */
+/* The type without its typedefs and qualifiers; they form no loop here. */
 static struct cairn_btf_type plain(const struct cairn_btf *btf, uint32_t id)
 {
 	struct cairn_btf_type t = {0};
@@ -52,7 +52,7 @@ static struct cairn_btf_type plain(const struct cairn_btf *btf, uint32_t id)
 	return t;
 }
 
-/* An INT with the bits of 1, 2, 4, 8 or 16 bytes: what the kernel calls regular. */
+/* An INT with the bits of 1, 2, 4, 8 or 16 bytes: the kernel calls this regular. */
 static bool is_regular(const struct cairn_btf_type *t)
 {
 	uint32_t bits = CAIRN_BTF_INT_BITS(t->words[0]);
@@ -278,14 +278,16 @@ static void check_users_of_sizes(struct btf_check *c)
 
 /* ---- chains of pointers and qualifiers ---- */
 
-/* 0 where a chain ends: at what is no pointer or qualifier, and at an id that is not there. */
+/*
+ * 0 at the end of a chain: a record that is no pointer or qualifier, or an id that does not exist.
+ */
 static uint32_t next_in_chain(const struct cairn_btf *btf, uint32_t id)
 {
 	struct cairn_btf_type t;
 	return cairn_btf_type(btf, id, &t) && is(&t, KINDS_QUALIFIER | KIND(PTR)) ? t.ref : 0;
 }
 
-/* The bases too: what follows relies on it. */
+/* The bases too: the later checks rely on it. */
 static int check_chains(struct btf_check *c)
 {
 	/* The number of the walk that came by; walks are numbered by where they start. */
@@ -297,8 +299,8 @@ static int check_chains(struct btf_check *c)
 		for (; id && id < c->btf->end_id && !mark[id]; id = next_in_chain(c->btf, id))
 			mark[id] = first;
 		/*
-		 * A walk that ends at a mark of its own went round; at another's, that walk has
-		 * been judged.
+		 * A walk that ends at its own mark went round; one that ends at the mark of another
+		 * walk has its result.
 		 */
 		if (id && id < c->btf->end_id && mark[id] == first)
 			btf_broken(c, id, "it leads back to itself, through no struct");

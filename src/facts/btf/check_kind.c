@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rules of each kind: what its flag, vlen, name, sizes and references may be. */
+/* The rules of each kind: the values allowed for its flag, vlen, name, sizes and references. */
 #include <ctype.h>
 #include <string.h>
 
@@ -153,7 +153,7 @@ static bool all_at_start(const struct cairn_btf_type *t)
 static void check_datasec(struct btf_check *c, const struct cairn_btf_type *t)
 {
 	uint64_t end = 0;
-	/* Clang leaves the sizes to who links or loads the object. */
+	/* Clang leaves the sizes to the linker or loader. */
 	bool unlinked = !t->ref && t->vlen && all_at_start(t);
 	if (unlinked && c->kernel)
 		btf_broken(c, t->id, "DATASEC: it has no size before the object is linked");
@@ -179,7 +179,7 @@ static void check_float(struct btf_check *c, const struct cairn_btf_type *t)
 		btf_broken(c, t->id, "FLOAT: %u bytes; it has 2, 4, 8, 12 or 16", n);
 }
 
-/* How many components a declaration tag may number in what it is on. */
+/* The number of components that a declaration tag may number in its target. */
 static uint32_t n_components(const struct cairn_btf *btf, uint32_t id)
 {
 	struct cairn_btf_type t;
@@ -273,7 +273,7 @@ static const struct kind_rules {
 	[CAIRN_BTF_LOCSEC] = {NAME_MUST_TEXT, .counts = true, .check = btf_check_loc_record},
 };
 
-/* What kernels take of each record since a version. */
+/* The features of a record that kernels accept only since some version. */
 static void check_by_version(struct btf_check *c, const struct cairn_btf_type *t)
 {
 	const char *kind = btf_kind_name(t->kind);

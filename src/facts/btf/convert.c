@@ -2,21 +2,21 @@
 /*
  * Converting: the same content in another form
  *
- * What stays the same is copied: strings keep their offsets, records their order. So a conversion
- * that asks for the form the input has gives the input's bytes, and one that drops nothing changes
- * no id.
+ * Unchanged parts are copied: strings keep their offsets, records their order. So a conversion to
+ * the form of the input gives the input's bytes, and one that drops nothing changes no id.
  *
  * First each id gets its new one (plan): 0 where a record is dropped, that of its target where a
  * type tag is left out; then records are copied with their ids replaced. LOC records that change
  * their dialect come last, because their number changes (convert_loc.c).
  *
- * The base of a split blob is the one it has, or that converted with the same options before. Which
- * ids that gave is found by converting it again, so that the caller need not keep maps.
+ * The base of a split blob is its own base, or that base converted with the same options before.
+ * The ids of that conversion are found by converting the base again, so that the caller need not
+ * keep maps.
  *
- * A record of an unknown kind may hold ids and offsets that nobody can find. It is copied as long
- * as no id and no string moves, and dropped otherwise; what referred to it then refers to void.
+ * A record of an unknown kind may hold ids and offsets that cannot be found. It is copied as long
+ * as no id and no string moves, and dropped otherwise; references to it then become void.
  *
- * The downgrade (libbpf 1.1, kernels of 2022) leaves out what those refuse:
+ * The downgrade (libbpf 1.1, kernels of 2022) leaves out the features that those refuse:
  *
  *	kinds above 19                dropped
  *	ENUM64                        an ENUM of the same size, without the values that need more
@@ -26,7 +26,7 @@
  *	layout section                dropped
  *
  * For the kernel (BPF_BTF_LOAD) LOC kinds, unknown kinds and the layout section are dropped, and
- * what it refuses of other languages is said in another way (convert_kernel.c).
+ * features of other languages that it refuses are rewritten (convert_kernel.c).
  */
 #include "btf/convert.h"
 
@@ -72,8 +72,8 @@ static uint32_t n_records(const struct btf_convert *c, const struct cairn_btf_ty
 }
 
 /*
- * Behind a type tag that was left out is what it was on, perhaps another one; as many steps as
- * there are records.
+ * A type tag that was left out is replaced by its target, perhaps another one; at most as many
+ * steps as there are records.
  */
 static uint32_t behind_tags(const struct btf_convert *c, uint32_t id)
 {
@@ -203,7 +203,7 @@ static int copy_enum64(struct btf_convert *c, const struct cairn_btf_type *t)
 }
 
 /*
- * Of a section only the variables that the kernel takes, and 65,535 elements at most, as kernels
+ * For a section only the variables that the kernel takes, and 65,535 elements at most, as kernels
  * before 7.2 count.
  */
 static int copy_for_kernel(struct btf_convert *c, const struct cairn_btf_type *t)
@@ -322,7 +322,7 @@ static int map_base(struct btf_convert *c, struct cairn_err *err)
 	return rc;
 }
 
-/* The header and layout of the input, when what it would say is the same. */
+/* True if header and layout of the input can stay, because the new ones would be the same. */
 static bool keeps_form(const struct btf_convert *c)
 {
 	bool same = c->dialect == c->btf->dialect ||
@@ -359,7 +359,7 @@ static int convert(struct btf_convert *c, struct cairn_err *err)
 					    .dialect = c->dialect,
 					    .big_endian = c->big_endian,
 					    .layout = c->layout};
-	/* What is taken as it is stays as it is, when its base does. */
+	/* A record that is taken as it is stays as it is, if its base does. */
 	if (c->for_kernel &&
 	    (c->base != c->btf->base || cairn_btf_check_for_kernel(c->btf, 0, NULL, NULL)))
 		c->kernel = true;
@@ -391,7 +391,7 @@ static void note_rule(void *ctx, uint32_t id, uint64_t off, const char *text)
 	snprintf(first->text, sizeof(first->text), "%s", text);
 }
 
-/* What is damaged stays damaged: it is not handed out as what a kernel takes. */
+/* Damaged input stays damaged: it is not returned as BTF that a kernel takes. */
 static int check_result(const struct btf_convert *c, void **bytes, size_t size,
 			struct cairn_err *err)
 {

@@ -14,7 +14,7 @@ struct btf_convert {
 	const struct cairn_btf *base; /* of the result; or NULL */
 	enum cairn_btf_dialect dialect;
 	bool layout, downgrade;
-	bool for_kernel; /* asked for */
+	bool for_kernel; /* requested */
 	bool kernel;     /* and the input has what a kernel refuses */
 	bool big_endian;
 	struct cairn_btf_builder *b;
@@ -24,11 +24,11 @@ struct btf_convert {
 	struct cairn_btf_losses losses;
 };
 
-/* Where a string of the input is in the result. */
+/* The offset of an input string in the result. */
 uint32_t btf_convert_name(const struct btf_convert *c, uint32_t off);
 
 /*
- * Add the LOC records of the input in the dialect of the result, behind all others.
+ * Add the LOC records of the input in the dialect of the result, after all others.
  * Returns 0, -ENOMEM, -ERANGE.
  */
 int btf_convert_loc(struct btf_convert *c);

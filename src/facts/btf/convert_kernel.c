@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What BPF_BTF_LOAD refuses of programs in C++, Rust and Go, said in a way that it takes
+ * Rewrites BTF of C++, Rust and Go programs that BPF_BTF_LOAD would refuse
  *
  *	names of types, members, functions, variables, enumerators and parameters: letters, digits,
- *	'_' and '.', no digit
- *	first, 511 bytes at most
+ *	'_' and '.', no digit first, 511 bytes at most
  *		core::option::Option<u32>	core.option.Option_u32_
  *		~r0				_r0
  *	members of a struct in the order of their offsets, which is not that in which Rust declares
@@ -12,18 +11,18 @@
  *	parameters of a function with names
  *		fn(u32)				fn(u32 arg0)
  *
- * "::" becomes '.', and whatever else is not allowed '_'. Two names that would become one, and one
- * that is too long, get the hash of what they were behind them (".5f3a01c7"), so that different
+ * "::" becomes '.', and any other character that is not allowed '_'. If two names would become one,
+ * or a name is too long, the hash of the old name is appended (".5f3a01c7"), so that different
  * names stay different. Names of integers, floats and tags may be any text for the kernel, and are
  * kept; those of sections since Linux 6.12 only.
  *
  * Functions with a parameter or result of a type that is only declared (C++ passes such by
- * reference) are left out: the kernel wants to know all sizes.
+ * reference) are left out: the kernel requires all sizes.
  *
- * What is declared here and defined elsewhere (extern) is left out, and so are sections that have
- * no size before an object is linked, variables in a section that overlap or have no size, and tags
- * that only new kernels know or that come after qualifiers. A member that is a float at an odd site
- * (packed) becomes bytes.
+ * Objects that are declared here and defined elsewhere (extern) are left out. So are sections that
+ * have no size before an object is linked, variables in a section that overlap or have no size, and
+ * tags that only new kernels know or that come after qualifiers. A member that is a float at an odd
+ * offset (packed) becomes bytes.
  *
  * Names are rewritten as records are copied; the rest is done in the result.
  */
@@ -142,7 +141,7 @@ int btf_kernel_name(struct btf_convert *c, uint32_t kind, uint32_t off, uint32_t
 	const char *name = cairn_btf_string(c->btf, off);
 	uint64_t at, key;
 	*ret = 0;
-	/* An offset behind the strings: nothing here repairs it, and the check tells. */
+	/* An offset beyond the strings: nothing here repairs it, and the check reports it. */
 	if (!off || !name || !*name)
 		return 0;
 	if (is_text(kind) || btf_is_kernel_name(name))
@@ -368,7 +367,7 @@ static int hide_floats(struct btf_convert *c, uint32_t first)
 
 struct placed {
 	uint32_t words[3];
-	uint32_t at, number; /* bits from the start; where it was */
+	uint32_t at, number; /* bits from the start; its old position */
 };
 
 static int by_site(const void *a, const void *b)
@@ -388,7 +387,7 @@ static bool is_sorted(const uint32_t *record, uint32_t n)
 	return true;
 }
 
-/* Sort the members of a record; where each went, by where it was, in *@ret, malloc()ed. */
+/* Sort the members of a record; *@ret has the new index of each, by the old one, malloc()ed. */
 static int sort_members(uint32_t *record, uint32_t n, uint32_t **ret)
 {
 	uint32_t *m = record + BTF_RECORD_WORDS;
@@ -414,7 +413,7 @@ static int sort_members(uint32_t *record, uint32_t n, uint32_t **ret)
 }
 
 struct moved {
-	VEC(uint32_t *) to; /* of a struct: where its members went */
+	VEC(uint32_t *) to; /* for a struct: the new indices of its members */
 	VEC(uint32_t) n;
 	struct map by_id;
 };
@@ -469,7 +468,7 @@ static int order_members(struct btf_convert *c, uint32_t first)
 
 /* ---- parameters ---- */
 
-/* "arg3"; of a last one, "...", nothing. */
+/* "arg3"; a last one, "...", gets no name. */
 static int name_param(struct btf_convert *c, uint32_t *param, uint32_t number)
 {
 	char name[16];

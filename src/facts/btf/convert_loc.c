@@ -3,21 +3,21 @@
  * LOC records in the other dialect
  *
  *	                    v1                                      N
- *	a site             name, FUNC_PROTO                        FUNC
+ *	a site              name, FUNC_PROTO                        FUNC
  *	two registers       two slots, the first "continues"        one LOC_PARAM
- *	slots               as many as there are values             one per parameter
+ *	slots               one per value                           one per parameter
  *	reg + offset        not expressible                         REG | OFFSET
- *	address             a constant; told by the parameter's type   ADDR
- *	sites              LOCSECs "inline" of at most 65,535      one LOCSEC per section
+ *	address             a constant; shown by parameter type     ADDR
+ *	sites               LOCSECs "inline" of at most 65,535      one LOCSEC per section
  *	offsets             from .text, also of other sections      from the LOCSEC's section
  *	order               by offset                               by (func, offset, loc_proto)
  *
- * What cannot be said becomes a slot without a location; sites of sections other than .text cannot
- * be said in v1 and are dropped. Both are counted.
+ * A location that cannot be expressed becomes a slot without one; sites of sections other than
+ * .text cannot be expressed in v1 and are dropped. Both are counted.
  *
- * Whether v1's constant is an address depends on the parameter that it is for: so a LOC_PROTO may
- * become several of the other dialect, one per FUNC_PROTO that it is used with. What was made is
- * looked up by the ids that it was made from.
+ * The parameter of v1's constant decides whether it is an address. So a LOC_PROTO may become
+ * several of the other dialect, one per FUNC_PROTO that it is used with. The results are looked up
+ * by the ids that they were made from.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -87,7 +87,7 @@ static int add_slot(struct loc_convert *l, uint32_t id)
 
 /* ---- addresses in v1 ---- */
 
-/* Of a parameter of which nothing is known, nobody can say. */
+/* Without facts about a parameter the answer is open. */
 enum pointer { NO_POINTER, MAY_BE_POINTER, POINTER };
 
 static enum pointer is_pointer(const struct cairn_btf *btf, uint32_t func_proto, uint32_t param)
@@ -112,8 +112,8 @@ static enum pointer is_pointer(const struct cairn_btf *btf, uint32_t func_proto,
 }
 
 /*
- * Whether v1 says what a constant of N means. There a constant of 8 bytes is an address when the
- * parameter is a pointer, and a number otherwise; NULL is the same either way.
+ * True if v1 gives a constant of N the same meaning. There a constant of 8 bytes is an address when
+ * the parameter is a pointer, and a number otherwise; NULL is the same either way.
  */
 static bool means_the_same(const struct loc_convert *l, const struct cairn_btf_loc_param *p,
 			   uint32_t func_proto, uint32_t param)

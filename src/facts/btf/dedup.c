@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Dedup: load, find what is equal, write one of each
+ * Dedup: load, find equal types, write one of each
  *
- * Of equal types the first stays; a base's comes before all own ones. Those that stay keep their
- * order, so that a blob without doubles comes out as it went in, but for strings, which are written
- * in the order of their first use. That makes it idempotent, and the same for any input of the same
- * content and order.
+ * Among equal types the first stays; a base's comes before all own ones. The remaining types keep
+ * their order. So a blob without duplicates comes out as it went in, except for strings, which are
+ * written in the order of their first use. The result is therefore idempotent, and the same for any
+ * input of the same content and order.
  *
- * Records of kinds that are not known are things of their own, and carried as btf/opaque.h says:
- * where there are some, strings stay where they are, too.
+ * Records of unknown kinds are never merged, and are carried as btf/opaque.h says: if there are
+ * some, strings keep their offsets, too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -56,14 +56,14 @@ static int graph_init(struct btf_graph *g, const struct cairn_btf *btf)
 }
 
 /*
- * One offset per text: the first in the chain of blobs. Where no blob has a text twice, as all
- * writers of BTF have it, that is the offset itself, unless it is in the middle of a string.
+ * One offset per text: the first in the chain of blobs. If no blob has a text twice, as all writers
+ * of BTF ensure, that is the offset itself, unless it is in the middle of a string.
  */
 struct names {
 	const struct cairn_btf *btf;
 	struct btf_strings texts;
 	bool unique;
-	uint32_t *written; /* by own offset: that in the result; 0: not yet written */
+	uint32_t *written; /* by own offset: the offset in the result; 0: not yet written */
 };
 
 static int names_init(struct names *names, const struct cairn_btf *btf)
@@ -125,7 +125,7 @@ static int load_record(struct btf_graph *g, struct names *names, const struct ca
 	return 0;
 }
 
-/* All blobs of the chain must have the same dialect, where they have LOC kinds. */
+/* All blobs of the chain must have the same dialect, if they have LOC kinds. */
 static int choose_shapes(struct btf_graph *g, struct cairn_err *err)
 {
 	enum cairn_btf_dialect dialect = CAIRN_BTF_NO_LOC;
@@ -171,7 +171,7 @@ static int load(struct btf_graph *g, struct names *names, const struct cairn_btf
 
 /* ---- the result ---- */
 
-/* The id in the result of each class; of those that keep an own record in ascending order. */
+/* The id in the result of each class; classes that keep an own record are in ascending order. */
 static uint32_t *number_classes(const struct btf_graph *g)
 {
 	uint32_t *ids = calloc(g->n_classes, sizeof(*ids));
@@ -272,7 +272,7 @@ static int find_equal(struct btf_graph *g, struct cairn_err *err)
 	return n < 0 ? err_set(err, n, "no room to compare the types of %s", g->btf->name) : 0;
 }
 
-/* Where each id of the chain is in the result; a base's stay. */
+/* The new id of each id of the chain; a base's ids stay. */
 static uint32_t *map_ids(const struct btf_graph *g, const uint32_t *ids)
 {
 	uint32_t *map = malloc(g->n * sizeof(*map));

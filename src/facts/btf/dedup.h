@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside of dedup: dedup.c loads the graph and writes the result, dedup_partition.c finds what is
- * equal, dedup_forward.c what is equal but for forward declarations, dedup_defined.c what of that
- * the base must not stand for.
+ * Inside of dedup: dedup.c loads the graph and writes the result. dedup_partition.c finds equal
+ * types, dedup_forward.c those that differ only in forward declarations, dedup_defined.c those
+ * among them that the base must not stand for.
  */
 #ifndef BTF_DEDUP_H
 #define BTF_DEDUP_H
@@ -10,7 +10,7 @@
 #include "btf/btf.h"
 
 /*
- * A set of nodes that were not told apart: members[first] to members[first + n - 1], in ascending
+ * A set of nodes that were not separated: members[first] to members[first + n - 1], in ascending
  * order.
  */
 struct btf_class {
@@ -25,12 +25,12 @@ struct btf_graph {
 	const struct cairn_btf *btf;
 	uint32_t n;                     /* nodes: end_id */
 	uint32_t *words;                /* records of the whole chain */
-	uint32_t *records;              /* first word of each node's record; of node 0: 0 */
+	uint32_t *records;              /* first word of each node's record; for node 0: 0 */
 	/* of kinds not known: one without ids and names */
 	const struct btf_shape *shapes[BTF_KIND_MAX + 1];
 	/*
-	 * What stands for a node wherever something refers to it: itself, or the definition of what
-	 * it declares.
+	 * The node that replaces a node wherever something refers to it: itself, or the definition
+	 * for a declaration.
 	 */
 	uint32_t *stands;
 	/* The partition. */
@@ -60,7 +60,7 @@ static inline struct btf_fields btf_graph_ids(const struct btf_graph *g, uint32_
 	return btf_ids_of(btf_graph_shape(g, node), btf_graph_record(g, node));
 }
 
-/* The class of what stands for a node. */
+/* The class of a node's replacement. */
 static inline uint32_t btf_graph_class(const struct btf_graph *g, uint32_t node)
 {
 	return g->class_of[g->stands[node]];
@@ -91,8 +91,8 @@ uint64_t btf_graph_hash(const struct btf_graph *g, uint32_t node);
  * btf_partition - the coarsest partition in which equal nodes are alike and refer to equal nodes
  *
  * Sets class_of, members, classes (all allocated by the caller for n nodes). stands is read, and
- * also written: a forward declaration whose name turns out to have several different definitions
- * stands for itself then.
+ * also written: if the name of a forward declaration turns out to have several different
+ * definitions, the declaration stands for itself.
  * Returns 0, -ENOMEM.
  */
 int btf_partition(struct btf_graph *g);
@@ -108,8 +108,8 @@ int btf_partition(struct btf_graph *g);
 int btf_unify_forwards(struct btf_graph *g);
 
 /*
- * btf_point_to_defined - for each node: is it an own struct that leads to a definition of which the
- * base has a declaration only, through pointers and whatever else has no members of its own?
+ * btf_point_to_defined - for each node: is it an own struct that leads to a definition which the
+ * base only declares? The path goes through pointers and other types without members of their own.
  *
  * Returns an array for free(), or NULL when there is no memory.
  */

@@ -3,12 +3,12 @@
  * Structs that point to what the base only declares
  *
  *	base    struct kernel { struct s *p; }    struct s;
- *	own     struct kernel { struct s *p; }    struct s { int x; }    struct far { struct kernel
- *	        *k; }
+ *	own     struct kernel { struct s *p; }    struct s { int x; }
+ *	        struct far { struct kernel *k; }
  *
  * The base's "struct kernel" must not stand for the own one: its pointer leads to a declaration,
- * and who follows it would not find the definition. The base may stand for "struct far", which only
- * leads to such a struct: half of a kernel's structs do.
+ * and a reader that follows it would not find the definition. The base may stand for "struct far",
+ * which only leads to such a struct: half of a kernel's structs do.
  *
  * The references are followed backwards from these definitions, up to the first struct with a name.
  */
@@ -66,7 +66,7 @@ static int find_users(struct defined *d)
 	return d->users ? 0 : -1;
 }
 
-/* Where a reference ends: what has members, and a name to find them by. */
+/* The end of a reference: a type that has members, and a name to find them by. */
 static bool is_end(const struct btf_graph *g, uint32_t node)
 {
 	return btf_graph_is_struct(g, node) && btf_graph_record(g, node)[BTF_RECORD_NAME];

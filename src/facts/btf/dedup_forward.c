@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Structs that differ by how much their unit knew
+ * Structs whose units had different knowledge
  *
- * Where a name has several definitions (many drivers have a "struct priv"), a declaration of it
- * cannot stand for one of them, and so this stays apart:
+ * If a name has several definitions (many drivers have a "struct priv"), a declaration of it cannot
+ * stand for one of them, and so this stays apart:
  *
  *	unit 1   struct dev { struct priv *p; }    struct priv { int a; }
  *	unit 2   struct dev { struct priv *p; }    struct priv { long b; }
  *	unit 3   struct dev { struct priv *p; }    struct priv;
  *
- * The first two are different. The third is the first, seen by a unit that knew less: wherever it
- * has a declaration, the first has that, or a definition of that name. It is replaced by the first
- * that covers it so. For all structs on the way the same holds, or it would not: they are replaced
- * together.
+ * The first two are different. The third is the first, in a unit with fewer definitions: wherever
+ * it has a declaration, the first has that, or a definition of that name. It is replaced by the
+ * first that covers it so. The same holds for all structs on the way, or it would not hold for this
+ * one: they are replaced together.
  *
- * A struct of the base covers also what knows more than it: modules define what the kernel only
- * declares, and would otherwise bring half of the kernel's structs with them. Only structs that
- * point to such a definition themselves stay (dedup_defined.c), so that the definition is found
- * from what the module uses.
+ * A struct of the base also covers a struct with more definitions: modules define types that the
+ * kernel only declares, and would otherwise bring half of the kernel's structs with them. Only
+ * structs that point to such a definition themselves stay (dedup_defined.c), so that the definition
+ * is found from the types that the module uses.
  *
- * Candidates look alike. A comparison follows both graphs, from pair to pair, taking for equal what
- * is being compared already, and ends at the first difference.
+ * Candidates look alike. A comparison follows both graphs, from pair to pair. It takes a pair that
+ * is being compared for equal, and ends at the first difference.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -54,13 +54,13 @@ struct unifier {
 	size_t n_slots;
 };
 
-/* What represents the class of what stands for a node. */
+/* The representative of the class of a node's replacement. */
 static uint32_t first_of(const struct btf_graph *g, uint32_t node)
 {
 	return g->stands[g->members[g->classes[btf_graph_class(g, node)].first]];
 }
 
-/* The end of the line of what stands for what. */
+/* The end of a node's chain of replacements. */
 static uint32_t root_of(const struct btf_graph *g, uint32_t node)
 {
 	while (g->stands[node] != node)
@@ -69,9 +69,9 @@ static uint32_t root_of(const struct btf_graph *g, uint32_t node)
 }
 
 /*
- * From now on @to, or what stands for it, stands for @node. False when something stands for @node
- * already, which @to need not cover; when @node stands for @to (two may cover each other); and for
- * the base, which is as it is.
+ * From now on @to, or its replacement, stands for @node. False if @node has a replacement already,
+ * which @to need not cover; if @node stands for @to (two may cover each other); and for the base,
+ * which does not change.
  */
 static bool let_stand(struct btf_graph *g, uint32_t to, uint32_t node)
 {
@@ -201,8 +201,9 @@ static void shorten(struct btf_graph *g)
 }
 
 /*
- * What is equal to a struct that something stands for is stood for by the same. It may have become
- * equal only now: then it was a declaration that the other one led to. Returns how many there were.
+ * A type that is equal to a replaced struct gets the same replacement. It may have become equal
+ * only now: then it was a declaration that the other one led to.
+ * Returns their number.
  */
 static int follow_equals(struct unifier *u)
 {

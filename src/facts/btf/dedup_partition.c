@@ -2,10 +2,10 @@
 /*
  * Which types are equal
  *
- * Types refer to one another in circles, so that "equal when all they refer to is equal" is no
- * recipe. It is turned round: all nodes that look alike (kind, name, sizes, names and offsets of
- * members, everything but ids) are taken to be equal, and then told apart where they refer to nodes
- * that are not:
+ * Types refer to one another in circles, so that the rule "equal if all their references are equal"
+ * is no algorithm. It is reversed: all nodes that look alike (kind, name, sizes, names and offsets
+ * of members, everything but ids) are assumed equal, and separated if they refer to nodes that are
+ * not:
  *
  *	1 struct a { struct b *p; }    2 PTR to 3    3 struct b { int x; }
  *	4 struct a { struct b *p; }    5 PTR to 6    6 struct b { long x; }
@@ -15,19 +15,19 @@
  *	so do 1 and 4                          {1} {4} {2} {5} {3} {6}
  *
  * When no class can be split any more, the members of each are equal: they look alike and refer to
- * the same classes in the same sites. It is the coarsest such partition, whatever the order of the
- * splits, so the result does not depend on it. This is Hopcroft's minimisation of automata: of the
- * pieces of a class the largest keeps its number, and only what refers to a node that changed its
- * class is looked at again. So a node changes its class at most log2(n) times, and a chain of a
- * million pointers that differs from another at its end takes no million rounds over all of them.
+ * the same classes at the same positions. It is the coarsest such partition, whatever the order of
+ * the splits, so the result does not depend on it. This is Hopcroft's minimisation of automata: the
+ * largest piece of a class keeps its number, and only the users of a node that changed its class
+ * are checked again. So a node changes its class at most log2(n) times, and a chain of a million
+ * pointers that differs from another at its end takes no million rounds over all of them.
  *
  * Forward declarations. A FWD stands for the first definition of its name, as long as all
- * definitions of that name are in one class. That is hoped for first; where it fails, those FWDs
- * stand for themselves, and what refers to them is looked at again. An enum without values is a
- * forward declaration too.
+ * definitions of that name are in one class. This is assumed first. If it fails, those FWDs stand
+ * for themselves, and their users are checked again. An enum without values is a forward
+ * declaration too.
  *
- * VAR, DATASEC and LOCSEC are things, not types, and what a record of an unknown kind is nobody
- * knows: each has a class of its own.
+ * VAR, DATASEC and LOCSEC are objects, not types, and the meaning of a record of an unknown kind is
+ * not known: each has a class of its own.
  *
  * Cost: O(edges * log(nodes)) at worst; in practice a few visits per edge. Memory: about 16 words
  * per node while it runs, and 1 per edge of nodes that have a look-alike.
@@ -55,9 +55,9 @@ struct refinery {
 	 */
 	uint32_t *users, *users_at;
 	/*
-	 * Touched: what refers to a node that changed its class since the node's own class was last
-	 * looked at. They come first among the members of their class; the others still refer to
-	 * the same, all of them.
+	 * Touched: a user of a node that changed its class since the user's own class was last
+	 * checked. They come first among the members of their class; the others still refer to the
+	 * same, all of them.
 	 */
 	uint32_t *n_touched; /* by class */
 	uint32_t *position;  /* of each node in members */
@@ -78,7 +78,7 @@ static uint64_t mix(uint64_t h, uint64_t x)
 
 /* ---- looking alike ---- */
 
-/* Is word @i behind the first three an id? Elements repeat. */
+/* Is word @i after the first three an id? Elements repeat. */
 static bool is_id(const struct btf_shape *s, uint32_t i)
 {
 	if (i < s->n_fixed)
@@ -176,7 +176,7 @@ static void collect_members(struct btf_graph *g)
 	}
 }
 
-/* ---- who refers to whom ---- */
+/* ---- the users of each node ---- */
 
 static bool has_lookalike(const struct btf_graph *g, uint32_t node)
 {
@@ -184,8 +184,8 @@ static bool has_lookalike(const struct btf_graph *g, uint32_t node)
 }
 
 /*
- * Calls @fn for each edge that matters: from what may have to be told apart, and from a FWD to its
- * definition.
+ * Calls @fn for each edge that matters: from a node that may have to be separated, and from a FWD
+ * to its definition.
  */
 static void for_each_edge(struct refinery *r,
 			  void (*fn)(struct refinery *r, uint32_t from, uint32_t to))
@@ -225,8 +225,8 @@ static int find_users(struct refinery *r)
 	if (!r->users)
 		return -ENOMEM;
 	/*
-	 * Each start is one further on than it will be: filling moves it to its end, where the next
-	 * one starts.
+	 * Each start is one further than its final value: filling moves it to its end, where the
+	 * next one starts.
 	 */
 	for_each_edge(r, add_user);
 	return 0;
@@ -254,7 +254,7 @@ static int touch(struct refinery *r, uint32_t node)
 	return VEC_ADD(&r->queue, class) ? 0 : -ENOMEM;
 }
 
-/* @node has changed its class: what refers to it is touched, also through a declaration of it. */
+/* @node has changed its class: its users are touched, also through a declaration of it. */
 static int touch_users(struct refinery *r, uint32_t node)
 {
 	struct btf_graph *g = r->g;
@@ -262,7 +262,7 @@ static int touch_users(struct refinery *r, uint32_t node)
 	for (uint32_t i = r->users_at[node]; rc == 0 && i < r->users_at[node + 1]; i++) {
 		uint32_t user = r->users[i];
 		rc = touch(r, user);
-		/* What something stands for stands for itself: no deeper than this. */
+		/* A replacement stands for itself: there is only one level. */
 		if (rc == 0 && g->stands[user] == node && user != node)
 			for (uint32_t j = r->users_at[user]; rc == 0 && j < r->users_at[user + 1];
 			     j++)
@@ -300,8 +300,8 @@ static uint32_t *slot_of(const struct refinery *r, uint32_t node, uint32_t n_slo
 }
 
 /*
- * Sort the touched members into pieces by what they refer to. Piece 0 is that of the untouched,
- * where there are any.
+ * Sort the touched members into pieces by their references. Piece 0 has the untouched members, if
+ * there are any.
  * Returns the number of pieces.
  */
 static uint32_t make_pieces(struct refinery *r, uint32_t first, uint32_t n_touched, uint32_t n)
@@ -385,8 +385,8 @@ static int refine(struct refinery *r)
 		if (n_pieces > 1)
 			rc = cut(r, class, n_touched, n_pieces);
 		/*
-		 * What was done is forgotten now and then, so that the queue does not grow without
-		 * end.
+		 * Finished work is dropped from time to time, so that the queue does not grow
+		 * without end.
 		 */
 		if (r->queue_at > 4096 && 2 * r->queue_at > r->queue.n) {
 			r->queue.n -= r->queue_at;

@@ -3,9 +3,12 @@
  * Distilling the base
  *
  * A module built outside the kernel's tree is split from a base that the running kernel need not
- * have. With it travels the least that is needed to find the same types in another base by name
+ * have. The least that is needed to find the same types in another base by name travels with it
  * (.BTF.base):
- *
+ *	in the distilled base    INT, FLOAT, FWD, STRUCT, UNION and ENUM with a name, of their size,
+ *	                         without members or values; an ENUM stands for an ENUM64, too
+ *	moved to the split blob  everything else of the base that it refers to: pointers, arrays,
+ *	                         typedefs, functions and nameless types; and their references
  *	in the distilled base    INT, FLOAT, FWD, STRUCT, UNION and ENUM with a name, of their size,
  *	                         without members or values; an ENUM stands for an ENUM64, too
  *	moved to the split blob  everything else of the base that it refers to: pointers, arrays,
@@ -13,7 +16,7 @@
  *
  * A base that is split itself becomes one blob. The split blob keeps its own records in order;
  * those moved follow, in the order of the base. Ids and strings of the base are all new, so records
- * of kinds that are not known are refused.
+ * of unknown kinds are refused.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,14 +28,14 @@
 struct distiller {
 	const struct cairn_btf *btf;
 	uint8_t *used;         /* by id of the base */
-	VEC(uint32_t) left;    /* own, or moved: what they refer to is not yet marked */
+	VEC(uint32_t) left;    /* own, or moved: their references are not yet marked */
 	uint32_t *map;
 	struct cairn_btf *base; /* the new one, opened */
 };
 
 /*
- * What another base is searched for by name and size: libbpf's and the kernel's relocation want a
- * name of each.
+ * Types that another base is searched for by name and size: the relocation of libbpf and of the
+ * kernel needs a name for each.
  */
 static bool stays_in_base(const struct cairn_btf_type *t)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Records as text: what the printers share. */
+/* Prints records as text: the functions that the printers share. */
 #ifndef BTF_DUMP_H
 #define BTF_DUMP_H
 
@@ -23,15 +23,15 @@ int dump_raw(const struct dump *d, bool pretty, struct cairn_err *err);
 /* C declarations, dump_c.h. */
 int dump_c(const struct dump *d, struct cairn_err *err);
 
-/* 0 while @out has taken everything, else what it failed with. */
+/* 0 as long as @out has taken everything, else its error. */
 int dump_status(FILE *out, struct cairn_err *err);
 
 /* Big enough for a location of any record. */
 #define DUMP_LOC_MAX 160
 
 /*
- * Where a parameter is, into @buf, as upstream's tests have it: "*(reg2 + 0x10)". One without a
- * location is "(unavailable)". As people write it: cairn_btf_loc_text().
+ * The location of a parameter, into @buf, in the form of upstream's tests: "*(reg2 + 0x10)". One
+ * without a location is "(unavailable)". The form for people: cairn_btf_loc_text().
  */
 void dump_loc(const struct cairn_btf_loc_param *p, char *buf, size_t size);
 

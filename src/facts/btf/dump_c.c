@@ -14,7 +14,7 @@ struct cairn_btf_type c_get(const struct dump_c *d, uint32_t id)
 	return t;
 }
 
-/* ---- what is printed in place, and what is hoisted ---- */
+/* ---- types printed in place, and hoisted types ---- */
 
 static void note_user(struct dump_c *d, uint32_t user, uint32_t kind, uint32_t type)
 {
@@ -28,7 +28,7 @@ static void note_user(struct dump_c *d, uint32_t user, uint32_t kind, uint32_t t
 		c->hoisted = true;
 }
 
-/* Who prints nameless types? Variables do when they were asked for. */
+/* Finds the users of nameless types. Variables count if they are to be printed. */
 static void note_users(struct dump_c *d, const struct cairn_btf_type *t, bool vars)
 {
 	if (t->kind == CAIRN_BTF_TYPEDEF || t->kind == CAIRN_BTF_FUNC_PROTO ||
@@ -77,7 +77,7 @@ static void find_users(struct dump_c *d, bool vars, bool *has_tags)
 
 /* ---- one record ---- */
 
-/* Lines keep together; what has a body stands alone. */
+/* Lines stay together; a declaration with a body stands alone. */
 static void begin(struct dump_c *d, bool is_line)
 {
 	if (!is_line || !d->was_line)
@@ -136,7 +136,7 @@ static void print_proto(struct dump_c *d, const struct cairn_btf_type *t)
 	c->hoisted = true;
 }
 
-/* @attributes: what stands before the semicolon. */
+/* @attributes: the text before the semicolon. */
 static void print_extern(struct dump_c *d, const struct cairn_btf_type *t, const char *attributes)
 {
 	const char *name = c_name(d, t);
@@ -214,7 +214,7 @@ static int print_asked(struct dump_c *d, const struct dump *asked)
 		if (!cairn_btf_type(d->btf, asked->ids[i], &t))
 			return err_set(d->err, -ENOENT, "%s: no record %" PRIu32, d->btf->name,
 				       asked->ids[i]);
-		/* What was asked for is printed even if nothing uses it. */
+		/* A requested record is printed even if nothing uses it. */
 		if (!*t.name &&
 		    (c_is_struct(t.kind) || c_is_enum(t.kind) || t.kind == CAIRN_BTF_FUNC_PROTO))
 			d->types[t.id].hoisted = true;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * BTF as C declarations that compile, and lay out as the BTF says
+ * Prints BTF as C declarations that compile, with the layout of the BTF
  *
- *	dump_c.c          what is printed: the records asked for, one by one
- *	dump_c_order.c    in which order, so that all is declared before it is used
- *	dump_c_layout.c   what a compiler must be told so that members land where they are
+ *	dump_c.c          the requested records, one by one
+ *	dump_c_order.c    an order in which everything is declared before it is used
+ *	dump_c_layout.c   attributes and padding that put members at their offsets
  *	dump_c_decl.c     declarators: int (*name[4])(const char *)
- *	dump_c_body.c     structs, unions and enums with what is nested in them
- *	dump_c_names.c    identifiers: unique, no keywords, nothing that C does not take
+ *	dump_c_body.c     structs, unions and enums with the types nested in them
+ *	dump_c_names.c    identifiers: unique, no keywords, valid in C
  *
- * C says some things less freely than BTF. What has no name is printed where it is used; it gets a
- * name of ours and is *hoisted* in front of its users where C could not say it in place: in a
+ * C expresses some things less freely than BTF. A nameless type is printed at its use. It gets a
+ * name of ours and is *hoisted* before its users where C cannot express it in place: in a
  * parameter, twice with the same enumerators, or so deep that text would explode. A pointer that
  * closes a circle without a struct is *cut*: "type fn func() fn" of Go has no C form but void *. A
- * member that cannot be said is a comment, and its bytes are a gap.
+ * member that cannot be expressed is a comment, and its bytes are a gap.
  */
 #ifndef BTF_DUMP_C_H
 #define BTF_DUMP_C_H
@@ -24,7 +24,7 @@
 #include "btf/dump.h"
 
 /*
- * Pointers, arrays, qualifiers, typedefs in a row. Compilers give up not far behind; a circle has
+ * Pointers, arrays, qualifiers, typedefs in a row. Compilers give up at little more; a circle has
  * no end.
  */
 #define C_CHAIN_MAX 256
@@ -51,7 +51,7 @@ enum c_state { C_NONE, C_OPEN, C_DONE };
 
 #define C_MANY UINT32_MAX
 
-/* What is known of a record. */
+/* The facts about a record. */
 struct c_type {
 	const char *name;   /* as printed; NULL: none yet */
 	/* the record that something nameless is printed in; 0: none; C_MANY: several times */
@@ -79,7 +79,7 @@ struct dump_c {
 	struct cairn_err *err;
 	bool was_line;        /* what was printed last is one line */
 	uint32_t n_renamed;   /* names that were no identifiers */
-	bool nomem;           /* a name or a text could not be made; told at the end */
+	bool nomem;           /* a name or a text could not be made; reported at the end */
 };
 
 /* ---- dump_c.c ---- */
@@ -121,8 +121,8 @@ static inline bool c_is_enum(uint32_t kind)
 struct cairn_btf_type c_resolve(const struct dump_c *d, uint32_t id);
 
 /*
- * What a declarator's first word says: behind pointers, arrays and qualifiers, and functions when
- * @returns. 0: void.
+ * The type of a declarator's first word: without pointers, arrays and qualifiers, and without
+ * functions if @returns. 0: void.
  */
 uint32_t c_base(const struct dump_c *d, uint32_t id, bool returns);
 
@@ -166,7 +166,7 @@ uint32_t c_align(const struct dump_c *d, uint32_t id);
 
 /* The words that C has for an INT or FLOAT, or NULL: then it gets a typedef by c_print(). */
 const char *c_builtin(const struct dump_c *d, const struct cairn_btf_type *t);
-/* What that typedef is made from; NULL: bytes. */
+/* The type that this typedef is made from; NULL: bytes. */
 const char *c_builtin_like(const struct dump_c *d, const struct cairn_btf_type *t);
 
 /*
@@ -181,13 +181,13 @@ void c_layout(struct dump_c *d, const struct cairn_btf_type *t);
 struct c_walk {
 	struct cairn_btf_type t;
 	uint64_t at;       /* bits: where the next member would begin */
-	uint32_t align;    /* bytes: of the whole as far as it was seen */
+	uint32_t align;    /* bytes: of the whole, up to here */
 	uint32_t natural;  /* bytes: without attributes */
 	bool packed;
 };
 struct c_member {
 	struct cairn_btf_member m;
-	const char *why_not;      /* it cannot be said; the other fields are void then */
+	const char *why_not;      /* it cannot be expressed; the other fields are then void */
 	uint64_t bit_off, bits;
 	uint32_t align;           /* bytes */
 	uint64_t gap_from; /* bits: explicit padding from here to bit_off; == bit_off: none */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Structs, unions and enums with what is nested in them: on a stack of our own, as input decides
+ * Structs, unions and enums with the types nested in them: on a stack of our own, as input decides
  * the depth.
  */
 #include "btf/dump_c.h"
@@ -148,7 +148,7 @@ static void put_enum(struct printer *p, const struct cairn_btf_type *t, const ch
 
 /* ---- one declaration ---- */
 
-/* @tail: what follows the declarator, "" or ":3" or an attribute, and the end of the line. */
+/* @tail: the text after the declarator, "" or ":3" or an attribute, and the end of the line. */
 static void put_decl(struct printer *p, uint32_t indent_by, const char *prefix, uint32_t id,
 		     const char *name, const char *tail, struct map *scope)
 {
@@ -262,7 +262,7 @@ static void put_why_not(struct printer *p, const struct body *b, const struct c_
 		m->bit_off);
 }
 
-/* What stands behind a member's declarator. */
+/* The text after a member's declarator. */
 static void member_tail(struct printer *p, const struct body *b, const struct c_member *m,
 			const char *name, const char *original, struct c_text *tail)
 {

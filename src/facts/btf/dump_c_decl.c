@@ -7,13 +7,13 @@
  *
  *	[9] PTR -> ARRAY of 4 -> CONST -> PTR -> INT char           name
  *	    PTR                                                    *name
- *	    ARRAY of 4, behind a pointer                          (*name)[4]
- *	    CONST, of what comes next
+ *	    ARRAY of 4, after a pointer                           (*name)[4]
+ *	    CONST, of the next one
  *	    PTR                                             *const (*name)[4]
  *	    INT char                                  char  *const (*name)[4]
  *
  * Types that C refuses (an array of void, a function that returns an array, as Rust has them) are
- * said as the nearest that it takes, with the type in a comment.
+ * written as the nearest type that it takes, with the real type in a comment.
  */
 #include "btf/dump_c.h"
 
@@ -159,7 +159,7 @@ static void c_append_string(struct dump_c *d, struct c_text *t, const char *text
 
 /* ---- qualifiers ---- */
 
-/* What waits for the next pointer or the base. */
+/* The qualifiers that wait for the next pointer or the base. */
 struct waiting {
 	bool is_const, is_volatile, is_restrict;
 	struct c_text tags;
@@ -250,7 +250,7 @@ static void link_pointer(struct declarator *w, const struct cairn_btf_type *t)
 	stop_waiting(&w->waiting);
 }
 
-/* What stands behind the name binds closer than a star before it. */
+/* The text after the name binds closer than a star before it. */
 static void wrap_pointer(struct declarator *w)
 {
 	if (w->last != CAIRN_BTF_PTR)
@@ -283,7 +283,7 @@ static void append_param(struct declarator *w, uint32_t type, const char *name)
 	struct c_decl one = {0};
 
 	declare(d, type, name, w->depth + 1, &one);
-	/* No parameter is void; what C cannot say is behind a pointer. */
+	/* No parameter is void; a type that C cannot express is written as a pointer. */
 	if (is_void(d, one.base) && one.second.n == strlen(name))
 		c_prepend(d, &one.second, "*");
 	while (one.first.n && !one.second.n && one.first.p[one.first.n - 1] == ' ')
@@ -343,7 +343,7 @@ static bool take_link(struct declarator *w, const struct cairn_btf_type *t)
 	return true;
 }
 
-/* Can @t stand where the declarator ends: behind an array, or as what a function returns? */
+/* Can @t stand where the declarator ends: after an array, or as the result of a function? */
 static bool takes_base(const struct declarator *w, const struct cairn_btf_type *t)
 {
 	struct cairn_btf_type real = c_resolve(w->d, t->id);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a compiler must be told so that members land where BTF says
+ * The attributes and padding that make a compiler put members at the offsets of the BTF
  *
  * BTF has offsets and a size; C has rules. The walk goes over the members as a compiler does, and
  * compares:
  *
- *	where the compiler would put it   where it is   what is printed
+ *	where the compiler would put it   where it is   the output
  *	4                                 4             nothing
  *	4                                 8             "int: 32;" before it: bit-fields without a
- *	                                  name are padding
- *	4                                 64            __attribute__((aligned(64))) when the size
- *	                                  is a multiple too
+ *	                                                name are padding
+ *	4                                 64            __attribute__((aligned(64))) if the size is
+ *	                                                a multiple too
  *	16                                200           "unsigned char __gap_16[184];"
  *	8 (aligned)                       5             the struct is packed
  *	8                                 2, overlaps   the struct is an overlay
@@ -19,14 +19,14 @@
  * more than its type does; then to that boundary (the rule of System V's ABIs; GCC's and Clang's on
  * all Linux targets that BTF serves).
  *
- * An overlay says any offsets at all: every member is packed with a gap of its own, side by side in
- * a union. C++ needs it, where a class reuses the padding at the end of its base.
+ * An overlay can express any offsets: every member is packed with a gap of its own, side by side in
+ * a union. C++ needs it if a class reuses the padding at the end of its base.
  *
- *	union { struct { unsigned char __gap_0[5]; int x; } __attribute__((packed)); ... unsigned
- *	char __bytes[16]; };
+ *	union { struct { unsigned char __gap_0[5]; int x; } __attribute__((packed)); ...
+ *		unsigned char __bytes[16]; };
  *
- * The alignment of a struct is not in BTF. What counts is the alignment *as printed*, from which
- * its users are laid out; so all of this is right whatever the source said.
+ * The alignment of a struct is not in BTF. The alignment *as printed* counts, from which its users
+ * are laid out; so all of this is right whatever the source had.
  */
 #include "btf/dump_c.h"
 
@@ -258,7 +258,7 @@ static struct c_member member(const struct dump_c *d, const struct cairn_btf_typ
 	return m;
 }
 
-/* Where a compiler puts a member when the next free bit is @at. */
+/* The offset at which a compiler puts a member if the next free bit is @at. */
 static uint64_t site(const struct dump_c *d, const struct c_member *m, uint64_t at, bool packed)
 {
 	uint64_t align = 8 * (uint64_t)m->align, bytes = 0;

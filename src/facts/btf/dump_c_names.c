@@ -7,7 +7,8 @@
  * printed has the name, the others get a suffix: "file", "file___2". libbpf's relocations ignore a
  * suffix of three underscores, so the program still finds the kernel's type.
  *
- *	FWD struct file, STRUCT file     one name: the first declares what the second defines
+ *	FWD struct file, STRUCT file     one name: the first declares the type that the second
+ *	                                 defines
  *	STRUCT file, STRUCT file         file, file___2
  *	UNION file                       file___3: "union file" would be another kind of the same
  *	                                 tag
@@ -73,7 +74,7 @@ void c_names_free(struct c_names *names)
 
 /* ---- what C takes ---- */
 
-/* Of C11 with GNU's words, and what compilers predefine. Sorted. */
+/* The keywords of C11 with GNU's, and the names that compilers predefine. Sorted. */
 static const char *const words[] = {
 	"_Accum", "_Alignas", "_Alignof", "_Atomic", "_BitInt", "_Bool", "_Complex", "_Decimal128",
 	"_Decimal32", "_Decimal64", "_Float128", "_Float16", "_Float32", "_Float32x", "_Float64",
@@ -92,7 +93,7 @@ static const char *const words[] = {
 };
 
 /*
- * New in C23, where programs may have something of the name; these three are what they would mean
+ * New in C23, where programs may have an own thing of that name; these three would mean the same
  * anyway.
  */
 static const char *const c23_meant[] = {"bool", "false", "true"};

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An order in which C can be read
+ * An order of declarations that C can read
  *
  * Each record has two goals: that it may be named (C_DECLARED), and that it is complete
- * (C_DEFINED). A pointer needs the name of what it points to only; a member, the whole type:
+ * (C_DEFINED). A pointer needs only the name of its target; a member needs the whole type:
  *
- *	struct a { b_t *next; };           "struct a" defined
- *	typedef struct b b_t;                member: pointer: b_t declared
- *	struct b { struct a first; };          b_t: struct b declared             prints "struct b;"
- *	                                       then                               prints "typedef
- *	                                                                          struct b b_t;"
- *	                                     then                                 prints "struct a {
- *	                                                                          ... };"
+ *	struct a { b_t *next; };	"struct a" defined
+ *	typedef struct b b_t;		  member: pointer: b_t declared
+ *	struct b { struct a first; };	    b_t: struct b declared
+ *						prints "struct b;"
+ *					    then prints "typedef struct b b_t;"
+ *					  then prints "struct a { ... };"
  *
  * A depth-first walk reaches the goals that a goal needs, then prints it. It keeps its own stack,
- * so that a chain of a million structs does not exhaust the thread's. What is open (on the stack)
- * and needed again closes a circle:
+ * so that a chain of a million structs does not exhaust the thread's. If a goal that is open (on
+ * the stack) is needed again, it closes a circle:
  *
- *  - a struct's name, while its members are printed: C sees it declared by whatever names it first.
- *    In a list of parameters that would be another struct of the list's own, so there a declaration
- *    is printed before.
+ *  - a struct's name, while its members are printed: the first text that names it declares it for
+ *    C. In a list of parameters that would be another struct of the list's own, so a declaration is
+ *    printed before the list.
  *  - else there is a pointer on the circle, and C has no such type ("type fn func() fn" of Go, an
- *    array of an incomplete struct): the nearest pointer is cut, printed as void *, and what was
- *    open behind it is left for later.
+ *    array of an incomplete struct): the nearest pointer is cut, printed as void *, and the goals
+ *    opened after it are left for later.
  *  - without a pointer the type contains itself: damaged.
  *
  * Cost: each goal of each record once; a cut throws away at most C_CHAIN_MAX open goals, or structs
@@ -69,7 +68,7 @@ static bool only_part(uint32_t i, uint32_t id, enum c_goal goal, struct need *re
 	return i == 0;
 }
 
-/* Complete: what it stands for, then its own name. */
+/* Complete: the type that it stands for, then its own name. */
 static bool typedef_part(const struct cairn_btf_type *t, uint32_t i, enum c_goal goal,
 			 struct need *ret)
 {
@@ -85,7 +84,7 @@ static bool proto_part(const struct cairn_btf_type *t, uint32_t i, struct need *
 	return true;
 }
 
-/* What must be there before part @i of a record's goal; false: no more parts. */
+/* The goal that must be reached before part @i of a record's goal; false: no more parts. */
 static bool part(const struct dump_c *d, const struct frame *f, uint32_t i, struct need *ret)
 {
 	struct cairn_btf_type t = c_get(d, f->what.id);
@@ -124,7 +123,7 @@ static bool part(const struct dump_c *d, const struct frame *f, uint32_t i, stru
 	}
 }
 
-/* ---- what is printed in place ---- */
+/* ---- types printed in place ---- */
 
 /* Lines and levels that a type takes where it is used. */
 static void in_place_cost(const struct dump_c *d, uint32_t id, uint32_t *weight, uint32_t *depth)
@@ -210,8 +209,8 @@ static int open_goal(struct order *o, struct need what)
 }
 
 /*
- * The circle goes through a pointer: that one says void *, and what is open behind it is none of
- * its business.
+ * The circle goes through a pointer: that one becomes void *, and the goals opened after it do not
+ * concern it.
  */
 static int cut(struct order *o, struct need what)
 {

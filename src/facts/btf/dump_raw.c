@@ -145,7 +145,7 @@ static void put_loc_param(const struct raw *r, const struct cairn_btf_type *t)
 	put_location(r, &p);
 }
 
-/* What a slot of a LOC_PROTO says: 0, and what is no LOC_PARAM, is no location. */
+/* The content of a slot of a LOC_PROTO: 0, and an id that is no LOC_PARAM, is no location. */
 static struct cairn_btf_loc_param slot(const struct cairn_btf *btf, uint32_t id)
 {
 	struct cairn_btf_type t;
@@ -226,7 +226,7 @@ static const char *encoding_word(uint32_t encoding)
 	}
 }
 
-/* Of functions and variables. */
+/* For functions and variables. */
 static const char *linkage_word(uint32_t linkage)
 {
 	static const char *const words[] = {"static", "global", "extern"};

@@ -108,7 +108,7 @@ struct cairn_btf_loc_param cairn_btf_loc_param(const struct cairn_btf *btf,
 	return dialect_of(btf, t->id) == CAIRN_BTF_LOC_V1 ? param_v1(t) : param_n(t);
 }
 
-/* ---- the other way ---- */
+/* ---- the other direction ---- */
 
 static bool fits_32(int64_t value, bool is_signed)
 {

@@ -13,8 +13,8 @@
 #include "btf/opaque.h"
 
 /*
- * What the result has of the inputs: their base, byte order of the first, the only dialect, a
- * layout section if one has it.
+ * Takes the form of the result from the inputs: their base, byte order of the first, the only
+ * dialect, a layout section if one has it.
  */
 static int choose_form(const struct cairn_btf *const *in, size_t n,
 		       struct cairn_btf_build_opts *ret, struct cairn_err *err)

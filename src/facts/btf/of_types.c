@@ -6,10 +6,10 @@
  * its id as soon as it is in the queue, and circles need no care:
  *
  *	queue   struct list   PTR list   int
- *	id      5             6          7              the builder had 4 records; struct list
- *	        refers to 6 and 7
+ *	id      5             6          7      the builder had 4 records; struct list refers to
+ *	                                        6 and 7
  *
- * First of all stands the type of array indices, which BTF wants and nothing else has.
+ * The type of array indices stands first: BTF needs it, and no other format has it.
  */
 #include <cairn/btf/of_types.h>
 

@@ -16,7 +16,7 @@ bool btf_has_opaque(const struct cairn_btf *btf)
 }
 
 /*
- * The number of the first word behind the kind that may be an id and not hold in the result; 0:
+ * The number of the first word after the kind that may be an id and not hold in the result; 0:
  * none.
  */
 static uint32_t first_that_moves(const struct btf_move *m, const uint32_t *record, uint32_t n)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records of kinds that are not known here
+ * Carries records of unknown kinds
  *
  * The first word of any record is its name, the second its kind and vlen, and a layout section
- * tells its size. What the other words are nobody can tell: numbers, ids, offsets of strings. So a
- * record may be carried into another blob, to another id even, when whatever they are they say
- * there what they said here:
+ * gives its size. The meaning of the other words is not known: numbers, ids, offsets of strings. So
+ * a record may be carried into another blob, even to another id, only if the words still mean there
+ * what they meant here:
  *
  *	strings  all stay at their offsets; the blob that is written adopts the string section
- *	ids      no word, taken for an id, is one that something else has in the result
+ *	ids      no word, read as an id, is the id of another thing in the result
  *
- * A size that happens to equal an id that moves is taken for that id: refused without need, but
- * never wrong.
+ * A size that happens to equal an id that moves is taken for that id: the record is refused without
+ * need, but the result is never wrong.
  */
 #ifndef BTF_OPAQUE_H
 #define BTF_OPAQUE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opening: where the bytes of a blob come from. */
+/* Opening: reads the bytes of a blob from a file. */
 #include "btf/any_elf.h"
 #include "base/inputs.h"
 #include "btf/btf.h"
@@ -126,7 +126,9 @@ static int parse_raw(struct cairn_btf *btf, const struct cairn_btf_open_opts *op
 	return btf_parse(btf, btf->map, size, opts->dialect, err);
 }
 
-/* Kernels before 6.16 cannot map what is in /sys/kernel/btf: it is read into anonymous memory. */
+/*
+ * Kernels before 6.16 cannot map the files in /sys/kernel/btf: they are read into anonymous memory.
+ */
 static int parse_unmappable(struct cairn_btf *btf, const struct cairn_btf_open_opts *opts, int fd,
 			    size_t size, struct cairn_err *err)
 {

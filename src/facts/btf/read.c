@@ -14,7 +14,7 @@
  *	24      4     layout section: offset from the end of the header, a multiple of 4
  *	28      4     its size; 0: none
  *
- * The sections lie in the order types, layout, strings. Of a longer header the rest is not known
+ * The sections lie in the order types, layout, strings. The rest of a longer header is not known
  * here, and is ignored, as libbpf does.
  *
  * The header and the layout are read through cursors. The type section is checked once from end to
@@ -22,10 +22,10 @@
  * reach out of it.
  *
  * Which dialect? Kinds 20 to 22 have two layouts and nothing in the header tells them apart. The
- * layout section tells; else the section's name in the ELF file (the caller passes what follows
- * from it); else both are tried: the records must fill the type section exactly, and v1's LOC_PARAM
- * has a vlen of 0 where N's has at least 1. A blob that passes as both has no LOC_PARAM; then N it
- * is when the first site of its first LOCSEC names a FUNC.
+ * layout section decides; else the section's name in the ELF file (the caller passes the dialect
+ * that it implies); else both are tried: the records must fill the type section exactly, and v1's
+ * LOC_PARAM has a vlen of 0 where N's has at least 1. A blob that passes as both has no LOC_PARAM;
+ * it is N if the first site of its first LOCSEC names a FUNC.
  */
 #include "btf/btf.h"
 
@@ -194,9 +194,8 @@ static bool says(struct btf_layout l, const struct btf_shape *shape)
 }
 
 /*
- * What the blob's own layout section says about kinds that we know must be so: otherwise two
- * readers would see different records. It also tells the dialect; a blob without one has that of
- * its base.
+ * The blob's own layout section must agree with the kinds that we know: otherwise two readers would
+ * see different records. It also gives the dialect; a blob without one has that of its base.
  */
 static int check_layout(struct cairn_btf *btf, struct cairn_err *err)
 {
@@ -223,8 +222,8 @@ static int check_layout(struct cairn_btf *btf, struct cairn_err *err)
 }
 
 /*
- * Words of the record at @p behind the first three. Negative: its kind is not known, and no layout
- * helps.
+ * The number of words of the record at @p after the first three. Negative: its kind is not known,
+ * and no layout helps.
  */
 static int64_t words_of(const struct cairn_btf *btf, const uint32_t *p,
 			enum cairn_btf_dialect dialect)

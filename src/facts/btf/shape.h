@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shapes: what the words of a record are, for each kind
+ * Shapes: the meaning of the words of a record, for each kind
  *
  * A record is three words (name, info, size or id), then a fixed part, then vlen elements:
  *
@@ -11,9 +11,9 @@
  *	12                  4 * n_fixed      the fixed part
  *	12 + 4 * n_fixed    4 * n_elem * vlen
  *
- * All that walks, rewrites, compares and checks records reads this one table, so that a new kind is
- * a new row: add it to enum cairn_btf_kind, to the table in shape.c, to the rules in check_kind.c,
- * and to the printers.
+ * All code that walks, rewrites, compares and checks records reads this one table, so that a new
+ * kind is a new row: add it to enum cairn_btf_kind, to the table in shape.c, to the rules in
+ * check_kind.c, and to the printers.
  */
 #ifndef BTF_SHAPE_H
 #define BTF_SHAPE_H
@@ -59,7 +59,10 @@ static inline uint32_t btf_n_elems(uint32_t kind, uint32_t vlen)
 	return kind == CAIRN_BTF_FUNC ? 0 : vlen;
 }
 
-/* Words behind the first three; at most 3 * 2^24 of known kinds, so that 64 bits always do. */
+/*
+ * The number of words after the first three; at most 3 * 2^24 for known kinds, so that 64 bits
+ * always suffice.
+ */
 static inline uint64_t btf_n_words(const struct btf_shape *shape, uint32_t kind, uint32_t vlen)
 {
 	return shape->n_fixed + (uint64_t)shape->n_elem * btf_n_elems(kind, vlen);
@@ -69,8 +72,8 @@ static inline uint64_t btf_n_words(const struct btf_shape *shape, uint32_t kind,
 const char *btf_kind_name(uint32_t kind);
 
 /*
- * One pass over the words of a record that are ids (the third word first, where it is one), or that
- * are string offsets (the record's own name first).
+ * One pass over the words of a record that are ids (the third word first, if it is one), or over
+ * those that are string offsets (the record's own name first).
  *
  *	struct btf_fields f = btf_ids_of(shape, record);
  *	for (uint32_t *id; (id = btf_next(&f));)

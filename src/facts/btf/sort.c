@@ -2,9 +2,9 @@
 /*
  * Sorting by name
  *
- * The kernel (7.0) and libbpf find a name by bisection when the named records are in ascending
- * order of their names (as bytes) behind all that have none. So "" comes first, as strcmp() has it.
- * Records of one name are ordered by kind, then as they were. Strings stay where they are.
+ * The kernel (7.0) and libbpf find a name by bisection if the named records are in ascending order
+ * of their names (as bytes), after all records without a name. So "" comes first, as strcmp() has
+ * it. Records of one name are ordered by kind, then as they were. Strings stay where they are.
  */
 #include <errno.h>
 #include <stdlib.h>

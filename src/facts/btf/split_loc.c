@@ -3,17 +3,20 @@
  * Splitting the location data off
  *
  * An encoder makes one blob with everything; the kernel wants to load the types always, and the
- * location data only when asked for. What goes where is told by reachability, as upstream's
- * resolve_btfids tells it:
- *
+ * location data only on request. Reachability decides which blob a record goes to, as in upstream's
+ * resolve_btfids:
+ *	main   all records but FUNC, FUNC_PROTO and the LOC kinds; a FUNC that has code of its own,
+ *	       or to which no site refers; a FUNC_PROTO to which no site leads; and all records that
+ *	       these refer to
+ *	loc    the rest: LOC records, functions that exist only as inlined copies, their prototypes
  *	main   all records but FUNC, FUNC_PROTO and the LOC kinds; a FUNC that has code of its own,
  *	       or to which no site refers; a FUNC_PROTO to which no site leads; and whatever these
  *	       refer to
  *	loc    the rest: LOC records, functions that exist only as inlined copies, their prototypes
  *
  * So a struct that only an inlined function uses stays in main, and the location data is small and
- * self-contained on top of it. Records keep their order in both. Those of kinds that are not known
- * stay in main, if they can (btf/opaque.h).
+ * self-contained on top of it. Records keep their order in both. Records of unknown kinds stay in
+ * main, if they can (btf/opaque.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +31,7 @@ enum { FROM_LOC = 1, IN_MAIN = 2 }; /* marks */
 struct splitter {
 	const struct cairn_btf *btf;
 	uint8_t *marks; /* by own id, from 0 */
-	VEC(uint32_t) left; /* marked, what they refer to is not */
+	VEC(uint32_t) left; /* marked, but their references are not */
 	uint32_t *map;
 	struct cairn_btf *main; /* the new one, opened */
 };
@@ -46,7 +49,7 @@ static int mark(struct splitter *s, uint32_t id, uint8_t how)
 	return VEC_ADD(&s->left, id) ? 0 : -ENOMEM;
 }
 
-/* Mark all that is reachable from what is marked. */
+/* Mark all records that the marked ones reach. */
 static int spread(struct splitter *s, uint8_t how)
 {
 	int rc = 0;

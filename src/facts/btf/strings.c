@@ -141,7 +141,7 @@ int btf_strings_adopt(struct btf_strings *s, const char *section, size_t size)
 int btf_strings_init(struct btf_strings *s, const struct cairn_btf *base)
 {
 	*s = (struct btf_strings){.base = base, .start = base ? btf_end_string(base) : 0};
-	/* The eldest first: where two have the same string, its offset is that in the eldest. */
+	/* The eldest first: if two have the same string, its offset is that in the eldest. */
 	const struct cairn_btf *next = NULL;
 	for (const struct cairn_btf *done = NULL; base && done != base; done = next) {
 		for (next = base; next->base != done; next = next->base)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * String table: each string once, told by its offset
+ * A string table: holds each string once, and finds it by its offset
  *
  * Made for millions of strings: open addressing over offsets, with 32 bits of each hash beside
- * them, so that growing touches no string and a probe compares text only where the hash agrees.
+ * them. So growing touches no string, and a probe compares text only if the hash agrees.
  */
 #ifndef BTF_STRINGS_H
 #define BTF_STRINGS_H

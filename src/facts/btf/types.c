@@ -3,20 +3,20 @@
  * BTF as a type graph
  *
  * Ids stay as they are: type 17 of the blob is node 17 of the graph, through the whole chain of
- * bases. What is no type (functions, variables, sections, locations) becomes a node that says
- * nothing. Names are borrowed from the blob.
+ * bases. A record that is no type (functions, variables, sections, locations) becomes an empty
+ * node. Names are borrowed from the blob.
  *
- * A kernel's BTF has 150,000 records, and who asks for one struct needs a few hundred of them. So
- * ids are reserved, which touches no node, and records are read as they are reached, from a list of
- * those still to be visited:
+ * A kernel's BTF has 150,000 records, and a caller that wants one struct needs a few hundred of
+ * them. So ids are reserved, which touches no node, and records are read as they are reached, from
+ * a list of those still to be visited:
  *
- *	whole    a struct with its members, and so on through what lies inside it: arrays, typedefs,
- *	         members
- *	in name  what a pointer or a function leads to: everything that its C text says, of structs
- *	         no members (unread)
+ *	whole    a struct with its members, and so on through the types that lie inside it: arrays,
+ *	         typedefs, members
+ *	in name  the types that a pointer or a function leads to: everything that their C text
+ *	         needs, but of structs no members (unread)
  *
- * What was visited in name may be visited as a whole later; nothing is visited as a whole twice, so
- * that rings end.
+ * A type that was visited in name may be visited as a whole later; no type is visited as a whole
+ * twice, so that rings end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -278,8 +278,8 @@ static int fill(struct btf_types *f, const struct cairn_btf_type *t, bool whole,
 }
 
 /*
- * Elements may come behind their array, so sizes are computed when all nodes are there; arrays of
- * arrays inside out.
+ * Elements may come after their array, so sizes are computed when all nodes are there; arrays of
+ * arrays from the inside out.
  */
 enum { DIMENSIONS_MAX = 64 };
 
@@ -313,7 +313,7 @@ static bool later(struct btf_types *f, uint32_t id, bool whole)
 	return !id || VEC_ADD(&f->todo, ((struct visit){id, whole}));
 }
 
-/* What the node refers to, to be visited. */
+/* The types that the node refers to, to be visited. */
 static bool add_references(struct btf_types *f, const struct cairn_type *node, bool whole)
 {
 	bool inside = whole && node->kind != CAIRN_T_PTR && node->kind != CAIRN_T_FUNC;

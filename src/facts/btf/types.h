@@ -18,7 +18,7 @@
 int btf_types(const struct cairn_btf *btf, uint8_t pointer_size, struct cairn_types **ret,
 	      struct cairn_err *err);
 
-/* The same, read only as far as it is asked for. One thread at a time. */
+/* The same, read only as far as a caller needs it. One thread at a time. */
 struct btf_types;
 
 /*
@@ -34,10 +34,11 @@ int btf_types_new(const struct cairn_btf *btf, uint8_t pointer_size, struct cair
 void btf_types_free(struct btf_types *reader);
 
 /*
- * btf_types_read - a type with all that lies inside it; what it points to has its name, and is
- * unread where that has members
+ * btf_types_read - read a type with all types that lie inside it; the types that it points to have
+ * their names, and are unread if they have members
  *
- * Returns 0, also for an id that there is not; -ENOMEM. Cost: O(what was not read before).
+ * Returns 0, also for an id that does not exist; -ENOMEM. Cost: O(the types that were not read
+ * before).
  */
 int btf_types_read(struct btf_types *reader, uint32_t id, struct cairn_err *err);
 int btf_types_read_all(struct btf_types *reader, struct cairn_err *err);

@@ -2,14 +2,14 @@
 /*
  * The index of FDEs
  *
- * All entries are walked over once; of each FDE its range and its place are kept, sorted by
- * address. .eh_frame_hdr has such a table already, but not for .debug_frame, not in relocatable
- * files, and it would have to be checked against the entries anyway.
+ * One walk over all entries keeps the range and the offset of each FDE, sorted by address.
+ * .eh_frame_hdr has such a table already, but not for .debug_frame, not in relocatable files, and
+ * it would have to be checked against the entries anyway.
  *
- * Ranges should not overlap. They do in damaged files, and where two sections describe the same
- * function. So each item also has the largest end of all items up to it: looking backwards from the
- * last item that starts at or before an address stops where no earlier one can reach it. In sound
- * files that is at once.
+ * Ranges should not overlap. They do in damaged files, and if two sections describe the same
+ * function. So each item also has the largest end of all items up to it. A search goes backwards
+ * from the last item that starts at or before an address, and stops where no earlier one can reach
+ * the address. In sound files that is the first step.
  */
 #include "cfi/cfi.h"
 
@@ -20,7 +20,7 @@
 #include "cfi/index.h"
 #include "cfi/program.h"
 
-/* By address; of those at one address, the section that was opened first. */
+/* By address; at one address, the section that was opened first comes first. */
 static int item_order(const void *a, const void *b)
 {
 	const struct fde_item *x = a, *y = b;
@@ -173,7 +173,9 @@ static const struct fde_item *find(const struct cfi *cfi, uint64_t at)
 	}
 	const struct fde_item *found = NULL;
 	for (size_t i = lo; i-- > 0 && p[i].reach > at;) {
-		/* Of several at one address the first; of nested ones the innermost. */
+		/*
+		 * If several start at one address, the first counts; of nested ones the innermost.
+		 */
 		if (found && p[i].lo != found->lo)
 			break;
 		if (p[i].hi > at)

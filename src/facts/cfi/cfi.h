@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Call frame information: the rule for the CFA at an address
+ * Reads call frame information: the rule for the CFA at an address
  *
  * Reads .eh_frame and .debug_frame of x86-64 and AArch64. The location encoder turns "frame base
  * plus k" (frame base = CFA, in GCC's and Clang's -O code) into "register plus offset" at one
- * address. What unwinders search, the rows of a whole file, is made by unwind_table_build()
- * (cfi/table.h).
+ * address. unwind_table_build() (cfi/table.h) makes the rows of a whole file, which unwinders
+ * search.
  */
 #ifndef CFI_CFI_H
 #define CFI_CFI_H
@@ -69,8 +69,8 @@ struct cfi_row {
  * @bin  borrowed, must outlive the result
  * @ret  the caller's, cfi_close()
  * Returns 0 also when there is no CFI at all; lookups then find nothing. A damaged entry, or one of
- * a version or encoding that is not known, is skipped (its addresses are undescribed) and counted,
- * see cfi_damaged(). Negative:
+ * an unknown version or encoding, is skipped (its addresses are undescribed) and counted, see
+ * cfi_damaged(). Negative:
  *   -EBADMSG  the chain of entries leads out of the section, or as elf_section()
  *   -ENOMEM, and what elf_section() returns
  * Cost: one pass over the headers of all entries, a sort. Threads: the result may be read from any.

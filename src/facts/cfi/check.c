@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Do the rows say what the instructions do?
+ * Compares unwind rows with the instructions
  *
  * At a function's entry the CFA is at rsp + 8, and the registers are the caller's. From there the
- * instructions are followed along all direct jumps (follow.c). At each that is reached the row is
- * held against it: when it counts from a register whose distance is known, the distances must be
- * the same.
+ * instructions are followed along all direct jumps (simulate.c). Each row on the way is compared:
+ * if it counts from a register whose distance is known, the distances must be equal.
  *
- * What is not known is never told: a row that counts from another register, rbp behind a pop, rsp
- * behind an "and". Where both distances are lost, following ends. Behind a call a row that does not
- * fit means that the call does not return: compilers put there what belongs to another path, often
- * after padding. A disagreement ends following, too, so that each is told where it begins.
+ * An unknown is never reported: a row that counts from another register, rbp after a pop, rsp after
+ * an "and". If both distances are lost, the walk ends. If a row after a call does not fit, the call
+ * does not return: compilers put code of another path there, often after padding. A disagreement
+ * ends the walk, too, so that each is reported where it begins.
  *
- * A register that the ABI has the callee keep, and of which the row says nothing, must be the
- * caller's. It is told when it was overwritten on a way to a return, or out of the function: with
- * the instruction that did it, once for each register of a function. A register that came from
- * memory is not told, as it may have been saved there. Behind a call, again, rows that were silent
- * before must be silent behind it; otherwise they belong to another path.
+ * A register that the ABI has the callee save, and that has no rule in the row, must be the
+ * caller's. It is reported if it was overwritten on a path to a return, or out of the function:
+ * with the instruction that did it, once for each register of a function. A register that was
+ * loaded from memory is not reported, as it may have been saved there. Rows that were silent before
+ * a call must be silent after it; otherwise they belong to another path.
  */
 #include <elf.h>
 #include <errno.h>
@@ -48,7 +47,7 @@ struct check {
 	struct follow follow;
 	VEC(uint64_t) told_at;
 	VEC(uint8_t) is_followed; /* per byte of the function's code: it is counted */
-	/* the instruction, of a register that is known to be overwritten; else 0 */
+	/* the instruction that is known to have overwritten the register; else 0 */
 	uint64_t overwritten_by[16];
 	uint16_t told_regs;
 };
@@ -144,7 +143,7 @@ static int leave(void *ctx, const struct follow_place *p, const struct insn_stac
 
 /* ---- a function ---- */
 
-/* Once each: a jump may lead into the middle of an instruction that another way goes through. */
+/* Once each: a jump may lead into the middle of an instruction that another path goes through. */
 static void count_followed(struct check *c, uint64_t off, unsigned int len)
 {
 	for (uint64_t i = off; i < off + len; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an ABI says about calls, by DWARF register numbers: the same for who makes unwind rules and
- * who applies them.
+ * States the facts of an ABI about calls, by DWARF register numbers: shared by the code that makes
+ * unwind rules and the code that applies them.
  */
 #ifndef CFI_CONVENTION_H
 #define CFI_CONVENTION_H

@@ -1,44 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What instructions leave of rows
+ * Weakens rows that the instructions disprove
  *
- * Assemblers write rows for who asks with directives, and an author may forget them, or know
- * better. OpenSSL has functions that overwrite rbx, rbp and r12 to r15, for callers that have saved
- * them:
+ * Assemblers write rows on request by directives, and an author may forget them, or decide
+ * otherwise. OpenSSL has functions that overwrite rbx, rbp and r12 to r15, for callers that have
+ * saved them:
  *
- *	__bn_post4x_internal:       .cfi_startproc             rows: rsp+8, which means: rbx to r15
- *	                            unchanged
+ *	__bn_post4x_internal:       .cfi_startproc     rows: rsp+8, so rbx to r15 are unchanged
  *		mov  0(%rbp),%r12
- *		andn %rax,%r12,%r12                            r12 is computed: unknown from here on
+ *		andn %rax,%r12,%r12                    r12 is computed: unknown from here on
  *		...
- *		ret                    .cfi_endproc
+ *		ret                 .cfi_endproc
  *
- * The row is a wrong one, and it is known to be. So it says less: r12 is lost. Where the stack
- * pointer was moved without a word, to another place or one that is not known, nothing is
- * described. A register that came from memory may be what was saved there; in such a function,
- * whose author says nothing of registers, that is not known, so that it is lost, too.
+ * The row is wrong and its author knows it. We weaken it: r12 becomes "lost". If the stack pointer
+ * was moved without a directive, to another address or an unknown one, the row becomes undescribed.
+ * A register that was loaded from memory may have been saved there. In such a function, whose
+ * author describes no registers, that is not known, so it is lost, too.
  *
- * To follow all functions would cost more than their rows. Compilers write rows for what they do,
- * so only these are followed:
+ * Following all functions would cost more than building their rows. Compilers write rows for their
+ * own code, so only these are followed:
  *
- *	silent    no row says where a register is that a callee keeps, and the code, read from its
- *	          beginning to its end, writes one of them; or it moves rsp, though there is but one
- *	          row. Nearly all are small functions that write none (insn/sweep.c)
- *	at its    the last instruction is a return, which a row of its own has far from the caller's
- *	          stack pointer: a sum with the
- *	end       wrong sign adds up to there. Of such a function only the CFA is held against the
- *	          rows, as others are said with care
- *	realigned GCC's rows of functions that align their stack anew have rbp "in memory at rbp",
- *	also where the epilogue has given rbp the caller's value back
- *	(docs/findings/gcc-realigned-epilogue.md). Of these only that is looked at: behind leave, or
- *	a pop where rsp is rbp, rbp is the caller's, as the row was true before. What else is said
- *	to be at rbp is lost
+ *	silent     no row has a rule for a callee-saved register, and the code, read from its
+ *	           beginning to its end, writes one of them; or it moves rsp, though there is only
+ *	           one row. Nearly all are small functions that write none (insn/sweep.c)
+ *	at its     the last instruction is a return, and its own row is far from the caller's stack
+ *	end        pointer: a sum with the wrong sign adds up to there. For such a function only the
+ *	           CFA is compared with the rows, as the author described the others with care
+ *	realigned  GCC's rows of functions that align their stack anew have rbp "in memory at rbp",
+ *	           also after the epilogue has given rbp the caller's value back
+ *	           (docs/findings/gcc-realigned-epilogue.md). Only that is checked: after leave, or
+ *	           a pop while rsp is rbp, rbp is the caller's, as the row was true before. Other
+ *	           registers described at rbp are lost
  *
- * Such functions jump into each other, with registers overwritten: where one comes out in the
- * middle of another, that one is followed from there, too, once all rows are joined. Where it comes
- * out at another's beginning that one is believed, as others call it.
+ * Such functions jump into each other, with registers overwritten. If one jumps into the middle of
+ * another, that one is followed from there, too, once all rows are joined. If it jumps to another's
+ * beginning, that one is believed, as others call it.
  *
- * What is found in others is told by cairn_unwind_check(), and believed here.
+ * Errors in other functions are reported by cairn_unwind_check(), and believed here.
  */
 #include "cfi/disprove.h"
 
@@ -53,8 +51,8 @@
 enum { SP = 7, FP = 6, RBX = 3 };
 
 /*
- * Marks of a byte of code: the bits of the registers that are kept, and these, which are of none.
- * Of the last two: rbp is not what the frame had there; it is the caller's.
+ * Marks of a byte of code: the bits of the callee-saved registers, and these, which are of no
+ * register. The last two mean: rbp does not have the frame's value there; it has the caller's.
  */
 enum { NOT_DESCRIBED = 1, FRAME_GONE = 2, FRAME_LEFT = 4 };
 
@@ -128,7 +126,7 @@ static bool ends_far(const struct disprove_fde *fde, const struct rule_runs *run
 	return end[-1] == 0xc3 && (n == 1 || end[-2] == 0xf3);
 }
 
-/* ---- what is disproved ---- */
+/* ---- the disproved rows ---- */
 
 static uint16_t lost_at(const struct disproof *p, const struct cairn_unwind_rule *rule,
 			const struct follow_state *s)
@@ -206,7 +204,7 @@ static int leave(void *ctx, const struct follow_place *place, const struct insn_
 
 /* ---- rows that say less ---- */
 
-/* @rule without what it says to be at rbp. */
+/* @rule without its registers at rbp. */
 static void drop_frame(const struct cairn_unwind_rule *rule, bool is_left, struct rule_words *w)
 {
 	rule_cfa(w, rule->cfa, rule->flags, rule->reg, rule->off, rule->add);

@@ -39,17 +39,17 @@ struct disprove {
 };
 
 /*
- * disprove_rows - have the rows of an FDE say no more than its instructions leave of it
+ * disprove_rows - weaken the rows of an FDE that its instructions disprove
  *
- * Where they leave the CFA at another place, nothing is described. A register that the rows leave
- * unchanged, and that may have been overwritten, is lost from there on. One that is said to be in
- * memory at rbp is lost where rbp is the caller's again.
+ * At addresses where they leave the CFA at another place, the rows become undescribed. A register
+ * that the rows leave unchanged, and that may have been overwritten, is lost from there on. One
+ * that is described in memory at rbp is lost once rbp is the caller's again.
  *
  * @runs, @rules   those of the FDE are replaced
- * @ret_bytes      of code that is not described any more are added
- * @ret_tails      jumps out of it are added, to be followed where they lead
- * Returns 0, -ENOMEM. Cost: a look at the rows; at the code where they describe no saved register;
- * a decode or more per instruction of functions with something to disprove.
+ * @ret_bytes      the bytes of code that lose their description are added
+ * @ret_tails      jumps out of it are added, to be followed at their targets
+ * Returns 0, -ENOMEM. Cost: one pass over the rows; over the code, if they describe no saved
+ * register; a decode or more per instruction of functions with rows to disprove.
  */
 int disprove_rows(struct disprove *d, const struct disprove_fde *fde, struct rule_runs *runs,
 		  struct rule_set *rules, uint64_t *ret_bytes, struct disprove_tails *ret_tails);

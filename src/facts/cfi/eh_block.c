@@ -136,7 +136,7 @@ static int take_row(void *ctx, uint64_t lo, uint64_t hi, const struct program_ru
 	return 1;
 }
 
-/* Of FDEs that overlap the one that begins last. */
+/* Among FDEs that overlap, the one that begins last. */
 static const struct block_fde *find(const struct eh_block *b, uint64_t at)
 {
 	size_t lo = 0, hi = b->fdes.n;

@@ -17,9 +17,9 @@
 
 struct eh_block;
 
-/* What the bytes are. */
+/* The kind of the bytes. */
 struct eh_block_kind {
-	uint64_t addr; /* where they are in the process: what distances count from */
+	uint64_t addr; /* their address in the process: distances count from it */
 	uint16_t machine;
 	bool is_debug; /* .debug_frame; else .eh_frame */
 	bool has_text; /* addresses may count from text */

@@ -13,11 +13,11 @@
  *	4 B     number of FDEs
  *	8 B *   the table, sorted: first address of a function, its FDE
  *
- * These encodings are the only ones that GNU ld, gold, lld and mold write; others are refused. How
- * long .eh_frame is nobody says, so the end of its segment bounds it.
+ * These encodings are the only ones that GNU ld, gold, lld and mold write; others are refused. No
+ * field gives the size of .eh_frame, so the end of its segment bounds it.
  *
- * Nothing here allocates, locks or formats: a signal handler may call it. Errors have no story for
- * the same reason.
+ * Nothing here allocates, locks or formats: a signal handler may call it. Errors have no message
+ * for the same reason.
  */
 #include "cfi/eh_memory.h"
 

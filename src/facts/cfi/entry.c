@@ -7,7 +7,7 @@
  *
  *	                       .eh_frame                      .debug_frame
  *	length                 4 bytes; ffffffff: 8 more      the same
- *	CIE is told by         id 0, always 4 bytes           id ffffffff or 8 times ff
+ *	a CIE is marked by     id 0, always 4 bytes           id ffffffff or 8 times ff
  *	an FDE's CIE pointer   4 bytes, distance back from    4 or 8 bytes, offset in the section
  *	                       the pointer field itself
  *	addresses              encoded as the CIE's "R" says  8 bytes
@@ -35,10 +35,10 @@
  *	uleb + n    only with "z": augmentation data (language specific data), skipped
  *	n           instructions
  *
- * A pointer encoding is a byte: low 4 bits the format, next 3 bits what it is relative to, bit 7
- * "the pointer is at this address". Relative to the field itself is what compilers use; relative to
- * .text has a meaning where a JIT made a file of one section of code. Relative to the GOT or to the
- * function has none for an FDE on x86-64 and is refused.
+ * A pointer encoding is a byte: low 4 bits the format, next 3 bits the base, bit 7 "the pointer is
+ * at this address". Compilers use the field itself as the base. The base .text has a meaning if a
+ * JIT made a file of one section of code. The bases GOT and function have none for an FDE on x86-64
+ * and are refused.
  */
 #include "cfi/entry.h"
 
@@ -99,7 +99,7 @@ static int bad(const struct cursor *c, const char *what)
 		       cur_off(c), what);
 }
 
-/* The number as it stands, without what it is relative to. */
+/* The number as it is, without its base. */
 static uint64_t read_format(struct cursor *c, uint8_t encoding)
 {
 	switch (encoding & PE_FORMAT) {
@@ -206,7 +206,7 @@ int frame_entry_at(const struct frame_section *sec, uint64_t off, struct frame_e
 	return 0;
 }
 
-/* The data behind "z", one item per letter. */
+/* The data after "z", one item per letter. */
 static int read_augmentation(const struct frame_section *sec, const char *letters, struct cursor *c,
 			     struct frame_cie *cie)
 {

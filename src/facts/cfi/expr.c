@@ -52,8 +52,7 @@ bool expr_is_reg_offset(const uint8_t *expr, size_t len, uint8_t *ret_reg, int64
 }
 
 /*
- * What is added behind the dereference: nothing, an operation with a number, or a number and
- * "plus".
+ * The addition after the dereference: none, an operation with a number, or a number and "plus".
  */
 static bool take_addition(struct cursor *c, int64_t *ret)
 {

@@ -2,15 +2,15 @@
 /*
  * Rows of Go programs
  *
- * A stripped one has no call frame information. Its runtime unwinds by .gopclntab, which says how
- * far the stack pointer is below the return address, and that is a row. No register is kept by Go's
- * functions for their callers: all are lost. A function that goes to another stack has no row from
- * which the caller could be told, and none is made. Two of these never come back: what they call on
- * the scheduler's stack begins there. Go's own traceback ends at them, too.
+ * A stripped Go program has no call frame information. Its runtime unwinds by .gopclntab, which
+ * gives the distance of the stack pointer from the return address; this makes a row. Go's functions
+ * save no register for their callers: all are lost. A function that switches to another stack has
+ * no row that could lead to the caller, and none is made. Two of these never return: the functions
+ * that they call on the scheduler's stack begin there. Go's own traceback ends at them, too.
  *
- * Linkers write .debug_frame for Go's functions, which does not know where a goroutine or a thread
- * begins: of a function that nobody called it says what its frame was, and rows would lead on into
- * what is no stack. There .gopclntab counts.
+ * Linkers write .debug_frame for Go's functions, but it does not know where a goroutine or a thread
+ * begins. It describes the frame of a function that was not called, and its rows would lead out of
+ * the stack. There .gopclntab counts.
  */
 #include "cfi/go_rows.h"
 
@@ -30,7 +30,7 @@ enum {
 	RUNS_MAX = 1 << 24,
 };
 
-/* What .gopclntab says from an address on. */
+/* The facts of .gopclntab from an address on. */
 struct go_run {
 	uint64_t lo;
 	uint32_t rule; /* 0: nothing */
@@ -48,7 +48,7 @@ static int put(struct go_rows *g, uint64_t lo, const struct rule_words *w, bool 
 {
 	struct go_run run = {.lo = lo, .is_outermost = is_outermost};
 	int rc = w ? rule_set_put(g->rules, w->words, w->n, &run.rule) : 0;
-	/* What ends where the next one begins is replaced by it. */
+	/* A run that ends where the next one begins is replaced by it. */
 	if (rc == 0 && g->runs.n && g->runs.p[g->runs.n - 1].lo == lo)
 		g->runs.n--;
 	return rc < 0 || !VEC_ADD(&g->runs, run) ? -ENOMEM : 0;

@@ -7,12 +7,12 @@
 #include "elf/elf.h"
 
 /*
- * go_rows_merge - rows by .gopclntab where nothing else describes the code of a Go program, and
- * where that says that nobody called it
+ * go_rows_merge - add rows by .gopclntab for code of a Go program that is undescribed, and for
+ * functions that .gopclntab marks as not called
  *
- * @runs, @rules  of all that is described, sorted; replaced
- * @ret_bytes     of code that is described now and was not are added
- * Returns 0, also when the file is none of Go; -ENOMEM.
+ * @runs, @rules  all of the existing ones, sorted; replaced
+ * @ret_bytes     the bytes of code that gain a description are added
+ * Returns 0, also if the file is no Go program; -ENOMEM.
  */
 int go_rows_merge(const struct elf *e, struct rule_runs *runs, struct rule_set *rules,
 		  uint64_t *ret_bytes);

@@ -57,8 +57,8 @@ static int bad(struct machine *m, const char *what)
 /* ---- addresses ---- */
 
 /*
- * A CIE may name another column than the ABI's for the return address. What that column says is
- * what there is to say of it, and where it says nothing the return address is in that register.
+ * A CIE may name another column than the ABI's for the return address. The rule of that column is
+ * the rule of the return address; without one the return address is in that register.
  */
 static int give_row(struct machine *m, uint64_t lo, uint64_t hi)
 {
@@ -444,7 +444,7 @@ static int run(struct machine *m, const struct cursor *program, struct cairn_err
 	m->c.err = err;
 	while (cur_more(&m->c) && !m->stop) {
 		int rc = step(m);
-		/* What was read behind the end is no instruction, whatever became of it. */
+		/* Bytes read beyond the end are no instruction, whatever they mean. */
 		if (m->c.failed)
 			return -EBADMSG;
 		if (rc < 0)

@@ -22,9 +22,9 @@ struct program_rules {
  * program_run - the rows of an FDE in the order of their addresses
  *
  * @row  called for each row [lo, hi), none of them empty, all within the FDE; @rules lives until it
- *       returns. It ends the run by a number that is not 0.
- * Returns 0, what @row returned, or as cfi_row_at(). Rows before damage have been given then. No
- * allocation; @row is called once per row.
+ *       returns. A result other than 0 ends the run.
+ * Returns 0, the result of @row, or as cfi_row_at(). Rows before the damage have been visited then.
+ * No allocation; @row is called once per row.
  */
 int program_run(const struct frame_section *sec, const struct frame_fde *fde,
 		int (*row)(void *ctx, uint64_t lo, uint64_t hi, const struct program_rules *rules),

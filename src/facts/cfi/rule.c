@@ -53,7 +53,7 @@ static bool fits32(int64_t v)
 	return v >= INT32_MIN && v <= INT32_MAX;
 }
 
-/* The header: where the CFA comes from. */
+/* The header: the base of the CFA. */
 static bool put_cfa(const struct program_rules *row, uint8_t flags, struct rule_words *w)
 {
 	struct expr_deref d;

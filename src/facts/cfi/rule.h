@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rules of an unwind table, each stored once
+ * Keeps the rules of an unwind table, each stored once
  *
- * A row of call frame information has 32 columns; what an unwinder needs of it is a handful of
- * words (cairn/shared/unwind.h), and a large program has a few hundred different ones. Within this
- * module only.
+ * A row of call frame information has 32 columns. An unwinder needs only a handful of words of it
+ * (cairn/shared/unwind.h), and a large program has a few hundred different ones. Within this module
+ * only.
  */
 #ifndef CFI_RULE_H
 #define CFI_RULE_H
@@ -15,7 +15,7 @@
 #include "base/vec.h"
 #include "cfi/program.h"
 
-/* Of the largest rule: each of the registers has a word. */
+/* The size of the largest rule: each of the registers has a word. */
 enum { RULE_MAX_WORDS = sizeof(struct cairn_unwind_rule) / 4 + CFI_N_REGS };
 
 /* A rule while it is made. */

@@ -8,11 +8,11 @@
 #include "cfi/table.h"
 
 /*
- * sframe_check - tell where the section .sframe, when there is one, has another CFA, frame pointer
+ * sframe_check - report where the section .sframe, if there is one, has another CFA, frame pointer
  * or return address than @table
  *
- * Linkage tables, whose rows SFrame repeats, are passed over. Returns 0, what @tell returned, or as
- * cairn_sframe_open().
+ * Linkage tables, whose rows SFrame repeats, are skipped.
+ * Returns 0, the result of @tell, or as cairn_sframe_open().
  */
 int sframe_check(const struct cairn_binary *bin, const struct unwind_table *table,
 		 int (*tell)(void *ctx, const struct cairn_unwind_disagreement *found), void *ctx,

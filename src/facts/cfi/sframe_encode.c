@@ -3,15 +3,15 @@
  * From FDEs to SFrame
  *
  * Each FDE is a function; that of a procedure linkage table is two, as linkers write them: its
- * first entry, and blocks with the same rows each. What assemblers do is done here, too: an FDE
- * with one row that cannot be said is left out as a whole. FDEs that overlap an earlier one are
- * left out, since SFrame is searched by address.
+ * first entry, and blocks with the same rows each. As in assemblers, an FDE with one row that
+ * cannot be expressed is left out as a whole. FDEs that overlap an earlier one are left out, since
+ * SFrame is searched by address.
  *
- * Who reads SFrame believes it, a kernel's unwinder among them. So rows that the instructions
- * disprove are not written: there are two unwind tables of the file, of the rows as written and of
- * what is left of them, and a function in which they differ about the CFA, the return address or
- * the frame pointer has the rows of the second. Mostly it has none, since what is left is "not
- * described" or "lost", which SFrame cannot say.
+ * Readers of SFrame believe it, a kernel's unwinder among them. So rows that the instructions
+ * disprove are not written. There are two unwind tables of the file: one of the rows as written,
+ * one of the weakened rows. A function in which they differ about the CFA, the return address or
+ * the frame pointer gets the rows of the second. Mostly it gets none, since a weakened row is "not
+ * described" or "lost", which SFrame cannot express.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static int take_row(void *ctx, uint64_t lo, uint64_t hi, const struct program_ru
 										       : -ENOMEM;
 }
 
-/* ---- what is disproved ---- */
+/* ---- disproved rows ---- */
 
 static int read_rows(const struct cfi *cfi, enum unwind_belief belief, struct rows *ret,
 		     struct cairn_err *err)
@@ -169,7 +169,7 @@ static int put_blocks(struct encode *e, const struct frame_fde *fde, struct cair
 				       err);
 }
 
-/* Whether blocks can be said of it, which have to be whole and where their size says. */
+/* True if it can be written as blocks, which have to be whole and aligned to their size. */
 static bool can_put_plt(const struct encode *e, const struct frame_fde *fde)
 {
 	uint32_t block = (uint32_t)e->plt.mask + 1;

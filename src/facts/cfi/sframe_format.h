@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SFrame as bytes, in the order of the target
+ * Describes SFrame as bytes, in the order of the target
  *
  *	HEADER, 28 bytes
  *	0   2   magic: e2 de
  *	2   1   version
  *	3   1   flags: 1 functions are sorted, 2 all code has frame pointers, 4 addresses count from
- *	    their own field
+ *	        their own field
  *	4   1   architecture: 1 AArch64 big-endian, 2 AArch64, 3 x86-64, 4 s390x
- *	5   1   fixed place of the frame pointer, as an offset from the CFA; 0: none
+ *	5   1   fixed position of the frame pointer, as an offset from the CFA; 0: none
  *	6   1   the same of the return address; x86-64: -8
  *	7   1   bytes of a further header
  *	8   4   number of functions
  *	12  4   number of rows
  *	16  4   bytes of all rows
- *	20  4   where functions begin, behind the headers
- *	24  4   where rows begin, behind the headers
+ *	20  4   start of the functions, from the end of the headers
+ *	24  4   start of the rows, from the end of the headers
  *
- *	FUNCTION    version 1: 17 bytes     version 2: 20          version 3: 16, and 5 in front of
- *	            its rows
+ *	FUNCTION    version 1: 17 bytes     version 2: 20          version 3: 16, and 5 before its
+ *	                                                           rows
  *	address     4 at 0                  4 at 0                 8 at 0
  *	size        4 at 4                  4 at 4                 4 at 8
  *	rows at     4 at 8                  4 at 8                 4 at 12: of the 5 bytes
@@ -30,13 +30,12 @@
  *	An address counts from the start of the section; with flag 4, and in version 3, from the
  *	field itself.
  *	info: bits 0-3 size of a row's offset (0: 1, 1: 2, 2: 4 bytes); bit 4 blocks; bit 5 key of
- *	AArch64's signatures; bit 7
- *	signal frame (version 3).
+ *	AArch64's signatures; bit 7 signal frame (version 3).
  *
  *	ROW: offset (1, 2 or 4 bytes), info, words
  *	info: bit 0 CFA from the stack pointer, else from the frame pointer; bits 1-4 number of
- *	words; bits 5-6 their size (0: 1,
- *	1: 2, 2: 4 bytes); bit 7 the return address is signed. No words: there is no caller.
+ *	words; bits 5-6 their size (0: 1, 1: 2, 2: 4 bytes); bit 7 the return address is signed. No
+ *	words: there is no caller.
  *	default words, signed:  CFA's offset, [return address, not on x86-64], [frame pointer]; both
  *	                        as distances from the CFA
  *	flexible words:         control and offset of the CFA, of the return address (or a 0), of
@@ -97,7 +96,7 @@ static inline uint8_t sframe_flags(unsigned int version)
 	return flags[version];
 }
 
-/* What SFrame fixes for an architecture. */
+/* The facts that SFrame fixes for an architecture. */
 struct sframe_abi {
 	uint8_t arch;
 	uint8_t sp, fp, ra; /* of the convention */

@@ -2,10 +2,10 @@
 /*
  * Reading SFrame: the bytes are described in sframe_format.h
  *
- * Everything is checked when a section is opened, so that asking afterwards cannot fail: functions
- * within the section's bytes, rows in ascending order within their function, words that a row of
- * its kind can have, no more bytes than there are. A function with a row that is none has no rows;
- * the others keep theirs.
+ * Everything is checked when a section is opened, so that later queries cannot fail: functions lie
+ * within the section's bytes, rows ascend within their function, their words are possible for their
+ * kind, and no more bytes are used than there are. A function with an invalid row has no rows; the
+ * others keep theirs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -227,7 +227,7 @@ int cairn_sframe_rows(const struct cairn_sframe *s, uint32_t number,
 
 /* ---- the check ---- */
 
-/* What is odd about a function's rows; NULL: nothing. */
+/* The first objection to a function's rows; NULL: nothing. */
 static const char *objection(const struct cairn_sframe *s, const struct record *r)
 {
 	struct cursor c = cursor_at(s, s->rows + r->rows_off, NULL);

@@ -2,15 +2,16 @@
 /*
  * Writing SFrame: the bytes are described in sframe_format.h
  *
- * A rule becomes up to three places: of the CFA, the return address and the frame pointer. A
- * function is "default" when in all of its rows the CFA is the stack or frame pointer plus an
- * offset, and the others are in memory at an offset from it, the return address where the
- * architecture fixes it. Otherwise it is "flexible", which version 3 has, or left out.
+ * A rule becomes up to three locations: of the CFA, the return address and the frame pointer. A
+ * function is "default" if all of its rows have two properties: the CFA is the stack or frame
+ * pointer plus an offset, and the others are in memory at an offset from it, the return address at
+ * the one that the architecture fixes. Otherwise it is "flexible", which version 3 has, or left
+ * out.
  *
  *	rsp+16, rbp at CFA-16           default    info 1 | 2 << 1, words 16 -16
  *	r10+0                           flexible   words 51 00                    10 << 3 | 1
- *	*(rbp-8), rbp at *(rbp+0)       flexible   words 33 f8 00 33 00           the 00 stands for
- *	the fixed return address
+ *	*(rbp-8), rbp at *(rbp+0)       flexible   words 33 f8 00 33 00
+ *	                                           the 00 stands for the fixed return address
  *
  * A row that repeats the one before is dropped, since many rows of call frame information are about
  * other registers.
@@ -25,7 +26,7 @@
 #include "base/vec.h"
 #include "cfi/sframe_format.h"
 
-/* Where something is: control and offset of a flexible row say just this. */
+/* A location: the control and offset of a flexible row express just this. */
 struct place {
 	bool is_there;
 	uint8_t control;
@@ -95,7 +96,7 @@ static struct place at_cfa(int32_t off)
 	return (struct place){true, SFRAME_CONTROL_DEREF, off};
 }
 
-/* Where a rule's word says a register is; false when a control cannot say it. */
+/* The location that a rule's word gives a register; false if a control cannot express it. */
 static bool place_of(const struct cairn_sframe_writer *w, const struct cairn_unwind_rule *rule,
 		     uint32_t word, struct place *ret)
 {
@@ -131,7 +132,7 @@ static bool row_of(const struct cairn_sframe_writer *w, const struct cairn_unwin
 	ret->is_signed = rule->flags & CAIRN_UNWIND_RA_SIGNED;
 	if (ret->is_outermost)
 		return true;
-	/* What is added behind the dereference has no place in a control. */
+	/* A control has no room for an addition after the dereference. */
 	if (rule->cfa == CAIRN_UNWIND_UNDESCRIBED ||
 	    (rule->cfa == CAIRN_UNWIND_CFA_DEREF && rule->add))
 		return false;
@@ -161,8 +162,8 @@ static bool is_default(const struct cairn_sframe_writer *w, const struct row *r)
 	    !is_in_frame(r->ra) || !is_in_frame(r->fp))
 		return false;
 	/*
-	 * Where rows say where the return address is, it comes before the frame pointer, and never
-	 * without it.
+	 * In rows with a return address, it comes before the frame pointer, and the frame pointer
+	 * never comes without it.
 	 */
 	return w->abi.fixed_ra ? !r->ra.is_there
 			       : r->fp.is_there == r->ra.is_there || !r->fp.is_there;
@@ -268,7 +269,7 @@ static bool says_the_same(const struct row *a, const struct row *b)
 	       same_place(a->cfa, b->cfa) && same_place(a->ra, b->ra) && same_place(a->fp, b->fp);
 }
 
-/* 1 when all rows can be said, 0 when not. */
+/* 1 if all rows can be expressed, 0 if not. */
 static int take_rows(struct cairn_sframe_writer *w, uint32_t size,
 		     const struct cairn_sframe_row *rows, size_t n, struct cairn_err *err)
 {
@@ -388,7 +389,7 @@ static void out_header(struct out *o, const struct cairn_sframe_writer *w)
 	out_uint(o, (uint64_t)functions * sframe_function_size(w->version), 4);
 }
 
-/* @field: the address of the record, from which the function is told. */
+/* @field: the address of the record, from which the function's address is counted. */
 static int out_function(struct out *o, const struct cairn_sframe_writer *w,
 			const struct function *f, uint64_t field, struct cairn_err *err)
 {

@@ -2,27 +2,26 @@
 /*
  * From the entry of a function along all direct jumps
  *
- * Two things are followed. How far the CFA is from rsp, and, once rbp was made from rsp, how far
- * from rbp: a push adds 8, "sub $N,%rsp" N, "mov %rsp,%rbp" makes the two the same, leave goes
- * back. And where the value of each register comes from:
+ * Two facts are followed. The first is the distance of the CFA from rsp and, once rbp was made from
+ * rsp, from rbp: a push adds 8, "sub $N,%rsp" N, "mov %rsp,%rbp" makes the two equal, leave goes
+ * back. The second is the source of each register's value:
  *
  *	f:	mov  %rbx,%rax          rax: rbx's
- *		mov  8(%rdi),%ebx       rbx: new. 32 bits are not what was there
+ *		mov  8(%rdi),%ebx       rbx: new. 32 bits are not the old value
  *		mov  16(%rdi),%rbp      rbp: loaded. It may have been saved there
- *		xor  %rcx,%rbp          rbp: changed. "xor %rcx,%rbp" once more, and it may be what
- *		     it was: loaded
+ *		xor  %rcx,%rbp          rbp: changed. After a second "xor %rcx,%rbp" it may be the
+ *		                        old value: loaded
  *		mov  %rax,%rbx          rbx: rbx's
  *		ret
  *
- * Nothing is known of memory, so that what comes from there may be anything. That a register was
- * overwritten is only said of what an instruction computed; such a value is not the caller's but by
- * chance.
+ * Nothing is known of memory, so that a loaded value may be any. A register counts as overwritten
+ * only if an instruction computed its value; such a value is the caller's only by chance.
  *
- * Where ways meet, the distances are those of the way that came first; whoever holds them against a
- * row is shown all. What registers may hold is put together, and what that adds is followed once
- * more: what is new on one of the ways to an instruction is new on a way to all that are behind it.
- * How often is limited, since a file could have code that makes it long; what is not followed is
- * not said.
+ * At a join of paths the distances are those of the path that came first; the callback that
+ * compares them with a row sees all. The possible contents of registers are united, and each
+ * addition is followed once more: a new content on one of the paths to an instruction is new on a
+ * path to all later ones. The number of rounds is limited, since a file could have code that makes
+ * it long; the rest is not reported.
  */
 #include "cfi/simulate.h"
 
@@ -88,7 +87,7 @@ static bool takes_from_frame(const struct follow_state *s, const struct insn_sta
 	       (insn->sp == STACK_FROM_SP && s->knows_frame && s->frame == 0);
 }
 
-/* What is changed once may be changed back. */
+/* A value that is changed once may be changed back. */
 static uint16_t changed(uint16_t value)
 {
 	uint16_t ret = value & FOLLOW_NEW;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the instructions of a function do to its frame, followed from the entry; the essay is in
- * follow.c. Within this module only.
+ * Simulates the effect of a function's instructions on its frame, from the entry; the essay is in
+ * simulate.c. Within this module only.
  */
 #ifndef CFI_SIMULATE_H
 #define CFI_SIMULATE_H
@@ -17,9 +17,9 @@
 #include "insn/stack.h"
 
 /*
- * What a register may hold, on one of the ways to an instruction. Bit n, of the numbers that the
- * ABI has the callee keep: what register n had at the entry. The other bits stand where no such
- * register is.
+ * The possible contents of a register, on one of the paths to an instruction. Bit n, for the
+ * numbers of callee-saved registers: the value of register n at the entry. The other bits use the
+ * numbers of other registers.
  */
 enum {
 	FOLLOW_NEW = 1,	    /* what an instruction computed: nothing of the caller's */
@@ -27,10 +27,11 @@ enum {
 	FOLLOW_CHANGED = 2,
 	/* from memory, a vector register or a callee: it may have been saved there */
 	FOLLOW_LOADED = 4,
-	FOLLOW_LEFT = 16,   /* of rbp: what leave, or a pop, took from where it pointed to */
+	/* for rbp: the value that leave, or a pop, took from the memory that it pointed to */
+	FOLLOW_LEFT = 16,
 };
 
-/* How far the CFA is from rsp and rbp, in bytes; and what is in the registers. */
+/* The distances of the CFA from rsp and rbp, in bytes; and the contents of the registers. */
 struct follow_state {
 	bool knows_sp, knows_fp;
 	bool knows_frame; /* how far rsp is above rbp */
@@ -43,8 +44,8 @@ struct follow_place {
 	uint64_t at, from; /* from: the instruction before */
 	struct follow_state state;
 	/*
-	 * a call is before it, or padding behind one: whether it is ever executed this way is not
-	 * known
+	 * a call precedes it, or padding that follows a call: it is not known whether control ever
+	 * comes this way
 	 */
 	bool is_behind_call;
 };
@@ -53,8 +54,8 @@ enum { FOLLOW_END = INT_MIN };
 
 struct follow_ops {
 	/*
-	 * On each way to an instruction. 0: go on; FOLLOW_END: not from here on; anything else ends
-	 * all.
+	 * Called on each path to an instruction. 0: go on; FOLLOW_END: do not continue from here;
+	 * any other result ends the walk.
 	 */
 	int (*arrive)(void *ctx, const struct follow_place *p);
 	/* @p is a return, or jumps out of the function. May be NULL. 0 or what ends all. */
@@ -74,8 +75,8 @@ struct follow {
 };
 
 /*
- * Where it begins: the CFA is at rsp + 8, and the registers are the caller's but for these, which
- * are overwritten.
+ * The start of the walk: the CFA is at rsp + 8, and the registers are the caller's except for
+ * these, which are overwritten.
  */
 struct follow_entry {
 	uint64_t at;
@@ -85,10 +86,10 @@ struct follow_entry {
 /*
  * follow_code - follow the instructions of a function from an entry
  *
- * @lo, @hi  link-time addresses; @code has the bytes. At most FOLLOW_MAX_BYTES: more is not
- *           followed
- * Returns 0, -ENOMEM, or what an operation returned.
- * Cost: two decodes per instruction and way that adds something, of which there are few.
+ * @lo, @hi  link-time addresses; @code has the bytes. At most FOLLOW_MAX_BYTES: a larger function
+ *           is not followed
+ * Returns 0, -ENOMEM, or the result of an operation.
+ * Cost: two decodes per instruction and path that adds a content; there are few.
  */
 enum { FOLLOW_MAX_BYTES = 1 << 22 }; /* the largest function seen has 200,000 */
 int follow_code(struct follow *f, uint64_t lo, uint64_t hi, const uint8_t *code,
@@ -104,7 +105,7 @@ static inline bool follow_was_at(const struct follow *f, uint64_t off)
 /* A rule's CFA: 1 it is where the instructions have it, 0 it cannot be compared, -1 it is not. */
 int follow_compare(const struct cairn_unwind_rule *rule, const struct follow_state *s);
 
-/* What of a register's bits says that it is not what the caller had. */
+/* The bits of a register that show that it does not have the caller's value. */
 static inline uint16_t follow_overwritten(const struct follow_state *s, unsigned int reg)
 {
 	return s->regs[reg] & (uint16_t)~(1u << reg | FOLLOW_LOADED | FOLLOW_LEFT);

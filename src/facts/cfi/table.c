@@ -8,12 +8,12 @@
  * Neither has a branch that depends on what is compared, since that would be mispredicted every
  * other time.
  *
- * What a search in a large table costs is memory: each step of the second one reads another line,
- * and waits for it. So where a table is asked often an index says for each block of 512 bytes how
- * many rows of its page begin before it; a dozen rows are left then, in one line or two. Evenly
- * spread rows could be found without, by their distance in the page; those of real programs are not
- * evenly spread (tried: 72 ns instead of 73 among the 950,937 rows of libLLVM, where an index makes
- * it about 40).
+ * The cost of a search in a large table is memory: each step of the second one reads another line,
+ * and waits for it. So for a table that is searched often, an index gives for each block of 512
+ * bytes the number of rows of its page that begin before it; a dozen rows are left then, in one
+ * line or two. Evenly spread rows could be found without, by their distance in the page; those of
+ * real programs are not evenly spread (tried: 72 ns instead of 73 among the 950,937 rows of
+ * libLLVM, where an index makes it about 40).
  */
 #include "cfi/table.h"
 
@@ -43,7 +43,7 @@ static const struct cairn_unwind_rule *rule_at(const struct unwind_table *t, uin
 	return (const struct cairn_unwind_rule *)(t->rules + number);
 }
 
-/* What is wrong with a rule, behind whose beginning @n_words are left; NULL: nothing. */
+/* The first objection to a rule, from whose beginning @n_words are left; NULL: none. */
 static const char *objection(const struct cairn_unwind_rule *r, uint32_t n_words)
 {
 	if (n_words < RULE_WORDS || n_words - RULE_WORDS < r->n_regs)
@@ -59,7 +59,7 @@ static const char *objection(const struct cairn_unwind_rule *r, uint32_t n_words
 	return NULL;
 }
 
-/* Of a row that may not have been checked. */
+/* The rule of a row that may not have been checked. */
 static const struct cairn_unwind_rule *rule_of_row(const struct unwind_table *t, uint32_t number)
 {
 	const struct cairn_unwind_rule *r = rule_at(t, number);
@@ -262,7 +262,7 @@ static int check_rows(const struct check *c, const uint8_t *starts)
 	return 0;
 }
 
-/* Bytes of a row; 0: of no size that is known. */
+/* Bytes of a row; 0: the size is not known. */
 static uint32_t row_size(const struct cairn_unwind_header *h)
 {
 	if (h->version == CAIRN_UNWIND_VERSION)

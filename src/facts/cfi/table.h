@@ -14,23 +14,23 @@
 #include "cfi/cfi.h"
 
 /*
- * Rows that the instructions disprove: say no more than is left of them, or all that is written;
- * the last also where the file has no bytes for the code, as debug files have none.
+ * Rows that the instructions disprove are weakened, or kept as written; the last value also covers
+ * files without bytes for the code, such as debug files.
  */
 enum unwind_belief { UNWIND_PROVED, UNWIND_AS_WRITTEN, UNWIND_WITHOUT_CODE };
 
 /*
  * unwind_table_build - the rows of everything that @cfi has, in one block of bytes
  *
- * Code that no FDE covers, whose FDE is damaged, or whose rule the format does not have, is not
- * described; header.n_dropped counts what is damaged or not understood. Where FDEs overlap, the
- * rows are those of cfi_row_at().
+ * Code that no FDE covers, whose FDE is damaged, or whose rule the format does not have, is
+ * undescribed; header.n_dropped counts the damaged and unknown ones. If FDEs overlap, the rows are
+ * those of cfi_row_at().
  *
  * @threads    workers, as pool_run(); the bytes are the same for any number
  * @ret        the caller's, free()
  * @ret_size   bytes
- * Returns 0; -ENOMEM; -ERANGE when there are more rows, or 2^32 words of rules, which the format
- * cannot number.
+ * Returns 0; -ENOMEM; -ERANGE if there are more rows, or 2^32 words of rules, than the format can
+ * number.
  * Cost: one run of each FDE's program.
  */
 int unwind_table_build(const struct cfi *cfi, enum unwind_belief belief, unsigned int threads,
@@ -58,7 +58,7 @@ static inline bool unwind_table_is_open(const struct unwind_table *t)
 	return t->rules;
 }
 
-/* Number of a row's rule: where it begins among the rules, in words. */
+/* The number of a row's rule: its offset among the rules, in words. */
 static inline uint32_t unwind_table_rule(const struct unwind_table *t, uint32_t row)
 {
 	return t->wide ? t->wide[row].rule : t->rows[row].rule;
@@ -79,10 +79,9 @@ int unwind_table_open(const uint8_t *bytes, size_t size, const char *file, const
 /*
  * unwind_table_open_unread - the same without reading rows and rules
  *
- * For one that is mapped, where few addresses will be asked for: unwind_table_find() checks what it
- * touches, and a damaged rule is rule 0. unwind_table_row() and unwind_table_index() are not for
- * it.
- * Errors: as unwind_table_open(), of the header and the directory of pages. Cost: one pass over
+ * For a mapped table with few lookups: unwind_table_find() checks the rows and rules that it reads,
+ * and a damaged rule is rule 0. Do not use unwind_table_row() and unwind_table_index() with it.
+ * Errors: as unwind_table_open(), for the header and the directory of pages. Cost: one pass over
  * that.
  */
 int unwind_table_open_unread(const uint8_t *bytes, size_t size, const char *file,
@@ -92,15 +91,15 @@ int unwind_table_open_unread(const uint8_t *bytes, size_t size, const char *file
  * unwind_table_index - make searches in an open table faster, by 256 bytes for each page of 64 KiB
  * of code
  *
- * Nothing is made for a table with few rows in a page. unwind_table_fini() afterwards, of the one
- * that was indexed.
- * Returns 0, -ENOMEM: the table is searched without. Cost: one pass over the rows.
+ * A table with few rows in a page gets no index. Call unwind_table_fini() afterwards, on the
+ * indexed table.
+ * Returns 0; -ENOMEM: the table is searched without an index. Cost: one pass over the rows.
  */
 int unwind_table_index(struct unwind_table *t);
 void unwind_table_fini(struct unwind_table *t);
 
 /*
- * unwind_table_find - the rule for one address, never NULL: rule 0, CAIRN_UNWIND_UNDESCRIBED, where
+ * unwind_table_find - the rule for one address, never NULL: rule 0, CAIRN_UNWIND_UNDESCRIBED, if
  * there is none
  *
  * Cost: O(log rows); with an index O(log rows in 512 bytes of code). Threads: any. Signals: safe.

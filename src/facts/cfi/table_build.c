@@ -7,15 +7,15 @@
  *	runs, per segment    10 rule 1, 14 rule 2, 20 end; 20 rule 1, 30 end; ...
  *	rows                 10 rule 1, 14 rule 2, 20 rule 1, ...
  *
- * Segments are what is left of the FDEs where they overlap, so that each address has one. They are
- * shared out in batches of a fixed number; each batch runs its FDEs and numbers its rules by
+ * Segments are the parts of the FDEs after overlaps are removed, so that each address has one. They
+ * are shared out in batches of a fixed number; each batch runs its FDEs and numbers its rules by
  * itself, and the batches are joined in their order. So the bytes do not depend on the number of
  * threads. Joining drops rows that repeat the rule before them: the compiler wrote them for
  * registers that we do not keep, or a function begins with the rule with which the one before
  * ended.
  *
- * Rows of an FDE that its instructions disprove say less than is written (disprove.c), unless they
- * are asked for as they are.
+ * Rows of an FDE that its instructions disprove are weakened (disprove.c), unless the caller wants
+ * them as written.
  *
  * A procedure linkage table has one FDE for all its entries, whose expression depends on where in
  * an entry the pc is. It becomes two rows per entry.
@@ -198,7 +198,7 @@ static int put_row(void *ctx, uint64_t lo, uint64_t hi, const struct program_rul
 	return put_run(f->batch, lo, &w);
 }
 
-/* What a damaged program said before its damage does not count either. */
+/* Rows of a damaged program before its damage do not count either. */
 static int drop(struct batch *batch, const struct segment *s, size_t n_runs, uint64_t text_bytes)
 {
 	struct rule_words w;
@@ -357,7 +357,7 @@ static int runs_of(const struct build *b, const struct segment *s, struct rule_r
 	return 0;
 }
 
-/* @with in place of what there is of [s->lo, s->hi). */
+/* Puts @with in place of the runs of [s->lo, s->hi). */
 static int replace_runs(struct build *b, const struct segment *s, const struct rule_runs *with)
 {
 	struct rule_runs old = b->runs;

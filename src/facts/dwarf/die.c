@@ -290,7 +290,7 @@ uint64_t dw_type_bytes(const struct dw_die *die)
 
 /* ---- the tree ---- */
 
-/* Called after behind() or skip_children() failed. */
+/* Called after either of the two failed. */
 static int lost(const struct cairn_err *err)
 {
 	return err && err->code == -EOPNOTSUPP ? -EOPNOTSUPP : -EBADMSG;
@@ -345,7 +345,7 @@ bool dw_die_jump(const struct dw_die *die, const uint8_t *skip_attrs, const uint
 {
 	const struct dw_unit *u = die->unit;
 	struct dw_value v;
-	/* It is in the first run, which behind() has stepped over. */
+	/* It is in the first run, which was stepped over already. */
 	if (die->abbrev->sibling != DW_NO_FAST)
 		return jump_to(u, u->off + dw_load_u32(die->attrs + die->abbrev->sibling),
 			       skip_attrs, ret);
