@@ -184,4 +184,5 @@ def main():
     common.finish()
 
 
-main()
+if __name__ == "__main__":
+    main()

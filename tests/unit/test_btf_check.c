@@ -135,6 +135,32 @@ static void what_kernels_take_depends_on_their_version(void **state)
 	assert_since(b, CAIRN_BTF_LINUX(6, 12));
 }
 
+/* "struct s { T a, b; }", or with @is_nested "struct s { T a; struct { T b; } c; }": what Linux 6.18 and 7.2 say. */
+static void assert_twice(const char *name, bool is_nested, int before, int since)
+{
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+	uint32_t value = add_int(b);
+	struct cairn_btf_member val = {str(b, "val"), value, 0, 0};
+	uint32_t type = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, name), 4, &val, 1);
+	struct cairn_btf_member m[] = {{str(b, "a"), type, 0, 0}, {str(b, "b"), type, 32, 0}};
+	if (is_nested)
+		m[1].type = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "inner"), 4, m, 1);
+	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 8, m, 2);
+	struct blob blob = finish(b, NULL);
+	assert_int_equal(cairn_btf_check_for_kernel(blob.btf, CAIRN_BTF_LINUX(6, 18), NULL, NULL), before);
+	assert_int_equal(cairn_btf_check_for_kernel(blob.btf, CAIRN_BTF_LINUX(7, 2), NULL, NULL), since);
+	blob_free(&blob);
+}
+
+static void kernels_count_locks_and_counts_by_struct_and_since_by_record(void **state)
+{
+	assert_twice("bpf_refcount", false, 0, 1);
+	assert_twice("bpf_refcount", true, 0, 1);
+	assert_twice("bpf_spin_lock", false, 1, 1);
+	assert_twice("bpf_spin_lock", true, 0, 1);
+	assert_twice("bpf_wq", false, 0, 0);
+}
+
 static void kernel_wants_whole_integers_for_bit_fields(void **state)
 {
 	struct story s = {0};
@@ -495,6 +521,7 @@ int main(void)
 		cmocka_unit_test(struct_with_a_pointer_to_itself_is_sound),
 		cmocka_unit_test(names_of_other_languages_are_sound_but_not_for_the_kernel),
 		cmocka_unit_test(what_kernels_take_depends_on_their_version),
+		cmocka_unit_test(kernels_count_locks_and_counts_by_struct_and_since_by_record),
 		cmocka_unit_test(kernel_wants_whole_integers_for_bit_fields),
 		cmocka_unit_test(each_field_of_each_record_out_of_range_is_refused_by_its_site),
 		cmocka_unit_test(broken_record_is_named_with_its_rule),

@@ -6,12 +6,15 @@
  *	struct value { struct bpf_spin_lock lock;
  *		       struct bpf_list_head head __contains(elem, node); };
  *
- * BPF_BTF_LOAD searches for structs that have a member of one of six types, by name. It refuses all
- * types if it can make no record of the fields of one. The reasons are a field at an odd offset, a
- * second lock, more fields than a record has, an array of fields, a head or root without a tag for
- * its content or without a lock beside it, nodes of two kinds without a count, and a pointer to a
- * kernel object (kptr) that is no struct. The rules are stated from the behaviour of Linux 6.18,
- * which a test queries. Not stated here: the rules of ownership among the contents of lists.
+ * BPF_BTF_LOAD looks for structs that have a member of one of six types, by name, and refuses all
+ * types when it can make no record of the fields of one: a second lock, more fields than a record
+ * has, an array of fields, a head or root that does not say what it contains, or that has no lock
+ * beside it, nodes of two kinds without a count, a pointer to a kernel object (kptr) that is no
+ * struct. It passes over a field that is not aligned or has another size, and refuses the struct
+ * when no field remains. Linux 6.18 counts the locks of each struct alone; 7.2 counts locks and
+ * reference counts over nested structs, too. The rules are stated from the behaviour of these two
+ * kernels, which tests ask. The versions between them were not seen, and are taken to be as strict
+ * as 7.2. Not stated here: who may own whom among what lists contain.
  */
 #include "btf/check.h"
 
@@ -35,19 +38,22 @@ static const struct known {
 	const char *name;
 	uint32_t bytes, align;
 } known[] = {
-	[FIELD_LOCK] = {"bpf_spin_lock", 4, 4},       [FIELD_HEAD] = {"bpf_list_head", 16, 8},
-	[FIELD_NODE] = {"bpf_list_node", 24, 8},      [FIELD_ROOT] = {"bpf_rb_root", 16, 8},
-	[FIELD_RB_NODE] = {"bpf_rb_node", 32, 8},     [FIELD_COUNT] = {"bpf_refcount", 4, 4},
+	[FIELD_LOCK] = {"bpf_spin_lock", 4, 4},		[FIELD_HEAD] = {"bpf_list_head", 16, 8},
+	[FIELD_NODE] = {"bpf_list_node", 24, 8},	[FIELD_ROOT] = {"bpf_rb_root", 16, 8},
+	[FIELD_RB_NODE] = {"bpf_rb_node", 32, 8},	[FIELD_COUNT] = {"bpf_refcount", 4, 4},
 	[FIELD_RES_LOCK] = {"bpf_res_spin_lock", 4, 4}, /* it alone makes no record */
 };
 
 enum { RECORD_MAX = 11, NESTED_MAX = 4 };
 
-/* The fields of a struct. */
+/* The fields of a struct and of the structs in it. */
 struct fields {
-	uint32_t n, locks, roots;
-	uint32_t has; /* a bit for each enum field */
-	bool is_repeated; /* an array of more than one */
+	uint32_t n, locks, res_locks, counts, roots;
+	uint32_t has;			   /* a bit for each enum field */
+	bool is_repeated;		   /* an array of more than one */
+	bool has_second;		   /* of a kind of which the kernel takes one */
+	bool has_other_tag, has_no_struct; /* pointers with tags */
+	bool has_no_contents;		   /* a head or root that does not say what it contains */
 };
 
 static enum field field_of(const struct cairn_btf_type *t)
@@ -62,15 +68,16 @@ static enum field field_of(const struct cairn_btf_type *t)
 struct checking {
 	struct btf_check *c;
 	const struct cairn_btf *btf;
-	/* by struct << 32 | member: the tag that gives its content; TWICE */
-	struct map contains;
-	/* members that may still be looked at: structs of structs of structs have many */
-	uint64_t budget;
+	struct map
+		contains; /* by struct << 32 | member: the tag that says what it contains; TWICE */
+	uint64_t
+		/* members that may still be looked at: structs of structs of structs have many */
+		budget;
 };
 
 #define BIT(field) (1u << (field))
-#define CONTAINS "contains:"
-#define TWICE UINT64_MAX
+#define CONTAINS   "contains:"
+#define TWICE	   UINT64_MAX
 
 /* The type of an array's elements; how many there are in all. */
 static uint64_t elements_of(const struct cairn_btf *btf, uint32_t id, struct cairn_btf_type *ret)
@@ -98,31 +105,77 @@ static bool spend(struct checking *k)
 	return true;
 }
 
-/* The fields of @t and of structs in it, each as often as there are of it. */
-static void collect(struct checking *k, const struct cairn_btf_type *t, int depth,
-		    struct fields *ret)
+/* ---- pointers to kernel objects ---- */
+
+enum kptr { KPTR_NONE, KPTR_SOUND, KPTR_OTHER_TAG, KPTR_NO_STRUCT };
+
+static bool is_modifier(uint32_t kind)
 {
-	for (uint32_t i = 0; i < t->vlen && depth < NESTED_MAX && spend(k); i++) {
-		struct cairn_btf_type m;
-		struct fields inside = {0};
-		uint64_t n = elements_of(k->btf, cairn_btf_member(t, i).type, &m);
-		enum field f = n ? field_of(&m) : FIELD_NONE;
-		if (!n || m.kind != CAIRN_BTF_STRUCT)
-			continue;
-		if (!f)
-			collect(k, &m, depth + 1, &inside);
-		else if (m.ref == known[f].bytes)
-			inside = (struct fields){.n = 1,
-						 .locks = f == FIELD_LOCK,
-						 .roots = f == FIELD_HEAD || f == FIELD_ROOT,
-						 .has = BIT(f)};
-		ret->n += inside.n;
-		/* Only a struct's own locks are counted. */
-		ret->locks += f ? inside.locks : 0;
-		ret->roots += inside.roots;
-		ret->has |= inside.has;
-		ret->is_repeated |= inside.is_repeated || (n > 1 && inside.n);
+	return kind == CAIRN_BTF_CONST || kind == CAIRN_BTF_VOLATILE ||
+	       kind == CAIRN_BTF_RESTRICT || kind == CAIRN_BTF_TYPEDEF ||
+	       kind == CAIRN_BTF_TYPE_TAG;
+}
+
+/* A number for each tag of a pointer that the kernel knows; 0: another one. */
+static int known_tag(const char *name)
+{
+	static const char *const tags[] = {"kptr", "kptr_untrusted", "percpu_kptr", "uptr"};
+	for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++)
+		if (!strcmp(name, tags[i]))
+			return (int)i + 1;
+	return 0;
+}
+
+/*
+ * The modifiers from @id to the type that a pointer points to: *ret_to is that, *ret_tag the tag
+ * that the kernel knows.
+ */
+static bool follow_tags(const struct cairn_btf *btf, uint32_t id, struct cairn_btf_type *ret_to,
+			int *ret_tag)
+{
+	*ret_tag = 0;
+	for (uint32_t n = 0; n < btf->end_id; n++) {
+		*ret_to = (struct cairn_btf_type){.kind = CAIRN_BTF_VOID};
+		if (!id || !cairn_btf_type(btf, id, ret_to) || !is_modifier(ret_to->kind))
+			return true;
+		int tag = ret_to->kind == CAIRN_BTF_TYPE_TAG && !ret_to->kflag
+				  ? known_tag(ret_to->name)
+				  : 0;
+		if (tag && *ret_tag && tag != *ret_tag)
+			return false;
+		*ret_tag = tag ? tag : *ret_tag;
+		id = ret_to->ref;
 	}
+	return false;
+}
+
+/*
+ * "struct task_struct __kptr *p"
+ *
+ * Linux before 7.2 wants one tag that it knows, right after the pointer. 7.2 passes over other tags
+ * and wants that all that it knows are the same.
+ */
+static enum kptr kptr_of(const struct btf_check *c, const struct cairn_btf_type *m)
+{
+	const struct cairn_btf *btf = c->btf;
+	struct cairn_btf_type pointer = *m, first = {.kind = CAIRN_BTF_VOID}, second = first, to;
+	bool wants_one = btf_kernel_before(c, BTF_LINUX_TAG_ORDER);
+	int tag;
+	if (pointer.kind == CAIRN_BTF_VOLATILE && !cairn_btf_type(btf, pointer.ref, &pointer))
+		return KPTR_NONE;
+	if (pointer.kind != CAIRN_BTF_PTR || !cairn_btf_type(btf, pointer.ref, &first))
+		return KPTR_NONE;
+	bool has_tag = first.kind == CAIRN_BTF_TYPE_TAG && !first.kflag;
+	if (wants_one && !has_tag)
+		return KPTR_NONE;
+	if (wants_one && (!known_tag(first.name) || (cairn_btf_type(btf, first.ref, &second) &&
+						     second.kind == CAIRN_BTF_TYPE_TAG)))
+		return KPTR_OTHER_TAG;
+	if (!follow_tags(btf, pointer.ref, &to, &tag))
+		return KPTR_OTHER_TAG;
+	if (!tag || tag == known_tag("uptr"))
+		return KPTR_NONE;
+	return to.kind == CAIRN_BTF_STRUCT ? KPTR_SOUND : KPTR_NO_STRUCT;
 }
 
 /* ---- what lists and trees contain ---- */
@@ -167,76 +220,128 @@ static bool says_contents(struct checking *k, uint32_t id, uint32_t member, enum
 	       cairn_btf_type(k->btf, (uint32_t)found, &tag) && is_right(k, tag.name, head);
 }
 
-/* ---- structs ---- */
+/* ---- fields ---- */
 
-/* "struct task_struct __kptr *p": the tag stands between the pointer and its target. */
-static bool is_kptr(const struct cairn_btf *btf, const struct cairn_btf_type *m, uint32_t *ret_to)
+/* Linux before 7.2 counts the members of each struct alone. */
+static bool is_second(const struct checking *k, const struct fields *f)
 {
-	static const char *const tags[] = {"kptr", "kptr_untrusted", "percpu_kptr", "uptr"};
-	struct cairn_btf_type tag;
-	if (m->kind != CAIRN_BTF_PTR || !cairn_btf_type(btf, m->ref, &tag) ||
-	    tag.kind != CAIRN_BTF_TYPE_TAG)
-		return false;
-	*ret_to = tag.ref;
-	for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++)
-		if (!strcmp(tag.name, tags[i]))
-			return true;
-	return false;
+	bool counts_once = !btf_kernel_lacks(k->c, BTF_LINUX_UNIQUE_FIELDS);
+	return f->locks > 1 || f->res_locks > 1 || (counts_once && f->counts > 1);
 }
 
-static void check_kptr(struct btf_check *c, const struct cairn_btf_type *t, uint32_t i,
-		       const struct cairn_btf_type *m)
+/*
+ * Whether the kernel passes over a field: it has another size, or is not aligned within the struct
+ * that has it.
+ */
+static bool is_passed_over(enum field f, const struct cairn_btf_type *m, uint32_t bit_off)
 {
-	struct cairn_btf_type to = {.kind = CAIRN_BTF_VOID};
-	uint32_t id;
-	if (!is_kptr(c->btf, m, &id))
-		return;
-	cairn_btf_type(c->btf, id, &to);
-	if (to.kind != CAIRN_BTF_STRUCT)
-		btf_broken(c, t->id,
-			   "STRUCT: member %u, a kptr, points to a %s; it points to a STRUCT", i,
-			   btf_kind_name(to.kind));
+	return m->ref != known[f].bytes || bit_off % (8 * known[f].align);
 }
 
-static void check_members(struct checking *k, const struct cairn_btf_type *t)
+/*
+ * What the member that is @f adds. One that is passed over counts for the rule of one lock all the
+ * same.
+ */
+static struct fields one_field(enum field f, bool is_passed_over)
 {
-	struct btf_check *c = k->c;
-	for (uint32_t i = 0; i < t->vlen; i++) {
+	struct fields ret = {.locks = f == FIELD_LOCK,
+			     .res_locks = f == FIELD_RES_LOCK,
+			     .counts = f == FIELD_COUNT};
+	if (!is_passed_over) {
+		ret.n = 1;
+		ret.roots = f == FIELD_HEAD || f == FIELD_ROOT;
+		ret.has = BIT(f);
+	}
+	return ret;
+}
+
+static void add_fields(struct fields *to, const struct fields *from)
+{
+	to->n += from->n;
+	to->locks += from->locks;
+	to->res_locks += from->res_locks;
+	to->counts += from->counts;
+	to->roots += from->roots;
+	to->has |= from->has;
+	to->is_repeated |= from->is_repeated;
+	to->has_second |= from->has_second;
+	to->has_other_tag |= from->has_other_tag;
+	to->has_no_struct |= from->has_no_struct;
+	to->has_no_contents |= from->has_no_contents;
+}
+
+static struct fields one_pointer(const struct btf_check *c, const struct cairn_btf_type *m)
+{
+	enum kptr found = kptr_of(c, m);
+	return (struct fields){.n = found != KPTR_NONE,
+			       .has_other_tag = found == KPTR_OTHER_TAG,
+			       .has_no_struct = found == KPTR_NO_STRUCT};
+}
+
+/* The fields of @t and of structs in it, each as often as there are of it. */
+static void collect(struct checking *k, const struct cairn_btf_type *t, int depth,
+		    struct fields *ret)
+{
+	struct fields own = {0}, nested = {0};
+	for (uint32_t i = 0; i < t->vlen && depth < NESTED_MAX && spend(k); i++) {
 		struct cairn_btf_member member = cairn_btf_member(t, i);
 		struct cairn_btf_type m;
-		cairn_btf_type(c->btf, member.type, &m);
-		enum field f = field_of(&m);
-		if (member.bit_off % 64 == 0)
-			check_kptr(c, t, i, &m);
-		if (!f || m.ref != known[f].bytes)
+		struct fields inside = {0};
+		uint64_t n = elements_of(k->btf, member.type, &m);
+		enum field f = n ? field_of(&m) : FIELD_NONE;
+		if (!n)
 			continue;
-		if (member.bit_off % (8 * known[f].align))
-			btf_broken(c, t->id,
-				   "STRUCT: member %u, a %s, is not at a multiple of %u bytes", i,
-				   known[f].name, known[f].align);
-		else if ((f == FIELD_HEAD || f == FIELD_ROOT) && !says_contents(k, t->id, i, f))
-			btf_broken(c, t->id,
-				   "STRUCT: member %u, a %s, has no tag \"contains:STRUCT:MEMBER\" "
-				   "of a node",
-				   i, known[f].name);
+		if (f)
+			inside = one_field(f, is_passed_over(f, &m, member.bit_off));
+		else if (m.kind == CAIRN_BTF_STRUCT)
+			collect(k, &m, depth + 1, &inside);
+		else if (member.bit_off % 64 == 0)
+			inside = one_pointer(k->c, &m);
+		if (f && inside.roots)
+			inside.has_no_contents = !says_contents(k, t->id, i, f);
+		/* Pointers alone are repeated. */
+		inside.is_repeated |= n > 1 && inside.has;
+		inside.n = inside.n && n > RECORD_MAX ? RECORD_MAX + 1 : inside.n * (uint32_t)n;
+		add_fields(f ? &own : &nested, &inside);
 	}
+	own.has_second = is_second(k, &own);
+	add_fields(&own, &nested);
+	if (!btf_kernel_lacks(k->c, BTF_LINUX_UNIQUE_FIELDS))
+		own.has_second |= is_second(k, &own);
+	*ret = own;
 }
+
+/* ---- structs ---- */
 
 static void check_struct(struct checking *k, const struct cairn_btf_type *t)
 {
 	struct btf_check *c = k->c;
 	struct fields f = {0};
 	collect(k, t, 0, &f);
-	if (f.locks > 1)
-		btf_broken(c, t->id, "STRUCT: %u members are a bpf_spin_lock; a kernel takes one",
-			   f.locks);
-	else if (f.locks && f.has & BIT(FIELD_RES_LOCK))
+	bool has_lock = f.has & (BIT(FIELD_LOCK) | BIT(FIELD_RES_LOCK));
+	if (!f.n)
+		btf_broken(c, t->id,
+			   "STRUCT: a lock, node or other member that the kernel knows has another "
+			   "size or is not aligned, "
+			   "and no such member is sound");
+	if (f.has_second)
+		btf_broken(c, t->id,
+			   "STRUCT: more than one bpf_spin_lock, bpf_res_spin_lock or "
+			   "bpf_refcount; a kernel takes one");
+	else if (f.has & BIT(FIELD_LOCK) && f.has & BIT(FIELD_RES_LOCK))
 		btf_broken(c, t->id, "STRUCT: locks of two kinds");
 	if (f.n > RECORD_MAX)
 		btf_broken(c, t->id,
 			   "STRUCT: %u locks, nodes and other fields that the kernel knows; it "
 			   "takes %d",
 			   f.n, RECORD_MAX);
+	if (f.has_other_tag)
+		btf_broken(c, t->id,
+			   "STRUCT: a pointer with type tags that are not one of kptr, "
+			   "kptr_untrusted, percpu_kptr, uptr, "
+			   "beside fields that the kernel knows");
+	if (f.has_no_struct)
+		btf_broken(c, t->id, "STRUCT: a kptr that points to what is no STRUCT");
 	if (f.is_repeated && !btf_kernel_lacks(c, BTF_LINUX_NESTED_FIELDS))
 		btf_broken(c, t->id,
 			   "STRUCT: an array of fields that the kernel knows, which it does not "
@@ -244,30 +349,35 @@ static void check_struct(struct checking *k, const struct cairn_btf_type *t)
 	if (f.has & BIT(FIELD_NODE) && f.has & BIT(FIELD_RB_NODE) && !(f.has & BIT(FIELD_COUNT)))
 		btf_broken(c, t->id,
 			   "STRUCT: a bpf_list_node and a bpf_rb_node without a bpf_refcount");
-	if (f.roots && !f.locks && !(f.has & BIT(FIELD_RES_LOCK)))
+	if (f.roots && !has_lock)
 		btf_broken(c, t->id,
 			   "STRUCT: a bpf_list_head or bpf_rb_root without a bpf_spin_lock");
-	check_members(k, t);
+	if (f.has_no_contents)
+		btf_broken(c, t->id,
+			   "STRUCT: a bpf_list_head or bpf_rb_root has no tag "
+			   "\"contains:STRUCT:MEMBER\" of a node");
 }
 
-/* A member of its own of one of the six types. */
-static bool has_record(const struct cairn_btf *btf, const struct cairn_btf_type *t)
+/* A member of its own of one of the six types, or a kptr. */
+static bool has_record(const struct btf_check *c, const struct cairn_btf_type *t)
 {
 	for (uint32_t i = 0; i < t->vlen; i++) {
 		struct cairn_btf_type m;
-		enum field f = cairn_btf_type(btf, cairn_btf_member(t, i).type, &m) ? field_of(&m)
-										    : FIELD_NONE;
-		if (f && f != FIELD_RES_LOCK)
+		if (!cairn_btf_type(c->btf, cairn_btf_member(t, i).type, &m))
+			continue;
+		enum field f = field_of(&m);
+		if ((f && f != FIELD_RES_LOCK) || kptr_of(c, &m) == KPTR_SOUND)
 			return true;
 	}
 	return false;
 }
 
-static bool has_known_types(const struct cairn_btf *btf)
+static bool has_known_types(const struct btf_check *c)
 {
 	struct cairn_btf_type t;
-	for (uint32_t id = 1; id < btf->end_id; id++)
-		if (cairn_btf_type(btf, id, &t) && field_of(&t))
+	for (uint32_t id = 1; id < c->btf->end_id; id++)
+		if (cairn_btf_type(c->btf, id, &t) &&
+		    (field_of(&t) || kptr_of(c, &t) == KPTR_SOUND))
 			return true;
 	return false;
 }
@@ -279,13 +389,13 @@ int btf_check_fields(struct btf_check *c)
 		.c = c, .btf = c->btf, .budget = UINT64_C(64) * (c->btf->n_words + 1024)};
 	struct cairn_btf_type t;
 	int rc = 0;
-	if (btf_kernel_lacks(c, BTF_LINUX_FIELDS) || !has_known_types(c->btf))
+	if (btf_kernel_lacks(c, BTF_LINUX_FIELDS) || !has_known_types(c))
 		return 0;
 	for (uint32_t id = c->btf->start_id; id < c->btf->end_id && rc >= 0; id++)
 		rc = cairn_btf_type(c->btf, id, &t) ? note_tag(&k, &t) : 0;
 	for (uint32_t id = c->btf->start_id; id < c->btf->end_id && rc >= 0; id++)
 		if (cairn_btf_type(c->btf, id, &t) && t.kind == CAIRN_BTF_STRUCT &&
-		    has_record(c->btf, &t))
+		    has_record(c, &t))
 			check_struct(&k, &t);
 	if (!k.budget)
 		btf_broken(c, 0,
