@@ -2,8 +2,8 @@
 /*
  * The __register_frame family of libgcc and of LLVM's libunwind, before the unwinder's own
  *
- *	libgcc		@begin is a section: a CIE, FDEs, .., a length of 0; the _table form has a list of them, with NULL at the end
- *	libunwind	@begin is one FDE
+ *     libgcc     @begin is a section: a CIE, FDEs, .., a length of 0; the _table form has a list of them, with NULL at the end
+ *     libunwind  @begin is one FDE
  *
  * An FDE at @begin is alone, unless libgcc comes next, which reads on to the length of 0. Unwinders
  * keep a table under its address, and so is it removed by a function that takes sections otherwise;

@@ -2,9 +2,9 @@
 /*
  * How records reach their reader
  *
- *	ring buffer   a record is as long as the program reserved: exactly the struct, or more with a flexible array. It
- *	              begins at a multiple of 8
- *	perf buffer   4 bytes of length, then the record, the two together padded to 8: a struct of 280 bytes arrives with
+ *     ring buffer  a record is as long as the program reserved: exactly the struct, or more with a flexible array. It
+ *                  begins at a multiple of 8
+ *     perf buffer  4 bytes of length, then the record, the two together padded to 8: a struct of 280 bytes arrives with
  *	              284. It begins 4 bytes after a multiple of 8
  *	map           the kernel copies exactly value_size bytes into the reader's buffer
  *

@@ -4,9 +4,9 @@
  *
  * Distributions cut the debug information off and ship it apart. Two traces lead there:
  *
- *	build-id     a note in both files     DIR/.build-id/93/ac61ec...40.debug
- *	debug link   .gnu_debuglink: a name   beside the file, in .debug beside it, DIR/<its directory>
- *	path         of kernel modules        DIR/lib/modules/6.1.0/kernel/fs/xfs/xfs.ko
+ *     build-id    a note in both files    DIR/.build-id/93/ac61ec...40.debug
+ *     debug link  .gnu_debuglink: a name  beside the file, in .debug beside it, DIR/<its directory>
+ *     path        of kernel modules       DIR/lib/modules/6.1.0/kernel/fs/xfs/xfs.ko
  *
  * where DIR is each debug directory in turn. A debug link carries a CRC-32 of the debug file:
  *

@@ -5,11 +5,10 @@
  * Installing a uprobe replaces the first byte of an instruction by int3. The replaced instruction
  * must still have its effect, so the kernel decodes it once and then has three ways:
  *
- *	emulate      it does the instruction's work itself: nop, push, direct jumps and calls (0.6 us)
- *	single-step  it runs a copy elsewhere with the trap flag set and repairs what depends on the
- *	             address: rip-relative operands, return addresses, the instruction pointer (9
- *	             us)
- *	refuse       everything it cannot do right
+ *     emulate      it does the instruction's work itself: nop, push, direct jumps and calls (0.6 us)
+ *     single-step  it runs a copy elsewhere with the trap flag set and repairs what depends on the
+ *                  address: rip-relative operands, return addresses, the instruction pointer (9 us)
+ *     refuse       everything it cannot do right
  *
  * The refusal comes too late for a probe that is attached before the file is mapped: attaching then
  * succeeds, the refusal happens inside mmap(2), which ignores it, and the probe never fires. So the

@@ -2,11 +2,11 @@
 /*
  * Code made at run time: what a process, and others about it, say of code that is in no file
  *
- *	prepare		where registries and lists are		running
- *	mark		their entries, as they are		the moment for which everything after counts
- *	catch		the tables that stacks lead to		the same
- *	resolve	regions, verified against what is mapped	running
- *	find		rule and names at an address: tables are read when the first address asks for them
+ *     prepare  where registries and lists are          running
+ *     mark     their entries, as they are              the moment for which everything after counts
+ *     catch    the tables that stacks lead to          the same
+ *     settle   regions, verified against what is mapped        running
+ *     find     rule and names at an address: tables are read when the first address asks for them
  *
  * Tables are read after the process goes on. They are those of the moment if the region's epoch is
  * still the same; otherwise the code was freed since, which is reported instead of a rule. Known

@@ -5,8 +5,8 @@
  * A class is what a term (interned.h) says, once something that BTF is to have leads to it, with a
  * record of its own:
  *
- *	struct file { struct inode *i; };      struct file, 8 bytes, "i" at 0: pointer to "struct inode"
- *	struct { int a; } *p;                  pointer to a struct of 4 bytes, "a" at 0: int of 4 bytes, signed
+ *     struct file { struct inode *i; };  struct file, 8 bytes, "i" at 0: pointer to "struct inode"
+ *     struct { int a; } *p;              pointer to a struct of 4 bytes, "a" at 0: int of 4 bytes, signed
  *
  * A reference that ends at a name leads to the *group* of that kind and name. Usually the group has
  * one class, or none (a forward declaration). name_variants.h decides the meaning when it has

@@ -8,10 +8,10 @@
  * is checked through its descriptor: the checked file is the one that is used, whatever is renamed
  * meanwhile.
  *
- *	/            root, 0755                          good
- *	/tmp         root, 1777                          good: sticky, others can replace only their own files
- *	/tmp/x       uid 1000, 0755, caller is root      refused: its owner could replace the files in it
- *	/home/a/.cache/cairn, asked by a                 good as long as a and root alone can write
+ *     /            root, 0755                      good
+ *     /tmp         root, 1777                      good: sticky, others can replace only their own files
+ *     /tmp/x       uid 1000, 0755, caller is root  refused: its owner could replace the files in it
+ *     /home/a/.cache/cairn, asked by a             good as long as a and root alone can write
  *
  * A symbolic link is refused: its target would have to be walked in the same way, and caches have
  * none. A path that is reached through one (/var/run) is given to us resolved by whoever names the
