@@ -6,14 +6,15 @@
  * decides the meaning of a call made with the other numbering. Each of them fails, because the
  * structs were laid out for it:
  *
- *     meant                  taken as        why it fails
- *     ELF (80 bytes)         UNREGISTER (16) text_end is after the known members: E2BIG
- *     JIT (24 bytes)         ELF             text_end is 0: EINVAL
- *     JIT, extended          ELF             text_end is CODE_JIT_EXTENDED, no address: EINVAL
- *     UNREGISTER (16 bytes)  JIT             no tables: EINVAL
- *     UNREGISTER             ELF             text_end is 0: EINVAL
- *     ELF                    JIT             text_end is where CODE_JIT_EXTENDED should be: E2BIG
- *     JIT                    UNREGISTER      tables, or CODE_JIT_EXTENDED, are after the known members: E2BIG
+ *	meant                  taken as        why it fails
+ *	ELF (80 bytes)         UNREGISTER (16) text_end is after the known members: E2BIG
+ *	JIT (24 bytes)         ELF             text_end is 0: EINVAL
+ *	JIT, extended          ELF             text_end is CODE_JIT_EXTENDED, no address: EINVAL
+ *	UNREGISTER (16 bytes)  JIT             no tables: EINVAL
+ *	UNREGISTER             ELF             text_end is 0: EINVAL
+ *	ELF                    JIT             text_end is where CODE_JIT_EXTENDED should be: E2BIG
+ *	JIT                    UNREGISTER      tables, or CODE_JIT_EXTENDED, are after the known
+ *	                                       members: E2BIG
  */
 #include "arguments.h"
 

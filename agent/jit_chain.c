@@ -6,7 +6,8 @@
  * used_len after it. When a table is full, another is chained. Tables may have been put between
  * others, so the table that covers the address decides what "after the last one" means:
  *
- *     T1 [100 .. 400)  T2 [900 .. a00)  T3 [a00 .. c00)  next at 500: T1, when it has room; next at 950: no table
+ *	T1 [100 .. 400)  T2 [900 .. a00)  T3 [a00 .. c00)
+ *	next at 500: T1, when it has room; next at 950: no table
  *
  * If an address was described before, or lies between elements of one table, the order of a table
  * cannot be kept. Then that table is split at the address, in a new generation: T2a with the live

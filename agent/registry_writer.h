@@ -63,7 +63,7 @@ int registry_writer_remove(struct registry_writer *w, uint64_t lo, uint64_t hi);
  * registry_writer_renew - a JIT's region passes into a new generation, without a moment between
  *
  * @prepare  called when nothing can fail any more and nothing has happened yet: it makes the chains
- *           of @jit ready
+ *	      of @jit ready
  * Returns 0; -ENOENT, -ENOSPC, -ENAMETOOLONG, and @prepare was not called.
  */
 int registry_writer_renew(struct registry_writer *w, const struct code_jit_info *jit,

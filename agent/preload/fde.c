@@ -2,8 +2,9 @@
 /*
  * Entries of .eh_frame, as far as their ranges
  *
- *     CIE  u32 length | u32 0 | version | "zR" NUL | code align | data align | register | augmentation bytes | program
- *     FDE  u32 length | u32 back to its CIE, from here | begin | bytes | augmentation | program
+ *	CIE  u32 length | u32 0 | version | "zR" NUL | code align | data align | register |
+ *	     augmentation bytes | program
+ *	FDE  u32 length | u32 back to its CIE, from here | begin | bytes | augmentation | program
  *
  * R gives the encoding of begin: 0x1b is relative to itself, in 32 bits. The bytes are the
  * program's own, and the unwinder would trust them just as much. The only check is that a walk

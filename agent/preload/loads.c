@@ -7,9 +7,10 @@
  * would look for the caller's RUNPATH and namespace in this library. Instead two functions are
  * defined that objects call themselves:
  *
- *     __gmon_start__  from _init in crti.o, of all that cc links: first thing, before any constructor. A weak reference, for
- *                     programs that are built with -pg and have a gcrt1.o; nobody else has a definition
- *     __cxa_finalize  from crtbegin.o, last thing but the rest of its destructors
+ *	__gmon_start__  from _init in crti.o, of all that cc links: first thing, before any
+ *	                constructor. A weak reference, for programs that are built with -pg and have
+ *	                a gcrt1.o; nobody else has a definition
+ *	__cxa_finalize  from crtbegin.o, last thing but the rest of its destructors
  *
  * Which object calls is of no interest: the loader's counters tell whether there is something new,
  * and its list what. So of a group that dlopen() maps at once all are registered when the first of

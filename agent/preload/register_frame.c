@@ -2,7 +2,8 @@
 /*
  * The __register_frame family of libgcc and of LLVM's libunwind, before the unwinder's own
  *
- *     libgcc     @begin is a section: a CIE, FDEs, .., a length of 0; the _table form has a list of them, with NULL at the end
+ *     libgcc     @begin is a section: a CIE, FDEs, .., a length of 0; the _table form has a list of
+ *                them, with NULL at the end
  *     libunwind  @begin is one FDE
  *
  * An FDE at @begin is alone, unless libgcc comes next, which reads on to the length of 0. Unwinders

@@ -2,13 +2,14 @@
 /*
  * Stacks as text and as JSON
  *
- *     thread 4711 "worker", SIGSEGV at 0x10
- *     #0  0x00007f10a2c5d3f5  tcache_get at malloc.c:3171:3 (inlined)
- *     #1                      malloc+0x75 at malloc.c:3294:10  libc.so.6
- *     #2  0x000055d0c0a011d6  work+0x26 at server.c:12:9  server
- *     #3  0x00007f10a0001042  fib+0x12  [jit: app, generation 7]
- *     #4  0x00007f10a0002000  ?  [anonymous: no registry, GDB list, jitdump or perf map has a function there]
- *         no unwind row at 0x1234 in server
+ *	thread 4711 "worker", SIGSEGV at 0x10
+ *	#0  0x00007f10a2c5d3f5  tcache_get at malloc.c:3171:3 (inlined)
+ *	#1                      malloc+0x75 at malloc.c:3294:10  libc.so.6
+ *	#2  0x000055d0c0a011d6  work+0x26 at server.c:12:9  server
+ *	#3  0x00007f10a0001042  fib+0x12  [jit: app, generation 7]
+ *	#4  0x00007f10a0002000  ?  [anonymous: no registry, GDB list, jitdump or perf map has a
+ *	                           function there]
+ *	    no unwind row at 0x1234 in server
  *
  * An inlined copy has a line of its own, as in debuggers; the address is that of the frame that it
  * is in. A complete stack ends without a note. Any other stack names the reason why it is not

@@ -2,12 +2,12 @@
 /*
  * JSON, written as it comes
  *
- *     struct json j = {.out = stdout};
- *     json_open(&j, NULL, '{');
- *     json_text(&j, "name", "malloc");
- *     json_open(&j, "args", '[');
- *     json_close(&j);
- *     json_close(&j);         // {"name":"malloc","args":[]} and a newline, as this ends the outermost
+ *	struct json j = {.out = stdout};
+ *	json_open(&j, NULL, '{');
+ *	json_text(&j, "name", "malloc");
+ *	json_open(&j, "args", '[');
+ *	json_close(&j);
+ *	json_close(&j);         // ends the outermost: {"name":"malloc","args":[]} and a newline
  *
  * One object per line. In arrays the key is NULL. Nothing is kept but one bit per level.
  */

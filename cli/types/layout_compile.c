@@ -8,10 +8,10 @@
  * in an object file of the target, and computes nothing anew. So the two halves can be for two
  * machines:
  *
- *     clang --target=s390x-linux-gnu -g -S -emit-llvm event.h      layouts of s390x
+ *     clang --target=s390x-linux-gnu -g -S -emit-llvm event.h  layouts of s390x
  *         !12 = !DIDerivedType(tag: DW_TAG_member, name: "d", baseType: !13, size: 64, offset: 128)
  *     keep the lines of metadata, which begin with '!'
- *     clang --target=x86_64-linux-gnu -x ir -c                     an x86-64 file with these layouts
+ *     clang --target=x86_64-linux-gnu -x ir -c                 an x86-64 file with these layouts
  *
  * Code, data and assembler are dropped between the halves: they would not be the second machine's.
  * A reader of the file needs the ABI as an option, since pointers have no size in Clang's output,

@@ -2,11 +2,11 @@
 /*
  * How records reach their reader
  *
- *     ring buffer  a record is as long as the program reserved: exactly the struct, or more with a flexible array. It
- *                  begins at a multiple of 8
- *     perf buffer  4 bytes of length, then the record, the two together padded to 8: a struct of 280 bytes arrives with
- *	              284. It begins 4 bytes after a multiple of 8
- *	map           the kernel copies exactly value_size bytes into the reader's buffer
+ *	ring buffer  a record is as long as the program reserved: exactly the struct, or more with a
+ *	             flexible array. It begins at a multiple of 8
+ *	perf buffer  4 bytes of length, then the record, the two together padded to 8: a struct of
+ *	             280 bytes arrives with 284. It begins 4 bytes after a multiple of 8
+ *	map          the kernel copies exactly value_size bytes into the reader's buffer
  *
  * So a reader that takes another size for the struct than the program does loses bytes, reads
  * garbage or has its memory overwritten, which of them depends on the way.

@@ -2,11 +2,11 @@
 /*
  * Other languages' structs: what the files share
  *
- *     text ──► lex.c ──► java.c rust.c go.c python.c    declarations as they stand, types by name
- *                                     │
- *                                     ▼
- *                 graph.c: names to types, sizes and alignments, members placed by the language's rules
- *                 constant.c: array lengths, when they are needed        format.c: struct.Struct("<IQ")
+ *	text ──► lex.c ──► java.c rust.c go.c python.c  declarations as written, types by name
+ *	                           │
+ *	                           ▼
+ *	       graph.c: names to types, sizes and alignments, members placed by the language's rules
+ *	       constant.c: array lengths, on demand             format.c: struct.Struct("<IQ")
  *
  * In these languages a type may be used before it is declared, so all declarations are collected
  * first. Functions return 0 or a negative errno, and have then set the error. Nesting in the input

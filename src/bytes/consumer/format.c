@@ -5,9 +5,15 @@
  *	"<IQ16s"   little endian, no alignment: 4 bytes, 8 bytes, 16 characters
  *	"@IQ"      as C: the Q at 8; but nothing is padded at the end, unless it ends in 0Q
  *
- *     first    @ sizes and alignments of C, = sizes as below and none, < little, > and ! big endian; else @
- *     x        a byte of padding          ?  _Bool            b B h H i I l L q Q   1 1 2 2 4 4 4 4 8 8, signed first
- *     c        a character                e f d  2 4 8        n N   size_t          P   pointer, only with @
+ *     first    @ sizes and alignments of C, = sizes as below without alignment, < little endian, >
+ *              and ! big endian; default: @
+ *     x        a byte of padding
+ *     c        a character
+ *     ?        _Bool
+ *     b B h H i I l L q Q   1 1 2 2 4 4 4 4 8 8 bytes, signed first
+ *     e f d    floats of 2 4 8 bytes
+ *     n N      size_t, only with @
+ *     P        pointer, only with @
  *     16s 16p  one string of this number of bytes, the count of others repeats them
  *
  * Members have no names.

@@ -6,8 +6,9 @@
  * two lists of type arguments more often than it shifts. The differences:
  *
  *     comments  // and slash-star; in Rust they nest; # in Python
- *     strings   "..." with \ everywhere; """...""" in Java and Python, over lines; '...' in Python, elsewhere one
- *               character, in Rust perhaps a lifetime ('a); `...` in Go; r"..." r#"..."# in Rust
+ *     strings   "..." with \ everywhere; """...""" in Java and Python, over lines; '...' in Python,
+ *               elsewhere one character, in Rust perhaps a lifetime ('a); `...` in Go; r"..."
+ *               r#"..."# in Rust
  *     ends      a line ends a field in Go and indents a class in Python: begins_line, and columns
  */
 #include <ctype.h>

@@ -7,7 +7,7 @@
  *
  *	int * (*const table[4])(char)
  *
- *     steps, from the name:  array of 4,  const pointer to,  function (char),  pointer to  base: int
+ *     steps, from the name: array of 4,  const pointer to,  function (char),  pointer to; base: int
  *
  * The steps are collected in that order; the type is then built from the base, last step first.
  */

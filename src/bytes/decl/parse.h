@@ -2,13 +2,13 @@
 /*
  * Parsing declarations: what the files share
  *
- *     text ──► lex.c ──► decl.c          one declaration after another; bodies and initialisers skipped
- *                          ├── specifiers.c   static const unsigned long, typeof, attributes (attributes.c)
- *                          │     ├── record.c   struct and union: members, then placed by layout
- *                          │     └── enums.c
- *                          ├── declarator.c   *const (*name[4])(int)
- *                          └── expr.c         constant expressions
- *               symbols.c  names to ids       nodes.c  nodes of the graph, sizes and alignments
+ *	text ──► lex.c ──► decl.c  one declaration after another; skips bodies and initialisers
+ *	         ├── specifiers.c    static const unsigned long, typeof, attributes (attributes.c)
+ *	         │     ├── record.c  struct and union: members, then placed by layout
+ *	         │     └── enums.c
+ *	         ├── declarator.c    *const (*name[4])(int)
+ *	         └── expr.c          constant expressions
+ *	          symbols.c  names to ids       nodes.c  nodes of the graph, sizes and alignments
  *
  * A parser function returns 0 or a negative errno; the story is then told, and everything unwinds.
  * Grammar nests (a struct in a struct, parentheses), and so do the functions, up to DEPTH_MAX

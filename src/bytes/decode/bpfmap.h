@@ -56,7 +56,7 @@ int bpfmap_consume_ring(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, voi
  *
  * @consumer, @producer positions, which others change at any time
  * @data                 @size bytes, followed by the same bytes again, so that no record is in two
- *                       pieces
+ *	                  pieces
  */
 int ring_peek(const uint64_t *consumer, const uint64_t *producer, const uint8_t *data,
 	      uint64_t size, bpfmap_entry_fn *on_entry, void *ctx, struct cairn_bpfmap_stats *stats,

@@ -6,10 +6,12 @@
  * whoever has a descriptor of an owner may look its value up. So all owners that can be reached are
  * gone through:
  *
- *     task_storage   every thread in /proc             pidfd_open(tid, PIDFD_THREAD); before Linux 6.9 the first of a process
- *     cgrp_storage   every folder of /sys/fs/cgroup    open()
- *     inode_storage  what processes hold open: /proc/PID/fd, exe, cwd, root, map_files      open(O_PATH)
- *     sk_storage     sockets that processes hold open: /proc/PID/fd                         pidfd_getfd()
+ *     task_storage   every thread in /proc: pidfd_open(tid, PIDFD_THREAD); before Linux 6.9 only
+ *                    the first thread of a process
+ *     cgrp_storage   every folder of /sys/fs/cgroup: open()
+ *     inode_storage  files that processes hold open, /proc/PID/fd, exe, cwd, root, map_files:
+ *                    open(O_PATH)
+ *     sk_storage     sockets that processes hold open, /proc/PID/fd: pidfd_getfd()
  *
  * O_PATH opens the inode and not the file, so that no driver notices. A copy of a socket's
  * descriptor is closed at once; it takes nothing from the process. Owners that no process holds

@@ -7,9 +7,10 @@
  *     SIZE      FORMAT                        PRINTED
  *     2         IEEE half; bf16 by name       shortest, as of a binary format with 11 and 8 bits
  *     4, 8      IEEE single, double           shortest
- *     10,12,16  x87 extended, 80 bits used    shortest, by trying digits; encodings that the x87 refuses as bytes
- *     16        IEEE quad, when the name has  as x87's when its low 49 fraction bits are zero (0.5, all integers to
- *               "128" in it or the ABI's      2^64), else as bytes
+ *     10,12,16  x87 extended, 80 bits used    shortest, by trying digits; encodings that the x87
+ *                                             refuses as bytes
+ *     16        IEEE quad, when the name has  as x87's when its low 49 fraction bits are zero (0.5,
+ *               "128" in it or the ABI's      all integers to 2^64), else as bytes
  *               long double is one
  *
  * The text must not depend on the locale of the program that uses the library (a decimal comma is

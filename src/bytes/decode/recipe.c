@@ -6,8 +6,9 @@
  * meaning, with one row for each kind of type: its name, its size, and the paths to the members
  * that count.
  *
- *     std::vector<*           24 bytes        _M_impl._M_start, up to _M_impl._M_finish
- *       class vector : protected _Vector_base { _Vector_impl _M_impl: _Vector_impl_data { T *_M_start, ... } }
+ *	std::vector<*           24 bytes        _M_impl._M_start, up to _M_impl._M_finish
+ *	  class vector : protected _Vector_base {
+ *	          _Vector_impl _M_impl: _Vector_impl_data { T *_M_start, ... } }
  *
  * The name chooses the row, and is trusted no further: anybody may call a struct std::vector<int>,
  * and libraries change. Each member of a path has to be there by its name; the last one has to be a
@@ -227,8 +228,8 @@ static bool read_count(const struct cairn_types *types, uint32_t id, const struc
 /*
  * libc++ keeps up to 22 characters where the pointer and both numbers are otherwise:
  *
- *     struct { unsigned char __size_; char __data_[23]; }        length * 2, as the capacity is even
- *     struct { __is_long_ : 1, __size_ : 7; char __data_[23]; }  from LLVM 16 on
+ *	struct { unsigned char __size_; char __data_[23]; }        length * 2; the capacity is even
+ *	struct { __is_long_ : 1, __size_ : 7; char __data_[23]; }  from LLVM 16 on
  *
  * The lowest bit of the first byte tells. Its other ABI has them at the end, and no recipe.
  */

@@ -7,8 +7,9 @@
  * One without ranges comes last. When there is none, and no other one holds, the union's bytes are
  * shown.
  *
- *     Some(5)    None    Shape::Circle {.r = 3}    {.k = circle, .id = 1, .radius = 5}
- *     JSON, as serde has it:  {"Some":5}  "None"  {"Circle":{"r":3}}  and for Ada {"k":"circle","id":1,"radius":5}
+ *	Some(5)    None    Shape::Circle {.r = 3}    {.k = circle, .id = 1, .radius = 5}
+ *	JSON, as serde has it:  {"Some":5}  "None"  {"Circle":{"r":3}}
+ *	JSON for Ada:           {"k":"circle","id":1,"radius":5}
  *
  * The last struct has members of its own, so that the variant's members are added to them.
  */

@@ -5,8 +5,8 @@
  * BTF has offsets and no attributes. A member was declared aligned if it could have been placed
  * nearer:
  *
- *     bool throttled;      byte 752
- *     struct stats stats;  byte 768, aligned naturally to 8: 15 bytes after the end of the last
+ *	bool throttled;      byte 752
+ *	struct stats stats;  byte 768, aligned naturally to 8: 15 bytes after the end of the last
  *
  * The power of 2 above these 15 is 16, so it was at least 16; and as 768 is a multiple of the cache
  * line, it is taken for that. A struct's size is looked at in the same way. All of it is pahole's

@@ -6,10 +6,10 @@
  *
  *  1. none but those that are written down
  *  2. packed, then #pragma pack(2), (4), (8): one for the whole struct is likelier than one per
- *     member
+ *	member
  *  3. member by member: one that lies further than expected was aligned, by the smallest power of 2
- *     that takes it there, or it follows bits or bytes without a name; one that lies nearer was
- *     packed
+ *	that takes it there, or it follows bits or bytes without a name; one that lies nearer was
+ *	packed
  *  4. the same in a packed struct
  *
  * A size that is larger than the members need is the struct's own alignment.

@@ -22,15 +22,16 @@
  * Exact search. Let f(g, p) be the end of group g when it begins after bit p.
  *
  *     Lemma. f(g, .) is monotone: p <= q implies f(g, p) <= f(g, q).
- *     An ordinary member ends at round_up(p, align) + size, and both steps are monotone. A bit-field of width w in a
- *     type of S bits, aligned to A, begins at p, or at round_up(p, A) if p mod A + w > S. For p <= q in the same
- *     block of A bits: if p goes to the next block, so does q, as q mod A >= p mod A. In different blocks, p goes at
- *     most to the start of q's. Microsoft's units are ordinary members. A group is a composition of such steps.
+ *     An ordinary member ends at round_up(p, align) + size, and both steps are monotone. A
+ *     bit-field of width w in a type of S bits, aligned to A, begins at p, or at round_up(p, A) if
+ *     p mod A + w > S. For p <= q in the same block of A bits: if p goes to the next block, so does
+ *     q, as q mod A >= p mod A. In different blocks, p goes at most to the start of q's.
+ *     Microsoft's units are ordinary members. A group is a composition of such steps.
  *
- *     Theorem. For a set of groups let e(set) be the earliest end of any order of it. Then
- *     e(set) = min over g in set of f(g, e(set \ g)).
- *     For an order that ends with g, the others end at e(set \ g) or later; by the lemma g then ends at
- *     f(g, e(set \ g)) or later, and that is reached.
+ *	Theorem. For a set of groups let e(set) be the earliest end of any order of it. Then
+ *	e(set) = min over g in set of f(g, e(set \ g)).
+ *	For an order that ends with g, the others end at e(set \ g) or later; by the lemma g then
+ *	ends at f(g, e(set \ g)) or later, and that is reached.
  *
  * So for the size alone one number per set is enough: 2^n sets instead of n! orders, and the
  * smallest size is proven. The other goals need more than one state per set: (end, cost). A state

@@ -8,8 +8,8 @@
  *	#pragma pack(1)
  *	struct { short c : 14 __attribute__((aligned(4))); char d; } __attribute__((ms_struct));
  *
- *     byte  0   1   2  3
- *           c : 14  d  end  Microsoft: c aligned to 4, as attributes win over #pragma pack
+ *	byte  0   1   2  3
+ *	      c : 14  d  end  Microsoft: c aligned to 4, as attributes win over #pragma pack
  *
  * A unit, and a number of any type, is aligned to its size, also if the ABI aligns it to less: long
  * long on i386. #pragma pack and attributes cap that; packed does nothing to a bit-field.

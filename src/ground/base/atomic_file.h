@@ -35,8 +35,8 @@ struct atomic_file {
  * atomic_file_open - begin to write
  *
  * @path  must outlive @f. A symbolic link is followed, by root only when it is root's (own_path.h);
- *        a target that is no regular file (a terminal, a pipe, /dev/null) holds nothing that could
- *        be kept whole and is written to directly
+ *	   a target that is no regular file (a terminal, a pipe, /dev/null) holds nothing that could
+ *	   be kept whole and is written to directly
  * @mode  for a new file, less the umask; a file that is replaced passes its permissions on
  * Returns 0, or what the system said (err: the file, and what could not be done), -EISDIR, -ENOMEM.
  */

@@ -23,7 +23,7 @@ __attribute__((format(printf, 3, 4))) int err_set(struct cairn_err *err, int cod
  * err_lines - state the fact in one line, and what belongs to it in more
  *
  * @lines  safe text (cairn/quote.h) with newlines between its lines, which are whole; names in it
- *         are quoted already
+ *	    are quoted already
  * Returns @code.
  */
 __attribute__((format(printf, 4, 5))) int err_lines(struct cairn_err *err, int code,

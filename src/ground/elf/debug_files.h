@@ -65,7 +65,7 @@ int debug_alt_find(const struct debug_search *s, struct elf *debug, struct elf *
  *
  * @comp_dir, @name what the unit's skeleton says: DW_AT_comp_dir, DW_AT_dwo_name
  * @ret  NULL when there is none; the log lists the searched paths. An id in its DWARF proves that
- *       it is the right one; it is not read here.
+ *	  it is the right one; it is not read here.
  * Returns 0 or -ENOMEM.
  */
 int debug_dwo_find(const struct debug_search *s, const char *comp_dir, const char *name,

@@ -2,11 +2,12 @@
 /*
  * Adding sections to a copy
  *
- *     OFFSET  WHAT
- *     0       the file as it was, but for e_shoff and e_shnum in its header
- *     end     the bytes of each new section, at multiples of 8
- *     ...     names of sections: the old ones, then those of the new
- *     ...     table of sections: the old entries, then the new; the entry of the names points to the new names
+ *	OFFSET  WHAT
+ *	0       the file as it was, but for e_shoff and e_shnum in its header
+ *	end     the bytes of each new section, at multiples of 8
+ *	...     names of sections: the old ones, then those of the new
+ *	...     table of sections: the old entries, then the new; the entry of the names points to
+ *	        the new names
  *
  * Nothing moves, so that no address, offset or index in the file has to be found and changed. The
  * old names and table remain as dead bytes, as does a section that is replaced.

@@ -5,18 +5,19 @@
  * Strip takes symbols and debug information and leaves it, since programs need it. Versions of Go
  * 1.18 and of 1.20 and later:
  *
- *     HEADER                                  FUNCTION, at functions + its offset
- *     0       4  f0ffffff (1.18), f1ffffff    0       4  entry, from text on
- *     6       1  size of an instruction       4       4  name, from names on
- *     7       1  bytes of a pointer: 8        16      4  pcsp, from pcs on
- *     8       8  number of functions          36      4  (1.20) first line
- *     24      8  text                         36/40   1  what the runtime knows it by
- *     32      8  names, from here on          37/41   1  flags: 1 outermost, 2 writes the stack pointer
- *     56      8  pcs
- *     64      8  functions: entry and offset, 4 bytes each; an entry that ends the last one
+ *	HEADER                                  FUNCTION, at functions + its offset
+ *	0       4  f0ffffff (1.18), f1ffffff    0       4  entry, from text on
+ *	6       1  size of an instruction       4       4  name, from names on
+ *	7       1  bytes of a pointer: 8        16      4  pcsp, from pcs on
+ *	8       8  number of functions          36      4  (1.20) first line
+ *	24      8  text                         36/40   1  what the runtime knows it by
+ *	32      8  names, from here on          37/41   1  flags: 1 outermost, 2 writes the stack
+ *	                                                   pointer
+ *	56      8  pcs
+ *	64      8  functions: entry and offset, 4 bytes each; an entry that ends the last one
  *
- *     pcsp: pairs of a change of the value, with its sign in bit 0, and how many instructions it then holds; a change of 0 ends
- *     them. The value begins with -1.
+ *	pcsp: pairs of a change of the value, with its sign in bit 0, and how many instructions it
+ *	then holds; a change of 0 ends them. The value begins with -1.
  */
 #include "elf/gopclntab.h"
 

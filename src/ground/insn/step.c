@@ -7,23 +7,25 @@
  * a few hundred opcodes, for which a table and the ModRM byte give all three. The tables have a
  * letter for each opcode, and each letter is one of the kinds below:
  *
- *     !  the second table
- *     .  ask the full decoder: rare, invalid, or of several meanings
- *     1  nothing follows            p  the same, writes: push, and what copies strings
- *     m  ModRM                      w  the same, writes to memory it names
- *     N  nop                        M  nop with ModRM
- *     l  ModRM that names memory and leaves it alone: lea
- *     i  ModRM, 8-bit immediate     I  the same, writes
- *     z  ModRM, 32-bit immediate    Y, Z  mov to memory, of 8 and 32 bits
- *     g, G  group 1 with an immediate of 8 and 32 bits: all write but cmp
- *     f, F  group 3, where test has the immediate
- *     e, E  groups 4 and 5: inc and dec; of 5 also calls, jumps, push
- *     B  group 8: bt writes nothing, its brothers do
- *     b  8-bit immediate            d  32-bit immediate      v  of as many bits as the register
- *     q, Q  push of an 8-bit and a 32-bit immediate
- *     j, k  conditional branch, 8 and 32 bits    J, K  jump    C  call    R  return    U  undefined on purpose
- *     s  a segment    o  the operand size (an immediate of 32 bits has 16 then)    x  REX
- *     L  lock, before lockable instructions    r  rep, before string instructions, pause and endbr64 (n)
+ *	!  the second table
+ *	.  ask the full decoder: rare, invalid, or of several meanings
+ *	1  nothing follows            p  the same, writes: push, and what copies strings
+ *	m  ModRM                      w  the same, writes to memory it names
+ *	N  nop                        M  nop with ModRM
+ *	l  ModRM that names memory and leaves it alone: lea
+ *	i  ModRM, 8-bit immediate     I  the same, writes
+ *	z  ModRM, 32-bit immediate    Y, Z  mov to memory, of 8 and 32 bits
+ *	g, G  group 1 with an immediate of 8 and 32 bits: all write but cmp
+ *	f, F  group 3, where test has the immediate
+ *	e, E  groups 4 and 5: inc and dec; of 5 also calls, jumps, push
+ *	B  group 8: bt writes nothing, its brothers do
+ *	b  8-bit immediate            d  32-bit immediate      v  of as many bits as the register
+ *	q, Q  push of an 8-bit and a 32-bit immediate
+ *	j, k  conditional branch, 8 and 32 bits    J, K  jump    C  call    R  return
+ *	U  undefined on purpose
+ *	s  a segment    o  the operand size (an immediate of 32 bits has 16 then)    x  REX
+ *	L  lock, before lockable instructions
+ *	r  rep, before string instructions, pause and endbr64 (n)
  *
  * Instructions with other prefixes go to the decoder. tests/unit/test_insn.c compares every letter
  * with the full decoder, for all ModRM bytes and prefixes.

@@ -9,20 +9,26 @@
  * wanted registers is named, only the length is needed. Otherwise, and for opcodes that are not in
  * the tables, the full decoder answers.
  *
- *     48 8b 5c 24 08  mov 8(%rsp),%rbx    reg 3: rbx. The decoder answers
- *     48 89 c8        mov %rcx,%rax       reg 1, rm 0: no
- *     41 83 ec 01     sub $1,%r12d        reg 5 is the operation, rm 4 + 8: r12. The decoder answers
- *     c5 fd 6f 06     vmovdqa (%rsi),%ymm0   of vectors: no
+ *     48 8b 5c 24 08  mov 8(%rsp),%rbx      reg 3: rbx. The decoder answers
+ *     48 89 c8        mov %rcx,%rax         reg 1, rm 0: no
+ *     41 83 ec 01     sub $1,%r12d          reg 5: the operation, rm 12: r12. The decoder answers
+ *     c5 fd 6f 06     vmovdqa (%rsi),%ymm0  of vectors: no
  *
  * Each opcode has a letter:
  *
- *     .  ask
- *     1  names nothing               b, d  the same, with an immediate of 8 and 32 bits (16 with the prefix)
- *     m  ModRM names two registers   i, z  the same, with such an immediate
- *     g  ModRM names one; the other field is part of the opcode    h, y  the same, with such an immediate
- *     t  group 3: the same, where only test has an immediate
- *     v  ModRM names vector registers or none, and memory    w  the same, with an immediate of 8 bits
- *     o  the opcode names it         O, V  mov of 8 and 32 or 64 bits to that    p  push    P  pop
+ *	.     the decoder answers
+ *	1     names nothing
+ *	b, d  the same, with an immediate of 8 and 32 bits (16 with the prefix)
+ *	m     ModRM names two registers
+ *	i, z  the same, with such an immediate
+ *	g     ModRM names one; the other field is part of the opcode
+ *	h, y  the same, with such an immediate
+ *	t     group 3: the same; only test has an immediate
+ *	v     ModRM names vector registers or none, and memory
+ *	w     the same, with an immediate of 8 bits
+ *	o     the opcode names it
+ *	O, V  mov of 8 and 32 or 64 bits to that
+ *	p, P  push, pop
  */
 #include "insn/insn.h"
 #include "insn/modrm.h"

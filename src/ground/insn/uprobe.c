@@ -5,7 +5,8 @@
  * Installing a uprobe replaces the first byte of an instruction by int3. The replaced instruction
  * must still have its effect, so the kernel decodes it once and then has three ways:
  *
- *     emulate      it does the instruction's work itself: nop, push, direct jumps and calls (0.6 us)
+ *     emulate      it does the instruction's work itself: nop, push, direct jumps and calls (0.6
+ *                  us)
  *     single-step  it runs a copy elsewhere with the trap flag set and repairs what depends on the
  *                  address: rip-relative operands, return addresses, the instruction pointer (9 us)
  *     refuse       everything it cannot do right

@@ -35,7 +35,7 @@ bool insn_values(const uint8_t *bytes, size_t n, struct insn_values *ret);
  * writes one of @regs
  *
  * @regs  by DWARF number, of rbx, rbp, rsp and r12 to r15. The effect of calls and returns on rsp
- *        does not count.
+ *	   does not count.
  * Returns true also when bytes are no instruction.
  * Cost: a table and the bytes for nearly all instructions of real code that write none of them; a
  * decode for those that may. No allocation. Threads: any.

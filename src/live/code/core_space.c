@@ -8,8 +8,9 @@
  * bit 4, set by default), in which the build-id note nearly always lies: only a file with the same
  * build-id is taken. Looked for, in this order:
  *
- *     SYSROOT/path              the name in the core
- *     DIR/.build-id/ab/cdef...  of each debug directory, where packages link the binary of that build-id
+ *	SYSROOT/path              the name in the core
+ *	DIR/.build-id/ab/cdef...  of each debug directory, where packages link the binary of that
+ *	                          build-id
  *
  * /usr/lib/debug is the last of the debug directories.
  */

@@ -2,13 +2,16 @@
 /*
  * jitdump files: jit-PID.dump, which a JIT maps so that it is seen
  *
- *     header  40 bytes     u32 magic 0x4a695444, version 1, size, ELF machine, padding, pid; u64 time, flags
- *     record  16 bytes     u32 id, u32 size with these 16; u64 time
- *     0 load               u32 pid, tid; u64 address, code address, code size, number; name; code
- *     1 move               u32 pid, tid; u64 address, old code address, new one, size, number
- *     2 debug information  u64 code address, n; n times u64 address, u32 line, u32 discriminator, file name
- *     3 close
- *     4 unwinding          u64 size, size of .eh_frame_hdr at its end, mapped size; .eh_frame, .eh_frame_hdr
+ *	header  40 bytes     u32 magic 0x4a695444, version 1, size, ELF machine, padding, pid; u64
+ *	                     time, flags
+ *	record  16 bytes     u32 id, u32 size with these 16; u64 time
+ *	0 load               u32 pid, tid; u64 address, code address, code size, number; name; code
+ *	1 move               u32 pid, tid; u64 address, old code address, new one, size, number
+ *	2 debug information  u64 code address, n; n times u64 address, u32 line, u32 discriminator,
+ *	                     file name
+ *	3 close
+ *	4 unwinding          u64 size, size of .eh_frame_hdr at its end, mapped size; .eh_frame,
+ *	                     .eh_frame_hdr
  *
  * Records 2 and 4 are about the load that follows. The distances in .eh_frame count as if it were
  * after the code, at the next multiple of 8. A mapped size of 0 means that the code keeps a frame

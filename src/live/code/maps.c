@@ -2,8 +2,8 @@
 /*
  * /proc/PID/maps
  *
- *     7f10a2c28000-7f10a2d7d000 r-xp 00028000 fe:01 1234   /usr/lib/x86_64-linux-gnu/libc.so.6
- *     lo           hi           perm offset   dev   inode  path, or a name in brackets, or nothing
+ *	7f10a2c28000-7f10a2d7d000 r-xp 00028000 fe:01 1234   /usr/lib/x86_64-linux-gnu/libc.so.6
+ *	lo           hi           perm offset   dev   inode  path, or a name in brackets, or nothing
  *
  * A path has its line breaks written as \012; a final " (deleted)" means that the file has no name
  * any more.

@@ -5,10 +5,12 @@
  * It lies in the supervisor's memory, as another process's own registry lies in its. A notice leads
  * there: a short text with the process's number as its name.
  *
- *     supervisor 4711 1234567              number, and start time in clock ticks since boot
- *     process 4712 1234570                 likewise
- *     program 1f0123456789abcd ef01234567  AT_RANDOM of the program that registered: after an exec it is another one
- *     registry 7f0123450000 1000           struct codectl_registry in the supervisor, and its mapping's size
+ *	supervisor 4711 1234567              number, and start time in clock ticks since boot
+ *	process 4712 1234570                 likewise
+ *	program 1f0123456789abcd ef01234567  AT_RANDOM of the program that registered: after an exec
+ *	                                     it is another one
+ *	registry 7f0123450000 1000           struct codectl_registry in the supervisor, and its
+ *	                                     mapping's size
  *
  * When the supervisor has ended, however that was, its memory is gone, and the notice leads
  * nowhere.
@@ -47,7 +49,7 @@ void notice_take_back(int pid);
  * notice_find - the notice for a process, if it is true
  *
  * @ret_is_stale  there is one, and its supervisor has ended, or the process runs another program
- *                since
+ *	           since
  * Returns 0; -ENOENT (none, or a stale one), -EPERM (another user may have written it), -EBADMSG
  * (it is damaged).
  */

@@ -32,7 +32,7 @@ struct process_file {
  * process_file_read - the file that the process sees under @path
  *
  * @known  what was read before, or NULL: when size, time and inode are the same, bytes stays NULL
- *         and *@ret_same is set
+ *	    and *@ret_same is set
  * Returns 0, also when there is no such file. Negative:
  *   -EACCES  it belongs to another user, or is no regular file (err)
  *   -ERANGE  larger than PROCESS_FILE_MAX

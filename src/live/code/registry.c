@@ -7,8 +7,8 @@
  * may be younger than the rest, or older. A second copy decides: if both are the same, byte by
  * byte, the rest of the second one, or an equal content, was read between the two epochs.
  *
- *     writer  epoch 0                epoch 7               epoch 0, 9
- *     reader  copy: 0, not an entry  copy: 7 ... check: 7  copy: 7 ... check: 9, changing
+ *	writer  epoch 0                epoch 7               epoch 0, 9
+ *	reader  copy: 0, not an entry  copy: 7 ... check: 7  copy: 7 ... check: 9, changing
  *
  * The second copy comes after the strings, which belong to the entry by the same argument.
  *

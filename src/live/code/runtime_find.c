@@ -2,9 +2,10 @@
 /*
  * The choice between several sources that describe one address
  *
- *     a rule  the registry's rows, its .eh_frame; GDB's symbol file; a jitdump's unwinding record; that it keeps a frame
- *             pointer, when its owner says so; at last the same as an assumption
- *     a name  the registry, GDB's symbol file, jitdump, perf map
+ *	a rule  the registry's rows, its .eh_frame; GDB's symbol file; a jitdump's unwinding record;
+ *	        that it keeps a frame pointer, when its owner says so; at last the same as an
+ *	        assumption
+ *	a name  the registry, GDB's symbol file, jitdump, perf map
  *
  * Files come last, and are read only if the other sources leave something unknown.
  */

@@ -62,7 +62,7 @@ size_t symfile_n_fdes(const struct symfile *s);
  * symfile_line - the line at @at by .debug_line; 0: none is known
  *
  * @ret_file  lasts as long as @s. Cost: the first call opens the debug information. Threads: one at
- *            a time.
+ *	       a time.
  */
 uint32_t symfile_line(struct symfile *s, uint64_t at, const char **ret_file);
 

@@ -5,8 +5,10 @@
  * They share one word, the state: twice the number of reads so far, and one more while there is a
  * read.
  *
- *     reader  2n -> 2n + 1, reads, 2n + 1 -> 2n + 2; when that fails, it was left, and stops for ever
- *     waiter  sees 2n + 1 for STALL_MS: 2n + 1 -> LEFT; when that fails, the read has ended meanwhile
+ *	reader  2n -> 2n + 1, reads, 2n + 1 -> 2n + 2; when that fails, it was left, and stops for
+ *	        ever
+ *	waiter  sees 2n + 1 for STALL_MS: 2n + 1 -> LEFT; when that fails, the read has ended
+ *	        meanwhile
  *
  * Only one of the two can succeed. A read costs two such steps more, some nanoseconds.
  *

@@ -8,10 +8,11 @@
  * survives. So reads run in a thread of their own, and when one read takes too long, the caller
  * stops waiting for that thread:
  *
- *     struct timed_read s = {.pid = pid};
- *     rc = timed_read_run(&s, read_all, ctx, &err);   // -ETIMEDOUT: ctx is lost
- *     if (rc == -ETIMEDOUT && timed_read_may_retry(&s))       // with a new ctx; what stalled is in @s, and fails at once
- *             rc = timed_read_run(&s, read_all, again, &err);
+ *	struct timed_read s = {.pid = pid};
+ *	rc = timed_read_run(&s, read_all, ctx, &err);   // -ETIMEDOUT: ctx is lost
+ *	// with a new ctx; the stalled ranges are in @s, and fail at once
+ *	if (rc == -ETIMEDOUT && timed_read_may_retry(&s))
+ *	        rc = timed_read_run(&s, read_all, again, &err);
  *
  * The abandoned thread never goes on: it uses nothing that @ctx leads to, but its read may still
  * fill a buffer. So that buffer must not be freed. This is the cost of a hostile process: memory,

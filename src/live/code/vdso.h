@@ -14,7 +14,7 @@ typedef int vdso_read(const void *ctx, uint64_t at, void *ret, size_t n, struct 
  * vdso_open - the vDSO that is mapped at @m
  *
  * @ret  NULL, with a story, when it cannot be read. It borrows *@ret_bytes, which the caller frees
- *       after it in any case
+ *	  after it in any case
  * Returns 0, -ENOMEM.
  */
 int vdso_open(const struct code_mapping *m, vdso_read *read, const void *ctx,

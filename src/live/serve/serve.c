@@ -2,9 +2,9 @@
 /*
  * Serving codectl(2) from outside
  *
- *     process                      kernel                      here
- *     codectl(...)  ───────────►  seccomp filter  ─────────►  its arguments are read from /proc, judged, and kept
- *            ◄──── 0 or an errno ────────────────────────────  in the registry of the process
+ *	process                kernel                here
+ *	codectl(...)  ──────►  seccomp filter  ────►  reads the arguments from /proc, checks them,
+ *	       ◄──── 0 or an errno ─────────────────  and keeps them in the registry of the process
  *
  * A kernel would keep a registry with the memory of a process: copied when it forks, gone when it
  * executes another program, gone with it. Nothing tells of forks and execs here (processes.h says

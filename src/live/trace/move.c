@@ -17,11 +17,11 @@
  * one of A, and P gives the same result at both.
  *
  *  1. Each instruction of W falls through to the next: no branch, call, return or trap, and it
- *     cannot fault. The last is decided by a short list of integer instructions on registers; of
- *     memory only the stack at or above rsp is let through, by load, store and push, because that
- *     part of the stack is there. Divisions are not on the list. So from A control reaches M, and
- *     reaches it once. (A signal handler may run in between, and may never come back; so it may
- *     between A's trap and A.)
+ *	cannot fault. The last is decided by a short list of integer instructions on registers; of
+ *	memory only the stack at or above rsp is let through, by load, store and push, because that
+ *	part of the stack is there. Divisions are not on the list. So from A control reaches M, and
+ *	reaches it once. (A signal handler may run in between, and may never come back; so it may
+ *	between A's trap and A.)
  *  2. Nothing else leads into (A, M]:
  *     - direct jumps of the function itself: it is decoded from its entry to its end. A function
  *       that does not decode, or whose part is not the one with its entry, is left alone;
@@ -35,7 +35,7 @@
  *     - calls of other entry points: no symbol lies in (A, M].
  *     - returns lead to the instruction after a call, and W has no call.
  *  3. W writes no register that P reads; and no memory at all when P reads memory. So P sees the
- *     same. Values that P computes from the address of the probe are compiled again for M.
+ *	same. Values that P computes from the address of the probe are compiled again for M.
  *  4. M has no hazard of its own.
  *
  * A site with a hazard (a string instruction that repeats, pushf) is moved for another reason, and

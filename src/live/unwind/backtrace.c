@@ -22,12 +22,13 @@
  * The cache is one for all threads, without locks: all that counts of an entry is one word, written
  * and read as a whole.
  *
- *     bits 0-7    how many words below the CFA the caller's rbp is saved; 0: it was not changed
- *     bits 8-18   CFA minus the register it starts from, in words; 0: the outermost frame, with 1 in bits 0-7
- *     bit  19     the CFA starts from rbp; else from rsp
- *     bits 20-28  slot
- *     bit  29     the address is of an exact frame: no check that it follows a call
- *     bits 30-63  the address, but for the bits of its index
+ *	bits 0-7    how many words below the CFA the caller's rbp is saved; 0: it was not changed
+ *	bits 8-18   CFA minus the register it starts from, in words; 0: the outermost frame, with 1
+ *	            in bits 0-7
+ *	bit  19     the CFA starts from rbp; else from rsp
+ *	bits 20-28  slot
+ *	bit  29     the address is of an exact frame: no check that it follows a call
+ *	bits 30-63  the address, but for the bits of its index
  *
  * A rule that does not fit, such as a frame of more than 16 KB, is looked up each time. An entry
  * belongs to a slot (backtrace_object.c), and counts in a walk when that slot's object is still the

@@ -2,10 +2,12 @@
 /*
  * The parts of its memory that a thread may read
  *
- *     its stack     from the lowest address that a walk came to, up to where it begins: the thread control block,
- *                   which glibc puts there, or __libc_stack_end in the main thread. It stays mapped as long as
- *                   the thread, so it is remembered, in thread-local memory that needs no allocation.
- *     other stacks  of signal handlers and coroutines can be unmapped between two walks: remembered within one.
+ *     its stack     from the lowest address that a walk came to, up to where it begins: the thread
+ *                   control block, which glibc puts there, or __libc_stack_end in the main thread.
+ *                   It stays mapped as long as the thread, so it is remembered, in thread-local
+ *                   memory that needs no allocation.
+ *     other stacks  of signal handlers and coroutines can be unmapped between two walks: remembered
+ *                   within one.
  *
  * A new page is tested by rt_sigprocmask(2) with an operation that does not exist: the kernel
  * copies the set from memory first, then returns -EINVAL, or -EFAULT when it could not read. This

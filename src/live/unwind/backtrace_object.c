@@ -9,10 +9,13 @@
  * Tables and cached rules are kept between walks. They are kept for a slot, and a slot is for one
  * content:
  *
- *     dlopen(a.so)  at 0x7f00, build-id 11..        slot 3: [0x7f00, 0x8f00), 11..; its rules are cached
- *     dlclose()
- *     dlopen(b.so)  at 0x7f00, build-id 22..        same range, same link_map (malloc() gave the memory again)
- *     walk          slot 3 says 11.., memory 22..: it is not slot 3; the next free slot becomes b.so's
+ *	dlopen(a.so)  at 0x7f00, build-id 11..        slot 3: [0x7f00, 0x8f00), 11..; its rules are
+ *	                                              cached
+ *	dlclose()
+ *	dlopen(b.so)  at 0x7f00, build-id 22..        same range, same link_map (malloc() gave the
+ *	                                              memory again)
+ *	walk          slot 3 says 11.., memory 22..: it is not slot 3; the next free slot becomes
+ *	              b.so's
  *
  * Nothing that the loader publishes tells b.so from a.so: address, size, .eh_frame_hdr and link_map
  * may all be equal. Its count of loads (dlpi_adds) needs the lock. A rule stays right if the

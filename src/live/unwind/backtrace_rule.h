@@ -2,10 +2,10 @@
 /*
  * A rule in a word, for walks that follow pc, stack pointer and frame pointer only
  *
- *     bits 0-7    enum backtrace_kind
- *     bit  8      the CFA starts from rbp; else from rsp
- *     bits 16-31  where the caller's rbp is saved, from the CFA, in bytes; 0: it was not changed
- *     bits 32-63  CFA minus the register it starts from
+ *	bits 0-7    enum backtrace_kind
+ *	bit  8      the CFA starts from rbp; else from rsp
+ *	bits 16-31  where the caller's rbp is saved, from the CFA, in bytes; 0: it was not changed
+ *	bits 32-63  CFA minus the register it starts from
  *
  * rbx and r12 to r15 are left out: code that needs them to find its CFA is rare, and makes the walk
  * begin again with all registers. A rule that does not fit has its number in bits 32-63 and is

@@ -5,7 +5,7 @@
  * No code called a coroutine's function. The code that makes its stack stores a return address
  * there, and the code at that address ends the coroutine:
  *
- *     makecontext, glibc  mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi  the first instruction of __start_context
+ *     makecontext, glibc  mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi  __start_context begins so
  *                         the same after testl $2,%fs:0x48; je            built for shadow stacks
  *     boost.context       push %rbp; jmp *%rbx                            before it; then
  *                         xor %rdi,%rdi; call _exit; hlt

@@ -15,12 +15,13 @@
  * functions a function jumps to are followed, too. The callee must be in one of them. Each doubt is
  * decided for the callee:
  *
- *     code in no file, or of no symbol with a size and no FDE it may lead to the callee
- *     bytes that do not decode                                it may
- *     indirect jump without a row, or where the CFA is rsp + 8        it may: this can be a tail call
- *     other indirect jump, or one through a table of distances        a switch: it stays in the function
- *     return where the CFA is not rsp + 8                     it may: code pushed the address it returns to
- *     more than FUNCTIONS_MAX functions, or a very long one   it may
+ *	code in no file, or without a sized symbol or an FDE  it may lead to the callee
+ *	bytes that do not decode                              it may
+ *	indirect jump without a row, or with CFA rsp + 8      it may: this can be a tail call
+ *	other indirect jump, or one through a table of
+ *	distances                                             a switch: it stays in the function
+ *	return with a CFA other than rsp + 8                  it may: code pushed the return address
+ *	more than FUNCTIONS_MAX functions, or a very long one  it may
  */
 #include "unwind/called.h"
 

@@ -23,7 +23,7 @@ struct assume {
  * fp_fallback_caller - from a frame to its caller by what code that keeps frame pointers does
  *
  * @is_exact  the frame's pc is an instruction that is about to run: it may be before, or after, the
- *            life of the frame
+ *	       life of the frame
  * @regs      the frame's, replaced by the caller's
  * @ret_why   the assumption, or why there is no caller; static words
  * Returns whether the caller is as a caller must be. Threads: any.

@@ -8,7 +8,8 @@
  *
  *     rsp    words of the frame, how many nobody tells
  *     S      return address: a described function, after a call whose target can be this code
- *     S + 8  the frame of that function, whose rows lead on: to the outermost frame, or to the next code without rows
+ *     S + 8  the frame of that function, whose rows lead on: to the outermost frame, or to the next
+ *            code without rows
  *
  * Old frames are left on a stack, and have return addresses, too. Three checks tell them apart: the
  * stack pointer is a multiple of 16 at a call, the calls lead to their callees (called.h), and both

@@ -2,10 +2,10 @@
 /*
  * One step: a rule applied to the registers of a frame
  *
- *     CFA  the stack pointer of the caller, after the call: rsp + 24, or rbp + 16, or *(rbp - 8)
- *     ra   where the caller goes on: at CFA - 8 on x86-64, in x30 on AArch64 until it is saved
- *     rbx  where the rule says it is saved, or the same as now
- *     rax  lost: the caller does not expect it to be kept
+ *	CFA  the stack pointer of the caller, after the call: rsp + 24, or rbp + 16, or *(rbp - 8)
+ *	ra   where the caller goes on: at CFA - 8 on x86-64, in x30 on AArch64 until it is saved
+ *	rbx  where the rule says it is saved, or the same as now
+ *	rax  lost: the caller does not expect it to be kept
  *
  * A signal trampoline is different: it restores the registers of code that was interrupted, all of
  * them.

@@ -2,8 +2,8 @@
 /*
  * Types that the base only declares and the program defines
  *
- *     base     struct user { struct s *p; }  struct s;
- *     program  struct user { struct s *p; }  struct s { int x; };  struct far { struct user *u; }
+ *	base     struct user { struct s *p; }  struct s;
+ *	program  struct user { struct s *p; }  struct s { int x; };  struct far { struct user *u; }
  *
  * By their names the two "struct user" are one class, and so is the pointer. But a record of the
  * base cannot change: its pointer leads to a declaration. A reader that followed it from the

@@ -6,8 +6,8 @@
  * the value that a pointer points to. GCC calls such code foo.isra.0; Clang leaves the name. DWARF
  * keeps the parameters of the source, so a FUNC with them would be wrong:
  *
- *     static int f(int a, int b, int c)  only ever called with b = 2
- *     at the entry                       a in rdi, b nowhere, c in rsi, where the prototype says b
+ *	static int f(int a, int b, int c)  only ever called with b = 2
+ *	at the entry                       a in rdi, b nowhere, c in rsi, where the prototype says b
  *
  * The description at the entry tells: each parameter has to be where the calling convention puts
  * it.

@@ -3,8 +3,9 @@
  * Records in the order of classes, that is, of the first DIE of each. An instance takes one record,
  * except:
  *
- *     int a[2][3]                 an ARRAY for each dimension, the outermost first
- *     pointer with btf_type_tags  PTR, then a TYPE_TAG for each, the last one first, as Clang writes them
+ *	int a[2][3]                 an ARRAY for each dimension, the outermost first
+ *	pointer with btf_type_tags  PTR, then a TYPE_TAG for each, the last one first, as Clang
+ *	                            writes them
  *
  * A first pass assigns the numbers, so that a record can refer to a later one. Forward declarations
  * come after all types, and tags after the forward declarations.

@@ -7,12 +7,12 @@
  * to main when some code has its name and its very prototype, so that it can be called, and probed
  * by name; else to the inline blob:
  *
- *     it was inlined everywhere
- *     all of its code is foo.isra.0 and such, with other parameters than the declaration says
- *     the compiler changed its parameters and left its name (changed.h)
- *     nothing says what parameters it has (-g1, an assembler)
- *     the linker took another file's function of that name: a weak definition, whose code is left in the file
- *     functions of that name have several prototypes, and the name alone does not tell which
+ *	it was inlined everywhere
+ *	all of its code is foo.isra.0 and such, with other parameters than the declaration says
+ *	the compiler changed its parameters and left its name (changed.h)
+ *	nothing says what parameters it has (-g1, an assembler)
+ *	the linker took another file's function of that name: a weak definition, whose code stays
+ *	functions of that name have several prototypes, and the name alone does not tell which
  *
  * Overloaded functions of C++ and Rust have a linker's name each, which their FUNC in main has
  * then: _ZN2ns1fEi, as the symbol.

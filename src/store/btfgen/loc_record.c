@@ -2,14 +2,14 @@
 /*
  * A location is a short program over registers and memory; a record is one of six shapes:
  *
- *     steps of the piece           kind    flags of the record  says
- *     CONST c                      VALUE   CONST                c
- *     ADDR a                       VALUE   CONST ADDR           base + (a - base at link time)
- *     REG r                        VALUE   REG                  r
- *     REG r, ADD k                 VALUE   REG OFFSET           r + k
- *     REG r, [ADD k]               MEMORY  REG DEREF [OFFSET]   the value at r + k
- *     REG r, [ADD k], LOAD n       VALUE   REG DEREF [OFFSET]   the same, if n bytes are all of the value
- *     two pieces, REG a and REG b  VALUE   REG, two numbers     8 bytes in a, the rest in b
+ *	steps of the piece           kind    flags of the record  says
+ *	CONST c                      VALUE   CONST                c
+ *	ADDR a                       VALUE   CONST ADDR           base + (a - base at link time)
+ *	REG r                        VALUE   REG                  r
+ *	REG r, ADD k                 VALUE   REG OFFSET           r + k
+ *	REG r, [ADD k]               MEMORY  REG DEREF [OFFSET]   the value at r + k
+ *	REG r, [ADD k], LOAD n       VALUE   REG DEREF [OFFSET]   the same, if n is the value's size
+ *	two pieces, REG a and REG b  VALUE   REG, two numbers     8 bytes in a, the rest in b
  *
  * Whatever else there is (chains of loads, masks, shifts, values in three pieces) has no record. A
  * step that only cuts to the width of the value changes nothing of it and is dropped.

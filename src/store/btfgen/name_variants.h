@@ -7,8 +7,8 @@
  * type that leads to such a name must not be shared between those units: a->p->x would be read with
  * the other unit's layout.
  *
- *     a.c: struct s { int x; };   struct user { struct s *p; };  "struct user" is one class: 8 bytes,
- *     b.c: struct s { long y; };  struct user { struct s *p; };  "p" at 0, pointer to "struct s"
+ *	a.c: struct s { int x; };   struct user { struct s *p; };  "struct user" is one class:
+ *	b.c: struct s { long y; };  struct user { struct s *p; };  8 bytes, "p" at 0: "struct s" *
  *
  * So an *instance* of a class is the class and the set of ambiguous definitions that it leads to in
  * a unit: here (user, {s of a.c}) and (user, {s of b.c}). Most instances have the empty set; they

@@ -6,7 +6,7 @@
  * record of its own:
  *
  *     struct file { struct inode *i; };  struct file, 8 bytes, "i" at 0: pointer to "struct inode"
- *     struct { int a; } *p;              pointer to a struct of 4 bytes, "a" at 0: int of 4 bytes, signed
+ *     struct { int a; } *p;              pointer to a struct of 4 bytes, "a" at 0: signed int
  *
  * A reference that ends at a name leads to the *group* of that kind and name. Usually the group has
  * one class, or none (a forward declaration). name_variants.h decides the meaning when it has
@@ -197,7 +197,7 @@ void type_classes_trim(struct classes *c);
  * type_classes_add - the classes of a unit that was read
  *
  * @index  of the unit: units are given in increasing order; BASE_UNIT is the base (base.h), of
- *         which all types are kept
+ *	    which all types are kept
  * Returns 0 or -ENOMEM, -ERANGE.
  */
 enum { BASE_UNIT = 0 };
@@ -209,7 +209,7 @@ int type_classes_add(struct classes *c, struct unit_types *u, uint32_t index,
  *
  * @parts  their spans are disjoint; emptied
  * @ret    classes in the order of their first DIE, spans in the order of units. From
- *         type_classes_init().
+ *	    type_classes_init().
  */
 int type_classes_merge(struct classes *parts, unsigned int n, struct classes *ret,
 		       struct cairn_err *err);

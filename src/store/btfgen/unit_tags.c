@@ -4,8 +4,9 @@
  *
  *	struct s { int b DECL("m1") DECL("m2"); };	int TYPE("t1") TYPE("t2") *p;
  *
- *     Clang  children of the tagged DIE (DW_TAG_LLVM_annotation), in the order of the source
- *     GCC    DW_AT_GNU_annotation of the tagged DIE leads to the last tag, and each tag to the previous one
+ *	Clang  children of the tagged DIE (DW_TAG_LLVM_annotation), in the order of the source
+ *	GCC    DW_AT_GNU_annotation of the tagged DIE leads to the last tag, and each tag to the
+ *	       previous one
  *
  * In both, tags of a type are on the pointer to it. Tags of a type or member are part of the type's
  * description, and elements of it. Functions and variables are known by their names and have their

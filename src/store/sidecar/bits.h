@@ -5,7 +5,7 @@
  * Fields of a record have widths that are the same for all records of a table, or of a block. So
  * record i begins at bit i * (sum of widths), and any field of it is read with one load:
  *
- *     widths 3, 5  bytes 4d 02  record 0: 101, 01001 (5, 9)  record 1: 010, 00000 (2, 0)
+ *	widths 3, 5  bytes 4d 02  record 0: 101, 01001 (5, 9)  record 1: 010, 00000 (2, 0)
  *
  * The lowest bit comes first. BITS_SLACK bytes that belong to the same mapping follow the last bit,
  * so that the load never checks how many are left.
@@ -60,8 +60,9 @@ static inline unsigned int bits_width(uint32_t value)
 /*
  * A table as it is mapped: TABLE_HEAD bytes, the records, then zero bytes: at least BITS_SLACK, and
  * up to a multiple of 8.
- *     0  4  number of records
- *     4  4  width of each field; 0 of those that all records have 0 in, but of several records at least one bit
+ *	0  4  number of records
+ *	4  4  width of each field; 0 of those that all records have 0 in, but of several records at
+ *	      least one bit
  */
 enum {
 	TABLE_FIELDS = 4,

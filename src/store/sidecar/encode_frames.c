@@ -6,9 +6,9 @@
  * the function that it was inlined into: so its file is that function's, and its line is near to
  * that function's declaration.
  *
- *     17  out of line: ext4_sync_file, fsync.c:120  distance 0  function 675
- *     18  in 17: trace_ext4_sync_file_enter         distance 1  function 1585  line + 13 (26)  column 2
- *     19  in 18: static_key_false                   distance 1  function 7     line + 0 (0)    column 5
+ *     17  out of line: ext4_sync_file, fsync.c:120: distance 0, function 675
+ *     18  in 17: trace_ext4_sync_file_enter: distance 1, function 1585, line + 13 (26), column 2
+ *     19  in 18: static_key_false: distance 1, function 7, line + 0 (0), column 5
  *
  * Blocks of 16 have their own widths for the distance to the parent, the line and the column: these
  * three take 2 + 5 + 3 bits each. The function takes as many bits as all functions need. If a block

@@ -5,9 +5,10 @@
  * Units are read in parallel, each into a struct of its own; nothing here depends on another unit.
  * Addresses are 32-bit distances from the first byte of code in the binary, see struct code_span.
  *
- *     gather.c   functions and inlined copies: a tree of frames, and which frame each stretch of code belongs to
- *     flatten.c  nested ranges into such stretches
- *     rows.c     the line program
+ *	gather.c   functions and inlined copies: a tree of frames, and which frame each stretch of
+ *	           code belongs to
+ *	flatten.c  nested ranges into such stretches
+ *	rows.c     the line program
  *
  * A piece is a run of stretches without a gap: a function, a part of one, a sequence of a line
  * program. Pieces of all units are sorted and joined afterwards; within a piece, addresses rise.

@@ -2,7 +2,7 @@
 /*
  * Making a sidecar
  *
- *     units ──► gather (parallel) ──► join: common numbers, order of address ──► encode ──► an ELF file
+ *	units ──► gather (parallel) ──► join (numbers, order of address) ──► encode ──► an ELF file
  *
  * Only gathering is worth threads: it reads all DIEs and line programs, the rest works on a
  * hundredth of that.

@@ -8,11 +8,14 @@
  * locations, and call site values. The code that reads the debug information also reads these
  * (sites/scopes_at.c), so both give the same answers. Differences from ordinary DWARF:
  *
- *     types         a parameter has the number of a record of .cairn.types (DW_AT_cairn_type). Its DW_AT_type leads to a stand-in with the
- *                   few facts that locations depend on: the size, whether it is a _Bool, whether it is passed by reference.
- *     other copies  GCC may describe a removed parameter by another copy's value (sites/removed.c). Finding this out takes line
- *                   tables, so it is done when the section is made (DW_AT_cairn_another_call).
- *     call sites    only direct calls of functions that ask for the value of a register at their entry.
+ *     types         a parameter has the number of a record of .cairn.types (DW_AT_cairn_type). Its
+ *                   DW_AT_type leads to a stand-in with the few facts that locations depend on: the
+ *                   size, whether it is a _Bool, whether it is passed by reference.
+ *     other copies  GCC may describe a removed parameter by another copy's value (sites/removed.c).
+ *                   Finding this out takes line tables, so it is done when the section is made
+ *                   (DW_AT_cairn_another_call).
+ *     call sites    only direct calls of functions that ask for the value of a register at their
+ *                   entry.
  *
  *	reduced.c	finds the needed parts, and writes them
  *	reduced_out.c	units, abbreviations and references into sections
@@ -31,7 +34,7 @@
  * reduced_make - the section's bytes: an ELF file
  *
  * @p      the table whose sites were visited, and whose types are not finished: those of parameters
- *         are added
+ *	    are added
  * @ret_n  functions and inlined copies in it
  * Returns 0, -EBADMSG, -EOPNOTSUPP (addresses that have not 8 bytes), -ERANGE, -ENOMEM. Same bytes
  * for any number of threads.

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  *     .debug_abbrev           all that can occur, for all units
- *     .debug_info             a unit for each that has code, as it was; then one with the stand-ins of types
- *     .debug_loclists, .debug_rnglists        lists, which count from the lowest address of their unit
+ *     .debug_info             a unit for each that has code, as it was; then one with the stand-ins
+ *                             of types
+ *     .debug_loclists, .debug_rnglists        lists, which count from the lowest address of their
+ *                                             unit
  *     .debug_str              names and producers, each once
  */
 #include "sidecar/reduced_out.h"

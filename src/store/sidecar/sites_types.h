@@ -36,7 +36,7 @@ uint32_t sidecar_types_read(struct sidecar_types *t, uint32_t number, int *rc);
  *
  * @c         at the record; after its outside on return
  * @ret_full  as the compiler describes it; without its inside. References are ids, which are
- *            wanted.
+ *	       wanted.
  * Returns whether there is an inside; -ENOMEM. The cursor has failed when the record is damaged.
  */
 int sidecar_types_outside(struct sidecar_types *t, struct cursor *c, struct cairn_type *ret_full);

@@ -9,7 +9,8 @@
  * meanwhile.
  *
  *     /            root, 0755                      good
- *     /tmp         root, 1777                      good: sticky, others can replace only their own files
+ *     /tmp         root, 1777                      good: sticky, others can replace only their own
+ *                                                  files
  *     /tmp/x       uid 1000, 0755, caller is root  refused: its owner could replace the files in it
  *     /home/a/.cache/cairn, asked by a             good as long as a and root alone can write
  *

@@ -5,10 +5,10 @@
  * Every unit describes the types that it uses, most of them like all others. A record of
  * .cairn.types stands for all descriptions that print alike:
  *
- *     unit 1: DIE 0x2d "char", 0x34 pointer to 0x2d  ──►  number 1 "char", number 2 pointer to 1
- *     unit 2: DIE 0x9f "char", 0x98 pointer to 0x9f  ──►  the same two
- *     unit 1: DIE 0x40 struct s { char *p; }         ──►  number 3: struct s, "p" at 0: type 2
- *     unit 2: DIE 0xa6 struct s { char *p; }         ──►  the same one
+ *	unit 1: DIE 0x2d "char", 0x34 pointer to 0x2d  ──►  1 is "char", 2 is pointer to 1
+ *	unit 2: DIE 0x9f "char", 0x98 pointer to 0x9f  ──►  the same two
+ *	unit 1: DIE 0x40 struct s { char *p; }         ──►  3 is struct s, "p" at 0: type 2
+ *	unit 2: DIE 0xa6 struct s { char *p; }         ──►  the same one
  *
  * Types without an inside are equal when their records are; the types that they refer to are
  * numbered before them. A struct, union or enum may lead to itself. It is known by its meaning

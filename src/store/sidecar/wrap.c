@@ -7,8 +7,8 @@
  * So it travels inside its own debug file, whose id is derived from the real one and which no other
  * tool requests:
  *
- *     .note.gnu.build-id  93ac61ec...28a40 636169726e 01     the real id, "cairn", the version of the format
- *     .debug_cairn        the sidecar, whole: an ELF file in a section; its note has the real id
+ *	.note.gnu.build-id  93ac61ec...28a40 636169726e 01: the real id, "cairn", format version
+ *	.debug_cairn        the sidecar, whole: an ELF file in a section; its note has the real id
  *
  * The name of the section makes the file a debug file in the eyes of debuginfod. A server may have
  * sidecars of several versions of the format; readers ask for theirs.
