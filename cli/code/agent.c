@@ -55,7 +55,7 @@ int agent_preload(const char *exe)
 	if (!agent)
 		return fail(
 			STATUS_NOT_HERE,
-			"libcairn-agent.so is not where it is built or installed, LIBDIR/cairn");
+			"libcairn-agent.so was not found in the build folder or in LIBDIR/cairn");
 	/* The loader has no way to write them. */
 	if (strpbrk(agent, " :")) {
 		int status = fail(STATUS_NOT_HERE,

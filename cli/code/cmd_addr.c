@@ -20,7 +20,7 @@ struct addr_values {
 
 static const struct opt opts[] = {
 	{'r', "return", OPT_FLAG, NULL, AT(back),
-	 "the addresses are return addresses: tell of the call, the instruction before"},
+	 "the addresses are return addresses: describe the call, the instruction before"},
 	DEMANGLE_OPT_OFF(AT(no_demangle)),
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per address"},
 	SIDECAR_OPT_SIDECAR(AT(wish.file)),
@@ -36,7 +36,7 @@ static const struct opt opts[] = {
 
 static const struct example examples[] = {
 	{"cairn addr /lib/x86_64-linux-gnu/libc.so.6 0x9d3f0",
-	 "the function at that address, what it was inlined into, and the lines"},
+	 "the function at that address, the functions it was inlined into, and the lines"},
 	{"cairn addr 1234 0x55d0c0a011d6", "an address of a running process"},
 	{"cut -d' ' -f1 samples | cairn addr vmlinux --json | jq .frames[0].function",
 	 "many addresses, for other programs to read"},

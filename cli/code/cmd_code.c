@@ -22,18 +22,18 @@ struct code_values {
 
 static const struct opt opts[] = {
 	{0, "at", OPT_LIST, "ADDR", AT(at),
-	 "who has this address, in hexadecimal, and its functions; may be repeated"},
+	 "the owner of this address, in hexadecimal, and its functions; may be repeated"},
 	{0, "time", OPT_COUNT, "NS", AT(time_ns),
-	 "with --at, who had it at this time of CLOCK_MONOTONIC, as far as the registry still "
-	 "tells"},
+	 "with --at, the owner at this time of CLOCK_MONOTONIC, as far as the registry still has "
+	 "it"},
 	{'w', "watch", OPT_FLAG, NULL, AT(watch),
-	 "go on, and say what comes (+), goes (-) and changes (~)"},
+	 "go on, and report new (+), removed (-) and changed (~) code"},
 	{'i', "interval", OPT_SECONDS, "TIME", AT(interval),
 	 "with --watch, look so often; otherwise 1s"},
 	{0, "jit", OPT_FLAG, NULL, AT(jit),
 	 "code made at run time only: no files, no objects of the registry"},
 	{'a', "all", OPT_FLAG, NULL, AT(all),
-	 "also what was removed, as far as the registry still tells"},
+	 "also removed code, as far as the registry still has it"},
 	{0, "sysroot", OPT_TEXT, "DIR", AT(sysroot), "look for the files of a core file below DIR"},
 	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),
 	 "look for the files of a core file in DIR/.build-id, too; may be repeated"},
@@ -43,10 +43,10 @@ static const struct opt opts[] = {
 
 static const struct example examples[] = {
 	{"cairn code 1234", "every range of code of a process, its source, and how it is unwound"},
-	{"cairn code 1234 --at 7f10a2c5d3f5", "who has an address, and the function there"},
-	{"cairn code 1234 --jit --watch", "what its JIT registers and frees"},
+	{"cairn code 1234 --at 7f10a2c5d3f5", "the owner of an address, and the function there"},
+	{"cairn code 1234 --jit --watch", "the code that its JIT registers and frees"},
 	{"cairn code 1234 --json | jq 'select(.trusted == false)'",
-	 "what contradicts the mappings, and why"},
+	 "the entries that contradict the mappings, and why"},
 	{0},
 };
 
@@ -213,7 +213,7 @@ static int run(void *v, const struct operands *operands)
 
 const struct cmd cmd_code = {
 	.name = "code",
-	.summary = "who owns which addresses of a process",
+	.summary = "the owners of the addresses of a process",
 	.operands = "PID|CORE",
 	.n_operands_min = 1,
 	.opts = opts,

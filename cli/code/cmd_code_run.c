@@ -34,7 +34,7 @@ static const struct opt opts[] = {
 	 "with --syscall: the options' numbers of the RFC as it was posted: 0 registers ELF, 1 "
 	 "registers JIT, 2 unregisters"},
 	{'v', "verbose", OPT_FLAG, NULL, AT(verbose),
-	 "with --syscall: say each call and its result on standard error"},
+	 "with --syscall: report each call and its result on standard error"},
 	{0, "json", OPT_FLAG, NULL, AT(json),
 	 "with --syscall: the same as one JSON object per call, on standard error"},
 	{0},
@@ -46,7 +46,7 @@ static const struct example examples[] = {
 	{"cairn code run --syscall 500 -- ./jit",
 	 "run a program that calls syscall(500, CODE_REGISTER_JIT, &info, sizeof(info), 0)"},
 	{"cairn code run -v --syscall 500 --rfc-numbers -- ld.so ./prog",
-	 "a loader built for the RFC's numbering; each call is told"},
+	 "a loader built for the RFC's numbering; each call is reported"},
 	{0},
 };
 
@@ -149,7 +149,7 @@ static int run(void *v, const struct operands *operands)
 
 	if (!values->nr && (values->rfc_numbers || values->verbose || values->json))
 		return fail(STATUS_USAGE, "--rfc-numbers, --verbose and --json are about the "
-					  "system call: say --syscall NR too");
+					  "system call: add --syscall NR");
 	char *exe = command_find(operands->items[0]);
 	if (!exe)
 		return fail(STATUS_USAGE, "no program %s", operands->items[0]);

@@ -50,9 +50,8 @@ static const struct opt opts[] = {
 	{0, "explain", OPT_TEXT, "WORD", offsetof(struct sites_values, explain),
 	 "say what a reason means and what to do about it, as \"stale\" or \"bypassed\"; \"list\" prints all words"},
 	{0, "assume-unmodified", OPT_FLAG, NULL, offsetof(struct sites_values, assume_unmodified),
-	 "take a parameter's value at a site for the argument where the debug information, mostly "
-	 "Clang's, does not "
-	 "tell whether the function has already changed it"},
+	 "accept a parameter's value at a site as the argument even if the debug information, "
+	 "mostly Clang's, does not show whether the function has already changed it"},
 	{'j', "jobs", OPT_COUNT, "N", offsetof(struct sites_values, jobs),
 	 "use N threads; otherwise one per processor"},
 	{0},
@@ -70,7 +69,7 @@ static const struct example examples[] = {
 	{"cairn sites vmlinux",
 	 "how many functions were inlined, and how many arguments are known there"},
 	{"cairn sites ./server parse --emit bpftrace >parse.bt; sudo bpftrace --unsafe parse.bt",
-	 "let another tool trace what it cannot find itself"},
+	 "let another tool trace sites that it cannot find itself"},
 	{"cairn sites --hazards /usr/bin/redis-server",
 	 "the instructions that no uprobe may be set on"},
 	{"cairn sites --explain stale", "why an argument is unavailable, and what to do"},
@@ -466,7 +465,7 @@ static int run(void *v, const struct operands *operands)
 
 const struct cmd cmd_sites = {
 	.name = "sites",
-	.summary = "where the functions of a file went, out of line and inlined",
+	.summary = "the sites of functions, out of line and inlined",
 	.operands = "FILE|PID [FUNC...]",
 	/* None with --explain. */
 	.n_operands_min = 0,

@@ -30,12 +30,12 @@ static const struct opt opts[] = {
 	{0, "max-frames", OPT_COUNT, "N", AT(max_frames),
 	 "at most N frames of a thread; otherwise 1024"},
 	{'e', "executable", OPT_TEXT, "FILE", AT(program),
-	 "the program of a core file that does not tell which it was"},
+	 "the program of a core file, if the core file does not name it"},
 	{0, "sysroot", OPT_TEXT, "DIR", AT(sysroot), "look for the files of a core file below DIR"},
 	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),
 	 "look for the files of a core file in DIR/.build-id, too; may be repeated"},
 	{'a', "args", OPT_FLAG, NULL, AT(args),
-	 "the values of parameters, where the debug information tells where they are"},
+	 "the values of parameters, if the debug information has their locations"},
 	{'s', "symbols", OPT_FLAG, NULL, AT(symbols),
 	 "names of the symbol table only: no inlined calls, no lines"},
 	DEMANGLE_OPT_OFF(AT(no_demangle)),
@@ -49,13 +49,14 @@ static const struct opt opts[] = {
 };
 
 static const struct example examples[] = {
-	{"cairn stack 1234", "where every thread of a process is, with inlined calls and lines"},
+	{"cairn stack 1234",
+	 "the stack of every thread of a process, with inlined calls and lines"},
 	{"cairn stack --args core.1234", "the same with the values of parameters, of a core file"},
 	{"cairn stack -s -n 10 -i 100ms 1234", "ten times, ten in a second, names only"},
 	{"cairn stack 1234 --json | jq -r '.end' | sort | uniq -c",
 	 "how many of its stacks are complete"},
 	{"cairn stack core.1234",
-	 "where every thread was when the program crashed, the crashed one first"},
+	 "the stack of every thread when the program crashed, the crashed one first"},
 	{0},
 };
 

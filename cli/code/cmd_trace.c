@@ -49,10 +49,11 @@ static const struct opt opts[] = {
 	{0, "json", OPT_FLAG, NULL, AT(json),
 	 "one JSON object per event, and one with the summary"},
 	{0, "best-effort", OPT_FLAG, NULL, AT(best_effort),
-	 "attach what can be attached, and say what is missing, instead of nothing"},
+	 "attach all sites that can be attached, and report the missing ones, instead of attaching "
+	 "nothing"},
 	{0, "fail-on-loss", OPT_FLAG, NULL, AT(fail_on_loss), "exit with 5 when events were lost"},
 	{0, "dry-run", OPT_FLAG, NULL, AT(dry_run),
-	 "show what would be attached and fetched; needs no privileges"},
+	 "show which sites would be attached and which values fetched; needs no privileges"},
 	{'v', "verbose", OPT_FLAG, NULL, AT(verbose),
 	 "with --dry-run: show the programs that fetch the values, too"},
 	{0, "str-len", OPT_COUNT, "N", AT(str_len), "show at most N bytes of a string (63)"},
@@ -64,9 +65,8 @@ static const struct opt opts[] = {
 	 "never move a probe to a cheaper instruction of the same basic block, or off one with a "
 	 "hazard"},
 	{0, "assume-unmodified", OPT_FLAG, NULL, AT(assume_unmodified),
-	 "take a parameter's value at a site for the argument where the debug information, mostly "
-	 "Clang's, does not "
-	 "tell whether the function has already changed it"},
+	 "accept a parameter's value at a site as the argument even if the debug information, "
+	 "mostly Clang's, does not show whether the function has already changed it"},
 	DEMANGLE_OPT_OFF(AT(no_demangle)),
 	{0, "backend", OPT_TEXT, "auto|uprobe_multi|uprobe", AT(backend),
 	 "how probes are attached (auto)"},
@@ -91,7 +91,7 @@ static const struct example examples[] = {
 	{"sudo cairn trace -p 1234 --duration 10 --json parse reply | jq .args",
 	 "ten seconds of two functions, for other programs to read"},
 	{"cairn trace --dry-run -p 1234 parse",
-	 "what would be attached, and where each value is read"},
+	 "the sites that would be attached, and where each value is read"},
 	{0},
 };
 
@@ -300,7 +300,7 @@ static void tell_added(const struct cairn_trace *t, const char *text, uint32_t f
 		say(stderr, "%.*s is %s (%s:%" PRIu32 ")\n", n_name, text, probe->function->name,
 			slash ? slash + 1 : file, probe->function->decl_line);
 	if (probe->found != CAIRN_FOUND_PATTERN && probe->function->params_unknown)
-		say(stderr, "%.*s: nothing tells its parameters\n", n_name, text);
+		say(stderr, "%.*s: its parameters are not known\n", n_name, text);
 }
 
 /*

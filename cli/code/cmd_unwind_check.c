@@ -150,7 +150,7 @@ static int run(void *v, const struct operands *operands)
 
 const struct cmd cmd_unwind_check = {
 	.name = "unwind check",
-	.summary = "hold unwind rows against the instructions",
+	.summary = "check unwind rows against the instructions",
 	.operands = "FILE",
 	.n_operands_min = 1,
 	.opts = opts,

@@ -23,7 +23,7 @@ static const struct opt opts[] = {
 	{0, "embed", OPT_FLAG, NULL, AT(embed),
 	 "OUT is a copy of ELF with a section .sframe; otherwise it has that section alone"},
 	{0, "sframe", OPT_TEXT, "2|3", AT(version), "version of the format; otherwise 3"},
-	{0, "json", OPT_FLAG, NULL, AT(json), "what was written and left out, as a JSON object"},
+	{0, "json", OPT_FLAG, NULL, AT(json), "the written and the omitted, as a JSON object"},
 	{0},
 };
 
@@ -53,8 +53,8 @@ static void tell_left_out(const struct cairn_sframe_encoded *e)
 
 	if (unsaid)
 		say(stdout,
-		    "%" PRIu32 " function%s left out: this version of SFrame has no way to say one "
-			       "of the rows\n",
+		    "%" PRIu32
+		    " function%s left out: this version of SFrame cannot express one of the rows\n",
 		    unsaid, functions_are(unsaid));
 	if (e->n_disproved)
 		say(stdout,
@@ -63,8 +63,8 @@ static void tell_left_out(const struct cairn_sframe_encoded *e)
 		    e->n_disproved, functions_are(e->n_disproved));
 	if (e->n_mended)
 		say(stdout,
-		    "%" PRIu32 " function%s written as the instructions have it, not as a row says "
-			       "that they disprove\n",
+		    "%" PRIu32 " function%s written by its instructions, because they disprove one "
+			       "of its rows\n",
 		    e->n_mended, functions_are(e->n_mended));
 }
 

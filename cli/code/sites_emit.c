@@ -313,7 +313,8 @@ int sites_emit(const struct view *view, const char *dialect,
 		left_out += emit_function(view, emitter, path, functions[i], &number);
 	free(path);
 	if (left_out)
-		fail(STATUS_NO, "%u of %u sites are left out; the script says which and why",
+		fail(STATUS_NO,
+		     "%u of %u sites are left out; the script lists them with the reasons",
 		     left_out, number);
 	return left_out ? STATUS_NO : STATUS_YES;
 }

@@ -72,10 +72,10 @@ static struct cairn_sites *open_sites(const struct stack_names *names,
 	/* If there is a sidecar, its names would look as if nothing was missing. */
 	if (!cairn_binary_has_dwarf(bin) && frame->sidecar &&
 	    cairn_sidecar_has_sites(frame->sidecar))
-		say_none(bin, "its debug information is not here, and its sidecar was made without "
-			      "them. Where the debug information "
-			      "is, cairn sidecar --args FILE makes one that has them; --debuginfod "
-			      "asks for the debug information");
+		say_none(bin,
+			 "its debug information is not here, and its sidecar was made without "
+			 "them. Where the debug information is, cairn sidecar --args FILE makes "
+			 "one that has them; --debuginfod downloads the debug information");
 	if (r < 0)
 		say_none(bin, err.msg);
 	return r < 0 ? NULL : sites;

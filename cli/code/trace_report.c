@@ -136,7 +136,7 @@ int trace_plan(const struct session *session, bool best_effort, bool verbose)
 		cairn_trace_program_print(t, i, session->out);
 	}
 	if (incomplete)
-		say(stderr, "nothing would be attached; --best-effort attaches what is known\n");
+		say(stderr, "nothing would be attached; --best-effort attaches the known sites\n");
 	if (refused)
 		say(stderr, "%" PRIu32 " of %" PRIu32 " sites are refused%s\n", refused,
 		    refused + ready,
@@ -190,7 +190,10 @@ static void report_caveats(const struct cairn_trace *t, FILE *out)
 	char text[1024];
 
 	if (n)
-		say(out, "events may not be as many as calls at %" PRIu32 " of these sites:\n", n);
+		say(out,
+		    "the number of events may differ from the number of calls at %" PRIu32
+		    " of these sites:\n",
+		    n);
 	for (uint32_t i = 0; i < cairn_trace_n_sites(t) && shown < REFUSALS_MAX; i++) {
 		const struct cairn_trace_site *site = cairn_trace_site(t, i);
 
@@ -219,9 +222,9 @@ static void tell_running_children(const struct session *session)
 	if (cairn_trace_stats(session->trace, &stats, NULL, NULL) < 0)
 		return;
 	if (session->wants_children && !stats.children_known)
-		say(stderr, "children are not traced: the kernel does not tell of them here, as in "
-			    "a pid namespace other than the first "
-			    "(a container); run this on the host\n");
+		say(stderr,
+		    "children are not traced: the kernel does not report them here, as in a pid "
+		    "namespace other than the first (a container); run this on the host\n");
 	if (!stats.children_known || !stats.n_running)
 		return;
 	say(stderr, "%" PRIu64 " %s already %s traced%s\n", stats.n_running,
@@ -377,7 +380,9 @@ static void summary_text(const struct session *session, const struct cairn_trace
 		    stats->n_children == 1 ? "process was" : "processes were",
 		    stats->n_children == 1 ? "it" : "them");
 	if (n_with_caveats(session->trace))
-		say(stderr, "at %" PRIu32 " sites events may not be as many as calls\n",
+		say(stderr,
+		    "at %" PRIu32
+		    " sites the number of events may differ from the number of calls\n",
 		    n_with_caveats(session->trace));
 	say(stderr,
 	    "%" PRIu32 " of %" PRIu32 " sites, %" PRIu32

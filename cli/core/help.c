@@ -86,14 +86,11 @@ void help_program(FILE *out)
 			fprintf(out, "\n%s:\n", cmd_topic(*cmd));
 		fprintf(out, "  %-14s %s\n", (*cmd)->name, (*cmd)->summary);
 	}
-	fputs("\nOptions:\n"
-	      "      --completion bash|zsh|fish  print the script that completes command lines\n"
-	      "      --version                   print the version\n"
-	      "  -h, --help                      show this; cairn VERB --help tells about one "
-	      "verb\n\n"
-	      "Exit status: 0 yes, 1 no, 2 usage, 3 not permitted or supported here, 4 damaged "
-	      "input,\n"
-	      "5 events lost (with --fail-on-loss), 6 yes, by an assumption (stack)\n",
+	fputs("\nOptions:\n      --completion bash|zsh|fish  print the script that completes "
+	      "command lines\n      --version                   print the version\n  -h, --help    "
+	      "                  show this; cairn VERB --help describes one verb\n\nExit status: 0 "
+	      "yes, 1 no, 2 usage, 3 not permitted or supported here, 4 damaged input,\n5 events "
+	      "lost (with --fail-on-loss), 6 yes, by an assumption (stack)\n",
 	      out);
 }
 

@@ -31,8 +31,8 @@ static const struct opt opts[] = {
 };
 
 static const struct example examples[] = {
-	{"sudo cairn doctor", "what works here with root's permissions"},
-	{"cairn doctor", "what works here with yours"},
+	{"sudo cairn doctor", "the verbs that work here with root's permissions"},
+	{"cairn doctor", "the verbs that work here with yours"},
 	{0},
 };
 
@@ -212,7 +212,7 @@ static int run(void *v, const struct operands *operands)
 
 const struct cmd cmd_doctor = {
 	.name = "doctor",
-	.summary = "what works here, and the command that fixes what does not",
+	.summary = "check what works here, and show the command that fixes the rest",
 	.opts = opts,
 	.examples = examples,
 	.values_size = sizeof(struct doctor_values),

@@ -34,20 +34,20 @@ static const struct opt opts[] = {
 	 "minutes ago"},
 	{0, "debuginfod", OPT_TEXT, "DIR", AT(served),
 	 "write a file to DIR that \"debuginfod -F DIR\" serves"},
-	{'v', "verbose", OPT_FLAG, NULL, AT(verbose), "tell what each section takes"},
+	{'v', "verbose", OPT_FLAG, NULL, AT(verbose), "show the size of each section"},
 	{0, "lines", OPT_FLAG, NULL, AT(lines),
 	 "for cairn addr only: leave out the sites of functions, which takes a tenth of the time"},
 	{0, "btf-inline", OPT_FLAG, NULL, AT(btf_inline),
 	 "add the sites as BTF, the section .BTF.inline, for other tools and for cairn btf"},
 	{0, "args", OPT_FLAG, NULL, AT(args),
-	 "add what cairn stack --args takes: where parameters are in the middle of functions"},
+	 "add the data that cairn stack --args needs: locations of parameters inside functions"},
 	{0, "json", OPT_FLAG, NULL, AT(json),
-	 "one JSON object: the sidecar's size and sections, or what was removed"},
+	 "one JSON object: the sidecar's size and sections, or the removed files"},
 	{0, "check", OPT_FLAG, NULL, AT(check),
-	 "FILE is a sidecar: check all checksums and every record, and say what is wrong; with "
-	 "BINARY compare"
-	 " its code"},
-	{0, "prune", OPT_FLAG, NULL, AT(prune), "remove from the cache what was used longest ago"},
+	 "FILE is a sidecar: check all checksums and every record, and report the errors; with "
+	 "BINARY compare its code"},
+	{0, "prune", OPT_FLAG, NULL, AT(prune),
+	 "remove the least recently used files from the cache"},
 	{0, "max", OPT_COUNT, "MIB", AT(max_mib), "with --prune: down to this size in MiB (1024)"},
 	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),
 	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
@@ -57,13 +57,13 @@ static const struct opt opts[] = {
 };
 
 static const struct example examples[] = {
-	{"cairn sidecar vmlinux -v", "make vmlinux.cairn, and show where its bytes go"},
+	{"cairn sidecar vmlinux -v", "make vmlinux.cairn, and show the size of each section"},
 	{"cairn sidecar ./server && strip ./server && cairn addr ./server 0x4011d6",
 	 "the sidecar answers for the stripped program"},
 	{"cairn sidecar --args ./server && strip ./server",
 	 "cairn stack --args shows the parameters of the stripped program, too"},
 	{"cairn sidecar vmlinux --debuginfod /srv/sidecars; debuginfod -F /srv/sidecars",
-	 "serve it to all machines that ask with --debuginfod"},
+	 "serve it to all machines that use --debuginfod"},
 	{"cairn sidecar --check server.cairn ./server",
 	 "is the sidecar whole, and of this very program?"},
 	{"cairn sidecar --prune --max 200", "keep at most 200 MiB of sidecars in the cache"},
@@ -175,7 +175,7 @@ static int make_at(const struct cairn_binary *bin, const struct sidecar_values *
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
 	warn_of_missing_dwo(image.n_missing, image.missing,
-			    "what only they describe is not in the sidecar");
+			    "code that only they describe is not in the sidecar");
 	r = values->served ? write_wrapped(&image, path, &err)
 			   : cairn_file_write(path, image.bytes, image.size, &err);
 	if (r >= 0 && image.n_left_out)

@@ -67,7 +67,7 @@ void sidecar_say_unbound(const struct cairn_sidecar *sidecar)
 	if (sidecar && cairn_sidecar_path(sidecar) && cairn_sidecar_left_out(sidecar) &&
 	    sidecar_is_named(cairn_sidecar_path(sidecar)))
 		fail(STATUS_YES,
-		     "%s was made without %u damaged unit%s, of whose code it has only symbols",
+		     "%s was made without %u damaged unit%s, and it has only symbols of their code",
 		     cairn_sidecar_path(sidecar), cairn_sidecar_left_out(sidecar),
 		     cairn_sidecar_left_out(sidecar) == 1 ? "" : "s");
 }
@@ -217,7 +217,7 @@ static void say_no_server(void)
 
 	fail(STATUS_USAGE,
 	     "--debuginfod: it is not in the client's cache (%s), and DEBUGINFOD_URLS is not set",
-	     cache ? cache : "no memory to say where");
+	     cache ? cache : "no memory for the list");
 	free(cache);
 }
 

@@ -46,8 +46,8 @@ int encode_by_sidecar(const struct cairn_sidecar *sidecar, bool want_sites,
 		ret->inlined = (struct cairn_btfgen_blob){(void *)btf.sites, btf.sites_size};
 	else if (want_sites)
 		say(stderr,
-		    "cairn: %s has no sites as BTF: types alone are written. Where there are any, "
-		    "cairn sidecar --btf-inline FILE keeps them\n",
+		    "cairn: %s has no sites as BTF: only types are written. cairn sidecar "
+		    "--btf-inline FILE keeps the sites, if there are any\n",
 		    cairn_sidecar_path(sidecar));
 	return STATUS_YES;
 }

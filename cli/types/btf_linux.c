@@ -32,7 +32,7 @@ int btf_linux_version(const char *text, uint32_t *ret)
 	*ret = CAIRN_BTF_LINUX(major, minor);
 	if (*ret < CAIRN_BTF_LINUX_OLDEST)
 		return fail(STATUS_USAGE,
-			    "what Linux %lu.%lu demands is not known; from 6.1 on it is", major,
-			    minor);
+			    "the rules of Linux %lu.%lu are not known; those of 6.1 and later are",
+			    major, minor);
 	return STATUS_YES;
 }

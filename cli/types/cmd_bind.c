@@ -23,19 +23,19 @@ static const struct opt opts[] = {
 	{0, "package", OPT_TEXT, "NAME", OFF(package),
 	 "the package of Java's class Records, or of Go"},
 	{0, "json", OPT_FLAG, NULL, OFF(json),
-	 "the members instead: where each is, one JSON object per type; with --lang what its "
-	 "accessors are called"},
+	 "the members instead: their offsets, one JSON object per type; with --lang the names of "
+	 "the accessors"},
 	{0, "abi", OPT_TEXT, "ABI", OFF(file.abi),
 	 "lay C declarations out for this ABI, and use its byte order"},
 	{'B', "base", OPT_LIST, "BASE", OFF(file.bases),
 	 "the BTF that FILE was split from; may be repeated, parents first"},
-	{0, "btf", OPT_FLAG, NULL, OFF(file.btf), "BTF also where FILE has DWARF"},
+	{0, "btf", OPT_FLAG, NULL, OFF(file.btf), "BTF, even if FILE has DWARF"},
 	SIDECAR_OPT_SIDECAR(OFF(file.wish.file)),
 	SIDECAR_OPT_NONE(OFF(file.wish.none)),
 	SIDECAR_OPT_NO_CACHE(OFF(file.wish.no_cache)),
 	SIDECAR_OPT_DEBUGINFOD(OFF(file.wish.debuginfod)),
 	{'I', "include", OPT_LIST, "DIR", OFF(file.include_dirs),
-	 "where C finds its headers; may be repeated"},
+	 "a directory of C headers; may be repeated"},
 	{'D', "define", OPT_LIST, "NAME[=VALUE]", OFF(file.defines),
 	 "a macro that C sees; may be repeated"},
 	{0},
@@ -43,7 +43,7 @@ static const struct opt opts[] = {
 
 static const struct example examples[] = {
 	{"cairn bind --lang java prog.bpf.o event >Records.java",
-	 "what a BPF program writes, for a reader in Java"},
+	 "the records of a BPF program, for a reader in Java"},
 	{"cairn bind --lang rust --abi aarch64 event.h event -o event.rs",
 	 "a header's struct as another machine lays it out"},
 	{"cairn bind --lang c prog.bpf.o event >event_bind.h",
@@ -153,9 +153,9 @@ static int run(void *v, const struct operands *operands)
 
 	if (!values->lang && !values->json)
 		return fail(STATUS_USAGE,
-			    "say which language: --lang c, rust, java, python, go or typescript");
+			    "choose a language: --lang c, rust, java, python, go or typescript");
 	if (operands->n < 2)
-		return fail(STATUS_USAGE, "say which types: cairn bind --lang LANG FILE TYPE...");
+		return fail(STATUS_USAGE, "name the types: cairn bind --lang LANG FILE TYPE...");
 	if (values->file.abi && !abi)
 		return fail(STATUS_USAGE, "no such ABI is known: %s", values->file.abi);
 	int status = layout_open(operands->items[0], abi, &values->file, &source);

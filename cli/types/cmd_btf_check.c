@@ -16,21 +16,21 @@ static const struct opt opts[] = {
 	{'B', "base", OPT_LIST, "BASE", offsetof(struct check_values, bases),
 	 "the BTF that FILE was split from; may be repeated, parents first"},
 	{0, "kernel", OPT_MAYBE, "VERSION", offsetof(struct check_values, kernel),
-	 "also what Linux of that version demands before it takes it (BPF_BTF_LOAD): 6.18, or all; "
+	 "also the rules by which Linux of that version loads it (BPF_BTF_LOAD): 6.18, or all; "
 	 "otherwise this machine's"},
 	{0, "json", OPT_FLAG, NULL, offsetof(struct check_values, json),
 	 "one JSON object per broken rule, then a summary"},
 	{0, "section", OPT_TEXT, "NAME", offsetof(struct check_values, section),
 	 "section of an ELF file; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
 	{0, "dialect", OPT_TEXT, "n|v1", offsetof(struct check_values, dialect),
-	 "dialect of location records, where the file does not tell"},
+	 "dialect of location records, if the file does not show it"},
 	{0},
 };
 
 static const struct example examples[] = {
 	{"cairn btf check /sys/kernel/btf/vmlinux", "whether the running kernel's types are sound"},
 	{"cairn btf check --kernel app.btf",
-	 "whether this machine's kernel would load it, and what it would refuse"},
+	 "whether this machine's kernel would load it, and the records it would refuse"},
 	{"cairn btf check --kernel=6.6 app.btf", "the same of Linux 6.6"},
 	{"cairn btf check -B app.btf app.btf.inline", "the same of split BTF"},
 	{0},

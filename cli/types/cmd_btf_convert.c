@@ -30,16 +30,16 @@ static const struct opt opts[] = {
 	{0, "endian", OPT_TEXT, "little|big", offsetof(struct convert_values, endian),
 	 "byte order of the result; otherwise as in FILE"},
 	{0, "downgrade", OPT_FLAG, NULL, offsetof(struct convert_values, downgrade),
-	 "rewrite or drop what libbpf 1.1 and kernels of its time refuse"},
+	 "rewrite or drop records that libbpf 1.1 and kernels of its time refuse"},
 	{0, "kernel", OPT_FLAG, NULL, offsetof(struct convert_values, kernel),
-	 "rewrite or drop what a kernel refuses to load: names of C++, Rust and Go, location "
-	 "records, the layout section"},
+	 "rewrite or drop records that a kernel refuses to load: names of C++, Rust and Go, "
+	 "location records, the layout section"},
 	{0, "from", OPT_TEXT, "n|v1", offsetof(struct convert_values, from),
-	 "dialect of location records in FILE, where it does not tell"},
+	 "dialect of location records in FILE, if FILE does not show it"},
 	{0, "section", OPT_TEXT, "NAME", offsetof(struct convert_values, section),
 	 "section of an ELF file; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
 	{0, "json", OPT_FLAG, NULL, offsetof(struct convert_values, json),
-	 "what was written and lost, as a JSON object"},
+	 "the output and the losses, as a JSON object"},
 	{0},
 };
 
@@ -113,12 +113,13 @@ static int convert(const struct cairn_btf *btf, const struct convert_values *val
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
 	const struct loss losses[] = {
-		{"loc_params", "parameter locations that the dialect cannot say", lost.loc_params},
+		{"loc_params", "parameter locations that the dialect cannot express",
+		 lost.loc_params},
 		{"loc_protos", "lists of parameter locations", lost.loc_protos},
 		{"locsecs", "sections of sites", lost.locsecs},
 		{"locs", "sites of functions", lost.locs},
 		{"enum64s", "enums with values of 64 bits, rewritten", lost.enum64s},
-		{"unknown_kinds", "records of kinds that are not known", lost.unknown_kinds},
+		{"unknown_kinds", "records of unknown kinds", lost.unknown_kinds},
 		{"wide_vlens", "records with more than 65,535 elements", lost.wide_vlens},
 		{"tags", "tags", lost.tags},
 		{"names", "names, rewritten as the kernel takes them", lost.names},
@@ -133,7 +134,7 @@ static int convert(const struct cairn_btf *btf, const struct convert_values *val
 		 lost.variables},
 		{"sections", "sections that have no size before the object is linked, left out",
 		 lost.sections},
-		{"floats", "members that are floats at odd sites, said as bytes", lost.floats},
+		{"floats", "members that are floats at odd offsets, written as bytes", lost.floats},
 		{NULL, NULL, 0},
 	};
 
@@ -166,7 +167,7 @@ static int run(void *v, const struct operands *operands)
 
 const struct cmd cmd_btf_convert = {
 	.name = "btf convert",
-	.summary = "write BTF for another reader, and say what was lost",
+	.summary = "write BTF for another reader, and report the losses",
 	.operands = "FILE",
 	.n_operands_min = 1,
 	.opts = opts,

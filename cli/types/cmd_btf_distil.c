@@ -19,9 +19,9 @@ static const struct opt opts[] = {
 	{0, "section", OPT_TEXT, "NAME", offsetof(struct distil_values, section),
 	 "section of an ELF file; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
 	{0, "dialect", OPT_TEXT, "n|v1", offsetof(struct distil_values, dialect),
-	 "dialect of location records, where the file does not tell"},
+	 "dialect of location records, if the file does not show it"},
 	{0, "json", OPT_FLAG, NULL, offsetof(struct distil_values, json),
-	 "what was written, as a JSON object per file"},
+	 "the output's counts, as a JSON object per file"},
 	{0},
 };
 

@@ -15,7 +15,7 @@ static const struct opt opts[] = {
 	{'B', "base", OPT_LIST, "BASE", offsetof(struct dump_values, bases),
 	 "the BTF that FILE was split from; may be repeated, parents first"},
 	{'t', "type", OPT_LIST, "NAME", offsetof(struct dump_values, types),
-	 "only the records of this name or number, in C with what they need; may be repeated"},
+	 "only the records of this name or number, in C with the types they need; may be repeated"},
 	{'f', "format", OPT_TEXT, "raw|c", offsetof(struct dump_values, format),
 	 "records as bpftool prints them, or declarations in C"},
 	{0, "pretty", OPT_FLAG, NULL, offsetof(struct dump_values, pretty),
@@ -25,7 +25,7 @@ static const struct opt opts[] = {
 	{0, "section", OPT_TEXT, "NAME", offsetof(struct dump_values, section),
 	 "section of an ELF file; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
 	{0, "dialect", OPT_TEXT, "n|v1", offsetof(struct dump_values, dialect),
-	 "dialect of location records, where the file does not tell"},
+	 "dialect of location records, if the file does not show it"},
 	{0},
 };
 
@@ -34,9 +34,10 @@ static const struct example examples[] = {
 	 "the running kernel's types, as bpftool prints them"},
 	{"cairn btf dump --format c /sys/kernel/btf/vmlinux >vmlinux.h",
 	 "a header for BPF programs"},
-	{"cairn btf dump --format c -t 'struct dirent' app.btf", "one struct and what it needs"},
+	{"cairn btf dump --format c -t 'struct dirent' app.btf",
+	 "one struct and the types it needs"},
 	{"cairn btf dump --pretty -B app.btf app.btf.inline",
-	 "where inlined functions and their arguments are"},
+	 "the locations of inlined functions and their arguments"},
 	{0},
 };
 

@@ -34,7 +34,8 @@ static const struct opt opts[] = {
 	{0, "embed", OPT_FLAG, NULL, offsetof(struct encode_values, embed),
 	 "write OUT as a copy of FILE with the sections .BTF, .BTF.inline and .BTF.vars"},
 	{'B', "base", OPT_LIST, "BASE", offsetof(struct encode_values, bases),
-	 "leave out what BASE has, of a module its kernel; may be repeated, parents first"},
+	 "leave out types that BASE has (for a module, its kernel); may be repeated, parents "
+	 "first"},
 	{'j', "jobs", OPT_COUNT, "N", offsetof(struct encode_values, jobs),
 	 "use N threads; otherwise one per processor"},
 	{0, "global-vars", OPT_MAYBE, "split", offsetof(struct encode_values, vars),
@@ -49,9 +50,8 @@ static const struct opt opts[] = {
 	 "write a layout section, with which readers skip kinds they do not know, into OUT, too; "
 	 "OUT.inline has one always"},
 	{0, "assume-unmodified", OPT_FLAG, NULL, offsetof(struct encode_values, assume_unmodified),
-	 "take a parameter's value at a site for the argument where the debug information, mostly "
-	 "Clang's, does not "
-	 "tell whether the function has already changed it"},
+	 "accept a parameter's value at a site as the argument even if the debug information, "
+	 "mostly Clang's, does not show whether the function has already changed it"},
 	{0, "debug-dir", OPT_LIST, "DIR", offsetof(struct encode_values, debug_dirs),
 	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
 	{0, "debug-file", OPT_TEXT, "FILE", offsetof(struct encode_values, debug_file),
@@ -60,13 +60,13 @@ static const struct opt opts[] = {
 	SIDECAR_OPT_NO_CACHE(offsetof(struct encode_values, wish.no_cache)),
 	SIDECAR_OPT_DEBUGINFOD(offsetof(struct encode_values, wish.debuginfod)),
 	{0, "json", OPT_FLAG, NULL, offsetof(struct encode_values, json),
-	 "what was written and lost, as a JSON object"},
+	 "the output and the losses, as a JSON object"},
 	{0},
 };
 
 static const struct example examples[] = {
 	{"cairn btf encode vmlinux -o k.btf -j2 && cairn btf check k.btf",
-	 "a kernel's types, and where its functions went"},
+	 "a kernel's types, and the sites of its functions"},
 	{"cairn btf encode --lang-exclude rust vmlinux -o k.btf",
 	 "the same without its parts in Rust, as kernels are built"},
 	{"cairn btf encode ./server && cairn btf dump --pretty -B server.btf server.btf.inline",
@@ -240,7 +240,7 @@ static void tell(const struct cairn_btfgen *d, const struct cairn_sidecar *sidec
 			    outputs[i].blob->size);
 	tell_counts(d);
 	if (sidecar)
-		say(stdout, "from %s, which does not tell what was lost\n",
+		say(stdout, "from %s, which does not list the losses\n",
 		    cairn_sidecar_path(sidecar));
 	if (d->n_left_out)
 		say(stdout, "left out: %zu unit%s of other languages\n", d->n_left_out,

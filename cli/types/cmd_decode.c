@@ -10,7 +10,7 @@
 
 static const struct opt opts[] = {
 	{'f', "format", OPT_TEXT, "raw|hex|json", OFF(format),
-	 "records one behind the other, one per line in hexadecimal, or in JSON objects, one per "
+	 "records one after the other, one per line in hexadecimal, or in JSON objects, one per "
 	 "line"},
 	{0, "field", OPT_TEXT, "NAME", OFF(field),
 	 "member of the JSON objects that has the bytes; otherwise data"},
@@ -38,13 +38,13 @@ static const struct opt opts[] = {
 	 "lay C declarations out for this ABI, and read its byte order"},
 	{'B', "base", OPT_LIST, "BASE", OFF(file.bases),
 	 "the BTF that FILE was split from; may be repeated, parents first"},
-	{0, "btf", OPT_FLAG, NULL, OFF(file.btf), "BTF also where FILE has DWARF"},
+	{0, "btf", OPT_FLAG, NULL, OFF(file.btf), "BTF, even if FILE has DWARF"},
 	SIDECAR_OPT_SIDECAR(OFF(file.wish.file)),
 	SIDECAR_OPT_NONE(OFF(file.wish.none)),
 	SIDECAR_OPT_NO_CACHE(OFF(file.wish.no_cache)),
 	SIDECAR_OPT_DEBUGINFOD(OFF(file.wish.debuginfod)),
 	{'I', "include", OPT_LIST, "DIR", OFF(file.include_dirs),
-	 "where C finds its headers; may be repeated"},
+	 "a directory of C headers; may be repeated"},
 	{'D', "define", OPT_LIST, "NAME[=VALUE]", OFF(file.defines),
 	 "a macro that C sees; may be repeated"},
 	{0},
@@ -57,10 +57,10 @@ static const struct example examples[] = {
 	 "written on another machine"},
 	{"cairn decode --map counts", "the entries of a map, by its own BTF"},
 	{"cairn decode --map events 'struct event' --json",
-	 "what is in a ring buffer, without taking it out"},
+	 "the records in a ring buffer, without taking them out"},
 	{"cairn decode pkt.h packet --discriminate 'l4=tcp:proto=6' --discriminate "
 	 "'l4=udp:proto=17' dump",
-	 "one arm of a union, as another member says"},
+	 "one arm of a union, chosen by another member"},
 	{0},
 };
 
@@ -111,7 +111,7 @@ static int run(void *v, const struct operands *operands)
 	if (values->map)
 		return decode_map(values, operands);
 	if (operands->n < 2 || operands->n > 3)
-		return fail(STATUS_USAGE, "say which file has the types, and which type: cairn "
+		return fail(STATUS_USAGE, "name the file that has the types, and the type: cairn "
 					  "decode FILE TYPE [INPUT]");
 	if (values->file.abi && !abi)
 		return fail(STATUS_USAGE, "no such ABI is known: %s", values->file.abi);

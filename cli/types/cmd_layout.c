@@ -16,8 +16,8 @@ static const struct opt opts[] = {
 	{0, "running", OPT_FLAG, NULL, offsetof(struct layout_values, running),
 	 "the types of the running kernel, instead of FILE"},
 	{0, "abi", OPT_TEXT, "ABI[,ABI...]", offsetof(struct layout_values, abi),
-	 "lay the types out for this ABI, also those compiled for another; of several, show what "
-	 "differs from the first"},
+	 "lay the types out for this ABI, also those compiled for another; with several, show the "
+	 "differences from the first"},
 	{'s', "sizes", OPT_FLAG, NULL, offsetof(struct layout_values, sizes),
 	 "only name, size and number of holes"},
 	{'H', "holes", OPT_COUNT, "N", offsetof(struct layout_values, holes),
@@ -34,22 +34,22 @@ static const struct opt opts[] = {
 	{'c', "cacheline", OPT_COUNT, "BYTES", offsetof(struct layout_values, cacheline),
 	 "size of a cache line; otherwise 64"},
 	{0, "check", OPT_FLAG, NULL, offsetof(struct layout_values, check),
-	 "FILE is a BPF object: what another program believes of the types that it writes; with "
+	 "FILE is a BPF object: compare its types with the declarations of its reader; with "
 	 "--against"},
 	{0, "against", OPT_TEXT, "DECLS", offsetof(struct layout_values, against),
 	 "that program's declarations: C, Java (hello-ebpf), Rust, Go, Python"},
 	{0, "ignore", OPT_LIST, "MEMBER", offsetof(struct layout_values, ignore),
 	 "with --check: a member, MEMBER or MEMBER.INNER, that may differ; may be repeated"},
 	{0, "diff", OPT_FLAG, NULL, offsetof(struct layout_values, diff),
-	 "two files, OLD NEW: what differs between their types of the same name"},
+	 "two files, OLD NEW: the differences between their types of the same name"},
 	{0, "lock", OPT_TEXT, "LOCK", offsetof(struct layout_values, lock),
-	 "a file with the layouts as they have to stay: what drifted"},
+	 "a file with the layouts as they have to stay: show the changes"},
 	{0, "update", OPT_FLAG, NULL, offsetof(struct layout_values, update),
 	 "with --lock: write it"},
 	{'R', "reorganize", OPT_FLAG, NULL, offsetof(struct layout_values, reorganize),
-	 "the smallest order of members, proven where it can be"},
+	 "the smallest order of members, proven if possible"},
 	{0, "verify", OPT_FLAG, NULL, offsetof(struct layout_values, verify),
-	 "with --reorganize: have the compilers that are installed prove size and offsets"},
+	 "with --reorganize: have the installed compilers prove size and offsets"},
 	{0, "keep-together", OPT_LIST, "A,B", offsetof(struct layout_values, together),
 	 "with --reorganize: members that stay side by side, in this order; may be repeated"},
 	{0, "pin-first", OPT_FLAG, NULL, offsetof(struct layout_values, pin_first),
@@ -62,10 +62,10 @@ static const struct opt opts[] = {
 	{0, "lines-first", OPT_FLAG, NULL, offsetof(struct layout_values, lines_first),
 	 "with --weights: fewer cache lines are worth bytes, up to the size that the struct has"},
 	{0, "lint", OPT_FLAG, NULL, offsetof(struct layout_values, lint),
-	 "what goes wrong with structs as records between programs: padding that leaks, readers "
-	 "that differ; status 1"},
+	 "faults of structs as records between programs: padding that leaks, readers that differ; "
+	 "status 1"},
 	{0, "rules", OPT_TEXT, "RULE,...", offsetof(struct layout_values, rules),
-	 "with --lint: only these, or with a - in front all but these"},
+	 "with --lint: only these, or with a - before them all but these"},
 	{0, "html", OPT_FLAG, NULL, offsetof(struct layout_values, html),
 	 "a page with byte maps; with --abi A,B or --beside two of them side by side"},
 	{0, "beside", OPT_TEXT, "FILE", offsetof(struct layout_values, beside),
@@ -75,7 +75,7 @@ static const struct opt opts[] = {
 	{'B', "base", OPT_LIST, "BASE", offsetof(struct layout_values, bases),
 	 "the BTF that FILE was split from; may be repeated, parents first"},
 	{0, "btf", OPT_FLAG, NULL, offsetof(struct layout_values, btf),
-	 "BTF also where FILE has DWARF"},
+	 "BTF, even if FILE has DWARF"},
 	SIDECAR_OPT_SIDECAR(offsetof(struct layout_values, wish.file)),
 	SIDECAR_OPT_NONE(offsetof(struct layout_values, wish.none)),
 	SIDECAR_OPT_NO_CACHE(offsetof(struct layout_values, wish.no_cache)),
@@ -83,7 +83,7 @@ static const struct opt opts[] = {
 	{0, "via-compiler", OPT_FLAG, NULL, offsetof(struct layout_values, via_compiler),
 	 "have clang lay C out, and read its debug information"},
 	{'I', "include", OPT_LIST, "DIR", offsetof(struct layout_values, include_dirs),
-	 "where C finds its headers; may be repeated"},
+	 "a directory of C headers; may be repeated"},
 	{'D', "define", OPT_LIST, "NAME[=VALUE]", offsetof(struct layout_values, defines),
 	 "a macro that C sees; may be repeated"},
 	{0},
@@ -97,7 +97,7 @@ static const struct example examples[] = {
 	{"cairn layout --check event.bpf.o --against Event.java",
 	 "whether Java reads what the BPF program writes"},
 	{"cairn layout --diff v1.h v2.h",
-	 "what a reader of the old structs gets wrong about the new ones"},
+	 "the errors of a reader of the old structs with the new ones"},
 	{"cairn layout event.h --lock layout.lock",
 	 "exit status 1 when a layout is not the one that is locked"},
 	{"cairn layout vmlinux --sizes", "every struct with its size and number of holes"},
@@ -281,7 +281,7 @@ static int run(void *v, const struct operands *operands)
 		return status;
 	if (!path)
 		return fail(STATUS_USAGE,
-			    "a file is missing; or say --running for the kernel's types");
+			    "a file is missing; or use --running for the kernel's types");
 	if (values->check != !!values->against || (values->update && !values->lock))
 		return fail(STATUS_USAGE,
 			    "--check FILE --against DECLS; --update belongs to --lock");

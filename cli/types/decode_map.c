@@ -193,9 +193,8 @@ static int make_plans(struct map_view *m, const struct operands *operands)
 	int status = STATUS_YES;
 
 	if (operands->n > 2)
-		return fail(
-			STATUS_USAGE,
-			"with --map, say at most which file has the type, and which: FILE TYPE");
+		return fail(STATUS_USAGE, "with --map, name at most the file that has the type, "
+					  "and the type: FILE TYPE");
 	if (operands->n == 2)
 		status = plan_of_file(m, operands->items[0], operands->items[1]);
 	else if (operands->n == 1 && !plan_of_variable(m, operands->items[0], &status))
@@ -216,8 +215,8 @@ static int make_plans(struct map_view *m, const struct operands *operands)
 			      m->info.value_size);
 	if (!status && !m->value)
 		fail(0,
-		     "map %u (%s) has no BTF: its entries are bytes; FILE TYPE would tell their "
-		     "type",
+		     "map %u (%s) has no BTF: its entries are shown as bytes; give their type as "
+		     "FILE TYPE",
 		     m->info.id, m->info.name);
 	return status;
 }

@@ -54,7 +54,7 @@ static int parse_choices(const struct opt_list *list, struct choices *ret)
 			return fail(STATUS_NOT_HERE, "no memory");
 		if (!parse_choice(ret->texts[i], &ret->arms[i]))
 			return fail(STATUS_USAGE,
-				    "--discriminate %s: say UNION=ARM or UNION=ARM:MEMBER=VALUE",
+				    "--discriminate %s: write UNION=ARM or UNION=ARM:MEMBER=VALUE",
 				    list->items[i]);
 	}
 	return STATUS_YES;

@@ -34,7 +34,7 @@ static void print_phrase(void *ctx, const char *text)
 {
 	bool *any = ctx;
 
-	say(stdout, "%s%s", *any ? ", " : "/* told from the offsets: ", text);
+	say(stdout, "%s%s", *any ? ", " : "/* deduced from the offsets: ", text);
 	*any = true;
 }
 

@@ -126,8 +126,8 @@ void layout_headers_words(const struct layout_headers *h, struct compiler_words 
 void layout_headers_tell(const struct layout_headers *h, const char *path, const char *text,
 			 size_t size)
 {
-	const char *why = "as none of its own are installed: what they declare for each machine "
-			  "otherwise is as on x86-64";
+	const char *why = "as none of its own are installed: declarations that differ between "
+			  "machines are as on x86-64";
 
 	if (!h->folder[0] || !memmem(text, size, HERE "/", sizeof(HERE)))
 		return;

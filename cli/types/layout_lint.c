@@ -116,7 +116,7 @@ static void show_text(struct lint *lint, const struct lint_subject *s, const str
 	say(stdout, "%s %s", layout_kind(s->run->types, s->outer),
 	    cairn_types_get(s->run->types, s->outer)->name);
 	if (path_of(s, f, path, sizeof(path)))
-		say(stdout, ", %s%s", strcmp(f->rule, "padding-leak") ? "" : "behind ", path);
+		say(stdout, ", %s%s", strcmp(f->rule, "padding-leak") ? "" : "after ", path);
 	say(stdout, ", offset %" PRIu64 ": %s [%s]\n", s->base + f->offset, f->what, f->rule);
 	if (!is_told(lint, f->why))
 		say(stdout, "    why: %s\n", f->why);

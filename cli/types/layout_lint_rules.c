@@ -34,10 +34,10 @@ static const char *plural(uint64_t n)
 
 /* ---- bytes of nobody ---- */
 
-static const char LEAK[] = "setting the members leaves these bytes as they were: where the "
-			   "verifier does not reject the record (invalid read from "
-			   "stack), the reader sees what lay on the stack or in the ring before; "
-			   "in a key, equal keys differ";
+static const char LEAK[] =
+	"setting the members leaves these bytes as they were: where the verifier does not reject "
+	"the record (invalid read from stack), the reader sees old bytes of the stack or of the "
+	"ring; in a key, equal keys differ";
 
 static void report_hole(const struct lint_subject *s, const struct lint_rule *rule,
 			const char *before, uint64_t off, uint64_t n)
@@ -177,7 +177,7 @@ static void look_for_abi(struct lint_subject *s, const struct lint_rule *rule)
 			MEND(&f, "use a type of one size everywhere: __u64 for long, size_t and "
 				 "pointers");
 		else
-			MEND(&f, "put what is aligned to 8 at a multiple of 8 by itself, or say "
+			MEND(&f, "put members aligned to 8 at a multiple of 8 by itself, or write "
 				 "__attribute__((aligned(8)))");
 		s->report(s, &f, s->ctx);
 		/* The later members are elsewhere only because this one is. */
@@ -188,7 +188,7 @@ static void look_for_abi(struct lint_subject *s, const struct lint_rule *rule)
 	struct lint_finding f = {.rule = rule->id, .offset = s->t->size};
 	WHAT(&f,
 	     "%" PRIu64 " bytes on %s, %" PRIu64
-	     " on %s, though its members are at the same places",
+	     " on %s, though its members are at the same offsets",
 	     s->t->size, s->abi->name, other->size, s->small_abi->name);
 	f.why = "the padding at the end differs: a 32-bit reader finds records of another length, "
 		"and arrays of them elsewhere";
@@ -317,9 +317,9 @@ static void look_for_lines(struct lint_subject *s, const struct lint_rule *rule)
 }
 
 const struct lint_rule layout_lint_rules[] = {
-	{"padding-leak", "bytes between members that nobody sets", look_for_holes},
-	{"bit-padding-leak", "bits between bit-fields that nobody sets", look_for_bits},
-	{"tail-padding", "bytes behind the last member", look_for_tail},
+	{"padding-leak", "bytes between members that no code sets", look_for_holes},
+	{"bit-padding-leak", "bits between bit-fields that no code sets", look_for_bits},
+	{"tail-padding", "bytes after the last member", look_for_tail},
 	{"abi-differs", "members that a 32-bit reader finds elsewhere", look_for_abi},
 	{"misaligned-atomic", "words that cannot be accessed atomically", look_for_atomics,
 	 .placed = true},

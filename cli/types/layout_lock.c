@@ -231,7 +231,8 @@ static int verify(const struct lock_run *l, bool json)
 		    sides[0].abi ? sides[0].abi->name : "another ABI",
 		    sides[1].abi ? sides[1].abi->name : "one that is not known");
 	if (status == STATUS_NO)
-		say(stderr, "cairn: layouts have drifted; if they had to, say --lock %s --update\n",
+		say(stderr,
+		    "cairn: layouts have drifted; if this is intended, use --lock %s --update\n",
 		    l->lock_path);
 	free(sides[0].list.ids);
 	free(sides[1].list.ids);

@@ -121,7 +121,7 @@ static void print_short(const struct layout_record *r, const struct layout_ways 
 	if (ways->map)
 		say(stdout,
 		    "    map: the kernel copies %" PRIu64 " bytes into a value of %" PRIu64
-		    ", %" PRIu64 " behind it\n",
+		    ", %" PRIu64 " after it\n",
 		    r->size, r->believed, lost);
 }
 

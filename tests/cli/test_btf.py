@@ -653,7 +653,7 @@ def members_beyond_their_type_are_left_out_and_counted(compiler):
         run("sh", "-c", 'cd "$1" && exec gnatmake -q -g "$2" -o "$3"', "sh", folder(), write("records.adb", DISCRIMINATED), program,
             check=True)
     told = cairn("btf", "encode", program, "-o", out, check=True).out
-    expect("members that reach beyond the bytes" in told, told)
+    expect("members that reach beyond the size" in told, told)
     cairn("btf", "check", out, check=True)
 
 
@@ -741,7 +741,7 @@ def types_of_a_go_program_are_sound():
     program, out = go_program(), path_of("go.btf")
     told = cairn("btf", "encode", program, "-o", out, check=True)
     cairn("btf", "check", out, check=True)
-    expect("function values, said as pointers" in told.out, told)
+    expect("function values, written as pointers" in told.out, told)
     pairs = [r for r in records_by_bpftool(out).values() if r["kind"] == "STRUCT" and r["name"].startswith("main.Pair[")]
     expect(len(pairs) == 1 and pairs[0]["size"] == 32, pairs)
     expect([(m["name"], m["bits_offset"]) for m in pairs[0]["members"]] == [("A", 0), ("B", 64), ("next", 128), ("f", 192)], pairs)
@@ -793,7 +793,7 @@ def an_array_of_what_is_only_declared_is_void_and_told_as_lost(compiler):
     run(compiler, "-g", "-O1", "-c", "-o", program, write("unknown.cc", UNKNOWN_ELEMENTS), check=True)
     told = cairn("btf", "encode", "--global-vars", program, "-o", out, check=True)
     # The row, the table behind two pointers, and the reference; Clang's class without a name, GCC says it.
-    expect(f"lost: {4 if compiler == 'g++' else 5} arrays of what is only declared, or too large, said as void" in told.out + told.err, told)
+    expect(f"lost: {4 if compiler == 'g++' else 5} arrays of types that are only declared, or too large, written as void" in told.out + told.err, told)
     cairn("btf", "check", out, check=True)
     holder = next(r for r in cairn("btf", "dump", "--json", out, check=True).objects() if r["name"] == "holder")
     expect([(m["name"], m["bits_offset"]) for m in holder["members"]] == [("row", 0), ("deep", 64), ("n", 128)], holder)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn code: who owns which addresses of a process."""
+"""cairn code: the owners of the addresses of a process."""
 
 import glob
 import os

@@ -195,7 +195,7 @@ def a_server_that_has_none_or_is_not_there_leaves_the_plain_answer():
     with serving(empty) as url:
         wait_for(f"{url}/buildid/{build_id(program())}/executable")
         r = cairn("sites", stripped(), "add", "--debuginfod=" + url, env=environment("empty-cache"))
-        asked = [line for line in r.err.splitlines() if line.startswith(f"cairn: asked {url} for the ")]
+        asked = [line for line in r.err.splitlines() if line.startswith(f"cairn: queried {url} for the ")]
         expect(r.status == 3 and r.err.endswith(plain.err), r, plain)
         expect([line.split(" for the ")[1] for line in asked] ==
                [f"{what} of {build_id(program())}: not there" for what in ("sidecar", "debug file")], r)

@@ -154,7 +154,7 @@ def arms_padding_and_limits_are_options():
     data = b"c\1\2\3" + b"\x11\0\0\0" + b"\5\0\0\0" + b"\1\0\0\0" * 4
     r = decode(path, "p", "-d", "l4=tcp:proto=TCP", "-d", "l4=udp:proto=17", "--padding", "-n", "2", data=data)
     expect(r.out == "{.c = 'c', <padding 1> = 010203, .proto = UDP, .l4 = {.udp = 5}, .v = {1, 1, ...}}\n", r.out, r.err)
-    for choice, why in (("l4=sctp", "no union l4 with an arm sctp"), ("l4", "say UNION=ARM"), ("l4=tcp:proto=ICMP", "no value"),
+    for choice, why in (("l4=sctp", "no union l4 with an arm sctp"), ("l4", "write UNION=ARM"), ("l4=tcp:proto=ICMP", "no value"),
                         ("l4=tcp:nothing=1", "no member nothing"), ("l4=tcp:v=1", "no integer")):
         r = decode(path, "p", "-d", choice, data=data)
         expect(r.returncode == 2 and why in r.err and not r.out, choice, r.err)

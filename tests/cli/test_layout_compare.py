@@ -300,7 +300,7 @@ CASES = {
         "struct t { unsigned long long a; unsigned char b; };",
         "@Type record T(@Unsigned long a, @Unsigned byte b) {}",
         ["sizeof(struct t)"], [16], (None, "tail", [0, 0], [16, 9]),
-        "map: the kernel copies 16 bytes into a value of 9, 7 behind it"),
+        "map: the kernel copies 16 bytes into a value of 9, 7 after it"),
     "D4 what follows @Offset overlaps": Case(
         "struct t { char __padding0[4]; int a; int b; };",
         "@Type record T(@Offset(4) int a, int b) {}",
@@ -525,7 +525,7 @@ def what_was_deduced_is_said():
     run("gcc", "-g", "-o", obj, write("deduced.c", "struct packed { char c; long l; } __attribute__((packed)) p;\n"
                                                  "int main(void) { return 0; }\n"), check=True)
     r = cairn("layout", obj, "packed", "--abi", "i386", check=True)
-    expect("/* size: 5, cachelines: 1" in r.out and "/* told from the offsets: packed */\n" in r.out, r)
+    expect("/* size: 5, cachelines: 1" in r.out and "/* deduced from the offsets: packed */\n" in r.out, r)
     o = cairn("layout", obj, "packed", "--abi", "i386", "--json", check=True).objects()[0]
     expect(o["abi"] == "i386" and o["deduced"] == ["packed"] and o["guess"] is False, o)
 

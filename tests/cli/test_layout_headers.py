@@ -86,7 +86,7 @@ def of_another_machine_the_size_of_long_is_right(abi):
     text = "#include <stdint.h>\n#include <linux/types.h>\nstruct probe { char c; %s p; %s m; %s f; %s a; %s l; };\n"
     path = write("probe.h", text % ("intptr_t", "intmax_t", "int_fast16_t", "__u64", "__kernel_ulong_t"))
     r = cairn("layout", "--abi", abi, path, "probe", "--json")
-    expect(r.status == 0 and "what they declare for each machine otherwise is as on x86-64" in r.err, r)
+    expect(r.status == 0 and "declarations that differ between machines are as on x86-64" in r.err, r)
     plain = "struct probe { char c; %s p; %s m; %s f; %s a; %s l; };\n"
     # int_fast16_t is the libc's choice: long there.
     assert_agrees(["clang", f"--target={TRIPLES[abi]}"],

@@ -237,7 +237,7 @@ def trace_takes_the_same_names():
                             ("list_*", {"list_add", "list_del"})):
         r = planned(path, name)
         expect(r.status == 0 and {p["function"] for p in r.objects()} == functions, r)
-    expect("nothing tells the parameters of bare" in planned(path, "bare(n)").err)
+    expect("the parameters of bare are not known" in planned(path, "bare(n)").err)
     for words in (("sites", templates(), "twice"), ("trace", "-c", templates(), "twice")):
         expect(cairn(*words).status == 1, words)
 

@@ -277,7 +277,7 @@ def a_sidecar_alone_answers():
     r = cairn("sidecar", path + ".cairn", env=environment())
     expect(r.status == 2 and "sidecar" in r.err and "name the program" in r.err, r)
     r = cairn("btf", "encode", path + ".cairn", "-o", path + ".btf", env=environment())
-    expect(r.status == 0 and "types alone" in r.err, r)
+    expect(r.status == 0 and "only types are written" in r.err, r)
 
 
 @claim

@@ -346,7 +346,7 @@ def btf_encode_writes_the_same_from_a_sidecar(program):
             counts = r.objects()[0]
             expect(counts["sidecar"] == sidecar and counts["types"]["bytes"] == len(told[0]) and "lost" not in counts, r)
         else:
-            expect(f"from {sidecar}, which does not tell what was lost" in r.out, r)
+            expect(f"from {sidecar}, which does not list the losses" in r.out, r)
 
 
 @claim

@@ -163,7 +163,7 @@ def code_that_nobody_describes_is_left_by_its_frame_pointer_and_marked():
     expect(frame["code"]["unwind"] == "assumed" and not frame["functions"] and "perf map" in frame["unnamed"], frame)
     # It is the caller that is found by an assumption.
     expect([f["assumed"] for f in thread["frames"][:4]] == [False, False, True, False], thread)
-    expect(re.search(r"main\S* .*\(assumed: what it called keeps a frame pointer\)", text.out), text)
+    expect(re.search(r"main\S* .*\(assumed: its callee keeps a frame pointer\)", text.out), text)
 
 
 def left_out(name, *flags):

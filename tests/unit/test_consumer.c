@@ -141,7 +141,7 @@ static void rust_representations(void **state)
 	rust("#[repr(C)] union U { a: u8, b: [u16; 3] }", "U", "6: a@0 b@0");
 	rust("#[repr(C)] pub struct S(pub u8, u64);", "S", "16: 0@0 1@8");
 	assert_problem(CAIRN_LANG_RUST, "struct S { a: u8 }", "S", "without #[repr(C)]");
-	assert_problem(CAIRN_LANG_RUST, "enum E { A }", "E", "how large an enum is");
+	assert_problem(CAIRN_LANG_RUST, "enum E { A }", "E", "the size of an enum");
 	assert_problem(CAIRN_LANG_RUST, "#[repr(C)] struct S<T> { a: T }", "S", "generic");
 	assert_problem(CAIRN_LANG_RUST, "#[repr(C)] struct S { a: Vec<u8> }", "S", "not fixed");
 	assert_problem(CAIRN_LANG_RUST, "#[repr(C)] struct S { a: Missing }", "S", "Missing is not known");

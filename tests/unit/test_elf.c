@@ -481,7 +481,7 @@ static void section_outside_the_file_is_refused_when_it_is_read(void **state)
 		assert_int_equal(elf_open_mem(bytes, size, "built.so", &e, &err), 0);
 		assert_int_equal(elf_section(e, ".debug_info", &section, &err), -EBADMSG);
 		assert_non_null(strstr(err.msg, "built.so: .debug_info"));
-		assert_non_null(strstr(err.msg, "behind the end of the file"));
+		assert_non_null(strstr(err.msg, "after the end of the file"));
 		elf_close(e);
 		eb_free(b);
 	}
@@ -735,7 +735,7 @@ static void bad_relocations_are_refused_with_their_place(void **state)
 	} cases[] = {
 		{sizeof(text) - 7, R_X86_64_64, 1, 0, -EBADMSG,
 		 ".debug_info+0xf99: relocation behind"},
-		{UINT64_MAX, R_X86_64_64, 1, 0, -EBADMSG, "relocation behind the section's end"},
+		{UINT64_MAX, R_X86_64_64, 1, 0, -EBADMSG, "relocation after the section's end"},
 		{0, R_X86_64_64, 2000000, 0, -EBADMSG, "symbol 2000000; there are 2"},
 		{4, R_X86_64_32, 1, 1ll << 40, -EBADMSG, ".debug_info+0x4: relocated value"},
 		{4, R_X86_64_32S, 1, 1ll << 31, -EBADMSG, "does not fit 4 bytes"},

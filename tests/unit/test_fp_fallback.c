@@ -199,10 +199,10 @@ static void what_is_not_behind_a_call_is_no_return_address(void **state)
 		struct world w;
 		MAKE(&w, "\x90");
 		*word_at(&w, FP + 8) = values[i];
-		assert_none(&w, true, "what rbp leads to is no return address");
+		assert_none(&w, true, "rbp does not lead to a return address");
 		MAKE(&w, "\xc3");
 		*word_at(&w, SP) = values[i];
-		assert_none(&w, true, "what is on top of the stack is no return address");
+		assert_none(&w, true, "the top of the stack is no return address");
 	}
 }
 
@@ -213,17 +213,17 @@ static void code_in_no_file_may_be_returned_to_without_a_call_if_its_frame_is_wh
 	MAKE(&w, "\x90");
 	*word_at(&w, FP + 8) = CODE + 0x20;
 	*word_at(&w, CALLER_FP + 8) = CALLER;
-	assert_none(&w, true, "what rbp leads to is no return address");
+	assert_none(&w, true, "rbp does not lead to a return address");
 	w.mappings[0].path = "";
 	struct cairn_regs regs = w.regs;
 	assert_true(fp_fallback_caller(&w.how, true, &regs, &why));
-	assert_string_equal(why, "what it called keeps a frame pointer, and was jumped to");
+	assert_string_equal(why, "its callee keeps a frame pointer, and was jumped to");
 	assert_int_equal(regs.pc.v, CODE + 0x20);
 	*word_at(&w, CALLER_FP + 8) = SP;
-	assert_none(&w, true, "what rbp leads to is no return address");
+	assert_none(&w, true, "rbp does not lead to a return address");
 	*word_at(&w, CALLER_FP + 8) = CALLER;
 	*word_at(&w, FP) = SP;
-	assert_none(&w, true, "what rbp leads to is no return address");
+	assert_none(&w, true, "rbp does not lead to a return address");
 }
 
 static void code_that_may_not_run_has_no_return_addresses(void **state)
@@ -231,7 +231,7 @@ static void code_that_may_not_run_has_no_return_addresses(void **state)
 	struct world w;
 	MAKE(&w, "\x90");
 	w.mappings[0].is_executable = false;
-	assert_none(&w, true, "what rbp leads to is no return address");
+	assert_none(&w, true, "rbp does not lead to a return address");
 }
 
 /* ---- AArch64 ---- */
@@ -299,7 +299,7 @@ static void without_a_frame_x30_is_the_return_address(void **state)
 
 static void what_does_not_tell_whether_a_frame_was_made_is_not_assumed(void **state)
 {
-	static const char unknown[] = "nothing tells whether it has made its frame";
+	static const char unknown[] = "it is not known whether it has made its frame";
 	struct world w;
 	/* Between the two; after a way out; and without a call that leads here. */
 	MAKE_ARM(&w, 1, STP, MOV_FP);
@@ -324,7 +324,7 @@ static void x29_that_leads_nowhere_is_not_followed(void **state)
 	assert_none(&w, true, "x29 leads down the stack");
 	*word_at(&w, RECORD) = CALLER_FP;
 	*word_at(&w, RECORD + 8) = CODE + 0x40;
-	assert_none(&w, true, "what x29 leads to is no return address");
+	assert_none(&w, true, "x29 does not lead to a return address");
 }
 
 static void x29_of_0_says_that_there_is_no_caller(void **state)

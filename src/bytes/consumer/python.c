@@ -511,7 +511,7 @@ static int compare_with_c(struct reader *r, struct declared *d,
 		return 0;
 	r->err = &why;
 	complain_at(r, &d->at, -EBADMSG,
-		    "Python 3.14 and later lay %s out with other places for its bit-fields",
+		    "Python 3.14 and later lay %s out with other offsets for its bit-fields",
 		    d->name);
 	r->err = outer;
 	return note_problem(r, d, why.msg, true);

@@ -399,7 +399,7 @@ static int parse_record(struct reader *r, bool is_union, const struct repr *repr
 	d->pack = repr->pack;
 	d->aligned = repr->aligned;
 	if (!repr->c && !repr->transparent)
-		d->why_not = "without #[repr(C)] Rust does not say where the members are";
+		d->why_not = "without #[repr(C)] Rust does not define the members' offsets";
 	rc = parse_generics(r, d);
 	if (!rc && (at_punct(r, '{') || at_punct(r, '(')))
 		rc = parse_fields(r, d);
@@ -417,7 +417,7 @@ static int parse_variant(struct reader *r, struct declared *d)
 		rc = parse_attribute(r, &ignored);
 	rc = rc ? rc : need_name(r, &name);
 	if (!rc && (at_punct(r, '(') || at_punct(r, '{'))) {
-		d->why_not = "an enum whose variants hold something";
+		d->why_not = "an enum whose variants have fields";
 		rc = skip_group(r);
 	}
 	if (!rc && at_punct(r, '=')) {
@@ -445,7 +445,7 @@ static int parse_enum(struct reader *r, const struct repr *repr)
 		return -ENOMEM;
 	if (!repr->in.n && !repr->c)
 		d->why_not =
-			"without #[repr(u32)] or its like Rust does not say how large an enum is";
+			"without #[repr(u32)] or similar Rust does not define the size of an enum";
 	rc = parse_generics(r, d);
 	rc = rc ? rc : need_punct(r, '{');
 	while (!rc && !at_punct(r, '}')) {

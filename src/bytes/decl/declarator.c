@@ -410,7 +410,7 @@ int parse_type_name(struct parser *p, uint32_t *ret)
 	rc = parse_specifiers(p, &specs);
 	rc = rc ? rc : parse_declarator(p, specs.type, false, &d);
 	if (!rc && d.name.n)
-		rc = fail_at(p, &d.name, -EBADMSG, "a name where only a type may stand");
+		rc = fail_at(p, &d.name, -EBADMSG, "a name where only a type is allowed");
 	rc = rc ? rc : check_chain(p, d.type, &at);
 	leave(p);
 	*ret = rc ? 0 : d.type;

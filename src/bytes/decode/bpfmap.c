@@ -54,7 +54,7 @@ static const struct kind {
 	{BPF_MAP_TYPE_USER_RINGBUF, "user_ringbuf", BPFMAP_NOT,
 	 "its records go from a process to the kernel"},
 	{BPF_MAP_TYPE_BLOOM_FILTER, "bloom_filter", BPFMAP_NOT,
-	 "it keeps hashes, not what was put in"},
+	 "it keeps hashes, not the entries"},
 	{BPF_MAP_TYPE_STRUCT_OPS, "struct_ops", BPFMAP_NOT,
 	 "it holds a table of functions for the kernel"},
 	{BPF_MAP_TYPE_SK_STORAGE, "sk_storage", BPFMAP_OWNERS, NULL},
@@ -386,10 +386,8 @@ static int find_in_programs(struct cairn_bpfmap *map, const char *name,
 		return not_permitted(err, rc, "BPF programs");
 	return err_set(err, -ENOENT,
 		       "no type %s: of the programs that are loaded, %u use map %u (%s), %u of "
-		       "them with BTF. "
-		       "Compilers write BTF only of types that a global variable or a parameter "
-		       "mentions; a file that "
-		       "has the type can be named before it",
+		       "them with BTF. Compilers write BTF only of types that a global variable or "
+		       "a parameter mentions; name a file that has the type before it",
 		       name, n_users, map->info.id, map->info.name, n_btf);
 }
 

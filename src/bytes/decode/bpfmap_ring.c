@@ -150,7 +150,7 @@ int ring_peek(const uint64_t *consumer, const uint64_t *producer, const uint8_t 
 				     : 0;
 			pos = now;
 		} else {
-			rc = damaged(err, pos, "a record that is longer than what was written");
+			rc = damaged(err, pos, "a record that is longer than the written part");
 		}
 	}
 	free(copy);
@@ -165,8 +165,8 @@ static int check_ring(const struct cairn_bpfmap *map, struct cairn_err *err)
 
 	if (map->flags & FLAG_OVERWRITE)
 		return err_set(err, -EOPNOTSUPP,
-			       "map %u is a ring buffer that overwrites what was not read in time; "
-			       "--consume reads it",
+			       "map %u is a ring buffer that overwrites records that were not read "
+			       "in time; --consume reads it",
 			       map->info.id);
 	if (!size || size & (size - 1))
 		return err_set(err, -EBADMSG,

@@ -486,13 +486,13 @@ int cairn_compare(const struct cairn_types *a, uint32_t id_a, const struct cairn
 		return rc;
 	c.to = calloc(1, sizeof(*c.to));
 	if (!c.to)
-		return err_nomem(err, "what differs");
+		return err_nomem(err, "the differences");
 	arena_init(&c.to->arena);
 	compare_any(&c, id_a, id_b);
 	map_fini(&same);
 	if (c.no_memory) {
 		cairn_changes_free(c.to);
-		return err_nomem(err, "what differs");
+		return err_nomem(err, "the differences");
 	}
 	sort_changes(c.to);
 	*ret = c.to;

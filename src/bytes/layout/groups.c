@@ -250,7 +250,7 @@ static int check_pins(const struct former *f, struct cairn_err *err)
 			       "the last member has to stay last: it has no size of its own");
 	if (f->opts->pin_first && f->leader[0] != 0)
 		return err_set(err, -EINVAL,
-			       "%s shall stay first, and be kept behind another member",
+			       "%s must stay first, and must stay after another member",
 			       f->model->t->members[0].name ? f->model->t->members[0].name
 							    : "the first member");
 	return 0;

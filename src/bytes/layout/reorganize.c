@@ -83,7 +83,7 @@ static int check_member(struct model *model, uint32_t i, uint64_t pos, uint64_t 
 	return err_set(err, -EOPNOTSUPP,
 		       "%s is at byte %" PRIu64 ", bit %" PRIu64
 		       ", where the rules of %s would put it at byte %" PRIu64 ", bit %" PRIu64
-		       ": what another order would give is not known",
+		       ": the result of another order is not known",
 		       in->name ? in->name : "an anonymous member", in->bit_off / 8,
 		       in->bit_off % 8, model->order.abi->name, rec.members->bit_off / 8,
 		       rec.members->bit_off % 8);
@@ -109,7 +109,7 @@ static int check(struct model *model, struct cairn_err *err)
 		return 0;
 	return err_set(err, -EOPNOTSUPP,
 		       "it has %" PRIu64 " bytes, where the rules of %s give it %" PRIu64
-		       ": what another order would give is not known",
+		       ": the result of another order is not known",
 		       t->size, model->order.abi->name, round_up((pos + 7) / 8, rec.align));
 }
 

@@ -376,7 +376,7 @@ int debug_file_use(const struct debug_search *s, const char *path, struct elf **
 		r = err_set(err, -ENOENT, "debug file for %s: %s", elf_path(s->main),
 			    log.text.n ? log.text.p : path);
 	else if (r > 0)
-		log_line(s->log, "%s: used, as asked", path);
+		log_line(s->log, "%s: used, as requested", path);
 	VEC_FREE(&log.text);
 	return r < 0 ? r : 0;
 }
@@ -402,7 +402,7 @@ static int read_alt_link(const struct debug_search *s, struct elf *debug, const 
 	const uint8_t *id = cur_bytes(&c, n);
 	if (c.failed || !n || n > 64) {
 		log_line(s->log, "%s: .gnu_debugaltlink: %s", elf_path(debug),
-			 c.failed ? why.msg : "expected a path and a build-id behind it");
+			 c.failed ? why.msg : "expected a path and a build-id after it");
 		return 0;
 	}
 	*ret = (struct wanted){.build_id = id, .build_id_len = n, .must_have_id = true};

@@ -172,7 +172,7 @@ static int take_entry(struct image *m, const struct cairn_embed_section *s, Elf6
 
 	if (entry && (entry->sh_flags & SHF_ALLOC))
 		return err_set(err, -EEXIST,
-			       "%s: %s is part of what is loaded, and cannot be replaced",
+			       "%s: %s is part of a loaded segment, and cannot be replaced",
 			       m->src.file, s->name);
 	if (!entry) {
 		entry = &m->table[m->n++];

@@ -147,7 +147,7 @@ static int check_table(const struct elf *e, const char *what, uint64_t off, uint
 	if (off > e->size || n > (e->size - off) / expected_size)
 		return err_set(err, -EBADMSG,
 			       "%s: %" PRIu64 " %s headers at offset 0x%" PRIx64
-			       " end behind the end of the file, 0x%zx; is it truncated?",
+			       " end after the end of the file, 0x%zx; is it truncated?",
 			       e->path, n, what, off, e->size);
 	return 0;
 }

@@ -250,7 +250,7 @@ static int apply(const struct job *j, struct rela *r, struct cairn_err *err)
 	if (r->offset > j->size || k->width > j->size - r->offset)
 		return err_set(err, -EBADMSG,
 			       "%s: %s+0x%" PRIx64
-			       ": relocation behind the section's end, 0x%" PRIx64,
+			       ": relocation after the section's end, 0x%" PRIx64,
 			       file, name, r->offset, j->size);
 	if (!j->has_addends)
 		r->addend = addend_in_place(j->bytes + r->offset, k);

@@ -35,7 +35,7 @@ int section_raw(const struct elf *e, size_t i, const uint8_t **ret, struct cairn
 	if (off > e->size || s->file_size > e->size - off)
 		return err_set(err, -EBADMSG,
 			       "%s: %s (section %zu): offset 0x%" PRIx64 ", 0x%" PRIx64
-			       " bytes: ends behind the end of the file, 0x%zx",
+			       " bytes: ends after the end of the file, 0x%zx",
 			       e->path, s->file.name ? s->file.name : "section names", i, off,
 			       s->file_size, e->size);
 	if (e->guard && !guard_check(e->guard, e->bytes + off, s->file_size))

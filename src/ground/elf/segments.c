@@ -155,11 +155,11 @@ int elf_set_segments(struct elf *e, const struct segment_header *p, size_t n, st
 		return err_nomem(err, "segments");
 	for (size_t i = 0; i < n; i++) {
 		if (p[i].foff > e->size || p[i].file_size > e->size - p[i].foff)
-			return err_set(err, -EBADMSG,
-				       "%s: loaded segment at offset 0x%" PRIx64 ", 0x%" PRIx64
-				       " bytes: ends behind the end of the file, 0x%zx; is it "
-				       "truncated?",
-				       e->path, p[i].foff, p[i].file_size, e->size);
+			return err_set(
+				err, -EBADMSG,
+				"%s: loaded segment at offset 0x%" PRIx64 ", 0x%" PRIx64
+				" bytes: ends after the end of the file, 0x%zx; is it truncated?",
+				e->path, p[i].foff, p[i].file_size, e->size);
 		if (p[i].vaddr + p[i].file_size < p[i].vaddr)
 			return err_set(err, -EBADMSG,
 				       "%s: loaded segment at address 0x%" PRIx64 ", 0x%" PRIx64

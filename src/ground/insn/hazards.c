@@ -51,7 +51,7 @@ static const struct {
 	[CAIRN_HAZARD_NOT_PROBEABLE] = {"not-probeable",
 					"the kernel does not probe this instruction: a probe may "
 					"attach and never fires"},
-	[CAIRN_HAZARD_TRAP] = {"trap", "already an int3: padding, or somebody else's breakpoint"},
+	[CAIRN_HAZARD_TRAP] = {"trap", "already an int3: padding, or another program's breakpoint"},
 	[CAIRN_HAZARD_NOP5_RED_ZONE] = {"nop5-red-zone",
 					"5-byte nop inside a function: the probe becomes a call "
 					"that overwrites the red zone"},

@@ -11,7 +11,7 @@
  *
  *     48 8b 5c 24 08  mov 8(%rsp),%rbx      reg 3: rbx. The decoder answers
  *     48 89 c8        mov %rcx,%rax         reg 1, rm 0: no
- *     41 83 ec 01     sub $1,%r12d          reg 5: the operation, rm 12: r12. The decoder answers
+ *     41 83 ec 01     sub $1,%r12d          reg 5: operation, rm 4 + 8: r12. The decoder answers
  *     c5 fd 6f 06     vmovdqa (%rsi),%ymm0  of vectors: no
  *
  * Each opcode has a letter:

@@ -206,9 +206,9 @@ static int refuse(int pid, int why, struct cairn_err *err)
 	if (why != -EACCES && why != -EPERM)
 		return why;
 	return err_set(err, -EPERM,
-		       "process %d may not be read: it takes what ptrace takes, the same user, or "
-		       "root (CAP_SYS_PTRACE), and "
-		       "kernel.yama.ptrace_scope 0 unless it is a child",
+		       "process %d may not be read: reading needs the same permission as ptrace: "
+		       "the same user, or root (CAP_SYS_PTRACE), and kernel.yama.ptrace_scope 0 "
+		       "unless it is a child",
 		       pid);
 }
 

@@ -297,7 +297,7 @@ static int add_named(struct core *core, const struct core_search *search, struct
 	if (rc != 1)
 		return rc < 0 ? err_nomem(err, "the program of a core file") : 0;
 	const char *why = place_named(core, &f) ? contradiction(core, &f)
-						: "the core does not say where it was";
+						: "the core does not record its address";
 	if (why) {
 		snprintf(core->note, sizeof(core->note), "%.200s: %s", search->program, why);
 	} else {

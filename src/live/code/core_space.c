@@ -189,8 +189,8 @@ static int open_file(void *ctx, const struct code_mapping *m, struct cairn_binar
 	}
 	if (!build_id_of(search->core, m, &id)) {
 		err_set(err, -ENODATA,
-			"%s: the core file does not have its build-id, so that no file can be told "
-			"to be it",
+			"%s: the core file does not have its build-id, so no file can be "
+			"identified as it",
 			m->path);
 		return 0;
 	}

@@ -85,9 +85,9 @@ static const char *spend(uint64_t n_bytes, uint64_t *left, uint64_t *budget)
 {
 	uint64_t n;
 	if (__builtin_add_overflow(n_bytes, TABLE_COST, &n) || n > *left)
-		return "its tables are more, or larger, than any that are real";
+		return "its tables are more, or larger, than real ones are";
 	if (n > *budget)
-		return "the tables of the process are larger than what is read of one";
+		return "the tables of the process exceed the limit for one process";
 	*left -= n;
 	*budget -= n;
 	return NULL;

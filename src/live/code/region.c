@@ -92,7 +92,7 @@ static int read_eh(struct region *r, const struct code_memory *memory, uint16_t 
 		r->eh_why = "its unwind information is larger than any that is real";
 	else if (hi - lo > *budget)
 		r->eh_why =
-			"the unwind information of the process is larger than what is read of one";
+			"the unwind information of the process exceeds the limit for one process";
 	if (r->eh_why)
 		return 0;
 	*budget -= hi - lo;
@@ -213,7 +213,8 @@ enum cairn_code_unwind region_rule(const struct region *r, uint64_t at, uint16_t
 	rule_undescribed(ret);
 	if (row) {
 		jit_row_rule(row, machine, ret);
-		*ret_why = has_rule(ret) ? NULL : "its owner says that it cannot be unwound there";
+		*ret_why =
+			has_rule(ret) ? NULL : "its owner declares that it cannot be unwound there";
 		return has_rule(ret) ? CAIRN_CODE_UNWIND_ROWS : CAIRN_CODE_UNWIND_NONE;
 	}
 	if (r->symfile)

@@ -322,8 +322,8 @@ static int add_symfile(struct code_runtime *rt, struct runtime_list *list, size_
 static bool spend(struct code_runtime *rt, uint64_t n)
 {
 	if (n > rt->budget) {
-		runtime_note(rt, "__jit_debug_descriptor: the symbol files are larger than what is "
-				 "read of a process");
+		runtime_note(rt, "__jit_debug_descriptor: the symbol files exceed the limit for "
+				 "one process");
 		return false;
 	}
 	rt->budget -= n;

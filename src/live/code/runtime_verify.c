@@ -70,7 +70,7 @@ static const struct code_mapping *mapping_of(struct code_runtime *rt, struct reg
 	}
 	if (i == first)
 		runtime_distrust(r, i < maps->p.n && maps->p.p[i].lo <= at
-					    ? "what is mapped there is no code"
+					    ? "the mapping there is no code"
 					    : "nothing is mapped there");
 	else if (at < r->range.hi.v)
 		runtime_distrust(r, "less code is mapped there");

@@ -209,8 +209,8 @@ static int leave(struct timed_read *s, const struct watched *w, struct cairn_err
 		s->ranges[s->n++] = w->now;
 	return err_set(err, -ETIMEDOUT,
 		       "process %d: a page of [0x%" PRIx64 ",0x%" PRIx64
-		       ") was not there for %d s: who answers page faults there, by userfaultfd(2) "
-		       "or as a file system, does not",
+		       ") was not there for %d s: the handler of page faults there (userfaultfd(2) "
+		       "or a file system) does not answer",
 		       s->pid, w->now.lo, w->now.hi, STALL_MS / 1000);
 }
 
@@ -358,8 +358,8 @@ void timed_read_note(const struct timed_read *s, char *text)
 	if (!r)
 		return;
 	snprintf(text, CAIRN_ERR_MSG_MAX,
-		 "a page at 0x%" PRIx64 " is left out, and what is there: it was not there for %d "
-					"s, and who answers page faults there, by "
-		 "userfaultfd(2) or as a file system, did not",
+		 "a page at 0x%" PRIx64
+		 " is left out, with its contents: it was not there for %d s, and the handler of "
+		 "page faults there (userfaultfd(2) or a file system) did not answer",
 		 r->lo, STALL_MS / 1000);
 }

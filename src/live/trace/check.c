@@ -171,7 +171,7 @@ static int check_name(const struct check *c, struct expr *e)
 		return r;
 	if (!find_enumerator(c, e->name, &value, &clash)) {
 		if (c->function->params_unknown)
-			return WRONG(c, e, "nothing tells the parameters of %s: %s",
+			return WRONG(c, e, "the parameters of %s are not known: %s",
 				     c->function->name,
 				     c->function->decl_file
 					     ? "it is assembler code, or compiled with -g1"
@@ -370,7 +370,7 @@ static int path_arithmetic(const struct check *c, struct expr *e)
 	}
 	t = resolved(c->types, e->type);
 	if (is_reference(t))
-		return WRONG(c, e, "a reference; write * in front to compare what it refers to");
+		return WRONG(c, e, "a reference; write * before it to compare its target");
 	if (is_pointer(t) || t->kind == CAIRN_T_ARRAY || t->kind == CAIRN_T_UNSPECIFIED) {
 		e->is_long = e->is_unsigned = true;
 		return 0;

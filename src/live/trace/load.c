@@ -131,8 +131,8 @@ static int check_pid_namespace(const struct cairn_trace *t, struct cairn_err *er
 		return 0;
 	return err_set(err, -EOPNOTSUPP,
 		       "process %d is in another pid namespace than this one, and the kernel does "
-		       "not tell its number here: run this in "
-		       "the first pid namespace (on the host), or in that of the process",
+		       "not report its number here: run this in the first pid namespace (on the "
+		       "host), or in that of the process",
 		       t->opts.pid);
 }
 

@@ -193,7 +193,7 @@ static int add_all(struct cairn_trace *t, struct trace_file *file,
 			return e;
 	}
 	if (t->probes.n == first)
-		return err_set(err, -ENXIO, "%s: no code is left of what matches", probe);
+		return err_set(err, -ENXIO, "%s: the matching functions have no code left", probe);
 	return (int)first;
 }
 
@@ -304,11 +304,10 @@ static int check_missing(const struct cairn_trace *t, struct cairn_err *err)
 
 	if (!n || t->opts.best_effort)
 		return 0;
-	return err_set(
-		err, -ENODATA,
-		"%zu .dwo file%s of split debug information not found, so calls could be missed; "
-		"--best-effort traces those that are known",
-		n, n == 1 ? "" : "s");
+	return err_set(err, -ENODATA,
+		       "%zu .dwo file%s of split debug information not found, so calls could be "
+		       "missed; --best-effort traces the known ones",
+		       n, n == 1 ? "" : "s");
 }
 
 bool trace_may_leave_out(const struct cairn_trace *t, const struct trace_site *site)
@@ -338,7 +337,7 @@ static int check_refused(const struct cairn_trace *t, struct cairn_err *err)
 	cairn_site_text(t->probes.p[first->pub.probe]->pub.function, first->pub.site,
 			t->opts.show_name, where, sizeof(where));
 	return err_lines(err, -ENOENT, ready ? "--best-effort attaches the others" : "",
-			 "%u of %u sites cannot be probed as asked; the first, %s: %s", refused,
+			 "%u of %u sites cannot be probed as requested; the first, %s: %s", refused,
 			 refused + ready, where, first->pub.refused);
 }
 

@@ -164,12 +164,12 @@ bool fp_fallback_caller(const struct assume *a, bool is_exact, struct cairn_regs
 	}
 	bool has_stepped = step(a, state, &caller);
 	if (has_stepped && is_behind_call(a, caller.pc.v)) {
-		*ret_why = "what it called keeps a frame pointer";
+		*ret_why = "its callee keeps a frame pointer";
 	} else if (has_stepped && is_stub_with_frame(a, &caller)) {
-		*ret_why = "what it called keeps a frame pointer, and was jumped to";
+		*ret_why = "its callee keeps a frame pointer, and was jumped to";
 	} else {
-		*ret_why = state == FRAME ? "what rbp leads to is no return address" :
-					    "what is on top of the stack is no return address";
+		*ret_why = state == FRAME ? "rbp does not lead to a return address" :
+					    "the top of the stack is no return address";
 		return false;
 	}
 	*regs = caller;

@@ -142,7 +142,7 @@ static const char *leave_frame(const struct assume *a, struct cairn_regs *caller
 	if (!is_record_at(a, caller))
 		return "x29, which could be its frame pointer, does not point into the stack";
 	if (!a->read(a->ctx, (struct cairn_addr){caller->r[FP]}, record, sizeof(record)))
-		return "what x29 leads to cannot be read";
+		return "the frame that x29 leads to cannot be read";
 	/* The chain ends with 0; it never goes down. */
 	if (record[0] && record[0] <= caller->r[FP])
 		return "x29 leads down the stack";
@@ -150,7 +150,7 @@ static const char *leave_frame(const struct assume *a, struct cairn_regs *caller
 	caller->known = UINT32_C(1) << FP;
 	caller->r[FP] = record[0];
 	caller->r[LR] = caller->r[SP] = 0;
-	return is_after_call(a, caller->pc.v) ? NULL : "what x29 leads to is no return address";
+	return is_after_call(a, caller->pc.v) ? NULL : "x29 does not lead to a return address";
 }
 
 static const char *leave_without_frame(const struct assume *a, struct cairn_regs *caller)
@@ -158,7 +158,7 @@ static const char *leave_without_frame(const struct assume *a, struct cairn_regs
 	caller->pc.v = caller->r[LR] & address_bits;
 	caller->known = UINT32_C(1) << FP;
 	caller->r[LR] = caller->r[SP] = 0;
-	return is_after_call(a, caller->pc.v) ? NULL : "what is in x30 is no return address";
+	return is_after_call(a, caller->pc.v) ? NULL : "x30 is no return address";
 }
 
 bool fp_fallback_caller_arm(const struct assume *a, bool is_exact, struct cairn_regs *regs,
@@ -169,13 +169,13 @@ bool fp_fallback_caller_arm(const struct assume *a, bool is_exact, struct cairn_
 	*ret_why = "its frame pointer is not known";
 	if (!(regs->known & UINT32_C(1) << FP))
 		return false;
-	const char *why = "nothing tells whether it has made its frame";
+	const char *why = "it is not known whether it has made its frame";
 	if (state != ARM_UNKNOWN)
 		why = state == ARM_FRAME ? leave_frame(a, &caller)
 					 : leave_without_frame(a, &caller);
 	*ret_why = why			? why
-		   : state == ARM_FRAME ? "what it called keeps a frame pointer"
-					: "what it called has no frame";
+		   : state == ARM_FRAME ? "its callee keeps a frame pointer"
+					: "its callee has no frame";
 	if (!why)
 		*regs = caller;
 	return !why;

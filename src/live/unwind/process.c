@@ -89,8 +89,8 @@ static int walk_blocked(struct cairn_stacks *stacks, const struct stopped_thread
 		return 0;
 	}
 	snprintf(stacks->note, sizeof(stacks->note),
-		 "thread %d waits in the kernel and cannot be stopped (state D): its stack is what "
-		 "/proc/%d/task/%d/syscall leads to",
+		 "thread %d waits in the kernel and cannot be stopped (state D): its stack was "
+		 "found by /proc/%d/task/%d/syscall",
 		 t->tid, stacks->pid, t->tid);
 	return 0;
 }

@@ -43,9 +43,9 @@ const char *cairn_walk_end_text(enum cairn_walk_end end)
 		[CAIRN_WALK_UNREADABLE] = "unreadable memory",
 		[CAIRN_WALK_LOST] = "a register is lost",
 		[CAIRN_WALK_LOOP] = "the stack leads back to itself",
-		[CAIRN_WALK_LIMIT] = "more frames than asked for",
+		[CAIRN_WALK_LIMIT] = "more frames than requested",
 		[CAIRN_WALK_GONE] = "the thread is gone",
-		[CAIRN_WALK_NO_CALL] = "the return address is not behind a call",
+		[CAIRN_WALK_NO_CALL] = "the return address does not follow a call",
 		[CAIRN_WALK_NO_ROOM] = "too little stack is left",
 		[CAIRN_WALK_NOT_STOPPED] = "the thread cannot be stopped",
 		[CAIRN_WALK_ASSUMED] = "outermost frame, by an assumption",
@@ -86,7 +86,7 @@ static const char *why_unnamed(const struct code_found *found)
 		return found->why;
 	if (!found->range || found->range->source == CAIRN_CODE_ANONYMOUS)
 		return "no registry, GDB list, jitdump or perf map has a function there";
-	return "who made the code there names no function";
+	return "the maker of the code there names no function";
 }
 
 /* Queries the description of code that no file's row describes. */
@@ -205,7 +205,7 @@ static int tell_no_way(struct walker *w, const struct cairn_stack_frame *f, cons
 			      ", in code made at run time%s%s%s%s",
 			      f->at.v, colon, more, and, assumption);
 	return finish(w, CAIRN_WALK_NO_FILE,
-		      "0x%" PRIx64 " is in no file, in code that nobody describes%s%s%s%s", f->at.v,
+		      "0x%" PRIx64 " is in no file, in code without a description%s%s%s%s", f->at.v,
 		      colon, more, and, assumption);
 }
 
@@ -262,7 +262,7 @@ static int fp_fallback_call(struct walker *w, struct cairn_stack_frame *f, struc
 	int rc = calls_another(w, f->at.v, caller.pc.v, &target, err);
 	if (rc)
 		return rc < 0 ? rc : 0;
-	go_out(w, f, &caller, "what it called is no code");
+	go_out(w, f, &caller, "its callee is no code");
 	return 1;
 }
 
@@ -280,7 +280,7 @@ static int step_out_of_borrowed(struct walker *w, struct cairn_stack_frame *f,
 	struct cairn_regs caller = w->regs;
 	int rc = f->path || !is_code(w, f->at.v) ? 0 : interpreter_frame_caller(&how, &caller, err);
 	if (rc == 1)
-		go_out(w, f, &caller, "what it called runs in the frame of an interpreter");
+		go_out(w, f, &caller, "its callee runs in the frame of an interpreter");
 	return rc;
 }
 

@@ -36,27 +36,27 @@ struct distil {
 };
 
 static const char *const loss_texts[CAIRN_N_LOSSES] = {
-	[CAIRN_LOSS_REFERENCE] = "references, said as pointers",
-	[CAIRN_LOSS_MEMBER_POINTER] = "pointers to members, said as opaque bytes",
-	[CAIRN_LOSS_COMPLEX] = "complex and decimal numbers, said as opaque bytes",
-	[CAIRN_LOSS_VIRTUAL_BASE] = "base classes whose site is computed at run time, left out",
+	[CAIRN_LOSS_REFERENCE] = "references, written as pointers",
+	[CAIRN_LOSS_MEMBER_POINTER] = "pointers to members, written as opaque bytes",
+	[CAIRN_LOSS_COMPLEX] = "complex and decimal numbers, written as opaque bytes",
+	[CAIRN_LOSS_VIRTUAL_BASE] = "base classes whose offset is computed at run time, left out",
 	[CAIRN_LOSS_VARIANT] = "parts of types that depend on a discriminant, left out",
 	[CAIRN_LOSS_FAR_MEMBER] =
-		"members farther into their type, or wider, than BTF can say, left out",
-	[CAIRN_LOSS_BEYOND_MEMBER] =
-		"members that reach beyond the bytes their type is said to have, left out",
-	[CAIRN_LOSS_TYPE] = "types of a kind that BTF does not have, said as opaque bytes",
-	[CAIRN_LOSS_LARGE] = "types of more bytes or elements than BTF can count, said without "
-			     "their number or in rows",
-	[CAIRN_LOSS_ELEMENTS] = "arrays of what is only declared, or too large, said as void",
-	[CAIRN_LOSS_FUNC_VALUE] = "function values, said as pointers",
-	[CAIRN_LOSS_TAG] = "tags of what has none in BTF, left out",
+		"members farther into their type, or wider, than BTF can record, left out",
+	[CAIRN_LOSS_BEYOND_MEMBER] = "members that reach beyond the size of their type, left out",
+	[CAIRN_LOSS_TYPE] = "types of a kind that BTF does not have, written as opaque bytes",
+	[CAIRN_LOSS_LARGE] = "types of more bytes or elements than BTF can count, written without "
+			     "their number or as nested arrays",
+	[CAIRN_LOSS_ELEMENTS] =
+		"arrays of types that are only declared, or too large, written as void",
+	[CAIRN_LOSS_FUNC_VALUE] = "function values, written as pointers",
+	[CAIRN_LOSS_TAG] = "tags of things that have no tags in BTF, left out",
 	[CAIRN_LOSS_FUNC_PROTO] =
 		"functions with code whose name has several prototypes, not in the main part",
 	[CAIRN_LOSS_FUNC_CHANGED] =
 		"functions with parameters that the compiler changed, not in the main part",
 	[CAIRN_LOSS_FUNC_SILENT] = "functions whose parameters the debug information does not "
-				   "tell, not in the main part",
+				   "describe, not in the main part",
 	[CAIRN_LOSS_VARIABLE] = "variables without a fixed address, left out",
 	[CAIRN_LOSS_LOC_LONG] = "arguments whose location takes more steps than a LOC record has",
 	[CAIRN_LOSS_LOC_PIECES] = "arguments in pieces that are not two registers",

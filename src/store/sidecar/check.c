@@ -46,7 +46,7 @@ static int check_symbols(const struct cairn_sidecar *p, struct cairn_err *err)
 			 name = table_get(&p->symbols, i, SYMBOL_NAME);
 		bool rest = table_get(&p->symbols, i, SYMBOL_REST);
 		if (at < end)
-			return bad(p, ".cairn.symbols", i, "an address behind the symbol before",
+			return bad(p, ".cairn.symbols", i, "an address after the previous symbol",
 				   err);
 		end = (uint64_t)at + table_get(&p->symbols, i, SYMBOL_SIZE);
 		if (end > p->header->span)
@@ -65,8 +65,8 @@ static int check_names(const struct cairn_sidecar *p, const char *section, const
 {
 	for (uint32_t i = 0; i + 1 < x->buckets.n; i++)
 		if (table_get(&x->buckets, i, 0) > table_get(&x->buckets, i + 1, 0))
-			return bad(p, section, i, "a bucket that begins where the one before ends",
-				   err);
+			return bad(p, section, i,
+				   "a bucket that begins at the end of the previous one", err);
 	if (x->buckets.n && table_get(&x->buckets, x->buckets.n - 1, 0) != x->entries.n)
 		return bad(p, section, x->buckets.n, "the number of entries", err);
 	for (uint32_t i = 0; i < x->entries.n; i++)
@@ -117,8 +117,8 @@ static int check_pages(const struct cairn_sidecar *p, struct cairn_err *err)
 			uint32_t number = table_get(&p->spans, i, SPAN_FIRST_PAGE) + k;
 			int rc = page_read(p, i, k, &page);
 			if (rc < 0)
-				return bad(p, ".cairn.code", number, "a page behind the one before",
-					   err);
+				return bad(p, ".cairn.code", number,
+					   "a page after the previous one", err);
 			if (rc > 0)
 				rc = check_page(p, &page, number, size - k * SIDECAR_PAGE_SIZE,
 						err);

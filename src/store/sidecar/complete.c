@@ -20,7 +20,7 @@ static void *items(struct sidecar_types *t, struct cursor *c, uint64_t n, size_t
 		   int *rc)
 {
 	if (c->failed || n > cur_left(c) / least) {
-		cur_fail(c, "as many members as are said to be there");
+		cur_fail(c, "the number of members that the record gives");
 		return NULL;
 	}
 	void *p = arena_array(types_arena(t->graph), n, size);

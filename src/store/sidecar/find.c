@@ -211,7 +211,7 @@ static int check_size(const struct cairn_sidecar_search *search, struct cairn_er
 	if (opts_tail_is_zero(search, sizeof(*search)))
 		return 0;
 	return err_set(err, -EINVAL,
-		       "struct cairn_sidecar_search: more is set than the %zu bytes that are known",
+		       "struct cairn_sidecar_search: more is set than the %zu known bytes",
 		       sizeof(*search));
 }
 

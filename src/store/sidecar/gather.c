@@ -442,5 +442,5 @@ int gather_unit(struct gatherer *g, const struct dw_unit *u, struct unit_facts *
 		rc = resolve_all(g);
 	if (rc >= 0)
 		rc = gather_rows(g);
-	return rc == -ENOMEM ? err_nomem(err, "what a unit says about code") : rc;
+	return rc == -ENOMEM ? err_nomem(err, "the facts of a unit about code") : rc;
 }

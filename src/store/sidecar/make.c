@@ -508,7 +508,7 @@ static int check_args(const struct cairn_binary *bin, const struct cairn_sidecar
 	if (elf_is_relocatable(e))
 		return err_set(err, -EOPNOTSUPP,
 			       "%s: an object file runs nowhere: it has no frames whose parameters "
-			       "could be asked for",
+			       "could be queried",
 			       cairn_binary_path(bin));
 	if (!binding_has_code(e))
 		return err_set(err, -ENODATA,

@@ -237,7 +237,7 @@ static int find_records(struct cairn_sidecar *p, const char *name, struct record
 	if (rc < 0 || !s.data)
 		return rc;
 	if (!ret->starts.n)
-		return wrong(&s, "where the first record begins", err);
+		return wrong(&s, "the begin of the first record", err);
 	ret->n = ret->starts.n - 1;
 	ret->data = s.data + off;
 	ret->size = (uint32_t)(s.size - off);
@@ -257,7 +257,7 @@ static int find_blocks(struct cairn_sidecar *p, const char *name, bool has_start
 	if (rc < 0 || !s.data)
 		return rc;
 	if (!ret->starts.n || s.size - off < BITS_SLACK)
-		return wrong(&s, "blocks, and where they begin", err);
+		return wrong(&s, "blocks, and their begins", err);
 	ret->n = ret->starts.n - 1;
 	ret->data = s.data + off;
 	ret->size = (uint32_t)(s.size - off - BITS_SLACK);
@@ -274,8 +274,8 @@ static int check_spans(const struct cairn_sidecar *p, struct cairn_err *err)
 		if (table_get(&p->spans, i, SPAN_FIRST_PAGE) != pages || at < end ||
 		    (uint64_t)at + size > p->header->span)
 			return err_set(err, -EBADMSG,
-				       "%s: .cairn.pages: span %u: expected one behind that before "
-				       "it, inside the code",
+				       "%s: .cairn.pages: span %u: expected one after the previous "
+				       "span, inside the code",
 				       elf_path(p->elf), i);
 		pages += ((uint64_t)size + SIDECAR_PAGE_SIZE - 1) / SIDECAR_PAGE_SIZE;
 		end = (uint64_t)at + size;

@@ -224,10 +224,10 @@ static int keep(void *ctx, const struct cairn_function *f)
 	if (!f->n_sites && !f->n_without_code)
 		return 0;
 	if (found->v.n == CAIRN_FIND_MAX)
-		return err_set(found->err, -E2BIG,
-			       "%s matches more than %d functions; at most so many can be asked "
-			       "about at once",
-			       found->pattern, CAIRN_FIND_MAX);
+		return err_set(
+			found->err, -E2BIG,
+			"%s matches more than %d functions; one query can have at most that number",
+			found->pattern, CAIRN_FIND_MAX);
 	return VEC_ADD(&found->v, f) ? 0 : err_nomem(found->err, "functions");
 }
 

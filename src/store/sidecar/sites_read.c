@@ -61,7 +61,7 @@ static uint32_t read_type(struct reader *r)
 static void *read_array(struct reader *r, uint64_t n, size_t size)
 {
 	if (r->rc < 0 || r->c.failed || n > cur_left(&r->c)) {
-		cur_fail(&r->c, "as many items as are said to be there");
+		cur_fail(&r->c, "the number of items that the record gives");
 		return NULL;
 	}
 	void *p = arena_array(r->arena, n, size);

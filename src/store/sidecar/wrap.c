@@ -111,6 +111,6 @@ int wrap_open(struct elf *outer, struct elf **ret, struct cairn_err *err)
 	elf_close(*ret);
 	*ret = NULL;
 	return err_set(err, -ESTALE,
-		       "%s: " WRAP_SECTION ": a sidecar of another build-id than its wrapper says",
+		       "%s: " WRAP_SECTION ": a sidecar of another build-id than its wrapper's",
 		       elf_path(outer));
 }
