@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cairn/code.h: the mapped files, and what there is of code made at run time, in one list
+ * cairn/code.h: the mapped files, and the code made at run time, in one list
  *
  * Everything is read while the process goes on. An entry's epoch shows if it changed meanwhile;
  * then all of it is read again, a bounded number of times. A process that registers faster than it
@@ -149,7 +149,7 @@ static bool describe_all(const struct code_runtime *rt, struct described *ret)
 	return ok;
 }
 
-/* Memory of which all is described is not also listed as memory that nobody describes. */
+/* Memory that is completely described is not also listed as undescribed memory. */
 static bool is_said_by_others(const struct described *d, const struct cairn_code_range *r)
 {
 	const struct code_maps maps = {.p = {.p = d->p.p, .n = d->p.n}};
@@ -184,7 +184,7 @@ static int settle(struct cairn_code *code, struct cairn_err *err)
 	return rc < 0 ? rc : code_runtime_load_all(code->rt, err);
 }
 
-/* Why memory cannot be read although /proc can: the latter asks for less. */
+/* Reports why memory cannot be read although /proc can: the latter needs fewer permissions. */
 static int check_memory(const struct cairn_code *code, struct cairn_err *err)
 {
 	const struct code_maps *maps = code_space_maps(code->space);

@@ -76,7 +76,8 @@ struct core {
  * core_open - map and read a core file
  *
  * The whole parts of a cut file are available. Returns 0; -EBADMSG if the file is no core file;
- * -EOPNOTSUPP of another class or architecture; -ENOMEM; what open(2), fstat(2) and mmap(2) say.
+ * -EOPNOTSUPP of another class or architecture; -ENOMEM; the errors of open(2), fstat(2) and
+ *             mmap(2).
  * Cost: its headers and notes, no memory.
  */
 int core_open(const char *path, struct core **ret, struct cairn_err *err);
@@ -149,8 +150,8 @@ struct core_memory {
 };
 
 /*
- * Its memory, and of what was not dumped the constant part of the files; borrows the struct. Not
- * for several threads.
+ * Its memory, and for parts that were not dumped the constant sections of the files; borrows the
+ * struct. Not for several threads.
  */
 struct code_memory code_memory_of_core_and_files(struct core_memory *m);
 

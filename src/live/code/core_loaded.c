@@ -202,7 +202,7 @@ static void read_program(struct candidate *f, struct program *ret)
 }
 
 /*
- * One file by its name: below the sysroot, or as it is; the program is often elsewhere than its
+ * One file by its name: below the sysroot, or without it; the program is often elsewhere than its
  * libraries.
  * @program  NULL: a library, whose @bias is known; else set
  */

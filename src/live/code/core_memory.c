@@ -4,8 +4,8 @@
  *
  * Pages of files that the process did not write to are not dumped: names that are string literals,
  * .eh_frame. They are in the file, which code_space_open_core() has taken only if its build-id is
- * that in the core. Sections that may be written to are not taken from it: of a core that was cut
- * off nobody knows whether they were.
+ * that in the core. Writable sections are not taken from it: for a truncated core it is unknown
+ * whether the process wrote to them.
  */
 #include <elf.h>
 #include <string.h>

@@ -26,7 +26,7 @@
  *	16      24    n times: from, to, offset
  *	..            n strings: paths
  *
- * A note that does not fit ends the list; what was before it counts.
+ * A note that does not fit ends the list; the notes before it count.
  */
 #include <elf.h>
 #include <signal.h>

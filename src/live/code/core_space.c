@@ -2,11 +2,11 @@
 /*
  * The files of a core file
  *
- * NT_FILE tells which file was mapped where, but the file that has the name today may be another
- * one: a package was upgraded, the core comes from another machine. To unwind by another file's
+ * NT_FILE lists which file was mapped where, but the file that has the name today may be another
+ * one: a package was upgraded, the core comes from another machine. Unwinding by another file's
  * rows invents frames. The kernel dumps the first page of every mapped ELF file (coredump_filter
- * bit 4, set by default), in which the build-id note nearly always lies: only a file with the same
- * build-id is taken. Looked for, in this order:
+ * bit 4, set by default), which nearly always contains the build-id note: only a file with the same
+ * build-id is taken. These paths are tried in this order:
  *
  *	SYSROOT/path              the name in the core
  *	DIR/.build-id/ab/cdef...  of each debug directory, where packages link the binary of that
@@ -107,8 +107,8 @@ static bool is_known(const struct core *core, const struct code_mapping *m)
 }
 
 /*
- * The mapping of a file's first byte which is nearest below the one asked about: a file may be
- * loaded twice.
+ * The mapping of a file's first byte which is nearest below the given one: a file may be loaded
+ * twice.
  */
 static bool build_id_of(const struct core *core, const struct code_mapping *m,
 			struct core_build_id *ret)
@@ -156,8 +156,7 @@ static int try_file(const struct core_search *search, const char *path,
 }
 
 /*
- * @err keeps what was wrong with the file of that name, which says more than that a directory has
- * none.
+ * @err keeps the fault of the file of that name, which says more than that a directory has none.
  */
 static int try_directory(const struct core_search *search, const char *dir,
 			 const struct core_build_id *id, struct cairn_binary **ret)

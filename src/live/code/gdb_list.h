@@ -28,7 +28,7 @@ struct gdb_list {
 	const char *why; /* why it ends where it does not end; static words; NULL */
 };
 
-/* Registering is quadratic in GDB, and nobody has more. */
+/* Registering is quadratic in GDB, and no program has more. */
 enum { GDB_LIST_MAX = 1 << 16 };
 
 /* The list whose descriptor is at @at, up to @max entries. 0, -ENOMEM. Cost: a read per entry. */

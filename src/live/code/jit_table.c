@@ -14,9 +14,9 @@
  * and some of the elements published meanwhile. When the region passes into a new generation,
  * tables of the old one may hold anything: the reader checks the epoch afterwards.
  *
- * A chain of another intention may lead back to itself, or on for ever: it is left when a table
- * comes again (Brent), when its elements do not ascend, or when its cost is more than is real. A
- * table costs what its bytes cost, and TABLE_COST.
+ * A chain of a hostile process may lead back to itself, or on for ever. The reader leaves it when a
+ * table comes again (Brent), when its elements do not ascend, or when its cost is more than is
+ * real. A table costs its bytes plus TABLE_COST.
  */
 #include "code/jit_table.h"
 
@@ -52,10 +52,10 @@ struct chain {
 	int (*take)(struct chain *c, const uint8_t *bytes, const struct head *h, const char **why);
 	struct jit_tables *to;
 	uint64_t end; /* the element before ends here: the next one must not begin before */
-	/* a symbol of this depth was withdrawn, and what was inlined into it goes with it */
+	/* a symbol of this depth was withdrawn, and its inlined copies go with it */
 	uint32_t withdrawn;
 	/*
-	 * the last symbol of each depth, by number, up to n_open: what a copy may be inlined into
+	 * the last symbol of each depth, by number, up to n_open: the possible parents of a copy
 	 */
 	uint32_t open[MAX_DEPTH + 1];
 	uint32_t n_open;

@@ -31,15 +31,15 @@ struct code_maps {
  * code_maps_parse - the text of /proc/PID/maps
  *
  * @text  malloc()ed, NUL-terminated; the result's, also after an error
- * Lines that are none are left out; what overlaps belongs to the line above. Returns 0; -ENOMEM.
+ * Malformed lines are left out; a line that overlaps belongs to the line above. Returns 0; -ENOMEM.
  */
 int code_maps_parse(char *text, struct code_maps *ret, struct cairn_err *err);
 
 /*
- * code_maps_read - what @pid has mapped now
+ * code_maps_read - the present mappings of @pid
  *
- * Returns 0; -ESRCH when there is no such process, -EACCES without permission, -ENOMEM, what
- * read(2) says. Cost: one read of the file; the kernel formats about a microsecond per line.
+ * Returns 0; -ESRCH when there is no such process, -EACCES without permission, -ENOMEM, the errors
+ * of read(2). Cost: one read of the file; the kernel formats about a microsecond per line.
  */
 int code_maps_read(int pid, struct code_maps *ret, struct cairn_err *err);
 

@@ -26,7 +26,7 @@ static inline bool code_memory_all(const struct code_memory *m, uint64_t at, voi
 	return m->read(m->ctx, at, ret, n) == n;
 }
 
-/* By process_vm_readv(2): takes what ptrace takes. Threads: any. */
+/* By process_vm_readv(2): needs the permissions of ptrace. Threads: any. */
 struct code_memory code_memory_of_process(int pid);
 
 struct code_memory code_memory_of_core(const struct core *core);

@@ -37,8 +37,8 @@ struct notice {
 };
 
 /*
- * Leave a notice, whole or not at all; it replaces an earlier one of this number. 0; -EPERM, what
- * open(2) says.
+ * Writes a notice, whole or not at all; it replaces an earlier one of this number. 0; -EPERM, the
+ * errors of open(2).
  */
 int notice_leave(const struct notice *notice, struct cairn_err *err);
 

@@ -22,7 +22,7 @@ struct perf_name {
 
 struct perf_map {
 	char path[64];
-	struct stat st; /* of what was read */
+	struct stat st; /* of the file that was read */
 	struct name_map names;
 	VEC(struct perf_name) items;
 	char *text;

@@ -17,8 +17,8 @@
 #include <cairn/err.h>
 
 /*
- * The number that the process itself sees: the innermost of its pid namespaces. @pid when it cannot
- * be told.
+ * The number that the process itself sees: the innermost of its pid namespaces. @pid when it is not
+ * known.
  */
 int process_own_number(int pid);
 
@@ -31,12 +31,12 @@ struct process_file {
 /*
  * process_file_read - the file that the process sees under @path
  *
- * @known  what was read before, or NULL: when size, time and inode are the same, bytes stays NULL
+ * @known  the file read before, or NULL: when size, time and inode are the same, bytes stays NULL
  *	    and *@ret_same is set
  * Returns 0, also when there is no such file. Negative:
  *   -EACCES  it belongs to another user, or is no regular file (err)
  *   -ERANGE  larger than PROCESS_FILE_MAX
- *   -ENOMEM, what open(2) and read(2) say
+ *   -ENOMEM, the errors of open(2) and read(2)
  */
 int process_file_read(int pid, const char *path, const struct stat *known, struct process_file *ret,
 		      bool *ret_same, struct cairn_err *err);

@@ -78,7 +78,7 @@ static int open_eh(struct region *r, const struct code_memory *memory, uint64_t 
 	return rc == -ENOMEM ? rc : 0;
 }
 
-/* .eh_frame, or what .eh_frame_hdr leads to. 0, -ENOMEM. */
+/* .eh_frame, or the section that .eh_frame_hdr leads to. 0, -ENOMEM. */
 static int read_eh(struct region *r, const struct code_memory *memory, uint16_t machine,
 		   uint64_t *budget, struct eh_block **ret, struct cairn_err *err)
 {

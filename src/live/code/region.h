@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A range of code made at run time, and what its source has about it. Within this module only. */
+/* A range of code made at run time, and its source's data about it. Within this module only. */
 #ifndef CODE_REGION_H
 #define CODE_REGION_H
 
@@ -20,14 +20,14 @@ struct region_string {
 struct region {
 	struct cairn_code_range range;
 	/* The registry's; range.generation is its epoch. */
-	/* NULL: of another source, or a file is mapped there that tells better */
+	/* NULL: of another source, or a file is mapped there, which is a better source */
 	const struct registry *registry;
 	uint64_t registry_lo;
 	uint32_t number;
 	uint64_t age; /* larger ones are newer, over all registries */
 	/* of an object without a file: the parts that it shares with a region */
 	struct code_jit_info info;
-	bool is_loaded; /* tables and eh are what there was at some moment of this epoch */
+	bool is_loaded; /* tables and eh are those of some moment of this epoch */
 	bool is_fresh;	/* since the last settling */
 	bool is_gone;	/* the epoch was another one by then */
 	struct jit_tables tables;
@@ -58,7 +58,7 @@ void region_take_strings(struct region *to, struct region *from);
 void region_fini(struct region *r);
 
 /*
- * region_rule - the rule at @at, undescribed when there is none; says by what
+ * region_rule - the rule at @at, undescribed when there is none; reports its source
  *
  * If the owner describes other code of the region, but not this address, nothing is assumed:
  * *@ret_why says so.

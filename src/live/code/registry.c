@@ -26,7 +26,7 @@
 #include "base/err.h"
 
 enum {
-	/* Six times what an entry has today: what a copy of all may take. */
+	/* Six times the size of an entry today: the limit for a copy of all. */
 	MAX_STRIDE = 1024,
 	/*
 	 * Entries between two others that are not worth a read of their own: this number is copied

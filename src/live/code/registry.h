@@ -2,10 +2,10 @@
 /*
  * The codectl registry of another process, read from outside
  *
- *	registry_copy	header and entries, as they are at this moment: two reads, no parsing
- *	registry_parse	what the copy says
- *	registry_strings   what its entries point to
- *	registry_check	the entries once more: what was replaced meanwhile is not used
+ *	registry_copy	header and entries of this moment: two reads, no parsing
+ *	registry_parse	the contents of the copy
+ *	registry_strings   the strings that its entries point to
+ *	registry_check	the entries once more: entries replaced meanwhile are not used
  *
  * The steps are separate because a thread that is stopped for its stack waits for only the first
  * two. All bytes are another process's: every number in them is checked, every loop has a limit,
@@ -61,7 +61,7 @@ struct registry {
 	uint8_t *bytes; /* entries, head.entry_stride apart */
 	size_t room;
 	uint32_t n; /* entries in the copy */
-	/* those that registry_parse() was asked for, by number */
+	/* the entries requested from registry_parse(), by number */
 	VEC(struct registry_entry) entries;
 	char *strings;
 	size_t n_strings;
@@ -74,7 +74,7 @@ struct registry {
  * @max  entries; more are not copied, as head.n_entries shows
  * Returns 0. Negative:
  *   -ENOENT      it is not complete yet: no magic
- *   -EBADMSG     it says of itself what cannot be (err: what)
+ *   -EBADMSG     its header has impossible values (err: which)
  *   -EOPNOTSUPP  of another version
  *   -EFAULT      it cannot be read: it shrinks, or is gone
  *   -ENOMEM

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Code made at run time: what a process, and others about it, say of code that is in no file
+ * Code made at run time: the descriptions of code in no file, by the process and by others
  *
  *     prepare  where registries and lists are          running
- *     mark     their entries, as they are              the moment for which everything after counts
+ *     mark     their entries, unchanged                the moment for which everything after counts
  *     catch    the tables that stacks lead to          the same
  *     settle   regions, verified against what is mapped        running
- *     find     rule and names at an address: tables are read when the first address asks for them
+ *     find     rule and names at an address: tables are read at the first query of the address
  *
  * Tables are read after the process goes on. They are those of the moment if the region's epoch is
  * still the same; otherwise the code was freed since, which is reported instead of a rule. Known
@@ -53,7 +53,7 @@ int code_runtime_freeze(struct code_runtime *rt, struct cairn_err *err);
 /*
  * code_runtime_snapshot - read the tables of regions that words point into, as long as nothing runs
  *
- * @words  what may be return addresses or program counters; any alignment
+ * @words  possible return addresses or program counters; any alignment
  * Optional: without it, tables are read on demand, if they are still there. Returns 0, -ENOMEM.
  * Cost: a comparison per word, a search for each word that points between the first region and the
  * last; two reads per table, of at most 8 MB after each mark.
@@ -74,7 +74,7 @@ bool code_runtime_is_ahead(const struct code_runtime *rt);
 int code_runtime_resolve(struct code_runtime *rt, struct cairn_err *err);
 
 struct code_found {
-	/* NULL: nobody says anything of it. Until code_runtime_resolve(), as the rest */
+	/* NULL: it has no description. Until code_runtime_resolve(), as the rest */
 	const struct cairn_code_range *range;
 	enum cairn_code_unwind unwind;
 	/* undescribed with CAIRN_CODE_UNWIND_NONE; a suggestion with _ASSUMED */

@@ -62,7 +62,7 @@ static bool is_weak(enum cairn_code_unwind unwind)
 	return unwind == CAIRN_CODE_UNWIND_FP || unwind == CAIRN_CODE_UNWIND_ASSUMED;
 }
 
-/* A rule that is better than what was found before. */
+/* A rule that is better than the earlier ones. */
 static void take_rule(struct code_found *f, enum cairn_code_unwind unwind,
 		      const struct rule_words *rule, const struct cairn_code_range *range)
 {

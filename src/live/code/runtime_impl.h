@@ -84,14 +84,14 @@ struct code_runtime {
 	struct arena arena;
 	uint64_t budget; /* the rest of RUNTIME_MAX_BYTES */
 	VEC(struct region *) regions; /* by address, then source, then generation */
-	/* those that count: what jit_map and gdb_map number, newer ones higher */
+	/* those that count: the ones that jit_map and gdb_map number, newer ones higher */
 	VEC(struct region *) ranked;
 	VEC(struct region *) mappings; /* CAIRN_CODE_ANONYMOUS, by address */
 	VEC(struct symfile *) symfiles;
 	struct name_map jit_map, gdb_map;
 	const char *notes[RUNTIME_MAX_NOTES + 1];
 	size_t n_notes;
-	/* when the first address asks for it */
+	/* set at the first query that needs them */
 	bool has_read_files;
 	struct perf_map perf;
 	struct jitdump dumps[RUNTIME_MAX_DUMPS];

@@ -25,7 +25,7 @@
 
 #include "base/err.h"
 
-/* ---- what was there before ---- */
+/* ---- earlier results ---- */
 
 /* Regions of an earlier resolve whose tables were read, by registry and epoch. */
 struct earlier {
@@ -160,7 +160,7 @@ static void describe(struct code_runtime *rt, struct region *r, const struct reg
 		runtime_distrust(r, e->why);
 }
 
-/* The copy of it may be of two registrations, unless it is what was read of this epoch before. */
+/* Its copy may be of two registrations, unless it equals the data read earlier in this epoch. */
 static void take_changing(const struct earlier *earlier, struct region *r)
 {
 	r->is_gone = r->range.is_trusted;
@@ -318,7 +318,7 @@ static int add_symfile(struct code_runtime *rt, struct runtime_list *list, size_
 	return 0;
 }
 
-/* False, and said once, when there is too much of them. */
+/* False, and noted once, when there are too many bytes. */
 static bool spend(struct code_runtime *rt, uint64_t n)
 {
 	if (n > rt->budget) {
@@ -331,8 +331,8 @@ static bool spend(struct code_runtime *rt, uint64_t n)
 }
 
 /*
- * A list begins with what was registered last; so it is gone through from its end, and the newest
- * ranks highest.
+ * A list begins with the last registration. So it is read from its end, and the newest ranks
+ * highest.
  */
 static int resolve_lists(struct code_runtime *rt, struct cairn_err *err)
 {

@@ -38,7 +38,7 @@ static void refuse_for(struct code_runtime *rt, struct region *r, const struct c
 	runtime_distrust(r, why ? why : "a file is mapped there");
 }
 
-/* Whether it can be executed may change at any moment, and is not asked. */
+/* Whether it can be executed may change at any moment, and is not checked. */
 void runtime_verify_jit(struct code_runtime *rt, struct region *r)
 {
 	const struct code_maps *maps = code_space_maps(rt->space);
@@ -129,7 +129,7 @@ int runtime_verify_elf(struct code_runtime *rt, struct region *r, const struct r
 	bool has_id = e->build_id && image && image->bin;
 	if (has_id)
 		verify_build_id(r, e, image->bin);
-	/* A link to a file that was deleted leads nowhere; its build-id has told enough. */
+	/* A link to a deleted file leads nowhere; its build-id is enough. */
 	if (e->name && m->path[0] == '/' && !(has_id && m->is_deleted))
 		verify_name(rt, r, e->name, m);
 	return 0;

@@ -10,7 +10,7 @@
 #include "base/err.h"
 
 /*
- * An image by what the kernel calls the file: device and inode; the vDSO has neither, and its
+ * An image by the kernel's identity of the file: device and inode; the vDSO has neither, and its
  * address counts.
  */
 struct image {

@@ -18,7 +18,7 @@
 struct code_image {
 	const char *path; /* as the process's maps name it */
 	struct cairn_binary *bin; /* NULL: it cannot be read, see note */
-	/* its sidecar, which has the table; NULL: none, or not asked for yet */
+	/* its sidecar, which has the table; NULL: none, or not queried yet */
 	struct cairn_sidecar *sidecar;
 	/*
 	 * n_rows 0 when it has no call frame information that can be read, and after
@@ -31,7 +31,7 @@ struct code_image {
 /* How a mapped file is opened; a core's files are looked for otherwise than a process's. */
 struct code_source {
 	/*
-	 * @ret is the caller's; it stays NULL, with a story, when there is none. @ret_bytes: what
+	 * @ret is the caller's; it stays NULL, with an error, when there is none. @ret_bytes: what
 	 * @ret borrows and is freed after it, or left NULL. Returns 0, -ENOMEM.
 	 */
 	int (*open)(void *ctx, const struct code_mapping *m, struct cairn_binary **ret,

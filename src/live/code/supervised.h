@@ -14,7 +14,7 @@
 /*
  * supervised_find - set memory, mapping and time of the registry of @pid
  *
- * @ret  other members are left as they are
+ * @ret  other members are left unchanged
  * Returns 1; 0 when there is none. Negative when there is a notice that is not believed: -EPERM,
  * -EBADMSG (err: why). Cost: some files below /proc for @pid and for each of its parents that runs
  * the same program.

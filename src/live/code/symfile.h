@@ -35,7 +35,7 @@ struct symfile {
 	VEC(struct symfile_symbol) symbols;
 	struct name_map names;
 	struct eh_block *eh, *debug_frame; /* NULL: none */
-	struct symfile_lines *lines; /* NULL: not asked yet */
+	struct symfile_lines *lines; /* NULL: not queried yet */
 	uint64_t size;
 };
 
@@ -66,7 +66,7 @@ size_t symfile_n_fdes(const struct symfile *s);
  */
 uint32_t symfile_line(struct symfile *s, uint64_t at, const char **ret_file);
 
-/* Within this module: what symfile_line() keeps; takes NULL. */
+/* Within this module: the state of symfile_line(); takes NULL. */
 struct symfile_lines;
 void symfile_lines_free(struct symfile_lines *lines);
 

@@ -22,7 +22,7 @@ struct symfile_lines {
 	bool is_laid_out;
 };
 
-/* Section headers as they are: symfile_read() has checked where they are. */
+/* Section headers: symfile_read() has checked their positions. */
 static bool header_at(const struct symfile *s, uint64_t i, Elf64_Shdr *ret)
 {
 	Elf64_Ehdr eh;

@@ -30,8 +30,8 @@ int target_parent_of(int pid);
 bool target_identify(int pid, struct target_id *ret);
 
 /*
- * When a process was forked, in CLOCK_MONOTONIC, the clock of registrations. The kernel tells it in
- * clock ticks of 10 ms: what was registered within the same one counts as before.
+ * The time when a process was forked, in CLOCK_MONOTONIC, the clock of registrations. The kernel
+ * reports it in clock ticks of 10 ms: a registration within the same tick counts as before.
  */
 uint64_t target_forked_ns(const struct target_id *id);
 

@@ -12,8 +12,8 @@
  *
  * Only one of the two can succeed. A read costs two such steps more, some nanoseconds.
  *
- * A read of many pages tells nothing of which page it was. So when it is tried again, it is done
- * page by page, and the page that stalls then is the one that is not asked for any more.
+ * A failed read of many pages does not show which page it was. So a retry reads page by page, and
+ * the page that stalls then is not read any more.
  */
 #include "code/timed_read.h"
 
@@ -180,7 +180,7 @@ static void sleep_tick(struct watched *w)
 	pthread_cond_timedwait(&w->done, &w->lock, &until);
 }
 
-/* False: a read does not end, and nobody waits for it any more. */
+/* False: a read does not end, and the caller stopped waiting for it. */
 static bool wait_for(struct watched *w)
 {
 	uint64_t last = 0;

@@ -43,7 +43,7 @@ struct timed_read {
 		uint64_t lo, hi;
 	} ranges[STALL_MAX];
 	size_t n;
-	bool is_left; /* what ran with it is lost */
+	bool is_left; /* the data of its work is lost */
 	struct watched *worker; /* from timed_read_begin() to timed_read_end() */
 };
 
@@ -71,7 +71,7 @@ int timed_read_run(struct timed_read *s, int (*work)(void *ctx, struct cairn_err
 /*
  * timed_read_lend - while there is nothing to read, @work runs in the thread and the caller goes on
  *
- * @work   reads nothing of the process's memory, and ends when the caller tells it to
+ * @work   reads nothing of the process's memory, and ends when the caller requests it
  * Returns whether it runs: not without timed_read_begin(), nor where no thread can be had. Then
  * timed_read_take_back(), which waits for its end, comes before all else.
  */
@@ -79,7 +79,7 @@ bool timed_read_lend(struct timed_read *s, int (*work)(void *ctx, struct cairn_e
 		     void *ctx);
 void timed_read_take_back(struct timed_read *s);
 
-/* 0; -ETIMEDOUT when what ran with it is lost. */
+/* 0; -ETIMEDOUT when the data of its work is lost. */
 int timed_read_check(const struct timed_read *s, struct cairn_err *err);
 
 /* Whether another attempt is due; @s then counts for it. */

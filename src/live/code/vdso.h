@@ -7,13 +7,13 @@
 
 #include "code/maps.h"
 
-/* Reads @n bytes of a target's memory at @at. Returns 0, or what went wrong, told in @err. */
+/* Reads @n bytes of a target's memory at @at. Returns 0, or an errno, with the reason in @err. */
 typedef int vdso_read(const void *ctx, uint64_t at, void *ret, size_t n, struct cairn_err *err);
 
 /*
  * vdso_open - the vDSO that is mapped at @m
  *
- * @ret  NULL, with a story, when it cannot be read. It borrows *@ret_bytes, which the caller frees
+ * @ret  NULL, with an error, when it cannot be read. It borrows *@ret_bytes, which the caller frees
  *	  after it in any case
  * Returns 0, -ENOMEM.
  */

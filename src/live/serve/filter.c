@@ -23,11 +23,12 @@
 #endif
 
 enum {
-	EXIT_NOT_RUN = 127,  /* what shells say when a command could not be run */
+	/* the status with which shells report that a command could not be run */
+	EXIT_NOT_RUN = 127,
 	LAST_OF_FIRST = 334, /* rseq: the first run of numbers of x86-64 ends here */
 	FIRST_OF_X32 = 512,  /* numbers of x32, which the 64-bit table has, too */
 	LAST_OF_X32 = 547,
-	LAST_NUMBER = 0xffff, /* far beyond what any kernel has */
+	LAST_NUMBER = 0xffff, /* far beyond any kernel's numbers */
 };
 
 /* ---- the filter ---- */

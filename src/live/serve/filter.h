@@ -28,8 +28,8 @@ struct filter_child {
  * @exe   file to execute, @argv its words, NULL at the end
  * @ret   filter_child_end(), also when the command has ended
  * Returns 0. Negative: -ENOSYS (the kernel has no seccomp notification), -EBUSY (another listener
- * is in the way: one supervisor at a time), -ESRCH (it was killed), what fork(2) and socketpair(2)
- * return.
+ * is in the way: one supervisor at a time), -ESRCH (it was killed), the errors of fork(2) and
+ * socketpair(2).
  */
 int filter_start(int nr, const char *exe, char *const argv[], struct filter_child *ret,
 		 struct cairn_err *err);
@@ -44,7 +44,7 @@ void filter_child_end(struct filter_child *child);
  *
  * A number beyond those that every kernel has is called with arguments that nothing accepts, in a
  * process of its own.
- * Returns 0; -EINVAL (err says why); what fork(2) returns.
+ * Returns 0; -EINVAL (err has the reason); the errors of fork(2).
  */
 int filter_may_serve(long nr, struct cairn_err *err);
 

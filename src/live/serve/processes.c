@@ -96,7 +96,7 @@ static int inherit(struct processes *ps, struct process *p, struct cairn_err *er
 		    : 0;
 }
 
-/* Whether it is still the program that registered what its registry has. */
+/* Checks if it is still the program that made the registry's registrations. */
 static void settle(struct process *p, const struct target_id *now)
 {
 	if (!memcmp(p->id.program, now->program, sizeof(now->program)))

@@ -17,13 +17,13 @@ struct process {
 
 struct processes {
 	VEC(struct process *) all; /* in no order: a supervisor serves tens of them */
-	int epoll;		 /* told of each process's end, with its pid as data; borrowed */
+	int epoll;		 /* reports each process's end, with its pid as data; borrowed */
 };
 
 /*
- * process_get - a process by its pid, as it is now
+ * process_get - a process by its pid, in its present state
  *
- * Returns 0; -ESRCH when it has ended; -ENOMEM, what open(2) and mmap(2) return.
+ * Returns 0; -ESRCH when it has ended; -ENOMEM, the errors of open(2) and mmap(2).
  */
 int process_get(struct processes *ps, int pid, struct process **ret, struct cairn_err *err);
 

@@ -24,8 +24,8 @@ struct fetched {
 /*
  * request_fetch - read and judge the arguments, as a kernel does
  *
- * @args  option, info, info_size, flags, as they are in the caller's registers
- * Returns 0; -ESRCH, or what the caller gets: -EFAULT, -EINVAL, -E2BIG, -ERANGE, -ENAMETOOLONG.
+ * @args  option, info, info_size, flags, from the caller's registers
+ * Returns 0; -ESRCH, or the caller's result: -EFAULT, -EINVAL, -E2BIG, -ERANGE, -ENAMETOOLONG.
  */
 int request_fetch(const struct caller *caller, enum codectl_numbers numbers, const uint64_t args[4],
 		  struct fetched *ret);

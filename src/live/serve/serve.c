@@ -7,9 +7,9 @@
  *	       ◄──── 0 or an errno ─────────────────  and keeps them in the registry of the process
  *
  * A kernel would keep a registry with the memory of a process: copied when it forks, gone when it
- * executes another program, gone with it. Nothing tells of forks and execs here (processes.h says
- * how they are noticed all the same): to stop these calls, too, would let a program fail that is
- * interrupted there, or outlives its supervisor.
+ * executes another program or ends. Forks and execs are not reported here (processes.h explains how
+ * they are noticed all the same). Intercepting these calls, too, would break a program that is
+ * interrupted in them, or that outlives its supervisor.
  *
  * Data read from a process counts only if the process still waits in the call. So the
  * notification's id is checked again after each read, since its pid may be another process's by
@@ -102,7 +102,7 @@ static void answer(struct server *s, int error)
 	memset(s->resp, 0, s->sizes.seccomp_notif_resp);
 	s->resp->id = s->req->id;
 	s->resp->error = error;
-	/* It fails when the process was killed meanwhile; nobody waits then. */
+	/* It fails when the process was killed meanwhile; then no caller waits. */
 	(void)ioctl(s->child.listener, SECCOMP_IOCTL_NOTIF_SEND, s->resp);
 }
 

@@ -65,7 +65,7 @@ int served_new(const struct target_id *id, struct served **ret, struct cairn_err
 }
 
 /*
- * Removed entries stay readable for a while: what was removed after the fork is the child's still.
+ * Removed entries stay readable for a while: entries removed after the fork are still the child's.
  */
 static bool was_there(const struct codectl_entry *e, uint64_t at_ns)
 {

@@ -18,19 +18,19 @@ struct served;
  *
  * @id   of the process that owns it
  * @ret  served_end()
- * Returns 0; -ENOMEM, what mmap(2) and open(2) say.
+ * Returns 0; -ENOMEM, the errors of mmap(2) and open(2).
  */
 int served_new(const struct target_id *id, struct served **ret, struct cairn_err *err);
 
-/* The same, with what @from had at @at_ns (CLOCK_MONOTONIC). */
+/* The same, with the entries that @from had at @at_ns (CLOCK_MONOTONIC). */
 int served_copy(const struct served *from, uint64_t at_ns, const struct target_id *id,
 		struct served **ret, struct cairn_err *err);
 
 /*
- * served_apply - what the call asks for is done
+ * served_apply - perform the call
  *
  * @request  its strings are in memory of this process
- * Returns 0; -EEXIST, -ENOENT, -ENOSPC, -ENAMETOOLONG: what the caller gets.
+ * Returns 0; -EEXIST, -ENOENT, -ENOSPC, -ENAMETOOLONG: the caller's result.
  */
 int served_apply(struct served *s, const struct codectl_request *request);
 

@@ -9,9 +9,9 @@
  *	MEMORY    acc holds an address; the value is at acc + offset
  *	SCALAR    acc holds the value itself: an address taken with &
  *
- * Members only move the offset; a dereference emits what loads the pointer and leaves MEMORY.
- * Keeping LOCATED as long as possible is what makes members of structs in registers, or in several
- * pieces, work: the piece that holds the member is chosen at the end.
+ * Members only move the offset; a dereference emits the load of the pointer and leaves MEMORY.
+ * LOCATED is kept as long as possible. So members of structs in registers, or in several pieces,
+ * work: the piece that holds the member is chosen at the end.
  *
  * Arithmetic of conditions keeps the accumulator extended to 64 bits according to the node's C
  * type, so that comparisons need no sizes. Narrower results are cut and extended after each
@@ -126,7 +126,7 @@ static enum cairn_unavailable load_piece(struct compiler *c, const struct cairn_
 		fetch_emit(c->program, FETCH_CONST)->imm = bytes_at(p->bytes + off, n);
 		return CAIRN_AVAILABLE;
 	case CAIRN_PIECE_VALUE:
-		/* A register has 8 bytes; what the rest of a wider value is, nobody says. */
+		/* A register has 8 bytes; the rest of a wider value is not described. */
 		if (off + n > 8 || !fetch_emit_steps(c->program, p, c->at, &why))
 			return why;
 		if (off)
@@ -556,7 +556,7 @@ static enum cairn_unavailable generate_operands(struct compiler *c, const struct
 	return CAIRN_AVAILABLE;
 }
 
-/* Cut what 32-bit arithmetic may have overflowed. */
+/* Cuts the possible overflow of 32-bit arithmetic. */
 static void normalise(struct compiler *c, struct arith type)
 {
 	if (!type.is_long)

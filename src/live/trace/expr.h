@@ -23,8 +23,7 @@
 #include "trace/abi_host.h"
 
 /*
- * Longest probe, deepest nesting. Both far beyond what a person types; the depth bounds our
- * recursion.
+ * Longest probe, deepest nesting. Both far beyond a user's typing; the depth bounds our recursion.
  */
 #define PROBE_TEXT_MAX 4096
 #define EXPR_DEPTH_MAX 32
@@ -62,7 +61,8 @@ struct expr {
 	bool is_address; /* &a: no type of the graph */
 	uint32_t param;  /* NAME */
 	uint32_t type;   /* of a path, in the graph; typedefs kept */
-	uint64_t bit_off;  /* MEMBER, ARROW, INDEX: from the start of what a is or points to */
+	/* MEMBER, ARROW, INDEX: from the start of the object that a is or points to */
+	uint64_t bit_off;
 	uint32_t bit_size; /* of a bit-field, else 0 */
 	int64_t byte_off;  /* INDEX of a pointer, which may be negative */
 };
@@ -110,7 +110,7 @@ struct expr_scope {
  * expr_check_path - give types to a fetched value
  *
  * Returns 0; -EINVAL: no such parameter or member, or an expression that makes no sense (err, with
- * caret); or what cairn_sites_complete_type() returns.
+ * caret); or the result of cairn_sites_complete_type().
  */
 int expr_check_path(const struct expr_scope *scope, struct expr *e, struct cairn_err *err);
 

@@ -63,7 +63,7 @@ static int follow(struct search *s, uint32_t pid)
 				     BPF_NOEXIST);
 	bool gone = !e && kill((pid_t)pid, 0) && errno == ESRCH &&
 		    !bpf_map__delete_elem(s->bpf->maps.family, &pid, sizeof(pid), 0);
-	/* The kernel has told of it already; or it is gone, and nobody else noticed. */
+	/* The kernel has reported it already; or it is gone, and no other process noticed. */
 	if (e || gone)
 		__atomic_sub_fetch(alive, 1, __ATOMIC_RELAXED);
 	if (e == -E2BIG)

@@ -54,7 +54,7 @@ struct target_layout {
 };
 
 /*
- * A string's site in the record: 8 bytes of pointer, 2 bytes of length and TRACE_STRING_CUT, the
+ * A string's slot in the record: 8 bytes of pointer, 2 bytes of length and TRACE_STRING_CUT, the
  * bytes. The pointer tells NULL from memory that cannot be read.
  */
 #define STRING_POINTER_BYTES 8

@@ -28,16 +28,16 @@ struct trace_kernel {
 };
 
 /*
- * kernel_load - load what the planned probes need and fill the tables
+ * kernel_load - load the programs that the planned probes need and fill the tables
  *
  * Tries the best first: sleepable programs for uprobe_multi, then without sleeping, then single
  * uprobes.
- * Returns 0; -EPERM with the command that would be allowed, -EOPNOTSUPP, or what bpf(2) says.
+ * Returns 0; -EPERM with the permitted command, -EOPNOTSUPP, or the errors of bpf(2).
  */
 int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_err *err);
 /*
- * Closes what loading and attaching have opened but the programs and maps: events can still be
- * read.
+ * Closes all that loading and attaching have opened except the programs and maps: events can still
+ * be read.
  */
 void kernel_detach(struct trace_kernel *k);
 void kernel_free(struct trace_kernel *k);

@@ -17,7 +17,7 @@ bool link_multi_is_known(void);
  *
  * @path     of the file; "/proc/self/fd/N" pins the one that was checked
  * @offsets  in the file, in bytes; the same may occur several times, then each gives a hit
- * @cookies  what the program gets for each
+ * @cookies  the program's value for each
  * @pid      only hits of this process; 0: of all
  * Returns a file descriptor that detaches when closed, or a negative errno.
  * Cost: about 3 microseconds per instruction and process that maps the file.

@@ -116,7 +116,7 @@ static bool in_other_pid_namespace(struct stat *ret)
 }
 
 /*
- * A task has numbers in its own pid namespace and in those around it. BPF tells those of the first
+ * A task has numbers in its own pid namespace and in those around it. BPF gives those of the first
  * namespace, and those of the task's own. So a tracer in another one than the first cannot
  * recognise a process in one further inside.
  */

@@ -20,7 +20,7 @@ struct mapping {
 };
 
 /*
- * mappings_open - from now on note what a process, its threads and its children map
+ * mappings_open - from now on note the mappings of a process, its threads and its children
  *
  * @pid  it must not have begun to run the code of interest
  * Returns NULL where perf_event_open(2) is not allowed, or memory is short: then look at
@@ -28,7 +28,7 @@ struct mapping {
  */
 struct mappings *mappings_open(int pid);
 
-/* Hands out what was mapped since the last call; a processor's in their order. Never waits. */
+/* Hands out the mappings since the last call; a processor's in their order. Never waits. */
 void mappings_take(struct mappings *m, void (*on_mapping)(void *ctx, const struct mapping *mapping),
 		   void *ctx);
 

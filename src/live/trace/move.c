@@ -2,19 +2,19 @@
 /*
  * Moving probes
  *
- * A user probe costs what the probed instruction costs: an instruction that the kernel emulates
- * (nop, push, a branch) 0.7 microseconds, one that it single-steps out of line 10. Few sites begin
- * with a cheap one, but nearly all have one a few instructions on:
+ * A user probe costs as much as the kernel needs for the probed instruction: 0.7 microseconds for
+ * an instruction that the kernel emulates (nop, push, a branch), 10 for one that it single-steps
+ * out of line. Few sites begin with a cheap one, but nearly all have one a few instructions on:
  *
  *	A:	mov  %rdi, %rbx		site; single-stepped
  *	A+3:	xor  %eax, %eax
  *	A+5:	test %rsi, %rsi
  *	M:	je   ...		emulated
  *
- * The probe may sit on M instead of A when nobody can tell the difference. Be W the instructions
- * from A up to but without M, and P the fetch program. Claim: under the conditions below every
- * execution of A is followed by exactly one of M in the same thread, every execution of M follows
- * one of A, and P gives the same result at both.
+ * The probe may be on M instead of A if the results are the same. Let W be the instructions from A
+ * up to but without M, and P the fetch program. Claim: under the conditions below every execution
+ * of A is followed by exactly one of M in the same thread, every execution of M follows one of A,
+ * and P gives the same result at both.
  *
  *  1. Each instruction of W falls through to the next: no branch, call, return or trap, and it
  *	cannot fault. The last is decided by a short list of integer instructions on registers; of
@@ -85,7 +85,8 @@ struct part {
 	uint64_t lo, hi;
 	bool unknown;			  /* does not decode, may land, or has an indirect jump */
 	uint32_t first_target, n_targets; /* of its direct jumps, and of calls of itself */
-	int closed;			  /* 0 not asked, 1 all that it reaches is known, -1 not */
+	/* 0 not checked, 1 all that it reaches is known, -1 not */
+	int closed;
 };
 
 struct mover {
@@ -230,7 +231,7 @@ static bool can_be_skipped(const uint8_t *bytes, const struct insn *insn)
 	       (is_own_stack(p.opcode, n) && !base_is_extended(bytes, p.opcode));
 }
 
-/* ---- what a fetch program depends on ---- */
+/* ---- the inputs of a fetch program ---- */
 
 struct needs {
 	uint16_t registers;
@@ -461,7 +462,7 @@ static bool neighbour_may_jump_into(const struct mover *m, const struct part *pa
 	return false;
 }
 
-/* The window of a site, as far as the code between its ends tells. */
+/* The window of a site, as far as the code between its ends determines it. */
 static bool find_window(const struct mover *m, const struct part *part,
 			const struct cairn_site *site, struct needs needs, struct window *w)
 {

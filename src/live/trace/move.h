@@ -31,8 +31,7 @@ bool mover_fde_at(const struct mover *m, struct cairn_vaddr at, struct cairn_vad
 int mover_add(struct mover *m, struct trace_site *site, const struct fetch_program *program);
 
 /*
- * mover_finish - search the file for jumps into what would be skipped, and move where there are
- * none
+ * mover_finish - search the file for jumps into the skipped windows, and move the sites without any
  *
  * Sets at, off, moved and emulated, and takes away the reason for which it was refused; the fetch
  * program must be made again for the new address. Forgets the sites. Returns the number of moved

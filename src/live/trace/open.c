@@ -185,7 +185,7 @@ static int add_all(struct cairn_trace *t, struct trace_file *file,
 
 	for (size_t i = 0; i < list->n; i++) {
 		const struct probe_text *text = NULL;
-		/* Each anew: what an expression means depends on the function. */
+		/* Each anew: the meaning of an expression depends on the function. */
 		int e = parse_probe(t, probe, &text, err);
 		if (e == 0)
 			e = add_function(t, file, list->p[i], list->found, types, text, err);
@@ -197,13 +197,13 @@ static int add_all(struct cairn_trace *t, struct trace_file *file,
 	return (int)first;
 }
 
-/* Whether the debug information may tell what the sidecar did not. */
+/* True if the debug information may have facts that the sidecar did not. */
 static bool can_ask_again(const struct trace_file *f)
 {
 	return f && f->sidecar && !f->sidecar_sites && cairn_binary_has_dwarf(f->bin);
 }
 
-/* *@ret_file is set as soon as it is known. */
+/* *@ret_file is set once it is known. */
 static int try_add(struct cairn_trace *t, const char *probe, struct trace_file **ret_file,
 		   struct cairn_err *err)
 {
@@ -296,7 +296,7 @@ size_t cairn_trace_missing(const struct cairn_trace *t, const char **ret)
 	return n;
 }
 
-/* A site that nobody described is in no list, and its calls would not be seen to be missing. */
+/* An undescribed site is in no list, and its missing calls would not be noticed. */
 static int check_missing(const struct cairn_trace *t, struct cairn_err *err)
 {
 	const char *which;

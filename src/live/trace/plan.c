@@ -7,8 +7,8 @@
  * So decoding needs to know only which values the site has, and sites whose programs are byte for
  * byte the same share one: the 900 copies of a small function need 10 to 30 programs.
  *
- * Which sites are refused, and what that means, is the promise "never miss silently": a hazard, an
- * address outside of the file, a listed value or a condition that cannot be had there. A value that
+ * The promise "never miss silently" decides which sites are refused: for a hazard, an address
+ * outside of the file, and a listed value or a condition that is not available there. A value that
  * was not listed never refuses; it is shown as unavailable with its reason.
  *
  * A value that is a constant at a site is computed here and costs nothing per hit.
@@ -65,15 +65,15 @@ static uint32_t target_bytes(const struct cairn_trace *t, const struct recipe *r
 
 	if (recipe->kind == RECIPE_TEXT)
 		return t->string_bytes;
-	/* A quarter of what a struct may have: there may be several. */
+	/* A quarter of the limit of a struct: there may be several. */
 	while (ret < t->value_bytes / 4)
 		ret *= 2;
 	return ret;
 }
 
 /*
- * Room for what the recipes in a value look at, after its own bytes; returns the bytes of all.
- * *@left targets may be had.
+ * Lays out room for the targets of a value's recipes, after its own bytes; returns the bytes of
+ * all. *@left targets are still allowed.
  */
 static uint32_t lay_out_targets(struct cairn_trace *t, const struct cairn_trace_value *v,
 				const struct cairn_types *types, uint32_t out, unsigned int *left,
@@ -411,7 +411,7 @@ static int intern_program(struct cairn_trace *t, const struct fetch_program *p, 
 	return 0;
 }
 
-/* The program for a planned, as it is now; a planned that is refused keeps its reason. */
+/* The program for a site, in its present state; a refused site keeps its reason. */
 static int compile_site(struct cairn_trace *t, struct trace_probe *p, struct trace_site *planned,
 			 struct fetch_program *program, struct cairn_err *err)
 {
@@ -456,8 +456,8 @@ static bool is_from_sidecar(const struct trace_file *f)
 }
 
 /*
- * Whoever said where the site is: an instruction begins there, in the file that is mapped, and it
- * is the one that is described.
+ * Whatever the source of the site: an instruction must begin there, in the mapped file, and it must
+ * be the described one.
  */
 static void check_code(const struct trace_probe *p, struct trace_site *site)
 {
@@ -611,7 +611,7 @@ int plan_probe(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *e
 
 	if (r == 0)
 		r = plan_sites(t, p, err);
-	/* Programs that nobody uses stay; they are harmless. */
+	/* Unused programs stay; they are harmless. */
 	if (r < 0)
 		t->sites.n = sites;
 	return r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading the ring buffer, and what was counted. */
+/* Reading the ring buffer, and the counters. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static int open_ring(struct cairn_trace *t, struct cairn_err *err)
 	return k->ring ? 0 : err_set(err, -errno, "mapping the ring buffer: %s", strerror(errno));
 }
 
-/* One look into the ring. 1 when events were handed out or the callback said stop. */
+/* One look into the ring. 1 when events were handed out or the callback requested a stop. */
 static int consume(struct trace_kernel *k)
 {
 	int e = ring_buffer__consume(k->ring);

@@ -223,7 +223,7 @@ static int find_path(struct cairn_trace *t, const char *name, const char **ret,
 /* Returns 0 with f->sites NULL when there is no sidecar. */
 static int open_sidecar(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)
 {
-	/* A sidecar tells what holds without that assumption. */
+	/* A sidecar has the facts without that assumption. */
 	if (!t->opts.find_sidecar || t->opts.assume_unmodified)
 		return 0;
 	int e = t->opts.find_sidecar(t->opts.find_sidecar_ctx, f->bin, &f->sidecar, err);
@@ -249,7 +249,7 @@ static int open_sites(struct cairn_trace *t, struct trace_file *f, struct cairn_
 
 int resolve_again(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)
 {
-	/* Earlier probes go on using what the sidecar told them. */
+	/* Earlier probes go on using the sidecar's facts. */
 	f->sidecar_sites = f->sites;
 	f->sites = NULL;
 	return open_debug_info(t, f, err);

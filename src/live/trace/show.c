@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fetch programs for people: what --dry-run prints. */
+/* Fetch programs for people: the output of --dry-run. */
 #include <errno.h>
 #include <inttypes.h>
 

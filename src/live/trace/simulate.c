@@ -2,8 +2,8 @@
 /*
  * The reference interpreter of fetch programs
  *
- * Does in plain C what bpf/trace.bpf.c does in the kernel, without the tricks the verifier asks
- * for. Tests run both on the same programs; the planner runs this one to fold constants.
+ * Does in plain C the work of bpf/trace.bpf.c in the kernel, without the tricks for the verifier.
+ * Tests run both on the same programs; the planner runs this one to fold constants.
  */
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /*
  * The trace handle: how planning, attaching and reading share it
  *
- *	open.c  open, add, close, what the caller may look at
+ *	open.c  open, add, close, and the public data
  *	plan.c  probe x sites -> sites and programs (offline)
  *	load.c, attach.c, verify.c, child.c, mapped.c  the kernel side
  *	read.c, decode.c, print.c  events
@@ -21,7 +21,7 @@
 #include "trace/boundary.h"
 #include "trace/fetch.h"
 
-/* All sites of a trace: what one uprobe_multi link takes (MAX_UPROBE_MULTI_CNT of Linux). */
+/* All sites of a trace: the limit of one uprobe_multi link (MAX_UPROBE_MULTI_CNT of Linux). */
 #define TRACE_SITES_MAX (1u << 20)
 /* Functions, which a pattern may have thousands of. */
 #define TRACE_PROBES_MAX CAIRN_FIND_MAX
@@ -96,7 +96,7 @@ struct cairn_trace {
 	int child_status;
 	bool child_ended;
 	int pidfd;         /* -1 when every process is traced */
-	struct mappings *mappings; /* of the command; NULL: /proc tells */
+	struct mappings *mappings; /* of the command; NULL: /proc is used */
 	bool mappings_unsure;      /* one may have been of a probed file */
 
 	struct trace_kernel *kernel; /* NULL until attached */
@@ -126,7 +126,7 @@ int trace_add_file(struct cairn_trace *t, const char *path, const char *shown,
 /*
  * resolve_probe - find the file and the functions that a probe's head means
  *
- * @ret_file  set as soon as it is known, also when looking for functions in it fails
+ * @ret_file  set once it is known, also when looking for functions in it fails
  * @ret       at least one; more than one when all are meant
  * Errors as cairn_trace_add().
  */

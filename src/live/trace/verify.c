@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Before anything is attached: is what runs what was analysed?
+ * Before anything is attached: is the running code the analysed code?
  *
  * 1. The file. It was opened when it was analysed and the descriptor kept, so it is the same file
  *    whatever was renamed since; its size and times tell whether it was written to in place. A
@@ -54,7 +54,7 @@ static const struct procmap_entry *entry_of(const struct procmap *m, const struc
 	return NULL;
 }
 
-/* Says what the process maps instead. */
+/* Reports the process's mappings instead. */
 static int not_mapped(const struct procmap *m, const struct trace_file *f, struct cairn_err *err)
 {
 	const char *name = strrchr(f->shown, '/');
@@ -162,7 +162,7 @@ static void add_to_batch(struct batch *b, struct trace_site *site, const struct 
 }
 
 /*
- * Length of the instruction at a site: what follows it may be patched, which is not our business.
+ * Length of the instruction at a site: patches after it do not matter.
  */
 static size_t code_of(const struct trace_file *f, const struct trace_site *site,
 		      const uint8_t **ret)
@@ -217,7 +217,7 @@ int verify_files(struct cairn_trace *t, struct cairn_err *err)
 
 	for (size_t i = 0; i < t->files.n && e == 0; i++)
 		e = check_unchanged(t->files.p[i], err);
-	/* Before its exec a command maps nothing of what will be probed. */
+	/* Before its exec a command maps none of the files to be probed. */
 	if (e < 0 || !t->pid || t->child)
 		return e;
 	e = procmap_read(t->pid, &m, err);

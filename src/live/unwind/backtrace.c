@@ -94,7 +94,7 @@ struct walker {
 	struct rule_words made; /* by the FDE's program */
 };
 
-/* Stack words are read past what a sanitizer thinks of them. */
+/* Stack words are read even if a sanitizer has marked them. */
 #define SELF_READS __attribute__((no_sanitize("address", "thread", "undefined")))
 
 SELF_READS static uint64_t word_at(uint64_t at)

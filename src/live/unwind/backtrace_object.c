@@ -134,7 +134,7 @@ static void find_bias(struct backtrace_object *o, const Elf64_Phdr *p, unsigned 
 }
 
 /*
- * The headers must be in the first page, as they are wherever the first segment begins with the
+ * The headers must be in the first page, as they are whenever the first segment begins with the
  * file.
  */
 static void read_headers(struct backtrace_object *o)

@@ -36,7 +36,7 @@ struct backtrace_table {
 	backtrace_word words[]; /* by the number of a rule */
 };
 
-/* An object that was seen. Once filled it stays as it is, but for the table. */
+/* A known object. Once filled it does not change, except for the table. */
 struct backtrace_slot {
 	uint32_t state; /* atomic: enum backtrace_slot_state */
 	struct backtrace_object object;
@@ -44,7 +44,7 @@ struct backtrace_slot {
 	const struct backtrace_table *table;	     /* atomic; NULL: not prepared */
 };
 
-/* Whether walks read the cache of addresses seen before; for measuring what the rest costs. */
+/* Turns the cache of known addresses on or off; for measuring the cost of the rest. */
 void backtrace_cache_use(bool on);
 
 /* The object whose mapping contains @at; false when none does. Signals: safe. */

@@ -9,8 +9,8 @@
 #include "code/memory.h"
 
 /*
- * begin_of_context - whether @pc, a return address, is what makecontext(3) or boost.context put on
- * a new stack
+ * begin_of_context - whether @pc, a return address, is the one that makecontext(3) or boost.context
+ * put on a new stack
  *
  * @ret_why  the owner of the stack, in static words
  * Cost: a read of the code around it. Threads: any.

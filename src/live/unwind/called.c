@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whom a call leads to
+ * The target of a call
  *
  * Code made at run time may leave rbp as it was. Then rbp leads past a real caller, to the frame of
  * another one:
@@ -11,9 +11,9 @@
  *
  * The bytes before the return address contradict this: their call leads to rb_vm_exec, which is not
  * on the stack. So the target of a direct call is followed, and that of one through a slot of the
- * GOT. A stub of the PLT leads to what its slot holds. A tail call leaves no frame, so that the
- * functions a function jumps to are followed, too. The callee must be in one of them. Each doubt is
- * decided for the callee:
+ * GOT. A stub of the PLT leads to the target in its slot. A tail call leaves no frame, so the
+ * functions that a function jumps to are followed, too. The callee must be in one of them. Each
+ * doubt is decided for the callee:
  *
  *	code in no file, or without a sized symbol or an FDE  it may lead to the callee
  *	bytes that do not decode                              it may
@@ -68,7 +68,7 @@ static bool is_in(const struct body *b, uint64_t at)
 	return at >= b->lo && at < b->hi;
 }
 
-/* Whether the 8 bytes at @slot are of the table that the dynamic loader fills, and nobody else. */
+/* True if the 8 bytes at @slot are in the table that only the dynamic loader fills. */
 static bool is_got(const struct called *c, uint64_t slot)
 {
 	const struct code_image *image;
@@ -93,8 +93,8 @@ static bool got_target(const struct called *c, uint64_t end, const uint8_t *dist
 }
 
 /*
- * The target of the call before @ret_addr; false when none can be told, or the bytes read as
- * another call, too.
+ * The target of the call before @ret_addr; false when there is none, or the bytes read as another
+ * call, too.
  */
 static bool target_before(const struct called *c, uint64_t ret_addr, uint64_t *ret)
 {
@@ -145,7 +145,7 @@ static bool leave_stub(const struct called *c, uint64_t at, uint64_t *ret)
 /*
  * The function at @at, or its part, by its symbol, else by its FDE, which strip(1) leaves. Code
  * without a row has none.
- * Returns 1; 0: it cannot be told; -ENOMEM.
+ * Returns 1; 0: it is not known; -ENOMEM.
  */
 static int body_at(const struct called *c, const struct code_image *image, struct cairn_vaddr vaddr,
 		   uint64_t at, struct body *ret, struct cairn_err *err)

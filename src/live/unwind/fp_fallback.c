@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames that nobody describes
+ * Frames without a description
  *
  * V8, the JVM with -XX:+PreserveFramePointer, .NET and others begin their functions so that frames
  * are a list:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a frame is left that nobody describes: by its frame pointer, if it has one. Within this
- * module only.
+ * How the walk leaves a frame without a description: by its frame pointer, if it has one. Within
+ * this module only.
  */
 #ifndef UNWIND_FP_FALLBACK_H
 #define UNWIND_FP_FALLBACK_H
@@ -20,7 +20,8 @@ struct assume {
 };
 
 /*
- * fp_fallback_caller - from a frame to its caller by what code that keeps frame pointers does
+ * fp_fallback_caller - from a frame to its caller by the convention of code that keeps frame
+ * pointers
  *
  * @is_exact  the frame's pc is an instruction that is about to run: it may be before, or after, the
  *	       life of the frame

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames of AArch64 that nobody describes
+ * Frames of AArch64 without a description
  *
  *	a9be7bfd	stp x29,x30,[sp,#-32]!	the caller's x29, and where this function returns to
  *	910003fd	mov x29,sp		x29: 8 bytes of caller's x29, 8 of return address

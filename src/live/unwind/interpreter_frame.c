@@ -7,7 +7,7 @@
  * to the unwinder for them has no rule at all: it is there for its exception handler, which never
  * unwinds past a trace.
  *
- *	rsp        words of the trace, a multiple of 16 bytes that nobody tells
+ *	rsp        words of the trace, an unknown multiple of 16 bytes
  *	S          the interpreter's frame, as the row for its entry says: CFA = S + 80
  *	S + ...      a pointer to the state, which has S in it
  *	CFA - 8    the return address

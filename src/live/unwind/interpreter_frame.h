@@ -34,7 +34,8 @@ struct borrow {
 	uint16_t machine;
 	struct code_space *space;
 	const struct code_memory *memory; /* of code, and of states when @states is NULL */
-	struct interpreter_frame_states *states; /* NULL: what @memory reads does not change */
+	/* NULL: the memory that @memory reads does not change */
+	struct interpreter_frame_states *states;
 	cairn_read_memory read; /* the stack */
 	void *ctx;
 };

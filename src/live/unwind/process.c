@@ -160,7 +160,7 @@ static int look_again(struct cairn_stacks *stacks, const struct stop *stop, stru
 	return rc < 0 ? rc : mark_code(stacks, stop, err);
 }
 
-/* The mappings as they are now. */
+/* The present mappings. */
 static int renew_maps(struct cairn_stacks *stacks, struct cairn_err *err)
 {
 	bool is_new = stacks->has_new_maps;
@@ -323,7 +323,7 @@ int cairn_stacks_again(struct cairn_stacks *stacks, struct cairn_err *err)
 	if (rc < 0)
 		return rc;
 	rc = take_once(stacks, err);
-	/* It is known only now what else has to be read of a moment. */
+	/* Only now it is known which other parts have to be read at one moment. */
 	return rc == 0 && stacks->states.has_missed ? take_once(stacks, err) : rc;
 }
 
@@ -340,7 +340,7 @@ static int open_once(const struct cairn_stacks_opts *opts, struct timed_read *st
 	timed_read_note(stall, stacks->note);
 	stacks->mapped_by = stop_memory_of(stacks->pid);
 	rc = code_space_open_pid(stacks->mapped_by, stacks->jobs, &stacks->space, err);
-	/* Mappings take what tracing takes, and say less of it. */
+	/* Mappings need the permissions of tracing, but their error says less. */
 	if (rc == -EACCES || rc == -EPERM)
 		rc = stop_refuse(stacks->pid, EPERM, err);
 	if (rc == 0) {

@@ -39,7 +39,7 @@ struct reaper {
 };
 
 /*
- * reaper_start - begin to wait for the dead among what reaper_add() names
+ * reaper_start - begin to wait for the dead among the threads that reaper_add() names
  *
  * @stall  lends its thread until reaper_join(). If it has none, nothing waits for the dead.
  * @tasks  /proc/PID/task, until reaper_join()
@@ -52,7 +52,7 @@ bool reaper_add(struct reaper *reaper, int tid);
 /* No name is left to be read but one that the other thread has in hand. */
 void reaper_read_names(struct reaper *reaper);
 
-/* Nobody is waited for soon; does not wait. */
+/* Announces the end of the wait; does not wait. */
 void reaper_end(struct reaper *reaper);
 
 /* After reaper_end(): the list of threads is the caller's now. reaper_fini() frees it. */

@@ -6,7 +6,7 @@
  * else. But they were called from compiled code, by a call, and its frames go on from there as
  * usual:
  *
- *     rsp    words of the frame, how many nobody tells
+ *     rsp    words of the frame, of unknown number
  *     S      return address: a described function, after a call whose target can be this code
  *     S + 8  the frame of that function, whose rows lead on: to the outermost frame, or to the next
  *            code without rows
@@ -121,7 +121,7 @@ static int follow(const struct scan *s, struct cairn_regs regs, struct cairn_err
 	return FIT_GOES_ON;
 }
 
-/* With rbp as it is where it takes that. fit, or -ENOMEM. */
+/* With rbp unchanged if the row needs it. fit, or -ENOMEM. */
 static int follow_caller(const struct scan *s, const struct cairn_regs *regs,
 			 struct cairn_regs *caller, struct cairn_err *err)
 {
@@ -135,7 +135,7 @@ static int follow_caller(const struct scan *s, const struct cairn_regs *regs,
 }
 
 /*
- * 1 when the word @ret_addr at @at can be the caller's; NOT_TOLD when nothing can be said from here
+ * 1 when the word @ret_addr at @at can be the caller's; NOT_TOLD when nothing is known from here
  * on.
  */
 enum { NOT_TOLD = 2 };

@@ -12,8 +12,8 @@
  * copy that points into the own stack is where the second copy begins: an older, lower one only
  * makes it longer.
  *
- * On x86-64 thread libraries put what the thread pointer points to on top of a thread's stack: some
- * kilobytes that are no stack, which are left out.
+ * On x86-64 thread libraries put the data that the thread pointer points to on top of a thread's
+ * stack: some kilobytes that are no stack, which are left out.
  *
  * The mappings were read before the threads stood still, and a main thread's stack may have grown
  * since: a stack pointer in the gap below [stack] is in it.
@@ -78,7 +78,7 @@ static void plan_part(const struct code_mapping *m, uint64_t sp, struct snapshot
 	s->n_bytes += copy->hi - copy->lo;
 }
 
-/* The mapping that @sp is in; when it has grown, as it is now. False when there is none. */
+/* The mapping that @sp is in; when it has grown, its present range. False when there is none. */
 static bool find_stack(const struct code_maps *maps, uint64_t sp, struct code_mapping *ret)
 {
 	const struct code_mapping *m = code_maps_find(maps, sp);
@@ -91,7 +91,7 @@ static bool find_stack(const struct code_maps *maps, uint64_t sp, struct code_ma
 	if (!m)
 		return false;
 	*ret = *m;
-	/* The red zone may be in a page that nobody has touched. */
+	/* The red zone may be in a page that was never touched. */
 	if (sp < m->lo)
 		ret->lo = sp & ~(uint64_t)(PAGE_BYTES - 1);
 	return true;
@@ -156,7 +156,7 @@ static void plan_own(const struct code_maps *maps, const struct stopped_thread *
 		plan_part(&used, sp, s, own);
 }
 
-/* A batch of copies; what could not be read is none. */
+/* A batch of copies; an unreadable one becomes none. */
 static void read_batch(struct snapshot *s, struct stack_copy *copies, size_t n)
 {
 	struct iovec here[MAX_IOV], there[MAX_IOV];

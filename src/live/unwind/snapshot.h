@@ -46,7 +46,7 @@ const void *snapshot_words(const struct snapshot *s, size_t i, size_t *ret_n);
 bool snapshot_read(const struct snapshot *s, size_t thread, uint64_t at, void *ret, size_t n);
 bool snapshot_read_any(const struct snapshot *s, uint64_t at, void *ret, size_t n);
 
-/* The same of the process as it is now. */
+/* The same for the present process. */
 bool snapshot_read_live(int pid, uint64_t at, void *ret, size_t n);
 
 #endif

@@ -58,13 +58,13 @@ int stacks_new(const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
  */
 void stacks_take_note(struct cairn_stacks *stacks);
 
-/* No threads, and what was borrowed from them ends. */
+/* Removes all threads, and ends data borrowed from them. */
 void stacks_clear(struct cairn_stacks *stacks);
 
 /* Adds a thread whose walk is to be run; NULL when out of memory. */
 struct thread_walk *stacks_add(struct cairn_stacks *stacks, int tid, const char *comm);
 
-/* Keep what the walk at hand has found, as @t's. Returns 0, -ENOMEM. */
+/* Keeps the results of the current walk, as @t's. Returns 0, -ENOMEM. */
 int stacks_keep(struct cairn_stacks *stacks, struct thread_walk *t, struct cairn_err *err);
 
 #endif

@@ -10,9 +10,9 @@
  * A signal trampoline is different: it restores the registers of code that was interrupted, all of
  * them.
  *
- * Stacks grow down, so that each caller's frame is above. A step that does not get there is
- * refused: a damaged stack would lead round in circles. A leaf function of AArch64 may have no
- * frame, but then its caller's pc differs; and what a signal interrupted may have another stack.
+ * Stacks grow down, so each caller's frame is above. A step that does not move up is refused: a
+ * damaged stack would lead round in circles. A leaf function of AArch64 may have no frame, but then
+ * its caller's pc differs; and the code that a signal interrupted may have another stack.
  */
 #include <cairn/unwind.h>
 

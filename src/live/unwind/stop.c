@@ -154,7 +154,7 @@ static int seize(struct stop *stop, struct reaper *reaper, int tid, struct cairn
 {
 	if (is_listed(stop, tid))
 		return 0;
-	/* The room first: one that is seized must be on the lists, or nobody lets it go. */
+	/* The room first: a seized thread must be on the lists, or nothing detaches it. */
 	struct stopped_thread *t = VEC_PUSH(&stop->threads);
 	if (!t)
 		return err_nomem(err, "the threads of a process");

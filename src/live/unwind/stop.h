@@ -6,7 +6,7 @@
  *	... memory is copied ...
  *	stop_release	every thread goes on
  *
- * The time in between is what the process pays. Within this module only.
+ * The time in between is the cost for the process. Within this module only.
  */
 #ifndef UNWIND_STOP_H
 #define UNWIND_STOP_H

@@ -38,7 +38,7 @@ struct machine {
 	enum cairn_unavailable why;
 };
 
-/* Frames that are of the moment; the thread is the first member of what this module keeps of it. */
+/* Frames that are of the moment; the thread is the first member of this module's struct. */
 static size_t n_then(const struct cairn_thread_stack *thread)
 {
 	return ((const struct thread_walk *)(const void *)thread)->n_then;
@@ -69,8 +69,7 @@ static uint64_t load(struct machine *m, uint64_t at, unsigned int size)
 }
 
 /*
- * No callee keeps one. Those of what a signal interrupted are in the signal's frame, and not looked
- * for.
+ * No callee keeps one. Those of interrupted code are in the signal's frame, and not looked for.
  */
 static uint64_t vector(struct machine *m, unsigned int n)
 {
@@ -105,7 +104,10 @@ static uint64_t passed(struct machine *m, const struct cairn_loc_step *asked)
 	if (m->number + 1 >= m->thread->n_frames)
 		return give_up(m, CAIRN_UNAVAIL_ENTRY_VALUE);
 	caller = m->thread->frames[m->number + 1];
-	/* A frame that a signal interrupted called nobody, nor did one that is a guess. */
+	/*
+	 * A frame that a signal interrupted called no function. The caller of a frame that is only
+	 * assumed is not certain either.
+	 */
 	if (caller->is_exact || m->frame->is_signal || m->frame->is_assumed ||
 	    caller->is_assumed || caller->bin != m->frame->bin || m->n_callers == CALLERS_MAX)
 		return give_up(m, CAIRN_UNAVAIL_ENTRY_VALUE);

@@ -31,7 +31,7 @@ struct way {
 	struct rule_words words; /* of code made at run time */
 	bool by_frame_pointer; /* if it looks as if there were one */
 	bool is_said; /* its owner says that there is one */
-	const char *why; /* of no way at all; NULL: nobody says anything */
+	const char *why; /* the reason if there is no way; NULL: no description exists */
 };
 
 const char *cairn_walk_end_text(enum cairn_walk_end end)
@@ -182,7 +182,7 @@ static int locate(struct walker *w, struct cairn_stack_frame *f, struct way *way
 	return 0;
 }
 
-/* The story of a frame that cannot be left; @why_no_assumption is NULL when none was tried. */
+/* Reports why a frame cannot be left; @why_no_assumption is NULL when none was tried. */
 static int tell_no_way(struct walker *w, const struct cairn_stack_frame *f, const struct way *way,
 		       const char *why_no_assumption)
 {
@@ -209,7 +209,7 @@ static int tell_no_way(struct walker *w, const struct cairn_stack_frame *f, cons
 		      colon, more, and, assumption);
 }
 
-/* To the caller; @assumed: what was; NULL: nothing. */
+/* To the caller; @assumed: the assumption; NULL: none. */
 static void go_out(struct walker *w, struct cairn_stack_frame *f, const struct cairn_regs *caller,
 		   const char *assumed)
 {

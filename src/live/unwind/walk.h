@@ -49,7 +49,7 @@ struct walk {
 	struct called_known called[CALLED_KNOWN];
 };
 
-/* Frames beyond this are a recursion that nobody reads to its end. */
+/* Frames beyond this are a recursion that no user reads to its end. */
 enum { WALK_MAX_FRAMES = 1024 };
 
 /* The target of the walk. */
@@ -59,7 +59,7 @@ struct walk_target {
 	uint64_t signature;
 	struct code_space *space;
 	struct code_runtime *runtime; /* settled; NULL: only files have code */
-	struct code_memory code; /* instructions, where nobody describes them */
+	struct code_memory code; /* instructions, for undescribed code */
 	struct interpreter_frame_states *states; /* NULL: the target does not run */
 	bool no_registers; /* of frames are kept */
 	cairn_read_memory read; /* stacks, as they were */

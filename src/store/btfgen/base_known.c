@@ -40,8 +40,8 @@ static bool is_end(const struct type_class *k)
 }
 
 /*
- * The users of a class or group: pointers and the like, to be followed, and when @ends also the
- * structs.
+ * The users of a class or group: pointers and similar types, to be followed, and when @ends also
+ * the structs.
  */
 static int forget(struct forgetting *f, const struct user_list *users, uint32_t i, bool ends)
 {

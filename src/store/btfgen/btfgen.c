@@ -199,7 +199,7 @@ static int do_when_found(void *arg, size_t item, unsigned int worker, struct cai
 	return sites_blob_funcs(d->blob, &d->ret->n_inlined_functions, err);
 }
 
-/* The last of all, while what nobody reads any more is given back, which takes as long. */
+/* The last tasks. Memory that is no longer read is released meanwhile, which takes equally long. */
 enum { WRITE_SITES, RELEASE_UNITS, N_AT_LAST };
 
 static int do_at_last(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
@@ -286,7 +286,7 @@ static int note_missing(struct distil *d, struct cairn_err *err)
 	return d->ret->missing ? 0 : err_nomem(err, "the names of missing files");
 }
 
-/* All that several threads do at once, so that it does not wait for what one does alone. */
+/* All parallel work, so that it does not wait for single-threaded work. */
 static int read_units(struct distil *d, struct cairn_err *err)
 {
 	int rc = dwarf_open(d->bin, d->opts->threads, &d->dw, err);

@@ -9,7 +9,7 @@
  *	static int f(int a, int b, int c)  only ever called with b = 2
  *	at the entry                       a in rdi, b nowhere, c in rsi, where the prototype says b
  *
- * The description at the entry tells: each parameter has to be where the calling convention puts
+ * The description at the entry decides: each parameter has to be where the calling convention puts
  * it.
  */
 #ifndef BTFGEN_CHANGED_H
@@ -39,8 +39,8 @@ void changed_fini(struct changed *c);
  * @body  DIE with code; true also when its parameters cannot be read
  * @at    its entry
  * Returns 1, 0, -ENOMEM.
- * Cost: nothing for GCC's code and for what other files can call, else the types and descriptions
- * of its parameters; of one that is in a stack slot a decode of the code.
+ * Cost: nothing for GCC's code and for functions that other files can call, else the types and
+ * descriptions of its parameters; for a parameter in a stack slot a decode of the code.
  */
 int changed_has(struct changed *c, const struct dw_die *body, struct cairn_vaddr at,
 		struct cairn_err *err);

@@ -44,7 +44,7 @@ int emit_proto(struct emit *e, struct cairn_btf_builder *b, uint32_t instance, u
  */
 edge_t emit_edge(const struct emit *e, uint32_t instance, edge_t own, uint32_t i);
 
-/* The id of what an edge leads to; 0 void. @unit as in name_variants_edge(). */
+/* The id of an edge's target; 0 void. @unit as in name_variants_edge(). */
 uint32_t emit_id(const struct emit *e, uint32_t unit, edge_t edge);
 
 /*

@@ -150,8 +150,8 @@ static const struct func *next_func(struct func_walk *w)
 }
 
 /*
- * Most DIEs repeat what an earlier one says, in the same words: then the place of the name is
- * enough to know it.
+ * Most DIEs repeat an earlier one with the same words: then the position of the name is enough to
+ * recognise it.
  */
 struct said {
 	const struct func *d;
@@ -192,7 +192,7 @@ static int intern_all(struct func_table *f)
 	struct hash_table seen = {0};
 	struct func_walk walk = {.c = f->c};
 	size_t n = f->n_dies;
-	/* A kernel's functions say 2.6 times what others have said. */
+	/* A kernel has 2.6 function DIEs for each distinct one. */
 	int rc = hash_table_reserve(&seen, n / 3);
 	for (size_t i = 0; i < n + AHEAD && rc >= 0; i++) {
 		struct said *said = &ahead[i % AHEAD];
@@ -403,7 +403,7 @@ static const char *linkage_name(const struct func_table *f, const struct dwarf *
 }
 
 /*
- * The function that said has that linker's name, or @i, which has it from now on; NONE: out of
+ * The function already seen with that linkage name, or @i, which has it from now on; NONE: out of
  * memory.
  */
 static uint32_t first_with(struct hash_table *said, const char *linkage, uint32_t i)

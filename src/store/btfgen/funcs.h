@@ -10,7 +10,7 @@
  *	it was inlined everywhere
  *	all of its code is foo.isra.0 and such, with other parameters than the declaration says
  *	the compiler changed its parameters and left its name (changed.h)
- *	nothing says what parameters it has (-g1, an assembler)
+ *	nothing describes its parameters (-g1, an assembler)
  *	the linker took another file's function of that name: a weak definition, whose code stays
  *	functions of that name have several prototypes, and the name alone does not tell which
  *
@@ -26,7 +26,7 @@
 /* A function as BTF has it. */
 struct btf_func {
 	const char *name;
-	const char *said; /* what its FUNC is called: the name, or the linker's */
+	const char *said; /* the name of its FUNC: the name, or the linkage name */
 	dw_off body;      /* DIE of its code, when it has some */
 	uint32_t proto;   /* instance */
 	uint32_t id;      /* of its FUNC; 0 not written yet */
@@ -36,7 +36,7 @@ struct btf_func {
 	bool external;
 	bool has_dead;    /* some code of it was overridden: the first DIE may be of that */
 	bool has_body;    /* code with this name and prototype */
-	/* the debug information of some code of it tells no prototype: never in main */
+	/* the debug information of some code of it has no prototype: never in main */
 	bool is_silent;
 	/* some code of it has other parameters than its prototype says: never in main */
 	bool is_changed;

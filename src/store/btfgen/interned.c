@@ -145,7 +145,7 @@ static struct h128 hash_of_reference(struct interned *s, const struct type_die *
 
 /* ---- interned ---- */
 
-/* One product takes all of an element: what few have is spread over the address of the name. */
+/* One product takes all of an element: rare fields are spread over the address of the name. */
 static inline struct h128 mix_elem(struct h128 key, const struct elem *e, uint64_t said)
 {
 	uint32_t rest;
@@ -422,8 +422,8 @@ static int term_of_conflict(struct interned *s, const struct type_die *t, uint32
 }
 
 /*
- * All interned again, with what the conflicting definitions say in the edges to them. One more
- * round tells those apart that differ only in which of others they refer to.
+ * Interns all again, with the contents of the conflicting definitions in the edges to them. One
+ * more round tells those apart that differ only in the others to which they refer.
  */
 static int make_conflicts(struct interned *s, struct unit_types *u)
 {

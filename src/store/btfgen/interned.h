@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Terms: what types say, by number
+ * Terms: descriptions of types, by number
  *
  * Two DIEs are equal when they describe the same with the same words. The target of a reference is
  * part of the description, up to the next struct, union or enum with a name; only its kind and name
@@ -20,7 +20,7 @@
  * workers share that hash.
  *
  * A unit may define a name twice (struct types inside functions). Then a reference in that unit
- * does not end at the name: what the definition says goes into it.
+ * does not end at the name: the content of the definition goes into it.
  */
 #ifndef BTFGEN_INTERNED_H
 #define BTFGEN_INTERNED_H

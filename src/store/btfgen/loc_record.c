@@ -97,7 +97,7 @@ static bool set_value(const struct cairn_piece *p, const struct loc_value *value
 	uint32_t n = reg_and_offset(p, ret);
 	if (!n)
 		return false;
-	/* With an unknown width nothing can be said to be all of it. */
+	/* With an unknown width, no part can be known to be all of it. */
 	if (n < p->n_steps && !value->bytes)
 		return false;
 	if (n < p->n_steps && p->steps[n].op == CAIRN_LOC_LOAD) {

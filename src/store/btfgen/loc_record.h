@@ -18,7 +18,7 @@ struct loc_value {
 /*
  * loc_record - the record that says the same as @loc, for every value of every register
  *
- * @ret_loss  set when the result is 0: what was in the way, or CAIRN_N_LOSSES when there is no
+ * @ret_loss  set when the result is 0: the obstacle, or CAIRN_N_LOSSES when there is no
  *	       location at all
  * Returns true and *@ret; false when no record says it.
  * Cost: none. Threads: any. No allocation.

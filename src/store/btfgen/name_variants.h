@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Variants: what a name means in which unit
+ * Variants: the meaning of a name in each unit
  *
  * References end at names (type_classes.h), and a few names mean different things in different
  * units. In a kernel, 11 of 10,000 structs do, each in two drivers that do not know each other. A

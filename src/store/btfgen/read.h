@@ -10,7 +10,7 @@ struct readers;
 
 struct read_opts {
 	unsigned int threads;
-	/* what main is split from, its classes come first; NULL: none */
+	/* the base of main, whose classes come first; NULL: none */
 	const struct cairn_btf *base;
 	bool want_vars;
 	bool want_contents;           /* classes.contents */
@@ -34,7 +34,7 @@ int distil_read(const struct dwarf *dw, const struct read_opts *opts, struct rea
 		struct cairn_err *err);
 
 /*
- * distil_join - what the workers found, in the order of units
+ * distil_join - join the workers' results, in the order of units
  *
  * One thread does it alone. @ret: from type_classes_init(); also after an error to be given to
  * type_classes_fini().
@@ -42,7 +42,7 @@ int distil_read(const struct dwarf *dw, const struct read_opts *opts, struct rea
  */
 int distil_join(struct readers *r, struct classes *ret, struct cairn_err *err);
 
-/* Units of languages that were not asked for. */
+/* The number of units of languages that were not requested. */
 size_t distil_n_left_out(const struct readers *r);
 
 /* Takes NULL. */

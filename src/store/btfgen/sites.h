@@ -67,8 +67,8 @@ struct dw_func_index *sites_index(struct site_search *s);
 int sites_open_cfi(struct site_search *s, struct cairn_err *err);
 
 /*
- * sites_prepare - what can be found out before functions have numbers: which there are, and where
- * their copies are
+ * sites_prepare - the work that does not need functions' numbers: which functions there are, and
+ * where their copies are
  *
  * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM.
  */
@@ -92,11 +92,11 @@ void sites_search_free(struct site_search *s);
 int sites_find(struct site_search *s, const struct func_table *funcs, const struct emit *e,
 		struct cairn_btfgen *counts, struct sites *ret, struct cairn_err *err);
 
-/* Free what sites were found with; what was found stays. May run beside sites_join(). */
+/* Frees the data for finding sites; the results stay. May run beside sites_join(). */
 void sites_search_trim(struct site_search *s);
 
 /*
- * sites_join - put what was found in order, and number its records: the rest of sites_find()'s
+ * sites_join - put the results in order, and number their records: the rest of sites_find()'s
  * result
  *
  * Returns 0, -ENOMEM.

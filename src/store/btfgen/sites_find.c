@@ -40,8 +40,8 @@ struct found {
 };
 
 /*
- * The parameters of a function, in worker.values: what follows from their types takes many steps to
- * find out.
+ * The parameters of a function, in worker.values: the facts that follow from their types take many
+ * steps to find out.
  */
 struct signature {
 	uint32_t first, n;
@@ -53,8 +53,8 @@ struct worker {
 	struct sites records;   /* params, protos and slots only */
 	VEC(uint32_t) slots;     /* of the site at hand */
 	/*
-	 * Numbers + 1 of what most sites need: params of a value in a register, by bytes; protos of
-	 * one slot, by that.
+	 * Numbers + 1 of the records that most sites need: params of a value in a register, by
+	 * bytes; protos of one slot, by that.
 	 */
 	uint32_t in_register[REG_COUNT][WORD + 1];
 	VEC(uint32_t) of_slot;
@@ -511,7 +511,7 @@ struct site_search {
 	struct finder finder;
 };
 
-/* Here and below as cairn_sites_open() and _visit(), without what only people read. */
+/* Here and below as cairn_sites_open() and _visit(), without the parts that only people read. */
 int sites_search_new(const struct cairn_binary *bin, const struct site_opts *opts,
 		     const struct dwarf *dw, struct site_search **ret, struct cairn_err *err)
 {

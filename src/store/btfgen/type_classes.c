@@ -202,7 +202,7 @@ static bool is_root(const struct type_die *t, uint32_t index)
 {
 	if (index == BASE_UNIT)
 		return !t->declaration && t->kind != TYPE_ALIAS;
-	/* Nobody refers to "enum { A, B };", and still its constants are wanted. */
+	/* No type refers to "enum { A, B };", and still its constants are wanted. */
 	if (t->kind == TYPE_ENUM || t->stop)
 		return !t->declaration;
 	return t->kind == TYPE_TYPEDEF || t->kind == TYPE_BASE;
@@ -340,7 +340,7 @@ static int add_decl_tags(struct classes *c, const struct unit_types *u)
 
 /* ---- contents ---- */
 
-/* As edge_to(), but of what nothing leads to no class is made. */
+/* As edge_to(), but no class is made for a type that nothing leads to. */
 static edge_t known_edge(const struct classes *c, const struct unit_types *u,
 			 const struct type_die *t)
 {

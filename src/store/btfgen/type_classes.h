@@ -2,7 +2,7 @@
 /*
  * Classes: types that say the same
  *
- * A class is what a term (interned.h) says, once something that BTF is to have leads to it, with a
+ * A class is the type of a term (interned.h), once a part of the BTF output leads to it, with a
  * record of its own:
  *
  *     struct file { struct inode *i; };  struct file, 8 bytes, "i" at 0: pointer to "struct inode"
@@ -88,13 +88,13 @@ struct body {
 	bool is_whole;
 	/* func_bodies_see(): the linker took another file's function of that name */
 	bool is_dead;
-	bool is_silent;  /* func_bodies_see(): its unit does not say what parameters it has */
+	bool is_silent;  /* func_bodies_see(): its unit does not describe its parameters */
 	bool is_changed; /* func_bodies_see(): its parameters are not where its prototype says */
 };
 
 /* A btf_decl_tag of a function or variable. */
 struct decl_tag {
-	dw_off die;        /* of what has it */
+	dw_off die;        /* of the DIE that has it */
 	const char *text;
 	int32_t component; /* number of the parameter; -1: the whole */
 	uint32_t order;    /* among those of one unit */
@@ -190,7 +190,7 @@ struct to_build {
 int type_classes_init(struct classes *c);
 void type_classes_fini(struct classes *c);
 
-/* Free what the main part was made from: classes, groups and variables stay. */
+/* Frees the data that the main part was made from: classes, groups and variables stay. */
 void type_classes_trim(struct classes *c);
 
 /*

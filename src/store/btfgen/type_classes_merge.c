@@ -3,9 +3,9 @@
  * The tables of all workers, joined
  *
  * Each worker has numbered classes as it met them. Sorted by their first DIE and put into one table
- * in that order, they get the numbers that a single worker would have given: whoever read the first
- * unit with a class had not seen it before, nor anything that leads to it, and so reached it on the
- * same way.
+ * in that order, they get the numbers that a single worker would have given. The worker that read
+ * the first unit with a class had not seen the class before, nor any type that leads to it, and so
+ * reached it in the same way.
  */
 #include "btfgen/type_classes.h"
 
@@ -34,7 +34,7 @@ static int by_first(const void *a, const void *b)
 	const struct met *x = a, *y = b;
 	if (x->first != y->first)
 		return x->first < y->first ? -1 : 1;
-	/* The same DIE twice: only what one worker has seen. */
+	/* The same DIE twice: only among one worker's results. */
 	return x->i < y->i ? -1 : x->i > y->i;
 }
 

@@ -246,7 +246,7 @@ int unit_types_read(struct unit_types *u, const struct dw_unit *unit, struct cai
 /* ---- after the walk ---- */
 
 /*
- * Types of the units before are forgotten: no place of theirs is one of these, and 0 is nobody's.
+ * Types of earlier units are forgotten: none of their places is one of these, and 0 is no type's.
  */
 static int begin_index(struct unit_types *u)
 {

@@ -80,7 +80,7 @@ struct type_die {
 	bool is_inner;       /* of C: a function defines it for itself */
 };
 
-/* A struct, union, enum or typedef: what a program's text can define in a function. */
+/* A struct, union, enum or typedef: a type that a program's text can define in a function. */
 static inline bool type_may_be_named(const struct type_die *t)
 {
 	return t->kind == TYPE_STRUCT || t->kind == TYPE_UNION || t->kind == TYPE_ENUM ||
@@ -158,7 +158,7 @@ struct open_scope {
 	const char *name;  /* qualified, in languages with namespaces */
 	uint64_t depth;
 	uint32_t i;        /* types[], or funcs[] | OWNER_FUNC, or SCOPE_ONLY */
-	uint32_t tagged;   /* what tags inside are of; SCOPE_ONLY: they are not taken */
+	uint32_t tagged;   /* the owner of tags inside; SCOPE_ONLY: they are not taken */
 	int32_t component; /* number of the member or parameter; -1: the whole */
 };
 #define SCOPE_ONLY UINT32_MAX
@@ -166,7 +166,7 @@ struct open_scope {
 /* The facts that all DIEs of an abbreviation share, see unit_run.c. */
 struct unit_plan {
 	uint8_t kind;  /* enum type_kind, of a type */
-	uint8_t role;  /* 0: read by the walker, and what follows is not set */
+	uint8_t role;  /* 0: read by the walker, and the members below are not set */
 	bool name_in_front; /* a string, before the bytes of fixed size */
 	bool has_name, has_type, has_children;
 	bool is_rare;  /* a member: it has its bits in the DIE, or may be too far away for BTF */
@@ -200,7 +200,7 @@ struct unit_place {
 
 struct unit_types {
 	struct dw_walker walker;
-	struct dw_scanner *functions; /* is shown all of them, for an index; NULL: nobody is */
+	struct dw_scanner *functions; /* receives all of them, for an index; NULL: none */
 	VEC(struct type_die) types;
 	/* per type: its term as others see it. Apart, since these are read all the time */
 	VEC(uint32_t) edges;
@@ -237,7 +237,7 @@ struct unit_types {
 	VEC(struct unit_section) sections; /* of a cluster */
 	uint64_t end;            /* of the last of them */
 	uint64_t unit_off, unit_tag, unit_end;
-	uint32_t ref_bias;       /* of what a reference inside the unit says, to its local_off */
+	uint32_t ref_bias;       /* converts a reference inside the unit to its local_off */
 	/* .debug_str of the unit's file, when all strings in it have an end */
 	const char *str;
 	uint64_t str_n;

@@ -6,7 +6,7 @@
  *	unit.c       the walk, and the work after it
  *	unit_code.c  functions and variables
  *	unit_type.c  types, their members, enumerators, bounds and parameters
- *	unit_run.c   the same of plain ones, without the walker; what abbreviations are
+ *	unit_run.c   the same of plain ones, without the walker; the facts about abbreviations
  *	unit_tags.c  btf_decl_tag and btf_type_tag
  *	unit_names.c names, qualified where the language has namespaces
  *	unit_store.c places of DIEs, open scopes, and room for elements

@@ -278,7 +278,8 @@ int unit_make_plans(struct unit_types *u)
 struct run {
 	const struct unit_plan *plans;
 	size_t n_plans;
-	const uint8_t *end; /* of what can be read without a look at where the unit ends */
+	/* the end of the bytes that can be read without a check of the unit's end */
+	const uint8_t *end;
 	const char *str;
 	uint32_t str_n;
 	uint32_t ref_lo, ref_n, ref_bias;
@@ -365,7 +366,10 @@ static inline uint32_t number_at(const struct unit_plan *plan, const uint8_t *at
 	return (dw_load_u32(at + plan->number) & plan->number_mask) + plan->constant;
 }
 
-/* As many bytes as are more bits than a number of 32 bits can say are looked at by the walker. */
+/*
+ * If the number of bytes has more bits than a number of 32 bits can hold, the walker reads the
+ * member.
+ */
 static inline bool take_rare_member(const struct unit_plan *plan, const uint8_t *at, struct elem *e)
 {
 	if (plan->has_bits)

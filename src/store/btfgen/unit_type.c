@@ -68,7 +68,7 @@ static uint8_t encoding_of(uint64_t encoding)
 	return DW_ATE_unsigned;
 }
 
-/* Types have what the walker has not come to yet: first the row of it that is plain. */
+/* Types have children that the walker has not reached yet: first its row of plain ones. */
 static int see_children(struct unit_types *u, struct type_die *t)
 {
 	static const uint8_t roles[] = {[TYPE_STRUCT] = ROLE_MEMBER,
@@ -92,7 +92,7 @@ static int say_as_pointer(struct unit_types *u, struct type_die *t)
 	return see_children(u, t);
 }
 
-/* Its place among scopes: what functions and namespaces hold is no child of the root. */
+/* Its place among scopes: members of functions and namespaces are no children of the root. */
 static void note_place(struct unit_types *u, struct type_die *t)
 {
 	bool is_inner = u->walker.depth > 1;
@@ -134,7 +134,7 @@ int unit_see_type(struct unit_types *u)
 		t->name = unit_own_name(u);
 		t->encoding = encoding_of(dw_seen_uint(w, ENCODING, 0));
 		t->size = size_of(u, t);
-		/* GCC says bits of _BitInt; whole bytes are what BTF has. */
+		/* GCC records the bits of _BitInt; BTF has whole bytes. */
 		if (!t->size)
 			t->size = (uint32_t)(dw_seen_uint(w, BIT_SIZE, 0) + 7) / 8;
 		break;

@@ -30,7 +30,7 @@ static int by_address(const void *a, const void *b)
 		return x->start < y->start ? -1 : 1;
 	if (x->off != y->off)
 		return x->off < y->off ? -1 : 1;
-	/* The larger one contains what else begins there. */
+	/* The larger one contains the others that begin there. */
 	if (x->bytes != y->bytes)
 		return x->bytes > y->bytes ? -1 : 1;
 	return x->order < y->order ? -1 : 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Locations, and what a site has of them
+ * Locations, and the parts of them that a site has
  *
  * An argument in %rdi is the same everywhere, and so is a pair of arguments in %rdi and %rsi: a
  * kernel has 600,000 arguments in 18,000 locations, and 360,000 sites with 48,000 lists of them.

@@ -13,8 +13,9 @@
  *	LOAD  0x1000   0x1a5    r-x    one page: 6b2f31...
  *	LOAD  0x2000   0x16c    r      as it is
  *
- * The hash is the first half of a SHA-256, over the address and the bytes, so that nobody can make
- * other bytes that fit. A debug file has no code: its sidecar has no hashes, and is called unbound.
+ * The hash is the first half of a SHA-256, over the address and the bytes, so that an attacker
+ * cannot make other bytes that fit. A debug file has no code: its sidecar has no hashes, and is
+ * called unbound.
  */
 #ifndef SIDECAR_BINDING_H
 #define SIDECAR_BINDING_H
@@ -56,10 +57,10 @@ int binding_read(const struct elf_section *s, struct binding *ret, struct cairn_
 void binding_fini(struct binding *b);
 
 /*
- * binding_hold - compare what a loader maps, and have pages compared from now on
+ * binding_hold - compare the parts that a loader maps, and have pages compared from now on
  *
  * @e  stays open as long as @b
- * Returns 0; -ESTALE (err: what differs); -ENOMEM. Cost: no page is read.
+ * Returns 0; -ESTALE (err: the difference); -ENOMEM. Cost: no page is read.
  */
 int binding_hold(struct binding *b, struct elf *e, const char *name, struct cairn_err *err);
 

@@ -58,8 +58,8 @@ static inline unsigned int bits_width(uint32_t value)
 }
 
 /*
- * A table as it is mapped: TABLE_HEAD bytes, the records, then zero bytes: at least BITS_SLACK, and
- * up to a multiple of 8.
+ * A table in its mapped form: TABLE_HEAD bytes, the records, then zero bytes: at least BITS_SLACK,
+ * and up to a multiple of 8.
  *	0  4  number of records
  *	4  4  width of each field; 0 of those that all records have 0 in, but of several records at
  *	      least one bit

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writing what bits.h reads. A failed allocation is remembered in the bytes. */
+/* Writes the format that bits.h reads. A failed allocation is remembered in the bytes. */
 #ifndef SIDECAR_BITS_OUT_H
 #define SIDECAR_BITS_OUT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Appending numbers to a growing row of bytes. A failed allocation is remembered, and asked for
- * once at the end.
+ * Appending numbers to a growing row of bytes. A failed allocation is remembered, and checked once
+ * at the end.
  */
 #ifndef SIDECAR_BYTES_H
 #define SIDECAR_BYTES_H

@@ -44,7 +44,7 @@ char *cache_path(const char *dir, const uint8_t *build_id, size_t len)
 
 void cache_touch(const char *path)
 {
-	/* Somebody else's file, or a read-only system: it is pruned earlier, no more. */
+	/* The file of another user, or a read-only system: it is only pruned earlier. */
 	(void)utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW);
 }
 
@@ -118,7 +118,7 @@ static int prune(int dir, DIR *listing, uint64_t max_bytes, struct cairn_sidecar
 	return ok ? 0 : -ENOMEM;
 }
 
-/* As root only one that nobody else can write. */
+/* As root only a directory that no other user can write. */
 static int open_dir(const char *path, struct cairn_err *err)
 {
 	if (!geteuid())

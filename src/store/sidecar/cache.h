@@ -12,8 +12,8 @@ char *cache_path(const char *dir, const uint8_t *build_id, size_t len);
 void cache_touch(const char *path);
 
 /*
- * cache_lock - wait until nobody else makes a sidecar for this cache; the directory is made when it
- * is missing
+ * cache_lock - wait until no other process makes a sidecar for this cache; the directory is made
+ * when it is missing
  *
  * Returns a descriptor; closing it lets the next maker proceed. Otherwise as cache_keep().
  */
@@ -35,8 +35,8 @@ void cache_attempt_done(const char *path);
 /*
  * cache_keep - write a file into the cache, making the directory, and prune
  *
- * Returns 0, or why not: -EPERM when others could write there and the caller is root; what the
- * system says.
+ * Returns 0, or the reason: -EPERM when others could write there and the caller is root; or the
+ * system's error.
  */
 int cache_keep(const char *dir, const char *path, const void *bytes, size_t size,
 	       uint64_t max_bytes, struct cairn_err *err);

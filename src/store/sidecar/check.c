@@ -151,7 +151,7 @@ static int check_symbol_names(const struct cairn_sidecar *p, struct cairn_err *e
 	return 0;
 }
 
-/* Sites are read as they are for an answer. */
+/* Sites are read as for an answer. */
 static int check_sites(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	struct cairn_sites *sites;

@@ -10,7 +10,7 @@
 #include "sidecar/format.h"
 
 /*
- * Code this near to other code shares its pages: what lies between costs less than a record for
+ * Code this near to other code shares its pages: the bytes between cost less than a record for
  * each.
  */
 enum { SPAN_GAP_MAX = 4096 };

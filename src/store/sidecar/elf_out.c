@@ -2,7 +2,7 @@
 /*
  *	OFFSET  SIZE         MEANING
  *	0       64           ELF header: 64-bit, little-endian, ET_DYN, EM_X86_64, no segments
- *	64      24 + 4 x n   .cairn.seal: checksums of what follows (elf/guard.h)
+ *	64      24 + 4 x n   .cairn.seal: checksums of the rest (elf/guard.h)
  *	        as they are  sections, each aligned to 8
  *	        ...          .shstrtab
  *	        64 each      section headers: the empty one, .cairn.seal, the sections, .shstrtab

@@ -20,7 +20,7 @@
 #include "sidecar/encode.h"
 #include "sidecar/format.h"
 
-/* ---- what holds at each address, in order ---- */
+/* ---- the facts at each address, in order ---- */
 
 /* A walk over the pieces of all units: the value at hand holds on [at, next). */
 struct walk {
@@ -52,7 +52,7 @@ static bool walk_next(struct walk *w,
 			if (w->i == w->n && !gap)
 				return false;
 			if (w->i == w->n) {
-				w->end = 0; /* told once that nothing follows */
+				w->end = 0; /* reports once that nothing follows */
 				return true;
 			}
 			w->inside = true;
@@ -235,7 +235,7 @@ static void read_rows(struct page_writer *w, uint32_t lo, uint32_t hi)
 	}
 }
 
-/* The base of a context as it is written: from the declaration of its function, or the file. */
+/* The base of a context in its written form: from the declaration of its function, or the file. */
 static uint32_t base_of(const struct joined *j, const struct context *c)
 {
 	if (!c->is_own)

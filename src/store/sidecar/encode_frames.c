@@ -19,7 +19,7 @@
 #include "sidecar/encode.h"
 #include "sidecar/format.h"
 
-/* As it is written. */
+/* The written form. */
 struct frame_record {
 	uint32_t distance, function, line, column;
 	uint32_t own_file; /* 1 + the file, and line is not relative; 0: the parent's function's */

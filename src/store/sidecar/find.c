@@ -51,7 +51,7 @@ struct wanted {
 	bool has_code; /* else the binary is a debug file, which nothing can be compared with */
 };
 
-/* Whether it is as good as what could be made instead. */
+/* True if it is as good as one that could be made instead. */
 static bool suffices(struct cairn_sidecar_search *s, const struct wanted *w,
 		     const struct cairn_sidecar *sidecar, bool in_cache)
 {
@@ -60,7 +60,7 @@ static bool suffices(struct cairn_sidecar_search *s, const struct wanted *w,
 	/* Made of symbols, before the debug information was there. */
 	if (!sidecar->header->n_frames && cairn_binary_has_dwarf(w->bin))
 		return false;
-	/* Whoever wrote one beside the binary chose its maker. */
+	/* The user who wrote one beside the binary chose its maker. */
 	if (in_cache && sidecar->header->maker != SIDECAR_MAKER && cairn_binary_has_dwarf(w->bin))
 		return false;
 	/*
@@ -99,8 +99,8 @@ static int try_open(struct cairn_sidecar_search *s, const char *path, const stru
 	if (!rc)
 		*ret = sidecar;
 	/*
-	 * After an upgrade every cached one is of another version; it is made anew, and nobody has
-	 * to know.
+	 * After an upgrade every cached one is of another version; it is made anew, without a
+	 * message.
 	 */
 	bool outdated = rc == -EOPNOTSUPP && in_cache && cairn_binary_has_dwarf(w->bin);
 	if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR && !outdated)

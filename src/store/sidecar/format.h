@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sections of a sidecar: names, numbers, and what a record is; docs/formats/sidecar.md has the
- * tables
+ * The sections of a sidecar: names, numbers, and records; docs/formats/sidecar.md has the tables
  *
  * All numbers are little-endian. Data for random access is in tables of equal records (bits.h).
  * Data read in sequence is LEB128 numbers; signed ones are folded first (0, -1, 1, -2 are 0, 1, 2,
@@ -96,7 +95,7 @@ enum {
 	FUNCTION_LINE,
 
 	/*
-	 * .cairn.pages: stretches of code, sorted; what lies between them (data, in a kernel) needs
+	 * .cairn.pages: stretches of code, sorted; the bytes between them (data, in a kernel) need
 	 * no pages.
 	 */
 	SPAN_AT = 0,
@@ -115,7 +114,7 @@ enum {
 	TYPE_NAME_KIND, /* 0; 1: a typedef or a base type; 2: a function's own */
 	TYPE_NAME_SCOPED, /* of a function's own: string, "ns::f::inner" */
 
-	/* .cairn.addresses: what a location's address is called. Sorted. */
+	/* .cairn.addresses: the names of locations' addresses. Sorted. */
 	ADDRESS_HIGH = 0, /* bits 32 and up */
 	ADDRESS_LOW,
 	ADDRESS_NAME,
@@ -164,7 +163,7 @@ enum {
 	PROTOTYPE_PARAMS_UNKNOWN = 1 << 1,
 
 	/*
-	 * Facts of a type; what follows in its record, follows in this order but for the inside,
+	 * Facts of a type; the fields of its record follow in this order except for the inside,
 	 * which is last.
 	 */
 	TYPE_NAME = 1 << 0,
@@ -210,9 +209,9 @@ struct sidecar_symbol_name {
 #define SYMBOL_IMPORTED 0x40000000u
 #define SYMBOL_BARE 0x20000000u
 /*
- * A split-off part of a function begins at the symbol. It has two records: a pattern, which asks
- * for functions, finds the function by the one, and the name alone finds the part by the other,
- * which is bare.
+ * A split-off part of a function begins at the symbol. It has two records. A pattern, which finds
+ * functions, finds the function by the one. The name alone finds the part by the other, which is
+ * bare.
  */
 #define SYMBOL_PART 0x10000000u
 #define SYMBOL_FUNCTION_MASK 0x0fffffffu

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Gathering: what a unit says about code, in the form that the sidecar's sections are made from
+ * Gathering: a unit's facts about code, in the form that the sidecar's sections are made from
  *
  * Units are read in parallel, each into a struct of its own; nothing here depends on another unit.
  * Addresses are 32-bit distances from the first byte of code in the binary, see struct code_span.

@@ -49,7 +49,7 @@ void joined_fini(struct joined *j);
 
 /*
  * The part of a piece that no earlier one has taken: [*@lo, piece.hi). False when there is none.
- * @end is the end of what has been taken, 0 at first.
+ * @end is the end of the part already taken, 0 at first.
  */
 static inline bool next_piece(const struct piece *p, uint32_t *end, uint32_t *lo)
 {

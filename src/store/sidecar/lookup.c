@@ -48,7 +48,7 @@ static uint32_t symbol_at(const struct cairn_sidecar *p, uint32_t at)
 }
 
 /*
- * The same, in steps that double from record @near on, where the one that was asked for last is;
+ * The same, in steps that double from record @near on, where the last lookup ended;
  * @near is set.
  */
 static uint32_t symbol_near(const struct cairn_sidecar *p, uint32_t *near, uint32_t at)

@@ -44,7 +44,7 @@ enum { COMPRESSION_LEVEL = 3 };
 struct gathering {
 	const struct dwarf *dw;
 	const struct elf *debug;
-	const struct elf_section *info; /* NULL: none, or not as it is in the file */
+	const struct elf_section *info; /* NULL: none, or not the same as in the file */
 	struct gatherer *workers;
 	struct unit_facts *units;
 	bool leaves_out; /* damaged parts are left out; otherwise they are an error */
@@ -135,7 +135,7 @@ static void gathering_fini(struct gathering *g)
 	dwarf_close((struct dwarf *)g->dw);
 }
 
-/* ---- what the binary is ---- */
+/* ---- the binary's attributes ---- */
 
 /* The note with the build-id of the described binary; empty when it has none. */
 static void encode_note(const struct cairn_binary *bin, struct bytes *ret)
@@ -246,7 +246,7 @@ static void encode_ranked(struct making *m, const char *name, struct ranked_set 
 	count(m, set->records.starts.n);
 }
 
-/* As ELF compresses sections: what was 12 bytes for each site becomes 4. */
+/* As ELF compresses sections: 12 bytes for each site become 4. */
 static void put_compressed(struct bytes *ret, const void *bytes, size_t size)
 {
 	Elf64_Chdr h = {.ch_type = ELFCOMPRESS_ZSTD, .ch_size = size, .ch_addralign = 8};
@@ -403,7 +403,7 @@ static int encode(struct making *m, const struct cairn_binary *bin, unsigned int
 /* Real binaries have a few; object files, of which each function may have one, are not here. */
 enum { CODE_SECTIONS_MAX = 64 };
 
-/* The binary's sections of code as a debug file has them, without bytes: what addresses are in. */
+/* The binary's sections of code as a debug file has them, without bytes: addresses lie in them. */
 static size_t add_code_sections(const struct cairn_binary *bin, struct out_section *to)
 {
 	const struct elf *e = binary_main(bin);

@@ -356,7 +356,7 @@ static int find_all(struct cairn_sidecar *p, struct cairn_err *err)
 		rc = find_names(p, ".cairn.names", &p->names, err);
 	if (rc >= 0)
 		rc = find_code(p, err);
-	/* For cairn_sidecar_section(): whoever takes its bytes may take them as numbers. */
+	/* For cairn_sidecar_section(): its callers may read its bytes as numbers. */
 	if (rc >= 0)
 		rc = find_section(p, ".cairn.cfi", &unwind, err);
 	return rc < 0 ? rc : find_sites(p, err);
@@ -389,7 +389,7 @@ static int check_build_id(const struct cairn_sidecar *p, const uint8_t *wanted_i
 		       len ? found : "(none)", wanted_len ? wanted : "(none)");
 }
 
-/* Whether it is of what the caller asked about. */
+/* True if it describes the caller's binary. */
 static int check_subject(struct cairn_sidecar *p, const struct cairn_sidecar_opts *opts,
 			 struct cairn_err *err)
 {

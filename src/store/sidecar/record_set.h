@@ -28,7 +28,7 @@ int record_set_add(struct record_set *s, uint32_t *ret);
 void record_set_put(const struct record_set *s, struct bytes *ret);
 void record_set_fini(struct record_set *s);
 
-/* Records in the order of @order (n numbers), or as they are. */
+/* Records in the order of @order (n numbers), or in their own. */
 void put_records(const struct bytes *data, const uint32_t *starts, size_t n, const uint32_t *order,
 		 struct bytes *ret);
 

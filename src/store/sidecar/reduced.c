@@ -32,7 +32,7 @@ enum {
 	CALL_BYTES = 5,
 	CALL_OPCODE = 0xe8,
 	ADDRESS_BYTES = 8,
-	/* Entries that are open: deeper inlining than this is not asked about (sites/active.c). */
+	/* Open entries: deeper inlining than this is not queried (sites/scopes_at.c). */
 	DEPTH_MAX = 1024,
 };
 
@@ -139,7 +139,7 @@ static int note_entry(struct reducing *r, uint32_t i, const struct dw_die *die,
 	return rc;
 }
 
-/* A copy in what has no code is none, whatever it says. */
+/* A copy in a function without code is none, whatever it describes. */
 static bool may_have_code(const struct reducing *r, uint32_t i)
 {
 	const struct dw_func *f = entry_at(r, i);
@@ -449,7 +449,7 @@ static void put_copied_formal(struct writing *w, const struct dw_die *formal, ui
 	put_location(w, &at);
 }
 
-/* Those of what has code, in the order in which they are described. */
+/* The formals of functions with code, in the order in which they are described. */
 static int put_formals(struct writing *w, struct cairn_err *err)
 {
 	struct dw_die child;

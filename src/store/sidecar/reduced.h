@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * .cairn.dwarf: what the middle of functions takes, as DWARF that has nothing else
+ * .cairn.dwarf: the data that queries inside functions need, as DWARF that has nothing else
  *
  * The location of a parameter changes with nearly every instruction, and the code around it decides
  * whether it is reliable. Answers for all addresses would be larger than the descriptions that they

@@ -178,7 +178,7 @@ struct copy {
 static void put_indexed(struct copy *x, uint64_t index, uint8_t op, uint8_t direct)
 {
 	uint64_t value = 0;
-	/* There is no .debug_addr: what cannot be read here cannot be read there. */
+	/* There is no .debug_addr: an address that cannot be read here cannot be read there. */
 	if (dw_unit_addrx(x->unit, index, &value, NULL) != 1) {
 		put_u8(&x->to, op);
 		put_uleb(&x->to, index);

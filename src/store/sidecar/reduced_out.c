@@ -310,7 +310,10 @@ static int resolve(struct sections *s, const struct out_sites *p, const struct o
 		*ret = s->unit_at[p->n_units] + off;
 		break;
 	case FIX_REMOVED:
-		/* One that nobody asks for is nothing in particular: the unit. */
+		/*
+		 * A removed parameter that no query needs stands for nothing in particular: the
+		 * unit.
+		 */
 		if (!map_get(&s->removed_at, f->key, ret))
 			*ret = s->unit_at[u - p->units] + OUT_HEADER_BYTES;
 		break;

@@ -13,7 +13,7 @@
 #include "dwarf/dwarf.h"
 #include "sidecar/bytes.h"
 
-/* Abbreviations: a base, plus what the DIE has. */
+/* Abbreviations: a base, plus bits for the parts of the DIE. */
 enum {
 	OUT_UNIT = 1,
 	OUT_BASE_TYPE,

@@ -28,15 +28,15 @@ struct blocks {
 };
 
 /*
- * All bytes of sections are reached through what has a guard (elf/guard.h): tables, blocks and
- * records check the pages that they read, sidecar_string() and sidecar_symbol() theirs, and
+ * All bytes of sections are reached through functions with a guard (elf/guard.h): tables, blocks
+ * and records check the pages that they read, sidecar_string() and sidecar_symbol() theirs, and
  * cairn_sidecar_section() checks a section as a whole.
  */
 struct cairn_sidecar {
 	struct elf *elf;
 	struct guard *guard; /* of elf */
 	struct binding *binding;
-	struct elf *wrapper; /* what elf is a section of; NULL */
+	struct elf *wrapper; /* the file that has elf as a section; NULL */
 	void *owned; /* the bytes, when they are ours to free */
 	const struct sidecar_header *header;
 	const char *strings;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writing what cairn/sites.h tells: functions, their sites, argument locations and the types' names
+ * Writes the data of cairn/sites.h: functions, their sites, argument locations and the types' names
  *
  * The sites module evaluates the functions, and they are written as they come. Most sites belong to
  * a frame that .cairn.frames already has, so only the frame's mark remains to be written. Marks are
@@ -8,7 +8,7 @@
  *
  *	site_table.c  functions, and the few sites that are no marks
  *	marks.c        marks
- *	arguments.c    locations, and what a site has of them
+ *	arguments.c    locations, and the parts of them that a site has
  *	type_table.c   types
  *	symbol_table.c names that only symbol tables know
  */
@@ -108,7 +108,7 @@ int put_type_number(struct site_table *p, struct bytes *b, uint32_t id);
 int add_location(struct site_table *p, const struct cairn_location *loc, uint32_t *ret);
 int add_arguments(struct site_table *p, const struct cairn_site *s, uint32_t *ret);
 
-/* The arguments of a site are the function's parameters, as they are written: *@ret. */
+/* True if the arguments of a site are the function's parameters, unchanged: *@ret. */
 int args_are_params(struct site_table *p, const struct cairn_function *f,
 		    const struct cairn_site *s, bool *ret);
 

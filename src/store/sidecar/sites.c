@@ -35,7 +35,7 @@ struct sidecar_sites {
 	struct cairn_sites sites; /* first */
 	const struct cairn_sidecar *sidecar;
 	struct sidecar_types types;
-	struct arena arena; /* what was handed out */
+	struct arena arena; /* the returned results */
 	VEC(struct answered) answered;
 	struct reduced *reduced; /* opened by the first question about the middle of a function */
 };
@@ -45,7 +45,7 @@ static struct sidecar_sites *own(struct cairn_sites *sites)
 	return (struct sidecar_sites *)sites;
 }
 
-/* Whether function @number is one of those that were asked for. */
+/* True if function @number is one of the requested ones. */
 static bool is_wanted(const struct sidecar_sites *s, uint32_t number,
 		      const struct group_filter *want)
 {

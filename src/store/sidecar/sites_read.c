@@ -356,7 +356,7 @@ static void count_shared(struct cairn_site *sites, uint32_t n)
 
 /* ---- functions ---- */
 
-/* The front of a record: what names the function. Returns its flags. */
+/* The front of a record: the names of the function. Returns its flags. */
 static uint8_t read_front(struct reader *r, struct cairn_function *f)
 {
 	const struct cairn_sidecar *p = r->sidecar;

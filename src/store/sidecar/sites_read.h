@@ -14,7 +14,7 @@
 #include "sidecar/sites_types.h"
 
 /*
- * sites_read_name - what names function @number, and where it is declared
+ * sites_read_name - the names of function @number, and where it is declared
  *
  * @ret  its strings are the sidecar's; name is "" when it has none; all else is 0
  * Returns false when the record is damaged. Cost: the first bytes of one record, no allocation.
@@ -26,8 +26,8 @@ bool sites_read_name(const struct cairn_sidecar *p, uint32_t number, struct cair
  *
  * @types  of the sidecar; types that the function needs are added
  * @arena  holds sites, chains and locations
- * Returns 0; -EBADMSG: the record is damaged, and told in @err. A damaged location is an
- * unavailable one. -ENOMEM.
+ * Returns 0; -EBADMSG: the record is damaged, as @err says. A damaged location is an unavailable
+ * one. -ENOMEM.
  */
 int sites_read_function(struct sidecar_types *types, struct arena *arena, uint32_t number,
 			struct cairn_function *ret, struct cairn_err *err);

@@ -51,7 +51,7 @@ static int read_params(struct sidecar_types *t, struct cursor *c, struct cairn_t
 	return rc;
 }
 
-/* Stands for what comes after the members. */
+/* Stands for the data after the members. */
 static const struct cairn_variants not_read;
 
 int sidecar_types_outside(struct sidecar_types *t, struct cursor *c, struct cairn_type *ret)

@@ -3,8 +3,8 @@
  * Names that only symbol tables know: users say malloc, its debug information __libc_malloc, and
  * memcpy is a resolver
  *
- * The table has those names that the functions of .cairn.sites do not answer to, with what
- * cairn_sites_find() gives for them, and the names that the binary takes from elsewhere.
+ * The table has the names that the functions of .cairn.sites do not answer to, with the results of
+ * cairn_sites_find() for them, and the names that the binary imports.
  */
 #ifndef SIDECAR_SYMBOL_TABLE_H
 #define SIDECAR_SYMBOL_TABLE_H

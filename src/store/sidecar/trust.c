@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opening what was found in a cache
+ * Opening a file found in a cache
  *
  * A sidecar decides which bytes of which process are read. If root takes one from a directory where
  * another user could have put it, that user decides. So the path is walked from / component by
@@ -12,11 +12,11 @@
  *     /tmp         root, 1777                      good: sticky, others can replace only their own
  *                                                  files
  *     /tmp/x       uid 1000, 0755, caller is root  refused: its owner could replace the files in it
- *     /home/a/.cache/cairn, asked by a             good as long as a and root alone can write
+ *     /home/a/.cache/cairn, caller is a             good as long as a and root alone can write
  *
  * A symbolic link is refused: its target would have to be walked in the same way, and caches have
- * none. A path that is reached through one (/var/run) is given to us resolved by whoever names the
- * directory.
+ * none. If a path is reached through one (/var/run), the caller that names the directory resolves
+ * it first.
  */
 #include "sidecar/trust.h"
 
@@ -134,7 +134,7 @@ int trusted_make(const char *path, struct cairn_err *err)
 	return open_plain(path, true, err);
 }
 
-/* ---- what a sidecar is made of ---- */
+/* ---- the sources of a sidecar ---- */
 
 /*
  * The file that was opened is looked at again by its path, which must not lead to another one by

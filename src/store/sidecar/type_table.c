@@ -335,7 +335,7 @@ static int number_members(struct type_table *t, const struct cairn_type *type)
 	return rc;
 }
 
-/* A declaration of an enum may tell its sign; what else is only declared has nothing inside. */
+/* A declaration of an enum may have its sign; other types that are only declared have no inside. */
 static int open_content(struct type_table *t, uint32_t id)
 {
 	const struct cairn_type *type = cairn_types_get(t->graph, id);
@@ -347,7 +347,7 @@ static int open_content(struct type_table *t, uint32_t id)
 				       : dwarf_type_open_undefined(t->reader, id, NULL);
 }
 
-/* The outside is the one that it was numbered by, with what only the inside tells. */
+/* The outside is the one that it was numbered by, with the facts that only the inside has. */
 static int write_content(struct type_table *t, size_t i)
 {
 	struct content_record c = t->contents.p[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Types of a sidecar by name, for whoever would otherwise read all debug information. */
+/* Types of a sidecar by name, for callers that would otherwise read all debug information. */
 #include <cairn/sidecar.h>
 
 #include <errno.h>

@@ -99,7 +99,7 @@ int wrap_open(struct elf *outer, struct elf **ret, struct cairn_err *err)
 {
 	struct elf_section s;
 	*ret = NULL;
-	/* Its bytes have checksums of their own, which are looked at as it is used. */
+	/* Its bytes have checksums of their own, which are checked as it is used. */
 	elf_section_unchecked(outer, WRAP_SECTION, &s);
 	if (!s.data)
 		return 0;

@@ -14,9 +14,9 @@
  * Why a table and not generated instructions: docs/fetch.md has the figures.
  *
  * Memory is read with bpf_probe_read_user() first, which never sleeps and fails on a page that is
- * not resident (a string literal never touched, memory swapped out). Then, where the kernel lets
- * the program sleep, bpf_copy_from_user() brings the page in. Only what fails there too is reported
- * as unreadable.
+ * not resident (a string literal never touched, memory swapped out). Then, if the kernel lets the
+ * program sleep, bpf_copy_from_user() brings the page in. Only a read that fails there too is
+ * reported as unreadable.
  *
  * Waking the reader costs an interrupt, so a hit does it only when an eighth of the ring is filled;
  * the reader looks by itself every few milliseconds.
@@ -149,7 +149,10 @@ static __always_inline void read_regs(const struct pt_regs *r, struct machine *m
 	m->file[FETCH_FILE_IP] = r->rip;
 }
 
-/* Written before they are read, for the verifier; what only stores registers needs none of them. */
+/*
+ * Written before they are read, for the verifier; a program that only stores registers needs none
+ * of them.
+ */
 static __always_inline void clear_slots(struct machine *m)
 {
 #pragma unroll
