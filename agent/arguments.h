@@ -3,7 +3,7 @@
  * The request of a call of codectl(), and whether it makes sense
  *
  * The rules of the ABI and nothing else: no state, no memory but the arguments'. The library checks
- * its callers' calls with them, and so can whoever serves the system call itself for another
+ * its callers' calls with them, and so can a supervisor that serves the system call for another
  * process: step 1 before its memory is read, step 2 on the bytes that were read.
  */
 #ifndef AGENT_ARGUMENTS_H
@@ -31,7 +31,7 @@ struct codectl_request {
 };
 
 /*
- * codectl_check_call - step 1: what can be said before info is read
+ * codectl_check_call - step 1: the checks that do not need info
  *
  * @ret  the request, whatever its number is
  * Returns 0; -EINVAL (flags, or no such option), -E2BIG (more bytes than any info has).
@@ -51,7 +51,7 @@ int codectl_check_call(enum codectl_numbers numbers, unsigned int option, size_t
 int codectl_read_request(enum code_opt option, const void *info, size_t info_size,
 			 struct codectl_request *ret);
 
-/* [@ret_lo, @ret_hi) is what the request is about. */
+/* [@ret_lo, @ret_hi) is the range of the request. */
 void codectl_request_text(const struct codectl_request *request, uint64_t *ret_lo,
 			  uint64_t *ret_hi);
 

@@ -3,13 +3,13 @@
  * A region and the elements published in it
  *
  * Three chains (jit_chain.c) of the same form: rows, symbols, lines. A function is published in the
- * order lines, symbols, rows, so that whoever finds how to unwind it also finds its name; all of
- * that is before its code can run. In the common case each of the three is some stores and one
+ * order lines, symbols, rows, so that a reader that finds how to unwind it also finds its name; all
+ * of that is before its code can run. In the common case each of the three is some stores and one
  * store-release.
  *
- * When one of the chains has to be taken apart, or gets its first table, the region is registered
- * anew: one new epoch for all three. Until that has worked, no reader can see a difference, so
- * every failure leaves what was there.
+ * When one of the chains has to be split, or gets its first table, the region is registered anew:
+ * one new epoch for all three. Until that has worked, no reader can see a difference, so every
+ * failure leaves the old state.
  */
 #include <cairn/jit/jit.h>
 
@@ -113,8 +113,8 @@ static int renew(struct cairn_jit *jit)
 }
 
 /*
- * A struct that begins with its size, as far as it is known here; false when there is more and that
- * is not 0.
+ * A struct that begins with its size, up to the known members; false when there is more and that is
+ * not 0.
  */
 static bool take_struct(void *to, size_t known, const void *from)
 {
@@ -347,7 +347,8 @@ static int append_rest(struct jit_chain *chain, const struct function *f)
 }
 
 /*
- * The first part has its room. @kind is a constant for the compiler: this is what publishing costs.
+ * The first part has its room. @kind is a constant for the compiler: this is the cost of
+ * publishing.
  */
 static inline int append_all(struct cairn_jit *jit, enum jit_kind kind, const struct function *f)
 {

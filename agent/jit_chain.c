@@ -15,7 +15,7 @@
  * unchanged. Withdrawn elements are dropped, so in the new generation every address is free to be
  * described once:
  *
- *	plan	T2a, T2b are filled; nobody sees them
+ *	plan	T2a, T2b are filled; no reader sees them
  *	splice	T1.next = T2a: readers of the old epoch see the same live elements
  *	(registry: the new epoch is valid, the old one is not)
  *	finish	T2 is used for something else

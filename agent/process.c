@@ -12,8 +12,8 @@
  * made again.
  *
  * A signal handler that interrupts the holder must not wait for it. is_inside is the thread's own
- * and tells. It is not the owner in the lock, because in a child a new thread may have the address
- * and the number of one that is gone.
+ * and shows this. It is not the owner in the lock, because in a child a new thread may have the
+ * address and the number of one that is gone.
  *
  * The first call makes the registry. Threads that do so at the same time each make one; the first
  * to store its address wins, the others unmap theirs, which were never shown: that happens under

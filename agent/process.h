@@ -9,7 +9,7 @@
  * process_enter - the registry, for the calling thread alone, until process_leave()
  *
  * The first call maps it. Returns 0; -EBUSY when this thread is in already, which a signal handler
- * finds; what registry_writer_open() says. errno is kept. Signals: safe.
+ * finds; the errors of registry_writer_open(). errno is kept. Signals: safe.
  */
 int process_enter(struct registry_writer **ret);
 void process_leave(void);

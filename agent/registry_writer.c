@@ -2,9 +2,9 @@
 /*
  * Writing the registry
  *
- * A registration is valid by one store, of its epoch, and ends by one store, of 0. Whoever looks
- * between any two stores, or finds the memory of a process that was killed there, sees the state
- * before or the state after:
+ * A registration is valid by one store, of its epoch, and ends by one store, of 0. A reader that
+ * looks between any two stores, or finds the memory of a process that was killed there, sees the
+ * state before or the state after:
  *
  *	add	last_epoch = 0 | strings, times, option, info | epoch = 9 | changes
  *	remove	until_ns, last_epoch = 9 | epoch = 0 | place is queued, changes
@@ -15,8 +15,8 @@
  * overwritten. The bar after "epoch = 0" does the same for the memory that the registration named.
  *
  * Places are used again in the order of their removal, and only when CODECTL_MIN_REMOVED wait. So a
- * reader that comes late still finds what was there, a program that loads and unloads all day keeps
- * a short registry, and an epoch never comes back.
+ * late reader still finds removed entries, a program that loads and unloads all day keeps a short
+ * registry, and an epoch never comes back.
  *
  * All other state (ranges, queue, unused blocks) is beside the registry. After fork() in another
  * thread's add it is made again from the entries; a block or two of strings may be lost then.
@@ -304,7 +304,7 @@ static uint32_t unqueue_removed(struct registry_writer *w)
 	return number;
 }
 
-/* Nobody can read any more what was registered there. */
+/* No reader can read the registration there any more. */
 static void forget(struct registry_writer *w, uint32_t number)
 {
 	put(&w->entries[number].last_epoch, 0);

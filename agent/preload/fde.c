@@ -145,7 +145,7 @@ static bool read_fde(const struct fde_walk *walk, const struct entry *fde, struc
 	if (!bytes || at + 2 * bytes > fde->end || !read_pointer(encoding, at, &lo))
 		return false;
 	n = read_word(at + bytes, bytes);
-	/* A begin of 0 is what a linker leaves of a function that it dropped. */
+	/* A linker sets begin to 0 in the FDE of a function that it dropped. */
 	if (!lo || !n || lo + n < lo)
 		return false;
 	*ret = (struct fde){lo, lo + n, (uintptr_t)cie.at};

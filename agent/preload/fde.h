@@ -37,7 +37,8 @@ void fde_walk_begin(struct fde_walk *walk, const void *begin, enum fde_run run);
 void fde_walk_begin_within(struct fde_walk *walk, const void *begin, uint64_t n_bytes);
 
 /*
- * The next one that describes something; false at the end, which is also what cannot be understood.
+ * The next one that describes something; false at the end, and at entries that cannot be
+ * understood.
  */
 bool fde_walk_next(struct fde_walk *walk, struct fde *ret);
 

@@ -5,8 +5,8 @@
  * first to its last address is tried, as libgcc does; libgcc finds nothing in sections whose ranges
  * overlap. If that range meets another registration, each function is registered alone.
  *
- * There is no list of what was registered: removing measures the same entries again, and so finds
- * the same ranges.
+ * There is no list of registrations: removing measures the same entries again, and so finds the
+ * same ranges.
  */
 #include "frames.h"
 

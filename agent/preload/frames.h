@@ -8,11 +8,11 @@
 #include "fde.h"
 
 /*
- * frames_add, frames_remove - what the entries from @begin on describe
+ * frames_add, frames_remove - the addresses that the entries from @begin on describe
  *
  * One region when nothing else is between its functions, else one for each of them. The entries
- * have to be as they were, and to stay until they are removed: that is what unwinders demand, too.
- * Threads: any. errno is kept.
+ * have to be unchanged, and to stay until they are removed: unwinders demand that, too. Threads:
+ * any. errno is kept.
  */
 void frames_add(const void *begin, enum fde_run run);
 void frames_remove(const void *begin, enum fde_run run);

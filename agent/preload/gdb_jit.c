@@ -8,7 +8,7 @@
  * generation: so freed code and new code at the same address are told apart.
  *
  * Each section of code becomes a region, with the symbol file's functions as names and its
- * .eh_frame to unwind. Names are in the symbol file, which stays as long as it is in the list.
+ * .eh_frame to unwind. Names are in the symbol file, which stays while it is in the list.
  */
 #include <stddef.h>
 #include <sys/mman.h>

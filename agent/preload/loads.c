@@ -12,9 +12,9 @@
  *	                a gcrt1.o; nobody else has a definition
  *	__cxa_finalize  from crtbegin.o, last thing but the rest of its destructors
  *
- * Which object calls is of no interest: the loader's counters tell whether there is something new,
- * and its list what. So of a group that dlopen() maps at once all are registered when the first of
- * them is initialised.
+ * It does not matter which object calls: the loader's counters show whether there is a new object,
+ * and its list which. So when dlopen() maps a group at once, all of it is registered when the first
+ * object is initialised.
  *
  * Rejected alternatives: LD_AUDIT with la_objopen() sees all objects, also of other namespaces, but
  * loads a second libc for it, and makes every call between objects slow if glibc is older than

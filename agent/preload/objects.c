@@ -4,9 +4,9 @@
  * of code is registered with the same build-id and tables. So there is nothing to keep in step, in
  * a child after fork() neither.
  *
- * A registration that is in the way of a new one belongs to an object that is gone without having
- * said so (_exit from its destructors, an object without crti.o): two objects are never at one
- * place. It is removed.
+ * A registration that is in the way of a new one belongs to an object that has gone without
+ * unregistering (_exit from its destructors, an object without crti.o): two objects are never at
+ * one address. It is removed.
  */
 #include "objects.h"
 
@@ -53,7 +53,7 @@ static bool is_known(const struct image *image, const struct code_unregister_inf
 {
 	struct registry_writer *w;
 	if (process_enter(&w) < 0)
-		return true; /* then there is nobody to tell it to */
+		return true; /* then there is no other process to report it to */
 	const struct codectl_entry *e = registry_writer_find(w, text->text_start, text->text_end);
 	bool is = e && e->option == CODE_REGISTER_ELF &&
 		  e->info.elf.text_start == text->text_start && is_same(&e->info.elf, image);

@@ -4,7 +4,7 @@
 #define AGENT_OBJECTS_H
 
 /*
- * objects_update - register what was loaded since the last time
+ * objects_update - register the objects loaded since the last time
  *
  * Cost: O(1) when the loader has loaded nothing since. Threads: any. Signals: no, as
  * dl_iterate_phdr(3). errno is kept.

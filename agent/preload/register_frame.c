@@ -104,7 +104,7 @@ void register_frame_forget(void)
 		next_forget(&functions[i]);
 }
 
-/* As they are declared in libgcc; struct object is its memory. */
+/* Declared as in libgcc; struct object is its memory. */
 struct object;
 
 EXPORTED void __register_frame(void *begin)

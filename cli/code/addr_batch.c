@@ -8,7 +8,7 @@
  * Answers are kept and written in the order of the input:
  *
  *	read        0x30 0x10 0x30 0x20
- *	asked       0x10 0x20 0x30              (1, 3, 0)
+ *	queried     0x10 0x20 0x30              (1, 3, 0)
  *	written     0x30 0x10 0x30 0x20         (0: answer 2, 1: answer 0, 2: answer 2, 3: answer 1)
  *
  * The order is found by a radix sort, byte by byte from the lowest; a byte that all addresses share
@@ -138,8 +138,8 @@ static bool ask(struct addr_batch *b, struct addr_space *space, bool back, uint6
 /* ---- writing ---- */
 
 /*
- * Answers, frames, names and paths are all over memory, too. Have those of later items fetched,
- * each when what leads to it has come.
+ * Answers, frames, names and paths are all over memory, too. Those of later items are prefetched,
+ * each once the data that leads to it has come.
  */
 static void will_need(const struct addr_batch *b, size_t item)
 {

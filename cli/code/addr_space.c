@@ -2,8 +2,8 @@
 /*
  * The file or code that an address belongs to
  *
- * In a file an address is what its symbols and debug information say. In a process it is where
- * something was mapped:
+ * In a file an address has the meaning that its symbols and debug information give. In a process it
+ * belongs to a mapping:
  *
  *	7f10a2c28000-7f10a2d7d000 r-xp 00028000 fe:01 1234   /usr/lib/x86_64-linux-gnu/libc.so.6
  *	0x7f10a2c5d3f0 - 0x7f10a2c28000 + 0x28000 = offset 0x5d3f0 of that file
@@ -56,20 +56,20 @@ struct addr_space {
 	size_t n_modules;
 	struct mapping *mappings;
 	size_t n_mappings;
-	struct cairn_code *code; /* NULL: no address has asked for it, or it cannot be had */
+	struct cairn_code *code; /* NULL: no address has needed it, or it is not available */
 	bool tried_code;
 	bool has_trouble; /* an answer is missing, as a sidecar could not be believed */
 };
 
 static void *grow(void *p, size_t n, size_t size)
 {
-	/* Doubling at powers of two; the count alone tells the room. */
+	/* Doubling at powers of two; the count alone gives the room. */
 	if (n & (n - 1))
 		return p;
 	return realloc(p, (n ? 2 * n : 1) * size);
 }
 
-/* ---- what a process has mapped ---- */
+/* ---- the mappings of a process ---- */
 
 static int add_module(struct addr_space *space, const char *path, dev_t dev, ino_t ino, size_t *ret)
 {
@@ -287,8 +287,8 @@ static void ask_code(struct addr_space *space, struct cairn_addr at, struct cair
 }
 
 /*
- * The answer is from a sidecar that turned out to be damaged: what could not be read may be a line,
- * or all of it. Earlier answers are kept.
+ * The answer is from a sidecar that turned out to be damaged: a line of it may be missing, or all
+ * of it. Earlier answers are kept.
  */
 static void ask_another(struct addr_space *space, struct module *m, struct cairn_vaddr at,
 			struct cairn_frame *frames, struct addr_answer *ret)

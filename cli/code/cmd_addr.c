@@ -139,7 +139,7 @@ static int add_line(struct input *in, const char *at, const char *end, bool *ful
 		    (int)(at - word), word);
 }
 
-/* The whole lines of what has been read; at the end also one that does not end. */
+/* The whole lines of the bytes read so far; at the end also a line without its end. */
 static int answer_lines(struct input *in, bool at_end, struct addr_space *space,
 			const struct addr_values *values, struct addr_tally *tally)
 {

@@ -98,7 +98,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* @tail is all of @name, or what follows a "::" in it. */
+/* @tail is all of @name, or the part after a "::" in it. */
 static bool is_name_tail(const char *name, const char *tail)
 {
 	size_t n = strlen(name), m = strlen(tail);
@@ -198,7 +198,7 @@ static int tell_missing(const struct view *view, const char *spec)
 	return STATUS_NO;
 }
 
-/* A name that is not what the debug information calls it: say what was taken for it. */
+/* Reports the function taken for a name that differs from the one in the debug information. */
 static void tell_found(const char *spec, const struct cairn_function_list *list)
 {
 	const struct cairn_function *first = list->p[0];
@@ -278,7 +278,7 @@ static int take(const struct view *view, const struct cairn_function_list *list,
 	return STATUS_YES;
 }
 
-/* Shows or collects what @spec means; an exit status. */
+/* Shows or collects the meanings of @spec; an exit status. */
 static int find_one(const struct view *view, const char *spec, struct answers *answers)
 {
 	struct cairn_function_list list;

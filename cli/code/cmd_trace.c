@@ -251,7 +251,7 @@ static int trace(struct session *session, double seconds)
 		r = flushed < 0 ? flushed : r;
 	}
 	if (r < 0 && ferror(session->out)) {
-		clearerr(session->out); /* said once */
+		clearerr(session->out); /* reported once */
 		return fail(STATUS_NOT_HERE, "cannot write the events: %s", strerror(-r));
 	}
 	if (r < 0)

@@ -37,7 +37,7 @@ struct code_seen {
  * code_follow - report the changes, and keep the present state
  *
  * @is_wanted  of the ranges that are followed
- * Returns how many changes were told; -ENOMEM.
+ * Returns the number of changes reported; -ENOMEM.
  */
 int code_follow(struct code_seen *seen, const struct cairn_code *code, bool json,
 		bool (*is_wanted)(const struct cairn_code_range *r, void *ctx), void *ctx);

@@ -184,7 +184,8 @@ static bool c_shift(struct c_state *s, const struct cairn_loc_step *step)
 	bool left = step->op == CAIRN_LOC_SHL, arithmetic = step->op == CAIRN_LOC_SAR;
 
 	/*
-	 * By 64 or more is defined here and not in C: a shift by an unknown amount cannot be said.
+	 * A shift by 64 or more is defined here and not in C: a shift by an unknown amount cannot
+	 * be expressed.
 	 */
 	if (step->operand != CAIRN_LOC_IMM || step->imm < 0 || step->imm > 63)
 		return false;

@@ -16,10 +16,10 @@
 
 struct cairn_sidecar;
 
-/* A file that is being asked about. */
+/* The file of the query. */
 struct view {
 	const struct cairn_binary *bin;
-	struct cairn_sites *sites; /* NULL for what needs no debug information */
+	struct cairn_sites *sites; /* NULL if no debug information is needed */
 	const char *sidecar;       /* that they come from; NULL: the debug information */
 	const struct cairn_types *types;
 	FILE *out;
@@ -58,7 +58,7 @@ void view_location(const struct view *view, const struct cairn_location *loc, ch
 
 /* A function with all its sites. */
 void sites_text(const struct view *view, const struct cairn_function *function);
-/* One line per site; what each key means: docs/json.md. */
+/* One line per site; docs/json.md has the meaning of each key. */
 void sites_json(const struct view *view, const struct cairn_function *function);
 
 /* The paragraph of docs/reasons.md about a reason, or all their words for "list"; an exit status. */
@@ -77,7 +77,7 @@ int sites_hazards(const struct view *view, const struct cairn_sidecar *sidecar);
  * sites_emit - definitions that another tool takes
  *
  * @dialect    "bpftrace", "perf" or "gdb"
- * @functions  all that were asked for
+ * @functions  all requested ones
  * Returns an exit status.
  */
 int sites_emit(const struct view *view, const char *dialect,

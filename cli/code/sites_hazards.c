@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sites of a file where a uprobe is lost or does harm, whoever sets it. */
+/* Sites of a file where a uprobe is lost or does harm, whichever tool sets it. */
 #include <errno.h>
 #include <inttypes.h>
 

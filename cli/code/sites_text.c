@@ -164,7 +164,7 @@ static void put_offset(struct text *t, const char *sign, uint64_t off)
 	text_put_hex(t, off);
 }
 
-/* "malloc+0x5c", and the symbol when it tells more: "malloc+0x5c (malloc.cold+0x3)". */
+/* "malloc+0x5c", and the symbol when it adds something: "malloc+0x5c (malloc.cold+0x3)". */
 static void put_container(struct text *t, const struct cairn_site *site)
 {
 	const char *symbol = demangled(site->symbol);

@@ -54,7 +54,7 @@ struct stack_place {
 int stack_names_find_sidecar(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
 			     struct cairn_err *err);
 
-/* @names has what the caller wishes. False: no memory. stack_names_fini() in both cases. */
+/* @names has the caller's options. False: no memory. stack_names_fini() in both cases. */
 bool stack_names_init(struct stack_names *names);
 void stack_names_fini(struct stack_names *names);
 /* Say which sidecars were not believed, and why. Before the stacks are closed. */

@@ -3,9 +3,9 @@
  * Arguments of the functions of a stack
  *
  * A frame is in the middle of a function. Arguments are known there from a sidecar that was made
- * with --args, or from the debug information; both give the same answers. Either tells the
- * functions of an address, innermost first. They are matched by name with the functions that the
- * frame was named by; where they do not agree nothing is shown.
+ * with --args, or from the debug information; both give the same answers. Both give the functions
+ * of an address, innermost first. They are matched by name with the functions in the frame's name;
+ * if they do not agree, nothing is shown.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,10 @@ struct stack_debug {
 	bool is_sidecar; /* sites are its sidecar's */
 };
 
-/* The file with the debug file that a debuginfod has of it; NULL: it was not asked, or has none. */
+/*
+ * The file with the debug file that a debuginfod has of it; NULL: no request was made, or it has
+ * none.
+ */
 static struct cairn_binary *fetched(const struct stack_names *names, const struct cairn_binary *bin)
 {
 	struct sidecar_wish wish = names->wish;
@@ -121,7 +124,7 @@ static struct stack_debug *debug_of(struct stack_names *names,
 }
 
 /*
- * As cairn_sites_at(); 0 where it cannot be asked, or not again. A sidecar that cannot answer gives
+ * As cairn_sites_at(); 0 if no query is possible, or not again. A sidecar that cannot answer gives
  * way to the debug information.
  */
 static int ask(struct stack_names *names, const struct cairn_stack_frame *frame,

@@ -38,7 +38,7 @@ void stack_names_tell_trouble(const struct stack_names *names)
 		sidecar_trouble(names->found[i]);
 }
 
-/* The process goes on by now: a download stops nobody. */
+/* The process runs again by now: a download delays no thread. */
 static struct cairn_sidecar *asked_for(const struct stack_names *names,
 				       const struct cairn_binary *bin)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Before and after the events: the plan, what was refused, what was counted. */
+/* Before and after the events: the plan, the refused sites, the counters. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -310,7 +310,8 @@ static enum presence presence(const struct session *session, uint32_t probe,
 }
 
 /*
- * Another probe has shown that the file of this one was there, or has already been told not to be.
+ * Another probe has shown that the file of this one was mapped, or its absence has already been
+ * reported.
  */
 static bool is_told(const struct session *session, uint32_t probe,
 		    const struct cairn_trace_counts *counts)

@@ -9,7 +9,7 @@
  * To add a verb:
  *  1. cmd_<verb>.c: a struct for its option values, a table of struct opt, examples, a run function
  *  2. its file name in meson.build, its struct in the table of verbs.c
- *  3. man/<verb>.roff: what the table does not say
+ *  3. man/<verb>.roff: the text that the table does not have
  *  4. tests/cli/test_<verb>.py: one claim per promise
  *  5. README.md, CHANGELOG.md
  */
@@ -27,7 +27,7 @@ enum exit_status {
 	STATUS_YES,       /* done; answered yes */
 	STATUS_NO,        /* answered no: nothing matched, a check failed */
 	STATUS_USAGE,     /* the command line makes no sense */
-	STATUS_NOT_HERE,  /* not permitted or not supported here; stderr says what would help */
+	STATUS_NOT_HERE,  /* not permitted or not supported here; stderr suggests what would help */
 	STATUS_DAMAGED,   /* the input is damaged */
 	STATUS_LOST,      /* events were lost, with --fail-on-loss */
 	STATUS_ASSUMED,   /* answered yes, by an assumption */
@@ -51,7 +51,7 @@ struct opt {
 	char letter;         /* 0: none */
 	const char *name;    /* without the dashes; NULL ends a table */
 	enum opt_kind kind;
-	/* what stands for the value in --help; "a|b|c" or "a|" allows only these; NULL: flag */
+	/* the value's placeholder in --help; "a|b|c" or "a|" allows only these; NULL: flag */
 	const char *value;
 	size_t off;          /* offset in the verb's struct of values */
 	const char *help;    /* one sentence, lower case, without a full stop */
@@ -183,7 +183,7 @@ int fail_lines(int status, const char *lines, const char *format, ...)
 int fail_told(int status, const struct cairn_err *err);
 
 /*
- * warn_of_missing_dwo - tell that .dwo files were not found, which, and what follows from it
+ * warn_of_missing_dwo - report that .dwo files were not found, which, and the consequence
  *
  * @which  lines, as cairn_sites_missing() gives them
  * Returns whether there are some.

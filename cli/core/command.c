@@ -29,7 +29,7 @@ static bool take_word(const char **from, char **to)
 			quote = c;
 			continue;
 		}
-		/* Inside "..." a backslash protects only what would end it or protect. */
+		/* Inside "..." a backslash escapes only the closing quote or another backslash. */
 		if (c == '\\' && quote != '\'' && (*from)[1] &&
 		    (!quote || (*from)[1] == '"' || (*from)[1] == '\\'))
 			c = *++*from;

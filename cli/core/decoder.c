@@ -78,7 +78,7 @@ ZyanStatus ZydisDecoderInit(ZydisDecoder *decoder, ZydisMachineMode mode, ZydisS
 	return zydis.init(decoder, mode, width);
 }
 
-/* Nobody decodes without a decoder, so it is loaded. */
+/* Decoding needs a decoder, so it is loaded. */
 ZyanStatus ZydisDecoderDecodeInstruction(const ZydisDecoder *decoder, ZydisDecoderContext *context,
 					 const void *bytes, ZyanUSize n,
 					 ZydisDecodedInstruction *ret)

@@ -47,7 +47,7 @@ static void take_piece(const char *piece, size_t n, void *ctx)
 	to->n += n;
 }
 
-/* Rust first: what its older compilers wrote is a C++ name, too, with a hash at its end. */
+/* Rust first: the names from its older compilers are also C++ names, with a hash at the end. */
 static bool demangle(const char *name)
 {
 	if (setjmp(out.too_long))

@@ -3,9 +3,9 @@
  * Names that a linker knows, as C++ and Rust write them: "_ZN4deep6SorterIiE3runEv" is
  * deep::Sorter<int>::run
  *
- * Without parameters, as perf and gdb have it, so that the name can be given to `cairn trace`; of a
- * clone with what the compiler appended to the name (" [clone .isra.0]"). JSON has the linker's
- * names as they are.
+ * Without parameters, as in perf and gdb, so that the name can be given to `cairn trace`; for a
+ * clone with the part that the compiler appended to the name (" [clone .isra.0]"). JSON has the
+ * linkage names unchanged.
  */
 #ifndef CLI_DEMANGLE_H
 #define CLI_DEMANGLE_H
@@ -23,17 +23,17 @@
 void demangle_never(void);
 
 /*
- * demangled - what to show for @linker_name
+ * demangled - the name to show for @linker_name
  *
  * Returns @linker_name itself when it is not mangled, cannot be understood, or comes out longer
  * than DEMANGLED_MAX (a name of some bytes can stand for any number: it refers to parts of itself).
- * Otherwise a text that the next call may overwrite. Cost: some microseconds; of a name that was
- * asked for lately, a hash of it. Threads: one.
+ * Otherwise a text that the next call may overwrite. Cost: some microseconds; for a recently used
+ * name, a hash of it. Threads: one.
  */
 const char *demangled(const char *linker_name);
 
 /*
- * demangled_or - what to show for a function with a linker's name and one in the source
+ * demangled_or - the name to show for a function with a linkage name and one in the source
  *
  * The demangled one, if it is that of @source_name; where the linker folded functions it may be
  * another's. Otherwise @source_name. Either may be NULL; NULL when both are. As demangled().
@@ -41,7 +41,7 @@ const char *demangled(const char *linker_name);
 const char *demangled_or(const char *linker_name, const char *source_name);
 
 /*
- * shown_name - the same, without what the compiler appended to the name of a clone
+ * shown_name - the same, without the part that the compiler appended to the name of a clone
  *
  * For the function around a site: a cairn_show_name. @source_name NULL: a clone's symbol is wanted,
  * and shown whole.

@@ -22,8 +22,8 @@
 #define JSON_DEPTH_MAX 64
 
 /*
- * The number of the keys and words that the output has. It changes when one of them gets another
- * name or meaning; docs/json.md lists what changed.
+ * The number of the output's set of keys and words. It changes when one of them gets another name
+ * or meaning; docs/json.md lists the changes.
  */
 #define JSON_SCHEMA 2
 
@@ -45,7 +45,7 @@ void json_int(struct json *j, const char *key, int64_t value);
 /* As a string "0x1f": readers of JSON cut integers beyond 2^53. */
 void json_hex(struct json *j, const char *key, uint64_t value);
 void json_bool(struct json *j, const char *key, bool value);
-/* "summary": true, and the schema's number: what the last object of an output begins with. */
+/* "summary": true, and the schema's number: the begin of the last object of an output. */
 void json_summary(struct json *j);
 void json_null(struct json *j, const char *key);
 /* The key of a value that the caller writes to @j->out: one value, as JSON. */

@@ -11,8 +11,8 @@
  * quoted_copy - the first @n bytes of @text, or those before a NUL, as cairn_quote() writes them
  *
  * @ret_n  its length
- * Returns a string to free(); NULL without memory: then something has to stand in its place, for a
- * name that is missing is not told from one that is empty.
+ * Returns a string to free(); NULL without memory: then a placeholder has to stand for it, since a
+ * missing name looks like an empty one.
  */
 char *quoted_copy(const char *text, size_t n, enum cairn_quote as, size_t *ret_n);
 

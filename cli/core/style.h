@@ -8,8 +8,8 @@
 
 /* Escape sequences, or empty strings. */
 struct style {
-	const char *name;  /* what the line is about */
-	const char *faint; /* what can be skipped */
+	const char *name;  /* the subject of the line */
+	const char *faint; /* the part that can be skipped */
 	const char *bad;   /* unavailable, hazard, lost */
 	const char *off;
 };

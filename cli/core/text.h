@@ -14,7 +14,7 @@
 
 /* The bytes that are not written yet. */
 struct text {
-	FILE *out; /* NULL: what does not fit any more is cut off */
+	FILE *out; /* NULL: text that does not fit any more is cut off */
 	char *buf;
 	size_t size, n;
 };
@@ -22,10 +22,13 @@ struct text {
 /* A piece for which there is no room left. */
 void text_put_past(struct text *t, const char *chars, size_t n);
 
-/* Write what there is. */
+/* Writes all pending text. */
 void text_flush(struct text *t);
 
-/* Room for @max more, at most the size of the buffer: what was put there is added to n. */
+/*
+ * Room for @max more, at most the size of the buffer: the caller adds the number of bytes it put
+ * there to n.
+ */
 char *text_room(struct text *t, size_t max);
 
 /* Inlined, because most calls put a few characters of a known number. */

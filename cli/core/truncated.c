@@ -17,7 +17,7 @@
 
 #include "cmd.h"
 
-/* In one piece, so that what another process writes there does not come between. */
+/* In one piece, so that output of another process does not come between. */
 static void tell(const char *name)
 {
 	static const char before[] = "cairn: ",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cairn doctor: what works here, and the command that fixes what does not
+ * cairn doctor: checks what works here, and shows the command that fixes the rest
  *
  * Nothing is concluded from versions. Tracing is tried, on this very process: a probe on a function
  * of cairn, which is then called.

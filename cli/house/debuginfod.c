@@ -121,7 +121,7 @@ const char *debuginfod_wanted(const char *option)
 
 /*
  * Ctrl-C ends the program as it always does. To end the download by the library's callback would be
- * worse: the library takes that for "not there", and asks no more for ten minutes.
+ * worse: the library takes that for "not there", and sends no request for ten minutes.
  */
 static int ask(struct debuginfod_client *client, const char *urls, const uint8_t *id, size_t len,
 	       char **ret)

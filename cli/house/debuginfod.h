@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /*
- * debuginfod_wanted - whether the network may be asked, and which servers
+ * debuginfod_wanted - whether the network may be used, and which servers
  *
  * @option  of --debuginfod: NULL not given, "" the servers in DEBUGINFOD_URLS, else their URLs
  * Without the option it needs DEBUGINFOD_URLS and CAIRN_DEBUGINFOD=1: many distributions set the
@@ -22,13 +22,14 @@ bool debuginfod_asked(const char *option);
 
 enum debuginfod_file {
 	DEBUGINFOD_SIDECAR,    /* under an id of its own, for cairn_sidecar_open() */
-	DEBUGINFOD_DEBUG_FILE, /* what any server has: cairn_binary_opts.debug_file */
+	DEBUGINFOD_DEBUG_FILE, /* the kind that any server has: cairn_binary_opts.debug_file */
 };
 
 /*
- * debuginfod_cached - what gdb, perf or an earlier question of ours left in the client's cache
+ * debuginfod_cached - the file that gdb, perf or an earlier request of ours left in the client's
+ * cache
  *
- * Needs neither a server nor the client. Tells on stderr what was found.
+ * Needs neither a server nor the client. Reports on stderr the file that it found.
  * @ret  its path, to be freed; NULL: it is not there
  */
 void debuginfod_cached(enum debuginfod_file file, const uint8_t *build_id, size_t len, char **ret);
@@ -40,8 +41,8 @@ char *debuginfod_cache_text(void);
  * debuginfod_fetch - download a file of a build-id, or find it in the client's own cache
  *
  * @ret  its path, to be freed; NULL: no server has it
- * Returns 0, or a negative errno. Tells on stderr what was asked, and what came. Shows progress on
- * a terminal; gives up when nothing has come for half a minute. Ctrl-C ends the program.
+ * Returns 0, or a negative errno. Reports on stderr the request and the result. Shows progress on a
+ * terminal; gives up when nothing has come for half a minute. Ctrl-C ends the program.
  */
 int debuginfod_fetch(const char *urls, enum debuginfod_file file, const uint8_t *build_id,
 		     size_t len, char **ret);

@@ -64,7 +64,7 @@ static bool move_to_3(int fd)
 	return fd == 3 || (fd > 3 && dup2(fd, 3) == 3);
 }
 
-/* In the child. @done is the one descriptor that stays open: its end tells that all is over. */
+/* In the child. @done is the one descriptor that stays open: its end shows that all is over. */
 static void become_maker(char *const argv[], int done)
 {
 	sigset_t none;
@@ -87,7 +87,7 @@ static void become_maker(char *const argv[], int done)
 	_exit(1);
 }
 
-/* A grandchild, so that nobody has to wait for it. */
+/* A grandchild, so that no process has to wait for it. */
 static void start(char *const argv[], int done)
 {
 	pid_t child = fork();

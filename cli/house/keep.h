@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Making sidecars for the next time, without keeping anybody waiting. */
+/* Making sidecars for the next time, without keeping the user waiting. */
 #ifndef CLI_KEEP_H
 #define CLI_KEEP_H
 

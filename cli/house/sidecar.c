@@ -141,8 +141,7 @@ static int fetch_sidecar(const struct cairn_binary *bin, const struct sidecar_wi
 }
 
 /*
- * Any server has debug files. The sidecar that is made of one is kept, as it is of one that lies
- * here.
+ * Any server has debug files. The sidecar made from one is kept, as with a local debug file.
  */
 static int make_of_debug_file(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 			      const char *file, struct cairn_sidecar **ret, struct cairn_err *err)
@@ -222,8 +221,8 @@ static void say_no_server(void)
 }
 
 /*
- * From the debuginfod client's cache, then from the network, when they may be asked and there is a
- * reason to: what can be answered here is.
+ * From the debuginfod client's cache, then from the network, if they may be used and there is a
+ * reason to: queries that can be answered locally are.
  */
 static int download(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 		    struct cairn_sidecar **ret, struct cairn_err *err)
@@ -381,7 +380,7 @@ int sidecar_sites_open(const struct cairn_binary *bin, const struct sidecar_wish
 	int r = 0;
 
 	*ret = (struct sidecar_sites){0};
-	/* A sidecar says what holds without that assumption. */
+	/* A sidecar has the facts without that assumption. */
 	if (!opts->assume_unmodified)
 		r = sidecar_find((void *)wish, bin, &ret->sidecar, &err);
 	if (r < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sidecars as the verbs use them: the environment says where the cache is, and whether the network
- * may be asked.
+ * Sidecars as the verbs use them: the environment gives the directory of the cache, and whether the
+ * network may be used.
  */
 #ifndef CLI_SIDECAR_H
 #define CLI_SIDECAR_H
@@ -88,14 +88,14 @@ void sidecar_say_unbound_file(const char *path);
 /*
  * sidecar_debug_file - the debug file of @bin from the debuginfod client's cache or a server
  *
- * Returns its path, to be freed; NULL where @wish does not ask for that, or it is nowhere. Tells on
- * stderr what was asked.
+ * Returns its path, to be freed; NULL if @wish does not request it, or it is nowhere. Reports on
+ * stderr the requests.
  */
 char *sidecar_debug_file(const struct cairn_binary *bin, const struct sidecar_wish *wish);
 
 /*
- * The sidecar of @bin for addr, made when there is none; an exit status. Talks on stderr of what
- * was refused.
+ * The sidecar of @bin for addr, made when there is none; an exit status. Reports refused sidecars
+ * on stderr.
  */
 int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 		struct cairn_sidecar **ret);
@@ -103,9 +103,9 @@ int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 /*
  * sidecar_find - the sidecar of @bin, with sites unless the wish is for lines; none is made
  *
- * @wish  struct sidecar_wish: this is what cairn_trace_opts wants, too
+ * @wish  struct sidecar_wish: cairn_trace_opts has it, too
  * @ret   NULL when there is none; of a binary that is a sidecar itself, that one
- * Returns 0, or as cairn_sidecar_open(). Talks on stderr of what was refused.
+ * Returns 0, or as cairn_sidecar_open(). Reports refused sidecars on stderr.
  */
 int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_sidecar **ret,
 		 struct cairn_err *err);
@@ -129,7 +129,7 @@ void sidecar_sites_close(struct sidecar_sites *source);
  *
  * A sidecar of another file, or a damaged one, is replaced by the debug information, with a note. A
  * sidecar that the user named is not replaced.
- * @names  functions that will be asked about; @n 0: all of the file will be
+ * @names  functions of the later queries; @n 0: all of the file
  * Returns an exit status.
  */
 int sidecar_sites_settle(const struct cairn_binary *bin, const struct sidecar_wish *wish,

@@ -23,8 +23,8 @@ struct btf_source {
 /*
  * btf_open - open a file on its bases
  *
- * A file in /sys/kernel/btf needs no -B: its name tells its parents ("xfs.inline" is split from
- * xfs, which is from vmlinux). A base that is not split from the one before it is refused, and the
+ * A file in /sys/kernel/btf needs no -B: its name gives its parents ("xfs.inline" is split from
+ * xfs, which is from vmlinux). A base that is not split from the previous one is refused, and the
  * order explained.
  * Returns an exit status. btf_close() also after a failure.
  */

@@ -3,7 +3,7 @@
  * btf encode of a file without debug information, by its sidecar
  *
  * A sidecar has the types as btf encode writes them, and with --btf-inline the sites, too. It does
- * not tell what BTF could not say of them.
+ * not list the facts that BTF could not express.
  */
 #include <errno.h>
 

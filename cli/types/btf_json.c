@@ -8,7 +8,7 @@
 #include "btf.h"
 #include "json.h"
 
-/* null for what has no name. */
+/* null for an unnamed record. */
 static void put_name(struct json *j, const struct cairn_btf *btf, const char *key, uint32_t off)
 {
 	json_text(j, key, off ? cairn_btf_string(btf, off) : NULL);

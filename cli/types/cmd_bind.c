@@ -123,7 +123,7 @@ static int select_one(struct cairn_source *source, char *const *name, struct cai
 	}
 	size_t before = ret->n;
 	int status = layout_select(source, name, 1, ret);
-	/* It is content with what other names found. */
+	/* The types that other names found are enough. */
 	return !status && ret->n == before ? STATUS_NO : status;
 }
 

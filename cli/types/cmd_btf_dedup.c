@@ -76,7 +76,7 @@ static int write_result(const struct dedup_values *values, const struct btf_chai
 	return status;
 }
 
-/* One file is deduped as it is: only so records of kinds that are not known stay. */
+/* One file is deduped alone: only so records of unknown kinds stay. */
 static int dedup(const struct dedup_values *values, const struct cairn_btf *btf)
 {
 	struct cairn_err err = {0};

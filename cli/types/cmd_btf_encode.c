@@ -203,8 +203,7 @@ static int embed(struct output *outputs, const struct encode_values *values, con
 	int r = cairn_embed(elf, values->out, sections, n, &err);
 
 	/*
-	 * A kernel's .BTF is mapped with its data: what boots cannot have another one put in its
-	 * place.
+	 * A kernel's .BTF is mapped with its data: in a bootable image it cannot be replaced.
 	 */
 	if (r == -EEXIST)
 		return fail(STATUS_USAGE,
@@ -213,7 +212,7 @@ static int embed(struct output *outputs, const struct encode_values *values, con
 	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
 }
 
-/* ---- what was done ---- */
+/* ---- the result ---- */
 
 static void tell_counts(const struct cairn_btfgen *d)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cairn layout: what the bytes of structs mean. */
+/* cairn layout: the meaning of the bytes of structs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -31,7 +31,7 @@ struct decode_sink {
 int decode_plan(const struct decode_values *values, const struct cairn_types *types, uint32_t id,
 		const struct cairn_source *source, struct cairn_decode **ret);
 
-/* To standard output; whatever fails, cairn's exit tells. */
+/* To standard output; if a write fails, cairn's exit reports it. */
 void decode_out_init(struct cairn_text_out *out);
 void decode_out_finish(struct cairn_text_out *out);
 

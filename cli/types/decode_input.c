@@ -62,7 +62,7 @@ static void put_record(struct input *in, const uint8_t *bytes, size_t n)
 
 /* ---- raw ---- */
 
-/* Everything is one record: nothing else tells where a flexible array ends. */
+/* Everything is one record: nothing else shows where a flexible array ends. */
 static int read_whole(struct input *in)
 {
 	size_t n = 0, cap = 1 << 16;
@@ -105,7 +105,7 @@ static int read_raw(struct input *in, size_t size)
 		memmove(bytes, bytes + off, have - off);
 		have -= off;
 	}
-	/* The last perf record may lack what would fill it up. */
+	/* The last perf record may lack its padding. */
 	if (have && in->sink->values->perf && have >= cairn_decode_size(in->sink->decode)) {
 		put_record(in, bytes, have);
 	} else if (have) {
@@ -279,8 +279,8 @@ static void put_json_name(struct cairn_text_out *out, const char *text, size_t n
 }
 
 /*
- * JSON that came in, as the library writes it: what a terminal would obey is escaped. It can only
- * be inside of strings.
+ * JSON from the library: characters that a terminal would obey are escaped. They can only be inside
+ * of strings.
  */
 static void put_json(struct cairn_text_out *out, const char *text, size_t n)
 {

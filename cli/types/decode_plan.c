@@ -116,5 +116,5 @@ void decode_out_finish(struct cairn_text_out *out)
 {
 	if (out->n && !out->failed)
 		out->failed = write_stdout(NULL, out->buf, out->n);
-	/* main() finds out about a full disk or a closed pipe, and tells. */
+	/* main() notices a full disk or a closed pipe, and reports it. */
 }

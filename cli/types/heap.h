@@ -3,9 +3,9 @@
  * The heap of verbs that read a whole file's debug information
  *
  * Such a verb has arrays of megabytes, some for one stage only. glibc takes large blocks from the
- * kernel one by one and gives them back when they are freed, but learns from each that it sees
- * freed to keep blocks of that size, up to 32 MiB: then the memory of a stage that is over stays
- * with the process while the next one asks for more. On vmlinux that is a quarter of the peak.
+ * kernel one by one and gives them back when they are freed. But each free teaches it to keep
+ * blocks of that size, up to 32 MiB: then the memory of a finished stage stays with the process
+ * while the next one allocates more. On vmlinux that is a quarter of the peak.
  */
 #ifndef CLI_HEAP_H
 #define CLI_HEAP_H

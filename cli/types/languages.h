@@ -14,7 +14,7 @@ struct languages {
 	size_t n;
 };
 
-/* "c11,rust" to numbers. An exit status: STATUS_USAGE, told, for a name that there is not. */
+/* "c11,rust" to numbers. An exit status: STATUS_USAGE, with a message, for an unknown name. */
 int languages_parse(const char *list, struct languages *ret);
 
 #endif

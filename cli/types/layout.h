@@ -11,7 +11,7 @@
 #include "cmd.h"
 #include "sidecar.h"
 
-/* Two ABIs are compared; more would need a table that nobody reads. */
+/* Two ABIs are compared; more would need a table that no user reads. */
 /* More than there are. */
 enum { ABIS_MAX = 32 };
 
@@ -46,7 +46,7 @@ struct layout_source {
 	struct sidecar_wish wish;
 	struct btf_chain bases;
 	bool has_bases;
-	struct cairn_retarget *retarget; /* NULL: its types are as they are */
+	struct cairn_retarget *retarget; /* NULL: its types are unchanged */
 	const struct cairn_abi *abi;     /* with @retarget: for which */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * --check: what a program believes of the types that a BPF program writes
+ * --check: the reader's declarations of the types that a BPF program writes
  *
  * The BPF object's BTF is the truth: its compiler laid those types out. The other side is
  * declarations, laid out as the reader's language and ABI do. Types are paired by name, where
@@ -241,7 +241,7 @@ static int check_types(struct check *c, char *const *patterns, size_t n_patterns
 
 /* ---- sides ---- */
 
-/* The object's own debug information is DWARF; what the kernel and the loader see is BTF. */
+/* The object's own debug information is DWARF; the kernel and the loader see BTF. */
 static int open_object(struct check *c, const char *path)
 {
 	static char any[] = "*", *const all[] = {any};

@@ -22,7 +22,7 @@ struct layout_side {
 /*
  * layout_open_side - open a source and select its types
  *
- * @abi  laid out for it, also what was compiled for another; NULL: as it is
+ * @abi  laid out for it, also types compiled for another; NULL: unchanged
  * Returns an exit status: STATUS_NO when no type has such a name. layout_close_side() also after a
  * failure.
  */

@@ -23,8 +23,8 @@ void layout_headers_close(struct layout_headers *h);
 void layout_headers_words(const struct layout_headers *h, struct compiler_words *w);
 
 /*
- * On stderr, when @text, which names files that were read, names one of this machine's. @path is
- * the file that was asked for.
+ * Reports on stderr if @text, which names files that were read, names one of this machine's. @path
+ * is the requested file.
  */
 void layout_headers_tell(const struct layout_headers *h, const char *path, const char *text,
 			 size_t size);

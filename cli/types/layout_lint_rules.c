@@ -32,7 +32,7 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* ---- bytes of nobody ---- */
+/* ---- bytes of no member ---- */
 
 static const char LEAK[] =
 	"setting the members leaves these bytes as they were: where the verifier does not reject "
@@ -137,7 +137,7 @@ static void look_for_tail(struct lint_subject *s, const struct lint_rule *rule)
 
 /* ---- two ABIs ---- */
 
-/* A struct, an array of them: what differs is inside of it. */
+/* A struct, an array of them: the difference is inside of it. */
 static bool is_of_structs(const struct lint_subject *s, uint32_t id)
 {
 	const struct cairn_type *t =
@@ -279,7 +279,7 @@ static void look_for_straddling(struct lint_subject *s, const struct lint_rule *
 		if (to <= from || to - from > s->cacheline ||
 		    from / s->cacheline == (to - 1) / s->cacheline)
 			continue;
-		/* An array of bytes is read from its start; what has to be whole is not. */
+		/* An array of bytes is read from its start; a number has to be whole. */
 		if (cairn_types_get(s->run->types,
 				    cairn_types_resolve(s->run->types, s->t->members[i].type))
 			    ->kind == CAIRN_T_ARRAY)

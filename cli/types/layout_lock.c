@@ -23,7 +23,7 @@ struct lock_run {
 	struct layout_side now;
 	char *text;                /* the lock file as it would be written now */
 	size_t size;
-	int missing;               /* STATUS_NO: a locked type is gone, which was told */
+	int missing;               /* STATUS_NO: a locked type is gone, which was reported */
 };
 
 static int read_lock(struct lock_run *l, bool is_update)
@@ -45,7 +45,7 @@ static int read_lock(struct lock_run *l, bool is_update)
 }
 
 /*
- * Characters of a name without what tells it from others of that name: "name#2". Rust has names
+ * Characters of a name without the suffix that distinguishes equal names: "name#2". Rust has names
  * with # inside.
  */
 static size_t base_length(const char *name)
@@ -134,7 +134,7 @@ static int select_namesakes(struct lock_run *l, const struct namesakes *of)
 	return STATUS_YES;
 }
 
-/* The types that are locked, as far as they are still there. */
+/* The locked types that still exist. */
 static int select_locked(struct lock_run *l)
 {
 	size_t n;
@@ -182,7 +182,7 @@ static int write_now(struct lock_run *l, const struct cairn_abi *abi)
 	rc = cairn_lock_write(layout_types(&l->now.source), l->now.list.ids, l->now.list.n,
 			      abi ? abi->name : NULL, out, &err);
 	bool is_cut = ferror(out);
-	/* glibc tells that it could not cut the buffer to its size by there being none. */
+	/* If glibc could not cut the buffer to its size, there is no buffer. */
 	if (fclose(out) || is_cut || !l->text)
 		rc = -ENOMEM;
 	return rc < 0 ? fail_err(rc, &err, STATUS_NOT_HERE) : STATUS_YES;

@@ -198,7 +198,7 @@ static void put_title(const struct map *m, const struct html_leaf *leaf)
 		printf(", offset %" PRIu64 ", %" PRIu64 " bytes\"", leaf->bit_off / 8, leaf->size);
 }
 
-/* Bits [from, to) of nobody, or of a bit-field, in a piece that begins at bit @base. */
+/* Bits [from, to) of no member, or of a bit-field, in a piece that begins at bit @base. */
 static void put_bits(const struct map *m, size_t i, uint64_t base, uint64_t from, uint64_t to)
 {
 	printf("<span style=\"grid-column:%" PRIu64 "/%" PRIu64 "\"", from - base + 1,

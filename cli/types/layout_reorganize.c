@@ -57,7 +57,7 @@ static int show_text(const struct job *job, uint32_t id, const struct cairn_reor
 	return STATUS_YES;
 }
 
-/* Runs of bit-fields in one unit would save more: whoever knows the threads can say so. */
+/* Runs of bit-fields in one unit would save more: a user who knows the threads can allow it. */
 static int show_merged(struct job *job, uint32_t id, const struct cairn_reorganized *r)
 {
 	struct cairn_reorganize_opts opts = job->opts;

@@ -8,7 +8,7 @@
 #include "layout.h"
 #include "say.h"
 
-/* 1: it agrees; 0: it is not there; -1: it does not, and the user has been told. */
+/* 1: it agrees; 0: it is not there; -1: it does not, which was reported. */
 static int ask(const char *compiler, const char *option, int text)
 {
 	static const char *const words[] = {"-x", "c", "-std=gnu11", "-w", "-fsyntax-only"};

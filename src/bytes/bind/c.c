@@ -112,7 +112,7 @@ static void put_type(const struct bind_file *file, const struct bind_field *f)
 		fprintf(file->out, "%sint%u_t", f->is_signed ? "" : "u", bits);
 }
 
-/* "(const void *rec, size_t n_rec, size_t i0": up to what the accessor itself takes. */
+/* "(const void *rec, size_t n_rec, size_t i0": up to the accessor's own parameters. */
 static void put_arguments(const struct bind_file *file, const struct bind_field *f, bool set)
 {
 	fprintf(file->out, "(%svoid *rec", set ? "" : "const ");

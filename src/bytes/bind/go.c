@@ -126,7 +126,7 @@ static void put_place(const struct bind_file *file, const struct bind_field *f)
 	fputc('\n', out);
 }
 
-/* ---- what accessors do ---- */
+/* ---- bodies of accessors ---- */
 
 static void put_get_number(const struct bind_file *file, const struct bind_field *f)
 {

@@ -2,8 +2,8 @@
 /*
  * Java: accessors of memory segments of java.lang.foreign, as final since Java 22
  *
- * A class file holds 65,535 constants and a method 64 KiB, so what a struct with thousands of
- * members has is divided: accessors go into superclasses of the record's class, and layouts and
+ * A class file holds 65,535 constants and a method 64 KiB, so the code for a struct with thousands
+ * of members is divided: accessors go into superclasses of the record's class, and layouts and
  * checks into classes of their own (java_layout.c).
  */
 #include "bind/java.h"

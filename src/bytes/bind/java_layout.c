@@ -2,14 +2,14 @@
 /*
  * The layouts of Java's records
  *
- * Each record has a GroupLayout with everything in its place and paddings between, so that memory
- * can be allocated with it and its offsets be asked for; when the class is loaded, size and offsets
- * are compared with the numbers that the accessors were made from. Layouts are unaligned: records
- * come at any address, and packed structs are no exception then. Bit-fields are padding.
+ * Each record has a GroupLayout with everything at its offset and paddings between, so that
+ * programs can allocate memory with it and query its offsets. When the class is loaded, size and
+ * offsets are compared with the numbers that the accessors were made from. Layouts are unaligned:
+ * records come at any address, and so packed structs are no exception. Bit-fields are padding.
  *
  * A struct's layout is the list that its parts return, some hundred members each. Parts are
- * methods, and some of them together a class, Event_L0, so that none exceeds what a method or a
- * class can hold.
+ * methods, and some of them together a class, Event_L0, so that none exceeds the limits of a method
+ * or a class.
  */
 #include "bind/java.h"
 

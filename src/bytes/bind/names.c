@@ -324,7 +324,7 @@ static const char *const java_words[] = {
 	NULL,
 };
 
-/* go vet knows what the methods of these names look like. */
+/* go vet checks the signatures of methods with these names. */
 static const char *const go_words[] = {
 	"Format",    "GobDecode",     "GobEncode",    "MarshalJSON", "MarshalXML",
 	"Peek",	     "ReadByte",      "ReadFrom",     "ReadRune",    "Scan",

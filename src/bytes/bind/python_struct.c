@@ -81,7 +81,7 @@ void bind_python_struct(const struct bind_file *file, const struct bind_shape *s
 	fputs(", as it lies in memory\n", out);
 	for (size_t i = 0; i < s->parts.n; i++)
 		put_annotation(file, &s->parts.p[i]);
-	/* Python 3.14 wants to be told how packed structs are laid out. */
+	/* Python 3.14 requires the layout of packed structs to be named. */
 	fputs("    _layout_ = \"ms\"\n    _pack_ = 1\n    _fields_ = [\n", out);
 	for (size_t i = 0; i < s->parts.n; i++)
 		put_part(file, &s->parts.p[i]);

@@ -382,7 +382,7 @@ int bind_shape_all(struct bind_file *file, enum cairn_bind_lang lang)
 {
 	struct shaper s = {.file = file, .lang = lang};
 
-	/* C has its structs, and what has no language needs none. */
+	/* C has its structs, and JSON, which is no language, needs none. */
 	if (lang == CAIRN_BIND_C || lang == CAIRN_BIND_JSON)
 		return 0;
 	for (size_t i = 0; i < file->records.n && !s.no_memory; i++) {

@@ -124,7 +124,7 @@ static void put_place(const struct bind_file *file, const struct bind_field *f)
 	fputs(";\n", out);
 }
 
-/* ---- what accessors do ---- */
+/* ---- bodies of accessors ---- */
 
 /* "8" bytes, or all up to the end. */
 static void put_size(const struct bind_file *file, const struct bind_field *f)

@@ -22,7 +22,7 @@ struct way {
 	const char *name, *path;
 	bool renamed; /* some name of the path is no identifier */
 	uint64_t off;
-	uint64_t end; /* of what may be seen; UINT64_MAX: flexible arrays may go on */
+	uint64_t end; /* of the visible part; UINT64_MAX: flexible arrays may go on */
 	uint32_t n_dims;
 	struct bind_dim dims[BIND_DIMS_MAX];
 	uint32_t n_steps;
@@ -349,7 +349,7 @@ static int walk_enum(struct walker *w, uint32_t id, const char *name)
 				name ? name : "");
 }
 
-/* A type that was asked for: its accessors, or the constants of an enum. */
+/* A requested type: its accessors, or the constants of an enum. */
 static int walk_record(struct walker *w, uint32_t id)
 {
 	static const struct way start = {.name = "", .path = ""};

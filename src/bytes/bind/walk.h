@@ -73,7 +73,7 @@ struct bind_constant {
 	int64_t value;    /* cut to the size of the enum, as its members are read */
 };
 
-/* An enum that a member has, or that was asked for itself. */
+/* An enum that a member has, or that was requested itself. */
 struct bind_enum {
 	const char *source_name;
 	const char *name; /* an identifier: "color" */
@@ -116,13 +116,13 @@ struct bind_file {
 	VEC(struct bind_shape *) shapes; /* those that others are made of come first */
 	struct map shape_of;             /* id of a type, resolved: its number in shapes, from 1 */
 	struct map enum_of;     /* id of a type: its number in enums, from 1 */
-	/* for bind_unique(): names of types, and what the generated file has at its top */
+	/* for bind_unique(): names of types, and those at the top of the generated file */
 	struct map idents, tops;
 	bool has_little, has_big; /* numbers of either order */
 	bool has_bits, has_bytes, has_text, has_wide; /* which helpers are needed */
 	FILE *out;
 	size_t n_renamed; /* names that were no identifiers */
-	bool no_memory;   /* while writing: what was written is not whole */
+	bool no_memory;   /* while writing: the output is not complete */
 };
 
 /* Fills records and enums; opts, types and arena are set. */
@@ -201,7 +201,7 @@ bool bind_is_flexible(const struct bind_field *f);
 /* "i0, i1", each with @before before it; nothing for a field that is in no array. */
 void bind_put_indices(const struct bind_file *file, const struct bind_field *f, const char *before,
 		      const char *after);
-/* "4 + i0 * 2"; without what adds or multiplies nothing. */
+/* "4 + i0 * 2"; without terms that add or multiply nothing. */
 void bind_put_offset(const struct bind_file *file, const struct bind_field *f, const char *suffix);
 
 /* One file per language. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Other languages' structs: what the files share
+ * Other languages' structs: shared by the files
  *
  *	text ──► lex.c ──► java.c rust.c go.c python.c  declarations as written, types by name
  *	                           │
@@ -49,7 +49,7 @@ enum form {
 	FORM_UNKNOWN, /* the type is unknown */
 };
 
-/* A type as it is written. */
+/* A type in its written form. */
 struct form_type {
 	enum form form;
 	struct token at;      /* NAME: the name, without its package */
@@ -59,7 +59,7 @@ struct form_type {
 	bool one_factor;      /* ARRAY: of the expression only the first factor */
 	uint64_t known;       /* WORDS: how many */
 	bool is_unsigned;     /* NAME, Java */
-	bool is_swapped;      /* NAME, Python: __ctype_be__ and the like */
+	bool is_swapped;      /* NAME, Python: __ctype_be__ and similar types */
 	bool is_atomic;       /* NAME: aligned to its size */
 	struct declared *decl;/* INLINE */
 	const char *why;      /* UNKNOWN: a sentence, or NULL */
@@ -93,7 +93,7 @@ struct declared_value {
 struct declared {
 	enum declared_kind kind;
 	const char *name;     /* NULL: none */
-	const char *known_as; /* what the program calls it; NULL: nothing */
+	const char *known_as; /* the program's name for it; NULL: none */
 	struct token at;
 	VEC(struct declared_member) members;
 	VEC(struct declared_value) values;
@@ -216,7 +216,7 @@ static inline void leave_nesting(struct reader *r)
 
 /*
  * A new declaration of that name; the first of a name counts. An empty @name has none. NULL: no
- * memory, told.
+ * memory, reported.
  */
 struct declared *declare(struct reader *r, enum declared_kind kind, const struct token *name);
 /* The same, which C calls @name: Java's @Type(name = "event"). */
@@ -243,7 +243,7 @@ int lay_out_all(struct reader *r);
 /* Something to know about @d, with the place of @at. */
 int note_problem(struct reader *r, const struct declared *d, const char *text, bool laid_out);
 int add_node(struct reader *r, const struct cairn_type *t, uint32_t *ret);
-/* As C places them; what most languages do. */
+/* As C places them; so do most languages. */
 int place_as_c(struct reader *r, struct declared *d, struct cairn_place_record *rec);
 
 /* ---- constant.c ---- */

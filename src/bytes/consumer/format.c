@@ -187,7 +187,7 @@ int lay_out_format(struct reader *r, struct declared *d, struct cairn_type *t)
 		t->members = copy;
 		t->n_members = (uint32_t)f.members.n;
 		t->size = f.end;
-		/* Nobody nests a format in another. */
+		/* No format nests in another. */
 		t->abi_align = 1;
 	}
 	VEC_FREE(&f.members);

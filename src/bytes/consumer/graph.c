@@ -290,14 +290,14 @@ static int measure_pointer(struct reader *r, struct measure *ret)
 	struct cairn_scalar_layout ptr = r->abi->scalars[CAIRN_C_PTR];
 	struct cairn_type t = {.kind = CAIRN_T_PTR, .size = ptr.size, .abi_align = ptr.align};
 
-	/* The same size everywhere: the program's idea of a pointer is what BPF has. */
+	/* The same size everywhere: the program's pointer is BPF's. */
 	if (r->lang == &java_language)
 		t.size = t.abi_align = 8;
 	*ret = (struct measure){0, t.size, t.size, t.abi_align};
 	return add_node(r, &t, &ret->id);
 }
 
-/* Python: what the expression there is, which may be anything. */
+/* Python: the value of the expression there, which may be anything. */
 static int measure_later(struct reader *r, const struct form_type *type, struct measure *ret)
 {
 	struct lexer lx = r->lx;

@@ -245,7 +245,7 @@ static int build_type(struct reader *r, const struct token *name, const struct a
 }
 
 /*
- * A type and the name of what has it; *@ret_name has no length when none follows (a constructor).
+ * A type and the name declared with it; *@ret_name has no length when none follows (a constructor).
  */
 static int parse_typed_name(struct reader *r, struct annotations *a, struct form_type **ret,
 			    struct token *ret_name)

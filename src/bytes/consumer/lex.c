@@ -269,7 +269,7 @@ int go_to(struct reader *r, struct spot at)
 	return read_token(r);
 }
 
-/* ---- what parsers ask for ---- */
+/* ---- helpers for parsers ---- */
 
 static bool opens(const struct reader *r)
 {

@@ -149,7 +149,7 @@ int parse_python_type(struct reader *r, struct form_type **ret)
 		rc = skip_factor(r);
 		*ret = rc ? NULL : array_of(r, *ret, count, &at);
 		rc = rc ? rc : *ret ? 0 : -ENOMEM;
-		/* The length alone: what follows is not multiplied with it. */
+		/* The length alone: the rest is not multiplied with it. */
 		if (!rc)
 			(*ret)->one_factor = true;
 	}
@@ -204,7 +204,7 @@ static int parse_fields(struct reader *r, struct declared *d)
 {
 	int rc = at_punct(r, '[') || at_punct(r, '(') ? read_token(r) : 1;
 
-	/* Made by code: there is no saying what. */
+	/* Made by code: its form is not known. */
 	if (rc > 0) {
 		d->why_not = "its _fields_ are computed";
 		return 0;
@@ -443,7 +443,7 @@ static void place_bits(struct unit *u, struct cairn_place_member *m, uint64_t *n
 	uint32_t wanted = *align;
 	uint64_t bits = 8 * m->size;
 
-	/* Only what opens a unit raises the alignment of the struct. */
+	/* Only a field that opens a unit raises the alignment of the struct. */
 	*align = 1;
 	if (u->size && bits <= u->size && u->used + m->width <= u->size) {
 		/* goes on in the unit */

@@ -6,7 +6,7 @@
  *
  * repr(C) is C's layout; packed(N) is #pragma pack(N), align(N) raises. Without repr(C) the
  * compiler orders members as it likes, and the struct is a problem. An enum has a size only with
- * repr(u8) and its like, or repr(C): an int.
+ * repr(u8) or similar, or repr(C): an int.
  */
 #include <errno.h>
 #include <string.h>

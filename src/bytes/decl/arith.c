@@ -55,7 +55,7 @@ int promote(struct parser *p, struct value *v)
 	if (t->kind == CAIRN_T_ARRAY && !t->vector) {
 		int rc = node_derive(p, CAIRN_T_PTR, t->ref, &v->type);
 
-		/* Its address is what an array is. */
+		/* The value of an array is its address. */
 		*v = (struct value){.type = v->type, .v = v->v, .known = was_lvalue && v->known};
 		return rc;
 	}

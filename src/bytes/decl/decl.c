@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Declarations one after another; what has no layout is skipped. */
+/* Declarations one after another; those without a layout are skipped. */
 #include <errno.h>
 
 #include "decl/parse.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Declarators: what stands around a name
+ * Declarators: the text around a name
  *
  * From the name outwards, the part after it comes before the part before it, and parentheses first
  * of all:

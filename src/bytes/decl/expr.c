@@ -54,7 +54,7 @@ static int int_value(struct parser *p, uint64_t v, struct value *ret)
 	return node_basic(p, B_INT, &ret->type);
 }
 
-/* ---- sizeof, _Alignof, offsetof and the like ---- */
+/* ---- sizeof, _Alignof, offsetof and similar operators ---- */
 
 /* The type in parentheses, or the type of the unary expression that is next. */
 static int parse_operand(struct parser *p, uint32_t *type, struct value *v)

@@ -47,7 +47,7 @@ static int parse_designator(struct parser *p, struct counting *c)
 	rc = rc ? rc : expect(p, ']');
 	if (rc)
 		return rc;
-	/* [3].member and [3][1] are of the same element, as may be what follows. */
+	/* [3].member and [3][1] belong to the same element, and so may the next ones. */
 	if (n < 0 || n >= INT64_C(1) << 40 || !is_punct(p, '='))
 		c->known = false;
 	c->at = (uint64_t)n;

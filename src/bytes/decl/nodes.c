@@ -350,7 +350,7 @@ uint32_t member_align_of(const struct parser *p, uint32_t id)
 	return align_of(p, id);
 }
 
-/* A struct has in align what an attribute of its own or of a member demands. */
+/* A struct has in align the alignment that an attribute of its own or of a member demands. */
 uint32_t required_align_of(const struct parser *p, uint32_t id)
 {
 	for (unsigned int i = 0; i < 2 * CHAIN_MAX; i++) {
@@ -367,8 +367,8 @@ uint32_t required_align_of(const struct parser *p, uint32_t id)
 }
 
 /*
- * Only what a typedef, qualifier or array adds can make the chain longer: then it is looked at
- * once.
+ * Only a typedef, qualifier or array can make the chain longer, so the chain is checked when one is
+ * added.
  */
 int check_chain(struct parser *p, uint32_t id, const struct token *at)
 {

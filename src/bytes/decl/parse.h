@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Parsing declarations: what the files share
+ * Parsing declarations: shared by the files
  *
  *	text ──► lex.c ──► decl.c  one declaration after another; skips bodies and initialisers
  *	         ├── specifiers.c    static const unsigned long, typeof, attributes (attributes.c)
@@ -10,7 +10,7 @@
  *	         └── expr.c          constant expressions
  *	          symbols.c  names to ids       nodes.c  nodes of the graph, sizes and alignments
  *
- * A parser function returns 0 or a negative errno; the story is then told, and everything unwinds.
+ * A parser function returns 0 or a negative errno; the error is then set, and everything unwinds.
  * Grammar nests (a struct in a struct, parentheses), and so do the functions, up to DEPTH_MAX
  * calls: enter() counts, so that a hostile nesting is an error and no stack overflow.
  */
@@ -160,12 +160,12 @@ int node_add(struct parser *p, const struct cairn_type *t, uint32_t *ret);
 int node_tagged(struct parser *p, enum cairn_type_kind kind, const struct token *name,
 		uint32_t *ret);
 int node_derive(struct parser *p, enum cairn_type_kind kind, uint32_t ref, uint32_t *ret);
-/* -EBADMSG, told at the next token: the ABI has no such type. */
+/* -EBADMSG, reported at the next token: the ABI has no such type. */
 int node_basic(struct parser *p, enum basic basic, uint32_t *ret);
 /* Its name, when the ABI does not have it; else NULL. */
 const char *missing_basic(const struct parser *p, enum basic basic);
 int node_complex(struct parser *p, enum basic basic, uint32_t *ret);
-/* _BitInt(@width); -EBADMSG, told at @at: not of that width, or none at all. */
+/* _BitInt(@width); -EBADMSG, reported at @at: not of that width, or none at all. */
 int node_bit_int(struct parser *p, int64_t width, bool is_unsigned, const struct token *at,
 		 uint32_t *ret);
 bool is_bit_int(const struct parser *p, uint32_t id);
@@ -223,7 +223,7 @@ struct specifiers {
 
 int parse_specifiers(struct parser *p, struct specifiers *ret);
 /*
- * Microsoft's: __cdecl and the like. They stand where qualifiers may, and also after the
+ * Microsoft's: __cdecl and similar words. They stand where qualifiers may, and also after the
  * parenthesis of a declarator.
  */
 bool is_convention(const struct token *t);

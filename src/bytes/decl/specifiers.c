@@ -30,7 +30,7 @@ enum word_class {
 	W_LONG_LONG,
 	W_COMPLEX,
 	W_BIT_INT,
-	W_BASE, /* the rest of the table tells which */
+	W_BASE, /* the rest of the table gives the base */
 };
 
 /* The meaning of a base word on its own. */

@@ -101,7 +101,7 @@ static size_t units_of(struct one c, unsigned int bytes)
 	return c.v < 0x800 ? 2 : c.v < 0x10000 ? 3 : 4;
 }
 
-/* By what stands before the quote. */
+/* By the prefix before the quote. */
 static enum basic type_of_prefix(const struct parser *p, const struct token *t)
 {
 	enum basic wide = p->abi->wchar_unsigned ? B_UINT : B_INT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finding a map, and the BTF that tells its types. */
+/* Finding a map, and the BTF that describes its types. */
 #include "decode/bpfmap.h"
 
 #include <errno.h>
@@ -209,7 +209,7 @@ static void describe(struct cairn_bpfmap *map, const struct bpf_map_info *from)
 			from->type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
 }
 
-/* A section's variables as a struct, so that whoever decodes structs decodes them. */
+/* A section's variables as a struct, so that the struct decoder decodes them. */
 static int add_section(struct cairn_types *types, const struct cairn_btf *btf,
 		       const struct cairn_btf_type *section, uint32_t *ret, struct cairn_err *err)
 {

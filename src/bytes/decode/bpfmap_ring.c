@@ -2,8 +2,8 @@
 /*
  * Looking into a BPF ring buffer without taking anything out
  *
- * The pages of a ring can be mapped by whoever has the map, for reading, whatever its own reader
- * does:
+ * Any process that has the map can map the pages of a ring for reading, whatever the ring's own
+ * reader does:
  *
  *	PAGE   WRITTEN BY  WHAT
  *	0      reader      u64 consumer position: bytes taken out since the ring was made

@@ -2,9 +2,9 @@
 /*
  * Values that are kept with tasks, cgroups, sockets and files
  *
- * The kernel stores each beside its owner and has no list of them that a process could read; but
- * whoever has a descriptor of an owner may look its value up. So all owners that can be reached are
- * gone through:
+ * The kernel stores each beside its owner and has no list of them that a process could read. But a
+ * process that has a descriptor of an owner may look its value up. So all reachable owners are
+ * visited:
  *
  *     task_storage   every thread in /proc: pidfd_open(tid, PIDFD_THREAD); before Linux 6.9 only
  *                    the first thread of a process
@@ -39,7 +39,7 @@
 /* O_EXCL of pidfd_open(), since Linux 6.9: the thread and not its process. */
 enum { PIDFD_OF_THREAD = O_EXCL };
 
-/* Folders of cgroups in each other; a kernel lets root have more, nobody does. */
+/* Folders of cgroups in each other; a kernel lets root have more, but no system has. */
 enum { CGROUP_DEPTH = 64 };
 
 enum { PATH_ROOM = 4096 };

@@ -393,7 +393,7 @@ void compile_members(struct compiler *c, uint32_t id, struct view v, unsigned in
 }
 
 /*
- * A struct or array that is not there at all is one <cut off>; what follows is compiled up to
+ * A struct or array that is completely absent is one <cut off>; the rest is compiled up to
  * end_group().
  */
 static uint32_t begin_group(struct compiler *c, struct view v, bool may_be_empty)

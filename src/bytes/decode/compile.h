@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writing a plan: what compile.c (types), enums.c, arms.c and variants.c share. */
+/* Writing a plan: shared by compile.c (types), enums.c, arms.c and variants.c. */
 #ifndef DECODE_COMPILE_H
 #define DECODE_COMPILE_H
 
@@ -70,7 +70,7 @@ bool is_outside(struct view v, uint64_t off, uint64_t size);
 
 /* ---- enums.c ---- */
 
-/* Index in c->enums of what the @width low bits of enum @t mean. */
+/* Index in c->enums of the meaning of the @width low bits of enum @t. */
 uint32_t compile_enum(struct compiler *c, const struct cairn_type *t, unsigned int width);
 
 /* ---- variants.c ---- */

@@ -29,7 +29,7 @@ enum { OUT_ROOM = 448 };
 
 void out_flush(struct cairn_text_out *out);
 
-/* At least OUT_ROOM bytes from the result on. out_end() takes what was written there. */
+/* At least OUT_ROOM bytes from the result on. out_end() takes over the bytes written there. */
 static inline char *out_room(struct cairn_text_out *out)
 {
 	if (out->size - out->n < OUT_ROOM)
@@ -112,7 +112,7 @@ void out_text(struct cairn_text_out *out, const struct look *look, const uint8_t
 void out_all_text(struct cairn_text_out *out, const struct look *look, const uint8_t *s, uint64_t n,
 		  bool more);
 
-/* A name from the input: as it is, without control characters; in JSON escaped but not quoted. */
+/* A name from the input, without control characters; in JSON escaped but not quoted. */
 void out_name(struct cairn_text_out *out, bool json, const char *name);
 
 #endif

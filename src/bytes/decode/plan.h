@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A plan: what compile.c writes and run.c runs
+ * A plan: compile.c writes it and run.c runs it
  *
  * A flat array of operations. Each puts a piece of text that is known beforehand, then a value:
  *
@@ -70,7 +70,7 @@ struct loop {
 	uint64_t count, stride, limit;
 };
 
-/* An array elsewhere is a loop without a count over what was read of it. */
+/* An array elsewhere is a loop without a count over the part of it that was read. */
 struct recipe_plan {
 	struct recipe recipe;
 	struct loop loop;
@@ -130,7 +130,8 @@ struct cairn_decode {
 };
 
 /*
- * plan_compile - what cairn_decode_new() does; of a member when @member is given, else of the type
+ * plan_compile - the work of cairn_decode_new(); for a member when @member is given, else for the
+ * type
  * @id
  */
 int plan_compile(const struct cairn_types *types, uint32_t id, const struct cairn_member *member,

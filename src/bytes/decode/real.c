@@ -169,7 +169,7 @@ static char *put_long_double(char *at, long double v, bool json)
 
 /* ---- a FLOAT ---- */
 
-/* A name tells more than the machine: _Float128 is a quad everywhere. */
+/* A name is more specific than the machine: _Float128 is a quad everywhere. */
 static enum cairn_long_double wide_format(const struct cairn_type *t, const struct look *look)
 {
 	bool is_named = t->name && (strstr(t->name, "128") || strstr(t->name, "quad"));

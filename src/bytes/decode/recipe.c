@@ -10,12 +10,12 @@
  *	  class vector : protected _Vector_base {
  *	          _Vector_impl _M_impl: _Vector_impl_data { T *_M_start, ... } }
  *
- * The name chooses the row, and is trusted no further: anybody may call a struct std::vector<int>,
- * and libraries change. Each member of a path has to be there by its name; the last one has to be a
- * pointer, or a number of a word; the words have to be different and inside; the size has to be
- * that of the row. Else there is no recipe, and the struct is shown as it is. A path goes through
- * base classes by itself; "*" follows the only member that has a size, however its layers are
- * called, down to a pointer.
+ * The name chooses the row, and is trusted no further: any program may call a struct
+ * std::vector<int>, and libraries change. Each member of a path has to exist by its name; the last
+ * one has to be a pointer, or a number of a word; the words have to be different and inside; the
+ * size has to be that of the row. Otherwise there is no recipe, and the struct is shown as a plain
+ * struct. A path goes through base classes by itself; "*" follows the only member that has a size,
+ * whatever its layers are called, down to a pointer.
  *
  * A row for another library or an older version is one more row.
  */
@@ -231,7 +231,7 @@ static bool read_count(const struct cairn_types *types, uint32_t id, const struc
  *	struct { unsigned char __size_; char __data_[23]; }        length * 2; the capacity is even
  *	struct { __is_long_ : 1, __size_ : 7; char __data_[23]; }  from LLVM 16 on
  *
- * The lowest bit of the first byte tells. Its other ABI has them at the end, and no recipe.
+ * The lowest bit of the first byte decides. Its other ABI has them at the end, and no recipe.
  */
 static bool read_inside(const struct cairn_types *types, uint32_t id, const struct row *row,
 			struct recipe *ret)

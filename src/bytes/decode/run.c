@@ -2,10 +2,10 @@
 /*
  * Running a plan over one record
  *
- * The state is where the base is, how many bytes can be seen from there, and the loops that are
- * open: at most 64, as types are nested no deeper. Work is bounded by the plan's length for what
- * stands outside of loops; what loops repeat is counted against a budget that grows with the
- * record, because arrays of unions of arrays may show the same bytes many times over.
+ * The state is the base's position, the number of bytes visible from there, and the open loops: at
+ * most 64, as types are nested no deeper. The plan's length bounds the work outside of loops.
+ * Repetitions of loops are counted against a budget that grows with the record, because arrays of
+ * unions of arrays may show the same bytes many times over.
  */
 #include "base/err.h"
 #include "decode/plan.h"
@@ -28,12 +28,12 @@ struct base {
 };
 
 struct frame {
-	struct base around, in; /* in: what the loop runs over */
+	struct base around, in; /* in: the bytes that the loop runs over */
 	size_t room;		/* bytes of it that were taken before */
 	const struct loop *loop;
 	const struct op *body;
 	uint64_t i, shown, n;
-	uint64_t off, end; /* of the element, and of what the array may see, from around.p */
+	uint64_t off, end; /* of the element, and of the array's visible part, from around.p */
 };
 
 struct run {
@@ -288,7 +288,7 @@ static const struct op *next_element(struct run *r)
 
 /* ---- data elsewhere ---- */
 
-/* Nothing is at @target: it could not be read, or nobody tried. */
+/* Nothing is at @target: it could not be read, or no read was tried. */
 static void put_absent(struct run *r, const struct recipe_target *target, bool is_unreadable)
 {
 	static const char *const texts[2][2] = {{"<unavailable: ", "{\"unavailable\":\""},
@@ -334,7 +334,7 @@ static void put_target_text(struct run *r, const struct base *text, uint64_t n)
 	out_all_text(r->out, &r->d->look, text->p, shown, shown < n);
 }
 
-/* The elements' operations run over what was read. */
+/* The elements' operations run over the bytes that were read. */
 static const struct op *begin_elements(struct run *r, const struct op *op,
 				       const struct recipe_plan *p, struct base elements,
 				       uint64_t n, size_t room)

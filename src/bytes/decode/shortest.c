@@ -84,8 +84,8 @@ uint64_t shortest_decimal(uint64_t c, int q, bool irregular, int *ret_exponent)
 	if (below != above)
 		return strip_zeros(s + above, ret_exponent);
 	/*
-	 * Both are inside, or only this one's middle tells: the nearer, of two as near the even
-	 * one.
+	 * Both are inside, or only this one's middle decides: the nearer; if both are equally near,
+	 * the even one.
 	 */
 	uint64_t middle = 4 * s + 2;
 	bool up = value > middle || (value == middle && s % 2);

@@ -228,7 +228,7 @@ static void compile_one(struct compiler *c, struct shown *s, uint32_t i)
 		compile_unnamed(c, s, i);
 }
 
-/* The discriminant has a value of no variant: its bytes and all others are what can be shown. */
+/* The discriminant has a value of no variant: its bytes and all others are shown. */
 static void compile_other(struct compiler *c, struct shown *s)
 {
 	bool first = s->first;

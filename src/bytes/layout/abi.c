@@ -50,7 +50,7 @@
 #define WINDOWS LONG_BIT_INT, .ms = true, .wchar_size = 2, .wchar_unsigned = true, .empty_size = 4
 
 #pragma GCC diagnostic push
-/* A row overrides what its family says. */
+/* A row overrides its family's values. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 static const struct cairn_abi abis[] = {
@@ -80,7 +80,7 @@ static const struct cairn_abi abis[] = {
 	{"riscv64", "riscv64-linux-gnu", LP64, QUAD, .char_unsigned = true, .atomic_max = 16},
 	{"riscv32", "riscv32-linux-gnu", ILP32, QUAD, .scalars[CAIRN_C_LDOUBLE] = {16, 16},
 	 .char_unsigned = true, .atomic_max = 16},
-	/* Nothing is aligned to more than 8; Clang before 18 said 16 of __int128. */
+	/* Nothing is aligned to more than 8; Clang before 18 used 16 for __int128. */
 	{"s390x", "s390x-linux-gnu", LP64, DECIMAL, .big_endian = true, .char_unsigned = true,
 	 .bare_aligned = 8, .scalars[CAIRN_C_LDOUBLE] = {16, 8}, .scalars[CAIRN_C_INT128] = {16, 8},
 	 .scalars[CAIRN_C_FLOAT128] = {16, 8}, .scalars[CAIRN_C_FLOAT64X] = {16, 8},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Alignments that nobody wrote down
+ * Alignments that were not recorded
  *
  * BTF has offsets and no attributes. A member was declared aligned if it could have been placed
  * nearer:

@@ -306,7 +306,7 @@ static struct compare inside(struct compare *c, const struct field *a, const str
 	return inner;
 }
 
-/* True when anything was told. */
+/* True when any change was reported. */
 static bool compare_inside(struct compare *c, const struct field *a, const struct field *b)
 {
 	size_t before = n_told(c);
@@ -437,7 +437,7 @@ static void compare_records(struct compare *c, uint32_t a, uint32_t b)
 
 	if (c->to->cut || c->no_memory || (map_get(c->same, key, &known) && known))
 		return;
-	/* While it is compared it counts as the same: what contains itself has an end. */
+	/* While it is compared it counts as the same: so a type that contains itself has an end. */
 	if (map_put(c->same, key, 1) < 0 || fields_collect(c->types[0], a, NULL, &fields[0]) < 0 ||
 	    fields_collect(c->types[1], b, c->opts.other_language ? &fields[0] : NULL, &fields[1]) <
 		    0)

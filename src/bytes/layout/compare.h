@@ -67,7 +67,7 @@ void fields_free(struct fields *fields);
 /* True when a byte of [@lo, @hi), bits, belongs to one of them. */
 bool fields_cover(const struct fields *fields, uint64_t lo, uint64_t hi);
 
-/* "pad", "__reserved1", "_": nobody reads it. */
+/* "pad", "__reserved1", "_": no program reads it. */
 bool is_padding_name(const char *name);
 static inline uint64_t field_range_key(uint64_t lo, uint64_t hi)
 {

@@ -148,8 +148,8 @@ static enum cairn_change_kind compare_kinds(const struct compare *c, const struc
 }
 
 /*
- * Bytes may be read as bytes, whatever they mean to the program, and whether those of a string are
- * signed nobody cares.
+ * Bytes may be read as bytes, whatever they mean to the program, and the sign of a string's bytes
+ * does not matter.
  */
 bool are_bytes(const struct compare *c, uint32_t b)
 {

@@ -68,7 +68,7 @@ static size_t first_wrong(const struct plan *plan, size_t n)
 	return n;
 }
 
-/* Members are where they are; what the struct's own alignment must be for its size. */
+/* Members keep their offsets; finds the struct's own alignment for its size. */
 static bool explain_size(struct plan *plan, const struct cairn_place_record *placed)
 {
 	uint64_t end = 0;

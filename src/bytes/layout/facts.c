@@ -46,7 +46,7 @@ void layout_place_members(struct cairn_layout *l, const struct cairn_type *t,
 }
 
 struct walk {
-	uint64_t seen;      /* bits, end of what members cover */
+	uint64_t seen;      /* bits, end of the part that members cover */
 	uint64_t unit_size; /* of the open unit of bit-fields, bits; 0: none is open */
 	uint64_t unit_end;
 };
@@ -172,7 +172,7 @@ void layout_facts_of(struct cairn_layout *l, const struct cairn_type *t,
 	layout_find_alignments(l, t, m, ret);
 }
 
-/* Described in order, and told in the order of the type. */
+/* Described in order, and reported in the order of the type. */
 static int sorted_facts(struct cairn_layout *l, const struct layout_sorted *s,
 			struct cairn_layout_facts *ret, struct cairn_layout_member *members)
 {

@@ -37,7 +37,8 @@ static bool is_made_up(const char *name)
 }
 
 /*
- * The name is no member's of the other side, and what has it is where an anonymous member is there.
+ * True if the other side has no member of that name, and the owner of the name is at the position
+ * of an anonymous member there.
  */
 static bool stands_for_anonymous(const struct collect *c, const struct field *f)
 {

@@ -25,7 +25,7 @@ struct locked {
 	uint32_t id;
 	char *name;
 	const char *word; /* struct, union, enum */
-	bool inner;       /* nobody asked for it */
+	bool inner;       /* not requested itself */
 	uint64_t print;   /* hash of its written form, and of all types inside */
 };
 
@@ -311,7 +311,7 @@ static int sort(struct writer *w)
 	return rc;
 }
 
-/* Names told apart; from the end, so that those that are compared have not been changed. */
+/* Makes names distinct; from the end, so that the compared names have not been changed yet. */
 static int number(struct writer *w)
 {
 	for (size_t i = w->v.n; i-- > 0;) {

@@ -444,7 +444,7 @@ int order_exact(const struct order *o, struct cost *best, uint32_t *perm)
 	if (o->n > GROUPS_MAX)
 		return 0;
 	if (o->lines_first) {
-		/* The original order is what may not be exceeded. */
+		/* The original order is the upper bound. */
 		uint32_t original[GROUPS_MAX];
 
 		for (uint32_t i = 0; i < o->n; i++)

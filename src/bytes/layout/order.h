@@ -11,7 +11,7 @@
 struct group {
 	uint32_t first, n;     /* of the members, which are in their original order */
 	uint32_t kind;         /* groups of one kind are placed alike, and are used as often */
-	uint64_t min_bits;     /* that its members cover, without what alignment adds */
+	uint64_t min_bits;     /* that its members cover, without the bytes that alignment adds */
 	uint32_t align;        /* bytes, of its first member */
 	bool bits;             /* begins with a bit-field */
 	bool hot;              /* a member of it is used */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Placing members: what the three sets of rules share. */
+/* Placing members: shared by the three sets of rules. */
 #ifndef LAYOUT_PLACE_H
 #define LAYOUT_PLACE_H
 

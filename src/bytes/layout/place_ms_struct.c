@@ -2,8 +2,8 @@
 /*
  * Placing members: __attribute__((ms_struct)) where the ABI is System V's
  *
- * It asks for Microsoft's units of bit-fields (place_ms.c) and leaves all else as it was, so that
- * it is neither of the two:
+ * It requests Microsoft's units of bit-fields (place_ms.c) and leaves all else unchanged, so it is
+ * neither of the two:
  *
  *	#pragma pack(1)
  *	struct { short c : 14 __attribute__((aligned(4))); char d; } __attribute__((ms_struct));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Printing layouts in pahole's text: what the files share
+ * Printing layouts in pahole's text: shared by the files
  *
  *	print.c         structs, unions and enums, nested ones too
  *	print_member.c  one member: type, name, offset, size
@@ -27,7 +27,7 @@ enum {
 struct print {
 	struct cairn_layout *l;
 	FILE *out;
-	uint64_t cacheline_seen; /* number of the last cache line that a comment told */
+	uint64_t cacheline_seen; /* number of the last cache line that a comment named */
 	uint32_t n_members;      /* written so far, of all levels */
 };
 
@@ -46,7 +46,7 @@ struct place {
 	uint64_t base; /* bytes */
 	bool may_end_flexible; /* no union is around: the last member may be a flexible array */
 	bool first_line;       /* directly after the brace */
-	/* of a struct in another one: pahole tells the sums of those that are const */
+	/* of a struct in another one: pahole prints the sums of those that are const */
 	bool has_sums;
 };
 

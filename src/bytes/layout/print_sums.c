@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The comments below the members: what the struct wastes, what the structs in it waste. */
+/*
+ * The comments below the members: the bytes that the struct wastes, and those that the structs in
+ * it waste.
+ */
 #include <inttypes.h>
 
 #include "layout/print.h"
@@ -94,7 +97,7 @@ static void print_inner_sums(const struct print *p, const struct place *at, cons
 	}
 }
 
-/* Alignments that were asked for, and the holes that they made. */
+/* Alignments that attributes demanded, and the holes that they made. */
 static void print_forced(const struct print *p, const struct place *at,
 			 const struct cairn_layout_facts *f, const struct cairn_layout_member *m)
 {

@@ -211,8 +211,8 @@ static void put_end(const struct proof *p, const struct cairn_type *t, uint32_t 
 }
 
 /*
- * The rules put its members where they are (unlike for a reorganised one, all of them), and align
- * it as it is: packed does not show where all members have their alignment anyway.
+ * True if the rules put its members at their offsets (all of them, unlike in a reorganised one),
+ * and give it its alignment: packed does not show if all members have their alignment anyway.
  */
 static bool follows_rules(const struct proof *p, const struct cairn_type *t, uint32_t id,
 			  const struct cairn_layout_facts *f, const struct cairn_layout_member *m)

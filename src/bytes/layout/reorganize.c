@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reorganising a struct: its members as groups (groups.c), their best order (order.c), and what
- * came of it
+ * Reorganising a struct: its members as groups (groups.c), their best order (order.c), and the
+ * result
  *
- * First the struct is placed as it is. Only when the rules put every member where it really is,
- * they can be trusted with another order; a struct of C++ with base classes, or one under #pragma
- * pack that nothing tells of, is refused.
+ * First the struct is placed in its present order. Only if the rules put every member at its real
+ * offset, they can be trusted with another order. A struct of C++ with base classes, or one under
+ * an unrecorded #pragma pack, is refused.
  */
 #include "layout/reorganize.h"
 
@@ -113,7 +113,7 @@ static int check(struct model *model, struct cairn_err *err)
 		       t->size, model->order.abi->name, round_up((pos + 7) / 8, rec.align));
 }
 
-/* C++ places what C does not have by other rules. */
+/* C++ has other rules for things that C does not have. */
 static int check_kind(const struct cairn_type *t, struct cairn_err *err)
 {
 	if (!is_structure(t) || !has_layout(t) || !t->n_members)

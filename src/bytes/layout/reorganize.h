@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reorganising: what its files share. */
+/* Reorganising: shared by its files. */
 #ifndef LAYOUT_REORGANIZE_H
 #define LAYOUT_REORGANIZE_H
 

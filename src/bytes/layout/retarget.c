@@ -2,10 +2,9 @@
 /*
  * A copy of a type graph for another ABI
  *
- * Nodes keep their ids. Scalars are known again by name and size: an 8-byte "long unsigned int" is
- * a long, 4 bytes on i386, while "long long" and what has a name of its own (Rust's u64) keep their
- * size. Structs are laid out inside out; the attributes that they are laid out with are deduced
- * (deduce.c).
+ * Nodes keep their ids. Scalars are recognised by name and size: an 8-byte "long unsigned int" is a
+ * long, 4 bytes on i386, while "long long" and types with names of their own (Rust's u64) keep
+ * their size. Structs are laid out inside out; the attributes for this are deduced (deduce.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -408,7 +407,7 @@ static int size_arrays(struct cairn_retarget *r)
 		bool known = true;
 		struct two two;
 
-		/* Elements that were not asked for stay as they are. */
+		/* Elements that were not requested stay unchanged. */
 		if (t.kind != CAIRN_T_ARRAY ||
 		    (is_aggregate(of) && !r->records[cairn_types_resolve(r->old, t.ref)].state))
 			continue;

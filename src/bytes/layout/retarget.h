@@ -13,7 +13,7 @@ struct two {
 	uint32_t align[2];
 };
 
-/* A member as it is placed: of the struct, or a filler that deducing has put between two. */
+/* A member to be placed: of the struct, or a filler that deducing has put between two. */
 struct planned {
 	struct cairn_place_member place[2];
 	bool filler;
@@ -31,13 +31,13 @@ struct plan {
 };
 
 /*
- * deduce - attributes with which @abi places @plan as it is
+ * deduce - attributes with which @abi gives @plan its present layout
  *
  * Sets plan->deduced, and the members' attributes of both places. Returns 0, or -ENOMEM.
  */
 int deduce(const struct cairn_abi *abi, struct plan *plan);
 
-/* Place on one of the two sides; 0, -ENOMEM, or what cairn_layout_place() says. */
+/* Place on one of the two sides; 0, -ENOMEM, or the result of cairn_layout_place(). */
 int place_plan(const struct cairn_abi *abi, int side, struct plan *plan,
 	       struct cairn_place_record *ret);
 

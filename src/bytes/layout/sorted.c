@@ -5,9 +5,9 @@
  *	struct A { a: u8, b: u64, c: u16 }	Rust: b at 0, c at 8, a at 10
  *
  * Debug information keeps the order of the source. Holes are between neighbours, so such a struct
- * is looked at with its members sorted. C and C++ have other reasons for an offset below the one
- * before (base classes, empty members that share their place): members that overlap when they are
- * sorted stay as they are.
+ * is described with its members sorted. C and C++ have other reasons for an offset below the
+ * previous one (base classes, empty members that share their offset): members that overlap when
+ * they are sorted keep their order.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct placed {
 	uint32_t member;
 };
 
-/* Those without bytes come before what begins at their place. */
+/* Members without bytes come before the member at the same offset. */
 static int compare_places(const void *x, const void *y)
 {
 	const struct placed *a = x, *b = y;

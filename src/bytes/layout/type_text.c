@@ -194,7 +194,7 @@ static void put_type(const struct cairn_layout *l, uint32_t id, struct text *out
 		put_step(l, steps, n, out);
 }
 
-/* The counts of all dimensions; what the elements are. */
+/* The counts of all dimensions; returns the element type. */
 static const struct cairn_type *put_counts(const struct cairn_layout *l, uint32_t id, bool flexible,
 					   struct text *out, uint32_t *ret_id)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A view of laid-out types: what describing (facts.c, align.c) and printing (print*.c) share
+ * A view of laid-out types: shared by describing (facts.c, align.c) and printing (print*.c)
  *
  * Texts and sums are those of pahole, so that scripts that read it keep working; where its rules
  * are guesses, they are guessed here in the same way, and the functions say so.
@@ -40,7 +40,7 @@ struct cairn_layout {
 	 * Sizes and alignments are needed in too many functions for each to pass an error on.
 	 */
 	bool no_memory;
-	/* While a struct is printed as it could be: a type, and what stands for it. */
+	/* While a struct is printed in a new form: a type, and its substitute. */
 	uint32_t other_id;
 	const struct cairn_type *other;
 	const bool *separate; /* per member of other: "char :0" stands before it */
@@ -106,8 +106,8 @@ void layout_facts_of(struct cairn_layout *l, const struct cairn_type *t,
 		     struct cairn_layout_facts *ret, struct cairn_layout_member *m);
 
 /*
- * The largest alignment that the scalars in a type have by their sizes, as far as the ABI has so
- * large ones: what a packed struct does not respect. At least 1.
+ * The largest alignment that the scalars in a type have by their sizes, up to the ABI's maximum; a
+ * packed struct does not respect it. At least 1.
  */
 uint32_t layout_natural_align(struct cairn_layout *l, uint32_t id);
 

@@ -2,9 +2,9 @@
 /*
  * Which types of a list have a name
  *
- * One question reads the whole list: a table would cost more than it saves. A lock file asks for
- * thousands of names, one after the other, so the second question makes the table. Its key is the
- * last component of a name: "Job" finds "Job" and "ns::Job". Whoever asks compares the whole name.
+ * One query reads the whole list: a table would cost more than it saves. A lock file queries
+ * thousands of names, one after the other, so the second query makes the table. Its key is the last
+ * component of a name: "Job" finds "Job" and "ns::Job". The caller compares the whole name.
  */
 #ifndef SOURCE_NAMES_H
 #define SOURCE_NAMES_H
@@ -36,7 +36,7 @@ struct names_walk {
 /*
  * Start to walk over those places of a list of @n that may have @name, in their order; NULL walks
  * over all.
- * @at tells the names, which do not change. Returns 0 or -ENOMEM.
+ * @at gives the names, which do not change. Returns 0 or -ENOMEM.
  */
 int names_find(struct names *names, const char *name, size_t n, names_at *at, const void *ctx,
 	       struct names_walk *ret, struct cairn_err *err);

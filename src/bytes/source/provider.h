@@ -35,7 +35,7 @@ struct source_ops {
 /*
  * source_provided - a source of kind DWARF
  *
- * @provider  what the operations get; closed with the source, and also when this fails
+ * @provider  the argument of the operations; closed with the source, and also when this fails
  * @types     the graph that they fill; the provider's
  * Returns 0 or -ENOMEM.
  */

@@ -42,7 +42,7 @@ struct cairn_source {
 	const struct cairn_types *provided; /* the provider's graph; NULL: types */
 	unsigned int threads;
 	bool with_typedefs;
-	/* All definitions of DWARF; typedefs of what has no name. */
+	/* All definitions of DWARF; typedefs of unnamed types. */
 	struct listed {
 		bool is_read;
 		VEC(uint32_t) ids;
@@ -280,7 +280,7 @@ struct wish {
 	const char *name; /* NULL: any that has one */
 	bool is_glob;
 	bool any_kind;
-	bool values; /* numbers, pointers and arrays: what has no members, but a value */
+	bool values; /* numbers, pointers and arrays: types without members, but with a value */
 	bool tail;   /* the name may lack scopes: "Job" for "ns::Job" */
 	enum cairn_type_kind kind;
 };
@@ -709,7 +709,7 @@ static int select_far(struct cairn_source *s, const struct wish *w, struct cairn
 		       : select_locals(s, w, list, err);
 }
 
-/* Exactly that name; as a value, too, with @values; else what could be meant. */
+/* Exactly that name; as a value, too, with @values; else the possible meanings. */
 static int64_t select_name(struct cairn_source *s, const char *pattern, bool values,
 			   struct cairn_source_list *list, struct cairn_err *err)
 {

@@ -180,7 +180,7 @@ static void sync_dir(int dir)
 		(void)!fsync(fd);
 }
 
-/* All bytes on disk, though nobody sees them yet. */
+/* All bytes on disk, though no reader sees them yet. */
 static int sync_bytes(struct atomic_file *f, struct cairn_err *err)
 {
 	return f->name && fsync(f->fd) ? sys_err(err, f->shown, "write it to disk") : 0;
@@ -234,7 +234,7 @@ static int write_unseen(struct atomic_file *f, const struct cairn_file *file, st
 	return r < 0 ? r : sync_bytes(f, err);
 }
 
-/* So that nobody finds the old one beside a new first file. */
+/* So that no reader finds the old one beside a new first file. */
 static int take_away(const struct atomic_file *f, struct cairn_err *err)
 {
 	if (!f->name)

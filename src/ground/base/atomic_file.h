@@ -38,7 +38,7 @@ struct atomic_file {
  *	   a target that is no regular file (a terminal, a pipe, /dev/null) holds nothing that could
  *	   be kept whole and is written to directly
  * @mode  for a new file, less the umask; a file that is replaced passes its permissions on
- * Returns 0, or what the system said (err: the file, and what could not be done), -EISDIR, -ENOMEM.
+ * Returns 0, or the system's errno (err: the file, and the action that failed), -EISDIR, -ENOMEM.
  */
 int atomic_file_open(struct atomic_file *f, const char *path, mode_t mode, struct cairn_err *err);
 
@@ -54,7 +54,7 @@ int atomic_file_check_inputs(struct cairn_err *err);
 /* Sync, give it its name; closes @f, also when it fails, and then the target is as it was. */
 int atomic_file_commit(struct atomic_file *f, struct cairn_err *err);
 
-/* Forget what was written, and close. */
+/* Drops the written bytes, and closes. */
 void atomic_file_abort(struct atomic_file *f);
 
 #endif

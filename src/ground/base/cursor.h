@@ -3,8 +3,8 @@
  * Cursor: the only way input bytes are read
  *
  * A cursor walks over one section (or a part of one). A read past the end, an overlong LEB128 or a
- * string without NUL marks it failed, tells the story once (file, section, offset, what was being
- * read) and yields zeros from then on, so that a parser may read a whole record and ask once:
+ * string without NUL marks it failed, sets the error once (file, section, offset, the thing being
+ * read) and yields zeros from then on. So a parser may read a whole record and check once:
  *
  *	struct cursor c = cursor_of(&src, data, size, big_endian, err);
  *	uint16_t version = cur_u16(&c);
@@ -127,7 +127,7 @@ static inline uint64_t cur_uleb(struct cursor *c)
 {
 	if (cur_more(c) && *c->pos < 0x80)
 		return *c->pos++;
-	/* Two bytes are the rest of what most streams have. */
+	/* Two bytes cover the rest of most streams. */
 	if (!c->failed && c->end - c->pos >= 2 && c->pos[1] < 0x80) {
 		uint64_t v = (uint64_t)(c->pos[0] & 0x7f) | (uint64_t)c->pos[1] << 7;
 		c->pos += 2;

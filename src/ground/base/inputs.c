@@ -23,7 +23,7 @@ struct input {
 	_Atomic(uintptr_t) start;
 	_Atomic(size_t) size; /* 0: free */
 	struct input *next;
-	/* For input_is_shorter(), which no handler asks; "" for one that is too long. */
+	/* For input_is_shorter(), which no handler calls; "" for one that is too long. */
 	char path[PATH_MAX];
 	dev_t dev;
 	ino_t ino;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A vector of pages: VEC() for what becomes many megabytes
+ * A vector of pages: VEC() for lists that grow to many megabytes
  *
  * realloc() copies the block that it moves, and then the old block and the new one are in memory at
  * once. Here pages change their address instead, and are large ones if the system has them

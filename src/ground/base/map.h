@@ -37,7 +37,7 @@ void map_fini(struct map *m);
 /* The value of @key in *@ret and true; false when it is not there. */
 bool map_get(const struct map *m, uint64_t key, uint64_t *ret);
 
-/* Have the place of a key fetched that will be asked for soon. */
+/* Prefetches the slot of a key that will be looked up soon. */
 void map_prefetch(const struct map *m, uint64_t key);
 
 /* Set or replace; 0 or -ENOMEM. */

@@ -23,7 +23,7 @@ struct walk {
 	int dir;
 	char *rest; /* the rest of the path */
 	unsigned int n_links;
-	/* a link in /proc that is last is a name: it leads to what may have no path */
+	/* a link in /proc that is last is a name: its target may have no path */
 	bool keeps_proc;
 	struct cairn_err *err;
 };

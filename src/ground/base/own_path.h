@@ -8,10 +8,10 @@
 /*
  * own_path_open - the directory of @path, and the name in it
  *
- * Whoever owns a directory may plant a symbolic link in it before root writes there. So the path is
- * walked component by component, each opened below the one before, and root follows only links that
- * root made. Other users follow all but those that a third one put where everybody may write
- * (/tmp), as open() does with fs.protected_symlinks.
+ * The owner of a directory may plant a symbolic link in it before root writes there. So the path is
+ * walked component by component, each opened below the previous one, and root follows only links
+ * that root made. Other users follow all but those that a third user put into a directory that all
+ * users may write (/tmp), as open() does with fs.protected_symlinks.
  *
  * @ret_name  gets the last component, which was no symbolic link when it was looked at; to be freed
  * Returns a descriptor of the directory (O_PATH); -EPERM (err: which link belongs to whom), -ELOOP,
@@ -24,7 +24,7 @@ int own_path_open(const char *path, char **ret_name, struct cairn_err *err);
  * device
  *
  * By the same rules; and a pipe with a name that another user could plant is refused (-EPERM). A
- * link in /proc that is last is opened as it is: /dev/stdout leads to what may have no path. Waits
+ * link in /proc that is last is opened directly: the target of /dev/stdout may have no path. Waits
  * for the reader of a pipe.
  */
 int own_path_open_special(const char *path, struct cairn_err *err);

@@ -47,8 +47,8 @@ void *pages_cleared(size_t n, size_t size)
 	if (__builtin_mul_overflow(n, size, &bytes))
 		return NULL;
 	/*
-	 * Not malloc(): with what follows the compiler makes it calloc(), which leaves a new page
-	 * alone.
+	 * Not malloc(): together with the code below, the compiler makes it calloc(), which leaves
+	 * a new page alone.
 	 */
 	enum { CACHE_LINE = 64 };
 	size_t lines = (bytes / CACHE_LINE + 1) * CACHE_LINE;

@@ -23,9 +23,9 @@ void *pages_zeroed(size_t n, size_t size);
  * pages_cleared - the same for memory that is read at random before it is written, as a hash table
  * is
  *
- * A page that is read first is the system's page of zeros, and the first write changes where the
- * address leads, which all processors have to be told. So all pages are made now, which takes the
- * memory of all of them.
+ * A page that is read first is the system's page of zeros, and the first write changes the
+ * address's mapping, which all processors have to be notified of. So all pages are made now, which
+ * takes the memory of all of them.
  */
 void *pages_cleared(size_t n, size_t size);
 

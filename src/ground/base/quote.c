@@ -2,9 +2,9 @@
 /*
  * Quoting, one function per language
  *
- * A name is taken apart into units: a character of UTF-8, or a byte that belongs to none. A
- * language has one function, which writes one unit. Most units are letters and digits, which stay
- * as they are everywhere: those never reach it.
+ * A name is split into units: a character of UTF-8, or a byte that belongs to none. A language has
+ * one function, which writes one unit. Most units are letters and digits, which no language
+ * changes: those never reach it.
  *
  * tests/cli/test_quote.py gives hostile names to each function and lets an interpreter of the
  * language read them back.
@@ -54,7 +54,7 @@ static bool is_safe(const struct unit *u)
 	return u->code != NOT_UTF8 && utf8_is_safe(u->code);
 }
 
-/* ---- what units are written as ---- */
+/* ---- the output for units ---- */
 
 static int put_same(const struct unit *u, char *to)
 {
@@ -123,7 +123,7 @@ static int sh_unit(const struct unit *u, char to[UNIT_MAX])
 	return is_safe(u) ? put_same(u, to) : -EILSEQ;
 }
 
-/* Three octal digits, as hexadecimal ones would go on with what follows. */
+/* Three octal digits, as hexadecimal ones would continue into the next character. */
 static int c_unit(const struct unit *u, char to[UNIT_MAX])
 {
 	if (u->code == '"' || u->code == '\\' || u->code == '?')
@@ -222,13 +222,13 @@ static const unit_writer writers[] = {
 
 /* ---- names ---- */
 
-/* ASCII that every language takes as it is. */
+/* ASCII that every language accepts unchanged. */
 static bool is_ordinary(unsigned char c)
 {
 	return c > ' ' && c < 0x7f && !memchr("\"'\\%/*<>&?[]", c, 12);
 }
 
-/* How many bytes from @at on stay as they are. */
+/* The number of bytes from @at on that stay unchanged. */
 static size_t same_bytes(const unsigned char *at, enum cairn_quote as)
 {
 	size_t n = 0;
@@ -273,7 +273,7 @@ static void sink_put(struct sink *s, const char *chars, size_t n)
 	s->n += n;
 }
 
-/* Bytes that stay as they are may be cut anywhere. */
+/* Unchanged bytes may be cut anywhere. */
 static void sink_put_same(struct sink *s, const unsigned char *at, size_t n)
 {
 	size_t room = s->out || s->full || !s->size ? n : s->size - 1 - s->n;

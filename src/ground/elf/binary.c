@@ -259,7 +259,7 @@ static bool read_link(const char *link, char buf[static PATH_MAX])
 
 /*
  * The path that /proc/PID/exe is a link to, as the process sees it, for files beside it; NULL when
- * it cannot be told. After chroot(2) both links are shown as we see them:
+ * it is not known. After chroot(2) both links are shown as we see them:
  *
  *	exe  /srv/jail/bin/prog (deleted)
  *	root /srv/jail				-> /bin/prog

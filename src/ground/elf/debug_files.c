@@ -15,7 +15,7 @@
  *	n       0 to 3    padding to 4 bytes
  *	        4         CRC-32 of the whole file
  *
- * dwz goes one step further and moves what several debug files share to a third one, named by
+ * dwz goes one step further and moves data that several debug files share to a third one, named by
  * .gnu_debugaltlink: a path with its NUL, then the build-id of that file.
  *
  * A wrong debug file is worse than none, because everything read from it is plausible. So a
@@ -171,7 +171,7 @@ static int open_in(int root_fd, const char *path)
 }
 
 /*
- * Returns 1 when @path was taken, 0 when it does not do (told in the log), -ENOMEM.
+ * Returns 1 when @path was taken, 0 when it is not suitable (the log has the reason), -ENOMEM.
  */
 static int try_in(const struct debug_search *s, const char *root, int root_fd, const char *path,
 		  const struct wanted *w, struct elf **ret, struct cairn_err *err)
@@ -283,7 +283,7 @@ static int dir_len(const char *path)
 	return slash ? (int)(slash - path) : 0;
 }
 
-/* Returns 1 and name and CRC, 0 when there is no debug link or it is damaged (told in the log). */
+/* Returns 1 and name and CRC, 0 when there is no debug link or it is damaged (the log says so). */
 static int read_link(const struct debug_search *s, const char **ret_name, uint32_t *ret_crc,
 		     struct cairn_err *err)
 {

@@ -19,7 +19,7 @@ __attribute__((format(printf, 2, 3))) void log_line(struct search_log *log, cons
 struct debug_search {
 	/* The binary. */
 	struct elf *main;
-	/* Its real path, as seen from @root; for what lies beside it. */
+	/* Its real path, as seen from @root; for the files beside it. */
 	const char *real_path;
 	/* Debug directories before the system's; may be NULL. */
 	const char *const *dirs;
@@ -54,7 +54,7 @@ int debug_file_use(const struct debug_search *s, const char *path, struct elf **
 /*
  * debug_alt_find - search the file that dwz shared out of @debug
  *
- * @ret  NULL when @debug names none or it is not there; the log tells the latter
+ * @ret  NULL when @debug names none or it is not there; the log has the latter
  * Returns 0 or -ENOMEM.
  */
 int debug_alt_find(const struct debug_search *s, struct elf *debug, struct elf **ret,
@@ -63,7 +63,7 @@ int debug_alt_find(const struct debug_search *s, struct elf *debug, struct elf *
 /*
  * debug_dwo_find - search a .dwo file, to which -gsplit-dwarf moved the DWARF of a unit
  *
- * @comp_dir, @name what the unit's skeleton says: DW_AT_comp_dir, DW_AT_dwo_name
+ * @comp_dir, @name from the unit's skeleton: DW_AT_comp_dir, DW_AT_dwo_name
  * @ret  NULL when there is none; the log lists the searched paths. An id in its DWARF proves that
  *	  it is the right one; it is not read here.
  * Returns 0 or -ENOMEM.

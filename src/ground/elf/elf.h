@@ -6,8 +6,8 @@
  * file, relocated against the layout that this module gives to the allocated sections. Both happen
  * on first use and stay until the file is closed; everything else is borrowed from the mapping.
  *
- * A file that has checksums (guard.h) is held against them: its headers when it is opened, a
- * section when its bytes are first asked for. So no reader of a section can forget it.
+ * A file that has checksums (guard.h) is compared with them: its headers when it is opened, a
+ * section when its bytes are first used. So no reader of a section can forget it.
  *
  * A file that another program shortens in place while it is mapped raises SIGBUS, as with every
  * reader that maps. Package managers and linkers replace files by rename or unlink, which is safe.
@@ -117,7 +117,7 @@ struct guard *elf_guard(const struct elf *e);
 int elf_section_bytes(struct elf *e, size_t i, const struct elf_section **ret,
 		      struct cairn_err *err);
 
-/* All bytes of the file as it is, borrowed. */
+/* All bytes of the unchanged file, borrowed. */
 const uint8_t *elf_whole(const struct elf *e, size_t *ret_size);
 
 /*
@@ -214,7 +214,7 @@ bool binary_has_symtab(const struct cairn_binary *bin);
  * binary_open_dwo, binary_open_dwp - a file with a part of the DWARF: a unit's .dwo, the package of
  * all
  *
- * @comp_dir, @name what the unit's skeleton says: DW_AT_comp_dir, DW_AT_dwo_name
+ * @comp_dir, @name from the unit's skeleton: DW_AT_comp_dir, DW_AT_dwo_name
  * @ret_elf  the caller's, elf_close(); NULL when there is none
  * @ret_log  where was looked and why each place did not do, one per line; malloc()ed
  * Returns 0, also when there is none; -ENOMEM. Threads: any.
@@ -247,7 +247,7 @@ int binary_open_alone(const char *path, struct cairn_binary **ret, struct cairn_
 /*
  * binary_open_for_types - cairn_binary_open() without @opts, which takes BPF objects, too
  *
- * Nothing but its debug information may be asked for: no code of BPF is decoded here.
+ * Only its debug information may be used: no code of BPF is decoded here.
  */
 int binary_open_for_types(const char *path, struct cairn_binary **ret, struct cairn_err *err);
 

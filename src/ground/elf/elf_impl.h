@@ -13,13 +13,13 @@
 #include "base/vec.h"
 #include "elf/elf.h"
 
-/* "No section": also what a table of section indices holds where there is none. */
+/* "No section": also the value in a table of section indices for a missing section. */
 #define NO_SECTION UINT32_MAX
 
 /*
- * A section, twice. `file` is what the section header says and never changes after open. `ready` is
- * what elf_section() hands out, with decompressed and relocated bytes; it is written once, by
- * the thread that set `busy`, before is_ready is set with release order.
+ * A section, twice. `file` is from the section header and never changes after open. `ready` is the
+ * result of elf_section(), with decompressed and relocated bytes; it is written once, by the thread
+ * that set `busy`, before is_ready is set with release order.
  */
 struct section {
 	struct elf_section file, ready;
@@ -46,7 +46,8 @@ struct elf {
 	const uint8_t *bytes;
 	size_t size;
 	bool mapped; /* bytes come from mmap and are ours to unmap */
-	bool for_types; /* nobody will ask for its instructions, so BPF objects do, too */
+	/* no caller will decode its instructions, so BPF objects are accepted, too */
+	bool for_types;
 	uint16_t type, machine;
 	atomic_uint n_owners;
 	struct guard *guard;	/* NULL: a file without checksums */
@@ -54,7 +55,7 @@ struct elf {
 	struct elf_load *loads;
 	size_t n_loads;
 	uint64_t phoff, ph_size; /* the program headers */
-	/* Its code sections have no bytes: what objcopy --only-keep-debug leaves. */
+	/* Its code sections have no bytes: the result of objcopy --only-keep-debug. */
 	bool debug_only;
 	struct section *sections;
 	size_t n_sections;

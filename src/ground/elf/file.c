@@ -12,7 +12,7 @@
  *	at open    ELF header, section headers, names, loaded sections and segments
  *	at use     everything else: debug sections, symbol tables, relocations
  *
- * so that a damaged section which nobody asks for does no harm.
+ * so that a damaged section which is never read does no harm.
  *
  * All tables are made at open and the libelf handle is closed again: libelf handles are not for
  * several threads, our tables are read-only.

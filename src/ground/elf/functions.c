@@ -35,7 +35,7 @@
 
 #include "elf/segments.h"
 
-/* Functions, and labels with a size in code: what the kernel's assembly entry points are. */
+/* Functions, and labels with a size in code: such labels are the kernel's assembly entry points. */
 static bool is_function(const struct elf *e, const struct elf_symbol *s)
 {
 	if (s->type == STT_FUNC || s->type == STT_GNU_IFUNC)
@@ -47,8 +47,8 @@ static bool is_function(const struct elf *e, const struct elf_symbol *s)
 }
 
 /*
- * End of [start, end). A function without a size has its first byte; extend() adds what nothing
- * else has.
+ * End of [start, end). A function without a size has its first byte; extend() adds the bytes that
+ * belong to nothing else.
  */
 static uint64_t end_of(const struct elf_symbol *s)
 {

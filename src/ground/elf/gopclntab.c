@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * .gopclntab: what the Go runtime itself unwinds and names by
+ * .gopclntab: the table by which the Go runtime itself unwinds and names
  *
  * Strip takes symbols and debug information and leaves it, since programs need it. Versions of Go
  * 1.18 and of 1.20 and later:
@@ -73,7 +73,7 @@ static bool read_header(struct gopclntab *t)
 	t->functions = cur_u64(&c);
 	t->n = (uint32_t)n;
 	t->flag_at = magic == MAGIC_1_20 ? FLAG_1_20 : FLAG_1_18;
-	/* Without the address of its code, as before it is relocated, nothing can be told. */
+	/* Without the address of its code, as before it is relocated, nothing is known. */
 	return !c.failed && (magic == MAGIC_1_18 || magic == MAGIC_1_20) && pointer == 8 &&
 	       t->quantum && n && n < MAX_FUNCTIONS && t->text && t->functions < t->size &&
 	       n * RECORD + 4 <= t->size - t->functions;

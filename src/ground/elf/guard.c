@@ -56,8 +56,8 @@ static size_t head_size(size_t n_pages)
 }
 
 /*
- * The pages of a file of @size bytes: as few as hold what follows the head, which grows with their
- * number.
+ * The pages of a file of @size bytes: just enough for the bytes after the head, which grows with
+ * their number.
  */
 static size_t pages_in(size_t size)
 {
@@ -171,8 +171,7 @@ bool guard_check(struct guard *g, const uint8_t *p, size_t n)
 bool guard_check_near(struct guard *g, size_t page)
 {
 	/*
-	 * Nothing is read there that is not asked for by a section, and those were found to lie in
-	 * the file.
+	 * Only bytes of sections are read there, and sections were found to lie in the file.
 	 */
 	if (page >= g->n_pages)
 		return false;

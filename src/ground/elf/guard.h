@@ -71,7 +71,7 @@ void guard_seal(uint8_t *file, size_t size);
  * guard_open - check the head of a file
  *
  * @ret  guard_close(); NULL for a file that has no such section
- * Returns 0; -EBADMSG (err: what differs); -ENOMEM. Cost: the head is read, 1 byte for 250 of the
+ * Returns 0; -EBADMSG (err: the difference); -ENOMEM. Cost: the head is read, 1 byte for 250 of the
  * file: 50 microseconds for 32 MB.
  */
 int guard_open(const uint8_t *file, size_t size, const char *name, struct guard **ret,

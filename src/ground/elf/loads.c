@@ -17,7 +17,8 @@ size_t elf_loads(const struct elf *e, const struct elf_load **ret)
 }
 
 /*
- * Zeros for what of file offsets [@lo, @hi) is among the @n bytes at @to, which are from offset
+ * Writes zeros for the part of file offsets [@lo, @hi) that is among the @n bytes at @to, which are
+ * from offset
  * @foff.
  */
 static void blank(uint64_t lo, uint64_t hi, uint64_t foff, uint64_t n, uint8_t *to)

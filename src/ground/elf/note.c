@@ -21,7 +21,10 @@
 
 #include "elf/section_raw.h"
 
-/* Linkers write 8, 16 or 20 bytes, or what --build-id=0x... says; file names of 255 set the end. */
+/*
+ * Linkers write 8, 16 or 20 bytes, or the bytes of --build-id=0x...; file names of 255 set the
+ * limit.
+ */
 #define MAX_BUILD_ID 120
 
 static void skip_padding(struct cursor *c, uint64_t len, uint64_t align)

@@ -6,7 +6,7 @@
  *
  *	/var/lib/dpkg/info/libc6:amd64.list
  *
- * Reading them tells the owner of a binary without running anything. Paths in the lists may lack
+ * Reading them gives the owner of a binary without running any program. Paths in the lists may lack
  * the /usr that the merged directory tree puts before /lib and /bin.
  */
 #include "elf/package.h"

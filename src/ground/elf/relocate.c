@@ -8,10 +8,10 @@
  *	.rela.debug_info:  offset 0x2d  type R_X86_64_64  symbol .text  addend 0x40
  *	                   u64 at .debug_info+0x2d = address of .text + 0x40
  *
- * BPF has no place for the addend in its records (SHT_REL): what stands in the hole is added.
+ * BPF has no field for the addend in its records (SHT_REL): the value in the hole is added.
  *
- * Sections that are not loaded stay at address 0, so that a reference into .debug_str is what DWARF
- * means by one: an offset into it. A symbol that is defined in no section of this file counts as 0.
+ * Sections that are not loaded stay at address 0, so that a reference into .debug_str has DWARF's
+ * meaning: an offset into it. A symbol that is defined in no section of this file counts as 0.
  *
  * The relocated parts: debug sections, .eh_frame, data. Code is not relocated: its bytes are
  * compared with those of the file and of memory, and its holes hold nothing that is read here.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sections as they are in the file: found, and their bytes unchanged. */
+/* Sections of the file: found, and their bytes unchanged. */
 #ifndef ELF_SECTION_RAW_H
 #define ELF_SECTION_RAW_H
 

@@ -6,9 +6,9 @@
  * and each stage is skipped where it does nothing: a plain section of an executable is a pointer
  * into the mapping.
  *
- * Several threads may ask. Sections of one file are made ready beside one another, since
- * decompressing .debug_info takes a second per 250 MB and the others need not wait for it; of one
- * section, the first that asks does the work and the others wait.
+ * Several threads may call it. Sections of one file are prepared in parallel, since decompressing
+ * .debug_info takes a second per 250 MB and the others need not wait for it. For one section, the
+ * first caller does the work and the others wait.
  */
 #include <elf.h>
 #include <errno.h>
@@ -39,7 +39,7 @@ static int own_bytes(const struct elf *e, size_t i, uint8_t **ret, uint64_t *ret
 	return 0;
 }
 
-/* Bytes of a file with checksums, as they are mapped. */
+/* Bytes of a file with checksums, directly from the mapping. */
 static int lend_bytes(struct elf *e, size_t i, struct cairn_err *err)
 {
 	struct section *s = &e->sections[i];
@@ -118,7 +118,7 @@ static int section_ready(struct elf *e, size_t i, const struct elf_section **ret
 {
 	struct section *s = &e->sections[i];
 	if (!atomic_load_explicit(&s->is_ready, memory_order_acquire)) {
-		/* A failure is not kept: the next that asks gets the story too. */
+		/* A failure is not kept: the next caller gets the error, too. */
 		int r = 0;
 		if (begin_work(e, s)) {
 			r = make_ready(e, i, err);

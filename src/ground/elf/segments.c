@@ -27,7 +27,7 @@
 
 #include "elf/section_raw.h"
 
-/* Not 0: linkers write 0 for code they threw away, and readers of DWARF skip what lies there. */
+/* Not 0: linkers write 0 for code they threw away, and readers of DWARF skip data there. */
 #define RELOCATABLE_BASE 0x1000
 
 /* User space of x86-64; nothing that could be loaded is larger. */

@@ -2,11 +2,11 @@
 /*
  * One instruction: length, flow, and the registers and memory that it reads and writes
  *
- * Zydis lists the operands of an instruction, those that the assembler does not show among them:
+ * Zydis lists the operands of an instruction, including those that the assembler does not show:
  * "push %rbx" has rbx, rsp and the memory below rsp. All of them are folded into two masks of
  * general registers and two flags for memory. A register written in part (%al) counts as written,
- * and one written under a condition (cmov) counts as written too: whoever asks wants to know which
- * values still hold afterwards, so that "perhaps" must mean "no longer".
+ * and one written under a condition (cmov) counts as written too: callers want to know which values
+ * still hold afterwards, so "perhaps" must mean "no longer".
  *
  * Not memory accesses: lea, which only computes an address, and the operand of a multi-byte nop and
  * of prefetch, whose address may be anything.

@@ -139,12 +139,13 @@ enum cairn_hazard cairn_hazard_at(const struct cairn_binary *bin, struct cairn_v
 	if (!is_boundary(func, n, off))
 		return CAIRN_HAZARD_NOT_A_BOUNDARY;
 	/*
-	 * Whoever asks for a function's first instruction as a place inside may mean a loop to it.
+	 * A caller that passes a function's first instruction as a site inside may mean a loop to
+	 * it.
 	 */
 	return off ? hazard_of(func, n, off) : insn_uprobe(func, n).hazard;
 }
 
-/* A piece of code to walk over: a function, or what of a section lies outside of all functions. */
+/* A piece of code to decode: a function, or the part of a section outside of all functions. */
 struct piece {
 	uint64_t lo, hi;
 	bool is_function;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Instructions: boundaries, effects, and what a user probe does to them
+ * Instructions: boundaries, effects, and the results of a user probe on them
  *
  * Zydis decodes. Our part is the kernel's view: whether a uprobe on this instruction fires at all,
  * whether it is emulated (fast) or single-stepped out of line (slow), and whether it can corrupt
@@ -75,7 +75,7 @@ struct insn_step {
 /*
  * insn_step - the same as insn_decode() for callers that need no more than that
  *
- * Returns false for what insn_decode() returns false.
+ * Returns false if insn_decode() returns false.
  * Cost: a table and the bytes for nearly all instructions of real code. No allocation. Threads:
  * any. Signals: safe.
  */
@@ -153,7 +153,7 @@ struct insn_access insn_accesses(const uint8_t *bytes, size_t n, unsigned int dw
  *
  * @stores_near  a store with the same base register, no index, and a displacement that differs by
  *               less than 64 bytes (the widest store) counts; one through another register does not
- * Returns false for what insn_decode() returns false. Threads: any. Signals: safe.
+ * Returns false if insn_decode() returns false. Threads: any. Signals: safe.
  */
 bool insn_decode_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off,
 		      unsigned int size, struct insn *ret, struct insn_access *access,
@@ -210,7 +210,7 @@ struct insn_uprobe {
 };
 
 /*
- * insn_uprobe - what the kernel does with a uprobe on this instruction
+ * insn_uprobe - the kernel's treatment of a uprobe on this instruction
  *
  * By the rules that Linux 6.18 has for 64-bit code; see the essay in uprobe.c.
  *
@@ -243,7 +243,7 @@ struct hazard_function {
 
 struct hazard_functions {
 	VEC(struct hazard_function) v;
-	bool are_all; /* code between them is padding, or nobody's */
+	bool are_all; /* code between them is padding, or belongs to none */
 };
 
 typedef int hazard_visitor(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard);
@@ -270,8 +270,8 @@ size_t insn_boundaries(const uint8_t *code, size_t n, uint8_t *bits);
  * promises to leave alone
  *
  * @code, @n the whole function from its entry
- * Returns true also when it cannot be told (bytes that do not decode, a frame pointer that is set
- * up in an unknown way); see the essay in redzone.c.
+ * Returns true also when it is not known (bytes that do not decode, a frame pointer that is set up
+ * in an unknown way); see the comment in redzone.c.
  * Cost: one decode per instruction, no allocation. Threads: any. Signals: safe.
  */
 bool insn_uses_red_zone(const uint8_t *code, size_t n);

@@ -3,9 +3,9 @@
  * Arithmetic on several numbers at once
  *
  * The opcodes are those of SSE's map 0f with no prefix or 66, which VEX and EVEX keep: add,
- * subtract, multiply, divide, minimum, maximum, shift and compare. Left out is what scalar code
- * has, too: moves, shuffles, conversions and bitwise logic (xorps clears a register and changes a
- * sign).
+ * subtract, multiply, divide, minimum, maximum, shift and compare. Left out are the ones that
+ * scalar code has, too: moves, shuffles, conversions and bitwise logic (xorps clears a register and
+ * changes a sign).
  */
 #include "insn/insn.h"
 
@@ -50,7 +50,7 @@ static struct opcode opcode_of(const uint8_t *p, size_t n)
 }
 
 /*
- * VEX and EVEX; 66; 0f itself or after REX: what no other instruction of these begins with. Most
+ * VEX and EVEX; 66; 0f itself or after REX: only these instructions begin with one of these. Most
  * begin with something else.
  */
 static bool may_be_packed(const uint8_t *p, size_t n)

@@ -2,9 +2,9 @@
 /*
  * Does a function use the red zone?
  *
- * The System V ABI promises that nobody touches the 128 bytes below rsp, so a leaf function may
- * keep its variables there without moving rsp. A probe that pushes something onto the stack breaks
- * the promise. Two shapes occur in compiled code:
+ * The System V ABI promises that no other code touches the 128 bytes below rsp, so a leaf function
+ * may keep its variables there without moving rsp. A probe that pushes something onto the stack
+ * breaks the promise. Two shapes occur in compiled code:
  *
  *	mov %edi,-0x14(%rsp)		gcc -O2: below rsp directly
  *

@@ -49,7 +49,7 @@ static bool is_computed(const ZydisDecodedInstruction *zi, const ZydisDecodedOpe
 	return true;
 }
 
-/* Pushes and pops; Zydis tells their width as that of the hidden memory operand. */
+/* Pushes and pops; Zydis gives their width as that of the hidden memory operand. */
 static bool moves_stack(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops,
 			struct insn_stack *ret)
 {

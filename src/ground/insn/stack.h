@@ -10,8 +10,8 @@
 /* The new value of one of the two registers. */
 enum insn_stack_from {
 	STACK_KEPT,
-	STACK_FROM_SP, /* what rsp was, + add */
-	STACK_FROM_FP, /* what rbp was, + add */
+	STACK_FROM_SP, /* the old rsp, + add */
+	STACK_FROM_FP, /* the old rbp, + add */
 	STACK_UNKNOWN,
 };
 

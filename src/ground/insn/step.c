@@ -9,7 +9,7 @@
  *
  *	!  the second table
  *	.  ask the full decoder: rare, invalid, or of several meanings
- *	1  nothing follows            p  the same, writes: push, and what copies strings
+ *	1  nothing follows            p  the same, writes: push, and string copies
  *	m  ModRM                      w  the same, writes to memory it names
  *	N  nop                        M  nop with ModRM
  *	l  ModRM that names memory and leaves it alone: lea
@@ -225,8 +225,8 @@ static bool can_be_locked(struct step s, unsigned int reg)
 }
 
 /*
- * The prefixes change nothing of what the letter says. By value, as above: what has an address is
- * not kept in registers.
+ * The prefixes do not change the letter's meaning. By value, as above: a variable whose address is
+ * taken is not kept in registers.
  */
 static bool are_prefixes_usual(struct step s)
 {

@@ -212,7 +212,7 @@ static size_t pass(const uint8_t *code, size_t n, unsigned int regs)
 	} else if (first != 0x0f) {
 		s.p++;
 		s.is_byte = !s.rex && (!(first & 1) || (first & 0xf0) == 0xb0);
-		/* Jumps and calls with an operand size are nobody's. */
+		/* Jumps and calls with an operand size do not occur. */
 		is_passed = !(s.is_small && (first & 0xf0) == 0xe0) &&
 			    pass_letter(&s, one_byte[first], first, regs);
 	} else if (second == 0x38 || second == 0x3a) {

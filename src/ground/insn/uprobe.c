@@ -44,7 +44,7 @@
  * and pushes a return address onto the program's stack: docs/findings/uprobe-nop5-red-zone.md.
  * Newer kernels count more instructions as nops (mov of a register to itself, lea of 0 + register,
  * a jump to the next instruction). We call all of them a hazard when they are 5 bytes long, and
- * "emulated" only what 6.18 emulates.
+ * "emulated" only those that 6.18 emulates.
  *
  * Established by comparing a million encodings with Linux 6.18's behaviour, see
  * tests/live/live_uprobe_rules.c. Bytes that our decoder (Zydis) rejects are reported as not

@@ -27,8 +27,8 @@ struct arena *types_arena(struct cairn_types *types);
 uint32_t types_reserve(struct cairn_types *types);
 
 /*
- * Ids below @end, all zeroed nodes; false when out of memory or above the limit. Nodes that nobody
- * looks at cost no memory.
+ * Ids below @end, all zeroed nodes; false when out of memory or above the limit. Nodes that are
+ * never read cost no memory.
  */
 bool types_reserve_to(struct cairn_types *types, uint32_t end);
 
@@ -41,7 +41,7 @@ struct cairn_type *types_node(struct cairn_types *types, uint32_t id);
 /* @id was reserved; the struct is copied, the data that it points to is not. */
 void types_set(struct cairn_types *types, uint32_t id, const struct cairn_type *type);
 
-/* The type inside typedefs, qualifiers and arrays: what a value of @id consists of. */
+/* The type inside typedefs, qualifiers and arrays: the substance of a value of @id. */
 uint32_t types_substance(const struct cairn_types *types, uint32_t id);
 
 #endif

@@ -35,8 +35,7 @@ struct cairn_types *types_new(void)
 		return NULL;
 	arena_init(&types->arena);
 	/*
-	 * Id 0 is void, which is what a zeroed node is. The id itself is the result: 0, as for
-	 * failure.
+	 * Id 0 is void, and a zeroed node is void. The id itself is the result: 0, as for failure.
 	 */
 	types_reserve(types);
 	if (types->n == 1)
@@ -154,7 +153,7 @@ uint32_t cairn_types_resolve(const struct cairn_types *types, uint32_t id)
 	return 0;
 }
 
-/* Typedefs, qualifiers and arrays around what a value consists of. Real ones have less than ten. */
+/* Typedefs, qualifiers and arrays around a value's type. Real ones have less than ten. */
 enum { AROUND_LIMIT = 256 };
 
 uint32_t types_substance(const struct cairn_types *types, uint32_t id)

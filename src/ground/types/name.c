@@ -77,7 +77,7 @@ static void put(struct out *o, const char *s)
 	o->len += n;
 }
 
-/* Put what follows without the space that is due: "char *[4]" but "char [4]". */
+/* Puts the next part without the pending space: "char *[4]" but "char [4]". */
 static void put_tight(struct out *o, const char *s)
 {
 	o->space = false;
