@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The one registry of this copy of the library, and its lock; the essay is in process.c. */
+/*
+ * The agent registers the code that a process makes or loads at run time.
+ *
+ * This header: the one registry of this copy of the library, and its lock; process.c explains it.
+ */
 #ifndef AGENT_PROCESS_H
 #define AGENT_PROCESS_H
 

@@ -48,7 +48,8 @@ static const struct opt opts[] = {
 	{0, "hazards", OPT_FLAG, NULL, offsetof(struct sites_values, hazards),
 	 "list every site of the file where a uprobe is lost or does harm"},
 	{0, "explain", OPT_TEXT, "WORD", offsetof(struct sites_values, explain),
-	 "say what a reason means and what to do about it, as \"stale\" or \"bypassed\"; \"list\" prints all words"},
+	 "explain a reason, such as \"stale\" or \"bypassed\", and the remedy; \"list\" prints all "
+	 "words"},
 	{0, "assume-unmodified", OPT_FLAG, NULL, offsetof(struct sites_values, assume_unmodified),
 	 "accept a parameter's value at a site as the argument even if the debug information, "
 	 "mostly Clang's, does not show whether the function has already changed it"},
@@ -444,7 +445,8 @@ static int run(void *v, const struct operands *operands)
 	if (values->explain)
 		return sites_explain(values->explain, values->json);
 	if (!operands->n)
-		return fail(STATUS_USAGE, "sites needs %s\nTry: cairn sites --help", cmd_sites.operands);
+		return fail(STATUS_USAGE, "sites needs %s\nTry: cairn sites --help",
+			    cmd_sites.operands);
 	if (values->hazards && operands->n > 1)
 		return fail(STATUS_USAGE, "--hazards is about a whole file, not about %s",
 			    operands->items[1]);

@@ -61,7 +61,9 @@ void sites_text(const struct view *view, const struct cairn_function *function);
 /* One line per site; docs/json.md has the meaning of each key. */
 void sites_json(const struct view *view, const struct cairn_function *function);
 
-/* The paragraph of docs/reasons.md about a reason, or all their words for "list"; an exit status. */
+/*
+ * The paragraph of docs/reasons.md about a reason, or all their words for "list"; an exit status.
+ */
 int sites_explain(const char *word, bool as_json);
 
 /* All functions of the file and how well they are described; an exit status. */

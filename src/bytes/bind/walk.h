@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The one walk over members that all languages are written from
+ * Module bind writes accessors for records of bytes in C, Rust, Java, Python, Go and TypeScript.
+ *
+ * This header: the one walk over members that all languages are written from.
  *
  * A field is a value that is not divided further, with where it lies: a fixed offset, and for each
  * array around it a count and a stride. event.peer[i].port is {off 4, dims {{2, 2}}}.

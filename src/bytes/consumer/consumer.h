@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Other languages' structs: shared by the files
+ * Module consumer reads the declarations of structs in Java, Rust, Go and Python.
  *
  *	text ──► lex.c ──► java.c rust.c go.c python.c  declarations as written, types by name
  *	                           │

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Parsing declarations: shared by the files
+ * Module decl reads declarations of C and lays their types out for an ABI.
  *
  *	text ──► lex.c ──► decl.c  one declaration after another; skips bodies and initialisers
  *	         ├── specifiers.c    static const unsigned long, typeof, attributes (attributes.c)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A plan: compile.c writes it and run.c runs it
+ * Module decode turns bytes into the text of typed values.
+ *
+ * This header: a plan, which compile.c writes and run.c runs.
  *
  * A flat array of operations. Each puts a piece of text that is known beforehand, then a value:
  *

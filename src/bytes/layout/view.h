@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A view of laid-out types: shared by describing (facts.c, align.c) and printing (print*.c)
+ * Module layout describes, prints, compares and reorganises the layout of types.
+ *
+ * This header: a view of laid-out types, shared by describing (facts.c, align.c) and printing
+ * (print*.c).
  *
  * Texts and sums are those of pahole, so that scripts that read it keep working; where its rules
  * are guesses, they are guessed here in the same way, and the functions say so.

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A source that answers as the debug information of a binary does: the reader of DWARF (source.c),
- * or a sidecar (src/store/sidecar)
+ * Module source gives types by name, whatever they are read from.
+ *
+ * This header: a source that answers as the debug information of a binary does: the reader of DWARF
+ * (source.c), or a sidecar (src/store/sidecar).
  *
  * source.c decides which types are selected and in which order, by the same code for both.
  */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ELF files: sections as the rest of the library sees them
+ * Module elf reads ELF files, their symbols and their debug files.
+ *
+ * This header: sections in the form that the rest of the library uses.
  *
  * A section is seen decompressed (zlib, zstd, and the older .zdebug_* form) and, in a relocatable
  * file, relocated against the layout that this module gives to the allocated sections. Both happen

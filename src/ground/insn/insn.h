@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Instructions: boundaries, effects, and the results of a user probe on them
+ * Module insn decodes instructions of x86-64: boundaries, effects, and the results of a user probe
+ * on them.
  *
  * Zydis decodes. Our part is the kernel's view: whether a uprobe on this instruction fires at all,
  * whether it is emulated (fast) or single-stepped out of line (slow), and whether it can corrupt

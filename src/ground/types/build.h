@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Filling a type graph
+ * Module types holds a graph of types, which readers fill and all others read.
+ *
+ * This header: filling it.
  *
  * A reader reserves an id, so that types may refer to one another in circles, and sets the node
  * when it is known:

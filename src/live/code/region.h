@@ -28,7 +28,7 @@ struct region {
 	/* of an object without a file: the parts that it shares with a region */
 	struct code_jit_info info;
 	bool is_loaded; /* tables and eh are those of some moment of this epoch */
-	bool is_fresh;	/* since the last settling */
+	bool is_fresh;	/* since the last resolve */
 	bool is_gone;	/* the epoch was another one by then */
 	struct jit_tables tables;
 	struct eh_block *eh; /* NULL: none */
@@ -40,7 +40,7 @@ struct region {
 };
 
 /*
- * region_load - read the tables of a registered region, once for each settling
+ * region_load - read the tables of a registered region, once for each resolve
  *
  * Data read in an epoch stays valid when the epoch has ended by now, which is_gone reports. In one
  * epoch an address is described at most once, so known data does not become wrong.

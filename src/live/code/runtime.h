@@ -2,11 +2,11 @@
 /*
  * Code made at run time: the descriptions of code in no file, by the process and by others
  *
- *     prepare  where registries and lists are          running
- *     mark     their entries, unchanged                the moment for which everything after counts
- *     catch    the tables that stacks lead to          the same
- *     settle   regions, verified against what is mapped        running
- *     find     rule and names at an address: tables are read at the first query of the address
+ *	prepare   positions of registries and lists       process runs
+ *	freeze    their entries, unchanged                the moment that all later steps are about
+ *	snapshot  the tables that stacks lead to          the same moment
+ *	resolve   regions, verified against the mappings  process runs
+ *	find      rule and names at an address; the first query of an address reads its tables
  *
  * Tables are read after the process goes on. They are those of the moment if the region's epoch is
  * still the same; otherwise the code was freed since, which is reported instead of a rule. Known
@@ -65,8 +65,8 @@ int code_runtime_snapshot(struct code_runtime *rt, const void *words, size_t n,
  * code_runtime_is_ahead - whether stacks lead to regions where the mappings have no code: these are
  * older than the mark
  *
- * The stacks are those passed to code_runtime_snapshot() since the mark. They should be read again,
- * and all steps since code_runtime_prepare() repeated.
+ * The stacks are those passed to code_runtime_snapshot() since the freeze. They should be read
+ * again, and all steps since code_runtime_prepare() repeated.
  */
 bool code_runtime_is_ahead(const struct code_runtime *rt);
 
@@ -102,7 +102,7 @@ int code_runtime_find(struct code_runtime *rt, uint64_t at, struct code_found *r
 int code_runtime_load_all(struct code_runtime *rt, struct cairn_err *err);
 
 /*
- * Whether nothing that was settled and loaded changed meanwhile; else it is worth another attempt.
+ * True if no resolved or loaded data changed meanwhile; else another attempt is worthwhile.
  */
 bool code_runtime_is_steady(const struct code_runtime *rt);
 

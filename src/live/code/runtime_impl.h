@@ -3,9 +3,9 @@
  * The parts of code/runtime.h
  *
  *	runtime.c		life, mark, listing
- *	runtime_catch.c		tables that are read while threads stand still
+ *	runtime_snapshot.c	tables that are read while threads stand still
  *	runtime_prepare.c	where registries and lists are
- *	runtime_settle.c	entries become regions, of which the newest counts
+ *	runtime_resolve.c	entries become regions, of which the newest counts
  *	runtime_verify.c	a region against the mapping there
  *	runtime_files.c		jitdump and perf-map files
  *	runtime_find.c		the choice between sources that describe an address
@@ -80,7 +80,7 @@ struct code_runtime {
 	uint64_t snapshot_budget; /* bytes */
 	bool has_caught_lists;
 	bool is_ahead; /* code_runtime_is_ahead() */
-	/* settled */
+	/* resolved */
 	struct arena arena;
 	uint64_t budget; /* the rest of RUNTIME_MAX_BYTES */
 	VEC(struct region *) regions; /* by address, then source, then generation */
@@ -119,7 +119,7 @@ void runtime_verify_jit(struct code_runtime *rt, struct region *r);
 int runtime_verify_elf(struct code_runtime *rt, struct region *r, const struct registry_entry *e,
 		       bool *ret_has_file, struct cairn_err *err);
 
-/* Read jitdump and perf-map files, once for each settling. 0, -ENOMEM. */
+/* Read jitdump and perf-map files, once for each resolve. 0, -ENOMEM. */
 int runtime_read_files(struct code_runtime *rt, struct cairn_err *err);
 
 /*

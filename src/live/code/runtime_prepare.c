@@ -63,7 +63,7 @@ static struct registry *next_registry(struct code_runtime *rt)
 }
 
 /*
- * One that is shared could be written by others, and fork would not copy it: runtime_settle.c says
+ * One that is shared could be written by others, and fork would not copy it: runtime_resolve.c says
  * that it is refused.
  */
 static void find_registries(struct code_runtime *rt, const struct code_maps *maps)

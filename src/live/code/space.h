@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Code space: which file the code at an address of a process is from
+ * Module code finds the owner of each address of a process: files, and code made at run time.
+ *
+ * This header: the code space, which tells from which file the code at an address is.
  *
  * A mapping leads to an image, which is a file (or the vDSO) with its unwind table. An image is
  * opened when the first address in it is looked up, and stays while mappings come and go.

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The registry of one served process: in this process's memory, with a notice that leads there.
- * Within this module only.
+ * Module serve answers codectl(2) for another program, by a seccomp filter.
+ *
+ * This header: the registry of one served process; it is in this process's memory, with a notice
+ * that leads there. Within this module only.
  */
 #ifndef SERVE_SERVED_H
 #define SERVE_SERVED_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The trace handle: how planning, attaching and reading share it
+ * Module trace sets user probes at the sites of functions and reads typed events from them.
+ *
+ * This header: the trace handle, as planning, attaching and reading share it.
  *
  *	open.c  open, add, close, and the public data
  *	plan.c  probe x sites -> sites and programs (offline)

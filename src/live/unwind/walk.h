@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A walk: steps from frame to frame, over the code of a process. Within this module only. */
+/*
+ * Module unwind takes the stacks of threads, processes and core files.
+ *
+ * This header: a walk, from frame to frame, over the code of a process. Within this module only.
+ */
 #ifndef UNWIND_WALK_H
 #define UNWIND_WALK_H
 
@@ -58,7 +62,7 @@ struct walk_target {
 	/* of AArch64: bits of an address of code that a signature takes; 0: not known, or none */
 	uint64_t signature;
 	struct code_space *space;
-	struct code_runtime *runtime; /* settled; NULL: only files have code */
+	struct code_runtime *runtime; /* resolved; NULL: only files have code */
 	struct code_memory code; /* instructions, for undescribed code */
 	struct interpreter_frame_states *states; /* NULL: the target does not run */
 	bool no_registers; /* of frames are kept */

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* All units of a binary to classes, in parallel. */
+/*
+ * Module btfgen makes BTF from the DWARF of a program.
+ *
+ * This header: all units of a binary to classes, in parallel.
+ */
 #ifndef BTFGEN_READ_H
 #define BTFGEN_READ_H
 

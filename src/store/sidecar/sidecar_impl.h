@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An open sidecar: its sections, checked as far as their sizes go
+ * Module sidecar writes the debug information that Cairn needs into one small mapped file, and
+ * answers queries from it.
+ *
+ * This header: an open sidecar; its sections are checked as far as their sizes go.
  *
  * Data that a lookup reads (an offset into the strings, the fields of a block) is checked at that
  * time. This costs one comparison each; a check of everything at the opening would cost more than

@@ -7,7 +7,7 @@
  * kept until all functions were seen.
  *
  *	site_table.c  functions, and the few sites that are no marks
- *	marks.c        marks
+ *	frame_sites.c  marks
  *	arguments.c    locations, and the parts of them that a site has
  *	type_table.c   types
  *	symbol_table.c names that only symbol tables know
