@@ -298,13 +298,13 @@ static void structs_unions_and_bases(void **state)
 	const int bytes[4] = {7, 0x3f800000, 1, -1};
 	assert_prints(s, bytes, sizeof(bytes), TEXT,
 		      "{<ns::Base> = {.x = 7}, {.i = 1065353216, .f = 1}, .a = {1, -1}, "
-		      "<ns::Base> = <place not known>}");
+		      "<ns::Base> = <offset not known>}");
 	assert_prints(s, bytes, sizeof(bytes), JSON,
 		      "{\"<ns::Base>\":{\"x\":7},\"i\":1065353216,\"f\":1,\"a\":[1,-1],"
 		      "\"<ns::Base>\":null}");
 	assert_prints(s, bytes, 11, TEXT,
 		      "{<ns::Base> = {.x = 7}, {.i = 1065353216, .f = 1}, .a = {<cut off>}, "
-		      "<ns::Base> = <place not known>}");
+		      "<ns::Base> = <offset not known>}");
 	assert_prints(
 		s, bytes, 4, JSON,
 		"{\"<ns::Base>\":{\"x\":7},\"i\":null,\"f\":null,\"a\":null,\"<ns::Base>\":null}");

@@ -259,7 +259,7 @@ void compile_member(struct compiler *c, const struct cairn_type *t, uint32_t i, 
 	const struct cairn_member *m = &t->members[i];
 
 	if (m->dynamic)
-		add_note(c, "place not known");
+		add_note(c, "offset not known");
 	else if (m->bit_size)
 		compile_bit_field(c, m, (struct view){v.off, v.end, t->byte_swapped});
 	else if (m->bit_off % 8)

@@ -177,7 +177,7 @@ static int serve(struct server *s, const char *exe, struct cairn_err *err)
 	if (exec_error)
 		return err_set(err, -exec_error, "running %s: %s", exe, strerror(exec_error));
 	return s->was_told_to_end
-		       ? err_set(err, -EINTR, "told to end: codectl returns ENOSYS from now on")
+		       ? err_set(err, -EINTR, "ended by a signal: codectl returns ENOSYS from now on")
 		       : 0;
 }
 
