@@ -613,7 +613,7 @@ def functions_without_a_described_prototype_are_not_in_main(how):
     told = cairn("btf", "encode", program, "-o", out, check=True).out
     found = {r["name"] for r in records_by_bpftool(out).values() if r["kind"] == "FUNC"}
     expect(found == {"loud", "main"}, found, told)
-    expect("lost: 1 functions whose parameters the debug information does not tell" in told, told)
+    expect("lost: 1 functions whose parameters the debug information does not describe" in told, told)
 
 
 UNSIZED = """\

@@ -327,7 +327,7 @@ def a_served_sidecar_of_another_build_is_refused():
     other = bytes(b ^ 1 for b in real)
     expect(content.count(real) == 2)
     # Another program's sidecar under the right name, and under its own.
-    for name, bytes_, why in (("lie", other.join(content.rsplit(real, 1)), "than its wrapper says"),
+    for name, bytes_, why in (("lie", other.join(content.rsplit(real, 1)), "than its wrapper"),
                               ("other", content.replace(real, other), "expected")):
         with open(file, "wb") as f:
             f.write(seal_served(bytes_))

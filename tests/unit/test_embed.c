@@ -84,7 +84,7 @@ static void what_is_loaded_is_not_replaced(void **state)
 
 	unlink(copy);
 	assert_int_equal(cairn_embed(program, copy, &text, 1, &err), -EEXIST);
-	assert_non_null(strstr(err.msg, ".text is part of what is loaded"));
+	assert_non_null(strstr(err.msg, ".text is part of a loaded segment"));
 	assert_int_equal(access(copy, F_OK), -1);
 }
 
