@@ -238,7 +238,7 @@ static void distilled_base_cannot_hold_what_nobody_knows(void **state)
 	add_made_up(b, KIND_OF_8_BYTES, 0, words);
 	struct blob top = finish(b, below.btf);
 	assert_int_equal(cairn_btf_distil_base(top.btf, &base, &base_size, &split, &split_size, &err), -EOPNOTSUPP);
-	assert_non_null(strstr(err.msg, "unknown kinds"));
+	assert_non_null(strstr(err.msg, "kinds that are not known"));
 	blob_free(&top);
 	blob_free(&below);
 }

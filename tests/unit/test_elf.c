@@ -734,7 +734,7 @@ static void bad_relocations_are_refused_with_their_place(void **state)
 		const char *words;
 	} cases[] = {
 		{sizeof(text) - 7, R_X86_64_64, 1, 0, -EBADMSG,
-		 ".debug_info+0xf99: relocation behind"},
+		 ".debug_info+0xf99: relocation after"},
 		{UINT64_MAX, R_X86_64_64, 1, 0, -EBADMSG, "relocation after the section's end"},
 		{0, R_X86_64_64, 2000000, 0, -EBADMSG, "symbol 2000000; there are 2"},
 		{4, R_X86_64_32, 1, 1ll << 40, -EBADMSG, ".debug_info+0x4: relocated value"},
