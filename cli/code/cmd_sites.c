@@ -382,7 +382,7 @@ static int hazards(const struct view *view, struct sidecar_wish *wish)
 		return fail_err(r, &err, STATUS_NO);
 	}
 	if (r < 0) {
-		fail(STATUS_YES, "%s", err.msg);
+		fail_told(STATUS_YES, &err);
 		cairn_sidecar_close(sidecar);
 		sidecar = NULL;
 	}

@@ -43,7 +43,8 @@ static struct tally tally_of(const struct cairn_function *function)
 		const struct cairn_site *site = &function->sites[i];
 
 		tally.kinds[site->kind]++;
-		tally.hazards += site->hazard != CAIRN_HAZARD_NONE;
+		tally.hazards += site->hazard != CAIRN_HAZARD_NONE &&
+				 site->hazard != CAIRN_HAZARD_NOT_CHECKED;
 		if (site->kind == CAIRN_SITE_INLINED)
 			count_args(&tally, site);
 	}

@@ -324,7 +324,8 @@ static void put_remarks(struct text *t, const struct style *style, const struct 
 	if (site->hazard != CAIRN_HAZARD_NONE) {
 		text_put_spaces(t, indent);
 		text_put(t, style->bad);
-		text_put(t, "hazard: ");
+		if (site->hazard != CAIRN_HAZARD_NOT_CHECKED)
+			text_put(t, "hazard: ");
 		text_put(t, cairn_hazard_text(site->hazard));
 		text_put(t, style->off);
 		text_put(t, "\n");

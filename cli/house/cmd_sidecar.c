@@ -179,8 +179,9 @@ static int make_at(const struct cairn_binary *bin, const struct sidecar_values *
 	r = values->served ? write_wrapped(&image, path, &err)
 			   : cairn_file_write(path, image.bytes, image.size, &err);
 	if (r >= 0 && image.n_left_out)
-		fail(STATUS_YES, "%s: %u damaged unit%s left out: %s", cairn_binary_path(bin),
-		     image.n_left_out, image.n_left_out == 1 ? "" : "s", image.left_out_why.msg);
+		fail_lines(STATUS_YES, image.left_out_why.msg, "%s: %u damaged unit%s left out: ",
+			   cairn_binary_path(bin), image.n_left_out,
+			   image.n_left_out == 1 ? "" : "s");
 	if (r >= 0)
 		tell(path, &image, values);
 	cairn_sidecar_image_free(&image);

@@ -205,10 +205,11 @@ static int embed(struct output *outputs, const struct encode_values *values, con
 	/*
 	 * A kernel's .BTF is mapped with its data: in a bootable image it cannot be replaced.
 	 */
-	if (r == -EEXIST)
-		return fail(STATUS_USAGE,
-			    "%s; without --embed, %s and %s.inline are written beside it", err.msg,
+	if (r == -EEXIST) {
+		fail_told(STATUS_USAGE, &err);
+		return fail(STATUS_USAGE, "without --embed, %s and %s.inline are written beside it",
 			    values->out, values->out);
+	}
 	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
 }
 

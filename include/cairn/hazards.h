@@ -46,6 +46,8 @@ enum cairn_hazard {
 	/* pushf, syscall, sgdt, ...: the single step changes its result or ends the program */
 	CAIRN_HAZARD_SEES_STEP,
 	CAIRN_HAZARD_REPEATS,        /* rep movs and the like: one event for each repetition */
+	/* the file that was read has no code: a debug file alone, or its unbound sidecar */
+	CAIRN_HAZARD_NOT_CHECKED,
 	CAIRN_HAZARD_N               /* how many there are; no hazard itself */
 };
 

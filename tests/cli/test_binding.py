@@ -325,6 +325,19 @@ def a_sidecar_of_a_debug_file_alone_is_named_unbound_by_every_verb():
 
 
 @claim
+def an_unbound_sidecar_says_that_no_hazard_was_looked_for():
+    """It said "not the start of an instruction", which nobody had looked at."""
+    unbound = os.path.join(folder(), "unbound-hazard.cairn")
+    cairn("sidecar", debug_file(), "-o", unbound, check=True)
+    for words in ((unbound,), (stripped(good()), "--sidecar", unbound), (debug_file(),)):
+        r = cairn("sites", words[0], "target", *words[1:])
+        expect(r.status == 0 and "not checked: " in r.out and "hazard" not in r.out, r)
+        r = cairn("sites", words[0], "target", "--json", *words[1:])
+        expect('"hazard":"not-checked"' in r.out.replace(": ", ":"), r)
+    expect("not checked" not in cairn("sites", good(), "target").out)
+
+
+@claim
 def no_probe_is_set_by_an_unbound_sidecar():
     unbound = os.path.join(folder(), "unbound-traced.cairn")
     cairn("sidecar", debug_file(), "-o", unbound, check=True)

@@ -65,7 +65,8 @@ enum cairn_hazard boundary_hazard(struct boundary *b, const struct elf *code,
 				  const struct dw_die *function, struct cairn_vaddr at, bool kernel)
 {
 	if (!walk(b, code, function, at.v))
-		return CAIRN_HAZARD_NOT_A_BOUNDARY;
+		return elf_lacks_code_at(code, at) ? CAIRN_HAZARD_NOT_CHECKED
+						   : CAIRN_HAZARD_NOT_A_BOUNDARY;
 	size_t off = (size_t)(at.v - b->lo);
 	if (!(b->bits[off / 8] & 1u << off % 8))
 		return CAIRN_HAZARD_NOT_A_BOUNDARY;

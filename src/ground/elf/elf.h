@@ -156,6 +156,14 @@ void elf_load_copy(const struct elf *e, const struct elf_load *l, uint64_t off, 
 bool elf_is_code(const struct elf *e, struct cairn_vaddr at, const uint8_t **ret,
 		 uint64_t *ret_len);
 
+/* Whether @at is in a section of code of which the file has no bytes, as in a debug file. */
+static inline bool elf_lacks_code_at(const struct elf *e, struct cairn_vaddr at)
+{
+	const uint8_t *bytes;
+	uint64_t len;
+	return elf_is_code(e, at, &bytes, &len) && !bytes;
+}
+
 /* True when @at lies in a section with SHF_EXECINSTR; then the bytes from there to its end. */
 bool elf_code_at(const struct elf *e, struct cairn_vaddr at, const uint8_t **ret, size_t *ret_len);
 

@@ -68,6 +68,9 @@ static const struct {
 	[CAIRN_HAZARD_REPEATS] =
 		{"repeats", "a string instruction with a rep prefix: a probe gives one event for "
 			    "each repetition, not one for each call"},
+	[CAIRN_HAZARD_NOT_CHECKED] = {"not-checked",
+				      "not checked: the debug file that was read, alone or for an "
+				      "unbound sidecar, has no code"},
 };
 
 enum { N_HAZARDS = sizeof(hazards) / sizeof(hazards[0]) };
@@ -126,7 +129,8 @@ enum cairn_hazard cairn_hazard_at(const struct cairn_binary *bin, struct cairn_v
 	const uint8_t *code, *func;
 	size_t left, n;
 	if (!elf_code_at(e, at, &code, &left))
-		return CAIRN_HAZARD_NOT_A_BOUNDARY;
+		return elf_lacks_code_at(e, at) ? CAIRN_HAZARD_NOT_CHECKED
+						: CAIRN_HAZARD_NOT_A_BOUNDARY;
 	if (is_function_entry)
 		return hazard_of(code, left, 0);
 	const char *name;
