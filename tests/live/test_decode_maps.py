@@ -340,21 +340,26 @@ def records_of_another_length_are_told_and_not_shown():
 @claim
 def no_torn_record_is_shown_while_others_write_and_read_at_full_speed():
     holder().tell("drain")
-    answer = []
-    thread = threading.Thread(target=lambda: answer.append(holder().tell("storm 4000")))
-    thread.start()
-    looks = shown = overtaken = 0
-    while thread.is_alive():
-        r = cairn("decode", "--map", holder().ids["events"], "event", "--json")
-        expect(r.status == 0, r)
-        for e in r.objects():
-            expect(whole(e), e)
-            shown += 1
-        overtaken += "reader overtook" in r.err and " 0 times" not in r.err
-        looks += 1
-    thread.join()
-    expect(int(answer[0]) > 1000 and looks > 10, answer, looks)
-    print(f"# {looks} looks at a ring through which {answer[0]} records went: {shown} shown, overtaken in {overtaken}")
+    records, looks, shown, overtaken = 0, 0, 0, 0
+    # A busy machine lets us look less often: then it storms again.
+    for _ in range(5):
+        answer = []
+        thread = threading.Thread(target=lambda out=answer: out.append(holder().tell("storm 4000")))
+        thread.start()
+        while thread.is_alive():
+            r = cairn("decode", "--map", holder().ids["events"], "event", "--json")
+            expect(r.status == 0, r)
+            for e in r.objects():
+                expect(whole(e), e)
+                shown += 1
+            overtaken += "reader overtook" in r.err and " 0 times" not in r.err
+            looks += 1
+        thread.join()
+        records += int(answer[0])
+        if looks > 10:
+            break
+    expect(records > 1000 and looks > 10, records, looks)
+    print(f"# {looks} looks at a ring through which {records} records went: {shown} shown, overtaken in {overtaken}")
     holder().tell("drain")
 
 
