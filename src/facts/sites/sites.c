@@ -565,7 +565,7 @@ static int visit(struct cairn_sites *sites, const char *pattern, sites_visitor *
 	return rc;
 }
 
-static int offer_symbol(void *near, const char *name, struct cairn_vaddr at,
+static int offer_symbol(void *near, const char *name, struct cairn_vaddr at, uint64_t size,
 			enum symbol_origin origin)
 {
 	suggest_symbol(near, name);

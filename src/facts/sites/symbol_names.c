@@ -67,23 +67,21 @@ static bool is_function_start(const struct cairn_binary *bin, struct cairn_vaddr
 	return cairn_binary_symbol_of(bin, at, &name, &start) && start.v == at.v;
 }
 
-static int add_implementations(const struct cairn_binary *bin, const struct elf_symbol *resolver,
-			       struct symbol_name *s, struct cairn_err *err)
+int symbol_name_add_implementations(const struct cairn_binary *bin, struct cairn_vaddr resolver,
+				    uint64_t size, struct symbol_name *s, struct cairn_err *err)
 {
 	const uint8_t *code;
 	size_t n, off = 0;
 	struct insn insn;
-	s->indirect = true;
-	if (!elf_code_at(binary_main(bin), resolver->at, &code, &n))
+	if (!elf_code_at(binary_main(bin), resolver, &code, &n))
 		return 0;
-	if (n > resolver->size)
-		n = resolver->size;
+	if (n > size)
+		n = size;
 	if (n > RESOLVER_BYTES_MAX)
 		n = RESOLVER_BYTES_MAX;
-	for (; off < n && insn_decode(code + off, n - off, resolver->at.v + off, &insn);
-	     off += insn.len) {
+	for (; off < n && insn_decode(code + off, n - off, resolver.v + off, &insn); off += insn.len) {
 		struct cairn_vaddr at;
-		if (!insn_takes_address(code + off, n - off, resolver->at.v + off, &at.v) ||
+		if (!insn_takes_address(code + off, n - off, resolver.v + off, &at.v) ||
 		    !is_function_start(bin, at))
 			continue;
 		int rc = add(s, at, err);
@@ -108,16 +106,15 @@ static int find_in(const struct cairn_binary *bin, struct elf *e, const char *na
 	size_t n;
 	int rc = elf_symbols(e, &symbols, &n, err);
 	for (size_t i = 0; i < n && rc >= 0; i++) {
-		/*
-		 * A call costs more than most comparisons, and libc has 112 resolvers that are
-		 * looked for.
-		 */
+		/* A call costs more than most comparisons. */
 		if (symbols[i].name[0] != name[0] || strcmp(symbols[i].name, name))
 			continue;
-		if (symbols[i].type == STT_GNU_IFUNC)
-			rc = add_implementations(bin, &symbols[i], s, err);
-		else if (is_code(bin, &symbols[i]))
+		if (symbols[i].type == STT_GNU_IFUNC) {
+			s->indirect = true;
+			rc = symbol_name_add_implementations(bin, symbols[i].at, symbols[i].size, s, err);
+		} else if (is_code(bin, &symbols[i])) {
 			rc = add(s, symbols[i].at, err);
+		}
 	}
 	return rc < 0 ? rc : 0;
 }
@@ -142,7 +139,7 @@ int symbol_name_find(const struct cairn_binary *bin, const char *name, struct sy
 
 struct visit {
 	const struct cairn_binary *bin;
-	int (*fn)(void *ctx, const char *name, struct cairn_vaddr at, enum symbol_origin origin);
+	symbol_visitor *fn;
 	void *ctx;
 };
 
@@ -156,9 +153,9 @@ static int visit_symbols(const struct visit *v, struct elf *e)
 	for (size_t i = 0; i < n && !rc; i++) {
 		const struct elf_symbol *s = &symbols[i];
 		if (s->type == STT_GNU_IFUNC)
-			rc = v->fn(v->ctx, s->name, s->at, SYMBOL_OF_RESOLVER);
+			rc = v->fn(v->ctx, s->name, s->at, s->size, SYMBOL_OF_RESOLVER);
 		else if (is_code(v->bin, s))
-			rc = v->fn(v->ctx, s->name, s->at, SYMBOL_OF_CODE);
+			rc = v->fn(v->ctx, s->name, s->at, s->size, SYMBOL_OF_CODE);
 	}
 	return rc;
 }
@@ -166,13 +163,10 @@ static int visit_symbols(const struct visit *v, struct elf *e)
 static int visit_import(void *ctx, const char *name)
 {
 	const struct visit *v = ctx;
-	return v->fn(v->ctx, name, (struct cairn_vaddr){0}, SYMBOL_OF_ELSEWHERE);
+	return v->fn(v->ctx, name, (struct cairn_vaddr){0}, 0, SYMBOL_OF_ELSEWHERE);
 }
 
-int symbol_names_visit(const struct cairn_binary *bin,
-		       int (*fn)(void *ctx, const char *name, struct cairn_vaddr at,
-				 enum symbol_origin origin),
-		       void *ctx)
+int symbol_names_visit(const struct cairn_binary *bin, symbol_visitor *fn, void *ctx)
 {
 	struct visit v = {bin, fn, ctx};
 	struct elf *debug = binary_debug(bin), *code = binary_main(bin);
@@ -197,20 +191,16 @@ bool symbol_name_matches(const char *pattern, const char *name)
 	return !fnmatch(pattern, name, 0) && !strstr(name, ".cold");
 }
 
-static int add_match(void *arg, const char *name, struct cairn_vaddr at, enum symbol_origin origin)
+static int add_match(void *arg, const char *name, struct cairn_vaddr at, uint64_t size,
+		     enum symbol_origin origin)
 {
 	struct match *m = arg;
-	struct symbol_name of_resolver;
 	if (origin == SYMBOL_OF_ELSEWHERE || !symbol_name_matches(m->pattern, name))
 		return 0;
 	if (origin == SYMBOL_OF_CODE)
 		return add(m->into, at, m->err);
-	int rc = symbol_name_find(m->bin, name, &of_resolver, m->err);
-	for (size_t i = 0; rc > 0 && i < of_resolver.at.n; i++)
-		if (add(m->into, of_resolver.at.p[i], m->err) < 0)
-			rc = -ENOMEM;
-	symbol_name_fini(&of_resolver);
-	return rc < 0 ? rc : 0;
+	/* Other symbols of the name match, too. */
+	return symbol_name_add_implementations(m->bin, at, size, m->into, m->err);
 }
 
 int symbol_names_match(const struct cairn_binary *bin, const char *pattern, struct symbol_name *ret,

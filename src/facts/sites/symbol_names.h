@@ -19,16 +19,17 @@ enum symbol_origin {
 	SYMBOL_OF_ELSEWHERE /* taken from a shared library; without address */
 };
 
+/* @size  in bytes, as the symbol says */
+typedef int symbol_visitor(void *ctx, const char *name, struct cairn_vaddr at, uint64_t size,
+			   enum symbol_origin origin);
+
 /*
  * symbol_names_visit - every name that symbol_name_find() can find, and those taken from elsewhere
  *
  * A name may come several times. Returns 0, or a result of @visit other than 0, which ends the
  * walk; damaged names are left out. Names are borrowed from @bin.
  */
-int symbol_names_visit(const struct cairn_binary *bin,
-		       int (*visit)(void *ctx, const char *name, struct cairn_vaddr at,
-				    enum symbol_origin origin),
-		       void *ctx);
+int symbol_names_visit(const struct cairn_binary *bin, symbol_visitor *visit, void *ctx);
 
 /* The addresses of the functions that a name stands for. */
 struct symbol_name {
@@ -50,9 +51,19 @@ int symbol_name_find(const struct cairn_binary *bin, const char *name, struct sy
 		     struct cairn_err *err);
 
 /*
+ * symbol_name_add_implementations - what the resolver of an indirect function can return
+ *
+ * @resolver, @size  its code
+ * @to               symbol_name_settle() puts it in order when all are added
+ * Returns 0 or -ENOMEM. Cost: decodes the resolver.
+ */
+int symbol_name_add_implementations(const struct cairn_binary *bin, struct cairn_vaddr resolver,
+				    uint64_t size, struct symbol_name *to, struct cairn_err *err);
+
+/*
  * symbol_names_match - the same for all functions whose symbol a pattern matches, as fnmatch() does
  *
- * Returns 0; errors as above. Cost: a pass over the symbols, for each resolver another one.
+ * Returns 0; errors as above. Cost: a pass over the symbols.
  */
 int symbol_names_match(const struct cairn_binary *bin, const char *pattern, struct symbol_name *ret,
 		       struct cairn_err *err);

@@ -12,8 +12,15 @@
 
 struct candidate {
 	const char *name;
-	uint64_t at;
+	uint64_t at, size;
 	enum symbol_origin origin;
+};
+
+/* The bodies that begin at an address, next to each other. */
+struct bodies {
+	uint64_t at;
+	const struct body *p;
+	size_t n;
 };
 
 struct name_table {
@@ -21,6 +28,7 @@ struct name_table {
 	const struct cairn_binary *bin;
 	struct bytes *out;
 	VEC(struct candidate) v;
+	struct bodies last; /* what bodies_at() found last */
 	struct cairn_err *err;
 };
 
@@ -32,22 +40,20 @@ static bool leads_to(const struct name_table *t, const char *name, uint32_t func
 	return map_get(&t->sites->known_names, known_pair(map_hash_str(name), function), &found);
 }
 
-/*
- * Functions have the name, and a query for it gets only them. A pattern also gets the functions
- * that begin at the symbol.
- */
+/* Functions answer to the name, and who asks for it gets them alone. A pattern gets what begins at the symbol, too. */
 static bool is_known(const struct name_table *t, const char *name)
 {
 	uint64_t found;
 	return map_get(&t->sites->known_names, map_hash_str(name), &found);
 }
 
-static int add(void *ctx, const char *name, struct cairn_vaddr at, enum symbol_origin origin)
+static int add(void *ctx, const char *name, struct cairn_vaddr at, uint64_t size,
+	       enum symbol_origin origin)
 {
 	struct name_table *t = ctx;
 	if (!name[0] || (origin == SYMBOL_OF_ELSEWHERE && is_known(t, name)))
 		return 0;
-	return VEC_ADD(&t->v, ((struct candidate){name, at.v, origin})) ? 0 : -ENOMEM;
+	return VEC_ADD(&t->v, ((struct candidate){name, at.v, size, origin})) ? 0 : -ENOMEM;
 }
 
 static int by_name(const void *a, const void *b)
@@ -57,7 +63,7 @@ static int by_name(const void *a, const void *b)
 	return order ? order : x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* ---- meanings of names ---- */
+/* ---- what they stand for ---- */
 
 static int put(struct name_table *t, const char *name, uint32_t at, uint32_t what, uint32_t off)
 {
@@ -74,8 +80,7 @@ static int put_bare(struct name_table *t, const char *name, struct cairn_vaddr a
 	bool has_off = cairn_binary_foff(t->bin, at, &off) && off.v < SYMBOL_NOWHERE;
 	if (distance >= t->sites->span.size)
 		return 0;
-	return put(t, name, (uint32_t)distance,
-		   flags | SYMBOL_BARE | cairn_hazard_at(t->bin, at, true),
+	return put(t, name, (uint32_t)distance, flags | SYMBOL_BARE | cairn_hazard_at(t->bin, at, true),
 		   has_off ? (uint32_t)off.v : SYMBOL_NOWHERE);
 }
 
@@ -86,29 +91,33 @@ static int body_by_address(const void *key, const void *item)
 	return at < b->at ? -1 : at > b->at;
 }
 
-/* The bodies that begin at @at, next to each other. */
-static const struct body *bodies_at(const struct name_table *t, uint64_t at, size_t *ret_n)
+static void find_bodies(const struct name_table *t, struct bodies *b)
 {
 	size_t n = t->sites->bodies.n;
-	const struct body *all = t->sites->bodies.p;
-	const struct body *b = n ? bsearch(&at, all, n, sizeof(*b), body_by_address) : NULL;
-	*ret_n = 0;
-	if (!b)
-		return NULL;
-	const struct body *end = all + n;
-	while (b > all && b[-1].at == at)
-		b--;
-	while (b + *ret_n < end && b[*ret_n].at == at)
-		++*ret_n;
-	return b;
+	const struct body *all = t->sites->bodies.p, *end = all + n;
+	b->n = 0;
+	b->p = n ? bsearch(&b->at, all, n, sizeof(*b->p), body_by_address) : NULL;
+	if (!b->p)
+		return;
+	while (b->p > all && b->p[-1].at == b->at)
+		b->p--;
+	while (b->p + b->n < end && b->p[b->n].at == b->at)
+		b->n++;
 }
 
-/*
- * Functions that begin at one of the addresses, or parts of them do: once each and in order of
- * their numbers.
- */
-static int put_functions(struct name_table *t, const char *name, const struct symbol_name *symbol,
-			 bool parts, uint32_t flags)
+/* A name has one address, mostly, which is asked for several times. */
+static const struct body *bodies_at(struct name_table *t, uint64_t at, size_t *ret_n)
+{
+	if (!t->last.p || t->last.at != at) {
+		t->last.at = at;
+		find_bodies(t, &t->last);
+	}
+	*ret_n = t->last.n;
+	return t->last.p;
+}
+
+/* Functions that begin at one of the addresses, or parts of them do: once each and in order of their numbers. */
+static int put_functions(struct name_table *t, const char *name, const struct symbol_name *symbol, bool parts, uint32_t flags)
 {
 	uint32_t last = 0;
 	for (;;) {
@@ -117,8 +126,8 @@ static int put_functions(struct name_table *t, const char *name, const struct sy
 		for (size_t i = 0, n; i < symbol->at.n; i++) {
 			const struct body *b = bodies_at(t, symbol->at.p[i].v, &n);
 			for (size_t k = 0; k < n; k++)
-				if (b[k].is_part == parts && b[k].function >= last &&
-				    b[k].function < next && !leads_to(t, name, b[k].function))
+				if (b[k].is_part == parts && b[k].function >= last && b[k].function < next &&
+				    !leads_to(t, name, b[k].function))
 					next = b[k].function;
 		}
 		if (next == SYMBOL_FUNCTION_MASK)
@@ -130,10 +139,7 @@ static int put_functions(struct name_table *t, const char *name, const struct sy
 	}
 }
 
-/*
- * The functions that begin at one of the addresses, then parts of functions, then addresses without
- * a description.
- */
+/* What begins at one of the addresses: functions, parts of functions, then what nothing describes. */
 static int put_addresses(struct name_table *t, const char *name, const struct symbol_name *symbol)
 {
 	uint32_t flags = symbol->indirect ? SYMBOL_INDIRECT : 0;
@@ -147,28 +153,42 @@ static int put_addresses(struct name_table *t, const char *name, const struct sy
 			has_part |= b[k].is_part;
 			has_body |= !b[k].is_part;
 		}
-		rc = has_body ? 0
-			      : put_bare(t, name, symbol->at.p[i],
-					 flags | (has_part ? SYMBOL_PART : 0));
+		rc = has_body ? 0 : put_bare(t, name, symbol->at.p[i], flags | (has_part ? SYMBOL_PART : 0));
 	}
 	return rc;
+}
+
+static bool is_indirect(const struct candidate *c, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (c[i].origin == SYMBOL_OF_RESOLVER)
+			return true;
+	return false;
+}
+
+/* Candidates of one name are in order of address. A debug file repeats those of the binary. */
+static bool is_repeated(const struct candidate *c, size_t i)
+{
+	return i && c[i - 1].at == c[i].at && c[i - 1].size == c[i].size && c[i - 1].origin == c[i].origin;
 }
 
 /* The addresses of @n candidates of one name, as symbol_name_find() would find them. */
 static int addresses_of(const struct name_table *t, const struct candidate *c, size_t n,
 			struct symbol_name *ret)
 {
-	*ret = (struct symbol_name){0};
-	for (size_t i = 0; i < n; i++)
-		if (c[i].origin == SYMBOL_OF_RESOLVER)
-			return symbol_name_find(t->bin, c->name, ret, t->err);
-	for (size_t i = 0; i < n; i++) {
+	int rc = 0;
+	*ret = (struct symbol_name){.indirect = is_indirect(c, n)};
+	for (size_t i = 0; i < n && rc >= 0; i++) {
 		bool again = ret->at.n && ret->at.p[ret->at.n - 1].v == c[i].at;
-		if (c[i].origin == SYMBOL_OF_CODE && !again &&
-		    !VEC_ADD(&ret->at, (struct cairn_vaddr){c[i].at}))
-			return -ENOMEM;
+		if (c[i].origin == SYMBOL_OF_RESOLVER && !is_repeated(c, i))
+			rc = symbol_name_add_implementations(t->bin, (struct cairn_vaddr){c[i].at},
+							     c[i].size, ret, t->err);
+		else if (c[i].origin == SYMBOL_OF_CODE && !again)
+			rc = VEC_ADD(&ret->at, (struct cairn_vaddr){c[i].at}) ? 0 : -ENOMEM;
 	}
-	return 0;
+	if (ret->indirect)
+		symbol_name_settle(ret);
+	return rc;
 }
 
 static int put_name(struct name_table *t, const struct candidate *c, size_t n)
@@ -178,15 +198,14 @@ static int put_name(struct name_table *t, const struct candidate *c, size_t n)
 	if (rc >= 0 && symbol.at.n)
 		rc = put_addresses(t, c->name, &symbol);
 	else if (rc >= 0 && !is_known(t, c->name))
-		rc = put(t, c->name, SYMBOL_NOWHERE,
-			 symbol.indirect ? SYMBOL_INDIRECT | SYMBOL_BARE : SYMBOL_IMPORTED,
+		rc = put(t, c->name, SYMBOL_NOWHERE, symbol.indirect ? SYMBOL_INDIRECT | SYMBOL_BARE : SYMBOL_IMPORTED,
 			 SYMBOL_NOWHERE);
 	symbol_name_fini(&symbol);
 	return rc;
 }
 
-int encode_symbol_names(const struct site_table *p, const struct cairn_binary *bin,
-			struct bytes *ret, struct cairn_err *err)
+int encode_symbol_names(const struct site_table *p, const struct cairn_binary *bin, struct bytes *ret,
+			struct cairn_err *err)
 {
 	struct name_table t = {.sites = p, .bin = bin, .out = ret, .err = err};
 	int rc = symbol_names_visit(bin, add, &t);
@@ -221,12 +240,11 @@ struct named_symbols symbols_named(const struct cairn_sidecar *p, const char *na
 	}
 	for (end = lo; end < p->n_symbol_names && !strcmp(name_at(p, end), name);)
 		end++;
-	return end == lo ? (struct named_symbols){0}
-			 : (struct named_symbols){p->symbol_names + lo, end - lo};
+	return end == lo ? (struct named_symbols){0} : (struct named_symbols){p->symbol_names + lo, end - lo};
 }
 
-int bare_function(const struct cairn_sidecar *p, const struct sidecar_symbol_name *s,
-		  struct arena *arena, struct cairn_function *ret)
+int bare_function(const struct cairn_sidecar *p, const struct sidecar_symbol_name *s, struct arena *arena,
+		  struct cairn_function *ret)
 {
 	struct cairn_site *site = arena_alloc(arena, sizeof(*site));
 	struct cairn_vaddr start;
@@ -245,8 +263,7 @@ int bare_function(const struct cairn_sidecar *p, const struct sidecar_symbol_nam
 	if (cairn_sidecar_symbol_of(p, site->at, &site->symbol, &start))
 		site->symbol_off = site->at.v - start.v;
 	*ret = (struct cairn_function){
-		.name = site->symbol && !site->symbol_off ? site->symbol
-							  : sidecar_string(p, s->name),
+		.name = site->symbol && !site->symbol_off ? site->symbol : sidecar_string(p, s->name),
 		.params_unknown = true,
 		.n_sites = 1,
 		.sites = site,
