@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <cairn/quote.h>
+
 #include "base/arena.h"
 #include "base/cursor.h"
 #include "base/keyed.h"
@@ -276,6 +278,36 @@ static void outer_frames_put_while_in_front(void **state)
 	assert_int_equal(err_set(NULL, -EINVAL, "nobody listens"), -EINVAL);
 }
 
+/* Text is passed on in steps of 8 bytes. Each byte stands at each place of a step, and after the last one. */
+static void each_byte_of_a_text_is_quoted_wherever_it_stands(void **state)
+{
+	enum { N = 19 };
+	for (unsigned int byte = 1; byte < 256; byte++)
+		for (size_t at = 0; at < N; at++) {
+			char name[N + 1] = {0}, expected[N + 8], quoted[N + 8], *put = expected;
+			memset(name, '~', N);
+			name[at] = (char)byte;
+			for (size_t i = 0; i < N; i++) {
+				unsigned char c = (unsigned char)name[i];
+				put += c < 0x20 || c > 0x7e ? sprintf(put, "\\x%02x", c) : sprintf(put, "%c", c);
+			}
+			assert_int_equal(cairn_quote(name, CAIRN_QUOTE_TEXT, quoted, sizeof(quoted)), put - expected);
+			assert_string_equal(quoted, expected);
+			assert_int_equal(cairn_quote(name, CAIRN_QUOTE_TEXT, NULL, 0), put - expected);
+		}
+}
+
+static void a_name_is_cut_where_its_buffer_ends(void **state)
+{
+	char to[8];
+	assert_int_equal(cairn_quote("1234567", CAIRN_QUOTE_TEXT, to, sizeof(to)), 7);
+	assert_string_equal(to, "1234567");
+	assert_int_equal(cairn_quote("12345678", CAIRN_QUOTE_TEXT, to, sizeof(to)), 8);
+	assert_string_equal(to, "1234567");
+	assert_int_equal(cairn_quote("12345\n", CAIRN_QUOTE_TEXT, to, sizeof(to)), 9);
+	assert_string_equal(to, "12345");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,6 +326,8 @@ int main(void)
 		cmocka_unit_test(keyed_things_come_in_order_and_equal_ones_as_they_were),
 		cmocka_unit_test(vector_grows),
 		cmocka_unit_test(outer_frames_put_while_in_front),
+		cmocka_unit_test(each_byte_of_a_text_is_quoted_wherever_it_stands),
+		cmocka_unit_test(a_name_is_cut_where_its_buffer_ends),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

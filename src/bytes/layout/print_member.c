@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cairn/quote.h>
@@ -64,8 +65,33 @@ static int print_attributes(const struct print *p, const struct cairn_member *in
 
 int print_name(const struct print *p, const char *name)
 {
-	cairn_quote_put(name, CAIRN_QUOTE_TEXT, p->out);
-	return (int)cairn_quote(name, CAIRN_QUOTE_TEXT, NULL, 0);
+	char quoted[128];
+	ssize_t n = cairn_quote(name, CAIRN_QUOTE_TEXT, quoted, sizeof(quoted));
+
+	if ((size_t)n < sizeof(quoted))
+		fwrite_unlocked(quoted, 1, (size_t)n, p->out);
+	else
+		cairn_quote_put(name, CAIRN_QUOTE_TEXT, p->out);
+	return (int)n;
+}
+
+/* As fprintf() does it with "%s", and "%-*s", which takes several times as long for so little. */
+static int print_text(const struct print *p, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (n)
+		fwrite_unlocked(text, 1, n, p->out);
+	return (int)n;
+}
+
+static int print_padded(const struct print *p, const char *text, int width)
+{
+	int n = print_text(p, text);
+
+	for (width = abs(width); n < width; n++)
+		putc_unlocked(' ', p->out);
+	return n;
 }
 
 static bool is_written_out(const struct print *p, const struct cairn_type *t)
@@ -241,10 +267,12 @@ void print_member(struct print *p, const struct cairn_type *of, uint32_t i,
 		print_base_class(p, in, m, &text, at);
 		return;
 	}
-	int n = fprintf(p->out, "%s%-*s %s", qualifier, column_of(text.before, column), text.before,
-			text.mark);
+	int n = print_text(p, qualifier);
+	n += print_padded(p, text.before, column_of(text.before, column));
+	putc_unlocked(' ', p->out);
+	n += 1 + print_text(p, text.mark);
 	n += print_name(p, in->name ? in->name : "");
-	n += fprintf(p->out, "%s", text.behind);
+	n += print_text(p, text.behind);
 	n += print_attributes(p, in, m);
 	print_comment(p, in, m, at, left_of(at, n));
 }

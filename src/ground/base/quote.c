@@ -228,18 +228,39 @@ static bool is_ordinary(unsigned char c)
 	return c > ' ' && c < 0x7f && !memchr("\"'\\%/*<>&?[]", c, 12);
 }
 
-/* The number of bytes from @at on that stay unchanged. */
-static size_t same_bytes(const unsigned char *at, enum cairn_quote as)
+/* Any of 8 bytes is a control character, DEL, or not of ASCII. */
+static bool has_unprintable(const unsigned char *at)
 {
-	size_t n = 0;
+	const uint64_t each = 0x0101010101010101;
+	uint64_t v;
+
+	memcpy(&v, at, sizeof(v));
+	/* The upper bit of a byte: it is below 0x20; it is above 0x7e. */
+	return (((v - each * 0x20) & ~v) | (v + each) | v) & each * 0x80;
+}
+
+/* How many of the @n bytes from @at on are printable ASCII, which a text has as they are. */
+static size_t printable_bytes(const unsigned char *at, size_t n)
+{
+	size_t i = 0;
+
+	while (i + 8 <= n && !has_unprintable(at + i))
+		i += 8;
+	while (i < n && at[i] >= ' ' && at[i] < 0x7f)
+		i++;
+	return i;
+}
+
+/* How many of the @n bytes from @at on stay as they are. */
+static size_t same_bytes(const unsigned char *at, size_t n, enum cairn_quote as)
+{
+	size_t i = 0;
 
 	if (as == CAIRN_QUOTE_TEXT)
-		while (at[n] >= ' ' && at[n] < 0x7f)
-			n++;
-	else
-		while (is_ordinary(at[n]))
-			n++;
-	return n;
+		return printable_bytes(at, n);
+	while (i < n && is_ordinary(at[i]))
+		i++;
+	return i;
 }
 
 struct sink {
@@ -284,10 +305,10 @@ static void sink_put_same(struct sink *s, const unsigned char *at, size_t n)
 		s->full = true, s->n += n - fits;
 }
 
-static int put_all(const unsigned char *name, enum cairn_quote as, struct sink *s)
+static int put_all(const unsigned char *name, size_t length, enum cairn_quote as, struct sink *s)
 {
-	for (const unsigned char *at = name; *at;) {
-		size_t same = same_bytes(at, as);
+	for (const unsigned char *at = name, *end = name + length; at < end;) {
+		size_t same = same_bytes(at, (size_t)(end - at), as);
 		char to[UNIT_MAX];
 
 		if (same) {
@@ -309,10 +330,17 @@ static int put_all(const unsigned char *name, enum cairn_quote as, struct sink *
 ssize_t cairn_quote(const char *name, enum cairn_quote as, char *buf, size_t size)
 {
 	struct sink s = {.buf = buf, .size = size};
+	size_t length = strlen(name);
 
+	/* Nearly all names stay as they are. */
+	if ((length < size || !size) && same_bytes((const unsigned char *)name, length, as) == length) {
+		if (size)
+			memcpy(buf, name, length + 1);
+		return (ssize_t)length;
+	}
 	if (size)
 		buf[0] = 0;
-	int rc = put_all((const unsigned char *)name, as, &s);
+	int rc = put_all((const unsigned char *)name, length, as, &s);
 	if (rc < 0 && size)
 		buf[0] = 0;
 	return rc < 0 ? rc : (ssize_t)s.n;
@@ -320,10 +348,10 @@ ssize_t cairn_quote(const char *name, enum cairn_quote as, char *buf, size_t siz
 
 int cairn_quote_put(const char *name, enum cairn_quote as, FILE *out)
 {
-	size_t same = same_bytes((const unsigned char *)name, as);
+	size_t length = strlen(name);
 
-	if (!name[same]) {
-		put_stream(out, name, same);
+	if (same_bytes((const unsigned char *)name, length, as) == length) {
+		put_stream(out, name, length);
 		return 0;
 	}
 	struct sink s = {.out = out};
@@ -331,7 +359,7 @@ int cairn_quote_put(const char *name, enum cairn_quote as, FILE *out)
 			    ? cairn_quote(name, as, NULL, 0)
 			    : 0;
 
-	return n < 0 ? (int)n : put_all((const unsigned char *)name, as, &s);
+	return n < 0 ? (int)n : put_all((const unsigned char *)name, length, as, &s);
 }
 
 char *arena_quote(struct arena *arena, const char *name, enum cairn_quote as)
