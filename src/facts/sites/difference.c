@@ -232,31 +232,50 @@ static unsigned int n_held(const struct values *v)
 	return n;
 }
 
+/* The first instruction from @i on, and before @at, that may compute a difference; @at: none. */
+static uint32_t next_difference(struct values *v, uint32_t i, uint32_t at)
+{
+	while (i < at && !may_be_difference(v, &v->g->v.p[i]))
+		i++;
+	return i;
+}
+
+/* Where to look for differences that are computed before @at. */
+static uint32_t first_before(uint32_t at)
+{
+	return at > BEFORE ? at - BEFORE : 0;
+}
+
 /*
  * The number of differences that the copy uses and no argument describes. Counting stops once it
- * exceeds @known.
+ * exceeds @known. Without a value to follow no instruction is decoded.
  */
 static unsigned int differences(const struct elf *code, const struct graph *g,
 				const struct built_site *b, uint32_t at, unsigned int known)
 {
 	struct values v = {.g = g, .code = code};
-	uint32_t i = at > BEFORE ? at - BEFORE : 0;
-	while (i < at && !may_be_difference(&v, &g->v.p[i]))
-		i++;
-	if (i == at)
-		return 0;
-	for (; i < at; i++)
+	uint32_t i = next_difference(&v, first_before(at), at);
+	while (i < at) {
 		if (!step(&v, i))
 			return 0;
+		i = n_held(&v) ? i + 1 : next_difference(&v, i + 1, at);
+	}
 	explain(&v, b);
 	if (n_held(&v) <= known)
 		return 0;
 	v.is_inside = true;
-	for (unsigned int n = 0; n < AFTER && i < g->v.n && site_has_code(b, g->v.p[i].at);
+	for (unsigned int n = 0; n < AFTER && i < g->v.n && site_has_code(b, g->v.p[i].at) &&
+				 v.n_used <= known && n_held(&v);
 	     n++, i++)
 		if (!step(&v, i))
 			return 0;
 	return v.n_used;
+}
+
+static bool has_difference_before(const struct elf *code, const struct graph *g, uint32_t at)
+{
+	struct values v = {.g = g, .code = code};
+	return next_difference(&v, first_before(at), at) < at;
 }
 
 int difference_doubt(const struct elf *code, struct graph *g, const struct dw_die *function,
@@ -268,7 +287,8 @@ int difference_doubt(const struct elf *code, struct graph *g, const struct dw_di
 	for (uint32_t i = 0; i < b->formals.n && i < 64; i++)
 		if (is_constant(b, i) && !args_check_is_pointer(b->die.unit, b->formals.die[i]))
 			constants |= UINT64_C(1) << i;
-	int rc = constants ? graph_may_come_back(g, at) : 0;
+	/* Most sites have no subtraction near them, which takes less to see than a loop. */
+	int rc = constants && has_difference_before(code, g, at) ? graph_may_come_back(g, at) : 0;
 	unsigned int known = rc > 0 ? unknown_numbers(b) : 0;
 	if (rc <= 0 || differences(code, g, b, at, known) <= known)
 		return rc < 0 ? rc : 0;

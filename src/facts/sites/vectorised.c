@@ -30,7 +30,8 @@ static bool has_packed(const struct elf *code, const struct graph *g, uint64_t l
 		return false;
 	for (size_t i = graph_from(g, lo); i < g->v.n && g->v.p[i].at < hi; i++) {
 		uint64_t off = g->v.p[i].at - lo;
-		if (off + g->v.p[i].len <= n && insn_is_packed(bytes + off, g->v.p[i].len))
+		if (off + g->v.p[i].len <= n && insn_may_be_packed(bytes + off, g->v.p[i].len) &&
+		    insn_is_packed(bytes + off, g->v.p[i].len))
 			return true;
 	}
 	return false;

@@ -107,6 +107,20 @@ bool insn_is_padding(const uint8_t *insn, size_t n);
 bool insn_is_packed(const uint8_t *insn, size_t n);
 
 /*
+ * False: it is none of those. VEX and EVEX, 66, and 0f itself or after REX are the bytes that they
+ * begin with, and most instructions begin with others.
+ */
+static inline bool insn_may_be_packed(const uint8_t *insn, size_t n)
+{
+	if (n < 3)
+		return false;
+	if ((insn[0] & 0xf0) == 0x40)
+		return insn[1] == 0x0f;
+	return insn[0] == 0x0f || insn[0] == 0x66 || insn[0] == 0xc5 || insn[0] == 0xc4 ||
+	       insn[0] == 0x62;
+}
+
+/*
  * xor or sub of a general register with itself: the result does not depend on it. @insn: one
  * instruction of @n bytes.
  */

@@ -49,22 +49,9 @@ static struct opcode opcode_of(const uint8_t *p, size_t n)
 	return legacy(p, n);
 }
 
-/*
- * VEX and EVEX; 66; 0f itself or after REX: only these instructions begin with one of these. Most
- * begin with something else.
- */
-static bool may_be_packed(const uint8_t *p, size_t n)
-{
-	if (n < 3)
-		return false;
-	if (p[0] == 0x0f || p[0] == 0x66 || p[0] == 0xc5 || p[0] == 0xc4 || p[0] == 0x62)
-		return true;
-	return (p[0] & 0xf0) == 0x40 && p[1] == 0x0f;
-}
-
 bool insn_is_packed(const uint8_t *insn, size_t n)
 {
-	if (!may_be_packed(insn, n))
+	if (!insn_may_be_packed(insn, n))
 		return false;
 	struct opcode op = opcode_of(insn, n);
 	uint8_t b = op.byte;

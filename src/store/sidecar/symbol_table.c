@@ -11,6 +11,7 @@
 #include "sites/symbol_names.h"
 
 struct candidate {
+	uint64_t first; /* bytes of the name, in order of weight */
 	const char *name;
 	uint64_t at, size;
 	enum symbol_origin origin;
@@ -40,11 +41,23 @@ static bool leads_to(const struct name_table *t, const char *name, uint32_t func
 	return map_get(&t->sites->known_names, known_pair(map_hash_str(name), function), &found);
 }
 
-/* Functions answer to the name, and who asks for it gets them alone. A pattern gets what begins at the symbol, too. */
+/*
+ * Functions have the name, and a query for it gets only them. A pattern also gets the functions
+ * that begin at the symbol.
+ */
 static bool is_known(const struct name_table *t, const char *name)
 {
 	uint64_t found;
 	return map_get(&t->sites->known_names, map_hash_str(name), &found);
+}
+
+/* Numbers in the order that strcmp() gives to names: a comparison mostly ends here. */
+static uint64_t first_bytes(const char *name)
+{
+	uint64_t first = 0;
+	for (int shift = 56; shift >= 0 && *name; shift -= 8)
+		first |= (uint64_t)(unsigned char)*name++ << shift;
+	return first;
 }
 
 static int add(void *ctx, const char *name, struct cairn_vaddr at, uint64_t size,
@@ -53,17 +66,20 @@ static int add(void *ctx, const char *name, struct cairn_vaddr at, uint64_t size
 	struct name_table *t = ctx;
 	if (!name[0] || (origin == SYMBOL_OF_ELSEWHERE && is_known(t, name)))
 		return 0;
-	return VEC_ADD(&t->v, ((struct candidate){name, at.v, size, origin})) ? 0 : -ENOMEM;
+	struct candidate c = {first_bytes(name), name, at.v, size, origin};
+	return VEC_ADD(&t->v, c) ? 0 : -ENOMEM;
 }
 
 static int by_name(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
 	int order = strcmp(x->name, y->name);
 	return order ? order : x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* ---- what they stand for ---- */
+/* ---- meanings of names ---- */
 
 static int put(struct name_table *t, const char *name, uint32_t at, uint32_t what, uint32_t off)
 {
@@ -139,7 +155,10 @@ static int put_functions(struct name_table *t, const char *name, const struct sy
 	}
 }
 
-/* What begins at one of the addresses: functions, parts of functions, then what nothing describes. */
+/*
+ * The functions that begin at one of the addresses, then parts of functions, then addresses without
+ * a description.
+ */
 static int put_addresses(struct name_table *t, const char *name, const struct symbol_name *symbol)
 {
 	uint32_t flags = symbol->indirect ? SYMBOL_INDIRECT : 0;
@@ -169,7 +188,8 @@ static bool is_indirect(const struct candidate *c, size_t n)
 /* Candidates of one name are in order of address. A debug file repeats those of the binary. */
 static bool is_repeated(const struct candidate *c, size_t i)
 {
-	return i && c[i - 1].at == c[i].at && c[i - 1].size == c[i].size && c[i - 1].origin == c[i].origin;
+	return i && c[i - 1].at == c[i].at && c[i - 1].size == c[i].size &&
+	       c[i - 1].origin == c[i].origin;
 }
 
 /* The addresses of @n candidates of one name, as symbol_name_find() would find them. */
