@@ -173,6 +173,9 @@ dw_off dwarf_type_die(const struct dw_types *r, uint32_t id)
 
 int dwarf_type_complete(struct dw_types *r, uint32_t id, struct cairn_err *err)
 {
+	/* Most types are numbers and pointers, or were completed before. */
+	if (!cairn_types_get(r->graph, types_substance(r->graph, id))->unread)
+		return 0;
 	VEC(uint32_t) stack = {0};
 	int first = VEC_ADD(&stack, id) ? 0 : err_nomem(err, "types");
 	for (bool outermost = true; stack.n; outermost = false) {
