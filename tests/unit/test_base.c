@@ -278,7 +278,7 @@ static void outer_frames_put_while_in_front(void **state)
 	assert_int_equal(err_set(NULL, -EINVAL, "nobody listens"), -EINVAL);
 }
 
-/* Text is passed on in steps of 8 bytes. Each byte stands at each place of a step, and after the last one. */
+/* Text is passed on in steps of 8 bytes. A byte may stand at each place of a step, and after it. */
 static void each_byte_of_a_text_is_quoted_wherever_it_stands(void **state)
 {
 	enum { N = 19 };
