@@ -11,7 +11,7 @@
  *		... the stack is not complete: cairn_walk_end_text(walk.end), and where: walk.at
  *
  * A walk neither allocates nor locks nor formats. It reads only memory that is known to be
- * readable, so it survives a stack that was overwritten, and ends there: every reported pc follows
+ * readable, so it survives a stack that was overwritten, and ends there. Every reported pc follows
  * a call instruction of a loaded object.
  *
  * Linux on x86-64 with glibc 2.35 or later. Elsewhere cairn_backtrace_prepare() returns -EOPNOTSUPP

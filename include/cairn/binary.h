@@ -75,7 +75,7 @@ int cairn_binary_open(const char *path, const struct cairn_binary_opts *opts,
  * deleted or replaced file, and a process in another mount namespace, give the code that is really
  * running.
  *
- * Separate debug files are looked for under the process's root first, then under ours.
+ * Separate debug files are searched under the process's root first, then under ours.
  * Errors: as cairn_binary_open(), and -ESRCH when there is no such process, -EACCES without
  * permission, -ENOENT for a kernel thread or a zombie, which have no executable.
  */

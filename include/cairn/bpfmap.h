@@ -99,7 +99,7 @@ struct cairn_bpfmap_entry {
 
 struct cairn_bpfmap_stats {
 	uint64_t entries;
-	uint64_t owners; /* tasks, cgroups, ... that were looked at */
+	uint64_t owners; /* tasks, cgroups, ... that were visited */
 	/* For ring buffers: */
 	uint64_t busy;      /* records still being written: not shown */
 	uint64_t discarded; /* records that their program threw away: not shown */

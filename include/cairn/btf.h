@@ -64,7 +64,7 @@ enum cairn_btf_kind {
 	CAIRN_BTF_N_KINDS
 };
 
-/* How the kinds 20 to 22 are laid out: nothing in the header tells. */
+/* The layout of the kinds 20 to 22: nothing in the header shows it. */
 enum cairn_btf_dialect {
 	CAIRN_BTF_NO_LOC, /* there are none */
 	CAIRN_BTF_LOC_N,  /* LOC_PARAM 12+4+4*vlen, LOCSEC 12+12*vlen: the one that is written */
@@ -81,7 +81,7 @@ struct cairn_btf_type {
 	uint32_t vlen;
 	uint32_t name_off;
 	const char *name; /* "" when it has none */
-	uint32_t ref;     /* third word: the size, or the id of another type, as the kind says */
+	uint32_t ref; /* third word: the size, or the id of another type, depending on the kind */
 	const uint32_t *words; /* the words after the first three */
 	uint32_t n_words;
 };
@@ -152,7 +152,7 @@ struct cairn_btf_open_opts {
 	 * only one.
 	 */
 	const char *section;
-	/* of LOC kinds when the input itself does not tell; NO_LOC: find out */
+	/* of LOC kinds, if the input itself does not show it; NO_LOC: find out */
 	enum cairn_btf_dialect dialect;
 };
 
@@ -291,8 +291,8 @@ int cairn_btf_add_string(struct cairn_btf_builder *b, const char *s, uint32_t *r
  * @words   the words after the first three, @n_words as its kind and vlen demand; copied. NULL:
  *          zeros, to be filled in through cairn_btf_record_words()
  * Returns its id in *@ret; 0; -EINVAL (the number of words is wrong for the kind); -ENOMEM,
- * -ERANGE. References may be to ids that are added later. All typed ways to add (btf/build.h) end
- * here.
+ * -ERANGE. References may be to ids that are added later. All typed functions that add records
+ * (btf/build.h) end here.
  */
 int cairn_btf_add_record(struct cairn_btf_builder *b, const struct cairn_btf_type *t,
 			 const uint32_t *words, uint32_t n_words, uint32_t *ret);
@@ -429,10 +429,10 @@ struct cairn_btf_losses {
  * cairn_btf_convert - the same content in another dialect, byte order, with or without layout
  * section, or for old readers
  *
- * If the wanted form is that of the input, the result is its bytes. v1 does not tell addresses from
- * numbers: a constant of 8 bytes for a pointer, unless it is 0, has no location in N afterwards. In
- * v1 a number of 8 bytes for a pointer, unless it is 0, and an address for any other parameter have
- * none.
+ * If the wanted form is that of the input, the result is its bytes. v1 does not separate addresses
+ * from numbers: a constant of 8 bytes for a pointer, unless it is 0, has no location in N
+ * afterwards. In v1 a number of 8 bytes for a pointer, unless it is 0, and an address for any other
+ * parameter have none.
  * @losses  may be NULL
  * Returns 0 with *@ret owned by the caller, free(). -EINVAL: the base of the result is not the
  * converted base. -EOPNOTSUPP: with kernel, a record that cannot be rewritten so that a kernel

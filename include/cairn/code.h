@@ -62,7 +62,7 @@ struct cairn_code_range {
 	uint64_t since_ns, until_ns; /* CLOCK_MONOTONIC; 0: not known, and still there */
 	bool is_removed;
 	bool is_trusted;
-	/* why it is not trusted, or what is wrong with a part of it; NULL. Borrowed */
+	/* why it is not trusted, or the error in a part of it; NULL. Borrowed */
 	const char *why;
 	size_t n_rows, n_names; /* the number that was read */
 };

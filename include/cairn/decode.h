@@ -51,7 +51,7 @@ struct cairn_value_arm {
 	 * always
 	 */
 	const char *when;
-	const char *value; /* what @when is then: an enumerator's name, or a number as in C */
+	const char *value; /* the value of @when then: an enumerator's name, or a number as in C */
 };
 
 /* The format of a long double of 16 bytes. */
@@ -71,7 +71,7 @@ struct cairn_value_opts {
 	/* elements of an array shown before "..."; 0 means all that are there */
 	uint32_t max_elems;
 	uint32_t max_depth; /* nesting shown before "..."; 0 means 16, and more than 64 means 64 */
-	bool big_endian; /* the bytes, and the places of bit-fields */
+	bool big_endian; /* the bytes, and the positions of bit-fields */
 	bool padding; /* bytes of structs that no member covers are shown, as "<padding OFFSET>" */
 	enum cairn_long_double long_double; /* of 16 bytes */
 	const struct cairn_value_arm *arms;
@@ -82,7 +82,7 @@ struct cairn_value_opts {
 	 */
 	bool raw;
 	/*
-	 * Reads the memory that such a value points to: copies up to @n bytes of the memory that
+	 * Reads the memory that such a value points to. It copies up to @n bytes of the memory that
 	 * the value is from, and returns the number that it has from @at on. It returns 0 if it
 	 * does not have them, CAIRN_VALUE_UNREADABLE_MEMORY if they cannot be read. NULL: no such
 	 * memory is available.
@@ -190,13 +190,13 @@ void cairn_decode_free(struct cairn_decode *decode);
 /*
  * cairn_decode_run - one value to @out, without a newline
  *
- * Returns 0, or what flush failed with. Cost: O(output), no allocation (but printf's for long
- * double). Threads: any, each with an @out of its own.
+ * Returns 0, or the error of flush. Cost: O(output), no allocation (but printf's for long double).
+ * Threads: any, each with an @out of its own.
  */
 int cairn_decode_run(const struct cairn_decode *decode, const void *bytes, size_t n_bytes,
 		     struct cairn_text_out *out);
 
-/* A piece of text around values; 0, or what flush failed with. */
+/* A piece of text around values; 0, or the error of flush. */
 int cairn_text_put(struct cairn_text_out *out, const char *text, size_t n);
 /* The same in quotes, escaped as values of char arrays are: any bytes up to the first NUL. */
 int cairn_text_quote(struct cairn_text_out *out, const char *text, size_t n, bool json);

@@ -4,17 +4,10 @@
  *
  * A function that can fail returns an int: 0 or a count when it worked, a negative errno when it
  * did not. The numbers are few:
+ *
  *	-ENOENT      the wanted thing is not there
  *	-ENODATA     the file has no debug information
  *	-ENXIO       the file or the process is there, but not the thing that a probe names in it
- *	-EBADMSG     the input is damaged
- *	-EOPNOTSUPP  the input is of a kind or version that is not known here
- *	-ERANGE      the input exceeds one of our limits
- *	-EINVAL      the caller's request makes no sense
- *	-ENOMEM      no memory
- *	-ENOENT      what was asked for is not there
- *	-ENODATA     the file has no debug information
- *	-ENXIO       the file or the process is there, but what a probe names is not in it
  *	-EBADMSG     the input is damaged
  *	-EOPNOTSUPP  the input is of a kind or version that is not known here
  *	-ERANGE      the input exceeds one of our limits

@@ -68,13 +68,13 @@ struct cairn_scalar_layout {
 
 struct cairn_abi {
 	const char *name;   /* "x86-64" */
-	const char *triple; /* what clang --target= calls it */
+	const char *triple; /* its name for clang --target= */
 	struct cairn_scalar_layout scalars[CAIRN_C_N_SCALARS];
 	bool big_endian;
 	bool char_unsigned;  /* plain char */
 	bool wchar_unsigned;
 	uint8_t wchar_size;
-	/* Bit-fields as Microsoft places them, also in struct ms_struct elsewhere. */
+	/* Bit-fields by Microsoft's rules, also in struct ms_struct elsewhere. */
 	bool ms;
 	/* A bit-field without a name, also of width 0, raises the alignment of the struct. */
 	bool unnamed_counts;
@@ -111,7 +111,7 @@ struct cairn_place_member {
 	bool bit_field;
 	uint32_t width;     /* of a bit-field in bits; 0 closes the unit */
 	/*
-	 * The type demands its alignment whatever packs the struct: a struct that is itself
+	 * The type demands its alignment even if the struct is packed: a struct that is itself
 	 * declared aligned. MS only.
 	 */
 	uint32_t required;
@@ -158,7 +158,7 @@ struct cairn_place_record {
 int cairn_layout_place(const struct cairn_abi *abi, struct cairn_place_record *rec,
 		       struct cairn_err *err);
 
-/* ---- what a layout wastes ---- */
+/* ---- the waste in a layout ---- */
 
 struct cairn_layout;
 
@@ -217,7 +217,7 @@ struct cairn_layout_facts {
 	uint64_t padding;                    /* bytes after the last member */
 	uint32_t bit_padding;                /* bits left over in the last unit */
 	uint32_t aligned; /* bytes that the struct was declared aligned to, or seems to; 0: none */
-	/* the largest among its members, as far as their types tell; at least 1 */
+	/* the largest among its members, as far as their types show; at least 1 */
 	uint32_t natural_align;
 	bool packed; /* it must have been: members are not where they would be */
 };
@@ -234,7 +234,8 @@ int cairn_layout_facts(struct cairn_layout *layout, uint32_t id, struct cairn_la
 		       struct cairn_layout_member *members);
 
 /*
- * cairn_layout_order - the members in the order of their places, which Rust's are not declared in
+ * cairn_layout_order - the members in the order of their offsets; Rust does not declare them in
+ * that order
  *
  * @order  of all members: which one comes first, second, ...
  * Returns 1 when that is another order than the declared one, 0, or -ENOMEM.

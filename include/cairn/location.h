@@ -98,7 +98,7 @@ enum cairn_piece_kind {
 struct cairn_piece {
 	enum cairn_piece_kind kind;
 	uint32_t off;
-	uint32_t size; /* 0: all of the value, whatever its type's size */
+	uint32_t size; /* 0: all of the value, independent of its type's size */
 	uint32_t n_steps;
 	const struct cairn_loc_step *steps;
 	const uint8_t *bytes; /* BYTES: size of them */

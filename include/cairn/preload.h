@@ -38,7 +38,7 @@ enum cairn_preload_obstacle {
  */
 int cairn_preload_look(const char *exe, enum cairn_preload_obstacle *ret, struct cairn_err *err);
 
-/* The same of the first bytes of a file: only its headers are looked at. */
+/* The same for the first bytes of a file: only its headers are read. */
 int cairn_preload_look_at(const void *bytes, size_t n, enum cairn_preload_obstacle *ret,
 			  struct cairn_err *err);
 

@@ -27,7 +27,7 @@
 
 CAIRN_BEGIN_DECLS
 
-/* The places. The caller writes the quotation marks around the name. */
+/* The positions. The caller writes the quotation marks around the name. */
 enum cairn_quote {
 	/* In a line for people. Each byte of an unsafe character is \xNN; a backslash stays one. */
 	CAIRN_QUOTE_TEXT,
@@ -54,8 +54,8 @@ enum cairn_quote {
 	 */
 	CAIRN_QUOTE_FORMAT,
 	/*
-	 * Between "..." of a path in a probe of bpftrace. An unsafe character, a backslash and what
-	 * bpftrace takes for a pattern (* [ ]) cannot be expressed.
+	 * Between "..." of a path in a probe of bpftrace. An unsafe character, a backslash and the
+	 * pattern characters of bpftrace (* [ ]) cannot be expressed.
 	 */
 	CAIRN_QUOTE_BPFTRACE,
 	/*

@@ -27,7 +27,7 @@ struct cairn_served_call {
 	uint64_t info_size;
 	uint32_t flags;
 	int result; /* 0 or the negative errno that the process gets */
-	const char *why; /* what went wrong here, not in the call; "" */
+	const char *why; /* an error on this side, not in the call; "" */
 };
 
 struct cairn_serve_opts {

@@ -143,7 +143,7 @@ struct cairn_sframe_function {
  * cairn_sframe_open - check a section
  *
  * @bytes    must outlive the result
- * @section  its address, from which functions are counted
+ * @section  its address; functions are relative to it
  * @name     for errors
  * Every function and row is read once. A function with an odd row is refused, and counted. Returns
  * 0; -EBADMSG (err: the record that is wrong); -EOPNOTSUPP for another version, byte order or

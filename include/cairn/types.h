@@ -28,7 +28,7 @@ CAIRN_BEGIN_DECLS
 
 enum cairn_type_kind {
 	CAIRN_T_VOID,
-	CAIRN_T_INT, /* encoding tells signed, bool, char */
+	CAIRN_T_INT, /* encoding distinguishes signed, bool, char */
 	CAIRN_T_FLOAT,
 	CAIRN_T_PTR,
 	CAIRN_T_REF,	    /* C++ & */
@@ -74,18 +74,18 @@ struct cairn_member {
 	 */
 	uint64_t bit_off;
 	/*
-	 * bit_off means nothing: the place is known only at run time (virtual base class), or the
+	 * bit_off means nothing: the offset is known only at run time (virtual base class), or the
 	 * debug information contradicts itself about it.
 	 */
 	bool dynamic;
 	bool is_base_class;
 	/*
-	 * It selects the variant (cairn_variants), and has no name of its own in the program: the
-	 * first member of Rust's variants, and a member of each variant's struct if no other member
-	 * has its bytes.
+	 * It selects the variant (cairn_variants), and has no name of its own in the program. It is
+	 * the first member of Rust's variants, and a member of each variant's struct if no other
+	 * member has its bytes.
 	 */
 	bool is_discriminant;
-	/* bytes that an attribute of the member asks for; 0: none was written down */
+	/* bytes that an attribute of the member requests; 0: none was written down */
 	uint32_t align;
 };
 
@@ -151,8 +151,8 @@ struct cairn_type {
 	bool has_count;
 	uint64_t count;
 	/*
-	 * STRUCT of Rust, once it is read: it is what an enum holds, and as large; its tail is not
-	 * its own
+	 * STRUCT of Rust, once it is read: it is the content of an enum, and as large; its tail is
+	 * not its own
 	 */
 	bool is_variant;
 	bool vector; /* ARRAY: __attribute__((vector_size(...))), passed and named as one value */
@@ -172,7 +172,7 @@ struct cairn_type {
 	const struct cairn_member *members;
 	uint32_t n_enumerators;
 	const struct cairn_enumerator *enumerators;
-	/* UNION: which of its members is there; NULL: nothing says that. */
+	/* UNION: which of its members is there; NULL: unknown. */
 	const struct cairn_variants *variants;
 	/*
 	 * ENUM: whether a value of 32 bits with the highest one set is negative was not written

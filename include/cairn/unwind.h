@@ -2,9 +2,9 @@
 /*
  * Unwinding: from a frame to its caller
  *
- * An unwind table (cairn/shared/unwind.h) says for each address of a file how the caller's
- * registers come about. It is made from .eh_frame and .debug_frame, without symbols or debug
- * information. One step:
+ * An unwind table (cairn/shared/unwind.h) has for each address of a file the rules for the caller's
+ * registers. It is made from .eh_frame and .debug_frame, without symbols or debug information. One
+ * step:
  *
  *	const struct cairn_unwind_rule *rule = cairn_unwind_find(table, at);
  *	if (cairn_unwind_step(rule, machine, read, ctx, &regs) == CAIRN_STEP_OK)
@@ -95,7 +95,7 @@ struct cairn_regs {
 	 * pointer is 31.
 	 */
 	uint64_t r[32];
-	/* Bit n: r[n] is what the frame had. Callees did not keep the others. */
+	/* Bit n: r[n] has the frame's value. Callees did not keep the others. */
 	uint32_t known;
 };
 
@@ -106,7 +106,7 @@ enum cairn_step {
 	CAIRN_STEP_OK,
 	CAIRN_STEP_OUTERMOST,	/* the frame has no caller, by its rule */
 	CAIRN_STEP_UNDESCRIBED, /* the rule is none */
-	CAIRN_STEP_UNREADABLE,	/* the stack is not where the rule says */
+	CAIRN_STEP_UNREADABLE,	/* the stack is not at the rule's address */
 	CAIRN_STEP_LOST,	/* the rule starts from a register whose value is not known here */
 	CAIRN_STEP_STUCK,	/* the caller's frame would not be further up the stack */
 };

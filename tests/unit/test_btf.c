@@ -365,7 +365,7 @@ static void damaged_header_is_refused_by_offset(void **state)
 		{8, 0xfffffffc, -EBADMSG, "type section"},
 		{12, 0xfffffffc, -EBADMSG, "type section"},
 		{16, 0xfffffff0, -EBADMSG, "string section ends"},
-		{16, 4, -EBADMSG, "offset 0x8: the type section does not end in front of the strings"},
+		{16, 4, -EBADMSG, "offset 0x8: the type section does not end before the strings"},
 		{24, 4, -EBADMSG, "offset 0x18: the layout section is not between"},
 		{20, 0xfffffff0, -EBADMSG, "string section ends"},
 		{20, 0, -EBADMSG, "split BTF"},

@@ -262,7 +262,7 @@ static void a_linkage_table_without_the_size_of_its_blocks_is_refused(void **sta
 	bytes[BLOCK_SIZE] = 1;
 	s = reopen(bytes, size, 0x8000);
 	cairn_sframe_function(s, 0, &f);
-	assert_non_null(strstr(f.refused, "behind the end"));
+	assert_non_null(strstr(f.refused, "after the end"));
 	assert_rows(s, 0, "");
 	cairn_sframe_close(s);
 	bytes[BLOCK_SIZE] = 8;

@@ -66,7 +66,7 @@ struct cairn_btfgen_opts {
 	enum cairn_btf_dialect dialect; /* of the inline blob; CAIRN_BTF_NO_LOC: do not make it */
 	bool layout; /* write a layout section into main; the inline blob has one always */
 	/*
-	 * Take what a parameter is at a site for the argument where the description does not tell
+	 * Use a parameter's value at a site as the argument even if the description does not show
 	 * whether the function has changed it: as in cairn_sites_opts.
 	 */
 	bool assume_unmodified;
@@ -89,7 +89,7 @@ enum cairn_btfgen_loss {
 	CAIRN_LOSS_REFERENCE,      /* C++ references, written as pointers */
 	CAIRN_LOSS_MEMBER_POINTER, /* pointers to members: opaque bytes */
 	CAIRN_LOSS_COMPLEX,        /* complex and decimal numbers: opaque bytes */
-	/* a base whose site is computed at run time: left out of its class */
+	/* a base whose offset is computed at run time: left out of its class */
 	CAIRN_LOSS_VIRTUAL_BASE,
 	/* parts of an Ada or Pascal record that depend on a discriminant: left out */
 	CAIRN_LOSS_VARIANT,
@@ -106,7 +106,7 @@ enum cairn_btfgen_loss {
 	CAIRN_LOSS_FUNC_VALUE,
 	CAIRN_LOSS_TAG, /* tags of records that cannot have any in BTF, such as enums: left out */
 	CAIRN_LOSS_FUNC_PROTO,     /* functions of one name with several prototypes: not in main */
-	/* functions whose code takes other parameters than the source says: not in main */
+	/* functions whose code takes other parameters than the source: not in main */
 	CAIRN_LOSS_FUNC_CHANGED,
 	/* functions described without parameters and result (-g1, assemblers): not in main */
 	CAIRN_LOSS_FUNC_SILENT,

@@ -4,8 +4,7 @@
  *
  *	cairn_btf_builder_new(NULL, &btf, &err);
  *	cairn_btf_add_types(btf, types, &event, 1, NULL, &err);
- *	cairn_btf_finish(btf, &bytes, &size, &err);     // write it, or dump it as C:
- *	cairn_btf_dump()
+ *	cairn_btf_finish(btf, &bytes, &size, &err);	// then write or cairn_btf_dump() it
  */
 #ifndef CAIRN_BTF_OF_TYPES_H
 #define CAIRN_BTF_OF_TYPES_H

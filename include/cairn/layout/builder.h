@@ -91,7 +91,7 @@ uint32_t cairn_build_union(struct cairn_layout_builder *b, const char *name,
 			   const struct cairn_build_opts *opts);
 
 /*
- * cairn_layout_builder_types - everything that was built, or what failed first
+ * cairn_layout_builder_types - everything that was built, or the first failure
  *
  * @ret  borrowed until cairn_layout_builder_free(); grows when more is built
  * Returns 0; the first failure: -EINVAL, -ERANGE, -ENOMEM.

@@ -39,7 +39,7 @@ enum cairn_change_kind {
 	CAIRN_CHANGE_BYTE_ORDER,
 	CAIRN_CHANGE_RENAMED,          /* the same in all else */
 	CAIRN_CHANGE_ADDED,            /* between others, which it need not have moved */
-	CAIRN_CHANGE_ADDED_AT_END,     /* what was there before is where it was */
+	CAIRN_CHANGE_ADDED_AT_END,     /* the older members keep their offsets */
 	CAIRN_CHANGE_ADDED_IN_PADDING, /* in bytes that no member had */
 	CAIRN_CHANGE_REMOVED,
 	CAIRN_CHANGE_ENUMERATOR,       /* a name has another value */
@@ -119,7 +119,7 @@ void cairn_changes_free(struct cairn_changes *changes);
 /* In the order of offsets; borrowed until cairn_changes_free(). */
 size_t cairn_changes_count(const struct cairn_changes *changes);
 const struct cairn_change *cairn_changes_at(const struct cairn_changes *changes, size_t i);
-/* So many differences are not among them, as cairn_compare_opts.ignore has their paths. */
+/* This many differences are left out, because cairn_compare_opts.ignore has their paths. */
 size_t cairn_changes_ignored(const struct cairn_changes *changes);
 /* There were more than CAIRN_CHANGES_MAX. */
 bool cairn_changes_cut(const struct cairn_changes *changes);

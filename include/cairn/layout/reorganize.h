@@ -42,8 +42,8 @@ struct cairn_reorganize_opts {
 	bool pin_first; /* the first member stays first */
 	/*
 	 * Bit-fields of different runs may share a unit. Then they are one memory location (C11,
-	 * 3.14): two threads must not write to them at once. Without it, runs that come to lie side
-	 * by side are separated by "char :0".
+	 * 3.14): two threads must not write to them at once. Without it, runs that become adjacent
+	 * are separated by "char :0".
 	 */
 	bool merge_bit_fields;
 	/* fewer cache lines of hot members are worth bytes; never more than the struct has now */
@@ -69,7 +69,7 @@ struct cairn_reorganized {
 	uint64_t bound; /* bytes: no order is smaller than the sum of its members, rounded up */
 	uint32_t align;              /* bytes, of the struct; unchanged */
 	uint32_t n_groups;           /* that may move */
-	bool packed;                 /* the struct, as far as its offsets tell */
+	bool packed;                 /* the struct, as far as its offsets show */
 	/*
 	 * No order is better: smaller, or, with weights, equally small with fewer lines, or the
 	 * other way round.
@@ -116,12 +116,12 @@ int cairn_reorganized_print(struct cairn_layout *layout, uint32_t id,
 			    const struct cairn_reorganized *r, FILE *out);
 
 /*
- * cairn_reorganized_verify_text - C that compiles for the ABI of the view only when size and
- * offsets are as @r says
+ * cairn_reorganized_verify_text - C that compiles for the ABI of the view only if size and offsets
+ * are those of @r
  *
  * The struct is written out with members of the same kinds; those that are structs or unions are
  * written out, too, with the size of each asserted. No header is needed. Bit-fields have no
- * offsetof: their places are proven by the size and by what follows them.
+ * offsetof: their positions are proven by the size and by the members after them.
  * Returns 0; -ENOMEM.
  */
 int cairn_reorganized_verify_text(struct cairn_layout *layout, uint32_t id,

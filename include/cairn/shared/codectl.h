@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As agreed in review: whatever is not 0 registers something. */
+/* As agreed in review: any value but 0 registers something. */
 enum code_opt {
 	CODE_UNREGISTER = 0,
 	CODE_REGISTER_ELF = 1,
@@ -57,7 +57,7 @@ struct code_elf_info {
 	uint64_t debug_link_pathname; /* char *; 0: not known */
 	uint32_t build_id_len;
 	uint32_t debug_link_crc;
-	/* Behind what the RFC has. */
+	/* The members after those of the RFC. */
 	uint64_t unwind_start;
 	uint64_t unwind_end;
 	uint32_t unwind_kind; /* enum code_unwind_kind */
@@ -87,12 +87,13 @@ struct code_jit_info {
 	uint64_t text_end;
 	uint64_t unwind_head; /* struct code_jit_table * of rows */
 	/*
-	 * Behind what the RFC has; without CODE_JIT_EXTENDED the tables are of the RFC's form, too.
+	 * The members after those of the RFC; without CODE_JIT_EXTENDED the tables are of the RFC's
+	 * form, too.
 	 */
 	uint64_t extended;     /* CODE_JIT_EXTENDED */
 	uint64_t symbols_head; /* struct code_jit_table * of struct code_jit_symbol; 0: none */
 	uint64_t lines_head;   /* struct code_jit_table * of struct code_jit_line; 0: none */
-	uint64_t unwind_start; /* instead of rows, or for what they leave out */
+	uint64_t unwind_start; /* instead of rows, or for code without a row */
 	uint64_t unwind_end;
 	uint32_t unwind_kind; /* enum code_unwind_kind */
 	uint32_t flags;	      /* enum code_jit_flags */
@@ -111,9 +112,9 @@ struct code_unregister_info {
  * tables.
  *
  * used_len is published with a store-release after the bytes of the element, and read with a
- * load-acquire. So is next, after the whole table that it names; it may come to name another one,
- * put in between. Any table of a chain may grow, as long as the order holds. An element is
- * published before its code can run.
+ * load-acquire. So is next, after the whole table that it names; later it may name another one, put
+ * in between. Any table of a chain may grow, as long as the order holds. An element is published
+ * before its code can run.
  *
  * In one epoch of a region an address is described at most once. Code that is withdrawn and then
  * described anew is described under a new epoch, with tables of which some are new. The tables that
@@ -205,7 +206,10 @@ enum {
 	 * A process with a thousand objects is large; beyond this a registry is taken for damaged.
 	 */
 	CODECTL_MAX_ENTRIES = 1 << 20,
-	/* Removals after which the first of them may lose its place to another registration. */
+	/*
+	 * The number of removals after which the first removed entry may lose its slot to another
+	 * registration.
+	 */
 	CODECTL_MIN_REMOVED = 1024,
 };
 
@@ -250,7 +254,7 @@ struct codectl_entry {
 enum {
 	CODE_ELF_INFO_RFC_SIZE = 80,
 	CODE_JIT_INFO_RFC_SIZE = 24,
-	CODE_JIT_UNWIND_FRE_RFC_SIZE = 21, /* without what pads it */
+	CODE_JIT_UNWIND_FRE_RFC_SIZE = 21, /* without the padding */
 };
 
 static_assert(offsetof(struct code_elf_info, unwind_start) == CODE_ELF_INFO_RFC_SIZE,

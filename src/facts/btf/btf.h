@@ -2,9 +2,9 @@
 /*
  * Reads a blob in memory, for the files of this module
  *
- * Its type section is an array of words of this machine's byte order, in place where the input has
- * that order and is aligned, else a copy. records[] has the number of the first word of each own
- * record, so that a record is found by id without a search.
+ * Its type section is an array of words of this machine's byte order. It is used in place if the
+ * input has that order and is aligned, else it is a copy. records[] has the number of the first
+ * word of each own record, so that a record is found by id without a search.
  */
 #ifndef BTF_BTF_H
 #define BTF_BTF_H
@@ -54,7 +54,7 @@ struct cairn_btf {
  * btf_parse - check and index a blob; the second half of opening
  *
  * @btf      zeroed but for base, name, elf, map; closed by the caller, also on an error
- * @dialect  of LOC kinds when the blob does not tell; NO_LOC: find out
+ * @dialect  of LOC kinds if the blob does not show it; NO_LOC: find out
  */
 int btf_parse(struct cairn_btf *btf, const void *bytes, size_t size, enum cairn_btf_dialect dialect,
 	      struct cairn_err *err);

@@ -161,7 +161,7 @@ uint32_t *btf_add_space(struct cairn_btf_builder *b, uint32_t name, uint32_t inf
 	return record + BTF_RECORD_WORDS;
 }
 
-/* Is @n_words what a record of this kind and vlen has? */
+/* Is @n_words the right number for a record of this kind and vlen? */
 static bool right_size(const struct cairn_btf_builder *b, const struct cairn_btf_type *t,
 		       uint32_t n_words)
 {

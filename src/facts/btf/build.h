@@ -3,8 +3,8 @@
  * Building records, by kind
  *
  * Each adds one record and gives its id in *@ret. Names are offsets from cairn_btf_add_string().
- * All return 0, -ENOMEM, -ERANGE (more than 2^31 ids, or 2^24 elements) or -EINVAL (what the kind
- * cannot say); then nothing was added. Ids may be those of records that are added later.
+ * All return 0, -ENOMEM, -ERANGE (more than 2^31 ids, or 2^24 elements) or -EINVAL (the kind cannot
+ * express it); after an error nothing was added. Ids may be those of records that are added later.
  *
  * One builder belongs to one thread at a time.
  */

@@ -4,7 +4,7 @@
  *
  * Opening made sure that every record lies inside its section; this file checks everything inside
  * the records. Rules come in two sets. Those of the format hold for BTF of any program. Those of
- * the kernel are what BPF_BTF_LOAD adds: names of C, members in ascending order, no overlapping
+ * the kernel are added by BPF_BTF_LOAD: names of C, members in ascending order, no overlapping
  * variables, its limits. They are stated from its behaviour, and a test loads the BTF that is
  * checked.
  *

@@ -28,7 +28,10 @@ struct btf_check {
  */
 bool btf_is_kernel_name(const char *name);
 
-/* Since when kernels take what older ones refuse, or refuse what older ones did not look at. */
+/*
+ * Since when kernels accept records that older ones refuse, or refuse records that older ones did
+ * not check.
+ */
 #define BTF_LINUX_FIELDS        CAIRN_BTF_LINUX(6, 2)
 #define BTF_LINUX_NESTED_FIELDS CAIRN_BTF_LINUX(6, 11)
 #define BTF_LINUX_SECTION_NAMES CAIRN_BTF_LINUX(6, 12)

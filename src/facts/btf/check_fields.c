@@ -13,8 +13,8 @@
  * struct. It passes over a field that is not aligned or has another size, and refuses the struct
  * when no field remains. Linux 6.18 counts the locks of each struct alone; 7.2 counts locks and
  * reference counts over nested structs, too. The rules are stated from the behaviour of these two
- * kernels, which tests ask. The versions between them were not seen, and are taken to be as strict
- * as 7.2. Not stated here: who may own whom among what lists contain.
+ * kernels, which tests query. The versions between them were not seen, and are taken to be as
+ * strict as 7.2. Not stated here: the rules of ownership among the contents of lists.
  */
 #include "btf/check.h"
 
@@ -68,11 +68,10 @@ static enum field field_of(const struct cairn_btf_type *t)
 struct checking {
 	struct btf_check *c;
 	const struct cairn_btf *btf;
-	struct map
-		contains; /* by struct << 32 | member: the tag that says what it contains; TWICE */
-	uint64_t
-		/* members that may still be looked at: structs of structs of structs have many */
-		budget;
+	/* by struct << 32 | member: the tag that gives its content; TWICE */
+	struct map contains;
+	/* members that may still be checked: structs of structs of structs have many */
+	uint64_t budget;
 };
 
 #define BIT(field) (1u << (field))
@@ -95,7 +94,7 @@ static uint64_t elements_of(const struct cairn_btf *btf, uint32_t id, struct cai
 }
 
 /*
- * False: all that may be looked at was. It stays so, however deep the search is when it runs out.
+ * False: the limit is reached. It stays so, however deep the search is when it runs out.
  */
 static bool spend(struct checking *k)
 {
@@ -178,7 +177,7 @@ static enum kptr kptr_of(const struct btf_check *c, const struct cairn_btf_type 
 	return to.kind == CAIRN_BTF_STRUCT ? KPTR_SOUND : KPTR_NO_STRUCT;
 }
 
-/* ---- what lists and trees contain ---- */
+/* ---- the contents of lists and trees ---- */
 
 static int note_tag(struct checking *k, const struct cairn_btf_type *t)
 {

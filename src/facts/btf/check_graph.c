@@ -103,7 +103,7 @@ static void check_member(struct btf_check *c, const struct cairn_btf_type *t, ui
 		btf_broken(c, t->id, "%s: member %u is a FLOAT that is not aligned",
 			   btf_kind_name(t->kind), i);
 	if (end > 8 * (uint64_t)t->ref)
-		btf_broken(c, t->id, "%s: member %u ends behind its %u bytes",
+		btf_broken(c, t->id, "%s: member %u ends after its %u bytes",
 			   btf_kind_name(t->kind), i, t->ref);
 }
 

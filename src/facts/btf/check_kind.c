@@ -36,7 +36,7 @@ static void check_name(struct btf_check *c, const struct cairn_btf_type *t, cons
 {
 	const char *kind = btf_kind_name(t->kind), *name = cairn_btf_string(c->btf, off);
 	if (!name)
-		btf_broken(c, t->id, "%s: %s name is at %u, behind the strings", kind, whose, off);
+		btf_broken(c, t->id, "%s: %s name is at %u, after the strings", kind, whose, off);
 	else if (rule == NAME_NONE && off)
 		btf_broken(c, t->id, "%s: %s name is '%.60s', but it has none", kind, whose, name);
 	else if (rule >= NAME_MUST && !*name)
@@ -84,7 +84,7 @@ static void check_members(struct btf_check *c, const struct cairn_btf_type *t)
 			btf_broken(c, t->id, "%s: member %u at bit %u is outside its %u bytes",
 				   btf_kind_name(t->kind), i, m.bit_off, t->ref);
 		if (c->kernel && m.bit_off < last)
-			btf_broken(c, t->id, "%s: member %u comes before the one in front of it",
+			btf_broken(c, t->id, "%s: member %u comes before its predecessor",
 				   btf_kind_name(t->kind), i);
 		last = m.bit_off;
 	}
@@ -113,7 +113,7 @@ static void check_func_proto(struct btf_check *c, const struct cairn_btf_type *t
 	}
 }
 
-/* The kernel tells arguments by name; '...' has none. */
+/* The kernel identifies arguments by name; '...' has none. */
 static void check_argument_names(struct btf_check *c, const struct cairn_btf_type *t)
 {
 	struct cairn_btf_type proto;
@@ -163,7 +163,7 @@ static void check_datasec(struct btf_check *c, const struct cairn_btf_type *t)
 		if (unlinked)
 			continue;
 		if ((uint64_t)v.offset + v.size > t->ref)
-			btf_broken(c, t->id, "DATASEC: variable %u at %u ends behind its %u bytes",
+			btf_broken(c, t->id, "DATASEC: variable %u at %u ends after its %u bytes",
 				   i, v.offset, t->ref);
 		if (c->kernel && (v.offset < end || !v.size))
 			btf_broken(c, t->id,
@@ -197,7 +197,7 @@ static void check_decl_tag(struct btf_check *c, const struct cairn_btf_type *t)
 		return;
 	if (component < -1 ||
 	    (component >= 0 && (uint32_t)component >= n_components(c->btf, t->ref)))
-		btf_broken(c, t->id, "DECL_TAG: component %d of what has %u", component,
+		btf_broken(c, t->id, "DECL_TAG: component %d of a target that has %u", component,
 			   n_components(c->btf, t->ref));
 }
 

@@ -15,7 +15,7 @@ static uint32_t words_allowed(uint32_t flags)
 	if (flags & CAIRN_BTF_LOC_CONST)
 		return 1 << 1 | 1 << 2;
 	if (!(flags & CAIRN_BTF_LOC_REG))
-		return ~0u; /* no location: whatever stands there is not read */
+		return ~0u; /* no location: its content is not read */
 	if (flags & CAIRN_BTF_LOC_OFFSET)
 		return 1 << 2 | 1 << 3;
 	return flags & CAIRN_BTF_LOC_DEREF ? 1 << 1 : 1 << 1 | 1 << 2;

@@ -5,9 +5,9 @@
  * Unchanged parts are copied: strings keep their offsets, records their order. So a conversion to
  * the form of the input gives the input's bytes, and one that drops nothing changes no id.
  *
- * First each id gets its new one (plan): 0 where a record is dropped, that of its target where a
- * type tag is left out; then records are copied with their ids replaced. LOC records that change
- * their dialect come last, because their number changes (convert_loc.c).
+ * First each id gets its new one (plan): 0 for a dropped record, that of its target for a type tag
+ * that is left out. Then records are copied with their ids replaced. LOC records that change their
+ * dialect come last, because their number changes (convert_loc.c).
  *
  * The base of a split blob is its own base, or that base converted with the same options before.
  * The ids of that conversion are found by converting the base again, so that the caller need not
@@ -105,7 +105,7 @@ static void plan(struct btf_convert *c, bool keep_unknown)
 }
 
 /*
- * True when no id and no string moves, and readers of the result can tell the sizes of its records.
+ * True if no id and no string moves, and readers of the result know the sizes of its records.
  */
 static bool can_keep_unknown(const struct btf_convert *c)
 {
@@ -314,7 +314,7 @@ static int map_base(struct btf_convert *c, struct cairn_err *err)
 				    .for_kernel = c->for_kernel};
 	int rc = convert(&below, err);
 	if (rc == 0 && btf_builder_next_id(below.b) != c->base->end_id)
-		rc = err_set(err, -EINVAL, "%s is not what converting %s gives", c->base->name,
+		rc = err_set(err, -EINVAL, "%s is not the result of converting %s", c->base->name,
 			     from->name);
 	if (rc == 0)
 		memcpy(c->map, below.map, c->btf->start_id * sizeof(*c->map));
@@ -373,7 +373,8 @@ static int convert(struct btf_convert *c, struct cairn_err *err)
 	if (rc < 0)
 		return rc;
 	rc = copy_all(c);
-	return rc < 0 ? err_set(err, rc, "%s: no room for what it is converted to", c->btf->name)
+	return rc < 0 ? err_set(err, rc, "%s: no room for the result of converting it",
+				c->btf->name)
 		      : 0;
 }
 
@@ -405,7 +406,7 @@ static int check_result(const struct btf_convert *c, void **bytes, size_t size,
 		if (rc > 0)
 			rc = err_set(
 				err, -EOPNOTSUPP,
-				"%s: a kernel would refuse what it is converted to: record %u: %s",
+				"%s: a kernel would refuse the result: record %u: %s",
 				c->btf->name, first.id, first.text);
 	}
 	if (rc < 0) {

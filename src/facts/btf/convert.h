@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside of the conversion: convert.c copies records, convert_loc.c says LOC records in the other
- * dialect, convert_kernel.c what the kernel refuses.
+ * Inside of the conversion: convert.c copies records, convert_loc.c rewrites LOC records in the
+ * other dialect, convert_kernel.c rewrites records that the kernel refuses.
  */
 #ifndef BTF_CONVERT_H
 #define BTF_CONVERT_H
@@ -15,7 +15,7 @@ struct btf_convert {
 	enum cairn_btf_dialect dialect;
 	bool layout, downgrade;
 	bool for_kernel; /* requested */
-	bool kernel;     /* and the input has what a kernel refuses */
+	bool kernel;     /* and the input has records that a kernel refuses */
 	bool big_endian;
 	struct cairn_btf_builder *b;
 	bool *refused_tags; /* per id, for the kernel; NULL: none */
@@ -34,7 +34,7 @@ uint32_t btf_convert_name(const struct btf_convert *c, uint32_t off);
 int btf_convert_loc(struct btf_convert *c);
 
 /*
- * For the kernel: names in a form that it takes, and what else it wants of the records that were
+ * For the kernel: names in a form that it takes, and its other rules for the records that were
  * copied. The table is for btf_kernel_names_free(), also after an error. All return 0, -ENOMEM,
  * -ERANGE.
  */

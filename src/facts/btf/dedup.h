@@ -91,8 +91,8 @@ uint64_t btf_graph_hash(const struct btf_graph *g, uint32_t node);
  * btf_partition - the coarsest partition in which equal nodes are alike and refer to equal nodes
  *
  * Sets class_of, members, classes (all allocated by the caller for n nodes). stands is read, and
- * also written: if the name of a forward declaration turns out to have several different
- * definitions, the declaration stands for itself.
+ * also written: if a forward declaration's name turns out to have several different definitions,
+ * the declaration stands for itself.
  * Returns 0, -ENOMEM.
  */
 int btf_partition(struct btf_graph *g);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Structs that point to what the base only declares
+ * Structs that point to types which the base only declares
  *
  *	base    struct kernel { struct s *p; }    struct s;
  *	own     struct kernel { struct s *p; }    struct s { int x; }

@@ -120,8 +120,8 @@ static int compare_all(struct unifier *u, uint32_t a, uint32_t b)
 }
 
 /*
- * May @to, or what stands for it, stand for @node? The base's not for what points to a definition
- * that is not there.
+ * May @to, or its replacement, stand for @node? A type of the base may not, if @node points to a
+ * definition that the base does not have.
  */
 static bool may_stand(const struct unifier *u, uint32_t to, uint32_t node)
 {
@@ -129,8 +129,8 @@ static bool may_stand(const struct unifier *u, uint32_t to, uint32_t node)
 }
 
 /*
- * Does @a cover @b? Then what was taken for equal is. 1 when something stands for something else
- * now, 0, -ENOMEM.
+ * Does @a cover @b? The pairs that were taken for equal then are. 1 if a type has a new
+ * replacement, 0, -ENOMEM.
  */
 static int try_pair(struct unifier *u, uint32_t a, uint32_t b)
 {

@@ -439,7 +439,7 @@ static int find_definitions(const struct btf_graph *g, struct map *definitions)
 	return 0;
 }
 
-/* A base's declaration is not changed by what a blob on top of it defines. */
+/* A definition in a blob on top does not change a base's declaration. */
 static void stand_for_definitions(struct btf_graph *g, const struct map *definitions)
 {
 	uint64_t first;

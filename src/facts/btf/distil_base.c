@@ -5,14 +5,11 @@
  * A module built outside the kernel's tree is split from a base that the running kernel need not
  * have. The least that is needed to find the same types in another base by name travels with it
  * (.BTF.base):
+ *
  *	in the distilled base    INT, FLOAT, FWD, STRUCT, UNION and ENUM with a name, of their size,
  *	                         without members or values; an ENUM stands for an ENUM64, too
  *	moved to the split blob  everything else of the base that it refers to: pointers, arrays,
  *	                         typedefs, functions and nameless types; and their references
- *	in the distilled base    INT, FLOAT, FWD, STRUCT, UNION and ENUM with a name, of their size,
- *	                         without members or values; an ENUM stands for an ENUM64, too
- *	moved to the split blob  everything else of the base that it refers to: pointers, arrays,
- *	                         typedefs, functions and what has no name; and what these refer to
  *
  * A base that is split itself becomes one blob. The split blob keeps its own records in order;
  * those moved follow, in the order of the base. Ids and strings of the base are all new, so records

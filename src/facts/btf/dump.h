@@ -17,7 +17,7 @@ struct dump {
 	uint32_t *n_renamed; /* names in C that were no identifiers */
 };
 
-/* Records one by one; 0, or what writing failed with. */
+/* Records one by one; 0, or the error of writing. */
 int dump_raw(const struct dump *d, bool pretty, struct cairn_err *err);
 
 /* C declarations, dump_c.h. */

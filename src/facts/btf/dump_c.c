@@ -257,7 +257,7 @@ static int print_own(struct dump_c *d)
 }
 
 /*
- * Functions of the kernel that BPF programs may call, which a tag says. As in bpftool's header,
+ * Functions of the kernel that BPF programs may call; a tag marks them. As in bpftool's header,
  * with a macro against them for programs that declare some themselves.
  */
 static int print_kfuncs(struct dump_c *d)

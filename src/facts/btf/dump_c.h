@@ -77,7 +77,7 @@ struct dump_c {
 	struct arena arena;
 	struct c_names *names;
 	struct cairn_err *err;
-	bool was_line;        /* what was printed last is one line */
+	bool was_line;        /* the last output was one line */
 	uint32_t n_renamed;   /* names that were no identifiers */
 	bool nomem;           /* a name or a text could not be made; reported at the end */
 };
@@ -93,7 +93,7 @@ void c_print(struct dump_c *d, uint32_t id, enum c_goal goal);
 /* ---- dump_c_order.c ---- */
 
 /*
- * c_need - print whatever is needed so that the type can be used: by name only, or complete
+ * c_need - print everything that is needed to use the type: by name only, or complete
  *
  * Returns 0, -ENOMEM, -EBADMSG (a type contains itself).
  */
@@ -117,7 +117,7 @@ static inline bool c_is_enum(uint32_t kind)
 	return kind == CAIRN_BTF_ENUM || kind == CAIRN_BTF_ENUM64;
 }
 
-/* Behind qualifiers and typedefs; VOID when that has no end. */
+/* The type without qualifiers and typedefs; VOID if the chain has no end. */
 struct cairn_btf_type c_resolve(const struct dump_c *d, uint32_t id);
 
 /*
@@ -198,7 +198,7 @@ struct c_member {
 struct c_walk c_walk_of(const struct dump_c *d, const struct cairn_btf_type *t);
 /* The @i-th of that order. */
 struct c_member c_step(const struct dump_c *d, struct c_walk *w, uint32_t i);
-/* Behind the last member: bytes of alignment that pad the rest, or 0 and the gap's first bit. */
+/* After the last member: bytes of alignment that pad the rest, or 0 and the gap's first bit. */
 uint32_t c_rest(const struct c_walk *w, uint64_t *gap_from);
 
 /* ---- dump_c_body.c ---- */

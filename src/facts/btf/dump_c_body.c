@@ -13,7 +13,7 @@ struct body {
 	struct c_walk walk;
 	uint32_t next, indent;
 	struct map *scope, own_scope; /* members of a nameless member are its owner's */
-	char *tail;                   /* what follows the closing brace */
+	char *tail;                   /* the text after the closing brace */
 };
 
 struct printer {
@@ -59,7 +59,7 @@ static void push(struct printer *p, const struct cairn_btf_type *t, uint32_t ind
 
 /* ---- enums ---- */
 
-/* One too large for its size can only be damaged; its low bytes are what a program would see. */
+/* A value too large for its size can only be damaged; a program would see its low bytes. */
 static int64_t value_of(const struct cairn_btf_type *t, uint32_t i)
 {
 	int64_t value = cairn_btf_enumerator(t, i).value;

@@ -166,8 +166,8 @@ struct waiting {
 };
 
 /*
- * BTF's attributes are text. The one that programs need is taken; more could change what a
- * declaration means.
+ * BTF's attributes are text. The one that programs need is taken; more could change the meaning of
+ * a declaration.
  */
 static bool is_address_space(const char *s)
 {
@@ -298,7 +298,7 @@ static void link_params(struct declarator *w, const struct cairn_btf_type *t)
 	struct dump_c *d = w->d;
 	struct map scope = {0};
 
-	/* A function of no parameters, and one of whose parameters nothing is known. */
+	/* A function without parameters, and one with unknown parameters. */
 	if (t->vlen == 0 || (t->vlen == 1 && !cairn_btf_param(t, 0).type)) {
 		c_append(d, w->text, t->vlen ? "()" : "(void)");
 		return;

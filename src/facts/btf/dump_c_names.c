@@ -72,7 +72,7 @@ void c_names_free(struct c_names *names)
 	map_fini(&names->tag_by_hash);
 }
 
-/* ---- what C takes ---- */
+/* ---- words that C takes ---- */
 
 /* The keywords of C11 with GNU's, and the names that compilers predefine. Sorted. */
 static const char *const words[] = {
@@ -291,7 +291,7 @@ static struct tag *tag_of(struct dump_c *d, const char *name, const char *keywor
 	return map_put(&d->names->tag_by_hash, hash, (uintptr_t)tag) < 0 ? NULL : tag;
 }
 
-/* The first definition of a name completes what FWDs of the name declare. */
+/* The first definition of a name completes the FWDs of that name. */
 static const char *tag_name(struct dump_c *d, const struct cairn_btf_type *t)
 {
 	struct tag *tag = tag_of(d, t->name, c_keyword(t));

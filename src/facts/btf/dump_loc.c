@@ -11,8 +11,8 @@
  *	CONST -1               -0x1                      -1
  *	CONST ADDR             0x1230 (addr)             base + 0x1230
  *
- * The plain form is what upstream's tests expect of bpftool; two registers and what has no location
- * are not in those tests.
+ * The plain form is the one that upstream's tests expect of bpftool; two registers and parameters
+ * without a location are not in those tests.
  */
 #include "btf/dump.h"
 

@@ -37,7 +37,10 @@ static int64_t extend(uint64_t value, uint32_t bytes, bool is_signed)
 			 : (int64_t)(value << unused >> unused);
 }
 
-/* One word says a 64-bit constant too: the other half is zeros, or its sign when it is signed. */
+/*
+ * One word can express a 64-bit constant too: the other half is zeros, or its sign when it is
+ * signed.
+ */
 static int64_t constant(const uint32_t *w, uint32_t n, uint32_t bytes, bool is_signed)
 {
 	uint64_t value = w[0];

@@ -2,7 +2,7 @@
 /*
  * The graph of types as BTF
  *
- * Each node that is reached becomes one record, in the order in which it was reached; so a node has
+ * Each node that is reached becomes one record, in the order in which it was reached. So a node has
  * its id as soon as it is in the queue, and circles need no care:
  *
  *	queue   struct list   PTR list   int
@@ -31,7 +31,7 @@ struct writer {
 	bool no_memory;
 };
 
-/* Nodes that BTF has no record for stand for what they refer to. */
+/* Nodes without a BTF record are replaced by their targets. */
 static uint32_t skip(const struct writer *w, uint32_t id)
 {
 	const struct cairn_type *t = cairn_types_get(w->types, id);
@@ -227,7 +227,7 @@ static int add_all(struct writer *w, struct cairn_err *err)
 		if (w->no_memory || rc == -ENOMEM)
 			return err_nomem(err, "BTF of types");
 		if (rc)
-			return err_set(err, rc, "%s cannot be said in BTF",
+			return err_set(err, rc, "%s cannot be expressed in BTF",
 				       t->name ? t->name : "a type without a name");
 	}
 	/* Nothing may be in the queue for that reason. */

@@ -21,11 +21,11 @@
  * end: every record lies inside it. From then on its words are used as an array, and no record can
  * reach out of it.
  *
- * Which dialect? Kinds 20 to 22 have two layouts and nothing in the header tells them apart. The
- * layout section decides; else the section's name in the ELF file (the caller passes the dialect
- * that it implies); else both are tried: the records must fill the type section exactly, and v1's
- * LOC_PARAM has a vlen of 0 where N's has at least 1. A blob that passes as both has no LOC_PARAM;
- * it is N if the first site of its first LOCSEC names a FUNC.
+ * Which dialect? Kinds 20 to 22 have two layouts, and nothing in the header shows which one is
+ * used. The layout section decides; else the section's name in the ELF file (the caller passes the
+ * dialect that it implies); else both are tried. The records must then fill the type section
+ * exactly, and v1's LOC_PARAM has a vlen of 0 where N's has at least 1. A blob that passes as both
+ * has no LOC_PARAM; it is N if the first site of its first LOCSEC names a FUNC.
  */
 #include "btf/btf.h"
 
@@ -82,10 +82,10 @@ static int check_header(struct cairn_btf *btf, const struct header *h, uint64_t 
 	if (h->types_off % 4 || h->types_size % 4)
 		return damaged(err, btf, 8, "the type section is not made of 4-byte words");
 	if (strings_end > size)
-		return damaged(err, btf, 16, "the string section ends behind the blob");
+		return damaged(err, btf, 16, "the string section ends after the blob");
 	if (types_end > h->strings_off)
 		return damaged(err, btf, 8,
-			       "the type section does not end in front of the strings");
+			       "the type section does not end before the strings");
 	if (!h->layout_size) {
 		btf->gap = h->types_off || types_end != h->strings_off || strings_end != size;
 		return 0;
@@ -297,11 +297,11 @@ static int bad_record(const struct cairn_btf *btf, const struct walk *w, struct 
 		return err_set(err, kind ? w->bad : -EBADMSG,
 			       "%s: BTF: record %u at offset 0x%" PRIx64
 			       ": kind %u is not known, and no layout "
-			       "section tells the size of its records",
+			       "section gives the size of its records",
 			       btf->name, id, off, kind);
 	return err_set(err, -EBADMSG,
 		       "%s: BTF: record %u (%s) at offset 0x%" PRIx64
-		       " ends behind the type section, which is "
+		       " ends after the type section, which is "
 		       "at 0x%x to 0x%" PRIx64,
 		       btf->name, id, btf_kind_name(kind), off, btf->types_off,
 		       (uint64_t)btf->types_off + 4 * (uint64_t)btf->n_words);
@@ -333,7 +333,9 @@ static int index_as(struct cairn_btf *btf, enum cairn_btf_dialect dialect, struc
 	return 0;
 }
 
-/* @dialect  what the layout or the caller says; NO_LOC: find out */
+/*
+ * @dialect  from the layout or the caller; NO_LOC: find out
+ */
 static int index_records(struct cairn_btf *btf, enum cairn_btf_dialect dialect,
 			 struct cairn_err *err)
 {

@@ -11,9 +11,9 @@
  *	12                  4 * n_fixed      the fixed part
  *	12 + 4 * n_fixed    4 * n_elem * vlen
  *
- * All code that walks, rewrites, compares and checks records reads this one table, so that a new
- * kind is a new row: add it to enum cairn_btf_kind, to the table in shape.c, to the rules in
- * check_kind.c, and to the printers.
+ * All code that walks, rewrites, compares and checks records reads this one table. So a new kind is
+ * a new row: add it to enum cairn_btf_kind, to the table in shape.c, to the rules in check_kind.c,
+ * and to the printers.
  */
 #ifndef BTF_SHAPE_H
 #define BTF_SHAPE_H

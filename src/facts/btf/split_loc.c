@@ -5,13 +5,10 @@
  * An encoder makes one blob with everything; the kernel wants to load the types always, and the
  * location data only on request. Reachability decides which blob a record goes to, as in upstream's
  * resolve_btfids:
+ *
  *	main   all records but FUNC, FUNC_PROTO and the LOC kinds; a FUNC that has code of its own,
  *	       or to which no site refers; a FUNC_PROTO to which no site leads; and all records that
  *	       these refer to
- *	loc    the rest: LOC records, functions that exist only as inlined copies, their prototypes
- *	main   all records but FUNC, FUNC_PROTO and the LOC kinds; a FUNC that has code of its own,
- *	       or to which no site refers; a FUNC_PROTO to which no site leads; and whatever these
- *	       refer to
  *	loc    the rest: LOC records, functions that exist only as inlined copies, their prototypes
  *
  * So a struct that only an inlined function uses stays in main, and the location data is small and

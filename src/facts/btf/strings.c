@@ -14,8 +14,8 @@
 #define SLOTS_FIRST 1024
 
 /*
- * Two 64-bit multiplications per 16 bytes; the tail is read as a whole word, which may overlap what
- * came before.
+ * Two 64-bit multiplications per 16 bytes; the tail is read as a whole word, which may overlap the
+ * bytes before it.
  */
 static uint32_t hash_of(const char *p, size_t len)
 {
@@ -168,7 +168,7 @@ int btf_strings_add(struct btf_strings *s, const char *text, size_t len, uint32_
 	int rc = make_room(s, len + 1);
 	if (rc < 0)
 		return rc;
-	/* Copied first: when it is new, it is where the slot says; when not, it is forgotten. */
+	/* Copied first: a new string is then in its place; the copy of a known one is dropped. */
 	uint32_t off = s->start + (uint32_t)s->size;
 	memcpy(s->p + s->size, text, len);
 	s->p[s->size + len] = '\0';

@@ -25,7 +25,7 @@ struct btf_strings {
 	size_t size, room;
 	struct btf_string_slot *slots;
 	size_t n, n_slots; /* n_slots is a power of two */
-	size_t n_of_base;  /* strings of the base and its bases, doubles counted */
+	size_t n_of_base;  /* strings of the base and its bases, with duplicates */
 };
 
 /*

@@ -130,7 +130,7 @@ static int fill_params(const struct btf_types *f, const struct cairn_btf_type *t
 
 /*
  * Up to Clang 14 and pahole 1.23 the flag for negative values was not known, and enums of 64 bits
- * neither. One of them anywhere tells that the writer knew.
+ * neither. One of them anywhere shows that the writer knew.
  */
 static bool tells_signs(struct btf_types *f)
 {

@@ -3,8 +3,8 @@
  * The index of FDEs
  *
  * One walk over all entries keeps the range and the offset of each FDE, sorted by address.
- * .eh_frame_hdr has such a table already, but not for .debug_frame, not in relocatable files, and
- * it would have to be checked against the entries anyway.
+ * .eh_frame_hdr has such a table already. But it does not exist for .debug_frame and in relocatable
+ * files, and it would have to be checked against the entries anyway.
  *
  * Ranges should not overlap. They do in damaged files, and if two sections describe the same
  * function. So each item also has the largest end of all items up to it. A search goes backwards

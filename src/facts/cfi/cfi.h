@@ -72,7 +72,7 @@ struct cfi_row {
  * an unknown version or encoding, is skipped (its addresses are undescribed) and counted, see
  * cfi_damaged(). Negative:
  *   -EBADMSG  the chain of entries leads out of the section, or as elf_section()
- *   -ENOMEM, and what elf_section() returns
+ *   -ENOMEM, and the errors of elf_section()
  * Cost: one pass over the headers of all entries, a sort. Threads: the result may be read from any.
  */
 int cfi_open(const struct cairn_binary *bin, struct cfi **ret, struct cairn_err *err);

@@ -85,7 +85,7 @@ static int disagree(struct check *c, const struct follow_place *p,
 
 /* ---- registers that a callee keeps ---- */
 
-/* Those that the row says are the caller's, and are not. */
+/* The registers that the row describes as the caller's, and that are not. */
 static uint16_t overwritten(const struct cairn_unwind_rule *rule, const struct follow_state *s)
 {
 	uint16_t kept = (uint16_t)convention_of(EM_X86_64)->kept, ret = 0;

@@ -153,7 +153,7 @@ static bool is_at_fp(uint32_t word)
 	return word && cairn_unwind_word_saved(word) == CAIRN_UNWIND_AT_FP;
 }
 
-/* rbp has been loaded anew, and the row says that registers are in memory at it. */
+/* rbp has been loaded anew, and the row has registers in memory at it. */
 static uint16_t frame_at(const struct disproof *p, const struct cairn_unwind_rule *rule,
 			 const struct follow_state *s)
 {

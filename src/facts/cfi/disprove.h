@@ -13,11 +13,11 @@
 struct disprove_fde {
 	uint64_t lo, hi;
 	const uint8_t *code;
-	uint32_t set; /* registers that a row says something of */
+	uint32_t set; /* registers that a row has a rule for */
 	/* a row has rbp in memory at a register that is not the CFA: at itself */
 	bool is_realigned;
 	size_t first; /* of its rows among the runs; they go on to the last one */
-	/* NULL: from its beginning; else only what comes by this jump */
+	/* NULL: from its beginning; else only the path from this jump */
 	const struct disprove_tail *tail;
 };
 

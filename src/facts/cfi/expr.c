@@ -6,11 +6,10 @@
  *	DW_OP_breg7 160; DW_OP_deref                        CFA = *(rsp + 160): a signal trampoline
  *	DW_OP_breg7 8; DW_OP_deref; DW_OP_plus_uconst 8     CFA = *(rsp + 8) + 8: OpenSSL, OCaml
  *	DW_OP_breg7 8; DW_OP_breg16 0; DW_OP_lit15; DW_OP_and; DW_OP_lit11; DW_OP_ge; DW_OP_lit3;
- *	DW_OP_shl; DW_OP_plus                               the PLT: rsp + 8, and 8 more from byte
- *	11 on
+ *	DW_OP_shl; DW_OP_plus                               the PLT: rsp + 8; rsp + 16 from byte 11
  *
- *	DW_OP_breg16 12; DW_OP_const4s 7; DW_OP_minus      pc + 5: a stub of glibc 2.3 to 2.17 that
- *	was jumped to
+ *	DW_OP_breg16 12; DW_OP_const4s 7; DW_OP_minus      pc + 5: a stub of glibc 2.3 to
+ *	                                                   2.17 that was jumped to
  *
  * Nothing else was found in the call frame information of 13 large programs, so nothing else is
  * read.

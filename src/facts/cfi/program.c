@@ -42,7 +42,7 @@ struct machine {
 	uint64_t lo, end;		     /* of the current row; of the FDE */
 	int (*row)(void *ctx, uint64_t lo, uint64_t hi, const struct program_rules *rules);
 	void *ctx;
-	int stop;			     /* what row() returned */
+	int stop;			     /* the result of row() */
 	size_t n_remembered;
 	struct program_rules now;
 	struct program_rules remembered[MAX_REMEMBERED];

@@ -11,7 +11,7 @@ struct program_rules {
 	enum cfi_cfa_kind cfa;
 	uint64_t cfa_reg;
 	int64_t cfa_off;
-	const uint8_t *cfa_expr; /* of CFI_CFA_EXPR: cfa_expr_len bytes, in place */
+	const uint8_t *cfa_expr; /* for CFI_CFA_EXPR: cfa_expr_len bytes, in place */
 	uint32_t cfa_expr_len;
 	bool ra_signed;	/* AArch64: the return address in its register is signed */
 	uint32_t set;	/* bit n: regs[n] is not CFI_REG_UNSPECIFIED */

@@ -129,7 +129,7 @@ void rule_of(uint16_t machine, bool is_signal_frame, const struct program_rules 
 	if (row->ra_signed)
 		flags |= CAIRN_UNWIND_RA_SIGNED;
 	if (row->regs[abi->ra].kind == CFI_REG_UNDEFINED) {
-		/* Nobody asks such a frame for anything else. */
+		/* Such a frame needs no other rule. */
 		rule_cfa(ret, CAIRN_UNWIND_CFA_REG, flags | CAIRN_UNWIND_OUTERMOST, abi->sp, 0, 0);
 		return;
 	}

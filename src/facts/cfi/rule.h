@@ -24,7 +24,7 @@ struct rule_words {
 	size_t n;
 };
 
-/* A rule that says that nothing is known, and one of a CFA only; a register's word is added. */
+/* The undescribed rule, and a rule with a CFA only; a register's word is added. */
 void rule_undescribed(struct rule_words *w);
 void rule_cfa(struct rule_words *w, enum cairn_unwind_cfa cfa, uint8_t flags, unsigned int reg,
 	      int32_t off, int32_t add);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SFrame held against the unwind table. Within this module only. */
+/* Compares SFrame with the unwind table. Within this module only. */
 #ifndef CFI_SFRAME_CHECK_H
 #define CFI_SFRAME_CHECK_H
 

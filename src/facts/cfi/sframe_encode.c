@@ -97,7 +97,7 @@ static const struct cairn_unwind_rule *row_at(struct rows *rows, uint64_t at, ui
 	return (const struct cairn_unwind_rule *)rows->t.rules;
 }
 
-/* As far as SFrame has places for it. */
+/* As far as SFrame can express it. */
 static bool says_the_same(const struct sframe_abi *abi, const struct cairn_unwind_rule *a,
 			  const struct cairn_unwind_rule *b)
 {

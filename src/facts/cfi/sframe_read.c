@@ -2,10 +2,10 @@
 /*
  * Reading SFrame: the bytes are described in sframe_format.h
  *
- * Everything is checked when a section is opened, so that later queries cannot fail: functions lie
- * within the section's bytes, rows ascend within their function, their words are possible for their
- * kind, and no more bytes are used than there are. A function with an invalid row has no rows; the
- * others keep theirs.
+ * Everything is checked when a section is opened, so that later queries cannot fail. Functions lie
+ * within the section's bytes, and rows ascend within their function. Their words are possible for
+ * their kind, and no more bytes are used than there are. A function with an invalid row has no
+ * rows; the others keep theirs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -240,10 +240,10 @@ static const char *objection(const struct cairn_sframe *s, const struct record *
 			return c.failed ? "its rows lead out of the section"
 					: "a row with words of an unknown size";
 		if (i ? row.off <= last : row.off != 0)
-			return "a row that is not behind the one before, or a first one not at the "
-			       "start";
+			return "a row that does not follow the one before, or a first one not "
+			       "at the start";
 		if (row.off >= limit && limit)
-			return "a row behind the end of its function";
+			return "a row after the end of its function";
 		if (!rule_of_row(s, r, &row, &w))
 			return "a row with words that make no rule";
 		last = row.off;
@@ -282,7 +282,7 @@ static int check_function(struct cairn_sframe *s, uint32_t number, uint64_t *n_r
 		return bad(&c, "a function of blocks without a size");
 	if (s->info.flags & SFRAME_SORTED && number && r.at < *last)
 		return bad(&c,
-			   "a function before the one in front of it, in a table that is sorted");
+			   "a function before its predecessor, in a table that is sorted");
 	*last = r.at;
 	*n_rows += r.n_rows;
 	return check_rows(s, &r, number, err);

@@ -3,8 +3,8 @@
  * Writing SFrame: the bytes are described in sframe_format.h
  *
  * A rule becomes up to three locations: of the CFA, the return address and the frame pointer. A
- * function is "default" if all of its rows have two properties: the CFA is the stack or frame
- * pointer plus an offset, and the others are in memory at an offset from it, the return address at
+ * function is "default" if all of its rows have two properties. The CFA is the stack or frame
+ * pointer plus an offset. The others are in memory at an offset from the CFA, the return address at
  * the one that the architecture fixes. Otherwise it is "flexible", which version 3 has, or left
  * out.
  *
@@ -83,7 +83,7 @@ void cairn_sframe_writer_free(struct cairn_sframe_writer *w)
 	free(w);
 }
 
-/* ---- rules to places ---- */
+/* ---- rules to locations ---- */
 
 static struct place at_reg(uint8_t reg, bool deref, int32_t off)
 {
@@ -289,7 +289,7 @@ static int take_rows(struct cairn_sframe_writer *w, uint32_t size,
 	return 1;
 }
 
-/* A signal frame has no rows that mean anything: its mark says all. */
+/* The rows of a signal frame have no meaning: its mark is enough. */
 static bool is_signal(const struct cairn_sframe_row *rows, size_t n)
 {
 	return n && rows[0].rule->flags & CAIRN_UNWIND_SIGNAL;

@@ -114,7 +114,7 @@ static void apply_values(struct follow_state *s, const struct insn_values *v)
 		s->regs[reg] = v->may_keep & bit ? value | before.regs[reg] : value;
 	}
 	/*
-	 * Wherever it is taken from: a place in the stack is nothing that a caller had in another
+	 * This does not depend on its source: a stack slot never has a caller's value of another
 	 * register.
 	 */
 	s->regs[SP] = FOLLOW_NEW;

@@ -22,8 +22,8 @@
  * numbers of other registers.
  */
 enum {
-	FOLLOW_NEW = 1,	    /* what an instruction computed: nothing of the caller's */
-	/* what a sum, xor and the like made of something that may be the caller's */
+	FOLLOW_NEW = 1,	    /* an instruction computed it: it is not the caller's */
+	/* a sum, xor and the like of a value that may be the caller's */
 	FOLLOW_CHANGED = 2,
 	/* from memory, a vector register or a callee: it may have been saved there */
 	FOLLOW_LOADED = 4,
@@ -58,7 +58,10 @@ struct follow_ops {
 	 * any other result ends the walk.
 	 */
 	int (*arrive)(void *ctx, const struct follow_place *p);
-	/* @p is a return, or jumps out of the function. May be NULL. 0 or what ends all. */
+	/*
+	 * @p is a return, or jumps out of the function. May be NULL. 0, or a result that ends the
+	 * walk.
+	 */
 	int (*leave)(void *ctx, const struct follow_place *p, const struct insn_stack *insn);
 	bool goes_on_blind; /* also where neither rsp nor rbp is known */
 };

@@ -5,15 +5,15 @@
  * Code is dense: the pages that have rows mostly follow one another, so the entry of a page is
  * nearly always at its distance from the first one. Only where there are gaps a binary search
  * follows. Within the page a second one goes over the offsets of its rows, a few thousand at most.
- * Neither has a branch that depends on what is compared, since that would be mispredicted every
- * other time.
+ * Neither has a branch that depends on the comparison, since that would be mispredicted every other
+ * time.
  *
  * The cost of a search in a large table is memory: each step of the second one reads another line,
  * and waits for it. So for a table that is searched often, an index gives for each block of 512
- * bytes the number of rows of its page that begin before it; a dozen rows are left then, in one
- * line or two. Evenly spread rows could be found without, by their distance in the page; those of
- * real programs are not evenly spread (tried: 72 ns instead of 73 among the 950,937 rows of
- * libLLVM, where an index makes it about 40).
+ * bytes the number of rows of its page that begin before it. A dozen rows are left then, in one
+ * line or two. Evenly spread rows could be found without an index, by their distance in the page;
+ * those of real programs are not evenly spread. We tried: 72 ns instead of 73 among the 950,937
+ * rows of libLLVM, where an index makes it about 40.
  */
 #include "cfi/table.h"
 
@@ -253,7 +253,7 @@ static int check_rows(const struct check *c, const uint8_t *starts)
 		for (uint32_t r = t->pages[i].first_row; r < t->pages[i + 1].first_row; r++) {
 			uint32_t rule = unwind_table_rule(t, r);
 			if (r > t->pages[i].first_row && row_off(t, r - 1) >= row_off(t, r))
-				return bad(c, "row", r, "it is not behind the one before");
+				return bad(c, "row", r, "it does not follow the one before");
 			if (rule >= c->n_rule_words || !(starts[rule / 8] & 1u << rule % 8))
 				return bad(c, "row", r, "its rule does not exist");
 		}

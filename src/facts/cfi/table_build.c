@@ -131,7 +131,7 @@ struct fde_run {
 	const struct segment *segment;
 	uint16_t machine;
 	bool is_signal_frame;
-	uint32_t set; /* registers that a row says something of */
+	uint32_t set; /* registers that a row has a rule for */
 	bool is_realigned; /* a row has rbp in memory at rbp */
 };
 
@@ -466,7 +466,7 @@ static int count_pages(struct build *b, struct cairn_err *err)
 	return 0;
 }
 
-/* Whether a rule says what version 1 does not have. */
+/* True if a rule needs a feature that version 1 does not have. */
 static bool has_new_rule(const struct rule_set *rules)
 {
 	for (size_t at = 0; at < rules->words.n; at += rule_n_words(rules->words.p + at)) {

@@ -5,15 +5,15 @@
  *	.debug_abbrev     ULEB code, 0 ends the table
  *	                  ULEB tag
  *	                  u8   has children
- *	                  ULEB attribute, ULEB form [, SLEB value of DW_FORM_implicit_const] ... 0,
- *	                  0
+ *	                  ULEB attribute, ULEB form [, SLEB value of DW_FORM_implicit_const]
+ *	                  ... 0, 0
  *
  * GCC and Clang number the codes 1, 2, ... n in order; then the code is an index. Any other
  * numbering is legal, up to 64 bits, and is found by binary search.
  *
  * The attributes are not copied: a vmlinux has five megabytes of tables, and the few DIEs that are
- * looked at closely can read the bytes again. They are checked here once, so that dw_spec_next()
- * need not.
+ * read closely can read the bytes again. They are checked here once, so that dw_spec_next() need
+ * not.
  *
  * An abbreviation holds its first step itself, because for most it is the only one; the others
  * follow at @more.
@@ -112,7 +112,7 @@ static void note(struct builder *b, struct shape *s, const struct dw_spec *spec)
 	case DW_AT_specification:
 		s->has_specification = true;
 		if (f->has_origin)
-			break; /* an abstract origin says more */
+			break; /* an abstract origin has more facts */
 		f->origin = is_ref4(spec->form) ? place(s) : DW_NO_FAST;
 		break;
 	case DW_AT_abstract_origin:
@@ -286,7 +286,7 @@ static const struct dw_abbrev *keep_abbrev(struct builder *b, struct dw_abbrev *
 	return keep(pool, a, 1, sizeof(*a));
 }
 
-/* Behind a code. 0 or negative. */
+/* Reads an abbreviation after its code. 0 or negative. */
 static int compile_new(struct builder *b, struct cursor *c, uint64_t code,
 		       const struct dw_abbrev **ret)
 {
@@ -500,7 +500,7 @@ static void skip_then(const struct dw_unit *u, struct cursor *c, uint8_t then)
 	case DW_THEN_INDIRECT: {
 		uint64_t form = cur_uleb(c);
 		if (form == DW_FORM_indirect || form == DW_FORM_implicit_const || form > UINT16_MAX)
-			dw_expected(c, "a form behind DW_FORM_indirect that can stand there");
+			dw_expected(c, "a form after DW_FORM_indirect that can stand there");
 		else
 			dw_form_skip(u, c, (uint16_t)form);
 		break;

@@ -110,7 +110,7 @@ struct dw_abbrev {
  */
 struct dw_func_abbrev {
 	uint16_t name, linkage_name, origin;
-	uint8_t flags;       /* enum dw_func_flags as far as the abbreviation tells */
+	uint8_t flags;       /* enum dw_func_flags as far as the abbreviation gives them */
 	bool has_name, has_linkage_name, has_origin;
 	bool name_is_strp, linkage_name_is_strp;
 	bool flags_need_values; /* DW_AT_declaration in a form that could say no */
@@ -177,7 +177,7 @@ struct dw_spec {
 };
 bool dw_spec_next(const uint8_t **p, struct dw_spec *ret);
 
-/* Behind a value of variable size at @p; NULL when that is rare or wrong. */
+/* The byte after a value of variable size at @p; NULL if that is rare or wrong. */
 static inline const uint8_t *dw_behind_value(const uint8_t *p, const uint8_t *end, uint8_t then)
 {
 	switch (then) {
@@ -203,8 +203,8 @@ static inline const uint8_t *dw_behind_value(const uint8_t *p, const uint8_t *en
 }
 
 /*
- * Behind all attributes of a DIE, the first of which is at @p; NULL when that is rare or wrong, as
- * dw_abbrev_skip() tells.
+ * The byte after all attributes of a DIE, the first of which is at @p; NULL for a rare or wrong
+ * form; dw_abbrev_skip() then reports it.
  */
 static inline const uint8_t *dw_skip_attrs(const struct dw_abbrev *a, const uint8_t *p,
 					   const uint8_t *end)

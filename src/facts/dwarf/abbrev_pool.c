@@ -9,12 +9,12 @@
 #include "base/pages.h"
 #include "dwarf/constants.h"
 
-/* Slots that are looked at for one: more are full in a row only for input that was made so. */
+/* Slots that are checked for one: only crafted input fills more in a row. */
 enum { PROBES_MAX = 32 };
 
 /*
- * Behind a LEB128; NULL when it is cut off, or longer than need be: its value could be another than
- * its first byte says.
+ * The byte after a LEB128; NULL if it is cut off, or longer than needed: its value could differ
+ * from its first byte.
  */
 static inline const uint8_t *skip_leb(const uint8_t *p, const uint8_t *end)
 {

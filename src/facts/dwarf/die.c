@@ -20,7 +20,7 @@ int dw_die_at(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cai
 	const struct dw_unit *u = dwarf_unit_of(dw, off);
 	uint64_t at = dw_off_in_section(off);
 	if (!u || u->sec->p + at < u->dies)
-		return err_set(err, -EBADMSG, "%s: %s0x%" PRIx64 " is not the place of a DIE",
+		return err_set(err, -EBADMSG, "%s: %s0x%" PRIx64 " is not the offset of a DIE",
 			       dw->file[0].path,
 			       off & DW_OFF_ALT	    ? "alternate .debug_info+"
 			       : off & DW_OFF_TYPES ? ".debug_types+"
@@ -47,7 +47,7 @@ void dw_die_prefetch(const struct dw_unit *u, dw_off off)
 
 /* ---- attributes ---- */
 
-/* As dw_spec_next(), with the usual case of two small numbers in front. */
+/* As dw_spec_next(), with the usual case of two small numbers first. */
 static inline bool next_spec(const uint8_t **p, struct dw_spec *ret)
 {
 	const uint8_t *at = *p;
@@ -59,8 +59,8 @@ static inline bool next_spec(const uint8_t **p, struct dw_spec *ret)
 }
 
 /*
- * Behind a value at @p of the forms that most values have; NULL for another, or when it is not all
- * there.
+ * The byte after a value at @p of the forms that most values have; NULL for another, or when it is
+ * not all there.
  */
 static inline const uint8_t *behind_usual(const struct dw_unit *u, const uint8_t *p, uint16_t form)
 {

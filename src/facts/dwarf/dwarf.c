@@ -4,7 +4,7 @@
  *
  * A binary's debug file may have dwz's alternate file beside it. Both become a struct dw_file; only
  * the alternate's .debug_info is walked (dwz puts nothing else there). .dwo files are found later,
- * by what the units say.
+ * by the names in the units.
  */
 #include <errno.h>
 #include <stdlib.h>

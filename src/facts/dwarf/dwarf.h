@@ -69,7 +69,7 @@ enum dw_class {
 	DW_CLASS_STRING,     /* str */
 	DW_CLASS_REF,        /* ref: also across units and to the alternate file */
 	DW_CLASS_SIGNATURE,  /* u: 8-byte type signature */
-	/* u: offset or index into a list section (form tells: see dwarf ranges, lists) */
+	/* u: offset or index into a list section (the form decides: see dwarf ranges, lists) */
 	DW_CLASS_SECOFF,
 };
 
@@ -134,7 +134,7 @@ const struct dw_unit *dwarf_unit_of(const struct dwarf *dw, dw_off off);
 /* The DIE of the type that a DW_CLASS_SIGNATURE value names; 0 when no type unit has it. */
 dw_off dwarf_type_of_signature(const struct dwarf *dw, uint64_t signature);
 
-/* Place of its header: references inside a unit count from there. */
+/* Offset of its header: references inside a unit count from there. */
 dw_off dw_unit_off(const struct dw_unit *u);
 uint16_t dw_unit_version(const struct dw_unit *u);
 uint8_t dw_unit_addr_size(const struct dw_unit *u);
@@ -171,7 +171,7 @@ bool dw_unit_lists_special_members(const struct dw_unit *u);
 
 /*
  * By producer: Go's own compiler, as opposed to GCC's front end for Go. From version 1.17 on it
- * says that it passes arguments in registers.
+ * states that it passes arguments in registers.
  */
 enum dw_go { DW_GO_NOT, DW_GO_STACK, DW_GO_REGISTERS };
 enum dw_go dw_unit_go(const struct dw_unit *u);
@@ -293,8 +293,8 @@ struct dw_range {
  *
  * In the order of the input; empty ranges and those the linker discarded (lo 0 or -1 in a linked
  * file) left out. @visit with a result other than 0 ends the walk.
- * Returns the number of ranges visited, 0 for a DIE without code, -EBADMSG, or what @visit
- * returned.
+ * Returns the number of ranges visited, 0 for a DIE without code, -EBADMSG, or the result of
+ * @visit.
  */
 int dw_ranges(const struct dw_die *die, int (*visit)(void *ctx, struct dw_range range), void *ctx,
 	      struct cairn_err *err);

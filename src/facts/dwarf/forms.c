@@ -388,7 +388,7 @@ int dw_form_read(const struct dw_unit *u, struct cursor *c, const struct dw_spec
 		form = cur_uleb(c);
 		/* It could point to itself for ever, and an implicit value has nowhere to be. */
 		if (form == DW_FORM_indirect || form == DW_FORM_implicit_const || form > UINT16_MAX)
-			dw_expected(c, "a form behind DW_FORM_indirect that can stand there");
+			dw_expected(c, "a form after DW_FORM_indirect that can stand there");
 	}
 	ret->form = (uint16_t)form;
 	int rc = c->failed ? -EBADMSG : read_value(u, c, spec, (uint16_t)form, ret);

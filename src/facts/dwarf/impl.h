@@ -30,9 +30,9 @@ enum {
 	DW_UNITS_MAX = 4 << 20,
 	/*
 	 * Bytes of abbreviation tables that are compiled, as a multiple of .debug_abbrev. Tables do
-	 * not overlap, so 1 is what a linker writes; a table may be compiled again for another size
-	 * of address or offset. Without it, n units pointing one after the other into one large
-	 * table would cost n times its size.
+	 * not overlap, so linkers need 1; a table may be compiled again for another size of address
+	 * or offset. Without it, n units pointing one after the other into one large table would
+	 * cost n times its size.
 	 */
 	DW_ABBREV_OVERLAP_MAX = 8,
 	/*
@@ -81,8 +81,8 @@ struct dw_file {
 
 struct dw_files; /* file table of a line program, line_files.c */
 struct dw_rows;  /* its rows, line.c */
-struct dw_positions; /* what of it tells which line code has, positions.c */
-struct dw_scope_list; /* what encloses what, scopes.c */
+struct dw_positions; /* its lines and columns by address, positions.c */
+struct dw_scope_list; /* its scopes, scopes.c */
 
 struct dw_unit {
 	struct dwarf *dw;
@@ -113,8 +113,9 @@ struct dw_unit {
 	const char *dwo_name; /* of a skeleton: the file with the rest; NULL for others */
 	uint64_t gnu_ranges_base;         /* of a skeleton: for the DW_AT_ranges of the rest */
 	uint64_t ranges_at, locations_at; /* added to offsets of lists in attributes */
-	const struct dw_file *line_file;  /* whose .debug_line @stmt_list is in */
-	const struct dw_file *ranges_file; /* whose .debug_rnglists has its ranges; NULL: its own */
+	const struct dw_file *line_file;  /* the file whose .debug_line @stmt_list is in */
+	/* the file whose .debug_rnglists has its ranges; NULL: its own */
+	const struct dw_file *ranges_file;
 
 	_Atomic(struct dw_files *) files;
 	_Atomic(struct dw_rows *) rows;
@@ -147,7 +148,7 @@ static inline struct cursor dw_section_cursor(const struct dw_section *s, uint64
 	uint64_t at = off < s->n ? off : s->n;
 	struct cursor c = cursor_of(&s->src, s->p + at, s->n - at, false, err);
 	if (off > s->n)
-		cur_fail(&c, "the section it is said to be in");
+		cur_fail(&c, "the section it should be in");
 	return c;
 }
 
@@ -159,7 +160,7 @@ static inline struct cursor dw_unit_cursor(const struct dw_unit *u, const uint8_
 
 /*
  * Mark failed because the bytes there make no sense, as cur_fail() does where there are none. The
- * error is -EBADMSG. dw_failure() is what a failed cursor's user returns: -EOPNOTSUPP after
+ * error is -EBADMSG. The user of a failed cursor returns dw_failure(): -EOPNOTSUPP after
  * dw_unknown(), else -EBADMSG.
  */
 void dw_expected(struct cursor *c, const char *what);
@@ -186,7 +187,9 @@ static inline uint64_t dw_load_u64(const uint8_t *p)
 int dw_file_init(struct dw_file *file, const struct dwarf *dw, struct elf *elf, bool is_split,
 		 struct cairn_err *err);
 void dw_file_fini(struct dw_file *file);
-/* Decompresses what dw_file_init() will want of a file, several sections at a time; takes NULL. */
+/*
+ * Decompresses the sections of a file that dw_file_init() will need, several at a time; takes NULL.
+ */
 void dw_sections_make_ready(struct elf *elf, unsigned int threads);
 
 /* unit_header.c: adds the units of a section to @ret. */
@@ -236,12 +239,12 @@ int dw_units_read(struct dwarf *dw, unsigned int threads, struct cairn_err *err)
 /* die.c: dw_attr() of one that is not near, or is unusual, or damaged. */
 int dw_attr_by_pair(const struct dw_die *die, uint16_t at, struct dw_value *ret,
 		    struct cairn_err *err);
-/* die.c: true when the DIE's DW_AT_sibling is usable; sets the place of the next DIE. */
+/* die.c: true if the DIE's DW_AT_sibling is usable; sets the offset of the next DIE. */
 bool dw_die_jump(const struct dw_die *die, const uint8_t *skip_attrs, const uint8_t **ret);
 /* Follows DW_AT_specification, DW_AT_abstract_origin, DW_AT_signature. 1, 0 none, negative. */
 int dw_die_origin(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
 
-/* line_files.c, line.c, positions.c: frees what a unit's line tables hold. */
+/* line_files.c, line.c, positions.c: frees the memory of a unit's line tables. */
 void dw_files_free(struct dw_files *files);
 void dw_rows_free(struct dw_rows *rows);
 void dw_positions_free(struct dw_positions *p);

@@ -3,7 +3,7 @@
  * The function index of a whole file
  *
  * Units are scanned in parallel and handed out in order, so they are finished nearly in order. Each
- * result is appended to the index as soon as all units before it have been: the index exists once,
+ * result is appended to the index as soon as all units before it have been. The index exists once,
  * not a second time in pieces, and is the same for any number of threads.
  */
 #include "dwarf/index.h"
@@ -28,7 +28,7 @@ struct dw_index_build {
 	const struct dwarf *dw;
 	struct dw_scanner *scanners; /* n_workers */
 	unsigned int n_workers;
-	pthread_mutex_t lock;	     /* for what follows */
+	pthread_mutex_t lock;	     /* for the fields below */
 	struct waiting *waiting;     /* by unit */
 	size_t next;		     /* the unit whose turn it is */
 	VEC(struct dw_func) out;

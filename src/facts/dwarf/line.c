@@ -246,7 +246,7 @@ static bool standard(struct machine *m, uint8_t op)
 	case DW_LNS_set_isa:
 		cur_skip_leb(m->c);
 		break;
-	default: /* a later version's: the header tells how many numbers follow */
+	default: /* an opcode of a later version: the header gives its number of operands */
 		for (uint8_t i = 0; i < m->h->opcode_lengths[op - 1]; i++)
 			cur_skip_leb(m->c);
 	}
@@ -279,7 +279,7 @@ static inline int32_t sign_of(uint32_t v, size_t bytes)
  */
 static void run_usual(struct machine *m)
 {
-	enum { LONGEST = 3 }; /* bytes that are looked at for one */
+	enum { LONGEST = 3 }; /* bytes that are examined for one */
 	const uint8_t *p = m->c->pos, *end = m->c->end,
 		      *safe = end - p >= LONGEST ? end - LONGEST : p;
 	const uint8_t base = m->h->opcode_base;
@@ -351,7 +351,7 @@ static int run(struct machine *m)
 		if (!ok)
 			break;
 	}
-	/* In front of damage are rows, too. */
+	/* The rows before damage count, too. */
 	if (m->visit && !m->ended)
 		hand_over(m);
 	if (m->ended)

@@ -82,8 +82,8 @@ static int read_entry_v5(const struct dw_unit *shape, struct cursor *c, struct c
 }
 
 /*
- * A path of DW_FORM_line_strp, perhaps a directory of DW_FORM_udata and a sum of 16 bytes: what
- * compilers write.
+ * The usual form of compilers: a path of DW_FORM_line_strp, perhaps a directory of DW_FORM_udata
+ * and a sum of 16 bytes.
  */
 static struct columns usual_columns(const struct dw_unit *shape, struct cursor format)
 {

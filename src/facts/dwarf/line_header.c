@@ -33,7 +33,7 @@ static int read_fields(struct dw_line_header *h, struct cursor *c)
 			       c->src->file, c->src->section, cur_off(c) - 2, h->version);
 	if (h->version == 5) {
 		h->addr_size = cur_u8(c);
-		cur_u8(c); /* segment selectors: none on the machines at hand */
+		cur_u8(c); /* segment selectors: none on the supported machines */
 	}
 	uint64_t header_length = cur_uint(c, h->offset_size);
 	h->program = *c;

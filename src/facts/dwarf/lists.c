@@ -124,8 +124,7 @@ static int next_pair(struct dw_list *l, struct dw_bounds *ret)
 		if (!lo && !hi)
 			break;
 		/*
-		 * Base 0 is what units with more than one section have; then the offset is the
-		 * address.
+		 * Units with more than one section have base 0; then the offset is the address.
 		 */
 		*ret = (struct dw_bounds){.from = l->base ? l->base : lo,
 					  .lo = (l->base + lo) & largest,

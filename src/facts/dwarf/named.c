@@ -87,7 +87,7 @@ static bool list_marked(struct worker *w)
 	return true;
 }
 
-/* Marks what refers to something marked. */
+/* Marks the DIEs that refer to a marked one. */
 static bool follow_back(struct worker *w)
 {
 	for (int link = 0; link < DW_ORIGIN_MAX; link++) {

@@ -3,8 +3,8 @@
  * Qualified names
  *
  * "std::vector<int>::size" is the name of a DIE after the names of the scopes around it. A
- * definition outside its class, a concrete body and an inlined copy refer to the DIE that stands in
- * the right place, at the end of the chain of origins.
+ * definition outside its class, a concrete body and an inlined copy refer to the DIE in the right
+ * scope, at the end of the chain of origins.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -45,7 +45,7 @@ static int read_header(struct cursor *c, struct index *ret)
 	ret->n_columns = cur_u32(c);
 	ret->n_units = cur_u32(c);
 	ret->n_slots = cur_u32(c);
-	ret->version = (uint16_t)version; /* of 5 what follows is padding */
+	ret->version = (uint16_t)version; /* in version 5 the rest is padding */
 	if (c->failed)
 		return -EBADMSG;
 	if (version != 2 && ret->version != 5)
@@ -159,7 +159,7 @@ int dw_package_read(struct elf *elf, struct dw_package *ret, struct cairn_err *e
 	const struct elf_section *info;
 	int rc = elf_section(elf, ".debug_info.dwo", &info, err);
 	*ret = (struct dw_package){0};
-	/* The index has 32 bits for a place. Some linkers let them wrap around. */
+	/* The index has 32 bits for an offset. Some linkers let them wrap around. */
 	if (rc >= 0 && info && info->size > UINT32_MAX)
 		return err_set(
 			err, -EOPNOTSUPP,

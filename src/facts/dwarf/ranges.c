@@ -3,8 +3,8 @@
  * Ranges of code: one, or a list of them (lists.h)
  *
  * Discarded code. A linker that drops a function (a COMDAT copy, --gc-sections) leaves its DWARF
- * with a start that is impossible: 0 (bfd, gold), the largest address (lld), the largest less one
- * (lld in .debug_ranges, where the largest has a meaning), or 1 (bfd in .debug_ranges, an empty
+ * with a start that is impossible. It is 0 (bfd, gold), the largest address (lld), the largest less
+ * one (lld in .debug_ranges, where the largest has a meaning), or 1 (bfd in .debug_ranges, an empty
  * pair 1, 1). They are left out by the start of the *function*: its base or low_pc. So a part of
  * such a function at offset 16 of 0 does not come back to life.
  */
@@ -26,7 +26,7 @@ struct walk {
 	int n;
 };
 
-/* A range that is not empty, or turned around. Returns 0, or what ends the walk. */
+/* A range that is not empty, or turned around. Returns 0, or the result that ends the walk. */
 static int deliver(struct walk *w, uint64_t lo, uint64_t hi)
 {
 	const struct dw_unit *u = w->u;

@@ -20,7 +20,7 @@ enum {
 
 /*
  * A name to look for. The same string usually stands once in .debug_str, and DIEs refer to it by
- * offset: so the offsets at which the name stands are found once, and then compared instead of
+ * offset. So the offsets at which the name stands are found once, and then compared instead of
  * strings. A linker lets "size" be the end of "max_size", so every end counts, and there may be
  * hundreds. A name that "<" follows counts as well: C++ names of templates hold the arguments.
  */

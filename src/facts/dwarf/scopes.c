@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scopes: what encloses a DIE
+ * Scopes: finds the scopes that enclose a DIE
  *
  * A DIE does not point at its parent, so its scope is found by its offset. A unit's scopes are
  * listed at the first query, in order, as intervals of offsets:

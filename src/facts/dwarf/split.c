@@ -19,7 +19,7 @@
  *	by convention              tables of offsets start after their section's header
  *
  * All .dwo files of a program may have been put into one package, prog.dwp (package.c); then each
- * of these starts where the package's index says.
+ * of these starts at the offset in the package's index.
  *
  * The unit in the .dwo file becomes one of the dwarf's units. Its skeleton stays one, without the
  * DIEs below its root. Clang writes inlined copies there for symbolizers that have no .dwo file,
@@ -183,7 +183,7 @@ static int by_off(const void *a, const void *b)
 	return x_off < y_off ? -1 : x_off > y_off;
 }
 
-/* Adds the units of all files; those of the linked file keep their places. */
+/* Adds the units of all files; those of the linked file keep their indices. */
 static int read_headers(struct split *s, struct cairn_err *err)
 {
 	struct dwarf *dw = s->dw;
@@ -249,7 +249,7 @@ static int place_all(struct split *s, struct cairn_err *err)
 	return rc;
 }
 
-/* The unit stays in its place, and empty. */
+/* The unit keeps its index, and is empty. */
 static void forget(struct dw_unit *u)
 {
 	u->end = u->dies;

@@ -6,7 +6,7 @@
  * are scanned once for definitions of structs, classes, unions and enums, by as many threads as
  * there are processors. A kernel defines each of its types in a thousand units. So a worker keeps
  * for each name only the definition with the lowest offset, and the workers' lists are merged by
- * the same rule: the result does not depend on which worker scanned a unit.
+ * the same rule. The result does not depend on which worker scanned a unit.
  *
  *	entry     hash of "s" "ns::foo"  ──►  DIE 0x1234, look 0x58
  *
@@ -242,7 +242,7 @@ static int scan_die(struct scan *s, int role, struct cairn_err *err)
 	return 0;
 }
 
-/* 0 at the unit's end, or what @found returned when that is not 0. */
+/* 0 at the unit's end, or a result of @found other than 0. */
 static int scan_unit(struct scan *s, struct cairn_err *err)
 {
 	enum { N_ATTRS = sizeof(attrs) / sizeof(attrs[0]) };

@@ -6,7 +6,7 @@
  *
  * Only its function can name such a type. So the index of definitions skips functions, which makes
  * it fast. Here all functions are walked, if a wanted type is nowhere else. A name is made when a
- * type is found, which is rare, and not for each function that is passed on the way.
+ * type is found, which is rare, and not for each function that is passed.
  *
  * An inline function of a header defines its types in each unit. Among those that look alike (name,
  * size, line) the first is kept.

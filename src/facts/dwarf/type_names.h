@@ -9,7 +9,7 @@
 enum { DW_TYPE_NAME_MAX = 16 << 10 };
 
 /*
- * dw_type_name - @name with the scopes that enclose the DIE at @off in front
+ * dw_type_name - @name after the scopes that enclose the DIE at @off
  *
  * Returns its length; 0 when it is longer than @size or nested too deep; negative as
  * dw_scopes_around().

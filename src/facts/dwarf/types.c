@@ -2,9 +2,8 @@
 /*
  * Reading types
  *
- * A DIE becomes a node in two steps, because types refer to each other in circles: dw_types_id()
- * reserves the id and puts the DIE on a work list, and drain() reads what is on the list, which
- * adds to it. So
+ * A DIE becomes a node in two steps, because types refer to each other in circles. dw_types_id()
+ * reserves the id and puts the DIE on a work list. drain() reads the list, which adds to it. So
  *
  *	struct list { struct list *next; };
  *
@@ -294,7 +293,7 @@ static int read_by_tag(struct dw_types *r, const struct dw_die *die, uint32_t id
 	return dw_types_read_opaque(r, die, t, err);
 }
 
-/* The DIE itself, or what its signature stands for: the one of a type unit. */
+/* The DIE itself, or the one that its signature stands for: that of a type unit. */
 static int open_die(const struct dw_types *r, dw_off off, struct dw_die *ret, struct cairn_err *err)
 {
 	int rc = dw_die_at(r->dw, off, ret, err);

@@ -45,7 +45,7 @@ void dw_types_free(struct dw_types *r);
 struct cairn_types *dw_types_graph(const struct dw_types *r);
 
 /*
- * dw_types_set_pointer_size - bytes of pointers whose DIEs do not say it; otherwise those of an
+ * dw_types_set_pointer_size - bytes of pointers whose DIEs do not record it; otherwise those of an
  * address of their unit
  *
  * For debug information whose types are laid out for another machine than the code. Before the
@@ -121,7 +121,7 @@ int dwarf_type_open(struct dw_types *r, uint32_t id, struct cairn_err *err);
 /*
  * dwarf_type_open_undefined - the same of a declaration that, as the caller knows, no unit defines
  *
- * Nothing is searched. A declaration of an enum may tell its sign.
+ * Nothing is searched. A declaration of an enum may record its sign.
  */
 int dwarf_type_open_undefined(struct dw_types *r, uint32_t id, struct cairn_err *err);
 
@@ -181,8 +181,8 @@ typedef int dwarf_local_visitor(void *ctx, dw_off off, const char *name, struct 
  * dwarf_type_locals - every struct, class, union, enum and typedef with a name that is defined in a
  * function
  *
- * @in_units  by number of the unit: whether it is to be looked at, for a caller that knows it;
- *            NULL: each is
+ * @in_units  by number of the unit: whether it is to be scanned, for a caller that knows it; NULL:
+ *            each is
  *
  * Otherwise as dwarf_type_definitions(). Cost: a walk over all functions of these units, in
  * parallel by unit, at each call.

@@ -5,7 +5,7 @@
  * A struct is read when a caller looks inside, with the structs and elements that are part of it,
  * but without the types that pointers point to. A declaration is replaced by its definition: the
  * one in the same unit, or else the one that the index of all units has. The node is changed in
- * place, so that ids which have been handed out gain their inside.
+ * place, so that ids which have been handed out gain their parts.
  */
 #include "base/err.h"
 #include "dwarf/type_index.h"
@@ -123,9 +123,9 @@ static int load(struct dw_types *r, uint32_t id, enum search search, struct cair
 }
 
 /*
- * GCC's scalar_storage_order reverses numbers and enums right inside of a struct, and its DWARF
- * says so of numbers only (docs/findings/gcc-storage-order.md). One number that is reversed tells
- * of the enums. Pointers and vectors keep their order.
+ * GCC's scalar_storage_order reverses numbers and enums that are direct members of a struct, and
+ * its DWARF records it for numbers only (docs/findings/gcc-storage-order.md). One number that is
+ * reversed shows it for the enums. Pointers and vectors keep their order.
  */
 static void note_storage_order(struct dw_types *r, uint32_t id)
 {

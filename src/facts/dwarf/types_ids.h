@@ -44,8 +44,8 @@ struct dw_types {
 /* The id of a DIE, reserved and put on the work list when it is new; 0 only when out of memory. */
 uint32_t dw_types_id(struct dw_types *r, dw_off off);
 /*
- * The id that a reference of @die stands for. Not dw_ref(), for which damage is absence: absence is
- * void here, and a pointer to what could not be read is not a void pointer. 0, -EBADMSG (no
+ * The id that a reference of @die stands for. Not dw_ref(), which treats damage as absence: absence
+ * is void here, and a pointer to an unreadable type is not a void pointer. 0, -EBADMSG (no
  * reference), -ENOMEM.
  */
 int dw_types_id_of(struct dw_types *r, const struct dw_die *die, const struct dw_value *v,

@@ -15,7 +15,7 @@
  * The offset may be negative (packed structs, where the field goes over the end of its unit).
  *
  * Clang 14 leaves the width out if it is the type's full width, and rounds the position down to a
- * byte: "short b : 16" at bit 3 of a packed struct looks like a plain short at byte 0, and gdb
+ * byte. So "short b : 16" at bit 3 of a packed struct looks like a plain short at byte 0, and gdb
  * prints -7 for -1; see docs/findings/clang-full-width-bit-field.md. In C no member of a struct
  * overlaps another, so one that starts inside the bit-field before it is such a case, and its
  * position is not known.
@@ -52,7 +52,7 @@ bool dw_find_after(const struct dw_die *die, uint16_t at, struct dw_die *ret)
 	return false;
 }
 
-/* ---- places of members ---- */
+/* ---- positions of members ---- */
 
 /* One operation on the top of the stack, which starts as 0, the struct's address. */
 static bool run_op(struct cursor *c, uint8_t op, uint64_t *stack, size_t *n)

@@ -57,7 +57,7 @@ struct fates {
 
 static const struct fates unsure = {UNSURE, UNSURE, UNSURE};
 
-/* ---- what a class declares ---- */
+/* ---- the declarations of a class ---- */
 
 /* The class that a parameter refers to: T &, const T &; @is_rvalue for T &&. Else 0. */
 static dw_off referred_class(const struct dw_die *param, bool *is_rvalue)
@@ -186,7 +186,7 @@ static void read_special(const struct dw_die *class, struct special *ret)
 	}
 }
 
-/* ---- what follows from it ---- */
+/* ---- their consequences ---- */
 
 static enum fate worse(enum fate a, enum fate b)
 {
@@ -315,7 +315,7 @@ static struct fates unpack(uint64_t v)
 			      (enum fate)(v >> 2 * FATE_BITS & FATE_MASK)};
 }
 
-/* @id is what a value consists of, and complete. */
+/* @id is a part of a value, and complete. */
 static struct fates fates_of(struct dw_types *r, uint32_t id, unsigned int depth)
 {
 	struct dw_die class;

@@ -56,7 +56,7 @@ void dw_walker_fini(struct dw_walker *w)
 enum {
 	/*
 	 * Shapes that are kept from unit to unit: several times those of the largest files, some
-	 * megabytes with their places.
+	 * megabytes with their positions.
 	 */
 	KNOWN_MAX = 1 << 15,
 };
@@ -141,7 +141,7 @@ static bool add_place(struct dw_walker *w, struct dw_attr_slot *attr, const stru
 		attr->how = DW_HOW_FAR;
 	if (attr->how != DW_HOW_IMPLICIT)
 		return true;
-	/* Beyond what an index can say it is found again in the abbreviation. */
+	/* A value beyond the range of an index is read again from the abbreviation. */
 	if (w->implicit.n > UINT16_MAX) {
 		attr->how = DW_HOW_FAR;
 		return true;
@@ -150,7 +150,7 @@ static bool add_place(struct dw_walker *w, struct dw_attr_slot *attr, const stru
 	return VEC_ADD(&w->implicit, spec->implicit);
 }
 
-/* As dw_spec_next(), with the usual case of two small numbers in front. */
+/* As dw_spec_next(), with the usual case of two small numbers first. */
 static inline bool next_spec(const uint8_t **p, struct dw_spec *ret)
 {
 	uint8_t at = (*p)[0];
@@ -162,7 +162,7 @@ static inline bool next_spec(const uint8_t **p, struct dw_spec *ret)
 	return ret->form != 0;
 }
 
-/* Places of one abbreviation. Runs are those of its steps, see dw_abbrevs_compile(). */
+/* Positions of one abbreviation. Runs are those of its steps, see dw_abbrevs_compile(). */
 static bool add_places(struct dw_walker *w, const struct dw_abbrev *a, struct dw_attr_slot *places)
 {
 	const uint8_t *specs = a->specs;
@@ -234,8 +234,8 @@ static bool make_shapes(struct dw_walker *w, const struct dw_abbrevs *t)
 	w->table = t;
 	learn_forms(w, t);
 	/*
-	 * This and a table bound the number of known shapes, whatever is in the file. A place can
-	 * number this many constants.
+	 * This and a table bound the number of known shapes, whatever is in the file. A position
+	 * can number this many constants.
 	 */
 	if (w->known.n > KNOWN_MAX || w->implicit.n > UINT16_MAX / 2)
 		forget(w);
@@ -358,7 +358,7 @@ static inline const uint8_t *sibling(const struct dw_walker *w, const struct dw_
 	return u->sec->p + off;
 }
 
-/* Behind the children that start at @p; NULL on failure. */
+/* The address after the children that start at @p; NULL on failure. */
 static __attribute__((noinline)) const uint8_t *skip_children(struct dw_walker *w,
 								const uint8_t *p)
 {
@@ -390,7 +390,7 @@ static __attribute__((noinline)) const uint8_t *skip_children(struct dw_walker *
 	return p;
 }
 
-/* Behind the children of a DIE, whose attributes end at @p. */
+/* The address after the children of a DIE, whose attributes end at @p. */
 static const uint8_t *prune(struct dw_walker *w, const struct dw_shape *s, const uint8_t *attrs,
 			    const uint8_t *p)
 {

@@ -74,7 +74,7 @@ struct dw_query {
 	uint8_t (*role)(uint16_t tag);
 };
 
-/* How a value is read in one load; whatever is rarer goes by its form. */
+/* How a value is read in one load; rarer values go by their form. */
 enum dw_how {
 	DW_HOW_ABSENT,
 	DW_HOW_U8, /* data1, flag */
@@ -136,7 +136,7 @@ struct dw_walker {
 	/* The walk. */
 	const uint8_t *next, *end;
 	uint64_t level;	 /* depth of the DIE at @next */
-	int rc;		 /* what the next dw_walker_next() returns, when negative */
+	int rc;		 /* the next result of dw_walker_next(), if negative */
 	const struct dw_query *wish;
 	const struct dw_unit *unit;
 	struct cairn_err *err;

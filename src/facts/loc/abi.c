@@ -13,8 +13,8 @@
  *	struct     of at most 16 bytes               each half by the classes of its members, both
  *	                                             halves in registers or the whole on the stack
  *
- * Stack arguments start at rsp + 8 (the return address is at rsp), each rounded up to 8 bytes and
- * aligned to 16 where the type asks for it. A result of class MEMORY takes rdi for its address.
+ * Stack arguments start at rsp + 8 (the return address is at rsp), each rounded up to 8 bytes, and
+ * aligned to 16 if the type requires it. A result of class MEMORY takes rdi for its address.
  *
  * A struct is cut into eightbytes, and each has the class that its members agree on:
  *
@@ -31,7 +31,8 @@
  * result of such a class takes rdi for its address, as one of class MEMORY does. A class without
  * members takes neither register nor stack.
  *
- * An uncertain parameter makes itself and all later ones unknown, since their places depend on it:
+ * An uncertain parameter makes itself and all later ones unknown, since their locations depend on
+ * it:
  *  - a C++ class without a description of how it is passed;
  *  - vectors of 32 bytes, which depend on the machine that was compiled for;
  *  - a flexible array, on which GCC and Clang differ;
@@ -54,7 +55,7 @@ enum {
 	N_INT = 6,
 	N_SSE = 8,
 	/*
-	 * Members looked at in one struct: 16 bytes hold at most 16. More nesting than this is no C
+	 * Members examined in one struct: 16 bytes hold at most 16. More nesting than this is no C
 	 * program.
 	 */
 	DEPTH_MAX = 8,
@@ -335,7 +336,7 @@ static int64_t take_stack(struct assign *a, uint64_t size)
 	return off;
 }
 
-/* Returns 1; 0 when its alignment, which decides about its place, is not known. */
+/* Returns 1; 0 if its alignment, which decides its location, is not known. */
 static int on_stack(struct assign *a, const struct cairn_type *t, uint64_t size,
 		    struct arena *arena, struct cairn_location *ret)
 {
@@ -428,7 +429,7 @@ static bool choose_registers(const struct assign *a, const enum class halves[2],
 	return true;
 }
 
-/* Place one parameter. Returns 1 placed, 0 class unknown, -ENOMEM. */
+/* Assign a location to one parameter. Returns 1 placed, 0 class unknown, -ENOMEM. */
 static int place(struct assign *a, const struct abi_param *param, struct arena *arena,
 		 struct cairn_location *ret)
 {

@@ -96,7 +96,7 @@ static bool split_float(const struct cairn_type *t, uint64_t off, struct go_part
 	       add_part(v, off + t->size / 2, t->size / 2, true);
 }
 
-/* Returns false for what does not go into registers. */
+/* Returns false for a value that does not go into registers. */
 static bool split(const struct cairn_types *types, uint32_t id, uint64_t off, unsigned int depth,
 		  struct go_parts *v)
 {
@@ -202,7 +202,7 @@ static int on_stack(struct go_assign *a, uint32_t type, struct arena *arena,
 	return 1;
 }
 
-/* Returns 1; 0 when its place, and so that of all after it, is not known; -ENOMEM. */
+/* Returns 1; 0 if its location, and so that of all after it, is not known; -ENOMEM. */
 static int place(struct go_assign *a, uint32_t type, struct arena *arena,
 		 struct cairn_location *ret)
 {

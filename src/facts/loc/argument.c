@@ -11,7 +11,7 @@
  *	static inline int f(int n) { n--; return g(n); }
  *
  * both "n is rbx" and "n is rbx - 1" hold at the same address, one before and one after the n--.
- * GCC numbers the positions at one address as views and gives each entry a pair of them, so entries
+ * GCC numbers the positions at one address as views and gives each entry a pair of them. So entries
  * are compared as (address, view), and the site is (entry_pc, entry view). In Debian's libc most
  * entry views are not 0; a reader that drops them prints the later value.
  *
@@ -77,7 +77,10 @@ struct search {
 	bool moved;        /* some were */
 	bool next_view; /* search for an entry that begins one view after the site's */
 	int rc;
-	/* where the first entry began of those that say the same as what was found without a gap */
+	/*
+	 * the start of the first of several adjacent entries with the same description as the found
+	 * one
+	 */
 	struct cairn_vaddr since;
 	/* The same of the entry before, and that: from here on nothing is cleared. */
 	struct cairn_vaddr last_since;
@@ -439,7 +442,7 @@ static int search_list(const struct dw_die *formal, struct search *s)
 	return see_entries(formal, s);
 }
 
-/* Whether a list says something else where its bounds in the padding are taken as they stand. */
+/* True if a list gives another result when its bounds in the padding are used unchanged. */
 static bool is_read_otherwise(const struct dw_die *formal, struct search *s)
 {
 	struct search other;

@@ -72,7 +72,7 @@ static int note_flow(struct graph *g, uint32_t i, const struct insn_step *step)
 	return ok ? 0 : -ENOMEM;
 }
 
-/* Behind a gap nothing goes on. */
+/* Control does not continue across a gap. */
 static int end_at_gap(struct graph *g, const struct code_run *run)
 {
 	struct graph_insn *last = g->v.n ? &g->v.p[g->v.n - 1] : NULL;
@@ -269,7 +269,7 @@ static int join_loops(struct graph *g, const struct calls *silent)
 	return rc;
 }
 
-/* Room for @n numbers, whatever was there. */
+/* Room for @n numbers, whatever its old content. */
 static bool room_for(uint32_t **p, size_t *cap, size_t n)
 {
 	if (n <= *cap)
@@ -280,7 +280,7 @@ static bool room_for(uint32_t **p, size_t *cap, size_t n)
 	return *p;
 }
 
-/* Counted by target first, which says where those of each target stand. */
+/* Edges are counted by target first; the counts give the position of each target's edges. */
 static int list_jumps(struct graph *g)
 {
 	if (!room_for(&g->jumps_to, &g->cap_jumps_to, g->v.n + 2) ||

@@ -92,8 +92,8 @@ struct graph {
  * graph_new - decode a function
  *
  * @function  its DIE; all its ranges
- * @ret  before: one that is not needed any more, or NULL; its memory is used again. Behind it: NULL
- *       when the function's code cannot be decoded to the end, or there is no memory
+ * @ret       before: a graph that is not needed any more, or NULL; its memory is used again. After:
+ *            NULL if the function's code cannot be decoded to the end, or there is no memory
  * Returns 0 or -ENOMEM.
  * Cost: one step per instruction.
  */
@@ -144,8 +144,8 @@ uint32_t graph_at(const struct graph *g, uint64_t at);
 /*
  * graph_returns - whether a direct call is known to return
  *
- * Behind another call of the same function is an instruction that nothing else leads to. False
- * where there is no such call.
+ * True if, after another call of the same function, there is an instruction that nothing else leads
+ * to. False if there is no such call.
  * Cost: the function's calls.
  */
 bool graph_returns(const struct graph *g, uint32_t call);

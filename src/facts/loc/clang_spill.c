@@ -3,15 +3,14 @@
  * Values that Clang put on the stack and describes by their slot's address
  *
  *	source		f(a + 26), inlined, and the sum is needed nowhere
- *	before		n is  edi + 26, a value                 DW_OP_breg5 0, DW_OP_plus_uconst 26,
- *	                DW_OP_stack_value
- *	edi is put at fbreg + 12
+ *	before		n is  edi + 26, a value; edi is put at fbreg + 12
+ *			DW_OP_breg5 0, DW_OP_plus_uconst 26, DW_OP_stack_value
  *	meant		DW_OP_fbreg 12, DW_OP_deref, DW_OP_plus_uconst 26, DW_OP_stack_value
  *	Clang 14	DW_OP_fbreg 12, DW_OP_plus_uconst 26, DW_OP_stack_value
  *
  * which is the slot's address plus 26 (docs/findings/clang-spilled-value-without-load.md). The same
- * text would describe a pointer into a local array. No byte tells which it is, so nothing of that
- * shape is believed; the address of a local variable itself, without arithmetic, is.
+ * text would describe a pointer into a local array. No byte shows which it is, so no expression of
+ * that shape is believed; the address of a local variable itself, without arithmetic, is.
  *
  * rbp counts where it is the frame base; elsewhere it is a register as any other.
  */
@@ -60,6 +59,6 @@ bool spill_is_address(const struct dw_unit *unit, const struct dw_die *function,
 	case DW_OP_bit_piece:
 		return false;
 	}
-	/* In memory at a computed place: the end is no DW_OP_stack_value. */
+	/* In memory at a computed address: the end is no DW_OP_stack_value. */
 	return expr[len - 1] == DW_OP_stack_value;
 }

@@ -9,8 +9,8 @@
 #include "dwarf/dwarf.h"
 
 /*
- * spill_is_address - whether an expression computes with a frame address where the value that is
- * stored there is meant
+ * spill_is_address - whether an expression computes with a frame address and means the value that
+ * is stored there
  *
  * @function  the out-of-line function around, whose frame base counts
  * Cost: reads the first bytes of the expression.

@@ -6,7 +6,7 @@
 #include "dwarf/dwarf.h"
 #include "insn/insn.h"
 
-/* Instructions of one function that are looked at; the longest function seen has some 100,000. */
+/* Instructions of one function that are decoded; the longest function seen has some 100,000. */
 enum { CODE_INSNS_MAX = 2000000 };
 
 /*

@@ -21,10 +21,11 @@
  *	loop:   dec  %ebx		in: from above and from the branch below
  *	        jnz  loop
  *
- * Every doubt is decided against us. An indirect jump may go to any instruction of the function. An
- * instruction that no followed path reaches (a landing pad, a block reached through a table in
- * data) is taken as reached with nothing unchanged, and what it reaches with it. A function that
- * does not decode to the end of each of its ranges has no flow at all.
+ * Every doubt is decided against us. An indirect jump may go to any instruction of the function.
+ * Some instructions are on no followed path: a landing pad, a block reached through a table in
+ * data. Such an instruction is assumed to be reached with nothing unchanged, and so is all code
+ * that it reaches. A function that does not decode to the end of each of its ranges has no flow at
+ * all.
  *
  * 2. Used. Clang does not pass an argument that it knows the callee ignores: the register of an
  * unused parameter holds garbage, in calls of global functions too. The description of the
@@ -79,7 +80,8 @@ struct flow {
 	 * writes of all instructions; and with uses.
 	 */
 	enum { RAW, BY_CALLS, BY_ALL, USES } known;
-	uint16_t anywhere; /* what an indirect jump leaves: intersected into every instruction */
+	/* the state after an indirect jump: intersected into every instruction */
+	uint16_t anywhere;
 };
 
 static int add_node(void *arg, const struct code_insn *insn)
@@ -120,7 +122,7 @@ static struct node *node_at(const struct flow *f, uint64_t at)
 	return bsearch(&key, f->p, f->n, sizeof(key), by_address);
 }
 
-/* A path with @bits unchanged arrives at @to. True when that tells something new. */
+/* A path with @bits unchanged arrives at @to. True if that adds a fact. */
 static bool arrive(struct node *to, uint16_t bits)
 {
 	if (!to || (to->reached && (to->in & bits) == to->in))

@@ -38,7 +38,7 @@ struct flow;
 enum bound {
 	BOUND_IN_FRONT,
 	BOUND_BEHIND,
-	BOUND_ALWAYS, /* a constant for the whole copy, which does not tell */
+	BOUND_ALWAYS, /* a constant for the whole copy, which does not decide it */
 };
 
 /* The bytes of a DWARF expression, borrowed from the file. */
@@ -176,10 +176,10 @@ bool loc_is_by_reference(const struct dwarf *dw, const struct dw_die *formal);
 bool loc_is_spilled(const struct loc_context *ctx, int64_t off, uint64_t bytes);
 
 /*
- * loc_from_prologue - where a parameter is at a body's entry, by what the prologue does with it
+ * loc_from_prologue - the location of a parameter at a body's entry, deduced from the prologue
  *
  * @ctx     at the entry
- * @formal  described by what holds after the prologue
+ * @formal  its description holds after the prologue
  * Returns 1 and *@ret; 0 when the code does not prove it, -ENOMEM.
  * Cost: decodes the prologue; the unit's line table when it is the first to ask for it.
  */
@@ -265,8 +265,8 @@ int abi_locations(const struct cairn_types *types, const struct abi_param *resul
  * @in_registers  ABIInternal; else ABI0
  * @params        receiver and arguments, in order, without results; @n of them, their types
  *                complete
- * @ret           @n locations; why is CAIRN_UNAVAIL_NOT_STORED_YET from the first on whose place is
- *                not known
+ * @ret           @n locations; why is CAIRN_UNAVAIL_NOT_STORED_YET from the first on whose location
+ *                is not known
  * Returns 0 or -ENOMEM.
  */
 int abi_go_locations(const struct cairn_types *types, bool in_registers,

@@ -144,7 +144,7 @@ static bool from_cfa(const struct prologue *p, uint64_t at, unsigned int base, i
 	return true;
 }
 
-/* A store by the stack pointer or the frame pointer, and what pushes, go below the CFA. */
+/* A store by the stack pointer or the frame pointer, and a push, go below the CFA. */
 static void see_stores(struct prologue *p, uint64_t at, const uint8_t *code,
 		       const struct insn *insn)
 {
@@ -175,7 +175,7 @@ static struct held loaded(const struct prologue *p, uint64_t at, const uint8_t *
 	return (struct held){.reg = NONE};
 }
 
-/* A register that is put aside, and what a store overwrites of those that were. */
+/* A register that is stored, and saved values that a store overwrites. */
 static void put_aside(struct prologue *p, const uint8_t *code, const struct insn *insn)
 {
 	struct insn_slot_move m;
@@ -243,7 +243,7 @@ static bool see_insn(struct prologue *p, uint64_t at, const uint8_t *code, size_
 	if (p->bytes && insn_accesses(code, insn->len, p->base, p->off, p->bytes).stores &&
 	    !see_store(p, code, insn->len))
 		return false;
-	/* The slot is counted from the register as it is after the prologue. */
+	/* The slot is relative to the register's value after the prologue. */
 	if (p->n_arrivals && insn->writes & 1u << p->base)
 		return false;
 	see_stores(p, at, code, insn);
@@ -281,7 +281,7 @@ static bool follow(struct prologue *p, uint64_t end)
 
 /* The parts of a parameter's expression that a prologue can establish. */
 struct said {
-	bool is_slot;	 /* in the frame at off; else what the register points to */
+	bool is_slot;	 /* in the frame at off; else the register's target */
 	bool is_address; /* the slot has its address */
 	unsigned int reg;
 	int64_t off;
@@ -368,7 +368,7 @@ static uint32_t put_steps(const struct held *from, bool is_address, struct cairn
 	return n;
 }
 
-/* In what filled the slot; at the address that did with @is_address. */
+/* In the register that filled the slot; with @is_address, at the address in it. */
 static int arrived(const struct prologue *p, bool is_address, struct arena *arena,
 		   struct cairn_location *ret)
 {

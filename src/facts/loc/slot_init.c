@@ -34,7 +34,7 @@ enum {
 	 */
 	INSNS_MAX = 256,
 	WORD_BYTES = 8,
-	/* Rows of one function that are looked at, and different ones among them. */
+	/* Rows of one function that are checked, and different ones among them. */
 	ROWS_MAX = 256,
 	KINDS_MAX = 16,
 	/* Bytes of an object that are followed. */
@@ -207,7 +207,7 @@ bool loc_function_keeps_register(const struct loc_context *ctx, unsigned int reg
 	       code_visit(ctx->code, &ctx->function, note_keeping, &k) == 0 && k.is_read;
 }
 
-/* ---- what the caller put on the stack ---- */
+/* ---- stack arguments ---- */
 
 struct use {
 	const struct loc_context *ctx;
@@ -244,7 +244,7 @@ static bool is_intact(const struct loc_context *ctx, int64_t off, uint64_t bytes
 
 /* ---- a location ---- */
 
-/* A place that counts from the stack or frame pointer. */
+/* A location that counts from the stack or frame pointer. */
 static bool is_slot(const struct cairn_piece *p, unsigned int *ret_reg, int64_t *ret_off)
 {
 	const struct cairn_loc_step *s = p->steps;

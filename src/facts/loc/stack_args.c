@@ -35,8 +35,8 @@ enum {
 	/* The size of the return address, which the call pushed. */
 	RET_ADDR_BYTES = 8,
 	/*
-	 * Rows looked at; a function has a few for each prologue, epilogue and call with stack
-	 * arguments.
+	 * Rows that are checked; a function has a few for each prologue, epilogue and call with
+	 * stack arguments.
 	 */
 	ROWS_MAX = 4096,
 };

@@ -5,9 +5,9 @@
  * Constants are computed on the spot, and additions of constants merged: most locations end as one
  * or two steps.
  *
- * A binary operation whose right side is more than a constant or a register needs the left side
- * kept: it is saved to a slot while the right side is computed. The slot's number is the number of
- * slots that the right side uses itself, so nesting costs one slot a level.
+ * If the right side of a binary operation is more than a constant or a register, the left side has
+ * to be kept. It is saved to a slot while the right side is computed. The slot's number is the
+ * number of slots that the right side uses itself, so nesting costs one slot a level.
  */
 #include "loc/term.h"
 
@@ -61,7 +61,7 @@ static bool fold_constants(uint8_t op, int64_t l, int64_t r, int64_t *ret)
 	return false;
 }
 
-/* term OP constant, merging runs of additions and dropping what changes nothing. */
+/* term OP constant, merging runs of additions and dropping operations without effect. */
 static void op_imm(struct term *t, uint8_t op, int64_t imm)
 {
 	struct cairn_loc_step *last = t->n ? &t->steps[t->n - 1] : NULL;

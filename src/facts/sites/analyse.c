@@ -125,8 +125,8 @@ static bool is_loop_head(const struct graph *g, uint32_t i)
 }
 
 /*
- * Something leads back to the first instructions, which a branch may leave: they save registers and
- * test what the recursion ends with.
+ * A path leads back to the first instructions, which a branch may leave: they save registers and
+ * test for the end of the recursion.
  */
 static bool begins_with_loop(const struct graph *g)
 {
@@ -186,7 +186,7 @@ static bool find_instructions(struct judge *j)
 	return ok;
 }
 
-/* Only GCC tells of variables what their values are at a moment, and is wrong about it. */
+/* Only GCC describes the values of variables at a point, and is wrong about it. */
 static int add_site_caveats(struct judge *j)
 {
 	const struct around a = {.container = &j->function,

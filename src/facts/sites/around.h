@@ -72,8 +72,8 @@ struct around {
  *      event_count_analyse() has run on it
  * Returns 0 or -ENOMEM.
  * Cost: nothing for a copy whose arguments are in registers and memory. Otherwise reads the DIEs of
- * the container up to the copy's, once for all copies that are checked in their order, and the
- * locations of the outer variables that can say something about an argument. If a scope has a
+ * the container up to the copy's, once for all copies that are checked in their order. Also reads
+ * the locations of the outer variables that can say something about an argument. If a scope has a
  * variable with a constant, it also passes over the scope's code.
  */
 int around_doubt(const struct around *a, struct built_site *b, uint32_t at);

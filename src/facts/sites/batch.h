@@ -28,7 +28,7 @@ struct batch {
  * batch_build - the sites of @n groups
  *
  * @threads  as in pool_run(); the outcome does not depend on it
- * @arena    holds what the sites point to
+ * @arena    holds the data of the sites
  * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM. batch_fini() in all cases.
  * Cost: decodes the functions around the sites.
  */

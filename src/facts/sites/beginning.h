@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether a call may begin at an instruction of a copy that is none of its sites, as far as lines
- * tell; the essay is in beginning.c.
+ * Decides by lines whether a call may begin at an instruction of a copy that is none of its sites;
+ * the essay is in beginning.c.
  */
 #ifndef SITES_BEGINNING_H
 #define SITES_BEGINNING_H

@@ -28,7 +28,7 @@ static int holds_address(void *arg, struct dw_range r)
 	return 1;
 }
 
-/* Decode the range of @function that holds @at, unless it is the one at hand. */
+/* Decode the range of @function that holds @at, unless it is the current one. */
 static bool walk(struct boundary *b, const struct elf *code, const struct dw_die *function,
 		 uint64_t at)
 {

@@ -137,7 +137,7 @@ static int is_wanted(void *arg, const struct dw_die *site)
 	return is_it;
 }
 
-/* Returns 1 and *@ret, 0 when the function does not tell of the call, -EBADMSG. */
+/* Returns 1 and *@ret, 0 if the function does not record the call, -EBADMSG. */
 static int find_site(const struct dw_die *function, struct cairn_vaddr ret_pc, struct dw_die *ret,
 		     struct cairn_err *err)
 {
@@ -187,7 +187,7 @@ struct origin {
 
 static int follow_origin(void *arg, const struct code_insn *code)
 {
-	/* rax rdx rcx rsi rdi r8-r11: what a call may change. */
+	/* rax rdx rcx rsi rdi r8-r11: the registers that a call may change. */
 	enum { CALL_CHANGES = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 0xf << 8 };
 	struct origin *o = arg;
 	struct insn insn;
@@ -219,7 +219,7 @@ static int origin_holds(const struct site_env *env, const struct dw_die *caller,
 			o.told_by |= (uint16_t)(1u << p->steps[i].reg);
 	}
 	o.told_by &= (uint16_t)~o.argument;
-	/* Nothing overwrites a constant, and the stack pointer is where the unwind row says. */
+	/* Nothing overwrites a constant, and the stack pointer is the one of the unwind row. */
 	o.told_by &= (uint16_t)~(1u << RSP);
 	if (!o.told_by)
 		return 1;

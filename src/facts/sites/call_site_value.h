@@ -5,7 +5,7 @@
 
 #include "sites/scopes_at.h"
 
-/* A call that frames on a stack tell of. */
+/* A call, as two frames of a stack give it. */
 struct passed_call {
 	const struct active *active; /* the code of all functions */
 	uint32_t callee, caller;   /* out-of-line functions, entries of the index */
@@ -57,7 +57,7 @@ struct call_param {
 	bool is_told; /* else nothing is known, and it may be no parameter */
 	struct expression value;
 	unsigned int reg; /* in which it is passed */
-	dw_off removed;   /* the parameter that GCC removed, for which it is meant; 0 */
+	dw_off removed;   /* the parameter that GCC removed and whose value this is; 0 */
 };
 enum { CALL_PARAM_NO_REG = 255 };
 

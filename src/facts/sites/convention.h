@@ -23,7 +23,7 @@ bool convention_is_certain(struct elf *code, struct cairn_vaddr at);
  * An assembler describes names and addresses only, GCC's -g1 adds lines. Clang's -gline-tables-only
  * leaves out where a function is declared, too.
  *
- * @line  where the function is declared; 0 when the unit does not tell
+ * @line  where the function is declared; 0 if the unit does not record it
  */
 bool convention_is_silent(const struct dw_unit *u, uint64_t line);
 

@@ -24,7 +24,7 @@ struct clone {
 };
 
 struct worker {
-	struct unit_parts parts; /* of the functions that the unit at hand has sites of */
+	struct unit_parts parts; /* of the functions that have sites in the current unit */
 	struct analysis *analysis;
 	VEC(struct clone) clones;
 };

@@ -27,7 +27,7 @@
 #include "sites/args_check.h"
 
 enum {
-	BEFORE = 48, /* instructions before the site that are looked at */
+	BEFORE = 48, /* instructions before the site that are checked */
 	AFTER = 96,  /* instructions of the copy, from the site on */
 	SLOTS = 8,   /* stack slots that are known at a time */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A number that the code passes to a copy, and constants that are described in its place. */
+/* Finds a number that the code passes to a copy, and constants that are described instead of it. */
 #ifndef SITES_DIFFERENCE_H
 #define SITES_DIFFERENCE_H
 

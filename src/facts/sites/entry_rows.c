@@ -93,7 +93,7 @@ struct collect {
 	struct unit_hits *of_unit;
 };
 
-/* A number at the declaration of @die or of what it comes from. @owner: the DIE that has it. */
+/* A number at the declaration of @die or of its origin. @owner: the DIE that has it. */
 static uint32_t decl_number(const struct dw_die *die, uint16_t at, struct dw_die *owner)
 {
 	struct dw_value v;
@@ -158,7 +158,7 @@ static int follow_origins(const struct collect *c, struct unit_rows *u, uint32_t
 	return 0;
 }
 
-/* Not when it is told incompletely, or was told before. */
+/* Skips a declaration that is incomplete, or was added before. */
 static int add_decl(const struct collect *c, struct unit_rows *u, const struct group_decl *from,
 		    struct cairn_err *err)
 {

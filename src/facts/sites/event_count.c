@@ -42,7 +42,7 @@ enum {
 	SITE = 1 << 1,
 	AROUND = 1 << 2, /* reached from the function's entry without passing a site */
 	AHEAD = 1 << 3,  /* leads to a site, loops aside */
-	SOURCE = 1 << 4, /* leads, in the copy's own code, to what comes from the source */
+	SOURCE = 1 << 4, /* leads, in the copy's own code, to an instruction from the source */
 	/* CFG entries */
 	EARLY = 1 << 5,  /* a site from which another site is ahead */
 	BEFORE = 1 << 6, /* reached from an early site without passing another one */
@@ -351,7 +351,7 @@ static bool own_jumps_to(const struct code *c, uint32_t to)
 /*
  * True if the edge can be one of another call: it is a jump, or it falls into a jump target.
  * Otherwise falling through is no entry: the scheduler interleaved the caller's instructions, or
- * sank the copy's below its end. There are two exceptions: the target has side effects and a jump
+ * sank the copy's below its end. There are two exceptions. The target has side effects and a jump
  * of the copy reaches it, too; or the edge comes from a call that is known to return (another call
  * of the same function does). After a call that does not return, the code belongs to another path.
  */

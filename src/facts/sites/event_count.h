@@ -12,8 +12,8 @@
  * BYPASSED: it has fewer events, and that is reported. Two of the 43,800 sites in Lua, SQLite and
  * Redis belong to such copies.
  *
- * Neither this limit nor the order of ways can make a value wrong. A location is evaluated at
- * whichever site is chosen. At a site without an entry only parameters are believed that the
+ * Neither this limit nor the order of the entries can make a value wrong. A location is evaluated
+ * at whichever site is chosen. At a site without an entry only parameters are believed that the
  * function cannot assign to; they hold throughout the copy.
  */
 enum { PASSAGE_WAYS_MAX = 8 };
@@ -44,7 +44,7 @@ void event_count_scratch_fini(struct event_count_scratch *s);
  * event_count_comes_back - whether a scope's own code leads from an instruction to it again
  *
  * Returns 1; 0; -ENOMEM.
- * Cost: the scope's instructions, where no way leads back.
+ * Cost: the scope's instructions, if no path leads back.
  */
 int event_count_comes_back(struct graph *g, const struct dw_die *scope, struct cairn_vaddr at,
 			   struct event_count_scratch *scratch);
@@ -71,8 +71,8 @@ struct event_count {
 	size_t n_others;
 	const struct elf *code; /* the file that the graph was made of */
 	/*
-	 * check only what decides whether an argument belongs to a call here: LOOPED, SHARED_PC,
-	 * BEFORE_TEST
+	 * check only the facts that decide whether an argument belongs to a call here: LOOPED,
+	 * SHARED_PC, BEFORE_TEST
 	 */
 	bool for_values;
 };

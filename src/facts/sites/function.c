@@ -2,9 +2,9 @@
 /*
  * Functions, in two stages
  *
- *	parallel   every site by itself: address, chain, locations		site.c
- *	one by one parameters and their types, which extend the type graph;
- *	           what may be believed, which needs the types; order		here
+ *	parallel    every site by itself: address, chain, locations              site.c
+ *	one by one  parameters and their types, which extend the type graph;     here
+ *	            the beliefs, which need the types; order
  *
  * Sites are built in slots given by their position, so the outcome does not depend on the threads.
  *
@@ -14,8 +14,8 @@
  *
  *	static inline int f(int n) { n |= 1; return g(n); }
  *
- * and a call f(x) Clang leaves "n is rdi | 1" at the first instruction. Nothing tells it from the
- * "n is rdi | 1" of a call f(x | 1).
+ * and a call f(x) Clang leaves "n is rdi | 1" at the first instruction. Nothing distinguishes it
+ * from the "n is rdi | 1" of a call f(x | 1).
  *
  *  - At a body's entry the calling convention is the better source. If other files can call the
  *    function, the convention is certain and is used. If they cannot, Clang may have changed it:
@@ -171,8 +171,8 @@ static bool is_used(const struct site_env *env, const struct built_site *b,
 }
 
 /*
- * A function that Clang did not optimise, whose callers pass all: in DWARF 5 it lists the calls of
- * every other.
+ * A function that Clang did not optimise, whose callers pass all arguments: in DWARF 5 Clang lists
+ * the calls of every other function.
  */
 static bool is_untouched(const struct dw_die *body)
 {

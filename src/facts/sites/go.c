@@ -7,8 +7,8 @@
  * which. A parameter without a name is not described, and one that was assigned without an
  * instruction has the description of its new value:
  *
- *	func f(_ int, a, b int) { b = a ... }   a is rbx, b is rbx at the entry; listed are a and b
- *	alone
+ *	func f(_ int, a, b int) { b = a ... }   at the entry a is rbx and b is rbx;
+ *	                                        only a and b are listed
  *
  * So an argument counts only if description and convention agree on it and on all before it.
  *

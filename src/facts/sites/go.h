@@ -25,8 +25,7 @@ int go_results(const struct site_env *env, struct dw_types *types, dw_off functi
 	       struct cairn_err *err);
 
 /*
- * go_doubt_pieces - not to believe a value whose parts are described without the padding between
- * them
+ * go_doubt_pieces - reject a value whose parts are described without the padding between them
  *
  * @arg  of @b's formals; it becomes CAIRN_UNAVAIL_DAMAGED
  */
@@ -36,7 +35,7 @@ void go_doubt_pieces(struct built_site *b, uint32_t arg);
  * go_grows_stack - whether a function enters itself again only after its stack was grown, as it was
  * entered before
  *
- * False where the code or the symbols do not tell it. Cost: decodes the function.
+ * False if the code or the symbols do not show it. Cost: decodes the function.
  */
 bool go_grows_stack(struct elf *code, const struct dw_die *body, struct cairn_vaddr entry);
 

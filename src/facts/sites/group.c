@@ -80,8 +80,7 @@ static bool is_tail(const char *whole, const char *tail, const char *separators)
 }
 
 /*
- * "ns::f<int>::g<2>" without what stands between < and >, as "ns::f::g"; the < of an operator
- * stays.
+ * "ns::f<int>::g<2>" without the text between < and >, as "ns::f::g"; the < of an operator stays.
  */
 static void without_arguments(const char *name, char *buf, size_t size)
 {
@@ -478,7 +477,7 @@ struct tally {
 };
 
 /*
- * @group  per root; DW_FUNC_NONE: no group. From here on root_of says the groups of entries with
+ * @group  per root; DW_FUNC_NONE: no group. From here on root_of has the groups of entries with
  *         code.
  */
 static int count_entries(struct grouping *all, const uint32_t *group, struct tally *tally)
@@ -505,7 +504,7 @@ static int count_entries(struct grouping *all, const uint32_t *group, struct tal
 	return rc;
 }
 
-/* Counted first, which says where those of each group stand. */
+/* Entries are counted first; the counts give the position of each group's entries. */
 static int site_entries(struct grouping *all, const uint32_t *group)
 {
 	struct groups *gs = all->ret;

@@ -43,8 +43,8 @@ struct group {
 	uint32_t line;
 	struct entry_list entries; /* with code, in order of DIE */
 	uint32_t n_without_code;
-	struct row_list rows; /* entry_rows_collect(), as is what follows */
-	bool from_macro; /* its rows do not tell entries, see entry_rows.h */
+	struct row_list rows; /* entry_rows_collect(), as the members below */
+	bool from_macro; /* its rows do not identify entries, see entry_rows.h */
 	/* in the order in which they were met; for a part (by_unit.h) the number of its group */
 	uint32_t number;
 };
@@ -77,7 +77,7 @@ struct group_filter {
 	/* tail of a qualified name, also without its template arguments; or a linkage name */
 	const char *name;
 	bool is_pattern;  /* the name is one for fnmatch() */
-	const struct groups *also; /* functions that pass whatever their name is; NULL: none */
+	const struct groups *also; /* functions that pass whatever their name; NULL: none */
 	const struct symbol_name *begins; /* only entries that begin at one of these addresses */
 	const char *file; /* tail of a path */
 	uint32_t line;
@@ -95,7 +95,7 @@ void groups_fini(struct groups *g);
 
 /*
  * Whether a function (its name, linkage_name, file and line) is one that the filter wants; @begins
- * is not looked at.
+ * is not used.
  */
 bool group_passes(const struct group_filter *want, const struct group *g);
 

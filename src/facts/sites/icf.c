@@ -48,7 +48,7 @@ static int by_name(const void *a, const void *b)
 	return compare_bases(x->name, y->name);
 }
 
-/* Add what one symbol table, which is in order of address, has at addresses with several names. */
+/* Add the addresses at which one symbol table, which is in order of address, has several names. */
 static int add_several(struct elf *e, struct fold_candidates *ret, struct cairn_err *err)
 {
 	const struct elf_symbol *symbols, *first = NULL;

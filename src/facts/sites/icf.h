@@ -20,7 +20,7 @@ struct fold_candidates {
  * fold_candidates_find - look for addresses with several names
  *
  * @ret  fold_candidates_fini() frees it, also after an error
- * Returns 0, -ENOMEM, or what elf_symbols() returns.
+ * Returns 0, -ENOMEM, or an error of elf_symbols().
  * Cost: one pass over the symbols.
  */
 int fold_candidates_find(const struct cairn_binary *bin, struct fold_candidates *ret,

@@ -19,8 +19,8 @@
  *	0x6a3  f, inlined in one+0x3
  *	0x6a3  f, inlined in two+0x3
  *
- * Copies in one function that begin at one address are something else: two calls. Names do not tell
- * one function from another: one and two may be clones of a function, or its bodies in two units.
+ * Copies in one function that begin at one address are something else: two calls. Names do not
+ * separate functions: one and two may be clones of a function, or its bodies in two units.
  */
 #include "sites/merged.h"
 

@@ -13,7 +13,7 @@
 bool merged_are_one(const struct cairn_site *a, const struct cairn_site *b);
 
 /*
- * merged_settle - make unavailable what sites that are one say differently
+ * merged_settle - make unavailable the arguments that merged sites describe differently
  *
  * @sites  of one function, sorted by address
  * @arena  for the arguments of sites that are changed

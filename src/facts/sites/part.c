@@ -27,7 +27,7 @@
 #include "dwarf/constants.h"
 #include "dwarf/near.h"
 
-/* As a unit says it. */
+/* As a unit records it. */
 struct position {
 	const struct dw_unit *unit;
 	uint64_t file, line, column;

@@ -36,7 +36,7 @@
 enum {
 	/* A chain of tail calls is short. After a few of them nearly everything can be reached. */
 	FUNCTIONS_MAX = 32,
-	/* In front of a switch's jump, in which its address is computed. */
+	/* Instructions before a switch's jump, which compute its address. */
 	LINE_BYTES_MAX = 256,
 	RSP = 7,
 	ENTRY_CFA = 8,

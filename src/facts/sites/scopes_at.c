@@ -30,7 +30,7 @@ enum {
 	/* Deeper inlining is cut; compilers stay below 100. */
 	DEPTH_MAX = 256,
 	/*
-	 * Copies of one function in another that are held against each other; with more, none is
+	 * Copies of one function in another that are compared with each other; with more, none is
 	 * believed.
 	 */
 	COPIES_MAX = 64,

@@ -102,7 +102,7 @@ struct site_worker {
 	uint32_t container; /* index entry; DW_FUNC_NONE at first */
 	struct dw_die function;         /* its DIE */
 	struct dw_range_list ranges;      /* its code */
-	struct dw_range_list own;         /* that of the site at hand */
+	struct dw_range_list own;         /* that of the current site */
 	struct cairn_vaddr container_entry;
 	bool container_has_code;
 	struct flow *flow;
@@ -131,7 +131,7 @@ struct built_site {
 	uint64_t view;
 	bool has_view;
 	struct dw_die die;
-	const struct dw_range *ranges; /* its code, as dw_ranges() tells it */
+	const struct dw_range *ranges; /* its code, as dw_ranges() returns it */
 	uint32_t n_ranges;
 	/* Formals of its abstract instance: the types of its args are theirs. */
 	struct formals formals;
@@ -139,12 +139,12 @@ struct built_site {
 	uint8_t *bound; /* enum bound of each of the formals */
 	/* of each: the code shows that it is there at the entry (loc_from_prologue()) */
 	bool *proven;
-	struct expression *exprs; /* what their locations were made of */
+	struct expression *exprs; /* the sources of their locations */
 	uint32_t container; /* index entry */
 	struct cairn_vaddr container_entry;
 	/*
-	 * Nothing tells at which of the moments at its address a location holds: the producer has
-	 * no views, or a list came without. See function.c.
+	 * A location cannot be assigned to one of the points at its address: the producer has no
+	 * views, or a list came without. See function.c.
 	 */
 	bool no_views;
 	/*
@@ -156,7 +156,7 @@ struct built_site {
 	struct enclosing around; /* of its row */
 	bool grows_stack; /* nothing but growing its stack leads a body back to its entry (go.c) */
 	bool lost_marker; /* a copy made by GCC, which marks entries, without an entry */
-	/* of an entry without views: general registers whose value is used, flow_used() */
+	/* for an entry without views: general registers whose value is used, flow_used() */
 	uint16_t used;
 };
 
@@ -186,7 +186,7 @@ int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t e
 /*
  * Which parameter a concrete formal is; n when it is none of them. By identity, never by position:
  * a reference that is damaged leaves its parameter without a description, and moves no other.
- * @guess  where it is looked for first
+ * @guess  where the search begins
  */
 uint32_t site_match_formal(const struct formals *f, const struct dw_die *formal, uint32_t guess);
 

@@ -330,7 +330,7 @@ static int find_pattern(struct dwarf_sites *s, const struct group_filter *filter
 	size_t n = f->groups.v.n + bare.at.n;
 	if (rc >= 0 && n > CAIRN_FIND_MAX)
 		rc = err_set(err, -E2BIG,
-			     "%s matches %zu functions; at most %d can be asked about at once",
+			     "%s matches %zu functions; at most %d can be queried at once",
 			     filter->name, n, CAIRN_FIND_MAX);
 	if (rc >= 0)
 		rc = build(s, &s->all, f, ret, err);

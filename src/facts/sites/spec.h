@@ -14,7 +14,7 @@ void spec_parse(char *spec, struct group_filter *ret);
 const char *spec_base_name(const char *name);
 
 /*
- * The same without template arguments, which may be spelled otherwise than where it is looked for.
+ * The same without template arguments, which may have another spelling in the debug information.
  * False: it is too long for @buf.
  */
 bool spec_key(const char *name, char *buf, size_t size);

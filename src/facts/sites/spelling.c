@@ -83,7 +83,7 @@ static void put_word(struct speller *s, struct argument *a, const char *word, si
 }
 
 /*
- * The words in front, as C would have them at their shortest: "unsigned long", "int", "const char".
+ * The first words, as C would have them at their shortest: "unsigned long", "int", "const char".
  */
 static size_t words_of(const struct argument *a, char *buf)
 {
@@ -159,7 +159,7 @@ static void put_argument(struct speller *s, char end)
 	put_words(s, &a);
 }
 
-/* Behind its beginning, up to and with its end. */
+/* The part after its beginning, up to and with its end. */
 static void put_list(struct speller *s, char end)
 {
 	if (++s->depth > DEPTH_MAX)

@@ -17,8 +17,8 @@ struct suggestions {
 };
 
 /*
- * suggest_offer - take @name when it is near to wanted, is not what was looked for itself, and is
- * not there yet.
+ * suggest_offer - take @name if it is near to wanted, is not the wanted name itself, and is not
+ * there yet.
  */
 void suggest_offer(struct suggestions *s, const char *name);
 
