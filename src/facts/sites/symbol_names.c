@@ -79,7 +79,8 @@ int symbol_name_add_implementations(const struct cairn_binary *bin, struct cairn
 		n = size;
 	if (n > RESOLVER_BYTES_MAX)
 		n = RESOLVER_BYTES_MAX;
-	for (; off < n && insn_decode(code + off, n - off, resolver.v + off, &insn); off += insn.len) {
+	for (; off < n && insn_decode(code + off, n - off, resolver.v + off, &insn);
+	     off += insn.len) {
 		struct cairn_vaddr at;
 		if (!insn_takes_address(code + off, n - off, resolver.v + off, &at.v) ||
 		    !is_function_start(bin, at))
@@ -111,7 +112,8 @@ static int find_in(const struct cairn_binary *bin, struct elf *e, const char *na
 			continue;
 		if (symbols[i].type == STT_GNU_IFUNC) {
 			s->indirect = true;
-			rc = symbol_name_add_implementations(bin, symbols[i].at, symbols[i].size, s, err);
+			rc = symbol_name_add_implementations(bin, symbols[i].at, symbols[i].size, s,
+							     err);
 		} else if (is_code(bin, &symbols[i])) {
 			rc = add(s, symbols[i].at, err);
 		}
