@@ -40,6 +40,34 @@ def rust_program():
     return program
 
 
+# A struct whose size only run time knows, and a member without bytes that is after others and at 0.
+RUST_TAIL = """
+pub struct Tail([u8]);
+pub struct Head { pub n: u16, pub t: Tail }
+pub struct Nothing;
+#[inline(never)] pub fn show(h: &Head, r: &Result<u64, Nothing>, c: &std::ffi::CStr) -> usize {
+    h.n as usize + h.t.0.len() + c.to_bytes().len() + match r { Ok(v) => *v as usize, Err(_) => 1 }
+}
+fn main() {
+    let bytes: Box<[u16]> = vec![1u16, 2].into();
+    let head: &Head = unsafe { std::mem::transmute::<(*const u16, usize), &Head>((bytes.as_ptr(), 1usize)) };
+    let c = std::ffi::CString::new("abc").unwrap();
+    println!("{}", show(head, &if head.n == 1 { Err(Nothing) } else { Ok(7) }, &c));
+}
+"""
+
+
+@claim
+def unsized_tails_and_members_without_bytes_of_rust_add_up():
+    program = os.path.join(folder(), "tail-rs")
+    run(need("rustc"), "-g", "-o", program, write("tail.rs", RUST_TAIL), check=True)
+    text = cairn("layout", program, check=True).out
+    expect("struct tail::Head {" in text and "::Err {" in text and text.count("struct ") > 100, text[:2000])
+    expect("BRAIN FART" not in text, text[text.find("BRAIN FART") - 2000:][:2500])
+    head = cairn("layout", program, "Head", "--json", check=True).objects()[0]
+    expect(head["size"] == 2 and [m["offset"] for m in head["members"]] == [0, 2] and not head["holes"], head)
+
+
 @claim
 def members_of_rust_come_in_the_order_of_their_places():
     program = rust_program()

@@ -89,7 +89,9 @@ static void gap_before(struct walk *w, const struct cairn_member *in,
 	*bits = w->unit_size ? close_unit(w, start) : 0;
 	if (!in->bit_size) {
 		*hole = less(start / 8, w->seen / 8);
-		w->seen = start + 8 * m->size;
+		/* Rust puts a member without bytes anywhere, also before the last one's end. */
+		if (m->size || start > w->seen)
+			w->seen = start + 8 * m->size;
 		w->unit_size = 0;
 		return;
 	}
@@ -140,6 +142,16 @@ void layout_find_holes(const struct cairn_type *t, struct cairn_layout_member *m
 	ret->padding = less(t->size, w.seen / 8);
 }
 
+/*
+ * The last member of a Rust struct may have a size that only run time knows (str, [T]). Its DWARF
+ * counts one element, and the struct's size ends before it.
+ */
+static bool is_unsized_tail(const struct cairn_type *t, const struct cairn_layout_member *m,
+			    uint32_t i)
+{
+	return is_structure(t) && i + 1 == t->n_members && m[i].size && m[i].offset >= t->size;
+}
+
 static void sum_up(const struct cairn_type *t, const struct cairn_layout_member *m,
 		   struct cairn_layout_facts *ret)
 {
@@ -148,7 +160,7 @@ static void sum_up(const struct cairn_type *t, const struct cairn_layout_member 
 	for (uint32_t i = 0; i < t->n_members; i++) {
 		if (t->members[i].bit_size)
 			ret->sum_bit_fields += t->members[i].bit_size;
-		else
+		else if (!is_unsized_tail(t, m, i))
 			ret->sum_members += m[i].size;
 	}
 }
