@@ -46,7 +46,7 @@ static const struct opt opts[] = {
 	{0, "emit", OPT_TEXT, "bpftrace|perf|gdb", offsetof(struct sites_values, emit),
 	 "print probe definitions that another tool takes"},
 	{0, "hazards", OPT_FLAG, NULL, offsetof(struct sites_values, hazards),
-	 "list every site of the file where a uprobe is lost or does harm"},
+	 "list every instruction of the file on which a uprobe is lost or does harm"},
 	{0, "explain", OPT_TEXT, "WORD", offsetof(struct sites_values, explain),
 	 "explain a reason, such as \"stale\" or \"bypassed\", and the remedy; \"list\" prints all "
 	 "words"},
@@ -445,7 +445,7 @@ static int run(void *v, const struct operands *operands)
 	if (values->explain)
 		return sites_explain(values->explain, values->json);
 	if (!operands->n)
-		return fail(STATUS_USAGE, "sites needs %s\nTry: cairn sites --help",
+		return fail(STATUS_USAGE, "cairn sites needs %s\nTry: cairn sites --help",
 			    cmd_sites.operands);
 	if (values->hazards && operands->n > 1)
 		return fail(STATUS_USAGE, "--hazards is about a whole file, not about %s",

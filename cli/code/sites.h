@@ -69,7 +69,7 @@ int sites_explain(const char *word, bool as_json);
 /* All functions of the file and how well they are described; an exit status. */
 int sites_coverage(const struct view *view);
 /*
- * Every site of the file where a uprobe is lost or does harm; an exit status.
+ * Every instruction of the file on which a uprobe is lost or does harm; an exit status.
  *
  * @sidecar  the source of functions and names; NULL: the binary
  */
