@@ -3,7 +3,7 @@
 #
 #   make           build the program: build/cairn; and examples/event.bpf.o, for what examples/ shows
 #   make deps      install the Debian packages that are missing (as root; otherwise print the command)
-#   make demo      install, build, and show `cairn sites` and `cairn trace` on real programs
+#   make demo      install, build, and show what Cairn is for on real programs, in some seconds
 #   make check     install, build, and run the tests: unit, command line, live
 #   make check-truth   the long comparison with gdb and with what generated programs log themselves
 #   make bench     install and run every benchmark;  make bench-NAME  one
@@ -45,7 +45,7 @@ deps:
 
 demo: deps
 	@$(MAKE) --no-print-directory all
-	@scripts/demo.sh $(BUILD)/cairn
+	@scripts/demo.sh $(abspath $(BUILD))/cairn
 
 check: deps
 	@$(MAKE) --no-print-directory all
