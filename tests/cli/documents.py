@@ -129,14 +129,14 @@ class Shell:
 
 
 def as_in_documents(line, folders):
-    """The line with the folder of the clone as documents have it."""
+    """The line with its folders as documents call them."""
     for folder in sorted(folders, key=len, reverse=True):
-        line = line.replace(folder, CLONE)
+        line = line.replace(folder, folders[folder])
     return line.replace(CLONE + "/build/../", CLONE + "/").rstrip()
 
 
 def shape(line):
-    line = re.sub(r"\b(?:0x)?(?=[0-9a-f]*\d)[0-9a-f]+\b", "#", line)
+    line = re.sub(r"\b0x[0-9a-f]+\b|\b(?=[0-9a-f]*\d)[0-9a-f]+\b", "#", line)
     line = re.sub(r"\d+", "#", line)
     line = re.sub(r"#(?:\.#)+", "#", line)
     line = re.sub(r"# (?:ns|µs|ms|s)\b", "# s", line)

@@ -14,15 +14,15 @@ import sys
 import tempfile
 
 from claims import BUILD, CAIRN, SOURCE, Skip, cairn, claim, claim_each, expect, main, run
-from documents import (Shell, as_in_documents, blocks, commands, differences, make_clone,
+from documents import (CLONE, Shell, as_in_documents, blocks, commands, differences, make_clone,
                        with_output)
 
-DOCUMENTS = ["docs/tutorial.md"]
+DOCUMENTS = ["docs/tutorial.md", "docs/cookbook.md"]
 # The documents show programs that these compiled; another version makes other code.
 MADE_WITH = {"gcc": "12", "clang": "14"}
 # Words of a command that are other people's programs. What is missing is a reason to skip.
 TOOLS = ["gcc", "clang", "gdb", "perf", "bpftool", "bpftrace", "pahole", "readelf", "objdump", "jq",
-         "luajit", "python3", "strip"]
+         "luajit", "gcore", "strip"]
 # Variables of this test that the commands see.
 KEPT = ["PATH", "HOME", "CAIRN_CACHE", "ASAN_OPTIONS", "UBSAN_OPTIONS"]
 
@@ -51,7 +51,8 @@ def execute(name):
         folder = os.path.realpath(top)
         make_clone(folder, SOURCE, BUILD)
         shell = Shell(folder, environment(folder))
-        folders = [folder, os.path.realpath(SOURCE), os.path.realpath(BUILD)]
+        folders = {folder: CLONE, os.path.realpath(SOURCE): CLONE,
+                   os.path.realpath(BUILD): CLONE + "/build"}
         try:
             for command in found:
                 if not command.reason:
@@ -76,13 +77,13 @@ def may_trace():
 def why_not(text):
     """Why the command cannot print here what it should, or None."""
     for tool in TOOLS:
-        if re.search(rf"(^|[|;&] *|sudo ){tool}\b", text, re.M) and not shutil.which(tool):
+        if re.search(rf"(^|[|;&] *|sudo |-- ){tool}\b", text, re.M) and not shutil.which(tool):
             return f"{tool} is not installed"
     if "sudo " in text and os.geteuid() != 0:
         return "needs root"
-    if re.search(r"cairn trace (?!.*--dry-run)", text) and not may_trace():
+    if re.search(r"cairn (trace (?!.*--dry-run)|doctor)", text) and not may_trace():
         return "no uprobes here"
-    if "libc.so.6" in text and cairn("sites", LIBC, "tcache_get").status:
+    if re.search(r"libc\.so\.6|doctor", text) and cairn("sites", LIBC, "tcache_get").status:
         return "libc has no debug information here"
     return None
 
