@@ -17,7 +17,7 @@ from claims import BUILD, CAIRN, SOURCE, Skip, cairn, claim, claim_each, expect,
 from documents import (CLONE, Shell, as_in_documents, blocks, commands, differences, make_clone,
                        with_output)
 
-DOCUMENTS = ["docs/tutorial.md", "docs/cookbook.md"]
+DOCUMENTS = ["docs/tutorial.md", "docs/cookbook.md", "docs/sites-by-example.md"]
 # The documents show programs that these compiled; another version makes other code.
 MADE_WITH = {"gcc": "12", "clang": "14"}
 # Words of a command that are other people's programs. What is missing is a reason to skip.
@@ -149,6 +149,21 @@ def what_is_updated_is_what_was_printed_and_nothing_else():
         command.printed = printed
     wanted = text.replace("$ one\n", "$ one\nnew\n").replace("old\n  0x12\n", "a\nb\nc\n")
     expect(with_output(text, found) == wanted, with_output(text, found))
+
+
+@claim
+def files_and_functions_that_the_example_names_are_there():
+    text = re.sub(r"^```.*?^```$", "", read("docs/sites-by-example.md"), flags=re.M | re.S)
+    named = set(re.findall(r"`([\w/]+\.c)`", text)) - {"examples/clip.c"}
+    sites = os.path.join(SOURCE, "src/facts/sites")
+    places = [SOURCE, sites, os.path.join(SOURCE, "src/facts/loc")]
+    missing = [name for name in named
+               if not any(os.path.exists(os.path.join(place, name)) for place in places)]
+    expect(len(named) > 15 and not missing, missing)
+    code = "".join(read(os.path.join("src/facts/sites", name))
+                   for name in os.listdir(sites) if name.endswith(".c"))
+    for function in re.findall(r"`(\w+)\(\)`", text):
+        expect(re.search(rf"\b{function}\(", code), function)
 
 
 @claim_each(*DOCUMENTS)
