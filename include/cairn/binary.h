@@ -143,7 +143,8 @@ bool cairn_binary_section_of(const struct cairn_binary *bin, struct cairn_vaddr 
  *
  * Ranges nest and overlap: of those that hold @at, the one that starts last wins. If several start
  * there, a global one wins over a weak and a local one, then the shortest name. A symbol without a
- * size holds its first byte only.
+ * size holds what no other does, up to the next function or global label of its section; if only
+ * .dynsym is there, its first byte. A label, without type and size, holds what no function does.
  *
  * @ret_name   borrowed; without the version after @
  * @ret_start  its address

@@ -124,6 +124,60 @@ def a_function_without_a_size_has_the_code_up_to_the_next_one():
     expect(ours == [True, False], ours)
 
 
+LABELS = """
+.text
+.type sized, %function
+sized: nop
+.globl within
+within: ret
+.size sized, .-sized
+.type bare, %function
+bare: nop
+loop: jmp loop
+.globl first
+first: nop
+inner: ret
+.globl second
+second: nop
+nop
+.type last, %function
+last: ret
+.size last, .-last
+$x:
+nop
+.section other, "ax"
+table: .byte 0xf3, 0x0f, 0x1e
+.globl after
+after: ret
+"""
+
+
+@claim
+def a_label_without_a_type_and_a_size_has_the_code_that_no_function_has():
+    source, path = os.path.join(folder(), "labels.s"), os.path.join(folder(), "labels")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(LABELS)
+    run(need("gcc"), "-nostdlib", "-static", "-Wl,-e,first", source, "-o", path, check=True)
+    nm = {line.split()[2]: int(line.split()[0], 16) for line in run(need("nm"), "-a", path, check=True).lines()}
+    asked = [f"{nm['sized'] + i:#x}" for i in range(11)] + [f"{nm['table'] + i:#x}" for i in range(4)]
+
+    def names(*how):
+        return [o["frames"][0]["function"] if o["frames"] else None for o in cairn("addr", *how, "--json", path, *asked).objects()]
+
+    # A function with a size keeps its labels, one without keeps the local ones; a linker's mark is no name.
+    expect(names("--no-cache") == ["sized"] * 2 + ["bare"] * 3 + ["first"] * 2 + ["second"] * 2 + ["last", None]
+           + ["table"] * 3 + ["after"], names("--no-cache"))
+    theirs = run(need("llvm-symbolizer"), "--no-inlines", "--functions=linkage", f"--obj={path}", *asked[7:10],
+                 *asked[-4:]).lines()[::3]
+    expect(theirs == ["second"] * 2 + ["last"] + ["table"] * 3 + ["after"], theirs)
+    made = path + ".made"
+    cairn("sidecar", path, "-o", made, check=True)
+    expect(names("--sidecar", made) == names("--no-cache"), names("--sidecar", made))
+    # What follows a local label may be a table: its bytes are not decoded.
+    expect(cairn("sites", path, "--hazards").out == cairn("sites", path, "--sidecar", made, "--hazards").out)
+    expect("table" not in cairn("sites", path, "--hazards").out)
+
+
 @claim
 def an_address_of_an_object_file_is_told_from_what():
     source, path = os.path.join(folder(), "object.c"), os.path.join(folder(), "object.o")

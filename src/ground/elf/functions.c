@@ -24,6 +24,11 @@
  * dynamic symbols, the next function may be one without a name: there it has its first byte and no
  * more.
  *
+ * A label, which has neither a type nor a size, names code that no function holds: within a
+ * function's size it is one of many places of that function. A global label ends a function
+ * without a size, as another file may call it. A local one does not: assemblers keep the labels of
+ * loops.
+ *
  * Flattening sweeps over the starts in order. A heap keeps the open ranges with the winner on top.
  * An ended range leaves it only when it comes to the top: until then it cannot win. Each symbol
  * enters and leaves once: O(n log n). The top at a place lasts until it ends or another starts.
@@ -35,12 +40,28 @@
 
 #include "elf/segments.h"
 
-/* Functions, and labels with a size in code: such labels are the kernel's assembly entry points. */
+static bool is_label(const struct elf_symbol *s)
+{
+	return s->type == STT_NOTYPE && !s->size;
+}
+
+bool functions_is_local_label(const struct elf_symbol *s)
+{
+	return is_label(s) && s->binding == STB_LOCAL;
+}
+
+/* "$x" marks where code begins for a linker, ".annobin_f.c" where a compiler's notes do. */
+static bool is_mark(const struct elf_symbol *s)
+{
+	return functions_is_local_label(s) && (s->name[0] == '$' || s->name[0] == '.');
+}
+
+/* Functions, and what has no type in code: among those are the kernel's assembly entry points. */
 static bool is_function(const struct elf *e, const struct elf_symbol *s)
 {
 	if (s->type == STT_FUNC || s->type == STT_GNU_IFUNC)
 		return true;
-	if (s->type != STT_NOTYPE || !s->size)
+	if (s->type != STT_NOTYPE || !s->name[0] || is_mark(s))
 		return false;
 	const struct section *section = elf_section_holding(e, s->at);
 	return section && (section->file.flags & SHF_EXECINSTR);
@@ -72,6 +93,8 @@ static int binding_rank(const struct elf_symbol *s)
 /* True when @a wins over @b where both hold. */
 static bool wins(const struct elf_symbol *a, const struct elf_symbol *b)
 {
+	if (is_label(a) != is_label(b))
+		return is_label(b);
 	if (a->at.v != b->at.v)
 		return a->at.v > b->at.v;
 	/* A sized function says more than a bare label at the same place. */
@@ -164,8 +187,26 @@ static uint64_t end_of_section(const struct elf *e, uint64_t at)
 	return s && s->file.flags & SHF_EXECINSTR ? s->file.addr.v + s->file_size : at;
 }
 
+/* True if @r begins where the code of the range before it, which has no size, goes on. */
+static bool is_within(const struct function_range *before, const struct function_range *r,
+		      const struct elf *e)
+{
+	return functions_is_local_label(r->symbol) && !before->symbol->size &&
+	       !functions_is_local_label(before->symbol) && end_of_section(e, before->lo) > r->lo;
+}
+
+static void drop_labels_within(struct functions *f, const struct elf *e)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < f->ranges.n; i++)
+		if (!kept || !is_within(&f->ranges.p[kept - 1], &f->ranges.p[i], e))
+			f->ranges.p[kept++] = f->ranges.p[i];
+	f->ranges.n = kept;
+}
+
 static void extend(struct functions *f, const struct elf *e)
 {
+	drop_labels_within(f, e);
 	for (size_t i = 0; i < f->ranges.n; i++) {
 		struct function_range *r = &f->ranges.p[i];
 		uint64_t next = i + 1 < f->ranges.n ? r[1].lo : UINT64_MAX;

@@ -28,4 +28,7 @@ void functions_fini(struct functions *f);
 /* The symbol that wins at @at, or NULL. O(log n). */
 const struct elf_symbol *functions_at(const struct functions *f, struct cairn_vaddr at);
 
+/* A local symbol without a type and a size: in hand-written code it may stand before a table. */
+bool functions_is_local_label(const struct elf_symbol *s);
+
 #endif

@@ -122,6 +122,16 @@ enum cairn_hazard insn_hazard_in(const uint8_t *func, size_t n, size_t off)
 	return hazard_of(func, n, off);
 }
 
+/* The function that holds @at, or NULL. What a local label stands before may be a table. */
+static const struct elf_symbol *symbol_before(const struct cairn_binary *bin, struct cairn_vaddr at)
+{
+	const struct functions *functions;
+	if (binary_functions(bin, &functions, NULL) < 0 || !functions)
+		return NULL;
+	const struct elf_symbol *s = functions_at(functions, at);
+	return s && !functions_is_local_label(s) ? s : NULL;
+}
+
 enum cairn_hazard cairn_hazard_at(const struct cairn_binary *bin, struct cairn_vaddr at,
 				  bool is_function_entry)
 {
@@ -133,13 +143,11 @@ enum cairn_hazard cairn_hazard_at(const struct cairn_binary *bin, struct cairn_v
 						: CAIRN_HAZARD_NOT_A_BOUNDARY;
 	if (is_function_entry)
 		return hazard_of(code, left, 0);
-	const char *name;
-	struct cairn_vaddr start;
+	const struct elf_symbol *s = symbol_before(bin, at);
 	/* Without a symbol, or with one in another section, the place itself is believed. */
-	if (!cairn_binary_symbol_of(bin, at, &name, &start) || !elf_code_at(e, start, &func, &n) ||
-	    n - (at.v - start.v) != left)
+	if (!s || !elf_code_at(e, s->at, &func, &n) || n - (at.v - s->at.v) != left)
 		return insn_uprobe(code, left).hazard;
-	size_t off = at.v - start.v;
+	size_t off = at.v - s->at.v;
 	if (!is_boundary(func, n, off))
 		return CAIRN_HAZARD_NOT_A_BOUNDARY;
 	/*
@@ -349,7 +357,8 @@ static int functions_of(const struct cairn_binary *bin, struct hazard_functions 
 		return rc;
 	map_init(&starts);
 	for (size_t i = 0; i < functions->ranges.n && rc >= 0; i++)
-		rc = add_range(&functions->ranges.p[i], &starts, ret);
+		if (!functions_is_local_label(functions->ranges.p[i].symbol))
+			rc = add_range(&functions->ranges.p[i], &starts, ret);
 	map_fini(&starts);
 	return rc < 0 ? err_nomem(err, "the list of functions") : 0;
 }

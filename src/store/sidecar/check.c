@@ -44,14 +44,16 @@ static int check_symbols(const struct cairn_sidecar *p, struct cairn_err *err)
 	for (uint32_t i = 0; i < p->symbols.n; i++) {
 		uint32_t at = table_get(&p->symbols, i, SYMBOL_AT),
 			 name = table_get(&p->symbols, i, SYMBOL_NAME);
-		bool rest = table_get(&p->symbols, i, SYMBOL_REST);
+		bool rest = table_get(&p->symbols, i, SYMBOL_KIND) == SYMBOL_KIND_REST;
 		if (at < end)
 			return bad(p, ".cairn.symbols", i, "an address after the previous symbol",
 				   err);
 		end = (uint64_t)at + table_get(&p->symbols, i, SYMBOL_SIZE);
 		if (end > p->header->span)
 			return bad(p, ".cairn.symbols", i, "an end inside the code", err);
-		if (rest ? name >= i || table_get(&p->symbols, name, SYMBOL_REST)
+		if (table_get(&p->symbols, i, SYMBOL_KIND) > SYMBOL_KIND_LOCAL_LABEL)
+			return bad(p, ".cairn.symbols", i, "one of three kinds", err);
+		if (rest ? name >= i || table_get(&p->symbols, name, SYMBOL_KIND) == SYMBOL_KIND_REST
 			 : !is_string(p, name))
 			return bad(p, ".cairn.symbols", i,
 				   "a name, or the number of a record before it", err);

@@ -12,7 +12,7 @@
 
 /* As in .cairn.symbols. */
 struct symbol_entry {
-	uint32_t at, size, name, rest;
+	uint32_t at, size, name, kind;
 };
 
 struct symbol_table {

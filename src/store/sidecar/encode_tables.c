@@ -4,6 +4,7 @@
 
 #include "sidecar/bits_out.h"
 #include "sidecar/encode.h"
+#include "sidecar/format.h"
 #include "sidecar/name_index.h"
 
 void encode_files(const struct joined *j, struct bytes *ret)
@@ -62,8 +63,10 @@ static int add_symbol(const struct function_range *r, struct code_span span,
 		hi = span.size;
 	struct symbol_entry s = {.at = (uint32_t)lo, .size = (uint32_t)(hi - lo)};
 	uint64_t key = (uint64_t)(uintptr_t)r->symbol;
+	if (functions_is_local_label(r->symbol))
+		s.kind = SYMBOL_KIND_LOCAL_LABEL;
 	if (r->lo != r->symbol->at.v && map_get(starts, key, &start)) {
-		s.rest = 1;
+		s.kind = SYMBOL_KIND_REST;
 		s.name = (uint32_t)start;
 	} else {
 		int rc = strings_add(strings, r->symbol->name, &s.name);

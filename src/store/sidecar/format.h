@@ -20,7 +20,7 @@ enum {
 	 * A reader knows this version and no other. Raised when the same bytes would say something
 	 * else.
 	 */
-	SIDECAR_VERSION = 5,
+	SIDECAR_VERSION = 6,
 
 	/*
 	 * Raised whenever the same binary would give other sites, locations, chains or lines than
@@ -79,6 +79,13 @@ struct sidecar_load {
 };
 _Static_assert(sizeof(struct sidecar_load) == 32, "a segment has no holes");
 
+/* SYMBOL_KIND: a function or a global label; its rest after another that lies in it; a local one. */
+enum {
+	SYMBOL_KIND_START = 0,
+	SYMBOL_KIND_REST,
+	SYMBOL_KIND_LOCAL_LABEL,
+};
+
 /* Fields of tables. Strings are offsets in .cairn.strings, 0 none. */
 enum {
 	/* .cairn.symbols: [at, at + size) is named. Sorted, without overlaps. */
@@ -86,7 +93,7 @@ enum {
 	SYMBOL_SIZE,
 	/* string; of a rest: the number of the record with the symbol's start and name */
 	SYMBOL_NAME,
-	SYMBOL_REST, /* 1: the rest of a symbol, after another symbol that lies in it */
+	SYMBOL_KIND,
 
 	/* .cairn.functions; number 0 is a function of which nothing is known. */
 	FUNCTION_NAME = 0,

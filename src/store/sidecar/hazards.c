@@ -6,26 +6,39 @@
 #include "insn/insn.h"
 #include "sidecar/sidecar_impl.h"
 
+struct record_functions {
+	VEC(uint32_t) v;
+};
+
+/* Record @i. @of_record: the number of each record's function. */
+static int read_function(const struct cairn_sidecar *p, uint32_t i,
+			 struct record_functions *of_record, struct hazard_functions *ret)
+{
+	uint32_t kind = table_get(&p->symbols, i, SYMBOL_KIND), start = i;
+	uint64_t lo = p->header->base + table_get(&p->symbols, i, SYMBOL_AT);
+	uint64_t hi = lo + table_get(&p->symbols, i, SYMBOL_SIZE);
+	if (kind == SYMBOL_KIND_REST)
+		start = table_get(&p->symbols, i, SYMBOL_NAME);
+	uint32_t number = start < i ? of_record->v.p[start] : (uint32_t)ret->v.n;
+	if (!VEC_ADD(&of_record->v, number))
+		return -ENOMEM;
+	if (kind == SYMBOL_KIND_LOCAL_LABEL)
+		return 0;
+	if (number < ret->v.n)
+		ret->v.p[number].hi = hi;
+	else if (!VEC_ADD(&ret->v, ((struct hazard_function){lo, hi})))
+		return -ENOMEM;
+	return 0;
+}
+
 /* The table has them flattened: a rest says which record its symbol starts at. */
 static int read_functions(const struct cairn_sidecar *p, struct hazard_functions *ret)
 {
-	VEC(uint32_t) of_record = {0};
+	struct record_functions of_record = {0};
 	int rc = 0;
-	for (uint32_t i = 0; i < p->symbols.n && rc >= 0; i++) {
-		uint64_t lo = p->header->base + table_get(&p->symbols, i, SYMBOL_AT);
-		uint64_t hi = lo + table_get(&p->symbols, i, SYMBOL_SIZE);
-		uint32_t start = table_get(&p->symbols, i, SYMBOL_REST)
-					 ? table_get(&p->symbols, i, SYMBOL_NAME)
-					 : i;
-		uint32_t number = start < i ? of_record.p[start] : (uint32_t)ret->v.n;
-		if (number < ret->v.n)
-			ret->v.p[number].hi = hi;
-		else if (!VEC_ADD(&ret->v, ((struct hazard_function){lo, hi})))
-			rc = -ENOMEM;
-		if (rc >= 0 && !VEC_ADD(&of_record, number))
-			rc = -ENOMEM;
-	}
-	VEC_FREE(&of_record);
+	for (uint32_t i = 0; i < p->symbols.n && rc >= 0; i++)
+		rc = read_function(p, i, &of_record, ret);
+	VEC_FREE(&of_record.v);
 	return rc;
 }
 

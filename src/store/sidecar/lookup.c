@@ -19,14 +19,18 @@ static bool symbol_holds(const struct cairn_sidecar *p, uint32_t i, uint32_t at)
 	return at - table_get(&p->symbols, i, SYMBOL_AT) < table_get(&p->symbols, i, SYMBOL_SIZE);
 }
 
+static bool is_rest(const struct cairn_sidecar *p, uint32_t i)
+{
+	return table_get(&p->symbols, i, SYMBOL_KIND) == SYMBOL_KIND_REST;
+}
+
 /* The record with the start and the name of the symbol of record @i. */
 static uint32_t symbol_start(const struct cairn_sidecar *p, uint32_t i)
 {
-	if (i == NO_SYMBOL || !table_get(&p->symbols, i, SYMBOL_REST))
+	if (i == NO_SYMBOL || !is_rest(p, i))
 		return i;
 	uint32_t start = table_get(&p->symbols, i, SYMBOL_NAME);
-	return start < p->symbols.n && !table_get(&p->symbols, start, SYMBOL_REST) ? start
-										   : NO_SYMBOL;
+	return start < p->symbols.n && !is_rest(p, start) ? start : NO_SYMBOL;
 }
 
 /* The last of @n records from @i on that begins at or before @at; @i, when none does. */
