@@ -9,6 +9,7 @@
 #include "cmd.h"
 #include "json.h"
 #include "say.h"
+#include "truncated.h"
 #include "unwind.h"
 
 struct encode_values {
@@ -95,8 +96,11 @@ static int write_out(const char *elf, const char *out, const struct encode_value
 {
 	struct cairn_embed_section section = {".sframe", e->bytes, e->size};
 	struct cairn_err err = {0};
-	int r = values->embed ? cairn_embed(elf, out, &section, 1, &err) :
-				cairn_embed_alone(e->machine, out, &section, 1, &err);
+	int r = check_inputs(&err);
+
+	if (r == 0)
+		r = values->embed ? cairn_embed(elf, out, &section, 1, &err) :
+				    cairn_embed_alone(e->machine, out, &section, 1, &err);
 
 	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
 }

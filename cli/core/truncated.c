@@ -7,8 +7,10 @@
  */
 #include "truncated.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -59,6 +61,31 @@ int truncated_status(int status)
 		return status;
 	tell(name);
 	return STATUS_DAMAGED;
+}
+
+int check_inputs(struct cairn_err *err)
+{
+	const char *name = cairn_inputs_shortened();
+
+	if (!name)
+		return 0;
+	err->code = -EBADMSG;
+	snprintf(err->msg, sizeof(err->msg),
+		 "%s: became shorter while it was being read; run this again when it is complete",
+		 name);
+	return err->code;
+}
+
+int write_whole_answers(const struct cairn_file *files, size_t n, struct cairn_err *err)
+{
+	int r = check_inputs(err);
+
+	return r < 0 ? r : cairn_file_write_together(files, n, err);
+}
+
+int write_whole_answer(const char *path, const void *bytes, size_t size, struct cairn_err *err)
+{
+	return write_whole_answers(&(struct cairn_file){path, bytes, size}, 1, err);
 }
 
 void truncated_is_told(void)

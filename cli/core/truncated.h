@@ -3,6 +3,8 @@
 #ifndef CLI_TRUNCATED_H
 #define CLI_TRUNCATED_H
 
+#include <cairn/file.h>
+
 /*
  * From here on a read of the missing part of an input ends the program with a message and
  * STATUS_DAMAGED, not by SIGBUS.
@@ -14,5 +16,15 @@ void truncated_is_told(void);
  * shorter by less than a page or in a part that was not read; else @status.
  */
 int truncated_status(int status);
+
+/*
+ * cairn_file_write_together(), unless an input of the program became shorter: -EBADMSG, and no file
+ * is written.
+ */
+int write_whole_answers(const struct cairn_file *files, size_t n, struct cairn_err *err);
+/* Its refusal: 0, or -EBADMSG. */
+int check_inputs(struct cairn_err *err);
+/* The same of one file. */
+int write_whole_answer(const char *path, const void *bytes, size_t size, struct cairn_err *err);
 
 #endif

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/file.h>
 
 #include "cmd.h"
 #include "heap.h"
 #include "json.h"
 #include "say.h"
 #include "sidecar.h"
+#include "truncated.h"
 
 struct sidecar_values {
 	struct opt_list debug_dirs;
@@ -155,7 +155,7 @@ static int write_wrapped(const struct cairn_sidecar_image *image, const char *pa
 
 	if (r < 0)
 		return r;
-	r = cairn_file_write(path, file, size, err);
+	r = write_whole_answer(path, file, size, err);
 	free(file);
 	return r;
 }
@@ -177,7 +177,7 @@ static int make_at(const struct cairn_binary *bin, const struct sidecar_values *
 	warn_of_missing_dwo(image.n_missing, image.missing,
 			    "code that only they describe is not in the sidecar");
 	r = values->served ? write_wrapped(&image, path, &err)
-			   : cairn_file_write(path, image.bytes, image.size, &err);
+			   : write_whole_answer(path, image.bytes, image.size, &err);
 	if (r >= 0 && image.n_left_out)
 		fail_lines(STATUS_YES, image.left_out_why.msg, "%s: %u damaged unit%s left out: ",
 			   cairn_binary_path(bin), image.n_left_out,

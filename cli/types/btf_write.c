@@ -2,11 +2,11 @@
 /* The output and the messages of the verbs that make BTF from BTF. */
 #include <inttypes.h>
 
-#include <cairn/file.h>
 
 #include "btf.h"
 #include "json.h"
 #include "say.h"
+#include "truncated.h"
 
 static void tell(const char *path, size_t size, uint32_t n, uint32_t n_before, bool as_json)
 {
@@ -52,7 +52,7 @@ int btf_write(const struct btf_made *made, size_t n, bool json)
 	}
 	if (status)
 		return status;
-	int r = cairn_file_write_together(files, n, &err);
+	int r = write_whole_answers(files, n, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
 	for (size_t i = 0; i < n; i++)

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include <cairn/bind.h>
-#include <cairn/file.h>
 
 #include "cmd.h"
 #include "layout.h"
+#include "truncated.h"
 
 struct bind_values {
 	struct layout_values file; /* how FILE is opened */
@@ -102,7 +102,7 @@ static int write_out(const struct bind_values *values, const struct cairn_source
 	bool failed = ferror(out);
 	if ((fclose(out) || failed || !text) && !status)
 		status = fail(STATUS_NOT_HERE, "no memory");
-	int rc = status ? 0 : cairn_file_write(values->output, text, size, &err);
+	int rc = status ? 0 : write_whole_answer(values->output, text, size, &err);
 	free(text);
 	return rc < 0 ? fail_err(rc, &err, STATUS_USAGE) : status;
 }

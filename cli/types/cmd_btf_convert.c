@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/file.h>
 
 #include "btf.h"
 #include "json.h"
 #include "say.h"
+#include "truncated.h"
 
 struct convert_values {
 	struct opt_list bases;
@@ -108,7 +108,7 @@ static int convert(const struct cairn_btf *btf, const struct convert_values *val
 	int r = cairn_btf_convert(btf, &to, &lost, &bytes, &size, &err);
 
 	if (r == 0)
-		r = cairn_file_write(values->out, bytes, size, &err);
+		r = write_whole_answer(values->out, bytes, size, &err);
 	free(bytes);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);

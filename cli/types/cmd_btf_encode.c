@@ -8,7 +8,6 @@
 
 #include <cairn/btf/from_dwarf.h>
 #include <cairn/embed.h>
-#include <cairn/file.h>
 
 #include "btf.h"
 #include "btf_encode.h"
@@ -18,6 +17,7 @@
 #include "say.h"
 #include "sidecar.h"
 #include "style.h"
+#include "truncated.h"
 
 struct encode_values {
 	struct opt_list bases, debug_dirs;
@@ -176,7 +176,7 @@ static int write_outputs(struct output *outputs, const struct encode_values *val
 			return fail(STATUS_NOT_HERE, "no memory");
 		files[n++] = (struct cairn_file){o->path, o->blob->bytes, o->blob->size};
 	}
-	int r = cairn_file_write_together(files, n, &err);
+	int r = write_whole_answers(files, n, &err);
 
 	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
 }
@@ -200,7 +200,9 @@ static int embed(struct output *outputs, const struct encode_values *values, con
 			return fail(STATUS_NOT_HERE, "no memory");
 		}
 	}
-	int r = cairn_embed(elf, values->out, sections, n, &err);
+	int r = check_inputs(&err);
+	if (r == 0)
+		r = cairn_embed(elf, values->out, sections, n, &err);
 
 	/*
 	 * A kernel's .BTF is mapped with its data: in a bootable image it cannot be replaced.

@@ -11,11 +11,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cairn/file.h>
 #include <cairn/layout/lock.h>
 
 #include "layout_compare.h"
 #include "say.h"
+#include "truncated.h"
 
 struct lock_run {
 	const char *lock_path, *path;
@@ -191,7 +191,7 @@ static int write_now(struct lock_run *l, const struct cairn_abi *abi)
 static int update(const struct lock_run *l)
 {
 	struct cairn_err err = {0};
-	int rc = cairn_file_write(l->lock_path, l->text, l->size, &err);
+	int rc = write_whole_answer(l->lock_path, l->text, l->size, &err);
 
 	return rc < 0 ? fail_err(rc, &err, STATUS_USAGE) : STATUS_YES;
 }

@@ -99,6 +99,17 @@ const char *cairn_binary_debug_path(const struct cairn_binary *bin);
  */
 const char *cairn_binary_search_log(const struct cairn_binary *bin);
 
+/*
+ * cairn_binary_shortened - a file of the binary that became shorter while it was open
+ *
+ * Looks at the binary, its debug files and the files with parts of its DWARF. Functions that make
+ * bytes of a binary for a file (BTF, SFrame, a sidecar) query it themselves, and return -EBADMSG.
+ *
+ * Returns the file's name, borrowed; NULL: all are as long as they were. Cost: a stat(2) for each
+ * file. Threads: any. Signals: no.
+ */
+const char *cairn_binary_shortened(const struct cairn_binary *bin);
+
 /* The build-id note's bytes; *@ret_len is 0 and the result NULL when there is none. Borrowed. */
 const uint8_t *cairn_binary_build_id(const struct cairn_binary *bin, size_t *ret_len);
 

@@ -182,6 +182,12 @@ int cairn_btf_open_mem(const void *bytes, size_t size, const char *name,
 		       struct cairn_err *err);
 void cairn_btf_close(struct cairn_btf *btf);
 
+/*
+ * The file of @btf, or of a base, that became shorter while it was open; NULL: none. Bytes that
+ * were made of it are not reliable. Borrowed. Cost: a stat(2) for each. Threads: any.
+ */
+const char *cairn_btf_shortened(const struct cairn_btf *btf);
+
 const struct cairn_btf *cairn_btf_base(const struct cairn_btf *btf);
 enum cairn_btf_dialect cairn_btf_dialect(const struct cairn_btf *btf);
 bool cairn_btf_is_big_endian(const struct cairn_btf *btf);

@@ -28,10 +28,12 @@ CAIRN_BEGIN_DECLS
  *        (-EPERM). A file that is replaced passes its permissions on. A file that is not regular (a
  *        terminal, a pipe) is written to directly; a pipe of another user is refused under the same
  *        rules as a link
+ * Functions that make bytes of a binary refuse one that became shorter meanwhile. A caller
+ * that makes text of several answers queries the handles first (cairn/inputs.h).
+ *
  * Returns 0, or the system's error: -ENOENT (no such directory), -EACCES, -EISDIR, -ENOSPC, -EFBIG,
- * -EIO; -ENOMEM. -EBADMSG: an input became shorter while it was mapped (cairn_inputs_shortened(),
- * cairn/inputs.h), and the result made of it is not shown. @path is then as it was. Cost: one
- * write, two fsync. Threads: any; if two write one file, the last wins.
+ * -EIO; -ENOMEM. @path is then as it was. Cost: one write, two fsync. Threads: any; if two write
+ * one file, the last wins.
  */
 int cairn_file_write(const char *path, const void *bytes, size_t size, struct cairn_err *err);
 

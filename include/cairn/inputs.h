@@ -28,15 +28,16 @@ CAIRN_BEGIN_DECLS
 const char *cairn_input_at(const void *address);
 
 /*
- * cairn_inputs_shortened - an input that has become shorter since it was mapped
+ * cairn_inputs_shortened - the first input of the program that became shorter while it was mapped
  *
- * The missing part of a page reads as zeros and raises no signal. So a caller queries this before
- * it trusts a result.
+ * The missing part of a page reads as zeros and raises no signal. So a program that answers one
+ * question queries this before it trusts its answer. A program with many questions queries the
+ * handles that an answer is made of: cairn_binary_shortened(), cairn_source_shortened(),
+ * cairn_btf_shortened(), cairn_sidecar_shortened().
  *
- * Returns the name of the first such file, as cairn_input_at() gives it and valid until the program
- * ends; NULL if there is none. A file that was replaced by another one does not count. Once a file
- * was noticed, this reports it as long as the program runs, and cairn_file_write() (cairn/file.h)
- * writes nothing from then on: results made of that input cannot be trusted.
+ * Returns its name, as cairn_input_at() gives it and valid until the program ends; NULL if there
+ * is none. A file that was replaced by another one does not count. Once a file was noticed, this
+ * reports it as long as the program runs; nothing else depends on that.
  * Cost: a stat(2) for each file that is open. Threads: any. Signals: not safe.
  */
 const char *cairn_inputs_shortened(void);

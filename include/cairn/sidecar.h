@@ -233,6 +233,12 @@ int cairn_sidecar_trouble(const struct cairn_sidecar *sidecar, struct cairn_err 
 const char *cairn_sidecar_path(const struct cairn_sidecar *sidecar);
 
 /*
+ * Its file's name, if the file became shorter while it was open; else NULL. Borrowed. Cost: a
+ * stat(2). Threads: any.
+ */
+const char *cairn_sidecar_shortened(const struct cairn_sidecar *sidecar);
+
+/*
  * True if this library version made the sidecar. False: an older or newer analysis made it and may
  * differ.
  */

@@ -72,6 +72,12 @@ int cairn_source_parse_foreign(const char *text, size_t size, const char *name,
 			       struct cairn_source **ret, struct cairn_err *err);
 void cairn_source_close(struct cairn_source *source);
 
+/*
+ * A file that the types are read from, and that became shorter while it was open; NULL: none. What
+ * was made of the types is not reliable then. Borrowed. Cost: a stat(2) for each. Threads: any.
+ */
+const char *cairn_source_shortened(const struct cairn_source *source);
+
 enum cairn_source_kind cairn_source_kind(const struct cairn_source *source);
 /* For DWARF and BTF it has the selected types; for declarations it is complete. */
 const struct cairn_types *cairn_source_types(const struct cairn_source *source);

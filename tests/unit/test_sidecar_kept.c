@@ -11,11 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cairn/btf/from_dwarf.h>
 #include <cairn/file.h>
+#include <cairn/inputs.h>
+#include <cairn/sframe.h>
 #include <cairn/sidecar.h>
+#include <cairn/source.h>
 
 #include "alloc_fail.h"
 #include "elf/guard.h"
@@ -118,38 +121,70 @@ static void in_the_background_a_failure_is_not_repeated_at_once(void **state)
 	cairn_binary_close(bin);
 }
 
-/* In a process of its own, as what was noticed once is told for good. 1: not refused; 2: nothing is left of it, but a mark. */
-static int keep_of_a_file_that_is_cut(void)
-{
-	struct cairn_binary *bin = program("growing", WITH_ID);
-	struct cairn_sidecar_search search = search_in("growing-cache");
-	struct cairn_sidecar_image image;
-	struct stat st;
-	search.background = true;
-	if (stat(workspace_path(&space, "growing"), &st) || truncate(workspace_path(&space, "growing"), st.st_size - 1))
-		return 3;
-	if (cairn_sidecar_keep(bin, &search, &image, NULL) != -EBADMSG)
-		return 1;
-	cairn_binary_close(bin);
-	return workspace_try(&space, "test -z \"$(ls -A growing-cache)\"") ? 0 : 2;
-}
-
 /* A compiler may be writing it, and the whole one is there in a moment. */
 static void a_file_that_changed_while_it_was_read_is_tried_again_at_once(void **state)
 {
-	int status;
-	pid_t child = fork();
-	if (!child)
-		_exit(keep_of_a_file_that_is_cut());
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
 	struct cairn_binary *bin = program("growing", WITH_ID);
 	struct cairn_sidecar_search search = search_in("growing-cache");
 	struct cairn_sidecar_image image;
+	struct cairn_err err = {0};
+	struct stat st;
 	search.background = true;
+	assert_int_equal(stat(workspace_path(&space, "growing"), &st), 0);
+	assert_int_equal(truncate(workspace_path(&space, "growing"), st.st_size - 1), 0);
+	assert_int_equal(cairn_sidecar_keep(bin, &search, &image, &err), -EBADMSG);
+	assert_non_null(strstr(err.msg, "became shorter"));
+	cairn_binary_close(bin);
+	workspace_run(&space, "test -z \"$(ls -A growing-cache)\"");
+	bin = program("growing", WITH_ID);
 	assert_int_equal(cairn_sidecar_keep(bin, &search, &image, NULL), 1);
 	cairn_sidecar_image_free(&image);
+	cairn_binary_close(bin);
+}
+
+/* A handle refuses what was made of its own files; others, and later ones, do not know of it. */
+static void only_what_is_made_of_a_file_that_was_cut_is_refused(void **state)
+{
+	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .sites = true};
+	struct cairn_sidecar_image image;
+	struct cairn_btfgen btf;
+	struct cairn_sframe_encoded frames;
+	struct cairn_source *source;
+	struct stat st;
+	struct cairn_binary *whole = program("whole", WITH_ID), *cut = program("cut", WITH_ID);
+	assert_int_equal(cairn_source_open(workspace_path(&space, "cut"), NULL, &source, NULL), 0);
+	assert_null(cairn_binary_shortened(cut));
+	assert_int_equal(stat(workspace_path(&space, "cut"), &st), 0);
+	assert_int_equal(truncate(workspace_path(&space, "cut"), st.st_size - 1), 0);
+	assert_string_equal(cairn_binary_shortened(cut), workspace_path(&space, "cut"));
+	assert_string_equal(cairn_source_shortened(source), workspace_path(&space, "cut"));
+	assert_int_equal(cairn_sidecar_make(cut, &opts, &image, NULL), -EBADMSG);
+	assert_int_equal(cairn_btf_from_dwarf(cut, NULL, &btf, NULL), -EBADMSG);
+	assert_int_equal(cairn_sframe_encode(cut, 3, (struct cairn_vaddr){0}, &frames, NULL), -EBADMSG);
+	assert_null(cairn_binary_shortened(whole));
+	image = packed_of(whole);
+	assert_int_equal(cairn_file_write(workspace_path(&space, "whole.out"), image.bytes, image.size, NULL), 0);
+	cairn_sidecar_image_free(&image);
+	cairn_source_close(source);
+	cairn_binary_close(cut);
+	cairn_binary_close(whole);
+	assert_non_null(cairn_inputs_shortened());
+}
+
+/* The parts of split DWARF are closed before the sidecar is whole. */
+static void a_dwo_file_that_was_cut_is_noticed_after_it_was_closed(void **state)
+{
+	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .sites = true};
+	struct cairn_sidecar_image image;
+	struct stat st;
+	struct cairn_binary *bin = program("split", "-gdwarf-5 -gsplit-dwarf " WITH_ID);
+	if (workspace_try(&space, "test ! -e split-prog.dwo"))
+		skip();
+	assert_int_equal(cairn_sidecar_make(bin, &opts, &image, NULL), 0);
+	cairn_sidecar_image_free(&image);
+	assert_int_equal(stat(workspace_path(&space, "split-prog.dwo"), &st), 0);
+	assert_int_equal(truncate(workspace_path(&space, "split-prog.dwo"), st.st_size - 1), 0);
+	assert_non_null(strstr(cairn_binary_shortened(bin), "split-prog.dwo"));
 	cairn_binary_close(bin);
 }
 
@@ -381,6 +416,8 @@ int main(void)
 		cmocka_unit_test(without_a_build_id_or_a_cache_nothing_is_kept),
 		cmocka_unit_test(in_the_background_a_failure_is_not_repeated_at_once),
 		cmocka_unit_test(a_file_that_changed_while_it_was_read_is_tried_again_at_once),
+		cmocka_unit_test(only_what_is_made_of_a_file_that_was_cut_is_refused),
+		cmocka_unit_test(a_dwo_file_that_was_cut_is_noticed_after_it_was_closed),
 		cmocka_unit_test(no_memory_for_keeping_is_an_error_and_leaves_no_half_file),
 		cmocka_unit_test(no_memory_for_comparing_is_an_error),
 		cmocka_unit_test(a_sidecar_outlives_the_binary_that_it_was_opened_for),

@@ -31,6 +31,8 @@ struct source_ops {
 			   struct cairn_err *err);
 	/* As dwarf_type_complete(). */
 	int (*complete)(void *provider, uint32_t id, struct cairn_err *err);
+	/* As cairn_source_shortened(). */
+	const char *(*shortened)(void *provider);
 	void (*close)(void *provider);
 };
 

@@ -212,6 +212,13 @@ int cairn_source_parse_foreign(const char *text, size_t size, const char *name,
 	return finish_parse(rc, s, abi, ret);
 }
 
+const char *cairn_source_shortened(const struct cairn_source *s)
+{
+	if (s->btf)
+		return cairn_btf_shortened(s->btf);
+	return s->ops ? s->ops->shortened(s->provider) : NULL;
+}
+
 void cairn_source_close(struct cairn_source *s)
 {
 	if (!s)
@@ -460,6 +467,11 @@ static int complete_dwarf(void *provider, uint32_t id, struct cairn_err *err)
 	return dwarf_type_complete(((const struct cairn_source *)provider)->reader, id, err);
 }
 
+static const char *shortened_dwarf(void *provider)
+{
+	return cairn_binary_shortened(dwarf_binary(((const struct cairn_source *)provider)->dw));
+}
+
 /* The source has it all. */
 static void close_dwarf(void *provider)
 {
@@ -468,6 +480,7 @@ static void close_dwarf(void *provider)
 static const struct source_ops dwarf_ops = {.list = list_dwarf,
 					    .list_locals = list_locals_of_dwarf,
 					    .complete = complete_dwarf,
+					    .shortened = shortened_dwarf,
 					    .close = close_dwarf};
 
 /* ---- of a provider ---- */

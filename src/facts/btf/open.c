@@ -43,6 +43,18 @@ void cairn_btf_close(struct cairn_btf *btf)
 	free(btf);
 }
 
+const char *cairn_btf_shortened(const struct cairn_btf *btf)
+{
+	const char *name = NULL;
+	for (; btf && !name; btf = cairn_btf_base(btf)) {
+		if (btf->map)
+			name = input_shortened(btf->map);
+		else if (btf->elf)
+			name = elf_shortened(btf->elf);
+	}
+	return name;
+}
+
 int cairn_btf_open_mem(const void *bytes, size_t size, const char *name,
 		       const struct cairn_btf_open_opts *user_opts, struct cairn_btf **ret,
 		       struct cairn_err *err)

@@ -272,7 +272,11 @@ int cairn_sframe_encode(const struct cairn_binary *bin, unsigned int version,
 	if (rc == 0)
 		rc = cairn_sframe_finish(e.w, section, &made.bytes, &made.size, err);
 	if (rc == 0)
+		rc = binary_check_inputs(bin, err);
+	if (rc == 0)
 		*ret = made;
+	else
+		free(made.bytes);
 	cairn_sframe_writer_free(e.w);
 	free(e.written.bytes);
 	free(e.proved.bytes);

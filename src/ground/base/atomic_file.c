@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <cairn/file.h>
-#include <cairn/inputs.h>
 
 #include "base/own_path.h"
 #include "base/scope.h"
@@ -260,17 +259,6 @@ static int show_together(struct atomic_file *files, size_t n, struct cairn_err *
 	return r;
 }
 
-int atomic_file_check_inputs(struct cairn_err *err)
-{
-	const char *shortened = cairn_inputs_shortened();
-
-	return shortened ? err_set(err, -EBADMSG,
-				   "%s: became shorter while it was being read; run this again "
-				   "when it is complete",
-				   shortened)
-			 : 0;
-}
-
 int cairn_file_write_together(const struct cairn_file *files, size_t n, struct cairn_err *err)
 {
 	SCOPE_FREE struct atomic_file *unseen = calloc(n ? n : 1, sizeof(*unseen));
@@ -279,8 +267,6 @@ int cairn_file_write_together(const struct cairn_file *files, size_t n, struct c
 
 	for (; !r && n_open < n; n_open++)
 		r = write_unseen(&unseen[n_open], &files[n_open], err);
-	if (!r)
-		r = atomic_file_check_inputs(err);
 	if (!r)
 		r = show_together(unseen, n, err);
 	while (n_open)

@@ -45,12 +45,6 @@ int atomic_file_open(struct atomic_file *f, const char *path, mode_t mode, struc
 /* Append @size bytes; 0, or -ENOSPC, -EFBIG, -EIO... */
 int atomic_file_write(struct atomic_file *f, const void *bytes, size_t size, struct cairn_err *err);
 
-/*
- * Call it before a result made of inputs is committed: 0; -EBADMSG: an input became shorter
- * (cairn/inputs.h), so the result is not reliable.
- */
-int atomic_file_check_inputs(struct cairn_err *err);
-
 /* Sync, give it its name; closes @f, also when it fails, and then the target is as it was. */
 int atomic_file_commit(struct atomic_file *f, struct cairn_err *err);
 

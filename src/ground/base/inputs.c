@@ -107,6 +107,24 @@ static struct input *input_at(uintptr_t address)
 	return NULL;
 }
 
+const char *input_shortened(const void *bytes)
+{
+	pthread_mutex_lock(&lock);
+	const struct input *i = input_at((uintptr_t)bytes);
+	const char *name = i && input_is_shorter(i) ? i->name : NULL;
+	pthread_mutex_unlock(&lock);
+	return name;
+}
+
+int input_check(const char *name, struct cairn_err *err)
+{
+	return name ? err_set(err, -EBADMSG,
+			      "%s: became shorter while it was being read; run this again when it "
+			      "is complete",
+			      name)
+		    : 0;
+}
+
 void input_unmap(const void *bytes, size_t size)
 {
 	pthread_mutex_lock(&lock);

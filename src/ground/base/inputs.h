@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 
+#include "base/err.h"
+
 /*
  * input_map - map a file for reading
  *
@@ -17,5 +19,14 @@
  */
 void *input_map(int fd, size_t size, const char *name);
 void input_unmap(const void *bytes, size_t size);
+
+/*
+ * The name of the file that @bytes are mapped from, as cairn_input_at() gives it and valid until
+ * they are unmapped, if the file is shorter now; else NULL.
+ */
+const char *input_shortened(const void *bytes);
+
+/* @name became shorter, so what was made of it is not reliable: -EBADMSG; 0 if @name is NULL. */
+int input_check(const char *name, struct cairn_err *err);
 
 #endif

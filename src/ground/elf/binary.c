@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/inputs.h"
 #include "base/opts.h"
 #include "base/scope.h"
 #include "elf/debug_files.h"
@@ -495,6 +496,45 @@ struct elf *binary_alt(const struct cairn_binary *bin)
 {
 	debug_of(bin);
 	return bin->lazy->alt;
+}
+
+/* A file with a part of the DWARF may have been closed with its reader. */
+static bool part_is_shorter(const struct part *part)
+{
+	const struct elf_origin *o = &part->origin;
+	struct stat st;
+	return stat(part->path, &st) == 0 && st.st_dev == o->dev && st.st_ino == o->ino &&
+	       (uint64_t)st.st_size < o->size;
+}
+
+static const char *shorter_part(struct lazy *lazy)
+{
+	const char *name = NULL;
+	pthread_mutex_lock(&lazy->lock);
+	for (size_t i = 0; i < lazy->parts.n && !name; i++)
+		if (part_is_shorter(&lazy->parts.p[i]))
+			name = lazy->parts.p[i].path;
+	pthread_mutex_unlock(&lazy->lock);
+	return name;
+}
+
+const char *cairn_binary_shortened(const struct cairn_binary *bin)
+{
+	struct lazy *lazy = bin->lazy;
+	const char *name = elf_shortened(bin->main);
+	/* If no caller has searched for debug files, nothing is made of them. */
+	if (!atomic_load_explicit(&lazy->has_searched, memory_order_acquire))
+		return name;
+	if (!name && lazy->debug)
+		name = elf_shortened(lazy->debug);
+	if (!name && lazy->alt)
+		name = elf_shortened(lazy->alt);
+	return name ? name : shorter_part(lazy);
+}
+
+int binary_check_inputs(const struct cairn_binary *bin, struct cairn_err *err)
+{
+	return input_check(cairn_binary_shortened(bin), err);
 }
 
 static int note_part(const struct cairn_binary *bin, const struct elf *e, struct cairn_err *err)

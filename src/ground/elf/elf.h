@@ -65,9 +65,13 @@ struct elf_origin {
 	ino_t ino;
 	uid_t owner;
 	bool is_file;
+	uint64_t size; /* bytes that were mapped */
 };
 
 const char *elf_path(const struct elf *e);
+
+/* Its name, quoted as text, if the file became shorter while it was mapped; else NULL. */
+const char *elf_shortened(const struct elf *e);
 const struct elf_origin *elf_origin(const struct elf *e);
 bool elf_is_relocatable(const struct elf *e);
 /* A Linux kernel or a module of one; see kernel.c. O(sections). */
@@ -244,6 +248,9 @@ int binary_open_dwp(const struct cairn_binary *bin, struct elf **ret_elf, char *
 int binary_visit_origins(const struct cairn_binary *bin,
 			 int (*visit)(void *ctx, const char *path, const struct elf_origin *origin),
 			 void *ctx);
+
+/* -EBADMSG: cairn_binary_shortened(), so that what was made of it is not reliable; else 0. */
+int binary_check_inputs(const struct cairn_binary *bin, struct cairn_err *err);
 
 /*
  * binary_open_alone - cairn_binary_open() without @opts, which leaves debug files alone until a

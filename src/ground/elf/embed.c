@@ -267,7 +267,7 @@ static int embed(struct image *m, const char *out, mode_t mode,
 		return r;
 	r = write_all(&f, m, sections, n, err);
 	if (r == 0)
-		r = atomic_file_check_inputs(err);
+		r = input_check(m->is_mapped ? input_shortened(m->bytes) : NULL, err);
 	if (r == 0)
 		return atomic_file_commit(&f, err);
 	atomic_file_abort(&f);

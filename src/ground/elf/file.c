@@ -464,7 +464,7 @@ static int open_bytes(const void *bytes, size_t size, const struct stat *st, con
 	e->mapped = st;
 	e->for_types = for_types;
 	if (st)
-		e->origin = (struct elf_origin){st->st_dev, st->st_ino, st->st_uid, true};
+		e->origin = (struct elf_origin){st->st_dev, st->st_ino, st->st_uid, true, size};
 	e->path = arena_strdup(&e->arena, name);
 	int r = e->path ? parse(e, err) : err_nomem(err, "a path");
 	if (r < 0) {
@@ -550,6 +550,11 @@ void elf_close(struct elf *e)
 	if (e->mapped)
 		input_unmap(e->bytes, e->size);
 	free(e);
+}
+
+const char *elf_shortened(const struct elf *e)
+{
+	return e->mapped ? input_shortened(e->bytes) : NULL;
 }
 
 const char *elf_path(const struct elf *e)

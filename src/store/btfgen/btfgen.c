@@ -389,7 +389,12 @@ int distil_with_meanings(const struct cairn_binary *bin, const struct cairn_btfg
 int cairn_btf_from_dwarf(const struct cairn_binary *bin, const struct cairn_btfgen_opts *opts,
 			 struct cairn_btfgen *ret, struct cairn_err *err)
 {
-	return distil_with_meanings(bin, opts, ret, NULL, err);
+	int rc = distil_with_meanings(bin, opts, ret, NULL, err);
+	if (rc >= 0 && binary_check_inputs(bin, err) < 0) {
+		cairn_btfgen_free(ret);
+		return -EBADMSG;
+	}
+	return rc;
 }
 
 void cairn_btfgen_free(struct cairn_btfgen *d)

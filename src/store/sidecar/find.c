@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Finding the sidecar of a binary: beside it, in the cache, or by making it. */
-#include <cairn/inputs.h>
 #include <cairn/sidecar.h>
 #include <cairn/quote.h>
 
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/inputs.h"
 #include "base/opts.h"
 #include "base/scope.h"
 #include "elf/guard.h"
@@ -286,7 +286,7 @@ int cairn_sidecar_keep(const struct cairn_binary *bin, const struct cairn_sideca
 	 * If the file is still being written, a caller may soon make the sidecar from the whole
 	 * file.
 	 */
-	if (rc >= 0 || cairn_inputs_shortened())
+	if (rc >= 0 || cairn_binary_shortened(bin))
 		cache_attempt_done(cached);
 	if (rc < 0)
 		cairn_sidecar_image_free(ret);
@@ -308,6 +308,8 @@ int cairn_sidecar_keep_copy(const struct cairn_sidecar *sidecar,
 	rc = cairn_sidecar_check(sidecar, err);
 	if (rc >= 0)
 		rc = cairn_sidecar_compare(sidecar, err);
+	if (rc >= 0)
+		rc = input_check(cairn_sidecar_shortened(sidecar), err);
 	if (rc < 0)
 		return rc;
 	SCOPE_FREE char *cached = cache_path(search->cache_dir, id, id_len);

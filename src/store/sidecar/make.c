@@ -533,6 +533,8 @@ int cairn_sidecar_make(const struct cairn_binary *bin, const struct cairn_sideca
 				     "sites of functions, which can be left out, are known", err);
 	if (rc >= 0)
 		rc = make(&m, bin, &o, ret, err);
+	if (rc >= 0)
+		rc = binary_check_inputs(bin, err);
 	site_table_fini(&m.sites);
 	cairn_btfgen_free(&m.distilled);
 	meanings_fini(&m.meanings);

@@ -474,6 +474,11 @@ int cairn_sidecar_open_mem(const void *bytes, size_t size, const char *name,
 	return rc < 0 ? rc : adopt(e, &o, ret, err);
 }
 
+const char *cairn_sidecar_shortened(const struct cairn_sidecar *p)
+{
+	return elf_shortened(p->wrapper ? p->wrapper : p->elf);
+}
+
 void cairn_sidecar_close(struct cairn_sidecar *p)
 {
 	if (!p)

@@ -66,6 +66,11 @@ static int complete(void *provider, uint32_t id, struct cairn_err *err)
 	return trouble < 0 ? trouble : rc;
 }
 
+static const char *shortened(void *provider)
+{
+	return cairn_sidecar_shortened(((struct sidecar_types *)provider)->sidecar);
+}
+
 static void close_types(void *provider)
 {
 	sidecar_types_fini(provider);
@@ -73,7 +78,11 @@ static void close_types(void *provider)
 }
 
 static const struct source_ops ops = {
-	.list = list, .list_locals = list_locals, .complete = complete, .close = close_types};
+	.list = list,
+	.list_locals = list_locals,
+	.complete = complete,
+	.shortened = shortened,
+	.close = close_types};
 
 int cairn_sidecar_source(const struct cairn_sidecar *p, struct cairn_source **ret,
 			 struct cairn_err *err)
