@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cairn/binary.h>
+#include <cairn/quote.h>
 #include <cairn/sites.h>
 #include <cairn/trace.h>
 
@@ -43,7 +44,7 @@ struct exam {
 	const char *last_fix; /* of the text; not repeated */
 };
 
-/* @fix: a command or a sentence; NULL when there is nothing to do. */
+/* @detail: safe text. @fix: a command or a sentence; NULL when there is nothing to do. */
 static void tell(struct exam *exam, bool ok, const char *what, const char *detail, const char *fix)
 {
 	struct json j = {.out = stdout};
@@ -83,13 +84,15 @@ static void examine_debug_info(struct exam *exam, const char *path, const char *
 	struct cairn_binary *bin = NULL;
 	struct cairn_sites *sites = NULL;
 	struct cairn_err err = {0};
-	char what[4096 + 64];
+	char what[4096 + 64], found[4096] = "";
 	int r = cairn_binary_open(path, NULL, &bin, &err);
 
 	snprintf(what, sizeof(what), "debug information of %s", path);
 	if (!r)
 		r = cairn_sites_open(bin, NULL, &sites, &err);
-	tell(exam, !r, what, r ? err.msg : cairn_binary_debug_path(bin), r ? fix : NULL);
+	if (!r)
+		cairn_quote(cairn_binary_debug_path(bin), CAIRN_QUOTE_TEXT, found, sizeof(found));
+	tell(exam, !r, what, r ? err.msg : found, r ? fix : NULL);
 	cairn_sites_close(sites);
 	cairn_binary_close(bin);
 }

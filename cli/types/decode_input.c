@@ -47,7 +47,8 @@ static bool is_right(struct input *in, size_t n)
 
 	if (cairn_decode_check(in->sink->decode, n, rule, &err) == 0)
 		return true;
-	bad(in, err.msg);
+	in->sink->n_bad++;
+	fail_lines(STATUS_DAMAGED, err.msg, "%s: record %" PRIu64 ": ", in->name, in->n);
 	return false;
 }
 

@@ -88,7 +88,7 @@ static bool is_right(struct map_view *m, const struct cairn_bpfmap_entry *e)
 	    cairn_decode_check(m->value, e->n_value, CAIRN_RECORD_EXACT, &err) == 0)
 		return true;
 	m->n_bad++;
-	fail(STATUS_DAMAGED, "map %u (%s): a record of %s", m->info.id, m->info.name, err.msg);
+	fail_lines(STATUS_DAMAGED, err.msg, "map %u (%s): a record of ", m->info.id, m->info.name);
 	return false;
 }
 

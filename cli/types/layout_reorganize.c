@@ -155,11 +155,9 @@ static int reorganize_one(struct job *job, uint32_t id)
 
 	job->type = node->name;
 	int rc = cairn_layout_reorganize(job->run->layout, id, &job->opts, &r, &err);
-	if (rc == -EOPNOTSUPP) {
-		say(stderr, "cairn: %s %s: %s\n", layout_kind(job->run->types, id), node->name,
-		    err.msg);
-		return STATUS_NO;
-	}
+	if (rc == -EOPNOTSUPP)
+		return fail_lines(STATUS_NO, err.msg, "%s %s: ", layout_kind(job->run->types, id),
+				  node->name);
 	if (rc < 0)
 		return fail_err(rc, &err, STATUS_NO);
 	job->any_saved |= r.new_size < r.old_size || r.new_lines < r.old_lines;

@@ -155,5 +155,17 @@ def no_live_view_passes_on_a_name(kind):
             process.kill()
 
 
-if __name__ == "__main__":
-    main()
+@claim
+def a_name_in_a_message_of_the_library_is_quoted_once():
+    """The member is where another compiler puts it, so that its name is in the reason."""
+    source = "struct __attribute__((ms_struct)) outer { int a : 3; char MEMBER_SITEHOLDER : 4; int c; } outer;\nint main(void) { return 0; }\n"
+    with open(compile_c("quoted", source, "gcc", ("-g",)), "rb") as file:
+        data = file.read()
+    path = os.path.join(folder(), "quoted.patched")
+    with open(path, "wb") as file:
+        file.write(data.replace(b"MEMBER_SITEHOLDER", b"a\x1b[2J\nFORGED_____"))
+    done = subprocess.run([CAIRN, "layout", path, "outer", "--reorganize"], capture_output=True, check=False)
+    expect(done.returncode == 1 and b"struct outer: a\\x1b[2J\\x0aFORGED_____ is at byte 4" in done.stderr, done)
+
+
+main()
