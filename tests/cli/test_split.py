@@ -361,6 +361,54 @@ def ranges_of_gcc_before_11_are_with_the_skeleton():
     expect(told[0] == told[1], *told)
 
 
+MIXED_MAIN = "int walk_new(int *, int);\nint walk_old(int *, int);\nint main(int c, char **v) { int a[3] = {c, 2, 3}; return walk_new(a, 3) + walk_old(a, 3) + (v == 0); }\n"
+
+
+@claim
+def a_package_of_units_of_old_and_new_gcc_has_the_ranges_of_both():
+    need("gcc")
+    dwp = need("llvm-dwp")
+    where = os.path.join(folder(), "mixed")
+    os.mkdir(where)
+    for name in ("new", "old"):
+        with open(os.path.join(where, name + ".c"), "w", encoding="utf-8") as file:
+            text = re.sub(r"\b(note|walk|sink)\b", rf"\1_{name}", RANGES).partition("int main(")[0]
+            # Other code, so that one list is not as good as the other.
+            file.write(text.replace("== 77", "== 1000077").replace("printf(\"x\")", "printf(\"%d\", p[n])") if name == "old" else text)
+        run("gcc", "-O2", "-gdwarf-5", "-gsplit-dwarf", "-S", f"{name}.c", "-o", f"{name}.s", cwd=where, check=True)
+    with open(os.path.join(where, "main.c"), "w", encoding="utf-8") as file:
+        file.write(MIXED_MAIN)
+    with open(os.path.join(where, "old.s"), encoding="utf-8") as file:
+        text = file.read()
+    if ".debug_rnglists.dwo" not in text or ".Ldebug_ranges1" not in text:
+        raise Skip("this gcc has other range lists")
+    with open(os.path.join(where, "old.s"), "w", encoding="utf-8") as file:
+        file.write(ranges_with_the_skeleton(text))
+    for name in ("new", "old"):
+        run("gcc", "-c", f"{name}.s", "-o", f"{name}.o", cwd=where, check=True)
+        run("objcopy", "--extract-dwo", f"{name}.o", f"{name}.dwo", cwd=where, check=True)
+        run("objcopy", "--strip-dwo", f"{name}.o", cwd=where, check=True)
+    # In either order: the package's list of the other unit begins at 0, or after this one's nothing.
+    for order in (("new", "old"), ("old", "new")):
+        program = os.path.join(where, "-".join(order))
+        run("gcc", "main.c", *(f"{n}.o" for n in order), "-o", program, cwd=where, check=True)
+        names = ("note_new", "walk_new", "note_old", "walk_old")
+        loose = cairn("sites", program, "--no-sidecar", *names, check=True)
+        expect(not loose.err and "inlined in walk_new" in loose.out and "inlined in walk_old" in loose.out, loose)
+        try:
+            run(dwp, *(f"{n}.dwo" for n in order), "-o", program + ".dwp", cwd=where, check=True, seconds=5)
+        except subprocess.TimeoutExpired as hang:
+            raise Skip("llvm-dwp hangs") from hang
+        expect(".debug_rnglists.dwo" in run("readelf", "-SW", program + ".dwp", check=True).out)
+        kept = [os.path.join(where, f"{n}.dwo") for n in order]
+        for path in kept:
+            os.rename(path, path + ".away")
+        packed = cairn("sites", program, "--no-sidecar", *names, check=True)
+        for path in kept:
+            os.rename(path + ".away", path)
+        expect(packed.out == loose.out and not packed.err, packed, loose)
+
+
 @claim
 def a_dwo_of_another_build_is_refused():
     where, there = moved("stale")

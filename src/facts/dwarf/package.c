@@ -103,6 +103,8 @@ static void read_row(struct cursor *offsets, struct cursor *sizes, const struct 
 		bool types = x->version == 2 && x->columns[i] == COLUMN_TYPES;
 		if (part < DW_N_PARTS)
 			ret->part[part] = off;
+		if (part == DW_PART_RNGLISTS)
+			ret->has_ranges = size;
 		if ((x->columns[i] == COLUMN_INFO || types) && size) {
 			ret->types = types;
 			ret->off = off;

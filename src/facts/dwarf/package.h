@@ -22,6 +22,7 @@ struct dw_package_unit {
 	bool types;         /* in .debug_types.dwo, else in .debug_info.dwo */
 	uint32_t off, size;
 	uint32_t part[DW_N_PARTS];
+	bool has_ranges; /* something of .debug_rnglists.dwo is its own */
 };
 
 struct dw_package {

@@ -256,14 +256,25 @@ static void forget(struct dw_unit *u)
 	u->has_stmt_list = false;
 }
 
+/* A package may have range lists of other units only. */
+static bool has_own_ranges(const struct split *s, const struct dw_unit *u)
+{
+	if (!u->file->sec[DW_SEC_RNGLISTS].n)
+		return false;
+	if (!s->package.units.n || u->file != &s->dw->split.file[0])
+		return true;
+	const struct dw_package_unit *at = dw_package_at(&s->package, u->tag & DW_OFF_TYPES, u->off);
+	return at && at->has_ranges;
+}
+
 /*
  * GCC before 11 has all range lists of split DWARF 5 with the skeleton, whose DW_AT_rnglists_base
  * is their table, and its .dwo files have no .debug_rnglists.dwo. (The standard has had a word on
  * it since 2021.)
  */
-static void inherit_ranges(struct dw_unit *u, const struct dw_unit *skeleton)
+static void inherit_ranges(const struct split *s, struct dw_unit *u, const struct dw_unit *skeleton)
 {
-	if (u->file->sec[DW_SEC_RNGLISTS].n || !skeleton->file->sec[DW_SEC_RNGLISTS].n)
+	if (has_own_ranges(s, u) || !skeleton->file->sec[DW_SEC_RNGLISTS].n)
 		return;
 	u->ranges_file = skeleton->file;
 	u->has_rnglists_base = skeleton->has_rnglists_base;
@@ -271,7 +282,7 @@ static void inherit_ranges(struct dw_unit *u, const struct dw_unit *skeleton)
 	u->ranges_at = 0;
 }
 
-static void inherit(struct dw_unit *u, const struct dw_unit *skeleton)
+static void inherit(const struct split *s, struct dw_unit *u, const struct dw_unit *skeleton)
 {
 	u->has_addr_base = skeleton->has_addr_base;
 	u->addr_base = skeleton->addr_base;
@@ -283,7 +294,7 @@ static void inherit(struct dw_unit *u, const struct dw_unit *skeleton)
 	if (u->version < 5)
 		u->ranges_at = skeleton->gnu_ranges_base;
 	else
-		inherit_ranges(u, skeleton);
+		inherit_ranges(s, u, skeleton);
 }
 
 static int read_unit(void *ctx, size_t item, unsigned int worker, struct cairn_err *err)
@@ -298,7 +309,7 @@ static int read_unit(void *ctx, size_t item, unsigned int worker, struct cairn_e
 		return rc;
 	const struct dw_unit *skeleton = u->is_type_unit ? NULL : skeleton_of(s, u);
 	if (skeleton)
-		inherit(u, skeleton);
+		inherit(s, u, skeleton);
 	else if (u->is_type_unit)
 		u->stmt_list += u->has_stmt_list ? line_part : 0;
 	else
