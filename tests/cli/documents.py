@@ -156,10 +156,12 @@ def differences(shown, printed):
     return found
 
 
-def with_output(text, found):
-    """The document with what its commands printed, where the shape is another one now."""
+def with_output(text, found, everywhere=False):
+    """The document with what its commands printed: everywhere, or where the shape is another one."""
     lines = text.splitlines()
     for command in reversed(found):
-        if command.printed is not None and differences(command.shown, command.printed):
+        if command.printed is None or command.is_script:
+            continue
+        if everywhere or differences(command.shown, command.printed):
             lines[command.at:command.at + len(command.shown)] = command.printed
     return "\n".join(lines) + "\n"

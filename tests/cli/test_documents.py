@@ -5,6 +5,7 @@
     tests/cli/test_documents.py                       the claims
     tests/cli/test_documents.py --update [FILE...]    write what the commands print now,
                                                       where its shape is another one
+    tests/cli/test_documents.py --rewrite [FILE...]   the same, everywhere
 """
 
 import os
@@ -174,10 +175,10 @@ def no_command_is_in_a_block_that_is_not_run(name):
     expect(not left, left)
 
 
-def update(names):
+def update(names, everywhere):
     for name in names or DOCUMENTS:
         found = execute(name)
-        new = with_output(read(name), found)
+        new = with_output(read(name), found, everywhere)
         with open(os.path.join(SOURCE, name), "w", encoding="utf-8") as file:
             file.write(new)
         for command in found:
@@ -187,7 +188,7 @@ def update(names):
 
 if __name__ == "__main__":
     expect(os.access(CAIRN, os.X_OK), f"no program {CAIRN}")
-    if sys.argv[1:2] == ["--update"]:
-        update(sys.argv[2:])
+    if sys.argv[1:2] in (["--update"], ["--rewrite"]):
+        update(sys.argv[2:], sys.argv[1] == "--rewrite")
     else:
         main()
