@@ -49,7 +49,8 @@ static const struct opt opts[] = {
 	 "list every instruction of the file on which a uprobe is lost or does harm"},
 	{0, "explain", OPT_TEXT, "WORD", offsetof(struct sites_values, explain),
 	 "explain a reason, such as \"stale\" or \"bypassed\", and the remedy; \"list\" prints all "
-	 "words"},
+	 "words. With FUNC: why the parameter WORD is unavailable at each site; \"*\": all "
+	 "parameters"},
 	{0, "assume-unmodified", OPT_FLAG, NULL, offsetof(struct sites_values, assume_unmodified),
 	 "accept a parameter's value at a site as the argument even if the debug information, "
 	 "mostly Clang's, does not show whether the function has already changed it"},
@@ -73,7 +74,10 @@ static const struct example examples[] = {
 	 "let another tool trace sites that it cannot find itself"},
 	{"cairn sites --hazards /usr/bin/redis-server",
 	 "the instructions that no uprobe may be set on"},
-	{"cairn sites --explain stale", "why an argument is unavailable, and what to do"},
+	{"cairn sites --explain stale", "what a reason means, and what to do"},
+	{"cairn sites ./server parse --explain len",
+	 "why len is unavailable at each site of parse, and which error of the compiler is the "
+	 "cause"},
 	{0},
 };
 
@@ -90,6 +94,7 @@ struct answers {
 struct shown {
 	const struct view *view;
 	size_t n, n_sites;
+	int status; /* the worst of all */
 };
 
 static const char *base_name(const char *path)
@@ -216,23 +221,29 @@ static void tell_found(const char *spec, const struct cairn_function_list *list)
 	}
 }
 
-static void show(const struct view *view, const struct cairn_function *function, bool first)
+/* Returns an exit status. */
+static int show(const struct view *view, const struct cairn_function *function, bool first)
 {
 	if (!first && !view->json)
 		fputc('\n', view->out);
+	if (view->explain)
+		return sites_explain_args(view, function);
 	if (view->json)
 		sites_json(view, function);
 	else
 		sites_text(view, function);
+	return STATUS_YES;
 }
 
 static int show_one(void *ctx, const struct cairn_function *function)
 {
 	struct shown *shown = ctx;
+	int status;
 
 	if (!function->n_sites && !function->n_without_code)
 		return 0;
-	show(shown->view, function, !shown->n);
+	status = show(shown->view, function, !shown->n);
+	shown->status = status > shown->status ? status : shown->status;
 	shown->n++;
 	shown->n_sites += function->n_sites;
 	/* The reader went away (head, say): no need to go on. */
@@ -258,18 +269,22 @@ static int show_matching(const struct view *view, const char *pattern)
 		say(stderr, "%s: %zu %s, %zu %s\n", pattern, shown.n,
 		    shown.n == 1 ? "function" : "functions", shown.n_sites,
 		    shown.n_sites == 1 ? "site" : "sites");
-	return shown.n ? STATUS_YES : STATUS_NO;
+	return shown.n ? shown.status : STATUS_NO;
 }
 
 static int take(const struct view *view, const struct cairn_function_list *list,
 		struct answers *answers)
 {
 	const struct cairn_function **more;
+	int status = STATUS_YES;
 
-	for (size_t i = 0; i < list->n && !answers->emit; i++)
-		show(view, list->p[i], !answers->n++);
+	for (size_t i = 0; i < list->n && !answers->emit; i++) {
+		int one = show(view, list->p[i], !answers->n++);
+
+		status = one > status ? one : status;
+	}
 	if (!answers->emit)
-		return STATUS_YES;
+		return status;
 	more = realloc(answers->p, (answers->n + list->n) * sizeof(*more));
 	if (!more)
 		return fail(STATUS_NOT_HERE, "no memory");
@@ -438,11 +453,14 @@ static int ask(struct view *view, const struct sites_values *values,
 static int run(void *v, const struct operands *operands)
 {
 	struct sites_values *values = v;
-	struct view view = {.out = stdout, .style = style_for(stdout), .json = values->json};
+	struct view view = {.out = stdout,
+			    .style = style_for(stdout),
+			    .json = values->json,
+			    .explain = values->explain};
 	struct cairn_binary *bin;
 	int status;
 
-	if (values->explain)
+	if (values->explain && operands->n < 2)
 		return sites_explain(values->explain, values->json);
 	if (!operands->n)
 		return fail(STATUS_USAGE, "cairn sites needs %s\nTry: cairn sites --help",
@@ -452,6 +470,8 @@ static int run(void *v, const struct operands *operands)
 			    operands->items[1]);
 	if (values->emit && operands->n < 2)
 		return fail(STATUS_USAGE, "--emit needs a function");
+	if (values->emit && values->explain)
+		return fail(STATUS_USAGE, "--emit and --explain are two answers; choose one");
 	if (values->emit && values->json)
 		return fail(STATUS_USAGE, "--emit and --json are two answers; choose one");
 	if (values->no_demangle)

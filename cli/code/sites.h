@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include <cairn/binary.h>
+#include <cairn/quirks.h>
 #include <cairn/sites.h>
 #include <cairn/types.h>
 
@@ -25,6 +26,7 @@ struct view {
 	FILE *out;
 	struct style style;
 	bool json;
+	const char *explain; /* the parameter to be explained, "*": all; NULL: sites are shown */
 };
 
 /* Longest type, declaration or location that is shown whole; templates can be longer. */
@@ -62,9 +64,21 @@ void sites_text(const struct view *view, const struct cairn_function *function);
 void sites_json(const struct view *view, const struct cairn_function *function);
 
 /*
- * The paragraph of docs/reasons.md about a reason, or all their words for "list"; an exit status.
+ * The paragraph of docs/reasons.md about a reason, or the row of a quirk; all their words for
+ * "list". Returns an exit status.
  */
 int sites_explain(const char *word, bool as_json);
+/* The text of a reason's paragraph, with line ends, and as one line. NULL: no such word. Static. */
+const char *sites_reason(const char *word, bool as_line);
+/* The row of a quirk: producers, finding and effect. */
+void sites_explain_quirk(FILE *out, const struct cairn_quirk_rule *rule);
+
+/*
+ * sites_explain_args - why a parameter is unavailable, at each site of a function
+ *
+ * The parameter is view->explain. Returns an exit status: no parameter may have that name.
+ */
+int sites_explain_args(const struct view *view, const struct cairn_function *function);
 
 /* All functions of the file and how well they are described; an exit status. */
 int sites_coverage(const struct view *view);

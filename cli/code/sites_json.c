@@ -76,6 +76,7 @@ static void put_args(const struct view *view, struct json *j, const struct cairn
 	for (uint32_t i = 0; i < site->n_args; i++) {
 		const struct cairn_arg *arg = &site->args[i];
 		bool available = arg->loc.why == CAIRN_AVAILABLE;
+		const struct cairn_quirk_rule *quirk = cairn_quirk_rule(arg->loc.quirk);
 
 		json_open(j, NULL, '{');
 		json_text(j, "name", arg->name);
@@ -84,6 +85,7 @@ static void put_args(const struct view *view, struct json *j, const struct cairn
 		view_location(view, &arg->loc, text, sizeof(text));
 		json_text(j, "loc", available ? text : NULL);
 		json_text(j, "unavailable", available ? NULL : cairn_unavailable_id(arg->loc.why));
+		json_text(j, "quirk", quirk ? quirk->id : NULL);
 		json_text(j, "text", text);
 		json_close(j);
 	}

@@ -161,7 +161,9 @@ struct cairn_location {
 	 * (the vector register, the perhaps modified value); they must not be read as the argument.
 	 */
 	enum cairn_unavailable why;
-	uint32_t n_pieces;
+	uint16_t n_pieces;
+	/* the rule that made the value unavailable: enum cairn_quirk (quirks.h); 0: none did */
+	uint16_t quirk;
 	const struct cairn_piece *pieces; /* in order of off */
 };
 

@@ -157,7 +157,8 @@ def files_and_functions_that_the_example_names_are_there():
     text = re.sub(r"^```.*?^```$", "", read("docs/sites-by-example.md"), flags=re.M | re.S)
     named = set(re.findall(r"`([\w/]+\.c)`", text)) - {"examples/clip.c"}
     sites = os.path.join(SOURCE, "src/facts/sites")
-    places = [SOURCE, sites, os.path.join(SOURCE, "src/facts/loc")]
+    quirks = os.path.join(sites, "quirks")
+    places = [SOURCE, sites, quirks, os.path.join(SOURCE, "src/facts/loc")]
     missing = [name for name in named
                if not any(os.path.exists(os.path.join(place, name)) for place in places)]
     expect(len(named) > 15 and not missing, missing)

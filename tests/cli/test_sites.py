@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """cairn sites on small programs compiled here, by both compilers."""
 
+import glob
 import os
 import pty
 import re
@@ -184,7 +185,8 @@ def every_reason_is_explained_and_nothing_else():
         rows = reasons_of(path, start)
         expect(len(rows) > 8, path, rows)
         known.update(rows)
-    explained = {o["reason"]: o["text"] for o in cairn("sites", "--explain", "list", "--json", check=True).objects()}
+    listed = cairn("sites", "--explain", "list", "--json", check=True).objects()
+    explained = {o["reason"]: o["text"] for o in listed if "quirk" not in o}
     known = {word: text for word, text in known.items() if word not in ("available", "none")}
     expect(set(explained) == set(known), set(explained) ^ set(known))
     for word, text in explained.items():
@@ -200,6 +202,87 @@ def every_reason_is_explained_and_nothing_else():
                 expect(f"{word}\n" in cairn("sites", "--explain", text, check=True).out, text)
     r = cairn("sites", "--explain", "no-such-reason")
     expect(r.status == 1 and "--explain list" in r.err and not r.out, r)
+
+
+def findings():
+    """{name: the text of its page}"""
+    folder_of_pages = os.path.join(SOURCE, "docs", "findings")
+    pages = {}
+    for name in os.listdir(folder_of_pages):
+        with open(os.path.join(folder_of_pages, name), encoding="utf-8") as file:
+            pages[name.removesuffix(".md")] = file.read()
+    return pages
+
+
+@claim
+def every_quirk_has_a_finding_and_every_finding_a_rule_or_a_reason_why_none():
+    """The table of rules, the pages, and the code that applies a rule lead to each other."""
+    listed = cairn("sites", "--explain", "list", "--json", check=True).objects()
+    reasons = {o["reason"] for o in listed if "quirk" not in o}
+    rules = {o["quirk"]: o for o in listed if "quirk" in o}
+    hazards = {word for word, _ in reasons_of("src/ground/insn/hazards.c", "hazards[] = {")}
+    pages = findings()
+    expect(len(rules) > 20 and len(pages) > 40, rules, pages)
+    for word, rule in rules.items():
+        expect((rule["finding"] is None) != (rule["no_finding"] is None), rule)
+        page = pages.get(rule["finding"], "")
+        expect(not rule["finding"] or f"`{word}`" in page.rpartition("**Rule.**")[2], rule)
+        expect(rule["reason"] is None or rule["reason"] in reasons, rule)
+        code = ""
+        for path in glob.glob(os.path.join(SOURCE, "src", "facts", rule["code"][:-1] + "[ch]")):
+            with open(path, encoding="utf-8") as file:
+                code += file.read()
+        applied = "CAIRN_QUIRK_" + word.upper().replace("-", "_")
+        # A rule names itself, or the page, or is a file of its own.
+        own = rule["finding"] or "sites/quirks/"
+        expect(applied in code or own in rule["code"] + code, rule, applied)
+        shown = cairn("sites", "--explain", word, check=True).out
+        expect(rule["text"] in " ".join(shown.split()), shown)
+        expect(max(map(len, shown.splitlines())) <= 100, shown)
+    for name, text in pages.items():
+        rule = text.rpartition("**Rule.** ")[2].strip()
+        words = re.findall(r"`([\w-]+)`", rule)
+        expect(rule and "\n" not in rule, name, "has no last line **Rule.**")
+        known = hazards | {w for w, row in rules.items() if row["finding"] == name}
+        expect(rule.startswith("None: ") or (words and known.issuperset(words)), name, rule)
+
+
+def loop_of_gcc():
+    path = os.path.join(folder(), "coal.c")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("""volatile unsigned sink;
+static inline void f(int i, unsigned s) { sink = s; }
+__attribute__((noipa)) void g(unsigned s) { for (int i = 0; i < 7; i++) { s++; f(i, s); } }
+int main(void) { g(100); return 0; }
+""")
+    binary = os.path.join(folder(), "coal")
+    run("gcc", "-O1", "-g", "-o", binary, path, check=True)
+    return binary
+
+
+@claim
+def why_a_parameter_is_unavailable_is_explained_at_each_site():
+    need("gcc")
+    path = loop_of_gcc()
+    sites = cairn("sites", "--json", path, "f", check=True).objects()
+    args = {a["name"]: a for a in sites[0]["args"]}
+    expect(args["i"]["unavailable"] == "stale" and args["i"]["quirk"] == "counter-constant", args)
+    expect(args["s"]["unavailable"] is None and args["s"]["quirk"] is None, args)
+    text = cairn("sites", path, "f", "--explain", "i", check=True).out
+    for word in (sites[0]["addr"], "[counter-constant]", "\nstale\n",
+                 "docs/findings/gcc-counter-described-as-constant.md"):
+        expect(word in text, word, text)
+    every = cairn("sites", path, "f", "--explain", "*", check=True).out
+    expect("  s  " not in text and "  s  " in every, text, every)
+    one, = cairn("sites", "--json", path, "f", "--explain", "i", check=True).objects()
+    expect(one["quirk"] == "counter-constant" and one["addr"] == sites[0]["addr"], one)
+    # The sidecar answers the same, the rule with it.
+    sidecar = os.path.join(folder(), "coal.cairn")
+    cairn("sidecar", path, "-o", sidecar, check=True)
+    expect(cairn("sites", path, "f", "--explain", "*", "--sidecar", sidecar, check=True).out
+           == cairn("sites", path, "f", "--explain", "*", "--no-sidecar", check=True).out, path)
+    r = cairn("sites", path, "f", "--explain", "nothing")
+    expect(r.status == 1 and "It has: i, s" in r.err and not r.out, r)
 
 
 @claim

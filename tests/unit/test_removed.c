@@ -11,7 +11,7 @@
 #include <cairn/sites.h>
 
 #include "dwarf/constants.h"
-#include "sites/removed.h"
+#include "sites/quirks/removed_param.h"
 #include "workspace.h"
 
 /* Large enough that it is not inlined before its unused parameter is removed. */
@@ -110,9 +110,9 @@ static void only_copies_beside_one_another_are_doubted(void **state)
 		copy(&c[6], BODY, 8, BOUND_BEHIND), /* recursion, inlined once */
 		copy(&c[7], OTHER, 61, BOUND_ALWAYS),
 	};
-	assert_true(removed_any(&c[0].site));
-	assert_false(removed_any(&c[2].site));
-	removed_doubt(sites, N);
+	assert_true(removed_param_any(&c[0].site));
+	assert_false(removed_param_any(&c[2].site));
+	removed_param_check(sites, N);
 	for (unsigned int i = 0; i < N; i++)
 		assert_int_equal(c[i].arg.loc.why, i == 2 || i == 3 ? CAIRN_UNAVAIL_OTHER_CALL : CAIRN_AVAILABLE);
 }

@@ -171,10 +171,10 @@ struct members {
 };
 
 /*
- * See the essay. The doubt extends: a full-width bit-field may end up to 7 bits after its apparent
+ * See the essay. More may be meant: a full-width bit-field may end up to 7 bits after its apparent
  * end.
  */
-static void doubt_overlap(const struct dw_die *die, uint16_t around, struct members *to,
+static void check_overlap(const struct dw_die *die, uint16_t around, struct members *to,
 			  struct cairn_member *m)
 {
 	if (around == DW_TAG_union_type || !dw_unit_is_clang(die->unit))
@@ -216,7 +216,7 @@ static int add_member(struct dw_types *r, const struct dw_die *die, uint16_t aro
 	m->align = (uint32_t)dw_udata(die, DW_AT_alignment, 0);
 	dw_types_place(die, m);
 	m->bit_off -= m->dynamic ? 0 : 8 * to->base;
-	doubt_overlap(die, around, to, m);
+	check_overlap(die, around, to, m);
 	return dw_types_ref(r, die, &m->type, err);
 }
 

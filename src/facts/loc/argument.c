@@ -24,7 +24,7 @@
  * bound after it and begin at k + 1. This is still before the first statement, because a statement
  * has a row of its own, and its changes begin at k + 2 or later. So when nothing holds at k, an
  * entry that begins at k + 1 does. This needs the entry's row, which is there when
- * DW_AT_GNU_entry_view is. Such a parameter was removed: see removed.c.
+ * DW_AT_GNU_entry_view is. Such a parameter was removed: see sites/quirks/removed_param.c.
  *
  * Padding. The first instruction of a loop is often aligned. GCC puts the label of a location
  * before the padding and the line rows after it, while the view numbers of the location count those
@@ -54,6 +54,8 @@
  */
 #include <errno.h>
 #include <string.h>
+
+#include <cairn/quirks.h>
 
 #include "dwarf/constants.h"
 #include "dwarf/loclists.h"
@@ -185,7 +187,8 @@ static int see_entry(struct search *s, struct dw_loc_entry *e)
 		return rc;
 	if (loc.why == CAIRN_AVAILABLE &&
 	    spill_is_address(s->unit, &ctx->function, e->expr, e->expr_len))
-		loc = (struct cairn_location){.why = CAIRN_UNAVAIL_SLOT_ADDRESS};
+		loc = (struct cairn_location){.why = CAIRN_UNAVAIL_SLOT_ADDRESS,
+					      .quirk = CAIRN_QUIRK_SPILL_ADDRESS};
 	s->since = since;
 	if (s->n_found++ && !loc_equal(&s->found, &loc))
 		s->found = (struct cairn_location){.why = CAIRN_UNAVAIL_AMBIGUOUS};
@@ -338,11 +341,16 @@ static bool has_kept_register(const struct search *s)
 	       loc_function_keeps_register(s->ctx, p->steps->reg);
 }
 
+static bool is_whole_scope_register(const struct search *s)
+{
+	return s->everywhere && s->is_register && dw_unit_is_gcc(s->unit);
+}
+
 /* True if the description cannot hold yet before the first instruction. */
 static bool is_too_early(const struct search *s)
 {
 	struct loc_context *ctx = s->ctx;
-	if (s->everywhere && s->is_register && dw_unit_is_gcc(s->unit))
+	if (is_whole_scope_register(s))
 		return !has_kept_register(s);
 	if (ctx->is_now)
 		return !loc_holds_now(ctx, s->unit, &s->found, s->since, s->everywhere) ||
@@ -403,7 +411,7 @@ static bool is_constant(const struct cairn_location *loc)
 }
 
 /* Turns the entries that were found into a result; @rc is search_list()'s. */
-static void judge(const struct search *s, int rc, struct cairn_location *ret)
+static void conclude(const struct search *s, int rc, struct cairn_location *ret)
 {
 	*ret = s->found;
 	if (rc < 0)
@@ -413,7 +421,10 @@ static void judge(const struct search *s, int rc, struct cairn_location *ret)
 	else if (!s->n_found)
 		ret->why = CAIRN_UNAVAIL_NOT_LIVE;
 	else if (ret->why == CAIRN_AVAILABLE && is_too_early(s) && !was_put_there(s))
-		*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_NOT_STORED_YET};
+		*ret = (struct cairn_location){
+			.why = CAIRN_UNAVAIL_NOT_STORED_YET,
+			.quirk = is_whole_scope_register(s) ? CAIRN_QUIRK_WHOLE_SCOPE_REGISTER
+							    : CAIRN_QUIRK_NONE};
 	if (s->ctx->must_begin && s->continues && ret->why == CAIRN_AVAILABLE)
 		ret->why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED;
 }
@@ -481,7 +492,7 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 		     : s.everywhere && is_constant(&s.found) ? BOUND_ALWAYS
 							     : BOUND_IN_FRONT;
 	if (s.rc >= 0)
-		judge(&s, rc, ret);
+		conclude(&s, rc, ret);
 	ctx->formal = NULL;
 	return s.rc < 0 ? s.rc : 0;
 }

@@ -78,7 +78,7 @@ struct graph {
 	bool is_numbered, is_loops_known;
 	bool has_jump_back;
 	bool has_line0;
-	/* sites/vectorised.c: an instruction works on several numbers at once */
+	/* sites/quirks/vectorised.c: an instruction works on several numbers at once */
 	bool is_packed_known, has_packed;
 	/*
 	 * The positions of the function's unit, for code without GCC's entries (from another

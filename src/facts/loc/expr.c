@@ -25,6 +25,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <cairn/quirks.h>
+
 #include "base/cursor.h"
 #include "dwarf/constants.h"
 #include "loc/loc.h"
@@ -64,6 +66,7 @@ struct fold {
 	uint64_t piece_off; /* where the next piece starts in the value */
 	/* First reason found; the expression is given up then. */
 	enum cairn_unavailable why;
+	enum cairn_quirk quirk; /* the rule that gave it */
 	bool nomem;
 	/* Bits were shifted down that are above the operand, should it have less than 64. */
 	bool has_wide_shift;
@@ -73,6 +76,13 @@ static void give_up(struct fold *f, enum cairn_unavailable why)
 {
 	if (f->why == CAIRN_AVAILABLE)
 		f->why = why;
+}
+
+static void give_up_by(struct fold *f, enum cairn_quirk quirk, enum cairn_unavailable why)
+{
+	if (f->why == CAIRN_AVAILABLE)
+		f->quirk = quirk;
+	give_up(f, why);
 }
 
 /* ---- the stack ---- */
@@ -494,7 +504,7 @@ static bool place_op(struct fold *f, uint8_t op)
 		if (f->why == CAIRN_AVAILABLE)
 			term_add_imm(at_depth(f, 0), off);
 		if (off >= 0 && !loc_stack_argument_holds(f->ctx, f->unit, off))
-			give_up(f, CAIRN_UNAVAIL_NO_CFA);
+			give_up_by(f, CAIRN_QUIRK_STACK_ARG_BEFORE_PROLOGUE, CAIRN_UNAVAIL_NO_CFA);
 		return true;
 	}
 	case DW_OP_call_frame_cfa:
@@ -653,7 +663,7 @@ static int take_pieces(struct fold *f, struct cairn_location *ret)
 		return -ENOMEM;
 	memcpy(pieces, f->pieces, f->n_pieces * sizeof(*pieces));
 	ret->pieces = pieces;
-	ret->n_pieces = f->n_pieces;
+	ret->n_pieces = (uint16_t)f->n_pieces;
 	return 0;
 }
 
@@ -677,6 +687,7 @@ static __attribute__((noinline)) int fold(struct loc_context *ctx, const struct 
 	f.bytes = NULL;
 	f.n_bytes = f.piece_off = 0;
 	f.why = CAIRN_AVAILABLE;
+	f.quirk = CAIRN_QUIRK_NONE;
 	f.nomem = false;
 	f.has_wide_shift = false;
 
@@ -689,6 +700,7 @@ static __attribute__((noinline)) int fold(struct loc_context *ctx, const struct 
 	if (f.nomem)
 		return -ENOMEM;
 	ret->why = f.why != CAIRN_AVAILABLE ? f.why : whole(&f);
+	ret->quirk = (uint16_t)f.quirk;
 	if (ret->why == CAIRN_AVAILABLE || ret->why == CAIRN_UNAVAIL_VECTOR_REGISTER ||
 	    ret->why == CAIRN_UNAVAIL_PARTLY)
 		return take_pieces(&f, ret);

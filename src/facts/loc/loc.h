@@ -33,7 +33,7 @@ struct flow;
 
 /*
  * The point at which a copy's parameter is bound: arguments are passed before the entry's row
- * (removed.c).
+ * (quirks/removed_param.c).
  */
 enum bound {
 	BOUND_IN_FRONT,

@@ -12,9 +12,8 @@
 #include "base/keyed.h"
 #include "base/pool.h"
 #include "loc/code.h"
-#include "sites/around.h"
-#include "sites/computed.h"
-#include "sites/difference.h"
+#include "sites/quirks/quirks.h"
+#include "sites/quirks/stale_outer_variable.h"
 #include "sites/go.h"
 #include "sites/event_count.h"
 
@@ -33,7 +32,7 @@ struct analysis {
 	const struct site_env *env;
 	const struct batch *in;
 	unsigned int threads, width;
-	struct judge *p; /* per worker */
+	struct analyser *p; /* per worker */
 	VEC(struct copy) copies; /* those of one function in one container beside each other */
 	VEC(const struct built_site *) sites; /* of the copies */
 	VEC(struct keyed) turns; /* the copies by container, those of one by their entries */
@@ -47,7 +46,7 @@ static const struct copy *copy_at(const struct analysis *all, size_t turn)
 }
 
 /* The state of one worker: the container's code as a graph, kept from copy to copy. */
-struct judge {
+struct analyser {
 	const struct analysis *all;
 	uint32_t container;
 	struct dw_die function; /* its DIE; zeroes when it cannot be read */
@@ -55,11 +54,11 @@ struct judge {
 	VEC(struct built_site *) sites;
 	VEC(uint32_t) at; /* their instructions in the graph */
 	struct event_count_scratch scratch;
-	struct around_scopes around;
+	struct outer_scopes outer;
 };
 
 /* @b  a site in it */
-static int enter_container(struct judge *j, uint32_t container, const struct built_site *b)
+static int enter_container(struct analyser *j, uint32_t container, const struct built_site *b)
 {
 	const struct site_env *env = j->all->env;
 	if (j->container == container)
@@ -88,7 +87,7 @@ static size_t extra_of(const struct analysis *all, uint32_t entry)
 	return lo;
 }
 
-static bool gather_sites(struct judge *j, const struct copy *c)
+static bool gather_sites(struct analyser *j, const struct copy *c)
 {
 	const struct analysis *all = j->all;
 	uint32_t entry = all->in->first.v.p[c->i].entry;
@@ -145,7 +144,7 @@ static bool begins_with_loop(const struct graph *g)
  * instructions, and it calls itself. If a function calls itself several times, a compiler makes the
  * last call a jump (f(p->left) + f(p->right)) and leaves the others.
  */
-static int analyse_body(struct judge *j, const struct copy *c, struct built_site *b)
+static int analyse_body(struct analyser *j, const struct copy *c, struct built_site *b)
 {
 	struct entry_search s = {.entry = b->site.at.v};
 	if (code_visit(j->all->env->code, &b->die, look_for_entry, &s) < 0)
@@ -167,7 +166,7 @@ static int analyse_body(struct judge *j, const struct copy *c, struct built_site
  * Queries of sites alone (site_env.bare) report only values; a site without values needs no
  * decision.
  */
-static bool has_value(const struct judge *j)
+static bool has_value(const struct analyser *j)
 {
 	for (size_t i = 0; i < j->sites.n; i++)
 		for (uint32_t k = 0; k < j->sites.p[i]->site.n_args; k++)
@@ -176,7 +175,7 @@ static bool has_value(const struct judge *j)
 	return false;
 }
 
-static bool find_instructions(struct judge *j)
+static bool find_instructions(struct analyser *j)
 {
 	bool ok = true;
 	j->at.n = 0;
@@ -187,28 +186,26 @@ static bool find_instructions(struct judge *j)
 }
 
 /* Only GCC describes the values of variables at a point, and is wrong about it. */
-static int add_site_caveats(struct judge *j)
+static int check_args(struct analyser *j)
 {
-	const struct around a = {.container = &j->function,
-				 .graph = j->graph,
-				 .scratch = &j->scratch,
-				 .known = &j->around};
+	struct quirk_query q = {.code = j->all->env->code,
+				.container = &j->function,
+				.graph = j->graph,
+				.scratch = &j->scratch,
+				.outer = &j->outer};
 	int rc = 0;
 	for (size_t i = 0; i < j->sites.n && !rc; i++) {
 		struct built_site *b = j->sites.p[i];
 		if (!dw_unit_is_gcc(b->die.unit) || j->all->env->assume_unmodified)
 			continue;
-		rc = around_doubt(&a, b, j->at.p[i]);
-		if (!rc)
-			rc = computed_doubt(j->graph, &j->function, &j->scratch, b, j->at.p[i]);
-		if (!rc)
-			rc = difference_doubt(j->all->env->code, j->graph, &j->function,
-					      &j->scratch, b, j->at.p[i]);
+		q.site = b;
+		q.at = j->at.p[i];
+		rc = quirks_check_args(&q);
 	}
 	return rc;
 }
 
-static int analyse_copy(struct judge *j, size_t at, struct cairn_err *err)
+static int analyse_copy(struct analyser *j, size_t at, struct cairn_err *err)
 {
 	const struct copy *c = copy_at(j->all, at);
 	struct built_site *first = &j->all->in->first_sites[c->i];
@@ -224,7 +221,7 @@ static int analyse_copy(struct judge *j, size_t at, struct cairn_err *err)
 		return 0;
 	if (enter_container(j, c->container, first) < 0 || !find_instructions(j))
 		return err_nomem(err, "ways to a copy");
-	if (j->function.tag && add_site_caveats(j) < 0)
+	if (j->function.tag && check_args(j) < 0)
 		return err_nomem(err, "variables around a copy");
 	if (!j->graph)
 		return 0;
@@ -345,7 +342,7 @@ struct analysis *analysis_new(const struct site_env *env, unsigned int threads)
 {
 	unsigned int width = pool_width(threads);
 	struct analysis *all = calloc(1, sizeof(*all));
-	struct judge *p = calloc(width, sizeof(*p));
+	struct analyser *p = calloc(width, sizeof(*p));
 	if (!all || !p) {
 		free(all);
 		free(p);
@@ -364,7 +361,7 @@ void analysis_free(struct analysis *all)
 		VEC_FREE(&all->p[i].sites);
 		VEC_FREE(&all->p[i].at);
 		event_count_scratch_fini(&all->p[i].scratch);
-		around_scopes_fini(&all->p[i].around);
+		outer_scopes_fini(&all->p[i].outer);
 	}
 	if (!all)
 		return;

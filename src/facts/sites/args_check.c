@@ -6,6 +6,7 @@
 
 #include "dwarf/constants.h"
 #include "sites/go.h"
+#include "sites/quirks/quirks.h"
 #include "sites/symbol_names.h"
 
 /* Longer chains of typedefs are damaged. */
@@ -79,8 +80,8 @@ bool args_check_is_pointer(const struct dw_unit *unit, dw_off formal)
 
 /*
  * GCC computes a _Bool as a whole byte: "not; and 255" for the opposite of a condition gives 254
- * and 255. The lowest bit is right in every shape seen, and of a value that is 0 or 1 already it
- * changes nothing.
+ * and 255 (docs/findings/gcc-bool-has-eight-bits.md). The lowest bit is right in every shape seen,
+ * and of a value that is 0 or 1 already it changes nothing.
  */
 static int keep_lowest_bit(const struct dw_unit *unit, dw_off formal, struct cairn_location *loc,
 			   struct arena *arena)
@@ -150,26 +151,29 @@ int args_check_args(const struct site_env *env, struct built_site *b, struct are
 		if (keep_lowest_bit(b->die.unit, b->formals.die[i], loc, arena) < 0)
 			return -ENOMEM;
 		if (b->site.n_chain && dw_unit_go(b->die.unit))
-			go_doubt_pieces(b, i);
+			go_check_pieces(b, i);
 		if (may_change && loc->why == CAIRN_AVAILABLE &&
 		    !cannot_be_assigned(b->die.unit, b->formals.die[i]))
-			loc->why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED;
+			quirk_reject(loc, CAIRN_QUIRK_NO_VIEWS);
 		if (by_gcc && is_computed_from_memory(loc))
-			arg_reject(loc, CAIRN_UNAVAIL_MEMORY_WRITTEN);
+			quirk_reject(loc, CAIRN_QUIRK_MEMORY_AFTER_STORE);
 		if (by_others)
-			arg_reject(loc, CAIRN_UNAVAIL_WITHOUT_CALL);
+			quirk_reject(loc, CAIRN_QUIRK_LOOP_HEAD_ENTRY);
 	}
 	return 0;
 }
 
-void args_check_clone(const struct site_env *env, struct built_site *b, enum cairn_unavailable why)
+void args_check_clone(const struct site_env *env, struct built_site *b, bool is_clone)
 {
 	bool folded = env->folds && symbol_name_has(env->folds, b->site.at);
 	bool may_change = b->no_views && !env->assume_unmodified;
 	for (uint32_t i = 0; i < b->site.n_args; i++) {
-		if (may_change && !args_check_is_proven(b, i))
-			arg_reject(&b->args[i].loc, why);
+		struct cairn_location *loc = &b->args[i].loc;
+		if (may_change && !args_check_is_proven(b, i) && is_clone)
+			quirk_reject(loc, CAIRN_QUIRK_NO_VIEWS);
+		else if (may_change && !args_check_is_proven(b, i))
+			arg_reject(loc, CAIRN_UNAVAIL_NO_CONVENTION);
 		if (folded)
-			arg_reject(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
+			quirk_reject(loc, CAIRN_QUIRK_ICF_ARGS);
 	}
 }

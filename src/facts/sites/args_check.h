@@ -16,10 +16,10 @@
 int args_check_args(const struct site_env *env, struct built_site *b, struct arena *arena);
 
 /*
- * Clones, and functions without a known convention: values that may have changed become unavailable
- * by @why.
+ * Makes values of a clone, or of a function without a known convention, unavailable if they may
+ * have changed.
  */
-void args_check_clone(const struct site_env *env, struct built_site *b, enum cairn_unavailable why);
+void args_check_clone(const struct site_env *env, struct built_site *b, bool is_clone);
 
 /* Whether the code shows that an argument is there at a body's entry. */
 static inline bool args_check_is_proven(const struct built_site *b, uint32_t arg)

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/keyed.h"
 #include "base/pool.h"
-#include "sites/removed.h"
+#include "sites/quirks/removed_param.h"
 
 /*
  * Sites are requested function by function and processed container by container, so that facts
@@ -166,17 +166,17 @@ void batch_next_group(const struct batch *b, size_t group, struct group_sites *s
 }
 
 /* Most functions have no removed parameter. */
-int batch_doubt_removed(const struct group_sites *s)
+int batch_check_removed_params(const struct group_sites *s)
 {
 	size_t total = s->n_first + s->n_extra, n = 0;
 	for (size_t i = 0; i < total; i++)
-		n += removed_any(group_site(s, i));
+		n += removed_param_any(group_site(s, i));
 	struct built_site **sites = n ? calloc(total, sizeof(struct built_site *)) : NULL;
 	if (!sites)
 		return n ? -ENOMEM : 0;
 	for (size_t i = 0; i < total; i++)
 		sites[i] = group_site(s, i);
-	removed_doubt(sites, total);
+	removed_param_check(sites, total);
 	free(sites);
 	return 0;
 }

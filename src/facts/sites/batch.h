@@ -50,7 +50,7 @@ static inline struct built_site *group_site(const struct group_sites *s, size_t 
 	return i < s->n_first ? &s->first[i] : &s->further[i - s->n_first];
 }
 
-/* removed_doubt() for the sites of a group. Returns 0 or -ENOMEM. */
-int batch_doubt_removed(const struct group_sites *s);
+/* removed_param_check() for the sites of a group. Returns 0 or -ENOMEM. */
+int batch_check_removed_params(const struct group_sites *s);
 
 #endif

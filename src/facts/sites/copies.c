@@ -2,8 +2,8 @@
 /*
  * Works in two rounds. When a unit is read, all facts about the copies in it are known. A clone of
  * a function, foo.isra.0, may share its address with a clone of the same function in another unit,
- * if the linker merges equal code (merged.h). So all clones wait for the second round; they are
- * few.
+ * if the linker merges equal code (quirks/icf_args.h). So all clones wait for the second round;
+ * they are few.
  */
 #include "sites/copies.h"
 
@@ -17,7 +17,7 @@
 #include "sites/args_check.h"
 #include "sites/by_unit.h"
 #include "sites/analyse.h"
-#include "sites/merged.h"
+#include "sites/quirks/icf_args.h"
 
 struct clone {
 	uint32_t group, entry;
@@ -55,7 +55,7 @@ static int visit_part(const struct visit *v, unsigned int worker, const struct g
 		      const struct group_sites *s, struct arena *arena, struct cairn_err *err)
 {
 	uint32_t group = part->number;
-	if (!v->env->assume_unmodified && batch_doubt_removed(s) < 0)
+	if (!v->env->assume_unmodified && batch_check_removed_params(s) < 0)
 		return err_nomem(err, "the copies of a function");
 	for (size_t i = 0; i < s->n_first + s->n_extra; i++) {
 		struct built_site *b = group_site(s, i);
@@ -146,11 +146,11 @@ static int visit_group(const struct visit *v, uint32_t group, const struct group
 			continue;
 		if (args_check_args(v->env, b, arena) < 0)
 			return err_nomem(err, "a location");
-		args_check_clone(v->env, b, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
+		args_check_clone(v->env, b, true);
 		sites[n++] = b->site;
 	}
 	qsort(sites, n, sizeof(*sites), by_address);
-	if (merged_settle(sites, n, arena) < 0)
+	if (icf_args_settle(sites, n, arena) < 0)
 		return err_nomem(err, "the arguments of a site");
 	for (uint32_t i = 0; i < n; i++) {
 		struct dw_die abstract;

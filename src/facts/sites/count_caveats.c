@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 static const struct {
-	enum cairn_count_caveat doubt;
+	enum cairn_count_caveat caveat;
 	const char *id, *text;
-} doubts[] = {
+} caveats[] = {
 	{CAIRN_COUNT_NO_ENTRY, "no-entry",
 	 "no entry in the debug information: may be hit without a call"},
 	{CAIRN_COUNT_LOOPED, "looped",
@@ -26,18 +26,18 @@ static const struct {
 	 "calls itself, and some of these calls may have become jumps that bypass this address"},
 };
 
-const char *cairn_count_caveat_text(enum cairn_count_caveat doubt)
+const char *cairn_count_caveat_text(enum cairn_count_caveat caveat)
 {
-	for (size_t i = 0; i < sizeof(doubts) / sizeof(doubts[0]); i++)
-		if (doubts[i].doubt == doubt)
-			return doubts[i].text;
+	for (size_t i = 0; i < sizeof(caveats) / sizeof(caveats[0]); i++)
+		if (caveats[i].caveat == caveat)
+			return caveats[i].text;
 	return "unknown";
 }
 
-const char *cairn_count_caveat_id(enum cairn_count_caveat doubt)
+const char *cairn_count_caveat_id(enum cairn_count_caveat caveat)
 {
-	for (size_t i = 0; i < sizeof(doubts) / sizeof(doubts[0]); i++)
-		if (doubts[i].doubt == doubt)
-			return doubts[i].id;
+	for (size_t i = 0; i < sizeof(caveats) / sizeof(caveats[0]); i++)
+		if (caveats[i].caveat == caveat)
+			return caveats[i].id;
 	return "unknown";
 }

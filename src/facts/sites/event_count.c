@@ -33,9 +33,9 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
-#include "sites/beginning.h"
-#include "sites/tested.h"
-#include "sites/vectorised.h"
+#include "sites/quirks/clang_entry_lines.h"
+#include "sites/quirks/tested_after_call.h"
+#include "sites/quirks/vectorised.h"
 
 enum {
 	OWN = 1 << 0,    /* in the copy's ranges */
@@ -378,7 +378,7 @@ static uint32_t count_behind(const struct code *c, const struct event_count *p)
 			bool around = c->marks[b] & AROUND && !(c->marks[b] & OWN) &&
 				      !(g->v.p[b].is_indirect && table);
 			bool is_way = !(c->marks[b] & OTHER) && is_cfg_entry(c, b, i);
-			count += around && (is_way || beginning_is_passed(p, i));
+			count += around && (is_way || entry_lines_begin_at(p, i));
 		}
 	}
 	return count;
@@ -398,7 +398,7 @@ static uint32_t count_beginnings(const struct code *c, const struct event_count 
 		uint32_t i = c->scratch->own.p[n];
 		bool inside = !by_statement && i && c->marks[i - 1] & OWN &&
 			      g->v.p[i - 1].at + g->v.p[i - 1].len == g->v.p[i].at;
-		count += !inside && !(c->marks[i] & SITE) && beginning_is_repeated(p, i);
+		count += !inside && !(c->marks[i] & SITE) && entry_lines_repeat_at(p, i);
 	}
 	return count;
 }
@@ -414,7 +414,7 @@ static bool has_way_behind(const struct code *c, const struct event_count *p)
 		for (uint32_t k = 0, b;
 		     !(c->marks[i] & SITE) && (b = graph_before(c->graph, i, &k)) != GRAPH_NONE;)
 			if (!(c->marks[b] & OWN) &&
-			    (is_cfg_entry(c, b, i) || beginning_is_passed(p, i)))
+			    (is_cfg_entry(c, b, i) || entry_lines_begin_at(p, i)))
 				return true;
 	}
 	return false;
@@ -688,7 +688,7 @@ static int analyse_value(const struct event_count *p, size_t site)
 	if (shared || (at != GRAPH_NONE && is_site_twice(p, site)))
 		b->site.count_caveats |= CAIRN_COUNT_SHARED_PC;
 	if (at != GRAPH_NONE &&
-	    (has_callers_condition(p, b, at) || (!p->for_values && tested_is_behind(p, at))))
+	    (has_callers_condition(p, b, at) || (!p->for_values && tested_after_call_is(p, at))))
 		b->site.count_caveats |= CAIRN_COUNT_BEFORE_TEST;
 	return rc;
 }

@@ -265,8 +265,9 @@ static bool has_row_behind(const struct owner_search *s, const struct entry_row 
 }
 
 /*
- * A copy and its split part both carry a marker at the declaration's position (part.h). If the
- * copy's early test is constant, both markers share an address; the first belongs to the copy.
+ * A copy and its split part both carry a marker at the declaration's position
+ * (quirks/split_part.h). If the copy's early test is constant, both markers share an address; the
+ * first belongs to the copy.
  */
 static uint32_t owner_of(const struct owner_search *s, const struct entry_row *row)
 {

@@ -41,7 +41,8 @@
 #include "sites/convention.h"
 #include "sites/go.h"
 #include "sites/analyse.h"
-#include "sites/merged.h"
+#include "sites/quirks/icf_args.h"
+#include "sites/quirks/quirks.h"
 #include "sites/symbol_names.h"
 
 /* ---- parameters and types ---- */
@@ -197,9 +198,9 @@ static void reconcile(const struct site_env *env, struct cairn_location *said,
 	if (env->assume_unmodified)
 		return;
 	if (!known || !loc_equal(said, abi))
-		arg_reject(said, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
+		quirk_reject(said, CAIRN_QUIRK_NO_VIEWS);
 	else if (!untouched && !is_used(env, b, abi))
-		arg_reject(said, CAIRN_UNAVAIL_MAY_NOT_BE_PASSED);
+		quirk_reject(said, CAIRN_QUIRK_UNUSED_NOT_PASSED);
 }
 
 static int apply_convention(const struct site_env *env, struct dw_types *reader,
@@ -216,9 +217,7 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 		return go_believe(env, reader, b, arena, err);
 	bool is_clone = b->site.kind == CAIRN_SITE_PART || site_is_clone(env, &b->site);
 	if (is_clone || !has_convention(unit, types, f)) {
-		args_check_clone(env, b,
-				 is_clone ? CAIRN_UNAVAIL_MAY_HAVE_CHANGED
-					  : CAIRN_UNAVAIL_NO_CONVENTION);
+		args_check_clone(env, b, is_clone);
 		return 0;
 	}
 	struct cairn_location *abi = arena_array(arena, f->n_params, sizeof(*abi));
@@ -239,7 +238,7 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 		 * is as good as the function's own.
 		 */
 		if (folded && !loc_equal(&b->args[i].loc, &abi[i]))
-			arg_reject(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
+			quirk_reject(&b->args[i].loc, CAIRN_QUIRK_ICF_ARGS);
 	}
 	return 0;
 }
@@ -352,7 +351,7 @@ static int finish_function(const struct site_env *env, struct dw_types *types,
 	int rc = choose_signature(env, types, gs->first, gs->n_first, arena, ret, err);
 	if (rc < 0)
 		return rc;
-	if (!env->assume_unmodified && batch_doubt_removed(gs) < 0)
+	if (!env->assume_unmodified && batch_check_removed_params(gs) < 0)
 		return err_nomem(err, "the copies of a function");
 	struct cairn_site *sites = arena_array(arena, total, sizeof(*sites));
 	struct built_site **built = arena_array(arena, total, sizeof(*built));
@@ -375,7 +374,7 @@ static int finish_function(const struct site_env *env, struct dw_types *types,
 	}
 	put_in_order(built, n, sites);
 	count_shared(sites, n);
-	if (merged_settle(sites, n, arena) < 0)
+	if (icf_args_settle(sites, n, arena) < 0)
 		return err_nomem(err, "the arguments of a site");
 	ret->sites = sites;
 	ret->n_sites = n;

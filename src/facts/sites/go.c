@@ -23,7 +23,7 @@
 
 #include "base/err.h"
 #include "loc/code.h"
-#include "sites/args_check.h"
+#include "sites/quirks/quirks.h"
 #include "sites/symbol_names.h"
 
 static int complete_types(struct dw_types *reader, const struct built_site *b,
@@ -40,7 +40,7 @@ static int complete_types(struct dw_types *reader, const struct built_site *b,
 	return rc;
 }
 
-void go_doubt_pieces(struct built_site *b, uint32_t arg)
+void go_check_pieces(struct built_site *b, uint32_t arg)
 {
 	struct cairn_location *loc = &b->args[arg].loc;
 	struct dw_die formal;
@@ -50,7 +50,7 @@ void go_doubt_pieces(struct built_site *b, uint32_t arg)
 	if (loc->n_pieces > 1 &&
 	    dw_die_near(b->die.unit, b->formals.die[arg], &formal, NULL) == 1 &&
 	    dw_type_bytes(&formal) != bytes)
-		arg_reject(loc, CAIRN_UNAVAIL_DAMAGED);
+		quirk_reject(loc, CAIRN_QUIRK_GO_PIECES);
 }
 
 /* Go's assembler calls a function by a second body, which takes all from the stack. */
@@ -82,11 +82,11 @@ int go_believe(const struct site_env *env, struct dw_types *reader, struct built
 		if (agrees)
 			b->args[i].loc = abi[i];
 		else
-			go_doubt_pieces(b, i);
+			go_check_pieces(b, i);
 		if (!agrees && !env->assume_unmodified)
-			arg_reject(&b->args[i].loc, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
+			quirk_reject(&b->args[i].loc, CAIRN_QUIRK_NO_VIEWS);
 		if (folded)
-			arg_reject(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
+			quirk_reject(&b->args[i].loc, CAIRN_QUIRK_ICF_ARGS);
 	}
 	return 0;
 }

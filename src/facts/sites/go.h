@@ -25,11 +25,11 @@ int go_results(const struct site_env *env, struct dw_types *types, dw_off functi
 	       struct cairn_err *err);
 
 /*
- * go_doubt_pieces - reject a value whose parts are described without the padding between them
+ * go_check_pieces - reject a value whose parts are described without the padding between them
  *
  * @arg  of @b's formals; it becomes CAIRN_UNAVAIL_DAMAGED
  */
-void go_doubt_pieces(struct built_site *b, uint32_t arg);
+void go_check_pieces(struct built_site *b, uint32_t arg);
 
 /*
  * go_grows_stack - whether a function enters itself again only after its stack was grown, as it was

@@ -12,7 +12,7 @@
  *
  * Two symbols at one address are cheap to find, and rare. Only then all bodies are read: if several
  * declarations have a body at one address, or had one, they were folded. Bodies of one declaration,
- * in several units or as clones, are merged.c's.
+ * in several units or as clones, are quirks/icf_args.c's.
  *
  * Two cases are not seen: a function whose symbol was stripped, and functions that GCC itself
  * unifies (-fipa-icf), which leaves one DIE with code.

@@ -13,8 +13,9 @@
  * (site_build_now()). The result is the value that a parameter has now. It may differ from the
  * passed argument: the program is in the middle of the function and not at its entry.
  *
- * In copies that GCC made, a removed parameter may have another call's description (removed.c). If
- * a container has several copies of a function, all of them are read to check that.
+ * In copies that GCC made, a removed parameter may have another call's description
+ * (quirks/removed_param.c). If a container has several copies of a function, all of them are read
+ * to check that.
  */
 #include "sites/scopes_at.h"
 
@@ -23,8 +24,8 @@
 
 #include "base/err.h"
 #include "dwarf/constants.h"
-#include "sites/args_check.h"
-#include "sites/removed.h"
+#include "sites/quirks/quirks.h"
+#include "sites/quirks/removed_param.h"
 
 enum {
 	/* Deeper inlining is cut; compilers stay below 100. */
@@ -157,8 +158,8 @@ static unsigned int copies_beside(const struct dw_func_index *index, uint32_t fu
 }
 
 /*
- * Sites of copies, as removed_doubt() wants them. Returns their number, which is less where copies
- * have no code; -EBADMSG, -ENOMEM.
+ * Sites of copies, as removed_param_check() wants them. Returns their number, which is less where
+ * copies have no code; -EBADMSG, -ENOMEM.
  */
 static int build_copies(const struct site_env *env, struct site_worker *w, const uint32_t *copies,
 			unsigned int n, struct built_site *ret, uint32_t *ret_entries,
@@ -195,7 +196,7 @@ int active_removed(const struct site_env *env, struct site_worker *w, uint32_t f
 		return built < 0 ? built : 0;
 	for (int i = 0; i < built; i++)
 		pointers[i] = &sites[i];
-	removed_doubt(pointers, (size_t)built);
+	removed_param_check(pointers, (size_t)built);
 	for (int i = 0; i < built && !rc; i++)
 		for (uint32_t k = 0; k < sites[i].formals.n && !rc; k++)
 			if (sites[i].args[k].loc.why == CAIRN_UNAVAIL_OTHER_CALL)
@@ -203,42 +204,42 @@ int active_removed(const struct site_env *env, struct site_worker *w, uint32_t f
 	return rc;
 }
 
-struct doubting {
+struct rejecting {
 	uint32_t entry;
 	struct built_site *now;
 };
 
-static int doubt_arg(void *arg, uint32_t copy, uint32_t number)
+static int reject_arg(void *arg, uint32_t copy, uint32_t number)
 {
-	const struct doubting *d = arg;
+	const struct rejecting *d = arg;
 	for (uint32_t i = 0; i < d->now->formals.n; i++)
 		if (copy == d->entry && (number == ACTIVE_ALL || number == i))
-			arg_reject(&d->now->args[i].loc, CAIRN_UNAVAIL_OTHER_CALL);
+			quirk_reject(&d->now->args[i].loc, CAIRN_QUIRK_REMOVED_PARAM);
 	return 0;
 }
 
 /* The result of that check when .cairn.dwarf was made: a bit for each parameter. */
-static void doubt_told(struct built_site *now)
+static void reject_recorded(struct built_site *now)
 {
 	struct dw_value v;
 	if (dw_attr(&now->die, DW_AT_cairn_another_call, &v, NULL) != 1 || v.cls != DW_CLASS_BLOCK)
 		return;
 	for (uint32_t i = 0; i < now->formals.n && i / 8 < v.block.n; i++)
 		if (v.block.p[i / 8] & 1u << i % 8)
-			arg_reject(&now->args[i].loc, CAIRN_UNAVAIL_OTHER_CALL);
+			quirk_reject(&now->args[i].loc, CAIRN_QUIRK_REMOVED_PARAM);
 }
 
-static int doubt_removed(const struct site_env *env, struct site_worker *w, uint32_t function,
+static int reject_removed(const struct site_env *env, struct site_worker *w, uint32_t function,
 			 uint32_t entry, struct built_site *now, struct cairn_err *err)
 {
-	struct doubting d = {entry, now};
+	struct rejecting d = {entry, now};
 	if (!dw_unit_is_gcc(now->die.unit))
 		return 0;
 	if (env->is_reduced) {
-		doubt_told(now);
+		reject_recorded(now);
 		return 0;
 	}
-	return active_removed(env, w, function, entry, doubt_arg, &d, err);
+	return active_removed(env, w, function, entry, reject_arg, &d, err);
 }
 
 /* ---- the result ---- */
@@ -266,7 +267,7 @@ static int describe(const struct site_env *env, struct site_worker *w,
 	struct built_site b;
 	int rc = site_build_now(env, w, entry, at, next, &b, err);
 	if (rc >= 0)
-		rc = doubt_removed(env, w, function, entry, &b, err);
+		rc = reject_removed(env, w, function, entry, &b, err);
 	if (rc >= 0)
 		rc = name_args(env, types, &b, err);
 	if (rc < 0)

@@ -26,7 +26,8 @@
 #include "dwarf/params.h"
 #include "sites/args_check.h"
 #include "sites/own_symbol.h"
-#include "sites/part.h"
+#include "sites/quirks/quirks.h"
+#include "sites/quirks/split_part.h"
 #include "sites/event_count.h"
 #include "sites/symbol_names.h"
 
@@ -503,7 +504,7 @@ int site_build(const struct site_env *env, struct site_worker *w,
 	rc = abstract_of(&w->abstracts, env->dw, ret->die.unit,
 			 inlined && f->origin ? f->origin : f->die, &abstract, err);
 	if (rc >= 0 && inlined) {
-		rc = part_is(env, entry, &ret->die, abstract, err);
+		rc = split_part_is(env, entry, &ret->die, abstract, err);
 		if (rc == 1)
 			s->kind = CAIRN_SITE_PART;
 	}
@@ -543,8 +544,8 @@ int site_build(const struct site_env *env, struct site_worker *w,
  * Clang's callers do not pass values that the callee does not use, though the description places
  * them in their registers. A value that has left its register was moved by code that needs it.
  */
-static void doubt_unused(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
-			 struct built_site *b)
+static void reject_unused(const struct site_env *env, struct site_worker *w,
+			  struct loc_context *ctx, struct built_site *b)
 {
 	if (ctx->inlined || !dw_unit_is_clang(b->die.unit) || env->assume_unmodified)
 		return;
@@ -557,7 +558,7 @@ static void doubt_unused(const struct site_env *env, struct site_worker *w, stru
 		struct flow *flow = need_flow(env, w, ctx);
 		if (flow_unchanged(flow, ctx->at, p->steps[0].reg) &&
 		    !flow_used(flow, ctx->entry, p->steps[0].reg))
-			loc->why = CAIRN_UNAVAIL_MAY_NOT_BE_PASSED;
+			quirk_reject(loc, CAIRN_QUIRK_UNUSED_NOT_PASSED);
 	}
 }
 
@@ -581,9 +582,11 @@ static void take_vectors(const struct site_env *env, const struct loc_context *c
 		bool is_plain_all = loc->why == CAIRN_UNAVAIL_VECTOR_REGISTER && loc->n_pieces;
 		for (uint32_t k = 0; is_plain_all && k < loc->n_pieces; k++)
 			is_plain_all = is_plain(&loc->pieces[k]);
-		if (is_plain_all)
-			loc->why =
-				may_be_garbage ? CAIRN_UNAVAIL_MAY_NOT_BE_PASSED : CAIRN_AVAILABLE;
+		if (!is_plain_all)
+			continue;
+		loc->why = CAIRN_AVAILABLE;
+		if (may_be_garbage)
+			quirk_reject(loc, CAIRN_QUIRK_UNUSED_NOT_PASSED);
 	}
 }
 
@@ -623,7 +626,7 @@ int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t e
 	rc = args_of(env, w, &ctx, ret, err);
 	if (rc < 0)
 		return rc;
-	doubt_unused(env, w, &ctx, ret);
+	reject_unused(env, w, &ctx, ret);
 	take_vectors(env, &ctx, ret);
 	return args_check_args(env, ret, w->arena) < 0 ? err_nomem(err, "locations") : 1;
 }

@@ -19,7 +19,6 @@
  * Sites
  *	site.c             one index entry made into a struct cairn_site
  *	boundary.c         hazards of many sites of one function
- *	part.c             split parts: copies that are no calls
  *	extra_entries.c    extra entries of copies: further CFG entries and entry rows
  *	entry_rows.c       the line rows at which duplicated code is entered
  *	batch.c            sites of many functions, without types
@@ -28,18 +27,12 @@
  * Whether events count calls
  *	event_count.c      the CFG entries of a copy, and whether each call hits its sites once
  *	analyse.c          event counts of all copies of many functions
- *	merged.c           bodies and copies of one function in code that the linker merged
- *	tested.c           loops whose condition is tested after the call
- *	vectorised.c       calls that one vector instruction makes together
  *	count_caveats.c    the caveats in words
  *
  * Whether values may be believed
  *	args_check.c       which descriptions of arguments are believed
- *	removed.c          parameters that GCC removed
- *	around.c           arguments that an outer variable shows to be stale
+ *	quirks/            rules about what compilers get wrong, as a table (quirks/quirks.h)
  *	go.c               arguments of Go's functions, which have a convention of their own
- *	computed.c         integers that are computed from registers in a loop
- *	difference.c       constants of a copy to which the code passes a difference
  *
  * Queries
  *	provider.c         the public functions, for the debug information or a sidecar

@@ -20,7 +20,7 @@
 
 #include "elf/elf.h"
 #include "insn/insn.h"
-#include "sites/merged.h"
+#include "sites/quirks/icf_args.h"
 #include "trace/compile.h"
 #include "trace/move.h"
 
@@ -562,7 +562,7 @@ static int finish_site(struct cairn_trace *t, struct trace_probe *p, struct trac
 static bool is_another_name_of_the_same(const struct cairn_function *f, uint32_t i)
 {
 	for (uint32_t k = i; k-- > 0 && f->sites[k].at.v == f->sites[i].at.v;)
-		if (!is_no_call(&f->sites[k]) && merged_are_one(&f->sites[k], &f->sites[i]))
+		if (!is_no_call(&f->sites[k]) && icf_args_are_one_call(&f->sites[k], &f->sites[i]))
 			return true;
 	return false;
 }

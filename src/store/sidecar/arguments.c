@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "sidecar/format.h"
 #include "sidecar/site_table.h"
 #include "sites/provider.h"
 
@@ -50,7 +51,7 @@ int add_location(struct site_table *p, const struct cairn_location *loc, uint32_
 {
 	struct bytes *b = &p->locations.record;
 	int rc = 0;
-	put_u8(b, (uint8_t)loc->why);
+	put_u8(b, (uint8_t)(loc->quirk ? LOCATION_BY_QUIRK | loc->quirk : loc->why));
 	put_uleb(b, loc->n_pieces);
 	for (uint32_t i = 0; rc >= 0 && i < loc->n_pieces; i++)
 		rc = put_piece(p, &loc->pieces[i], b);

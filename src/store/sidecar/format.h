@@ -38,6 +38,9 @@ enum {
 	SIDECAR_CODE_PAGE = 4096,
 	SIDECAR_CODE_HASH = 16,
 
+	/* In the first byte of a location: the rest of it is an enum cairn_quirk. */
+	LOCATION_BY_QUIRK = 0x80,
+
 	SIDECAR_FRAMES_PER_BLOCK = 16,
 	SIDECAR_MARKS_PER_BLOCK = 16,
 };

@@ -269,7 +269,7 @@ static void encode_all_sites(struct making *m)
 	name_index_put(&p->names, add(m, ".cairn.site_names", SHT_PROGBITS, ""));
 	encode_ranked(m, ".cairn.site_attrs", &p->site_attrs, "ways to be a site");
 	encode_ranked(m, ".cairn.arguments", &p->arguments, "lists of locations");
-	encode_marks(p, add(m, ".cairn.marks", SHT_PROGBITS, "sites"));
+	encode_marks(p, add(m, ".cairn.frame_sites", SHT_PROGBITS, "sites"));
 	count(m, p->n_sites);
 	encode_records(m, ".cairn.locations", &p->locations, "locations");
 	encode_records(m, ".cairn.prototypes", &p->prototypes, "prototypes");

@@ -314,7 +314,7 @@ static int find_sites(struct cairn_sidecar *p, struct cairn_err *err)
 		struct records *ret;
 	} sections[] = {
 		{".cairn.sites", &p->sites},
-		{".cairn.marks", &p->marks},
+		{".cairn.frame_sites", &p->marks},
 		{".cairn.site_attrs", &p->site_attrs},
 		{".cairn.arguments", &p->arguments},
 		{".cairn.locations", &p->locations},

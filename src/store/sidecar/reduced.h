@@ -11,7 +11,8 @@
  *     types         a parameter has the number of a record of .cairn.types (DW_AT_cairn_type). Its
  *                   DW_AT_type leads to a stand-in with the few facts that locations depend on: the
  *                   size, whether it is a _Bool, whether it is passed by reference.
- *     other copies  GCC may describe a removed parameter by another copy's value (sites/removed.c).
+ *     other copies  GCC may describe a removed parameter by another copy's value
+ *                   (sites/quirks/removed_param.c).
  *                   Finding this out takes line tables, so it is done when the section is made
  *                   (DW_AT_cairn_another_call).
  *     call sites    only direct calls of functions that ask for the value of a register at their

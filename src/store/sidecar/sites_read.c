@@ -3,10 +3,12 @@
 
 #include <errno.h>
 
+#include <cairn/quirks.h>
+
 #include "base/err.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "sites/merged.h"
+#include "sites/quirks/icf_args.h"
 
 struct mark {
 	uint64_t at, die;
@@ -103,21 +105,39 @@ static void read_piece(struct reader *r, struct cursor *c, struct cairn_piece *r
 		ret->bytes = cur_bytes(c, ret->size);
 }
 
+/* The reason why there is no value, and the rule that gave it. False: no known one. */
+static bool read_reason(struct cursor *c, struct cairn_location *ret)
+{
+	uint8_t byte = cur_u8(c);
+	const struct cairn_quirk_rule *rule =
+		byte & LOCATION_BY_QUIRK ? cairn_quirk_rule(byte & ~LOCATION_BY_QUIRK) : NULL;
+	*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_DAMAGED};
+	if (byte & LOCATION_BY_QUIRK ? !rule || rule->why == CAIRN_AVAILABLE
+				     : byte >= CAIRN_N_UNAVAILABLE)
+		return false;
+	ret->why = rule ? rule->why : (enum cairn_unavailable)byte;
+	ret->quirk = rule ? byte & ~LOCATION_BY_QUIRK : 0;
+	return true;
+}
+
 static void read_location(struct reader *r, uint32_t number, struct cairn_location *ret)
 {
 	struct cursor c = record_at(&r->sidecar->locations, number, NULL);
-	uint8_t why = cur_u8(&c);
+	struct cairn_location loc;
+	bool is_known = read_reason(&c, &loc);
 	uint64_t n = cur_uleb(&c);
-	struct cairn_piece *pieces =
-		n <= cur_left(&c) ? arena_array(r->arena, n, sizeof(*pieces)) : NULL;
+	struct cairn_piece *pieces = n <= cur_left(&c) && n <= UINT16_MAX
+					     ? arena_array(r->arena, n, sizeof(*pieces))
+					     : NULL;
 	for (uint64_t i = 0; pieces && i < n && !c.failed; i++)
 		read_piece(r, &c, &pieces[i]);
-	if (!pieces || c.failed || why >= CAIRN_N_UNAVAILABLE) {
-		ret->why = CAIRN_UNAVAIL_DAMAGED;
+	*ret = loc;
+	if (!pieces || c.failed || !is_known) {
+		*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_DAMAGED};
 		return;
 	}
-	*ret = (struct cairn_location){
-		.why = (enum cairn_unavailable)why, .n_pieces = (uint32_t)n, .pieces = pieces};
+	ret->n_pieces = (uint16_t)n;
+	ret->pieces = pieces;
 }
 
 /* ---- where a site stands ---- */
@@ -447,7 +467,7 @@ int sites_read_function(struct sidecar_types *types, struct arena *arena, uint32
 	if (r.c.failed)
 		return cairn_sidecar_trouble(p, err) < 0 ? cairn_sidecar_trouble(p, err) : -EBADMSG;
 	count_shared(sites, (uint32_t)n);
-	if (merged_settle(sites, (uint32_t)n, r.arena) < 0)
+	if (icf_args_settle(sites, (uint32_t)n, r.arena) < 0)
 		return err_nomem(err, "the sites of a function");
 	ret->sites = sites;
 	ret->n_sites = (uint32_t)n;

@@ -20,7 +20,7 @@
  * the macro's use. Their parameters and variables show it, which then have that position, too. Two
  * functions of one macro have the same position.
  */
-#include "sites/part.h"
+#include "sites/quirks/split_part.h"
 
 #include <string.h>
 
@@ -77,7 +77,7 @@ static bool is_from_macro(const struct dw_die *function, const struct position *
 	return false;
 }
 
-int part_is(const struct site_env *env, uint32_t entry, const struct dw_die *copy,
+int split_part_is(const struct site_env *env, uint32_t entry, const struct dw_die *copy,
 	    const struct abstract *abstract, struct cairn_err *err)
 {
 	/* Nearly all copies are called elsewhere. */

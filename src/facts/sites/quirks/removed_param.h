@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Parameters that GCC removed from a function: their values may be those of another call. */
-#ifndef SITES_REMOVED_H
-#define SITES_REMOVED_H
+#ifndef SITES_QUIRKS_REMOVED_PARAM_H
+#define SITES_QUIRKS_REMOVED_PARAM_H
 
 #include "sites/site.h"
 
 /*
- * removed_doubt - make unavailable the values of removed parameters that may be another copy's
+ * removed_param_check - make values of removed parameters unavailable that may be another copy's
  *
  * @sites  of one function, with code or without; the call sorts them by container
  * Cost: sorts them.
  */
-void removed_doubt(struct built_site **sites, size_t n);
+void removed_param_check(struct built_site **sites, size_t n);
 
 /* Whether a parameter of the copy was removed. */
-bool removed_any(const struct built_site *b);
+bool removed_param_any(const struct built_site *b);
 
 #endif

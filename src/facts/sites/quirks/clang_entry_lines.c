@@ -20,11 +20,11 @@
  *
  * GCC at link time (-flto) often has no entries, either, but it marks where each statement begins.
  */
-#include "sites/beginning.h"
+#include "sites/quirks/clang_entry_lines.h"
 
 #include "dwarf/constants.h"
 
-bool beginning_is_passed(const struct event_count *p, uint32_t i)
+bool entry_lines_begin_at(const struct event_count *p, uint32_t i)
 {
 	const struct dw_position *here = graph_position(p->graph, i), *site;
 	struct dw_value line;
@@ -57,7 +57,7 @@ static bool is_straight_line(const struct graph *g, uint32_t from, uint32_t to)
 	return i == to;
 }
 
-bool beginning_is_repeated(const struct event_count *p, uint32_t i)
+bool entry_lines_repeat_at(const struct event_count *p, uint32_t i)
 {
 	const struct dw_position *here = graph_position(p->graph, i), *site;
 	bool repeats = false;

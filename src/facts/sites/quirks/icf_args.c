@@ -22,12 +22,14 @@
  * Copies in one function that begin at one address are something else: two calls. Names do not
  * separate functions: one and two may be clones of a function, or its bodies in two units.
  */
-#include "sites/merged.h"
+#include "sites/quirks/icf_args.h"
 
 #include <errno.h>
 #include <string.h>
 
-bool merged_are_one(const struct cairn_site *a, const struct cairn_site *b)
+#include "sites/quirks/quirks.h"
+
+bool icf_args_are_one_call(const struct cairn_site *a, const struct cairn_site *b)
 {
 	if (a->at.v != b->at.v || !a->n_chain != !b->n_chain)
 		return false;
@@ -48,6 +50,8 @@ static bool agree(const struct cairn_site *run, uint32_t n, uint32_t arg)
 /* Give each site of a run args of which only those are available that all agree on. */
 static int settle_run(struct cairn_site *run, uint32_t n, struct arena *arena)
 {
+	struct cairn_location unknown = {0};
+	quirk_reject(&unknown, CAIRN_QUIRK_ICF_ARGS);
 	for (uint32_t arg = 0; arg < run[0].n_args; arg++) {
 		if (agree(run, n, arg))
 			continue;
@@ -57,18 +61,17 @@ static int settle_run(struct cairn_site *run, uint32_t n, struct arena *arena)
 				return -ENOMEM;
 			memcpy(args, run[i].args, run[i].n_args * sizeof(*args));
 			if (arg < run[i].n_args)
-				args[arg].loc =
-					(struct cairn_location){.why = CAIRN_UNAVAIL_AMBIGUOUS};
+				args[arg].loc = unknown;
 			run[i].args = args;
 		}
 	}
 	return 0;
 }
 
-int merged_settle(struct cairn_site *sites, uint32_t n, struct arena *arena)
+int icf_args_settle(struct cairn_site *sites, uint32_t n, struct arena *arena)
 {
 	for (uint32_t i = 0, j; i < n; i = j) {
-		for (j = i + 1; j < n && merged_are_one(&sites[i], &sites[j]);)
+		for (j = i + 1; j < n && icf_args_are_one_call(&sites[i], &sites[j]);)
 			j++;
 		if (j - i > 1 && settle_run(&sites[i], j - i, arena) < 0)
 			return -ENOMEM;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Inlined copies that are no calls: parts of functions that GCC split. */
-#ifndef SITES_PART_H
-#define SITES_PART_H
+#ifndef SITES_QUIRKS_SPLIT_PART_H
+#define SITES_QUIRKS_SPLIT_PART_H
 
 #include "sites/site.h"
 
 /*
- * part_is - whether an inlined copy is the split-off rest of a function that was put back
+ * split_part_is - whether an inlined copy is the split-off rest of a function that was put back
  *
  * @entry     of the index: the copy
  * @copy      its DIE
@@ -15,7 +15,7 @@
  * Cost: some DIEs; nothing for copies that are called at another line than that of their
  * declaration.
  */
-int part_is(const struct site_env *env, uint32_t entry, const struct dw_die *copy,
+int split_part_is(const struct site_env *env, uint32_t entry, const struct dw_die *copy,
 	    const struct abstract *abstract, struct cairn_err *err);
 
 #endif

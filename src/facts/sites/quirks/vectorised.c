@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sites/vectorised.h"
+#include "sites/quirks/vectorised.h"
 
 #include "elf/elf.h"
 #include "insn/insn.h"

@@ -8,8 +8,8 @@
  * these could be. A function that computes with vectors itself, or with neighbouring members of a
  * struct, looks the same.
  */
-#ifndef SITES_VECTORISED_H
-#define SITES_VECTORISED_H
+#ifndef SITES_QUIRKS_VECTORISED_H
+#define SITES_QUIRKS_VECTORISED_H
 
 #include "sites/event_count.h"
 

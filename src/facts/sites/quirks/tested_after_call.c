@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sites/tested.h"
+#include "sites/quirks/tested_after_call.h"
 
 #include "elf/elf.h"
 #include "insn/insn.h"
@@ -123,7 +123,7 @@ static bool reads_no_pointer(const struct event_count *p, uint32_t from, uint32_
 	return true;
 }
 
-bool tested_is_behind(const struct event_count *p, uint32_t at)
+bool tested_after_call_is(const struct event_count *p, uint32_t at)
 {
 	const struct graph *g = p->graph;
 	uint32_t first = g->has_jump_back ? next_condition(g, at) : GRAPH_NONE;

@@ -32,7 +32,7 @@
  * which may be made from it. Variables declared in the loop are made anew in each pass and do not
  * count; parameters do not count either.
  */
-#include "sites/around.h"
+#include "sites/quirks/stale_outer_variable.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -41,7 +41,6 @@
 #include "dwarf/constants.h"
 #include "dwarf/loclists.h"
 #include "dwarf/near.h"
-#include "sites/args_check.h"
 
 enum {
 	/*
@@ -101,9 +100,8 @@ struct candidate {
 };
 
 struct search {
-	const struct around *in;
-	struct built_site *b;
-	uint32_t at; /* its instruction */
+	const struct quirk_query *q;
+	struct built_site *b; /* the site of the query */
 	struct candidate args[ARGS_MAX];
 	unsigned int n;
 	bool has_computed, has_constant, has_address; /* in the list above */
@@ -130,7 +128,7 @@ static enum told kind_of(const struct cairn_location *loc)
 static int may_be_in_loop(struct search *s)
 {
 	if (s->in_loop < 0)
-		s->in_loop = graph_may_come_back(s->in->graph, s->at);
+		s->in_loop = graph_may_come_back(s->q->graph, s->q->at);
 	return s->in_loop;
 }
 
@@ -237,12 +235,12 @@ static void compare_constant(struct search *s, int64_t value)
 /* True if a path within the scope leads from the site to it again. */
 static int has_loop(struct search *s)
 {
-	if (s->loop >= 0 || !s->in->graph)
+	if (s->loop >= 0 || !s->q->graph)
 		return s->loop > 0;
 	s->loop = may_be_in_loop(s);
 	if (s->loop > 0)
-		s->loop = event_count_comes_back(s->in->graph, s->scope, s->b->site.at,
-						 s->in->scratch);
+		s->loop = event_count_comes_back(s->q->graph, s->scope, s->b->site.at,
+						 s->q->scratch);
 	return s->loop;
 }
 
@@ -271,7 +269,7 @@ static void compare_entries(struct search *s, const struct known_variable *v)
 	if (v->is_constant)
 		compare_constant(s, v->value);
 	for (uint32_t i = v->entries; i < v->entries + v->n_entries; i++)
-		compare_entry(s, &s->in->known->entries.p[i]);
+		compare_entry(s, &s->q->outer->entries.p[i]);
 }
 
 /* Returns 0 or -ENOMEM. */
@@ -285,13 +283,15 @@ static int compare_variable(struct search *s, const struct known_variable *v)
 		bool by_loop =
 			counts && (c->told == TOLD_ADDRESS || (c->told == TOLD_CONSTANT && c->now));
 		bool changed = c->before && !c->now;
-		bool doubt = changed && (c->told == TOLD_COMPUTED ||
+		bool is_stale = changed && (c->told == TOLD_COMPUTED ||
 					 (c->told == TOLD_CONSTANT && is_argument));
 		int rc = by_loop ? has_loop(s) : 0;
 		if (rc < 0)
 			return rc;
-		if (doubt || rc)
-			arg_reject(&s->b->args[c->arg].loc, CAIRN_UNAVAIL_STALE);
+		if (is_stale || rc)
+			quirk_reject(&s->b->args[c->arg].loc,
+				     is_stale ? CAIRN_QUIRK_STALE_OUTER_VARIABLE
+					   : CAIRN_QUIRK_COUNTER_CONSTANT);
 	}
 	return 0;
 }
@@ -299,7 +299,7 @@ static int compare_variable(struct search *s, const struct known_variable *v)
 /* ---- scopes ---- */
 
 /* A single byte is a plain register or a stack slot: nothing that is compared. */
-static bool keep_entry(struct around_scopes *known, struct known_variable *v,
+static bool keep_entry(struct outer_scopes *known, struct known_variable *v,
 		       const struct dw_loc_entry *e)
 {
 	if (e->expr_len < 2)
@@ -310,7 +310,7 @@ static bool keep_entry(struct around_scopes *known, struct known_variable *v,
 }
 
 /* A damaged list has the entries before the damage. */
-static bool read_entries(struct around_scopes *known, struct known_variable *v)
+static bool read_entries(struct outer_scopes *known, struct known_variable *v)
 {
 	struct dw_loc_list list;
 	struct dw_loc_entry e;
@@ -333,7 +333,7 @@ static bool read_entries(struct around_scopes *known, struct known_variable *v)
 	return ok;
 }
 
-static bool read_variable(struct around_scopes *known, struct known_scope *scope,
+static bool read_variable(struct outer_scopes *known, struct known_scope *scope,
 			  struct known_variable *v)
 {
 	struct dw_value value;
@@ -356,7 +356,7 @@ static bool read_variable(struct around_scopes *known, struct known_scope *scope
 }
 
 /* Adds it to the innermost scope. */
-static bool add_variable(struct around_scopes *known, const struct dw_die *die)
+static bool add_variable(struct outer_scopes *known, const struct dw_die *die)
 {
 	struct known_scope *scope = &known->open.p[known->open.n - 1];
 	bool is_parameter = die->tag == DW_TAG_formal_parameter;
@@ -366,14 +366,14 @@ static bool add_variable(struct around_scopes *known, const struct dw_die *die)
 		       ((struct known_variable){.die = *die, .is_parameter = is_parameter}));
 }
 
-static bool open_scope(struct around_scopes *known, const struct dw_die *die)
+static bool open_scope(struct outer_scopes *known, const struct dw_die *die)
 {
 	return VEC_ADD(
 		&known->open,
 		((struct known_scope){.die = *die, .variables = (uint32_t)known->variables.n}));
 }
 
-static bool begin(struct around_scopes *known, const struct dw_die *container)
+static bool begin(struct outer_scopes *known, const struct dw_die *container)
 {
 	known->container = container->off;
 	known->open.n = known->variables.n = known->entries.n = 0;
@@ -383,7 +383,7 @@ static bool begin(struct around_scopes *known, const struct dw_die *container)
 }
 
 /* Go on to a copy. Damage ends the walk. */
-static bool advance(struct around_scopes *known, const struct dw_die *container, dw_off to)
+static bool advance(struct outer_scopes *known, const struct dw_die *container, dw_off to)
 {
 	struct dw_die die;
 	enum dw_local what;
@@ -401,7 +401,7 @@ static bool advance(struct around_scopes *known, const struct dw_die *container,
 	return ok;
 }
 
-void around_scopes_fini(struct around_scopes *s)
+void outer_scopes_fini(struct outer_scopes *s)
 {
 	VEC_FREE(&s->open);
 	VEC_FREE(&s->variables);
@@ -411,7 +411,7 @@ void around_scopes_fini(struct around_scopes *s)
 /* Read those of a scope that are compared, up to the @n-th of all. */
 static bool read_scope(const struct search *s, struct known_scope *scope, size_t n)
 {
-	struct around_scopes *known = s->in->known;
+	struct outer_scopes *known = s->q->outer;
 	bool parameters = scope->has_unread_parameters && (s->has_computed || s->has_constant);
 	bool others = scope->has_unread_others && (s->has_computed || s->in_loop);
 	bool ok = true;
@@ -428,7 +428,7 @@ static bool read_scope(const struct search *s, struct known_scope *scope, size_t
 /* Returns 0 or -ENOMEM. */
 static int compare_scope(struct search *s, struct known_scope *scope, size_t n)
 {
-	const struct around_scopes *known = s->in->known;
+	const struct outer_scopes *known = s->q->outer;
 	if (!read_scope(s, scope, n))
 		return -ENOMEM;
 	if (!may_tell(s, &scope->has))
@@ -445,7 +445,7 @@ static int compare_scope(struct search *s, struct known_scope *scope, size_t n)
 /* Returns 0 or -ENOMEM. */
 static int compare_scopes(struct search *s)
 {
-	const struct around_scopes *known = s->in->known;
+	const struct outer_scopes *known = s->q->outer;
 	int rc = 0;
 	for (size_t k = 0; k < known->open.n && !rc; k++) {
 		size_t n =
@@ -455,16 +455,15 @@ static int compare_scopes(struct search *s)
 	return rc;
 }
 
-int around_doubt(const struct around *a, struct built_site *b, uint32_t at)
+int stale_outer_variable_check(const struct quirk_query *q)
 {
 	struct search s; /* not cleared: s.args is large, and its first s.n are all that is read */
 	memset(&s.n, 0, sizeof(s) - offsetof(struct search, n));
-	s.in = a;
-	s.b = b;
-	s.at = at;
-	s.in_loop = at == GRAPH_NONE || graph_is_straight(a->graph, at) ? 0 : -1;
+	s.q = q;
+	s.b = q->site;
+	s.in_loop = q->at == GRAPH_NONE || graph_is_straight(q->graph, q->at) ? 0 : -1;
 	list_args(&s);
 	if (!s.n)
 		return 0;
-	return advance(a->known, a->container, b->die.off) ? compare_scopes(&s) : -ENOMEM;
+	return advance(q->outer, q->container, s.b->die.off) ? compare_scopes(&s) : -ENOMEM;
 }

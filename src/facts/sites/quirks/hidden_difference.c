@@ -17,7 +17,7 @@
  * Values are followed in the order of addresses, not of paths. A missed value keeps its
  * description; a confused one costs a right value.
  */
-#include "sites/difference.h"
+#include "sites/quirks/hidden_difference.h"
 
 #include <string.h>
 
@@ -278,9 +278,11 @@ static bool has_difference_before(const struct elf *code, const struct graph *g,
 	return next_difference(&v, first_before(at), at) < at;
 }
 
-int difference_doubt(const struct elf *code, struct graph *g, const struct dw_die *function,
-		     struct event_count_scratch *scratch, struct built_site *b, uint32_t at)
+int hidden_difference_check(const struct quirk_query *q)
 {
+	struct graph *g = q->graph;
+	struct built_site *b = q->site;
+	uint32_t at = q->at;
 	uint64_t constants = 0; /* those after the first 64 are believed */
 	if (!g || at == GRAPH_NONE || graph_is_straight(g, at))
 		return 0;
@@ -288,13 +290,14 @@ int difference_doubt(const struct elf *code, struct graph *g, const struct dw_di
 		if (is_constant(b, i) && !args_check_is_pointer(b->die.unit, b->formals.die[i]))
 			constants |= UINT64_C(1) << i;
 	/* Most sites have no subtraction near them, which takes less to see than a loop. */
-	int rc = constants && has_difference_before(code, g, at) ? graph_may_come_back(g, at) : 0;
+	bool may_be = constants && has_difference_before(q->code, g, at);
+	int rc = may_be ? graph_may_come_back(g, at) : 0;
 	unsigned int known = rc > 0 ? unknown_numbers(b) : 0;
-	if (rc <= 0 || differences(code, g, b, at, known) <= known)
+	if (rc <= 0 || differences(q->code, g, b, at, known) <= known)
 		return rc < 0 ? rc : 0;
-	rc = event_count_is_in_loop(g, function, at, scratch);
+	rc = event_count_is_in_loop(g, q->container, at, q->scratch);
 	for (uint32_t i = 0; rc > 0 && i < 64; i++)
 		if (constants >> i & 1)
-			arg_reject(&b->args[i].loc, CAIRN_UNAVAIL_STALE);
+			quirk_reject(&b->args[i].loc, CAIRN_QUIRK_HIDDEN_DIFFERENCE);
 	return rc < 0 ? rc : 0;
 }

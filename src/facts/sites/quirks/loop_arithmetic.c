@@ -22,7 +22,7 @@
  * A computed pointer to a member is right: most of them are made as &p->list. Pointers are
  * believed.
  */
-#include "sites/computed.h"
+#include "sites/quirks/loop_arithmetic.h"
 
 #include "sites/args_check.h"
 
@@ -95,19 +95,19 @@ static bool is_computed(const struct cairn_location *loc)
 	return false;
 }
 
-int computed_doubt(struct graph *g, const struct dw_die *function,
-		   struct event_count_scratch *scratch, struct built_site *b, uint32_t at)
+int loop_arithmetic_check(const struct quirk_query *q)
 {
-	uint64_t doubted = 0; /* arguments after the first 64 are believed */
-	if (!g || at == GRAPH_NONE || graph_is_straight(g, at))
+	struct built_site *b = q->site;
+	uint64_t rejected = 0; /* arguments after the first 64 are believed */
+	if (!q->graph || q->at == GRAPH_NONE || graph_is_straight(q->graph, q->at))
 		return 0;
 	for (uint32_t i = 0; i < b->formals.n && i < 64; i++)
 		if ((is_computed(&b->args[i].loc) || shares_register(b, i)) &&
 		    !args_check_is_pointer(b->die.unit, b->formals.die[i]))
-			doubted |= (uint64_t)1 << i;
-	int rc = doubted ? event_count_is_in_loop(g, function, at, scratch) : 0;
+			rejected |= (uint64_t)1 << i;
+	int rc = rejected ? event_count_is_in_loop(q->graph, q->container, q->at, q->scratch) : 0;
 	for (uint32_t i = 0; rc > 0 && i < b->formals.n && i < 64; i++)
-		if (doubted >> i & 1)
-			arg_reject(&b->args[i].loc, CAIRN_UNAVAIL_STALE);
+		if (rejected >> i & 1)
+			quirk_reject(&b->args[i].loc, CAIRN_QUIRK_LOOP_ARITHMETIC);
 	return rc < 0 ? rc : 0;
 }

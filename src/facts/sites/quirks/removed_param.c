@@ -23,11 +23,12 @@
  * Two cases stay unseen: a copy whose DIE GCC dropped, and a call of the function that was not
  * inlined. Both bind the temporary, too.
  */
-#include "sites/removed.h"
+#include "sites/quirks/removed_param.h"
 
 #include <stdlib.h>
 
 #include "dwarf/constants.h"
+#include "sites/quirks/quirks.h"
 
 static int by_container(const void *a, const void *b)
 {
@@ -49,7 +50,7 @@ static bool is_removed(const struct built_site *b, uint32_t arg)
 	return has_bound(b, arg) && b->bound[arg] == BOUND_BEHIND;
 }
 
-bool removed_any(const struct built_site *b)
+bool removed_param_any(const struct built_site *b)
 {
 	for (uint32_t i = 0; i < b->formals.n; i++)
 		if (is_removed(b, i))
@@ -57,27 +58,26 @@ bool removed_any(const struct built_site *b)
 	return false;
 }
 
-static void doubt(struct built_site *b, uint32_t arg)
+static void reject(struct built_site *b, uint32_t arg)
 {
 	if (!has_bound(b, arg) || b->bound[arg] == BOUND_IN_FRONT)
 		return;
-	if (b->args[arg].loc.why == CAIRN_AVAILABLE)
-		b->args[arg].loc.why = CAIRN_UNAVAIL_OTHER_CALL;
+	quirk_reject(&b->args[arg].loc, CAIRN_QUIRK_REMOVED_PARAM);
 }
 
 /* The copies in one container. */
-static void doubt_run(struct built_site **run, size_t n, uint32_t n_args)
+static void reject_run(struct built_site **run, size_t n, uint32_t n_args)
 {
 	for (uint32_t arg = 0; arg < n_args; arg++) {
 		bool removed = false;
 		for (size_t i = 0; i < n && !removed; i++)
 			removed = is_removed(run[i], arg);
 		for (size_t i = 0; i < n && removed; i++)
-			doubt(run[i], arg);
+			reject(run[i], arg);
 	}
 }
 
-void removed_doubt(struct built_site **sites, size_t n)
+void removed_param_check(struct built_site **sites, size_t n)
 {
 	uint32_t n_args = 0;
 	qsort(sites, n, sizeof(*sites), by_container);
@@ -93,6 +93,6 @@ void removed_doubt(struct built_site **sites, size_t n)
 		i += sites[i]->die.tag != DW_TAG_inlined_subroutine;
 		/* A copy can have several sites. */
 		if (i < j && sites[i]->die.off != sites[j - 1]->die.off)
-			doubt_run(sites + i, j - i, n_args);
+			reject_run(sites + i, j - i, n_args);
 	}
 }

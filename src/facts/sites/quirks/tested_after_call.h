@@ -11,10 +11,11 @@
  * Both conditions leave the loop, and GCC tests the cheaper one first, which is the function's. So
  * the site is hit with a NULL for which no call is made. The sign is a test for NULL, with the same
  * exit, of a pointer that the code reads through next. A function that begins with both tests
- * itself looks the same.
+ * itself looks the same. Lines show the same error at an if (event_count.c,
+ * docs/findings/gcc-arms-begin-alike.md).
  */
-#ifndef SITES_TESTED_H
-#define SITES_TESTED_H
+#ifndef SITES_QUIRKS_TESTED_AFTER_CALL_H
+#define SITES_QUIRKS_TESTED_AFTER_CALL_H
 
 #include "sites/event_count.h"
 
@@ -22,6 +23,6 @@
  * True if the condition of a call in a loop is tested after its site. @at: the site. Cost: a few
  * instructions, most sites none.
  */
-bool tested_is_behind(const struct event_count *p, uint32_t at);
+bool tested_after_call_is(const struct event_count *p, uint32_t at);
 
 #endif
