@@ -188,6 +188,7 @@ static int tell_ambiguous(const struct view *view, const char *spec,
 static int tell_missing(const struct view *view, const char *spec)
 {
 	const char *near[SUGGESTIONS_MAX];
+	char hint[600];
 	int n = cairn_sites_suggest(view->sites, spec, near, SUGGESTIONS_MAX, NULL);
 
 	if (cairn_sites_imports(view->sites, spec))
@@ -197,6 +198,10 @@ static int tell_missing(const struct view *view, const char *spec)
 	fail(STATUS_NO, "no function %s in %s (%s: %s)", spec, cairn_binary_path(view->bin),
 	     view->sidecar ? "sidecar" : "debug information",
 	     view->sidecar ? view->sidecar : cairn_binary_debug_path(view->bin));
+	if (cairn_sites_spec_hint(spec, hint, sizeof(hint))) {
+		say(stderr, "%s\n", hint);
+		return STATUS_NO;
+	}
 	for (int i = 0; i < n; i++)
 		say(stderr, "%s%s", i ? ", " : "Did you mean: ", near[i]);
 	if (n > 0)

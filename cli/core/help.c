@@ -3,11 +3,45 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "cmd.h"
 
 /* The column of the sentences about options. */
 #define OPTION_COLUMN 26
+
+/* Columns of a line: of the terminal, or those of our own documents. */
+static size_t columns_of(FILE *out)
+{
+	enum { COLUMNS = 100, COLUMNS_MIN = 40 };
+	struct winsize size;
+
+	if (!isatty(fileno(out)) || ioctl(fileno(out), TIOCGWINSZ, &size) || !size.ws_col)
+		return COLUMNS;
+	return size.ws_col < COLUMNS_MIN ? COLUMNS_MIN : size.ws_col;
+}
+
+/* A sentence whose first line begins at column @indent, as its other lines will. */
+static void put_wrapped(FILE *out, const char *text, size_t indent)
+{
+	size_t columns = columns_of(out), room = columns > 2 * indent ? columns - indent : columns;
+
+	while (strlen(text) > room) {
+		size_t n = room;
+
+		while (n && text[n] != ' ')
+			n--;
+		/* A word that is longer than the line stays whole. */
+		n = n ? n : strcspn(text, " ");
+		fprintf(out, "%.*s\n", (int)n, text);
+		text += n + (text[n] == ' ');
+		if (!*text)
+			return;
+		fprintf(out, "%*s", (int)indent, "");
+	}
+	fprintf(out, "%s\n", text);
+}
 
 static void option_words(const struct opt *opt, char *buf, size_t size)
 {
@@ -31,7 +65,7 @@ static void help_option(const struct opt *opt, FILE *out)
 		fprintf(out, "  %s\n  %*s", words, OPTION_COLUMN - 2, "");
 	else
 		fprintf(out, "  %-*s", OPTION_COLUMN - 2, words);
-	fprintf(out, "%s\n", opt->help);
+	put_wrapped(out, opt->help, OPTION_COLUMN);
 }
 
 static const struct opt opt_help = {.letter = 'h', .name = "help", .help = "show this"};
@@ -48,8 +82,10 @@ void help_cmd(const struct cmd *cmd, FILE *out)
 	fprintf(out, "cairn %s - %s\n\n", cmd->name, cmd->summary);
 	fprintf(out, "Usage: cairn %s [OPTION...]%s%s\n\nExamples:\n", cmd->name,
 		cmd->operands ? " " : "", cmd->operands ? cmd->operands : "");
-	for (const struct example *example = cmd->examples; example->command; example++)
-		fprintf(out, "  %s\n      %s\n", example->command, example->what);
+	for (const struct example *example = cmd->examples; example->command; example++) {
+		fprintf(out, "  %s\n      ", example->command);
+		put_wrapped(out, example->what, 6);
+	}
 	fputs("\nOptions:\n", out);
 	for (const struct opt *opt = cmd->opts; opt->name; opt++)
 		help_option(opt, out);
@@ -84,7 +120,8 @@ void help_program(FILE *out)
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++) {
 		if (cmd_topic(*cmd))
 			fprintf(out, "\n%s:\n", cmd_topic(*cmd));
-		fprintf(out, "  %-14s %s\n", (*cmd)->name, (*cmd)->summary);
+		fprintf(out, "  %-14s ", (*cmd)->name);
+		put_wrapped(out, (*cmd)->summary, 17);
 	}
 	fputs("\nOptions:\n      --completion bash|zsh|fish  print the script that completes "
 	      "command lines\n      --version                   print the version\n  -h, --help    "

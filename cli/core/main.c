@@ -5,6 +5,8 @@
 
 #include "cmd.h"
 #include "json.h"
+#include "near.h"
+#include "say.h"
 #include "truncated.h"
 
 /* A full disk or a closed pipe must not pass for an answer. */
@@ -35,6 +37,31 @@ static int run(const struct cmd *cmd, char **words)
 	return status;
 }
 
+/* Names the verbs that a mistyped one may mean: @from letters into their names, after a group. */
+static void suggest_verbs(const char *verb, const char *group, size_t from)
+{
+	const char *before = "Did you mean: ";
+
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++) {
+		if (from && !cmd_is_in_group(*cmd, group, from - 1))
+			continue;
+		if (!near_word(verb, strlen(verb), (*cmd)->name + from))
+			continue;
+		say(stderr, "%s%s", before, (*cmd)->name);
+		before = ", ";
+	}
+	if (*before == ',')
+		fputc('\n', stderr);
+}
+
+static int refuse_verb(const char *verb)
+{
+	fail(STATUS_USAGE, "no such verb: %s", verb);
+	suggest_verbs(verb, NULL, 0);
+	say(stderr, "Try: cairn --help\n");
+	return STATUS_USAGE;
+}
+
 /* The second word is none of the group's verbs. */
 static int refuse_in_group(char **words)
 {
@@ -44,8 +71,10 @@ static int refuse_in_group(char **words)
 		help_group(words[0], verb ? stdout : stderr);
 		return verb ? STATUS_YES : STATUS_USAGE;
 	}
-	return fail(STATUS_USAGE, "no such verb: %s %s\nTry: cairn %s --help", words[0], verb,
-		    words[0]);
+	fail(STATUS_USAGE, "no such verb: %s %s", words[0], verb);
+	suggest_verbs(verb, words[0], strlen(words[0]) + 1);
+	say(stderr, "Try: cairn %s --help\n", words[0]);
+	return STATUS_USAGE;
 }
 
 /* "run" after "code"; NULL: it is no verb of the group. */
@@ -72,7 +101,20 @@ static int run_verb(char **words)
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
 		if (cmd_is_in_group(*cmd, words[0], strlen(words[0])))
 			return refuse_in_group(words);
-	return fail(STATUS_USAGE, "no such verb: %s\nTry: cairn --help", words[0]);
+	return refuse_verb(words[0]);
+}
+
+/* "cairn help" is cairn --help; "cairn help btf dump" is cairn btf dump --help. */
+static int run_help(char **words)
+{
+	char *asked[] = {words[0], words[0] ? words[1] : NULL, NULL, NULL};
+
+	if (!words[0]) {
+		help_program(stdout);
+		return STATUS_YES;
+	}
+	asked[asked[1] ? 2 : 1] = (char[]){"--help"};
+	return run_verb(asked);
 }
 
 int main(int argc, char **argv)
@@ -88,6 +130,8 @@ int main(int argc, char **argv)
 		help_program(stdout);
 		return finish(STATUS_YES);
 	}
+	if (!strcmp(word, "help"))
+		return finish(run_help(argv + 2));
 	if (!strcmp(word, "--version")) {
 		printf("cairn " CAIRN_VERSION ", JSON schema %d\n", JSON_SCHEMA);
 		return finish(STATUS_YES);

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "near.h"
+#include "say.h"
 
 struct parser {
 	const struct cmd *cmd;
@@ -17,6 +19,23 @@ struct parser {
 static int usage(const struct cmd *cmd, const char *what, const char *word)
 {
 	return fail(STATUS_USAGE, "%s: %s\nTry: cairn %s --help", what, word, cmd->name);
+}
+
+static int no_such_option(const struct cmd *cmd, const char *word, size_t len)
+{
+	const char *before = "Did you mean: ";
+
+	fail(STATUS_USAGE, "no such option: %s", word);
+	for (const struct opt *opt = cmd->opts; opt->name; opt++) {
+		if (!near_word(word + 2, len, opt->name))
+			continue;
+		say(stderr, "%s--%s", before, opt->name);
+		before = ", ";
+	}
+	if (*before == ',')
+		fputc('\n', stderr);
+	say(stderr, "Try: cairn %s --help\n", cmd->name);
+	return STATUS_USAGE;
 }
 
 static const struct opt *find_exactly(const struct cmd *cmd, const char *name, size_t len)
@@ -146,7 +165,7 @@ static int parse_long(struct parser *parser, const char *word)
 	const char *value;
 
 	if (!opt)
-		return usage(parser->cmd, "no such option", word - 2);
+		return no_such_option(parser->cmd, word - 2, len);
 	if (!opt->value) {
 		if (equals)
 			return usage(parser->cmd, "this option takes no value", word - 2);

@@ -313,6 +313,15 @@ int cairn_sites_visit_matching(struct cairn_sites *sites, const char *pattern,
 bool cairn_sites_is_pattern(const char *spec);
 
 /*
+ * cairn_sites_spec_hint - what a name that was not found may mean to users of other tools
+ *
+ * "file.c:7" is a line to gdb, "f%return" a return to perf, "f+0x10" an address in a function.
+ * @buf, @size  as snprintf: always terminated; a sentence without a full stop
+ * Returns the length that was needed; 0: nothing is known of it. Any thread.
+ */
+size_t cairn_sites_spec_hint(const char *spec, char *buf, size_t size);
+
+/*
  * cairn_sites_suggest - names of functions near to a name that was not found
  *
  * @ret   up to @max names, nearest first; borrowed until close

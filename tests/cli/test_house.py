@@ -153,6 +153,37 @@ def verbs_have_exact_names():
 
 
 @claim
+def a_mistyped_verb_or_option_gets_near_ones():
+    for words, near in [(("site",), "sites"), (("stes", "x"), "sites"), (("satck",), "stack"), (("lay",), "layout"),
+                        (("btf", "dmp"), "btf dump"), (("sites", "--jsn", "x"), "--json"),
+                        (("trace", "--dry-rnu"), "--dry-run")]:
+        r = cairn(*words)
+        expect(r.status == 2 and f"\nDid you mean: {near}" in r.err and not r.out, words, r)
+    for words in [("frobnicate",), ("btf", "frobnicate"), ("sites", "--frobnicate")]:
+        r = cairn(*words)
+        expect(r.status == 2 and "Did you mean" not in r.err and "Try: cairn" in r.err, r)
+
+
+@claim
+def help_is_a_verb_too():
+    for words, same in [(("help",), ("--help",)), (("help", "sites"), ("sites", "--help")),
+                        (("help", "btf"), ("btf", "--help")), (("help", "btf", "dump"), ("btf", "dump", "--help"))]:
+        r = cairn(*words)
+        expect(r.status == 0 and not r.err and r.out == cairn(*same).out, words, r)
+    expect(cairn("help", "frobnicate").status == 2, words)
+
+
+@claim
+def no_line_of_help_is_longer_than_a_document():
+    for words in [(), ("sites",), ("trace",), ("layout",), ("stack",), ("btf", "encode")]:
+        lines = cairn(*words, "--help", check=True).lines()
+        examples = {i for i, line in enumerate(lines) if line.startswith(("  cairn ", "  sudo "))}
+        for i, line in enumerate(lines):
+            # A command can be copied as it stands.
+            expect(len(line) <= 100 or i in examples, words, line)
+
+
+@claim
 def help_goes_to_stdout_and_succeeds():
     for words in [("--help",), ("-h",), ("sites", "--help"), ("sites", "x", "-h"), ("--version",), ("btf", "-h"),
                   ("btf", "check", "--help")]:

@@ -412,6 +412,42 @@ def sites_and_trace_say_the_same_of_a_file_that_does_not_do():
     expect(r.status == 2 and "libnosuch.so.7" in r.err, r)
 
 
+def kernel_function():
+    with open("/proc/kallsyms", encoding="utf-8") as file:
+        for line in file:
+            _, kind, name = line.split()[:3]
+            if kind == "T" and name == "vfs_read":
+                return name
+    raise Skip("/proc/kallsyms does not show functions")
+
+
+@claim
+def what_other_tools_call_a_probe_is_told_what_it_is():
+    path = program()
+    for probe, status, words in [
+            ("kprobe:tcp_ack", 3, "is a kernel function"), ("usdt:x:y", 3, "is a marker"),
+            ("uretprobe:x:add", 3, "a function's return"), ("main.c:7", 1, "'main.c:*' has all functions"),
+            ("add%return", 1, "cairn has sites of calls only: add"), ("add+0x4", 1, "cairn addr tells what is there")]:
+        r = cairn("trace", "--dry-run", "-c", path, probe)
+        expect(r.status == status and words in r.err and not r.out, probe, r)
+        if status == 1:
+            r = cairn("sites", path, probe)
+            expect(r.status == 1 and words in r.err and not r.out, probe, r)
+    r = cairn("trace", "--dry-run", path)
+    expect(r.status == 2 and f"Write {path}:FUNC" in r.err, r)
+    r = cairn("trace", "--dry-run", "add")
+    expect(r.status == 2 and "which file? Write PATH:add" in r.err, r)
+
+
+@claim
+def a_function_of_the_kernel_is_told_from_a_mistyped_one():
+    name = kernel_function()
+    r = cairn("trace", "--dry-run", name)
+    expect(r.status == 2 and f"{name} is a function of the kernel" in r.err, r)
+    r = cairn("trace", "--dry-run", "-c", program(), name)
+    expect(r.status == 1 and "which is one of the kernel" in r.err, r)
+
+
 @claim
 def a_process_without_an_executable_is_told_from_none():
     with subprocess.Popen(["true"]) as process:

@@ -40,6 +40,7 @@
  *	spelling.c         names of C++, of which each program spells the types in its own way
  *	spec.c             the names that a user types for a function
  *	suggest.c          near names
+ *	foreign_spec.c     what a name may mean to users of other tools
  *	function.c         a group made into a struct cairn_function
  *	scopes_at.c        the functions that an address is in
  *	call_site_value.c  the value that a caller passed in a register

@@ -17,6 +17,7 @@
  * belong to an operator's name, or at the word "if" after a blank.
  */
 #include "trace/expr.h"
+#include "trace/foreign.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -569,18 +570,15 @@ static size_t head_length(const char *text)
 static int parse_head(struct arena *arena, const char *text, size_t len, struct probe_text *ret,
 		      struct cairn_err *err)
 {
-	static const char *const others[] = {
-		"kprobe:", "kretprobe:", "uretprobe:", "usdt:", "tracepoint:", "fentry:", "fexit:"};
 	size_t from = 0;
 
 	while (from < len && isspace((unsigned char)text[from]))
 		from++;
 	while (len > from && isspace((unsigned char)text[len - 1]))
 		len--;
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (!strncmp(text + from, others[i], strlen(others[i])))
-			return probe_error(err, -EOPNOTSUPP, text, (uint32_t)from,
-					   "probes of the kind %s are not supported", others[i]);
+	const char *other = foreign_kind(text + from, len - from);
+	if (other)
+		return probe_error(err, -EOPNOTSUPP, text, (uint32_t)from, "%s", other);
 	if (!strncmp(text + from, "uprobe:", 7))
 		from += 7;
 	else if (!strncmp(text + from, "u:", 2))

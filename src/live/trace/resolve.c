@@ -26,6 +26,7 @@
 #include <cairn/quote.h>
 
 #include "base/scope.h"
+#include "trace/foreign.h"
 #include "trace/kernel.h"
 #include "trace/procmap.h"
 
@@ -198,7 +199,24 @@ static int path_of_exe(struct cairn_trace *t, const char **ret, const char **ret
 	return *ret_shown ? 0 : err_nomem(err, "a path");
 }
 
-/* *@ret: to open; *@ret_shown: for people. @name may be NULL for the default. */
+/* A probe without a file, and no process or command that gives one. */
+static int no_file(const char *spec, struct cairn_err *err)
+{
+	if (!access(spec, F_OK))
+		return err_set(err, -EINVAL, "%s is a file; which function? Write %s:FUNC", spec,
+			       spec);
+	if (foreign_is_kernel_function(spec))
+		return err_set(err, -EINVAL,
+			       "%s is a function of the kernel, and user functions are traced: "
+			       "PATH:FUNC",
+			       spec);
+	return err_set(err, -EINVAL,
+		       "%s: which file? Write PATH:%s, or name a process or a command", spec, spec);
+}
+
+/*
+ * *@ret: to open; *@ret_shown: for people. @name may be NULL for the default, if there is one.
+ */
 static int find_path(struct cairn_trace *t, const char *name, const char **ret,
 		     const char **ret_shown, struct cairn_err *err)
 {
@@ -208,9 +226,6 @@ static int find_path(struct cairn_trace *t, const char *name, const char **ret,
 		return path_of_exe(t, ret, ret_shown, err);
 	if (!name && t->opts.exe)
 		name = t->opts.exe;
-	if (!name)
-		return err_set(err, -EINVAL,
-			       "which file? Write PATH:FUNC, or name a process or a command");
 	if (t->opts.pid)
 		return path_in_process(t, name, ret, ret_shown, err);
 	*ret = name;
@@ -323,7 +338,7 @@ static int open_file(struct cairn_trace *t, const char *path, const char *shown,
 static int unknown_function(struct trace_file *f, const char *spec, struct cairn_err *err)
 {
 	const char *names[SHOWN_MAX], *which;
-	char list[600] = "";
+	char list[600] = "", hint[600];
 	size_t at = 0;
 	int n = cairn_sites_suggest(f->sites, spec, names, SHOWN_MAX, NULL);
 
@@ -335,11 +350,18 @@ static int unknown_function(struct trace_file *f, const char *spec, struct cairn
 			       "%s is not in %s, which takes it from a shared library: write "
 			       "LIBRARY:%s, as in libc.so.6:%s",
 			       spec, f->shown, spec, spec);
+	if (cairn_sites_spec_hint(spec, hint, sizeof(hint)))
+		return err_set(err, -ENXIO, "%s has no function %s: %s", f->shown, spec, hint);
 	if (cairn_sites_missing(f->sites, &which))
 		return err_lines(
 			err, -ENXIO, which,
 			"no function %s is known of %s, of which not all .dwo files were found:",
 			spec, f->shown);
+	if (n <= 0 && foreign_is_kernel_function(spec))
+		return err_set(err, -ENXIO,
+			       "%s has no function %s, which is one of the kernel; user functions "
+			       "are traced",
+			       f->shown, spec);
 	if (n <= 0)
 		return err_set(err, -ENXIO, "%s has no function %s, nor one with a similar name",
 			       f->shown, spec);
@@ -380,6 +402,8 @@ int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
 		return err_nomem(err, "a probe");
 	if (!*spec)
 		return probe_error(err, -EINVAL, text->text, 0, "a function's name is missing");
+	if (!name && !t->opts.pid && !t->opts.exe)
+		return no_file(spec, err);
 	if ((e = find_path(t, name, &path, &shown, err)) < 0 ||
 	    (e = open_file(t, path, shown, &f, err)) < 0 || (e = open_sites(t, f, err)) < 0)
 		return e;
