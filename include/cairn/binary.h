@@ -3,9 +3,9 @@
  * Opens binaries and finds their debug information
  *
  * A binary is code that runs: an executable, a shared object, a kernel, a relocatable file. Its
- * DWARF may be inside it, or in a separate file found by build-id or debug link, with parts in a
- * third file that dwz shared out. cairn_binary_open() finds them all and checks that they belong
- * together:
+ * DWARF may be inside it, or in a separate file found by build-id or debug link. Parts of it may be
+ * in a third file, which dwz shared out. cairn_binary_open() finds them all and checks that they
+ * belong together:
  *
  *	struct cairn_binary *bin;
  *	struct cairn_err err = {0};

@@ -248,9 +248,9 @@ int cairn_btf_check(const struct cairn_btf *btf,
 #define CAIRN_BTF_LINUX_OLDEST CAIRN_BTF_LINUX(6, 1) /* whose rules are known */
 
 /*
- * The same, and the rules that a kernel adds to the format (BPF_BTF_LOAD): names that are C
- * identifiers, parameters of functions that have names, members in the order of their offsets,
- * variables that do not overlap, no kind above 19, its limits.
+ * The same, and the rules that a kernel adds to the format (BPF_BTF_LOAD). Names are C identifiers,
+ * and parameters of functions have one. Members are in the order of their offsets, and variables do
+ * not overlap. No kind is above 19, and the kernel's limits are kept.
  *
  * @version  the kernel's version, CAIRN_BTF_LINUX_OLDEST or later; 0: the rules that all of them
  *           share. By version: section names that are no identifiers 6.12, attributes (tags with
@@ -381,9 +381,9 @@ int cairn_btf_split_loc(const struct cairn_btf *btf, bool (*keep_func)(void *ctx
  * cairn_btf_distil_base - the smallest base that a split blob needs (.BTF.base), and the split blob
  * on it
  *
- * The base has only INT, FLOAT, FWD, structs, unions and enums with a name (as sizes; an ENUM64 is
- * an ENUM of 8 bytes), as libbpf's btf__relocate() and the kernel expect them. All other types that
- * the split refers to move into it. A base that is split itself becomes one blob.
+ * The base has only INT, FLOAT, FWD, and the sizes of structs, unions and enums with a name, as
+ * libbpf's btf__relocate() and the kernel expect them. An ENUM64 is an ENUM of 8 bytes there. All
+ * other types that the split refers to move into it. A base that is split itself becomes one blob.
  * Returns 0, both owned by the caller. -EINVAL: @split has no base. -EOPNOTSUPP: records of unknown
  * kinds. Other errors as above.
  */
@@ -436,7 +436,7 @@ struct cairn_btf_losses {
  * section, or for old readers
  *
  * If the wanted form is that of the input, the result is its bytes. v1 does not separate addresses
- * from numbers: a constant of 8 bytes for a pointer, unless it is 0, has no location in N
+ * from numbers. So a constant of 8 bytes for a pointer, unless it is 0, has no location in N
  * afterwards. In v1 a number of 8 bytes for a pointer, unless it is 0, and an address for any other
  * parameter have none.
  * @losses  may be NULL

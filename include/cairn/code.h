@@ -122,8 +122,8 @@ const struct cairn_code_range *cairn_code_range(const struct cairn_code *code, s
  *
  * @time_ns  CLOCK_MONOTONIC: the owner at that time, as far as the registry still records it; 0:
  *           now
- * Returns the range that counts: a trusted one before others, a file before registered code, the
- * newest of several. NULL: there is nothing.
+ * Returns the range that counts, or NULL if there is none. A trusted one counts before others, a
+ * file before registered code, and the newest of several.
  * Cost: O(ranges).
  */
 const struct cairn_code_range *cairn_code_find(const struct cairn_code *code, struct cairn_addr at,

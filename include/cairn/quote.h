@@ -2,9 +2,9 @@
 /*
  * Quotes names for text in other programs' languages
  *
- * A name comes from a file that any user may have made, and may hold any byte but NUL: an escape
- * sequence for the terminal, a newline and a command for a shell. Each value of enum cairn_quote is
- * a position in a text where a name may stand. Code that writes such a text quotes every name,
+ * A name comes from a file that any user may have made. It may hold any byte but NUL: an escape
+ * sequence for the terminal, or a newline and a command for a shell. Each value of enum cairn_quote
+ * is a position in a text where a name may stand. Code that writes such a text quotes every name,
  * string and path by these functions.
  *
  *	fputs("x = \"", out);
@@ -12,9 +12,9 @@
  *		return fail(...);
  *	fputs("\"\n", out);
  *
- * No output holds a control character (U+0000 to U+001F, U+007F to U+009F), a line or paragraph
- * separator, a character that changes the direction of text, or a byte that is not UTF-8. They are
- * called unsafe below.
+ * No output holds an unsafe character. These are control characters (U+0000 to U+001F, U+007F to
+ * U+009F), line and paragraph separators, characters that change the direction of text, and bytes
+ * that are not UTF-8.
  */
 #ifndef CAIRN_QUOTE_H
 #define CAIRN_QUOTE_H

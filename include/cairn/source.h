@@ -107,9 +107,9 @@ struct cairn_source_list {
  *           shell, "tcp_*"; NULL: all structs and unions that have a name
  * @list     zeroed before its first use; the caller's
  * In DWARF typedefs come after all structs, and by name only if no struct has it. A name that no
- * type has may be that of a type in some scope ("Job" finds "ns::Job") or, in DWARF, of one that a
- * function defines for itself ("f::inner", or "inner"). Patterns find the latter if they have "::".
- * "All" has no types of functions.
+ * type has may be that of a type in some scope: "Job" finds "ns::Job". In DWARF it may also be that
+ * of a type that a function defines for itself: "f::inner", or "inner". Patterns find the latter if
+ * they have "::". "All" has no types of functions.
  * Returns their number; 0: none. -ENOMEM, -EBADMSG.
  * Cost: O(types); for DWARF, the first call lists all definitions of the binary, in parallel by
  * unit, and the first that needs typedefs lists those.
@@ -121,8 +121,8 @@ int64_t cairn_source_select(struct cairn_source *source, const char *pattern,
  * cairn_source_select_value - as cairn_source_select(); if there is none, types that have a value
  * but no members
  *
- * Those are a typedef of a number, a pointer or an array, and a number by its own name, in any
- * spelling of C ("unsigned long" finds GCC's "long unsigned int").
+ * Those are typedefs of a number, a pointer or an array, and numbers by their own names. Any
+ * spelling of C does: "unsigned long" finds GCC's "long unsigned int".
  *
  * @name  no pattern: patterns find what cairn_source_select() finds
  * Cost: as cairn_source_select(); for DWARF, that of typedefs.

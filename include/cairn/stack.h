@@ -125,14 +125,14 @@ struct cairn_stacks_opts {
 	size_t max_frames; /* per thread; 0: 1024 */
 	unsigned int threads; /* for making unwind tables; 0: one per processor */
 	/* For a core file; they have to last until cairn_stacks_close(). */
-	const char *sysroot; /* a prefix to the paths of mapped files; NULL: none NULL: none */
+	const char *sysroot; /* a prefix to the paths of mapped files; NULL: none */
 	const char *const *debug_dirs; /* as in struct cairn_binary_opts */
 	size_t n_debug_dirs;
 	/*
 	 * Finds the sidecar of a file that a frame is in; its unwind table is then used. NULL:
-	 * there are no sidecars, and tables are built. Called once for each file. *@ret, which is
-	 * NULL at the call, is closed with the stacks; it stays NULL if there is none. -ENOMEM ends
-	 * the call; any other error means that there is none.
+	 * there are no sidecars, and tables are built. Called once for each file. *@ret is NULL at
+	 * the call, stays NULL if there is none, and is closed with the stacks. -ENOMEM ends the
+	 * call; any other error means that there is none.
 	 */
 	int (*find_sidecar)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
 			    struct cairn_err *err);

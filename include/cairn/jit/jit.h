@@ -3,9 +3,9 @@
  * Publishes how to unwind code that is made at run time, and its names
  *
  * A JIT opens its region once. While it writes a function, it records where the canonical frame
- * address (CFA, the stack pointer before the call) moves: after each push, adjustment of the stack
- * pointer, and pop that it writes. Then it publishes the function, before any code calls it, and
- * withdraws it when the code is gone:
+ * address (CFA) moves, which is the stack pointer before the call. It does so after each push, each
+ * pop, and each adjustment of the stack pointer. Then it publishes the function, before any code
+ * calls it, and withdraws it when the code is gone:
  *
  *	struct cairn_jit *jit;
  *	rc = cairn_jit_open(area, area_bytes, NULL, &jit);

@@ -9,10 +9,10 @@
  *	cairn_reorganized_verify_text(layout, id, &r, file);	// compiles only if all is true
  *	cairn_reorganized_free(&r);
  *
- * The units that move are *groups*: a member, a run of adjacent bit-fields, an anonymous struct or
- * union, a marker without a size with the member that it marks, and members that must stay
- * together. A flexible array stays last. Every alignment is kept, and the size is the one that the
- * ABI gives, its end rounded up.
+ * The units that move are *groups*. A group is a member, a run of adjacent bit-fields, an anonymous
+ * struct or union, or a marker without a size with the member that it marks. Members that must stay
+ * together are one, too. A flexible array stays last. Every alignment is kept, and the size is the
+ * one that the ABI gives, its end rounded up.
  *
  * It does not know the code that depends on the order: casts to the first member, files, other
  * machines, initialisers without names.

@@ -72,9 +72,9 @@ bool cairn_retarget_deduced(const struct cairn_retarget *r, uint32_t id, struct 
 /*
  * cairn_layout_guess_abi - the ABI that laid these structs out
  *
- * Among the ABIs with that pointer size and byte order, the result is the one under which the most
- * of @ids need no attributes; among equals the first of the list (x86-64, i386, ...). BTF alone
- * does not record it. NULL: no ABI has these properties, or no memory.
+ * The result is the ABI with that pointer size and byte order under which the most of @ids need no
+ * attributes. Among equals it is the first of the list (x86-64, i386, ...). BTF alone does not
+ * record it. NULL: no ABI has these properties, or no memory.
  */
 const struct cairn_abi *cairn_layout_guess_abi(const struct cairn_types *types, const uint32_t *ids,
 					       size_t n, unsigned int pointer_size,

@@ -2,10 +2,10 @@
 /*
  * codectl: the code that a process has, and how to unwind it
  *
- * The arguments of codectl(option, info, info_size, flags), as in the RFC of July 2025 and its
- * review, and the registry in memory that implements it without a kernel. docs/formats/codectl.md
- * lists the open questions of the RFC, the decisions made here, and the reasons. All numbers are of
- * the byte order of the process; pointers are addresses in it.
+ * This header has the arguments of codectl(option, info, info_size, flags), as in the RFC of July
+ * 2025 and its review. It also has the registry in memory that implements the call without a
+ * kernel. docs/formats/codectl.md lists the open questions of the RFC, the decisions made here, and
+ * the reasons. All numbers are of the byte order of the process; pointers are addresses in it.
  *
  * It grows as copy_struct_from_user() does: a shorter info is filled with zeros, a longer one is
  * E2BIG unless the unknown part is zero. flags is 0.
@@ -192,8 +192,8 @@ struct code_jit_line {
 };
 
 /*
- * The registry of one process: a private mapping of a memfd with the name CODECTL_REGISTRY_NAME, so
- * that readers find it in /proc/PID/maps, fork copies it, and exec ends it. magic is written last.
+ * The registry of one process is a private mapping of a memfd with the name CODECTL_REGISTRY_NAME.
+ * So readers find it in /proc/PID/maps, fork copies it, and exec ends it. magic is written last.
  * Strings follow the entries. A process has one for each copy of the library in it: two, if a
  * program that is statically linked with it runs with the agent.
  */
@@ -227,11 +227,11 @@ struct codectl_registry {
 };
 
 /*
- * One registration. epoch is the only thing that makes it valid: it is 0 while the rest is written,
- * and then, by one store-release, a number that no registration of the process had before. Removal
- * stores 0. A reader that finds the same epoch before and after has read what belongs to it. A
- * removed entry stays readable, by last_epoch, until its slot is used again; last_epoch is 0 before
- * any other member of the slot changes.
+ * One registration. Only epoch makes it valid. It is 0 while the rest is written. Then one
+ * store-release sets it to a number that no registration of the process had before. Removal stores
+ * 0. A reader that finds the same epoch before and after has read what belongs to it. A removed
+ * entry stays readable, by last_epoch, until its slot is used again; last_epoch is 0 before any
+ * other member of the slot changes.
  *
  * Valid entries overlap in one case: a region passes into a new generation, by an entry with a
  * higher epoch that becomes valid before the old one is removed. So there is no moment without the
