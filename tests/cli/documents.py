@@ -157,7 +157,7 @@ def differences(shown, printed):
 
 
 def with_output(text, found, everywhere=False):
-    """The document with what its commands printed: everywhere, or where the shape is another one."""
+    """The document with what was printed: everywhere, or where the shape is another one."""
     lines = text.splitlines()
     for command in reversed(found):
         if command.printed is None or command.is_script:

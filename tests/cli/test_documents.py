@@ -84,7 +84,8 @@ def why_not(text):
         return "needs root"
     if re.search(r"cairn (trace (?!.*--dry-run)|doctor)", text) and not may_trace():
         return "no uprobes here"
-    if re.search(r"libc\.so\.6|doctor|cairn stack", text) and cairn("sites", LIBC, "tcache_get").status:
+    shows_libc = re.search(r"libc\.so\.6|doctor|cairn stack", text)
+    if shows_libc and cairn("sites", LIBC, "tcache_get").status:
         return "libc has no debug information here"
     return None
 
