@@ -8,13 +8,13 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "dwarf/constants.h"
 #include "dwarf/scopes.h"
 
-/* snprintf at the end of the existing text. */
+/* Text that is cut at the end of its buffer; its length is the uncut one's. */
 struct text {
 	char *buf;
 	size_t size, len;
@@ -22,9 +22,13 @@ struct text {
 
 static void add(struct text *t, const char *s)
 {
-	size_t room = t->len < t->size ? t->size - t->len : 0;
-	int n = snprintf(room ? t->buf + t->len : NULL, room, "%s", s);
-	t->len += n > 0 ? (size_t)n : 0;
+	size_t n = strlen(s);
+	if (t->len < t->size) {
+		size_t room = t->size - t->len - 1, fits = n < room ? n : room;
+		memcpy(t->buf + t->len, s, fits);
+		t->buf[t->len + fits] = 0;
+	}
+	t->len += n;
 }
 
 static void add_function(struct text *t, const struct dwarf *dw, dw_off off)
