@@ -39,7 +39,20 @@ struct cairn_sites {
 	struct cairn_types *graph;
 };
 
+struct dwarf;
+struct dw_func_index;
 struct dw_types;
+
+/*
+ * sites_open_shared - cairn_sites_open() of debug information that the caller has open
+ *
+ * @dw         borrowed until cairn_sites_close()
+ * @functions  the index of all of its functions; becomes the sites', also after an error. Empty:
+ *             made by the first question that needs it.
+ */
+int sites_open_shared(const struct dwarf *dw, struct dw_func_index *functions,
+		      const struct cairn_sites_opts *opts, struct cairn_sites **ret,
+		      struct cairn_err *err);
 
 /*
  * The reader that fills the graph of sites that are answered by the debug information. Borrowed

@@ -37,7 +37,8 @@ struct dwarf_sites {
 	const struct cairn_binary *bin;
 	unsigned int threads;
 	bool assume_unmodified;
-	struct dwarf *dw;
+	const struct dwarf *dw;
+	struct dwarf *own_dw; /* NULL: another owns it */
 	struct cfi *cfi;
 	bool kernel;
 	struct cairn_types *graph;
@@ -61,34 +62,69 @@ static struct dwarf_sites *own(struct cairn_sites *sites)
 	return (struct dwarf_sites *)sites;
 }
 
-int cairn_sites_open(const struct cairn_binary *bin, const struct cairn_sites_opts *opts,
-		     struct cairn_sites **ret, struct cairn_err *err)
+static struct dwarf_sites *sites_new(const struct cairn_binary *bin,
+				     const struct cairn_sites_opts *opts)
 {
-	int rc = elf_need_x86_64(binary_main(bin), "sites of functions are known", err);
-	if (rc < 0)
-		return rc;
 	struct dwarf_sites *s = calloc(1, sizeof(*s));
 	if (!s)
-		return err_nomem(err, "the sites of a binary");
+		return NULL;
 	arena_init(&s->at);
 	s->sites.ops = &ops;
 	s->sites.bin = s->bin = bin;
 	s->threads = opts ? opts->threads : 0;
 	s->assume_unmodified = opts && opts->assume_unmodified;
 	s->kernel = cairn_binary_is_kernel(bin);
-	rc = dwarf_open(bin, s->threads, &s->dw, err);
-	if (rc >= 0)
-		rc = cfi_open(bin, &s->cfi, err);
+	return s;
+}
+
+/* With s->dw. */
+static int finish_open(struct dwarf_sites *s, struct cairn_sites **ret, struct cairn_err *err)
+{
+	int rc = cfi_open(s->bin, &s->cfi, err);
 	if (rc >= 0)
 		rc = (s->graph = types_new()) ? dw_types_new(s->dw, s->graph, &s->types, err)
 					      : err_nomem(err, "the type graph");
 	s->sites.graph = s->graph;
-	if (rc < 0) {
-		close_sites(&s->sites);
+	if (rc >= 0)
+		*ret = &s->sites;
+	return rc;
+}
+
+int cairn_sites_open(const struct cairn_binary *bin, const struct cairn_sites_opts *opts,
+		     struct cairn_sites **ret, struct cairn_err *err)
+{
+	int rc = elf_need_x86_64(binary_main(bin), "sites of functions are known", err);
+	if (rc < 0)
 		return rc;
+	struct dwarf_sites *s = sites_new(bin, opts);
+	if (!s)
+		return err_nomem(err, "the sites of a binary");
+	rc = dwarf_open(bin, s->threads, &s->own_dw, err);
+	s->dw = s->own_dw;
+	if (rc >= 0)
+		rc = finish_open(s, ret, err);
+	if (rc < 0)
+		close_sites(&s->sites);
+	return rc;
+}
+
+int sites_open_shared(const struct dwarf *dw, struct dw_func_index *functions,
+		      const struct cairn_sites_opts *opts, struct cairn_sites **ret,
+		      struct cairn_err *err)
+{
+	struct dwarf_sites *s = sites_new(dwarf_binary(dw), opts);
+	if (!s) {
+		dw_func_index_fini(functions);
+		return err_nomem(err, "the sites of a binary");
 	}
-	*ret = &s->sites;
-	return 0;
+	s->dw = dw;
+	s->all = *functions;
+	s->has_all = functions->n;
+	*functions = (struct dw_func_index){0};
+	int rc = finish_open(s, ret, err);
+	if (rc < 0)
+		close_sites(&s->sites);
+	return rc;
 }
 
 struct dw_types *sites_type_reader(const struct cairn_sites *sites)
@@ -119,7 +155,7 @@ static void close_sites(struct cairn_sites *sites)
 	dw_types_free(s->types);
 	types_free(s->graph);
 	cfi_close(s->cfi);
-	dwarf_close(s->dw);
+	dwarf_close(s->own_dw);
 	free(s);
 }
 

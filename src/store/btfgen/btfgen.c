@@ -21,8 +21,10 @@ struct distil {
 	const struct cairn_binary *bin;
 	const struct cairn_btfgen_opts *opts;
 	struct cairn_btfgen *ret;
-	struct meanings *meanings; /* NULL: not wanted */
-	struct dwarf *dw;
+	struct meanings *meanings;   /* NULL: not wanted */
+	struct dw_func_index *index; /* of all functions; NULL: not wanted */
+	const struct dwarf *dw;
+	struct dwarf *own_dw; /* NULL: the caller's is used */
 	struct readers *readers;
 	struct classes classes;
 	struct variants variants;
@@ -286,10 +288,19 @@ static int note_missing(struct distil *d, struct cairn_err *err)
 	return d->ret->missing ? 0 : err_nomem(err, "the names of missing files");
 }
 
+static int open_debug_information(struct distil *d, struct cairn_err *err)
+{
+	if (d->dw)
+		return 0;
+	int rc = dwarf_open(d->bin, d->opts->threads, &d->own_dw, err);
+	d->dw = d->own_dw;
+	return rc;
+}
+
 /* All parallel work, so that it does not wait for single-threaded work. */
 static int read_units(struct distil *d, struct cairn_err *err)
 {
-	int rc = dwarf_open(d->bin, d->opts->threads, &d->dw, err);
+	int rc = open_debug_information(d, err);
 	if (rc >= 0)
 		rc = note_missing(d, err);
 	if (rc >= 0)
@@ -301,7 +312,7 @@ static int read_units(struct distil *d, struct cairn_err *err)
 				 .want_vars = wants_vars(d->opts),
 				 .want_contents = d->meanings,
 				 .asked = d->opts,
-				 .index = d->search ? sites_index(d->search) : NULL,
+				 .index = d->search ? sites_index(d->search) : d->index,
 				 .beside = open_unwind_information,
 				 .ctx = d};
 	return rc < 0 ? rc : distil_read(d->dw, &opts, &d->readers, err);
@@ -351,8 +362,7 @@ static void distil_fini(struct distil *d)
 	name_variants_fini(&d->variants);
 	distil_readers_free(d->readers);
 	type_classes_fini(&d->classes);
-	if (d->dw)
-		dwarf_close(d->dw);
+	dwarf_close(d->own_dw);
 }
 
 /* The options as this version knows them. -EINVAL when the caller's newer ones are set. */
@@ -365,31 +375,44 @@ static int take_opts(const struct cairn_btfgen_opts *opts, struct cairn_btfgen_o
 	return opts_take(ret, sizeof(*ret), opts, err);
 }
 
-int distil_with_meanings(const struct cairn_binary *bin, const struct cairn_btfgen_opts *opts,
-			 struct cairn_btfgen *ret, struct meanings *ret_meanings,
-			 struct cairn_err *err)
+/* @d has the binary, and more than that only if the caller shares it. */
+static int distil(struct distil *d, const struct cairn_btfgen_opts *opts, struct cairn_btfgen *ret,
+		  struct cairn_err *err)
 {
 	struct cairn_btfgen_opts taken;
 	*ret = (struct cairn_btfgen){0};
-	struct distil d = {.bin = bin, .opts = &taken, .ret = ret, .meanings = ret_meanings};
+	d->opts = &taken;
+	d->ret = ret;
 	int rc = take_opts(opts, &taken, err);
 	if (rc < 0)
 		return rc;
 	if (taken.dialect != CAIRN_BTF_NO_LOC)
-		rc = elf_need_x86_64(binary_main(bin),
+		rc = elf_need_x86_64(binary_main(d->bin),
 				     "sites of functions, which can be left out, are known", err);
 	if (rc == 0)
-		rc = run(&d, err);
-	distil_fini(&d);
+		rc = run(d, err);
+	distil_fini(d);
 	if (rc < 0)
 		cairn_btfgen_free(ret);
-	return rc < 0 ? err_while(err, rc, "while making BTF of %s", cairn_binary_path(bin)) : 0;
+	return rc < 0 ? err_while(err, rc, "while making BTF of %s", cairn_binary_path(d->bin)) : 0;
+}
+
+int distil_with_meanings(const struct dwarf *dw, const struct cairn_btfgen_opts *opts,
+			 struct cairn_btfgen *ret, struct meanings *ret_meanings,
+			 struct dw_func_index *ret_functions, struct cairn_err *err)
+{
+	struct distil d = {.bin = dwarf_binary(dw),
+			   .dw = dw,
+			   .meanings = ret_meanings,
+			   .index = ret_functions};
+	return distil(&d, opts, ret, err);
 }
 
 int cairn_btf_from_dwarf(const struct cairn_binary *bin, const struct cairn_btfgen_opts *opts,
 			 struct cairn_btfgen *ret, struct cairn_err *err)
 {
-	int rc = distil_with_meanings(bin, opts, ret, NULL, err);
+	struct distil d = {.bin = bin};
+	int rc = distil(&d, opts, ret, err);
 	if (rc >= 0 && binary_check_inputs(bin, err) < 0) {
 		cairn_btfgen_free(ret);
 		return -EBADMSG;

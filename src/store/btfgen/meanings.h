@@ -22,6 +22,7 @@
 #include "btfgen/named_groups.h"
 #include "dwarf/dwarf.h"
 
+struct dw_func_index;
 struct variants;
 
 struct meant {
@@ -48,11 +49,16 @@ void meanings_fini(struct meanings *m);
 uint32_t meaning_of(const struct meanings *m, dw_off die);
 
 /*
- * As cairn_btf_from_dwarf(), with the meanings of all descriptions in *@ret_meanings, which
- * meanings_fini() frees, also after an error.
+ * distil_with_meanings - cairn_btf_from_dwarf() of debug information that the caller has open, with
+ * more that the same reading of its units found
+ *
+ * @ret_meanings   of all descriptions; meanings_fini()
+ * @ret_functions  the index of all functions; dw_func_index_fini(). It stays empty if @opts ask for
+ *                 sites, which use it up.
+ * Both are all zero before, and to be freed also after an error.
  */
-int distil_with_meanings(const struct cairn_binary *bin, const struct cairn_btfgen_opts *opts,
+int distil_with_meanings(const struct dwarf *dw, const struct cairn_btfgen_opts *opts,
 			 struct cairn_btfgen *ret, struct meanings *ret_meanings,
-			 struct cairn_err *err);
+			 struct dw_func_index *ret_functions, struct cairn_err *err);
 
 #endif

@@ -23,6 +23,7 @@
 #include "base/pool.h"
 #include "cfi/table.h"
 #include "btfgen/meanings.h"
+#include "dwarf/index.h"
 #include "sidecar/binding.h"
 #include "sidecar/code_map.h"
 #include "sidecar/elf_out.h"
@@ -30,6 +31,7 @@
 #include "sidecar/format.h"
 #include "sidecar/site_table.h"
 #include "sidecar/reduced.h"
+#include "sites/provider.h"
 #include "sidecar_maker.h"
 
 #ifndef ELFCOMPRESS_ZSTD
@@ -193,6 +195,7 @@ struct making {
 	struct site_table sites;
 	struct cairn_btfgen distilled;
 	struct meanings meanings;
+	struct dw_func_index functions; /* until the sites have it */
 	struct bytes part[CAIRN_SIDECAR_SECTIONS_MAX];
 	struct cairn_sidecar_image_section about[CAIRN_SIDECAR_SECTIONS_MAX];
 	uint32_t type[CAIRN_SIDECAR_SECTIONS_MAX];
@@ -302,15 +305,25 @@ static void encode_all_sites(struct making *m)
 }
 
 /* The contents of types; with locations when this form is wanted, too. */
-static int distil_types(struct making *m, const struct cairn_binary *bin,
-			const struct cairn_sidecar_make_opts *make_opts, struct cairn_err *err)
+static int distil_types(struct making *m, const struct cairn_sidecar_make_opts *make_opts,
+			struct cairn_err *err)
 {
 	struct cairn_btfgen_opts opts = {.size = sizeof(opts),
 					 .threads = make_opts->threads,
 					 .vars = CAIRN_BTFGEN_VARS_PERCPU,
 					 .dialect = make_opts->btf_inline ? CAIRN_BTF_LOC_N
 									  : CAIRN_BTF_NO_LOC};
-	return distil_with_meanings(bin, &opts, &m->distilled, &m->meanings, err);
+	return distil_with_meanings(m->gathering.dw, &opts, &m->distilled, &m->meanings,
+				    &m->functions, err);
+}
+
+static int make_sites(struct making *m, unsigned int threads, struct cairn_err *err)
+{
+	struct cairn_sites_opts opts = {.size = sizeof(opts), .threads = threads};
+	int rc = sites_open_shared(m->gathering.dw, &m->functions, &opts, &m->sites.sites, err);
+	return rc < 0 ? rc
+		      : site_table_make(&m->sites, threads, &m->joined, m->code.all, &m->meanings,
+					&m->strings, err);
 }
 
 /*
@@ -480,12 +493,11 @@ static int make(struct making *m, const struct cairn_binary *bin,
 			rc = join_units(m->gathering.units, dwarf_n_units(dw), &m->strings,
 					&m->joined, err);
 		if (rc >= 0 && opts->sites)
-			rc = distil_types(m, bin, opts, err);
+			rc = distil_types(m, opts, err);
 		if (rc >= 0 && opts->sites)
 			m->sites.is_reduced_wanted = opts->args;
 		if (rc >= 0 && opts->sites)
-			rc = site_table_make(&m->sites, bin, threads, &m->joined, m->code.all,
-					     &m->meanings, &m->strings, err);
+			rc = make_sites(m, threads, err);
 	} else if (rc >= 0) {
 		rc = need_symbols(bin, err);
 	}
@@ -538,6 +550,7 @@ int cairn_sidecar_make(const struct cairn_binary *bin, const struct cairn_sideca
 	site_table_fini(&m.sites);
 	cairn_btfgen_free(&m.distilled);
 	meanings_fini(&m.meanings);
+	dw_func_index_fini(&m.functions);
 	joined_fini(&m.joined);
 	gathering_fini(&m.gathering);
 	strings_fini(&m.strings);

@@ -290,22 +290,18 @@ static int by_body(const void *a, const void *b)
 	return x->function < y->function ? -1 : x->function > y->function;
 }
 
-int site_table_make(struct site_table *p, const struct cairn_binary *bin, unsigned int threads,
-		    const struct joined *j, struct code_span span, const struct meanings *meanings,
+int site_table_make(struct site_table *p, unsigned int threads, const struct joined *j,
+		    struct code_span span, const struct meanings *meanings,
 		    struct strings *strings, struct cairn_err *err)
 {
-	struct cairn_sites_opts opts = {.size = sizeof(opts), .threads = threads};
 	p->joined = j;
 	p->span = span;
 	p->strings = strings;
-	int rc = cairn_sites_open(bin, &opts, &p->sites, err);
-	if (rc < 0)
-		return rc;
 	p->types.graph = cairn_sites_types(p->sites);
 	p->types.reader = sites_type_reader(p->sites);
 	p->types.meanings = meanings;
 	p->types.strings = strings;
-	rc = index_frames(p);
+	int rc = index_frames(p);
 	if (rc >= 0)
 		rc = cairn_sites_visit(p->sites, see_function, p, err);
 	if (rc >= 0 && p->bodies.n)

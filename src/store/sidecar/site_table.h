@@ -85,11 +85,12 @@ struct site_table {
 };
 
 /*
- * Everything about all functions of @bin, and all types. Returns 0 or as cairn_sites_visit().
- * site_table_fini() also after an error. @meanings: of the types of @bin.
+ * Everything about all functions of p->sites, which were opened from debug information, and all
+ * types. Returns 0 or as cairn_sites_visit(). site_table_fini(), also after an error, closes the
+ * sites. @meanings: of the types of the same debug information.
  */
-int site_table_make(struct site_table *p, const struct cairn_binary *bin, unsigned int threads,
-		    const struct joined *j, struct code_span span, const struct meanings *meanings,
+int site_table_make(struct site_table *p, unsigned int threads, const struct joined *j,
+		    struct code_span span, const struct meanings *meanings,
 		    struct strings *strings, struct cairn_err *err);
 void site_table_fini(struct site_table *p);
 
