@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The names that come with BTF's types are those that a walk over all DIEs lists. */
+/* The names and functions that come with BTF's types are those that a walk over all DIEs lists. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,7 @@
 
 #include "alloc_fail.h"
 #include "btfgen/meanings.h"
+#include "dwarf/index.h"
 #include "dwarf/type_index.h"
 #include "dwarf/type_locals.h"
 #include "elf/elf.h"
@@ -23,12 +24,13 @@ struct listed {
 	struct dwarf *dw;
 	struct cairn_btfgen btf;
 	struct meanings m;
+	struct dw_func_index functions;
 };
 
 static int distil(struct listed *l, unsigned int threads)
 {
 	struct cairn_btfgen_opts opts = {.size = sizeof(opts), .threads = threads, .dialect = CAIRN_BTF_NO_LOC};
-	return distil_with_meanings(l->bin, &opts, &l->btf, &l->m, NULL);
+	return distil_with_meanings(l->dw, &opts, &l->btf, &l->m, &l->functions, NULL);
 }
 
 static struct listed list_file(const char *path, unsigned int threads)
@@ -43,23 +45,59 @@ static struct listed list_file(const char *path, unsigned int threads)
 static void shut(struct listed *l)
 {
 	meanings_fini(&l->m);
+	dw_func_index_fini(&l->functions);
 	cairn_btfgen_free(&l->btf);
 	dwarf_close(l->dw);
 	cairn_binary_close(l->bin);
 }
 
-static void compare(const struct listed *l, enum dw_type_names names, const dw_off *offs, size_t n)
+/* @listed: of an index that lists at least @names. */
+static void compare_with(const struct listed *l, enum dw_type_names listed, enum dw_type_names names,
+			 const dw_off *offs, size_t n)
 {
 	struct dw_type_index *index;
 	size_t n_index;
-	assert_int_equal(dw_type_index_new(l->dw, names, 1, &index, NULL), 0);
-	dw_off *expected = dw_type_index_offsets(index, &n_index);
+	assert_int_equal(dw_type_index_new(l->dw, listed, 1, &index, NULL), 0);
+	dw_off *expected = dw_type_index_offsets(index, names, &n_index);
 	assert_non_null(expected);
 	assert_int_equal(n, n_index);
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(offs[i], expected[i]);
 	free(expected);
 	dw_type_index_free(index);
+}
+
+static void compare(const struct listed *l, enum dw_type_names names, const dw_off *offs, size_t n)
+{
+	compare_with(l, names, names, offs, n);
+	compare_with(l, DW_ALL_NAMES, names, offs, n);
+}
+
+/* One walk for both lists gives what one for each gives. Returns how many are listed. */
+static size_t compare_walks(const struct listed *l, enum dw_type_names names)
+{
+	struct dw_type_index *index;
+	size_t n;
+	assert_int_equal(dw_type_index_new(l->dw, names, 1, &index, NULL), 0);
+	dw_off *offs = dw_type_index_offsets(index, names, &n);
+	assert_non_null(offs);
+	compare_with(l, DW_ALL_NAMES, names, offs, n);
+	free(offs);
+	dw_type_index_free(index);
+	return n;
+}
+
+static void compare_functions(const struct listed *l)
+{
+	struct dw_func_index walked;
+	assert_int_equal(dwarf_index_functions(l->dw, 1, &walked, NULL), 0);
+	assert_int_equal(l->functions.n, walked.n);
+	for (size_t i = 0; i < walked.n; i++) {
+		const struct dw_func *a = &l->functions.p[i], *b = &walked.p[i];
+		assert_true(a->die == b->die && a->origin == b->origin && a->name == b->name);
+		assert_true(a->unit == b->unit && a->flags == b->flags && a->parent == b->parent);
+	}
+	dw_func_index_fini(&walked);
 }
 
 /* Returns how many types functions have. */
@@ -106,6 +144,7 @@ static void all_names_of_headers_agree(void **state)
 		assert_true(l.m.named.definitions.n > 150);
 		assert_true(l.m.named.typedefs.n > 100);
 		compare_all(&l);
+		compare_functions(&l);
 		assert_true(named_may_be_defined(&l.m.named, CAIRN_T_STRUCT, "before"));
 		assert_true(named_may_be_defined(&l.m.named, CAIRN_T_UNION, "bpf_attr"));
 		assert_false(named_may_be_defined(&l.m.named, CAIRN_T_STRUCT, "bpf_attr"));
@@ -137,6 +176,7 @@ static void names_of_files_and_of_functions_are_told_apart(void **state)
 		struct listed l = list_file(workspace_path(&w, "s"), 2);
 		/* Units that refer to one another are read as one. */
 		assert_int_equal(l.m.named.is_whole, i < 3);
+		compare_functions(&l);
 		if (l.m.named.is_whole)
 			assert_true(compare_all(&l) >= 3);
 		shut(&l);
@@ -153,6 +193,9 @@ static void another_language_is_listed_by_the_walk(void **state)
 	workspace_run(&w, "gcc -g -c a.c && g++ -g -o s b.cc a.o");
 	struct listed l = list_file(workspace_path(&w, "s"), 2);
 	assert_false(l.m.named.is_whole);
+	compare_functions(&l);
+	assert_true(compare_walks(&l, DW_DEFINITIONS) >= 3);
+	assert_true(compare_walks(&l, DW_TYPEDEFS) >= 3);
 	assert_true(named_may_be_defined(&l.m.named, CAIRN_T_STRUCT, "anything"));
 	assert_int_equal(l.m.named.definitions.n, 0);
 	shut(&l);
@@ -169,14 +212,13 @@ static void any_allocation_may_fail(void **state)
 	for (unsigned int n = 1;; n++) {
 		struct listed l = {0};
 		assert_int_equal(cairn_binary_open(workspace_path(&w, "a.o"), NULL, &l.bin, NULL), 0);
+		assert_int_equal(dwarf_open(l.bin, 1, &l.dw, NULL), 0);
 		alloc_fail_at(n);
 		int rc = distil(&l, 1);
 		bool did = alloc_fail_end();
 		failed += rc == -ENOMEM;
 		assert_true(rc == 0 || (did && rc == -ENOMEM));
-		meanings_fini(&l.m);
-		cairn_btfgen_free(&l.btf);
-		cairn_binary_close(l.bin);
+		shut(&l);
 		if (!did)
 			break;
 	}

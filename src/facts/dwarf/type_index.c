@@ -17,8 +17,8 @@
  * If two names have one 64-bit hash, the comparison with the name of the found type fails, and the
  * type is not found.
  *
- * Typedefs and base types have an index of their own: few callers need one, and the others do not
- * pay for it.
+ * Typedefs and base types are listed when a caller wants them: few do, and the others do not pay for
+ * it.
  */
 #include "base/err.h"
 #include "base/map.h"
@@ -37,6 +37,7 @@ struct entry {
 	dw_off off;
 	uint64_t look;
 	bool ambiguous;
+	uint8_t names; /* enum dw_type_names: of which it is */
 };
 
 struct list {
@@ -71,9 +72,12 @@ static char group_of(uint16_t tag)
 	return 0;
 }
 
-static bool is_listed(char group, enum dw_type_names names)
+/* Zero for a group that is not listed. */
+static enum dw_type_names names_of(char group)
 {
-	return group && (group == 't' || group == 'b') == (names == DW_TYPEDEFS);
+	if (!group)
+		return 0;
+	return group == 't' || group == 'b' ? DW_TYPEDEFS : DW_DEFINITIONS;
 }
 
 static uint64_t hash_of(char group, const char *name, size_t n)
@@ -141,7 +145,7 @@ static int look_at(struct scan *s, struct cairn_err *err)
 {
 	struct dw_walker *w = &s->walker;
 	char group = group_of(dw_walker_tag(w));
-	if (!is_listed(group, s->names) || dw_seen_flag(w, DECLARATION))
+	if (!(names_of(group) & s->names) || dw_seen_flag(w, DECLARATION))
 		return 0;
 	size_t base = prefix_len(s);
 	if (dw_seen(w, SPECIFICATION) && dw_has_scopes(s->unit)) {
@@ -217,7 +221,7 @@ static uint8_t role_of(uint16_t tag, enum dw_type_names names)
 	case DW_TAG_type_unit:
 		return ROOT;
 	}
-	return is_listed(group_of(tag), names) || dw_is_scope(tag) ? DEFINITION : DW_ROLE_PRUNE;
+	return names_of(group_of(tag)) & names || dw_is_scope(tag) ? DEFINITION : DW_ROLE_PRUNE;
 }
 
 static uint8_t role_of_definition(uint16_t tag)
@@ -228,6 +232,11 @@ static uint8_t role_of_definition(uint16_t tag)
 static uint8_t role_of_typedef(uint16_t tag)
 {
 	return role_of(tag, DW_TYPEDEFS);
+}
+
+static uint8_t role_of_any(uint16_t tag)
+{
+	return role_of(tag, DW_ALL_NAMES);
 }
 
 static int scan_die(struct scan *s, int role, struct cairn_err *err)
@@ -248,7 +257,8 @@ static int scan_unit(struct scan *s, struct cairn_err *err)
 	enum { N_ATTRS = sizeof(attrs) / sizeof(attrs[0]) };
 	static const struct dw_query wishes[] = {
 		[DW_DEFINITIONS] = {attrs, N_ATTRS, role_of_definition},
-		[DW_TYPEDEFS] = {attrs, N_ATTRS, role_of_typedef}};
+		[DW_TYPEDEFS] = {attrs, N_ATTRS, role_of_typedef},
+		[DW_ALL_NAMES] = {attrs, N_ATTRS, role_of_any}};
 	struct dw_walker *w = &s->walker;
 	if (!w->wish)
 		dw_walker_init(w, &wishes[s->names]);
@@ -296,7 +306,10 @@ static void list_fini(struct list *l)
 
 static int list_found(void *ctx, uint64_t hash, struct dw_walker *at)
 {
-	const struct entry e = {.hash = hash, .off = dw_walker_off(at), .look = look_at_hand(at)};
+	const struct entry e = {.hash = hash,
+				.off = dw_walker_off(at),
+				.look = look_at_hand(at),
+				.names = (uint8_t)names_of(group_of(dw_walker_tag(at)))};
 	return list_add(ctx, &e);
 }
 
@@ -371,14 +384,17 @@ static int compare_offsets(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-dw_off *dw_type_index_offsets(const struct dw_type_index *index, size_t *ret_n)
+dw_off *dw_type_index_offsets(const struct dw_type_index *index, enum dw_type_names names,
+			      size_t *ret_n)
 {
-	size_t n = index->list.v.n;
-	dw_off *offs = calloc(n + 1, sizeof(*offs));
+	const struct list *list = &index->list;
+	dw_off *offs = calloc(list->v.n + 1, sizeof(*offs));
+	size_t n = 0;
 	if (!offs)
 		return NULL;
-	for (size_t i = 0; i < n; i++)
-		offs[i] = index->list.v.p[i].off;
+	for (size_t i = 0; i < list->v.n; i++)
+		if (list->v.p[i].names & names)
+			offs[n++] = list->v.p[i].off;
 	qsort(offs, n, sizeof(*offs), compare_offsets);
 	*ret_n = n;
 	return offs;
@@ -408,6 +424,7 @@ int dw_type_index_in_unit(const struct dw_unit *u, uint16_t tag, const char *nam
 		return err_nomem(err, "definitions of types");
 	struct wanted w = {.hash = hash_of(group_of(tag), name, strlen(name))};
 	s->unit = u;
+	s->names = DW_DEFINITIONS;
 	s->found = is_wanted;
 	s->ctx = &w;
 	int rc = scan_unit(s, err);

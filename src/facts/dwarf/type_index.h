@@ -7,14 +7,15 @@
 
 struct dw_type_index;
 
-/* The listed types: structs, unions and enums, or typedefs and base types. */
-enum dw_type_names { DW_DEFINITIONS, DW_TYPEDEFS };
+/* The listed types: structs, unions and enums; typedefs and base types; or both. */
+enum dw_type_names { DW_DEFINITIONS = 1, DW_TYPEDEFS = 2, DW_ALL_NAMES = 3 };
 
 int dw_type_index_new(const struct dwarf *dw, enum dw_type_names names, unsigned int threads,
 		      struct dw_type_index **ret, struct cairn_err *err);
 void dw_type_index_free(struct dw_type_index *index);
-/* All that are listed, sorted; free(). NULL: no memory. */
-dw_off *dw_type_index_offsets(const struct dw_type_index *index, size_t *ret_n);
+/* Those of the listed types that are among @names, sorted; free(). NULL: no memory. */
+dw_off *dw_type_index_offsets(const struct dw_type_index *index, enum dw_type_names names,
+			      size_t *ret_n);
 
 /*
  * The definition of that name. 1 and *@ret; 0 none; -ENOTUNIQ. In one unit only:

@@ -168,11 +168,18 @@ int dwarf_type_definitions(struct dw_types *r,
 /*
  * dwarf_type_typedefs - every typedef of the whole binary, whatever it names, and every base type
  *
- * Otherwise as dwarf_type_definitions(), but each call lists them anew.
+ * Otherwise as dwarf_type_definitions(), but each call lists them anew, unless
+ * dwarf_types_index_typedefs() was called.
  */
 int dwarf_type_typedefs(struct dw_types *r,
 			int (*visit)(void *ctx, dw_off off, struct cairn_err *err), void *ctx,
 			struct cairn_err *err);
+
+/*
+ * For a caller that will list typedefs, and may look for definitions before: typedefs and
+ * definitions are then listed at once. It has no effect after the first search for a definition.
+ */
+void dwarf_types_index_typedefs(struct dw_types *r);
 
 /* @name: with the function and its scopes, "ns::f::inner"; borrowed during the call. */
 typedef int dwarf_local_visitor(void *ctx, dw_off off, const char *name, struct cairn_err *err);

@@ -18,7 +18,8 @@
 
 static int make_index(struct dw_types *r, struct cairn_err *err)
 {
-	return r->index ? 0 : dw_type_index_new(r->dw, DW_DEFINITIONS, 0, &r->index, err);
+	enum dw_type_names names = r->indexes_typedefs ? DW_ALL_NAMES : DW_DEFINITIONS;
+	return r->index ? 0 : dw_type_index_new(r->dw, names, 0, &r->index, err);
 }
 
 static uint16_t tag_of(enum cairn_type_kind kind)
@@ -224,12 +225,12 @@ int dwarf_type_definition(struct dw_types *r, enum cairn_type_kind kind, const c
 
 typedef int visit_type(void *ctx, dw_off off, struct cairn_err *err);
 
-static int visit_all(const struct dw_type_index *index, visit_type *visit, void *ctx,
-		     struct cairn_err *err)
+static int visit_all(const struct dw_type_index *index, enum dw_type_names names,
+		     visit_type *visit, void *ctx, struct cairn_err *err)
 {
 	size_t n;
 	int rc = 0;
-	dw_off *offs = dw_type_index_offsets(index, &n);
+	dw_off *offs = dw_type_index_offsets(index, names, &n);
 	if (!offs)
 		return err_nomem(err, "definitions of types");
 	for (size_t i = 0; i < n && rc >= 0; i++)
@@ -241,17 +242,22 @@ static int visit_all(const struct dw_type_index *index, visit_type *visit, void 
 int dwarf_type_definitions(struct dw_types *r, visit_type *visit, void *ctx, struct cairn_err *err)
 {
 	int rc = make_index(r, err);
-	return rc < 0 ? rc : visit_all(r->index, visit, ctx, err);
+	return rc < 0 ? rc : visit_all(r->index, DW_DEFINITIONS, visit, ctx, err);
+}
+
+void dwarf_types_index_typedefs(struct dw_types *r)
+{
+	r->indexes_typedefs = !r->index;
 }
 
 int dwarf_type_typedefs(struct dw_types *r, visit_type *visit, void *ctx, struct cairn_err *err)
 {
-	struct dw_type_index *index;
-	int rc = dw_type_index_new(r->dw, DW_TYPEDEFS, 0, &index, err);
-	if (rc < 0)
-		return rc;
-	rc = visit_all(index, visit, ctx, err);
-	dw_type_index_free(index);
+	struct dw_type_index *own = NULL;
+	int rc = r->indexes_typedefs ? make_index(r, err)
+				     : dw_type_index_new(r->dw, DW_TYPEDEFS, 0, &own, err);
+	if (rc >= 0)
+		rc = visit_all(own ? own : r->index, DW_TYPEDEFS, visit, ctx, err);
+	dw_type_index_free(own);
 	return rc;
 }
 

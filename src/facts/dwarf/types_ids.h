@@ -32,6 +32,7 @@ struct dw_types {
 	struct map unread; /* id to DIE offset; once a definition was read, to its */
 	struct map fates;  /* id of a class to its special members (types_passing.c) */
 	struct dw_type_index *index; /* made when it is needed first */
+	bool indexes_typedefs;       /* that one lists them, too */
 	VEC(struct {
 		dw_off off;
 		uint32_t id;

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/err.h"
 #include "dwarf/constants.h"
@@ -134,6 +135,16 @@ static bool is_plain(uint16_t at)
 	       at == DW_AT_GNU_dwo_name;
 }
 
+static bool lists_special_members(const char *gcc_producer)
+{
+	enum { SINCE = 8 };
+	/* "GNU C++17 12.2.0 -mtune=generic ...", "GNU GIMPLE 12.2.0 ..." */
+	const char *language = strchr(gcc_producer, ' '),
+		   *version = language ? strchr(language + 1, ' ') : NULL;
+	return version && strtoul(version + 1, NULL, 10) >= SINCE &&
+	       !strstr(version, " -gstrict-dwarf") && !strstr(version, " -fabi-version=");
+}
+
 static int plain_fact(struct dw_unit *u, uint16_t at, const struct dw_value *v,
 		      struct cairn_err *err)
 {
@@ -151,6 +162,7 @@ static int plain_fact(struct dw_unit *u, uint16_t at, const struct dw_value *v,
 		u->lto = strstr(str, "GNU GIMPLE");
 		u->optimised = strstr(str, " -O") && !strstr(str, " -O0");
 		u->clang = strstr(str, "clang") != NULL;
+		u->lists_special_members = u->gcc && lists_special_members(str);
 		break;
 	case DW_AT_language:
 		u->language =

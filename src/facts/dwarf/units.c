@@ -189,12 +189,7 @@ bool dw_unit_is_clang(const struct dw_unit *u)
 
 bool dw_unit_lists_special_members(const struct dw_unit *u)
 {
-	enum { SINCE = 8 };
-	/* "GNU C++17 12.2.0 -mtune=generic ...", "GNU GIMPLE 12.2.0 ..." */
-	const char *language = u->gcc ? strchr(u->producer, ' ') : NULL,
-		   *version = language ? strchr(language + 1, ' ') : NULL;
-	return version && strtoul(version + 1, NULL, 10) >= SINCE &&
-	       !strstr(version, " -gstrict-dwarf") && !strstr(version, " -fabi-version=");
+	return u->lists_special_members;
 }
 
 enum dw_go dw_unit_go(const struct dw_unit *u)

@@ -53,15 +53,22 @@ struct signature {
 	struct cairn_param *params;
 };
 
-static int read_type(const struct site_env *env, struct dw_types *types, dw_off die, uint32_t *ret,
-		     struct cairn_err *err)
+static int type_of(struct dw_types *types, const struct dw_die *die, uint32_t *ret,
+		   struct cairn_err *err)
 {
-	*ret = 0;
-	struct dw_die d;
-	int rc = dw_die_at(env->dw, die, &d, err);
-	if (rc == 1)
-		rc = dwarf_type_of(types, &d, ret, err);
+	int rc = dwarf_type_of(types, die, ret, err);
 	/* A damaged type is named as such in the graph; the site is right all the same. */
+	return rc == -EBADMSG ? 0 : rc;
+}
+
+static int read_result_type(const struct site_env *env, struct dw_types *types, dw_off off,
+			    uint32_t *ret, struct cairn_err *err)
+{
+	struct dw_die die;
+	int rc = dw_die_at(env->dw, off, &die, err);
+	*ret = 0;
+	if (rc == 1)
+		rc = type_of(types, &die, ret, err);
 	return rc == -EBADMSG ? 0 : rc;
 }
 
@@ -75,13 +82,14 @@ static int read_signature(const struct site_env *env, struct dw_types *types,
 	if (!ret->params)
 		return err_nomem(err, "the parameters of a function");
 	ret->function = f->function;
+	const struct dw_unit *unit = dwarf_unit_of(env->dw, f->function);
 	for (uint32_t i = 0; i < f->n; i++) {
 		struct dw_die die;
-		int rc = dw_die_at(env->dw, f->die[i], &die, err);
-		if (rc == 1)
+		int rc = dw_die_near(unit, f->die[i], &die, err);
+		if (rc == 1) {
 			ret->params[i].name = dw_str_deep(&die, DW_AT_name);
-		if (rc >= 0)
-			rc = read_type(env, types, f->die[i], &ret->params[i].type, err);
+			rc = type_of(types, &die, &ret->params[i].type, err);
+		}
 		if (rc < 0)
 			return rc;
 	}
@@ -303,8 +311,8 @@ static int choose_signature(const struct site_env *env, struct dw_types *types,
 	f->params = s.params;
 	f->n_params = best->n;
 	f->variadic = best->variadic;
-	rc = read_type(env, types, best->result ? best->result : best->function, &f->return_type,
-		       err);
+	rc = read_result_type(env, types, best->result ? best->result : best->function,
+			      &f->return_type, err);
 	if (rc >= 0 && best->n_results > 1)
 		rc = go_results(env, types, best->function, &f->return_type, err);
 	return rc;

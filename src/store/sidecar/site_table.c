@@ -301,6 +301,8 @@ int site_table_make(struct site_table *p, unsigned int threads, const struct joi
 	p->types.reader = sites_type_reader(p->sites);
 	p->types.meanings = meanings;
 	p->types.strings = strings;
+	if (!meanings->named.is_whole)
+		dwarf_types_index_typedefs(p->types.reader);
 	int rc = index_frames(p);
 	if (rc >= 0)
 		rc = cairn_sites_visit(p->sites, see_function, p, err);
