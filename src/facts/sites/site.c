@@ -171,6 +171,7 @@ static int enter_container(const struct site_env *env, struct site_worker *w, ui
 	w->container = container;
 	w->container_entry = a.at;
 	w->container_has_code = rc > 0;
+	w->container_name = env->bare ? NULL : dw_str_deep(&w->function, DW_AT_name);
 	return 0;
 }
 
@@ -199,7 +200,37 @@ static int find_cfg_entries(const struct site_env *env, struct site_worker *w, s
 	return 0;
 }
 
-static int chain_of(const struct site_env *env, uint32_t entry, struct arena *arena,
+static int read_call(const struct site_env *env, uint32_t entry, struct cairn_inlined_call *ret,
+		     struct cairn_err *err)
+{
+	struct dw_die die;
+	int rc = dw_func_die(env->dw, &env->index->p[entry], &die, err);
+	if (rc < 0)
+		return rc;
+	ret->function = dw_str_deep(&die, DW_AT_name);
+	ret->call_file = dw_unit_file(die.unit, dw_udata(&die, DW_AT_call_file, 0));
+	ret->call_line = (uint32_t)dw_udata(&die, DW_AT_call_line, 0);
+	ret->call_column = (uint32_t)dw_udata(&die, DW_AT_call_column, 0);
+	return 0;
+}
+
+/* The call of the copy that an entry of the index is. */
+static int call_of(const struct site_env *env, struct site_worker *w, uint32_t entry,
+		   struct cairn_inlined_call *ret, struct cairn_err *err)
+{
+	struct known_call *known = &w->calls[entry % KNOWN_CALLS];
+	if (known->entry != entry + 1) {
+		known->entry = 0;
+		int rc = read_call(env, entry, &known->call, err);
+		if (rc < 0)
+			return rc;
+		known->entry = entry + 1;
+	}
+	*ret = known->call;
+	return 0;
+}
+
+static int chain_of(const struct site_env *env, struct site_worker *w, uint32_t entry,
 		    struct cairn_site *site, struct cairn_err *err)
 {
 	uint32_t n = 0;
@@ -207,20 +238,15 @@ static int chain_of(const struct site_env *env, uint32_t entry, struct arena *ar
 	     i != DW_FUNC_NONE && env->index->p[i].flags & DW_FUNC_INLINED && n < CHAIN_MAX;
 	     i = env->index->p[i].parent)
 		n++;
-	struct cairn_inlined_call *chain = arena_array(arena, n, sizeof(*chain));
+	struct cairn_inlined_call *chain = arena_array(w->arena, n, sizeof(*chain));
 	if (!chain)
 		return err_nomem(err, "a chain of inlined calls");
 	site->n_chain = n;
 	site->chain = chain;
 	for (uint32_t i = entry, k = 0; k < n; i = env->index->p[i].parent, k++) {
-		struct dw_die die;
-		int rc = dw_func_die(env->dw, &env->index->p[i], &die, err);
+		int rc = call_of(env, w, i, &chain[k], err);
 		if (rc < 0)
 			return rc;
-		chain[k].function = dw_str_deep(&die, DW_AT_name);
-		chain[k].call_file = dw_unit_file(die.unit, dw_udata(&die, DW_AT_call_file, 0));
-		chain[k].call_line = (uint32_t)dw_udata(&die, DW_AT_call_line, 0);
-		chain[k].call_column = (uint32_t)dw_udata(&die, DW_AT_call_column, 0);
 	}
 	return 0;
 }
@@ -405,11 +431,11 @@ static int describe(const struct site_env *env, struct site_worker *w, uint32_t 
 		return 0;
 	}
 	s->has_off = cairn_binary_foff(env->bin, s->at, &s->off);
-	s->container = dw_str_deep(&w->function, DW_AT_name);
+	s->container = w->container_name;
 	s->container_off = (int64_t)(s->at.v - w->container_entry.v);
 	s->body = env->index->p[w->container].die;
 	symbol_of(env, s);
-	return chain_of(env, entry, w->arena, s, err);
+	return chain_of(env, w, entry, s, err);
 }
 
 /* Keeps the ranges of the current site, for the checks of its code. */

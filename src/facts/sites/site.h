@@ -91,10 +91,13 @@ struct site_env {
 };
 
 /* Scratch of one worker, with the facts of the container that it worked on last. */
+enum { KNOWN_CALLS = 64 };
+
 struct site_worker {
 	struct arena *arena;
 	uint32_t container; /* index entry; DW_FUNC_NONE at first */
 	struct dw_die function;         /* its DIE */
+	const char *container_name;     /* NULL: it has none; not looked for if sites are bare */
 	struct dw_range_list ranges;      /* its code */
 	struct dw_range_list own;         /* that of the current site */
 	struct cairn_vaddr container_entry;
@@ -104,6 +107,14 @@ struct site_worker {
 	bool flow_made, graph_made;
 	struct boundary boundary;
 	struct abstracts abstracts;
+	/*
+	 * The last calls of chains, direct-mapped by entry: copies inside of one copy have its
+	 * chain after their own call.
+	 */
+	struct known_call {
+		uint32_t entry; /* + 1; 0: none */
+		struct cairn_inlined_call call;
+	} calls[KNOWN_CALLS];
 };
 
 void site_worker_init(struct site_worker *w, struct arena *arena);
