@@ -59,15 +59,6 @@ int names_find(struct names *names, const char *name, size_t n, names_at *at, co
 	return 0;
 }
 
-bool names_next(struct names_walk *walk)
-{
-	if (!walk->names)
-		return walk->at++ < walk->end;
-	walk->at = walk->ahead;
-	walk->ahead = walk->at ? walk->names->next[walk->at] : 0;
-	return walk->at;
-}
-
 void names_fini(struct names *names)
 {
 	free(names->next);

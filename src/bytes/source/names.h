@@ -41,8 +41,15 @@ struct names_walk {
 int names_find(struct names *names, const char *name, size_t n, names_at *at, const void *ctx,
 	       struct names_walk *ret, struct cairn_err *err);
 
-/* On to the next place; false when there is none. */
-bool names_next(struct names_walk *walk);
+/* On to the next place; false when there is none. Inline, as a query may walk over all places. */
+static inline bool names_next(struct names_walk *walk)
+{
+	if (!walk->names)
+		return walk->at++ < walk->end;
+	walk->at = walk->ahead;
+	walk->ahead = walk->at ? walk->names->next[walk->at] : 0;
+	return walk->at;
+}
 
 void names_fini(struct names *names);
 
