@@ -51,13 +51,13 @@ int perf_map_parse(char *text, size_t n, struct perf_map *ret)
 {
 	struct cursor_src src = {.file = ret->path, .section = "", .base = (uint8_t *)text};
 	struct cursor c = cursor_of(&src, (uint8_t *)text, n, false, NULL);
-	char *end;
+	const uint8_t *newline;
 	int rc = 0;
 	ret->text = text;
 	while (rc == 0 && cur_more(&c) && ret->items.n < MAX_LINES &&
-	       (end = memchr(c.pos, '\n', cur_left(&c)))) {
-		*end = 0;
-		rc = add_line(ret, cur_sub(&c, (uint64_t)(end + 1 - (char *)c.pos)));
+	       (newline = memchr(c.pos, '\n', cur_left(&c)))) {
+		text[newline - (const uint8_t *)text] = 0;
+		rc = add_line(ret, cur_sub(&c, (uint64_t)(newline + 1 - c.pos)));
 	}
 	return rc < 0 ? rc : name_map_flatten(&ret->names);
 }

@@ -450,7 +450,7 @@ static int add_index_type(struct emit *e, uint32_t *ret)
 
 int emit_types(struct emit *e, struct cairn_err *err)
 {
-	uint32_t index_type;
+	uint32_t index_type = 0;
 	e->ids = calloc(e->v->v.n + 1, sizeof(*e->ids));
 	e->group_ids = calloc(e->c->groups.n + 1, sizeof(*e->group_ids));
 	int rc = e->ids && e->group_ids ? add_index_type(e, &index_type) : -ENOMEM;
