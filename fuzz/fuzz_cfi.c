@@ -19,7 +19,7 @@ enum { TEXT = 0x1000, FRAME = 0x4000 };
 
 static void touch(const uint8_t *data, uint64_t size)
 {
-	volatile uint8_t sink = 0;
+	__attribute__((unused)) volatile uint8_t sink = 0;
 	for (uint64_t i = 0; i < size; i++)
 		sink ^= data[i];
 }

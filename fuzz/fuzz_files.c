@@ -28,8 +28,9 @@ enum { FILE_BYTES_MAX = 1 << 16 };
 #define BUILD_ID "ab0123456789abcdef0123456789abcdef012345"
 
 /* One file with many names; the first is the one that is written. */
-static const char *const names[] = {"other",	    "a.dwo",	  "prog.dwp",	 "prog.debug",
-				    ".debug/prog.debug", "dir/prog.debug", "alt", "dir/.build-id/ab/" "0123456789abcdef0123456789abcdef012345.debug"};
+static const char *const names[] = {
+	"other", "a.dwo", "prog.dwp", "prog.debug", ".debug/prog.debug", "dir/prog.debug", "alt",
+	"dir/.build-id/ab/0123456789abcdef0123456789abcdef012345.debug"};
 
 static struct workspace place;
 static int prog = -1, other = -1;

@@ -96,8 +96,8 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
 	static const char *const seeds[] = {
 		"f",
-		"/lib/libc.so.6:malloc.c:f(i, u:hex, p->next->x, *p, &p->in, s:str, v.name[3], "
-		"p->arr[2])",
+		("/lib/libc.so.6:malloc.c:f(i, u:hex, p->next->x, *p, &p->in, s:str, v.name[3], "
+		 "p->arr[2])"),
 		"uprobe:a.out:f() if i < 0 && u == 0xffffffff || l / 3 % 2 == -1",
 		"f(s) if s == \"abc\\n\" && v.name != \"x\" && p->c == GREEN",
 		"f(d, r, *r) if ~i ^ (u << 3 | l >> 1) & 'a' + - -1 * !p->in.b",

@@ -15,7 +15,7 @@ static void ask_opened(const uint8_t *bytes, size_t size)
 {
 	struct cairn_unwind *table;
 	struct cairn_err err = {0};
-	volatile uint32_t sink = 0;
+	__attribute__((unused)) volatile uint32_t sink = 0;
 	int rc = cairn_unwind_open_mem(bytes, size, "input", &table, &err);
 	assert(rc == 0 || err.code == rc);
 	if (rc < 0)
@@ -39,7 +39,7 @@ static void ask_unread(const uint8_t *bytes, size_t size)
 {
 	struct unwind_table t;
 	struct cairn_err err = {0};
-	volatile uint32_t sink = 0;
+	__attribute__((unused)) volatile uint32_t sink = 0;
 	int rc = unwind_table_open_unread(bytes, size, "input", "table", &t, &err);
 	assert(rc == 0 || err.code == rc);
 	for (uint64_t at = 0; rc == 0 && at < 1 << 20; at += 4099) {

@@ -103,8 +103,8 @@ static size_t keep_metadata(char *text, size_t size)
 
 static int back_end(const char *path, const char *text, size_t size, const char *out)
 {
-	static const char *const words[] = {"clang", "--target=" CONTAINER, "-w", "-c", "-x", "ir",
-					    "-o"};
+	static const char *const words[] = {
+		"clang", ("--target=" CONTAINER), "-w", "-c", "-x", "ir", "-o"};
 	struct compiler_words w = {0};
 	struct compiler_answer a = {0};
 	int fd = compiler_input(text, size);

@@ -313,8 +313,8 @@ static void print_slot(const struct slot *s, bool kernel)
 	insn_decode(s->bytes, SLOT, 0, &insn);
 	printf("  kernel %s, we say %-15s:", kernel ? "probes" : "refuses",
 	       cairn_hazard_id(insn_uprobe(s->bytes, SLOT).hazard));
-	for (size_t i = 0; i < SLOT; i++)
-		printf(i < insn.len ? " %02x" : "", s->bytes[i]);
+	for (size_t i = 0; i < SLOT && i < insn.len; i++)
+		printf(" %02x", s->bytes[i]);
 	puts("");
 }
 

@@ -28,7 +28,7 @@ static int64_t checked(struct dwarf_walk *w, int64_t rc, struct cairn_err *err)
 
 static void touch(const uint8_t *p, uint64_t n)
 {
-	volatile uint8_t sink = 0;
+	__attribute__((unused)) volatile uint8_t sink = 0;
 	for (uint64_t i = 0; i < n; i++)
 		sink ^= p[i];
 }

@@ -29,12 +29,12 @@
 
 #include "alloc_fail.h"
 #include "cfi/eh_memory.h"
+#include "noinline.h"
 #include "unwind/backtrace_object.h"
 #include "workspace.h"
 
 enum { MAX = 512 };
 
-#define NOINLINE __attribute__((noinline, noclone))
 /* The work behind the call keeps it from becoming a jump. */
 #define BARRIER() __asm__ volatile("" ::: "memory")
 

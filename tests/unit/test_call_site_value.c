@@ -86,7 +86,7 @@ static void check(const char *compile, bool is_gcc)
 	struct workspace w;
 	workspace_open(&w);
 	workspace_write(&w, "a.c", source);
-	if (!workspace_try(&w, compile)) {
+	if (!workspace_try(&w, "%s", compile)) {
 		workspace_close(&w);
 		skip();
 	}

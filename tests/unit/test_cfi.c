@@ -719,7 +719,7 @@ static void read_line(struct comparison *cmp, char *line)
 static size_t agree_with_readelf(const char *path, bool is_relocatable)
 {
 	struct cairn_binary *bin;
-	struct cfi *cfi;
+	struct cfi *cfi = NULL;
 	struct cairn_err err = {0};
 	if (cairn_binary_open(path, NULL, &bin, &err) < 0 || cfi_open(bin, &cfi, &err) < 0)
 		fail_msg("%s", err.msg);

@@ -20,6 +20,7 @@
 #include "alloc_fail.h"
 #include "code/core.h"
 #include "core_builder.h"
+#include "noinline.h"
 #include "workspace.h"
 
 /* Places in struct user_regs_struct. */
@@ -344,7 +345,7 @@ struct self {
 	void *pcs[MAX_BACKTRACE];
 };
 
-__attribute__((noinline, noclone)) static int dump_here(struct self *self)
+static NOINLINE int dump_here(struct self *self)
 {
 	ucontext_t now;
 	self->n = backtrace(self->pcs, MAX_BACKTRACE);
@@ -357,7 +358,7 @@ __attribute__((noinline, noclone)) static int dump_here(struct self *self)
 	return self->n;
 }
 
-__attribute__((noinline, noclone)) static int nest(struct self *self, int n)
+static NOINLINE int nest(struct self *self, int n)
 {
 	_Alignas(64) volatile char realigned[64];
 	realigned[0] = (char)n;

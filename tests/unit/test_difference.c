@@ -65,7 +65,7 @@ static bool arguments(const char *options, const char *container, struct cairn_l
 	unsigned int n = 0;
 	workspace_open(&w);
 	workspace_write(&w, "a.c", source);
-	if (!workspace_try(&w, options)) {
+	if (!workspace_try(&w, "%s", options)) {
 		workspace_close(&w);
 		print_message("no gcc\n");
 		return false;

@@ -680,7 +680,7 @@ struct boundaries {
 static void boundaries_open(struct boundaries *b, const char *path)
 {
 	struct cairn_err err = {0};
-	const struct elf_section *s;
+	const struct elf_section *s = NULL;
 	if (cairn_binary_open(path, NULL, &b->bin, &err) < 0 ||
 	    elf_section(binary_main(b->bin), ".text", &s, &err) < 0)
 		fail_msg("%s", err.msg);

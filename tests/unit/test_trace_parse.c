@@ -271,8 +271,8 @@ static int check(const char *text, struct cairn_err *err)
 static void names_and_types_are_checked(void **state)
 {
 	static const char *const good[] = {
-		"f(i, p->x, p->in.name, p->next->next->in.b, p->arr[3], p->arr[-0], s[-4], *p, "
-		"*p->next)",
+		("f(i, p->x, p->in.name, p->next->next->in.b, p->arr[3], p->arr[-0], s[-4], *p, "
+		 "*p->next)"),
 		"f(&p->x, &p->in, v.a, v.name[7], v, s[GREEN], d, r, *r)",
 		"f if i == GREEN && p != NULL && !u && true && p->in.name[0] == 'a'",
 		"f if s == \"abc\" || \"abc\" != v.name",

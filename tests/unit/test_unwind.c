@@ -23,6 +23,7 @@
 
 #include "alloc_fail.h"
 #include "code/maps.h"
+#include "noinline.h"
 #include "unwind/snapshot.h"
 
 enum { RBX = 3, RBP = 6, RSP = 7, RA = 16 };
@@ -322,7 +323,7 @@ struct told {
 static int tell_fd;
 
 /* What backtrace() in the process says, then it waits to be looked at. */
-__attribute__((noinline, noclone)) static int tell_and_wait(void)
+static NOINLINE int tell_and_wait(void)
 {
 	struct told told;
 	told.n = backtrace(told.pcs, 64);
@@ -336,7 +337,7 @@ __attribute__((noinline, noclone)) static int tell_and_wait(void)
 	return 1;
 }
 
-__attribute__((noinline, noclone)) static int nest(int n)
+static NOINLINE int nest(int n)
 {
 	_Alignas(64) volatile char realigned[64];
 	realigned[0] = (char)n;

@@ -600,7 +600,7 @@ static struct sample rich_table(void)
 
 static void ask_addresses(const struct unwind_table *t)
 {
-	volatile unsigned int sink = 0;
+	__attribute__((unused)) volatile unsigned int sink = 0;
 	for (uint64_t at = TEXT; at < TEXT + TEXT_SIZE; at += 5) {
 		const struct cairn_unwind_rule *r = unwind_table_find(t, (struct cairn_vaddr){at});
 		for (uint32_t i = 0; i < r->n_regs; i++)
@@ -610,7 +610,7 @@ static void ask_addresses(const struct unwind_table *t)
 
 static void ask_everywhere(const struct unwind_table *t)
 {
-	volatile unsigned int sink = 0;
+	__attribute__((unused)) volatile unsigned int sink = 0;
 	ask_addresses(t);
 	for (uint32_t i = 0; i < t->n_rows; i++) {
 		struct cairn_vaddr lo, hi;

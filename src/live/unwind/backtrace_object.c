@@ -56,8 +56,14 @@ enum {
 
 static struct backtrace_slot slots[SELF_N_SLOTS];
 
-/* Bound when this object is loaded: the resolver of lazy binding is not for handlers. */
-extern int _dl_find_object(void *address, struct dl_find_object *ret) __attribute__((noplt));
+/*
+ * Bound when this object is loaded: the resolver of lazy binding is not for handlers. Compilers
+ * without the attribute rely on the library's being linked with -z now.
+ */
+#if __has_attribute(noplt)
+__attribute__((noplt))
+#endif
+extern int _dl_find_object(void *address, struct dl_find_object *ret);
 
 struct backtrace_slot *backtrace_slot_at(unsigned int slot)
 {
