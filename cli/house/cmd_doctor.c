@@ -3,20 +3,25 @@
  * cairn doctor: checks what works here, and shows the command that fixes the rest
  *
  * Nothing is concluded from versions. Tracing is tried, on this very process: a probe on a function
- * of cairn, which is then called.
+ * of a library that it loads, which is then called. Each finding is a row, also where nothing works:
+ * without /proc, without /sys, in a container that may not call bpf(2).
  */
+#include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cairn/binary.h>
 #include <cairn/quote.h>
 #include <cairn/sites.h>
-#include <cairn/trace.h>
 
 #include "cmd.h"
+#include "doctor.h"
 #include "json.h"
 #include "say.h"
 #include "style.h"
@@ -79,6 +84,56 @@ static void examine_kernel(struct exam *exam)
 	     strcmp(name.machine, "x86_64") ? "tracing works on x86-64 only" : NULL);
 }
 
+static void examine_proc(struct exam *exam)
+{
+	bool there = !access("/proc/self/maps", R_OK);
+
+	tell(exam, there, "/proc", there ? "mounted" : "not mounted: processes cannot be looked at",
+	     there ? NULL : "sudo mount -t proc proc /proc");
+}
+
+static void examine_btf(struct exam *exam)
+{
+	const char *detail = "/sys/kernel/btf/vmlinux", *fix = NULL;
+	bool there = !access(detail, R_OK);
+
+	if (!there && access("/sys/kernel/mm", F_OK)) {
+		detail = "/sys is not mounted";
+		fix = "sudo mount -t sysfs sysfs /sys";
+	} else if (!there) {
+		detail = "there is no /sys/kernel/btf/vmlinux, which BPF programs need";
+		fix = "a kernel with CONFIG_DEBUG_INFO_BTF=y";
+	}
+	tell(exam, there, "BTF of the kernel", detail, fix);
+}
+
+/* A command that no kernel knows: EINVAL says that the system call may be used. */
+static int try_bpf(void)
+{
+	return syscall(SYS_bpf, INT_MAX, NULL, 0) < 0 && errno != EINVAL ? -errno : 0;
+}
+
+static void examine_bpf(struct exam *exam)
+{
+	int r = try_bpf();
+	bool filtered = r < 0 && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2;
+
+	if (!r)
+		tell(exam, true, "bpf(2)", "may be called", NULL);
+	else if (r == -EPERM && geteuid())
+		tell(exam, false, "bpf(2)", "not permitted", "sudo cairn doctor");
+	else if (filtered)
+		tell(exam, false, "bpf(2)", "refused by a seccomp filter, as containers have one",
+		     "run cairn outside of the container, or allow bpf(2) and "
+		     "perf_event_open(2) in its seccomp profile");
+	else if (r == -ENOSYS)
+		tell(exam, false, "bpf(2)", "this kernel has none",
+		     "a kernel with CONFIG_BPF_SYSCALL=y");
+	else
+		tell(exam, false, "bpf(2)", "not permitted: CAP_BPF and CAP_PERFMON are missing",
+		     "give the container these capabilities, or run cairn outside of it");
+}
+
 static void examine_debug_info(struct exam *exam, const char *path, const char *fix)
 {
 	struct cairn_binary *bin = NULL;
@@ -97,71 +152,6 @@ static void examine_debug_info(struct exam *exam, const char *path, const char *
 	cairn_binary_close(bin);
 }
 
-/* The path of a file that this process maps, by the end of its name; false when it maps none. */
-static bool mapped_file(const char *end, char *ret, size_t size)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[4096];
-	bool found = false;
-
-	while (maps && !found && fgets(line, sizeof(line), maps)) {
-		char *path = strchr(line, '/');
-		size_t n;
-
-		if (!path)
-			continue;
-		path[strcspn(path, "\n")] = '\0';
-		n = strlen(path);
-		found = n > strlen(end) && !strcmp(path + n - strlen(end), end);
-		if (found)
-			snprintf(ret, size, "%s", path);
-	}
-	if (maps)
-		fclose(maps);
-	return found;
-}
-
-static int last_seen;
-
-/* The probed function. Its argument is in a register, and the compiler cannot remove the call. */
-__attribute__((noinline, noclone)) void cairn_doctor_target(int number);
-__attribute__((noinline, noclone)) void cairn_doctor_target(int number)
-{
-	__asm__ volatile("" : : "r"(number) : "memory");
-}
-
-static int see(void *ctx, const struct cairn_event *event)
-{
-	if (event->n_values == 1 && event->values[0].state == CAIRN_VALUE_OK &&
-	    event->values[0].n_bytes == sizeof(last_seen))
-		memcpy(&last_seen, event->values[0].bytes, sizeof(last_seen));
-	return 0;
-}
-
-/* Probes this process, calls the probed function and looks whether its argument comes back. */
-static int try_tracing(enum cairn_trace_backend backend, struct cairn_err *err)
-{
-	struct cairn_trace_opts trace_opts = {
-		.size = sizeof(trace_opts), .pid = getpid(), .backend = backend};
-	struct cairn_trace *t = NULL;
-	int r = cairn_trace_open(&trace_opts, &t, err);
-
-	if (r >= 0)
-		r = cairn_trace_add(t, "cairn_doctor_target(number)", err);
-	if (r >= 0)
-		r = cairn_trace_attach(t, err);
-	if (r >= 0)
-		r = cairn_trace_start(t, err);
-	last_seen = 0;
-	if (r >= 0) {
-		cairn_doctor_target(4711);
-		cairn_trace_detach(t);
-		r = cairn_trace_poll(t, 1000, see, NULL, err);
-	}
-	cairn_trace_close(t);
-	return r;
-}
-
 static const char *tracing_fix(int r, enum cairn_trace_backend backend)
 {
 	switch (r) {
@@ -172,10 +162,6 @@ static const char *tracing_fix(int r, enum cairn_trace_backend backend)
 		return backend == CAIRN_BACKEND_UPROBE_MULTI
 			       ? "Linux 6.6 or later; single uprobes do the same, slower"
 			       : "Linux 5.15 or later with CONFIG_UPROBES and CONFIG_BPF_SYSCALL";
-	case -ENODATA:
-	case -ENXIO:
-	case -ENOENT:
-		return "a cairn that is not stripped, which this test looks at";
 	default:
 		return NULL;
 	}
@@ -184,7 +170,7 @@ static const char *tracing_fix(int r, enum cairn_trace_backend backend)
 static void examine_tracing(struct exam *exam, enum cairn_trace_backend backend, const char *what)
 {
 	struct cairn_err err = {0};
-	int r = try_tracing(backend, &err);
+	int r = doctor_try_tracing(backend, &err);
 
 	/* The message would repeat the command, which is the fix, after this one's own name. */
 	if ((r == -EPERM || r == -EACCES) && geteuid())
@@ -192,24 +178,36 @@ static void examine_tracing(struct exam *exam, enum cairn_trace_backend backend,
 	else if (r < 0)
 		tell(exam, false, what, err.msg[0] ? err.msg : strerror(-r),
 		     tracing_fix(r, backend));
-	else if (last_seen != 4711)
+	else if (!r)
 		tell(exam, false, what, "attached, and the probe did not see the call", NULL);
 	else
 		tell(exam, true, what, "attached, saw the call and its argument, detached", NULL);
+}
+
+/* The C library of this process; asked of the loader, as there may be no /proc. */
+static void examine_libc(struct exam *exam)
+{
+	void *symbol = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
+	char path[PATH_MAX];
+	Dl_info info;
+
+	if (symbol && dladdr(symbol, &info) && realpath(info.dli_fname, path))
+		examine_debug_info(exam, path, "sudo apt-get install libc6-dbg");
 }
 
 static int run(void *v, const struct operands *operands)
 {
 	struct doctor_values *values = v;
 	struct exam exam = {.json = values->json, .style = style_for(stdout)};
-	char path[4096];
 
 	examine_kernel(&exam);
+	examine_proc(&exam);
+	examine_btf(&exam);
+	examine_bpf(&exam);
 	examine_tracing(&exam, CAIRN_BACKEND_UPROBE_MULTI,
 			"many probes with one call (uprobe_multi)");
 	examine_tracing(&exam, CAIRN_BACKEND_UPROBE, "single probes (uprobe)");
-	if (mapped_file("/libc.so.6", path, sizeof(path)))
-		examine_debug_info(&exam, path, "sudo apt-get install libc6-dbg");
+	examine_libc(&exam);
 	return exam.n_bad ? STATUS_NO : STATUS_YES;
 }
 

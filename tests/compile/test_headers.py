@@ -195,13 +195,14 @@ def the_agent_includes_the_headers_of_the_abi_only():
 
 @claim
 def the_program_includes_public_headers_only():
+    sources = glob.glob(os.path.join(SOURCE, "cli", "**", "*.[ch]"), recursive=True)
+    own = {os.path.basename(path) for path in sources} | {"doctor_target.h", "reasons.h"}  # the build makes these
     wrong = []
-    for path in glob.glob(os.path.join(SOURCE, "cli", "*.[ch]")):
+    for path in sources:
         with open(path, encoding="utf-8") as file:
-            for included in re.findall(r'^#include "([^"]+)"', file.read(), re.M):
-                if "/" in included or not os.path.exists(os.path.join(SOURCE, "cli", included)):
-                    wrong.append(f"{os.path.relpath(path, SOURCE)} includes {included}")
-    expect(not wrong, *wrong)
+            wrong += [f"{os.path.relpath(path, SOURCE)} includes {included}"
+                      for included in re.findall(r'^#include "([^"]+)"', file.read(), re.M) if included not in own]
+    expect(len(sources) > 50 and not wrong, *wrong)
 
 
 if __name__ == "__main__":
