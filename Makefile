@@ -34,7 +34,7 @@ RUN = python3 tests/run.py --build $(BUILD)
 .PHONY: all deps demo check check-truth bench bench-peers fuzz fuzz-coverage install clean
 all: $(BUILD)/build.ninja
 	@$(NINJA) -C $(BUILD) --quiet
-	@ln -sf $(abspath $(BUILD))/examples/event.bpf.o examples/event.bpf.o
+	@[ ! -e $(BUILD)/examples/event.bpf.o ] || ln -sf $(abspath $(BUILD))/examples/event.bpf.o examples/event.bpf.o
 
 $(BUILD)/build.ninja:
 	@scripts/deps.sh --have-build || exit 1; \

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Install the Debian packages that Cairn needs and that are missing.
+# Install the packages that Cairn needs and that are missing: on Debian, and with the names of Ubuntu and Fedora.
+# The latter two are written from their public lists of packages and are not tested.
 #
 #   scripts/deps.sh               install (root), or print the command; fails only when the build needs them
 #   scripts/deps.sh --truth       the same, and the runtimes that the long comparisons look into
@@ -32,9 +33,22 @@ missing()
 	done
 }
 
+# Fedora's names, not tested. libiberty and its headers are in binutils-devel.
+fedora="gcc meson ninja-build pkgconf-pkg-config glibc-devel elfutils-libelf-devel zlib-devel libzstd-devel nettle-devel libdeflate-devel
+        zydis-devel zycore-c-devel libbpf-devel binutils-devel bpftool clang libcmocka-devel"
 if ! command -v dpkg-query >/dev/null 2>&1; then
-	echo "deps: not a Debian system; the build needs what these packages hold:" $build >&2
+	if command -v dnf >/dev/null 2>&1; then
+		echo "deps: the build needs these packages (not tested): sudo dnf install" $fedora >&2
+	else
+		echo "deps: not a Debian system; the build needs what these packages hold:" $build >&2
+	fi
 	exit 0
+fi
+
+# Ubuntu has perf, and before 25.04 bpftool, in the tools of its kernels; not tested.
+if grep -qx 'ID=ubuntu' /etc/os-release; then
+	apt-cache show bpftool >/dev/null 2>&1 || build=$(echo "$build" | sed 's/bpftool/linux-tools-generic/')
+	tests=$(echo "$tests" | sed 's/linux-perf/linux-tools-generic/')
 fi
 
 need=$(missing $build)
