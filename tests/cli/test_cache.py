@@ -513,4 +513,76 @@ def a_reader_of_our_output_does_not_wait_for_the_maker():
     cache.sidecar()
 
 
+def renamed(path, name, *old_and_new):
+    """A copy of the program in which names of one length were edited, as a patcher of strings does."""
+    with open(path, "rb") as file:
+        data = file.read()
+    for old, new in old_and_new:
+        expect(len(old) == len(new) and old + b"\0" in data, old)
+        data = data.replace(old + b"\0", new + b"\0")
+    copy = os.path.join(folder(), name)
+    with open(copy, "wb") as file:
+        file.write(data)
+    os.chmod(copy, 0o755)
+    return copy
+
+
+@claim
+def a_file_of_the_same_code_with_other_names_gets_its_own():
+    cache, path = Cache("names"), program()
+    copy = renamed(path, "other-names", (b"walk", b"stir"), (b"right", b"wrong"))
+    for sequence in ((path, copy), (copy, path)):
+        for one in sequence:
+            name, missing, argument = ("stir", "walk", "wrong") if one == copy else ("walk", "stir", "right")
+            for _ in range(2):
+                found = cache.run("sites", one, name)
+                expect(found.status == 0 and f"inlined in {name}" not in found.out, found)
+                inlined = cache.run("sites", one, "add")
+                expect(inlined.status == 0 and f"inlined in {name}" in inlined.out and argument in inlined.out, inlined)
+                expect(cache.run("sites", one, missing).status == 1, missing)
+                at = found.out.split("0x", 1)[1].split()[0]
+                asked = cache.run("addr", one, "0x" + at)
+                expect(asked.status == 0 and name in asked.out and missing not in asked.out, asked)
+                cache.sidecar()
+
+
+@claim
+def a_stripped_file_takes_the_names_that_are_there_and_one_with_symbols_says_so():
+    need("strip")
+    cache, path = Cache("stripped-names"), program()
+    expect(cache.run("sites", path, "walk").status == 0)
+    made = cache.sidecar()
+    bare = os.path.join(folder(), "bare")
+    run("strip", path, "-o", bare, check=True)
+    r = cache.run("sites", bare, "walk")
+    expect(r.status == 0 and "right" in cache.run("sites", bare, "add").out and r.err == "", r)
+    patched = renamed(path, "patched-names", (b"walk", b"stir"))
+    run("strip", "-g", patched, check=True)
+    r = cache.run("sites", patched, "walk")
+    expect(r.status == 0 and "other symbols or debug information" in r.err, r)
+    expect(cache.sidecar() == made)
+
+
+@claim
+def the_names_of_a_large_file_are_read_again_when_it_changed():
+    need("objcopy")
+    cache, large, pad = Cache("large-names"), os.path.join(folder(), "large"), os.path.join(folder(), "pad")
+    with open(pad, "wb") as file:
+        file.write(b"\1" * (2 << 20))
+    run("objcopy", "--add-section", f".debug_pad={pad}", program(), large, check=True)
+    time.sleep(2.2)  # a clock may be too coarse to show a change that comes at once
+    for _ in range(2):
+        expect(cache.run("sites", large, "walk").status == 0)
+        cache.sidecar()
+    if "user.cairn.names" not in os.listxattr(cache.sidecar()):
+        raise Skip("no extended attributes here")
+    patched = renamed(large, "large-patched", (b"walk", b"stir"))
+    with open(patched, "rb") as file:
+        data = file.read()
+    # The same file, of the same size.
+    with open(large, "r+b") as file:
+        file.write(data)
+    r = cache.run("sites", large, "stir")
+    expect(r.status == 0 and cache.run("sites", large, "walk").status == 1, r)
+
 main()

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include <cairn/binary.h>
 
@@ -66,6 +67,7 @@ struct elf_origin {
 	uid_t owner;
 	bool is_file;
 	uint64_t size; /* bytes that were mapped */
+	struct timespec changed; /* the file or its attributes, before it was mapped */
 };
 
 const char *elf_path(const struct elf *e);
@@ -185,6 +187,15 @@ struct elf_symbol {
 	uint8_t binding; /* STB_* */
 };
 int elf_symbols(struct elf *e, const struct elf_symbol **ret, size_t *ret_n, struct cairn_err *err);
+
+/*
+ * elf_names_print - a number for the symbols and the debug information that are in the file itself
+ *
+ * Equal for equal sections wherever they lie in the file. It is no protection from a person, who
+ * could make other names of the same number.
+ * Returns 0 if the file has neither. Cost: 0.2 ms per MB of strings.
+ */
+uint32_t elf_names_print(const struct elf *e);
 
 /* The file has a .symtab with something in it. */
 bool elf_has_symtab(const struct elf *e);

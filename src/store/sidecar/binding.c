@@ -84,7 +84,8 @@ void encode_binding(const struct elf *e, struct bytes *ret)
 	const struct elf_load *l;
 	size_t n = elf_loads(e, &l);
 	bool is_bound = has_code_bytes(l, n);
-	struct sidecar_binding head = {.n_loads = (uint32_t)n, .is_bound = is_bound};
+	struct sidecar_binding head = {
+		.n_loads = (uint32_t)n, .is_bound = is_bound, .names = elf_names_print(e)};
 	size_t at = ret->v.n;
 	put_bytes(ret, &head, sizeof(head));
 	for (size_t i = 0; i < n; i++)
@@ -134,6 +135,7 @@ int binding_read(const struct elf_section *s, struct binding *ret, struct cairn_
 	ret->n_pages = head.n_pages;
 	ret->hashes = s->data + sizeof(head) + (size_t)head.n_loads * sizeof(*ret->loads);
 	ret->is_bound = head.is_bound;
+	ret->names = head.names;
 	return 0;
 }
 

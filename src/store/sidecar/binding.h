@@ -32,6 +32,7 @@ struct binding {
 	const uint8_t *hashes;
 	uint32_t n_pages;
 	bool is_bound;
+	uint32_t names; /* elf_names_print() of the file that it was made of */
 	/*
 	 * The file whose pages are compared; NULL: there is no such file, or the sidecar is
 	 * unbound.

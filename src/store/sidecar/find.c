@@ -18,6 +18,7 @@
 #include "base/scope.h"
 #include "elf/guard.h"
 #include "sidecar/cache.h"
+#include "sidecar/names_memo.h"
 #include "sidecar/sidecar_impl.h"
 #include "sidecar/trust.h"
 #include "sidecar_maker.h"
@@ -51,6 +52,23 @@ struct wanted {
 	bool has_code; /* else the binary is a debug file, which nothing can be compared with */
 };
 
+/*
+ * A cached one is found by the build-id, and compared with code. A file of the same code may have
+ * other names: it gets its own sidecar, or its user a note. A stripped file has none of its own.
+ */
+static bool has_names_of(struct cairn_sidecar_search *s, const struct wanted *w,
+			 const struct cairn_sidecar *sidecar)
+{
+	uint32_t own = names_print(binary_main(w->bin), cairn_sidecar_path(sidecar));
+	if (!own || own == sidecar->binding->names)
+		return true;
+	if (cairn_binary_has_dwarf(w->bin))
+		return false;
+	note(s, "%s: made of a file that has other symbols or debug information than %s",
+	     cairn_sidecar_path(sidecar), cairn_binary_path(w->bin));
+	return true;
+}
+
 /* True if it is as good as one that could be made instead. */
 static bool suffices(struct cairn_sidecar_search *s, const struct wanted *w,
 		     const struct cairn_sidecar *sidecar, bool in_cache)
@@ -62,6 +80,8 @@ static bool suffices(struct cairn_sidecar_search *s, const struct wanted *w,
 		return false;
 	/* The user who wrote one beside the binary chose its maker. */
 	if (in_cache && sidecar->header->maker != SIDECAR_MAKER && cairn_binary_has_dwarf(w->bin))
+		return false;
+	if (in_cache && !has_names_of(s, w, sidecar))
 		return false;
 	/*
 	 * The sidecar was made of a debug file alone, and the code that it could not be compared

@@ -69,7 +69,7 @@ struct sidecar_binding {
 	uint32_t n_loads;
 	uint32_t n_pages; /* hashes */
 	uint32_t is_bound; /* 0: made of a file without code */
-	uint32_t zero;
+	uint32_t names;	   /* elf_names_print() of that file; 0: it had none */
 };
 _Static_assert(sizeof(struct sidecar_binding) == 16, "the binding has no holes");
 
