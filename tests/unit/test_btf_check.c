@@ -135,6 +135,41 @@ static void what_kernels_take_depends_on_their_version(void **state)
 	assert_since(b, CAIRN_BTF_LINUX(6, 12));
 }
 
+/* A struct with a kptr to what is no struct, and one with nodes of 16 and 24 bytes: what a version says. */
+static void assert_fields(const char *node, uint32_t bytes, bool kptr, uint32_t version, int expected)
+{
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+	uint32_t value = add_int(b);
+	struct cairn_btf_member val = {str(b, "val"), value, 0, 0};
+	uint32_t type = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, node), bytes, &val, 1);
+	uint32_t tag = ADD(ref, b, CAIRN_BTF_TYPE_TAG, str(b, "kptr"), value);
+	uint32_t pointer = ADD(ref, b, CAIRN_BTF_PTR, 0, kptr ? tag : value);
+	struct cairn_btf_member m[] = {{str(b, "p"), pointer, 0, 0}, {str(b, "n"), type, 64, 0}};
+	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 8 + bytes, m, 2);
+	struct blob blob = finish(b, NULL);
+	assert_int_equal(cairn_btf_check_for_kernel(blob.btf, version, NULL, NULL), expected);
+	blob_free(&blob);
+}
+
+static void a_kernel_passes_over_fields_that_came_later(void **state)
+{
+	/* Pointers to kernel objects are looked for at loading since 6.12, in values of maps since 5.19. */
+	assert_fields("bpf_spin_lock", 4, true, CAIRN_BTF_LINUX(6, 1), 0);
+	assert_fields("bpf_spin_lock", 4, true, CAIRN_BTF_LINUX(6, 11), 0);
+	assert_fields("bpf_spin_lock", 4, true, CAIRN_BTF_LINUX(6, 12), 1);
+	assert_fields("bpf_spin_lock", 4, true, 0, 1);
+	/* A node has got its owner with 6.6. */
+	assert_fields("bpf_list_node", 16, false, CAIRN_BTF_LINUX(6, 5), 0);
+	assert_fields("bpf_list_node", 16, false, CAIRN_BTF_LINUX(6, 6), 1);
+	assert_fields("bpf_list_node", 24, false, CAIRN_BTF_LINUX(6, 5), 1);
+	assert_fields("bpf_list_node", 24, false, CAIRN_BTF_LINUX(6, 6), 0);
+	/* Trees came with 6.3, counts with 6.4: before, a wrong size is nobody's concern. */
+	assert_fields("bpf_rb_node", 8, false, CAIRN_BTF_LINUX(6, 2), 0);
+	assert_fields("bpf_rb_node", 8, false, CAIRN_BTF_LINUX(6, 3), 1);
+	assert_fields("bpf_refcount", 8, false, CAIRN_BTF_LINUX(6, 3), 0);
+	assert_fields("bpf_refcount", 8, false, CAIRN_BTF_LINUX(6, 4), 1);
+}
+
 /* "struct s { T a, b; }", or with @is_nested "struct s { T a; struct { T b; } c; }": what Linux 6.18 and 7.2 say. */
 static void assert_twice(const char *name, bool is_nested, int before, int since)
 {
@@ -521,6 +556,7 @@ int main(void)
 		cmocka_unit_test(struct_with_a_pointer_to_itself_is_sound),
 		cmocka_unit_test(names_of_other_languages_are_sound_but_not_for_the_kernel),
 		cmocka_unit_test(what_kernels_take_depends_on_their_version),
+		cmocka_unit_test(a_kernel_passes_over_fields_that_came_later),
 		cmocka_unit_test(kernels_count_locks_and_counts_by_struct_and_since_by_record),
 		cmocka_unit_test(kernel_wants_whole_integers_for_bit_fields),
 		cmocka_unit_test(each_field_of_each_record_out_of_range_is_refused_by_its_site),

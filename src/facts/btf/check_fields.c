@@ -11,9 +11,9 @@
  * has, an array of fields, a head or root that does not say what it contains, or that has no lock
  * beside it, nodes of two kinds without a count, a pointer to a kernel object (kptr) that is no
  * struct. It passes over a field that is not aligned or has another size, and refuses the struct
- * when no field remains. Linux 6.18 counts the locks of each struct alone; 7.2 counts locks and
- * reference counts over nested structs, too. The rules are stated from the behaviour of these two
- * kernels, which tests query. The versions between them were not seen, and are taken to be as
+ * when no field remains. A kernel knows the fields that its version introduced. Linux 6.18 counts
+ * the locks of each struct alone; 7.2 counts locks and reference counts over nested structs, too.
+ * The rules are stated from the behaviour of these two kernels, which tests query. The versions between them were not seen, and are taken to be as
  * strict as 7.2. Not stated here: the rules of ownership among the contents of lists.
  */
 #include "btf/check.h"
@@ -34,14 +34,19 @@ enum field {
 	FIELD_RES_LOCK
 };
 
+/* A node has a pointer to its owner since Linux 6.6. */
 static const struct known {
 	const char *name;
-	uint32_t bytes, align;
+	uint32_t bytes, align, since, bytes_without_owner;
 } known[] = {
-	[FIELD_LOCK] = {"bpf_spin_lock", 4, 4},		[FIELD_HEAD] = {"bpf_list_head", 16, 8},
-	[FIELD_NODE] = {"bpf_list_node", 24, 8},	[FIELD_ROOT] = {"bpf_rb_root", 16, 8},
-	[FIELD_RB_NODE] = {"bpf_rb_node", 32, 8},	[FIELD_COUNT] = {"bpf_refcount", 4, 4},
-	[FIELD_RES_LOCK] = {"bpf_res_spin_lock", 4, 4}, /* it alone makes no record */
+	[FIELD_LOCK] = {"bpf_spin_lock", 4, 4, BTF_LINUX_FIELDS, 4},
+	[FIELD_HEAD] = {"bpf_list_head", 16, 8, BTF_LINUX_FIELDS, 16},
+	[FIELD_NODE] = {"bpf_list_node", 24, 8, BTF_LINUX_FIELDS, 16},
+	[FIELD_ROOT] = {"bpf_rb_root", 16, 8, BTF_LINUX_TREES, 16},
+	[FIELD_RB_NODE] = {"bpf_rb_node", 32, 8, BTF_LINUX_TREES, 24},
+	[FIELD_COUNT] = {"bpf_refcount", 4, 4, BTF_LINUX_COUNTS, 4},
+	/* it alone makes no record */
+	[FIELD_RES_LOCK] = {"bpf_res_spin_lock", 4, 4, BTF_LINUX_RES_LOCKS, 4},
 };
 
 enum { RECORD_MAX = 11, NESTED_MAX = 4 };
@@ -56,12 +61,13 @@ struct fields {
 	bool has_no_contents;		   /* a head or root that does not say what it contains */
 };
 
-static enum field field_of(const struct cairn_btf_type *t)
+/* A kernel passes over the types that it does not know yet. */
+static enum field field_of(const struct btf_check *c, const struct cairn_btf_type *t)
 {
 	for (unsigned int i = FIELD_LOCK;
 	     t->kind == CAIRN_BTF_STRUCT && i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strcmp(t->name, known[i].name))
-			return (enum field)i;
+			return btf_kernel_lacks(c, known[i].since) ? FIELD_NONE : (enum field)i;
 	return FIELD_NONE;
 }
 
@@ -151,8 +157,9 @@ static bool follow_tags(const struct cairn_btf *btf, uint32_t id, struct cairn_b
 /*
  * "struct task_struct __kptr *p"
  *
- * Linux before 7.2 wants one tag that it knows, right after the pointer. 7.2 passes over other tags
- * and wants that all that it knows are the same.
+ * Linux before 6.12 looks for them in the values of maps only, when a map is made. Linux before 7.2
+ * wants one tag that it knows, right after the pointer. 7.2 passes over other tags and wants that
+ * all that it knows are the same.
  */
 static enum kptr kptr_of(const struct btf_check *c, const struct cairn_btf_type *m)
 {
@@ -160,6 +167,8 @@ static enum kptr kptr_of(const struct btf_check *c, const struct cairn_btf_type 
 	struct cairn_btf_type pointer = *m, first = {.kind = CAIRN_BTF_VOID}, second = first, to;
 	bool wants_one = btf_kernel_before(c, BTF_LINUX_TAG_ORDER);
 	int tag;
+	if (btf_kernel_lacks(c, BTF_LINUX_KPTRS))
+		return KPTR_NONE;
 	if (pointer.kind == CAIRN_BTF_VOLATILE && !cairn_btf_type(btf, pointer.ref, &pointer))
 		return KPTR_NONE;
 	if (pointer.kind != CAIRN_BTF_PTR || !cairn_btf_type(btf, pointer.ref, &first))
@@ -205,7 +214,7 @@ static bool is_right(struct checking *k, const char *text, enum field head)
 		struct cairn_btf_member member = cairn_btf_member(&t, i);
 		if (!strcmp(cairn_btf_string(k->btf, member.name_off), colon + 1) &&
 		    cairn_btf_type(k->btf, member.type, &m))
-			return field_of(&m) == (head == FIELD_HEAD ? FIELD_NODE : FIELD_RB_NODE);
+			return field_of(k->c, &m) == (head == FIELD_HEAD ? FIELD_NODE : FIELD_RB_NODE);
 	}
 	return false;
 }
@@ -232,9 +241,12 @@ static bool is_second(const struct checking *k, const struct fields *f)
  * Whether the kernel passes over a field: it has another size, or is not aligned within the struct
  * that has it.
  */
-static bool is_passed_over(enum field f, const struct cairn_btf_type *m, uint32_t bit_off)
+static bool is_passed_over(const struct btf_check *c, enum field f, const struct cairn_btf_type *m,
+			   uint32_t bit_off)
 {
-	return m->ref != known[f].bytes || bit_off % (8 * known[f].align);
+	bool has_owner = !btf_kernel_lacks(c, BTF_LINUX_OWNED_NODES);
+	uint32_t bytes = has_owner ? known[f].bytes : known[f].bytes_without_owner;
+	return m->ref != bytes || bit_off % (8 * known[f].align);
 }
 
 /*
@@ -287,11 +299,11 @@ static void collect(struct checking *k, const struct cairn_btf_type *t, int dept
 		struct cairn_btf_type m;
 		struct fields inside = {0};
 		uint64_t n = elements_of(k->btf, member.type, &m);
-		enum field f = n ? field_of(&m) : FIELD_NONE;
+		enum field f = n ? field_of(k->c, &m) : FIELD_NONE;
 		if (!n)
 			continue;
 		if (f)
-			inside = one_field(f, is_passed_over(f, &m, member.bit_off));
+			inside = one_field(f, is_passed_over(k->c, f, &m, member.bit_off));
 		else if (m.kind == CAIRN_BTF_STRUCT)
 			collect(k, &m, depth + 1, &inside);
 		else if (member.bit_off % 64 == 0)
@@ -364,7 +376,7 @@ static bool has_record(const struct btf_check *c, const struct cairn_btf_type *t
 		struct cairn_btf_type m;
 		if (!cairn_btf_type(c->btf, cairn_btf_member(t, i).type, &m))
 			continue;
-		enum field f = field_of(&m);
+		enum field f = field_of(c, &m);
 		if ((f && f != FIELD_RES_LOCK) || kptr_of(c, &m) == KPTR_SOUND)
 			return true;
 	}
@@ -376,7 +388,7 @@ static bool has_known_types(const struct btf_check *c)
 	struct cairn_btf_type t;
 	for (uint32_t id = 1; id < c->btf->end_id; id++)
 		if (cairn_btf_type(c->btf, id, &t) &&
-		    (field_of(&t) || kptr_of(c, &t) == KPTR_SOUND))
+		    (field_of(c, &t) || kptr_of(c, &t) == KPTR_SOUND))
 			return true;
 	return false;
 }
