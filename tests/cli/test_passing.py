@@ -132,6 +132,45 @@ def disagreements(source, name):
     return shared, differ
 
 
+# Their implicit constructors are deleted by a part: docs/findings/gcc-implicit-copy-is-deleted.md.
+DELETED = """\
+struct D { D(const D &) = delete; explicit D(int); char p[24]; };
+struct Dm { Dm(Dm &&) = delete; explicit Dm(int); char p[24]; };
+struct Dd { Dd(const Dd &) = default; Dd &operator=(Dd &&); explicit Dd(int); D d; };
+struct Copied { Copied(const Copied &) {} explicit Copied(int) {} };
+struct A0 : D { explicit A0(int s) : D(s) {} char q; };
+struct A1 : D { explicit A1(int s) : D(s) {} ~A1() = default; char q; };
+struct A2 : D { explicit A2(int s) : D(s) {} A2 &operator=(const A2 &); char q; };
+struct A3 : D { explicit A3(int s) : D(s) {} A3 &operator=(A3 &&); char q; };
+struct A4 : D { explicit A4(int s) : D(s) {} A4(A4 &&) = default; char q; };
+struct A5 : D { explicit A5(int s) : D(s) {} A5(const A5 &) = default; char q; };
+struct A6 : D { explicit A6(int s) : D(s), c(s) {} Copied c; };
+struct B0 : Dm { explicit B0(int s) : Dm(s) {} char q; };
+struct B1 : Dm { explicit B1(int s) : Dm(s) {} ~B1() = default; char q; };
+struct C0 : Dd { explicit C0(int s) : Dd(s) {} char q; };
+struct U0 : A0 { explicit U0(int s) : A0(s) {} };
+"""
+DELETING = ("D", "Dm", "Dd", "A0", "A1", "A2", "A3", "A4", "A5", "A6", "B0", "B1", "C0", "U0")
+
+
+@claim
+def a_class_whose_parts_delete_its_constructors_is_passed_as_gcc_does():
+    """The code says it: the number after a class by value is in the first register, after one by address in the second."""
+    functions = "".join(f'int take_{c}(long, {c} c, int after);\nint take_{c}(long, {c} c, int after) '
+                        f'{{ asm volatile("" :: "r"(&c)); return after; }}\n' for c in DELETING)
+    program = build("deleted", DELETED + functions.replace("(long, ", "(") + "int main() {}\n", "g++")
+    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True, text=True, check=True).stdout
+    shown, ways = bodies(program), set()
+    for c in DELETING:
+        symbol = next(s for s in shown if s.startswith(f"_Z{5 + len(c)}take_{c}"))
+        body = code.split(f"<{symbol}>:\n")[1].split("\n\n")[0]
+        register = "%rsi" if "%esi," in body else "%rdi"
+        expect("%edi," in body or register == "%rsi", c, body)
+        expect(shown[symbol][1]["name"] == "after" and shown[symbol][1]["loc"] == register, c, register, shown[symbol], body)
+        ways.add(register)
+    expect(ways == {"%rsi", "%rdi"}, ways)
+
+
 def of_each_class():
     functions = [f"int take_{name}(int before, {SPELLED.get(name, name)} c, int after)"
                  f" {{ (void)&c; return before + after; }}" for name in CLASSES]

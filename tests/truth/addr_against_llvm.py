@@ -22,11 +22,13 @@ SID = os.path.join(LAB, 'sid')
 
 EXPLAINED = {
     'symbol without a size':
-        'llvm extends a symbol of size 0 up to the next one; it is known at its first byte and no further',
+        'a label within a function of known size, or a local one within a function: llvm names it, cairn the function',
     'another name of the symbol':
         'several symbols begin there (aliases, or the local one of an assembler): which one names it is a choice',
     'symbol that starts later':
         'symbols nest: the innermost is taken; llvm takes the one that starts last, also where that has ended',
+    'file of a symbol':
+        'code without lines: llvm takes the file from a symbol of type FILE, cairn says that the file is not known',
     'padding behind a function':
         'the line table goes on there; llvm looks at the ranges of units first, which end',
 }
@@ -103,6 +105,9 @@ def class_of(at, ours, theirs, symbols):
         if b and not any(s <= at < s + n for s, n in b):
             return 'symbol that starts later'
         return 'name of the outermost'
+    if len(ours) == len(theirs) == 1 and not ours[0][2] and not theirs[0][2] and not ours[0][1]:
+        if ours[0][0] == theirs[0][0]:
+            return 'file of a symbol'
     if unknown(ours) and len(theirs) == 1 and not theirs[0][2]:
         sizes = symbols.of.get(theirs[0][0], [])
         if not any(s <= at < s + n for s, n in sizes):

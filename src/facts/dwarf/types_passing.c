@@ -18,6 +18,10 @@
  *	~C() = default            as the parts are   absent
  *	none of these             as the parts are   as the parts are
  *
+ * GCC counts an implicit constructor as not deleted, also where a part deletes it, unless the class
+ * declares a move constructor or a move assignment. Clang passes such a class by address
+ * (docs/findings/gcc-implicit-copy-is-deleted.md).
+ *
  * The parts are base classes and members. A virtual function or base makes both constructors
  * non-trivial. If the debug information leaves a fact open (a second parameter that may have a
  * default), the answer is open, too.
@@ -53,9 +57,11 @@ struct special {
 
 struct fates {
 	enum fate copy, move, destructor;
+	bool is_implicit; /* GCC counts a copy or a move constructor as not deleted */
+	bool is_complex;  /* the class or a part has a non-trivial one, which may be deleted */
 };
 
-static const struct fates unsure = {UNSURE, UNSURE, UNSURE};
+static const struct fates unsure = {UNSURE, UNSURE, UNSURE, false, false};
 
 /* ---- the declarations of a class ---- */
 
@@ -202,6 +208,7 @@ static void add_part(struct fates *all, struct fates part, bool in_union)
 		part.move = part.move == NON_TRIVIAL ? DELETED : part.move;
 		part.destructor = part.destructor == NON_TRIVIAL ? DELETED : part.destructor;
 	}
+	all->is_complex |= part.is_complex;
 	all->copy = worse(all->copy, part.copy);
 	all->move = worse(all->move, part.move);
 	all->destructor = worse(all->destructor, part.destructor);
@@ -235,6 +242,10 @@ static struct fates settle(const struct special *s, struct fates parts)
 		.copy = fate_of(s->copy, moves ? DELETED : parts.copy),
 		.move = fate_of(s->move, keeps_move ? parts.move : ABSENT),
 		.destructor = fate_of(s->destructor, parts.destructor),
+		.is_implicit = (keeps_move && s->move == NOT_DECLARED) ||
+			       (s->copy == NOT_DECLARED && !moves),
+		.is_complex = parts.is_complex || s->is_virtual || s->copy == PROVIDED ||
+			      s->move == PROVIDED,
 	};
 	if (s->copy == DEFAULTED_IN_CLASS)
 		ret.copy = parts.copy;
@@ -306,13 +317,15 @@ enum { FATE_BITS = 8, FATE_MASK = 0xff };
 static uint64_t pack(struct fates f)
 {
 	return (uint64_t)f.copy | (uint64_t)f.move << FATE_BITS |
-	       (uint64_t)f.destructor << 2 * FATE_BITS;
+	       (uint64_t)f.destructor << 2 * FATE_BITS | (uint64_t)f.is_implicit << 3 * FATE_BITS |
+	       (uint64_t)f.is_complex << 4 * FATE_BITS;
 }
 
 static struct fates unpack(uint64_t v)
 {
 	return (struct fates){(enum fate)(v & FATE_MASK), (enum fate)(v >> FATE_BITS & FATE_MASK),
-			      (enum fate)(v >> 2 * FATE_BITS & FATE_MASK)};
+			      (enum fate)(v >> 2 * FATE_BITS & FATE_MASK),
+			      v >> 3 * FATE_BITS & FATE_MASK, v >> 4 * FATE_BITS & FATE_MASK};
 }
 
 /* @id is a part of a value, and complete. */
@@ -344,7 +357,8 @@ static enum dw_passing passing_of(struct fates f)
 	if (f.copy == UNSURE || f.move == UNSURE || f.destructor == UNSURE ||
 	    f.destructor == DELETED)
 		return DW_PASSING_UNKNOWN;
-	return copies || moves ? DW_PASSED_BY_VALUE : DW_PASSED_BY_ADDRESS;
+	bool serves = copies || moves || (f.is_implicit && !f.is_complex);
+	return serves ? DW_PASSED_BY_VALUE : DW_PASSED_BY_ADDRESS;
 }
 
 /* The decision that the compiler wrote down for the class with number @id, if it did. */
