@@ -227,7 +227,7 @@ static int note_name(struct classes *c, const struct unit_types *u, size_t i, ui
 	 * known.
 	 */
 	c->has_others |= u->whole || !u->is_c;
-	if (!c->want_contents || !u->is_c || !t->name || t->is_inner || c->v.p[class_].is_named)
+	if (!u->is_c || !t->name || t->is_inner || c->v.p[class_].is_named)
 		return 0;
 	struct named n = {.key = named_key(t->kind, t->name),
 			  .die = unit_die_off(u, u->offs.p[i]),
@@ -247,7 +247,7 @@ static int add_roots(struct classes *c, struct unit_types *u, uint32_t index)
 		if (!is_root(t, index))
 			continue;
 		int rc = class_of(c, u, index, t, &class_);
-		if (rc >= 0)
+		if (rc >= 0 && c->want_contents)
 			rc = note_name(c, u, i, class_);
 		if (rc < 0)
 			return rc;

@@ -166,6 +166,26 @@ static bool is_constant(const struct built_site *b, uint32_t arg)
 	       p->n_steps == 1 && p->steps->op == CAIRN_LOC_CONST && b->exprs[arg].n;
 }
 
+enum { CONSTANTS_MAX = 64 }; /* bits of a mask; the constants after these are believed */
+
+static bool has_constant(const struct built_site *b)
+{
+	for (uint32_t i = 0; i < b->formals.n && i < CONSTANTS_MAX; i++)
+		if (is_constant(b, i))
+			return true;
+	return false;
+}
+
+/* The constant arguments that are no pointers, as a mask. */
+static uint64_t constant_numbers(const struct built_site *b)
+{
+	uint64_t constants = 0;
+	for (uint32_t i = 0; i < b->formals.n && i < CONSTANTS_MAX; i++)
+		if (is_constant(b, i) && !args_check_is_pointer(b->die.unit, b->formals.die[i]))
+			constants |= UINT64_C(1) << i;
+	return constants;
+}
+
 /* Records the values that the accumulator is made of: a register, or a stack slot. */
 static void explain_piece(struct values *v, const struct cairn_piece *p)
 {
@@ -283,20 +303,19 @@ int hidden_difference_check(const struct quirk_query *q)
 	struct graph *g = q->graph;
 	struct built_site *b = q->site;
 	uint32_t at = q->at;
-	uint64_t constants = 0; /* those after the first 64 are believed */
-	if (!g || at == GRAPH_NONE || graph_is_straight(g, at))
+	if (!g || at == GRAPH_NONE || graph_is_straight(g, at) || !has_constant(b))
 		return 0;
-	for (uint32_t i = 0; i < b->formals.n && i < 64; i++)
-		if (is_constant(b, i) && !args_check_is_pointer(b->die.unit, b->formals.die[i]))
-			constants |= UINT64_C(1) << i;
-	/* Most sites have no subtraction near them, which takes less to see than a loop. */
-	bool may_be = constants && has_difference_before(q->code, g, at);
-	int rc = may_be ? graph_may_come_back(g, at) : 0;
+	/*
+	 * Most sites have no subtraction near them, which takes less to see than the types of
+	 * arguments, and these less than a loop.
+	 */
+	uint64_t constants = has_difference_before(q->code, g, at) ? constant_numbers(b) : 0;
+	int rc = constants ? graph_may_come_back(g, at) : 0;
 	unsigned int known = rc > 0 ? unknown_numbers(b) : 0;
 	if (rc <= 0 || differences(q->code, g, b, at, known) <= known)
 		return rc < 0 ? rc : 0;
 	rc = event_count_is_in_loop(g, q->container, at, q->scratch);
-	for (uint32_t i = 0; rc > 0 && i < 64; i++)
+	for (uint32_t i = 0; rc > 0 && i < CONSTANTS_MAX; i++)
 		if (constants >> i & 1)
 			quirk_reject(&b->args[i].loc, CAIRN_QUIRK_HIDDEN_DIFFERENCE);
 	return rc < 0 ? rc : 0;
