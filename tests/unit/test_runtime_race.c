@@ -131,7 +131,7 @@ static void check_slot(struct code_runtime *rt, unsigned int slot, unsigned int 
 	n->named++;
 }
 
-static void stop(int pid)
+static void stop_process(int pid)
 {
 	int status;
 	kill(pid, SIGSTOP);
@@ -144,7 +144,7 @@ static void look(struct code_runtime *rt, struct code_space *space, int pid, int
 {
 	unsigned int was[SLOTS];
 	alarm(SECONDS);
-	stop(pid);
+	stop_process(pid);
 	for (unsigned int slot = 0; slot < SLOTS; slot++)
 		was[slot] = slot == truth->busy ? NUMBERS : truth->number[slot];
 	assert_int_equal(code_runtime_prepare(rt, space, NULL), 0);

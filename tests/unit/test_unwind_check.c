@@ -222,7 +222,7 @@ static void a_damaged_sframe_is_an_error_also_without_words(void **state)
 	end(&s);
 }
 
-static int stop(void *ctx, const struct cairn_unwind_disagreement *found)
+static int stop_at_first(void *ctx, const struct cairn_unwind_disagreement *found)
 {
 	return 42;
 }
@@ -231,7 +231,7 @@ static void who_is_told_may_end_it(void **state)
 {
 	struct sample s;
 	build(&s, wrong, sizeof(wrong), NULL, 0);
-	assert_int_equal(cairn_unwind_check(s.bin, stop, NULL, &s.told, &s.err), 42);
+	assert_int_equal(cairn_unwind_check(s.bin, stop_at_first, NULL, &s.told, &s.err), 42);
 	end(&s);
 }
 

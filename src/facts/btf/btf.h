@@ -17,7 +17,7 @@ struct elf;
 struct btf_names;
 
 /* One entry of the layout section: the size of a kind's records, which is the entry's index. */
-struct btf_layout {
+struct btf_kind_layout {
 	uint8_t fixed_bytes, elem_bytes;
 	uint16_t flags;
 };
@@ -63,7 +63,7 @@ int btf_parse(struct cairn_btf *btf, const void *bytes, size_t size, enum cairn_
  * The entry of @kind in the layout section of @btf or the nearest of its bases that has one; false:
  * none.
  */
-bool btf_layout_of(const struct cairn_btf *btf, uint32_t kind, struct btf_layout *ret);
+bool btf_layout_of(const struct cairn_btf *btf, uint32_t kind, struct btf_kind_layout *ret);
 
 /* The blob of the chain that has @id as its own; NULL: none. */
 const struct cairn_btf *btf_owner(const struct cairn_btf *btf, uint32_t id);

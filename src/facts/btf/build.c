@@ -26,7 +26,7 @@ struct cairn_btf_builder {
 	VEC(uint32_t) words;
 	VEC(uint32_t) records; /* word number of each record */
 	/* For every kind that records may have; the first n_layout are written. */
-	struct btf_layout layout[BTF_KIND_MAX + 1];
+	struct btf_kind_layout layout[BTF_KIND_MAX + 1];
 	uint32_t n_layout;
 };
 
@@ -54,7 +54,7 @@ static void fill_layout(struct cairn_btf_builder *b)
 	for (uint32_t kind = 1; kind < CAIRN_BTF_N_KINDS; kind++) {
 		const struct btf_shape *shape = btf_shape(
 			kind, b->dialect == CAIRN_BTF_LOC_V1 ? b->dialect : CAIRN_BTF_LOC_N);
-		b->layout[kind] = (struct btf_layout){4 * shape->n_fixed, 4 * shape->n_elem, 0};
+		b->layout[kind] = (struct btf_kind_layout){4 * shape->n_fixed, 4 * shape->n_elem, 0};
 	}
 	b->n_layout = b->dialect == CAIRN_BTF_NO_LOC ? CAIRN_BTF_LOC_PARAM : CAIRN_BTF_N_KINDS;
 }
@@ -172,7 +172,7 @@ static bool right_size(const struct cairn_btf_builder *b, const struct cairn_btf
 		return n_words == btf_n_words(shape, t->kind, t->vlen);
 	if (t->kind < CAIRN_BTF_N_KINDS || t->kind >= b->n_layout)
 		return false;
-	struct btf_layout l = b->layout[t->kind];
+	struct btf_kind_layout l = b->layout[t->kind];
 	return 4ull * n_words == l.fixed_bytes + (uint64_t)l.elem_bytes * t->vlen;
 }
 
@@ -250,7 +250,7 @@ static void put_header(const struct cairn_btf_builder *b, const struct sections 
 static void put_layout(const struct cairn_btf_builder *b, uint8_t *p)
 {
 	for (uint32_t kind = 0; kind < b->n_layout; kind++, p += 4) {
-		struct btf_layout l = b->layout[kind];
+		struct btf_kind_layout l = b->layout[kind];
 		p[0] = l.fixed_bytes;
 		p[1] = l.elem_bytes;
 		p[b->big_endian ? 3 : 2] = (uint8_t)l.flags;

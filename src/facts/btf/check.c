@@ -57,7 +57,7 @@ static void check_blob(struct btf_check *c)
 	if (c->kernel && btf->start_id == btf->end_id)
 		btf_broken(c, 0, "there are no records");
 	for (uint32_t kind = 0; kind < btf->n_layout; kind++) {
-		struct btf_layout l;
+		struct btf_kind_layout l;
 		btf_layout_of(btf, kind, &l);
 		if (l.fixed_bytes % 4 || l.elem_bytes % 4)
 			btf_broken(c, 0,

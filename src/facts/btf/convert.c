@@ -110,7 +110,7 @@ static void plan(struct btf_convert *c, bool keep_unknown)
 static bool can_keep_unknown(const struct btf_convert *c)
 {
 	struct cairn_btf_type t;
-	struct btf_layout l;
+	struct btf_kind_layout l;
 	if (c->downgrade || c->kernel ||
 	    (c->base && btf_end_string(c->base) != c->btf->start_string))
 		return false;

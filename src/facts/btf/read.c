@@ -170,15 +170,15 @@ static int parse_header(struct cairn_btf *btf, const uint8_t *bytes, size_t size
 	return rc < 0 ? rc : take_words(btf, body + h.types_off, h.types_size, err);
 }
 
-static struct btf_layout layout_entry(const struct cairn_btf *btf, uint32_t kind)
+static struct btf_kind_layout layout_entry(const struct cairn_btf *btf, uint32_t kind)
 {
 	const uint8_t *e = btf->layout + 4 * (size_t)kind;
 	uint16_t flags =
 		btf->big_endian ? (uint16_t)(e[2] << 8 | e[3]) : (uint16_t)(e[3] << 8 | e[2]);
-	return (struct btf_layout){e[0], e[1], flags};
+	return (struct btf_kind_layout){e[0], e[1], flags};
 }
 
-bool btf_layout_of(const struct cairn_btf *btf, uint32_t kind, struct btf_layout *ret)
+bool btf_layout_of(const struct cairn_btf *btf, uint32_t kind, struct btf_kind_layout *ret)
 {
 	while (btf && kind >= btf->n_layout)
 		btf = btf->base;
@@ -188,7 +188,7 @@ bool btf_layout_of(const struct cairn_btf *btf, uint32_t kind, struct btf_layout
 	return true;
 }
 
-static bool says(struct btf_layout l, const struct btf_shape *shape)
+static bool says(struct btf_kind_layout l, const struct btf_shape *shape)
 {
 	return l.fixed_bytes == 4 * shape->n_fixed && l.elem_bytes == 4 * shape->n_elem;
 }
@@ -201,7 +201,7 @@ static int check_layout(struct cairn_btf *btf, struct cairn_err *err)
 {
 	enum cairn_btf_dialect told = CAIRN_BTF_NO_LOC;
 	for (uint32_t kind = 1; kind < btf->n_layout && kind < CAIRN_BTF_N_KINDS; kind++) {
-		struct btf_layout l = layout_entry(btf, kind);
+		struct btf_kind_layout l = layout_entry(btf, kind);
 		bool n = says(l, btf_shape(kind, CAIRN_BTF_LOC_N));
 		bool v1 = says(l, btf_shape(kind, CAIRN_BTF_LOC_V1));
 		if (n && v1)
@@ -230,7 +230,7 @@ static int64_t words_of(const struct cairn_btf *btf, const uint32_t *p,
 {
 	uint32_t kind = BTF_KIND_OF(p[BTF_RECORD_INFO]), vlen = BTF_VLEN_OF(p[BTF_RECORD_INFO]);
 	const struct btf_shape *shape = btf_shape(kind, dialect);
-	struct btf_layout l;
+	struct btf_kind_layout l;
 	if (shape)
 		return (int64_t)btf_n_words(shape, kind, vlen);
 	if (kind < CAIRN_BTF_N_KINDS || !btf_layout_of(btf, kind, &l) || l.fixed_bytes % 4 ||
