@@ -443,6 +443,7 @@ static int run(void *v, const struct operands *operands)
 	struct session session = {
 		.out = stdout, .json = values->json, .max_events = values->max_events,
 		.fail_on_loss = values->fail_on_loss, .has_command = values->command,
+		.of_process = values->command || values->pid,
 		.wants_children = values->children, .wish = values->wish,
 	};
 	struct command command = {0};

@@ -28,6 +28,7 @@ struct session {
 	bool json;
 	bool fail_on_loss;
 	bool has_command;
+	bool of_process; /* a command or a process, not all of them */
 	bool wants_children;
 	/*
 	 * For a command, by probe: true if its file was seen among the process's mappings. NULL

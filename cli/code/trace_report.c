@@ -380,6 +380,10 @@ static void summary_text(const struct session *session, const struct cairn_trace
 		say(stderr, "%" PRIu64 " child %s not traced; -f follows %s\n", stats->n_children,
 		    stats->n_children == 1 ? "process was" : "processes were",
 		    stats->n_children == 1 ? "it" : "them");
+	else if (session->of_process && !stats->children_known && !session->wants_children)
+		say(stderr,
+		    "child processes, if there were any, were not traced: the kernel does not "
+		    "report them here, as in a pid namespace other than the first (a container)\n");
 	if (n_with_caveats(session->trace))
 		say(stderr,
 		    "at %" PRIu32
