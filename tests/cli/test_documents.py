@@ -18,7 +18,8 @@ from claims import BUILD, CAIRN, SOURCE, Skip, cairn, claim, claim_each, expect,
 from documents import (CLONE, Shell, as_in_documents, blocks, commands, differences, make_clone,
                        with_output)
 
-DOCUMENTS = ["README.md", "docs/tutorial.md", "docs/cookbook.md", "docs/sites-by-example.md"]
+DOCUMENTS = ["README.md", "docs/tutorial.md", "docs/cookbook.md", "docs/sites-by-example.md",
+             "docs/layout.md"]
 # The documents show programs that these compiled; another version makes other code.
 MADE_WITH = {"gcc": "12", "clang": "14"}
 # Words of a command that are other people's programs. What is missing is a reason to skip.
