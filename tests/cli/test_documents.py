@@ -178,6 +178,12 @@ def no_command_is_in_a_block_that_is_not_run(name):
     expect(not left, left)
 
 
+@claim_each(*DOCUMENTS)
+def a_command_can_be_pasted_into_an_interactive_shell(name):
+    # A tab would complete file names there.
+    expect(not [c.text for c in commands(read(name)) if "\t" in c.text], name)
+
+
 def update(names, everywhere):
     for name in names or DOCUMENTS:
         found = execute(name)
