@@ -499,5 +499,6 @@ const struct cmd cmd_sites = {
 	.opts = opts,
 	.examples = examples,
 	.values_size = sizeof(struct sites_values),
+	.pages = true,
 	.run = run,
 };

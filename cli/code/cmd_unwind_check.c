@@ -156,5 +156,6 @@ const struct cmd cmd_unwind_check = {
 	.opts = opts,
 	.examples = examples,
 	.values_size = sizeof(struct check_values),
+	.pages = true,
 	.run = run,
 };

@@ -204,5 +204,6 @@ const struct cmd cmd_unwind_dump = {
 	.opts = opts,
 	.examples = examples,
 	.values_size = sizeof(struct dump_values),
+	.pages = true,
 	.run = run,
 };

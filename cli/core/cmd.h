@@ -82,6 +82,7 @@ struct cmd {
 	const char *summary;          /* as in a manual's NAME: lower case, without a full stop */
 	const char *operands;         /* as in a SYNOPSIS: "FILE|PID [FUNC...]" */
 	size_t n_operands_min;
+	bool pages; /* its output can be long: on a terminal it goes through a pager */
 	const struct opt *opts;
 	const struct example *examples; /* command NULL ends */
 	/* of the struct that opts' off counts in; zeroed before parsing */
@@ -170,6 +171,15 @@ int help_man(const char *verb, const char *prose);
 bool complete_print(const char *shell, FILE *out);
 
 /*
+ * complete_names - print the names that a shell completes (complete_names.c)
+ *
+ * @kind    "functions", "types" or "abis"
+ * @file    a file, or for functions a process number
+ * Returns an exit status.
+ */
+int complete_names(const char *kind, const char *file, const char *prefix, FILE *out);
+
+/*
  * "cairn: " and the message on stderr, by say(); the result is @status, so that failing is one
  * line.
  */
@@ -181,6 +191,14 @@ int fail_lines(int status, const char *lines, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* A library's message alone. */
 int fail_told(int status, const struct cairn_err *err);
+
+/*
+ * fail_as_json - let failures be lines of JSON on stdout, too
+ *
+ * fail_print_json() writes them after the answer: {"error": "no function x in y", "status": 1}
+ */
+void fail_as_json(void);
+void fail_print_json(FILE *out);
 
 /*
  * warn_of_missing_dwo - report that .dwo files were not found, which, and the consequence

@@ -2,21 +2,73 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
+#include "json.h"
 #include "say.h"
+
+/* Failures so far, as lines of JSON; out NULL: not wanted. */
+static struct {
+	FILE *out;
+	char *text;
+	size_t n;
+} json_errors;
+
+void fail_as_json(void)
+{
+	json_errors.out = open_memstream(&json_errors.text, &json_errors.n);
+}
+
+void fail_print_json(FILE *out)
+{
+	if (!json_errors.out)
+		return;
+	fclose(json_errors.out);
+	json_errors.out = NULL;
+	fwrite(json_errors.text, 1, json_errors.n, out);
+	free(json_errors.text);
+}
+
+/* A warning, whose status is STATUS_YES, is none. */
+static void keep_json(int status, const char *format, va_list args, const char *lines)
+{
+	struct json j = {.out = json_errors.out};
+	char *text, *whole;
+
+	if (!json_errors.out || status == STATUS_YES || vasprintf(&text, format, args) < 0)
+		return;
+	if (asprintf(&whole, "%s%s", text, lines) >= 0) {
+		json_open(&j, NULL, '{');
+		json_text(&j, "error", whole);
+		json_int(&j, "status", status);
+		json_close(&j);
+		free(whole);
+	}
+	free(text);
+}
+
+/* Earlier answers come first, also when both streams are one file. */
+static void tell(int status, const char *format, va_list args, const char *lines)
+{
+	va_list again;
+
+	va_copy(again, args);
+	fflush(stdout);
+	fputs("cairn: ", stderr);
+	vsay(stderr, format, args);
+	fprintf(stderr, "%s\n", lines);
+	keep_json(status, format, again, lines);
+	va_end(again);
+}
 
 int fail(int status, const char *format, ...)
 {
 	va_list args;
 
-	/* Earlier answers come first, also when both streams are one file. */
-	fflush(stdout);
 	va_start(args, format);
-	fputs("cairn: ", stderr);
-	vsay(stderr, format, args);
-	fputc('\n', stderr);
+	tell(status, format, args, "");
 	va_end(args);
 	return status;
 }
@@ -30,11 +82,8 @@ int fail_lines(int status, const char *lines, const char *format, ...)
 {
 	va_list args;
 
-	fflush(stdout);
 	va_start(args, format);
-	fputs("cairn: ", stderr);
-	vsay(stderr, format, args);
-	fprintf(stderr, "%s\n", lines);
+	tell(status, format, args, lines);
 	va_end(args);
 	return status;
 }

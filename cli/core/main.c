@@ -6,15 +6,31 @@
 #include "cmd.h"
 #include "json.h"
 #include "near.h"
+#include "pager.h"
 #include "say.h"
 #include "truncated.h"
 
 /* A full disk or a closed pipe must not pass for an answer. */
 static int finish(int status)
 {
+	fail_print_json(stdout);
 	if (fflush(stdout) || ferror(stdout))
 		return fail(STATUS_NOT_HERE, "cannot write the answer: %m");
+	pager_end();
 	return truncated_status(status);
+}
+
+/* Before the words are read, as they may be wrong. */
+static bool wants_json(const struct cmd *cmd, char **words)
+{
+	const struct opt *opt = cmd->opts;
+
+	while (opt->name && strcmp(opt->name, "json"))
+		opt++;
+	for (; opt->name && *words; words++)
+		if (!strcmp(*words, "--json"))
+			return true;
+	return false;
 }
 
 static int run(const struct cmd *cmd, char **words)
@@ -25,11 +41,15 @@ static int run(const struct cmd *cmd, char **words)
 
 	if (!values)
 		return fail(STATUS_NOT_HERE, "no memory");
+	if (wants_json(cmd, words))
+		fail_as_json();
 	status = options_parse(cmd, words, values, &operands);
 	if (status == OPTIONS_HELP) {
 		help_cmd(cmd, stdout);
 		status = STATUS_YES;
 	} else if (!status) {
+		if (cmd->pages)
+			pager_start();
 		status = cmd->run(values, &operands);
 	}
 	options_fini(cmd, values, &operands);
@@ -141,6 +161,9 @@ int main(int argc, char **argv)
 			return fail(STATUS_USAGE, "--completion takes bash, zsh or fish");
 		return finish(STATUS_YES);
 	}
+	/* For those scripts: the names that begin with a word. */
+	if (!strcmp(word, "--complete") && argc == 5)
+		return finish(complete_names(argv[2], argv[3], argv[4], stdout));
 	/* For the build: the manual page of a verb from its table and a file of prose. */
 	if (!strcmp(word, "--man") && argc == 4)
 		return finish(help_man(argv[2], argv[3]));

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pager.h"
 #include "style.h"
 
 /* Often enough to be alive, rarely enough to cost nothing. */
@@ -20,7 +21,7 @@ struct style style_for(FILE *out)
 	const char *no_color = getenv("NO_COLOR");
 	const char *term = getenv("TERM");
 
-	if (!isatty(fileno(out)) || (no_color && *no_color) || !term || !strcmp(term, "dumb"))
+	if (!pager_is_terminal(out) || (no_color && *no_color) || !term || !strcmp(term, "dumb"))
 		return plain;
 	return colour;
 }

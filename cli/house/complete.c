@@ -22,6 +22,24 @@ static const char *choices(const struct opt *opt, char *buf, size_t size)
 	return buf;
 }
 
+/* What has names or numbers that can be listed: a value or an operand. */
+static const char *named_of(const char *value)
+{
+	static const struct {
+		const char *word, *kind;
+	} kinds[] = {{"FUNC", "functions"}, {"TYPE", "types"}, {"ABI", "abis"}, {"PID", "pids"}};
+
+	for (size_t i = 0; value && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strstr(value, kinds[i].word))
+			return kinds[i].kind;
+	return NULL;
+}
+
+static bool takes_pid(const struct cmd *cmd)
+{
+	return cmd->operands && strstr(cmd->operands, "PID");
+}
+
 static void bash_options(const struct cmd *cmd, FILE *out)
 {
 	for (const struct opt *opt = cmd->opts; opt->name; opt++) {
@@ -45,6 +63,8 @@ static void bash_values(const struct cmd *cmd, FILE *out)
 		fputs(") ", out);
 		if (choices(opt, words, sizeof(words)))
 			fprintf(out, "COMPREPLY=($(compgen -W '%s' -- \"$word\"))", words);
+		else if (named_of(opt->value))
+			fprintf(out, "_cairn_%s", named_of(opt->value));
 		else
 			fputs("COMPREPLY=($(compgen -f -- \"$word\"))", out);
 		fputs("; return ;;\n", out);
@@ -113,10 +133,43 @@ static void bash_groups(FILE *out)
 	fputs("\tesac\n", out);
 }
 
+/* Functions that complete what the program lists. A list of its own keeps odd names out. */
+static const char bash_named[] =
+	"_cairn_list()\n{\n\tlocal IFS=$'\\n'\n\tCOMPREPLY+=($(compgen -W \"$1\" -- "
+	"\"$word\"))\n}\n"
+	"_cairn_functions() { _cairn_list \"$(cairn --complete functions \"$file\" \"$word\" "
+	"2>/dev/null)\"; }\n"
+	"_cairn_types() { _cairn_list \"$(cairn --complete types \"$file\" \"$word\" "
+	"2>/dev/null)\"; }\n"
+	"_cairn_abis() { _cairn_list \"$(cairn --complete abis - \"$word\" 2>/dev/null)\"; }\n"
+	"_cairn_pids() { _cairn_list \"$(ps -eo pid= 2>/dev/null | tr -d ' ')\"; }\n";
+
+/* The first operand is a file or a process, and others are names in it. */
+static void bash_operands(FILE *out)
+{
+	fputs("\tcase $verb in\n", out);
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++) {
+		const char *kind = named_of((*cmd)->operands);
+
+		if (!kind)
+			continue;
+		fprintf(out, "\t'%s') ", (*cmd)->name);
+		if (takes_pid(*cmd))
+			fputs("[ -n \"$file\" ] || _cairn_pids; ", out);
+		if (strcmp(kind, "pids") != 0)
+			fprintf(out, "[ -z \"$file\" ] || { _cairn_%s; return; }; ", kind);
+		fputs(";;\n", out);
+	}
+	fputs("\tesac\n", out);
+}
+
 static void bash(FILE *out)
 {
-	fputs("# bash completion for cairn\n_cairn()\n{\n\tlocal word=${COMP_WORDS[COMP_CWORD]}\n"
-	      "\tlocal verb=${COMP_WORDS[1]} before=${COMP_WORDS[COMP_CWORD-1]} options=\n"
+	fprintf(out, "# bash completion for cairn\n%s", bash_named);
+	fputs("_cairn()\n{\n\tlocal word=${COMP_WORDS[COMP_CWORD]}\n"
+	      "\tlocal verb=${COMP_WORDS[1]} before=${COMP_WORDS[COMP_CWORD-1]} options= file= i\n"
+	      "\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
+	      "\t\t[ \"${COMP_WORDS[i]:0:1}\" = - ] || { file=${COMP_WORDS[i]}; break; }\n\tdone\n"
 	      "\tCOMPREPLY=()\n\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\tCOMPREPLY=($(compgen -W '",
 	      out);
 	first_words(out);
@@ -135,8 +188,10 @@ static void bash(FILE *out)
 		fputs("' ;;\n", out);
 	}
 	fputs("\tesac\n\tif [ \"${word:0:1}\" = - ]; then\n\t\tCOMPREPLY=($(compgen -W "
-	      "\"$options\" -- \"$word\"))\n"
-	      "\telse\n\t\tCOMPREPLY=($(compgen -f -- \"$word\"))\n\tfi\n}\n"
+	      "\"$options\" -- \"$word\"))\n\t\treturn\n\tfi\n",
+	      out);
+	bash_operands(out);
+	fputs("\tCOMPREPLY+=($(compgen -f -- \"$word\"))\n}\n"
 	      "complete -o filenames -F _cairn cairn\n",
 	      out);
 }
@@ -175,6 +230,8 @@ static void zsh_option(const struct opt *opt, FILE *out)
 		fprintf(out, ":%s:", choices(opt, words, sizeof(words)) ? "word" : opt->value);
 	if (opt_takes_word(opt) && choices(opt, words, sizeof(words)))
 		fprintf(out, "(%s)", words);
+	else if (opt_takes_word(opt) && named_of(opt->value))
+		fprintf(out, "_cairn_%s", named_of(opt->value));
 	else if (opt_takes_word(opt))
 		fputs("_files", out);
 	fputs("' \\\n", out);
@@ -211,11 +268,34 @@ static void zsh_groups(FILE *out)
 	}
 }
 
+/* $words[1] is the verb: the file is the first operand after it. */
+static const char zsh_named[] =
+	"_cairn_names() {\n\tlocal file=${${(M)words[2,-1]:#[^-]*}[1]}\n"
+	"\tcompadd -- ${(f)\"$(cairn --complete $1 \"$file\" \"$PREFIX\" 2>/dev/null)\"}\n}\n"
+	"_cairn_functions() { _cairn_names functions }\n"
+	"_cairn_types() { _cairn_names types }\n"
+	"_cairn_abis() { _cairn_names abis }\n"
+	"_cairn_pids() { _pids }\n";
+
+static void zsh_operands(const struct cmd *cmd, FILE *out)
+{
+	const char *kind = named_of(cmd->operands);
+
+	if (takes_pid(cmd))
+		fputs("\t\t'1:process or file:{_pids; _files}' \\\n", out);
+	else
+		fputs("\t\t'1:file:_files' \\\n", out);
+	if (kind && strcmp(kind, "pids") != 0)
+		fprintf(out, "\t\t'*:name:_cairn_%s' ;;\n", kind);
+	else
+		fputs("\t\t'*:file:_files' ;;\n", out);
+}
+
 static void zsh(FILE *out)
 {
 	const struct cmd *const *at = cmds, *group;
 
-	fputs("#compdef cairn\nlocal -a verbs=(\n", out);
+	fprintf(out, "#compdef cairn\n%slocal -a verbs=(\n", zsh_named);
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
 		if (!cmd_group_length(*cmd))
 			zsh_verb((*cmd)->name, (*cmd)->summary, out);
@@ -232,8 +312,8 @@ static void zsh(FILE *out)
 		fprintf(out, "'%s')\n\t_arguments -s \\\n", (*cmd)->name);
 		for (const struct opt *opt = (*cmd)->opts; opt->name; opt++)
 			zsh_option(opt, out);
-		fputs("\t\t'(-h --help)'{-h,--help}'[show help]' \\\n\t\t'*:file:_files' ;;\n",
-		      out);
+		fputs("\t\t'(-h --help)'{-h,--help}'[show help]' \\\n", out);
+		zsh_operands(*cmd, out);
 	}
 	fputs("--completion)\n\t_values shell bash zsh fish ;;\nesac\n", out);
 }
@@ -283,7 +363,29 @@ static void fish_option(const struct cmd *cmd, const struct opt *opt, FILE *out)
 		fputs(" -r", out);
 	if (opt_takes_word(opt) && choices(opt, words, sizeof(words)))
 		fprintf(out, " -f -a '%s'", words);
+	else if (opt_takes_word(opt) && opt->value && !strcmp(opt->value, "PID"))
+		fputs(" -f -a '(__fish_complete_pids)'", out);
 	fish_description(opt->help, out);
+}
+
+/* The words that the program lists for an operand. */
+static void fish_operands(const struct cmd *cmd, FILE *out)
+{
+	const char *kind = named_of(cmd->operands);
+
+	if (takes_pid(cmd)) {
+		fputs("complete -c cairn -n '", out);
+		fish_seen(cmd, out);
+		fputs("' -a '(__fish_complete_pids)'\n", out);
+	}
+	if (!kind || !strcmp(kind, "pids"))
+		return;
+	fputs("complete -c cairn -n '", out);
+	fish_seen(cmd, out);
+	fprintf(out,
+		"' -a '(cairn --complete %s (commandline -opc | string match -v -- \"-*\")[3] "
+		"(commandline -ct) 2>/dev/null)'\n",
+		kind);
 }
 
 static void fish(FILE *out)
@@ -301,9 +403,11 @@ static void fish(FILE *out)
 	      "complete -c cairn -n __fish_use_subcommand -l version -d 'print the version'\n"
 	      "complete -c cairn -n __fish_use_subcommand -l completion -x -a 'bash zsh fish'\n",
 	      out);
-	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++) {
 		for (const struct opt *opt = (*cmd)->opts; opt->name; opt++)
 			fish_option(*cmd, opt, out);
+		fish_operands(*cmd, out);
+	}
 }
 
 bool complete_print(const char *shell, FILE *out)

@@ -123,5 +123,6 @@ const struct cmd cmd_btf_check = {
 	.opts = opts,
 	.examples = examples,
 	.values_size = sizeof(struct check_values),
+	.pages = true,
 	.run = run,
 };

@@ -176,5 +176,6 @@ const struct cmd cmd_btf_dump = {
 	.opts = opts,
 	.examples = examples,
 	.values_size = sizeof(struct dump_values),
+	.pages = true,
 	.run = run,
 };

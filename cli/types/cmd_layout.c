@@ -320,5 +320,6 @@ const struct cmd cmd_layout = {
 	.opts = opts,
 	.examples = examples,
 	.values_size = sizeof(struct layout_values),
+	.pages = true,
 	.run = run,
 };

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What holds for every verb: help = manual = completion, exit statuses, streams."""
 
+import json
 import os
 import re
 import subprocess
 
-from claims import BUILD, CAIRN, SOURCE, cairn, claim, claim_each, expect, folder, main, need, run
+from claims import BUILD, CAIRN, SOURCE, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
 
 VERBS = ["sites", "trace", "layout", "addr", "sidecar", "stack", "code", "code run", "unwind dump", "unwind encode", "btf dump", "btf check", "btf convert", "btf encode", "btf dedup", "btf merge", "btf distil", "doctor"]
 
@@ -78,6 +79,76 @@ def bash_completes_verbs_options_and_values():
                "printf '%s\\n' \"${COMPREPLY[@]}\"")
         r = run("bash", "-c", ask, check=True)
         expect(r.lines() == [wanted], line, r)
+
+
+def bash_offers(line, where):
+    script = cairn("--completion", "bash", check=True).out
+    words = line.split(" ")
+    ask = (f"PATH={os.path.dirname(CAIRN)}:$PATH; cd {where}; {script}\nCOMP_WORDS=({' '.join(words)}); "
+           f"COMP_CWORD={len(words) - 1}; _cairn; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
+    return set(run("bash", "-c", ask, check=True).lines())
+
+
+@claim
+def bash_completes_functions_types_processes_and_abis():
+    path = compile_c("named", "struct pair { int a; }; struct pair one;\n"
+              "__attribute__((noinline)) int paint(int n) { return n; }\n"
+              "__attribute__((noinline)) int paired(int n) { return n + 1; }\n"
+              "int main(int argc, char **argv) { return paint(argc) + paired(argc); }\n")
+    expect(bash_offers(f"cairn sites {path} pai", folder()) == {"paint", "paired"}, folder())
+    expect(bash_offers(f"cairn layout {path} pai", folder()) == {"pair"}, folder())
+    expect(os.path.basename(path) in bash_offers("cairn layout nam", folder()), folder())
+    expect("x86-64" in bash_offers("cairn layout --abi x86", folder()), folder())
+    with subprocess.Popen(["sleep", "60"]) as process:
+        try:
+            expect(str(process.pid) in bash_offers(f"cairn stack {process.pid}", folder()), process.pid)
+            expect(str(process.pid) in bash_offers(f"cairn trace -p {process.pid}", folder()), process.pid)
+        finally:
+            process.kill()
+
+
+@claim
+def a_name_that_a_shell_would_run_is_not_offered():
+    path = compile_c("hostile", "__attribute__((noinline)) int paXtouch_pwned(int n) { return n; }\n"
+                     "__attribute__((noinline)) int pay(int n) { return n; }\n"
+                     "int main(int argc, char **argv) { return paXtouch_pwned(argc) + pay(argc); }\n")
+    with open(path, "rb") as file:
+        data = file.read()
+    with open(path, "wb") as file:
+        file.write(data.replace(b"paXtouch_pwned", b"pa$(>./pwned);"))
+    expect("pa$(" in cairn("sites", "--no-sidecar", path).out, path)
+    expect(bash_offers(f"cairn sites {path} pa", folder()) == {"pay"}, path)
+    expect(not os.path.exists(os.path.join(folder(), "pwned")), path)
+
+
+@claim
+def failures_are_lines_of_json_too():
+    for words, status in [(("sites", "--json", CAIRN, "no_such_function"), None), (("sites", "--json", "/no/such"), 2),
+                          (("layout", "--json", "/no/such", "x"), 2), (("sites", "--json", "--nonsense"), 2)]:
+        r = cairn(*words)
+        last = json.loads(r.lines()[-1])
+        expect(set(last) == {"error", "status"} and last["status"] == r.status != 0, words, r)
+        expect(status is None or r.status == status, words, r)
+        expect(last["error"].split("\n")[0] in r.err, words, r)
+    expect(not cairn("sites", "/no/such").out, "text has no JSON")
+
+
+@claim
+def long_output_goes_through_the_pager_on_a_terminal_only():
+    need("script")
+    path = compile_c("paged", "int main(void) { return 0; }\n")
+    ask = f"{CAIRN} sites {path} main"
+    marked = "TERM=xterm CAIRN_PAGER='sed s/^/P:/' "
+    on_terminal = run("script", "-qec", marked + ask, "/dev/null", check=True)
+    expect("P:" in on_terminal.out and "main" in on_terminal.out, on_terminal)
+    piped = run("bash", "-c", f"{marked} {ask} | cat", check=True)
+    expect("P:" not in piped.out and "main" in piped.out, piped)
+    for other in ["TERM=xterm PAGER=no-such-pager ", "TERM=xterm CAIRN_PAGER= ", "TERM=dumb PAGER='sed s/^/P:/' "]:
+        r = run("script", "-qec", other + ask, "/dev/null", check=True)
+        expect("P:" not in r.out and "main" in r.out, other, r)
+    # The status is that of the verb.
+    r = run("script", "-qec", f"{marked} {CAIRN} sites {path} no_such_function", "/dev/null")
+    expect(r.status == 1, r)
 
 
 @claim_each("bash", "zsh", "fish")

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pager.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pid_t pager;
+
+static const char *command(void)
+{
+	const char *own = getenv("CAIRN_PAGER"), *all = getenv("PAGER");
+
+	return own ? own : all ? all : "less";
+}
+
+/* A pager that cannot be run would swallow the answer. */
+static bool is_program(const char *word, size_t len)
+{
+	const char *path = getenv("PATH");
+	char file[4096];
+
+	while (path && *path) {
+		size_t n = strcspn(path, ":");
+
+		snprintf(file, sizeof(file), "%.*s/%.*s", (int)n, path, (int)len, word);
+		if (!access(file, X_OK))
+			return true;
+		path += n + (path[n] == ':');
+	}
+	return memchr(word, '/', len) != NULL;
+}
+
+static bool is_wanted(void)
+{
+	const char *words = command(), *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0 && *words &&
+	       strcmp(words, "cat") != 0 && is_program(words, strcspn(words, " "));
+}
+
+static void run_pager(const int pipe_ends[2])
+{
+	dup2(pipe_ends[0], STDIN_FILENO);
+	setenv("LESS", "FRX", 0);
+	execl("/bin/sh", "sh", "-c", command(), (char *)NULL);
+	_exit(127);
+}
+
+void pager_start(void)
+{
+	int ends[2];
+
+	if (!is_wanted() || pipe2(ends, O_CLOEXEC))
+		return;
+	pager = fork();
+	if (!pager)
+		run_pager(ends);
+	if (pager > 0) {
+		dup2(ends[1], STDOUT_FILENO);
+		/* Ctrl-C is for the pager, which then ends the pipe. */
+		signal(SIGINT, SIG_IGN);
+	}
+	close(ends[0]);
+	close(ends[1]);
+}
+
+void pager_end(void)
+{
+	if (pager <= 0)
+		return;
+	fclose(stdout);
+	while (waitpid(pager, NULL, 0) < 0)
+		;
+	pager = 0;
+}
+
+bool pager_is_terminal(FILE *out)
+{
+	return isatty(fileno(out)) || (pager > 0 && out == stdout);
+}
