@@ -137,10 +137,10 @@ static uint8_t any_role(uint16_t tag)
 static void look_at_all(const struct dwarf *dw, struct dw_types *r)
 {
 	enum { DIES_MAX = 200 };
-	static const struct dw_query wish = {.role = any_role};
+	static const struct dw_query query = {.role = any_role};
 	struct dw_walker w;
 	int left = DIES_MAX;
-	dw_walker_init(&w, &wish);
+	dw_walker_init(&w, &query);
 	for (size_t i = 0; left && i < dwarf_n_units(dw); i++) {
 		if (dw_walker_enter(&w, dwarf_unit(dw, i), NULL) < 0)
 			continue;

@@ -28,6 +28,7 @@ SOURCE = os.environ.get("CAIRN_SOURCE", os.path.abspath(os.path.join(os.path.dir
 BUILD = os.environ.get("CAIRN_BUILD", os.path.join(SOURCE, "build"))
 # What is claimed of the debug information must not be answered by an earlier test's sidecar.
 os.environ["CAIRN_CACHE"] = "off"
+os.environ["CAIRN_PAGER"] = ""
 # What hangs has to end; sanitizers are slow.
 SECONDS = 120
 # What is repeated over random inputs is repeated less often there.
@@ -89,8 +90,12 @@ class Result:
         return self.out.splitlines()
 
     def objects(self):
-        """Standard output as JSON, one object per line."""
-        return [json.loads(line) for line in self.lines()]
+        """Standard output as JSON, one object per line, without the failures."""
+        return [found for found in map(json.loads, self.lines()) if set(found) != {"error", "status"}]
+
+    def errors(self):
+        """The failures that are on standard output."""
+        return [found for found in map(json.loads, self.lines()) if set(found) == {"error", "status"}]
 
     def __str__(self):
         return (f"$ {' '.join(self.command)}\nexit status {self.status}\n"

@@ -514,7 +514,8 @@ def one_name_that_no_type_has_is_enough_for_nothing_to_be_written():
         r = cairn("bind", "--lang", "c", path, *names, "-o", out)
         expect(r.status == 1 and r.err == "cairn: no type is named nosuch\n" and not os.path.exists(out), r)
         r = cairn("bind", "--json", path, *names)
-        expect(r.status == 1 and not r.out, r)
+        expect(r.status == 1 and not r.objects(), r)
+        expect(r.errors() == [{"error": "no type is named nosuch", "status": 1}], r)
 
 
 @claim

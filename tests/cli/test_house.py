@@ -141,9 +141,12 @@ def long_output_goes_through_the_pager_on_a_terminal_only():
     marked = "TERM=xterm CAIRN_PAGER='sed s/^/P:/' "
     on_terminal = run("script", "-qec", marked + ask, "/dev/null", check=True)
     expect("P:" in on_terminal.out and "main" in on_terminal.out, on_terminal)
+    r = run("script", "-qec", f"env -u CAIRN_PAGER TERM=xterm PAGER='sed s/^/P:/' {ask}", "/dev/null", check=True)
+    expect("P:" in r.out, r)
     piped = run("bash", "-c", f"{marked} {ask} | cat", check=True)
     expect("P:" not in piped.out and "main" in piped.out, piped)
-    for other in ["TERM=xterm PAGER=no-such-pager ", "TERM=xterm CAIRN_PAGER= ", "TERM=dumb PAGER='sed s/^/P:/' "]:
+    for other in ["env -u CAIRN_PAGER TERM=xterm PAGER=no-such-pager ", "TERM=xterm CAIRN_PAGER= ",
+                  "env -u CAIRN_PAGER TERM=dumb PAGER='sed s/^/P:/' "]:
         r = run("script", "-qec", other + ask, "/dev/null", check=True)
         expect("P:" not in r.out and "main" in r.out, other, r)
     # The status is that of the verb.

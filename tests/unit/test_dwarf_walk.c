@@ -35,13 +35,13 @@ static uint8_t role(uint16_t tag)
 	}
 	return OTHER;
 }
-static const struct dw_query wish = {.attrs = attrs, .n_attrs = N_SLOTS, .role = role};
+static const struct dw_query query = {.attrs = attrs, .n_attrs = N_SLOTS, .role = role};
 
 static struct dw_walker enter(const struct opened *o, size_t unit, struct cairn_err *err)
 {
 	struct dw_walker w;
 	assert_int_equal(o->rc, 0);
-	assert_int_equal(dw_walker_init(&w, &wish), 0);
+	assert_int_equal(dw_walker_init(&w, &query), 0);
 	assert_int_equal(dw_walker_enter(&w, dwarf_unit(o->dw, unit), err), 0);
 	return w;
 }
@@ -225,9 +225,9 @@ static void a_nesting_of_a_million_is_walked(void **state)
 
 static void a_wish_of_too_many_attributes_is_refused(void **state)
 {
-	uint16_t all[DW_WISH_MAX + 1] = {0};
+	uint16_t all[DW_QUERY_MAX + 1] = {0};
 	struct dw_walker w;
-	struct dw_query greedy = {.attrs = all, .n_attrs = DW_WISH_MAX + 1, .role = role};
+	struct dw_query greedy = {.attrs = all, .n_attrs = DW_QUERY_MAX + 1, .role = role};
 	assert_int_equal(dw_walker_init(&w, &greedy), -EINVAL);
 }
 

@@ -283,7 +283,7 @@ size_t cairn_source_missing(const struct cairn_source *s, const char **ret)
 
 /* ---- selecting ---- */
 
-struct wish {
+struct query {
 	const char *name; /* NULL: any that has one */
 	bool is_glob;
 	bool any_kind;
@@ -292,7 +292,7 @@ struct wish {
 	enum cairn_type_kind kind;
 };
 
-static struct wish wish_of(const char *pattern)
+static struct query wish_of(const char *pattern)
 {
 	static const struct {
 		const char *word;
@@ -301,14 +301,14 @@ static struct wish wish_of(const char *pattern)
 		     {"class ", CAIRN_T_STRUCT},
 		     {"union ", CAIRN_T_UNION},
 		     {"enum ", CAIRN_T_ENUM}};
-	struct wish w = {.name = pattern, .any_kind = true};
+	struct query w = {.name = pattern, .any_kind = true};
 
 	for (size_t i = 0; pattern && i < sizeof(words) / sizeof(words[0]); i++) {
 		size_t n = strlen(words[i].word);
 
 		if (strncmp(pattern, words[i].word, n))
 			continue;
-		w = (struct wish){.name = pattern + n, .kind = words[i].kind};
+		w = (struct query){.name = pattern + n, .kind = words[i].kind};
 		break;
 	}
 	w.is_glob = w.name && strpbrk(w.name, "*?[");
@@ -324,7 +324,7 @@ static bool is_tail(const char *name, const char *tail)
 	       name[n - m - 2] == ':';
 }
 
-static bool is_named(const struct wish *w, const char *name)
+static bool is_named(const struct query *w, const char *name)
 {
 	if (w->is_glob)
 		return !fnmatch(w->name, name, 0);
@@ -332,7 +332,7 @@ static bool is_named(const struct wish *w, const char *name)
 }
 
 /* The one name that is wanted, or its end; NULL: there are more. Numbers have several spellings. */
-static const char *one_name(const struct wish *w)
+static const char *one_name(const struct query *w)
 {
 	return w->is_glob || w->values ? NULL : w->name;
 }
@@ -347,7 +347,7 @@ static bool has_inside(const struct cairn_type *t)
  * "typedef struct { ... } name;" is how some have their name; by its own any typedef of a struct is
  * wanted.
  */
-static bool is_typedef(const struct wish *w, const struct cairn_types *types,
+static bool is_typedef(const struct query *w, const struct cairn_types *types,
 		       const struct cairn_type *t)
 {
 	if (t->kind != CAIRN_T_TYPEDEF || !w->any_kind)
@@ -361,7 +361,7 @@ static bool is_typedef(const struct wish *w, const struct cairn_types *types,
 }
 
 /* A typedef of anything that has bytes, or a number by any of its spellings. */
-static bool is_value(const struct wish *w, const struct cairn_types *types,
+static bool is_value(const struct query *w, const struct cairn_types *types,
 		     const struct cairn_type *t)
 {
 	if (t->kind == CAIRN_T_TYPEDEF)
@@ -375,7 +375,7 @@ static bool is_defined(const struct cairn_type *t)
 	return has_inside(t) && !t->declaration && t->name;
 }
 
-static bool is_wanted(const struct wish *w, const struct cairn_types *types,
+static bool is_wanted(const struct query *w, const struct cairn_types *types,
 		      const struct cairn_type *t, bool with_typedefs)
 {
 	enum cairn_type_kind kind = t->kind == CAIRN_T_CLASS ? CAIRN_T_STRUCT : t->kind;
@@ -513,7 +513,7 @@ static int list(struct cairn_source *s, bool typedefs, struct listed *to, struct
 	return rc;
 }
 
-static int select_listed(struct cairn_source *s, struct listed *from, const struct wish *w,
+static int select_listed(struct cairn_source *s, struct listed *from, const struct query *w,
 			 struct cairn_source_list *found, struct cairn_err *err)
 {
 	const struct cairn_types *types = cairn_source_types(s);
@@ -552,7 +552,7 @@ static const char *name_local(const void *ctx, size_t place)
 	return ((const struct listed *)ctx)->names.p[place - 1];
 }
 
-static bool is_wanted_local(const struct wish *w, const struct cairn_types *types,
+static bool is_wanted_local(const struct query *w, const struct cairn_types *types,
 			    const struct cairn_type *t, const char *name)
 {
 	enum cairn_type_kind kind = t->kind == CAIRN_T_CLASS ? CAIRN_T_STRUCT : t->kind;
@@ -567,7 +567,7 @@ static bool is_wanted_local(const struct wish *w, const struct cairn_types *type
 			  : has_inside(cairn_types_get(types, cairn_types_resolve(types, t->ref))));
 }
 
-static int select_locals(struct cairn_source *s, const struct wish *w,
+static int select_locals(struct cairn_source *s, const struct query *w,
 			 struct cairn_source_list *found, struct cairn_err *err)
 {
 	const struct cairn_types *types = cairn_source_types(s);
@@ -595,13 +595,13 @@ static int select_locals(struct cairn_source *s, const struct wish *w,
 
 /* ---- of DWARF ---- */
 
-static bool may_be_typedef(const struct cairn_source *s, const struct wish *w)
+static bool may_be_typedef(const struct cairn_source *s, const struct query *w)
 {
 	return w->any_kind && (w->name || s->with_typedefs);
 }
 
 /* Typedefs cost a second pass over the binary, and are looked for when the name may be one. */
-static int select_provided(struct cairn_source *s, const struct wish *w,
+static int select_provided(struct cairn_source *s, const struct query *w,
 			   struct cairn_source_list *found, struct cairn_err *err)
 {
 	size_t before = found->n;
@@ -618,7 +618,7 @@ static int select_provided(struct cairn_source *s, const struct wish *w,
 /* ---- of BTF and declarations ---- */
 
 /* By its record alone: could it be wanted? */
-static bool may_be_wanted(const struct wish *w, const struct cairn_btf_type *t)
+static bool may_be_wanted(const struct query *w, const struct cairn_btf_type *t)
 {
 	switch (t->kind) {
 	case CAIRN_BTF_STRUCT:
@@ -648,7 +648,7 @@ static const char *name_in_btf(const void *ctx, size_t place)
 	return cairn_btf_type(ctx, (uint32_t)place, &t) ? t.name : NULL;
 }
 
-static int select_btf(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list,
+static int select_btf(struct cairn_source *s, const struct query *w, struct cairn_source_list *list,
 		      struct cairn_err *err)
 {
 	struct cairn_btf_type t;
@@ -674,7 +674,7 @@ static const char *name_in_graph(const void *ctx, size_t place)
 }
 
 /* The graph is there, whole. */
-static int select_decl(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list,
+static int select_decl(struct cairn_source *s, const struct query *w, struct cairn_source_list *list,
 		       struct cairn_err *err)
 {
 	const struct cairn_types *types = cairn_source_types(s);
@@ -688,7 +688,7 @@ static int select_decl(struct cairn_source *s, const struct wish *w, struct cair
 	return rc;
 }
 
-static int select_by(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list,
+static int select_by(struct cairn_source *s, const struct query *w, struct cairn_source_list *list,
 		     struct cairn_err *err)
 {
 	switch (s->kind) {
@@ -707,10 +707,10 @@ int cairn_source_read_all(struct cairn_source *s, struct cairn_err *err)
 }
 
 /* Types without their scopes, and those that functions have: for a name that is nothing else. */
-static int select_far(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list,
+static int select_far(struct cairn_source *s, const struct query *w, struct cairn_source_list *list,
 		      struct cairn_err *err)
 {
-	struct wish tail = *w;
+	struct query tail = *w;
 	size_t before = list->n;
 	int rc = 0;
 
@@ -726,7 +726,7 @@ static int select_far(struct cairn_source *s, const struct wish *w, struct cairn
 static int64_t select_name(struct cairn_source *s, const char *pattern, bool values,
 			   struct cairn_source_list *list, struct cairn_err *err)
 {
-	struct wish w = wish_of(pattern);
+	struct query w = wish_of(pattern);
 	size_t before = list->n;
 	int rc = select_by(s, &w, list, err);
 

@@ -44,7 +44,7 @@ struct check {
 	/* The FDE that is followed. */
 	uint64_t lo, hi;
 	const uint8_t *code;
-	struct follow follow;
+	struct simulation follow;
 	VEC(uint64_t) told_at;
 	VEC(uint8_t) is_followed; /* per byte of the function's code: it is counted */
 	/* the instruction that is known to have overwritten the register; else 0 */
@@ -62,7 +62,7 @@ static bool is_told(const struct check *c, uint64_t at)
 	return false;
 }
 
-static int disagree(struct check *c, const struct follow_place *p,
+static int disagree(struct check *c, const struct sim_point *p,
 		    const struct cairn_unwind_rule *rule)
 {
 	struct cairn_unwind_disagreement found = {
@@ -86,16 +86,16 @@ static int disagree(struct check *c, const struct follow_place *p,
 /* ---- registers that a callee keeps ---- */
 
 /* The registers that the row describes as the caller's, and that are not. */
-static uint16_t overwritten(const struct cairn_unwind_rule *rule, const struct follow_state *s)
+static uint16_t overwritten(const struct cairn_unwind_rule *rule, const struct sim_state *s)
 {
 	uint16_t kept = (uint16_t)convention_of(EM_X86_64)->kept, ret = 0;
 	for (unsigned int reg = 0; reg < 16; reg++)
-		if (kept & 1u << reg && follow_overwritten(s, reg) && !rule_word_of(rule, reg))
+		if (kept & 1u << reg && sim_overwritten(s, reg) && !rule_word_of(rule, reg))
 			ret |= (uint16_t)(1u << reg);
 	return ret;
 }
 
-static int hold_registers(struct check *c, const struct follow_place *p,
+static int hold_registers(struct check *c, const struct sim_point *p,
 			  const struct cairn_unwind_rule *rule)
 {
 	const struct cairn_unwind_rule *before =
@@ -114,12 +114,12 @@ static int hold_registers(struct check *c, const struct follow_place *p,
 	return 0;
 }
 
-static int leave(void *ctx, const struct follow_place *p, const struct insn_stack *insn)
+static int leave(void *ctx, const struct sim_point *p, const struct insn_stack *insn)
 {
 	struct check *c = ctx;
 	const struct cairn_unwind_rule *rule =
 		unwind_table_find(&c->table, (struct cairn_vaddr){p->at});
-	if (follow_compare(rule, &p->state) <= 0)
+	if (sim_compare(rule, &p->state) <= 0)
 		return 0;
 	uint16_t lost = overwritten(rule, &p->state) & (uint16_t)~c->told_regs;
 	for (unsigned int reg = 0; lost && reg < 16; reg++) {
@@ -152,20 +152,20 @@ static void count_followed(struct check *c, uint64_t off, unsigned int len)
 	}
 }
 
-static int arrive(void *ctx, const struct follow_place *p)
+static int arrive(void *ctx, const struct sim_point *p)
 {
 	struct check *c = ctx;
 	const struct cairn_unwind_rule *rule =
 		unwind_table_find(&c->table, (struct cairn_vaddr){p->at});
 	struct insn_step insn;
-	int fits = follow_compare(rule, &p->state);
+	int fits = sim_compare(rule, &p->state);
 	if (fits < 0 && !p->is_behind_call)
 		return disagree(c, p, rule);
 	if (fits < 0) {
 		c->told.n_ends++;
 		return FOLLOW_END;
 	}
-	if (fits > 0 && !follow_was_at(&c->follow, p->at - c->lo) &&
+	if (fits > 0 && !sim_was_at(&c->follow, p->at - c->lo) &&
 	    insn_step(c->code + (p->at - c->lo), c->hi - p->at, p->at, &insn))
 		count_followed(c, p->at - c->lo, insn.len);
 	return fits > 0 ? hold_registers(c, p, rule) : 0;
@@ -173,7 +173,7 @@ static int arrive(void *ctx, const struct follow_place *p)
 
 static int follow_fde(struct check *c, const struct fde_item *item)
 {
-	static const struct follow_ops ops = {arrive, leave};
+	static const struct sim_ops ops = {arrive, leave};
 	const struct cairn_unwind_rule *rule =
 		unwind_table_find(&c->table, (struct cairn_vaddr){item->lo});
 	size_t n;
@@ -191,8 +191,8 @@ static int follow_fde(struct check *c, const struct fde_item *item)
 	c->told_at.n = 0;
 	c->told_regs = 0;
 	memset(c->overwritten_by, 0, sizeof(c->overwritten_by));
-	return follow_code(&c->follow, item->lo, item->hi, c->code,
-			   &(struct follow_entry){.at = item->lo}, &ops, c);
+	return sim_run(&c->follow, item->lo, item->hi, c->code,
+			   &(struct sim_entry){.at = item->lo}, &ops, c);
 }
 
 static bool has_frame_pointer(const struct cairn_unwind_rule *rule)
@@ -254,7 +254,7 @@ int cairn_unwind_check(const struct cairn_binary *bin,
 		rc = check_all(&c, err);
 	c.told.n_ends += c.follow.n_ends;
 	*ret = c.told;
-	follow_fini(&c.follow);
+	sim_fini(&c.follow);
 	VEC_FREE(&c.told_at);
 	VEC_FREE(&c.is_followed);
 	cfi_close(cfi);

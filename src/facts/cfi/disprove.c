@@ -129,7 +129,7 @@ static bool ends_far(const struct disprove_fde *fde, const struct rule_runs *run
 /* ---- the disproved rows ---- */
 
 static uint16_t lost_at(const struct disproof *p, const struct cairn_unwind_rule *rule,
-			const struct follow_state *s)
+			const struct sim_state *s)
 {
 	uint16_t lost = 0;
 	if (rule->cfa == CAIRN_UNWIND_UNDESCRIBED ||
@@ -143,7 +143,7 @@ static uint16_t lost_at(const struct disproof *p, const struct cairn_unwind_rule
 
 /* The stack pointer came from somewhere: whether a row that counts from it is true is not known. */
 static bool is_blind(const struct disproof *p, const struct cairn_unwind_rule *rule,
-		     const struct follow_state *s)
+		     const struct sim_state *s)
 {
 	return p->is_silent && rule->cfa == CAIRN_UNWIND_CFA_REG && rule->reg == SP && !s->knows_sp;
 }
@@ -155,7 +155,7 @@ static bool is_at_fp(uint32_t word)
 
 /* rbp has been loaded anew, and the row has registers in memory at it. */
 static uint16_t frame_at(const struct disproof *p, const struct cairn_unwind_rule *rule,
-			 const struct follow_state *s)
+			 const struct sim_state *s)
 {
 	if (!p->fde->is_realigned || !(s->regs[FP] & (FOLLOW_LOADED | FOLLOW_LEFT)) ||
 	    !is_at_fp(rule_word_of(rule, FP)))
@@ -166,7 +166,7 @@ static uint16_t frame_at(const struct disproof *p, const struct cairn_unwind_rul
 }
 
 static uint16_t mark_of(const struct disproof *p, const struct cairn_unwind_rule *rule,
-			const struct follow_state *s, int fits)
+			const struct sim_state *s, int fits)
 {
 	/* _start moves the stack pointer as it likes: it has no caller. */
 	if (rule->flags & CAIRN_UNWIND_OUTERMOST)
@@ -176,13 +176,13 @@ static uint16_t mark_of(const struct disproof *p, const struct cairn_unwind_rule
 	return lost_at(p, rule, s) | frame_at(p, rule, s);
 }
 
-static int arrive(void *ctx, const struct follow_place *place)
+static int arrive(void *ctx, const struct sim_point *place)
 {
 	struct disproof *p = ctx;
 	const struct cairn_unwind_rule *rule = row_at(p, place->at);
 	uint64_t off = place->at - p->fde->lo, n = p->fde->hi - place->at;
 	struct insn_step insn;
-	int fits = follow_compare(rule, &place->state);
+	int fits = sim_compare(rule, &place->state);
 	if ((fits < 0 && place->is_behind_call) || !insn_step(p->fde->code + off, n, 0, &insn))
 		return FOLLOW_END;
 	uint16_t mark = mark_of(p, rule, &place->state, fits);
@@ -192,12 +192,12 @@ static int arrive(void *ctx, const struct follow_place *place)
 	return 0;
 }
 
-static int leave(void *ctx, const struct follow_place *place, const struct insn_stack *insn)
+static int leave(void *ctx, const struct sim_point *place, const struct insn_stack *insn)
 {
 	struct disproof *p = ctx;
 	const struct cairn_unwind_rule *rule = row_at(p, place->at);
 	uint16_t lost = lost_at(p, rule, &place->state);
-	if (insn->is_return || !lost || follow_compare(rule, &place->state) <= 0)
+	if (insn->is_return || !lost || sim_compare(rule, &place->state) <= 0)
 		return 0;
 	return VEC_ADD(&p->tails->v, ((struct disprove_tail){insn->target, lost})) ? 0 : -ENOMEM;
 }
@@ -275,10 +275,10 @@ static int replace(struct disproof *p, struct rule_runs *runs, struct rule_set *
 int disprove_rows(struct disprove *d, const struct disprove_fde *fde, struct rule_runs *runs,
 		  struct rule_set *rules, uint64_t *ret_bytes, struct disprove_tails *ret_tails)
 {
-	static const struct follow_ops ops = {
+	static const struct sim_ops ops = {
 		.arrive = arrive, .leave = leave, .goes_on_blind = true};
 	struct disproof p = {.d = d, .fde = fde, .runs = runs, .rules = rules, .tails = ret_tails};
-	struct follow_entry entry = {.at = fde->tail ? fde->tail->to : fde->lo,
+	struct sim_entry entry = {.at = fde->tail ? fde->tail->to : fde->lo,
 				     .overwritten = fde->tail ? fde->tail->regs : 0};
 	size_t n = fde->hi - fde->lo;
 	if (fde->first == runs->v.n || n > MAX_BYTES ||
@@ -293,13 +293,13 @@ int disprove_rows(struct disprove *d, const struct disprove_fde *fde, struct rul
 		return -ENOMEM;
 	memset(d->marks.p, 0, n * sizeof(*d->marks.p));
 	d->marks.n = n;
-	int rc = follow_code(&d->follow, fde->lo, fde->hi, fde->code, &entry, &ops, &p);
+	int rc = sim_run(&d->follow, fde->lo, fde->hi, fde->code, &entry, &ops, &p);
 	return rc || !p.has_marks ? rc : replace(&p, runs, rules, ret_bytes);
 }
 
 void disprove_fini(struct disprove *d)
 {
-	follow_fini(&d->follow);
+	sim_fini(&d->follow);
 	VEC_FREE(&d->marks);
 	VEC_FREE(&d->mended);
 }

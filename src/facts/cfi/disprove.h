@@ -33,7 +33,7 @@ struct disprove_tails {
 
 /* Kept from one FDE to the next for its memory; {0} to begin with. */
 struct disprove {
-	struct follow follow;
+	struct simulation follow;
 	VEC(uint16_t) marks; /* per byte of code */
 	VEC(struct rule_run) mended;
 };

@@ -36,17 +36,17 @@ enum { FP = 6, SP = 7, N_REGS = 16, MAX_WAYS = 16 };
 
 /* One function. */
 struct run {
-	struct follow *f;
+	struct simulation *f;
 	uint64_t lo, hi;
 	const uint8_t *code;
-	const struct follow_ops *ops;
+	const struct sim_ops *ops;
 	void *ctx;
 	uint16_t kept;
 };
 
-static void apply_stack(struct follow_state *s, const struct insn_stack *insn)
+static void apply_stack(struct sim_state *s, const struct insn_stack *insn)
 {
-	const struct follow_state before = *s;
+	const struct sim_state before = *s;
 	const struct {
 		enum insn_stack_from from;
 		int64_t add;
@@ -64,7 +64,7 @@ static void apply_stack(struct follow_state *s, const struct insn_stack *insn)
 	}
 }
 
-static void apply_frame(struct follow_state *s, const struct insn_stack *insn)
+static void apply_frame(struct sim_state *s, const struct insn_stack *insn)
 {
 	if (insn->sp == STACK_UNKNOWN || insn->fp == STACK_UNKNOWN) {
 		s->knows_frame = false;
@@ -79,7 +79,7 @@ static void apply_frame(struct follow_state *s, const struct insn_stack *insn)
 }
 
 /* leave, or pop %rbp where rsp is rbp. */
-static bool takes_from_frame(const struct follow_state *s, const struct insn_stack *insn)
+static bool takes_from_frame(const struct sim_state *s, const struct insn_stack *insn)
 {
 	if (insn->fp != STACK_UNKNOWN || insn->sp_add != 8)
 		return false;
@@ -98,9 +98,9 @@ static uint16_t changed(uint16_t value)
 	return ret;
 }
 
-static void apply_values(struct follow_state *s, const struct insn_values *v)
+static void apply_values(struct sim_state *s, const struct insn_values *v)
 {
-	const struct follow_state before = *s;
+	const struct sim_state before = *s;
 	for (unsigned int reg = 0; reg < N_REGS; reg++) {
 		uint16_t bit = (uint16_t)(1u << reg), value = before.regs[reg];
 		if (v->computed & bit)
@@ -120,14 +120,14 @@ static void apply_values(struct follow_state *s, const struct insn_values *v)
 	s->regs[SP] = FOLLOW_NEW;
 }
 
-static void apply_call(const struct run *r, struct follow_state *s)
+static void apply_call(const struct run *r, struct sim_state *s)
 {
 	for (unsigned int reg = 0; reg < N_REGS; reg++)
 		if (!(r->kept & 1u << reg) && reg != SP)
 			s->regs[reg] = FOLLOW_LOADED;
 }
 
-static bool add_ways(struct follow_state *s, const struct follow_state *way)
+static bool add_ways(struct sim_state *s, const struct sim_state *way)
 {
 	bool is_more = false;
 	for (unsigned int reg = 0; reg < N_REGS; reg++) {
@@ -138,16 +138,16 @@ static bool add_ways(struct follow_state *s, const struct follow_state *way)
 }
 
 /* The state to go on with; NULL: nothing new, or no memory when *@ret_rc is set. */
-static struct follow_reached *reach(struct follow *f, uint64_t off, const struct follow_place *p,
+static struct sim_reached *reach(struct simulation *f, uint64_t off, const struct sim_point *p,
 				    int *ret_rc)
 {
 	uint32_t number = f->seen.p[off];
 	if (number) {
-		struct follow_reached *known = &f->reached.p[number - 1];
+		struct sim_reached *known = &f->reached.p[number - 1];
 		return add_ways(&known->state, &p->state) && known->n_ways++ < MAX_WAYS ? known
 											: NULL;
 	}
-	if (!VEC_ADD(&f->reached, ((struct follow_reached){.state = p->state}))) {
+	if (!VEC_ADD(&f->reached, ((struct sim_reached){.state = p->state}))) {
 		*ret_rc = -ENOMEM;
 		return NULL;
 	}
@@ -160,15 +160,15 @@ static bool is_inside(const struct run *r, uint64_t at)
 	return at >= r->lo && at < r->hi;
 }
 
-static int add_place(struct run *r, const struct follow_place *p)
+static int add_place(struct run *r, const struct sim_point *p)
 {
 	return !is_inside(r, p->at) || VEC_ADD(&r->f->todo, *p) ? 0 : -ENOMEM;
 }
 
-static int go_on(struct run *r, const struct follow_place *p, const struct insn_stack *insn,
+static int go_on(struct run *r, const struct sim_point *p, const struct insn_stack *insn,
 		 const struct insn_values *values)
 {
-	struct follow_place next = {.from = p->at, .state = p->state};
+	struct sim_point next = {.from = p->at, .state = p->state};
 	if ((insn->is_return || (insn->jumps && !is_inside(r, insn->target))) && r->ops->leave) {
 		int rc = r->ops->leave(r->ctx, p, insn);
 		if (rc)
@@ -188,10 +188,10 @@ static int go_on(struct run *r, const struct follow_place *p, const struct insn_
 	return rc || !insn->jumps ? rc : add_place(r, &next);
 }
 
-static int follow_place(struct run *r, const struct follow_place *p)
+static int sim_point(struct run *r, const struct sim_point *p)
 {
 	uint64_t off = p->at - r->lo;
-	struct follow_place here = *p;
+	struct sim_point here = *p;
 	struct insn_stack insn;
 	struct insn_values values;
 	int rc = r->ops->arrive(r->ctx, p);
@@ -201,7 +201,7 @@ static int follow_place(struct run *r, const struct follow_place *p)
 		r->f->n_ends++;
 		return 0;
 	}
-	const struct follow_reached *reached = reach(r->f, off, p, &rc);
+	const struct sim_reached *reached = reach(r->f, off, p, &rc);
 	if (!reached)
 		return rc;
 	here.state = reached->state;
@@ -213,12 +213,12 @@ static int follow_place(struct run *r, const struct follow_place *p)
 	return go_on(r, &here, &insn, &values);
 }
 
-static int begin(struct run *r, const struct follow_entry *entry)
+static int begin(struct run *r, const struct sim_entry *entry)
 {
-	struct follow *f = r->f;
+	struct simulation *f = r->f;
 	size_t n = r->hi - r->lo;
 	/* A part of a function that only landing pads reach may begin with padding. */
-	struct follow_place p = {.at = entry->at,
+	struct sim_point p = {.at = entry->at,
 				 .from = entry->at,
 				 .is_behind_call = true,
 				 .state = {.knows_sp = true, .sp = 8}};
@@ -234,23 +234,23 @@ static int begin(struct run *r, const struct follow_entry *entry)
 	return add_place(r, &p);
 }
 
-int follow_code(struct follow *f, uint64_t lo, uint64_t hi, const uint8_t *code,
-		const struct follow_entry *entry, const struct follow_ops *ops, void *ctx)
+int sim_run(struct simulation *f, uint64_t lo, uint64_t hi, const uint8_t *code,
+		const struct sim_entry *entry, const struct sim_ops *ops, void *ctx)
 {
 	struct run r = {f, lo, hi, code, ops, ctx, (uint16_t)convention_of(EM_X86_64)->kept};
 	if (hi - lo > FOLLOW_MAX_BYTES)
 		return 0;
 	int rc = begin(&r, entry);
 	while (!rc && f->todo.n) {
-		struct follow_place p = f->todo.p[--f->todo.n];
-		rc = follow_place(&r, &p);
+		struct sim_point p = f->todo.p[--f->todo.n];
+		rc = sim_point(&r, &p);
 		if (rc == FOLLOW_END)
 			rc = 0;
 	}
 	return rc;
 }
 
-int follow_compare(const struct cairn_unwind_rule *rule, const struct follow_state *s)
+int sim_compare(const struct cairn_unwind_rule *rule, const struct sim_state *s)
 {
 	if (rule->cfa != CAIRN_UNWIND_CFA_REG ||
 	    rule->flags & (CAIRN_UNWIND_OUTERMOST | CAIRN_UNWIND_SIGNAL))
@@ -262,7 +262,7 @@ int follow_compare(const struct cairn_unwind_rule *rule, const struct follow_sta
 	return 0;
 }
 
-void follow_fini(struct follow *f)
+void sim_fini(struct simulation *f)
 {
 	VEC_FREE(&f->todo);
 	VEC_FREE(&f->seen);

@@ -32,7 +32,7 @@ enum {
 };
 
 /* The distances of the CFA from rsp and rbp, in bytes; and the contents of the registers. */
-struct follow_state {
+struct sim_state {
 	bool knows_sp, knows_fp;
 	bool knows_frame; /* how far rsp is above rbp */
 	int64_t sp, fp, frame;
@@ -40,9 +40,9 @@ struct follow_state {
 };
 
 /* One instruction, before it is executed. */
-struct follow_place {
+struct sim_point {
 	uint64_t at, from; /* from: the instruction before */
-	struct follow_state state;
+	struct sim_state state;
 	/*
 	 * a call precedes it, or padding that follows a call: it is not known whether control ever
 	 * comes this way
@@ -52,26 +52,26 @@ struct follow_place {
 
 enum { FOLLOW_END = INT_MIN };
 
-struct follow_ops {
+struct sim_ops {
 	/*
 	 * Called on each path to an instruction. 0: go on; FOLLOW_END: do not continue from here;
 	 * any other result ends the walk.
 	 */
-	int (*arrive)(void *ctx, const struct follow_place *p);
+	int (*arrive)(void *ctx, const struct sim_point *p);
 	/*
 	 * @p is a return, or jumps out of the function. May be NULL. 0, or a result that ends the
 	 * walk.
 	 */
-	int (*leave)(void *ctx, const struct follow_place *p, const struct insn_stack *insn);
+	int (*leave)(void *ctx, const struct sim_point *p, const struct insn_stack *insn);
 	bool goes_on_blind; /* also where neither rsp nor rbp is known */
 };
 
 /* Kept from one function to the next for its memory; {0} to begin with. */
-struct follow {
-	VEC(struct follow_place) todo;
+struct simulation {
+	VEC(struct sim_point) todo;
 	VEC(uint32_t) seen; /* per byte of code: which of @reached, + 1 */
-	VEC(struct follow_reached {
-		struct follow_state state;
+	VEC(struct sim_reached {
+		struct sim_state state;
 		uint8_t n_ways;
 	}) reached;
 	uint64_t n_ends; /* where it ended by itself: no instruction, or not blind */
@@ -81,13 +81,13 @@ struct follow {
  * The start of the walk: the CFA is at rsp + 8, and the registers are the caller's except for
  * these, which are overwritten.
  */
-struct follow_entry {
+struct sim_entry {
 	uint64_t at;
 	uint16_t overwritten;
 };
 
 /*
- * follow_code - follow the instructions of a function from an entry
+ * sim_run - follow the instructions of a function from an entry
  *
  * @lo, @hi  link-time addresses; @code has the bytes. At most FOLLOW_MAX_BYTES: a larger function
  *           is not followed
@@ -95,21 +95,21 @@ struct follow_entry {
  * Cost: two decodes per instruction and path that adds a content; there are few.
  */
 enum { FOLLOW_MAX_BYTES = 1 << 22 }; /* the largest function seen has 200,000 */
-int follow_code(struct follow *f, uint64_t lo, uint64_t hi, const uint8_t *code,
-		const struct follow_entry *entry, const struct follow_ops *ops, void *ctx);
-void follow_fini(struct follow *f);
+int sim_run(struct simulation *f, uint64_t lo, uint64_t hi, const uint8_t *code,
+		const struct sim_entry *entry, const struct sim_ops *ops, void *ctx);
+void sim_fini(struct simulation *f);
 
 /* Whether the instruction at @off in the function has been followed already. */
-static inline bool follow_was_at(const struct follow *f, uint64_t off)
+static inline bool sim_was_at(const struct simulation *f, uint64_t off)
 {
 	return f->seen.p[off] != 0;
 }
 
 /* A rule's CFA: 1 it is where the instructions have it, 0 it cannot be compared, -1 it is not. */
-int follow_compare(const struct cairn_unwind_rule *rule, const struct follow_state *s);
+int sim_compare(const struct cairn_unwind_rule *rule, const struct sim_state *s);
 
 /* The bits of a register that show that it does not have the caller's value. */
-static inline uint16_t follow_overwritten(const struct follow_state *s, unsigned int reg)
+static inline uint16_t sim_overwritten(const struct sim_state *s, unsigned int reg)
 {
 	return s->regs[reg] & (uint16_t)~(1u << reg | FOLLOW_LOADED | FOLLOW_LEFT);
 }

@@ -98,10 +98,10 @@ static bool open_scope(struct lister *l)
 
 static int list_scopes(const struct dw_unit *u, struct dw_scope_list *list, struct cairn_err *err)
 {
-	static const struct dw_query wish = {.role = role_of};
+	static const struct dw_query query = {.role = role_of};
 	struct lister l = {.list = list};
 	bool ok = true;
-	dw_walker_init(&l.w, &wish);
+	dw_walker_init(&l.w, &query);
 	int rc = dw_walker_enter(&l.w, u, err);
 	while (ok && rc >= 0 && (rc = dw_walker_next(&l.w)) > 0) {
 		for (; l.open.n && l.open.p[l.open.n - 1].depth >= l.w.depth; l.open.n--)

@@ -255,13 +255,13 @@ static int scan_die(struct scan *s, int role, struct cairn_err *err)
 static int scan_unit(struct scan *s, struct cairn_err *err)
 {
 	enum { N_ATTRS = sizeof(attrs) / sizeof(attrs[0]) };
-	static const struct dw_query wishes[] = {
+	static const struct dw_query queries[] = {
 		[DW_DEFINITIONS] = {attrs, N_ATTRS, role_of_definition},
 		[DW_TYPEDEFS] = {attrs, N_ATTRS, role_of_typedef},
 		[DW_ALL_NAMES] = {attrs, N_ATTRS, role_of_any}};
 	struct dw_walker *w = &s->walker;
-	if (!w->wish)
-		dw_walker_init(w, &wishes[s->names]);
+	if (!w->query)
+		dw_walker_init(w, &queries[s->names]);
 	int rc = dw_walker_enter(w, s->unit, err);
 	s->open.n = 0;
 	while (rc >= 0 && (rc = dw_walker_next(w)) > 0) {

@@ -186,11 +186,11 @@ static int look_at(struct scan *s, int role, struct cairn_err *err)
 
 static int scan_unit(struct scan *s, struct cairn_err *err)
 {
-	static const struct dw_query wish = {attrs, sizeof(attrs) / sizeof(attrs[0]), role_of};
+	static const struct dw_query query = {attrs, sizeof(attrs) / sizeof(attrs[0]), role_of};
 	struct dw_walker *w = &s->walker;
 
-	if (!w->wish)
-		dw_walker_init(w, &wish);
+	if (!w->query)
+		dw_walker_init(w, &query);
 	int rc = dw_walker_enter(w, s->unit, err);
 	s->open.n = 0;
 	while (rc >= 0 && (rc = dw_walker_next(w)) > 0) {

@@ -32,13 +32,13 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-int dw_walker_init(struct dw_walker *w, const struct dw_query *wish)
+int dw_walker_init(struct dw_walker *w, const struct dw_query *query)
 {
-	*w = (struct dw_walker){.wish = wish};
-	if (wish->n_attrs > DW_WISH_MAX)
+	*w = (struct dw_walker){.query = query};
+	if (query->n_attrs > DW_QUERY_MAX)
 		return -EINVAL;
-	for (unsigned int i = wish->n_attrs; i-- > 0;)
-		w->slot_of[wish->attrs[i] & 0xff] = (uint8_t)(i + 1);
+	for (unsigned int i = query->n_attrs; i-- > 0;)
+		w->slot_of[query->attrs[i] & 0xff] = (uint8_t)(i + 1);
 	return 0;
 }
 
@@ -61,14 +61,14 @@ enum {
 	KNOWN_MAX = 1 << 15,
 };
 
-/* The slot of an attribute; wish->n_attrs if the query does not have it. */
+/* The slot of an attribute; query->n_attrs if the query does not have it. */
 static unsigned int slot_of(const struct dw_walker *w, uint16_t at)
 {
-	const struct dw_query *wish = w->wish;
+	const struct dw_query *query = w->query;
 	unsigned int slot = w->slot_of[at & 0xff];
 	if (!slot)
-		return wish->n_attrs;
-	for (slot--; slot < wish->n_attrs && wish->attrs[slot] != at;)
+		return query->n_attrs;
+	for (slot--; slot < query->n_attrs && query->attrs[slot] != at;)
 		slot++;
 	return slot;
 }
@@ -108,33 +108,33 @@ static enum dw_how how_of(const struct dw_abbrevs *t, uint16_t form)
 /* Once per walk, for most files. Abbreviations of units of another kind are others, too. */
 static void learn_forms(struct dw_walker *w, const struct dw_abbrevs *t)
 {
-	struct dw_form_ways *ways = &w->ways;
-	if (ways->addr_size == t->addr_size && ways->offset_size == t->offset_size &&
-	    ways->ref_addr_size == t->ref_addr_size)
+	struct dw_form_table *forms = &w->forms;
+	if (forms->addr_size == t->addr_size && forms->offset_size == t->offset_size &&
+	    forms->ref_addr_size == t->ref_addr_size)
 		return;
-	ways->addr_size = t->addr_size;
-	ways->offset_size = t->offset_size;
-	ways->ref_addr_size = t->ref_addr_size;
+	forms->addr_size = t->addr_size;
+	forms->offset_size = t->offset_size;
+	forms->ref_addr_size = t->ref_addr_size;
 	for (unsigned int form = 0; form < 256; form++) {
-		ways->of[form].size = dw_form_size((uint16_t)form, t->addr_size, t->offset_size,
+		forms->of[form].size = dw_form_size((uint16_t)form, t->addr_size, t->offset_size,
 						   t->ref_addr_size);
-		ways->of[form].how = (uint8_t)how_of(t, (uint16_t)form);
+		forms->of[form].how = (uint8_t)how_of(t, (uint16_t)form);
 	}
 }
 
 static struct dw_form_size size_of(const struct dw_walker *w, uint16_t form)
 {
-	const struct dw_form_ways *ways = &w->ways;
-	return likely(form < 256) ? ways->of[form].size
-				  : dw_form_size(form, ways->addr_size, ways->offset_size,
-						 ways->ref_addr_size);
+	const struct dw_form_table *forms = &w->forms;
+	return likely(form < 256) ? forms->of[form].size
+				  : dw_form_size(form, forms->addr_size, forms->offset_size,
+						 forms->ref_addr_size);
 }
 
 static bool add_place(struct dw_walker *w, struct dw_attr_slot *attr, const struct dw_spec *spec,
 		      unsigned int run, unsigned int off)
 {
 	attr->form = spec->form;
-	attr->how = spec->form < 256 ? w->ways.of[spec->form].how : DW_HOW_FORM;
+	attr->how = spec->form < 256 ? w->forms.of[spec->form].how : DW_HOW_FORM;
 	attr->off = (uint16_t)off;
 	attr->run = (uint8_t)run;
 	if (run >= DW_RUNS_MAX)
@@ -166,7 +166,7 @@ static inline bool next_spec(const uint8_t **p, struct dw_spec *ret)
 static bool add_places(struct dw_walker *w, const struct dw_abbrev *a, struct dw_attr_slot *places)
 {
 	const uint8_t *specs = a->specs;
-	unsigned int run = 0, off = 0, n_attrs = w->wish->n_attrs;
+	unsigned int run = 0, off = 0, n_attrs = w->query->n_attrs;
 	struct dw_spec spec;
 	memset(places, 0, n_attrs * sizeof(*places));
 	while (next_spec(&specs, &spec)) {
@@ -216,14 +216,14 @@ static bool learn_shape(struct dw_walker *w, const struct dw_abbrev *a, struct d
 			     .sibling = a->sibling,
 			     .tag = a->tag,
 			     .has_children = a->has_children,
-			     .role = w->wish->role(a->tag),
+			     .role = w->query->role(a->tag),
 			     .places = (uint32_t)w->all_places.n};
 	if (s.role != DW_ROLE_PASS && s.role != DW_ROLE_PRUNE) {
 		/* One more, so that the array exists also if the query has no attributes. */
-		if (!VEC_RESERVE(&w->all_places, w->wish->n_attrs + 1) ||
+		if (!VEC_RESERVE(&w->all_places, w->query->n_attrs + 1) ||
 		    !add_places(w, a, w->all_places.p + w->all_places.n))
 			return false;
-		w->all_places.n += w->wish->n_attrs;
+		w->all_places.n += w->query->n_attrs;
 	}
 	*ret = s;
 	return VEC_ADD(&w->known, s) && map_put(&w->known_at, (uintptr_t)a, w->known.n - 1) >= 0;
@@ -239,7 +239,7 @@ static bool make_shapes(struct dw_walker *w, const struct dw_abbrevs *t)
 	 */
 	if (w->known.n > KNOWN_MAX || w->implicit.n > UINT16_MAX / 2)
 		forget(w);
-	if (t->n > UINT32_MAX / 2 / DW_WISH_MAX - KNOWN_MAX || !reserve(w, t->n))
+	if (t->n > UINT32_MAX / 2 / DW_QUERY_MAX - KNOWN_MAX || !reserve(w, t->n))
 		return false;
 	for (size_t i = 0; i < t->n; i++) {
 		uint64_t known;
@@ -466,7 +466,7 @@ void dw_walker_skip_children(struct dw_walker *w)
 int dw_seen_value(struct dw_walker *w, unsigned int slot, struct dw_value *ret)
 {
 	struct dw_attr_slot attr = w->places[slot];
-	struct dw_spec spec = {.at = w->wish->attrs[slot], .form = attr.form};
+	struct dw_spec spec = {.at = w->query->attrs[slot], .form = attr.form};
 	int rc;
 	if (attr.how == DW_HOW_ABSENT)
 		return 0;

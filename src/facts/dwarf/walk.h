@@ -59,7 +59,7 @@ enum {
 
 enum {
 	/* Attributes in a query. DWARF 5 has 120; no query has more than some twenty. */
-	DW_WISH_MAX = 40,
+	DW_QUERY_MAX = 40,
 	/*
 	 * Positions in a DIE where a value of variable length has ended. Values after more of them
 	 * are read slowly.
@@ -70,7 +70,7 @@ enum {
 /* The wanted attributes and tags; all of it outlives the walker. */
 struct dw_query {
 	const uint16_t *attrs; /* DW_AT_*; the position is the "slot" below. Each once. */
-	unsigned int n_attrs;  /* up to DW_WISH_MAX */
+	unsigned int n_attrs;  /* up to DW_QUERY_MAX */
 	uint8_t (*role)(uint16_t tag);
 };
 
@@ -115,7 +115,7 @@ struct dw_shape {
  * The meaning of forms for a size of address and offset, by number. Those above 0xff are rare
  * (GNU).
  */
-struct dw_form_ways {
+struct dw_form_table {
 	uint8_t addr_size, offset_size, ref_addr_size;
 	struct {
 		struct dw_form_size size;
@@ -130,14 +130,14 @@ struct dw_walker {
 	uint64_t depth, lowest;
 	const uint8_t *die;
 	const struct dw_shape *shape;
-	const struct dw_attr_slot *places; /* wish->n_attrs */
+	const struct dw_attr_slot *places; /* query->n_attrs */
 	const uint8_t *run[DW_RUNS_MAX];
 
 	/* The walk. */
 	const uint8_t *next, *end;
 	uint64_t level;	 /* depth of the DIE at @next */
 	int rc;		 /* the next result of dw_walker_next(), if negative */
-	const struct dw_query *wish;
+	const struct dw_query *query;
 	const struct dw_unit *unit;
 	struct cairn_err *err;
 	/* references inside the unit: [ref_lo, ref_lo + ref_n) from its header */
@@ -154,16 +154,16 @@ struct dw_walker {
 	VEC(struct dw_shape) known;
 	VEC(struct dw_attr_slot) all_places; /* n_attrs of each that is delivered */
 	VEC(int64_t) implicit;
-	struct dw_form_ways ways;
+	struct dw_form_table forms;
 	/* by the low byte of DW_AT_*: slot + 1 of the first with it, 0 none */
 	uint8_t slot_of[256];
 };
 
 /*
- * Returns 0, or -EINVAL for a wish of more than DW_WISH_MAX attributes. dw_walker_fini() takes
+ * Returns 0, or -EINVAL for a query of more than DW_QUERY_MAX attributes. dw_walker_fini() takes
  * zeroes.
  */
-int dw_walker_init(struct dw_walker *w, const struct dw_query *wish);
+int dw_walker_init(struct dw_walker *w, const struct dw_query *query);
 void dw_walker_fini(struct dw_walker *w);
 
 /*

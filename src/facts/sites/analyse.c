@@ -216,11 +216,11 @@ static int analyse_copy(struct analyser *j, size_t at, struct cairn_err *err)
 		return 0;
 	bool bare = j->all->env->bare;
 	if (!gather_sites(j, c))
-		return err_nomem(err, "ways to a copy");
+		return err_nomem(err, "entries of a copy");
 	if (bare && !has_value(j))
 		return 0;
 	if (enter_container(j, c->container, first) < 0 || !find_instructions(j))
-		return err_nomem(err, "ways to a copy");
+		return err_nomem(err, "entries of a copy");
 	if (j->function.tag && check_args(j) < 0)
 		return err_nomem(err, "variables around a copy");
 	if (!j->graph)
@@ -234,7 +234,7 @@ static int analyse_copy(struct analyser *j, size_t at, struct cairn_err *err)
 				.n_others = j->all->copies.p[c->like].n_alike,
 				.code = j->all->env->code,
 				.for_values = bare};
-	return event_count_analyse(&p, &j->scratch) == 0 ? 0 : err_nomem(err, "ways to a copy");
+	return event_count_analyse(&p, &j->scratch) == 0 ? 0 : err_nomem(err, "entries of a copy");
 }
 
 /* The order of the turns is not that of the sites in memory, which are hundreds of bytes each. */
@@ -310,7 +310,7 @@ static int sort_turns(struct analysis *all)
 	return rc || in_order ? rc : keyed_sort(all->turns.p, all->turns.n);
 }
 
-/* Bodies, and the copies with code, parts among them, in the order in which they are judged. */
+/* Bodies, and the copies with code, parts among them, in the order in which they are analysed. */
 static bool list_copies(struct analysis *all)
 {
 	const struct batch *in = all->in;
@@ -385,7 +385,7 @@ int analysis_count(struct analysis *all, const struct batch *in, struct cairn_er
 	for (unsigned int i = 0; i < all->width; i++)
 		all->p[i].container = DW_FUNC_NONE;
 	if (!list_copies(all) || !list_extra(all))
-		return err_nomem(err, "ways to a copy");
+		return err_nomem(err, "entries of a copy");
 	return pool_run((all->turns.n + CHUNK - 1) / CHUNK, all->threads, analyse_chunk, all, err);
 }
 

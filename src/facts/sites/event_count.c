@@ -233,7 +233,7 @@ static bool may_miss_sites(const struct code *c, uint32_t i)
 }
 
 /* The CFG entries, sorted by order. */
-struct ways {
+struct cfg_entries {
 	VEC(uint32_t) early, last; /* those from which another one is ahead, and the others */
 };
 
@@ -242,7 +242,7 @@ struct ways {
  * call once. The copy has no effect there, and every path from there reaches one of the last
  * entries, where the effects are.
  */
-static bool are_early_idle(struct code *c, const struct ways *w)
+static bool are_early_idle(struct code *c, const struct cfg_entries *w)
 {
 	const struct graph *g = c->graph;
 	for (size_t n = 0; n < w->last.n; n++)
@@ -259,7 +259,7 @@ static bool are_early_idle(struct code *c, const struct ways *w)
 	return true;
 }
 
-static int find_ways(struct code *c, struct ways *w)
+static int find_entries(struct code *c, struct cfg_entries *w)
 {
 	const struct graph *g = c->graph;
 	int rc = graph_number(c->graph);
@@ -278,7 +278,7 @@ static int find_ways(struct code *c, struct ways *w)
 }
 
 /* The first of the entries; one with a line is preferred. */
-static uint32_t first_way(const struct graph *g, const struct ways *w)
+static uint32_t first_entry(const struct graph *g, const struct cfg_entries *w)
 {
 	uint32_t first = GRAPH_NONE;
 	for (size_t n = 0; n < w->early.n + w->last.n; n++) {
@@ -291,15 +291,16 @@ static uint32_t first_way(const struct graph *g, const struct ways *w)
 	return first;
 }
 
-static unsigned int choose_ways(struct code *c, const struct ways *w, struct cairn_vaddr *ret)
+static unsigned int choose_entries(struct code *c, const struct cfg_entries *w,
+				   struct cairn_vaddr *ret)
 {
 	const struct graph *g = c->graph;
-	if (w->last.n && w->last.n <= PASSAGE_WAYS_MAX && (!w->early.n || are_early_idle(c, w))) {
+	if (w->last.n && w->last.n <= CFG_ENTRIES_MAX && (!w->early.n || are_early_idle(c, w))) {
 		for (size_t n = 0; n < w->last.n; n++)
 			ret[n].v = g->v.p[w->last.p[n]].at;
 		return (unsigned int)w->last.n;
 	}
-	uint32_t first = first_way(g, w);
+	uint32_t first = first_entry(g, w);
 	if (first == GRAPH_NONE)
 		return 0;
 	ret[0].v = g->v.p[first].at;
@@ -311,10 +312,10 @@ unsigned int event_count_cfg_entries(struct graph *g, const struct built_site *c
 {
 	struct event_count_scratch scratch = {0};
 	struct code c = {0};
-	struct ways w = {0};
+	struct cfg_entries w = {0};
 	unsigned int n = 0;
-	if (g->entry != GRAPH_NONE && !code_of_copy(&c, g, copy, &scratch) && !find_ways(&c, &w))
-		n = choose_ways(&c, &w, ret);
+	if (g->entry != GRAPH_NONE && !code_of_copy(&c, g, copy, &scratch) && !find_entries(&c, &w))
+		n = choose_entries(&c, &w, ret);
 	VEC_FREE(&w.early);
 	VEC_FREE(&w.last);
 	event_count_scratch_fini(&scratch);

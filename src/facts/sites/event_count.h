@@ -16,13 +16,13 @@
  * at whichever site is chosen. At a site without an entry only parameters are believed that the
  * function cannot assign to; they hold throughout the copy.
  */
-enum { PASSAGE_WAYS_MAX = 8 };
+enum { CFG_ENTRIES_MAX = 8 };
 
 /*
  * event_count_cfg_entries - the instructions of a copy that paths from the function's entry reach
  * first
  *
- * @ret  in the order of the CFG; at most PASSAGE_WAYS_MAX
+ * @ret  in the order of the CFG; at most CFG_ENTRIES_MAX
  * Returns their number if each call passes exactly one of them; entries that only do work ahead of
  * time are left out. Otherwise returns 1 and the first of all, or 0: nothing is known.
  * Cost: some passes over the container's instructions.

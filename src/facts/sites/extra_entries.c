@@ -330,10 +330,10 @@ static int add_extra(struct owner_search *s, struct site_requests *ret, struct c
 static int add_ways(const struct owner_search *s, struct site_requests *ret, struct cairn_err *err)
 {
 	for (size_t i = 0; i < s->group->entries.n; i++)
-		for (unsigned int k = 0; k < s->sites[i].n_ways; k++) {
+		for (unsigned int k = 0; k < s->sites[i].n_cfg_entries; k++) {
 			struct site_request r = {.entry = s->group->entries.p[i],
 						 .is_cfg_entry = true,
-						 .at = s->sites[i].ways[k]};
+						 .at = s->sites[i].cfg_entries[k]};
 			if (!VEC_ADD(&ret->v, r))
 				return err_nomem(err, "sites");
 		}

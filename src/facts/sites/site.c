@@ -179,24 +179,24 @@ static int enter_container(const struct site_env *env, struct site_worker *w, ui
 static int find_cfg_entries(const struct site_env *env, struct site_worker *w, struct built_site *b,
 			    struct address *a)
 {
-	struct cairn_vaddr ways[PASSAGE_WAYS_MAX];
+	struct cairn_vaddr entries[CFG_ENTRIES_MAX];
 	if (!w->graph_made) {
 		if (graph_new(env->code, &w->function, w->container_entry, &w->graph) < 0)
 			return -ENOMEM;
 		w->graph_made = true;
 	}
-	unsigned int n = w->graph ? event_count_cfg_entries(w->graph, b, ways) : 0;
+	unsigned int n = w->graph ? event_count_cfg_entries(w->graph, b, entries) : 0;
 	if (!n)
 		return 0;
 	struct cairn_vaddr *more = arena_array(w->arena, n, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
-	memcpy(more, ways + 1, (n - 1) * sizeof(*more));
-	b->ways = more;
-	b->n_ways = n - 1;
-	if (ways[0].v != a->at.v)
+	memcpy(more, entries + 1, (n - 1) * sizeof(*more));
+	b->cfg_entries = more;
+	b->n_cfg_entries = n - 1;
+	if (entries[0].v != a->at.v)
 		a->rule = CAIRN_AT_CFG_ENTRY;
-	a->at = ways[0];
+	a->at = entries[0];
 	return 0;
 }
 
@@ -501,7 +501,7 @@ int site_build(const struct site_env *env, struct site_worker *w,
 		a = (struct address){.at = request->at, .rule = CAIRN_AT_CFG_ENTRY};
 	else if (inlined && !a.has_view && a.rule != CAIRN_AT_ENTRY_PC &&
 		 find_cfg_entries(env, w, ret, &a) < 0)
-		return err_nomem(err, "ways into a copy");
+		return err_nomem(err, "entries of a copy");
 	if (request->has_row)
 		a = (struct address){.at = request->at,
 				     .view = request->view,

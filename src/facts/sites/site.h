@@ -124,7 +124,7 @@ void site_worker_fini(struct site_worker *w);
 struct site_request {
 	uint32_t entry;
 	bool has_row;
-	bool is_cfg_entry; /* at is another one of built_site.ways */
+	bool is_cfg_entry; /* at is another one of built_site.cfg_entries */
 	struct cairn_vaddr at; /* of the row, with its view; of the CFG entry */
 	uint64_t view;
 	uint64_t view_from; /* views before it belong to another entry at the same address */
@@ -156,8 +156,8 @@ struct built_site {
 	 * The further CFG entries, besides site.at, of a copy without an entry that can be entered
 	 * at several instructions.
 	 */
-	const struct cairn_vaddr *ways;
-	unsigned int n_ways;
+	const struct cairn_vaddr *cfg_entries;
+	unsigned int n_cfg_entries;
 	struct enclosing around; /* of its row */
 	bool grows_stack; /* nothing but growing its stack leads a body back to its entry (go.c) */
 	bool lost_marker; /* a copy made by GCC, which marks entries, without an entry */

@@ -99,7 +99,7 @@ static uint8_t role_with_inlined(uint16_t tag)
 	return tag == DW_TAG_inlined_subroutine ? ROLE_INLINED : role_of(tag);
 }
 
-static const struct dw_query wish = {slot_attrs, N_SLOTS, role_of};
+static const struct dw_query query = {slot_attrs, N_SLOTS, role_of};
 static const struct dw_query wish_with_inlined = {slot_attrs, N_SLOTS, role_with_inlined};
 
 int unit_types_init(struct unit_types *u, const struct dwarf *dw, bool whole, bool want_vars,
@@ -112,7 +112,7 @@ int unit_types_init(struct unit_types *u, const struct dwarf *dw, bool whole, bo
 				 .want_vars = want_vars,
 				 .names = names,
 				 .names_by_hash = names_by_hash};
-	dw_walker_init(&u->walker, functions ? &wish_with_inlined : &wish);
+	dw_walker_init(&u->walker, functions ? &wish_with_inlined : &query);
 	u->short_names = calloc(1, sizeof(*u->short_names));
 	return u->short_names ? 0 : -ENOMEM;
 }
