@@ -150,16 +150,21 @@ def left_one_out(ours, theirs, thread, code):
     return ours[:same] + ours[same + 1:] == theirs and any(code.has_left_realigned_frame(at) for at in exact)
 
 
+# A stack that ends there, by the rows alone or by an assumption that is shown, leaves nothing out.
+COMPLETE = ('outermost', 'assumed')
+ASSUMED = ('call-in-handler', 'bad-pointer', 'data', 'zero')
+
+
 def excuse(peer, ours, theirs, thread, code):
     """Why a difference is the peer's, or None."""
     same = len(os.path.commonprefix([ours, theirs]))
-    if peer == 'libunwind' and same and code.vdso[0] <= ours[same - 1] < code.vdso[1] and thread['end'] == 'outermost':
+    if peer == 'libunwind' and same and code.vdso[0] <= ours[same - 1] < code.vdso[1] and thread['end'] in COMPLETE:
         return 'libunwind-ptrace has no rows of the vDSO, and ends there or goes on by the frame pointer'
     if same < len(theirs) and not code.has(theirs[same] - 1):
         return f'{peer} goes on to an address that is no code'
-    if same == len(theirs) and thread['end'] == 'outermost':
+    if same == len(theirs) and thread['end'] in COMPLETE:
         return f'{peer} ends early, and the rest leads to the outermost frame'
-    if thread['end'] == 'outermost' and left_one_out(ours, theirs, thread, code):
+    if thread['end'] in COMPLETE and left_one_out(ours, theirs, thread, code):
         return f"{peer} goes by the rows of GCC's epilogue of a realigned stack, and leaves a frame out"
     return None
 
@@ -304,10 +309,11 @@ def compare_core(program, core, how, tally, peers):
 def check_crash(how, ours):
     crashed = next(iter(ours.values()))
     names = [f['function'] for frame in crashed['frames'] for f in frame['functions']]
-    common.claim(f'stacks: core of {how}: the crashed thread is first, from its signal {crashed.get("signal")} to the outermost frame',
-                 'sink_deep' in names and 'do_crash' in names and crashed['end'] == 'outermost' and crashed.get('signal', 0) > 0)
+    end = 'assumed' if how.split(',')[0] in ASSUMED else 'outermost'
+    common.claim(f'stacks: core of {how}: the crashed thread is first, from its signal {crashed.get("signal")} to the end {end}',
+                 'sink_deep' in names and 'do_crash' in names and crashed['end'] == end and crashed.get('signal', 0) > 0)
     assumed = sum(f['assumed'] for f in crashed['frames'])
-    common.claim(f'stacks: core of {how}: {assumed} assumption', assumed == (how.split(',')[0] in ('call-in-handler', 'bad-pointer', 'data', 'zero')))
+    common.claim(f'stacks: core of {how}: {assumed} assumption', assumed == (how.split(',')[0] in ASSUMED))
 
 
 def cores(program, peers, folder):
