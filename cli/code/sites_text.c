@@ -379,7 +379,7 @@ static void print_summary(const struct view *view, const struct cairn_function *
 	if (kinds[CAIRN_SITE_PART])
 		fprintf(view->out, ", %" PRIu32 " split off", kinds[CAIRN_SITE_PART]);
 	if (doubtful)
-		fprintf(view->out, "; %" PRIu32 " may not be passed as often as called", doubtful);
+		fprintf(view->out, "; events may not count calls at %" PRIu32, doubtful);
 	if (function->n_without_code)
 		fprintf(view->out, "; %" PRIu32 " inlined without code", function->n_without_code);
 	if (function->n_params && function->n_sites) {

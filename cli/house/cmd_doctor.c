@@ -3,8 +3,8 @@
  * cairn doctor: checks what works here, and shows the command that fixes the rest
  *
  * Nothing is concluded from versions. Tracing is tried, on this very process: a probe on a function
- * of a library that it loads, which is then called. Each finding is a row, also where nothing works:
- * without /proc, without /sys, in a container that may not call bpf(2).
+ * of a library that it loads, which is then called. Each finding is a row, also where nothing
+ * works: without /proc, without /sys, in a container that may not call bpf(2).
  */
 #include <dlfcn.h>
 #include <errno.h>

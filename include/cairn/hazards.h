@@ -10,9 +10,9 @@
  *    return address over the red zone of a leaf function, whose results are then wrong.
  *  - Some AVX instructions (vpor, vpcmpeqb, vzeroupper, ...) are taken for a jump of the same
  *    opcode number and not executed: the program goes on without their result.
- *  - A single step sets the trap flag and runs a copy elsewhere. pushf stores that flag, and SIGTRAP
- *    ends the program when it loads the flag back. A child made by a probed syscall instruction is
- *    ended at once.
+ *  - A single step sets the trap flag and runs a copy elsewhere. pushf stores that flag, and
+ *    SIGTRAP ends the program when it loads the flag back. A child made by a probed syscall
+ *    instruction is ended at once.
  *  - A string instruction with a rep prefix is stepped once for each repetition, and gives as many
  *    events.
  *

@@ -674,8 +674,8 @@ static const char *name_in_graph(const void *ctx, size_t place)
 }
 
 /* The graph is there, whole. */
-static int select_decl(struct cairn_source *s, const struct query *w, struct cairn_source_list *list,
-		       struct cairn_err *err)
+static int select_decl(struct cairn_source *s, const struct query *w,
+		       struct cairn_source_list *list, struct cairn_err *err)
 {
 	const struct cairn_types *types = cairn_source_types(s);
 	struct names_walk walk = {0};

@@ -54,7 +54,8 @@ static void fill_layout(struct cairn_btf_builder *b)
 	for (uint32_t kind = 1; kind < CAIRN_BTF_N_KINDS; kind++) {
 		const struct btf_shape *shape = btf_shape(
 			kind, b->dialect == CAIRN_BTF_LOC_V1 ? b->dialect : CAIRN_BTF_LOC_N);
-		b->layout[kind] = (struct btf_kind_layout){4 * shape->n_fixed, 4 * shape->n_elem, 0};
+		b->layout[kind] =
+			(struct btf_kind_layout){4 * shape->n_fixed, 4 * shape->n_elem, 0};
 	}
 	b->n_layout = b->dialect == CAIRN_BTF_NO_LOC ? CAIRN_BTF_LOC_PARAM : CAIRN_BTF_N_KINDS;
 }

@@ -13,8 +13,9 @@
  * struct. It passes over a field that is not aligned or has another size, and refuses the struct
  * when no field remains. A kernel knows the fields that its version introduced. Linux 6.18 counts
  * the locks of each struct alone; 7.2 counts locks and reference counts over nested structs, too.
- * The rules are stated from the behaviour of these two kernels, which tests query. The versions between them were not seen, and are taken to be as
- * strict as 7.2. Not stated here: the rules of ownership among the contents of lists.
+ * The rules are stated from the behaviour of these two kernels, which tests ask. The versions
+ * between them were not seen, and are taken to be as strict as 7.2. Not stated here: the rules of
+ * ownership among the contents of lists.
  */
 #include "btf/check.h"
 
@@ -214,7 +215,8 @@ static bool is_right(struct checking *k, const char *text, enum field head)
 		struct cairn_btf_member member = cairn_btf_member(&t, i);
 		if (!strcmp(cairn_btf_string(k->btf, member.name_off), colon + 1) &&
 		    cairn_btf_type(k->btf, member.type, &m))
-			return field_of(k->c, &m) == (head == FIELD_HEAD ? FIELD_NODE : FIELD_RB_NODE);
+			return field_of(k->c, &m) ==
+			       (head == FIELD_HEAD ? FIELD_NODE : FIELD_RB_NODE);
 	}
 	return false;
 }

@@ -263,7 +263,8 @@ static bool has_own_ranges(const struct split *s, const struct dw_unit *u)
 		return false;
 	if (!s->package.units.n || u->file != &s->dw->split.file[0])
 		return true;
-	const struct dw_package_unit *at = dw_package_at(&s->package, u->tag & DW_OFF_TYPES, u->off);
+	const struct dw_package_unit *at =
+		dw_package_at(&s->package, u->tag & DW_OFF_TYPES, u->off);
 	return at && at->has_ranges;
 }
 

@@ -17,8 +17,8 @@
  * If two names have one 64-bit hash, the comparison with the name of the found type fails, and the
  * type is not found.
  *
- * Typedefs and base types are listed when a caller wants them: few do, and the others do not pay for
- * it.
+ * Typedefs and base types are listed when a caller wants them: few do, and the others do not pay
+ * for it.
  */
 #include "base/err.h"
 #include "base/map.h"

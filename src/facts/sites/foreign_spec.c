@@ -22,17 +22,20 @@ size_t cairn_sites_spec_hint(const char *spec, char *buf, size_t size)
 	if (size)
 		*buf = '\0';
 	if (is_line(spec, &file))
-		n = snprintf(buf, size,
-			     "%s is a line, and sites belong to functions: '%.*s:*' has all functions "
-			     "of that file",
-			     spec, (int)file, spec);
+		n = snprintf(
+			buf, size,
+			"%s is a line, and sites belong to functions: '%.*s:*' has all functions "
+			"of that file",
+			spec, (int)file, spec);
 	else if (result && !result[strlen("%return")])
-		n = snprintf(buf, size,
-			     "%%return is a function's return to perf, and cairn has sites of calls "
-			     "only: %.*s",
-			     (int)(result - spec), spec);
+		n = snprintf(
+			buf, size,
+			"%%return is a function's return to perf, and cairn has sites of calls "
+			"only: %.*s",
+			(int)(result - spec), spec);
 	else if (offset > spec && !strncmp(offset, "+0x", 3))
 		n = snprintf(buf, size,
-			     "%s is an address in a function; cairn addr tells what is there", spec);
+			     "%s is an address in a function; cairn addr tells what is there",
+			     spec);
 	return n > 0 ? (size_t)n : 0;
 }

@@ -333,7 +333,8 @@ ssize_t cairn_quote(const char *name, enum cairn_quote as, char *buf, size_t siz
 	size_t length = strlen(name);
 
 	/* Nearly all names stay as they are. */
-	if ((length < size || !size) && same_bytes((const unsigned char *)name, length, as) == length) {
+	if ((length < size || !size) &&
+	    same_bytes((const unsigned char *)name, length, as) == length) {
 		if (size)
 			memcpy(buf, name, length + 1);
 		return (ssize_t)length;

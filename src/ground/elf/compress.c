@@ -14,8 +14,8 @@
  * The older one is a name (.zdebug_info) and "ZLIB", then the size as 8 bytes big-endian, then
  * data. The name without the magic means an uncompressed section.
  *
- * libdeflate and zstd are called directly: libelf 0.188 (Debian 12) does not know type 2, and inflates
- * by zlib, which takes twice as long.
+ * libdeflate and zstd are called directly: libelf 0.188 (Debian 12) does not know type 2, and
+ * inflates by zlib, which takes twice as long.
  *
  * The size is the input's word. zlib cannot do better than 1032:1 (a pair of 258 bytes in 2 bits),
  * so that a claim beyond that is a lie which costs nothing to refuse. zstd can, but sections of

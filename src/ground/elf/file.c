@@ -464,7 +464,8 @@ static int open_bytes(const void *bytes, size_t size, const struct stat *st, con
 	e->mapped = st;
 	e->for_types = for_types;
 	if (st)
-		e->origin = (struct elf_origin){st->st_dev, st->st_ino, st->st_uid, true, size, st->st_ctim};
+		e->origin = (struct elf_origin){st->st_dev, st->st_ino, st->st_uid,
+						true,       size,       st->st_ctim};
 	e->path = arena_strdup(&e->arena, name);
 	int r = e->path ? parse(e, err) : err_nomem(err, "a path");
 	if (r < 0) {

@@ -176,9 +176,9 @@ static int serve(struct server *s, const char *exe, struct cairn_err *err)
 	}
 	if (exec_error)
 		return err_set(err, -exec_error, "running %s: %s", exe, strerror(exec_error));
-	return s->was_told_to_end
-		       ? err_set(err, -EINTR, "ended by a signal: codectl returns ENOSYS from now on")
-		       : 0;
+	return s->was_told_to_end ? err_set(err, -EINTR,
+					    "ended by a signal: codectl returns ENOSYS from now on")
+				  : 0;
 }
 
 /* ---- setting up ---- */

@@ -53,7 +53,8 @@ static int check_symbols(const struct cairn_sidecar *p, struct cairn_err *err)
 			return bad(p, ".cairn.symbols", i, "an end inside the code", err);
 		if (table_get(&p->symbols, i, SYMBOL_KIND) > SYMBOL_KIND_LOCAL_LABEL)
 			return bad(p, ".cairn.symbols", i, "one of three kinds", err);
-		if (rest ? name >= i || table_get(&p->symbols, name, SYMBOL_KIND) == SYMBOL_KIND_REST
+		if (rest ? name >= i ||
+				    table_get(&p->symbols, name, SYMBOL_KIND) == SYMBOL_KIND_REST
 			 : !is_string(p, name))
 			return bad(p, ".cairn.symbols", i,
 				   "a name, or the number of a record before it", err);

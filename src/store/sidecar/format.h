@@ -82,7 +82,7 @@ struct sidecar_load {
 };
 _Static_assert(sizeof(struct sidecar_load) == 32, "a segment has no holes");
 
-/* SYMBOL_KIND: a function or a global label; its rest after another that lies in it; a local one. */
+/* SYMBOL_KIND: a function or global label; its rest after another that lies in it; a local one. */
 enum {
 	SYMBOL_KIND_START = 0,
 	SYMBOL_KIND_REST,

@@ -96,7 +96,8 @@ static int put_bare(struct name_table *t, const char *name, struct cairn_vaddr a
 	bool has_off = cairn_binary_foff(t->bin, at, &off) && off.v < SYMBOL_NOWHERE;
 	if (distance >= t->sites->span.size)
 		return 0;
-	return put(t, name, (uint32_t)distance, flags | SYMBOL_BARE | cairn_hazard_at(t->bin, at, true),
+	return put(t, name, (uint32_t)distance,
+		   flags | SYMBOL_BARE | cairn_hazard_at(t->bin, at, true),
 		   has_off ? (uint32_t)off.v : SYMBOL_NOWHERE);
 }
 
@@ -132,8 +133,12 @@ static const struct body *bodies_at(struct name_table *t, uint64_t at, size_t *r
 	return t->last.p;
 }
 
-/* Functions that begin at one of the addresses, or parts of them do: once each and in order of their numbers. */
-static int put_functions(struct name_table *t, const char *name, const struct symbol_name *symbol, bool parts, uint32_t flags)
+/*
+ * Functions of which the body or a part begins at one of the addresses: once each, in order of
+ * their numbers.
+ */
+static int put_functions(struct name_table *t, const char *name, const struct symbol_name *symbol,
+			 bool parts, uint32_t flags)
 {
 	uint32_t last = 0;
 	for (;;) {
@@ -142,8 +147,8 @@ static int put_functions(struct name_table *t, const char *name, const struct sy
 		for (size_t i = 0, n; i < symbol->at.n; i++) {
 			const struct body *b = bodies_at(t, symbol->at.p[i].v, &n);
 			for (size_t k = 0; k < n; k++)
-				if (b[k].is_part == parts && b[k].function >= last && b[k].function < next &&
-				    !leads_to(t, name, b[k].function))
+				if (b[k].is_part == parts && b[k].function >= last &&
+				    b[k].function < next && !leads_to(t, name, b[k].function))
 					next = b[k].function;
 		}
 		if (next == SYMBOL_FUNCTION_MASK)
@@ -172,7 +177,9 @@ static int put_addresses(struct name_table *t, const char *name, const struct sy
 			has_part |= b[k].is_part;
 			has_body |= !b[k].is_part;
 		}
-		rc = has_body ? 0 : put_bare(t, name, symbol->at.p[i], flags | (has_part ? SYMBOL_PART : 0));
+		rc = has_body ? 0
+			      : put_bare(t, name, symbol->at.p[i],
+					 flags | (has_part ? SYMBOL_PART : 0));
 	}
 	return rc;
 }
@@ -218,14 +225,15 @@ static int put_name(struct name_table *t, const struct candidate *c, size_t n)
 	if (rc >= 0 && symbol.at.n)
 		rc = put_addresses(t, c->name, &symbol);
 	else if (rc >= 0 && !is_known(t, c->name))
-		rc = put(t, c->name, SYMBOL_NOWHERE, symbol.indirect ? SYMBOL_INDIRECT | SYMBOL_BARE : SYMBOL_IMPORTED,
+		rc = put(t, c->name, SYMBOL_NOWHERE,
+			 symbol.indirect ? SYMBOL_INDIRECT | SYMBOL_BARE : SYMBOL_IMPORTED,
 			 SYMBOL_NOWHERE);
 	symbol_name_fini(&symbol);
 	return rc;
 }
 
-int encode_symbol_names(const struct site_table *p, const struct cairn_binary *bin, struct bytes *ret,
-			struct cairn_err *err)
+int encode_symbol_names(const struct site_table *p, const struct cairn_binary *bin,
+			struct bytes *ret, struct cairn_err *err)
 {
 	struct name_table t = {.sites = p, .bin = bin, .out = ret, .err = err};
 	int rc = symbol_names_visit(bin, add, &t);
@@ -260,11 +268,12 @@ struct named_symbols symbols_named(const struct cairn_sidecar *p, const char *na
 	}
 	for (end = lo; end < p->n_symbol_names && !strcmp(name_at(p, end), name);)
 		end++;
-	return end == lo ? (struct named_symbols){0} : (struct named_symbols){p->symbol_names + lo, end - lo};
+	return end == lo ? (struct named_symbols){0}
+			 : (struct named_symbols){p->symbol_names + lo, end - lo};
 }
 
-int bare_function(const struct cairn_sidecar *p, const struct sidecar_symbol_name *s, struct arena *arena,
-		  struct cairn_function *ret)
+int bare_function(const struct cairn_sidecar *p, const struct sidecar_symbol_name *s,
+		  struct arena *arena, struct cairn_function *ret)
 {
 	struct cairn_site *site = arena_alloc(arena, sizeof(*site));
 	struct cairn_vaddr start;
@@ -283,7 +292,8 @@ int bare_function(const struct cairn_sidecar *p, const struct sidecar_symbol_nam
 	if (cairn_sidecar_symbol_of(p, site->at, &site->symbol, &start))
 		site->symbol_off = site->at.v - start.v;
 	*ret = (struct cairn_function){
-		.name = site->symbol && !site->symbol_off ? site->symbol : sidecar_string(p, s->name),
+		.name = site->symbol && !site->symbol_off ? site->symbol
+							  : sidecar_string(p, s->name),
 		.params_unknown = true,
 		.n_sites = 1,
 		.sites = site,

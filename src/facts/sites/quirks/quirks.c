@@ -6,7 +6,10 @@
 #include "sites/quirks/loop_arithmetic.h"
 #include "sites/quirks/stale_outer_variable.h"
 
-/* @check: NULL when the rule's file applies it itself. */
+/*
+ * @check: NULL when the rule's file applies it itself. Rules with a check come first, as all sites
+ * of a program are asked.
+ */
 static const struct quirk {
 	struct cairn_quirk_rule rule;
 	int (*check)(const struct quirk_query *q);
@@ -21,15 +24,6 @@ static const struct quirk {
 		  .file = "sites/quirks/stale_outer_variable.c",
 		  .why = CAIRN_UNAVAIL_STALE},
 		 stale_outer_variable_check},
-	[CAIRN_QUIRK_COUNTER_CONSTANT] =
-		{{.id = "counter-constant",
-		  .producers = "GCC 12 to 16",
-		  .finding = "gcc-counter-described-as-constant",
-		  .effect = "A counter of a loop is described as its first value. A constant that "
-			    "an outer variable shares is unavailable in the loop, and so is an "
-			    "address that may be made from it.",
-		  .file = "sites/quirks/stale_outer_variable.c",
-		  .why = CAIRN_UNAVAIL_STALE}},
 	[CAIRN_QUIRK_LOOP_ARITHMETIC] =
 		{{.id = "loop-arithmetic",
 		  .producers = "GCC 12 to 16",
@@ -43,12 +37,22 @@ static const struct quirk {
 		{{.id = "hidden-difference",
 		  .producers = "GCC 12 to 16",
 		  .finding = "gcc-difference-of-one-register",
-		  .effect = "The difference of two variables is described as 0. Constants in a loop "
-			    "are unavailable if the copy uses a difference that no argument "
-			    "describes.",
+		  .effect =
+			  "The difference of two variables is described as 0. Constants in a loop "
+			  "are unavailable if the copy uses a difference that no argument "
+			  "describes.",
 		  .file = "sites/quirks/hidden_difference.c",
 		  .why = CAIRN_UNAVAIL_STALE},
 		 hidden_difference_check},
+	[CAIRN_QUIRK_COUNTER_CONSTANT] =
+		{{.id = "counter-constant",
+		  .producers = "GCC 12 to 16",
+		  .finding = "gcc-counter-described-as-constant",
+		  .effect = "A counter of a loop is described as its first value. A constant that "
+			    "an outer variable shares is unavailable in the loop, and so is an "
+			    "address that may be made from it.",
+		  .file = "sites/quirks/stale_outer_variable.c",
+		  .why = CAIRN_UNAVAIL_STALE}},
 	[CAIRN_QUIRK_REMOVED_PARAM] =
 		{{.id = "removed-param",
 		  .producers = "GCC 12 to 16",
@@ -61,9 +65,10 @@ static const struct quirk {
 		{{.id = "memory-after-store",
 		  .producers = "GCC 12 to 16",
 		  .finding = "gcc-memory-read-after-store",
-		  .effect = "A lost value is computed from memory that a store may have changed. An "
-			    "argument of a copy that loads memory outside of the frame is "
-			    "unavailable.",
+		  .effect =
+			  "A lost value is computed from memory that a store may have changed. An "
+			  "argument of a copy that loads memory outside of the frame is "
+			  "unavailable.",
 		  .file = "sites/args_check.c",
 		  .why = CAIRN_UNAVAIL_MEMORY_WRITTEN}},
 	[CAIRN_QUIRK_LOOP_HEAD_ENTRY] =
@@ -102,8 +107,9 @@ static const struct quirk {
 		{{.id = "whole-scope-register",
 		  .producers = "GCC 12",
 		  .finding = "gcc-register-for-the-whole-scope",
-		  .effect = "A parameter is described by one register for the whole function, and "
-			    "gets there later. It is unavailable unless the code keeps the register.",
+		  .effect =
+			  "A parameter is described by one register for the whole function, and "
+			  "gets there later. It is unavailable unless the code keeps the register.",
 		  .file = "loc/argument.c",
 		  .why = CAIRN_UNAVAIL_NOT_STORED_YET}},
 	[CAIRN_QUIRK_STACK_ARG_BEFORE_PROLOGUE] =
@@ -150,8 +156,9 @@ static const struct quirk {
 		{{.id = "call-value-overwritten",
 		  .producers = "Clang 14",
 		  .finding = "clang-call-site-value-overwritten",
-		  .effect = "A call site value names a register that is written before the call. It "
-			    "is used only if the code keeps the register.",
+		  .effect =
+			  "A call site value names a register that is written before the call. It "
+			  "is used only if the code keeps the register.",
 		  .file = "sites/call_site_value.c"}},
 	[CAIRN_QUIRK_BOOL_BITS] =
 		{{.id = "bool-bits",
@@ -231,8 +238,7 @@ const struct cairn_quirk_rule *cairn_quirk_rule(unsigned int quirk)
 int quirks_check_args(const struct quirk_query *q)
 {
 	int rc = 0;
-	for (unsigned int i = 0; i < CAIRN_N_QUIRKS && !rc; i++)
-		if (quirks[i].check)
-			rc = quirks[i].check(q);
+	for (unsigned int i = 1; i < CAIRN_N_QUIRKS && quirks[i].check && !rc; i++)
+		rc = quirks[i].check(q);
 	return rc;
 }
