@@ -82,6 +82,11 @@ def write(name, content):
     return path_of(name)
 
 
+def is_failure(found):
+    return isinstance(found, dict) and set(found) == {"error", "status"}
+
+
+
 class Result:
     def __init__(self, command, status, out, err):
         self.command, self.status, self.out, self.err = command, status, out, err
@@ -90,12 +95,12 @@ class Result:
         return self.out.splitlines()
 
     def objects(self):
-        """Standard output as JSON, one object per line, without the failures."""
-        return [found for found in map(json.loads, self.lines()) if set(found) != {"error", "status"}]
+        """Standard output as JSON, one value per line, without the failures."""
+        return [found for found in map(json.loads, self.lines()) if not is_failure(found)]
 
     def errors(self):
         """The failures that are on standard output."""
-        return [found for found in map(json.loads, self.lines()) if set(found) == {"error", "status"}]
+        return [found for found in map(json.loads, self.lines()) if is_failure(found)]
 
     def __str__(self):
         return (f"$ {' '.join(self.command)}\nexit status {self.status}\n"
