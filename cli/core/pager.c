@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pager.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -50,6 +51,20 @@ static void run_pager(const int pipe_ends[2])
 	_exit(127);
 }
 
+/* Ctrl-C ends the work, and the answer with it; the terminal is the pager's until it is left. */
+static void interrupted(int sig)
+{
+	int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	/* Never closed alone: the next file opened would be the standard output. */
+	if (nothing >= 0)
+		dup2(nothing, STDOUT_FILENO);
+	while (waitpid(pager, NULL, 0) < 0 && errno == EINTR)
+		;
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
 void pager_start(void)
 {
 	int ends[2];
@@ -61,8 +76,8 @@ void pager_start(void)
 		run_pager(ends);
 	if (pager > 0) {
 		dup2(ends[1], STDOUT_FILENO);
-		/* Ctrl-C is for the pager, which then ends the pipe. */
-		signal(SIGINT, SIG_IGN);
+		if (signal(SIGINT, interrupted) == SIG_IGN)
+			signal(SIGINT, SIG_IGN);
 	}
 	close(ends[0]);
 	close(ends[1]);
@@ -72,8 +87,10 @@ void pager_end(void)
 {
 	if (pager <= 0)
 		return;
+	/* Nothing is left to end: Ctrl-C is the pager's, say to stop a search. */
+	signal(SIGINT, SIG_IGN);
 	fclose(stdout);
-	while (waitpid(pager, NULL, 0) < 0)
+	while (waitpid(pager, NULL, 0) < 0 && errno == EINTR)
 		;
 	pager = 0;
 }

@@ -11,6 +11,7 @@
  *
  * Nothing happens if standard output is no terminal, if the variable is empty or "cat", or if the
  * pager cannot be run. less gets LESS=FRX unless LESS is set, so a screenful is printed as it is.
+ * Ctrl-C ends the program when the pager has shown what there is, unless it was ignored before.
  */
 void pager_start(void);
 

@@ -5,6 +5,8 @@
 import contextlib
 import http.server
 import os
+import pty
+import select
 import shutil
 import signal
 import socket
@@ -244,6 +246,34 @@ class Trickling(http.server.BaseHTTPRequestHandler):
         pass
 
 
+def drain(terminal, seconds):
+    """Read until nothing is connected to @terminal any more, or for @seconds."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                os.read(terminal, 4096)
+            except OSError:
+                return
+
+
+def interrupted_on_a_terminal(words, env):
+    """Wait status of a program, and how long it took to end after Ctrl-C was pressed."""
+    child, terminal = pty.fork()
+    if not child:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.execve(words[0], words, env)
+    drain(terminal, 1)
+    os.write(terminal, b"\x03")
+    started = time.monotonic()
+    drain(terminal, 10)
+    if not os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        os.kill(child, signal.SIGKILL)
+    status = os.waitpid(child, 0)[1]
+    os.close(terminal)
+    return status, time.monotonic() - started
+
+
 @claim
 def ctrl_c_ends_a_download_at_once():
     need("debuginfod")
@@ -261,6 +291,22 @@ def ctrl_c_ends_a_download_at_once():
             process.send_signal(signal.SIGINT)
             expect(process.wait(SECONDS) == -signal.SIGINT, process.returncode)
             expect(time.monotonic() - started < 2, time.monotonic() - started)
+        server.shutdown()
+
+
+@claim
+def ctrl_c_ends_a_download_although_a_pager_waits_for_the_answer():
+    need("debuginfod")
+    pager = os.path.join(folder(), "pager-waits")
+    with open(pager, "w", encoding="utf-8") as script:
+        script.write("#!/bin/sh\ntrap '' INT\nexec /bin/cat\n")
+    os.chmod(pager, 0o755)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Trickling) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        words = [CAIRN, "sites", stripped(), "add", f"--debuginfod=http://127.0.0.1:{server.server_port}"]
+        status, seconds = interrupted_on_a_terminal(words, environment("ctrl-c-pager", CAIRN_PAGER=pager, TERM="xterm"))
+        expect(os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGINT and seconds < 5, status, seconds)
         server.shutdown()
 
 
