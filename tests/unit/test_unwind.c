@@ -162,6 +162,20 @@ static void a_return_address_in_a_register_needs_no_room_on_the_stack(void **sta
 	assert_int_equal(step(&r, &m, &regs), CAIRN_STEP_STUCK);
 }
 
+/* A stub that is jumped to calls with the stack of what jumped there. */
+static void a_return_address_counted_from_the_pc_needs_no_room_on_the_stack(void **state)
+{
+	struct memory m = {0};
+	struct built_rule r = {{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .n_regs = 1}, {word(RA, CAIRN_UNWIND_IS_PC, -0x20)}};
+	struct built_rule same = {{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .n_regs = 1}, {word(RA, CAIRN_UNWIND_IS_PC, 0)}};
+	struct cairn_regs regs = frame(0x1008);
+	uint64_t pc = regs.pc.v;
+	assert_int_equal(step(&r, &m, &regs), CAIRN_STEP_OK);
+	assert_int_equal(regs.pc.v, pc - 0x20);
+	assert_int_equal(regs.r[RSP], 0x1008);
+	assert_int_equal(step(&same, &m, &regs), CAIRN_STEP_STUCK);
+}
+
 static void a_step_says_why_it_is_none(void **state)
 {
 	struct memory m = {.words = {[1] = 0x401234}};
@@ -566,6 +580,7 @@ int main(void)
 		cmocka_unit_test(a_signal_trampoline_gives_every_register_back),
 		cmocka_unit_test(a_return_address_is_counted_from_the_pc),
 		cmocka_unit_test(a_return_address_in_a_register_needs_no_room_on_the_stack),
+		cmocka_unit_test(a_return_address_counted_from_the_pc_needs_no_room_on_the_stack),
 		cmocka_unit_test(a_step_says_why_it_is_none),
 		cmocka_unit_test(a_frame_pointer_that_leads_nowhere_loses_a_register_and_no_caller),
 		cmocka_unit_test(a_leaf_of_aarch64_has_its_return_address_in_x30),

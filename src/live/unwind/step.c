@@ -142,8 +142,8 @@ static bool begin_caller(struct step *s)
 }
 
 /*
- * As at the entry of AArch64's functions, or in vfork() of x86-64, which takes its return address
- * off the stack.
+ * As at the entry of AArch64's functions; in vfork() of x86-64, which takes its return address off
+ * the stack; and in stubs that are jumped to and jump back.
  */
 static bool has_return_address_in_register(const struct step *s)
 {
@@ -152,7 +152,8 @@ static bool has_return_address_in_register(const struct step *s)
 	for (uint32_t i = 0; i < s->rule->n_regs; i++) {
 		uint32_t word = cairn_unwind_words(s->rule)[i];
 		if (cairn_unwind_word_reg(word) == s->abi->ra)
-			return cairn_unwind_word_saved(word) == CAIRN_UNWIND_IN_REG;
+			return cairn_unwind_word_saved(word) == CAIRN_UNWIND_IN_REG ||
+			       cairn_unwind_word_saved(word) == CAIRN_UNWIND_IS_PC;
 	}
 	return false;
 }
