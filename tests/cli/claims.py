@@ -86,7 +86,6 @@ def is_failure(found):
     return isinstance(found, dict) and set(found) == {"error", "status"}
 
 
-
 class Result:
     def __init__(self, command, status, out, err):
         self.command, self.status, self.out, self.err = command, status, out, err
