@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <execinfo.h>
+#include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -293,6 +294,19 @@ static void dump_mapping(struct core_builder *b, const struct mapping *m, uint64
 		cb_memory(b, s);
 }
 
+/*
+ * The loader's list lies in memory of its own, which the kernel may have merged with a sanitizer's:
+ * then the mapping is larger than those that are worth keeping.
+ */
+static bool holds_loaders_list(const struct mapping *m)
+{
+	for (const struct link_map *l = _r_debug.r_map; l; l = l->l_next)
+		if (((uintptr_t)l >= m->lo && (uintptr_t)l < m->hi) ||
+		    ((uintptr_t)l->l_name >= m->lo && (uintptr_t)l->l_name < m->hi))
+			return true;
+	return false;
+}
+
 /* As QEMU does: what may have been written to, without the names of files, or their first pages. */
 static void dump_mapping_unnamed(struct core_builder *b, const struct mapping *m, uint64_t sp)
 {
@@ -302,7 +316,7 @@ static void dump_mapping_unnamed(struct core_builder *b, const struct mapping *m
 		dump_stack(b, m, sp);
 		return;
 	}
-	if (is_data && s.size <= 1 << 20) {
+	if (is_data && s.size <= (holds_loaders_list(m) ? 1 << 26 : 1 << 20)) {
 		s.data = copy_memory(s.lo, s.size);
 		s.n = s.size;
 	}
