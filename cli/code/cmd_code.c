@@ -219,6 +219,5 @@ const struct cmd cmd_code = {
 	.opts = opts,
 	.examples = examples,
 	.values_size = sizeof(struct code_values),
-	.pages = true,
 	.run = run,
 };

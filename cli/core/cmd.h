@@ -82,7 +82,8 @@ struct cmd {
 	const char *summary;          /* as in a manual's NAME: lower case, without a full stop */
 	const char *operands;         /* as in a SYNOPSIS: "FILE|PID [FUNC...]" */
 	size_t n_operands_min;
-	bool pages; /* its output can be long: on a terminal it goes through a pager */
+	/* Its output can be long, and nobody waits for single lines: a terminal gets a pager. */
+	bool pages;
 	const struct opt *opts;
 	const struct example *examples; /* command NULL ends */
 	/* of the struct that opts' off counts in; zeroed before parsing */

@@ -217,6 +217,5 @@ const struct cmd cmd_doctor = {
 	.opts = opts,
 	.examples = examples,
 	.values_size = sizeof(struct doctor_values),
-	.pages = true,
 	.run = run,
 };
