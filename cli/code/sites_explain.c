@@ -42,25 +42,9 @@ static void show_reason(size_t i, bool as_json)
 	json_close(&j);
 }
 
-/* A sentence of our own, in lines as long as those of docs/reasons.md. */
-static void put_folded(FILE *out, const char *text)
-{
-	enum { COLUMNS = 100 };
-
-	while (strlen(text) > COLUMNS) {
-		size_t n = COLUMNS;
-
-		while (n && text[n] != ' ')
-			n--;
-		say(out, "%.*s\n", (int)n, text);
-		text += n + 1;
-	}
-	say(out, "%s\n", text);
-}
-
 void sites_explain_quirk(FILE *out, const struct cairn_quirk_rule *rule)
 {
-	put_folded(out, rule->effect);
+	help_wrapped(out, rule->effect, 0);
 	say(out, "Producers: %s.\n", rule->producers);
 	if (rule->finding)
 		say(out, "Finding: docs/findings/%s.md\n", rule->finding);

@@ -164,6 +164,8 @@ const struct cmd *cmd_next_group(const struct cmd *const **cmd);
 void help_cmd(const struct cmd *cmd, FILE *out);
 void help_group(const char *group, FILE *out);
 void help_program(FILE *out);
+/* A sentence of our own whose first line begins at column @indent, as its other lines will. */
+void help_wrapped(FILE *out, const char *text, size_t indent);
 int help_man(const char *verb, const char *prose);
 
 /*

@@ -22,8 +22,7 @@ static size_t columns_of(FILE *out)
 	return size.ws_col < COLUMNS_MIN ? COLUMNS_MIN : size.ws_col;
 }
 
-/* A sentence whose first line begins at column @indent, as its other lines will. */
-static void put_wrapped(FILE *out, const char *text, size_t indent)
+void help_wrapped(FILE *out, const char *text, size_t indent)
 {
 	size_t columns = columns_of(out), room = columns > 2 * indent ? columns - indent : columns;
 
@@ -65,7 +64,7 @@ static void help_option(const struct opt *opt, FILE *out)
 		fprintf(out, "  %s\n  %*s", words, OPTION_COLUMN - 2, "");
 	else
 		fprintf(out, "  %-*s", OPTION_COLUMN - 2, words);
-	put_wrapped(out, opt->help, OPTION_COLUMN);
+	help_wrapped(out, opt->help, OPTION_COLUMN);
 }
 
 static const struct opt opt_help = {.letter = 'h', .name = "help", .help = "show this"};
@@ -84,7 +83,7 @@ void help_cmd(const struct cmd *cmd, FILE *out)
 		cmd->operands ? " " : "", cmd->operands ? cmd->operands : "");
 	for (const struct example *example = cmd->examples; example->command; example++) {
 		fprintf(out, "  %s\n      ", example->command);
-		put_wrapped(out, example->what, 6);
+		help_wrapped(out, example->what, 6);
 	}
 	fputs("\nOptions:\n", out);
 	for (const struct opt *opt = cmd->opts; opt->name; opt++)
@@ -121,7 +120,7 @@ void help_program(FILE *out)
 		if (cmd_topic(*cmd))
 			fprintf(out, "\n%s:\n", cmd_topic(*cmd));
 		fprintf(out, "  %-14s ", (*cmd)->name);
-		put_wrapped(out, (*cmd)->summary, 17);
+		help_wrapped(out, (*cmd)->summary, 17);
 	}
 	fputs("\nOptions:\n      --completion bash|zsh|fish  print the script that completes "
 	      "command lines\n      --version                   print the version\n  -h, --help    "

@@ -56,7 +56,7 @@ enum cairn_quirk {
 
 struct cairn_quirk_rule {
 	const char *id;        /* "stale-outer-variable": the word in JSON */
-	const char *producers; /* "GCC 12 to 16": those in which it was seen */
+	const char *producers; /* "GCC 12 and 16": those in which it was seen */
 	const char *finding;   /* the page docs/findings/FINDING.md; NULL: none */
 	const char *no_finding; /* why there is none; NULL when there is one */
 	const char *effect;    /* what goes wrong and what Cairn does: one or two sentences */

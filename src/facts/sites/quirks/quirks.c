@@ -16,7 +16,7 @@ static const struct quirk {
 } quirks[CAIRN_N_QUIRKS] = {
 	[CAIRN_QUIRK_STALE_OUTER_VARIABLE] =
 		{{.id = "stale-outer-variable",
-		  .producers = "GCC 12 to 16",
+		  .producers = "GCC 12 and 16",
 		  .finding = "gcc-value-before-loop",
 		  .effect = "After a loop an argument is described by the value before the loop. "
 			    "It is unavailable if a variable around the copy had that description "
@@ -26,7 +26,7 @@ static const struct quirk {
 		 stale_outer_variable_check},
 	[CAIRN_QUIRK_LOOP_ARITHMETIC] =
 		{{.id = "loop-arithmetic",
-		  .producers = "GCC 12 to 16",
+		  .producers = "GCC 12 and 16",
 		  .finding = "gcc-dead-name-shares-register",
 		  .effect = "A register in a description may already hold the next turn's value. "
 			    "An integer that is computed from registers in a loop is unavailable.",
@@ -35,7 +35,7 @@ static const struct quirk {
 		 loop_arithmetic_check},
 	[CAIRN_QUIRK_HIDDEN_DIFFERENCE] =
 		{{.id = "hidden-difference",
-		  .producers = "GCC 12 to 16",
+		  .producers = "GCC 12 and 16",
 		  .finding = "gcc-difference-of-one-register",
 		  .effect =
 			  "The difference of two variables is described as 0. Constants in a loop "
@@ -46,7 +46,7 @@ static const struct quirk {
 		 hidden_difference_check},
 	[CAIRN_QUIRK_COUNTER_CONSTANT] =
 		{{.id = "counter-constant",
-		  .producers = "GCC 12 to 16",
+		  .producers = "GCC 12",
 		  .finding = "gcc-counter-described-as-constant",
 		  .effect = "A counter of a loop is described as its first value. A constant that "
 			    "an outer variable shares is unavailable in the loop, and so is an "
@@ -55,7 +55,7 @@ static const struct quirk {
 		  .why = CAIRN_UNAVAIL_STALE}},
 	[CAIRN_QUIRK_REMOVED_PARAM] =
 		{{.id = "removed-param",
-		  .producers = "GCC 12 to 16",
+		  .producers = "GCC 12 and 16",
 		  .finding = "gcc-removed-parameter-value",
 		  .effect = "A removed parameter may have the value of another call in the same "
 			    "function. It is unavailable if there is another copy there.",
@@ -63,7 +63,7 @@ static const struct quirk {
 		  .why = CAIRN_UNAVAIL_OTHER_CALL}},
 	[CAIRN_QUIRK_MEMORY_AFTER_STORE] =
 		{{.id = "memory-after-store",
-		  .producers = "GCC 12 to 16",
+		  .producers = "GCC 12 and 16",
 		  .finding = "gcc-memory-read-after-store",
 		  .effect =
 			  "A lost value is computed from memory that a store may have changed. An "
@@ -73,7 +73,7 @@ static const struct quirk {
 		  .why = CAIRN_UNAVAIL_MEMORY_WRITTEN}},
 	[CAIRN_QUIRK_LOOP_HEAD_ENTRY] =
 		{{.id = "loop-head-entry",
-		  .producers = "GCC 12 to 16",
+		  .producers = "GCC 12 and 16",
 		  .finding = "gcc-entry-is-a-loop-head",
 		  .effect = "The entry is hit again in a loop, or by code that is no call. Its "
 			    "arguments are unavailable, as they describe the call alone.",
@@ -81,7 +81,7 @@ static const struct quirk {
 		  .why = CAIRN_UNAVAIL_WITHOUT_CALL}},
 	[CAIRN_QUIRK_NO_VIEWS] =
 		{{.id = "no-views",
-		  .producers = "Clang 14 to 21, Go, GCC's lists without views",
+		  .producers = "Clang 14 and 21, Go, GCC's lists without views",
 		  .finding = "clang-value-of-which-moment",
 		  .effect = "A location without views may describe a later statement at the same "
 			    "address. A parameter that the function can assign to is unavailable.",
@@ -89,7 +89,7 @@ static const struct quirk {
 		  .why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED}},
 	[CAIRN_QUIRK_UNUSED_NOT_PASSED] =
 		{{.id = "unused-not-passed",
-		  .producers = "Clang 14 to 21",
+		  .producers = "Clang 14 and 21",
 		  .finding = "clang-value-of-which-moment",
 		  .effect = "Callers do not set the register of an argument that the function does "
 			    "not read. The argument is unavailable.",
@@ -114,7 +114,7 @@ static const struct quirk {
 		  .why = CAIRN_UNAVAIL_NOT_STORED_YET}},
 	[CAIRN_QUIRK_STACK_ARG_BEFORE_PROLOGUE] =
 		{{.id = "stack-arg-before-prologue",
-		  .producers = "GCC 12 to 16",
+		  .producers = "GCC 12 and 16",
 		  .finding = "gcc-stack-argument-before-prologue",
 		  .effect = "Before a prologue that moved, stack arguments are described at the "
 			    "wrong offset. The argument is unavailable there.",
@@ -122,7 +122,7 @@ static const struct quirk {
 		  .why = CAIRN_UNAVAIL_NO_CFA}},
 	[CAIRN_QUIRK_REMOVED_STORE] =
 		{{.id = "removed-store",
-		  .producers = "GCC 12",
+		  .producers = "GCC 12 and 16",
 		  .finding = "gcc-removed-store-described",
 		  .effect = "A variable is described in memory though the store to it was removed. "
 			    "In the middle of a function it is unavailable until a store is found.",
@@ -162,13 +162,13 @@ static const struct quirk {
 		  .file = "sites/call_site_value.c"}},
 	[CAIRN_QUIRK_BOOL_BITS] =
 		{{.id = "bool-bits",
-		  .producers = "GCC 12 to 16",
+		  .producers = "GCC 12 and 16",
 		  .finding = "gcc-bool-has-eight-bits",
 		  .effect = "Arithmetic on a _Bool gives 254 or 255. The lowest bit is kept.",
 		  .file = "sites/args_check.c"}},
 	[CAIRN_QUIRK_NARROW_OPERAND] =
 		{{.id = "narrow-operand",
-		  .producers = "GCC 12 to 16",
+		  .producers = "GCC 12 and 16",
 		  .finding = "gcc-32-bit-operand-not-extended",
 		  .effect = "Shifts and divisions of 32 bits are described in 64. The operand is "
 			    "extended first.",
@@ -181,28 +181,28 @@ static const struct quirk {
 		  .file = "dwarf/loclists.c"}},
 	[CAIRN_QUIRK_SPLIT_PART] =
 		{{.id = "split-part",
-		  .producers = "GCC 12 to 16",
+		  .producers = "GCC 12",
 		  .no_finding = "DWARF has no word for a part of a function that was put back",
 		  .effect = "The rest of a split function is described as an inlined copy. It is "
 			    "no call, and is left out.",
 		  .file = "sites/quirks/split_part.c"}},
 	[CAIRN_QUIRK_CLANG_ENTRY_LINES] =
 		{{.id = "clang-entry-lines",
-		  .producers = "Clang 14 to 21, GCC with -flto",
+		  .producers = "Clang 14 and 21, GCC with -flto",
 		  .no_finding = "DWARF demands no marker of a copy's entry",
 		  .effect = "Copies have no marked entry. Lines show where calls begin, and calls "
 			    "that bypass the site are a caveat.",
 		  .file = "sites/quirks/clang_entry_lines.c"}},
 	[CAIRN_QUIRK_TESTED_AFTER_CALL] =
 		{{.id = "tested-after-call",
-		  .producers = "GCC 12 to 16",
+		  .producers = "GCC 12 and 16",
 		  .finding = "gcc-arms-begin-alike",
 		  .effect = "The entry of a call is placed before the condition that decides about "
 			    "it. The site gets a caveat.",
 		  .file = "sites/quirks/tested_after_call.c"}},
 	[CAIRN_QUIRK_VECTOR_CALLS] =
 		{{.id = "vector-calls",
-		  .producers = "GCC 12 to 16, Clang 14 to 21",
+		  .producers = "GCC 12",
 		  .no_finding = "the code makes the calls together; there is one place to describe",
 		  .effect = "One pass of vector code stands for several calls. The site gets a "
 			    "caveat.",
@@ -216,14 +216,14 @@ static const struct quirk {
 		  .file = "dwarf/types_inside.c"}},
 	[CAIRN_QUIRK_STORAGE_ORDER] =
 		{{.id = "storage-order",
-		  .producers = "GCC 12 to 16",
+		  .producers = "GCC 12 and 16",
 		  .finding = "gcc-storage-order",
 		  .effect = "scalar_storage_order reverses enums, too, and the debug information "
 			    "records numbers only. A reversed number shows it for the enums.",
 		  .file = "dwarf/types_complete.c"}},
 	[CAIRN_QUIRK_REALIGNED_EPILOGUE] =
 		{{.id = "realigned-epilogue",
-		  .producers = "GCC 12",
+		  .producers = "GCC 12 and 16",
 		  .finding = "gcc-realigned-epilogue",
 		  .effect = "After leave, rows keep the saved rbp where it no longer is. The "
 			    "register is lost in these rows.",
