@@ -95,8 +95,10 @@ def looping(*args):
 def trace_in_pid_namespace(program_path, how, *words):
     """What cairn trace says in a pid namespace of its own of a process that @how starts there."""
     need_root()
+    # The shell's child is the program only after its exec: its name tells.
+    find = "pgrep -P $parent -x looping-gcc" if how else "pgrep -P $$ -x looping-gcc"
     script = (f"{how} {program_path} slow & parent=$!; "
-              f"while ! pid=$({'pgrep -P $parent -x looping-gcc' if how else 'echo $parent'}); do sleep .05; done; "
+              f"while ! pid=$({find}); do sleep .05; done; "
               f"timeout -s INT 20 {CAIRN} trace -p $pid {' '.join(words)}; echo status $?; kill -9 $pid")
     r = run(need("unshare"), "--pid", "--fork", "--mount-proc", "sh", "-c", script)
     if "unshare failed" in r.err or "status 3" in r.out and "CONFIG_" in r.err:
