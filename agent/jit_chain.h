@@ -17,7 +17,7 @@ enum { JIT_APPEND_MAX = 512 }; /* elements at once; half a table of symbols */
 /* The writer's data about a table; addresses are offsets in the region. */
 struct jit_ref {
 	struct code_jit_table *table;
-	uint64_t lo; /* of its first element, or of the one that it was made for */
+	uint64_t lo;  /* of its first element, or of the one that it was made for */
 	uint64_t end; /* after all elements that were ever in it in this epoch */
 };
 
@@ -44,7 +44,7 @@ struct jit_chain {
 	 * The last withdrawn element: JITs give up code in the order in which they made it, or in
 	 * the reverse order.
 	 */
-	uint32_t swept;	  /* number of the table */
+	uint32_t swept;    /* number of the table */
 	uint64_t swept_at; /* byte of its elements */
 	struct jit_plan plan;
 };

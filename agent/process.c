@@ -42,7 +42,7 @@ enum {
 };
 
 struct process {
-	uint32_t *lock; /* wiped in a child */
+	uint32_t *lock;   /* wiped in a child */
 	bool is_changing; /* the lock is held, or was when this process was forked */
 	bool is_shown;
 	struct registry_writer writer;

@@ -21,17 +21,17 @@ struct ranges_block {
 };
 
 struct ranges_place {
-	uint64_t lo;	/* of the block's first range */
+	uint64_t lo;    /* of the block's first range */
 	uint32_t block; /* index among the blocks */
-	uint32_t n;	/* ranges in it; at least 1 */
+	uint32_t n;     /* ranges in it; at least 1 */
 };
 
 struct ranges {
 	struct ranges_block *blocks;
 	struct ranges_place *places; /* by address */
 	uint32_t n_places;
-	uint32_t n_blocks;	/* that were ever used */
-	uint32_t *unused;	/* blocks to be used again */
+	uint32_t n_blocks; /* that were ever used */
+	uint32_t *unused;  /* blocks to be used again */
 	uint32_t n_unused;
 };
 

@@ -224,7 +224,7 @@ static uint32_t class_of(size_t n)
 {
 	uint32_t class = 0;
 	while (n > (size_t)UNIT << class)
-		class++;
+		class ++;
 	return class;
 }
 

@@ -15,7 +15,7 @@
 enum { REGISTRY_CLASSES = 10 }; /* blocks for strings, of 32 << class bytes: up to 16 KB */
 
 struct registry_slot {
-	uint32_t block;	       /* of strings: unit << 4 | class; 0: none */
+	uint32_t block;        /* of strings: unit << 4 | class; 0: none */
 	uint32_t next_removed; /* in the order of removal */
 };
 
@@ -25,8 +25,8 @@ struct registry_writer {
 	struct registry_slot *slots;
 	uint32_t capacity;
 	uint32_t first_removed, last_removed, n_removed;
-	uint64_t last_epoch; /* that was used */
-	uint8_t *strings;    /* in the registry's mapping */
+	uint64_t last_epoch;         /* that was used */
+	uint8_t *strings;            /* in the registry's mapping */
 	uint32_t n_units, max_units; /* of 32 bytes; unit 0 is not used */
 	/* blocks of each class; the first word of one is the next */
 	uint32_t unused[REGISTRY_CLASSES];

@@ -19,8 +19,8 @@
 #include <cairn/trace.h>
 
 #define SITES_DEFAULT 10000
-#define ROUNDS	       5
-#define SKIPPED	       77
+#define ROUNDS        5
+#define SKIPPED       77
 
 /* Copies are spread over functions of 50, as in real programs; each copy is its own site. */
 static int write_source(const char *path, unsigned int sites)

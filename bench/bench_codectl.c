@@ -32,7 +32,7 @@ static double now_s(void)
 
 struct result {
 	double publish_s, withdraw_s; /* each the best */
-	double first_s;		      /* of both together: in memory that was not touched before */
+	double first_s;               /* of both together: in memory that was not touched before */
 };
 
 static uint8_t *code;
@@ -76,6 +76,7 @@ static void put_ratio(const struct peer *peer, const struct result *r, const str
 
 static void functions(size_t n)
 {
+	/* clang-format off */
 	static const struct {
 		const struct peer *peer, *ours;
 		unsigned rounds, asked;
@@ -88,6 +89,7 @@ static void functions(size_t n)
 		{&llvm_list, &codectl_named, ROUNDS, 20},
 #endif
 	};
+	/* clang-format on */
 	enum { N_PEERS = sizeof(peers) / sizeof(peers[0]) };
 	struct result best[N_PEERS];
 	for (size_t p = 0; p < N_PEERS; p++)
@@ -96,16 +98,21 @@ static void functions(size_t n)
 		for (size_t p = 0; p < N_PEERS; p++)
 			if (round < peers[p].rounds)
 				run_once(peers[p].peer, n, &best[p]);
-	printf("%zu functions of three rows, ns of processor time for each (published in order, withdrawn in the same order)\n", n);
-	printf("  %-26s %10s %10s %8s %8s %6s  %s\n", "", "publish", "withdraw", "ratio", "first", "asked", "others learn");
+	printf("%zu functions of three rows, ns of processor time for each (published in order, "
+	       "withdrawn in the same order)\n",
+	       n);
+	printf("  %-26s %10s %10s %8s %8s %6s  %s\n", "", "publish", "withdraw", "ratio", "first",
+	       "asked", "others learn");
 	for (size_t p = 0; p < N_PEERS; p++) {
 		const struct peer *peer = peers[p].peer;
 		char withdraw[32] = "never", asked[32] = "";
 		if (peer->withdraw)
-			snprintf(withdraw, sizeof(withdraw), "%.1f", best[p].withdraw_s / (double)n * 1e9);
+			snprintf(withdraw, sizeof(withdraw), "%.1f",
+				 best[p].withdraw_s / (double)n * 1e9);
 		if (peers[p].asked)
 			snprintf(asked, sizeof(asked), "%u", peers[p].asked);
-		printf("  %-26s %10.1f %10s", peer->name, best[p].publish_s / (double)n * 1e9, withdraw);
+		printf("  %-26s %10.1f %10s", peer->name, best[p].publish_s / (double)n * 1e9,
+		       withdraw);
 		if (peers[p].ours)
 			put_ratio(peer, &best[p], &best[peers[p].ours == &codectl_rows ? 0 : 1]);
 		else
@@ -113,7 +120,8 @@ static void functions(size_t n)
 		printf(" %6s  %s\n", asked, peer->says);
 	}
 #ifndef WITH_LLVM
-	puts("  GDB's list, by LLVM: not measured, g++ and llvm-dev were missing when this was built");
+	puts("  GDB's list, by LLVM: not measured, g++ and llvm-dev were missing when this was "
+	     "built");
 #endif
 }
 
@@ -152,7 +160,8 @@ static void rows(size_t n)
 		cairn_jit_close(jit);
 	}
 	double scale = 1e9 / (double)(n_functions * ROWS);
-	printf("append a row, described and published (%zu rows, functions of %d): %.2f ns (asked: 5); with the first touch of its memory %.2f ns\n",
+	printf("append a row, described and published (%zu rows, functions of %d): %.2f ns (asked: "
+	       "5); with the first touch of its memory %.2f ns\n",
 	       n_functions * ROWS, ROWS, again * scale, first * scale);
 }
 
@@ -160,15 +169,19 @@ static void rows(size_t n)
 
 static long change(unsigned int option, uint64_t at)
 {
-	static const char path[] = "/usr/lib/x86_64-linux-gnu/libexample.so.1.2.3", link[] = "0123456789abcdef0123456789abcdef012345.debug";
+	static const char path[] = "/usr/lib/x86_64-linux-gnu/libexample.so.1.2.3",
+			  link[] = "0123456789abcdef0123456789abcdef012345.debug";
 	static const uint8_t build_id[20] = {1, 2, 3};
+	/* clang-format off */
 	struct code_elf_info elf = {
 		.elf_start = at, .elf_end = at + 0x100000, .text_start = at + 0x1000, .text_end = at + 0x80000,
 		.pathname = (uintptr_t)path, .build_id = (uintptr_t)build_id, .build_id_len = sizeof(build_id),
 		.debug_link_pathname = (uintptr_t)link, .debug_link_crc = 7,
 	};
+	/* clang-format on */
 	struct code_unregister_info range = {elf.text_start, elf.text_end};
-	return option == CODE_UNREGISTER ? codectl(option, &range, sizeof(range), 0) : codectl(option, &elf, sizeof(elf), 0);
+	return option == CODE_UNREGISTER ? codectl(option, &range, sizeof(range), 0)
+					 : codectl(option, &elf, sizeof(elf), 0);
 }
 
 static void objects(void)
@@ -179,12 +192,14 @@ static void objects(void)
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		double t = now_s();
 		for (unsigned i = 0; i < OBJECT_ROUNDS; i++)
-			if (change(CODE_REGISTER_ELF, ((uint64_t)OBJECTS / 2 << 32) + 0x10000000) || change(CODE_UNREGISTER, ((uint64_t)OBJECTS / 2 << 32) + 0x10000000))
+			if (change(CODE_REGISTER_ELF, ((uint64_t)OBJECTS / 2 << 32) + 0x10000000) ||
+			    change(CODE_UNREGISTER, ((uint64_t)OBJECTS / 2 << 32) + 0x10000000))
 				exit(1);
 		t = now_s() - t;
 		best = t < best ? t : best;
 	}
-	printf("register and unregister an object, beside %d others: %.0f ns (asked: 1000)\n", OBJECTS, best / OBJECT_ROUNDS * 1e9);
+	printf("register and unregister an object, beside %d others: %.0f ns (asked: 1000)\n",
+	       OBJECTS, best / OBJECT_ROUNDS * 1e9);
 }
 
 int main(int argc, char **argv)

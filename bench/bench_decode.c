@@ -17,7 +17,8 @@
 
 enum { ROUNDS = 5, KINDS = 1024, EVENT_BYTES = 276 };
 
-static const char source[] = "struct event { unsigned int e_pid; char e_filename[256]; char e_comm[16]; };";
+static const char source[] =
+	"struct event { unsigned int e_pid; char e_filename[256]; char e_comm[16]; };";
 
 static double user_seconds(void)
 {
@@ -43,19 +44,21 @@ static void make_events(uint8_t (*events)[EVENT_BYTES], unsigned int shortest, u
 		memset(events[i], 0, EVENT_BYTES);
 		memcpy(events[i], &pid, sizeof(pid));
 		for (unsigned int k = 0; k < n; k++)
-			events[i][4 + k] = (uint8_t)"/usr/lib/x86_64-linux-gnu_"[random() % 26];
+			events[i][4 + k] = (uint8_t) "/usr/lib/x86_64-linux-gnu_"[random() % 26];
 		strcpy((char *)events[i] + 260, "systemd-journal");
 	}
 }
 
-static double best_rate(const struct cairn_decode *d, uint8_t (*events)[EVENT_BYTES], unsigned long n, uint64_t *ret_bytes)
+static double best_rate(const struct cairn_decode *d, uint8_t (*events)[EVENT_BYTES],
+			unsigned long n, uint64_t *ret_bytes)
 {
 	static char buf[1 << 16];
 	double best = 0;
 
 	for (int round = 0; round < ROUNDS; round++) {
 		uint64_t bytes = 0;
-		struct cairn_text_out out = {.buf = buf, .size = sizeof(buf), .flush = count_bytes, .ctx = &bytes};
+		struct cairn_text_out out = {
+			.buf = buf, .size = sizeof(buf), .flush = count_bytes, .ctx = &bytes};
 		double start = user_seconds();
 		for (unsigned long i = 0; i < n; i++) {
 			cairn_decode_run(d, events[i % KINDS], EVENT_BYTES, &out);
@@ -81,8 +84,10 @@ int main(int argc, char **argv)
 	struct cairn_decl *decl;
 	struct cairn_decode *d;
 
-	if (cairn_decl_parse(source, strlen(source), "event.h", cairn_abi_find("bpf"), &decl, &err) < 0 ||
-	    cairn_decode_new(cairn_decl_types(decl), cairn_decl_find(decl, CAIRN_T_STRUCT, "event"), &opts, &d, &err) < 0) {
+	if (cairn_decl_parse(source, strlen(source), "event.h", cairn_abi_find("bpf"), &decl,
+			     &err) < 0 ||
+	    cairn_decode_new(cairn_decl_types(decl), cairn_decl_find(decl, CAIRN_T_STRUCT, "event"),
+			     &opts, &d, &err) < 0) {
 		fprintf(stderr, "%s\n", err.msg);
 		return 1;
 	}
@@ -90,7 +95,8 @@ int main(int argc, char **argv)
 		uint64_t bytes;
 		make_events(events, cases[i].shortest, cases[i].longest);
 		double rate = best_rate(d, events, n, &bytes);
-		printf("struct event of 276 bytes to JSON, %s: %.2f million per second and core (%.0f MB/s out)\n",
+		printf("struct event of 276 bytes to JSON, %s: %.2f million per second and core "
+		       "(%.0f MB/s out)\n",
 		       cases[i].what, rate / 1e6, (double)bytes / (double)n * rate / 1e6);
 	}
 	cairn_decode_free(d);

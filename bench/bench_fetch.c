@@ -35,9 +35,9 @@
 #include "trace/link.h"
 
 #define CALLS_DEFAULT 200000
-#define ROUNDS	      7
-#define LOADS	      200
-#define SKIPPED	      77
+#define ROUNDS        7
+#define LOADS         200
+#define SKIPPED       77
 #define RECORD_BYTES  64
 
 static const char source[] =
@@ -49,14 +49,14 @@ static const char source[] =
 
 #define INSN(c, d, s, o, i)                                                                        \
 	((struct bpf_insn){.code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i)})
-#define MOV(d, s)	     INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
-#define MOVI(d, i)	     INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
-#define ADDI(d, i)	     INSN(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
-#define SHRI(d, i)	     INSN(BPF_ALU64 | BPF_RSH | BPF_K, d, 0, 0, i)
-#define LOAD(d, s, o)	     INSN(BPF_LDX | BPF_MEM | BPF_DW, d, s, o, 0)
+#define MOV(d, s)            INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
+#define MOVI(d, i)           INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
+#define ADDI(d, i)           INSN(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
+#define SHRI(d, i)           INSN(BPF_ALU64 | BPF_RSH | BPF_K, d, 0, 0, i)
+#define LOAD(d, s, o)        INSN(BPF_LDX | BPF_MEM | BPF_DW, d, s, o, 0)
 #define STORE(size, d, s, o) INSN(BPF_STX | BPF_MEM | (size), d, s, o, 0)
-#define CALL(f)		     INSN(BPF_JMP | BPF_CALL, 0, 0, 0, f)
-#define EXIT()		     INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+#define CALL(f)              INSN(BPF_JMP | BPF_CALL, 0, 0, 0, f)
+#define EXIT()               INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 
 struct code {
 	struct bpf_insn p[128];

@@ -23,8 +23,8 @@
 #include "target.h"
 
 #define CALLS_DEFAULT 200000
-#define ROUNDS	      5
-#define SKIPPED	      77
+#define ROUNDS        5
+#define SKIPPED       77
 
 static const char source[] =
 	TARGET_SOURCE("", "void hit(int a, int b) { sink = a + b; }", "", "hit(i, 2)");

@@ -83,7 +83,8 @@ static int best_of_five(const char *what, const char *path, const char *func, un
 		if (!i || t.open + t.pass < best.open + best.pass)
 			best = t;
 	}
-	printf("%-24s open %.3f s, pass %.3f s, together %.3f s; %" PRIu64 " DIEs, %.1f M/s; %zu entries; "
+	printf("%-24s open %.3f s, pass %.3f s, together %.3f s; %" PRIu64
+	       " DIEs, %.1f M/s; %zu entries; "
 	       "%.1f MB private\n",
 	       what, best.open, best.pass, best.open + best.pass, best.n_dies,
 	       (double)best.n_dies / best.pass / 1e6, best.n, best.mb);

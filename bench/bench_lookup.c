@@ -41,8 +41,10 @@ static void by_address(const struct cairn_sidecar *sidecar, uint64_t lo, uint64_
 		at[i] = lo + next_random() % (hi - lo);
 	double start = now_ns();
 	for (size_t i = 0; at && i < n; i++)
-		found += cairn_sidecar_frames(sidecar, (struct cairn_vaddr){at[i]}, frames, CAIRN_FRAMES_MAX);
-	printf("by address: %.0f ns, %.2f frames on average\n", (now_ns() - start) / (double)n, (double)found / (double)n);
+		found += cairn_sidecar_frames(sidecar, (struct cairn_vaddr){at[i]}, frames,
+					      CAIRN_FRAMES_MAX);
+	printf("by address: %.0f ns, %.2f frames on average\n", (now_ns() - start) / (double)n,
+	       (double)found / (double)n);
 	free(at);
 }
 
@@ -58,7 +60,8 @@ static void by_name(const struct cairn_sidecar *sidecar, size_t n)
 	double start = now_ns();
 	for (size_t i = 0; n_names && i < n; i++)
 		found += cairn_sidecar_find(sidecar, names[next_random() % n_names], numbers, 8);
-	printf("by name: %.0f ns, %.2f functions on average\n", (now_ns() - start) / (double)n, (double)found / (double)n);
+	printf("by name: %.0f ns, %.2f functions on average\n", (now_ns() - start) / (double)n,
+	       (double)found / (double)n);
 }
 
 int main(int argc, char **argv)

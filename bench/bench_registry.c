@@ -24,7 +24,14 @@
 
 #include "code/runtime.h"
 
-enum { N_OBJECTS = 1000, N_FUNCTIONS = 33334, N_ROWS = 3 * N_FUNCTIONS, SIZE = 48, OBJECT = 4096, ROUNDS = 50 };
+enum {
+	N_OBJECTS = 1000,
+	N_FUNCTIONS = 33334,
+	N_ROWS = 3 * N_FUNCTIONS,
+	SIZE = 48,
+	OBJECT = 4096,
+	ROUNDS = 50
+};
 
 static char *text;
 
@@ -51,11 +58,14 @@ static void register_all(const char *objects)
 	for (size_t i = 0; i < N_OBJECTS; i++) {
 		char path[80];
 		uint64_t at = (uintptr_t)objects + i * OBJECT;
-		snprintf(path, sizeof(path), "/usr/lib/x86_64-linux-gnu/a-directory/libexample-%04zu.so.1", i);
+		snprintf(path, sizeof(path),
+			 "/usr/lib/x86_64-linux-gnu/a-directory/libexample-%04zu.so.1", i);
+		/* clang-format off */
 		struct code_elf_info elf = {
 			.elf_start = at, .elf_end = at + OBJECT, .text_start = at, .text_end = at + OBJECT,
 			.pathname = (uintptr_t)path, .build_id = (uintptr_t)path, .build_id_len = 20,
 		};
+		/* clang-format on */
 		if (codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0))
 			abort();
 	}
@@ -66,7 +76,8 @@ static int start(void)
 	size_t n = (size_t)N_FUNCTIONS * SIZE + N_OBJECTS * OBJECT + OBJECT;
 	int ready[2], pid;
 	char c;
-	text = mmap(NULL, n, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	text = mmap(NULL, n, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
 	if (pipe(ready) || (pid = fork()) < 0)
 		abort();
 	if (pid == 0) {
@@ -100,7 +111,8 @@ static void check(const struct code_runtime *rt)
 		n_rows += r->is_trusted ? r->n_rows : 0;
 	}
 	if (n_rows < N_ROWS || n_objects != N_OBJECTS) {
-		fprintf(stderr, "%zu objects and %zu rows were read, of %d and %d\n", n_objects, n_rows, N_OBJECTS, N_ROWS);
+		fprintf(stderr, "%zu objects and %zu rows were read, of %d and %d\n", n_objects,
+			n_rows, N_OBJECTS, N_ROWS);
 		exit(1);
 	}
 }
@@ -116,7 +128,8 @@ static void keep(double *best, double value)
 }
 
 /* One snapshot; the mappings are read before it, as they are for a stack. */
-static void snapshot(struct code_runtime *rt, struct code_space *space, bool is_first, struct best *best)
+static void snapshot(struct code_runtime *rt, struct code_space *space, bool is_first,
+		     struct best *best)
 {
 	struct code_found found;
 	double wall = now_ms(CLOCK_MONOTONIC), cpu = now_ms(CLOCK_PROCESS_CPUTIME_ID);
@@ -124,7 +137,8 @@ static void snapshot(struct code_runtime *rt, struct code_space *space, bool is_
 		abort();
 	double marked = now_ms(CLOCK_MONOTONIC);
 	if (code_runtime_resolve(rt, NULL) ||
-	    (is_first ? code_runtime_load_all(rt, NULL) : code_runtime_find(rt, (uintptr_t)text + SIZE, &found, NULL)))
+	    (is_first ? code_runtime_load_all(rt, NULL)
+		      : code_runtime_find(rt, (uintptr_t)text + SIZE, &found, NULL)))
 		abort();
 	if (!is_first && found.unwind != CAIRN_CODE_UNWIND_ROWS)
 		abort();
@@ -149,9 +163,11 @@ int main(void)
 		snapshot(rt, space, false, &again);
 		code_runtime_free(rt);
 	}
-	printf("%d objects, %d rows, %d names: best of %d\n", N_OBJECTS, N_ROWS, N_FUNCTIONS, ROUNDS);
-	printf("  mark   %.3f ms\n  first  %.3f ms (%.3f ms of CPU)\n  again  %.3f ms (%.3f ms of CPU)\n", first.mark, first.wall,
-	       first.cpu, again.wall, again.cpu);
+	printf("%d objects, %d rows, %d names: best of %d\n", N_OBJECTS, N_ROWS, N_FUNCTIONS,
+	       ROUNDS);
+	printf("  mark   %.3f ms\n  first  %.3f ms (%.3f ms of CPU)\n  again  %.3f ms (%.3f ms of "
+	       "CPU)\n",
+	       first.mark, first.wall, first.cpu, again.wall, again.cpu);
 	code_space_free(space);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);

@@ -72,7 +72,8 @@ static void walks(void)
 /* ---- tables ---- */
 
 /* Among @n_places places, each of which is asked for again and again. */
-static double lookup_ns(const struct cairn_unwind *table, uint64_t lo, uint64_t hi, uint64_t n_places)
+static double lookup_ns(const struct cairn_unwind *table, uint64_t lo, uint64_t hi,
+			uint64_t n_places)
 {
 	enum { N = 1 << 20, ROUNDS = 5 };
 	uint64_t step = (hi - lo) / n_places;
@@ -85,7 +86,9 @@ static double lookup_ns(const struct cairn_unwind *table, uint64_t lo, uint64_t 
 			x ^= x >> 7;
 			x ^= x << 17;
 			/* The next address depends on the last rule: the time of one, not of many at once. */
-			uint64_t at = lo + (uint64_t)((unsigned __int128)(x + sum) * n_places >> 64) * step;
+			uint64_t at =
+				lo +
+				(uint64_t)((unsigned __int128)(x + sum) * n_places >> 64) * step;
 			sum += cairn_unwind_find(table, (struct cairn_vaddr){at})->cfa;
 		}
 		double ns = (thread_seconds() - start) * 1e9 / N;
@@ -106,8 +109,10 @@ static uint32_t next_gap(uint32_t row, uint64_t *random)
 static void curve(uint32_t n)
 {
 	enum { MOST_BYTES = 13, RULES = 9 };
-	uint64_t base = 0x400000, pages = ((uint64_t)n * MOST_BYTES >> CAIRN_UNWIND_PAGE_SHIFT) + 2, random = 1, off = 0;
-	size_t size = sizeof(struct cairn_unwind_header) + (pages + 1) * sizeof(struct cairn_unwind_page) +
+	uint64_t base = 0x400000, pages = ((uint64_t)n * MOST_BYTES >> CAIRN_UNWIND_PAGE_SHIFT) + 2,
+		 random = 1, off = 0;
+	size_t size = sizeof(struct cairn_unwind_header) +
+		      (pages + 1) * sizeof(struct cairn_unwind_page) +
 		      (size_t)n * sizeof(struct cairn_unwind_row) + RULES * sizeof(uint32_t);
 	uint8_t *bytes = calloc(1, size);
 	struct cairn_unwind_header *h = (struct cairn_unwind_header *)bytes;
@@ -134,7 +139,8 @@ static void curve(uint32_t n)
 	}
 	h->n_pages = last + 1;
 	if (last + 1 < pages)
-		memmove(page + last + 2, page + pages + 1, n * sizeof(*row) + RULES * sizeof(uint32_t));
+		memmove(page + last + 2, page + pages + 1,
+			n * sizeof(*row) + RULES * sizeof(uint32_t));
 	page[last + 1] = (struct cairn_unwind_page){UINT32_MAX, n};
 	row = (struct cairn_unwind_row *)(page + last + 2);
 	struct cairn_unwind_rule *rules = (struct cairn_unwind_rule *)(row + n);
@@ -176,9 +182,10 @@ static void of_file(const char *path)
 	}
 	size_t size;
 	const struct cairn_unwind_header *h = cairn_unwind_bytes(table, &size);
-	printf("%s: %u rows, %zu bytes, in %.1f ms of one core: %.2f million rows per second\n", path, h->n_rows, size,
-	       best * 1e3, h->n_rows / best / 1e6);
-	const struct cairn_unwind_page *page = (const struct cairn_unwind_page *)((const uint8_t *)h + h->header_size);
+	printf("%s: %u rows, %zu bytes, in %.1f ms of one core: %.2f million rows per second\n",
+	       path, h->n_rows, size, best * 1e3, h->n_rows / best / 1e6);
+	const struct cairn_unwind_page *page =
+		(const struct cairn_unwind_page *)((const uint8_t *)h + h->header_size);
 	uint64_t lo = h->base + ((uint64_t)page[0].page << CAIRN_UNWIND_PAGE_SHIFT);
 	uint64_t hi = h->base + ((uint64_t)page[h->n_pages - 1].page << CAIRN_UNWIND_PAGE_SHIFT);
 	if (h->n_pages > 1)

@@ -47,30 +47,33 @@ static __attribute__((noinline)) int bottom(int x)
 }
 
 /* Frames of 48 to 112 bytes. */
-#define FRAME(N, CALLEE)                                                                     \
-	static __attribute__((noinline)) int f##N(int x)                                     \
-	{                                                                                    \
-		volatile char pad[24 + (N) % 5 * 16];                                        \
-		pad[0] = (char)x;                                                            \
-		int r = CALLEE(x + 1);                                                       \
-		return r + pad[0];                                                           \
+#define FRAME(N, CALLEE)                                                                           \
+	static __attribute__((noinline)) int f##N(int x)                                           \
+	{                                                                                          \
+		volatile char pad[24 + (N) % 5 * 16];                                              \
+		pad[0] = (char)x;                                                                  \
+		int r = CALLEE(x + 1);                                                             \
+		return r + pad[0];                                                                 \
 	}
-FRAME(0, bottom)
-FRAME(1, f0) FRAME(2, f1) FRAME(3, f2) FRAME(4, f3) FRAME(5, f4) FRAME(6, f5) FRAME(7, f6) FRAME(8, f7)
-FRAME(9, f8) FRAME(10, f9) FRAME(11, f10) FRAME(12, f11) FRAME(13, f12) FRAME(14, f13) FRAME(15, f14)
-FRAME(16, f15) FRAME(17, f16) FRAME(18, f17) FRAME(19, f18) FRAME(20, f19) FRAME(21, f20) FRAME(22, f21)
-FRAME(23, f22) FRAME(24, f23) FRAME(25, f24) FRAME(26, f25) FRAME(27, f26) FRAME(28, f27) FRAME(29, f28)
-FRAME(30, f29) FRAME(31, f30) FRAME(32, f31) FRAME(33, f32) FRAME(34, f33) FRAME(35, f34) FRAME(36, f35)
-FRAME(37, f36) FRAME(38, f37) FRAME(39, f38)
+/* clang-format off */
+FRAME(0, bottom) FRAME(1, f0) FRAME(2, f1) FRAME(3, f2) FRAME(4, f3)
+FRAME(5, f4) FRAME(6, f5) FRAME(7, f6) FRAME(8, f7) FRAME(9, f8)
+FRAME(10, f9) FRAME(11, f10) FRAME(12, f11) FRAME(13, f12) FRAME(14, f13)
+FRAME(15, f14) FRAME(16, f15) FRAME(17, f16) FRAME(18, f17) FRAME(19, f18)
+FRAME(20, f19) FRAME(21, f20) FRAME(22, f21) FRAME(23, f22) FRAME(24, f23)
+FRAME(25, f24) FRAME(26, f25) FRAME(27, f26) FRAME(28, f27) FRAME(29, f28)
+FRAME(30, f29) FRAME(31, f30) FRAME(32, f31) FRAME(33, f32) FRAME(34, f33)
+FRAME(35, f34) FRAME(36, f35) FRAME(37, f36) FRAME(38, f37) FRAME(39, f38)
+	/* clang-format on */
 
-static inline void measure(const char *what, size_t (*walk)(void), int n)
+	static inline void measure(const char *what, size_t (*walk)(void), int n)
 {
 	measured.walk = walk;
 	measured.n = n;
 	measured.best = 1e9;
 	f39(1);
-	printf("%-44s %3zu frames %9.1f ns %8.2f ns per frame\n", what, measured.frames, measured.best * 1e9,
-	       measured.best * 1e9 / (double)measured.frames);
+	printf("%-44s %3zu frames %9.1f ns %8.2f ns per frame\n", what, measured.frames,
+	       measured.best * 1e9, measured.best * 1e9 / (double)measured.frames);
 }
 
 #endif

@@ -28,12 +28,26 @@
 
 enum { RUNS = 5, DEPTH_MAX = 512 };
 
-enum { NAME, TYPE, ORIGIN, SIZE, LINE, MEMBER_LOCATION, UPPER_BOUND, CONST_VALUE, LOW_PC, HIGH_PC, N_SLOTS };
+enum {
+	NAME,
+	TYPE,
+	ORIGIN,
+	SIZE,
+	LINE,
+	MEMBER_LOCATION,
+	UPPER_BOUND,
+	CONST_VALUE,
+	LOW_PC,
+	HIGH_PC,
+	N_SLOTS
+};
+/* clang-format off */
 static const uint16_t attrs[N_SLOTS] = {
 	DW_AT_name,	   DW_AT_type,	      DW_AT_abstract_origin,	  DW_AT_byte_size,
 	DW_AT_decl_line,   DW_AT_data_member_location, DW_AT_upper_bound, DW_AT_const_value,
 	DW_AT_low_pc,	   DW_AT_high_pc,
 };
+/* clang-format on */
 
 static double now(void)
 {
@@ -171,8 +185,8 @@ static int walk_unit(void *ctx, size_t item, unsigned int worker, struct cairn_e
 	return rc;
 }
 
-static int walk(const struct dwarf *dw, uint8_t (*role)(uint16_t tag), bool read, unsigned int threads,
-		struct sum *ret, uint64_t *n_dies, struct cairn_err *err)
+static int walk(const struct dwarf *dw, uint8_t (*role)(uint16_t tag), bool read,
+		unsigned int threads, struct sum *ret, uint64_t *n_dies, struct cairn_err *err)
 {
 	static struct job job;
 	unsigned int width = pool_width(threads);
@@ -233,7 +247,8 @@ static uint64_t their_ref(Dwarf_Die *die, unsigned int at)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Die to;
-	return dwarf_attr(die, at, &attr) && dwarf_formref_die(&attr, &to) ? dwarf_dieoffset(&to) : 0;
+	return dwarf_attr(die, at, &attr) && dwarf_formref_die(&attr, &to) ? dwarf_dieoffset(&to)
+									   : 0;
 }
 
 static void their_name(Dwarf_Die *die, struct sum *s)
@@ -263,8 +278,8 @@ static void their_die(struct theirs *t, Dwarf_Die *die)
 	for (unsigned int slot = SIZE; slot <= CONST_VALUE; slot++)
 		if (want & BIT(slot))
 			s->numbers += their_uint(die, attrs[slot]);
-	if (want & BIT(LOW_PC) && dwarf_hasattr(die, DW_AT_low_pc) && dwarf_lowpc(die, &lo) == 0 && lo &&
-	    dwarf_highpc(die, &hi) == 0 && lo < hi)
+	if (want & BIT(LOW_PC) && dwarf_hasattr(die, DW_AT_low_pc) && dwarf_lowpc(die, &lo) == 0 &&
+	    lo && dwarf_highpc(die, &hi) == 0 && lo < hi)
 		s->bytes += hi - lo;
 }
 
@@ -309,8 +324,8 @@ static int their_walk(const char *path, struct theirs *t)
 
 static void show(const char *what, double seconds, uint64_t n_dies, const struct sum *s)
 {
-	printf("%-16s %.3f s, %" PRIu64 " DIEs, %.1f ns each; %" PRIu64 " delivered\n", what, seconds, n_dies,
-	       seconds * 1e9 / (double)n_dies, s->delivered);
+	printf("%-16s %.3f s, %" PRIu64 " DIEs, %.1f ns each; %" PRIu64 " delivered\n", what,
+	       seconds, n_dies, seconds * 1e9 / (double)n_dies, s->delivered);
 }
 
 static int ours(const struct dwarf *dw, const char *what, uint8_t (*role)(uint16_t tag), bool read,
@@ -363,7 +378,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	unsigned int threads = argc > 2 ? (unsigned int)atoi(argv[2]) : 1;
-	if (cairn_binary_open(argv[1], NULL, &bin, &err) < 0 || dwarf_open(bin, threads, &dw, &err) < 0) {
+	if (cairn_binary_open(argv[1], NULL, &bin, &err) < 0 ||
+	    dwarf_open(bin, threads, &dw, &err) < 0) {
 		fprintf(stderr, "%s\n", err.msg);
 		return 1;
 	}
@@ -374,13 +390,17 @@ int main(int argc, char **argv)
 		  ours(dw, "deliver", role_all, false, threads, &unused) |
 		  ours(dw, "types", role_types, true, threads, &types);
 	if (!alone)
-		bad |= libdw(path, "libdw", false, RUNS, &unused) | libdw(path, "libdw, types", true, 1, &theirs);
-	if (!bad && !alone && (types.delivered != theirs.delivered || types.names != theirs.names || types.refs != theirs.refs ||
-		     types.numbers != theirs.numbers || types.bytes != theirs.bytes)) {
-		fprintf(stderr, "not the same: %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIu64 " %" PRIu64 ", libdw %" PRIu64
-			" %" PRIu64 " %" PRIx64 " %" PRIu64 " %" PRIu64 "\n",
-			types.delivered, types.names, types.refs, types.numbers, types.bytes, theirs.delivered,
-			theirs.names, theirs.refs, theirs.numbers, theirs.bytes);
+		bad |= libdw(path, "libdw", false, RUNS, &unused) |
+		       libdw(path, "libdw, types", true, 1, &theirs);
+	if (!bad && !alone &&
+	    (types.delivered != theirs.delivered || types.names != theirs.names ||
+	     types.refs != theirs.refs || types.numbers != theirs.numbers ||
+	     types.bytes != theirs.bytes)) {
+		fprintf(stderr,
+			"not the same: %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIu64 " %" PRIu64
+			", libdw %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIu64 " %" PRIu64 "\n",
+			types.delivered, types.names, types.refs, types.numbers, types.bytes,
+			theirs.delivered, theirs.names, theirs.refs, theirs.numbers, theirs.bytes);
 		bad = 1;
 	}
 	dwarf_close(dw);

@@ -12,12 +12,14 @@ int main(int argc, char **argv)
 	struct cairn_btfgen d;
 	struct cairn_binary *bin;
 	struct cairn_err err = {0};
-	struct cairn_binary_opts where = {.size = sizeof(where), .debug_file = argc == 5 ? argv[4] : NULL};
+	struct cairn_binary_opts where = {.size = sizeof(where),
+					  .debug_file = argc == 5 ? argv[4] : NULL};
 	if (argc != 4 && argc != 5)
 		return 2;
 	opts.threads = (unsigned int)atoi(argv[2]);
 	opts.dialect = strcmp(argv[3], "types") ? CAIRN_BTF_LOC_N : CAIRN_BTF_NO_LOC;
-	if (cairn_binary_open(argv[1], &where, &bin, &err) < 0 || cairn_btf_from_dwarf(bin, &opts, &d, &err) < 0) {
+	if (cairn_binary_open(argv[1], &where, &bin, &err) < 0 ||
+	    cairn_btf_from_dwarf(bin, &opts, &d, &err) < 0) {
 		fprintf(stderr, "%s\n", err.msg);
 		return 4;
 	}

@@ -22,7 +22,8 @@ static const uint8_t *area;
 
 static void codectl_open(size_t n)
 {
-	area = mmap(NULL, n * FUNCTION_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	area = mmap(NULL, n * FUNCTION_BYTES, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (area == MAP_FAILED || cairn_jit_open(area, n * FUNCTION_BYTES, NULL, &jit) < 0)
 		exit(1);
 }
@@ -59,9 +60,10 @@ static void codectl_close(void)
 	cairn_jit_close(jit);
 }
 
-const struct peer codectl_rows = {"codectl, rows", "how to unwind", codectl_open, codectl_publish, codectl_withdraw, codectl_close};
-const struct peer codectl_named = {"codectl, rows and name", "name, how to unwind", codectl_open, codectl_publish_named, codectl_withdraw,
-				   codectl_close};
+const struct peer codectl_rows = {"codectl, rows", "how to unwind",  codectl_open,
+				  codectl_publish, codectl_withdraw, codectl_close};
+const struct peer codectl_named = {"codectl, rows and name", "name, how to unwind", codectl_open,
+				   codectl_publish_named,    codectl_withdraw,      codectl_close};
 
 /* ---- CFI, for those that want it ---- */
 
@@ -70,7 +72,8 @@ enum { CIE_BYTES = 24, FDE_BYTES = 32, CFI_BYTES = CIE_BYTES + FDE_BYTES + 8 };
 /* CIE, FDE, and the length of 0 that ends a section. */
 static void put_cfi(uint8_t *to, const uint8_t *code)
 {
-	static const uint8_t cie[CIE_BYTES] = {20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x00, 12, 7, 8, 0x90, 1, 0, 0};
+	static const uint8_t cie[CIE_BYTES] = {20, 0,    0,  0, 0,    0,  0, 0, 1,    'z', 'R', 0,
+					       1,  0x78, 16, 1, 0x00, 12, 7, 8, 0x90, 1,   0,   0};
 	/* advance 1, CFA = rsp + 16; advance 62, CFA = rsp + 8 */
 	static const uint8_t program[] = {0, 0x41, 14, 16, 0x7e, 14, 8};
 	uint32_t length = FDE_BYTES - 4 + 4, back = CIE_BYTES + 4;
@@ -111,8 +114,9 @@ static void frames_close(void)
 	free(cfi);
 }
 
-const struct peer register_frame = {"__register_frame", "how to unwind, this process only", frames_open, frames_publish, frames_withdraw,
-				    frames_close};
+const struct peer register_frame = {"__register_frame", "how to unwind, this process only",
+				    frames_open,        frames_publish,
+				    frames_withdraw,    frames_close};
 
 /* ---- jitdump: records as perf's specification has them, through a buffer of the C library ---- */
 
@@ -156,10 +160,12 @@ static uint64_t now_ns(void)
 static void jitdump_publish(size_t i, const uint8_t *code, const char *name)
 {
 	size_t n_name = strlen(name) + 1;
+	/* clang-format off */
 	struct jitdump_load load = {
 		.total_size = (uint32_t)(sizeof(load) + n_name + FUNCTION_BYTES), .timestamp = now_ns(), .pid = 1, .tid = 1,
 		.vma = (uintptr_t)code, .code_addr = (uintptr_t)code, .code_size = FUNCTION_BYTES, .code_index = i,
 	};
+	/* clang-format on */
 	fwrite_unlocked(&load, sizeof(load), 1, out);
 	fwrite_unlocked(name, n_name, 1, out);
 	fwrite_unlocked(code, FUNCTION_BYTES, 1, out);
@@ -168,17 +174,23 @@ static void jitdump_publish(size_t i, const uint8_t *code, const char *name)
 
 static void jitdump_publish_unwind(size_t i, const uint8_t *code, const char *name)
 {
+	/* clang-format off */
 	struct jitdump_unwinding record = {
 		.id = 4, .total_size = sizeof(record), .timestamp = now_ns(), .unwinding_size = 20 + CFI_BYTES,
 		.eh_frame_hdr_size = 20, .mapped_size = 20 + CFI_BYTES, .header = {1, 0x1b, 3, 0x3b},
 	};
+	/* clang-format on */
 	put_cfi(record.cfi, code);
 	fwrite_unlocked(&record, sizeof(record), 1, out);
 	jitdump_publish(i, code, name);
 }
 
 const struct peer jitdump = {"jitdump", "name, code", file_open, jitdump_publish, NULL, file_close};
-const struct peer jitdump_unwind = {"jitdump, unwinding too", "name, code, how to unwind", file_open, jitdump_publish_unwind, NULL,
+const struct peer jitdump_unwind = {"jitdump, unwinding too",
+				    "name, code, how to unwind",
+				    file_open,
+				    jitdump_publish_unwind,
+				    NULL,
 				    file_close};
 
 /* ---- perf map: a line of text; CPython flushes after each, others let the C library write ---- */
@@ -195,7 +207,8 @@ static void perf_map_publish(size_t i, const uint8_t *code, const char *name)
 }
 
 const struct peer perf_map = {"perf map", "name", file_open, perf_map_publish, NULL, file_close};
-const struct peer perf_map_buffered = {"perf map, buffered", "name, later", file_open, perf_map_buffered_publish, NULL, file_close};
+const struct peer perf_map_buffered = {"perf map, buffered",      "name, later", file_open,
+				       perf_map_buffered_publish, NULL,          file_close};
 
 /* ---- GDB: a symbol file in memory, in a list; the function is where GDB would stop ---- */
 
@@ -240,9 +253,14 @@ static size_t within(const struct symfile *s, const void *part)
 	return (size_t)((const char *)part - (const char *)&s->head);
 }
 
-static void set_section(struct symfile *s, int i, uint32_t name, uint32_t type, const void *part, size_t n)
+static void set_section(struct symfile *s, int i, uint32_t name, uint32_t type, const void *part,
+			size_t n)
 {
-	s->section[i] = (Elf64_Shdr){.sh_name = name, .sh_type = type, .sh_offset = part ? within(s, part) : 0, .sh_size = n, .sh_addralign = 8};
+	s->section[i] = (Elf64_Shdr){.sh_name = name,
+				     .sh_type = type,
+				     .sh_offset = part ? within(s, part) : 0,
+				     .sh_size = n,
+				     .sh_addralign = 8};
 }
 
 static void set_sections(struct symfile *s, const uint8_t *code)
@@ -267,16 +285,23 @@ static void gdb_publish(size_t i, const uint8_t *code, const char *name)
 	struct symfile *s = calloc(1, sizeof(*s));
 	if (!s)
 		exit(1);
+	/* clang-format off */
 	s->head = (Elf64_Ehdr){
 		.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT}, .e_type = ET_REL, .e_machine = EM_X86_64,
 		.e_version = EV_CURRENT, .e_shoff = within(s, s->section), .e_ehsize = sizeof(Elf64_Ehdr),
 		.e_shentsize = sizeof(Elf64_Shdr), .e_shnum = N_SECTIONS, .e_shstrndx = SHSTRTAB,
 	};
+	/* clang-format on */
 	set_sections(s, code);
 	strncpy(s->strtab + 1, name, sizeof(s->strtab) - 2);
-	s->symbol[1] = (Elf64_Sym){.st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = TEXT, .st_size = FUNCTION_BYTES};
+	s->symbol[1] = (Elf64_Sym){.st_name = 1,
+				   .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+				   .st_shndx = TEXT,
+				   .st_size = FUNCTION_BYTES};
 	put_cfi(s->cfi, code);
-	s->entry = (struct entry){.next = descriptor.first, .symfile = &s->head, .n_bytes = sizeof(*s) - sizeof(s->entry)};
+	s->entry = (struct entry){.next = descriptor.first,
+				  .symfile = &s->head,
+				  .n_bytes = sizeof(*s) - sizeof(s->entry)};
 	if (descriptor.first)
 		descriptor.first->prev = &s->entry;
 	descriptor.first = descriptor.relevant = &s->entry;
@@ -302,4 +327,9 @@ static void gdb_close(void)
 	free(symfiles);
 }
 
-const struct peer gdb_list = {"GDB's list, symbol file", "name, how to unwind", gdb_open, gdb_publish, gdb_withdraw, gdb_close};
+const struct peer gdb_list = {"GDB's list, symbol file",
+			      "name, how to unwind",
+			      gdb_open,
+			      gdb_publish,
+			      gdb_withdraw,
+			      gdb_close};

@@ -18,7 +18,8 @@ struct peer {
 };
 
 extern const struct peer codectl_rows, codectl_named;
-extern const struct peer register_frame, jitdump, jitdump_unwind, perf_map, perf_map_buffered, gdb_list;
+extern const struct peer register_frame, jitdump, jitdump_unwind, perf_map, perf_map_buffered,
+	gdb_list;
 #ifdef WITH_LLVM
 extern const struct peer llvm_list;
 #endif

@@ -76,10 +76,12 @@ int main(int argc, char **argv)
 	int fd = argc == 3 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
 	Dwarf *dw = fd < 0 ? NULL : dwarf_begin(fd, DWARF_C_READ);
 	if (!dw || walk(dw, !strcmp(argv[2], "attributes"), &c) < 0) {
-		fprintf(stderr, "libdw_walk: %s\n", dw ? dwarf_errmsg(-1) : "usage: libdw_walk FILE tags|attributes");
+		fprintf(stderr, "libdw_walk: %s\n",
+			dw ? dwarf_errmsg(-1) : "usage: libdw_walk FILE tags|attributes");
 		return 4;
 	}
-	printf("%" PRIu64 " DIEs, %" PRIu64 " inlined copies, %" PRIu64 " attributes\n", c.dies, c.inlined, c.attributes);
+	printf("%" PRIu64 " DIEs, %" PRIu64 " inlined copies, %" PRIu64 " attributes\n", c.dies,
+	       c.inlined, c.attributes);
 	dwarf_end(dw);
 	close(fd);
 	return 0;

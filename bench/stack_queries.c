@@ -38,7 +38,9 @@ static void *thread(void *arg)
 	if (sqlite3_open(":memory:", &db) != SQLITE_OK)
 		abort();
 	sqlite3_create_function(db, "deeper", 1, SQLITE_UTF8, NULL, deeper, NULL, NULL);
-	snprintf(text, sizeof(text), "create table t(a); insert into t values(1), (2); select deeper(%d) from t", *(int *)arg);
+	snprintf(text, sizeof(text),
+		 "create table t(a); insert into t values(1), (2); select deeper(%d) from t",
+		 *(int *)arg);
 	sqlite3_exec(db, text, see_row, NULL, NULL);
 	return NULL;
 }

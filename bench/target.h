@@ -34,13 +34,13 @@
 	"int main(int argc, char **argv)\n"                                                        \
 	"{\n"                                                                                      \
 	"	" setup "\n"                                                                       \
-	"	int n = atoi(argv[1]);\n"                                                          \
-	"	while (getchar() != EOF) {\n"                                                      \
-	"		double start = now();\n"                                                   \
+	"	int n = atoi(argv[1]);\n"                                                                \
+	"	while (getchar() != EOF) {\n"                                                            \
+	"		double start = now();\n"                                                                \
 	"		for (int i = 0; i < n; i++) " call ";\n"                                   \
-	"		printf(\"%f\\n\", (now() - start) / n); fflush(stdout);\n"                 \
-	"	}\n"                                                                               \
-	"	return 0;\n"                                                                       \
+	"		printf(\"%f\\n\", (now() - start) / n); fflush(stdout);\n"                              \
+	"	}\n"                                                                                     \
+	"	return 0;\n"                                                                             \
 	"}\n"
 
 struct target {

@@ -61,7 +61,8 @@ int main(int argc, char **argv)
 		const struct cairn_type *t = cairn_types_get(types, event);
 
 		for (uint32_t i = 0; i < t->n_members; i++)
-			printf("%-12s %4" PRIu64 "\n", t->members[i].name, t->members[i].bit_off / 8);
+			printf("%-12s %4" PRIu64 "\n", t->members[i].name,
+			       t->members[i].bit_off / 8);
 		printf("%-12s %4" PRIu64 "\n\n", "size", t->size);
 		rc = print_c(types, event, &err);
 	}

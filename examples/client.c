@@ -11,10 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
+/* clang-format off */
 static const char *const requests[] = {
 	"PUT 3 colour green", "GET colour", "PUT! 7 shape a rather round one", "GET 1 shape",
 	"DROP 2 colour", "GET colour", "SING", "PUT taste salt and vinegar",
 };
+/* clang-format on */
 
 int main(int argc, char **argv)
 {
@@ -34,7 +36,8 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	end = time(NULL) + atoi(argv[2]);
-	for (size_t i = 0; time(NULL) < end; i = (i + 1) % (sizeof(requests) / sizeof(requests[0]))) {
+	for (size_t i = 0; time(NULL) < end;
+	     i = (i + 1) % (sizeof(requests) / sizeof(requests[0]))) {
 		if (dprintf(fd, "%s\n", requests[i]) < 0 || read(fd, answer, sizeof(answer)) <= 0)
 			break;
 		nanosleep(&pause, NULL);

@@ -10,7 +10,8 @@ struct {
 	int (*max_entries)[1 << 16];
 } events SEC(".maps");
 
-static void *(*const ringbuf_reserve)(void *map, unsigned long long size, unsigned long long flags) = (void *)131;
+static void *(*const ringbuf_reserve)(void *map, unsigned long long size,
+				      unsigned long long flags) = (void *)131;
 static void (*const ringbuf_submit)(void *data, unsigned long long flags) = (void *)132;
 static unsigned long long (*const get_current_pid_tgid)(void) = (void *)14;
 static unsigned long long (*const ktime_get_ns)(void) = (void *)5;

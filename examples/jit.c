@@ -24,8 +24,10 @@ __attribute__((noinline)) static void call_back(void)
 }
 
 /* A function with a frame of @room bytes. rbp is used for something else: nothing but the rows leads out of it. */
-static int write_function(struct cairn_jit *jit, uint8_t *start, uint8_t room, const void *callee, const char *name)
+static int write_function(struct cairn_jit *jit, uint8_t *start, uint8_t room, const void *callee,
+			  const char *name)
 {
+	/* clang-format off */
 	uint8_t code[] = {
 		/*  0 */ 0x55,				/* push %rbp */
 		/*  1 */ 0xbd, 1, 0, 0, 0,		/* mov $1,%ebp */
@@ -34,17 +36,18 @@ static int write_function(struct cairn_jit *jit, uint8_t *start, uint8_t room, c
 		/* 22 */ 0x48, 0x83, 0xc4, room,	/* add $room,%rsp */
 		/* 26 */ 0x5d, 0xc3,			/* pop %rbp; ret */
 	};
+	/* clang-format on */
 	struct cairn_jit_info info = {.size = sizeof(info), .name = name};
 	struct cairn_jit_frame frame;
 
 	memcpy(code + 12, &callee, sizeof(callee));
 	memcpy(start, code, sizeof(code));
-	cairn_jit_begin(&frame, start);				/* CFA = rsp + 8 */
-	cairn_jit_cfa(&frame, start + 1, CAIRN_JIT_SP, 16);	/* behind the push */
+	cairn_jit_begin(&frame, start);                     /* CFA = rsp + 8 */
+	cairn_jit_cfa(&frame, start + 1, CAIRN_JIT_SP, 16); /* behind the push */
 	cairn_jit_fp_saved(&frame, start + 1, -16);
 	cairn_jit_cfa(&frame, start + 10, CAIRN_JIT_SP, 16 + room);
 	cairn_jit_cfa(&frame, start + 26, CAIRN_JIT_SP, 16);
-	cairn_jit_cfa(&frame, start + 27, CAIRN_JIT_SP, 8);	/* behind the pop */
+	cairn_jit_cfa(&frame, start + 27, CAIRN_JIT_SP, 8); /* behind the pop */
 	cairn_jit_fp_restored(&frame, start + 27);
 	return cairn_jit_publish(jit, &frame, start + sizeof(code), &info);
 }
@@ -52,7 +55,8 @@ static int write_function(struct cairn_jit *jit, uint8_t *start, uint8_t room, c
 int main(int argc, char **argv)
 {
 	struct cairn_jit_opts opts = {sizeof(opts), "example", CAIRN_JIT_COPY_NAMES};
-	uint8_t *area = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *area = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 1);
 	struct cairn_jit *jit;
 
@@ -63,7 +67,9 @@ int main(int argc, char **argv)
 		for (int i = 0; i < DEPTH; i++) {
 			char name[64];
 			snprintf(name, sizeof(name), "level_%d_of_%d", i, generation);
-			if (write_function(jit, area + i * SLOT, (uint8_t)(16 * (1 + (i + generation) % 7)), callee, name))
+			if (write_function(jit, area + i * SLOT,
+					   (uint8_t)(16 * (1 + (i + generation) % 7)), callee,
+					   name))
 				return 1;
 			callee = area + i * SLOT;
 		}

@@ -80,7 +80,8 @@ static struct slot *find_slot(const char *key, bool create)
 
 static enum verb verb_of(const char *word)
 {
-	static const char *const words[] = {[VERB_GET] = "GET", [VERB_PUT] = "PUT", [VERB_DROP] = "DROP"};
+	static const char *const words[] = {
+		[VERB_GET] = "GET", [VERB_PUT] = "PUT", [VERB_DROP] = "DROP"};
 
 	for (enum verb verb = VERB_GET; verb <= VERB_DROP; verb++)
 		if (!strcmp(word, words[verb]))

@@ -79,7 +79,8 @@ static inline void touch_transformations(const struct cairn_btf *btf)
 		reopen(bytes, size, base, dialect);
 	if (cairn_btf_sort(btf, NULL, &bytes, &size, &err) == 0)
 		reopen(bytes, size, base, dialect);
-	if (cairn_btf_split_loc(btf, keep_some, NULL, &bytes, &size, &more, &more_size, &err) == 0) {
+	if (cairn_btf_split_loc(btf, keep_some, NULL, &bytes, &size, &more, &more_size, &err) ==
+	    0) {
 		reopen(bytes, size, base, dialect);
 		free(more);
 	}
@@ -109,7 +110,8 @@ static inline void touch_btf(const struct cairn_btf *btf)
 }
 
 /* The blob of a builder goes to @put; the builder is freed. */
-static inline void put_blob(struct cairn_btf_builder *b, void (*put)(const void *bytes, size_t size))
+static inline void put_blob(struct cairn_btf_builder *b,
+			    void (*put)(const void *bytes, size_t size))
 {
 	void *bytes;
 	size_t size;

@@ -21,13 +21,15 @@ static void add_types(struct cairn_btf_builder *b)
 	uint32_t i, ptr, s, p, f, v;
 	btf_add_int(b, seed_string(b, "int"), 4, CAIRN_BTF_INT_SIGNED, 32, &i);
 	btf_add_ref(b, CAIRN_BTF_PTR, 0, i + 2, &ptr);
-	struct cairn_btf_member members[] = {{seed_string(b, "next"), ptr, 0, 0}, {seed_string(b, "bits"), i, 64, 5}};
+	struct cairn_btf_member members[] = {{seed_string(b, "next"), ptr, 0, 0},
+					     {seed_string(b, "bits"), i, 64, 5}};
 	btf_add_struct(b, CAIRN_BTF_STRUCT, seed_string(b, "list"), 16, members, 2, &s);
 	btf_add_struct(b, CAIRN_BTF_STRUCT, seed_string(b, "list"), 16, members, 2, &s);
 	btf_add_fwd(b, seed_string(b, "list"), false, &v);
 	btf_add_ref(b, CAIRN_BTF_CONST, 0, v, &v);
 	btf_add_array(b, v, i, 3, &v);
-	struct cairn_btf_enumerator values[] = {{seed_string(b, "A"), -1}, {seed_string(b, "B"), 1ll << 40}};
+	struct cairn_btf_enumerator values[] = {{seed_string(b, "A"), -1},
+						{seed_string(b, "B"), 1ll << 40}};
 	btf_add_enum(b, seed_string(b, "small"), 4, true, values, 1, &v);
 	btf_add_enum(b, seed_string(b, "large"), 8, true, values, 2, &v);
 	struct cairn_btf_param params[] = {{seed_string(b, "p"), ptr}, {0, 0}};
@@ -45,11 +47,14 @@ static void add_types(struct cairn_btf_builder *b)
 /* A struct with fields that a kernel knows: a lock, a node and a head that says what it contains. */
 static void add_fields(struct cairn_btf_builder *b)
 {
-	static const struct { const char *name; uint32_t bytes; } known[] = {
-		{"bpf_spin_lock", 4}, {"bpf_list_head", 16}, {"bpf_list_node", 24}};
+	static const struct {
+		const char *name;
+		uint32_t bytes;
+	} known[] = {{"bpf_spin_lock", 4}, {"bpf_list_head", 16}, {"bpf_list_node", 24}};
 	uint32_t id[3], s, tag;
 	for (int i = 0; i < 3; i++)
-		btf_add_struct(b, CAIRN_BTF_STRUCT, seed_string(b, known[i].name), known[i].bytes, NULL, 0, &id[i]);
+		btf_add_struct(b, CAIRN_BTF_STRUCT, seed_string(b, known[i].name), known[i].bytes,
+			       NULL, 0, &id[i]);
 	struct cairn_btf_member members[] = {{seed_string(b, "head"), id[1], 0, 0},
 					     {seed_string(b, "lock"), id[0], 128, 0},
 					     {seed_string(b, "node"), id[2], 192, 0}};
@@ -61,7 +66,8 @@ static void add_fields(struct cairn_btf_builder *b)
 static void add_unknown_kinds(struct cairn_btf_builder *b)
 {
 	enum { FIXED = 40, ELEMENTS = 41, N = 42 };
-	static const uint8_t layout[4 * N] = {[4 * FIXED] = 8, [4 * ELEMENTS] = 4, [4 * ELEMENTS + 1] = 8};
+	static const uint8_t layout[4 * N] = {
+		[4 * FIXED] = 8, [4 * ELEMENTS] = 4, [4 * ELEMENTS + 1] = 8};
 	static const struct cairn_btf teacher = {.layout = layout, .n_layout = N};
 	static const uint32_t words[] = {1, 0x10000, 0, 0x20000, 2};
 	struct cairn_btf_type fixed = {.kind = FIXED}, elements = {.kind = ELEMENTS, .vlen = 2};
@@ -77,8 +83,8 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
 	for (int form = 0; form < 6; form++) {
 		bool unknown = form > 3;
-		struct cairn_btf_builder *b = seed_builder(
-			(struct cairn_btf_build_opts){.layout = unknown || form & 1, .big_endian = form & (unknown ? 1 : 2)});
+		struct cairn_btf_builder *b = seed_builder((struct cairn_btf_build_opts){
+			.layout = unknown || form & 1, .big_endian = form & (unknown ? 1 : 2)});
 		add_types(b);
 		if (form == 1)
 			add_fields(b);

@@ -21,8 +21,8 @@ static void insist(bool holds)
 		abort();
 }
 
-static void dump(const struct cairn_btf *btf, enum cairn_btf_format format, const uint32_t *ids, size_t n_ids,
-		 int machine, size_t input)
+static void dump(const struct cairn_btf *btf, enum cairn_btf_format format, const uint32_t *ids,
+		 size_t n_ids, int machine, size_t input)
 {
 	struct cairn_err err = {0};
 	char *text = NULL;
@@ -77,9 +77,10 @@ static void put_types(struct cairn_btf_builder *b)
 	btf_add_struct(b, CAIRN_BTF_UNION, 0, 12, either, 2, &nameless);
 	btf_add_enum(b, 0, 4, true, values, 2, &e);
 	btf_add_ref(b, CAIRN_BTF_TYPE_TAG, str(b, "user"), i, &tag);
-	struct cairn_btf_member members[] = {{str(b, "next"), ptr, 0, 0},       {str(b, "low"), i, 64, 3},
-					     {str(b, "int"), i, 72, 7},         {0, nameless, 96, 0},
-					     {str(b, "std::e<1>"), e, 192, 0},  {str(b, "far"), i, 2048, 0}};
+	struct cairn_btf_member members[] = {
+		{str(b, "next"), ptr, 0, 0},      {str(b, "low"), i, 64, 3},
+		{str(b, "int"), i, 72, 7},        {0, nameless, 96, 0},
+		{str(b, "std::e<1>"), e, 192, 0}, {str(b, "far"), i, 2048, 0}};
 	btf_add_struct(b, CAIRN_BTF_STRUCT, str(b, "node"), 264, members, 6, &node);
 	btf_add_ref(b, CAIRN_BTF_TYPEDEF, str(b, "fn"), 11, &t);
 	struct cairn_btf_param params[] = {{0, ptr}, {str(b, "f"), t}, {0, 0}};
@@ -93,8 +94,12 @@ static void put_types(struct cairn_btf_builder *b)
 
 static void put_locs(struct cairn_btf_builder *b)
 {
-	struct cairn_btf_loc_param p = {.flags = CAIRN_BTF_LOC_REG | CAIRN_BTF_LOC_DEREF | CAIRN_BTF_LOC_OFFSET,
-					.size = 8, .n_regs = 1, .reg = {7}, .offset = -16};
+	struct cairn_btf_loc_param p = {.flags = CAIRN_BTF_LOC_REG | CAIRN_BTF_LOC_DEREF |
+						 CAIRN_BTF_LOC_OFFSET,
+					.size = 8,
+					.n_regs = 1,
+					.reg = {7},
+					.offset = -16};
 	uint32_t slots[2] = {0}, proto, sec;
 
 	btf_add_loc_param(b, &p, &slots[1]);

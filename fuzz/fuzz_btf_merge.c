@@ -90,20 +90,24 @@ static void check_names(const struct blobs *in, const struct cairn_btf *out)
 {
 	struct cairn_btf_type t;
 	for (size_t i = 0; i < in->n; i++)
-		for (uint32_t id = cairn_btf_start_id(in->p[i]); id < cairn_btf_end_id(in->p[i]); id++)
-			assert(!cairn_btf_type(in->p[i], id, &t) || !t.name[0] || t.kind == CAIRN_BTF_FWD || has_like(out, &t));
+		for (uint32_t id = cairn_btf_start_id(in->p[i]); id < cairn_btf_end_id(in->p[i]);
+		     id++)
+			assert(!cairn_btf_type(in->p[i], id, &t) || !t.name[0] ||
+			       t.kind == CAIRN_BTF_FWD || has_like(out, &t));
 }
 
 static bool is_definition_of(const struct cairn_btf_type *fwd, const struct cairn_btf_type *t)
 {
-	return fwd->kind == CAIRN_BTF_FWD && t->kind == (fwd->kflag ? CAIRN_BTF_UNION : CAIRN_BTF_STRUCT);
+	return fwd->kind == CAIRN_BTF_FWD &&
+	       t->kind == (fwd->kflag ? CAIRN_BTF_UNION : CAIRN_BTF_STRUCT);
 }
 
 static void check_map(const struct cairn_btf *from, const uint32_t *map, const struct cairn_btf *to)
 {
 	struct cairn_btf_type a, b;
 	for (uint32_t id = cairn_btf_start_id(from); id < cairn_btf_end_id(from); id++) {
-		assert(cairn_btf_type(from, id, &a) && cairn_btf_type(to, map[id - cairn_btf_start_id(from)], &b));
+		assert(cairn_btf_type(from, id, &a) &&
+		       cairn_btf_type(to, map[id - cairn_btf_start_id(from)], &b));
 		assert(!strcmp(a.name, b.name) && (a.kind == b.kind || is_definition_of(&a, &b)));
 	}
 }
@@ -119,7 +123,8 @@ static void check_is_final(const struct cairn_btf *btf, const void *bytes, size_
 	int rc = cairn_btf_dedup(btf, map, &again, &again_size, &err);
 	assert(rc == 0);
 	assert(again_size == size && !memcmp(again, bytes, size));
-	for (uint32_t i = 0, first = cairn_btf_start_id(btf); i < cairn_btf_end_id(btf) - first; i++)
+	for (uint32_t i = 0, first = cairn_btf_start_id(btf); i < cairn_btf_end_id(btf) - first;
+	     i++)
 		assert(map[i] == first + i);
 	free(again);
 	free(map);
@@ -191,7 +196,8 @@ static uint32_t count_types(const struct cairn_btf *btf)
 	uint32_t n = 0;
 	struct cairn_btf_type t;
 	for (uint32_t id = cairn_btf_start_id(btf); id < cairn_btf_end_id(btf); id++)
-		n += cairn_btf_type(btf, id, &t) && !is_thing(t.kind) && t.kind != CAIRN_BTF_DECL_TAG;
+		n += cairn_btf_type(btf, id, &t) && !is_thing(t.kind) &&
+		     t.kind != CAIRN_BTF_DECL_TAG;
 	return n;
 }
 
@@ -280,13 +286,15 @@ static void add_types(struct cairn_btf_builder *b, int variant)
 	uint32_t i, ptr, s, p, f, v, first = btf_builder_next_id(b);
 	btf_add_int(b, seed_string(b, "int"), 4, CAIRN_BTF_INT_SIGNED, 32, &i);
 	btf_add_ref(b, CAIRN_BTF_PTR, 0, first + 2, &ptr);
-	struct cairn_btf_member members[] = {{seed_string(b, "next"), ptr, 0, 0}, {seed_string(b, "priv"), first + 3, 64, 0}};
+	struct cairn_btf_member members[] = {{seed_string(b, "next"), ptr, 0, 0},
+					     {seed_string(b, "priv"), first + 3, 64, 0}};
 	btf_add_struct(b, CAIRN_BTF_STRUCT, seed_string(b, "list"), 16, members, 2, &s);
 	btf_add_ref(b, CAIRN_BTF_PTR, 0, first + 4, &v);
 	if (variant & 1)
 		btf_add_fwd(b, seed_string(b, "priv"), variant & 4, &v);
 	else
-		btf_add_struct(b, variant & 4 ? CAIRN_BTF_UNION : CAIRN_BTF_STRUCT, seed_string(b, "priv"), 8, members, 1, &v);
+		btf_add_struct(b, variant & 4 ? CAIRN_BTF_UNION : CAIRN_BTF_STRUCT,
+			       seed_string(b, "priv"), 8, members, 1, &v);
 	struct cairn_btf_param params[] = {{seed_string(b, "l"), ptr}, {seed_string(b, "n"), i}};
 	btf_add_func_proto(b, i, params, 2, &p);
 	btf_add_func(b, seed_string(b, variant & 2 ? "walk" : "sum"), CAIRN_BTF_GLOBAL, p, &f);
@@ -294,8 +302,10 @@ static void add_types(struct cairn_btf_builder *b, int variant)
 	btf_add_var(b, seed_string(b, "head"), CAIRN_BTF_GLOBAL, s, &v);
 	struct cairn_btf_secinfo vars[] = {{v, 0, 16}};
 	btf_add_datasec(b, seed_string(b, ".data"), 16, vars, 1, &v);
-	struct cairn_btf_enumerator values[] = {{seed_string(b, "A"), variant}, {seed_string(b, "B"), 1ll << 40}};
-	btf_add_enum(b, seed_string(b, "e"), variant & 2 ? 8 : 4, true, values, variant & 2 ? 2 : 1, &v);
+	struct cairn_btf_enumerator values[] = {{seed_string(b, "A"), variant},
+						{seed_string(b, "B"), 1ll << 40}};
+	btf_add_enum(b, seed_string(b, "e"), variant & 2 ? 8 : 4, true, values, variant & 2 ? 2 : 1,
+		     &v);
 	btf_add_array(b, v, i, 3, &v);
 	btf_add_ref(b, CAIRN_BTF_CONST, 0, v, &v);
 	btf_add_ref(b, CAIRN_BTF_TYPEDEF, seed_string(b, "t"), v, &v);
@@ -304,8 +314,8 @@ static void add_types(struct cairn_btf_builder *b, int variant)
 
 static size_t append(uint8_t *seed, size_t at, const struct cairn_btf *base, int variant)
 {
-	struct cairn_btf_builder *b = seed_builder(
-		(struct cairn_btf_build_opts){.base = base, .layout = variant & 2 && !base, .big_endian = variant & 8});
+	struct cairn_btf_builder *b = seed_builder((struct cairn_btf_build_opts){
+		.base = base, .layout = variant & 2 && !base, .big_endian = variant & 8});
 	void *bytes;
 	size_t size;
 	add_types(b, variant);
@@ -323,7 +333,8 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		uint8_t seed[8192] = {[4] = form & 1};
 		int order = form & 8 && !(form & 1) ? 8 : 0;
 		size_t first = append(seed, HEAD_SIZE, NULL, form >> 1 & 1);
-		struct cairn_btf *base = form & 1 ? open_blob(seed + HEAD_SIZE, first - HEAD_SIZE, NULL) : NULL;
+		struct cairn_btf *base =
+			form & 1 ? open_blob(seed + HEAD_SIZE, first - HEAD_SIZE, NULL) : NULL;
 		size_t second = append(seed, first, base, (form >> 1 & 7) ^ 1);
 		size_t end = append(seed, second, base, order | (form >> 2 & 3));
 		for (int i = 0; i < 2; i++) {

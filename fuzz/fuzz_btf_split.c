@@ -12,7 +12,9 @@ static struct cairn_btf *open_on(const uint8_t *bytes, size_t size, const struct
 	struct cairn_btf_open_opts opts = {.size = sizeof(opts), .base = base};
 	struct cairn_btf *btf;
 	struct cairn_err err;
-	return cairn_btf_open_mem(bytes, size, base ? "split" : "base", &opts, &btf, &err) < 0 ? NULL : btf;
+	return cairn_btf_open_mem(bytes, size, base ? "split" : "base", &opts, &btf, &err) < 0
+		       ? NULL
+		       : btf;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -65,7 +67,8 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 	for (int form = 0; form < 4; form++) {
 		uint8_t seed[4096] = {0};
 		size_t at = 4;
-		struct cairn_btf_builder *b = seed_builder((struct cairn_btf_build_opts){.layout = form & 1});
+		struct cairn_btf_builder *b =
+			seed_builder((struct cairn_btf_build_opts){.layout = form & 1});
 		add_dev(b, form & 2);
 		append(seed, &at, b);
 		seed[0] = (uint8_t)(at - 4);

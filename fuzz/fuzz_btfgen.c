@@ -11,8 +11,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	struct cairn_btfgen_opts opts = {
-		.size = sizeof(opts), .threads = 1, .vars = CAIRN_BTFGEN_VARS_SPLIT, .dialect = CAIRN_BTF_LOC_N};
+	struct cairn_btfgen_opts opts = {.size = sizeof(opts),
+					 .threads = 1,
+					 .vars = CAIRN_BTFGEN_VARS_SPLIT,
+					 .dialect = CAIRN_BTF_LOC_N};
 	struct cairn_binary *bin;
 	struct cairn_btfgen d;
 	struct cairn_btf *btf;

@@ -22,12 +22,16 @@ static void put_copy(struct db *db, int callee, uint8_t lo, uint8_t hi, uint8_t 
 {
 	uint64_t from = START + lo, to = START + (hi > lo ? hi : lo + 1);
 	if (entry)
-		DB_DIE(db, DW_TAG_inlined_subroutine, DB_LEAF, DB_REF(DW_AT_abstract_origin, callee), DB_ADDR(DW_AT_low_pc, from),
-		       DB_U(DW_AT_high_pc, DW_FORM_data4, to - from), DB_ADDR(DW_AT_entry_pc, START + entry),
+		DB_DIE(db, DW_TAG_inlined_subroutine, DB_LEAF,
+		       DB_REF(DW_AT_abstract_origin, callee), DB_ADDR(DW_AT_low_pc, from),
+		       DB_U(DW_AT_high_pc, DW_FORM_data4, to - from),
+		       DB_ADDR(DW_AT_entry_pc, START + entry),
 		       DB_U(DW_AT_call_line, DW_FORM_data1, 30));
 	else
-		DB_DIE(db, DW_TAG_inlined_subroutine, DB_LEAF, DB_REF(DW_AT_abstract_origin, callee), DB_ADDR(DW_AT_low_pc, from),
-		       DB_U(DW_AT_high_pc, DW_FORM_data4, to - from), DB_U(DW_AT_call_line, DW_FORM_data1, 31));
+		DB_DIE(db, DW_TAG_inlined_subroutine, DB_LEAF,
+		       DB_REF(DW_AT_abstract_origin, callee), DB_ADDR(DW_AT_low_pc, from),
+		       DB_U(DW_AT_high_pc, DW_FORM_data4, to - from),
+		       DB_U(DW_AT_call_line, DW_FORM_data1, 31));
 }
 
 static struct db *build(const uint8_t head[HEAD], const uint8_t *code, size_t n)
@@ -39,9 +43,10 @@ static struct db *build(const uint8_t head[HEAD], const uint8_t *code, size_t n)
 	DB_DIE(db, DW_TAG_compile_unit, DB_CHILDREN, DB_STR(DW_AT_name, "unit.c"),
 	       DB_STR(DW_AT_producer, head[4] ? "GNU C17 12.2.0 -O2 -g" : "clang version 14.0.6"));
 	db_here(db, callee);
-	DB_DIE(db, DW_TAG_subprogram, DB_LEAF, DB_STR(DW_AT_name, "callee"), DB_U(DW_AT_inline, DW_FORM_data1, 1));
-	DB_DIE(db, DW_TAG_subprogram, DB_CHILDREN, DB_STR(DW_AT_name, "caller"), DB_ADDR(DW_AT_low_pc, START),
-	       DB_U(DW_AT_high_pc, DW_FORM_data4, n));
+	DB_DIE(db, DW_TAG_subprogram, DB_LEAF, DB_STR(DW_AT_name, "callee"),
+	       DB_U(DW_AT_inline, DW_FORM_data1, 1));
+	DB_DIE(db, DW_TAG_subprogram, DB_CHILDREN, DB_STR(DW_AT_name, "caller"),
+	       DB_ADDR(DW_AT_low_pc, START), DB_U(DW_AT_high_pc, DW_FORM_data4, n));
 	put_copy(db, callee, head[0], head[1], head[4]);
 	put_copy(db, callee, head[2], head[3], 0);
 	db_null(db);
@@ -85,9 +90,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
 	/* je over a store; a jump back; an indirect jump; a call; padding. */
-	static const uint8_t clang[] = {2, 8, 6, 12, 0, 0x74, 0x02, 0x89, 0x07, 0x31, 0xc0, 0x89, 0x07, 0x74, 0xf8, 0xff, 0xe0,
-					0x89, 0x07, 0xe8, 0, 0, 0, 0, 0x66, 0x90, 0xc3};
-	static const uint8_t gcc[] = {4, 12, 2, 4, 8, 0x74, 0x06, 0x31, 0xc0, 0x89, 0x07, 0xc3, 0x90, 0x31, 0xc0, 0xeb, 0xf6};
+	static const uint8_t clang[] = {2,    8,    6,    12,   0,    0x74, 0x02, 0x89, 0x07,
+					0x31, 0xc0, 0x89, 0x07, 0x74, 0xf8, 0xff, 0xe0, 0x89,
+					0x07, 0xe8, 0,    0,    0,    0,    0x66, 0x90, 0xc3};
+	static const uint8_t gcc[] = {4,    12,   2,    4,    8,    0x74, 0x06, 0x31, 0xc0,
+				      0x89, 0x07, 0xc3, 0x90, 0x31, 0xc0, 0xeb, 0xf6};
 	put(clang, sizeof(clang));
 	put(gcc, sizeof(gcc));
 }

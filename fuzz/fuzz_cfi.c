@@ -58,8 +58,11 @@ static void make_table(const struct cairn_binary *bin)
 	assert(rc == 0);
 	for (uint32_t i = 0; i < h->n_rows; i++) {
 		const struct cairn_unwind_rule *r = cairn_unwind_row(opened, i, &lo, &hi);
-		assert(lo.v <= hi.v && (lo.v == hi.v || cairn_unwind_find(made, lo) == cairn_unwind_row(made, i, &lo, &hi)));
-		touch((const uint8_t *)cairn_unwind_words(r), r->n_regs * sizeof(*cairn_unwind_words(r)));
+		assert(lo.v <= hi.v &&
+		       (lo.v == hi.v ||
+			cairn_unwind_find(made, lo) == cairn_unwind_row(made, i, &lo, &hi)));
+		touch((const uint8_t *)cairn_unwind_words(r),
+		      r->n_regs * sizeof(*cairn_unwind_words(r)));
 	}
 	cairn_unwind_close(opened);
 	cairn_unwind_close(made);
@@ -86,8 +89,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct cairn_binary *bin = NULL;
 	struct cfi *cfi = NULL;
 	struct cairn_err err;
-	if (binary_open_mem(file, file_size, "input", &bin, &err) == 0 && cfi_open(bin, &cfi, &err) == 0)
-		for (uint64_t at = 0; at < 2 * TEXT; at += at >= TEXT && at < TEXT + 0x100 ? 7 : 0x100)
+	if (binary_open_mem(file, file_size, "input", &bin, &err) == 0 &&
+	    cfi_open(bin, &cfi, &err) == 0)
+		for (uint64_t at = 0; at < 2 * TEXT;
+		     at += at >= TEXT && at < TEXT + 0x100 ? 7 : 0x100)
 			ask(cfi, at);
 	if (cfi)
 		make_table(bin);
@@ -111,12 +116,14 @@ static void put_seed(void (*put)(const void *bytes, size_t size), uint8_t kind, 
 
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
-	static const uint8_t program[] = {0x41, 0x0e, 16,   0x86, 2,    0x43, 0x0d, 6,  0x0a, 0x48,
-					  0x0c, 7,    8,    0x41, 0x0b, 0x0f, 2,    0x77, 8,  0x10,
-					  3,    1,    0x50, 0x44, 0x16, 12,   1,    0x50, 0x2e, 8};
-	static const uint8_t rare[] = {0x07, 13,   0x08, 14,   0x09, 15, 1, 0x14, 8, 2, 0x15, 9,
-				       0x7e, 0x11, 10,   0x7f, 0x05, 11, 3, 0x2f, 5, 1, 0x03, 4,
-				       0,    0x12, 7,    0x7e, 0x04, 4,  0, 0,    0, 0x13, 0x7d, 0x06, 16};
+	static const uint8_t program[] = {0x41, 0x0e, 16,   0x86, 2,    0x43, 0x0d, 6,
+					  0x0a, 0x48, 0x0c, 7,    8,    0x41, 0x0b, 0x0f,
+					  2,    0x77, 8,    0x10, 3,    1,    0x50, 0x44,
+					  0x16, 12,   1,    0x50, 0x2e, 8};
+	static const uint8_t rare[] = {0x07, 13, 0x08, 14,   0x09, 15,   1,    0x14, 8,    2,
+				       0x15, 9,  0x7e, 0x11, 10,   0x7f, 0x05, 11,   3,    0x2f,
+				       5,    1,  0x03, 4,    0,    0x12, 7,    0x7e, 0x04, 4,
+				       0,    0,  0,    0x13, 0x7d, 0x06, 16};
 	struct frames f = {0};
 	size_t cie = frames_cie_eh(&f, "zPLR", "\x1b\1\2\3\4\x1b\x1b");
 	frames_fde_eh(&f, FRAME, cie, TEXT, 0x40, program, sizeof(program));

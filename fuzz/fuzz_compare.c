@@ -44,13 +44,16 @@ static void lock_again(const struct cairn_types *types, uint32_t id)
 	assert(!cairn_lock_read(text[0], size[0], "lock", &lock, NULL));
 	const uint32_t *ids = cairn_lock_ids(lock, &n);
 	out = open_memstream(&text[1], &size[1]);
-	assert(out && !cairn_lock_write(cairn_lock_types(lock), ids, n, cairn_lock_abi(lock), out, NULL) && !fclose(out));
+	assert(out &&
+	       !cairn_lock_write(cairn_lock_types(lock), ids, n, cairn_lock_abi(lock), out, NULL) &&
+	       !fclose(out));
 	cairn_lock_free(lock);
 	free(text[0]);
 	free(text[1]);
 }
 
-static void try_pair(const struct cairn_types *a, uint32_t id_a, const struct cairn_types *b, uint32_t id_b)
+static void try_pair(const struct cairn_types *a, uint32_t id_a, const struct cairn_types *b,
+		     uint32_t id_b)
 {
 	struct cairn_compare_opts opts = {.size = sizeof(opts)};
 	struct cairn_changes *changes;
@@ -59,7 +62,8 @@ static void try_pair(const struct cairn_types *a, uint32_t id_a, const struct ca
 		opts.other_language = i;
 		assert(!cairn_compare(a, id_a, b, id_b, &opts, &changes, NULL));
 		for (size_t k = 0; k < cairn_changes_count(changes); k++)
-			assert(cairn_changes_at(changes, k)->path && cairn_changes_at(changes, k)->kind < CAIRN_CHANGE_N_KINDS);
+			assert(cairn_changes_at(changes, k)->path &&
+			       cairn_changes_at(changes, k)->kind < CAIRN_CHANGE_N_KINDS);
 		cairn_changes_free(changes);
 	}
 }
@@ -74,7 +78,8 @@ static void try_all(const struct cairn_types *a, const struct cairn_types *b)
 			continue;
 		first = first ? first : id;
 		lock_again(a, id);
-		assert(!cairn_layout_retarget(a, cairn_abi_find("x86-64"), cairn_abi_find("i386"), &id, 1, &r, NULL));
+		assert(!cairn_layout_retarget(a, cairn_abi_find("x86-64"), cairn_abi_find("i386"),
+					      &id, 1, &r, NULL));
 		try_pair(a, id, cairn_retarget_types(r), id);
 		cairn_retarget_free(r);
 		for (uint32_t k = 1; k < cairn_types_count(b) && k < 100; k++)
@@ -110,15 +115,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
 	static const char pair[] =
-		"struct i { int x, y; }; enum k { A, B }; struct s { char a; long b; struct i c[2]; union { int d; char e; }; unsigned f : "
+		"struct i { int x, y; }; enum k { A, B }; struct s { char a; long b; struct i "
+		"c[2]; union { int d; char e; }; unsigned f : "
 		"3, : 2, g : 5; enum k h; } __attribute__((packed, aligned(4)));\0"
-		"struct i { int x, z; }; enum k { A, C = 5 }; struct s { char a; int b; struct i c[3]; int d; unsigned f : 4; struct { "
+		"struct i { int x, z; }; enum k { A, C = 5 }; struct s { char a; int b; struct i "
+		"c[3]; int d; unsigned f : 4; struct { "
 		"int e; } j; float g; char h __attribute__((aligned(32))); };";
+	/* clang-format off */
 	static const char *const locks[] = {
 		"# cairn layout lock 1\nabi i386\n\nenum k u32\n\tA -1\n\ninner union s.u 4\n\t0 x f32\n\nstruct s 24\n\t0 a s8[2][3]\n"
 		"\t8 u union s.u\n\t12:3+5 b u32\n\t16 k enum k[]\n\t20 p ptr32\n\t24 c swapped u16\n",
 		"# cairn layout lock 2\n",
 	};
+	/* clang-format on */
 	put(pair, sizeof(pair) - 1);
 	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
 		put(locks[i], strlen(locks[i]));

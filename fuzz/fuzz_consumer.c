@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	enum cairn_lang lang = (enum cairn_lang)(bytes[0] % CAIRN_LANG_N);
 	const struct cairn_abi *abi = cairn_abi_find(abis[bytes[0] / CAIRN_LANG_N % 4]);
-	int rc = cairn_consumer_parse((const char *)bytes + 1, size - 1, "fuzz", lang, abi, &f, &err);
+	int rc = cairn_consumer_parse((const char *)bytes + 1, size - 1, "fuzz", lang, abi, &f,
+				      &err);
 	assert(rc == 0 || (err.code == rc && err.msg[0]));
 	if (rc)
 		return 0;
@@ -36,6 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
+	/* clang-format off */
 	static const char *const seeds[] = {
 		/* Java */
 		"\4class P { static final int N = 4; @Type(name = \"e\") record E(@Unsigned int pid, @Size(N * 2) String s, "
@@ -61,6 +63,7 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		"\7import struct\nF = struct.Struct('<I2x3s0Q')\nclass C(BigEndianStructure): _fields_ = [('a', c_long)]\nclass "
 		"D(Structure): pass\nD._fields_ = [(\"\"\"a\"\"\", C * 2)]\nFMT = '@nNP'\n",
 	};
+	/* clang-format on */
 	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
 		put(seeds[i], strlen(seeds[i] + 1) + 1);
 }

@@ -37,7 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		for (size_t i = 0; i < maps->p.n && i < 64; i++) {
 			const struct code_image *image;
 			struct cairn_vaddr at;
-			code_space_find(space, (struct cairn_addr){maps->p.p[i].lo}, &image, &at, &err);
+			code_space_find(space, (struct cairn_addr){maps->p.p[i].lo}, &image, &at,
+					&err);
 		}
 		code_space_free(space);
 	}
@@ -53,7 +54,11 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		Elf64_Phdr ph;
 		Elf64_Nhdr head;
 		char note[12];
-	} page = {{.e_ident = {0x7f, 'E', 'L', 'F'}, .e_phoff = 64, .e_phentsize = 56, .e_phnum = 1}, {.p_type = PT_NOTE, .p_offset = 120, .p_filesz = 24, .p_align = 4}, {4, 8, NT_GNU_BUILD_ID}, "GNU\0id"};
+	} page = {
+		{.e_ident = {0x7f, 'E', 'L', 'F'}, .e_phoff = 64, .e_phentsize = 56, .e_phnum = 1},
+		{.p_type = PT_NOTE, .p_offset = 120, .p_filesz = 24, .p_align = 4},
+		{4, 8, NT_GNU_BUILD_ID},
+		"GNU\0id"};
 	struct core_builder b = {0};
 	cb_thread(&b, 1, SIGSEGV, regs);
 	cb_psinfo(&b, 1, "a");

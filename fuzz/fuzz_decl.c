@@ -11,7 +11,8 @@
 
 static void print_all(const struct cairn_types *types)
 {
-	struct cairn_layout_opts opts = {.size = sizeof(opts), .expand = true, .infer_aligned = true};
+	struct cairn_layout_opts opts = {
+		.size = sizeof(opts), .expand = true, .infer_aligned = true};
 	struct cairn_layout *layout;
 	FILE *out = fopen("/dev/null", "w");
 
@@ -34,7 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	while (cairn_abi_at(n_abis))
 		n_abis++;
-	int rc = cairn_decl_parse((const char *)bytes + 1, size - 1, "fuzz.h", cairn_abi_at(bytes[0] % n_abis), &decl, &err);
+	int rc = cairn_decl_parse((const char *)bytes + 1, size - 1, "fuzz.h",
+				  cairn_abi_at(bytes[0] % n_abis), &decl, &err);
 	assert(rc == 0 || (err.code == rc && err.msg[0]));
 	if (rc)
 		return 0;
@@ -45,6 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
+	/* clang-format off */
 	static const char *const seeds[] = {
 		"\1struct s { char a; int b : 3, : 0; struct { long l[4]; }; double d[]; } __attribute__((packed, aligned(4)));",
 		"\2#pragma pack(push, 2)\nunion u { int i; float _Complex c; _Atomic long a; };\n#pragma pack(pop)\n",
@@ -62,6 +65,7 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		"\1int t[] = {[2 ... 9] = 1, f(2), 5}, u[][2] = {{1}, [7] = {2}}; struct s { char c[sizeof(t) + sizeof(u) + sizeof((int[]){1})]; };",
 		"\21typedef long long low __attribute__((aligned(2))); struct s { char c; low x; low y[3]; const low z : 4; };",
 	};
+	/* clang-format on */
 	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
 		put(seeds[i], strlen(seeds[i]));
 }

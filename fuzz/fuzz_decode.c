@@ -60,7 +60,8 @@ static void decode(const struct cairn_types *types, uint32_t id, const uint8_t *
 {
 	char buf[CAIRN_TEXT_OUT_MIN];
 	struct shape shape = {.json = opts->style == CAIRN_VALUE_JSON};
-	struct cairn_text_out out = {.buf = buf, .size = sizeof(buf), .flush = look_at, .ctx = &shape};
+	struct cairn_text_out out = {
+		.buf = buf, .size = sizeof(buf), .flush = look_at, .ctx = &shape};
 	struct cairn_decode *d;
 
 	if (cairn_decode_new(types, id, opts, &d, NULL) < 0)
@@ -113,10 +114,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (cairn_btf_open_mem(bytes + 2, n_btf, "input", NULL, &btf, NULL) < 0)
 		return 0;
 	bool big = cairn_btf_is_big_endian(btf);
-	static const struct cairn_value_arm arm = {.of = "u", .arm = "i", .when = "k", .value = "1"};
-	struct cairn_value_opts text = {.size = sizeof(text), .big_endian = big, .max_elems = ELEMS_MAX, .padding = true};
-	struct cairn_value_opts json = {.size = sizeof(json), .style = CAIRN_VALUE_JSON, .big_endian = big,
-					.max_elems = ELEMS_MAX, .max_depth = 64, .arms = &arm, .n_arms = 1};
+	static const struct cairn_value_arm arm = {
+		.of = "u", .arm = "i", .when = "k", .value = "1"};
+	struct cairn_value_opts text = {
+		.size = sizeof(text), .big_endian = big, .max_elems = ELEMS_MAX, .padding = true};
+	struct cairn_value_opts json = {.size = sizeof(json),
+					.style = CAIRN_VALUE_JSON,
+					.big_endian = big,
+					.max_elems = ELEMS_MAX,
+					.max_depth = 64,
+					.arms = &arm,
+					.n_arms = 1};
 	struct cairn_value_opts plain = json;
 	plain.n_arms = 0;
 	plain.max_depth = 8;
@@ -141,8 +149,8 @@ struct seed {
 	uint32_t last;
 };
 
-static uint32_t add(struct seed *s, uint32_t kind, const char *name, uint32_t ref, bool kflag, const uint32_t *words,
-		    uint32_t n_words, uint32_t vlen)
+static uint32_t add(struct seed *s, uint32_t kind, const char *name, uint32_t ref, bool kflag,
+		    const uint32_t *words, uint32_t n_words, uint32_t vlen)
 {
 	struct cairn_btf_type t = {.kind = kind, .kflag = kflag, .vlen = vlen, .ref = ref};
 
@@ -167,19 +175,23 @@ static void put_seed(void (*put)(const void *bytes, size_t size), bool big_endia
 	size_t n;
 
 	insist(cairn_btf_builder_new(&opts, &s.b, NULL) == 0);
-	uint32_t i = add(&s, CAIRN_BTF_INT, "int", 4, false, (uint32_t[]){CAIRN_BTF_INT_SIGNED << 24 | 32}, 1, 0);
-	uint32_t c = add(&s, CAIRN_BTF_INT, "char", 1, false, (uint32_t[]){CAIRN_BTF_INT_SIGNED << 24 | 8}, 1, 0);
+	uint32_t i = add(&s, CAIRN_BTF_INT, "int", 4, false,
+			 (uint32_t[]){CAIRN_BTF_INT_SIGNED << 24 | 32}, 1, 0);
+	uint32_t c = add(&s, CAIRN_BTF_INT, "char", 1, false,
+			 (uint32_t[]){CAIRN_BTF_INT_SIGNED << 24 | 8}, 1, 0);
 	uint32_t d = add(&s, CAIRN_BTF_FLOAT, "double", 8, false, NULL, 0, 0);
 	uint32_t text = add(&s, CAIRN_BTF_ARRAY, "", 0, false, (uint32_t[]){c, i, 8}, 3, 0);
 	uint32_t tail = add(&s, CAIRN_BTF_ARRAY, "", 0, false, (uint32_t[]){i, i, 0}, 3, 0);
-	uint32_t e = add(&s, CAIRN_BTF_ENUM, "e", 4, false, (uint32_t[]){name(&s, "A"), 1, name(&s, "B"), 4}, 4, 2);
+	uint32_t e = add(&s, CAIRN_BTF_ENUM, "e", 4, false,
+			 (uint32_t[]){name(&s, "A"), 1, name(&s, "B"), 4}, 4, 2);
 	uint32_t u = add(&s, CAIRN_BTF_UNION, "u", 8, false,
 			 (uint32_t[]){name(&s, "i"), i, 0, name(&s, "d"), d, 0}, 6, 2);
 	uint32_t many = add(&s, CAIRN_BTF_ARRAY, "", 0, false, (uint32_t[]){u, i, 2}, 3, 0);
 	/* Members with widths in the upper 8 bits. */
 	add(&s, CAIRN_BTF_STRUCT, "s", 44, true,
-	    (uint32_t[]){name(&s, "k"), e, 0, name(&s, "b"), i, 5u << 24 | 35, name(&s, "u"), u, 64, name(&s, "text"), text, 128,
-			 name(&s, "many"), many, 192, name(&s, "tail"), tail, 352},
+	    (uint32_t[]){name(&s, "k"), e, 0, name(&s, "b"), i, 5u << 24 | 35, name(&s, "u"), u, 64,
+			 name(&s, "text"), text, 128, name(&s, "many"), many, 192, name(&s, "tail"),
+			 tail, 352},
 	    18, 6);
 	insist(cairn_btf_finish(s.b, &blob, &n, NULL) == 0);
 	uint8_t *whole = malloc(2 + n + 64);

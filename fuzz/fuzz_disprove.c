@@ -26,7 +26,8 @@
 
 enum { TEXT = 0xf000, FRAME = 0x40000, HEADER = 3, MAX_CODE = 0x7fff, N_REGS = 17, RBP = 6 };
 
-static void open_table(const struct cfi *cfi, enum unwind_belief belief, uint8_t **bytes, struct unwind_table *ret)
+static void open_table(const struct cfi *cfi, enum unwind_belief belief, uint8_t **bytes,
+		       struct unwind_table *ret)
 {
 	struct cairn_err err;
 	size_t size;
@@ -51,7 +52,8 @@ static void hold(const struct cairn_unwind_rule *written, const struct cairn_unw
 {
 	if (proved->cfa == CAIRN_UNWIND_UNDESCRIBED)
 		return;
-	assert(proved->cfa == written->cfa && proved->flags == written->flags && proved->reg == written->reg);
+	assert(proved->cfa == written->cfa && proved->flags == written->flags &&
+	       proved->reg == written->reg);
 	assert(proved->off == written->off && proved->add == written->add);
 	for (unsigned int reg = 0; reg < N_REGS; reg++)
 		hold_register(rule_word_of(written, reg), rule_word_of(proved, reg), reg);
@@ -92,7 +94,8 @@ static void encode(const struct cairn_binary *bin)
 	if (cairn_sframe_encode(bin, 3, (struct cairn_vaddr){0}, &e, &err) < 0)
 		return;
 	assert(e.n_mended <= e.n_functions && e.n_disproved <= e.n_left_out);
-	int rc = cairn_sframe_open(e.bytes, e.size, (struct cairn_vaddr){0}, "input", &sframe, &err);
+	int rc =
+		cairn_sframe_open(e.bytes, e.size, (struct cairn_vaddr){0}, "input", &sframe, &err);
 	assert(rc == 0);
 	cairn_sframe_close(sframe);
 	free(e.bytes);
@@ -105,11 +108,19 @@ static void try(const uint8_t *code, size_t n_code, size_t second, const struct 
 	struct cfi *cfi = NULL;
 	struct cairn_err err;
 	size_t size;
-	eb_load(b, eb_section(b, (struct eb_section){.name = ".text", .flags = SHF_ALLOC | SHF_EXECINSTR, .addr = TEXT, .data = code,
+	eb_load(b, eb_section(b, (struct eb_section){.name = ".text",
+						     .flags = SHF_ALLOC | SHF_EXECINSTR,
+						     .addr = TEXT,
+						     .data = code,
 						     .size = n_code}));
-	eb_section(b, (struct eb_section){.name = ".eh_frame", .flags = SHF_ALLOC, .addr = FRAME, .data = f->bytes, .size = f->n});
+	eb_section(b, (struct eb_section){.name = ".eh_frame",
+					  .flags = SHF_ALLOC,
+					  .addr = FRAME,
+					  .data = f->bytes,
+					  .size = f->n});
 	const uint8_t *file = eb_finish(b, &size);
-	if (binary_open_mem(file, size, "input", &bin, &err) == 0 && cfi_open(bin, &cfi, &err) == 0) {
+	if (binary_open_mem(file, size, "input", &bin, &err) == 0 &&
+	    cfi_open(bin, &cfi, &err) == 0) {
 		compare(cfi, n_code);
 		check(bin, n_code);
 		encode(bin);
@@ -134,7 +145,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	size_t cie = frames_cie_eh(&f, "zR", "\x1b");
 	frames_fde_eh(&f, FRAME, cie, TEXT, second ? second : n_code, rows, n_first);
 	if (second)
-		frames_fde_eh(&f, FRAME, cie, TEXT + second, n_code - second, rows + n_first, n_rows - n_first);
+		frames_fde_eh(&f, FRAME, cie, TEXT + second, n_code - second, rows + n_first,
+			      n_rows - n_first);
 	try(code, n_code, second, &f);
 	frames_free(&f);
 	return 0;
@@ -157,6 +169,7 @@ static void put_seed(void (*put)(const void *bytes, size_t size), const struct s
 
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
+	/* clang-format off */
 	static const struct seed seeds[] = {
 		/* je +3; xor %r12d,%r12d; mov %rbx,%rax; xor %ebx,%ebx; mov %rax,%rbx; ret: without rows */
 		{0, 15, {0x74, 3, 0x45, 0x31, 0xe4, 0x48, 0x89, 0xd8, 0x31, 0xdb, 0x48, 0x89, 0xc3, 0x90, 0xc3}, 0, {0}},
@@ -170,6 +183,7 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		/* push %rbx; call; pop %rbx; ret: rows with a sum that is wrong at the return */
 		{0, 8, {0x53, 0xe8, 0, 0, 0, 0, 0x5b, 0xc3}, 9, {0x41, 0x0e, 16, 0x83, 2, 0x46, 0x0e, 24, 0xc3}},
 	};
+	/* clang-format on */
 	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
 		put_seed(put, &seeds[i]);
 }

@@ -36,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
-	static const struct package_index *const seeds[] = {&package_v2, &package_v5, &package_types};
+	static const struct package_index *const seeds[] = {&package_v2, &package_v5,
+							    &package_types};
 	uint8_t bytes[PACKAGE_INDEX_BYTES];
 	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
 		put(bytes, package_index_write(seeds[i], bytes));

@@ -19,7 +19,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (!memory)
 		return 0;
 	memcpy(memory, bytes, size);
-	const struct eh_memory eh = {.hdr = memory, .lo = memory, .hi = memory + size, .machine = size & 1 ? EM_AARCH64 : EM_X86_64};
+	const struct eh_memory eh = {.hdr = memory,
+				     .lo = memory,
+				     .hi = memory + size,
+				     .machine = size & 1 ? EM_AARCH64 : EM_X86_64};
 	for (uint64_t at = 0; at < N_CODE; at += 16)
 		eh_memory_rule(&eh, (uint64_t)(uintptr_t)memory - CODE + at, &rule);
 	eh_memory_rule(&eh, 0, &rule);
@@ -36,7 +39,9 @@ static void put_i32(struct frames *f, int64_t v)
 /* Addresses of the seed count from its first byte. */
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
-	static const uint8_t program[] = {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x0a, 0x48, 0x0c, 7, 8, 0x41, 0x0b, 0x0f, 2, 0x77, 8, 0x10, 3, 1, 0x50};
+	static const uint8_t program[] = {0x41, 0x0e, 16,   0x86, 2, 0x43, 0x0d, 6,
+					  0x0a, 0x48, 0x0c, 7,    8, 0x41, 0x0b, 0x0f,
+					  2,    0x77, 8,    0x10, 3, 1,    0x50};
 	static const uint8_t trampoline[] = {0x0f, 4, 0x77, 0xa0, 1, 6, 0x10, 16, 3, 0x77, 0xa8, 1};
 	enum { HDR = 12 + 2 * 8 };
 	struct frames rows = {0}, all = {0};
@@ -46,7 +51,8 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 	frames_fde_eh(&rows, HDR, cie, -(uint64_t)CODE, 0x100, program, sizeof(program));
 	cie = frames_cie_eh(&rows, "zRS", "\x1b");
 	first[1] = rows.n;
-	frames_fde_eh(&rows, HDR, cie, -(uint64_t)CODE + 0x100, 0x100, trampoline, sizeof(trampoline));
+	frames_fde_eh(&rows, HDR, cie, -(uint64_t)CODE + 0x100, 0x100, trampoline,
+		      sizeof(trampoline));
 	frames_put(&all, "\x01\x1b\x03\x3b", 4);
 	put_i32(&all, HDR - 4);
 	frames_u32(&all, 2);

@@ -28,9 +28,11 @@ enum { FILE_BYTES_MAX = 1 << 16 };
 #define BUILD_ID "ab0123456789abcdef0123456789abcdef012345"
 
 /* One file with many names; the first is the one that is written. */
+/* clang-format off */
 static const char *const names[] = {
 	"other", "a.dwo", "prog.dwp", "prog.debug", ".debug/prog.debug", "dir/prog.debug", "alt",
 	"dir/.build-id/ab/0123456789abcdef0123456789abcdef012345.debug"};
+/* clang-format on */
 
 static struct workspace place;
 static int prog = -1, other = -1;
@@ -118,7 +120,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	char dir[128];
 	snprintf(dir, sizeof(dir), "%s", workspace_path(&place, "dir"));
 	const char *dirs[] = {dir};
-	struct cairn_binary_opts opts = {.size = sizeof(opts), .debug_dirs = dirs, .n_debug_dirs = 1};
+	struct cairn_binary_opts opts = {
+		.size = sizeof(opts), .debug_dirs = dirs, .n_debug_dirs = 1};
 	if (cairn_binary_open(workspace_path(&place, "prog"), &opts, &bin, &err) < 0)
 		return 0;
 	read_all(bin);
@@ -160,6 +163,7 @@ static const char source[] =
 
 #define LINK "-O2 -w -fPIC -nostdlib -shared -Wl,--build-id=0x" BUILD_ID " -o prog a.c"
 
+/* clang-format off */
 static const struct {
 	const char *command, *with;
 } seeds[] = {
@@ -185,6 +189,7 @@ static const struct {
 	{"gcc -g " LINK " && printf 'name' > l && objcopy --add-section .gnu_debugaltlink=l prog", "l"},
 	{"gcc -g " LINK " && printf '/usr/lib/debug/.dwz/x\\0abcdefghijklmnopqrst' > l && objcopy --add-section .gnu_debugaltlink=l prog", "l"},
 };
+/* clang-format on */
 
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {

@@ -57,8 +57,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct cairn_err err;
 	const struct elf_symbol *symbols;
 	size_t n;
-	eb_section(b, (struct eb_section){.name = ".text", .flags = SHF_ALLOC | SHF_EXECINSTR, .addr = GO_TABLE_TEXT, EB_BYTES(code)});
-	eb_section(b, (struct eb_section){.name = ".gopclntab", .flags = SHF_ALLOC, .addr = 2 * GO_TABLE_TEXT, .data = bytes, .size = size});
+	eb_section(b, (struct eb_section){.name = ".text",
+					  .flags = SHF_ALLOC | SHF_EXECINSTR,
+					  .addr = GO_TABLE_TEXT,
+					  EB_BYTES(code)});
+	eb_section(b, (struct eb_section){.name = ".gopclntab",
+					  .flags = SHF_ALLOC,
+					  .addr = 2 * GO_TABLE_TEXT,
+					  .data = bytes,
+					  .size = size});
 	const uint8_t *file = eb_finish(b, &n);
 	if (binary_open_mem(file, n, "input", &bin, &err) == 0) {
 		read_functions(binary_main(bin));

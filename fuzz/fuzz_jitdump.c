@@ -29,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	int rc = jitdump_parse(copy, size, &d, &err);
 	assert(rc == 0 || (rc == -EBADMSG && err.code == rc));
 	for (size_t i = 0; rc == 0 && i < d.functions.n && i < 64; i++) {
-		const struct jitdump_function *f = &d.functions.p[i], *newest = jitdump_find(&d, f->lo);
+		const struct jitdump_function *f = &d.functions.p[i],
+					      *newest = jitdump_find(&d, f->lo);
 		assert(newest && newest >= f && newest->lo <= f->lo && f->lo < newest->hi);
 		ask(&d, f, f->lo);
 		ask(&d, f, f->hi - 1);
@@ -40,7 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
-	static const struct jd_line lines[] = {{0x1040, 3, "a.js"}, {0x1048, 4, "\xff"}, {0x104c, 9, "b.js"}};
+	static const struct jd_line lines[] = {
+		{0x1040, 3, "a.js"}, {0x1048, 4, "\xff"}, {0x104c, 9, "b.js"}};
 	struct jitdump_builder b = {0};
 	jd_header(&b);
 	put(b.bytes, b.n);

@@ -36,7 +36,16 @@ const unsigned int fuzz_places_max = 16;
 
 enum { START = 0x1000, CODE_MAX = 256, MEMORY_AT = 0x10000, MEMORY = 0x2000, EXPR_MAX = 250 };
 
-enum { IS_CLANG = 1, IS_GO = 2, IS_LIST = 4, IS_COPY = 8, IS_NOW = 16, HAS_CALLER = 32, IS_PASSED_ON = 64, IS_CPP = 128 };
+enum {
+	IS_CLANG = 1,
+	IS_GO = 2,
+	IS_LIST = 4,
+	IS_COPY = 8,
+	IS_NOW = 16,
+	HAS_CALLER = 32,
+	IS_PASSED_ON = 64,
+	IS_CPP = 128
+};
 
 struct head {
 	uint8_t flags, n_expr, n_base, n_rows;
@@ -61,10 +70,12 @@ static void put_member(struct db *db, int type, uint64_t at)
 	       DB_U(DW_AT_data_member_location, DW_FORM_data1, at));
 }
 
-static void put_struct(struct db *db, int label, const char *name, uint64_t size, int first, int second)
+static void put_struct(struct db *db, int label, const char *name, uint64_t size, int first,
+		       int second)
 {
 	db_here(db, label);
-	DB_DIE(db, DW_TAG_structure_type, DB_CHILDREN, DB_STR(DW_AT_name, name), DB_U(DW_AT_byte_size, DW_FORM_data1, size));
+	DB_DIE(db, DW_TAG_structure_type, DB_CHILDREN, DB_STR(DW_AT_name, name),
+	       DB_U(DW_AT_byte_size, DW_FORM_data1, size));
 	if (first)
 		put_member(db, first, 0);
 	if (second)
@@ -79,13 +90,15 @@ static void put_types(struct db *db, int labels[N_TYPES])
 		db_here(db, labels[i]);
 		DB_DIE(db, DW_TAG_base_type, DB_LEAF, DB_STR(DW_AT_name, "base"),
 		       DB_U(DW_AT_byte_size, DW_FORM_data1, 1 << i / 2),
-		       DB_U(DW_AT_encoding, DW_FORM_data1, i % 2 ? DW_ATE_signed : DW_ATE_unsigned));
+		       DB_U(DW_AT_encoding, DW_FORM_data1,
+			    i % 2 ? DW_ATE_signed : DW_ATE_unsigned));
 	}
 	db_here(db, labels[PTR]);
-	DB_DIE(db, DW_TAG_pointer_type, DB_LEAF, DB_U(DW_AT_byte_size, DW_FORM_data1, 8), DB_REF(DW_AT_type, labels[0]));
+	DB_DIE(db, DW_TAG_pointer_type, DB_LEAF, DB_U(DW_AT_byte_size, DW_FORM_data1, 8),
+	       DB_REF(DW_AT_type, labels[0]));
 	db_here(db, labels[FLOAT]);
-	DB_DIE(db, DW_TAG_base_type, DB_LEAF, DB_STR(DW_AT_name, "double"), DB_U(DW_AT_byte_size, DW_FORM_data1, 8),
-	       DB_U(DW_AT_encoding, DW_FORM_data1, 4));
+	DB_DIE(db, DW_TAG_base_type, DB_LEAF, DB_STR(DW_AT_name, "double"),
+	       DB_U(DW_AT_byte_size, DW_FORM_data1, 8), DB_U(DW_AT_encoding, DW_FORM_data1, 4));
 	put_struct(db, labels[PAIR], "pair", 16, labels[PTR], labels[FLOAT]);
 	put_struct(db, labels[STRING], "string", 16, labels[PTR], labels[7]);
 	put_struct(db, labels[EMPTY], "empty", 1, 0, 0);
@@ -123,37 +136,46 @@ static struct db_attr place(struct db *db, const struct input *in, bool as_list)
 {
 	if (as_list)
 		return DB_SECOFF(DW_AT_location, put_list(db, in));
-	return (struct db_attr){.at = DW_AT_location, .form = DW_FORM_exprloc, .bytes = in->expr, .n = in->h.n_expr};
+	return (struct db_attr){.at = DW_AT_location,
+				.form = DW_FORM_exprloc,
+				.bytes = in->expr,
+				.n = in->h.n_expr};
 }
 
 static void put_params(struct db *db, const struct input *in, const int labels[N_TYPES])
 {
 	bool as_list = in->h.flags & IS_LIST;
-	DB_DIE(db, DW_TAG_formal_parameter, DB_LEAF, DB_STR(DW_AT_name, "first"), DB_REF(DW_AT_type, labels[in->h.type % N_TYPES]),
-	       place(db, in, as_list));
+	DB_DIE(db, DW_TAG_formal_parameter, DB_LEAF, DB_STR(DW_AT_name, "first"),
+	       DB_REF(DW_AT_type, labels[in->h.type % N_TYPES]), place(db, in, as_list));
 	DB_DIE(db, DW_TAG_formal_parameter, DB_LEAF, DB_STR(DW_AT_name, "other"),
-	       DB_REF(DW_AT_type, labels[in->h.other_type % N_TYPES]), DB_EXPR(DW_AT_location, DW_OP_fbreg, 8));
-	DB_DIE(db, DW_TAG_formal_parameter, DB_LEAF, DB_STR(DW_AT_name, "last"), DB_REF(DW_AT_type, labels[5]),
-	       DB_EXPR(DW_AT_location, DW_OP_fbreg, 0x68));
+	       DB_REF(DW_AT_type, labels[in->h.other_type % N_TYPES]),
+	       DB_EXPR(DW_AT_location, DW_OP_fbreg, 8));
+	DB_DIE(db, DW_TAG_formal_parameter, DB_LEAF, DB_STR(DW_AT_name, "last"),
+	       DB_REF(DW_AT_type, labels[5]), DB_EXPR(DW_AT_location, DW_OP_fbreg, 0x68));
 }
 
 static void put_copy(struct db *db, const struct input *in, int callee, const int params[2])
 {
 	uint64_t lo = in->h.copy_lo, hi = in->h.copy_hi > lo ? in->h.copy_hi : lo + 1;
-	DB_DIE(db, DW_TAG_inlined_subroutine, DB_CHILDREN, DB_REF(DW_AT_abstract_origin, callee), DB_ADDR(DW_AT_low_pc, START + lo),
-	       DB_U(DW_AT_high_pc, DW_FORM_data4, hi - lo), DB_ADDR(DW_AT_entry_pc, START + lo), DB_U(DW_AT_call_line, DW_FORM_data1, 7),
+	DB_DIE(db, DW_TAG_inlined_subroutine, DB_CHILDREN, DB_REF(DW_AT_abstract_origin, callee),
+	       DB_ADDR(DW_AT_low_pc, START + lo), DB_U(DW_AT_high_pc, DW_FORM_data4, hi - lo),
+	       DB_ADDR(DW_AT_entry_pc, START + lo), DB_U(DW_AT_call_line, DW_FORM_data1, 7),
 	       DB_U(DW_AT_GNU_entry_view, DW_FORM_data1, in->h.view));
-	DB_DIE(db, DW_TAG_formal_parameter, DB_LEAF, DB_REF(DW_AT_abstract_origin, params[0]), place(db, in, in->h.flags & IS_LIST));
-	DB_DIE(db, DW_TAG_formal_parameter, DB_LEAF, DB_REF(DW_AT_abstract_origin, params[1]), place(db, in, false));
+	DB_DIE(db, DW_TAG_formal_parameter, DB_LEAF, DB_REF(DW_AT_abstract_origin, params[0]),
+	       place(db, in, in->h.flags & IS_LIST));
+	DB_DIE(db, DW_TAG_formal_parameter, DB_LEAF, DB_REF(DW_AT_abstract_origin, params[1]),
+	       place(db, in, false));
 	db_null(db);
 }
 
 /* A function that is inlined in another, and what it takes. */
-static int put_inlined(struct db *db, const struct input *in, const int labels[N_TYPES], int params[2])
+static int put_inlined(struct db *db, const struct input *in, const int labels[N_TYPES],
+		       int params[2])
 {
 	int callee = db_label(db);
 	db_here(db, callee);
-	DB_DIE(db, DW_TAG_subprogram, DB_CHILDREN, DB_STR(DW_AT_name, "inlined"), DB_U(DW_AT_inline, DW_FORM_data1, 1));
+	DB_DIE(db, DW_TAG_subprogram, DB_CHILDREN, DB_STR(DW_AT_name, "inlined"),
+	       DB_U(DW_AT_inline, DW_FORM_data1, 1));
 	for (int i = 0; i < 2; i++) {
 		params[i] = db_label(db);
 		db_here(db, params[i]);
@@ -175,7 +197,8 @@ static void put_rows(struct db *db, const struct input *in)
 	frames_free(&f);
 }
 
-static struct db *build(const struct input *in, int *ret_function, uint64_t type_offs[MACHINE_N_TYPES])
+static struct db *build(const struct input *in, int *ret_function,
+			uint64_t type_offs[MACHINE_N_TYPES])
 {
 	struct db *db = db_new((struct db_format){.version = 5});
 	int labels[N_TYPES], params[2];
@@ -189,14 +212,21 @@ static struct db *build(const struct input *in, int *ret_function, uint64_t type
 	       DB_STRP(DW_AT_producer, flags & IS_GO      ? "Go cmd/compile go1.21; regabi"
 				       : flags & IS_CLANG ? "clang version 14.0.6"
 							  : "GNU C17 12.2.0 -O2 -g"),
-	       DB_U(DW_AT_language, DW_FORM_data2, flags & IS_GO ? 0x16 : flags & IS_CPP ? 0x21 : 0x1d),
+	       DB_U(DW_AT_language, DW_FORM_data2,
+		    flags & IS_GO    ? 0x16
+		    : flags & IS_CPP ? 0x21
+				     : 0x1d),
 	       DB_ADDR(DW_AT_low_pc, START), DB_U(DW_AT_high_pc, DW_FORM_data4, in->n_code));
 	put_types(db, labels);
 	int callee = put_inlined(db, in, labels, params);
 	db_here(db, *ret_function);
-	DB_DIE(db, DW_TAG_subprogram, DB_CHILDREN, DB_STR(DW_AT_name, "function"), DB_FLAG(DW_AT_external), DB_ADDR(DW_AT_low_pc, START),
+	DB_DIE(db, DW_TAG_subprogram, DB_CHILDREN, DB_STR(DW_AT_name, "function"),
+	       DB_FLAG(DW_AT_external), DB_ADDR(DW_AT_low_pc, START),
 	       DB_U(DW_AT_high_pc, DW_FORM_data4, in->n_code),
-	       (struct db_attr){.at = DW_AT_frame_base, .form = DW_FORM_exprloc, .bytes = in->base, .n = in->h.n_base});
+	       (struct db_attr){.at = DW_AT_frame_base,
+				.form = DW_FORM_exprloc,
+				.bytes = in->base,
+				.n = in->h.n_base});
 	put_params(db, in, labels);
 	if (flags & IS_COPY)
 		put_copy(db, in, callee, params);
@@ -241,7 +271,8 @@ static void open_core(void)
 	cb_memory(&b, (struct cb_segment){MEMORY_AT, MEMORY, PF_R | PF_W, core.memory, MEMORY});
 	cb_finish(&b);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (write(fd, b.bytes, b.n) != (ssize_t)b.n || cairn_stacks_open_core(path, NULL, &core.stacks, &err) < 0)
+	if (write(fd, b.bytes, b.n) != (ssize_t)b.n ||
+	    cairn_stacks_open_core(path, NULL, &core.stacks, &err) < 0)
 		abort();
 	close(fd);
 	cb_free(&b);
@@ -262,7 +293,8 @@ static void clean_up(void)
 static void compare(const struct input *in, const struct cairn_location *loc)
 {
 	uint64_t got = 0, want, at;
-	if (loc->why != CAIRN_AVAILABLE || loc->n_pieces != 1 || loc->pieces[0].kind == CAIRN_PIECE_BYTES)
+	if (loc->why != CAIRN_AVAILABLE || loc->n_pieces != 1 ||
+	    loc->pieces[0].kind == CAIRN_PIECE_BYTES)
 		return;
 	enum machine_result result = machine_run(&core.m, in->expr, in->h.n_expr, &want);
 	if (result == MACHINE_UNDEFINED)
@@ -271,7 +303,8 @@ static void compare(const struct input *in, const struct cairn_location *loc)
 	at = want;
 	if (result == MACHINE_ADDRESS && !machine_load(&core.m, at, 8, &want))
 		return;
-	if (cairn_stacks_value(core.stacks, cairn_stacks_thread(core.stacks, 0), 0, NULL, loc, &got, sizeof(got)) == CAIRN_AVAILABLE)
+	if (cairn_stacks_value(core.stacks, cairn_stacks_thread(core.stacks, 0), 0, NULL, loc, &got,
+			       sizeof(got)) == CAIRN_AVAILABLE)
 		assert(got == want);
 }
 
@@ -279,9 +312,15 @@ static void compare(const struct input *in, const struct cairn_location *loc)
 
 static void fold(const struct input *in, struct cairn_binary *bin, uint64_t function)
 {
-	struct loc_context ctx = {.code = binary_main(bin), .entry = {START}, .at = {START + in->h.at}, .next = {START + in->h.at},
-				  .is_now = in->h.flags & IS_NOW, .has_caller = in->h.flags & HAS_CALLER, .padding = {START + in->h.at},
-				  .view = in->h.view, .inlined = in->h.flags & IS_COPY};
+	struct loc_context ctx = {.code = binary_main(bin),
+				  .entry = {START},
+				  .at = {START + in->h.at},
+				  .next = {START + in->h.at},
+				  .is_now = in->h.flags & IS_NOW,
+				  .has_caller = in->h.flags & HAS_CALLER,
+				  .padding = {START + in->h.at},
+				  .view = in->h.view,
+				  .inlined = in->h.flags & IS_COPY};
 	struct cairn_location loc;
 	struct dwarf *dw;
 	struct cfi *cfi;
@@ -295,10 +334,14 @@ static void fold(const struct input *in, struct cairn_binary *bin, uint64_t func
 		ctx.cfi = cfi;
 		if (dw_die_at(dw, function, &ctx.function, NULL) == 1) {
 			ctx.flow = flow_new(ctx.code, &ctx.function, ctx.entry);
-			core.m.cfa_is_known = loc_row(&ctx) && ctx.row.cfa == CFI_CFA_REG_OFFSET && ctx.row.cfa_reg < 16;
-			core.m.cfa = core.m.cfa_is_known ? core.m.r[ctx.row.cfa_reg] + (uint64_t)ctx.row.cfa_off : 0;
+			core.m.cfa_is_known = loc_row(&ctx) && ctx.row.cfa == CFI_CFA_REG_OFFSET &&
+					      ctx.row.cfa_reg < 16;
+			core.m.cfa = core.m.cfa_is_known
+					     ? core.m.r[ctx.row.cfa_reg] + (uint64_t)ctx.row.cfa_off
+					     : 0;
 			core.m.is_entry = ctx.at.v == ctx.entry.v;
-			if (loc_from_expr(&ctx, ctx.function.unit, in->expr, in->h.n_expr, &arena, &loc) == 0) {
+			if (loc_from_expr(&ctx, ctx.function.unit, in->expr, in->h.n_expr, &arena,
+					  &loc) == 0) {
 				cairn_location_text(&loc, NULL, NULL, text, sizeof(text));
 				compare(in, &loc);
 			}
@@ -315,24 +358,28 @@ static int visit(void *ctx, const struct cairn_function *f)
 	char text[256];
 	for (uint32_t i = 0; i < f->n_sites; i++)
 		for (uint32_t k = 0; k < f->sites[i].n_args; k++)
-			cairn_location_text(&f->sites[i].args[k].loc, cairn_sites_symbol, ctx, text, sizeof(text));
+			cairn_location_text(&f->sites[i].args[k].loc, cairn_sites_symbol, ctx, text,
+					    sizeof(text));
 	return 0;
 }
 
 static void ask(const struct input *in, struct cairn_binary *bin)
 {
-	struct cairn_sites_opts opts = {.size = sizeof(opts), .assume_unmodified = in->h.flags & IS_PASSED_ON};
+	struct cairn_sites_opts opts = {.size = sizeof(opts),
+					.assume_unmodified = in->h.flags & IS_PASSED_ON};
 	const struct cairn_scope *active;
 	struct cairn_sites *sites;
 	if (cairn_sites_open(bin, &opts, &sites, NULL) < 0)
 		return;
 	cairn_sites_visit(sites, visit, sites, NULL);
 	for (uint64_t at = 0; at < in->n_code; at += in->n_code / 16 + 1) {
-		int n = cairn_sites_at(sites, (struct cairn_vaddr){START + at}, at & 1, &active, NULL);
+		int n = cairn_sites_at(sites, (struct cairn_vaddr){START + at}, at & 1, &active,
+				       NULL);
 		for (int i = 0; i < n; i++)
 			for (uint32_t k = 0; k < active[i].n_args; k++) {
 				uint8_t bytes[16];
-				cairn_stacks_value(core.stacks, cairn_stacks_thread(core.stacks, 0), 0, sites, &active[i].args[k].loc, bytes,
+				cairn_stacks_value(core.stacks, cairn_stacks_thread(core.stacks, 0),
+						   0, sites, &active[i].args[k].loc, bytes,
 						   sizeof(bytes));
 			}
 	}
@@ -383,11 +430,13 @@ struct seed {
 };
 
 /* push rbp; mov rbp,rsp; mov [rbp-8],rdi; a loop with a call; mov rax,[rbp-8]; mov rdi,[rbp+16]; pop rbp; ret */
-static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0x7d, 0xf8, 0x31, 0xdb, 0xe8, 0, 0, 0, 0, 0xff, 0xc3, 0x83, 0xfb, 8, 0x75, 0xf4,
+static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0x7d, 0xf8, 0x31, 0xdb, 0xe8,
+			       0,    0,    0,    0,    0xff, 0xc3, 0x83, 0xfb, 8,    0x75, 0xf4,
 			       0x48, 0x8b, 0x45, 0xf8, 0x48, 0x8b, 0x7d, 0x10, 0x5d, 0xc3};
 /* After one byte rsp + 16, rbp saved; after three more rbp + 16; before the ret rsp + 8. */
 static const uint8_t rows[] = {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x5b, 0x0c, 7, 8};
-static const uint8_t bases[][4] = {{DW_OP_call_frame_cfa}, {DW_OP_reg0 + 6}, {DW_OP_breg0 + 7, 8}, {DW_OP_reg0 + 7}};
+static const uint8_t bases[][4] = {
+	{DW_OP_call_frame_cfa}, {DW_OP_reg0 + 6}, {DW_OP_breg0 + 7, 8}, {DW_OP_reg0 + 7}};
 
 static void put_one(struct seed s, size_t base, void (*put)(const void *bytes, size_t size))
 {
@@ -407,7 +456,8 @@ static void put_one(struct seed s, size_t base, void (*put)(const void *bytes, s
 /* Unit-relative offsets of the types of 1, 2, 4, 8 bytes, without and with sign: what build() gives them. */
 static void type_offsets(uint8_t to[MACHINE_N_TYPES])
 {
-	const struct input in = {.code = code, .n_code = sizeof(code), .expr = code, .base = code, .rows = rows};
+	const struct input in = {
+		.code = code, .n_code = sizeof(code), .expr = code, .base = code, .rows = rows};
 	uint64_t offs[MACHINE_N_TYPES];
 	int function;
 	db_free(build(&in, &function, offs));
@@ -419,6 +469,7 @@ static void type_offsets(uint8_t to[MACHINE_N_TYPES])
 
 static void put_untyped(void (*put)(const void *bytes, size_t size))
 {
+	/* clang-format off */
 	const struct seed seeds[] = {
 		{{0}, BYTES(DW_OP_fbreg, 0x78)},
 		{{.at = 10, .flags = IS_NOW}, BYTES(DW_OP_fbreg, 0x68)},
@@ -457,6 +508,7 @@ static void put_untyped(void (*put)(const void *bytes, size_t size))
 		{{0}, BYTES(DW_OP_call_frame_cfa, DW_OP_plus_uconst, 8)},
 		{{.flags = IS_PASSED_ON}, BYTES(DW_OP_breg0 + 7, 8, DW_OP_deref, DW_OP_breg0 + 5, 0, DW_OP_mul)},
 	};
+	/* clang-format on */
 	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
 		put_one(seeds[i], i % 4, put);
 	for (size_t base = 0; base < 4; base++)
@@ -465,17 +517,31 @@ static void put_untyped(void (*put)(const void *bytes, size_t size))
 
 static void put_typed(void (*put)(const void *bytes, size_t size))
 {
-	static const uint8_t ops[] = {DW_OP_shr, DW_OP_shra, DW_OP_plus, DW_OP_lt, DW_OP_ge, DW_OP_mul};
+	static const uint8_t ops[] = {DW_OP_shr, DW_OP_shra, DW_OP_plus,
+				      DW_OP_lt,  DW_OP_ge,   DW_OP_mul};
 	uint8_t t[MACHINE_N_TYPES];
 	type_offsets(t);
 	for (size_t i = 0; i < MACHINE_N_TYPES; i++) {
-		put_one((struct seed){{0}, BYTES(DW_OP_regval_type, 3, t[i], DW_OP_const_type, t[i], (uint8_t)(1 << i / 2), 3, 0, 0, 0, 0, 0, 0, 0)}, 0, put);
+		put_one((struct seed){{0},
+				      BYTES(DW_OP_regval_type, 3, t[i], DW_OP_const_type, t[i],
+					    (uint8_t)(1 << i / 2), 3, 0, 0, 0, 0, 0, 0, 0)},
+			0, put);
 		for (size_t k = 0; k < sizeof(ops); k++)
-			put_one((struct seed){{0}, BYTES(DW_OP_regval_type, 5, t[i], DW_OP_breg0 + 3, 0, DW_OP_convert, t[i], ops[k], DW_OP_stack_value)}, 0, put);
-		put_one((struct seed){{0}, BYTES(DW_OP_regval_type, 1, t[i], DW_OP_plus_uconst, 9, DW_OP_lit0 + 3, DW_OP_convert, t[i], ops[i % 2], DW_OP_convert, t[7],
-						 DW_OP_stack_value)}, 0, put);
-		put_one((struct seed){{0}, BYTES(DW_OP_breg0 + 4, 8, DW_OP_deref_type, (uint8_t)(1 << i / 2), t[i], DW_OP_neg, DW_OP_convert, t[i ^ 1], DW_OP_reinterpret, t[i],
-						 DW_OP_stack_value)}, 0, put);
+			put_one((struct seed){{0},
+					      BYTES(DW_OP_regval_type, 5, t[i], DW_OP_breg0 + 3, 0,
+						    DW_OP_convert, t[i], ops[k],
+						    DW_OP_stack_value)},
+				0, put);
+		put_one((struct seed){{0},
+				      BYTES(DW_OP_regval_type, 1, t[i], DW_OP_plus_uconst, 9,
+					    DW_OP_lit0 + 3, DW_OP_convert, t[i], ops[i % 2],
+					    DW_OP_convert, t[7], DW_OP_stack_value)},
+			0, put);
+		put_one((struct seed){{0},
+				      BYTES(DW_OP_breg0 + 4, 8, DW_OP_deref_type,
+					    (uint8_t)(1 << i / 2), t[i], DW_OP_neg, DW_OP_convert,
+					    t[i ^ 1], DW_OP_reinterpret, t[i], DW_OP_stack_value)},
+			0, put);
 	}
 }
 

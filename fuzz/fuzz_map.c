@@ -71,20 +71,26 @@ static void copy_answer(void *to, size_t n)
 /* Nothing goes on for ever. */
 static int how_it_ends(void)
 {
-	static const int ends[] = {0, 0, 0, 0, 0, 0, 0, 0, -ENOENT, -EPERM, -ENOSPC, -EINVAL, -EFAULT, -ENOENT, -ENOENT, -ENOENT};
+	static const int ends[] = {0,       0,       0,       0,      0,       0,
+				   0,       0,       -ENOENT, -EPERM, -ENOSPC, -EINVAL,
+				   -EFAULT, -ENOENT, -ENOENT, -ENOENT};
 	return kernel.n_calls++ > 4096 ? -ENOENT : ends[next_answer() & 15];
 }
 
 static uint32_t value_bytes(void)
 {
-	bool is_percpu = kernel.head.kind == BPF_MAP_TYPE_PERCPU_HASH || kernel.head.kind == BPF_MAP_TYPE_PERCPU_ARRAY ||
+	bool is_percpu = kernel.head.kind == BPF_MAP_TYPE_PERCPU_HASH ||
+			 kernel.head.kind == BPF_MAP_TYPE_PERCPU_ARRAY ||
 			 kernel.head.kind == BPF_MAP_TYPE_LRU_PERCPU_HASH;
-	return is_percpu ? ((kernel.head.value_size + 7u) & ~7u) * (kernel.head.cpus % CPUS + 1) : kernel.head.value_size;
+	return is_percpu ? ((kernel.head.value_size + 7u) & ~7u) * (kernel.head.cpus % CPUS + 1)
+			 : kernel.head.value_size;
 }
 
 /* ---- what libbpf would ask the kernel ---- */
 
-#define WRAPPED(type, name, ...) type __wrap_##name(__VA_ARGS__); type __wrap_##name(__VA_ARGS__)
+#define WRAPPED(type, name, ...)                                                                   \
+	type __wrap_##name(__VA_ARGS__);                                                           \
+	type __wrap_##name(__VA_ARGS__)
 
 static int copy_of(int fd)
 {
@@ -121,9 +127,16 @@ WRAPPED(int, bpf_prog_get_fd_by_id, uint32_t id)
 static void tell_map(struct bpf_map_info *info)
 {
 	const struct head *h = &kernel.head;
-	*info = (struct bpf_map_info){.id = MAP_ID, .type = h->kind, .key_size = h->key_size, .value_size = h->value_size,
-				      .max_entries = h->max_entries, .map_flags = h->flags, .name = "made_up", .btf_id = h->btf_id,
-				      .btf_key_type_id = h->key_type, .btf_value_type_id = h->value_type};
+	*info = (struct bpf_map_info){.id = MAP_ID,
+				      .type = h->kind,
+				      .key_size = h->key_size,
+				      .value_size = h->value_size,
+				      .max_entries = h->max_entries,
+				      .map_flags = h->flags,
+				      .name = "made_up",
+				      .btf_id = h->btf_id,
+				      .btf_key_type_id = h->key_type,
+				      .btf_value_type_id = h->value_type};
 }
 
 static void tell_btf(struct bpf_btf_info *info)
@@ -131,7 +144,8 @@ static void tell_btf(struct bpf_btf_info *info)
 	uint32_t room = info->btf ? info->btf_size : 0;
 	info->btf_size = kernel.head.n_btf;
 	if (room)
-		memcpy((void *)(uintptr_t)info->btf, kernel.btf, room < info->btf_size ? room : info->btf_size);
+		memcpy((void *)(uintptr_t)info->btf, kernel.btf,
+		       room < info->btf_size ? room : info->btf_size);
 }
 
 static void tell_prog(struct bpf_prog_info *info)
@@ -180,8 +194,8 @@ WRAPPED(int, bpf_map_get_next_key, int fd, const void *key, void *next)
 	return rc;
 }
 
-WRAPPED(int, bpf_map_lookup_batch, int fd, void *from, void *to, void *keys, void *values, uint32_t *n,
-	const struct bpf_map_batch_opts *opts)
+WRAPPED(int, bpf_map_lookup_batch, int fd, void *from, void *to, void *keys, void *values,
+	uint32_t *n, const struct bpf_map_batch_opts *opts)
 {
 	int rc = how_it_ends();
 	uint32_t room = *n, some = next_answer();
@@ -233,7 +247,8 @@ WRAPPED(void, ring_buffer__free, struct ring_buffer *of)
 DIR *__real_opendir(const char *path);
 WRAPPED(DIR *, opendir, const char *path)
 {
-	return __real_opendir(strcmp(path, "/proc") == 0 ? workspace_path(&kernel.place, "proc") : path);
+	return __real_opendir(strcmp(path, "/proc") == 0 ? workspace_path(&kernel.place, "proc")
+							 : path);
 }
 
 /* ---- the target ---- */
@@ -251,7 +266,8 @@ static void set_up(void)
 	workspace_run(&kernel.place, "mkdir -p proc/self proc/%d", (int)getpid());
 	kernel.map = memfd_create("map", MFD_CLOEXEC);
 	kernel.other = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	assert(kernel.map >= 0 && kernel.other >= 0 && socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, sockets) == 0);
+	assert(kernel.map >= 0 && kernel.other >= 0 &&
+	       socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, sockets) == 0);
 }
 
 /* Its positions and records, which lie twice one after the other. */
@@ -295,7 +311,8 @@ static void ask(struct cairn_bpfmap *map)
 	struct cairn_err err = {0};
 	uint32_t id;
 	cairn_bpfmap_info(map, &info);
-	int rc = cairn_bpfmap_find_type(map, kernel.head.id & 1 ? "struct s" : "s", &types, &id, &err);
+	int rc = cairn_bpfmap_find_type(map, kernel.head.id & 1 ? "struct s" : "s", &types, &id,
+					&err);
 	assert(rc < 0 || (types && id));
 	/* The kernel does not make larger ones; nor does it fill memory that a test could have. */
 	if (info.is_ring && info.max_entries > RING_MAX)
@@ -332,12 +349,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 /* ---- seeds ---- */
 
-static uint32_t add(struct cairn_btf_builder *b, uint32_t kind, const char *name, uint32_t ref, const uint32_t *words, uint32_t n,
-		    uint32_t vlen)
+static uint32_t add(struct cairn_btf_builder *b, uint32_t kind, const char *name, uint32_t ref,
+		    const uint32_t *words, uint32_t n, uint32_t vlen)
 {
 	struct cairn_btf_type t = {.kind = kind, .vlen = vlen, .ref = ref};
 	uint32_t id;
-	if (cairn_btf_add_string(b, name, &t.name_off) < 0 || cairn_btf_add_record(b, &t, words, n, &id) < 0)
+	if (cairn_btf_add_string(b, name, &t.name_off) < 0 ||
+	    cairn_btf_add_record(b, &t, words, n, &id) < 0)
 		abort();
 	return id;
 }
@@ -351,10 +369,13 @@ static size_t make_btf(uint8_t *to, uint8_t *ret_struct, uint8_t *ret_section)
 	size_t n;
 	if (cairn_btf_builder_new(&opts, &b, NULL) < 0)
 		abort();
-	uint32_t i = add(b, CAIRN_BTF_INT, "int", 4, (uint32_t[]){CAIRN_BTF_INT_SIGNED << 24 | 32}, 1, 0);
-	*ret_struct = (uint8_t)add(b, CAIRN_BTF_STRUCT, "s", 8, (uint32_t[]){0, i, 0, 0, i, 32}, 6, 2);
+	uint32_t i = add(b, CAIRN_BTF_INT, "int", 4, (uint32_t[]){CAIRN_BTF_INT_SIGNED << 24 | 32},
+			 1, 0);
+	*ret_struct =
+		(uint8_t)add(b, CAIRN_BTF_STRUCT, "s", 8, (uint32_t[]){0, i, 0, 0, i, 32}, 6, 2);
 	uint32_t var = add(b, CAIRN_BTF_VAR, "counter", i, (uint32_t[]){1}, 1, 0);
-	*ret_section = (uint8_t)add(b, CAIRN_BTF_DATASEC, ".bss", 8, (uint32_t[]){var, 0, 4, i, 4, 4}, 6, 2);
+	*ret_section = (uint8_t)add(b, CAIRN_BTF_DATASEC, ".bss", 8,
+				    (uint32_t[]){var, 0, 4, i, 4, 4}, 6, 2);
 	if (cairn_btf_finish(b, &blob, &n, NULL) < 0)
 		abort();
 	memcpy(to, blob, n);
@@ -363,7 +384,8 @@ static size_t make_btf(uint8_t *to, uint8_t *ret_struct, uint8_t *ret_section)
 	return n;
 }
 
-static void put_map(struct head h, const uint8_t *answers, size_t n, void (*put)(const void *bytes, size_t size))
+static void put_map(struct head h, const uint8_t *answers, size_t n,
+		    void (*put)(const void *bytes, size_t size))
 {
 	uint8_t bytes[2048];
 	uint8_t *btf = bytes + sizeof(h), is_struct, is_section;
@@ -377,6 +399,7 @@ static void put_map(struct head h, const uint8_t *answers, size_t n, void (*put)
 
 static void put_ring(void (*put)(const void *bytes, size_t size))
 {
+	/* clang-format off */
 	struct {
 		/* The map, twice what is known of it; then where the reader and the writer are. */
 		uint8_t open[2], find[IDS];
@@ -384,15 +407,25 @@ static void put_ring(void (*put)(const void *bytes, size_t size))
 		uint32_t records[16];
 	} __attribute__((packed)) a = {
 		.positions = {8, 72}, .records = {0, 0, 12, 0, 1, 2, 3, 0, 1u << 31 | 8, 0, 0, 0, 1u << 30 | 4, 0, 4}};
+	/* clang-format on */
 	memset(a.find, 8, sizeof(a.find));
-	put_map((struct head){.kind = BPF_MAP_TYPE_RINGBUF, .max_entries = 4096}, (const uint8_t *)&a, sizeof(a), put);
+	put_map((struct head){.kind = BPF_MAP_TYPE_RINGBUF, .max_entries = 4096},
+		(const uint8_t *)&a, sizeof(a), put);
 }
 
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
-	static const uint8_t kinds[] = {BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_PERCPU_ARRAY, BPF_MAP_TYPE_ARRAY, BPF_MAP_TYPE_QUEUE,
-					BPF_MAP_TYPE_RINGBUF, BPF_MAP_TYPE_TASK_STORAGE, BPF_MAP_TYPE_INODE_STORAGE,
-					BPF_MAP_TYPE_SK_STORAGE, 32, BPF_MAP_TYPE_BLOOM_FILTER, 77};
+	static const uint8_t kinds[] = {BPF_MAP_TYPE_HASH,
+					BPF_MAP_TYPE_PERCPU_ARRAY,
+					BPF_MAP_TYPE_ARRAY,
+					BPF_MAP_TYPE_QUEUE,
+					BPF_MAP_TYPE_RINGBUF,
+					BPF_MAP_TYPE_TASK_STORAGE,
+					BPF_MAP_TYPE_INODE_STORAGE,
+					BPF_MAP_TYPE_SK_STORAGE,
+					32,
+					BPF_MAP_TYPE_BLOOM_FILTER,
+					77};
 	/* Most calls succeed; one by one where many at once are refused; a bucket with more than there is room for; damage. */
 	static const uint8_t answers[][48] = {
 		{0},
@@ -402,9 +435,17 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 	};
 	for (size_t i = 0; i < sizeof(kinds); i++)
 		for (uint8_t k = 0; k < 4; k++)
-			put_map((struct head){.kind = kinds[i], .consume = i == 3 || i == 4 ? k & 1 : k == 3, .key_size = 4, .cpus = k == 2 ? 0xff : k,
-					      .value_size = 8, .max_entries = kinds[i] == BPF_MAP_TYPE_RINGBUF ? 4096 : 16 << 8 * (k == 2), .btf_id = k == 3 ? 0 : BTF_ID,
-					      .value_type = k & 1, .id = k},
+			put_map((struct head){.kind = kinds[i],
+					      .consume = i == 3 || i == 4 ? k & 1 : k == 3,
+					      .key_size = 4,
+					      .cpus = k == 2 ? 0xff : k,
+					      .value_size = 8,
+					      .max_entries = kinds[i] == BPF_MAP_TYPE_RINGBUF
+								     ? 4096
+								     : 16 << 8 * (k == 2),
+					      .btf_id = k == 3 ? 0 : BTF_ID,
+					      .value_type = k & 1,
+					      .id = k},
 				answers[k], sizeof(answers[k]), put);
 	put_ring(put);
 	/* One call after the other fails, in each way. */
@@ -413,8 +454,13 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 			uint8_t all[64] = {0};
 			all[at] = how;
 			all[at + 5] = at & 1 ? how : 0;
-			put_map((struct head){.kind = at & 2 ? BPF_MAP_TYPE_QUEUE : BPF_MAP_TYPE_HASH, .key_size = 4, .value_size = 8,
-					      .max_entries = 9000, .btf_id = BTF_ID, .consume = at & 2 && how & 1},
+			put_map((struct head){.kind = at & 2 ? BPF_MAP_TYPE_QUEUE
+							     : BPF_MAP_TYPE_HASH,
+					      .key_size = 4,
+					      .value_size = 8,
+					      .max_entries = 9000,
+					      .btf_id = BTF_ID,
+					      .consume = at & 2 && how & 1},
 				all, sizeof(all), put);
 		}
 }

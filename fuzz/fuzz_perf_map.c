@@ -29,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
 	static const char v8[] = "7f3a4c000 1c0 LazyCompile:~fib /srv/a.js:3\n7f3a4c100 10 new\n";
-	static const char jvm[] = "0x00007fff00001000 0x0000000000000020 int java.lang.Math.abs(int)\n";
+	static const char jvm[] =
+		"0x00007fff00001000 0x0000000000000020 int java.lang.Math.abs(int)\n";
 	put(v8, strlen(v8));
 	put(jvm, strlen(jvm));
 }

@@ -53,8 +53,8 @@ _Static_assert(sizeof(struct head) == 8, "as the comment says");
 /* What both see; the program knows its offsets by number. */
 struct share {
 	uint32_t turn, seen;
-	uint64_t kept[4]; /* rsp, rbp, rbx, r12 of the program */
-	uint64_t regs[4]; /* the same while it waits */
+	uint64_t kept[4];       /* rsp, rbp, rbx, r12 of the program */
+	uint64_t regs[4];       /* the same while it waits */
 	uint32_t number, value; /* futex(2): and what it waits on */
 	uint32_t place, is_blocked, blocked_tid, reserved;
 	uint64_t unused[4];
@@ -65,48 +65,59 @@ _Static_assert(offsetof(struct share, stack) == 128 && sizeof(struct share) <= 4
 /*
  * wait_N(share): with other registers, wait for the next turn; the stack pointer comes back from memory.
  */
-#define WAIT(n, rows)                                                                                                 \
-	".globl wait_" #n "\n.type wait_" #n ", @function\nwait_" #n ":\n.cfi_startproc\n"                              \
-	"mov %rsp, 8(%rdi)\nmov %rbp, 16(%rdi)\nmov %rbx, 24(%rdi)\nmov %r12, 32(%rdi)\n"                               \
-	"mov 40(%rdi), %rsp\nmov 48(%rdi), %rbp\nmov 56(%rdi), %rbx\nmov 64(%rdi), %r12\n" rows                         \
-	"mov 72(%rdi), %eax\nmov 76(%rdi), %edx\nxor %esi, %esi\nxor %r10d, %r10d\nsyscall\n"                           \
-	"mov 8(%rdi), %rsp\nmov 16(%rdi), %rbp\nmov 24(%rdi), %rbx\nmov 32(%rdi), %r12\nret\n"                       \
+#define WAIT(n, rows)                                                                              \
+	".globl wait_" #n "\n.type wait_" #n ", @function\nwait_" #n ":\n.cfi_startproc\n"         \
+	"mov %rsp, 8(%rdi)\nmov %rbp, 16(%rdi)\nmov %rbx, 24(%rdi)\nmov %r12, 32(%rdi)\n"          \
+	"mov 40(%rdi), %rsp\nmov 48(%rdi), %rbp\nmov 56(%rdi), %rbx\nmov 64(%rdi), %r12\n" rows    \
+	"mov 72(%rdi), %eax\nmov 76(%rdi), %edx\nxor %esi, %esi\nxor %r10d, %r10d\nsyscall\n"      \
+	"mov 8(%rdi), %rsp\nmov 16(%rdi), %rbp\nmov 24(%rdi), %rbx\nmov 32(%rdi), %r12\nret\n"     \
 	".cfi_endproc\n.globl end_" #n "\nend_" #n ":\n.size wait_" #n ", . - wait_" #n "\n"
 
 /*
  * third_thread: while share->is_blocked (84) is 1, in vfork(2) with a child that waits for 0, and ends with the thread. Its stack
  * is the input's.
  */
-#define THIRD_THREAD                                                                                                  \
-	".globl third_thread\n.type third_thread, @function\nthird_thread:\n"                                          \
-	"mov %rdi, %rbx\nmov $186, %eax\nsyscall\nmov %eax, 88(%rbx)\n"                                               \
-	"1: mov $202, %eax\nlea 84(%rbx), %rdi\nxor %esi, %esi\nxor %edx, %edx\nxor %r10d, %r10d\nsyscall\n"          \
-	"cmpl $1, 84(%rbx)\njne 1b\nmov $58, %eax\nsyscall\ntest %eax, %eax\nje 2f\n"                                 \
-	"mov $61, %eax\nmov $-1, %rdi\nxor %esi, %esi\nxor %edx, %edx\nxor %r10d, %r10d\nsyscall\njmp 1b\n"          \
-	"2: mov $157, %eax\nmov $1, %edi\nmov $9, %esi\nsyscall\n"                                                    \
-	"3: mov $202, %eax\nlea 84(%rbx), %rdi\nxor %esi, %esi\nmov $1, %edx\nxor %r10d, %r10d\nsyscall\n"            \
+#define THIRD_THREAD                                                                               \
+	".globl third_thread\n.type third_thread, @function\nthird_thread:\n"                      \
+	"mov %rdi, %rbx\nmov $186, %eax\nsyscall\nmov %eax, 88(%rbx)\n"                            \
+	"1: mov $202, %eax\nlea 84(%rbx), %rdi\nxor %esi, %esi\nxor %edx, %edx\nxor %r10d, "       \
+	"%r10d\nsyscall\n"                                                                         \
+	"cmpl $1, 84(%rbx)\njne 1b\nmov $58, %eax\nsyscall\ntest %eax, %eax\nje 2f\n"              \
+	"mov $61, %eax\nmov $-1, %rdi\nxor %esi, %esi\nxor %edx, %edx\nxor %r10d, "                \
+	"%r10d\nsyscall\njmp 1b\n"                                                                 \
+	"2: mov $157, %eax\nmov $1, %edi\nmov $9, %esi\nsyscall\n"                                 \
+	"3: mov $202, %eax\nlea 84(%rbx), %rdi\nxor %esi, %esi\nmov $1, %edx\nxor %r10d, "         \
+	"%r10d\nsyscall\n"                                                                         \
 	"cmpl $1, 84(%rbx)\nje 3b\nmov $60, %eax\nxor %edi, %edi\nsyscall\nhlt\n"
 
-static const char program_asm[] = WALK_FILE ".text\n" WAIT(0, "") WAIT(1, ".cfi_def_cfa rbp, 16\n.cfi_offset rbp, -16\n")
-	THIRD_THREAD ".globl begin\nbegin: mov %rsp, %rdi\ncall run\nhlt\n";
+static const char program_asm[] =
+	WALK_FILE ".text\n" WAIT(0, "") WAIT(1, ".cfi_def_cfa rbp, 16\n.cfi_offset rbp, -16\n")
+		THIRD_THREAD ".globl begin\nbegin: mov %rsp, %rdi\ncall run\nhlt\n";
 
 static const char program_c[] =
 	"void wait_0(void *), wait_1(void *); extern const char end_0[];\n"
 	"static long call(long n, long a, long b, long c, long d, long e, long f)\n"
 	"{ register long r10 asm(\"r10\") = d, r8 asm(\"r8\") = e, r9 asm(\"r9\") = f; long r;\n"
-	"  asm volatile(\"syscall\" : \"=a\"(r) : \"0\"(n), \"D\"(a), \"S\"(b), \"d\"(c), \"r\"(r10), \"r\"(r8), \"r\"(r9) : \"rcx\", \"r11\", \"memory\"); return r; }\n"
+	"  asm volatile(\"syscall\" : \"=a\"(r) : \"0\"(n), \"D\"(a), \"S\"(b), \"d\"(c), "
+	"\"r\"(r10), \"r\"(r8), \"r\"(r9) : \"rcx\", \"r11\", \"memory\"); return r; }\n"
 	"static void second_thread(char *stack)\n"
-	"{ long clone = 56; asm volatile(\"syscall\\ntest %%eax, %%eax\\njne 1f\\n0: mov $34, %%eax\\nsyscall\\njmp 0b\\n1:\"\n"
-	"  : \"+a\"(clone) : \"D\"(0x10f00), \"S\"(stack), \"d\"(0) : \"rcx\", \"r11\", \"memory\"); }\n"
+	"{ long clone = 56; asm volatile(\"syscall\\ntest %%eax, %%eax\\njne 1f\\n0: mov $34, "
+	"%%eax\\nsyscall\\njmp 0b\\n1:\"\n"
+	"  : \"+a\"(clone) : \"D\"(0x10f00), \"S\"(stack), \"d\"(0) : \"rcx\", \"r11\", "
+	"\"memory\"); }\n"
 	"static void start_third(char *stack, void *share)\n"
 	"{ register void *r12 asm(\"r12\") = share; long clone = 56;\n"
-	"  asm volatile(\"syscall\\ntest %%eax, %%eax\\njne 1f\\nmov %%r12, %%rdi\\njmp third_thread\\n1:\"\n"
-	"  : \"+a\"(clone) : \"D\"(0x10f00), \"S\"(stack), \"d\"(0), \"r\"(r12) : \"rcx\", \"r11\", \"memory\"); }\n"
+	"  asm volatile(\"syscall\\ntest %%eax, %%eax\\njne 1f\\nmov %%r12, %%rdi\\njmp "
+	"third_thread\\n1:\"\n"
+	"  : \"+a\"(clone) : \"D\"(0x10f00), \"S\"(stack), \"d\"(0), \"r\"(r12) : \"rcx\", "
+	"\"r11\", \"memory\"); }\n"
 	"void run(long *sp)\n"
 	"{ volatile unsigned *share = (void *)call(9, SHARE_AT, 4096, 3, 0x11, SHARE_FD, 0);\n"
 	"  char *jit = (void *)call(9, JIT, 8192, 7, 0x32, -1, 0);\n"
-	"  for (const char *p = (const char *)wait_0; p < end_0; p++) jit[p - (const char *)wait_0] = *p;\n"
-	"  second_thread(jit + 8192); start_third((char *)SHARE_AT + 128 + SP_FIRST, (void *)share);\n"
+	"  for (const char *p = (const char *)wait_0; p < end_0; p++) jit[p - (const char "
+	"*)wait_0] = *p;\n"
+	"  second_thread(jit + 8192); start_third((char *)SHARE_AT + 128 + SP_FIRST, (void "
+	"*)share);\n"
 	"  for (;;) { share[1] = share[0];\n"
 	"    unsigned place = share[20];\n"
 	"    (place == 1 ? wait_1 : place == 2 ? (void (*)(void *))jit : wait_0)((void *)share);\n"
@@ -119,8 +130,11 @@ static struct {
 	pid_t pid; /* -1: there is no such program */
 } world;
 
-static const uint64_t bases[WALK_N_BASES] = {[WALK_AT_TEXT] = TEXT, [WALK_AT_JIT] = JIT, [WALK_AT_STACK] = SHARE_AT + 128,
-					     [WALK_AT_DATA] = SHARE_AT, [WALK_AT_STUBS] = TEXT - 0x1000};
+static const uint64_t bases[WALK_N_BASES] = {[WALK_AT_TEXT] = TEXT,
+					     [WALK_AT_JIT] = JIT,
+					     [WALK_AT_STACK] = SHARE_AT + 128,
+					     [WALK_AT_DATA] = SHARE_AT,
+					     [WALK_AT_STUBS] = TEXT - 0x1000};
 
 /* ---- the process ---- */
 
@@ -138,8 +152,11 @@ static bool make_program(void)
 {
 	workspace_write(&world.place, "a.S", program_asm);
 	workspace_write(&world.place, "run.c", program_c);
-	return workspace_try(&world.place, "gcc -O1 -ffreestanding -fno-stack-protector -fno-pie -no-pie -nostdlib -static -DSHARE_AT=%d -DSHARE_FD=%d -DJIT=%d -DSP_FIRST=%d "
-			     "-Wl,-Ttext=0x402000 -Wl,-e,begin -Wl,--build-id -o program a.S run.c", SHARE_AT, SHARE_FD, JIT, SP_FIRST);
+	return workspace_try(&world.place,
+			     "gcc -O1 -ffreestanding -fno-stack-protector -fno-pie -no-pie "
+			     "-nostdlib -static -DSHARE_AT=%d -DSHARE_FD=%d -DJIT=%d -DSP_FIRST=%d "
+			     "-Wl,-Ttext=0x402000 -Wl,-e,begin -Wl,--build-id -o program a.S run.c",
+			     SHARE_AT, SHARE_FD, JIT, SP_FIRST);
 }
 
 static pid_t start(int fd)
@@ -202,7 +219,8 @@ static void block(bool is_blocked)
 		return;
 	__atomic_store_n(&s->is_blocked, value, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, &s->is_blocked, FUTEX_WAKE, 9, NULL, NULL, 0);
-	for (int i = 0; i < WAITS && state_of((pid_t)s->blocked_tid) != (is_blocked ? 'D' : 'S'); i++)
+	for (int i = 0; i < WAITS && state_of((pid_t)s->blocked_tid) != (is_blocked ? 'D' : 'S');
+	     i++)
 		pause_a_little();
 }
 
@@ -236,23 +254,30 @@ static void check(const struct cairn_thread_stack *t)
 	}
 	assert(!is_assumed || t->end != CAIRN_WALK_OUTERMOST);
 	if (t->n_frames) {
-		static const struct cairn_loc_step steps[] = {{.op = CAIRN_LOC_REG, .reg = 7}, {.op = CAIRN_LOC_ADD, .imm = 8}};
-		static const struct cairn_piece piece = {.kind = CAIRN_PIECE_MEMORY, .n_steps = 2, .steps = steps};
+		static const struct cairn_loc_step steps[] = {{.op = CAIRN_LOC_REG, .reg = 7},
+							      {.op = CAIRN_LOC_ADD, .imm = 8}};
+		static const struct cairn_piece piece = {
+			.kind = CAIRN_PIECE_MEMORY, .n_steps = 2, .steps = steps};
 		static const struct cairn_location loc = {.n_pieces = 1, .pieces = &piece};
 		uint64_t value;
-		cairn_stacks_value(world.stacks, t, t->n_frames - 1, NULL, &loc, &value, sizeof(value));
+		cairn_stacks_value(world.stacks, t, t->n_frames - 1, NULL, &loc, &value,
+				   sizeof(value));
 	}
 }
 
 static int take(const struct head *h, struct cairn_err *err)
 {
-	const struct cairn_stacks_opts opts = {.size = sizeof(opts), .threads = 1, .max_frames = h->max_frames, .vectors = true,
+	const struct cairn_stacks_opts opts = {.size = sizeof(opts),
+					       .threads = 1,
+					       .max_frames = h->max_frames,
+					       .vectors = true,
 					       .no_registers = h->flags & NO_REGISTERS};
 	if (world.stacks && h->flags & IS_NEW) {
 		cairn_stacks_close(world.stacks);
 		world.stacks = NULL;
 	}
-	return world.stacks ? cairn_stacks_again(world.stacks, err) : cairn_stacks_open_pid(world.pid, &opts, &world.stacks, err);
+	return world.stacks ? cairn_stacks_again(world.stacks, err)
+			    : cairn_stacks_open_pid(world.pid, &opts, &world.stacks, err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -290,9 +315,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 /* ---- seeds ---- */
 
 #define CALL(n, k) WALK_WORD(WALK_AT_TEXT, WALK_FUNCTION_BYTES *(n) + (k))
-#define SP(n)	   WALK_WORD(WALK_AT_STACK, n)
+#define SP(n)      WALK_WORD(WALK_AT_STACK, n)
 
-static void put_one(struct head h, const uint16_t *words, size_t n, void (*put)(const void *bytes, size_t size))
+static void put_one(struct head h, const uint16_t *words, size_t n,
+		    void (*put)(const void *bytes, size_t size))
 {
 	uint16_t all[4 + 512] = {0};
 	memcpy(all, &h, sizeof(h));
@@ -304,13 +330,31 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
 	static const uint16_t outer = CALL(WALK_START, WALK_CALL_1);
 	const uint16_t by_rows[] = {CALL(WALK_SP, WALK_CALL_2), 0, 0, 0, 0, 0, outer};
-	const uint16_t by_rbp[] = {0, 0, SP(SP_FIRST + 64), CALL(WALK_FP, WALK_CALL_2), 0, 0, 0, 0, 0, outer};
-	const uint16_t on[] = {CALL(WALK_SP, WALK_CALL_1), 0, 0, 0, 0, 0, WALK_WORD(WALK_AT_JIT, 0x40), 0, WALK_WORD(WALK_AT_DATA, 8), CALL(WALK_VALUES, WALK_CALL_1)};
+	const uint16_t by_rbp[] = {
+		0, 0, SP(SP_FIRST + 64), CALL(WALK_FP, WALK_CALL_2), 0, 0, 0, 0, 0, outer};
+	const uint16_t on[] = {CALL(WALK_SP, WALK_CALL_1),
+			       0,
+			       0,
+			       0,
+			       0,
+			       0,
+			       WALK_WORD(WALK_AT_JIT, 0x40),
+			       0,
+			       WALK_WORD(WALK_AT_DATA, 8),
+			       CALL(WALK_VALUES, WALK_CALL_1)};
 	for (uint8_t place = 0; place < N_PLACES; place++) {
-		put_one((struct head){place, 0, SP(SP_FIRST), SP(SP_FIRST + 16), 0}, by_rows, sizeof(by_rows) / 2, put);
-		put_one((struct head){place | IS_NEW, 0, SP(SP_FIRST), SP(SP_FIRST + 16), 0}, by_rbp, sizeof(by_rbp) / 2, put);
-		put_one((struct head){place | NO_REGISTERS | IS_NEW, 3, SP(SP_FIRST), SP(SP_FIRST + 48), 0}, on, sizeof(on) / 2, put);
-		put_one((struct head){place | TWICE | BLOCKED | IS_NEW, 0, SP(SP_FIRST), SP(SP_FIRST + 16), 0}, by_rows, sizeof(by_rows) / 2, put);
-		put_one((struct head){place | TWICE, 0, WALK_WORD(WALK_AT_WILD, 3), SP(SP_FIRST), 0}, on, sizeof(on) / 2, put);
+		put_one((struct head){place, 0, SP(SP_FIRST), SP(SP_FIRST + 16), 0}, by_rows,
+			sizeof(by_rows) / 2, put);
+		put_one((struct head){place | IS_NEW, 0, SP(SP_FIRST), SP(SP_FIRST + 16), 0},
+			by_rbp, sizeof(by_rbp) / 2, put);
+		put_one((struct head){place | NO_REGISTERS | IS_NEW, 3, SP(SP_FIRST),
+				      SP(SP_FIRST + 48), 0},
+			on, sizeof(on) / 2, put);
+		put_one((struct head){place | TWICE | BLOCKED | IS_NEW, 0, SP(SP_FIRST),
+				      SP(SP_FIRST + 16), 0},
+			by_rows, sizeof(by_rows) / 2, put);
+		put_one((struct head){place | TWICE, 0, WALK_WORD(WALK_AT_WILD, 3), SP(SP_FIRST),
+				      0},
+			on, sizeof(on) / 2, put);
 	}
 }

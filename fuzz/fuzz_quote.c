@@ -29,7 +29,8 @@ static void check(const char *name, enum cairn_quote as, size_t cut)
 	char *whole = n < 0 ? NULL : malloc((size_t)n + 1), *part = malloc(cut + 1);
 
 	if (whole && part) {
-		assert(cairn_quote(name, as, whole, (size_t)n + 1) == n && strlen(whole) == (size_t)n);
+		assert(cairn_quote(name, as, whole, (size_t)n + 1) == n &&
+		       strlen(whole) == (size_t)n);
 		check_safe(whole);
 		assert(cairn_quote(name, as, part, cut + 1) == n && strlen(part) <= cut);
 		assert(!strncmp(whole, part, strlen(part)));
@@ -69,7 +70,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
 	static const char shell[] = "f\nid>PWNED;#'\"\\$(x)`y`";
-	static const char marks[] = "*/ ?" "?/ --> %n \x1b[2J \xc2\x9b \xe2\x80\xae \xf0\x9f\x92\xa9 \xff \xed\xa0\x80";
+	static const char marks[] =
+		"*/ ?"
+		"?/ --> %n \x1b[2J \xc2\x9b \xe2\x80\xae \xf0\x9f\x92\xa9 \xff \xed\xa0\x80";
 
 	put(shell, strlen(shell));
 	put(marks, strlen(marks));

@@ -26,7 +26,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	volatile uint32_t sink = 0;
 	if (size == 0)
 		return 0;
-	int rc = cairn_sframe_open(bytes + 1, size - 1, (struct cairn_vaddr){(uint64_t)bytes[0] << 56}, "input", &s, &err);
+	int rc = cairn_sframe_open(bytes + 1, size - 1,
+				   (struct cairn_vaddr){(uint64_t)bytes[0] << 56}, "input", &s,
+				   &err);
 	assert(rc == 0 || err.code == rc);
 	if (rc < 0)
 		return 0;
@@ -42,9 +44,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 static void put_version(void (*put)(const void *bytes, size_t size), unsigned int version)
 {
-	static const struct cairn_unwind_rule entry = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = 7, .off = 8},
-					      far = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = 6, .off = 70000},
-					      drap = {.cfa = CAIRN_UNWIND_CFA_DEREF, .reg = 6, .off = -8};
+	static const struct cairn_unwind_rule
+		entry = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = 7, .off = 8},
+		far = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = 6, .off = 70000},
+		drap = {.cfa = CAIRN_UNWIND_CFA_DEREF, .reg = 6, .off = -8};
 	const struct cairn_sframe_row rows[] = {{0, &entry}, {4, &far}, {9, &drap}};
 	struct cairn_sframe_writer *w;
 	uint8_t *bytes;

@@ -41,11 +41,12 @@ static int visit(void *ctx, const struct cairn_function *f)
 	struct cairn_sites *sites = ctx;
 	const struct cairn_types *types = cairn_sites_types(sites);
 	for (uint32_t i = 0; i < f->n_params; i++)
-		cairn_types_declare(types, f->params[i].type, f->params[i].name ? f->params[i].name : "", text,
-				    sizeof(text));
+		cairn_types_declare(types, f->params[i].type,
+				    f->params[i].name ? f->params[i].name : "", text, sizeof(text));
 	for (uint32_t i = 0; i < f->n_sites; i++)
 		for (uint32_t k = 0; k < f->sites[i].n_args; k++)
-			cairn_location_text(&f->sites[i].args[k].loc, cairn_sites_symbol, sites, text, sizeof(text));
+			cairn_location_text(&f->sites[i].args[k].loc, cairn_sites_symbol, sites,
+					    text, sizeof(text));
 	return 0;
 }
 
@@ -91,12 +92,14 @@ static void ask_middle(const struct cairn_sidecar *sidecar)
 	const struct cairn_loc_step asked = {.op = CAIRN_LOC_ENTRY_REG, .reg = 5};
 	struct cairn_location loc;
 	struct cairn_sites *sites;
-	if (!cairn_sidecar_has_args(sidecar) || cairn_sidecar_sites(sidecar, code(), &sites, NULL) < 0)
+	if (!cairn_sidecar_has_args(sidecar) ||
+	    cairn_sidecar_sites(sidecar, code(), &sites, NULL) < 0)
 		return;
 	for (uint64_t at = 0x1000; at < 0x1000 + STEPS * 8; at += 5) {
 		const struct cairn_scope *active;
 		cairn_sites_at(sites, (struct cairn_vaddr){at}, at & 1, &active, NULL);
-		cairn_sites_call_value(sites, (struct cairn_vaddr){0x1000}, (struct cairn_vaddr){at}, &asked, &loc, NULL);
+		cairn_sites_call_value(sites, (struct cairn_vaddr){0x1000},
+				       (struct cairn_vaddr){at}, &asked, &loc, NULL);
 	}
 	cairn_sites_close(sites);
 }
@@ -147,10 +150,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 }
 
 /* As a debuginfod serves it; of a binary without a build-id, whose derived one is the suffix alone. */
-static void put_wrapped(void (*put)(const void *bytes, size_t size), const struct cairn_sidecar_image *image)
+static void put_wrapped(void (*put)(const void *bytes, size_t size),
+			const struct cairn_sidecar_image *image)
 {
-	static const uint8_t note[] = {4, 0, 0, 0, 6, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0,
-				       'c', 'a', 'i', 'r', 'n', SIDECAR_VERSION, 0, 0};
+	static const uint8_t note[] = {
+		4, 0,   0,   0,   6, 0,   0,   0,   3,   0,   0,
+		0, 'G', 'N', 'U', 0, 'c', 'a', 'i', 'r', 'n', SIDECAR_VERSION,
+		0, 0};
 	struct out_section sections[] = {
 		{".note.gnu.build-id", SHT_NOTE, note, sizeof(note)},
 		{WRAP_SECTION, SHT_PROGBITS, image->bytes, image->size},
@@ -164,7 +170,8 @@ static void put_wrapped(void (*put)(const void *bytes, size_t size), const struc
 }
 
 /* With .cairn.dwarf as it is before it is compressed: what is in it is to be changed, too. */
-static void put_reduced(void (*put)(const void *bytes, size_t size), const struct cairn_sidecar_image *image)
+static void put_reduced(void (*put)(const void *bytes, size_t size),
+			const struct cairn_sidecar_image *image)
 {
 	struct out_section sections[CAIRN_SIDECAR_SECTIONS_MAX];
 	uint8_t *bytes;
@@ -174,7 +181,8 @@ static void put_reduced(void (*put)(const void *bytes, size_t size), const struc
 		abort();
 	for (size_t i = 0; i < elf_n_sections(e) && n < CAIRN_SIDECAR_SECTIONS_MAX; i++) {
 		const struct elf_section *s = elf_section_at(e, i);
-		if (!s->name[0] || s->type == SHT_NOBITS || !strcmp(s->name, ".shstrtab") || !strcmp(s->name, GUARD_SECTION))
+		if (!s->name[0] || s->type == SHT_NOBITS || !strcmp(s->name, ".shstrtab") ||
+		    !strcmp(s->name, GUARD_SECTION))
 			continue;
 		if (elf_section_bytes(e, i, &s, NULL) < 0)
 			abort();
@@ -192,12 +200,15 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 	for (unsigned int i = 0; i < DWARF_SEEDS; i++) {
 		struct db *d = dwarf_seed(i);
 		struct cairn_binary *bin;
-		struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .sites = true};
-		struct cairn_sidecar_make_opts args = {.size = sizeof(args), .threads = 1, .sites = true, .args = true};
+		struct cairn_sidecar_make_opts opts = {
+			.size = sizeof(opts), .threads = 1, .sites = true};
+		struct cairn_sidecar_make_opts args = {
+			.size = sizeof(args), .threads = 1, .sites = true, .args = true};
 		struct cairn_sidecar_image image;
 		size_t size;
 		const uint8_t *bytes = db_finish(d, &size);
-		if (binary_open_mem(bytes, size, "seed", &bin, NULL) < 0 || cairn_sidecar_make(bin, &opts, &image, NULL) < 0)
+		if (binary_open_mem(bytes, size, "seed", &bin, NULL) < 0 ||
+		    cairn_sidecar_make(bin, &opts, &image, NULL) < 0)
 			abort();
 		put(image.bytes, image.size);
 		put_wrapped(put, &image);

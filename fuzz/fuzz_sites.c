@@ -29,7 +29,8 @@ static int visit(void *ctx, const struct cairn_function *f)
 	struct cairn_sites *sites = ctx;
 	for (uint32_t i = 0; i < f->n_sites; i++)
 		for (uint32_t k = 0; k < f->sites[i].n_args; k++)
-			cairn_location_text(&f->sites[i].args[k].loc, cairn_sites_symbol, sites, text, sizeof(text));
+			cairn_location_text(&f->sites[i].args[k].loc, cairn_sites_symbol, sites,
+					    text, sizeof(text));
 	return 0;
 }
 
@@ -42,7 +43,9 @@ static void follow(struct cairn_sites *sites, const struct cairn_location *loc, 
 		for (uint32_t k = 0; k < loc->pieces[i].n_steps; k++) {
 			const struct cairn_loc_step *s = &loc->pieces[i].steps[k];
 			if (s->op == CAIRN_LOC_ENTRY_REG || s->op == CAIRN_LOC_ENTRY_PARAM)
-				cairn_sites_call_value(sites, (struct cairn_vaddr){at}, (struct cairn_vaddr){at / 2}, s, &passed, &err);
+				cairn_sites_call_value(sites, (struct cairn_vaddr){at},
+						       (struct cairn_vaddr){at / 2}, s, &passed,
+						       &err);
 		}
 }
 
@@ -54,14 +57,16 @@ static void stand_at(struct cairn_sites *sites, uint64_t at)
 	int n = cairn_sites_at(sites, (struct cairn_vaddr){at}, at & 1, &active, &err);
 	for (int i = 0; i < n; i++)
 		for (uint32_t k = 0; k < active[i].n_args; k++)
-			cairn_location_text(&active[i].args[k].loc, cairn_sites_symbol, sites, text, sizeof(text));
+			cairn_location_text(&active[i].args[k].loc, cairn_sites_symbol, sites, text,
+					    sizeof(text));
 	if (n > 0 && active[0].n_args)
 		follow(sites, &active[0].args[0].loc, at);
 }
 
 static void ask(struct cairn_binary *bin, bool assume_unmodified)
 {
-	struct cairn_sites_opts opts = {.size = sizeof(opts), .assume_unmodified = assume_unmodified};
+	struct cairn_sites_opts opts = {.size = sizeof(opts),
+					.assume_unmodified = assume_unmodified};
 	struct cairn_sites *sites;
 	struct cairn_err err = {0};
 	const struct elf *e = binary_main(bin);
@@ -71,7 +76,8 @@ static void ask(struct cairn_binary *bin, bool assume_unmodified)
 	for (size_t i = 0, n = 0; i < elf_n_sections(e) && !assume_unmodified; i++) {
 		const struct elf_section *s = elf_section_at(e, i);
 		uint64_t step = s->size / STANDS_MAX + 1;
-		for (uint64_t off = 0; s->flags & SHF_EXECINSTR && off < s->size && n < STANDS_MAX; off += step, n++)
+		for (uint64_t off = 0; s->flags & SHF_EXECINSTR && off < s->size && n < STANDS_MAX;
+		     off += step, n++)
 			stand_at(sites, s->addr.v + off);
 	}
 	cairn_sites_close(sites);
@@ -91,20 +97,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 /* Loops, copies, spills, recursion, structs by value, a switch, more arguments than registers. */
 static const char source[] =
-	"struct pair { long a; double b; }; struct big { long v[6]; }; struct list { struct list *next; int key; };\n"
+	"struct pair { long a; double b; }; struct big { long v[6]; }; struct list { struct list "
+	"*next; int key; };\n"
 	"volatile int sink; extern int other(int, ...); extern struct big make(struct pair p);\n"
 	"static inline int step(int n, const char *s) { sink = n; return s[n & 3] + n * 3; }\n"
-	"static inline struct list *find(struct list *l, int key) { while (l && l->key != key) l = l->next; return l; }\n"
-	"int loops(int n, const char *s) { int sum = 0; for (int i = 0; i < n; i++) sum += step(i ^ n, s + i); return sum; }\n"
+	"static inline struct list *find(struct list *l, int key) { while (l && l->key != key) l = "
+	"l->next; return l; }\n"
+	"int loops(int n, const char *s) { int sum = 0; for (int i = 0; i < n; i++) sum += step(i "
+	"^ n, s + i); return sum; }\n"
 	"long many(int a, long b, char c, short d, int *e, long f, int g, long h, struct big k)\n"
 	"{ long x = b * h; other(a, c, d); sink = g; return x + *e + f + k.v[1] + other(c, x); }\n"
 	"int by_value(struct pair p, int k) { return (int)make(p).v[k & 3] + step(k, \"abcd\"); }\n"
 	"int recurse(struct list *l, int n) { return l ? recurse(l->next, n + 1) + l->key : n; }\n"
-	"int pick(int n, struct list *l) { switch (n) { case 0: return other(1); case 1: return other(2, l); case 2: return sink;\n"
-	" case 3: return n * 7; case 4: return other(n, n); case 5: return recurse(l, 2); } return find(l, n) ? 1 : other(n); }\n"
-	"static int __attribute__((noinline)) part(struct list *l, int n, int k) { l->key += k; return l->key * n + other(k); }\n"
-	"int calls_part(struct list *l, int n) { return part(l, n, 3) + part(l->next, n + 1, 3); }\n"
-	"double floats(double x, float y, int n) { char buf[64]; other(n, buf); return x * y + buf[n & 63]; }\n";
+	"int pick(int n, struct list *l) { switch (n) { case 0: return other(1); case 1: return "
+	"other(2, l); case 2: return sink;\n"
+	" case 3: return n * 7; case 4: return other(n, n); case 5: return recurse(l, 2); } return "
+	"find(l, n) ? 1 : other(n); }\n"
+	"static int __attribute__((noinline)) part(struct list *l, int n, int k) { l->key += k; "
+	"return l->key * n + other(k); }\n"
+	"int calls_part(struct list *l, int n) { return part(l, n, 3) + part(l->next, n + 1, 3); "
+	"}\n"
+	"double floats(double x, float y, int n) { char buf[64]; other(n, buf); return x * y + "
+	"buf[n & 63]; }\n";
 
 static void put_file(const char *path, void (*put)(const void *bytes, size_t size))
 {
@@ -120,10 +134,12 @@ static void put_file(const char *path, void (*put)(const void *bytes, size_t siz
 
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
+	/* clang-format off */
 	static const char *const commands[] = {
 		"gcc -g -O2", "gcc -g -O0", "gcc -g -Os -gdwarf-4", "gcc -g -O1 -gno-variable-location-views", "clang -g -O2",
 		"clang -g -O0",
 	};
+	/* clang-format on */
 	struct workspace w;
 	workspace_open(&w);
 	workspace_write(&w, "a.c", source);

@@ -29,7 +29,8 @@ static void read_file(const struct code_memory *memory, uint64_t at, uint64_t si
 	assert(rc == 0 || err.code == rc);
 	assert(rc != -ENOMEM);
 	for (size_t i = 0; rc == 0 && i < f.names.ranges.n && i < 64; i++)
-		assert(symfile_find(&f, f.names.ranges.p[i].lo, &lo) && lo <= f.names.ranges.p[i].lo);
+		assert(symfile_find(&f, f.names.ranges.p[i].lo, &lo) &&
+		       lo <= f.names.ranges.p[i].lo);
 	for (size_t i = 0; rc == 0 && i < f.ranges.n && i < 64; i++) {
 		const char *file = NULL;
 		symfile_rule(&f, f.ranges.p[i].lo, &rule);
@@ -52,18 +53,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 }
 
 /* Descriptor, one entry, and the file of an object with a function and an FDE that is still to be relocated. */
-static void put_seed(void (*put)(const void *bytes, size_t size), uint16_t type, uint64_t eh_addr, const char *section_name)
+static void put_seed(void (*put)(const void *bytes, size_t size), uint16_t type, uint64_t eh_addr,
+		     const char *section_name)
 {
 	static const uint8_t code[64] = {0x55};
 	struct frames eh = {0};
 	struct elf_builder *b = eb_new(type);
 	size_t n;
-	uint32_t text = eb_section(b, (struct eb_section){.name = ".text", .flags = SHF_ALLOC | SHF_EXECINSTR,
-							  .addr = 0x400000, EB_BYTES(code)});
+	uint32_t text = eb_section(b, (struct eb_section){.name = ".text",
+							  .flags = SHF_ALLOC | SHF_EXECINSTR,
+							  .addr = 0x400000,
+							  EB_BYTES(code)});
 	size_t cie = frames_cie_eh(&eh, "zR", "\x1b");
-	frames_fde_eh(&eh, eh_addr, cie, eh_addr ? 0x400000 : 0, 64, (const uint8_t *)"\x41\x0e\x10", 3);
-	uint32_t section = eb_section(b, (struct eb_section){.name = section_name, .flags = SHF_ALLOC, .addr = eh_addr,
-							     .data = eh.bytes, .size = eh.n});
+	frames_fde_eh(&eh, eh_addr, cie, eh_addr ? 0x400000 : 0, 64,
+		      (const uint8_t *)"\x41\x0e\x10", 3);
+	uint32_t section = eb_section(b, (struct eb_section){.name = section_name,
+							     .flags = SHF_ALLOC,
+							     .addr = eh_addr,
+							     .data = eh.bytes,
+							     .size = eh.n});
 	uint32_t local = eb_symbol(b, (struct eb_symbol){"", text, 0, 0, STT_SECTION, STB_LOCAL});
 	eb_symbol(b, (struct eb_symbol){"f", text, 0, 32, STT_FUNC, STB_GLOBAL});
 	if (!eh_addr)
@@ -81,6 +89,7 @@ static void put_seed(void (*put)(const void *bytes, size_t size), uint16_t type,
 
 /* ---- what compilers make ---- */
 
+/* clang-format off */
 static const struct {
 	const char *command;
 	/* Relocatable files are laid out by the library: .text, and what has a name that begins so, from here on. */
@@ -95,6 +104,7 @@ static const struct {
 	{"gcc -g -gz -O1 -fno-pic -no-pie -nostdlib -static -Wl,-e,f -Wl,-Ttext=0x400000 -o jit a.c", false},
 	{"gcc -O1 -fno-pic -c -o jit a.c", true},
 };
+/* clang-format on */
 
 static void lay_out(uint8_t *file)
 {
@@ -105,7 +115,8 @@ static void lay_out(uint8_t *file)
 			sh[i].sh_addr = 0x400000 + 0x1000 * (uint64_t)i;
 }
 
-static void put_compiled(const struct workspace *w, size_t which, void (*put)(const void *bytes, size_t size))
+static void put_compiled(const struct workspace *w, size_t which,
+			 void (*put)(const void *bytes, size_t size))
 {
 	_Alignas(8) static uint8_t bytes[FILE_OFF + (1 << 16)];
 	FILE *in = fopen(workspace_path(w, "jit"), "re");
@@ -125,7 +136,9 @@ static void put_lines(void (*put)(const void *bytes, size_t size))
 {
 	struct workspace w;
 	workspace_open(&w);
-	workspace_write(&w, "a.c", "int g(int n)\n{\n\treturn n * 3;\n}\n\nint f(int n)\n{\n\treturn g(n) +\n\t\t1;\n}\n");
+	workspace_write(&w, "a.c",
+			"int g(int n)\n{\n\treturn n * 3;\n}\n\nint f(int n)\n{\n\treturn g(n) "
+			"+\n\t\t1;\n}\n");
 	for (size_t i = 0; i < sizeof(compiled) / sizeof(compiled[0]); i++)
 		if (workspace_try(&w, "%s", compiled[i].command))
 			put_compiled(&w, i, put);

@@ -43,7 +43,8 @@ static void ask_unread(const uint8_t *bytes, size_t size)
 	int rc = unwind_table_open_unread(bytes, size, "input", "table", &t, &err);
 	assert(rc == 0 || err.code == rc);
 	for (uint64_t at = 0; rc == 0 && at < 1 << 20; at += 4099) {
-		const struct cairn_unwind_rule *r = unwind_table_find(&t, (struct cairn_vaddr){t.base + at});
+		const struct cairn_unwind_rule *r =
+			unwind_table_find(&t, (struct cairn_vaddr){t.base + at});
 		for (uint32_t k = 0; k < r->n_regs; k++)
 			sink += cairn_unwind_words(r)[k];
 	}
@@ -64,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
+	/* clang-format off */
 	static const struct {
 		struct cairn_unwind_header header;
 		struct cairn_unwind_page pages[3];
@@ -76,5 +78,6 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		.rows = {{16, 3}, {17, 6}, {5, 3}, {9, 0}},
 		.rules = {0, 0, 0, 0x00070001, 8, 0, 0x01070001, 16, 0, 0xfffff006},
 	};
+	/* clang-format on */
 	put(&seed, sizeof(seed));
 }

@@ -32,10 +32,27 @@
 /* Each input is a core to open. */
 const unsigned int fuzz_places_max = 40;
 
-enum { TEXT = 0x402000, STUBS = 0x401000, GOT = 0x404000, JIT = 0x10000000, STACK = 0x70000000, DATA = 0x20000000, PAGE = 0x1000 };
+enum {
+	TEXT = 0x402000,
+	STUBS = 0x401000,
+	GOT = 0x404000,
+	JIT = 0x10000000,
+	STACK = 0x70000000,
+	DATA = 0x20000000,
+	PAGE = 0x1000
+};
 enum { N_WORDS = 1024, SP_FIRST = 0x100, FILE_MAX = 1 << 16, N_OTHERS = 3 };
 
-enum { IS_SELF = 1, IS_AARCH64 = 2, IS_PREPARED = 4, IS_STRIPPED = 8, NO_REGISTERS = 16, HAS_NO_PROGRAM = 32, NO_CACHE = 64, IS_CUT = 128 };
+enum {
+	IS_SELF = 1,
+	IS_AARCH64 = 2,
+	IS_PREPARED = 4,
+	IS_STRIPPED = 8,
+	NO_REGISTERS = 16,
+	HAS_NO_PROGRAM = 32,
+	NO_CACHE = 64,
+	IS_CUT = 128
+};
 
 struct head {
 	uint8_t flags, n_jit;
@@ -53,8 +70,11 @@ static struct {
 	int core;
 } world = {.core = -1};
 
-static const uint64_t core_bases[WALK_N_BASES] = {[WALK_AT_TEXT] = TEXT, [WALK_AT_JIT] = JIT, [WALK_AT_STACK] = STACK,
-						   [WALK_AT_DATA] = DATA, [WALK_AT_STUBS] = STUBS};
+static const uint64_t core_bases[WALK_N_BASES] = {[WALK_AT_TEXT] = TEXT,
+						  [WALK_AT_JIT] = JIT,
+						  [WALK_AT_STACK] = STACK,
+						  [WALK_AT_DATA] = DATA,
+						  [WALK_AT_STUBS] = STUBS};
 
 /* ---- the world ---- */
 
@@ -80,7 +100,9 @@ static void set_up(void)
 	world.core = memfd_create("core", MFD_CLOEXEC);
 	if (world.core < 0)
 		abort();
-	if (!workspace_try(&world.place, "gcc -nostdlib -static -Wl,--build-id=sha1 -Wl,-Ttext=0x402000 -o prog0 a.S && strip -o prog1 prog0"))
+	if (!workspace_try(&world.place,
+			   "gcc -nostdlib -static -Wl,--build-id=sha1 -Wl,-Ttext=0x402000 -o prog0 "
+			   "a.S && strip -o prog1 prog0"))
 		return;
 	world.n_file[0] = read_file("prog0", world.file[0]);
 	world.n_file[1] = read_file("prog1", world.file[1]);
@@ -148,7 +170,8 @@ static void put_program(struct core_builder *b, const struct head *h)
 	cb_memory(b, (struct cb_segment){GOT, PAGE, PF_R | PF_W, file + (GOT - STUBS) + PAGE, 16});
 }
 
-static void write_core(const struct head *h, const uint8_t *code, const uint64_t *stack, size_t n_stack)
+static void write_core(const struct head *h, const uint8_t *code, const uint64_t *stack,
+		       size_t n_stack)
 {
 	static uint8_t jit[PAGE];
 	static uint64_t data[N_WORDS / 2];
@@ -162,7 +185,8 @@ static void write_core(const struct head *h, const uint8_t *code, const uint64_t
 	put_program(&b, h);
 	cb_memory(&b, (struct cb_segment){JIT, PAGE, PF_R | PF_X, jit, PAGE});
 	cb_memory(&b, (struct cb_segment){DATA, sizeof(data), PF_R | PF_W, data, sizeof(data)});
-	cb_memory(&b, (struct cb_segment){STACK, sizeof(uint64_t) * N_WORDS, PF_R | PF_W, stack, sizeof(uint64_t) * n_stack});
+	cb_memory(&b, (struct cb_segment){STACK, sizeof(uint64_t) * N_WORDS, PF_R | PF_W, stack,
+					  sizeof(uint64_t) * n_stack});
 	cb_finish(&b);
 	if (h->flags & IS_AARCH64)
 		((Elf64_Ehdr *)(void *)b.bytes)->e_machine = EM_AARCH64;
@@ -196,8 +220,13 @@ static void walk_core(const struct head *h)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", world.core);
 	snprintf(root, sizeof(root), "%s", world.place.dir);
 	snprintf(program, sizeof(program), "%s/prog0", world.place.dir);
-	const struct cairn_stacks_opts opts = {.size = sizeof(opts), .sysroot = root, .threads = 1, .no_registers = h->flags & NO_REGISTERS,
-					       .vectors = true, .program = h->flags & HAS_NO_PROGRAM && h->flags & NO_CACHE ? program : NULL};
+	const struct cairn_stacks_opts opts = {
+		.size = sizeof(opts),
+		.sysroot = root,
+		.threads = 1,
+		.no_registers = h->flags & NO_REGISTERS,
+		.vectors = true,
+		.program = h->flags & HAS_NO_PROGRAM && h->flags & NO_CACHE ? program : NULL};
 	int rc = cairn_stacks_open_core(path, &opts, &stacks, &err);
 	assert(rc == 0 || (err.code == rc && err.msg[0]));
 	if (rc < 0)
@@ -214,9 +243,11 @@ static void walk_core(const struct head *h)
 static void walk_self(const struct head *h, const uint16_t *words, size_t n)
 {
 	static uint64_t stack[N_WORDS] __attribute__((aligned(16)));
-	const uint64_t bases[WALK_N_BASES] = {
-		[WALK_AT_TEXT] = (uint64_t)(uintptr_t)walk_text, [WALK_AT_JIT] = (uint64_t)(uintptr_t)&qsort, [WALK_AT_STACK] = (uint64_t)(uintptr_t)stack,
-		[WALK_AT_DATA] = (uint64_t)(uintptr_t)&h - 64, [WALK_AT_STUBS] = (uint64_t)(uintptr_t)&walk_self};
+	const uint64_t bases[WALK_N_BASES] = {[WALK_AT_TEXT] = (uint64_t)(uintptr_t)walk_text,
+					      [WALK_AT_JIT] = (uint64_t)(uintptr_t)&qsort,
+					      [WALK_AT_STACK] = (uint64_t)(uintptr_t)stack,
+					      [WALK_AT_DATA] = (uint64_t)(uintptr_t)&h - 64,
+					      [WALK_AT_STUBS] = (uint64_t)(uintptr_t)&walk_self};
 	struct cairn_addr pcs[64];
 	struct cairn_backtrace walk;
 	ucontext_t context;
@@ -240,7 +271,8 @@ static void walk_self(const struct head *h, const uint16_t *words, size_t n)
 	/* The second time the cache answers, and says the same. */
 	for (int i = 0; i < 2; i++) {
 		size_t found = cairn_backtrace_context(&context, pcs, max, &walk);
-		assert(found <= max && walk.n_exact <= 4 && cairn_walk_end_text(walk.end) && (i == 0 || found == n_first));
+		assert(found <= max && walk.n_exact <= 4 && cairn_walk_end_text(walk.end) &&
+		       (i == 0 || found == n_first));
 		n_first = found;
 	}
 	assert(cairn_backtrace(pcs, 64, &walk) > 0);
@@ -277,12 +309,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 /* ---- seeds ---- */
 
-#define FN(n)	    WALK_WORD(WALK_AT_TEXT, WALK_FUNCTION_BYTES *(n) + 4)
-#define CALL(n, k)  WALK_WORD(WALK_AT_TEXT, WALK_FUNCTION_BYTES *(n) + (k))
-#define RUN(n)	    WALK_WORD(WALK_AT_JIT, n)
-#define SP(n)	    WALK_WORD(WALK_AT_STACK, n)
-#define NUMBER(n)   WALK_WORD(WALK_AT_NUMBER, n)
-#define WORDS(...)  (const uint16_t[]){__VA_ARGS__}, sizeof((const uint16_t[]){__VA_ARGS__}) / sizeof(uint16_t)
+#define FN(n)      WALK_WORD(WALK_AT_TEXT, WALK_FUNCTION_BYTES *(n) + 4)
+#define CALL(n, k) WALK_WORD(WALK_AT_TEXT, WALK_FUNCTION_BYTES *(n) + (k))
+#define RUN(n)     WALK_WORD(WALK_AT_JIT, n)
+#define SP(n)      WALK_WORD(WALK_AT_STACK, n)
+#define NUMBER(n)  WALK_WORD(WALK_AT_NUMBER, n)
+#define WORDS(...)                                                                                 \
+	(const uint16_t[]){__VA_ARGS__}, sizeof((const uint16_t[]){__VA_ARGS__}) / sizeof(uint16_t)
 #define JIT_CODE(s) (s), sizeof(s) - 1
 
 struct seed {
@@ -293,7 +326,8 @@ struct seed {
 	size_t n_words;
 };
 
-static void put_one(const struct seed *s, uint8_t flags, void (*put)(const void *bytes, size_t size))
+static void put_one(const struct seed *s, uint8_t flags,
+		    void (*put)(const void *bytes, size_t size))
 {
 	uint8_t all[4096] = {0};
 	struct head h = s->h;
@@ -313,6 +347,7 @@ static void put_one(const struct seed *s, uint8_t flags, void (*put)(const void 
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
 	const uint16_t outer = CALL(WALK_START, WALK_CALL_1), zero = NUMBER(0);
+	/* clang-format off */
 	const struct seed seeds[] = {
 		/* Rows: a frame pointer, a fixed frame, the outermost. */
 		{{.pc = CALL(WALK_FP, 20), .fp = SP(SP_FIRST + 16)}, JIT_CODE(""), WORDS(zero, zero, SP(SP_FIRST + 96), CALL(WALK_SP, WALK_CALL_2), zero, zero, zero, zero, zero, outer)},
@@ -348,13 +383,22 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		{{.pc = FN(WALK_NO_ROW)}, JIT_CODE(""), WORDS(outer)},
 		{{.pc = WALK_WORD(WALK_AT_WILD, 9), .sp = WALK_WORD(WALK_AT_WILD, 5)}, JIT_CODE(""), WORDS(outer)},
 	};
-	static const uint8_t flags[] = {0, IS_STRIPPED, IS_SELF, IS_SELF | IS_STRIPPED | NO_CACHE, IS_SELF | IS_PREPARED | IS_STRIPPED, NO_REGISTERS | IS_CUT,
+	/* clang-format on */
+	static const uint8_t flags[] = {0,
+					IS_STRIPPED,
+					IS_SELF,
+					IS_SELF | IS_STRIPPED | NO_CACHE,
+					IS_SELF | IS_PREPARED | IS_STRIPPED,
+					NO_REGISTERS | IS_CUT,
 					HAS_NO_PROGRAM | NO_CACHE};
 	for (size_t k = 0; k < sizeof(flags); k++)
 		for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
 			put_one(&seeds[i], flags[k], put);
 	/* AArch64: stp x29, x30, [sp, #-16]!; mov x29, sp; bl. */
-	static const char arm[] = "\xfd\x7b\xbf\xa9\xfd\x03\x00\x91\x00\x00\x00\x94\x00\x00\x00\x94\xc0\x03\x5f\xd6\x00\x00\x00\x94\xfd\x7b\xc1\xa8\xc0\x03\x5f\xd6";
+	static const char arm[] =
+		"\xfd\x7b\xbf\xa9\xfd\x03\x00\x91\x00\x00\x00\x94\x00\x00\x00\x94\xc0\x03\x5f\xd6"
+		"\x00\x00\x00\x94\xfd\x7b\xc1\xa8\xc0\x03\x5f\xd6";
+	/* clang-format off */
 	const struct seed arms[] = {
 		{{.pc = RUN(8), .fp = SP(SP_FIRST), .lr = RUN(12)}, JIT_CODE(arm), WORDS(SP(SP_FIRST + 32), RUN(16), zero, zero, zero, zero)},
 		{{.pc = RUN(0), .fp = SP(SP_FIRST), .lr = RUN(12)}, JIT_CODE(arm), WORDS(SP(SP_FIRST + 32), RUN(16), zero, zero, SP(SP_FIRST + 48), RUN(24))},
@@ -362,6 +406,7 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		{{.pc = NUMBER(0), .fp = NUMBER(0), .lr = RUN(12)}, JIT_CODE(arm), WORDS(zero)},
 		{{.pc = RUN(16), .fp = WALK_WORD(WALK_AT_WILD, 1), .lr = RUN(14)}, JIT_CODE(arm), WORDS(zero)},
 	};
+	/* clang-format on */
 	for (size_t i = 0; i < sizeof(arms) / sizeof(arms[0]); i++)
 		put_one(&arms[i], IS_AARCH64, put);
 }

@@ -40,7 +40,8 @@ struct machine_run {
 	bool is_undefined, is_value;
 };
 
-static inline bool machine_load(const struct machine *m, uint64_t at, unsigned int size, uint64_t *ret)
+static inline bool machine_load(const struct machine *m, uint64_t at, unsigned int size,
+				uint64_t *ret)
 {
 	*ret = 0;
 	if (at < m->memory_at || at - m->memory_at > m->n_memory - size)
@@ -115,21 +116,37 @@ static inline uint64_t machine_compute(uint8_t op, struct machine_value l, struc
 {
 	bool is_less = l.size && !l.is_signed ? l.v < r.v : (int64_t)l.v < (int64_t)r.v;
 	switch (op) {
-	case DW_OP_plus: return l.v + r.v;
-	case DW_OP_minus: return l.v - r.v;
-	case DW_OP_mul: return l.v * r.v;
-	case DW_OP_and: return l.v & r.v;
-	case DW_OP_or: return l.v | r.v;
-	case DW_OP_xor: return l.v ^ r.v;
-	case DW_OP_shl: return r.v > 63 ? 0 : l.v << r.v;
-	case DW_OP_shr: return r.v > 63 ? 0 : machine_extend(l.v, l.size, false) >> r.v;
-	case DW_OP_shra: return (uint64_t)((int64_t)machine_extend(l.v, l.size, true) >> (r.v > 63 ? 63 : r.v));
-	case DW_OP_eq: return l.v == r.v;
-	case DW_OP_ne: return l.v != r.v;
-	case DW_OP_lt: return is_less;
-	case DW_OP_ge: return !is_less;
-	case DW_OP_le: return is_less || l.v == r.v;
-	default: return !is_less && l.v != r.v;
+	case DW_OP_plus:
+		return l.v + r.v;
+	case DW_OP_minus:
+		return l.v - r.v;
+	case DW_OP_mul:
+		return l.v * r.v;
+	case DW_OP_and:
+		return l.v & r.v;
+	case DW_OP_or:
+		return l.v | r.v;
+	case DW_OP_xor:
+		return l.v ^ r.v;
+	case DW_OP_shl:
+		return r.v > 63 ? 0 : l.v << r.v;
+	case DW_OP_shr:
+		return r.v > 63 ? 0 : machine_extend(l.v, l.size, false) >> r.v;
+	case DW_OP_shra:
+		return (uint64_t)((int64_t)machine_extend(l.v, l.size, true) >>
+				  (r.v > 63 ? 63 : r.v));
+	case DW_OP_eq:
+		return l.v == r.v;
+	case DW_OP_ne:
+		return l.v != r.v;
+	case DW_OP_lt:
+		return is_less;
+	case DW_OP_ge:
+		return !is_less;
+	case DW_OP_le:
+		return is_less || l.v == r.v;
+	default:
+		return !is_less && l.v != r.v;
 	}
 }
 
@@ -138,7 +155,8 @@ static inline void machine_binary(struct machine_run *x, uint8_t op)
 	struct machine_value r = *machine_top(x, 0), *l = machine_top(x, 1);
 	bool is_shift = op == DW_OP_shl || op == DW_OP_shr || op == DW_OP_shra;
 	bool is_comparison = op >= DW_OP_eq && op <= DW_OP_ne;
-	x->is_undefined |= !is_shift && (l->size != r.size || (l->size && l->is_signed != r.is_signed));
+	x->is_undefined |=
+		!is_shift && (l->size != r.size || (l->size && l->is_signed != r.is_signed));
 	l->v = machine_compute(op, *l, r);
 	l->size = is_comparison ? 0 : l->size;
 	l->v = machine_extend(l->v, l->size, l->is_signed);
@@ -174,7 +192,8 @@ static inline bool machine_constant(struct machine_run *x, uint8_t op)
 	if (op >= DW_OP_lit0 && op <= DW_OP_lit31) {
 		machine_push(x, op - DW_OP_lit0);
 	} else if (is_sized) {
-		machine_push(x, machine_extend(machine_number(x, size), size, (op - DW_OP_const1u) % 2));
+		machine_push(
+			x, machine_extend(machine_number(x, size), size, (op - DW_OP_const1u) % 2));
 	} else if (op == DW_OP_constu || op == DW_OP_consts) {
 		machine_push(x, machine_leb(x, op == DW_OP_consts));
 	} else if (op == DW_OP_addr) {
@@ -219,11 +238,13 @@ static inline bool machine_shuffle(struct machine_run *x, uint8_t op)
 {
 	unsigned int i = op == DW_OP_over;
 	switch (op) {
-	case DW_OP_nop: return true;
+	case DW_OP_nop:
+		return true;
 	case DW_OP_dup:
 	case DW_OP_over:
 	case DW_OP_pick: {
-		struct machine_value copy = *machine_top(x, op == DW_OP_pick ? (unsigned int)machine_number(x, 1) : i);
+		struct machine_value copy =
+			*machine_top(x, op == DW_OP_pick ? (unsigned int)machine_number(x, 1) : i);
 		machine_push(x, 0);
 		*machine_top(x, 0) = copy;
 		return true;
@@ -251,34 +272,49 @@ static inline bool machine_unary(struct machine_run *x, uint8_t op)
 	struct machine_value *t = machine_top(x, 0);
 	uint64_t n;
 	switch (op) {
-	case DW_OP_plus_uconst: t->v += machine_leb(x, false); break;
-	case DW_OP_neg: t->v = -t->v; break;
-	case DW_OP_not: t->v = ~t->v; break;
-	case DW_OP_deref: machine_deref(x, 8); break;
-	case DW_OP_deref_size: machine_deref(x, (unsigned int)machine_number(x, 1)); break;
+	case DW_OP_plus_uconst:
+		t->v += machine_leb(x, false);
+		break;
+	case DW_OP_neg:
+		t->v = -t->v;
+		break;
+	case DW_OP_not:
+		t->v = ~t->v;
+		break;
+	case DW_OP_deref:
+		machine_deref(x, 8);
+		break;
+	case DW_OP_deref_size:
+		machine_deref(x, (unsigned int)machine_number(x, 1));
+		break;
 	case DW_OP_deref_type:
 		n = machine_number(x, 1);
 		machine_deref(x, (unsigned int)n);
 		machine_retype(x, machine_leb(x, false), (unsigned int)n);
 		break;
-	case DW_OP_convert: machine_retype(x, machine_leb(x, false), 0); break;
+	case DW_OP_convert:
+		machine_retype(x, machine_leb(x, false), 0);
+		break;
 	case DW_OP_reinterpret:
 		n = t->size;
 		machine_retype(x, machine_leb(x, false), 0);
 		x->is_undefined |= (n ? n : 8) != (t->size ? t->size : 8);
 		break;
-	default: return false;
+	default:
+		return false;
 	}
 	t->v = machine_extend(t->v, t->size, t->is_signed);
 	return true;
 }
 
-static inline enum machine_result machine_run(const struct machine *m, const uint8_t *expr, size_t n, uint64_t *ret)
+static inline enum machine_result machine_run(const struct machine *m, const uint8_t *expr,
+					      size_t n, uint64_t *ret)
 {
 	struct machine_run x = {.m = m, .p = expr, .end = expr + n};
 	while (!x.is_undefined && x.p < x.end) {
 		uint8_t op = *x.p++;
-		bool is_binary = (op >= DW_OP_and && op <= DW_OP_xor && op != DW_OP_div && op != DW_OP_mod && op != DW_OP_neg && op != DW_OP_not &&
+		bool is_binary = (op >= DW_OP_and && op <= DW_OP_xor && op != DW_OP_div &&
+				  op != DW_OP_mod && op != DW_OP_neg && op != DW_OP_not &&
 				  op != DW_OP_plus_uconst && op != DW_OP_abs) ||
 				 (op >= DW_OP_eq && op <= DW_OP_ne);
 		if (op == DW_OP_stack_value) {
@@ -286,7 +322,8 @@ static inline enum machine_result machine_run(const struct machine *m, const uin
 			x.is_undefined |= x.p != x.end;
 		} else if (is_binary) {
 			machine_binary(&x, op);
-		} else if (!machine_constant(&x, op) && !machine_register(&x, op) && !machine_shuffle(&x, op) && !machine_unary(&x, op)) {
+		} else if (!machine_constant(&x, op) && !machine_register(&x, op) &&
+			   !machine_shuffle(&x, op) && !machine_unary(&x, op)) {
 			x.is_undefined = true;
 		}
 	}

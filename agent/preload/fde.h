@@ -8,7 +8,7 @@
 
 enum fde_run {
 	FDE_RUN_SECTION, /* entries up to one of length 0: libgcc's convention */
-	FDE_RUN_SINGLE,	 /* one FDE: that of LLVM's libunwind, and of macOS */
+	FDE_RUN_SINGLE,  /* one FDE: that of LLVM's libunwind, and of macOS */
 };
 
 struct fde_walk {
@@ -25,7 +25,7 @@ struct fde_walk {
 /* The data of one FDE. */
 struct fde {
 	uint64_t lo, hi; /* [lo, hi) */
-	uint64_t cie; /* address of its CIE */
+	uint64_t cie;    /* address of its CIE */
 };
 
 /* Is the entry at @begin an FDE, and not a CIE, which a section begins with? */

@@ -20,7 +20,7 @@
 struct section {
 	const void *begin;
 	enum fde_run run;
-	uint64_t lo, hi;		 /* of all code */
+	uint64_t lo, hi;               /* of all code */
 	uint64_t unwind_lo, unwind_hi; /* of all entries */
 };
 

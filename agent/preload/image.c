@@ -80,7 +80,9 @@ static void take_header(struct image *image, const ElfW(Phdr) *h)
 
 bool image_of(const struct dl_phdr_info *info, struct image *ret)
 {
-	struct image image = {.base = info->dlpi_addr, .lo = UINT64_MAX, .headers = info->dlpi_phdr,
+	struct image image = {.base = info->dlpi_addr,
+			      .lo = UINT64_MAX,
+			      .headers = info->dlpi_phdr,
 			      .n_headers = info->dlpi_phnum};
 	for (size_t i = 0; i < image.n_headers; i++)
 		take_header(&image, &image.headers[i]);

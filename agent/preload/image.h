@@ -19,7 +19,7 @@ enum {
 
 /* Addresses of this process; 0 where there is nothing. */
 struct image {
-	uint64_t base; /* the number added to the addresses in its headers */
+	uint64_t base;   /* the number added to the addresses in its headers */
 	uint64_t lo, hi; /* of all its segments */
 	const ElfW(Phdr) *headers;
 	size_t n_headers;

@@ -19,7 +19,7 @@ struct symfile {
 };
 
 struct symfile_function {
-	uint64_t lo, hi; /* [lo, hi) */
+	uint64_t lo, hi;  /* [lo, hi) */
 	const char *name; /* in the symbol file */
 };
 

@@ -36,7 +36,7 @@ struct addr_answer {
 	 * of a process: the file that is mapped there; NULL: nothing is, or there is one file only
 	 */
 	const char *path;
-	uint64_t vaddr;   /* link-time address in it */
+	uint64_t vaddr; /* link-time address in it */
 	/* of a process, if no file is mapped: the owner of the code; NULL: none */
 	const struct cairn_code_range *code;
 	size_t n;

@@ -28,8 +28,13 @@ struct kept {
 	uint32_t n;
 };
 
+struct key {
+	uint64_t addr;
+	uint32_t item;
+};
+
 struct addr_batch {
-	struct key { uint64_t addr; uint32_t item; } *keys, *spare;
+	struct key *keys, *spare;
 	size_t n, room;
 	uint32_t *answer_of; /* by item */
 	struct kept *kept;
@@ -168,7 +173,7 @@ static void write_all(struct addr_batch *b, addr_writer *writer, struct addr_tal
 	for (size_t i = 0; i < b->n; i++) {
 		const struct kept *k = &b->kept[b->answer_of[i]];
 		struct addr_answer answer = {addr_of[i], k->path, k->vaddr,
-					     k->code,	 k->n,	  b->frames + k->from};
+					     k->code,    k->n,    b->frames + k->from};
 
 		will_need(b, i);
 		*(k->n ? &tally->n_known : &tally->n_unknown) += 1;

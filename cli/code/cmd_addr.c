@@ -45,8 +45,8 @@ static const struct example examples[] = {
 
 /* 1 to 16; 0 for a character that is no digit. */
 static const uint8_t digit_of[256] = {
-	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,
-	['6'] = 7,  ['7'] = 8,	['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+	['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
+	['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
 	['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
 	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
 };
@@ -108,7 +108,7 @@ enum { INPUT_SIZE = 1 << 20, BATCH = 1 << 15 };
 struct input {
 	struct addr_batch *batch;
 	char *buf;
-	size_t n;     /* bytes that have been read */
+	size_t n; /* bytes that have been read */
 	unsigned long line;
 };
 

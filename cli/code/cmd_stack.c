@@ -121,7 +121,8 @@ static void wait_for(double seconds)
 static int take(int pid, const char *core, const struct stack_values *values,
 		struct stack_names *names)
 {
-	struct cairn_stacks_opts how = {.size = sizeof(how), .max_frames = values->max_frames,
+	struct cairn_stacks_opts how = {.size = sizeof(how),
+					.max_frames = values->max_frames,
 					.threads = (unsigned int)values->jobs,
 					.program = values->program,
 					.sysroot = values->sysroot,
@@ -139,8 +140,8 @@ static int take(int pid, const char *core, const struct stack_values *values,
 
 	if (!stack_names_init(names))
 		return fail_err(-ENOMEM, &err, STATUS_NO);
-	r = pid ? cairn_stacks_open_pid(pid, &how, &stacks, &err) :
-		  cairn_stacks_open_core(core, &how, &stacks, &err);
+	r = pid ? cairn_stacks_open_pid(pid, &how, &stacks, &err)
+		: cairn_stacks_open_core(core, &how, &stacks, &err);
 	if (r < 0) {
 		stack_names_fini(names);
 		return fail_err(r, &err, STATUS_NO);

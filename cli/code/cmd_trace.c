@@ -298,7 +298,7 @@ static void tell_added(const struct cairn_trace *t, const char *text, uint32_t f
 		    n_name, text, n);
 	else if (probe->found == CAIRN_FOUND_SYMBOL && file)
 		say(stderr, "%.*s is %s (%s:%" PRIu32 ")\n", n_name, text, probe->function->name,
-			slash ? slash + 1 : file, probe->function->decl_line);
+		    slash ? slash + 1 : file, probe->function->decl_line);
 	if (probe->found != CAIRN_FOUND_PATTERN && probe->function->params_unknown)
 		say(stderr, "%.*s: its parameters are not known\n", n_name, text);
 }
@@ -440,12 +440,14 @@ static int go(const struct trace_values *values, const struct command *command,
 static int run(void *v, const struct operands *operands)
 {
 	struct trace_values *values = v;
+	/* clang-format off */
 	struct session session = {
 		.out = stdout, .json = values->json, .max_events = values->max_events,
 		.fail_on_loss = values->fail_on_loss, .has_command = values->command,
 		.of_process = values->command || values->pid,
 		.wants_children = values->children, .wish = values->wish,
 	};
+	/* clang-format on */
 	struct command command = {0};
 	int status = STATUS_YES;
 

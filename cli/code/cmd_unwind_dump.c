@@ -110,7 +110,7 @@ static void tell_dropped(const char *path, const struct cairn_unwind *table)
 	if (h->n_dropped)
 		say(stderr,
 		    "%s: %" PRIu32 " entr%s left out of the call frame information: damaged, not "
-				   "understood, or not over code\n",
+		    "understood, or not over code\n",
 		    path, h->n_dropped, h->n_dropped == 1 ? "y is" : "ies are");
 }
 

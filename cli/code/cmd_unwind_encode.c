@@ -60,12 +60,12 @@ static void tell_left_out(const struct cairn_sframe_encoded *e)
 	if (e->n_disproved)
 		say(stdout,
 		    "%" PRIu32 " function%s left out: the instructions disprove one of the rows "
-			       "(cairn unwind check)\n",
+		    "(cairn unwind check)\n",
 		    e->n_disproved, functions_are(e->n_disproved));
 	if (e->n_mended)
 		say(stdout,
 		    "%" PRIu32 " function%s written by its instructions, because they disprove one "
-			       "of its rows\n",
+		    "of its rows\n",
 		    e->n_mended, functions_are(e->n_mended));
 }
 
@@ -99,8 +99,8 @@ static int write_out(const char *elf, const char *out, const struct encode_value
 	int r = check_inputs(&err);
 
 	if (r == 0)
-		r = values->embed ? cairn_embed(elf, out, &section, 1, &err) :
-				    cairn_embed_alone(e->machine, out, &section, 1, &err);
+		r = values->embed ? cairn_embed(elf, out, &section, 1, &err)
+				  : cairn_embed_alone(e->machine, out, &section, 1, &err);
 
 	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
 }

@@ -30,7 +30,8 @@ void code_seen_fini(struct code_seen *seen)
 
 static bool copy(struct code_seen_range *to, const struct cairn_code_range *r)
 {
-	*to = (struct code_seen_range){.range = *r, .owner = r->owner ? strdup(r->owner) : NULL,
+	*to = (struct code_seen_range){.range = *r,
+				       .owner = r->owner ? strdup(r->owner) : NULL,
 				       .why = r->why ? strdup(r->why) : NULL};
 	to->range.owner = to->owner;
 	to->range.why = to->why;

@@ -8,7 +8,7 @@
 
 /* DWARF's numbers of x86-64, as the kernel's fetch arguments and bpftrace's reg() call them. */
 static const char *const reg_names[] = {
-	"ax", "dx",  "cx",  "bx",  "si",  "di",	 "bp",	"sp", "r8",
+	"ax", "dx",  "cx",  "bx",  "si",  "di",  "bp",  "sp", "r8",
 	"r9", "r10", "r11", "r12", "r13", "r14", "r15", "ip",
 };
 
@@ -162,7 +162,7 @@ static bool c_cast(struct c_state *s, const char *type, const char *format)
 }
 
 /* %s left, operator, right; the cast says how both sides are read. */
-static bool c_binary(struct c_state *s, const struct cairn_loc_step *step, const char *operator,
+static bool c_binary(struct c_state *s, const struct cairn_loc_step *step, const char *op,
 		     const char *cast)
 {
 	char left[EXPR_MAX], right[EXPR_MAX];
@@ -175,8 +175,8 @@ static bool c_binary(struct c_state *s, const struct cairn_loc_step *step, const
 		return false;
 	}
 	if (cast)
-		return print(s->acc, "((%s)%s%s(%s)%s)", cast, left, operator, cast, right);
-	return print(s->acc, "(%s%s%s)", left, operator, right);
+		return print(s->acc, "((%s)%s%s(%s)%s)", cast, left, op, cast, right);
+	return print(s->acc, "(%s%s%s)", left, op, right);
 }
 
 static bool c_shift(struct c_state *s, const struct cairn_loc_step *step)
@@ -296,7 +296,7 @@ bool expr_c(const struct c_dialect *dialect, const struct cairn_location *loc, s
 struct fetch {
 	char base[EXPR_MAX];
 	int64_t displacement;
-	bool is_constant; /* the displacement alone */
+	bool is_constant;    /* the displacement alone */
 	unsigned int loaded; /* size of the load that base ends with; 0: no load */
 };
 

@@ -22,10 +22,10 @@
 
 /* A type as probes see it: one integer, or nothing that they know. */
 struct scalar {
-	bool known;      /* an integer, enum, bool, char or pointer of 1, 2, 4 or 8 bytes */
+	bool known; /* an integer, enum, bool, char or pointer of 1, 2, 4 or 8 bytes */
 	bool is_signed;
 	bool is_pointer;
-	bool is_string;  /* pointer to char */
+	bool is_string;    /* pointer to char */
 	unsigned int size; /* bytes */
 };
 
@@ -38,7 +38,7 @@ struct c_dialect {
 	bool long_register_names; /* rdi, not di */
 	/* By size in bytes. */
 	const char *unsigned_type[9], *signed_type[9];
-	bool arithmetic_shift;    /* >> of a signed value keeps the sign */
+	bool arithmetic_shift; /* >> of a signed value keeps the sign */
 };
 
 extern const struct c_dialect dialect_bpftrace, dialect_gdb;

@@ -15,7 +15,7 @@
 struct tally {
 	uint64_t functions, sites, without_code;
 	uint64_t kinds[3];
-	uint64_t covered[N_COVERAGES]; /* of inlined sites */
+	uint64_t covered[N_COVERAGES];                   /* of inlined sites */
 	uint64_t args, unavailable[CAIRN_N_UNAVAILABLE]; /* of inlined sites */
 	uint64_t hazards;
 };
@@ -36,7 +36,8 @@ static void count_args(struct tally *tally, const struct cairn_site *site)
 
 static struct tally tally_of(const struct cairn_function *function)
 {
-	struct tally tally = {.functions = 1, .sites = function->n_sites,
+	struct tally tally = {.functions = 1,
+			      .sites = function->n_sites,
 			      .without_code = function->n_without_code};
 
 	for (uint32_t i = 0; i < function->n_sites; i++) {

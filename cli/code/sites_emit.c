@@ -21,7 +21,7 @@
 
 struct emitter {
 	const char *name;
-	const char *comment; /* "//" or "#" */
+	const char *comment;   /* "//" or "#" */
 	enum cairn_quote path; /* where the file's path stands */
 	void (*begin)(const struct view *view, const char *path);
 	/* @number: of the site, from 1, unique in the output. */
@@ -84,8 +84,8 @@ static const char *bpftrace_conversion(struct scalar scalar)
 }
 
 static void bpftrace_site(const struct view *view, const char *path,
-			   const struct cairn_function *function, const struct cairn_site *site,
-			   unsigned int number)
+			  const struct cairn_function *function, const struct cairn_site *site,
+			  unsigned int number)
 {
 	char title[1024], expr[EXPR_MAX], name[256], values[EXPR_MAX * BPFTRACE_VALUES_MAX] = "";
 	uint32_t n = 0;
@@ -177,7 +177,8 @@ static void gdb_begin(const struct view *view, const char *path)
 	      "set pagination off\n"
 	      "python\n"
 	      "def cairn_break(offset):\n"
-	      "    path = b\"", view->out);
+	      "    path = b\"",
+	      view->out);
 	cairn_quote_put(path, CAIRN_QUOTE_PYTHON_BYTES, view->out);
 	/* The kernel writes a newline of a path as \012. */
 	fputs("\".replace(b\"\\n\", b\"\\\\012\")\n"

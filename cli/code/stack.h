@@ -42,7 +42,7 @@ struct stack_place {
 	size_t n;
 	struct cairn_frame functions[CAIRN_FRAMES_MAX];
 	bool has_start;
-	uint64_t off; /* from the start of the symbol that holds it; valid when has_start */
+	uint64_t off;        /* from the start of the symbol that holds it; valid when has_start */
 	const char *unnamed; /* why there is no name; NULL: there is one, or nothing is there */
 	/* Their parameters: of functions[i] that of active[i], valid when has_active. */
 	bool has_active;

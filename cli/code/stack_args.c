@@ -27,7 +27,7 @@ struct stack_debug {
 	/* the same file with a debug file that was fetched; NULL: @bin has its own */
 	struct cairn_binary *whole;
 	struct cairn_sites *sites; /* NULL: it has none */
-	bool is_sidecar; /* sites are its sidecar's */
+	bool is_sidecar;           /* sites are its sidecar's */
 };
 
 /*

@@ -278,6 +278,7 @@ static void json_frame(struct json *j, const struct cairn_thread_stack *thread, 
 void stack_json(FILE *out, const struct cairn_thread_stack *thread, struct stack_names *names,
 		unsigned long round)
 {
+	/* clang-format off */
 	static const char *const ends[] = {
 		[CAIRN_WALK_OUTERMOST] = "outermost",	[CAIRN_WALK_UNDESCRIBED] = "undescribed",
 		[CAIRN_WALK_NO_FILE] = "no-file",	[CAIRN_WALK_UNREADABLE] = "unreadable",
@@ -286,6 +287,7 @@ void stack_json(FILE *out, const struct cairn_thread_stack *thread, struct stack
 		[CAIRN_WALK_NO_CALL] = "no-call",	[CAIRN_WALK_NO_ROOM] = "no-room",
 		[CAIRN_WALK_NOT_STOPPED] = "not-stopped",	[CAIRN_WALK_ASSUMED] = "assumed",
 	};
+	/* clang-format on */
 	struct json j = {.out = out};
 
 	json_open(&j, NULL, '{');

@@ -24,7 +24,7 @@ struct session {
 	const struct cairn_sidecar *sidecars[KEPT_FILES_MAX];
 	const struct cairn_binary *sidecar_bins[KEPT_FILES_MAX];
 	size_t n_sidecars;
-	FILE *out;           /* events, and in JSON the summary */
+	FILE *out; /* events, and in JSON the summary */
 	bool json;
 	bool fail_on_loss;
 	bool has_command;

@@ -95,7 +95,7 @@ static void plan_probe(const struct session *session, const struct cairn_trace_p
 {
 	if (!session->json)
 		say(session->out, "%s  %" PRIu32 " %s in %s\n", probe->text, probe->n_sites,
-			probe->n_sites == 1 ? "site" : "sites", probe->path);
+		    probe->n_sites == 1 ? "site" : "sites", probe->path);
 	for (uint32_t i = 0; i < probe->n_sites; i++) {
 		const struct cairn_trace_site *site =
 			cairn_trace_site(session->trace, probe->first_site + i);
@@ -238,7 +238,7 @@ static void tell_running_children(const struct session *session)
 void trace_attached(const struct session *session, unsigned int n_sites)
 {
 	say(stderr, "%u %s attached%s\n", n_sites, n_sites == 1 ? "site" : "sites",
-		session->has_command ? "" : "; Ctrl-C ends and removes them");
+	    session->has_command ? "" : "; Ctrl-C ends and removes them");
 	tell_running_children(session);
 	trace_refusals(session->trace, stderr);
 	report_caveats(session->trace, stderr);
@@ -281,7 +281,7 @@ static void counts_text(const char *what, const struct cairn_trace_counts *count
 		say(stderr, ", %" PRIu64 " did not meet the condition", counts->filtered);
 	if (counts->undecided)
 		say(stderr, ", %" PRIu64 " undecided: the condition's memory could not be read",
-			counts->undecided);
+		    counts->undecided);
 	fputc('\n', stderr);
 }
 
@@ -370,7 +370,7 @@ static void summary_text(const struct session *session, const struct cairn_trace
 	}
 	if (n_silent)
 		say(stderr, "%" PRIu32 " %s: 0 events, 0 lost\n", n_silent,
-			n_silent == 1 ? "function more" : "functions more");
+		    n_silent == 1 ? "function more" : "functions more");
 	tell_absent(session, counts);
 	if (stats->missed)
 		say(stderr,
@@ -459,7 +459,7 @@ static void tell_command(const struct session *session)
 		say(stderr, "the command goes on as process %d\n", cairn_trace_pid(session->trace));
 	else if (WIFSIGNALED(status))
 		say(stderr, "the command was ended by signal %d (%s)\n", WTERMSIG(status),
-			strsignal(WTERMSIG(status)));
+		    strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
 		say(stderr, "the command ended with exit status %d\n", WEXITSTATUS(status));
 }

@@ -9,7 +9,7 @@
 const char *unwind_reg_name(uint16_t machine, unsigned int reg, char *buf)
 {
 	static const char *const x86_64[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi",
-					     "rbp", "rsp", "r8",  "r9",	 "r10", "r11",
+					     "rbp", "rsp", "r8",  "r9",  "r10", "r11",
 					     "r12", "r13", "r14", "r15", "ra"};
 
 	if (machine == EM_X86_64 && reg < sizeof(x86_64) / sizeof(x86_64[0]))

@@ -24,13 +24,13 @@
 
 /* The meaning of cairn's exit status; the same for every verb. */
 enum exit_status {
-	STATUS_YES,       /* done; answered yes */
-	STATUS_NO,        /* answered no: nothing matched, a check failed */
-	STATUS_USAGE,     /* the command line makes no sense */
-	STATUS_NOT_HERE,  /* not permitted or not supported here; stderr suggests what would help */
-	STATUS_DAMAGED,   /* the input is damaged */
-	STATUS_LOST,      /* events were lost, with --fail-on-loss */
-	STATUS_ASSUMED,   /* answered yes, by an assumption */
+	STATUS_YES,      /* done; answered yes */
+	STATUS_NO,       /* answered no: nothing matched, a check failed */
+	STATUS_USAGE,    /* the command line makes no sense */
+	STATUS_NOT_HERE, /* not permitted or not supported here; stderr suggests what would help */
+	STATUS_DAMAGED,  /* the input is damaged */
+	STATUS_LOST,     /* events were lost, with --fail-on-loss */
+	STATUS_ASSUMED,  /* answered yes, by an assumption */
 };
 
 enum opt_kind {
@@ -48,13 +48,13 @@ struct opt_list {
 };
 
 struct opt {
-	char letter;         /* 0: none */
-	const char *name;    /* without the dashes; NULL ends a table */
+	char letter;      /* 0: none */
+	const char *name; /* without the dashes; NULL ends a table */
 	enum opt_kind kind;
 	/* the value's placeholder in --help; "a|b|c" or "a|" allows only these; NULL: flag */
 	const char *value;
-	size_t off;          /* offset in the verb's struct of values */
-	const char *help;    /* one sentence, lower case, without a full stop */
+	size_t off;       /* offset in the verb's struct of values */
+	const char *help; /* one sentence, lower case, without a full stop */
 };
 
 /* Is the next word of the command line its value, when there is no "="? */
@@ -79,8 +79,8 @@ struct cmd {
 	 * verb, too ("code").
 	 */
 	const char *name;
-	const char *summary;          /* as in a manual's NAME: lower case, without a full stop */
-	const char *operands;         /* as in a SYNOPSIS: "FILE|PID [FUNC...]" */
+	const char *summary;  /* as in a manual's NAME: lower case, without a full stop */
+	const char *operands; /* as in a SYNOPSIS: "FILE|PID [FUNC...]" */
 	size_t n_operands_min;
 	/* Its output can be long, and nobody waits for single lines: a terminal gets a pager. */
 	bool pages;

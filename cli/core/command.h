@@ -6,7 +6,7 @@
 struct command {
 	char **argv; /* NULL at the end; the words are parts of text */
 	char *text;
-	char *exe;   /* the program file */
+	char *exe; /* the program file */
 };
 
 /*

@@ -195,8 +195,8 @@ static int parse_letters(struct parser *parser, const char *word)
 			continue;
 		}
 		value = take_value(parser, at + 1);
-		return value ? store(parser, opt, value) :
-			       usage(parser->cmd, "this option needs a value", word - 1);
+		return value ? store(parser, opt, value)
+			     : usage(parser->cmd, "this option needs a value", word - 1);
 	}
 	return STATUS_YES;
 }

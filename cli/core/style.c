@@ -10,9 +10,9 @@
 #include "style.h"
 
 /* Often enough to be alive, rarely enough to cost nothing. */
-#define PROGRESS_EVERY_NS  100000000
+#define PROGRESS_EVERY_NS 100000000
 /* The clock is read once in this number of steps. */
-#define PROGRESS_STEPS     256
+#define PROGRESS_STEPS    256
 
 struct style style_for(FILE *out)
 {

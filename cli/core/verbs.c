@@ -5,6 +5,7 @@
 #include "cmd.h"
 
 /* In the order of help: by topic. */
+/* clang-format off */
 const struct cmd *const cmds[] = {
 	&cmd_sites,	    &cmd_trace,	    &cmd_stack,	       &cmd_addr,
 	&cmd_code,	    &cmd_code_run,  &cmd_unwind_check, &cmd_unwind_dump,
@@ -13,6 +14,7 @@ const struct cmd *const cmds[] = {
 	&cmd_btf_dedup,	    &cmd_btf_merge, &cmd_btf_distil,   &cmd_sidecar,
 	&cmd_doctor,	    NULL,
 };
+/* clang-format on */
 
 const char *cmd_topic(const struct cmd *cmd)
 {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #include "cmd.h"
 #include "heap.h"
 #include "json.h"
@@ -179,9 +178,9 @@ static int make_at(const struct cairn_binary *bin, const struct sidecar_values *
 	r = values->served ? write_wrapped(&image, path, &err)
 			   : write_whole_answer(path, image.bytes, image.size, &err);
 	if (r >= 0 && image.n_left_out)
-		fail_lines(STATUS_YES, image.left_out_why.msg, "%s: %u damaged unit%s left out: ",
-			   cairn_binary_path(bin), image.n_left_out,
-			   image.n_left_out == 1 ? "" : "s");
+		fail_lines(STATUS_YES, image.left_out_why.msg,
+			   "%s: %u damaged unit%s left out: ", cairn_binary_path(bin),
+			   image.n_left_out, image.n_left_out == 1 ? "" : "s");
 	if (r >= 0)
 		tell(path, &image, values);
 	cairn_sidecar_image_free(&image);

@@ -305,7 +305,8 @@ static void zsh(FILE *out)
 				group->name, (int)cmd_group_length(group), group->name);
 	fputs(")\nif (( CURRENT == 2 )); then\n\t_describe verb verbs\n"
 	      "\t_values option --help --version --completion\n\treturn\nfi\n"
-	      "local verb=$words[2]\nshift words\n(( CURRENT-- ))\n", out);
+	      "local verb=$words[2]\nshift words\n(( CURRENT-- ))\n",
+	      out);
 	zsh_groups(out);
 	fputs("case $verb in\n", out);
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++) {

@@ -243,11 +243,10 @@ static void tell(const char *urls, const char *what, const uint8_t *build_id, si
 		fail(STATUS_NOT_HERE, "%s: %s\nThe request was for the %s of %s.", urls,
 		     strerror(-r), what, hex);
 	else if (!found || stat(found, &st) < 0)
-		fprintf(stderr, "cairn: queried %s for the %s of %s: not there\n", urls, what,
-			hex);
+		fprintf(stderr, "cairn: queried %s for the %s of %s: not there\n", urls, what, hex);
 	else
-		fprintf(stderr, "cairn: queried %s for the %s of %s: %lld KiB\n", urls, what,
-			hex, (long long)(st.st_size + 1023) / 1024);
+		fprintf(stderr, "cairn: queried %s for the %s of %s: %lld KiB\n", urls, what, hex,
+			(long long)(st.st_size + 1023) / 1024);
 }
 
 int debuginfod_fetch(const char *urls, enum debuginfod_file file, const uint8_t *build_id,

@@ -386,7 +386,7 @@ int sidecar_sites_open(const struct cairn_binary *bin, const struct sidecar_wish
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
 	r = ret->sidecar ? cairn_sidecar_sites(ret->sidecar, bin, &ret->sites, &err)
-		      : cairn_sites_open(bin, opts, &ret->sites, &err);
+			 : cairn_sites_open(bin, opts, &ret->sites, &err);
 	if (r >= 0)
 		return STATUS_YES;
 	sidecar_sites_close(ret);

@@ -21,12 +21,12 @@ bool sidecar_is_named(const char *path);
 
 /* The command line's options about sidecars, as far as the verb has them. */
 struct sidecar_wish {
-	const char *file;	/* --sidecar */
+	const char *file;       /* --sidecar */
 	const char *debuginfod; /* --debuginfod; NULL: not given */
 	bool no_cache;
-	bool none; /* ask the debug information */
+	bool none;  /* ask the debug information */
 	bool lines; /* one that answers about addresses only will do */
-	bool many; /* several binaries are queried: --sidecar is for the one with its build-id */
+	bool many;  /* several binaries are queried: --sidecar is for the one with its build-id */
 	unsigned int jobs;
 	struct opt_list debug_dirs;
 };

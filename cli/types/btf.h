@@ -15,8 +15,8 @@ struct btf_chain {
 
 struct btf_source {
 	const char *path;
-	const char *section;         /* NULL: the usual ones */
-	const char *dialect;         /* "n", "v1", or NULL: find out */
+	const char *section;          /* NULL: the usual ones */
+	const char *dialect;          /* "n", "v1", or NULL: find out */
 	const struct opt_list *bases; /* parents first */
 };
 
@@ -50,7 +50,7 @@ struct btf_made {
 	const void *bytes;
 	size_t size;
 	const struct cairn_btf *base; /* NULL: none */
-	uint32_t n_before;	      /* records of its input */
+	uint32_t n_before;            /* records of its input */
 };
 
 /*

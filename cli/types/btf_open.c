@@ -16,10 +16,10 @@
 #include "sidecar.h"
 
 #define BTF_SECTION ".BTF"
-#define SYSFS "/sys/kernel/btf/"
+#define SYSFS       "/sys/kernel/btf/"
 /* Parents of a file in sysfs, and the file itself. */
-#define MORE 3
-#define ORDER "-B goes parent first: -B vmlinux -B module module.inline"
+#define MORE        3
+#define ORDER       "-B goes parent first: -B vmlinux -B module module.inline"
 
 enum cairn_btf_dialect btf_dialect(const char *word)
 {

@@ -2,7 +2,6 @@
 /* The output and the messages of the verbs that make BTF from BTF. */
 #include <inttypes.h>
 
-
 #include "btf.h"
 #include "json.h"
 #include "say.h"

@@ -54,9 +54,9 @@ static const struct example examples[] = {
 static const struct {
 	const char *word;
 	enum cairn_bind_lang lang;
-} langs[] = {{"c", CAIRN_BIND_C},	{"rust", CAIRN_BIND_RUST},
+} langs[] = {{"c", CAIRN_BIND_C},       {"rust", CAIRN_BIND_RUST},
 	     {"java", CAIRN_BIND_JAVA}, {"python", CAIRN_BIND_PYTHON},
-	     {"go", CAIRN_BIND_GO},	{"typescript", CAIRN_BIND_TYPESCRIPT}};
+	     {"go", CAIRN_BIND_GO},     {"typescript", CAIRN_BIND_TYPESCRIPT}};
 
 static enum cairn_bind_lang lang_of(const struct bind_values *values)
 {

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #include "btf.h"
 #include "json.h"
 #include "say.h"

@@ -342,7 +342,7 @@ static int read_lines(struct input *in, int (*read_line)(struct input *in, char 
 	if (n == -EFBIG)
 		return fail(STATUS_DAMAGED,
 			    "%s: after record %" PRIu64 " a line has more than %zu bytes; larger "
-							"records are read with --format raw",
+			    "records are read with --format raw",
 			    in->name, in->n, LINE_MAX_BYTES);
 	return n == -ENOMEM ? fail(STATUS_NOT_HERE, "no memory for a line of %s", in->name)
 			    : STATUS_YES;

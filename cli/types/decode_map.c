@@ -104,7 +104,7 @@ static int on_entry(void *ctx, const struct cairn_bpfmap_entry *e)
 	} else if (e->key && !m->info.is_section) {
 		decode_put(&m->out, json ? "{\"key\":" : "");
 		put(m, m->key, e->key, m->info.key_size);
-		decode_put(&m->out, !json		? ": "
+		decode_put(&m->out, !json               ? ": "
 				    : m->info.is_percpu ? ",\"values\":"
 							: ",\"value\":");
 	}

@@ -41,8 +41,8 @@ struct layout_values {
 /* A file of types, and the BTF that its own is split from. */
 struct layout_source {
 	struct cairn_source *source;
-	struct cairn_binary *bin; /* NULL: declarations, or BTF that is in no binary */
-	struct cairn_sidecar *pack;  /* NULL: no sidecar answers */
+	struct cairn_binary *bin;   /* NULL: declarations, or BTF that is in no binary */
+	struct cairn_sidecar *pack; /* NULL: no sidecar answers */
 	struct sidecar_wish wish;
 	struct btf_chain bases;
 	bool has_bases;

@@ -200,7 +200,7 @@ int layout_for_pairs(const struct layout_side *sides,
 		one = each(ctx, key.id, other ? other->id : 0);
 		status = one > status ? one : status;
 	}
-	for (size_t i = 0; i < new->list.n && status <= STATUS_NO; i++) {
+	for (size_t i = 0; i < new->list.n &&status <= STATUS_NO; i++) {
 		one = sorted[i].paired ? STATUS_YES : each(ctx, 0, sorted[i].id);
 		status = one > status ? one : status;
 	}

@@ -27,7 +27,7 @@
 /* The folders first. */
 static const struct {
 	const char *name, *text; /* NULL: a folder */
-	bool for_others;	 /* not for machines that HERE serves */
+	bool for_others;         /* not for machines that HERE serves */
 } files[] = {
 	{"gnu", NULL, false},
 	{"gnu/stubs.h", "", false},

@@ -307,7 +307,8 @@ static int open_side(const char *path, const struct cairn_abi *abi,
 int layout_html(const char *path, const struct cairn_abi *const *abis, size_t n_abis,
 		const struct layout_values *values, char *const *patterns, size_t n_patterns)
 {
-	struct page page = {.values = values, .n_sides = values->beside || n_abis == 2 ? 2 : 1,
+	struct page page = {.values = values,
+			    .n_sides = values->beside || n_abis == 2 ? 2 : 1,
 			    .cacheline = values->cacheline ? values->cacheline : DEFAULT_LINE};
 	int status = STATUS_YES;
 

@@ -32,7 +32,7 @@ struct html_side {
 
 /* A member, also one of an anonymous struct, and with --expand of any struct inside. */
 struct html_leaf {
-	char *name;        /* "a.b" */
+	char *name; /* "a.b" */
 	uint32_t type;
 	uint64_t bit_off;  /* from the start of the struct */
 	uint64_t size;     /* bytes of the type */

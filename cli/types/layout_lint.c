@@ -29,7 +29,7 @@ struct lint {
 	const char *told[RULES_MAX]; /* reasons that were given; each is given once */
 	size_t n_told;
 	uint64_t n_found;
-	bool *listed; /* by id: looked at by itself */
+	bool *listed;                    /* by id: looked at by itself */
 	const struct cairn_type **named; /* n_named of these that have a name, sorted */
 	size_t n_named;
 	size_t n_inner;

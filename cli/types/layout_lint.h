@@ -23,12 +23,12 @@ struct lint_subject {
 	const struct layout_run *run;
 	const struct cairn_abi *abi; /* that it is laid out for */
 	uint32_t id;
-	uint32_t outer;    /* the one that it is inside of; @id: in none */
-	const char *path;  /* "in.", "list[]." of its members; "" */
-	uint64_t base;     /* where it begins in @outer, bytes */
+	uint32_t outer;   /* the one that it is inside of; @id: in none */
+	const char *path; /* "in.", "list[]." of its members; "" */
+	uint64_t base;    /* where it begins in @outer, bytes */
 	/* the distances in the arrays that it is an element of, or-ed; 0: in none */
 	uint64_t strides;
-	bool listed;       /* @outer is another, and this one is looked at by itself, too */
+	bool listed; /* @outer is another, and this one is looked at by itself, too */
 	const struct cairn_type *t;
 	const struct cairn_layout_facts *facts;
 	const struct cairn_layout_member *members;

@@ -21,9 +21,9 @@ struct lock_run {
 	const char *lock_path, *path;
 	struct cairn_lock *locked; /* NULL: there is no file yet */
 	struct layout_side now;
-	char *text;                /* the lock file as it would be written now */
+	char *text; /* the lock file as it would be written now */
 	size_t size;
-	int missing;               /* STATUS_NO: a locked type is gone, which was reported */
+	int missing; /* STATUS_NO: a locked type is gone, which was reported */
 };
 
 static int read_lock(struct lock_run *l, bool is_update)

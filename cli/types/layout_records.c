@@ -40,8 +40,8 @@ static uint64_t map_type_of(const struct cairn_types *types, const struct cairn_
 
 static bool is_word_of_maps(const char *name)
 {
-	static const char *const words[] = {"type",	 "key",	       "value",	    "max_entries",
-					    "key_size",	 "value_size", "map_flags", "map_extra",
+	static const char *const words[] = {"type",      "key",        "value",     "max_entries",
+					    "key_size",  "value_size", "map_flags", "map_extra",
 					    "numa_node", "pinning",    "values"};
 
 	for (size_t i = 0; name && i < sizeof(words) / sizeof(words[0]); i++)

@@ -73,7 +73,7 @@ static int show_merged(struct job *job, uint32_t id, const struct cairn_reorgani
 	if (merged.new_size < r->new_size)
 		say(stdout,
 		    "/* %" PRIu64 " bytes with --merge-bit-fields, if no two threads write to "
-				  "bit-fields of it at once */\n",
+		    "bit-fields of it at once */\n",
 		    merged.new_size);
 	cairn_reorganized_free(&merged);
 	return STATUS_YES;

@@ -7,8 +7,12 @@
 #define CAIRN_API_H
 
 #ifdef __cplusplus
-#define CAIRN_BEGIN_DECLS extern "C" { _Pragma("GCC visibility push(default)")
-#define CAIRN_END_DECLS   _Pragma("GCC visibility pop") }
+#define CAIRN_BEGIN_DECLS                                                                          \
+	extern "C" {                                                                               \
+	_Pragma("GCC visibility push(default)")
+#define CAIRN_END_DECLS                                                                            \
+	_Pragma("GCC visibility pop")                                                              \
+	}
 #else
 #define CAIRN_BEGIN_DECLS _Pragma("GCC visibility push(default)")
 #define CAIRN_END_DECLS   _Pragma("GCC visibility pop")

@@ -31,30 +31,30 @@
 CAIRN_BEGIN_DECLS
 
 enum cairn_bind_lang {
-	CAIRN_BIND_C,      /* a header of static inline functions, C11 */
-	CAIRN_BIND_RUST,   /* a module over byte slices, no_std, Rust 1.77 */
-	CAIRN_BIND_JAVA,   /* classes over java.lang.foreign, final since Java 22 */
-	CAIRN_BIND_PYTHON, /* a module over memoryview, without dependencies, Python 3.6 */
-	CAIRN_BIND_JSON,   /* what the others are made from: one object per type */
-	CAIRN_BIND_GO,     /* a package over byte slices, Go 1.18 */
+	CAIRN_BIND_C,          /* a header of static inline functions, C11 */
+	CAIRN_BIND_RUST,       /* a module over byte slices, no_std, Rust 1.77 */
+	CAIRN_BIND_JAVA,       /* classes over java.lang.foreign, final since Java 22 */
+	CAIRN_BIND_PYTHON,     /* a module over memoryview, without dependencies, Python 3.6 */
+	CAIRN_BIND_JSON,       /* what the others are made from: one object per type */
+	CAIRN_BIND_GO,         /* a package over byte slices, Go 1.18 */
 	CAIRN_BIND_TYPESCRIPT, /* a module over DataView, ES2020 */
 };
 
 struct cairn_bind_opts {
-	size_t size; /* sizeof(struct cairn_bind_opts); a longer, unknown tail must be zero */
-	bool big_endian;     /* of the bytes, and of the places of bit-fields */
+	size_t size;     /* sizeof(struct cairn_bind_opts); a longer, unknown tail must be zero */
+	bool big_endian; /* of the bytes, and of the places of bit-fields */
 	/*
 	 * Java: names of ASCII letters, digits and _ with dots between them; NULL: none. Go: one
 	 * such name; NULL: records.
 	 */
 	const char *package;
-	const char *origin;  /* named in the first comment; NULL: not */
+	const char *origin; /* named in the first comment; NULL: not */
 	/*
 	 * set to the number of names that are no identifiers and are written in another way; NULL:
 	 * not counted NULL: not
 	 */
 	size_t *n_renamed;
-	bool accessors;      /* JSON: also what the accessors are called, in @names_of */
+	bool accessors; /* JSON: also what the accessors are called, in @names_of */
 	enum cairn_bind_lang names_of;
 };
 

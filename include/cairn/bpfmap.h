@@ -83,16 +83,16 @@ int cairn_bpfmap_find_type(struct cairn_bpfmap *map, const char *name,
 /* Whom a value of a storage map belongs to. */
 struct cairn_bpfmap_owner {
 	const char *kind; /* "task", "cgroup", "socket", "inode" */
-	uint64_t id;	  /* of a task its thread id, else the number of its inode */
+	uint64_t id;      /* of a task its thread id, else the number of its inode */
 	/* for a task its comm; for a socket the owner that has it open; else a path. Any bytes */
 	const char *name;
 };
 
 struct cairn_bpfmap_entry {
 	const struct cairn_bpfmap_owner *owner; /* NULL: the map has none */
-	const uint8_t *key;   /* NULL: the map has no keys */
-	const uint8_t *value; /* all of these are valid during the call only */
-	uint32_t n_value;     /* bytes; for a per-CPU map those of one CPU */
+	const uint8_t *key;                     /* NULL: the map has no keys */
+	const uint8_t *value;                   /* all of these are valid during the call only */
+	uint32_t n_value;                       /* bytes; for a per-CPU map those of one CPU */
 	uint32_t n_cpus; /* per-CPU maps: how many values there are, @stride bytes apart; else 1 */
 	uint32_t stride;
 };

@@ -90,7 +90,7 @@ struct cairn_btf_type {
 enum { CAIRN_BTF_INT_SIGNED = 1, CAIRN_BTF_INT_CHAR = 2, CAIRN_BTF_INT_BOOL = 4 };
 #define CAIRN_BTF_INT_ENCODING(word) (((word) >> 24) & 0xf)
 #define CAIRN_BTF_INT_OFFSET(word)   (((word) >> 16) & 0xff)
-#define CAIRN_BTF_INT_BITS(word)     ((word) & 0xff)
+#define CAIRN_BTF_INT_BITS(word)     ((word)&0xff)
 
 /* Flags of LOC_PARAM in the N dialect, and the register number that stands for the frame base. */
 enum {
@@ -137,9 +137,9 @@ struct cairn_btf_loc_param {
 	uint32_t size;   /* bytes of the value */
 	uint32_t n_regs; /* 0, 1, or 2: the low part first */
 	uint32_t reg[2];
-	int64_t offset;  /* of OFFSET */
-	int64_t value;   /* of CONST, extended by its sign when SIGNED */
-	bool continues;  /* v1: the next slot is the rest of the same parameter */
+	int64_t offset; /* of OFFSET */
+	int64_t value;  /* of CONST, extended by its sign when SIGNED */
+	bool continues; /* v1: the next slot is the rest of the same parameter */
 };
 
 /* ---- reading ---- */
@@ -245,7 +245,7 @@ int cairn_btf_check(const struct cairn_btf *btf,
 
 /* A version of Linux, as cairn_btf_check_for_kernel() takes it: CAIRN_BTF_LINUX(6, 18). */
 #define CAIRN_BTF_LINUX(major, minor) ((uint32_t)(major) << 8 | (minor))
-#define CAIRN_BTF_LINUX_OLDEST CAIRN_BTF_LINUX(6, 1) /* whose rules are known */
+#define CAIRN_BTF_LINUX_OLDEST        CAIRN_BTF_LINUX(6, 1) /* whose rules are known */
 
 /*
  * The same, and the rules that a kernel adds to the format (BPF_BTF_LOAD). Names are C identifiers,
@@ -272,7 +272,7 @@ struct cairn_btf_builder;
 
 struct cairn_btf_build_opts {
 	size_t size;
-	const struct cairn_btf *base; /* must outlive the builder and be its readers' base */
+	const struct cairn_btf *base;   /* must outlive the builder and be its readers' base */
 	enum cairn_btf_dialect dialect; /* of LOC kinds; NO_LOC: adding one is -EINVAL */
 	bool big_endian;
 	bool layout; /* write a layout section */
@@ -427,8 +427,8 @@ struct cairn_btf_losses {
 	uint32_t functions;
 	/* left out: of another file, without a size, or overlapping another one */
 	uint32_t variables;
-	uint32_t sections;  /* left out: without a size before the object is linked */
-	uint32_t floats;    /* members at odd offsets, written as bytes */
+	uint32_t sections; /* left out: without a size before the object is linked */
+	uint32_t floats;   /* members at odd offsets, written as bytes */
 };
 
 /*

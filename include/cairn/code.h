@@ -32,11 +32,11 @@
 CAIRN_BEGIN_DECLS
 
 enum cairn_code_source {
-	CAIRN_CODE_FILE,      /* a mapped file */
+	CAIRN_CODE_FILE, /* a mapped file */
 	CAIRN_CODE_VDSO,
-	CAIRN_CODE_ELF,	      /* the registry: a range of code of an ELF object */
-	CAIRN_CODE_JIT,	      /* the registry: a region of a JIT */
-	CAIRN_CODE_GDB,	      /* a symbol file in GDB's list, __jit_debug_descriptor */
+	CAIRN_CODE_ELF,       /* the registry: a range of code of an ELF object */
+	CAIRN_CODE_JIT,       /* the registry: a region of a JIT */
+	CAIRN_CODE_GDB,       /* a symbol file in GDB's list, __jit_debug_descriptor */
 	CAIRN_CODE_JITDUMP,   /* a mapping for which a jitdump file has functions */
 	CAIRN_CODE_PERF_MAP,  /* the same for a perf-map file */
 	CAIRN_CODE_ANONYMOUS, /* executable memory without a description */
@@ -44,19 +44,19 @@ enum cairn_code_source {
 
 /* The means by which a frame there is unwound. */
 enum cairn_code_unwind {
-	CAIRN_CODE_UNWIND_NONE,	     /* by nothing */
-	CAIRN_CODE_UNWIND_FILE,	     /* the file's call frame information */
-	CAIRN_CODE_UNWIND_ROWS,	     /* rows of the registry */
-	CAIRN_CODE_UNWIND_EH_FRAME,  /* call frame information in memory, or in a jitdump file */
-	CAIRN_CODE_UNWIND_FP,	     /* the frame pointer, as its owner declares */
-	CAIRN_CODE_UNWIND_ASSUMED, /* the frame pointer, which no source declares: an assumption */
+	CAIRN_CODE_UNWIND_NONE,     /* by nothing */
+	CAIRN_CODE_UNWIND_FILE,     /* the file's call frame information */
+	CAIRN_CODE_UNWIND_ROWS,     /* rows of the registry */
+	CAIRN_CODE_UNWIND_EH_FRAME, /* call frame information in memory, or in a jitdump file */
+	CAIRN_CODE_UNWIND_FP,       /* the frame pointer, as its owner declares */
+	CAIRN_CODE_UNWIND_ASSUMED,  /* the frame pointer, which no source declares: an assumption */
 };
 
 struct cairn_code_range {
 	struct cairn_addr lo, hi; /* [lo, hi) */
 	enum cairn_code_source source;
 	enum cairn_code_unwind unwind; /* the first means that is tried */
-	const char *owner; /* path, or a region's name; NULL: none. Borrowed */
+	const char *owner;             /* path, or a region's name; NULL: none. Borrowed */
 	/* the registration's epoch, which is unique; 0: the source has none */
 	uint64_t generation;
 	uint64_t since_ns, until_ns; /* CLOCK_MONOTONIC; 0: not known, and still there */

@@ -44,8 +44,8 @@ enum cairn_value_style {
  * "<of>".
  */
 struct cairn_value_arm {
-	const char *of;    /* the union's name as a member; "" for those without a name */
-	const char *arm;   /* name of the arm */
+	const char *of;  /* the union's name as a member; "" for those without a name */
+	const char *arm; /* name of the arm */
 	/*
 	 * the member of the enclosing struct, an integer or enum, that decides; NULL: always NULL:
 	 * always
@@ -57,7 +57,7 @@ struct cairn_value_arm {
 /* The format of a long double of 16 bytes. */
 enum cairn_long_double {
 	CAIRN_LONG_DOUBLE_X87,
-	CAIRN_LONG_DOUBLE_QUAD,	 /* IEEE, as on aarch64, riscv64 and s390x */
+	CAIRN_LONG_DOUBLE_QUAD,  /* IEEE, as on aarch64, riscv64 and s390x */
 	CAIRN_LONG_DOUBLE_OTHER, /* two doubles, as on ppc64: not read, its bytes are shown */
 };
 
@@ -71,7 +71,7 @@ struct cairn_value_opts {
 	/* elements of an array shown before "..."; 0 means all that are there */
 	uint32_t max_elems;
 	uint32_t max_depth; /* nesting shown before "..."; 0 means 16, and more than 64 means 64 */
-	bool big_endian; /* the bytes, and the positions of bit-fields */
+	bool big_endian;    /* the bytes, and the positions of bit-fields */
 	bool padding; /* bytes of structs that no member covers are shown, as "<padding OFFSET>" */
 	enum cairn_long_double long_double; /* of 16 bytes */
 	const struct cairn_value_arm *arms;
@@ -206,7 +206,7 @@ int cairn_text_quote(struct cairn_text_out *out, const char *text, size_t n, boo
 enum cairn_record_rule {
 	/* ring buffers: the type's size; more only when it ends in a flexible array */
 	CAIRN_RECORD_EXACT,
-	CAIRN_RECORD_PERF,  /* perf buffers: up to 7 bytes more, as samples are filled up to 8 */
+	CAIRN_RECORD_PERF, /* perf buffers: up to 7 bytes more, as samples are filled up to 8 */
 };
 
 /* The size of the type; a minimum if it ends with a flexible array. */

@@ -38,17 +38,17 @@ enum cairn_hazard {
 	CAIRN_HAZARD_MASKS_TRAPS,    /* mov ss, pop ss: refused by the kernel */
 	/* an opcode the kernel does not probe (also: not decodable by it) */
 	CAIRN_HAZARD_NOT_PROBEABLE,
-	CAIRN_HAZARD_TRAP,           /* already int3: another program's breakpoint, or padding */
+	CAIRN_HAZARD_TRAP, /* already int3: another program's breakpoint, or padding */
 	/* 5-byte nop not at a function's entry: corrupts the red zone */
 	CAIRN_HAZARD_NOP5_RED_ZONE,
 	CAIRN_HAZARD_NOT_A_BOUNDARY, /* not the start of an instruction of executable code */
 	CAIRN_HAZARD_MISEMULATED,    /* taken for another instruction (many of AVX): not executed */
 	/* pushf, syscall, sgdt, ...: the single step changes its result or ends the program */
 	CAIRN_HAZARD_SEES_STEP,
-	CAIRN_HAZARD_REPEATS,        /* rep movs and the like: one event for each repetition */
+	CAIRN_HAZARD_REPEATS, /* rep movs and the like: one event for each repetition */
 	/* the file that was read has no code: a debug file alone, or its unbound sidecar */
 	CAIRN_HAZARD_NOT_CHECKED,
-	CAIRN_HAZARD_N               /* how many there are; no hazard itself */
+	CAIRN_HAZARD_N /* how many there are; no hazard itself */
 };
 
 /* "lock prefix: the probe attaches and never fires"; a sentence without a full stop. Static. */

@@ -71,23 +71,23 @@ struct cairn_abi {
 	const char *triple; /* its name for clang --target= */
 	struct cairn_scalar_layout scalars[CAIRN_C_N_SCALARS];
 	bool big_endian;
-	bool char_unsigned;  /* plain char */
+	bool char_unsigned; /* plain char */
 	bool wchar_unsigned;
 	uint8_t wchar_size;
 	/* Bit-fields by Microsoft's rules, also in struct ms_struct elsewhere. */
 	bool ms;
 	/* A bit-field without a name, also of width 0, raises the alignment of the struct. */
 	bool unnamed_counts;
-	uint8_t bare_aligned;     /* __attribute__((aligned)) */
+	uint8_t bare_aligned;      /* __attribute__((aligned)) */
 	uint32_t vector_align_max; /* bytes; a vector is aligned to its size up to here */
 	/* bytes; an _Atomic up to here is aligned to its size, rounded up to a power of 2 */
 	uint8_t atomic_max;
-	uint8_t empty_size;       /* of a struct without members */
-	uint8_t va_list_size;     /* of the struct that __builtin_va_list is; 0: it is a pointer */
-	bool va_list_array;       /* it is an array of one such struct */
+	uint8_t empty_size;   /* of a struct without members */
+	uint8_t va_list_size; /* of the struct that __builtin_va_list is; 0: it is a pointer */
+	bool va_list_array;   /* it is an array of one such struct */
 	/* bytes; _BitInt(N) is aligned to N rounded up to a power of 2, up to here */
 	uint8_t bit_int_align;
-	uint32_t bit_int_max;     /* bits; 0: there is no _BitInt */
+	uint32_t bit_int_max; /* bits; 0: there is no _BitInt */
 };
 
 /* The ABI of that name; NULL when it is not known. */
@@ -103,13 +103,13 @@ const struct cairn_abi *cairn_abi_of_elf(unsigned int machine, bool is_64, bool 
 /* ---- placing ---- */
 
 struct cairn_place_member {
-	uint64_t size;      /* bytes of the type; for a bit-field of its declared type */
-	uint32_t align;     /* bytes, of the type */
-	uint32_t aligned;   /* __attribute__((aligned(N))) on the member; 0: none */
-	bool packed;        /* __attribute__((packed)) on the member */
+	uint64_t size;    /* bytes of the type; for a bit-field of its declared type */
+	uint32_t align;   /* bytes, of the type */
+	uint32_t aligned; /* __attribute__((aligned(N))) on the member; 0: none */
+	bool packed;      /* __attribute__((packed)) on the member */
 	bool named;
 	bool bit_field;
-	uint32_t width;     /* of a bit-field in bits; 0 closes the unit */
+	uint32_t width; /* of a bit-field in bits; 0 closes the unit */
 	/*
 	 * The type demands its alignment even if the struct is packed: a struct that is itself
 	 * declared aligned. MS only.
@@ -128,14 +128,14 @@ struct cairn_place_record {
 	struct cairn_place_member *members;
 	size_t n_members;
 	bool is_union;
-	bool packed;        /* __attribute__((packed)) */
-	bool ms_struct;     /* __attribute__((ms_struct)) */
+	bool packed;    /* __attribute__((packed)) */
+	bool ms_struct; /* __attribute__((ms_struct)) */
 	/* __attribute__((gcc_struct)): not Microsoft's rules, on an ABI that has them */
 	bool gcc_struct;
-	uint32_t aligned;   /* __attribute__((aligned(N))) on the struct; 0: none */
-	uint32_t pack;      /* #pragma pack(N); 0: none */
-	uint64_t size;      /* result, bytes */
-	uint32_t align;     /* result, bytes */
+	uint32_t aligned; /* __attribute__((aligned(N))) on the struct; 0: none */
+	uint32_t pack;    /* #pragma pack(N); 0: none */
+	uint64_t size;    /* result, bytes */
+	uint32_t align;   /* result, bytes */
 };
 
 /*
@@ -205,17 +205,17 @@ struct cairn_layout_member {
  * members are not counted.
  */
 struct cairn_layout_facts {
-	uint64_t size;                       /* bytes */
+	uint64_t size; /* bytes */
 	uint32_t n_members;
-	uint64_t sum_members;                /* bytes of members that are no bit-fields */
-	uint64_t sum_bit_fields;             /* bits */
+	uint64_t sum_members;    /* bytes of members that are no bit-fields */
+	uint64_t sum_bit_fields; /* bits */
 	uint32_t n_holes, n_bit_holes;
-	uint64_t sum_holes;                  /* bytes */
-	uint64_t sum_bit_holes;              /* bits */
-	uint64_t first_hole; /* bytes before the first member; counted in the sums */
+	uint64_t sum_holes;     /* bytes */
+	uint64_t sum_bit_holes; /* bits */
+	uint64_t first_hole;    /* bytes before the first member; counted in the sums */
 	uint32_t first_bit_hole;
-	uint64_t padding;                    /* bytes after the last member */
-	uint32_t bit_padding;                /* bits left over in the last unit */
+	uint64_t padding;     /* bytes after the last member */
+	uint32_t bit_padding; /* bits left over in the last unit */
 	uint32_t aligned; /* bytes that the struct was declared aligned to, or seems to; 0: none */
 	/* the largest among its members, as far as their types show; at least 1 */
 	uint32_t natural_align;

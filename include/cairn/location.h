@@ -39,12 +39,12 @@ enum cairn_loc_op {
 	CAIRN_LOC_CONST, /* imm */
 	CAIRN_LOC_ADDR,  /* run-time address of the link-time address imm */
 	/* Change it. */
-	CAIRN_LOC_LOAD,  /* the size bytes at that address, zero-extended */
-	CAIRN_LOC_SEXT,  /* its low size bytes, sign-extended */
-	CAIRN_LOC_ZEXT,  /* its low size bytes */
+	CAIRN_LOC_LOAD, /* the size bytes at that address, zero-extended */
+	CAIRN_LOC_SEXT, /* its low size bytes, sign-extended */
+	CAIRN_LOC_ZEXT, /* its low size bytes */
 	CAIRN_LOC_NEG,
-	CAIRN_LOC_NOT,   /* bitwise */
-	CAIRN_LOC_SAVE,  /* slot imm = accumulator */
+	CAIRN_LOC_NOT,  /* bitwise */
+	CAIRN_LOC_SAVE, /* slot imm = accumulator */
 	/* acc = acc OP operand, or with the operand SLOT: acc = slot OP acc. */
 	CAIRN_LOC_ADD,
 	CAIRN_LOC_SUB,
@@ -52,9 +52,9 @@ enum cairn_loc_op {
 	CAIRN_LOC_AND,
 	CAIRN_LOC_OR,
 	CAIRN_LOC_XOR,
-	CAIRN_LOC_SHL,   /* by 64 or more: 0 */
-	CAIRN_LOC_SHR,   /* logical; by 64 or more: 0 */
-	CAIRN_LOC_SAR,   /* arithmetic; by 64 or more: all sign bits */
+	CAIRN_LOC_SHL, /* by 64 or more: 0 */
+	CAIRN_LOC_SHR, /* logical; by 64 or more: 0 */
+	CAIRN_LOC_SAR, /* arithmetic; by 64 or more: all sign bits */
 	/* Comparisons are signed and give 0 or 1. */
 	CAIRN_LOC_EQ,
 	CAIRN_LOC_NE,
@@ -84,7 +84,7 @@ struct cairn_loc_step {
 	uint8_t reg;     /* DWARF register number: for REG, and for an operand register */
 	uint8_t size;    /* bytes: for LOAD, SEXT, ZEXT: 1 to 8 */
 	uint32_t reserved;
-	int64_t imm;     /* constant, link-time address, or slot number */
+	int64_t imm; /* constant, link-time address, or slot number */
 };
 
 enum cairn_piece_kind {
@@ -107,18 +107,18 @@ struct cairn_piece {
 /* Why a value is not available at an address. */
 enum cairn_unavailable {
 	CAIRN_AVAILABLE,
-	CAIRN_UNAVAIL_NO_DESCRIPTION,   /* the compiler left this parameter out at this site */
-	CAIRN_UNAVAIL_OPTIMISED_OUT,    /* the debug information says that there is no value */
-	CAIRN_UNAVAIL_NOT_LIVE,         /* it has a location elsewhere, not at this address */
-	CAIRN_UNAVAIL_PARTLY,           /* parts of it are missing */
+	CAIRN_UNAVAIL_NO_DESCRIPTION, /* the compiler left this parameter out at this site */
+	CAIRN_UNAVAIL_OPTIMISED_OUT,  /* the debug information says that there is no value */
+	CAIRN_UNAVAIL_NOT_LIVE,       /* it has a location elsewhere, not at this address */
+	CAIRN_UNAVAIL_PARTLY,         /* parts of it are missing */
 	/* value of a register at function entry that may have changed since */
 	CAIRN_UNAVAIL_ENTRY_VALUE,
 	CAIRN_UNAVAIL_CALLER,           /* needs the caller's frame */
 	CAIRN_UNAVAIL_IMPLICIT_POINTER, /* points to something that is not in memory */
 	CAIRN_UNAVAIL_NO_CFA, /* relative to the frame, and no unwind row gives the CFA here */
-	CAIRN_UNAVAIL_THREAD_LOCAL,     /* in thread-local storage */
-	CAIRN_UNAVAIL_VECTOR_REGISTER,  /* in a register that a probe cannot read */
-	CAIRN_UNAVAIL_AMBIGUOUS,        /* several locations hold here and differ */
+	CAIRN_UNAVAIL_THREAD_LOCAL,    /* in thread-local storage */
+	CAIRN_UNAVAIL_VECTOR_REGISTER, /* in a register that a probe cannot read */
+	CAIRN_UNAVAIL_AMBIGUOUS,       /* several locations hold here and differ */
 	/* in a stack slot or register that may not have been written yet */
 	CAIRN_UNAVAIL_NOT_STORED_YET,
 	/* known, but perhaps already modified by the function itself */
@@ -126,8 +126,8 @@ enum cairn_unavailable {
 	/* the function does not use it, and its callers may know that */
 	CAIRN_UNAVAIL_MAY_NOT_BE_PASSED,
 	CAIRN_UNAVAIL_OTHER_PARAMETER, /* this unit declares another parameter there, by #if */
-	CAIRN_UNAVAIL_UNSUPPORTED,      /* an operation that has no step */
-	CAIRN_UNAVAIL_DAMAGED,          /* the description is damaged */
+	CAIRN_UNAVAIL_UNSUPPORTED,     /* an operation that has no step */
+	CAIRN_UNAVAIL_DAMAGED,         /* the description is damaged */
 	/* the compiler removed it, and the description may be of another call */
 	CAIRN_UNAVAIL_OTHER_CALL,
 	CAIRN_UNAVAIL_WITHOUT_CALL, /* may be hit without a call: by a loop, or by code around it */

@@ -26,7 +26,7 @@ enum cairn_preload_obstacle {
 	CAIRN_PRELOAD_STATIC,
 	/* set-user-ID, set-group-ID or file capabilities that the caller does not have */
 	CAIRN_PRELOAD_PRIVILEGED,
-	CAIRN_PRELOAD_FOREIGN,	  /* of another machine or word size than this program */
+	CAIRN_PRELOAD_FOREIGN, /* of another machine or word size than this program */
 };
 
 /*

@@ -55,12 +55,12 @@ enum cairn_quirk {
 };
 
 struct cairn_quirk_rule {
-	const char *id;        /* "stale-outer-variable": the word in JSON */
-	const char *producers; /* "GCC 12 and 16": those in which it was seen */
-	const char *finding;   /* the page docs/findings/FINDING.md; NULL: none */
+	const char *id;         /* "stale-outer-variable": the word in JSON */
+	const char *producers;  /* "GCC 12 and 16": those in which it was seen */
+	const char *finding;    /* the page docs/findings/FINDING.md; NULL: none */
 	const char *no_finding; /* why there is none; NULL when there is one */
-	const char *effect;    /* what goes wrong and what Cairn does: one or two sentences */
-	const char *file;      /* of src/facts: the code that applies it */
+	const char *effect;     /* what goes wrong and what Cairn does: one or two sentences */
+	const char *file;       /* of src/facts: the code that applies it */
 	/* the reason that the rule gives; CAIRN_AVAILABLE: it makes no value unavailable */
 	enum cairn_unavailable why;
 };

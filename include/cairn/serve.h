@@ -23,16 +23,16 @@ CAIRN_BEGIN_DECLS
 struct cairn_served_call {
 	int pid;
 	uint32_t option; /* in the numbering that is served */
-	uint64_t info;	 /* address in the process */
+	uint64_t info;   /* address in the process */
 	uint64_t info_size;
 	uint32_t flags;
-	int result; /* 0 or the negative errno that the process gets */
+	int result;      /* 0 or the negative errno that the process gets */
 	const char *why; /* an error on this side, not in the call; "" */
 };
 
 struct cairn_serve_opts {
-	size_t size;	 /* sizeof(struct cairn_serve_opts); a longer, unknown tail must be zero */
-	long nr;	 /* number of the system call; one that the kernel does not have */
+	size_t size; /* sizeof(struct cairn_serve_opts); a longer, unknown tail must be zero */
+	long nr;     /* number of the system call; one that the kernel does not have */
 	/* options as the RFC was posted, 0 registers ELF; otherwise as agreed in review */
 	bool rfc_numbers;
 	/* Called for each call, after its answer; may be NULL. */

@@ -93,9 +93,9 @@ struct cairn_sframe_encoded {
 	uint32_t n_mended;
 	/* of the second: a row was disproved, and SFrame cannot express its valid part */
 	uint32_t n_disproved;
-	uint64_t text_bytes;	 /* the code of the first */
+	uint64_t text_bytes;     /* the code of the first */
 	uint64_t left_out_bytes; /* of the second */
-	uint16_t machine;	 /* EM_* of the binary */
+	uint16_t machine;        /* EM_* of the binary */
 };
 
 /*

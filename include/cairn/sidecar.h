@@ -88,7 +88,7 @@ struct cairn_sidecar_image {
 	 */
 	size_t n_missing;
 	char *missing;
-	uint32_t n_left_out; /* damaged units, which are not in it */
+	uint32_t n_left_out;           /* damaged units, which are not in it */
 	struct cairn_err left_out_why; /* the damage of the first of them */
 };
 
@@ -112,7 +112,7 @@ struct cairn_sidecar_image {
  * number of threads. Threads: any.
  */
 int cairn_sidecar_make(const struct cairn_binary *bin, const struct cairn_sidecar_make_opts *opts,
-		    struct cairn_sidecar_image *ret, struct cairn_err *err);
+		       struct cairn_sidecar_image *ret, struct cairn_err *err);
 
 /* Takes NULL, and an image that is all zero. */
 void cairn_sidecar_image_free(struct cairn_sidecar_image *image);
@@ -275,7 +275,7 @@ struct cairn_sidecar_search {
 	 * CAIRN_SIDECAR_CACHE_BYTES.
 	 */
 	uint64_t cache_bytes;
-	bool sites;   /* it must have the sites of functions; one without is made again */
+	bool sites; /* it must have the sites of functions; one without is made again */
 	/*
 	 * no user waits for cairn_sidecar_keep(): an attempt that failed minutes ago is not
 	 * repeated
@@ -372,7 +372,7 @@ struct cairn_sidecar_pruned {
  * there; or an error of opendir(3).
  */
 int cairn_sidecar_prune(const char *cache_dir, uint64_t max_bytes, struct cairn_sidecar_pruned *ret,
-		     struct cairn_err *err);
+			struct cairn_err *err);
 
 /* ---- serving one ---- */
 
@@ -419,7 +419,7 @@ struct cairn_frame {
 	const char *file; /* NULL when unknown */
 	/* 0: the compiler assigns the code to no line, or the line is unknown */
 	uint32_t line;
-	uint32_t column;  /* 0 when unknown */
+	uint32_t column; /* 0 when unknown */
 };
 
 /*

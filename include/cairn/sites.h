@@ -39,7 +39,7 @@ CAIRN_BEGIN_DECLS
 struct cairn_sites;
 
 enum cairn_site_kind {
-	CAIRN_SITE_OUT_OF_LINE,   /* an out-of-line body: the function itself, or a clone of it */
+	CAIRN_SITE_OUT_OF_LINE, /* an out-of-line body: the function itself, or a clone of it */
 	/*
 	 * A copy in another function. If the compiler duplicated its code afterwards (an unrolled
 	 * loop), the copy has one DIE and several entries. Each entry is a site; all but the first
@@ -66,7 +66,7 @@ enum cairn_address_rule {
 	CAIRN_AT_CFG_ENTRY,
 	/* an extra entry row in the line table: the compiler duplicated the copy */
 	CAIRN_AT_ENTRY_ROW,
-	CAIRN_AT_SYMBOL,      /* no debug information: the address of a symbol */
+	CAIRN_AT_SYMBOL, /* no debug information: the address of a symbol */
 };
 
 /*
@@ -175,7 +175,7 @@ struct cairn_function {
 	const char *linkage_name; /* NULL if it is the same or unknown */
 	const char *decl_file;    /* NULL when unknown */
 	uint32_t decl_line;
-	uint32_t return_type;     /* 0: void */
+	uint32_t return_type; /* 0: void */
 	bool variadic;
 	/*
 	 * The function may have parameters and a result, but the debug information does not
@@ -200,8 +200,8 @@ struct cairn_function {
 
 /* How a list of functions was found. */
 enum cairn_found {
-	CAIRN_FOUND_NAME,     /* all have the name; several: the name is ambiguous */
-	CAIRN_FOUND_PATTERN,  /* all match the pattern */
+	CAIRN_FOUND_NAME,    /* all have the name; several: the name is ambiguous */
+	CAIRN_FOUND_PATTERN, /* all match the pattern */
 	/* the name is a symbol, and they begin at its address: malloc, __libc_malloc */
 	CAIRN_FOUND_SYMBOL,
 	/* the name is an indirect function's; these are its implementations */
@@ -212,7 +212,7 @@ struct cairn_function_list {
 	size_t n;
 	const struct cairn_function *const *p;
 	enum cairn_found found; /* no meaning if n is 0, except: */
-	/*
+				/*
 	 * CAIRN_FOUND_INDIRECT with n 0: the implementations are not known, and the resolver is not
 	 * the function.
 	 */

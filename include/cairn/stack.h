@@ -35,20 +35,20 @@ CAIRN_BEGIN_DECLS
 
 /* Why a walk ended. */
 enum cairn_walk_end {
-	CAIRN_WALK_OUTERMOST,	/* complete: the last frame has no caller */
+	CAIRN_WALK_OUTERMOST,   /* complete: the last frame has no caller */
 	CAIRN_WALK_UNDESCRIBED, /* no unwind row describes the last frame's address */
 	/* its address is in no file: code made at run time without a description, or no code */
 	CAIRN_WALK_NO_FILE,
-	CAIRN_WALK_UNREADABLE,	/* the stack is not where it should be */
-	CAIRN_WALK_LOST,	/* a register that is needed was not saved */
-	CAIRN_WALK_LOOP,	/* the stack leads back to itself */
-	CAIRN_WALK_LIMIT,	/* more frames than the limit */
-	CAIRN_WALK_GONE,	/* the thread ended before it could be stopped */
+	CAIRN_WALK_UNREADABLE, /* the stack is not where it should be */
+	CAIRN_WALK_LOST,       /* a register that is needed was not saved */
+	CAIRN_WALK_LOOP,       /* the stack leads back to itself */
+	CAIRN_WALK_LIMIT,      /* more frames than the limit */
+	CAIRN_WALK_GONE,       /* the thread ended before it could be stopped */
 	/*
 	 * the return address does not follow a call: the stack was overwritten. cairn/backtrace.h
 	 */
 	CAIRN_WALK_NO_CALL,
-	CAIRN_WALK_NO_ROOM,	/* too little stack is left to go on. cairn/backtrace.h */
+	CAIRN_WALK_NO_ROOM,     /* too little stack is left to go on. cairn/backtrace.h */
 	CAIRN_WALK_NOT_STOPPED, /* the thread waits in the kernel and cannot be interrupted */
 	/*
 	 * complete by assumption: the last frame has no caller, and one of the frames before it is
@@ -80,8 +80,8 @@ struct cairn_stack_frame {
 	bool is_assumed;
 	bool has_off;
 	enum cairn_code_unwind unwind; /* the means by which it is left */
-	const char *assumed; /* the assumption, in static words; NULL: none NULL */
-	struct cairn_vaddr vaddr; /* @at as an address in the binary */
+	const char *assumed;           /* the assumption, in static words; NULL: none NULL */
+	struct cairn_vaddr vaddr;      /* @at as an address in the binary */
 	/* NULL if there is no file, or it cannot be read. Borrowed */
 	const struct cairn_binary *bin;
 	/* the file's sidecar, when find_sidecar found one. Borrowed */
@@ -96,7 +96,7 @@ struct cairn_stack_frame {
 	 * these are borrowed.
 	 */
 	const struct cairn_code_range *code; /* NULL: no description */
-	size_t n_functions; /* innermost first; 0: no name is known */
+	size_t n_functions;                  /* innermost first; 0: no name is known */
 	const struct cairn_frame *functions;
 	enum cairn_code_source named_by; /* the source of the names; valid with n_functions */
 	uint64_t off; /* of @at from the beginning of the outermost function; valid with has_off */
@@ -110,7 +110,7 @@ struct cairn_thread_stack {
 	/* innermost first; a frame that occurs in several stacks is shared by them */
 	const struct cairn_stack_frame *const *frames;
 	enum cairn_walk_end end;
-	const char *why; /* the end in words, with address and file */
+	const char *why;     /* the end in words, with address and file */
 	uint64_t stopped_ns; /* how long the thread did not run; 0 for a core */
 	/*
 	 * For a core: the signal that the thread got, 0 for none, and the address that it is about.
@@ -122,10 +122,10 @@ struct cairn_thread_stack {
 
 struct cairn_stacks_opts {
 	size_t size; /* sizeof(struct cairn_stacks_opts); a longer, unknown tail must be zero */
-	size_t max_frames; /* per thread; 0: 1024 */
+	size_t max_frames;    /* per thread; 0: 1024 */
 	unsigned int threads; /* for making unwind tables; 0: one per processor */
 	/* For a core file; they have to last until cairn_stacks_close(). */
-	const char *sysroot; /* a prefix to the paths of mapped files; NULL: none */
+	const char *sysroot;           /* a prefix to the paths of mapped files; NULL: none */
 	const char *const *debug_dirs; /* as in struct cairn_binary_opts */
 	size_t n_debug_dirs;
 	/*
@@ -180,7 +180,7 @@ struct cairn_stacks;
  * (waitpid(-1) without __WNOTHREAD takes our stops). Signals: no.
  */
 int cairn_stacks_open_pid(int pid, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
-			    struct cairn_err *err);
+			  struct cairn_err *err);
 
 /*
  * cairn_stacks_open_core - the stacks of all threads of a core file, from the kernel, gcore or
@@ -261,10 +261,10 @@ enum cairn_unavailable cairn_stacks_value(const struct cairn_stacks *stacks,
 
 /* The cost for the process. */
 struct cairn_stacks_moment {
-	uint64_t stopped_ns;  /* from the first thread's stop until the last one continues */
+	uint64_t stopped_ns; /* from the first thread's stop until the last one continues */
 	/* there was a moment at which all threads were stopped, and all data was read then */
 	bool is_consistent;
-	size_t copied_bytes;  /* of their stacks */
+	size_t copied_bytes; /* of their stacks */
 };
 void cairn_stacks_moment(const struct cairn_stacks *stacks, struct cairn_stacks_moment *ret);
 

@@ -80,7 +80,7 @@ struct cairn_trace_opts {
 	 */
 	bool follow_children;
 	/* Never move a probe to a cheaper instruction of the same basic block. */
-	bool no_move; /* for comparisons; moving is exact */
+	bool no_move;           /* for comparisons; moving is exact */
 	bool assume_unmodified; /* as cairn_sites_opts */
 	enum cairn_trace_backend backend;
 	/* Bytes of the ring buffer, rounded up to a power of two of at least a page; 0: 8 MiB. */
@@ -326,7 +326,7 @@ struct cairn_event_value {
 
 /* A hit of a site; borrowed during the callback. */
 struct cairn_event {
-	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint64_t time_ns;  /* CLOCK_MONOTONIC */
 	uint64_t since_ns; /* since cairn_trace_attach() */
 	uint32_t pid, tid;
 	char comm[16];
@@ -403,12 +403,12 @@ struct cairn_trace_stats {
 	uint64_t missed;
 	uint64_t load_ns, attach_ns, detach_ns;
 	enum cairn_trace_backend backend;
-	bool sleepable;          /* memory not yet resident was read, too */
+	bool sleepable; /* memory not yet resident was read, too */
 	bool children_followed;
-	bool children_known;     /* n_children means something */
+	bool children_known; /* n_children means something */
 	/* of the traced process and its followed children, those that ran before among them */
 	uint64_t n_children;
-	uint64_t n_running;      /* of these, those that ran before: known when children_known */
+	uint64_t n_running; /* of these, those that ran before: known when children_known */
 };
 
 /*

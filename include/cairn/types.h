@@ -31,8 +31,8 @@ enum cairn_type_kind {
 	CAIRN_T_INT, /* encoding distinguishes signed, bool, char */
 	CAIRN_T_FLOAT,
 	CAIRN_T_PTR,
-	CAIRN_T_REF,	    /* C++ & */
-	CAIRN_T_RREF,	    /* C++ && */
+	CAIRN_T_REF,        /* C++ & */
+	CAIRN_T_RREF,       /* C++ && */
 	CAIRN_T_MEMBER_PTR, /* C++ pointer to member */
 	CAIRN_T_ARRAY,
 	CAIRN_T_STRUCT,
@@ -44,7 +44,7 @@ enum cairn_type_kind {
 	CAIRN_T_VOLATILE,
 	CAIRN_T_RESTRICT,
 	CAIRN_T_ATOMIC,
-	CAIRN_T_FUNC,	     /* function type: ref is the return type, members are parameters */
+	CAIRN_T_FUNC,        /* function type: ref is the return type, members are parameters */
 	CAIRN_T_UNSPECIFIED, /* decltype(nullptr) and the like: has a name only */
 };
 
@@ -54,7 +54,7 @@ enum cairn_type_encoding {
 	CAIRN_ENC_BOOL,
 	CAIRN_ENC_SIGNED_CHAR,
 	CAIRN_ENC_UNSIGNED_CHAR,
-	CAIRN_ENC_UTF,	   /* char8_t, char16_t, char32_t */
+	CAIRN_ENC_UTF,     /* char8_t, char16_t, char32_t */
 	CAIRN_ENC_COMPLEX, /* of a FLOAT */
 	/*
 	 * Not decoded: decimal floats, an enum that is unread or only declared.
@@ -109,8 +109,8 @@ struct cairn_variant {
 struct cairn_variants {
 	/* of the discriminant: an integer, enum or pointer; 0: there is none, and one variant */
 	uint32_t type;
-	uint32_t bit_size; /* of a bit-field; else 0 */
-	int64_t bit_off;  /* from the start of the union; may be below 0 */
+	uint32_t bit_size;              /* of a bit-field; else 0 */
+	int64_t bit_off;                /* from the start of the union; may be below 0 */
 	const struct cairn_variant *of; /* for each member; not used for a discriminant */
 };
 
@@ -146,7 +146,7 @@ struct cairn_type {
 	 */
 	bool unread;
 	bool prototyped; /* FUNC: false for the old style "int f()" */
-	bool variadic;	 /* FUNC */
+	bool variadic;   /* FUNC */
 	/* Array: number of elements; has_count is false for "[]" and variable length. */
 	bool has_count;
 	uint64_t count;

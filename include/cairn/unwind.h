@@ -104,11 +104,11 @@ typedef bool (*cairn_read_memory)(void *ctx, struct cairn_addr at, void *ret, si
 
 enum cairn_step {
 	CAIRN_STEP_OK,
-	CAIRN_STEP_OUTERMOST,	/* the frame has no caller, by its rule */
+	CAIRN_STEP_OUTERMOST,   /* the frame has no caller, by its rule */
 	CAIRN_STEP_UNDESCRIBED, /* the rule is none */
-	CAIRN_STEP_UNREADABLE,	/* the stack is not at the rule's address */
-	CAIRN_STEP_LOST,	/* the rule starts from a register whose value is not known here */
-	CAIRN_STEP_STUCK,	/* the caller's frame would not be further up the stack */
+	CAIRN_STEP_UNREADABLE,  /* the stack is not at the rule's address */
+	CAIRN_STEP_LOST,        /* the rule starts from a register whose value is not known here */
+	CAIRN_STEP_STUCK,       /* the caller's frame would not be further up the stack */
 };
 
 /*

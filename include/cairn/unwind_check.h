@@ -35,11 +35,11 @@ struct cairn_unwind_disagreement {
 };
 
 struct cairn_unwind_checked {
-	uint64_t text_bytes;	 /* of code that rows describe */
+	uint64_t text_bytes; /* of code that rows describe */
 	/* bytes of these whose instructions were reached and whose row could be compared */
 	uint64_t followed_bytes;
-	uint64_t fp_bytes;	 /* where a walk by frame pointers finds the same caller */
-	uint64_t sframe_bytes;	 /* that SFrame describes, too; 0 without a section .sframe */
+	uint64_t fp_bytes;     /* where a walk by frame pointers finds the same caller */
+	uint64_t sframe_bytes; /* that SFrame describes, too; 0 without a section .sframe */
 	uint64_t n_fdes;
 	/*
 	 * where following ended: an indirect jump, a stack pointer from somewhere, a call that does

@@ -39,7 +39,8 @@ static int run(unsigned int times)
 {
 	static char packet[64];
 	struct bpf_program *prog = bpf_object__next_program(object, NULL);
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet, .data_size_in = sizeof(packet), .repeat = (int)times);
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = packet, .data_size_in = sizeof(packet),
+		    .repeat = (int)times);
 
 	return bpf_prog_test_run_opts(bpf_program__fd(prog), &opts);
 }
@@ -78,7 +79,8 @@ static int put_names(const char *name, uint32_t n)
 
 	for (uint32_t i = 0; i < n && !rc; i++) {
 		value.pid = i;
-		snprintf(value.filename, sizeof(value.filename), "/usr/lib/x86_64-linux-gnu/libexample-%u.so.6", i);
+		snprintf(value.filename, sizeof(value.filename),
+			 "/usr/lib/x86_64-linux-gnu/libexample-%u.so.6", i);
 		rc = bpf_map_update_elem(bpf_map__fd(map), &i, &value, BPF_ANY);
 	}
 	return rc;
@@ -122,7 +124,8 @@ static int on_record(void *ctx, void *data, size_t size)
 
 static struct ring_buffer *reader(void)
 {
-	return ring_buffer__new(bpf_object__find_map_fd_by_name(object, "events"), on_record, NULL, NULL);
+	return ring_buffer__new(bpf_object__find_map_fd_by_name(object, "events"), on_record, NULL,
+				NULL);
 }
 
 static unsigned long drain(void)
@@ -156,7 +159,8 @@ static unsigned long storm(unsigned long ms)
 	do {
 		ring_buffer__consume(ring);
 		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
+	} while (now.tv_sec < end.tv_sec ||
+		 (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
 	stop = true;
 	pthread_join(writer, NULL);
 	ring_buffer__free(ring);
@@ -201,7 +205,8 @@ int main(int argc, char **argv)
 		printf("BPF objects cannot be loaded here: %s\n", strerror(errno));
 		return 77;
 	}
-	bpf_object__for_each_map(map, object) {
+	bpf_object__for_each_map(map, object)
+	{
 		struct bpf_map_info info = {0};
 		uint32_t size = sizeof(info);
 		bpf_obj_get_info_by_fd(bpf_map__fd(map), &info, &size);

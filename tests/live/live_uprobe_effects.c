@@ -194,7 +194,7 @@ struct leaf {
 	int depth; /* the function keeps its argument at -depth(%rsp) */
 	unsigned page_off;
 	bool nop_first; /* the nop is the function's first instruction */
-	bool wrong;	/* on 6.18 */
+	bool wrong;     /* on 6.18 */
 };
 
 /* Puts the function at @at; returns the offset of its nop from there. */

@@ -125,10 +125,12 @@ static void legacy_maps(struct bytes prefix, bool all)
 
 static void legacy_cases(void)
 {
+	/* clang-format off */
 	static const struct bytes full[] = {
 		B(""),	   B("\x66"),	  B("\xf2"),	 B("\xf3"),	B("\x48"),
 		B("\x41"), B("\x66\x48"), B("\xf2\x48"), B("\xf3\x48"), B("\x4d"),
 	};
+	/* clang-format on */
 	static const struct bytes some[] = {
 		B("\xf0"),
 		B("\x26"),

@@ -51,24 +51,30 @@ static const uint8_t far_stub[] = {0xff, 0xe3};
  * A function around one instruction: rdi points to the memory that is compared, rsi to its second half. @setup may change
  * all but what is below rsp; flags are 0x246 before @insn. @finish takes away what it left on the stack.
  */
-#define CASE(id, setup, insn, finish)                                                                                    \
-	extern const char start_##id[], place_##id[], end_##id[];                                                        \
-	__asm__(".text\nstart_" #id ":\n"                                                                                \
-		"push %rbx; push %rbp; push %r12; push %r13; push %r14; push %r15\n"                                     \
-		"mov %rsp, saved_rsp(%rip)\n"                                                                            \
-		"lea out+176(%rip), %rdi; lea 512(%rdi), %rsi\n"                                                         \
-		"mov $0x1111, %eax; mov $0x4444, %ebx; mov $4, %ecx; mov $0x3333, %edx; mov $0x7777, %ebp\n"             \
-		"mov $0x8888, %r8d; mov $0x9999, %r9d; mov $0xaaaa, %r10d; mov $0xbbbb, %r11d; mov $0xcccc, %r12d\n"     \
-		"mov $0xdddd, %r13d; mov $0xeeee, %r14d; mov $0xffff, %r15d\n" setup "\n"                                \
-		"push $0x246; popfq\n"                                                                                   \
-		"place_" #id ": " insn "\n"                                                                              \
-		"end_" #id ": " finish "\n"                                                                              \
-		"mov %rax, out(%rip); mov %rbx, out+8(%rip); mov %rcx, out+16(%rip); mov %rdx, out+24(%rip)\n"           \
-		"mov %rsi, out+32(%rip); mov %rdi, out+40(%rip); mov %rbp, out+48(%rip); mov %r8, out+56(%rip)\n"        \
-		"mov %r9, out+64(%rip); mov %r10, out+72(%rip); mov %r11, out+80(%rip); mov %r12, out+88(%rip)\n"        \
-		"mov %r13, out+96(%rip); mov %r14, out+104(%rip); mov %r15, out+112(%rip); mov %rsp, %rax\n"             \
-		"mov saved_rsp(%rip), %rsp; pushfq; pop out+128(%rip)\n"                                                 \
-		"sub saved_rsp(%rip), %rax; mov %rax, out+120(%rip); cld\n"                                              \
+#define CASE(id, setup, insn, finish)                                                              \
+	extern const char start_##id[], place_##id[], end_##id[];                                  \
+	__asm__(".text\nstart_" #id ":\n"                                                          \
+		"push %rbx; push %rbp; push %r12; push %r13; push %r14; push %r15\n"               \
+		"mov %rsp, saved_rsp(%rip)\n"                                                      \
+		"lea out+176(%rip), %rdi; lea 512(%rdi), %rsi\n"                                   \
+		"mov $0x1111, %eax; mov $0x4444, %ebx; mov $4, %ecx; mov $0x3333, %edx; mov "      \
+		"$0x7777, %ebp\n"                                                                  \
+		"mov $0x8888, %r8d; mov $0x9999, %r9d; mov $0xaaaa, %r10d; mov $0xbbbb, %r11d; "   \
+		"mov $0xcccc, %r12d\n"                                                             \
+		"mov $0xdddd, %r13d; mov $0xeeee, %r14d; mov $0xffff, %r15d\n" setup "\n"          \
+		"push $0x246; popfq\n"                                                             \
+		"place_" #id ": " insn "\n"                                                        \
+		"end_" #id ": " finish "\n"                                                        \
+		"mov %rax, out(%rip); mov %rbx, out+8(%rip); mov %rcx, out+16(%rip); mov %rdx, "   \
+		"out+24(%rip)\n"                                                                   \
+		"mov %rsi, out+32(%rip); mov %rdi, out+40(%rip); mov %rbp, out+48(%rip); mov "     \
+		"%r8, out+56(%rip)\n"                                                              \
+		"mov %r9, out+64(%rip); mov %r10, out+72(%rip); mov %r11, out+80(%rip); mov "      \
+		"%r12, out+88(%rip)\n"                                                             \
+		"mov %r13, out+96(%rip); mov %r14, out+104(%rip); mov %r15, out+112(%rip); mov "   \
+		"%rsp, %rax\n"                                                                     \
+		"mov saved_rsp(%rip), %rsp; pushfq; pop out+128(%rip)\n"                           \
+		"sub saved_rsp(%rip), %rax; mov %rax, out+120(%rip); cld\n"                        \
 		"pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx; ret\n");
 
 #include "live/uprobe_steps.h"
@@ -209,14 +215,15 @@ static struct result measure(const struct a_case *c)
 
 static void print_difference(const struct after *a, const struct after *b)
 {
-	static const char *const names[] = {"rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "r8",    "r9",     "r10",  "r11",
-					    "r12", "r13", "r14", "r15", "rsp", "flags", "signal", "code", "fault", "pc", "tf"};
+	static const char *const names[] = {
+		"rax", "rbx", "rcx", "rdx", "rsi", "rdi",   "rbp",    "r8",   "r9",    "r10", "r11",
+		"r12", "r13", "r14", "r15", "rsp", "flags", "signal", "code", "fault", "pc",  "tf"};
 	enum { N = sizeof(names) / sizeof(names[0]) };
 	const uint64_t *x = (const uint64_t *)a, *y = (const uint64_t *)b;
 	for (size_t i = 0; i < sizeof(*a) / 8; i++)
 		if (x[i] != y[i])
-			printf("    %s %zu: %lx, with a probe %lx\n", i < N ? names[i] : "memory", i < N ? 0 : (i - N) * 8,
-			       (unsigned long)x[i], (unsigned long)y[i]);
+			printf("    %s %zu: %lx, with a probe %lx\n", i < N ? names[i] : "memory",
+			       i < N ? 0 : (i - N) * 8, (unsigned long)x[i], (unsigned long)y[i]);
 }
 
 /* Of all cases. */
@@ -234,21 +241,26 @@ static bool is_unknown_to_processor(const struct result *r)
 
 static void judge(const struct a_case *c, struct verdict *v, bool show_all)
 {
-	enum cairn_hazard hazard = insn_uprobe((const uint8_t *)c->place, (size_t)(c->end - c->place)).hazard;
+	enum cairn_hazard hazard =
+		insn_uprobe((const uint8_t *)c->place, (size_t)(c->end - c->place)).hazard;
 	bool sees = hazard == CAIRN_HAZARD_SEES_STEP, repeats = hazard == CAIRN_HAZARD_REPEATS;
 	if (hazard && !sees && !repeats)
 		return;
 	struct result r = measure(c);
 	if (r.refused || show_all || r.differs)
 		printf("  %-16s %-10s %s, %lu events\n", c->id, cairn_hazard_id(hazard),
-		       r.refused ? "refused" : r.differs ? "differs" : "the same", (unsigned long)r.probed.hits);
+		       r.refused   ? "refused"
+		       : r.differs ? "differs"
+				   : "the same",
+		       (unsigned long)r.probed.hits);
 	if (r.differs)
 		print_difference(&r.plain.after, &r.probed.after);
 	v->n_compared++;
 	v->n_sees += sees;
 	v->n_repeats += repeats;
 	v->unsaid_step |= r.refused || (r.differs && !sees && !IS_AMONG(c->id, known_traces));
-	v->no_step |= sees && !r.differs && !is_unknown_to_processor(&r) && !IS_AMONG(c->id, of_some_processors);
+	v->no_step |= sees && !r.differs && !is_unknown_to_processor(&r) &&
+		      !IS_AMONG(c->id, of_some_processors);
 	/* A call that comes by once, or a string instruction with a count of 0 or 1. */
 	bool once = r.probed.hits == 1 || r.probed.after.signal;
 	bool is_short = strstr(c->id, "_once") || strstr(c->id, "_never");
@@ -258,7 +270,8 @@ static void judge(const struct a_case *c, struct verdict *v, bool show_all)
 
 static bool map_far_stub(void)
 {
-	void *low = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	void *low = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
 	if (low == MAP_FAILED)
 		return false;
 	memcpy(low, far_stub, sizeof(far_stub));
@@ -277,19 +290,24 @@ int main(int argc, char **argv)
 	struct verdict v = {0};
 	(void)argv;
 	if (geteuid() != 0 || uprobe_multi_prog() < 0) {
-		puts(geteuid() ? "uprobes need root" : "the kernel does not load a uprobe_multi program");
+		puts(geteuid() ? "uprobes need root"
+			       : "the kernel does not load a uprobe_multi program");
 		return 77;
 	}
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	if (shared == MAP_FAILED || !map_far_stub())
 		return 1;
 	for (size_t i = 0; i < N_CASES; i++)
 		judge(&cases[i], &v, argc > 1);
-	printf("%zu instructions: %zu tell the program of the single step, %zu repeat\n", v.n_compared, v.n_sees, v.n_repeats);
-	bool ok = claim(!v.unsaid_step && v.n_compared > 100, "a_probe_changes_a_result_only_where_we_say_sees_step");
+	printf("%zu instructions: %zu tell the program of the single step, %zu repeat\n",
+	       v.n_compared, v.n_sees, v.n_repeats);
+	bool ok = claim(!v.unsaid_step && v.n_compared > 100,
+			"a_probe_changes_a_result_only_where_we_say_sees_step");
 	ok &= claim(!v.unsaid_repeat, "an_instruction_gives_one_event_unless_we_say_repeats");
 	if (v.no_step)
-		puts("skip what_sees_step_ends_otherwise_under_a_probe: this kernel does less harm");
+		puts("skip what_sees_step_ends_otherwise_under_a_probe: this kernel does less "
+		     "harm");
 	else
 		ok &= claim(v.n_sees > 5, "what_sees_step_ends_otherwise_under_a_probe");
 	if (v.no_repeat)

@@ -106,13 +106,17 @@ static void a_call_in_functions_of_one_name_that_the_linker_folded_is_one_event(
 	need_tracing();
 	workspace_write(&ws, "step.h", step_h);
 	workspace_write(&ws, "one.c", "#include \"step.h\"\nint one(int v) { return outer(v); }\n");
-	workspace_write(&ws, "two.c", "#include \"step.h\"\nvolatile int sink;\nint one(int v);\n"
-				      "int main(void) { return one(sink) + outer(sink) == 0; }\n");
+	workspace_write(&ws, "two.c",
+			"#include \"step.h\"\nvolatile int sink;\nint one(int v);\n"
+			"int main(void) { return one(sink) + outer(sink) == 0; }\n");
 	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
 		const struct session_opts opts = {.program = workspace_path(&ws, "folded")};
 		struct session s;
 
-		if (!workspace_try(&ws, "%s -O2 -g -ffunction-sections -Wl,--icf=all -o folded one.c two.c", builds[i]))
+		if (!workspace_try(
+			    &ws,
+			    "%s -O2 -g -ffunction-sections -Wl,--icf=all -o folded one.c two.c",
+			    builds[i]))
 			continue;
 		session_run(&s, &opts, "step");
 		assert_int_equal(s.n, 2);
@@ -525,7 +529,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_call_of_an_inlined_function_is_one_event),
-		cmocka_unit_test(a_call_in_functions_of_one_name_that_the_linker_folded_is_one_event),
+		cmocka_unit_test(
+			a_call_in_functions_of_one_name_that_the_linker_folded_is_one_event),
 		cmocka_unit_test(arguments_are_typed),
 		cmocka_unit_test(memory_that_is_not_resident_is_read_and_bad_memory_is_told),
 		cmocka_unit_test(a_command_is_traced_from_its_first_instruction),

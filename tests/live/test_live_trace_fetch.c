@@ -219,8 +219,8 @@ static void same_value(const struct cairn_event_value *a, const struct cairn_eve
 	if (a->state == b->state && a->n_bytes == b->n_bytes && a->truncated == b->truncated &&
 	    (a->state != CAIRN_VALUE_OK || !a->n_bytes || !memcmp(a->bytes, b->bytes, a->n_bytes)))
 		return;
-	fail_msg("site %u value %u: state %d, %u bytes; the reference has state %d, %u bytes",
-		 site, value, a->state, a->n_bytes, b->state, b->n_bytes);
+	fail_msg("site %u value %u: state %d, %u bytes; the reference has state %d, %u bytes", site,
+		 value, a->state, a->n_bytes, b->state, b->n_bytes);
 }
 
 static int compare(void *ctx, const struct cairn_event *event)

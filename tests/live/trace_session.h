@@ -22,7 +22,7 @@
 struct session_opts {
 	const char *program; /* run it ... */
 	char *const *argv;   /* ... with these arguments; NULL: none */
-	int pid;	     /* or watch this one, until it ends or @enough events came */
+	int pid;             /* or watch this one, until it ends or @enough events came */
 	unsigned int enough;
 	struct cairn_trace_opts trace;
 };

@@ -31,14 +31,19 @@ CASE(loopne, "", "loopne 1f; mov $7, %eax", "1:")
 CASE(jrcxz, "xor %ecx, %ecx", "jrcxz 1f; mov $7, %eax", "1:")
 CASE(call, "", "call 1f; mov $7, %eax", "1: pop %rbx; lea place_call(%rip), %rdx; sub %rdx, %rbx")
 CASE(call_reg, "lea 1f(%rip), %rbx", "call *%rbx; mov $7, %eax", "1: pop %rcx")
-CASE(call_mem, "lea 1f(%rip), %rbx; mov %rbx, cell(%rip)", "call *cell(%rip); mov $7, %eax", "1: pop %rcx")
-CASE(call_stack, "lea 1f(%rip), %rbx; mov %rbx, -8(%rsp); lea -8(%rsp), %rsp", "call *(%rsp); mov $7, %eax", "1: pop %rcx; pop %rbx")
+CASE(call_mem, "lea 1f(%rip), %rbx; mov %rbx, cell(%rip)", "call *cell(%rip); mov $7, %eax",
+     "1: pop %rcx")
+CASE(call_stack, "lea 1f(%rip), %rbx; mov %rbx, -8(%rsp); lea -8(%rsp), %rsp",
+     "call *(%rsp); mov $7, %eax", "1: pop %rcx; pop %rbx")
 CASE(ret, "lea 1f(%rip), %rbx; push %rbx", "ret; mov $7, %eax", "1:")
 CASE(ret_imm, "push %rax; lea 1f(%rip), %rbx; push %rbx", "ret $8; mov $7, %eax", "1:")
 CASE(lret, "mov %cs, %ebx; push %rbx; lea 1f(%rip), %rbx; push %rbx", "lretq; mov $7, %eax", "1:")
 CASE(lcall, "lea 1f(%rip), %rbx", "lcall *far_target(%rip); mov $7, %eax", "1: pop %rcx")
 CASE(ljmp, "lea 1f(%rip), %rbx", "ljmp *far_target(%rip); mov $7, %eax", "1:")
-CASE(iretq, "mov %rsp, %rdx; push $0x2b; push %rdx; push $0x246; push $0x33; lea 1f(%rip), %rbx; push %rbx", "iretq; mov $7, %eax", "1:")
+CASE(iretq,
+     "mov %rsp, %rdx; push $0x2b; push %rdx; push $0x246; push $0x33; lea 1f(%rip), %rbx; push "
+     "%rbx",
+     "iretq; mov $7, %eax", "1:")
 CASE(lea_rip, "", "lea cell(%rip), %rax", "")
 CASE(mov_rip, "", "mov cell(%rip), %rax", "")
 CASE(push_rip, "", "push cell(%rip)", "pop %rax")
@@ -54,14 +59,20 @@ CASE(pop_mem_rsp, "push %rbx; push %rdx", "pop (%rsp)", "pop %rax")
 CASE(enter, "", "enter $16, $1", "leave")
 CASE(leave, "push %rbp; mov %rsp, %rbp", "leave", "")
 CASE(push_fs, "", "push %fs", "pop %rax")
-CASE(pop_fs, "rdfsbase %r15; mov %fs, %ebx; push %rbx", "pop %fs", "wrfsbase %r15; xor %r15d, %r15d")
+CASE(pop_fs, "rdfsbase %r15; mov %fs, %ebx; push %rbx", "pop %fs",
+     "wrfsbase %r15; xor %r15d, %r15d")
 CASE(mov_fs, "", "mov %fs:0x28, %rax; xor %eax, %eax", "")
 CASE(mov_ss, "mov %ss, %ebx", "mov %ebx, %ss", "")
 CASE(mov_ds, "mov %ds, %ebx", "mov %ebx, %ds", "")
 CASE(mov_from_ss, "", "mov %ss, %eax", "")
-CASE(syscall, "mov $39, %eax", "syscall", "mov $5, %eax; lea end_syscall(%rip), %rdx; sub %rdx, %rcx; xor %edx, %edx")
+CASE(syscall, "mov $39, %eax", "syscall",
+     "mov $5, %eax; lea end_syscall(%rip), %rdx; sub %rdx, %rcx; xor %edx, %edx")
 CASE(syscall_bad, "mov $100000, %eax", "syscall", "lea end_syscall_bad(%rip), %rdx; sub %rdx, %rcx")
-CASE(syscall_fork, "mov $57, %eax", "syscall", "test %eax, %eax; jnz 1f; mov $231, %eax; mov $77, %edi; syscall; 1: sub $8, %rsp; lea (%rsp), %rsi; mov %eax, %edi; xor %edx, %edx; xor %r10d, %r10d; mov $61, %eax; syscall; xor %eax, %eax; pop %rbx; shl $32, %rbx; xor %edi, %edi; xor %esi, %esi; xor %ecx, %ecx; xor %r11d, %r11d")
+CASE(syscall_fork, "mov $57, %eax", "syscall",
+     "test %eax, %eax; jnz 1f; mov $231, %eax; mov $77, %edi; syscall; 1: sub $8, %rsp; lea "
+     "(%rsp), %rsi; mov %eax, %edi; xor %edx, %edx; xor %r10d, %r10d; mov $61, %eax; syscall; xor "
+     "%eax, %eax; pop %rbx; shl $32, %rbx; xor %edi, %edi; xor %esi, %esi; xor %ecx, %ecx; xor "
+     "%r11d, %r11d")
 CASE(sysenter, "mov $20, %eax", "sysenter", "")
 CASE(int80, "mov $20, %eax", "int $0x80", "xor %eax, %eax")
 CASE(int3, "", "int3", "")
@@ -103,7 +114,8 @@ CASE(wrgsbase, "", "wrgsbase %r15", "")
 CASE(xgetbv, "xor %ecx, %ecx", "xgetbv", "")
 CASE(xsetbv, "xor %ecx, %ecx", "xsetbv", "")
 CASE(rdpkru, "xor %ecx, %ecx", "rdpkru", "")
-CASE(wrpkru, "xor %ecx, %ecx; rdpkru; or $0xfffffff0, %eax; xor %ecx, %ecx; xor %edx, %edx", "wrpkru", "")
+CASE(wrpkru, "xor %ecx, %ecx; rdpkru; or $0xfffffff0, %eax; xor %ecx, %ecx; xor %edx, %edx",
+     "wrpkru", "")
 CASE(xbegin, "", "xbegin 1f; xend; mov $7, %ebx", "1:")
 CASE(xend, "", "xend", "")
 CASE(xtest, "", "xtest", "")
@@ -122,7 +134,8 @@ CASE(fninit, "", "fninit", "fnstenv (%rdi)")
 CASE(fnstenv, "fninit", "fnstenv (%rdi)", "")
 CASE(fnstenv_behind, "fninit; fld1", "fnstenv (%rdi)", "")
 CASE(fnsave, "fninit; fld1", "fnsave (%rdi)", "")
-CASE(fxsave, "fninit; fld1", "fxsave64 (%rdi)", "xor %eax, %eax; mov %eax, 24(%rdi); mov %eax, 28(%rdi)")
+CASE(fxsave, "fninit; fld1", "fxsave64 (%rdi)",
+     "xor %eax, %eax; mov %eax, 24(%rdi); mov %eax, 28(%rdi)")
 CASE(fxrstor, "fxsave64 (%rdi)", "fxrstor64 (%rdi)", "")
 CASE(fnstcw, "", "fnstcw (%rdi)", "")
 CASE(fldcw, "fnstcw (%rdi)", "fldcw (%rdi)", "")

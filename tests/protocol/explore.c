@@ -25,12 +25,15 @@ enum {
 
 struct store {
 	uint64_t at, value, before; /* whole words */
-	size_t moment;		     /* number among all stores */
+	size_t moment;              /* number among all stores */
 	bool is_release;
 	size_t n_fences; /* before it */
 };
 
-static struct { const uint8_t *at; size_t n_bytes; } memories[MEMORIES_MAX];
+static struct {
+	const uint8_t *at;
+	size_t n_bytes;
+} memories[MEMORIES_MAX];
 static size_t n_memories;
 static struct store all[STORES_MAX];
 static size_t n_all, n_fences;
@@ -76,8 +79,12 @@ static bool is_of_memory(const volatile void *at)
 static void add(uint64_t *word, uint64_t before, bool is_release)
 {
 	assert(n_all < STORES_MAX);
-	all[n_all] = (struct store){.at = (uintptr_t)word, .value = *word, .before = before, .moment = n_all,
-				    .is_release = is_release, .n_fences = n_fences};
+	all[n_all] = (struct store){.at = (uintptr_t)word,
+				    .value = *word,
+				    .before = before,
+				    .moment = n_all,
+				    .is_release = is_release,
+				    .n_fences = n_fences};
 	n_all++;
 }
 
@@ -119,7 +126,8 @@ void *record_copy(void *to, const void *from, size_t n_bytes)
 		return memcpy(to, from, n_bytes);
 	for (size_t i = 0; i < n_bytes;) {
 		uint64_t *word = word_of(at + i), before = *word;
-		size_t in_word = WORD - (uintptr_t)(at + i) % WORD, n = in_word < n_bytes - i ? in_word : n_bytes - i;
+		size_t in_word = WORD - (uintptr_t)(at + i) % WORD,
+		       n = in_word < n_bytes - i ? in_word : n_bytes - i;
 		memcpy(at + i, (const uint8_t *)from + i, n);
 		add(word, before, false);
 		i += n;
@@ -286,7 +294,8 @@ static size_t moment_behind(const struct view *v)
 static void visit(const struct explorer *e, struct view *v, struct explored *ret);
 
 /* The reader gets @value; what is visible then is visible from then on. */
-static void reads(const struct explorer *e, struct view *v, uint64_t value, const struct seen *with, struct explored *ret)
+static void reads(const struct explorer *e, struct view *v, uint64_t value, const struct seen *with,
+		  struct explored *ret)
 {
 	struct seen seen = v->seen;
 	assert(v->n < WORDS_MAX);
@@ -311,7 +320,9 @@ static void reads_any(const struct explorer *e, struct view *v, uint64_t at, str
 		reads(e, v, stores[i].value, &implied[i], ret);
 	}
 	if (!is_certain)
-		reads(e, v, first < n_stores ? stores[first].before : *(const uint64_t *)(uintptr_t)at, NULL, ret);
+		reads(e, v,
+		      first < n_stores ? stores[first].before : *(const uint64_t *)(uintptr_t)at,
+		      NULL, ret);
 }
 
 static void visit(const struct explorer *e, struct view *v, struct explored *ret)

@@ -49,11 +49,11 @@ struct explorer {
 };
 
 struct explored {
-	uint64_t n_states; /* visible stores and words read */
+	uint64_t n_states;  /* visible stores and words read */
 	uint64_t n_results; /* ends of the reader */
 	uint64_t n_wrong;
-	uint64_t wrong;	   /* the first wrong one */
-	size_t n_stores;   /* of interest */
+	uint64_t wrong;  /* the first wrong one */
+	size_t n_stores; /* of interest */
 };
 
 /*

@@ -50,8 +50,9 @@ static uint64_t n_entries(struct view *v)
 
 static void show(const char *name, const struct explored *x)
 {
-	printf("%s: %zu stores, %llu states, %llu ends, %llu wrong\n", name, x->n_stores, (unsigned long long)x->n_states,
-	       (unsigned long long)x->n_results, (unsigned long long)x->n_wrong);
+	printf("%s: %zu stores, %llu states, %llu ends, %llu wrong\n", name, x->n_stores,
+	       (unsigned long long)x->n_states, (unsigned long long)x->n_results,
+	       (unsigned long long)x->n_wrong);
 }
 
 /* ---- a region of code: the row at one address ---- */
@@ -61,14 +62,18 @@ static const uint8_t *tables;
 static bool is_backwards; /* order of the words in a copy of an entry */
 
 /* What was at the address: a function's CFA tells it, from the call that published it to the end of that which withdrew it. */
-static struct { int64_t cfa; size_t from, to; } lives[8];
+static struct {
+	int64_t cfa;
+	size_t from, to;
+} lives[8];
 static size_t n_lives;
 
 static void publish(struct cairn_jit *jit, int off, int32_t cfa)
 {
 	struct cairn_jit_frame frame;
 	if (off == 0)
-		lives[n_lives].cfa = cfa, lives[n_lives].from = recorded(), lives[n_lives++].to = SIZE_MAX;
+		lives[n_lives].cfa = cfa, lives[n_lives].from = recorded(),
+		lives[n_lives++].to = SIZE_MAX;
 	cairn_jit_begin(&frame, region + off);
 	cairn_jit_cfa(&frame, region + off, CAIRN_JIT_SP, cfa);
 	assert_int_equal(cairn_jit_publish(jit, &frame, region + off + 16, NULL), 0);
@@ -84,7 +89,8 @@ static bool is_row_word(uint64_t word)
 {
 	uint64_t off = (word - at(tables)) % JIT_BLOCK_BYTES;
 	if (off < sizeof(struct code_jit_table))
-		return off == offsetof(struct code_jit_table, used_len) || off == offsetof(struct code_jit_table, next);
+		return off == offsetof(struct code_jit_table, used_len) ||
+		       off == offsetof(struct code_jit_table, next);
 	return (off - sizeof(struct code_jit_table)) % sizeof(struct code_jit_unwind_fre) < 16;
 }
 
@@ -92,15 +98,18 @@ static bool is_entry_word(uint64_t word)
 {
 	size_t off = (word - at(entries)) % sizeof(struct codectl_entry);
 	return off == offsetof(struct codectl_entry, epoch) ||
-	       off == offsetof(struct codectl_entry, info) + offsetof(struct code_jit_info, text_start) ||
-	       off == offsetof(struct codectl_entry, info) + offsetof(struct code_jit_info, unwind_head);
+	       off == offsetof(struct codectl_entry, info) +
+			       offsetof(struct code_jit_info, text_start) ||
+	       off == offsetof(struct codectl_entry, info) +
+			       offsetof(struct code_jit_info, unwind_head);
 }
 
 static bool is_of_region(uint64_t word)
 {
 	if (word >= at(tables) && word < at(tables) + JIT_CHUNK_BYTES)
 		return is_row_word(word);
-	return word >= at(entries) ? is_entry_word(word) : word == at(&head->entry_stride) || word == at(&head->changes);
+	return word >= at(entries) ? is_entry_word(word)
+				   : word == at(&head->entry_stride) || word == at(&head->changes);
 }
 
 struct copy {
@@ -123,7 +132,8 @@ static struct copy copy_entry(struct view *v, uint64_t i)
 static uint64_t row_at(struct view *v, uint64_t table, uint64_t used)
 {
 	for (uint64_t i = 0; i < used / sizeof(struct code_jit_unwind_fre) && i < ROWS_MAX; i++) {
-		uint64_t row = table + sizeof(struct code_jit_table) + i * sizeof(struct code_jit_unwind_fre);
+		uint64_t row = table + sizeof(struct code_jit_table) +
+			       i * sizeof(struct code_jit_unwind_fre);
 		uint64_t place = view_word(v, row);
 		if (place >> 32 == 0 && (uint32_t)place)
 			return (uint32_t)view_word(v, row + 8);
@@ -135,7 +145,8 @@ static uint64_t row_at(struct view *v, uint64_t table, uint64_t used)
 static uint64_t read_region(struct view *v)
 {
 	struct copy best = {0};
-	uint64_t which = 0, changes = view_word(v, at(&head->changes)), n = n_entries(v), found = (uint64_t)NEVER;
+	uint64_t which = 0, changes = view_word(v, at(&head->changes)), n = n_entries(v),
+		 found = (uint64_t)NEVER;
 	for (uint64_t i = 0; i < n; i++) {
 		struct copy first = copy_entry(v, i), second = copy_entry(v, i);
 		if (memcmp(&first, &second, sizeof(first)))
@@ -202,7 +213,8 @@ static void reused_addresses_are_never_of_another_generation(void **state)
 	assert_true(heads[2] == heads[0] || heads[3] == heads[1] || heads[3] == heads[0]);
 
 	size_t from[GENERATIONS] = {0, lives[0].to, lives[1].to, lives[2].to};
-	struct explorer e = {.read = read_region, .is_right = is_right_row, .is_of_interest = is_of_region};
+	struct explorer e = {
+		.read = read_region, .is_right = is_right_row, .is_of_interest = is_of_region};
 	for (int i = 0; i < 2; i++) {
 		is_backwards = i;
 		explore(&e, from, GENERATIONS, &x);
@@ -222,16 +234,23 @@ static void reused_addresses_are_never_of_another_generation(void **state)
 
 enum { OLD = 1, A, B, N_NAMES };
 static const char *const names[N_NAMES] = {NULL, "/old", "/a", "/b"};
-static struct { size_t from, to; uint64_t epoch; } terms[N_NAMES]; /* valid, and its number */
+static struct {
+	size_t from, to;
+	uint64_t epoch;
+} terms[N_NAMES]; /* valid, and its number */
 static uint64_t place;
 
 static long change(unsigned int option, int name)
 {
 	uint64_t lo = 0x10000 + (uint64_t)name * 0x1000;
-	struct code_elf_info elf = {.elf_start = lo, .elf_end = lo + 0x800, .text_start = lo, .text_end = lo + 0x800,
+	struct code_elf_info elf = {.elf_start = lo,
+				    .elf_end = lo + 0x800,
+				    .text_start = lo,
+				    .text_end = lo + 0x800,
 				    .pathname = (uintptr_t)names[name]};
 	struct code_unregister_info range = {lo, lo + 0x800};
-	return option == CODE_UNREGISTER ? codectl(option, &range, sizeof(range), 0) : codectl(option, &elf, sizeof(elf), 0);
+	return option == CODE_UNREGISTER ? codectl(option, &range, sizeof(range), 0)
+					 : codectl(option, &elf, sizeof(elf), 0);
 }
 
 static void add_name(int name)
@@ -257,8 +276,9 @@ static uint64_t string_word; /* of the place's block */
 
 static bool is_of_place(uint64_t word)
 {
-	return word == at(&entries[place].epoch) || word == at(&entries[place].last_epoch) || word == text_word() ||
-	       word == at(&entries[place].info.elf.pathname) || word == string_word;
+	return word == at(&entries[place].epoch) || word == at(&entries[place].last_epoch) ||
+	       word == text_word() || word == at(&entries[place].info.elf.pathname) ||
+	       word == string_word;
 }
 
 struct place_copy {
@@ -295,13 +315,14 @@ static uint64_t read_place(struct view *v)
 		text = view_word(v, first.path);
 	struct place_copy second = copy_place(v);
 	/* last_epoch counts while epoch is 0. */
-	if (first.epoch != second.epoch || (!first.epoch && first.last != second.last) || first.text != second.text ||
-	    first.path != second.path)
+	if (first.epoch != second.epoch || (!first.epoch && first.last != second.last) ||
+	    first.text != second.text || first.path != second.path)
 		return (uint64_t)AGAIN;
 	for (uint64_t name = OLD; name < N_NAMES; name++) {
 		if (terms[name].epoch != number)
 			continue;
-		bool is_whole = first.text == 0x10000 + name * 0x1000 && !strcmp((const char *)&text, names[name]);
+		bool is_whole = first.text == 0x10000 + name * 0x1000 &&
+				!strcmp((const char *)&text, names[name]);
 		return is_whole ? name | (first.epoch ? 0 : REMOVED) : MIXED;
 	}
 	return MIXED;
@@ -316,7 +337,8 @@ static bool is_right_place(uint64_t result, size_t from, size_t to)
 		return false;
 	if (name == OLD)
 		return result & REMOVED; /* it was gone before all this */
-	return result & REMOVED ? terms[name].from < to : terms[name].from < to && terms[name].to > from;
+	return result & REMOVED ? terms[name].from < to
+				: terms[name].from < to && terms[name].to > from;
 }
 
 static void a_place_that_is_used_again_is_never_mixed(void **state)
@@ -329,7 +351,10 @@ static void a_place_that_is_used_again_is_never_mixed(void **state)
 	string_word = entries[place].info.elf.pathname;
 	remove_name(OLD);
 	while (writer->first_removed != place || writer->n_removed < CODECTL_MIN_REMOVED) {
-		struct code_elf_info elf = {.elf_start = 0x9000, .elf_end = 0xa000, .text_start = 0x9000, .text_end = 0xa000};
+		struct code_elf_info elf = {.elf_start = 0x9000,
+					    .elf_end = 0xa000,
+					    .text_start = 0x9000,
+					    .text_end = 0xa000};
 		struct code_unregister_info range = {0x9000, 0xa000};
 		assert_int_equal(codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0), 0);
 		assert_int_equal(codectl(CODE_UNREGISTER, &range, sizeof(range), 0), 0);
@@ -343,7 +368,10 @@ static void a_place_that_is_used_again_is_never_mixed(void **state)
 	/* Its turn again, with all that lies between taken away from the record. */
 	record_stop();
 	while (writer->first_removed != place) {
-		struct code_elf_info elf = {.elf_start = 0x9000, .elf_end = 0xa000, .text_start = 0x9000, .text_end = 0xa000};
+		struct code_elf_info elf = {.elf_start = 0x9000,
+					    .elf_end = 0xa000,
+					    .text_start = 0x9000,
+					    .text_end = 0xa000};
 		struct code_unregister_info range = {0x9000, 0xa000};
 		assert_int_equal(codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0), 0);
 		assert_int_equal(codectl(CODE_UNREGISTER, &range, sizeof(range), 0), 0);
@@ -355,7 +383,8 @@ static void a_place_that_is_used_again_is_never_mixed(void **state)
 	assert_int_equal(terms[B].epoch > terms[A].epoch, 1);
 
 	size_t from[] = {0, terms[A].to, terms[B].to};
-	struct explorer e = {.read = read_place, .is_right = is_right_place, .is_of_interest = is_of_place};
+	struct explorer e = {
+		.read = read_place, .is_right = is_right_place, .is_of_interest = is_of_place};
 	for (int i = 0; i < 2; i++) {
 		is_backwards = i;
 		explore(&e, from, 3, &x);

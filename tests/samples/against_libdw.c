@@ -178,7 +178,8 @@ static void compare_locations(struct compare *c, uint16_t at)
 		if (i >= b.v.n || b.v.p[i].lo.v != lo || b.v.p[i].hi.v != hi)
 			differ(c, "location %zu: libdw [0x%" PRIx64 ", 0x%" PRIx64 ")", i, lo, hi);
 		else if (b.op.p[i] != (n_ops ? ops[0].atom : 0))
-			differ(c, "location %zu: first operation 0x%x, libdw 0x%x", i, b.op.p[i], ops[0].atom);
+			differ(c, "location %zu: first operation 0x%x, libdw 0x%x", i, b.op.p[i],
+			       ops[0].atom);
 		i++;
 		c->r->locations++;
 	}
@@ -287,8 +288,8 @@ static void compare_rows(struct compare *c, const struct dw_unit *u)
 	for (size_t i = 0; i < n && n == n_theirs; i++) {
 		c->r->rows++;
 		if (compare_lines(&ours[i], &theirs[i]))
-			differ(c, "row at 0x%" PRIx64 " line %d, libdw 0x%" PRIx64 " line %d", ours[i].at,
-			       ours[i].line, theirs[i].at, theirs[i].line);
+			differ(c, "row at 0x%" PRIx64 " line %d, libdw 0x%" PRIx64 " line %d",
+			       ours[i].at, ours[i].line, theirs[i].at, theirs[i].line);
 	}
 	free(ours);
 	free(theirs);
@@ -304,7 +305,8 @@ static void compare_die(struct compare *c)
 		differ(c, "tag 0x%x, libdw 0x%x", c->ours->tag, dwarf_tag(c->theirs));
 	if ((c->ours->off & ~(DW_OFF_ALT | DW_OFF_TYPES)) != dwarf_dieoffset(c->theirs))
 		differ(c, "libdw is at 0x%" PRIx64, dwarf_dieoffset(c->theirs));
-	bool code = dwarf_hasattr(c->theirs, DW_AT_low_pc) || dwarf_hasattr(c->theirs, DW_AT_ranges) ||
+	bool code = dwarf_hasattr(c->theirs, DW_AT_low_pc) ||
+		    dwarf_hasattr(c->theirs, DW_AT_ranges) ||
 		    dwarf_hasattr(c->theirs, DW_AT_entry_pc);
 	r->inlined_with_code += code && c->ours->tag == DW_TAG_inlined_subroutine;
 	r->subprograms_with_code += code && c->ours->tag == DW_TAG_subprogram;
@@ -373,15 +375,16 @@ static void compare_units(struct against_libdw *r, const struct dwarf *dw, Dwarf
 	struct compare c = {.r = r};
 	while (i < dw->n_units && !!(dw->units[i].tag & DW_OFF_TYPES) != types)
 		i++;
-	while (dwarf_next_unit(libdw, off, &next, &header, &version, &abbrev, &addr_size, &offset_size,
-			       types ? &signature : NULL, NULL) == 0) {
+	while (dwarf_next_unit(libdw, off, &next, &header, &version, &abbrev, &addr_size,
+			       &offset_size, types ? &signature : NULL, NULL) == 0) {
 		Dwarf_Die cu;
 		const struct dw_unit *u = &dw->units[i];
 		if (i >= dw->n_units || u->off != off || u->version != version) {
 			differ(&c, "unit at 0x%" PRIx64 " of libdw", off);
 			return;
 		}
-		if (types ? dwarf_offdie_types(libdw, off + header, &cu) : dwarf_offdie(libdw, off + header, &cu))
+		if (types ? dwarf_offdie_types(libdw, off + header, &cu)
+			  : dwarf_offdie(libdw, off + header, &cu))
 			compare_unit(r, u, &cu);
 		off = next;
 		i++;

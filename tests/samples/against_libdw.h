@@ -13,10 +13,10 @@
 #include "dwarf/index.h"
 
 struct against_libdw {
-	uint64_t dies, attrs, ranges, locations, rows;      /* compared */
-	uint64_t inlined_with_code, subprograms_with_code;  /* as libdw counts them */
-	uint64_t refused_by_libdw;                          /* location lists with DW_OP_GNU_uninit */
-	uint64_t differences;                               /* the first few are printed to stderr */
+	uint64_t dies, attrs, ranges, locations, rows;     /* compared */
+	uint64_t inlined_with_code, subprograms_with_code; /* as libdw counts them */
+	uint64_t refused_by_libdw; /* location lists with DW_OP_GNU_uninit */
+	uint64_t differences;      /* the first few are printed to stderr */
 };
 
 /* @path  file that holds the DWARF. Returns 0; -ENOENT when libdw cannot open it. */

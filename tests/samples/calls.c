@@ -25,7 +25,8 @@ struct cairn_vaddr address_of(const struct cairn_binary *bin, const char *name)
 	return (struct cairn_vaddr){0};
 }
 
-struct cairn_vaddr return_address_of(const struct cairn_binary *bin, struct cairn_vaddr caller, struct cairn_vaddr callee)
+struct cairn_vaddr return_address_of(const struct cairn_binary *bin, struct cairn_vaddr caller,
+				     struct cairn_vaddr callee)
 {
 	const uint8_t *code;
 	size_t n;
@@ -37,6 +38,7 @@ struct cairn_vaddr return_address_of(const struct cairn_binary *bin, struct cair
 		if (code[i] == CALL_OPCODE && behind + (uint64_t)(int64_t)distance == callee.v)
 			return (struct cairn_vaddr){behind};
 	}
-	fail_msg("0x%llx does not call 0x%llx", (unsigned long long)caller.v, (unsigned long long)callee.v);
+	fail_msg("0x%llx does not call 0x%llx", (unsigned long long)caller.v,
+		 (unsigned long long)callee.v);
 	return (struct cairn_vaddr){0};
 }

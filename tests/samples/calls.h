@@ -9,6 +9,7 @@
 struct cairn_vaddr address_of(const struct cairn_binary *bin, const char *name);
 
 /* Where the first direct call of @callee in the function at @caller returns to. */
-struct cairn_vaddr return_address_of(const struct cairn_binary *bin, struct cairn_vaddr caller, struct cairn_vaddr callee);
+struct cairn_vaddr return_address_of(const struct cairn_binary *bin, struct cairn_vaddr caller,
+				     struct cairn_vaddr callee);
 
 #endif

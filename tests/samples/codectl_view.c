@@ -21,7 +21,8 @@ bool view_find(pid_t pid, struct view *ret)
 	while (maps && fgets(line, sizeof(line), maps)) {
 		struct codectl_registry head;
 		uint64_t at = strtoull(line, NULL, 16);
-		if (strstr(line, "/memfd:" CODECTL_REGISTRY_NAME) && read_memory(pid, at, &head, sizeof(head)) &&
+		if (strstr(line, "/memfd:" CODECTL_REGISTRY_NAME) &&
+		    read_memory(pid, at, &head, sizeof(head)) &&
 		    !memcmp(head.magic, CODECTL_REGISTRY_MAGIC, sizeof(head.magic)))
 			ret->at = at;
 	}
@@ -39,7 +40,8 @@ bool view_read(struct view *v)
 		v->room = v->n * 2;
 		v->entries = realloc(v->entries, v->room * sizeof(v->entries[0]));
 	}
-	return !v->n || read_memory(v->pid, v->head.entries, v->entries, v->n * sizeof(v->entries[0]));
+	return !v->n ||
+	       read_memory(v->pid, v->head.entries, v->entries, v->n * sizeof(v->entries[0]));
 }
 
 void view_free(struct view *v)
@@ -99,8 +101,9 @@ long view_chain(const struct view *v, uint64_t head, size_t stride, void *ret, s
 	size_t n = 0;
 	struct code_jit_table t;
 	for (uint64_t at = head; at; at = t.next) {
-		if (!read_memory(v->pid, at, &t, sizeof(t)) || t.stride != stride || t.used_len > t.reserved_len ||
-		    t.used_len % stride || n + t.used_len / stride > max)
+		if (!read_memory(v->pid, at, &t, sizeof(t)) || t.stride != stride ||
+		    t.used_len > t.reserved_len || t.used_len % stride ||
+		    n + t.used_len / stride > max)
 			return -1;
 		if (t.used_len && !read_memory(v->pid, at + sizeof(t), to + n * stride, t.used_len))
 			return -1;
@@ -112,7 +115,8 @@ long view_chain(const struct view *v, uint64_t head, size_t stride, void *ret, s
 	return (long)n;
 }
 
-const struct code_jit_unwind_fre *view_row(const struct code_jit_unwind_fre *rows, long n, uint64_t off)
+const struct code_jit_unwind_fre *view_row(const struct code_jit_unwind_fre *rows, long n,
+					   uint64_t off)
 {
 	for (long i = 0; i < n; i++)
 		if (off >= rows[i].ip_off && off < (uint64_t)rows[i].ip_off + rows[i].size)

@@ -44,6 +44,7 @@ const char *view_string(const struct view *v, uint64_t at);
 long view_chain(const struct view *v, uint64_t head, size_t stride, void *ret, size_t max);
 
 /* The row that covers @address, in @rows. */
-const struct code_jit_unwind_fre *view_row(const struct code_jit_unwind_fre *rows, long n, uint64_t off);
+const struct code_jit_unwind_fre *view_row(const struct code_jit_unwind_fre *rows, long n,
+					   uint64_t off);
 
 #endif

@@ -25,9 +25,9 @@ enum { CB_MAX_FILES = 512, CB_MAX_SEGMENTS = 1024 };
 
 struct cb_segment {
 	uint64_t lo, size;
-	uint32_t flags; /* PF_* */
+	uint32_t flags;   /* PF_* */
 	const void *data; /* borrowed until cb_finish() */
-	size_t n; /* bytes that are dumped */
+	size_t n;         /* bytes that are dumped */
 };
 
 struct core_builder {
@@ -62,7 +62,8 @@ static inline void cb_note(struct core_builder *b, uint32_t type, const void *de
 	cb_put(b, "\0\0\0", -n & 3);
 }
 
-static inline void cb_thread(struct core_builder *b, uint32_t tid, uint16_t signal, const uint64_t user[27])
+static inline void cb_thread(struct core_builder *b, uint32_t tid, uint16_t signal,
+			     const uint64_t user[27])
 {
 	uint8_t desc[336] = {0};
 	memcpy(desc + 12, &signal, sizeof(signal));
@@ -94,7 +95,8 @@ static inline void cb_auxv(struct core_builder *b, uint64_t vdso)
 	cb_note(b, NT_AUXV, desc, sizeof(desc));
 }
 
-static inline void cb_file(struct core_builder *b, uint64_t lo, uint64_t hi, uint64_t off, const char *path)
+static inline void cb_file(struct core_builder *b, uint64_t lo, uint64_t hi, uint64_t off,
+			   const char *path)
 {
 	if (b->n_files == CB_MAX_FILES)
 		abort();
@@ -146,8 +148,12 @@ static inline void cb_finish(struct core_builder *b)
 	off += b->n;
 	for (size_t i = 0; i < b->n_segments; i++) {
 		const struct cb_segment *s = &b->segments[i];
-		const Elf64_Phdr load = {.p_type = PT_LOAD, .p_flags = s->flags, .p_offset = off, .p_vaddr = s->lo,
-					 .p_filesz = s->n, .p_memsz = s->size};
+		const Elf64_Phdr load = {.p_type = PT_LOAD,
+					 .p_flags = s->flags,
+					 .p_offset = off,
+					 .p_vaddr = s->lo,
+					 .p_filesz = s->n,
+					 .p_memsz = s->size};
 		cb_put(&out, &load, sizeof(load));
 		off += s->n;
 	}

@@ -29,9 +29,9 @@ struct fixup {
 struct db {
 	struct db_format format;
 	struct buf sec[DB_N_SECS];
-	struct buf shapes;         /* abbreviations of the current table, as they are in .debug_abbrev */
-	struct buf shape_starts;   /* size_t each */
-	uint64_t table;            /* offset of the current table */
+	struct buf shapes; /* abbreviations of the current table, as they are in .debug_abbrev */
+	struct buf shape_starts; /* size_t each */
+	uint64_t table;          /* offset of the current table */
 	bool table_open;
 	struct buf labels, fixups; /* struct label, struct fixup */
 	enum db_sec unit_sec;
@@ -329,7 +329,8 @@ static uint64_t shape_code(struct db *d, uint16_t tag, bool children, const stru
 	const size_t *starts = (size_t *)d->shape_starts.p;
 	for (i = 0; i < n; i++) {
 		size_t end = i + 1 < n ? starts[i + 1] : d->shapes.n;
-		if (end - starts[i] == shape.n && !memcmp(d->shapes.p + starts[i], shape.p, shape.n))
+		if (end - starts[i] == shape.n &&
+		    !memcmp(d->shapes.p + starts[i], shape.p, shape.n))
 			break;
 	}
 	uint64_t code = 1 + i * d->format.code_step;
@@ -426,7 +427,8 @@ static void write_value(struct db *d, const struct db_attr *a, uint16_t form)
 		return;
 	default:
 		if (a->label)
-			refer(d, a->label, form == DW_FORM_ref_addr ? 0 : d->unit, fixed_size(d, form));
+			refer(d, a->label, form == DW_FORM_ref_addr ? 0 : d->unit,
+			      fixed_size(d, form));
 		else
 			db_uint(d, sec, a->u, fixed_size(d, form));
 		return;
@@ -465,9 +467,10 @@ void db_code(struct db *d, const uint8_t *code, size_t n)
 uint8_t *db_finish(struct db *d, size_t *ret_size)
 {
 	static const char *const names[DB_N_SECS] = {
-		".debug_info", ".debug_types", ".debug_abbrev", ".debug_str", ".debug_line_str",
-		".debug_str_offsets", ".debug_addr", ".debug_ranges", ".debug_rnglists", ".debug_loc",
-		".debug_loclists", ".debug_line", ".eh_frame"};
+		".debug_info",     ".debug_types",       ".debug_abbrev",   ".debug_str",
+		".debug_line_str", ".debug_str_offsets", ".debug_addr",     ".debug_ranges",
+		".debug_rnglists", ".debug_loc",         ".debug_loclists", ".debug_line",
+		".eh_frame"};
 	uint8_t text[0x1000] = {0};
 	if (d->n_code)
 		memcpy(text, d->code, d->n_code);
@@ -477,16 +480,18 @@ uint8_t *db_finish(struct db *d, size_t *ret_size)
 		if (d->is_cut[i] && d->cut[i] < d->sec[i].n)
 			d->sec[i].n = d->cut[i];
 	d->elf = eb_new(d->format.relocatable ? ET_REL : ET_DYN);
-	eb_load(d->elf, eb_section(d->elf, (struct eb_section){.name = ".text",
-							       .flags = SHF_ALLOC | SHF_EXECINSTR,
-							       .addr = d->format.relocatable ? 0 : 0x1000,
-							       EB_BYTES(text)}));
+	eb_load(d->elf,
+		eb_section(d->elf, (struct eb_section){.name = ".text",
+						       .flags = SHF_ALLOC | SHF_EXECINSTR,
+						       .addr = d->format.relocatable ? 0 : 0x1000,
+						       EB_BYTES(text)}));
 	for (int i = 0; i < DB_N_SECS; i++)
 		if (d->sec[i].n)
-			eb_section(d->elf, (struct eb_section){.name = names[i],
-							       .flags = i == DB_EH_FRAME ? SHF_ALLOC : 0,
-							       .addr = i == DB_EH_FRAME ? DB_EH_FRAME_AT : 0,
-							       .data = d->sec[i].p,
-							       .size = d->sec[i].n});
+			eb_section(d->elf, (struct eb_section){
+						   .name = names[i],
+						   .flags = i == DB_EH_FRAME ? SHF_ALLOC : 0,
+						   .addr = i == DB_EH_FRAME ? DB_EH_FRAME_AT : 0,
+						   .data = d->sec[i].p,
+						   .size = d->sec[i].n});
 	return eb_finish(d->elf, ret_size);
 }

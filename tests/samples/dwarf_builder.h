@@ -86,14 +86,14 @@ struct db_attr {
 };
 
 #define DB_CHILDREN true
-#define DB_LEAF	    false
+#define DB_LEAF     false
 
-#define DB_U(a, f, v)	((struct db_attr){.at = (a), .form = (f), .u = (uint64_t)(v)})
-#define DB_ADDR(a, v)	DB_U(a, DW_FORM_addr, v)
-#define DB_FLAG(a)	DB_U(a, DW_FORM_flag_present, 1)
-#define DB_STR(a, s)	((struct db_attr){.at = (a), .form = DW_FORM_string, .str = (s)})
-#define DB_STRP(a, s)	((struct db_attr){.at = (a), .form = DW_FORM_strp, .str = (s)})
-#define DB_REF(a, l)	((struct db_attr){.at = (a), .form = DW_FORM_ref4, .label = (l)})
+#define DB_U(a, f, v)     ((struct db_attr){.at = (a), .form = (f), .u = (uint64_t)(v)})
+#define DB_ADDR(a, v)     DB_U(a, DW_FORM_addr, v)
+#define DB_FLAG(a)        DB_U(a, DW_FORM_flag_present, 1)
+#define DB_STR(a, s)      ((struct db_attr){.at = (a), .form = DW_FORM_string, .str = (s)})
+#define DB_STRP(a, s)     ((struct db_attr){.at = (a), .form = DW_FORM_strp, .str = (s)})
+#define DB_REF(a, l)      ((struct db_attr){.at = (a), .form = DW_FORM_ref4, .label = (l)})
 #define DB_REF_ADDR(a, l) ((struct db_attr){.at = (a), .form = DW_FORM_ref_addr, .label = (l)})
 #define DB_EXPR(a, ...)                                                                            \
 	((struct db_attr){.at = (a),                                                               \
@@ -108,7 +108,9 @@ struct db_attr {
  * value, or .n for a number.
  */
 void db_die(struct db *d, uint16_t tag, bool children, const struct db_attr *attrs);
-enum { DB_ATTRS_MAX = 24 }; /* of one DIE in DB_DIE(); what is not given is zero and ends the list */
+enum {
+	DB_ATTRS_MAX = 24
+}; /* of one DIE in DB_DIE(); what is not given is zero and ends the list */
 #define DB_DIE(d, tag, children, ...)                                                              \
 	db_die(d, tag, children, (const struct db_attr[DB_ATTRS_MAX]){__VA_ARGS__})
 /* Ends the children of the innermost open DIE. */

@@ -32,7 +32,8 @@ static uint64_t rnglist_v5(struct db *d)
 /* Views, then the list they belong to. */
 static uint64_t loclist_v5(struct db *d, uint64_t *ret_views)
 {
-	static const uint8_t in_rdi[] = {1, DW_OP_reg0 + 5}, four[] = {2, DW_OP_lit0 + 4, DW_OP_stack_value};
+	static const uint8_t in_rdi[] = {1, DW_OP_reg0 + 5},
+			     four[] = {2, DW_OP_lit0 + 4, DW_OP_stack_value};
 	uint64_t mark = db_length(d, DB_LOCLISTS);
 	db_uint(d, DB_LOCLISTS, 5, 2);
 	db_uint(d, DB_LOCLISTS, 8, 2);
@@ -101,8 +102,14 @@ static void line_program(struct db *d, uint64_t length, uint64_t header)
 static void line_v5(struct db *d)
 {
 	static const uint8_t dirs[] = {1, DW_LNCT_path, DW_FORM_string, 2};
-	static const uint8_t files[] = {3, DW_LNCT_path, DW_FORM_string, DW_LNCT_directory_index, DW_FORM_udata,
-					DW_LNCT_MD5, DW_FORM_data16, 2};
+	static const uint8_t files[] = {3,
+					DW_LNCT_path,
+					DW_FORM_string,
+					DW_LNCT_directory_index,
+					DW_FORM_udata,
+					DW_LNCT_MD5,
+					DW_FORM_data16,
+					2};
 	uint64_t length, header;
 	line_header(d, 5, &length, &header);
 	db_bytes(d, DB_LINE, dirs, sizeof(dirs));
@@ -152,18 +159,21 @@ static struct db *version_5(void)
 	       DB_SECOFF(DW_AT_str_offsets_base, 8), DB_SECOFF(DW_AT_addr_base, 8),
 	       DB_SECOFF(DW_AT_rnglists_base, ranges), DB_SECOFF(DW_AT_loclists_base, 12));
 	db_here(d, type);
-	DB_DIE(d, DW_TAG_structure_type, DB_CHILDREN, DB_STR(DW_AT_name, "s"), DB_REF(DW_AT_sibling, add));
+	DB_DIE(d, DW_TAG_structure_type, DB_CHILDREN, DB_STR(DW_AT_name, "s"),
+	       DB_REF(DW_AT_sibling, add));
 	DB_DIE(d, DW_TAG_member, DB_LEAF, DB_STR(DW_AT_name, "m"), DB_REF(DW_AT_type, type));
 	db_null(d);
 	db_here(d, add);
 	DB_DIE(d, DW_TAG_subprogram, DB_CHILDREN, DB_STRP(DW_AT_name, "add"),
-	       DB_U(DW_AT_inline, DW_FORM_data1, 1), DB_U(DW_AT_decl_file, DW_FORM_implicit_const, 1));
+	       DB_U(DW_AT_inline, DW_FORM_data1, 1),
+	       DB_U(DW_AT_decl_file, DW_FORM_implicit_const, 1));
 	db_here(d, add_a);
-	DB_DIE(d, DW_TAG_formal_parameter, DB_LEAF, DB_STR(DW_AT_name, "a"), DB_REF(DW_AT_type, type));
+	DB_DIE(d, DW_TAG_formal_parameter, DB_LEAF, DB_STR(DW_AT_name, "a"),
+	       DB_REF(DW_AT_type, type));
 	db_null(d);
-	DB_DIE(d, DW_TAG_subprogram, DB_CHILDREN, DB_U(DW_AT_name, DW_FORM_strx1, 0), DB_FLAG(DW_AT_external),
-	       DB_U(DW_AT_ranges, DW_FORM_rnglistx, 0), DB_EXPR(DW_AT_frame_base, DW_OP_call_frame_cfa),
-	       DB_REF(DW_AT_sibling, end));
+	DB_DIE(d, DW_TAG_subprogram, DB_CHILDREN, DB_U(DW_AT_name, DW_FORM_strx1, 0),
+	       DB_FLAG(DW_AT_external), DB_U(DW_AT_ranges, DW_FORM_rnglistx, 0),
+	       DB_EXPR(DW_AT_frame_base, DW_OP_call_frame_cfa), DB_REF(DW_AT_sibling, end));
 	DB_DIE(d, DW_TAG_lexical_block, DB_CHILDREN);
 	DB_DIE(d, DW_TAG_inlined_subroutine, DB_CHILDREN, DB_REF(DW_AT_abstract_origin, add),
 	       DB_ADDR(DW_AT_entry_pc, 0x1104), DB_U(DW_AT_GNU_entry_view, DW_FORM_data1, 1),
@@ -189,7 +199,8 @@ static void lists_v4(struct db *d)
 {
 	for (int i = 0; i < 2; i++) {
 		enum db_sec sec = i ? DB_LOC : DB_RANGES;
-		db_uleb(d, sec, 0); /* views of the one entry; in .debug_ranges: bytes nobody reads */
+		db_uleb(d, sec,
+			0); /* views of the one entry; in .debug_ranges: bytes nobody reads */
 		db_uleb(d, sec, 1);
 		db_addr(d, sec, UINT64_MAX);
 		db_addr(d, sec, 0x1100);
@@ -210,13 +221,14 @@ static void unit_v4(struct db *d, bool modern)
 	uint16_t sec_offset = modern ? DW_FORM_sec_offset : DW_FORM_data8;
 	db_unit(d, DW_UT_compile);
 	DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN, DB_STR(DW_AT_name, "a.cc"),
-	       DB_U(DW_AT_language, DW_FORM_data1, DW_LANG_C_plus_plus), DB_ADDR(DW_AT_low_pc, 0x1000),
-	       DB_U(DW_AT_stmt_list, sec_offset, 0));
+	       DB_U(DW_AT_language, DW_FORM_data1, DW_LANG_C_plus_plus),
+	       DB_ADDR(DW_AT_low_pc, 0x1000), DB_U(DW_AT_stmt_list, sec_offset, 0));
 	DB_DIE(d, DW_TAG_namespace, DB_CHILDREN, DB_STR(DW_AT_name, "n"));
 	DB_DIE(d, DW_TAG_class_type, DB_CHILDREN, DB_STR(DW_AT_name, "c"));
 	db_here(d, member);
 	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_STR(DW_AT_name, "add"),
-	       DB_STR(DW_AT_MIPS_linkage_name, "_ZN1n1c3addEv"), DB_U(DW_AT_declaration, DW_FORM_flag, 1));
+	       DB_STR(DW_AT_MIPS_linkage_name, "_ZN1n1c3addEv"),
+	       DB_U(DW_AT_declaration, DW_FORM_flag, 1));
 	db_null(d);
 	db_null(d);
 	db_here(d, add);
@@ -243,7 +255,8 @@ static struct db *version_4(void)
 	line_v4(d, 4);
 	unit_v4(d, true);
 	db_type_unit(d, 0x77, type);
-	DB_DIE(d, DW_TAG_type_unit, DB_CHILDREN, DB_U(DW_AT_language, DW_FORM_data1, DW_LANG_C_plus_plus));
+	DB_DIE(d, DW_TAG_type_unit, DB_CHILDREN,
+	       DB_U(DW_AT_language, DW_FORM_data1, DW_LANG_C_plus_plus));
 	db_here(d, type);
 	DB_DIE(d, DW_TAG_structure_type, DB_LEAF, DB_STRP(DW_AT_name, "s"));
 	db_null(d);

@@ -18,8 +18,8 @@ static int64_t checked(struct dwarf_walk *w, int64_t rc, struct cairn_err *err)
 		return rc;
 	w->errors++;
 	if (err->code != rc || !err->msg[0]) {
-		fprintf(stderr, "returned %lld, but the error says %d \"%s\"\n", (long long)rc, err->code,
-			err->msg);
+		fprintf(stderr, "returned %lld, but the error says %d \"%s\"\n", (long long)rc,
+			err->code, err->msg);
 		abort();
 	}
 	*err = (struct cairn_err){0};
@@ -113,12 +113,14 @@ static void see_unit(struct dwarf_walk *w, const struct dw_unit *u, struct cairn
 
 /* ---- the walker gives what dw_attr() gives ---- */
 
+/* clang-format off */
 static const uint16_t wanted[] = {
 	DW_AT_name,	DW_AT_type,	    DW_AT_abstract_origin, DW_AT_byte_size,
 	DW_AT_low_pc,	DW_AT_high_pc,	    DW_AT_linkage_name,	   DW_AT_decl_line,
 	DW_AT_location, DW_AT_const_value,  DW_AT_external,	   DW_AT_data_member_location,
 	DW_AT_producer, DW_AT_GNU_locviews, DW_AT_upper_bound,	   DW_AT_specification,
 };
+/* clang-format on */
 enum { N_WANTED = sizeof(wanted) / sizeof(wanted[0]) };
 
 static uint8_t role_of(uint16_t tag)
@@ -137,13 +139,15 @@ static bool same_value(const struct dw_value *a, const struct dw_value *b)
 
 static bool same_short_forms(struct dw_walker *w, unsigned int slot, const struct dw_value *v)
 {
-	bool is_number = v->cls == DW_CLASS_UDATA || v->cls == DW_CLASS_SDATA || v->cls == DW_CLASS_FLAG;
-	dw_off ref = v->cls == DW_CLASS_REF	    ? v->ref
+	bool is_number =
+		v->cls == DW_CLASS_UDATA || v->cls == DW_CLASS_SDATA || v->cls == DW_CLASS_FLAG;
+	dw_off ref = v->cls == DW_CLASS_REF         ? v->ref
 		     : v->cls == DW_CLASS_SIGNATURE ? dwarf_type_of_signature(w->unit->dw, v->u)
 						    : 0;
 	struct cairn_vaddr at = {1};
 	bool is_addr = v->cls == DW_CLASS_ADDRESS;
-	return dw_seen_uint(w, slot, 77) == (is_number ? v->u : 77) && dw_seen_ref(w, slot) == ref &&
+	return dw_seen_uint(w, slot, 77) == (is_number ? v->u : 77) &&
+	       dw_seen_ref(w, slot) == ref &&
 	       dw_seen_str(w, slot) == (v->cls == DW_CLASS_STRING ? v->str : NULL) &&
 	       dw_seen_addr(w, slot, &at) == is_addr && at.v == (is_addr ? v->addr.v : 1);
 }
@@ -161,13 +165,15 @@ static void compare_slot(struct dw_walker *w, const struct dw_die *die, unsigned
 	}
 }
 
-static int see_by_walker(struct dw_walker *w, const struct dw_unit *u, uint64_t *n, struct cairn_err *err)
+static int see_by_walker(struct dw_walker *w, const struct dw_unit *u, uint64_t *n,
+			 struct cairn_err *err)
 {
 	int rc = dw_walker_enter(w, u, err);
 	while (rc >= 0 && (rc = dw_walker_next(w)) > 0) {
 		struct dw_die die, seen = dw_walker_die(w);
 		++*n;
-		if (rc != role_of(dw_walker_tag(w)) || dw_die_at(u->dw, dw_walker_off(w), &die, err) != 1 ||
+		if (rc != role_of(dw_walker_tag(w)) ||
+		    dw_die_at(u->dw, dw_walker_off(w), &die, err) != 1 ||
 		    die.abbrev != seen.abbrev || die.attrs != seen.attrs || die.tag != seen.tag)
 			abort();
 		for (unsigned int slot = 0; slot < N_WANTED && w->rc >= 0; slot++)

@@ -14,7 +14,8 @@
 /* What was seen; damaged parts count as errors and are stepped around. */
 struct dwarf_walk {
 	uint64_t dies, attrs, ranges, locations, rows, functions, errors;
-	uint64_t walked; /* DIEs that a dw_walker delivered; each has what dw_attr() gives, or we abort */
+	uint64_t
+		walked; /* DIEs that a dw_walker delivered; each has what dw_attr() gives, or we abort */
 };
 
 /*

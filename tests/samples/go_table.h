@@ -7,7 +7,13 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { GO_TABLE_TEXT = 0x401000, GO_TABLE_FUNCTIONS = 3, GO_TABLE_RECORD = 48, GO_1_18 = 37, GO_1_20 = 41 };
+enum {
+	GO_TABLE_TEXT = 0x401000,
+	GO_TABLE_FUNCTIONS = 3,
+	GO_TABLE_RECORD = 48,
+	GO_1_18 = 37,
+	GO_1_20 = 41
+};
 
 struct go_table {
 	uint8_t bytes[512];
@@ -33,7 +39,8 @@ static inline void go_table_make(size_t flag_at, struct go_table *t)
 	static const uint32_t name_of[GO_TABLE_FUNCTIONS] = {1, 14, 21};
 	/* -1 + 1 for 4 bytes, + 24 for 20, - 24 for the rest. */
 	static const uint8_t pcs[] = {0, 2, 4, 48, 20, 47, 8, 0};
-	uint64_t at_names = 72, at_pcs = at_names + sizeof(names), at_functions = at_pcs + sizeof(pcs);
+	uint64_t at_names = 72, at_pcs = at_names + sizeof(names),
+		 at_functions = at_pcs + sizeof(pcs);
 	*t = (struct go_table){.n = 0};
 	go_put32(t, flag_at == GO_1_20 ? 0xfffffff1 : 0xfffffff0);
 	go_put32(t, 8 << 24 | 1 << 16);

@@ -79,7 +79,8 @@ static inline void jd_end(struct jitdump_builder *b, size_t at)
 }
 
 /* The code itself is left out: nobody here reads it. */
-static inline void jd_load(struct jitdump_builder *b, uint64_t at, uint64_t size, uint64_t number, const char *name)
+static inline void jd_load(struct jitdump_builder *b, uint64_t at, uint64_t size, uint64_t number,
+			   const char *name)
 {
 	size_t record = jd_begin(b, JD_LOAD);
 	jd_u64(b, 17);
@@ -91,7 +92,8 @@ static inline void jd_load(struct jitdump_builder *b, uint64_t at, uint64_t size
 	jd_end(b, record);
 }
 
-static inline void jd_move(struct jitdump_builder *b, uint64_t from, uint64_t to, uint64_t size, uint64_t number)
+static inline void jd_move(struct jitdump_builder *b, uint64_t from, uint64_t to, uint64_t size,
+			   uint64_t number)
 {
 	size_t record = jd_begin(b, JD_MOVE);
 	const uint64_t fields[] = {17, to, from, to, size, number};
@@ -99,7 +101,8 @@ static inline void jd_move(struct jitdump_builder *b, uint64_t from, uint64_t to
 	jd_end(b, record);
 }
 
-static inline void jd_lines(struct jitdump_builder *b, uint64_t code, const struct jd_line *lines, size_t n)
+static inline void jd_lines(struct jitdump_builder *b, uint64_t code, const struct jd_line *lines,
+			    size_t n)
 {
 	size_t record = jd_begin(b, JD_DEBUG_INFO);
 	jd_u64(b, code);
@@ -113,7 +116,8 @@ static inline void jd_lines(struct jitdump_builder *b, uint64_t code, const stru
 	jd_end(b, record);
 }
 
-static inline void jd_unwinding(struct jitdump_builder *b, const void *eh, size_t n, size_t n_hdr, uint64_t mapped)
+static inline void jd_unwinding(struct jitdump_builder *b, const void *eh, size_t n, size_t n_hdr,
+				uint64_t mapped)
 {
 	size_t record = jd_begin(b, JD_UNWINDING);
 	jd_u64(b, n);
@@ -126,7 +130,8 @@ static inline void jd_unwinding(struct jitdump_builder *b, const void *eh, size_
 /* .eh_frame of a function of @size bytes at @at, which pushes rbp as its first instruction; then 20 bytes of a header. */
 static inline void jd_unwinding_of_push(struct jitdump_builder *b, uint64_t at, uint32_t size)
 {
-	static const uint8_t push_rbp[] = {0x41, 0x0e, 16, 0x86, 2}; /* advance 1, CFA +16, rbp at CFA-16 */
+	static const uint8_t push_rbp[] = {0x41, 0x0e, 16, 0x86,
+					   2}; /* advance 1, CFA +16, rbp at CFA-16 */
 	struct frames f = {0};
 	uint64_t behind = at + ((size + 7) & ~7U);
 	size_t cie = frames_cie_eh(&f, "zR", "\x1b");

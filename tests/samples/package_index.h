@@ -34,7 +34,8 @@ static inline size_t package_put(uint8_t *bytes, size_t at, uint64_t v, unsigned
 }
 
 /* Twice as many slots as units, every second one in use. Returns the bytes of it. */
-static inline size_t package_index_write(const struct package_index *x, uint8_t bytes[PACKAGE_INDEX_BYTES])
+static inline size_t package_index_write(const struct package_index *x,
+					 uint8_t bytes[PACKAGE_INDEX_BYTES])
 {
 	uint32_t n_slots = 2 * x->n_rows;
 	size_t at = package_put(bytes, 0, x->version, 4);

@@ -57,9 +57,11 @@ static void die(const char *what)
 	exit(2);
 }
 
-static void differ(struct comparing *c, uint64_t pc, bool is_exact, const char *function, const char *arg, const char *what)
+static void differ(struct comparing *c, uint64_t pc, bool is_exact, const char *function,
+		   const char *arg, const char *what)
 {
-	printf("0x%" PRIx64 "%s %s(%s): %s\n", pc, is_exact ? " exact" : "", function ? function : "?", arg ? arg : "", what);
+	printf("0x%" PRIx64 "%s %s(%s): %s\n", pc, is_exact ? " exact" : "",
+	       function ? function : "?", arg ? arg : "", what);
 	if (++c->n_different == DIFFERENCES_MAX)
 		exit(1);
 }
@@ -75,12 +77,14 @@ static bool same_step(const struct cairn_loc_step *a, const struct cairn_loc_ste
 {
 	/* Which DIE stands for a removed parameter is each one's own affair. */
 	bool same_imm = a->imm == b->imm || a->op == CAIRN_LOC_ENTRY_PARAM;
-	return a->op == b->op && a->operand == b->operand && a->size == b->size && a->reg == b->reg && same_imm;
+	return a->op == b->op && a->operand == b->operand && a->size == b->size &&
+	       a->reg == b->reg && same_imm;
 }
 
 static bool same_piece(const struct cairn_piece *a, const struct cairn_piece *b)
 {
-	if (a->kind != b->kind || a->off != b->off || a->size != b->size || a->n_steps != b->n_steps)
+	if (a->kind != b->kind || a->off != b->off || a->size != b->size ||
+	    a->n_steps != b->n_steps)
 		return false;
 	for (uint32_t i = 0; i < a->n_steps; i++)
 		if (!same_step(&a->steps[i], &b->steps[i]))
@@ -111,7 +115,8 @@ static struct function *function_of(struct comparing *c, uint64_t start, uint64_
 	return &c->functions.p[c->functions.n - 1];
 }
 
-static void note_step(struct comparing *c, uint64_t pc, const struct cairn_loc_step *debug, const struct cairn_loc_step *sidecar)
+static void note_step(struct comparing *c, uint64_t pc, const struct cairn_loc_step *debug,
+		      const struct cairn_loc_step *sidecar)
 {
 	struct cairn_vaddr start;
 	const char *name;
@@ -120,13 +125,15 @@ static void note_step(struct comparing *c, uint64_t pc, const struct cairn_loc_s
 		return;
 	struct function *f = function_of(c, start.v, pc);
 	for (size_t i = 0; i < f->asked.n; i++)
-		if (f->asked.p[i].debug.op == debug->op && f->asked.p[i].debug.reg == debug->reg && f->asked.p[i].debug.imm == debug->imm)
+		if (f->asked.p[i].debug.op == debug->op && f->asked.p[i].debug.reg == debug->reg &&
+		    f->asked.p[i].debug.imm == debug->imm)
 			return;
 	if (!VEC_ADD(&f->asked, ((struct asked){*debug, *sidecar})))
 		die("no memory");
 }
 
-static void note_asked(struct comparing *c, uint64_t pc, const struct cairn_location *debug, const struct cairn_location *sidecar)
+static void note_asked(struct comparing *c, uint64_t pc, const struct cairn_location *debug,
+		       const struct cairn_location *sidecar)
 {
 	for (uint32_t i = 0; i < debug->n_pieces; i++)
 		for (uint32_t k = 0; k < debug->pieces[i].n_steps; k++)
@@ -135,20 +142,24 @@ static void note_asked(struct comparing *c, uint64_t pc, const struct cairn_loca
 
 /* ---- functions ---- */
 
-static void compare_type(struct comparing *c, uint64_t pc, bool is_exact, const struct cairn_scope *a, const struct cairn_arg *x,
+static void compare_type(struct comparing *c, uint64_t pc, bool is_exact,
+			 const struct cairn_scope *a, const struct cairn_arg *x,
 			 const struct cairn_arg *y)
 {
 	char names[2][TYPE_NAME_MAX];
-	if (cairn_sites_complete_type(c->debug, x->type, NULL) < 0 || cairn_sites_complete_type(c->sidecar, y->type, NULL) < 0)
+	if (cairn_sites_complete_type(c->debug, x->type, NULL) < 0 ||
+	    cairn_sites_complete_type(c->sidecar, y->type, NULL) < 0)
 		return;
 	cairn_types_name(cairn_sites_types(c->debug), x->type, names[0], sizeof(names[0]));
 	cairn_types_name(cairn_sites_types(c->sidecar), y->type, names[1], sizeof(names[1]));
 	if (strcmp(names[0], names[1]) ||
-	    cairn_types_size(cairn_sites_types(c->debug), x->type) != cairn_types_size(cairn_sites_types(c->sidecar), y->type))
+	    cairn_types_size(cairn_sites_types(c->debug), x->type) !=
+		    cairn_types_size(cairn_sites_types(c->sidecar), y->type))
 		differ(c, pc, is_exact, a->name, x->name, "another type");
 }
 
-static void compare_arg(struct comparing *c, uint64_t pc, bool is_exact, const struct cairn_scope *a, const struct cairn_arg *x,
+static void compare_arg(struct comparing *c, uint64_t pc, bool is_exact,
+			const struct cairn_scope *a, const struct cairn_arg *x,
 			const struct cairn_arg *y)
 {
 	char text[128];
@@ -158,8 +169,10 @@ static void compare_arg(struct comparing *c, uint64_t pc, bool is_exact, const s
 		differ(c, pc, is_exact, a->name, x->name, "another name");
 	compare_type(c, pc, is_exact, a, x, y);
 	if (!same_location(&x->loc, &y->loc)) {
-		snprintf(text, sizeof(text), "another location: %s, %u pieces; sidecar: %s, %u pieces", cairn_unavailable_id(x->loc.why),
-			 x->loc.n_pieces, cairn_unavailable_id(y->loc.why), y->loc.n_pieces);
+		snprintf(text, sizeof(text),
+			 "another location: %s, %u pieces; sidecar: %s, %u pieces",
+			 cairn_unavailable_id(x->loc.why), x->loc.n_pieces,
+			 cairn_unavailable_id(y->loc.why), y->loc.n_pieces);
 		differ(c, pc, is_exact, a->name, x->name, text);
 		return;
 	}
@@ -174,18 +187,21 @@ static void compare_at(struct comparing *c, uint64_t pc, bool is_exact)
 	int m = cairn_sites_at(c->sidecar, (struct cairn_vaddr){pc}, is_exact, &sidecar, &err[1]);
 	c->n_pcs++;
 	if (n != m) {
-		differ(c, pc, is_exact, n < 0 ? err[0].msg : NULL, m < 0 ? err[1].msg : NULL, "another number of functions");
+		differ(c, pc, is_exact, n < 0 ? err[0].msg : NULL, m < 0 ? err[1].msg : NULL,
+		       "another number of functions");
 		return;
 	}
 	for (int i = 0; i < n; i++) {
 		c->n_functions++;
-		if (!same_text(debug[i].name, sidecar[i].name) || debug[i].is_inlined != sidecar[i].is_inlined ||
+		if (!same_text(debug[i].name, sidecar[i].name) ||
+		    debug[i].is_inlined != sidecar[i].is_inlined ||
 		    debug[i].n_args != sidecar[i].n_args) {
 			differ(c, pc, is_exact, debug[i].name, sidecar[i].name, "another function");
 			continue;
 		}
 		for (uint32_t k = 0; k < debug[i].n_args; k++)
-			compare_arg(c, pc, is_exact, &debug[i], &debug[i].args[k], &sidecar[i].args[k]);
+			compare_arg(c, pc, is_exact, &debug[i], &debug[i].args[k],
+				    &sidecar[i].args[k]);
 	}
 }
 
@@ -200,8 +216,10 @@ static void compare_passed(struct comparing *c, uint64_t ret_pc, uint64_t target
 	for (size_t i = 0; i < f->asked.n; i++) {
 		struct cairn_location debug = {0}, sidecar = {0};
 		struct cairn_vaddr callee = {f->pc}, caller = {ret_pc};
-		int n = cairn_sites_call_value(c->debug, callee, caller, &f->asked.p[i].debug, &debug, NULL);
-		int m = cairn_sites_call_value(c->sidecar, callee, caller, &f->asked.p[i].sidecar, &sidecar, NULL);
+		int n = cairn_sites_call_value(c->debug, callee, caller, &f->asked.p[i].debug,
+					       &debug, NULL);
+		int m = cairn_sites_call_value(c->sidecar, callee, caller, &f->asked.p[i].sidecar,
+					       &sidecar, NULL);
 		c->n_passed++;
 		c->n_passed_available += debug.why == CAIRN_AVAILABLE;
 		if (n != m || !same_location(&debug, &sidecar))
@@ -225,7 +243,8 @@ static void each_instruction(struct comparing *c, bool calls)
 			uint64_t pc = s->addr.v + at;
 			bool known = insn_decode(bytes + at, n - at, pc, &insn);
 			size_t len = known && insn.len ? insn.len : 1;
-			bool is_call = known && (insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT);
+			bool is_call = known &&
+				       (insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT);
 			if (!calls && count % c->stride == 0)
 				compare_at(c, pc, true);
 			if (!calls && is_call && count % c->stride == 0)
@@ -243,12 +262,15 @@ static void open_both(struct comparing *c, const char *file, const char *debug_f
 	struct cairn_sidecar_make_opts make = {.size = sizeof(make), .sites = true, .args = true};
 	struct cairn_sites_opts opts = {.size = sizeof(opts)};
 	struct cairn_err err = {0};
-	if (cairn_binary_open(file, &bin_opts, &c->bin, &err) < 0 || cairn_sidecar_make(c->bin, &make, &c->image, &err) < 0)
+	if (cairn_binary_open(file, &bin_opts, &c->bin, &err) < 0 ||
+	    cairn_sidecar_make(c->bin, &make, &c->image, &err) < 0)
 		die(err.msg);
 	c->code = binary_main(c->bin);
 	struct cairn_sidecar_opts sidecar_opts = {.size = sizeof(sidecar_opts), .binary = c->bin};
-	if (cairn_sidecar_open_mem(c->image.bytes, c->image.size, "the sidecar", &sidecar_opts, &c->made, &err) < 0 ||
-	    cairn_sidecar_check(c->made, &err) < 0 || cairn_sidecar_sites(c->made, c->bin, &c->sidecar, &err) < 0 ||
+	if (cairn_sidecar_open_mem(c->image.bytes, c->image.size, "the sidecar", &sidecar_opts,
+				   &c->made, &err) < 0 ||
+	    cairn_sidecar_check(c->made, &err) < 0 ||
+	    cairn_sidecar_sites(c->made, c->bin, &c->sidecar, &err) < 0 ||
 	    cairn_sites_open(c->bin, &opts, &c->debug, &err) < 0)
 		die(err.msg);
 }
@@ -277,9 +299,11 @@ int main(int argc, char **argv)
 	each_instruction(&c, false);
 	/* What is handed out by the last answer is asked of callers as well, with steps that were kept. */
 	each_instruction(&c, true);
-	printf("%" PRIu64 " addresses, %" PRIu64 " functions, %" PRIu64 " parameters (%" PRIu64 " available), %" PRIu64
-	       " asked of callers (%" PRIu64 " available): %" PRIu64 " differences\n",
-	       c.n_pcs, c.n_functions, c.n_args, c.n_available, c.n_passed, c.n_passed_available, c.n_different);
+	printf("%" PRIu64 " addresses, %" PRIu64 " functions, %" PRIu64 " parameters (%" PRIu64
+	       " available), %" PRIu64 " asked of callers (%" PRIu64 " available): %" PRIu64
+	       " differences\n",
+	       c.n_pcs, c.n_functions, c.n_args, c.n_available, c.n_passed, c.n_passed_available,
+	       c.n_different);
 	close_both(&c);
 	return c.n_different || !c.n_args;
 }

@@ -83,8 +83,8 @@ static void show(Dwarf_Die *die, const char *kind)
 		printf("%" PRIx64, (uint64_t)code.at);
 	else
 		putchar('-');
-	printf("\t%d\t%s\t%s\t%d\t%s\n", code.any, string_of(die, DW_AT_name), file ? file : "-", line,
-	       string_of(die, DW_AT_linkage_name));
+	printf("\t%d\t%s\t%s\t%d\t%s\n", code.any, string_of(die, DW_AT_name), file ? file : "-",
+	       line, string_of(die, DW_AT_linkage_name));
 }
 
 static int walk(Dwarf_Die *root)
@@ -128,7 +128,8 @@ int main(int argc, char **argv)
 	fd = open(argv[1], O_RDONLY);
 	dw = fd < 0 ? NULL : dwarf_begin(fd, DWARF_C_READ);
 	if (!dw) {
-		fprintf(stderr, "dies: %s: %s\n", argv[1], fd < 0 ? "cannot open" : dwarf_errmsg(-1));
+		fprintf(stderr, "dies: %s: %s\n", argv[1],
+			fd < 0 ? "cannot open" : dwarf_errmsg(-1));
 		return 1;
 	}
 	while (dwarf_get_units(dw, cu, &cu, NULL, NULL, &root, NULL) == 0) {

@@ -17,14 +17,16 @@
  * What the search for a name must find, computed another way: from the full index, by following every entry's
  * origins to their end.
  */
-static bool belongs(const struct dwarf *dw, const struct dw_func_index *all, size_t i, const char *func)
+static bool belongs(const struct dwarf *dw, const struct dw_func_index *all, size_t i,
+		    const char *func)
 {
 	for (int link = 0; link <= DW_ORIGIN_MAX; link++) {
 		const struct dw_func *f = &all->p[i];
 		struct dw_die die;
 		if (!(f->flags & DW_FUNC_INLINED) && dw_die_at(dw, f->die, &die, NULL) == 1) {
 			const char *linkage = dw_str(&die, DW_AT_linkage_name);
-			if ((f->name && !strcmp(f->name, func)) || (linkage && !strcmp(linkage, func)))
+			if ((f->name && !strcmp(f->name, func)) ||
+			    (linkage && !strcmp(linkage, func)))
 				return true;
 		}
 		if (!f->origin)
@@ -38,8 +40,9 @@ static bool belongs(const struct dwarf *dw, const struct dw_func_index *all, siz
 
 static int check_names(const char *file, const struct dwarf *dw, const struct dw_func_index *all)
 {
-	static const char *const names[] = {"list_add", "size", "get_page", "tcache_get", "main", "operator()",
-					    "_M_data", "memcpy", "is_null"};
+	static const char *const names[] = {"list_add",   "size",   "get_page",
+					    "tcache_get", "main",   "operator()",
+					    "_M_data",    "memcpy", "is_null"};
 	int bad = 0;
 	for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
 		struct dw_func_index found;
@@ -89,7 +92,8 @@ static int compare(const char *name, const char *path)
 	if (against_libdw(dw, cairn_binary_debug_path(bin), &r) < 0) {
 		printf("skip %s: libdw cannot open it\n", name);
 	} else {
-		printf("%s %s: %llu DIEs, %llu attributes, %llu ranges, %llu locations, %llu rows are libdw's "
+		printf("%s %s: %llu DIEs, %llu attributes, %llu ranges, %llu locations, %llu rows "
+		       "are libdw's "
 		       "(%llu differences)\n",
 		       r.differences ? "not ok" : "ok", name, (unsigned long long)r.dies,
 		       (unsigned long long)r.attrs, (unsigned long long)r.ranges,
@@ -102,7 +106,8 @@ static int compare(const char *name, const char *path)
 		bad = 1;
 	} else {
 		bool same = index_agrees(&index, &r);
-		printf("%s %s: the index has libdw's %llu inlined copies and %llu functions with code\n",
+		printf("%s %s: the index has libdw's %llu inlined copies and %llu functions with "
+		       "code\n",
 		       same ? "ok" : "not ok", name, (unsigned long long)r.inlined_with_code,
 		       (unsigned long long)r.subprograms_with_code);
 		bad |= !same;
@@ -116,7 +121,8 @@ static int compare(const char *name, const char *path)
 
 int main(int argc, char **argv)
 {
-	static const char *const inputs[] = {"libc.debug", "libstdc++.so.6", "vmlinux", "libjvm.debug"};
+	static const char *const inputs[] = {"libc.debug", "libstdc++.so.6", "vmlinux",
+					     "libjvm.debug"};
 	const char *home = getenv("HOME"), *lab = getenv("CAIRN_LAB");
 	int bad = 0;
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -127,7 +133,8 @@ int main(int argc, char **argv)
 		if (lab)
 			snprintf(path, sizeof(path), "%s/in/%s", lab, inputs[i]);
 		else
-			snprintf(path, sizeof(path), "%s/.cache/cairn-lab/in/%s", home ? home : "", inputs[i]);
+			snprintf(path, sizeof(path), "%s/.cache/cairn-lab/in/%s", home ? home : "",
+				 inputs[i]);
 		if (access(path, R_OK))
 			printf("skip %s: not in the lab\n", inputs[i]);
 		else

@@ -39,7 +39,8 @@ static inline uint32_t running_linux(void)
 	return CAIRN_BTF_LINUX(major, minor);
 }
 
-static inline struct cairn_btf *must_open_mem(const void *bytes, size_t size, const struct cairn_btf *base)
+static inline struct cairn_btf *must_open_mem(const void *bytes, size_t size,
+					      const struct cairn_btf *base)
 {
 	struct cairn_err err = {0};
 	struct cairn_btf_open_opts opts = {.size = sizeof(opts), .base = base};
@@ -100,11 +101,14 @@ static inline void learn_made_up_kinds(struct cairn_btf_builder *b)
 }
 
 /* As many words as kind and vlen demand. */
-static inline uint32_t add_made_up(struct cairn_btf_builder *b, uint32_t kind, uint32_t vlen, const uint32_t *words)
+static inline uint32_t add_made_up(struct cairn_btf_builder *b, uint32_t kind, uint32_t vlen,
+				   const uint32_t *words)
 {
 	struct cairn_btf_type t = {.kind = kind, .vlen = vlen};
 	uint32_t id;
-	assert_int_equal(cairn_btf_add_record(b, &t, words, kind == KIND_OF_8_BYTES ? 2 : 1 + 2 * vlen, &id), 0);
+	assert_int_equal(
+		cairn_btf_add_record(b, &t, words, kind == KIND_OF_8_BYTES ? 2 : 1 + 2 * vlen, &id),
+		0);
 	return id;
 }
 
@@ -127,8 +131,9 @@ static inline uint32_t add_each_kind(struct cairn_btf_builder *b, bool with_loc)
 	uint32_t i = add_int(b);
 	uint32_t ptr = ADD(ref, b, CAIRN_BTF_PTR, 0, i);
 	uint32_t array = ADD(array, b, i, i, 7);
-	struct cairn_btf_member members[] = {
-		{str(b, "next"), ptr, 0, 0}, {str(b, "low"), i, 64, 3}, {str(b, "all"), array, 96, 0}};
+	struct cairn_btf_member members[] = {{str(b, "next"), ptr, 0, 0},
+					     {str(b, "low"), i, 64, 3},
+					     {str(b, "all"), array, 96, 0}};
 	uint32_t s = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "node"), 40, members, 3);
 	struct cairn_btf_member wide[] = {{str(b, "a"), i, 0, 0}, {str(b, "b"), array, 0, 0}};
 	ADD(struct, b, CAIRN_BTF_UNION, str(b, "either"), 28, wide, 2);
@@ -154,14 +159,22 @@ static inline uint32_t add_each_kind(struct cairn_btf_builder *b, bool with_loc)
 	ADD(ref, b, CAIRN_BTF_PTR, 0, tag);
 	if (!with_loc)
 		return func;
-	struct cairn_btf_loc_param in_reg = {.flags = CAIRN_BTF_LOC_REG, .size = 8, .n_regs = 1, .reg = {5}};
+	struct cairn_btf_loc_param in_reg = {
+		.flags = CAIRN_BTF_LOC_REG, .size = 8, .n_regs = 1, .reg = {5}};
 	struct cairn_btf_loc_param minus = {
 		.flags = CAIRN_BTF_LOC_CONST | CAIRN_BTF_LOC_SIGNED, .size = 4, .value = -1};
 	uint32_t slots[] = {ADD(loc_param, b, &in_reg), ADD(loc_param, b, &minus)};
 	uint32_t loc_proto = ADD(loc_proto, b, slots, 2);
-	struct cairn_btf_loc locs[] = {
-		{.func = func, .loc_proto = loc_proto, .offset = 64, .name_off = str(b, "visit"), .func_proto = proto},
-		{.func = func, .loc_proto = 0, .offset = 128, .name_off = str(b, "visit"), .func_proto = proto}};
+	struct cairn_btf_loc locs[] = {{.func = func,
+					.loc_proto = loc_proto,
+					.offset = 64,
+					.name_off = str(b, "visit"),
+					.func_proto = proto},
+				       {.func = func,
+					.loc_proto = 0,
+					.offset = 128,
+					.name_off = str(b, "visit"),
+					.func_proto = proto}};
 	ADD(locsec, b, str(b, ".text"), locs, 2);
 	return func;
 }

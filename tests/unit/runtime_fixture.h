@@ -33,7 +33,8 @@ static inline struct reader open_reader(int pid)
 {
 	struct reader r;
 	assert_int_equal(code_space_open_pid(pid, 1, &r.space, NULL), 0);
-	assert_int_equal(code_runtime_new(code_memory_of_process(pid), pid, EM_X86_64, &r.rt, NULL), 0);
+	assert_int_equal(code_runtime_new(code_memory_of_process(pid), pid, EM_X86_64, &r.rt, NULL),
+			 0);
 	return r;
 }
 
@@ -70,12 +71,14 @@ static inline int32_t cfa_of(const struct code_found *f)
 	return ((const struct cairn_unwind_rule *)f->rule.words)->off;
 }
 
-static inline const struct cairn_code_range *range_at(const struct reader *r, const void *at, enum cairn_code_source source, bool trusted)
+static inline const struct cairn_code_range *range_at(const struct reader *r, const void *at,
+						      enum cairn_code_source source, bool trusted)
 {
 	for (size_t i = 0; i < code_runtime_n_ranges(r->rt); i++) {
 		const struct cairn_code_range *range = code_runtime_range(r->rt, i);
-		if (range->source == source && range->is_trusted == trusted && range->lo.v <= (uintptr_t)at &&
-		    range->hi.v > (uintptr_t)at && !range->is_removed)
+		if (range->source == source && range->is_trusted == trusted &&
+		    range->lo.v <= (uintptr_t)at && range->hi.v > (uintptr_t)at &&
+		    !range->is_removed)
 			return range;
 	}
 	return NULL;
@@ -139,7 +142,8 @@ static inline void end_child(const struct child *c)
 
 static inline int make_region(void **state)
 {
-	region = mmap(NULL, REGION, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	region = mmap(NULL, REGION, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
 	return region == MAP_FAILED ? -1 : 0;
 }
 

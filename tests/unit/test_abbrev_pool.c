@@ -16,7 +16,9 @@
 #include "dwarf_open.h"
 
 /* A member: name strp, type ref4, place data1; its tag is in front, its code is not. */
-#define MEMBER 0x0d, 0, DW_AT_name, DW_FORM_strp, DW_AT_type, DW_FORM_ref4, DW_AT_data_member_location, DW_FORM_data1
+#define MEMBER                                                                                     \
+	0x0d, 0, DW_AT_name, DW_FORM_strp, DW_AT_type, DW_FORM_ref4, DW_AT_data_member_location,   \
+		DW_FORM_data1
 #define END 0, 0
 
 /* What an abbreviation takes, followed by something else; the same of it cut off at each byte is nothing. */
@@ -35,7 +37,8 @@ static size_t bytes_of(const uint8_t *p, size_t n)
 	}
 	return taken;
 }
-#define BYTES_OF(...) bytes_of((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+#define BYTES_OF(...)                                                                              \
+	bytes_of((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
 static void an_abbreviation_ends_behind_its_zeros(void **state)
 {
@@ -50,8 +53,10 @@ static void a_constant_in_the_abbreviation_belongs_to_it(void **state)
 	assert_int_equal(BYTES_OF(0x34, 0, DW_AT_decl_file, DW_FORM_implicit_const, 5, END), 7);
 	assert_int_equal(BYTES_OF(0x34, 0, DW_AT_decl_file, DW_FORM_implicit_const, 0, END), 7);
 	/* 64, and 0 in two bytes: the last one is 0. */
-	assert_int_equal(BYTES_OF(0x34, 0, DW_AT_decl_file, DW_FORM_implicit_const, 0xc0, 0, END), 8);
-	assert_int_equal(BYTES_OF(0x34, 0, DW_AT_decl_file, DW_FORM_implicit_const, 0x80, 0, END), 8);
+	assert_int_equal(BYTES_OF(0x34, 0, DW_AT_decl_file, DW_FORM_implicit_const, 0xc0, 0, END),
+			 8);
+	assert_int_equal(BYTES_OF(0x34, 0, DW_AT_decl_file, DW_FORM_implicit_const, 0x80, 0, END),
+			 8);
 }
 
 static void numbers_that_are_longer_than_need_be_are_not_looked_for(void **state)
@@ -67,7 +72,10 @@ static void the_same_bytes_are_found_for_the_same_sizes_and_file_only(void **sta
 {
 	const uint8_t here[] = {MEMBER, END}, elsewhere[] = {MEMBER, END}, other[] = {0x0d, 1, END};
 	static const char file;
-	struct dw_abbrevs t = {.file = (const struct dw_file *)&file, .addr_size = 8, .offset_size = 4, .ref_addr_size = 4};
+	struct dw_abbrevs t = {.file = (const struct dw_file *)&file,
+			       .addr_size = 8,
+			       .offset_size = 4,
+			       .ref_addr_size = 4};
 	struct dw_abbrevs same = t, wide = t, small = t, old = t, supplementary = t;
 	struct dw_abbrev_pool pool = {0};
 	const struct dw_abbrev a = {.tag = DW_TAG_member};
@@ -115,12 +123,16 @@ static void of_many_each_is_found_or_not_but_never_another(void **state)
 
 	for (uint32_t i = 0; i < MANY; i++) {
 		keys[i] = key_of(i);
-		assert_int_equal(dw_abbrev_bytes(keys[i].bytes, keys[i].bytes + sizeof(keys[i])), sizeof(keys[i]));
-		assert_int_equal(dw_abbrev_pool_add(&pool, &t, keys[i].bytes, sizeof(keys[i]), &abbrevs[i]), 0);
+		assert_int_equal(dw_abbrev_bytes(keys[i].bytes, keys[i].bytes + sizeof(keys[i])),
+				 sizeof(keys[i]));
+		assert_int_equal(
+			dw_abbrev_pool_add(&pool, &t, keys[i].bytes, sizeof(keys[i]), &abbrevs[i]),
+			0);
 	}
 	for (uint32_t i = 0; i < MANY; i++) {
 		struct key copy = key_of(i);
-		const struct dw_abbrev *a = dw_abbrev_pool_find(&pool, &t, copy.bytes, sizeof(copy));
+		const struct dw_abbrev *a =
+			dw_abbrev_pool_find(&pool, &t, copy.bytes, sizeof(copy));
 		assert_true(!a || a == &abbrevs[i]);
 		found += a != NULL;
 	}
@@ -149,10 +161,13 @@ static void what_finds_no_slot_near_its_own_is_left_out(void **state)
 		n += (map_hash_bytes(keys[n].bytes, sizeof(keys[n])) & 1023) == 1000;
 	}
 	for (uint32_t i = 0; i < PILE; i++)
-		assert_int_equal(dw_abbrev_pool_add(&pool, &t, keys[i].bytes, sizeof(keys[i]), &abbrevs[i]), 0);
+		assert_int_equal(
+			dw_abbrev_pool_add(&pool, &t, keys[i].bytes, sizeof(keys[i]), &abbrevs[i]),
+			0);
 	assert_int_equal(pool.cap, 1024);
 	for (uint32_t i = 0; i < PILE; i++) {
-		const struct dw_abbrev *a = dw_abbrev_pool_find(&pool, &t, keys[i].bytes, sizeof(keys[i]));
+		const struct dw_abbrev *a =
+			dw_abbrev_pool_find(&pool, &t, keys[i].bytes, sizeof(keys[i]));
 		assert_true(!a || a == &abbrevs[i]);
 		found += a != NULL;
 	}
@@ -181,8 +196,10 @@ static void without_memory_it_is_as_it_was(void **state)
 		assert_int_equal(rc, -ENOMEM);
 		assert_null(dw_abbrev_pool_find(&pool, &t, keys[i].bytes, sizeof(keys[i])));
 		if (i)
-			assert_ptr_equal(dw_abbrev_pool_find(&pool, &t, keys[0].bytes, sizeof(keys[0])), &a);
-		assert_int_equal(dw_abbrev_pool_add(&pool, &t, keys[i].bytes, sizeof(keys[i]), &a), 0);
+			assert_ptr_equal(
+				dw_abbrev_pool_find(&pool, &t, keys[0].bytes, sizeof(keys[0])), &a);
+		assert_int_equal(dw_abbrev_pool_add(&pool, &t, keys[i].bytes, sizeof(keys[i]), &a),
+				 0);
 	}
 	/* The first slots, and each time they are doubled. */
 	assert_true(failed > 4);
@@ -197,7 +214,8 @@ static void units_whose_codes_differ_share_what_is_compiled(void **state)
 		db_format(d, (struct db_format){.version = 5, .code_step = step});
 		db_unit(d, DW_UT_compile);
 		DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN, DB_STR(DW_AT_name, "a.c"));
-		DB_DIE(d, DW_TAG_base_type, DB_LEAF, DB_STR(DW_AT_name, "int"), DB_U(DW_AT_byte_size, DW_FORM_data1, 4));
+		DB_DIE(d, DW_TAG_base_type, DB_LEAF, DB_STR(DW_AT_name, "int"),
+		       DB_U(DW_AT_byte_size, DW_FORM_data1, 4));
 		db_null(d);
 		db_unit_end(d);
 	}

@@ -33,7 +33,8 @@ struct sample {
 	const char *result;
 	const char *types[PARAMS_MAX];
 	unsigned int bytes[PARAMS_MAX];
-	unsigned int n_known; /* the first so many must be known; GCC describes what is on the stack itself */
+	unsigned int
+		n_known; /* the first so many must be known; GCC describes what is on the stack itself */
 };
 
 static const char types[] =
@@ -52,6 +53,7 @@ static const char types[] =
 	"typedef float v4sf __attribute__((vector_size(16)));\n"
 	"typedef float v2sf __attribute__((vector_size(8)));\n";
 
+/* clang-format off */
 static const struct sample samples[] = {
 	{"int", {"struct big", "int"}, {24, 4}, 2},
 	{"int", {"int", "long double", "int"}, {4, 10, 4}, 3},
@@ -84,6 +86,7 @@ static const struct sample samples[] = {
 	{"struct pair", {"int", "struct packed"}, {4, 5}, 2},
 	{"wide", {"int"}, {4}, 1},
 };
+/* clang-format on */
 
 enum { N_SAMPLES = sizeof(samples) / sizeof(samples[0]) };
 
@@ -91,15 +94,19 @@ enum { N_SAMPLES = sizeof(samples) / sizeof(samples[0]) };
 static const char store[] =
 	"unsigned char regs[10 * 8], vectors[8 * 16], stack[256];\n"
 	"__asm__(\".text\\n.globl store\\nstore:\\n\"\n"
-	"\"mov %rdx, regs+8(%rip)\\nmov %rcx, regs+16(%rip)\\nmov %rsi, regs+32(%rip)\\nmov %rdi, regs+40(%rip)\\n\"\n"
+	"\"mov %rdx, regs+8(%rip)\\nmov %rcx, regs+16(%rip)\\nmov %rsi, regs+32(%rip)\\nmov %rdi, "
+	"regs+40(%rip)\\n\"\n"
 	"\"mov %r8, regs+64(%rip)\\nmov %r9, regs+72(%rip)\\n\"\n"
-	"\"movups %xmm0, vectors(%rip)\\nmovups %xmm1, vectors+16(%rip)\\nmovups %xmm2, vectors+32(%rip)\\n\"\n"
-	"\"movups %xmm3, vectors+48(%rip)\\nmovups %xmm4, vectors+64(%rip)\\nmovups %xmm5, vectors+80(%rip)\\n\"\n"
+	"\"movups %xmm0, vectors(%rip)\\nmovups %xmm1, vectors+16(%rip)\\nmovups %xmm2, "
+	"vectors+32(%rip)\\n\"\n"
+	"\"movups %xmm3, vectors+48(%rip)\\nmovups %xmm4, vectors+64(%rip)\\nmovups %xmm5, "
+	"vectors+80(%rip)\\n\"\n"
 	"\"movups %xmm6, vectors+96(%rip)\\nmovups %xmm7, vectors+112(%rip)\\n\"\n"
 	"\"mov %rsp, %rsi\\nlea stack(%rip), %rdi\\nmov $256, %ecx\\nrep movsb\\n\"\n"
 	"\"lea stack(%rip), %rax\\nfldz\\nret\\n\");\n"
 	"extern void store(void);\n"
-	"static void print(const void *p, unsigned n) { while (n--) printf(\"%02x\", *(*(const unsigned char **)&p)++); }\n";
+	"static void print(const void *p, unsigned n) { while (n--) printf(\"%02x\", *(*(const "
+	"unsigned char **)&p)++); }\n";
 
 static unsigned int n_params(const struct sample *s)
 {
@@ -130,21 +137,26 @@ static void write_sources(const struct workspace *w)
 	assert_int_equal(fclose(f), 0);
 	f = fopen(workspace_path(w, "calls.c"), "w");
 	assert_non_null(f);
-	fprintf(f, "#include <stdio.h>\n#include <string.h>\n%s%sint main(void)\n{\n", types, store);
+	fprintf(f, "#include <stdio.h>\n#include <string.h>\n%s%sint main(void)\n{\n", types,
+		store);
 	for (unsigned int k = 0; k < N_SAMPLES; k++) {
 		unsigned int n = n_params(&samples[k]);
 		fputs("{ ", f);
 		put_params(f, &samples[k], "; ", "p");
 		fputs(";\n", f);
 		for (unsigned int i = 0; i < n; i++)
-			fprintf(f, "for (unsigned j = 0; j < sizeof(p%u); j++) ((unsigned char *)&p%u)[j] = 0x%x + j %% 32;\n",
+			fprintf(f,
+				"for (unsigned j = 0; j < sizeof(p%u); j++) ((unsigned char "
+				"*)&p%u)[j] = 0x%x + j %% 32;\n",
 				i, i, 16 + 23 * i);
 		fprintf(f, "((%s (*)(", samples[k].result);
 		put_params(f, &samples[k], ", ", "q");
 		fputs("))store)(", f);
 		for (unsigned int i = 0; i < n; i++)
 			fprintf(f, "%sp%u", i ? ", " : "", i);
-		fputs(");\n__asm__ volatile(\"fninit\");\nprint(regs, 80); print(vectors, 128); print(stack, 256); puts(\"\");\n", f);
+		fputs(");\n__asm__ volatile(\"fninit\");\nprint(regs, 80); print(vectors, 128); "
+		      "print(stack, 256); puts(\"\");\n",
+		      f);
 		for (unsigned int i = 0; i < n; i++)
 			fprintf(f, "print(&p%u, %u); puts(\"\");\n", i, samples[k].bytes[i]);
 		fputs("}\n", f);
@@ -183,7 +195,8 @@ static const uint8_t *at_piece(const struct machine *m, const struct cairn_piece
 	return m->regs + 8 * first->reg;
 }
 
-static bool is_there(const struct machine *m, const struct cairn_location *loc, const uint8_t *want, unsigned int n)
+static bool is_there(const struct machine *m, const struct cairn_location *loc, const uint8_t *want,
+		     unsigned int n)
 {
 	for (uint32_t i = 0; i < loc->n_pieces; i++) {
 		const struct cairn_piece *p = &loc->pieces[i];
@@ -213,9 +226,11 @@ static void compare_sample(struct cairn_sites *sites, unsigned int k, const char
 		const struct cairn_location *loc = &site->args[i].loc;
 		cairn_location_text(loc, NULL, NULL, text, sizeof(text));
 		if (!loc->n_pieces && i < samples[k].n_known)
-			fail_msg("%s: f%u: parameter %u (%s): %s", cc, k, i, samples[k].types[i], text);
+			fail_msg("%s: f%u: parameter %u (%s): %s", cc, k, i, samples[k].types[i],
+				 text);
 		if (loc->n_pieces && !is_there(&m, loc, want, samples[k].bytes[i]))
-			fail_msg("%s: f%u: parameter %u (%s) is not at %s", cc, k, i, samples[k].types[i], text);
+			fail_msg("%s: f%u: parameter %u (%s) is not at %s", cc, k, i,
+				 samples[k].types[i], text);
 	}
 }
 
@@ -226,7 +241,10 @@ static void compare(const char *cc)
 	struct cairn_sites *sites;
 	workspace_open(&w);
 	write_sources(&w);
-	if (!workspace_try(&w, "%s -O0 -g -w -o described described.c && %s -O1 -w -o calls calls.c && ./calls > out.txt", cc, cc)) {
+	if (!workspace_try(&w,
+			   "%s -O0 -g -w -o described described.c && %s -O1 -w -o calls calls.c && "
+			   "./calls > out.txt",
+			   cc, cc)) {
 		print_message("no %s that knows all types\n", cc);
 		workspace_close(&w);
 		skip();
@@ -273,9 +291,11 @@ static void a_stack_argument_counts_where_the_function_loads_it(void **state)
 		struct cairn_binary *bin;
 		struct cairn_sites *sites;
 		workspace_open(&w);
-		workspace_write(&w, "s.c", "int f(int a, int b, int c, int d, int e, int g, int used, int unused)\n"
-					   "{ return a + b + c + d + e + g + used; }\n"
-					   "int main(void) { return f(1, 2, 3, 4, 5, 6, 7, 8) - 28; }\n");
+		workspace_write(
+			&w, "s.c",
+			"int f(int a, int b, int c, int d, int e, int g, int used, int unused)\n"
+			"{ return a + b + c + d + e + g + used; }\n"
+			"int main(void) { return f(1, 2, 3, 4, 5, 6, 7, 8) - 28; }\n");
 		if (!workspace_try(&w, "clang %s -g -o s s.c", levels[i])) {
 			workspace_close(&w);
 			print_message("no clang\n");
@@ -285,7 +305,8 @@ static void a_stack_argument_counts_where_the_function_loads_it(void **state)
 		assert_int_equal(cairn_sites_open(bin, NULL, &sites, NULL), 0);
 		assert_int_equal(why(sites, "f", 6), CAIRN_AVAILABLE);
 		/* Without optimisation all are loaded, and passed. */
-		assert_int_equal(why(sites, "f", 7), i ? CAIRN_UNAVAIL_MAY_NOT_BE_PASSED : CAIRN_AVAILABLE);
+		assert_int_equal(why(sites, "f", 7),
+				 i ? CAIRN_UNAVAIL_MAY_NOT_BE_PASSED : CAIRN_AVAILABLE);
 		cairn_sites_close(sites);
 		cairn_binary_close(bin);
 		workspace_close(&w);

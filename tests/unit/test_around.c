@@ -20,18 +20,25 @@ static const char source[] =
 	"static inline void pointer(char *n, unsigned s) { sink = s; }\n"
 	"#define FUNCTION __attribute__((noipa)) void\n"
 	"FUNCTION behind_loop(long x, int *p)\n"
-	"{ long n = x & 7; long sum = 0; while (n--) sum += *p++; sink = sum; number(n, 1); sink = x; }\n"
-	"static inline void sum_up(long n, int *p) { long sum = 0; while (n--) sum += *p++; sink = sum; number(n, 1); }\n"
-	"FUNCTION other_register(long x, int *p) { long y = (x << 1) | x; sink = y; sum_up(y & 7, p); sink = x; }\n"
+	"{ long n = x & 7; long sum = 0; while (n--) sum += *p++; sink = sum; number(n, 1); sink = "
+	"x; }\n"
+	"static inline void sum_up(long n, int *p) { long sum = 0; while (n--) sum += *p++; sink = "
+	"sum; number(n, 1); }\n"
+	"FUNCTION other_register(long x, int *p) { long y = (x << 1) | x; sink = y; sum_up(y & 7, "
+	"p); sink = x; }\n"
 	"FUNCTION computed(long n) { sink = n; number(n - 1, 1); sink = n; }\n"
-	"FUNCTION still_so(long n) { long m = n - 1; sink = 2; number(m, 1); sink = n; number(m, 2); sink = n; }\n"
+	"FUNCTION still_so(long n) { long m = n - 1; sink = 2; number(m, 1); sink = n; number(m, "
+	"2); sink = n; }\n"
 	"FUNCTION counter(unsigned s) { for (int i = 0; i < 7; i++) { s++; number(i, s); } }\n"
 	"FUNCTION address(unsigned s) { for (int i = 0; i < 7; i++) { s++; pointer(&v[i], s); } }\n"
-	"FUNCTION of_the_pass(unsigned s) { for (int i = 0; i < 7; i++) { int no = 0; number(no, 1); sink = i; } }\n"
-	"FUNCTION constant(unsigned s) { for (int i = 0; i < 7; i++) { number(0, 1); sink = i; } }\n"
+	"FUNCTION of_the_pass(unsigned s) { for (int i = 0; i < 7; i++) { int no = 0; number(no, "
+	"1); sink = i; } }\n"
+	"FUNCTION constant(unsigned s) { for (int i = 0; i < 7; i++) { number(0, 1); sink = i; } "
+	"}\n"
 	"FUNCTION no_loop(unsigned s) { int no = 0; s++; number(no, s); pointer(v, s); }\n"
 	"int main(void)\n"
-	"{ behind_loop(4, a); other_register(4, a); computed(3); still_so(3); counter(1); address(1); of_the_pass(1); constant(2); no_loop(3); return 0; }\n";
+	"{ behind_loop(4, a); other_register(4, a); computed(3); still_so(3); counter(1); "
+	"address(1); of_the_pass(1); constant(2); no_loop(3); return 0; }\n";
 
 /* Why the first argument is not known at the copies in @container; all say the same. */
 static enum cairn_unavailable why(const struct cairn_function_list *found, const char *container)
@@ -58,7 +65,8 @@ struct looked_up {
 	struct cairn_sites *sites;
 };
 
-static bool look_up(struct looked_up *l, const char *name, const struct cairn_sites_opts *opts, struct cairn_function_list *ret)
+static bool look_up(struct looked_up *l, const char *name, const struct cairn_sites_opts *opts,
+		    struct cairn_function_list *ret)
 {
 	workspace_open(&l->w);
 	workspace_write(&l->w, "a.c", source);

@@ -26,7 +26,7 @@
 #include "base/scope.h"
 #include "workspace.h"
 
-#define BIG 300000
+#define BIG     300000
 #define SKIPPED 77
 
 static struct workspace space;
@@ -338,11 +338,13 @@ static void assert_pair(const char *first, const char *second, const char *wante
 
 static void files_that_belong_together_are_all_replaced_or_none(void **state)
 {
-	SCOPE_FREE char *first = strdup(workspace_path(&space, "first")), *second = strdup(workspace_path(&space, "second"));
+	SCOPE_FREE char *first = strdup(workspace_path(&space, "first")),
+			*second = strdup(workspace_path(&space, "second"));
 	const struct cairn_file old[] = {{first, "old", 3}, {second, "old", 3}};
 	const struct cairn_file new[] = {{first, "new", 3}, {second, "new", 3}};
 	const struct cairn_file full[] = {{first, "new", 3}, {"/dev/full", "new", 3}};
-	const struct cairn_file nowhere[] = {{first, "new", 3}, {second, "new", 3}, {"/no/such/dir/x", "new", 3}};
+	const struct cairn_file nowhere[] = {
+		{first, "new", 3}, {second, "new", 3}, {"/no/such/dir/x", "new", 3}};
 
 	assert_int_equal(cairn_file_write_together(old, 2, NULL), 0);
 	assert_pair(first, second, "old");

@@ -134,7 +134,8 @@ static NOINLINE int too_large(void (*then)(void))
 }
 
 /* A realigned frame whose CFA is in a register that is saved: the one that GCC makes for arguments behind alloca(). */
-static NOINLINE int realigned_alloca(size_t n, int a, int b, int c, int d, int e, int f, int g, void (*then)(void))
+static NOINLINE int realigned_alloca(size_t n, int a, int b, int c, int d, int e, int f, int g,
+				     void (*then)(void))
 {
 	volatile char pad[64] __attribute__((aligned(64)));
 	volatile char *p = alloca(n + (size_t)(a + b + c + d + e + f + g));
@@ -263,7 +264,8 @@ static struct {
 static void note_wrong(const char *why, size_t i)
 {
 	if (!handled.n_wrong++)
-		snprintf(handled.first_wrong, sizeof(handled.first_wrong), "%s %zu: at 0x%lx, pc 0x%lx, ended: %s", why, i,
+		snprintf(handled.first_wrong, sizeof(handled.first_wrong),
+			 "%s %zu: at 0x%lx, pc 0x%lx, ended: %s", why, i,
 			 (unsigned long)handled.walk.at.v, (unsigned long)handled.context[0].v,
 			 cairn_walk_end_text(handled.walk.end));
 }
@@ -294,7 +296,8 @@ static void compare_contexts(size_t n_theirs)
  */
 static bool is_described_wrongly(const ucontext_t *context)
 {
-	static const uint8_t restore_rsp[] = {0x49, 0x8d, 0x62, 0xf8}; /* lea -8(%r10),%rsp, and ret behind it */
+	static const uint8_t restore_rsp[] = {0x49, 0x8d, 0x62,
+					      0xf8}; /* lea -8(%r10),%rsp, and ret behind it */
 	const uint8_t *pc = (const uint8_t *)(uintptr_t)context->uc_mcontext.gregs[REG_RIP];
 	return !memcmp(pc, restore_rsp, sizeof(restore_rsp)) ||
 	       (*pc == 0xc3 && !memcmp(pc - sizeof(restore_rsp), restore_rsp, sizeof(restore_rsp)));
@@ -316,7 +319,8 @@ static void handle(int sig, siginfo_t *info, void *ucontext)
 static void on_signal(int sig, void (*fn)(int, siginfo_t *, void *), void *stack, size_t size)
 {
 	stack_t alternate = {.ss_sp = stack, .ss_size = size, .ss_flags = stack ? 0 : SS_DISABLE};
-	struct sigaction action = {.sa_sigaction = fn, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+	struct sigaction action = {.sa_sigaction = fn,
+				   .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
 	assert_int_equal(sigaltstack(&alternate, NULL), 0);
 	assert_int_equal(sigaction(sig, &action, NULL), 0);
 }
@@ -408,8 +412,8 @@ static void stacks_at_random_instructions_equal_those_of_libgcc(void **state)
 	setitimer(ITIMER_REAL, &never, NULL);
 	signal(SIGALRM, SIG_IGN);
 	on_signal(SIGUSR1, handle, NULL, 0);
-	print_message("%u stacks at random instructions, %u wrong %s\n", handled.n_seen, handled.n_wrong,
-		      handled.first_wrong);
+	print_message("%u stacks at random instructions, %u wrong %s\n", handled.n_seen,
+		      handled.n_wrong, handled.first_wrong);
 	assert_true(handled.n_seen >= 200);
 	assert_int_equal(handled.n_wrong, 0);
 }
@@ -417,19 +421,22 @@ static void stacks_at_random_instructions_equal_those_of_libgcc(void **state)
 /* ---- another library at the same address ---- */
 
 /* Of equal size and with the same addresses; only what the function keeps on the stack differs. */
-static bool make_library(const struct workspace *ws, const char *name, unsigned int frame, const char *build_id)
+static bool make_library(const struct workspace *ws, const char *name, unsigned int frame,
+			 const char *build_id)
 {
 	char file[32], text[512];
 	snprintf(file, sizeof(file), "%s.s", name);
-	snprintf(text, sizeof(text),
-		 ".text\n.globl call\n.type call,@function\ncall:\n.cfi_startproc\n"
-		 ".byte 0x48,0x81,0xec\n.4byte %u\n" /* sub $frame,%%rsp, of one length for any frame */
-		 ".cfi_def_cfa_offset %u\ncall *%%rdi\n.byte 0x48,0x81,0xc4\n.4byte %u\n"
-		 ".cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size call,.-call\n"
-		 ".section .note.GNU-stack,\"\",@progbits\n",
-		 frame, frame + 8, frame);
+	snprintf(
+		text, sizeof(text),
+		".text\n.globl call\n.type call,@function\ncall:\n.cfi_startproc\n"
+		".byte 0x48,0x81,0xec\n.4byte %u\n" /* sub $frame,%%rsp, of one length for any frame */
+		".cfi_def_cfa_offset %u\ncall *%%rdi\n.byte 0x48,0x81,0xc4\n.4byte %u\n"
+		".cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size call,.-call\n"
+		".section .note.GNU-stack,\"\",@progbits\n",
+		frame, frame + 8, frame);
 	workspace_write(ws, file, text);
-	return workspace_try(ws, "gcc -shared -nostdlib -Wl,--build-id=%s -o %s.so %s.s", build_id, name, name);
+	return workspace_try(ws, "gcc -shared -nostdlib -Wl,--build-id=%s -o %s.so %s.s", build_id,
+			     name, name);
 }
 
 /* Returns where it was loaded. */
@@ -451,12 +458,14 @@ static uintptr_t walk_through(const struct workspace *ws, const char *name)
 static void another_library_at_the_same_address_has_its_own_rules(void **state)
 {
 	/* With no id they cannot be told apart, and nothing may be kept. */
-	static const char *const ids[2][2] = {{"0x1111111111111111", "0x2222222222222222"}, {"none", "none"}};
+	static const char *const ids[2][2] = {{"0x1111111111111111", "0x2222222222222222"},
+					      {"none", "none"}};
 	struct workspace ws;
 	workspace_open(&ws);
 	bool has_gcc = true;
 	for (int k = 0; k < 2 && has_gcc; k++) {
-		has_gcc = make_library(&ws, "a", 24, ids[k][0]) && make_library(&ws, "b", 120, ids[k][1]);
+		has_gcc = make_library(&ws, "a", 24, ids[k][0]) &&
+			  make_library(&ws, "b", 120, ids[k][1]);
 		for (int round = 0; round < 4 && has_gcc; round++) {
 			uintptr_t a = walk_through(&ws, "a.so"), b = walk_through(&ws, "b.so");
 			/* Otherwise nothing was tested. */
@@ -541,7 +550,8 @@ static RAW void overwrite(uint64_t *from)
 {
 	for (volatile uint64_t *p = from; p < smashed.top; p++) {
 		kept[p - (volatile uint64_t *)from] = *p;
-		*p = random_word((uint64_t)(uintptr_t)from, (uint64_t)(smashed.top - from) * sizeof(*from));
+		*p = random_word((uint64_t)(uintptr_t)from,
+				 (uint64_t)(smashed.top - from) * sizeof(*from));
 	}
 }
 
@@ -552,15 +562,17 @@ static RAW void put_back(uint64_t *from)
 }
 
 /* Every frame is a true one, in the true order. */
-static void check_smashed(const struct cairn_addr *pcs, size_t n, const struct cairn_addr *truth, size_t n_truth)
+static void check_smashed(const struct cairn_addr *pcs, size_t n, const struct cairn_addr *truth,
+			  size_t n_truth)
 {
 	size_t t = 0;
 	for (size_t i = 0; i < n; i++, t++) {
 		while (t < n_truth && truth[t].v != pcs[i].v)
 			t++;
 		if (t == n_truth) {
-			snprintf(smashed.wrong, sizeof(smashed.wrong), "smash %u: frame %zu of %zu, 0x%lx, was invented",
-				 smashed.n_done, i, n, (unsigned long)pcs[i].v);
+			snprintf(smashed.wrong, sizeof(smashed.wrong),
+				 "smash %u: frame %zu of %zu, 0x%lx, was invented", smashed.n_done,
+				 i, n, (unsigned long)pcs[i].v);
 			return;
 		}
 	}
@@ -582,7 +594,8 @@ static RAW void smash(void)
 	/* The first is this place, behind another call. */
 	check_smashed(pcs + 1, n - 1, truth + 1, n_truth - 1);
 	if (n == 0)
-		snprintf(smashed.wrong, sizeof(smashed.wrong), "smash %u: no frame", smashed.n_done);
+		snprintf(smashed.wrong, sizeof(smashed.wrong), "smash %u: no frame",
+			 smashed.n_done);
 }
 
 static RAW void smash_often(void)
@@ -633,7 +646,8 @@ static void a_context_with_any_registers_ends_the_walk(void **state)
 	random_state = 1;
 	for (int i = 0; i < 20000; i++) {
 		for (int r = 0; r < NGREG; r++)
-			uc.uc_mcontext.gregs[r] = (greg_t)random_word((uint64_t)(uintptr_t)&walk, 8192);
+			uc.uc_mcontext.gregs[r] =
+				(greg_t)random_word((uint64_t)(uintptr_t)&walk, 8192);
 		size_t n = cairn_backtrace_context(&uc, pcs, MAX, &walk);
 		assert_in_range(n, 1, MAX);
 		assert_int_equal(pcs[0].v, uc.uc_mcontext.gregs[REG_RIP]);
@@ -645,7 +659,8 @@ static void a_stack_that_cannot_be_read_ends_the_walk(void **state)
 	static ucontext_t uc;
 	struct cairn_addr pcs[MAX];
 	struct cairn_backtrace walk;
-	uint8_t *pages = mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *pages =
+		mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(pages, MAP_FAILED);
 	assert_int_equal(mprotect(pages + 4096, 4096, PROT_NONE), 0);
 	uc.uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)recurse;
@@ -713,7 +728,8 @@ static void damaged_information_in_memory_is_survived(void **state)
 		uint8_t *part = malloc(cut ? cut : 1);
 		assert_non_null(part);
 		memcpy(part, copy, cut);
-		struct eh_memory shorter = {.hdr = part, .lo = part, .hi = part + cut, .machine = EM_X86_64};
+		struct eh_memory shorter = {
+			.hdr = part, .lo = part, .hi = part + cut, .machine = EM_X86_64};
 		eh_memory_rule(&shorter, at + (uint64_t)(part - eh.hdr), &rule);
 		free(part);
 	}
@@ -808,7 +824,8 @@ int main(void)
 	/* Its first call takes memory. */
 	walk_theirs();
 	int failed = cmocka_run_group_tests_name("not prepared", tests, NULL, NULL);
-	failed += cmocka_run_group_tests_name("not prepared, little stack", with_programs, NULL, NULL);
+	failed += cmocka_run_group_tests_name("not prepared, little stack", with_programs, NULL,
+					      NULL);
 	failed += cmocka_run_group_tests_name("both", others, NULL, NULL);
 	failed += cmocka_run_group_tests_name("prepared", tests, NULL, NULL);
 	return failed;

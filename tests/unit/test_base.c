@@ -244,7 +244,8 @@ static void keyed_things_come_in_order_and_equal_ones_as_they_were(void **state)
 		for (size_t n = 0; n < MOST; n = n < 40 ? n + 1 : n * 3) {
 			for (size_t i = 0; i < n; i++) {
 				random = random * 6364136223846793005 + 1442695040888963407;
-				k[i].key = (uint32_t)(random >> 33) % spreads[s] + (UINT32_MAX - spreads[s]);
+				k[i].key = (uint32_t)(random >> 33) % spreads[s] +
+					   (UINT32_MAX - spreads[s]);
 				k[i].value = (uint32_t)i;
 			}
 			assert_int_equal(keyed_sort(k, n), 0);
@@ -254,7 +255,8 @@ static void keyed_things_come_in_order_and_equal_ones_as_they_were(void **state)
 				seen[k[i].value] = true;
 				if (i)
 					assert_true(k[i - 1].key < k[i].key ||
-						    (k[i - 1].key == k[i].key && k[i - 1].value < k[i].value));
+						    (k[i - 1].key == k[i].key &&
+						     k[i - 1].value < k[i].value));
 			}
 		}
 }
@@ -289,11 +291,15 @@ static void each_byte_of_a_text_is_quoted_wherever_it_stands(void **state)
 			name[at] = (char)byte;
 			for (size_t i = 0; i < N; i++) {
 				unsigned char c = (unsigned char)name[i];
-				put += c < 0x20 || c > 0x7e ? sprintf(put, "\\x%02x", c) : sprintf(put, "%c", c);
+				put += c < 0x20 || c > 0x7e ? sprintf(put, "\\x%02x", c)
+							    : sprintf(put, "%c", c);
 			}
-			assert_int_equal(cairn_quote(name, CAIRN_QUOTE_TEXT, quoted, sizeof(quoted)), put - expected);
+			assert_int_equal(
+				cairn_quote(name, CAIRN_QUOTE_TEXT, quoted, sizeof(quoted)),
+				put - expected);
 			assert_string_equal(quoted, expected);
-			assert_int_equal(cairn_quote(name, CAIRN_QUOTE_TEXT, NULL, 0), put - expected);
+			assert_int_equal(cairn_quote(name, CAIRN_QUOTE_TEXT, NULL, 0),
+					 put - expected);
 		}
 }
 

@@ -79,13 +79,16 @@ static void bytes_are_those_of_the_specification(void **state)
 	static const uint8_t expected[] = {
 		0x9f, 0xeb, 1, 0, 24, 0, 0, 0, 0, 0, 0, 0, 44, 0, 0, 0, 44, 0, 0, 0, 5, 0, 0, 0,
 		/* *(r7 + 8), 8 bytes; then {1, 0} */
-		0, 0, 0, 0, 2, 0, 0, 0x14, 8, 0, 0, 0, 0x38, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0,
-		0, 0, 0, 0, 2, 0, 0, 0x15, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
-		0, 'i', 'n', 't', 0};
-	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
-	struct cairn_btf_loc_param p = {
-		.flags = CAIRN_BTF_LOC_REG | CAIRN_BTF_LOC_DEREF | CAIRN_BTF_LOC_OFFSET,
-		.size = 8, .n_regs = 1, .reg = {7}, .offset = 8};
+		0, 0, 0, 0, 2, 0, 0, 0x14, 8, 0, 0, 0, 0x38, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0, 0, 0,
+		0, 0, 2, 0, 0, 0x15, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 'i', 'n', 't', 0};
+	struct cairn_btf_builder *b =
+		builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
+	struct cairn_btf_loc_param p = {.flags = CAIRN_BTF_LOC_REG | CAIRN_BTF_LOC_DEREF |
+						 CAIRN_BTF_LOC_OFFSET,
+					.size = 8,
+					.n_regs = 1,
+					.reg = {7},
+					.offset = 8};
 	uint32_t slots[] = {ADD(loc_param, b, &p), 0};
 	ADD(loc_proto, b, slots, 2);
 	str(b, "int");
@@ -120,10 +123,12 @@ static void kernel_btf_built_again_has_the_same_bytes(void **state)
 	}
 	assert_int_equal(rc, 0);
 	assert_true(cairn_btf_end_id(btf) > 1000);
-	struct blob again = rebuild(btf, (struct cairn_btf_build_opts){.layout = cairn_btf_has_layout(btf)});
+	struct blob again =
+		rebuild(btf, (struct cairn_btf_build_opts){.layout = cairn_btf_has_layout(btf)});
 	assert_int_equal(again.size, btf->map_size);
 	assert_memory_equal(again.bytes, btf->map, again.size);
-	struct cairn_btf_type t = must_have(btf, cairn_btf_find(btf, "task_struct", CAIRN_BTF_STRUCT, 0));
+	struct cairn_btf_type t =
+		must_have(btf, cairn_btf_find(btf, "task_struct", CAIRN_BTF_STRUCT, 0));
 	assert_true(t.vlen > 50);
 	blob_free(&again);
 	cairn_btf_close(btf);
@@ -220,7 +225,8 @@ static void find_gives_all_ids_of_a_name_own_ones_first(void **state)
 static void more_than_65535_elements_are_one_record(void **state)
 {
 	enum { N = 200000 };
-	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
+	struct cairn_btf_builder *b =
+		builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
 	struct cairn_btf_loc *locs = calloc(N, sizeof(*locs));
 	for (uint32_t i = 0; i < N; i++)
 		locs[i] = (struct cairn_btf_loc){.func = 1, .offset = i};
@@ -251,8 +257,15 @@ static void assert_same_location(struct cairn_btf_loc_param x, struct cairn_btf_
 
 static void location_reads_back_in_both_dialects(void **state)
 {
-	enum { S = CAIRN_BTF_LOC_SIGNED, C = CAIRN_BTF_LOC_CONST, A = CAIRN_BTF_LOC_ADDR,
-	       R = CAIRN_BTF_LOC_REG, D = CAIRN_BTF_LOC_DEREF, O = CAIRN_BTF_LOC_OFFSET };
+	enum {
+		S = CAIRN_BTF_LOC_SIGNED,
+		C = CAIRN_BTF_LOC_CONST,
+		A = CAIRN_BTF_LOC_ADDR,
+		R = CAIRN_BTF_LOC_REG,
+		D = CAIRN_BTF_LOC_DEREF,
+		O = CAIRN_BTF_LOC_OFFSET
+	};
+	/* clang-format off */
 	static const struct {
 		struct cairn_btf_loc_param p;
 		uint32_t words; /* in N, with flags */
@@ -274,9 +287,12 @@ static void location_reads_back_in_both_dialects(void **state)
 		 3, false},
 		{{.flags = R | O | S, .size = 8, .n_regs = 1, .reg = {0}, .offset = -(1ll << 40)}, 4, false},
 	};
+	/* clang-format on */
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct cairn_btf_builder *n = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
-		struct cairn_btf_builder *v1 = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_V1});
+		struct cairn_btf_builder *n =
+			builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
+		struct cairn_btf_builder *v1 =
+			builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_V1});
 		uint32_t id = ADD(loc_param, n, &cases[i].p);
 		struct blob b = finish(n, NULL);
 		struct cairn_btf_type t = must_have(b.btf, id);
@@ -300,6 +316,7 @@ static void location_reads_back_in_both_dialects(void **state)
 
 static void malformed_location_reads_as_none(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		uint32_t flags, vlen;
 	} cases[] = {
@@ -310,18 +327,23 @@ static void malformed_location_reads_as_none(void **state)
 		{CAIRN_BTF_LOC_REG | CAIRN_BTF_LOC_OFFSET, 4},
 		{CAIRN_BTF_LOC_REG | CAIRN_BTF_LOC_CONST, 1},
 	};
+	/* clang-format on */
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
+		struct cairn_btf_builder *b =
+			builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
 		uint32_t words[8] = {cases[i].flags, 1, 2, 3, 4}, id;
-		struct cairn_btf_type t = {.kind = CAIRN_BTF_LOC_PARAM, .vlen = cases[i].vlen, .ref = 8};
+		struct cairn_btf_type t = {
+			.kind = CAIRN_BTF_LOC_PARAM, .vlen = cases[i].vlen, .ref = 8};
 		assert_int_equal(cairn_btf_add_record(b, &t, words, 1 + cases[i].vlen, &id), 0);
-		struct cairn_btf_loc_param ok = {.flags = CAIRN_BTF_LOC_REG, .n_regs = 1, .size = 8};
+		struct cairn_btf_loc_param ok = {
+			.flags = CAIRN_BTF_LOC_REG, .n_regs = 1, .size = 8};
 		ADD(loc_param, b, &ok);
 		void *bytes;
 		size_t size;
 		assert_int_equal(cairn_btf_finish(b, &bytes, &size, NULL), 0);
 		cairn_btf_builder_free(b);
-		struct cairn_btf_open_opts opts = {.size = sizeof(opts), .dialect = CAIRN_BTF_LOC_N};
+		struct cairn_btf_open_opts opts = {.size = sizeof(opts),
+						   .dialect = CAIRN_BTF_LOC_N};
 		struct cairn_btf *btf;
 		assert_int_equal(cairn_btf_open_mem(bytes, size, "built", &opts, &btf, NULL), 0);
 		t = must_have(btf, id);
@@ -334,8 +356,8 @@ static void malformed_location_reads_as_none(void **state)
 
 /* ---- refusals ---- */
 
-static void assert_refused(const void *bytes, size_t size, const struct cairn_btf *base, int expected,
-			   const char *words)
+static void assert_refused(const void *bytes, size_t size, const struct cairn_btf *base,
+			   int expected, const char *words)
 {
 	struct cairn_err err = {0};
 	struct cairn_btf_open_opts opts = {.size = sizeof(opts), .base = base};
@@ -407,7 +429,8 @@ static void unknown_kind_needs_a_layout_anywhere_in_the_chain(void **state)
 {
 	struct blob kernel = each_kind((struct cairn_btf_build_opts){.layout = true});
 	/* A kernel that knows kind 23: 4 bytes and 8 per element. It is its layout that grows. */
-	size_t at = kernel.btf->layout_off + 4 * kernel.btf->n_layout, more = 4 * (24 - kernel.btf->n_layout);
+	size_t at = kernel.btf->layout_off + 4 * kernel.btf->n_layout,
+	       more = 4 * (24 - kernel.btf->n_layout);
 	uint8_t *bytes = calloc(1, kernel.size + more);
 	memcpy(bytes, kernel.bytes, at);
 	static const uint8_t loc[] = {4, 4, 0, 0, 0, 4, 0, 0, 0, 12, 0, 0, 4, 8, 0, 0};
@@ -469,7 +492,8 @@ static void cut_at_any_byte_is_refused(void **state)
 			memcpy(cut, b.bytes, n);
 			struct cairn_btf *btf;
 			struct cairn_err err = {0};
-			assert_int_equal(cairn_btf_open_mem(cut, n, "cut", NULL, &btf, &err), -EBADMSG);
+			assert_int_equal(cairn_btf_open_mem(cut, n, "cut", NULL, &btf, &err),
+					 -EBADMSG);
 			free(cut);
 		}
 		blob_free(&b);

@@ -50,7 +50,8 @@ static void assert_broken(struct cairn_btf_builder *b, const struct cairn_btf *b
 	struct blob blob = finish(b, base);
 	int n = cairn_btf_check(blob.btf, listen, &s);
 	if (n <= 0 || !strstr(s.text, words) || s.id != id)
-		fail_msg("%d broken, record %u: '%s'; expected record %u: '%s'", n, s.id, s.text, id, words);
+		fail_msg("%d broken, record %u: '%s'; expected record %u: '%s'", n, s.id, s.text,
+			 id, words);
 	if (id)
 		assert_int_equal(s.off, btf_record_off(blob.btf, id));
 	blob_free(&blob);
@@ -65,8 +66,8 @@ static void each_kind_is_sound_in_every_form(void **state)
 			struct blob b = each_kind((struct cairn_btf_build_opts){
 				.dialect = dialect, .layout = form & 1, .big_endian = form & 2});
 			assert_sound(b.btf);
-			struct blob split = each_kind((struct cairn_btf_build_opts){
-				.base = b.btf, .dialect = dialect});
+			struct blob split = each_kind(
+				(struct cairn_btf_build_opts){.base = b.btf, .dialect = dialect});
 			assert_sound(split.btf);
 			blob_free(&split);
 			blob_free(&b);
@@ -136,7 +137,8 @@ static void what_kernels_take_depends_on_their_version(void **state)
 }
 
 /* A struct with a kptr to what is no struct, and one with nodes of 16 and 24 bytes: what a version says. */
-static void assert_fields(const char *node, uint32_t bytes, bool kptr, uint32_t version, int expected)
+static void assert_fields(const char *node, uint32_t bytes, bool kptr, uint32_t version,
+			  int expected)
 {
 	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
 	uint32_t value = add_int(b);
@@ -182,8 +184,10 @@ static void assert_twice(const char *name, bool is_nested, int before, int since
 		m[1].type = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "inner"), 4, m, 1);
 	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 8, m, 2);
 	struct blob blob = finish(b, NULL);
-	assert_int_equal(cairn_btf_check_for_kernel(blob.btf, CAIRN_BTF_LINUX(6, 18), NULL, NULL), before);
-	assert_int_equal(cairn_btf_check_for_kernel(blob.btf, CAIRN_BTF_LINUX(7, 2), NULL, NULL), since);
+	assert_int_equal(cairn_btf_check_for_kernel(blob.btf, CAIRN_BTF_LINUX(6, 18), NULL, NULL),
+			 before);
+	assert_int_equal(cairn_btf_check_for_kernel(blob.btf, CAIRN_BTF_LINUX(7, 2), NULL, NULL),
+			 since);
 	blob_free(&blob);
 }
 
@@ -255,7 +259,8 @@ static bool is_refused(const void *bytes, size_t size, struct story *s)
 
 static void each_field_of_each_record_out_of_range_is_refused_by_its_site(void **state)
 {
-	static const uint32_t extremes[] = {UINT32_MAX, UINT32_MAX - 15, INT32_MAX, (uint32_t)1 << 31};
+	static const uint32_t extremes[] = {UINT32_MAX, UINT32_MAX - 15, INT32_MAX,
+					    (uint32_t)1 << 31};
 	struct blob b = each_kind((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
 	uint8_t *bytes = b.bytes;
 	size_t n_refused = 0;
@@ -264,8 +269,9 @@ static void each_field_of_each_record_out_of_range_is_refused_by_its_site(void *
 		assert_true(cairn_btf_type(b.btf, id, &t));
 		size_t from = (size_t)btf_record_off(b.btf, id);
 		/* The last one is the LOCSEC, with three words for each site. */
-		size_t end = id + 1 < cairn_btf_end_id(b.btf) ? (size_t)btf_record_off(b.btf, id + 1)
-							      : from + (3 + 3 * (size_t)t.vlen) * 4;
+		size_t end = id + 1 < cairn_btf_end_id(b.btf)
+				     ? (size_t)btf_record_off(b.btf, id + 1)
+				     : from + (3 + 3 * (size_t)t.vlen) * 4;
 		for (size_t off = from; off < end; off += 4) {
 			for (size_t i = 0; i < ARRAY_SIZE(extremes); i++) {
 				struct story s;
@@ -277,14 +283,17 @@ static void each_field_of_each_record_out_of_range_is_refused_by_its_site(void *
 				memcpy(bytes + off, &saved, 4);
 				snprintf(site, sizeof(site), "0x%zx", from);
 				/* A size may be any, and then what has it as a part is wrong. */
-				if (is_free((enum cairn_btf_kind)t.kind, (off - from) / 4, extremes[i]))
+				if (is_free((enum cairn_btf_kind)t.kind, (off - from) / 4,
+					    extremes[i]))
 					continue;
 				if (!refused)
-					fail_msg("record %u (%s), word %zu = 0x%x is taken", id, btf_kind_name(t.kind),
-						 (off - from) / 4, extremes[i]);
+					fail_msg("record %u (%s), word %zu = 0x%x is taken", id,
+						 btf_kind_name(t.kind), (off - from) / 4,
+						 extremes[i]);
 				if (s.id ? s.off != from || s.id != id : !strstr(s.text, site))
-					fail_msg("record %u at %s, word %zu = 0x%x: record %u: %s", id, site, (off - from) / 4,
-						 extremes[i], s.id, s.text);
+					fail_msg("record %u at %s, word %zu = 0x%x: record %u: %s",
+						 id, site, (off - from) / 4, extremes[i], s.id,
+						 s.text);
 				n_refused += refused;
 			}
 		}
@@ -296,6 +305,7 @@ static void each_field_of_each_record_out_of_range_is_refused_by_its_site(void *
 static void broken_record_is_named_with_its_rule(void **state)
 {
 	/* One record {kind, kflag, vlen, name, ref, words...}; ids: 1 int, 2 FUNC_PROTO of no parameter. */
+	/* clang-format off */
 	static const struct {
 		uint32_t kind, kflag, vlen;
 		const char *name;
@@ -351,16 +361,20 @@ static void broken_record_is_named_with_its_rule(void **state)
 		{CAIRN_BTF_LOCSEC, 0, 0, "", 0, 0, {0}, "name is missing"},
 		{CAIRN_BTF_LOCSEC, 0, 1, ".text", 0, 3, {2, 0, 0}, "function is id 2, a FUNC_PROTO"},
 	};
+	/* clang-format on */
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct cairn_btf_builder *b =
-			builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N, .layout = true});
+		struct cairn_btf_builder *b = builder(
+			(struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N, .layout = true});
 		uint32_t id;
 		add_int(b);
 		ADD(func_proto, b, 0, NULL, 0);
-		struct cairn_btf_type t = {.kind = cases[i].kind, .kflag = cases[i].kflag,
-					   .vlen = cases[i].vlen, .ref = cases[i].ref,
+		struct cairn_btf_type t = {.kind = cases[i].kind,
+					   .kflag = cases[i].kflag,
+					   .vlen = cases[i].vlen,
+					   .ref = cases[i].ref,
 					   .name_off = str(b, cases[i].name)};
-		assert_int_equal(cairn_btf_add_record(b, &t, cases[i].words, cases[i].n_words, &id), 0);
+		assert_int_equal(cairn_btf_add_record(b, &t, cases[i].words, cases[i].n_words, &id),
+				 0);
 		assert_broken(b, NULL, id, cases[i].broken);
 	}
 }
@@ -383,7 +397,8 @@ static void declaration_tag_numbers_a_component_that_exists(void **state)
 
 static void site_with_more_slots_than_parameters_is_broken(void **state)
 {
-	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
+	struct cairn_btf_builder *b =
+		builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
 	uint32_t func = add_each_kind(b, true);
 	uint32_t slots[4] = {0};
 	struct cairn_btf_loc loc = {.func = func, .loc_proto = ADD(loc_proto, b, slots, 4)};
@@ -516,28 +531,31 @@ static bool stricter(const struct story *s)
 
 static void what_the_kernel_refuses_is_refused(void **state)
 {
-	static const uint32_t values[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 14, 16, 18, 20, 23, 24, 31, 32, 33, 64, 100,
-					  0x80, 0xff, 0x100, 0xffff, 0x10000, 0xffffff, 0x7fffffff,
-					  0xffffffff};
+	static const uint32_t values[] = {
+		0,  1,   2,    3,    4,     5,      7,       8,        9,          12,
+		13, 14,  16,   18,   20,    23,     24,      31,       32,         33,
+		64, 100, 0x80, 0xff, 0x100, 0xffff, 0x10000, 0xffffff, 0x7fffffff, 0xffffffff};
 	struct blob b = sound_for_kernel();
 	uint32_t *words = (uint32_t *)((char *)b.bytes + b.btf->types_off);
 	unsigned int n_refused = 0, n_missed = 0, n_stricter = 0;
 	for (uint32_t i = 0; i < b.btf->n_words; i++) {
 		uint32_t was = words[i];
 		for (size_t v = 0; v < ARRAY_SIZE(values) + 32; v++) {
-			words[i] = v < ARRAY_SIZE(values) ? values[v] : was ^ 1u << (v - ARRAY_SIZE(values));
+			words[i] = v < ARRAY_SIZE(values) ? values[v]
+							  : was ^ 1u << (v - ARRAY_SIZE(values));
 			struct story s = {0};
-			int kernel = kernel_load(b.bytes, b.size), ours = check_for_kernel(b.bytes, b.size, &s);
+			int kernel = kernel_load(b.bytes, b.size),
+			    ours = check_for_kernel(b.bytes, b.size, &s);
 			n_refused += kernel < 0;
 			if (kernel < 0 && ours == 0) {
 				n_missed++;
-				print_message("word %u 0x%x -> 0x%x: only the kernel says: %s\n", i, was, words[i],
-					      last_line(kernel_log));
+				print_message("word %u 0x%x -> 0x%x: only the kernel says: %s\n", i,
+					      was, words[i], last_line(kernel_log));
 			}
 			if (kernel == 0 && ours != 0 && !stricter(&s)) {
 				n_stricter++;
-				print_message("word %u 0x%x -> 0x%x: only the check says: %s\n", i, was, words[i],
-					      s.text);
+				print_message("word %u 0x%x -> 0x%x: only the check says: %s\n", i,
+					      was, words[i], s.text);
 			}
 		}
 		words[i] = was;

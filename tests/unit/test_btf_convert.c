@@ -47,11 +47,12 @@ static void same_form_gives_the_same_bytes(void **state)
 			struct cairn_btf_losses losses;
 			struct blob b = each_kind((struct cairn_btf_build_opts){
 				.dialect = dialect, .layout = form & 1, .big_endian = form & 2});
-			struct blob same = convert(b.btf,
-						   (struct cairn_btf_convert_opts){.dialect = dialect,
-										   .layout = form & 1,
-										   .big_endian = form & 2},
-						   &losses);
+			struct blob same =
+				convert(b.btf,
+					(struct cairn_btf_convert_opts){.dialect = dialect,
+									.layout = form & 1,
+									.big_endian = form & 2},
+					&losses);
 			assert_same_bytes(&b, &same);
 			assert_nothing_lost(&losses);
 			blob_free(&same);
@@ -65,13 +66,15 @@ static void byte_order_and_layout_there_and_back_give_the_same_bytes(void **stat
 	for (int dialect = CAIRN_BTF_NO_LOC; dialect <= CAIRN_BTF_LOC_V1; dialect++) {
 		struct cairn_btf_losses losses;
 		struct blob b = each_kind((struct cairn_btf_build_opts){.dialect = dialect});
-		struct blob there = convert(b.btf,
-					    (struct cairn_btf_convert_opts){
-						    .dialect = dialect, .big_endian = true, .layout = true},
-					    &losses);
+		struct blob there =
+			convert(b.btf,
+				(struct cairn_btf_convert_opts){
+					.dialect = dialect, .big_endian = true, .layout = true},
+				&losses);
 		assert_nothing_lost(&losses);
 		assert_true(cairn_btf_is_big_endian(there.btf) && cairn_btf_has_layout(there.btf));
-		struct blob back = convert(there.btf, (struct cairn_btf_convert_opts){.dialect = dialect}, NULL);
+		struct blob back = convert(
+			there.btf, (struct cairn_btf_convert_opts){.dialect = dialect}, NULL);
 		assert_same_bytes(&b, &back);
 		blob_free(&back);
 		blob_free(&there);
@@ -122,9 +125,11 @@ static void print_sites(const struct cairn_btf *btf, char *text, size_t room)
 					second = cairn_btf_loc_param(btf, &param).reg[0];
 					size += cairn_btf_loc_param(btf, &param).size;
 				}
-				n += snprintf(text + n, room - n, " flags 0x%x size %u regs %u %u offset %lld value %lld,",
-					      p.flags, size, p.reg[0], second, (long long)p.offset,
-					      (long long)p.value);
+				n += snprintf(
+					text + n, room - n,
+					" flags 0x%x size %u regs %u %u offset %lld value %lld,",
+					p.flags, size, p.reg[0], second, (long long)p.offset,
+					(long long)p.value);
 			}
 			n += snprintf(text + n, room - n, "\n");
 		}
@@ -134,8 +139,14 @@ static void print_sites(const struct cairn_btf *btf, char *text, size_t room)
 /* Sites of what both dialects can say: @inexpressible adds what v1 cannot. */
 static struct blob sites(bool inexpressible)
 {
-	enum { S = CAIRN_BTF_LOC_SIGNED, C = CAIRN_BTF_LOC_CONST, A = CAIRN_BTF_LOC_ADDR,
-	       R = CAIRN_BTF_LOC_REG, D = CAIRN_BTF_LOC_DEREF, O = CAIRN_BTF_LOC_OFFSET };
+	enum {
+		S = CAIRN_BTF_LOC_SIGNED,
+		C = CAIRN_BTF_LOC_CONST,
+		A = CAIRN_BTF_LOC_ADDR,
+		R = CAIRN_BTF_LOC_REG,
+		D = CAIRN_BTF_LOC_DEREF,
+		O = CAIRN_BTF_LOC_OFFSET
+	};
 	static const struct cairn_btf_loc_param params[] = {
 		{.flags = C | S, .size = 4, .value = -7},
 		{.flags = R, .size = 16, .n_regs = 2, .reg = {5, 4}},
@@ -144,7 +155,8 @@ static struct blob sites(bool inexpressible)
 		{.flags = R | O, .size = 8, .n_regs = 1, .reg = {7}, .offset = 24},
 		{.flags = C | A, .size = 8, .value = 0x4000},
 	};
-	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
+	struct cairn_btf_builder *b =
+		builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
 	uint32_t i = add_int(b), ptr = ADD(ref, b, CAIRN_BTF_PTR, 0, i), slots[ARRAY_SIZE(params)];
 	struct cairn_btf_param formals[ARRAY_SIZE(params)];
 	for (size_t n = 0; n < ARRAY_SIZE(params); n++)
@@ -170,9 +182,11 @@ static void both_dialects_say_the_same(void **state)
 	char n_text[4096] = "", v1_text[4096] = "", back_text[4096] = "";
 	struct cairn_btf_losses losses;
 	struct blob n = sites(false);
-	struct blob v1 = convert(n.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_V1}, &losses);
+	struct blob v1 = convert(
+		n.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_V1}, &losses);
 	assert_nothing_lost(&losses);
-	struct blob back = convert(v1.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_N}, &losses);
+	struct blob back = convert(
+		v1.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_N}, &losses);
 	assert_nothing_lost(&losses);
 	assert_int_equal(cairn_btf_dialect(v1.btf), CAIRN_BTF_LOC_V1);
 	assert_int_equal(cairn_btf_check(v1.btf, NULL, NULL), 0);
@@ -180,7 +194,8 @@ static void both_dialects_say_the_same(void **state)
 	print_sites(n.btf, n_text, sizeof(n_text));
 	print_sites(v1.btf, v1_text, sizeof(v1_text));
 	print_sites(back.btf, back_text, sizeof(back_text));
-	assert_non_null(strstr(n_text, "g proto 3 at 90: flags 0x3 size 4 regs 0 0 offset 0 value -7,"));
+	assert_non_null(
+		strstr(n_text, "g proto 3 at 90: flags 0x3 size 4 regs 0 0 offset 0 value -7,"));
 	assert_string_equal(n_text, v1_text);
 	assert_string_equal(n_text, back_text);
 	blob_free(&back);
@@ -193,14 +208,17 @@ static void what_v1_cannot_say_is_no_location_and_counted(void **state)
 	char text[4096] = "";
 	struct cairn_btf_losses losses;
 	struct blob n = sites(true);
-	struct blob v1 = convert(n.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_V1}, &losses);
+	struct blob v1 = convert(
+		n.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_V1}, &losses);
 	assert_int_equal(losses.loc_params, 1);
 	assert_int_equal(losses.locsecs, 1);
 	assert_int_equal(losses.locs, 2);
 	print_sites(v1.btf, text, sizeof(text));
-	assert_non_null(strstr(text, "flags 0x0 size 0 regs 0 0 offset 0 value 0, flags 0x2 size 8 regs 0 0 offset 0 value 16384,"));
+	assert_non_null(strstr(text, "flags 0x0 size 0 regs 0 0 offset 0 value 0, flags 0x2 size 8 "
+				     "regs 0 0 offset 0 value 16384,"));
 	/* v1 does not say whether 0x4000 is an address; the parameter is a pointer. */
-	struct blob back = convert(v1.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_N}, &losses);
+	struct blob back = convert(
+		v1.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_N}, &losses);
 	assert_int_equal(losses.loc_params, 1);
 	text[0] = '\0';
 	print_sites(back.btf, text, sizeof(text));
@@ -225,24 +243,32 @@ static void v1_says_no_address_by_another_type(void **state)
 		{CAIRN_BTF_LOC_CONST, 0x1230, false, true},
 		{CAIRN_BTF_LOC_CONST, 0, true, true},
 	};
-	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
-	uint32_t number = ADD(int, b, str(b, "unsigned long"), 8, 0, 64), ptr = ADD(ref, b, CAIRN_BTF_PTR, 0, 0);
+	struct cairn_btf_builder *b =
+		builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
+	uint32_t number = ADD(int, b, str(b, "unsigned long"), 8, 0, 64),
+		 ptr = ADD(ref, b, CAIRN_BTF_PTR, 0, 0);
 	struct cairn_btf_loc locs[ARRAY_SIZE(cases)];
 	for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct cairn_btf_loc_param p = {.flags = cases[i].flags, .size = 8, .value = cases[i].value};
+		struct cairn_btf_loc_param p = {
+			.flags = cases[i].flags, .size = 8, .value = cases[i].value};
 		struct cairn_btf_param formal = {str(b, "p"), cases[i].pointer ? ptr : number};
 		uint32_t param = ADD(loc_param, b, &p), proto = ADD(func_proto, b, 0, &formal, 1);
-		locs[i] = (struct cairn_btf_loc){.func = ADD(func, b, str(b, "f"), CAIRN_BTF_STATIC, proto),
-						 .loc_proto = ADD(loc_proto, b, &param, 1), .offset = i};
+		locs[i] = (struct cairn_btf_loc){
+			.func = ADD(func, b, str(b, "f"), CAIRN_BTF_STATIC, proto),
+			.loc_proto = ADD(loc_proto, b, &param, 1),
+			.offset = i};
 	}
 	ADD(locsec, b, str(b, ".text"), locs, ARRAY_SIZE(cases));
 	struct cairn_btf_losses losses;
 	struct blob n = finish(b, NULL);
-	struct blob v1 = convert(n.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_V1}, &losses);
+	struct blob v1 = convert(
+		n.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_V1}, &losses);
 	assert_int_equal(losses.loc_params, 2);
-	struct cairn_btf_type sec = must_have(v1.btf, cairn_btf_find(v1.btf, "inline", CAIRN_BTF_LOCSEC, 0));
+	struct cairn_btf_type sec =
+		must_have(v1.btf, cairn_btf_find(v1.btf, "inline", CAIRN_BTF_LOCSEC, 0));
 	for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct cairn_btf_type proto = must_have(v1.btf, cairn_btf_loc(v1.btf, &sec, i).loc_proto);
+		struct cairn_btf_type proto =
+			must_have(v1.btf, cairn_btf_loc(v1.btf, &sec, i).loc_proto);
 		assert_int_equal(proto.words[0] != 0, cases[i].kept);
 	}
 	blob_free(&v1);
@@ -253,7 +279,8 @@ static void more_than_65535_sites_are_several_sections_in_v1_and_one_in_n(void *
 {
 	enum { N = 150000 };
 	struct cairn_btf_loc *locs = calloc(N, sizeof(*locs));
-	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
+	struct cairn_btf_builder *b =
+		builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
 	ADD(func_proto, b, 0, NULL, 0);
 	ADD(func, b, str(b, "f"), CAIRN_BTF_STATIC, 1);
 	for (uint32_t i = 0; i < N; i++)
@@ -261,14 +288,17 @@ static void more_than_65535_sites_are_several_sections_in_v1_and_one_in_n(void *
 	ADD(locsec, b, str(b, ".text"), locs, N);
 	free(locs);
 	struct blob n = finish(b, NULL);
-	struct blob v1 = convert(n.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_V1}, NULL);
-	struct blob back = convert(v1.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_N}, NULL);
+	struct blob v1 =
+		convert(n.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_V1}, NULL);
+	struct blob back =
+		convert(v1.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_N}, NULL);
 	uint32_t first = cairn_btf_find(v1.btf, "inline", CAIRN_BTF_LOCSEC, 0);
 	uint32_t second = cairn_btf_find(v1.btf, "inline", CAIRN_BTF_LOCSEC, first);
 	uint32_t third = cairn_btf_find(v1.btf, "inline", CAIRN_BTF_LOCSEC, second);
 	assert_int_equal(must_have(v1.btf, first).vlen, 65535);
 	assert_int_equal(must_have(v1.btf, third).vlen, N - 2 * 65535);
-	struct cairn_btf_type t = must_have(back.btf, cairn_btf_find(back.btf, ".text", CAIRN_BTF_LOCSEC, 0));
+	struct cairn_btf_type t =
+		must_have(back.btf, cairn_btf_find(back.btf, ".text", CAIRN_BTF_LOCSEC, 0));
 	assert_int_equal(t.vlen, N);
 	assert_int_equal(cairn_btf_loc(back.btf, &t, N - 1).offset, 3 * (N - 1));
 	blob_free(&back);
@@ -278,15 +308,18 @@ static void more_than_65535_sites_are_several_sections_in_v1_and_one_in_n(void *
 
 static void v1_site_without_a_func_gets_one(void **state)
 {
-	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_V1});
+	struct cairn_btf_builder *b =
+		builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_V1});
 	ADD(func_proto, b, 0, NULL, 0);
 	struct cairn_btf_loc loc = {.name_off = str(b, "gone"), .func_proto = 1, .offset = 8};
 	struct cairn_btf_loc_param unused = {.flags = CAIRN_BTF_LOC_REG, .size = 8, .n_regs = 1};
 	ADD(loc_param, b, &unused);
 	ADD(locsec, b, str(b, "inline"), &loc, 1);
 	struct blob v1 = finish(b, NULL);
-	struct blob n = convert(v1.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_N}, NULL);
-	struct cairn_btf_type t = must_have(n.btf, cairn_btf_find(n.btf, "gone", CAIRN_BTF_FUNC, 0));
+	struct blob n =
+		convert(v1.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_N}, NULL);
+	struct cairn_btf_type t =
+		must_have(n.btf, cairn_btf_find(n.btf, "gone", CAIRN_BTF_FUNC, 0));
 	assert_int_equal(t.ref, 1);
 	assert_int_equal(t.vlen, CAIRN_BTF_STATIC);
 	blob_free(&n);
@@ -304,8 +337,8 @@ static struct blob modern(void)
 	add_each_kind(b, true);
 	uint32_t i = 1;
 	uint32_t attribute;
-	struct cairn_btf_type tag = {.kind = CAIRN_BTF_TYPE_TAG, .kflag = true, .ref = i,
-				     .name_off = str(b, "noderef")};
+	struct cairn_btf_type tag = {
+		.kind = CAIRN_BTF_TYPE_TAG, .kflag = true, .ref = i, .name_off = str(b, "noderef")};
 	assert_int_equal(cairn_btf_add_record(b, &tag, NULL, 0, &attribute), 0);
 	tag.ref = attribute;
 	assert_int_equal(cairn_btf_add_record(b, &tag, NULL, 0, &attribute), 0);
@@ -317,7 +350,8 @@ static struct blob modern(void)
 		vars[n] = (struct cairn_btf_secinfo){var, 4 * n, 4};
 	ADD(datasec, b, str(b, ".bss"), 4 * N, vars, N);
 	free(vars);
-	struct cairn_btf_enumerator mixed[] = {{str(b, "FITS"), 7}, {str(b, "DOES_NOT"), 1ll << 40}};
+	struct cairn_btf_enumerator mixed[] = {{str(b, "FITS"), 7},
+					       {str(b, "DOES_NOT"), 1ll << 40}};
 	ADD(enum, b, str(b, "mixed"), 8, false, mixed, 2);
 	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "last"), i);
 	return finish(b, NULL);
@@ -328,7 +362,8 @@ static void downgrade_drops_what_old_readers_refuse_and_says_so(void **state)
 	struct cairn_btf_losses losses;
 	struct cairn_btf_type t;
 	struct blob b = modern();
-	struct blob old = convert(b.btf, (struct cairn_btf_convert_opts){.downgrade = true}, &losses);
+	struct blob old =
+		convert(b.btf, (struct cairn_btf_convert_opts){.downgrade = true}, &losses);
 	assert_int_equal(losses.loc_params, 2);
 	assert_int_equal(losses.loc_protos, 1);
 	assert_int_equal(losses.locsecs, 1);
@@ -339,7 +374,8 @@ static void downgrade_drops_what_old_readers_refuse_and_says_so(void **state)
 	assert_false(cairn_btf_has_layout(old.btf));
 	for (uint32_t id = 1; cairn_btf_type(old.btf, id, &t); id++) {
 		assert_true(t.kind <= CAIRN_BTF_TYPE_TAG && t.vlen <= 65535);
-		assert_false(t.kflag && (t.kind == CAIRN_BTF_TYPE_TAG || t.kind == CAIRN_BTF_DECL_TAG));
+		assert_false(t.kflag &&
+			     (t.kind == CAIRN_BTF_TYPE_TAG || t.kind == CAIRN_BTF_DECL_TAG));
 	}
 	t = must_have(old.btf, cairn_btf_find(old.btf, "behind_tags", 0, 0));
 	assert_string_equal(must_have(old.btf, t.ref).name, "int");
@@ -367,13 +403,15 @@ static struct blob of_other_languages(void)
 	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, longest), i);
 	longest[1500] = 'y';
 	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, longest), i);
-	struct cairn_btf_member members[] = {{.name_off = str(b, "last"), .type = i, .bit_off = 64},
-					     {.name_off = str(b, "~first"), .type = i, .bit_off = 0},
-					     {.name_off = str(b, "middle"), .type = i, .bit_off = 32}};
+	struct cairn_btf_member members[] = {
+		{.name_off = str(b, "last"), .type = i, .bit_off = 64},
+		{.name_off = str(b, "~first"), .type = i, .bit_off = 0},
+		{.name_off = str(b, "middle"), .type = i, .bit_off = 32}};
 	uint32_t s = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 12, members, 3);
 	ADD(decl_tag, b, str(b, "of last"), s, 0, false);
 	ADD(decl_tag, b, str(b, "of the whole"), s, -1, false);
-	struct cairn_btf_param params[] = {{.type = i}, {.name_off = str(b, "~r0"), .type = i}, {0}};
+	struct cairn_btf_param params[] = {
+		{.type = i}, {.name_off = str(b, "~r0"), .type = i}, {0}};
 	uint32_t proto = ADD(func_proto, b, 0, params, 3);
 	ADD(func, b, str(b, "f::g"), CAIRN_BTF_STATIC, proto);
 	uint32_t unnamed = ADD(func_proto, b, i, params, 1);
@@ -398,12 +436,15 @@ static void what_a_kernel_refuses_is_left_out_or_hidden(void **state)
 {
 	struct cairn_btf_losses losses;
 	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
-	uint32_t i = add_int(b), f = ADD(float, b, str(b, "double"), 8), proto = ADD(func_proto, b, i, NULL, 0);
+	uint32_t i = add_int(b), f = ADD(float, b, str(b, "double"), 8),
+		 proto = ADD(func_proto, b, i, NULL, 0);
 	struct cairn_btf_member m[] = {{str(b, "a"), i, 0, 0}, {str(b, "d"), f, 32, 0}};
 	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "packed"), 12, m, 2);
-	uint32_t tag = ADD(ref, b, CAIRN_BTF_TYPE_TAG, str(b, "rcu"), i), late = ADD(ref, b, CAIRN_BTF_CONST, 0, tag);
+	uint32_t tag = ADD(ref, b, CAIRN_BTF_TYPE_TAG, str(b, "rcu"), i),
+		 late = ADD(ref, b, CAIRN_BTF_CONST, 0, tag);
 	uint32_t func = ADD(func, b, str(b, "elsewhere"), CAIRN_BTF_EXTERN, proto);
-	uint32_t var = ADD(var, b, str(b, "here"), CAIRN_BTF_GLOBAL, i), same = ADD(var, b, str(b, "alias"), CAIRN_BTF_GLOBAL, i);
+	uint32_t var = ADD(var, b, str(b, "here"), CAIRN_BTF_GLOBAL, i),
+		 same = ADD(var, b, str(b, "alias"), CAIRN_BTF_GLOBAL, i);
 	struct cairn_btf_secinfo open = {func, 0, 0}, vars[] = {{var, 0, 4}, {same, 0, 4}};
 	ADD(datasec, b, str(b, ".ksyms"), 0, &open, 1);
 	ADD(datasec, b, str(b, ".note.ABI-tag"), 4, vars, 2);
@@ -416,7 +457,8 @@ static void what_a_kernel_refuses_is_left_out_or_hidden(void **state)
 	assert_int_equal(losses.variables, 1);
 	assert_int_equal(losses.floats, 1);
 	assert_int_equal(losses.tags, 1);
-	struct cairn_btf_type s = must_have(k.btf, cairn_btf_find(k.btf, "packed", CAIRN_BTF_STRUCT, 0));
+	struct cairn_btf_type s =
+		must_have(k.btf, cairn_btf_find(k.btf, "packed", CAIRN_BTF_STRUCT, 0));
 	s = must_have(k.btf, cairn_btf_member(&s, 1).type);
 	assert_int_equal(s.kind, CAIRN_BTF_STRUCT);
 	assert_int_equal(s.ref, 8);
@@ -511,7 +553,8 @@ static void kernel_form_of_the_kernel_form_is_itself(void **state)
 	struct cairn_btf_losses losses;
 	struct blob b = of_other_languages();
 	struct blob k = convert(b.btf, (struct cairn_btf_convert_opts){.kernel = true}, NULL);
-	struct blob again = convert(k.btf, (struct cairn_btf_convert_opts){.kernel = true}, &losses);
+	struct blob again =
+		convert(k.btf, (struct cairn_btf_convert_opts){.kernel = true}, &losses);
 	assert_nothing_lost(&losses);
 	assert_same_bytes(&k, &again);
 	blob_free(&again);
@@ -586,8 +629,9 @@ static void unknown_kind_is_carried_until_something_moves(void **state)
 
 static void no_memory_is_said(void **state)
 {
-	static const struct cairn_btf_convert_opts of[] = {{.size = sizeof(of[0]), .dialect = CAIRN_BTF_LOC_V1},
-							   {.size = sizeof(of[0]), .kernel = true}};
+	static const struct cairn_btf_convert_opts of[] = {
+		{.size = sizeof(of[0]), .dialect = CAIRN_BTF_LOC_V1},
+		{.size = sizeof(of[0]), .kernel = true}};
 	struct blob b[] = {sites(true), of_other_languages()};
 	for (unsigned int i = 1, which = 0; which < ARRAY_SIZE(b); i++) {
 		void *bytes = NULL;
@@ -619,7 +663,8 @@ static void debians_bpftool_reads_the_downgrade(void **state)
 	int fd = mkstemp(path);
 	assert_true(fd >= 0 && write(fd, old.bytes, old.size) == (ssize_t)old.size);
 	close(fd);
-	snprintf(command, sizeof(command), "bpftool btf dump file %s | grep -q \"TYPEDEF 'last'\"", path);
+	snprintf(command, sizeof(command), "bpftool btf dump file %s | grep -q \"TYPEDEF 'last'\"",
+		 path);
 	int rc = system(command);
 	unlink(path);
 	assert_int_equal(rc, 0);

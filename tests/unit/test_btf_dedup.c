@@ -57,7 +57,8 @@ static uint32_t add_unit(struct cairn_btf_builder *b, const char *other)
 {
 	uint32_t o;
 	uint32_t first = btf_builder_next_id(b);
-	struct cairn_btf_member members[] = {{str(b, "next"), first + 1, 0, 0}, {str(b, "other"), first + 2, 64, 0}};
+	struct cairn_btf_member members[] = {{str(b, "next"), first + 1, 0, 0},
+					     {str(b, "other"), first + 2, 64, 0}};
 	uint32_t list = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "list"), 16, members, 2);
 	ADD(ref, b, CAIRN_BTF_PTR, 0, list);
 	ADD(ref, b, CAIRN_BTF_PTR, 0, first + 3);
@@ -86,7 +87,8 @@ static void each_kind_twice_becomes_each_kind_once(void **state)
 		for (uint32_t id = 1; cairn_btf_type(once.btf, id, &t); id++) {
 			uint32_t again, *p;
 			const struct btf_shape *shape = btf_shape(t.kind, dialect);
-			assert_int_equal(cairn_btf_add_record(twice, &t, t.words, t.n_words, &again), 0);
+			assert_int_equal(
+				cairn_btf_add_record(twice, &t, t.words, t.n_words, &again), 0);
 			struct btf_fields f = btf_ids_of(shape, btf_builder_record(twice, again));
 			while ((p = btf_next(&f)))
 				*p += *p ? n : 0;
@@ -97,7 +99,8 @@ static void each_kind_twice_becomes_each_kind_once(void **state)
 		/* VAR, DATASEC and LOCSEC are things; a site is not another's double. */
 		uint32_t things = 0;
 		for (uint32_t id = 1; cairn_btf_type(once.btf, id, &t); id++)
-			things += t.kind == CAIRN_BTF_VAR || t.kind == CAIRN_BTF_DATASEC || t.kind == CAIRN_BTF_LOCSEC;
+			things += t.kind == CAIRN_BTF_VAR || t.kind == CAIRN_BTF_DATASEC ||
+				  t.kind == CAIRN_BTF_LOCSEC;
 		assert_int_equal(n_types(one.btf), n + things);
 		for (uint32_t i = 0; i < n; i++) {
 			assert_int_equal(map[i], i + 1);
@@ -149,7 +152,8 @@ static void declaration_becomes_the_only_definition(void **state)
 static void struct_that_knows_less_is_replaced_by_one_that_knows_more(void **state)
 {
 	/* In any order of the three units. */
-	static const char *const orders[][3] = {{"int", "long", NULL}, {NULL, "int", "long"}, {"int", NULL, "long"}};
+	static const char *const orders[][3] = {
+		{"int", "long", NULL}, {NULL, "int", "long"}, {"int", NULL, "long"}};
 	for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
 		struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
 		for (int k = 0; k < 3; k++)
@@ -205,8 +209,13 @@ static void enum_without_values_becomes_the_enum(void **state)
 /* v1's first form of upstream merged what had an equal first parameter. */
 static void location_records_are_compared_in_full(void **state)
 {
-	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
-	struct cairn_btf_loc_param a = {.flags = CAIRN_BTF_LOC_REG, .size = 8, .n_regs = 1, .reg = {1}}, c = a, s = a;
+	struct cairn_btf_builder *b =
+		builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
+	struct cairn_btf_loc_param a = {.flags = CAIRN_BTF_LOC_REG,
+					.size = 8,
+					.n_regs = 1,
+					.reg = {1}},
+				   c = a, s = a;
 	c.reg[0] = 2;
 	s.size = 4;
 	uint32_t x = ADD(loc_param, b, &a), y = ADD(loc_param, b, &c), z = ADD(loc_param, b, &s);
@@ -421,8 +430,9 @@ struct program {
 	unsigned int n_units;
 	struct {
 		uint32_t n_members;
-		uint32_t to[N_MEMBERS_MAX]; /* struct that a member points to; N_STRUCTS: it is an int */
-		bool ambiguous;             /* units disagree about what it is */
+		uint32_t to
+			[N_MEMBERS_MAX]; /* struct that a member points to; N_STRUCTS: it is an int */
+		bool ambiguous;          /* units disagree about what it is */
 	} structs[N_STRUCTS];
 };
 
@@ -503,7 +513,8 @@ static void libbpf_finds_as_many_types_in_random_programs(void **state)
 	}
 }
 
-static void assert_points_to_no_less(const struct cairn_btf *in, uint32_t x, const struct cairn_btf *out, uint32_t y)
+static void assert_points_to_no_less(const struct cairn_btf *in, uint32_t x,
+				     const struct cairn_btf *out, uint32_t y)
 {
 	struct cairn_btf_type from = must_have(in, x), to = must_have(out, y);
 	assert_int_equal(from.kind, to.kind);
@@ -519,7 +530,8 @@ static void assert_points_to_no_less(const struct cairn_btf *in, uint32_t x, con
 }
 
 /* A declaration may have become a definition, never the reverse. */
-static void assert_loses_no_definition(const struct cairn_btf *in, const struct cairn_btf *out, const uint32_t *map)
+static void assert_loses_no_definition(const struct cairn_btf *in, const struct cairn_btf *out,
+				       const uint32_t *map)
 {
 	struct cairn_btf_type x, y;
 	for (uint32_t id = cairn_btf_start_id(in); cairn_btf_type(in, id, &x); id++) {
@@ -530,7 +542,8 @@ static void assert_loses_no_definition(const struct cairn_btf *in, const struct 
 		assert_int_equal(x.kind, y.kind);
 		assert_int_equal(x.vlen, y.vlen);
 		for (uint32_t m = 0; x.kind == CAIRN_BTF_STRUCT && m < x.vlen; m++)
-			assert_points_to_no_less(in, cairn_btf_member(&x, m).type, out, cairn_btf_member(&y, m).type);
+			assert_points_to_no_less(in, cairn_btf_member(&x, m).type, out,
+						 cairn_btf_member(&y, m).type);
 	}
 }
 
@@ -614,7 +627,8 @@ static struct btf *their_split(const struct blob *blob, struct btf *base)
 static uint32_t add_split_unit(struct cairn_btf_builder *b, bool defines)
 {
 	uint32_t i = add_int(b), first = btf_builder_next_id(b);
-	struct cairn_btf_member to_s2 = {str(b, "p"), first + 1, 0, 0}, to_s1 = {str(b, "q"), first + 3, 0, 0};
+	struct cairn_btf_member to_s2 = {str(b, "p"), first + 1, 0, 0},
+				to_s1 = {str(b, "q"), first + 3, 0, 0};
 	struct cairn_btf_member value = {str(b, "x"), i, 0, 0};
 	if (defines)
 		ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s2"), 4, &value, 1);

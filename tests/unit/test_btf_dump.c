@@ -15,7 +15,11 @@
 #include "btf_fixture.h"
 #include "workspace.h"
 
-#define PLAIN (struct cairn_btf_build_opts){0}
+#define PLAIN                                                                                      \
+	(struct cairn_btf_build_opts)                                                              \
+	{                                                                                          \
+		0                                                                                  \
+	}
 #define INT_BYTES 4
 
 static struct workspace space;
@@ -34,8 +38,8 @@ static int close_space(void **state)
 
 /* ---- asking ---- */
 
-static int try_dump(const struct cairn_btf *btf, enum cairn_btf_format format, const uint32_t *ids, size_t n_ids,
-		    char **text, struct cairn_err *err)
+static int try_dump(const struct cairn_btf *btf, enum cairn_btf_format format, const uint32_t *ids,
+		    size_t n_ids, char **text, struct cairn_err *err)
 {
 	size_t size;
 	FILE *out = open_memstream(text, &size);
@@ -71,7 +75,8 @@ static void assert_has_not(const char *text, const char *part)
 /* @claims: C that must compile behind the declarations; the builder is freed. */
 static void assert_compiles(struct cairn_btf_builder *b, const char *claims, const char *part)
 {
-	static const char *const compilers[] = {"gcc -std=gnu11", "clang -std=gnu11", "gcc -std=gnu2x"};
+	static const char *const compilers[] = {"gcc -std=gnu11", "clang -std=gnu11",
+						"gcc -std=gnu2x"};
 	struct blob blob = finish(b, NULL);
 	char *text = dump(blob.btf, CAIRN_BTF_C);
 	char *file = NULL;
@@ -79,14 +84,16 @@ static void assert_compiles(struct cairn_btf_builder *b, const char *claims, con
 	if (part)
 		assert_has(text, part);
 	assert_true(asprintf(&file,
-			     "%s\n#define AT(t, m, at) _Static_assert(__builtin_offsetof(t, m) == (at), #m);\n"
+			     "%s\n#define AT(t, m, at) _Static_assert(__builtin_offsetof(t, m) == "
+			     "(at), #m);\n"
 			     "#define SIZE(t, n) _Static_assert(sizeof(t) == (n), #t);\n%s\n",
 			     text, claims) > 0);
 	workspace_write(&space, "claims.c", file);
 	for (size_t i = 0; i < ARRAY_SIZE(compilers); i++) {
 		if (!workspace_try(&space, "command -v %s >/dev/null", compilers[i]))
 			continue;
-		if (!workspace_try(&space, "%s -Werror -fsyntax-only claims.c 2>errors", compilers[i])) {
+		if (!workspace_try(&space, "%s -Werror -fsyntax-only claims.c 2>errors",
+				   compilers[i])) {
 			workspace_try(&space, "cat errors >&2");
 			fail_msg("%s refuses\n%.8000s", compilers[i], file);
 		}
@@ -103,61 +110,85 @@ static uint32_t add_loc(struct cairn_btf_builder *b, struct cairn_btf_loc_param 
 	return ADD(loc_param, b, &p);
 }
 
-enum { REG = CAIRN_BTF_LOC_REG, DEREF = CAIRN_BTF_LOC_DEREF, OFFSET = CAIRN_BTF_LOC_OFFSET,
-       CONST = CAIRN_BTF_LOC_CONST, ADDR = CAIRN_BTF_LOC_ADDR, SIGNED = CAIRN_BTF_LOC_SIGNED };
+enum {
+	REG = CAIRN_BTF_LOC_REG,
+	DEREF = CAIRN_BTF_LOC_DEREF,
+	OFFSET = CAIRN_BTF_LOC_OFFSET,
+	CONST = CAIRN_BTF_LOC_CONST,
+	ADDR = CAIRN_BTF_LOC_ADDR,
+	SIGNED = CAIRN_BTF_LOC_SIGNED
+};
 
 /* The shapes of upstream's tests: docs/formats/btf-loc.md. */
 static void records_of_n_look_as_upstreams_tests_expect(void **state)
 {
-	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
+	struct cairn_btf_builder *b =
+		builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
 	uint32_t i = add_int(b);
 	uint32_t proto = ADD(func_proto, b, i, NULL, 0);
 	uint32_t func = ADD(func, b, str(b, "foo"), CAIRN_BTF_STATIC, proto);
+	/* clang-format off */
 	uint32_t slots[] = {
 		add_loc(b, (struct cairn_btf_loc_param){.flags = REG, .size = 8, .n_regs = 1, .reg = {1}}),
 		add_loc(b, (struct cairn_btf_loc_param){
 				   .flags = REG | DEREF | OFFSET, .size = 8, .n_regs = 1, .reg = {2}, .offset = 16}),
 		0};
+	/* clang-format on */
+	add_loc(b, (struct cairn_btf_loc_param){.flags = REG | OFFSET,
+						.size = 8,
+						.n_regs = 1,
+						.reg = {CAIRN_BTF_LOC_FBREG},
+						.offset = -16});
+	add_loc(b, (struct cairn_btf_loc_param){.flags = REG | DEREF | OFFSET,
+						.size = 8,
+						.n_regs = 1,
+						.reg = {CAIRN_BTF_LOC_FBREG},
+						.offset = -32});
 	add_loc(b, (struct cairn_btf_loc_param){
-			   .flags = REG | OFFSET, .size = 8, .n_regs = 1, .reg = {CAIRN_BTF_LOC_FBREG}, .offset = -16});
-	add_loc(b, (struct cairn_btf_loc_param){.flags = REG | DEREF | OFFSET, .size = 8, .n_regs = 1,
-						.reg = {CAIRN_BTF_LOC_FBREG}, .offset = -32});
-	add_loc(b, (struct cairn_btf_loc_param){.flags = CONST | ADDR, .size = 8, .value = 0x123456789abcdef0});
-	add_loc(b, (struct cairn_btf_loc_param){.flags = CONST, .size = 8, .value = (int64_t)0xdeadbeeffeedface});
+			   .flags = CONST | ADDR, .size = 8, .value = 0x123456789abcdef0});
+	add_loc(b, (struct cairn_btf_loc_param){
+			   .flags = CONST, .size = 8, .value = (int64_t)0xdeadbeeffeedface});
 	uint32_t loc_proto = ADD(loc_proto, b, slots, 3);
 	struct cairn_btf_loc locs[] = {{.func = func, .loc_proto = loc_proto, .offset = 64}};
 	ADD(locsec, b, str(b, "inline.text"), locs, 1);
 	struct blob blob = finish(b, NULL);
 	char *text = dump(blob.btf, CAIRN_BTF_RAW);
 
-	assert_string_equal(strstr(text, "[4]"),
-			    "[4] LOC_PARAM '(anon)' size=8 flags=0x8 vlen=1 values='reg1'\n"
-			    "[5] LOC_PARAM '(anon)' size=8 flags=0x38 vlen=2 values='*(reg2 + 0x10)'\n"
-			    "[6] LOC_PARAM '(anon)' size=8 flags=0x29 vlen=2 values='fbreg - 0x10'\n"
-			    "[7] LOC_PARAM '(anon)' size=8 flags=0x39 vlen=2 values='*(fbreg - 0x20)'\n"
-			    "[8] LOC_PARAM '(anon)' size=8 flags=0x6 vlen=2 values='0x123456789abcdef0 (addr)'\n"
-			    "[9] LOC_PARAM '(anon)' size=8 flags=0x2 vlen=2 values='0xdeadbeeffeedface'\n"
-			    "[10] LOC_PROTO '(anon)' vlen=3\n"
-			    "\ttype_id=4 value='reg1'\n"
-			    "\ttype_id=5 value='*(reg2 + 0x10)'\n"
-			    "\ttype_id=0 value='(unavailable)'\n"
-			    "[11] LOCSEC 'inline.text' vlen=1\n"
-			    "\tname='foo' func_type_id=3 loc_proto_type_id=10 offset=64\n");
+	assert_string_equal(
+		strstr(text, "[4]"),
+		"[4] LOC_PARAM '(anon)' size=8 flags=0x8 vlen=1 values='reg1'\n"
+		"[5] LOC_PARAM '(anon)' size=8 flags=0x38 vlen=2 values='*(reg2 + 0x10)'\n"
+		"[6] LOC_PARAM '(anon)' size=8 flags=0x29 vlen=2 values='fbreg - 0x10'\n"
+		"[7] LOC_PARAM '(anon)' size=8 flags=0x39 vlen=2 values='*(fbreg - 0x20)'\n"
+		"[8] LOC_PARAM '(anon)' size=8 flags=0x6 vlen=2 values='0x123456789abcdef0 "
+		"(addr)'\n"
+		"[9] LOC_PARAM '(anon)' size=8 flags=0x2 vlen=2 values='0xdeadbeeffeedface'\n"
+		"[10] LOC_PROTO '(anon)' vlen=3\n"
+		"\ttype_id=4 value='reg1'\n"
+		"\ttype_id=5 value='*(reg2 + 0x10)'\n"
+		"\ttype_id=0 value='(unavailable)'\n"
+		"[11] LOCSEC 'inline.text' vlen=1\n"
+		"\tname='foo' func_type_id=3 loc_proto_type_id=10 offset=64\n");
 	free(text);
 	blob_free(&blob);
 }
 
 static void records_of_v1_look_as_in_the_rfc(void **state)
 {
-	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_V1});
+	struct cairn_btf_builder *b =
+		builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_V1});
 	uint32_t i = add_int(b);
 	uint32_t proto = ADD(func_proto, b, i, NULL, 0);
-	uint32_t slots[] = {
-		add_loc(b, (struct cairn_btf_loc_param){.flags = CONST | SIGNED, .size = 8, .value = -1}),
-		add_loc(b, (struct cairn_btf_loc_param){.flags = REG, .size = 8, .n_regs = 1, .reg = {1}})};
+	uint32_t slots[] = {add_loc(b, (struct cairn_btf_loc_param){.flags = CONST | SIGNED,
+								    .size = 8,
+								    .value = -1}),
+			    add_loc(b, (struct cairn_btf_loc_param){
+					       .flags = REG, .size = 8, .n_regs = 1, .reg = {1}})};
 	uint32_t loc_proto = ADD(loc_proto, b, slots, 2);
-	struct cairn_btf_loc locs[] = {
-		{.loc_proto = loc_proto, .offset = 128, .name_off = str(b, "foo"), .func_proto = proto}};
+	struct cairn_btf_loc locs[] = {{.loc_proto = loc_proto,
+					.offset = 128,
+					.name_off = str(b, "foo"),
+					.func_proto = proto}};
 	ADD(locsec, b, str(b, "inline"), locs, 1);
 	struct blob blob = finish(b, NULL);
 	char *text = dump(blob.btf, CAIRN_BTF_RAW);
@@ -186,14 +217,29 @@ static void pretty_locations_have_the_machines_registers(void **state)
 		{{.flags = REG, .size = 8, .n_regs = 1, .reg = {31}}, EM_AARCH64, "sp"},
 		{{.flags = REG, .size = 8, .n_regs = 1, .reg = {31}}, EM_S390, "reg31"},
 		{{.flags = REG, .size = 16, .n_regs = 2, .reg = {5, 4}}, 0, "{rdi, rsi}"},
-		{{.flags = REG | DEREF | OFFSET, .size = 8, .n_regs = 1, .reg = {7}, .offset = 16}, 0,
+		{{.flags = REG | DEREF | OFFSET, .size = 8, .n_regs = 1, .reg = {7}, .offset = 16},
+		 0,
 		 "*(u64 *)(rsp + 16)"},
-		{{.flags = REG | DEREF | OFFSET, .size = 2, .n_regs = 1, .reg = {7}, .offset = INT64_MIN}, 0,
+		{{.flags = REG | DEREF | OFFSET,
+		  .size = 2,
+		  .n_regs = 1,
+		  .reg = {7},
+		  .offset = INT64_MIN},
+		 0,
 		 "*(u16 *)(rsp - 9223372036854775808)"},
-		{{.flags = REG | DEREF, .size = 12, .n_regs = 1, .reg = {0}}, 0, "*(u8 (*)[12])(rax)"},
-		{{.flags = REG | OFFSET, .size = 8, .n_regs = 1, .reg = {3}, .offset = -8}, 0, "rbx - 8"},
-		{{.flags = REG | DEREF | OFFSET, .size = 4, .n_regs = 1, .reg = {CAIRN_BTF_LOC_FBREG}, .offset = -20},
-		 0, "*(u32 *)(frame base - 20)"},
+		{{.flags = REG | DEREF, .size = 12, .n_regs = 1, .reg = {0}},
+		 0,
+		 "*(u8 (*)[12])(rax)"},
+		{{.flags = REG | OFFSET, .size = 8, .n_regs = 1, .reg = {3}, .offset = -8},
+		 0,
+		 "rbx - 8"},
+		{{.flags = REG | DEREF | OFFSET,
+		  .size = 4,
+		  .n_regs = 1,
+		  .reg = {CAIRN_BTF_LOC_FBREG},
+		  .offset = -20},
+		 0,
+		 "*(u32 *)(frame base - 20)"},
 		{{.flags = CONST, .size = 8, .value = 42}, 0, "42"},
 		{{.flags = CONST, .size = 8, .value = -1}, 0, "18446744073709551615"},
 		{{.flags = CONST | SIGNED, .size = 4, .value = -1}, 0, "-1"},
@@ -221,9 +267,10 @@ static void an_unknown_kind_is_shown_with_its_words(void **state)
 	uint8_t bytes[32 + 24 + 124 + 5] = {0};
 
 	/* Bytes of the fixed part and of each element. */
-	static const uint8_t sizes[31][2] = {[1] = {4, 0},   [3] = {12, 0},  [4] = {0, 12}, [5] = {0, 12}, [6] = {0, 8},
-					     [13] = {0, 8},  [14] = {4, 0},  [15] = {0, 12}, [17] = {4, 0}, [19] = {0, 12},
-					     [20] = {4, 4}, [21] = {0, 4}, [22] = {0, 12}, [30] = {4, 4}};
+	static const uint8_t sizes[31][2] = {
+		[1] = {4, 0},  [3] = {12, 0}, [4] = {0, 12},  [5] = {0, 12}, [6] = {0, 8},
+		[13] = {0, 8}, [14] = {4, 0}, [15] = {0, 12}, [17] = {4, 0}, [19] = {0, 12},
+		[20] = {4, 4}, [21] = {0, 4}, [22] = {0, 12}, [30] = {4, 4}};
 
 	memcpy(bytes, header, sizeof(header));
 	memcpy(bytes + 32, record, sizeof(record));
@@ -255,8 +302,8 @@ static void a_name_cannot_make_up_a_line(void **state)
 
 /* ---- order ---- */
 
-static uint32_t add_struct_1(struct cairn_btf_builder *b, const char *name, uint32_t bytes, const char *member,
-			     uint32_t type)
+static uint32_t add_struct_1(struct cairn_btf_builder *b, const char *name, uint32_t bytes,
+			     const char *member, uint32_t type)
 {
 	struct cairn_btf_member m = {*member ? str(b, member) : 0, type, 0, 0};
 
@@ -267,15 +314,16 @@ static void structs_in_a_circle_through_typedefs_and_prototypes(void **state)
 {
 	struct cairn_btf_builder *b = builder(PLAIN);
 	/* struct a { fn_t *call; }; typedef b_t *fn_t(struct a *); typedef struct b b_t; struct b { struct a first; } */
-	add_struct_1(b, "a", 8, "call", 2);                                    /* 1 */
-	ADD(ref, b, CAIRN_BTF_PTR, 0, 3);                                      /* 2 */
-	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "fn_t"), 4);                     /* 3 */
-	ADD(func_proto, b, 5, &(struct cairn_btf_param){0, 6}, 1);             /* 4 */
-	ADD(ref, b, CAIRN_BTF_PTR, 0, 7);                                      /* 5 */
-	ADD(ref, b, CAIRN_BTF_PTR, 0, 1);                                      /* 6 */
-	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "b_t"), 8);                      /* 7 */
-	add_struct_1(b, "b", 8, "first", 1);                                   /* 8 */
-	assert_compiles(b, "b_t *f(struct a *a) { return a->call(&a->call(a)->first); }", "struct a;\n");
+	add_struct_1(b, "a", 8, "call", 2);                        /* 1 */
+	ADD(ref, b, CAIRN_BTF_PTR, 0, 3);                          /* 2 */
+	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "fn_t"), 4);         /* 3 */
+	ADD(func_proto, b, 5, &(struct cairn_btf_param){0, 6}, 1); /* 4 */
+	ADD(ref, b, CAIRN_BTF_PTR, 0, 7);                          /* 5 */
+	ADD(ref, b, CAIRN_BTF_PTR, 0, 1);                          /* 6 */
+	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "b_t"), 8);          /* 7 */
+	add_struct_1(b, "b", 8, "first", 1);                       /* 8 */
+	assert_compiles(b, "b_t *f(struct a *a) { return a->call(&a->call(a)->first); }",
+			"struct a;\n");
 }
 
 static void a_circle_without_a_struct_is_cut_at_a_pointer(void **state)
@@ -357,8 +405,10 @@ static void nameless_types_are_hoisted_before_text_explodes(void **state)
 	uint32_t bytes = 1;
 
 	for (int i = 0; i < LEVELS; i++, bytes *= 2) {
-		struct cairn_btf_member two[] = {{str(b, "x"), below, 0, 0}, {str(b, "y"), below, 8 * bytes, 0}};
-		below = ADD(struct, b, CAIRN_BTF_STRUCT, i + 1 < LEVELS ? 0 : str(b, "top"), 2 * bytes, two, 2);
+		struct cairn_btf_member two[] = {{str(b, "x"), below, 0, 0},
+						 {str(b, "y"), below, 8 * bytes, 0}};
+		below = ADD(struct, b, CAIRN_BTF_STRUCT, i + 1 < LEVELS ? 0 : str(b, "top"),
+			    2 * bytes, two, 2);
 	}
 	struct cairn_btf_param params[2] = {{0, 1}, {0, 1}};
 	for (int i = 0; i < 200; i++) {
@@ -386,31 +436,37 @@ static void types_of_one_name_get_a_suffix(void **state)
 	ADD(fwd, b, str(b, "file"), false);
 	add_struct_1(b, "file", 4, "a", i);
 	add_struct_1(b, "file", 1, "b", c);
-	ADD(struct, b, CAIRN_BTF_UNION, str(b, "file"), 4, &(struct cairn_btf_member){str(b, "c"), i, 0, 0}, 1);
+	ADD(struct, b, CAIRN_BTF_UNION, str(b, "file"), 4,
+	    &(struct cairn_btf_member){str(b, "c"), i, 0, 0}, 1);
 	struct cairn_btf_enumerator v[] = {{str(b, "ONE"), 1}};
 	ADD(enum, b, str(b, "file"), 4, false, v, 1);
 	v[0].value = 2;
 	ADD(enum, b, str(b, "other"), 4, false, v, 1);
 	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "ONE"), i);
-	assert_compiles(b,
-			"SIZE(struct file, 4) SIZE(struct file___2, 1) AT(union file___3, c, 0)\n"
-			"_Static_assert(ONE == 1 && ONE___2 == 2, \"\"); enum file___4 e; ONE___3 x;",
-			NULL);
+	assert_compiles(
+		b,
+		"SIZE(struct file, 4) SIZE(struct file___2, 1) AT(union file___3, c, 0)\n"
+		"_Static_assert(ONE == 1 && ONE___2 == 2, \"\"); enum file___4 e; ONE___3 x;",
+		NULL);
 }
 
 static void names_that_c_does_not_take_become_identifiers(void **state)
 {
 	struct cairn_btf_builder *b = builder(PLAIN);
 	uint32_t i = add_int(b);
-	struct cairn_btf_member m[] = {{str(b, "int"), i, 0, 0},    {str(b, "operator*/"), i, 32, 0},
-				       {str(b, "7th"), i, 64, 0},   {str(b, "operator_"), i, 96, 0},
-				       {str(b, "linux"), i, 128, 0}, {str(b, "\xc3\xa9"), i, 160, 0}};
+	struct cairn_btf_member m[] = {
+		{str(b, "int"), i, 0, 0},     {str(b, "operator*/"), i, 32, 0},
+		{str(b, "7th"), i, 64, 0},    {str(b, "operator_"), i, 96, 0},
+		{str(b, "linux"), i, 128, 0}, {str(b, "\xc3\xa9"), i, 160, 0}};
 	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "std::vector<int, 3>"), 24, m, 6);
 	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "while"), i);
 	assert_compiles(b,
-			"AT(struct std__vector_int__3_, int_, 0) AT(struct std__vector_int__3_, operator__, 4)\n"
-			"AT(struct std__vector_int__3_, _7th, 8) AT(struct std__vector_int__3_, operator_, 12)\n"
-			"AT(struct std__vector_int__3_, linux, 16) AT(struct std__vector_int__3_, __, 20) while_ w;",
+			"AT(struct std__vector_int__3_, int_, 0) AT(struct std__vector_int__3_, "
+			"operator__, 4)\n"
+			"AT(struct std__vector_int__3_, _7th, 8) AT(struct std__vector_int__3_, "
+			"operator_, 12)\n"
+			"AT(struct std__vector_int__3_, linux, 16) AT(struct std__vector_int__3_, "
+			"__, 20) while_ w;",
 			"/* std::vector<int, 3> */");
 }
 
@@ -421,12 +477,14 @@ static void bool_true_and_false_are_what_each_c_has(void **state)
 	struct cairn_btf_enumerator v[] = {{str(b, "false"), 0}, {str(b, "true"), 1}};
 	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "bool"), bool_);
 	ADD(enum, b, 0, 4, false, v, 2);
-	assert_compiles(b, "bool b = true; _Static_assert(!false && sizeof(bool) == 1, \"\");", NULL);
+	assert_compiles(b, "bool b = true; _Static_assert(!false && sizeof(bool) == 1, \"\");",
+			NULL);
 }
 
 static void scalars_of_other_languages_get_a_typedef(void **state)
 {
 	struct cairn_btf_builder *b = builder(PLAIN);
+	/* clang-format off */
 	struct cairn_btf_member m[] = {
 		{str(b, "a"), ADD(int, b, str(b, "u8"), 1, 0, 8), 0, 0},
 		{str(b, "b"), ADD(int, b, str(b, "bool"), 1, CAIRN_BTF_INT_BOOL, 8), 8, 0},
@@ -435,9 +493,11 @@ static void scalars_of_other_languages_get_a_typedef(void **state)
 		{str(b, "e"), ADD(int, b, str(b, "i128"), 16, CAIRN_BTF_INT_SIGNED, 128), 128, 0},
 		{str(b, "f"), ADD(float, b, str(b, "_Float128"), 16), 256, 0},
 		{str(b, "g"), ADD(float, b, str(b, "f16"), 2), 384, 0}};
+	/* clang-format on */
 	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 64, m, 7);
 	assert_compiles(b,
-			"SIZE(struct s, 64) AT(struct s, c, 2) AT(struct s, d, 4) AT(struct s, e, 16) AT(struct s, f, 32)\n"
+			"SIZE(struct s, 64) AT(struct s, c, 2) AT(struct s, d, 4) AT(struct s, e, "
+			"16) AT(struct s, f, 32)\n"
 			"AT(struct s, g, 48)",
 			"typedef unsigned char u8;");
 }
@@ -451,9 +511,11 @@ static void nameless_enums_that_are_used_twice_are_declared_once(void **state)
 	uint32_t once = ADD(enum, b, 0, 4, false, v, 1);
 	v[0].name_off = str(b, "LOOSE");
 	ADD(enum, b, 0, 4, false, v, 1);
-	struct cairn_btf_member m[] = {{str(b, "x"), e, 0, 0}, {str(b, "y"), e, 32, 0}, {str(b, "z"), once, 64, 0}};
+	struct cairn_btf_member m[] = {
+		{str(b, "x"), e, 0, 0}, {str(b, "y"), e, 32, 0}, {str(b, "z"), once, 64, 0}};
 	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 12, m, 3);
-	assert_compiles(b, "struct s s = {A, A, B}; int loose = LOOSE;", "\tenum {\n\t\tB = 0,\n\t} z;");
+	assert_compiles(b, "struct s s = {A, A, B}; int loose = LOOSE;",
+			"\tenum {\n\t\tB = 0,\n\t} z;");
 }
 
 /* ---- layout ---- */
@@ -466,13 +528,16 @@ static void members_that_overlap_are_an_overlay(void **state)
 	struct cairn_btf_member base[] = {{str(b, "a"), i, 0, 0}, {str(b, "b"), c, 32, 0}};
 	uint32_t s = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "base"), 8, base, 2);
 	/* As C++ lays out: c is in the padding at the end of the base. */
-	struct cairn_btf_member m[] = {
-		{str(b, "base"), s, 0, 0}, {str(b, "c"), c, 40, 0}, {str(b, "d"), c, 48, 0}, {str(b, "bit"), i, 59, 3}};
+	struct cairn_btf_member m[] = {{str(b, "base"), s, 0, 0},
+				       {str(b, "c"), c, 40, 0},
+				       {str(b, "d"), c, 48, 0},
+				       {str(b, "bit"), i, 59, 3}};
 	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "derived"), 8, m, 4);
-	assert_compiles(b,
-			"SIZE(struct derived, 8) AT(struct derived, base, 0) AT(struct derived, c, 5)\n"
-			"AT(struct derived, d, 6) int f(struct derived *d) { return d->bit + d->base.b; }",
-			NULL);
+	assert_compiles(
+		b,
+		"SIZE(struct derived, 8) AT(struct derived, base, 0) AT(struct derived, c, 5)\n"
+		"AT(struct derived, d, 6) int f(struct derived *d) { return d->bit + d->base.b; }",
+		NULL);
 }
 
 static void members_in_another_order_than_their_offsets_are_a_struct(void **state)
@@ -480,9 +545,12 @@ static void members_in_another_order_than_their_offsets_are_a_struct(void **stat
 	struct cairn_btf_builder *b = builder(PLAIN);
 	uint32_t i = add_int(b);
 	uint32_t c = ADD(int, b, str(b, "char"), 1, CAIRN_BTF_INT_SIGNED, 8);
-	struct cairn_btf_member m[] = {{str(b, "last"), c, 64, 0}, {str(b, "first"), i, 0, 0}, {str(b, "mid"), i, 32, 0}};
+	struct cairn_btf_member m[] = {
+		{str(b, "last"), c, 64, 0}, {str(b, "first"), i, 0, 0}, {str(b, "mid"), i, 32, 0}};
 	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 12, m, 3);
-	assert_compiles(b, "SIZE(struct s, 12) AT(struct s, last, 8) AT(struct s, first, 0) AT(struct s, mid, 4)",
+	assert_compiles(b,
+			"SIZE(struct s, 12) AT(struct s, last, 8) AT(struct s, first, 0) AT(struct "
+			"s, mid, 4)",
 			"struct s {\n\tint first;\n\tint mid;\n\tchar last;\n};\n");
 }
 
@@ -492,9 +560,10 @@ static void members_that_c_cannot_say_are_gaps(void **state)
 	uint32_t i = add_int(b);
 	uint32_t later = ADD(fwd, b, str(b, "later"), false);
 	uint32_t proto = ADD(func_proto, b, i, NULL, 0);
-	struct cairn_btf_member m[] = {{str(b, "a"), later, 0, 0},  {str(b, "b"), i, 64, 0},     {str(b, "c"), proto, 96, 0},
-				       {str(b, "d"), 999, 128, 0},  {str(b, "e"), 0, 160, 0},    {str(b, "f"), i, 190, 33},
-				       {str(b, "g*/"), i, 256, 0}, {str(b, "end"), i, 224, 0}};
+	struct cairn_btf_member m[] = {{str(b, "a"), later, 0, 0},  {str(b, "b"), i, 64, 0},
+				       {str(b, "c"), proto, 96, 0}, {str(b, "d"), 999, 128, 0},
+				       {str(b, "e"), 0, 160, 0},    {str(b, "f"), i, 190, 33},
+				       {str(b, "g*/"), i, 256, 0},  {str(b, "end"), i, 224, 0}};
 	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 32, m, 8);
 	assert_compiles(b, "SIZE(struct s, 32) AT(struct s, b, 8) AT(struct s, end, 28)",
 			"/* a: not complete (type 2 at bit 0) */");
@@ -512,7 +581,8 @@ static void functions_that_return_arrays_compile(void **state)
 	uint32_t p1 = ADD(ref, b, CAIRN_BTF_PTR, 0, f1);
 	uint32_t p2 = ADD(ref, b, CAIRN_BTF_PTR, 0, f2);
 	uint32_t voids = ADD(ref, b, CAIRN_BTF_PTR, 0, nothings);
-	struct cairn_btf_member m[] = {{str(b, "x"), p1, 0, 0}, {str(b, "y"), p2, 64, 0}, {str(b, "z"), voids, 128, 0}};
+	struct cairn_btf_member m[] = {
+		{str(b, "x"), p1, 0, 0}, {str(b, "y"), p2, 64, 0}, {str(b, "z"), voids, 128, 0}};
 	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 24, m, 3);
 	assert_compiles(b, "SIZE(struct s, 24)", "void /* four */");
 }
@@ -545,11 +615,14 @@ static void enums_have_the_size_and_values_of_the_btf(void **state)
 	ADD(enum, b, str(b, "e8"), 8, true, w, 2);
 	ADD(enum, b, str(b, "u8"), 8, false, u, 1);
 	ADD(enum, b, str(b, "x8"), 8, false, x, 1);
-	ADD(enum, b, str(b, "x2"), 2, false, (&(struct cairn_btf_enumerator){str(b, "TWO"), 65535}), 1);
+	ADD(enum, b, str(b, "x2"), 2, false, (&(struct cairn_btf_enumerator){str(b, "TWO"), 65535}),
+	    1);
 	ADD(enum, b, str(b, "none"), 4, false, NULL, 0);
 	assert_compiles(b,
-			"SIZE(enum e1, 1) SIZE(enum e8, 8) SIZE(enum u8, 8) SIZE(enum x8, 8) SIZE(enum x2, 2) SIZE(enum none, 4)\n"
-			"_Static_assert(LO == -1 && HI == 127 && MIN == -__LONG_MAX__ - 1 && MAX == __LONG_MAX__ &&\n"
+			"SIZE(enum e1, 1) SIZE(enum e8, 8) SIZE(enum u8, 8) SIZE(enum x8, 8) "
+			"SIZE(enum x2, 2) SIZE(enum none, 4)\n"
+			"_Static_assert(LO == -1 && HI == 127 && MIN == -__LONG_MAX__ - 1 && MAX "
+			"== __LONG_MAX__ &&\n"
 			"UMAX == -1UL && SMALL == 1 && TWO == 65535, \"\");",
 			NULL);
 }
@@ -561,7 +634,8 @@ static void type_tags_are_attributes_where_they_are_known(void **state)
 	uint32_t tag = ADD(ref, b, CAIRN_BTF_TYPE_TAG, str(b, "user\"\\"), i);
 	uint32_t ptr = ADD(ref, b, CAIRN_BTF_PTR, 0, tag);
 	add_struct_1(b, "s", 8, "p", ptr);
-	assert_compiles(b, "int f(struct s *s) { return *s->p; }", "int __btf_type_tag(\"user\\\"\\\\\") *p;");
+	assert_compiles(b, "int f(struct s *s) { return *s->p; }",
+			"int __btf_type_tag(\"user\\\"\\\\\") *p;");
 }
 
 /* ---- what is asked for ---- */
@@ -608,7 +682,8 @@ static void split_btf_brings_what_it_needs_of_its_base(void **state)
 	struct blob split = finish(b, base.btf);
 	char *text = dump(split.btf, CAIRN_BTF_C);
 
-	assert_has(text, "struct in_base {\n\tint a;\n};\n\nstruct own {\n\tstruct in_base m;\n};\n");
+	assert_has(text,
+		   "struct in_base {\n\tint a;\n};\n\nstruct own {\n\tstruct in_base m;\n};\n");
 	assert_has_not(text, "unrelated");
 	free(text);
 	blob_free(&split);
@@ -630,7 +705,8 @@ static void a_kernels_header_has_what_bpf_programs_expect(void **state)
 	assert_compiles(b,
 			"#ifndef __VMLINUX_H__\n#error no macro\n#endif\n"
 			"int other; int f(struct task_struct *t) { return bpf_task_do(t, 1); }",
-			"\nextern int bpf_task_do(struct task_struct *task, int int_) __weak __ksym;\n#endif");
+			"\nextern int bpf_task_do(struct task_struct *task, int int_) __weak "
+			"__ksym;\n#endif");
 }
 
 static void every_failing_allocation_is_an_error(void **state)

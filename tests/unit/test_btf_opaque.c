@@ -14,7 +14,8 @@
 
 #define NO_ID 0x10000 /* above all ids here, so that it can be none */
 
-typedef int transform(const struct cairn_btf *btf, uint32_t *map, void **ret, size_t *ret_size, struct cairn_err *err);
+typedef int transform(const struct cairn_btf *btf, uint32_t *map, void **ret, size_t *ret_size,
+		      struct cairn_err *err);
 
 /* The transformed blob; transforming that changes nothing. */
 static struct blob after(transform *fn, const struct cairn_btf *btf)
@@ -43,7 +44,8 @@ static void assert_refused(transform *fn, const struct cairn_btf *btf, const cha
 		fail_msg("not \"%s\": %s", story, err.msg);
 }
 
-static void assert_words(const struct cairn_btf *btf, uint32_t id, uint32_t kind, const uint32_t *words, uint32_t n)
+static void assert_words(const struct cairn_btf *btf, uint32_t id, uint32_t kind,
+			 const uint32_t *words, uint32_t n)
 {
 	struct cairn_btf_type t = must_have(btf, id);
 	assert_int_equal(t.kind, kind);
@@ -53,8 +55,8 @@ static void assert_words(const struct cairn_btf *btf, uint32_t id, uint32_t kind
 
 static struct cairn_btf_builder *with_made_up_kinds(const struct cairn_btf *base)
 {
-	struct cairn_btf_builder *b =
-		builder((struct cairn_btf_build_opts){.base = base, .layout = true, .dialect = CAIRN_BTF_LOC_N});
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){
+		.base = base, .layout = true, .dialect = CAIRN_BTF_LOC_N});
 	learn_made_up_kinds(b);
 	return b;
 }
@@ -107,8 +109,9 @@ static void dedup_refuses_what_may_refer_to_what_moves(void **state)
 	uint32_t id = add_made_up(b, KIND_OF_8_BYTES, 0, words);
 	struct blob in = finish(b, NULL);
 	char story[100];
-	snprintf(story, sizeof(story), "record %u is of kind 40, which is not known: its word at offset 0x%x may be id 3", id,
-		 (unsigned int)btf_record_off(in.btf, id) + 16);
+	snprintf(story, sizeof(story),
+		 "record %u is of kind 40, which is not known: its word at offset 0x%x may be id 3",
+		 id, (unsigned int)btf_record_off(in.btf, id) + 16);
 	assert_refused(cairn_btf_dedup, in.btf, story);
 	blob_free(&in);
 }
@@ -191,7 +194,8 @@ static bool keep_none(void *ctx, const char *name)
 	return false;
 }
 
-static int split_main(const struct cairn_btf *btf, uint32_t *map, void **ret, size_t *ret_size, struct cairn_err *err)
+static int split_main(const struct cairn_btf *btf, uint32_t *map, void **ret, size_t *ret_size,
+		      struct cairn_err *err)
 {
 	void *loc = NULL;
 	size_t loc_size;
@@ -237,7 +241,9 @@ static void distilled_base_cannot_hold_what_nobody_knows(void **state)
 	struct cairn_btf_builder *b = with_made_up_kinds(below.btf);
 	add_made_up(b, KIND_OF_8_BYTES, 0, words);
 	struct blob top = finish(b, below.btf);
-	assert_int_equal(cairn_btf_distil_base(top.btf, &base, &base_size, &split, &split_size, &err), -EOPNOTSUPP);
+	assert_int_equal(
+		cairn_btf_distil_base(top.btf, &base, &base_size, &split, &split_size, &err),
+		-EOPNOTSUPP);
 	assert_non_null(strstr(err.msg, "kinds that are not known"));
 	blob_free(&top);
 	blob_free(&below);

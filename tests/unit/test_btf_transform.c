@@ -83,11 +83,13 @@ static void sorted_kernel_has_the_same_types_in_the_order_of_names(void **state)
 
 static void sites_are_sorted_by_the_new_ids(void **state)
 {
-	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
+	struct cairn_btf_builder *b =
+		builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
 	uint32_t proto = ADD(func_proto, b, 0, NULL, 0);
 	uint32_t z = ADD(func, b, str(b, "z"), CAIRN_BTF_STATIC, proto);
 	uint32_t a = ADD(func, b, str(b, "a"), CAIRN_BTF_STATIC, proto);
-	struct cairn_btf_loc locs[] = {{.func = z, .offset = 1}, {.func = a, .offset = 9}, {.func = a, .offset = 2}};
+	struct cairn_btf_loc locs[] = {
+		{.func = z, .offset = 1}, {.func = a, .offset = 9}, {.func = a, .offset = 2}};
 	ADD(locsec, b, str(b, ".text"), locs, 3);
 	struct blob in = finish(b, NULL), out = sort(in.btf, NULL);
 	assert_sorted(out.btf);
@@ -134,7 +136,8 @@ static void parts_free(struct parts *p)
 /* Kept out of line: visit. Only inlined: gone, which takes a struct that nobody else uses. */
 static struct blob with_inlined(enum cairn_btf_dialect dialect)
 {
-	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = dialect, .layout = true});
+	struct cairn_btf_builder *b =
+		builder((struct cairn_btf_build_opts){.dialect = dialect, .layout = true});
 	uint32_t visit = add_each_kind(b, true);
 	struct cairn_btf_member m = {str(b, "x"), 1, 0, 0};
 	uint32_t s = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "only_inlined"), 4, &m, 1);
@@ -142,8 +145,9 @@ static struct blob with_inlined(enum cairn_btf_dialect dialect)
 	uint32_t proto = ADD(func_proto, b, 0, &p, 1);
 	uint32_t gone = ADD(func, b, str(b, "gone"), CAIRN_BTF_STATIC, proto);
 	uint32_t unused = ADD(func, b, str(b, "unused"), CAIRN_BTF_STATIC, proto);
-	struct cairn_btf_loc locs[] = {{.func = gone, .offset = 7, .name_off = str(b, "gone"), .func_proto = proto},
-				       {.func = visit, .offset = 6, .name_off = str(b, "visit"), .func_proto = proto}};
+	struct cairn_btf_loc locs[] = {
+		{.func = gone, .offset = 7, .name_off = str(b, "gone"), .func_proto = proto},
+		{.func = visit, .offset = 6, .name_off = str(b, "visit"), .func_proto = proto}};
 	ADD(locsec, b, str(b, ".init.text"), locs, 2);
 	assert_true(unused > gone);
 	return finish(b, NULL);
@@ -165,8 +169,10 @@ static void only_what_is_inlined_leaves_the_main_blob(void **state)
 	assert_int_equal(cairn_btf_dialect(p.loc.btf), CAIRN_BTF_LOC_N);
 	t = must_have(p.loc.btf, cairn_btf_find(p.loc.btf, ".init.text", CAIRN_BTF_LOCSEC, 0));
 	/* Sorted by id: visit is in the main blob and so comes first. */
-	assert_string_equal(must_have(p.loc.btf, cairn_btf_loc(p.loc.btf, &t, 0).func).name, "visit");
-	assert_string_equal(must_have(p.loc.btf, cairn_btf_loc(p.loc.btf, &t, 1).func).name, "gone");
+	assert_string_equal(must_have(p.loc.btf, cairn_btf_loc(p.loc.btf, &t, 0).func).name,
+			    "visit");
+	assert_string_equal(must_have(p.loc.btf, cairn_btf_loc(p.loc.btf, &t, 1).func).name,
+			    "gone");
 	assert_int_equal(cairn_btf_check(p.main.btf, NULL, NULL), 0);
 	assert_int_equal(cairn_btf_check(p.loc.btf, NULL, NULL), 0);
 	parts_free(&p);
@@ -209,13 +215,16 @@ static void distilled_base_has_only_what_is_searched_for(void **state)
 	struct blob base = each_kind((struct cairn_btf_build_opts){0});
 	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.base = base.btf});
 	uint32_t node_t = cairn_btf_find(base.btf, "node_t", CAIRN_BTF_TYPEDEF, 0);
-	struct cairn_btf_member members[] = {{str(b, "n"), node_t, 0, 0},
-					     {str(b, "e"), cairn_btf_find(base.btf, "small", 0, 0), 320, 0},
-					     {str(b, "b"), cairn_btf_find(base.btf, "big", 0, 0), 352, 0}};
+	struct cairn_btf_member members[] = {
+		{str(b, "n"), node_t, 0, 0},
+		{str(b, "e"), cairn_btf_find(base.btf, "small", 0, 0), 320, 0},
+		{str(b, "b"), cairn_btf_find(base.btf, "big", 0, 0), 352, 0}};
 	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "own"), 52, members, 3);
 	struct blob in = finish(b, base.btf);
-	assert_int_equal(cairn_btf_distil_base(in.btf, &bytes[0], &size[0], &bytes[1], &size[1], &err), 0);
-	struct blob small = opened(bytes[0], size[0], NULL), own = opened(bytes[1], size[1], small.btf);
+	assert_int_equal(
+		cairn_btf_distil_base(in.btf, &bytes[0], &size[0], &bytes[1], &size[1], &err), 0);
+	struct blob small = opened(bytes[0], size[0], NULL),
+		    own = opened(bytes[1], size[1], small.btf);
 	/* node without members, small without values; node_t moves to the split blob. */
 	assert_int_equal(cairn_btf_end_id(small.btf), 4);
 	/* libbpf's relocation wants an ENUM of that size for an ENUM64, too. */
@@ -232,7 +241,9 @@ static void distilled_base_has_only_what_is_searched_for(void **state)
 	assert_string_equal(t.name, "own");
 	assert_string_equal(must_have(own.btf, cairn_btf_member(&t, 0).type).name, "node_t");
 	assert_int_equal(cairn_btf_check(own.btf, NULL, NULL), 0);
-	assert_int_equal(cairn_btf_distil_base(base.btf, &bytes[0], &size[0], &bytes[1], &size[1], &err), -EINVAL);
+	assert_int_equal(
+		cairn_btf_distil_base(base.btf, &bytes[0], &size[0], &bytes[1], &size[1], &err),
+		-EINVAL);
 	blob_free(&own);
 	blob_free(&small);
 	blob_free(&in);
@@ -246,12 +257,14 @@ static void broken_references_are_named(void **state)
 	struct cairn_err err = {0};
 	void *bytes, *more;
 	size_t size, more_size;
-	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
+	struct cairn_btf_builder *b =
+		builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
 	ADD(ref, b, CAIRN_BTF_PTR, 0, 50);
 	struct blob in = finish(b, NULL);
 	assert_int_equal(cairn_btf_sort(in.btf, NULL, &bytes, &size, &err), -EBADMSG);
 	assert_non_null(strstr(err.msg, "record 1 at offset 0x18 refers to id 50"));
-	assert_int_equal(cairn_btf_split_loc(in.btf, keep_visit, NULL, &bytes, &size, &more, &more_size, &err),
+	assert_int_equal(cairn_btf_split_loc(in.btf, keep_visit, NULL, &bytes, &size, &more,
+					     &more_size, &err),
 			 -EBADMSG);
 	blob_free(&in);
 }
@@ -271,13 +284,13 @@ static void no_memory_is_said(void **state)
 			if (what == 0)
 				rc = cairn_btf_sort(in.btf, NULL, &bytes[0], &size[0], NULL);
 			else if (what == 1)
-				rc = cairn_btf_split_loc(in.btf, keep_visit, NULL, &bytes[0], &size[0], &bytes[1],
-							 &size[1], NULL);
+				rc = cairn_btf_split_loc(in.btf, keep_visit, NULL, &bytes[0],
+							 &size[0], &bytes[1], &size[1], NULL);
 			else if (what == 3)
 				rc = cairn_btf_merge(both, 2, &bytes[0], &size[0], NULL);
 			else
-				rc = cairn_btf_distil_base(on_base.btf, &bytes[0], &size[0], &bytes[1], &size[1],
-							   NULL);
+				rc = cairn_btf_distil_base(on_base.btf, &bytes[0], &size[0],
+							   &bytes[1], &size[1], NULL);
 			bool failed = alloc_fail_end();
 			assert_int_equal(rc, failed ? -ENOMEM : 0);
 			free(bytes[0]);

@@ -33,10 +33,12 @@ struct distilled {
 
 static void complain(void *ctx, uint32_t id, uint64_t off, const char *text)
 {
-	print_message("%s: [%u] at %llu: %s\n", (const char *)ctx, id, (unsigned long long)off, text);
+	print_message("%s: [%u] at %llu: %s\n", (const char *)ctx, id, (unsigned long long)off,
+		      text);
 }
 
-static struct cairn_btf *open_blob(const struct cairn_btfgen_blob *b, const struct cairn_btf *base, const char *name)
+static struct cairn_btf *open_blob(const struct cairn_btfgen_blob *b, const struct cairn_btf *base,
+				   const char *name)
 {
 	struct cairn_btf_open_opts opts = {.size = sizeof(opts), .base = base};
 	struct cairn_err err = {0};
@@ -50,7 +52,8 @@ static struct cairn_btf *open_blob(const struct cairn_btfgen_blob *b, const stru
 }
 
 /* Every blob that is made here keeps all rules of the format. */
-static struct distilled distil_binary(struct cairn_binary *bin, enum cairn_btfgen_vars vars, unsigned int threads)
+static struct distilled distil_binary(struct cairn_binary *bin, enum cairn_btfgen_vars vars,
+				      unsigned int threads)
 {
 	struct cairn_btfgen_opts opts = {
 		.size = sizeof(opts), .threads = threads, .vars = vars, .dialect = CAIRN_BTF_LOC_N};
@@ -64,7 +67,8 @@ static struct distilled distil_binary(struct cairn_binary *bin, enum cairn_btfge
 	return r;
 }
 
-static struct distilled distil_file(const char *path, enum cairn_btfgen_vars vars, unsigned int threads)
+static struct distilled distil_file(const char *path, enum cairn_btfgen_vars vars,
+				    unsigned int threads)
 {
 	struct cairn_binary *bin;
 	struct cairn_err err = {0};
@@ -124,23 +128,28 @@ static const char layout_source[] =
 	"#include <stddef.h>\n"
 	"typedef struct { char c; double d; } pair_t;\n"
 	"struct part { short a; int b[2][3]; };\n"
-	"struct all { char c; struct part part; pair_t pair; union { int i; float f; } u; void *p; long l; _Bool b; };\n"
+	"struct all { char c; struct part part; pair_t pair; union { int i; float f; } u; void *p; "
+	"long l; _Bool b; };\n"
 	"struct bits { unsigned int x : 3; int y : 7; unsigned long z : 40; };\n"
 	"enum small { S_A, S_B = -7 };\n"
 	"enum wide { W = 0x123456789abULL };\n"
 	"typedef int (*callback)(struct all *, const char *, ...);\n"
 	"struct all all; struct bits bits; enum small small; enum wide wide; callback cb;\n"
 	"#define M(s, m) printf(\"m \" #s \" \" #m \" %zu\\n\", offsetof(struct s, m))\n"
-	"__attribute__((used, noinline, noipa)) int visible(struct all *a, long n) { return a->c + (int)n; }\n"
+	"__attribute__((used, noinline, noipa)) int visible(struct all *a, long n) { return a->c + "
+	"(int)n; }\n"
 	"int main(void)\n"
 	"{\n"
-	"	M(all, c); M(all, part); M(all, pair); M(all, u); M(all, p); M(all, l); M(all, b);\n"
+	"	M(all, c); M(all, part); M(all, pair); M(all, u); M(all, p); M(all, l); M(all, "
+	"b);\n"
 	"	M(part, a); M(part, b);\n"
-	"	printf(\"s all %zu\\ns part %zu\\ns bits %zu\\n\", sizeof(struct all), sizeof(struct part), sizeof(struct bits));\n"
+	"	printf(\"s all %zu\\ns part %zu\\ns bits %zu\\n\", sizeof(struct all), "
+	"sizeof(struct part), sizeof(struct bits));\n"
 	"	return visible(&all, 0);\n"
 	"}\n";
 
-static bool has_member(const struct cairn_btf *btf, const char *type, const char *name, uint32_t bytes)
+static bool has_member(const struct cairn_btf *btf, const char *type, const char *name,
+		       uint32_t bytes)
 {
 	struct cairn_btf_type t = type_of(btf, type, CAIRN_BTF_STRUCT);
 	for (uint32_t i = 0; i < t.vlen; i++) {
@@ -162,7 +171,8 @@ static void compare_with_program(const struct workspace *w, const struct cairn_b
 	while (fgets(line, sizeof(line), said)) {
 		if (sscanf(line, "s %31s %u", type, &n) == 2)
 			assert_int_equal(type_of(btf, type, CAIRN_BTF_STRUCT).ref, n);
-		else if (sscanf(line, "m %31s %31s %u", type, member, &n) == 3 && !has_member(btf, type, member, n))
+		else if (sscanf(line, "m %31s %31s %u", type, member, &n) == 3 &&
+			 !has_member(btf, type, member, n))
 			fail_msg("%s.%s is not at %u", type, member, n);
 		checked++;
 	}
@@ -188,7 +198,8 @@ static void check_layouts(const struct cairn_btf *btf)
 	assert_int_equal(inner.words[2], 3);
 	assert_string_equal(target(btf, inner.words[0]).name, "int");
 	/* The prototype ends with "...". */
-	struct cairn_btf_type proto = target(btf, target(btf, type_of(btf, "callback", CAIRN_BTF_TYPEDEF).ref).ref);
+	struct cairn_btf_type proto =
+		target(btf, target(btf, type_of(btf, "callback", CAIRN_BTF_TYPEDEF).ref).ref);
 	assert_int_equal(proto.kind, CAIRN_BTF_FUNC_PROTO);
 	assert_int_equal(cairn_btf_param(&proto, 2).type, 0);
 	struct cairn_btf_type func = type_of(btf, "visible", CAIRN_BTF_FUNC);
@@ -200,9 +211,10 @@ static void check_layouts(const struct cairn_btf *btf)
 
 static void types_are_as_the_program_says(void **state)
 {
-	static const char *const builds[] = {"gcc -O2 -gdwarf-5",  "gcc -O0 -gdwarf-4",	       "gcc -gdwarf-2 -gstrict-dwarf",
-					     "gcc -gdwarf64",	   "clang -O2 -gdwarf-5",      "clang -gdwarf-4",
-					     "gcc -O2 -flto",	   "gcc -fdebug-types-section"};
+	static const char *const builds[] = {
+		"gcc -O2 -gdwarf-5", "gcc -O0 -gdwarf-4",        "gcc -gdwarf-2 -gstrict-dwarf",
+		"gcc -gdwarf64",     "clang -O2 -gdwarf-5",      "clang -gdwarf-4",
+		"gcc -O2 -flto",     "gcc -fdebug-types-section"};
 	struct workspace w;
 	unsigned int compared = 0;
 	workspace_open(&w);
@@ -228,14 +240,16 @@ static const char *const unit_sources[] = {
 	"struct s { int x; }; struct user { struct s *p; }; struct outer { struct user u; };\n"
 	"struct opaque; struct holder { struct opaque *o; };\n"
 	"int a(struct outer *o, struct holder *h) { return o->u.p->x; }\n",
-	"struct s { long y; char z; }; struct user { struct s *p; }; struct outer { struct user u; };\n"
+	"struct s { long y; char z; }; struct user { struct s *p; }; struct outer { struct user u; "
+	"};\n"
 	"struct opaque { int inside; }; struct holder { struct opaque *o; };\n"
 	"int b(struct outer *o, struct holder *h) { return o->u.p->z + h->o->inside; }\n",
 	"struct outer; int a(), b(); int main(void) { return a(0, 0) + b(0, 0); }\n",
 };
 
 /* The member at the end of a way through pointers and structs: "u", "p". */
-static struct cairn_btf_type follow(const struct cairn_btf *btf, struct cairn_btf_type t, const char *const *way)
+static struct cairn_btf_type follow(const struct cairn_btf *btf, struct cairn_btf_type t,
+				    const char *const *way)
 {
 	for (; *way; way++) {
 		uint32_t to = 0;
@@ -280,7 +294,8 @@ static void a_name_with_two_meanings_keeps_what_leads_to_it_apart(void **state)
 
 static const char local_source[] =
 	"int f(void *v) { struct n { struct n *next; int x; } *p = v; return p->next->x; }\n"
-	"int g(void *v) { struct n { struct n *next; long y[4]; } *p = v; return (int)p->next->y[1]; }\n"
+	"int g(void *v) { struct n { struct n *next; long y[4]; } *p = v; return "
+	"(int)p->next->y[1]; }\n"
 	"int main(void) { return f(0) + g(0); }\n";
 
 static void structs_inside_functions_refer_to_themselves(void **state)
@@ -301,7 +316,8 @@ static void structs_inside_functions_refer_to_themselves(void **state)
 
 static void cxx_types_have_qualified_names_and_bases(void **state)
 {
-	static const char source[] = "namespace n { struct base { int a; }; struct derived : base { long b; static int s; };\n"
+	static const char source[] = "namespace n { struct base { int a; }; struct derived : base "
+				     "{ long b; static int s; };\n"
 				     "int take(derived &d, int derived::*) { return d.a; } }\n"
 				     "int n::derived::s = 1;\n"
 				     "int main() { n::derived d; return n::take(d, nullptr); }\n";
@@ -319,7 +335,8 @@ static void cxx_types_have_qualified_names_and_bases(void **state)
 	assert_int_equal(cairn_binary_open(workspace_path(&w, "s"), NULL, &bin, &err), 0);
 	assert_int_equal(cairn_btf_from_dwarf(bin, NULL, &d, &err), 0);
 	struct cairn_btf *btf;
-	assert_int_equal(cairn_btf_open_mem(d.main.bytes, d.main.size, "main", NULL, &btf, &err), 0);
+	assert_int_equal(cairn_btf_open_mem(d.main.bytes, d.main.size, "main", NULL, &btf, &err),
+			 0);
 	struct cairn_btf_type derived = type_of(btf, "n::derived", CAIRN_BTF_STRUCT);
 	assert_int_equal(derived.vlen, 2);
 	assert_string_equal(target(btf, cairn_btf_member(&derived, 0).type).name, "n::base");
@@ -333,13 +350,15 @@ static void cxx_types_have_qualified_names_and_bases(void **state)
 
 /* ---- sites ---- */
 
-static const char inline_source[] =
-	"#include <stdlib.h>\n"
-	"struct q { int n; struct q *next; };\n"
-	"static inline __attribute__((always_inline)) int add(struct q *q, int by, const char *why)\n"
-	"{ q->n += by; return q->next ? q->next->n : *why; }\n"
-	"static __attribute__((noinline)) int both(struct q *q, int k) { return add(q, k, \"x\") + add(q->next, 7, 0); }\n"
-	"int main(int c, char **v) { struct q a = {c}, b = {2, &a}; return both(&b, atoi(v[0])); }\n";
+static const char inline_source[] = "#include <stdlib.h>\n"
+				    "struct q { int n; struct q *next; };\n"
+				    "static inline __attribute__((always_inline)) int add(struct q "
+				    "*q, int by, const char *why)\n"
+				    "{ q->n += by; return q->next ? q->next->n : *why; }\n"
+				    "static __attribute__((noinline)) int both(struct q *q, int k) "
+				    "{ return add(q, k, \"x\") + add(q->next, 7, 0); }\n"
+				    "int main(int c, char **v) { struct q a = {c}, b = {2, &a}; "
+				    "return both(&b, atoi(v[0])); }\n";
 
 static unsigned int inlined_sites(struct cairn_binary *bin, const char *name)
 {
@@ -405,7 +424,8 @@ static void any_number_of_threads_gives_the_same_bytes(void **state)
 	workspace_run(&w, "sed -i s/main/other/ 3.c && gcc -g -O1 -w -o s 0.c 1.c 2.c 3.c");
 	struct distilled one = distil_file(workspace_path(&w, "s"), CAIRN_BTFGEN_VARS_SPLIT, 1);
 	for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++) {
-		struct distilled r = distil_file(workspace_path(&w, "s"), CAIRN_BTFGEN_VARS_SPLIT, threads[i]);
+		struct distilled r =
+			distil_file(workspace_path(&w, "s"), CAIRN_BTFGEN_VARS_SPLIT, threads[i]);
 		assert_true(same_blob(&one.d.main, &r.d.main));
 		assert_true(same_blob(&one.d.inlined, &r.d.inlined));
 		assert_true(same_blob(&one.d.vars, &r.d.vars));
@@ -420,8 +440,10 @@ static void what_the_base_has_is_not_written_again(void **state)
 	struct workspace w;
 	workspace_open(&w);
 	workspace_write(&w, "s.c", layout_source);
-	workspace_write(&w, "m.c", "struct part { short a; int b[2][3]; }; struct own { struct part p; struct own *next; };\n"
-				   "int take(struct own *o) { return o->p.b[1][2]; }\n");
+	workspace_write(&w, "m.c",
+			"struct part { short a; int b[2][3]; }; struct own { struct part p; struct "
+			"own *next; };\n"
+			"int take(struct own *o) { return o->p.b[1][2]; }\n");
 	workspace_run(&w, "gcc -g -o s s.c && gcc -g -c -o m.o m.c");
 	struct distilled base = distil_file(workspace_path(&w, "s"), CAIRN_BTFGEN_VARS_NONE, 1);
 	struct cairn_btfgen_opts opts = {.size = sizeof(opts), .base = base.main};
@@ -436,12 +458,14 @@ static void what_the_base_has_is_not_written_again(void **state)
 	cairn_btfgen_free(&d);
 	assert_int_equal(cairn_binary_open(workspace_path(&w, "m.o"), NULL, &module, &err), 0);
 	assert_int_equal(cairn_btf_from_dwarf(module, &opts, &d, &err), 0);
-	assert_int_equal(cairn_btf_open_mem(d.main.bytes, d.main.size, "module", &on_base, &btf, &err), 0);
+	assert_int_equal(
+		cairn_btf_open_mem(d.main.bytes, d.main.size, "module", &on_base, &btf, &err), 0);
 	char who[] = "module";
 	assert_int_equal(cairn_btf_check(btf, complain, who), 0);
 	struct cairn_btf_type own = type_of(btf, "own", CAIRN_BTF_STRUCT);
 	assert_true(own.id >= cairn_btf_start_id(btf));
-	assert_int_equal(cairn_btf_member(&own, 0).type, type_of(base.main, "part", CAIRN_BTF_STRUCT).id);
+	assert_int_equal(cairn_btf_member(&own, 0).type,
+			 type_of(base.main, "part", CAIRN_BTF_STRUCT).id);
 	cairn_btf_close(btf);
 	cairn_btfgen_free(&d);
 	cairn_binary_close(module);
@@ -451,32 +475,48 @@ static void what_the_base_has_is_not_written_again(void **state)
 
 /* ---- one location as a record ---- */
 
-static struct cairn_location value_of(const struct cairn_loc_step *steps, uint32_t n, enum cairn_piece_kind kind)
+static struct cairn_location value_of(const struct cairn_loc_step *steps, uint32_t n,
+				      enum cairn_piece_kind kind)
 {
 	static struct cairn_piece piece;
 	piece = (struct cairn_piece){.kind = kind, .n_steps = n, .steps = steps};
 	return (struct cairn_location){.n_pieces = 1, .pieces = &piece};
 }
 
-#define STEPS(kind, ...)                                                                                               \
-	value_of((const struct cairn_loc_step[]){__VA_ARGS__},                                                         \
-		 sizeof((const struct cairn_loc_step[]){__VA_ARGS__}) / sizeof(struct cairn_loc_step), kind)
-#define REG(n)      {.op = CAIRN_LOC_REG, .reg = (n)}
-#define OP(o, k)    {.op = (o), .imm = (k)}
-#define CUT(o, n)   {.op = (o), .size = (n)}
+#define STEPS(kind, ...)                                                                           \
+	value_of((const struct cairn_loc_step[]){__VA_ARGS__},                                     \
+		 sizeof((const struct cairn_loc_step[]){__VA_ARGS__}) /                            \
+			 sizeof(struct cairn_loc_step),                                            \
+		 kind)
+#define REG(n)                                                                                     \
+	{                                                                                          \
+		.op = CAIRN_LOC_REG, .reg = (n)                                                    \
+	}
+#define OP(o, k)                                                                                   \
+	{                                                                                          \
+		.op = (o), .imm = (k)                                                              \
+	}
+#define CUT(o, n)                                                                                  \
+	{                                                                                          \
+		.op = (o), .size = (n)                                                             \
+	}
 
 /* What the base only declares leads to the definition; what lies further off stays the base's. */
 static void what_the_base_only_declares_is_found(void **state)
 {
 	struct workspace w;
 	workspace_open(&w);
-	workspace_write(&w, "s.c", "struct near { struct s *p; }; struct far { struct near *n; }; struct two { int i; };\n"
-				   "struct user { struct two *t; };\n"
-				   "int f(struct far *f, struct user *u) { return f->n->p || u->t->i; }\n");
-	workspace_write(&w, "m.c", "struct s { int x; }; struct near { struct s *p; }; struct far { struct near *n; };\n"
-				   "struct two { long l; }; struct user { struct two *t; };\n"
-				   "long g(struct s *s, struct near *n, struct far *f, struct user *u)\n"
-				   "{ return s->x + n->p->x + f->n->p->x + u->t->l; }\n");
+	workspace_write(&w, "s.c",
+			"struct near { struct s *p; }; struct far { struct near *n; }; struct two "
+			"{ int i; };\n"
+			"struct user { struct two *t; };\n"
+			"int f(struct far *f, struct user *u) { return f->n->p || u->t->i; }\n");
+	workspace_write(&w, "m.c",
+			"struct s { int x; }; struct near { struct s *p; }; struct far { struct "
+			"near *n; };\n"
+			"struct two { long l; }; struct user { struct two *t; };\n"
+			"long g(struct s *s, struct near *n, struct far *f, struct user *u)\n"
+			"{ return s->x + n->p->x + f->n->p->x + u->t->l; }\n");
 	workspace_run(&w, "gcc -g -c -o s.o s.c && gcc -g -c -o m.o m.c");
 	struct distilled base = distil_file(workspace_path(&w, "s.o"), CAIRN_BTFGEN_VARS_NONE, 1);
 	struct cairn_btfgen_opts opts = {.size = sizeof(opts), .base = base.main};
@@ -494,7 +534,8 @@ static void what_the_base_only_declares_is_found(void **state)
 		bool own;
 	} params[] = {{"s", true}, {"near", true}, {"far", false}, {"user", true}};
 	for (uint32_t i = 0; i < 4; i++) {
-		struct cairn_btf_type t = target(btf, target(btf, cairn_btf_param(&proto, i).type).ref);
+		struct cairn_btf_type t =
+			target(btf, target(btf, cairn_btf_param(&proto, i).type).ref);
 		assert_int_equal(t.kind, CAIRN_BTF_STRUCT);
 		assert_string_equal(t.name, params[i].name);
 		assert_int_equal(t.id >= start, params[i].own);
@@ -503,7 +544,8 @@ static void what_the_base_only_declares_is_found(void **state)
 	near = target(btf, cairn_btf_member(&near, 0).type);
 	assert_int_equal(target(btf, near.ref).kind, CAIRN_BTF_STRUCT);
 	/* What the base defines in another way is not written a second time as the base has it. */
-	assert_true(cairn_btf_find(btf, "user", CAIRN_BTF_STRUCT, type_of(btf, "user", CAIRN_BTF_STRUCT).id) < start);
+	assert_true(cairn_btf_find(btf, "user", CAIRN_BTF_STRUCT,
+				   type_of(btf, "user", CAIRN_BTF_STRUCT).id) < start);
 	cairn_btf_close(btf);
 	cairn_btfgen_free(&d);
 	cairn_binary_close(module);
@@ -511,7 +553,8 @@ static void what_the_base_only_declares_is_found(void **state)
 	workspace_close(&w);
 }
 
-static const struct loc_value four = {.bytes = 4, .base = 0x1000}, four_signed = {.bytes = 4, .is_signed = true},
+static const struct loc_value four = {.bytes = 4, .base = 0x1000},
+			      four_signed = {.bytes = 4, .is_signed = true},
 			      eight = {.bytes = 8, .base = 0x1000};
 
 static struct cairn_btf_loc_param record(struct cairn_location loc, const struct loc_value *value)
@@ -541,23 +584,27 @@ static void registers_and_memory_are_told_apart(void **state)
 	assert_int_equal(p.offset, -16);
 	p = record(STEPS(CAIRN_PIECE_MEMORY, REG(7), OP(CAIRN_LOC_ADD, 8)), &eight);
 	assert_int_equal(p.flags, CAIRN_BTF_LOC_REG | CAIRN_BTF_LOC_DEREF | CAIRN_BTF_LOC_OFFSET);
-	p = record(STEPS(CAIRN_PIECE_VALUE, REG(7), OP(CAIRN_LOC_ADD, 8), CUT(CAIRN_LOC_LOAD, 8)), &four);
+	p = record(STEPS(CAIRN_PIECE_VALUE, REG(7), OP(CAIRN_LOC_ADD, 8), CUT(CAIRN_LOC_LOAD, 8)),
+		   &four);
 	assert_int_equal(p.flags, CAIRN_BTF_LOC_REG | CAIRN_BTF_LOC_DEREF | CAIRN_BTF_LOC_OFFSET);
 }
 
 static void a_null_pointer_is_no_address(void **state)
 {
-	struct cairn_btf_loc_param p = record(STEPS(CAIRN_PIECE_VALUE, OP(CAIRN_LOC_CONST, 0)), &eight);
+	struct cairn_btf_loc_param p =
+		record(STEPS(CAIRN_PIECE_VALUE, OP(CAIRN_LOC_CONST, 0)), &eight);
 	assert_int_equal(p.flags, CAIRN_BTF_LOC_CONST);
 	p = record(STEPS(CAIRN_PIECE_VALUE, OP(CAIRN_LOC_ADDR, 0x1234)), &eight);
 	assert_int_equal(p.flags, CAIRN_BTF_LOC_CONST | CAIRN_BTF_LOC_ADDR);
 	assert_int_equal(p.value, 0x234);
-	assert_int_equal(refused(STEPS(CAIRN_PIECE_VALUE, OP(CAIRN_LOC_ADDR, 0x234)), &eight), CAIRN_LOSS_LOC_FAR);
+	assert_int_equal(refused(STEPS(CAIRN_PIECE_VALUE, OP(CAIRN_LOC_ADDR, 0x234)), &eight),
+			 CAIRN_LOSS_LOC_FAR);
 }
 
 static void constants_are_cut_to_their_type(void **state)
 {
-	struct cairn_btf_loc_param p = record(STEPS(CAIRN_PIECE_VALUE, OP(CAIRN_LOC_CONST, -1)), &four);
+	struct cairn_btf_loc_param p =
+		record(STEPS(CAIRN_PIECE_VALUE, OP(CAIRN_LOC_CONST, -1)), &four);
 	assert_int_equal(p.value, UINT32_MAX);
 	assert_int_equal(p.flags, CAIRN_BTF_LOC_CONST);
 	p = record(STEPS(CAIRN_PIECE_VALUE, OP(CAIRN_LOC_CONST, 0xffffffff)), &four_signed);
@@ -567,7 +614,8 @@ static void constants_are_cut_to_their_type(void **state)
 
 static void steps_that_only_cut_are_dropped_and_others_refused(void **state)
 {
-	struct cairn_location mask = STEPS(CAIRN_PIECE_VALUE, REG(0), OP(CAIRN_LOC_AND, 0xffffffff));
+	struct cairn_location mask =
+		STEPS(CAIRN_PIECE_VALUE, REG(0), OP(CAIRN_LOC_AND, 0xffffffff));
 	assert_int_equal(record(mask, &four).flags, CAIRN_BTF_LOC_REG);
 	assert_int_equal(refused(mask, &eight), CAIRN_LOSS_LOC_LONG);
 	struct cairn_location sext =
@@ -583,8 +631,9 @@ static void steps_that_only_cut_are_dropped_and_others_refused(void **state)
 static void sixteen_bytes_are_two_registers(void **state)
 {
 	static const struct cairn_loc_step a = REG(5), b = REG(4);
-	struct cairn_piece pieces[] = {{.kind = CAIRN_PIECE_VALUE, .size = 8, .n_steps = 1, .steps = &a},
-				       {.kind = CAIRN_PIECE_VALUE, .off = 8, .size = 8, .n_steps = 1, .steps = &b}};
+	struct cairn_piece pieces[] = {
+		{.kind = CAIRN_PIECE_VALUE, .size = 8, .n_steps = 1, .steps = &a},
+		{.kind = CAIRN_PIECE_VALUE, .off = 8, .size = 8, .n_steps = 1, .steps = &b}};
 	struct cairn_location loc = {.n_pieces = 2, .pieces = pieces};
 	struct loc_value value = {.bytes = 16};
 	struct cairn_btf_loc_param p = record(loc, &value);
@@ -664,23 +713,28 @@ static void types_that_only_refer_to_themselves_end(void **state)
 /* "int *p" and "void f(int a)" with the tags "x" and "y" each, as GCC 16 says it; @circle: the list has no end. */
 static struct distilled with_gcc_tags(struct db *db, bool circle)
 {
-	int integer = db_label(db), type[2] = {db_label(db), db_label(db)}, decl[2] = {db_label(db), db_label(db)};
+	int integer = db_label(db), type[2] = {db_label(db), db_label(db)},
+	    decl[2] = {db_label(db), db_label(db)};
 	db_here(db, integer);
-	DB_DIE(db, DW_TAG_base_type, DB_LEAF, DB_STR(DW_AT_name, "int"), DB_U(DW_AT_byte_size, DW_FORM_data1, 4),
+	DB_DIE(db, DW_TAG_base_type, DB_LEAF, DB_STR(DW_AT_name, "int"),
+	       DB_U(DW_AT_byte_size, DW_FORM_data1, 4),
 	       DB_U(DW_AT_encoding, DW_FORM_data1, DW_ATE_signed));
-	DB_DIE(db, DW_TAG_pointer_type, DB_LEAF, DB_REF(DW_AT_type, integer), DB_REF(DW_AT_GNU_annotation, type[1]));
-	DB_DIE(db, DW_TAG_subprogram, DB_CHILDREN, DB_STR(DW_AT_name, "f"), DB_REF(DW_AT_GNU_annotation, decl[1]),
-	       DB_U(DW_AT_low_pc, DW_FORM_addr, 0x1000));
-	DB_DIE(db, DW_TAG_formal_parameter, DB_LEAF, DB_STR(DW_AT_name, "a"), DB_REF(DW_AT_type, integer),
-	       DB_REF(DW_AT_GNU_annotation, decl[0]));
+	DB_DIE(db, DW_TAG_pointer_type, DB_LEAF, DB_REF(DW_AT_type, integer),
+	       DB_REF(DW_AT_GNU_annotation, type[1]));
+	DB_DIE(db, DW_TAG_subprogram, DB_CHILDREN, DB_STR(DW_AT_name, "f"),
+	       DB_REF(DW_AT_GNU_annotation, decl[1]), DB_U(DW_AT_low_pc, DW_FORM_addr, 0x1000));
+	DB_DIE(db, DW_TAG_formal_parameter, DB_LEAF, DB_STR(DW_AT_name, "a"),
+	       DB_REF(DW_AT_type, integer), DB_REF(DW_AT_GNU_annotation, decl[0]));
 	db_null(db);
 	for (int i = 0; i < 4; i++) {
 		int *of = i < 2 ? type : decl;
 		db_here(db, of[i & 1]);
-		const char *name = i < 2 ? "btf_type_tag" : "btf_decl_tag", *text = i & 1 ? "y" : "x";
+		const char *name = i < 2 ? "btf_type_tag" : "btf_decl_tag",
+			   *text = i & 1 ? "y" : "x";
 		if (i & 1 || circle)
 			DB_DIE(db, DW_TAG_GNU_annotation, DB_LEAF, DB_STR(DW_AT_name, name),
-			       DB_STR(DW_AT_const_value, text), DB_REF(DW_AT_GNU_annotation, of[!(i & 1)]));
+			       DB_STR(DW_AT_const_value, text),
+			       DB_REF(DW_AT_GNU_annotation, of[!(i & 1)]));
 		else
 			DB_DIE(db, DW_TAG_GNU_annotation, DB_LEAF, DB_STR(DW_AT_name, name),
 			       DB_STR(DW_AT_const_value, text));
@@ -714,14 +768,16 @@ static void the_last_of_gccs_tags_is_told_first(void **state)
 		struct cairn_btf_type t = record_at(&d, id);
 		if (t.kind == CAIRN_BTF_PTR) {
 			/* The one written last is the first that a reader comes to, as from Clang. */
-			struct cairn_btf_type outer = record_at(&d, t.ref), inner = record_at(&d, outer.ref);
+			struct cairn_btf_type outer = record_at(&d, t.ref),
+					      inner = record_at(&d, outer.ref);
 			assert_string_equal(cairn_btf_string(d.main, outer.name_off), "y");
 			assert_string_equal(cairn_btf_string(d.main, inner.name_off), "x");
 			assert_int_equal(record_at(&d, inner.ref).kind, CAIRN_BTF_INT);
 		}
 		if (t.kind == CAIRN_BTF_DECL_TAG) {
 			assert_true(n_decl < 3);
-			assert_string_equal(cairn_btf_string(d.main, t.name_off), wanted[n_decl].text);
+			assert_string_equal(cairn_btf_string(d.main, t.name_off),
+					    wanted[n_decl].text);
 			assert_int_equal(component_of(&t), wanted[n_decl++].component);
 			assert_int_equal(record_at(&d, t.ref).kind, CAIRN_BTF_FUNC);
 		}
@@ -745,12 +801,15 @@ static void distil_bytes(const uint8_t *bytes, size_t size)
 	struct cairn_binary *bin;
 	struct cairn_btfgen d;
 	struct cairn_btf *btf;
+	/* clang-format off */
 	struct cairn_btfgen_opts opts = {
 		.size = sizeof(opts), .threads = 1, .vars = CAIRN_BTFGEN_VARS_ALL, .dialect = CAIRN_BTF_LOC_N};
+	/* clang-format on */
 	if (binary_open_mem(bytes, size, "input", &bin, NULL) < 0)
 		return;
 	if (cairn_btf_from_dwarf(bin, &opts, &d, NULL) == 0 && d.main.bytes) {
-		assert_int_equal(cairn_btf_open_mem(d.main.bytes, d.main.size, "main", NULL, &btf, NULL), 0);
+		assert_int_equal(
+			cairn_btf_open_mem(d.main.bytes, d.main.size, "main", NULL, &btf, NULL), 0);
 		cairn_btf_close(btf);
 		cairn_btfgen_free(&d);
 	}
@@ -785,8 +844,10 @@ static void damaged_input_gives_an_error_or_btf(void **state)
 static void any_allocation_may_fail(void **state)
 {
 	for (unsigned int i = 0; i < DWARF_SEEDS; i++) {
-		struct cairn_btfgen_opts opts = {
-			.size = sizeof(opts), .threads = 1, .vars = CAIRN_BTFGEN_VARS_SPLIT, .dialect = CAIRN_BTF_LOC_N};
+		struct cairn_btfgen_opts opts = {.size = sizeof(opts),
+						 .threads = 1,
+						 .vars = CAIRN_BTFGEN_VARS_SPLIT,
+						 .dialect = CAIRN_BTF_LOC_N};
 		struct db *db = dwarf_seed(i);
 		size_t size;
 		uint8_t *bytes = db_finish(db, &size);

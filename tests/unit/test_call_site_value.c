@@ -22,14 +22,16 @@ static const char source[] =
 	"FUNCTION pong(long a);\n"
 	"FUNCTION ping(long a) { last(a + 3); return pong(sink); }\n"
 	"FUNCTION pong(long a) { if (last(a) & 1) return ping(sink); return sink; }\n"
-	"FUNCTION again(long a) { last(a + 4); if (sink == 77) return again(sink + 9); last(2); return sink; }\n"
+	"FUNCTION again(long a) { last(a + 4); if (sink == 77) return again(sink + 9); last(2); "
+	"return sink; }\n"
 	"long (*volatile pointer)(long) = last;\n"
 	"FUNCTION anywhere(long a) { last(a + 5); return pointer(sink); }\n"
 	"FUNCTION chooses(long a)\n"
 	"{\n"
 	"	long i = sink;\n"
 	"	switch (i) {\n"
-	"	case 0: return 3 * a; case 1: sink = 5; return 1; case 2: return a - sink; case 3: return sink + 7; case 4: return a >> i;\n"
+	"	case 0: return 3 * a; case 1: sink = 5; return 1; case 2: return a - sink; case 3: "
+	"return sink + 7; case 4: return a >> i;\n"
 	"	case 5: return sink * sink; case 6: sink = a; return 9;\n"
 	"	}\n"
 	"	last(a + 6);\n"
@@ -39,7 +41,8 @@ static const char source[] =
 	"FUNCTION by_table(long a) { last(a + 7); return table[sink & 7](sink); }\n"
 	"int main(void)\n"
 	"{\n"
-	"	sink += returns(101); sink += goes_on(102); sink += ping(103); sink += again(104);\n"
+	"	sink += returns(101); sink += goes_on(102); sink += ping(103); sink += "
+	"again(104);\n"
 	"	sink += anywhere(105); sink += chooses(106); sink += by_table(107);\n"
 	"	return sink == 7;\n"
 	"}\n";
@@ -64,14 +67,16 @@ enum { RDI = 5 };
 static void check_case(const struct cairn_binary *bin, struct cairn_sites *sites, size_t i)
 {
 	const struct cairn_loc_step in_rdi = {.op = CAIRN_LOC_ENTRY_REG, .reg = RDI};
-	struct cairn_vaddr function = address_of(bin, cases[i].function), pc = return_address_of(bin, address_of(bin, "main"), function);
+	struct cairn_vaddr function = address_of(bin, cases[i].function),
+			   pc = return_address_of(bin, address_of(bin, "main"), function);
 	const struct cairn_scope *active;
 	struct cairn_location loc;
 	assert_int_equal(cairn_sites_at(sites, function, true, &active, NULL), 1);
 	assert_int_equal(cairn_sites_call_value(sites, function, pc, &in_rdi, &loc, NULL), 0);
 	bool is_told = loc.why == CAIRN_AVAILABLE;
 	if (is_told != (cases[i].passed != 0))
-		fail_msg("%s, of which %s: %s", cases[i].function, cases[i].why, cairn_unavailable_text(loc.why));
+		fail_msg("%s, of which %s: %s", cases[i].function, cases[i].why,
+			 cairn_unavailable_text(loc.why));
 	if (is_told) {
 		assert_int_equal(loc.n_pieces, 1);
 		assert_int_equal(loc.pieces[0].steps[0].imm, cases[i].passed);
@@ -103,7 +108,9 @@ static void check(const char *compile, bool is_gcc)
 static void it_is_certain_where_gcc_s_tail_calls_do_not_come_back(void **state)
 {
 	(void)state;
-	check("gcc -O2 -g -fpie -pie -fno-inline -fno-ipa-cp -fno-ipa-sra -fno-ipa-icf -fno-optimize-strlen -o a a.c", true);
+	check("gcc -O2 -g -fpie -pie -fno-inline -fno-ipa-cp -fno-ipa-sra -fno-ipa-icf "
+	      "-fno-optimize-strlen -o a a.c",
+	      true);
 }
 
 static void it_is_certain_where_clang_s_tail_calls_do_not_come_back(void **state)

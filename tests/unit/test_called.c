@@ -18,15 +18,27 @@
 #include "unwind/called.h"
 
 /* Link-time addresses; the file is loaded at BIAS. */
-enum { TEXT = 0x1000, TEXT_SIZE = 0x2000, LARGE = 0x100000, LARGE_SIZE = 0x100100, PLT = 0x4000, GOT = 0x5000, DATA = 0x6000 };
+enum {
+	TEXT = 0x1000,
+	TEXT_SIZE = 0x2000,
+	LARGE = 0x100000,
+	LARGE_SIZE = 0x100100,
+	PLT = 0x4000,
+	GOT = 0x5000,
+	DATA = 0x6000
+};
 enum { SMALL_SIZE = 0x100, FRAMES = 0x7000 };
 enum { SLOT = 0x20, N_FUNCTIONS = 48 };
 #define BIAS UINT64_C(0x7f0000000000)
-#define JIT UINT64_C(0x7e0000000000)
+#define JIT  UINT64_C(0x7e0000000000)
 
 /* Functions A, B, C and so on have SLOT bytes each, a symbol and an FDE; what is at CALLER has neither. */
 enum { A, B, C };
-enum { CALLER = TEXT + TEXT_SIZE - 0x100, NAMELESS = TEXT + N_FUNCTIONS * SLOT, BARE = NAMELESS + SLOT };
+enum {
+	CALLER = TEXT + TEXT_SIZE - 0x100,
+	NAMELESS = TEXT + N_FUNCTIONS * SLOT,
+	BARE = NAMELESS + SLOT
+};
 
 enum part { IN_TEXT, IN_PLT, IN_GOT, IN_DATA, IN_LARGE, N_PARTS };
 
@@ -35,7 +47,7 @@ struct world {
 	uint8_t *large;
 	bool has_16[N_FUNCTIONS]; /* functions in which the CFA is rsp + 16 */
 	bool has_no_row[N_FUNCTIONS];
-	uint64_t unreadable;	  /* an address whose function cannot be read */
+	uint64_t unreadable; /* an address whose function cannot be read */
 	uint8_t *file;
 	size_t file_size;
 	uint64_t offsets[N_PARTS];
@@ -55,8 +67,11 @@ static uint8_t *bytes_at(struct world *w, uint64_t at, size_t n)
 	const struct {
 		uint64_t at, size;
 		uint8_t *p;
-	} parts[] = {{TEXT, TEXT_SIZE, w->text}, {PLT, SMALL_SIZE, w->plt}, {GOT, SMALL_SIZE, w->got},
-		     {DATA, SMALL_SIZE, w->data}, {LARGE, LARGE_SIZE, w->large}};
+	} parts[] = {{TEXT, TEXT_SIZE, w->text},
+		     {PLT, SMALL_SIZE, w->plt},
+		     {GOT, SMALL_SIZE, w->got},
+		     {DATA, SMALL_SIZE, w->data},
+		     {LARGE, LARGE_SIZE, w->large}};
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
 		if (parts[i].p && at >= parts[i].at && at + n <= parts[i].at + parts[i].size)
 			return parts[i].p + (at - parts[i].at);
@@ -115,10 +130,15 @@ static void add_frames(struct world *w, struct elf_builder *b)
 	size_t cie = frames_cie_eh(&f, "zR", "\x1b");
 	for (unsigned int i = 0; i < N_FUNCTIONS; i++)
 		if (!w->has_no_row[i])
-			frames_fde_eh(&f, FRAMES, cie, function(i), SLOT, cfa_16, w->has_16[i] ? sizeof(cfa_16) : 0);
+			frames_fde_eh(&f, FRAMES, cie, function(i), SLOT, cfa_16,
+				      w->has_16[i] ? sizeof(cfa_16) : 0);
 	frames_fde_eh(&f, FRAMES, cie, NAMELESS, SLOT, NULL, 0);
 	frames_u32(&f, 0);
-	eb_load(b, eb_section(b, (struct eb_section){.name = ".eh_frame", .flags = SHF_ALLOC, .addr = FRAMES, .data = f.bytes, .size = f.n}));
+	eb_load(b, eb_section(b, (struct eb_section){.name = ".eh_frame",
+						     .flags = SHF_ALLOC,
+						     .addr = FRAMES,
+						     .data = f.bytes,
+						     .size = f.n}));
 	frames_free(&f);
 }
 
@@ -127,6 +147,7 @@ static void build_file(struct world *w)
 	struct elf_builder *b = eb_new(ET_DYN);
 	const uint64_t code = SHF_ALLOC | SHF_EXECINSTR, data = SHF_ALLOC | SHF_WRITE;
 	uint32_t index[N_PARTS], n = w->large ? N_PARTS : IN_LARGE;
+	/* clang-format off */
 	const struct eb_section parts[N_PARTS] = {
 		{.name = ".text", .flags = code, .addr = TEXT, EB_BYTES(w->text)},
 		{.name = ".plt.sec", .flags = code, .addr = PLT, EB_BYTES(w->plt)},
@@ -134,6 +155,7 @@ static void build_file(struct world *w)
 		{.name = ".data", .flags = data, .addr = DATA, EB_BYTES(w->data)},
 		{.name = ".text.large", .flags = code, .addr = LARGE, .data = w->large, .size = LARGE_SIZE},
 	};
+	/* clang-format on */
 	for (uint32_t i = 0; i < n; i++) {
 		index[i] = eb_section(b, parts[i]);
 		eb_load(b, index[i]);
@@ -142,10 +164,12 @@ static void build_file(struct world *w)
 	for (unsigned int i = 0; i < N_FUNCTIONS; i++) {
 		char name[16];
 		snprintf(name, sizeof(name), "f%u", i);
-		eb_symbol(b, (struct eb_symbol){name, index[IN_TEXT], function(i), SLOT, STT_FUNC, STB_GLOBAL});
+		eb_symbol(b, (struct eb_symbol){name, index[IN_TEXT], function(i), SLOT, STT_FUNC,
+						STB_GLOBAL});
 	}
 	if (w->large)
-		eb_symbol(b, (struct eb_symbol){"large", index[IN_LARGE], LARGE, LARGE_SIZE, STT_FUNC, STB_GLOBAL});
+		eb_symbol(b, (struct eb_symbol){"large", index[IN_LARGE], LARGE, LARGE_SIZE,
+						STT_FUNC, STB_GLOBAL});
 	const uint8_t *bytes = eb_finish(b, &w->file_size);
 	w->file = malloc(w->file_size);
 	assert_non_null(w->file);
@@ -155,7 +179,8 @@ static void build_file(struct world *w)
 	eb_free(b);
 }
 
-static int open_file(void *ctx, const struct code_mapping *m, struct cairn_binary **ret, uint8_t **ret_bytes, struct cairn_err *err)
+static int open_file(void *ctx, const struct code_mapping *m, struct cairn_binary **ret,
+		     uint8_t **ret_bytes, struct cairn_err *err)
 {
 	const struct world *w = ctx;
 	int rc = binary_open_mem(w->file, w->file_size, m->path, ret, err);
@@ -167,7 +192,10 @@ static void open_space(struct world *w)
 	static const struct {
 		uint64_t at, size;
 		bool is_code;
-	} parts[N_PARTS] = {{TEXT, TEXT_SIZE, true}, {PLT, SMALL_SIZE, true}, {GOT, SMALL_SIZE, false}, {DATA, SMALL_SIZE, false},
+	} parts[N_PARTS] = {{TEXT, TEXT_SIZE, true},
+			    {PLT, SMALL_SIZE, true},
+			    {GOT, SMALL_SIZE, false},
+			    {DATA, SMALL_SIZE, false},
 			    {LARGE, LARGE_SIZE, true}};
 	struct code_maps maps = {0};
 	struct cairn_err err = {0};
@@ -175,15 +203,21 @@ static void open_space(struct world *w)
 	struct code_mapping m = {.lo = JIT, .hi = JIT + 0x1000, .is_executable = true, .path = ""};
 	assert_true(VEC_ADD(&maps.p, m));
 	for (size_t i = 0; i < (w->large ? N_PARTS : IN_LARGE); i++) {
-		m = (struct code_mapping){.lo = BIAS + parts[i].at, .hi = BIAS + parts[i].at + parts[i].size, .off = w->offsets[i],
-					  .ino = 1, .is_readable = true, .is_executable = parts[i].is_code, .path = "/a.so"};
+		m = (struct code_mapping){.lo = BIAS + parts[i].at,
+					  .hi = BIAS + parts[i].at + parts[i].size,
+					  .off = w->offsets[i],
+					  .ino = 1,
+					  .is_readable = true,
+					  .is_executable = parts[i].is_code,
+					  .path = "/a.so"};
 		assert_true(VEC_ADD(&maps.p, m));
 		/* Addresses ascend but for LARGE, which is last. */
 	}
 	assert_int_equal(code_space_new(&maps, &source, &w->space, &err), 0);
 	memset(w->known, 0, sizeof(w->known));
 	w->memory = (struct code_memory){read_world, w};
-	w->c = (struct called){.machine = EM_X86_64, .space = w->space, .code = &w->memory, .known = w->known};
+	w->c = (struct called){
+		.machine = EM_X86_64, .space = w->space, .code = &w->memory, .known = w->known};
 }
 
 static void end(struct world *w)
@@ -280,7 +314,8 @@ static void a_function_without_an_end_goes_on_with_the_next(void **state)
 
 static void a_stub_leads_to_what_its_slot_holds(void **state)
 {
-	static const char *const begins[] = {"\xff\x25", "\xf3\x0f\x1e\xfa\xff\x25", "\xf2\xff\x25", "\xf3\x0f\x1e\xfa\xf2\xff\x25"};
+	static const char *const begins[] = {"\xff\x25", "\xf3\x0f\x1e\xfa\xff\x25", "\xf2\xff\x25",
+					     "\xf3\x0f\x1e\xfa\xf2\xff\x25"};
 	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++) {
 		struct world *w = make();
 		put_rel32(w, CALLER, "\xe8", PLT + 0x10);
@@ -600,7 +635,8 @@ int main(void)
 		cmocka_unit_test(without_a_symbol_the_fde_says_what_the_function_is),
 		cmocka_unit_test(without_either_it_may_lead_anywhere),
 		cmocka_unit_test(bytes_that_do_not_decode_may_lead_anywhere),
-		cmocka_unit_test(an_indirect_jump_may_be_a_tail_call_where_the_frame_is_as_at_the_entry),
+		cmocka_unit_test(
+			an_indirect_jump_may_be_a_tail_call_where_the_frame_is_as_at_the_entry),
 		cmocka_unit_test(a_switch_stays_in_its_function),
 		cmocka_unit_test(a_return_to_what_was_pushed_may_lead_anywhere),
 		cmocka_unit_test(a_chain_that_is_too_long_may_lead_anywhere),

@@ -116,12 +116,14 @@ static void rows_follow_the_prologue(void **state)
 	struct frames f = {0};
 	size_t cie = frames_cie_eh(&f, "zR", "\x1b");
 	/* push %rbp; mov %rsp,%rbp; ...; leave */
+	/* clang-format off */
 	static const uint8_t program[] = {
 		0x41, 0x0e, 16, 0x86, 2, /* advance 1; def_cfa_offset 16; rbp at cfa-16 */
 		0x43, 0x0d, 6,           /* advance 3; def_cfa_register rbp */
 		0x02, 0x40,              /* advance1 0x40 */
 		0x0c, 7, 8, 0xc6,        /* def_cfa rsp+8; restore rbp */
 	};
+	/* clang-format on */
 	frames_fde_eh(&f, FRAME, cie, TEXT, 0x60, program, sizeof(program));
 	struct sample s = eh_sample(&f);
 	struct cfi_row row = row_at(&s, TEXT);
@@ -156,7 +158,8 @@ static void address_outside_of_every_fde_has_no_row(void **state)
 	struct sample s = eh_sample(&f);
 	struct cfi_row row;
 	struct cairn_vaddr lo, hi;
-	static const uint64_t outside[] = {0, TEXT + 0xf, TEXT + 0x20, TEXT + 0x3f, TEXT + 0x50, UINT64_MAX};
+	static const uint64_t outside[] = {0,           TEXT + 0xf,  TEXT + 0x20,
+					   TEXT + 0x3f, TEXT + 0x50, UINT64_MAX};
 	for (size_t i = 0; i < ARRAY_SIZE(outside); i++) {
 		struct cairn_vaddr at = {outside[i]};
 		assert_int_equal(cfi_row_at(s.cfi, at, &row, NULL), 0);
@@ -173,6 +176,7 @@ static void every_instruction_that_compilers_do_not_use_daily(void **state)
 {
 	struct frames f = {0};
 	size_t cie = frames_cie_eh(&f, "zRS", "\x1b");
+	/* clang-format off */
 	static const uint8_t program[] = {
 		0x0a,                         /* remember_state */
 		0x0f, 2, 0x77, 0x08,          /* def_cfa_expression */
@@ -197,6 +201,7 @@ static void every_instruction_that_compilers_do_not_use_daily(void **state)
 		0x1d, 4, 0, 0, 0, 0, 0, 0, 0, /* advance8 4 */
 		0x13, 0x7d, 0x06, 16,         /* def_cfa_offset_sf 24; restore_extended ra */
 	};
+	/* clang-format on */
 	frames_fde_eh(&f, FRAME, cie, TEXT, 0x100, program, sizeof(program));
 	struct sample s = eh_sample(&f);
 	struct cfi_row row = row_at(&s, TEXT);
@@ -209,10 +214,10 @@ static void every_instruction_that_compilers_do_not_use_daily(void **state)
 		enum cfi_reg_kind kind;
 		int64_t off;
 	} rules[] = {
-		{3, CFI_REG_EXPR, 0},      {12, CFI_REG_VAL_EXPR, 0}, {13, CFI_REG_UNDEFINED, 0},
-		{14, CFI_REG_SAME, 0},     {15, CFI_REG_REGISTER, 1}, {8, CFI_REG_IS_CFA, -16},
-		{9, CFI_REG_IS_CFA, 16},   {10, CFI_REG_AT_CFA, 8},   {11, CFI_REG_AT_CFA, -24},
-		{5, CFI_REG_AT_CFA, 8},    {16, CFI_REG_AT_CFA, -8},  {6, CFI_REG_AT_REG, -16},
+		{3, CFI_REG_EXPR, 0},     {12, CFI_REG_VAL_EXPR, 0}, {13, CFI_REG_UNDEFINED, 0},
+		{14, CFI_REG_SAME, 0},    {15, CFI_REG_REGISTER, 1}, {8, CFI_REG_IS_CFA, -16},
+		{9, CFI_REG_IS_CFA, 16},  {10, CFI_REG_AT_CFA, 8},   {11, CFI_REG_AT_CFA, -24},
+		{5, CFI_REG_AT_CFA, 8},   {16, CFI_REG_AT_CFA, -8},  {6, CFI_REG_AT_REG, -16},
 		{1, CFI_REG_IS_REG, 128},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
@@ -258,9 +263,10 @@ static void fde_addresses_in_every_encoding(void **state)
 		bool pcrel;
 		unsigned int size; /* 0: LEB128 of 2 bytes for the values used here */
 	} cases[] = {
-		{0x00, false, 8}, {0x02, false, 2}, {0x03, false, 4}, {0x04, false, 8}, {0x01, false, 0},
-		{0x08, false, 8}, {0x0a, false, 2}, {0x0b, false, 4}, {0x0c, false, 8}, {0x1a, true, 2},
-		{0x1b, true, 4},  {0x1c, true, 8},  {0x10, true, 8},
+		{0x00, false, 8}, {0x02, false, 2}, {0x03, false, 4}, {0x04, false, 8},
+		{0x01, false, 0}, {0x08, false, 8}, {0x0a, false, 2}, {0x0b, false, 4},
+		{0x0c, false, 8}, {0x1a, true, 2},  {0x1b, true, 4},  {0x1c, true, 8},
+		{0x10, true, 8},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct frames f = {0};
@@ -302,7 +308,7 @@ static void augmentations(void **state)
 		{"R", "\x1b", 1, false},
 		{"zR", "\x9b", 1, false}, /* indirect address of code */
 		{"zR", "\x3b", 1, false}, /* relative to data */
-		{"zR", "\x05", 1, true}, /* no such format: the FDE is damaged instead */
+		{"zR", "\x05", 1, true},  /* no such format: the FDE is damaged instead */
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct frames f = {0};
@@ -328,7 +334,8 @@ static void debug_frame_in_32_and_64_bit_form(void **state)
 			size_t cie = frames_cie_debug(&f, version, is_64, 16);
 			frames_fde_debug(&f, first, is_64, TEXT, 0x10, NULL, 0);
 			frames_fde_debug(&f, cie, is_64, TEXT + 0x10, 0x10, NULL, 0);
-			frames_fde_debug(&f, cie, is_64, 0, 0x10, NULL, 0); /* dropped by the linker */
+			frames_fde_debug(&f, cie, is_64, 0, 0x10, NULL,
+					 0); /* dropped by the linker */
 			struct sample s;
 			sample_build(&s, ".debug_frame", &f);
 			assert_int_equal(sample_open(&s), 0);
@@ -453,9 +460,10 @@ static void entry_that_leads_out_of_the_section_is_an_error_with_its_place(void 
 
 static void build_rich(struct frames *f)
 {
-	static const uint8_t program[] = {0x41, 0x0e, 16,   0x86, 2,    0x43, 0x0d, 6,  0x0a, 0x48,
-					  0x0c, 7,    8,    0x41, 0x0b, 0x0f, 2,    0x77, 8,  0x10,
-					  3,    1,    0x50, 0x44, 0x16, 12,   1,    0x50, 0x2e, 8};
+	static const uint8_t program[] = {0x41, 0x0e, 16,   0x86, 2,    0x43, 0x0d, 6,
+					  0x0a, 0x48, 0x0c, 7,    8,    0x41, 0x0b, 0x0f,
+					  2,    0x77, 8,    0x10, 3,    1,    0x50, 0x44,
+					  0x16, 12,   1,    0x50, 0x2e, 8};
 	size_t cie = frames_cie_eh(f, "zPLR", "\x1b\1\2\3\4\x1b\x1b");
 	frames_fde_eh(f, FRAME, cie, TEXT, 0x40, program, sizeof(program));
 	cie = frames_cie_eh(f, "zRS", "\x1b");
@@ -470,7 +478,8 @@ static unsigned int probe_all(struct sample *s)
 	for (uint64_t at = TEXT; at < TEXT + 0x80; at++) {
 		struct cfi_row row;
 		int rc = cfi_row_at(s->cfi, (struct cairn_vaddr){at}, &row, &s->err);
-		assert_true(rc == 1 || rc == 0 || rc == -EBADMSG || rc == -EOPNOTSUPP || rc == -ERANGE);
+		assert_true(rc == 1 || rc == 0 || rc == -EBADMSG || rc == -EOPNOTSUPP ||
+			    rc == -ERANGE);
 		if (rc == 1)
 			assert_true(row.lo.v <= at && at < row.hi.v);
 		rows += rc == 1;
@@ -815,7 +824,8 @@ static void rows_of_compiled_samples_are_those_of_readelf(void **state)
 	fclose(f);
 	size_t compared = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(compilers) * ARRAY_SIZE(flags); i++) {
-		const char *cc = compilers[i / ARRAY_SIZE(flags)], *flag = flags[i % ARRAY_SIZE(flags)];
+		const char *cc = compilers[i / ARRAY_SIZE(flags)],
+			   *flag = flags[i % ARRAY_SIZE(flags)];
 		snprintf(cmd, sizeof(cmd), "%s -w %s -o %s %s 2>/dev/null", cc, flag, out, source);
 		if (system(cmd) != 0) {
 			print_message("not compiled: %s %s\n", cc, flag);

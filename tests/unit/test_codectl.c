@@ -30,15 +30,17 @@
 #include "codectl_view.h"
 
 /* In children, whose exit status tells: cmocka's assertions jump. */
-#define CHECK(expr)                                                                                       \
-	do {                                                                                              \
-		if (!(expr)) {                                                                            \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #expr);                        \
-			_exit(1);                                                                         \
-		}                                                                                         \
+#define CHECK(expr)                                                                                \
+	do {                                                                                       \
+		if (!(expr)) {                                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #expr);                 \
+			_exit(1);                                                                  \
+		}                                                                                  \
 	} while (0)
 
-enum { SECONDS = 200 }; /* without any progress: far beyond what that takes, also on a machine that is busy */
+enum {
+	SECONDS = 200
+}; /* without any progress: far beyond what that takes, also on a machine that is busy */
 
 static pid_t start_child(void (*f)(void))
 {
@@ -66,14 +68,18 @@ static void in_child(void (*f)(void))
 
 static long add_elf(uint64_t lo, uint64_t hi)
 {
-	struct code_elf_info elf = {.elf_start = lo, .elf_end = hi, .text_start = lo, .text_end = hi};
+	struct code_elf_info elf = {
+		.elf_start = lo, .elf_end = hi, .text_start = lo, .text_end = hi};
 	return codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0);
 }
 
 static long add_named(uint64_t lo, uint64_t hi, const char *path)
 {
-	struct code_elf_info elf = {
-		.elf_start = lo, .elf_end = hi, .text_start = lo, .text_end = hi, .pathname = (uintptr_t)path};
+	struct code_elf_info elf = {.elf_start = lo,
+				    .elf_end = hi,
+				    .text_start = lo,
+				    .text_end = hi,
+				    .pathname = (uintptr_t)path};
 	return codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0);
 }
 
@@ -97,12 +103,20 @@ static void do_shows_all(void)
 {
 	char path[] = "/usr/lib/example.so", link[] = "example.debug";
 	uint8_t id[20] = {1, 2, 3, [19] = 20};
-	struct code_elf_info elf = {
-		.elf_start = 0x100000, .elf_end = 0x200000, .text_start = 0x110000, .text_end = 0x120000,
-		.sframe_start = 0x130000, .sframe_end = 0x130100, .pathname = (uintptr_t)path,
-		.build_id = (uintptr_t)id, .build_id_len = sizeof(id), .debug_link_pathname = (uintptr_t)link,
-		.debug_link_crc = 0xfeedf00d, .unwind_start = 0x140000, .unwind_end = 0x140080,
-		.unwind_kind = CODE_UNWIND_EH_FRAME_HDR};
+	struct code_elf_info elf = {.elf_start = 0x100000,
+				    .elf_end = 0x200000,
+				    .text_start = 0x110000,
+				    .text_end = 0x120000,
+				    .sframe_start = 0x130000,
+				    .sframe_end = 0x130100,
+				    .pathname = (uintptr_t)path,
+				    .build_id = (uintptr_t)id,
+				    .build_id_len = sizeof(id),
+				    .debug_link_pathname = (uintptr_t)link,
+				    .debug_link_crc = 0xfeedf00d,
+				    .unwind_start = 0x140000,
+				    .unwind_end = 0x140080,
+				    .unwind_kind = CODE_UNWIND_EH_FRAME_HDR};
 	uint8_t got[20];
 	CHECK(codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0) == 0);
 	/* They are the registry's now. */
@@ -120,7 +134,8 @@ static void do_shows_all(void)
 	CHECK(got[0] == 1 && got[2] == 3 && got[19] == 20);
 	CHECK(e->info.elf.build_id >= v.at && e->info.elf.build_id + 20 <= v.at + v.head.size);
 	CHECK(e->info.elf.debug_link_crc == 0xfeedf00d && e->info.elf.sframe_end == 0x130100);
-	CHECK(e->info.elf.unwind_kind == CODE_UNWIND_EH_FRAME_HDR && e->info.elf.unwind_end == 0x140080);
+	CHECK(e->info.elf.unwind_kind == CODE_UNWIND_EH_FRAME_HDR &&
+	      e->info.elf.unwind_end == 0x140080);
 	CHECK(!view_at(&v, 0x120000) && !view_at(&v, 0x10ffff));
 }
 
@@ -149,7 +164,8 @@ static void exactly_the_registered_range_is_removed(void **state)
 
 static void do_overlap(void)
 {
-	struct code_jit_info jit = {.text_start = 0x2800, .text_end = 0x3800, .unwind_head = 0x8000};
+	struct code_jit_info jit = {
+		.text_start = 0x2800, .text_end = 0x3800, .unwind_head = 0x8000};
 	CHECK(add_elf(0x2000, 0x3000) == 0);
 	CHECK(add_elf(0x2000, 0x3000) == -EEXIST);
 	CHECK(add_elf(0x2fff, 0x4000) == -EEXIST);
@@ -174,7 +190,8 @@ static void what_overlaps_is_refused_and_neighbours_are_not(void **state)
 
 static void do_two_texts(void)
 {
-	struct code_elf_info elf = {.elf_start = 0x1000, .elf_end = 0x9000, .text_start = 0x2000, .text_end = 0x3000};
+	struct code_elf_info elf = {
+		.elf_start = 0x1000, .elf_end = 0x9000, .text_start = 0x2000, .text_end = 0x3000};
 	CHECK(codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0) == 0);
 	elf.text_start = 0x5000;
 	elf.text_end = 0x6000;
@@ -193,8 +210,10 @@ static void an_object_has_one_registration_for_each_range_of_code(void **state)
 static void do_errors(void)
 {
 	char *name = calloc(1, 5000);
-	struct code_jit_info jit = {
-		.text_start = 4096, .text_end = UINT64_C(0x200000000), .unwind_head = 8, .extended = CODE_JIT_EXTENDED};
+	struct code_jit_info jit = {.text_start = 4096,
+				    .text_end = UINT64_C(0x200000000),
+				    .unwind_head = 8,
+				    .extended = CODE_JIT_EXTENDED};
 	CHECK(codectl(CODE_REGISTER_ELF, NULL, 80, 0) == -EFAULT);
 	CHECK(codectl(CODE_REGISTER_ELF, NULL, 0, 0) == -EINVAL);
 	CHECK(codectl(3, NULL, 0, 0) == -EINVAL);
@@ -284,7 +303,8 @@ static void do_fifo(void)
 	CHECK(view_read(&v));
 	for (uint64_t i = 0; i < N; i++) {
 		const struct codectl_entry *e = removed(&v, epochs[i]);
-		CHECK(e && e->until_ns >= e->since_ns && !strcmp(view_string(&v, e->info.elf.pathname), "first"));
+		CHECK(e && e->until_ns >= e->since_ns &&
+		      !strcmp(view_string(&v, e->info.elf.pathname), "first"));
 	}
 	for (uint64_t i = 0; i < N; i++) {
 		CHECK(add_elf((i + 1) << 40, (i + 2) << 40) == 0 && view_read(&v));
@@ -488,7 +508,9 @@ static void *register_for_ever(void *arg)
 	for (uint64_t i = 0; !is_over; i++) {
 		uint64_t lo = base + ((i * 31 % 1000) << 12);
 		if (i % 2000 < 1000)
-			add_named(lo, lo + 4096, i % 3 ? "/usr/lib/a" : "/usr/lib/a/much/longer/name/of/another/class");
+			add_named(lo, lo + 4096,
+				  i % 3 ? "/usr/lib/a"
+					: "/usr/lib/a/much/longer/name/of/another/class");
 		else
 			remove_range(lo, lo + 4096);
 	}
@@ -551,7 +573,9 @@ static void a_fork_in_the_middle_of_anything_leaves_a_child_that_works(void **st
 static void do_exec(void)
 {
 	CHECK(add_elf(0x1000, 0x2000) == 0);
-	execlp("sh", "sh", "-c", "! grep -q " CODECTL_REGISTRY_NAME " /proc/$$/maps && ! ls -l /proc/$$/fd | grep -q memfd",
+	execlp("sh", "sh", "-c",
+	       "! grep -q " CODECTL_REGISTRY_NAME
+	       " /proc/$$/maps && ! ls -l /proc/$$/fd | grep -q memfd",
 	       (char *)NULL);
 	_exit(3);
 }
@@ -602,7 +626,8 @@ static void *register_some(void *arg)
 	uint64_t base = (uintptr_t)arg << 36;
 	for (uint64_t i = 0; i < 20000; i++) {
 		uint64_t lo = base + ((i * 31 % 1000) << 12);
-		CHECK((i % 2000 < 1000 ? add_elf(lo, lo + 4096) : remove_range(lo, lo + 4096)) == 0);
+		CHECK((i % 2000 < 1000 ? add_elf(lo, lo + 4096) : remove_range(lo, lo + 4096)) ==
+		      0);
 	}
 	for (uint64_t i = 0; i < 100; i++)
 		CHECK(add_elf(base + (i << 12), base + ((i + 1) << 12)) == 0);

@@ -60,7 +60,9 @@ static void good_calls_are_taken(void **state)
 	struct codectl_request r;
 	assert_int_equal(elf(&good_elf), 0);
 	assert_int_equal(jit(&good_jit), 0);
-	assert_int_equal(ask(CODECTL_NUMBERS_REVIEWED, CODE_UNREGISTER, &good_range, sizeof(good_range), &r), 0);
+	assert_int_equal(
+		ask(CODECTL_NUMBERS_REVIEWED, CODE_UNREGISTER, &good_range, sizeof(good_range), &r),
+		0);
 	assert_int_equal(r.option, CODE_UNREGISTER);
 	assert_int_equal(r.range.text_end, 0x12000);
 }
@@ -74,17 +76,21 @@ static void flags_and_unknown_options_are_invalid(void **state)
 		assert_int_equal(codectl_check_call(numbers, 3, 16, 0, &meant), -EINVAL);
 		assert_int_equal(codectl_check_call(numbers, UINT32_MAX, 16, 0, &meant), -EINVAL);
 		assert_int_equal(codectl_check_call(numbers, 1, CODECTL_INFO_MAX, 0, &meant), 0);
-		assert_int_equal(codectl_check_call(numbers, 1, CODECTL_INFO_MAX + 1, 0, &meant), -E2BIG);
+		assert_int_equal(codectl_check_call(numbers, 1, CODECTL_INFO_MAX + 1, 0, &meant),
+				 -E2BIG);
 	}
 }
 
 static void the_numbers_of_the_rfc_mean_the_same_calls(void **state)
 {
-	static const unsigned int reviewed[] = {CODE_UNREGISTER, CODE_REGISTER_ELF, CODE_REGISTER_JIT};
-	static const unsigned int rfc[] = {CODE_RFC_UNREGISTER, CODE_RFC_REGISTER_ELF, CODE_RFC_REGISTER_JIT};
+	static const unsigned int reviewed[] = {CODE_UNREGISTER, CODE_REGISTER_ELF,
+						CODE_REGISTER_JIT};
+	static const unsigned int rfc[] = {CODE_RFC_UNREGISTER, CODE_RFC_REGISTER_ELF,
+					   CODE_RFC_REGISTER_JIT};
 	for (size_t i = 0; i < 3; i++) {
 		enum code_opt a, b;
-		assert_int_equal(codectl_check_call(CODECTL_NUMBERS_REVIEWED, reviewed[i], 16, 0, &a), 0);
+		assert_int_equal(
+			codectl_check_call(CODECTL_NUMBERS_REVIEWED, reviewed[i], 16, 0, &a), 0);
 		assert_int_equal(codectl_check_call(CODECTL_NUMBERS_RFC, rfc[i], 16, 0, &b), 0);
 		assert_int_equal(a, reviewed[i]);
 		assert_int_equal(b, a);
@@ -100,8 +106,10 @@ struct sample {
 
 static void no_call_is_taken_for_one_of_the_other_numbering(void **state)
 {
-	static const struct code_jit_info only_names = {
-		.text_start = 1 << 20, .text_end = 2 << 20, .extended = CODE_JIT_EXTENDED, .symbols_head = 8};
+	static const struct code_jit_info only_names = {.text_start = 1 << 20,
+							.text_end = 2 << 20,
+							.extended = CODE_JIT_EXTENDED,
+							.symbols_head = 8};
 	static const struct code_elf_info identity = {
 		.elf_start = 0x1000, .elf_end = 0x9000, .text_start = 0x2000, .text_end = 0x3000};
 	static const struct sample samples[] = {
@@ -170,11 +178,16 @@ static void an_unknown_tail_has_to_be_zero(void **state)
 		uint8_t bytes[CODECTL_INFO_MAX] = {0};
 		struct codectl_request r;
 		memcpy(bytes, samples[i].info, samples[i].size);
-		assert_int_equal(ask(CODECTL_NUMBERS_REVIEWED, samples[i].kind, bytes, sizeof(bytes), &r), 0);
+		assert_int_equal(
+			ask(CODECTL_NUMBERS_REVIEWED, samples[i].kind, bytes, sizeof(bytes), &r),
+			0);
 		for (size_t at = samples[i].size; at < sizeof(bytes); at += 97) {
 			bytes[at] = 1;
-			assert_int_equal(ask(CODECTL_NUMBERS_REVIEWED, samples[i].kind, bytes, sizeof(bytes), &r), -E2BIG);
-			assert_int_equal(ask(CODECTL_NUMBERS_REVIEWED, samples[i].kind, bytes, at, &r), 0);
+			assert_int_equal(ask(CODECTL_NUMBERS_REVIEWED, samples[i].kind, bytes,
+					     sizeof(bytes), &r),
+					 -E2BIG);
+			assert_int_equal(
+				ask(CODECTL_NUMBERS_REVIEWED, samples[i].kind, bytes, at, &r), 0);
 			bytes[at] = 0;
 		}
 	}
@@ -185,7 +198,9 @@ static void an_info_may_lie_at_any_address(void **state)
 	uint8_t bytes[sizeof(good_jit) + 1];
 	struct codectl_request r;
 	memcpy(bytes + 1, &good_jit, sizeof(good_jit));
-	assert_int_equal(ask(CODECTL_NUMBERS_REVIEWED, CODE_REGISTER_JIT, bytes + 1, sizeof(good_jit), &r), 0);
+	assert_int_equal(
+		ask(CODECTL_NUMBERS_REVIEWED, CODE_REGISTER_JIT, bytes + 1, sizeof(good_jit), &r),
+		0);
 	assert_memory_equal(&r.jit, &good_jit, sizeof(good_jit));
 }
 
@@ -232,7 +247,8 @@ static void regions_that_cannot_be_are_refused(void **state)
 	REFUSED(-E2BIG, j.extended = 1);
 	REFUSED(0, j.text_end = j.text_start + (UINT64_C(1) << 32));
 	REFUSED(-ERANGE, j.text_end = j.text_start + (UINT64_C(1) << 32) + 1);
-	REFUSED(0, (j.unwind_head = j.symbols_head = 0, j.unwind_start = 8, j.unwind_end = 9, j.unwind_kind = 1));
+	REFUSED(0, (j.unwind_head = j.symbols_head = 0, j.unwind_start = 8, j.unwind_end = 9,
+		    j.unwind_kind = 1));
 #undef REFUSED
 }
 

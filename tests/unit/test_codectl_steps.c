@@ -43,9 +43,11 @@ struct call {
 };
 
 /* From the first call of a process on: its registry is made. */
-static const struct call first_calls[] = {{ADD, 0}, {REMOVE, 0}, {OPEN, 0}, {PUBLISH, 0}, {CLOSE, 0}};
+static const struct call first_calls[] = {
+	{ADD, 0}, {REMOVE, 0}, {OPEN, 0}, {PUBLISH, 0}, {CLOSE, 0}};
 
 /* Behind so many removals that places are used again. */
+/* clang-format off */
 static const struct call later_calls[] = {
 	{ADD, 0}, {ADD, 1}, {REMOVE, 0}, {ADD, 2}, {ADD, 0}, {REMOVE, 2}, {OPEN, 0},
 	{PUBLISH, 0},  /* the first name: a table more, so a new generation */
@@ -56,14 +58,17 @@ static const struct call later_calls[] = {
 	{PUBLISH, 4},  /* in between */
 	{WITHDRAW, 1}, {CLOSE, 0}, {REMOVE, 1},
 };
+/* clang-format on */
 
 struct script {
 	const struct call *calls;
 	int n;
 };
 
-static const struct script first_script = {first_calls, sizeof(first_calls) / sizeof(first_calls[0])};
-static const struct script later_script = {later_calls, sizeof(later_calls) / sizeof(later_calls[0])};
+static const struct script first_script = {first_calls,
+					   sizeof(first_calls) / sizeof(first_calls[0])};
+static const struct script later_script = {later_calls,
+					   sizeof(later_calls) / sizeof(later_calls[0])};
 
 enum {
 	N_OBJECTS = 3,
@@ -87,15 +92,16 @@ enum { STRIDE = 1 };
 #endif
 
 static const char *const paths[N_OBJECTS] = {
-	"/usr/lib/a.so", "/usr/lib/b.so", "/a/path/that/needs/another/block/than/the/one/that/is/there/c.so"};
+	"/usr/lib/a.so", "/usr/lib/b.so",
+	"/a/path/that/needs/another/block/than/the/one/that/is/there/c.so"};
 
 static const struct {
 	uint32_t off, size;
 	int32_t cfa;
 	const char *name;
 } functions[N_FUNCTIONS] = {
-	{1000, 200, 32, "first"}, {2000, 200, 48, "second"}, {1100, 60, 64, "third"}, {500, 100, 80, "fourth"},
-	{1500, 100, 96, "fifth"},
+	{1000, 200, 32, "first"}, {2000, 200, 48, "second"}, {1100, 60, 64, "third"},
+	{500, 100, 80, "fourth"}, {1500, 100, 96, "fifth"},
 };
 
 static uint64_t object_at(unsigned int i)
@@ -130,8 +136,11 @@ static int do_publish(unsigned int i)
 
 static long do_add(uint64_t at, const char *path)
 {
-	struct code_elf_info elf = {.elf_start = at, .elf_end = at + 0x10000, .text_start = at + 0x1000,
-				    .text_end = at + 0x2000, .pathname = (uintptr_t)path};
+	struct code_elf_info elf = {.elf_start = at,
+				    .elf_end = at + 0x10000,
+				    .text_start = at + 0x1000,
+				    .text_end = at + 0x2000,
+				    .pathname = (uintptr_t)path};
 	return codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0);
 }
 
@@ -257,7 +266,8 @@ static bool look(struct looker *l)
 		return false;
 	for (size_t i = 0; i < l->r.entries.n; i++)
 		if (l->r.entries.p[i].why)
-			fail_msg("instruction %lu: entry %zu: %s", l->n_steps, i, l->r.entries.p[i].why);
+			fail_msg("instruction %lu: entry %zu: %s", l->n_steps, i,
+				 l->r.entries.p[i].why);
 	l->n_read++;
 	return true;
 }
@@ -286,7 +296,8 @@ static int coverage(const struct looker *l, unsigned int i)
 	for (uint32_t k = 0; k < functions[i].size; k++) {
 		const struct jit_row *row = jit_row_at(&l->tables, functions[i].off + k);
 		bool is_body = k >= 10 && k < 50;
-		bool is_mine = row && row->cfa_off == (is_body ? functions[i].cfa : 8) && !row->info;
+		bool is_mine =
+			row && row->cfa_off == (is_body ? functions[i].cfa : 8) && !row->info;
 		some |= is_mine && is_body;
 		all &= is_mine;
 	}
@@ -297,8 +308,8 @@ static bool has_name(const struct looker *l, unsigned int i)
 {
 	const struct jit_symbol *s;
 	char name[16] = "";
-	if (!jit_symbols_at(&l->tables, functions[i].off + 5, &s, 1) || s->off != functions[i].off ||
-	    s->size != functions[i].size)
+	if (!jit_symbols_at(&l->tables, functions[i].off + 5, &s, 1) ||
+	    s->off != functions[i].off || s->size != functions[i].size)
 		return false;
 	l->r.memory.read(l->r.memory.ctx, s->name, name, sizeof(name) - 1);
 	const struct jit_line *line = jit_line_at(&l->tables, functions[i].off + 5);
@@ -347,7 +358,8 @@ static void check_removed(const struct looker *l)
 
 static void check(struct looker *l, const struct script *script, int at)
 {
-	struct now before = after(script, at), behind = after(script, at + 1 < script->n ? at + 1 : script->n);
+	struct now before = after(script, at),
+		   behind = after(script, at + 1 < script->n ? at + 1 : script->n);
 	for (unsigned int i = 0; i < N_OBJECTS; i++) {
 		const struct registry_entry *e = entry_at(l, object_at(i) + 0x1000);
 		if (before.object[i] == behind.object[i])
@@ -359,10 +371,12 @@ static void check(struct looker *l, const struct script *script, int at)
 	if (before.region == behind.region)
 		assert_int_equal(region != NULL, before.region);
 	if (region)
-		check_region(l, region, &before, &behind, at < script->n && script->calls[at].verb == WITHDRAW);
+		check_region(l, region, &before, &behind,
+			     at < script->n && script->calls[at].verb == WITHDRAW);
 	check_removed(l);
 	for (size_t i = 0; i < l->r.entries.n; i++)
-		l->last_epoch = l->r.entries.p[i].epoch > l->last_epoch ? l->r.entries.p[i].epoch : l->last_epoch;
+		l->last_epoch = l->r.entries.p[i].epoch > l->last_epoch ? l->r.entries.p[i].epoch
+									: l->last_epoch;
 }
 
 /* ---- step by step ---- */
@@ -398,9 +412,11 @@ static void check_none(const struct script *script, int at)
 
 static void run_script(const struct script *script, int n_before, struct looker *ret)
 {
-	volatile int *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	volatile int *at =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct looker l = start(script, n_before, at);
-	while (ptrace(*at < script->n ? PTRACE_SINGLESTEP : PTRACE_CONT, l.pid, NULL, NULL) == 0 && wait_stopped(l.pid)) {
+	while (ptrace(*at < script->n ? PTRACE_SINGLESTEP : PTRACE_CONT, l.pid, NULL, NULL) == 0 &&
+	       wait_stopped(l.pid)) {
 		l.n_steps++;
 		assert_true(l.n_steps < MAX_STEPS);
 		if (l.n_steps % STRIDE)
@@ -452,10 +468,12 @@ static void pin_to_one_cpu(void)
 
 int main(void)
 {
+	/* clang-format off */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_instruction_of_a_first_call_leaves_no_registry_or_a_sound_one),
 		cmocka_unit_test(every_instruction_leaves_what_was_before_or_what_is_behind_it),
 	};
+	/* clang-format on */
 	/* Whatever goes wrong: when no step is made it ends, and the children with it. */
 	alarm(SECONDS);
 	pin_to_one_cpu();

@@ -38,7 +38,8 @@ static uint32_t parse(int side, const char *abi, const char *text)
 
 	cairn_decl_free(decls[side]);
 	decls[side] = NULL;
-	if (cairn_decl_parse(text, strlen(text), "test.h", cairn_abi_find(abi), &decls[side], &err) < 0)
+	if (cairn_decl_parse(text, strlen(text), "test.h", cairn_abi_find(abi), &decls[side],
+			     &err) < 0)
 		fail_msg("%s", err.msg);
 	for (size_t i = 0; i < 3 && !id; i++)
 		id = cairn_decl_find(decls[side], kinds[i], "s");
@@ -54,7 +55,8 @@ static const struct cairn_types *types_of(int side)
 /* ---- comparing ---- */
 
 /* "moved a, added b": what differs, as words. */
-static void changes_between(const char *a, const char *b, bool other_language, char *buf, size_t size)
+static void changes_between(const char *a, const char *b, bool other_language, char *buf,
+			    size_t size)
 {
 	struct cairn_compare_opts opts = {.size = sizeof(opts), .other_language = other_language};
 	uint32_t ids[2] = {parse(0, "x86-64", a), parse(1, "x86-64", b)};
@@ -62,11 +64,13 @@ static void changes_between(const char *a, const char *b, bool other_language, c
 	size_t n = 0;
 
 	*buf = 0;
-	assert_int_equal(cairn_compare(types_of(0), ids[0], types_of(1), ids[1], &opts, &changes, NULL), 0);
+	assert_int_equal(
+		cairn_compare(types_of(0), ids[0], types_of(1), ids[1], &opts, &changes, NULL), 0);
 	for (size_t i = 0; i < cairn_changes_count(changes) && n < size; i++) {
 		const struct cairn_change *c = cairn_changes_at(changes, i);
 
-		n += (size_t)snprintf(buf + n, size - n, "%s%s %s", i ? ", " : "", cairn_change_id(c->kind), c->path);
+		n += (size_t)snprintf(buf + n, size - n, "%s%s %s", i ? ", " : "",
+				      cairn_change_id(c->kind), c->path);
 	}
 	cairn_changes_free(changes);
 }
@@ -91,66 +95,90 @@ static void assert_belief(const char *a, const char *b, const char *wanted)
 static void the_first_difference_of_each_member_is_named(void **state)
 {
 	assert_changes("struct s { int a; long b; };", "struct s { int a; long b; };", "");
-	assert_changes("struct s { int a; int b; };", "struct s { int b; int a; };", "moved a, moved b");
+	assert_changes("struct s { int a; int b; };", "struct s { int b; int a; };",
+		       "moved a, moved b");
 	assert_changes("struct s { int a; };", "struct s { unsigned a; };", "sign a");
 	assert_changes("struct s { int a; };", "struct s { float a; };", "type a");
 	assert_changes("struct s { _Bool a; };", "struct s { char a; };", "type a");
 	assert_changes("struct s { char a[4]; };", "struct s { char a[8]; };", "length a");
 	assert_changes("struct s { char a[2][6]; };", "struct s { char a[3][4]; };", "");
-	assert_changes("struct s { long a; };", "struct s { int a; int b; };", "resized a, added b");
-	assert_changes("struct s { int a : 3, b : 5; };", "struct s { int a : 4, b : 4; };", "bits a, moved b");
+	assert_changes("struct s { long a; };", "struct s { int a; int b; };",
+		       "resized a, added b");
+	assert_changes("struct s { int a : 3, b : 5; };", "struct s { int a : 4, b : 4; };",
+		       "bits a, moved b");
 	assert_changes("struct s { int a : 32; };", "struct s { int a; };", "");
 	assert_changes("struct s { int a; };", "union s { int a; };", "kind ");
 	assert_changes("struct s { struct x *a; };", "struct s { struct y *a; };", "type a");
 	assert_changes("struct s { struct x *a; };", "typedef struct x t; struct s { t *a; };", "");
-	assert_changes("enum s { A, B };", "enum s { A = 1, C = 1 };", "enumerator A, removed B, added C");
+	assert_changes("enum s { A, B };", "enum s { A = 1, C = 1 };",
+		       "enumerator A, removed B, added C");
 	assert_changes("enum s { A, B };", "enum s { A, B, C = 0x100000000 };", "resized ");
 }
 
 static void what_is_new_or_gone_is_told_by_its_place(void **state)
 {
-	assert_changes("struct s { int a; char b; };", "struct s { int a; char b; int c; };", "added-at-end c");
-	assert_changes("struct s { int a; char b; };", "struct s { int a; char b, c; };", "added-at-end c");
-	assert_changes("struct s { char a; int b; };", "struct s { char a, c; int b; };", "added-in-padding c");
+	assert_changes("struct s { int a; char b; };", "struct s { int a; char b; int c; };",
+		       "added-at-end c");
+	assert_changes("struct s { int a; char b; };", "struct s { int a; char b, c; };",
+		       "added-at-end c");
+	assert_changes("struct s { char a; int b; };", "struct s { char a, c; int b; };",
+		       "added-in-padding c");
 	assert_changes("struct s { int a; int b; };", "struct s { int a; };", "removed b");
 	assert_changes("struct s { int a; int b; };", "struct s { int x; int b; };", "renamed a");
 	assert_changes("union s { int a; };", "union s { int a; char b; };", "added b");
-	assert_changes("struct s { long a; char b; };", "struct s { long a; char b; } __attribute__((packed));", "tail ");
-	assert_changes("struct s { int a; char b; };", "struct s { int a; char b; } __attribute__((aligned(16)));", "tail ");
+	assert_changes("struct s { long a; char b; };",
+		       "struct s { long a; char b; } __attribute__((packed));", "tail ");
+	assert_changes("struct s { int a; char b; };",
+		       "struct s { int a; char b; } __attribute__((aligned(16)));", "tail ");
 }
 
 static void structs_inside_are_compared_from_their_own_start(void **state)
 {
-	assert_changes("struct s { struct { int x, y; } in; };", "struct s { int a; struct { int x, y; } in; };", "moved in, added a");
-	assert_changes("struct s { struct { int x, y; } in; };", "struct s { struct { int x; long y; } in; };", "moved in.y");
-	assert_changes("struct s { struct { int x; } in[2]; };", "struct s { struct { unsigned x; } in[2]; };", "sign in[].x");
-	assert_changes("struct s { union { int a; char b; }; int c; };", "struct s { int a; int c; };", "removed b");
-	assert_changes("enum k { A, B }; struct s { enum k k; };", "enum k { A, B = 4 }; struct s { enum k k; };", "enumerator k.B");
+	assert_changes("struct s { struct { int x, y; } in; };",
+		       "struct s { int a; struct { int x, y; } in; };", "moved in, added a");
+	assert_changes("struct s { struct { int x, y; } in; };",
+		       "struct s { struct { int x; long y; } in; };", "moved in.y");
+	assert_changes("struct s { struct { int x; } in[2]; };",
+		       "struct s { struct { unsigned x; } in[2]; };", "sign in[].x");
+	assert_changes("struct s { union { int a; char b; }; int c; };",
+		       "struct s { int a; int c; };", "removed b");
+	assert_changes("enum k { A, B }; struct s { enum k k; };",
+		       "enum k { A, B = 4 }; struct s { enum k k; };", "enumerator k.B");
 }
 
 static void another_language_has_other_words_for_the_same(void **state)
 {
-	assert_belief("struct s { int e_pid; char *name; };", "struct s { int EPid; unsigned long long Name; };", "");
-	assert_belief("struct s { int e_pid; char comm[16]; };", "struct s { int pid; unsigned char comm[16]; };", "");
-	assert_belief("struct s { int a; int b; };", "struct s { int b; int a; };", "moved a, moved b");
-	assert_belief("struct s { char a; int b; };", "struct s { char a; char _pad[3]; int b; };", "");
-	assert_belief("struct s { char a; char pad1[3]; int b; };", "struct s { char a; int b; };", "");
-	assert_belief("struct s { union { int x; float y; } u; int b; };", "struct s { unsigned char u[4]; int b; };", "");
+	assert_belief("struct s { int e_pid; char *name; };",
+		      "struct s { int EPid; unsigned long long Name; };", "");
+	assert_belief("struct s { int e_pid; char comm[16]; };",
+		      "struct s { int pid; unsigned char comm[16]; };", "");
+	assert_belief("struct s { int a; int b; };", "struct s { int b; int a; };",
+		      "moved a, moved b");
+	assert_belief("struct s { char a; int b; };", "struct s { char a; char _pad[3]; int b; };",
+		      "");
+	assert_belief("struct s { char a; char pad1[3]; int b; };", "struct s { char a; int b; };",
+		      "");
+	assert_belief("struct s { union { int x; float y; } u; int b; };",
+		      "struct s { unsigned char u[4]; int b; };", "");
 	assert_belief("struct s { int n; char data[]; };", "struct s { int n; };", "");
 	assert_belief("enum k { A, B }; struct s { enum k k; };", "struct s { int k; };", "");
-	assert_belief("enum k { A = -1 }; struct s { enum k k; };", "struct s { unsigned k; };", "type k");
+	assert_belief("enum k { A = -1 }; struct s { enum k k; };", "struct s { unsigned k; };",
+		      "type k");
 	assert_belief("struct s { _Bool a; };", "struct s { unsigned char a; };", "");
 	assert_belief("struct s { unsigned char a; };", "struct s { _Bool a; };", "type a");
-	assert_belief("struct s { unsigned a; };", "struct w { unsigned v; }; struct s { struct w a; };", "");
+	assert_belief("struct s { unsigned a; };",
+		      "struct w { unsigned v; }; struct s { struct w a; };", "");
 	assert_belief("struct s { unsigned a; };", "struct s { int a; };", "sign a");
-	assert_belief("struct s { unsigned a : 4, b : 4; };", "struct s { unsigned char a, b; };", "bits a, moved b");
+	assert_belief("struct s { unsigned a : 4, b : 4; };", "struct s { unsigned char a, b; };",
+		      "bits a, moved b");
 	assert_belief("struct s { int a; int b; };", "struct s { int a; };", "removed b");
 }
 
 static void byte_order_matters_beyond_one_byte(void **state)
 {
 	struct cairn_compare_opts opts = {.size = sizeof(opts), .byte_order_differs = true};
-	uint32_t a = parse(0, "bpfeb", "struct s { char c; short h; };"), b = parse(1, "x86-64", "struct s { char c; short h; };");
+	uint32_t a = parse(0, "bpfeb", "struct s { char c; short h; };"),
+		 b = parse(1, "x86-64", "struct s { char c; short h; };");
 	struct cairn_changes *changes;
 
 	assert_int_equal(cairn_compare(types_of(0), a, types_of(1), b, &opts, &changes, NULL), 0);
@@ -193,7 +221,8 @@ static void the_list_has_an_end(void **state)
 	assert_true(cairn_changes_cut(changes));
 	cairn_changes_free(changes);
 	uint32_t deep = cairn_decl_find(decls[0], CAIRN_T_STRUCT, "i20");
-	assert_int_equal(cairn_compare(types_of(0), deep, types_of(0), deep, NULL, &changes, NULL), 0);
+	assert_int_equal(cairn_compare(types_of(0), deep, types_of(0), deep, NULL, &changes, NULL),
+			 0);
 	assert_int_equal(cairn_changes_count(changes), 0);
 	cairn_changes_free(changes);
 	free(text[0]);
@@ -210,11 +239,16 @@ static struct cairn_deduced assert_retargets(const char *from, const char *to, c
 	struct cairn_changes *changes;
 	struct cairn_deduced d;
 
-	assert_int_equal(cairn_layout_retarget(types_of(0), cairn_abi_find(from), cairn_abi_find(to), &id, 1, &r, NULL), 0);
-	assert_int_equal(cairn_compare(cairn_retarget_types(r), id, types_of(1), there, NULL, &changes, NULL), 0);
+	assert_int_equal(cairn_layout_retarget(types_of(0), cairn_abi_find(from),
+					       cairn_abi_find(to), &id, 1, &r, NULL),
+			 0);
+	assert_int_equal(cairn_compare(cairn_retarget_types(r), id, types_of(1), there, NULL,
+				       &changes, NULL),
+			 0);
 	if (cairn_changes_count(changes))
 		fail_msg("%s to %s: %s: %s", from, to, text, cairn_changes_at(changes, 0)->path);
-	assert_int_equal(cairn_types_size(cairn_retarget_types(r), id), cairn_types_size(types_of(1), there));
+	assert_int_equal(cairn_types_size(cairn_retarget_types(r), id),
+			 cairn_types_size(types_of(1), there));
 	cairn_changes_free(changes);
 	cairn_retarget_deduced(r, id, &d);
 	cairn_retarget_free(r);
@@ -223,23 +257,33 @@ static struct cairn_deduced assert_retargets(const char *from, const char *to, c
 
 static void attributes_are_deduced_from_offsets(void **state)
 {
-	struct cairn_deduced d = assert_retargets("x86-64", "i386", "struct s { char c; long l; void *p; long long q; double d; };");
+	struct cairn_deduced d = assert_retargets(
+		"x86-64", "i386", "struct s { char c; long l; void *p; long long q; double d; };");
 
 	assert_false(d.packed || d.n_aligned || d.unexplained);
-	d = assert_retargets("x86-64", "i386", "struct s { char c; long l; } __attribute__((packed));");
+	d = assert_retargets("x86-64", "i386",
+			     "struct s { char c; long l; } __attribute__((packed));");
 	assert_true(d.packed);
-	d = assert_retargets("x86-64", "arm", "struct s { char c; int i; } __attribute__((aligned(64)));");
+	d = assert_retargets("x86-64", "arm",
+			     "struct s { char c; int i; } __attribute__((aligned(64)));");
 	/* It is written down, so nothing is deduced; of BTF, which does not have it, it is: tests/cli/test_layout_compare.py */
 	assert_int_equal(d.aligned, 0);
-	d = assert_retargets("x86-64", "i386", "#pragma pack(2)\nstruct s { char c; long l; int i; };");
+	d = assert_retargets("x86-64", "i386",
+			     "#pragma pack(2)\nstruct s { char c; long l; int i; };");
 	assert_int_equal(d.pack, 2);
-	d = assert_retargets("bpf", "i386", "struct s { char c; int : 0; int b : 3; long l; int : 5; int e : 2; };");
+	d = assert_retargets(
+		"bpf", "i386",
+		"struct s { char c; int : 0; int b : 3; long l; int : 5; int e : 2; };");
 	assert_false(d.unexplained);
-	d = assert_retargets("x86-64", "s390x", "struct s { char c; long l __attribute__((packed)); int i; };");
+	d = assert_retargets("x86-64", "s390x",
+			     "struct s { char c; long l __attribute__((packed)); int i; };");
 	assert_int_equal(d.n_packed, 1);
-	assert_retargets("i386", "x86-64", "struct s { long long a; char b; void *c; _Complex double d; };");
+	assert_retargets("i386", "x86-64",
+			 "struct s { long long a; char b; void *c; _Complex double d; };");
 	assert_retargets("x86-64", "arm", "union s { long l; char c[9]; };");
-	assert_retargets("x86-64", "i386", "struct i { char c; long l; }; struct s { struct i a[3]; short b; struct i d; };");
+	assert_retargets(
+		"x86-64", "i386",
+		"struct i { char c; long l; }; struct s { struct i a[3]; short b; struct i d; };");
 	assert_retargets("x86-64", "x86-64", "struct s { char c; __int128 i; long double d; };");
 }
 
@@ -249,7 +293,9 @@ static void what_the_other_abi_lacks_is_a_guess(void **state)
 	struct cairn_retarget *r;
 	struct cairn_deduced d;
 
-	assert_int_equal(cairn_layout_retarget(types_of(0), cairn_abi_find("x86-64"), cairn_abi_find("i386"), &id, 1, &r, NULL), 0);
+	assert_int_equal(cairn_layout_retarget(types_of(0), cairn_abi_find("x86-64"),
+					       cairn_abi_find("i386"), &id, 1, &r, NULL),
+			 0);
 	assert_true(cairn_retarget_deduced(r, id, &d) && d.unexplained);
 	cairn_retarget_free(r);
 }
@@ -263,7 +309,8 @@ static void the_abi_is_guessed_from_what_needs_no_attributes(void **state)
 		const struct cairn_abi *abi = cairn_abi_find(abis[i]);
 		uint32_t id = parse(0, abis[i], text);
 
-		const struct cairn_abi *guessed = cairn_layout_guess_abi(types_of(0), &id, 1, abi->scalars[CAIRN_C_PTR].size, abi->big_endian);
+		const struct cairn_abi *guessed = cairn_layout_guess_abi(
+			types_of(0), &id, 1, abi->scalars[CAIRN_C_PTR].size, abi->big_endian);
 		assert_non_null(guessed);
 		assert_string_equal(guessed->name, abis[i]);
 	}
@@ -284,8 +331,11 @@ static char *lock_of(uint32_t id)
 
 static void a_lock_file_is_read_as_it_was_written(void **state)
 {
-	uint32_t id = parse(0, "x86-64", "enum k { A, B = -3 }; struct s { char a; struct { int x : 3, y; } in[2][3]; enum k k; union u { float f; void *p; } u; "
-					 "_Bool b; double _Complex c; struct s *next; struct { short h; }; char data[]; };");
+	uint32_t id = parse(
+		0, "x86-64",
+		"enum k { A, B = -3 }; struct s { char a; struct { int x : 3, y; } in[2][3]; enum "
+		"k k; union u { float f; void *p; } u; "
+		"_Bool b; double _Complex c; struct s *next; struct { short h; }; char data[]; };");
 	char *text = lock_of(id);
 	struct cairn_lock *lock;
 	struct cairn_changes *changes;
@@ -296,7 +346,9 @@ static void a_lock_file_is_read_as_it_was_written(void **state)
 	assert_int_equal(n, 1);
 	assert_string_equal(cairn_lock_abi(lock), "x86-64");
 	/* Pointers have lost what they point to. */
-	assert_int_equal(cairn_compare(types_of(0), id, cairn_lock_types(lock), ids[0], NULL, &changes, NULL), 0);
+	assert_int_equal(cairn_compare(types_of(0), id, cairn_lock_types(lock), ids[0], NULL,
+				       &changes, NULL),
+			 0);
 	for (size_t i = 0; i < cairn_changes_count(changes); i++)
 		assert_non_null(strstr("next u.p", cairn_changes_at(changes, i)->path));
 	cairn_changes_free(changes);
@@ -313,7 +365,8 @@ static void a_lock_file_is_read_as_it_was_written(void **state)
 
 static void any_prefix_of_a_lock_file_is_read_or_refused(void **state)
 {
-	char *text = lock_of(parse(0, "x86-64", "enum k { A }; struct s { char a[2]; int b : 3; enum k k; };"));
+	char *text = lock_of(
+		parse(0, "x86-64", "enum k { A }; struct s { char a[2]; int b : 3; enum k k; };"));
 	size_t all = strlen(text);
 
 	for (size_t n = 0; n <= all; n++) {
@@ -343,7 +396,8 @@ static int do_all(uint32_t a, uint32_t b)
 	if (rc)
 		return rc;
 	cairn_changes_free(changes);
-	rc = cairn_layout_retarget(types_of(0), cairn_abi_find("x86-64"), cairn_abi_find("i386"), &a, 1, &r, NULL);
+	rc = cairn_layout_retarget(types_of(0), cairn_abi_find("x86-64"), cairn_abi_find("i386"),
+				   &a, 1, &r, NULL);
 	if (!rc)
 		cairn_retarget_free(r);
 	return rc;
@@ -362,9 +416,13 @@ static int lock_and_read(FILE *out, uint32_t id, const char *text)
 
 static void failing_allocations_are_told(void **state)
 {
-	uint32_t a = parse(0, "x86-64", "enum k { A }; struct s { char c; struct { int x; } in[2]; enum k k; long l; int : 0; int b : 2; } "
-					"__attribute__((aligned(32)));");
-	uint32_t b = parse(1, "x86-64", "enum k { B }; struct s { char c; struct { long x; } in[2]; enum k k; int z; };");
+	uint32_t a = parse(0, "x86-64",
+			   "enum k { A }; struct s { char c; struct { int x; } in[2]; enum k k; "
+			   "long l; int : 0; int b : 2; } "
+			   "__attribute__((aligned(32)));");
+	uint32_t b = parse(
+		1, "x86-64",
+		"enum k { B }; struct s { char c; struct { long x; } in[2]; enum k k; int z; };");
 	char *text = lock_of(a);
 	FILE *out = fopen("/dev/null", "w");
 	bool failed = true;

@@ -30,13 +30,15 @@ static const struct cairn_types *parse_on(enum cairn_lang lang, const char *abi,
 
 	cairn_consumer_free(f);
 	f = NULL;
-	if (cairn_consumer_parse(text, strlen(text), "test", lang, cairn_abi_find(abi), &f, &err) < 0)
+	if (cairn_consumer_parse(text, strlen(text), "test", lang, cairn_abi_find(abi), &f, &err) <
+	    0)
 		fail_msg("%s", err.msg);
 	return cairn_consumer_types(f);
 }
 
 /* "size: name@offset name@offset" of the struct or union of that name; bit-fields "name@offset:bit+width". */
-static void assert_layout(enum cairn_lang lang, const char *abi, const char *text, const char *name, const char *wanted)
+static void assert_layout(enum cairn_lang lang, const char *abi, const char *text, const char *name,
+			  const char *wanted)
 {
 	const struct cairn_types *types = parse_on(lang, abi, text);
 	char found[512] = "none";
@@ -45,17 +47,19 @@ static void assert_layout(enum cairn_lang lang, const char *abi, const char *tex
 		const struct cairn_type *t = cairn_types_get(types, id);
 		size_t n;
 
-		if ((t->kind != CAIRN_T_STRUCT && t->kind != CAIRN_T_UNION) || !t->name || strcmp(t->name, name))
+		if ((t->kind != CAIRN_T_STRUCT && t->kind != CAIRN_T_UNION) || !t->name ||
+		    strcmp(t->name, name))
 			continue;
 		n = (size_t)snprintf(found, sizeof(found), "%u:", (unsigned int)t->size);
 		for (uint32_t i = 0; i < t->n_members; i++) {
 			const struct cairn_member *m = &t->members[i];
 
-			n += (size_t)snprintf(found + n, sizeof(found) - n, " %s@%u", m->name ? m->name : "-",
+			n += (size_t)snprintf(found + n, sizeof(found) - n, " %s@%u",
+					      m->name ? m->name : "-",
 					      (unsigned int)(m->bit_off / 8));
 			if (m->bit_size)
-				n += (size_t)snprintf(found + n, sizeof(found) - n, ":%u+%u", (unsigned int)(m->bit_off % 8),
-						      m->bit_size);
+				n += (size_t)snprintf(found + n, sizeof(found) - n, ":%u+%u",
+						      (unsigned int)(m->bit_off % 8), m->bit_size);
 		}
 	}
 	if (cairn_consumer_problem(f, 0) && !strcmp(found, "none"))
@@ -63,12 +67,14 @@ static void assert_layout(enum cairn_lang lang, const char *abi, const char *tex
 	assert_string_equal(found, wanted);
 }
 
-#define java(text, name, wanted) assert_layout(CAIRN_LANG_JAVA, "x86-64", text, name, wanted)
-#define rust(text, name, wanted) assert_layout(CAIRN_LANG_RUST, "x86-64", text, name, wanted)
+#define java(text, name, wanted)   assert_layout(CAIRN_LANG_JAVA, "x86-64", text, name, wanted)
+#define rust(text, name, wanted)   assert_layout(CAIRN_LANG_RUST, "x86-64", text, name, wanted)
 #define python(text, name, wanted) assert_layout(CAIRN_LANG_PYTHON, "x86-64", text, name, wanted)
-#define go_on(abi, text, name, wanted) assert_layout(CAIRN_LANG_GO, abi, "package p\n" text, name, wanted)
+#define go_on(abi, text, name, wanted)                                                             \
+	assert_layout(CAIRN_LANG_GO, abi, "package p\n" text, name, wanted)
 
-static void assert_problem(enum cairn_lang lang, const char *text, const char *type, const char *story)
+static void assert_problem(enum cairn_lang lang, const char *text, const char *type,
+			   const char *story)
 {
 	parse_on(lang, "x86-64", text);
 	const struct cairn_consumer_problem *p = cairn_consumer_problem(f, 0);
@@ -83,7 +89,8 @@ static void assert_refused(enum cairn_lang lang, const char *text, int code, con
 {
 	struct cairn_err err = {0};
 	struct cairn_foreign *none = NULL;
-	int rc = cairn_consumer_parse(text, strlen(text), "test", lang, cairn_abi_find("x86-64"), &none, &err);
+	int rc = cairn_consumer_parse(text, strlen(text), "test", lang, cairn_abi_find("x86-64"),
+				      &none, &err);
 
 	cairn_consumer_free(none);
 	assert_int_equal(rc, code);
@@ -95,37 +102,50 @@ static void assert_refused(enum cairn_lang lang, const char *text, int code, con
 
 static void java_records_classes_and_unions(void **state)
 {
-	java("@Type record E(@Unsigned int pid, @Size(256) String f, @Size(16) String c) {}", "E", "276: pid@0 f@4 c@260");
-	java("class A { @Type static class E extends Struct { public @Unsigned int a; long b, c; static int N = 3; E() {} "
+	java("@Type record E(@Unsigned int pid, @Size(256) String f, @Size(16) String c) {}", "E",
+	     "276: pid@0 f@4 c@260");
+	java("class A { @Type static class E extends Struct { public @Unsigned int a; long b, c; "
+	     "static int N = 3; E() {} "
 	     "int f(int x) { return x; } byte d; } }",
 	     "E", "25: a@0 b@8 c@16 d@24");
 	java("@Type static class U extends Union { int a; long b; }", "U", "8: a@0 b@0");
-	java("@a.b.Type(name = \"e\", noCCodeGeneration = true) record E(byte a) {}", "e", "1: a@0");
+	java("@a.b.Type(name = \"e\", noCCodeGeneration = true) record E(byte a) {}", "e",
+	     "1: a@0");
 }
 
 static void java_arrays_take_their_sizes_outermost_first(void **state)
 {
-	java("@Type record E(@Size(2) @Size(3) int[][] a, @Size(4) @Size(5) String[] b, int @Size(6)[] @Size(7)[] c, byte d) {}",
+	java("@Type record E(@Size(2) @Size(3) int[][] a, @Size(4) @Size(5) String[] b, int "
+	     "@Size(6)[] @Size(7)[] c, byte d) {}",
 	     "E", "213: a@0 b@24 c@44 d@212");
-	java("class A { static final int N = 3 * (1 + 1) << 1; @Type record E(@Size(N) byte[] a, byte b) {} }", "E", "13: a@0 b@12");
+	java("class A { static final int N = 3 * (1 + 1) << 1; @Type record E(@Size(N) byte[] a, "
+	     "byte b) {} }",
+	     "E", "13: a@0 b@12");
 	assert_problem(CAIRN_LANG_JAVA, "@Type record E(int[] a) {}", "E", "no @Size");
 }
 
 /* Each of these is where hello-ebpf and C part. */
 static void java_is_laid_out_as_hello_ebpf_does(void **state)
 {
-	java("@Type record E(byte a, long b, int c, long d, boolean e) {}", "E", "33: a@0 b@8 c@16 d@24 e@32");
+	java("@Type record E(byte a, long b, int c, long d, boolean e) {}", "E",
+	     "33: a@0 b@8 c@16 d@24 e@32");
 	java("@Type record I(int a, byte b) {} @Type record E(I i, byte c) {}", "E", "6: i@0 c@5");
-	java("@Type record I(int a, byte b) {} @Type record E(@Size(2) I[] i, byte c) {}", "E", "17: i@0 c@16");
+	java("@Type record I(int a, byte b) {} @Type record E(@Size(2) I[] i, byte c) {}", "E",
+	     "17: i@0 c@16");
 	java("@Type record E(@Offset(4) int a, int b) {}", "E", "8: a@4 b@4");
-	java("@Type enum K implements TypedEnum<K, Short> { A } @Type record E(K k, byte b) {}", "E", "3: k@0 b@2");
-	java("@Type record E(@InlineUnion(1) int a, @InlineUnion(1) long b, @InlineUnion(2) int c) {}", "E", "12: a@0 b@0 c@8");
-	assert_problem(CAIRN_LANG_JAVA, "@Type record E(long a, @Offset(4) int b) {}", "E", "@Offset(4), but");
+	java("@Type enum K implements TypedEnum<K, Short> { A } @Type record E(K k, byte b) {}",
+	     "E", "3: k@0 b@2");
+	java("@Type record E(@InlineUnion(1) int a, @InlineUnion(1) long b, @InlineUnion(2) int c) "
+	     "{}",
+	     "E", "12: a@0 b@0 c@8");
+	assert_problem(CAIRN_LANG_JAVA, "@Type record E(long a, @Offset(4) int b) {}", "E",
+		       "@Offset(4), but");
 }
 
 static void java_types_without_the_annotation_are_no_structs(void **state)
 {
-	parse_on(CAIRN_LANG_JAVA, "x86-64", "record E(int a) {} class F { int b; } @interface G { int c(); } enum H { A }");
+	parse_on(CAIRN_LANG_JAVA, "x86-64",
+		 "record E(int a) {} class F { int b; } @interface G { int c(); } enum H { A }");
 	assert_int_equal(cairn_types_count(cairn_consumer_types(f)), 1);
 	assert_null(cairn_consumer_problem(f, 0));
 }
@@ -144,23 +164,28 @@ static void rust_representations(void **state)
 	assert_problem(CAIRN_LANG_RUST, "enum E { A }", "E", "the size of an enum");
 	assert_problem(CAIRN_LANG_RUST, "#[repr(C)] struct S<T> { a: T }", "S", "generic");
 	assert_problem(CAIRN_LANG_RUST, "#[repr(C)] struct S { a: Vec<u8> }", "S", "not fixed");
-	assert_problem(CAIRN_LANG_RUST, "#[repr(C)] struct S { a: Missing }", "S", "Missing is not known");
+	assert_problem(CAIRN_LANG_RUST, "#[repr(C)] struct S { a: Missing }", "S",
+		       "Missing is not known");
 }
 
 static void rust_types(void **state)
 {
-	rust("const N: usize = 1_0; type A = u16; #[repr(u8)] enum E { X = 3, Y } #[repr(C)] struct S { a: [A; N - 8], e: E, "
-	     "p: *const [u8; 4], o: Option<&'static u8>, f: Option<extern \"C\" fn(u8) -> u32>, m: core::mem::MaybeUninit<u8>, "
+	rust("const N: usize = 1_0; type A = u16; #[repr(u8)] enum E { X = 3, Y } #[repr(C)] "
+	     "struct S { a: [A; N - 8], e: E, "
+	     "p: *const [u8; 4], o: Option<&'static u8>, f: Option<extern \"C\" fn(u8) -> u32>, m: "
+	     "core::mem::MaybeUninit<u8>, "
 	     "t: std::sync::atomic::AtomicU64, z: PhantomData<u8>, s: &'a str }",
 	     "S", "64: a@0 e@4 p@8 o@16 f@24 m@32 t@40 z@48 s@48");
-	assert_layout(CAIRN_LANG_RUST, "i386", "#[repr(C)] struct S { a: u8, b: u64, c: usize }", "S", "16: a@0 b@4 c@12");
+	assert_layout(CAIRN_LANG_RUST, "i386", "#[repr(C)] struct S { a: u8, b: u64, c: usize }",
+		      "S", "16: a@0 b@4 c@12");
 }
 
 /* ---- Go ---- */
 
 static void go_alignment_is_that_of_a_word(void **state)
 {
-	const char *text = "package p\ntype S struct {\n\tA uint8\n\tB int64\n\tC float64\n\tD complex128\n\tE string\n}\n";
+	const char *text = "package p\ntype S struct {\n\tA uint8\n\tB int64\n\tC float64\n\tD "
+			   "complex128\n\tE string\n}\n";
 
 	assert_layout(CAIRN_LANG_GO, "x86-64", text, "S", "56: A@0 B@8 C@16 D@24 E@40");
 	assert_layout(CAIRN_LANG_GO, "i386", text, "S", "44: A@0 B@4 C@12 D@20 E@36");
@@ -170,43 +195,61 @@ static void go_alignment_is_that_of_a_word(void **state)
 
 static void go_fields(void **state)
 {
-	go_on("x86-64", "type T struct{ X uint16 }\ntype S struct {\n\t_ structs.HostLayout\n\tA, B byte `x:\"y\"` // said\n\tT\n\t*U\n\t_ "
-			"[4]byte\n}\n",
+	go_on("x86-64",
+	      "type T struct{ X uint16 }\ntype S struct {\n\t_ structs.HostLayout\n\tA, B byte "
+	      "`x:\"y\"` // said\n\tT\n\t*U\n\t_ "
+	      "[4]byte\n}\n",
 	      "S", "24: _@0 A@0 B@1 -@2 U@8 _@16");
 	go_on("x86-64", "type S struct { A uint32; B struct{} }", "S", "8: A@0 B@4");
-	go_on("x86-64", "const (\n\tN = 2\n\tM = N << 1 + 1\n)\ntype S struct { A [M]uint8; B [N][2]uint16 }", "S", "14: A@0 B@6");
-	go_on("x86-64", "type S struct { F func(a int) (int, error)\nM map[string][]int\nI interface{ X() }\nC chan int }", "S",
-	      "40: F@0 M@8 I@16 C@32");
-	assert_problem(CAIRN_LANG_GO, "package p\ntype S struct { A net.IP }", "S", "not fixed, or not known");
-	assert_problem(CAIRN_LANG_GO, "package p\ntype S struct { A T }\ntype T struct { B S }", "T", "contains itself");
+	go_on("x86-64",
+	      "const (\n\tN = 2\n\tM = N << 1 + 1\n)\ntype S struct { A [M]uint8; B [N][2]uint16 }",
+	      "S", "14: A@0 B@6");
+	go_on("x86-64",
+	      "type S struct { F func(a int) (int, error)\nM map[string][]int\nI interface{ X() "
+	      "}\nC chan int }",
+	      "S", "40: F@0 M@8 I@16 C@32");
+	assert_problem(CAIRN_LANG_GO, "package p\ntype S struct { A net.IP }", "S",
+		       "not fixed, or not known");
+	assert_problem(CAIRN_LANG_GO, "package p\ntype S struct { A T }\ntype T struct { B S }",
+		       "T", "contains itself");
 }
 
 /* ---- Python ---- */
 
 static void python_structures(void **state)
 {
-	python("class S(Structure):\n  _fields_ = [('a', c_char), ('b', c_int)]\n", "S", "8: a@0 b@4");
-	python("class S(ctypes.Structure):\n  _pack_ = 1\n  _fields_ = [('a', c_char), ('b', c_int)]\n", "S", "5: a@0 b@1");
-	python("class S(Union):\n  _fields_ = [(\"a\", c_char * 3), (\"b\", c_int)]\n", "S", "4: a@0 b@0");
-	python("N = 2\npid_t = c_int\nclass S(Structure):\n  pass\nS._fields_ = [('a', pid_t * N * 3), ('b', POINTER(S))]\n", "S",
-	       "32: a@0 b@24");
-	python("class U(Union):\n  _fields_ = [('x', c_int), ('y', c_char)]\nclass S(Structure):\n  _anonymous_ = ('u',)\n  _fields_ = "
+	python("class S(Structure):\n  _fields_ = [('a', c_char), ('b', c_int)]\n", "S",
+	       "8: a@0 b@4");
+	python("class S(ctypes.Structure):\n  _pack_ = 1\n  _fields_ = [('a', c_char), ('b', "
+	       "c_int)]\n",
+	       "S", "5: a@0 b@1");
+	python("class S(Union):\n  _fields_ = [(\"a\", c_char * 3), (\"b\", c_int)]\n", "S",
+	       "4: a@0 b@0");
+	python("N = 2\npid_t = c_int\nclass S(Structure):\n  pass\nS._fields_ = [('a', pid_t * N * "
+	       "3), ('b', POINTER(S))]\n",
+	       "S", "32: a@0 b@24");
+	python("class U(Union):\n  _fields_ = [('x', c_int), ('y', c_char)]\nclass S(Structure):\n "
+	       " _anonymous_ = ('u',)\n  _fields_ = "
 	       "[('u', U), ('z', c_short)]\n",
 	       "S", "8: -@0 z@4");
 	/* A field may have no name at all. */
-	python("class U(Union):\n  _fields_ = [('x', c_int)]\nclass S(Structure):\n  _anonymous_ = ('u',)\n  _fields_ = "
+	python("class U(Union):\n  _fields_ = [('x', c_int)]\nclass S(Structure):\n  _anonymous_ = "
+	       "('u',)\n  _fields_ = "
 	       "[('', c_char), ('u', U), ('z', c_short)]\n",
 	       "S", "12: -@0 -@4 z@8");
-	assert_problem(CAIRN_LANG_PYTHON, "class S(Structure):\n  _fields_ = make()\n", "S", "computed");
+	assert_problem(CAIRN_LANG_PYTHON, "class S(Structure):\n  _fields_ = make()\n", "S",
+		       "computed");
 }
 
 static void python_bit_fields_before_3_14(void **state)
 {
-	const char *text = "class S(Structure):\n  _fields_ = [('a', c_ubyte, 4), ('b', c_int, 7), ('c', c_int, 30)]\n";
+	const char *text = "class S(Structure):\n  _fields_ = [('a', c_ubyte, 4), ('b', c_int, 7), "
+			   "('c', c_int, 30)]\n";
 
 	python(text, "S", "8: a@0:0+4 b@0:4+7 c@4:0+30");
-	python("class S(Structure):\n  _fields_ = [('a', c_short, 4), ('b', c_char), ('c', c_int, 8)]\n", "S",
-	       "8: a@0:0+4 b@2 c@4:0+8");
+	python("class S(Structure):\n  _fields_ = [('a', c_short, 4), ('b', c_char), ('c', c_int, "
+	       "8)]\n",
+	       "S", "8: a@0:0+4 b@2 c@4:0+8");
 	assert_non_null(cairn_consumer_problem(f, 0));
 	assert_true(cairn_consumer_problem(f, 0)->laid_out);
 }
@@ -223,7 +266,9 @@ static void python_formats(void **state)
 
 static void python_byte_order(void **state)
 {
-	const struct cairn_types *types = parse_on(CAIRN_LANG_PYTHON, "x86-64", "class S(BigEndianStructure):\n  _fields_ = [('a', c_int)]\n");
+	const struct cairn_types *types =
+		parse_on(CAIRN_LANG_PYTHON, "x86-64",
+			 "class S(BigEndianStructure):\n  _fields_ = [('a', c_int)]\n");
 	unsigned int swapped = 0;
 
 	for (uint32_t id = 1; id < cairn_types_count(types); id++)
@@ -235,14 +280,18 @@ static void python_byte_order(void **state)
 
 static void errors_have_line_column_and_caret(void **state)
 {
-	assert_refused(CAIRN_LANG_GO, "package p\ntype S struct {\n\tA uint8 uint8\n}\n", -EBADMSG,
-		       "test:3:10: expected the end of a field\n    \tA uint8 uint8\n    \t        ^");
+	assert_refused(
+		CAIRN_LANG_GO, "package p\ntype S struct {\n\tA uint8 uint8\n}\n", -EBADMSG,
+		"test:3:10: expected the end of a field\n    \tA uint8 uint8\n    \t        ^");
 	assert_refused(CAIRN_LANG_RUST, "#[repr(C)] struct S { a u8 }", -EBADMSG, "expected ':'");
-	assert_refused(CAIRN_LANG_RUST, "#[repr(>)] struct S { a: u8 }", -EBADMSG, "expected a name");
+	assert_refused(CAIRN_LANG_RUST, "#[repr(>)] struct S { a: u8 }", -EBADMSG,
+		       "expected a name");
 	assert_refused(CAIRN_LANG_JAVA, "@Type record E(int a", -EBADMSG, "the text ends");
-	assert_refused(CAIRN_LANG_JAVA, "class A { String s = \"x", -EBADMSG, "a string without an end");
+	assert_refused(CAIRN_LANG_JAVA, "class A { String s = \"x", -EBADMSG,
+		       "a string without an end");
 	assert_refused(CAIRN_LANG_RUST, "/* /* */", -EBADMSG, "a comment without an end");
-	assert_refused(CAIRN_LANG_PYTHON, "class S(Structure):\n  _fields_ = [('a')]\n", -EBADMSG, "expected ','");
+	assert_refused(CAIRN_LANG_PYTHON, "class S(Structure):\n  _fields_ = [('a')]\n", -EBADMSG,
+		       "expected ','");
 }
 
 /* What nests a million deep is refused and does not overflow the stack. */
@@ -272,7 +321,8 @@ static void nesting_has_an_end(void **state)
 		memcpy(text, cases[i].head, head);
 		for (size_t k = 0; k < N; k++)
 			memcpy(text + head + k * unit, cases[i].unit, unit);
-		int rc = cairn_consumer_parse(text, head + N * unit, "deep", cases[i].lang, cairn_abi_find("x86-64"), &none, NULL);
+		int rc = cairn_consumer_parse(text, head + N * unit, "deep", cases[i].lang,
+					      cairn_abi_find("x86-64"), &none, NULL);
 		cairn_consumer_free(none);
 		free(text);
 		assert_int_equal(rc, -ERANGE);
@@ -283,13 +333,15 @@ static void nesting_has_an_end(void **state)
 	FILE *out = open_memstream(&text, &size);
 	fputs("package p\n", out);
 	for (int i = 0; i < 100000; i++)
-		fprintf(out, "type S%d struct { A S%d; B [C%d]byte }\nconst C%d = C%d\n", i, i + 1, i, i, i + 1);
+		fprintf(out, "type S%d struct { A S%d; B [C%d]byte }\nconst C%d = C%d\n", i, i + 1,
+			i, i, i + 1);
 	fclose(out);
 	parse_on(CAIRN_LANG_GO, "x86-64", text);
 	assert_non_null(cairn_consumer_problem(f, 0));
 	free(text);
 }
 
+/* clang-format off */
 static const struct sample {
 	enum cairn_lang lang;
 	const char *text;
@@ -303,6 +355,7 @@ static const struct sample {
 	{CAIRN_LANG_PYTHON, "import ctypes\nN = 2\nclass S(ctypes.BigEndianStructure):\n  _pack_ = 1\n  _fields_ = [('a', c_int * N), ('b', "
 			    "c_long)]\nF = struct.Struct('<2I3s')\nclass B(Structure):\n  _fields_ = [('x', c_int, 3), ('y', nothing)]\n"},
 };
+/* clang-format on */
 
 static void any_prefix_is_read_or_refused(void **state)
 {
@@ -314,7 +367,8 @@ static void any_prefix_is_read_or_refused(void **state)
 
 			assert_non_null(text);
 			memcpy(text, samples[i].text, n);
-			int rc = cairn_consumer_parse(text, n, "cut", samples[i].lang, cairn_abi_find("x86-64"), &f, &err);
+			int rc = cairn_consumer_parse(text, n, "cut", samples[i].lang,
+						      cairn_abi_find("x86-64"), &f, &err);
 			free(text);
 			assert_true(rc == 0 || rc == -EBADMSG);
 			assert_true(rc == 0 || err.msg[0]);
@@ -330,8 +384,9 @@ static void failing_allocations_are_told(void **state)
 			struct cairn_err err = {0};
 
 			alloc_fail_at(n);
-			int rc = cairn_consumer_parse(samples[i].text, strlen(samples[i].text), "test", samples[i].lang,
-						     cairn_abi_find("x86-64"), &f, &err);
+			int rc = cairn_consumer_parse(samples[i].text, strlen(samples[i].text),
+						      "test", samples[i].lang,
+						      cairn_abi_find("x86-64"), &f, &err);
 			if (!alloc_fail_end()) {
 				assert_int_equal(rc, 0);
 				teardown(NULL);

@@ -43,7 +43,8 @@ static const uint8_t more_bytes[16] = {0xaa, 0xbb};
 /* Two threads, two mapped files, a stack in two segments that touch, memory that was not dumped. */
 static void build_small(struct core_builder *b)
 {
-	const uint64_t crashed[27] = {[U_RIP] = 0x401000, [U_RSP] = 0x7000}, other[27] = {[U_RIP] = 0x402000};
+	const uint64_t crashed[27] = {[U_RIP] = 0x401000, [U_RSP] = 0x7000},
+		       other[27] = {[U_RIP] = 0x402000};
 	cb_thread(b, 12, SIGSEGV, crashed);
 	cb_psinfo(b, 11, "server");
 	cb_siginfo(b, SIGSEGV, SEGV_MAPERR, 0x10);
@@ -51,8 +52,10 @@ static void build_small(struct core_builder *b)
 	cb_thread(b, 11, SIGSEGV, other);
 	cb_file(b, 0x401000, 0x403000, 0x1000, "/bin/server");
 	cb_file(b, 0x600000, 0x601000, 0, "/lib/gone.so (deleted)");
-	cb_memory(b, (struct cb_segment){0x7000, 0x20, PF_R | PF_W, stack_bytes, sizeof(stack_bytes)});
-	cb_memory(b, (struct cb_segment){0x7020, 0x100, PF_R | PF_W, more_bytes, sizeof(more_bytes)});
+	cb_memory(b,
+		  (struct cb_segment){0x7000, 0x20, PF_R | PF_W, stack_bytes, sizeof(stack_bytes)});
+	cb_memory(b,
+		  (struct cb_segment){0x7020, 0x100, PF_R | PF_W, more_bytes, sizeof(more_bytes)});
 	cb_memory(b, (struct cb_segment){0x401000, 0x2000, PF_R | PF_X, NULL, 0});
 	cb_memory(b, (struct cb_segment){0x9000, 0x1000, PF_R | PF_X, NULL, 0});
 	cb_finish(b);
@@ -244,7 +247,8 @@ static void read_own_maps(void)
 	while (n_mappings < MAX_MAPPINGS && fgets(line, sizeof(line), f)) {
 		struct mapping *m = &mappings[n_mappings++];
 		m->path[0] = 0;
-		assert_true(sscanf(line, "%lx-%lx %7s %lx %*s %*s %511[^\n]", &m->lo, &m->hi, m->flags, &m->off, m->path) >= 4);
+		assert_true(sscanf(line, "%lx-%lx %7s %lx %*s %*s %511[^\n]", &m->lo, &m->hi,
+				   m->flags, &m->off, m->path) >= 4);
 	}
 	fclose(f);
 }
@@ -257,7 +261,8 @@ static const void *copy_memory(uint64_t lo, size_t n)
 {
 	FILE *f = fopen("/proc/self/mem", "rb");
 	void *copy = malloc(n);
-	assert_true(f && copy && n_copies < MAX_MAPPINGS && fseeko(f, (off_t)lo, SEEK_SET) == 0 && fread(copy, 1, n, f) == n);
+	assert_true(f && copy && n_copies < MAX_MAPPINGS && fseeko(f, (off_t)lo, SEEK_SET) == 0 &&
+		    fread(copy, 1, n, f) == n);
 	fclose(f);
 	copies[n_copies++] = copy;
 	return copy;
@@ -279,8 +284,10 @@ static void dump_stack(struct core_builder *b, const struct mapping *m, uint64_t
 /* As the kernel does: the stack, and the first page of files; [vdso] whole. */
 static void dump_mapping(struct core_builder *b, const struct mapping *m, uint64_t sp)
 {
-	struct cb_segment s = {.lo = m->lo, .size = m->hi - m->lo,
-			       .flags = (m->flags[0] == 'r' ? PF_R : 0) | (m->flags[2] == 'x' ? PF_X : 0),
+	struct cb_segment s = {.lo = m->lo,
+			       .size = m->hi - m->lo,
+			       .flags = (m->flags[0] == 'r' ? PF_R : 0) |
+					(m->flags[2] == 'x' ? PF_X : 0),
 			       .data = (const void *)m->lo};
 	if (!strcmp(m->path, "[vdso]"))
 		s.n = s.size;
@@ -310,8 +317,11 @@ static bool holds_loaders_list(const struct mapping *m)
 /* As QEMU does: what may have been written to, without the names of files, or their first pages. */
 static void dump_mapping_unnamed(struct core_builder *b, const struct mapping *m, uint64_t sp)
 {
-	struct cb_segment s = {.lo = m->lo, .size = m->hi - m->lo, .flags = PF_R | (m->flags[2] == 'x' ? PF_X : 0)};
-	bool is_data = m->flags[0] == 'r' && m->flags[2] != 'x' && (m->off || m->path[0] != '/') && m->path[0] != '[';
+	struct cb_segment s = {.lo = m->lo,
+			       .size = m->hi - m->lo,
+			       .flags = PF_R | (m->flags[2] == 'x' ? PF_X : 0)};
+	bool is_data = m->flags[0] == 'r' && m->flags[2] != 'x' && (m->off || m->path[0] != '/') &&
+		       m->path[0] != '[';
 	if (is_stack(m, sp)) {
 		dump_stack(b, m, sp);
 		return;
@@ -325,7 +335,8 @@ static void dump_mapping_unnamed(struct core_builder *b, const struct mapping *m
 
 static void put_auxv(struct core_builder *b)
 {
-	const uint64_t desc[] = {AT_PHDR, getauxval(AT_PHDR), AT_EXECFN, getauxval(AT_EXECFN), AT_NULL, 0};
+	const uint64_t desc[] = {
+		AT_PHDR, getauxval(AT_PHDR), AT_EXECFN, getauxval(AT_EXECFN), AT_NULL, 0};
 	cb_note(b, NT_AUXV, desc, sizeof(desc));
 }
 
@@ -438,7 +449,9 @@ static void files_that_a_core_does_not_name_are_those_of_the_loaders_list(void *
 	}
 	/* Another file would have had another dynamic section in memory. A page of the file may be mapped twice. */
 	size_t n_changed = 0;
-	for (uint8_t *p = self.core.bytes; (p = memmem(p, self.core.n - (size_t)(p - self.core.bytes), _DYNAMIC, 64)); n_changed++)
+	for (uint8_t *p = self.core.bytes;
+	     (p = memmem(p, self.core.n - (size_t)(p - self.core.bytes), _DYNAMIC, 64));
+	     n_changed++)
 		p[offsetof(Elf64_Dyn, d_un)] ^= 1;
 	assert_true(n_changed > 0);
 	put_file(&w, "core", self.core.bytes, self.core.n);
@@ -487,7 +500,8 @@ static void a_cut_core_ends_with_its_reason_and_invents_no_frame(void **state)
 			n_ends[t->end]++;
 			most = t->n_frames > most ? t->n_frames : most;
 			for (size_t k = 1; k < t->n_frames; k++)
-				assert_int_equal(t->frames[k]->pc.v, (uint64_t)(uintptr_t)self.pcs[k]);
+				assert_int_equal(t->frames[k]->pc.v,
+						 (uint64_t)(uintptr_t)self.pcs[k]);
 		}
 		cairn_stacks_close(stacks);
 	}
@@ -507,7 +521,8 @@ static void a_file_with_another_build_id_is_not_taken(void **state)
 	/* In the dumped first pages: the note's name, "GNU", behind type 3. */
 	static const uint8_t head[] = {3, 0, 0, 0, 'G', 'N', 'U', 0};
 	size_t n_changed = 0;
-	for (uint8_t *p = self.core.bytes; (p = memmem(p, self.core.n - (size_t)(p - self.core.bytes), head, 8)); p += 8) {
+	for (uint8_t *p = self.core.bytes;
+	     (p = memmem(p, self.core.n - (size_t)(p - self.core.bytes), head, 8)); p += 8) {
 		p[8] ^= 1;
 		n_changed++;
 	}

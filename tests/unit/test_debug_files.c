@@ -25,8 +25,8 @@
 
 static const uint8_t code[64] = {0x55, 0x48, 0x89, 0xe5, 0xc3};
 static const char info[100] = "stands for DWARF";
-static const uint8_t id[20] = {0xab, 0xcd, 0xef, 1,  2,	 3,  4,	 5,  6,	 7,
-			       8,    9,	   10,	 11, 12, 13, 14, 15, 16, 17};
+static const uint8_t id[20] = {0xab, 0xcd, 0xef, 1,  2,  3,  4,  5,  6,  7,
+			       8,    9,    10,   11, 12, 13, 14, 15, 16, 17};
 static const uint8_t other_id[20] = {0xab, 0xcd, 0xef, 99};
 #define ID_PATH "dbg/.build-id/ab/cdef0102030405060708090a0b0c0d0e0f1011.debug"
 

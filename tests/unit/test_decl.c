@@ -51,7 +51,8 @@ static void assert_refused(const char *text, int code, const char *story)
 {
 	struct cairn_err err = {0};
 	struct cairn_decl *none = NULL;
-	int rc = cairn_decl_parse(text, strlen(text), "test.h", cairn_abi_find("i386"), &none, &err);
+	int rc =
+		cairn_decl_parse(text, strlen(text), "test.h", cairn_abi_find("i386"), &none, &err);
 
 	if (!rc)
 		cairn_decl_free(none);
@@ -65,8 +66,12 @@ static void constants_are_computed(void **state)
 	assert_size("struct s { char a[(1 << 4) | 3]; };", 19);
 	assert_size("enum { N = 5, M = N * 2 }; struct s { char a[M - 1]; };", 9);
 	assert_size("struct s { char a[sizeof(long) == 8 ? 3 : 4]; };", 3);
-	assert_size("struct t { char c; int m[4]; }; struct s { char a[__builtin_offsetof(struct t, m[2])]; };", 12);
-	assert_size("struct t { int x; char y; }; struct s { char a[(unsigned long)&((struct t *)0)->y]; };", 4);
+	assert_size("struct t { char c; int m[4]; }; struct s { char a[__builtin_offsetof(struct "
+		    "t, m[2])]; };",
+		    12);
+	assert_size("struct t { int x; char y; }; struct s { char a[(unsigned long)&((struct t "
+		    "*)0)->y]; };",
+		    4);
 	assert_size("struct s { char a[-1 > 0u ? 2 : 7]; };", 2);
 	assert_size("struct s { char a['a' == 97 && '\\n' == 012]; };", 1);
 	assert_size("struct s { char a[(unsigned char)300]; };", 44);
@@ -81,9 +86,13 @@ static void attributes_are_obeyed_wherever_they_stand(void **state)
 	assert_size("struct s { char c; int i __attribute__((packed)); };", 5);
 	assert_size("struct s { char c; int i __attribute__((aligned(16))); };", 32);
 	assert_size("typedef int a __attribute__((aligned(8))); struct s { char c; a i; };", 16);
-	assert_size("typedef int v4 __attribute__((vector_size(16))); struct s { char c; v4 v; };", 32);
-	assert_size("typedef int v __attribute__((vector_size(1024))); struct s { char c; v v; };", 2048);
-	assert_int_equal(size_on("aarch64", "typedef int v __attribute__((vector_size(1024))); struct s { char c; v v; };"), 1040);
+	assert_size("typedef int v4 __attribute__((vector_size(16))); struct s { char c; v4 v; };",
+		    32);
+	assert_size("typedef int v __attribute__((vector_size(1024))); struct s { char c; v v; };",
+		    2048);
+	assert_int_equal(size_on("aarch64", "typedef int v __attribute__((vector_size(1024))); "
+					    "struct s { char c; v v; };"),
+			 1040);
 	assert_size("struct s { char c; _Alignas(8) char d; };", 16);
 	assert_size("typedef unsigned w __attribute__((mode(DI))); struct s { w x; };", 8);
 	assert_size("#pragma pack(push, 2)\nstruct s { char c; int i; };\n#pragma pack(pop)\n", 6);
@@ -101,27 +110,33 @@ static void abis_differ(void **state)
 	assert_int_equal(size_on("x86-64", "struct s { char c; long double d; };"), 32);
 	assert_int_equal(size_on("bpf", "struct s { char c; long double d; };"), 16);
 	assert_int_equal(size_on("s390x", "struct s { char c; __int128 d; };"), 24);
-	assert_int_equal(size_on("windows-x64", "struct s { char c; long l; int i; void *x; };"), 24);
+	assert_int_equal(size_on("windows-x64", "struct s { char c; long l; int i; void *x; };"),
+			 24);
 }
 
 /* What GCC's and Clang's headers define for the compiler that has no such keyword. */
 static void keywords_of_one_compiler_are_names_for_another(void **state)
 {
-	assert_size("typedef float _Float32; typedef double _Float64; typedef long double _Float64x; struct s { _Float32 a; "
+	assert_size("typedef float _Float32; typedef double _Float64; typedef long double "
+		    "_Float64x; struct s { _Float32 a; "
 		    "_Float64x b; };",
 		    32);
-	assert_size("typedef __float128 _Float128; typedef _Complex float cf __attribute__((__mode__(__TC__)));"
+	assert_size("typedef __float128 _Float128; typedef _Complex float cf "
+		    "__attribute__((__mode__(__TC__)));"
 		    "struct s { char c; _Float128 a; cf b; };",
 		    64);
 	/* The typedef counts, not what the word is elsewhere. */
-	assert_int_equal(size_on("arm", "typedef double _Float128; struct s { char c; _Float128 a; };"), 16);
-	assert_size("typedef unsigned __int128 __uint128_t; struct s { char c; __uint128_t a; };", 32);
+	assert_int_equal(
+		size_on("arm", "typedef double _Float128; struct s { char c; _Float128 a; };"), 16);
+	assert_size("typedef unsigned __int128 __uint128_t; struct s { char c; __uint128_t a; };",
+		    32);
 	assert_size("typedef char __bf16; struct s { __bf16 a[3]; };", 3);
 }
 
 /* Sizes as by gcc 12 (x86-64, i386, s390x) and clang 19. */
 static void types_beyond_the_standard_s_are_as_the_compilers_have_them(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		const char *abi, *type;
 		unsigned int size; /* of struct { char c; TYPE t; }; 0: the ABI has none */
@@ -145,6 +160,7 @@ static void types_beyond_the_standard_s_are_as_the_compilers_have_them(void **st
 		{"riscv64", "_BitInt(129)", 0},		  {"bpf", "_BitInt(8)", 0},
 		{"windows-x64", "_BitInt(33)", 16},	  {"windows-x86", "_ExtInt(33) unsigned", 16},
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 		struct cairn_err err = {0};
@@ -156,30 +172,38 @@ static void types_beyond_the_standard_s_are_as_the_compilers_have_them(void **st
 			assert_int_equal(size_on(samples[i].abi, text), samples[i].size);
 			continue;
 		}
-		assert_int_equal(cairn_decl_parse(text, strlen(text), "t.h", cairn_abi_find(samples[i].abi), &d, &err), -EBADMSG);
+		assert_int_equal(cairn_decl_parse(text, strlen(text), "t.h",
+						  cairn_abi_find(samples[i].abi), &d, &err),
+				 -EBADMSG);
 		assert_non_null(strstr(err.msg, samples[i].abi));
 	}
 }
 
 static void bit_ints_have_bit_fields_of_their_width(void **state)
 {
-	const char *text = "struct s { _BitInt(17) a : 17; unsigned _BitInt(40) b : 24; _BitInt(8) c; };";
+	const char *text =
+		"struct s { _BitInt(17) a : 17; unsigned _BitInt(40) b : 24; _BitInt(8) c; };";
 	const struct cairn_types *types = parse_on("x86-64", text);
-	const struct cairn_type *s = cairn_types_get(types, cairn_decl_find(decl, CAIRN_T_STRUCT, "s"));
+	const struct cairn_type *s =
+		cairn_types_get(types, cairn_decl_find(decl, CAIRN_T_STRUCT, "s"));
 
 	assert_int_equal(s->size, 8);
 	assert_int_equal(s->members[1].bit_off, 17);
 	/* Which bits of its bytes are its value no one says, unless all of them are. */
 	assert_int_equal(cairn_types_get(types, s->members[0].type)->encoding, CAIRN_ENC_OPAQUE);
 	assert_int_equal(cairn_types_get(types, s->members[2].type)->encoding, CAIRN_ENC_SIGNED);
-	assert_string_equal(cairn_types_get(types, s->members[1].type)->name, "unsigned _BitInt(40)");
+	assert_string_equal(cairn_types_get(types, s->members[1].type)->name,
+			    "unsigned _BitInt(40)");
 	assert_size("struct s { char a[sizeof(3wb) + sizeof(70000uwb)]; };", 5);
-	assert_refused("struct s { _BitInt(17) a : 18; };", -EBADMSG, "a bit-field of 18 bits in a type of 17");
-	assert_refused("_BitInt(1) x;", -EBADMSG, "a _BitInt of 1 bits; on i386 it may have 2 to 8388608");
+	assert_refused("struct s { _BitInt(17) a : 18; };", -EBADMSG,
+		       "a bit-field of 18 bits in a type of 17");
+	assert_refused("_BitInt(1) x;", -EBADMSG,
+		       "a _BitInt of 1 bits; on i386 it may have 2 to 8388608");
 	assert_refused("_BitInt(8388609) x;", -EBADMSG, "8388609 bits");
 	assert_refused("long _BitInt(9) x;", -EBADMSG, "these words make no type");
 	assert_refused("_BitInt(9) _BitInt(9) x;", -EBADMSG, "these words make no type");
-	assert_refused("struct s { _Complex int x : 3; };", -EBADMSG, "a bit-field must have an integer type");
+	assert_refused("struct s { _Complex int x : 3; };", -EBADMSG,
+		       "a bit-field must have an integer type");
 	assert_refused("_Complex _Bool x;", -EBADMSG, "no _Complex of this type");
 	assert_refused("_Complex _Decimal32 x;", -EBADMSG, "no _Complex of this type");
 	assert_refused("_Complex void x;", -EBADMSG, "these words make no type");
@@ -198,7 +222,9 @@ static void strings_have_the_size_of_their_units(void **state)
 	assert_size("struct s { char a[sizeof(u\"\xc3\xa9\")]; };", 4);
 	assert_size("struct s { char a[sizeof(u\"\\U0001f600\")]; };", 6);
 	assert_size("struct s { char a[sizeof(U\"\xf0\x9f\x98\x80\")]; };", 8);
-	assert_size("struct s { char a[L'\\u00e9' == 0xe9 && L'\xc3\xa9' == 0xe9 && sizeof(u'a') == 2]; };", 1);
+	assert_size("struct s { char a[L'\\u00e9' == 0xe9 && L'\xc3\xa9' == 0xe9 && sizeof(u'a') "
+		    "== 2]; };",
+		    1);
 }
 
 /* Clang's answers; GCC's are the same where it knows the attribute, but for the alignment of unions. */
@@ -219,75 +245,113 @@ static void ms_struct_is_neither_microsoft_s_nor_system_v_s(void **state)
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 		char text[128];
 
-		snprintf(text, sizeof(text), "struct s { %s } __attribute__((ms_struct));", samples[i].members);
+		snprintf(text, sizeof(text), "struct s { %s } __attribute__((ms_struct));",
+			 samples[i].members);
 		const struct cairn_types *types = parse_on("i386", text);
-		const struct cairn_type *s = cairn_types_get(types, cairn_decl_find(decl, CAIRN_T_STRUCT, "s"));
+		const struct cairn_type *s =
+			cairn_types_get(types, cairn_decl_find(decl, CAIRN_T_STRUCT, "s"));
 
 		assert_int_equal(s->size, samples[i].size);
 		assert_int_equal(s->abi_align, samples[i].align);
 	}
-	assert_int_equal(size_on("i386", "#pragma pack(1)\nstruct s { short c : 14 __attribute__((aligned(4))); char d; } "
-					 "__attribute__((ms_struct));"), 3);
-	assert_int_equal(size_on("arm", "#pragma pack(1)\nstruct s { char a; _Alignas(32) int d; } __attribute__((ms_struct));"), 5);
-	assert_refused("struct s { _BitInt(65) a : 3; } __attribute__((ms_struct));", -EBADMSG, "aligned to none");
+	assert_int_equal(size_on("i386", "#pragma pack(1)\nstruct s { short c : 14 "
+					 "__attribute__((aligned(4))); char d; } "
+					 "__attribute__((ms_struct));"),
+			 3);
+	assert_int_equal(size_on("arm", "#pragma pack(1)\nstruct s { char a; _Alignas(32) int d; } "
+					"__attribute__((ms_struct));"),
+			 5);
+	assert_refused("struct s { _BitInt(65) a : 3; } __attribute__((ms_struct));", -EBADMSG,
+		       "aligned to none");
 }
 
 static void alignments_of_typedefs_are_obeyed_as_the_compilers_do(void **state)
 {
-	const char *low = "typedef long long low __attribute__((aligned(2))); struct s { char c; low x; };";
+	const char *low =
+		"typedef long long low __attribute__((aligned(2))); struct s { char c; low x; };";
 
 	assert_size(low, 10);
 	/* There a typedef can raise only; an array of it is another matter, for Clang. */
 	assert_int_equal(size_on("windows-x64", low), 16);
-	assert_int_equal(size_on("windows-x64", "typedef long long low __attribute__((aligned(2))); struct s { char c; low x[1]; };"), 10);
+	assert_int_equal(size_on("windows-x64",
+				 "typedef long long low __attribute__((aligned(2))); struct "
+				 "s { char c; low x[1]; };"),
+			 10);
 	assert_refused("typedef short high __attribute__((aligned(8))); high a[3];", -EBADMSG,
 		       "an array of elements of 2 bytes that are aligned to 8");
-	assert_refused("typedef struct { char c[12]; } t __attribute__((aligned(8))); int f(t x[]);", -EBADMSG, "12 bytes that are");
-	assert_size("typedef struct { char c[16]; } t __attribute__((aligned(8))); struct s { t x[2]; };", 32);
+	assert_refused(
+		"typedef struct { char c[12]; } t __attribute__((aligned(8))); int f(t x[]);",
+		-EBADMSG, "12 bytes that are");
+	assert_size("typedef struct { char c[16]; } t __attribute__((aligned(8))); struct s { t "
+		    "x[2]; };",
+		    32);
 }
 
 /* Sizes that clang gives. */
 static void arrays_are_as_long_as_their_initialisers(void **state)
 {
 	assert_size("static const char t[] = \"abc\"; struct s { char c[sizeof(t)]; };", 4);
-	assert_size("int t[] = {1, f(2, 3), 3,}, u[] = {4}; struct s { char c[sizeof(t) / sizeof(t[0])], d[sizeof(u)]; };", 7);
+	assert_size("int t[] = {1, f(2, 3), 3,}, u[] = {4}; struct s { char c[sizeof(t) / "
+		    "sizeof(t[0])], d[sizeof(u)]; };",
+		    7);
 	assert_size("int t[] = {[2 ... 9] = 1, 5}; struct s { char c[sizeof(t)]; };", 44);
 	assert_size("int t[][2] = {{1, 2}, {3}, [7] = {1}}; struct s { typeof(t) t; };", 64);
 	assert_size("struct s { char c[sizeof((char[]){1, 2, 3})]; };", 3);
 	/* Not counted here, and never 0. */
-	assert_refused("struct e { int a, b; } t[] = {1, 2, 3, 4}; struct s { char c[sizeof(t)]; };", -EBADMSG,
-		       "test.h:1:62: sizeof of a type whose size is not known here");
-	assert_refused("struct e { int a, b; } t[] = {1, 2, 3, 4}; struct s { typeof(t) c; };", -EBADMSG, "size of the member's type");
-	assert_refused("char t[] = {\"abc\"}; struct s { char c[sizeof(t)]; };", -EBADMSG, "not known here");
-	assert_refused("extern int t[]; struct s { char c[sizeof(t)]; };", -EBADMSG, "not known here");
-	assert_refused("struct f { int n; char t[]; }; struct s { char c[sizeof(((struct f *)0)->t)]; };", -EBADMSG, "not known here");
+	assert_refused(
+		"struct e { int a, b; } t[] = {1, 2, 3, 4}; struct s { char c[sizeof(t)]; };",
+		-EBADMSG, "test.h:1:62: sizeof of a type whose size is not known here");
+	assert_refused("struct e { int a, b; } t[] = {1, 2, 3, 4}; struct s { typeof(t) c; };",
+		       -EBADMSG, "size of the member's type");
+	assert_refused("char t[] = {\"abc\"}; struct s { char c[sizeof(t)]; };", -EBADMSG,
+		       "not known here");
+	assert_refused("extern int t[]; struct s { char c[sizeof(t)]; };", -EBADMSG,
+		       "not known here");
+	assert_refused(
+		"struct f { int n; char t[]; }; struct s { char c[sizeof(((struct f *)0)->t)]; };",
+		-EBADMSG, "not known here");
 	assert_refused("int t[] = {1, 2; struct s { int a; };", -EBADMSG, "expected '}'");
 	assert_refused("int t[] = {[1 ; };", -EBADMSG, "expected ']'");
-	assert_size("int f(a, b) int a; char b; { return a; } int n; struct s { char c[sizeof(n++)]; };", 4);
+	assert_size("int f(a, b) int a; char b; { return a; } int n; struct s { char "
+		    "c[sizeof(n++)]; };",
+		    4);
 }
 
 static void words_of_microsoft_are_known_on_windows(void **state)
 {
-	const char *text = "struct s { char c; unsigned __int64 a; __int8 b; int *__ptr32 p; int (__stdcall *f)(int __unaligned *); };"
+	const char *text = "struct s { char c; unsigned __int64 a; __int8 b; int *__ptr32 p; int "
+			   "(__stdcall *f)(int __unaligned *); };"
 			   "__forceinline int __cdecl g(void) { return 0; }";
 
 	assert_int_equal(size_on("windows-x64", text), 32);
 	assert_int_equal(size_on("windows-x86", text), 32);
-	assert_size("typedef long __int64; struct s { char c; __int64 a; int (__cdecl *f)(void); };", 24);
-	assert_int_equal(size_on("windows-x64", "__declspec(align(16)) struct s { int a; } *p;"), 16);
-	assert_int_equal(size_on("windows-x64", "struct s { char c; __declspec(align(16)) struct { int a; } in; };"), 32);
+	assert_size(
+		"typedef long __int64; struct s { char c; __int64 a; int (__cdecl *f)(void); };",
+		24);
+	assert_int_equal(size_on("windows-x64", "__declspec(align(16)) struct s { int a; } *p;"),
+			 16);
+	assert_int_equal(
+		size_on("windows-x64",
+			"struct s { char c; __declspec(align(16)) struct { int a; } in; };"),
+		32);
 }
 
 static void vectors_of_arm_s_headers_are_vectors(void **state)
 {
-	assert_int_equal(size_on("aarch64", "typedef __attribute__((neon_vector_type(8))) signed char v; struct s { char c; v x[2]; };"), 24);
-	assert_int_equal(size_on("aarch64", "typedef __attribute__((__neon_polyvector_type__(16))) unsigned char v; struct s { char c; v x; };"), 32);
-	assert_refused("typedef float m __attribute__((matrix_type(2, 2))); struct s { m x; };", -EBADMSG, "size of a matrix");
+	assert_int_equal(size_on("aarch64", "typedef __attribute__((neon_vector_type(8))) signed "
+					    "char v; struct s { char c; v x[2]; };"),
+			 24);
+	assert_int_equal(size_on("aarch64", "typedef __attribute__((__neon_polyvector_type__(16))) "
+					    "unsigned char v; struct s { char c; v x; };"),
+			 32);
+	assert_refused("typedef float m __attribute__((matrix_type(2, 2))); struct s { m x; };",
+		       -EBADMSG, "size of a matrix");
 }
 
 static void microsoft_s_anonymous_members_have_a_tag_or_a_typedef(void **state)
 {
-	const char *text = "typedef struct { int a; } t; struct u { short b; struct fwd; struct in { int c; }; t; struct u *p; };"
+	const char *text = "typedef struct { int a; } t; struct u { short b; struct fwd; struct in "
+			   "{ int c; }; t; struct u *p; };"
 			   "struct s { struct u; char d; };";
 
 	/* Elsewhere they declare nothing: u is { b, p }, s is { d }. */
@@ -295,7 +359,8 @@ static void microsoft_s_anonymous_members_have_a_tag_or_a_typedef(void **state)
 	assert_int_equal(size_on("x86-64", text), 1);
 	parse_on("windows-x64", text);
 	struct cairn_member m;
-	assert_true(cairn_types_member(cairn_decl_types(decl), cairn_decl_find(decl, CAIRN_T_STRUCT, "s"), "a", &m));
+	assert_true(cairn_types_member(cairn_decl_types(decl),
+				       cairn_decl_find(decl, CAIRN_T_STRUCT, "s"), "a", &m));
 	assert_int_equal(m.bit_off, 64);
 }
 
@@ -303,7 +368,8 @@ static void declarators_read_as_in_c(void **state)
 {
 	const struct cairn_types *types =
 		parse_on("x86-64", "struct s { const char *const (*table[4])(int, char *); };");
-	const struct cairn_type *s = cairn_types_get(types, cairn_decl_find(decl, CAIRN_T_STRUCT, "s"));
+	const struct cairn_type *s =
+		cairn_types_get(types, cairn_decl_find(decl, CAIRN_T_STRUCT, "s"));
 	char text[128];
 
 	cairn_types_declare(types, s->members[0].type, "table", text, sizeof(text));
@@ -325,23 +391,32 @@ static void what_has_no_layout_is_skipped(void **state)
 static void errors_point_at_the_place(void **state)
 {
 	assert_refused("struct a {\n\tint x\n};\n", -EBADMSG, "test.h:3:1: expected ';'");
-	assert_refused("# 7 \"other.h\"\nint y[;\n", -EBADMSG, "other.h:7:7: expected an expression\n    int y[;\n          ^");
-	assert_refused("struct s { struct s x; };", -EBADMSG, "test.h:1:21: struct s is not complete here: its size is not known");
+	assert_refused("# 7 \"other.h\"\nint y[;\n", -EBADMSG,
+		       "other.h:7:7: expected an expression\n    int y[;\n          ^");
+	assert_refused("struct s { struct s x; };", -EBADMSG,
+		       "test.h:1:21: struct s is not complete here: its size is not known");
 	assert_refused("struct s { void x; };", -EBADMSG, "size of the member's type is not known");
-	assert_refused("union u { int x; union u v[2]; };", -EBADMSG, "elements whose size is not known");
-	assert_refused("struct s { int x; struct { int y; } z; long x; };", -EBADMSG, "test.h:1:45: a second member of this name");
-	assert_refused("struct s { int a[]; int b; };", -EBADMSG, "test.h:1:16: a flexible array that is not the last member");
-	assert_refused("struct s { int x; }; struct s { int y; };", -EBADMSG, "defined a second time");
+	assert_refused("union u { int x; union u v[2]; };", -EBADMSG,
+		       "elements whose size is not known");
+	assert_refused("struct s { int x; struct { int y; } z; long x; };", -EBADMSG,
+		       "test.h:1:45: a second member of this name");
+	assert_refused("struct s { int a[]; int b; };", -EBADMSG,
+		       "test.h:1:16: a flexible array that is not the last member");
+	assert_refused("struct s { int x; }; struct s { int y; };", -EBADMSG,
+		       "defined a second time");
 	assert_refused("struct s { __int128 x; };", -EBADMSG, "i386 has no __int128");
-	assert_refused("struct s { int x : 40; };", -EBADMSG, "a bit-field of 40 bits in a type of 32");
+	assert_refused("struct s { int x : 40; };", -EBADMSG,
+		       "a bit-field of 40 bits in a type of 32");
 	assert_refused("struct s { int x __attribute__((aligned(3))); };", -EBADMSG, "power of 2");
 	assert_refused("int x[1 / 0];", -EBADMSG, "division by 0");
 	assert_refused("char x[-1];", -EBADMSG, "cannot have -1 elements");
 	assert_refused("#include <stdio.h>\n", -EBADMSG, "preprocessor");
-	assert_refused("_Static_assert(sizeof(long) == 8, \"LP64\");", -EBADMSG, "does not hold on i386");
+	assert_refused("_Static_assert(sizeof(long) == 8, \"LP64\");", -EBADMSG,
+		       "does not hold on i386");
 	assert_refused("int f(void) { {", -EBADMSG, "not closed");
 	assert_refused("/* endless", -EBADMSG, "without an end");
-	assert_refused("struct { char a[1UL << 31]; char b[1ULL << 40]; char c[1ULL << 40]; } x;", -ERANGE, "2^40");
+	assert_refused("struct { char a[1UL << 31]; char b[1ULL << 40]; char c[1ULL << 40]; } x;",
+		       -ERANGE, "2^40");
 }
 
 /* @n times @what. */
@@ -358,14 +433,16 @@ static char *repeat(const char *what, size_t n, const char *end)
 
 static void endless_nesting_is_an_error(void **state)
 {
-	static const char *const deep[] = {"struct { ", "int (", "typedef char x[sizeof(", "int x = (int)(", "enum { A = (",
-					   "int f(int (", "typeof("};
+	static const char *const deep[] = {
+		"struct { ",   "int (",  "typedef char x[sizeof(", "int x = (int)(", "enum { A = (",
+		"int f(int (", "typeof("};
 	for (size_t i = 0; i < sizeof(deep) / sizeof(deep[0]); i++) {
 		char *text = repeat(deep[i], 300000, ";");
 		struct cairn_decl *none;
 		struct cairn_err err = {0};
 
-		assert_true(cairn_decl_parse(text, strlen(text), "deep.h", cairn_abi_find("x86-64"), &none, &err) < 0);
+		assert_true(cairn_decl_parse(text, strlen(text), "deep.h", cairn_abi_find("x86-64"),
+					     &none, &err) < 0);
 		assert_true(err.msg[0]);
 		free(text);
 	}
@@ -388,7 +465,8 @@ static void a_chain_of_typedefs_ends(void **state)
 
 	for (int i = 1; i < 100000; i++)
 		at += sprintf(at, "typedef t%d t%d;\n", i - 1, i);
-	assert_int_equal(cairn_decl_parse(text, (size_t)(at - text), "chain.h", cairn_abi_find("x86-64"), &none, &err),
+	assert_int_equal(cairn_decl_parse(text, (size_t)(at - text), "chain.h",
+					  cairn_abi_find("x86-64"), &none, &err),
 			 -ERANGE);
 	assert_non_null(strstr(err.msg, "chain.h:1001:"));
 	free(text);
@@ -399,16 +477,19 @@ static const char everything[] =
 	"typedef unsigned char u8; typedef u8 v8 __attribute__((vector_size(8)));\n"
 	"enum e { A = -1, B = 'x', C = sizeof(u8) << 2 };\n"
 	"#pragma pack(push, label, 2)\n"
-	"struct s { u8 a : 3, : 0; enum e e; union { int i; float _Complex f; }; int (*f)(struct s *, ...); v8 v[2]; }\n"
+	"struct s { u8 a : 3, : 0; enum e e; union { int i; float _Complex f; }; int (*f)(struct s "
+	"*, ...); v8 v[2]; }\n"
 	"\t__attribute__((aligned(8), unknown(1, (2)))) *p = 0, *q;\n"
 	"#pragma pack(pop, label)\n"
 	"static inline int f(int a[static 3]) { return a[0] ? '}' : \"{\"[1]; }\n"
 	"_Static_assert(__builtin_offsetof(struct s, e) == 2 || 1, \"\");\n"
 	"__typeof__(((struct s *)0)->v[1]) w; extern char q[];\n"
-	"typedef float _Float32; unsigned _BitInt(17) bi; _Complex int ci; typedef int tf __attribute__((mode(DI)));\n"
+	"typedef float _Float32; unsigned _BitInt(17) bi; _Complex int ci; typedef int tf "
+	"__attribute__((mode(DI)));\n"
 	"char text[sizeof(\"\\u00e9\\n\" L\"\\x1\")]; double h[sizeof(1.5f16 + 3uwb)];\n"
 	"struct m { long long a : 3; int : 0; } __attribute__((ms_struct));\n"
-	"char l[] = \"x\", l2[] = {[3 ... 4] = 1, (2, 3)}; int old(a) int a; { } struct n { char c[sizeof(l2) + sizeof((int[]){1})]; };\n"
+	"char l[] = \"x\", l2[] = {[3 ... 4] = 1, (2, 3)}; int old(a) int a; { } struct n { char "
+	"c[sizeof(l2) + sizeof((int[]){1})]; };\n"
 	"__declspec(align(8)) struct o { int (__cdecl *f)(void); };\n";
 
 static void text_cut_anywhere_is_harmless(void **state)
@@ -436,7 +517,8 @@ static void text_with_flipped_bits_is_harmless(void **state)
 
 		memcpy(copy, everything, sizeof(copy));
 		copy[i / 8] = (char)(copy[i / 8] ^ 1 << i % 8);
-		if (!cairn_decl_parse(copy, sizeof(copy) - 1, "bits.h", cairn_abi_find("arm"), &d, NULL))
+		if (!cairn_decl_parse(copy, sizeof(copy) - 1, "bits.h", cairn_abi_find("arm"), &d,
+				      NULL))
 			cairn_decl_free(d);
 	}
 }
@@ -450,7 +532,8 @@ static void every_failed_allocation_is_reported(void **state)
 		struct cairn_decl *d = NULL;
 
 		alloc_fail_at(n);
-		int rc = cairn_decl_parse(everything, sizeof(everything) - 1, "mem.h", cairn_abi_find("x86-64"), &d, &err);
+		int rc = cairn_decl_parse(everything, sizeof(everything) - 1, "mem.h",
+					  cairn_abi_find("x86-64"), &d, &err);
 		bool failed = alloc_fail_end();
 		if (!rc)
 			cairn_decl_free(d);
@@ -465,7 +548,8 @@ static void every_failed_allocation_is_reported(void **state)
 
 static void preprocessor_is_asked_for_when_it_is_needed(void **state)
 {
-	static const char no[] = "# 1 \"a\"\n#pragma pack(1)\nint x;\n", yes[] = "int x;\n #  include <a.h>\n";
+	static const char no[] = "# 1 \"a\"\n#pragma pack(1)\nint x;\n",
+			  yes[] = "int x;\n #  include <a.h>\n";
 
 	assert_false(cairn_decl_needs_preprocessor(no, strlen(no)));
 	assert_true(cairn_decl_needs_preprocessor(yes, strlen(yes)));

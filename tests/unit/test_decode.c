@@ -59,7 +59,8 @@ static char *decoded(const struct cairn_decode *d, const void *bytes, size_t n)
 {
 	char buf[CAIRN_TEXT_OUT_MIN];
 	struct text text = {0};
-	struct cairn_text_out out = {.buf = buf, .size = sizeof(buf), .flush = add_text, .ctx = &text};
+	struct cairn_text_out out = {
+		.buf = buf, .size = sizeof(buf), .flush = add_text, .ctx = &text};
 	/* Of exactly this size: a sanitizer sees what is read beyond it. */
 	void *copy = malloc(n ? n : 1);
 
@@ -70,8 +71,8 @@ static char *decoded(const struct cairn_decode *d, const void *bytes, size_t n)
 	return text.p;
 }
 
-static void assert_decodes(const struct parsed *p, struct cairn_value_opts opts, const void *bytes, size_t n,
-			   const char *expected)
+static void assert_decodes(const struct parsed *p, struct cairn_value_opts opts, const void *bytes,
+			   size_t n, const char *expected)
 {
 	struct cairn_err err = {0};
 	struct cairn_decode *d;
@@ -85,11 +86,15 @@ static void assert_decodes(const struct parsed *p, struct cairn_value_opts opts,
 	cairn_decode_free(d);
 }
 
-#define JSON {.style = CAIRN_VALUE_JSON}
+#define JSON                                                                                       \
+	{                                                                                          \
+		.style = CAIRN_VALUE_JSON                                                          \
+	}
 
 static void bit_fields_of_either_byte_order(void **state)
 {
-	static const char text[] = "struct s { unsigned a : 3; int b : 5; unsigned long long c : 40; short d; };";
+	static const char text[] =
+		"struct s { unsigned a : 3; int b : 5; unsigned long long c : 40; short d; };";
 	/* What GCC stores for {5, -3, 0x123456789a, -2} on x86-64 and on s390x. */
 	static const uint8_t little[] = {0xed, 0x9a, 0x78, 0x56, 0x34, 0x12, 0xfe, 0xff};
 	static const uint8_t big[] = {0xbd, 0x12, 0x34, 0x56, 0x78, 0x9a, 0xff, 0xfe};
@@ -97,32 +102,43 @@ static void bit_fields_of_either_byte_order(void **state)
 
 	assert_decodes(&le, (struct cairn_value_opts)JSON, little, sizeof(little),
 		       "{\"a\":5,\"b\":-3,\"c\":78187493530,\"d\":-2}");
-	assert_decodes(&be, (struct cairn_value_opts){.style = CAIRN_VALUE_JSON, .big_endian = true}, big, sizeof(big),
-		       "{\"a\":5,\"b\":-3,\"c\":78187493530,\"d\":-2}");
+	assert_decodes(&be,
+		       (struct cairn_value_opts){.style = CAIRN_VALUE_JSON, .big_endian = true},
+		       big, sizeof(big), "{\"a\":5,\"b\":-3,\"c\":78187493530,\"d\":-2}");
 	cairn_decl_free(le.decl);
 	cairn_decl_free(be.decl);
 }
 
 static void numbers_of_big_endian_machines(void **state)
 {
-	struct parsed p = parse("struct s { short a; unsigned b; double c; float d[2]; _Bool e; __int128 f; long double g; };",
+	struct parsed p = parse("struct s { short a; unsigned b; double c; float d[2]; _Bool e; "
+				"__int128 f; long double g; };",
 				"s390x");
-	static const uint8_t bytes[] = {0xff, 0xfe, 0, 0, 0, 0, 1, 0, 0x3f, 0xf8, 0, 0, 0, 0, 0, 0,
-					0x3f, 0x80, 0, 0, 0xc0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
-					0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xf9,
-					0x40, 0x00, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+	static const uint8_t bytes[] = {
+		0xff, 0xfe, 0,    0,    0,    0,    1,    0,    0x3f, 0xf8, 0,    0,    0,
+		0,    0,    0,    0x3f, 0x80, 0,    0,    0xc0, 0,    0,    0,    1,    0,
+		0,    0,    0,    0,    0,    0,    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xf9, 0x40, 0x00, 0x80, 0,
+		0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0};
 
-	assert_decodes(&p, (struct cairn_value_opts){.style = CAIRN_VALUE_JSON, .big_endian = true, .long_double = CAIRN_LONG_DOUBLE_QUAD}, bytes,
-		       sizeof(bytes), "{\"a\":-2,\"b\":256,\"c\":1.5,\"d\":[1,-2],\"e\":true,\"f\":-7,\"g\":3}");
+	assert_decodes(&p,
+		       (struct cairn_value_opts){.style = CAIRN_VALUE_JSON,
+						 .big_endian = true,
+						 .long_double = CAIRN_LONG_DOUBLE_QUAD},
+		       bytes, sizeof(bytes),
+		       "{\"a\":-2,\"b\":256,\"c\":1.5,\"d\":[1,-2],\"e\":true,\"f\":-7,\"g\":3}");
 	cairn_decl_free(p.decl);
 }
 
 /* Every length from nothing to whole gives text that ends, and what is missing is said to be. */
 static void a_record_may_be_cut_at_every_byte(void **state)
 {
-	struct parsed p = parse("struct s { int a; struct { char t[4]; short n[3]; } in[2]; unsigned b : 9;"
-				" union { long l; char c; } u; char tail[]; };", "x86-64");
-	struct cairn_value_opts opts = {.size = sizeof(opts), .style = CAIRN_VALUE_JSON, .padding = true};
+	struct parsed p =
+		parse("struct s { int a; struct { char t[4]; short n[3]; } in[2]; unsigned b : 9;"
+		      " union { long l; char c; } u; char tail[]; };",
+		      "x86-64");
+	struct cairn_value_opts opts = {
+		.size = sizeof(opts), .style = CAIRN_VALUE_JSON, .padding = true};
 	uint8_t bytes[80];
 	struct cairn_decode *d;
 
@@ -131,9 +147,11 @@ static void a_record_may_be_cut_at_every_byte(void **state)
 	for (size_t n = 0; n <= sizeof(bytes); n++) {
 		char *text = decoded(d, bytes, n);
 		bool whole = n >= cairn_decode_size(d);
-		assert_true(n == 0 ? !strcmp(text, "null") : text[0] == '{' && text[strlen(text) - 1] == '}');
+		assert_true(n == 0 ? !strcmp(text, "null")
+				   : text[0] == '{' && text[strlen(text) - 1] == '}');
 		assert_int_equal(strstr(text, "null") == NULL, whole);
-		assert_int_equal(cairn_decode_check(d, n, CAIRN_RECORD_EXACT, NULL), whole ? 0 : -EBADMSG);
+		assert_int_equal(cairn_decode_check(d, n, CAIRN_RECORD_EXACT, NULL),
+				 whole ? 0 : -EBADMSG);
 		free(text);
 	}
 	cairn_decode_free(d);
@@ -142,7 +160,8 @@ static void a_record_may_be_cut_at_every_byte(void **state)
 
 static void lengths_are_those_of_ring_and_perf_buffers(void **state)
 {
-	struct parsed plain = parse("struct s { unsigned pid; char file[256]; char comm[16]; };", "bpf");
+	struct parsed plain =
+		parse("struct s { unsigned pid; char file[256]; char comm[16]; };", "bpf");
 	/* The flexible array begins in the padding at the end: sizeof is 8, and 6 are enough. */
 	struct parsed flexible = parse("struct s { int n; short k; char text[]; };", "bpf");
 	struct cairn_err err = {0};
@@ -166,7 +185,8 @@ static void lengths_are_those_of_ring_and_perf_buffers(void **state)
 	assert_int_equal(cairn_decode_check(d, 600, CAIRN_RECORD_EXACT, NULL), 0);
 	assert_int_equal(cairn_decode_check(d, 5, CAIRN_RECORD_EXACT, NULL), -EBADMSG);
 	cairn_decode_free(d);
-	assert_decodes(&flexible, (struct cairn_value_opts){0}, "\1\0\0\0\2\0hello", 11, "{.n = 1, .k = 2, .text = \"hello\"}");
+	assert_decodes(&flexible, (struct cairn_value_opts){0}, "\1\0\0\0\2\0hello", 11,
+		       "{.n = 1, .k = 2, .text = \"hello\"}");
 	cairn_decl_free(plain.decl);
 	cairn_decl_free(flexible.decl);
 }
@@ -174,16 +194,21 @@ static void lengths_are_those_of_ring_and_perf_buffers(void **state)
 static void one_arm_of_a_union_is_shown_as_another_member_says(void **state)
 {
 	struct parsed p = parse("enum kind { K_TCP = 6, K_UDP = 17 };"
-				"struct s { union { short first; char x; }; enum kind kind; struct { union { int tcp; unsigned char udp[4]; } l4; } p[2];"
-				" enum kind of; union { int tcp; unsigned char udp[4]; } l4; };", "x86-64");
-	static const struct cairn_value_arm always[] = {{.of = "", .arm = "first"}, {.of = "l4", .arm = "tcp"}};
-	static const struct cairn_value_arm by_kind[] = {{.of = "l4", .arm = "tcp", .when = "of", .value = "K_TCP"},
-							 {.of = "l4", .arm = "udp", .when = "of", .value = "17"}};
+				"struct s { union { short first; char x; }; enum kind kind; struct "
+				"{ union { int tcp; unsigned char udp[4]; } l4; } p[2];"
+				" enum kind of; union { int tcp; unsigned char udp[4]; } l4; };",
+				"x86-64");
+	static const struct cairn_value_arm always[] = {{.of = "", .arm = "first"},
+							{.of = "l4", .arm = "tcp"}};
+	static const struct cairn_value_arm by_kind[] = {
+		{.of = "l4", .arm = "tcp", .when = "of", .value = "K_TCP"},
+		{.of = "l4", .arm = "udp", .when = "of", .value = "17"}};
 	static const uint32_t words[] = {1, 6, 2, 3, 17, 0x04030201};
 	struct cairn_value_opts o = {.style = CAIRN_VALUE_JSON, .arms = always, .n_arms = 2};
 
 	assert_decodes(&p, o, words, sizeof(words),
-		       "{\"first\":1,\"kind\":\"K_TCP\",\"p\":[{\"l4\":{\"tcp\":2}},{\"l4\":{\"tcp\":3}}],\"of\":\"K_UDP\","
+		       "{\"first\":1,\"kind\":\"K_TCP\",\"p\":[{\"l4\":{\"tcp\":2}},{\"l4\":{"
+		       "\"tcp\":3}}],\"of\":\"K_UDP\","
 		       "\"l4\":{\"tcp\":67305985}}");
 	/* In p[] there is no member "of": the choice is refused rather than half made. */
 	struct cairn_err err = {0};
@@ -195,8 +220,10 @@ static void one_arm_of_a_union_is_shown_as_another_member_says(void **state)
 	cairn_decl_free(p.decl);
 
 	p = parse("enum kind { K_TCP = 6, K_UDP = 17 };"
-		  "struct s { union { int tcp; unsigned char udp[4]; } l4; enum kind of : 5; };", "x86-64");
-	static const uint8_t tcp[8] = {1, 2, 3, 4, 6}, udp[8] = {1, 2, 3, 4, 17}, other[8] = {1, 2, 3, 4, 9};
+		  "struct s { union { int tcp; unsigned char udp[4]; } l4; enum kind of : 5; };",
+		  "x86-64");
+	static const uint8_t tcp[8] = {1, 2, 3, 4, 6}, udp[8] = {1, 2, 3, 4, 17},
+			     other[8] = {1, 2, 3, 4, 9};
 	assert_decodes(&p, o, tcp, 8, "{\"l4\":{\"tcp\":67305985},\"of\":\"K_TCP\"}");
 	assert_decodes(&p, o, udp, 8, "{\"l4\":{\"udp\":[1,2,3,4]},\"of\":\"K_UDP\"}");
 	assert_decodes(&p, o, other, 8, "{\"l4\":{\"<l4>\":\"01020304\"},\"of\":9}");
@@ -220,11 +247,14 @@ static void bytes_of_no_member_are_shown_on_request(void **state)
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(i + 1);
 	bytes[0] = 'c';
-	assert_decodes(&p, (struct cairn_value_opts){.style = CAIRN_VALUE_JSON, .padding = true}, bytes, sizeof(bytes),
-		       "{\"c\":\"c\",\"<padding 1>\":\"02030405060708\",\"l\":1157159078456920585,\"i\":336794129,"
+	assert_decodes(&p, (struct cairn_value_opts){.style = CAIRN_VALUE_JSON, .padding = true},
+		       bytes, sizeof(bytes),
+		       "{\"c\":\"c\",\"<padding "
+		       "1>\":\"02030405060708\",\"l\":1157159078456920585,\"i\":336794129,"
 		       "\"<padding 20>\":\"15161718\"}");
 	assert_decodes(&p, (struct cairn_value_opts){.padding = true}, bytes, 9,
-		       "{.c = 'c', <padding 1> = 02030405060708, .l = <cut off>, .i = <cut off>, <padding 20> = <cut off>}");
+		       "{.c = 'c', <padding 1> = 02030405060708, .l = <cut off>, .i = <cut off>, "
+		       "<padding 20> = <cut off>}");
 	cairn_decl_free(p.decl);
 }
 
@@ -237,7 +267,8 @@ static void *run_many(void *ctx)
 
 	for (int i = 0; i < 20000; i++) {
 		struct cairn_text_out out = {.buf = buf, .size = sizeof(buf)};
-		if (cairn_decode_run(ctx, bytes, sizeof(bytes), &out) || out.n != 16 || memcmp(buf, "{\"a\":1,\"t\":\"ab\"}", 16))
+		if (cairn_decode_run(ctx, bytes, sizeof(bytes), &out) || out.n != 16 ||
+		    memcmp(buf, "{\"a\":1,\"t\":\"ab\"}", 16))
 			return ctx;
 	}
 	return NULL;
@@ -327,14 +358,16 @@ static int on_entry(void *ctx, const struct cairn_bpfmap_entry *e)
 
 	for (uint32_t i = 1; i < e->n_value; i++)
 		assert_int_equal(e->value[i], e->value[0]);
-	snprintf(s->text + n, sizeof(s->text) - n, "%c%u ", e->n_value ? e->value[0] : '-', e->n_value);
+	snprintf(s->text + n, sizeof(s->text) - n, "%c%u ", e->n_value ? e->value[0] : '-',
+		 e->n_value);
 	if (s->ring && s->runs_to)
 		s->ring->consumer = s->runs_to;
 	s->runs_to = 0;
 	return 0;
 }
 
-static int peek(struct ring_image *r, struct seen *s, struct cairn_bpfmap_stats *stats, struct cairn_err *err)
+static int peek(struct ring_image *r, struct seen *s, struct cairn_bpfmap_stats *stats,
+		struct cairn_err *err)
 {
 	*stats = (struct cairn_bpfmap_stats){0};
 	s->text[0] = 0;
@@ -398,7 +431,8 @@ static void positions_and_lengths_that_make_no_sense_are_errors(void **state)
 	struct seen s = {0};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct ring_image r = {.consumer = cases[i].consumer, .producer = cases[i].producer};
+		struct ring_image r = {.consumer = cases[i].consumer,
+				       .producer = cases[i].producer};
 		struct cairn_err err = {0};
 		memcpy(r.data, &cases[i].n, 4);
 		assert_int_equal(peek(&r, &s, &stats, &err), -EBADMSG);
@@ -413,7 +447,8 @@ static void positions_and_lengths_that_make_no_sense_are_errors(void **state)
 
 static int make_plan(void *ctx)
 {
-	static const struct cairn_value_arm arms[] = {{.of = "u", .arm = "i", .when = "k", .value = "A"}};
+	static const struct cairn_value_arm arms[] = {
+		{.of = "u", .arm = "i", .when = "k", .value = "A"}};
 	struct cairn_value_opts opts = {.size = sizeof(opts), .arms = arms, .n_arms = 1};
 	const struct parsed *p = ctx;
 	struct cairn_err err = {0};
@@ -428,7 +463,8 @@ static int make_plan(void *ctx)
 
 static void no_memory_is_an_error_at_every_allocation(void **state)
 {
-	struct parsed p = parse("enum e { A, B }; struct s { enum e k; float f[3]; struct { int x; } in[2]; union { int i; float g; } u; };",
+	struct parsed p = parse("enum e { A, B }; struct s { enum e k; float f[3]; struct { int x; "
+				"} in[2]; union { int i; float g; } u; };",
 				"x86-64");
 
 	unsigned int n = 1;

@@ -24,7 +24,8 @@ static const char source[] =
 	"	c->next = next; c->i1 = i1; c->i2 = i2; c->n1 = n1; c->n2 = n2;\n"
 	"	return c;\n"
 	"}\n"
-	"__attribute__((noipa)) struct change *changes(const char *a, const char *b, long i1, long i2)\n"
+	"__attribute__((noipa)) struct change *changes(const char *a, const char *b, long i1, long "
+	"i2)\n"
 	"{\n"
 	"	struct change *c = 0, *x;\n"
 	"	long l1, l2;\n"
@@ -56,7 +57,8 @@ static const char source[] =
 	"}\n";
 
 /* Arguments n1 and n2 at add()'s copy in a function; false: there is no compiler. */
-static bool arguments(const char *options, const char *container, struct cairn_location ret[2], int64_t values[2])
+static bool arguments(const char *options, const char *container, struct cairn_location ret[2],
+		      int64_t values[2])
 {
 	struct workspace w;
 	struct cairn_binary *bin;
@@ -104,7 +106,8 @@ static void a_difference_is_not_believed_to_be_constant(void **state)
 				/* Another compiler may describe it rightly. */
 				assert_true(loc[k].pieces->steps->op != CAIRN_LOC_CONST);
 			else
-				assert_true(loc[k].why == CAIRN_UNAVAIL_STALE || loc[k].why == CAIRN_UNAVAIL_OPTIMISED_OUT);
+				assert_true(loc[k].why == CAIRN_UNAVAIL_STALE ||
+					    loc[k].why == CAIRN_UNAVAIL_OPTIMISED_OUT);
 	}
 }
 

@@ -41,7 +41,8 @@ static int build_table(struct sample *s, enum unwind_belief belief)
 }
 
 /* A file with one function, or two: the second one at @second, and rows for neither. */
-static void open_functions(struct sample *s, const uint8_t *code, size_t n_code, size_t second, const uint8_t *program, size_t n)
+static void open_functions(struct sample *s, const uint8_t *code, size_t n_code, size_t second,
+			   const uint8_t *program, size_t n)
 {
 	size_t size;
 	*s = (struct sample){.b = eb_new(ET_DYN)};
@@ -49,16 +50,23 @@ static void open_functions(struct sample *s, const uint8_t *code, size_t n_code,
 	frames_fde_eh(&s->f, FRAME, cie, TEXT, second, program, n);
 	if (second < n_code)
 		frames_fde_eh(&s->f, FRAME, cie, TEXT + second, n_code - second, NULL, 0);
-	eb_load(s->b, eb_section(s->b, (struct eb_section){.name = ".text", .flags = SHF_ALLOC | SHF_EXECINSTR, .addr = TEXT,
-							   .data = code, .size = n_code}));
-	eb_section(s->b, (struct eb_section){.name = ".eh_frame", .flags = SHF_ALLOC, .addr = FRAME, .data = s->f.bytes,
+	eb_load(s->b, eb_section(s->b, (struct eb_section){.name = ".text",
+							   .flags = SHF_ALLOC | SHF_EXECINSTR,
+							   .addr = TEXT,
+							   .data = code,
+							   .size = n_code}));
+	eb_section(s->b, (struct eb_section){.name = ".eh_frame",
+					     .flags = SHF_ALLOC,
+					     .addr = FRAME,
+					     .data = s->f.bytes,
 					     .size = s->f.n});
 	uint8_t *bytes = eb_finish(s->b, &size);
 	assert_int_equal(binary_open_mem(bytes, size, "sample", &s->bin, &s->err), 0);
 	assert_int_equal(cfi_open(s->bin, &s->cfi, &s->err), 0);
 }
 
-static void open_function(struct sample *s, const uint8_t *code, size_t n_code, const uint8_t *program, size_t n)
+static void open_function(struct sample *s, const uint8_t *code, size_t n_code,
+			  const uint8_t *program, size_t n)
 {
 	open_functions(s, code, n_code, n_code, program, n);
 }
@@ -67,10 +75,12 @@ static void make(struct sample *s, enum unwind_belief belief)
 {
 	free(s->table);
 	assert_int_equal(build_table(s, belief), 0);
-	assert_int_equal(unwind_table_open(s->table, s->size, "sample", "table", &s->t, &s->err), 0);
+	assert_int_equal(unwind_table_open(s->table, s->size, "sample", "table", &s->t, &s->err),
+			 0);
 }
 
-static void table_of(struct sample *s, const uint8_t *code, size_t n_code, const uint8_t *program, size_t n)
+static void table_of(struct sample *s, const uint8_t *code, size_t n_code, const uint8_t *program,
+		     size_t n)
 {
 	open_function(s, code, n_code, program, n);
 	make(s, UNWIND_PROVED);
@@ -91,13 +101,15 @@ static const struct cairn_unwind_rule *row(const struct sample *s, uint64_t off)
 }
 
 /* The CFA is at rsp + @cfa, and @reg is lost or the caller's. */
-static void assert_row(const struct sample *s, uint64_t off, int cfa, unsigned int reg, bool is_lost)
+static void assert_row(const struct sample *s, uint64_t off, int cfa, unsigned int reg,
+		       bool is_lost)
 {
 	const struct cairn_unwind_rule *r = row(s, off);
 	uint32_t word = rule_word_of(r, reg);
 	if (r->cfa != CAIRN_UNWIND_CFA_REG || r->reg != RSP || r->off != cfa || !!word != is_lost ||
 	    (word && cairn_unwind_word_saved(word) != CAIRN_UNWIND_LOST))
-		fail_msg("+%lu: kind %d, register %d%+d, word %x", (unsigned long)off, r->cfa, r->reg, r->off, word);
+		fail_msg("+%lu: kind %d, register %d%+d, word %x", (unsigned long)off, r->cfa,
+			 r->reg, r->off, word);
 }
 
 static void assert_undescribed(const struct sample *s, uint64_t off)
@@ -170,7 +182,10 @@ static void where_the_stack_pointer_came_from_somewhere_nothing_is_described(voi
 {
 	/* lea (%rsp),%r10; and $-16,%rsp; nop; lea (%r10),%rsp; ret */
 	struct sample s;
-	table_of(&s, BYTES(0x4c, 0x8d, 0x14, 0x24, 0x48, 0x83, 0xe4, 0xf0, 0x90, 0x49, 0x8d, 0x22, 0xc3), NULL, 0);
+	table_of(
+		&s,
+		BYTES(0x4c, 0x8d, 0x14, 0x24, 0x48, 0x83, 0xe4, 0xf0, 0x90, 0x49, 0x8d, 0x22, 0xc3),
+		NULL, 0);
 	assert_row(&s, 4, 8, RBX, false);
 	assert_undescribed(&s, 8);
 	assert_undescribed(&s, 9);
@@ -182,9 +197,10 @@ static void functions_that_say_where_registers_are_saved_are_believed(void **sta
 	/* push %rbx; xor %ebx,%ebx; xor %r12d,%r12d; pop %rbx; ret: nothing about r12 */
 	struct sample s;
 	table_of(&s, BYTES(0x53, 0x31, 0xdb, 0x45, 0x31, 0xe4, 0x5b, 0xc3),
-				   BYTES(0x41, 0x0e, 16, 0x83, 2, 0x46, 0x0e, 8, 0xc3));
+		 BYTES(0x41, 0x0e, 16, 0x83, 2, 0x46, 0x0e, 8, 0xc3));
 	assert_row(&s, 6, 16, R12, false);
-	assert_int_equal(cairn_unwind_word_saved(rule_word_of(row(&s, 6), RBX)), CAIRN_UNWIND_AT_CFA);
+	assert_int_equal(cairn_unwind_word_saved(rule_word_of(row(&s, 6), RBX)),
+			 CAIRN_UNWIND_AT_CFA);
 	assert_row(&s, 7, 8, RBX, false);
 	end(&s);
 }
@@ -193,7 +209,8 @@ static void a_last_row_that_is_far_from_where_the_return_is_is_not_described(voi
 {
 	/* push %rbx; nop; pop %rbx; repz ret: behind the pop rsp+24 is said for rsp+8 */
 	struct sample s;
-	table_of(&s, BYTES(0x53, 0x90, 0x5b, 0xf3, 0xc3), BYTES(0x41, 0x0e, 16, 0x83, 2, 0x42, 0x0e, 24, 0xc3));
+	table_of(&s, BYTES(0x53, 0x90, 0x5b, 0xf3, 0xc3),
+		 BYTES(0x41, 0x0e, 16, 0x83, 2, 0x42, 0x0e, 24, 0xc3));
 	assert_row(&s, 0, 8, RBX, false);
 	assert_int_equal(row(&s, 1)->off, 16);
 	assert_undescribed(&s, 3);
@@ -214,8 +231,11 @@ static void a_return_to_what_was_pushed_may_be_far(void **state)
 static void realigned(struct sample *s, uint8_t push, uint8_t end)
 {
 	/* rbp is at *(rbp+0) from behind the mov on, the CFA is r10+0 from behind the lea on, and rsp+8 at the ret */
-	table_of(s, BYTES(0x55, 0x48, 0x89, 0xe5, 0x4c, 0x8d, 0x55, 0x10, push, end, 0x49, 0x8d, 0x62, 0xf8, 0xc3),
-		 BYTES(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x44, 0x0c, 10, 0, 0x10, 6, 2, 0x76, 0, 0x46, 0x0c, 7, 8));
+	table_of(s,
+		 BYTES(0x55, 0x48, 0x89, 0xe5, 0x4c, 0x8d, 0x55, 0x10, push, end, 0x49, 0x8d, 0x62,
+		       0xf8, 0xc3),
+		 BYTES(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x44, 0x0c, 10, 0, 0x10, 6, 2, 0x76,
+		       0, 0x46, 0x0c, 7, 8));
 	assert_int_equal(cairn_unwind_word_saved(rule_word_of(row(s, 9), RBP)), CAIRN_UNWIND_AT_FP);
 	assert_int_equal(row(s, 10)->reg, 10);
 }
@@ -231,7 +251,8 @@ static void where_rbp_is_given_back_it_is_the_callers_and_not_in_memory_at_itsel
 		assert_int_equal(rule_word_of(row(&s, 10), RBP), 0);
 		assert_row(&s, 14, 8, RBP, false);
 		make(&s, UNWIND_AS_WRITTEN);
-		assert_int_equal(cairn_unwind_word_saved(rule_word_of(row(&s, 14), RBP)), CAIRN_UNWIND_AT_FP);
+		assert_int_equal(cairn_unwind_word_saved(rule_word_of(row(&s, 14), RBP)),
+				 CAIRN_UNWIND_AT_FP);
 		end(&s);
 	}
 }
@@ -240,7 +261,8 @@ static void behind_another_pop_of_rbp_what_is_said_to_be_at_it_is_lost(void **st
 {
 	struct sample s;
 	realigned(&s, PUSH_RAX, POP_RBP);
-	assert_int_equal(cairn_unwind_word_saved(rule_word_of(row(&s, 10), RBP)), CAIRN_UNWIND_LOST);
+	assert_int_equal(cairn_unwind_word_saved(rule_word_of(row(&s, 10), RBP)),
+			 CAIRN_UNWIND_LOST);
 	assert_row(&s, 14, 8, RBP, true);
 	end(&s);
 }
@@ -249,7 +271,8 @@ static void small_functions_that_keep_to_their_registers_are_as_they_are_written
 {
 	/* mov %rdi,%rax; lea (%rax,%rsi),%r8; call next + 0x10; ret */
 	struct sample s;
-	table_of(&s, BYTES(0x48, 0x89, 0xf8, 0x4c, 0x8d, 0x04, 0x30, 0xe8, 0x10, 0, 0, 0, 0xc3), NULL, 0);
+	table_of(&s, BYTES(0x48, 0x89, 0xf8, 0x4c, 0x8d, 0x04, 0x30, 0xe8, 0x10, 0, 0, 0, 0xc3),
+		 NULL, 0);
 	assert_int_equal(((const struct cairn_unwind_header *)s.table)->n_rows, 2);
 	end(&s);
 }
@@ -268,7 +291,10 @@ static void the_outermost_frame_stays_so_wherever_its_stack_pointer_is(void **st
 {
 	/* endbr64; xor %ebp,%ebp; pop %rsi; and $-16,%rsp; push %rax; hlt, as _start has it; undefined rip behind the first */
 	struct sample s;
-	table_of(&s, BYTES(0xf3, 0x0f, 0x1e, 0xfa, 0x31, 0xed, 0x5e, 0x48, 0x83, 0xe4, 0xf0, 0x50, 0xf4), BYTES(0x44, 0x07, 0x10));
+	table_of(
+		&s,
+		BYTES(0xf3, 0x0f, 0x1e, 0xfa, 0x31, 0xed, 0x5e, 0x48, 0x83, 0xe4, 0xf0, 0x50, 0xf4),
+		BYTES(0x44, 0x07, 0x10));
 	for (uint64_t off = 4; off <= 12; off++)
 		assert_true(row(&s, off)->flags & CAIRN_UNWIND_OUTERMOST);
 	end(&s);
@@ -315,7 +341,8 @@ static void the_beginning_of_another_function_is_believed(void **state)
 /* Mostly instructions that the essay is about, with any operands and jumps. */
 static void random_code_is_followed_to_an_end(void **state)
 {
-	static const uint8_t openings[] = {0x53, 0x5b, 0x55, 0x5d, 0xc9, 0x74, 0xeb, 0xe8, 0x48, 0x49, 0x4c, 0x4d, 0x31, 0x89, 0x8b, 0x87,
+	static const uint8_t openings[] = {0x53, 0x5b, 0x55, 0x5d, 0xc9, 0x74, 0xeb, 0xe8,
+					   0x48, 0x49, 0x4c, 0x4d, 0x31, 0x89, 0x8b, 0x87,
 					   0x8d, 0x0f, 0xc3, 0x66, 0xc5, 0x62, 0xff, 0x83};
 	uint32_t x = 1;
 	for (unsigned int round = 0; round < 300; round++) {
@@ -323,7 +350,8 @@ static void random_code_is_followed_to_an_end(void **state)
 		uint8_t code[256];
 		for (size_t i = 0; i < sizeof(code); i++) {
 			x = x * 1664525 + 1013904223;
-			code[i] = x >> 31 ? openings[(x >> 16) % sizeof(openings)] : (uint8_t)(x >> 20);
+			code[i] = x >> 31 ? openings[(x >> 16) % sizeof(openings)]
+					  : (uint8_t)(x >> 20);
 		}
 		open_function(&s, code, sizeof(code), NULL, 0);
 		make(&s, UNWIND_PROVED);
@@ -356,7 +384,8 @@ static void every_failing_allocation_is_reported(void **state)
 static struct cairn_sframe_encoded encoded(struct sample *s, unsigned int version)
 {
 	struct cairn_sframe_encoded e;
-	assert_int_equal(cairn_sframe_encode(s->bin, version, (struct cairn_vaddr){0}, &e, &s->err), 0);
+	assert_int_equal(cairn_sframe_encode(s->bin, version, (struct cairn_vaddr){0}, &e, &s->err),
+			 0);
 	return e;
 }
 
@@ -389,7 +418,8 @@ static void what_sframe_does_not_say_may_be_disproved(void **state)
 	end(&s);
 }
 
-static void a_frame_pointer_that_is_overwritten_without_a_word_keeps_a_function_out_of_sframe(void **state)
+static void
+a_frame_pointer_that_is_overwritten_without_a_word_keeps_a_function_out_of_sframe(void **state)
 {
 	/* xor %ebp,%ebp; ret */
 	struct sample s;
@@ -426,7 +456,9 @@ static void sframe_has_what_is_left_of_a_row_where_it_can_say_it(void **state)
 	struct cairn_sframe_encoded e = encoded(&s, 3);
 	assert_int_equal(e.n_functions, 1);
 	assert_int_equal(e.n_mended, 1);
-	assert_int_equal(cairn_sframe_open(e.bytes, e.size, (struct cairn_vaddr){0}, "sample", &sframe, &s.err), 0);
+	assert_int_equal(cairn_sframe_open(e.bytes, e.size, (struct cairn_vaddr){0}, "sample",
+					   &sframe, &s.err),
+			 0);
 	cairn_sframe_rows(sframe, 0, take_fp, &rows);
 	/* The last two begin behind leave, where there was no row, and at the return. */
 	assert_true(rows.n >= 2);
@@ -469,28 +501,35 @@ static void every_failing_allocation_of_sframe_is_reported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_register_that_is_overwritten_without_a_word_is_lost_from_there_on),
+		cmocka_unit_test(
+			a_register_that_is_overwritten_without_a_word_is_lost_from_there_on),
 		cmocka_unit_test(it_is_lost_where_one_of_two_ways_overwrites_it),
 		cmocka_unit_test(it_is_the_callers_again_when_it_was_kept_in_another_register),
 		cmocka_unit_test(what_came_from_memory_is_not_known_to_be_the_callers),
-		cmocka_unit_test(where_the_stack_pointer_was_moved_without_a_word_nothing_is_described),
+		cmocka_unit_test(
+			where_the_stack_pointer_was_moved_without_a_word_nothing_is_described),
 		cmocka_unit_test(where_the_stack_pointer_came_from_somewhere_nothing_is_described),
 		cmocka_unit_test(functions_that_say_where_registers_are_saved_are_believed),
 		cmocka_unit_test(a_last_row_that_is_far_from_where_the_return_is_is_not_described),
 		cmocka_unit_test(a_return_to_what_was_pushed_may_be_far),
-		cmocka_unit_test(where_rbp_is_given_back_it_is_the_callers_and_not_in_memory_at_itself),
+		cmocka_unit_test(
+			where_rbp_is_given_back_it_is_the_callers_and_not_in_memory_at_itself),
 		cmocka_unit_test(behind_another_pop_of_rbp_what_is_said_to_be_at_it_is_lost),
-		cmocka_unit_test(small_functions_that_keep_to_their_registers_are_as_they_are_written),
+		cmocka_unit_test(
+			small_functions_that_keep_to_their_registers_are_as_they_are_written),
 		cmocka_unit_test(a_call_that_may_not_return_disproves_nothing),
 		cmocka_unit_test(the_outermost_frame_stays_so_wherever_its_stack_pointer_is),
 		cmocka_unit_test(code_that_loops_and_jumps_into_itself_ends),
-		cmocka_unit_test(what_a_jump_into_the_middle_of_another_function_brings_is_lost_there),
+		cmocka_unit_test(
+			what_a_jump_into_the_middle_of_another_function_brings_is_lost_there),
 		cmocka_unit_test(the_beginning_of_another_function_is_believed),
 		cmocka_unit_test(random_code_is_followed_to_an_end),
 		cmocka_unit_test(every_failing_allocation_is_reported),
-		cmocka_unit_test(a_function_that_moves_its_stack_pointer_without_a_word_is_not_in_sframe),
+		cmocka_unit_test(
+			a_function_that_moves_its_stack_pointer_without_a_word_is_not_in_sframe),
 		cmocka_unit_test(what_sframe_does_not_say_may_be_disproved),
-		cmocka_unit_test(a_frame_pointer_that_is_overwritten_without_a_word_keeps_a_function_out_of_sframe),
+		cmocka_unit_test(
+			a_frame_pointer_that_is_overwritten_without_a_word_keeps_a_function_out_of_sframe),
 		cmocka_unit_test(sframe_has_what_is_left_of_a_row_where_it_can_say_it),
 		cmocka_unit_test(every_failing_allocation_of_sframe_is_reported),
 	};

@@ -25,7 +25,8 @@ static void units_of_every_version_and_offset_size_are_read(void **state)
 								 .offset_size = offset_size});
 			db_unit(d, DW_UT_compile);
 			DB_DIE(d, DW_TAG_compile_unit, DB_LEAF, DB_STRP(DW_AT_name, "a.c"),
-			       DB_STR(DW_AT_comp_dir, "/src"), DB_STRP(DW_AT_producer, "GNU C17 12.2.0"),
+			       DB_STR(DW_AT_comp_dir, "/src"),
+			       DB_STRP(DW_AT_producer, "GNU C17 12.2.0"),
 			       DB_U(DW_AT_language, DW_FORM_data1, DW_LANG_C99));
 			db_unit_end(d);
 			struct opened o = open_db(d);
@@ -140,7 +141,8 @@ static void a_missing_dwo_is_named_and_the_rest_is_read(void **state)
 {
 	struct db *d = db_new((struct db_format){0});
 	db_unit(d, DW_UT_skeleton);
-	DB_DIE(d, DW_TAG_skeleton_unit, DB_LEAF, DB_STRP(DW_AT_dwo_name, "a.dwo"), DB_STRP(DW_AT_comp_dir, "/nowhere"));
+	DB_DIE(d, DW_TAG_skeleton_unit, DB_LEAF, DB_STRP(DW_AT_dwo_name, "a.dwo"),
+	       DB_STRP(DW_AT_comp_dir, "/nowhere"));
 	db_unit_end(d);
 	db_unit(d, DW_UT_compile);
 	DB_DIE(d, DW_TAG_compile_unit, DB_LEAF, DB_STRP(DW_AT_name, "b.c"));
@@ -229,7 +231,8 @@ static void type_units_are_found_by_signature(void **state)
 		int type = db_label(d);
 		db_unit(d, DW_UT_compile);
 		DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN, DB_STR(DW_AT_name, "a.cc"));
-		DB_DIE(d, DW_TAG_variable, DB_LEAF, DB_U(DW_AT_type, DW_FORM_ref_sig8, 0x1122334455667788));
+		DB_DIE(d, DW_TAG_variable, DB_LEAF,
+		       DB_U(DW_AT_type, DW_FORM_ref_sig8, 0x1122334455667788));
 		db_null(d);
 		db_unit_end(d);
 		db_type_unit(d, 0x1122334455667788, type);
@@ -262,6 +265,7 @@ static void type_units_are_found_by_signature(void **state)
 static void every_form_gives_its_class_and_value(void **state)
 {
 	static const uint8_t block[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+	/* clang-format off */
 	static const struct {
 		struct db_attr attr;
 		enum dw_class cls;
@@ -305,6 +309,7 @@ static void every_form_gives_its_class_and_value(void **state)
 		{{.at = DW_AT_location, .form = DW_FORM_exprloc, .bytes = block, .n = 3}, DW_CLASS_EXPRLOC, 0},
 		{{.at = DW_AT_byte_size, .form = DW_FORM_indirect, .u = DW_FORM_udata, .n = 300}, DW_CLASS_UDATA, 300},
 	};
+	/* clang-format on */
 	enum { N = sizeof(cases) / sizeof(cases[0]) };
 	struct db *d = db_new((struct db_format){0});
 	db_unit(d, DW_UT_compile);
@@ -312,7 +317,8 @@ static void every_form_gives_its_class_and_value(void **state)
 	       DB_SECOFF(DW_AT_addr_base, 8));
 	for (size_t i = 0; i < N; i++)
 		/* The flag behind proves that the value was stepped over. */
-		DB_DIE(d, DW_TAG_variable, DB_LEAF, cases[i].attr, DB_U(DW_AT_decl_line, DW_FORM_data1, i));
+		DB_DIE(d, DW_TAG_variable, DB_LEAF, cases[i].attr,
+		       DB_U(DW_AT_decl_line, DW_FORM_data1, i));
 	db_null(d);
 	db_unit_end(d);
 	db_uint(d, DB_STR_OFFSETS, 0, 12);
@@ -345,14 +351,16 @@ static void every_form_gives_its_class_and_value(void **state)
 
 static void references_of_all_sizes_reach_the_same_die(void **state)
 {
-	static const uint16_t forms[] = {DW_FORM_ref1, DW_FORM_ref2, DW_FORM_ref4, DW_FORM_ref8, DW_FORM_ref_addr};
+	static const uint16_t forms[] = {DW_FORM_ref1, DW_FORM_ref2, DW_FORM_ref4, DW_FORM_ref8,
+					 DW_FORM_ref_addr};
 	for (uint8_t offset_size = 4; offset_size <= 8; offset_size += 4) {
 		struct db *d = db_new((struct db_format){.offset_size = offset_size});
 		int target = db_label(d);
 		db_unit(d, DW_UT_compile);
 		DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN, DB_STR(DW_AT_name, "a.c"));
 		for (size_t i = 0; i < 5; i++)
-			DB_DIE(d, DW_TAG_variable, DB_LEAF, {.at = DW_AT_type, .form = forms[i], .label = target});
+			DB_DIE(d, DW_TAG_variable, DB_LEAF,
+			       {.at = DW_AT_type, .form = forms[i], .label = target});
 		db_here(d, target);
 		DB_DIE(d, DW_TAG_base_type, DB_LEAF, DB_STR(DW_AT_name, "int"));
 		uint64_t at = db_offset(d, target);
@@ -362,7 +370,8 @@ static void references_of_all_sizes_reach_the_same_die(void **state)
 		struct opened o = open_db(d);
 		struct dw_die root = root_of(&o, 0), die;
 		int n = 0;
-		for (int rc = dw_die_child(&root, &die, NULL); rc > 0; rc = dw_die_sibling(&die, &die, NULL)) {
+		for (int rc = dw_die_child(&root, &die, NULL); rc > 0;
+		     rc = dw_die_sibling(&die, &die, NULL)) {
 			if (die.tag != DW_TAG_variable)
 				continue;
 			assert_int_equal(dw_ref(&die, DW_AT_type), at);
@@ -388,7 +397,8 @@ static void references_that_leave_their_unit_or_section_are_refused(void **state
 	struct dw_die root = root_of(&o, 0), die;
 	struct dw_value v;
 	int n = 0;
-	for (int rc = dw_die_child(&root, &die, NULL); rc > 0; rc = dw_die_sibling(&die, &die, NULL), n++) {
+	for (int rc = dw_die_child(&root, &die, NULL); rc > 0;
+	     rc = dw_die_sibling(&die, &die, NULL), n++) {
 		assert_int_equal(dw_attr(&die, DW_AT_type, &v, &o.err), -EBADMSG);
 		assert_non_null(strstr(o.err.msg, "reference"));
 		assert_int_equal(dw_ref(&die, DW_AT_type), 0);
@@ -474,11 +484,13 @@ static struct db *small_tree(bool with_sibling, uint64_t to)
 	DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN, DB_STR(DW_AT_name, "a.c"),
 	       DB_U(DW_AT_language, DW_FORM_data1, DW_LANG_C11));
 	if (with_sibling && to)
-		DB_DIE(d, DW_TAG_structure_type, DB_CHILDREN, DB_U(DW_AT_sibling, DW_FORM_ref4, to));
+		DB_DIE(d, DW_TAG_structure_type, DB_CHILDREN,
+		       DB_U(DW_AT_sibling, DW_FORM_ref4, to));
 	else if (with_sibling)
 		DB_DIE(d, DW_TAG_structure_type, DB_CHILDREN, DB_REF(DW_AT_sibling, f));
 	else
-		DB_DIE(d, DW_TAG_structure_type, DB_CHILDREN, DB_U(DW_AT_byte_size, DW_FORM_data4, 4));
+		DB_DIE(d, DW_TAG_structure_type, DB_CHILDREN,
+		       DB_U(DW_AT_byte_size, DW_FORM_data4, 4));
 	DB_DIE(d, DW_TAG_member, DB_LEAF, DB_STR(DW_AT_name, "m"));
 	db_null(d);
 	db_here(d, f);
@@ -515,7 +527,8 @@ static void a_parameter_behind_a_block_is_found(void **state)
 {
 	struct db *d = db_new((struct db_format){0});
 	db_unit(d, DW_UT_compile);
-	DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN, DB_STR(DW_AT_name, "a.c"), DB_STR(DW_AT_producer, "GNU C17 12.2.0"),
+	DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN, DB_STR(DW_AT_name, "a.c"),
+	       DB_STR(DW_AT_producer, "GNU C17 12.2.0"),
 	       DB_U(DW_AT_language, DW_FORM_data1, DW_LANG_C11));
 	DB_DIE(d, DW_TAG_subprogram, DB_CHILDREN, DB_STR(DW_AT_name, "f"));
 	DB_DIE(d, DW_TAG_lexical_block, DB_CHILDREN);
@@ -555,7 +568,8 @@ static void a_sibling_that_points_back_or_out_of_the_unit_is_ignored(void **stat
 static void an_offset_outside_every_unit_is_no_die(void **state)
 {
 	struct opened o = open_db(small_tree(false, 0));
-	static const dw_off wrong[] = {0, 3, 0x10000, DW_OFF_ALT | 12, DW_OFF_TYPES | 12, UINT64_MAX};
+	static const dw_off wrong[] = {0,         3, 0x10000, DW_OFF_ALT | 12, DW_OFF_TYPES | 12,
+				       UINT64_MAX};
 	struct dw_die die;
 	assert_int_equal(o.rc, 0);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
@@ -572,7 +586,8 @@ static void attributes_are_found_along_origins_and_the_finder_is_told(void **sta
 	db_unit(d, DW_UT_compile);
 	DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN, DB_STR(DW_AT_name, "a.cc"));
 	db_here(d, declaration);
-	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_STR(DW_AT_name, "f"), DB_U(DW_AT_decl_line, DW_FORM_data1, 1));
+	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_STR(DW_AT_name, "f"),
+	       DB_U(DW_AT_decl_line, DW_FORM_data1, 1));
 	db_here(d, abstract);
 	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_REF(DW_AT_specification, declaration),
 	       DB_U(DW_AT_decl_line, DW_FORM_data1, 2));

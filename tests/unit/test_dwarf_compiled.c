@@ -28,7 +28,8 @@ static const char c_source[] =
 	"union u { int i; float f; };\n"
 	"enum color { RED, GREEN = -5, BLUE = 1000000 };\n"
 	"typedef int (*callback)(const struct list *, enum color, ...);\n"
-	"static inline __attribute__((always_inline)) void list_add(struct list *n, struct list *head)\n"
+	"static inline __attribute__((always_inline)) void list_add(struct list *n, struct list "
+	"*head)\n"
 	"{\n"
 	"	struct list *next = head->next;\n"
 	"	next->prev = n; n->next = next; n->prev = head; head->next = n;\n"
@@ -79,9 +80,11 @@ static const char cxx_source[] =
 	"{\n"
 	"	std::vector<std::string> v(argv, argv + argc);\n"
 	"	std::map<std::string, int> m;\n"
-	"	struct local { int operator()(const std::string &s) { return int(s.size()); } } f;\n"
+	"	struct local { int operator()(const std::string &s) { return int(s.size()); } } "
+	"f;\n"
 	"	for (auto &s : v) m[s] += f(s);\n"
-	"	std::sort(v.begin(), v.end(), [](const std::string &a, const std::string &b) { return b < a; });\n"
+	"	std::sort(v.begin(), v.end(), [](const std::string &a, const std::string &b) { "
+	"return b < a; });\n"
 	"	outer::box<long> b(argc);\n"
 	"	outer::base *p = &b;\n"
 	"	return p->get() + m.begin()->second + b.count;\n"
@@ -123,7 +126,8 @@ static char *c_program(const char *compiler)
 	const char *cut = strstr(c_source, "	int outer"), *behind = strchr(cut, '\n') + 1;
 	char *text = NULL;
 	int n = nested ? asprintf(&text, "#define NESTED outer(1)\n%s", c_source)
-		       : asprintf(&text, "#define NESTED 0\n%.*s%s", (int)(cut - c_source), c_source, behind);
+		       : asprintf(&text, "#define NESTED 0\n%.*s%s", (int)(cut - c_source),
+				  c_source, behind);
 	assert_true(n > 0);
 	return text;
 }
@@ -146,7 +150,8 @@ static struct opened open_file(const char *path)
 {
 	struct opened o;
 	struct cairn_err err = {0};
-	if (cairn_binary_open(path, NULL, &o.bin, &err) < 0 || dwarf_open(o.bin, 2, &o.dw, &err) < 0)
+	if (cairn_binary_open(path, NULL, &o.bin, &err) < 0 ||
+	    dwarf_open(o.bin, 2, &o.dw, &err) < 0)
 		fail_msg("%s", err.msg);
 	return o;
 }
@@ -166,9 +171,9 @@ static void compare_with_libdw(const char *path, const struct build *b)
 	struct dw_func_index index;
 	assert_int_equal(against_libdw(o.dw, path, &r), 0);
 	if (r.differences || !r.dies || !r.attrs || !r.ranges || !r.rows)
-		fail_msg("%s %s: %" PRIu64 " differences in %" PRIu64 " DIEs, %" PRIu64 " attributes, %" PRIu64
-			 " ranges, %" PRIu64 " rows", b->compiler, b->flags, r.differences, r.dies, r.attrs,
-			 r.ranges, r.rows);
+		fail_msg("%s %s: %" PRIu64 " differences in %" PRIu64 " DIEs, %" PRIu64
+			 " attributes, %" PRIu64 " ranges, %" PRIu64 " rows",
+			 b->compiler, b->flags, r.differences, r.dies, r.attrs, r.ranges, r.rows);
 	struct dwarf_walk seen;
 	dwarf_walk(o.dw, &seen);
 	assert_int_equal(seen.errors, 0);
@@ -226,7 +231,8 @@ static void names_in_dwzs_alternate_file_are_read(void **state)
 {
 	struct workspace w;
 	workspace_open(&w);
-	bool done = compile(&w, &cxx_builds[1], true) && workspace_try(&w, "cp s t && dwz -m common -M common s t");
+	bool done = compile(&w, &cxx_builds[1], true) &&
+		    workspace_try(&w, "cp s t && dwz -m common -M common s t");
 	if (done) {
 		struct opened o = open_file(workspace_path(&w, "s"));
 		struct dw_func_index all, found;
@@ -234,7 +240,8 @@ static void names_in_dwzs_alternate_file_are_read(void **state)
 		assert_int_equal(dwarf_index_functions(o.dw, 2, &all, NULL), 0);
 		for (size_t i = 0; i < all.n; i++) {
 			in_alt += (all.p[i].die & DW_OFF_ALT) != 0;
-			refers_to_alt += !(all.p[i].die & DW_OFF_ALT) && (all.p[i].origin & DW_OFF_ALT);
+			refers_to_alt +=
+				!(all.p[i].die & DW_OFF_ALT) && (all.p[i].origin & DW_OFF_ALT);
 		}
 		assert_true(in_alt > 10);
 		assert_true(refers_to_alt > 0);
@@ -281,12 +288,14 @@ static void our_entries(const struct dwarf *dw, struct entries *out)
 	for (size_t i = 0; i < dwarf_n_units(dw); i++) {
 		int depth = dw_unit_root(dwarf_unit(dw, i), &die[0], NULL) == 1 ? 0 : -1;
 		while (depth >= 0) {
-			assert_true(dw_locations(&die[depth], DW_AT_location, keep_entry, out, NULL) >= 0);
+			assert_true(dw_locations(&die[depth], DW_AT_location, keep_entry, out,
+						 NULL) >= 0);
 			if (dw_die_child(&die[depth], &die[depth + 1], NULL) == 1) {
 				assert_true(++depth < 63);
 				continue;
 			}
-			while (depth >= 0 && (!depth || dw_die_sibling(&die[depth], &die[depth], NULL) != 1))
+			while (depth >= 0 &&
+			       (!depth || dw_die_sibling(&die[depth], &die[depth], NULL) != 1))
 				depth--;
 		}
 	}
@@ -301,7 +310,8 @@ static void readelf_entries(FILE *in, struct entries *out)
 	char line[1024];
 	struct entry e;
 	while (fgets(line, sizeof(line), in)) {
-		if (sscanf(line, " %*x v%" SCNx64 " v%" SCNx64 " views at", &e.view_lo, &e.view_hi) != 2 ||
+		if (sscanf(line, " %*x v%" SCNx64 " v%" SCNx64 " views at", &e.view_lo,
+			   &e.view_hi) != 2 ||
 		    !strstr(line, "views at"))
 			continue;
 		assert_non_null(fgets(line, sizeof(line), in));
@@ -341,7 +351,8 @@ static void views_of_location_lists_are_those_of_readelf(void **state)
 	bool done = false;
 	workspace_open(&w);
 	for (int i = 0; i < 2; i++) {
-		if (!compile(&w, &c_builds[i], false) || !workspace_try(&w, "readelf --version > version.txt"))
+		if (!compile(&w, &c_builds[i], false) ||
+		    !workspace_try(&w, "readelf --version > version.txt"))
 			continue;
 		compare_views(&w, "s");
 		done = true;
@@ -443,7 +454,8 @@ static void line_rows_and_their_views_are_those_of_readelf(void **state)
 	bool done = false;
 	workspace_open(&w);
 	for (size_t i = 0; i < ARRAY_SIZE(which); i++) {
-		if (!compile(&w, &c_builds[which[i]], false) || !workspace_try(&w, "readelf --version > version.txt"))
+		if (!compile(&w, &c_builds[which[i]], false) ||
+		    !workspace_try(&w, "readelf --version > version.txt"))
 			continue;
 		compare_rows(&w);
 		done = true;
@@ -458,7 +470,8 @@ static void line_rows_and_their_views_are_those_of_readelf(void **state)
 /* ---- paths, names ---- */
 
 /* The position of each address is that of the last row there. Returns how many have line 0. */
-static uint64_t check_positions(const struct dw_row *rows, int64_t n, const struct dw_position *p, int64_t n_positions)
+static uint64_t check_positions(const struct dw_row *rows, int64_t n, const struct dw_position *p,
+				int64_t n_positions)
 {
 	uint64_t without_line = 0;
 	for (int64_t k = 0; k + 1 < n; k++) {
@@ -466,7 +479,8 @@ static uint64_t check_positions(const struct dw_row *rows, int64_t n, const stru
 			continue;
 		for (uint64_t at = rows[k].at.v; at < rows[k + 1].at.v; at++) {
 			size_t i = dw_positions_from(p, (size_t)n_positions, at);
-			assert_true(i < (size_t)n_positions && p[i].at == rows[k].at.v && !p[i].is_end);
+			assert_true(i < (size_t)n_positions && p[i].at == rows[k].at.v &&
+				    !p[i].is_end);
 			assert_int_equal(p[i].line, rows[k].line);
 			assert_int_equal(p[i].column, rows[k].column);
 			assert_int_equal(p[i].is_stmt, rows[k].is_stmt);
@@ -495,7 +509,9 @@ static void positions_are_what_the_rows_say(void **state)
 		int64_t n_positions = dw_unit_positions(dwarf_unit(o.dw, i), &positions, NULL);
 		without_line += check_positions(rows, n, positions, n_positions);
 		assert_true(n_positions > 0);
-		assert_int_equal(dw_positions_from(positions, (size_t)n_positions, positions[0].at - 1), n_positions);
+		assert_int_equal(
+			dw_positions_from(positions, (size_t)n_positions, positions[0].at - 1),
+			n_positions);
 	}
 	assert_true(without_line > 0);
 	shut(&o);

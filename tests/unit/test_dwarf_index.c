@@ -53,11 +53,15 @@ static void the_index_tells_kinds_origins_and_parents(void **state)
 	db_unit(d, DW_UT_compile);
 	DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN, DB_STR(DW_AT_name, "a.c"));
 	db_here(d, inner);
-	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_STRP(DW_AT_name, "inner"), DB_U(DW_AT_inline, DW_FORM_data1, 1));
+	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_STRP(DW_AT_name, "inner"),
+	       DB_U(DW_AT_inline, DW_FORM_data1, 1));
 	db_here(d, outer);
-	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_STRP(DW_AT_name, "outer"), DB_U(DW_AT_inline, DW_FORM_data1, 1));
-	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_STRP(DW_AT_name, "printf"), DB_FLAG(DW_AT_declaration));
-	DB_DIE(d, DW_TAG_subprogram, DB_CHILDREN, DB_STRP(DW_AT_name, "main"), DB_ADDR(DW_AT_low_pc, 0x1000));
+	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_STRP(DW_AT_name, "outer"),
+	       DB_U(DW_AT_inline, DW_FORM_data1, 1));
+	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_STRP(DW_AT_name, "printf"),
+	       DB_FLAG(DW_AT_declaration));
+	DB_DIE(d, DW_TAG_subprogram, DB_CHILDREN, DB_STRP(DW_AT_name, "main"),
+	       DB_ADDR(DW_AT_low_pc, 0x1000));
 	DB_DIE(d, DW_TAG_lexical_block, DB_CHILDREN);
 	DB_DIE(d, DW_TAG_inlined_subroutine, DB_CHILDREN, DB_REF(DW_AT_abstract_origin, outer),
 	       DB_ADDR(DW_AT_entry_pc, 0x1004));
@@ -122,8 +126,10 @@ static void a_name_is_found_as_the_end_of_a_longer_string_and_by_linkage_name(vo
 	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_U(DW_AT_name, DW_FORM_strp, longer + 4));
 	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_U(DW_AT_name, DW_FORM_strp, longer));
 	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_STR(DW_AT_name, "size"));
-	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_STRP(DW_AT_name, "f"), DB_STRP(DW_AT_linkage_name, "size"));
-	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_STRP(DW_AT_name, "g"), DB_STR(DW_AT_MIPS_linkage_name, "size"));
+	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_STRP(DW_AT_name, "f"),
+	       DB_STRP(DW_AT_linkage_name, "size"));
+	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_STRP(DW_AT_name, "g"),
+	       DB_STR(DW_AT_MIPS_linkage_name, "size"));
 	DB_DIE(d, DW_TAG_variable, DB_LEAF, DB_STRP(DW_AT_name, "size"));
 	db_null(d);
 	db_unit_end(d);
@@ -171,11 +177,13 @@ static struct db *chain(unsigned int n)
 		DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN, DB_STR(DW_AT_name, "a.c"));
 		db_here(d, label[i]);
 		if (i + 1 < n)
-			DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_REF_ADDR(DW_AT_abstract_origin, label[i + 1]));
+			DB_DIE(d, DW_TAG_subprogram, DB_LEAF,
+			       DB_REF_ADDR(DW_AT_abstract_origin, label[i + 1]));
 		else
 			DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_STRP(DW_AT_name, "f"));
 		DB_DIE(d, DW_TAG_subprogram, DB_CHILDREN, DB_STRP(DW_AT_name, "caller"));
-		DB_DIE(d, DW_TAG_inlined_subroutine, DB_LEAF, DB_REF(DW_AT_abstract_origin, label[i]));
+		DB_DIE(d, DW_TAG_inlined_subroutine, DB_LEAF,
+		       DB_REF(DW_AT_abstract_origin, label[i]));
 		db_null(d);
 		db_null(d);
 		db_unit_end(d);
@@ -203,10 +211,13 @@ static void the_result_is_the_same_for_any_number_of_threads(void **state)
 		for (unsigned int threads = 2; threads <= 8; threads++) {
 			if (full) {
 				assert_int_equal(dwarf_index_functions(o.dw, 1, &one, NULL), 0);
-				assert_int_equal(dwarf_index_functions(o.dw, threads, &many, NULL), 0);
+				assert_int_equal(dwarf_index_functions(o.dw, threads, &many, NULL),
+						 0);
 			} else {
-				assert_int_equal(dwarf_functions_named(o.dw, 1, "f", &one, NULL), 0);
-				assert_int_equal(dwarf_functions_named(o.dw, threads, "f", &many, NULL), 0);
+				assert_int_equal(dwarf_functions_named(o.dw, 1, "f", &one, NULL),
+						 0);
+				assert_int_equal(
+					dwarf_functions_named(o.dw, threads, "f", &many, NULL), 0);
 			}
 			assert_int_equal(one.n, 36);
 			assert_int_equal(one.n, many.n);
@@ -232,8 +243,10 @@ static size_t functions_inside_a_struct(uint8_t language)
 	int end = db_label(d);
 	db_unit(d, DW_UT_compile);
 	DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN, DB_U(DW_AT_language, DW_FORM_data1, language));
-	DB_DIE(d, DW_TAG_structure_type, DB_CHILDREN, DB_STRP(DW_AT_name, "local"), DB_REF(DW_AT_sibling, end));
-	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_STR(DW_AT_name, "method"), DB_ADDR(DW_AT_low_pc, 0x1000));
+	DB_DIE(d, DW_TAG_structure_type, DB_CHILDREN, DB_STRP(DW_AT_name, "local"),
+	       DB_REF(DW_AT_sibling, end));
+	DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_STR(DW_AT_name, "method"),
+	       DB_ADDR(DW_AT_low_pc, 0x1000));
 	db_null(d);
 	db_here(d, end);
 	DB_DIE(d, DW_TAG_variable, DB_LEAF, DB_STR(DW_AT_name, "v"));
@@ -278,7 +291,8 @@ static void a_damaged_unit_ends_the_index_and_is_named(void **state)
 	struct db *d = db_new((struct db_format){0});
 	for (int i = 0; i < 3; i++) {
 		db_unit(d, DW_UT_compile);
-		DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN, DB_STR(DW_AT_name, i == 1 ? "bad.c" : "good.c"));
+		DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN,
+		       DB_STR(DW_AT_name, i == 1 ? "bad.c" : "good.c"));
 		DB_DIE(d, DW_TAG_subprogram, DB_LEAF, DB_STR(DW_AT_name, "f"));
 		if (i == 1)
 			db_u8(d, DB_INFO, 99);
@@ -291,7 +305,8 @@ static void a_damaged_unit_ends_the_index_and_is_named(void **state)
 		assert_int_equal(dwarf_index_functions(o.dw, threads, &index, &o.err), -EBADMSG);
 		assert_non_null(strstr(o.err.msg, "bad.c"));
 		assert_non_null(strstr(o.err.msg, "abbreviation 99"));
-		assert_int_equal(dwarf_functions_named(o.dw, threads, "f", &index, &o.err), -EBADMSG);
+		assert_int_equal(dwarf_functions_named(o.dw, threads, "f", &index, &o.err),
+				 -EBADMSG);
 	}
 	shut(&o);
 }
@@ -304,7 +319,8 @@ static void names_are_qualified_by_the_scopes_of_the_declaration(void **state)
 	int declared = db_label(d), defined = db_label(d), copy = db_label(d), plain = db_label(d),
 	    hidden = db_label(d), local = db_label(d);
 	db_unit(d, DW_UT_compile);
-	DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN, DB_U(DW_AT_language, DW_FORM_data1, DW_LANG_C_plus_plus_14));
+	DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN,
+	       DB_U(DW_AT_language, DW_FORM_data1, DW_LANG_C_plus_plus_14));
 	DB_DIE(d, DW_TAG_namespace, DB_CHILDREN, DB_STR(DW_AT_name, "std"));
 	DB_DIE(d, DW_TAG_class_type, DB_CHILDREN, DB_STR(DW_AT_name, "vector<int>"));
 	db_here(d, declared);
@@ -331,6 +347,7 @@ static void names_are_qualified_by_the_scopes_of_the_declaration(void **state)
 	db_null(d);
 	db_unit_end(d);
 	struct opened o = open_db(d);
+	/* clang-format off */
 	const struct {
 		int label;
 		const char *name;
@@ -339,6 +356,7 @@ static void names_are_qualified_by_the_scopes_of_the_declaration(void **state)
 		{copy, "std::vector<int>::size"},     {plain, "main"},
 		{hidden, "std::(anonymous namespace)::helper"}, {local, "main()::(anonymous)::operator()"},
 	};
+	/* clang-format on */
 	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
 		struct dw_die die = die_at(&o, db_offset(d, expected[i].label));
 		char name[64], cut[8];
@@ -466,8 +484,8 @@ static void every_flipped_bit_gives_an_error_or_an_answer(void **state)
 		uint8_t *bytes = db_finish(d, &size);
 		for (size_t bit = 0; bit < size * 8; bit++) {
 			/* .text is 4096 zeros, which nobody reads. */
-			if (bit % 8 == 0 && bit / 8 + 64 < size && !bytes[bit / 8] && bit / 8 > 256 &&
-			    bit / 8 < 0x1000) {
+			if (bit % 8 == 0 && bit / 8 + 64 < size && !bytes[bit / 8] &&
+			    bit / 8 > 256 && bit / 8 < 0x1000) {
 				bit += 7;
 				continue;
 			}
@@ -560,7 +578,8 @@ static void an_entry_is_found_from_wherever_the_search_begins(void **state)
 		struct dw_func_index index = {.p = entries, .n = n};
 		for (uint32_t near = 0; near <= n; near++)
 			for (dw_off die = 0; die < STEP * (N + 1); die++)
-				if (dw_func_index_find_near(&index, near, die) != dw_func_index_find(&index, die))
+				if (dw_func_index_find_near(&index, near, die) !=
+				    dw_func_index_find(&index, die))
 					fail_msg("%d of %zu entries, from %u", (int)die, n, near);
 	}
 }

@@ -26,8 +26,9 @@ static struct db *unit_with(struct db *d, struct db_attr a, struct db_attr b)
 	db_addr(d, DB_ADDR_SEC, 0x1200);
 	db_addr(d, DB_ADDR_SEC, 0x1300);
 	db_unit(d, DW_UT_compile);
-	DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN, DB_ADDR(DW_AT_low_pc, 0x1000), DB_SECOFF(DW_AT_addr_base, 8),
-	       DB_SECOFF(DW_AT_rnglists_base, 12), DB_SECOFF(DW_AT_loclists_base, 12));
+	DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN, DB_ADDR(DW_AT_low_pc, 0x1000),
+	       DB_SECOFF(DW_AT_addr_base, 8), DB_SECOFF(DW_AT_rnglists_base, 12),
+	       DB_SECOFF(DW_AT_loclists_base, 12));
 	DB_DIE(d, DW_TAG_variable, DB_LEAF, a, b);
 	db_null(d);
 	db_unit_end(d);
@@ -61,10 +62,12 @@ static int see_location(void *ctx, const struct dw_loc_entry *e)
 	if (e->everywhere)
 		snprintf(s->text + n, sizeof(s->text) - n, "everywhere:");
 	else if (e->has_views)
-		snprintf(s->text + n, sizeof(s->text) - n, "%" PRIx64 "v%" PRIu64 "-%" PRIx64 "v%" PRIu64 ":",
-			 e->lo.v, e->view_lo, e->hi.v, e->view_hi);
+		snprintf(s->text + n, sizeof(s->text) - n,
+			 "%" PRIx64 "v%" PRIu64 "-%" PRIx64 "v%" PRIu64 ":", e->lo.v, e->view_lo,
+			 e->hi.v, e->view_hi);
 	else
-		snprintf(s->text + n, sizeof(s->text) - n, "%" PRIx64 "-%" PRIx64 ":", e->lo.v, e->hi.v);
+		snprintf(s->text + n, sizeof(s->text) - n, "%" PRIx64 "-%" PRIx64 ":", e->lo.v,
+			 e->hi.v);
 	for (uint64_t i = 0; i < e->expr_len; i++) {
 		n = strlen(s->text);
 		snprintf(s->text + n, sizeof(s->text) - n, "%02x", e->expr[i]);
@@ -105,36 +108,60 @@ static const struct db_attr nothing = {0};
 static void low_and_high_pc_are_one_range(void **state)
 {
 	ranges_are(unit_with(db_new((struct db_format){0}), DB_ADDR(DW_AT_low_pc, 0x1234),
-			     DB_U(DW_AT_high_pc, DW_FORM_data4, 0x10)), "1234-1244 ", 1);
+			     DB_U(DW_AT_high_pc, DW_FORM_data4, 0x10)),
+		   "1234-1244 ", 1);
 	ranges_are(unit_with(db_new((struct db_format){0}), DB_U(DW_AT_low_pc, DW_FORM_addrx, 1),
-			     DB_ADDR(DW_AT_high_pc, 0x1234)), "1200-1234 ", 1);
-	ranges_are(unit_with(db_new((struct db_format){0}), DB_ADDR(DW_AT_low_pc, 0x1234), nothing), "", 0);
+			     DB_ADDR(DW_AT_high_pc, 0x1234)),
+		   "1200-1234 ", 1);
+	ranges_are(unit_with(db_new((struct db_format){0}), DB_ADDR(DW_AT_low_pc, 0x1234), nothing),
+		   "", 0);
 	ranges_are(unit_with(db_new((struct db_format){0}), DB_ADDR(DW_AT_low_pc, 0x1234),
-			     DB_U(DW_AT_high_pc, DW_FORM_data4, 0)), "", 0);
+			     DB_U(DW_AT_high_pc, DW_FORM_data4, 0)),
+		   "", 0);
 	/* Backwards, by an address and by a length of almost 2^64. */
 	ranges_are(unit_with(db_new((struct db_format){0}), DB_ADDR(DW_AT_low_pc, 0x1234),
-			     DB_ADDR(DW_AT_high_pc, 0x1233)), "", -EBADMSG);
+			     DB_ADDR(DW_AT_high_pc, 0x1233)),
+		   "", -EBADMSG);
 	ranges_are(unit_with(db_new((struct db_format){0}), DB_ADDR(DW_AT_low_pc, 0x1234),
-			     DB_U(DW_AT_high_pc, DW_FORM_data8, UINT64_MAX)), "", -EBADMSG);
+			     DB_U(DW_AT_high_pc, DW_FORM_data8, UINT64_MAX)),
+		   "", -EBADMSG);
 }
 
 static void code_that_the_linker_dropped_is_left_out(void **state)
 {
 	static const uint64_t dropped[] = {0, UINT64_MAX, UINT64_MAX - 1};
 	for (size_t i = 0; i < 3; i++)
-		ranges_are(unit_with(db_new((struct db_format){0}), DB_ADDR(DW_AT_low_pc, dropped[i]),
-				     DB_U(DW_AT_high_pc, DW_FORM_data4, 0x10)), "", 0);
+		ranges_are(unit_with(db_new((struct db_format){0}),
+				     DB_ADDR(DW_AT_low_pc, dropped[i]),
+				     DB_U(DW_AT_high_pc, DW_FORM_data4, 0x10)),
+			   "", 0);
 	/* In a relocatable file 0 is where the first section starts. */
-	ranges_are(unit_with(db_new((struct db_format){.relocatable = true}), DB_ADDR(DW_AT_low_pc, 0),
-			     DB_U(DW_AT_high_pc, DW_FORM_data4, 0x10)), "0-10 ", 1);
+	ranges_are(unit_with(db_new((struct db_format){.relocatable = true}),
+			     DB_ADDR(DW_AT_low_pc, 0), DB_U(DW_AT_high_pc, DW_FORM_data4, 0x10)),
+		   "0-10 ", 1);
 }
 
 static struct db *with_v4_ranges(void)
 {
 	struct db *d = db_new((struct db_format){.version = 4});
-	static const uint64_t list[] = {0x10, 0x20, /* base 0x1000 */ 1, 1, /* dropped */
-					UINT64_MAX, 0x1800, 0, 0x8, 0x8, 0x8, /* empty */
-					UINT64_MAX, 0, 0x1900, 0x1910, 0, 0x10, /* dropped */ 0, 0};
+	static const uint64_t list[] = {0x10,
+					0x20,
+					/* base 0x1000 */ 1,
+					1, /* dropped */
+					UINT64_MAX,
+					0x1800,
+					0,
+					0x8,
+					0x8,
+					0x8, /* empty */
+					UINT64_MAX,
+					0,
+					0x1900,
+					0x1910,
+					0,
+					0x10,
+					/* dropped */ 0,
+					0};
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
 		db_addr(d, DB_RANGES, list[i]);
 	return d;
@@ -144,7 +171,8 @@ static void version_4_ranges_follow_the_base_address(void **state)
 {
 	ranges_are(unit_with(with_v4_ranges(), DB_SECOFF(DW_AT_ranges, 0), nothing),
 		   "1010-1020 1800-1808 1900-1910 ", 3);
-	ranges_are(unit_with(with_v4_ranges(), DB_SECOFF(DW_AT_ranges, 9999), nothing), "", -EBADMSG);
+	ranges_are(unit_with(with_v4_ranges(), DB_SECOFF(DW_AT_ranges, 9999), nothing), "",
+		   -EBADMSG);
 }
 
 /* Header with @n offsets; the lists follow. */
@@ -198,12 +226,16 @@ static struct db *with_rnglist(void)
 
 static void version_5_ranges_of_every_kind_are_read(void **state)
 {
-	static const char expected[] = "1010-1020 1300-1301 1100-1200 1200-1205 1500-1501 1600-1680 ";
+	static const char expected[] =
+		"1010-1020 1300-1301 1100-1200 1200-1205 1500-1501 1600-1680 ";
 	ranges_are(unit_with(with_rnglist(), DB_SECOFF(DW_AT_ranges, 20), nothing), expected, 6);
-	ranges_are(unit_with(with_rnglist(), DB_U(DW_AT_ranges, DW_FORM_rnglistx, 1), nothing), expected, 6);
-	ranges_are(unit_with(with_rnglist(), DB_U(DW_AT_ranges, DW_FORM_rnglistx, 0), nothing), "", -EBADMSG);
-	ranges_are(unit_with(with_rnglist(), DB_U(DW_AT_ranges, DW_FORM_rnglistx, UINT64_MAX), nothing), "",
+	ranges_are(unit_with(with_rnglist(), DB_U(DW_AT_ranges, DW_FORM_rnglistx, 1), nothing),
+		   expected, 6);
+	ranges_are(unit_with(with_rnglist(), DB_U(DW_AT_ranges, DW_FORM_rnglistx, 0), nothing), "",
 		   -EBADMSG);
+	ranges_are(unit_with(with_rnglist(), DB_U(DW_AT_ranges, DW_FORM_rnglistx, UINT64_MAX),
+			     nothing),
+		   "", -EBADMSG);
 	struct db *d = with_rnglist();
 	uint64_t unknown = db_at(d, DB_RNGLISTS) - 1;
 	ranges_are(unit_with(d, DB_SECOFF(DW_AT_ranges, unknown), nothing), "", -EBADMSG);
@@ -280,23 +312,31 @@ static struct db *with_loclist(unsigned int pairs)
 
 static void version_5_locations_of_every_kind_are_read(void **state)
 {
-	static const char expected[] = "1010-1020:50 1100-1200:51 1300-1305:52 1500-1500:53 everywhere:54 "
-				       "1600-1680:55 1710-1720:56 ";
-	locations_are(unit_with(with_loclist(0), DB_SECOFF(DW_AT_location, 16), nothing), expected, 7);
-	locations_are(unit_with(with_loclist(0), DB_U(DW_AT_location, DW_FORM_loclistx, 0), nothing), expected, 7);
-	locations_are(unit_with(with_loclist(0), DB_U(DW_AT_location, DW_FORM_loclistx, 1 << 20), nothing), "",
-		      -EBADMSG);
+	static const char expected[] =
+		"1010-1020:50 1100-1200:51 1300-1305:52 1500-1500:53 everywhere:54 "
+		"1600-1680:55 1710-1720:56 ";
+	locations_are(unit_with(with_loclist(0), DB_SECOFF(DW_AT_location, 16), nothing), expected,
+		      7);
+	locations_are(
+		unit_with(with_loclist(0), DB_U(DW_AT_location, DW_FORM_loclistx, 0), nothing),
+		expected, 7);
+	locations_are(unit_with(with_loclist(0), DB_U(DW_AT_location, DW_FORM_loclistx, 1 << 20),
+				nothing),
+		      "", -EBADMSG);
 }
 
 static void view_pairs_belong_to_the_entries_that_state_bounds(void **state)
 {
-	static const char expected[] = "1010v0-1020v1:50 1100v2-1200v3:51 1300v4-1305v5:52 1500v6-1500v7:53 "
-				       "everywhere:54 1600v8-1680v9:55 1710v10-1720v11:56 ";
-	locations_are(unit_with(with_loclist(6), DB_SECOFF(DW_AT_location, 28), DB_SECOFF(DW_AT_GNU_locviews, 16)),
+	static const char expected[] =
+		"1010v0-1020v1:50 1100v2-1200v3:51 1300v4-1305v5:52 1500v6-1500v7:53 "
+		"everywhere:54 1600v8-1680v9:55 1710v10-1720v11:56 ";
+	locations_are(unit_with(with_loclist(6), DB_SECOFF(DW_AT_location, 28),
+				DB_SECOFF(DW_AT_GNU_locviews, 16)),
 		      expected, 7);
 	/* Pairs behind the end of the section. */
 	locations_are(unit_with(with_loclist(6), DB_SECOFF(DW_AT_location, 28),
-				DB_SECOFF(DW_AT_GNU_locviews, 99999)), "", -EBADMSG);
+				DB_SECOFF(DW_AT_GNU_locviews, 99999)),
+		      "", -EBADMSG);
 }
 
 static void a_view_pair_inside_the_list_belongs_to_the_next_entry(void **state)
@@ -308,7 +348,8 @@ static void a_view_pair_inside_the_list_belongs_to_the_next_entry(void **state)
 	one_entry(d, DW_LLE_offset_pair, DW_OP_reg0);
 	one_entry(d, DW_LLE_start_end, DW_OP_reg0);
 	db_u8(d, DB_LOCLISTS, DW_LLE_end_of_list);
-	locations_are(unit_with(d, DB_SECOFF(DW_AT_location, 12), nothing), "1010v1-1020v2:50 1500-1500:50 ", 2);
+	locations_are(unit_with(d, DB_SECOFF(DW_AT_location, 12), nothing),
+		      "1010v1-1020v2:50 1500-1500:50 ", 2);
 }
 
 static struct db *with_v4_locations(void)
@@ -336,18 +377,22 @@ static void version_4_locations_follow_the_base_and_have_views(void **state)
 	locations_are(unit_with(with_v4_locations(), DB_SECOFF(DW_AT_location, 4), nothing),
 		      "1010-1020:50 1810-1820:51 ", 2);
 	locations_are(unit_with(with_v4_locations(), DB_SECOFF(DW_AT_location, 4),
-				DB_SECOFF(DW_AT_GNU_locviews, 0)), "1010v0-1020v1:50 1810v2-1820v3:51 ", 2);
+				DB_SECOFF(DW_AT_GNU_locviews, 0)),
+		      "1010v0-1020v1:50 1810v2-1820v3:51 ", 2);
 }
 
 static void single_expressions_hold_everywhere(void **state)
 {
-	locations_are(unit_with(db_new((struct db_format){0}), DB_EXPR(DW_AT_location, DW_OP_fbreg, 0x70), nothing),
+	locations_are(unit_with(db_new((struct db_format){0}),
+				DB_EXPR(DW_AT_location, DW_OP_fbreg, 0x70), nothing),
 		      "everywhere:9170 ", 1);
 	locations_are(unit_with(db_new((struct db_format){0}),
-				(struct db_attr){.at = DW_AT_location, .form = DW_FORM_exprloc}, nothing),
+				(struct db_attr){.at = DW_AT_location, .form = DW_FORM_exprloc},
+				nothing),
 		      "everywhere: ", 1);
 	locations_are(unit_with(db_new((struct db_format){0}), nothing, nothing), "", 0);
-	locations_are(unit_with(db_new((struct db_format){0}), DB_U(DW_AT_location, DW_FORM_udata, 0), nothing),
+	locations_are(unit_with(db_new((struct db_format){0}),
+				DB_U(DW_AT_location, DW_FORM_udata, 0), nothing),
 		      "", -EBADMSG);
 }
 
@@ -368,7 +413,8 @@ struct line_mark {
 };
 
 /* Line base -5, line range 14, opcode base 13. */
-static struct line_mark line_start(struct db *d, uint16_t version, uint8_t max_ops, uint8_t line_range)
+static struct line_mark line_start(struct db *d, uint16_t version, uint8_t max_ops,
+				   uint8_t line_range)
 {
 	static const uint8_t operands[] = {0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1};
 	struct line_mark m = {.length = db_length(d, DB_LINE)};
@@ -418,8 +464,8 @@ static void end_sequence(struct db *d, uint64_t advance)
 static struct db *line_unit(struct db *d)
 {
 	db_unit(d, DW_UT_compile);
-	DB_DIE(d, DW_TAG_compile_unit, DB_LEAF, DB_STR(DW_AT_comp_dir, "/src"), DB_STR(DW_AT_name, "a.c"),
-	       DB_U(DW_AT_stmt_list, DW_FORM_data4, 0));
+	DB_DIE(d, DW_TAG_compile_unit, DB_LEAF, DB_STR(DW_AT_comp_dir, "/src"),
+	       DB_STR(DW_AT_name, "a.c"), DB_U(DW_AT_stmt_list, DW_FORM_data4, 0));
 	db_unit_end(d);
 	return d;
 }
@@ -439,9 +485,9 @@ static void rows_are(struct db *d, const char *expected)
 		if (r->end_sequence)
 			snprintf(text + len, sizeof(text) - len, "%" PRIx64 " end; ", r->at.v);
 		else
-			snprintf(text + len, sizeof(text) - len, "%" PRIx64 " %u:%u:%u v%u%s%s; ", r->at.v, r->file,
-				 r->line, r->column, r->view, r->is_stmt ? "" : " no",
-				 r->prologue_end ? " pe" : "");
+			snprintf(text + len, sizeof(text) - len, "%" PRIx64 " %u:%u:%u v%u%s%s; ",
+				 r->at.v, r->file, r->line, r->column, r->view,
+				 r->is_stmt ? "" : " no", r->prologue_end ? " pe" : "");
 	}
 	assert_string_equal(text, expected);
 	shut(&o);
@@ -456,7 +502,7 @@ static void every_opcode_does_what_the_standard_says(void **state)
 		line_ops(d, m);
 		set_address(d, 0x1000);
 		db_u8(d, DB_LINE, DW_LNS_copy);
-		db_u8(d, DB_LINE, 0x4b); /* +4, line + 1 */
+		db_u8(d, DB_LINE, 0x4b);   /* +4, line + 1 */
 		db_u8(d, DB_LINE, 13 + 5); /* +0, line + 0 */
 		db_u8(d, DB_LINE, DW_LNS_set_prologue_end);
 		db_u8(d, DB_LINE, DW_LNS_advance_line);
@@ -482,8 +528,9 @@ static void every_opcode_does_what_the_standard_says(void **state)
 		db_u8(d, DB_LINE, DW_LNS_copy);
 		end_sequence(d, 1);
 		db_length_end(d, DB_LINE, m.length);
-		rows_are(line_unit(d), "1000 1:1:0 v0; 1004 1:2:0 v0; 1004 1:2:0 v1; 1004 1:1:0 v2 no pe; "
-				       "1015 3:1:77 v0 no; 1115 3:1:77 v1 no; 1116 end; ");
+		rows_are(line_unit(d),
+			 "1000 1:1:0 v0; 1004 1:2:0 v0; 1004 1:2:0 v1; 1004 1:1:0 v2 no pe; "
+			 "1015 3:1:77 v0 no; 1115 3:1:77 v1 no; 1116 end; ");
 	}
 }
 
@@ -501,8 +548,9 @@ static void sequences_are_sorted_and_dropped_ones_left_out(void **state)
 	}
 	db_length_end(d, DB_LINE, m.length);
 	/* The end of one stands in front of the start of the next; that of an empty one behind its start. */
-	rows_are(line_unit(d), "1000 1:1:0 v0; 1010 end; 1010 1:1:0 v0; 1020 end; 1020 1:1:0 v0; 1020 end; "
-			       "1800 1:1:0 v0; 1810 end; ");
+	rows_are(line_unit(d),
+		 "1000 1:1:0 v0; 1010 end; 1010 1:1:0 v0; 1020 end; 1020 1:1:0 v0; 1020 end; "
+		 "1800 1:1:0 v0; 1810 end; ");
 }
 
 static int see_rows(void *ctx, const struct dw_row *rows, size_t n_rows)
@@ -535,7 +583,8 @@ static void visited_rows_come_in_the_order_of_the_program(void **state)
 		struct opened o = open_db(line_unit(d));
 		assert_int_equal(o.rc, 0);
 		/* The visitor ends the walk at 0x1234. */
-		assert_int_equal(dw_unit_visit_rows(dwarf_unit(o.dw, 0), see_rows, &s, NULL), n > 3 ? 42 : 0);
+		assert_int_equal(dw_unit_visit_rows(dwarf_unit(o.dw, 0), see_rows, &s, NULL),
+				 n > 3 ? 42 : 0);
 		assert_string_equal(s.text, n > 3 ? "1800 0 1000 1234 " : "1800 0 1000 ");
 		shut(&o);
 	}
@@ -554,8 +603,9 @@ static void rows_that_do_not_rise_are_sorted_all_the_same(void **state)
 	set_address(d, 0x1100);
 	end_sequence(d, 0);
 	db_length_end(d, DB_LINE, m.length);
-	rows_are(line_unit(d), "1000 1:2:0 v0; 1010 1:4:0 v0; 1020 1:6:0 v0; 1030 1:3:0 v0; 1040 1:5:0 v0; "
-			       "1100 end; ");
+	rows_are(line_unit(d),
+		 "1000 1:2:0 v0; 1010 1:4:0 v0; 1020 1:6:0 v0; 1030 1:3:0 v0; 1040 1:5:0 v0; "
+		 "1100 end; ");
 }
 
 static void operations_of_a_wide_instruction_share_its_address(void **state)
@@ -569,11 +619,13 @@ static void operations_of_a_wide_instruction_share_its_address(void **state)
 		db_u8(d, DB_LINE, 13 + 14 + 5); /* one operation on */
 	end_sequence(d, 2);
 	db_length_end(d, DB_LINE, m.length);
-	rows_are(line_unit(d), "1000 1:1:0 v0; 1000 1:1:0 v0; 1001 1:1:0 v0; 1001 1:1:0 v0; 1002 end; ");
+	rows_are(line_unit(d),
+		 "1000 1:1:0 v0; 1000 1:1:0 v0; 1001 1:1:0 v0; 1001 1:1:0 v0; 1002 end; ");
 }
 
 static void damaged_line_programs_are_refused(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		uint8_t max_ops, line_range, op;
 		uint16_t version;
@@ -584,9 +636,11 @@ static void damaged_line_programs_are_refused(void **state)
 		{1, 14, DW_LNS_copy, 5, -EBADMSG}, /* a sequence without end */
 		{1, 14, DW_LNS_copy, 6, -EOPNOTSUPP},
 	};
+	/* clang-format on */
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct db *d = db_new((struct db_format){0});
-		struct line_mark m = line_start(d, cases[i].version, cases[i].max_ops, cases[i].line_range);
+		struct line_mark m =
+			line_start(d, cases[i].version, cases[i].max_ops, cases[i].line_range);
 		no_files(d, 5);
 		line_ops(d, m);
 		db_u8(d, DB_LINE, cases[i].op);
@@ -613,6 +667,7 @@ static void paths_of_version_4_count_from_1(void **state)
 {
 	struct db *d = db_new((struct db_format){.version = 4});
 	struct line_mark m = line_start(d, 4, 1, 14);
+	/* clang-format off */
 	static const struct {
 		const char *name;
 		uint8_t dir;
@@ -621,6 +676,7 @@ static void paths_of_version_4_count_from_1(void **state)
 		{"a.c", 0, "/src/a.c"}, {"b.h", 1, "/src/include/b.h"}, {"c.h", 2, "/usr/include/c.h"},
 		{"/abs/d.h", 1, "/abs/d.h"}, {"e.h", 9, "/src/e.h"},
 	};
+	/* clang-format on */
 	db_cstr(d, DB_LINE, "include");
 	db_cstr(d, DB_LINE, "/usr/include");
 	db_u8(d, DB_LINE, 0);
@@ -646,8 +702,15 @@ static void paths_of_version_4_count_from_1(void **state)
 static void paths_of_version_5_count_from_0_whatever_the_forms(void **state)
 {
 	static const uint8_t dirs[] = {1, DW_LNCT_path, DW_FORM_line_strp};
-	static const uint8_t files[] = {4, DW_LNCT_MD5, DW_FORM_data16, DW_LNCT_path, DW_FORM_strp,
-					DW_LNCT_directory_index, DW_FORM_data1, 0x80, 0x40 /* vendor's */,
+	static const uint8_t files[] = {4,
+					DW_LNCT_MD5,
+					DW_FORM_data16,
+					DW_LNCT_path,
+					DW_FORM_strp,
+					DW_LNCT_directory_index,
+					DW_FORM_data1,
+					0x80,
+					0x40 /* vendor's */,
 					DW_FORM_block1};
 	struct db *d = db_new((struct db_format){0});
 	struct line_mark m = line_start(d, 5, 1, 14);

@@ -113,10 +113,12 @@ struct variant {
 	const char *compiler, *flags;
 };
 
+/* clang-format off */
 static const struct variant c_variants[] = {
 	{"gcc", "-gdwarf-4"},	{"gcc", "-gdwarf-5"},	{"gcc", "-gdwarf-4 -fdebug-types-section"},
 	{"clang", "-gdwarf-4"}, {"clang", "-gdwarf-5"}, {"gcc", "-gdwarf-5 -fdebug-types-section"},
 };
+/* clang-format on */
 static const struct variant cxx_variants[] = {
 	{"g++", "-gdwarf-4"},
 	{"g++", "-gdwarf-5"},

@@ -225,7 +225,8 @@ static void put_member(struct unit *u, const char *name, int type, unsigned int 
 static int begin_struct(struct unit *u, const char *name, unsigned int size)
 {
 	int label = here(u);
-	DB_DIE(u->d, DW_TAG_structure_type, DB_CHILDREN, DB_STR(DW_AT_name, name), DB_U(DW_AT_byte_size, DW_FORM_data1, size));
+	DB_DIE(u->d, DW_TAG_structure_type, DB_CHILDREN, DB_STR(DW_AT_name, name),
+	       DB_U(DW_AT_byte_size, DW_FORM_data1, size));
 	return label;
 }
 
@@ -239,7 +240,8 @@ static void the_variant_that_is_there_is_told_by_its_discriminant(void **state)
 	DB_DIE(u.d, DW_TAG_variant, DB_CHILDREN, DB_U(DW_AT_discr_value, DW_FORM_data1, 0xfb));
 	put_member(&u, "below", i, 0);
 	db_null(u.d);
-	DB_DIE(u.d, DW_TAG_variant, DB_CHILDREN, DB_EXPR(DW_AT_discr_list, 0, 7, 1, 0x70, 0x72, 1, 0xe4, 0, 0xc8, 1));
+	DB_DIE(u.d, DW_TAG_variant, DB_CHILDREN,
+	       DB_EXPR(DW_AT_discr_list, 0, 7, 1, 0x70, 0x72, 1, 0xe4, 0, 0xc8, 1));
 	put_member(&u, "listed", i, 0);
 	db_null(u.d);
 	DB_DIE(u.d, DW_TAG_variant, DB_LEAF, DB_U(DW_AT_discr_value, DW_FORM_sdata, 300));
@@ -278,8 +280,8 @@ static int put_enum(struct unit *u, int number, int some, int none)
 	tag = db_label(u->d);
 	DB_DIE(u->d, DW_TAG_variant_part, DB_CHILDREN, DB_REF(DW_AT_discr, tag));
 	db_here(u->d, tag);
-	DB_DIE(u->d, DW_TAG_member, DB_LEAF, DB_REF(DW_AT_type, number), DB_U(DW_AT_data_member_location, DW_FORM_data1, 0),
-	       DB_FLAG(DW_AT_artificial));
+	DB_DIE(u->d, DW_TAG_member, DB_LEAF, DB_REF(DW_AT_type, number),
+	       DB_U(DW_AT_data_member_location, DW_FORM_data1, 0), DB_FLAG(DW_AT_artificial));
 	DB_DIE(u->d, DW_TAG_variant, DB_CHILDREN, DB_U(DW_AT_discr_value, DW_FORM_data1, 0xff));
 	put_member(u, "None", none, 0);
 	db_null(u->d);
@@ -314,7 +316,8 @@ static void variants_that_nothing_tells_apart_are_shown_as_bytes(void **state)
 {
 	struct unit u = begin(DW_LANG_Rust);
 	int i = put_int(&u), wide = here(&u), labels[3];
-	DB_DIE(u.d, DW_TAG_base_type, DB_LEAF, DB_STR(DW_AT_name, "u128"), DB_U(DW_AT_byte_size, DW_FORM_data1, 16),
+	DB_DIE(u.d, DW_TAG_base_type, DB_LEAF, DB_STR(DW_AT_name, "u128"),
+	       DB_U(DW_AT_byte_size, DW_FORM_data1, 16),
 	       DB_U(DW_AT_encoding, DW_FORM_data1, DW_ATE_unsigned));
 	int near = here(&u);
 	put_member(&u, "near", i, 0);
@@ -324,12 +327,14 @@ static void variants_that_nothing_tells_apart_are_shown_as_bytes(void **state)
 	for (int k = 0; k < 3; k++) {
 		labels[k] = begin_struct(&u, "enum", 4);
 		if (discriminants[k])
-			DB_DIE(u.d, DW_TAG_variant_part, DB_CHILDREN, DB_REF(DW_AT_discr, discriminants[k]));
+			DB_DIE(u.d, DW_TAG_variant_part, DB_CHILDREN,
+			       DB_REF(DW_AT_discr, discriminants[k]));
 		else
 			DB_DIE(u.d, DW_TAG_variant_part, DB_CHILDREN);
 		for (int v = 0; v < 2; v++) {
 			if (k)
-				DB_DIE(u.d, DW_TAG_variant, DB_CHILDREN, DB_U(DW_AT_discr_value, DW_FORM_data1, v));
+				DB_DIE(u.d, DW_TAG_variant, DB_CHILDREN,
+				       DB_U(DW_AT_discr_value, DW_FORM_data1, v));
 			else
 				DB_DIE(u.d, DW_TAG_variant, DB_CHILDREN);
 			put_member(&u, v ? "B" : "A", i, 0);
@@ -377,7 +382,8 @@ static void an_array_of_no_elements_where_addresses_have_4_bytes(void **state)
 	struct unit u = begin_of(DW_LANG_C99, 4);
 	int i = put_int(&u), array = here(&u);
 	DB_DIE(u.d, DW_TAG_array_type, DB_CHILDREN, DB_REF(DW_AT_type, i));
-	DB_DIE(u.d, DW_TAG_subrange_type, DB_LEAF, DB_U(DW_AT_upper_bound, DW_FORM_data4, UINT32_MAX));
+	DB_DIE(u.d, DW_TAG_subrange_type, DB_LEAF,
+	       DB_U(DW_AT_upper_bound, DW_FORM_data4, UINT32_MAX));
 	db_null(u.d);
 	end(&u);
 	assert_named(&u, read_type(&u, array), "int [0]");
@@ -393,8 +399,10 @@ static void bounds_of_arrays(void **state)
 	} cases[] = {
 		{DB_U(DW_AT_count, DW_FORM_data1, 7), true, 7, 28},
 		{DB_U(DW_AT_upper_bound, DW_FORM_data1, 255), true, 256, 1024},
-		{DB_U(DW_AT_upper_bound, DW_FORM_data4, UINT32_MAX), true, UINT64_C(1) << 32, UINT64_C(1) << 34},
-		{DB_U(DW_AT_count, DW_FORM_data4, UINT32_MAX), true, UINT32_MAX, UINT64_C(4) * UINT32_MAX},
+		{DB_U(DW_AT_upper_bound, DW_FORM_data4, UINT32_MAX), true, UINT64_C(1) << 32,
+		 UINT64_C(1) << 34},
+		{DB_U(DW_AT_count, DW_FORM_data4, UINT32_MAX), true, UINT32_MAX,
+		 UINT64_C(4) * UINT32_MAX},
 		{DB_U(DW_AT_upper_bound, DW_FORM_data8, UINT64_MAX), true, 0, 0},
 		{DB_U(DW_AT_upper_bound, DW_FORM_sdata, -1), true, 0, 0},
 		{DB_EXPR(DW_AT_upper_bound, DW_OP_lit0), false, 0, 0},
@@ -432,9 +440,9 @@ static void rings_end(void **state)
 {
 	struct unit u = begin(DW_LANG_C99);
 	/* One of each kind that refers only to itself, and a struct that contains itself. */
-	static const uint16_t tags[] = {DW_TAG_pointer_type,	  DW_TAG_const_type,
-					DW_TAG_typedef,		  DW_TAG_array_type,
-					DW_TAG_subroutine_type,	  DW_TAG_subrange_type,
+	static const uint16_t tags[] = {DW_TAG_pointer_type,      DW_TAG_const_type,
+					DW_TAG_typedef,           DW_TAG_array_type,
+					DW_TAG_subroutine_type,   DW_TAG_subrange_type,
 					DW_TAG_ptr_to_member_type};
 	enum { N = sizeof(tags) / sizeof(tags[0]) };
 	int labels[N];

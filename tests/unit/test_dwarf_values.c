@@ -52,8 +52,8 @@ static unsigned int below(struct gen *g, unsigned int n)
 
 struct scalar {
 	const char *type, *print; /* print: function of the program's prelude */
-	unsigned int bits;	  /* widest bit-field; 0 none */
-	const char *values[3];	  /* what it may hold; NULL: any number, in @cast */
+	unsigned int bits;        /* widest bit-field; 0 none */
+	const char *values[3];    /* what it may hold; NULL: any number, in @cast */
 };
 
 static const struct scalar scalars[] = {

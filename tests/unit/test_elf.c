@@ -778,9 +778,11 @@ static void write_linker_script(const struct workspace *w, struct elf *e)
 
 static void compare_with_linked(const struct workspace *w)
 {
+	/* clang-format off */
 	static const char *const names[] = {
 		".debug_info",	  ".debug_line", ".debug_loclists",   ".debug_rnglists",
 		".debug_aranges", ".debug_addr", ".debug_str_offsets"};
+	/* clang-format on */
 	struct cairn_binary *object = must_open(workspace_path(w, "sample.o"));
 	write_linker_script(w, binary_main(object));
 	workspace_run(w, "objcopy --set-section-flags .debug_str=readonly "

@@ -25,14 +25,16 @@
 static struct workspace space;
 static char *program, *copy;
 
-static const struct cairn_embed_section two[] = {{".BTF", "types", 5}, {".BTF.inline", "sites and more", 15}};
+static const struct cairn_embed_section two[] = {{".BTF", "types", 5},
+						 {".BTF.inline", "sites and more", 15}};
 
 static int open_space(void **state)
 {
 	workspace_open(&space);
 	program = strdup(workspace_path(&space, "program"));
 	copy = strdup(workspace_path(&space, "copy"));
-	workspace_write(&space, "program.c", "#include <stdio.h>\nint main(void) { puts(\"runs\"); return 0; }\n");
+	workspace_write(&space, "program.c",
+			"#include <stdio.h>\nint main(void) { puts(\"runs\"); return 0; }\n");
 	workspace_run(&space, "gcc -g -o program program.c");
 	return 0;
 }
@@ -45,7 +47,8 @@ static int close_space(void **state)
 	return 0;
 }
 
-static void embed(const char *from, const char *to, const struct cairn_embed_section *sections, size_t n)
+static void embed(const char *from, const char *to, const struct cairn_embed_section *sections,
+		  size_t n)
 {
 	struct cairn_err err = {0};
 
@@ -57,13 +60,16 @@ static void the_copy_has_the_sections_and_runs(void **state)
 {
 	embed(program, copy, two, 2);
 	workspace_run(&space, "test \"$(./copy)\" = runs");
-	workspace_run(&space, "objcopy --dump-section .BTF=a --dump-section .BTF.inline=b copy null");
+	workspace_run(&space,
+		      "objcopy --dump-section .BTF=a --dump-section .BTF.inline=b copy null");
 	workspace_run(&space, "test \"$(cat a)\" = types && test \"$(cat b)\" = 'sites and more'");
 	workspace_run(&space, "readelf -aW copy >/dev/null 2>warnings && ! test -s warnings");
 	/* All that was there before still is. */
-	workspace_run(&space, "readelf -SW program | awk '/\\[/ {print $2, $3}' | grep '^\\.' | while read s t; do "
+	workspace_run(&space, "readelf -SW program | awk '/\\[/ {print $2, $3}' | grep '^\\.' | "
+			      "while read s t; do "
 			      "readelf -SW copy | grep -qF \" $s \" || exit 1; done");
-	workspace_run(&space, "objcopy --strip-debug copy stripped && test \"$(./stripped)\" = runs");
+	workspace_run(&space,
+		      "objcopy --strip-debug copy stripped && test \"$(./stripped)\" = runs");
 }
 
 static void a_section_of_the_name_is_replaced(void **state)
@@ -72,8 +78,10 @@ static void a_section_of_the_name_is_replaced(void **state)
 
 	embed(program, copy, two, 2);
 	embed(copy, copy, &newer, 1);
-	workspace_run(&space, "objcopy --dump-section .BTF=a --dump-section .BTF.inline=b copy null");
-	workspace_run(&space, "test \"$(cat a)\" = 'newer types' && test \"$(cat b)\" = 'sites and more'");
+	workspace_run(&space,
+		      "objcopy --dump-section .BTF=a --dump-section .BTF.inline=b copy null");
+	workspace_run(&space,
+		      "test \"$(cat a)\" = 'newer types' && test \"$(cat b)\" = 'sites and more'");
 	workspace_run(&space, "test $(readelf -SW copy | grep -c ' .BTF ') = 1");
 }
 
@@ -90,10 +98,12 @@ static void what_is_loaded_is_not_replaced(void **state)
 
 static void more_sections_than_16_bits_number(void **state)
 {
-	workspace_run(&space, "awk 'BEGIN { for (i = 0; i < 66000; i++) print \".section .s\" i \"; .byte 1\" }' >many.s && "
+	workspace_run(&space, "awk 'BEGIN { for (i = 0; i < 66000; i++) print \".section .s\" i "
+			      "\"; .byte 1\" }' >many.s && "
 			      "gcc -c -o many.o many.s");
 	embed(workspace_path(&space, "many.o"), copy, two, 2);
-	workspace_run(&space, "objcopy --dump-section .BTF.inline=b copy null && test \"$(cat b)\" = 'sites and more'");
+	workspace_run(&space, "objcopy --dump-section .BTF.inline=b copy null && test \"$(cat b)\" "
+			      "= 'sites and more'");
 	workspace_run(&space, "readelf -SW copy | grep -q ' .s65999 '");
 }
 

@@ -50,8 +50,10 @@ static void make(struct world *w, const void *code, size_t n)
 	w->code[CALLER - CODE - 5] = 0xe8;
 	w->block = (struct code_block){w->code, sizeof(w->code), CODE};
 	w->memory = code_memory_of_block(&w->block);
-	w->mappings[0] = (struct code_mapping){.lo = CODE, .hi = CODE + 0x1000, .is_executable = true, .path = "/lib/a.so"};
-	w->mappings[1] = (struct code_mapping){.lo = STACK, .hi = STACK + STACK_SIZE, .path = "[stack]"};
+	w->mappings[0] = (struct code_mapping){
+		.lo = CODE, .hi = CODE + 0x1000, .is_executable = true, .path = "/lib/a.so"};
+	w->mappings[1] =
+		(struct code_mapping){.lo = STACK, .hi = STACK + STACK_SIZE, .path = "[stack]"};
 	w->maps.p.p = w->mappings;
 	w->maps.p.n = 2;
 	w->how = (struct assume){EM_X86_64, &w->maps, &w->memory, read_stack, w};
@@ -106,9 +108,9 @@ static void what_the_function_kept_for_its_caller_is_not_known(void **state)
 static void before_the_frame_is_made_the_return_address_is_on_top(void **state)
 {
 	static const char *const begins[] = {
-		"\x55\x48\x89\xe5",		   /* push %rbp; mov %rsp,%rbp */
-		"\x55\x48\x8b\xec",		   /* the other encoding */
-		"\xf3\x0f\x1e\xfa\x55\x48\x89\xe5", /* endbr64 first */
+		"\x55\x48\x89\xe5",                     /* push %rbp; mov %rsp,%rbp */
+		"\x55\x48\x8b\xec",                     /* the other encoding */
+		"\xf3\x0f\x1e\xfa\x55\x48\x89\xe5",     /* endbr64 first */
 		"\x48\x85\xdb\x75\x20\x55\x48\x89\xe5", /* test %rbx,%rbx; jne: as V8 begins */
 	};
 	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++) {
@@ -149,7 +151,8 @@ static void at_a_return_its_address_is_on_top(void **state)
 /* Up to the instruction that restores it rbp is this frame's. */
 static void before_the_frame_is_taken_down_it_is_followed(void **state)
 {
-	static const char *const ends[] = {"\x5d\xc3", "\xc9\xc3", "\x48\x89\xec\x5d\xc3", "\x48\x83\xc4\x10\x5d\xc3"};
+	static const char *const ends[] = {"\x5d\xc3", "\xc9\xc3", "\x48\x89\xec\x5d\xc3",
+					   "\x48\x83\xc4\x10\x5d\xc3"};
 	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
 		struct world w;
 		make(&w, ends[i], strlen(ends[i]));
@@ -168,7 +171,9 @@ static void instructions_count_only_where_one_is_about_to_run(void **state)
 
 static void another_functions_beginning_is_not_this_ones(void **state)
 {
-	static const char *const between[] = {"\xeb\x00\x55\x48\x89\xe5", "\xe8\x10\x10\x10\x10\x55\x48\x89\xe5", "\xcc\x55\x48\x89\xe5"};
+	static const char *const between[] = {"\xeb\x00\x55\x48\x89\xe5",
+					      "\xe8\x10\x10\x10\x10\x55\x48\x89\xe5",
+					      "\xcc\x55\x48\x89\xe5"};
 	for (size_t i = 0; i < sizeof(between) / sizeof(*between); i++) {
 		struct world w;
 		make(&w, between[i], i == 0 ? 6 : strlen(between[i]));
@@ -179,12 +184,14 @@ static void another_functions_beginning_is_not_this_ones(void **state)
 
 static void a_frame_pointer_that_is_none_is_not_followed(void **state)
 {
-	static const uint64_t values[] = {0, SP - 8, FP + 1, STACK + STACK_SIZE - 8, STACK + STACK_SIZE, UINT64_MAX, CODE};
+	static const uint64_t values[] = {
+		0, SP - 8, FP + 1, STACK + STACK_SIZE - 8, STACK + STACK_SIZE, UINT64_MAX, CODE};
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
 		struct world w;
 		MAKE(&w, "\x90");
 		w.regs.r[RBP] = values[i];
-		assert_none(&w, true, "rbp, which could be its frame pointer, does not point into the stack");
+		assert_none(&w, true,
+			    "rbp, which could be its frame pointer, does not point into the stack");
 	}
 	struct world w;
 	MAKE(&w, "\x90");
@@ -194,7 +201,8 @@ static void a_frame_pointer_that_is_none_is_not_followed(void **state)
 
 static void what_is_not_behind_a_call_is_no_return_address(void **state)
 {
-	static const uint64_t values[] = {0, 1, CODE, CODE + 3, CALLER + 1, CODE + 0x1001, SP, UINT64_MAX};
+	static const uint64_t values[] = {0,  1,         CODE, CODE + 3, CALLER + 1, CODE + 0x1001,
+					  SP, UINT64_MAX};
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
 		struct world w;
 		MAKE(&w, "\x90");
@@ -237,12 +245,20 @@ static void code_that_may_not_run_has_no_return_addresses(void **state)
 /* ---- AArch64 ---- */
 
 enum { X29 = 29, X30 = 30, XSP = 31, RECORD = SP + 0x20, FUNCTION = 0x100 };
-enum { NOP = 0xd503201f, STP = 0xa9be7bfd, MOV_FP = 0x910003fd, LDP = 0xa8c27bfd, RETURN = 0xd65f03c0, BLR = 0xd63f0000 };
+enum {
+	NOP = 0xd503201f,
+	STP = 0xa9be7bfd,
+	MOV_FP = 0x910003fd,
+	LDP = 0xa8c27bfd,
+	RETURN = 0xd65f03c0,
+	BLR = 0xd63f0000
+};
 
 /* @insns from FUNCTION on, of which the one of number @here is about to run; the call before CALLER leads to FUNCTION. */
 static void make_arm(struct world *w, const uint32_t *insns, size_t n, size_t here)
 {
-	const uint32_t call = 0x94000000 | (((FUNCTION - (CALLER - CODE - 4)) / 4) & 0x3ffffff), nop = NOP;
+	const uint32_t call = 0x94000000 | (((FUNCTION - (CALLER - CODE - 4)) / 4) & 0x3ffffff),
+		       nop = NOP;
 	make(w, "", 0);
 	for (size_t i = 0; i < sizeof(w->code); i += 4)
 		memcpy(w->code + i, &nop, 4);
@@ -257,7 +273,9 @@ static void make_arm(struct world *w, const uint32_t *insns, size_t n, size_t he
 	*word_at(w, RECORD + 8) = CALLER;
 }
 
-#define MAKE_ARM(w, here, ...) make_arm(w, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / 4, here)
+#define MAKE_ARM(w, here, ...)                                                                     \
+	make_arm(w, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / 4,  \
+		 here)
 
 static void assert_arm(struct world *w, bool is_exact, uint64_t fp)
 {
@@ -318,7 +336,8 @@ static void x29_that_leads_nowhere_is_not_followed(void **state)
 	struct world w;
 	MAKE_ARM(&w, 3, STP, MOV_FP, NOP, NOP);
 	w.regs.r[X29] = SP - 16;
-	assert_none(&w, true, "x29, which could be its frame pointer, does not point into the stack");
+	assert_none(&w, true,
+		    "x29, which could be its frame pointer, does not point into the stack");
 	w.regs.r[X29] = RECORD;
 	*word_at(&w, RECORD) = RECORD - 32;
 	assert_none(&w, true, "x29 leads down the stack");
@@ -350,7 +369,8 @@ int main(void)
 		cmocka_unit_test(another_functions_beginning_is_not_this_ones),
 		cmocka_unit_test(a_frame_pointer_that_is_none_is_not_followed),
 		cmocka_unit_test(what_is_not_behind_a_call_is_no_return_address),
-		cmocka_unit_test(code_in_no_file_may_be_returned_to_without_a_call_if_its_frame_is_whole),
+		cmocka_unit_test(
+			code_in_no_file_may_be_returned_to_without_a_call_if_its_frame_is_whole),
 		cmocka_unit_test(code_that_may_not_run_has_no_return_addresses),
 		cmocka_unit_test(a_frame_of_aarch64_is_left_by_x29),
 		cmocka_unit_test(without_a_frame_x30_is_the_return_address),

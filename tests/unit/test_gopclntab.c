@@ -29,8 +29,15 @@ static struct program with_table(const void *bytes, size_t n)
 	static const uint8_t code[0x100] = {0xc3};
 	struct program p = {.b = eb_new(ET_EXEC)};
 	size_t size;
-	eb_section(p.b, (struct eb_section){.name = ".text", .flags = SHF_ALLOC | SHF_EXECINSTR, .addr = GO_TABLE_TEXT, EB_BYTES(code)});
-	eb_section(p.b, (struct eb_section){.name = ".gopclntab", .flags = SHF_ALLOC, .addr = 2 * GO_TABLE_TEXT, .data = bytes, .size = n});
+	eb_section(p.b, (struct eb_section){.name = ".text",
+					    .flags = SHF_ALLOC | SHF_EXECINSTR,
+					    .addr = GO_TABLE_TEXT,
+					    EB_BYTES(code)});
+	eb_section(p.b, (struct eb_section){.name = ".gopclntab",
+					    .flags = SHF_ALLOC,
+					    .addr = 2 * GO_TABLE_TEXT,
+					    .data = bytes,
+					    .size = n});
 	const uint8_t *file = eb_finish(p.b, &size);
 	assert_int_equal(binary_open_mem(file, size, "program", &p.bin, NULL), 0);
 	return p;
@@ -77,7 +84,8 @@ static void functions_and_frames_are_read_in_both_versions(void **state)
 			assert_int_equal(gopclntab_frames(&t, &f, note, &frames), 0);
 			assert_int_equal(frames.n, 3);
 			assert_true(frames.lo[1] == f.lo + 4 && frames.lo[2] == f.lo + 24);
-			assert_true(frames.below[0] == 0 && frames.below[1] == 24 && frames.below[2] == 0);
+			assert_true(frames.below[0] == 0 && frames.below[1] == 24 &&
+				    frames.below[2] == 0);
 		}
 		assert_false(gopclntab_function(&t, t.n, &f));
 		close_program(&p);

@@ -26,7 +26,12 @@ static uint8_t *sealed(size_t n, size_t *ret_size)
 
 static void a_sealed_file_of_any_size_is_whole(void **state)
 {
-	static const size_t around[] = {0, GUARD_PAGE, 2 * GUARD_PAGE, 255 * GUARD_PAGE, 256 * GUARD_PAGE, 257 * GUARD_PAGE};
+	static const size_t around[] = {0,
+					GUARD_PAGE,
+					2 * GUARD_PAGE,
+					255 * GUARD_PAGE,
+					256 * GUARD_PAGE,
+					257 * GUARD_PAGE};
 	for (size_t i = 0; i < sizeof(around) / sizeof(around[0]); i++)
 		for (size_t n = around[i] < 40 ? 0 : around[i] - 40; n < around[i] + 40; n++) {
 			struct guard *g;

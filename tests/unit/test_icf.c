@@ -93,19 +93,18 @@ static void functions_beside_each_other_are_not(void **state)
 }
 
 /* See docs/findings/gcc-memory-read-after-store.md: s is described as counter + 1, behind the store to counter. */
-static const char stored[] =
-	"volatile int sink, n = 3;\n"
-	"unsigned counter;\n"
-	"__attribute__((noipa)) void use(unsigned a) { sink = a; }\n"
-	"static inline void f(unsigned s) { use(s * 37); }\n"
-	"int main(void)\n"
-	"{\n"
-	"	for (int i = 0; i < n; i++)\n"
-	"		use(++counter);\n"
-	"	unsigned s = ++counter;\n"
-	"	f(s);\n"
-	"	return 0;\n"
-	"}\n";
+static const char stored[] = "volatile int sink, n = 3;\n"
+			     "unsigned counter;\n"
+			     "__attribute__((noipa)) void use(unsigned a) { sink = a; }\n"
+			     "static inline void f(unsigned s) { use(s * 37); }\n"
+			     "int main(void)\n"
+			     "{\n"
+			     "	for (int i = 0; i < n; i++)\n"
+			     "		use(++counter);\n"
+			     "	unsigned s = ++counter;\n"
+			     "	f(s);\n"
+			     "	return 0;\n"
+			     "}\n";
 
 static void what_is_computed_from_memory_may_be_another_value(void **state)
 {

@@ -20,12 +20,20 @@
 #include "insn/values.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define CODE(s) (const uint8_t *)(s), sizeof(s) - 1
+#define CODE(s)       (const uint8_t *)(s), sizeof(s) - 1
 
 /* DWARF register numbers, as bits. */
 enum {
-	RAX = 1 << 0, RDX = 1 << 1, RCX = 1 << 2, RBX = 1 << 3, RSI = 1 << 4, RDI = 1 << 5,
-	RBP = 1 << 6, RSP = 1 << 7, R8 = 1 << 8, R15 = 1 << 15,
+	RAX = 1 << 0,
+	RDX = 1 << 1,
+	RCX = 1 << 2,
+	RBX = 1 << 3,
+	RSI = 1 << 4,
+	RDI = 1 << 5,
+	RBP = 1 << 6,
+	RSP = 1 << 7,
+	R8 = 1 << 8,
+	R15 = 1 << 15,
 };
 
 static struct insn decode(const uint8_t *bytes, size_t n)
@@ -44,15 +52,17 @@ static void assert_step_is_decode(const uint8_t *bytes, size_t n)
 	struct insn_step step = {0};
 	bool decoded = insn_decode(bytes, n, 0x1000, &insn);
 	if (insn_step(bytes, n, 0x1000, &step) != decoded ||
-	    (decoded && (step.len != insn.len || step.flow != insn.flow || step.target != insn.target ||
-			 step.writes_memory != insn.writes_memory)))
-		fail_msg("%02x %02x %02x %02x %02x, %zu bytes", bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], n);
+	    (decoded && (step.len != insn.len || step.flow != insn.flow ||
+			 step.target != insn.target || step.writes_memory != insn.writes_memory)))
+		fail_msg("%02x %02x %02x %02x %02x, %zu bytes", bytes[0], bytes[1], bytes[2],
+			 bytes[3], bytes[4], n);
 }
 
 static void a_step_says_what_a_decode_says_for_every_opcode_and_modrm(void **state)
 {
-	static const char *const prefixes[] = {"", "\x66", "\x65", "\x41", "\x48", "\x66\x48", "\x66\x2e", "\xf3", "\xf0",
-		"\xf3\x48", "\xf0\x48", "\xf0\x41", "\x66\xf0", "\xf3\xf0"};
+	static const char *const prefixes[] = {
+		"",     "\x66", "\x65",     "\x41",     "\x48",     "\x66\x48", "\x66\x2e",
+		"\xf3", "\xf0", "\xf3\x48", "\xf0\x48", "\xf0\x41", "\x66\xf0", "\xf3\xf0"};
 	for (unsigned int i = 0; i < ARRAY_SIZE(prefixes) * 2 * 256 * 256; i++) {
 		uint8_t bytes[24] = {0};
 		const char *prefix = prefixes[i >> 17];
@@ -63,7 +73,9 @@ static void a_step_says_what_a_decode_says_for_every_opcode_and_modrm(void **sta
 		bytes[n++] = (uint8_t)(i >> 8); /* opcode */
 		bytes[n++] = (uint8_t)i;        /* ModRM */
 		for (uint8_t k = 0; n < 15; k++)
-			bytes[n++] = (uint8_t)(0x25 + 0x33 * k); /* SIB without a base, displacement, immediate */
+			bytes[n++] =
+				(uint8_t)(0x25 +
+					  0x33 * k); /* SIB without a base, displacement, immediate */
 		assert_step_is_decode(bytes, n);
 	}
 }
@@ -84,12 +96,16 @@ static void a_step_says_what_a_decode_says_of_code_that_ends_early(void **state)
 static void many_steps_are_single_ones_one_behind_the_other(void **state)
 {
 	/* push %rbp; mov %rsp,%rbp; nopw 0(%rax,%rax,1); call; je; xchg %rax,%r8; pause; jmp *%rax; ret; mov of 10 bytes */
-	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00, 0xe8, 1, 0, 0, 0, 0x74, 0xf0,
-		0x49, 0x90, 0xf3, 0x90, 0x90, 0xff, 0xe0, 0xc3, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8};
-	static const bool nops[] = {false, false, true, false, false, false, false, true, false, false, false};
+	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x66, 0x0f, 0x1f, 0x44, 0x00,
+				       0x00, 0xe8, 1,    0,    0,    0,    0x74, 0xf0, 0x49,
+				       0x90, 0xf3, 0x90, 0x90, 0xff, 0xe0, 0xc3, 0x48, 0xb8,
+				       1,    2,    3,    4,    5,    6,    7,    8};
+	static const bool nops[] = {false, false, true,  false, false, false,
+				    false, true,  false, false, false};
 	struct insn_step many[32], one;
 	size_t off = 0, bytes;
-	assert_int_equal(insn_steps(code, sizeof(code), sizeof(code), 0x1000, many, 32, &bytes), ARRAY_SIZE(nops));
+	assert_int_equal(insn_steps(code, sizeof(code), sizeof(code), 0x1000, many, 32, &bytes),
+			 ARRAY_SIZE(nops));
 	assert_int_equal(bytes, sizeof(code));
 	for (size_t i = 0; i < ARRAY_SIZE(nops); off += one.len, i++) {
 		assert_true(insn_step(code + off, sizeof(code) - off, 0x1000 + off, &one));
@@ -118,25 +134,70 @@ static void assert_sweep_is_decode(const uint8_t *bytes, size_t n)
 	uint8_t two[32] = {0};
 	if (!insn_decode(bytes, n, 0x1000, &insn))
 		return;
-	bool moves_only = insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT || insn.flow == INSN_RETURN;
+	bool moves_only = insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT ||
+			  insn.flow == INSN_RETURN;
 	uint16_t writes = insn.writes & (uint16_t)(moves_only ? ~RSP : 0xffff);
 	for (unsigned int reg = 0; reg < 16; reg++)
-		if (KEPT & 1u << reg && insn_writes_any(bytes, insn.len, (uint16_t)(1u << reg)) != !!(writes & 1u << reg))
-			fail_msg("%02x %02x %02x %02x %02x, register %u", bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], reg);
+		if (KEPT & 1u << reg && insn_writes_any(bytes, insn.len, (uint16_t)(1u << reg)) !=
+						!!(writes & 1u << reg))
+			fail_msg("%02x %02x %02x %02x %02x, register %u", bytes[0], bytes[1],
+				 bytes[2], bytes[3], bytes[4], reg);
 	/* mov $1,%ebx behind it is found: the length is right. */
 	memcpy(two, bytes, insn.len);
 	memcpy(two + insn.len, "\xbb\x01\x00\x00\x00", 5);
-	if (!insn_writes_any(two, insn.len + 5u, RBX) || (!(writes & R12) && insn_writes_any(two, insn.len + 5u, R12)))
-		fail_msg("%02x %02x %02x %02x %02x, length", bytes[0], bytes[1], bytes[2], bytes[3], bytes[4]);
+	if (!insn_writes_any(two, insn.len + 5u, RBX) ||
+	    (!(writes & R12) && insn_writes_any(two, insn.len + 5u, R12)))
+		fail_msg("%02x %02x %02x %02x %02x, length", bytes[0], bytes[1], bytes[2], bytes[3],
+			 bytes[4]);
 }
 
 static void a_sweep_finds_what_a_decode_finds_for_every_opcode_and_modrm(void **state)
 {
-	static const char *const prefixes[] = {"", "\x66", "\x41", "\x4c", "\x48", "\x66\x48", "\xf3", "\xf2", "\xf3\x48", "\x0f",
-		"\x66\x0f", "\xf3\x0f", "\xf2\x0f", "\x48\x0f", "\x45\x0f", "\x66\x48\x0f", "\xf3\x48\x0f", "\x0f\x38", "\x66\x0f\x38", "\x48\x0f\x38",
-		"\xf2\x48\x0f\x38", "\x66\x0f\x3a", "\x66\x48\x0f\x3a", "\xc5\xf8", "\xc5\x79", "\xc5\xfa", "\xc5\xfb", "\xc5\xfd",
-		"\xc4\xe2\x78", "\xc4\xc2\xf8", "\xc4\xe2\x7b", "\xc4\xe2\xfb", "\xc4\xe2\x79", "\xc4\x62\xf2", "\xc4\xe3\x7b", "\xc4\xe3\x79", "\xc4\xe3\x7d",
-		"\xc4\xe1\xf9", "\xc4\xe1\xfb", "\x62\xf1\x7c\x48", "\x62\xf1\xfd\x48", "\x62\xf1\x7e\x08", "\x62\xf2\x7d\x48", "\x62\xf3\x7d\x48", "\x62\xf1\xff\x08"};
+	static const char *const prefixes[] = {"",
+					       "\x66",
+					       "\x41",
+					       "\x4c",
+					       "\x48",
+					       "\x66\x48",
+					       "\xf3",
+					       "\xf2",
+					       "\xf3\x48",
+					       "\x0f",
+					       "\x66\x0f",
+					       "\xf3\x0f",
+					       "\xf2\x0f",
+					       "\x48\x0f",
+					       "\x45\x0f",
+					       "\x66\x48\x0f",
+					       "\xf3\x48\x0f",
+					       "\x0f\x38",
+					       "\x66\x0f\x38",
+					       "\x48\x0f\x38",
+					       "\xf2\x48\x0f\x38",
+					       "\x66\x0f\x3a",
+					       "\x66\x48\x0f\x3a",
+					       "\xc5\xf8",
+					       "\xc5\x79",
+					       "\xc5\xfa",
+					       "\xc5\xfb",
+					       "\xc5\xfd",
+					       "\xc4\xe2\x78",
+					       "\xc4\xc2\xf8",
+					       "\xc4\xe2\x7b",
+					       "\xc4\xe2\xfb",
+					       "\xc4\xe2\x79",
+					       "\xc4\x62\xf2",
+					       "\xc4\xe3\x7b",
+					       "\xc4\xe3\x79",
+					       "\xc4\xe3\x7d",
+					       "\xc4\xe1\xf9",
+					       "\xc4\xe1\xfb",
+					       "\x62\xf1\x7c\x48",
+					       "\x62\xf1\xfd\x48",
+					       "\x62\xf1\x7e\x08",
+					       "\x62\xf2\x7d\x48",
+					       "\x62\xf3\x7d\x48",
+					       "\x62\xf1\xff\x08"};
 	for (unsigned int i = 0; i < ARRAY_SIZE(prefixes) * 256 * 256; i++) {
 		uint8_t bytes[24] = {0};
 		size_t n = strlen(prefixes[i >> 16]);
@@ -197,11 +258,14 @@ static void where_values_come_from(void **state)
 		struct insn_values v;
 		unsigned int bit = 1u << cases[i].reg, how = cases[i].how;
 		assert_true(insn_values((const uint8_t *)cases[i].bytes, cases[i].n, &v));
-		if (!!(v.computed & bit) != (how == COMPUTED) || !!(v.loaded & bit) != (how == LOADED) ||
+		if (!!(v.computed & bit) != (how == COMPUTED) ||
+		    !!(v.loaded & bit) != (how == LOADED) ||
 		    !!(v.moved & bit) != (how == MOVED || how == MOVED_AND_CHANGED) ||
-		    !!(v.changed & bit) != (how == CHANGED || how == MOVED_AND_CHANGED) || !!(v.may_keep & bit) != cases[i].may_keep ||
+		    !!(v.changed & bit) != (how == CHANGED || how == MOVED_AND_CHANGED) ||
+		    !!(v.may_keep & bit) != cases[i].may_keep ||
 		    (v.moved & bit && v.from[cases[i].reg] != cases[i].from))
-			fail_msg("%s: computed %x, loaded %x, moved %x, changed %x", cases[i].text, v.computed, v.loaded, v.moved, v.changed);
+			fail_msg("%s: computed %x, loaded %x, moved %x, changed %x", cases[i].text,
+				 v.computed, v.loaded, v.moved, v.changed);
 		assert_false(insn_values((const uint8_t *)cases[i].bytes, cases[i].n - 1, &v));
 	}
 }
@@ -214,18 +278,18 @@ static void registers_read_and_written_are_those_of_all_operands(void **state)
 		unsigned int reads, writes;
 		bool reads_memory, writes_memory;
 	} cases[] = {
-		{"\x48\x89\xd8", 3, RBX, RAX, false, false},             /* mov %rbx,%rax */
-		{"\x53", 1, RBX | RSP, RSP, false, true},                /* push %rbx */
-		{"\x41\x5f", 2, RSP, RSP | R15, true, false},            /* pop %r15 */
-		{"\x8a\x07", 2, RDI, RAX, true, false},                  /* mov (%rdi),%al */
-		{"\x88\x04\x17", 3, RAX | RDI | RDX, 0, false, true},    /* mov %al,(%rdi,%rdx) */
-		{"\x48\x8d\x44\x24\x08", 5, RSP, RAX, false, false},     /* lea 8(%rsp),%rax */
-		{"\x0f\x1f\x44\x00\x00", 5, 0, 0, false, false},         /* nop */
-		{"\xf7\xe1", 2, RAX | RCX, RAX | RDX, false, false},     /* mul %ecx */
+		{"\x48\x89\xd8", 3, RBX, RAX, false, false},          /* mov %rbx,%rax */
+		{"\x53", 1, RBX | RSP, RSP, false, true},             /* push %rbx */
+		{"\x41\x5f", 2, RSP, RSP | R15, true, false},         /* pop %r15 */
+		{"\x8a\x07", 2, RDI, RAX, true, false},               /* mov (%rdi),%al */
+		{"\x88\x04\x17", 3, RAX | RDI | RDX, 0, false, true}, /* mov %al,(%rdi,%rdx) */
+		{"\x48\x8d\x44\x24\x08", 5, RSP, RAX, false, false},  /* lea 8(%rsp),%rax */
+		{"\x0f\x1f\x44\x00\x00", 5, 0, 0, false, false},      /* nop */
+		{"\xf7\xe1", 2, RAX | RCX, RAX | RDX, false, false},  /* mul %ecx */
 		{"\x0f\xa2", 2, RAX | RCX, RAX | RBX | RCX | RDX, false, false}, /* cpuid */
-		{"\x48\x01\x18", 3, RAX | RBX, 0, true, true},           /* add %rbx,(%rax) */
-		{"\x0f\x44\xc1", 3, RAX | RCX, RAX, false, false},       /* cmove %ecx,%eax */
-		{"\xc9", 1, RBP, RSP | RBP, true, false},                /* leave */
+		{"\x48\x01\x18", 3, RAX | RBX, 0, true, true},     /* add %rbx,(%rax) */
+		{"\x0f\x44\xc1", 3, RAX | RCX, RAX, false, false}, /* cmove %ecx,%eax */
+		{"\xc9", 1, RBP, RSP | RBP, true, false},          /* leave */
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct insn insn = decode((const uint8_t *)cases[i].bytes, cases[i].n);
@@ -275,7 +339,8 @@ static void packed_arithmetic_is_told_from_what_scalar_code_has(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		print_message("%s\n", cases[i].what);
-		assert_int_equal(insn_is_packed((const uint8_t *)cases[i].bytes, cases[i].n), cases[i].packed);
+		assert_int_equal(insn_is_packed((const uint8_t *)cases[i].bytes, cases[i].n),
+				 cases[i].packed);
 	}
 }
 
@@ -368,7 +433,8 @@ static void uprobe_rules(void **state)
 		{"loop", "\xe2\x10", 2, CAIRN_HAZARD_NONE, false},
 		{"mov", "\x48\x89\xd8", 3, CAIRN_HAZARD_NONE, false},
 		{"endbr64", "\xf3\x0f\x1e\xfa", 4, CAIRN_HAZARD_NONE, false},
-		{"mov %fs:0x28,%rax", "\x64\x48\x8b\x04\x25\x28\x00\x00\x00", 9, CAIRN_HAZARD_NONE, false},
+		{"mov %fs:0x28,%rax", "\x64\x48\x8b\x04\x25\x28\x00\x00\x00", 9, CAIRN_HAZARD_NONE,
+		 false},
 		{"syscall", "\x0f\x05", 2, CAIRN_HAZARD_SEES_STEP, false},
 		{"sysenter", "\x0f\x34", 2, CAIRN_HAZARD_SEES_STEP, false},
 		{"vmcall", "\x0f\x01\xc1", 3, CAIRN_HAZARD_SEES_STEP, false},
@@ -455,15 +521,18 @@ static void red_zone_of_hand_written_functions(void **state)
 	/* push %rbp; mov %rsp,%rbp; mov %edi,-4(%rbp) */
 	assert_true(insn_uses_red_zone(CODE("\x55\x48\x89\xe5\x89\x7d\xfc\x5d\xc3")));
 	/* the same with sub $16,%rsp before the access */
-	assert_false(insn_uses_red_zone(CODE("\x55\x48\x89\xe5\x48\x83\xec\x10\x89\x7d\xfc\xc9\xc3")));
+	assert_false(
+		insn_uses_red_zone(CODE("\x55\x48\x89\xe5\x48\x83\xec\x10\x89\x7d\xfc\xc9\xc3")));
 	/* the access lies below what was allocated */
-	assert_true(insn_uses_red_zone(CODE("\x55\x48\x89\xe5\x48\x83\xec\x10\x89\x7d\xec\xc9\xc3")));
+	assert_true(
+		insn_uses_red_zone(CODE("\x55\x48\x89\xe5\x48\x83\xec\x10\x89\x7d\xec\xc9\xc3")));
 	/* rbp is any pointer: mov %edi,-4(%rbp) */
 	assert_false(insn_uses_red_zone(CODE("\x89\x7d\xfc\xc3")));
 	/* lea -8(%rsp),%rax */
 	assert_true(insn_uses_red_zone(CODE("\x48\x8d\x44\x24\xf8\xc3")));
 	/* sub $8,%rsp; mov %edi,4(%rsp) */
-	assert_false(insn_uses_red_zone(CODE("\x48\x83\xec\x08\x89\x7c\x24\x04\x48\x83\xc4\x08\xc3")));
+	assert_false(
+		insn_uses_red_zone(CODE("\x48\x83\xec\x08\x89\x7c\x24\x04\x48\x83\xc4\x08\xc3")));
 	/* what does not decode might do anything */
 	assert_true(insn_uses_red_zone(CODE("\x06\xc3")));
 	assert_false(insn_uses_red_zone(CODE("")));
@@ -472,8 +541,9 @@ static void red_zone_of_hand_written_functions(void **state)
 static void place_in_a_function_must_be_a_boundary(void **state)
 {
 	/* endbr64; nop5; mov %rbx,%rax; nop5; lock incl (%rax); ret */
-	static const uint8_t func[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x0f, 0x1f, 0x44, 0x00, 0x00, 0x48, 0x89,
-				       0xd8, 0x0f, 0x1f, 0x44, 0x00, 0x00, 0xf0, 0xff, 0x00, 0xc3};
+	static const uint8_t func[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x0f, 0x1f, 0x44,
+				       0x00, 0x00, 0x48, 0x89, 0xd8, 0x0f, 0x1f,
+				       0x44, 0x00, 0x00, 0xf0, 0xff, 0x00, 0xc3};
 	static const struct {
 		size_t off;
 		enum cairn_hazard hazard;
@@ -499,6 +569,7 @@ static void place_in_a_function_must_be_a_boundary(void **state)
 enum { TEXT = 0x1000 };
 
 /* Two functions with padding between them, which is outside of both, and one without a symbol. */
+/* clang-format off */
 static const uint8_t text[] = {
 	/* 0x00 leaf: */
 	0x0f, 0x1f, 0x44, 0x00, 0x00, /* nop5 at the entry */
@@ -519,6 +590,7 @@ static const uint8_t text[] = {
 	0xc5, 0xf9, 0xeb, 0xc0,       /* vpor */
 	0xc3,
 };
+/* clang-format on */
 
 static struct elf_builder *build_file(bool with_symbols, struct cairn_binary **ret)
 {
@@ -529,13 +601,16 @@ static struct elf_builder *build_file(bool with_symbols, struct cairn_binary **r
 							     EB_BYTES(text)});
 	eb_load(b, section);
 	static const uint8_t data[16] = {0x90};
-	uint32_t other = eb_section(b, (struct eb_section){
-					       .name = ".data", .flags = SHF_ALLOC, .addr = 0x3000, EB_BYTES(data)});
+	uint32_t other = eb_section(
+		b, (struct eb_section){
+			   .name = ".data", .flags = SHF_ALLOC, .addr = 0x3000, EB_BYTES(data)});
 	eb_load(b, other);
 	if (with_symbols) {
 		eb_symbol(b, (struct eb_symbol){"leaf", section, TEXT, 0x18, STT_FUNC, STB_GLOBAL});
-		eb_symbol(b, (struct eb_symbol){"alias", section, TEXT, 0x12, STT_FUNC, STB_GLOBAL});
-		eb_symbol(b, (struct eb_symbol){"calm", section, TEXT + 0x22, 0x12, STT_FUNC, STB_GLOBAL});
+		eb_symbol(b,
+			  (struct eb_symbol){"alias", section, TEXT, 0x12, STT_FUNC, STB_GLOBAL});
+		eb_symbol(b, (struct eb_symbol){"calm", section, TEXT + 0x22, 0x12, STT_FUNC,
+						STB_GLOBAL});
 	}
 	size_t size;
 	uint8_t *bytes = eb_finish(b, &size);
@@ -707,7 +782,8 @@ static void boundaries_of_libc_are_those_of_objdump(void **state)
 	}
 	struct boundaries b;
 	boundaries_open(&b, path);
-	FILE *f = popen("objdump -d -w -j .text --no-show-raw-insn /lib/x86_64-linux-gnu/libc.so.6", "r");
+	FILE *f = popen("objdump -d -w -j .text --no-show-raw-insn /lib/x86_64-linux-gnu/libc.so.6",
+			"r");
 	assert_non_null(f);
 	char line[512];
 	size_t n = 0, ours = 0;
@@ -733,7 +809,10 @@ static void boundaries_of_libc_are_those_of_objdump(void **state)
 static void red_zone_is_found_exactly_when_the_compiler_uses_it(void **state)
 {
 	static const char *const compilers[] = {"gcc", "clang"};
-	static const char *const flags[] = {"-O0", "-O0 -mno-red-zone", "-O2", "-O2 -mno-red-zone",
+	static const char *const flags[] = {"-O0",
+					    "-O0 -mno-red-zone",
+					    "-O2",
+					    "-O2 -mno-red-zone",
 					    "-O2 -fno-omit-frame-pointer",
 					    "-O2 -fno-omit-frame-pointer -mno-red-zone"};
 	char dir[] = "/tmp/cairn-red-XXXXXX", cmd[512], path[64];
@@ -741,12 +820,15 @@ static void red_zone_is_found_exactly_when_the_compiler_uses_it(void **state)
 	snprintf(path, sizeof(path), "%s/r.c", dir);
 	FILE *f = fopen(path, "w");
 	assert_non_null(f);
-	fputs("int leaf(int a, int b) { volatile int x[4] = {a, b, a, b}; return x[1] + x[2]; }\n", f);
+	fputs("int leaf(int a, int b) { volatile int x[4] = {a, b, a, b}; return x[1] + x[2]; }\n",
+	      f);
 	fclose(f);
 	size_t compiled = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(compilers) * ARRAY_SIZE(flags); i++) {
-		const char *cc = compilers[i / ARRAY_SIZE(flags)], *flag = flags[i % ARRAY_SIZE(flags)];
-		snprintf(cmd, sizeof(cmd), "%s %s -c -o %s/r.o %s 2>/dev/null", cc, flag, dir, path);
+		const char *cc = compilers[i / ARRAY_SIZE(flags)],
+			   *flag = flags[i % ARRAY_SIZE(flags)];
+		snprintf(cmd, sizeof(cmd), "%s %s -c -o %s/r.o %s 2>/dev/null", cc, flag, dir,
+			 path);
 		if (system(cmd) != 0) {
 			print_message("not compiled: %s %s\n", cc, flag);
 			continue;
@@ -771,10 +853,10 @@ static void red_zone_is_found_exactly_when_the_compiler_uses_it(void **state)
 static void accesses_to_a_slot_are_told_apart(void **state)
 {
 	(void)state;
-	static const uint8_t store[] = {0x48, 0x89, 0x44, 0x24, 0x10};     /* mov %rax, 0x10(%rsp) */
-	static const uint8_t load[] = {0x8b, 0x44, 0x24, 0x14};             /* mov 0x14(%rsp), %eax */
-	static const uint8_t add[] = {0x83, 0x44, 0x24, 0x10, 0x01};        /* addl $1, 0x10(%rsp) */
-	static const uint8_t address[] = {0x48, 0x8d, 0x44, 0x24, 0x10};    /* lea 0x10(%rsp), %rax */
+	static const uint8_t store[] = {0x48, 0x89, 0x44, 0x24, 0x10};   /* mov %rax, 0x10(%rsp) */
+	static const uint8_t load[] = {0x8b, 0x44, 0x24, 0x14};          /* mov 0x14(%rsp), %eax */
+	static const uint8_t add[] = {0x83, 0x44, 0x24, 0x10, 0x01};     /* addl $1, 0x10(%rsp) */
+	static const uint8_t address[] = {0x48, 0x8d, 0x44, 0x24, 0x10}; /* lea 0x10(%rsp), %rax */
 	const unsigned int sp = 7, bp = 6;
 	struct insn_access a = insn_accesses(store, sizeof(store), sp, 0x10, 8);
 	assert_true(a.stores && !a.loads);
@@ -803,20 +885,22 @@ static void a_register_that_is_stored_in_a_slot_is_told(void **state)
 	} cases[] = {
 		{5, {0x48, 0x89, 0x74, 0x24, 0x10}, 0x10, IN_RSI, 8}, /* mov %rsi,0x10(%rsp) */
 		{4, {0x89, 0x74, 0x24, 0x10}, 0x10, IN_RSI, 4},
-		{4, {0x44, 0x89, 0x0c, 0x24}, 0, IN_R9, 4},	   /* mov %r9d,(%rsp) */
+		{4, {0x44, 0x89, 0x0c, 0x24}, 0, IN_R9, 4}, /* mov %r9d,(%rsp) */
 		{5, {0x40, 0x88, 0x74, 0x24, 0x10}, 0x10, IN_RSI, 1},
-		{5, {0x48, 0x89, 0x74, 0x24, 0x10}, 0x0c, 0, 0},   /* another slot */
-		{5, {0x48, 0x8b, 0x74, 0x24, 0x10}, 0x10, 0, 0},   /* a load */
-		{5, {0x48, 0x01, 0x74, 0x24, 0x10}, 0x10, 0, 0},   /* add */
-		{4, {0x88, 0x64, 0x24, 0x10}, 0x10, 0, 0},	   /* mov %ah,0x10(%rsp) */
+		{5, {0x48, 0x89, 0x74, 0x24, 0x10}, 0x0c, 0, 0},       /* another slot */
+		{5, {0x48, 0x8b, 0x74, 0x24, 0x10}, 0x10, 0, 0},       /* a load */
+		{5, {0x48, 0x01, 0x74, 0x24, 0x10}, 0x10, 0, 0},       /* add */
+		{4, {0x88, 0x64, 0x24, 0x10}, 0x10, 0, 0},             /* mov %ah,0x10(%rsp) */
 		{8, {0xc7, 0x44, 0x24, 0x10, 1, 0, 0, 0}, 0x10, 0, 0}, /* a constant */
-		{4, {0x48, 0x89, 0x74, 0x24}, 0x10, 0, 0},	   /* cut */
-		{1, {0x56}, 0, 0, 0},				   /* push %rsi */
+		{4, {0x48, 0x89, 0x74, 0x24}, 0x10, 0, 0},             /* cut */
+		{1, {0x56}, 0, 0, 0},                                  /* push %rsi */
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		unsigned int reg = 0, bytes = 0;
-		bool is_one = insn_stores_register(cases[i].code, cases[i].n, SP, cases[i].off, &reg, &bytes);
-		if (is_one != (cases[i].bytes != 0) || reg != cases[i].reg || bytes != cases[i].bytes)
+		bool is_one = insn_stores_register(cases[i].code, cases[i].n, SP, cases[i].off,
+						   &reg, &bytes);
+		if (is_one != (cases[i].bytes != 0) || reg != cases[i].reg ||
+		    bytes != cases[i].bytes)
 			fail_msg("case %zu: %d, register %u, %u bytes", i, is_one, reg, bytes);
 	}
 }
@@ -824,6 +908,7 @@ static void a_register_that_is_stored_in_a_slot_is_told(void **state)
 static void what_carries_a_number_on_is_known(void **state)
 {
 	(void)state;
+	/* clang-format off */
 	static const struct {
 		uint8_t n, code[8];
 		struct insn_carry is;
@@ -841,23 +926,29 @@ static void what_carries_a_number_on_is_known(void **state)
 		{4, {0x48, 0x89, 0x50, 0x18}, {CARRY_NOTHING, 0, 0, 0, 0}},	 /* mov %rdx,0x18(%rax) */
 		{5, {0x48, 0x89, 0x14, 0xc4}, {CARRY_NOTHING, 0, 0, 0, 0}},	 /* mov %rdx,(%rsp,%rax,8) */
 	};
+	/* clang-format on */
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct insn_carry c;
 		const struct insn_carry *is = &cases[i].is;
 		struct insn insn;
 		assert_true(insn_carry(cases[i].code, cases[i].n, 0, &insn, &c));
-		bool same = c.what == is->what &&
-			    (is->what == CARRY_NOTHING || is->what == CARRY_RESTORE || c.from == is->from) &&
-			    (is->what == CARRY_NOTHING || is->what == CARRY_SAVE || c.to == is->to) &&
-			    (!is->base || (c.base == is->base && c.off == is->off));
+		bool same =
+			c.what == is->what &&
+			(is->what == CARRY_NOTHING || is->what == CARRY_RESTORE ||
+			 c.from == is->from) &&
+			(is->what == CARRY_NOTHING || is->what == CARRY_SAVE || c.to == is->to) &&
+			(!is->base || (c.base == is->base && c.off == is->off));
 		if (!same)
-			fail_msg("case %zu: %d, %u to %u, %u%+lld", i, c.what, c.from, c.to, c.base, (long long)c.off);
+			fail_msg("case %zu: %d, %u to %u, %u%+lld", i, c.what, c.from, c.to, c.base,
+				 (long long)c.off);
 	}
-	assert_false(insn_carry((const uint8_t[]){0x48, 0x89}, 2, 0, &(struct insn){0}, &(struct insn_carry){0}));
+	assert_false(insn_carry((const uint8_t[]){0x48, 0x89}, 2, 0, &(struct insn){0},
+				&(struct insn_carry){0}));
 }
 
 static void copies_of_registers_are_told(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		uint8_t code[8];
 		size_t n;
@@ -875,6 +966,7 @@ static void copies_of_registers_are_told(void **state)
 		{{0x83, 0xe0, 0x01}, 3, false, false, false, false, 0, 0, 0},		      /* and $1,%eax */
 		{{0x48, 0x8b, 0x3c, 0x04}, 4, false, false, false, false, 0, 0, 0},	      /* mov (%rsp,%rax),%rdi */
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct insn_slot_move m = {0};
@@ -887,13 +979,16 @@ static void copies_of_registers_are_told(void **state)
 			assert_int_equal(m.bytes, cases[i].bytes);
 			assert_int_equal(m.off, cases[i].off);
 		}
-		assert_int_equal(insn_copies_register(cases[i].code, cases[i].n, &to, &from, &bytes), cases[i].is_copy);
+		assert_int_equal(
+			insn_copies_register(cases[i].code, cases[i].n, &to, &from, &bytes),
+			cases[i].is_copy);
 		if (cases[i].is_copy) {
 			assert_int_equal(to, 0);
 			assert_int_equal(from, cases[i].reg);
 			assert_int_equal(bytes, cases[i].bytes);
 		}
-		assert_int_equal(insn_keeps_lowest_bit(cases[i].code, cases[i].n, &to), cases[i].is_bit);
+		assert_int_equal(insn_keeps_lowest_bit(cases[i].code, cases[i].n, &to),
+				 cases[i].is_bit);
 	}
 }
 
@@ -901,8 +996,9 @@ static void a_switch_s_jump_is_told_from_others(void **state)
 {
 	(void)state;
 #define ENTRY 0x48, 0x63, 0x04, 0x82 /* movslq (%rdx,%rax,4),%rax */
-#define SUM 0x48, 0x01, 0xd0	     /* add %rdx,%rax */
-#define JUMP 0xff, 0xe0		     /* jmp *%rax */
+#define SUM   0x48, 0x01, 0xd0       /* add %rdx,%rax */
+#define JUMP  0xff, 0xe0             /* jmp *%rax */
+	/* clang-format off */
 	static const struct {
 		bool is_table;
 		uint8_t n, code[24];
@@ -921,6 +1017,7 @@ static void a_switch_s_jump_is_told_from_others(void **state)
 		{false, 7, {0xff, 0x24, 0xc5, 0, 0x40, 0, 0}},				/* jmp *0x4000(,%rax,8) */
 		{false, 8, {ENTRY, SUM, 0xff}},
 	};
+	/* clang-format on */
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		if (insn_is_table_jump(cases[i].code, cases[i].n) != cases[i].is_table)
 			fail_msg("case %zu", i);

@@ -74,7 +74,8 @@ static struct cairn_jit *open_region(uint32_t flags)
 }
 
 /* push at 1, pop at size - 2: three rows; the CFA in the middle is @cfa. */
-static int publish(struct cairn_jit *jit, uint64_t off, uint32_t size, int32_t cfa, const struct cairn_jit_info *info)
+static int publish(struct cairn_jit *jit, uint64_t off, uint32_t size, int32_t cfa,
+		   const struct cairn_jit_info *info)
 {
 	struct cairn_jit_frame frame;
 	char *start = region + off;
@@ -84,7 +85,8 @@ static int publish(struct cairn_jit *jit, uint64_t off, uint32_t size, int32_t c
 	return cairn_jit_publish(jit, &frame, start + size, info);
 }
 
-static int publish_named(struct cairn_jit *jit, uint64_t off, uint32_t size, int32_t cfa, const char *name)
+static int publish_named(struct cairn_jit *jit, uint64_t off, uint32_t size, int32_t cfa,
+			 const char *name)
 {
 	struct cairn_jit_info info = {.size = sizeof(info), .name = name};
 	return publish(jit, off, size, cfa, &info);
@@ -132,9 +134,11 @@ static void a_frame_is_described_by_its_changes(void **state)
 
 static void names_inlined_copies_and_lines_are_published_with_it(void **state)
 {
-	static const struct cairn_jit_inline inlines[] = {
-		{4, 20, 1, 77, "inner", "file.lua"}, {8, 12, 2, 5, "innermost", NULL}, {24, 28, 1, 78, "inner", "file.lua"}};
-	static const struct cairn_jit_line at[] = {{0, 70, "file.lua"}, {4, 5, "lib.lua"}, {20, 77, "file.lua"}};
+	static const struct cairn_jit_inline inlines[] = {{4, 20, 1, 77, "inner", "file.lua"},
+							  {8, 12, 2, 5, "innermost", NULL},
+							  {24, 28, 1, 78, "inner", "file.lua"}};
+	static const struct cairn_jit_line at[] = {
+		{0, 70, "file.lua"}, {4, 5, "lib.lua"}, {20, 77, "file.lua"}};
 	struct cairn_jit_info info = {sizeof(info), "outer", inlines, 3, at, 3};
 	struct cairn_jit *jit = open_region(0);
 	assert_int_equal(publish(jit, 1000, 32, 64, &info), 0);
@@ -165,7 +169,8 @@ static void many_functions_fill_many_tables_of_one_generation(void **state)
 	assert_int_equal(publish_named(jit, 0, 16, 16, "f"), 0);
 	uint64_t epoch = look()->epoch;
 	for (uint32_t i = 1; i < N; i++)
-		assert_int_equal(publish_named(jit, i * 32, 16 + i % 16, (int32_t)(16 + i), "f"), 0);
+		assert_int_equal(publish_named(jit, i * 32, 16 + i % 16, (int32_t)(16 + i), "f"),
+				 0);
 	assert_int_equal(look()->epoch, epoch);
 	assert_int_equal(n_rows, 3 * N);
 	assert_int_equal(n_symbols, N);
@@ -228,7 +233,8 @@ static void what_is_described_is_not_described_again(void **state)
 	assert_int_equal(publish_named(jit, 1000, 100, 16, "a"), 0);
 	assert_int_equal(publish_named(jit, 1200, 100, 16, "b"), 0);
 	uint64_t epoch = look()->epoch;
-	static const uint32_t wrong[][2] = {{1000, 100}, {1099, 50}, {950, 51}, {1020, 10}, {900, 500}, {1299, 50}, {1250, 10}};
+	static const uint32_t wrong[][2] = {{1000, 100}, {1099, 50}, {950, 51}, {1020, 10},
+					    {900, 500},  {1299, 50}, {1250, 10}};
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_int_equal(publish_named(jit, wrong[i][0], wrong[i][1], 16, "x"), -EEXIST);
 	assert_int_equal(look()->epoch, epoch);
@@ -308,7 +314,8 @@ static void the_last_function_of_4_gib_has_lines_in_order(void **state)
 {
 	static const uint64_t size = UINT64_C(1) << 32;
 	static const struct cairn_jit_line at[] = {{0, 70, "file.lua"}, {4, 71, "file.lua"}};
-	struct cairn_jit_info info = {.size = sizeof(info), .name = "last", .lines = at, .n_lines = 2};
+	struct cairn_jit_info info = {
+		.size = sizeof(info), .name = "last", .lines = at, .n_lines = 2};
 	struct cairn_jit_opts opts = {sizeof(opts), "test", 0};
 	struct cairn_jit *jit;
 	assert_int_equal(cairn_jit_open(region, size, &opts, &jit), 0);
@@ -360,8 +367,8 @@ static void a_function_may_have_more_lines_than_a_table(void **state)
 enum { SPACE = 1 << 14, UNIT = 16 };
 
 struct model {
-	uint32_t owner[SPACE];	    /* of each unit: function's number, 0: none */
-	uint32_t in_epoch[SPACE];   /* who described it in this epoch; 0: nobody */
+	uint32_t owner[SPACE];    /* of each unit: function's number, 0: none */
+	uint32_t in_epoch[SPACE]; /* who described it in this epoch; 0: nobody */
 	uint64_t epoch;
 };
 
@@ -529,7 +536,8 @@ static void a_child_goes_on_with_its_copy(void **state)
 	pid_t pid = fork();
 	if (pid == 0) {
 		withdraw(jit, 1000, 100);
-		_exit(publish_named(jit, 1000, 100, 32, "child") != 0 || (look(), view_row(rows, n_rows, 1050)->cfa_off != 32));
+		_exit(publish_named(jit, 1000, 100, 32, "child") != 0 ||
+		      (look(), view_row(rows, n_rows, 1050)->cfa_off != 32));
 	}
 	int status;
 	assert_int_equal(waitpid(pid, &status, 0), pid);

@@ -51,8 +51,11 @@ static struct code_jit_table *table_at(uint64_t at)
 static uint64_t put_table(const void *elements, size_t n, uint32_t stride, uint64_t next)
 {
 	struct code_jit_table *t = (struct code_jit_table *)(room + n_room);
-	*t = (struct code_jit_table){.reserved_len = (n + 4) * stride, .used_len = n * stride, .next = next,
-				     .stride = stride, .size = stride};
+	*t = (struct code_jit_table){.reserved_len = (n + 4) * stride,
+				     .used_len = n * stride,
+				     .next = next,
+				     .stride = stride,
+				     .size = stride};
 	if (n)
 		memcpy(t + 1, elements, n * stride);
 	n_room += sizeof(*t) + (n + 4) * stride;
@@ -67,8 +70,12 @@ static uint64_t put_rows(const struct code_jit_unwind_fre *rows, size_t n, uint6
 
 static struct code_jit_info region_of(uint64_t rows, uint64_t symbols, uint64_t lines)
 {
-	return (struct code_jit_info){.text_start = TEXT, .text_end = TEXT + TEXT_SIZE, .extended = CODE_JIT_EXTENDED,
-				      .unwind_head = rows, .symbols_head = symbols, .lines_head = lines};
+	return (struct code_jit_info){.text_start = TEXT,
+				      .text_end = TEXT + TEXT_SIZE,
+				      .extended = CODE_JIT_EXTENDED,
+				      .unwind_head = rows,
+				      .symbols_head = symbols,
+				      .lines_head = lines};
 }
 
 static struct jit_tables read_tables(const struct code_jit_info *info)
@@ -87,7 +94,8 @@ static const struct code_jit_unwind_fre high_rows[] = {{.size = 10, .ip_off = 10
 static void rows_are_found_over_a_chain(void **state)
 {
 	clear();
-	struct code_jit_info info = region_of(put_rows(low_rows, 3, put_rows(high_rows, 1, 0)), 0, 0);
+	struct code_jit_info info =
+		region_of(put_rows(low_rows, 3, put_rows(high_rows, 1, 0)), 0, 0);
 	struct jit_tables t = read_tables(&info);
 	assert_null(t.rows_why);
 	assert_int_equal(t.rows.n, 4);
@@ -121,7 +129,8 @@ static void the_rfcs_form_is_read_without_the_mark(void **state)
 	struct code_jit_unwind_table *t = (struct code_jit_unwind_table *)(room + 64);
 	*t = (struct code_jit_unwind_table){.reserved_len = 480, .used_len = sizeof(low_rows)};
 	memcpy(t + 1, low_rows, sizeof(low_rows));
-	struct code_jit_info info = {.text_start = TEXT, .text_end = TEXT + TEXT_SIZE, .unwind_head = AT + 64};
+	struct code_jit_info info = {
+		.text_start = TEXT, .text_end = TEXT + TEXT_SIZE, .unwind_head = AT + 64};
 	struct jit_tables tables = read_tables(&info);
 	assert_null(tables.rows_why);
 	assert_int_equal(jit_row_at(&tables, 29)->cfa_off, 16);
@@ -137,7 +146,8 @@ static void elements_are_stepped_over_by_the_stride(void **state)
 	} wide[] = {{low_rows[0], 1}, {low_rows[1], 2}};
 	clear();
 	struct code_jit_info info = region_of(put_table(wide, 2, sizeof(wide[0]), 0), 0, 0);
-	struct code_jit_symbol symbol = {.size = 10, .ip_off = 5, .name = 0x1234, .depth = 77, .call_line = 78};
+	struct code_jit_symbol symbol = {
+		.size = 10, .ip_off = 5, .name = 0x1234, .depth = 77, .call_line = 78};
 	info.symbols_head = put_table(&symbol, 1, sizeof(symbol), 0);
 	table_at(info.symbols_head)->size = offsetof(struct code_jit_symbol, depth);
 	struct jit_tables t = read_tables(&info);
@@ -151,8 +161,11 @@ static void elements_are_stepped_over_by_the_stride(void **state)
 
 static void copies_are_found_within_their_function(void **state)
 {
-	static const struct code_jit_symbol symbols[] = {
-		{100, 0, 1, 0, 0, 0}, {50, 10, 2, 1, 7, 0}, {10, 20, 3, 2, 8, 0}, {10, 70, 4, 1, 9, 0}, {100, 200, 5, 0, 0, 0}};
+	static const struct code_jit_symbol symbols[] = {{100, 0, 1, 0, 0, 0},
+							 {50, 10, 2, 1, 7, 0},
+							 {10, 20, 3, 2, 8, 0},
+							 {10, 70, 4, 1, 9, 0},
+							 {100, 200, 5, 0, 0, 0}};
 	const struct jit_symbol *found[4];
 	clear();
 	struct code_jit_info info = region_of(0, put_table(symbols, 5, sizeof(symbols[0]), 0), 0);
@@ -174,8 +187,8 @@ static void copies_are_found_within_their_function(void **state)
 static void what_was_inlined_goes_with_a_withdrawn_function(void **state)
 {
 	static const struct code_jit_symbol symbols[] = {
-		{100, 0, 1, 0, 0, 0}, {0, 10, 2, 1, 7, 0}, {10, 20, 3, 2, 8, 0}, {0, 200, 4, 0, 0, 0}, {9, 210, 5, 1, 0, 0},
-		{9, 300, 6, 0, 0, 0}};
+		{100, 0, 1, 0, 0, 0}, {0, 10, 2, 1, 7, 0},  {10, 20, 3, 2, 8, 0},
+		{0, 200, 4, 0, 0, 0}, {9, 210, 5, 1, 0, 0}, {9, 300, 6, 0, 0, 0}};
 	const struct jit_symbol *found[4];
 	clear();
 	struct code_jit_info info = region_of(0, put_table(symbols, 6, sizeof(symbols[0]), 0), 0);
@@ -190,7 +203,8 @@ static void what_was_inlined_goes_with_a_withdrawn_function(void **state)
 
 static void of_several_lines_at_an_address_the_last_counts(void **state)
 {
-	static const struct code_jit_line lines[] = {{10, 1, 0}, {20, 2, 0}, {20, 3, 0}, {20, 0, 0}, {20, 4, 0}, {30, 0, 0}};
+	static const struct code_jit_line lines[] = {{10, 1, 0}, {20, 2, 0}, {20, 3, 0},
+						     {20, 0, 0}, {20, 4, 0}, {30, 0, 0}};
 	clear();
 	struct code_jit_info info = region_of(0, 0, put_table(lines, 6, sizeof(lines[0]), 0));
 	struct jit_tables t = read_tables(&info);
@@ -222,7 +236,8 @@ static void a_table_that_lies_refuses_its_chain(void **state)
 		const char *says;
 	} lies[] = {
 		{offsetof(struct code_jit_table, used_len), 8, 8 * 24, "more bytes than it has"},
-		{offsetof(struct code_jit_table, used_len), 8, UINT64_MAX, "more bytes than it has"},
+		{offsetof(struct code_jit_table, used_len), 8, UINT64_MAX,
+		 "more bytes than it has"},
 		{offsetof(struct code_jit_table, used_len), 8, 25, "within an element"},
 		{offsetof(struct code_jit_table, stride), 4, 0, "no size that can be"},
 		{offsetof(struct code_jit_table, stride), 4, 5000, "no size that can be"},
@@ -343,12 +358,14 @@ static void copies_that_are_in_nothing_are_refused(void **state)
 		{{{10, 0, 1, 0, 0, 0}, {11, 0, 1, 1, 0, 0}}, "not within the function"},
 		{{{10, 5, 1, 0, 0, 0}, {5, 4, 1, 1, 0, 0}}, "not within the function"},
 		{{{10, 0, 1, 0, 0, 0}, {5, 0, 1, UINT32_MAX, 0, 0}}, "into nothing"},
-		{{{10, 0, 1, 0, 0, 0}, {5, 0, 1, 1, 0, 0}, {10, 0, 1, 0, 0, 0}}, "order of address"},
+		{{{10, 0, 1, 0, 0, 0}, {5, 0, 1, 1, 0, 0}, {10, 0, 1, 0, 0, 0}},
+		 "order of address"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		clear();
 		size_t n = cases[i].symbols[2].size ? 3 : cases[i].symbols[1].size ? 2 : 1;
-		struct code_jit_info info = region_of(0, put_table(cases[i].symbols, n, sizeof(cases[i].symbols[0]), 0), 0);
+		struct code_jit_info info = region_of(
+			0, put_table(cases[i].symbols, n, sizeof(cases[i].symbols[0]), 0), 0);
 		struct jit_tables t = read_tables(&info);
 		assert_non_null(t.symbols_why);
 		assert_non_null(strstr(t.symbols_why, cases[i].says));
@@ -367,7 +384,8 @@ static void a_thousand_copies_of_one_function_are_each_found(void **state)
 	symbols[0] = (struct code_jit_symbol){.size = TEXT_SIZE};
 	for (uint32_t i = 1; i <= N; i++)
 		symbols[i] = (struct code_jit_symbol){.size = 1, .ip_off = i, .depth = 1};
-	struct code_jit_info info = region_of(0, put_table(symbols, N + 1, sizeof(symbols[0]), 0), 0);
+	struct code_jit_info info =
+		region_of(0, put_table(symbols, N + 1, sizeof(symbols[0]), 0), 0);
 	struct jit_tables t = read_tables(&info);
 	assert_null(t.symbols_why);
 	for (uint32_t i = 1; i <= N; i++)
@@ -415,10 +433,12 @@ static void what_was_there_before_is_found_while_tables_grow(void **state)
 
 static struct code_jit_info all_kinds(void)
 {
-	static const struct code_jit_symbol symbols[] = {{100, 0, 1, 0, 0, 0}, {50, 10, 2, 1, 7, 0}};
+	static const struct code_jit_symbol symbols[] = {{100, 0, 1, 0, 0, 0},
+							 {50, 10, 2, 1, 7, 0}};
 	static const struct code_jit_line lines[] = {{10, 1, 0}, {20, 0, 0}};
 	clear();
-	return region_of(put_rows(low_rows, 3, put_rows(high_rows, 1, 0)), put_table(symbols, 2, sizeof(symbols[0]), 0),
+	return region_of(put_rows(low_rows, 3, put_rows(high_rows, 1, 0)),
+			 put_table(symbols, 2, sizeof(symbols[0]), 0),
 			 put_table(lines, 2, sizeof(lines[0]), 0));
 }
 
@@ -473,10 +493,12 @@ static void every_allocation_may_fail(void **state)
 static void a_row_is_a_rule(void **state)
 {
 	struct rule_words w;
-	struct jit_row row = {.size = 1, .cfa_off = 16, .fp_off = -16, .info = CODE_ROW_CFA_FP | CODE_ROW_FP};
+	struct jit_row row = {
+		.size = 1, .cfa_off = 16, .fp_off = -16, .info = CODE_ROW_CFA_FP | CODE_ROW_FP};
 	jit_row_rule(&row, EM_X86_64, &w);
 	const struct cairn_unwind_rule *rule = (const struct cairn_unwind_rule *)w.words;
-	assert_true(rule->cfa == CAIRN_UNWIND_CFA_REG && rule->reg == 6 && rule->off == 16 && !rule->flags);
+	assert_true(rule->cfa == CAIRN_UNWIND_CFA_REG && rule->reg == 6 && rule->off == 16 &&
+		    !rule->flags);
 	row.info = CODE_ROW_UNDESCRIBED;
 	jit_row_rule(&row, EM_X86_64, &w);
 	assert_int_equal(w.words[0], 0);

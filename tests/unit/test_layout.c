@@ -33,8 +33,14 @@ static struct cairn_place_record place(const char *abi, struct cairn_place_membe
 	return rec;
 }
 
-#define M(s, a)	      {.size = s, .align = a, .named = true}
-#define BITS(s, a, w) {.size = s, .align = a, .named = true, .bit_field = true, .width = w}
+#define M(s, a)                                                                                    \
+	{                                                                                          \
+		.size = s, .align = a, .named = true                                               \
+	}
+#define BITS(s, a, w)                                                                              \
+	{                                                                                          \
+		.size = s, .align = a, .named = true, .bit_field = true, .width = w                \
+	}
 
 static void size_is_rounded_up_to_the_alignment(void **state)
 {
@@ -65,7 +71,8 @@ static void microsoft_reserves_the_whole_unit(void **state)
 
 static void unnamed_bit_field_counts_on_arm_only(void **state)
 {
-	struct cairn_place_member m[] = {M(1, 1), {.size = 4, .align = 4, .bit_field = true, .width = 3}};
+	struct cairn_place_member m[] = {M(1, 1),
+					 {.size = 4, .align = 4, .bit_field = true, .width = 3}};
 
 	assert_int_equal(place("x86-64", m, 2).align, 1);
 	assert_int_equal(place("aarch64", m, 2).align, 4);
@@ -99,7 +106,8 @@ static void every_abi_is_found_by_its_names(void **state)
 
 		assert_ptr_equal(cairn_abi_find(abi->name), abi);
 		assert_ptr_equal(cairn_abi_find(abi->triple), abi);
-		assert_true(abi->scalars[CAIRN_C_PTR].size == 4 || abi->scalars[CAIRN_C_PTR].size == 8);
+		assert_true(abi->scalars[CAIRN_C_PTR].size == 4 ||
+			    abi->scalars[CAIRN_C_PTR].size == 8);
 	}
 	assert_null(cairn_abi_find("pdp11"));
 }
@@ -119,14 +127,16 @@ static char *text_of(const char *source, const struct cairn_layout_opts *opts)
 		fail_msg("%s", err.msg);
 	assert_int_equal(cairn_layout_new(cairn_decl_types(decl), opts, &layout, &err), 0);
 	FILE *out = open_memstream(&text, &size);
-	assert_int_equal(cairn_layout_print(layout, cairn_decl_find(decl, CAIRN_T_STRUCT, "s"), out), 0);
+	assert_int_equal(
+		cairn_layout_print(layout, cairn_decl_find(decl, CAIRN_T_STRUCT, "s"), out), 0);
 	fclose(out);
 	cairn_layout_free(layout);
 	cairn_decl_free(decl);
 	return text;
 }
 
-static void assert_text(const char *source, const struct cairn_layout_opts *opts, const char *expected)
+static void assert_text(const char *source, const struct cairn_layout_opts *opts,
+			const char *expected)
 {
 	char *text = text_of(source, opts);
 
@@ -136,7 +146,8 @@ static void assert_text(const char *source, const struct cairn_layout_opts *opts
 
 static void the_event_of_the_article_is_printed_as_there(void **state)
 {
-	assert_text("struct s { unsigned int e_pid; char e_filename[256]; char e_comm[16]; };", NULL,
+	assert_text("struct s { unsigned int e_pid; char e_filename[256]; char e_comm[16]; };",
+		    NULL,
 		    "struct s {\n"
 		    "\tunsigned int               e_pid;                /*     0     4 */\n"
 		    "\tchar                       e_filename[256];      /*     4   256 */\n"
@@ -240,7 +251,8 @@ static void what_has_no_members_has_no_facts(void **state)
 
 static void print_every_type_of(const void *bytes, size_t size)
 {
-	struct cairn_layout_opts opts = {.size = sizeof(opts), .infer_aligned = true, .expand = true};
+	struct cairn_layout_opts opts = {
+		.size = sizeof(opts), .infer_aligned = true, .expand = true};
 	struct cairn_layout *layout;
 	struct cairn_types *graph;
 	struct cairn_btf *btf;
@@ -267,8 +279,9 @@ static struct blob outer(uint32_t *inner, uint32_t *pointed, uint32_t *whole)
 
 	*inner = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "inner"), 4, &x, 1);
 	*pointed = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "pointed"), 4, &x, 1);
-	struct cairn_btf_member m[] = {{str(b, "in"), ADD(array, b, *inner, i, 2), 0, 0},
-				       {str(b, "p"), ADD(ref, b, CAIRN_BTF_PTR, 0, *pointed), 64, 0}};
+	struct cairn_btf_member m[] = {
+		{str(b, "in"), ADD(array, b, *inner, i, 2), 0, 0},
+		{str(b, "p"), ADD(ref, b, CAIRN_BTF_PTR, 0, *pointed), 64, 0}};
 	*whole = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "outer"), 16, m, 2);
 	return finish(b, NULL);
 }
@@ -299,7 +312,8 @@ static void btf_is_read_as_far_as_it_is_asked_for(void **state)
 	assert_int_equal(read_types(blob.btf, whole, &graph), 0);
 	assert_false(cairn_types_get(graph, inner)->unread);
 	assert_int_equal(cairn_types_get(graph, inner)->n_members, 1);
-	assert_int_equal(cairn_types_size(graph, cairn_types_get(graph, whole)->members[0].type), 8);
+	assert_int_equal(cairn_types_size(graph, cairn_types_get(graph, whole)->members[0].type),
+			 8);
 	assert_true(cairn_types_get(graph, pointed)->unread);
 	assert_string_equal(cairn_types_get(graph, pointed)->name, "pointed");
 	types_free(graph);
@@ -370,7 +384,8 @@ static int look_at_all(const struct cairn_types *graph, uint32_t id, FILE *out)
 
 static void without_memory_nothing_is_told(void **state)
 {
-	const char *source = "struct in { char c; long l[2]; }; struct s { char a; struct in in; union { int i; struct in n; };"
+	const char *source = "struct in { char c; long l[2]; }; struct s { char a; struct in in; "
+			     "union { int i; struct in n; };"
 			     " int b : 3; };";
 	FILE *out = fopen("/dev/null", "w");
 	struct cairn_decl *decl;
@@ -379,10 +394,13 @@ static void without_memory_nothing_is_told(void **state)
 
 	assert_non_null(out);
 	setvbuf(out, NULL, _IONBF, 0);
-	assert_int_equal(cairn_decl_parse(source, strlen(source), "test.h", cairn_abi_find("x86-64"), &decl, NULL), 0);
+	assert_int_equal(cairn_decl_parse(source, strlen(source), "test.h",
+					  cairn_abi_find("x86-64"), &decl, NULL),
+			 0);
 	for (n = 0; failed; n++) {
 		alloc_fail_at(n + 1);
-		int rc = look_at_all(cairn_decl_types(decl), cairn_decl_find(decl, CAIRN_T_STRUCT, "s"), out);
+		int rc = look_at_all(cairn_decl_types(decl),
+				     cairn_decl_find(decl, CAIRN_T_STRUCT, "s"), out);
 
 		failed = alloc_fail_end();
 		assert_int_equal(rc, failed ? -ENOMEM : 0);

@@ -54,9 +54,10 @@ static void the_article_s_event_is_276_bytes(void **state)
 	for (size_t i = 0; cairn_abi_at(i); i++) {
 		struct cairn_layout_builder *b = cairn_layout_builder_new(cairn_abi_at(i));
 		struct kinds k = kinds_of(b);
-		struct cairn_build_member m[] = {{.name = "e_pid", .type = k.u32},
-						 {.name = "e_filename", .type = cairn_build_array(b, k.character, 256)},
-						 {.name = "e_comm", .type = cairn_build_array(b, k.character, 16)}};
+		struct cairn_build_member m[] = {
+			{.name = "e_pid", .type = k.u32},
+			{.name = "e_filename", .type = cairn_build_array(b, k.character, 256)},
+			{.name = "e_comm", .type = cairn_build_array(b, k.character, 16)}};
 		const struct cairn_type *t = node(b, cairn_build_struct(b, "event", m, 3, NULL));
 
 		assert_int_equal(offset(t, 0), 0);
@@ -72,8 +73,11 @@ static void the_size_is_padded_to_the_alignment(void **state)
 {
 	struct cairn_layout_builder *b = cairn_layout_builder_new(NULL);
 	struct kinds k = kinds_of(b);
-	struct cairn_build_member m[] = {{.name = "a", .type = k.u8},  {.name = "b", .type = k.i64}, {.name = "c", .type = k.i32},
-					 {.name = "d", .type = k.i64}, {.name = "e", .type = k.u8}};
+	struct cairn_build_member m[] = {{.name = "a", .type = k.u8},
+					 {.name = "b", .type = k.i64},
+					 {.name = "c", .type = k.i32},
+					 {.name = "d", .type = k.i64},
+					 {.name = "e", .type = k.u8}};
 
 	assert_int_equal(node(b, cairn_build_struct(b, "s", m, 5, NULL))->size, 40);
 	cairn_layout_builder_free(b);
@@ -84,9 +88,11 @@ static void what_follows_a_struct_comes_behind_its_padding(void **state)
 {
 	struct cairn_layout_builder *b = cairn_layout_builder_new(NULL);
 	struct kinds k = kinds_of(b);
-	struct cairn_build_member in[] = {{.name = "a", .type = k.u32}, {.name = "b", .type = k.u8}};
-	struct cairn_build_member out[] = {{.name = "in", .type = cairn_build_struct(b, "inner", in, 2, NULL)},
-					   {.name = "c", .type = k.u8}};
+	struct cairn_build_member in[] = {{.name = "a", .type = k.u32},
+					  {.name = "b", .type = k.u8}};
+	struct cairn_build_member out[] = {
+		{.name = "in", .type = cairn_build_struct(b, "inner", in, 2, NULL)},
+		{.name = "c", .type = k.u8}};
 	const struct cairn_type *t = node(b, cairn_build_struct(b, "outer", out, 2, NULL));
 
 	assert_int_equal(offset(t, 1), 8);
@@ -98,7 +104,9 @@ static void the_first_failure_is_kept_and_names_the_member(void **state)
 {
 	struct cairn_layout_builder *b = cairn_layout_builder_new(cairn_abi_find("i386"));
 	struct kinds k = kinds_of(b);
-	struct cairn_build_member wide[] = {{.name = "x", .type = k.u32}, {.name = "y", .type = k.u8, .bit_field = true, .bits = 9}};
+	struct cairn_build_member wide[] = {
+		{.name = "x", .type = k.u32},
+		{.name = "y", .type = k.u8, .bit_field = true, .bits = 9}};
 	const struct cairn_types *types;
 	struct cairn_err err = {0};
 
@@ -118,10 +126,11 @@ static void types_that_are_not_there_are_refused(void **state)
 	for (int which = 0; which < 4; which++) {
 		struct cairn_layout_builder *b = cairn_layout_builder_new(NULL);
 
-		assert_int_equal(which == 0 ? cairn_build_pointer(b, 7)
+		assert_int_equal(which == 0   ? cairn_build_pointer(b, 7)
 				 : which == 1 ? cairn_build_array(b, 7, 1)
 				 : which == 2 ? cairn_build_typedef(b, "t", 7)
-					      : cairn_build_struct(b, "s", m, 1, NULL), 0);
+					      : cairn_build_struct(b, "s", m, 1, NULL),
+				 0);
 		assert_int_equal(cairn_layout_builder_types(b, &types, NULL), -EINVAL);
 		cairn_layout_builder_free(b);
 	}
@@ -132,7 +141,8 @@ static uint32_t build_mixed(struct cairn_layout_builder *b)
 {
 	struct kinds k = kinds_of(b);
 	struct cairn_enumerator values[] = {{"RED", 0}, {"GREEN", 5}};
-	struct cairn_build_member arms[] = {{.name = "v4", .type = k.u32}, {.name = "v6", .type = cairn_build_array(b, k.u8, 16)}};
+	struct cairn_build_member arms[] = {{.name = "v4", .type = k.u32},
+					    {.name = "v6", .type = cairn_build_array(b, k.u8, 16)}};
 	struct cairn_build_member m[] = {
 		{.name = "a", .type = k.u8},
 		{.name = "bits", .type = k.u32, .bit_field = true, .bits = 5},
@@ -141,7 +151,9 @@ static uint32_t build_mixed(struct cairn_layout_builder *b)
 		{.type = cairn_build_union(b, NULL, arms, 2, NULL)},
 		{.name = "colour", .type = cairn_build_enum(b, "colour", 4, false, values, 2)},
 		{.name = "far", .type = k.u8, .aligned = 16},
-		{.name = "d", .type = cairn_build_typedef(b, "real", cairn_build_float(b, "double", CAIRN_C_DOUBLE))},
+		{.name = "d",
+		 .type = cairn_build_typedef(b, "real",
+					     cairn_build_float(b, "double", CAIRN_C_DOUBLE))},
 		{.name = "next", .type = cairn_build_pointer(b, k.i64)},
 		{.name = "data", .type = cairn_build_array(b, k.u8, 0)},
 	};
@@ -186,7 +198,8 @@ static void btf_of_what_was_built_is_sound_and_its_c_has_the_same_layout(void **
 	/* Its only directive is one for the compiler. */
 	if (cairn_decl_parse(text, n, "built.h", cairn_abi_find("x86-64"), &decl, &err) < 0)
 		fail_msg("%s\n%s", err.msg, text);
-	again = cairn_types_get(cairn_decl_types(decl), cairn_decl_find(decl, CAIRN_T_STRUCT, "mixed"));
+	again = cairn_types_get(cairn_decl_types(decl),
+				cairn_decl_find(decl, CAIRN_T_STRUCT, "mixed"));
 	assert_int_equal(again->size, t->size);
 	assert_int_equal(again->n_members, t->n_members);
 	for (uint32_t i = 0; i < t->n_members; i++) {
@@ -202,15 +215,20 @@ static void btf_of_what_was_built_is_sound_and_its_c_has_the_same_layout(void **
 
 static void structs_that_refer_to_one_another_end(void **state)
 {
-	static const char text[] = "struct b; struct a { struct b *b; struct a *next; }; struct b { struct a *a; int (*f)(struct a *, ...); "
-				   "const volatile int x; _Atomic int y; float _Complex c; enum { P = -1 } e; };";
+	static const char text[] =
+		"struct b; struct a { struct b *b; struct a *next; }; struct b { struct a *a; int "
+		"(*f)(struct a *, ...); "
+		"const volatile int x; _Atomic int y; float _Complex c; enum { P = -1 } e; };";
 	struct cairn_err err = {0};
 	struct cairn_decl *decl;
 	struct cairn_btf *btf;
 	size_t size;
 
-	assert_int_equal(cairn_decl_parse(text, strlen(text), "t.h", cairn_abi_find("x86-64"), &decl, &err), 0);
-	void *bytes = btf_of(cairn_decl_types(decl), cairn_decl_find(decl, CAIRN_T_STRUCT, "a"), &size);
+	assert_int_equal(
+		cairn_decl_parse(text, strlen(text), "t.h", cairn_abi_find("x86-64"), &decl, &err),
+		0);
+	void *bytes =
+		btf_of(cairn_decl_types(decl), cairn_decl_find(decl, CAIRN_T_STRUCT, "a"), &size);
 	assert_int_equal(cairn_btf_open_mem(bytes, size, "t", NULL, &btf, &err), 0);
 	assert_int_equal(cairn_btf_check(btf, NULL, NULL), 0);
 	assert_int_not_equal(cairn_btf_find(btf, "b", CAIRN_BTF_STRUCT, 0), 0);
@@ -222,7 +240,8 @@ static void structs_that_refer_to_one_another_end(void **state)
 /* Everything that can be made, and BTF of it. */
 static int build_all(void)
 {
-	const struct cairn_enumerator values[] = {{.name = "ONE", .value = 1}, {.name = "TWO", .value = 2}};
+	const struct cairn_enumerator values[] = {{.name = "ONE", .value = 1},
+						  {.name = "TWO", .value = 2}};
 	struct cairn_layout_builder *b = cairn_layout_builder_new(NULL);
 	struct cairn_btf_builder *btf = NULL;
 	const struct cairn_types *types;
@@ -233,13 +252,15 @@ static int build_all(void)
 		return -ENOMEM;
 	struct kinds k = kinds_of(b);
 	uint32_t e = cairn_build_enum(b, "number", 4, false, values, 2);
-	struct cairn_build_member in[] = {{.name = "x", .type = k.i64}, {.type = k.i32, .bit_field = true, .bits = 3}};
+	struct cairn_build_member in[] = {{.name = "x", .type = k.i64},
+					  {.type = k.i32, .bit_field = true, .bits = 3}};
 	uint32_t inner = cairn_build_union(b, NULL, in, 2, NULL);
-	struct cairn_build_member out[] = {{.name = "e", .type = cairn_build_typedef(b, "number_t", e)},
-					   {.type = inner},
-					   {.name = "f", .type = cairn_build_float(b, "float", CAIRN_C_FLOAT)},
-					   {.name = "a", .type = cairn_build_array(b, k.u8, 7)},
-					   {.name = "b", .type = k.u32, .bit_field = true, .bits = 5}};
+	struct cairn_build_member out[] = {
+		{.name = "e", .type = cairn_build_typedef(b, "number_t", e)},
+		{.type = inner},
+		{.name = "f", .type = cairn_build_float(b, "float", CAIRN_C_FLOAT)},
+		{.name = "a", .type = cairn_build_array(b, k.u8, 7)},
+		{.name = "b", .type = k.u32, .bit_field = true, .bits = 5}};
 	uint32_t id = cairn_build_struct(b, "all", out, 5, NULL);
 	int rc = cairn_layout_builder_types(b, &types, NULL);
 	if (!rc)

@@ -42,8 +42,8 @@ static void close_sample(struct sample *s)
 }
 
 /* Sizes before and after, and the members' first letters in their new order, unless that is NULL. */
-static void expect(const char *text, const struct cairn_reorganize_opts *opts, uint64_t old_size, uint64_t new_size,
-		   const char *order)
+static void expect(const char *text, const struct cairn_reorganize_opts *opts, uint64_t old_size,
+		   uint64_t new_size, const char *order)
 {
 	struct sample s = open_sample(text, "x86-64");
 	const struct cairn_type *t = cairn_types_get(cairn_decl_types(s.decl), s.id);
@@ -54,7 +54,9 @@ static void expect(const char *text, const struct cairn_reorganize_opts *opts, u
 	if (cairn_layout_reorganize(s.layout, s.id, opts, &r, &err) < 0)
 		fail_msg("%s", err.msg);
 	for (uint32_t i = 0; i < r.n_members; i++)
-		letters[i] = t->members[r.members[i].index].name ? t->members[r.members[i].index].name[0] : '-';
+		letters[i] = t->members[r.members[i].index].name
+				     ? t->members[r.members[i].index].name[0]
+				     : '-';
 	assert_int_equal(r.old_size, old_size);
 	assert_int_equal(r.new_size, new_size);
 	assert_true(r.proven);
@@ -82,8 +84,10 @@ static void a_flexible_array_stays_last(void **state)
 static void alignment_that_was_asked_for_is_kept(void **state)
 {
 	/* pahole 1.32 says 20 bytes of this. */
-	expect("struct s { int a; char b; int c __attribute__((aligned(16))); char d; };", NULL, 32, 16, "cabd");
-	expect("struct s { char a; long l; char b; } __attribute__((aligned(32)));", NULL, 32, 32, "alb");
+	expect("struct s { int a; char b; int c __attribute__((aligned(16))); char d; };", NULL, 32,
+	       16, "cabd");
+	expect("struct s { char a; long l; char b; } __attribute__((aligned(32)));", NULL, 32, 32,
+	       "alb");
 }
 
 static void a_run_of_bit_fields_moves_as_one(void **state)
@@ -94,7 +98,8 @@ static void a_run_of_bit_fields_moves_as_one(void **state)
 static void runs_are_merged_when_it_is_allowed(void **state)
 {
 	struct cairn_reorganize_opts o = {.size = sizeof(o), .merge_bit_fields = true};
-	const char *text = "struct s { unsigned char a : 4; int n; unsigned char b : 4; short h; unsigned char c; };";
+	const char *text = "struct s { unsigned char a : 4; int n; unsigned char b : 4; short h; "
+			   "unsigned char c; };";
 
 	expect(text, NULL, 16, 12, NULL);
 	expect(text, &o, 16, 8, NULL);
@@ -140,7 +145,8 @@ static uint64_t weight(void *ctx, const char *member)
 static void hot_members_share_a_cache_line(void **state)
 {
 	struct cairn_reorganize_opts o = {.size = sizeof(o), .weight = weight};
-	struct sample s = open_sample("struct s { int h1; char c[100]; long h2; char d[60]; int h3; };", "x86-64");
+	struct sample s = open_sample(
+		"struct s { int h1; char c[100]; long h2; char d[60]; int h3; };", "x86-64");
 	struct cairn_reorganized r;
 
 	assert_int_equal(cairn_layout_reorganize(s.layout, s.id, &o, &r, NULL), 0);
@@ -153,7 +159,9 @@ static void hot_members_share_a_cache_line(void **state)
 
 static void what_the_rules_do_not_explain_is_refused(void **state)
 {
-	struct sample s = open_sample("#pragma pack(push, 2)\nstruct s { char a; long b; char c; };\n#pragma pack(pop)\n", "x86-64");
+	struct sample s = open_sample(
+		"#pragma pack(push, 2)\nstruct s { char a; long b; char c; };\n#pragma pack(pop)\n",
+		"x86-64");
 	struct cairn_reorganized r;
 	struct cairn_err err = {0};
 
@@ -166,11 +174,15 @@ static void what_the_rules_do_not_explain_is_refused(void **state)
 
 enum { GROUPS = 6 };
 
-static const char *const kinds[] = {"char %s;",      "short %s;",  "int %s;",	  "long %s;",	 "long double %s;",
-				    "char %s[3];",   "int %s[3];", "short %s[5];", "void *%s;",	 "int %s __attribute__((aligned(16)));",
-				    "double %s[2];", "long %s : 40;"};
+static const char *const kinds[] = {"char %s;",        "short %s;",
+				    "int %s;",         "long %s;",
+				    "long double %s;", "char %s[3];",
+				    "int %s[3];",      "short %s[5];",
+				    "void *%s;",       "int %s __attribute__((aligned(16)));",
+				    "double %s[2];",   "long %s : 40;"};
 
-static uint64_t size_of(const char *const *groups, const uint32_t *perm, uint32_t n, const char *abi)
+static uint64_t size_of(const char *const *groups, const uint32_t *perm, uint32_t n,
+			const char *abi)
 {
 	char text[512] = "struct s {";
 	const struct cairn_type *t;
@@ -187,14 +199,16 @@ static uint64_t size_of(const char *const *groups, const uint32_t *perm, uint32_
 		strcat(text, member);
 	}
 	strcat(text, "};");
-	assert_int_equal(cairn_decl_parse(text, strlen(text), "p.h", cairn_abi_find(abi), &decl, NULL), 0);
+	assert_int_equal(
+		cairn_decl_parse(text, strlen(text), "p.h", cairn_abi_find(abi), &decl, NULL), 0);
 	t = cairn_types_get(cairn_decl_types(decl), cairn_decl_find(decl, CAIRN_T_STRUCT, "s"));
 	uint64_t size = t->size;
 	cairn_decl_free(decl);
 	return size;
 }
 
-static uint64_t smallest(const char *const *groups, uint32_t *perm, uint32_t at, uint32_t n, const char *abi)
+static uint64_t smallest(const char *const *groups, uint32_t *perm, uint32_t at, uint32_t n,
+			 const char *abi)
 {
 	uint64_t best = UINT64_MAX;
 
@@ -227,8 +241,11 @@ static void no_order_of_random_structs_is_smaller(void **state)
 			char name[8], member[80];
 
 			do
-				groups[i] = kinds[(unsigned int)rand_r(&seed) % (sizeof(kinds) / sizeof(kinds[0]))];
-			while (strchr(groups[i], ':') && ((i && strchr(groups[i - 1], ':')) || !strcmp(abi, "i386") || !strcmp(abi, "arm")));
+				groups[i] = kinds[(unsigned int)rand_r(&seed) %
+						  (sizeof(kinds) / sizeof(kinds[0]))];
+			while (strchr(groups[i], ':') &&
+			       ((i && strchr(groups[i - 1], ':')) || !strcmp(abi, "i386") ||
+				!strcmp(abi, "arm")));
 			perm[i] = i;
 			snprintf(name, sizeof(name), "m%u", i);
 			snprintf(member, sizeof(member), groups[i], name);
@@ -253,7 +270,8 @@ static void many_groups_of_few_kinds_are_proven(void **state)
 	char text[1024] = "struct s {";
 
 	for (int i = 0; i < 13; i++)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "char c%d; long l%d; short h%d[3];", i, i, i);
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "char c%d; long l%d; short h%d[3];", i, i, i);
 	strcat(text, "};");
 	struct sample s = open_sample(text, "x86-64");
 	struct cairn_reorganized r;
@@ -296,11 +314,19 @@ static void expect_an_answer_or_enomem(const char *text, const struct cairn_reor
 static void without_memory_there_is_no_order(void **state)
 {
 	const char *together[] = {"d,a"};
-	struct cairn_reorganize_opts o = {.size = sizeof(o), .weight = weight, .together = together, .n_together = 1,
-					  .pin_first = true, .merge_bit_fields = true};
+	struct cairn_reorganize_opts o = {.size = sizeof(o),
+					  .weight = weight,
+					  .together = together,
+					  .n_together = 1,
+					  .pin_first = true,
+					  .merge_bit_fields = true};
 
-	expect_an_answer_or_enomem("struct s { char a; long l; char b; short h; int i : 3, j : 7; char c[3]; };", NULL);
-	expect_an_answer_or_enomem("struct s { char p; char a; long h1; int b : 3; short d; int h2; int c : 4; char z[]; };", &o);
+	expect_an_answer_or_enomem(
+		"struct s { char a; long l; char b; short h; int i : 3, j : 7; char c[3]; };",
+		NULL);
+	expect_an_answer_or_enomem("struct s { char p; char a; long h1; int b : 3; short d; int "
+				   "h2; int c : 4; char z[]; };",
+				   &o);
 }
 
 int main(void)

@@ -15,12 +15,25 @@
 
 /* ---- text ---- */
 
-#define REG(n)      {.op = CAIRN_LOC_REG, .reg = (n)}
-#define ADD(n)      {.op = CAIRN_LOC_ADD, .imm = (n)}
-#define CONSTANT(n) {.op = CAIRN_LOC_CONST, .imm = (n)}
-#define SAVE(n)     {.op = CAIRN_LOC_SAVE, .imm = (n)}
+#define REG(n)                                                                                     \
+	{                                                                                          \
+		.op = CAIRN_LOC_REG, .reg = (n)                                                    \
+	}
+#define ADD(n)                                                                                     \
+	{                                                                                          \
+		.op = CAIRN_LOC_ADD, .imm = (n)                                                    \
+	}
+#define CONSTANT(n)                                                                                \
+	{                                                                                          \
+		.op = CAIRN_LOC_CONST, .imm = (n)                                                  \
+	}
+#define SAVE(n)                                                                                    \
+	{                                                                                          \
+		.op = CAIRN_LOC_SAVE, .imm = (n)                                                   \
+	}
 
-static const char *text_of(enum cairn_piece_kind kind, const struct cairn_loc_step *steps, uint32_t n)
+static const char *text_of(enum cairn_piece_kind kind, const struct cairn_loc_step *steps,
+			   uint32_t n)
 {
 	static char buf[256];
 	struct cairn_piece piece = {.kind = kind, .n_steps = n, .steps = steps};
@@ -32,6 +45,7 @@ static const char *text_of(enum cairn_piece_kind kind, const struct cairn_loc_st
 
 static void locations_read_as_people_write_them(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		enum cairn_piece_kind kind;
 		uint32_t n;
@@ -58,8 +72,10 @@ static void locations_read_as_people_write_them(void **state)
 		  {.op = CAIRN_LOC_ADD, .operand = CAIRN_LOC_SLOT, .imm = 0}},
 		 "%rdi+(%rsi*%rdx)"},
 	};
+	/* clang-format on */
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_string_equal(text_of(cases[i].kind, cases[i].steps, cases[i].n), cases[i].text);
+		assert_string_equal(text_of(cases[i].kind, cases[i].steps, cases[i].n),
+				    cases[i].text);
 }
 
 static bool name_it(void *ctx, struct cairn_vaddr at, char *name, size_t size)
@@ -85,7 +101,8 @@ static void a_reason_stands_behind_what_is_known(void **state)
 	char buf[128];
 	struct cairn_loc_step step = REG(18);
 	struct cairn_piece piece = {.kind = CAIRN_PIECE_VALUE, .n_steps = 1, .steps = &step};
-	struct cairn_location loc = {.why = CAIRN_UNAVAIL_VECTOR_REGISTER, .n_pieces = 1, .pieces = &piece};
+	struct cairn_location loc = {
+		.why = CAIRN_UNAVAIL_VECTOR_REGISTER, .n_pieces = 1, .pieces = &piece};
 	cairn_location_text(&loc, NULL, NULL, buf, sizeof(buf));
 	assert_string_equal(buf, "%xmm1 unavailable: in a register that a probe cannot read");
 	loc = (struct cairn_location){.why = CAIRN_UNAVAIL_NOT_LIVE};
@@ -108,7 +125,8 @@ static void long_text_is_cut_and_its_length_told(void **state)
 	struct cairn_loc_step steps[] = {REG(7), ADD(0x12345)};
 	struct cairn_piece piece = {.kind = CAIRN_PIECE_MEMORY, .n_steps = 2, .steps = steps};
 	struct cairn_location loc = {.n_pieces = 1, .pieces = &piece};
-	assert_int_equal(cairn_location_text(&loc, NULL, NULL, buf, sizeof(buf)), strlen("*(%rsp+0x12345)"));
+	assert_int_equal(cairn_location_text(&loc, NULL, NULL, buf, sizeof(buf)),
+			 strlen("*(%rsp+0x12345)"));
 	assert_string_equal(buf, "*(%rsp+");
 	assert_int_equal(cairn_location_text(&loc, NULL, NULL, NULL, 0), strlen("*(%rsp+0x12345)"));
 }
@@ -128,9 +146,13 @@ static uint32_t add(struct cairn_types *types, struct cairn_type t)
 	return id;
 }
 
-static uint32_t add_struct(struct fixture *f, uint64_t size, uint32_t n, const struct cairn_member *members)
+static uint32_t add_struct(struct fixture *f, uint64_t size, uint32_t n,
+			   const struct cairn_member *members)
 {
-	return add(f->types, (struct cairn_type){.kind = CAIRN_T_STRUCT, .size = size, .n_members = n, .members = members});
+	return add(f->types, (struct cairn_type){.kind = CAIRN_T_STRUCT,
+						 .size = size,
+						 .n_members = n,
+						 .members = members});
 }
 
 static int setup(void **state)
@@ -139,7 +161,8 @@ static int setup(void **state)
 	static struct cairn_member pair[2], mixed[2], big[3];
 	f.types = types_new();
 	arena_init(&f.arena);
-	f.i32 = add(f.types, (struct cairn_type){.kind = CAIRN_T_INT, .encoding = CAIRN_ENC_SIGNED, .size = 4});
+	f.i32 = add(f.types, (struct cairn_type){
+				     .kind = CAIRN_T_INT, .encoding = CAIRN_ENC_SIGNED, .size = 4});
 	f.f64 = add(f.types, (struct cairn_type){.kind = CAIRN_T_FLOAT, .size = 8});
 	f.ptr = add(f.types, (struct cairn_type){.kind = CAIRN_T_PTR, .size = 8});
 	pair[0] = (struct cairn_member){.type = f.ptr};
@@ -196,7 +219,8 @@ static void integers_take_six_registers_then_the_stack(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t p[8] = {f->i32, f->ptr, f->i32, f->i32, f->i32, f->i32, f->i32, f->ptr};
-	assert_string_equal(convention(f, 0, 8, p), "%rdi %rsi %rdx %rcx %r8 %r9 *(%rsp+8) *(%rsp+0x10)");
+	assert_string_equal(convention(f, 0, 8, p),
+			    "%rdi %rsi %rdx %rcx %r8 %r9 *(%rsp+8) *(%rsp+0x10)");
 }
 
 static void floats_have_registers_of_their_own(void **state)
@@ -237,7 +261,9 @@ static void a_large_struct_goes_to_the_stack_and_takes_no_register(void **state)
 static void what_is_not_certain_makes_the_rest_unknown(void **state)
 {
 	struct fixture *f = *state;
-	uint32_t decimal = add(f->types, (struct cairn_type){.kind = CAIRN_T_FLOAT, .size = 16, .name = "_Decimal128"});
+	uint32_t decimal =
+		add(f->types,
+		    (struct cairn_type){.kind = CAIRN_T_FLOAT, .size = 16, .name = "_Decimal128"});
 	uint32_t p[3] = {f->i32, decimal, f->i32};
 	assert_string_equal(convention(f, 0, 3, p), "%rdi ? ?");
 }

@@ -27,7 +27,10 @@ static int setup(void **state)
 {
 	static const struct {
 		uint8_t size, encoding;
-	} types[N_TYPES] = {{1, DW_ATE_unsigned}, {4, DW_ATE_signed}, {4, DW_ATE_unsigned}, {8, DW_ATE_unsigned}};
+	} types[N_TYPES] = {{1, DW_ATE_unsigned},
+			    {4, DW_ATE_signed},
+			    {4, DW_ATE_unsigned},
+			    {8, DW_ATE_unsigned}};
 	static struct fixture f;
 	size_t size;
 	f.db = db_new((struct db_format){.version = 5});
@@ -36,7 +39,8 @@ static int setup(void **state)
 	for (int i = 0; i < N_TYPES; i++) {
 		int label = db_label(f.db);
 		db_here(f.db, label);
-		DB_DIE(f.db, DW_TAG_base_type, DB_LEAF, DB_STR(DW_AT_name, "t"), DB_U(DW_AT_byte_size, DW_FORM_data1, types[i].size),
+		DB_DIE(f.db, DW_TAG_base_type, DB_LEAF, DB_STR(DW_AT_name, "t"),
+		       DB_U(DW_AT_byte_size, DW_FORM_data1, types[i].size),
 		       DB_U(DW_AT_encoding, DW_FORM_data1, types[i].encoding));
 		f.types[i] = (uint8_t)db_offset(f.db, label);
 	}
@@ -71,15 +75,18 @@ static const char *folded(struct fixture *f, const uint8_t *expr, size_t n)
 	return text;
 }
 
-#define FOLDED(f, ...) folded(f, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+#define FOLDED(f, ...)                                                                             \
+	folded(f, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
 static void shr_brings_down_zeros_whatever_the_sign_of_the_type(void **state)
 {
 	struct fixture *f = *state;
-	assert_string_equal(FOLDED(f, DW_OP_regval_type, 5, f->types[S32], DW_OP_lit0 + 28, DW_OP_shr, DW_OP_stack_value),
+	assert_string_equal(FOLDED(f, DW_OP_regval_type, 5, f->types[S32], DW_OP_lit0 + 28,
+				   DW_OP_shr, DW_OP_stack_value),
 			    "(s32)((u32)((s32)(%rdi))>>0x1c)");
 	/* 0x80000000 >> 28 */
-	assert_string_equal(FOLDED(f, DW_OP_const_type, f->types[S32], 4, 0, 0, 0, 0x80, DW_OP_lit0 + 28, DW_OP_shr, DW_OP_stack_value),
+	assert_string_equal(FOLDED(f, DW_OP_const_type, f->types[S32], 4, 0, 0, 0, 0x80,
+				   DW_OP_lit0 + 28, DW_OP_shr, DW_OP_stack_value),
 			    "const 8");
 }
 
@@ -87,23 +94,28 @@ static void shra_brings_down_the_top_bit_whatever_the_sign_of_the_type(void **st
 {
 	struct fixture *f = *state;
 	/* -8 in 32 bits, which are a number without sign. */
-	assert_string_equal(FOLDED(f, DW_OP_const_type, f->types[U32], 4, 0, 0, 0, 0x80, DW_OP_lit0 + 28, DW_OP_shra, DW_OP_stack_value),
+	assert_string_equal(FOLDED(f, DW_OP_const_type, f->types[U32], 4, 0, 0, 0, 0x80,
+				   DW_OP_lit0 + 28, DW_OP_shra, DW_OP_stack_value),
 			    "const 4294967288");
 }
 
 static void a_sum_with_a_constant_stays_in_its_type(void **state)
 {
 	struct fixture *f = *state;
-	assert_string_equal(FOLDED(f, DW_OP_const_type, f->types[U8], 1, 255, DW_OP_plus_uconst, 3, DW_OP_stack_value), "(u8)(0xff+3)");
+	assert_string_equal(FOLDED(f, DW_OP_const_type, f->types[U8], 1, 255, DW_OP_plus_uconst, 3,
+				   DW_OP_stack_value),
+			    "(u8)(0xff+3)");
 }
 
 /* The steps of a location compare with sign. */
 static void eight_bytes_without_sign_are_not_compared(void **state)
 {
 	struct fixture *f = *state;
-	assert_string_equal(FOLDED(f, DW_OP_regval_type, 5, f->types[U64], DW_OP_regval_type, 4, f->types[U64], DW_OP_lt, DW_OP_stack_value),
+	assert_string_equal(FOLDED(f, DW_OP_regval_type, 5, f->types[U64], DW_OP_regval_type, 4,
+				   f->types[U64], DW_OP_lt, DW_OP_stack_value),
 			    "unavailable: its description uses an operation that is not supported");
-	assert_string_equal(FOLDED(f, DW_OP_regval_type, 5, f->types[U64], DW_OP_regval_type, 4, f->types[U64], DW_OP_eq, DW_OP_stack_value),
+	assert_string_equal(FOLDED(f, DW_OP_regval_type, 5, f->types[U64], DW_OP_regval_type, 4,
+				   f->types[U64], DW_OP_eq, DW_OP_stack_value),
 			    "%rdi==%rsi");
 }
 

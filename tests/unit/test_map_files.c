@@ -27,8 +27,10 @@
 static void of_ranges_that_overlap_the_newest_has_the_addresses(void **state)
 {
 	struct name_map m = {0};
-	static const struct name_range want[] = {{0, 20, 0}, {20, 30, 1}, {30, 50, 2}, {50, 100, 0}};
-	assert_true(name_map_add(&m, 0, 100, 0) && name_map_add(&m, 20, 40, 1) && name_map_add(&m, 30, 50, 2));
+	static const struct name_range want[] = {
+		{0, 20, 0}, {20, 30, 1}, {30, 50, 2}, {50, 100, 0}};
+	assert_true(name_map_add(&m, 0, 100, 0) && name_map_add(&m, 20, 40, 1) &&
+		    name_map_add(&m, 30, 50, 2));
 	assert_int_equal(name_map_flatten(&m), 0);
 	assert_int_equal(m.ranges.n, 4);
 	for (size_t i = 0; i < 4; i++) {
@@ -52,7 +54,8 @@ static void any_ranges_are_as_if_written_one_over_the_other(void **state)
 		int newest[64];
 		memset(newest, 0xff, sizeof(newest));
 		for (uint32_t item = 0; item < 1 + round % 20; item++) {
-			uint64_t lo = (uint64_t)random() % 64, hi = lo + (uint64_t)random() % (65 - lo);
+			uint64_t lo = (uint64_t)random() % 64,
+				 hi = lo + (uint64_t)random() % (65 - lo);
 			assert_true(name_map_add(&m, lo, hi, item));
 			for (uint64_t at = lo; at < hi; at++)
 				newest[at] = (int)item;
@@ -69,7 +72,8 @@ static void any_ranges_are_as_if_written_one_over_the_other(void **state)
 static void a_range_may_end_with_the_last_address(void **state)
 {
 	struct name_map m = {0};
-	assert_true(name_map_add(&m, UINT64_MAX - 8, UINT64_MAX, 0) && name_map_add(&m, 0, UINT64_MAX, 1));
+	assert_true(name_map_add(&m, UINT64_MAX - 8, UINT64_MAX, 0) &&
+		    name_map_add(&m, 0, UINT64_MAX, 1));
 	assert_int_equal(name_map_flatten(&m), 0);
 	assert_int_equal(name_map_find(&m, UINT64_MAX - 1)->item, 1);
 	assert_null(name_map_find(&m, UINT64_MAX));
@@ -97,9 +101,10 @@ static void assert_named(const struct perf_map *m, uint64_t at, const char *name
 	assert_int_equal(got, lo);
 }
 
-static const char perf_lines[] = "7f3a4c000 1c0 LazyCompile:~fib /srv/a.js:3\n"
-				 "0x00007fff00001000 0x0000000000000020 int java.lang.Math.abs(int)\n"
-				 "7f3a4c100 10 replaced\n";
+static const char perf_lines[] =
+	"7f3a4c000 1c0 LazyCompile:~fib /srv/a.js:3\n"
+	"0x00007fff00001000 0x0000000000000020 int java.lang.Math.abs(int)\n"
+	"7f3a4c100 10 replaced\n";
 
 static void lines_with_and_without_0x_are_read_and_the_last_counts(void **state)
 {
@@ -116,8 +121,10 @@ static void lines_with_and_without_0x_are_read_and_the_last_counts(void **state)
 
 static void what_is_no_line_is_left_out(void **state)
 {
-	static const char text[] = "\n10\n10 \n10 10\n10 10 \n 10 10 a\nxyz 10 a\n10 -1 a\n-10 10 a\n"
-				   "ffffffffffffffff 2 a\n10000000000000000 1 a\n10  10 a\n10 0 a\n20 10 b\n30 10 unended";
+	static const char text[] =
+		"\n10\n10 \n10 10\n10 10 \n 10 10 a\nxyz 10 a\n10 -1 a\n-10 10 a\n"
+		"ffffffffffffffff 2 a\n10000000000000000 1 a\n10  10 a\n10 0 a\n20 10 b\n30 10 "
+		"unended";
 	struct perf_map m;
 	uint64_t lo;
 	assert_int_equal(parse(text, strlen(text), &m), 0);
@@ -188,7 +195,8 @@ static struct jitdump dump_of(const struct jitdump_builder *b)
 
 static void build_dump(struct jitdump_builder *b)
 {
-	static const struct jd_line lines[] = {{0x1000, 3, "a.js"}, {0x1008, 4, "\xff"}, {0x100c, 9, "b.js"}};
+	static const struct jd_line lines[] = {
+		{0x1000, 3, "a.js"}, {0x1008, 4, "\xff"}, {0x100c, 9, "b.js"}};
 	*b = (struct jitdump_builder){0};
 	jd_header(b);
 	jd_lines(b, 0x1000, lines, 3);
@@ -296,7 +304,8 @@ static void unwinding_records_lead_to_rules_wherever_the_code_went(void **state)
 /* What node 20 wrote for "function fib(n)", optimized: .eh_frame, then .eh_frame_hdr, for 384 bytes of code. */
 static const uint8_t v8_unwinding[] =
 	"\x18\0\0\0\0\0\0\0\x03zLR\0\x01\x78\x10\x02\xff\x1b\x0c\x07\x08\x90\x01\0\0\0\0"
-	"\x28\0\0\0\x20\0\0\0\x5c\xfe\xff\xff\x7e\x01\0\0\0\x4f\x0e\x10\x86\x02\x43\x0d\x06\x03\x04\x01\x0d\x07\x41\x0e"
+	"\x28\0\0\0\x20\0\0\0\x5c\xfe\xff\xff\x7e\x01\0\0\0\x4f\x0e\x10\x86\x02\x43\x0d\x06\x03\x04"
+	"\x01\x0d\x07\x41\x0e"
 	"\x08\x52\x0c\x06\x10\0\0\0\0\0\0\0\0\0\0\0"
 	"\x01\x1b\x03\x3b\xb0\xff\xff\xff\x01\0\0\0\x34\xfe\xff\xff\xd0\xff\xff";
 
@@ -312,7 +321,8 @@ static void what_v8_writes_is_read(void **state)
 	struct jitdump d = dump_of(&b);
 	assert_int_equal(cfa_off(&d, 0x7f4a64006180), 8);
 	assert_int_equal(cfa_off(&d, 0x7f4a6400618f), 16); /* push %rbp at 14 */
-	assert_int_equal(jitdump_rule(&d, jitdump_find(&d, 0x7f4a64006200), 0x7f4a64006200, &rule), 0);
+	assert_int_equal(jitdump_rule(&d, jitdump_find(&d, 0x7f4a64006200), 0x7f4a64006200, &rule),
+			 0);
 	memcpy(&head, rule.words, sizeof(head));
 	assert_int_equal(head.reg, 6);
 	assert_int_equal(head.off, 16);
@@ -440,7 +450,8 @@ static void put(const struct workspace *w, const char *text)
 	workspace_write(w, "file", text);
 }
 
-static int take(const struct workspace *w, const struct stat *known, struct process_file *f, bool *is_same)
+static int take(const struct workspace *w, const struct stat *known, struct process_file *f,
+		bool *is_same)
 {
 	struct cairn_err err = {0};
 	return process_file_read(getpid(), workspace_path(w, "file"), known, f, is_same, &err);

@@ -29,7 +29,8 @@ struct listed {
 
 static int distil(struct listed *l, unsigned int threads)
 {
-	struct cairn_btfgen_opts opts = {.size = sizeof(opts), .threads = threads, .dialect = CAIRN_BTF_NO_LOC};
+	struct cairn_btfgen_opts opts = {
+		.size = sizeof(opts), .threads = threads, .dialect = CAIRN_BTF_NO_LOC};
 	return distil_with_meanings(l->dw, &opts, &l->btf, &l->m, &l->functions, NULL);
 }
 
@@ -52,8 +53,8 @@ static void shut(struct listed *l)
 }
 
 /* @listed: of an index that lists at least @names. */
-static void compare_with(const struct listed *l, enum dw_type_names listed, enum dw_type_names names,
-			 const dw_off *offs, size_t n)
+static void compare_with(const struct listed *l, enum dw_type_names listed,
+			 enum dw_type_names names, const dw_off *offs, size_t n)
 {
 	struct dw_type_index *index;
 	size_t n_index;
@@ -125,9 +126,10 @@ static size_t compare_all(const struct listed *l)
 	return compare_locals(l);
 }
 
-static const char headers[] =
-	"#include <elf.h>\n#include <netinet/in.h>\n#include <pthread.h>\n#include <signal.h>\n#include <stdio.h>\n"
-	"#include <sys/ptrace.h>\n#include <sys/stat.h>\n#include <linux/bpf.h>\n#include <linux/perf_event.h>\n";
+static const char headers[] = "#include <elf.h>\n#include <netinet/in.h>\n#include "
+			      "<pthread.h>\n#include <signal.h>\n#include <stdio.h>\n"
+			      "#include <sys/ptrace.h>\n#include <sys/stat.h>\n#include "
+			      "<linux/bpf.h>\n#include <linux/perf_event.h>\n";
 
 /* All that the headers of a system declare, in two units. */
 static void all_names_of_headers_agree(void **state)
@@ -136,7 +138,9 @@ static void all_names_of_headers_agree(void **state)
 	workspace_open(&w);
 	workspace_write(&w, "h.h", headers);
 	workspace_write(&w, "a.c", "#include \"h.h\"\nint main(void) { return 0; }\n");
-	workspace_write(&w, "b.c", "struct before { int i; };\n#include <linux/if_link.h>\n#include \"h.h\"\n");
+	workspace_write(
+		&w, "b.c",
+		"struct before { int i; };\n#include <linux/if_link.h>\n#include \"h.h\"\n");
 	workspace_run(&w, "gcc -g -fno-eliminate-unused-debug-types -o s a.c b.c");
 	for (unsigned int threads = 1; threads <= 3; threads++) {
 		struct listed l = list_file(workspace_path(&w, "s"), threads);
@@ -154,19 +158,22 @@ static void all_names_of_headers_agree(void **state)
 }
 
 /* Two meanings of a name, types of functions that are also types of files, names that are only declared. */
-static const char first[] =
-	"struct s { int x; }; enum e { A, B }; typedef struct { short lo; } pair; struct absent; enum later;\n"
-	"int f(struct absent *p, pair *q) { struct s { long y; } in = {q->lo}; struct only { char c; } o = {1};\n"
-	"	typedef long mine; mine m = in.y; return p != 0 && m + o.c; }\n"
-	"int g(struct s *s, enum e e) { return s->x + e; }\n";
-static const char second[] =
-	"struct s { long y; char c[3]; }; typedef long mine; struct only { char d; }; union u { int i; float f; };\n"
-	"struct absent *held; mine k(struct s *s, struct only *o, union u *u) { return s->y + o->d + u->i; }\n"
-	"int main(void) { return held != 0; }\n";
+static const char first[] = "struct s { int x; }; enum e { A, B }; typedef struct { short lo; } "
+			    "pair; struct absent; enum later;\n"
+			    "int f(struct absent *p, pair *q) { struct s { long y; } in = {q->lo}; "
+			    "struct only { char c; } o = {1};\n"
+			    "	typedef long mine; mine m = in.y; return p != 0 && m + o.c; }\n"
+			    "int g(struct s *s, enum e e) { return s->x + e; }\n";
+static const char second[] = "struct s { long y; char c[3]; }; typedef long mine; struct only { "
+			     "char d; }; union u { int i; float f; };\n"
+			     "struct absent *held; mine k(struct s *s, struct only *o, union u *u) "
+			     "{ return s->y + o->d + u->i; }\n"
+			     "int main(void) { return held != 0; }\n";
 
 static void names_of_files_and_of_functions_are_told_apart(void **state)
 {
-	static const char *const flags[] = {"-O2", "-O0", "-O1 -gdwarf-4", "-O2 -fdebug-types-section", "-O2 -flto"};
+	static const char *const flags[] = {"-O2", "-O0", "-O1 -gdwarf-4",
+					    "-O2 -fdebug-types-section", "-O2 -flto"};
 	struct workspace w;
 	workspace_open(&w);
 	workspace_write(&w, "a.c", first);
@@ -189,7 +196,9 @@ static void another_language_is_listed_by_the_walk(void **state)
 	struct workspace w;
 	workspace_open(&w);
 	workspace_write(&w, "a.c", first);
-	workspace_write(&w, "b.cc", "namespace ns { struct t { int i; }; } int main() { ns::t t = {0}; return t.i; }\n");
+	workspace_write(&w, "b.cc",
+			"namespace ns { struct t { int i; }; } int main() { ns::t t = {0}; return "
+			"t.i; }\n");
 	workspace_run(&w, "gcc -g -c a.c && g++ -g -o s b.cc a.o");
 	struct listed l = list_file(workspace_path(&w, "s"), 2);
 	assert_false(l.m.named.is_whole);
@@ -211,7 +220,8 @@ static void any_allocation_may_fail(void **state)
 	workspace_run(&w, "gcc -g -O1 -c a.c");
 	for (unsigned int n = 1;; n++) {
 		struct listed l = {0};
-		assert_int_equal(cairn_binary_open(workspace_path(&w, "a.o"), NULL, &l.bin, NULL), 0);
+		assert_int_equal(cairn_binary_open(workspace_path(&w, "a.o"), NULL, &l.bin, NULL),
+				 0);
 		assert_int_equal(dwarf_open(l.bin, 1, &l.dw, NULL), 0);
 		alloc_fail_at(n);
 		int rc = distil(&l, 1);

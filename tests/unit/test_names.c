@@ -40,7 +40,8 @@ static size_t walk_over(struct names *names, struct list *l, const char *name, s
 	return n;
 }
 
-static const char *const some[] = {"job", NULL, "ns::job", "other", "job", "a<ns::job>", "ns::deep::job", "b<x::job>", ""};
+static const char *const some[] = {
+	"job", NULL, "ns::job", "other", "job", "a<ns::job>", "ns::deep::job", "b<x::job>", ""};
 
 static void places_come_in_their_order_and_with_any_scope(void **state)
 {
@@ -88,9 +89,12 @@ static struct cairn_source *parsed(void)
 	size_t used = 0;
 
 	for (int i = 0; i < N; i++)
-		used += (size_t)sprintf(text + used, i % 3 ? "struct s%d { int a[%d]; };\n" : "typedef struct { char b[%d]; } s%d;\n",
+		used += (size_t)sprintf(text + used,
+					i % 3 ? "struct s%d { int a[%d]; };\n"
+					      : "typedef struct { char b[%d]; } s%d;\n",
 					i % 3 ? i : i + 1, i % 3 ? i + 1 : i);
-	assert_int_equal(cairn_source_parse(text, used, "text", cairn_abi_find("x86-64"), &s, NULL), 0);
+	assert_int_equal(cairn_source_parse(text, used, "text", cairn_abi_find("x86-64"), &s, NULL),
+			 0);
 	return s;
 }
 

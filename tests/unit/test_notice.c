@@ -148,7 +148,8 @@ static int leave_where_planted(void (*plant)(void))
 {
 	const struct notice n = {.process = {.pid = 1}, .supervisor = 1, .registry = 1, .size = 1};
 	struct stat st;
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("none", "/tmp", "tmpfs", 0, "mode=1777") ||
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/tmp", "tmpfs", 0, "mode=1777") ||
 	    mount("none", "/run", "tmpfs", 0, "mode=0755"))
 		return 77;
 	if (mkdir("/tmp/elsewhere", 0777) || chmod("/tmp/elsewhere", 0777))
@@ -160,7 +161,8 @@ static int leave_where_planted(void (*plant)(void))
 	if (seteuid(0))
 		return 1;
 	bool is_right = !plant_is_harmless ? rc == -EPERM : rc == 0;
-	return is_right && stat("/tmp/elsewhere/codectl", &st) && stat("/tmp/elsewhere/1", &st) ? 0 : 1;
+	return is_right && stat("/tmp/elsewhere/codectl", &st) && stat("/tmp/elsewhere/1", &st) ? 0
+												: 1;
 }
 
 static void assert_nothing_is_left(void (*plant)(void), bool is_harmless)

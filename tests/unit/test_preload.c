@@ -26,7 +26,9 @@ static void build(uint8_t *to, uint32_t last)
 #else
 		.e_machine = EM_X86_64,
 #endif
-		.e_phoff = sizeof(Elf64_Ehdr), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = N_HEADERS,
+		.e_phoff = sizeof(Elf64_Ehdr),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = N_HEADERS,
 	};
 	Elf64_Phdr p[N_HEADERS] = {{.p_type = PT_LOAD}, {.p_type = PT_DYNAMIC}, {.p_type = last}};
 	memcpy(to, &e, sizeof(e));
@@ -35,7 +37,7 @@ static void build(uint8_t *to, uint32_t last)
 
 static enum cairn_preload_obstacle look(const uint8_t *bytes, size_t n)
 {
-	enum cairn_preload_obstacle ret = (enum cairn_preload_obstacle)-1;
+	enum cairn_preload_obstacle ret = (enum cairn_preload_obstacle) - 1;
 	struct cairn_err err;
 	assert_int_equal(cairn_preload_look_at(bytes, n, &ret, &err), 0);
 	return ret;

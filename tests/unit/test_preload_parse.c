@@ -12,12 +12,19 @@
 #include "agent/preload/fde.h"
 #include "agent/preload/symfile.h"
 
-enum { CIE_BYTES = 24, FDE_BYTES = 32, N_FDES = 3, SECTION_BYTES = CIE_BYTES + N_FDES * FDE_BYTES + 4 };
+enum {
+	CIE_BYTES = 24,
+	FDE_BYTES = 32,
+	N_FDES = 3,
+	SECTION_BYTES = CIE_BYTES + N_FDES * FDE_BYTES + 4
+};
 
 /* Relative addresses, in 4 bytes: "zR" 0x1b; or absolute ones. */
 static void put_section(uint8_t *to, bool is_relative)
 {
-	const uint8_t cie[CIE_BYTES] = {20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, is_relative ? 0x1b : 0, 12, 7, 8, 0x90, 1};
+	const uint8_t cie[CIE_BYTES] = {
+		20, 0, 0, 0,    0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, is_relative ? 0x1b : 0,
+		12, 7, 8, 0x90, 1};
 	memcpy(to, cie, CIE_BYTES);
 	memset(to + CIE_BYTES, 0, SECTION_BYTES - CIE_BYTES);
 	for (uint32_t i = 0; i < N_FDES; i++) {
@@ -51,7 +58,8 @@ static void sections_are_walked_in_both_encodings(void **state)
 	assert_int_equal(count(section, SECTION_BYTES, &fde), N_FDES);
 	assert_true(fde.lo == 0x102000 && fde.hi == 0x102100 && fde.cie == (uintptr_t)section);
 	fde_walk_begin(&walk, section + CIE_BYTES + FDE_BYTES, FDE_RUN_SINGLE);
-	assert_true(fde_walk_next(&walk, &single) && single.lo == 0x101000 && single.cie == (uintptr_t)section);
+	assert_true(fde_walk_next(&walk, &single) && single.lo == 0x101000 &&
+		    single.cie == (uintptr_t)section);
 	assert_false(fde_walk_next(&walk, &single));
 	assert_true(fde_is_one(section + CIE_BYTES) && !fde_is_one(section));
 	put_section(section, true);
@@ -96,17 +104,44 @@ struct file {
 static void put_file(struct file *f)
 {
 	*f = (struct file){
-		.head = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT}, .e_type = ET_REL,
-			 .e_shoff = offsetof(struct file, s), .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = 5, .e_shstrndx = 4},
+		.head = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			 .e_type = ET_REL,
+			 .e_shoff = offsetof(struct file, s),
+			 .e_shentsize = sizeof(Elf64_Shdr),
+			 .e_shnum = 5,
+			 .e_shstrndx = 4},
 		.s = {{0},
-		      {.sh_type = SHT_NOBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_addr = 0x100000, .sh_size = 0x3000},
-		      {.sh_type = SHT_PROGBITS, .sh_name = 1, .sh_offset = offsetof(struct file, cfi), .sh_size = SECTION_BYTES},
-		      {.sh_type = SHT_SYMTAB, .sh_offset = offsetof(struct file, sym), .sh_size = sizeof(f->sym), .sh_link = 4},
-		      {.sh_type = SHT_STRTAB, .sh_offset = offsetof(struct file, names), .sh_size = sizeof(f->names)}},
+		      {.sh_type = SHT_NOBITS,
+		       .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+		       .sh_addr = 0x100000,
+		       .sh_size = 0x3000},
+		      {.sh_type = SHT_PROGBITS,
+		       .sh_name = 1,
+		       .sh_offset = offsetof(struct file, cfi),
+		       .sh_size = SECTION_BYTES},
+		      {.sh_type = SHT_SYMTAB,
+		       .sh_offset = offsetof(struct file, sym),
+		       .sh_size = sizeof(f->sym),
+		       .sh_link = 4},
+		      {.sh_type = SHT_STRTAB,
+		       .sh_offset = offsetof(struct file, names),
+		       .sh_size = sizeof(f->names)}},
 		.sym = {{0},
-			{.st_name = 17, .st_info = STT_FUNC, .st_shndx = 1, .st_value = 0x1000, .st_size = 0x100},
-			{.st_name = 11, .st_info = STT_FUNC, .st_shndx = 1, .st_value = 0, .st_size = 0x100},
-			{.st_name = 11, .st_info = STT_FUNC, .st_shndx = 1, .st_value = 0x80, .st_size = 0x100}},
+			{.st_name = 17,
+			 .st_info = STT_FUNC,
+			 .st_shndx = 1,
+			 .st_value = 0x1000,
+			 .st_size = 0x100},
+			{.st_name = 11,
+			 .st_info = STT_FUNC,
+			 .st_shndx = 1,
+			 .st_value = 0,
+			 .st_size = 0x100},
+			{.st_name = 11,
+			 .st_info = STT_FUNC,
+			 .st_shndx = 1,
+			 .st_value = 0x80,
+			 .st_size = 0x100}},
 		.names = "\0.eh_frame\0first\0second",
 	};
 	put_section(f->cfi, false);
@@ -124,7 +159,8 @@ static size_t read_file(const void *at, size_t n_bytes)
 	if (!symfile_open(at, n_bytes, &s))
 		return 0;
 	while ((section = symfile_code(&s, &i))) {
-		n += symfile_functions(&s, section->sh_addr, section->sh_addr + section->sh_size, functions, 4);
+		n += symfile_functions(&s, section->sh_addr, section->sh_addr + section->sh_size,
+				       functions, 4);
 		symfile_cfi(&s, section->sh_addr, section->sh_addr + section->sh_size, &lo, &hi);
 	}
 	return n;

@@ -48,18 +48,25 @@ static size_t read_image(void *ctx, uint64_t from, void *ret, size_t n)
 static struct codectl_entry elf_entry(uint64_t epoch, uint64_t lo)
 {
 	struct codectl_entry e = {.epoch = epoch, .since_ns = 100, .option = CODE_REGISTER_ELF};
-	e.info.elf = (struct code_elf_info){
-		.elf_start = lo, .elf_end = lo + 0x3000, .text_start = lo + 0x1000, .text_end = lo + 0x2000,
-		.pathname = at(image.path), .build_id = at(image.build_id), .build_id_len = 20,
-		.debug_link_pathname = at(image.link)};
+	e.info.elf = (struct code_elf_info){.elf_start = lo,
+					    .elf_end = lo + 0x3000,
+					    .text_start = lo + 0x1000,
+					    .text_end = lo + 0x2000,
+					    .pathname = at(image.path),
+					    .build_id = at(image.build_id),
+					    .build_id_len = 20,
+					    .debug_link_pathname = at(image.link)};
 	return e;
 }
 
 static struct codectl_entry jit_entry(uint64_t epoch, uint64_t lo)
 {
 	struct codectl_entry e = {.epoch = epoch, .since_ns = 200, .option = CODE_REGISTER_JIT};
-	e.info.jit = (struct code_jit_info){.text_start = lo, .text_end = lo + 0x1000, .unwind_head = 8,
-					    .extended = CODE_JIT_EXTENDED, .name = at(image.name)};
+	e.info.jit = (struct code_jit_info){.text_start = lo,
+					    .text_end = lo + 0x1000,
+					    .unwind_head = 8,
+					    .extended = CODE_JIT_EXTENDED,
+					    .name = at(image.name)};
 	return e;
 }
 
@@ -114,14 +121,17 @@ static void a_sound_registry_is_read(void **state)
 	assert_int_equal(r.entries.n, 3);
 	assert_int_equal(r.head.changes, 4);
 	const struct registry_entry *e = r.entries.p;
-	assert_true(e[0].epoch == 1 && e[0].option == CODE_REGISTER_ELF && !e[0].why && !e[0].is_removed);
+	assert_true(e[0].epoch == 1 && e[0].option == CODE_REGISTER_ELF && !e[0].why &&
+		    !e[0].is_removed);
 	assert_string_equal(e[0].name, "/lib/one.so");
 	assert_string_equal(e[0].debug_link, "one.debug");
 	assert_true(e[0].elf.build_id_len == 20 && e[0].build_id[0] == 7);
-	assert_true(e[1].epoch == 3 && e[1].option == CODE_REGISTER_JIT && e[1].jit.unwind_head == 8 && !e[1].why);
+	assert_true(e[1].epoch == 3 && e[1].option == CODE_REGISTER_JIT &&
+		    e[1].jit.unwind_head == 8 && !e[1].why);
 	assert_string_equal(e[1].name, "traces");
 	assert_true(e[2].is_removed && e[2].epoch == 2 && e[2].until_ns == 150 && e[2].number == 2);
-	assert_true(registry_is_epoch(&r, 1, 3) && !registry_is_epoch(&r, 1, 4) && !registry_is_epoch(&r, 2, 2));
+	assert_true(registry_is_epoch(&r, 1, 3) && !registry_is_epoch(&r, 1, 4) &&
+		    !registry_is_epoch(&r, 2, 2));
 	/* Two for the copy, one for all strings, one for the check, and three epochs: however many entries there are. */
 	assert_int_equal(n_reads, 7);
 	registry_fini(&r);
@@ -149,6 +159,7 @@ static void entries_of_a_newer_writer_are_stepped_over(void **state)
 /* What the head says must be possible; each lie has its own words. */
 static void a_head_that_lies_is_refused(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		size_t off, n;
 		uint64_t value;
@@ -170,6 +181,7 @@ static void a_head_that_lies_is_refused(void **state)
 		{offsetof(struct codectl_registry, n_entries), 4, 1000, -EBADMSG, "not within it"},
 		{offsetof(struct codectl_registry, n_entries), 4, UINT32_MAX, -EBADMSG, "at most"},
 	};
+	/* clang-format on */
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		struct cairn_err err = {0};
 		make_sound();
@@ -200,10 +212,13 @@ static void an_entry_that_lies_is_refused_alone(void **state)
 		{offsetof(struct code_elf_info, unwind_kind), 1, "no bytes"},
 		{offsetof(struct code_elf_info, pathname), 8, "not within the registry"},
 		{offsetof(struct code_elf_info, pathname), UINT64_MAX, "not within the registry"},
-		{offsetof(struct code_elf_info, build_id), AT + sizeof(image), "not within the registry"},
-		{offsetof(struct code_elf_info, build_id), AT + sizeof(image) - 19, "cannot be read"},
+		{offsetof(struct code_elf_info, build_id), AT + sizeof(image),
+		 "not within the registry"},
+		{offsetof(struct code_elf_info, build_id), AT + sizeof(image) - 19,
+		 "cannot be read"},
 		{offsetof(struct code_elf_info, build_id_len), 65, "longer than any"},
-		{offsetof(struct code_elf_info, debug_link_pathname), AT + offsetof(struct image, end), "no end"},
+		{offsetof(struct code_elf_info, debug_link_pathname),
+		 AT + offsetof(struct image, end), "no end"},
 	};
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		make_sound();
@@ -280,7 +295,10 @@ static void an_entry_that_changes_is_told_and_no_other(void **state)
 	static const struct {
 		void (*change)(unsigned int n);
 		unsigned int entry;
-	} changes[] = {{replace_entry_1, 1}, {remove_entry_0, 0}, {change_without_an_epoch, 1}, {forget_entry_2, 2}};
+	} changes[] = {{replace_entry_1, 1},
+		       {remove_entry_0, 0},
+		       {change_without_an_epoch, 1},
+		       {forget_entry_2, 2}};
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
 		make_sound();
 		on_read = changes[i].change;
@@ -336,7 +354,8 @@ static void no_flipped_bit_does_harm(void **state)
 		struct registry r = open_image();
 		read_all(&r, NULL);
 		for (size_t i = 0; i < r.entries.n; i++)
-			assert_true(!r.entries.p[i].name || strlen(r.entries.p[i].name) < sizeof(image));
+			assert_true(!r.entries.p[i].name ||
+				    strlen(r.entries.p[i].name) < sizeof(image));
 		registry_fini(&r);
 	}
 }
@@ -388,7 +407,8 @@ static void what_is_between_entries_that_are_far_apart_is_not_read_again(void **
 	assert_int_equal(registry_check(&r, NULL), 1);
 	/* Two for the copy, one for the first two entries, one for the last. */
 	assert_int_equal(n_reads, 4);
-	assert_true(!r.entries.p[0].is_changing && !r.entries.p[1].is_changing && r.entries.p[2].is_changing);
+	assert_true(!r.entries.p[0].is_changing && !r.entries.p[1].is_changing &&
+		    r.entries.p[2].is_changing);
 	registry_fini(&r);
 }
 

@@ -15,17 +15,18 @@
 #include "workspace.h"
 
 /* Large enough that it is not inlined before its unused parameter is removed. */
-static const char source[] =
-	"volatile int sink;\n"
-	"#define FEW sink = x; sink = x + 1; sink = x + 2; sink = x + 3; sink = x + 4; sink = x + 5;\n"
-	"static inline void f(int x, int unused) { FEW FEW FEW sink = 6; }\n"
-	"__attribute__((noipa)) void once(int x) { f(x, 6); }\n"
-	"__attribute__((noipa)) void again(int x) { f(x, x + 7); }\n"
-	"__attribute__((noipa)) void twice(int x) { f(x, 8); f(x, 9); }\n"
-	"int main(void) { once(3); again(4); twice(5); return 0; }\n";
+static const char source[] = "volatile int sink;\n"
+			     "#define FEW sink = x; sink = x + 1; sink = x + 2; sink = x + 3; sink "
+			     "= x + 4; sink = x + 5;\n"
+			     "static inline void f(int x, int unused) { FEW FEW FEW sink = 6; }\n"
+			     "__attribute__((noipa)) void once(int x) { f(x, 6); }\n"
+			     "__attribute__((noipa)) void again(int x) { f(x, x + 7); }\n"
+			     "__attribute__((noipa)) void twice(int x) { f(x, 8); f(x, 9); }\n"
+			     "int main(void) { once(3); again(4); twice(5); return 0; }\n";
 
 /* Of the copies of f in @container: how many have their second argument, and how many may have another call's. */
-static void count(const struct cairn_function *f, const char *container, unsigned int *known, unsigned int *doubted)
+static void count(const struct cairn_function *f, const char *container, unsigned int *known,
+		  unsigned int *doubted)
 {
 	*known = *doubted = 0;
 	for (uint32_t i = 0; i < f->n_sites; i++) {
@@ -86,7 +87,8 @@ static struct built_site *copy(struct copy *c, uint32_t container, dw_off die, e
 	*c = (struct copy){.bound = (uint8_t)bound};
 	c->site = (struct built_site){
 		.container = container,
-		.die = {.off = die, .tag = container == die ? DW_TAG_subprogram : DW_TAG_inlined_subroutine},
+		.die = {.off = die,
+			.tag = container == die ? DW_TAG_subprogram : DW_TAG_inlined_subroutine},
 		.formals = {.n = 1},
 		.args = &c->arg,
 		.bound = &c->bound,
@@ -114,7 +116,8 @@ static void only_copies_beside_one_another_are_doubted(void **state)
 	assert_false(removed_param_any(&c[2].site));
 	removed_param_check(sites, N);
 	for (unsigned int i = 0; i < N; i++)
-		assert_int_equal(c[i].arg.loc.why, i == 2 || i == 3 ? CAIRN_UNAVAIL_OTHER_CALL : CAIRN_AVAILABLE);
+		assert_int_equal(c[i].arg.loc.why,
+				 i == 2 || i == 3 ? CAIRN_UNAVAIL_OTHER_CALL : CAIRN_AVAILABLE);
 }
 
 int main(void)

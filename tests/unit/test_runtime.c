@@ -39,8 +39,13 @@ static void withdraw(struct cairn_jit *jit, size_t off, uint32_t size)
 static long add_elf(const void *lo, size_t n, const char *path, const void *id, uint32_t n_id)
 {
 	uint64_t at = (uintptr_t)lo;
-	struct code_elf_info elf = {.elf_start = at, .elf_end = at + n, .text_start = at, .text_end = at + n,
-				    .pathname = (uintptr_t)path, .build_id = (uintptr_t)id, .build_id_len = n_id};
+	struct code_elf_info elf = {.elf_start = at,
+				    .elf_end = at + n,
+				    .text_start = at,
+				    .text_end = at + n,
+				    .pathname = (uintptr_t)path,
+				    .build_id = (uintptr_t)id,
+				    .build_id_len = n_id};
 	return codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0);
 }
 
@@ -100,7 +105,8 @@ static void a_function_is_found_with_its_rule_and_name(void **state)
 	assert_string_equal(f.functions[0].function, "first");
 	assert_true(f.has_off && f.off == 50);
 	assert_string_equal(f.range->owner, "traces");
-	assert_true(f.range->source == CAIRN_CODE_JIT && f.range->is_trusted && f.range->generation);
+	assert_true(f.range->source == CAIRN_CODE_JIT && f.range->is_trusted &&
+		    f.range->generation);
 	f = find(&r, region + 1000);
 	assert_int_equal(cfa_of(&f), 8);
 	close_reader(&r);
@@ -211,10 +217,16 @@ static void what_was_caught_at_the_mark_outlives_its_code(void **state)
 	struct reader r = open_reader(c.pid);
 	mark(&r, c.pid);
 	/* Words of a stack, at any alignment: most are something else. */
-	const uint64_t words[] = {0, 1, UINT64_MAX, (uintptr_t)region - 1, (uintptr_t)region + 1050, (uintptr_t)region + REGION + 1};
+	const uint64_t words[] = {0,
+				  1,
+				  UINT64_MAX,
+				  (uintptr_t)region - 1,
+				  (uintptr_t)region + 1050,
+				  (uintptr_t)region + REGION + 1};
 	uint8_t bytes[sizeof(words) + 1];
 	memcpy(bytes + 1, words, sizeof(words));
-	assert_int_equal(code_runtime_snapshot(r.rt, bytes + 1, sizeof(words) / sizeof(*words), NULL), 0);
+	assert_int_equal(
+		code_runtime_snapshot(r.rt, bytes + 1, sizeof(words) / sizeof(*words), NULL), 0);
 	tell(&c, 'r');
 	assert_int_equal(code_runtime_resolve(r.rt, NULL), 0);
 	struct code_found f = find(&r, region + 1050);
@@ -224,7 +236,8 @@ static void what_was_caught_at_the_mark_outlives_its_code(void **state)
 	assert_string_equal(f.functions[0].name, "first");
 	/* The next mark is another moment. */
 	mark(&r, c.pid);
-	assert_int_equal(code_runtime_snapshot(r.rt, words, sizeof(words) / sizeof(*words), NULL), 0);
+	assert_int_equal(code_runtime_snapshot(r.rt, words, sizeof(words) / sizeof(*words), NULL),
+			 0);
 	assert_int_equal(code_runtime_resolve(r.rt, NULL), 0);
 	f = find(&r, region + 1050);
 	assert_int_equal(cfa_of(&f), 64);

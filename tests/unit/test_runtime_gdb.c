@@ -34,9 +34,16 @@ static void register_code(void)
 	size_t n, cie = frames_cie_eh(&eh, "zR", "\x1b");
 	frames_fde_eh(&eh, at + EH_FRAME, cie, at, CODE, push_rbp, sizeof(push_rbp));
 	memcpy(region + EH_FRAME, eh.bytes, eh.n);
-	uint32_t text = eb_section(b, (struct eb_section){.name = ".text", .type = SHT_NOBITS, .addr = at, .size = CODE,
+	uint32_t text = eb_section(b, (struct eb_section){.name = ".text",
+							  .type = SHT_NOBITS,
+							  .addr = at,
+							  .size = CODE,
 							  .flags = SHF_ALLOC | SHF_EXECINSTR});
-	eb_section(b, (struct eb_section){.name = ".eh_frame", .flags = SHF_ALLOC, .addr = at + EH_FRAME, .data = eh.bytes, .size = eh.n});
+	eb_section(b, (struct eb_section){.name = ".eh_frame",
+					  .flags = SHF_ALLOC,
+					  .addr = at + EH_FRAME,
+					  .data = eh.bytes,
+					  .size = eh.n});
 	eb_symbol(b, (struct eb_symbol){"evalexpr_0_0", text, 0, CODE, STT_FUNC, STB_GLOBAL});
 	entry.symfile = eb_finish(b, &n);
 	entry.size = n;

@@ -72,9 +72,11 @@ static uint64_t spent_ns(void)
 /* ---- an honest one ---- */
 
 /* What is at each place now, except where it is changed just now. */
-static volatile struct {
+struct truth {
 	unsigned int busy, number[SLOTS];
-} *truth;
+};
+
+static volatile struct truth *truth;
 
 static void publish(struct cairn_jit *jit, unsigned int slot, unsigned int number)
 {
@@ -109,7 +111,8 @@ struct counts {
 };
 
 /* @was: number of the code that was there at the mark; NUMBERS: nobody knows. */
-static void check_slot(struct code_runtime *rt, unsigned int slot, unsigned int was, struct counts *n)
+static void check_slot(struct code_runtime *rt, unsigned int slot, unsigned int was,
+		       struct counts *n)
 {
 	struct code_found f;
 	unsigned int its_slot, number;
@@ -140,7 +143,8 @@ static void stop_process(int pid)
 }
 
 /* It is stopped for the mark, and goes on: at once, behind the settling, or behind it all. */
-static void look(struct code_runtime *rt, struct code_space *space, int pid, int i, struct counts *n)
+static void look(struct code_runtime *rt, struct code_space *space, int pid, int i,
+		 struct counts *n)
 {
 	unsigned int was[SLOTS];
 	alarm(SECONDS);
@@ -170,7 +174,8 @@ static void code_that_is_freed_and_reused_is_never_another_generations(void **st
 	struct code_space *space;
 	struct code_runtime *rt;
 	assert_int_equal(code_space_open_pid(pid, 1, &space, NULL), 0);
-	assert_int_equal(code_runtime_new(code_memory_of_process(pid), pid, EM_X86_64, &rt, NULL), 0);
+	assert_int_equal(code_runtime_new(code_memory_of_process(pid), pid, EM_X86_64, &rt, NULL),
+			 0);
 	for (int i = 0; i < LOOKS; i++) {
 		if (i < 10 || i % 100 == 0)
 			assert_int_equal(code_space_refresh_pid(space, pid, NULL), 0);
@@ -191,9 +196,11 @@ static void what_changes_faster_than_it_is_read_is_told(void **state)
 	size_t n_trusted = 0, n_unsteady = 0;
 	assert_int_equal(cairn_code_open_pid(pid, NULL, &code, NULL), 0);
 	for (int i = 0; i < 100; i++) {
-		const struct cairn_code_range *r = cairn_code_find(code, (struct cairn_addr){(uintptr_t)region + 100}, 0);
+		const struct cairn_code_range *r =
+			cairn_code_find(code, (struct cairn_addr){(uintptr_t)region + 100}, 0);
 		alarm(SECONDS);
-		bool is_unsteady = cairn_code_note(code, 0) && strstr(cairn_code_note(code, 0), "faster than they are read");
+		bool is_unsteady = cairn_code_note(code, 0) &&
+				   strstr(cairn_code_note(code, 0), "faster than they are read");
 		bool is_read = r && r->source == CAIRN_CODE_JIT && r->is_trusted && !r->why;
 		n_unsteady += is_unsteady;
 		n_trusted += is_read;
@@ -216,9 +223,13 @@ static struct codectl_registry *forge(uint32_t n)
 		_exit(2);
 	struct codectl_registry *h = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	close(fd);
-	*h = (struct codectl_registry){.magic = CODECTL_REGISTRY_MAGIC, .version = CODECTL_REGISTRY_VERSION,
-				       .header_size = sizeof(*h), .self = (uintptr_t)h, .size = size,
-				       .entries = (uintptr_t)h + 4096, .entry_stride = sizeof(struct codectl_entry),
+	*h = (struct codectl_registry){.magic = CODECTL_REGISTRY_MAGIC,
+				       .version = CODECTL_REGISTRY_VERSION,
+				       .header_size = sizeof(*h),
+				       .self = (uintptr_t)h,
+				       .size = size,
+				       .entries = (uintptr_t)h + 4096,
+				       .entry_stride = sizeof(struct codectl_entry),
 				       .n_entries = n};
 	return h;
 }
@@ -256,14 +267,20 @@ static void scribble(struct codectl_registry *h, uint32_t n)
 	uint64_t *tables = (uint64_t *)(e + n);
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t lo = (uintptr_t)region + random_word() % REGION;
-		e[i] = (struct codectl_entry){.epoch = random_word() % 4, .last_epoch = random_word() % 4,
+		e[i] = (struct codectl_entry){.epoch = random_word() % 4,
+					      .last_epoch = random_word() % 4,
 					      .option = (uint32_t)(random_word() % 4)};
 		e[i].info.jit = (struct code_jit_info){
-			.text_start = random_word() % 4 ? lo : random_address(h), .text_end = lo + random_word() % REGION,
-			.unwind_head = random_address(h), .extended = random_word() % 8 ? CODE_JIT_EXTENDED : 0,
-			.symbols_head = random_address(h), .lines_head = random_address(h),
-			.unwind_start = random_address(h), .unwind_end = random_address(h),
-			.unwind_kind = (uint32_t)(random_word() % 4), .name = random_address(h)};
+			.text_start = random_word() % 4 ? lo : random_address(h),
+			.text_end = lo + random_word() % REGION,
+			.unwind_head = random_address(h),
+			.extended = random_word() % 8 ? CODE_JIT_EXTENDED : 0,
+			.symbols_head = random_address(h),
+			.lines_head = random_address(h),
+			.unwind_start = random_address(h),
+			.unwind_end = random_address(h),
+			.unwind_kind = (uint32_t)(random_word() % 4),
+			.name = random_address(h)};
 	}
 	for (size_t i = 0; i < 8192; i++)
 		tables[i] = random_word() % 3 ? random_word() % 64 : random_address(h);
@@ -297,14 +314,18 @@ static void cost_as_much_as_can_be(void)
 	enum { N = 60000, BYTES = 60 << 20 };
 	struct codectl_registry *h = forge(N);
 	struct codectl_entry *e = (struct codectl_entry *)(uintptr_t)((uintptr_t)h + 4096);
-	struct code_jit_table *t = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct code_jit_table *t =
+		mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t n = (BYTES - sizeof(*t)) / 24 * 24;
 	*t = (struct code_jit_table){.reserved_len = n, .used_len = n, .stride = 24, .size = 24};
 	for (uint32_t i = 0; i < N; i++) {
 		e[i] = (struct codectl_entry){.epoch = i + 1, .option = CODE_REGISTER_JIT};
-		e[i].info.jit = (struct code_jit_info){.text_start = (uintptr_t)region + i, .text_end = (uintptr_t)region + i + 1,
-						       .unwind_head = (uintptr_t)t, .extended = CODE_JIT_EXTENDED,
-						       .symbols_head = (uintptr_t)t, .lines_head = (uintptr_t)t};
+		e[i].info.jit = (struct code_jit_info){.text_start = (uintptr_t)region + i,
+						       .text_end = (uintptr_t)region + i + 1,
+						       .unwind_head = (uintptr_t)t,
+						       .extended = CODE_JIT_EXTENDED,
+						       .symbols_head = (uintptr_t)t,
+						       .lines_head = (uintptr_t)t};
 	}
 	for (;;)
 		pause();
@@ -338,8 +359,9 @@ static void read_hostile(void (*run)(void), int n, uint64_t max_ns)
 		alarm(SECONDS);
 		check_ranges(code);
 		for (uint64_t off = 0; off < REGION; off += 4093)
-			assert_true(cairn_code_frames(code, (struct cairn_addr){(uintptr_t)region + off}, frames,
-						      CAIRN_FRAMES_MAX, NULL, &err) >= 0);
+			assert_true(cairn_code_frames(code,
+						      (struct cairn_addr){(uintptr_t)region + off},
+						      frames, CAIRN_FRAMES_MAX, NULL, &err) >= 0);
 		if (cairn_code_refresh(code, &err) < 0)
 			fail_msg("%s", err.msg);
 	}
@@ -367,8 +389,10 @@ static void tables_that_are_shared_by_all_regions_are_read_up_to_a_limit(void **
 
 static int make_region(void **state)
 {
-	region = mmap(NULL, REGION, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	truth = mmap(NULL, sizeof(*truth), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	region = mmap(NULL, REGION, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
+	truth = mmap(NULL, sizeof(*truth), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
 	return region == MAP_FAILED || truth == MAP_FAILED ? -1 : 0;
 }
 

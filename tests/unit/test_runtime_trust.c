@@ -11,8 +11,13 @@
 static long add_elf(const void *lo, size_t n, const char *path, const void *id, uint32_t n_id)
 {
 	uint64_t at = (uintptr_t)lo;
-	struct code_elf_info elf = {.elf_start = at, .elf_end = at + n, .text_start = at, .text_end = at + n,
-				    .pathname = (uintptr_t)path, .build_id = (uintptr_t)id, .build_id_len = n_id};
+	struct code_elf_info elf = {.elf_start = at,
+				    .elf_end = at + n,
+				    .text_start = at,
+				    .text_end = at + n,
+				    .pathname = (uintptr_t)path,
+				    .build_id = (uintptr_t)id,
+				    .build_id_len = n_id};
 	return codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0);
 }
 
@@ -26,7 +31,8 @@ static void step_lie(char what)
 	static const uint8_t id[20] = {1, 2, 3};
 	switch (what) {
 	case 'm': /* a JIT where a file is mapped: this program's code */
-		if (cairn_jit_open((void *)((uintptr_t)step_lie & ~UINT64_C(4095)), 4096, NULL, &jit))
+		if (cairn_jit_open((void *)((uintptr_t)step_lie & ~UINT64_C(4095)), 4096, NULL,
+				   &jit))
 			abort();
 		break;
 	case 'n':
@@ -34,19 +40,23 @@ static void step_lie(char what)
 			abort();
 		break;
 	case 'p': /* another file's name */
-		if (add_elf((void *)((uintptr_t)step_lie & ~UINT64_C(4095)), 4096, "/usr/bin/sudo", NULL, 0))
+		if (add_elf((void *)((uintptr_t)step_lie & ~UINT64_C(4095)), 4096, "/usr/bin/sudo",
+			    NULL, 0))
 			abort();
 		break;
 	case 'i':
-		if (add_elf((void *)((uintptr_t)step_lie & ~UINT64_C(4095)), 4096, "/proc/self/exe", id, 20))
+		if (add_elf((void *)((uintptr_t)step_lie & ~UINT64_C(4095)), 4096, "/proc/self/exe",
+			    id, 20))
 			abort();
 		break;
 	case 't': /* the truth, by another name */
-		if (add_elf((void *)((uintptr_t)step_lie & ~UINT64_C(4095)), 4096, other_name, NULL, 0))
+		if (add_elf((void *)((uintptr_t)step_lie & ~UINT64_C(4095)), 4096, other_name, NULL,
+			    0))
 			abort();
 		break;
 	case 'l': /* more than there is */
-		if (add_elf((void *)((uintptr_t)step_lie & ~UINT64_C(4095)), 1 << 30, NULL, NULL, 0))
+		if (add_elf((void *)((uintptr_t)step_lie & ~UINT64_C(4095)), 1 << 30, NULL, NULL,
+			    0))
 			abort();
 		break;
 	}
@@ -69,7 +79,9 @@ static void what_contradicts_the_mappings_is_shown_and_not_trusted(void **state)
 		struct child c = start_child(step_lie);
 		tell(&c, lies[i].what);
 		struct reader r = look(c.pid);
-		const void *at = lies[i].what == 'n' ? (void *)0x10000 : (void *)((uintptr_t)step_lie & ~UINT64_C(4095));
+		const void *at = lies[i].what == 'n'
+					 ? (void *)0x10000
+					 : (void *)((uintptr_t)step_lie & ~UINT64_C(4095));
 		const struct cairn_code_range *range = range_at(&r, at, lies[i].source, false);
 		assert_non_null(range);
 		assert_non_null(strstr(range->why, lies[i].says));
@@ -92,7 +104,8 @@ static void another_name_of_the_same_file_is_no_contradiction(void **state)
 	struct child c = start_child(step_lie);
 	tell(&c, 't');
 	struct reader r = look(c.pid);
-	assert_non_null(range_at(&r, (void *)((uintptr_t)step_lie & ~UINT64_C(4095)), CAIRN_CODE_ELF, true));
+	assert_non_null(range_at(&r, (void *)((uintptr_t)step_lie & ~UINT64_C(4095)),
+				 CAIRN_CODE_ELF, true));
 	unlink(other_name);
 	close_reader(&r);
 	end_child(&c);
@@ -109,9 +122,13 @@ static struct codectl_registry *forge(size_t n_entries, int share)
 		abort();
 	struct codectl_registry *h = mmap(NULL, size, PROT_READ | PROT_WRITE, share, fd, 0);
 	close(fd);
-	*h = (struct codectl_registry){.magic = CODECTL_REGISTRY_MAGIC, .version = CODECTL_REGISTRY_VERSION,
-				       .header_size = sizeof(*h), .self = (uintptr_t)h, .size = size,
-				       .entries = (uintptr_t)h + 4096, .entry_stride = sizeof(struct codectl_entry),
+	*h = (struct codectl_registry){.magic = CODECTL_REGISTRY_MAGIC,
+				       .version = CODECTL_REGISTRY_VERSION,
+				       .header_size = sizeof(*h),
+				       .self = (uintptr_t)h,
+				       .size = size,
+				       .entries = (uintptr_t)h + 4096,
+				       .entry_stride = sizeof(struct codectl_entry),
 				       .n_entries = (uint32_t)n_entries};
 	return h;
 }
@@ -121,12 +138,15 @@ static struct codectl_entry *entry_of(struct codectl_registry *h, size_t i)
 	return (struct codectl_entry *)(uintptr_t)h->entries + i;
 }
 
-static void put_jit(struct codectl_registry *h, size_t i, uint64_t epoch, size_t lo, size_t hi, uint32_t flags)
+static void put_jit(struct codectl_registry *h, size_t i, uint64_t epoch, size_t lo, size_t hi,
+		    uint32_t flags)
 {
-	*entry_of(h, i) = (struct codectl_entry){.epoch = epoch, .since_ns = 1, .option = CODE_REGISTER_JIT};
+	*entry_of(h, i) =
+		(struct codectl_entry){.epoch = epoch, .since_ns = 1, .option = CODE_REGISTER_JIT};
 	entry_of(h, i)->info.jit = (struct code_jit_info){.text_start = (uintptr_t)region + lo,
 							  .text_end = (uintptr_t)region + hi,
-							  .extended = CODE_JIT_EXTENDED, .flags = flags};
+							  .extended = CODE_JIT_EXTENDED,
+							  .flags = flags};
 }
 
 static void step_overlap(char what)

@@ -20,13 +20,17 @@
 /* A function with a copy of another in it, whose own parameter is overwritten before the second call. */
 static const char source[] =
 	"volatile long sink;\n"
-	"__attribute__((noipa)) long wait_here(long a, const char *text) { sink = 1; return sink + !text; }\n"
+	"__attribute__((noipa)) long wait_here(long a, const char *text) { sink = 1; return sink + "
+	"!text; }\n"
 	"static inline __attribute__((always_inline)) long inner(int depth, long product)\n"
 	"{ long r = wait_here(depth - 7, \"here\"); return r + product + sink; }\n"
-	"__attribute__((noipa)) long loses(long lost) { long r = inner(9, 3); sink = r; return wait_here(r, \"there\") + 1; }\n"
-	"#define NO_REGISTER_IS_LEFT() __asm__ volatile(\"\" : : : \"rbx\", \"rbp\", \"r12\", \"r13\", \"r14\", \"r15\", \"memory\")\n"
+	"__attribute__((noipa)) long loses(long lost) { long r = inner(9, 3); sink = r; return "
+	"wait_here(r, \"there\") + 1; }\n"
+	"#define NO_REGISTER_IS_LEFT() __asm__ volatile(\"\" : : : \"rbx\", \"rbp\", \"r12\", "
+	"\"r13\", \"r14\", \"r15\", \"memory\")\n"
 	"__attribute__((noipa)) long spills(long kept)\n"
-	"{ NO_REGISTER_IS_LEFT(); sink = wait_here(1, \"spilled\"); NO_REGISTER_IS_LEFT(); return kept + sink; }\n"
+	"{ NO_REGISTER_IS_LEFT(); sink = wait_here(1, \"spilled\"); NO_REGISTER_IS_LEFT(); return "
+	"kept + sink; }\n"
 	"int main(void) { return loses(12345) + spills(sink) == 7; }\n";
 
 enum { RDI = 5 };
@@ -74,7 +78,8 @@ static struct cairn_vaddr return_address(const struct program *p)
 }
 
 /* "inner(depth, product) < loses(lost)", with the reasons why there is no value. */
-static int tell_active(struct cairn_sites *sites, struct cairn_vaddr pc, char *text, size_t size, struct cairn_err *err)
+static int tell_active(struct cairn_sites *sites, struct cairn_vaddr pc, char *text, size_t size,
+		       struct cairn_err *err)
 {
 	const struct cairn_scope *active;
 	int n = cairn_sites_at(sites, pc, false, &active, err);
@@ -83,7 +88,8 @@ static int tell_active(struct cairn_sites *sites, struct cairn_vaddr pc, char *t
 	for (int i = 0; i < n; i++) {
 		used += (size_t)snprintf(text + used, size - used, "%s(", active[i].name);
 		for (uint32_t k = 0; k < active[i].n_args; k++)
-			used += (size_t)snprintf(text + used, size - used, " %s:%d", active[i].args[k].name, active[i].args[k].loc.why);
+			used += (size_t)snprintf(text + used, size - used, " %s:%d",
+						 active[i].args[k].name, active[i].args[k].loc.why);
 		used += (size_t)snprintf(text + used, size - used, " ) ");
 	}
 	assert_true(used < size);
@@ -181,8 +187,10 @@ static void what_was_passed_without_memory_is_an_error(void **state)
 		int rc = cairn_sites_call_value(sites, p.wait_here, pc, &in_rdi, &loc, &err);
 		bool has_failed = alloc_fail_end();
 		if (has_failed && (rc != -ENOMEM || !err.msg[0]))
-			fail_msg("allocation %u: %d, %s: %s", n, rc, cairn_unavailable_text(loc.why), err.msg);
-		assert_int_equal(cairn_sites_call_value(sites, p.wait_here, pc, &in_rdi, &loc, NULL), 0);
+			fail_msg("allocation %u: %d, %s: %s", n, rc,
+				 cairn_unavailable_text(loc.why), err.msg);
+		assert_int_equal(
+			cairn_sites_call_value(sites, p.wait_here, pc, &in_rdi, &loc, NULL), 0);
 		assert_int_equal(loc.why, expected);
 		cairn_sites_close(sites);
 		if (!has_failed)
@@ -197,7 +205,8 @@ static void what_was_passed_without_memory_is_an_error(void **state)
 
 static struct cairn_sidecar *sidecar_of(const struct program *p)
 {
-	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .sites = true, .args = true};
+	struct cairn_sidecar_make_opts opts = {
+		.size = sizeof(opts), .threads = 1, .sites = true, .args = true};
 	struct cairn_sidecar_image image;
 	struct cairn_sidecar *sidecar;
 	assert_int_equal(cairn_sidecar_make(p->bin, &opts, &image, NULL), 0);
@@ -247,7 +256,8 @@ static void a_sidecar_without_memory_gives_an_error_or_the_answer(void **state)
 }
 
 /* The section that has them; cairn_sidecar_close(*@ret_sidecar). */
-static const void *section_of(struct cairn_sidecar_image *image, struct cairn_sidecar **ret_sidecar, size_t *ret_size)
+static const void *section_of(struct cairn_sidecar_image *image, struct cairn_sidecar **ret_sidecar,
+			      size_t *ret_size)
 {
 	assert_int_equal(cairn_sidecar_open_image(image, "sidecar", ret_sidecar, NULL), 0);
 	const void *bytes = cairn_sidecar_section(*ret_sidecar, ".cairn.dwarf", ret_size);
@@ -258,7 +268,8 @@ static const void *section_of(struct cairn_sidecar_image *image, struct cairn_si
 static void the_section_with_parameters_is_made_whole_or_not_at_all(void **state)
 {
 	(void)state;
-	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .sites = true, .args = true};
+	struct cairn_sidecar_make_opts opts = {
+		.size = sizeof(opts), .threads = 1, .sites = true, .args = true};
 	struct cairn_sidecar_image image;
 	struct cairn_sidecar *whole, *made;
 	struct program p;

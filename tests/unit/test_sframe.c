@@ -46,7 +46,8 @@ static struct cairn_sframe_writer *writer(unsigned int version)
 	return w;
 }
 
-static int add(struct cairn_sframe_writer *w, uint64_t at, uint32_t size, const struct built_rule *rules, size_t n)
+static int add(struct cairn_sframe_writer *w, uint64_t at, uint32_t size,
+	       const struct built_rule *rules, size_t n)
 {
 	struct cairn_sframe_row rows[8];
 	for (size_t i = 0; i < n; i++)
@@ -58,7 +59,8 @@ static int add(struct cairn_sframe_writer *w, uint64_t at, uint32_t size, const 
 static void add_usual(struct cairn_sframe_writer *w)
 {
 	uint32_t pushed = word(RBP, CAIRN_UNWIND_AT_CFA, -16);
-	const struct built_rule framed[] = {cfa(RSP, 8), with(cfa(RSP, 16), pushed), with(cfa(RBP, 16), pushed)};
+	const struct built_rule framed[] = {cfa(RSP, 8), with(cfa(RSP, 16), pushed),
+					    with(cfa(RBP, 16), pushed)};
 	const struct built_rule leaf[] = {cfa(RSP, 8), cfa(RSP, 408)};
 	assert_int_equal(add(w, 0x1000, 0x40, framed, 3), 1);
 	assert_int_equal(add(w, 0x900, 0x20, leaf, 2), 1);
@@ -88,12 +90,13 @@ static int spell(void *ctx, uint32_t off, const struct cairn_unwind_rule *rule)
 {
 	char *text = ctx;
 	text += strlen(text);
-	text += sprintf(text, "%u %s%s%u%+d", off, rule->flags & CAIRN_UNWIND_OUTERMOST ? "outermost " : "",
-			rule->cfa == CAIRN_UNWIND_CFA_DEREF ? "deref " : "cfa ", rule->reg, rule->off);
+	text += sprintf(
+		text, "%u %s%s%u%+d", off, rule->flags & CAIRN_UNWIND_OUTERMOST ? "outermost " : "",
+		rule->cfa == CAIRN_UNWIND_CFA_DEREF ? "deref " : "cfa ", rule->reg, rule->off);
 	for (uint32_t i = 0; i < rule->n_regs; i++) {
 		uint32_t w = cairn_unwind_words(rule)[i];
-		text += sprintf(text, " %u%c%+d", cairn_unwind_word_reg(w), "@=bf>sl"[cairn_unwind_word_saved(w)],
-				cairn_unwind_word_value(w));
+		text += sprintf(text, " %u%c%+d", cairn_unwind_word_reg(w),
+				"@=bf>sl"[cairn_unwind_word_saved(w)], cairn_unwind_word_value(w));
 	}
 	strcpy(text, "; ");
 	return 0;
@@ -138,12 +141,18 @@ static void what_was_written_is_read(void **state)
 
 static void version_3_says_more(void **state)
 {
-	const struct built_rule drap[] = {cfa(R10, 0),
-					  with((struct built_rule){.rule = {.cfa = CAIRN_UNWIND_CFA_DEREF, .reg = RBP, .off = -8}},
-					       word(RBP, CAIRN_UNWIND_AT_BASE, 0)),
-					  with(cfa(RSP, 16), word(RA, CAIRN_UNWIND_IN_REG, 2))};
-	const struct built_rule last[] = {{.rule = {.cfa = CAIRN_UNWIND_CFA_REG, .flags = CAIRN_UNWIND_OUTERMOST, .reg = RSP}}};
-	const struct built_rule signal[] = {{.rule = {.cfa = CAIRN_UNWIND_CFA_REG, .flags = CAIRN_UNWIND_SIGNAL, .reg = RSP}}};
+	const struct built_rule drap[] = {
+		cfa(R10, 0),
+		with(
+			(struct built_rule){
+				.rule = {.cfa = CAIRN_UNWIND_CFA_DEREF, .reg = RBP, .off = -8}},
+			word(RBP, CAIRN_UNWIND_AT_BASE, 0)),
+		with(cfa(RSP, 16), word(RA, CAIRN_UNWIND_IN_REG, 2))};
+	const struct built_rule last[] = {{.rule = {.cfa = CAIRN_UNWIND_CFA_REG,
+						    .flags = CAIRN_UNWIND_OUTERMOST,
+						    .reg = RSP}}};
+	const struct built_rule signal[] = {
+		{.rule = {.cfa = CAIRN_UNWIND_CFA_REG, .flags = CAIRN_UNWIND_SIGNAL, .reg = RSP}}};
 	struct cairn_sframe_writer *w = writer(2);
 	assert_int_equal(add(w, 0x1000, 0x40, drap, 3), 0);
 	assert_int_equal(add(w, 0x2000, 0x40, last, 1), 1);
@@ -168,8 +177,10 @@ static void version_3_says_more(void **state)
 
 static void a_function_with_a_row_that_cannot_be_said_is_left_out(void **state)
 {
-	const struct built_rule undescribed[] = {cfa(RSP, 8), {.rule = {.cfa = CAIRN_UNWIND_UNDESCRIBED}}};
-	const struct built_rule openssl[] = {{.rule = {.cfa = CAIRN_UNWIND_CFA_DEREF, .reg = RSP, .off = 40, .add = 8}}};
+	const struct built_rule undescribed[] = {cfa(RSP, 8),
+						 {.rule = {.cfa = CAIRN_UNWIND_UNDESCRIBED}}};
+	const struct built_rule openssl[] = {
+		{.rule = {.cfa = CAIRN_UNWIND_CFA_DEREF, .reg = RSP, .off = 40, .add = 8}}};
 	const struct built_rule lost[] = {with(cfa(RSP, 16), word(RBP, CAIRN_UNWIND_LOST, 0))};
 	const struct built_rule far[] = {cfa(RSP, 70000), cfa(RSP, 70000)};
 	struct cairn_sframe_writer *w = writer(3);
@@ -179,7 +190,8 @@ static void a_function_with_a_row_that_cannot_be_said_is_left_out(void **state)
 	/* A row that repeats the one before is dropped; a function of 65,536 bytes has offsets of 4. */
 	assert_int_equal(add(w, 0x1000, 0x10000, far, 2), 1);
 	struct cairn_sframe_row backwards[] = {{0, &far[0].rule}, {0, &far[1].rule}};
-	assert_int_equal(cairn_sframe_add(w, (struct cairn_vaddr){0}, 16, backwards, 2, NULL), -EINVAL);
+	assert_int_equal(cairn_sframe_add(w, (struct cairn_vaddr){0}, 16, backwards, 2, NULL),
+			 -EINVAL);
 	uint8_t *bytes;
 	size_t size = finish(w, 0, &bytes);
 	struct cairn_sframe *s = reopen(bytes, size, 0);
@@ -196,9 +208,11 @@ static void version_2_reaches_2_gib(void **state)
 	size_t size;
 	struct cairn_err err = {0};
 	assert_int_equal(add(w, 0x100000000, 0x40, leaf, 1), 1);
-	assert_int_equal(cairn_sframe_finish(w, (struct cairn_vaddr){0}, &bytes, &size, &err), -ERANGE);
+	assert_int_equal(cairn_sframe_finish(w, (struct cairn_vaddr){0}, &bytes, &size, &err),
+			 -ERANGE);
 	assert_non_null(strstr(err.msg, "version 3"));
-	assert_int_equal(cairn_sframe_finish(w, (struct cairn_vaddr){0xc0000000}, &bytes, &size, &err), 0);
+	assert_int_equal(
+		cairn_sframe_finish(w, (struct cairn_vaddr){0xc0000000}, &bytes, &size, &err), 0);
 	free(bytes);
 	cairn_sframe_writer_free(w);
 }
@@ -207,12 +221,14 @@ static void version_2_reaches_2_gib(void **state)
 
 /* gas 2.40, version 1: f is push %rbp, mov, nop, pop, ret; g subtracts 400 from the stack pointer. */
 static const uint8_t gas_2_40[] = {
-	0xe2, 0xde, 1, 0, 3, 0, 0xf8, 0,    2,	  0,	0,    0,    7,	 0,    0,    0,	   25,	 0,    0,    0, 0, 0, 0, 0,
-	0x22, 0,    0, 0,		    /* header */
-	0,    1,    0, 0, 7, 0, 0,    0,    0,	  0,	0,    0,    4,	 0,    0,    0,	   0,	 /* f */
-	7,    1,    0, 0, 16, 0, 0,   0,    15,	  0,	0,    0,    3,	 0,    0,    0,	   0,	 /* g */
-	0,    0x03, 8, 1, 0x05, 0x10, 0xf0, 4, 0x04, 0x10, 0xf0, 6, 0x05, 0x08, 0xf0,
-	0,    0x03, 8, 7, 0x23, 0x98, 0x01, 14, 0x03, 8,
+	0xe2, 0xde, 1,    0, 3,    0,    0xf8, 0,    2,    0,    0,    0, 7,    0,
+	0,    0,    25,   0, 0,    0,    0,    0,    0,    0,    0x22, 0, 0,    0, /* header */
+	0,    1,    0,    0, 7,    0,    0,    0,    0,    0,    0,    0, 4,    0,
+	0,    0,    0, /* f */
+	7,    1,    0,    0, 16,   0,    0,    0,    15,   0,    0,    0, 3,    0,
+	0,    0,    0, /* g */
+	0,    0x03, 8,    1, 0x05, 0x10, 0xf0, 4,    0x04, 0x10, 0xf0, 6, 0x05, 0x08,
+	0xf0, 0,    0x03, 8, 7,    0x23, 0x98, 0x01, 14,   0x03, 8,
 };
 
 static void version_1_is_read(void **state)
@@ -246,7 +262,11 @@ static void a_linkage_table_is_one_function_of_blocks(void **state)
 
 static void a_linkage_table_without_the_size_of_its_blocks_is_refused(void **state)
 {
-	enum { INFO = 28 + 16, BLOCK_SIZE = INFO + 1, BLOCKS = 1 << 4 }; /* version 2, of the first function */
+	enum {
+		INFO = 28 + 16,
+		BLOCK_SIZE = INFO + 1,
+		BLOCKS = 1 << 4
+	}; /* version 2, of the first function */
 	struct cairn_sframe_writer *w = writer(2);
 	struct cairn_err err = {0};
 	struct cairn_sframe_function f;
@@ -256,7 +276,9 @@ static void a_linkage_table_without_the_size_of_its_blocks_is_refused(void **sta
 	size_t size = finish(w, 0x8000, &bytes);
 	bytes[INFO] |= BLOCKS;
 	bytes[BLOCK_SIZE] = 0;
-	assert_int_equal(cairn_sframe_open(bytes, size, (struct cairn_vaddr){0x8000}, "sample", &s, &err), -EBADMSG);
+	assert_int_equal(
+		cairn_sframe_open(bytes, size, (struct cairn_vaddr){0x8000}, "sample", &s, &err),
+		-EBADMSG);
 	assert_non_null(strstr(err.msg, "blocks without a size"));
 	/* Its second row begins at 1: not behind the end of a block of 8, but of one of 1. */
 	bytes[BLOCK_SIZE] = 1;
@@ -281,10 +303,18 @@ static void blocks_are_written_as_they_are_read(void **state)
 		struct cairn_sframe_writer *w = writer(version);
 		struct cairn_sframe_function f;
 		uint8_t *bytes;
-		assert_int_equal(cairn_sframe_add_blocks(w, (struct cairn_vaddr){0x1010}, 0x1000, 16, rows, 2, NULL), 1);
-		assert_int_equal(cairn_sframe_add_blocks(w, (struct cairn_vaddr){0x3008}, 0x20, 16, rows, 2, NULL), 0);
-		assert_int_equal(cairn_sframe_add_blocks(w, (struct cairn_vaddr){0x3000}, 0x28, 16, rows, 2, NULL), 0);
-		assert_int_equal(cairn_sframe_add_blocks(w, (struct cairn_vaddr){0x3000}, 0x200, 256, rows, 2, NULL), 0);
+		assert_int_equal(cairn_sframe_add_blocks(w, (struct cairn_vaddr){0x1010}, 0x1000,
+							 16, rows, 2, NULL),
+				 1);
+		assert_int_equal(cairn_sframe_add_blocks(w, (struct cairn_vaddr){0x3008}, 0x20, 16,
+							 rows, 2, NULL),
+				 0);
+		assert_int_equal(cairn_sframe_add_blocks(w, (struct cairn_vaddr){0x3000}, 0x28, 16,
+							 rows, 2, NULL),
+				 0);
+		assert_int_equal(cairn_sframe_add_blocks(w, (struct cairn_vaddr){0x3000}, 0x200,
+							 256, rows, 2, NULL),
+				 0);
 		size_t size = finish(w, 0x8000, &bytes);
 		struct cairn_sframe *s = reopen(bytes, size, 0x8000);
 		cairn_sframe_function(s, 0, &f);
@@ -361,7 +391,8 @@ static void flags_that_a_version_does_not_have_are_refused(void **state)
 			size_t size = finish(w, 0x8000, &bytes);
 			bytes[2] = (uint8_t)version;
 			bytes[3] = (uint8_t)flag;
-			int rc = cairn_sframe_open(bytes, size, (struct cairn_vaddr){0x8000}, "sample", &s, &err);
+			int rc = cairn_sframe_open(bytes, size, (struct cairn_vaddr){0x8000},
+						   "sample", &s, &err);
 			assert_int_equal(rc, known[version] & flag ? 0 : -EOPNOTSUPP);
 			if (rc == 0)
 				cairn_sframe_close(s);
@@ -378,11 +409,15 @@ static void what_is_not_known_is_refused_by_name(void **state)
 	struct cairn_err err = {0};
 	memcpy(bytes, gas_2_40, sizeof(bytes));
 	bytes[4] = 4;
-	assert_int_equal(cairn_sframe_open(bytes, sizeof(bytes), (struct cairn_vaddr){0}, "s", &s, &err), -EOPNOTSUPP);
+	assert_int_equal(
+		cairn_sframe_open(bytes, sizeof(bytes), (struct cairn_vaddr){0}, "s", &s, &err),
+		-EOPNOTSUPP);
 	assert_non_null(strstr(err.msg, "s390x"));
 	bytes[4] = 3;
 	bytes[2] = 4;
-	assert_int_equal(cairn_sframe_open(bytes, sizeof(bytes), (struct cairn_vaddr){0}, "s", &s, &err), -EOPNOTSUPP);
+	assert_int_equal(
+		cairn_sframe_open(bytes, sizeof(bytes), (struct cairn_vaddr){0}, "s", &s, &err),
+		-EOPNOTSUPP);
 	assert_non_null(strstr(err.msg, "version 4"));
 }
 
@@ -407,7 +442,9 @@ static void damage(const uint8_t *bytes, size_t size)
 		struct cairn_sframe *s;
 		uint8_t *cut = malloc(n ? n : 1);
 		memcpy(cut, bytes, n);
-		assert_int_equal(cairn_sframe_open(cut, n, (struct cairn_vaddr){0}, "cut", &s, NULL), -EBADMSG);
+		assert_int_equal(
+			cairn_sframe_open(cut, n, (struct cairn_vaddr){0}, "cut", &s, NULL),
+			-EBADMSG);
 		free(cut);
 	}
 	uint8_t *flipped = malloc(size);
@@ -415,7 +452,8 @@ static void damage(const uint8_t *bytes, size_t size)
 	for (size_t bit = 0; bit < size * 8; bit++) {
 		struct cairn_sframe *s;
 		flipped[bit / 8] ^= (uint8_t)(1u << bit % 8);
-		int rc = cairn_sframe_open(flipped, size, (struct cairn_vaddr){0}, "flipped", &s, NULL);
+		int rc = cairn_sframe_open(flipped, size, (struct cairn_vaddr){0}, "flipped", &s,
+					   NULL);
 		assert_true(rc == 0 || rc == -EBADMSG || rc == -EOPNOTSUPP);
 		refused += rc < 0;
 		if (rc == 0)

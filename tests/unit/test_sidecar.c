@@ -53,27 +53,26 @@ static struct cairn_sidecar_image packed_seed(unsigned int i)
 	return image;
 }
 
-static const char SOURCE[] =
-	"#include <stdlib.h>\n"
-	"static inline __attribute__((always_inline)) int inner(int x)\n"
-	"{\n"
-	"	return abs(x) * 3 + rand();\n"
-	"}\n"
-	"static inline __attribute__((always_inline)) int middle(int x)\n"
-	"{\n"
-	"	x += 7;\n"
-	"	return inner(x) ^ x;\n"
-	"}\n"
-	"__attribute__((noinline)) int outer(int x)\n"
-	"{\n"
-	"	if (x > 3)\n"
-	"		return middle(x);\n"
-	"	return middle(x + 9) - inner(2);\n"
-	"}\n"
-	"int main(int argc, char **argv)\n"
-	"{\n"
-	"	return outer(argc) & 1;\n"
-	"}\n";
+static const char SOURCE[] = "#include <stdlib.h>\n"
+			     "static inline __attribute__((always_inline)) int inner(int x)\n"
+			     "{\n"
+			     "	return abs(x) * 3 + rand();\n"
+			     "}\n"
+			     "static inline __attribute__((always_inline)) int middle(int x)\n"
+			     "{\n"
+			     "	x += 7;\n"
+			     "	return inner(x) ^ x;\n"
+			     "}\n"
+			     "__attribute__((noinline)) int outer(int x)\n"
+			     "{\n"
+			     "	if (x > 3)\n"
+			     "		return middle(x);\n"
+			     "	return middle(x + 9) - inner(2);\n"
+			     "}\n"
+			     "int main(int argc, char **argv)\n"
+			     "{\n"
+			     "	return outer(argc) & 1;\n"
+			     "}\n";
 
 /* Compiles SOURCE with a build-id; false without the compiler. */
 static bool compile(const char *cc, const char *options)
@@ -107,8 +106,8 @@ static struct cairn_sidecar *sidecar_of(const struct cairn_binary *bin)
 static void oracle(uint64_t at, char *buf, size_t size)
 {
 	char command[512], function[256], site[512];
-	snprintf(command, sizeof(command), "addr2line -i -f -e %s 0x%llx", workspace_path(&space, "prog"),
-		 (unsigned long long)at);
+	snprintf(command, sizeof(command), "addr2line -i -f -e %s 0x%llx",
+		 workspace_path(&space, "prog"), (unsigned long long)at);
 	FILE *out = popen(command, "r");
 	assert_non_null(out);
 	buf[0] = 0;
@@ -116,7 +115,8 @@ static void oracle(uint64_t at, char *buf, size_t size)
 		char *line = strrchr(site, ':');
 		function[strcspn(function, "\n")] = 0;
 		size_t n = strlen(buf);
-		snprintf(buf + n, size - n, "%s%s:%d", n ? "|" : "", function, line ? atoi(line + 1) : 0);
+		snprintf(buf + n, size - n, "%s%s:%d", n ? "|" : "", function,
+			 line ? atoi(line + 1) : 0);
 	}
 	pclose(out);
 }
@@ -124,11 +124,13 @@ static void oracle(uint64_t at, char *buf, size_t size)
 static void answer(const struct cairn_sidecar *sidecar, uint64_t at, char *buf, size_t size)
 {
 	struct cairn_frame frames[CAIRN_FRAMES_MAX];
-	size_t n = cairn_sidecar_frames(sidecar, (struct cairn_vaddr){at}, frames, CAIRN_FRAMES_MAX);
+	size_t n =
+		cairn_sidecar_frames(sidecar, (struct cairn_vaddr){at}, frames, CAIRN_FRAMES_MAX);
 	buf[0] = 0;
 	for (size_t i = 0; i < n; i++) {
 		size_t len = strlen(buf);
-		snprintf(buf + len, size - len, "%s%s:%u", len ? "|" : "", frames[i].function, frames[i].line);
+		snprintf(buf + len, size - len, "%s%s:%u", len ? "|" : "", frames[i].function,
+			 frames[i].line);
 	}
 }
 
@@ -147,7 +149,8 @@ static void compare_with_addr2line(const char *cc)
 	unsigned int compared = 0, inlined = 0;
 	assert_int_equal(cairn_sidecar_find(sidecar, "outer", &number, 1), 1);
 	for (uint64_t at = 0x1000; at < 0x2000; at++) {
-		if (!cairn_sidecar_symbol_of(sidecar, (struct cairn_vaddr){at}, &name, &start) || strcmp(name, "outer"))
+		if (!cairn_sidecar_symbol_of(sidecar, (struct cairn_vaddr){at}, &name, &start) ||
+		    strcmp(name, "outer"))
 			continue;
 		answer(sidecar, at, ours, sizeof(ours));
 		oracle(at, theirs, sizeof(theirs));
@@ -198,7 +201,9 @@ static void an_address_outside_all_code_has_no_frames(void **state)
 	assert_int_equal(cairn_sidecar_open_image(&image, "seed", &sidecar, NULL), 0);
 	const uint64_t outside[] = {0, 0xfff, 0x100000, UINT64_MAX};
 	for (size_t i = 0; i < 4; i++)
-		assert_int_equal(cairn_sidecar_frames(sidecar, (struct cairn_vaddr){outside[i]}, frames, 4), 0);
+		assert_int_equal(
+			cairn_sidecar_frames(sidecar, (struct cairn_vaddr){outside[i]}, frames, 4),
+			0);
 	cairn_sidecar_close(sidecar);
 }
 
@@ -227,7 +232,8 @@ static void the_bytes_do_not_depend_on_threads(void **state)
 		skip();
 	struct cairn_binary *bin = open_prog();
 	for (unsigned int threads = 2; threads <= 8; threads *= 2) {
-		struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .sites = true};
+		struct cairn_sidecar_make_opts opts = {
+			.size = sizeof(opts), .threads = 1, .sites = true};
 		assert_int_equal(cairn_sidecar_make(bin, &opts, &one, NULL), 0);
 		opts.threads = threads;
 		assert_int_equal(cairn_sidecar_make(bin, &opts, &many, NULL), 0);
@@ -346,7 +352,8 @@ static void a_damaged_byte_changes_no_answer_without_a_word(void **state)
 	struct cairn_sidecar *sidecar;
 	struct cairn_frame frames[4];
 	char right[256 * 8], told[64];
-	assert_int_equal(cairn_sidecar_open_mem(image.bytes, image.size, "p", NULL, &sidecar, NULL), 0);
+	assert_int_equal(cairn_sidecar_open_mem(image.bytes, image.size, "p", NULL, &sidecar, NULL),
+			 0);
 	char *to = right;
 	for (uint64_t at = 0x1000; at < 0x1100; at += 8, to += 64)
 		answer(sidecar, at, to, 64);
@@ -358,7 +365,8 @@ static void a_damaged_byte_changes_no_answer_without_a_word(void **state)
 			char *from = right;
 			for (uint64_t at = 0x1000; at < 0x1100; at += 8, from += 64) {
 				answer(sidecar, at, told, sizeof(told));
-				assert_true(!strncmp(told, from, 64) || cairn_sidecar_trouble(sidecar, NULL) == -EBADMSG);
+				assert_true(!strncmp(told, from, 64) ||
+					    cairn_sidecar_trouble(sidecar, NULL) == -EBADMSG);
 			}
 			cairn_sidecar_frames(sidecar, (struct cairn_vaddr){0x1000}, frames, 4);
 			cairn_sidecar_close(sidecar);
@@ -404,10 +412,12 @@ static void sections_that_share_bytes_are_refused_by_their_names(void **state)
 			if (k && (sections[k].sh_type == SHT_NOBITS || !sections[k].sh_size))
 				continue;
 			/* The last byte of what is in front, or of the ELF header. */
-			sections[i].sh_offset = k ? sections[k].sh_offset + sections[k].sh_size - 1 : sizeof(*h) - 1;
+			sections[i].sh_offset = k ? sections[k].sh_offset + sections[k].sh_size - 1
+						  : sizeof(*h) - 1;
 			/* The names of sections have to end with a NUL, which they need not do elsewhere. */
 			guard_seal(image.bytes, image.size);
-			int rc = cairn_sidecar_open_mem(image.bytes, image.size, "lies", NULL, &sidecar, &err);
+			int rc = cairn_sidecar_open_mem(image.bytes, image.size, "lies", NULL,
+							&sidecar, &err);
 			assert_int_equal(rc, -EBADMSG);
 			if (i != h->e_shstrndx)
 				assert_non_null(strstr(err.msg, ", inside "));
@@ -415,7 +425,8 @@ static void sections_that_share_bytes_are_refused_by_their_names(void **state)
 		sections[i] = was;
 	}
 	guard_seal(image.bytes, image.size);
-	assert_int_equal(cairn_sidecar_open_mem(image.bytes, image.size, "again", NULL, &sidecar, &err), 0);
+	assert_int_equal(
+		cairn_sidecar_open_mem(image.bytes, image.size, "again", NULL, &sidecar, &err), 0);
 	cairn_sidecar_close(sidecar);
 	cairn_sidecar_image_free(&image);
 }
@@ -431,7 +442,9 @@ static void a_newer_version_is_refused_with_both_versions(void **state)
 	snprintf(known, sizeof(known), "knows version %u", at[8]);
 	snprintf(newer, sizeof(newer), "version %u", ++at[8]);
 	guard_seal(image.bytes, image.size);
-	assert_int_equal(cairn_sidecar_open_mem(image.bytes, image.size, "new", NULL, &sidecar, &err), -EOPNOTSUPP);
+	assert_int_equal(
+		cairn_sidecar_open_mem(image.bytes, image.size, "new", NULL, &sidecar, &err),
+		-EOPNOTSUPP);
 	assert_non_null(strstr(err.msg, newer));
 	assert_non_null(strstr(err.msg, known));
 	cairn_sidecar_image_free(&image);
@@ -447,11 +460,15 @@ static void another_build_id_is_refused_with_both_ids(void **state)
 	struct cairn_binary *bin = open_prog();
 	assert_int_equal(cairn_sidecar_make(bin, NULL, &image, &err), 0);
 	const uint8_t other[] = {0xab, 0xcd};
-	struct cairn_sidecar_opts opts = {.size = sizeof(opts), .build_id = other, .build_id_len = 2};
-	assert_int_equal(cairn_sidecar_open_mem(image.bytes, image.size, "p", &opts, &sidecar, &err), -ESTALE);
+	struct cairn_sidecar_opts opts = {
+		.size = sizeof(opts), .build_id = other, .build_id_len = 2};
+	assert_int_equal(
+		cairn_sidecar_open_mem(image.bytes, image.size, "p", &opts, &sidecar, &err),
+		-ESTALE);
 	assert_non_null(strstr(err.msg, "expected abcd"));
 	opts.build_id = cairn_binary_build_id(bin, &opts.build_id_len);
-	assert_int_equal(cairn_sidecar_open_mem(image.bytes, image.size, "p", &opts, &sidecar, &err), 0);
+	assert_int_equal(
+		cairn_sidecar_open_mem(image.bytes, image.size, "p", &opts, &sidecar, &err), 0);
 	cairn_sidecar_close(sidecar);
 	cairn_sidecar_image_free(&image);
 	cairn_binary_close(bin);
@@ -461,7 +478,9 @@ static void another_build_id_is_refused_with_both_ids(void **state)
 
 static struct cairn_sidecar_search search_in(const char *cache, bool may_make)
 {
-	return (struct cairn_sidecar_search){.size = sizeof(struct cairn_sidecar_search), .cache_dir = cache, .may_make = may_make};
+	return (struct cairn_sidecar_search){.size = sizeof(struct cairn_sidecar_search),
+					     .cache_dir = cache,
+					     .may_make = may_make};
 }
 
 static void what_was_made_once_is_kept_and_used_for_the_stripped_program(void **state)
@@ -508,7 +527,9 @@ static void a_sidecar_of_another_build_beside_the_program_is_told_and_not_used(v
 	struct cairn_err err = {0};
 	if (!compile("gcc", ""))
 		skip();
-	assert_int_equal(cairn_file_write(workspace_path(&space, "prog.cairn"), image.bytes, image.size, &err), 0);
+	assert_int_equal(cairn_file_write(workspace_path(&space, "prog.cairn"), image.bytes,
+					  image.size, &err),
+			 0);
 	cairn_sidecar_image_free(&image);
 	struct cairn_binary *bin = open_prog();
 	struct cairn_sidecar_search search = search_in(NULL, false);
@@ -521,7 +542,8 @@ static void a_sidecar_of_another_build_beside_the_program_is_told_and_not_used(v
 static void write_trusted(const char *name, mode_t mode)
 {
 	struct cairn_sidecar_image image = packed_seed(0);
-	assert_int_equal(cairn_file_write(workspace_path(&space, name), image.bytes, image.size, NULL), 0);
+	assert_int_equal(
+		cairn_file_write(workspace_path(&space, name), image.bytes, image.size, NULL), 0);
 	assert_int_equal(chmod(workspace_path(&space, name), mode), 0);
 	cairn_sidecar_image_free(&image);
 }
@@ -547,7 +569,8 @@ static void what_others_could_have_written_is_not_trusted(void **state)
 	assert_int_equal(open_trusted("none.cairn", &err), -ENOENT);
 	workspace_run(&space, "ln -sf good.cairn link.cairn");
 	assert_int_equal(open_trusted("link.cairn", &err), -EPERM);
-	workspace_run(&space, "mkdir -p shared && chmod 777 shared && cp good.cairn shared/x.cairn");
+	workspace_run(&space,
+		      "mkdir -p shared && chmod 777 shared && cp good.cairn shared/x.cairn");
 	assert_int_equal(open_trusted("shared/x.cairn", &err), -EPERM);
 	assert_non_null(strstr(err.msg, "shared can be written by other users"));
 	workspace_run(&space, "chmod 1777 shared");
@@ -565,7 +588,8 @@ static void as_root_what_another_user_owns_is_not_trusted(void **state)
 	assert_int_equal(chown(workspace_path(&space, "theirs.cairn"), 1234, 1234), 0);
 	assert_int_equal(open_trusted("theirs.cairn", &err), -EPERM);
 	assert_non_null(strstr(err.msg, "belongs to another user"));
-	workspace_run(&space, "mkdir -p home && chmod 755 home && chown 1234 home && cp good.cairn home/x.cairn && chown 0 home/x.cairn");
+	workspace_run(&space, "mkdir -p home && chmod 755 home && chown 1234 home && cp good.cairn "
+			      "home/x.cairn && chown 0 home/x.cairn");
 	assert_int_equal(open_trusted("home/x.cairn", &err), -EPERM);
 	assert_non_null(strstr(err.msg, "home belongs to another user"));
 }
@@ -574,13 +598,16 @@ static void pruning_removes_what_was_used_longest_ago_and_nothing_else(void **st
 {
 	struct cairn_sidecar_pruned pruned;
 	char dir[256];
-	workspace_run(&space, "mkdir prune && cd prune && for f in a b c; do head -c 1000 /dev/zero >$f.cairn; done && "
-			      "touch -d 2020-01-01 b.cairn && touch -d 2021-01-01 a.cairn && echo keep >other.txt");
+	workspace_run(&space, "mkdir prune && cd prune && for f in a b c; do head -c 1000 "
+			      "/dev/zero >$f.cairn; done && "
+			      "touch -d 2020-01-01 b.cairn && touch -d 2021-01-01 a.cairn && echo "
+			      "keep >other.txt");
 	snprintf(dir, sizeof(dir), "%s", workspace_path(&space, "prune"));
 	assert_int_equal(cairn_sidecar_prune(dir, 2500, &pruned, NULL), 0);
 	assert_int_equal(pruned.n_removed, 1);
 	assert_int_equal(pruned.kept_bytes, 2000);
-	workspace_run(&space, "cd prune && test -e a.cairn && test -e c.cairn && test ! -e b.cairn && test -e other.txt");
+	workspace_run(&space, "cd prune && test -e a.cairn && test -e c.cairn && test ! -e b.cairn "
+			      "&& test -e other.txt");
 	assert_int_equal(cairn_sidecar_prune("/no/such/directory", 0, &pruned, NULL), 0);
 }
 
@@ -604,7 +631,8 @@ int main(void)
 		cmocka_unit_test(another_build_id_is_refused_with_both_ids),
 		cmocka_unit_test(what_was_made_once_is_kept_and_used_for_the_stripped_program),
 		cmocka_unit_test(without_permission_to_make_one_there_is_none),
-		cmocka_unit_test(a_sidecar_of_another_build_beside_the_program_is_told_and_not_used),
+		cmocka_unit_test(
+			a_sidecar_of_another_build_beside_the_program_is_told_and_not_used),
 		cmocka_unit_test(what_others_could_have_written_is_not_trusted),
 		cmocka_unit_test(as_root_what_another_user_owns_is_not_trusted),
 		cmocka_unit_test(pruning_removes_what_was_used_longest_ago_and_nothing_else),

@@ -42,7 +42,9 @@ static int close_space(void **state)
 static struct cairn_binary *program(const char *name, const char *options)
 {
 	struct cairn_binary *bin;
-	workspace_write(&space, "prog.c", "int twice(int x)\n{\n\treturn 2 * x;\n}\nint main(void)\n{\n\treturn twice(4);\n}\n");
+	workspace_write(&space, "prog.c",
+			"int twice(int x)\n{\n\treturn 2 * x;\n}\nint main(void)\n{\n\treturn "
+			"twice(4);\n}\n");
 	if (!workspace_try(&space, "gcc -g -O1 %s -o %s prog.c", options, name))
 		skip();
 	assert_int_equal(cairn_binary_open(workspace_path(&space, name), NULL, &bin, NULL), 0);
@@ -66,7 +68,8 @@ static char cache[256];
 static struct cairn_sidecar_search search_in(const char *name)
 {
 	snprintf(cache, sizeof(cache), "%s", workspace_path(&space, name));
-	return (struct cairn_sidecar_search){.size = sizeof(struct cairn_sidecar_search), .cache_dir = cache};
+	return (struct cairn_sidecar_search){.size = sizeof(struct cairn_sidecar_search),
+					     .cache_dir = cache};
 }
 
 static void what_is_kept_already_is_not_made_again(void **state)
@@ -160,10 +163,13 @@ static void only_what_is_made_of_a_file_that_was_cut_is_refused(void **state)
 	assert_string_equal(cairn_source_shortened(source), workspace_path(&space, "cut"));
 	assert_int_equal(cairn_sidecar_make(cut, &opts, &image, NULL), -EBADMSG);
 	assert_int_equal(cairn_btf_from_dwarf(cut, NULL, &btf, NULL), -EBADMSG);
-	assert_int_equal(cairn_sframe_encode(cut, 3, (struct cairn_vaddr){0}, &frames, NULL), -EBADMSG);
+	assert_int_equal(cairn_sframe_encode(cut, 3, (struct cairn_vaddr){0}, &frames, NULL),
+			 -EBADMSG);
 	assert_null(cairn_binary_shortened(whole));
 	image = packed_of(whole);
-	assert_int_equal(cairn_file_write(workspace_path(&space, "whole.out"), image.bytes, image.size, NULL), 0);
+	assert_int_equal(cairn_file_write(workspace_path(&space, "whole.out"), image.bytes,
+					  image.size, NULL),
+			 0);
 	cairn_sidecar_image_free(&image);
 	cairn_source_close(source);
 	cairn_binary_close(cut);
@@ -218,7 +224,8 @@ static void no_memory_for_comparing_is_an_error(void **state)
 		struct cairn_sidecar *sidecar = NULL;
 		struct cairn_err err = {0};
 		alloc_fail_at(n);
-		int rc = cairn_sidecar_open_mem(image.bytes, image.size, "p", &opts, &sidecar, &err);
+		int rc =
+			cairn_sidecar_open_mem(image.bytes, image.size, "p", &opts, &sidecar, &err);
 		bool failed = alloc_fail_end();
 		assert_int_equal(rc, failed ? -ENOMEM : 0);
 		if (!rc)
@@ -238,7 +245,8 @@ static void a_sidecar_outlives_the_binary_that_it_was_opened_for(void **state)
 	struct cairn_sidecar_image image = packed_of(bin);
 	struct cairn_sidecar_opts opts = {.size = sizeof(opts), .binary = bin};
 	struct cairn_sidecar *sidecar;
-	assert_int_equal(cairn_sidecar_open_mem(image.bytes, image.size, "p", &opts, &sidecar, NULL), 0);
+	assert_int_equal(
+		cairn_sidecar_open_mem(image.bytes, image.size, "p", &opts, &sidecar, NULL), 0);
 	cairn_binary_close(bin);
 	assert_true(cairn_sidecar_is_bound(sidecar));
 	assert_int_equal(cairn_sidecar_compare(sidecar, NULL), 0);
@@ -249,10 +257,14 @@ static void a_sidecar_outlives_the_binary_that_it_was_opened_for(void **state)
 static void pruning_removes_what_killed_makers_left_when_it_is_old(void **state)
 {
 	struct cairn_sidecar_pruned pruned;
-	workspace_run(&space, "mkdir left && cd left && touch .aa.cairn.1-0.tmp .bb.cairn.2-0.tmp cc.cairn.attempt dd.cairn.attempt "
-			      ".other.tmp && touch -d '2 hours ago' .aa.cairn.1-0.tmp cc.cairn.attempt .other.tmp");
-	assert_int_equal(cairn_sidecar_prune(workspace_path(&space, "left"), 1000, &pruned, NULL), 0);
-	workspace_run(&space, "cd left && test \"$(ls -A | tr '\\n' ' ')\" = '.bb.cairn.2-0.tmp .other.tmp dd.cairn.attempt '");
+	workspace_run(&space, "mkdir left && cd left && touch .aa.cairn.1-0.tmp .bb.cairn.2-0.tmp "
+			      "cc.cairn.attempt dd.cairn.attempt "
+			      ".other.tmp && touch -d '2 hours ago' .aa.cairn.1-0.tmp "
+			      "cc.cairn.attempt .other.tmp");
+	assert_int_equal(cairn_sidecar_prune(workspace_path(&space, "left"), 1000, &pruned, NULL),
+			 0);
+	workspace_run(&space, "cd left && test \"$(ls -A | tr '\\n' ' ')\" = '.bb.cairn.2-0.tmp "
+			      ".other.tmp dd.cairn.attempt '");
 	assert_int_equal(pruned.n_removed, 0);
 }
 
@@ -263,7 +275,8 @@ static void as_root_an_open_directory_is_not_pruned(void **state)
 	if (geteuid())
 		skip();
 	workspace_run(&space, "mkdir -p open && chmod 777 open && touch open/a.cairn");
-	assert_int_equal(cairn_sidecar_prune(workspace_path(&space, "open"), 0, &pruned, &err), -EPERM);
+	assert_int_equal(cairn_sidecar_prune(workspace_path(&space, "open"), 0, &pruned, &err),
+			 -EPERM);
 	assert_non_null(strstr(err.msg, "can be written by other users"));
 	workspace_run(&space, "test -e open/a.cairn");
 }
@@ -289,7 +302,8 @@ static struct wrapped wrapped_of(const struct cairn_binary *bin)
 {
 	struct cairn_sidecar_image image = packed_of(bin);
 	struct wrapped w;
-	assert_int_equal(cairn_sidecar_wrap(image.bytes, image.size, "packed", &w.bytes, &w.size, NULL), 0);
+	assert_int_equal(
+		cairn_sidecar_wrap(image.bytes, image.size, "packed", &w.bytes, &w.size, NULL), 0);
 	cairn_sidecar_image_free(&image);
 	return w;
 }
@@ -302,7 +316,8 @@ static void a_wrapped_sidecar_answers_as_the_sidecar_does(void **state)
 	struct cairn_sidecar *sidecar;
 	uint32_t number;
 	opts.build_id = cairn_binary_build_id(bin, &opts.build_id_len);
-	assert_int_equal(cairn_sidecar_open_mem(w.bytes, w.size, "wrapped", &opts, &sidecar, NULL), 0);
+	assert_int_equal(cairn_sidecar_open_mem(w.bytes, w.size, "wrapped", &opts, &sidecar, NULL),
+			 0);
 	assert_int_equal(cairn_sidecar_find(sidecar, "twice", &number, 1), 1);
 	assert_int_equal(cairn_sidecar_check(sidecar, NULL), 0);
 	cairn_sidecar_close(sidecar);
@@ -315,8 +330,12 @@ static void what_has_no_build_id_or_is_no_sidecar_is_not_wrapped(void **state)
 	struct cairn_binary *bin = program("anonymous", "-Wl,--build-id=none");
 	struct cairn_sidecar_image image = packed_of(bin);
 	struct wrapped w;
-	assert_int_equal(cairn_sidecar_wrap(image.bytes, image.size, "packed", &w.bytes, &w.size, NULL), -EINVAL);
-	assert_int_equal(cairn_sidecar_wrap(image.bytes, image.size / 2, "packed", &w.bytes, &w.size, NULL), -EBADMSG);
+	assert_int_equal(
+		cairn_sidecar_wrap(image.bytes, image.size, "packed", &w.bytes, &w.size, NULL),
+		-EINVAL);
+	assert_int_equal(
+		cairn_sidecar_wrap(image.bytes, image.size / 2, "packed", &w.bytes, &w.size, NULL),
+		-EBADMSG);
 	cairn_sidecar_image_free(&image);
 	cairn_binary_close(bin);
 }
@@ -375,7 +394,8 @@ static void another_programs_sidecar_in_a_wrapper_is_refused(void **state)
 	assert_non_null(in_note);
 	in_note[0] ^= 1;
 	guard_seal(w.bytes, w.size);
-	assert_int_equal(cairn_sidecar_open_mem(w.bytes, w.size, "lie", NULL, &sidecar, &err), -ESTALE);
+	assert_int_equal(cairn_sidecar_open_mem(w.bytes, w.size, "lie", NULL, &sidecar, &err),
+			 -ESTALE);
 	assert_non_null(strstr(err.msg, "lie: .debug_cairn"));
 	free(w.bytes);
 	cairn_binary_close(bin);
@@ -388,7 +408,8 @@ static void no_memory_for_a_wrapper_is_an_error(void **state)
 	struct wrapped w;
 	for (unsigned int n = 1;; n++) {
 		alloc_fail_at(n);
-		int rc = cairn_sidecar_wrap(image.bytes, image.size, "packed", &w.bytes, &w.size, NULL);
+		int rc = cairn_sidecar_wrap(image.bytes, image.size, "packed", &w.bytes, &w.size,
+					    NULL);
 		bool failed = alloc_fail_end();
 		assert_int_equal(rc, failed ? -ENOMEM : 0);
 		if (!failed)

@@ -38,18 +38,19 @@ static struct tree begin(const char *producer)
 	t.a = db_label(t.db);
 	t.b = db_label(t.db);
 	db_unit(t.db, DW_UT_compile);
-	DB_DIE(t.db, DW_TAG_compile_unit, DB_CHILDREN, DB_STR(DW_AT_name, "unit.c"), DB_STR(DW_AT_producer, producer),
-	       DB_U(DW_AT_language, DW_FORM_data1, DW_LANG_C11));
+	DB_DIE(t.db, DW_TAG_compile_unit, DB_CHILDREN, DB_STR(DW_AT_name, "unit.c"),
+	       DB_STR(DW_AT_producer, producer), DB_U(DW_AT_language, DW_FORM_data1, DW_LANG_C11));
 	db_here(t.db, t.callee);
-	DB_DIE(t.db, DW_TAG_subprogram, DB_CHILDREN, DB_STR(DW_AT_name, "callee"), DB_U(DW_AT_decl_line, DW_FORM_data1, 7),
-	       DB_U(DW_AT_inline, DW_FORM_data1, 1));
+	DB_DIE(t.db, DW_TAG_subprogram, DB_CHILDREN, DB_STR(DW_AT_name, "callee"),
+	       DB_U(DW_AT_decl_line, DW_FORM_data1, 7), DB_U(DW_AT_inline, DW_FORM_data1, 1));
 	db_here(t.db, t.a);
 	DB_DIE(t.db, DW_TAG_formal_parameter, DB_LEAF, DB_STR(DW_AT_name, "a"));
 	db_here(t.db, t.b);
 	DB_DIE(t.db, DW_TAG_formal_parameter, DB_LEAF, DB_STR(DW_AT_name, "b"));
 	db_null(t.db);
-	DB_DIE(t.db, DW_TAG_subprogram, DB_CHILDREN, DB_STR(DW_AT_name, "caller"), DB_ADDR(DW_AT_low_pc, 0x1000),
-	       DB_U(DW_AT_high_pc, DW_FORM_data4, 0x100), DB_EXPR(DW_AT_frame_base, BREG(7), 16));
+	DB_DIE(t.db, DW_TAG_subprogram, DB_CHILDREN, DB_STR(DW_AT_name, "caller"),
+	       DB_ADDR(DW_AT_low_pc, 0x1000), DB_U(DW_AT_high_pc, DW_FORM_data4, 0x100),
+	       DB_EXPR(DW_AT_frame_base, BREG(7), 16));
 	return t;
 }
 
@@ -80,14 +81,16 @@ static const char *arg_text(struct result *r, uint32_t i, uint32_t arg)
 /* A copy of callee at [0x1010, 0x1030) with DW_AT_entry_pc at its start. */
 static void inlined(struct tree *t)
 {
-	DB_DIE(t->db, DW_TAG_inlined_subroutine, DB_CHILDREN, DB_REF(DW_AT_abstract_origin, t->callee),
-	       DB_ADDR(DW_AT_low_pc, 0x1010), DB_U(DW_AT_high_pc, DW_FORM_data4, 0x20),
-	       DB_ADDR(DW_AT_entry_pc, 0x1010), DB_U(DW_AT_GNU_entry_view, DW_FORM_data1, 2));
+	DB_DIE(t->db, DW_TAG_inlined_subroutine, DB_CHILDREN,
+	       DB_REF(DW_AT_abstract_origin, t->callee), DB_ADDR(DW_AT_low_pc, 0x1010),
+	       DB_U(DW_AT_high_pc, DW_FORM_data4, 0x20), DB_ADDR(DW_AT_entry_pc, 0x1010),
+	       DB_U(DW_AT_GNU_entry_view, DW_FORM_data1, 2));
 }
 
 static void formal(struct tree *t, int origin, struct db_attr location)
 {
-	DB_DIE(t->db, DW_TAG_formal_parameter, DB_LEAF, DB_REF(DW_AT_abstract_origin, origin), location);
+	DB_DIE(t->db, DW_TAG_formal_parameter, DB_LEAF, DB_REF(DW_AT_abstract_origin, origin),
+	       location);
 }
 
 /* ---- expressions ---- */
@@ -111,7 +114,9 @@ static void a_value_and_an_address_are_told_apart(void **state)
 	assert_location(EXPR(BREG(5), 8), "*(%rdi+8)");
 	assert_location(EXPR(BREG(5), 8, DW_OP_stack_value), "%rdi+8");
 	assert_location(EXPR(BREG(5), 8, DW_OP_deref), "*(*(%rdi+8))");
-	assert_location(EXPR(BREG(5), 8, DW_OP_deref, DW_OP_stack_value), "*(%rdi+8) unavailable: computed from memory that may hold another value here");
+	assert_location(
+		EXPR(BREG(5), 8, DW_OP_deref, DW_OP_stack_value),
+		"*(%rdi+8) unavailable: computed from memory that may hold another value here");
 }
 
 static void constants_of_every_width(void **state)
@@ -123,7 +128,9 @@ static void constants_of_every_width(void **state)
 	assert_location(EXPR(DW_OP_constu, 0x80, 0x01, DW_OP_stack_value), "const 128");
 	assert_location(EXPR(DW_OP_implicit_value, 2, 0x34, 0x12), "const 0x1234");
 	assert_location(DB_U(DW_AT_const_value, DW_FORM_data1, 9), "const 9");
-	assert_location(((struct db_attr){.at = DW_AT_const_value, .form = DW_FORM_sdata, .u = (uint64_t)-3}), "const -3");
+	assert_location(((struct db_attr){
+				.at = DW_AT_const_value, .form = DW_FORM_sdata, .u = (uint64_t)-3}),
+			"const -3");
 }
 
 static void arithmetic_is_folded(void **state)
@@ -132,17 +139,21 @@ static void arithmetic_is_folded(void **state)
 	assert_location(EXPR(LIT(3), LIT(4), DW_OP_mul, DW_OP_stack_value), "const 12");
 	assert_location(EXPR(BREG(5), 4, BREG(4), 0, DW_OP_plus, DW_OP_stack_value), "%rdi+4+%rsi");
 	assert_location(EXPR(LIT(5), BREG(5), 0, DW_OP_minus, DW_OP_stack_value), "5-%rdi");
-	assert_location(EXPR(BREG(5), 0, BREG(4), 0, BREG(1), 0, DW_OP_mul, DW_OP_plus, DW_OP_stack_value),
-			"%rsi*%rdx+%rdi");
-	assert_location(EXPR(BREG(5), 0, BREG(4), 0, BREG(1), 0, DW_OP_mul, DW_OP_minus, DW_OP_stack_value),
-			"%rdi-(%rsi*%rdx)");
+	assert_location(
+		EXPR(BREG(5), 0, BREG(4), 0, BREG(1), 0, DW_OP_mul, DW_OP_plus, DW_OP_stack_value),
+		"%rsi*%rdx+%rdi");
+	assert_location(
+		EXPR(BREG(5), 0, BREG(4), 0, BREG(1), 0, DW_OP_mul, DW_OP_minus, DW_OP_stack_value),
+		"%rdi-(%rsi*%rdx)");
 	assert_location(EXPR(BREG(5), 0, DW_OP_dup, DW_OP_plus, DW_OP_stack_value), "%rdi+%rdi");
-	assert_location(EXPR(BREG(5), 0, BREG(4), 0, DW_OP_swap, DW_OP_minus, DW_OP_stack_value), "%rsi-%rdi");
+	assert_location(EXPR(BREG(5), 0, BREG(4), 0, DW_OP_swap, DW_OP_minus, DW_OP_stack_value),
+			"%rsi-%rdi");
 }
 
 static void pieces_make_a_struct(void **state)
 {
-	assert_location(EXPR(BREG(5), 0, DW_OP_stack_value, DW_OP_piece, 8, BREG(4), 0, DW_OP_stack_value, DW_OP_piece, 8),
+	assert_location(EXPR(BREG(5), 0, DW_OP_stack_value, DW_OP_piece, 8, BREG(4), 0,
+			     DW_OP_stack_value, DW_OP_piece, 8),
 			"{%rdi, %rsi}");
 	assert_location(EXPR(IN_REG(5), DW_OP_piece, 4, DW_OP_piece, 4),
 			"{%rdi, optimised out} unavailable: partly optimised out");
@@ -150,38 +161,48 @@ static void pieces_make_a_struct(void **state)
 
 static void what_needs_another_frame_is_unavailable(void **state)
 {
-	assert_location(EXPR(DW_OP_GNU_parameter_ref, 0, 0, 0, 0), "unavailable: needs the caller's frame");
-	assert_location(EXPR(DW_OP_implicit_pointer, 0, 0, 0, 0, 0), "unavailable: points to something that is not in memory");
-	assert_location(EXPR(IN_REG(17)), "%xmm0 unavailable: in a register that a probe cannot read");
+	assert_location(EXPR(DW_OP_GNU_parameter_ref, 0, 0, 0, 0),
+			"unavailable: needs the caller's frame");
+	assert_location(EXPR(DW_OP_implicit_pointer, 0, 0, 0, 0, 0),
+			"unavailable: points to something that is not in memory");
+	assert_location(EXPR(IN_REG(17)),
+			"%xmm0 unavailable: in a register that a probe cannot read");
 }
 
 static void a_damaged_or_unknown_expression_is_unavailable(void **state)
 {
 	assert_location(EXPR(DW_OP_plus), "unavailable: its description is damaged");
 	assert_location(EXPR(DW_OP_const4u, 1), "unavailable: its description is damaged");
-	assert_location(EXPR(BREG(5), 0, DW_OP_bra, 0, 0), "unavailable: its description uses an operation that is not supported");
-	assert_location(EXPR(0xff), "unavailable: its description uses an operation that is not supported");
+	assert_location(EXPR(BREG(5), 0, DW_OP_bra, 0, 0),
+			"unavailable: its description uses an operation that is not supported");
+	assert_location(EXPR(0xff),
+			"unavailable: its description uses an operation that is not supported");
 }
 
 /* DW_AT_frame_base of the container is rsp + 16; what the slot holds at the entry is not known. */
 static void a_stack_slot_for_the_whole_scope_is_not_trusted_at_its_entry(void **state)
 {
-	assert_location(EXPR(DW_OP_fbreg, 8), "unavailable: may not have been stored to its slot yet");
+	assert_location(EXPR(DW_OP_fbreg, 8),
+			"unavailable: may not have been stored to its slot yet");
 	assert_location(EXPR(DW_OP_fbreg, 8, DW_OP_stack_value), "%rsp+0x18");
 }
 
 static void a_shift_to_the_right_needs_to_know_how_wide_its_operand_is(void **state)
 {
-	static const char unknown[] = "unavailable: its description uses an operation that is not supported";
+	static const char unknown[] =
+		"unavailable: its description uses an operation that is not supported";
 	assert_location(EXPR(BREG(5), 0, LIT(3), DW_OP_shr, DW_OP_stack_value), unknown);
 	assert_location(EXPR(BREG(5), 0, LIT(3), DW_OP_shra, DW_OP_stack_value), unknown);
 	/* Cut to 32 bits first, as an unsigned value; of a signed one the sign would be lost. */
-	assert_location(EXPR(BREG(5), 0, DW_OP_const4u, 0xff, 0xff, 0xff, 0xff, DW_OP_and, LIT(3), DW_OP_shr, DW_OP_stack_value),
+	assert_location(EXPR(BREG(5), 0, DW_OP_const4u, 0xff, 0xff, 0xff, 0xff, DW_OP_and, LIT(3),
+			     DW_OP_shr, DW_OP_stack_value),
 			"(%rdi&0xffffffff)>>3");
-	assert_location(EXPR(BREG(5), 0, DW_OP_const4u, 0xff, 0xff, 0xff, 0xff, DW_OP_and, LIT(3), DW_OP_shra, DW_OP_stack_value),
+	assert_location(EXPR(BREG(5), 0, DW_OP_const4u, 0xff, 0xff, 0xff, 0xff, DW_OP_and, LIT(3),
+			     DW_OP_shra, DW_OP_stack_value),
 			unknown);
 	/* How GCC extends a sign. */
-	assert_location(EXPR(BREG(5), 0, DW_OP_const1u, 32, DW_OP_shl, DW_OP_const1u, 32, DW_OP_shra, DW_OP_stack_value),
+	assert_location(EXPR(BREG(5), 0, DW_OP_const1u, 32, DW_OP_shl, DW_OP_const1u, 32,
+			     DW_OP_shra, DW_OP_stack_value),
 			"(%rdi<<0x20)>>s0x20");
 }
 
@@ -190,14 +211,15 @@ static void entry_value_counts_while_the_register_is_unchanged(void **state)
 	/* The code is zeros: "add %al, (%rax)", which writes no register. */
 	assert_location(EXPR(DW_OP_entry_value, 1, IN_REG(5), DW_OP_stack_value), "%rdi");
 	/* More than a register at entry is the caller's business. */
-	assert_location(EXPR(DW_OP_entry_value, 2, BREG(5), 8, DW_OP_stack_value),
-			"unavailable: needs the caller's frame: its register may have changed since entry");
+	assert_location(
+		EXPR(DW_OP_entry_value, 2, BREG(5), 8, DW_OP_stack_value),
+		"unavailable: needs the caller's frame: its register may have changed since entry");
 }
 
 static void body(struct tree *t, struct db_attr a, struct db_attr b)
 {
-	DB_DIE(t->db, DW_TAG_subprogram, DB_CHILDREN, DB_REF(DW_AT_abstract_origin, t->callee), DB_ADDR(DW_AT_low_pc, 0x1040),
-	       DB_U(DW_AT_high_pc, DW_FORM_data4, 0x20));
+	DB_DIE(t->db, DW_TAG_subprogram, DB_CHILDREN, DB_REF(DW_AT_abstract_origin, t->callee),
+	       DB_ADDR(DW_AT_low_pc, 0x1040), DB_U(DW_AT_high_pc, DW_FORM_data4, 0x20));
 	formal(t, t->a, a);
 	formal(t, t->b, b);
 	db_null(t->db);
@@ -212,7 +234,8 @@ static void bodies_at_one_address_know_what_all_of_them_say(void **state)
 	struct result r = finish(&t);
 	assert_int_equal(r.found.p[0]->n_sites, 2);
 	for (uint32_t i = 0; i < 2; i++) {
-		assert_string_equal(arg_text(&r, i, 0), "unavailable: several locations are given and they differ");
+		assert_string_equal(arg_text(&r, i, 0),
+				    "unavailable: several locations are given and they differ");
 		assert_string_equal(arg_text(&r, i, 1), "%rdx+1");
 	}
 	end(&t, &r);
@@ -226,8 +249,8 @@ struct range_view {
 	uint8_t op;
 };
 
-static void list_of(struct tree *t, const struct range_view *entries, size_t n, struct db_attr *list,
-		    struct db_attr *views)
+static void list_of(struct tree *t, const struct range_view *entries, size_t n,
+		    struct db_attr *list, struct db_attr *views)
 {
 	*views = DB_SECOFF(DW_AT_GNU_locviews, db_at(t->db, DB_LOCLISTS));
 	for (size_t i = 0; i < n; i++) {
@@ -255,7 +278,8 @@ static void list_header(struct tree *t)
 }
 
 /* The site is (0x1010, view 2). */
-static void assert_choice(const struct range_view *entries, size_t n, bool with_views, const char *text)
+static void assert_choice(const struct range_view *entries, size_t n, bool with_views,
+			  const char *text)
 {
 	struct tree t = begin("GNU C17 12.2.0");
 	struct db_attr list, views;
@@ -263,7 +287,8 @@ static void assert_choice(const struct range_view *entries, size_t n, bool with_
 	list_of(&t, entries, n, &list, &views);
 	inlined(&t);
 	if (with_views)
-		DB_DIE(t.db, DW_TAG_formal_parameter, DB_LEAF, DB_REF(DW_AT_abstract_origin, t.a), list, views);
+		DB_DIE(t.db, DW_TAG_formal_parameter, DB_LEAF, DB_REF(DW_AT_abstract_origin, t.a),
+		       list, views);
 	else
 		formal(&t, t.a, list);
 	db_null(t.db);
@@ -383,7 +408,8 @@ static void entry_pc_is_the_address_even_outside_the_copys_own_range(void **stat
 {
 	struct tree t = begin("GNU C17 12.2.0");
 	DB_DIE(t.db, DW_TAG_inlined_subroutine, DB_LEAF, DB_REF(DW_AT_abstract_origin, t.callee),
-	       DB_ADDR(DW_AT_low_pc, 0x1010), DB_U(DW_AT_high_pc, DW_FORM_data4, 0x20), DB_ADDR(DW_AT_entry_pc, 0x100c));
+	       DB_ADDR(DW_AT_low_pc, 0x1010), DB_U(DW_AT_high_pc, DW_FORM_data4, 0x20),
+	       DB_ADDR(DW_AT_entry_pc, 0x100c));
 	struct result r = finish(&t);
 	assert_int_equal(site(&r, 0)->at.v, 0x100c);
 	assert_int_equal(site(&r, 0)->rule, CAIRN_AT_ENTRY_PC);
@@ -394,7 +420,8 @@ static void entry_pc_outside_the_containing_function_is_not_believed(void **stat
 {
 	struct tree t = begin("GNU C17 12.2.0");
 	DB_DIE(t.db, DW_TAG_inlined_subroutine, DB_LEAF, DB_REF(DW_AT_abstract_origin, t.callee),
-	       DB_ADDR(DW_AT_low_pc, 0x1010), DB_U(DW_AT_high_pc, DW_FORM_data4, 0x20), DB_ADDR(DW_AT_entry_pc, 0x1200));
+	       DB_ADDR(DW_AT_low_pc, 0x1010), DB_U(DW_AT_high_pc, DW_FORM_data4, 0x20),
+	       DB_ADDR(DW_AT_entry_pc, 0x1200));
 	struct result r = finish(&t);
 	assert_int_equal(site(&r, 0)->at.v, 0x1010);
 	assert_int_equal(site(&r, 0)->rule, CAIRN_AT_LOW_PC);
@@ -460,7 +487,8 @@ static void names_can_be_chosen_by_file_and_line(void **state)
 	assert_int_equal(cairn_sites_find(r.sites, "", &l, NULL), 0);
 	assert_int_equal(cairn_sites_find(r.sites, ":::", &l, NULL), 0);
 	const char *near[4];
-	assert_int_equal(cairn_sites_suggest(r.sites, "calee", near, 4, NULL), 2); /* and "caller" */
+	assert_int_equal(cairn_sites_suggest(r.sites, "calee", near, 4, NULL),
+			 2); /* and "caller" */
 	assert_string_equal(near[0], "callee");
 	end(&t, &r);
 }

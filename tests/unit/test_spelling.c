@@ -37,7 +37,8 @@ static void integer_types_are_one_in_any_order_of_their_words(void **state)
 	assert_one("f<long long int, short int, long int>", "f<long long,short,long>");
 	assert_one("f<short unsigned int, unsigned int>", "f<unsigned short, unsigned>");
 	assert_one("f<signed char, int>", "f<signed char,signed int>");
-	assert_string_equal(spelled("f<long unsigned int, long double>"), "f<unsigned long,long double>");
+	assert_string_equal(spelled("f<long unsigned int, long double>"),
+			    "f<unsigned long,long double>");
 	assert_two("f<signed char>", "f<char>");
 	assert_two("f<long>", "f<long long>");
 	assert_two("f<long>", "f<unsigned long>");
@@ -65,7 +66,13 @@ static void blanks_suffixes_of_numbers_and_names_of_lambdas_do_not_count(void **
 
 static void what_is_outside_of_arguments_stays(void **state)
 {
-	const char *const names[] = {"unsigned long int", "ns::operator<", "ns::operator<<", "ns::operator<=>", "box::operator long int", "", "a >> b"};
+	const char *const names[] = {"unsigned long int",
+				     "ns::operator<",
+				     "ns::operator<<",
+				     "ns::operator<=>",
+				     "box::operator long int",
+				     "",
+				     "a >> b"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		assert_string_equal(spelled(names[i]), names[i]);
@@ -79,7 +86,9 @@ static void damaged_and_endless_names_end(void **state)
 	const char letters[] = "<>(){},# *&:a1constlong ";
 	uint32_t x = 1;
 
-	assert_false(spelling_of("f<an argument that has no room in so few bytes, as many as there are>", buf, sizeof(buf)));
+	assert_false(
+		spelling_of("f<an argument that has no room in so few bytes, as many as there are>",
+			    buf, sizeof(buf)));
 	memset(all, '<', 100000);
 	all[100000] = '\0';
 	char *out = malloc(200000);

@@ -65,7 +65,8 @@ static void a_list_cut_anywhere_has_the_entries_before(void **state)
 	for (size_t n = 0; n < sizeof(l); n++) {
 		struct gdb_list list = read_list(&l, n, GDB_LIST_MAX);
 		assert_int_equal(list.entries.n, n < 64 ? 0 : n / 32 - 1);
-		assert_string_equal(list.why, n < 24 ? "the descriptor is not in memory" : "an entry is not in memory");
+		assert_string_equal(list.why, n < 24 ? "the descriptor is not in memory"
+						     : "an entry is not in memory");
 		VEC_FREE(&list.entries);
 	}
 }
@@ -132,13 +133,19 @@ static void build(struct sample *s, uint64_t eh_addr, bool with_relocation, uint
 {
 	uint64_t said = with_relocation ? 0 : TEXT;
 	*s = (struct sample){.b = eb_new(ET_REL)};
-	uint32_t text = eb_section(s->b, (struct eb_section){.name = ".text", .flags = SHF_ALLOC | SHF_EXECINSTR,
-							     .addr = TEXT, EB_BYTES(code)});
+	uint32_t text = eb_section(s->b, (struct eb_section){.name = ".text",
+							     .flags = SHF_ALLOC | SHF_EXECINSTR,
+							     .addr = TEXT,
+							     EB_BYTES(code)});
 	size_t cie = frames_cie_eh(&s->eh, "zR", "\x1b");
 	frames_fde_eh(&s->eh, eh_addr, cie, said, sizeof(code), push_rbp, sizeof(push_rbp));
-	uint32_t eh = eb_section(s->b, (struct eb_section){.name = ".eh_frame", .flags = SHF_ALLOC, .addr = eh_addr,
-							   .data = s->eh.bytes, .size = s->eh.n});
-	uint32_t section = eb_symbol(s->b, (struct eb_symbol){"", text, 0, 0, STT_SECTION, STB_LOCAL});
+	uint32_t eh = eb_section(s->b, (struct eb_section){.name = ".eh_frame",
+							   .flags = SHF_ALLOC,
+							   .addr = eh_addr,
+							   .data = s->eh.bytes,
+							   .size = s->eh.n});
+	uint32_t section =
+		eb_symbol(s->b, (struct eb_symbol){"", text, 0, 0, STT_SECTION, STB_LOCAL});
 	eb_symbol(s->b, (struct eb_symbol){"evalexpr_0_0", text, 0, 32, STT_FUNC, STB_GLOBAL});
 	eb_symbol(s->b, (struct eb_symbol){"data", text, 32, 8, STT_OBJECT, STB_GLOBAL});
 	eb_symbol(s->b, (struct eb_symbol){"deform", text, 40, 0, STT_FUNC, STB_GLOBAL});
@@ -161,12 +168,14 @@ struct two_blocks {
 static size_t read_two(void *ctx, uint64_t at, void *ret, size_t n)
 {
 	const struct two_blocks *two = ctx;
-	struct code_memory file = code_memory_of_block(&two->file), eh = code_memory_of_block(&two->eh);
+	struct code_memory file = code_memory_of_block(&two->file),
+			   eh = code_memory_of_block(&two->eh);
 	size_t got = file.read(file.ctx, at, ret, n);
 	return got ? got : eh.read(eh.ctx, at, ret, n);
 }
 
-static int read_bytes(const uint8_t *bytes, size_t n, const struct frames *loaded, struct symfile *ret)
+static int read_bytes(const uint8_t *bytes, size_t n, const struct frames *loaded,
+		      struct symfile *ret)
 {
 	struct two_blocks two = {.file = {bytes, n, FILE_AT}};
 	struct code_memory memory = {read_two, &two};
@@ -251,10 +260,14 @@ static void debug_frame_serves_where_there_is_no_other(void **state)
 	struct frames debug = {0};
 	struct symfile f;
 	size_t n;
-	eb_section(b, (struct eb_section){.name = ".text", .flags = SHF_ALLOC | SHF_EXECINSTR, .addr = TEXT, EB_BYTES(code)});
+	eb_section(b, (struct eb_section){.name = ".text",
+					  .flags = SHF_ALLOC | SHF_EXECINSTR,
+					  .addr = TEXT,
+					  EB_BYTES(code)});
 	size_t cie = frames_cie_debug(&debug, 3, false, 8);
 	frames_fde_debug(&debug, cie, false, TEXT, sizeof(code), push_rbp, sizeof(push_rbp));
-	eb_section(b, (struct eb_section){.name = ".debug_frame", .data = debug.bytes, .size = debug.n});
+	eb_section(b, (struct eb_section){
+			      .name = ".debug_frame", .data = debug.bytes, .size = debug.n});
 	const uint8_t *bytes = eb_finish(b, &n);
 	assert_int_equal(read_bytes(bytes, n, NULL, &f), 0);
 	assert_null(f.eh);
@@ -277,8 +290,10 @@ static void addresses_may_count_from_the_only_section_of_code(void **state)
 		struct symfile f;
 		size_t n;
 		for (unsigned int i = 0; i < n_sections; i++)
-			eb_section(b, (struct eb_section){.name = names[i], .flags = SHF_ALLOC | SHF_EXECINSTR,
-							  .addr = TEXT + i * 0x1000, EB_BYTES(code)});
+			eb_section(b, (struct eb_section){.name = names[i],
+							  .flags = SHF_ALLOC | SHF_EXECINSTR,
+							  .addr = TEXT + i * 0x1000,
+							  EB_BYTES(code)});
 		size_t cie = frames_cie_eh(&eh, "zR", "\x23");
 		size_t fde = frames_entry_begin(&eh, cie, true);
 		frames_u32(&eh, 16);
@@ -286,7 +301,8 @@ static void addresses_may_count_from_the_only_section_of_code(void **state)
 		frames_u8(&eh, 0);
 		frames_put(&eh, push_rbp, sizeof(push_rbp));
 		frames_entry_end(&eh, fde);
-		eb_section(b, (struct eb_section){.name = ".eh_frame", .data = eh.bytes, .size = eh.n});
+		eb_section(b, (struct eb_section){
+				      .name = ".eh_frame", .data = eh.bytes, .size = eh.n});
 		const uint8_t *bytes = eb_finish(b, &n);
 		assert_int_equal(read_bytes(bytes, n, NULL, &f), 0);
 		assert_int_equal(cfa_of_file(&f, TEXT + 15), -1);

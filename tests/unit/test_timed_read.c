@@ -41,19 +41,22 @@ static bool hold_back(char *page)
 {
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 	struct uffdio_api api = {.api = UFFD_API};
-	struct uffdio_register reg = {.range = {(uintptr_t)page, PAGE}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+	struct uffdio_register reg = {.range = {(uintptr_t)page, PAGE},
+				      .mode = UFFDIO_REGISTER_MODE_MISSING};
 	madvise(page, PAGE, MADV_DONTNEED);
 	return fd >= 0 && ioctl(fd, UFFDIO_API, &api) == 0 && ioctl(fd, UFFDIO_REGISTER, &reg) == 0;
 }
 
 static bool register_both(void)
 {
-	struct code_jit_info info = {.text_start = (uintptr_t)region + PAGE, .text_end = (uintptr_t)region + 2 * PAGE,
+	struct code_jit_info info = {.text_start = (uintptr_t)region + PAGE,
+				     .text_end = (uintptr_t)region + 2 * PAGE,
 				     .unwind_head = (uintptr_t)memory + MISSING * PAGE};
 	struct cairn_jit_info named = {.size = sizeof(named), .name = "sound"};
 	struct cairn_jit_frame f;
 	struct cairn_jit *jit;
-	if (codectl(CODE_REGISTER_JIT, &info, sizeof(info), 0) || cairn_jit_open(region, PAGE, NULL, &jit))
+	if (codectl(CODE_REGISTER_JIT, &info, sizeof(info), 0) ||
+	    cairn_jit_open(region, PAGE, NULL, &jit))
 		return false;
 	cairn_jit_begin(&f, region);
 	return cairn_jit_publish(jit, &f, region + 64, &named) == 0;
@@ -163,9 +166,12 @@ static void a_page_that_never_comes_is_found_and_passed_over(void **state)
 
 static const struct cairn_code_range *range_at(const struct cairn_code *code, const char *at)
 {
-	const struct cairn_code_range *r = cairn_code_find(code, (struct cairn_addr){(uintptr_t)at}, 0);
-	for (size_t i = 0; (!r || r->source != CAIRN_CODE_JIT) && i < cairn_code_n_ranges(code); i++)
-		if (cairn_code_range(code, i)->source == CAIRN_CODE_JIT && cairn_code_range(code, i)->lo.v == (uintptr_t)at)
+	const struct cairn_code_range *r =
+		cairn_code_find(code, (struct cairn_addr){(uintptr_t)at}, 0);
+	for (size_t i = 0; (!r || r->source != CAIRN_CODE_JIT) && i < cairn_code_n_ranges(code);
+	     i++)
+		if (cairn_code_range(code, i)->source == CAIRN_CODE_JIT &&
+		    cairn_code_range(code, i)->lo.v == (uintptr_t)at)
 			r = cairn_code_range(code, i);
 	return r;
 }
@@ -179,7 +185,8 @@ static void code_whose_tables_never_come_is_refused_and_no_other(void **state)
 	if (rc)
 		print_message("%s\n", err.msg);
 	assert_int_equal(rc, 0);
-	const struct cairn_code_range *sound = range_at(code, region), *bad = range_at(code, region + PAGE);
+	const struct cairn_code_range *sound = range_at(code, region),
+				      *bad = range_at(code, region + PAGE);
 	assert_true(sound && sound->is_trusted && sound->n_rows == 1 && !sound->why);
 	assert_true(bad && bad->source == CAIRN_CODE_JIT && !bad->n_rows);
 	assert_string_equal(bad->why, "a table is not in memory");
@@ -214,7 +221,8 @@ static void stacks_are_had_and_the_process_goes_on(void **state)
 static int map_memory(void **state)
 {
 	region = mmap(NULL, 2 * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	memory = mmap(NULL, N_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memory = mmap(NULL, N_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
 	return region == MAP_FAILED || memory == MAP_FAILED ? -1 : 0;
 }
 

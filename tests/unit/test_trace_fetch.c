@@ -14,9 +14,9 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 /* One stretch of memory, and every general register with a value of its own. */
-#define MEMORY	    0x10000u
+#define MEMORY      0x10000u
 #define MEMORY_SIZE 0x400u
-#define AT	    0x401000u
+#define AT          0x401000u
 
 static struct fixture f;
 static uint8_t memory[MEMORY_SIZE];
@@ -295,13 +295,13 @@ static void make_outers(void)
 
 	no_locations();
 	locate(P_P, &piece, 1);
-	put_u64(MEMORY + 64, 0xfffffffe);		   /* x = -2 */
+	put_u64(MEMORY + 64, 0xfffffffe);                  /* x = -2 */
 	put_u64(MEMORY + 68, 0x6f6e616d75350000 | 0x2a5d); /* a = -3, b = 0x54b, name = "5umano" */
 	put_u64(MEMORY + 76, 0);
 	put_u64(MEMORY + 64 + 16, MEMORY + 300); /* s */
-	put_u64(MEMORY + 64 + 24, 5);		 /* c = GREEN */
+	put_u64(MEMORY + 64 + 24, 5);            /* c = GREEN */
 	put_u64(MEMORY + 64 + 32, MEMORY + 192); /* next */
-	put_u64(MEMORY + 64 + 40 + 16, 77);	 /* arr[2] */
+	put_u64(MEMORY + 64 + 40 + 16, 77);      /* arr[2] */
 	put_u64(MEMORY + 192, 9);
 	put_u64(MEMORY + 192 + 16, 0x123); /* next->s is wild */
 	put_u64(MEMORY + 192 + 32, 0);

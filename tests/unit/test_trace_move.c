@@ -106,9 +106,11 @@ static const struct {
 } hazards[] = {
 	{"to_before", "xor %eax, %eax; mov %rdi, %rbx; rep stosb; ret", 5, 3, 1 << RDI, true},
 	{"to_a_nop_before", "ret; nop; rep stosb; ret", 2, 1, 1 << RDI, true},
-	{"past_a_step", "ret; mov %eax, %ecx; mov $5, %dil; pushfq; pop %rax; ret", 6, 3, 1 << RSI, false},
+	{"past_a_step", "ret; mov %eax, %ecx; mov $5, %dil; pushfq; pop %rax; ret", 6, 3, 1 << RSI,
+	 false},
 	{"past_a_lock", "mov %rdi, %rbx; lock incl (%rbx); ret", 3, 3, 1 << RDI, false},
-	{"behind_a_nop", "ret; .byte 0x0f, 0x1f, 0x44, 0x00, 0x00; nop; ret", 1, -5, 1 << RDI, false},
+	{"behind_a_nop", "ret; .byte 0x0f, 0x1f, 0x44, 0x00, 0x00; nop; ret", 1, -5, 1 << RDI,
+	 false},
 	{"jump_to_the_hazard", "mov %edi, %ebx; 1: rep stosb; jne 1b; ret", 2, 0, 1 << RDI, false},
 	{"nothing_before", "rep stosb; ret", 0, 0, 0, false},
 	{"call_before", "call plain; rep stosb; ret", 5, 0, 0, false},
@@ -136,8 +138,11 @@ static int build(void **state)
 			cases[i].name, cases[i].name, cases[i].name, cases[i].body, cases[i].name,
 			cases[i].name);
 	for (size_t i = 0; i < ARRAY_SIZE(hazards); i++)
-		fprintf(out, ".globl %s\n.type %s, @function\n.balign 64\n%s:\n.cfi_startproc\n%s\n.cfi_endproc\n.size %s, . - %s\n",
-			hazards[i].name, hazards[i].name, hazards[i].name, hazards[i].body, hazards[i].name, hazards[i].name);
+		fprintf(out,
+			".globl %s\n.type %s, @function\n.balign "
+			"64\n%s:\n.cfi_startproc\n%s\n.cfi_endproc\n.size %s, . - %s\n",
+			hazards[i].name, hazards[i].name, hazards[i].name, hazards[i].body,
+			hazards[i].name, hazards[i].name);
 	fclose(out);
 	workspace_open(&ws);
 	workspace_write(&ws, "moves.s", source);
@@ -235,9 +240,10 @@ static void hazards_are_left_where_nobody_can_tell(void **state)
 		assert_int_equal(mover_add(m, &planned, &p), 0);
 		mover_finish(m);
 		bool moved = hazards[i].by != 0;
-		if ((int64_t)(site.at.v - planned.pub.at.v) != hazards[i].by || planned.pub.moved != moved ||
-		    (planned.pub.refused == NULL) != moved) {
-			print_error("%s: moved by %lld\n", hazards[i].name, (long long)(planned.pub.at.v - site.at.v));
+		if ((int64_t)(site.at.v - planned.pub.at.v) != hazards[i].by ||
+		    planned.pub.moved != moved || (planned.pub.refused == NULL) != moved) {
+			print_error("%s: moved by %lld\n", hazards[i].name,
+				    (long long)(planned.pub.at.v - site.at.v));
 			failed = true;
 		}
 		mover_free(m);

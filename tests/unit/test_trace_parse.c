@@ -19,12 +19,14 @@ static struct fixture f;
 /* A tree in full parentheses. */
 static void write_tree(const struct expr *e, FILE *out)
 {
+	/* clang-format off */
 	static const char *const ops[FETCH_N_CODES] = {
 		[FETCH_ADD] = "+",  [FETCH_SUB] = "-",	[FETCH_MUL] = "*", [FETCH_DIV] = "/",
 		[FETCH_MOD] = "%",  [FETCH_AND] = "&",	[FETCH_OR] = "|",  [FETCH_XOR] = "^",
 		[FETCH_SHL] = "<<", [FETCH_SHR] = ">>", [FETCH_EQ] = "==", [FETCH_NE] = "!=",
 		[FETCH_LT] = "<",   [FETCH_LE] = "<=",	[FETCH_GT] = ">",  [FETCH_GE] = ">=",
 	};
+	/* clang-format on */
 	static const char *const unary[] = {[EXPR_DEREF] = "*",
 					    [EXPR_ADDRESS] = "&",
 					    [EXPR_MINUS] = "-",

@@ -71,7 +71,8 @@ static void every_site_of_a_function_is_a_site(void **state)
 	assert_false(p->values[0].listed);
 	assert_int_equal(cairn_trace_n_sites(t), 2);
 	for (uint32_t i = 0; i < 2; i++)
-		cairn_site_text(p->function, cairn_trace_site(t, i)->site, NULL, where[i], sizeof(where[i]));
+		cairn_site_text(p->function, cairn_trace_site(t, i)->site, NULL, where[i],
+				sizeof(where[i]));
 	assert_true(strstr(where[0], "in_register") || strstr(where[1], "in_register"));
 	assert_true(strstr(where[0], "with_constant") || strstr(where[1], "with_constant"));
 	assert_null(cairn_trace_site(t, 2));

@@ -88,8 +88,9 @@ static void a_cfa_from_memory_and_registers_by_its_base(void **state)
 {
 	/* A realigned stack: CFA = *(rbp - 8), rbx at rbp - 16. */
 	struct memory m = {.words = {[2] = 0xbb, [3] = 0x1058, [4] = 0x1070, [10] = 0x404242}};
-	struct built_rule r = {{.cfa = CAIRN_UNWIND_CFA_DEREF, .reg = RBP, .off = -8, .n_regs = 2},
-			       {word(RBP, CAIRN_UNWIND_AT_BASE, 0), word(RBX, CAIRN_UNWIND_AT_BASE, -16)}};
+	struct built_rule r = {
+		{.cfa = CAIRN_UNWIND_CFA_DEREF, .reg = RBP, .off = -8, .n_regs = 2},
+		{word(RBP, CAIRN_UNWIND_AT_BASE, 0), word(RBX, CAIRN_UNWIND_AT_BASE, -16)}};
 	struct cairn_regs regs = frame(0x1000);
 	regs.r[RBP] = 0x1020;
 	assert_int_equal(step(&r, &m, &regs), CAIRN_STEP_OK);
@@ -108,8 +109,12 @@ static void most_rules_take_a_shorter_way_to_the_same_frame(void **state)
 	for (int off = -16; off <= 160; off += 8)
 		for (int saved = -48; saved <= 16; saved += 8)
 			for (unsigned int reg = 0; reg < 16; reg++) {
-				struct built_rule r = {{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .off = off, .n_regs = 2},
-						       {word(reg, CAIRN_UNWIND_AT_CFA, saved), word(12, CAIRN_UNWIND_AT_CFA, -16)}};
+				struct built_rule r = {{.cfa = CAIRN_UNWIND_CFA_REG,
+							.reg = RSP,
+							.off = off,
+							.n_regs = 2},
+						       {word(reg, CAIRN_UNWIND_AT_CFA, saved),
+							word(12, CAIRN_UNWIND_AT_CFA, -16)}};
 				struct built_rule other = r;
 				struct cairn_regs regs = frame(0x1000), same;
 				other.words[0] = word(reg, CAIRN_UNWIND_AT_BASE, saved + off);
@@ -122,9 +127,13 @@ static void most_rules_take_a_shorter_way_to_the_same_frame(void **state)
 static void a_signal_trampoline_gives_every_register_back(void **state)
 {
 	struct memory m = {.words = {[1] = 0xaa, [2] = 0x1010, [3] = 0x405555}};
-	struct built_rule r = {{.cfa = CAIRN_UNWIND_CFA_DEREF, .flags = CAIRN_UNWIND_SIGNAL, .reg = RSP, .off = 16,
-				.n_regs = 2},
-			       {word(0, CAIRN_UNWIND_AT_BASE, 8), word(RA, CAIRN_UNWIND_AT_BASE, 24)}};
+	struct built_rule r = {
+		{.cfa = CAIRN_UNWIND_CFA_DEREF,
+		 .flags = CAIRN_UNWIND_SIGNAL,
+		 .reg = RSP,
+		 .off = 16,
+		 .n_regs = 2},
+		{word(0, CAIRN_UNWIND_AT_BASE, 8), word(RA, CAIRN_UNWIND_AT_BASE, 24)}};
 	struct cairn_regs regs = frame(0x1000);
 	assert_int_equal(step(&r, &m, &regs), CAIRN_STEP_OK);
 	assert_int_equal(regs.r[0], 0xaa);
@@ -135,7 +144,11 @@ static void a_signal_trampoline_gives_every_register_back(void **state)
 static void a_return_address_is_counted_from_the_pc(void **state)
 {
 	struct memory m = {0};
-	struct built_rule r = {{.cfa = CAIRN_UNWIND_CFA_REG, .flags = CAIRN_UNWIND_SIGNAL, .reg = RSP, .off = -128, .n_regs = 1},
+	struct built_rule r = {{.cfa = CAIRN_UNWIND_CFA_REG,
+				.flags = CAIRN_UNWIND_SIGNAL,
+				.reg = RSP,
+				.off = -128,
+				.n_regs = 1},
 			       {word(RA, CAIRN_UNWIND_IS_PC, -0x20)}};
 	struct cairn_regs regs = frame(0x1000);
 	uint64_t pc = regs.pc.v;
@@ -150,7 +163,8 @@ static void a_return_address_is_counted_from_the_pc(void **state)
 static void a_return_address_in_a_register_needs_no_room_on_the_stack(void **state)
 {
 	struct memory m = {0};
-	struct built_rule r = {{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .n_regs = 1}, {word(RA, CAIRN_UNWIND_IN_REG, 5)}};
+	struct built_rule r = {{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .n_regs = 1},
+			       {word(RA, CAIRN_UNWIND_IN_REG, 5)}};
 	struct cairn_regs regs = frame(0x1008);
 	regs.r[5] = 0x401234;
 	assert_int_equal(step(&r, &m, &regs), CAIRN_STEP_OK);
@@ -166,8 +180,10 @@ static void a_return_address_in_a_register_needs_no_room_on_the_stack(void **sta
 static void a_return_address_counted_from_the_pc_needs_no_room_on_the_stack(void **state)
 {
 	struct memory m = {0};
-	struct built_rule r = {{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .n_regs = 1}, {word(RA, CAIRN_UNWIND_IS_PC, -0x20)}};
-	struct built_rule same = {{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .n_regs = 1}, {word(RA, CAIRN_UNWIND_IS_PC, 0)}};
+	struct built_rule r = {{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .n_regs = 1},
+			       {word(RA, CAIRN_UNWIND_IS_PC, -0x20)}};
+	struct built_rule same = {{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .n_regs = 1},
+				  {word(RA, CAIRN_UNWIND_IS_PC, 0)}};
 	struct cairn_regs regs = frame(0x1008);
 	uint64_t pc = regs.pc.v;
 	assert_int_equal(step(&r, &m, &regs), CAIRN_STEP_OK);
@@ -179,13 +195,15 @@ static void a_return_address_counted_from_the_pc_needs_no_room_on_the_stack(void
 static void a_step_says_why_it_is_none(void **state)
 {
 	struct memory m = {.words = {[1] = 0x401234}};
-	struct built_rule outermost = {.rule = {.cfa = CAIRN_UNWIND_CFA_REG, .flags = CAIRN_UNWIND_OUTERMOST}};
+	struct built_rule outermost = {
+		.rule = {.cfa = CAIRN_UNWIND_CFA_REG, .flags = CAIRN_UNWIND_OUTERMOST}};
 	struct built_rule undescribed = {.rule = {.cfa = CAIRN_UNWIND_UNDESCRIBED}};
 	struct built_rule by_rcx = {.rule = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = 2, .off = 16}};
 	struct built_rule plain = {.rule = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .off = 16}};
 	struct built_rule back = {.rule = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .off = 8}};
-	struct built_rule ra_lost = {{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .off = 16, .n_regs = 1},
-				     {word(RA, CAIRN_UNWIND_LOST, 0)}};
+	struct built_rule ra_lost = {
+		{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .off = 16, .n_regs = 1},
+		{word(RA, CAIRN_UNWIND_LOST, 0)}};
 	struct cairn_regs regs = frame(0x1000), before = regs;
 	assert_int_equal(step(&outermost, &m, &regs), CAIRN_STEP_OUTERMOST);
 	assert_int_equal(step(&undescribed, &m, &regs), CAIRN_STEP_UNDESCRIBED);
@@ -221,15 +239,21 @@ static void a_leaf_of_aarch64_has_its_return_address_in_x30(void **state)
 {
 	struct memory m = {.words = {[0] = 0x1234, [1] = UINT64_C(0x2b00000000456780)}};
 	struct built_rule leaf = {.rule = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = 31}};
-	struct built_rule framed = {{.cfa = CAIRN_UNWIND_CFA_REG, .flags = CAIRN_UNWIND_RA_SIGNED, .reg = 31, .off = 16,
-				     .n_regs = 2},
-				    {word(29, CAIRN_UNWIND_AT_CFA, -16), word(30, CAIRN_UNWIND_AT_CFA, -8)}};
+	struct built_rule framed = {
+		{.cfa = CAIRN_UNWIND_CFA_REG,
+		 .flags = CAIRN_UNWIND_RA_SIGNED,
+		 .reg = 31,
+		 .off = 16,
+		 .n_regs = 2},
+		{word(29, CAIRN_UNWIND_AT_CFA, -16), word(30, CAIRN_UNWIND_AT_CFA, -8)}};
 	struct cairn_regs regs = {.pc = {0x400000}, .known = UINT32_MAX};
 	regs.r[31] = 0x1000;
 	regs.r[30] = 0x400100;
-	assert_int_equal(cairn_unwind_step(&leaf.rule, EM_AARCH64, read_memory, &m, &regs), CAIRN_STEP_OK);
+	assert_int_equal(cairn_unwind_step(&leaf.rule, EM_AARCH64, read_memory, &m, &regs),
+			 CAIRN_STEP_OK);
 	assert_int_equal(regs.pc.v, 0x400100);
-	assert_int_equal(cairn_unwind_step(&framed.rule, EM_AARCH64, read_memory, &m, &regs), CAIRN_STEP_OK);
+	assert_int_equal(cairn_unwind_step(&framed.rule, EM_AARCH64, read_memory, &m, &regs),
+			 CAIRN_STEP_OK);
 	/* The signature is gone. */
 	assert_int_equal(regs.pc.v, 0x456780);
 	assert_int_equal(regs.r[29], 0x1234);
@@ -240,11 +264,12 @@ static void a_leaf_of_aarch64_has_its_return_address_in_x30(void **state)
 
 static void mappings_are_read_and_searched(void **state)
 {
-	static const char text[] = "55d0c0a00000-55d0c0a01000 r--p 00000000 fe:01 77   /usr/bin/a file\n"
-				   "55d0c0a01000-55d0c0a02000 r-xp 00001000 fe:01 77   /usr/bin/a file (deleted)\n"
-				   "no mapping at all\n"
-				   "7f10a2c28000-7f10a2d7d000 rw-p 00000000 00:00 0\n"
-				   "7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0    [stack]\n";
+	static const char text[] =
+		"55d0c0a00000-55d0c0a01000 r--p 00000000 fe:01 77   /usr/bin/a file\n"
+		"55d0c0a01000-55d0c0a02000 r-xp 00001000 fe:01 77   /usr/bin/a file (deleted)\n"
+		"no mapping at all\n"
+		"7f10a2c28000-7f10a2d7d000 rw-p 00000000 00:00 0\n"
+		"7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0    [stack]\n";
 	struct code_maps maps;
 	assert_int_equal(code_maps_parse(strdup(text), &maps, NULL), 0);
 	assert_int_equal(maps.p.n, 4);
@@ -262,10 +287,12 @@ static void mappings_are_read_and_searched(void **state)
 static void of_mappings_that_changed_while_they_were_written_the_first_counts(void **state)
 {
 	struct code_maps maps;
-	assert_int_equal(code_maps_parse(strdup("2000-3000 r-xp 0 0:0 0 /a\n1000-4000 r-xp 5000 fe:01 77 /b\n"
-						"3800-3900 r-xp 0 0:0 0 /c\n"),
-					 &maps, NULL),
-			 0);
+	assert_int_equal(
+		code_maps_parse(
+			strdup("2000-3000 r-xp 0 0:0 0 /a\n1000-4000 r-xp 5000 fe:01 77 /b\n"
+			       "3800-3900 r-xp 0 0:0 0 /c\n"),
+			&maps, NULL),
+		0);
 	assert_int_equal(maps.p.n, 2);
 	const struct code_mapping *m = code_maps_find(&maps, 0x3800);
 	assert_string_equal(m->path, "/b");
@@ -286,7 +313,8 @@ static void *change_mappings(void *arg)
 		s = s * 1103515245 + 12345;
 		char *at = churned + (s >> 16) % CHURNED * 4096;
 		size_t n = 4096 * (1 + (s >> 28));
-		mprotect(at, s & 0x1000 ? n : n * 8, s & 0x1000 ? PROT_READ : PROT_READ | PROT_WRITE);
+		mprotect(at, s & 0x1000 ? n : n * 8,
+			 s & 0x1000 ? PROT_READ : PROT_READ | PROT_WRITE);
 	}
 	return arg;
 }
@@ -306,7 +334,8 @@ static void mappings_of_a_process_that_changes_them_are_read(void **state)
 		if (code_maps_read(getpid(), &maps, &err) < 0)
 			fail_msg("%s", err.msg);
 		for (size_t k = 1; k < maps.p.n; k++)
-			assert_true(maps.p.p[k].lo >= maps.p.p[k - 1].hi && maps.p.p[k].lo < maps.p.p[k].hi);
+			assert_true(maps.p.p[k].lo >= maps.p.p[k - 1].hi &&
+				    maps.p.p[k].lo < maps.p.p[k].hi);
 		assert_non_null(code_maps_find(&maps, (uintptr_t)change_mappings));
 		code_maps_fini(&maps);
 	}
@@ -318,7 +347,8 @@ static void mappings_of_a_process_that_changes_them_are_read(void **state)
 
 static void mappings_cut_at_every_byte_never_crash(void **state)
 {
-	static const char text[] = "1000-2000 r-xp 00001000 fe:01 77  /a (deleted)\n3000-4000 r--p 0 0:0 0\n";
+	static const char text[] =
+		"1000-2000 r-xp 00001000 fe:01 77  /a (deleted)\n3000-4000 r--p 0 0:0 0\n";
 	for (size_t n = 0; n < sizeof(text); n++) {
 		struct code_maps maps;
 		char *cut = strndup(text, n);
@@ -462,12 +492,14 @@ static void take_grown(struct snapshot *s, uint64_t sp, uint64_t above, const ch
 {
 	struct code_maps maps = {0};
 	struct cairn_err err = {0};
-	struct stopped_thread thread = {.tid = getpid(), .is_main = true, .is_stopped = true, .has_regs = true};
+	struct stopped_thread thread = {
+		.tid = getpid(), .is_main = true, .is_stopped = true, .has_regs = true};
 	struct stop stop = {.pid = getpid()};
 	char *text;
 	uint64_t lo = (sp + above) & ~UINT64_C(4095);
 	thread.regs.r[RSP] = sp;
-	assert_true(asprintf(&text, "%lx-%lx rw-p 00000000 00:00 0    %s\n", (unsigned long)lo, (unsigned long)lo + 4096, name) > 0);
+	assert_true(asprintf(&text, "%lx-%lx rw-p 00000000 00:00 0    %s\n", (unsigned long)lo,
+			     (unsigned long)lo + 4096, name) > 0);
 	assert_int_equal(code_maps_parse(text, &maps, &err), 0);
 	assert_true(VEC_ADD(&stop.threads, thread));
 	*s = (struct snapshot){.pid = getpid()};
@@ -591,7 +623,8 @@ int main(void)
 		cmocka_unit_test(the_stack_of_a_process_is_that_of_its_own_backtrace),
 		cmocka_unit_test(a_signal_handler_on_its_own_stack_is_walked_through),
 		cmocka_unit_test(a_stack_that_grew_behind_the_reading_of_the_mappings_is_copied),
-		cmocka_unit_test(a_thread_that_could_not_be_stopped_goes_on_when_it_leaves_the_kernel),
+		cmocka_unit_test(
+			a_thread_that_could_not_be_stopped_goes_on_when_it_leaves_the_kernel),
 		cmocka_unit_test(a_process_that_is_not_there_is_said_so),
 		cmocka_unit_test(every_failing_allocation_is_reported),
 	};

@@ -60,9 +60,10 @@ static void the_two_registers_are_followed(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct insn_stack s;
 		assert_true(insn_stack((const uint8_t *)cases[i].bytes, cases[i].n, 0x1000, &s));
-		if (s.len != cases[i].n || s.sp != cases[i].sp || s.fp != cases[i].fp || s.sp_add != cases[i].sp_add ||
-		    s.fp_add != cases[i].fp_add)
-			fail_msg("%s: rsp %d%+ld, rbp %d%+ld", cases[i].text, s.sp, (long)s.sp_add, s.fp, (long)s.fp_add);
+		if (s.len != cases[i].n || s.sp != cases[i].sp || s.fp != cases[i].fp ||
+		    s.sp_add != cases[i].sp_add || s.fp_add != cases[i].fp_add)
+			fail_msg("%s: rsp %d%+ld, rbp %d%+ld", cases[i].text, s.sp, (long)s.sp_add,
+				 s.fp, (long)s.fp_add);
 		for (size_t n = 0; n < cases[i].n; n++)
 			assert_false(insn_stack((const uint8_t *)cases[i].bytes, n, 0x1000, &s));
 	}
@@ -111,18 +112,27 @@ struct sample {
 	struct cairn_err err;
 };
 
-static void build(struct sample *s, const uint8_t *program, size_t n, const uint8_t *sframe, size_t sframe_size)
+static void build(struct sample *s, const uint8_t *program, size_t n, const uint8_t *sframe,
+		  size_t sframe_size)
 {
 	*s = (struct sample){.b = eb_new(ET_DYN)};
 	size_t cie = frames_cie_eh(&s->f, "zR", "\x1b"), size;
 	frames_fde_eh(&s->f, FRAME, cie, TEXT, sizeof(code), program, n);
-	uint32_t text = eb_section(s->b, (struct eb_section){.name = ".text", .flags = SHF_ALLOC | SHF_EXECINSTR,
-							     .addr = TEXT, EB_BYTES(code)});
+	uint32_t text = eb_section(s->b, (struct eb_section){.name = ".text",
+							     .flags = SHF_ALLOC | SHF_EXECINSTR,
+							     .addr = TEXT,
+							     EB_BYTES(code)});
 	eb_load(s->b, text);
-	eb_section(s->b, (struct eb_section){.name = ".eh_frame", .flags = SHF_ALLOC, .addr = FRAME, .data = s->f.bytes,
+	eb_section(s->b, (struct eb_section){.name = ".eh_frame",
+					     .flags = SHF_ALLOC,
+					     .addr = FRAME,
+					     .data = s->f.bytes,
 					     .size = s->f.n});
 	if (sframe)
-		eb_section(s->b, (struct eb_section){.name = ".sframe", .flags = SHF_ALLOC, .addr = SFRAME, .data = sframe,
+		eb_section(s->b, (struct eb_section){.name = ".sframe",
+						     .flags = SHF_ALLOC,
+						     .addr = SFRAME,
+						     .data = sframe,
 						     .size = sframe_size});
 	uint8_t *bytes = eb_finish(s->b, &size);
 	assert_int_equal(binary_open_mem(bytes, size, "sample", &s->bin, &s->err), 0);
@@ -182,12 +192,15 @@ static void a_row_that_the_instructions_contradict_is_told_once_with_both_number
 }
 
 /* SFrame made of one program's rows, in a file whose rows are another's. */
-static void check_sframe_of(struct sample *s, const uint8_t *program, size_t n, unsigned int version)
+static void check_sframe_of(struct sample *s, const uint8_t *program, size_t n,
+			    unsigned int version)
 {
 	struct sample from;
 	struct cairn_sframe_encoded e;
 	build(&from, program, n, NULL, 0);
-	assert_int_equal(cairn_sframe_encode(from.bin, version, (struct cairn_vaddr){SFRAME}, &e, &from.err), 0);
+	assert_int_equal(
+		cairn_sframe_encode(from.bin, version, (struct cairn_vaddr){SFRAME}, &e, &from.err),
+		0);
 	build(s, right, sizeof(right), e.bytes, e.size);
 	assert_int_equal(check(s), 0);
 	free(e.bytes);
@@ -241,7 +254,8 @@ static void every_failing_allocation_is_reported(void **state)
 	struct cairn_sframe_encoded e;
 	unsigned int n_failed = 0;
 	build(&from, wrong, sizeof(wrong), NULL, 0);
-	assert_int_equal(cairn_sframe_encode(from.bin, 2, (struct cairn_vaddr){SFRAME}, &e, &from.err), 0);
+	assert_int_equal(
+		cairn_sframe_encode(from.bin, 2, (struct cairn_vaddr){SFRAME}, &e, &from.err), 0);
 	build(&s, right, sizeof(right), e.bytes, e.size);
 	for (unsigned int n = 1;; n++) {
 		alloc_fail_at(n);
@@ -267,7 +281,8 @@ int main(void)
 		cmocka_unit_test(the_two_registers_are_followed),
 		cmocka_unit_test(control_is_followed),
 		cmocka_unit_test(true_rows_have_no_disagreement),
-		cmocka_unit_test(a_row_that_the_instructions_contradict_is_told_once_with_both_numbers),
+		cmocka_unit_test(
+			a_row_that_the_instructions_contradict_is_told_once_with_both_numbers),
 		cmocka_unit_test(sframe_is_held_against_the_rows),
 		cmocka_unit_test(a_damaged_sframe_is_an_error_also_without_words),
 		cmocka_unit_test(who_is_told_may_end_it),

@@ -89,8 +89,8 @@ static void assert_cfa(const struct sample *s, uint64_t at, unsigned int reg, in
 {
 	const struct cairn_unwind_rule *r = find(s, at);
 	if (r->cfa != CAIRN_UNWIND_CFA_REG || r->reg != reg || r->off != off)
-		fail_msg("0x%lx: kind %d, register %d%+d; expected register %u%+d", (unsigned long)at, r->cfa,
-			 r->reg, r->off, reg, off);
+		fail_msg("0x%lx: kind %d, register %d%+d; expected register %u%+d",
+			 (unsigned long)at, r->cfa, r->reg, r->off, reg, off);
 }
 
 static void assert_undescribed(const struct sample *s, uint64_t at)
@@ -99,8 +99,8 @@ static void assert_undescribed(const struct sample *s, uint64_t at)
 		fail_msg("0x%lx is described", (unsigned long)at);
 }
 
-static bool word_of(const struct cairn_unwind_rule *r, unsigned int reg, enum cairn_unwind_saved *ret,
-		    int32_t *ret_value)
+static bool word_of(const struct cairn_unwind_rule *r, unsigned int reg,
+		    enum cairn_unwind_saved *ret, int32_t *ret_value)
 {
 	for (uint32_t i = 0; i < r->n_regs; i++)
 		if (cairn_unwind_word_reg(cairn_unwind_words(r)[i]) == reg) {
@@ -111,8 +111,8 @@ static bool word_of(const struct cairn_unwind_rule *r, unsigned int reg, enum ca
 	return false;
 }
 
-static void assert_saved(const struct cairn_unwind_rule *r, unsigned int reg, enum cairn_unwind_saved saved,
-			 int32_t value)
+static void assert_saved(const struct cairn_unwind_rule *r, unsigned int reg,
+			 enum cairn_unwind_saved saved, int32_t value)
 {
 	enum cairn_unwind_saved have;
 	int32_t have_value;
@@ -182,11 +182,14 @@ static void rules_beyond_register_plus_offset(void **state)
 {
 	struct frames f = {0};
 	size_t cie = frames_cie_eh(&f, "zR", "\x1b");
-	static const uint8_t openssl[] = {0x0f, 5, 0x77, 0x28, 0x06, 0x23, 8};	   /* *(rsp+40)+8 */
-	static const uint8_t realigned[] = {0x10, 6, 2, 0x76, 0, 0x0f, 3, 0x76, 0x78, 0x06,
-					    0x10, 3, 2, 0x76, 0x70};		   /* rbp, rbx by rbp; CFA *(rbp-8) */
-	static const uint8_t realigning[] = {0x0c, 10, 0, 0x10, 6, 2, 0x76, 0}; /* r10+0, rbp at *(rbp) */
-	static const uint8_t by_rbx[] = {0x0d, 3, 0x09, RA, 2, 0x08, 5, 0x07, 12}; /* RA in rcx, rdi same, r12 gone */
+	static const uint8_t openssl[] = {0x0f, 5, 0x77, 0x28, 0x06, 0x23, 8}; /* *(rsp+40)+8 */
+	static const uint8_t realigned[] = {
+		0x10, 6,    2,    0x76, 0, 0x0f, 3,   0x76,
+		0x78, 0x06, 0x10, 3,    2, 0x76, 0x70}; /* rbp, rbx by rbp; CFA *(rbp-8) */
+	static const uint8_t realigning[] = {0x0c, 10, 0,    0x10,
+					     6,    2,  0x76, 0}; /* r10+0, rbp at *(rbp) */
+	static const uint8_t by_rbx[] = {0x0d, 3, 0x09, RA, 2,
+					 0x08, 5, 0x07, 12}; /* RA in rcx, rdi same, r12 gone */
 	static const uint8_t outermost[] = {0x07, RA};
 	static const uint8_t other[] = {0x0f, 3, 0x77, 0, 0x1f};
 	frames_fde_eh(&f, FRAME, cie, TEXT, 0x10, openssl, sizeof(openssl));
@@ -221,9 +224,9 @@ static void a_signal_trampoline_restores_every_register(void **state)
 {
 	struct frames f = {0};
 	size_t cie = frames_cie_eh(&f, "zRS", "\x1b");
-	static const uint8_t program[] = {0x0f, 4, 0x77, 0xa0, 0x01, 0x06, /* CFA = *(rsp+160) */
-					  0x10, 0, 3,	 0x77, 0x90, 0x01, /* rax at rsp+144 */
-					  0x10, RA, 3,	 0x77, 0xa8, 0x01};
+	static const uint8_t program[] = {0x0f, 4,  0x77, 0xa0, 0x01, 0x06, /* CFA = *(rsp+160) */
+					  0x10, 0,  3,    0x77, 0x90, 0x01, /* rax at rsp+144 */
+					  0x10, RA, 3,    0x77, 0xa8, 0x01};
 	frames_fde_eh(&f, FRAME, cie, TEXT, 0x10, program, sizeof(program));
 	struct sample s = table_of(&f);
 	const struct cairn_unwind_rule *r = find(&s, TEXT);
@@ -237,8 +240,8 @@ static void a_procedure_linkage_table_has_two_rows_per_entry(void **state)
 {
 	struct frames f = {0};
 	size_t cie = frames_cie_eh(&f, "zR", "\x1b");
-	static const uint8_t program[] = {0x0e, 16,   0x46, 0x0e, 24,	0x4a, 0x0f, 11,	  0x77,
-					  8,	0x80, 0,    0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22};
+	static const uint8_t program[] = {0x0e, 16, 0x46, 0x0e, 24,   0x4a, 0x0f, 11,   0x77, 8,
+					  0x80, 0,  0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22};
 	frames_fde_eh(&f, FRAME, cie, TEXT, 0x40, program, sizeof(program));
 	struct sample s = table_of(&f);
 	assert_cfa(&s, TEXT, RSP, 16);
@@ -254,11 +257,14 @@ static void a_return_address_may_be_the_pc_and_a_number(void **state)
 {
 	struct frames f = {0};
 	size_t cie = frames_cie_eh(&f, "zRS", "\x1b");
-	static const uint8_t simple[] = {0x16, RA, 2, 0x80, 0x1b};					       /* pc+27 */
-	static const uint8_t folded[] = {0x16, RA, 14, 0x80, 4, 0x0d, 16, 0, 0, 0, 0x1c, 0x0d, 2, 1, 0, 0, 0x22}; /* pc+4-16+258 */
-	static const uint8_t skipping[] = {0x16, RA, 8, 0x80, 5, 0x2f, 1, 0, 0x96, 0x23, 3};		       /* pc+5+3 */
-	static const uint8_t twice[] = {0x16, RA, 5, 0x80, 4, 0x80, 4, 0x22};				       /* 2 pc + 8 */
-	static const uint8_t other[] = {0x16, RA, 3, 0x80, 4, 0x06};					       /* *(pc+4) */
+	static const uint8_t simple[] = {0x16, RA, 2, 0x80, 0x1b}; /* pc+27 */
+	static const uint8_t folded[] = {
+		0x16, RA,   14,   0x80, 4, 0x0d, 16, 0,   0,
+		0,    0x1c, 0x0d, 2,    1, 0,    0,  0x22}; /* pc+4-16+258 */
+	static const uint8_t skipping[] = {0x16, RA, 8,    0x80, 5, 0x2f,
+					   1,    0,  0x96, 0x23, 3};          /* pc+5+3 */
+	static const uint8_t twice[] = {0x16, RA, 5, 0x80, 4, 0x80, 4, 0x22}; /* 2 pc + 8 */
+	static const uint8_t other[] = {0x16, RA, 3, 0x80, 4, 0x06};          /* *(pc+4) */
 	frames_fde_eh(&f, FRAME, cie, TEXT, 0x10, simple, sizeof(simple));
 	frames_fde_eh(&f, FRAME, cie, TEXT + 0x10, 0x10, folded, sizeof(folded));
 	frames_fde_eh(&f, FRAME, cie, TEXT + 0x20, 0x10, skipping, sizeof(skipping));
@@ -336,12 +342,14 @@ static void more_rules_than_16_bits_can_number_have_wide_rows(void **state)
 	assert_int_equal(header(&s)->row_size, 8);
 	assert_true(header(&s)->rules_size / 4 > 65536);
 	struct unwind_table unread;
-	must(&s, unwind_table_open_unread(s.table, s.table_size, "sample", "table", &unread, &s.err));
+	must(&s,
+	     unwind_table_open_unread(s.table, s.table_size, "sample", "table", &unread, &s.err));
 	must(&s, unwind_table_index(&s.t));
 	for (uint32_t i = 0; i < RULES; i++) {
 		struct cairn_vaddr lo, hi;
 		assert_cfa(&s, TEXT + i, RSP, (int32_t)(8 + i));
-		assert_ptr_equal(unwind_table_find(&unread, (struct cairn_vaddr){TEXT + i}), find(&s, TEXT + i));
+		assert_ptr_equal(unwind_table_find(&unread, (struct cairn_vaddr){TEXT + i}),
+				 find(&s, TEXT + i));
 		assert_ptr_equal(unwind_table_row(&s.t, i, &lo, &hi), find(&s, TEXT + i));
 		assert_int_equal(lo.v, TEXT + i);
 	}
@@ -406,8 +414,8 @@ static void a_file_without_call_frame_information_has_an_empty_table(void **stat
 /* ---- against the single lookup, over whole libraries ---- */
 
 /* The rule says of a register what the row says, or says that it is lost. */
-static void assert_register(const struct cairn_unwind_rule *r, const struct cfi_row *row, unsigned int reg,
-			    size_t *n_lost)
+static void assert_register(const struct cairn_unwind_rule *r, const struct cfi_row *row,
+			    unsigned int reg, size_t *n_lost)
 {
 	const struct cfi_reg *have = &row->regs[reg];
 	enum cairn_unwind_saved saved = CAIRN_UNWIND_SAME;
@@ -432,7 +440,8 @@ static void assert_register(const struct cairn_unwind_rule *r, const struct cfi_
 		assert_int_equal(value, have->off);
 		break;
 	case CFI_REG_AT_REG:
-		assert_int_equal(saved, r->reg == have->base ? CAIRN_UNWIND_AT_BASE : CAIRN_UNWIND_AT_FP);
+		assert_int_equal(saved,
+				 r->reg == have->base ? CAIRN_UNWIND_AT_BASE : CAIRN_UNWIND_AT_FP);
 		assert_int_equal(value, have->off);
 		assert_true(r->reg == have->base || have->base == RBP);
 		break;
@@ -484,7 +493,8 @@ static void compare_library(const char *path)
 		const struct cairn_unwind_rule *r = unwind_table_row(&s.t, i, &lo, &hi);
 		/* The row begins and ends there: the byte before has another rule. */
 		assert_ptr_equal(r, unwind_table_find(&s.t, lo));
-		assert_true(hi.v == lo.v || r == unwind_table_find(&s.t, (struct cairn_vaddr){hi.v - 1}));
+		assert_true(hi.v == lo.v ||
+			    r == unwind_table_find(&s.t, (struct cairn_vaddr){hi.v - 1}));
 		assert_ptr_not_equal(r, unwind_table_find(&s.t, (struct cairn_vaddr){lo.v - 1}));
 		/* Rows of the call frame information within it: all of them have this rule. */
 		for (struct cairn_vaddr at = lo; at.v < hi.v;) {
@@ -498,8 +508,9 @@ static void compare_library(const char *path)
 			at = row.hi;
 		}
 	}
-	print_message("%s: %zu FDEs, %u rows, %u bytes of rules, %zu bytes; %zu not expressed\n", path,
-		      cfi_n_fdes(s.cfi), s.t.n_rows, header(&s)->rules_size, s.table_size, n_lost);
+	print_message("%s: %zu FDEs, %u rows, %u bytes of rules, %zu bytes; %zu not expressed\n",
+		      path, cfi_n_fdes(s.cfi), s.t.n_rows, header(&s)->rules_size, s.table_size,
+		      n_lost);
 	assert_true(n_described > 1000);
 	assert_true(n_lost * 1000 < n_described);
 	assert_int_equal(header(&s)->n_dropped, 0);
@@ -526,11 +537,14 @@ static void compare_index(const char *path)
 	for (uint32_t i = 0; i < s.t.n_rows; i++) {
 		unwind_table_row(&s.t, i, &lo, &hi);
 		random = random * 6364136223846793005u + 1442695040888963407u;
-		const uint64_t places[] = {lo.v, lo.v - 1, lo.v + (random >> 33) % 512, (random >> 20) % (last.v + 70000)};
+		const uint64_t places[] = {lo.v, lo.v - 1, lo.v + (random >> 33) % 512,
+					   (random >> 20) % (last.v + 70000)};
 		for (size_t k = 0; k < sizeof(places) / sizeof(places[0]); k++) {
 			struct cairn_vaddr at = {places[k]};
-			assert_ptr_equal(unwind_table_find(&indexed, at), unwind_table_find(&s.t, at));
-			assert_ptr_equal(unwind_table_find(&unread, at), unwind_table_find(&s.t, at));
+			assert_ptr_equal(unwind_table_find(&indexed, at),
+					 unwind_table_find(&s.t, at));
+			assert_ptr_equal(unwind_table_find(&unread, at),
+					 unwind_table_find(&s.t, at));
 		}
 	}
 	unwind_table_fini(&indexed);
@@ -627,7 +641,8 @@ static void a_table_cut_at_every_byte_is_refused(void **state)
 		memcpy(cut, s.table, n);
 		assert_int_equal(unwind_table_open(cut, n, "cut", "table", &t, &s.err), -EBADMSG);
 		assert_non_null(strstr(s.err.msg, "cut: table: "));
-		assert_int_equal(unwind_table_open_unread(cut, n, "cut", "table", &t, &s.err), -EBADMSG);
+		assert_int_equal(unwind_table_open_unread(cut, n, "cut", "table", &t, &s.err),
+				 -EBADMSG);
 		free(cut);
 	}
 	sample_end(&s);
@@ -645,7 +660,8 @@ static void flipped_bits_are_refused_or_harmless(void **state)
 		refused += rc < 0;
 		if (rc == 0)
 			ask_everywhere(&t);
-		if (unwind_table_open_unread(s.table, s.table_size, "flipped", "table", &t, &s.err) == 0)
+		if (unwind_table_open_unread(s.table, s.table_size, "flipped", "table", &t,
+					     &s.err) == 0)
 			ask_addresses(&t);
 		s.table[bit / 8] ^= (uint8_t)(1u << bit % 8);
 	}
@@ -658,13 +674,18 @@ static void a_rule_that_is_read_first_when_it_is_asked_for_is_checked_then(void 
 	struct sample s = rich_table();
 	struct unwind_table t;
 	struct cairn_unwind_rule *first;
-	assert_int_equal(unwind_table_open_unread(s.table, s.table_size, "unread", "table", &t, &s.err), 0);
-	first = (struct cairn_unwind_rule *)(uintptr_t)unwind_table_find(&t, (struct cairn_vaddr){TEXT + 0xff0});
+	assert_int_equal(
+		unwind_table_open_unread(s.table, s.table_size, "unread", "table", &t, &s.err), 0);
+	first = (struct cairn_unwind_rule *)(uintptr_t)unwind_table_find(
+		&t, (struct cairn_vaddr){TEXT + 0xff0});
 	assert_int_equal(first->cfa, CAIRN_UNWIND_CFA_REG);
 	first->n_regs = 31;
-	assert_int_equal(unwind_table_open(s.table, s.table_size, "read", "table", &t, &s.err), -EBADMSG);
-	assert_int_equal(unwind_table_open_unread(s.table, s.table_size, "unread", "table", &t, &s.err), 0);
-	assert_int_equal(unwind_table_find(&t, (struct cairn_vaddr){TEXT + 0xff0})->cfa, CAIRN_UNWIND_UNDESCRIBED);
+	assert_int_equal(unwind_table_open(s.table, s.table_size, "read", "table", &t, &s.err),
+			 -EBADMSG);
+	assert_int_equal(
+		unwind_table_open_unread(s.table, s.table_size, "unread", "table", &t, &s.err), 0);
+	assert_int_equal(unwind_table_find(&t, (struct cairn_vaddr){TEXT + 0xff0})->cfa,
+			 CAIRN_UNWIND_UNDESCRIBED);
 	sample_end(&s);
 }
 
@@ -673,12 +694,14 @@ static void a_newer_version_is_refused_by_name(void **state)
 	struct sample s = rich_table();
 	struct unwind_table t;
 	((struct cairn_unwind_header *)s.table)->version = 3;
-	assert_int_equal(unwind_table_open(s.table, s.table_size, "new", "table", &t, &s.err), -EOPNOTSUPP);
+	assert_int_equal(unwind_table_open(s.table, s.table_size, "new", "table", &t, &s.err),
+			 -EOPNOTSUPP);
 	assert_non_null(strstr(s.err.msg, "version 3"));
 	/* One that says of its rows what nobody knows. */
 	((struct cairn_unwind_header *)s.table)->version = 2;
 	((struct cairn_unwind_header *)s.table)->row_size = 6;
-	assert_int_equal(unwind_table_open(s.table, s.table_size, "new", "table", &t, &s.err), -EBADMSG);
+	assert_int_equal(unwind_table_open(s.table, s.table_size, "new", "table", &t, &s.err),
+			 -EBADMSG);
 	assert_non_null(strstr(s.err.msg, "size of its rows"));
 	sample_end(&s);
 }

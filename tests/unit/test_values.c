@@ -20,7 +20,7 @@
 
 /* glibc has them for GCC only. */
 #ifndef CMPLX
-#define CMPLX(re, im) __builtin_complex((double)(re), (double)(im))
+#define CMPLX(re, im)  __builtin_complex((double)(re), (double)(im))
 #define CMPLXL(re, im) __builtin_complex((long double)(re), (long double)(im))
 #endif
 
@@ -44,8 +44,8 @@ static void assert_prints(uint32_t id, const void *bytes, size_t n, struct cairn
 	free(text);
 }
 
-#define TEXT	 ((struct cairn_value_opts){.style = CAIRN_VALUE_TEXT})
-#define JSON	 ((struct cairn_value_opts){.style = CAIRN_VALUE_JSON})
+#define TEXT     ((struct cairn_value_opts){.style = CAIRN_VALUE_TEXT})
+#define JSON     ((struct cairn_value_opts){.style = CAIRN_VALUE_JSON})
 #define VALUE(v) (&(__typeof__(v)){v}), sizeof(v)
 #define BOTH(id, v, text, json)                                                                    \
 	do {                                                                                       \

@@ -109,10 +109,12 @@ static inline void fixture_init(struct fixture *f)
 	f->t_ref = fixture_type(
 		f, (struct cairn_type){.kind = CAIRN_T_REF, .size = 8, .ref = f->t_int});
 	fixture_records(f);
+	/* clang-format off */
 	const struct cairn_param params[N_PARAMS] = {
 		{"i", f->t_int}, {"u", f->t_uint},  {"l", f->t_long},	{"p", f->t_outer_ptr},
 		{"s", f->t_str}, {"v", f->t_inner}, {"d", f->t_double}, {"r", f->t_ref},
 	};
+	/* clang-format on */
 	memcpy(f->params, params, sizeof(params));
 	f->function =
 		(struct cairn_function){.name = "work", .n_params = N_PARAMS, .params = f->params};

@@ -48,13 +48,13 @@ enum cairn_btfgen_vars {
 };
 
 enum cairn_btfgen_stage {
-	CAIRN_BTFGEN_TYPES,  /* reading units */
+	CAIRN_BTFGEN_TYPES, /* reading units */
 	CAIRN_BTFGEN_SITES, /* evaluating functions */
 	CAIRN_BTFGEN_WRITE,
 };
 
 struct cairn_btfgen_opts {
-	size_t size; /* sizeof(struct cairn_btfgen_opts) */
+	size_t size;          /* sizeof(struct cairn_btfgen_opts) */
 	unsigned int threads; /* 0: one per processor */
 	/*
 	 * The BTF that the running system has already, for a module that of its kernel: types equal
@@ -97,7 +97,7 @@ enum cairn_btfgen_loss {
 	CAIRN_LOSS_FAR_MEMBER,
 	/* a member that ends after its struct, as an unsized tail of Rust: left out */
 	CAIRN_LOSS_BEYOND_MEMBER,
-	CAIRN_LOSS_TYPE,           /* types of a kind that BTF does not have: opaque bytes */
+	CAIRN_LOSS_TYPE, /* types of a kind that BTF does not have: opaque bytes */
 	/* 2^32 bytes or elements and more: written without their number, or an array in rows */
 	CAIRN_LOSS_LARGE,
 	/* arrays of types that are only declared, or too large: written as void */
@@ -105,17 +105,17 @@ enum cairn_btfgen_loss {
 	/* values that are functions, with their captured variables (Go): written as pointers */
 	CAIRN_LOSS_FUNC_VALUE,
 	CAIRN_LOSS_TAG, /* tags of records that cannot have any in BTF, such as enums: left out */
-	CAIRN_LOSS_FUNC_PROTO,     /* functions of one name with several prototypes: not in main */
+	CAIRN_LOSS_FUNC_PROTO, /* functions of one name with several prototypes: not in main */
 	/* functions whose code takes other parameters than the source: not in main */
 	CAIRN_LOSS_FUNC_CHANGED,
 	/* functions described without parameters and result (-g1, assemblers): not in main */
 	CAIRN_LOSS_FUNC_SILENT,
-	CAIRN_LOSS_VARIABLE,       /* variables without a fixed address: thread-local ones */
-	CAIRN_LOSS_LOC_LONG,       /* arguments known, in more steps than the LOC kinds can say */
-	CAIRN_LOSS_LOC_PIECES,     /* arguments in several pieces that are not two registers */
-	CAIRN_LOSS_LOC_BYTES,      /* constants longer than 8 bytes */
+	CAIRN_LOSS_VARIABLE,   /* variables without a fixed address: thread-local ones */
+	CAIRN_LOSS_LOC_LONG,   /* arguments known, in more steps than the LOC kinds can say */
+	CAIRN_LOSS_LOC_PIECES, /* arguments in several pieces that are not two registers */
+	CAIRN_LOSS_LOC_BYTES,  /* constants longer than 8 bytes */
 	CAIRN_LOSS_LOC_FAR, /* addresses below the object's first byte, or of a relocatable file */
-	CAIRN_LOSS_SITE,          /* sites that lie in no section with code */
+	CAIRN_LOSS_SITE,    /* sites that lie in no section with code */
 	CAIRN_N_LOSSES
 };
 
@@ -134,7 +134,7 @@ struct cairn_btfgen {
 	/* FUNC of inlined: no code of their own, or not identified by name and prototype alone */
 	uint32_t n_inlined_functions;
 	uint32_t n_variables;
-	uint64_t n_sites;    /* entries of all LOCSECs */
+	uint64_t n_sites;     /* entries of all LOCSECs */
 	uint64_t n_arguments; /* slots of all sites */
 	uint64_t n_located;   /* those that have a location */
 	/*
@@ -172,7 +172,7 @@ struct cairn_btfgen {
  * units), all of them. Threads: any.
  */
 int cairn_btf_from_dwarf(const struct cairn_binary *bin, const struct cairn_btfgen_opts *opts,
-		 struct cairn_btfgen *ret, struct cairn_err *err);
+			 struct cairn_btfgen *ret, struct cairn_err *err);
 
 /* Takes NULL, and one that is all zero. */
 void cairn_btfgen_free(struct cairn_btfgen *d);

@@ -52,9 +52,9 @@ enum cairn_jit_flags {
 };
 
 struct cairn_jit_opts {
-	size_t size;	  /* of this struct */
+	size_t size;      /* of this struct */
 	const char *name; /* of the region, "traces"; copied; NULL: none */
-	uint32_t flags;	  /* enum cairn_jit_flags */
+	uint32_t flags;   /* enum cairn_jit_flags */
 };
 
 /*
@@ -237,7 +237,7 @@ static inline void cairn_jit_recall(struct cairn_jit_frame *frame, const void *p
 /* A copy of a function that was inlined; those of one function by address, outer before inner. */
 struct cairn_jit_inline {
 	uint32_t start, end; /* bytes from the function's start, [start, end) */
-	uint32_t depth;	     /* 1: inlined into the function itself */
+	uint32_t depth;      /* 1: inlined into the function itself */
 	uint32_t call_line;  /* of the call in the function that it is inlined into; 0: not known */
 	const char *name;
 	const char *call_file; /* NULL: not known */
@@ -245,12 +245,12 @@ struct cairn_jit_inline {
 
 struct cairn_jit_line {
 	uint32_t start; /* bytes from the function's start; rising */
-	uint32_t line;	/* 0: no line */
+	uint32_t line;  /* 0: no line */
 	const char *file;
 };
 
 struct cairn_jit_info {
-	size_t size;	  /* of this struct */
+	size_t size;      /* of this struct */
 	const char *name; /* NULL: none, and then no inlines */
 	const struct cairn_jit_inline *inlines;
 	size_t n_inlines;

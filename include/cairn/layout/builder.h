@@ -72,7 +72,7 @@ struct cairn_build_member {
 };
 
 struct cairn_build_opts {
-	size_t size;      /* sizeof(struct cairn_build_opts) */
+	size_t size; /* sizeof(struct cairn_build_opts) */
 	bool packed;
 	uint32_t aligned; /* 0: none */
 	uint32_t pack;    /* #pragma pack(N); 0: none */

@@ -29,21 +29,21 @@ CAIRN_BEGIN_DECLS
 
 /* The effect for a consumer. Only the first that applies is reported for one member. */
 enum cairn_change_kind {
-	CAIRN_CHANGE_KIND,             /* a struct is a union or an enum now */
-	CAIRN_CHANGE_MOVED,            /* begins elsewhere */
-	CAIRN_CHANGE_BITS, /* a bit-field has another width, or became one, or is none any more */
-	CAIRN_CHANGE_LENGTH,           /* an array has another number of elements */
-	CAIRN_CHANGE_RESIZED,          /* has another size */
-	CAIRN_CHANGE_TYPE,             /* the same bytes mean another kind of value */
-	CAIRN_CHANGE_SIGN,             /* signed became unsigned, or the other way round */
+	CAIRN_CHANGE_KIND,   /* a struct is a union or an enum now */
+	CAIRN_CHANGE_MOVED,  /* begins elsewhere */
+	CAIRN_CHANGE_BITS,   /* a bit-field has another width, or became one, or is none any more */
+	CAIRN_CHANGE_LENGTH, /* an array has another number of elements */
+	CAIRN_CHANGE_RESIZED, /* has another size */
+	CAIRN_CHANGE_TYPE,    /* the same bytes mean another kind of value */
+	CAIRN_CHANGE_SIGN,    /* signed became unsigned, or the other way round */
 	CAIRN_CHANGE_BYTE_ORDER,
 	CAIRN_CHANGE_RENAMED,          /* the same in all else */
 	CAIRN_CHANGE_ADDED,            /* between others, which it need not have moved */
 	CAIRN_CHANGE_ADDED_AT_END,     /* the older members keep their offsets */
 	CAIRN_CHANGE_ADDED_IN_PADDING, /* in bytes that no member had */
 	CAIRN_CHANGE_REMOVED,
-	CAIRN_CHANGE_ENUMERATOR,       /* a name has another value */
-	CAIRN_CHANGE_TAIL,             /* the size differs and no member: padding at the end */
+	CAIRN_CHANGE_ENUMERATOR, /* a name has another value */
+	CAIRN_CHANGE_TAIL,       /* the size differs and no member: padding at the end */
 	CAIRN_CHANGE_N_KINDS
 };
 

@@ -66,10 +66,10 @@ struct cairn_reorganized_member {
 
 struct cairn_reorganized {
 	uint64_t old_size, new_size; /* bytes */
-	uint64_t bound; /* bytes: no order is smaller than the sum of its members, rounded up */
-	uint32_t align;              /* bytes, of the struct; unchanged */
-	uint32_t n_groups;           /* that may move */
-	bool packed;                 /* the struct, as far as its offsets show */
+	uint64_t bound;    /* bytes: no order is smaller than the sum of its members, rounded up */
+	uint32_t align;    /* bytes, of the struct; unchanged */
+	uint32_t n_groups; /* that may move */
+	bool packed;       /* the struct, as far as its offsets show */
 	/*
 	 * No order is better: smaller, or, with weights, equally small with fewer lines, or the
 	 * other way round.

@@ -54,8 +54,8 @@ const struct cairn_types *cairn_retarget_types(const struct cairn_retarget *r);
 /* The attributes deduced for one struct, beyond those in the debug information. */
 struct cairn_deduced {
 	bool packed;
-	uint32_t pack;      /* #pragma pack(N); 0: none */
-	uint32_t aligned;   /* the struct, at least; 0: nothing seen */
+	uint32_t pack;                /* #pragma pack(N); 0: none */
+	uint32_t aligned;             /* the struct, at least; 0: nothing seen */
 	uint32_t n_aligned, n_packed; /* members with an attribute of their own */
 	/* holes that no alignment explains, kept as bytes or bits without a name */
 	uint32_t n_fillers;

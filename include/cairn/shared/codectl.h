@@ -52,8 +52,8 @@ struct code_elf_info {
 	uint64_t text_end;
 	uint64_t sframe_start; /* 0, 0: identity only */
 	uint64_t sframe_end;
-	uint64_t pathname; /* char *; 0: not known */
-	uint64_t build_id; /* bytes; 0: not known */
+	uint64_t pathname;            /* char *; 0: not known */
+	uint64_t build_id;            /* bytes; 0: not known */
 	uint64_t debug_link_pathname; /* char *; 0: not known */
 	uint32_t build_id_len;
 	uint32_t debug_link_crc;
@@ -96,8 +96,8 @@ struct code_jit_info {
 	uint64_t unwind_start; /* instead of rows, or for code without a row */
 	uint64_t unwind_end;
 	uint32_t unwind_kind; /* enum code_unwind_kind */
-	uint32_t flags;	      /* enum code_jit_flags */
-	uint64_t name;	      /* char *, "luajit traces"; 0: none */
+	uint32_t flags;       /* enum code_jit_flags */
+	uint64_t name;        /* char *, "luajit traces"; 0: none */
 };
 
 /* Removes the registration of just this range. */
@@ -123,7 +123,7 @@ struct code_unregister_info {
 struct code_jit_table {
 	uint64_t reserved_len; /* bytes of elements that there is room for; constant */
 	uint64_t used_len;     /* bytes of elements that are there; only grows */
-	uint64_t next;	       /* struct code_jit_table *; 0: none yet */
+	uint64_t next;         /* struct code_jit_table *; 0: none yet */
 	uint32_t stride;       /* from element to element, in bytes */
 	/* end of the last member that the writer knows; a reader takes those beyond for absent */
 	uint32_t size;
@@ -144,10 +144,10 @@ enum code_jit_row_info {
 	/* the return address is at CFA + ra_off; else at CFA - 8 (x86-64), in x30 (AArch64) */
 	CODE_ROW_RA = 2,
 	CODE_ROW_FP = 4, /* the caller's frame pointer is at CFA + fp_off; else it is unchanged */
-	CODE_ROW_RA_SIGNED = 8, /* AArch64: it has a signature in its upper bits */
-	CODE_ROW_OUTERMOST = 16, /* there is no caller */
+	CODE_ROW_RA_SIGNED = 8,    /* AArch64: it has a signature in its upper bits */
+	CODE_ROW_OUTERMOST = 16,   /* there is no caller */
 	CODE_ROW_UNDESCRIBED = 32, /* it is known that these addresses cannot be unwound */
-	CODE_ROW_SIGNAL = 64,	/* a signal frame: the caller was interrupted */
+	CODE_ROW_SIGNAL = 64,      /* a signal frame: the caller was interrupted */
 };
 
 /*
@@ -217,8 +217,8 @@ struct codectl_registry {
 	char magic[8];
 	uint32_t version;
 	uint32_t header_size; /* of this struct as the writer knows it */
-	uint64_t self;	      /* address of this struct */
-	uint64_t size;	      /* bytes of the mapping that the writer may use */
+	uint64_t self;        /* address of this struct */
+	uint64_t size;        /* bytes of the mapping that the writer may use */
 	uint64_t entries;     /* address of the first entry */
 	uint32_t entry_stride;
 	uint32_t n_entries; /* that were ever used; only grows, store-release */
@@ -242,7 +242,7 @@ struct codectl_entry {
 	uint64_t last_epoch; /* counts while epoch is 0 */
 	uint64_t since_ns;   /* CLOCK_MONOTONIC */
 	uint64_t until_ns;   /* counts while epoch is 0: when it was removed */
-	uint32_t option;   /* enum code_opt: CODE_REGISTER_ELF or _JIT */
+	uint32_t option;     /* enum code_opt: CODE_REGISTER_ELF or _JIT */
 	uint32_t reserved;
 	union {
 		struct code_elf_info elf;

@@ -35,7 +35,7 @@
 #define CAIRN_UNWIND_MAGIC "cairncfi" /* 8 bytes, no NUL */
 
 enum {
-	CAIRN_UNWIND_VERSION = 1,	/* of most tables */
+	CAIRN_UNWIND_VERSION = 1, /* of most tables */
 	CAIRN_UNWIND_VERSION_MAX = 2,
 	CAIRN_UNWIND_PAGE_SHIFT = 16, /* bytes of code per page, as a power of two */
 };
@@ -45,10 +45,10 @@ struct cairn_unwind_header {
 	uint32_t version;
 	uint16_t header_size; /* bytes; where the directory begins */
 	uint16_t machine;     /* EM_X86_64, EM_AARCH64 */
-	uint64_t base;	      /* link-time address of page 0; a multiple of the page's size */
+	uint64_t base;        /* link-time address of page 0; a multiple of the page's size */
 	uint32_t n_pages;     /* entries of the directory without the one that ends it */
 	uint32_t n_rows;
-	uint32_t rules_size;  /* bytes; at least 12, for rule 0 */
+	uint32_t rules_size; /* bytes; at least 12, for rule 0 */
 	/* FDEs, or parts of overlapping ones, that are damaged, not understood, or not over code */
 	uint32_t n_dropped;
 	uint64_t text_bytes;  /* bytes of code that are described */
@@ -57,7 +57,7 @@ struct cairn_unwind_header {
 };
 
 struct cairn_unwind_page {
-	uint32_t page;	    /* strictly increasing; in the last entry UINT32_MAX */
+	uint32_t page;      /* strictly increasing; in the last entry UINT32_MAX */
 	uint32_t first_row; /* number of its first row; in the last entry n_rows */
 };
 
@@ -76,8 +76,8 @@ struct cairn_unwind_wide_row {
 /* How the CFA, the caller's stack pointer, comes about. */
 enum cairn_unwind_cfa {
 	CAIRN_UNWIND_UNDESCRIBED, /* it is not known; nothing else in the rule means anything */
-	CAIRN_UNWIND_CFA_REG,	  /* register + off */
-	CAIRN_UNWIND_CFA_DEREF,	  /* the 8 bytes at register + off, then + add */
+	CAIRN_UNWIND_CFA_REG,     /* register + off */
+	CAIRN_UNWIND_CFA_DEREF,   /* the 8 bytes at register + off, then + add */
 };
 
 enum cairn_unwind_flags {
@@ -90,17 +90,17 @@ enum cairn_unwind_flags {
 
 /* The location of a caller's register, in bits 5 to 7 of the register's word. */
 enum cairn_unwind_saved {
-	CAIRN_UNWIND_AT_CFA,	/* in memory at CFA + value */
-	CAIRN_UNWIND_IS_CFA,	/* it is CFA + value */
-	CAIRN_UNWIND_AT_BASE,	/* in memory at the register that the CFA starts from, + value */
+	CAIRN_UNWIND_AT_CFA,  /* in memory at CFA + value */
+	CAIRN_UNWIND_IS_CFA,  /* it is CFA + value */
+	CAIRN_UNWIND_AT_BASE, /* in memory at the register that the CFA starts from, + value */
 	/*
 	 * in memory at the frame pointer (rbp, x29) of this frame + value, if that is another
 	 * address
 	 */
 	CAIRN_UNWIND_AT_FP,
-	CAIRN_UNWIND_IN_REG,	/* in the register with number value */
-	CAIRN_UNWIND_SAME,	/* unchanged */
-	CAIRN_UNWIND_LOST,	/* it cannot be had, or not by this format */
+	CAIRN_UNWIND_IN_REG, /* in the register with number value */
+	CAIRN_UNWIND_SAME,   /* unchanged */
+	CAIRN_UNWIND_LOST,   /* it cannot be had, or not by this format */
 	/* version 2: it is the pc of this frame + value: code that was jumped to and jumps back */
 	CAIRN_UNWIND_IS_PC,
 };

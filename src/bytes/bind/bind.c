@@ -141,12 +141,14 @@ static bool is_java_package(const char *name)
 
 static bool is_go_package(const char *name)
 {
+	/* clang-format off */
 	static const char *const words[] = {
 		"break",  "case",	 "chan", "const",   "continue", "default", "defer",
 		"else",	  "fallthrough", "for",	 "func",    "go",	"goto",	   "if",
 		"import", "interface",	 "map",	 "package", "range",	"return",  "select",
 		"struct", "switch",	 "type", "var",	    "_",
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strcmp(words[i], name))

@@ -387,7 +387,6 @@ void bind_write_c(const struct bind_file *file)
 					    : "NOTHING";
 	FILE *out = file->out;
 
-
 	fputs("/* ", out);
 	bind_put_origin(file, CAIRN_QUOTE_COMMENT);
 	fputs(" */\n", out);

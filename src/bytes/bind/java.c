@@ -87,7 +87,7 @@ static const char helpers[] =
 const char *java_order_of(const struct bind_file *file, bool big_endian)
 {
 	return big_endian == file->opts->big_endian ? "ORDER"
-	       : big_endian			    ? "ByteOrder.BIG_ENDIAN"
+	       : big_endian                         ? "ByteOrder.BIG_ENDIAN"
 						    : "ByteOrder.LITTLE_ENDIAN";
 }
 
@@ -305,7 +305,7 @@ static void put_constant(const struct bind_file *file, const struct bind_enum *e
 
 	fprintf(file->out, "        public static final %s %s = %s%lld%s;\n", type, c->name,
 		!strcmp(type, "int") || !strcmp(type, "long") ? ""
-		: strcmp(type, "byte")			      ? "(short) "
+		: strcmp(type, "byte")                        ? "(short) "
 							      : "(byte) ",
 		(long long)c->value, strcmp(type, "long") ? "" : "L");
 }

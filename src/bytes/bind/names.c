@@ -241,18 +241,20 @@ static const char *const rust_words[] = {
 };
 
 static const char *const python_words[] = {
-	"False", "None",     "True",  "and",	"as",	"assert", "async",  "await",	"break",
-	"class", "continue", "def",   "del",	"elif", "else",	  "except", "finally",	"for",
-	"from",	 "global",   "if",    "import", "in",	"is",	  "lambda", "nonlocal", "not",
-	"or",	 "pass",     "raise", "return", "try",	"while",  "with",   "yield",	NULL,
+	"False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+	"class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+	"from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+	"or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield",    NULL,
 };
 
 /* Names that an IntEnum has besides its members. */
+/* clang-format off */
 static const char *const int_enum_words[] = {
 	"mro",	      "name",	   "value",	  "as_integer_ratio", "bit_length",
 	"bit_count",  "conjugate", "denominator", "from_bytes",	      "imag",
 	"is_integer", "numerator", "real",	  "to_bytes",	      NULL,
 };
+/* clang-format on */
 
 static const char *const java_words[] = {
 	"_",
@@ -325,12 +327,14 @@ static const char *const java_words[] = {
 };
 
 /* go vet checks the signatures of methods with these names. */
+/* clang-format off */
 static const char *const go_words[] = {
 	"Format",    "GobDecode",     "GobEncode",    "MarshalJSON", "MarshalXML",
 	"Peek",	     "ReadByte",      "ReadFrom",     "ReadRune",    "Scan",
 	"Seek",	     "UnmarshalJSON", "UnmarshalXML", "UnreadByte",  "UnreadRune",
 	"WriteByte", "WriteTo",	      "Error",	      "String",	     NULL,
 };
+/* clang-format on */
 
 static const char *const typescript_words[] = {"constructor", "view", "__proto__", NULL};
 

@@ -66,11 +66,11 @@ static const char head[] =
 static bool is_keyword(const char *name)
 {
 	static const char *const words[] = {
-		"False",   "None",     "True",	   "and",    "as",   "assert",	"async",  "await",
-		"break",   "class",    "continue", "def",    "del",  "elif",	"else",	  "except",
-		"finally", "for",      "from",	   "global", "if",   "import",	"in",	  "is",
-		"lambda",  "nonlocal", "not",	   "or",     "pass", "raise",	"return", "try",
-		"while",   "with",     "yield",	   "bytes",  "SIZE", "OFFSETS",
+		"False",   "None",     "True",     "and",    "as",   "assert",  "async",  "await",
+		"break",   "class",    "continue", "def",    "del",  "elif",    "else",   "except",
+		"finally", "for",      "from",     "global", "if",   "import",  "in",     "is",
+		"lambda",  "nonlocal", "not",      "or",     "pass", "raise",   "return", "try",
+		"while",   "with",     "yield",    "bytes",  "SIZE", "OFFSETS",
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)

@@ -32,7 +32,7 @@ static void put_annotation(const struct bind_file *file, const struct bind_part 
 		fprintf(file->out, "    %s: typing.Any\n", p->name);
 	else
 		fprintf(file->out, "    %s: %s\n", p->name,
-			f->kind == BIND_TEXT	? "bytes"
+			f->kind == BIND_TEXT    ? "bytes"
 			: f->kind == BIND_FLOAT ? "float"
 						: "int");
 }
@@ -74,7 +74,7 @@ void bind_python_struct(const struct bind_file *file, const struct bind_shape *s
 		return;
 	}
 	fprintf(out, "\n\nclass %s(%s):\n    # ", s->name,
-		s->is_union		 ? "_Union"
+		s->is_union              ? "_Union"
 		: file->opts->big_endian ? "ctypes.BigEndianStructure"
 					 : "ctypes.LittleEndianStructure");
 	bind_put_comment(file, s->source_name);

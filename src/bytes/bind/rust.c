@@ -106,7 +106,7 @@ static void put_get_bits(const struct bind_file *file, const struct bind_field *
 	bool sign = f->is_signed && unused;
 
 	fprintf(out, "%sbind_bits_%s(&self.0.as_ref()[at..at + %llu], %u, %u)",
-		!sign	    ? ""
+		!sign       ? ""
 		: bits < 64 ? "(("
 			    : "(",
 		order_of(f), (unsigned long long)f->size, f->shift, f->bits);

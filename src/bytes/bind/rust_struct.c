@@ -20,7 +20,7 @@ static void put_element(const struct bind_file *file, const struct bind_part *p)
 	else
 		fprintf(file->out, "%c%llu",
 			f->kind == BIND_FLOAT ? 'f'
-			: f->is_signed	      ? 'i'
+			: f->is_signed        ? 'i'
 					      : 'u',
 			(unsigned long long)f->size * 8);
 }

@@ -15,7 +15,7 @@ static void put_type(const struct bind_file *file, const struct bind_part *p)
 					    [BIND_FLOAT] = "number",
 					    [BIND_INT] = "number"};
 
-	fputs(p->shape		     ? p->shape->name
+	fputs(p->shape               ? p->shape->name
 	      : is_bigint(&p->value) ? "bigint"
 				     : names[p->value.kind],
 	      file->out);

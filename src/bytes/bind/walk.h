@@ -39,19 +39,19 @@ struct bind_step {
 };
 
 struct bind_field {
-	const char *name; /* an identifier, unique in its record: "peer_port" */
+	const char *name;      /* an identifier, unique in its record: "peer_port" */
 	const char *get, *set; /* the accessors as the language names them (names.c) */
-	const char *path; /* with the names of the source: "peer[0].port" */
-	bool path_is_c;   /* offsetof() takes it: all names are identifiers */
-	const char *type; /* as C writes it, for comments */
+	const char *path;      /* with the names of the source: "peer[0].port" */
+	bool path_is_c;        /* offsetof() takes it: all names are identifiers */
+	const char *type;      /* as C writes it, for comments */
 	enum bind_kind kind;
 	bool is_signed;
 	bool big_endian;     /* of the bytes, and of the places of bits */
-	uint64_t off, size; /* bytes; of a bit-field: all that it touches */
+	uint64_t off, size;  /* bytes; of a bit-field: all that it touches */
 	uint8_t shift, bits; /* of a bit-field, in the order of the machine's bits */
 	/* bytes of the integer that is returned: of a bit-field, one that it fits in */
 	uint8_t value_size;
-	uint32_t enum_no;    /* its constants are those of enums.p[enum_no - 1]; 0: it has none */
+	uint32_t enum_no; /* its constants are those of enums.p[enum_no - 1]; 0: it has none */
 	uint32_t n_dims;
 	struct bind_dim dims[BIND_DIMS_MAX];
 	uint32_t n_steps;
@@ -78,8 +78,8 @@ struct bind_constant {
 /* An enum that a member has, or that was requested itself. */
 struct bind_enum {
 	const char *source_name;
-	const char *name; /* an identifier: "color" */
-	const char *camel; /* "Color" */
+	const char *name;   /* an identifier: "color" */
+	const char *camel;  /* "Color" */
 	const char *module; /* "color", of Rust */
 	uint64_t size;      /* 1, 2, 4 or 8 */
 	bool is_signed;
@@ -101,8 +101,8 @@ struct bind_part {
 /* A struct as a type of the language: event, and struct peer in it. */
 struct bind_shape {
 	const char *source_name;
-	const char *name; /* "EventStruct" */
-	const char *why_not; /* the language has none like it; NULL: it has */
+	const char *name;     /* "EventStruct" */
+	const char *why_not;  /* the language has none like it; NULL: it has */
 	uint64_t size, align; /* align: as the language aligns it */
 	bool is_union, is_packed;
 	VEC(struct bind_part) parts;
@@ -117,10 +117,10 @@ struct bind_file {
 	VEC(struct bind_enum) enums;
 	VEC(struct bind_shape *) shapes; /* those that others are made of come first */
 	struct map shape_of;             /* id of a type, resolved: its number in shapes, from 1 */
-	struct map enum_of;     /* id of a type: its number in enums, from 1 */
+	struct map enum_of;              /* id of a type: its number in enums, from 1 */
 	/* for bind_unique(): names of types, and those at the top of the generated file */
 	struct map idents, tops;
-	bool has_little, has_big; /* numbers of either order */
+	bool has_little, has_big;                     /* numbers of either order */
 	bool has_bits, has_bytes, has_text, has_wide; /* which helpers are needed */
 	FILE *out;
 	size_t n_renamed; /* names that were no identifiers */

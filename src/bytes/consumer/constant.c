@@ -88,7 +88,7 @@ static int parse_operand(struct reader *r, int64_t *ret)
 		rc = read_token(r);
 		rc = rc ? rc : parse_operand(r, ret);
 		if (!rc && sign != '+')
-			*ret = sign == '-' ? (int64_t)-(uint64_t)*ret : ~*ret;
+			*ret = sign == '-' ? (int64_t) - (uint64_t)*ret : ~*ret;
 	} else if (at_punct(r, '(')) {
 		rc = read_token(r);
 		rc = rc ? rc : parse_sum(r, 0, ret);

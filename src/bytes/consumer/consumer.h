@@ -61,18 +61,18 @@ struct form_type {
 	bool is_unsigned;     /* NAME, Java */
 	bool is_swapped;      /* NAME, Python: __ctype_be__ and similar types */
 	bool is_atomic;       /* NAME: aligned to its size */
-	struct declared *decl;/* INLINE */
-	const char *why;      /* UNKNOWN: a sentence, or NULL */
+	struct declared *decl; /* INLINE */
+	const char *why;       /* UNKNOWN: a sentence, or NULL */
 };
 
 struct declared_member {
 	const char *name; /* NULL: none */
 	struct token at;
 	struct form_type *type;
-	struct spot bits;      /* of a bit-field; p NULL: it is none */
-	struct spot offset;    /* Java: @Offset(N) */
-	struct spot union_id;  /* Java: @InlineUnion(N) */
-	bool anonymous;        /* its members belong to the struct around it */
+	struct spot bits;     /* of a bit-field; p NULL: it is none */
+	struct spot offset;   /* Java: @Offset(N) */
+	struct spot union_id; /* Java: @InlineUnion(N) */
+	bool anonymous;       /* its members belong to the struct around it */
 };
 
 enum declared_kind {
@@ -97,19 +97,19 @@ struct declared {
 	struct token at;
 	VEC(struct declared_member) members;
 	VEC(struct declared_value) values;
-	struct form_type *type;  /* ALIAS; ENUM: the type that stores it, NULL: an int */
-	struct spot value;       /* CONST, Python's ALIAS: the expression */
-	const char *why_not;     /* it cannot be laid out, and why; NULL: it can */
+	struct form_type *type; /* ALIAS; ENUM: the type that stores it, NULL: an int */
+	struct spot value;      /* CONST, Python's ALIAS: the expression */
+	const char *why_not;    /* it cannot be laid out, and why; NULL: it can */
 	bool packed, ms, swapped;
 	struct spot pack, aligned; /* expressions; p NULL: none */
 	uint32_t pack_bytes, aligned_bytes;
-	const char *format;      /* of struct.Struct: the characters */
+	const char *format; /* of struct.Struct: the characters */
 	size_t format_n;
 	enum declared_state state;
 	/* When it is DONE: */
 	uint32_t id;
 	uint64_t size;
-	uint64_t stride;         /* distance of two in an array */
+	uint64_t stride; /* distance of two in an array */
 	uint32_t align;
 };
 
@@ -137,9 +137,9 @@ struct language {
 	const struct scalar_name *scalars; /* name NULL ends */
 	/* Alignment of a scalar of that size; NULL: C's. */
 	uint32_t (*align)(const struct reader *r, const struct scalar_name *s);
-	char line_comment;    /* '/': two of them */
+	char line_comment; /* '/': two of them */
 	bool nested_comments;
-	bool shift_binds;     /* << binds like *, as in Go */
+	bool shift_binds; /* << binds like *, as in Go */
 };
 
 struct reader {
@@ -150,14 +150,14 @@ struct reader {
 	struct cairn_err *err;
 	const struct language *lang;
 	struct lexer lx;
-	struct token tok;      /* the one to be read next */
-	bool begins_line;      /* tok is the first of its line */
+	struct token tok; /* the one to be read next */
+	bool begins_line; /* tok is the first of its line */
 	unsigned int depth;
 	size_t n_members;
 	VEC(struct declared *) decls;
-	struct map by_name;    /* hash of a name to index in decls */
-	uint32_t basics[64];   /* ids of the language's scalars, by index in its table */
-	uint32_t bytes;        /* a byte, signed as the ABI's char */
+	struct map by_name;  /* hash of a name to index in decls */
+	uint32_t basics[64]; /* ids of the language's scalars, by index in its table */
+	uint32_t bytes;      /* a byte, signed as the ABI's char */
 };
 
 /* ---- lex.c ---- */

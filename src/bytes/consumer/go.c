@@ -83,8 +83,11 @@ static int parse_array(struct reader *r, struct form_type **ret)
 
 static int parse_inline(struct reader *r, struct form_type **ret)
 {
-	struct token none = {.kind = TOKEN_NAME, .p = r->tok.p, .line = r->tok.line,
-			     .line_start = r->tok.line_start, .file = r->tok.file};
+	struct token none = {.kind = TOKEN_NAME,
+			     .p = r->tok.p,
+			     .line = r->tok.line,
+			     .line_start = r->tok.line_start,
+			     .file = r->tok.file};
 	struct declared *d = declare(r, DECLARED_STRUCT, &none);
 	int rc = d ? parse_struct(r, d) : -ENOMEM;
 

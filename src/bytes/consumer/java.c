@@ -53,8 +53,8 @@ enum { SIZES_MAX = 16 }; /* dimensions of one array */
 
 struct annotations {
 	bool type, is_unsigned;
-	char *name;                  /* @Type(name = "..."), @EnumMember(name = "...") */
-	struct spot value;           /* @EnumMember(value = N) */
+	char *name;        /* @Type(name = "..."), @EnumMember(name = "...") */
+	struct spot value; /* @EnumMember(value = N) */
 	struct spot offset, union_id;
 	struct spot sizes[SIZES_MAX];
 	size_t n_sizes;
@@ -146,9 +146,9 @@ static int parse_annotation(struct reader *r, struct annotations *to)
 
 static bool is_modifier(const struct reader *r)
 {
-	static const char *const words[] = {"public",	 "private",  "protected", "static",
-					    "final",	 "abstract", "sealed",	  "strictfp",
-					    "transient", "volatile", "default",	  "synchronized"};
+	static const char *const words[] = {"public",    "private",  "protected", "static",
+					    "final",     "abstract", "sealed",    "strictfp",
+					    "transient", "volatile", "default",   "synchronized"};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (at_word(r, words[i]))

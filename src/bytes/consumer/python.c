@@ -225,7 +225,7 @@ static int parse_anonymous(struct reader *r, struct declared *d)
 {
 	int rc = at_punct(r, '(') || at_punct(r, '[') ? read_token(r) : 0;
 
-	for (; !rc && r->tok.kind == TOKEN_STRING; rc = rc			 ? rc
+	for (; !rc && r->tok.kind == TOKEN_STRING; rc = rc                       ? rc
 							: take_punct(r, ',') < 0 ? -EBADMSG
 										 : 0) {
 		struct declared_value v = {0};

@@ -84,6 +84,7 @@ static int skip_arguments(struct reader *r)
 	return rc;
 }
 
+/* clang-format off */
 static const struct wrapper {
 	const char *name;
 	enum form form; /* NAME: the form that it wraps */
@@ -92,14 +93,17 @@ static const struct wrapper {
 	{"UnsafeCell", FORM_NAME},  {"Wrapping", FORM_NAME},	 {"NonNull", FORM_POINTER},
 	{"Box", FORM_POINTER},	    {"AtomicPtr", FORM_POINTER}, {"PhantomData", FORM_EMPTY},
 };
+/* clang-format on */
 
 /* AtomicU32 is a u32. */
+/* clang-format off */
 static const char *const atomics[][2] = {
 	{"AtomicU8", "u8"},	  {"AtomicI8", "i8"},	  {"AtomicU16", "u16"},
 	{"AtomicI16", "i16"},	  {"AtomicU32", "u32"},	  {"AtomicI32", "i32"},
 	{"AtomicU64", "u64"},	  {"AtomicI64", "i64"},	  {"AtomicUsize", "usize"},
 	{"AtomicIsize", "isize"}, {"AtomicBool", "bool"},
 };
+/* clang-format on */
 
 /* The scalar; NULL: it is none of them. */
 static const char *atomic_of(const struct token *name)

@@ -102,11 +102,12 @@ static bool is_named(const struct token *t, const char *name)
 /* The effect of mode(NAME) on a type: a type of the same kind with that size, or a named type. */
 struct mode {
 	const char *name;
-	uint8_t bytes;	      /* of an integer; 0: none */
-	enum basic real;      /* of a floating type; 0: none */
+	uint8_t bytes;   /* of an integer; 0: none */
+	enum basic real; /* of a floating type; 0: none */
 	bool is_complex;
 };
 
+/* clang-format off */
 static const struct mode modes[] = {
 	{"QI", 1},	    {"byte", 1},
 	{"HI", 2},	    {"SI", 4},
@@ -120,6 +121,7 @@ static const struct mode modes[] = {
 	{"XC", 0, B_LDOUBLE, true},	{"TC", 0, B_FLOAT128, true},
 	{"KC", 0, B_FLOAT128, true},
 };
+/* clang-format on */
 /* As large as a pointer. */
 static const struct mode words[] = {{"word", 4}, {"word", 8}};
 

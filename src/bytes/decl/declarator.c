@@ -21,8 +21,8 @@ struct step {
 	enum step_kind kind;
 	struct token at;
 	bool is_const, is_volatile, is_restrict, is_atomic; /* PTR */
-	uint8_t bytes;					    /* PTR: __ptr32, __ptr64; 0: neither */
-	bool has_count;					    /* ARRAY */
+	uint8_t bytes;                                      /* PTR: __ptr32, __ptr64; 0: neither */
+	bool has_count;                                     /* ARRAY */
 	uint64_t count;
 	struct cairn_member *params; /* FUNC */
 	uint32_t n_params;

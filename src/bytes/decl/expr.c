@@ -19,9 +19,9 @@ static const struct {
 	int punct;
 	unsigned char binds;
 } operators[] = {
-	{'*', 10},  {'/', 10},	{'%', 10}, {'+', 9},   {'-', 9},    {P_SHL, 8}, {P_SHR, 8},
-	{'<', 7},   {'>', 7},	{P_LE, 7}, {P_GE, 7},  {P_EQ, 6},   {P_NE, 6},	{'&', 5},
-	{'^', 4},   {'|', 3},	{P_AND, 2}, {P_OR, 1},
+	{'*', 10},  {'/', 10}, {'%', 10}, {'+', 9},  {'-', 9},   {P_SHL, 8},
+	{P_SHR, 8}, {'<', 7},  {'>', 7},  {P_LE, 7}, {P_GE, 7},  {P_EQ, 6},
+	{P_NE, 6},  {'&', 5},  {'^', 4},  {'|', 3},  {P_AND, 2}, {P_OR, 1},
 };
 
 /* 0: no operator between two values */

@@ -254,8 +254,8 @@ static int pragma(struct lexer *lx)
 }
 
 static const char *const conditional[] = {"include", "include_next", "import", "if",
-					  "ifdef",   "ifndef",	     "elif",   "else",
-					  "endif",   "error",	     "define"};
+					  "ifdef",   "ifndef",       "elif",   "else",
+					  "endif",   "error",        "define"};
 
 static int directive(struct lexer *lx)
 {
@@ -335,6 +335,7 @@ static int skip_blanks(struct lexer *lx)
 
 /* ---- tokens ---- */
 
+/* clang-format off */
 static const struct {
 	char text[4];
 	int punct;
@@ -347,6 +348,7 @@ static const struct {
 	{"*=", P_ASSIGN},    {"/=", P_ASSIGN},	  {"%=", P_ASSIGN},	  {"&=", P_ASSIGN},
 	{"|=", P_ASSIGN},    {"^=", P_ASSIGN},	  {"::", P_DOUBLE_COLON},
 };
+/* clang-format on */
 
 static void lex_punct(struct lexer *lx, struct token *t)
 {

@@ -65,8 +65,8 @@ struct lexer {
 	unsigned long line;
 	struct arena *arena; /* for names of files */
 	struct cairn_err *err;
-	uint32_t pack;       /* #pragma pack now in force; 0: none */
-	bool ms_struct;      /* #pragma ms_struct on */
+	uint32_t pack;  /* #pragma pack now in force; 0: none */
+	bool ms_struct; /* #pragma ms_struct on */
 	VEC(struct pack_entry) packs;
 };
 

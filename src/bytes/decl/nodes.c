@@ -20,7 +20,7 @@ int node_add(struct parser *p, const struct cairn_type *t, uint32_t *ret)
 int node_tagged(struct parser *p, enum cairn_type_kind kind, const struct token *name,
 		uint32_t *ret)
 {
-	enum symbol_kind wanted = kind == CAIRN_T_ENUM	  ? SYMBOL_ENUM
+	enum symbol_kind wanted = kind == CAIRN_T_ENUM    ? SYMBOL_ENUM
 				  : kind == CAIRN_T_UNION ? SYMBOL_UNION
 							  : SYMBOL_STRUCT;
 	const struct symbol *known =

@@ -46,6 +46,7 @@ static bool is_floating(const struct token *t, unsigned int base)
 /* Floating values are not computed: a caller that needs one gets an unknown value. */
 static int floating(struct parser *p, const struct token *t, struct value *ret)
 {
+	/* clang-format off */
 	static const struct {
 		const char *suffix;
 		enum basic basic;
@@ -57,6 +58,7 @@ static int floating(struct parser *p, const struct token *t, struct value *ret)
 		{"dl", B_DECIMAL128}, {"q", B_GNU_FLOAT128}, {"w", B_FLOAT64X},
 		{"f", B_FLOAT},	      {"l", B_LDOUBLE},
 	};
+	/* clang-format on */
 	bool is_complex = false;
 	size_t n = t->n;
 

@@ -197,11 +197,11 @@ int check_chain(struct parser *p, uint32_t id, const struct token *at);
 
 struct attributes {
 	bool packed, ms_struct, gcc_struct;
-	uint32_t aligned;     /* 0: none */
+	uint32_t aligned; /* 0: none */
 	/* that much of it by __declspec: of a struct that is defined after it */
 	uint32_t declspec_aligned;
-	uint64_t vector_size; /* bytes; 0: none */
-	uint32_t vector_elems;/* ext_vector_type(N) */
+	uint64_t vector_size;    /* bytes; 0: none */
+	uint32_t vector_elems;   /* ext_vector_type(N) */
 	const struct mode *mode; /* mode(DI) and so on */
 };
 
@@ -271,9 +271,9 @@ int skip_initialiser(struct parser *p);
  */
 struct value {
 	uint32_t type;
-	uint64_t v;      /* the bits, extended by the type's sign to 64 */
+	uint64_t v; /* the bits, extended by the type's sign to 64 */
 	bool known;
-	bool is_lvalue;  /* v is an address */
+	bool is_lvalue; /* v is an address */
 	bool is_bit_field;
 };
 

@@ -36,6 +36,7 @@ enum word_class {
 /* The meaning of a base word on its own. */
 enum base { BASE_NONE, BASE_VOID, BASE_CHAR, BASE_INT, BASE_DOUBLE, BASE_OTHER };
 
+/* clang-format off */
 static const struct word {
 	const char *text;
 	enum word_class class;
@@ -79,13 +80,16 @@ static const struct word {
 	{"_BitInt", W_BIT_INT},	    {"_ExtInt", W_BIT_INT},
 	{"__builtin_va_list", W_BASE, BASE_OTHER, B_VA_LIST},
 };
+/* clang-format on */
 
 /* Words that Clang knows for Windows only. Elsewhere they are names, which headers define. */
+/* clang-format off */
 static const struct word microsoft_words[] = {
 	{"__int8", W_BASE, BASE_CHAR}, {"__int16", W_SHORT},	     {"__int32", W_BASE, BASE_INT},
 	{"__int64", W_LONG_LONG},      {"__forceinline", W_IGNORED}, {"__unaligned", W_IGNORED},
 	{"__w64", W_IGNORED},
 };
+/* clang-format on */
 
 static const struct word *word_in(const struct word *list, size_t n, const struct token *t)
 {
@@ -107,7 +111,7 @@ static const struct word *word_of(const struct parser *p, const struct token *t)
 
 bool is_convention(const struct token *t)
 {
-	static const struct word conventions[] = {{"__cdecl"},	  {"__stdcall"},    {"__fastcall"},
+	static const struct word conventions[] = {{"__cdecl"},    {"__stdcall"},    {"__fastcall"},
 						  {"__thiscall"}, {"__vectorcall"}, {"__regcall"},
 						  {"__pascal"}};
 
@@ -159,9 +163,9 @@ static bool is_complete(const struct counted *c)
 
 static enum basic integer_of(const struct counted *c)
 {
-	enum basic basic = c->n_short	   ? B_SHORT
+	enum basic basic = c->n_short      ? B_SHORT
 			   : c->n_long > 1 ? B_LLONG
-			   : c->n_long	   ? B_LONG
+			   : c->n_long     ? B_LONG
 					   : B_INT;
 
 	if (c->base && c->base->base == BASE_CHAR)

@@ -53,8 +53,7 @@ static const struct kind {
 	 "its records are in buffers that only the process which opened them can map"},
 	{BPF_MAP_TYPE_USER_RINGBUF, "user_ringbuf", BPFMAP_NOT,
 	 "its records go from a process to the kernel"},
-	{BPF_MAP_TYPE_BLOOM_FILTER, "bloom_filter", BPFMAP_NOT,
-	 "it keeps hashes, not the entries"},
+	{BPF_MAP_TYPE_BLOOM_FILTER, "bloom_filter", BPFMAP_NOT, "it keeps hashes, not the entries"},
 	{BPF_MAP_TYPE_STRUCT_OPS, "struct_ops", BPFMAP_NOT,
 	 "it holds a table of functions for the kernel"},
 	{BPF_MAP_TYPE_SK_STORAGE, "sk_storage", BPFMAP_OWNERS, NULL},
@@ -318,7 +317,7 @@ static uint32_t find_in(const struct bpfmap_btf *btf, const char *name)
 		{"union ", {CAIRN_BTF_UNION}},
 		{"enum ", {CAIRN_BTF_ENUM, CAIRN_BTF_ENUM64}},
 	};
-	static const uint32_t any[] = {CAIRN_BTF_STRUCT, CAIRN_BTF_UNION, CAIRN_BTF_ENUM,
+	static const uint32_t any[] = {CAIRN_BTF_STRUCT, CAIRN_BTF_UNION,   CAIRN_BTF_ENUM,
 				       CAIRN_BTF_ENUM64, CAIRN_BTF_TYPEDEF, CAIRN_BTF_INT};
 	uint32_t id = 0;
 

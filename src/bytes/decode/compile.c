@@ -202,8 +202,10 @@ static void compile_real(struct compiler *c, const struct cairn_type *t, struct 
 		out_of_memory(c);
 	if (!VEC_ADD(&c->reals, copy))
 		out_of_memory(c);
-	emit_at(c, v, t->size, (struct op){.code = OP_REAL, .aux = (uint32_t)c->reals.n - 1,
-						.big_endian = is_big_endian(c, t, v)});
+	emit_at(c, v, t->size,
+		(struct op){.code = OP_REAL,
+			    .aux = (uint32_t)c->reals.n - 1,
+			    .big_endian = is_big_endian(c, t, v)});
 }
 
 static void compile_scalar(struct compiler *c, const struct cairn_type *t, struct view v)
@@ -526,7 +528,9 @@ static bool compile_recipe(struct compiler *c, uint32_t id, struct view v, unsig
 	}
 	if (!VEC_ADD(&c->recipes, p))
 		out_of_memory(c);
-	uint32_t at = emit(c, (struct op){.code = OP_RECIPE, .off = v.off, .size = p.recipe.size,
+	uint32_t at = emit(c, (struct op){.code = OP_RECIPE,
+					  .off = v.off,
+					  .size = p.recipe.size,
 					  .aux = (uint32_t)c->recipes.n - 1});
 	if (p.recipe.kind == RECIPE_ARRAY)
 		compile_elements(c, &p.recipe, at, depth);

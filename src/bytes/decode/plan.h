@@ -26,29 +26,29 @@
 
 enum op_code {
 	OP_TEXT,
-	OP_UINT,   /* size 1, 2, 4, 8 */
+	OP_UINT, /* size 1, 2, 4, 8 */
 	OP_SINT,
-	OP_WIDE,   /* integers of any other size to 16: width, is_signed */
-	OP_BITS,   /* bit-field: width bits at bit off * 8 + shift; is_signed */
-	OP_BOOL,   /* width bits at off, shift: this and the next two */
-	OP_ENUM,   /* aux: enums */
+	OP_WIDE, /* integers of any other size to 16: width, is_signed */
+	OP_BITS, /* bit-field: width bits at bit off * 8 + shift; is_signed */
+	OP_BOOL, /* width bits at off, shift: this and the next two */
+	OP_ENUM, /* aux: enums */
 	OP_POINTER,
-	OP_CHAR,   /* is_signed */
+	OP_CHAR, /* is_signed */
 	/* all of size, or up to the end of the view when not has_count; cut at limit */
 	OP_STRING,
-	OP_REAL,   /* aux: reals */
+	OP_REAL, /* aux: reals */
 	/*
 	 * aux: recipes; of an array the elements' operations follow, up to an OP_NEXT; on at next
 	 */
 	OP_RECIPE,
-	OP_HEX,    /* bytes as one number */
-	OP_DUMP,   /* bytes as they lie */
-	OP_GROUP,  /* when nothing of it is there: <cut off>, and on at next */
-	OP_LOOP,   /* aux: loops; the body ends with OP_NEXT; on at next when there is none */
+	OP_HEX,   /* bytes as one number */
+	OP_DUMP,  /* bytes as they lie */
+	OP_GROUP, /* when nothing of it is there: <cut off>, and on at next */
+	OP_LOOP,  /* aux: loops; the body ends with OP_NEXT; on at next when there is none */
 	OP_NEXT,
-	OP_IF,     /* aux: cases; on at next when the deciding member is another or not there */
+	OP_IF,      /* aux: cases; on at next when the deciding member is another or not there */
 	OP_VARIANT, /* aux: variants; on at next when the discriminant has another value */
-	OP_JUMP,   /* on at next */
+	OP_JUMP,    /* on at next */
 	OP_END,
 };
 

@@ -75,7 +75,7 @@ static char *put_decimal(char *at, uint64_t digits, int exponent)
 
 static char *put_not_finite(char *at, bool nan, bool minus, bool json)
 {
-	const char *text = nan	    ? (json ? "\"NaN\"" : "nan")
+	const char *text = nan     ? (json ? "\"NaN\"" : "nan")
 			   : minus ? (json ? "\"-Infinity\"" : "-inf")
 				   : (json ? "\"Infinity\"" : "inf");
 

@@ -10,16 +10,16 @@
 
 enum recipe_kind {
 	RECIPE_NONE,
-	RECIPE_TEXT,	/* bytes of text elsewhere, any of them NUL */
-	RECIPE_ARRAY,	/* elements elsewhere, one after the other */
+	RECIPE_TEXT,    /* bytes of text elsewhere, any of them NUL */
+	RECIPE_ARRAY,   /* elements elsewhere, one after the other */
 	RECIPE_POINTER, /* nothing but a pointer */
 };
 
 /* The positions of the parts of such a value; two different words of its bytes. */
 struct recipe {
 	enum recipe_kind kind;
-	uint64_t size;	/* of the value */
-	uint64_t ptr;	/* offset of the pointer to the data elsewhere */
+	uint64_t size;  /* of the value */
+	uint64_t ptr;   /* offset of the pointer to the data elsewhere */
 	uint64_t count; /* offset of the number of elements, or of the pointer to the end of them */
 	bool count_is_end;
 	/*

@@ -29,7 +29,7 @@ struct base {
 
 struct frame {
 	struct base around, in; /* in: the bytes that the loop runs over */
-	size_t room;		/* bytes of it that were taken before */
+	size_t room;            /* bytes of it that were taken before */
 	const struct loop *loop;
 	const struct op *body;
 	uint64_t i, shown, n;

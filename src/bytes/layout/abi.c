@@ -39,7 +39,7 @@
  * Types that GCC, Clang, or both have beyond the standard. Whether they have 16-bit floats depends
  * on their version and options.
  */
-#define QUAD .scalars[CAIRN_C_FLOAT128] = {16, 16}, .scalars[CAIRN_C_FLOAT64X] = {16, 16}
+#define QUAD     .scalars[CAIRN_C_FLOAT128] = {16, 16}, .scalars[CAIRN_C_FLOAT64X] = {16, 16}
 #define GNU_QUAD QUAD, .scalars[CAIRN_C_GNU_FLOAT128] = {16, 16}
 #define DECIMAL                                                                                    \
 	.scalars[CAIRN_C_DECIMAL32] = {4, 4}, .scalars[CAIRN_C_DECIMAL64] = {8, 8},                \
@@ -106,6 +106,7 @@ static const struct cairn_abi abis[] = {
 #pragma GCC diagnostic pop
 
 /* Names that people and other tools use for the same. */
+/* clang-format off */
 static const struct {
 	const char *alias, *name;
 } aliases[] = {
@@ -114,6 +115,7 @@ static const struct {
 	{"armel", "arm"},	{"riscv", "riscv64"},	    {"bpfel", "bpf"},
 	{"powerpc64", "ppc64"}, {"powerpc64le", "ppc64le"}, {"aarch64_be", "aarch64be"},
 };
+/* clang-format on */
 
 const struct cairn_abi *cairn_abi_at(size_t i)
 {

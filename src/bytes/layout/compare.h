@@ -18,11 +18,11 @@ struct field {
 	uint32_t type;
 	uint32_t bit_size;
 	uint64_t bit_off;
-	uint64_t size;    /* bytes of the type */
+	uint64_t size; /* bytes of the type */
 	bool in_union;
-	uint32_t in;      /* the innermost union that it belongs to: index plus 1; 0: none */
-	uint32_t arm;     /* and which of its members it is, or is part of */
-	size_t partner;   /* index on the other side plus 1; 0: none yet */
+	uint32_t in;    /* the innermost union that it belongs to: index plus 1; 0: none */
+	uint32_t arm;   /* and which of its members it is, or is part of */
+	size_t partner; /* index on the other side plus 1; 0: none yet */
 };
 
 /*
@@ -90,8 +90,8 @@ struct compare {
 	struct cairn_changes *to;
 	/* pairs of structs that do not differ: id of the first << 32 | id of the second */
 	struct map *same;
-	const char *path;   /* "inner." of the struct being compared; "" */
-	uint64_t base[2];   /* where it begins, bits */
+	const char *path; /* "inner." of the struct being compared; "" */
+	uint64_t base[2]; /* where it begins, bits */
 	unsigned int depth;
 	/* of the enums being compared: one of them does not tell large from negative values */
 	bool unsure_sign;

@@ -193,7 +193,7 @@ uint64_t folded_hash(const char *name)
 bool is_padding_name(const char *name)
 {
 	static const char *const words[] = {"pad",    "padding", "reserved", "rsvd",
-					    "unused", "spare",	 "hole"};
+					    "unused", "spare",   "hole"};
 	const char *p = name;
 	char folded[16];
 	size_t n = 0;

@@ -21,9 +21,9 @@ enum { NO_GROUP = UINT32_MAX };
 struct former {
 	struct model *model;
 	const struct cairn_reorganize_opts *opts;
-	uint32_t *leader;   /* per member: the first of its group */
-	uint32_t *next;     /* the next of its group; NO_GROUP: it is the last */
-	uint32_t *tail;     /* per leader */
+	uint32_t *leader; /* per member: the first of its group */
+	uint32_t *next;   /* the next of its group; NO_GROUP: it is the last */
+	uint32_t *tail;   /* per leader */
 	uint64_t *weights;
 	bool pinned_last;
 };

@@ -33,7 +33,7 @@ struct writer {
 	const struct cairn_types *types;
 	struct arena arena;
 	VEC(struct locked) v;
-	struct map by_id; /* to index in v */
+	struct map by_id;  /* to index in v */
 	struct map prints; /* by id; while they are made, they stand for names */
 	bool printing;
 	FILE *out;

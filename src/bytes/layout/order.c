@@ -271,8 +271,8 @@ struct state {
 	struct cost cost; /* size is not known yet */
 	uint64_t end;     /* bits */
 	int64_t line;
-	uint32_t next;    /* of the same set */
-	uint32_t from;    /* the state without the last group */
+	uint32_t next; /* of the same set */
+	uint32_t from; /* the state without the last group */
 	uint32_t group;
 };
 

@@ -9,12 +9,12 @@
 
 /* Members that move as one. */
 struct group {
-	uint32_t first, n;     /* of the members, which are in their original order */
-	uint32_t kind;         /* groups of one kind are placed alike, and are used as often */
-	uint64_t min_bits;     /* that its members cover, without the bytes that alignment adds */
-	uint32_t align;        /* bytes, of its first member */
-	bool bits;             /* begins with a bit-field */
-	bool hot;              /* a member of it is used */
+	uint32_t first, n; /* of the members, which are in their original order */
+	uint32_t kind;     /* groups of one kind are placed alike, and are used as often */
+	uint64_t min_bits; /* that its members cover, without the bytes that alignment adds */
+	uint32_t align;    /* bytes, of its first member */
+	bool bits;         /* begins with a bit-field */
+	bool hot;          /* a member of it is used */
 	/* One ordinary member: it is placed without asking the rules; bits. */
 	bool simple;
 	uint64_t simple_align, simple_size;
@@ -24,12 +24,12 @@ struct order {
 	const struct cairn_abi *abi;
 	/* all members in their original order; attributes of the struct */
 	struct cairn_place_record rec;
-	const uint64_t *weights;       /* per member; NULL: not known */
-	uint32_t cacheline;            /* bytes */
+	const uint64_t *weights; /* per member; NULL: not known */
+	uint32_t cacheline;      /* bytes */
 	bool merge, lines_first, size_only;
-	uint32_t align;                /* bytes, of the struct */
+	uint32_t align;                   /* bytes, of the struct */
 	const struct group *first, *last; /* pinned; NULL: none */
-	const struct group *groups;    /* that may move, in their original order */
+	const struct group *groups;       /* that may move, in their original order */
 	uint32_t n;
 };
 

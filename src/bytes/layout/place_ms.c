@@ -22,12 +22,12 @@
 /* In bits. */
 struct units {
 	bool is_union;
-	uint64_t pack;  /* 0: none */
-	uint64_t size;  /* end of the reserved part */
+	uint64_t pack; /* 0: none */
+	uint64_t size; /* end of the reserved part */
 	uint64_t align;
-	uint64_t unit;  /* size of the open unit's type */
-	uint64_t left;  /* bits still free in it */
-	bool open;      /* the last member was a bit-field with a width */
+	uint64_t unit; /* size of the open unit's type */
+	uint64_t left; /* bits still free in it */
+	bool open;     /* the last member was a bit-field with a width */
 };
 
 static uint64_t align_of(const struct units *u, const struct cairn_place_record *rec,

@@ -43,7 +43,7 @@ enum { PRINTED_MAX = 1 << 18 };
 struct place {
 	unsigned int indent;
 	int type_column, name_column;
-	uint64_t base; /* bytes */
+	uint64_t base;         /* bytes */
 	bool may_end_flexible; /* no union is around: the last member may be a flexible array */
 	bool first_line;       /* directly after the brace */
 	/* of a struct in another one: pahole prints the sums of those that are const */

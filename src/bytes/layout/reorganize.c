@@ -170,7 +170,8 @@ static void put_group(struct model *model, const struct group *g, uint64_t *pos,
 	for (uint32_t i = g->first; i < g->first + g->n; i++) {
 		model->order_of[r->n_members] = i;
 		r->members[r->n_members++] = (struct cairn_reorganized_member){
-			.index = model->member_of[i], .bit_off = m[i].bit_off,
+			.index = model->member_of[i],
+			.bit_off = m[i].bit_off,
 			.separate = i == g->first && g->bits && behind_bits && !model->order.merge};
 	}
 }

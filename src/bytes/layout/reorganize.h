@@ -18,7 +18,7 @@ struct model {
 	 * members are kept together that were not. Number in rec -> number in the struct.
 	 */
 	uint32_t *member_of;
-	bool gaps;           /* there are bit-fields without names, which the types do not tell */
+	bool gaps;          /* there are bit-fields without names, which the types do not tell */
 	uint32_t *order_of; /* while the result is made: number in the result -> number in rec */
 };
 

@@ -30,7 +30,7 @@ struct cairn_retarget {
 	const struct cairn_abi *abis[2];
 	struct record *records; /* by id */
 	uint32_t n;
-	bool only_deduce;       /* guessing: the new graph is not filled */
+	bool only_deduce; /* guessing: the new graph is not filled */
 };
 
 /* ---- scalars ---- */

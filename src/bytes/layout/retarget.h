@@ -18,7 +18,7 @@ struct planned {
 	struct cairn_place_member place[2];
 	bool filler;
 	uint32_t written; /* its alignment by debug information; 0: none */
-	uint64_t wanted; /* bit offset that it has on the first ABI */
+	uint64_t wanted;  /* bit offset that it has on the first ABI */
 };
 
 struct plan {

@@ -24,30 +24,30 @@ struct btf_kind_layout {
 
 struct cairn_btf {
 	const struct cairn_btf *base;
-	char *name;                 /* for errors */
-	struct elf *elf;            /* that the bytes are in, or NULL */
-	void *map;                  /* mapping that the bytes are in, or NULL */
+	char *name;      /* for errors */
+	struct elf *elf; /* that the bytes are in, or NULL */
+	void *map;       /* mapping that the bytes are in, or NULL */
 	size_t map_size;
-	uint8_t flags;              /* of the header */
-	uint32_t header_bytes;      /* hdr_len; offsets in the blob count from its end */
-	uint32_t types_off;         /* of the type section, from the start of the blob */
-	const uint32_t *words;      /* type section */
-	uint32_t *owned_words;      /* the same when it is a copy */
+	uint8_t flags;         /* of the header */
+	uint32_t header_bytes; /* hdr_len; offsets in the blob count from its end */
+	uint32_t types_off;    /* of the type section, from the start of the blob */
+	const uint32_t *words; /* type section */
+	uint32_t *owned_words; /* the same when it is a copy */
 	uint32_t n_words;
-	const char *strings;        /* string section, ends with NUL unless it is empty */
+	const char *strings; /* string section, ends with NUL unless it is empty */
 	uint32_t strings_size;
-	const uint8_t *layout;      /* layout section, 4 bytes per kind; NULL: none */
+	const uint8_t *layout; /* layout section, 4 bytes per kind; NULL: none */
 	uint32_t n_layout;
-	uint32_t layout_off;        /* of it, from the start of the blob */
+	uint32_t layout_off; /* of it, from the start of the blob */
 	/* the dialect that it, or a base, states for LOC kinds; NO_LOC: none */
 	enum cairn_btf_dialect layout_dialect;
-	uint32_t *records;          /* word number of each own record */
-	uint32_t start_id, end_id;  /* own ids */
-	uint32_t start_string;      /* string offset that the own strings begin at */
+	uint32_t *records;         /* word number of each own record */
+	uint32_t start_id, end_id; /* own ids */
+	uint32_t start_string;     /* string offset that the own strings begin at */
 	enum cairn_btf_dialect dialect;
 	bool big_endian;
-	bool gap;                   /* bytes that belong to no section; check reports it */
-	struct btf_names *names;    /* made by the first cairn_btf_find() */
+	bool gap;                /* bytes that belong to no section; check reports it */
+	struct btf_names *names; /* made by the first cairn_btf_find() */
 };
 
 /*

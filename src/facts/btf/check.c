@@ -71,9 +71,9 @@ static void check_blob(struct btf_check *c)
  * The largest id that the kernel accepts (include/uapi/linux/btf.h; BTF_MAX_SIZE in
  * kernel/bpf/btf.c).
  */
-#define KERNEL_IDS_MAX 0xfffff
+#define KERNEL_IDS_MAX     0xfffff
 #define KERNEL_STRINGS_MAX 0xffffff
-#define KERNEL_BLOB_MAX (16u << 20)
+#define KERNEL_BLOB_MAX    (16u << 20)
 
 static void check_kernel_limits(struct btf_check *c)
 {

@@ -10,7 +10,7 @@
 
 struct btf_check {
 	const struct cairn_btf *btf;
-	bool kernel; /* the rules of BPF_BTF_LOAD too */
+	bool kernel;      /* the rules of BPF_BTF_LOAD too */
 	uint32_t version; /* of Linux; 0: of all versions */
 	void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text);
 	void *ctx;

@@ -55,11 +55,11 @@ enum { RECORD_MAX = 11, NESTED_MAX = 4 };
 /* The fields of a struct and of the structs in it. */
 struct fields {
 	uint32_t n, locks, res_locks, counts, roots;
-	uint32_t has;			   /* a bit for each enum field */
-	bool is_repeated;		   /* an array of more than one */
-	bool has_second;		   /* of a kind of which the kernel takes one */
+	uint32_t has;                      /* a bit for each enum field */
+	bool is_repeated;                  /* an array of more than one */
+	bool has_second;                   /* of a kind of which the kernel takes one */
 	bool has_other_tag, has_no_struct; /* pointers with tags */
-	bool has_no_contents;		   /* a head or root that does not say what it contains */
+	bool has_no_contents;              /* a head or root that does not say what it contains */
 };
 
 /* A kernel passes over the types that it does not know yet. */
@@ -83,7 +83,7 @@ struct checking {
 
 #define BIT(field) (1u << (field))
 #define CONTAINS   "contains:"
-#define TWICE	   UINT64_MAX
+#define TWICE      UINT64_MAX
 
 /* The type of an array's elements; how many there are in all. */
 static uint64_t elements_of(const struct cairn_btf *btf, uint32_t id, struct cairn_btf_type *ret)

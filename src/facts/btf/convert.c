@@ -299,8 +299,9 @@ static int map_base(struct btf_convert *c, struct cairn_err *err)
 {
 	const struct cairn_btf *from = c->btf->base;
 	if (!c->base != !from)
-		return err_set(err, -EINVAL, from ? "%s is split, but the result has no base"
-						  : "%s is not split, but the result has a base",
+		return err_set(err, -EINVAL,
+			       from ? "%s is split, but the result has no base"
+				    : "%s is not split, but the result has a base",
 			       c->btf->name);
 	for (uint32_t id = 0; id < c->btf->start_id; id++)
 		c->map[id] = id;
@@ -404,10 +405,9 @@ static int check_result(const struct btf_convert *c, void **bytes, size_t size,
 		rc = cairn_btf_check_for_kernel(btf, 0, note_rule, &first);
 		cairn_btf_close(btf);
 		if (rc > 0)
-			rc = err_set(
-				err, -EOPNOTSUPP,
-				"%s: a kernel would refuse the result: record %u: %s",
-				c->btf->name, first.id, first.text);
+			rc = err_set(err, -EOPNOTSUPP,
+				     "%s: a kernel would refuse the result: record %u: %s",
+				     c->btf->name, first.id, first.text);
 	}
 	if (rc < 0) {
 		free(*bytes);

@@ -18,8 +18,8 @@ struct btf_convert {
 	bool kernel;     /* and the input has records that a kernel refuses */
 	bool big_endian;
 	struct cairn_btf_builder *b;
-	bool *refused_tags; /* per id, for the kernel; NULL: none */
-	uint32_t *map; /* new id of each id of the chain; 0: it is gone */
+	bool *refused_tags;                    /* per id, for the kernel; NULL: none */
+	uint32_t *map;                         /* new id of each id of the chain; 0: it is gone */
 	struct btf_kernel_names *kernel_names; /* NULL: they stay */
 	struct cairn_btf_losses losses;
 };

@@ -54,8 +54,8 @@ struct btf_kernel_names {
 
 static bool is_text(uint32_t kind)
 {
-	return kind == CAIRN_BTF_INT || kind == CAIRN_BTF_FLOAT ||
-	       kind == CAIRN_BTF_DECL_TAG || kind == CAIRN_BTF_TYPE_TAG;
+	return kind == CAIRN_BTF_INT || kind == CAIRN_BTF_FLOAT || kind == CAIRN_BTF_DECL_TAG ||
+	       kind == CAIRN_BTF_TYPE_TAG;
 }
 
 /* Whether another name is, or will be, called so; if not, this one is. 1, 0, -ENOMEM. */

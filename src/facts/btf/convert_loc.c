@@ -29,7 +29,7 @@
 #include "btf/location.h"
 
 /* How v1 names its LOCSECs, and how many sites one has. */
-#define V1_SECTION "inline"
+#define V1_SECTION   "inline"
 #define V1_SITES_MAX 0xffff
 
 struct loc_convert {

@@ -23,9 +23,9 @@ struct btf_class {
  */
 struct btf_graph {
 	const struct cairn_btf *btf;
-	uint32_t n;                     /* nodes: end_id */
-	uint32_t *words;                /* records of the whole chain */
-	uint32_t *records;              /* first word of each node's record; for node 0: 0 */
+	uint32_t n;        /* nodes: end_id */
+	uint32_t *words;   /* records of the whole chain */
+	uint32_t *records; /* first word of each node's record; for node 0: 0 */
 	/* of kinds not known: one without ids and names */
 	const struct btf_shape *shapes[BTF_KIND_MAX + 1];
 	/*

@@ -45,7 +45,7 @@ struct unifier {
 	/* all that were taken for equal; those from next on are to be compared */
 	VEC(struct pair) pairs;
 	size_t next;
-	bool either; /* a may know less than b too */
+	bool either;   /* a may know less than b too */
 	bool *defined; /* btf_point_to_defined() */
 	/* chains of first members that look alike, in ascending order; 0 end */
 	uint32_t *next_alike;

@@ -24,8 +24,8 @@
 
 struct distiller {
 	const struct cairn_btf *btf;
-	uint8_t *used;         /* by id of the base */
-	VEC(uint32_t) left;    /* own, or moved: their references are not yet marked */
+	uint8_t *used;      /* by id of the base */
+	VEC(uint32_t) left; /* own, or moved: their references are not yet marked */
 	uint32_t *map;
 	struct cairn_btf *base; /* the new one, opened */
 };

@@ -12,7 +12,7 @@ struct dump {
 	const struct cairn_btf *btf;
 	const uint32_t *ids; /* NULL: all own records */
 	size_t n_ids;
-	int machine;         /* EM_* */
+	int machine; /* EM_* */
 	FILE *out;
 	uint32_t *n_renamed; /* names in C that were no identifiers */
 };

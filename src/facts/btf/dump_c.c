@@ -332,7 +332,8 @@ static void print_head(struct dump_c *d, bool kernel, bool has_tags)
 		      "#else\n#define __btf_type_tag(x)\n#endif\n"
 		      "#if defined(__clang__) && defined(__bpf__)\n"
 		      "#define __btf_attribute(x) __attribute__((x))\n"
-		      "#else\n#define __btf_attribute(x)\n#endif\n", d->out);
+		      "#else\n#define __btf_attribute(x)\n#endif\n",
+		      d->out);
 	if (kernel)
 		fputs("#if defined(__clang__) && defined(__bpf__) && "
 		      "!defined(BPF_NO_PRESERVE_ACCESS_INDEX)\n"

@@ -33,8 +33,8 @@
  * Levels of nameless structs, of parameters that are functions: C promises 63, and 12 in
  * declarators.
  */
-#define C_BODY_DEPTH_MAX 60
-#define C_PROTO_DEPTH_MAX 8
+#define C_BODY_DEPTH_MAX    60
+#define C_PROTO_DEPTH_MAX   8
 /*
  * Members and parameters printed in place by each of several users, so that no input makes text of
  * 2^n lines.
@@ -42,7 +42,7 @@
 #define C_SHARED_WEIGHT_MAX 256
 
 /* The largest alignment that an attribute is used for: a page. */
-#define C_ALIGN_MAX 4096
+#define C_ALIGN_MAX       4096
 /* Gaps longer than this are an array with a name; shorter ones have none. */
 #define C_GAP_ARRAY_BYTES 64
 
@@ -53,17 +53,17 @@ enum c_state { C_NONE, C_OPEN, C_DONE };
 
 /* The facts about a record. */
 struct c_type {
-	const char *name;   /* as printed; NULL: none yet */
+	const char *name; /* as printed; NULL: none yet */
 	/* the record that something nameless is printed in; 0: none; C_MANY: several times */
 	uint32_t user;
 	uint32_t depth, weight; /* of nameless structs and prototypes: levels and lines in place */
 	uint32_t frame[C_N_GOALS]; /* while a goal is open: its site on the stack */
-	const uint32_t *order; /* of a struct's members by offset; NULL: as they are */
-	uint16_t align;     /* of structs and unions as printed, in bytes */
+	const uint32_t *order;     /* of a struct's members by offset; NULL: as they are */
+	uint16_t align;            /* of structs and unions as printed, in bytes */
 	uint8_t state[C_N_GOALS];
 	bool hoisted, cut;
 	bool packed;
-	bool overlay;       /* members overlap: each is printed with a gap of its own in a union */
+	bool overlay; /* members overlap: each is printed with a gap of its own in a union */
 };
 
 struct c_names;
@@ -77,9 +77,9 @@ struct dump_c {
 	struct arena arena;
 	struct c_names *names;
 	struct cairn_err *err;
-	bool was_line;        /* the last output was one line */
-	uint32_t n_renamed;   /* names that were no identifiers */
-	bool nomem;           /* a name or a text could not be made; reported at the end */
+	bool was_line;      /* the last output was one line */
+	uint32_t n_renamed; /* names that were no identifiers */
+	bool nomem;         /* a name or a text could not be made; reported at the end */
 };
 
 /* ---- dump_c.c ---- */
@@ -180,19 +180,19 @@ void c_layout(struct dump_c *d, const struct cairn_btf_type *t);
  */
 struct c_walk {
 	struct cairn_btf_type t;
-	uint64_t at;       /* bits: where the next member would begin */
-	uint32_t align;    /* bytes: of the whole, up to here */
-	uint32_t natural;  /* bytes: without attributes */
+	uint64_t at;      /* bits: where the next member would begin */
+	uint32_t align;   /* bytes: of the whole, up to here */
+	uint32_t natural; /* bytes: without attributes */
 	bool packed;
 };
 struct c_member {
 	struct cairn_btf_member m;
-	const char *why_not;      /* it cannot be expressed; the other fields are then void */
+	const char *why_not; /* it cannot be expressed; the other fields are then void */
 	uint64_t bit_off, bits;
-	uint32_t align;           /* bytes */
-	uint64_t gap_from; /* bits: explicit padding from here to bit_off; == bit_off: none */
-	uint32_t attr_align;      /* bytes: an attribute pads instead; 0: none */
-	bool misplaced;           /* not where a compiler can put it: packed or overlay is needed */
+	uint32_t align;      /* bytes */
+	uint64_t gap_from;   /* bits: explicit padding from here to bit_off; == bit_off: none */
+	uint32_t attr_align; /* bytes: an attribute pads instead; 0: none */
+	bool misplaced;      /* not where a compiler can put it: packed or overlay is needed */
 	bool overlaps;
 };
 struct c_walk c_walk_of(const struct dump_c *d, const struct cairn_btf_type *t);

@@ -65,8 +65,8 @@ static int64_t value_of(const struct cairn_btf_type *t, uint32_t i)
 	int64_t value = cairn_btf_enumerator(t, i).value;
 	unsigned int unused = t->ref == 1 || t->ref == 2 || t->ref == 4 ? 64 - 8 * t->ref : 0;
 
-	return t->kflag ? (int64_t)((uint64_t)value << unused) >> unused :
-			  (int64_t)((uint64_t)value << unused >> unused);
+	return t->kflag ? (int64_t)((uint64_t)value << unused) >> unused
+			: (int64_t)((uint64_t)value << unused >> unused);
 }
 
 static void put_value(FILE *out, const struct cairn_btf_type *t, int64_t value)

@@ -45,8 +45,8 @@ static bool next_link(const struct dump_c *d, struct cairn_btf_type *t, bool ret
 		next = t->words[0];
 	else if (kind == CAIRN_BTF_PTR && d->types[t->id].cut)
 		next = 0;
-	else if (kind == CAIRN_BTF_FUNC_PROTO ? !returns || d->types[t->id].hoisted :
-						kind != CAIRN_BTF_PTR && !c_is_qualifier(kind))
+	else if (kind == CAIRN_BTF_FUNC_PROTO ? !returns || d->types[t->id].hoisted
+					      : kind != CAIRN_BTF_PTR && !c_is_qualifier(kind))
 		return false;
 	*t = c_get(d, next);
 	return true;
@@ -227,8 +227,8 @@ static bool takes_restrict(const struct dump_c *d, const struct cairn_btf_type *
 struct declarator {
 	struct dump_c *d;
 	struct waiting waiting;
-	uint32_t depth;     /* of parameters in parameters */
-	uint32_t last;      /* kind of the link before; VOID: none */
+	uint32_t depth;      /* of parameters in parameters */
+	uint32_t last;       /* kind of the link before; VOID: none */
 	struct c_text *text; /* around the name */
 };
 

@@ -51,9 +51,9 @@ static bool count_word(struct int_words *w, const char *word, size_t len)
 	const struct {
 		const char *word;
 		unsigned int *n;
-	} known[] = {{"char", &w->n_char},     {"short", &w->n_short}, {"int", &w->n_int},
-		     {"long", &w->n_long},     {"__int128", &w->n_int128}, {"_Bool", &w->n_bool},
-		     {"signed", &w->n_sign},   {"unsigned", &w->n_sign}};
+	} known[] = {{"char", &w->n_char},   {"short", &w->n_short},     {"int", &w->n_int},
+		     {"long", &w->n_long},   {"__int128", &w->n_int128}, {"_Bool", &w->n_bool},
+		     {"signed", &w->n_sign}, {"unsigned", &w->n_sign}};
 
 	w->n++;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
@@ -122,8 +122,8 @@ const char *c_builtin_like(const struct dump_c *d, const struct cairn_btf_type *
 		{"signed char", "short", "int", "long long", "__int128"}};
 
 	if (t->kind == CAIRN_BTF_FLOAT)
-		return t->ref == 4			? "float"
-		       : t->ref == 8			? "double"
+		return t->ref == 4                      ? "float"
+		       : t->ref == 8                    ? "double"
 		       : t->ref == long_double_bytes(d) ? "long double"
 							: NULL;
 	uint32_t encoding = CAIRN_BTF_INT_ENCODING(t->words[0]);

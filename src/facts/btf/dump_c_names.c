@@ -75,6 +75,7 @@ void c_names_free(struct c_names *names)
 /* ---- words that C takes ---- */
 
 /* The keywords of C11 with GNU's, and the names that compilers predefine. Sorted. */
+/* clang-format off */
 static const char *const words[] = {
 	"_Accum", "_Alignas", "_Alignof", "_Atomic", "_BitInt", "_Bool", "_Complex", "_Decimal128",
 	"_Decimal32", "_Decimal64", "_Float128", "_Float16", "_Float32", "_Float32x", "_Float64",
@@ -91,16 +92,19 @@ static const char *const words[] = {
 	"short", "signed", "sizeof", "static", "struct", "switch", "typedef", "typeof", "union",
 	"unsigned", "void", "volatile", "while",
 };
+/* clang-format on */
 
 /*
  * New in C23, where programs may have an own thing of that name; these three would mean the same
  * anyway.
  */
 static const char *const c23_meant[] = {"bool", "false", "true"};
+/* clang-format off */
 static const char *const c23_words[] = {
 	"alignas",	 "alignof",	 "constexpr",	  "nullptr",
 	"static_assert", "thread_local", "typeof_unqual",
 };
+/* clang-format on */
 
 static bool is_one_of(const char *name, const char *const *list, size_t n)
 {

@@ -84,8 +84,7 @@ static int check_header(struct cairn_btf *btf, const struct header *h, uint64_t 
 	if (strings_end > size)
 		return damaged(err, btf, 16, "the string section ends after the blob");
 	if (types_end > h->strings_off)
-		return damaged(err, btf, 8,
-			       "the type section does not end before the strings");
+		return damaged(err, btf, 8, "the type section does not end before the strings");
 	if (!h->layout_size) {
 		btf->gap = h->types_off || types_end != h->strings_off || strings_end != size;
 		return 0;
@@ -240,9 +239,9 @@ static int64_t words_of(const struct cairn_btf *btf, const uint32_t *p,
 }
 
 struct walk {
-	uint32_t n;           /* records */
-	uint32_t bad_at;      /* word number of the first that is wrong */
-	int bad;              /* 0, -EBADMSG (cut), -EOPNOTSUPP (size not known) */
+	uint32_t n;      /* records */
+	uint32_t bad_at; /* word number of the first that is wrong */
+	int bad;         /* 0, -EBADMSG (cut), -EOPNOTSUPP (size not known) */
 	bool has_loc, has_param, other_dialect;
 	uint32_t first_site; /* word number in the first LOCSEC that has sites; 0: none */
 };

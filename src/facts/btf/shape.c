@@ -17,11 +17,8 @@ static const struct btf_shape shapes[CAIRN_BTF_N_KINDS] = {
 	[CAIRN_BTF_CONST] = {.known = true, .ref_is_id = true},
 	[CAIRN_BTF_RESTRICT] = {.known = true, .ref_is_id = true},
 	[CAIRN_BTF_FUNC] = {.known = true, .ref_is_id = true},
-	[CAIRN_BTF_FUNC_PROTO] = {.known = true,
-				  .ref_is_id = true,
-				  .n_elem = 2,
-				  .elem_names = W0,
-				  .elem_ids = W1},
+	[CAIRN_BTF_FUNC_PROTO] =
+		{.known = true, .ref_is_id = true, .n_elem = 2, .elem_names = W0, .elem_ids = W1},
 	[CAIRN_BTF_VAR] = {.known = true, .ref_is_id = true, .n_fixed = 1},
 	[CAIRN_BTF_DATASEC] = {.known = true, .n_elem = 3, .elem_ids = W0},
 	[CAIRN_BTF_FLOAT] = {.known = true},
@@ -53,11 +50,13 @@ const struct btf_shape *btf_shape(uint32_t kind, enum cairn_btf_dialect dialect)
 
 const char *btf_kind_name(uint32_t kind)
 {
+	/* clang-format off */
 	static const char *const names[CAIRN_BTF_N_KINDS] = {
 		"VOID",	    "INT",	 "PTR",	      "ARRAY",	    "STRUCT",	 "UNION",
 		"ENUM",	    "FWD",	 "TYPEDEF",   "VOLATILE",   "CONST",	 "RESTRICT",
 		"FUNC",	    "FUNC_PROTO", "VAR",      "DATASEC",    "FLOAT",	 "DECL_TAG",
 		"TYPE_TAG", "ENUM64",	 "LOC_PARAM", "LOC_PROTO", "LOCSEC",
 	};
+	/* clang-format on */
 	return kind < CAIRN_BTF_N_KINDS ? names[kind] : "UNKNOWN";
 }

@@ -24,23 +24,23 @@
 
 #include <cairn/btf.h>
 
-#define BTF_BLOB_MAGIC 0xeb9f
+#define BTF_BLOB_MAGIC   0xeb9f
 #define BTF_BLOB_VERSION 1
-#define BTF_HEADER_OLD 24 /* bytes; without the site of a layout section */
-#define BTF_HEADER_NEW 32
+#define BTF_HEADER_OLD   24 /* bytes; without the site of a layout section */
+#define BTF_HEADER_NEW   32
 
 #define BTF_VLEN_MAX 0xffffff
 #define BTF_KIND_MAX 0x7f
 
 #define BTF_INFO(kind, kflag, vlen) ((uint32_t)(kflag) << 31 | (uint32_t)(kind) << 24 | (vlen))
-#define BTF_KIND_OF(info)  ((info) >> 24 & BTF_KIND_MAX)
-#define BTF_VLEN_OF(info)  ((info) & BTF_VLEN_MAX)
-#define BTF_KFLAG_OF(info) ((info) >> 31)
+#define BTF_KIND_OF(info)           ((info) >> 24 & BTF_KIND_MAX)
+#define BTF_VLEN_OF(info)           ((info)&BTF_VLEN_MAX)
+#define BTF_KFLAG_OF(info)          ((info) >> 31)
 
 enum { BTF_RECORD_NAME, BTF_RECORD_INFO, BTF_RECORD_REF, BTF_RECORD_WORDS }; /* word numbers */
 
 struct btf_shape {
-	uint8_t n_fixed, n_elem;      /* words */
+	uint8_t n_fixed, n_elem; /* words */
 	bool ref_is_id;
 	uint8_t fixed_ids;            /* bit i: word i of the fixed part is an id */
 	uint8_t elem_ids, elem_names; /* the same of an element's words: ids, string offsets */
@@ -80,10 +80,10 @@ const char *btf_kind_name(uint32_t kind);
  *		*id = map[*id];
  */
 struct btf_fields {
-	uint32_t *first;     /* NULL when it was given, or is none */
-	uint32_t *p, *end;   /* next word; end of the record */
+	uint32_t *first;   /* NULL when it was given, or is none */
+	uint32_t *p, *end; /* next word; end of the record */
 	uint8_t elem_mask, n_elem;
-	uint8_t mask, left;  /* of the words left in this element, or in the fixed part */
+	uint8_t mask, left; /* of the words left in this element, or in the fixed part */
 };
 
 static inline struct btf_fields btf_fields_of(const struct btf_shape *shape, uint32_t *record,

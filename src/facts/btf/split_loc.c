@@ -27,7 +27,7 @@ enum { FROM_LOC = 1, IN_MAIN = 2 }; /* marks */
 
 struct splitter {
 	const struct cairn_btf *btf;
-	uint8_t *marks; /* by own id, from 0 */
+	uint8_t *marks;     /* by own id, from 0 */
 	VEC(uint32_t) left; /* marked, but their references are not */
 	uint32_t *map;
 	struct cairn_btf *main; /* the new one, opened */

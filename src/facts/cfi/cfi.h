@@ -32,13 +32,13 @@ enum cfi_reg_kind {
 	CFI_REG_UNSPECIFIED, /* no rule: callee-saved registers keep their value, by the ABI */
 	CFI_REG_UNDEFINED,
 	CFI_REG_SAME,
-	CFI_REG_AT_CFA,      /* saved in memory at CFA + off */
-	CFI_REG_IS_CFA,      /* value is CFA + off */
-	CFI_REG_REGISTER,    /* in register number off */
-	CFI_REG_AT_REG,      /* saved in memory at register base + off */
-	CFI_REG_IS_REG,      /* value is register base + off */
-	CFI_REG_EXPR,        /* saved at the address that another expression gives */
-	CFI_REG_VAL_EXPR,    /* is the value that another expression gives */
+	CFI_REG_AT_CFA,   /* saved in memory at CFA + off */
+	CFI_REG_IS_CFA,   /* value is CFA + off */
+	CFI_REG_REGISTER, /* in register number off */
+	CFI_REG_AT_REG,   /* saved in memory at register base + off */
+	CFI_REG_IS_REG,   /* value is register base + off */
+	CFI_REG_EXPR,     /* saved at the address that another expression gives */
+	CFI_REG_VAL_EXPR, /* is the value that another expression gives */
 };
 
 struct cfi_reg {

@@ -191,8 +191,8 @@ static int follow_fde(struct check *c, const struct fde_item *item)
 	c->told_at.n = 0;
 	c->told_regs = 0;
 	memset(c->overwritten_by, 0, sizeof(c->overwritten_by));
-	return sim_run(&c->follow, item->lo, item->hi, c->code,
-			   &(struct sim_entry){.at = item->lo}, &ops, c);
+	return sim_run(&c->follow, item->lo, item->hi, c->code, &(struct sim_entry){.at = item->lo},
+		       &ops, c);
 }
 
 static bool has_frame_pointer(const struct cairn_unwind_rule *rule)

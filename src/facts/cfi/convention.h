@@ -14,7 +14,7 @@ struct convention {
 	uint8_t sp, fp, ra;
 	/* the call pushed the return address: it is at CFA - 8; else it is in its register */
 	bool ra_at_cfa;
-	uint32_t kept;	/* bit per register that a callee has to keep */
+	uint32_t kept; /* bit per register that a callee has to keep */
 };
 
 /* x86-64 psABI, figure 3.4: rbx, rbp, r12 to r15. AAPCS64, 6.1.1: x19 to x29. */

@@ -275,11 +275,10 @@ static int replace(struct disproof *p, struct rule_runs *runs, struct rule_set *
 int disprove_rows(struct disprove *d, const struct disprove_fde *fde, struct rule_runs *runs,
 		  struct rule_set *rules, uint64_t *ret_bytes, struct disprove_tails *ret_tails)
 {
-	static const struct sim_ops ops = {
-		.arrive = arrive, .leave = leave, .goes_on_blind = true};
+	static const struct sim_ops ops = {.arrive = arrive, .leave = leave, .goes_on_blind = true};
 	struct disproof p = {.d = d, .fde = fde, .runs = runs, .rules = rules, .tails = ret_tails};
 	struct sim_entry entry = {.at = fde->tail ? fde->tail->to : fde->lo,
-				     .overwritten = fde->tail ? fde->tail->regs : 0};
+				  .overwritten = fde->tail ? fde->tail->regs : 0};
 	size_t n = fde->hi - fde->lo;
 	if (fde->first == runs->v.n || n > MAX_BYTES ||
 	    !is_at_entry(rule_of_run(rules, &runs->v.p[fde->first])))

@@ -17,8 +17,8 @@
  */
 struct eh_memory {
 	const uint8_t *hdr;
-	const uint8_t *lo, *hi;	/* the segment: the memory that may be read */
-	uint16_t machine;	/* EM_* */
+	const uint8_t *lo, *hi; /* the segment: the memory that may be read */
+	uint16_t machine;       /* EM_* */
 };
 
 /*

@@ -9,7 +9,7 @@
 
 struct frame_section {
 	const struct elf_section *elf;
-	bool is_eh; /* .eh_frame; else .debug_frame */
+	bool is_eh;       /* .eh_frame; else .debug_frame */
 	uint16_t machine; /* EM_* of the file */
 	/*
 	 * addresses may count from text: in the symbol files of JITs, which have one section of
@@ -21,18 +21,18 @@ struct frame_section {
 
 /* The common part of one entry. */
 struct frame_entry {
-	uint64_t off;        /* of its length field in the section */
-	uint64_t next;       /* of the following entry */
-	struct cursor body;  /* after the CIE id or CIE pointer */
-	bool is_terminator;  /* length 0: nothing else is set */
+	uint64_t off;       /* of its length field in the section */
+	uint64_t next;      /* of the following entry */
+	struct cursor body; /* after the CIE id or CIE pointer */
+	bool is_terminator; /* length 0: nothing else is set */
 	bool is_cie;
-	uint64_t cie_off;    /* of an FDE's CIE */
+	uint64_t cie_off; /* of an FDE's CIE */
 };
 
 struct frame_cie {
 	uint64_t code_align;
 	int64_t data_align;
-	uint8_t ra_column; /* of the return address; nearly always the ABI's */
+	uint8_t ra_column;        /* of the return address; nearly always the ABI's */
 	uint8_t pointer_encoding; /* DW_EH_PE_*, for the addresses in its FDEs */
 	bool has_augmentation_data;
 	bool is_signal_frame;

@@ -39,10 +39,10 @@ struct machine {
 	const struct frame_cie *cie;
 	struct cursor c;
 	const struct program_rules *initial; /* NULL while the CIE's own instructions run */
-	uint64_t lo, end;		     /* of the current row; of the FDE */
+	uint64_t lo, end;                    /* of the current row; of the FDE */
 	int (*row)(void *ctx, uint64_t lo, uint64_t hi, const struct program_rules *rules);
 	void *ctx;
-	int stop;			     /* the result of row() */
+	int stop; /* the result of row() */
 	size_t n_remembered;
 	struct program_rules now;
 	struct program_rules remembered[MAX_REMEMBERED];
@@ -412,9 +412,9 @@ static int (*const ops[0x40])(struct machine *m) = {
 	[0x14] = op_val_offset,
 	[0x15] = op_val_offset_sf,
 	[0x16] = op_val_expression,
-	[0x1d] = op_advance8,		      /* MIPS, used by 64-bit linkers */
-	[0x2d] = op_negate_ra_state,	      /* AArch64 */
-	[0x2e] = op_args_size,		      /* GNU */
+	[0x1d] = op_advance8,                 /* MIPS, used by 64-bit linkers */
+	[0x2d] = op_negate_ra_state,          /* AArch64 */
+	[0x2e] = op_args_size,                /* GNU */
 	[0x2f] = op_negative_offset_extended, /* GNU */
 };
 

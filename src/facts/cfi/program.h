@@ -13,8 +13,8 @@ struct program_rules {
 	int64_t cfa_off;
 	const uint8_t *cfa_expr; /* for CFI_CFA_EXPR: cfa_expr_len bytes, in place */
 	uint32_t cfa_expr_len;
-	bool ra_signed;	/* AArch64: the return address in its register is signed */
-	uint32_t set;	/* bit n: regs[n] is not CFI_REG_UNSPECIFIED */
+	bool ra_signed; /* AArch64: the return address in its register is signed */
+	uint32_t set;   /* bit n: regs[n] is not CFI_REG_UNSPECIFIED */
 	struct cfi_reg regs[CFI_N_REGS];
 };
 

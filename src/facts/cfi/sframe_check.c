@@ -22,7 +22,7 @@ struct sframe_checking {
 	struct cairn_unwind_checked *told;
 	struct cairn_sframe_function function;
 	uint32_t row; /* of the table: the first one that begins after the compared part */
-	bool is_told;		/* of this function */
+	bool is_told; /* of this function */
 	struct rule_words rule; /* of SFrame, from here on */
 };
 

@@ -281,8 +281,7 @@ static int check_function(struct cairn_sframe *s, uint32_t number, uint64_t *n_r
 	if (r.info & SFRAME_INFO_BLOCKS && !r.block_size)
 		return bad(&c, "a function of blocks without a size");
 	if (s->info.flags & SFRAME_SORTED && number && r.at < *last)
-		return bad(&c,
-			   "a function before its predecessor, in a table that is sorted");
+		return bad(&c, "a function before its predecessor, in a table that is sorted");
 	*last = r.at;
 	*n_rows += r.n_rows;
 	return check_rows(s, &r, number, err);

@@ -91,7 +91,7 @@ static bool takes_from_frame(const struct sim_state *s, const struct insn_stack 
 static uint16_t changed(uint16_t value)
 {
 	uint16_t ret = value & FOLLOW_NEW;
-	if (value & (uint16_t)~(FOLLOW_NEW | FOLLOW_CHANGED))
+	if (value & (uint16_t) ~(FOLLOW_NEW | FOLLOW_CHANGED))
 		ret |= FOLLOW_CHANGED;
 	if (value & FOLLOW_CHANGED)
 		ret |= FOLLOW_LOADED;
@@ -139,7 +139,7 @@ static bool add_ways(struct sim_state *s, const struct sim_state *way)
 
 /* The state to go on with; NULL: nothing new, or no memory when *@ret_rc is set. */
 static struct sim_reached *reach(struct simulation *f, uint64_t off, const struct sim_point *p,
-				    int *ret_rc)
+				 int *ret_rc)
 {
 	uint32_t number = f->seen.p[off];
 	if (number) {
@@ -219,9 +219,9 @@ static int begin(struct run *r, const struct sim_entry *entry)
 	size_t n = r->hi - r->lo;
 	/* A part of a function that only landing pads reach may begin with padding. */
 	struct sim_point p = {.at = entry->at,
-				 .from = entry->at,
-				 .is_behind_call = true,
-				 .state = {.knows_sp = true, .sp = 8}};
+			      .from = entry->at,
+			      .is_behind_call = true,
+			      .state = {.knows_sp = true, .sp = 8}};
 	for (unsigned int reg = 0; reg < N_REGS; reg++)
 		p.state.regs[reg] = r->kept & (uint16_t)~entry->overwritten & 1u << reg
 					    ? (uint16_t)(1u << reg)
@@ -235,7 +235,7 @@ static int begin(struct run *r, const struct sim_entry *entry)
 }
 
 int sim_run(struct simulation *f, uint64_t lo, uint64_t hi, const uint8_t *code,
-		const struct sim_entry *entry, const struct sim_ops *ops, void *ctx)
+	    const struct sim_entry *entry, const struct sim_ops *ops, void *ctx)
 {
 	struct run r = {f, lo, hi, code, ops, ctx, (uint16_t)convention_of(EM_X86_64)->kept};
 	if (hi - lo > FOLLOW_MAX_BYTES)

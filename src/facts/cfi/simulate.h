@@ -22,7 +22,7 @@
  * numbers of other registers.
  */
 enum {
-	FOLLOW_NEW = 1,	    /* an instruction computed it: it is not the caller's */
+	FOLLOW_NEW = 1, /* an instruction computed it: it is not the caller's */
 	/* a sum, xor and the like of a value that may be the caller's */
 	FOLLOW_CHANGED = 2,
 	/* from memory, a vector register or a callee: it may have been saved there */
@@ -73,7 +73,8 @@ struct simulation {
 	VEC(struct sim_reached {
 		struct sim_state state;
 		uint8_t n_ways;
-	}) reached;
+	})
+	reached;
 	uint64_t n_ends; /* where it ended by itself: no instruction, or not blind */
 };
 
@@ -96,7 +97,7 @@ struct sim_entry {
  */
 enum { FOLLOW_MAX_BYTES = 1 << 22 }; /* the largest function seen has 200,000 */
 int sim_run(struct simulation *f, uint64_t lo, uint64_t hi, const uint8_t *code,
-		const struct sim_entry *entry, const struct sim_ops *ops, void *ctx);
+	    const struct sim_entry *entry, const struct sim_ops *ops, void *ctx);
 void sim_fini(struct simulation *f);
 
 /* Whether the instruction at @off in the function has been followed already. */
@@ -111,7 +112,7 @@ int sim_compare(const struct cairn_unwind_rule *rule, const struct sim_state *s)
 /* The bits of a register that show that it does not have the caller's value. */
 static inline uint16_t sim_overwritten(const struct sim_state *s, unsigned int reg)
 {
-	return s->regs[reg] & (uint16_t)~(1u << reg | FOLLOW_LOADED | FOLLOW_LEFT);
+	return s->regs[reg] & (uint16_t) ~(1u << reg | FOLLOW_LOADED | FOLLOW_LEFT);
 }
 
 #endif

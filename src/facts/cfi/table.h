@@ -42,14 +42,14 @@ int unwind_table_build(const struct cfi *cfi, enum unwind_belief belief, unsigne
  */
 struct unwind_table {
 	const struct cairn_unwind_page *pages;
-	const struct cairn_unwind_row *rows; /* NULL: no table, or its rows are wide */
+	const struct cairn_unwind_row *rows;      /* NULL: no table, or its rows are wide */
 	const struct cairn_unwind_wide_row *wide; /* NULL: they are not */
 	const uint32_t *rules;
 	uint64_t base;
 	uint32_t n_pages, n_rows;
 	uint16_t machine;
 	const uint16_t *blocks; /* unwind_table_index(); NULL: none */
-	uint32_t n_unread; /* words of rules, none of which was checked; 0: all were */
+	uint32_t n_unread;      /* words of rules, none of which was checked; 0: all were */
 };
 
 /* Whether there is a table. */

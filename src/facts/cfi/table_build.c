@@ -37,8 +37,8 @@
 #include "cfi/rule.h"
 
 enum {
-	BATCH = 512,		    /* segments: a millisecond of work or less */
-	MAX_PLT_ENTRIES = 1 << 20, /* a table of 16 MB; the largest seen has 5,000 entries */
+	BATCH = 512,                  /* segments: a millisecond of work or less */
+	MAX_PLT_ENTRIES = 1 << 20,    /* a table of 16 MB; the largest seen has 5,000 entries */
 	MAX_NARROW_RULE = UINT16_MAX, /* by its number; more takes wide rows */
 	RBP = 6,
 	PAGE_MASK = (1 << CAIRN_UNWIND_PAGE_SHIFT) - 1,
@@ -131,7 +131,7 @@ struct fde_run {
 	const struct segment *segment;
 	uint16_t machine;
 	bool is_signal_frame;
-	uint32_t set; /* registers that a row has a rule for */
+	uint32_t set;      /* registers that a row has a rule for */
 	bool is_realigned; /* a row has rbp in memory at rbp */
 };
 
@@ -231,7 +231,7 @@ static int disprove(const struct build *b, const struct fde_run *f, const uint8_
 {
 	struct batch *batch = f->batch;
 	const struct disprove_fde fde = {f->segment->lo,  f->segment->hi, code, f->set,
-					 f->is_realigned, first,	  NULL};
+					 f->is_realigned, first,          NULL};
 	uint64_t gone = 0;
 	if (b->belief != UNWIND_PROVED || b->cfi->machine != EM_X86_64 || f->is_signal_frame)
 		return 0;
@@ -500,10 +500,10 @@ static void write_row(const struct build *b, void *rows, uint32_t i)
 	const struct rule_run *r = &b->runs.v.p[i];
 	if (is_wide(b))
 		((struct cairn_unwind_wide_row *)rows)[i] =
-		    (struct cairn_unwind_wide_row){.off = (uint16_t)r->lo, .rule = r->rule};
+			(struct cairn_unwind_wide_row){.off = (uint16_t)r->lo, .rule = r->rule};
 	else
-		((struct cairn_unwind_row *)rows)[i] =
-		    (struct cairn_unwind_row){.off = (uint16_t)r->lo, .rule = (uint16_t)r->rule};
+		((struct cairn_unwind_row *)rows)[i] = (struct cairn_unwind_row){
+			.off = (uint16_t)r->lo, .rule = (uint16_t)r->rule};
 }
 
 static void write_rows(const struct build *b, struct cairn_unwind_page *pages, void *rows)

@@ -31,10 +31,10 @@ struct dw_unit;
 
 enum dw_then {
 	DW_THEN_END,
-	DW_THEN_MORE,     /* nothing: a run longer than @fixed can say */
+	DW_THEN_MORE, /* nothing: a run longer than @fixed can say */
 	DW_THEN_LEB,
-	DW_THEN_STR,      /* NUL-terminated */
-	DW_THEN_BLOCK,    /* ULEB length */
+	DW_THEN_STR,   /* NUL-terminated */
+	DW_THEN_BLOCK, /* ULEB length */
 	DW_THEN_BLOCK1,
 	DW_THEN_BLOCK2,
 	DW_THEN_BLOCK4,
@@ -92,13 +92,13 @@ struct dw_near {
 extern const uint8_t dw_slots[0x5a], dw_gnu_slots[2];
 
 struct dw_abbrev {
-	const uint8_t *specs; /* attribute, form pairs in .debug_abbrev, up to 0, 0 */
-	const struct dw_step *more; /* after @first, unless that is the END */
+	const uint8_t *specs;              /* attribute, form pairs in .debug_abbrev, up to 0, 0 */
+	const struct dw_step *more;        /* after @first, unless that is the END */
 	const struct dw_func_abbrev *func; /* of a subprogram, an inlined subroutine */
 	/* dw_attr_bit() of each attribute: most questions are for one that is not there */
 	uint32_t has;
 	uint16_t tag;
-	uint16_t sibling;     /* offset of DW_AT_sibling (ref4) in first run, or DW_NO_FAST */
+	uint16_t sibling; /* offset of DW_AT_sibling (ref4) in first run, or DW_NO_FAST */
 	struct dw_step first;
 	uint8_t has_children;
 	struct dw_near near[DW_N_SLOTS];
@@ -110,7 +110,7 @@ struct dw_abbrev {
  */
 struct dw_func_abbrev {
 	uint16_t name, linkage_name, origin;
-	uint8_t flags;       /* enum dw_func_flags as far as the abbreviation gives them */
+	uint8_t flags; /* enum dw_func_flags as far as the abbreviation gives them */
 	bool has_name, has_linkage_name, has_origin;
 	bool name_is_strp, linkage_name_is_strp;
 	bool flags_need_values; /* DW_AT_declaration in a form that could say no */

@@ -19,7 +19,7 @@
 struct dw_known {
 	/* that it was met in: file and sizes must be equal; NULL: free */
 	const struct dw_abbrevs *table;
-	const uint8_t *bytes;           /* after the code */
+	const uint8_t *bytes; /* after the code */
 	size_t n;
 	const struct dw_abbrev *abbrev;
 };

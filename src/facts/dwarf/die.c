@@ -22,7 +22,7 @@ int dw_die_at(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cai
 	if (!u || u->sec->p + at < u->dies)
 		return err_set(err, -EBADMSG, "%s: %s0x%" PRIx64 " is not the offset of a DIE",
 			       dw->file[0].path,
-			       off & DW_OFF_ALT	    ? "alternate .debug_info+"
+			       off & DW_OFF_ALT     ? "alternate .debug_info+"
 			       : off & DW_OFF_TYPES ? ".debug_types+"
 						    : ".debug_info+",
 			       at);
@@ -377,7 +377,7 @@ static inline __attribute__((always_inline)) const uint8_t *step_usual(const str
 
 /* Steps over the children that start at @p. Returns the byte after their null, or NULL. */
 static const uint8_t *skip_children(const struct dw_unit *u, const uint8_t *p,
-				      struct cairn_err *err)
+				    struct cairn_err *err)
 {
 	for (uint64_t depth = 1; depth && p < u->end;) {
 		struct dw_die die;

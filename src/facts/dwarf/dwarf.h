@@ -61,14 +61,14 @@ struct dw_die {
 enum dw_class {
 	DW_CLASS_NONE,
 	DW_CLASS_ADDRESS,
-	DW_CLASS_UDATA,      /* u: constant of a form without sign (data1 ... data8, udata) */
-	DW_CLASS_SDATA,      /* s: sdata, implicit_const */
-	DW_CLASS_BLOCK,      /* block: also data16 */
-	DW_CLASS_EXPRLOC,    /* block */
-	DW_CLASS_FLAG,       /* u */
-	DW_CLASS_STRING,     /* str */
-	DW_CLASS_REF,        /* ref: also across units and to the alternate file */
-	DW_CLASS_SIGNATURE,  /* u: 8-byte type signature */
+	DW_CLASS_UDATA,     /* u: constant of a form without sign (data1 ... data8, udata) */
+	DW_CLASS_SDATA,     /* s: sdata, implicit_const */
+	DW_CLASS_BLOCK,     /* block: also data16 */
+	DW_CLASS_EXPRLOC,   /* block */
+	DW_CLASS_FLAG,      /* u */
+	DW_CLASS_STRING,    /* str */
+	DW_CLASS_REF,       /* ref: also across units and to the alternate file */
+	DW_CLASS_SIGNATURE, /* u: 8-byte type signature */
 	/* u: offset or index into a list section (the form decides: see dwarf ranges, lists) */
 	DW_CLASS_SECOFF,
 };
@@ -151,7 +151,7 @@ const char *dw_unit_comp_dir(const struct dw_unit *u);
 uint16_t dw_unit_language(const struct dw_unit *u);
 /* C of any year; not languages built on it. */
 bool dw_unit_is_c(const struct dw_unit *u);
-bool dw_unit_is_cxx(const struct dw_unit *u);	/* C++ of any year */
+bool dw_unit_is_cxx(const struct dw_unit *u);   /* C++ of any year */
 bool dw_unit_is_gcc(const struct dw_unit *u);   /* by producer: "GNU " */
 bool dw_unit_is_clang(const struct dw_unit *u); /* by producer: contains "clang" */
 /* by producer: GCC's back end at link time, "GNU GIMPLE" */
@@ -223,7 +223,7 @@ struct dw_locals {
 	const uint8_t *at;
 };
 enum dw_local {
-	DW_LOCAL_NONE, /* nothing more before @to, or the unit ends, or is damaged */
+	DW_LOCAL_NONE,  /* nothing more before @to, or the unit ends, or is damaged */
 	DW_LOCAL_SCOPE, /* DW_TAG_lexical_block, DW_TAG_inlined_subroutine, with children */
 	DW_LOCAL_END,
 	/* DW_TAG_variable, DW_TAG_formal_parameter, with DW_AT_location or DW_AT_const_value */
@@ -262,12 +262,12 @@ int dw_attr_deep(const struct dw_die *die, uint16_t at, struct dw_value *ret,
  * Short forms that give a default when the attribute is absent, of another class or damaged. For
  * facts with a safe default (names, line numbers), not for locations.
  */
-const char *dw_str(const struct dw_die *die, uint16_t at);        /* NULL */
-const char *dw_str_deep(const struct dw_die *die, uint16_t at);   /* NULL */
+const char *dw_str(const struct dw_die *die, uint16_t at);      /* NULL */
+const char *dw_str_deep(const struct dw_die *die, uint16_t at); /* NULL */
 uint64_t dw_udata(const struct dw_die *die, uint16_t at, uint64_t otherwise);
 bool dw_flag(const struct dw_die *die, uint16_t at);
-dw_off dw_ref(const struct dw_die *die, uint16_t at);             /* 0 */
-dw_off dw_ref_deep(const struct dw_die *die, uint16_t at);        /* 0 */
+dw_off dw_ref(const struct dw_die *die, uint16_t at);      /* 0 */
+dw_off dw_ref_deep(const struct dw_die *die, uint16_t at); /* 0 */
 
 /*
  * The size in bytes of the type that a DIE has, typedefs and qualifiers aside; 0 if it is not
@@ -323,7 +323,7 @@ struct dw_loc_entry {
 	 */
 	uint64_t view_lo, view_hi;
 	bool has_views;
-	bool everywhere;    /* a single expression or DW_LLE_default_location: no bounds */
+	bool everywhere; /* a single expression or DW_LLE_default_location: no bounds */
 	const uint8_t *expr;
 	uint64_t expr_len;
 };

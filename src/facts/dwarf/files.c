@@ -19,6 +19,7 @@
 #include "base/pool.h"
 #include "dwarf/impl.h"
 
+/* clang-format off */
 static const char *const section_names[DW_N_SECS] = {
 	[DW_SEC_INFO] = ".debug_info",	       [DW_SEC_TYPES] = ".debug_types",
 	[DW_SEC_ABBREV] = ".debug_abbrev",     [DW_SEC_STR] = ".debug_str",
@@ -27,6 +28,7 @@ static const char *const section_names[DW_N_SECS] = {
 	[DW_SEC_RNGLISTS] = ".debug_rnglists", [DW_SEC_LOC] = ".debug_loc",
 	[DW_SEC_LOCLISTS] = ".debug_loclists", [DW_SEC_LINE] = ".debug_line",
 };
+/* clang-format on */
 
 static const char *const split_names[DW_N_SECS] = {
 	[DW_SEC_INFO] = ".debug_info.dwo",

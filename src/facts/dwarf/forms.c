@@ -19,7 +19,7 @@
 #include "dwarf/forms.h"
 
 #define FIXED(n) ((struct dw_form_size){(n), DW_THEN_END})
-#define THEN(t)	 ((struct dw_form_size){0, DW_THEN_##t})
+#define THEN(t)  ((struct dw_form_size){0, DW_THEN_##t})
 
 struct dw_form_size dw_form_size(uint16_t form, uint8_t addr_size, uint8_t offset_size,
 				 uint8_t ref_addr_size)

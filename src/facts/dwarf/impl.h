@@ -72,16 +72,16 @@ struct dw_file {
 	const char *path;
 	/* where its _alt and _sup forms point; NULL when there is none */
 	const struct dw_file *alt;
-	dw_off tag;                /* DW_OFF_ALT, the number of a .dwo file or 0: marks its DIEs */
+	dw_off tag; /* DW_OFF_ALT, the number of a .dwo file or 0: marks its DIEs */
 	bool relocatable;
-	bool is_split;             /* a .dwo file, or a package of them */
+	bool is_split; /* a .dwo file, or a package of them */
 	struct dw_section sec[DW_N_SECS];
-	uint8_t *joined[2];        /* bytes of .debug_info, .debug_types, when they are our own */
+	uint8_t *joined[2]; /* bytes of .debug_info, .debug_types, when they are our own */
 };
 
-struct dw_files; /* file table of a line program, line_files.c */
-struct dw_rows;  /* its rows, line.c */
-struct dw_positions; /* its lines and columns by address, positions.c */
+struct dw_files;      /* file table of a line program, line_files.c */
+struct dw_rows;       /* its rows, line.c */
+struct dw_positions;  /* its lines and columns by address, positions.c */
 struct dw_scope_list; /* its scopes, scopes.c */
 
 struct dw_unit {
@@ -89,9 +89,9 @@ struct dw_unit {
 	const struct dw_file *file;
 	const struct dw_section *sec; /* .debug_info or .debug_types of @file */
 	const struct dw_abbrevs *abbrevs;
-	const uint8_t *dies, *end;    /* first DIE, first byte after the unit */
-	dw_off tag;                   /* DW_OFF_ALT, DW_OFF_TYPES, 0: or it to offsets in @sec */
-	uint64_t off;                 /* of the header, in @sec */
+	const uint8_t *dies, *end; /* first DIE, first byte after the unit */
+	dw_off tag;                /* DW_OFF_ALT, DW_OFF_TYPES, 0: or it to offsets in @sec */
+	uint64_t off;              /* of the header, in @sec */
 	uint64_t abbrev_off;
 	uint64_t signature, type_off; /* of a type unit; type_off from the header */
 	uint32_t index;
@@ -110,8 +110,8 @@ struct dw_unit {
 	/* Split DWARF, split.c. */
 	bool has_dwo_id;
 	uint64_t dwo_id;
-	const char *dwo_name; /* of a skeleton: the file with the rest; NULL for others */
-	uint64_t gnu_ranges_base;         /* of a skeleton: for the DW_AT_ranges of the rest */
+	const char *dwo_name;     /* of a skeleton: the file with the rest; NULL for others */
+	uint64_t gnu_ranges_base; /* of a skeleton: for the DW_AT_ranges of the rest */
 	uint64_t ranges_at, locations_at; /* added to offsets of lists in attributes */
 	const struct dw_file *line_file;  /* the file whose .debug_line @stmt_list is in */
 	/* the file whose .debug_rnglists has its ranges; NULL: its own */

@@ -28,9 +28,9 @@ struct dw_index_build {
 	const struct dwarf *dw;
 	struct dw_scanner *scanners; /* n_workers */
 	unsigned int n_workers;
-	pthread_mutex_t lock;	     /* for the fields below */
-	struct waiting *waiting;     /* by unit */
-	size_t next;		     /* the unit whose turn it is */
+	pthread_mutex_t lock;    /* for the fields below */
+	struct waiting *waiting; /* by unit */
+	size_t next;             /* the unit whose turn it is */
 	VEC(struct dw_func) out;
 };
 

@@ -12,13 +12,13 @@
 #include "dwarf/dwarf.h"
 
 enum dw_func_flags {
-	DW_FUNC_INLINED = 1 << 0,      /* DW_TAG_inlined_subroutine, else DW_TAG_subprogram */
-	DW_FUNC_HAS_CODE = 1 << 1,     /* has DW_AT_low_pc or DW_AT_ranges or DW_AT_entry_pc */
-	DW_FUNC_DECLARATION = 1 << 2,  /* DW_AT_declaration */
-	DW_FUNC_ABSTRACT = 1 << 3,     /* DW_AT_inline is there: an abstract instance */
+	DW_FUNC_INLINED = 1 << 0,     /* DW_TAG_inlined_subroutine, else DW_TAG_subprogram */
+	DW_FUNC_HAS_CODE = 1 << 1,    /* has DW_AT_low_pc or DW_AT_ranges or DW_AT_entry_pc */
+	DW_FUNC_DECLARATION = 1 << 2, /* DW_AT_declaration */
+	DW_FUNC_ABSTRACT = 1 << 3,    /* DW_AT_inline is there: an abstract instance */
 	/* origin is DW_AT_specification, else DW_AT_abstract_origin */
 	DW_FUNC_SPECIFICATION = 1 << 4,
-	DW_FUNC_ENTRY_VIEW = 1 << 5    /* has DW_AT_GNU_entry_view */
+	DW_FUNC_ENTRY_VIEW = 1 << 5 /* has DW_AT_GNU_entry_view */
 };
 
 #define DW_FUNC_NONE UINT32_MAX

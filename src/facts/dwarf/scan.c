@@ -142,7 +142,7 @@ static int read_name(const struct dw_func_abbrev *fa, const struct dw_die *die, 
 /* ---- functions ---- */
 
 static int read_origin_slow(const struct dw_die *die, bool specification, dw_off *ret,
-			      struct cairn_err *err)
+			    struct cairn_err *err)
 {
 	struct dw_value v;
 	int rc = dw_attr(die, specification ? DW_AT_specification : DW_AT_abstract_origin, &v, err);

@@ -35,7 +35,7 @@ struct dw_name_offsets {
 
 struct dw_name_filter {
 	const char *name;
-	size_t n; /* its length */
+	size_t n;                     /* its length */
 	struct dw_name_offsets in[2]; /* per file of the dwarf */
 };
 
@@ -53,7 +53,7 @@ struct dw_scanner {
 	/* result: for the last unit scanned; parents are indices in here */
 	VEC(struct dw_func) funcs;
 	bool any_matched;
-	uint64_t n_dies;                     /* sum over all units */
+	uint64_t n_dies; /* sum over all units */
 	VEC(struct dw_open_func) open;
 	/* for units of each: the tags that can hold code differ */
 	struct dw_walker in_c, elsewhere;

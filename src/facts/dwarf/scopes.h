@@ -9,11 +9,11 @@
 enum { DW_SCOPES_MAX = 64 };
 
 struct dw_scope {
-	dw_off lo, hi;        /* of the DIE, and of the first one after its children */
+	dw_off lo, hi; /* of the DIE, and of the first one after its children */
 	/* where a class that is defined out of its scope is declared; 0 none */
 	dw_off specification;
-	const char *name;     /* NULL: none, or that of a function, which is seldom needed */
-	uint32_t outer;       /* index in the unit's list */
+	const char *name; /* NULL: none, or that of a function, which is seldom needed */
+	uint32_t outer;   /* index in the unit's list */
 	uint16_t tag;
 };
 

@@ -206,7 +206,7 @@ static int scan_unit(struct scan *s, struct cairn_err *err)
 struct job {
 	const struct dwarf *dw;
 	const bool *in_units;
-	struct scan *scans;		/* by worker */
+	struct scan *scans; /* by worker */
 	struct dw_type_locals *by_unit;
 };
 

@@ -225,8 +225,8 @@ int dwarf_type_definition(struct dw_types *r, enum cairn_type_kind kind, const c
 
 typedef int visit_type(void *ctx, dw_off off, struct cairn_err *err);
 
-static int visit_all(const struct dw_type_index *index, enum dw_type_names names,
-		     visit_type *visit, void *ctx, struct cairn_err *err)
+static int visit_all(const struct dw_type_index *index, enum dw_type_names names, visit_type *visit,
+		     void *ctx, struct cairn_err *err)
 {
 	size_t n;
 	int rc = 0;

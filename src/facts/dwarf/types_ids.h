@@ -27,10 +27,10 @@ struct dw_extent {
 struct dw_types {
 	const struct dwarf *dw;
 	struct cairn_types *graph;
-	uint8_t pointer_size; /* 0: the size of the unit's addresses */
-	struct map ids;	   /* DIE offset to id */
-	struct map unread; /* id to DIE offset; once a definition was read, to its */
-	struct map fates;  /* id of a class to its special members (types_passing.c) */
+	uint8_t pointer_size;        /* 0: the size of the unit's addresses */
+	struct map ids;              /* DIE offset to id */
+	struct map unread;           /* id to DIE offset; once a definition was read, to its */
+	struct map fates;            /* id of a class to its special members (types_passing.c) */
 	struct dw_type_index *index; /* made when it is needed first */
 	bool indexes_typedefs;       /* that one lists them, too */
 	VEC(struct {

@@ -132,7 +132,7 @@ static uint64_t type_bits(const struct dw_die *die)
 {
 	struct dw_die type;
 	return dw_find_after(die, DW_AT_byte_size, &type) ? dw_udata(&type, DW_AT_byte_size, 0) * 8
-							: 0;
+							  : 0;
 }
 
 static uint64_t storage_bits(const struct dw_die *die)

@@ -117,7 +117,7 @@ static void learn_forms(struct dw_walker *w, const struct dw_abbrevs *t)
 	forms->ref_addr_size = t->ref_addr_size;
 	for (unsigned int form = 0; form < 256; form++) {
 		forms->of[form].size = dw_form_size((uint16_t)form, t->addr_size, t->offset_size,
-						   t->ref_addr_size);
+						    t->ref_addr_size);
 		forms->of[form].how = (uint8_t)how_of(t, (uint16_t)form);
 	}
 }
@@ -290,8 +290,8 @@ skip_die_slow(struct dw_walker *w, const struct dw_abbrev *a, const uint8_t *p)
 }
 
 /* Steps over the attributes at @p; notes where each run starts. NULL on failure. */
-static __attribute__((noinline)) const uint8_t *
-skip_die(struct dw_walker *w, const struct dw_shape *s, const uint8_t *p)
+static __attribute__((noinline)) const uint8_t *skip_die(struct dw_walker *w,
+							 const struct dw_shape *s, const uint8_t *p)
 {
 	const struct dw_abbrev *a = w->table->p[s - w->shapes];
 	const uint8_t *end = w->unit->end, *at = p;
@@ -314,7 +314,7 @@ skip_die(struct dw_walker *w, const struct dw_shape *s, const uint8_t *p)
 
 /* The shape of the DIE at *@p, which moves past the code; NULL for a null entry or a failure. */
 static __attribute__((noinline, cold)) const struct dw_shape *take_code_slow(struct dw_walker *w,
-									       const uint8_t **p)
+									     const uint8_t **p)
 {
 	struct dw_die die;
 	int rc = dw_die_parse(w->unit, *p, &die, w->err);
@@ -359,8 +359,7 @@ static inline const uint8_t *sibling(const struct dw_walker *w, const struct dw_
 }
 
 /* The address after the children that start at @p; NULL on failure. */
-static __attribute__((noinline)) const uint8_t *skip_children(struct dw_walker *w,
-								const uint8_t *p)
+static __attribute__((noinline)) const uint8_t *skip_children(struct dw_walker *w, const uint8_t *p)
 {
 	const uint8_t *end = w->unit->end;
 	for (uint64_t open = 1; open && p < end;) {
@@ -476,8 +475,8 @@ int dw_seen_value(struct dw_walker *w, unsigned int slot, struct dw_value *ret)
 	} else {
 		bool implicit = attr.how == DW_HOW_IMPLICIT;
 		spec.implicit = implicit ? w->implicit.p[attr.off] : 0;
-		struct cursor c = dw_unit_cursor(
-			w->unit, implicit ? w->run[0] : dw_seen_at(w, attr), w->err);
+		struct cursor c =
+			dw_unit_cursor(w->unit, implicit ? w->run[0] : dw_seen_at(w, attr), w->err);
 		rc = dw_form_read(w->unit, &c, &spec, ret);
 	}
 	if (rc < 0 && w->rc >= 0) {

@@ -85,12 +85,12 @@ enum dw_how {
 	DW_HOW_SLEB,
 	DW_HOW_IMPLICIT, /* off: index into implicit[] */
 	DW_HOW_PRESENT,
-	DW_HOW_ADDR,	 /* 8 bytes */
+	DW_HOW_ADDR, /* 8 bytes */
 	DW_HOW_REF4,
-	DW_HOW_STRP,	 /* 4-byte offset in .debug_str */
-	DW_HOW_STRING,	 /* in place */
-	DW_HOW_FORM,	 /* by dw_form_read() */
-	DW_HOW_FAR,	 /* after DW_RUNS_MAX runs: by dw_attr() */
+	DW_HOW_STRP,   /* 4-byte offset in .debug_str */
+	DW_HOW_STRING, /* in place */
+	DW_HOW_FORM,   /* by dw_form_read() */
+	DW_HOW_FAR,    /* after DW_RUNS_MAX runs: by dw_attr() */
 };
 
 struct dw_attr_slot {
@@ -103,10 +103,10 @@ struct dw_attr_slot {
 /* An abbreviation as far as stepping over its DIEs goes; as small as that, for the cache. */
 struct dw_shape {
 	uint32_t places;  /* index of its first; for a delivered one */
-	uint16_t fixed;	  /* bytes of the first run */
+	uint16_t fixed;   /* bytes of the first run */
 	uint16_t sibling; /* as in struct dw_abbrev */
 	uint16_t tag;
-	uint8_t then;	  /* enum dw_then, after the first run */
+	uint8_t then; /* enum dw_then, after the first run */
 	uint8_t has_children;
 	uint8_t role;
 };
@@ -135,8 +135,8 @@ struct dw_walker {
 
 	/* The walk. */
 	const uint8_t *next, *end;
-	uint64_t level;	 /* depth of the DIE at @next */
-	int rc;		 /* the next result of dw_walker_next(), if negative */
+	uint64_t level; /* depth of the DIE at @next */
+	int rc;         /* the next result of dw_walker_next(), if negative */
 	const struct dw_query *query;
 	const struct dw_unit *unit;
 	struct cairn_err *err;

@@ -72,24 +72,16 @@ struct assign {
 	const struct cairn_types *types;
 	unsigned int ints, sses; /* registers used */
 	uint64_t stack;          /* next stack argument, from the first one */
-	bool after_empty;	 /* an empty class came before, which may have taken a stack slot */
+	bool after_empty;        /* an empty class came before, which may have taken a stack slot */
 };
 
 /* Rules (a) to (f) of the ABI's classification, in its order. */
-static enum class merge(enum class a, enum class b)
-{
-	if (a == b || b == NO_CLASS)
-		return a;
-	if (a == NO_CLASS)
-		return b;
-	if (a == UNKNOWN || b == UNKNOWN)
-		return UNKNOWN;
-	if (a == MEMORY || b == MEMORY)
-		return MEMORY;
-	if (a == INTEGER || b == INTEGER)
-		return INTEGER;
-	if (a == X87 || a == X87UP || b == X87 || b == X87UP)
-		return MEMORY;
+static enum class merge(enum class a, enum class b) {
+	if (a == b || b == NO_CLASS) return a; if (a == NO_CLASS) return b;
+	if (a == UNKNOWN || b == UNKNOWN) return UNKNOWN;
+	if (a == MEMORY || b == MEMORY) return MEMORY;
+	if (a == INTEGER || b == INTEGER) return INTEGER;
+	if (a == X87 || a == X87UP || b == X87 || b == X87UP) return MEMORY;
 	return SSE;
 }
 
@@ -291,7 +283,7 @@ struct spot {
 	unsigned int n; /* registers */
 	uint8_t regs[2];
 	uint32_t offs[2]; /* the byte of the argument that each begins with */
-	bool in_parts;	  /* they are less than the whole argument */
+	bool in_parts;    /* they are less than the whole argument */
 };
 
 static int in_registers(struct arena *arena, const struct spot *s, struct cairn_location *ret)

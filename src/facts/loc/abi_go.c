@@ -45,7 +45,7 @@ struct go_assign {
 	const struct cairn_types *types;
 	bool in_registers;
 	unsigned int ints, floats; /* registers used */
-	uint64_t stack;		   /* next stack argument, from the first one */
+	uint64_t stack;            /* next stack argument, from the first one */
 };
 
 /* The parts of one value. */

@@ -74,10 +74,10 @@ struct search {
 	bool everywhere;
 	/* it lives in registers: DW_OP_regN, as opposed to being computed from them */
 	bool is_register;
-	bool continues; /* it did not begin at this entry */
+	bool continues;    /* it did not begin at this entry */
 	bool as_it_stands; /* bounds in the padding are not moved */
 	bool moved;        /* some were */
-	bool next_view; /* search for an entry that begins one view after the site's */
+	bool next_view;    /* search for an entry that begins one view after the site's */
 	int rc;
 	/*
 	 * the start of the first of several adjacent entries with the same description as the found
@@ -421,10 +421,10 @@ static void conclude(const struct search *s, int rc, struct cairn_location *ret)
 	else if (!s->n_found)
 		ret->why = CAIRN_UNAVAIL_NOT_LIVE;
 	else if (ret->why == CAIRN_AVAILABLE && is_too_early(s) && !was_put_there(s))
-		*ret = (struct cairn_location){
-			.why = CAIRN_UNAVAIL_NOT_STORED_YET,
-			.quirk = is_whole_scope_register(s) ? CAIRN_QUIRK_WHOLE_SCOPE_REGISTER
-							    : CAIRN_QUIRK_NONE};
+		*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_NOT_STORED_YET,
+					       .quirk = is_whole_scope_register(s)
+								? CAIRN_QUIRK_WHOLE_SCOPE_REGISTER
+								: CAIRN_QUIRK_NONE};
 	if (s->ctx->must_begin && s->continues && ret->why == CAIRN_AVAILABLE)
 		ret->why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED;
 }
@@ -488,7 +488,7 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 		s.found = (struct cairn_location){.why = CAIRN_UNAVAIL_AMBIGUOUS};
 		s.n_found = s.n_entries;
 	}
-	ctx->bound = s.next_view && s.n_found		     ? BOUND_BEHIND
+	ctx->bound = s.next_view && s.n_found                ? BOUND_BEHIND
 		     : s.everywhere && is_constant(&s.found) ? BOUND_ALWAYS
 							     : BOUND_IN_FRONT;
 	if (s.rc >= 0)

@@ -16,12 +16,12 @@ enum { RBP = 1 << 6, RSP = 1 << 7 };
 static bool is_sum(const uint8_t *insn, size_t n, uint16_t reads)
 {
 	size_t i = n && (insn[0] & 0xf0) == 0x40;
-	return i < n && insn[i] == 0x8d && reads & (uint16_t)~(RSP | RBP);
+	return i < n && insn[i] == 0x8d && reads & (uint16_t) ~(RSP | RBP);
 }
 
 static bool only_moves(const uint8_t *bytes, const struct insn *insn)
 {
-	uint16_t sources = insn->reads & (uint16_t)~(RSP | RBP);
+	uint16_t sources = insn->reads & (uint16_t) ~(RSP | RBP);
 	bool one = !(sources & (sources - 1));
 	bool in_frame = insn->reads & (RSP | RBP);
 	if (insn_is_zeroing(bytes, insn->len))

@@ -24,7 +24,7 @@ struct graph_insn {
 	bool is_branch;   /* a direct jump or branch, wherever it goes */
 	bool is_target;   /* of a direct jump or branch */
 	bool is_call;
-	bool has_effect;  /* a call or a store: work that a compiler does not do ahead of time */
+	bool has_effect; /* a call or a store: work that a compiler does not do ahead of time */
 	bool is_nop;
 	/*
 	 * Clang made it of no line: copies of values where paths meet, statements that were merged
@@ -32,10 +32,10 @@ struct graph_insn {
 	bool is_line0;
 	/* copies a constant, a register or a stack slot, compares or jumps: computes nothing */
 	bool only_moves;
-	bool is_orphan;   /* one of graph.orphans */
+	bool is_orphan; /* one of graph.orphans */
 	/* Once is_loops_known: */
-	bool is_in_loop;  /* something leads from it to it again */
-	bool is_reached;  /* from the entry */
+	bool is_in_loop; /* something leads from it to it again */
+	bool is_reached; /* from the entry */
 };
 
 /* Code without a gap. */
@@ -59,7 +59,7 @@ struct graph {
 	VEC(struct graph_insn) v; /* in order of address */
 	/* no known path reaches them: targets of indirect jumps, landing pads */
 	VEC(uint32_t) orphans;
-	VEC(uint32_t) indirect;   /* the indirect jumps */
+	VEC(uint32_t) indirect;       /* the indirect jumps */
 	VEC(struct graph_call) calls; /* direct ones, in order of address */
 	/*
 	 * Direct jumps within the function by their targets: those to i are jumps[jumps_to[i]] up

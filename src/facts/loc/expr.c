@@ -45,9 +45,9 @@ enum {
 
 /* The meaning that the operations so far give to the top of the stack. */
 enum result {
-	RESULT_ADDRESS,     /* the default: the term is the value's address */
-	RESULT_VALUE,       /* DW_OP_stack_value, DW_OP_regN */
-	RESULT_BYTES,       /* DW_OP_implicit_value */
+	RESULT_ADDRESS, /* the default: the term is the value's address */
+	RESULT_VALUE,   /* DW_OP_stack_value, DW_OP_regN */
+	RESULT_BYTES,   /* DW_OP_implicit_value */
 };
 
 struct fold {
@@ -442,20 +442,42 @@ static bool constant_op(struct fold *f, uint8_t op)
 {
 	struct cursor *c = &f->c;
 	switch (op) {
-	case DW_OP_const1u: push_const(f, cur_u8(c)); return true;
-	case DW_OP_const1s: push_const(f, (int8_t)cur_u8(c)); return true;
-	case DW_OP_const2u: push_const(f, cur_u16(c)); return true;
-	case DW_OP_const2s: push_const(f, (int16_t)cur_u16(c)); return true;
-	case DW_OP_const4u: push_const(f, cur_u32(c)); return true;
-	case DW_OP_const4s: push_const(f, (int32_t)cur_u32(c)); return true;
+	case DW_OP_const1u:
+		push_const(f, cur_u8(c));
+		return true;
+	case DW_OP_const1s:
+		push_const(f, (int8_t)cur_u8(c));
+		return true;
+	case DW_OP_const2u:
+		push_const(f, cur_u16(c));
+		return true;
+	case DW_OP_const2s:
+		push_const(f, (int16_t)cur_u16(c));
+		return true;
+	case DW_OP_const4u:
+		push_const(f, cur_u32(c));
+		return true;
+	case DW_OP_const4s:
+		push_const(f, (int32_t)cur_u32(c));
+		return true;
 	case DW_OP_const8u:
-	case DW_OP_const8s: push_const(f, (int64_t)cur_u64(c)); return true;
-	case DW_OP_constu: push_const(f, (int64_t)cur_uleb(c)); return true;
-	case DW_OP_consts: push_const(f, cur_sleb(c)); return true;
+	case DW_OP_const8s:
+		push_const(f, (int64_t)cur_u64(c));
+		return true;
+	case DW_OP_constu:
+		push_const(f, (int64_t)cur_uleb(c));
+		return true;
+	case DW_OP_consts:
+		push_const(f, cur_sleb(c));
+		return true;
 	case DW_OP_constx:
-	case DW_OP_GNU_const_index: addrx(f, false); return true;
+	case DW_OP_GNU_const_index:
+		addrx(f, false);
+		return true;
 	case DW_OP_const_type:
-	case DW_OP_GNU_const_type: const_type(f); return true;
+	case DW_OP_GNU_const_type:
+		const_type(f);
+		return true;
 	}
 	if (op < DW_OP_lit0 || op > DW_OP_lit31)
 		return false;

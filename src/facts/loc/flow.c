@@ -63,11 +63,11 @@ struct node {
 	uint64_t target; /* of a direct jump or branch */
 	const uint8_t *bytes;
 	uint16_t kills;
-	uint8_t flow;    /* enum insn_flow */
+	uint8_t flow; /* enum insn_flow */
 	uint8_t len;
 	uint16_t reads;
-	uint16_t in;     /* unchanged before it */
-	uint16_t live;   /* used at or after it, before it is written */
+	uint16_t in;   /* unchanged before it */
+	uint16_t live; /* used at or after it, before it is written */
 	bool reached;
 };
 

@@ -71,7 +71,7 @@ struct loc_context {
 	 */
 	bool has_caller;
 	uint64_t view;
-	bool has_entry_view;      /* view is from DW_AT_GNU_entry_view: the entry has a line row */
+	bool has_entry_view; /* view is from DW_AT_GNU_entry_view: the entry has a line row */
 	/*
 	 * An extra entry (entry_rows.h): an argument's location has to begin at the address, at
 	 * view_from or later. A location that only continues may be the argument of the call around
@@ -87,14 +87,14 @@ struct loc_context {
 	struct cairn_vaddr padding;
 	struct cairn_vaddr (*find_padding)(void *of, struct cairn_vaddr at);
 	void *padding_of;
-	bool inlined;             /* the site is a copy, not the body's entry */
+	bool inlined; /* the site is a copy, not the body's entry */
 	/* the parameter whose location is read, NULL outside loc_of_argument() */
 	const struct dw_die *formal;
-	enum bound bound;         /* of the location found last */
-	struct expression expr;   /* of the location found last; none for DW_AT_const_value */
-	bool plain_list;          /* set when a location came from a list without views */
-	int row_state;            /* 0 not looked up yet, 1 found, -1 none */
-	struct flow *flow;        /* of function; shared between its sites, owned by the caller */
+	enum bound bound;       /* of the location found last */
+	struct expression expr; /* of the location found last; none for DW_AT_const_value */
+	bool plain_list;        /* set when a location came from a list without views */
+	int row_state;          /* 0 not looked up yet, 1 found, -1 none */
+	struct flow *flow;      /* of function; shared between its sites, owned by the caller */
 	/* valid when row_state is 1; the last, as it is large and need not be cleared */
 	struct cfi_row row;
 };

@@ -35,7 +35,7 @@ struct loops {
 	struct graph *g;
 	struct block *blocks;
 	uint32_t n;
-	uint32_t *block_of; /* by instruction; of first ones only */
+	uint32_t *block_of;    /* by instruction; of first ones only */
 	uint32_t *path, *open; /* blocks */
 	uint32_t n_path, n_open;
 	uint32_t n_met;

@@ -50,9 +50,9 @@ enum {
 
 /* The value at the entry that a register holds: of a register, or of a stack argument. */
 struct held {
-	uint8_t reg;	/* NONE: something else */
-	uint8_t bytes;	/* its number of low bytes that are held */
-	int64_t off;	/* ON_STACK: from the CFA */
+	uint8_t reg;   /* NONE: something else */
+	uint8_t bytes; /* its number of low bytes that are held */
+	int64_t off;   /* ON_STACK: from the CFA */
 };
 
 struct arrival {
@@ -72,8 +72,8 @@ struct prologue {
 	/* The slot, by the frame's register. */
 	unsigned int base;
 	int64_t off;
-	unsigned int bytes; /* 0: no slot is wanted */
-	uint64_t filled;    /* one bit for each byte */
+	unsigned int bytes;    /* 0: no slot is wanted */
+	uint64_t filled;       /* one bit for each byte */
 	bool stores_elsewhere; /* to memory that may be the caller's */
 	struct aside aside[ASIDE_MAX];
 	unsigned int n_aside;
@@ -281,7 +281,7 @@ static bool follow(struct prologue *p, uint64_t end)
 
 /* The parts of a parameter's expression that a prologue can establish. */
 struct said {
-	bool is_slot;	 /* in the frame at off; else the register's target */
+	bool is_slot;    /* in the frame at off; else the register's target */
 	bool is_address; /* the slot has its address */
 	unsigned int reg;
 	int64_t off;
@@ -438,6 +438,6 @@ int loc_from_prologue(const struct loc_context *ctx, const struct dw_die *formal
 	if (!d.end || dw_locations(formal, DW_AT_location, see_entry, &d, NULL) < 0 || !d.found ||
 	    !read_expr(ctx, d.is.expr, d.is.expr_len, &said))
 		return 0;
-	return said.is_slot ? by_slot(&p, formal, &said, d.end, arena, ret) :
-			      by_register(&p, &said, d.end, arena, ret);
+	return said.is_slot ? by_slot(&p, formal, &said, d.end, arena, ret)
+			    : by_register(&p, &said, d.end, arena, ret);
 }

@@ -15,19 +15,25 @@
 enum { REG_COUNT = 16 };
 
 /* The steps for a register are the same for all locations, and shared. */
-#define IN_REGISTER(n) {.op = CAIRN_LOC_REG, .reg = (n)}
+#define IN_REGISTER(n)                                                                             \
+	{                                                                                          \
+		.op = CAIRN_LOC_REG, .reg = (n)                                                    \
+	}
 static const struct cairn_loc_step register_steps[REG_COUNT] = {
-	IN_REGISTER(0),	 IN_REGISTER(1),  IN_REGISTER(2),  IN_REGISTER(3),
-	IN_REGISTER(4),	 IN_REGISTER(5),  IN_REGISTER(6),  IN_REGISTER(7),
-	IN_REGISTER(8),	 IN_REGISTER(9),  IN_REGISTER(10), IN_REGISTER(11),
+	IN_REGISTER(0),  IN_REGISTER(1),  IN_REGISTER(2),  IN_REGISTER(3),
+	IN_REGISTER(4),  IN_REGISTER(5),  IN_REGISTER(6),  IN_REGISTER(7),
+	IN_REGISTER(8),  IN_REGISTER(9),  IN_REGISTER(10), IN_REGISTER(11),
 	IN_REGISTER(12), IN_REGISTER(13), IN_REGISTER(14), IN_REGISTER(15),
 };
 #undef IN_REGISTER
-#define IN_REGISTER(n) {.kind = CAIRN_PIECE_VALUE, .n_steps = 1, .steps = &register_steps[n]}
+#define IN_REGISTER(n)                                                                             \
+	{                                                                                          \
+		.kind = CAIRN_PIECE_VALUE, .n_steps = 1, .steps = &register_steps[n]               \
+	}
 static const struct cairn_piece register_pieces[REG_COUNT] = {
-	IN_REGISTER(0),	 IN_REGISTER(1),  IN_REGISTER(2),  IN_REGISTER(3),
-	IN_REGISTER(4),	 IN_REGISTER(5),  IN_REGISTER(6),  IN_REGISTER(7),
-	IN_REGISTER(8),	 IN_REGISTER(9),  IN_REGISTER(10), IN_REGISTER(11),
+	IN_REGISTER(0),  IN_REGISTER(1),  IN_REGISTER(2),  IN_REGISTER(3),
+	IN_REGISTER(4),  IN_REGISTER(5),  IN_REGISTER(6),  IN_REGISTER(7),
+	IN_REGISTER(8),  IN_REGISTER(9),  IN_REGISTER(10), IN_REGISTER(11),
 	IN_REGISTER(12), IN_REGISTER(13), IN_REGISTER(14), IN_REGISTER(15),
 };
 #undef IN_REGISTER

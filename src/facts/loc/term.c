@@ -42,21 +42,51 @@ static bool fold_constants(uint8_t op, int64_t l, int64_t r, int64_t *ret)
 {
 	uint64_t a = (uint64_t)l, b = (uint64_t)r;
 	switch (op) {
-	case CAIRN_LOC_ADD: *ret = (int64_t)(a + b); return true;
-	case CAIRN_LOC_SUB: *ret = (int64_t)(a - b); return true;
-	case CAIRN_LOC_MUL: *ret = (int64_t)(a * b); return true;
-	case CAIRN_LOC_AND: *ret = (int64_t)(a & b); return true;
-	case CAIRN_LOC_OR:  *ret = (int64_t)(a | b); return true;
-	case CAIRN_LOC_XOR: *ret = (int64_t)(a ^ b); return true;
-	case CAIRN_LOC_SHL: *ret = b < 64 ? (int64_t)(a << b) : 0; return true;
-	case CAIRN_LOC_SHR: *ret = b < 64 ? (int64_t)(a >> b) : 0; return true;
-	case CAIRN_LOC_SAR: *ret = l >> (b < 64 ? b : 63); return true;
-	case CAIRN_LOC_EQ:  *ret = l == r; return true;
-	case CAIRN_LOC_NE:  *ret = l != r; return true;
-	case CAIRN_LOC_LT:  *ret = l < r; return true;
-	case CAIRN_LOC_LE:  *ret = l <= r; return true;
-	case CAIRN_LOC_GT:  *ret = l > r; return true;
-	case CAIRN_LOC_GE:  *ret = l >= r; return true;
+	case CAIRN_LOC_ADD:
+		*ret = (int64_t)(a + b);
+		return true;
+	case CAIRN_LOC_SUB:
+		*ret = (int64_t)(a - b);
+		return true;
+	case CAIRN_LOC_MUL:
+		*ret = (int64_t)(a * b);
+		return true;
+	case CAIRN_LOC_AND:
+		*ret = (int64_t)(a & b);
+		return true;
+	case CAIRN_LOC_OR:
+		*ret = (int64_t)(a | b);
+		return true;
+	case CAIRN_LOC_XOR:
+		*ret = (int64_t)(a ^ b);
+		return true;
+	case CAIRN_LOC_SHL:
+		*ret = b < 64 ? (int64_t)(a << b) : 0;
+		return true;
+	case CAIRN_LOC_SHR:
+		*ret = b < 64 ? (int64_t)(a >> b) : 0;
+		return true;
+	case CAIRN_LOC_SAR:
+		*ret = l >> (b < 64 ? b : 63);
+		return true;
+	case CAIRN_LOC_EQ:
+		*ret = l == r;
+		return true;
+	case CAIRN_LOC_NE:
+		*ret = l != r;
+		return true;
+	case CAIRN_LOC_LT:
+		*ret = l < r;
+		return true;
+	case CAIRN_LOC_LE:
+		*ret = l <= r;
+		return true;
+	case CAIRN_LOC_GT:
+		*ret = l > r;
+		return true;
+	case CAIRN_LOC_GE:
+		*ret = l >= r;
+		return true;
 	}
 	return false;
 }
@@ -155,10 +185,9 @@ void term_binary(struct term *l, struct term *r, uint8_t op)
 		if (is_const(r))
 			op_imm(l, op, r->steps[0].imm);
 		else if (is_reg(r))
-			term_add(l,
-				 (struct cairn_loc_step){.op = op,
-							 .operand = CAIRN_LOC_OPERAND_REG,
-							 .reg = r->steps[0].reg});
+			term_add(l, (struct cairn_loc_step){.op = op,
+							    .operand = CAIRN_LOC_OPERAND_REG,
+							    .reg = r->steps[0].reg});
 		else
 			combine_through_slot(l, r, op);
 	}

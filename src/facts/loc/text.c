@@ -150,6 +150,7 @@ static void append_digits(struct term *t, uint64_t v, unsigned int base)
 	append_chars(t, at, (size_t)(end - at));
 }
 
+/* clang-format off */
 static const char *const binary_text[] = {
 	[CAIRN_LOC_ADD] = "+",	[CAIRN_LOC_SUB] = "-",	[CAIRN_LOC_MUL] = "*",
 	[CAIRN_LOC_AND] = "&",	[CAIRN_LOC_OR] = "|",	[CAIRN_LOC_XOR] = "^",
@@ -157,6 +158,7 @@ static const char *const binary_text[] = {
 	[CAIRN_LOC_EQ] = "==",	[CAIRN_LOC_NE] = "!=",	[CAIRN_LOC_LT] = "<",
 	[CAIRN_LOC_LE] = "<=",	[CAIRN_LOC_GT] = ">",	[CAIRN_LOC_GE] = ">=",
 };
+/* clang-format on */
 
 static void append_reg(struct term *t, unsigned int reg)
 {

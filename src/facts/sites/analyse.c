@@ -22,7 +22,7 @@ enum { CHUNK = 64 };
 
 struct copy {
 	uint32_t container; /* index entry */
-	uint32_t i;    /* of its first request */
+	uint32_t i;         /* of its first request */
 	/* the first of those of the same function in the same container, which stand around it */
 	uint32_t like;
 	uint32_t n_alike; /* of a first one */
@@ -32,7 +32,7 @@ struct analysis {
 	const struct site_env *env;
 	const struct batch *in;
 	unsigned int threads, width;
-	struct analyser *p; /* per worker */
+	struct analyser *p;      /* per worker */
 	VEC(struct copy) copies; /* those of one function in one container beside each other */
 	VEC(const struct built_site *) sites; /* of the copies */
 	VEC(struct keyed) turns; /* the copies by container, those of one by their entries */

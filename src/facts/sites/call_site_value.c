@@ -220,7 +220,7 @@ static int origin_holds(const struct site_env *env, const struct dw_die *caller,
 	}
 	o.told_by &= (uint16_t)~o.argument;
 	/* Nothing overwrites a constant, and the stack pointer is the one of the unwind row. */
-	o.told_by &= (uint16_t)~(1u << RSP);
+	o.told_by &= (uint16_t) ~(1u << RSP);
 	if (!o.told_by)
 		return 1;
 	int rc = code_visit(env->code, caller, follow_origin, &o);

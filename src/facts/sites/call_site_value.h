@@ -8,8 +8,8 @@
 /* A call, as two frames of a stack give it. */
 struct passed_call {
 	const struct active *active; /* the code of all functions */
-	uint32_t callee, caller;   /* out-of-line functions, entries of the index */
-	struct cairn_vaddr ret_pc; /* where it returns to, in the caller */
+	uint32_t callee, caller;     /* out-of-line functions, entries of the index */
+	struct cairn_vaddr ret_pc;   /* where it returns to, in the caller */
 };
 
 /*

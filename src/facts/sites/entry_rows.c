@@ -60,9 +60,9 @@ struct hit {
 struct unit_rows {
 	uint32_t unit;
 	VEC(struct decl) decls;
-	VEC(struct keyed) order;  /* of the declarations, by group */
-	VEC(uint32_t) by_rank;    /* the number of hits; then where the next one goes */
-	VEC(struct hit) hits;     /* in the order of the program */
+	VEC(struct keyed) order; /* of the declarations, by group */
+	VEC(uint32_t) by_rank;   /* the number of hits; then where the next one goes */
+	VEC(struct hit) hits;    /* in the order of the program */
 	/* of the current unit, once one is needed: from the hash of a path to its number + 1 */
 	struct map files;
 	bool has_files;
@@ -87,7 +87,7 @@ struct unit_rows {
 struct collect {
 	const struct site_env *env;
 	struct groups *groups;
-	size_t *first;             /* per unit, and one more: its first of groups->decls */
+	size_t *first;               /* per unit, and one more: its first of groups->decls */
 	struct entry_row_list *hits; /* per worker, as is */
 	struct unit_rows *rows;
 	struct unit_hits *of_unit;

@@ -38,7 +38,7 @@
 #include "sites/quirks/vectorised.h"
 
 enum {
-	OWN = 1 << 0,    /* in the copy's ranges */
+	OWN = 1 << 0, /* in the copy's ranges */
 	SITE = 1 << 1,
 	AROUND = 1 << 2, /* reached from the function's entry without passing a site */
 	AHEAD = 1 << 3,  /* leads to a site, loops aside */

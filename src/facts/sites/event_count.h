@@ -63,7 +63,7 @@ int event_count_is_in_loop(struct graph *g, const struct dw_die *function, uint3
 struct event_count {
 	struct graph *graph;
 	const struct built_site *copy; /* its die and ranges */
-	struct built_site **sites;    /* of the copy: its first entry and the extra entries */
+	struct built_site **sites;     /* of the copy: its first entry and the extra entries */
 	const uint32_t *at;            /* their instructions; GRAPH_NONE where none begins */
 	size_t n_sites;
 	/* copies of the same function in the same container; may include this one */

@@ -341,7 +341,7 @@ static int add_ways(const struct owner_search *s, struct site_requests *ret, str
 }
 
 int extra_request(const struct site_env *env, const struct group *group, struct built_site *sites,
-		    struct first_entries *scratch, struct site_requests *ret, struct cairn_err *err)
+		  struct first_entries *scratch, struct site_requests *ret, struct cairn_err *err)
 {
 	struct owner_search s = {.env = env, .group = group, .sites = sites, .firsts = scratch};
 	int rc = add_ways(&s, ret, err);

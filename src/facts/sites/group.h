@@ -44,7 +44,7 @@ struct group {
 	struct entry_list entries; /* with code, in order of DIE */
 	uint32_t n_without_code;
 	struct row_list rows; /* entry_rows_collect(), as the members below */
-	bool from_macro; /* its rows do not identify entries, see entry_rows.h */
+	bool from_macro;      /* its rows do not identify entries, see entry_rows.h */
 	/* in the order in which they were met; for a part (by_unit.h) the number of its group */
 	uint32_t number;
 };
@@ -60,15 +60,15 @@ struct group_decl {
 };
 
 struct groups {
-	VEC(struct group) v;    /* large */
-	uint32_t *entries;      /* of all groups */
+	VEC(struct group) v; /* large */
+	uint32_t *entries;   /* of all groups */
 	/* per entry of the index: its group, if it has code; else DW_FUNC_NONE */
 	uint32_t *of_entry;
 	size_t n_of_entry;
 	struct entry_row *rows; /* n_rows, of all groups */
 	size_t n_rows;
 	VEC(struct group_decl) decls; /* in order of unit */
-	struct arena arena;     /* names */
+	struct arena arena;           /* names */
 	struct map by_key;
 };
 
@@ -76,10 +76,10 @@ struct groups {
 struct group_filter {
 	/* tail of a qualified name, also without its template arguments; or a linkage name */
 	const char *name;
-	bool is_pattern;  /* the name is one for fnmatch() */
-	const struct groups *also; /* functions that pass whatever their name; NULL: none */
+	bool is_pattern;                  /* the name is one for fnmatch() */
+	const struct groups *also;        /* functions that pass whatever their name; NULL: none */
 	const struct symbol_name *begins; /* only entries that begin at one of these addresses */
-	const char *file; /* tail of a path */
+	const char *file;                 /* tail of a path */
 	uint32_t line;
 };
 

@@ -178,7 +178,9 @@ static int list_beginnings(const struct site_env *env, const struct fold_candida
 		const char *name = dw_str_deep(&abstract, DW_AT_name);
 		const char *file =
 			dw_unit_file(abstract.unit, dw_udata(&abstract, DW_AT_decl_file, 0));
-		struct beginning b = {.at = at, .name = name ? name : "", .file = file ? file : "",
+		struct beginning b = {.at = at,
+				      .name = name ? name : "",
+				      .file = file ? file : "",
 				      .line = dw_udata(&abstract, DW_AT_decl_line, 0)};
 		if (!VEC_ADD(&ret->v, b))
 			return err_nomem(err, "addresses of functions");

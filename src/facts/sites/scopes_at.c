@@ -230,7 +230,7 @@ static void reject_recorded(struct built_site *now)
 }
 
 static int reject_removed(const struct site_env *env, struct site_worker *w, uint32_t function,
-			 uint32_t entry, struct built_site *now, struct cairn_err *err)
+			  uint32_t entry, struct built_site *now, struct cairn_err *err)
 {
 	struct rejecting d = {entry, now};
 	if (!dw_unit_is_gcc(now->die.unit))
@@ -273,9 +273,9 @@ static int describe(const struct site_env *env, struct site_worker *w,
 	if (rc < 0)
 		return rc;
 	*ret = (struct cairn_scope){.name = dw_str_deep(&b.die, DW_AT_name),
-				     .is_inlined = entry != function,
-				     .n_args = b.formals.n,
-				     .args = b.args};
+				    .is_inlined = entry != function,
+				    .n_args = b.formals.n,
+				    .args = b.args};
 	return 0;
 }
 

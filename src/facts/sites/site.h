@@ -71,7 +71,7 @@ struct site_env {
 	struct elf *code;
 	const struct dw_func_index *index;
 	bool assume_unmodified; /* cairn_sites_opts */
-	bool kernel; /* a kernel or module, which user probes do not reach */
+	bool kernel;            /* a kernel or module, which user probes do not reach */
 	/*
 	 * Addresses, kinds and locations only: no hazards, names of containers and symbols, or
 	 * links of chains. In chains only n_chain is set. Bodies are left out if symbol and
@@ -95,11 +95,11 @@ enum { KNOWN_CALLS = 64 };
 
 struct site_worker {
 	struct arena *arena;
-	uint32_t container; /* index entry; DW_FUNC_NONE at first */
-	struct dw_die function;         /* its DIE */
-	const char *container_name;     /* NULL: it has none; not looked for if sites are bare */
-	struct dw_range_list ranges;      /* its code */
-	struct dw_range_list own;         /* that of the current site */
+	uint32_t container;          /* index entry; DW_FUNC_NONE at first */
+	struct dw_die function;      /* its DIE */
+	const char *container_name;  /* NULL: it has none; not looked for if sites are bare */
+	struct dw_range_list ranges; /* its code */
+	struct dw_range_list own;    /* that of the current site */
 	struct cairn_vaddr container_entry;
 	bool container_has_code;
 	struct flow *flow;
@@ -124,10 +124,10 @@ void site_worker_fini(struct site_worker *w);
 struct site_request {
 	uint32_t entry;
 	bool has_row;
-	bool is_cfg_entry; /* at is another one of built_site.cfg_entries */
+	bool is_cfg_entry;     /* at is another one of built_site.cfg_entries */
 	struct cairn_vaddr at; /* of the row, with its view; of the CFG entry */
 	uint64_t view;
-	uint64_t view_from; /* views before it belong to another entry at the same address */
+	uint64_t view_from;      /* views before it belong to another entry at the same address */
 	struct enclosing around; /* of the row */
 };
 
@@ -145,7 +145,7 @@ struct built_site {
 	/* of each: the code shows that it is there at the entry (loc_from_prologue()) */
 	bool *proven;
 	struct expression *exprs; /* the sources of their locations */
-	uint32_t container; /* index entry */
+	uint32_t container;       /* index entry */
 	struct cairn_vaddr container_entry;
 	/*
 	 * A location cannot be assigned to one of the points at its address: the producer has no

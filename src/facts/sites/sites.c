@@ -42,7 +42,7 @@ struct dwarf_sites {
 	struct cfi *cfi;
 	bool kernel;
 	struct cairn_types *graph;
-	struct dw_types *types; /* reader that fills the graph */
+	struct dw_types *types;   /* reader that fills the graph */
 	struct sites_find *finds; /* results handed out, until close */
 	struct dw_func_index all; /* made by the first question about everything */
 	bool has_all;
@@ -435,7 +435,8 @@ static int add_described(struct by_symbol *b, struct cairn_err *err)
 	for (size_t i = 0; i < b->begin.v.n && rc >= 0; i++) {
 		const struct group *g = &b->begin.v.p[i];
 		struct group_filter filter = {.name = g->linkage_name ? g->linkage_name : g->name,
-					      .file = g->file, .line = g->line};
+					      .file = g->file,
+					      .line = g->line};
 		struct cairn_function_list list;
 		rc = find(s, &filter, &list, err);
 		for (size_t k = 0; rc >= 0 && k < list.n; k++)
@@ -557,8 +558,7 @@ static int visit_bare(const struct dwarf_sites *s, const struct symbol_name *bar
 }
 
 static int visit_filtered(struct dwarf_sites *s, const struct group_filter *filter,
-			  sites_visitor *visit, void *ctx,
-			  struct cairn_err *err)
+			  sites_visitor *visit, void *ctx, struct cairn_err *err)
 {
 	int rc = index_all(s, err);
 	if (rc < 0)

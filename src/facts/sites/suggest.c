@@ -20,7 +20,7 @@ enum {
 	/* Longer names are compared by their beginning only. */
 	LEN_MAX = 63,
 	OTHER_ARGUMENTS = 10, /* rank of an instance with other arguments, plus their distance */
-	CONTAINS = 100, /* rank of a name that merely contains it, plus the extra length */
+	CONTAINS = 100,       /* rank of a name that merely contains it, plus the extra length */
 };
 
 static unsigned int min3(unsigned int a, unsigned int b, unsigned int c)

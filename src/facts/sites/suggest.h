@@ -11,7 +11,7 @@ struct suggestions {
 	const char *wanted;
 	/* in a scope, which names that are offered are without: one that is equal may be meant */
 	bool is_scoped;
-	size_t max, n;                 /* at most SUGGEST_MAX */
+	size_t max, n;                  /* at most SUGGEST_MAX */
 	const char *names[SUGGEST_MAX]; /* nearest first; as offered */
 	unsigned int ranks[SUGGEST_MAX];
 };

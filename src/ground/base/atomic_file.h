@@ -23,11 +23,11 @@
 #include "base/err.h"
 
 struct atomic_file {
-	int fd;       /* for pwrite(), mmap() and ftruncate() before the commit */
+	int fd; /* for pwrite(), mmap() and ftruncate() before the commit */
 	/* the target's directory: renames above it have no effect any more */
 	int dir;
-	char *name;   /* the target in it, no symbolic link; NULL: written to directly */
-	char *tmp;    /* in it; NULL: the file has no name */
+	char *name;        /* the target in it, no symbolic link; NULL: written to directly */
+	char *tmp;         /* in it; NULL: the file has no name */
 	const char *shown; /* as the caller spelt it, for error texts; the caller's */
 };
 

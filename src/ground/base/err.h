@@ -17,7 +17,7 @@
  * Returns @code, so that a caller can say "return err_set(...)".
  */
 __attribute__((format(printf, 3, 4))) int err_set(struct cairn_err *err, int code, const char *fmt,
-						   ...);
+						  ...);
 
 /*
  * err_lines - state the fact in one line, and the details in more
@@ -35,7 +35,7 @@ __attribute__((format(printf, 4, 5))) int err_lines(struct cairn_err *err, int c
  * Returns err->code, or @code when @err is NULL.
  */
 __attribute__((format(printf, 3, 4))) int err_while(struct cairn_err *err, int code,
-						     const char *fmt, ...);
+						    const char *fmt, ...);
 
 /* Out of memory; says which thing was to be made. */
 int err_nomem(struct cairn_err *err, const char *what);

@@ -204,6 +204,7 @@ static int go_unit(const struct unit *u, char to[UNIT_MAX])
 							: PUT_BYTES(u, to, "\\x%02x");
 }
 
+/* clang-format off */
 static const unit_writer writers[] = {
 	[CAIRN_QUOTE_TEXT] = text_unit,
 	[CAIRN_QUOTE_COMMENT] = comment_unit,
@@ -219,6 +220,7 @@ static const unit_writer writers[] = {
 	[CAIRN_QUOTE_GO] = go_unit,
 	[CAIRN_QUOTE_TYPESCRIPT] = json_unit,
 };
+/* clang-format on */
 
 /* ---- names ---- */
 

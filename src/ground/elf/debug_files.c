@@ -58,7 +58,7 @@ struct wanted {
 	bool check_crc;
 	uint32_t crc;
 	bool must_match_layout; /* of a relocatable file: same sections at the same addresses */
-	bool split; /* a .dwo file or a package of them */
+	bool split;             /* a .dwo file or a package of them */
 };
 
 void log_line(struct search_log *log, const char *fmt, ...)

@@ -31,12 +31,12 @@ struct elf;
 
 struct elf_section {
 	const char *name;
-	uint32_t type;		 /* SHT_*; SHT_NOBITS has data NULL */
-	uint64_t flags;		 /* SHF_* */
+	uint32_t type;           /* SHT_*; SHT_NOBITS has data NULL */
+	uint64_t flags;          /* SHF_* */
 	struct cairn_vaddr addr; /* link-time; laid out by us in a relocatable file */
 	struct cairn_foff foff;
 	const uint8_t *data; /* decompressed and relocated; NULL when it has no bytes in the file */
-	uint64_t size;	     /* bytes at data; of a SHT_NOBITS section: its size in memory */
+	uint64_t size;       /* bytes at data; of a SHT_NOBITS section: its size in memory */
 	struct cursor_src src; /* for cursors over it */
 };
 
@@ -66,7 +66,7 @@ struct elf_origin {
 	ino_t ino;
 	uid_t owner;
 	bool is_file;
-	uint64_t size; /* bytes that were mapped */
+	uint64_t size;           /* bytes that were mapped */
 	struct timespec changed; /* the file or its attributes, before it was mapped */
 };
 
@@ -143,10 +143,10 @@ void elf_release(const struct elf *e, const uint8_t *p, size_t n);
  * version, and in its debug file.
  */
 struct elf_load {
-	uint64_t at;	  /* link-time address */
-	uint64_t size;	  /* in memory */
-	uint32_t flags;	  /* PF_* */
-	uint64_t foff;	  /* of its bytes in the file */
+	uint64_t at;      /* link-time address */
+	uint64_t size;    /* in memory */
+	uint32_t flags;   /* PF_* */
+	uint64_t foff;    /* of its bytes in the file */
 	uint64_t n_bytes; /* 0: this file does not have them */
 };
 size_t elf_loads(const struct elf *e, const struct elf_load **ret);
@@ -183,7 +183,7 @@ struct elf_symbol {
 	const char *name;
 	struct cairn_vaddr at;
 	uint64_t size;
-	uint8_t type;	 /* STT_* */
+	uint8_t type;    /* STT_* */
 	uint8_t binding; /* STB_* */
 };
 int elf_symbols(struct elf *e, const struct elf_symbol **ret, size_t *ret_n, struct cairn_err *err);

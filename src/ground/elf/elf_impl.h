@@ -24,8 +24,8 @@
 struct section {
 	struct elf_section file, ready;
 	atomic_bool is_ready;
-	uint8_t *bytes;	    /* of `ready`, when they are our own */
-	bool busy;	    /* a thread makes it ready; guarded by the file's lock */
+	uint8_t *bytes;     /* of `ready`, when they are our own */
+	bool busy;          /* a thread makes it ready; guarded by the file's lock */
 	uint64_t file_size; /* sh_size */
 	uint64_t entsize;
 	uint64_t align;
@@ -50,7 +50,7 @@ struct elf {
 	bool for_types;
 	uint16_t type, machine;
 	atomic_uint n_owners;
-	struct guard *guard;	/* NULL: a file without checksums */
+	struct guard *guard;  /* NULL: a file without checksums */
 	bool lacks_checksums; /* and which should have them: a sidecar */
 	struct elf_load *loads;
 	size_t n_loads;

@@ -44,8 +44,8 @@ struct image {
 	Elf64_Ehdr header;
 	Elf64_Shdr *table; /* with room for the new ones */
 	size_t n;
-	uint32_t names;    /* index of the section with the names */
-	char *strings;     /* names, with room for the new ones */
+	uint32_t names; /* index of the section with the names */
+	char *strings;  /* names, with room for the new ones */
 	size_t strings_size;
 };
 

@@ -19,9 +19,9 @@ struct gopclntab {
 
 struct go_function {
 	uint64_t lo, hi;
-	const char *name; /* in place */
-	uint32_t pcsp; /* for gopclntab_frames(); 0: nothing is known of its frame */
-	bool is_outermost; /* no function called it: a goroutine or a thread begins there */
+	const char *name;    /* in place */
+	uint32_t pcsp;       /* for gopclntab_frames(); 0: nothing is known of its frame */
+	bool is_outermost;   /* no function called it: a goroutine or a thread begins there */
 	bool switches_stack; /* it writes the stack pointer in a way that is not recorded */
 };
 

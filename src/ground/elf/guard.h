@@ -38,8 +38,8 @@
 
 enum {
 	GUARD_PAGE = 1024,
-	GUARD_AT = 64,		     /* where the section begins */
-	GUARD_HEAD = 24,	     /* bytes of the section before the checksums */
+	GUARD_AT = 64,               /* where the section begins */
+	GUARD_HEAD = 24,             /* bytes of the section before the checksums */
 	GUARD_MAX_READ = GUARD_PAGE, /* bytes that guard_near() vouches for */
 };
 
@@ -51,11 +51,11 @@ enum {
 
 struct guard {
 	const uint8_t *file, *pages; /* where the file and its first page begin */
-	size_t n_bytes;		     /* of all pages */
+	size_t n_bytes;              /* of all pages */
 	size_t n_pages;
 	const uint8_t *sums;
 	uint8_t *state; /* of each page; only ever set, by any thread */
-	uint64_t bad;	/* 1 + offset of the first damaged page that was met; 0: none */
+	uint64_t bad;   /* 1 + offset of the first damaged page that was met; 0: none */
 };
 
 /* Bytes of a section that covers @n_bytes after it. */

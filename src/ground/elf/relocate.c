@@ -70,22 +70,22 @@ static const struct kind x86_64[] = {
 
 /* The numbers are those of the psABI; <elf.h> of old systems lacks some. */
 static const struct kind aarch64[] = {
-	{257, 8, S_PLUS_A, ANY},	    /* ABS64 */
-	{258, 4, S_PLUS_A, EITHER},	    /* ABS32 */
-	{259, 2, S_PLUS_A, EITHER},	    /* ABS16 */
+	{257, 8, S_PLUS_A, ANY},            /* ABS64 */
+	{258, 4, S_PLUS_A, EITHER},         /* ABS32 */
+	{259, 2, S_PLUS_A, EITHER},         /* ABS16 */
 	{260, 8, S_PLUS_A_MINUS_P, ANY},    /* PREL64 */
 	{261, 4, S_PLUS_A_MINUS_P, EITHER}, /* PREL32 */
 	{262, 2, S_PLUS_A_MINUS_P, EITHER}, /* PREL16 */
 	{314, 4, S_PLUS_A_MINUS_P, SIGNED}, /* PLT32 */
-	{1029, 8, TLS_PLUS_A, ANY},	    /* TLS_DTPREL64 */
+	{1029, 8, TLS_PLUS_A, ANY},         /* TLS_DTPREL64 */
 };
 
 /* LLVM's numbers; before its version 13, 1 and 10 were also those of data. */
 static const struct kind bpf[] = {
-	{1, 8, S_PLUS_A, ANY},	    /* 64_64 */
-	{2, 8, S_PLUS_A, ANY},	    /* 64_ABS64 */
-	{3, 4, S_PLUS_A, UNSIGNED}, /* 64_ABS32 */
-	{4, 4, S_PLUS_A, UNSIGNED}, /* 64_NODYLD32 */
+	{1, 8, S_PLUS_A, ANY},       /* 64_64 */
+	{2, 8, S_PLUS_A, ANY},       /* 64_ABS64 */
+	{3, 4, S_PLUS_A, UNSIGNED},  /* 64_ABS32 */
+	{4, 4, S_PLUS_A, UNSIGNED},  /* 64_NODYLD32 */
 	{10, 4, S_PLUS_A, UNSIGNED}, /* 64_32 */
 };
 

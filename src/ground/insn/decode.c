@@ -16,10 +16,12 @@
 #include "insn/zydis.h"
 
 /* Zydis numbers registers as the machine encodes them; DWARF has an order of its own. */
+/* clang-format off */
 static const uint8_t dwarf_of_machine[16] = {
 	0 /* rax */, 2 /* rcx */, 1 /* rdx */, 3 /* rbx */, 7 /* rsp */, 6 /* rbp */,
 	4 /* rsi */, 5 /* rdi */, 8, 9, 10, 11, 12, 13, 14, 15,
 };
+/* clang-format on */
 
 int zydis_dwarf_reg(ZydisRegister reg)
 {
@@ -63,8 +65,8 @@ static void fold_operands(const ZydisDecodedInstruction *zi, const ZydisDecodedO
 			fold_memory(zi, op, insn);
 		} else if (op->type == ZYDIS_OPERAND_TYPE_REGISTER) {
 			/* A register written under a condition may keep its old value. */
-			if (op->actions & (ZYDIS_OPERAND_ACTION_MASK_READ |
-					   ZYDIS_OPERAND_ACTION_CONDWRITE))
+			if (op->actions &
+			    (ZYDIS_OPERAND_ACTION_MASK_READ | ZYDIS_OPERAND_ACTION_CONDWRITE))
 				insn->reads |= zydis_reg_bit(op->reg.value);
 			if (op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
 				insn->writes |= zydis_reg_bit(op->reg.value);
@@ -135,35 +137,35 @@ bool insn_decode(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret)
 
 /* The names of the psABI's table "DWARF register number mapping"; gaps are reserved numbers. */
 static const char *const dwarf_names[] = {
-	"rax",	   "rdx",	 "rcx",
-	"rbx",	   "rsi",	 "rdi",
-	"rbp",	   "rsp",	 "r8",
-	"r9",	   "r10",	 "r11",
-	"r12",	   "r13",	 "r14",
-	"r15",	   "rip",	 "xmm0",
-	"xmm1",	   "xmm2",	 "xmm3",
-	"xmm4",	   "xmm5",	 "xmm6",
-	"xmm7",	   "xmm8",	 "xmm9",
-	"xmm10",   "xmm11",	 "xmm12",
-	"xmm13",   "xmm14",	 "xmm15",
-	"st0",	   "st1",	 "st2",
-	"st3",	   "st4",	 "st5",
-	"st6",	   "st7",	 "mm0",
-	"mm1",	   "mm2",	 "mm3",
-	"mm4",	   "mm5",	 "mm6",
-	"mm7",	   "rflags",	 "es",
-	"cs",	   "ss",	 "ds",
-	"fs",	   "gs",	 [58] = "fs.base",
-	"gs.base", [62] = "tr",	 "ldtr",
-	"mxcsr",   "fcw",	 "fsw",
-	"xmm16",   "xmm17",	 "xmm18",
-	"xmm19",   "xmm20",	 "xmm21",
-	"xmm22",   "xmm23",	 "xmm24",
-	"xmm25",   "xmm26",	 "xmm27",
-	"xmm28",   "xmm29",	 "xmm30",
+	"rax",     "rdx",        "rcx",
+	"rbx",     "rsi",        "rdi",
+	"rbp",     "rsp",        "r8",
+	"r9",      "r10",        "r11",
+	"r12",     "r13",        "r14",
+	"r15",     "rip",        "xmm0",
+	"xmm1",    "xmm2",       "xmm3",
+	"xmm4",    "xmm5",       "xmm6",
+	"xmm7",    "xmm8",       "xmm9",
+	"xmm10",   "xmm11",      "xmm12",
+	"xmm13",   "xmm14",      "xmm15",
+	"st0",     "st1",        "st2",
+	"st3",     "st4",        "st5",
+	"st6",     "st7",        "mm0",
+	"mm1",     "mm2",        "mm3",
+	"mm4",     "mm5",        "mm6",
+	"mm7",     "rflags",     "es",
+	"cs",      "ss",         "ds",
+	"fs",      "gs",         [58] = "fs.base",
+	"gs.base", [62] = "tr",  "ldtr",
+	"mxcsr",   "fcw",        "fsw",
+	"xmm16",   "xmm17",      "xmm18",
+	"xmm19",   "xmm20",      "xmm21",
+	"xmm22",   "xmm23",      "xmm24",
+	"xmm25",   "xmm26",      "xmm27",
+	"xmm28",   "xmm29",      "xmm30",
 	"xmm31",   [118] = "k0", "k1",
-	"k2",	   "k3",	 "k4",
-	"k5",	   "k6",	 "k7",
+	"k2",      "k3",         "k4",
+	"k5",      "k6",         "k7",
 };
 
 const char *insn_reg_name(unsigned int dwarf_reg)

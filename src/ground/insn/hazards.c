@@ -256,7 +256,7 @@ struct walk {
 	const uint8_t *code;
 	size_t n;
 	bool is_function;
-	bool reached;	   /* by falling through from the instruction before */
+	bool reached;      /* by falling through from the instruction before */
 	int uses_red_zone; /* -1: not looked at yet */
 };
 

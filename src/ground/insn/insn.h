@@ -28,14 +28,14 @@ enum { INSN_CALL_WRITES = 0x0f37 };
 enum { INSN_MAX_BYTES = 15 };
 
 enum insn_flow {
-	INSN_NEXT,          /* control continues with the next instruction, and only there */
-	INSN_JUMP,          /* direct, to target */
+	INSN_NEXT, /* control continues with the next instruction, and only there */
+	INSN_JUMP, /* direct, to target */
 	INSN_JUMP_INDIRECT,
-	INSN_BRANCH,        /* conditional, to target or next */
-	INSN_CALL,          /* direct, to target */
+	INSN_BRANCH, /* conditional, to target or next */
+	INSN_CALL,   /* direct, to target */
 	INSN_CALL_INDIRECT,
 	INSN_RETURN,
-	INSN_TRAP,          /* int3, ud2, hlt, syscall, int n: leaves the straight line */
+	INSN_TRAP, /* int3, ud2, hlt, syscall, int n: leaves the straight line */
 };
 
 struct insn {
@@ -147,7 +147,7 @@ bool insn_takes_address(const uint8_t *bytes, size_t n, uint64_t at, uint64_t *r
 bool insn_is_table_jump(const uint8_t *code, size_t n);
 
 struct insn_access {
-	bool loads;  /* or takes the address */
+	bool loads; /* or takes the address */
 	bool stores;
 	bool takes_address; /* where a load, a store or a call may follow that is not seen */
 };

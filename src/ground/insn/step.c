@@ -37,6 +37,7 @@
 #include "insn/modrm.h"
 #include "insn/zydis.h"
 
+/* clang-format off */
 static const char opcodes[2][256 + 1] = {
 	/*        0123456789abcdef */
 	/* 00 */ "wwmmbd..wwmmbd.!"
@@ -75,6 +76,7 @@ static const char opcodes[2][256 + 1] = {
 	/* e0 */ "...............m"
 	/* f0 */ "................",
 };
+/* clang-format on */
 
 enum immediate {
 	NO_IMMEDIATE,
@@ -91,19 +93,19 @@ struct kind {
 	_Alignas(16) bool is_known; /* as an index it is shifted */
 	bool is_prefix;
 	uint8_t operands; /* with ModRM not 0: the bits of their number */
-	bool is_group;  /* more than the memory writes depends on ModRM */
+	bool is_group;    /* more than the memory writes depends on ModRM */
 	bool is_nop;
-	uint8_t served[2]; /* else ask the full decoder; without rep */
-	uint8_t writes[2]; /* writes, with ModRM to the memory that it names */
-	uint8_t bare;      /* has no immediate */
+	uint8_t served[2];        /* else ask the full decoder; without rep */
+	uint8_t writes[2];        /* writes, with ModRM to the memory that it names */
+	uint8_t bare;             /* has no immediate */
 	uint8_t immediate, bytes; /* of 32 bits */
-	uint8_t wider;    /* bytes more with 64 */
-	uint8_t distance; /* bytes */
+	uint8_t wider;            /* bytes more with 64 */
+	uint8_t distance;         /* bytes */
 	uint8_t flow;
 };
 
-#define KNOWN .is_known = true, .served = {0xff, 0xff}
-#define MODRM KNOWN, .operands = INSN_MODRM_BYTES
+#define KNOWN         .is_known = true, .served = {0xff, 0xff}
+#define MODRM         KNOWN, .operands = INSN_MODRM_BYTES
 #define MODRM_OF(reg) .is_known = true, .served = {reg, reg}, .operands = INSN_MODRM_BYTES
 
 static const struct kind kinds['z' + 1] = {
@@ -153,7 +155,7 @@ static const struct kind kinds['z' + 1] = {
 
 /* An instruction while it is read. */
 struct step {
-	const uint8_t *p, *end; /* after the bytes already read */
+	const uint8_t *p, *end;      /* after the bytes already read */
 	bool small, wide, lock, rep; /* prefixes: the operand size, REX.W */
 	char letter;
 	bool is_second; /* of the second table */

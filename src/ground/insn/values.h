@@ -14,7 +14,7 @@ struct insn_values {
 	 * 64 bits from memory or a vector register: a value stored there, perhaps an older one
 	 */
 	uint16_t loaded;
-	uint16_t moved;	   /* all bits of the old value of from[] of it */
+	uint16_t moved; /* all bits of the old value of from[] of it */
 	/*
 	 * then, or alone, changed in a way that can be taken back: add and sub, xor, neg, lea N(%r)
 	 */

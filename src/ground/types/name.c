@@ -26,7 +26,7 @@
 #include <string.h>
 
 enum {
-	MAX_STEPS = 64,	  /* real declarations have less than ten */
+	MAX_STEPS = 64,   /* real declarations have less than ten */
 	MAX_NESTING = 8,  /* parameters of parameters of ... */
 	MAX_TYPES = 2048, /* in one name; a function with 2000 parameters is not readable anyway */
 };

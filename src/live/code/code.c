@@ -34,7 +34,7 @@ struct cairn_code {
 	struct arena arena;
 	VEC(struct cairn_code_range *) files;
 	VEC(const struct cairn_code_range *) all; /* by address, then by source */
-	const char *unsteady; /* NULL: it is not */
+	const char *unsteady;                     /* NULL: it is not */
 	struct timed_read stall;
 	char timed_read_note[CAIRN_ERR_MSG_MAX];
 };
@@ -82,7 +82,9 @@ static int add_file(struct cairn_code *code, const struct code_mapping *m, struc
 	struct cairn_code_range *r = arena_alloc(&code->arena, sizeof(*r));
 	if (!r || !VEC_ADD(&code->files, r))
 		return err_nomem(err, "the ranges of a process");
-	*r = (struct cairn_code_range){.lo = {m->lo}, .hi = {m->hi}, .is_trusted = true,
+	*r = (struct cairn_code_range){.lo = {m->lo},
+				       .hi = {m->hi},
+				       .is_trusted = true,
 				       .source = is_vdso ? CAIRN_CODE_VDSO : CAIRN_CODE_FILE};
 	return describe_file(code, m, r, err);
 }

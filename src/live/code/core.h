@@ -40,8 +40,8 @@ enum { CORE_N_REGS = 34 };
 
 struct core_thread {
 	int tid;
-	int signal;	 /* that it got; 0: none */
-	bool has_fault;	 /* the signal was raised by an access, or by the instruction, at fault */
+	int signal;     /* that it got; 0: none */
+	bool has_fault; /* the signal was raised by an access, or by the instruction, at fault */
 	uint64_t fault;
 	struct vectors vectors; /* of x86-64 */
 	/*
@@ -55,9 +55,9 @@ struct core {
 	char *path;
 	const uint8_t *bytes;
 	size_t size;
-	bool is_mapped; /* bytes are ours */
+	bool is_mapped;   /* bytes are ours */
 	uint16_t machine; /* EM_X86_64, EM_AARCH64 */
-	uint64_t whole; /* bytes that the headers tell of; larger than size: it was cut off */
+	uint64_t whole;   /* bytes that the headers tell of; larger than size: it was cut off */
 	VEC(struct core_segment) segments; /* by address, without overlaps */
 	VEC(struct core_thread) threads;   /* as in the file: the one that crashed is first */
 	VEC(struct core_file) files;
@@ -68,7 +68,7 @@ struct core {
 	uint64_t vdso; /* 0: not known */
 	/* of the program: its program headers, name, entry, number of headers; 0: not known */
 	uint64_t phdr, execfn, entry, phnum;
-	VEC(char *) names; /* of files that the core does not name */
+	VEC(char *) names;            /* of files that the core does not name */
 	char note[CAIRN_ERR_MSG_MAX]; /* which of those was not found; "" */
 };
 

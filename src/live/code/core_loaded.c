@@ -163,7 +163,8 @@ static int add_segments(struct core *core, struct candidate *f, struct cairn_err
 static int open_candidate(struct core *core, const struct core_search *search, const char *root,
 			  const char *name, char path[static 2 * MAX_NAME], struct candidate *ret)
 {
-	struct cairn_binary_opts how = {.size = sizeof(how), .debug_dirs = search->debug_dirs,
+	struct cairn_binary_opts how = {.size = sizeof(how),
+					.debug_dirs = search->debug_dirs,
 					.n_debug_dirs = search->n_debug_dirs};
 	struct cairn_err err = {0};
 	snprintf(path, (size_t)2 * MAX_NAME, "%s%s", root, name);

@@ -26,8 +26,8 @@
 #include "code/vdso.h"
 
 enum {
-	MAX_HEADERS = 64,     /* program headers that are looked at; binaries have a dozen */
-	MAX_NOTES = 1 << 14,  /* bytes of notes of a binary; they have a hundred */
+	MAX_HEADERS = 64,    /* program headers that are looked at; binaries have a dozen */
+	MAX_NOTES = 1 << 14, /* bytes of notes of a binary; they have a hundred */
 	MAX_PATH = 4200,
 };
 

@@ -44,8 +44,8 @@ struct head {
 
 struct chain {
 	const struct code_memory *memory;
-	bool is_rfc; /* of the RFC's own form */
-	size_t least; /* bytes without which an element says nothing */
+	bool is_rfc;        /* of the RFC's own form */
+	size_t least;       /* bytes without which an element says nothing */
 	uint64_t text_size; /* offsets are below */
 	uint64_t *budget;   /* bytes that may be read, of all regions of the process */
 	/* Takes one table's elements. 0, 1 and why, -ENOMEM. */
@@ -185,9 +185,9 @@ static const char *place_copy(const struct chain *c, const struct jit_tables *to
 	if (s->depth > MAX_DEPTH || s->depth > c->n_open)
 		return "an inlined copy is inlined into nothing";
 	const struct jit_symbol *in = &to->symbols.p[c->open[s->depth - 1]];
-	return s->off < in->off || (uint64_t)s->off + s->size > (uint64_t)in->off + in->size ?
-		       "an inlined copy is not within the function" :
-		       NULL;
+	return s->off < in->off || (uint64_t)s->off + s->size > (uint64_t)in->off + in->size
+		       ? "an inlined copy is not within the function"
+		       : NULL;
 }
 
 static const char *place_symbol(struct chain *c, struct jit_symbol *s)

@@ -13,7 +13,7 @@ enum {
 	HEADER_SIZE = 40,
 	RECORD_SIZE = 16,
 	MAX_FUNCTIONS = 8 << 20, /* each takes 130 bytes here */
-	PERF_TEXT_OFF = 64,	 /* of code in the files that perf makes */
+	PERF_TEXT_OFF = 64,      /* of code in the files that perf makes */
 };
 
 enum { LOAD, MOVE, DEBUG_INFO, CLOSE, UNWINDING };
@@ -48,7 +48,8 @@ static int add(struct jitdump *d, struct jitdump_function f)
 
 static int take_load(struct jitdump *d, struct cursor c, struct pending *p)
 {
-	struct jitdump_function f = {.eh_off = p->eh_off, .eh_size = p->eh_size,
+	struct jitdump_function f = {.eh_off = p->eh_off,
+				     .eh_size = p->eh_size,
 				     .keeps_frame_pointer = p->keeps_frame_pointer};
 	cur_skip(&c, 16); /* pid, tid, address */
 	f.lo = f.written = cur_u64(&c);

@@ -54,7 +54,7 @@ struct jitdump {
 	VEC(struct jitdump_function) functions; /* a move makes a new one */
 	struct name_map names;
 	struct map by_number; /* a function's number to its last place */
-	const char *why; /* why it ends early; static words; NULL */
+	const char *why;      /* why it ends early; static words; NULL */
 };
 
 /* @bytes: the dump's, also after an error. Returns 0; -EBADMSG if it is no jitdump; -ENOMEM. */

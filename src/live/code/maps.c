@@ -141,8 +141,8 @@ int code_maps_read(int pid, struct code_maps *ret, struct cairn_err *err)
 	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
 	SCOPE_CLOSE int fd = open(name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT ? err_set(err, -ESRCH, "there is no process %d", pid) :
-					 err_set(err, -errno, "%s: %m", name);
+		return errno == ENOENT ? err_set(err, -ESRCH, "there is no process %d", pid)
+				       : err_set(err, -errno, "%s: %m", name);
 	int rc = read_all(fd, &text);
 	if (rc == -ENOMEM)
 		return err_nomem(err, "the mappings of a process");

@@ -13,10 +13,10 @@
 #include "base/vec.h"
 
 struct code_mapping {
-	uint64_t lo, hi;  /* addresses [lo, hi) */
-	uint64_t off;	  /* in the file, of lo */
+	uint64_t lo, hi; /* addresses [lo, hi) */
+	uint64_t off;    /* in the file, of lo */
 	dev_t dev;
-	ino_t ino;	  /* 0: no file */
+	ino_t ino; /* 0: no file */
 	bool is_executable, is_readable, is_shared, is_deleted;
 	/* "/usr/lib/...", "[stack]", "[vdso]"; "" of an anonymous one; without " (deleted)" */
 	const char *path;
@@ -24,7 +24,7 @@ struct code_mapping {
 
 struct code_maps {
 	VEC(struct code_mapping) p; /* by address, without overlaps */
-	char *text;		    /* holds the paths */
+	char *text;                 /* holds the paths */
 };
 
 /*

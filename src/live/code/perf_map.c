@@ -21,7 +21,7 @@ static bool read_hex(struct cursor *c, uint64_t *ret)
 	if (cur_left(c) > 1 && c->pos[0] == '0' && c->pos[1] == 'x')
 		cur_skip(c, 2);
 	for (; (digit = cur_u8(c)) != ' '; n++) {
-		int value = digit >= '0' && digit <= '9'		 ? digit - '0'
+		int value = digit >= '0' && digit <= '9'                 ? digit - '0'
 			    : (digit | 32) >= 'a' && (digit | 32) <= 'f' ? (digit | 32) - 'a' + 10
 									 : -1;
 		if (value < 0 || *ret >> 60)
@@ -42,9 +42,9 @@ static int add_line(struct perf_map *m, struct cursor line)
 	if (!*name)
 		return 0;
 	return VEC_ADD(&m->items, ((struct perf_name){lo, name})) &&
-			       name_map_add(&m->names, lo, hi, (uint32_t)(m->items.n - 1)) ?
-		       0 :
-		       -ENOMEM;
+			       name_map_add(&m->names, lo, hi, (uint32_t)(m->items.n - 1))
+		       ? 0
+		       : -ENOMEM;
 }
 
 int perf_map_parse(char *text, size_t n, struct perf_map *ret)

@@ -10,7 +10,7 @@
 
 enum {
 	MAX_EH_FRAME = 64 << 20, /* libxul, the largest there is, has 10 MB */
-	MAX_NAME = 4096,	 /* C++ names of templates are long */
+	MAX_NAME = 4096,         /* C++ names of templates are long */
 	MAX_COPIES = CAIRN_FRAMES_MAX,
 	MAX_CAUGHT = 4096, /* functions on the stacks of a process, and their files */
 };

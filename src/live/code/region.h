@@ -28,11 +28,11 @@ struct region {
 	/* of an object without a file: the parts that it shares with a region */
 	struct code_jit_info info;
 	bool is_loaded; /* tables and eh are those of some moment of this epoch */
-	bool is_fresh;	/* since the last resolve */
-	bool is_gone;	/* the epoch was another one by then */
+	bool is_fresh;  /* since the last resolve */
+	bool is_gone;   /* the epoch was another one by then */
 	struct jit_tables tables;
-	struct eh_block *eh; /* NULL: none */
-	const char *eh_why;  /* why there is none though there should be */
+	struct eh_block *eh;              /* NULL: none */
+	const char *eh_why;               /* why there is none though there should be */
 	VEC(struct region_string) caught; /* in strings */
 	struct arena strings;
 	/* The file in GDB's list; several regions may share one. */

@@ -141,9 +141,9 @@ int registry_copy(struct registry *r, uint32_t max, struct cairn_err *err)
 
 static void parse_elf(struct cursor *c, struct code_elf_info *e)
 {
-	uint64_t *const words[] = {&e->elf_start, &e->elf_end,	    &e->text_start,
+	uint64_t *const words[] = {&e->elf_start, &e->elf_end,      &e->text_start,
 				   &e->text_end,  &e->sframe_start, &e->sframe_end,
-				   &e->pathname,  &e->build_id,	    &e->debug_link_pathname};
+				   &e->pathname,  &e->build_id,     &e->debug_link_pathname};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		*words[i] = cur_u64(c);
 	e->build_id_len = cur_u32(c);

@@ -28,21 +28,21 @@ enum {
 };
 
 struct registry_entry {
-	uint32_t number;  /* in the registry */
-	uint64_t epoch;	  /* of a removed one: its last */
+	uint32_t number;             /* in the registry */
+	uint64_t epoch;              /* of a removed one: its last */
 	uint64_t since_ns, until_ns; /* CLOCK_MONOTONIC; until_ns 0: still there */
 	bool is_removed;
 	/* registry_check() saw another one: nothing that was read of it is used */
 	bool is_changing;
-	const char *why;  /* why it is refused, static words; NULL: it is sound in itself */
-	uint32_t option;  /* CODE_REGISTER_ELF, CODE_REGISTER_JIT */
+	const char *why; /* why it is refused, static words; NULL: it is sound in itself */
+	uint32_t option; /* CODE_REGISTER_ELF, CODE_REGISTER_JIT */
 	union {
 		struct code_elf_info elf;
 		/* without CODE_JIT_EXTENDED the fields after the RFC's part are 0 */
 		struct code_jit_info jit;
 	};
 	/* In strings; NULL: none, or not read yet. */
-	const char *name;	/* path of an object, name of a region */
+	const char *name; /* path of an object, name of a region */
 	const char *debug_link;
 	const uint8_t *build_id; /* elf.build_id_len bytes */
 };

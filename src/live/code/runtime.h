@@ -85,7 +85,7 @@ struct code_found {
 	const char *why;
 	size_t n_functions;
 	const struct cairn_frame *functions; /* innermost first */
-	enum cairn_code_source named_by; /* valid with n_functions */
+	enum cairn_code_source named_by;     /* valid with n_functions */
 	bool has_off;
 	uint64_t off; /* from the beginning of the outermost one */
 };

@@ -55,7 +55,7 @@ struct runtime_frozen {
 	const struct registry *registry;
 	const struct registry_entry *entry;
 	struct region *region; /* the data read from it; NULL: none */
-	bool has_read;	       /* since the mark */
+	bool has_read;         /* since the mark */
 };
 
 struct code_runtime {
@@ -70,7 +70,7 @@ struct code_runtime {
 	size_t n_registries;
 	VEC(struct runtime_list) lists; /* the first n_lists of them are there now */
 	size_t n_lists;
-	bool has_more; /* registries or lists than there is room for */
+	bool has_more;                        /* registries or lists than there is room for */
 	char notice_story[CAIRN_ERR_MSG_MAX]; /* why a notice is not believed; "" */
 	/* marked */
 	/* why a copy is empty; code 0: it is not for that reason */
@@ -82,7 +82,7 @@ struct code_runtime {
 	bool is_ahead; /* code_runtime_is_ahead() */
 	/* resolved */
 	struct arena arena;
-	uint64_t budget; /* the rest of RUNTIME_MAX_BYTES */
+	uint64_t budget;              /* the rest of RUNTIME_MAX_BYTES */
 	VEC(struct region *) regions; /* by address, then source, then generation */
 	/* those that count: the ones that jit_map and gdb_map number, newer ones higher */
 	VEC(struct region *) ranked;

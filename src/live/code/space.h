@@ -18,7 +18,7 @@
 #include "code/maps.h"
 
 struct code_image {
-	const char *path; /* as the process's maps name it */
+	const char *path;         /* as the process's maps name it */
 	struct cairn_binary *bin; /* NULL: it cannot be read, see note */
 	/* its sidecar, which has the table; NULL: none, or not queried yet */
 	struct cairn_sidecar *sidecar;

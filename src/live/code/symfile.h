@@ -30,12 +30,12 @@ struct symfile_range {
 };
 
 struct symfile {
-	uint8_t *bytes; /* the copy; names point into it */
+	uint8_t *bytes;                   /* the copy; names point into it */
 	VEC(struct symfile_range) ranges; /* loaded code */
 	VEC(struct symfile_symbol) symbols;
 	struct name_map names;
 	struct eh_block *eh, *debug_frame; /* NULL: none */
-	struct symfile_lines *lines; /* NULL: not queried yet */
+	struct symfile_lines *lines;       /* NULL: not queried yet */
 	uint64_t size;
 };
 

@@ -43,7 +43,7 @@ struct timed_read {
 		uint64_t lo, hi;
 	} ranges[STALL_MAX];
 	size_t n;
-	bool is_left; /* the data of its work is lost */
+	bool is_left;           /* the data of its work is lost */
 	struct watched *worker; /* from timed_read_begin() to timed_read_end() */
 };
 

@@ -36,7 +36,7 @@ enum {
 #define LOAD(member) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
 #define IF_EQUAL(k, yes, no)                                                                       \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, yes, no) /* how many instructions are left out */
-#define RETURN(k)	      BPF_STMT(BPF_RET | BPF_K, k)
+#define RETURN(k) BPF_STMT(BPF_RET | BPF_K, k)
 
 /*
  * Nothing else is sent here: a call that is interrupted while it waits for a supervisor fails with

@@ -11,13 +11,13 @@
 
 struct process {
 	struct target_id id;
-	int ended; /* pidfd: readable when it has ended */
+	int ended;             /* pidfd: readable when it has ended */
 	struct served *served; /* its registry; NULL: nothing was ever registered */
 };
 
 struct processes {
 	VEC(struct process *) all; /* in no order: a supervisor serves tens of them */
-	int epoll;		 /* reports each process's end, with its pid as data; borrowed */
+	int epoll;                 /* reports each process's end, with its pid as data; borrowed */
 };
 
 /*

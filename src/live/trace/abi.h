@@ -67,14 +67,14 @@ enum fetch_code {
 	FETCH_STRING,
 	/* record[out] = the first file[reg] bytes of memory at acc, at most 1 << size */
 	FETCH_BYTES,
-	FETCH_STREQ,     /* acc = whether the string at acc is that of the next two operations */
-	FETCH_SAVE,      /* file[reg] = acc; reg from FETCH_SLOT on */
-	FETCH_JZ,        /* leave jump operations out when acc is 0 */
+	FETCH_STREQ, /* acc = whether the string at acc is that of the next two operations */
+	FETCH_SAVE,  /* file[reg] = acc; reg from FETCH_SLOT on */
+	FETCH_JZ,    /* leave jump operations out when acc is 0 */
 	FETCH_JNZ,
-	FETCH_SEXT,      /* acc = its low size bytes, sign-extended; size 1 to 8 */
+	FETCH_SEXT, /* acc = its low size bytes, sign-extended; size 1 to 8 */
 	FETCH_ZEXT,
 	FETCH_NEG,
-	FETCH_NOT,       /* bitwise */
+	FETCH_NOT, /* bitwise */
 	/*
 	 * acc = acc OP operand: imm, or file[reg] with FETCH_F_FILE; the other way round with
 	 * FETCH_F_SWAP.

@@ -26,8 +26,8 @@ enum state { LOCATED, MEMORY, SCALAR };
 struct operand {
 	enum state state;
 	const struct cairn_location *loc; /* LOCATED */
-	uint64_t param_bytes;		  /* LOCATED: size of the whole parameter */
-	int64_t off;			  /* bytes */
+	uint64_t param_bytes;             /* LOCATED: size of the whole parameter */
+	int64_t off;                      /* bytes */
 	uint32_t type;
 	uint32_t bit_shift, bit_size; /* bit-field, from off */
 };

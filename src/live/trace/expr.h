@@ -47,11 +47,11 @@ enum expr_kind {
 
 struct expr {
 	enum expr_kind kind;
-	enum fetch_code op; /* BINARY */
-	uint32_t at;        /* offset in the probe's text, for the caret */
-	const char *name;   /* NAME, MEMBER, ARROW; STRING: its bytes */
-	uint32_t n_bytes;   /* STRING */
-	uint64_t value;     /* INT */
+	enum fetch_code op;        /* BINARY */
+	uint32_t at;               /* offset in the probe's text, for the caret */
+	const char *name;          /* NAME, MEMBER, ARROW; STRING: its bytes */
+	uint32_t n_bytes;          /* STRING */
+	uint64_t value;            /* INT */
 	bool is_unsigned, is_long; /* INT: of the literal; checked: of every number */
 	struct expr *a, *b;
 
@@ -94,9 +94,8 @@ int probe_parse(struct arena *arena, const char *text, struct probe_text *ret,
 		struct cairn_err *err);
 
 /* States that something is wrong at @at of @text, with a caret. Returns @code. */
-__attribute__((format(printf, 5, 6))) int probe_error(struct cairn_err *err, int code,
-						       const char *text, uint32_t at,
-						       const char *fmt, ...);
+__attribute__((format(printf, 5, 6))) int
+probe_error(struct cairn_err *err, int code, const char *text, uint32_t at, const char *fmt, ...);
 
 /* The meanings of names: a function's parameters, and the types that they lead to. */
 struct expr_scope {

@@ -22,18 +22,18 @@
 
 struct fetch_program {
 	uint32_t n;
-	bool full; /* more than FETCH_OPS_MAX were needed */
+	bool full;        /* more than FETCH_OPS_MAX were needed */
 	uint32_t barrier; /* the operations before must stay: a jump leads here, or it is text */
 	struct fetch_op ops[FETCH_OPS_MAX];
 };
 
 /* The position of a value in the record of its probe. */
 struct value_layout {
-	uint16_t out;     /* offset in the record */
-	uint16_t n_bytes; /* fetched; of a string: the most, a power of two */
-	uint16_t n_shown; /* of a string: the most, without its NUL */
+	uint16_t out;                /* offset in the record */
+	uint16_t n_bytes;            /* fetched; of a string: the most, a power of two */
+	uint16_t n_shown;            /* of a string: the most, without its NUL */
 	uint8_t bit_shift, bit_size; /* bit-field: in the fetched bytes; bit_size 0: none */
-	bool cut;         /* the type has more bytes than are fetched */
+	bool cut;                    /* the type has more bytes than are fetched */
 	/*
 	 * The targets of recipes in the value's type. The 8 bytes at state tell whether the value
 	 * was read, and then each target: a byte is 0 until it was.

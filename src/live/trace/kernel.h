@@ -24,7 +24,7 @@ struct trace_kernel {
 	int stop, n_delivered;
 	struct decode_space *space;
 	uint64_t n_running; /* children of the traced process that ran before probes were set */
-	uint64_t n_broken; /* records that cannot be ours */
+	uint64_t n_broken;  /* records that cannot be ours */
 };
 
 /*
@@ -60,8 +60,8 @@ int verify_files(struct cairn_trace *t, struct cairn_err *err);
 
 int child_start(struct cairn_trace *t, struct cairn_err *err); /* forked, waiting */
 int child_go(struct cairn_trace *t, struct cairn_err *err);    /* exec */
-void child_end(struct cairn_trace *t);			       /* at close */
-bool child_reap(struct cairn_trace *t);			       /* true once it has ended */
+void child_end(struct cairn_trace *t);                         /* at close */
+bool child_reap(struct cairn_trace *t);                        /* true once it has ended */
 
 /* "needs ...; allowed would be: sudo ..." with this process's own command line. Returns -EPERM. */
 int permission_error(struct cairn_err *err, const char *what);

@@ -28,7 +28,7 @@
 /* Inode of the first pid namespace on every Linux (PROC_PID_INIT_INO). */
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCu
 /* Longest last words of libbpf kept for an error. */
-#define LOG_MAX		    400
+#define LOG_MAX             400
 
 static __thread char last_words[LOG_MAX];
 
@@ -140,7 +140,7 @@ static void set_constants(const struct cairn_trace *t, struct trace_bpf *bpf, st
 {
 	struct stat ns;
 
-	bpf->rodata->filter = !t->pid			? TRACE_FILTER_NONE
+	bpf->rodata->filter = !t->pid                   ? TRACE_FILTER_NONE
 			      : t->opts.follow_children ? TRACE_FILTER_FAMILY
 							: TRACE_FILTER_TGID;
 	bpf->rodata->target_tgid = (uint32_t)t->pid;
@@ -203,8 +203,8 @@ static int fill_sites(const struct cairn_trace *t, struct bpf_map *map)
 			continue;
 		const struct trace_program *program = &t->programs.p[site->pub.program];
 		entries[i] = (struct trace_site_entry){.op = program->op,
-							.probe = site->pub.probe,
-							.has_condition = program->has_condition};
+						       .probe = site->pub.probe,
+						       .has_condition = program->has_condition};
 	}
 	return fill_table(map, entries, t->sites.n * sizeof(*entries));
 }

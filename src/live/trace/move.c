@@ -63,14 +63,14 @@
 /* Longest way, in instructions: beyond, something is nearly always in the way. */
 #define WINDOW_INSNS_MAX   24
 /* Functions and split-off parts reached by direct jumps from one function. */
-#define REACHED_MAX	   32
+#define REACHED_MAX        32
 /* Largest function decoded; larger ones are left alone. */
 #define FUNCTION_BYTES_MAX (1u << 20)
 /* Reach of a jump with an 8-bit displacement, with its own 2 bytes. */
-#define SHORT_REACH	   130
+#define SHORT_REACH        130
 /* Granularity of the map of windows, and its size in bits; addresses are folded into it. */
-#define PAGE_SHIFT	   8
-#define MAP_BITS	   (1u << 16)
+#define PAGE_SHIFT         8
+#define MAP_BITS           (1u << 16)
 
 /* (from, to]: no jump may lead there. One end is the site, the other one where the probe goes. */
 struct window {
@@ -83,7 +83,7 @@ struct window {
 /* The facts about the code covered by one FDE. */
 struct part {
 	uint64_t lo, hi;
-	bool unknown;			  /* does not decode, may land, or has an indirect jump */
+	bool unknown;                     /* does not decode, may land, or has an indirect jump */
 	uint32_t first_target, n_targets; /* of its direct jumps, and of calls of itself */
 	/* 0 not checked, 1 all that it reaches is known, -1 not */
 	int closed;
@@ -140,7 +140,7 @@ void mover_free(struct mover *m)
 
 struct prefixes {
 	const uint8_t *opcode; /* after prefixes and REX */
-	bool other;	       /* a prefix that changes more than operand size */
+	bool other;            /* a prefix that changes more than operand size */
 };
 
 static struct prefixes skip_prefixes(const uint8_t *p, size_t n)

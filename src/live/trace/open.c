@@ -14,7 +14,7 @@
 /* Defaults and limits of fetched values; trace.h of the public headers promises them. */
 #define STRING_SHOWN_DEFAULT 63
 #define VALUE_BYTES_DEFAULT  512
-#define FETCHED_MAX	     2048
+#define FETCHED_MAX          2048
 #define STRING_BYTES_MIN     16
 
 uint64_t trace_now_ns(void)

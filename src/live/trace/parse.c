@@ -43,7 +43,7 @@ struct parser {
 	struct cairn_err *err;
 	const char *text;
 	const char *pos; /* after the current token */
-	int code;	 /* of the first error */
+	int code;        /* of the first error */
 	unsigned int depth;
 
 	enum token token;
@@ -55,7 +55,7 @@ struct parser {
 	bool is_unsigned, is_long;
 };
 
-#define P1(a)	 ((uint32_t)(a))
+#define P1(a)    ((uint32_t)(a))
 #define P2(a, b) ((uint32_t)(a) << 8 | (uint32_t)(b))
 
 int probe_error(struct cairn_err *err, int code, const char *text, uint32_t at, const char *fmt,
@@ -414,7 +414,7 @@ static unsigned int binary_level(const struct parser *p, enum fetch_code *ret)
 		uint8_t level;
 		uint8_t code;
 	} ops[] = {
-		{P1('|'), 1, FETCH_OR},	      {P1('^'), 2, FETCH_XOR},
+		{P1('|'), 1, FETCH_OR},       {P1('^'), 2, FETCH_XOR},
 		{P1('&'), 3, FETCH_AND},      {P2('=', '='), 4, FETCH_EQ},
 		{P2('!', '='), 4, FETCH_NE},  {P1('<'), 5, FETCH_LT},
 		{P2('<', '='), 5, FETCH_LE},  {P1('>'), 5, FETCH_GT},

@@ -413,7 +413,7 @@ static int intern_program(struct cairn_trace *t, const struct fetch_program *p, 
 
 /* The program for a site, in its present state; a refused site keeps its reason. */
 static int compile_site(struct cairn_trace *t, struct trace_probe *p, struct trace_site *planned,
-			 struct fetch_program *program, struct cairn_err *err)
+			struct fetch_program *program, struct cairn_err *err)
 {
 	struct compiler c = {.types = p->pub.types,
 			     .function = p->pub.function,
@@ -476,7 +476,7 @@ static void check_code(const struct trace_probe *p, struct trace_site *site)
 }
 
 static void plan_site(const struct trace_probe *p, const struct cairn_site *site, bool best_effort,
-		       struct trace_site *planned)
+		      struct trace_site *planned)
 {
 	const uint8_t *code;
 	size_t n_code;
@@ -529,7 +529,7 @@ static int move_site(struct cairn_trace *t, struct trace_probe *p, struct trace_
  * with a hazard.
  */
 static int move_sites(struct cairn_trace *t, struct trace_probe *p, uint32_t n,
-		       struct cairn_err *err)
+		      struct cairn_err *err)
 {
 	if (!p->file->mover || t->opts.no_move)
 		return 0;
@@ -543,7 +543,7 @@ static int move_sites(struct cairn_trace *t, struct trace_probe *p, uint32_t n,
 }
 
 static int finish_site(struct cairn_trace *t, struct trace_probe *p, struct trace_site *site,
-			struct cairn_err *err)
+		       struct cairn_err *err)
 {
 	struct fetch_program program;
 	int r = compile_site(t, p, site, &program, err);

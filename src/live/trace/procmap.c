@@ -48,7 +48,7 @@ int procmap_read(int pid, struct procmap *ret, struct cairn_err *err)
 	SCOPE_FCLOSE FILE *f = fopen(path, "re");
 	if (!f)
 		return err_set(err,
-			       errno == ENOENT	 ? -ESRCH
+			       errno == ENOENT   ? -ESRCH
 			       : errno == EACCES ? -EPERM
 						 : -errno,
 			       errno == ENOENT ? "there is no process %d"

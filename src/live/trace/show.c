@@ -6,6 +6,7 @@
 #include "insn/insn.h"
 #include "trace/fetch.h"
 
+/* clang-format off */
 static const char *const names[FETCH_N_CODES] = {
 	[FETCH_END] = "end",	 [FETCH_FILTER] = "filter", [FETCH_STORE_REG] = "store-reg",
 	[FETCH_REG] = "reg",	 [FETCH_CONST] = "const",   [FETCH_STORE] = "store",
@@ -23,6 +24,7 @@ static const char *const names[FETCH_N_CODES] = {
 	[FETCH_ULT] = "ult",	 [FETCH_ULE] = "ule",	    [FETCH_UGT] = "ugt",
 	[FETCH_UGE] = "uge",
 };
+/* clang-format on */
 
 static void put_cell(uint8_t reg, FILE *out)
 {

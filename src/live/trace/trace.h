@@ -24,7 +24,7 @@
 #include "trace/fetch.h"
 
 /* All sites of a trace: the limit of one uprobe_multi link (MAX_UPROBE_MULTI_CNT of Linux). */
-#define TRACE_SITES_MAX (1u << 20)
+#define TRACE_SITES_MAX  (1u << 20)
 /* Functions, which a pattern may have thousands of. */
 #define TRACE_PROBES_MAX CAIRN_FIND_MAX
 
@@ -41,11 +41,11 @@ struct trace_file {
 	struct cairn_sidecar *sidecar;
 	/* of earlier probes, when the debug information took over */
 	struct cairn_sites *sidecar_sites;
-	int fd;                    /* open on the analysed file, whatever has its name now */
-	struct stat stat;          /* as it was then */
-	struct mover *mover;       /* made when first needed */
-	struct code_walk walk;     /* the function that was decoded last */
-	bool was_mapped;           /* by the traced process, as far as was seen */
+	int fd;                /* open on the analysed file, whatever has its name now */
+	struct stat stat;      /* as it was then */
+	struct mover *mover;   /* made when first needed */
+	struct code_walk walk; /* the function that was decoded last */
+	bool was_mapped;       /* by the traced process, as far as was seen */
 };
 
 /* A constant value of a site: the same for every hit. */
@@ -91,13 +91,13 @@ struct cairn_trace {
 	struct map program_ids; /* hash of the operations to index + 1 of the newest such program */
 	VEC(uint32_t) program_next; /* parallel to programs: the next one of the same hash + 1 */
 
-	int pid;           /* traced; 0: every process */
-	int child;         /* the command's process, until waited for; else 0 */
-	int child_pipe;    /* closing it lets the command go; -1 without */
-	int child_error;   /* from here comes the errno of a failed exec; -1 without */
+	int pid;         /* traced; 0: every process */
+	int child;       /* the command's process, until waited for; else 0 */
+	int child_pipe;  /* closing it lets the command go; -1 without */
+	int child_error; /* from here comes the errno of a failed exec; -1 without */
 	int child_status;
 	bool child_ended;
-	int pidfd;         /* -1 when every process is traced */
+	int pidfd;                 /* -1 when every process is traced */
 	struct mappings *mappings; /* of the command; NULL: /proc is used */
 	bool mappings_unsure;      /* one may have been of a probed file */
 

@@ -26,9 +26,9 @@
 #include "trace/procmap.h"
 
 /* Sites per system call (IOV_MAX), and bytes of each: the longest instruction. */
-#define BATCH	 1024
+#define BATCH    1024
 #define INSN_MAX 15
-#define INT3	 0xcc
+#define INT3     0xcc
 
 static int check_unchanged(const struct trace_file *f, struct cairn_err *err)
 {

@@ -56,10 +56,10 @@
 enum { RBP = 6, RSP = 7, N_REGS = 16, WORD = 8 };
 
 enum {
-	N_ENTRIES = 8192,      /* 128 KB, of which a page is used for 256 addresses */
+	N_ENTRIES = 8192,        /* 128 KB, of which a page is used for 256 addresses */
 	INTERPRET_BYTES = 16384, /* of stack, for cfi/program.c */
-	USER_CS = 0x33,	       /* Linux: selector of 64-bit user code */
-	N_OBJECTS = 4,	       /* remembered within a walk */
+	USER_CS = 0x33,          /* Linux: selector of 64-bit user code */
+	N_OBJECTS = 4,           /* remembered within a walk */
 };
 
 static bool is_cache_off;
@@ -90,7 +90,7 @@ struct walker {
 		struct backtrace_object object;
 		int slot;
 	} objects[N_OBJECTS];
-	size_t n_objects; /* all that there were; the last N_OBJECTS of them are kept */
+	size_t n_objects;       /* all that there were; the last N_OBJECTS of them are kept */
 	struct rule_words made; /* by the FDE's program */
 };
 
@@ -592,7 +592,7 @@ size_t cairn_backtrace_context(const void *ucontext, struct cairn_addr *ret_pcs,
 {
 	/* DWARF's numbers 0 to 15, and where the kernel has them. */
 	static const uint8_t gregs[N_REGS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
-					      REG_RBP, REG_RSP, REG_R8,	 REG_R9,  REG_R10, REG_R11,
+					      REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
 					      REG_R12, REG_R13, REG_R14, REG_R15};
 	const ucontext_t *uc = ucontext;
 	struct cairn_regs regs;

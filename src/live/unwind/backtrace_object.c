@@ -63,7 +63,8 @@ static struct backtrace_slot slots[SELF_N_SLOTS];
 #if __has_attribute(noplt)
 __attribute__((noplt))
 #endif
-extern int _dl_find_object(void *address, struct dl_find_object *ret);
+extern int
+_dl_find_object(void *address, struct dl_find_object *ret);
 
 struct backtrace_slot *backtrace_slot_at(unsigned int slot)
 {
@@ -162,8 +163,8 @@ bool backtrace_object_at(uint64_t at, struct backtrace_object *ret)
 	if (_dl_find_object((void *)(uintptr_t)at, &found) != 0)
 		return false;
 	*ret = (struct backtrace_object){.lo = (uint64_t)(uintptr_t)found.dlfo_map_start,
-				    .hi = (uint64_t)(uintptr_t)found.dlfo_map_end,
-				    .eh = {.hdr = found.dlfo_eh_frame, .machine = EM_X86_64}};
+					 .hi = (uint64_t)(uintptr_t)found.dlfo_map_end,
+					 .eh = {.hdr = found.dlfo_eh_frame, .machine = EM_X86_64}};
 	read_headers(ret);
 	if (!ret->eh.lo)
 		ret->eh.hdr = NULL;

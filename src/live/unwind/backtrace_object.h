@@ -13,13 +13,13 @@
 
 /* The parts of a mapped object, by run-time address. */
 struct backtrace_object {
-	uint64_t lo, hi;	   /* all of it */
+	uint64_t lo, hi;           /* all of it */
 	uint64_t text_lo, text_hi; /* its code; empty when that cannot be read */
-	uint64_t bias;		   /* run-time minus link-time addresses */
-	struct eh_memory eh;	   /* hdr NULL: it has no .eh_frame_hdr */
+	uint64_t bias;             /* run-time minus link-time addresses */
+	struct eh_memory eh;       /* hdr NULL: it has no .eh_frame_hdr */
 	const uint8_t *build_id;   /* in the first page; NULL */
-	uint8_t build_id_size;	   /* bytes, at most SELF_BUILD_ID_MAX */
-	bool is_permanent;	   /* it cannot be unloaded */
+	uint8_t build_id_size;     /* bytes, at most SELF_BUILD_ID_MAX */
+	bool is_permanent;         /* it cannot be unloaded */
 };
 
 enum { SELF_BUILD_ID_MAX = 32, SELF_N_SLOTS = 512 };
@@ -41,7 +41,7 @@ struct backtrace_slot {
 	uint32_t state; /* atomic: enum backtrace_slot_state */
 	struct backtrace_object object;
 	uint8_t build_id[SELF_BUILD_ID_MAX]; /* the build-id at the time the slot was filled */
-	const struct backtrace_table *table;	     /* atomic; NULL: not prepared */
+	const struct backtrace_table *table; /* atomic; NULL: not prepared */
 };
 
 /* Turns the cache of known addresses on or off; for measuring the cost of the rest. */

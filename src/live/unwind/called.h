@@ -17,7 +17,6 @@ struct called_known {
 
 enum { CALLED_KNOWN = 64 }; /* a power of two */
 
-
 struct called {
 	uint16_t machine;
 	struct code_space *space;

@@ -36,12 +36,12 @@
 enum {
 	RBP = 6,
 	RSP = 7,
-	WINDOW = 64,   /* bytes of instructions: V8's functions test two things before they push */
+	WINDOW = 64, /* bytes of instructions: V8's functions test two things before they push */
 	MAX_STEPS = 12,
 };
 
 enum frame_state {
-	FRAME,	      /* rbp is this frame's */
+	FRAME,        /* rbp is this frame's */
 	NO_FRAME,     /* the return address is on top of the stack */
 	FRAME_PUSHED, /* the caller's rbp is on top of the stack, the return address after it */
 };
@@ -168,8 +168,8 @@ bool fp_fallback_caller(const struct assume *a, bool is_exact, struct cairn_regs
 	} else if (has_stepped && is_stub_with_frame(a, &caller)) {
 		*ret_why = "its callee keeps a frame pointer, and was jumped to";
 	} else {
-		*ret_why = state == FRAME ? "rbp does not lead to a return address" :
-					    "the top of the stack is no return address";
+		*ret_why = state == FRAME ? "rbp does not lead to a return address"
+					  : "the top of the stack is no return address";
 		return false;
 	}
 	*regs = caller;

@@ -15,7 +15,7 @@ struct assume {
 	uint16_t machine;
 	const struct code_maps *maps;
 	const struct code_memory *code; /* where instructions are read */
-	cairn_read_memory read; /* the stack */
+	cairn_read_memory read;         /* the stack */
 	void *ctx;
 };
 

@@ -173,7 +173,7 @@ bool fp_fallback_caller_arm(const struct assume *a, bool is_exact, struct cairn_
 	if (state != ARM_UNKNOWN)
 		why = state == ARM_FRAME ? leave_frame(a, &caller)
 					 : leave_without_frame(a, &caller);
-	*ret_why = why			? why
+	*ret_why = why                  ? why
 		   : state == ARM_FRAME ? "its callee keeps a frame pointer"
 					: "its callee has no frame";
 	if (!why)

@@ -40,9 +40,9 @@ enum {
 	 * bytes.
 	 */
 	BORROW_DEPTH = 2048,
-	MAX_FRAME = 512, /* of the interpreter */
+	MAX_FRAME = 512,  /* of the interpreter */
 	MAX_STATES = 256, /* one per coroutine; more are forgotten together */
-	FLAGS = 7,	 /* low bits of that address, which LuaJIT keeps flags in */
+	FLAGS = 7,        /* low bits of that address, which LuaJIT keeps flags in */
 };
 #define KEPT (1u << 3 | 1u << 6 | 0xfu << 12) /* rbx, rbp, r12 to r15 */
 

@@ -357,7 +357,7 @@ static int open_once(const struct cairn_stacks_opts *opts, struct timed_read *st
 }
 
 int cairn_stacks_open_pid(int pid, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
-			    struct cairn_err *err)
+			  struct cairn_err *err)
 {
 	struct timed_read stall = {.pid = pid};
 	int rc;

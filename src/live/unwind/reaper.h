@@ -27,14 +27,15 @@ enum { COMM_BYTES = 16 };
 
 struct reaper {
 	struct timed_read *stall; /* the read whose thread it runs in; NULL: none */
-	int tasks; /* directory of the threads; borrowed */
+	int tasks;                /* directory of the threads; borrowed */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool is_ended;
 	VEC(struct known_thread {
 		int tid;
 		char comm[COMM_BYTES]; /* "" also when it could not be read */
-	}) threads;
+	})
+	threads;
 	size_t n_taken; /* of those, the number that the reader of names has taken */
 };
 

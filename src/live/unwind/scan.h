@@ -12,7 +12,7 @@
 
 struct scan {
 	const struct called *called; /* machine, space and code are its */
-	cairn_read_memory read; /* the stack */
+	cairn_read_memory read;      /* the stack */
 	void *ctx;
 };
 

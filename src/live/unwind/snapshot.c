@@ -27,11 +27,11 @@
 #include "code/timed_read.h"
 
 enum {
-	RED_ZONE = 128,		  /* bytes below the stack pointer that a leaf function may use */
-	MAX_STACK = 1 << 20,	  /* of one thread: deeper ones are read as they are walked */
-	MAX_COPY = 256 << 20,	  /* of all threads: a thousand of the above would be a gigabyte */
-	MAX_IOV = 1024,		  /* IOV_MAX of Linux */
-	PAGE_BYTES = 4096,	  /* the smallest ones */
+	RED_ZONE = 128,       /* bytes below the stack pointer that a leaf function may use */
+	MAX_STACK = 1 << 20,  /* of one thread: deeper ones are read as they are walked */
+	MAX_COPY = 256 << 20, /* of all threads: a thousand of the above would be a gigabyte */
+	MAX_IOV = 1024,       /* IOV_MAX of Linux */
+	PAGE_BYTES = 4096,    /* the smallest ones */
 	RSP = 7,
 };
 

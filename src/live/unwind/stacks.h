@@ -26,7 +26,7 @@ struct cairn_stacks {
 	int pid; /* 0: a core file */
 	size_t max_frames;
 	unsigned int jobs;
-	bool has_vectors; /* of a process they are read */
+	bool has_vectors;  /* of a process they are read */
 	bool no_registers; /* of frames are kept */
 	struct core *core; /* NULL: a process */
 	struct core_search search;
@@ -34,15 +34,15 @@ struct cairn_stacks {
 	struct core_memory core_memory;
 	struct code_space *space;
 	bool has_new_maps; /* they were read just now, and not used yet */
-	int mapped_by; /* the thread by which */
+	int mapped_by;     /* the thread by which */
 	struct code_runtime *runtime;
 	struct timed_read stall;
 	char note[CAIRN_ERR_MSG_MAX];
 	/* the first n_used of them; the rest keeps its memory for the next time */
 	VEC(struct thread_walk *) threads;
 	size_t n_used;
-	struct walk walk; /* at hand */
-	struct arena kept; /* frames, registers and ends of the threads */
+	struct walk walk;         /* at hand */
+	struct arena kept;        /* frames, registers and ends of the threads */
 	struct snapshot snapshot; /* of a process, until the next one */
 	struct interpreter_frame_states states;
 	struct cairn_stacks_moment moment;

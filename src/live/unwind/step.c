@@ -172,11 +172,7 @@ static enum cairn_step step_by_any(const struct cairn_unwind_rule *rule,
 				   const struct convention *abi, cairn_read_memory read, void *ctx,
 				   struct cairn_regs *regs)
 {
-	struct step s = {.rule = rule,
-			 .abi = abi,
-			 .read = read,
-			 .ctx = ctx,
-			 .now = regs};
+	struct step s = {.rule = rule, .abi = abi, .read = read, .ctx = ctx, .now = regs};
 	if (rule->flags & CAIRN_UNWIND_OUTERMOST)
 		return CAIRN_STEP_OUTERMOST;
 	if (rule->cfa == CAIRN_UNWIND_UNDESCRIBED)

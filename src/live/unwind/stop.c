@@ -206,7 +206,7 @@ static size_t count_threads(DIR *tasks)
 static void take_regs(const struct user_regs_struct *u, struct cairn_regs *ret)
 {
 	const uint64_t r[16] = {u->rax, u->rdx, u->rcx, u->rbx, u->rsi, u->rdi, u->rbp, u->rsp,
-				u->r8,	u->r9,	u->r10, u->r11, u->r12, u->r13, u->r14, u->r15};
+				u->r8,  u->r9,  u->r10, u->r11, u->r12, u->r13, u->r14, u->r15};
 	memcpy(ret->r, r, sizeof(r));
 	ret->known = 0xffff;
 	ret->pc.v = u->rip;
@@ -346,7 +346,7 @@ static void interrupt_all(struct stop *stop)
 			ptrace(PTRACE_INTERRUPT, stop->threads.p[i].tid, NULL, NULL);
 	for (unsigned int turn = 0; !poll_threads(stop, patience, &moved); turn++) {
 		/* Soon all of them: a few that wait in the kernel do not hide the others. */
-		patience = moved			? FIRST_PATIENCE
+		patience = moved                        ? FIRST_PATIENCE
 			   : patience < stop->threads.n ? patience * 2
 							: patience;
 		if (moved) {
@@ -429,8 +429,8 @@ static int stop_listed(struct stop *stop, struct timed_read *stall, struct cairn
 	snprintf(name, sizeof(name), "/proc/%d/task", stop->pid);
 	DIR *tasks = opendir(name);
 	if (!tasks)
-		return errno == ENOENT ? err_set(err, -ESRCH, "there is no process %d", stop->pid) :
-					 err_set(err, -errno, "%s: %m", name);
+		return errno == ENOENT ? err_set(err, -ESRCH, "there is no process %d", stop->pid)
+				       : err_set(err, -errno, "%s: %m", name);
 	reaper_start(&reaper, stall, dirfd(tasks));
 	int rc = stop_threads(stop, tasks, &reaper, err);
 	/* It has the time of these system calls to end. */

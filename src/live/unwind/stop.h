@@ -22,20 +22,20 @@ struct stopped_thread {
 	char comm[16]; /* "" when it could not be read */
 	bool is_main;
 	bool is_seized, is_stopped; /* at present */
-	bool has_regs; /* false: it could not be stopped */
+	bool has_regs;              /* false: it could not be stopped */
 	bool is_left_out;
 	char state; /* of one that was left out, by proc_pid_stat(5): D waits in the kernel */
 	struct cairn_regs regs;
 	struct vectors vectors;
-	uint64_t thread_pointer; /* of x86-64: fs_base; 0: not known */
+	uint64_t thread_pointer;            /* of x86-64: fs_base; 0: not known */
 	uint64_t stopped_at_ns, stopped_ns; /* CLOCK_MONOTONIC; for how long */
 };
 
 struct stop {
 	int pid;
-	bool with_vectors; /* the caller's wish */
+	bool with_vectors;                  /* the caller's wish */
 	VEC(struct stopped_thread) threads; /* the main thread first, then by tid */
-	int max_tid; /* of those */
+	int max_tid;                        /* of those */
 	uint64_t first_ns, last_ns; /* from the first thread's stop to the last one's release */
 	bool is_consistent;
 };

@@ -108,8 +108,8 @@ static uint64_t passed(struct machine *m, const struct cairn_loc_step *asked)
 	 * A frame that a signal interrupted called no function. The caller of a frame that is only
 	 * assumed is not certain either.
 	 */
-	if (caller->is_exact || m->frame->is_signal || m->frame->is_assumed ||
-	    caller->is_assumed || caller->bin != m->frame->bin || m->n_callers == CALLERS_MAX)
+	if (caller->is_exact || m->frame->is_signal || m->frame->is_assumed || caller->is_assumed ||
+	    caller->bin != m->frame->bin || m->n_callers == CALLERS_MAX)
 		return give_up(m, CAIRN_UNAVAIL_ENTRY_VALUE);
 	if (cairn_sites_call_value(m->sites, m->frame->vaddr,
 				   (struct cairn_vaddr){caller->vaddr.v + 1}, asked, &where,
@@ -138,22 +138,38 @@ static uint64_t binary(struct machine *m, uint8_t op, uint64_t a, uint64_t b)
 {
 	int64_t x = (int64_t)a, y = (int64_t)b;
 	switch ((enum cairn_loc_op)op) {
-	case CAIRN_LOC_ADD: return a + b;
-	case CAIRN_LOC_SUB: return a - b;
-	case CAIRN_LOC_MUL: return a * b;
-	case CAIRN_LOC_AND: return a & b;
-	case CAIRN_LOC_OR: return a | b;
-	case CAIRN_LOC_XOR: return a ^ b;
-	case CAIRN_LOC_SHL: return b > 63 ? 0 : a << b;
-	case CAIRN_LOC_SHR: return b > 63 ? 0 : a >> b;
-	case CAIRN_LOC_SAR: return (uint64_t)(x >> (b > 63 ? 63 : b));
-	case CAIRN_LOC_EQ: return x == y;
-	case CAIRN_LOC_NE: return x != y;
-	case CAIRN_LOC_LT: return x < y;
-	case CAIRN_LOC_LE: return x <= y;
-	case CAIRN_LOC_GT: return x > y;
-	case CAIRN_LOC_GE: return x >= y;
-	default: return give_up(m, CAIRN_UNAVAIL_UNSUPPORTED);
+	case CAIRN_LOC_ADD:
+		return a + b;
+	case CAIRN_LOC_SUB:
+		return a - b;
+	case CAIRN_LOC_MUL:
+		return a * b;
+	case CAIRN_LOC_AND:
+		return a & b;
+	case CAIRN_LOC_OR:
+		return a | b;
+	case CAIRN_LOC_XOR:
+		return a ^ b;
+	case CAIRN_LOC_SHL:
+		return b > 63 ? 0 : a << b;
+	case CAIRN_LOC_SHR:
+		return b > 63 ? 0 : a >> b;
+	case CAIRN_LOC_SAR:
+		return (uint64_t)(x >> (b > 63 ? 63 : b));
+	case CAIRN_LOC_EQ:
+		return x == y;
+	case CAIRN_LOC_NE:
+		return x != y;
+	case CAIRN_LOC_LT:
+		return x < y;
+	case CAIRN_LOC_LE:
+		return x <= y;
+	case CAIRN_LOC_GT:
+		return x > y;
+	case CAIRN_LOC_GE:
+		return x >= y;
+	default:
+		return give_up(m, CAIRN_UNAVAIL_UNSUPPORTED);
 	}
 }
 
@@ -177,20 +193,39 @@ static void binary_step(struct machine *m, const struct cairn_loc_step *s)
 static void step(struct machine *m, const struct cairn_loc_step *s)
 {
 	switch ((enum cairn_loc_op)s->op) {
-	case CAIRN_LOC_REG: m->acc = reg(m, s->reg); return;
-	case CAIRN_LOC_CONST: m->acc = (uint64_t)s->imm; return;
+	case CAIRN_LOC_REG:
+		m->acc = reg(m, s->reg);
+		return;
+	case CAIRN_LOC_CONST:
+		m->acc = (uint64_t)s->imm;
+		return;
 	case CAIRN_LOC_ADDR:
 		m->acc = (uint64_t)s->imm + (m->frame->at.v - m->frame->vaddr.v);
 		return;
-	case CAIRN_LOC_LOAD: m->acc = load(m, m->acc, s->size); return;
-	case CAIRN_LOC_SEXT: m->acc = extend(m->acc, s->size, true); return;
-	case CAIRN_LOC_ZEXT: m->acc = extend(m->acc, s->size, false); return;
-	case CAIRN_LOC_NEG: m->acc = -m->acc; return;
-	case CAIRN_LOC_NOT: m->acc = ~m->acc; return;
+	case CAIRN_LOC_LOAD:
+		m->acc = load(m, m->acc, s->size);
+		return;
+	case CAIRN_LOC_SEXT:
+		m->acc = extend(m->acc, s->size, true);
+		return;
+	case CAIRN_LOC_ZEXT:
+		m->acc = extend(m->acc, s->size, false);
+		return;
+	case CAIRN_LOC_NEG:
+		m->acc = -m->acc;
+		return;
+	case CAIRN_LOC_NOT:
+		m->acc = ~m->acc;
+		return;
 	case CAIRN_LOC_ENTRY_REG:
-	case CAIRN_LOC_ENTRY_PARAM: m->acc = passed(m, s); return;
-	case CAIRN_LOC_SAVE: m->slots[(uint64_t)s->imm % CAIRN_LOC_SLOTS] = m->acc; return;
-	default: binary_step(m, s);
+	case CAIRN_LOC_ENTRY_PARAM:
+		m->acc = passed(m, s);
+		return;
+	case CAIRN_LOC_SAVE:
+		m->slots[(uint64_t)s->imm % CAIRN_LOC_SLOTS] = m->acc;
+		return;
+	default:
+		binary_step(m, s);
 	}
 }
 
@@ -255,7 +290,10 @@ enum cairn_unavailable cairn_stacks_value(const struct cairn_stacks *stacks,
 					  struct cairn_sites *sites,
 					  const struct cairn_location *loc, void *ret, size_t n)
 {
-	struct machine m = {.stacks = stacks, .thread = thread, .sites = sites, .number = frame,
+	struct machine m = {.stacks = stacks,
+			    .thread = thread,
+			    .sites = sites,
+			    .number = frame,
 			    .frame = thread->frames[frame]};
 	if (frame >= n_then(thread))
 		return CAIRN_UNAVAIL_NOT_COPIED;

@@ -17,10 +17,10 @@ struct walker {
 	struct walk *walk;
 	const struct walk_target *target;
 	size_t max;
-	struct cairn_regs regs; /* of the frame at hand */
+	struct cairn_regs regs;  /* of the frame at hand */
 	struct cairn_regs inner; /* of the last one that was added, where registers are kept */
-	bool is_assumed; /* a frame up to here is an assumption */
-	uint32_t touched; /* those that may be others in @regs than in @inner */
+	bool is_assumed;         /* a frame up to here is an assumption */
+	uint32_t touched;        /* those that may be others in @regs than in @inner */
 	/* A frame seen before, renewed at each power of two: Brent's way to notice a cycle. */
 	uint64_t seen_pc, seen_sp, seen_fp;
 };
@@ -28,9 +28,9 @@ struct walker {
 /* How a frame is left. */
 struct way {
 	const struct cairn_unwind_rule *rule; /* NULL: there is none */
-	struct rule_words words; /* of code made at run time */
-	bool by_frame_pointer; /* if it looks as if there were one */
-	bool is_said; /* its owner says that there is one */
+	struct rule_words words;              /* of code made at run time */
+	bool by_frame_pointer;                /* if it looks as if there were one */
+	bool is_said;                         /* its owner says that there is one */
 	const char *why; /* the reason if there is no way; NULL: no description exists */
 };
 

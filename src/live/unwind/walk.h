@@ -62,11 +62,11 @@ struct walk_target {
 	/* of AArch64: bits of an address of code that a signature takes; 0: not known, or none */
 	uint64_t signature;
 	struct code_space *space;
-	struct code_runtime *runtime; /* resolved; NULL: only files have code */
-	struct code_memory code; /* instructions, for undescribed code */
+	struct code_runtime *runtime;            /* resolved; NULL: only files have code */
+	struct code_memory code;                 /* instructions, for undescribed code */
 	struct interpreter_frame_states *states; /* NULL: the target does not run */
-	bool no_registers; /* of frames are kept */
-	cairn_read_memory read; /* stacks, as they were */
+	bool no_registers;                       /* of frames are kept */
+	cairn_read_memory read;                  /* stacks, as they were */
 	void *ctx;
 };
 

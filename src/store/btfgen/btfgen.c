@@ -266,9 +266,9 @@ static int make_parts(struct distil *d, struct cairn_err *err)
 static int begin_search(struct distil *d, struct cairn_err *err)
 {
 	struct site_opts opts = {.threads = d->opts->threads,
-				  .assume_unmodified = d->opts->assume_unmodified,
-				  .progress = d->opts->progress,
-				  .ctx = d->opts->ctx};
+				 .assume_unmodified = d->opts->assume_unmodified,
+				 .progress = d->opts->progress,
+				 .ctx = d->opts->ctx};
 	return d->opts->dialect == CAIRN_BTF_NO_LOC
 		       ? 0
 		       : sites_search_new(d->bin, &opts, d->dw, &d->search, err);

@@ -21,7 +21,7 @@
 struct dead_body {
 	const char *name; /* the linker's */
 	struct body *body;
-	uint32_t next;    /* with that name; UINT32_MAX at the end */
+	uint32_t next; /* with that name; UINT32_MAX at the end */
 };
 
 /* Bodies without a symbol. All zero at first. */

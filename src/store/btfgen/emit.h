@@ -11,11 +11,11 @@ struct emit {
 	const struct variants *v;
 	struct cairn_btf_builder *b;
 	const struct cairn_btf *base; /* of main; NULL: none */
-	uint32_t *ids;        /* per instance: its record; 0 none */
-	uint32_t *group_ids;  /* per group: the record of its forward declaration; 0 none */
-	uint32_t index_type;  /* of arrays; 0 none */
+	uint32_t *ids;                /* per instance: its record; 0 none */
+	uint32_t *group_ids;          /* per group: the record of its forward declaration; 0 none */
+	uint32_t index_type;          /* of arrays; 0 none */
 	uint32_t ptr_bytes;
-	const bool *skip;     /* per instance: prototypes that main has no use for */
+	const bool *skip; /* per instance: prototypes that main has no use for */
 	uint64_t *losses;
 	VEC(struct cairn_btf_member) members;
 	VEC(struct cairn_btf_enumerator) values;

@@ -26,7 +26,7 @@ static edge_t edge_of(const struct func_table *f, uint32_t instance, const struc
 {
 	const edge_t *edges = f->variants->v.p[instance].edges;
 	return name_variants_resolve(f->variants, edges ? edges[i]
-						  : i	? k->elems[i - 1].edge
+						  : i   ? k->elems[i - 1].edge
 							: k->edge);
 }
 

@@ -34,15 +34,15 @@ struct btf_func {
 	/* DIE that has its name and prototype; of one with code that of its code */
 	dw_off said_by;
 	bool external;
-	bool has_dead;    /* some code of it was overridden: the first DIE may be of that */
-	bool has_body;    /* code with this name and prototype */
+	bool has_dead; /* some code of it was overridden: the first DIE may be of that */
+	bool has_body; /* code with this name and prototype */
 	/* the debug information of some code of it has no prototype: never in main */
 	bool is_silent;
 	/* some code of it has other parameters than its prototype says: never in main */
 	bool is_changed;
-	bool declared;    /* the prototype is of a declaration: its parameters may have no names */
+	bool declared; /* the prototype is of a declaration: its parameters may have no names */
 	bool in_main;
-	bool is_first;    /* of those of its name */
+	bool is_first; /* of those of its name */
 };
 
 struct func_table {
@@ -51,12 +51,12 @@ struct func_table {
 	VEC(struct btf_func) v; /* in the order of their first DIE */
 	/* of the functions in classes.lists, in order; those are gone once main is made */
 	dw_off *dies;
-	uint32_t *of_die;       /* per one of them: into v */
+	uint32_t *of_die; /* per one of them: into v */
 	size_t n_dies;
-	struct map by_name;     /* hash of name to the first of v */
-	bool has_dead;          /* of some function */
-	bool has_equal_hashes;  /* of two names; then some stand at the next number */
-	bool *skip;             /* per instance: a prototype that nothing in main refers to */
+	struct map by_name;    /* hash of name to the first of v */
+	bool has_dead;         /* of some function */
+	bool has_equal_hashes; /* of two names; then some stand at the next number */
+	bool *skip;            /* per instance: a prototype that nothing in main refers to */
 };
 
 /*

@@ -35,7 +35,7 @@ struct term {
 	/* for a term with a record: its class + 1, or for a name, its group + 1 */
 	uint32_t number;
 	uint32_t ptr, const_; /* interned: a pointer to it, const of it; TERM_NONE when not met */
-	uint32_t def;     /* of a name: the first that defined it in a unit at hand */
+	uint32_t def;         /* of a name: the first that defined it in a unit at hand */
 };
 
 /* A type whose term waits for another term; its elements before @elem have theirs. */

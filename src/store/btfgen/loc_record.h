@@ -9,8 +9,8 @@
 
 /* The facts besides the location on which the record depends. */
 struct loc_value {
-	uint64_t bytes;  /* of the argument; 0 when that is not known */
-	bool is_signed;  /* its type is a signed integer or enum */
+	uint64_t bytes; /* of the argument; 0 when that is not known */
+	bool is_signed; /* its type is a signed integer or enum */
 	/* lowest address of the object's sections that are loaded (docs/formats/btf-loc.md) */
 	uint64_t base;
 };

@@ -12,22 +12,22 @@
 struct finder {
 	const struct classes *c;
 	struct variants *ret;
-	uint32_t *n_defs;       /* per group: classes that define it */
+	uint32_t *n_defs; /* per group: classes that define it */
 	struct users users;
 	/* per class: the current unit defines it; a stamp is the unit + 1 */
-	uint32_t *class_stamp;  /* per class: it is there */
+	uint32_t *class_stamp; /* per class: it is there */
 	/* per group: its definition there; NONE: several definitions */
 	uint32_t *group_stamp, *group_def;
 	uint32_t *set_stamp, *set; /* per class */
-	uint32_t *seen;         /* per class: the walk that was there */
+	uint32_t *seen;            /* per class: the walk that was there */
 	uint32_t walk;
-	bool *is_ambiguous;     /* per class: it defines a name that others define, too */
-	bool *is_plain_root;    /* per class: a root of a unit that has no sets */
+	bool *is_ambiguous;      /* per class: it defines a name that others define, too */
+	bool *is_plain_root;     /* per class: a root of a unit that has no sets */
 	VEC(uint32_t) with_sets; /* units that may have: spans */
-	VEC(uint32_t) affected; /* classes with a set */
+	VEC(uint32_t) affected;  /* classes with a set */
 	VEC(uint32_t) todo;
-	struct map sets;        /* set << 32 | class: to the set with that class in it */
-	struct map instances;   /* class << 32 | set: to the instance */
+	struct map sets;      /* set << 32 | class: to the set with that class in it */
+	struct map instances; /* class << 32 | set: to the instance */
 	uint32_t n_sets;
 };
 
@@ -192,7 +192,8 @@ static int fill_edges(struct finder *f, uint32_t unit, uint32_t instance)
 	if (!to)
 		return -ENOMEM;
 	edge_t e;
-	FOR_CLASS_EDGES(k, e) {
+	FOR_CLASS_EDGES(k, e)
+	{
 		int rc = edge_in_unit(f, unit, e, &to[i_]);
 		if (rc < 0)
 			return rc;
@@ -258,7 +259,8 @@ static int use_edges_of(struct finder *f, uint32_t instance, uint32_t at)
 	const struct type_class *k = &f->c->v.p[x->class_];
 	const edge_t *edges = x->edges;
 	edge_t e;
-	FOR_CLASS_EDGES(k, e) {
+	FOR_CLASS_EDGES(k, e)
+	{
 		edge_t to = edges ? edges[i_] : e;
 		if (!to || to & EDGE_GROUP || f->ret->v.p[to - 1].used)
 			continue;

@@ -28,11 +28,11 @@
 
 struct instance {
 	uint32_t class_;
-	uint32_t set;        /* 0: the empty one */
+	uint32_t set; /* 0: the empty one */
 	/* set not 0: of the class and then of its elements, with instances for classes */
 	const edge_t *edges;
-	uint32_t next;       /* of the same class; UINT32_MAX at the end */
-	uint32_t base_id;    /* that the base has it by; 0 none */
+	uint32_t next;    /* of the same class; UINT32_MAX at the end */
+	uint32_t base_id; /* that the base has it by; 0 none */
 	bool used;
 };
 

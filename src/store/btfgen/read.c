@@ -22,7 +22,7 @@ struct readers {
 	const struct dwarf *dw;
 	struct read_opts opts;
 	struct dw_index_build *index; /* NULL: not wanted, or not made on the way */
-	struct reader *p; /* n, and one more that has the base */
+	struct reader *p;             /* n, and one more that has the base */
 	unsigned int n;
 	atomic_bool is_cluster; /* a unit refers to another */
 	atomic_size_t n_left_out;

@@ -17,7 +17,7 @@ struct read_opts {
 	/* the base of main, whose classes come first; NULL: none */
 	const struct cairn_btf *base;
 	bool want_vars;
-	bool want_contents;           /* classes.contents */
+	bool want_contents;                    /* classes.contents */
 	const struct cairn_btfgen_opts *asked; /* which languages; NULL: all */
 	/* of the same units' functions; dw_func_index_fini(). NULL: not wanted */
 	struct dw_func_index *index;

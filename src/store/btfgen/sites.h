@@ -31,7 +31,7 @@ struct loc_proto {
 };
 
 struct sites {
-	bool *has_site; /* per function of func_table.v; sites_find() */
+	bool *has_site;     /* per function of func_table.v; sites_find() */
 	VEC(struct site) v; /* large; as all that follows sites_join()'s */
 	VEC(struct site_section) sections;
 	VEC(struct cairn_btf_loc_param) params;
@@ -90,7 +90,7 @@ void sites_search_free(struct site_search *s);
  * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM, -ECANCELED.
  */
 int sites_find(struct site_search *s, const struct func_table *funcs, const struct emit *e,
-		struct cairn_btfgen *counts, struct sites *ret, struct cairn_err *err);
+	       struct cairn_btfgen *counts, struct sites *ret, struct cairn_err *err);
 
 /* Frees the data for finding sites; the results stay. May run beside sites_join(). */
 void sites_search_trim(struct site_search *s);

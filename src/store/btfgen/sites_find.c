@@ -31,7 +31,7 @@ enum { REG_COUNT = 16, WORD = 8 };
 struct found {
 	uint64_t at;
 	dw_off die;
-	uint32_t seq;    /* among the worker's: sites of one DIE are in their order */
+	uint32_t seq; /* among the worker's: sites of one DIE are in their order */
 	uint32_t worker;
 	uint32_t group;
 	uint32_t func;   /* func_table.v */
@@ -50,8 +50,8 @@ struct signature {
 
 struct worker {
 	VEC(struct found) found;
-	struct sites records;   /* params, protos and slots only */
-	VEC(uint32_t) slots;     /* of the site at hand */
+	struct sites records; /* params, protos and slots only */
+	VEC(uint32_t) slots;  /* of the site at hand */
 	/*
 	 * Numbers + 1 of the records that most sites need: params of a value in a register, by
 	 * bytes; protos of one slot, by that.
@@ -609,7 +609,7 @@ static int finder_init(struct finder *f)
 }
 
 int sites_find(struct site_search *s, const struct func_table *funcs, const struct emit *e,
-		struct cairn_btfgen *counts, struct sites *ret, struct cairn_err *err)
+	       struct cairn_btfgen *counts, struct sites *ret, struct cairn_err *err)
 {
 	struct finder *f = &s->finder;
 	*ret = (struct sites){.has_site = calloc(funcs->v.n + 1, sizeof(*ret->has_site))};

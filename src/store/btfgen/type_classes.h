@@ -47,9 +47,9 @@ struct type_class {
 	uint32_t n_elems;
 	uint32_t size;
 	edge_t edge;
-	uint32_t group; /* + 1, of a definition with a name */
+	uint32_t group;   /* + 1, of a definition with a name */
 	uint32_t base_id; /* that the base has it by; 0 none */
-	uint8_t kind;   /* enum type_kind */
+	uint8_t kind;     /* enum type_kind */
 	uint8_t encoding;
 	bool variadic;
 	bool is_named; /* struct named has one of its DIEs */
@@ -66,7 +66,7 @@ struct func {
 	dw_off die;
 	const char *name;
 	uint64_t name_hash; /* hash_bytes() of it */
-	uint32_t proto; /* class */
+	uint32_t proto;     /* class */
 	uint32_t unit;
 	bool external;
 	bool declaration;
@@ -94,7 +94,7 @@ struct body {
 
 /* A btf_decl_tag of a function or variable. */
 struct decl_tag {
-	dw_off die;        /* of the DIE that has it */
+	dw_off die; /* of the DIE that has it */
 	const char *text;
 	int32_t component; /* number of the parameter; -1: the whole */
 	uint32_t order;    /* among those of one unit */
@@ -144,7 +144,7 @@ struct classes {
 	struct func_list funcs;
 	VEC(struct variable) vars;
 	VEC(struct body) bodies;
-	VEC(struct decl_tag) tags; /* once merged: by DIE */
+	VEC(struct decl_tag) tags;    /* once merged: by DIE */
 	VEC(struct content) contents; /* with want_contents, of every unit in the order of DIEs */
 	bool want_contents;
 	/* with want_contents; of each class the first that the worker met */
@@ -154,7 +154,7 @@ struct classes {
 	VEC(struct unit_span) spans;
 	VEC(struct class_lists) lists; /* once merged: by unit_span.part */
 	struct arena arena;
-	struct interned interned; /* of one worker */
+	struct interned interned;   /* of one worker */
 	VEC(struct to_build) build; /* scratch */
 	uint64_t losses[CAIRN_N_LOSSES];
 };

@@ -23,7 +23,7 @@ struct merge {
 	struct classes *parts;
 	unsigned int n;
 	struct classes *ret;
-	uint32_t **classes, **groups; /* per part: old number to new */
+	uint32_t **classes, **groups;                           /* per part: old number to new */
 	struct hash_table type_classes_by_hash, groups_by_hash; /* new */
 	struct met *met;
 	size_t n_met;

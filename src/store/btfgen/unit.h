@@ -40,7 +40,7 @@ enum type_kind {
 	TYPE_CONST,
 	TYPE_VOLATILE,
 	TYPE_RESTRICT,
-	TYPE_TAG,   /* btf_type_tag */
+	TYPE_TAG, /* btf_type_tag */
 	TYPE_PROTO,
 	TYPE_ALIAS, /* DW_TAG_atomic_type and such: for BTF, the type that it refers to */
 	TYPE_VOID,
@@ -65,19 +65,19 @@ struct type_die {
 	local_off ref;
 	uint32_t size;
 	uint32_t elem, n_elems;
-	uint32_t own;    /* of a definition with a name: the term of all that it says, interned.h */
+	uint32_t own; /* of a definition with a name: the term of all that it says, interned.h */
 	/*
 	 * of a variant part: a number over the values of its members, which BTF has no words for;
 	 * else 0
 	 */
 	uint32_t variants;
 	uint8_t kind;
-	uint8_t encoding;    /* DW_ATE_* of BASE */
+	uint8_t encoding; /* DW_ATE_* of BASE */
 	bool declaration;
-	bool variadic;       /* PROTO */
-	bool stop;           /* a named struct, union or enum: others see its name only */
-	bool conflicts;      /* its unit defines several of that name */
-	bool is_inner;       /* of C: a function defines it for itself */
+	bool variadic;  /* PROTO */
+	bool stop;      /* a named struct, union or enum: others see its name only */
+	bool conflicts; /* its unit defines several of that name */
+	bool is_inner;  /* of C: a function defines it for itself */
 };
 
 /* A struct, union, enum or typedef: a type that a program's text can define in a function. */
@@ -113,7 +113,7 @@ enum { OWNER_VAR = 1u << 30, OWNER_FUNC = 1u << 31 };
 
 /* A function that has a declaration of its own, that is, no DW_AT_abstract_origin. */
 struct func_die {
-	const char *name; /* qualified in C++ */
+	const char *name;   /* qualified in C++ */
 	local_off off, ref; /* ref: the return type */
 	uint32_t elem, n_elems;
 	bool variadic, external;
@@ -150,12 +150,12 @@ struct body_die {
  * dw_off.
  */
 struct unit_section {
-	dw_off tag;     /* of its DIEs, above their offset */
+	dw_off tag; /* of its DIEs, above their offset */
 	uint64_t start;
 };
 
 struct open_scope {
-	const char *name;  /* qualified, in languages with namespaces */
+	const char *name; /* qualified, in languages with namespaces */
 	uint64_t depth;
 	uint32_t i;        /* types[], or funcs[] | OWNER_FUNC, or SCOPE_ONLY */
 	uint32_t tagged;   /* the owner of tags inside; SCOPE_ONLY: they are not taken */
@@ -165,11 +165,11 @@ struct open_scope {
 
 /* The facts that all DIEs of an abbreviation share, see unit_run.c. */
 struct unit_plan {
-	uint8_t kind;  /* enum type_kind, of a type */
-	uint8_t role;  /* 0: read by the walker, and the members below are not set */
+	uint8_t kind;       /* enum type_kind, of a type */
+	uint8_t role;       /* 0: read by the walker, and the members below are not set */
 	bool name_in_front; /* a string, before the bytes of fixed size */
 	bool has_name, has_type, has_children;
-	bool is_rare;  /* a member: it has its bits in the DIE, or may be too far away for BTF */
+	bool is_rare; /* a member: it has its bits in the DIE, or may be too far away for BTF */
 	bool has_bits;
 	bool declaration;
 	uint8_t fixed; /* bytes, from which these are offsets: */
@@ -223,21 +223,21 @@ struct unit_types {
 	 * it
 	 */
 	bool flat_arrays;
-	VEC(local_off) offs;     /* of types[], ascending */
+	VEC(local_off) offs; /* of types[], ascending */
 	/* by step of the units: the last of types[] that begins there, if one does */
 	VEC(struct unit_place) at;
 	/*
 	 * of unit_place.place: the number added to a local_off. Places of earlier units are lower.
 	 */
 	uint32_t base;
-	uint32_t end_of_places;  /* of the unit at hand */
+	uint32_t end_of_places; /* of the unit at hand */
 	const struct dwarf *dw;
-	bool whole;              /* a cluster of all units */
-	uint8_t step;            /* bits of a place that are in a step of u->at */
+	bool whole;                        /* a cluster of all units */
+	uint8_t step;                      /* bits of a place that are in a step of u->at */
 	VEC(struct unit_section) sections; /* of a cluster */
-	uint64_t end;            /* of the last of them */
+	uint64_t end;                      /* of the last of them */
 	uint64_t unit_off, unit_tag, unit_end;
-	uint32_t ref_bias;       /* converts a reference inside the unit to its local_off */
+	uint32_t ref_bias; /* converts a reference inside the unit to its local_off */
 	/* .debug_str of the unit's file, when all strings in it have an end */
 	const char *str;
 	uint64_t str_n;

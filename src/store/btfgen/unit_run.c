@@ -68,7 +68,7 @@ enum { FIXED_MAX = 48 };
 /* Attributes with which a DIE is for the walker. */
 static bool has_other(const struct dw_attr_slot *places, enum role role)
 {
-	static const uint8_t others[] = {BIT_OFFSET, EXTERNAL,	 ABSTRACT_ORIGIN, SPECIFICATION,
+	static const uint8_t others[] = {BIT_OFFSET, EXTERNAL,   ABSTRACT_ORIGIN, SPECIFICATION,
 					 SIGNATURE,  ANNOTATION, LOWER_BOUND};
 	for (size_t i = 0; i < sizeof(others); i++)
 		if (places[others[i]].how != DW_HOW_ABSENT)

@@ -21,7 +21,8 @@ int users_find(const struct classes *c, struct users *ret)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->v.n; i++) {
 		const struct type_class *k = &c->v.p[i];
-		FOR_CLASS_EDGES(k, e) {
+		FOR_CLASS_EDGES(k, e)
+		{
 			bool to_group = e & EDGE_GROUP;
 			uint32_t *first = to_group ? groups->first : classes->first;
 			first[(to_group ? e & ~EDGE_GROUP : e - 1) + 2]++;
@@ -36,7 +37,8 @@ int users_find(const struct classes *c, struct users *ret)
 	sum_up(groups->first, c->groups.n);
 	for (size_t i = 0; i < c->v.n; i++) {
 		const struct type_class *k = &c->v.p[i];
-		FOR_CLASS_EDGES(k, e) {
+		FOR_CLASS_EDGES(k, e)
+		{
 			if (e & EDGE_GROUP)
 				groups->from[groups->first[(e & ~EDGE_GROUP) + 1]++] = (uint32_t)i;
 			else

@@ -64,10 +64,10 @@ static void put_load(const struct elf_load *l, bool is_bound, uint32_t *page, st
 {
 	bool hashed = is_bound && is_code(l->flags);
 	struct sidecar_load out = {.at = l->at,
-				.size = l->size,
-				.n_bytes = hashed ? l->n_bytes : 0,
-				.flags = l->flags,
-				.first_page = *page};
+				   .size = l->size,
+				   .n_bytes = hashed ? l->n_bytes : 0,
+				   .flags = l->flags,
+				   .first_page = *page};
 	*page += hashed ? (uint32_t)n_pages_of(l->at, l->n_bytes) : 0;
 	put_bytes(ret, &out, sizeof(out));
 }

@@ -66,7 +66,7 @@ static int latest_first(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-#define ATTEMPT ".attempt"
+#define ATTEMPT   ".attempt"
 #define TEMPORARY ".tmp"
 
 /* Older than any that is still being written, and longer ago than an attempt matters. */
@@ -128,7 +128,7 @@ static int open_dir(const char *path, struct cairn_err *err)
 }
 
 int cairn_sidecar_prune(const char *cache_dir, uint64_t max_bytes, struct cairn_sidecar_pruned *ret,
-		     struct cairn_err *err)
+			struct cairn_err *err)
 {
 	*ret = (struct cairn_sidecar_pruned){0};
 	int dir = open_dir(cache_dir, err);

@@ -83,7 +83,9 @@ static void put_section_header(uint8_t *file, const struct layout *l, size_t i,
 		.sh_addr = s->addr,
 		.sh_offset = off,
 		.sh_size = s->size,
-		.sh_addralign = s->type == SHT_STRTAB ? 1 : s->type == SHT_NOTE ? 4 : ALIGNMENT,
+		.sh_addralign = s->type == SHT_STRTAB ? 1
+				: s->type == SHT_NOTE ? 4
+						      : ALIGNMENT,
 	};
 	memcpy(file + l->headers_off + i * sizeof(h), &h, sizeof(h));
 	size_t len = strlen(s->name) + 1;

@@ -10,7 +10,7 @@
 
 struct out_section {
 	const char *name;
-	uint32_t type; /* SHT_* */
+	uint32_t type;     /* SHT_* */
 	const void *bytes; /* NULL with SHT_NOBITS */
 	size_t size;
 	uint64_t flags; /* SHF_* */

@@ -151,7 +151,7 @@ struct row {
 };
 
 struct context {
-	uint32_t frame;	   /* from 1, 0 none */
+	uint32_t frame; /* from 1, 0 none */
 	/* 1 + the file by appearance, and base is 0; 0: the function's, or nothing known */
 	uint32_t own_file;
 	bool is_own;

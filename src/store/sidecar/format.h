@@ -52,14 +52,14 @@ struct sidecar_header {
 	char magic[8];
 	uint32_t version;
 	uint32_t header_size; /* of this struct, as the writer knew it */
-	uint64_t base;	      /* link-time address that all others count from */
-	uint32_t span;	      /* bytes of code from there: every address is below */
+	uint64_t base;        /* link-time address that all others count from */
+	uint32_t span;        /* bytes of code from there: every address is below */
 	uint32_t n_frames;
-	uint32_t analysis; /* SIDECAR_ANALYSIS */
-	uint32_t maker;	   /* fingerprint of the sources that made it: fingerprint.py */
+	uint32_t analysis;   /* SIDECAR_ANALYSIS */
+	uint32_t maker;      /* fingerprint of the sources that made it: fingerprint.py */
 	uint32_t string_max; /* bytes of the longest string, with its NUL */
 	uint32_t n_left_out; /* units that are damaged, and are not in it */
-	uint32_t flags; /* SIDECAR_HAS_SYMTAB */
+	uint32_t flags;      /* SIDECAR_HAS_SYMTAB */
 	uint32_t unused;
 };
 _Static_assert(sizeof(struct sidecar_header) == 56, "the header has no holes");
@@ -67,9 +67,9 @@ _Static_assert(sizeof(struct sidecar_header) == 56, "the header has no holes");
 /* .cairn.binding: this, the segments, the hashes. */
 struct sidecar_binding {
 	uint32_t n_loads;
-	uint32_t n_pages; /* hashes */
+	uint32_t n_pages;  /* hashes */
 	uint32_t is_bound; /* 0: made of a file without code */
-	uint32_t names;	   /* elf_names_print() of that file; 0: it had none */
+	uint32_t names;    /* elf_names_print() of that file; 0: it had none */
 };
 _Static_assert(sizeof(struct sidecar_binding) == 16, "the binding has no holes");
 
@@ -77,7 +77,7 @@ struct sidecar_load {
 	uint64_t at, size; /* in memory */
 	/* that have hashes: all that the file has of an executable segment; else 0 */
 	uint64_t n_bytes;
-	uint32_t flags;	   /* PF_* */
+	uint32_t flags; /* PF_* */
 	uint32_t first_page;
 };
 _Static_assert(sizeof(struct sidecar_load) == 32, "a segment has no holes");
@@ -121,7 +121,7 @@ enum {
 	 * functions.
 	 */
 	TYPE_NAME_TYPE = 0,
-	TYPE_NAME_KIND, /* 0; 1: a typedef or a base type; 2: a function's own */
+	TYPE_NAME_KIND,   /* 0; 1: a typedef or a base type; 2: a function's own */
 	TYPE_NAME_SCOPED, /* of a function's own: string, "ns::f::inner" */
 
 	/* .cairn.addresses: the names of locations' addresses. Sorted. */
@@ -136,9 +136,9 @@ enum {
  * after the start of the page.
  */
 enum {
-	PAGE_ROWS_WIDTH = 8,	 /* number of rows - 1 */
+	PAGE_ROWS_WIDTH = 8,     /* number of rows - 1 */
 	PAGE_CONTEXTS_WIDTH = 8, /* number of contexts - 1 */
-	PAGE_WIDTH_WIDTH = 6,	 /* each of the widths of: frame, base, line, column */
+	PAGE_WIDTH_WIDTH = 6,    /* each of the widths of: frame, base, line, column */
 
 	/*
 	 * Before a block of frames: widths of distance, line and column; whether calls have files
@@ -152,16 +152,16 @@ enum {
 enum {
 	/* file and line follow: they are not those of a function in .cairn.functions */
 	SITES_OWN_FUNCTION = 1 << 0,
-	SITES_OWN_NAME = 1 << 1,     /* name and linkage name follow */
+	SITES_OWN_NAME = 1 << 1, /* name and linkage name follow */
 	/* a byte before each site tells whether the site is in full, or a frame's mark */
 	SITES_OWN_SITES = 1 << 2,
 };
 
 /* Flags of a site in full; of a mark the first three, in its attrs. */
 enum {
-	SITE_HAS_OFF = 1 << 0,	  /* it is in the file */
-	SITE_HAZARD = 1 << 1,	  /* follows */
-	SITE_DOUBTS = 1 << 2,	  /* count_caveats and n_bypasses follow */
+	SITE_HAS_OFF = 1 << 0, /* it is in the file */
+	SITE_HAZARD = 1 << 1,  /* follows */
+	SITE_DOUBTS = 1 << 2,  /* count_caveats and n_bypasses follow */
 	/* container, and chain in full, instead of the number of its frame */
 	SITE_OWN_CHAIN = 1 << 3,
 	/* number, and of each name and type: not the function's parameters */
@@ -182,7 +182,7 @@ enum {
 	TYPE_BARE_NAME = 1 << 3,
 	TYPE_ENCODING = 1 << 4,
 	TYPE_HAS_COUNT = 1 << 5, /* follows */
-	TYPE_INSIDE = 1 << 6,	 /* members, enumerators or parameters */
+	TYPE_INSIDE = 1 << 6,    /* members, enumerators or parameters */
 	TYPE_DECLARATION = 1 << 7,
 	TYPE_PROTOTYPED = 1 << 8,
 	TYPE_VARIADIC = 1 << 9,
@@ -212,19 +212,19 @@ struct sidecar_symbol_name {
 	uint32_t at;   /* of a bare one */
 	/* SYMBOL_*, with a function's number, or of a bare one its enum cairn_hazard */
 	uint32_t what;
-	uint32_t off;  /* file offset of a bare one; SYMBOL_NOWHERE: none */
+	uint32_t off; /* file offset of a bare one; SYMBOL_NOWHERE: none */
 };
 #define SYMBOL_INDIRECT                                                                            \
 	0x80000000u /* one of the implementations; bare and nowhere: they are not known */
-#define SYMBOL_IMPORTED 0x40000000u
-#define SYMBOL_BARE 0x20000000u
+#define SYMBOL_IMPORTED      0x40000000u
+#define SYMBOL_BARE          0x20000000u
 /*
  * A split-off part of a function begins at the symbol. It has two records. A pattern, which finds
  * functions, finds the function by the one. The name alone finds the part by the other, which is
  * bare.
  */
-#define SYMBOL_PART 0x10000000u
+#define SYMBOL_PART          0x10000000u
 #define SYMBOL_FUNCTION_MASK 0x0fffffffu
-#define SYMBOL_NOWHERE 0xffffffffu
+#define SYMBOL_NOWHERE       0xffffffffu
 
 #endif

@@ -61,7 +61,7 @@ struct unit_function {
 	const char *linkage; /* NULL without one */
 	uint32_t file;       /* of the unit: of the declaration */
 	uint32_t line;
-	bool resolved;       /* origins have been followed */
+	bool resolved; /* origins have been followed */
 };
 
 /* The source position from @at on. */
@@ -89,7 +89,7 @@ void unit_facts_fini(struct unit_facts *f);
 struct open_frame {
 	uint64_t depth;
 	uint32_t frame; /* NO_FRAME: not code, and nothing inside it is */
-	uint32_t site; /* the same, or a copy without code in it */
+	uint32_t site;  /* the same, or a copy without code in it */
 };
 
 struct nested_range {
@@ -113,8 +113,8 @@ struct gatherer {
 	VEC(uint32_t) heap;
 	/* file number of a unit, and so of an alternate one, to one of ours + 1 */
 	VEC(uint32_t) file_of;
-	struct map foreign;    /* DIE of another unit to the function made of it */
-	uint32_t frame;	       /* the frame whose ranges are being read */
+	struct map foreign; /* DIE of another unit to the function made of it */
+	uint32_t frame;     /* the frame whose ranges are being read */
 };
 
 /* Returns 0 or -EINVAL. gatherer_fini() takes zeroes. */

@@ -48,7 +48,7 @@ void file_table_fini(struct file_table *t);
 /* As in .cairn.functions. */
 struct function_entry {
 	uint32_t name, linkage; /* strings; 0 none */
-	uint32_t file;		/* number of appearance; 0 none */
+	uint32_t file;          /* number of appearance; 0 none */
 	uint32_t line;
 };
 

@@ -15,7 +15,7 @@
 /* A unit's numbers in terms of all. */
 struct unit_numbers {
 	uint32_t first_frame;
-	uint32_t *file;	    /* of the unit to number of appearance */
+	uint32_t *file;     /* of the unit to number of appearance */
 	uint32_t *function; /* the same */
 };
 

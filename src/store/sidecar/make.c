@@ -532,7 +532,7 @@ static int check_args(const struct cairn_binary *bin, const struct cairn_sidecar
 }
 
 int cairn_sidecar_make(const struct cairn_binary *bin, const struct cairn_sidecar_make_opts *opts,
-		    struct cairn_sidecar_image *ret, struct cairn_err *err)
+		       struct cairn_sidecar_image *ret, struct cairn_err *err)
 {
 	struct making m = {.gathering.lock = PTHREAD_MUTEX_INITIALIZER};
 	struct cairn_sidecar_make_opts o;

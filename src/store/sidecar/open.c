@@ -309,6 +309,7 @@ static int find_code(struct cairn_sidecar *p, struct cairn_err *err)
 
 static int find_sites(struct cairn_sidecar *p, struct cairn_err *err)
 {
+	/* clang-format off */
 	const struct {
 		const char *name;
 		struct records *ret;
@@ -321,6 +322,7 @@ static int find_sites(struct cairn_sidecar *p, struct cairn_err *err)
 		{".cairn.prototypes", &p->prototypes},
 		{".cairn.types", &p->types},
 	};
+	/* clang-format on */
 	struct elf_section s;
 	int rc = find_section(p, ".cairn.symbol_names", &s, err);
 	if (rc >= 0 && s.data) {

@@ -65,7 +65,7 @@ struct reducing {
 	size_t n_units;
 	uint32_t *first; /* of each unit, its first entry; one more */
 	uint32_t *unit_of, *die_at, *formals_at, *types_at, *asked; /* of each entry */
-	uint8_t *is_kept;   /* has code */
+	uint8_t *is_kept;                                           /* has code */
 	/* as abstract instance; written by several workers, all of which write 1 */
 	uint8_t *is_needed;
 	VEC(uint32_t) types; /* numbers */
@@ -300,7 +300,7 @@ static void put_list_entry(struct writing *w, const struct dw_loc_entry *e)
 }
 
 struct location {
-	unsigned int kind; /* OUT_AT_* */
+	unsigned int kind;      /* OUT_AT_* */
 	struct expression expr; /* OUT_AT_EXPR, OUT_AT_BYTES */
 	int64_t number;
 	uint32_t list;
@@ -346,7 +346,8 @@ static struct location read_constant(const struct dw_value *v)
 	switch (v->cls) {
 	case DW_CLASS_UDATA:
 		return (struct location){.kind = OUT_AT_NUMBER, .number = (int64_t)v->u};
-	case DW_CLASS_SDATA: return (struct location){.kind = OUT_AT_NUMBER, .number = v->s};
+	case DW_CLASS_SDATA:
+		return (struct location){.kind = OUT_AT_NUMBER, .number = v->s};
 	case DW_CLASS_ADDRESS:
 		return (struct location){.kind = OUT_AT_NUMBER, .number = (int64_t)v->addr.v};
 	case DW_CLASS_BLOCK:
@@ -355,7 +356,8 @@ static struct location read_constant(const struct dw_value *v)
 	case DW_CLASS_STRING:
 		return (struct location){.kind = OUT_AT_BYTES,
 					 .expr = {(const uint8_t *)v->str, strlen(v->str) + 1}};
-	default: return (struct location){.kind = OUT_AT_ODD};
+	default:
+		return (struct location){.kind = OUT_AT_ODD};
 	}
 }
 
@@ -382,9 +384,15 @@ static void put_location(struct writing *w, const struct location *l)
 {
 	struct bytes *b = &w->u->info;
 	switch (l->kind) {
-	case OUT_AT_EXPR: out_expr(w->u, b, false, w->die.unit, l->expr.p, l->expr.n); return;
-	case OUT_AT_LIST: out_reference(w->u, FIX_LOCATIONS, l->list); return;
-	case OUT_AT_NUMBER: put_number(b, l->number); return;
+	case OUT_AT_EXPR:
+		out_expr(w->u, b, false, w->die.unit, l->expr.p, l->expr.n);
+		return;
+	case OUT_AT_LIST:
+		out_reference(w->u, FIX_LOCATIONS, l->list);
+		return;
+	case OUT_AT_NUMBER:
+		put_number(b, l->number);
+		return;
 	case OUT_AT_BYTES:
 		put_uleb(b, l->expr.n);
 		put_bytes(b, l->expr.p, l->expr.n);

@@ -16,13 +16,17 @@
 enum operands {
 	UNKNOWN,
 	NOTHING,
-	BYTES_1, BYTES_2, BYTES_4, BYTES_8,
+	BYTES_1,
+	BYTES_2,
+	BYTES_4,
+	BYTES_8,
 	NUMBER,
 	SIGNED,
 	NUMBERS, /* two */
 	REGISTER_SIGNED,
-	BLOCK,  /* a length, and that number of bytes */
-	INDEX_ADDRESS, INDEX_CONSTANT, /* into .debug_addr */
+	BLOCK, /* a length, and that number of bytes */
+	INDEX_ADDRESS,
+	INDEX_CONSTANT, /* into .debug_addr */
 	TYPE,
 	REGISTER_TYPE,
 	SIZE_TYPE,
@@ -109,24 +113,51 @@ static struct cursor cursor_over(struct cursor_src *src, const uint8_t *expr, ui
 static void skip(struct cursor *c, enum operands operands, struct cursor *ret_block)
 {
 	switch (operands) {
-	case BYTES_1: cur_bytes(c, 1); return;
-	case BYTES_2: cur_bytes(c, 2); return;
+	case BYTES_1:
+		cur_bytes(c, 1);
+		return;
+	case BYTES_2:
+		cur_bytes(c, 2);
+		return;
 	case BYTES_4:
-	case REMOVED: cur_bytes(c, 4); return;
-	case BYTES_8: cur_bytes(c, 8); return;
+	case REMOVED:
+		cur_bytes(c, 4);
+		return;
+	case BYTES_8:
+		cur_bytes(c, 8);
+		return;
 	case NUMBERS:
-	case REGISTER_TYPE: cur_uleb(c); cur_uleb(c); return;
-	case REGISTER_SIGNED: cur_uleb(c); cur_sleb(c); return;
-	case SIGNED: cur_sleb(c); return;
+	case REGISTER_TYPE:
+		cur_uleb(c);
+		cur_uleb(c);
+		return;
+	case REGISTER_SIGNED:
+		cur_uleb(c);
+		cur_sleb(c);
+		return;
+	case SIGNED:
+		cur_sleb(c);
+		return;
 	case NUMBER:
 	case INDEX_ADDRESS:
 	case INDEX_CONSTANT:
-	case TYPE: cur_uleb(c); return;
-	case BLOCK: *ret_block = cur_sub(c, cur_uleb(c)); return;
-	case SIZE_TYPE: cur_u8(c); cur_uleb(c); return;
-	case CONSTANT_TYPE: cur_uleb(c); cur_bytes(c, cur_u8(c)); return;
+	case TYPE:
+		cur_uleb(c);
+		return;
+	case BLOCK:
+		*ret_block = cur_sub(c, cur_uleb(c));
+		return;
+	case SIZE_TYPE:
+		cur_u8(c);
+		cur_uleb(c);
+		return;
+	case CONSTANT_TYPE:
+		cur_uleb(c);
+		cur_bytes(c, cur_u8(c));
+		return;
 	case UNKNOWN:
-	case NOTHING: return;
+	case NOTHING:
+		return;
 	}
 }
 
@@ -216,8 +247,12 @@ static void put_removed(struct copy *x, uint64_t off)
 static bool put_changed(struct copy *x, uint8_t op, struct cursor c)
 {
 	switch ((enum operands)all_operands[op]) {
-	case INDEX_ADDRESS: put_indexed(x, cur_uleb(&c), op, DW_OP_addr); return true;
-	case INDEX_CONSTANT: put_indexed(x, cur_uleb(&c), op, DW_OP_const8u); return true;
+	case INDEX_ADDRESS:
+		put_indexed(x, cur_uleb(&c), op, DW_OP_addr);
+		return true;
+	case INDEX_CONSTANT:
+		put_indexed(x, cur_uleb(&c), op, DW_OP_const8u);
+		return true;
 	case REGISTER_TYPE:
 		put_u8(&x->to, op);
 		put_uleb(&x->to, cur_uleb(&c));
@@ -240,7 +275,8 @@ static bool put_changed(struct copy *x, uint8_t op, struct cursor c)
 		put_u8(&x->to, op);
 		put_removed(x, cur_u32(&c));
 		return true;
-	default: return false;
+	default:
+		return false;
 	}
 }
 

@@ -185,11 +185,21 @@ static void put_formal_abbrev(struct bytes *b, unsigned int has, unsigned int at
 	if (has & OUT_FORMAL_TYPE)
 		put_spec(b, DW_AT_type, DW_FORM_ref_addr);
 	switch (at) {
-	case OUT_AT_EXPR: put_spec(b, DW_AT_location, DW_FORM_exprloc); break;
-	case OUT_AT_LIST: put_spec(b, DW_AT_location, DW_FORM_sec_offset); break;
-	case OUT_AT_NUMBER: put_spec(b, DW_AT_const_value, DW_FORM_sdata); break;
-	case OUT_AT_BYTES: put_spec(b, DW_AT_const_value, DW_FORM_block); break;
-	case OUT_AT_ODD: put_spec(b, DW_AT_const_value, DW_FORM_flag_present); break;
+	case OUT_AT_EXPR:
+		put_spec(b, DW_AT_location, DW_FORM_exprloc);
+		break;
+	case OUT_AT_LIST:
+		put_spec(b, DW_AT_location, DW_FORM_sec_offset);
+		break;
+	case OUT_AT_NUMBER:
+		put_spec(b, DW_AT_const_value, DW_FORM_sdata);
+		break;
+	case OUT_AT_BYTES:
+		put_spec(b, DW_AT_const_value, DW_FORM_block);
+		break;
+	case OUT_AT_ODD:
+		put_spec(b, DW_AT_const_value, DW_FORM_flag_present);
+		break;
 	}
 	put_end(b);
 }
@@ -317,8 +327,12 @@ static int resolve(struct sections *s, const struct out_sites *p, const struct o
 		if (!map_get(&s->removed_at, f->key, ret))
 			*ret = s->unit_at[u - p->units] + OUT_HEADER_BYTES;
 		break;
-	case FIX_LOCATIONS: *ret = locations_at + f->key; break;
-	case FIX_RANGES: *ret = ranges_at + f->key; break;
+	case FIX_LOCATIONS:
+		*ret = locations_at + f->key;
+		break;
+	case FIX_RANGES:
+		*ret = ranges_at + f->key;
+		break;
 	}
 	return rc < 0 ? rc : *ret > UINT32_MAX ? -ERANGE : 0;
 }

@@ -17,11 +17,11 @@
 enum {
 	OUT_UNIT = 1,
 	OUT_BASE_TYPE,
-	OUT_OBJECT,	  /* stand-in of a type */
+	OUT_OBJECT, /* stand-in of a type */
 	OUT_OBJECT_BY_REF,
-	OUT_REMOVED,	  /* stands for a parameter that GCC removed */
+	OUT_REMOVED, /* stands for a parameter that GCC removed */
 	OUT_CALL,
-	OUT_PASSED,	  /* + OUT_PASSED_*, of which there is one */
+	OUT_PASSED, /* + OUT_PASSED_*, of which there is one */
 
 	OUT_PASSED_REG = 1 << 0,
 	OUT_PASSED_REMOVED = 1 << 1,
@@ -29,9 +29,9 @@ enum {
 
 	OUT_FORMAL = OUT_PASSED + OUT_PASSED_KINDS,
 	/* The formal's identity: 0 if no query needs it. */
-	OUT_FORMAL_COPY = 1,  /* with an origin */
-	OUT_FORMAL_OWN = 2,   /* with the number of its type */
-	OUT_FORMAL_NAMED = 3, /* and a name */
+	OUT_FORMAL_COPY = 1,      /* with an origin */
+	OUT_FORMAL_OWN = 2,       /* with the number of its type */
+	OUT_FORMAL_NAMED = 3,     /* and a name */
 	OUT_FORMAL_TYPE = 1 << 2, /* with a stand-in */
 	OUT_FORMAL_KINDS = 1 << 3,
 	/* Times the location. */
@@ -92,7 +92,8 @@ enum fixup_kind {
 	FIX_FORMAL,   /* key: entry, number of the formal */
 	FIX_TYPE,     /* key: out_stand_in() */
 	FIX_REMOVED,  /* key: its DIE */
-	FIX_LOCATIONS, FIX_RANGES, /* the value counts from the unit's part of the section */
+	FIX_LOCATIONS,
+	FIX_RANGES, /* the value counts from the unit's part of the section */
 };
 
 struct fixup {
@@ -114,7 +115,7 @@ struct removed_at {
 };
 
 struct out_unit {
-	struct bytes info;	/* from the unit's length on */
+	struct bytes info; /* from the unit's length on */
 	struct bytes locations, ranges;
 	VEC(struct fixup) fixups;
 	VEC(uint32_t) formals; /* where those are that copies refer to */
@@ -136,8 +137,8 @@ void out_u64(struct bytes *b, uint64_t value);
 struct out_sites {
 	const struct out_unit *units;
 	size_t n_units;
-	const uint32_t *unit_of; /* of each entry */
-	const uint32_t *die_at;  /* of each entry, in its unit */
+	const uint32_t *unit_of;    /* of each entry */
+	const uint32_t *die_at;     /* of each entry, in its unit */
 	const uint32_t *formals_at; /* of each entry: in the unit's formals */
 };
 

@@ -192,12 +192,15 @@ static int check_die(const struct cairn_sidecar *p, const struct dw_die *die, st
 	struct dw_value v;
 	int rc = dw_attr(die, DW_AT_name, &v, err);
 	switch (die->tag) {
-	case DW_TAG_formal_parameter: return rc < 0 ? rc : check_formal(p, die, err);
+	case DW_TAG_formal_parameter:
+		return rc < 0 ? rc : check_formal(p, die, err);
 	case DW_TAG_call_site_parameter:
 		return rc < 0 ? rc : check_ref(p, die, DW_AT_call_parameter, 0, err);
 	case DW_TAG_subprogram:
-	case DW_TAG_inlined_subroutine: break;
-	default: return rc;
+	case DW_TAG_inlined_subroutine:
+		break;
+	default:
+		return rc;
 	}
 	if (rc >= 0)
 		rc = check_ref(p, die, DW_AT_abstract_origin, DW_TAG_subprogram, err);

@@ -17,7 +17,7 @@
 
 struct sequence {
 	struct gatherer *g;
-	uint32_t from; /* its first row */
+	uint32_t from;      /* its first row */
 	struct dw_row last; /* not put yet: a row at the same address may follow */
 	bool has_last;
 };

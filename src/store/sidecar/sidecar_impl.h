@@ -40,7 +40,7 @@ struct cairn_sidecar {
 	struct guard *guard; /* of elf */
 	struct binding *binding;
 	struct elf *wrapper; /* the file that has elf as a section; NULL */
-	void *owned; /* the bytes, when they are ours to free */
+	void *owned;         /* the bytes, when they are ours to free */
 	const struct sidecar_header *header;
 	const char *strings;
 	uint32_t strings_size;
@@ -50,7 +50,7 @@ struct cairn_sidecar {
 	struct table spans;
 	struct blocks pages, frames;
 	/* Widths that the sizes of tables give. */
-	unsigned int frame_width, symbol_width;	  /* of a page's first frame and first symbol */
+	unsigned int frame_width, symbol_width;  /* of a page's first frame and first symbol */
 	unsigned int function_width, file_width; /* of a frame */
 
 	struct records sites, marks, site_attrs, arguments, locations, prototypes, types;
@@ -168,7 +168,7 @@ struct page {
 	uint32_t n_rows, n_contexts;
 	unsigned int context_width, frame_width, base_width, line_width, column_width;
 	uint32_t frames_from, symbol;
-	const uint8_t *offsets; /* of the rows */
+	const uint8_t *offsets;  /* of the rows */
 	uint64_t contexts, rows; /* where they begin, in bits */
 };
 

@@ -291,8 +291,8 @@ static int by_body(const void *a, const void *b)
 }
 
 int site_table_make(struct site_table *p, unsigned int threads, const struct joined *j,
-		    struct code_span span, const struct meanings *meanings,
-		    struct strings *strings, struct cairn_err *err)
+		    struct code_span span, const struct meanings *meanings, struct strings *strings,
+		    struct cairn_err *err)
 {
 	p->joined = j;
 	p->span = span;

@@ -67,7 +67,11 @@ struct site_table {
 	struct record_set prototypes;
 	struct ranked_set site_attrs, arguments;
 	struct map known_address;
-	VEC(struct address_name { uint64_t at; uint32_t name; }) addresses;
+	VEC(struct address_name {
+		uint64_t at;
+		uint32_t name;
+	})
+	addresses;
 	struct name_index names;
 	/* hashes of names that lead to a function, and of each with the function's number */
 	struct map known_names;
@@ -90,8 +94,8 @@ struct site_table {
  * sites. @meanings: of the types of the same debug information.
  */
 int site_table_make(struct site_table *p, unsigned int threads, const struct joined *j,
-		    struct code_span span, const struct meanings *meanings,
-		    struct strings *strings, struct cairn_err *err);
+		    struct code_span span, const struct meanings *meanings, struct strings *strings,
+		    struct cairn_err *err);
 void site_table_fini(struct site_table *p);
 
 /* ---- parts ---- */

@@ -120,7 +120,7 @@ static int find_among(struct sidecar_sites *s, const struct table *numbers, uint
 
 /* The matches of a pattern, among the names of functions and the names of their symbols. */
 struct matches {
-	bool *functions; /* by number */
+	bool *functions;                              /* by number */
 	VEC(const struct sidecar_symbol_name *) bare; /* by address, each once */
 };
 

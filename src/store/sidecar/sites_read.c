@@ -34,7 +34,7 @@ struct reader {
 	struct arena *arena;
 	struct cursor c;
 	int rc;
-	struct map args; /* those that marks share: pointers, by number of the arguments */
+	struct map args;          /* those that marks share: pointers, by number of the arguments */
 	VEC(struct frame) frames; /* from the site at hand outwards */
 	struct marks marks;
 	uint32_t symbol; /* near which the next site's is */

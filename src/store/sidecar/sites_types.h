@@ -15,10 +15,10 @@
 struct sidecar_types {
 	const struct cairn_sidecar *sidecar;
 	struct cairn_types *graph; /* of the same numbers */
-	uint8_t *known;		   /* by number: it is in the graph, or wanted */
+	uint8_t *known;            /* by number: it is in the graph, or wanted */
 	VEC(uint32_t) wanted;
 	VEC(uint32_t) inside; /* types still to be completed */
-	size_t n_lost;	      /* could not be completed */
+	size_t n_lost;        /* could not be completed */
 };
 
 /* Returns 0 or -ENOMEM; sidecar_types_fini() also afterwards. */

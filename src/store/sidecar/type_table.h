@@ -43,10 +43,10 @@ struct type_table {
 	struct strings *strings;
 	VEC(uint32_t) number; /* by id of the graph: number + 1, 0 not yet, or TYPE_BUSY */
 	VEC(uint32_t) stack;
-	struct record_set outsides;  /* of each type: the data that tells it from others */
+	struct record_set outsides;          /* of each type: the data that tells it from others */
 	VEC(struct content_record) contents; /* by number */
 	struct bytes insides;
-	size_t n_done; /* of contents */
+	size_t n_done;        /* of contents */
 	VEC(uint32_t) listed; /* three each, see .cairn.type_names in format.h */
 };
 

@@ -77,12 +77,11 @@ static void close_types(void *provider)
 	free(provider);
 }
 
-static const struct source_ops ops = {
-	.list = list,
-	.list_locals = list_locals,
-	.complete = complete,
-	.shortened = shortened,
-	.close = close_types};
+static const struct source_ops ops = {.list = list,
+				      .list_locals = list_locals,
+				      .complete = complete,
+				      .shortened = shortened,
+				      .close = close_types};
 
 int cairn_sidecar_source(const struct cairn_sidecar *p, struct cairn_source **ret,
 			 struct cairn_err *err)

@@ -18,7 +18,8 @@ static uint64_t now_us(void)
 {
 	static uint64_t asked;
 
-	return START_S * UINT64_C(1000000) + STEP_US * __atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED);
+	return START_S * UINT64_C(1000000) +
+	       STEP_US * __atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED);
 }
 
 int clock_gettime(clockid_t id, struct timespec *ret)
@@ -26,7 +27,8 @@ int clock_gettime(clockid_t id, struct timespec *ret)
 	uint64_t us = now_us();
 
 	(void)id;
-	*ret = (struct timespec){.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000 * 1000)};
+	*ret = (struct timespec){.tv_sec = (time_t)(us / 1000000),
+				 .tv_nsec = (long)(us % 1000000 * 1000)};
 	return 0;
 }
 
@@ -35,7 +37,8 @@ int gettimeofday(struct timeval *restrict ret, void *restrict zone)
 	uint64_t us = now_us();
 
 	(void)zone;
-	*ret = (struct timeval){.tv_sec = (time_t)(us / 1000000), .tv_usec = (suseconds_t)(us % 1000000)};
+	*ret = (struct timeval){.tv_sec = (time_t)(us / 1000000),
+				.tv_usec = (suseconds_t)(us % 1000000)};
 	return 0;
 }
 

@@ -55,10 +55,12 @@ static void show_copy(Dwarf_Die *die, uint64_t parent)
 	ptrdiff_t off = 0;
 	int line = 0;
 	bool any = false;
-	const char *text = dwarf_attr_integrate(die, DW_AT_name, &name) ? dwarf_formstring(&name) : NULL;
+	const char *text =
+		dwarf_attr_integrate(die, DW_AT_name, &name) ? dwarf_formstring(&name) : NULL;
 
 	dwarf_decl_line(die, &line);
-	printf("copy\t%" PRIx64 "\t%" PRIx64 "\t%s\t%d\t%" PRIu64 "\t", (uint64_t)dwarf_dieoffset(die), parent, text ? text : "-", line,
+	printf("copy\t%" PRIx64 "\t%" PRIx64 "\t%s\t%d\t%" PRIu64 "\t",
+	       (uint64_t)dwarf_dieoffset(die), parent, text ? text : "-", line,
 	       number_of(die, DW_AT_call_line));
 	show_entry(die);
 	while ((off = dwarf_ranges(die, off, &base, &lo, &hi)) > 0) {
@@ -112,7 +114,8 @@ static void show_rows(Dwarf_Die *root)
 		bool is_stmt, is_end;
 		int line, column;
 
-		if (dwarf_lineaddr(row, &at) || dwarf_lineno(row, &line) || dwarf_linecol(row, &column) || dwarf_linebeginstatement(row, &is_stmt) ||
+		if (dwarf_lineaddr(row, &at) || dwarf_lineno(row, &line) ||
+		    dwarf_linecol(row, &column) || dwarf_linebeginstatement(row, &is_stmt) ||
 		    dwarf_lineendsequence(row, &is_end) || is_end)
 			continue;
 		printf("row\t%" PRIx64 "\t%d\t%d\t%d\n", (uint64_t)at, line, column, is_stmt);

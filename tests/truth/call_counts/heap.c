@@ -30,7 +30,9 @@ static size_t *size_class(void *block)
 static void *new_block(size_t bytes)
 {
 	if (!top) {
-		top = mmap(START, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+		top = mmap(START, BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			   0);
 		if (top != START)
 			abort();
 	}

@@ -28,11 +28,13 @@ void __cyg_profile_func_exit(void *function, void *caller) UNCOUNTED;
 /* Threads may call at the same time. */
 static struct slot *UNCOUNTED slot_of(uintptr_t function, uintptr_t caller)
 {
-	for (size_t i = (caller ^ function << 1) * 0x9e3779b97f4a7c15 >> (64 - SLOTS_LOG2);; i = (i + 1) % SLOTS) {
+	for (size_t i = (caller ^ function << 1) * 0x9e3779b97f4a7c15 >> (64 - SLOTS_LOG2);;
+	     i = (i + 1) % SLOTS) {
 		struct slot *s = &slots[i];
 		int state = 0;
 
-		if (__atomic_compare_exchange_n(&s->state, &state, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+		if (__atomic_compare_exchange_n(&s->state, &state, 1, 0, __ATOMIC_ACQUIRE,
+						__ATOMIC_ACQUIRE)) {
 			s->function = function;
 			s->caller = caller;
 			__atomic_store_n(&s->state, 2, __ATOMIC_RELEASE);
@@ -47,7 +49,8 @@ static struct slot *UNCOUNTED slot_of(uintptr_t function, uintptr_t caller)
 
 void __cyg_profile_func_enter(void *function, void *caller)
 {
-	__atomic_fetch_add(&slot_of((uintptr_t)function, (uintptr_t)caller)->calls, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&slot_of((uintptr_t)function, (uintptr_t)caller)->calls, 1,
+			   __ATOMIC_RELAXED);
 }
 
 void __cyg_profile_func_exit(void *function, void *caller)
@@ -74,7 +77,8 @@ static void UNCOUNTED __attribute__((destructor)) write_counts(void)
 	dl_iterate_phdr(first_base, &base);
 	for (size_t i = 0; i < SLOTS; i++)
 		if (slots[i].state)
-			fprintf(out, "%lx %lx %lx\n", (unsigned long)(slots[i].function - base), (unsigned long)(slots[i].caller - base),
+			fprintf(out, "%lx %lx %lx\n", (unsigned long)(slots[i].function - base),
+				(unsigned long)(slots[i].caller - base),
 				(unsigned long)slots[i].calls);
 	fclose(out);
 }

@@ -32,10 +32,12 @@ static int show(void *ctx, const struct cairn_function *function)
 	for (uint32_t i = 0; i < function->n_sites; i++) {
 		const struct cairn_site *site = &function->sites[i];
 
-		printf("%s\t%" PRIx64 "\t%" PRIx64 "\t%s\n", kind_of(function, i), site->die, site->at.v, function->name);
+		printf("%s\t%" PRIx64 "\t%" PRIx64 "\t%s\n", kind_of(function, i), site->die,
+		       site->at.v, function->name);
 	}
 	if (function->n_without_code)
-		printf("without_code\t%" PRIx32 "\t-\t%s\n", function->n_without_code, function->name);
+		printf("without_code\t%" PRIx32 "\t-\t%s\n", function->n_without_code,
+		       function->name);
 	return 0;
 }
 

@@ -16,10 +16,11 @@ __attribute__((noinline)) static long call_back(long x)
 	return x;
 }
 
-static gcc_jit_rvalue *call(gcc_jit_context *c, gcc_jit_function *callee, gcc_jit_rvalue *pointer, gcc_jit_rvalue *arg)
+static gcc_jit_rvalue *call(gcc_jit_context *c, gcc_jit_function *callee, gcc_jit_rvalue *pointer,
+			    gcc_jit_rvalue *arg)
 {
-	return callee ? gcc_jit_context_new_call(c, NULL, callee, 1, &arg) :
-			gcc_jit_context_new_call_through_ptr(c, NULL, pointer, 1, &arg);
+	return callee ? gcc_jit_context_new_call(c, NULL, callee, 1, &arg)
+		      : gcc_jit_context_new_call_through_ptr(c, NULL, pointer, 1, &arg);
 }
 
 static gcc_jit_function *make(gcc_jit_context *c, int level, gcc_jit_function *callee)
@@ -32,14 +33,17 @@ static gcc_jit_function *make(gcc_jit_context *c, int level, gcc_jit_function *c
 	gcc_jit_rvalue *x = gcc_jit_param_as_rvalue(param);
 
 	snprintf(name, sizeof(name), "level_%d", level);
-	gcc_jit_function *f = gcc_jit_context_new_function(c, NULL, GCC_JIT_FUNCTION_EXPORTED, type, name, 1, &param, 0);
+	gcc_jit_function *f = gcc_jit_context_new_function(c, NULL, GCC_JIT_FUNCTION_EXPORTED, type,
+							   name, 1, &param, 0);
 	gcc_jit_block *block = gcc_jit_function_new_block(f, NULL);
 	gcc_jit_lvalue *sum = gcc_jit_function_new_local(f, NULL, type, "sum");
 
 	gcc_jit_block_add_assignment(block, NULL, sum, call(c, callee, back, x));
 	gcc_jit_rvalue *so_far = gcc_jit_lvalue_as_rvalue(sum);
 	gcc_jit_rvalue *twice = call(c, callee, back, so_far);
-	gcc_jit_block_end_with_return(block, NULL, gcc_jit_context_new_binary_op(c, NULL, GCC_JIT_BINARY_OP_PLUS, type, twice, so_far));
+	gcc_jit_block_end_with_return(block, NULL,
+				      gcc_jit_context_new_binary_op(c, NULL, GCC_JIT_BINARY_OP_PLUS,
+								    type, twice, so_far));
 	return f;
 }
 

@@ -74,7 +74,7 @@ int main(int argc, char **argv)
 		wrong_entered += got != i + 28;
 		check = check * 31 + got;
 	}
-	printf("red_zone %ld %ld\ncounted %ld %ld\nentered %ld %ld\nchecksum %ld\n", rounds, wrong_red, rounds,
-	       rounds - shared, rounds, wrong_entered, check);
+	printf("red_zone %ld %ld\ncounted %ld %ld\nentered %ld %ld\nchecksum %ld\n", rounds,
+	       wrong_red, rounds, rounds - shared, rounds, wrong_entered, check);
 	return 0;
 }

@@ -19,7 +19,15 @@
 
 #include "agent/process.h"
 
-enum { WRITERS = 2, READERS = 2, PLACES = 8, PLACE = 64, OBJECTS = 4, TABLES_MAX = 1000, GENERATION = 1 << 12 };
+enum {
+	WRITERS = 2,
+	READERS = 2,
+	PLACES = 8,
+	PLACE = 64,
+	OBJECTS = 4,
+	TABLES_MAX = 1000,
+	GENERATION = 1 << 12
+};
 
 static char *const regions[WRITERS] = {(char *)0x100000000, (char *)0x200000000};
 static bool is_over;
@@ -44,7 +52,8 @@ static void *write_region(void *which)
 		struct cairn_jit_info info = {.size = sizeof(info), .name = "code"};
 		cairn_jit_withdraw(jit, at, at + PLACE);
 		cairn_jit_begin(&f, at);
-		cairn_jit_cfa(&f, at, CAIRN_JIT_SP, (int32_t)(i % GENERATION * PLACES + i * 5 % PLACES));
+		cairn_jit_cfa(&f, at, CAIRN_JIT_SP,
+			      (int32_t)(i % GENERATION * PLACES + i * 5 % PLACES));
 		cairn_jit_ra_saved(&f, at, (int32_t)(i % GENERATION));
 		if (cairn_jit_publish(jit, &f, at + PLACE, &info))
 			abort();
@@ -56,9 +65,14 @@ static void *register_objects(void *unused)
 {
 	for (uint64_t i = 0; goes_on(); i++) {
 		uint64_t lo = (i % OBJECTS + 1) << 20;
-		struct code_elf_info elf = {.elf_start = lo, .elf_end = lo + 4096, .text_start = lo, .text_end = lo + 4096, .pathname = (uintptr_t)"/object"};
+		struct code_elf_info elf = {.elf_start = lo,
+					    .elf_end = lo + 4096,
+					    .text_start = lo,
+					    .text_end = lo + 4096,
+					    .pathname = (uintptr_t) "/object"};
 		struct code_unregister_info range = {lo, lo + 4096};
-		if (codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0) || codectl(CODE_UNREGISTER, &range, sizeof(range), 0))
+		if (codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0) ||
+		    codectl(CODE_UNREGISTER, &range, sizeof(range), 0))
 			abort();
 	}
 	return NULL;
@@ -86,7 +100,8 @@ static void read_table(const struct code_jit_table *t, unsigned long *rows, unsi
 static void read_entry(const struct codectl_entry *e)
 {
 	unsigned long rows = 0, wrong = 0;
-	uint64_t epoch = load(&e->epoch), option = load(&e->option), unwind = load(&e->info.jit.unwind_head);
+	uint64_t epoch = load(&e->epoch), option = load(&e->option),
+		 unwind = load(&e->info.jit.unwind_head);
 	if (!epoch || load(&e->epoch) != epoch || (uint32_t)option != CODE_REGISTER_JIT)
 		return;
 	for (int i = 0; unwind && i < TABLES_MAX; i++) {

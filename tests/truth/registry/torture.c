@@ -34,15 +34,27 @@
 
 #include "code/runtime.h"
 
-enum { PLACES = 64, PLACE = 256, SERIES = 64, FUNCTION = 64, ROWS = 47, FRAMES = 8, CFA = 16, REFRESH = 1000, STOPPED = 64 };
+enum {
+	PLACES = 64,
+	PLACE = 256,
+	SERIES = 64,
+	FUNCTION = 64,
+	ROWS = 47,
+	FRAMES = 8,
+	CFA = 16,
+	REFRESH = 1000,
+	STOPPED = 64
+};
 
-static struct {
+struct truth {
 	volatile uint64_t n_rows;
 	/* A place's counter: twice the number of its function, one more while it changes. */
 	volatile uint64_t places[PLACES];
 	/* Functions of the series that were published, over all rounds; odd while something changes. */
 	volatile uint64_t series;
-} *truth;
+};
+
+static struct truth *truth;
 
 static char *places, *series, *passing;
 
@@ -69,7 +81,8 @@ static struct cairn_jit *open_region(const char *name, char *at, size_t n)
 	return jit;
 }
 
-static void publish(struct cairn_jit *jit, char *at, unsigned n_bytes, unsigned n_rows, uint64_t number)
+static void publish(struct cairn_jit *jit, char *at, unsigned n_bytes, unsigned n_rows,
+		    uint64_t number)
 {
 	char name[32];
 	struct cairn_jit_info info = {.size = sizeof(info), .name = name};
@@ -166,14 +179,18 @@ static struct were what_was(const struct frame *f, uint64_t after)
 	return f->is_place ? of_place(f->before, after) : of_series(f->before, after, f->i);
 }
 
-static void complain(const char *what, const struct frame *f, const struct were *w, int64_t number, const struct code_found *found)
+static void complain(const char *what, const struct frame *f, const struct were *w, int64_t number,
+		     const struct code_found *found)
 {
-	fprintf(stderr, "%s: %s %u: number %lld of [%llu, %llu], name %s, %s\n", what, f->is_place ? "place" : "series", f->i,
-		(long long)number, (unsigned long long)w->first, (unsigned long long)w->last,
-		found->n_functions ? found->functions[0].name : "none", found->why ? found->why : "");
+	fprintf(stderr, "%s: %s %u: number %lld of [%llu, %llu], name %s, %s\n", what,
+		f->is_place ? "place" : "series", f->i, (long long)number,
+		(unsigned long long)w->first, (unsigned long long)w->last,
+		found->n_functions ? found->functions[0].name : "none",
+		found->why ? found->why : "");
 }
 
-static void check_frame(const struct frame *f, uint64_t after, const struct code_found *found, struct counts *n)
+static void check_frame(const struct frame *f, uint64_t after, const struct code_found *found,
+			struct counts *n)
 {
 	struct were w = what_was(f, f->is_stopped ? f->before : after);
 	/* It goes on since. Of what was there what counts is the moment of the copy; where nothing was, functions may have been appended. */
@@ -181,7 +198,8 @@ static void check_frame(const struct frame *f, uint64_t after, const struct code
 		w = what_was(f, after);
 	n->frames++;
 	if (found->unwind != CAIRN_CODE_UNWIND_ROWS) {
-		bool is_freed = found->why && (strstr(found->why, "freed") || strstr(found->why, "chang"));
+		bool is_freed =
+			found->why && (strstr(found->why, "freed") || strstr(found->why, "chang"));
 		bool is_missing = !is_freed && !w.may_be_nothing;
 		n->refused += is_freed;
 		n->nothing += !is_freed && !is_missing;
@@ -203,7 +221,8 @@ static void check_frame(const struct frame *f, uint64_t after, const struct code
 
 static uint64_t now_at(const struct frame *f)
 {
-	return __atomic_load_n(f->is_place ? &truth->places[f->i] : &truth->series, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(f->is_place ? &truth->places[f->i] : &truth->series,
+			       __ATOMIC_SEQ_CST);
 }
 
 static void stop(int pid)
@@ -231,7 +250,8 @@ static void walk(struct code_runtime *rt, int pid, bool is_stopped, uint64_t *x,
 	check(code_runtime_resolve(rt, NULL));
 	for (int i = 0; i < FRAMES; i++) {
 		const struct frame *f = &frames[i];
-		char *at = f->is_place ? places + f->i * PLACE + 100 : series + f->i * FUNCTION + 20;
+		char *at =
+			f->is_place ? places + f->i * PLACE + 100 : series + f->i * FUNCTION + 20;
 		struct code_found found;
 		check(code_runtime_find(rt, (uintptr_t)at, &found, NULL));
 		check_frame(f, now_at(f), &found, n);
@@ -258,7 +278,8 @@ static int start_writer(void)
 	return pid;
 }
 
-static void read_all(int pid, uint64_t n_walks, uint64_t n_rows, struct counts *n, uint64_t *ret_walks)
+static void read_all(int pid, uint64_t n_walks, uint64_t n_rows, struct counts *n,
+		     uint64_t *ret_walks)
 {
 	struct code_space *space;
 	struct code_runtime *rt;
@@ -291,7 +312,8 @@ static char *map(size_t n, int protection, int flags)
 
 int main(int argc, char **argv)
 {
-	uint64_t n_walks = argc > 1 ? strtoull(argv[1], NULL, 0) : 1000000, n_rows = argc > 2 ? strtoull(argv[2], NULL, 0) : 100000000;
+	uint64_t n_walks = argc > 1 ? strtoull(argv[1], NULL, 0) : 1000000,
+		 n_rows = argc > 2 ? strtoull(argv[2], NULL, 0) : 100000000;
 	struct counts n = {0};
 	uint64_t walks;
 	truth = (void *)map(sizeof(*truth), PROT_READ | PROT_WRITE, MAP_SHARED);
@@ -305,11 +327,16 @@ int main(int argc, char **argv)
 	read_all(pid, n_walks, n_rows, &n, &walks);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	printf("%llu rows written, %llu walks of %d frames: %llu right, %llu of them with their name, %llu told as freed meanwhile, %llu where"
-	       " nothing was, %llu moved during a copy; %llu wrong, %llu missing\n", (unsigned long long)truth->n_rows,
-	       (unsigned long long)walks, FRAMES, (unsigned long long)n.right, (unsigned long long)n.named, (unsigned long long)n.refused,
-	       (unsigned long long)n.nothing, (unsigned long long)n.moved, (unsigned long long)n.wrong, (unsigned long long)n.missing);
-	printf("%s no_frame_of_another_generation\n", n.wrong || n.right < n.frames / 10 ? "not ok" : "ok");
+	printf("%llu rows written, %llu walks of %d frames: %llu right, %llu of them with their "
+	       "name, %llu told as freed meanwhile, %llu where"
+	       " nothing was, %llu moved during a copy; %llu wrong, %llu missing\n",
+	       (unsigned long long)truth->n_rows, (unsigned long long)walks, FRAMES,
+	       (unsigned long long)n.right, (unsigned long long)n.named,
+	       (unsigned long long)n.refused, (unsigned long long)n.nothing,
+	       (unsigned long long)n.moved, (unsigned long long)n.wrong,
+	       (unsigned long long)n.missing);
+	printf("%s no_frame_of_another_generation\n",
+	       n.wrong || n.right < n.frames / 10 ? "not ok" : "ok");
 	printf("%s nothing_that_is_there_is_missing\n", n.missing ? "not ok" : "ok");
 	return n.wrong || n.missing;
 }

@@ -90,7 +90,8 @@ static void unload(void *handle)
 static void walk_through_library(void)
 {
 	void *handle = load();
-	size_t (*call_back)(size_t (*)(void), int) = handle ? (size_t (*)(size_t (*)(void), int))dlsym(handle, "call_back") : NULL;
+	size_t (*call_back)(size_t(*)(void), int) =
+		handle ? (size_t(*)(size_t(*)(void), int))dlsym(handle, "call_back") : NULL;
 	if (!call_back) {
 		add(&n_wrong);
 		return;
@@ -148,7 +149,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < N_WALKERS; i++)
 		pthread_join(walkers[i], NULL);
 	pthread_join(preparer, NULL);
-	printf("    %lu walks, %lu in handlers of which %lu reach the outermost frame, %lu libraries loaded, %lu times prepared; %lu wrong\n", n_walks,
-	       n_in_handlers, n_ends[CAIRN_WALK_OUTERMOST], n_loads, n_prepared, n_wrong);
+	printf("    %lu walks, %lu in handlers of which %lu reach the outermost frame, %lu "
+	       "libraries loaded, %lu times prepared; %lu wrong\n",
+	       n_walks, n_in_handlers, n_ends[CAIRN_WALK_OUTERMOST], n_loads, n_prepared, n_wrong);
 	return n_wrong || !n_loads || !n_in_handlers || !n_prepared;
 }

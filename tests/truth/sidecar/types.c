@@ -52,7 +52,7 @@ static int fail(const struct cairn_err *err)
 
 struct pair {
 	uint32_t a, b;
-	uint32_t from; /* the pair that led here, + 1 */
+	uint32_t from;  /* the pair that led here, + 1 */
 	const char *by; /* the member */
 };
 
@@ -76,7 +76,8 @@ static size_t slot_of(const struct walk *w, uint32_t a, uint32_t b)
 	uint64_t h = ((uint64_t)a << 32 | b) * UINT64_C(0x9e3779b97f4a7c15);
 	size_t i = (size_t)(h >> 20) & (w->n_slots - 1);
 
-	while (w->slots[i] && (w->pairs[w->slots[i] - 1].a != a || w->pairs[w->slots[i] - 1].b != b))
+	while (w->slots[i] &&
+	       (w->pairs[w->slots[i] - 1].a != a || w->pairs[w->slots[i] - 1].b != b))
 		i = (i + 1) & (w->n_slots - 1);
 	return i;
 }
@@ -109,7 +110,8 @@ static void print_way(const struct walk *w, size_t i)
 
 	for (size_t steps = 0; steps < 24; steps++) {
 		cairn_types_name(w->a.types, w->pairs[i].a, text, sizeof(text));
-		printf(" <- %s%s%s", w->pairs[i].by ? w->pairs[i].by : "", w->pairs[i].by ? ": " : "", text);
+		printf(" <- %s%s%s", w->pairs[i].by ? w->pairs[i].by : "",
+		       w->pairs[i].by ? ": " : "", text);
 		if (!w->pairs[i].from)
 			break;
 		i = w->pairs[i].from - 1;
@@ -131,7 +133,8 @@ static bool same_text(const char *a, const char *b)
 	return !strcmp(a ? a : "", b ? b : "");
 }
 
-static void compare_members(struct walk *w, size_t i, const struct cairn_type *a, const struct cairn_type *b)
+static void compare_members(struct walk *w, size_t i, const struct cairn_type *a,
+			    const struct cairn_type *b)
 {
 	for (uint32_t k = 0; k < a->n_members; k++) {
 		const struct cairn_member *x = &a->members[k], *y = &b->members[k];
@@ -142,19 +145,21 @@ static void compare_members(struct walk *w, size_t i, const struct cairn_type *a
 			differ(w, i, "an offset", x->bit_off, y->bit_off);
 		if (x->bit_size != y->bit_size)
 			differ(w, i, "a width", x->bit_size, y->bit_size);
-		if (x->dynamic != y->dynamic || x->is_base_class != y->is_base_class || x->align != y->align ||
-		    x->is_discriminant != y->is_discriminant)
+		if (x->dynamic != y->dynamic || x->is_base_class != y->is_base_class ||
+		    x->align != y->align || x->is_discriminant != y->is_discriminant)
 			differ(w, i, "what is said of member", k, k);
 		meet(w, x->type, y->type, (uint32_t)i + 1, x->name);
 	}
 }
 
-static void compare_enumerators(struct walk *w, size_t i, const struct cairn_type *a, const struct cairn_type *b)
+static void compare_enumerators(struct walk *w, size_t i, const struct cairn_type *a,
+				const struct cairn_type *b)
 {
 	for (uint32_t k = 0; k < a->n_enumerators; k++)
 		if (!same_text(a->enumerators[k].name, b->enumerators[k].name) ||
 		    a->enumerators[k].value != b->enumerators[k].value)
-			differ(w, i, "an enumerator", (uint64_t)a->enumerators[k].value, (uint64_t)b->enumerators[k].value);
+			differ(w, i, "an enumerator", (uint64_t)a->enumerators[k].value,
+			       (uint64_t)b->enumerators[k].value);
 }
 
 /* The ranges of discriminants, as bytes. */
@@ -164,14 +169,16 @@ static bool same_ranges(const struct cairn_variant *a, const struct cairn_varian
 	       (!a->n_ranges || !memcmp(a->ranges, b->ranges, a->n_ranges * sizeof(*a->ranges)));
 }
 
-static void compare_variants(struct walk *w, size_t i, const struct cairn_type *a, const struct cairn_type *b)
+static void compare_variants(struct walk *w, size_t i, const struct cairn_type *a,
+			     const struct cairn_type *b)
 {
 	const struct cairn_variants *x = a->variants, *y = b->variants;
 
 	if (!x || !y)
 		return;
 	if (x->bit_off != y->bit_off || x->bit_size != y->bit_size)
-		differ(w, i, "the site of a discriminant", (uint64_t)x->bit_off, (uint64_t)y->bit_off);
+		differ(w, i, "the site of a discriminant", (uint64_t)x->bit_off,
+		       (uint64_t)y->bit_off);
 	meet(w, x->type, y->type, (uint32_t)i + 1, "discriminant");
 	for (uint32_t k = 0; k < a->n_members; k++)
 		if (!same_ranges(&x->of[k], &y->of[k]))
@@ -181,9 +188,10 @@ static void compare_variants(struct walk *w, size_t i, const struct cairn_type *
 static uint64_t flags_of(const struct cairn_type *t)
 {
 	/* What several units define differently stays unread, as a declaration. */
-	const bool flags[] = {t->bare_name, t->declaration, t->unread && !t->declaration, t->prototyped,
-			      t->variadic,  t->has_count,   t->vector,			  t->byte_swapped,
-			      t->is_variant,	t->variants};
+	const bool flags[] = {t->bare_name,  t->declaration,  t->unread && !t->declaration,
+			      t->prototyped, t->variadic,     t->has_count,
+			      t->vector,     t->byte_swapped, t->is_variant,
+			      t->variants};
 	uint64_t ret = 0;
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
@@ -203,7 +211,8 @@ static void complete(const struct side *s, uint32_t id)
 static void compare(struct walk *w, size_t i)
 {
 	struct pair p = w->pairs[i];
-	const struct cairn_type *a = cairn_types_get(w->a.types, p.a), *b = cairn_types_get(w->b.types, p.b);
+	const struct cairn_type *a = cairn_types_get(w->a.types, p.a),
+				*b = cairn_types_get(w->b.types, p.b);
 
 	bool was_declared = a->declaration;
 
@@ -297,7 +306,8 @@ static void ids_free(struct ids *ids)
 	free(ids->p);
 }
 
-static int compare_functions(const struct cairn_binary *bin, const struct cairn_sidecar *sidecar, size_t *n, size_t *n_different)
+static int compare_functions(const struct cairn_binary *bin, const struct cairn_sidecar *sidecar,
+			     size_t *n, size_t *n_different)
 {
 	struct walk w = {0};
 	struct ids a = {0}, b = {0};
@@ -327,7 +337,8 @@ static int compare_functions(const struct cairn_binary *bin, const struct cairn_
 
 /* ---- of names ---- */
 
-static int compare_names(const struct cairn_binary *bin, const struct cairn_sidecar *sidecar, size_t *n, size_t *n_different)
+static int compare_names(const struct cairn_binary *bin, const struct cairn_sidecar *sidecar,
+			 size_t *n, size_t *n_different)
 {
 	struct cairn_source_opts opts = {.size = sizeof(opts), .binary = bin};
 	struct walk w = {0};
@@ -345,7 +356,8 @@ static int compare_names(const struct cairn_binary *bin, const struct cairn_side
 	if (rc >= 0) {
 		w.a.types = cairn_source_types(a);
 		w.b.types = cairn_source_types(b);
-		walk_all(&w, &(struct ids){x.ids, NULL, x.n, x.n}, &(struct ids){y.ids, NULL, y.n, y.n});
+		walk_all(&w, &(struct ids){x.ids, NULL, x.n, x.n},
+			 &(struct ids){y.ids, NULL, y.n, y.n});
 	}
 	*n += w.n;
 	*n_different += w.n_different;
@@ -368,8 +380,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: types BINARY SIDECAR [DEBUG-FILE]\n");
 		return 2;
 	}
-	struct cairn_binary_opts opts = {.size = sizeof(opts), .debug_file = argc == 4 ? argv[3] : NULL};
-	if (cairn_binary_open(argv[1], &opts, &bin, &err) < 0 || cairn_sidecar_open(argv[2], NULL, &sidecar, &err) < 0)
+	struct cairn_binary_opts opts = {.size = sizeof(opts),
+					 .debug_file = argc == 4 ? argv[3] : NULL};
+	if (cairn_binary_open(argv[1], &opts, &bin, &err) < 0 ||
+	    cairn_sidecar_open(argv[2], NULL, &sidecar, &err) < 0)
 		return fail(&err);
 	int status = compare_functions(bin, sidecar, &n, &n_different);
 	if (!status)

@@ -51,7 +51,8 @@ static int seize_all(int pid, int *tids)
 	DIR *dir = opendir(path);
 	for (struct dirent *e; dir && n < MAX_THREADS && (e = readdir(dir)) != NULL;) {
 		int tid = atoi(e->d_name);
-		if (tid && ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 && ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
+		if (tid && ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 &&
+		    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
 			tids[n++] = tid;
 	}
 	if (dir)
@@ -97,7 +98,8 @@ static const void *memory_at(const struct core *c, uint64_t at, uint64_t n)
 {
 	for (int i = 0; i < c->eh->e_phnum; i++) {
 		const Elf64_Phdr *ph = &c->ph[i];
-		if (ph->p_type == PT_LOAD && at >= ph->p_vaddr && at - ph->p_vaddr + n <= ph->p_filesz)
+		if (ph->p_type == PT_LOAD && at >= ph->p_vaddr &&
+		    at - ph->p_vaddr + n <= ph->p_filesz)
 			return c->bytes + ph->p_offset + (at - ph->p_vaddr);
 	}
 	return NULL;
@@ -114,7 +116,8 @@ static void read_notes(struct core *c, const char *p, const char *end)
 			c->n_files = *(const uint64_t *)desc;
 			c->files = (const uint64_t *)desc + 2;
 		}
-		for (const uint64_t *aux = (const uint64_t *)desc; note->n_type == NT_AUXV && aux[0]; aux += 2)
+		for (const uint64_t *aux = (const uint64_t *)desc;
+		     note->n_type == NT_AUXV && aux[0]; aux += 2)
 			if (aux[0] == AT_SYSINFO_EHDR)
 				c->vdso = aux[1];
 		p = desc + ((note->n_descsz + 3) & ~3u);
@@ -139,7 +142,8 @@ static uint64_t base_of(const struct core *c, uint64_t at)
 static bool find_table(const struct core *c, uint64_t base, unw_word_t ip, unw_dyn_info_t *ret)
 {
 	const Elf64_Ehdr *eh = memory_at(c, base, sizeof(*eh));
-	const Elf64_Phdr *ph = eh ? memory_at(c, base + eh->e_phoff, eh->e_phnum * sizeof(*ph)) : NULL;
+	const Elf64_Phdr *ph =
+		eh ? memory_at(c, base + eh->e_phoff, eh->e_phnum * sizeof(*ph)) : NULL;
 	uint64_t bias = 0;
 	for (int i = 0; ph && i < eh->e_phnum; i++)
 		if (ph[i].p_type == PT_LOAD && !ph[i].p_offset)
@@ -149,7 +153,8 @@ static bool find_table(const struct core *c, uint64_t base, unw_word_t ip, unw_d
 		const uint8_t *head = ph[i].p_type == PT_GNU_EH_FRAME ? memory_at(c, at, 12) : NULL;
 		if (!head || head[0] != 1 || head[2] != 3 || head[3] != 0x3b)
 			continue;
-		*ret = (unw_dyn_info_t){.start_ip = ip, .end_ip = ip + 1, .format = UNW_INFO_FORMAT_REMOTE_TABLE};
+		*ret = (unw_dyn_info_t){
+			.start_ip = ip, .end_ip = ip + 1, .format = UNW_INFO_FORMAT_REMOTE_TABLE};
 		ret->u.rti.segbase = at;
 		ret->u.rti.table_data = at + 12;
 		ret->u.rti.table_len = *(const uint32_t *)(head + 8) * 8 / sizeof(unw_word_t);
@@ -158,9 +163,11 @@ static bool find_table(const struct core *c, uint64_t base, unw_word_t ip, unw_d
 	return false;
 }
 
-int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t, unw_word_t, unw_dyn_info_t *, unw_proc_info_t *, int, void *);
+int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t, unw_word_t, unw_dyn_info_t *,
+				       unw_proc_info_t *, int, void *);
 
-static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *ret, int need, void *arg)
+static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *ret, int need,
+			  void *arg)
 {
 	unw_dyn_info_t table;
 	uint64_t base = base_of(arg, ip);
@@ -195,7 +202,8 @@ static int access_mem(unw_addr_space_t space, unw_word_t at, unw_word_t *ret, in
 	return 0;
 }
 
-static int access_reg(unw_addr_space_t space, unw_regnum_t reg, unw_word_t *ret, int write, void *arg)
+static int access_reg(unw_addr_space_t space, unw_regnum_t reg, unw_word_t *ret, int write,
+		      void *arg)
 {
 	/* rax rdx rcx rbx rsi rdi rbp rsp r8 to r15 rip in struct user_regs_struct */
 	static const int user[17] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16};
@@ -207,7 +215,8 @@ static int access_reg(unw_addr_space_t space, unw_regnum_t reg, unw_word_t *ret,
 	return 0;
 }
 
-static int no_fpreg(unw_addr_space_t space, unw_regnum_t reg, unw_fpreg_t *ret, int write, void *arg)
+static int no_fpreg(unw_addr_space_t space, unw_regnum_t reg, unw_fpreg_t *ret, int write,
+		    void *arg)
 {
 	(void)space;
 	(void)reg;
@@ -219,9 +228,12 @@ static int no_fpreg(unw_addr_space_t space, unw_regnum_t reg, unw_fpreg_t *ret, 
 
 static void of_core(const char *path)
 {
-	static unw_accessors_t how = {.find_proc_info = find_proc_info, .put_unwind_info = put_unwind_info,
-				      .get_dyn_info_list_addr = no_dyn_info, .access_mem = access_mem,
-				      .access_reg = access_reg, .access_fpreg = no_fpreg};
+	static unw_accessors_t how = {.find_proc_info = find_proc_info,
+				      .put_unwind_info = put_unwind_info,
+				      .get_dyn_info_list_addr = no_dyn_info,
+				      .access_mem = access_mem,
+				      .access_reg = access_reg,
+				      .access_fpreg = no_fpreg};
 	struct core c = {0};
 	struct stat st;
 	int fd = open(path, O_RDONLY);
@@ -236,7 +248,8 @@ static void of_core(const char *path)
 	c.ph = (const Elf64_Phdr *)(c.bytes + c.eh->e_phoff);
 	for (int i = 0; i < c.eh->e_phnum; i++)
 		if (c.ph[i].p_type == PT_NOTE)
-			read_notes(&c, c.bytes + c.ph[i].p_offset, c.bytes + c.ph[i].p_offset + c.ph[i].p_filesz);
+			read_notes(&c, c.bytes + c.ph[i].p_offset,
+				   c.bytes + c.ph[i].p_offset + c.ph[i].p_filesz);
 	unw_addr_space_t space = unw_create_addr_space(&how, 0);
 	for (int i = 0; i < c.n_threads; i++) {
 		c.now = c.threads[i];

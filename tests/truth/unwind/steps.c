@@ -68,7 +68,8 @@ static bool step_once(struct run *r, struct cairn_regs *regs, int *signal)
 	struct cairn_regs before = *regs;
 	int delivered = *signal;
 	unplant(r, regs->pc.v);
-	if (ptrace(PTRACE_SINGLESTEP, r->pid, NULL, (void *)(intptr_t)delivered) < 0 || !wait_stop(r, signal))
+	if (ptrace(PTRACE_SINGLESTEP, r->pid, NULL, (void *)(intptr_t)delivered) < 0 ||
+	    !wait_stop(r, signal))
 		return false;
 	take_regs(r, regs);
 	/* A signal with a handler: the step ends at the handler's first instruction. */
@@ -110,7 +111,8 @@ static bool window(struct run *r, uint64_t n, bool is_at_entry)
 static bool run_free(struct run *r, uint64_t us)
 {
 	int signal;
-	struct timespec t = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
+	struct timespec t = {.tv_sec = (time_t)(us / 1000000),
+			     .tv_nsec = (long)(us % 1000000) * 1000};
 	if (r->is_stopped && ptrace(PTRACE_CONT, r->pid, NULL, NULL) < 0)
 		return false;
 	r->is_stopped = true;
@@ -118,7 +120,8 @@ static bool run_free(struct run *r, uint64_t us)
 	ptrace(PTRACE_INTERRUPT, r->pid, NULL, NULL);
 	for (;;) {
 		int status;
-		if (waitpid(r->pid, &status, __WALL) < 0 || WIFEXITED(status) || WIFSIGNALED(status))
+		if (waitpid(r->pid, &status, __WALL) < 0 || WIFEXITED(status) ||
+		    WIFSIGNALED(status))
 			return false;
 		if (status >> 16 == PTRACE_EVENT_STOP)
 			return true;
@@ -130,10 +133,12 @@ static bool run_free(struct run *r, uint64_t us)
 }
 
 /* The program stands still: up to @n windows where it calls something new. Returns whether it lives. */
-static bool windows_at_new(struct run *r, uint64_t n, uint64_t n_steps, uint64_t n_functions, uint64_t n_instructions)
+static bool windows_at_new(struct run *r, uint64_t n, uint64_t n_steps, uint64_t n_functions,
+			   uint64_t n_instructions)
 {
 	open_memory(r);
-	for (uint64_t i = 0; i < n && (r->n_functions < n_functions || r->n_steps < n_instructions); i++) {
+	for (uint64_t i = 0; i < n && (r->n_functions < n_functions || r->n_steps < n_instructions);
+	     i++) {
 		/* What has been loaded meanwhile. */
 		if (i % 64 == 0)
 			plant(r);
@@ -159,7 +164,8 @@ static void start(struct run *r, char **command, bool stops_at_exec)
 	r->pid = fork();
 	if (r->pid == 0) {
 		int null = open("/dev/null", O_RDWR);
-		if (read(go[0], &byte, 1) != 1 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
+		if (read(go[0], &byte, 1) != 1 || dup2(null, 0) < 0 || dup2(null, 1) < 0 ||
+		    dup2(null, 2) < 0)
 			_exit(126);
 		execvp(command[0], command);
 		_exit(127);
@@ -218,7 +224,8 @@ static void run_long(struct run *r, struct plan *p, char **command)
 	bool lives = run_free(r, 20000 + (uint64_t)(rand_r(&p->seed) % 200000));
 	while (lives && !is_enough(r, p) && p->done < p->n_windows) {
 		p->done++;
-		lives = window(r, p->n_steps, false) && run_free(r, 500 + (uint64_t)(rand_r(&p->seed) % 50000));
+		lives = window(r, p->n_steps, false) &&
+			run_free(r, 500 + (uint64_t)(rand_r(&p->seed) % 50000));
 	}
 	if (lives && p->n_fresh)
 		windows_at_new(r, p->n_fresh, FRESH_STEPS, p->n_functions, p->n_instructions);
@@ -269,11 +276,13 @@ int main(int argc, char **argv)
 		run_long(r, &p, commands[0]);
 	for (size_t i = 1; i < n_commands && !is_enough(r, &p); i++)
 		run_short(r, &p, commands[i]);
-	printf("counts windows %" PRIu64 " steps %" PRIu64 " outside %" PRIu64 " right %" PRIu64 " undescribed %" PRIu64
-	       " wrong %" PRIu64 " proven %" PRIu64 " lost %" PRIu64 " needless %" PRIu64 " functions %" PRIu64 " bound %" PRIu64
-	       " jumps %" PRIu64 " fresh %" PRIu64 " exhausted %" PRIu64 " signals %" PRIu64 "\n",
-	       p.done, r->n_steps, r->n_unknown, r->n_right, r->n_undescribed, r->n_wrong, r->n_proven, r->n_lost, r->n_needless,
-	       r->n_functions, r->n_bound, r->n_jumps, r->n_fresh, r->n_exhausted, r->n_signals);
+	printf("counts windows %" PRIu64 " steps %" PRIu64 " outside %" PRIu64 " right %" PRIu64
+	       " undescribed %" PRIu64 " wrong %" PRIu64 " proven %" PRIu64 " lost %" PRIu64
+	       " needless %" PRIu64 " functions %" PRIu64 " bound %" PRIu64 " jumps %" PRIu64
+	       " fresh %" PRIu64 " exhausted %" PRIu64 " signals %" PRIu64 "\n",
+	       p.done, r->n_steps, r->n_unknown, r->n_right, r->n_undescribed, r->n_wrong,
+	       r->n_proven, r->n_lost, r->n_needless, r->n_functions, r->n_bound, r->n_jumps,
+	       r->n_fresh, r->n_exhausted, r->n_signals);
 	tell_bugs(r);
 	return 0;
 }

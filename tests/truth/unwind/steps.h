@@ -10,7 +10,16 @@
 #include <cairn/unwind.h>
 #include <cairn/unwind_check.h>
 
-enum { RBX = 3, RBP = 6, RSP = 7, MAX_DEPTH = 1 << 16, MAX_FILES = 256, MAX_MAPS = 4096, MAX_BUGS = 512, SEEN = 1 << 18 };
+enum {
+	RBX = 3,
+	RBP = 6,
+	RSP = 7,
+	MAX_DEPTH = 1 << 16,
+	MAX_FILES = 256,
+	MAX_MAPS = 4096,
+	MAX_BUGS = 512,
+	SEEN = 1 << 18
+};
 
 /* rbx, rbp, r12 to r15: psABI, figure 3.4 */
 static const unsigned int kept[] = {RBX, RBP, 12, 13, 14, 15};
@@ -43,20 +52,22 @@ struct map {
 /* A frame whose beginning was seen. */
 struct frame {
 	uint64_t ret_addr, cfa, saved[N_KEPT];
-	bool is_moved;	 /* it has put its return address elsewhere: cfa is what the row says, and what its return is compared with */
+	bool is_moved; /* it has put its return address elsewhere: cfa is what the row says, and what its return is compared with */
 	bool is_handler; /* entered by a signal: what was interrupted is compared, two steps out */
 	struct cairn_regs interrupted;
 	/* Steps at which a kept register was told that is not the caller's, under a row that leaves it as it is; proven or not at its end. */
-	uint64_t n_doubted, n_lost; /* lost: its row said that it is not known, and the caller's value was gone indeed */
-	uint32_t doubted, lost;	    /* registers of these steps, by number */
-	struct file *file;	    /* where the first of these steps was */
+	uint64_t n_doubted,
+		n_lost; /* lost: its row said that it is not known, and the caller's value was gone indeed */
+	uint32_t doubted, lost; /* registers of these steps, by number */
+	struct file *file;      /* where the first of these steps was */
 	struct cairn_vaddr first;
 };
 
 /* A function that does not restore what the ABI has it keep. */
 struct bug {
 	const struct file *file;
-	struct cairn_vaddr function, ret; /* ret: the return at which it was seen; 0: only the instructions say so */
+	struct cairn_vaddr function,
+		ret; /* ret: the return at which it was seen; 0: only the instructions say so */
 	uint32_t regs;
 	uint64_t n_wrong, n_lost;
 };
@@ -70,15 +81,15 @@ struct run {
 	size_t n_maps;
 	struct frame *frames;
 	size_t depth, n_pending; /* of these, with such steps */
-	uint64_t n_steps, n_unknown, n_right, n_undescribed, n_wrong, n_proven, n_lost, n_needless, n_functions, n_signals, n_bound, n_jumps,
-		n_fresh, n_exhausted;
+	uint64_t n_steps, n_unknown, n_right, n_undescribed, n_wrong, n_proven, n_lost, n_needless,
+		n_functions, n_signals, n_bound, n_jumps, n_fresh, n_exhausted;
 	uint64_t new_at_step; /* when the last new function was seen */
-	bool is_called;	      /* the last call has not arrived behind its entry of a linkage table yet */
+	bool is_called; /* the last call has not arrived behind its entry of a linkage table yet */
 	const struct file *linked_from; /* whose entry it is in; NULL: in none */
-	struct cairn_regs promise; /* where longjmp is about to go */
+	struct cairn_regs promise;      /* where longjmp is about to go */
 	struct file *promise_file;
 	struct cairn_vaddr promised_at;
-	int memory; /* /proc/PID/mem */
+	int memory;                             /* /proc/PID/mem */
 	uint64_t functions[SEEN], wrongs[SEEN]; /* sets by address */
 	struct bug bugs[MAX_BUGS];
 	size_t n_bugs;
@@ -93,7 +104,8 @@ bool read_target(void *ctx, struct cairn_addr at, void *ret, size_t n);
 void read_maps(struct run *r);
 const struct map *map_of(const struct run *r, uint64_t at);
 /* The rule for an address, and its file; NULL where no file or table is. */
-const struct cairn_unwind_rule *rule_at(struct run *r, uint64_t at, struct file **ret_file, struct cairn_vaddr *ret_at);
+const struct cairn_unwind_rule *rule_at(struct run *r, uint64_t at, struct file **ret_file,
+					struct cairn_vaddr *ret_at);
 /* True when @key was not in the set. */
 bool add_to_set(uint64_t *set, uint64_t key);
 bool is_in_set(const uint64_t *set, uint64_t key);
@@ -133,8 +145,10 @@ void forget_frames(struct run *r);
 /* At each instruction. */
 void check(struct run *r, const struct cairn_regs *regs);
 /* A frame is over: @before its last instruction, @now in the caller; NULL: nobody saw its return. */
-void judge_frame(struct run *r, const struct frame *f, const struct cairn_regs *before, const struct cairn_regs *now);
-void wrong(struct run *r, struct file *file, struct cairn_vaddr at, const struct frame *f, const char *what);
+void judge_frame(struct run *r, const struct frame *f, const struct cairn_regs *before,
+		 const struct cairn_regs *now);
+void wrong(struct run *r, struct file *file, struct cairn_vaddr at, const struct frame *f,
+	   const char *what);
 void tell_bugs(const struct run *r);
 
 #endif

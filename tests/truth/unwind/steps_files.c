@@ -25,7 +25,8 @@ static struct file *file_of(struct run *r, const char *path)
 		return NULL;
 	struct file *f = &r->files[r->n_files++];
 	snprintf(f->path, sizeof(f->path), "%s", path);
-	if (cairn_binary_open(path, NULL, &f->bin, &err) < 0 || cairn_unwind_make(f->bin, 0, &f->table, &err) < 0)
+	if (cairn_binary_open(path, NULL, &f->bin, &err) < 0 ||
+	    cairn_unwind_make(f->bin, 0, &f->table, &err) < 0)
 		fprintf(stderr, "steps: %s\n", err.msg);
 	return f;
 }
@@ -41,8 +42,8 @@ void read_maps(struct run *r)
 	while (fgets(line, sizeof(line), f) && r->n_maps < MAX_MAPS) {
 		struct map *m = &r->maps[r->n_maps];
 		path[0] = 0;
-		int n = sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %511[^\n]", &m->lo, &m->hi, perms, &m->off,
-			       path);
+		int n = sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %511[^\n]",
+			       &m->lo, &m->hi, perms, &m->off, path);
 		if (n < 4 || perms[2] != 'x')
 			continue;
 		m->file = path[0] == '/' ? file_of(r, path) : NULL;
@@ -59,7 +60,8 @@ const struct map *map_of(const struct run *r, uint64_t at)
 	return NULL;
 }
 
-const struct cairn_unwind_rule *rule_at(struct run *r, uint64_t at, struct file **ret_file, struct cairn_vaddr *ret_at)
+const struct cairn_unwind_rule *rule_at(struct run *r, uint64_t at, struct file **ret_file,
+					struct cairn_vaddr *ret_at)
 {
 	const struct map *m = map_of(r, at);
 	if (!m) {
@@ -108,7 +110,8 @@ struct cairn_vaddr function_of(struct file *f, struct cairn_vaddr at)
 static int keep_doubt(void *ctx, const struct cairn_unwind_disagreement *found)
 {
 	struct file *f = ctx;
-	struct cairn_unwind_disagreement *more = realloc(f->doubts, (f->n_doubts + 1) * sizeof(*more));
+	struct cairn_unwind_disagreement *more =
+		realloc(f->doubts, (f->n_doubts + 1) * sizeof(*more));
 	if (!more)
 		die("memory");
 	f->doubts = more;

@@ -12,7 +12,7 @@ void take_regs(struct run *r, struct cairn_regs *ret)
 	if (ptrace(PTRACE_GETREGS, r->pid, NULL, &u) < 0)
 		die("registers");
 	const uint64_t regs[16] = {u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi, u.rbp, u.rsp,
-				   u.r8,  u.r9,	 u.r10, u.r11, u.r12, u.r13, u.r14, u.r15};
+				   u.r8,  u.r9,  u.r10, u.r11, u.r12, u.r13, u.r14, u.r15};
 	memcpy(ret->r, regs, sizeof(regs));
 	ret->known = 0xffff;
 	ret->pc.v = u.rip;
@@ -63,7 +63,8 @@ void follow(struct run *r, const struct cairn_regs *before, const struct cairn_r
 	/* Another stack (coroutines): nothing is known of it. */
 	if (r->depth && r->frames[r->depth - 1].cfa - sp > 64 << 20)
 		forget_frames(r);
-	if (sp != before->r[RSP] - 8 || !read_target(r, (struct cairn_addr){sp}, &word, sizeof(word)) ||
+	if (sp != before->r[RSP] - 8 ||
+	    !read_target(r, (struct cairn_addr){sp}, &word, sizeof(word)) ||
 	    word - before->pc.v < 2 || word - before->pc.v > 8 || now->pc.v == word)
 		return;
 	save(push(r, word, sp + 8), before);
@@ -87,7 +88,8 @@ void enter_handler(struct run *r, const struct cairn_regs *before, const struct 
 static bool is_behind_call(const struct run *r, uint64_t ret_addr)
 {
 	uint8_t p[7];
-	if (!read_target((void *)(uintptr_t)r, (struct cairn_addr){ret_addr - sizeof(p)}, p, sizeof(p)))
+	if (!read_target((void *)(uintptr_t)r, (struct cairn_addr){ret_addr - sizeof(p)}, p,
+			 sizeof(p)))
 		return false;
 	if (p[2] == 0xe8)
 		return true;
@@ -100,7 +102,8 @@ static bool is_behind_call(const struct run *r, uint64_t ret_addr)
 void begin_called(struct run *r, const struct cairn_regs *regs)
 {
 	uint64_t word;
-	if (!read_target(r, (struct cairn_addr){regs->r[RSP]}, &word, sizeof(word)) || !map_of(r, word) || !is_behind_call(r, word))
+	if (!read_target(r, (struct cairn_addr){regs->r[RSP]}, &word, sizeof(word)) ||
+	    !map_of(r, word) || !is_behind_call(r, word))
 		return;
 	save(push(r, word, regs->r[RSP] + 8), regs);
 	note_function(r, regs->pc.v);

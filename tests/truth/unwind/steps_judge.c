@@ -62,7 +62,8 @@ static uint32_t overwritten_by_code(struct file *file, struct cairn_vaddr functi
 	return ret;
 }
 
-void judge_frame(struct run *r, const struct frame *f, const struct cairn_regs *before, const struct cairn_regs *now)
+void judge_frame(struct run *r, const struct frame *f, const struct cairn_regs *before,
+		 const struct cairn_regs *now)
 {
 	uint32_t gone = 0;
 	struct cairn_vaddr ret = {0};
@@ -96,7 +97,8 @@ void judge_frame(struct run *r, const struct frame *f, const struct cairn_regs *
 
 void tell_bugs(const struct run *r)
 {
-	static const char *const names[16] = {[RBX] = "rbx", [RBP] = "rbp", [12] = "r12", [13] = "r13", [14] = "r14", [15] = "r15"};
+	static const char *const names[16] = {[RBX] = "rbx", [RBP] = "rbp", [12] = "r12",
+					      [13] = "r13",  [14] = "r14",  [15] = "r15"};
 	for (size_t i = 0; i < r->n_bugs; i++) {
 		const struct bug *b = &r->bugs[i];
 		const char *symbol = "?";
@@ -110,7 +112,8 @@ void tell_bugs(const struct run *r)
 			printf(", not the caller's at its return %#" PRIx64, b->ret.v);
 		else
 			printf(", overwritten by its instructions");
-		printf(" (told wrong in %" PRIu64 " steps, lost in %" PRIu64 ")\n", b->n_wrong, b->n_lost);
+		printf(" (told wrong in %" PRIu64 " steps, lost in %" PRIu64 ")\n", b->n_wrong,
+		       b->n_lost);
 	}
 }
 
@@ -121,13 +124,15 @@ static bool is_disproved(struct file *file, struct cairn_vaddr at)
 	const struct cairn_unwind_disagreement *d = doubts_of(file, &n);
 	struct cairn_vaddr function = function_of(file, at);
 	for (size_t i = 0; i < n; i++)
-		if (d[i].kind == CAIRN_UNWIND_DOUBT_INSN && d[i].function.v == function.v && d[i].at.v <= at.v &&
+		if (d[i].kind == CAIRN_UNWIND_DOUBT_INSN && d[i].function.v == function.v &&
+		    d[i].at.v <= at.v &&
 		    cairn_unwind_find(file->table, d[i].at) == cairn_unwind_find(file->table, at))
 			return true;
 	return false;
 }
 
-void wrong(struct run *r, struct file *file, struct cairn_vaddr at, const struct frame *f, const char *what)
+void wrong(struct run *r, struct file *file, struct cairn_vaddr at, const struct frame *f,
+	   const char *what)
 {
 	const char *symbol = "?";
 	struct cairn_vaddr start = at;
@@ -137,8 +142,9 @@ void wrong(struct run *r, struct file *file, struct cairn_vaddr at, const struct
 	if (!add_to_set(r->wrongs, at.v + (uint64_t)(uintptr_t)file))
 		return;
 	cairn_binary_symbol_of(file->bin, at, &symbol, &start);
-	printf("%s %s %#" PRIx64 " %s+%#" PRIx64 " %s (depth %zu, return address %#" PRIx64 ")\n", is_proven ? "disproved" : "wrong", file->path, at.v, symbol,
-	       at.v - start.v, what, r->depth, f->ret_addr);
+	printf("%s %s %#" PRIx64 " %s+%#" PRIx64 " %s (depth %zu, return address %#" PRIx64 ")\n",
+	       is_proven ? "disproved" : "wrong", file->path, at.v, symbol, at.v - start.v, what,
+	       r->depth, f->ret_addr);
 }
 
 static bool is_as_it_was(const struct frame *f, const struct cairn_regs *caller, const char **what)
@@ -154,7 +160,8 @@ static bool is_as_it_was(const struct frame *f, const struct cairn_regs *caller,
 }
 
 /* The trampoline's frame, and what it interrupted: every register. */
-static bool is_interrupted_right(struct run *r, const struct frame *f, struct cairn_regs *caller, const char **what)
+static bool is_interrupted_right(struct run *r, const struct frame *f, struct cairn_regs *caller,
+				 const char **what)
 {
 	struct file *file;
 	struct cairn_vaddr at;
@@ -187,7 +194,8 @@ static void keep_promise(struct run *r, const struct cairn_regs *regs)
 	if (regs->pc.v == r->promise.pc.v && regs->r[RSP] == r->promise.r[RSP])
 		r->n_right++;
 	else
-		wrong(r, r->promise_file, r->promised_at, &none, "the target of a jump off the stack");
+		wrong(r, r->promise_file, r->promised_at, &none,
+		      "the target of a jump off the stack");
 	r->promise_file = NULL;
 }
 
@@ -195,7 +203,8 @@ static void keep_promise(struct run *r, const struct cairn_regs *regs)
 static bool is_move(struct run *r, const struct cairn_regs *caller)
 {
 	uint64_t word;
-	return read_target(r, (struct cairn_addr){caller->r[RSP] - 8}, &word, sizeof(word)) && word == caller->pc.v;
+	return read_target(r, (struct cairn_addr){caller->r[RSP] - 8}, &word, sizeof(word)) &&
+	       word == caller->pc.v;
 }
 
 /* The frame's return will tell. */
@@ -209,8 +218,8 @@ static void note(struct run *r, struct frame *f, struct file *file, struct cairn
 }
 
 /* The rest is right, and the row leaves these registers as they are. */
-static bool is_doubted(struct run *r, struct frame *f, const struct cairn_unwind_rule *rule, const struct cairn_regs *caller,
-		       struct file *file, struct cairn_vaddr at)
+static bool is_doubted(struct run *r, struct frame *f, const struct cairn_unwind_rule *rule,
+		       const struct cairn_regs *caller, struct file *file, struct cairn_vaddr at)
 {
 	uint32_t other = told_otherwise(f, caller);
 	if (caller->pc.v != f->ret_addr || caller->r[RSP] != f->cfa || f->is_handler || !other)
@@ -225,8 +234,8 @@ static bool is_doubted(struct run *r, struct frame *f, const struct cairn_unwind
 }
 
 /* Registers of which the row says that they are lost: are they? */
-static void count_lost(struct run *r, struct frame *f, const struct cairn_unwind_rule *rule, const struct cairn_regs *regs,
-		       struct file *file, struct cairn_vaddr at)
+static void count_lost(struct run *r, struct frame *f, const struct cairn_unwind_rule *rule,
+		       const struct cairn_regs *regs, struct file *file, struct cairn_vaddr at)
 {
 	uint32_t gone = 0, there = 0;
 	for (size_t i = 0; i < N_KEPT; i++) {
@@ -254,7 +263,8 @@ void check(struct run *r, const struct cairn_regs *regs)
 	struct cairn_regs caller = *regs;
 	const char *what = "no step";
 	r->n_steps++;
-	const struct cairn_unwind_rule *here = r->promise_file ? rule_at(r, regs->pc.v, &file, &at) : NULL;
+	const struct cairn_unwind_rule *here =
+		r->promise_file ? rule_at(r, regs->pc.v, &file, &at) : NULL;
 	if (here && !is_jump(here))
 		keep_promise(r, regs);
 	if (!r->depth) {
@@ -278,10 +288,13 @@ void check(struct run *r, const struct cairn_regs *regs)
 	/* The frame of the trampoline itself, while it makes its system call: no call began it. */
 	if (rule->flags & CAIRN_UNWIND_SIGNAL)
 		return;
-	bool is_right = cairn_unwind_step(rule, EM_X86_64, read_target, r, &caller) == CAIRN_STEP_OK &&
-			is_as_it_was(f, &caller, &what) && (!f->is_handler || is_interrupted_right(r, f, &caller, &what));
-	bool is_moved = !is_right && !f->is_moved && caller.pc.v == f->ret_addr && caller.r[RSP] != f->cfa &&
-			caller.r[RSP] > regs->r[RSP] && is_move(r, &caller);
+	bool is_right =
+		cairn_unwind_step(rule, EM_X86_64, read_target, r, &caller) == CAIRN_STEP_OK &&
+		is_as_it_was(f, &caller, &what) &&
+		(!f->is_handler || is_interrupted_right(r, f, &caller, &what));
+	bool is_moved = !is_right && !f->is_moved && caller.pc.v == f->ret_addr &&
+			caller.r[RSP] != f->cfa && caller.r[RSP] > regs->r[RSP] &&
+			is_move(r, &caller);
 	if (is_moved) {
 		r->frames[r->depth - 1].is_moved = true;
 		r->frames[r->depth - 1].cfa = caller.r[RSP];

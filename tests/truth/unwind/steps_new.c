@@ -42,7 +42,9 @@ static void read_entries(struct file *f, const uint8_t *bytes, const Elf64_Phdr 
 	for (uint32_t i = 0; f->entries && i < n; i++) {
 		int32_t at;
 		memcpy(&at, hdr + 12 + i * 8, sizeof(at));
-		if (cairn_binary_foff(f->bin, (struct cairn_vaddr){ph->p_vaddr + (uint64_t)(int64_t)at}, &off))
+		if (cairn_binary_foff(f->bin,
+				      (struct cairn_vaddr){ph->p_vaddr + (uint64_t)(int64_t)at},
+				      &off))
 			f->entries[f->n_entries++].off = off.v;
 	}
 	qsort(f->entries, f->n_entries, sizeof(*f->entries), by_off);
@@ -78,9 +80,11 @@ static void plant_map(struct run *r, const struct map *m)
 	for (size_t i = 0; i < m->file->n_entries; i++) {
 		struct entry *e = &m->file->entries[i];
 		uint64_t at = m->lo + e->off - m->off;
-		if (e->is_planted || e->off < m->off || at >= m->hi || is_in_set(r->functions, key_of(r, m, at)))
+		if (e->is_planted || e->off < m->off || at >= m->hi ||
+		    is_in_set(r->functions, key_of(r, m, at)))
 			continue;
-		e->is_planted = pread(r->memory, &e->byte, 1, (off_t)at) == 1 && pwrite(r->memory, &int3, 1, (off_t)at) == 1;
+		e->is_planted = pread(r->memory, &e->byte, 1, (off_t)at) == 1 &&
+				pwrite(r->memory, &int3, 1, (off_t)at) == 1;
 	}
 }
 
@@ -118,7 +122,7 @@ static bool is_link(const struct run *r, uint64_t at)
 		return true;
 	if (p[i] == 0xff && p[i + 1] == 0x35)
 		return true; /* the first entry */
-	i += p[i] == 0xf2; /* bnd */
+	i += p[i] == 0xf2;   /* bnd */
 	/* What follows the number. */
 	if (r->linked_from && p[i] == 0xe9)
 		return true;
@@ -133,7 +137,8 @@ void note_function(struct run *r, uint64_t pc)
 		r->linked_from = file;
 		return;
 	}
-	r->n_bound += r->linked_from && r->linked_from != file && file && strstr(file->path, "/ld-");
+	r->n_bound +=
+		r->linked_from && r->linked_from != file && file && strstr(file->path, "/ld-");
 	r->is_called = false;
 	r->linked_from = NULL;
 	if (add_to_set(r->functions, key_of(r, m, pc))) {
@@ -201,10 +206,12 @@ bool run_to_entry(struct run *r)
 	struct user_regs_struct u;
 	int status;
 	open_memory(r);
-	bool is_set = at && pread(r->memory, &byte, 1, (off_t)at) == 1 && pwrite(r->memory, &int3, 1, (off_t)at) == 1;
-	bool is_there = is_set && ptrace(PTRACE_CONT, r->pid, NULL, NULL) == 0 && waitpid(r->pid, &status, __WALL) == r->pid &&
-			WIFSTOPPED(status) && status >> 8 == SIGTRAP && ptrace(PTRACE_GETREGS, r->pid, NULL, &u) == 0 && u.rip == at + 1 &&
-			pwrite(r->memory, &byte, 1, (off_t)at) == 1;
+	bool is_set = at && pread(r->memory, &byte, 1, (off_t)at) == 1 &&
+		      pwrite(r->memory, &int3, 1, (off_t)at) == 1;
+	bool is_there = is_set && ptrace(PTRACE_CONT, r->pid, NULL, NULL) == 0 &&
+			waitpid(r->pid, &status, __WALL) == r->pid && WIFSTOPPED(status) &&
+			status >> 8 == SIGTRAP && ptrace(PTRACE_GETREGS, r->pid, NULL, &u) == 0 &&
+			u.rip == at + 1 && pwrite(r->memory, &byte, 1, (off_t)at) == 1;
 	close(r->memory);
 	if (!is_there)
 		return false;

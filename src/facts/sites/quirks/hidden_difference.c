@@ -65,8 +65,8 @@ struct values {
 	struct window window;
 	uint32_t reg[16];
 	struct slot slots[SLOTS];
-	unsigned int next; /* slot to be used */
-	bool is_inside;	   /* the copy */
+	unsigned int next;    /* slot to be used */
+	bool is_inside;       /* the copy */
 	uint32_t used[SLOTS]; /* differences that no argument describes, by the copy */
 	unsigned int n_used;
 };

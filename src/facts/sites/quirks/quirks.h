@@ -34,11 +34,11 @@ struct outer_scopes;
 
 /* A copy made by GCC, at one of its sites. */
 struct quirk_query {
-	const struct elf *code; /* the file that the graph was made of */
-	const struct dw_die *container; /* the function around the copy */
-	struct graph *graph; /* the container's code; NULL: not known */
+	const struct elf *code;              /* the file that the graph was made of */
+	const struct dw_die *container;      /* the function around the copy */
+	struct graph *graph;                 /* the container's code; NULL: not known */
 	struct event_count_scratch *scratch; /* has room for a mark per instruction */
-	struct outer_scopes *outer; /* of the container (stale_outer_variable.h) */
+	struct outer_scopes *outer;          /* of the container (stale_outer_variable.h) */
 	/*
 	 * Built. No other check has rejected an argument of it, or event_count_analyse() has run
 	 * on it.

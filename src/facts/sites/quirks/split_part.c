@@ -78,7 +78,7 @@ static bool is_from_macro(const struct dw_die *function, const struct position *
 }
 
 int split_part_is(const struct site_env *env, uint32_t entry, const struct dw_die *copy,
-	    const struct abstract *abstract, struct cairn_err *err)
+		  const struct abstract *abstract, struct cairn_err *err)
 {
 	/* Nearly all copies are called elsewhere. */
 	if (!abstract->line ||

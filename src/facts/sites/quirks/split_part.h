@@ -16,6 +16,6 @@
  * declaration.
  */
 int split_part_is(const struct site_env *env, uint32_t entry, const struct dw_die *copy,
-	    const struct abstract *abstract, struct cairn_err *err);
+		  const struct abstract *abstract, struct cairn_err *err);
 
 #endif

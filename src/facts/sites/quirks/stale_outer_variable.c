@@ -106,11 +106,11 @@ struct search {
 	unsigned int n;
 	bool has_computed, has_constant, has_address; /* in the list above */
 	bool has_folded; /* a constant that takes more than one operation */
-	int in_loop; /* a path may lead from the site to it again: -1 not computed yet */
+	int in_loop;     /* a path may lead from the site to it again: -1 not computed yet */
 	struct expr_set computed, constant; /* of the arguments */
-	const struct dw_die *scope; /* of the current variable */
-	int loop; /* the same within that scope */
-	bool is_constant; /* the current variable, at the site */
+	const struct dw_die *scope;         /* of the current variable */
+	int loop;                           /* the same within that scope */
+	bool is_constant;                   /* the current variable, at the site */
 };
 
 static enum told kind_of(const struct cairn_location *loc)
@@ -239,8 +239,8 @@ static int has_loop(struct search *s)
 		return s->loop > 0;
 	s->loop = may_be_in_loop(s);
 	if (s->loop > 0)
-		s->loop = event_count_comes_back(s->q->graph, s->scope, s->b->site.at,
-						 s->q->scratch);
+		s->loop =
+			event_count_comes_back(s->q->graph, s->scope, s->b->site.at, s->q->scratch);
 	return s->loop;
 }
 
@@ -284,14 +284,14 @@ static int compare_variable(struct search *s, const struct known_variable *v)
 			counts && (c->told == TOLD_ADDRESS || (c->told == TOLD_CONSTANT && c->now));
 		bool changed = c->before && !c->now;
 		bool is_stale = changed && (c->told == TOLD_COMPUTED ||
-					 (c->told == TOLD_CONSTANT && is_argument));
+					    (c->told == TOLD_CONSTANT && is_argument));
 		int rc = by_loop ? has_loop(s) : 0;
 		if (rc < 0)
 			return rc;
 		if (is_stale || rc)
 			quirk_reject(&s->b->args[c->arg].loc,
 				     is_stale ? CAIRN_QUIRK_STALE_OUTER_VARIABLE
-					   : CAIRN_QUIRK_COUNTER_CONSTANT);
+					      : CAIRN_QUIRK_COUNTER_CONSTANT);
 	}
 	return 0;
 }

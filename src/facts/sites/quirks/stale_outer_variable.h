@@ -15,10 +15,10 @@ struct expr_set {
 
 /* A variable or parameter of a scope, or all of a scope. */
 struct known {
-	struct expr_set exprs;  /* its entries */
-	bool has_value;    /* a variable: DW_AT_const_value */
-	bool has_constant; /* a variable: one of its entries */
-	bool has_another;  /* a parameter: two of its entries are constants, and not the same */
+	struct expr_set exprs; /* its entries */
+	bool has_value;        /* a variable: DW_AT_const_value */
+	bool has_constant;     /* a variable: one of its entries */
+	bool has_another;      /* a parameter: two of its entries are constants, and not the same */
 };
 
 /* A variable's location is read when a copy's arguments are compared with it. */
@@ -44,12 +44,12 @@ struct known_scope {
  * and begun anew when the container is another one.
  */
 struct outer_scopes {
-	dw_off container, to;   /* the last copy's */
+	dw_off container, to; /* the last copy's */
 	struct dw_locals walk;
-	VEC(struct known_scope) open; /* the function itself is the first */
+	VEC(struct known_scope) open;         /* the function itself is the first */
 	VEC(struct known_variable) variables; /* of those scopes, declared before the copy */
 	VEC(struct dw_loc_entry) entries;     /* the locations of variables */
-	uint32_t entries_left; /* to be read */
+	uint32_t entries_left;                /* to be read */
 };
 void outer_scopes_fini(struct outer_scopes *s);
 

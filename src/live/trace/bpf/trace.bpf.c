@@ -607,7 +607,7 @@ typedef long (*fetch_fn)(__u32 i, struct run *r);
 
 /* Everything of a hit except the reservation, whose size must be a constant. */
 static __always_inline const struct trace_site_entry *begin(struct pt_regs *ctx, struct run *r,
-							     __u32 *site)
+							    __u32 *site)
 {
 	const struct trace_site_entry *entry;
 	int holds;
@@ -642,8 +642,8 @@ static __always_inline const struct trace_site_entry *begin(struct pt_regs *ctx,
 	int hit_##size(struct pt_regs *ctx)                                                        \
 	{                                                                                          \
 		struct run r;                                                                      \
-		__u32 site;                                                                       \
-		const struct trace_site_entry *entry = begin(ctx, &r, &site);                    \
+		__u32 site;                                                                        \
+		const struct trace_site_entry *entry = begin(ctx, &r, &site);                      \
 		struct trace_record *rec;                                                          \
                                                                                                    \
 		if (!entry)                                                                        \
@@ -654,7 +654,7 @@ static __always_inline const struct trace_site_entry *begin(struct pt_regs *ctx,
 			return 0;                                                                  \
 		}                                                                                  \
 		rec->time_ns = bpf_ktime_get_ns();                                                 \
-		rec->site = site;                                                                \
+		rec->site = site;                                                                  \
 		rec->pid = r.ids >> 32;                                                            \
 		rec->tid = r.ids;                                                                  \
 		read_comm(rec);                                                                    \
