@@ -61,7 +61,7 @@ static void try_pair(const struct cairn_types *a, uint32_t id_a, const struct ca
 	for (int i = 0; i < 2; i++) {
 		opts.other_language = i;
 		assert(!cairn_compare(a, id_a, b, id_b, &opts, &changes, NULL));
-		for (size_t k = 0; k < cairn_changes_count(changes); k++)
+		for (size_t k = 0; k < cairn_changes_n_changes(changes); k++)
 			assert(cairn_changes_at(changes, k)->path &&
 			       cairn_changes_at(changes, k)->kind < CAIRN_CHANGE_N_KINDS);
 		cairn_changes_free(changes);
@@ -73,7 +73,7 @@ static void try_all(const struct cairn_types *a, const struct cairn_types *b)
 	struct cairn_retarget *r;
 	uint32_t first = 0;
 
-	for (uint32_t id = 1; id < cairn_types_count(a) && id < 200; id++) {
+	for (uint32_t id = 1; id < cairn_types_n_types(a) && id < 200; id++) {
 		if (!is_record(a, id))
 			continue;
 		first = first ? first : id;
@@ -82,7 +82,7 @@ static void try_all(const struct cairn_types *a, const struct cairn_types *b)
 					      &id, 1, &r, NULL));
 		try_pair(a, id, cairn_retarget_types(r), id);
 		cairn_retarget_free(r);
-		for (uint32_t k = 1; k < cairn_types_count(b) && k < 100; k++)
+		for (uint32_t k = 1; k < cairn_types_n_types(b) && k < 100; k++)
 			if (is_record(b, k))
 				try_pair(a, id, b, k);
 	}

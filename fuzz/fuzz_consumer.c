@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	static const char *const abis[] = {"x86-64", "i386", "s390x", "arm"};
 	struct cairn_err err = {0};
-	struct cairn_foreign *f;
+	struct cairn_consumer *f;
 	struct cairn_changes *changes;
 
 	if (!size || size > 1 << 16)
@@ -25,10 +25,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (rc)
 		return 0;
 	const struct cairn_types *types = cairn_consumer_types(f);
-	for (uint32_t id = 1; id < cairn_types_count(types) && id < 64; id++) {
+	for (uint32_t id = 1; id < cairn_types_n_types(types) && id < 64; id++) {
 		/* Whatever it is, it equals itself. */
 		rc = cairn_compare(types, id, types, id, NULL, &changes, NULL);
-		assert(rc == 0 && !cairn_changes_count(changes));
+		assert(rc == 0 && !cairn_changes_n_changes(changes));
 		cairn_changes_free(changes);
 	}
 	cairn_consumer_free(f);

@@ -17,7 +17,7 @@ static void print_all(const struct cairn_types *types)
 	FILE *out = fopen("/dev/null", "w");
 
 	if (out && !cairn_layout_new(types, &opts, &layout, NULL)) {
-		for (uint32_t id = 1; id < cairn_types_count(types) && id < 64; id++)
+		for (uint32_t id = 1; id < cairn_types_n_types(types) && id < 64; id++)
 			cairn_layout_print(layout, id, out);
 		cairn_layout_free(layout);
 	}

@@ -129,7 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	plain.n_arms = 0;
 	plain.max_depth = 8;
 	if (btf_types(btf, 8, &types, NULL) == 0) {
-		for (uint32_t id = 1; id < cairn_types_count(types) && id < TYPES_MAX; id++) {
+		for (uint32_t id = 1; id < cairn_types_n_types(types) && id < TYPES_MAX; id++) {
 			decode(types, id, record, n_record, &text);
 			decode(types, id, record, n_record, &json);
 			decode(types, id, record, n_record, &plain);

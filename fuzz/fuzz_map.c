@@ -124,7 +124,7 @@ WRAPPED(int, bpf_prog_get_fd_by_id, uint32_t id)
 	return copy_of(kernel.other);
 }
 
-static void tell_map(struct bpf_map_info *info)
+static void report_map(struct bpf_map_info *info)
 {
 	const struct head *h = &kernel.head;
 	*info = (struct bpf_map_info){.id = MAP_ID,
@@ -139,7 +139,7 @@ static void tell_map(struct bpf_map_info *info)
 				      .btf_value_type_id = h->value_type};
 }
 
-static void tell_btf(struct bpf_btf_info *info)
+static void report_btf(struct bpf_btf_info *info)
 {
 	uint32_t room = info->btf ? info->btf_size : 0;
 	info->btf_size = kernel.head.n_btf;
@@ -148,7 +148,7 @@ static void tell_btf(struct bpf_btf_info *info)
 		       room < info->btf_size ? room : info->btf_size);
 }
 
-static void tell_prog(struct bpf_prog_info *info)
+static void report_prog(struct bpf_prog_info *info)
 {
 	const uint32_t ids[] = {1, next_answer() & 1 ? MAP_ID : 2};
 	uint32_t room = info->map_ids ? info->nr_map_ids : 0;
@@ -165,11 +165,11 @@ WRAPPED(int, bpf_obj_get_info_by_fd, int fd, void *info, uint32_t *size)
 	if (rc)
 		return rc;
 	if (*size == sizeof(struct bpf_map_info))
-		tell_map(info);
+		report_map(info);
 	else if (*size == sizeof(struct bpf_btf_info))
-		tell_btf(info);
+		report_btf(info);
 	else
-		tell_prog(info);
+		report_prog(info);
 	return 0;
 }
 

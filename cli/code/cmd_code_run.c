@@ -62,7 +62,7 @@ static const char *option_name(const struct run_values *values, uint32_t option)
 	return values->rfc_numbers ? rfc[option] : reviewed[option];
 }
 
-static void tell_json(const struct cairn_served_call *call, const char *name)
+static void report_json(const struct cairn_served_call *call, const char *name)
 {
 	struct json j = {.out = stderr};
 
@@ -87,7 +87,7 @@ static void answered(void *ctx, const struct cairn_served_call *call)
 	if (*call->why)
 		say(stderr, "cairn: process %d: %s\n", call->pid, call->why);
 	if (values->json)
-		return tell_json(call, name);
+		return report_json(call, name);
 	if (!values->verbose)
 		return;
 	say(stderr, "[%d] codectl(", call->pid);

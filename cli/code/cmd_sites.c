@@ -168,8 +168,8 @@ static void print_choice(const struct cairn_function_list *list,
 		say(stderr, "%s:%" PRIu32 ":%s", file, function->decl_line, function->name);
 }
 
-static int tell_ambiguous(const struct view *view, const char *spec,
-			  const struct cairn_function_list *list)
+static int report_ambiguous(const struct view *view, const char *spec,
+			    const struct cairn_function_list *list)
 {
 	char declaration[VIEW_TEXT_MAX], source[512];
 
@@ -185,7 +185,7 @@ static int tell_ambiguous(const struct view *view, const char *spec,
 	return STATUS_NO;
 }
 
-static int tell_missing(const struct view *view, const char *spec)
+static int report_missing(const struct view *view, const char *spec)
 {
 	const char *near[SUGGESTIONS_MAX];
 	char hint[600];
@@ -210,7 +210,7 @@ static int tell_missing(const struct view *view, const char *spec)
 }
 
 /* Reports the function taken for a name that differs from the one in the debug information. */
-static void tell_found(const char *spec, const struct cairn_function_list *list)
+static void report_found(const char *spec, const struct cairn_function_list *list)
 {
 	const struct cairn_function *first = list->p[0];
 	char source[512];
@@ -317,10 +317,10 @@ static int find_one(const struct view *view, const char *spec, struct answers *a
 			    "implementations",
 			    spec);
 	if (!n)
-		return tell_missing(view, spec);
+		return report_missing(view, spec);
 	if (n > 1 && (list.found == CAIRN_FOUND_NAME || list.found == CAIRN_FOUND_SYMBOL))
-		return tell_ambiguous(view, spec, &list);
-	tell_found(spec, &list);
+		return report_ambiguous(view, spec, &list);
+	report_found(spec, &list);
 	return take(view, &list, answers);
 }
 

@@ -60,7 +60,7 @@ static const struct example examples[] = {
 	{0},
 };
 
-static void tell_moment(const struct cairn_stacks *stacks)
+static void report_moment(const struct cairn_stacks *stacks)
 {
 	struct cairn_stacks_moment m;
 	size_t n = cairn_stacks_n_threads(stacks);
@@ -107,7 +107,7 @@ static enum exit_status show(const struct cairn_stacks *stacks, const struct sta
 	if (cairn_stacks_note(stacks))
 		say(stderr, "%s\n", cairn_stacks_note(stacks));
 	if (!values->json)
-		tell_moment(stacks);
+		report_moment(stacks);
 	return status;
 }
 

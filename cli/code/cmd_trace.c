@@ -279,7 +279,7 @@ static int attach(struct session *session)
 }
 
 /* Reports the probed functions when the name is not a function's, or not one function's only. */
-static void tell_added(const struct cairn_trace *t, const char *text, uint32_t first)
+static void report_added(const struct cairn_trace *t, const char *text, uint32_t first)
 {
 	const struct cairn_trace_probe *probe = cairn_trace_probe(t, first);
 	uint32_t n = cairn_trace_n_probes(t) - first, n_sites = 0;
@@ -306,7 +306,7 @@ static void tell_added(const struct cairn_trace *t, const char *text, uint32_t f
 /*
  * Instead of a sidecar that could not be believed the debug information answered, if there is any.
  */
-static void tell_trouble(struct session *session)
+static void report_trouble(struct session *session)
 {
 	for (size_t i = 0; i < session->n_sidecars; i++)
 		if (sidecar_trouble(session->sidecars[i]) && session->n_unkept < KEPT_FILES_MAX)
@@ -321,7 +321,7 @@ static int add_probes(struct session *session, const struct operands *operands)
 
 		if (r < 0)
 			return fail_err(r, &err, STATUS_USAGE);
-		tell_added(session->trace, operands->items[i], (uint32_t)r);
+		report_added(session->trace, operands->items[i], (uint32_t)r);
 	}
 	return STATUS_YES;
 }
@@ -426,7 +426,7 @@ static int go(const struct trace_values *values, const struct command *command,
 
 	if (!status)
 		status = add_probes(session, operands);
-	tell_trouble(session);
+	report_trouble(session);
 	if (status)
 		return status;
 	if (values->dry_run)

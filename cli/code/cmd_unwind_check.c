@@ -32,8 +32,8 @@ struct telling {
 	bool json;
 };
 
-static void tell_json(const struct cairn_unwind_disagreement *d, const char *function,
-		      const char *reg)
+static void report_json(const struct cairn_unwind_disagreement *d, const char *function,
+			const char *reg)
 {
 	static const char *const against[] = {[CAIRN_UNWIND_DOUBT_INSN] = "instructions",
 					      [CAIRN_UNWIND_DOUBT_KEPT] = "registers",
@@ -56,8 +56,8 @@ static void tell_json(const struct cairn_unwind_disagreement *d, const char *fun
 	json_close(&j);
 }
 
-static void tell_text(const struct cairn_unwind_disagreement *d, const char *function,
-		      struct cairn_vaddr start, const char *reg)
+static void report_text(const struct cairn_unwind_disagreement *d, const char *function,
+			struct cairn_vaddr start, const char *reg)
 {
 	say(stdout, "%" PRIx64 "  %s+0x%" PRIx64 ": ", d->at.v, function, d->at.v - start.v);
 	if (d->kind == CAIRN_UNWIND_DOUBT_SFRAME)
@@ -73,7 +73,7 @@ static void tell_text(const struct cairn_unwind_disagreement *d, const char *fun
 		    reg, d->row, reg, d->found, d->from.v);
 }
 
-static int tell(void *ctx, const struct cairn_unwind_disagreement *d)
+static int report(void *ctx, const struct cairn_unwind_disagreement *d)
 {
 	const struct telling *t = ctx;
 	const char *function = NULL;
@@ -86,9 +86,9 @@ static int tell(void *ctx, const struct cairn_unwind_disagreement *d)
 		start = d->function;
 	}
 	if (t->json)
-		tell_json(d, function, reg);
+		report_json(d, function, reg);
 	else
-		tell_text(d, demangled(function), start, reg);
+		report_text(d, demangled(function), start, reg);
 	return 0;
 }
 
@@ -97,7 +97,7 @@ static double percent(uint64_t part, uint64_t all)
 	return all ? 100 * (double)part / (double)all : 0;
 }
 
-static void tell_counts(const struct cairn_unwind_checked *c, bool json)
+static void report_counts(const struct cairn_unwind_checked *c, bool json)
 {
 	struct json j = {.out = stdout};
 
@@ -139,9 +139,9 @@ static int run(void *v, const struct operands *operands)
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
 	t.bin = bin;
-	r = cairn_unwind_check(bin, tell, &t, &checked, &err);
+	r = cairn_unwind_check(bin, report, &t, &checked, &err);
 	if (r >= 0)
-		tell_counts(&checked, values->json);
+		report_counts(&checked, values->json);
 	cairn_binary_close(bin);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NO);

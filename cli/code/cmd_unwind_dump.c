@@ -102,7 +102,7 @@ static void put_rows(const struct cairn_unwind *table, bool json)
 }
 
 /* Those are missing among the rows, and their code is like code that nothing describes. */
-static void tell_dropped(const char *path, const struct cairn_unwind *table)
+static void report_dropped(const char *path, const struct cairn_unwind *table)
 {
 	size_t size;
 	const struct cairn_unwind_header *h = cairn_unwind_bytes(table, &size);
@@ -123,7 +123,7 @@ static int dump_rows(const struct cairn_binary *bin, const struct dump_values *v
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NO);
 	put_rows(table, values->json);
-	tell_dropped(cairn_binary_path(bin), table);
+	report_dropped(cairn_binary_path(bin), table);
 	cairn_unwind_close(table);
 	return STATUS_YES;
 }

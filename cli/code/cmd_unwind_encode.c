@@ -48,7 +48,7 @@ static const char *functions_are(uint32_t n)
 	return n == 1 ? " is" : "s are";
 }
 
-static void tell_left_out(const struct cairn_sframe_encoded *e)
+static void report_left_out(const struct cairn_sframe_encoded *e)
 {
 	uint32_t unsaid = e->n_left_out - e->n_disproved;
 
@@ -69,14 +69,14 @@ static void tell_left_out(const struct cairn_sframe_encoded *e)
 		    e->n_mended, functions_are(e->n_mended));
 }
 
-static void tell(const char *out, const struct cairn_sframe_encoded *e, bool json)
+static void report(const char *out, const struct cairn_sframe_encoded *e, bool json)
 {
 	struct json j = {.out = stdout};
 
 	if (!json) {
 		say(stdout, "%s: %" PRIu32 " functions, %zu bytes; %.2f %% of the code\n", out,
 		    e->n_functions, e->size, share(e));
-		tell_left_out(e);
+		report_left_out(e);
 		return;
 	}
 	json_open(&j, NULL, '{');
@@ -124,7 +124,7 @@ static int encode(const char *elf, const struct encode_values *values)
 		return fail_err(r, &err, STATUS_NO);
 	int status = write_out(elf, out, values, &e);
 	if (!status)
-		tell(out, &e, values->json);
+		report(out, &e, values->json);
 	free(e.bytes);
 	return status;
 }

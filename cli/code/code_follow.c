@@ -90,7 +90,7 @@ static int take(const struct cairn_code *code,
 	return 0;
 }
 
-static void tell(const struct cairn_code_range *r, enum code_event event, bool json)
+static void report(const struct cairn_code_range *r, enum code_event event, bool json)
 {
 	if (json)
 		code_json(stdout, r, event);
@@ -98,7 +98,7 @@ static void tell(const struct cairn_code_range *r, enum code_event event, bool j
 		code_text(stdout, r, event);
 }
 
-static int tell_changes(const struct code_seen *before, const struct code_seen *now, bool json)
+static int report_changes(const struct code_seen *before, const struct code_seen *now, bool json)
 {
 	size_t b = 0, n = 0;
 	int told = 0;
@@ -109,11 +109,11 @@ static int tell_changes(const struct code_seen *before, const struct code_seen *
 					   : compare(&before->p[b], &now->p[n]);
 
 		if (order < 0) {
-			tell(&before->p[b++].range, CODE_REMOVED, json);
+			report(&before->p[b++].range, CODE_REMOVED, json);
 		} else if (order > 0) {
-			tell(&now->p[n++].range, CODE_ADDED, json);
+			report(&now->p[n++].range, CODE_ADDED, json);
 		} else if (is_other(&before->p[b++].range, &now->p[n++].range)) {
-			tell(&now->p[n - 1].range, CODE_CHANGED, json);
+			report(&now->p[n - 1].range, CODE_CHANGED, json);
 		} else {
 			continue;
 		}
@@ -134,7 +134,7 @@ int code_follow(struct code_seen *seen, const struct cairn_code *code, bool json
 	}
 	/* The first list is where it begins. */
 	if (seen->p)
-		told = tell_changes(seen, &now, json);
+		told = report_changes(seen, &now, json);
 	code_seen_fini(seen);
 	*seen = now;
 	return told;

@@ -215,7 +215,7 @@ static void report_caveats(const struct cairn_trace *t, FILE *out)
 }
 
 /* For a master that forked its workers long ago. */
-static void tell_running_children(const struct session *session)
+static void report_running_children(const struct session *session)
 {
 	struct cairn_trace_stats stats = {.size = sizeof(stats)};
 
@@ -239,7 +239,7 @@ void trace_attached(const struct session *session, unsigned int n_sites)
 {
 	say(stderr, "%u %s attached%s\n", n_sites, n_sites == 1 ? "site" : "sites",
 	    session->has_command ? "" : "; Ctrl-C ends and removes them");
-	tell_running_children(session);
+	report_running_children(session);
 	trace_refusals(session->trace, stderr);
 	report_caveats(session->trace, stderr);
 	fflush(stderr);
@@ -327,7 +327,7 @@ static bool is_told(const struct session *session, uint32_t probe,
 }
 
 /* A library that the command never loads must not look like a function that is never called. */
-static void tell_absent(const struct session *session, const struct cairn_trace_counts *counts)
+static void report_absent(const struct session *session, const struct cairn_trace_counts *counts)
 {
 	int pid = cairn_trace_pid(session->trace);
 
@@ -371,7 +371,7 @@ static void summary_text(const struct session *session, const struct cairn_trace
 	if (n_silent)
 		say(stderr, "%" PRIu32 " %s: 0 events, 0 lost\n", n_silent,
 		    n_silent == 1 ? "function more" : "functions more");
-	tell_absent(session, counts);
+	report_absent(session, counts);
 	if (stats->missed)
 		say(stderr,
 		    "%" PRIu64 " hits more were lost before they reached a probe's program\n",
@@ -449,7 +449,7 @@ static void summary_json(const struct session *session, const struct cairn_trace
 }
 
 /* How the command ended matters when it ended badly; that it still runs, always. */
-static void tell_command(const struct session *session)
+static void report_command(const struct session *session)
 {
 	int status;
 
@@ -479,7 +479,7 @@ int trace_summary(const struct session *session)
 		free(counts);
 		return fail_err(r, &err, STATUS_NOT_HERE);
 	}
-	tell_command(session);
+	report_command(session);
 	summary_text(session, &stats, counts);
 	if (session->json)
 		summary_json(session, &stats, counts);

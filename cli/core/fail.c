@@ -50,7 +50,7 @@ static void keep_json(int status, const char *format, va_list args, const char *
 }
 
 /* Earlier answers come first, also when both streams are one file. */
-static void tell(int status, const char *format, va_list args, const char *lines)
+static void report(int status, const char *format, va_list args, const char *lines)
 {
 	va_list again;
 
@@ -68,7 +68,7 @@ int fail(int status, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	tell(status, format, args, "");
+	report(status, format, args, "");
 	va_end(args);
 	return status;
 }
@@ -83,7 +83,7 @@ int fail_lines(int status, const char *lines, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	tell(status, format, args, lines);
+	report(status, format, args, lines);
 	va_end(args);
 	return status;
 }

@@ -20,7 +20,7 @@
 #include "cmd.h"
 
 /* In one piece, so that output of another process does not come between. */
-static void tell(const char *name)
+static void report(const char *name)
 {
 	static const char before[] = "cairn: ",
 			  after[] = ": became shorter, or could not be read, while it was being "
@@ -49,7 +49,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 	/* Several threads may come here at once. The first of them ends all. */
 	while (atomic_flag_test_and_set(&told))
 		pause();
-	tell(name);
+	report(name);
 	_exit(STATUS_DAMAGED);
 }
 
@@ -59,7 +59,7 @@ int truncated_status(int status)
 
 	if (!name || status == STATUS_DAMAGED)
 		return status;
-	tell(name);
+	report(name);
 	return STATUS_DAMAGED;
 }
 

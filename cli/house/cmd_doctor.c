@@ -50,7 +50,8 @@ struct exam {
 };
 
 /* @detail: safe text. @fix: a command or a sentence; NULL when there is nothing to do. */
-static void tell(struct exam *exam, bool ok, const char *what, const char *detail, const char *fix)
+static void report(struct exam *exam, bool ok, const char *what, const char *detail,
+		   const char *fix)
 {
 	struct json j = {.out = stdout};
 
@@ -80,16 +81,17 @@ static void examine_kernel(struct exam *exam)
 	if (uname(&name))
 		return;
 	snprintf(detail, sizeof(detail), "%s %s on %s", name.sysname, name.release, name.machine);
-	tell(exam, !strcmp(name.machine, "x86_64"), "machine", detail,
-	     strcmp(name.machine, "x86_64") ? "tracing works on x86-64 only" : NULL);
+	report(exam, !strcmp(name.machine, "x86_64"), "machine", detail,
+	       strcmp(name.machine, "x86_64") ? "tracing works on x86-64 only" : NULL);
 }
 
 static void examine_proc(struct exam *exam)
 {
 	bool there = !access("/proc/self/maps", R_OK);
 
-	tell(exam, there, "/proc", there ? "mounted" : "not mounted: processes cannot be looked at",
-	     there ? NULL : "sudo mount -t proc proc /proc");
+	report(exam, there, "/proc",
+	       there ? "mounted" : "not mounted: processes cannot be looked at",
+	       there ? NULL : "sudo mount -t proc proc /proc");
 }
 
 static void examine_btf(struct exam *exam)
@@ -104,7 +106,7 @@ static void examine_btf(struct exam *exam)
 		detail = "there is no /sys/kernel/btf/vmlinux, which BPF programs need";
 		fix = "a kernel with CONFIG_DEBUG_INFO_BTF=y";
 	}
-	tell(exam, there, "BTF of the kernel", detail, fix);
+	report(exam, there, "BTF of the kernel", detail, fix);
 }
 
 /* A command that no kernel knows: EINVAL says that the system call may be used. */
@@ -119,19 +121,19 @@ static void examine_bpf(struct exam *exam)
 	bool filtered = r < 0 && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2;
 
 	if (!r)
-		tell(exam, true, "bpf(2)", "may be called", NULL);
+		report(exam, true, "bpf(2)", "may be called", NULL);
 	else if (r == -EPERM && geteuid())
-		tell(exam, false, "bpf(2)", "not permitted", "sudo cairn doctor");
+		report(exam, false, "bpf(2)", "not permitted", "sudo cairn doctor");
 	else if (filtered)
-		tell(exam, false, "bpf(2)", "refused by a seccomp filter, as containers have one",
-		     "run cairn outside of the container, or allow bpf(2) and "
-		     "perf_event_open(2) in its seccomp profile");
+		report(exam, false, "bpf(2)", "refused by a seccomp filter, as containers have one",
+		       "run cairn outside of the container, or allow bpf(2) and "
+		       "perf_event_open(2) in its seccomp profile");
 	else if (r == -ENOSYS)
-		tell(exam, false, "bpf(2)", "this kernel has none",
-		     "a kernel with CONFIG_BPF_SYSCALL=y");
+		report(exam, false, "bpf(2)", "this kernel has none",
+		       "a kernel with CONFIG_BPF_SYSCALL=y");
 	else
-		tell(exam, false, "bpf(2)", "not permitted: CAP_BPF and CAP_PERFMON are missing",
-		     "give the container these capabilities, or run cairn outside of it");
+		report(exam, false, "bpf(2)", "not permitted: CAP_BPF and CAP_PERFMON are missing",
+		       "give the container these capabilities, or run cairn outside of it");
 }
 
 static void examine_debug_info(struct exam *exam, const char *path, const char *fix)
@@ -147,7 +149,7 @@ static void examine_debug_info(struct exam *exam, const char *path, const char *
 		r = cairn_sites_open(bin, NULL, &sites, &err);
 	if (!r)
 		cairn_quote(cairn_binary_debug_path(bin), CAIRN_QUOTE_TEXT, found, sizeof(found));
-	tell(exam, !r, what, r ? err.msg : found, r ? fix : NULL);
+	report(exam, !r, what, r ? err.msg : found, r ? fix : NULL);
 	cairn_sites_close(sites);
 	cairn_binary_close(bin);
 }
@@ -174,14 +176,14 @@ static void examine_tracing(struct exam *exam, enum cairn_trace_backend backend,
 
 	/* The message would repeat the command, which is the fix, after this one's own name. */
 	if ((r == -EPERM || r == -EACCES) && geteuid())
-		tell(exam, false, what, "not permitted", tracing_fix(r, backend));
+		report(exam, false, what, "not permitted", tracing_fix(r, backend));
 	else if (r < 0)
-		tell(exam, false, what, err.msg[0] ? err.msg : strerror(-r),
-		     tracing_fix(r, backend));
+		report(exam, false, what, err.msg[0] ? err.msg : strerror(-r),
+		       tracing_fix(r, backend));
 	else if (!r)
-		tell(exam, false, what, "attached, and the probe did not see the call", NULL);
+		report(exam, false, what, "attached, and the probe did not see the call", NULL);
 	else
-		tell(exam, true, what, "attached, saw the call and its argument, detached", NULL);
+		report(exam, true, what, "attached, saw the call and its argument, detached", NULL);
 }
 
 /* The C library of this process; asked of the loader, as there may be no /proc. */

@@ -69,7 +69,7 @@ static const struct example examples[] = {
 	{0},
 };
 
-static void tell_json(const char *path, const struct cairn_sidecar_image *image)
+static void report_json(const char *path, const struct cairn_sidecar_image *image)
 {
 	struct json j = {.out = stdout};
 
@@ -92,7 +92,7 @@ static void tell_json(const char *path, const struct cairn_sidecar_image *image)
 	json_close(&j);
 }
 
-static void tell_text(const char *path, const struct cairn_sidecar_image *image, bool verbose)
+static void report_text(const char *path, const struct cairn_sidecar_image *image, bool verbose)
 {
 	for (size_t i = 0; verbose && i < image->n_sections; i++) {
 		const struct cairn_sidecar_image_section *s = &image->sections[i];
@@ -116,9 +116,9 @@ static void tell(const char *path, const struct cairn_sidecar_image *image,
 		 const struct sidecar_values *values)
 {
 	if (values->json)
-		tell_json(path, image);
+		report_json(path, image);
 	else
-		tell_text(path, image, values->verbose);
+		report_text(path, image, values->verbose);
 }
 
 /*

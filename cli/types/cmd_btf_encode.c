@@ -217,7 +217,7 @@ static int embed(struct output *outputs, const struct encode_values *values, con
 
 /* ---- the result ---- */
 
-static void tell_counts(const struct cairn_btfgen *d)
+static void report_counts(const struct cairn_btfgen *d)
 {
 	say(stdout, "%" PRIu32 " records, %" PRIu32 " functions, %" PRIu32 " variables\n",
 	    d->n_types, d->n_functions, d->n_variables);
@@ -233,14 +233,14 @@ static void tell_counts(const struct cairn_btfgen *d)
 			    cairn_unavailable_text(i));
 }
 
-static void tell(const struct cairn_btfgen *d, const struct cairn_sidecar *sidecar,
-		 const struct output *outputs)
+static void report(const struct cairn_btfgen *d, const struct cairn_sidecar *sidecar,
+		   const struct output *outputs)
 {
 	for (int i = 0; i < N_OUTPUTS; i++)
 		if (outputs[i].path)
 			say(stdout, "%s: %s, %zu bytes\n", outputs[i].path, outputs[i].what,
 			    outputs[i].blob->size);
-	tell_counts(d);
+	report_counts(d);
 	if (sidecar)
 		say(stdout, "from %s, which does not list the losses\n",
 		    cairn_sidecar_path(sidecar));
@@ -273,8 +273,8 @@ static void json_counts(struct json *j, const struct cairn_btfgen *d)
 	json_uint(j, "variables", d->n_variables);
 }
 
-static void tell_json(const char *elf, const struct cairn_btfgen *d,
-		      const struct cairn_sidecar *sidecar, const struct output *outputs)
+static void report_json(const char *elf, const struct cairn_btfgen *d,
+			const struct cairn_sidecar *sidecar, const struct output *outputs)
 {
 	struct json j = {.out = stdout};
 
@@ -393,9 +393,9 @@ static int encode(const struct cairn_binary *bin, const struct cairn_btf *base,
 	else if (!status)
 		status = write_outputs(outputs, values, elf);
 	if (!status && values->json)
-		tell_json(elf, &d, sidecar, outputs);
+		report_json(elf, &d, sidecar, outputs);
 	else if (!status)
-		tell(&d, sidecar, outputs);
+		report(&d, sidecar, outputs);
 	for (int i = 0; i < N_OUTPUTS; i++)
 		free(outputs[i].path);
 	if (!sidecar)

@@ -234,7 +234,7 @@ static const char *owners_of(const char *kind)
 					   : "files that processes hold open";
 }
 
-static void tell(const struct map_view *m, const struct cairn_bpfmap_stats *s)
+static void report(const struct map_view *m, const struct cairn_bpfmap_stats *s)
 {
 	if (s->busy || s->discarded || s->overtaken)
 		say(stderr,
@@ -271,7 +271,7 @@ int decode_map(const struct decode_values *values, const struct operands *operan
 		decode_out_finish(&m.out);
 		if (rc < 0 && !m.out.failed)
 			status = fail_err(rc, &err, STATUS_NO);
-		tell(&m, &stats);
+		report(&m, &stats);
 	}
 	cairn_decode_free(m.key);
 	cairn_decode_free(m.value);

@@ -21,7 +21,7 @@
 struct check {
 	struct layout_side sides[2];
 	const struct layout_values *values;
-	const struct cairn_foreign *foreign; /* NULL: C */
+	const struct cairn_consumer *foreign; /* NULL: C */
 	struct layout_ways ways;
 	size_t n_checked;
 };
@@ -44,7 +44,7 @@ static void json_pair(const struct check *c, uint32_t a, uint32_t b,
 	json_text(&j, "against", name_of(&c->sides[1], b));
 	json_text(&j, "file", c->sides[1].label);
 	json_text(&j, "abi", c->sides[1].abi->name);
-	json_bool(&j, "same", !cairn_changes_count(changes));
+	json_bool(&j, "same", !cairn_changes_n_changes(changes));
 	json_open(&j, "size", '[');
 	json_uint(&j, NULL, record->size);
 	json_uint(&j, NULL, record->believed);
@@ -63,7 +63,7 @@ static void print_pair(const struct check *c, uint32_t a, uint32_t b,
 
 	say(stdout, "%s %s: %" PRIu64 " bytes, ", layout_kind(c->sides[0].types, a),
 	    name_of(&c->sides[0], a), record->size);
-	if (cairn_changes_count(changes))
+	if (cairn_changes_n_changes(changes))
 		say(stdout, "%" PRIu64 " in %s (%s, %s)\n", record->believed, name_of(reader, b),
 		    reader->label, reader->abi->name);
 	else
@@ -92,7 +92,7 @@ static int check_pair(struct check *c, uint32_t a, uint32_t b)
 		return fail_err(rc, &err, STATUS_NOT_HERE);
 	struct layout_record record =
 		layout_record_of(c->sides[0].types, a, cairn_types_size(c->sides[1].types, b));
-	int status = cairn_changes_count(changes) ? STATUS_NO : STATUS_YES;
+	int status = cairn_changes_n_changes(changes) ? STATUS_NO : STATUS_YES;
 
 	c->n_checked++;
 	if (c->values->json)
@@ -105,8 +105,8 @@ static int check_pair(struct check *c, uint32_t a, uint32_t b)
 
 /* ---- types that could not be laid out ---- */
 
-static int tell_problem(const struct check *c, const struct cairn_consumer_problem *p,
-			const char *truth)
+static int report_problem(const struct check *c, const struct cairn_consumer_problem *p,
+			  const char *truth)
 {
 	if (!c->values->json || p->laid_out)
 		return fail(p->laid_out ? STATUS_YES : STATUS_NO, "%s: %s", p->type, p->text);
@@ -123,8 +123,8 @@ static int tell_problem(const struct check *c, const struct cairn_consumer_probl
 }
 
 /* Reports problems of the type of that name; sets @ret_any when there was one without a layout. */
-static int tell_problems(const struct check *c, const char *believed, const char *truth,
-			 bool *ret_any)
+static int report_problems(const struct check *c, const char *believed, const char *truth,
+			   bool *ret_any)
 {
 	const struct cairn_consumer_problem *p;
 	int status = STATUS_YES;
@@ -132,7 +132,7 @@ static int tell_problems(const struct check *c, const char *believed, const char
 	for (size_t i = 0; c->foreign && (p = cairn_consumer_problem(c->foreign, i)); i++) {
 		if (!cairn_compare_names(p->type, believed))
 			continue;
-		int one = tell_problem(c, p, truth);
+		int one = report_problem(c, p, truth);
 
 		*ret_any |= !p->laid_out;
 		status = one > status ? one : status;
@@ -178,7 +178,7 @@ static int check_named(struct check *c, const char *pattern)
 		return fail(STATUS_NO, "%.*s is no type of %s\n" KEEPS, (int)n, pattern,
 			    c->sides[0].label);
 	snprintf(other, sizeof(other), "%s", believed);
-	int status = tell_problems(c, other, name_of(&c->sides[0], a), &problem);
+	int status = report_problems(c, other, name_of(&c->sides[0], a), &problem);
 	if (problem) {
 		c->n_checked++;
 		return status;
@@ -203,7 +203,7 @@ static int check_all(struct check *c)
 			    c->sides[1].label, c->sides[0].label);
 			continue;
 		}
-		tell_problems(c, name, name, &problem);
+		report_problems(c, name, name, &problem);
 		int one = check_pair(c, a, b);
 		status = one > status ? one : status;
 	}
@@ -217,7 +217,7 @@ static int check_all(struct check *c)
 		if (!a)
 			continue;
 		c->n_checked++;
-		status = tell_problem(c, p, name_of(&c->sides[0], a));
+		status = report_problem(c, p, name_of(&c->sides[0], a));
 	}
 	return status;
 }

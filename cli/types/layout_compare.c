@@ -51,7 +51,7 @@ static void print_detail(const struct layout_side *sides, const struct cairn_cha
 
 void layout_print_changes(const struct layout_side *sides, const struct cairn_changes *changes)
 {
-	for (size_t i = 0; i < cairn_changes_count(changes); i++) {
+	for (size_t i = 0; i < cairn_changes_n_changes(changes); i++) {
 		const struct cairn_change *change = cairn_changes_at(changes, i);
 		char places[2][64];
 
@@ -120,7 +120,7 @@ void layout_json_changes(struct json *j, const struct layout_side *sides,
 			 const struct cairn_changes *changes)
 {
 	json_open(j, "differing", '[');
-	for (size_t i = 0; changes && i < cairn_changes_count(changes); i++)
+	for (size_t i = 0; changes && i < cairn_changes_n_changes(changes); i++)
 		put_change(j, sides, cairn_changes_at(changes, i));
 	json_close(j);
 	if (changes && cairn_changes_cut(changes))
@@ -273,7 +273,7 @@ static int compare_pair(void *ctx, uint32_t a, uint32_t b)
 		if (rc < 0)
 			return fail_err(rc, &err, STATUS_NOT_HERE);
 	}
-	bool same = changes && !cairn_changes_count(changes);
+	bool same = changes && !cairn_changes_n_changes(changes);
 	if (c->json)
 		json_pair(c, ids, changes, same);
 	else if (!same)

@@ -236,7 +236,7 @@ static int lint_one(struct lint *lint, struct lint_subject *s, unsigned int dept
 static bool note_listed(struct lint *lint, const struct cairn_types *types,
 			const struct cairn_source_list *list)
 {
-	lint->listed = calloc(cairn_types_count(types), sizeof(*lint->listed));
+	lint->listed = calloc(cairn_types_n_types(types), sizeof(*lint->listed));
 	lint->named = calloc(list->n + 1, sizeof(*lint->named));
 	if (!lint->listed || !lint->named) {
 		free(lint->listed);

@@ -214,7 +214,7 @@ static const struct cairn_abi *abi_of(struct layout_source *source)
 
 	if (abi || cairn_source_select(source->source, NULL, &all, NULL) < 0)
 		return abi;
-	for (uint32_t id = 1; id < cairn_types_count(types); id++)
+	for (uint32_t id = 1; id < cairn_types_n_types(types); id++)
 		if (cairn_types_get(types, id)->kind == CAIRN_T_PTR) {
 			pointer = (unsigned int)cairn_types_get(types, id)->size;
 			break;

@@ -74,7 +74,7 @@ struct layout_ways layout_ways_of(const struct cairn_types *types)
 {
 	struct layout_ways ways = {0};
 
-	for (uint32_t id = 1; id < cairn_types_count(types); id++) {
+	for (uint32_t id = 1; id < cairn_types_n_types(types); id++) {
 		const struct cairn_type *t = cairn_types_get(types, id);
 		uint64_t type = t->kind == CAIRN_T_STRUCT && !t->name ? map_type_of(types, t) : 0;
 

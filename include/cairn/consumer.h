@@ -2,7 +2,7 @@
 /*
  * Reads declarations of structs in other languages
  *
- *	struct cairn_foreign *f;
+ *	struct cairn_consumer *f;
  *	if (cairn_consumer_parse(text, size, "event.go", CAIRN_LANG_GO, cairn_abi_find("i386"),
  *				 &f, &err) < 0)
  *		return fail(err.msg);
@@ -40,7 +40,7 @@ enum cairn_lang cairn_lang_of_path(const char *path);
 /* "Java" */
 const char *cairn_lang_name(enum cairn_lang lang);
 
-struct cairn_foreign;
+struct cairn_consumer;
 
 /*
  * cairn_consumer_parse - read declarations and lay them out
@@ -55,12 +55,12 @@ struct cairn_foreign;
  * Cost: O(size). Threads: any. Signals: no.
  */
 int cairn_consumer_parse(const char *text, size_t size, const char *name, enum cairn_lang lang,
-			 const struct cairn_abi *abi, struct cairn_foreign **ret,
+			 const struct cairn_abi *abi, struct cairn_consumer **ret,
 			 struct cairn_err *err);
-void cairn_consumer_free(struct cairn_foreign *f);
+void cairn_consumer_free(struct cairn_consumer *f);
 
 /* Borrowed until cairn_consumer_free(). */
-const struct cairn_types *cairn_consumer_types(const struct cairn_foreign *f);
+const struct cairn_types *cairn_consumer_types(const struct cairn_consumer *f);
 
 /* A type whose layout the language does not fix, or that has a member which is not known here. */
 struct cairn_consumer_problem {
@@ -71,7 +71,7 @@ struct cairn_consumer_problem {
 };
 
 /* The @i-th, NULL after the last. */
-const struct cairn_consumer_problem *cairn_consumer_problem(const struct cairn_foreign *f,
+const struct cairn_consumer_problem *cairn_consumer_problem(const struct cairn_consumer *f,
 							    size_t i);
 
 CAIRN_END_DECLS

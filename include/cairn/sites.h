@@ -104,9 +104,9 @@ enum cairn_count_caveat {
 	CAIRN_COUNT_RECURSION = 1 << 7,
 };
 
-/* A sentence for people, and a word for programs ("no-entry"). Static; @doubt is one bit. */
-const char *cairn_count_caveat_text(enum cairn_count_caveat doubt);
-const char *cairn_count_caveat_id(enum cairn_count_caveat doubt);
+/* A sentence for people, and a word for programs ("no-entry"). Static; @caveat is one bit. */
+const char *cairn_count_caveat_text(enum cairn_count_caveat caveat);
+const char *cairn_count_caveat_id(enum cairn_count_caveat caveat);
 
 /* One argument at one site. */
 struct cairn_arg {

@@ -82,7 +82,7 @@ enum cairn_source_kind cairn_source_kind(const struct cairn_source *source);
 /* For DWARF and BTF it has the selected types; for declarations it is complete. */
 const struct cairn_types *cairn_source_types(const struct cairn_source *source);
 /* The declarations of another language; NULL: the source is of another kind. */
-const struct cairn_foreign *cairn_source_foreign(const struct cairn_source *source);
+const struct cairn_consumer *cairn_source_foreign(const struct cairn_source *source);
 /*
  * The ABI that the types were laid out for; for BTF that of the ELF file that it is in. NULL: not
  * known.

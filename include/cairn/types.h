@@ -191,7 +191,7 @@ struct cairn_types;
 const struct cairn_type *cairn_types_get(const struct cairn_types *types, uint32_t id);
 
 /* Number of ids, void included: ids are [0, count). */
-uint32_t cairn_types_count(const struct cairn_types *types);
+uint32_t cairn_types_n_types(const struct cairn_types *types);
 
 /*
  * The id without typedefs and qualifiers. A cycle of typedefs or a chain of more than 1024, which

@@ -15,7 +15,7 @@
 
 #include "alloc_fail.h"
 
-static struct cairn_foreign *f;
+static struct cairn_consumer *f;
 
 static int teardown(void **state)
 {
@@ -43,7 +43,7 @@ static void assert_layout(enum cairn_lang lang, const char *abi, const char *tex
 	const struct cairn_types *types = parse_on(lang, abi, text);
 	char found[512] = "none";
 
-	for (uint32_t id = 1; id < cairn_types_count(types); id++) {
+	for (uint32_t id = 1; id < cairn_types_n_types(types); id++) {
 		const struct cairn_type *t = cairn_types_get(types, id);
 		size_t n;
 
@@ -88,7 +88,7 @@ static void assert_problem(enum cairn_lang lang, const char *text, const char *t
 static void assert_refused(enum cairn_lang lang, const char *text, int code, const char *story)
 {
 	struct cairn_err err = {0};
-	struct cairn_foreign *none = NULL;
+	struct cairn_consumer *none = NULL;
 	int rc = cairn_consumer_parse(text, strlen(text), "test", lang, cairn_abi_find("x86-64"),
 				      &none, &err);
 
@@ -146,7 +146,7 @@ static void java_types_without_the_annotation_are_no_structs(void **state)
 {
 	parse_on(CAIRN_LANG_JAVA, "x86-64",
 		 "record E(int a) {} class F { int b; } @interface G { int c(); } enum H { A }");
-	assert_int_equal(cairn_types_count(cairn_consumer_types(f)), 1);
+	assert_int_equal(cairn_types_n_types(cairn_consumer_types(f)), 1);
 	assert_null(cairn_consumer_problem(f, 0));
 }
 
@@ -271,7 +271,7 @@ static void python_byte_order(void **state)
 			 "class S(BigEndianStructure):\n  _fields_ = [('a', c_int)]\n");
 	unsigned int swapped = 0;
 
-	for (uint32_t id = 1; id < cairn_types_count(types); id++)
+	for (uint32_t id = 1; id < cairn_types_n_types(types); id++)
 		swapped += cairn_types_get(types, id)->byte_swapped;
 	assert_int_equal(swapped, 1);
 }
@@ -315,7 +315,7 @@ static void nesting_has_an_end(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		size_t head = strlen(cases[i].head), unit = strlen(cases[i].unit);
 		char *text = malloc(head + N * unit + 1);
-		struct cairn_foreign *none = NULL;
+		struct cairn_consumer *none = NULL;
 
 		assert_non_null(text);
 		memcpy(text, cases[i].head, head);

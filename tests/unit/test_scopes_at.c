@@ -78,8 +78,8 @@ static struct cairn_vaddr return_address(const struct program *p)
 }
 
 /* "inner(depth, product) < loses(lost)", with the reasons why there is no value. */
-static int tell_active(struct cairn_sites *sites, struct cairn_vaddr pc, char *text, size_t size,
-		       struct cairn_err *err)
+static int report_active(struct cairn_sites *sites, struct cairn_vaddr pc, char *text, size_t size,
+			 struct cairn_err *err)
 {
 	const struct cairn_scope *active;
 	int n = cairn_sites_at(sites, pc, false, &active, err);
@@ -106,7 +106,7 @@ static void functions_at_an_address_without_memory_are_an_error(void **state)
 		skip();
 	struct cairn_vaddr pc = return_address(&p);
 	struct cairn_sites *sites = sites_of(&p);
-	assert_int_equal(tell_active(sites, pc, expected, sizeof(expected), NULL), 2);
+	assert_int_equal(report_active(sites, pc, expected, sizeof(expected), NULL), 2);
 	assert_int_equal(strncmp(expected, "inner( ", 7), 0);
 	assert_non_null(strstr(expected, "loses( lost:"));
 	cairn_sites_close(sites);
@@ -114,7 +114,7 @@ static void functions_at_an_address_without_memory_are_an_error(void **state)
 		struct cairn_err err = {0};
 		sites = sites_of(&p);
 		alloc_fail_at(n);
-		int rc = tell_active(sites, pc, text, sizeof(text), &err);
+		int rc = report_active(sites, pc, text, sizeof(text), &err);
 		bool has_failed = alloc_fail_end();
 		/* What can be had without that memory is as good. */
 		assert_true(rc == 2 || (has_failed && rc == -ENOMEM && err.msg[0]));
@@ -122,7 +122,7 @@ static void functions_at_an_address_without_memory_are_an_error(void **state)
 			assert_string_equal(text, expected);
 		n_errors += rc < 0;
 		/* Nothing half done is left. */
-		assert_int_equal(tell_active(sites, pc, text, sizeof(text), NULL), 2);
+		assert_int_equal(report_active(sites, pc, text, sizeof(text), NULL), 2);
 		assert_string_equal(text, expected);
 		cairn_sites_close(sites);
 		if (!has_failed)
@@ -224,7 +224,7 @@ static void a_sidecar_without_memory_gives_an_error_or_the_answer(void **state)
 		skip();
 	struct cairn_vaddr pc = return_address(&p);
 	struct cairn_sites *sites = sites_of(&p);
-	assert_int_equal(tell_active(sites, pc, expected, sizeof(expected), NULL), 2);
+	assert_int_equal(report_active(sites, pc, expected, sizeof(expected), NULL), 2);
 	cairn_sites_close(sites);
 	for (bool has_failed = true; has_failed; n++) {
 		struct cairn_err err = {0};
@@ -233,7 +233,7 @@ static void a_sidecar_without_memory_gives_an_error_or_the_answer(void **state)
 		alloc_fail_at(n);
 		rc = cairn_sidecar_sites(sidecar, p.bin, &sites, &err);
 		if (rc >= 0)
-			rc = tell_active(sites, pc, text, sizeof(text), &err);
+			rc = report_active(sites, pc, text, sizeof(text), &err);
 		else
 			sites = NULL;
 		has_failed = alloc_fail_end();
@@ -243,7 +243,7 @@ static void a_sidecar_without_memory_gives_an_error_or_the_answer(void **state)
 			assert_string_equal(text, expected);
 		/* Nothing half done is left. */
 		if (sites) {
-			assert_int_equal(tell_active(sites, pc, text, sizeof(text), NULL), 2);
+			assert_int_equal(report_active(sites, pc, text, sizeof(text), NULL), 2);
 			assert_string_equal(text, expected);
 		}
 		n_errors += rc < 0;

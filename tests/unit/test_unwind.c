@@ -367,7 +367,7 @@ struct told {
 static int tell_fd;
 
 /* What backtrace() in the process says, then it waits to be looked at. */
-static NOINLINE int tell_and_wait(void)
+static NOINLINE int report_and_wait(void)
 {
 	struct told told;
 	told.n = backtrace(told.pcs, 64);
@@ -385,7 +385,7 @@ static NOINLINE int nest(int n)
 {
 	_Alignas(64) volatile char realigned[64];
 	realigned[0] = (char)n;
-	return n ? nest(n - 1) + realigned[0] : tell_and_wait();
+	return n ? nest(n - 1) + realigned[0] : report_and_wait();
 }
 
 static void on_signal(int signal)
@@ -433,7 +433,7 @@ static void end_child(pid_t pid)
 }
 
 /*
- * The same return addresses, from nest() outwards: backtrace() was called at another place of tell_and_wait()
+ * The same return addresses, from nest() outwards: backtrace() was called at another place of report_and_wait()
  * than pause().
  */
 static void assert_same_frames(const struct cairn_thread_stack *t, const struct told *told)

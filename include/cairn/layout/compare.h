@@ -5,7 +5,7 @@
  *	struct cairn_changes *changes;
  *	if (cairn_compare(old_types, old_id, new_types, new_id, NULL, &changes, &err) < 0)
  *		return fail(err.msg);
- *	for (size_t i = 0; i < cairn_changes_count(changes); i++)	// in the order of offsets
+ *	for (size_t i = 0; i < cairn_changes_n_changes(changes); i++)	// in the order of offsets
  *		puts(cairn_changes_at(changes, i)->path);		// "inner.c"
  *	cairn_changes_free(changes);
  *
@@ -117,7 +117,7 @@ int cairn_compare(const struct cairn_types *a, uint32_t id_a, const struct cairn
 void cairn_changes_free(struct cairn_changes *changes);
 
 /* In the order of offsets; borrowed until cairn_changes_free(). */
-size_t cairn_changes_count(const struct cairn_changes *changes);
+size_t cairn_changes_n_changes(const struct cairn_changes *changes);
 const struct cairn_change *cairn_changes_at(const struct cairn_changes *changes, size_t i);
 /* This many differences are left out, because cairn_compare_opts.ignore has their paths. */
 size_t cairn_changes_ignored(const struct cairn_changes *changes);

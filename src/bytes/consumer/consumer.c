@@ -43,10 +43,10 @@ static void reader_fini(struct reader *r)
 }
 
 int cairn_consumer_parse(const char *text, size_t size, const char *name, enum cairn_lang lang,
-			 const struct cairn_abi *abi, struct cairn_foreign **ret,
+			 const struct cairn_abi *abi, struct cairn_consumer **ret,
 			 struct cairn_err *err)
 {
-	struct cairn_foreign *f = calloc(1, sizeof(*f));
+	struct cairn_consumer *f = calloc(1, sizeof(*f));
 	/* Errors are formatted where they are caught, so there has to be a place for them. */
 	struct cairn_err own = {0};
 	struct reader r = {.f = f, .abi = abi, .err = err ? err : &own, .lang = languages[lang]};
@@ -73,7 +73,7 @@ int cairn_consumer_parse(const char *text, size_t size, const char *name, enum c
 	return 0;
 }
 
-void cairn_consumer_free(struct cairn_foreign *f)
+void cairn_consumer_free(struct cairn_consumer *f)
 {
 	if (!f)
 		return;
@@ -82,12 +82,13 @@ void cairn_consumer_free(struct cairn_foreign *f)
 	free(f);
 }
 
-const struct cairn_types *cairn_consumer_types(const struct cairn_foreign *f)
+const struct cairn_types *cairn_consumer_types(const struct cairn_consumer *f)
 {
 	return f->types;
 }
 
-const struct cairn_consumer_problem *cairn_consumer_problem(const struct cairn_foreign *f, size_t i)
+const struct cairn_consumer_problem *cairn_consumer_problem(const struct cairn_consumer *f,
+							    size_t i)
 {
 	return i < f->problems.n ? &f->problems.p[i] : NULL;
 }

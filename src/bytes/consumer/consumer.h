@@ -113,7 +113,7 @@ struct declared {
 	uint32_t align;
 };
 
-struct cairn_foreign {
+struct cairn_consumer {
 	struct cairn_types *types;
 	VEC(struct cairn_consumer_problem) problems;
 };
@@ -143,7 +143,7 @@ struct language {
 };
 
 struct reader {
-	struct cairn_foreign *f;
+	struct cairn_consumer *f;
 	struct cairn_types *types;
 	struct arena *arena;
 	const struct cairn_abi *abi;

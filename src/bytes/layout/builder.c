@@ -127,7 +127,7 @@ uint32_t cairn_build_float(struct cairn_layout_builder *b, const char *name, enu
 /* True if the type is this builder's. */
 static bool is_known(const struct cairn_layout_builder *b, uint32_t id)
 {
-	return id && id < cairn_types_count(b->types);
+	return id && id < cairn_types_n_types(b->types);
 }
 
 uint32_t cairn_build_pointer(struct cairn_layout_builder *b, uint32_t to)

@@ -368,7 +368,7 @@ static void compare_pair(struct compare *c, const struct field *a, const struct 
 
 /* ---- those without a partner ---- */
 
-static void tell_removed(struct compare *c, const struct field *f)
+static void report_removed(struct compare *c, const struct field *f)
 {
 	/* Another language leaves out members that it cannot express, and empty ones. */
 	if (c->opts.other_language && (!f->size || !f->name || is_padding_name(f->name)))
@@ -376,7 +376,7 @@ static void tell_removed(struct compare *c, const struct field *f)
 	change_add(c, CAIRN_CHANGE_REMOVED, f, NULL);
 }
 
-static void tell_added(struct compare *c, const struct fields *a, const struct field *f)
+static void report_added(struct compare *c, const struct fields *a, const struct field *f)
 {
 	bool fresh = !fields_cover(a, f->bit_off, f->bit_off + bits_of(f));
 	enum cairn_change_kind kind = CAIRN_CHANGE_ADDED;
@@ -404,11 +404,11 @@ static void compare_fields(struct compare *c, struct fields *a, struct fields *b
 		if (f->partner && f->partner != PARTNER_UNION)
 			compare_pair(c, f, &b->v.p[f->partner - 1]);
 		else if (!f->partner && !is_shown_otherwise(c, a, f, &bytes))
-			tell_removed(c, f);
+			report_removed(c, f);
 	}
 	for (size_t i = 0; i < b->v.n && !c->to->cut; i++)
 		if (!b->v.p[i].partner)
-			tell_added(c, a, &b->v.p[i]);
+			report_added(c, a, &b->v.p[i]);
 }
 
 /* ---- a pair of structs ---- */
@@ -508,7 +508,7 @@ void cairn_changes_free(struct cairn_changes *changes)
 	free(changes);
 }
 
-size_t cairn_changes_count(const struct cairn_changes *changes)
+size_t cairn_changes_n_changes(const struct cairn_changes *changes)
 {
 	return changes->v.n;
 }

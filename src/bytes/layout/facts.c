@@ -254,7 +254,7 @@ int cairn_layout_new(const struct cairn_types *types, const struct cairn_layout_
 		l->opts.cacheline = DEFAULT_CACHELINE;
 	if (!l->opts.abi)
 		l->opts.abi = cairn_abi_find("x86-64");
-	l->n = cairn_types_count(types);
+	l->n = cairn_types_n_types(types);
 	l->memo = calloc(l->n, sizeof(*l->memo));
 	if (!l->memo) {
 		free(l);

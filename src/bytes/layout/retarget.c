@@ -430,7 +430,7 @@ static int retarget_new(const struct cairn_types *types, const struct cairn_abi 
 	r->old = types;
 	r->abis[0] = from;
 	r->abis[1] = to;
-	r->n = cairn_types_count(types);
+	r->n = cairn_types_n_types(types);
 	r->records = calloc(r->n, sizeof(*r->records));
 	r->types = types_new();
 	*ret = r;

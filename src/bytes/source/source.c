@@ -31,7 +31,7 @@ struct cairn_source {
 	bool big_endian;
 	struct cairn_types *types; /* of a declaration: owned by it */
 	struct cairn_decl *decl;
-	struct cairn_foreign *foreign;
+	struct cairn_consumer *foreign;
 	struct cairn_btf *btf;
 	struct btf_types *btf_reader;
 	struct cairn_binary *bin; /* NULL: the caller's, or none */
@@ -260,7 +260,7 @@ const struct cairn_types *cairn_source_types(const struct cairn_source *s)
 	return s->decl ? cairn_decl_types(s->decl) : s->types;
 }
 
-const struct cairn_foreign *cairn_source_foreign(const struct cairn_source *s)
+const struct cairn_consumer *cairn_source_foreign(const struct cairn_source *s)
 {
 	return s->foreign;
 }
@@ -679,7 +679,7 @@ static int select_decl(struct cairn_source *s, const struct query *w,
 {
 	const struct cairn_types *types = cairn_source_types(s);
 	struct names_walk walk = {0};
-	int rc = names_find(&s->by_name, one_name(w), cairn_types_count(types) - 1, name_in_graph,
+	int rc = names_find(&s->by_name, one_name(w), cairn_types_n_types(types) - 1, name_in_graph,
 			    types, &walk, err);
 
 	while (rc >= 0 && names_next(&walk))

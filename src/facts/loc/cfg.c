@@ -37,7 +37,7 @@ static bool only_moves(const uint8_t *bytes, const struct insn *insn)
 }
 
 /* The facts that all instructions of a flow share. GRAPH_NONE | i + 1 is GRAPH_NONE. */
-static const struct graph_insn by_flow[] = {
+static const struct cfg_insn by_flow[] = {
 	[INSN_NEXT] = {.target = GRAPH_NONE, .order = UINT32_MAX},
 	[INSN_JUMP] = {.next = GRAPH_NONE,
 		       .target = GRAPH_NONE,
@@ -58,24 +58,24 @@ static const struct graph_insn by_flow[] = {
  * Records facts for later about an instruction after which control may not go on, or may go
  * elsewhere.
  */
-static int note_flow(struct graph *g, uint32_t i, const struct insn_step *step)
+static int note_flow(struct cfg *g, uint32_t i, const struct insn_step *step)
 {
 	bool is_jump = step->flow == INSN_JUMP || step->flow == INSN_BRANCH;
 	bool goes_on = step->flow == INSN_BRANCH || step->flow == INSN_TRAP;
 	bool ok = goes_on || VEC_ADD(&g->ends, i);
 	if (ok && is_jump)
-		ok = VEC_ADD(&g->found, ((struct graph_jump){.from = i, .to = step->target}));
+		ok = VEC_ADD(&g->found, ((struct cfg_jump){.from = i, .to = step->target}));
 	if (ok && step->flow == INSN_CALL)
-		ok = VEC_ADD(&g->calls, ((struct graph_call){.from = i, .to = step->target}));
+		ok = VEC_ADD(&g->calls, ((struct cfg_call){.from = i, .to = step->target}));
 	if (ok && step->flow == INSN_JUMP_INDIRECT)
 		ok = VEC_ADD(&g->indirect, i);
 	return ok ? 0 : -ENOMEM;
 }
 
 /* Control does not continue across a gap. */
-static int end_at_gap(struct graph *g, const struct code_run *run)
+static int end_at_gap(struct cfg *g, const struct code_run *run)
 {
-	struct graph_insn *last = g->v.n ? &g->v.p[g->v.n - 1] : NULL;
+	struct cfg_insn *last = g->v.n ? &g->v.p[g->v.n - 1] : NULL;
 	if (!last || last->at + last->len == run->at || last->next == GRAPH_NONE)
 		return 0;
 	bool is_listed = last->is_call;
@@ -84,14 +84,14 @@ static int end_at_gap(struct graph *g, const struct code_run *run)
 }
 
 /* Room for the starts of a run's bytes, cleared. */
-static int extend_pieces(struct graph *g, const struct code_run *run)
+static int extend_pieces(struct cfg *g, const struct code_run *run)
 {
 	size_t bytes = run->n_bytes;
-	struct graph_piece *last = g->pieces.n ? &g->pieces.p[g->pieces.n - 1] : NULL;
-	struct graph_piece piece = {.lo = run->at,
-				    .hi = run->at + bytes,
-				    .first = (uint32_t)g->v.n,
-				    .starts = (uint32_t)g->starts.n};
+	struct cfg_piece *last = g->pieces.n ? &g->pieces.p[g->pieces.n - 1] : NULL;
+	struct cfg_piece piece = {.lo = run->at,
+				  .hi = run->at + bytes,
+				  .first = (uint32_t)g->v.n,
+				  .starts = (uint32_t)g->starts.n};
 	if (!VEC_RESERVE(&g->starts, bytes))
 		return -ENOMEM;
 	memset(g->starts.p + g->starts.n, 0, bytes * sizeof(*g->starts.p));
@@ -104,11 +104,11 @@ static int extend_pieces(struct graph *g, const struct code_run *run)
 
 static int add_run(void *arg, const struct code_run *run)
 {
-	struct graph *g = arg;
+	struct cfg *g = arg;
 	if (end_at_gap(g, run) < 0 || extend_pieces(g, run) < 0 || !VEC_RESERVE(&g->v, run->n))
 		return -ENOMEM;
 	uint32_t i = (uint32_t)g->v.n, *starts = g->starts.p + g->starts.n;
-	struct graph_insn *insn = g->v.p + i;
+	struct cfg_insn *insn = g->v.p + i;
 	size_t off = 0;
 	for (const struct insn_step *step = run->steps, *end = step + run->n; step < end;
 	     step++, insn++) {
@@ -129,7 +129,7 @@ static int add_run(void *arg, const struct code_run *run)
 }
 
 /* The pieces that begin at @at or before it. */
-static size_t pieces_to(const struct graph *g, uint64_t at)
+static size_t pieces_to(const struct cfg *g, uint64_t at)
 {
 	size_t lo = 0, hi = g->pieces.n;
 	while (lo < hi) {
@@ -142,11 +142,11 @@ static size_t pieces_to(const struct graph *g, uint64_t at)
 	return lo;
 }
 
-size_t graph_from(const struct graph *g, uint64_t at)
+size_t cfg_from(const struct cfg *g, uint64_t at)
 {
 	size_t n = pieces_to(g, at);
 	if (n) {
-		const struct graph_piece *p = &g->pieces.p[n - 1];
+		const struct cfg_piece *p = &g->pieces.p[n - 1];
 		const uint32_t *starts = g->starts.p + p->starts;
 		for (uint64_t off = at - p->lo; off < p->hi - p->lo; off++)
 			if (starts[off])
@@ -155,22 +155,22 @@ size_t graph_from(const struct graph *g, uint64_t at)
 	return n < g->pieces.n ? g->pieces.p[n].first : g->v.n;
 }
 
-uint32_t graph_at(const struct graph *g, uint64_t at)
+uint32_t cfg_at(const struct cfg *g, uint64_t at)
 {
 	size_t n = pieces_to(g, at);
 	if (!n || at >= g->pieces.p[n - 1].hi)
 		return GRAPH_NONE;
-	const struct graph_piece *p = &g->pieces.p[n - 1];
+	const struct cfg_piece *p = &g->pieces.p[n - 1];
 	uint32_t number = g->starts.p[p->starts + (at - p->lo)];
 	return number ? number - 1 : GRAPH_NONE;
 }
 
-static void resolve(struct graph *g)
+static void resolve(struct cfg *g)
 {
 	if (g->v.n)
 		g->v.p[g->v.n - 1].next = GRAPH_NONE;
 	for (size_t i = 0; i < g->found.n; i++) {
-		uint32_t to = graph_at(g, g->found.p[i].to);
+		uint32_t to = cfg_at(g, g->found.p[i].to);
 		g->v.p[g->found.p[i].from].target = to;
 		if (to == GRAPH_NONE)
 			continue;
@@ -183,10 +183,10 @@ static void resolve(struct graph *g)
  * The instruction at @i is not fallen into. The walk ends where an earlier walk ended, or another
  * one begins: all of them together are one pass.
  */
-static int add_orphan(struct graph *g, uint32_t i)
+static int add_orphan(struct cfg *g, uint32_t i)
 {
 	for (; i < g->v.n && !g->v.p[i].is_target && i != g->entry; i++) {
-		struct graph_insn *insn = &g->v.p[i];
+		struct cfg_insn *insn = &g->v.p[i];
 		if (insn->is_orphan || (insn->is_nop && insn->next == GRAPH_NONE))
 			return 0;
 		insn->is_orphan = !insn->is_nop;
@@ -201,7 +201,7 @@ static int add_orphan(struct graph *g, uint32_t i)
  * No path reaches the padding after a jump, and it must not seem to lead to the code after it. A
  * call that padding or the end follows does not return; those before padding are added to @silent.
  */
-static int find_orphans(struct graph *g, struct calls *silent)
+static int find_orphans(struct cfg *g, struct calls *silent)
 {
 	int rc = add_orphan(g, 0);
 	for (size_t n = 0; n < g->ends.n && !rc; n++) {
@@ -221,7 +221,7 @@ static int find_orphans(struct graph *g, struct calls *silent)
  * The instruction after the padding after a call, if it can be the head of a loop: all jumps to it
  * come from later code.
  */
-static uint32_t loop_behind(const struct graph *g, uint32_t call)
+static uint32_t loop_behind(const struct cfg *g, uint32_t call)
 {
 	size_t i = call + 1;
 	while (i < g->v.n && g->v.p[i].is_nop &&
@@ -240,7 +240,7 @@ static uint32_t loop_behind(const struct graph *g, uint32_t call)
  * Loops are aligned, too. A call before a loop returns if nothing else leads to the loop: then
  * control passes the padding.
  */
-static int join_loops(struct graph *g, const struct calls *silent)
+static int join_loops(struct cfg *g, const struct calls *silent)
 {
 	/*
 	 * A call that follows another call's loop may precede it in memory; chains of such loops
@@ -256,14 +256,14 @@ static int join_loops(struct graph *g, const struct calls *silent)
 	if (!marks)
 		return -ENOMEM;
 	marks[g->entry] = REACHED;
-	int rc = graph_spread(g, &g->entry, 1, marks, REACHED, 0, 0);
+	int rc = cfg_spread(g, &g->entry, 1, marks, REACHED, 0, 0);
 	for (size_t n = 0; n < ROUNDS * silent->v.n && !rc; n++) {
 		uint32_t call = silent->v.p[n % silent->v.n], head = loop_behind(g, call);
 		if (!marks[call] || head == GRAPH_NONE || marks[head])
 			continue;
 		for (uint32_t i = call; i < head; i++)
 			g->v.p[i].next = i + 1;
-		rc = graph_spread(g, &call, 1, marks, REACHED, 0, 0);
+		rc = cfg_spread(g, &call, 1, marks, REACHED, 0, 0);
 	}
 	free(marks);
 	return rc;
@@ -281,7 +281,7 @@ static bool room_for(uint32_t **p, size_t *cap, size_t n)
 }
 
 /* Edges are counted by target first; the counts give the position of each target's edges. */
-static int list_jumps(struct graph *g)
+static int list_jumps(struct cfg *g)
 {
 	if (!room_for(&g->jumps_to, &g->cap_jumps_to, g->v.n + 2) ||
 	    !room_for(&g->jumps, &g->cap_jumps, g->found.n + 1))
@@ -305,7 +305,7 @@ static int list_jumps(struct graph *g)
 
 /* ---- paths ---- */
 
-uint32_t graph_before(const struct graph *g, uint32_t i, uint32_t *k)
+uint32_t cfg_before(const struct cfg *g, uint32_t i, uint32_t *k)
 {
 	uint32_t n_jumps = g->jumps_to[i + 1] - g->jumps_to[i];
 	if (*k == 0) {
@@ -320,8 +320,8 @@ uint32_t graph_before(const struct graph *g, uint32_t i, uint32_t *k)
 	return g->v.p[i].is_orphan && n < g->indirect.n ? g->indirect.p[n] : GRAPH_NONE;
 }
 
-int graph_spread(const struct graph *g, const uint32_t *from, size_t n, uint8_t *marks, uint8_t bit,
-		 uint8_t within, uint8_t without)
+int cfg_spread(const struct cfg *g, const uint32_t *from, size_t n, uint8_t *marks, uint8_t bit,
+	       uint8_t within, uint8_t without)
 {
 	VEC(uint32_t) todo = {0};
 	int rc = 0;
@@ -332,7 +332,7 @@ int graph_spread(const struct graph *g, const uint32_t *from, size_t n, uint8_t 
 		uint32_t i = todo.p[--todo.n], k = 0, s;
 		bool skip = g->v.p[i].is_indirect && orphans_done;
 		orphans_done |= g->v.p[i].is_indirect;
-		while (!skip && !rc && (s = graph_next(g, i, &k)) != GRAPH_NONE) {
+		while (!skip && !rc && (s = cfg_next(g, i, &k)) != GRAPH_NONE) {
 			if (marks[s] & bit || (within && !(marks[s] & within)) ||
 			    marks[s] & without)
 				continue;
@@ -344,24 +344,24 @@ int graph_spread(const struct graph *g, const uint32_t *from, size_t n, uint8_t 
 	return rc;
 }
 
-int graph_may_come_back(struct graph *g, uint32_t i)
+int cfg_may_come_back(struct cfg *g, uint32_t i)
 {
 	/* The targets of indirect jumps are not known. */
 	if (g->indirect.n)
 		return 1;
 	if (!g->has_jump_back)
 		return 0;
-	int rc = g->is_loops_known ? 0 : graph_find_loops(g);
+	int rc = g->is_loops_known ? 0 : cfg_find_loops(g);
 	return rc ? rc : g->v.p[i].is_in_loop;
 }
 
-int graph_is_reached(struct graph *g, uint32_t i)
+int cfg_is_reached(struct cfg *g, uint32_t i)
 {
 	if (!g->indirect.n) {
-		int rc = g->is_loops_known ? 0 : graph_find_loops(g);
+		int rc = g->is_loops_known ? 0 : cfg_find_loops(g);
 		return rc ? rc : g->v.p[i].is_reached;
 	}
-	int rc = graph_number(g);
+	int rc = cfg_number(g);
 	return rc ? rc : g->v.p[i].order != UINT32_MAX;
 }
 
@@ -369,7 +369,7 @@ struct step {
 	uint32_t insn, k;
 };
 
-int graph_number(struct graph *g)
+int cfg_number(struct cfg *g)
 {
 	if (g->is_numbered)
 		return 0;
@@ -392,7 +392,7 @@ int graph_number(struct graph *g)
 		 */
 		bool skip = g->v.p[i].is_indirect && orphans_done && top->k == 0;
 		orphans_done |= g->v.p[i].is_indirect;
-		uint32_t s = skip ? GRAPH_NONE : graph_next(g, i, &top->k);
+		uint32_t s = skip ? GRAPH_NONE : cfg_next(g, i, &top->k);
 		if (s == GRAPH_NONE) {
 			g->v.p[i].order = --left;
 			g->by_order.p[g->by_order.n++] = i;
@@ -409,10 +409,10 @@ int graph_number(struct graph *g)
 	return rc;
 }
 
-static int finish(struct graph *g, struct cairn_vaddr entry)
+static int finish(struct cfg *g, struct cairn_vaddr entry)
 {
 	resolve(g);
-	g->entry = graph_at(g, entry.v);
+	g->entry = cfg_at(g, entry.v);
 	struct calls silent = {0};
 	int rc = find_orphans(g, &silent);
 	if (!rc)
@@ -423,7 +423,7 @@ static int finish(struct graph *g, struct cairn_vaddr entry)
 	return rc;
 }
 
-static void note_line0(struct graph *g, struct graph_insn *insn, const struct elf *code)
+static void note_line0(struct cfg *g, struct cfg_insn *insn, const struct elf *code)
 {
 	struct insn decoded;
 	const uint8_t *bytes;
@@ -434,7 +434,7 @@ static void note_line0(struct graph *g, struct graph_insn *insn, const struct el
 }
 
 /* GCC has a line for everything. */
-static int add_positions(struct graph *g, const struct elf *code, const struct dw_unit *u)
+static int add_positions(struct cfg *g, const struct elf *code, const struct dw_unit *u)
 {
 	int64_t n = dw_unit_is_gcc(u) && !dw_unit_is_lto(u)
 			    ? 0
@@ -455,7 +455,7 @@ static int add_positions(struct graph *g, const struct elf *code, const struct d
 	return 0;
 }
 
-bool graph_returns(const struct graph *g, uint32_t call)
+bool cfg_returns(const struct cfg *g, uint32_t call)
 {
 	uint64_t to = 0;
 	for (size_t i = 0; i < g->calls.n && !to; i++)
@@ -469,7 +469,7 @@ bool graph_returns(const struct graph *g, uint32_t call)
 	return false;
 }
 
-const struct dw_position *graph_position(const struct graph *g, uint32_t i)
+const struct dw_position *cfg_position(const struct cfg *g, uint32_t i)
 {
 	size_t k = dw_positions_from(g->positions, g->n_positions, g->v.p[i].at);
 	return k == g->n_positions || g->positions[k].is_end || !g->positions[k].line
@@ -478,9 +478,9 @@ const struct dw_position *graph_position(const struct graph *g, uint32_t i)
 }
 
 /* An empty graph, with the memory of another one if there is one. */
-static struct graph *empty_graph(struct graph *old)
+static struct cfg *empty_graph(struct cfg *old)
 {
-	struct graph *g = old ? old : calloc(1, sizeof(*g));
+	struct cfg *g = old ? old : calloc(1, sizeof(*g));
 	if (!g)
 		return NULL;
 	g->v.n = g->orphans.n = g->indirect.n = g->calls.n = g->pieces.n = g->starts.n =
@@ -492,10 +492,10 @@ static struct graph *empty_graph(struct graph *old)
 	return g;
 }
 
-int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry,
-	      struct graph **ret)
+int cfg_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry,
+	    struct cfg **ret)
 {
-	struct graph *g = empty_graph(*ret);
+	struct cfg *g = empty_graph(*ret);
 	*ret = NULL;
 	if (!g)
 		return -ENOMEM;
@@ -507,11 +507,11 @@ int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vadd
 	if (!rc)
 		*ret = g;
 	else
-		graph_free(g);
+		cfg_free(g);
 	return rc == -ENOMEM ? rc : 0;
 }
 
-void graph_free(struct graph *g)
+void cfg_free(struct cfg *g)
 {
 	if (!g)
 		return;

@@ -32,7 +32,7 @@ struct block {
 };
 
 struct loops {
-	struct graph *g;
+	struct cfg *g;
 	struct block *blocks;
 	uint32_t n;
 	uint32_t *block_of;    /* by instruction; of first ones only */
@@ -41,7 +41,7 @@ struct loops {
 	uint32_t n_met;
 };
 
-static bool ends_block(const struct graph *g, uint32_t i)
+static bool ends_block(const struct cfg *g, uint32_t i)
 {
 	return g->v.p[i].next == GRAPH_NONE || g->v.p[i].target != GRAPH_NONE ||
 	       g->v.p[i + 1].is_target || i + 1 == g->entry;
@@ -50,7 +50,7 @@ static bool ends_block(const struct graph *g, uint32_t i)
 /* There may be as many as instructions; unused memory is not touched. */
 static bool make_blocks(struct loops *l)
 {
-	const struct graph *g = l->g;
+	const struct cfg *g = l->g;
 	l->blocks = malloc(g->v.n * (sizeof(*l->blocks) + 3 * sizeof(uint32_t)) + 1);
 	if (!l->blocks)
 		return false;
@@ -70,7 +70,7 @@ static bool make_blocks(struct loops *l)
 /* The next edge of a block; GRAPH_NONE after the last. */
 static uint32_t next_block(const struct loops *l, struct block *b)
 {
-	const struct graph_insn *last = &l->g->v.p[b->last];
+	const struct cfg_insn *last = &l->g->v.p[b->last];
 	while (b->n_done < 2) {
 		uint32_t to = b->n_done++ ? last->target : last->next;
 		if (to != GRAPH_NONE)
@@ -89,7 +89,7 @@ static void enter(struct loops *l, uint32_t block)
 
 static bool leads_to_itself(const struct loops *l, const struct block *b)
 {
-	const struct graph_insn *last = &l->g->v.p[b->last];
+	const struct cfg_insn *last = &l->g->v.p[b->last];
 	return last->next == b->first || last->target == b->first;
 }
 
@@ -144,7 +144,7 @@ static void search_from_entry(struct loops *l)
 			l->g->v.p[k].is_reached = true;
 }
 
-int graph_find_loops(struct graph *g)
+int cfg_find_loops(struct cfg *g)
 {
 	struct loops l = {.g = g};
 	if (!make_blocks(&l))

@@ -54,7 +54,7 @@ struct spill_search {
 	unsigned int bytes;
 	struct in_register registers[REGISTERS_MAX];
 	unsigned int n_registers;
-	const struct graph *g;
+	const struct cfg *g;
 	uint8_t *effects, *states; /* one for each instruction */
 };
 
@@ -79,7 +79,7 @@ static bool is_in(const struct spill_search *s, uint64_t at, unsigned int reg)
 }
 
 /* Returns false when nothing is known about the function. */
-static bool effect_of(struct spill_search *s, const struct graph_insn *insn, uint8_t *ret)
+static bool effect_of(struct spill_search *s, const struct cfg_insn *insn, uint8_t *ret)
 {
 	const uint8_t *code;
 	struct cfi_row row;
@@ -115,7 +115,7 @@ static bool propagate(struct spill_search *s)
 	for (uint32_t i = 0; i < s->g->v.n; i++) {
 		uint8_t state = behind(s, i);
 		uint32_t k = 0, next;
-		while (state != UNREACHED && (next = graph_next(s->g, i, &k)) != GRAPH_NONE) {
+		while (state != UNREACHED && (next = cfg_next(s->g, i, &k)) != GRAPH_NONE) {
 			is_changed |= s->states[next] < state;
 			s->states[next] = s->states[next] < state ? state : s->states[next];
 		}
@@ -144,16 +144,16 @@ static bool is_there(const struct spill_search *s)
 {
 	const struct loc_context *ctx = s->ctx;
 	if (ctx->next.v == ctx->at.v) {
-		uint32_t i = graph_at(s->g, ctx->at.v);
+		uint32_t i = cfg_at(s->g, ctx->at.v);
 		return i != GRAPH_NONE && s->states[i] == THERE;
 	}
-	size_t i = graph_from(s->g, ctx->next.v);
+	size_t i = cfg_from(s->g, ctx->next.v);
 	if (!i || s->g->v.p[i - 1].at + s->g->v.p[i - 1].len != ctx->next.v)
 		return false;
 	return behind(s, (uint32_t)i - 1) == THERE;
 }
 
-static bool search(struct spill_search *s, struct graph *g)
+static bool search(struct spill_search *s, struct cfg *g)
 {
 	bool ret = false;
 	s->g = g;
@@ -169,13 +169,13 @@ static bool search(struct spill_search *s, struct graph *g)
 bool loc_is_spilled(const struct loc_context *ctx, int64_t off, uint64_t bytes)
 {
 	struct spill_search s = {.ctx = ctx, .off = off, .bytes = (unsigned int)bytes};
-	struct graph *g = NULL;
+	struct cfg *g = NULL;
 	if (!ctx->formal || !ctx->cfi || !bytes || bytes > WORD_BYTES || off >= 0)
 		return false;
 	if (dw_locations(ctx->formal, DW_AT_location, note_register, &s, NULL) < 0 ||
-	    !s.n_registers || graph_new(ctx->code, &ctx->function, ctx->entry, &g) < 0 || !g)
+	    !s.n_registers || cfg_new(ctx->code, &ctx->function, ctx->entry, &g) < 0 || !g)
 		return false;
 	bool ret = search(&s, g);
-	graph_free(g);
+	cfg_free(g);
 	return ret;
 }

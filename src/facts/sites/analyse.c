@@ -50,7 +50,7 @@ struct analyser {
 	const struct analysis *all;
 	uint32_t container;
 	struct dw_die function; /* its DIE; zeroes when it cannot be read */
-	struct graph *graph;
+	struct cfg *cfg;
 	VEC(struct built_site *) sites;
 	VEC(uint32_t) at; /* their instructions in the graph */
 	struct event_count_scratch scratch;
@@ -66,11 +66,11 @@ static int enter_container(struct analyser *j, uint32_t container, const struct 
 	j->container = container;
 	j->function = (struct dw_die){0};
 	if (dw_func_die(env->dw, &env->index->p[container], &j->function, NULL) != 1) {
-		graph_free(j->graph);
-		j->graph = NULL;
+		cfg_free(j->cfg);
+		j->cfg = NULL;
 		return 0;
 	}
-	return graph_new(env->code, &j->function, b->container_entry, &j->graph);
+	return cfg_new(env->code, &j->function, b->container_entry, &j->cfg);
 }
 
 /* The first further site of an entry, or where it would be. */
@@ -115,9 +115,9 @@ static int look_for_entry(void *arg, const struct code_insn *insn)
 	return 0;
 }
 
-static bool is_loop_head(const struct graph *g, uint32_t i)
+static bool is_loop_head(const struct cfg *g, uint32_t i)
 {
-	for (uint32_t k = 0, b; (b = graph_before(g, i, &k)) != GRAPH_NONE;)
+	for (uint32_t k = 0, b; (b = cfg_before(g, i, &k)) != GRAPH_NONE;)
 		if (g->v.p[b].at > g->v.p[i].at && !g->v.p[b].is_indirect)
 			return true;
 	return false;
@@ -127,7 +127,7 @@ static bool is_loop_head(const struct graph *g, uint32_t i)
  * A path leads back to the first instructions, which a branch may leave: they save registers and
  * test for the end of the recursion.
  */
-static bool begins_with_loop(const struct graph *g)
+static bool begins_with_loop(const struct cfg *g)
 {
 	enum { FIRST = 40 };
 	uint32_t i = g->entry;
@@ -157,7 +157,7 @@ static int analyse_body(struct analyser *j, const struct copy *c, struct built_s
 	if (!s.is_called || s.is_jumped_to || j->all->env->bare)
 		return 0;
 	int rc = enter_container(j, c->container, b);
-	if (!rc && j->graph && begins_with_loop(j->graph))
+	if (!rc && j->cfg && begins_with_loop(j->cfg))
 		b->site.count_caveats |= CAIRN_COUNT_RECURSION;
 	return rc;
 }
@@ -181,7 +181,7 @@ static bool find_instructions(struct analyser *j)
 	j->at.n = 0;
 	for (size_t i = 0; i < j->sites.n && ok; i++)
 		ok = VEC_ADD(&j->at,
-			     j->graph ? graph_at(j->graph, j->sites.p[i]->site.at.v) : GRAPH_NONE);
+			     j->cfg ? cfg_at(j->cfg, j->sites.p[i]->site.at.v) : GRAPH_NONE);
 	return ok;
 }
 
@@ -190,7 +190,7 @@ static int check_args(struct analyser *j)
 {
 	struct quirk_query q = {.code = j->all->env->code,
 				.container = &j->function,
-				.graph = j->graph,
+				.cfg = j->cfg,
 				.scratch = &j->scratch,
 				.outer = &j->outer};
 	int rc = 0;
@@ -223,9 +223,9 @@ static int analyse_copy(struct analyser *j, size_t at, struct cairn_err *err)
 		return err_nomem(err, "entries of a copy");
 	if (j->function.tag && check_args(j) < 0)
 		return err_nomem(err, "variables around a copy");
-	if (!j->graph)
+	if (!j->cfg)
 		return 0;
-	struct event_count p = {.graph = j->graph,
+	struct event_count p = {.cfg = j->cfg,
 				.copy = first,
 				.sites = j->sites.p,
 				.at = j->at.p,
@@ -357,7 +357,7 @@ struct analysis *analysis_new(const struct site_env *env, unsigned int threads)
 void analysis_free(struct analysis *all)
 {
 	for (unsigned int i = 0; all && i < all->width; i++) {
-		graph_free(all->p[i].graph);
+		cfg_free(all->p[i].cfg);
 		VEC_FREE(&all->p[i].sites);
 		VEC_FREE(&all->p[i].at);
 		event_count_scratch_fini(&all->p[i].scratch);

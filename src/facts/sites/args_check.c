@@ -165,7 +165,7 @@ int args_check_args(const struct site_env *env, struct built_site *b, struct are
 
 void args_check_clone(const struct site_env *env, struct built_site *b, bool is_clone)
 {
-	bool folded = env->folds && symbol_name_has(env->folds, b->site.at);
+	bool folded = env->icf_groups && symbol_name_has(env->icf_groups, b->site.at);
 	bool may_change = b->no_views && !env->assume_unmodified;
 	for (uint32_t i = 0; i < b->site.n_args; i++) {
 		struct cairn_location *loc = &b->args[i].loc;

@@ -53,7 +53,7 @@ enum {
 };
 
 struct code {
-	struct graph *graph;
+	struct cfg *cfg;
 	uint8_t *marks;
 	struct event_count_scratch *scratch; /* has the marks */
 	int rc;
@@ -62,8 +62,8 @@ struct code {
 /* Nops belong to no copy: only code from above runs the nops before a loop. */
 static int own_range(struct code *c, struct dw_range r)
 {
-	const struct graph *g = c->graph;
-	for (size_t i = graph_from(g, r.lo.v); i < g->v.n && g->v.p[i].at < r.hi.v && !c->rc; i++) {
+	const struct cfg *g = c->cfg;
+	for (size_t i = cfg_from(g, r.lo.v); i < g->v.n && g->v.p[i].at < r.hi.v && !c->rc; i++) {
 		if (g->v.p[i].is_nop || c->marks[i] & OWN)
 			continue;
 		c->marks[i] |= OWN;
@@ -74,13 +74,13 @@ static int own_range(struct code *c, struct dw_range r)
 
 static void other_range(const struct code *c, struct dw_range r)
 {
-	const struct graph *g = c->graph;
-	for (size_t i = graph_from(g, r.lo.v); i < g->v.n && g->v.p[i].at < r.hi.v; i++)
+	const struct cfg *g = c->cfg;
+	for (size_t i = cfg_from(g, r.lo.v); i < g->v.n && g->v.p[i].at < r.hi.v; i++)
 		if (!g->v.p[i].is_nop)
 			c->marks[i] |= OTHER;
 }
 
-static int code_init(struct code *c, struct graph *g, struct event_count_scratch *scratch)
+static int code_init(struct code *c, struct cfg *g, struct event_count_scratch *scratch)
 {
 	if (g->v.n >= scratch->cap) {
 		free(scratch->marks);
@@ -91,11 +91,11 @@ static int code_init(struct code *c, struct graph *g, struct event_count_scratch
 	}
 	memset(scratch->marks, 0, g->v.n + 1);
 	scratch->own.n = 0;
-	*c = (struct code){.graph = g, .marks = scratch->marks, .scratch = scratch};
+	*c = (struct code){.cfg = g, .marks = scratch->marks, .scratch = scratch};
 	return 0;
 }
 
-static int code_of_copy(struct code *c, struct graph *g, const struct built_site *copy,
+static int code_of_copy(struct code *c, struct cfg *g, const struct built_site *copy,
 			struct event_count_scratch *scratch)
 {
 	int rc = code_init(c, g, scratch);
@@ -113,14 +113,14 @@ void event_count_scratch_fini(struct event_count_scratch *s)
 
 static void mark_ahead(struct code *c)
 {
-	const struct graph *g = c->graph;
+	const struct cfg *g = c->cfg;
 	bool orphan_ahead = false;
 	for (size_t n = 0; n < g->by_order.n; n++) {
 		uint32_t i = g->by_order.p[n], k = 0, s;
-		const struct graph_insn *insn = &g->v.p[i];
+		const struct cfg_insn *insn = &g->v.p[i];
 		/* The orphans seen so far are those of a higher order. */
 		bool ahead = c->marks[i] & SITE || (insn->is_indirect && orphan_ahead);
-		while (!ahead && !insn->is_indirect && (s = graph_next(g, i, &k)) != GRAPH_NONE)
+		while (!ahead && !insn->is_indirect && (s = cfg_next(g, i, &k)) != GRAPH_NONE)
 			ahead = c->marks[s] & AHEAD && g->v.p[s].order > insn->order;
 		if (ahead)
 			c->marks[i] |= AHEAD;
@@ -136,14 +136,14 @@ static void mark_ahead(struct code *c)
  */
 static void mark_source(struct code *c)
 {
-	const struct graph *g = c->graph;
+	const struct cfg *g = c->cfg;
 	for (size_t n = 0; n < c->scratch->own.n && !g->has_line0; n++)
 		c->marks[c->scratch->own.p[n]] |= SOURCE;
 	for (size_t n = 0; n < g->by_order.n && g->has_line0; n++) {
 		uint32_t i = g->by_order.p[n];
 		bool source = c->marks[i] & OWN && !(g->v.p[i].is_line0 && g->v.p[i].only_moves);
 		for (uint32_t k = 0, s;
-		     c->marks[i] & OWN && !source && (s = graph_next(g, i, &k)) != GRAPH_NONE;)
+		     c->marks[i] & OWN && !source && (s = cfg_next(g, i, &k)) != GRAPH_NONE;)
 			source = c->marks[s] & SOURCE;
 		if (source)
 			c->marks[i] |= SOURCE;
@@ -157,7 +157,7 @@ static void mark_source(struct code *c)
 static bool has_table(const struct code *c)
 {
 	for (size_t n = 0; n < c->scratch->own.n; n++)
-		if (c->graph->v.p[c->scratch->own.p[n]].is_indirect)
+		if (c->cfg->v.p[c->scratch->own.p[n]].is_indirect)
 			return true;
 	return false;
 }
@@ -167,8 +167,8 @@ static bool has_table(const struct code *c)
 /* True if code that is reached without passing the copy leads to this instruction of the copy. */
 static bool comes_from_around(const struct code *c, uint32_t i, bool table)
 {
-	for (uint32_t k = 0, b; (b = graph_before(c->graph, i, &k)) != GRAPH_NONE;)
-		if (c->marks[b] & AROUND && !(table && c->graph->v.p[b].is_indirect))
+	for (uint32_t k = 0, b; (b = cfg_before(c->cfg, i, &k)) != GRAPH_NONE;)
+		if (c->marks[b] & AROUND && !(table && c->cfg->v.p[b].is_indirect))
 			return true;
 	return false;
 }
@@ -176,13 +176,13 @@ static bool comes_from_around(const struct code *c, uint32_t i, bool table)
 /* Mark as sites the instructions of the copy that paths from the function's entry reach first. */
 static int mark_cfg_entries(struct code *c)
 {
-	const struct graph *g = c->graph;
+	const struct cfg *g = c->cfg;
 	int rc = 0;
 	if (c->marks[g->entry] & OWN) {
 		c->marks[g->entry] |= SITE;
 	} else {
 		c->marks[g->entry] |= AROUND;
-		rc = graph_spread(g, &g->entry, 1, c->marks, AROUND, 0, OWN);
+		rc = cfg_spread(g, &g->entry, 1, c->marks, AROUND, 0, OWN);
 	}
 	bool table = has_table(c);
 	mark_source(c);
@@ -195,8 +195,8 @@ static int mark_cfg_entries(struct code *c)
 
 static bool leads_to_site(const struct code *c, uint32_t i)
 {
-	const struct graph *g = c->graph;
-	for (uint32_t k = 0, s; (s = graph_next(g, i, &k)) != GRAPH_NONE;)
+	const struct cfg *g = c->cfg;
+	for (uint32_t k = 0, s; (s = cfg_next(g, i, &k)) != GRAPH_NONE;)
 		if (c->marks[s] & AHEAD && g->v.p[s].order > g->v.p[i].order)
 			return true;
 	return false;
@@ -208,7 +208,7 @@ static bool leads_to_site(const struct code *c, uint32_t i)
  */
 static bool has_effect(const struct code *c, uint32_t at)
 {
-	const struct graph *g = c->graph;
+	const struct cfg *g = c->cfg;
 	for (uint32_t i = at; i != GRAPH_NONE; i = g->v.p[i].next) {
 		if (c->marks[i] & OWN && g->v.p[i].has_effect)
 			return true;
@@ -221,12 +221,12 @@ static bool has_effect(const struct code *c, uint32_t at)
 /* True if a path may end here, or start over, without passing a site. */
 static bool may_miss_sites(const struct code *c, uint32_t i)
 {
-	const struct graph *g = c->graph;
-	const struct graph_insn *insn = &g->v.p[i];
+	const struct cfg *g = c->cfg;
+	const struct cfg_insn *insn = &g->v.p[i];
 	bool ends = insn->next == GRAPH_NONE && insn->target == GRAPH_NONE;
 	if (insn->is_indirect || (ends && !insn->is_call))
 		return true;
-	for (uint32_t k = 0, s; (s = graph_next(g, i, &k)) != GRAPH_NONE;)
+	for (uint32_t k = 0, s; (s = cfg_next(g, i, &k)) != GRAPH_NONE;)
 		if (c->marks[s] & EARLY && g->v.p[s].order <= insn->order)
 			return true;
 	return false;
@@ -244,13 +244,13 @@ struct cfg_entries {
  */
 static bool are_early_idle(struct code *c, const struct cfg_entries *w)
 {
-	const struct graph *g = c->graph;
+	const struct cfg *g = c->cfg;
 	for (size_t n = 0; n < w->last.n; n++)
 		if (!has_effect(c, w->last.p[n]))
 			return false;
 	for (size_t n = 0; n < w->early.n; n++)
 		c->marks[w->early.p[n]] |= EARLY | BEFORE;
-	if (graph_spread(g, w->early.p, w->early.n, c->marks, BEFORE, 0, SITE))
+	if (cfg_spread(g, w->early.p, w->early.n, c->marks, BEFORE, 0, SITE))
 		return false;
 	for (uint32_t i = 0; i < g->v.n; i++)
 		if (c->marks[i] & BEFORE &&
@@ -261,8 +261,8 @@ static bool are_early_idle(struct code *c, const struct cfg_entries *w)
 
 static int find_entries(struct code *c, struct cfg_entries *w)
 {
-	const struct graph *g = c->graph;
-	int rc = graph_number(c->graph);
+	const struct cfg *g = c->cfg;
+	int rc = cfg_number(c->cfg);
 	if (!rc)
 		rc = mark_cfg_entries(c);
 	if (!rc)
@@ -278,13 +278,13 @@ static int find_entries(struct code *c, struct cfg_entries *w)
 }
 
 /* The first of the entries; one with a line is preferred. */
-static uint32_t first_entry(const struct graph *g, const struct cfg_entries *w)
+static uint32_t first_entry(const struct cfg *g, const struct cfg_entries *w)
 {
 	uint32_t first = GRAPH_NONE;
 	for (size_t n = 0; n < w->early.n + w->last.n; n++) {
 		uint32_t i = n < w->early.n ? w->early.p[n] : w->last.p[n - w->early.n];
-		const struct graph_insn *a = &g->v.p[i],
-					*b = first == GRAPH_NONE ? NULL : &g->v.p[first];
+		const struct cfg_insn *a = &g->v.p[i],
+				      *b = first == GRAPH_NONE ? NULL : &g->v.p[first];
 		if (!b || (a->is_line0 == b->is_line0 ? a->order < b->order : b->is_line0))
 			first = i;
 	}
@@ -294,7 +294,7 @@ static uint32_t first_entry(const struct graph *g, const struct cfg_entries *w)
 static unsigned int choose_entries(struct code *c, const struct cfg_entries *w,
 				   struct cairn_vaddr *ret)
 {
-	const struct graph *g = c->graph;
+	const struct cfg *g = c->cfg;
 	if (w->last.n && w->last.n <= CFG_ENTRIES_MAX && (!w->early.n || are_early_idle(c, w))) {
 		for (size_t n = 0; n < w->last.n; n++)
 			ret[n].v = g->v.p[w->last.p[n]].at;
@@ -307,7 +307,7 @@ static unsigned int choose_entries(struct code *c, const struct cfg_entries *w,
 	return 1;
 }
 
-unsigned int event_count_cfg_entries(struct graph *g, const struct built_site *copy,
+unsigned int event_count_cfg_entries(struct cfg *g, const struct built_site *copy,
 				     struct cairn_vaddr *ret)
 {
 	struct event_count_scratch scratch = {0};
@@ -330,10 +330,10 @@ unsigned int event_count_cfg_entries(struct graph *g, const struct built_site *c
  */
 static bool joins_own(const struct code *c, uint32_t i)
 {
-	const struct graph *g = c->graph;
+	const struct cfg *g = c->cfg;
 	while (!g->v.p[i].is_target && i && g->v.p[i - 1].next == i && !g->v.p[i - 1].is_branch)
 		i--;
-	for (uint32_t k = 0, b; g->v.p[i].is_target && (b = graph_before(g, i, &k)) != GRAPH_NONE;)
+	for (uint32_t k = 0, b; g->v.p[i].is_target && (b = cfg_before(g, i, &k)) != GRAPH_NONE;)
 		if (c->marks[b] & OWN && g->v.p[b].target == i)
 			return true;
 	return false;
@@ -343,8 +343,8 @@ static bool joins_own(const struct code *c, uint32_t i)
 
 static bool own_jumps_to(const struct code *c, uint32_t to)
 {
-	for (uint32_t k = 0, b; (b = graph_before(c->graph, to, &k)) != GRAPH_NONE;)
-		if (c->marks[b] & OWN && c->graph->v.p[b].target == to)
+	for (uint32_t k = 0, b; (b = cfg_before(c->cfg, to, &k)) != GRAPH_NONE;)
+		if (c->marks[b] & OWN && c->cfg->v.p[b].target == to)
 			return true;
 	return false;
 }
@@ -358,10 +358,10 @@ static bool own_jumps_to(const struct code *c, uint32_t to)
  */
 static bool is_cfg_entry(const struct code *c, uint32_t from, uint32_t to)
 {
-	const struct graph_insn *insn = &c->graph->v.p[from];
-	if (insn->is_branch || insn->is_indirect || insn->is_call != c->graph->v.p[to].is_target)
+	const struct cfg_insn *insn = &c->cfg->v.p[from];
+	if (insn->is_branch || insn->is_indirect || insn->is_call != c->cfg->v.p[to].is_target)
 		return true;
-	if (insn->is_call && own_jumps_to(c, to) && graph_returns(c->graph, from))
+	if (insn->is_call && own_jumps_to(c, to) && cfg_returns(c->cfg, from))
 		return true;
 	return has_effect(c, to) && joins_own(c, from);
 }
@@ -369,13 +369,13 @@ static bool is_cfg_entry(const struct code *c, uint32_t from, uint32_t to)
 /* The number of the copy's instructions that are entered past its sites. */
 static uint32_t count_behind(const struct code *c, const struct event_count *p)
 {
-	const struct graph *g = c->graph;
+	const struct cfg *g = c->cfg;
 	bool table = has_table(c);
 	uint32_t count = 0;
 	for (size_t n = 0; n < c->scratch->own.n; n++) {
 		uint32_t i = c->scratch->own.p[n];
 		bool asked = c->marks[i] & SOURCE && !(c->marks[i] & (AHEAD | SITE));
-		for (uint32_t k = 0, b; asked && (b = graph_before(g, i, &k)) != GRAPH_NONE;) {
+		for (uint32_t k = 0, b; asked && (b = cfg_before(g, i, &k)) != GRAPH_NONE;) {
 			bool around = c->marks[b] & AROUND && !(c->marks[b] & OWN) &&
 				      !(g->v.p[b].is_indirect && table);
 			bool is_way = !(c->marks[b] & OTHER) && is_cfg_entry(c, b, i);
@@ -392,7 +392,7 @@ static uint32_t count_behind(const struct code *c, const struct event_count *p)
  */
 static uint32_t count_beginnings(const struct code *c, const struct event_count *p)
 {
-	const struct graph *g = c->graph;
+	const struct cfg *g = c->cfg;
 	bool by_statement = dw_unit_is_gcc(p->copy->die.unit);
 	uint32_t count = 0;
 	for (size_t n = 0; n < c->scratch->own.n && g->n_positions; n++) {
@@ -413,7 +413,7 @@ static bool has_way_behind(const struct code *c, const struct event_count *p)
 	for (size_t n = 0; n < c->scratch->own.n; n++) {
 		uint32_t i = c->scratch->own.p[n];
 		for (uint32_t k = 0, b;
-		     !(c->marks[i] & SITE) && (b = graph_before(c->graph, i, &k)) != GRAPH_NONE;)
+		     !(c->marks[i] & SITE) && (b = cfg_before(c->cfg, i, &k)) != GRAPH_NONE;)
 			if (!(c->marks[b] & OWN) &&
 			    (is_cfg_entry(c, b, i) || entry_lines_begin_at(p, i)))
 				return true;
@@ -424,7 +424,7 @@ static bool has_way_behind(const struct code *c, const struct event_count *p)
 /* Edges into the copy past its sites, for calls that hit none of them. */
 static int find_behind(struct code *c, const struct event_count *p, uint32_t *ret)
 {
-	const struct graph *g = c->graph;
+	const struct cfg *g = c->cfg;
 	*ret = 0;
 	if (g->entry == GRAPH_NONE || !has_way_behind(c, p))
 		return 0;
@@ -435,10 +435,10 @@ static int find_behind(struct code *c, const struct event_count *p, uint32_t *re
 	if (!(c->marks[g->entry] & SITE))
 		c->marks[g->entry] |= AROUND;
 	int rc = c->marks[g->entry] & AROUND
-			 ? graph_spread(g, &g->entry, 1, c->marks, AROUND, 0, SITE)
+			 ? cfg_spread(g, &g->entry, 1, c->marks, AROUND, 0, SITE)
 			 : 0;
 	if (!rc)
-		rc = graph_number(c->graph);
+		rc = cfg_number(c->cfg);
 	if (rc)
 		return rc;
 	mark_ahead(c);
@@ -455,7 +455,7 @@ static int find_behind(struct code *c, const struct event_count *p, uint32_t *re
  */
 static void mark_nobody(struct code *c)
 {
-	const struct graph *g = c->graph;
+	const struct cfg *g = c->cfg;
 	for (size_t i = 0; i < g->v.n && g->has_line0; i++)
 		if (g->v.p[i].is_line0 && !(c->marks[i] & OWN))
 			c->marks[i] |= NOBODY;
@@ -464,14 +464,14 @@ static void mark_nobody(struct code *c)
 /* True if the copy's own code leads from a site to a site. */
 static int comes_back(struct code *c, const struct event_count *p, bool *ret)
 {
-	const struct graph *g = c->graph;
+	const struct cfg *g = c->cfg;
 	VEC(uint32_t) from = {0};
 	int rc = 0;
 	mark_nobody(c);
 	for (size_t i = 0; i < p->n_sites && !rc; i++) {
 		uint32_t at = p->at[i];
 		for (uint32_t k = 0, s;
-		     at != GRAPH_NONE && !rc && (s = graph_next(g, at, &k)) != GRAPH_NONE;) {
+		     at != GRAPH_NONE && !rc && (s = cfg_next(g, at, &k)) != GRAPH_NONE;) {
 			if (!(c->marks[s] & OWN) || c->marks[s] & INSIDE)
 				continue;
 			c->marks[s] |= INSIDE;
@@ -479,7 +479,7 @@ static int comes_back(struct code *c, const struct event_count *p, bool *ret)
 		}
 	}
 	if (!rc)
-		rc = graph_spread(g, from.p, from.n, c->marks, INSIDE, OWN | NOBODY, 0);
+		rc = cfg_spread(g, from.p, from.n, c->marks, INSIDE, OWN | NOBODY, 0);
 	VEC_FREE(&from);
 	*ret = false;
 	for (size_t n = 0; n < c->scratch->own.n; n++)
@@ -494,7 +494,7 @@ static int note_range(void *arg, struct dw_range r)
 }
 
 /* This includes the nops that align inner loops: paths lead through them. */
-static bool is_in_scope(const struct event_count_scratch *scratch, const struct graph_insn *insn)
+static bool is_in_scope(const struct event_count_scratch *scratch, const struct cfg_insn *insn)
 {
 	for (size_t i = 0; i < scratch->ranges.n; i++)
 		if (scratch->ranges.p[i].lo.v <= insn->at && insn->at < scratch->ranges.p[i].hi.v)
@@ -508,7 +508,7 @@ static bool is_in_scope(const struct event_count_scratch *scratch, const struct 
  */
 static int find_way_back(const struct code *c, uint32_t i)
 {
-	const struct graph *g = c->graph;
+	const struct cfg *g = c->cfg;
 	struct event_count_scratch *scratch = c->scratch;
 	bool orphans_done = false;
 	int rc = VEC_ADD(&scratch->own, i) ? 0 : -ENOMEM;
@@ -516,7 +516,7 @@ static int find_way_back(const struct code *c, uint32_t i)
 		uint32_t at = scratch->own.p[--scratch->own.n], k = 0, s;
 		bool skip = g->v.p[at].is_indirect && orphans_done;
 		orphans_done |= g->v.p[at].is_indirect;
-		while (!skip && !rc && (s = graph_next(g, at, &k)) != GRAPH_NONE) {
+		while (!skip && !rc && (s = cfg_next(g, at, &k)) != GRAPH_NONE) {
 			if (s == i)
 				return 1;
 			bool is_aside = g->is_loops_known && !g->v.p[s].is_in_loop;
@@ -529,11 +529,11 @@ static int find_way_back(const struct code *c, uint32_t i)
 	return rc;
 }
 
-int event_count_comes_back(struct graph *g, const struct dw_die *scope, struct cairn_vaddr at,
+int event_count_comes_back(struct cfg *g, const struct dw_die *scope, struct cairn_vaddr at,
 			   struct event_count_scratch *scratch)
 {
 	struct code c;
-	uint32_t i = graph_at(g, at.v);
+	uint32_t i = cfg_at(g, at.v);
 	scratch->ranges.n = 0;
 	if (i == GRAPH_NONE)
 		return 0;
@@ -542,10 +542,10 @@ int event_count_comes_back(struct graph *g, const struct dw_die *scope, struct c
 	return is_in_scope(scratch, &g->v.p[i]) ? find_way_back(&c, i) : 0;
 }
 
-int event_count_is_in_loop(struct graph *g, const struct dw_die *function, uint32_t at,
+int event_count_is_in_loop(struct cfg *g, const struct dw_die *function, uint32_t at,
 			   struct event_count_scratch *scratch)
 {
-	int rc = graph_may_come_back(g, at);
+	int rc = cfg_may_come_back(g, at);
 	if (rc <= 0 || g->is_loops_known)
 		return rc;
 	return event_count_comes_back(g, function, (struct cairn_vaddr){g->v.p[at].at}, scratch);
@@ -554,14 +554,14 @@ int event_count_is_in_loop(struct graph *g, const struct dw_die *function, uint3
 /* ---- one site ---- */
 
 /* Sets *@ret if more than one path leads to an instruction. */
-static int has_several_ways_to(struct graph *g, uint32_t to, bool *ret)
+static int has_several_ways_to(struct cfg *g, uint32_t to, bool *ret)
 {
 	uint32_t ways = 0, reached = 0;
-	for (uint32_t k = 0; graph_before(g, to, &k) != GRAPH_NONE;)
+	for (uint32_t k = 0; cfg_before(g, to, &k) != GRAPH_NONE;)
 		ways++;
 	for (uint32_t k = 0, b;
-	     ways > 1 && reached < 2 && (b = graph_before(g, to, &k)) != GRAPH_NONE;) {
-		int rc = graph_is_reached(g, b);
+	     ways > 1 && reached < 2 && (b = cfg_before(g, to, &k)) != GRAPH_NONE;) {
+		int rc = cfg_is_reached(g, b);
 		if (rc < 0)
 			return rc;
 		reached += (uint32_t)rc;
@@ -573,14 +573,14 @@ static int has_several_ways_to(struct graph *g, uint32_t to, bool *ret)
 /* The same answer as own_range() gives, for callers that check few instructions. */
 static bool is_own(const struct event_count *p, uint32_t i)
 {
-	const struct graph_insn *insn = &p->graph->v.p[i];
+	const struct cfg_insn *insn = &p->cfg->v.p[i];
 	return !insn->is_nop && site_has_code(p->copy, insn->at);
 }
 
 /* True if the copy consists only of a jump to a site of another copy: the two calls were merged. */
 static bool is_merged(const struct event_count *p, uint32_t at)
 {
-	const struct graph *g = p->graph;
+	const struct cfg *g = p->cfg;
 	while (at != GRAPH_NONE && g->v.p[at].is_nop)
 		at = g->v.p[at].next;
 	if (at == GRAPH_NONE || !g->v.p[at].is_branch || g->v.p[at].next != GRAPH_NONE ||
@@ -598,17 +598,17 @@ static bool is_merged(const struct event_count *p, uint32_t at)
  * True if all paths from @from reach @to before they end or reach @from again: the code between
  * does not decide about @to. Used on short pieces of code only.
  */
-static bool leads_only_to(const struct graph *g, uint32_t from, uint32_t to)
+static bool leads_only_to(const struct cfg *g, uint32_t from, uint32_t to)
 {
 	enum { FAR = 64 };
 	uint32_t seen[FAR] = {from};
 	size_t n = from != to;
 	for (size_t i = 0; i < n; i++) {
-		const struct graph_insn *insn = &g->v.p[seen[i]];
+		const struct cfg_insn *insn = &g->v.p[seen[i]];
 		uint32_t k = 0, s;
 		if (insn->is_indirect || (insn->next == GRAPH_NONE && insn->target == GRAPH_NONE))
 			return false;
-		while ((s = graph_next(g, seen[i], &k)) != GRAPH_NONE) {
+		while ((s = cfg_next(g, seen[i], &k)) != GRAPH_NONE) {
 			size_t at = 0;
 			while (at < n && seen[at] != s)
 				at++;
@@ -624,7 +624,7 @@ static bool leads_only_to(const struct graph *g, uint32_t from, uint32_t to)
 /* True if the copy begins, after its site, with a condition that can leave the copy. */
 static bool begins_with_condition(const struct event_count *p, uint32_t at)
 {
-	const struct graph *g = p->graph;
+	const struct cfg *g = p->cfg;
 	uint32_t i = at;
 	while (i != GRAPH_NONE && !g->v.p[i].is_branch && !g->v.p[i].has_effect)
 		i = g->v.p[i].next;
@@ -639,7 +639,7 @@ static bool begins_with_condition(const struct event_count *p, uint32_t at)
  * loop. If both arms of a condition begin alike, GCC moves the common part before the condition.
  * The entry of the call in one arm moves along.
  */
-static bool is_decided_behind(const struct graph *g, const struct built_site *b, uint32_t at)
+static bool is_decided_behind(const struct cfg *g, const struct built_site *b, uint32_t at)
 {
 	uint32_t i = at;
 	while (i != GRAPH_NONE && !g->v.p[i].is_branch && !g->v.p[i].is_call)
@@ -659,11 +659,10 @@ static bool is_decided_behind(const struct graph *g, const struct built_site *b,
 static bool has_callers_condition(const struct event_count *p, const struct built_site *b,
 				  uint32_t at)
 {
-	if (!b->around.at.v ||
-	    !(begins_with_condition(p, at) || is_decided_behind(p->graph, b, at)))
+	if (!b->around.at.v || !(begins_with_condition(p, at) || is_decided_behind(p->cfg, b, at)))
 		return false;
-	uint32_t around = graph_at(p->graph, b->around.at.v);
-	return around != GRAPH_NONE && leads_only_to(p->graph, around, at);
+	uint32_t around = cfg_at(p->cfg, b->around.at.v);
+	return around != GRAPH_NONE && leads_only_to(p->cfg, around, at);
 }
 
 /*
@@ -684,8 +683,7 @@ static int analyse_value(const struct event_count *p, size_t site)
 	struct built_site *b = p->sites[site];
 	uint32_t at = p->at[site];
 	bool shared = false;
-	int rc =
-		at != GRAPH_NONE && !is_own(p, at) ? has_several_ways_to(p->graph, at, &shared) : 0;
+	int rc = at != GRAPH_NONE && !is_own(p, at) ? has_several_ways_to(p->cfg, at, &shared) : 0;
 	if (shared || (at != GRAPH_NONE && is_site_twice(p, site)))
 		b->site.count_caveats |= CAIRN_COUNT_SHARED_PC;
 	if (at != GRAPH_NONE &&
@@ -701,14 +699,14 @@ static int analyse_value(const struct event_count *p, size_t site)
  */
 static int begins_before(struct code *c, bool *ret)
 {
-	const struct graph *g = c->graph;
+	const struct cfg *g = c->cfg;
 	*ret = false;
 	if (g->entry == GRAPH_NONE || c->marks[g->entry] & SITE)
 		return 0;
 	c->marks[g->entry] |= AROUND;
-	int rc = graph_spread(g, &g->entry, 1, c->marks, AROUND, 0, SITE);
+	int rc = cfg_spread(g, &g->entry, 1, c->marks, AROUND, 0, SITE);
 	if (!rc)
-		rc = graph_number(c->graph);
+		rc = cfg_number(c->cfg);
 	if (rc)
 		return rc;
 	mark_ahead(c);
@@ -774,14 +772,14 @@ static int judge(struct code *c, const struct event_count *p)
 /* True if a jump of the copy goes back past an instruction of it, or may. */
 static bool may_own_come_back(const struct event_count *p, uint32_t at)
 {
-	const struct graph *g = p->graph;
+	const struct cfg *g = p->cfg;
 	for (uint32_t k = 0; k < p->copy->n_ranges; k++) {
 		struct dw_range r = p->copy->ranges[k];
 		if (r.hi.v <= g->v.p[at].at)
 			continue;
-		for (size_t i = r.lo.v <= g->v.p[at].at ? at : graph_from(g, r.lo.v);
+		for (size_t i = r.lo.v <= g->v.p[at].at ? at : cfg_from(g, r.lo.v);
 		     i < g->v.n && g->v.p[i].at < r.hi.v; i++) {
-			const struct graph_insn *insn = &g->v.p[i];
+			const struct cfg_insn *insn = &g->v.p[i];
 			bool back = insn->target != GRAPH_NONE && insn->target <= at &&
 				    is_own(p, insn->target);
 			if (back || insn->is_indirect)
@@ -800,11 +798,11 @@ static int is_straight(const struct event_count *p)
 {
 	if (!p->for_values || p->n_sites != 1)
 		return 0;
-	if (p->at[0] == GRAPH_NONE || !is_own(p, p->at[0]) || graph_is_straight(p->graph, p->at[0]))
+	if (p->at[0] == GRAPH_NONE || !is_own(p, p->at[0]) || cfg_is_straight(p->cfg, p->at[0]))
 		return 1;
-	if (!p->graph->has_line0 && !may_own_come_back(p, p->at[0]))
+	if (!p->cfg->has_line0 && !may_own_come_back(p, p->at[0]))
 		return 1;
-	int back = graph_may_come_back(p->graph, p->at[0]);
+	int back = cfg_may_come_back(p->cfg, p->at[0]);
 	return back < 0 ? back : !back;
 }
 
@@ -816,6 +814,6 @@ int event_count_analyse(const struct event_count *p, struct event_count_scratch 
 		return rc;
 	if (rc)
 		return analyse_value(p, 0);
-	rc = code_of_copy(&c, p->graph, p->copy, scratch);
+	rc = code_of_copy(&c, p->cfg, p->copy, scratch);
 	return rc ? rc : judge(&c, p);
 }

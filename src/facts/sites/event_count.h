@@ -27,7 +27,7 @@ enum { CFG_ENTRIES_MAX = 8 };
  * time are left out. Otherwise returns 1 and the first of all, or 0: nothing is known.
  * Cost: some passes over the container's instructions.
  */
-unsigned int event_count_cfg_entries(struct graph *g, const struct built_site *copy,
+unsigned int event_count_cfg_entries(struct cfg *g, const struct built_site *copy,
 				     struct cairn_vaddr *ret);
 
 /* Memory that is reused from copy to copy; zeroed at first. */
@@ -46,7 +46,7 @@ void event_count_scratch_fini(struct event_count_scratch *s);
  * Returns 1; 0; -ENOMEM.
  * Cost: the scope's instructions, if no path leads back.
  */
-int event_count_comes_back(struct graph *g, const struct dw_die *scope, struct cairn_vaddr at,
+int event_count_comes_back(struct cfg *g, const struct dw_die *scope, struct cairn_vaddr at,
 			   struct event_count_scratch *scratch);
 
 /*
@@ -54,14 +54,14 @@ int event_count_comes_back(struct graph *g, const struct dw_die *scope, struct c
  * instruction to it again
  *
  * In a function with an indirect jump only the function's own ranges count.
- * Returns 1; 0; -ENOMEM. Cost: as graph_may_come_back() or event_count_comes_back().
+ * Returns 1; 0; -ENOMEM. Cost: as cfg_may_come_back() or event_count_comes_back().
  */
-int event_count_is_in_loop(struct graph *g, const struct dw_die *function, uint32_t at,
+int event_count_is_in_loop(struct cfg *g, const struct dw_die *function, uint32_t at,
 			   struct event_count_scratch *scratch);
 
 /* One copy with all its sites in one function, and the function's other copies there. */
 struct event_count {
-	struct graph *graph;
+	struct cfg *cfg;
 	const struct built_site *copy; /* its die and ranges */
 	struct built_site **sites;     /* of the copy: its first entry and the extra entries */
 	const uint32_t *at;            /* their instructions; GRAPH_NONE where none begins */

@@ -217,7 +217,8 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 {
 	const struct cairn_types *types = dw_types_graph(reader);
 	const struct dw_unit *unit = b->die.unit;
-	bool folded = !b->site.n_chain && env->folds && symbol_name_has(env->folds, b->site.at);
+	bool folded =
+		!b->site.n_chain && env->icf_groups && symbol_name_has(env->icf_groups, b->site.at);
 	b->site.count_caveats |= folded ? CAIRN_COUNT_FOLDED : 0;
 	if (b->site.n_chain || !f->n_params)
 		return 0;

@@ -76,7 +76,8 @@ int go_believe(const struct site_env *env, struct dw_types *reader, struct built
 		dw_unit_go(b->die.unit) == DW_GO_REGISTERS && !is_for_assembler(&b->site);
 	if (abi_go_locations(dw_types_graph(reader), in_registers, params, n, arena, abi) < 0)
 		return err_nomem(err, "locations");
-	bool folded = env->folds && symbol_name_has(env->folds, b->site.at), agrees = true;
+	bool folded = env->icf_groups && symbol_name_has(env->icf_groups, b->site.at),
+	     agrees = true;
 	for (uint32_t i = 0; i < n; i++) {
 		agrees = agrees && abi_go_agrees(&b->args[i].loc, &abi[i]);
 		if (agrees)

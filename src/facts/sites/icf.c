@@ -44,12 +44,12 @@ static int compare_bases(const char *a, const char *b)
 
 static int by_name(const void *a, const void *b)
 {
-	const struct fold_name *x = a, *y = b;
+	const struct icf_name *x = a, *y = b;
 	return compare_bases(x->name, y->name);
 }
 
 /* Add the addresses at which one symbol table, which is in order of address, has several names. */
-static int add_several(struct elf *e, struct fold_candidates *ret, struct cairn_err *err)
+static int add_several(struct elf *e, struct icf_candidates *ret, struct cairn_err *err)
 {
 	const struct elf_symbol *symbols, *first = NULL;
 	size_t n;
@@ -62,19 +62,19 @@ static int add_several(struct elf *e, struct fold_candidates *ret, struct cairn_
 			first = s;
 		} else if (compare_bases(s->name, first->name)) {
 			if (!VEC_ADD(&ret->at.at, s->at) ||
-			    !VEC_ADD(&ret->names, ((struct fold_name){s->name, s->at})) ||
-			    !VEC_ADD(&ret->names, ((struct fold_name){first->name, s->at})))
+			    !VEC_ADD(&ret->names, ((struct icf_name){s->name, s->at})) ||
+			    !VEC_ADD(&ret->names, ((struct icf_name){first->name, s->at})))
 				return err_nomem(err, "addresses of functions");
 		}
 	}
 	return rc < 0 ? rc : 0;
 }
 
-int fold_candidates_find(const struct cairn_binary *bin, struct fold_candidates *ret,
-			 struct cairn_err *err)
+int icf_candidates_find(const struct cairn_binary *bin, struct icf_candidates *ret,
+			struct cairn_err *err)
 {
 	struct elf *main = binary_main(bin), *debug = binary_debug(bin);
-	*ret = (struct fold_candidates){0};
+	*ret = (struct icf_candidates){0};
 	int rc = add_several(main, ret, err);
 	if (!rc && debug && debug != main)
 		rc = add_several(debug, ret, err);
@@ -84,7 +84,7 @@ int fold_candidates_find(const struct cairn_binary *bin, struct fold_candidates 
 	return rc;
 }
 
-void fold_candidates_fini(struct fold_candidates *c)
+void icf_candidates_fini(struct icf_candidates *c)
 {
 	symbol_name_fini(&c->at);
 	VEC_FREE(&c->names);
@@ -109,7 +109,7 @@ static bool is_body(const struct site_env *env, uint32_t entry, struct dw_die *d
 }
 
 bool fold_concerns(const struct site_env *env, const struct groups *groups,
-		   const struct fold_candidates *candidates)
+		   const struct icf_candidates *candidates)
 {
 	struct dw_die die;
 	struct cairn_vaddr at;
@@ -144,12 +144,12 @@ struct beginnings {
 };
 
 /* The dropped code's address now: the symbol that is left of it. */
-static bool symbol_of(const struct fold_candidates *candidates, const struct dw_die *abstract,
+static bool symbol_of(const struct icf_candidates *candidates, const struct dw_die *abstract,
 		      struct cairn_vaddr *ret)
 {
 	const char *linkage = dw_str_deep(abstract, DW_AT_linkage_name);
-	struct fold_name key = {.name = linkage ? linkage : dw_str_deep(abstract, DW_AT_name)};
-	const struct fold_name *hit = NULL;
+	struct icf_name key = {.name = linkage ? linkage : dw_str_deep(abstract, DW_AT_name)};
+	const struct icf_name *hit = NULL;
 	if (key.name && candidates->names.n)
 		hit = bsearch(&key, candidates->names.p, candidates->names.n, sizeof(*hit),
 			      by_name);
@@ -158,7 +158,7 @@ static bool symbol_of(const struct fold_candidates *candidates, const struct dw_
 	return hit;
 }
 
-static int list_beginnings(const struct site_env *env, const struct fold_candidates *candidates,
+static int list_beginnings(const struct site_env *env, const struct icf_candidates *candidates,
 			   struct beginnings *ret, struct cairn_err *err)
 {
 	enum { AHEAD = 64 };
@@ -190,8 +190,8 @@ static int list_beginnings(const struct site_env *env, const struct fold_candida
 	return 0;
 }
 
-int fold_find(const struct site_env *env, const struct fold_candidates *candidates,
-	      struct symbol_name *ret, struct cairn_err *err)
+int icf_find(const struct site_env *env, const struct icf_candidates *candidates,
+	     struct symbol_name *ret, struct cairn_err *err)
 {
 	struct beginnings b = {0};
 	*ret = (struct symbol_name){0};

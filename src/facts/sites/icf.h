@@ -5,41 +5,41 @@
 
 #include "sites/group.h"
 
-struct fold_name {
+struct icf_name {
 	const char *name; /* of a symbol, borrowed */
 	struct cairn_vaddr at;
 };
 
 /* The addresses to which the symbol tables give several functions' names. */
-struct fold_candidates {
+struct icf_candidates {
 	struct symbol_name at;
-	VEC(struct fold_name) names; /* in order of name */
+	VEC(struct icf_name) names; /* in order of name */
 };
 
 /*
- * fold_candidates_find - look for addresses with several names
+ * icf_candidates_find - look for addresses with several names
  *
- * @ret  fold_candidates_fini() frees it, also after an error
+ * @ret  icf_candidates_fini() frees it, also after an error
  * Returns 0, -ENOMEM, or an error of elf_symbols().
  * Cost: one pass over the symbols.
  */
-int fold_candidates_find(const struct cairn_binary *bin, struct fold_candidates *ret,
-			 struct cairn_err *err);
-void fold_candidates_fini(struct fold_candidates *c);
+int icf_candidates_find(const struct cairn_binary *bin, struct icf_candidates *ret,
+			struct cairn_err *err);
+void icf_candidates_fini(struct icf_candidates *c);
 
 /* Whether a body of one of the groups begins at one of them. */
 bool fold_concerns(const struct site_env *env, const struct groups *groups,
-		   const struct fold_candidates *candidates);
+		   const struct icf_candidates *candidates);
 
 /*
- * fold_find - those of them at which several functions were folded
+ * icf_find - those of them at which several functions were folded
  *
  * @env  with an index of all functions
  * @ret  symbol_name_fini() frees it; sorted
  * Returns 0, -EBADMSG, -ENOMEM.
  * Cost: reads each body's DIE, when there is any candidate.
  */
-int fold_find(const struct site_env *env, const struct fold_candidates *candidates,
-	      struct symbol_name *ret, struct cairn_err *err);
+int icf_find(const struct site_env *env, const struct icf_candidates *candidates,
+	     struct symbol_name *ret, struct cairn_err *err);
 
 #endif

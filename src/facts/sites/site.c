@@ -45,9 +45,9 @@ void site_worker_init(struct site_worker *w, struct arena *arena)
 void site_worker_fini(struct site_worker *w)
 {
 	flow_free(w->flow);
-	graph_free(w->graph);
+	cfg_free(w->cfg);
 	w->flow = NULL;
-	w->graph = NULL;
+	w->cfg = NULL;
 	boundary_fini(&w->boundary);
 	abstracts_fini(&w->abstracts);
 	VEC_FREE(&w->ranges);
@@ -165,7 +165,7 @@ static int enter_container(const struct site_env *env, struct site_worker *w, ui
 		return rc;
 	flow_free(w->flow);
 	w->flow = NULL;
-	w->flow_made = w->graph_made = false; /* its memory is used again */
+	w->flow_made = w->cfg_made = false; /* its memory is used again */
 	/* ranges of two functions may overlap; each is decoded by itself */
 	w->boundary.code = NULL;
 	w->container = container;
@@ -180,12 +180,12 @@ static int find_cfg_entries(const struct site_env *env, struct site_worker *w, s
 			    struct address *a)
 {
 	struct cairn_vaddr entries[CFG_ENTRIES_MAX];
-	if (!w->graph_made) {
-		if (graph_new(env->code, &w->function, w->container_entry, &w->graph) < 0)
+	if (!w->cfg_made) {
+		if (cfg_new(env->code, &w->function, w->container_entry, &w->cfg) < 0)
 			return -ENOMEM;
-		w->graph_made = true;
+		w->cfg_made = true;
 	}
-	unsigned int n = w->graph ? event_count_cfg_entries(w->graph, b, entries) : 0;
+	unsigned int n = w->cfg ? event_count_cfg_entries(w->cfg, b, entries) : 0;
 	if (!n)
 		return 0;
 	struct cairn_vaddr *more = arena_array(w->arena, n, sizeof(*more));
@@ -406,7 +406,8 @@ bool site_is_clone(const struct site_env *env, const struct cairn_site *s)
 {
 	const char *symbol = s->symbol;
 	/* If code was folded, the shown symbol may be another function's. */
-	if (s->kind == CAIRN_SITE_OUT_OF_LINE && env->folds && symbol_name_has(env->folds, s->at))
+	if (s->kind == CAIRN_SITE_OUT_OF_LINE && env->icf_groups &&
+	    symbol_name_has(env->icf_groups, s->at))
 		symbol = own_symbol(env->dw, s->at, s->die);
 	return !symbol || symbol_has(symbol, ".isra") || symbol_has(symbol, ".constprop") ||
 	       symbol_has(symbol, ".part");

@@ -87,7 +87,7 @@ struct site_env {
 	 * Addresses at which bodies of several functions begin (icf.h); NULL: at no address of this
 	 * query.
 	 */
-	const struct symbol_name *folds;
+	const struct symbol_name *icf_groups;
 };
 
 /* Scratch of one worker, with the facts of the container that it worked on last. */
@@ -103,8 +103,8 @@ struct site_worker {
 	struct cairn_vaddr container_entry;
 	bool container_has_code;
 	struct flow *flow;
-	struct graph *graph;
-	bool flow_made, graph_made;
+	struct cfg *cfg;
+	bool flow_made, cfg_made;
 	struct boundary boundary;
 	struct abstracts abstracts;
 	/*

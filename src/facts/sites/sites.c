@@ -46,8 +46,8 @@ struct dwarf_sites {
 	struct sites_find *finds; /* results handed out, until close */
 	struct dw_func_index all; /* made by the first question about everything */
 	bool has_all;
-	struct fold_candidates several; /* fold.h; made by the first question */
-	struct symbol_name folds;       /* made by the first that they concern */
+	struct icf_candidates several; /* made by the first question */
+	struct symbol_name icf_groups; /* made by the first that they concern */
 	bool has_several, has_folds;
 	struct active active; /* made by the first question about the middle of a function */
 	struct arena at;      /* of the last answer to one */
@@ -148,8 +148,8 @@ static void close_sites(struct cairn_sites *sites)
 		find_free(f);
 	}
 	dw_func_index_fini(&s->all);
-	fold_candidates_fini(&s->several);
-	symbol_name_fini(&s->folds);
+	icf_candidates_fini(&s->several);
+	symbol_name_fini(&s->icf_groups);
 	active_fini(&s->active);
 	arena_fini(&s->at);
 	dw_types_free(s->types);
@@ -232,7 +232,7 @@ int sites_all_functions(struct cairn_sites *sites, struct site_env *ret, struct 
 static int find_folds(struct dwarf_sites *s, const struct groups *groups, struct site_env *env,
 		      struct cairn_err *err)
 {
-	int rc = s->has_several ? 0 : fold_candidates_find(s->bin, &s->several, err);
+	int rc = s->has_several ? 0 : icf_candidates_find(s->bin, &s->several, err);
 	s->has_several = true;
 	if (rc < 0 || !fold_concerns(env, groups, &s->several))
 		return rc;
@@ -240,9 +240,9 @@ static int find_folds(struct dwarf_sites *s, const struct groups *groups, struct
 	if (!rc && !s->has_folds) {
 		struct site_env all = env_of(s, &s->all);
 		s->has_folds = true;
-		rc = fold_find(&all, &s->several, &s->folds, err);
+		rc = icf_find(&all, &s->several, &s->icf_groups, err);
 	}
-	env->folds = &s->folds;
+	env->icf_groups = &s->icf_groups;
 	return rc;
 }
 

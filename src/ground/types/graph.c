@@ -120,7 +120,7 @@ const struct cairn_type *cairn_types_get(const struct cairn_types *types, uint32
 	return node(types, id < types->n ? id : 0);
 }
 
-uint32_t cairn_types_count(const struct cairn_types *types)
+uint32_t cairn_types_n_types(const struct cairn_types *types)
 {
 	return types->n;
 }

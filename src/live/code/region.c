@@ -101,7 +101,7 @@ static int read_eh(struct region *r, const struct code_memory *memory, uint16_t 
 
 /* ---- tables ---- */
 
-static void tell_what_is_wrong(struct region *r)
+static void report_what_is_wrong(struct region *r)
 {
 	const char *const whys[] = {r->tables.rows_why, r->tables.symbols_why, r->tables.lines_why,
 				    r->eh_why};
@@ -147,7 +147,7 @@ int region_load(struct region *r, const struct code_memory *memory, uint16_t mac
 		return rc;
 	}
 	replace(r, &tables, eh);
-	tell_what_is_wrong(r);
+	report_what_is_wrong(r);
 	return 0;
 }
 
@@ -171,7 +171,7 @@ void region_take_over(struct region *to, struct region *from)
 	region_take_strings(to, from);
 	from->tables = (struct jit_tables){0};
 	from->eh = NULL;
-	tell_what_is_wrong(to);
+	report_what_is_wrong(to);
 }
 
 void region_fini(struct region *r)

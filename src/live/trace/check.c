@@ -95,7 +95,7 @@ static int complete(const struct check *c, uint32_t id)
 static int complete_enums(const struct check *c)
 {
 	/* Completing one may add types, which then are complete. */
-	uint32_t n = cairn_types_count(c->types);
+	uint32_t n = cairn_types_n_types(c->types);
 
 	for (uint32_t id = 0; id < n; id++) {
 		const struct cairn_type *t = cairn_types_get(c->types, id);
@@ -112,7 +112,7 @@ static bool find_enumerator(const struct check *c, const char *name, int64_t *re
 	bool found = false;
 
 	*clash = false;
-	for (uint32_t id = 0; id < cairn_types_count(c->types); id++) {
+	for (uint32_t id = 0; id < cairn_types_n_types(c->types); id++) {
 		const struct cairn_type *t = cairn_types_get(c->types, id);
 		for (uint32_t i = 0; t->kind == CAIRN_T_ENUM && i < t->n_enumerators; i++) {
 			const struct cairn_enumerator *e = &t->enumerators[i];

@@ -73,7 +73,7 @@ static int open_runtime(struct cairn_stacks *stacks, struct cairn_err *err)
 	return rc < 0 ? rc : code_runtime_resolve(stacks->runtime, err);
 }
 
-static void tell_what_is_missing(struct cairn_stacks *stacks)
+static void report_what_is_missing(struct cairn_stacks *stacks)
 {
 	const struct core *core = stacks->core;
 	if (core->whole > core->size)
@@ -104,7 +104,7 @@ int cairn_stacks_open_core(const char *path, const struct cairn_stacks_opts *opt
 		rc = open_runtime(stacks, err);
 	}
 	if (rc == 0)
-		tell_what_is_missing(stacks);
+		report_what_is_missing(stacks);
 	for (size_t i = 0; rc == 0 && i < stacks->core->threads.n; i++)
 		rc = walk_thread(stacks, &stacks->core->threads.p[i], err);
 	if (rc == 0)

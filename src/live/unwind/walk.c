@@ -183,8 +183,8 @@ static int locate(struct walker *w, struct cairn_stack_frame *f, struct way *way
 }
 
 /* Reports why a frame cannot be left; @why_no_assumption is NULL when none was tried. */
-static int tell_no_way(struct walker *w, const struct cairn_stack_frame *f, const struct way *way,
-		       const char *why_no_assumption)
+static int report_no_way(struct walker *w, const struct cairn_stack_frame *f, const struct way *way,
+			 const char *why_no_assumption)
 {
 	const char *more = way->why ? way->why : "", *colon = way->why ? ": " : "";
 	const char *and = why_no_assumption ? "; " : "",
@@ -295,7 +295,7 @@ static int step_by_scan(struct walker *w, const struct way *way, struct cairn_st
 	if (rc == 1)
 		go_out(w, f, &caller,
 		       "a return address found on the stack, from which rows lead on");
-	return rc < 0 ? rc : rc ? 0 : tell_no_way(w, f, way, why);
+	return rc < 0 ? rc : rc ? 0 : report_no_way(w, f, way, why);
 }
 
 /* Steps by the frame pointer. If the owner of the code declares one, the frame is no assumption. */
@@ -488,7 +488,7 @@ static int visit_new(struct walker *w, struct cairn_stack_frame *f, struct cairn
 	rc = fp_fallback_call(w, f, err);
 	if (rc)
 		return rc < 0 ? rc : 0;
-	return tell_no_way(w, f, &way, NULL);
+	return report_no_way(w, f, &way, NULL);
 }
 
 static int visit(struct walker *w, struct cairn_stack_frame *f, struct cairn_err *err)

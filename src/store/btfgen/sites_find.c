@@ -506,7 +506,7 @@ struct site_search {
 	struct dw_func_index index;
 	struct groups groups;
 	struct entry_rows rows;
-	struct symbol_name folds;
+	struct symbol_name icf_groups;
 	struct site_env env;
 	struct finder finder;
 };
@@ -552,11 +552,11 @@ int sites_prepare(struct site_search *s, struct cairn_err *err)
 
 int sites_find_folds(struct site_search *s, struct cairn_err *err)
 {
-	struct fold_candidates several = {0};
-	int rc = fold_candidates_find(s->bin, &several, err);
+	struct icf_candidates several = {0};
+	int rc = icf_candidates_find(s->bin, &several, err);
 	if (rc >= 0)
-		rc = fold_find(&s->env, &several, &s->folds, err);
-	fold_candidates_fini(&several);
+		rc = icf_find(&s->env, &several, &s->icf_groups, err);
+	icf_candidates_fini(&several);
 	return rc;
 }
 
@@ -565,7 +565,7 @@ void sites_search_trim(struct site_search *s)
 	groups_fini(&s->groups);
 	entry_rows_fini(&s->rows);
 	dw_func_index_fini(&s->index);
-	symbol_name_fini(&s->folds);
+	symbol_name_fini(&s->icf_groups);
 	cfi_close(s->cfi);
 	s->groups = (struct groups){0};
 	s->cfi = NULL;
@@ -623,7 +623,7 @@ int sites_find(struct site_search *s, const struct func_table *funcs, const stru
 			     .ret = ret};
 	if (!ret->has_site || finder_init(f) < 0)
 		return err_nomem(err, "worker memory");
-	s->env.folds = &s->folds;
+	s->env.icf_groups = &s->icf_groups;
 	struct copies_visitor visitor = {.site = see_site, .progress = see_progress, .ctx = f};
 	int rc = copies_visit(&s->env, s->opts.threads, &s->groups, &s->rows, &visitor, err);
 	if (rc < 0)

@@ -283,6 +283,6 @@ int main(int argc, char **argv)
 	       p.done, r->n_steps, r->n_unknown, r->n_right, r->n_undescribed, r->n_wrong,
 	       r->n_proven, r->n_lost, r->n_needless, r->n_functions, r->n_bound, r->n_jumps,
 	       r->n_fresh, r->n_exhausted, r->n_signals);
-	tell_bugs(r);
+	report_bugs(r);
 	return 0;
 }

@@ -149,6 +149,6 @@ void judge_frame(struct run *r, const struct frame *f, const struct cairn_regs *
 		 const struct cairn_regs *now);
 void wrong(struct run *r, struct file *file, struct cairn_vaddr at, const struct frame *f,
 	   const char *what);
-void tell_bugs(const struct run *r);
+void report_bugs(const struct run *r);
 
 #endif

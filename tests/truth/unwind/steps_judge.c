@@ -95,7 +95,7 @@ void judge_frame(struct run *r, const struct frame *f, const struct cairn_regs *
 	b->n_lost += f->n_lost;
 }
 
-void tell_bugs(const struct run *r)
+void report_bugs(const struct run *r)
 {
 	static const char *const names[16] = {[RBX] = "rbx", [RBP] = "rbp", [12] = "r12",
 					      [13] = "r13",  [14] = "r14",  [15] = "r15"};

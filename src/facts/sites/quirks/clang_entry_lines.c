@@ -26,10 +26,10 @@
 
 bool entry_lines_begin_at(const struct event_count *p, uint32_t i)
 {
-	const struct dw_position *here = graph_position(p->graph, i), *site;
+	const struct dw_position *here = cfg_position(p->cfg, i), *site;
 	struct dw_value line;
 	for (size_t k = 0; here && k < p->n_sites; k++) {
-		site = p->at[k] == GRAPH_NONE ? NULL : graph_position(p->graph, p->at[k]);
+		site = p->at[k] == GRAPH_NONE ? NULL : cfg_position(p->cfg, p->at[k]);
 		if (!site || here->line > site->line)
 			continue;
 		if (here->line == site->line)
@@ -47,7 +47,7 @@ bool entry_lines_begin_at(const struct event_count *p, uint32_t i)
  * True if nothing decides between an instruction and a later one: the caller's instructions in
  * between were interleaved with the copy's.
  */
-static bool is_straight_line(const struct graph *g, uint32_t from, uint32_t to)
+static bool is_straight_line(const struct cfg *g, uint32_t from, uint32_t to)
 {
 	uint32_t i = from;
 	while (i != GRAPH_NONE && i < to && !g->v.p[i].is_branch)
@@ -59,15 +59,15 @@ static bool is_straight_line(const struct graph *g, uint32_t from, uint32_t to)
 
 bool entry_lines_repeat_at(const struct event_count *p, uint32_t i)
 {
-	const struct dw_position *here = graph_position(p->graph, i), *site;
+	const struct dw_position *here = cfg_position(p->cfg, i), *site;
 	bool repeats = false;
-	for (size_t k = 0;
-	     here && here->is_stmt && here->at == p->graph->v.p[i].at && k < p->n_sites; k++) {
-		site = p->at[k] == GRAPH_NONE ? NULL : graph_position(p->graph, p->at[k]);
+	for (size_t k = 0; here && here->is_stmt && here->at == p->cfg->v.p[i].at && k < p->n_sites;
+	     k++) {
+		site = p->at[k] == GRAPH_NONE ? NULL : cfg_position(p->cfg, p->at[k]);
 		if (!site || site->line != here->line || site->column != here->column)
 			continue;
 		/* GCC marks each statement that is begun once. */
-		if (!dw_unit_is_gcc(p->copy->die.unit) && is_straight_line(p->graph, p->at[k], i))
+		if (!dw_unit_is_gcc(p->copy->die.unit) && is_straight_line(p->cfg, p->at[k], i))
 			return false;
 		repeats = true;
 	}

@@ -60,7 +60,7 @@ static bool window_at(struct window *w, const struct elf *code, uint64_t at, con
 
 /* A difference is named by the number of its instruction + 1; 0: something else. */
 struct values {
-	const struct graph *g;
+	const struct cfg *g;
 	const struct elf *code;
 	struct window window;
 	uint32_t reg[16];
@@ -230,7 +230,7 @@ static unsigned int unknown_numbers(const struct built_site *b)
 }
 
 /* Checked by the bytes, as most sites have none near: sub of two registers, of 32 or 64 bits. */
-static bool may_be_difference(struct values *v, const struct graph_insn *insn)
+static bool may_be_difference(struct values *v, const struct cfg_insn *insn)
 {
 	const uint8_t *p;
 	size_t n;
@@ -270,7 +270,7 @@ static uint32_t first_before(uint32_t at)
  * The number of differences that the copy uses and no argument describes. Counting stops once it
  * exceeds @known. Without a value to follow no instruction is decoded.
  */
-static unsigned int differences(const struct elf *code, const struct graph *g,
+static unsigned int differences(const struct elf *code, const struct cfg *g,
 				const struct built_site *b, uint32_t at, unsigned int known)
 {
 	struct values v = {.g = g, .code = code};
@@ -292,7 +292,7 @@ static unsigned int differences(const struct elf *code, const struct graph *g,
 	return v.n_used;
 }
 
-static bool has_difference_before(const struct elf *code, const struct graph *g, uint32_t at)
+static bool has_difference_before(const struct elf *code, const struct cfg *g, uint32_t at)
 {
 	struct values v = {.g = g, .code = code};
 	return next_difference(&v, first_before(at), at) < at;
@@ -300,17 +300,17 @@ static bool has_difference_before(const struct elf *code, const struct graph *g,
 
 int hidden_difference_check(const struct quirk_query *q)
 {
-	struct graph *g = q->graph;
+	struct cfg *g = q->cfg;
 	struct built_site *b = q->site;
 	uint32_t at = q->at;
-	if (!g || at == GRAPH_NONE || graph_is_straight(g, at) || !has_constant(b))
+	if (!g || at == GRAPH_NONE || cfg_is_straight(g, at) || !has_constant(b))
 		return 0;
 	/*
 	 * Most sites have no subtraction near them, which takes less to see than the types of
 	 * arguments, and these less than a loop.
 	 */
 	uint64_t constants = has_difference_before(q->code, g, at) ? constant_numbers(b) : 0;
-	int rc = constants ? graph_may_come_back(g, at) : 0;
+	int rc = constants ? cfg_may_come_back(g, at) : 0;
 	unsigned int known = rc > 0 ? unknown_numbers(b) : 0;
 	if (rc <= 0 || differences(q->code, g, b, at, known) <= known)
 		return rc < 0 ? rc : 0;

@@ -99,13 +99,13 @@ int loop_arithmetic_check(const struct quirk_query *q)
 {
 	struct built_site *b = q->site;
 	uint64_t rejected = 0; /* arguments after the first 64 are believed */
-	if (!q->graph || q->at == GRAPH_NONE || graph_is_straight(q->graph, q->at))
+	if (!q->cfg || q->at == GRAPH_NONE || cfg_is_straight(q->cfg, q->at))
 		return 0;
 	for (uint32_t i = 0; i < b->formals.n && i < 64; i++)
 		if ((is_computed(&b->args[i].loc) || shares_register(b, i)) &&
 		    !args_check_is_pointer(b->die.unit, b->formals.die[i]))
 			rejected |= (uint64_t)1 << i;
-	int rc = rejected ? event_count_is_in_loop(q->graph, q->container, q->at, q->scratch) : 0;
+	int rc = rejected ? event_count_is_in_loop(q->cfg, q->container, q->at, q->scratch) : 0;
 	for (uint32_t i = 0; rc > 0 && i < b->formals.n && i < 64; i++)
 		if (rejected >> i & 1)
 			quirk_reject(&b->args[i].loc, CAIRN_QUIRK_LOOP_ARITHMETIC);

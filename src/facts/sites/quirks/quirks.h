@@ -36,7 +36,7 @@ struct outer_scopes;
 struct quirk_query {
 	const struct elf *code;              /* the file that the graph was made of */
 	const struct dw_die *container;      /* the function around the copy */
-	struct graph *graph;                 /* the container's code; NULL: not known */
+	struct cfg *cfg;                     /* the container's code; NULL: not known */
 	struct event_count_scratch *scratch; /* has room for a mark per instruction */
 	struct outer_scopes *outer;          /* of the container (stale_outer_variable.h) */
 	/*

@@ -128,7 +128,7 @@ static enum told kind_of(const struct cairn_location *loc)
 static int may_be_in_loop(struct search *s)
 {
 	if (s->in_loop < 0)
-		s->in_loop = graph_may_come_back(s->q->graph, s->q->at);
+		s->in_loop = cfg_may_come_back(s->q->cfg, s->q->at);
 	return s->in_loop;
 }
 
@@ -235,12 +235,11 @@ static void compare_constant(struct search *s, int64_t value)
 /* True if a path within the scope leads from the site to it again. */
 static int has_loop(struct search *s)
 {
-	if (s->loop >= 0 || !s->q->graph)
+	if (s->loop >= 0 || !s->q->cfg)
 		return s->loop > 0;
 	s->loop = may_be_in_loop(s);
 	if (s->loop > 0)
-		s->loop =
-			event_count_comes_back(s->q->graph, s->scope, s->b->site.at, s->q->scratch);
+		s->loop = event_count_comes_back(s->q->cfg, s->scope, s->b->site.at, s->q->scratch);
 	return s->loop;
 }
 
@@ -461,7 +460,7 @@ int stale_outer_variable_check(const struct quirk_query *q)
 	memset(&s.n, 0, sizeof(s) - offsetof(struct search, n));
 	s.q = q;
 	s.b = q->site;
-	s.in_loop = q->at == GRAPH_NONE || graph_is_straight(q->graph, q->at) ? 0 : -1;
+	s.in_loop = q->at == GRAPH_NONE || cfg_is_straight(q->cfg, q->at) ? 0 : -1;
 	list_args(&s);
 	if (!s.n)
 		return 0;

@@ -7,10 +7,10 @@
 enum { NEAR = 6 }; /* instructions that are examined on each path */
 
 /* The end of a path that consists of jumps only. */
-static uint32_t destination(const struct graph *g, uint32_t i)
+static uint32_t destination(const struct cfg *g, uint32_t i)
 {
 	for (unsigned int n = 0; i != GRAPH_NONE && n < NEAR; n++) {
-		const struct graph_insn *insn = &g->v.p[i];
+		const struct cfg_insn *insn = &g->v.p[i];
 		if (insn->is_nop)
 			i = insn->next;
 		else if (insn->is_branch && insn->next == GRAPH_NONE && insn->target != GRAPH_NONE)
@@ -22,10 +22,10 @@ static uint32_t destination(const struct graph *g, uint32_t i)
 }
 
 /* The next branch with a condition, up to which nothing happens; GRAPH_NONE: there is none near. */
-static uint32_t next_condition(const struct graph *g, uint32_t i)
+static uint32_t next_condition(const struct cfg *g, uint32_t i)
 {
 	for (unsigned int n = 0; i != GRAPH_NONE && n < NEAR; n++) {
-		const struct graph_insn *insn = &g->v.p[i];
+		const struct cfg_insn *insn = &g->v.p[i];
 		if (insn->is_branch)
 			return insn->next != GRAPH_NONE && insn->target != GRAPH_NONE ? i
 										      : GRAPH_NONE;
@@ -39,7 +39,7 @@ static uint32_t next_condition(const struct graph *g, uint32_t i)
 static bool decode(const struct event_count *p, uint32_t i, const uint8_t **bytes, struct insn *ret)
 {
 	size_t n;
-	uint64_t at = p->graph->v.p[i].at;
+	uint64_t at = p->cfg->v.p[i].at;
 	return elf_code_at(p->code, (struct cairn_vaddr){at}, bytes, &n) &&
 	       insn_decode(*bytes, n, at, ret);
 }
@@ -49,7 +49,7 @@ static bool decode(const struct event_count *p, uint32_t i, const uint8_t **byte
  */
 static uint16_t register_tested(const struct event_count *p, uint32_t branch)
 {
-	const struct graph_insn *test = branch ? &p->graph->v.p[branch - 1] : NULL;
+	const struct cfg_insn *test = branch ? &p->cfg->v.p[branch - 1] : NULL;
 	struct insn insn;
 	const uint8_t *bytes;
 	size_t n;
@@ -71,9 +71,9 @@ static bool is_pointer_used(const struct event_count *p, uint32_t i, uint16_t re
 	for (unsigned int n = 0; i != GRAPH_NONE && n < NEAR && decode(p, i, &bytes, &insn); n++) {
 		if (insn.reads_memory && insn.reads & reg)
 			return true;
-		if (insn.writes & reg || p->graph->v.p[i].is_branch || p->graph->v.p[i].is_call)
+		if (insn.writes & reg || p->cfg->v.p[i].is_branch || p->cfg->v.p[i].is_call)
 			return false;
-		i = p->graph->v.p[i].next;
+		i = p->cfg->v.p[i].next;
 	}
 	return false;
 }
@@ -87,7 +87,7 @@ struct shape {
 	uint32_t second, stays;
 };
 
-static struct shape shape_of(const struct graph *g, uint32_t way, uint32_t other)
+static struct shape shape_of(const struct cfg *g, uint32_t way, uint32_t other)
 {
 	const struct shape none = {GRAPH_NONE, GRAPH_NONE};
 	uint32_t second = next_condition(g, way);
@@ -125,7 +125,7 @@ static bool reads_no_pointer(const struct event_count *p, uint32_t from, uint32_
 
 bool tested_after_call_is(const struct event_count *p, uint32_t at)
 {
-	const struct graph *g = p->graph;
+	const struct cfg *g = p->cfg;
 	uint32_t first = g->has_jump_back ? next_condition(g, at) : GRAPH_NONE;
 	if (first == GRAPH_NONE || first < at)
 		return false;

@@ -11,7 +11,7 @@
 static bool has_own_loop(const struct event_count *p, const struct event_count_scratch *scratch,
 			 uint8_t own)
 {
-	const struct graph *g = p->graph;
+	const struct cfg *g = p->cfg;
 	for (size_t n = 0; n < scratch->own.n; n++) {
 		uint32_t i = scratch->own.p[n], to = g->v.p[i].target;
 		if (g->v.p[i].is_indirect ||
@@ -22,13 +22,13 @@ static bool has_own_loop(const struct event_count *p, const struct event_count_s
 }
 
 /* The instructions of @g in [lo, hi). */
-static bool has_packed(const struct elf *code, const struct graph *g, uint64_t lo, uint64_t hi)
+static bool has_packed(const struct elf *code, const struct cfg *g, uint64_t lo, uint64_t hi)
 {
 	const uint8_t *bytes;
 	size_t n;
 	if (!elf_code_at(code, (struct cairn_vaddr){lo}, &bytes, &n))
 		return false;
-	for (size_t i = graph_from(g, lo); i < g->v.n && g->v.p[i].at < hi; i++) {
+	for (size_t i = cfg_from(g, lo); i < g->v.n && g->v.p[i].at < hi; i++) {
 		uint64_t off = g->v.p[i].at - lo;
 		if (off + g->v.p[i].len <= n && insn_may_be_packed(bytes + off, g->v.p[i].len) &&
 		    insn_is_packed(bytes + off, g->v.p[i].len))
@@ -41,7 +41,7 @@ static bool has_packed(const struct elf *code, const struct graph *g, uint64_t l
  * True if any piece of the function has such instructions: most have none, and one search answers
  * for all of a function's copies.
  */
-static bool function_has_packed(const struct elf *code, struct graph *g)
+static bool function_has_packed(const struct elf *code, struct cfg *g)
 {
 	if (!g->is_packed_known) {
 		g->is_packed_known = true;
@@ -55,10 +55,10 @@ static bool function_has_packed(const struct elf *code, struct graph *g)
 bool vectorised_is(const struct event_count *p, const struct event_count_scratch *scratch,
 		   uint8_t own)
 {
-	if (!function_has_packed(p->code, p->graph))
+	if (!function_has_packed(p->code, p->cfg))
 		return false;
 	for (uint32_t k = 0; k < p->copy->n_ranges; k++)
-		if (has_packed(p->code, p->graph, p->copy->ranges[k].lo.v, p->copy->ranges[k].hi.v))
+		if (has_packed(p->code, p->cfg, p->copy->ranges[k].lo.v, p->copy->ranges[k].hi.v))
 			return !has_own_loop(p, scratch, own);
 	return false;
 }
