@@ -451,7 +451,12 @@ class Mono(OwnStack):
         return ['mono', program]
 
 
-RUNTIMES = (Example, LuaJit, GccJit, Postgres, Node, Java, Qemu, Php, Ruby, Guile, Chez, Racket, Mono)
+class PyPy(OwnStack):
+    """Frames of one size, rbp in the heap, and code that calls code: each frame is left by the way to its return."""
+    name, tools, work, least = 'pypy', ('pypy3',), 'work.py', 1.0
+
+
+RUNTIMES = (Example, LuaJit, GccJit, Postgres, Node, Java, Qemu, Php, Ruby, Guile, Chez, Racket, Mono, PyPy)
 
 
 # ---- comparing ----

@@ -2,6 +2,11 @@
 /*
  * Return addresses that are looked for
  *
+ * Most code shows by its own end where its return address is (return_path.h). This is asked first:
+ * it needs no look at the words on the stack, so old frames cannot mislead it, and it finds frames
+ * that such code has for code like itself. The call before that address and the rows from there on
+ * are checked as below. What follows is for the rest.
+ *
  * YJIT, Chez, Guile and others run code with frames of a form of their own, and rbp for something
  * else. But they were called from compiled code, by a call, and its frames go on from there as
  * usual:
@@ -29,6 +34,7 @@
 #include "cfi/table.h"
 #include "code/runtime.h"
 #include "insn/call.h"
+#include "unwind/return_path.h"
 
 enum {
 	RBP = 6,
@@ -161,6 +167,39 @@ static int try_word(const struct scan *s, uint64_t callee, uint64_t at, uint64_t
 		return rc == FIT_LOST ? NOT_TOLD : rc;
 	*regs = caller;
 	return 1;
+}
+
+/* Whether @caller can have called: by the call before it, and by the rows from there on. */
+static int may_be_caller(const struct scan *s, uint64_t callee, const struct cairn_regs *regs,
+			 struct cairn_regs *caller, struct cairn_err *err)
+{
+	const struct cairn_unwind_rule *rule;
+	int rc = may_have_called(s, callee, caller->pc.v, err);
+	if (rc != 1)
+		return rc;
+	rc = rule_before(s, caller->pc.v, &rule, err);
+	if (rc < 0 || !rule)
+		return rc < 0 ? rc : is_undescribed_code(s, caller->pc.v);
+	rc = follow_caller(s, regs, caller, err);
+	return rc < 0 ? rc : rc != FIT_NOT;
+}
+
+int scan_return_path(const struct scan *s, uint64_t callee, struct cairn_regs *regs,
+		     struct cairn_err *err)
+{
+	const struct return_path p = {.maps = code_space_maps(s->called->space),
+				      .code = s->called->code,
+				      .read = s->read,
+				      .ctx = s->ctx};
+	struct cairn_regs caller;
+	if (s->called->machine != EM_X86_64 || !(regs->known & 1 << RSP))
+		return 0;
+	int rc = return_path_follow(&p, regs, &caller, err);
+	if (rc == 1)
+		rc = may_be_caller(s, callee, regs, &caller, err);
+	if (rc == 1)
+		*regs = caller;
+	return rc;
 }
 
 int scan_caller(const struct scan *s, uint64_t callee, struct cairn_regs *regs,

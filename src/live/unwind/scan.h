@@ -17,6 +17,19 @@ struct scan {
 };
 
 /*
+ * scan_return_path - from code that no row describes to the caller to which its own instructions
+ * return
+ *
+ * @callee  an address of the frame's code
+ * @regs    the frame's, replaced by the caller's: of those only pc, stack pointer and perhaps rbp
+ *          are known
+ * Returns 1; 0 if its instructions do not show it, or the call before the return address or the
+ * rows from there on contradict it; -ENOMEM. Cost: return_path_follow(), and some steps by rows.
+ */
+int scan_return_path(const struct scan *s, uint64_t callee, struct cairn_regs *regs,
+		     struct cairn_err *err);
+
+/*
  * scan_caller - from code that no row describes to the nearest return address on the stack that can
  * be its caller's
  *

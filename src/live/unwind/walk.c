@@ -284,17 +284,25 @@ static int step_out_of_borrowed(struct walker *w, struct cairn_stack_frame *f,
 	return rc;
 }
 
-/* Steps by the words on the stack, if nothing else leads on; @why: the frame pointer's reason. */
+/*
+ * Steps by the code's way to its return or by the words on the stack, if nothing else leads on;
+ * @why: the frame pointer's reason.
+ */
 static int step_by_scan(struct walker *w, const struct way *way, struct cairn_stack_frame *f,
 			const char *why, struct cairn_err *err)
 {
 	const struct called called = called_of(w);
 	const struct scan how = {.called = &called, .read = w->target->read, .ctx = w->target->ctx};
 	struct cairn_regs caller = w->regs;
-	int rc = !f->path && is_code(w, f->at.v) ? scan_caller(&how, f->at.v, &caller, err) : 0;
+	const char *assumed = "its callee's code leads to a return, which leads here";
+	bool is_unknown_code = !f->path && is_code(w, f->at.v);
+	int rc = is_unknown_code ? scan_return_path(&how, f->at.v, &caller, err) : 0;
+	if (rc == 0 && is_unknown_code) {
+		rc = scan_caller(&how, f->at.v, &caller, err);
+		assumed = "a return address found on the stack, from which rows lead on";
+	}
 	if (rc == 1)
-		go_out(w, f, &caller,
-		       "a return address found on the stack, from which rows lead on");
+		go_out(w, f, &caller, assumed);
 	return rc < 0 ? rc : rc ? 0 : report_no_way(w, f, way, why);
 }
 
