@@ -186,6 +186,8 @@ static void assert_twice(const char *name, bool is_nested, int before, int since
 	struct blob blob = finish(b, NULL);
 	assert_int_equal(cairn_btf_check_for_kernel(blob.btf, CAIRN_BTF_LINUX(6, 18), NULL, NULL),
 			 before);
+	assert_int_equal(cairn_btf_check_for_kernel(blob.btf, CAIRN_BTF_LINUX(7, 1), NULL, NULL),
+			 before);
 	assert_int_equal(cairn_btf_check_for_kernel(blob.btf, CAIRN_BTF_LINUX(7, 2), NULL, NULL),
 			 since);
 	blob_free(&blob);
@@ -198,6 +200,128 @@ static void kernels_count_locks_and_counts_by_struct_and_since_by_record(void **
 	assert_twice("bpf_spin_lock", false, 1, 1);
 	assert_twice("bpf_spin_lock", true, 0, 1);
 	assert_twice("bpf_wq", false, 0, 0);
+}
+
+/* A struct of a name that the kernel knows, of one INT. */
+static uint32_t known_struct(struct cairn_btf_builder *b, const char *name, uint32_t bytes)
+{
+	struct cairn_btf_member val = {str(b, "val"), add_int(b), 0, 0};
+	return ADD(struct, b, CAIRN_BTF_STRUCT, str(b, name), bytes, &val, 1);
+}
+
+static void assert_verdict(struct cairn_btf_builder *b, uint32_t version, int expected)
+{
+	struct blob blob = finish(b, NULL);
+	int n = cairn_btf_check_for_kernel(blob.btf, version, NULL, NULL);
+	if (n != expected)
+		fail_msg("Linux %u.%u: %d rules broken instead of %d", version >> 8, version & 0xff,
+			 n, expected);
+	blob_free(&blob);
+}
+
+/* "struct s { struct bpf_list_node n0, n1, ...; }" */
+static void assert_nodes(uint32_t n, uint32_t version, int expected)
+{
+	enum { BYTES = 24, MOST = 12 };
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+	uint32_t node = known_struct(b, "bpf_list_node", BYTES);
+	struct cairn_btf_member m[MOST];
+	for (uint32_t i = 0; i < n; i++) {
+		const char name[] = {(char)('a' + i), 0};
+		m[i] = (struct cairn_btf_member){str(b, name), node, i * BYTES * 8, 0};
+	}
+	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), n * BYTES, m, n);
+	assert_verdict(b, version, expected);
+}
+
+static void a_record_has_ten_fields_and_since_6_10_eleven(void **state)
+{
+	assert_nodes(10, CAIRN_BTF_LINUX(6, 6), 0);
+	assert_nodes(11, CAIRN_BTF_LINUX(6, 9), 1);
+	assert_nodes(11, CAIRN_BTF_LINUX(6, 10), 0);
+	assert_nodes(11, 0, 1);
+	assert_nodes(12, CAIRN_BTF_LINUX(6, 10), 1);
+	assert_nodes(12, CAIRN_BTF_LINUX(7, 2), 1);
+}
+
+/* "struct s { struct bpf_spin_lock l; struct NAME a[2] __contains(e, n); }", or of a struct with one in it. */
+static void assert_array(const char *name, uint32_t bytes, const char *of, uint32_t of_bytes,
+			 uint32_t version, int expected)
+{
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+	uint32_t index = add_int(b), lock = known_struct(b, "bpf_spin_lock", 4);
+	uint32_t type = known_struct(b, name, bytes);
+	if (of) {
+		struct cairn_btf_member node = {str(b, "n"), known_struct(b, of, of_bytes), 0, 0};
+		ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "e"), of_bytes, &node, 1);
+	}
+	struct cairn_btf_member m[] = {{str(b, "l"), lock, 0, 0},
+				       {str(b, "a"), ADD(array, b, type, index, 2), 64, 0}};
+	uint32_t s = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 8 + 2 * bytes, m, 2);
+	if (of)
+		ADD(decl_tag, b, str(b, "contains:e:n"), s, 1, false);
+	assert_verdict(b, version, expected);
+}
+
+static void
+arrays_are_looked_into_since_6_11_and_only_heads_roots_and_pointers_are_repeated(void **state)
+{
+	static const uint32_t versions[] = {CAIRN_BTF_LINUX(6, 10), CAIRN_BTF_LINUX(6, 11),
+					    CAIRN_BTF_LINUX(6, 18), CAIRN_BTF_LINUX(7, 2)};
+	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
+		assert_array("bpf_list_head", 16, "bpf_list_node", 24, versions[i], 0);
+		assert_array("bpf_rb_root", 16, "bpf_rb_node", 32, versions[i], 0);
+		assert_array("bpf_list_head", 16, NULL, 0, versions[i], i > 0);
+		assert_array("bpf_list_node", 24, NULL, 0, versions[i], i > 0);
+		assert_array("bpf_refcount", 4, NULL, 0, versions[i], i > 0);
+	}
+}
+
+/* "struct s { struct bpf_spin_lock l; struct { struct bpf_list_head h; } in; }": a head without contents. */
+static void nested_structs_are_looked_into_since_6_11(void **state)
+{
+	for (uint32_t minor = 10; minor <= 11; minor++) {
+		struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+		uint32_t lock = known_struct(b, "bpf_spin_lock", 4);
+		struct cairn_btf_member inner = {str(b, "h"), known_struct(b, "bpf_list_head", 16),
+						 0, 0};
+		uint32_t in = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "inner"), 16, &inner, 1);
+		struct cairn_btf_member m[] = {{str(b, "l"), lock, 0, 0},
+					       {str(b, "in"), in, 64, 0}};
+		ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 24, m, 2);
+		/* The inner struct alone has neither a lock nor contents. */
+		assert_verdict(b, CAIRN_BTF_LINUX(6, minor), minor == 10 ? 2 : 3);
+	}
+}
+
+/* "struct s { struct bpf_list_node n; struct t __uptr *p; }" */
+static void a_user_pointer_is_known_since_6_13(void **state)
+{
+	static const uint32_t versions[] = {CAIRN_BTF_LINUX(6, 11), CAIRN_BTF_LINUX(6, 12),
+					    CAIRN_BTF_LINUX(6, 13), CAIRN_BTF_LINUX(7, 2)};
+	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
+		struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+		uint32_t tag =
+			ADD(ref, b, CAIRN_BTF_TYPE_TAG, str(b, "uptr"), known_struct(b, "t", 4));
+		struct cairn_btf_member m[] = {
+			{str(b, "n"), known_struct(b, "bpf_list_node", 24), 0, 0},
+			{str(b, "p"), ADD(ref, b, CAIRN_BTF_PTR, 0, tag), 192, 0}};
+		ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 32, m, 2);
+		assert_verdict(b, versions[i], versions[i] == CAIRN_BTF_LINUX(6, 12));
+	}
+}
+
+/* "struct s { struct bpf_list_node n; struct bpf_rb_node r; }" of the sizes that nodes had then */
+static void nodes_of_both_kinds_want_a_count_since_there_are_counts(void **state)
+{
+	for (uint32_t minor = 3; minor <= 5; minor++) {
+		struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+		struct cairn_btf_member m[] = {
+			{str(b, "n"), known_struct(b, "bpf_list_node", 16), 0, 0},
+			{str(b, "r"), known_struct(b, "bpf_rb_node", 24), 128, 0}};
+		ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 40, m, 2);
+		assert_verdict(b, CAIRN_BTF_LINUX(6, minor), minor > 3);
+	}
 }
 
 static void kernel_wants_whole_integers_for_bit_fields(void **state)
@@ -576,6 +700,12 @@ int main(void)
 		cmocka_unit_test(what_kernels_take_depends_on_their_version),
 		cmocka_unit_test(a_kernel_passes_over_fields_that_came_later),
 		cmocka_unit_test(kernels_count_locks_and_counts_by_struct_and_since_by_record),
+		cmocka_unit_test(a_record_has_ten_fields_and_since_6_10_eleven),
+		cmocka_unit_test(
+			arrays_are_looked_into_since_6_11_and_only_heads_roots_and_pointers_are_repeated),
+		cmocka_unit_test(nested_structs_are_looked_into_since_6_11),
+		cmocka_unit_test(a_user_pointer_is_known_since_6_13),
+		cmocka_unit_test(nodes_of_both_kinds_want_a_count_since_there_are_counts),
 		cmocka_unit_test(kernel_wants_whole_integers_for_bit_fields),
 		cmocka_unit_test(each_field_of_each_record_out_of_range_is_refused_by_its_site),
 		cmocka_unit_test(broken_record_is_named_with_its_rule),

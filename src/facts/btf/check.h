@@ -30,21 +30,42 @@ bool btf_is_kernel_name(const char *name);
 
 /*
  * Since when kernels accept records that older ones refuse, or refuse records that older ones did
- * not check.
+ * not check: the commit that did it. Its first release was read in the sources of 6.1, 6.2, 6.5,
+ * 6.8, 6.12, 6.14, 6.17, 7.0 and 7.2; between two of them it follows from the commit's date.
+ *
+ *	FIELDS         locks and lists: 6.1 has none at loading, 6.2 has
+ *	TREES          9c395c1b99bd, February 2023. Ubuntu's 6.2 has them, too: taken over
+ *	COUNTS         d54730b50bae, April 2023; the same release wants one where a struct has nodes
+ *	               of both kinds
+ *	OWNED_NODES    c3c510ce431c, July 2023
+ *	ELEVEN_FIELDS  d56b63cf0c0f, April 2024: bpf_wq made room for one more
+ *	NESTED_FIELDS  994796c0256c and 64e8ee814819, May 2024: arrays and structs in structs
+ *	KPTRS          7a851ecb1806, August 2024
+ *	SECTION_NAMES  any printable character: 6.8 does not take it, 6.12 does
+ *	UPTRS          the tag "uptr", October 2024: 6.12 does not know it, 6.14 does
+ *	RES_LOCKS      0de2046137f9, March 2025
+ *	ATTRIBUTES     53ee0d66d7a6, January 2025
+ *	LAYOUT         626e88c070ee, March 2026
+ *	WIDE_VLEN      f7a6b9eaff3e, April 2026
+ *	TAG_ORDER      7.0 is strict, 7.2 is not
+ *	UNIQUE_FIELDS  f08619f06046 and 61e655391cb1, July 2026. Stable releases took them over:
+ *	               6.12.117 counts reference counts in a struct already
  */
 #define BTF_LINUX_FIELDS        CAIRN_BTF_LINUX(6, 2)
 #define BTF_LINUX_TREES         CAIRN_BTF_LINUX(6, 3)
 #define BTF_LINUX_COUNTS        CAIRN_BTF_LINUX(6, 4)
 #define BTF_LINUX_OWNED_NODES   CAIRN_BTF_LINUX(6, 6)
+#define BTF_LINUX_ELEVEN_FIELDS CAIRN_BTF_LINUX(6, 10)
 #define BTF_LINUX_NESTED_FIELDS CAIRN_BTF_LINUX(6, 11)
 #define BTF_LINUX_SECTION_NAMES CAIRN_BTF_LINUX(6, 12)
 #define BTF_LINUX_KPTRS         CAIRN_BTF_LINUX(6, 12)
+#define BTF_LINUX_UPTRS         CAIRN_BTF_LINUX(6, 13)
 #define BTF_LINUX_ATTRIBUTES    CAIRN_BTF_LINUX(6, 15)
 #define BTF_LINUX_RES_LOCKS     CAIRN_BTF_LINUX(6, 15)
-#define BTF_LINUX_UNIQUE_FIELDS CAIRN_BTF_LINUX(6, 19)
 #define BTF_LINUX_LAYOUT        CAIRN_BTF_LINUX(7, 1)
 #define BTF_LINUX_WIDE_VLEN     CAIRN_BTF_LINUX(7, 2)
 #define BTF_LINUX_TAG_ORDER     CAIRN_BTF_LINUX(7, 2)
+#define BTF_LINUX_UNIQUE_FIELDS CAIRN_BTF_LINUX(7, 2)
 
 /* Is it one of a kernel's rules, and of one before @since? */
 static inline bool btf_kernel_before(const struct btf_check *c, uint32_t since)

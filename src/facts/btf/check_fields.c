@@ -8,14 +8,15 @@
  *
  * BPF_BTF_LOAD looks for structs that have a member of one of six types, by name, and refuses all
  * types when it can make no record of the fields of one: a second lock, more fields than a record
- * has, an array of fields, a head or root that does not say what it contains, or that has no lock
+ * has, an array of fields other than heads, roots and pointers, a head or root that does not say what it contains, or that has no lock
  * beside it, nodes of two kinds without a count, a pointer to a kernel object (kptr) that is no
  * struct. It passes over a field that is not aligned or has another size, and refuses the struct
- * when no field remains. A kernel knows the fields that its version introduced. Linux 6.18 counts
- * the locks of each struct alone; 7.2 counts locks and reference counts over nested structs, too.
- * The rules are stated from the behaviour of these two kernels, which tests ask. The versions
- * between them were not seen, and are taken to be as strict as 7.2. Not stated here: the rules of
- * ownership among the contents of lists.
+ * when no field remains. A kernel knows the fields that its version introduced (check.h). Until
+ * 6.10 it looks at the members themselves only, then into arrays and nested structs. Until 7.1 it
+ * counts the locks of each struct alone; 7.2 counts locks and reference counts over nested structs,
+ * too. Tests ask the kernels that run; for the others the rules are those of their sources. Stable
+ * releases that took a rule over are less or more strict than their number says. Not stated here:
+ * the rules of ownership among the contents of lists.
  */
 #include "btf/check.h"
 
@@ -50,7 +51,7 @@ static const struct known {
 	[FIELD_RES_LOCK] = {"bpf_res_spin_lock", 4, 4, BTF_LINUX_RES_LOCKS, 4},
 };
 
-enum { RECORD_MAX = 11, NESTED_MAX = 4 };
+enum { RECORD_MAX = 11, OLD_RECORD_MAX = 10, NESTED_MAX = 4 };
 
 /* The fields of a struct and of the structs in it. */
 struct fields {
@@ -85,14 +86,17 @@ struct checking {
 #define CONTAINS   "contains:"
 #define TWICE      UINT64_MAX
 
-/* The type of an array's elements; how many there are in all. */
-static uint64_t elements_of(const struct cairn_btf *btf, uint32_t id, struct cairn_btf_type *ret)
+/*
+ * The type of an array's elements; how many there are in all. For kernels that do not look into
+ * arrays the array itself.
+ */
+static uint64_t elements_of(const struct btf_check *c, uint32_t id, struct cairn_btf_type *ret)
 {
 	uint64_t n = 1;
 	for (int depth = 0; depth < NESTED_MAX; depth++) {
-		if (!cairn_btf_type(btf, id, ret))
+		if (!cairn_btf_type(c->btf, id, ret))
 			return 0;
-		if (ret->kind != CAIRN_BTF_ARRAY)
+		if (ret->kind != CAIRN_BTF_ARRAY || btf_kernel_lacks(c, BTF_LINUX_NESTED_FIELDS))
 			return n;
 		id = ret->words[0];
 		n *= ret->words[2];
@@ -122,13 +126,16 @@ static bool is_modifier(uint32_t kind)
 	       kind == CAIRN_BTF_TYPE_TAG;
 }
 
+enum { UPTR = 4 };
+
 /* A number for each tag of a pointer that the kernel knows; 0: another one. */
-static int known_tag(const char *name)
+static int known_tag(const struct btf_check *c, const char *name)
 {
-	static const char *const tags[] = {"kptr", "kptr_untrusted", "percpu_kptr", "uptr"};
-	for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++)
+	static const char *const tags[UPTR] = {"kptr", "kptr_untrusted", "percpu_kptr", "uptr"};
+	int n = btf_kernel_before(c, BTF_LINUX_UPTRS) ? UPTR - 1 : UPTR;
+	for (int i = 0; i < n; i++)
 		if (!strcmp(name, tags[i]))
-			return (int)i + 1;
+			return i + 1;
 	return 0;
 }
 
@@ -136,16 +143,16 @@ static int known_tag(const char *name)
  * The modifiers from @id to the type that a pointer points to: *ret_to is that, *ret_tag the tag
  * that the kernel knows.
  */
-static bool follow_tags(const struct cairn_btf *btf, uint32_t id, struct cairn_btf_type *ret_to,
+static bool follow_tags(const struct btf_check *c, uint32_t id, struct cairn_btf_type *ret_to,
 			int *ret_tag)
 {
 	*ret_tag = 0;
-	for (uint32_t n = 0; n < btf->end_id; n++) {
+	for (uint32_t n = 0; n < c->btf->end_id; n++) {
 		*ret_to = (struct cairn_btf_type){.kind = CAIRN_BTF_VOID};
-		if (!id || !cairn_btf_type(btf, id, ret_to) || !is_modifier(ret_to->kind))
+		if (!id || !cairn_btf_type(c->btf, id, ret_to) || !is_modifier(ret_to->kind))
 			return true;
 		int tag = ret_to->kind == CAIRN_BTF_TYPE_TAG && !ret_to->kflag
-				  ? known_tag(ret_to->name)
+				  ? known_tag(c, ret_to->name)
 				  : 0;
 		if (tag && *ret_tag && tag != *ret_tag)
 			return false;
@@ -177,12 +184,12 @@ static enum kptr kptr_of(const struct btf_check *c, const struct cairn_btf_type 
 	bool has_tag = first.kind == CAIRN_BTF_TYPE_TAG && !first.kflag;
 	if (wants_one && !has_tag)
 		return KPTR_NONE;
-	if (wants_one && (!known_tag(first.name) || (cairn_btf_type(btf, first.ref, &second) &&
-						     second.kind == CAIRN_BTF_TYPE_TAG)))
+	if (wants_one && (!known_tag(c, first.name) || (cairn_btf_type(btf, first.ref, &second) &&
+							second.kind == CAIRN_BTF_TYPE_TAG)))
 		return KPTR_OTHER_TAG;
-	if (!follow_tags(btf, pointer.ref, &to, &tag))
+	if (!follow_tags(c, pointer.ref, &to, &tag))
 		return KPTR_OTHER_TAG;
-	if (!tag || tag == known_tag("uptr"))
+	if (!tag || tag == UPTR)
 		return KPTR_NONE;
 	return to.kind == CAIRN_BTF_STRUCT ? KPTR_SOUND : KPTR_NO_STRUCT;
 }
@@ -300,20 +307,21 @@ static void collect(struct checking *k, const struct cairn_btf_type *t, int dept
 		struct cairn_btf_member member = cairn_btf_member(t, i);
 		struct cairn_btf_type m;
 		struct fields inside = {0};
-		uint64_t n = elements_of(k->btf, member.type, &m);
+		uint64_t n = elements_of(k->c, member.type, &m);
 		enum field f = n ? field_of(k->c, &m) : FIELD_NONE;
 		if (!n)
 			continue;
 		if (f)
 			inside = one_field(f, is_passed_over(k->c, f, &m, member.bit_off));
-		else if (m.kind == CAIRN_BTF_STRUCT)
+		else if (m.kind == CAIRN_BTF_STRUCT &&
+			 !btf_kernel_lacks(k->c, BTF_LINUX_NESTED_FIELDS))
 			collect(k, &m, depth + 1, &inside);
 		else if (member.bit_off % 64 == 0)
 			inside = one_pointer(k->c, &m);
 		if (f && inside.roots)
 			inside.has_no_contents = !says_contents(k, t->id, i, f);
-		/* Pointers alone are repeated. */
-		inside.is_repeated |= n > 1 && inside.has;
+		/* Pointers, heads and roots are repeated, and nothing else. */
+		inside.is_repeated |= n > 1 && inside.has & ~(BIT(FIELD_HEAD) | BIT(FIELD_ROOT));
 		inside.n = inside.n && n > RECORD_MAX ? RECORD_MAX + 1 : inside.n * (uint32_t)n;
 		add_fields(f ? &own : &nested, &inside);
 	}
@@ -332,6 +340,7 @@ static void check_struct(struct checking *k, const struct cairn_btf_type *t)
 	struct fields f = {0};
 	collect(k, t, 0, &f);
 	bool has_lock = f.has & (BIT(FIELD_LOCK) | BIT(FIELD_RES_LOCK));
+	uint32_t max = btf_kernel_before(c, BTF_LINUX_ELEVEN_FIELDS) ? OLD_RECORD_MAX : RECORD_MAX;
 	if (!f.n)
 		btf_broken(c, t->id,
 			   "STRUCT: a lock, node or other member that the kernel knows has another "
@@ -343,11 +352,11 @@ static void check_struct(struct checking *k, const struct cairn_btf_type *t)
 			   "bpf_refcount; a kernel takes one");
 	else if (f.has & BIT(FIELD_LOCK) && f.has & BIT(FIELD_RES_LOCK))
 		btf_broken(c, t->id, "STRUCT: locks of two kinds");
-	if (f.n > RECORD_MAX)
+	if (f.n > max)
 		btf_broken(c, t->id,
 			   "STRUCT: %u locks, nodes and other fields that the kernel knows; it "
-			   "takes %d",
-			   f.n, RECORD_MAX);
+			   "takes %u",
+			   f.n, max);
 	if (f.has_other_tag)
 		btf_broken(c, t->id,
 			   "STRUCT: a pointer with type tags that are not one of kptr, "
@@ -355,11 +364,12 @@ static void check_struct(struct checking *k, const struct cairn_btf_type *t)
 			   "beside fields that the kernel knows");
 	if (f.has_no_struct)
 		btf_broken(c, t->id, "STRUCT: a kptr that points to what is no STRUCT");
-	if (f.is_repeated && !btf_kernel_lacks(c, BTF_LINUX_NESTED_FIELDS))
+	if (f.is_repeated)
 		btf_broken(c, t->id,
 			   "STRUCT: an array of fields that the kernel knows, which it does not "
 			   "repeat");
-	if (f.has & BIT(FIELD_NODE) && f.has & BIT(FIELD_RB_NODE) && !(f.has & BIT(FIELD_COUNT)))
+	if (f.has & BIT(FIELD_NODE) && f.has & BIT(FIELD_RB_NODE) && !(f.has & BIT(FIELD_COUNT)) &&
+	    !btf_kernel_lacks(c, BTF_LINUX_COUNTS))
 		btf_broken(c, t->id,
 			   "STRUCT: a bpf_list_node and a bpf_rb_node without a bpf_refcount");
 	if (f.roots && !has_lock)
