@@ -45,7 +45,7 @@
 
 #include "loc/loc.h"
 
-enum class { NO_CLASS, INTEGER, SSE, SSEUP, X87, X87UP, MEMORY, UNKNOWN };
+enum arg_class { NO_CLASS, INTEGER, SSE, SSEUP, X87, X87UP, MEMORY, UNKNOWN };
 
 enum {
 	RSP = 7,
@@ -76,12 +76,20 @@ struct assign {
 };
 
 /* Rules (a) to (f) of the ABI's classification, in its order. */
-static enum class merge(enum class a, enum class b) {
-	if (a == b || b == NO_CLASS) return a; if (a == NO_CLASS) return b;
-	if (a == UNKNOWN || b == UNKNOWN) return UNKNOWN;
-	if (a == MEMORY || b == MEMORY) return MEMORY;
-	if (a == INTEGER || b == INTEGER) return INTEGER;
-	if (a == X87 || a == X87UP || b == X87 || b == X87UP) return MEMORY;
+static enum arg_class merge(enum arg_class a, enum arg_class b)
+{
+	if (a == b || b == NO_CLASS)
+		return a;
+	if (a == NO_CLASS)
+		return b;
+	if (a == UNKNOWN || b == UNKNOWN)
+		return UNKNOWN;
+	if (a == MEMORY || b == MEMORY)
+		return MEMORY;
+	if (a == INTEGER || b == INTEGER)
+		return INTEGER;
+	if (a == X87 || a == X87UP || b == X87 || b == X87UP)
+		return MEMORY;
 	return SSE;
 }
 
@@ -95,7 +103,7 @@ static bool is_class(const struct cairn_type *t)
 	return t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_CLASS || t->kind == CAIRN_T_UNION;
 }
 
-static void both(enum class halves[2], enum class cls)
+static void both(enum arg_class halves[2], enum arg_class cls)
 {
 	halves[0] = merge(halves[0], cls);
 	halves[1] = merge(halves[1], cls);
@@ -105,8 +113,8 @@ static void both(enum class halves[2], enum class cls)
  * A leaf of @size bytes at @off, aligned to @align: @low in its first eightbyte, @high in its
  * second.
  */
-static void classify_leaf(uint64_t off, uint64_t size, uint64_t align, enum class low,
-			  enum class high, enum class halves[2])
+static void classify_leaf(uint64_t off, uint64_t size, uint64_t align, enum arg_class low,
+			  enum arg_class high, enum arg_class halves[2])
 {
 	if (!size || !align || off + size > 16) {
 		both(halves, UNKNOWN);
@@ -122,7 +130,7 @@ static void classify_leaf(uint64_t off, uint64_t size, uint64_t align, enum clas
 }
 
 /* Three types have 16 bytes, and only the name tells them apart. */
-static void classify_wide_float(const struct cairn_type *t, uint64_t off, enum class halves[2])
+static void classify_wide_float(const struct cairn_type *t, uint64_t off, enum arg_class halves[2])
 {
 	const char *name = t->name ? t->name : "";
 	if (!strcmp(name, "long double") || !strcmp(name, "_Float64x"))
@@ -133,7 +141,7 @@ static void classify_wide_float(const struct cairn_type *t, uint64_t off, enum c
 		both(halves, UNKNOWN);
 }
 
-static void classify_float(const struct cairn_type *t, uint64_t off, enum class halves[2])
+static void classify_float(const struct cairn_type *t, uint64_t off, enum arg_class halves[2])
 {
 	uint64_t part = t->encoding == CAIRN_ENC_COMPLEX ? t->size / 2 : t->size;
 	if (part == 16 && part == t->size)
@@ -146,9 +154,9 @@ static void classify_float(const struct cairn_type *t, uint64_t off, enum class 
 }
 
 static void classify(const struct cairn_types *types, uint32_t id, uint64_t off, unsigned int depth,
-		     enum class halves[2]);
+		     enum arg_class halves[2]);
 
-static void classify_bits(uint64_t first, uint64_t n, enum class halves[2])
+static void classify_bits(uint64_t first, uint64_t n, enum arg_class halves[2])
 {
 	if (first + n > 128) {
 		both(halves, UNKNOWN);
@@ -159,7 +167,7 @@ static void classify_bits(uint64_t first, uint64_t n, enum class halves[2])
 }
 
 static void classify_members(const struct cairn_types *types, const struct cairn_type *t,
-			     uint64_t off, unsigned int depth, enum class halves[2])
+			     uint64_t off, unsigned int depth, enum arg_class halves[2])
 {
 	if (t->unread || t->declaration) {
 		both(halves, UNKNOWN);
@@ -177,7 +185,7 @@ static void classify_members(const struct cairn_types *types, const struct cairn
 }
 
 static void classify_array(const struct cairn_types *types, const struct cairn_type *t,
-			   uint64_t off, unsigned int depth, enum class halves[2])
+			   uint64_t off, unsigned int depth, enum arg_class halves[2])
 {
 	uint64_t elem = cairn_types_size(types, t->ref);
 	if (t->vector && t->size == 8 && t->count > 1)
@@ -193,7 +201,7 @@ static void classify_array(const struct cairn_types *types, const struct cairn_t
 
 /* Classes of the two halves of a type that starts @off bytes into the argument. */
 static void classify(const struct cairn_types *types, uint32_t id, uint64_t off, unsigned int depth,
-		     enum class halves[2])
+		     enum arg_class halves[2])
 {
 	const struct cairn_type *t = resolved(types, id);
 	if (off >= 16 || depth == DEPTH_MAX) {
@@ -257,7 +265,7 @@ static bool is_complex_long_double(const struct cairn_type *t)
 }
 
 /* The classes of a whole type; MEMORY in the first half stands for all of it. */
-static void classify_whole(const struct cairn_types *types, uint32_t id, enum class halves[2])
+static void classify_whole(const struct cairn_types *types, uint32_t id, enum arg_class halves[2])
 {
 	const struct cairn_type *t = resolved(types, id);
 	halves[0] = halves[1] = NO_CLASS;
@@ -400,7 +408,7 @@ static int nowhere(struct assign *a, uint64_t size, struct arena *arena, struct 
 /*
  * Registers for the halves that have a class; false when one has none that is passed in a register.
  */
-static bool choose_registers(const struct assign *a, const enum class halves[2], uint64_t size,
+static bool choose_registers(const struct assign *a, const enum arg_class halves[2], uint64_t size,
 			     struct spot *ret, unsigned int *ints, unsigned int *sses)
 {
 	unsigned int n = size > 8 && halves[1] != SSEUP ? 2 : 1;
@@ -427,7 +435,7 @@ static int place(struct assign *a, const struct abi_param *param, struct arena *
 {
 	const struct cairn_type *t = resolved(a->types, param->type);
 	uint64_t size = cairn_types_size(a->types, param->type);
-	enum class halves[2];
+	enum arg_class halves[2];
 	struct spot spot;
 	unsigned int ints, sses;
 	if (param->how == ABI_NOT_PASSED)
@@ -460,7 +468,7 @@ static int place(struct assign *a, const struct abi_param *param, struct arena *
 static int place_result(struct assign *a, const struct abi_param *result)
 {
 	const struct cairn_type *t = resolved(a->types, result->type);
-	enum class halves[2];
+	enum arg_class halves[2];
 	if (t->kind == CAIRN_T_VOID)
 		return 1;
 	if (result->how == ABI_UNKNOWN)
