@@ -563,6 +563,47 @@ def a_stripped_file_takes_the_names_that_are_there_and_one_with_symbols_says_so(
     expect(cache.sidecar() == made)
 
 
+def stripped_program(name, *old_and_new):
+    """What strip(1) leaves of the program, and its debug file, in which names were edited; it is found beside it."""
+    need("strip"), need("objcopy")
+    bare, debug = os.path.join(folder(), name), os.path.join(folder(), name + ".debug")
+    run("objcopy", "--only-keep-debug", renamed(program(), name + ".whole", *old_and_new), debug, check=True)
+    run("strip", program(), "-o", bare, check=True)
+    run("objcopy", f"--add-gnu-debuglink={debug}", bare, check=True)
+    return bare, debug
+
+
+@claim
+def a_stripped_file_gets_the_names_of_the_debug_file_at_hand():
+    """Build-id and code of both are the same: only the names in their debug files differ."""
+    cache, (one, _) = Cache("debug-names"), stripped_program("bare-one")
+    two, debug = stripped_program("bare-two", (b"walk", b"stir"), (b"right", b"wrong"))
+    for path, name, missing, argument in 2 * ((one, "walk", "stir", "right"), (two, "stir", "walk", "wrong")):
+        for _ in range(2):
+            found = cache.run("sites", path, name)
+            expect(found.status == 0 and f"inlined in {name}" not in found.out and found.err == "", found)
+            inlined = cache.run("sites", path, "add")
+            expect(f"inlined in {name}" in inlined.out and argument in inlined.out, inlined)
+            expect(cache.run("sites", path, missing).status == 1, missing)
+            cache.sidecar()
+    # Without a debug file at hand those that are there answer.
+    os.unlink(debug)
+    expect(cache.run("sites", two, "stir").status == 0)
+
+
+@claim
+def one_sidecar_serves_a_program_and_what_is_left_of_it_with_its_debug_file():
+    cache, (bare, debug) = Cache("debug-same"), stripped_program("bare-of-one")
+    made = set()
+    for path in 2 * (program(), bare):
+        expect(cache.run("sites", path, "walk").status == 0, path)
+        made.add(inode(cache.sidecar()))
+    os.unlink(debug)
+    expect(cache.run("sites", bare, "walk").status == 0)
+    made.add(inode(cache.sidecar()))
+    expect(len(made) == 1, made)
+
+
 @claim
 def the_names_of_a_large_file_are_read_again_when_it_changed():
     need("objcopy")

@@ -492,6 +492,13 @@ struct elf *binary_debug(const struct cairn_binary *bin)
 	return debug_of(bin);
 }
 
+struct elf *binary_separate_debug(const struct cairn_binary *bin)
+{
+	struct lazy *lazy = bin->lazy;
+	bool has_searched = atomic_load_explicit(&lazy->has_searched, memory_order_acquire);
+	return has_searched && lazy->debug != bin->main ? lazy->debug : NULL;
+}
+
 struct elf *binary_alt(const struct cairn_binary *bin)
 {
 	debug_of(bin);

@@ -216,6 +216,11 @@ int elf_visit_imports(const struct elf *e, int (*visit)(void *ctx, const char *n
 /* The files of a binary; debug and alt are NULL if there are none; debug may be main. */
 struct elf *binary_main(const struct cairn_binary *bin);
 struct elf *binary_debug(const struct cairn_binary *bin);
+/*
+ * The file with the DWARF if it is another one than the binary; NULL also where it was not looked
+ * for yet. Cost: none.
+ */
+struct elf *binary_separate_debug(const struct cairn_binary *bin);
 struct elf *binary_alt(const struct cairn_binary *bin);
 
 /*

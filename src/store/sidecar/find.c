@@ -52,20 +52,31 @@ struct wanted {
 	bool has_code; /* else the binary is a debug file, which nothing can be compared with */
 };
 
+/* A program has the same names as what objcopy --only-keep-debug made of it. */
+static bool has_names(const struct cairn_sidecar *sidecar, uint32_t names)
+{
+	return names == sidecar->binding->names || names == sidecar->header->debug_names;
+}
+
 /*
  * A cached one is found by the build-id, and compared with code. A file of the same code may have
- * other names: it gets its own sidecar, or its user a note. A stripped file has none of its own.
+ * other names: it gets its own sidecar, or its user a note. A stripped file has none of its own,
+ * and takes those of its debug file if that was looked for.
  */
 static bool has_names_of(struct cairn_sidecar_search *s, const struct wanted *w,
 			 const struct cairn_sidecar *sidecar)
 {
-	uint32_t own = names_print(binary_main(w->bin), cairn_sidecar_path(sidecar));
-	if (!own || own == sidecar->binding->names)
+	const char *path = cairn_sidecar_path(sidecar);
+	const struct elf *debug = binary_separate_debug(w->bin);
+	uint32_t own = names_print(binary_main(w->bin), path, NAMES_OF_BINARY);
+	if (debug && !has_names(sidecar, names_print(debug, path, NAMES_OF_DEBUG_FILE)))
+		return false;
+	if (!own || has_names(sidecar, own))
 		return true;
 	if (cairn_binary_has_dwarf(w->bin))
 		return false;
-	note(s, "%s: made of a file that has other symbols or debug information than %s",
-	     cairn_sidecar_path(sidecar), cairn_binary_path(w->bin));
+	note(s, "%s: made of a file that has other symbols or debug information than %s", path,
+	     cairn_binary_path(w->bin));
 	return true;
 }
 

@@ -55,12 +55,12 @@ struct sidecar_header {
 	uint64_t base;        /* link-time address that all others count from */
 	uint32_t span;        /* bytes of code from there: every address is below */
 	uint32_t n_frames;
-	uint32_t analysis;   /* SIDECAR_ANALYSIS */
-	uint32_t maker;      /* fingerprint of the sources that made it: fingerprint.py */
-	uint32_t string_max; /* bytes of the longest string, with its NUL */
-	uint32_t n_left_out; /* units that are damaged, and are not in it */
-	uint32_t flags;      /* SIDECAR_HAS_SYMTAB */
-	uint32_t unused;
+	uint32_t analysis;    /* SIDECAR_ANALYSIS */
+	uint32_t maker;       /* fingerprint of the sources that made it: fingerprint.py */
+	uint32_t string_max;  /* bytes of the longest string, with its NUL */
+	uint32_t n_left_out;  /* units that are damaged, and are not in it */
+	uint32_t flags;       /* SIDECAR_HAS_SYMTAB */
+	uint32_t debug_names; /* elf_names_print() of the separate debug file; 0: there was none */
 };
 _Static_assert(sizeof(struct sidecar_header) == 56, "the header has no holes");
 

@@ -167,8 +167,9 @@ static uint32_t longest_string(const struct bytes *text)
 }
 
 static void encode_header(const struct code_map *code, uint32_t n_frames, uint32_t n_left_out,
-			  bool has_symtab, struct bytes *ret)
+			  const struct cairn_binary *bin, struct bytes *ret)
 {
+	const struct elf *debug = binary_separate_debug(bin);
 	struct sidecar_header h = {
 		.magic = SIDECAR_MAGIC,
 		.version = SIDECAR_VERSION,
@@ -179,7 +180,8 @@ static void encode_header(const struct code_map *code, uint32_t n_frames, uint32
 		.analysis = SIDECAR_ANALYSIS,
 		.maker = SIDECAR_MAKER,
 		.n_left_out = n_left_out,
-		.flags = has_symtab ? SIDECAR_HAS_SYMTAB : 0,
+		.flags = binary_has_symtab(bin) ? SIDECAR_HAS_SYMTAB : 0,
+		.debug_names = debug ? elf_names_print(debug) : 0,
 	};
 	put_bytes(ret, &h, sizeof(h));
 }
@@ -370,8 +372,7 @@ static int encode(struct making *m, const struct cairn_binary *bin, unsigned int
 {
 	encode_note(bin, add(m, ".note.gnu.build-id", SHT_NOTE, ""));
 	struct bytes *header = add(m, ".cairn", SHT_PROGBITS, "");
-	encode_header(&m->code, m->joined.n_frames, m->gathering.n_left_out, binary_has_symtab(bin),
-		      header);
+	encode_header(&m->code, m->joined.n_frames, m->gathering.n_left_out, bin, header);
 	encode_binding(binary_main(bin),
 		       add(m, ".cairn.binding", SHT_PROGBITS, "segments, and pages of code"));
 	const struct functions *functions;

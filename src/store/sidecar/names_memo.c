@@ -2,7 +2,7 @@
 /*
  * The names of a large file are not read again while it is the same file
  *
- * The memo is an extended attribute of a cached sidecar: which file was read, and the number of its
+ * The memos are extended attributes of a cached sidecar: which file was read, and the number of its
  * names. Without extended attributes each use reads the names.
  */
 #include "sidecar/names_memo.h"
@@ -10,7 +10,10 @@
 #include <sys/xattr.h>
 #include <time.h>
 
-#define ATTRIBUTE "user.cairn.names"
+static const char *const attributes[] = {
+	[NAMES_OF_BINARY] = "user.cairn.names",
+	[NAMES_OF_DEBUG_FILE] = "user.cairn.debug_names",
+};
 
 enum { SMALL = 1 << 20 };
 
@@ -43,17 +46,17 @@ static bool is_settled(const struct elf_origin *o)
 	return clock_gettime(CLOCK_REALTIME, &now) == 0 && now.tv_sec > o->changed.tv_sec + 1;
 }
 
-uint32_t names_print(const struct elf *e, const char *cached)
+uint32_t names_print(const struct elf *e, const char *cached, enum names_of which)
 {
 	const struct elf_origin *o = elf_origin(e);
 	struct memo now = memo_of(o), before;
 	if (!o->is_file || o->size <= SMALL)
 		return elf_names_print(e);
-	if (lgetxattr(cached, ATTRIBUTE, &before, sizeof(before)) == sizeof(before) &&
+	if (lgetxattr(cached, attributes[which], &before, sizeof(before)) == sizeof(before) &&
 	    is_same_file(&now, &before))
 		return before.names;
 	now.names = elf_names_print(e);
 	if (is_settled(o))
-		(void)!lsetxattr(cached, ATTRIBUTE, &now, sizeof(now), 0);
+		(void)!lsetxattr(cached, attributes[which], &now, sizeof(now), 0);
 	return now.names;
 }
