@@ -369,6 +369,12 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		{{.pc = RUN(70), .fp = SP(SP_FIRST + 16)}, JIT_CODE(""), WORDS(zero, zero, SP(SP_FIRST + 48), CALL(WALK_SP, WALK_CALL_1), zero, zero, zero, zero, zero, zero, outer)},
 		{{.pc = RUN(70), .fp = NUMBER(5)}, JIT_CODE(""), WORDS(zero, CALL(WALK_FP, WALK_CALL_2), zero, CALL(WALK_INDIRECT, WALK_CALL_1), outer, CALL(WALK_TAIL, WALK_CALL_2), outer)},
 		{{.pc = RUN(70), .fp = NUMBER(5)}, JIT_CODE(""), WORDS(zero, zero, zero, CALL(WALK_SWITCH, WALK_CALL_2), zero, CALL(WALK_PUSHES, WALK_CALL_1), zero, outer, zero, CALL(WALK_NO_ROW, WALK_CALL_1), zero, WALK_WORD(WALK_AT_STUBS, 0x26))},
+		/* Its own way to a return: out of a loop by a guard; by a number in a register; past a call that disagrees with it. */
+		{{.pc = RUN(0), .fp = NUMBER(5)}, JIT_CODE("\x75\x02\xeb\xfc\x48\x8b\x6c\x24\x08\x48\x83\xc4\x10\xc3"), WORDS(zero, SP(SP_FIRST + 48), CALL(WALK_SP, WALK_CALL_2), zero, zero, zero, zero, zero, outer)},
+		{{.pc = RUN(0), .fp = NUMBER(5)}, JIT_CODE("\x49\xbb\x24\x00\x00\x10\x00\x00\x00\x00\x4d\x8d\x9b\xf0\xff\xff\xff\x41\xff\xe3\x5d\xc2\x08\x00"), WORDS(zero, CALL(WALK_SP, WALK_CALL_2), zero, zero, zero, zero, zero, outer)},
+		{{.pc = RUN(0), .fp = NUMBER(5)}, JIT_CODE("\xff\xd0\x74\x01\x50\x48\x8d\x6c\x24\x08\xc9\xc3"), WORDS(zero, zero, CALL(WALK_SP, WALK_CALL_1), outer)},
+		{{.pc = RUN(0), .fp = NUMBER(5)}, JIT_CODE("\xff\xd0\x48\x8d\x6c\x24\x08\xc9\xc3"), WORDS(zero, zero, CALL(WALK_SP, WALK_CALL_1), zero, zero, zero, zero, outer)},
+		{{.pc = RUN(0), .fp = SP(SP_FIRST + 512)}, JIT_CODE("\xff\xd0\xc9\x75\x01\xc3\x48\x83\xec\x08\x5d\x5d\xc3"), WORDS(zero, zero, outer)},
 		/* In the frame of an interpreter, whose state has it: data is a table of stack addresses. */
 		{{.pc = RUN(70)}, JIT_CODE(""), WORDS(zero, zero, zero, zero, zero, zero, WALK_WORD(WALK_AT_DATA, SP_FIRST + 0x10), zero, zero, NUMBER(1), NUMBER(2), CALL(WALK_VALUES, WALK_CALL_1), zero, zero, zero, zero, zero, outer)},
 		/* Contexts that begin by hand. */
