@@ -21,6 +21,7 @@
 #include "alloc_fail.h"
 #include "dwarf_seeds.h"
 #include "elf/elf.h"
+#include "sidecar/format.h"
 #include "workspace.h"
 
 static struct workspace space;
@@ -450,6 +451,43 @@ static void a_newer_version_is_refused_with_both_versions(void **state)
 	cairn_sidecar_image_free(&image);
 }
 
+/* Version 4 had a header of 48 bytes. */
+static void an_older_version_with_a_smaller_header_is_refused_by_its_version(void **state)
+{
+	struct cairn_sidecar_image image = packed_seed(0);
+	const Elf64_Ehdr *h = image.bytes;
+	Elf64_Shdr *sections = (Elf64_Shdr *)((char *)image.bytes + h->e_shoff);
+	const char *names = (const char *)image.bytes + sections[h->e_shstrndx].sh_offset;
+	struct cairn_sidecar *sidecar;
+	uint8_t *header = NULL;
+	for (unsigned int i = 1; i < h->e_shnum; i++) {
+		if (strcmp(names + sections[i].sh_name, ".cairn"))
+			continue;
+		header = (uint8_t *)image.bytes + sections[i].sh_offset;
+		sections[i].sh_size = 48;
+	}
+	assert_non_null(header);
+	for (uint8_t version = 1; version <= SIDECAR_VERSION + 1; version++) {
+		struct cairn_err err = {0};
+		char said[32];
+		snprintf(said, sizeof(said), ": version %u of the format", version);
+		header[8] = version;
+		guard_seal(image.bytes, image.size);
+		int rc = cairn_sidecar_open_mem(image.bytes, image.size, "old", NULL, &sidecar,
+						&err);
+		assert_int_equal(rc, version == SIDECAR_VERSION ? -EBADMSG : -EOPNOTSUPP);
+		assert_int_equal(!strstr(err.msg, said), version == SIDECAR_VERSION);
+		assert_int_equal(!strstr(err.msg, "make it again"), version >= SIDECAR_VERSION);
+	}
+	/* A byte that the checksums do not know is damage, whatever version it makes. */
+	struct cairn_err err = {0};
+	header[8] = 4;
+	assert_int_equal(
+		cairn_sidecar_open_mem(image.bytes, image.size, "bad", NULL, &sidecar, &err),
+		-EBADMSG);
+	cairn_sidecar_image_free(&image);
+}
+
 static void another_build_id_is_refused_with_both_ids(void **state)
 {
 	struct cairn_sidecar *sidecar;
@@ -628,6 +666,7 @@ int main(void)
 		cmocka_unit_test(a_flipped_bit_with_its_checksum_never_leads_out_of_the_file),
 		cmocka_unit_test(sections_that_share_bytes_are_refused_by_their_names),
 		cmocka_unit_test(a_newer_version_is_refused_with_both_versions),
+		cmocka_unit_test(an_older_version_with_a_smaller_header_is_refused_by_its_version),
 		cmocka_unit_test(another_build_id_is_refused_with_both_ids),
 		cmocka_unit_test(what_was_made_once_is_kept_and_used_for_the_stripped_program),
 		cmocka_unit_test(without_permission_to_make_one_there_is_none),

@@ -83,55 +83,61 @@ static int check_overlaps(const struct cairn_sidecar *p, struct cairn_err *err)
 	return 0;
 }
 
-static int other_version(const struct cairn_sidecar *p, uint32_t version, struct cairn_err *err)
+/*
+ * The version is read before anything else of the header, which has another size in other versions.
+ * Checksums of these bytes were compared if the file has any.
+ */
+static int check_version(const struct cairn_sidecar *p, const struct elf_section *s,
+			 struct cairn_err *err)
 {
+	struct sidecar_header h;
+	size_t n = offsetof(struct sidecar_header, header_size);
+	if (!s->data)
+		return err_set(err, -EBADMSG, "%s: not a sidecar: it has no section .cairn",
+			       elf_path(p->elf));
+	if (s->size < n)
+		return wrong(s, "at least 56", err);
+	memcpy(&h, s->data, n);
+	if (memcmp(h.magic, SIDECAR_MAGIC, sizeof(SIDECAR_MAGIC)))
+		return err_set(err, -EBADMSG, "%s: .cairn+0x0: expected the bytes \"%s\"",
+			       elf_path(p->elf), SIDECAR_MAGIC);
+	if (h.version == SIDECAR_VERSION)
+		return 0;
 	return err_set(err, -EOPNOTSUPP,
 		       "%s: version %u of the format; this program knows version %u%s",
-		       elf_path(p->elf), version, SIDECAR_VERSION,
-		       version < SIDECAR_VERSION ? ": make it again with cairn sidecar" : "");
+		       elf_path(p->elf), h.version, SIDECAR_VERSION,
+		       h.version < SIDECAR_VERSION ? ": make it again with cairn sidecar" : "");
 }
 
 /* A file without checksums is no sidecar, or one of another version. */
 static int no_checksums(struct cairn_sidecar *p, struct cairn_err *err)
 {
-	const struct elf_section *s;
-	struct sidecar_header h;
+	const struct elf_section *s, none = {0};
 	int rc = elf_section(p->elf, SIDECAR_HEADER, &s, err);
-	if (rc < 0)
-		return rc;
-	if (!s || !s->data)
-		return err_set(err, -EBADMSG, "%s: not a sidecar: it has no section .cairn",
-			       elf_path(p->elf));
-	if (s->size < offsetof(struct sidecar_header, header_size))
-		return wrong(s, "at least 56", err);
-	memcpy(&h, s->data, offsetof(struct sidecar_header, header_size));
-	if (!memcmp(h.magic, SIDECAR_MAGIC, sizeof(SIDECAR_MAGIC)) && h.version != SIDECAR_VERSION)
-		return other_version(p, h.version, err);
-	return err_set(err, -EBADMSG,
-		       "%s: damaged: it has no checksums: make it again with cairn sidecar",
-		       elf_path(p->elf));
+	if (rc >= 0)
+		rc = check_version(p, s ? s : &none, err);
+	return rc < 0 ? rc
+		      : err_set(err, -EBADMSG,
+				"%s: damaged: it has no checksums: make it again with cairn "
+				"sidecar",
+				elf_path(p->elf));
 }
 
 static int read_header(struct cairn_sidecar *p, struct cairn_err *err)
 {
 	struct elf_section s;
+	size_t n = sizeof(*p->header);
 	int rc = find_section(p, SIDECAR_HEADER, &s, err);
+	if (rc >= 0 && s.data)
+		rc = check_bytes(p, &s, 0, s.size < n ? s.size : n, err);
+	if (rc >= 0)
+		rc = check_version(p, &s, err);
 	if (rc < 0)
 		return rc;
-	if (!s.data)
-		return err_set(err, -EBADMSG, "%s: not a sidecar: it has no section .cairn",
-			       elf_path(p->elf));
-	if (s.size < sizeof(*p->header))
+	if (s.size < n)
 		return wrong(&s, "at least 56", err);
-	rc = check_bytes(p, &s, 0, sizeof(*p->header), err);
-	if (rc < 0)
-		return rc;
 	p->header = (const struct sidecar_header *)s.data;
-	if (memcmp(p->header->magic, SIDECAR_MAGIC, sizeof(SIDECAR_MAGIC)))
-		return err_set(err, -EBADMSG, "%s: .cairn+0x0: expected the bytes \"%s\"",
-			       elf_path(p->elf), SIDECAR_MAGIC);
-	return p->header->version == SIDECAR_VERSION ? 0
-						     : other_version(p, p->header->version, err);
+	return 0;
 }
 
 static int find_binding(struct cairn_sidecar *p, struct cairn_err *err)
