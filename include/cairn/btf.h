@@ -183,8 +183,10 @@ int cairn_btf_open_mem(const void *bytes, size_t size, const char *name,
 void cairn_btf_close(struct cairn_btf *btf);
 
 /*
- * The file of @btf, or of a base, that became shorter while it was open; NULL: none. Bytes that
- * were made of it are not reliable. Borrowed. Cost: a stat(2) for each. Threads: any.
+ * The file of @btf, or of a base, that became shorter while it was open; NULL: none. Answers that
+ * were made of it are not reliable. Functions that make bytes or text check it themselves at their
+ * end and return -EBADMSG; after accessors and cairn_btf_check() the caller does. Borrowed. Cost: a
+ * stat(2) for each. Threads: any.
  */
 const char *cairn_btf_shortened(const struct cairn_btf *btf);
 
@@ -313,13 +315,18 @@ uint32_t *cairn_btf_record_words(struct cairn_btf_builder *b, uint32_t id);
  * cairn_btf_finish - the bytes of the blob
  *
  * @ret  owned by the caller, free(); in the builder's byte order
- * Returns 0, -ENOMEM, -ERANGE. The builder may be used further. Same records and strings, same
- * bytes.
+ * Returns 0, -EBADMSG (a file of the base became shorter), -ENOMEM, -ERANGE. The builder may be
+ * used further. Same records and strings, same bytes.
  */
 int cairn_btf_finish(struct cairn_btf_builder *b, void **ret, size_t *ret_size,
 		     struct cairn_err *err);
 
-/* ---- transforming: each reads one blob and gives the bytes of another ---- */
+/*
+ * ---- transforming: each reads one blob and gives the bytes of another ----
+ *
+ * Each returns -EBADMSG, and nothing to free, if a file of its input or of a base became shorter
+ * meanwhile.
+ */
 
 /*
  * cairn_btf_dedup - merge equal types

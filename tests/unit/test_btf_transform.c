@@ -8,10 +8,12 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "alloc_fail.h"
 #include "btf/btf.h"
 #include "btf_fixture.h"
+#include "workspace.h"
 
 #define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 
@@ -269,6 +271,122 @@ static void broken_references_are_named(void **state)
 	blob_free(&in);
 }
 
+/* ---- an input that becomes shorter while it is mapped ---- */
+
+enum maker { DEDUP, MERGE, SORT, SPLIT, DISTIL, CONVERT, CONVERT_BASE, DUMP, FINISH, N_MAKERS };
+
+static const struct cairn_btf_convert_opts same_form = {.size = sizeof(same_form),
+							.dialect = CAIRN_BTF_LOC_N};
+
+static int finish_on(const struct cairn_btf *base, void **ret, size_t *ret_size,
+		     struct cairn_err *err)
+{
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.base = base});
+	int rc = cairn_btf_finish(b, ret, ret_size, err);
+	cairn_btf_builder_free(b);
+	return rc;
+}
+
+static int dump_to_nowhere(const struct cairn_btf *btf, struct cairn_err *err)
+{
+	FILE *out = fopen("/dev/null", "w");
+	int rc = cairn_btf_dump(btf, CAIRN_BTF_RAW, NULL, 0, 0, out, err);
+	fclose(out);
+	return rc;
+}
+
+/* @split is split from @base. */
+static int make(enum maker what, const struct cairn_btf *split, const struct cairn_btf *base,
+		void **ret, size_t *ret_size, struct cairn_err *err)
+{
+	const struct cairn_btf *in[] = {split, split};
+	struct cairn_btf_convert_opts on_base = same_form;
+	on_base.base = base;
+	switch (what) {
+	case DEDUP:
+		return cairn_btf_dedup(split, NULL, &ret[0], &ret_size[0], err);
+	case MERGE:
+		return cairn_btf_merge(in, 2, &ret[0], &ret_size[0], err);
+	case SORT:
+		return cairn_btf_sort(split, NULL, &ret[0], &ret_size[0], err);
+	case SPLIT:
+		return cairn_btf_split_loc(split, keep_visit, NULL, &ret[0], &ret_size[0], &ret[1],
+					   &ret_size[1], err);
+	case DISTIL:
+		return cairn_btf_distil_base(split, &ret[0], &ret_size[0], &ret[1], &ret_size[1],
+					     err);
+	case CONVERT:
+		return cairn_btf_convert(base, &same_form, NULL, &ret[0], &ret_size[0], err);
+	case CONVERT_BASE:
+		return cairn_btf_convert(split, &on_base, NULL, &ret[0], &ret_size[0], err);
+	case DUMP:
+		return dump_to_nowhere(split, err);
+	default:
+		return finish_on(base, &ret[0], &ret_size[0], err);
+	}
+}
+
+static void assert_makes(enum maker what, const struct cairn_btf *split,
+			 const struct cairn_btf *base, const char *shortened)
+{
+	void *bytes[2] = {NULL, NULL};
+	size_t size[2];
+	struct cairn_err err = {0};
+	int rc = make(what, split, base, bytes, size, &err);
+	if (rc < 0 && !shortened)
+		fail_msg("%d: %s", (int)what, err.msg);
+	assert_int_equal(rc, shortened ? -EBADMSG : 0);
+	if (shortened)
+		assert_non_null(strstr(err.msg, shortened));
+	/* The leak checker says whether a failure left something to free. */
+	if (rc == 0) {
+		free(bytes[0]);
+		free(bytes[1]);
+	}
+}
+
+static struct cairn_btf *from_file(const char *path, const struct blob *blob,
+				   const struct cairn_btf *base)
+{
+	struct cairn_btf_open_opts opts = {.size = sizeof(opts), .base = base};
+	struct cairn_err err = {0};
+	struct cairn_btf *btf;
+	FILE *f = fopen(path, "w");
+	assert_true(fwrite(blob->bytes, 1, blob->size, f) == blob->size && !fclose(f));
+	if (cairn_btf_open(path, &opts, &btf, &err) < 0)
+		fail_msg("%s", err.msg);
+	return btf;
+}
+
+/* The last byte is a NUL, and reads as one after the cut: only the size of the file tells. */
+static void nothing_is_made_of_an_input_that_became_shorter(void **state)
+{
+	struct workspace space;
+	workspace_open(&space);
+	struct blob base_blob = each_kind((struct cairn_btf_build_opts){0});
+	struct blob split_blob = each_kind((struct cairn_btf_build_opts){.base = base_blob.btf});
+	for (int cut = 0; cut < 2; cut++) {
+		const char *names[] = {"base.btf", "split.btf"}, *path = NULL;
+		struct cairn_btf *base, *split;
+		base = from_file(workspace_path(&space, names[0]), &base_blob, NULL);
+		split = from_file(workspace_path(&space, names[1]), &split_blob, base);
+		for (int what = 0; what < N_MAKERS; what++)
+			assert_makes(what, split, base, NULL);
+		path = workspace_path(&space, names[cut]);
+		size_t size = cut ? split_blob.size : base_blob.size;
+		assert_int_equal(truncate(path, (off_t)size - 1), 0);
+		for (int what = 0; what < N_MAKERS; what++) {
+			bool only_base = what == CONVERT || what == FINISH;
+			assert_makes(what, split, base, cut && only_base ? NULL : names[cut]);
+		}
+		cairn_btf_close(split);
+		cairn_btf_close(base);
+	}
+	blob_free(&split_blob);
+	blob_free(&base_blob);
+	workspace_close(&space);
+}
+
 static void no_memory_is_said(void **state)
 {
 	struct blob in = with_inlined(CAIRN_BTF_LOC_N);
@@ -314,6 +432,7 @@ int main(void)
 		cmocka_unit_test(v1_splits_too_on_a_module_of_a_kernel),
 		cmocka_unit_test(distilled_base_has_only_what_is_searched_for),
 		cmocka_unit_test(broken_references_are_named),
+		cmocka_unit_test(nothing_is_made_of_an_input_that_became_shorter),
 		cmocka_unit_test(no_memory_is_said),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

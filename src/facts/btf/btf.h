@@ -102,4 +102,14 @@ static inline uint32_t btf_end_string(const struct cairn_btf *btf)
 
 void btf_names_free(struct btf_names *names);
 
+/*
+ * btf_verdict - the end of a function that made something of @btf
+ *
+ * @rc    what the function returns otherwise
+ * @made  freed if the bytes are not reliable; NULL: there is nothing to free
+ * Returns -EBADMSG (err: the file) if a file of @btf or of a base became shorter, which also
+ * explains a damage that was found; else @rc. @btf may be NULL.
+ */
+int btf_verdict(const struct cairn_btf *btf, int rc, void **made, struct cairn_err *err);
+
 #endif

@@ -296,5 +296,5 @@ int cairn_btf_finish(struct cairn_btf_builder *b, void **ret, size_t *ret_size,
 		memcpy(tail + s.layout, b->strings.p, s.strings);
 	*ret = blob;
 	*ret_size = size;
-	return 0;
+	return btf_verdict(b->base, 0, ret, err);
 }

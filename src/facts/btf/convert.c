@@ -438,5 +438,6 @@ int cairn_btf_convert(const struct cairn_btf *btf, const struct cairn_btf_conver
 	if (rc == 0 && losses)
 		*losses = c.losses;
 	convert_fini(&c);
-	return rc;
+	rc = btf_verdict(btf, rc, ret, err);
+	return btf_verdict(opts->base, rc, ret, err);
 }

@@ -299,5 +299,5 @@ int cairn_btf_dedup(const struct cairn_btf *btf, uint32_t *map, void **ret, size
 		memcpy(map, all + btf->start_id, (btf->end_id - btf->start_id) * sizeof(*map));
 	names_fini(&names);
 	graph_fini(&g);
-	return rc;
+	return btf_verdict(btf, rc, ret, err);
 }

@@ -192,6 +192,7 @@ int cairn_btf_distil_base(const struct cairn_btf *split, void **ret_base, size_t
 	free(d.used);
 	free(d.map);
 	VEC_FREE(&d.left);
+	rc = btf_verdict(split, rc, ret_split, err);
 	if (rc < 0) {
 		free(base);
 		return rc;

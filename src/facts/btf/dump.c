@@ -28,6 +28,19 @@ int cairn_btf_dump(const struct cairn_btf *btf, enum cairn_btf_format format, co
 	return cairn_btf_dump_renaming(btf, format, ids, n_ids, machine, out, &n_renamed, err);
 }
 
+static int dump(struct dump *d, enum cairn_btf_format format, struct cairn_err *err)
+{
+	switch (format) {
+	case CAIRN_BTF_RAW:
+		return dump_raw(d, false, err);
+	case CAIRN_BTF_PRETTY:
+		return dump_raw(d, true, err);
+	case CAIRN_BTF_C:
+		return dump_c(d, err);
+	}
+	return err_set(err, -EINVAL, "no dump format %d", (int)format);
+}
+
 int cairn_btf_dump_renaming(const struct cairn_btf *btf, enum cairn_btf_format format,
 			    const uint32_t *ids, size_t n_ids, int machine, FILE *out,
 			    uint32_t *ret_renamed, struct cairn_err *err)
@@ -40,16 +53,7 @@ int cairn_btf_dump_renaming(const struct cairn_btf *btf, enum cairn_btf_format f
 			 .n_renamed = ret_renamed};
 
 	*ret_renamed = 0;
-
-	switch (format) {
-	case CAIRN_BTF_RAW:
-		return dump_raw(&d, false, err);
-	case CAIRN_BTF_PRETTY:
-		return dump_raw(&d, true, err);
-	case CAIRN_BTF_C:
-		return dump_c(&d, err);
-	}
-	return err_set(err, -EINVAL, "no dump format %d", (int)format);
+	return btf_verdict(btf, dump(&d, format, err), NULL, err);
 }
 
 const char *cairn_btf_kind_name(uint32_t kind)

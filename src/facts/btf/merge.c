@@ -89,5 +89,7 @@ int cairn_btf_merge(const struct cairn_btf *const *in, size_t n, void **ret, siz
 		rc = cairn_btf_dedup(all, NULL, ret, ret_size, err);
 	cairn_btf_close(all);
 	free(bytes);
+	for (size_t i = 0; i < n; i++)
+		rc = btf_verdict(in[i], rc, ret, err);
 	return rc;
 }

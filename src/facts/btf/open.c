@@ -55,6 +55,18 @@ const char *cairn_btf_shortened(const struct cairn_btf *btf)
 	return name;
 }
 
+int btf_verdict(const struct cairn_btf *btf, int rc, void **made, struct cairn_err *err)
+{
+	if (rc != 0 && rc != -EBADMSG)
+		return rc;
+	int cut = input_check(cairn_btf_shortened(btf), err);
+	if (cut < 0 && rc == 0 && made) {
+		free(*made);
+		*made = NULL;
+	}
+	return cut < 0 ? cut : rc;
+}
+
 int cairn_btf_open_mem(const void *bytes, size_t size, const char *name,
 		       const struct cairn_btf_open_opts *user_opts, struct cairn_btf **ret,
 		       struct cairn_err *err)

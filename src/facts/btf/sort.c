@@ -75,8 +75,8 @@ static int write_sorted(const struct cairn_btf *btf, const struct key *keys, uin
 	return rc;
 }
 
-int cairn_btf_sort(const struct cairn_btf *btf, uint32_t *map, void **ret, size_t *ret_size,
-		   struct cairn_err *err)
+static int sort(const struct cairn_btf *btf, uint32_t *map, void **ret, size_t *ret_size,
+		struct cairn_err *err)
 {
 	int rc = btf_check_movable(btf, err);
 	if (rc < 0)
@@ -89,4 +89,11 @@ int cairn_btf_sort(const struct cairn_btf *btf, uint32_t *map, void **ret, size_
 	if (rc == 0 && map)
 		memcpy(map, all + btf->start_id, (btf->end_id - btf->start_id) * sizeof(*map));
 	return rc;
+}
+
+int cairn_btf_sort(const struct cairn_btf *btf, uint32_t *map, void **ret, size_t *ret_size,
+		   struct cairn_err *err)
+{
+	int rc = sort(btf, map, ret, ret_size, err);
+	return btf_verdict(btf, rc, ret, err);
 }

@@ -150,6 +150,7 @@ int cairn_btf_split_loc(const struct cairn_btf *btf, bool (*keep_func)(void *ctx
 	free(s.marks);
 	free(s.map);
 	VEC_FREE(&s.left);
+	rc = btf_verdict(btf, rc, &loc, err);
 	if (rc < 0) {
 		free(main);
 		return rc;
