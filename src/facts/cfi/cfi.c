@@ -15,8 +15,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
+#include "base/keyed.h"
+#include "base/scope.h"
 #include "cfi/index.h"
 #include "cfi/program.h"
 
@@ -118,15 +121,47 @@ static int add_sections(struct cfi *cfi, const struct cairn_binary *bin, struct 
 	return rc;
 }
 
+static bool is_sorted(const struct fde_item *p, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (item_order(&p[i - 1], &p[i]) > 0)
+			return false;
+	return true;
+}
+
+/*
+ * By counting: items come section by section in the order of their offsets, and those at one
+ * address stay in it. False: the addresses are too far apart, or there is no memory.
+ */
+static bool sort_near(struct fde_item *p, size_t n)
+{
+	uint64_t least = UINT64_MAX, most = 0;
+	for (size_t i = 0; i < n; i++) {
+		least = p[i].lo < least ? p[i].lo : least;
+		most = p[i].lo > most ? p[i].lo : most;
+	}
+	if (most - least > UINT32_MAX || n > UINT32_MAX)
+		return false;
+	SCOPE_FREE struct keyed *keys = malloc(n * sizeof(*keys));
+	SCOPE_FREE struct fde_item *items = malloc(n * sizeof(*items));
+	if (!keys || !items)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		keys[i] = (struct keyed){(uint32_t)(p[i].lo - least), (uint32_t)i};
+	if (keyed_sort(keys, n) < 0)
+		return false;
+	memcpy(items, p, n * sizeof(*items));
+	for (size_t i = 0; i < n; i++)
+		p[i] = items[keys[i].value];
+	return true;
+}
+
 static void sort_items(struct cfi *cfi)
 {
 	struct fde_item *p = cfi->items.p;
 	uint64_t reach = 0;
-	/* As most files have them. */
-	bool sorted = true;
-	for (size_t i = 1; i < cfi->items.n && sorted; i++)
-		sorted = item_order(&p[i - 1], &p[i]) <= 0;
-	if (!sorted)
+	/* Most files have them in order. */
+	if (!is_sorted(p, cfi->items.n) && !sort_near(p, cfi->items.n))
 		qsort(p, cfi->items.n, sizeof(*p), item_order);
 	for (size_t i = 0; i < cfi->items.n; i++) {
 		if (p[i].hi > reach)

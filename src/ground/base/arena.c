@@ -7,14 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct arena_block {
-	struct arena_block *next;
-	size_t used, size;
-	_Alignas(16) char bytes[];
-};
-
 /* Blocks double from the first size to the last, so that a small object stays small. */
-enum { BLOCK_FIRST = 4 << 10, BLOCK_LAST = 1 << 20, ALIGN = 16 };
+enum { BLOCK_FIRST = 4 << 10, BLOCK_LAST = 1 << 20 };
 
 void arena_fini(struct arena *a)
 {
@@ -42,27 +36,16 @@ static struct arena_block *block_new(struct arena *a, size_t need)
 	return b;
 }
 
-void *arena_alloc(struct arena *a, size_t size)
+void *arena_alloc_block(struct arena *a, size_t size)
 {
 	if (size > SIZE_MAX / 2)
 		return NULL;
-	size_t need = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-	struct arena_block *b = a->head;
-	if (!b || b->size - b->used < need)
-		b = block_new(a, need);
+	size_t need = (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+	struct arena_block *b = block_new(a, need);
 	if (!b)
 		return NULL;
-	void *p = b->bytes + b->used;
-	b->used += need;
-	return memset(p, 0, size);
-}
-
-void *arena_array(struct arena *a, size_t n, size_t size)
-{
-	size_t bytes;
-	if (__builtin_mul_overflow(n, size, &bytes))
-		return NULL;
-	return arena_alloc(a, bytes);
+	b->used = need;
+	return memset(b->bytes, 0, size);
 }
 
 char *arena_strndup(struct arena *a, const char *s, size_t n)

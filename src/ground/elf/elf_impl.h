@@ -59,9 +59,12 @@ struct elf {
 	bool debug_only;
 	struct section *sections;
 	size_t n_sections;
+	bool has_symtab; /* elf_has_symtab() */
 	/* Allocated sections that occupy addresses, by address. */
 	uint32_t *by_addr;
 	size_t n_by_addr;
+	/* The one that was asked for last, by any thread: most questions are about one section. */
+	uint32_t last_by_addr;
 	/* The same segments twice: by address, by file offset. */
 	struct segment *by_vaddr, *by_foff;
 	size_t n_segments;

@@ -287,6 +287,8 @@ static int read_sections(struct elf *e, Elf *lib, size_t n, struct cairn_err *er
 	e->sections[0].file.type = SHT_NULL;
 	e->sections[0].file.flags = 0;
 	e->sections[0].file.size = e->sections[0].file_size = 0;
+	uint32_t symtab = section_of_type(e, SHT_SYMTAB);
+	e->has_symtab = symtab != NO_SECTION && e->sections[symtab].file_size;
 	return section_names(e, lib, name_offs, err);
 }
 

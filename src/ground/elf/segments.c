@@ -117,19 +117,42 @@ int elf_index_sections(struct elf *e, struct cairn_err *err)
 	return e->type == ET_REL ? section_segments(e, err) : 0;
 }
 
-const struct section *elf_section_holding(const struct elf *e, struct cairn_vaddr at)
+static uint64_t nth_addr(const struct elf *e, size_t n)
+{
+	return e->sections[e->by_addr[n]].file.addr.v;
+}
+
+static bool is_nth(const struct elf *e, size_t n, struct cairn_vaddr at)
+{
+	return n < e->n_by_addr && nth_addr(e, n) <= at.v &&
+	       (n + 1 == e->n_by_addr || at.v < nth_addr(e, n + 1));
+}
+
+/* How many sections begin at @at or before. */
+static size_t n_up_to(const struct elf *e, struct cairn_vaddr at)
 {
 	size_t lo = 0, hi = e->n_by_addr;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		if (e->sections[e->by_addr[mid]].file.addr.v <= at.v)
+		if (nth_addr(e, mid) <= at.v)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	if (!lo)
-		return NULL;
-	const struct section *s = &e->sections[e->by_addr[lo - 1]];
+	return lo;
+}
+
+const struct section *elf_section_holding(const struct elf *e, struct cairn_vaddr at)
+{
+	size_t n = __atomic_load_n(&e->last_by_addr, __ATOMIC_RELAXED);
+	if (!is_nth(e, n, at)) {
+		n = n_up_to(e, at);
+		if (!n--)
+			return NULL;
+		/* A hint, which any thread may change: the object is never a constant. */
+		__atomic_store_n((uint32_t *)&e->last_by_addr, (uint32_t)n, __ATOMIC_RELAXED);
+	}
+	const struct section *s = &e->sections[e->by_addr[n]];
 	return at.v - s->file.addr.v < s->file_size ? s : NULL;
 }
 

@@ -235,8 +235,7 @@ int elf_symbols(struct elf *e, const struct elf_symbol **ret, size_t *ret_n, str
 
 bool elf_has_symtab(const struct elf *e)
 {
-	uint32_t i = section_of_type(e, SHT_SYMTAB);
-	return i != NO_SECTION && e->sections[i].file_size;
+	return e->has_symtab;
 }
 
 int elf_visit_imports(const struct elf *e, int (*visit)(void *ctx, const char *name), void *ctx)
