@@ -55,8 +55,9 @@ struct addr_tally {
 	uint64_t n_known, n_unknown;
 };
 
-/* addr_text() or addr_json(). */
-typedef void addr_writer(FILE *out, const struct addr_answer *answer);
+/* addr_text() or addr_json(). The latter writes to the text's file at once. */
+struct text;
+typedef void addr_writer(struct text *to, const struct addr_answer *answer);
 
 /* Up to @room addresses that are answered at once. NULL: no memory. */
 struct addr_batch *addr_batch_new(size_t room);
@@ -69,7 +70,6 @@ bool addr_batch_add(struct addr_batch *b, uint64_t addr);
 int addr_batch_answer(struct addr_batch *b, struct addr_space *space, bool back,
 		      addr_writer *writer, struct addr_tally *tally);
 
-void addr_text(FILE *out, const struct addr_answer *answer);
-void addr_json(FILE *out, const struct addr_answer *answer);
+addr_writer addr_text, addr_json;
 
 #endif

@@ -19,6 +19,7 @@
 
 #include "addr.h"
 #include "cmd.h"
+#include "text.h"
 
 struct kept {
 	uint64_t vaddr;
@@ -164,8 +165,11 @@ static void will_need(const struct addr_batch *b, size_t item)
 	}
 }
 
+/* A hundred thousand addresses are common, so stdio gets many answers at once. */
 static void write_all(struct addr_batch *b, addr_writer *writer, struct addr_tally *tally)
 {
+	char buf[8192];
+	struct text to = {.out = stdout, .buf = buf, .size = sizeof(buf)};
 	uint64_t *addr_of = (uint64_t *)b->spare; /* no longer needed, and larger */
 
 	for (size_t i = 0; i < b->n; i++)
@@ -177,8 +181,9 @@ static void write_all(struct addr_batch *b, addr_writer *writer, struct addr_tal
 
 		will_need(b, i);
 		*(k->n ? &tally->n_known : &tally->n_unknown) += 1;
-		writer(stdout, &answer);
+		writer(&to, &answer);
 	}
+	text_flush(&to);
 }
 
 int addr_batch_answer(struct addr_batch *b, struct addr_space *space, bool back,

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Frames as text and as JSON
- *
- * A hundred thousand addresses are common, so an answer is one piece for stdio.
- */
+/* Frames as text and as JSON. */
 #include "addr.h"
 #include "demangle.h"
 #include "json.h"
@@ -44,30 +40,26 @@ static void put_code(struct text *t, const struct cairn_code_range *code)
 	text_put(t, "]");
 }
 
-void addr_text(FILE *out, const struct addr_answer *answer)
+void addr_text(struct text *t, const struct addr_answer *answer)
 {
-	char buf[8192];
-	struct text t = {.out = out, .buf = buf, .size = sizeof(buf)};
-
-	text_put(&t, "0x");
-	text_put_hex(&t, answer->addr);
-	text_put(&t, "  ");
+	text_put(t, "0x");
+	text_put_hex(t, answer->addr);
+	text_put(t, "  ");
 	if (!answer->n)
-		text_put(&t, "?");
+		text_put(t, "?");
 	for (size_t i = 0; i < answer->n; i++) {
 		if (i)
-			text_put(&t, "\n    inlined into ");
-		put_frame(&t, &answer->frames[i]);
+			text_put(t, "\n    inlined into ");
+		put_frame(t, &answer->frames[i]);
 	}
 	if (answer->path) {
-		text_put(&t, "  (");
-		text_put_name(&t, answer->path);
-		text_put(&t, ")");
+		text_put(t, "  (");
+		text_put_name(t, answer->path);
+		text_put(t, ")");
 	} else if (answer->code) {
-		put_code(&t, answer->code);
+		put_code(t, answer->code);
 	}
-	text_put(&t, "\n");
-	text_flush(&t);
+	text_put(t, "\n");
 }
 
 /* ---- JSON ---- */
@@ -79,9 +71,9 @@ static void json_position(struct json *j, const struct cairn_frame *frame)
 	json_uint(j, "column", frame->column);
 }
 
-void addr_json(FILE *out, const struct addr_answer *answer)
+void addr_json(struct text *t, const struct addr_answer *answer)
 {
-	struct json j = {.out = out};
+	struct json j = {.out = t->out};
 
 	json_open(&j, NULL, '{');
 	json_hex(&j, "addr", answer->addr);

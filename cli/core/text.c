@@ -8,6 +8,9 @@
 
 #include "quoted.h"
 
+/* Digits of the largest number, and a multiple of what is copied at once. */
+enum { DIGITS_MAX = 24 };
+
 void text_flush(struct text *t)
 {
 	if (t->n)
@@ -38,12 +41,67 @@ char *text_room(struct text *t, size_t max)
 	return t->buf + t->n;
 }
 
+#define EACH_BYTE (UINT64_MAX / 0xff) /* 0x0101010101010101 */
+
+/* The highest bit of a byte that is below ' ' or above '~'; bits of others may be set with it. */
+static inline uint64_t not_ascii(uint64_t bytes)
+{
+	return (((bytes - EACH_BYTE * ' ') & ~bytes) | (bytes + EACH_BYTE) | bytes) & EACH_BYTE
+											      << 7;
+}
+
+static inline uint64_t bytes_at(const char *p)
+{
+	uint64_t bytes;
+
+	memcpy(&bytes, p, sizeof(bytes));
+	return bytes;
+}
+
+/* All of up to 7 bytes, some of them twice; the rest are spaces. */
+static inline uint64_t few_bytes(const char *p, size_t n)
+{
+	uint32_t first = ' ' * (uint32_t)EACH_BYTE, last = first;
+
+	if (n >= sizeof(first)) {
+		memcpy(&first, p, sizeof(first));
+		memcpy(&last, p + n - sizeof(last), sizeof(last));
+	} else if (n) {
+		memcpy(&first, (char[]){p[0], p[n / 2], p[n - 1], ' '}, sizeof(first));
+	}
+	return first | (uint64_t)last << 32;
+}
+
+/*
+ * Whether a name is printable; with @to, it is copied there as far as it was looked at, always at
+ * most @n bytes. All output goes through here, so eight bytes are looked at and copied at once. The
+ * last ones may be twice.
+ */
+static inline bool copy_ascii(char *to, const char *name, size_t n)
+{
+	enum { STEP = sizeof(uint64_t) };
+	uint64_t found = 0;
+
+	if (n < STEP) {
+		found = not_ascii(few_bytes(name, n));
+		for (size_t i = 0; to && i < n; i++)
+			to[i] = name[i];
+		return !found;
+	}
+	for (size_t i = 0;; i = i + STEP < n - STEP ? i + STEP : n - STEP) {
+		uint64_t bytes = bytes_at(name + i);
+
+		found |= not_ascii(bytes);
+		if (to)
+			memcpy(to + i, &bytes, STEP);
+		if (i == n - STEP)
+			return !found;
+	}
+}
+
 static bool is_ascii(const char *name, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if ((unsigned char)(name[i] - ' ') >= 0x7f - ' ')
-			return false;
-	return true;
+	return copy_ascii(NULL, name, n);
 }
 
 static void put_quoted(struct text *t, const char *name, size_t n)
@@ -57,8 +115,10 @@ static void put_quoted(struct text *t, const char *name, size_t n)
 
 void text_put_name_chars(struct text *t, const char *name, size_t n)
 {
-	if (is_ascii(name, n))
-		text_put_chars(t, name, n);
+	if (n <= t->size - t->n && copy_ascii(t->buf + t->n, name, n))
+		t->n += n;
+	else if (is_ascii(name, n))
+		text_put_past(t, name, n);
 	else
 		put_quoted(t, name, n);
 }
@@ -79,24 +139,51 @@ void text_take_name(struct text *t, size_t n, size_t max)
 	free(name);
 }
 
+/* The digits of a number, from the last to the first. */
+struct digits {
+	char text[2 * DIGITS_MAX]; /* the second half is only copied */
+	char *at;
+};
+
+/* Copies a known number of bytes, which takes no call; those after the digits are written over. */
+static inline void put_digits(struct text *t, const struct digits *d)
+{
+	size_t n = (size_t)(d->text + DIGITS_MAX - d->at);
+
+	if (t->size - t->n < DIGITS_MAX) {
+		text_put_past(t, d->at, n);
+		return;
+	}
+	memcpy(t->buf + t->n, d->at, DIGITS_MAX);
+	t->n += n;
+}
+
 void text_put_decimal(struct text *t, uint64_t value)
 {
-	char digits[20], *end = digits + sizeof(digits), *at = end;
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+				    "25262728293031323334353637383940414243444546474849"
+				    "50515253545556575859606162636465666768697071727374"
+				    "75767778798081828384858687888990919293949596979899";
+	struct digits d;
 
-	do
-		*--at = (char)('0' + value % 10);
-	while (value /= 10);
-	text_put_chars(t, at, (size_t)(end - at));
+	memset(d.text + DIGITS_MAX, 0, DIGITS_MAX);
+	for (d.at = d.text + DIGITS_MAX; value >= 10; value /= 100)
+		memcpy(d.at -= 2, pairs + 2 * (value % 100), 2);
+	if (value || d.at == d.text + DIGITS_MAX)
+		*--d.at = (char)('0' + value);
+	put_digits(t, &d);
 }
 
 void text_put_hex(struct text *t, uint64_t value)
 {
-	char digits[16], *end = digits + sizeof(digits), *at = end;
+	struct digits d;
 
+	memset(d.text + DIGITS_MAX, 0, DIGITS_MAX);
+	d.at = d.text + DIGITS_MAX;
 	do
-		*--at = "0123456789abcdef"[value % 16];
+		*--d.at = "0123456789abcdef"[value % 16];
 	while (value /= 16);
-	text_put_chars(t, at, (size_t)(end - at));
+	put_digits(t, &d);
 }
 
 void text_put_spaces(struct text *t, size_t n)
