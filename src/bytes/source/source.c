@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/opts.h"
 #include "base/vec.h"
+#include "btf/btf.h"
 #include "btf/types.h"
 #include "dwarf/dwarf.h"
 #include "dwarf/types.h"
@@ -617,6 +618,17 @@ static int select_provided(struct cairn_source *s, const struct query *w,
 
 /* ---- of BTF and declarations ---- */
 
+/* By its kind alone: could it be wanted? Most records are not. */
+static inline bool has_wanted_kind(uint32_t kind)
+{
+	enum {
+		WANTED = 1 << CAIRN_BTF_STRUCT | 1 << CAIRN_BTF_UNION | 1 << CAIRN_BTF_ENUM |
+			 1 << CAIRN_BTF_ENUM64 | 1 << CAIRN_BTF_TYPEDEF | 1 << CAIRN_BTF_INT |
+			 1 << CAIRN_BTF_FLOAT
+	};
+	return kind < 32 && WANTED >> kind & 1;
+}
+
 /* By its record alone: could it be wanted? */
 static bool may_be_wanted(const struct query *w, const struct cairn_btf_type *t)
 {
@@ -659,7 +671,8 @@ static int select_btf(struct cairn_source *s, const struct query *w, struct cair
 	while (rc >= 0 && names_next(&walk)) {
 		uint32_t id = (uint32_t)walk.at;
 
-		if (!cairn_btf_type(s->btf, id, &t) || !may_be_wanted(w, &t))
+		if (!has_wanted_kind(btf_kind_at(s->btf, id)) || !cairn_btf_type(s->btf, id, &t) ||
+		    !may_be_wanted(w, &t))
 			continue;
 		rc = btf_types_read(s->btf_reader, id, err);
 		if (rc >= 0 && is_wanted(w, s->types, cairn_types_get(s->types, id), false))

@@ -74,6 +74,14 @@ static inline const uint32_t *btf_record(const struct cairn_btf *btf, uint32_t i
 	return btf->words + btf->records[id - btf->start_id];
 }
 
+/* Kind of a record of @btf or its bases; @id has to be below end_id, and not 0. */
+static inline uint32_t btf_kind_at(const struct cairn_btf *btf, uint32_t id)
+{
+	while (id < btf->start_id)
+		btf = btf->base;
+	return BTF_KIND_OF(btf_record(btf, id)[BTF_RECORD_INFO]);
+}
+
 /* Offset of an own record in the blob, in bytes. */
 static inline uint64_t btf_record_off(const struct cairn_btf *btf, uint32_t id)
 {
