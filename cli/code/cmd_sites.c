@@ -9,12 +9,10 @@
 
 #include "cmd.h"
 #include "demangle.h"
+#include "near.h"
 #include "say.h"
 #include "sidecar.h"
 #include "sites.h"
-
-/* Names that a mistyped one could mean. */
-#define SUGGESTIONS_MAX 5
 
 struct sites_values {
 	struct opt_list debug_dirs;
@@ -202,10 +200,7 @@ static int report_missing(const struct view *view, const char *spec)
 		say(stderr, "%s\n", hint);
 		return STATUS_NO;
 	}
-	for (int i = 0; i < n; i++)
-		say(stderr, "%s%s", i ? ", " : "Did you mean: ", near[i]);
-	if (n > 0)
-		fputc('\n', stderr);
+	say_near(near, n);
 	return STATUS_NO;
 }
 

@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "near.h"
 
+#include <stdio.h>
 #include <string.h>
 
-static bool is_swapped(const char *a, const char *b)
-{
-	return a[0] == b[1] && a[1] == b[0];
-}
+#include <cairn/near.h>
+
+#include "say.h"
 
 bool near_word(const char *typed, size_t len, const char *word)
 {
 	enum { BEGINNING = 3 };
-	size_t n = len, m = strlen(word);
+	size_t n = strlen(word);
 
-	if (len >= BEGINNING && m > len && !memcmp(typed, word, len))
-		return true;
-	for (; n && m && *typed == *word; n--, m--) {
-		typed++;
-		word++;
-	}
-	while (n && m && typed[n - 1] == word[m - 1]) {
-		n--;
-		m--;
-	}
-	/* What is left is the slip. */
-	return (n <= 1 && m <= 1 && n + m) || (n == 2 && m == 2 && is_swapped(typed, word));
+	return (len >= BEGINNING && n > len && !memcmp(typed, word, len)) ||
+	       cairn_near_distance(typed, len, word, n) == 1;
+}
+
+void say_near(const char *const *names, int n)
+{
+	for (int i = 0; i < n; i++)
+		say(stderr, "%s%s", i ? ", " : "Did you mean: ", names[i]);
+	if (n > 0)
+		fputc('\n', stderr);
 }

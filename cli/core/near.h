@@ -15,4 +15,8 @@
  */
 bool near_word(const char *typed, size_t len, const char *word);
 
+/* A line with near names, most of them after a message that a name was not found. @n may be 0. */
+enum { SUGGESTIONS_MAX = 5 };
+void say_near(const char *const *names, int n);
+
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "decode.h"
+#include "near.h"
 #include "say.h"
 
 struct map_view {
@@ -163,8 +164,15 @@ static int plan_of_programs(struct map_view *m, const char *type)
 	uint32_t id;
 	int rc = cairn_bpfmap_find_type(m->map, type, &types, &id, &err);
 
-	if (rc < 0)
-		return fail_err(rc, &err, STATUS_NO);
+	if (rc < 0) {
+		const char *near[SUGGESTIONS_MAX];
+		int status = fail_err(rc, &err, STATUS_NO);
+
+		if (rc == -ENOENT)
+			say_near(near,
+				 (int)cairn_bpfmap_suggest(m->map, type, near, SUGGESTIONS_MAX));
+		return status;
+	}
 	return decode_plan(m->values, types, id, NULL, &m->value);
 }
 

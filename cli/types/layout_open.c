@@ -9,6 +9,7 @@
 #include <cairn/decl.h>
 
 #include "layout.h"
+#include "near.h"
 #include "say.h"
 
 /* No header is larger; a mistaken file is. */
@@ -273,6 +274,21 @@ void layout_close(struct layout_source *source)
 		btf_close(&source->bases);
 }
 
+/* Reports near names, too. What a failed search has read is what they are taken from. */
+static int fail_unknown(struct cairn_source *source, const char *name)
+{
+	const char *near[SUGGESTIONS_MAX];
+
+	fail(STATUS_NO, "no type is named %s", name);
+	if (strpbrk(name, "*?["))
+		return STATUS_NO;
+	/* Records of BTF are read when they are needed: without memory for them there are fewer. */
+	cairn_source_read_all(source, NULL);
+	say_near(near,
+		 (int)cairn_types_suggest(cairn_source_types(source), name, near, SUGGESTIONS_MAX));
+	return STATUS_NO;
+}
+
 /* A name was not found: it may exist and have no members. */
 static int fail_no_type(struct cairn_source *source, const char *name)
 {
@@ -282,7 +298,7 @@ static int fail_no_type(struct cairn_source *source, const char *name)
 
 	if (cairn_source_select_value(source, name, &list, NULL) <= 0) {
 		free(list.ids);
-		return fail(STATUS_NO, "no type is named %s", name);
+		return fail_unknown(source, name);
 	}
 	uint32_t id = cairn_types_resolve(types, list.ids[0]);
 	uint64_t size = cairn_types_size(types, id);
@@ -320,5 +336,5 @@ int layout_select_value(struct cairn_source *source, const char *name,
 
 	if (n < 0)
 		return fail_err((int)n, &err, STATUS_NO);
-	return n ? STATUS_YES : fail(STATUS_NO, "no type is named %s", name);
+	return n ? STATUS_YES : fail_unknown(source, name);
 }

@@ -68,8 +68,8 @@ void cairn_bpfmap_close(struct cairn_bpfmap *map);
 void cairn_bpfmap_info(const struct cairn_bpfmap *map, struct cairn_bpfmap_info *ret);
 
 /*
- * cairn_bpfmap_find_type - a struct, union, enum or typedef by name, in the map's BTF, then in that
- * of programs that use it
+ * cairn_bpfmap_find_type - a struct, union, enum, typedef or number by name, in the map's BTF, then
+ * in that of programs that use it
  *
  * Ring buffers have no types of their own, as the kernel allows them none.
  * @ret_types  borrowed until the map is closed
@@ -79,6 +79,16 @@ void cairn_bpfmap_info(const struct cairn_bpfmap *map, struct cairn_bpfmap_info 
 int cairn_bpfmap_find_type(struct cairn_bpfmap *map, const char *name,
 			   const struct cairn_types **ret_types, uint32_t *ret_id,
 			   struct cairn_err *err);
+
+/*
+ * cairn_bpfmap_suggest - names near to one that cairn_bpfmap_find_type() did not find, as of
+ * cairn_types_suggest()
+ *
+ * Names of the map's own BTF come first, then those of each program whose BTF was searched. @ret
+ * is borrowed until the map is closed.
+ */
+size_t cairn_bpfmap_suggest(struct cairn_bpfmap *map, const char *name, const char **ret,
+			    size_t max);
 
 /* Whom a value of a storage map belongs to. */
 struct cairn_bpfmap_owner {

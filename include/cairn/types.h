@@ -233,5 +233,19 @@ size_t cairn_types_declare(const struct cairn_types *types, uint32_t id, const c
 bool cairn_types_member(const struct cairn_types *types, uint32_t id, const char *name,
 			struct cairn_member *ret);
 
+/*
+ * cairn_types_suggest - names of the graph near to one that was not found
+ *
+ * Near are names with few slips of the finger, then names that contain it. Without scopes @name is
+ * compared with last components: "Jbo" finds "ns::Job".
+ *
+ * @name  perhaps with "struct ", "class ", "union " or "enum " before it
+ * @ret   up to @max names, at most 16; nearest first; borrowed from the graph
+ * Returns their number. Types that are only declared do not count. Cost: O(types). Threads: any,
+ * while no reader adds.
+ */
+size_t cairn_types_suggest(const struct cairn_types *types, const char *name, const char **ret,
+			   size_t max);
+
 CAIRN_END_DECLS
 #endif

@@ -83,6 +83,30 @@ def bad_command_lines_are_usage_errors():
 
 
 @claim
+def near_names_of_types_are_offered_whatever_the_types_are_read_from():
+    text = "struct task_info { int a; long b; } ti; typedef unsigned long count_t; count_t ct;\n"
+    program = compile_c("near", text + "namespace ns { struct Job { int id; } job; }\nint main() {}\n", "g++", ("-g", "-x", "c++"))
+    btf, records = os.path.join(folder(), "near.btf"), os.path.join(folder(), "near.records")
+    cairn("btf", "encode", program, "-o", btf, "--dialect", "none", "--global-vars", check=True)
+    sidecar = os.path.join(folder(), "near.cairn")
+    cairn("sidecar", program, "-o", sidecar, check=True)
+    with open(records, "wb") as file:
+        file.write(bytes(16))
+    for source in ([program, "--no-cache"], [btf], [program, "--sidecar", sidecar], [header(text)]):
+        for name, near in (("task_inof", "task_info"), ("struct taskinfo", "task_info"), ("cuont_t", "count_t"), ("task_in", "task_info"),
+                           ("nothing_like_it", None), ("task_inf?", None), ("Jbo", "ns::Job")):
+            if name == "Jbo" and source[0] in (btf, header(text)):
+                continue
+            for r in (cairn("layout", *source, name), cairn("decode", source[0], name, records, *source[1:]),
+                      cairn("bind", "--lang", "c", source[0], name) if len(source) == 1 else None):
+                if r is None or (name == "task_inf?" and r.status == 0):
+                    continue
+                expect(r.status == 1 and f"no type is named {name}" in r.err, r)
+                offered = [line for line in r.err.splitlines() if line.startswith("Did you mean: ")]
+                expect(offered == [f"Did you mean: {near}"] if near else not offered, r)
+
+
+@claim
 def names_kinds_typedefs_and_patterns_select():
     text = EVENT + "typedef struct { int x; } named; union u { int i; }; enum e { A = 3 };\n"
     for pattern, found in [("event", ["event"]), ("struct event", ["event"]), ("union event", []), ("named", ["named"]),

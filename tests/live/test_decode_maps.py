@@ -230,7 +230,14 @@ def what_cannot_be_listed_is_refused_with_the_reason():
     r = cairn("decode", "--map", holder().ids["events"])
     expect(r.status == 2 and "name it" in r.err, r)
     r = cairn("decode", "--map", holder().ids["events"], "no_such_type")
-    expect(r.status == 1 and "1 use map" in r.err, r)
+    expect(r.status == 1 and "1 uses map" in r.err and "Did you mean" not in r.err, r)
+    for name, near in (("evnet", "event"), ("struct vlaue", "value")):
+        r = cairn("decode", "--map", holder().ids["array"], name)
+        expect(r.status == 1 and f"\nDid you mean: {near}" in r.err, r)
+    # A number by any of its spellings, as in other sources of types.
+    for name in ("unsigned", "unsigned int", "unsigned int "):
+        r = cairn("decode", "--map", holder().ids["percpu_array"], name)
+        expect(r.status == 0, r)
 
 
 def section(name):

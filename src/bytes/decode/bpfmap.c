@@ -11,8 +11,10 @@
 #include <bpf/bpf.h>
 
 #include "base/err.h"
+#include "base/near.h"
 #include "base/scope.h"
 #include "btf/types.h"
+#include "source/spelling.h"
 #include "types/build.h"
 
 /* From kernels newer than the headers of this build. */
@@ -307,6 +309,18 @@ void cairn_bpfmap_info(const struct cairn_bpfmap *map, struct cairn_bpfmap_info 
 
 /* ---- types of the programs ---- */
 
+/* A number by any of its spellings, as cairn_source_select_value() finds it. */
+static uint32_t find_number(const struct bpfmap_btf *btf, const char *name)
+{
+	struct cairn_btf_type t;
+
+	for (uint32_t id = 1; cairn_btf_type(btf->btf, id, &t); id++)
+		if ((t.kind == CAIRN_BTF_INT || t.kind == CAIRN_BTF_FLOAT) &&
+		    spelled_alike(name, t.name))
+			return id;
+	return 0;
+}
+
 static uint32_t find_in(const struct bpfmap_btf *btf, const char *name)
 {
 	static const struct {
@@ -317,8 +331,8 @@ static uint32_t find_in(const struct bpfmap_btf *btf, const char *name)
 		{"union ", {CAIRN_BTF_UNION}},
 		{"enum ", {CAIRN_BTF_ENUM, CAIRN_BTF_ENUM64}},
 	};
-	static const uint32_t any[] = {CAIRN_BTF_STRUCT, CAIRN_BTF_UNION,   CAIRN_BTF_ENUM,
-				       CAIRN_BTF_ENUM64, CAIRN_BTF_TYPEDEF, CAIRN_BTF_INT};
+	static const uint32_t any[] = {CAIRN_BTF_STRUCT, CAIRN_BTF_UNION, CAIRN_BTF_ENUM,
+				       CAIRN_BTF_ENUM64, CAIRN_BTF_TYPEDEF};
 	uint32_t id = 0;
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -331,7 +345,7 @@ static uint32_t find_in(const struct bpfmap_btf *btf, const char *name)
 	}
 	for (size_t i = 0; i < sizeof(any) / sizeof(any[0]) && !id; i++)
 		id = cairn_btf_find(btf->btf, name, any[i], 0);
-	return id;
+	return id ? id : find_number(btf, name);
 }
 
 /* Whether program @fd uses map @id; then *@ret is the number of its BTF, 0: it has none. */
@@ -384,10 +398,10 @@ static int find_in_programs(struct cairn_bpfmap *map, const char *name,
 	if (rc && rc != -ENOENT)
 		return not_permitted(err, rc, "BPF programs");
 	return err_set(err, -ENOENT,
-		       "no type %s: of the programs that are loaded, %u use map %u (%s), %u of "
+		       "no type %s: of the programs that are loaded, %u use%s map %u (%s), %u of "
 		       "them with BTF. Compilers write BTF only of types that a global variable or "
 		       "a parameter mentions; name a file that has the type before it",
-		       name, n_users, map->info.id, map->info.name, n_btf);
+		       name, n_users, n_users == 1 ? "s" : "", map->info.id, map->info.name, n_btf);
 }
 
 int cairn_bpfmap_find_type(struct cairn_bpfmap *map, const char *name,
@@ -401,6 +415,31 @@ int cairn_bpfmap_find_type(struct cairn_bpfmap *map, const char *name,
 			return 0;
 	}
 	return find_in_programs(map, name, ret_types, ret_id, err);
+}
+
+static bool has_name(const char *const *names, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
+size_t cairn_bpfmap_suggest(struct cairn_bpfmap *map, const char *name, const char **ret,
+			    size_t max)
+{
+	const char *near[NEAR_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < map->btfs.n; i++) {
+		const struct cairn_types *types = map->btfs.p[i].types;
+		size_t found = types ? cairn_types_suggest(types, name, near, NEAR_MAX) : 0;
+
+		for (size_t k = 0; k < found && n < max; k++)
+			if (!has_name(ret, n, near[k]))
+				ret[n++] = near[k];
+	}
+	return n;
 }
 
 int cairn_bpfmap_each(struct cairn_bpfmap *map, bool consume, bpfmap_entry_fn *on_entry, void *ctx,

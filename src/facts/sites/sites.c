@@ -619,13 +619,13 @@ static int suggest(struct cairn_sites *sites, const char *spec, const char **ret
 	struct group_filter filter;
 	snprintf(copy, sizeof(copy), "%s", spec);
 	spec_parse(copy, &filter);
-	struct suggestions near = {.wanted = spec_base_name(filter.name),
-				   .max = max < SUGGEST_MAX ? max : SUGGEST_MAX};
-	near.is_scoped = near.wanted != filter.name;
-	suggest_index(&near, &s->all);
-	symbol_names_visit(s->bin, offer_symbol, &near);
-	memcpy(ret, near.names, near.n * sizeof(*ret));
-	return (int)near.n;
+	struct suggestions to = {.wanted = spec_base_name(filter.name),
+				 .near.max = max < NEAR_MAX ? max : NEAR_MAX};
+	to.is_scoped = to.wanted != filter.name;
+	suggest_index(&to, &s->all);
+	symbol_names_visit(s->bin, offer_symbol, &to);
+	memcpy(ret, to.near.names, to.near.n * sizeof(*ret));
+	return (int)to.near.n;
 }
 
 static bool imports(const struct cairn_sites *sites, const char *name)

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Near names
- *
- * The distance is the number of letters inserted, deleted, replaced or swapped with a neighbour
- * (optimal string alignment), which covers slips of the finger. A name that contains the typed
- * text, as "tcache_get" contains "tcache", is near as well, but ranks after those.
+ * Near names of functions, by slips of the finger (base/near.h)
  *
  * For templates only the names before the arguments are compared like that. Arguments can be
  * spelled in several ways (spelling.h), and those of another instance are no slip of the finger. So
@@ -17,39 +13,9 @@
 #include "sites/spelling.h"
 
 enum {
-	/* Longer names are compared by their beginning only. */
-	LEN_MAX = 63,
+	LEN_MAX = CAIRN_NEAR_LENGTH_MAX,
 	OTHER_ARGUMENTS = 10, /* rank of an instance with other arguments, plus their distance */
-	CONTAINS = 100,       /* rank of a name that merely contains it, plus the extra length */
 };
-
-static unsigned int min3(unsigned int a, unsigned int b, unsigned int c)
-{
-	unsigned int m = a < b ? a : b;
-	return m < c ? m : c;
-}
-
-static unsigned int distance(const char *a, size_t n, const char *b, size_t m)
-{
-	unsigned int rows[3][LEN_MAX + 1], *before = rows[0], *last = rows[1], *row = rows[2];
-	for (size_t j = 0; j <= m; j++)
-		last[j] = before[j] = (unsigned int)j;
-	for (size_t i = 1; i <= n; i++) {
-		row[0] = (unsigned int)i;
-		for (size_t j = 1; j <= m; j++) {
-			row[j] = min3(last[j] + 1, row[j - 1] + 1,
-				      last[j - 1] + (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-			    before[j - 2] + 1 < row[j])
-				row[j] = before[j - 2] + 1;
-		}
-		unsigned int *oldest = before;
-		before = last;
-		last = row;
-		row = oldest;
-	}
-	return last[m];
-}
 
 /* The number of characters before a template's arguments. */
 static size_t identifier(const char *name)
@@ -68,33 +34,24 @@ static unsigned int argument_distance(const char *a, const char *b)
 		a = spelled[0];
 		b = spelled[1];
 	}
-	unsigned int d = distance(a, strnlen(a, LEN_MAX), b, strnlen(b, LEN_MAX));
+	unsigned int d = cairn_near_distance(a, strnlen(a, LEN_MAX), b, strnlen(b, LEN_MAX));
 	return d || !strcmp(a, b) ? d : 1;
 }
 
-/* Smaller is nearer; UINT_MAX is not near. */
+/* As near_rank(). */
 static unsigned int rank_of(const char *wanted, const char *name)
 {
 	size_t n = identifier(wanted), m = identifier(name);
-	unsigned int limit = n < 4 ? 1 : n < 9 ? 2 : 3;
+	unsigned int limit = near_limit(n);
 	if ((n > m ? n - m : m - n) <= limit) {
-		unsigned int d = distance(wanted, n, name, m);
+		unsigned int d = cairn_near_distance(wanted, n, name, m);
 		unsigned int other = d <= limit && wanted[n] == '<'
 					     ? argument_distance(wanted + n, name + m)
 					     : 0;
 		if (d <= limit)
 			return other ? d + OTHER_ARGUMENTS + other : d;
 	}
-	if (n >= 3 && strstr(name, wanted))
-		return CONTAINS + (unsigned int)strnlen(name, LEN_MAX);
-	return ~0u;
-}
-
-/* Among equally near names the first in the alphabet wins, in whatever order they are offered. */
-static bool is_nearer(const struct suggestions *s, const char *name, unsigned int rank, size_t than)
-{
-	return rank < s->ranks[than] ||
-	       (rank == s->ranks[than] && strcmp(name, s->names[than]) < 0);
+	return near_contains(wanted, n, name);
 }
 
 void suggest_offer(struct suggestions *s, const char *name)
@@ -106,18 +63,7 @@ void suggest_offer(struct suggestions *s, const char *name)
 	 */
 	if (is_itself && !s->is_scoped)
 		return;
-	if (!*name || rank == ~0u || (s->n == s->max && !is_nearer(s, name, rank, s->n - 1)))
-		return;
-	for (size_t i = 0; i < s->n; i++)
-		if (!strcmp(s->names[i], name))
-			return;
-	size_t at = s->n < s->max ? s->n++ : s->n - 1;
-	for (; at > 0 && is_nearer(s, name, rank, at - 1); at--) {
-		s->ranks[at] = s->ranks[at - 1];
-		s->names[at] = s->names[at - 1];
-	}
-	s->ranks[at] = rank;
-	s->names[at] = name;
+	near_offer(&s->near, name, rank);
 }
 
 void suggest_symbol(struct suggestions *s, const char *name)
@@ -140,7 +86,7 @@ static const char *name_of(const struct dw_func_index *index, const struct dw_fu
 
 void suggest_index(struct suggestions *s, const struct dw_func_index *index)
 {
-	for (size_t i = 0; i < index->n && s->max; i++) {
+	for (size_t i = 0; i < index->n && s->near.max; i++) {
 		const struct dw_func *f = &index->p[i];
 		const char *name =
 			f->flags & (DW_FUNC_HAS_CODE | DW_FUNC_INLINED) ? name_of(index, f) : NULL;

@@ -3,17 +3,15 @@
 #ifndef SITES_SUGGEST_H
 #define SITES_SUGGEST_H
 
+#include "base/near.h"
 #include "dwarf/index.h"
 
 /* The nearest names of those offered. */
-enum { SUGGEST_MAX = 16 };
 struct suggestions {
 	const char *wanted;
 	/* in a scope, which names that are offered are without: one that is equal may be meant */
 	bool is_scoped;
-	size_t max, n;                  /* at most SUGGEST_MAX */
-	const char *names[SUGGEST_MAX]; /* nearest first; as offered */
-	unsigned int ranks[SUGGEST_MAX];
+	struct near_names near;
 };
 
 /*

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sites/suggest.h"
+#include "base/near.h"
 
 struct check {
 	const struct cairn_types *types;
@@ -211,13 +211,14 @@ static int pointee(const struct check *c, const struct expr *e, const struct exp
 static int no_member(const struct check *c, const struct expr *e, const struct cairn_type *t,
 		     const char *type)
 {
-	struct suggestions near = {.wanted = e->name, .max = MEMBERS_SHOWN};
+	struct near_names near = {.max = MEMBERS_SHOWN};
 	char list[240] = "";
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < t->n_members; i++)
 		if (t->members[i].name)
-			suggest_offer(&near, t->members[i].name);
+			near_offer(&near, t->members[i].name,
+				   near_rank(e->name, t->members[i].name));
 	bool any_near = near.n > 0;
 	for (uint32_t i = 0; !any_near && i < t->n_members && near.n < MEMBERS_SHOWN; i++)
 		if (t->members[i].name)

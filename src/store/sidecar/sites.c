@@ -378,30 +378,30 @@ static int suggest(struct cairn_sites *sites, const char *spec, const char **ret
 		   struct cairn_err *err)
 {
 	struct sidecar_sites *s = own(sites);
-	struct suggestions near = {.max = max < SUGGEST_MAX ? max : SUGGEST_MAX};
+	struct suggestions to = {.near.max = max < NEAR_MAX ? max : NEAR_MAX};
 	struct group_filter want;
 	char *copy = arena_strdup(&s->arena, spec);
 	if (!copy)
 		return err_nomem(err, "a name");
 	spec_parse(copy, &want);
-	near.wanted = spec_base_name(want.name);
-	near.is_scoped = near.wanted != want.name;
-	for (uint32_t i = 0; i < s->sidecar->sites.n && near.max; i++) {
+	to.wanted = spec_base_name(want.name);
+	to.is_scoped = to.wanted != want.name;
+	for (uint32_t i = 0; i < s->sidecar->sites.n && to.near.max; i++) {
 		struct cairn_function f;
 		if (!sites_read_name(s->sidecar, i, &f))
 			continue;
 		if (f.name[0])
-			suggest_offer(&near, spec_base_name(f.name));
+			suggest_offer(&to, spec_base_name(f.name));
 		if (f.linkage_name)
-			suggest_symbol(&near, f.linkage_name);
+			suggest_symbol(&to, f.linkage_name);
 	}
-	for (uint32_t i = 0; i < s->sidecar->n_symbol_names && near.max; i++) {
+	for (uint32_t i = 0; i < s->sidecar->n_symbol_names && to.near.max; i++) {
 		const char *name = sidecar_string(s->sidecar, sidecar_symbol(s->sidecar, i)->name);
 		if (name)
-			suggest_symbol(&near, name);
+			suggest_symbol(&to, name);
 	}
-	memcpy(ret, near.names, near.n * sizeof(*ret));
-	return settle(s, (int)near.n, err);
+	memcpy(ret, to.near.names, to.near.n * sizeof(*ret));
+	return settle(s, (int)to.near.n, err);
 }
 
 static bool imports(const struct cairn_sites *sites, const char *name)
