@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,6 +37,7 @@ struct library {
 	void *(*get_user_data)(struct debuginfod_client *client);
 	int (*find_debuginfo)(struct debuginfod_client *client, const unsigned char *build_id,
 			      int len, char **path);
+	void (*set_verbose_fd)(struct debuginfod_client *client, int fd);
 	void (*end)(struct debuginfod_client *client);
 };
 
@@ -68,6 +70,7 @@ static bool load(struct library *l)
 		{"debuginfod_set_user_data", &l->set_user_data},
 		{"debuginfod_get_user_data", &l->get_user_data},
 		{"debuginfod_find_debuginfo", &l->find_debuginfo},
+		{"debuginfod_set_verbose_fd", &l->set_verbose_fd},
 		{"debuginfod_end", &l->end},
 	};
 
@@ -119,25 +122,81 @@ const char *debuginfod_wanted(const char *option)
 	return urls && urls[strspn(urls, " ")] ? urls : NULL;
 }
 
+/* ---- failures of servers ---- */
+
+/*
+ * A line of the client's report that says why a request failed; NULL: it says something else, or
+ * that the server does not have the file.
+ */
+static const char *failure_in(const char *line)
+{
+	static const char response[] = "server response ", from[] = "url ";
+	const char *text;
+
+	if (!strncmp(line, response, strlen(response)))
+		return strstr(line, "HTTP response code said error") ? NULL
+								     : line + strlen(response);
+	if (strncmp(line, from, strlen(from)))
+		return NULL;
+	/* "url 0 http://..." is the request, "url 0 Empty reply from server" its end. */
+	text = line + strlen(from);
+	text += strspn(text, "0123456789");
+	if (*text++ != ' ' || strcspn(text, ":") + 1 == strcspn(text, "/"))
+		return NULL;
+	return strstr(text, "error: 404") || strstr(text, "Couldn't open file") ? NULL : text;
+}
+
+/*
+ * The client takes each failure that it has no errno for as "not there": an empty reply, or an
+ * error of the server. What it reports tells them apart. The last failure; free(). NULL: none.
+ */
+static char *last_failure(int fd)
+{
+	enum { REPORT_MAX = 64 << 10 };
+	char *report = malloc(REPORT_MAX + 1), *failure = NULL, *at;
+	ssize_t n = report ? pread(fd, report, REPORT_MAX, 0) : 0;
+
+	if (n > 0) {
+		report[n] = 0;
+		for (char *line = strtok_r(report, "\n", &at); line;
+		     line = strtok_r(NULL, "\n", &at))
+			if (failure_in(line)) {
+				free(failure);
+				failure = strdup(failure_in(line));
+			}
+	}
+	free(report);
+	return failure;
+}
+
 /*
  * Ctrl-C ends the program as it always does. To end the download by the library's callback would be
  * worse: the library takes that for "not there", and sends no request for ten minutes.
  */
 static int ask(struct debuginfod_client *client, const char *urls, const uint8_t *id, size_t len,
-	       char **ret)
+	       char **ret, char **ret_failure)
 {
 	struct download d = {.urls = urls, .heard_of = now()};
-	int fd;
+	/* A user who wants to read the report gets it. */
+	int report = getenv("DEBUGINFOD_VERBOSE") ? -1 : memfd_create("debuginfod", MFD_CLOEXEC),
+	    fd;
 
 	library.set_user_data(client, &d);
 	library.set_progress(client, on_progress);
+	if (report >= 0)
+		library.set_verbose_fd(client, report);
 	fd = library.find_debuginfo(client, id, (int)len, ret);
+	*ret_failure = fd < 0 && report >= 0 ? last_failure(report) : NULL;
+	if (report >= 0)
+		close(report);
 	if (d.told)
 		fprintf(stderr, "\r\033[K");
 	if (fd >= 0)
 		close(fd);
 	else
 		*ret = NULL;
+	if (fd == -ENOENT && *ret_failure)
+		return -EIO;
 	return fd == -ENOENT || fd >= 0 ? 0 : fd;
 }
 
@@ -231,9 +290,27 @@ char *debuginfod_cache_text(void)
 	return text;
 }
 
-/* A request, for @what of the binary whose id is @build_id. */
+/* The client keeps an empty file for what no server has; after a failure that is not known. */
+static void forget_negative(const uint8_t *id, size_t len)
+{
+	char hex[HEX_MAX], *dirs[DIRS_MAX], *path;
+	size_t n = cache_dirs(dirs);
+	struct stat st;
+
+	put_hex(id, len, hex);
+	for (size_t i = 0; i < n; i++) {
+		if (asprintf(&path, "%s/%s/debuginfo", dirs[i], hex) >= 0) {
+			if (!lstat(path, &st) && S_ISREG(st.st_mode) && !st.st_size)
+				unlink(path);
+			free(path);
+		}
+		free(dirs[i]);
+	}
+}
+
+/* A request, for @what of the binary whose id is @build_id; @failure is the client's text. */
 static void tell(const char *urls, const char *what, const uint8_t *build_id, size_t len, int r,
-		 const char *found)
+		 const char *failure, const char *found)
 {
 	char hex[HEX_MAX];
 	struct stat st;
@@ -241,7 +318,7 @@ static void tell(const char *urls, const char *what, const uint8_t *build_id, si
 	put_hex(build_id, len, hex);
 	if (r < 0)
 		fail(STATUS_NOT_HERE, "%s: %s\nThe request was for the %s of %s.", urls,
-		     strerror(-r), what, hex);
+		     failure ? failure : strerror(-r), what, hex);
 	else if (!found || stat(found, &st) < 0)
 		fprintf(stderr, "cairn: queried %s for the %s of %s: not there\n", urls, what, hex);
 	else
@@ -256,6 +333,7 @@ int debuginfod_fetch(const char *urls, enum debuginfod_file file, const uint8_t 
 	size_t n = cairn_sidecar_served_id(build_id, len, id);
 	bool sidecar = file == DEBUGINFOD_SIDECAR;
 	struct debuginfod_client *client;
+	char *failure;
 	int r;
 
 	*ret = NULL;
@@ -272,8 +350,11 @@ int debuginfod_fetch(const char *urls, enum debuginfod_file file, const uint8_t 
 	client = library.begin();
 	if (!client)
 		return -ENOMEM;
-	r = ask(client, urls, sidecar ? id : build_id, sidecar ? n : len, ret);
+	r = ask(client, urls, sidecar ? id : build_id, sidecar ? n : len, ret, &failure);
 	library.end(client);
-	tell(urls, sidecar ? "sidecar" : "debug file", build_id, len, r, *ret);
+	if (r == -EIO)
+		forget_negative(sidecar ? id : build_id, sidecar ? n : len);
+	tell(urls, sidecar ? "sidecar" : "debug file", build_id, len, r, failure, *ret);
+	free(failure);
 	return r;
 }

@@ -310,6 +310,41 @@ def ctrl_c_ends_a_download_although_a_pager_waits_for_the_answer():
         server.shutdown()
 
 
+class Failing(http.server.BaseHTTPRequestHandler):
+    """A server that closes the connection without a reply, or answers with an HTTP status."""
+    status = None
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        if self.status:
+            self.send_error(self.status)
+        else:
+            self.close_connection = True
+
+    def log_message(self, *_):
+        pass
+
+
+@claim
+def a_failure_of_the_server_is_not_taken_for_a_file_that_is_not_there():
+    need("debuginfod")
+    plain = cairn("sites", stripped(), "add")
+    for status, said in ((None, "Empty reply from server"), (503, "503"), (403, "403"), (404, None)):
+        handler = type("Handler", (Failing,), {"status": status})
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+            server.daemon_threads = True
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            url = f"http://127.0.0.1:{server.server_port}"
+            # The second time is no other: the client's cache is not to know that the file is not there.
+            for _ in range(2):
+                r = cairn("sites", stripped(), "add", "--debuginfod=" + url, env=environment(f"failing-{status}"))
+                expect(r.status == 3 and plain.err in r.err, r)
+                expect(("not there" in r.err) == (status == 404), status, r)
+                if said:
+                    told = [line for line in r.err.splitlines() if line.startswith(f"cairn: {url}: ")]
+                    expect(len(told) == 2 and all(said in line for line in told), said, r)
+            server.shutdown()
+
+
 @claim
 def debuginfod_without_a_server_is_said():
     r = cairn("sites", stripped(), "add", "--debuginfod", env=environment("which"))
