@@ -360,6 +360,30 @@ def a_damaged_sidecar_is_refused_with_status_4():
 
 
 @claim
+def one_thread_is_wanted_and_none_is_started():
+    need("strace")
+    units, log = [], os.path.join(folder(), "threads.log")
+    for i in range(8):
+        unit = os.path.join(folder(), f"unit{i}.c")
+        with open(unit, "w", encoding="utf-8") as file:
+            file.write(f"struct later; typedef struct {{ int x[{i + 1}]; }} t{i}; struct s{i} {{ struct later *to; t{i} a; }};\n"
+                       f"__attribute__((noinline)) int f{i}(struct s{i} *p) {{ struct inner {{ int y; }} in = {{p->a.x[0]}};"
+                       f" return in.y; }}\n" + ("int main(void) { return 0; }\n" if not i else ""))
+        units.append(unit)
+    path = os.path.join(folder(), "eight-units")
+    run("gcc", "-O2", "-g", *units, "-o", path, check=True)
+    out = os.path.join(folder(), "threads.out")
+    for words in (["sidecar", path, "-o", out], ["btf", "encode", path, "-o", out]):
+        for jobs, wanted in (("1", False), ("3", True)):
+            r = run("strace", "-f", "-o", log, "-e", "trace=clone,clone3", CAIRN, *words, "-j", jobs,
+                    env=environment(ASAN_OPTIONS="detect_leaks=0", CAIRN_CACHE="off"))
+            expect(r.status == 0, r)
+            with open(log, encoding="utf-8") as told:
+                told = told.read()
+            expect(("CLONE_THREAD" in told) == wanted, words, jobs, told)
+
+
+@claim
 def pack_is_the_same_for_any_number_of_threads_and_passes_its_check():
     path = program("gcc", "threads")
     made = []

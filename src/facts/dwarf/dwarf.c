@@ -37,6 +37,7 @@ int dwarf_open(const struct cairn_binary *bin, unsigned int threads, struct dwar
 	if (!dw)
 		return err_nomem(err, "debug information");
 	dw->bin = bin;
+	dw->threads = threads;
 	map_init(&dw->signatures);
 	int rc = open_files(dw, threads, err);
 	if (rc >= 0)

@@ -133,6 +133,7 @@ struct dw_split {
 
 struct dwarf {
 	const struct cairn_binary *bin;
+	unsigned int threads; /* of dwarf_open(): for all that is read of it later, too */
 	struct dw_file file[2];
 	struct dw_split split;
 	struct dw_unit *units; /* in order of dw_off */

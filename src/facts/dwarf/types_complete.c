@@ -19,7 +19,7 @@
 static int make_index(struct dw_types *r, struct cairn_err *err)
 {
 	enum dw_type_names names = r->indexes_typedefs ? DW_ALL_NAMES : DW_DEFINITIONS;
-	return r->index ? 0 : dw_type_index_new(r->dw, names, 0, &r->index, err);
+	return r->index ? 0 : dw_type_index_new(r->dw, names, r->dw->threads, &r->index, err);
 }
 
 static uint16_t tag_of(enum cairn_type_kind kind)
@@ -253,8 +253,9 @@ void dwarf_types_index_typedefs(struct dw_types *r)
 int dwarf_type_typedefs(struct dw_types *r, visit_type *visit, void *ctx, struct cairn_err *err)
 {
 	struct dw_type_index *own = NULL;
-	int rc = r->indexes_typedefs ? make_index(r, err)
-				     : dw_type_index_new(r->dw, DW_TYPEDEFS, 0, &own, err);
+	int rc = r->indexes_typedefs
+			 ? make_index(r, err)
+			 : dw_type_index_new(r->dw, DW_TYPEDEFS, r->dw->threads, &own, err);
 	if (rc >= 0)
 		rc = visit_all(own ? own : r->index, DW_TYPEDEFS, visit, ctx, err);
 	dw_type_index_free(own);
@@ -265,7 +266,7 @@ int dwarf_type_locals(struct dw_types *r, const bool *in_units, dwarf_local_visi
 		      void *ctx, struct cairn_err *err)
 {
 	struct dw_type_locals list;
-	int rc = dw_type_locals_list(r->dw, 0, in_units, &list, err);
+	int rc = dw_type_locals_list(r->dw, r->dw->threads, in_units, &list, err);
 	for (size_t i = 0; rc >= 0 && i < list.v.n; i++)
 		rc = visit(ctx, list.v.p[i].off, list.v.p[i].name, err);
 	dw_type_locals_fini(&list);
