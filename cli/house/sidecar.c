@@ -140,6 +140,17 @@ static int fetch_sidecar(const struct cairn_binary *bin, const struct sidecar_wi
 	return 0;
 }
 
+/* A stack has many files, and the same is noted of each when the cache cannot be read. */
+static void tell_note(const char *note)
+{
+	static char told[sizeof(((struct cairn_sidecar_search *)0)->note)];
+
+	if (!note[0] || !strcmp(note, told))
+		return;
+	snprintf(told, sizeof(told), "%s", note);
+	fail_lines(STATUS_YES, note, "%s", "");
+}
+
 /*
  * Any server has debug files. The sidecar made from one is kept, as with a local debug file.
  */
@@ -159,8 +170,7 @@ static int make_of_debug_file(const struct cairn_binary *bin, const struct sidec
 		return r;
 	search.cache_dir = cache_is("read") ? NULL : cache_for(wish, dir, sizeof(dir));
 	r = cairn_sidecar_for(whole, &search, ret, err);
-	if (search.note[0])
-		fail(STATUS_YES, "%s", search.note);
+	tell_note(search.note);
 	cairn_binary_close(whole);
 	return r;
 }
@@ -253,8 +263,7 @@ static int find(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 	search->cache_dir = cache_for(wish, dir, sizeof(dir));
 	r = cairn_sidecar_for(bin, search, ret, err);
 	search->cache_dir = NULL;
-	if (search->note[0])
-		fail_lines(STATUS_YES, search->note, "%s", "");
+	tell_note(search->note);
 	return r == -ENOENT ? download(bin, wish, ret, err) : r;
 }
 

@@ -433,6 +433,27 @@ def a_path_that_leads_to_another_file_by_now_is_not_trusted():
 
 
 @claim
+def a_cache_that_cannot_be_read_is_noted_once():
+    need_root()
+    need("setpriv")
+    closed = Cache("closed-cache")
+    os.makedirs(closed.dir)
+    os.chmod(closed.xdg, 0o700)
+    drop = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    waiting = compile_c("closed-waiting", PROGRAM.replace("printf", "getchar(); printf"), "gcc", ("-O2", "-g", "-Wl,--build-id"))
+    with subprocess.Popen([*drop, waiting], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as p:
+        for _ in range(1000):
+            if "waiting" in os.readlink(f"/proc/{p.pid}/exe") and "0x" in run("cat", f"/proc/{p.pid}/syscall").out:
+                break
+            time.sleep(0.01)
+        r = run(*drop, CAIRN, "stack", str(p.pid), env=closed.env())
+        p.stdin.close()
+    # The program and libc at least: two files would have been looked for.
+    expect("main" in r.out and r.err.count("Permission denied") == 1, r)
+    expect(f"cairn: {closed.dir}: Permission denied: sidecars are neither taken from this cache nor kept in it" in r.err, r)
+
+
+@claim
 def a_user_keeps_nothing_of_another_users_file():
     path, _ = theirs("between-users")
     xdg = os.path.join(folder(), "user-cache")

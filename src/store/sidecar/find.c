@@ -111,6 +111,12 @@ static bool suffices(struct cairn_sidecar_search *s, const struct wanted *w,
 	return true;
 }
 
+/* A file of the cache could not be opened, as the whole cache cannot be read. */
+static bool is_closed(const struct cairn_sidecar_search *s, int rc)
+{
+	return rc == -EACCES && s->cache_dir && access(s->cache_dir, R_OK | X_OK) < 0;
+}
+
 /* Returns 0; anything else is no sidecar, and noted unless there is no file. */
 static int try_open(struct cairn_sidecar_search *s, const char *path, const struct wanted *w,
 		    bool in_cache, struct cairn_sidecar **ret)
@@ -134,7 +140,13 @@ static int try_open(struct cairn_sidecar_search *s, const char *path, const stru
 	 * message.
 	 */
 	bool outdated = rc == -EOPNOTSUPP && in_cache && cairn_binary_has_dwarf(w->bin);
-	if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR && !outdated)
+	/* All files of such a cache have one note, so a caller can show it once. */
+	if (in_cache && is_closed(s, rc))
+		note(s,
+		     "%s: Permission denied: sidecars are neither taken from this cache nor "
+		     "kept in it",
+		     s->cache_dir);
+	else if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR && !outdated)
 		note(s, "%.*s", first_line(&err), err.msg);
 	return rc;
 }
@@ -227,9 +239,15 @@ static int search_for(const struct cairn_binary *bin, struct cairn_sidecar_searc
 		cached = cache_path(s->cache_dir, w.id, w.id_len);
 		if (!cached)
 			return err_nomem(err, "a path");
-		if (!s->anew && !try_open(s, cached, &w, true, ret)) {
+		int rc = s->anew ? -ENOENT : try_open(s, cached, &w, true, ret);
+		if (!rc) {
 			cache_touch(cached);
 			return 0;
+		}
+		/* It was noted, and keeping one would fail for the same reason. */
+		if (is_closed(s, rc)) {
+			free(cached);
+			cached = NULL;
 		}
 	}
 	if (!s->may_make)
