@@ -186,13 +186,16 @@ static int report_ambiguous(const struct view *view, const char *spec,
 static int report_missing(const struct view *view, const char *spec)
 {
 	const char *near[SUGGESTIONS_MAX];
-	char hint[600];
+	char hint[600], is[300];
 	int n = cairn_sites_suggest(view->sites, spec, near, SUGGESTIONS_MAX, NULL);
 
 	if (cairn_sites_imports(view->sites, spec))
 		return fail(STATUS_NO,
 			    "%s is not in %s, which takes it from a shared library: name that one",
 			    spec, cairn_binary_path(view->bin));
+	if (cairn_binary_symbol_text(view->bin, spec, is, sizeof(is)))
+		return fail(STATUS_NO, "no function %s in %s: %s; cairn addr says what is there",
+			    spec, cairn_binary_path(view->bin), is);
 	fail(STATUS_NO, "no function %s in %s (%s: %s)", spec, cairn_binary_path(view->bin),
 	     view->sidecar ? "sidecar" : "debug information",
 	     view->sidecar ? view->sidecar : cairn_binary_debug_path(view->bin));

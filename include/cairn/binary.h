@@ -174,5 +174,19 @@ bool cairn_binary_symbol_of(const struct cairn_binary *bin, struct cairn_vaddr a
  */
 bool cairn_binary_imports(const struct cairn_binary *bin, const char *name);
 
+/*
+ * cairn_binary_symbol_text - what a symbol is that is no function, for a message
+ *
+ * "again is a label without a type, in the code at 0x1127, of unknown size": mostly a jump's target
+ * in assembly. "counter is a variable at 0x4010, of 4 bytes".
+ *
+ * @name  exactly, without a version after @
+ * @buf   cut at its end
+ * Returns false when there is no such symbol, when it is a function, and when the symbol table is
+ * damaged. Cost: one pass over the symbols; the first call reads them. Threads: any. Signals: no.
+ */
+bool cairn_binary_symbol_text(const struct cairn_binary *bin, const char *name, char *buf,
+			      size_t size);
+
 CAIRN_END_DECLS
 #endif

@@ -204,6 +204,29 @@ def every_reason_is_explained_and_nothing_else():
     expect(r.status == 1 and "--explain list" in r.err and not r.out, r)
 
 
+@claim
+def a_symbol_that_is_no_function_is_told_with_its_kind():
+    source = os.path.join(folder(), "labels.s")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(".globl main\n.type main,@function\nmain: xorl %eax,%eax\nret\n.size main,.-main\n"
+                   ".globl again\nagain: nop\nret\n"
+                   ".data\n.globl place\nplace: .long 1\n.globl counter\n.type counter,@object\n.size counter,4\n"
+                   'counter: .long 3\n.section .note.GNU-stack,"",@progbits\n')
+    path = os.path.join(folder(), "labels")
+    run("gcc", "-g", source, "-o", path, check=True)
+    at = {line.split()[2]: int(line.split()[0], 16) for line in run("nm", path).lines() if len(line.split()) == 3}
+    for name, what, size in (("again", "a label without a type, in the code", "unknown size"),
+                             ("place", "a label without a type, outside of the code", "unknown size"),
+                             ("counter", "a variable", "4 bytes")):
+        said = f"{name} is {what} at {at[name]:#x}, of {size}"
+        r = cairn("sites", path, name)
+        expect(r.status == 1 and f"no function {name} in {path}: {said};" in r.err, r)
+        r = cairn("trace", "--dry-run", "-c", path, name)
+        expect(r.status == 1 and r.err.rstrip().endswith(said), r)
+    r = cairn("sites", path, "nothing_at_all")
+    expect(r.status == 1 and " is a " not in r.err, r)
+
+
 def findings():
     """{name: the text of its page}"""
     folder_of_pages = os.path.join(SOURCE, "docs", "findings")

@@ -423,7 +423,7 @@ bool cairn_binary_section_of(const struct cairn_binary *bin, struct cairn_vaddr 
 }
 
 /* .symtab of the binary, else of the debug file, else .dynsym of the binary. */
-static struct elf *symbol_file(const struct cairn_binary *bin)
+struct elf *binary_symbol_file(const struct cairn_binary *bin)
 {
 	struct elf *debug = elf_has_symtab(bin->main) ? NULL : debug_of(bin);
 	return debug && elf_has_symtab(debug) ? debug : bin->main;
@@ -437,7 +437,7 @@ int binary_functions(const struct cairn_binary *bin, const struct functions **re
 	if (!atomic_load_explicit(&lazy->functions_ready, memory_order_acquire)) {
 		pthread_mutex_lock(&lazy->lock);
 		if (!lazy->functions_ready)
-			rc = functions_init(&lazy->functions, symbol_file(bin), NULL);
+			rc = functions_init(&lazy->functions, binary_symbol_file(bin), NULL);
 		if (rc == 0)
 			atomic_store_explicit(&lazy->functions_ready, true, memory_order_release);
 		pthread_mutex_unlock(&lazy->lock);
@@ -454,13 +454,13 @@ int binary_functions_need(const struct cairn_binary *bin, const struct functions
 	size_t n;
 	int rc = binary_functions(bin, ret, err);
 	if (rc == 0 && !*ret)
-		rc = elf_symbols(symbol_file(bin), &symbols, &n, err);
+		rc = elf_symbols(binary_symbol_file(bin), &symbols, &n, err);
 	return rc == 0 && !*ret ? err_nomem(err, "function symbols") : rc;
 }
 
 bool binary_has_symtab(const struct cairn_binary *bin)
 {
-	return elf_has_symtab(symbol_file(bin));
+	return elf_has_symtab(binary_symbol_file(bin));
 }
 
 bool cairn_binary_symbol_of(const struct cairn_binary *bin, struct cairn_vaddr at,

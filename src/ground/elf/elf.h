@@ -215,6 +215,8 @@ int elf_visit_imports(const struct elf *e, int (*visit)(void *ctx, const char *n
 
 /* The files of a binary; debug and alt are NULL if there are none; debug may be main. */
 struct elf *binary_main(const struct cairn_binary *bin);
+/* The one of both whose symbol table is used. */
+struct elf *binary_symbol_file(const struct cairn_binary *bin);
 struct elf *binary_debug(const struct cairn_binary *bin);
 /*
  * The file with the DWARF if it is another one than the binary; NULL also where it was not looked

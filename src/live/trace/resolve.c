@@ -338,7 +338,7 @@ static int open_file(struct cairn_trace *t, const char *path, const char *shown,
 static int unknown_function(struct trace_file *f, const char *spec, struct cairn_err *err)
 {
 	const char *names[SHOWN_MAX], *which;
-	char list[600] = "", hint[600];
+	char list[600] = "", hint[600], is[300];
 	size_t at = 0;
 	int n = cairn_sites_suggest(f->sites, spec, names, SHOWN_MAX, NULL);
 
@@ -352,6 +352,8 @@ static int unknown_function(struct trace_file *f, const char *spec, struct cairn
 			       spec, f->shown, spec, spec);
 	if (cairn_sites_spec_hint(spec, hint, sizeof(hint)))
 		return err_set(err, -ENXIO, "%s has no function %s: %s", f->shown, spec, hint);
+	if (cairn_binary_symbol_text(f->bin, spec, is, sizeof(is)))
+		return err_set(err, -ENXIO, "%s has no function %s: %s", f->shown, spec, is);
 	if (cairn_sites_missing(f->sites, &which))
 		return err_lines(
 			err, -ENXIO, which,
