@@ -12,7 +12,7 @@
 set -u
 
 build="meson ninja-build pkg-config libc6-dev libelf-dev zlib1g-dev libzstd-dev nettle-dev libdeflate-dev libzydis-dev
-       libzycore-dev libbpf-dev libiberty-dev bpftool clang libcmocka-dev"
+       libzycore-dev libbpf-dev libprotobuf-c-dev protobuf-c-compiler libiberty-dev bpftool clang libcmocka-dev"
 # Other people's tools, for a second opinion; a test without its tool is skipped and says so.
 tests="libc6-dbg musl-tools luajit libunwind-14 libunwind-dev libdw-dev binutils gdb bpftrace dwarves linux-perf g++ lld llvm zstd dwz groff-base
        clang-format debuginfod strace zsh fish golang-go node-typescript mypy gnat"
@@ -35,7 +35,7 @@ missing()
 
 # Fedora's names, not tested. libiberty and its headers are in binutils-devel.
 fedora="gcc meson ninja-build pkgconf-pkg-config glibc-devel elfutils-libelf-devel zlib-devel libzstd-devel nettle-devel libdeflate-devel
-        zydis-devel zycore-c-devel libbpf-devel binutils-devel bpftool clang libcmocka-devel"
+        zydis-devel zycore-c-devel libbpf-devel protobuf-c-devel protobuf-c-compiler binutils-devel bpftool clang libcmocka-devel"
 if ! command -v dpkg-query >/dev/null 2>&1; then
 	if command -v dnf >/dev/null 2>&1; then
 		echo "deps: the build needs these packages (not tested): sudo dnf install" $fedora >&2

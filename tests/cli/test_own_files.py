@@ -120,6 +120,7 @@ PLANTED = {
     "btf dedup --output": (lambda d: ("btf", "dedup", d + "/base.btf", "-o", d + "/x"), ["x"]),
     "btf merge --output": (lambda d: ("btf", "merge", d + "/base.btf", d + "/base.btf", "-o", d + "/x"), ["x"]),
     "btf distil --output": (lambda d: ("btf", "distil", d + "/base.btf.inline", "-B", d + "/base.btf", "-o", d + "/x"), ["x", "x.base"]),
+    "profile show --output": (lambda d: ("profile", "show", d + "/base.folded", "-o", d + "/x.folded"), ["x.folded"]),
     "bind --output": (lambda d: ("bind", "--lang", "c", d + "/prog", "s1", "-o", d + "/x"), ["x"]),
     "layout --update": (lambda d: ("layout", "--lock", d + "/x", "--update", d + "/prog"), ["x"]),
     "trace --output": (lambda d: ("trace", "-o", d + "/x", "-c", d + "/prog", "main"), ["x"]),
@@ -157,7 +158,7 @@ def others_work(verb, what):
     """(function that runs the verb, directory, names of its files, root's file)."""
     words, names = PLANTED[verb]
     where, mine = others_folder(what + "-" + verb.replace(" ", ""))
-    for suffix in (".btf", ".btf.inline"):
+    for suffix in (".btf", ".btf.inline", ".folded"):
         shutil.copy(btf() + suffix, os.path.join(where, "base" + suffix))
     return lambda: cairn(*words(where), cwd=where), where, names, mine
 
@@ -166,6 +167,8 @@ def others_work(verb, what):
 def btf():
     path = os.path.join(folder(), "base")
     cairn("btf", "encode", program(), "-o", path + ".btf", check=True)
+    with open(path + ".folded", "w", encoding="utf-8") as file:
+        file.write("main;f 1\n")
     return path
 
 

@@ -32,7 +32,7 @@ def fifo():
             "layout {f} a", "btf dump {f}", "btf check {f}", "btf encode {f} -o {o}",
             "btf encode {f} --embed -o {o}", "btf merge {f} {f} -o {o}", "unwind dump {f}", "unwind check {f}",
             "stack {f}", "stack {f} --executable {p}", "code {f}", "code run {f}", "trace --dry-run {f}:f",
-            "trace --dry-run -c {f} f", "bind {f} a --lang c11", "decode {f} a /dev/null")
+            "trace --dry-run -c {f} f", "profile show {f}", "profile diff {f} {f}", "bind {f} a --lang c11", "decode {f} a /dev/null")
 def a_fifo_is_not_waited_for(words):
     program = compile_c("strange", SOURCE)
     r = ends(*[w.format(f=fifo(), p=program, o=os.path.join(folder(), "out")) for w in words.split()])

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Profiles: stacks, and what was measured in each
+ *
+ * A profile is a set of samples. Each has a stack of locations, one value for each type of the
+ * profile (10 ms of "cpu", 1 of "samples") and labels. A location is an address in a mapped file
+ * with the functions that the code there is of: those that were inlined first, the out-of-line one
+ * last. Readers and writers of formats take this model, so that a format is one file.
+ *
+ *	struct cairn_profile *p;
+ *	if (cairn_profile_open("cpu.pb.gz", &p, &err) < 0)
+ *		...
+ *	cairn_profile_shares(p, 0, &shares, &err);
+ *	for (size_t i = 0; i < shares.n; i++)
+ *		printf("%s %" PRId64 "\n", shares.list[i].function, shares.list[i].self);
+ *	cairn_profile_shares_free(&shares);
+ *	cairn_profile_close(p);
+ *
+ * Threads: one profile is for one thread at a time, but any number may read it at once.
+ */
+#ifndef CAIRN_PROFILE_H
+#define CAIRN_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cairn/api.h>
+#include <cairn/err.h>
+
+CAIRN_BEGIN_DECLS
+
+struct cairn_profile;
+
+/* What one value of each sample counts, as pprof names it: {"cpu", "nanoseconds"}. */
+struct cairn_profile_type {
+	const char *type, *unit;
+};
+
+enum cairn_profile_code {
+	CAIRN_PROFILE_USER,
+	CAIRN_PROFILE_KERNEL,
+	CAIRN_PROFILE_JIT,
+};
+
+/* A file, or another range of addresses. Strings that are not known are "". */
+struct cairn_profile_mapping {
+	uint64_t start, limit; /* addresses of the process: start <= address < limit */
+	uint64_t offset;       /* of @start in the file */
+	const char *path;
+	const char *build_id; /* in hexadecimal */
+	enum cairn_profile_code code;
+};
+
+struct cairn_profile_function {
+	const char *name;
+	const char *linkage_name; /* as the symbol table spells it; may equal @name */
+	const char *file;         /* that declares it */
+	uint32_t line;            /* of the declaration; 0: not known */
+};
+
+/* One function at a location. */
+struct cairn_profile_line {
+	uint32_t function; /* cairn_profile_function() */
+	uint32_t line;     /* being executed; 0: not known */
+};
+
+struct cairn_profile_location {
+	uint64_t address;
+	uint32_t mapping; /* cairn_profile_mapping(); 0: none */
+	/* The innermost first: all but the last were inlined. None: no function is known. */
+	const struct cairn_profile_line *lines;
+	size_t n_lines;
+};
+
+struct cairn_profile_label {
+	const char *key;
+	const char *text; /* "": the value is @number */
+	int64_t number;
+	const char *unit; /* of @number; "": none */
+};
+
+struct cairn_profile_sample {
+	const uint32_t *stack; /* cairn_profile_location(), the innermost first */
+	size_t n_stack;
+	const int64_t *values; /* one for each type of the profile */
+	const struct cairn_profile_label *labels;
+	size_t n_labels;
+};
+
+/* The run as a whole; 0 and "": not known. */
+struct cairn_profile_run {
+	int64_t time_ns; /* when it began, since 1970 */
+	int64_t duration_ns;
+	struct cairn_profile_type each; /* what happened from one sample to the next ... */
+	int64_t period;                 /* ... and how often or for how long */
+};
+
+/*
+ * cairn_profile_new - an empty profile
+ *
+ * @types  @n_types of them, 1 to 64, copied
+ * Returns 0 and *@ret, to be closed. -EINVAL: another number of types. -ENOMEM.
+ */
+int cairn_profile_new(const struct cairn_profile_type *types, size_t n_types,
+		      struct cairn_profile **ret, struct cairn_err *err);
+
+/* NULL is allowed. */
+void cairn_profile_close(struct cairn_profile *p);
+
+/*
+ * cairn_profile_add_mapping, _function, _location - the id of a thing that samples refer to
+ *
+ * A thing that is there already, equal in all members, has one id. Ids of mappings and functions
+ * begin with 1, those of locations with 0. All strings are copied; NULL is "".
+ * Returns 0 and *@ret. -EINVAL: the mapping or a function of a location does not exist. -ERANGE:
+ * more than 2^31 of one kind. -ENOMEM.
+ */
+int cairn_profile_add_mapping(struct cairn_profile *p, const struct cairn_profile_mapping *m,
+			      uint32_t *ret, struct cairn_err *err);
+int cairn_profile_add_function(struct cairn_profile *p, const struct cairn_profile_function *f,
+			       uint32_t *ret, struct cairn_err *err);
+int cairn_profile_add_location(struct cairn_profile *p, const struct cairn_profile_location *l,
+			       uint32_t *ret, struct cairn_err *err);
+
+/*
+ * cairn_profile_add_sample - count a sample
+ *
+ * Samples with one stack and the same labels are one: their values are added up.
+ * Returns 0. -EINVAL: a location does not exist. -ERANGE: a sum of values exceeds 64 bits, or there
+ * are more than 2^31 samples. -ENOMEM.
+ */
+int cairn_profile_add_sample(struct cairn_profile *p, const struct cairn_profile_sample *s,
+			     struct cairn_err *err);
+
+/* 0, or -ENOMEM; the strings are copied. */
+int cairn_profile_set_run(struct cairn_profile *p, const struct cairn_profile_run *run,
+			  struct cairn_err *err);
+
+/* What is in a profile; all of it belongs to the profile. An index or id that is none gives NULL. */
+struct cairn_profile_run cairn_profile_run(const struct cairn_profile *p);
+size_t cairn_profile_n_types(const struct cairn_profile *p);
+const struct cairn_profile_type *cairn_profile_type(const struct cairn_profile *p, size_t i);
+size_t cairn_profile_n_samples(const struct cairn_profile *p);
+struct cairn_profile_sample cairn_profile_sample(const struct cairn_profile *p, size_t i);
+uint32_t cairn_profile_n_locations(const struct cairn_profile *p);
+const struct cairn_profile_location *cairn_profile_location(const struct cairn_profile *p,
+							    uint32_t id);
+const struct cairn_profile_function *cairn_profile_function(const struct cairn_profile *p,
+							    uint32_t id);
+const struct cairn_profile_mapping *cairn_profile_mapping(const struct cairn_profile *p,
+							  uint32_t id);
+
+/* ---- formats ---- */
+
+/*
+ * cairn_profile_open, cairn_profile_read - read a profile of any tool
+ *
+ * The format is told by the bytes: pprof (profile.proto of github.com/google/pprof, compressed by
+ * gzip or not) or folded stacks ("main;f;g 12", a line a stack).
+ *
+ * @name  of the source, for messages
+ * Returns 0 and *@ret, to be closed. -ENOENT, -EACCES, -EISDIR: the file cannot be read. -EBADMSG:
+ * damaged, the message says where. -EOPNOTSUPP: another format. -ERANGE: more than 1 GiB, or sums
+ * beyond 64 bits. -ENOMEM.
+ */
+int cairn_profile_open(const char *path, struct cairn_profile **ret, struct cairn_err *err);
+int cairn_profile_read(const void *bytes, size_t size, const char *name, struct cairn_profile **ret,
+		       struct cairn_err *err);
+
+/* Bytes of a file, to be freed by free(). */
+struct cairn_profile_bytes {
+	void *bytes;
+	size_t size;
+};
+
+/*
+ * cairn_profile_pprof - the profile in pprof's format, compressed by gzip
+ *
+ * Code that no file holds has the mapping "[jit]", the kernel's "[kernel.kallsyms]", as pprof's
+ * readers know them. Returns 0 or -ENOMEM.
+ */
+int cairn_profile_pprof(const struct cairn_profile *p, struct cairn_profile_bytes *ret,
+			struct cairn_err *err);
+
+/*
+ * cairn_profile_folded - the profile as folded stacks, for flamegraph.pl and what reads its input
+ *
+ * A line per stack, outermost function first, in the order of the text. Inlined functions end with
+ * "_[i]", the kernel's with "_[k]", JIT code with "_[j]". In names ";" becomes ":" and control
+ * characters become "?". Labels are left out, and stacks whose sum is 0.
+ *
+ * @type  index of the value
+ * Returns 0; -EINVAL: no such type; -ERANGE: a sum exceeds 64 bits; -ENOMEM.
+ */
+int cairn_profile_folded(const struct cairn_profile *p, size_t type,
+			 struct cairn_profile_bytes *ret, struct cairn_err *err);
+
+/* ---- answers ---- */
+
+/* One function's share of a profile. Functions of one name and file are one. */
+struct cairn_profile_share {
+	const char *function; /* or "file+0x1234", where none is known */
+	const char *file;     /* "": not known */
+	int64_t self;         /* in the function itself */
+	int64_t total;        /* and in what it called; once per stack */
+	int64_t inlined;      /* part of @self that was in inlined copies */
+	enum cairn_profile_code code;
+};
+
+struct cairn_profile_shares {
+	struct cairn_profile_share *list; /* by self, then total, largest first; then by name */
+	size_t n;
+	int64_t sum; /* of all samples */
+	void *owned;
+};
+
+/*
+ * cairn_profile_shares - the functions of a profile by their share
+ *
+ * @type  index of the value
+ * Returns 0 and *@ret, to be freed; its strings are its own. -EINVAL: no such type. -ERANGE: a sum
+ * exceeds 64 bits. -ENOMEM. Cost: one pass over all frames.
+ */
+int cairn_profile_shares(const struct cairn_profile *p, size_t type,
+			 struct cairn_profile_shares *ret, struct cairn_err *err);
+void cairn_profile_shares_free(struct cairn_profile_shares *shares);
+
+CAIRN_END_DECLS
+#endif

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Folded stacks: "main;work;put_[i] 12", as flamegraph.pl of github.com/brendangregg/FlameGraph
+ * reads them, with its annotations _[i], _[k] and _[j]
+ */
+#include "export/profile_impl.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+/* A line of a real profile has some 10 KB; a stack of 1,024 frames with names of C++, 1 MB. */
+#define LINE_MAX_BYTES (16u << 20)
+
+/* ---- writing ---- */
+
+struct writer {
+	const struct cairn_profile *p;
+	FILE *out; /* of one line */
+};
+
+static void put_name(FILE *out, const char *name)
+{
+	size_t n = strlen(name), len;
+	uint32_t c;
+
+	for (size_t at = 0; at < n; at += len ? len : 1) {
+		len = utf8_length((const uint8_t *)name + at, n - at, &c);
+		if (len == 1 && c == ';')
+			fputc(':', out);
+		else if (len && utf8_is_safe(c))
+			fwrite(name + at, 1, len, out);
+		else
+			fputc('?', out);
+	}
+}
+
+static const char *annotation(enum cairn_profile_code code, bool is_inlined)
+{
+	if (is_inlined)
+		return "_[i]";
+	return code == CAIRN_PROFILE_KERNEL ? "_[k]" : code == CAIRN_PROFILE_JIT ? "_[j]" : "";
+}
+
+static int put_location(struct writer *w, uint32_t id, bool *is_first)
+{
+	const struct cairn_profile_location *l = cairn_profile_location(w->p, id);
+	enum cairn_profile_code code = profile_code(w->p, l);
+
+	for (size_t i = l->n_lines; i-- > 0;) {
+		if (!*is_first)
+			fputc(';', w->out);
+		put_name(w->out, cairn_profile_function(w->p, l->lines[i].function)->name);
+		fputs(annotation(code, i + 1 < l->n_lines), w->out);
+		*is_first = false;
+	}
+	if (!l->n_lines) {
+		char *name = profile_unknown_name(w->p, l);
+
+		if (!name)
+			return -ENOMEM;
+		if (!*is_first)
+			fputc(';', w->out);
+		put_name(w->out, name);
+		fputs(annotation(code, false), w->out);
+		free(name);
+		*is_first = false;
+	}
+	return 0;
+}
+
+struct line {
+	char *text;
+	int64_t value;
+};
+
+static int fold(const struct cairn_profile *p, const struct cairn_profile_sample *s,
+		struct line *line)
+{
+	size_t size;
+	struct writer w = {.p = p, .out = open_memstream(&line->text, &size)};
+	bool is_first = true;
+	int rc = 0;
+
+	if (!w.out)
+		return -ENOMEM;
+	for (size_t i = s->n_stack; rc == 0 && i-- > 0;)
+		rc = put_location(&w, s->stack[i], &is_first);
+	if (is_first)
+		fputs("[no stack]", w.out);
+	if (fclose(w.out) != 0 && rc == 0)
+		rc = -ENOMEM;
+	return rc;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(((const struct line *)a)->text, ((const struct line *)b)->text);
+}
+
+static int write_lines(struct line *lines, size_t n, FILE *out, struct cairn_err *err)
+{
+	qsort(lines, n, sizeof(*lines), by_text);
+	for (size_t i = 0, next; i < n; i = next) {
+		int64_t sum = 0;
+
+		for (next = i; next < n && !strcmp(lines[next].text, lines[i].text); next++)
+			if (profile_add_value(&sum, lines[next].value, err) < 0)
+				return -ERANGE;
+		if (sum)
+			fprintf(out, "%s %" PRId64 "\n", lines[i].text, sum);
+	}
+	return 0;
+}
+
+int cairn_profile_folded(const struct cairn_profile *p, size_t type,
+			 struct cairn_profile_bytes *ret, struct cairn_err *err)
+{
+	size_t n = cairn_profile_n_samples(p);
+	struct line *lines;
+	FILE *out;
+	int rc = profile_check_type(p, type, err);
+
+	*ret = (struct cairn_profile_bytes){0};
+	if (rc < 0)
+		return rc;
+	lines = calloc(n + 1, sizeof(*lines));
+	out = open_memstream((char **)&ret->bytes, &ret->size);
+	if (!lines || !out)
+		rc = -ENOMEM;
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		struct cairn_profile_sample s = cairn_profile_sample(p, i);
+
+		lines[i].value = s.values[type];
+		rc = fold(p, &s, &lines[i]);
+	}
+	if (rc == 0)
+		rc = write_lines(lines, n, out, err);
+	if (out && fclose(out) != 0 && rc == 0)
+		rc = -ENOMEM;
+	for (size_t i = 0; lines && i < n; i++)
+		free(lines[i].text);
+	free(lines);
+	if (rc < 0) {
+		free(ret->bytes);
+		*ret = (struct cairn_profile_bytes){0};
+	}
+	return rc == -ENOMEM ? err_nomem(err, "the folded stacks") : rc;
+}
+
+/* ---- reading ---- */
+
+struct reader {
+	struct cairn_profile *p;
+	uint32_t mappings[3]; /* by enum cairn_profile_code; 0: not there yet */
+	VEC(uint32_t) stack;
+	VEC(struct cairn_profile_line) lines;
+};
+
+static int mapping_of(struct reader *r, enum cairn_profile_code code, uint32_t *ret,
+		      struct cairn_err *err)
+{
+	struct cairn_profile_mapping m = {.code = code};
+	int rc = 0;
+
+	m.path = code == CAIRN_PROFILE_KERNEL ? "[kernel.kallsyms]" : "[jit]";
+	if (code != CAIRN_PROFILE_USER && !r->mappings[code])
+		rc = cairn_profile_add_mapping(r->p, &m, &r->mappings[code], err);
+	*ret = r->mappings[code];
+	return rc;
+}
+
+/* The function that is out of line, and those that were inlined into it, which are kept already. */
+static int end_location(struct reader *r, enum cairn_profile_code code, struct cairn_err *err)
+{
+	struct cairn_profile_location l = {.lines = r->lines.p, .n_lines = r->lines.n};
+	uint32_t id;
+	int rc = mapping_of(r, code, &l.mapping, err);
+
+	if (rc == 0)
+		rc = cairn_profile_add_location(r->p, &l, &id, err);
+	if (rc == 0 && !VEC_ADD(&r->stack, id))
+		rc = err_nomem(err, "the profile");
+	r->lines.n = 0;
+	return rc;
+}
+
+static int add_frame(struct reader *r, char *name, struct cairn_err *err)
+{
+	size_t n = strlen(name);
+	enum cairn_profile_code code = CAIRN_PROFILE_USER;
+	bool is_inlined = false;
+	struct cairn_profile_line line = {0};
+	int rc;
+
+	if (n > 4 && name[n - 1] == ']' && !strncmp(name + n - 4, "_[", 2) &&
+	    strchr("ikj", name[n - 2])) {
+		is_inlined = name[n - 2] == 'i';
+		code = name[n - 2] == 'k'   ? CAIRN_PROFILE_KERNEL
+		       : name[n - 2] == 'j' ? CAIRN_PROFILE_JIT
+					    : CAIRN_PROFILE_USER;
+		name[n - 4] = '\0';
+	}
+	rc = cairn_profile_add_function(r->p, &(struct cairn_profile_function){.name = name},
+					&line.function, err);
+	if (rc == 0 && !VEC_ADD(&r->lines, line))
+		rc = err_nomem(err, "the profile");
+	return rc < 0 || is_inlined ? rc : end_location(r, code, err);
+}
+
+/* @text is one stack, which is written into. */
+static int add_stack(struct reader *r, char *text, int64_t value, struct cairn_err *err)
+{
+	struct cairn_profile_sample s = {.values = &value};
+	int rc = 0;
+
+	r->stack.n = r->lines.n = 0;
+	/* From its end: the innermost frame is the first of a sample. */
+	for (char *semicolon; rc == 0 && (semicolon = strrchr(text, ';'));) {
+		*semicolon = '\0';
+		rc = add_frame(r, semicolon + 1, err);
+	}
+	if (rc == 0)
+		rc = add_frame(r, text, err);
+	/* An outermost frame that claims to be inlined. */
+	if (rc == 0 && r->lines.n)
+		rc = end_location(r, CAIRN_PROFILE_USER, err);
+	s.stack = r->stack.p;
+	s.n_stack = r->stack.n;
+	return rc < 0 ? rc : cairn_profile_add_sample(r->p, &s, err);
+}
+
+/* The number that ends a line, and the end of the stack before it; false: there is none. */
+static bool split(char *line, int64_t *value)
+{
+	char *blank = strrchr(line, ' '), *end;
+
+	if (!blank || blank == line || (!isdigit((unsigned char)blank[1]) && blank[1] != '-'))
+		return false;
+	errno = 0;
+	*value = strtoll(blank + 1, &end, 10);
+	*blank = '\0';
+	return !errno && !*end;
+}
+
+static int read_line(struct reader *r, const char *at, size_t n, struct cairn_err *err)
+{
+	int64_t value;
+	char *line;
+	int rc;
+
+	if (n > LINE_MAX_BYTES)
+		return err_set(err, -ERANGE, "a stack of more than %u MiB", LINE_MAX_BYTES >> 20);
+	line = strndup(at, n);
+	if (!line)
+		return err_nomem(err, "the profile");
+	if (n && line[n - 1] == '\r')
+		line[n - 1] = '\0';
+	rc = memchr(at, '\0', n) || !split(line, &value) ? -EBADMSG
+							 : add_stack(r, line, value, err);
+	free(line);
+	return rc;
+}
+
+static int read_lines(struct reader *r, const char *text, size_t size, const char *name,
+		      struct cairn_err *err)
+{
+	unsigned long n = 0;
+	int rc = 0;
+
+	for (size_t at = 0, len; rc == 0 && at < size; at += len + 1) {
+		const char *newline = memchr(text + at, '\n', size - at);
+
+		len = newline ? (size_t)(newline - text) - at : size - at;
+		n++;
+		if (len && text[at] != '#')
+			rc = read_line(r, text + at, len, err);
+	}
+	if (rc == -EBADMSG)
+		return err_set(err, rc, "%s:%lu: not a stack and a number: \"main;f;g 12\"", name,
+			       n);
+	return rc;
+}
+
+int profile_read_folded(const char *text, size_t size, const char *name, struct cairn_profile **ret,
+			struct cairn_err *err)
+{
+	static const struct cairn_profile_type samples = {"samples", "count"};
+	struct reader r = {0};
+	int rc = cairn_profile_new(&samples, 1, &r.p, err);
+
+	if (rc == 0)
+		rc = read_lines(&r, text, size, name, err);
+	VEC_FREE(&r.stack);
+	VEC_FREE(&r.lines);
+	if (rc < 0) {
+		cairn_profile_close(r.p);
+		r.p = NULL;
+	}
+	*ret = r.p;
+	return rc;
+}

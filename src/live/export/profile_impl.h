@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The neutral model of samples, and the formats that it is written to and read from
+ *
+ * profile.c keeps the model; each format is one file (pprof_write.c, pprof_read.c, folded.c), which
+ * knows the public header and what is here; shares.c answers.
+ */
+#ifndef EXPORT_PROFILE_IMPL_H
+#define EXPORT_PROFILE_IMPL_H
+
+#include <cairn/profile.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+/* What is kept of a sample: parts of the arrays of all. */
+struct kept_sample {
+	uint32_t stack, n_stack;
+	uint32_t labels, n_labels;
+};
+
+struct cairn_profile {
+	struct arena arena; /* strings, lines */
+	VEC(const char *) strings;
+	VEC(struct cairn_profile_mapping) mappings;
+	VEC(struct cairn_profile_function) functions;
+	VEC(struct cairn_profile_location) locations;
+	VEC(struct kept_sample) samples;
+	VEC(uint32_t) stacks;
+	VEC(struct cairn_profile_label) labels;
+	VEC(int64_t) values; /* n_types for each sample */
+	struct map string_ids, mapping_ids, function_ids, location_ids, sample_ids;
+	struct cairn_profile_type *types;
+	size_t n_types;
+	struct cairn_profile_run run;
+};
+
+/* The profile's own copy of a string, one for all that are equal; NULL when out of memory. */
+const char *profile_string(struct cairn_profile *p, const char *text);
+
+/*
+ * The name of a location without a function: "file+0x1234", the offset in the file, or the address.
+ * To be freed; NULL when out of memory.
+ */
+char *profile_unknown_name(const struct cairn_profile *p, const struct cairn_profile_location *l);
+
+enum cairn_profile_code profile_code(const struct cairn_profile *p,
+				     const struct cairn_profile_location *l);
+
+/* @to += @add; -ERANGE if the sum exceeds 64 bits. */
+int profile_add_value(int64_t *to, int64_t add, struct cairn_err *err);
+
+/* -EINVAL if the profile has no such type. */
+int profile_check_type(const struct cairn_profile *p, size_t type, struct cairn_err *err);
+
+int profile_read_pprof(const void *bytes, size_t size, const char *name, struct cairn_profile **ret,
+		       struct cairn_err *err);
+int profile_read_folded(const char *text, size_t size, const char *name, struct cairn_profile **ret,
+			struct cairn_err *err);
+
+#endif

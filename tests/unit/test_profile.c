@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Profiles: the model, what formats keep of it, and damaged input. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cairn/profile.h>
+
+#include "alloc_fail.h"
+#include "export/gzip.h"
+
+static const struct cairn_profile_type two_types[] = {{"samples", "count"}, {"cpu", "nanoseconds"}};
+
+/* ---- a profile with everything in it ---- */
+
+/* 0, or the first failure. */
+static int fill(struct cairn_profile *p)
+{
+	struct cairn_profile_mapping maps[] = {
+		{0x400000, 0x500000, 0x1000, "/usr/bin/prog", "ab12", CAIRN_PROFILE_USER},
+		{0xffff0000, 0xffffff00, 0, "[kernel.kallsyms]", NULL, CAIRN_PROFILE_KERNEL},
+		{0x7f0000, 0x7f1000, 0, "[jit]", NULL, CAIRN_PROFILE_JIT}};
+	struct cairn_profile_function functions[] = {
+		{"main", "main", "main.c", 10},
+		{"put", "put", "put.c", 3},
+		{"a::f(int)", "_ZN1a1fEi", "a;b.cc", 7},
+		{"do_sys_open", NULL, NULL, 0},
+		{"\xff bad\n", NULL, "", 0},
+	};
+	uint32_t m[3], f[5], l[5];
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < 3; i++)
+		rc = cairn_profile_add_mapping(p, &maps[i], &m[i], NULL);
+	for (size_t i = 0; rc == 0 && i < 5; i++)
+		rc = cairn_profile_add_function(p, &functions[i], &f[i], NULL);
+	if (rc < 0)
+		return rc;
+	struct cairn_profile_line lines[] = {
+		{f[1], 4}, {f[0], 12}, {f[2], 9}, {f[3], 0}, {f[4], 0}};
+	struct cairn_profile_location locations[] = {
+		{0x400123, m[0], lines, 2}, /* put() inlined into main() */
+		{0x400200, m[0], lines + 2, 1}, {0xffff0010, m[1], lines + 3, 1},
+		{0x7f0010, m[2], lines + 4, 1}, {0x400777, m[0], NULL, 0}, /* in no function */
+	};
+	for (size_t i = 0; rc == 0 && i < 5; i++)
+		rc = cairn_profile_add_location(p, &locations[i], &l[i], NULL);
+	if (rc < 0)
+		return rc;
+	uint32_t stacks[][3] = {{l[0], l[1], l[0]}, {l[2], l[4], l[1]}, {l[3], l[1], l[1]}};
+	int64_t values[][2] = {{61, 610}, {5, 50}, {-3, 30}};
+	struct cairn_profile_label labels[] = {{"thread", "worker", 0, ""},
+					       {"bytes", "", 4096, "bytes"}};
+	for (size_t i = 0; rc == 0 && i < 6; i++) {
+		struct cairn_profile_sample s = {stacks[i % 3], 3, values[i % 3], labels, i % 3};
+
+		rc = cairn_profile_add_sample(p, &s, NULL);
+	}
+	return rc == 0 ? cairn_profile_set_run(p,
+					       &(struct cairn_profile_run){
+						       1000, 2000, {"cpu", "nanoseconds"}, 10},
+					       NULL)
+		       : rc;
+}
+
+static struct cairn_profile *sample(void)
+{
+	struct cairn_profile *p;
+
+	assert_int_equal(cairn_profile_new(two_types, 2, &p, NULL), 0);
+	assert_int_equal(fill(p), 0);
+	return p;
+}
+
+/* ---- comparing everything ---- */
+
+static void same_location(const struct cairn_profile *a, uint32_t x, const struct cairn_profile *b,
+			  uint32_t y)
+{
+	const struct cairn_profile_location *l = cairn_profile_location(a, x),
+					    *k = cairn_profile_location(b, y);
+	const struct cairn_profile_mapping *m = cairn_profile_mapping(a, l->mapping),
+					   *n = cairn_profile_mapping(b, k->mapping);
+
+	assert_int_equal(l->address, k->address);
+	assert_string_equal(m->path, n->path);
+	assert_string_equal(m->build_id, n->build_id);
+	assert_true(m->start == n->start && m->limit == n->limit && m->offset == n->offset &&
+		    m->code == n->code);
+	assert_int_equal(l->n_lines, k->n_lines);
+	for (size_t i = 0; i < l->n_lines; i++) {
+		const struct cairn_profile_function *f =
+			cairn_profile_function(a, l->lines[i].function);
+		const struct cairn_profile_function *g =
+			cairn_profile_function(b, k->lines[i].function);
+
+		assert_int_equal(l->lines[i].line, k->lines[i].line);
+		assert_int_equal(f->line, g->line);
+		assert_string_equal(f->file, g->file);
+		/* Bytes that are no UTF-8 are U+FFFD then. */
+		assert_string_equal(f->name[0] == '\xff' ? "\xef\xbf\xbd bad\n" : f->name, g->name);
+	}
+}
+
+static void same_sample(const struct cairn_profile *a, const struct cairn_profile *b, size_t i)
+{
+	struct cairn_profile_sample s = cairn_profile_sample(a, i), t = cairn_profile_sample(b, i);
+
+	assert_int_equal(s.n_stack, t.n_stack);
+	for (size_t k = 0; k < s.n_stack; k++)
+		same_location(a, s.stack[k], b, t.stack[k]);
+	assert_memory_equal(s.values, t.values, cairn_profile_n_types(a) * sizeof(*s.values));
+	assert_int_equal(s.n_labels, t.n_labels);
+	for (size_t k = 0; k < s.n_labels; k++) {
+		assert_string_equal(s.labels[k].key, t.labels[k].key);
+		assert_string_equal(s.labels[k].text, t.labels[k].text);
+		assert_string_equal(s.labels[k].unit, t.labels[k].unit);
+		assert_int_equal(s.labels[k].number, t.labels[k].number);
+	}
+}
+
+static void pprof_keeps_everything(void **state)
+{
+	struct cairn_profile *p = sample(), *again;
+	struct cairn_profile_bytes bytes;
+
+	assert_int_equal(cairn_profile_pprof(p, &bytes, NULL), 0);
+	assert_int_equal(cairn_profile_read(bytes.bytes, bytes.size, "x", &again, NULL), 0);
+	assert_int_equal(cairn_profile_n_samples(p), 3);
+	assert_int_equal(cairn_profile_n_samples(again), 3);
+	assert_int_equal(cairn_profile_n_types(again), 2);
+	assert_string_equal(cairn_profile_type(again, 1)->unit, "nanoseconds");
+	for (size_t i = 0; i < 3; i++)
+		same_sample(p, again, i);
+	struct cairn_profile_run run = cairn_profile_run(again);
+	assert_true(run.time_ns == 1000 && run.duration_ns == 2000 && run.period == 10);
+	assert_string_equal(run.each.type, "cpu");
+	free(bytes.bytes);
+	cairn_profile_close(again);
+	cairn_profile_close(p);
+}
+
+static void equal_stacks_are_one_sample_and_values_add_up(void **state)
+{
+	struct cairn_profile *p = sample();
+
+	assert_int_equal(cairn_profile_sample(p, 0).values[0], 122);
+	assert_int_equal(cairn_profile_sample(p, 0).values[1], 1220);
+	assert_int_equal(cairn_profile_sample(p, 2).values[0], -6);
+	cairn_profile_close(p);
+}
+
+static const char folded[] = "a::f(int);a::f(int);? bad?_[j] 60\n"
+			     "a::f(int);prog+0x1777;do_sys_open_[k] 100\n"
+			     "main;put_[i];a::f(int);main;put_[i] 1220\n";
+
+static void folded_stacks_are_those_of_the_samples(void **state)
+{
+	struct cairn_profile *p = sample(), *again;
+	struct cairn_profile_bytes bytes, once_more;
+
+	assert_int_equal(cairn_profile_folded(p, 1, &bytes, NULL), 0);
+	assert_string_equal(bytes.bytes, folded);
+	assert_int_equal(cairn_profile_folded(p, 2, &once_more, NULL), -EINVAL);
+	assert_int_equal(cairn_profile_read(bytes.bytes, bytes.size, "x", &again, NULL), 0);
+	assert_int_equal(cairn_profile_folded(again, 0, &once_more, NULL), 0);
+	assert_string_equal(once_more.bytes, folded);
+	free(bytes.bytes);
+	free(once_more.bytes);
+	cairn_profile_close(again);
+	cairn_profile_close(p);
+}
+
+static void shares_count_recursion_once(void **state)
+{
+	struct cairn_profile *p = sample();
+	struct cairn_profile_shares s;
+
+	assert_int_equal(cairn_profile_shares(p, 1, &s, NULL), 0);
+	assert_int_equal(s.sum, 1220 + 100 + 60);
+	assert_int_equal(s.n, 6);
+	assert_string_equal(s.list[0].function, "put");
+	assert_true(s.list[0].self == 1220 && s.list[0].total == 1220 && s.list[0].inlined == 1220);
+	assert_string_equal(s.list[1].function, "do_sys_open");
+	assert_int_equal(s.list[1].code, CAIRN_PROFILE_KERNEL);
+	for (size_t i = 0; i < s.n; i++)
+		if (!strcmp(s.list[i].function, "a::f(int)"))
+			assert_true(s.list[i].self == 0 && s.list[i].total == s.sum);
+	cairn_profile_shares_free(&s);
+	assert_int_equal(cairn_profile_shares(p, 2, &s, NULL), -EINVAL);
+	cairn_profile_close(p);
+}
+
+static void sums_beyond_64_bits_are_refused(void **state)
+{
+	int64_t half[] = {INT64_MAX / 2 + 1, 1};
+	struct cairn_profile_sample s = {.values = half};
+	struct cairn_profile *p;
+
+	assert_int_equal(cairn_profile_new(two_types, 2, &p, NULL), 0);
+	assert_int_equal(cairn_profile_add_sample(p, &s, NULL), 0);
+	assert_int_equal(cairn_profile_add_sample(p, &s, NULL), -ERANGE);
+	/* Nothing of the second was added. */
+	assert_int_equal(cairn_profile_sample(p, 0).values[0], half[0]);
+	assert_int_equal(cairn_profile_sample(p, 0).values[1], 1);
+	cairn_profile_close(p);
+}
+
+static void what_does_not_exist_is_refused(void **state)
+{
+	struct cairn_profile *p = sample();
+	int64_t values[2] = {1, 1};
+	uint32_t id = cairn_profile_n_locations(p);
+	struct cairn_profile_sample s = {&id, 1, values, NULL, 0};
+	struct cairn_profile_line line = {99, 0};
+	struct cairn_profile_location l = {0, 99, NULL, 0}, k = {0, 1, &line, 1};
+
+	assert_int_equal(cairn_profile_add_sample(p, &s, NULL), -EINVAL);
+	assert_int_equal(cairn_profile_add_location(p, &l, &id, NULL), -EINVAL);
+	assert_int_equal(cairn_profile_add_location(p, &k, &id, NULL), -EINVAL);
+	assert_null(cairn_profile_function(p, 0));
+	assert_null(cairn_profile_location(p, 99));
+	assert_int_equal(cairn_profile_sample(p, 99).n_stack, 0);
+	cairn_profile_close(p);
+	assert_int_equal(cairn_profile_new(two_types, 0, &p, NULL), -EINVAL);
+	assert_int_equal(cairn_profile_new(two_types, 65, &p, NULL), -EINVAL);
+}
+
+/* ---- damaged input ---- */
+
+static void cut_input_is_refused_or_shorter(void **state)
+{
+	struct cairn_profile *p = sample(), *cut;
+	struct cairn_profile_bytes bytes;
+	uint8_t *plain;
+	size_t n, n_whole = 0;
+
+	assert_int_equal(cairn_profile_pprof(p, &bytes, NULL), 0);
+	assert_int_equal(gzip_inflate(bytes.bytes, bytes.size, "x", &plain, &n, NULL), 0);
+	for (size_t i = 0; i < bytes.size; i++)
+		assert_int_equal(cairn_profile_read(bytes.bytes, i, "x", &cut, NULL), -EBADMSG);
+	for (size_t i = 0; i < n; i++) {
+		uint8_t *copy = malloc(i ? i : 1);
+		memcpy(copy, plain, i);
+		int rc = cairn_profile_read(copy, i, "x", &cut, NULL);
+		free(copy);
+		/* A cut between two messages leaves a smaller profile. */
+		assert_true(rc == -EBADMSG || rc == 0);
+		n_whole += rc == 0;
+		cairn_profile_close(cut);
+	}
+	assert_true(n_whole < n / 4);
+	free(plain);
+	free(bytes.bytes);
+	cairn_profile_close(p);
+}
+
+static void cut_folded_stacks_are_refused_or_shorter(void **state)
+{
+	for (size_t i = 0; i < sizeof(folded) - 1; i++) {
+		struct cairn_err err = {0};
+		struct cairn_profile *p;
+		int rc = cairn_profile_read(folded, i, "x", &p, &err);
+
+		assert_true(rc == 0 || (rc == -EBADMSG && err.code == rc));
+		cairn_profile_close(p);
+	}
+}
+
+static void what_is_no_profile_is_refused(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} cases[] = {
+		{"", "empty"},
+		{"\x7f"
+		 "ELF\x02\x01\x01",
+		 "neither"},
+		{"main;f 12x\n", "x:1: not a stack and a number"},
+		{"main;f 12\nmain\n", "x:2: not a stack and a number"},
+		{"main;f 99999999999999999999\n", "x:1:"},
+		{"\x1f\x8b\x08 not gzip", "gzip data are damaged"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct cairn_err err = {0};
+		struct cairn_profile *p;
+
+		assert_int_equal(
+			cairn_profile_read(cases[i].text, strlen(cases[i].text), "x", &p, &err),
+			-EBADMSG);
+		if (!strstr(err.msg, cases[i].says))
+			fail_msg("%s", err.msg);
+	}
+}
+
+static void memory_that_is_not_there_is_said(void **state)
+{
+	struct cairn_profile *whole = sample();
+	struct cairn_profile_bytes bytes;
+	bool failed = true;
+	unsigned int n = 0;
+
+	assert_int_equal(cairn_profile_pprof(whole, &bytes, NULL), 0);
+	while (failed) {
+		struct cairn_profile *p = NULL;
+		struct cairn_profile_bytes out = {0}, text = {0};
+		struct cairn_profile_shares shares = {0};
+		alloc_fail_at(++n);
+		int rc = cairn_profile_read(bytes.bytes, bytes.size, "x", &p, NULL);
+		if (rc == 0)
+			rc = cairn_profile_pprof(p, &out, NULL);
+		if (rc == 0)
+			rc = cairn_profile_folded(p, 0, &text, NULL);
+		if (rc == 0)
+			rc = cairn_profile_shares(p, 0, &shares, NULL);
+		failed = alloc_fail_end();
+		assert_int_equal(rc, failed ? -ENOMEM : 0);
+		cairn_profile_shares_free(&shares);
+		free(out.bytes);
+		free(text.bytes);
+		cairn_profile_close(p);
+	}
+	assert_true(n > 30);
+	free(bytes.bytes);
+	cairn_profile_close(whole);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pprof_keeps_everything),
+		cmocka_unit_test(equal_stacks_are_one_sample_and_values_add_up),
+		cmocka_unit_test(folded_stacks_are_those_of_the_samples),
+		cmocka_unit_test(shares_count_recursion_once),
+		cmocka_unit_test(sums_beyond_64_bits_are_refused),
+		cmocka_unit_test(what_does_not_exist_is_refused),
+		cmocka_unit_test(cut_input_is_refused_or_shorter),
+		cmocka_unit_test(cut_folded_stacks_are_refused_or_shorter),
+		cmocka_unit_test(what_is_no_profile_is_refused),
+		cmocka_unit_test(memory_that_is_not_there_is_said),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
