@@ -301,6 +301,58 @@ def numbers_of_frames_stand_apart_from_addresses_however_many_there_are():
         expect(numbers == [str(i) for i in range(len(numbers))] and len(numbers) > 1000, r)
 
 
+# As glibc 2.3 to 2.17 has them (LLL_STUB_UNWIND_INFO): the first row leads to that of the call, 128 bytes down.
+LOCK_STUB = """
+.globl main
+.type main,@function
+main:
+	.cfi_startproc
+	push %rbx
+	.cfi_def_cfa_offset 16
+	.cfi_offset 3,-16
+	jmp stub
+	nop
+	pop %rbx
+	ret
+	.cfi_endproc
+.size main,.-main
+.type stub,@function
+stub:
+	.cfi_startproc simple
+	.cfi_escape 0x12,0x07,0x10              # CFA = rsp - 128
+	.cfi_escape 0x16,0x10,0x02,0x80,0x0a    # pc + 10
+here:	jmp here
+	sub $128,%rsp
+	.cfi_escape 0x0c,0x07,0x80,0x01         # CFA = rsp + 128
+	.cfi_escape 0x16,0x10,0x02,0x80,0x73    # pc - 13: after the jump of main
+	nop
+	nop
+	.cfi_endproc
+.size stub,.-stub
+.section .note.GNU-stack,"",@progbits
+"""
+
+
+@claim
+def a_thread_at_the_first_instruction_of_a_lock_stub_has_its_callers():
+    source, path = os.path.join(folder(), "lock-stub.s"), os.path.join(folder(), "lock-stub")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(LOCK_STUB)
+    run("gcc", "-o", path, source, check=True)
+    with subprocess.Popen([path]) as process:
+        try:
+            for _ in range(500):
+                r = cairn("stack", str(process.pid))
+                if "  stub+0x0" in r.out:
+                    break
+                time.sleep(0.01)
+        finally:
+            process.kill()
+    names = [line.split()[2] for line in r.out.splitlines() if line.startswith("#")]
+    expect(names[:3] == ["stub+0x0", "stub+0xa", "main+0x3"] and names[-1].startswith("_start"), r)
+    expect(r.status == 0 and "would be below it" not in r.out, r)
+
+
 @claim
 def a_limit_of_frames_is_told():
     with Running(program()) as p:

@@ -192,6 +192,39 @@ static void a_return_address_counted_from_the_pc_needs_no_room_on_the_stack(void
 	assert_int_equal(step(&same, &m, &regs), CAIRN_STEP_STUCK);
 }
 
+static struct built_rule counted_from_pc(int32_t cfa, int32_t away)
+{
+	return (struct built_rule){
+		{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .off = cfa, .n_regs = 1},
+		{word(RA, CAIRN_UNWIND_IS_PC, away)}};
+}
+
+/* The first row of glibc's lock stubs leads to that of their call, and that one to the function. */
+static void a_thread_at_the_first_instruction_of_a_lock_stub_has_its_callers(void **state)
+{
+	struct memory m = {0};
+	struct built_rule first = counted_from_pc(-128, 15), call = counted_from_pc(128, -887);
+	struct cairn_regs regs = frame(0x1088);
+	uint64_t pc = regs.pc.v;
+	assert_int_equal(step(&first, &m, &regs), CAIRN_STEP_OK);
+	assert_int_equal(regs.pc.v, pc + 15);
+	assert_int_equal(regs.r[RSP], 0x1008);
+	assert_int_equal(step(&call, &m, &regs), CAIRN_STEP_OK);
+	assert_int_equal(regs.pc.v, pc + 15 - 887);
+	assert_int_equal(regs.r[RSP], 0x1088);
+	/* No other distance, no way to itself, and no return address from elsewhere. */
+	const struct built_rule others[] = {
+		counted_from_pc(-120, 15),
+		counted_from_pc(-256, 15),
+		counted_from_pc(-128, 0),
+		{{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .off = -128, .n_regs = 1},
+		 {word(RA, CAIRN_UNWIND_IN_REG, 5)}}};
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		regs = frame(0x1108);
+		assert_int_equal(step(&others[i], &m, &regs), CAIRN_STEP_STUCK);
+	}
+}
+
 static void a_step_says_why_it_is_none(void **state)
 {
 	struct memory m = {.words = {[1] = 0x401234}};
@@ -613,6 +646,7 @@ int main(void)
 		cmocka_unit_test(a_return_address_is_counted_from_the_pc),
 		cmocka_unit_test(a_return_address_in_a_register_needs_no_room_on_the_stack),
 		cmocka_unit_test(a_return_address_counted_from_the_pc_needs_no_room_on_the_stack),
+		cmocka_unit_test(a_thread_at_the_first_instruction_of_a_lock_stub_has_its_callers),
 		cmocka_unit_test(a_step_says_why_it_is_none),
 		cmocka_unit_test(a_frame_pointer_that_leads_nowhere_loses_a_register_and_no_caller),
 		cmocka_unit_test(a_leaf_of_aarch64_has_its_return_address_in_x30),

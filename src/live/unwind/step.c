@@ -141,21 +141,37 @@ static bool begin_caller(struct step *s)
 	return s->has_ra;
 }
 
+static bool has_return_address(const struct step *s, enum cairn_unwind_saved saved)
+{
+	for (uint32_t i = 0; i < s->rule->n_regs; i++) {
+		uint32_t word = cairn_unwind_words(s->rule)[i];
+		if (cairn_unwind_word_reg(word) == s->abi->ra)
+			return cairn_unwind_word_saved(word) == saved;
+	}
+	return false;
+}
+
 /*
  * As at the entry of AArch64's functions; in vfork() of x86-64, which takes its return address off
  * the stack; and in stubs that are jumped to and jump back.
  */
 static bool has_return_address_in_register(const struct step *s)
 {
-	if (s->abi->ra == 30)
-		return true;
-	for (uint32_t i = 0; i < s->rule->n_regs; i++) {
-		uint32_t word = cairn_unwind_words(s->rule)[i];
-		if (cairn_unwind_word_reg(word) == s->abi->ra)
-			return cairn_unwind_word_saved(word) == CAIRN_UNWIND_IN_REG ||
-			       cairn_unwind_word_saved(word) == CAIRN_UNWIND_IS_PC;
-	}
-	return false;
+	return s->abi->ra == 30 || has_return_address(s, CAIRN_UNWIND_IN_REG) ||
+	       has_return_address(s, CAIRN_UNWIND_IS_PC);
+}
+
+/*
+ * Lock stubs of glibc 2.3 to 2.17 reserve 128 bytes before they call. Their rows for the code
+ * around that lead to the row of the call, as if the bytes were reserved there, too; that row leads
+ * to the function that jumped to the stub.
+ */
+static bool is_before_reserve(const struct step *s)
+{
+	enum { RESERVED = 128 };
+	unsigned int sp = s->abi->sp;
+	return has_return_address(s, CAIRN_UNWIND_IS_PC) &&
+	       s->now->r[sp] - s->caller.r[sp] == RESERVED;
 }
 
 static bool makes_progress(const struct step *s)
@@ -163,9 +179,10 @@ static bool makes_progress(const struct step *s)
 	unsigned int sp = s->abi->sp;
 	if (s->rule->flags & CAIRN_UNWIND_SIGNAL || !is_known(s->now, sp))
 		return true;
-	return s->caller.r[sp] > s->now->r[sp] ||
-	       (s->caller.r[sp] == s->now->r[sp] && s->ra != s->now->pc.v &&
-		has_return_address_in_register(s));
+	if (s->caller.r[sp] > s->now->r[sp])
+		return true;
+	return s->ra != s->now->pc.v && has_return_address_in_register(s) &&
+	       (s->caller.r[sp] == s->now->r[sp] || is_before_reserve(s));
 }
 
 static enum cairn_step step_by_any(const struct cairn_unwind_rule *rule,
