@@ -31,7 +31,8 @@ bool btf_is_kernel_name(const char *name);
 /*
  * Since when kernels accept records that older ones refuse, or refuse records that older ones did
  * not check: the commit that did it. Its first release was read in the sources of 6.1, 6.2, 6.5,
- * 6.8, 6.12, 6.14, 6.17, 7.0 and 7.2; between two of them it follows from the commit's date.
+ * 6.8, 6.12, 6.14, 6.17, 7.0, 7.2 and 7.3, which checks what 7.2 does; between two of them it
+ * follows from the commit's date.
  *
  *	FIELDS         locks and lists: 6.1 has none at loading, 6.2 has
  *	TREES          9c395c1b99bd, February 2023. Ubuntu's 6.2 has them, too: taken over
