@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct cairn_err err = {0};
 	struct cairn_profile *p;
 	struct cairn_profile_shares shares;
-	struct cairn_profile_bytes folded;
+	struct cairn_profile_bytes folded, html;
 	int rc = cairn_profile_read(bytes, size, "fuzz", &p, &err);
 
 	assert((rc == 0) == (p != NULL));
@@ -48,6 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		}
 		if (cairn_profile_folded(p, type, &folded, NULL) == 0)
 			free(folded.bytes);
+		if (cairn_profile_html(p, type, "fuzz", &html, NULL) == 0)
+			free(html.bytes);
 	}
 	cairn_profile_close(p);
 	return 0;

@@ -23,7 +23,7 @@ struct show_values {
 
 static const struct opt opts[] = {
 	{'o', "output", OPT_LIST, "NAME", AT(out),
-	 "write the profile to NAME, which ends with .folded or .pb.gz; may be repeated"},
+	 "write the profile to NAME, which ends with .html, .folded or .pb.gz; may be repeated"},
 	{0, "value", OPT_TEXT, "NAME", AT(value),
 	 "show the values of this name, such as cpu or alloc_space; otherwise the last of a "
 	 "sample"},
@@ -38,6 +38,7 @@ static const struct example examples[] = {
 	{"cairn profile show cpu.pb.gz", "the functions that take most of the time"},
 	{"cairn profile show heap.pb.gz --value alloc_space --total",
 	 "functions by the bytes that they and what they called allocated"},
+	{"cairn profile show cpu.pb.gz -o cpu.html", "its flame graph as one page"},
 	{"cairn profile show cpu.pb.gz -o cpu.folded", "its stacks for flamegraph.pl"},
 	{"perf script | stackcollapse-perf.pl >p.folded; cairn profile show p.folded -o p.pb.gz",
 	 "a profile of perf for pprof"},
@@ -150,12 +151,22 @@ static bool ends_with(const char *name, const char *end)
 	return n > k && !strcmp(name + n - k, end);
 }
 
-static int write_out(const struct cairn_profile *p, size_t type, const char *name)
+static int make(const struct cairn_profile *p, size_t type, const char *name, const char *title,
+		struct cairn_profile_bytes *ret, struct cairn_err *err)
+{
+	if (ends_with(name, ".html"))
+		return cairn_profile_html(p, type, title, ret, err);
+	if (ends_with(name, ".folded"))
+		return cairn_profile_folded(p, type, ret, err);
+	return cairn_profile_pprof(p, ret, err);
+}
+
+static int write_out(const struct cairn_profile *p, size_t type, const char *name,
+		     const char *title)
 {
 	struct cairn_profile_bytes bytes = {0};
 	struct cairn_err err = {0};
-	int r = ends_with(name, ".folded") ? cairn_profile_folded(p, type, &bytes, &err)
-					   : cairn_profile_pprof(p, &bytes, &err);
+	int r = make(p, type, name, title, &bytes, &err);
 
 	if (r == 0)
 		r = cairn_file_write(name, bytes.bytes, bytes.size, &err);
@@ -163,12 +174,13 @@ static int write_out(const struct cairn_profile *p, size_t type, const char *nam
 	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
 }
 
-static int write_all(const struct cairn_profile *p, size_t type, const struct opt_list *out)
+static int write_all(const struct cairn_profile *p, size_t type, const struct opt_list *out,
+		     const char *title)
 {
 	int status = STATUS_YES;
 
 	for (size_t i = 0; status == STATUS_YES && i < out->n; i++)
-		status = write_out(p, type, out->items[i]);
+		status = write_out(p, type, out->items[i], title);
 	return status;
 }
 
@@ -185,11 +197,19 @@ static int by_total(const void *a, const void *b)
 
 static int check_names(const struct opt_list *out)
 {
-	for (size_t i = 0; i < out->n; i++)
-		if (!ends_with(out->items[i], ".folded") && !ends_with(out->items[i], ".pb.gz"))
+	static const char *const ends[] = {".html", ".folded", ".pb.gz"};
+
+	for (size_t i = 0; i < out->n; i++) {
+		bool known = false;
+
+		for (size_t k = 0; k < sizeof(ends) / sizeof(ends[0]); k++)
+			known |= ends_with(out->items[i], ends[k]);
+		if (!known)
 			return fail(STATUS_USAGE,
-				    "%s: the name says the format: NAME.folded or NAME.pb.gz",
+				    "%s: the name says the format: NAME.html, NAME.folded or "
+				    "NAME.pb.gz",
 				    out->items[i]);
+	}
 	return STATUS_YES;
 }
 
@@ -213,7 +233,7 @@ static int run(void *v, const struct operands *operands)
 		qsort(shares.list, shares.n, sizeof(*shares.list), by_total);
 	n = values->top ? values->top : 20;
 	n = n < shares.n && !values->json ? n : shares.n;
-	status = write_all(p, type, &values->out);
+	status = write_all(p, type, &values->out, path);
 	if (status == STATUS_YES && values->json) {
 		for (size_t i = 0; i < n; i++)
 			write_share(&shares.list[i], shares.sum);

@@ -32,7 +32,7 @@ CAIRN_BEGIN_DECLS
 
 struct cairn_profile;
 
-/* What one value of each sample counts, as pprof names it: {"cpu", "nanoseconds"}. */
+/* The meaning of one value of each sample, as pprof names it: {"cpu", "nanoseconds"}. */
 struct cairn_profile_type {
 	const char *type, *unit;
 };
@@ -137,7 +137,7 @@ int cairn_profile_add_sample(struct cairn_profile *p, const struct cairn_profile
 int cairn_profile_set_run(struct cairn_profile *p, const struct cairn_profile_run *run,
 			  struct cairn_err *err);
 
-/* What is in a profile; all of it belongs to the profile. An index or id that is none gives NULL. */
+/* Reading: all results belong to the profile. An index or id that is none gives NULL. */
 struct cairn_profile_run cairn_profile_run(const struct cairn_profile *p);
 size_t cairn_profile_n_types(const struct cairn_profile *p);
 const struct cairn_profile_type *cairn_profile_type(const struct cairn_profile *p, size_t i);
@@ -195,6 +195,19 @@ int cairn_profile_pprof(const struct cairn_profile *p, struct cairn_profile_byte
  */
 int cairn_profile_folded(const struct cairn_profile *p, size_t type,
 			 struct cairn_profile_bytes *ret, struct cairn_err *err);
+
+/*
+ * cairn_profile_html - the profile as one HTML page with a flame graph
+ *
+ * It needs no network. It has search, zoom, keys, an inverted view and one by module; inlined
+ * functions and JIT code are told apart without colour.
+ *
+ * @type   index of the value
+ * @title  of the page; any bytes
+ * Returns 0; -EINVAL: no such type; -ERANGE: a sum exceeds 64 bits; -ENOMEM.
+ */
+int cairn_profile_html(const struct cairn_profile *p, size_t type, const char *title,
+		       struct cairn_profile_bytes *ret, struct cairn_err *err);
 
 /* ---- answers ---- */
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """cairn layout --html: one page without scripts; in headless Chromium nothing is cut off, and holes are seen."""
 
-import json
 import os
 import re
 import struct
@@ -11,7 +10,8 @@ import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from claims import cairn, claim, claim_each, expect, folder, main, need, run, write  # noqa: E402
+from browser import chromium, result_of_page  # noqa: E402
+from claims import cairn, claim, claim_each, expect, folder, main, need, write  # noqa: E402
 
 TEXT = """
 struct padded_event { char c; long l; int i; void *x; };
@@ -26,8 +26,6 @@ struct straddling { char a[60]; struct { long b; } __attribute__((packed)) c; };
 # Colours of the style sheet: the stripes of holes in light and in dark, the page behind.
 LIGHT = {"hole": (0xc4, 0x3d, 0x00), "page": (0xf7, 0xf6, 0xf2)}
 DARK = {"hole": (0xff, 0x8a, 0x4c), "page": (0x14, 0x18, 0x1b)}
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync", "--hide-scrollbars"]
 # Whose content is wider than its box, and the width of the page.
 MEASURE = """<script>addEventListener('load', () => {
 	const cut = [...document.querySelectorAll('.p, td, th, h1, h2, p, li')]
@@ -45,22 +43,8 @@ def page(*words):
     return cairn("layout", path, *words, "--html", check=True).out
 
 
-def chromium(*words):
-    profile = os.path.join(folder(), f"profile-{len(os.listdir(folder()))}")
-    os.mkdir(profile)
-    return run(need("chromium"), *FLAGS, f"--user-data-dir={profile}", *words, seconds=100)
-
-
 def measured(html, width):
-    """In a frame: the browser's own window cannot be as narrow as a phone."""
-    inner = write(f"inner-{width}.html", html.replace("</body>", MEASURE + "</body>"))
-    outer = write(f"outer-{width}.html",
-                  "<script>addEventListener('message', e => document.body.textContent = 'MEASURED ' + e.data + ' END')"
-                  f"</script><body><iframe src='{os.path.basename(inner)}' style='width:{width}px;height:900px;border:0'>")
-    r = chromium("--virtual-time-budget=3000", "--dump-dom", "file://" + outer)
-    found = re.search(r"MEASURED (\{.*\}) END", r.out)
-    expect(found, r)
-    return json.loads(found.group(1).replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&"))
+    return result_of_page(html.replace("</body>", MEASURE + "</body>"), width)
 
 
 def pixels(path):

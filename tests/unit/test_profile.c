@@ -311,7 +311,7 @@ static void memory_that_is_not_there_is_said(void **state)
 	assert_int_equal(cairn_profile_pprof(whole, &bytes, NULL), 0);
 	while (failed) {
 		struct cairn_profile *p = NULL;
-		struct cairn_profile_bytes out = {0}, text = {0};
+		struct cairn_profile_bytes out = {0}, text = {0}, html = {0};
 		struct cairn_profile_shares shares = {0};
 		alloc_fail_at(++n);
 		int rc = cairn_profile_read(bytes.bytes, bytes.size, "x", &p, NULL);
@@ -320,12 +320,15 @@ static void memory_that_is_not_there_is_said(void **state)
 		if (rc == 0)
 			rc = cairn_profile_folded(p, 0, &text, NULL);
 		if (rc == 0)
+			rc = cairn_profile_html(p, 0, "x", &html, NULL);
+		if (rc == 0)
 			rc = cairn_profile_shares(p, 0, &shares, NULL);
 		failed = alloc_fail_end();
 		assert_int_equal(rc, failed ? -ENOMEM : 0);
 		cairn_profile_shares_free(&shares);
 		free(out.bytes);
 		free(text.bytes);
+		free(html.bytes);
 		cairn_profile_close(p);
 	}
 	assert_true(n > 30);

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A profile as one page with a flame graph: flame.html, with the tree of all stacks in it. */
+#include "export/profile_impl.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cairn/quote.h>
+
+static const struct {
+	const char *text;
+	char mark; /* 'T': the title, 'P': the profile, where text is NULL */
+} page[] = {
+#include "flame.h"
+};
+
+#define INLINED 4 /* flag of a frame's kind, as flame.html knows it */
+
+/* A function as a frame shows it. */
+struct frame {
+	const char *name, *quoted;
+	uint32_t module;
+	uint32_t kind; /* enum cairn_profile_code, and INLINED */
+};
+
+/* A frame with the frames above it. */
+struct node {
+	uint32_t parent; /* 1 + index; 0: the outermost */
+	uint32_t frame;
+	int64_t self;
+};
+
+struct graph {
+	const struct cairn_profile *p;
+	struct arena arena;
+	VEC(const char *) modules, quoted_modules;
+	VEC(struct frame) frames;
+	VEC(struct node) nodes;
+	struct map module_ids, frame_ids, node_ids;
+	const char *value, *unit; /* of the numbers, quoted */
+};
+
+/*
+ * The name between "..." of a script. There "<" begins a tag to the page's reader, whatever the
+ * script says. NULL: out of memory.
+ */
+static const char *quoted(struct graph *g, const char *name)
+{
+	ssize_t n = cairn_quote(name, CAIRN_QUOTE_JSON, NULL, 0);
+	char *text = n < 0 ? NULL : arena_alloc(&g->arena, (size_t)n + 1);
+	char *script = n < 0 ? NULL : arena_alloc(&g->arena, (size_t)n * 6 + 1), *to = script;
+
+	if (!text || !script)
+		return NULL;
+	cairn_quote(name, CAIRN_QUOTE_JSON, text, (size_t)n + 1);
+	for (const char *c = text; *c; c++)
+		to = *c == '<' ? stpcpy(to, "\\u003c") : (*to = *c, to + 1);
+	return script;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Index, or negative when out of memory. */
+static int64_t module_of(struct graph *g, const struct cairn_profile_location *l)
+{
+	const struct cairn_profile_mapping *m = cairn_profile_mapping(g->p, l->mapping);
+	const char *name = m ? base_name(m->path) : "";
+	uint64_t hash = map_hash_str(name), at;
+	const char *script;
+
+	for (; map_get(&g->module_ids, hash, &at); hash++)
+		if (!strcmp(g->modules.p[at], name))
+			return (int64_t)at;
+	script = quoted(g, name);
+	if (!script || !VEC_ADD(&g->modules, name) || !VEC_ADD(&g->quoted_modules, script) ||
+	    map_put(&g->module_ids, hash, g->modules.n - 1) < 0)
+		return -ENOMEM;
+	return (int64_t)g->modules.n - 1;
+}
+
+static int64_t frame_of(struct graph *g, const char *name, uint32_t module, uint32_t kind)
+{
+	uint64_t hash = map_hash_str(name) + module * 8 + kind, at;
+	const char *own, *script;
+
+	for (; map_get(&g->frame_ids, hash, &at); hash++) {
+		const struct frame *f = &g->frames.p[at];
+
+		if (f->module == module && f->kind == kind && !strcmp(f->name, name))
+			return (int64_t)at;
+	}
+	own = arena_strdup(&g->arena, name);
+	script = quoted(g, name);
+	if (!own || !script || !VEC_ADD(&g->frames, ((struct frame){own, script, module, kind})) ||
+	    map_put(&g->frame_ids, hash, g->frames.n - 1) < 0)
+		return -ENOMEM;
+	return (int64_t)g->frames.n - 1;
+}
+
+/* 1 + index of the node of a frame under another node; negative when out of memory. */
+static int64_t node_of(struct graph *g, uint32_t parent, uint32_t frame)
+{
+	uint64_t key = (uint64_t)parent << 32 | frame, at;
+
+	if (map_get(&g->node_ids, key, &at))
+		return (int64_t)at;
+	if (!VEC_ADD(&g->nodes, ((struct node){parent, frame, 0})) ||
+	    map_put(&g->node_ids, key, g->nodes.n) < 0)
+		return -ENOMEM;
+	return (int64_t)g->nodes.n;
+}
+
+static int64_t descend(struct graph *g, int64_t node, const char *name, uint32_t module,
+		       uint32_t kind)
+{
+	int64_t frame = frame_of(g, name, module, kind);
+
+	return frame < 0 ? frame : node_of(g, (uint32_t)node, (uint32_t)frame);
+}
+
+static int64_t add_location(struct graph *g, int64_t node, const struct cairn_profile_location *l)
+{
+	int64_t module = module_of(g, l);
+	uint32_t code = profile_code(g->p, l);
+	char *unknown;
+
+	if (module < 0)
+		return module;
+	for (size_t i = l->n_lines; node >= 0 && i-- > 0;)
+		node = descend(g, node, cairn_profile_function(g->p, l->lines[i].function)->name,
+			       (uint32_t)module, code | (i + 1 < l->n_lines ? INLINED : 0));
+	if (l->n_lines)
+		return node;
+	unknown = profile_unknown_name(g->p, l);
+	node = unknown ? descend(g, node, unknown, (uint32_t)module, code) : -ENOMEM;
+	free(unknown);
+	return node;
+}
+
+static int add_samples(struct graph *g, size_t type, struct cairn_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < cairn_profile_n_samples(g->p); i++) {
+		struct cairn_profile_sample s = cairn_profile_sample(g->p, i);
+		int64_t node = 0;
+
+		for (size_t k = s.n_stack; node >= 0 && k-- > 0;)
+			node = add_location(g, node, cairn_profile_location(g->p, s.stack[k]));
+		if (node < 0)
+			rc = err_nomem(err, "the flame graph");
+		else if (node > 0)
+			rc = profile_add_value(&g->nodes.p[node - 1].self, s.values[type], err);
+	}
+	return rc;
+}
+
+/* ---- writing ---- */
+
+static void put_profile(FILE *out, const struct graph *g, size_t type)
+{
+	fprintf(out, "{\"value\":\"%s\",\"unit\":\"%s\",\"stacks\":%zu,\"modules\":[", g->value,
+		g->unit, cairn_profile_n_samples(g->p));
+	for (size_t i = 0; i < g->modules.n; i++)
+		fprintf(out, "%s\"%s\"", i ? "," : "", g->quoted_modules.p[i]);
+	fputs("],\"frames\":[", out);
+	for (size_t i = 0; i < g->frames.n; i++)
+		fprintf(out, "%s[\"%s\",%" PRIu32 ",%" PRIu32 "]", i ? ",\n" : "",
+			g->frames.p[i].quoted, g->frames.p[i].module, g->frames.p[i].kind);
+	fputs("],\"nodes\":[", out);
+	for (size_t i = 0; i < g->nodes.n; i++)
+		fprintf(out, "%s%" PRId64 ",%" PRIu32 ",%" PRId64, i ? (i % 16 ? "," : ",\n") : "",
+			(int64_t)g->nodes.p[i].parent - 1, g->nodes.p[i].frame, g->nodes.p[i].self);
+	fputs("]}", out);
+}
+
+static int put_page(FILE *out, const struct graph *g, size_t type, const char *title)
+{
+	for (size_t i = 0; i < sizeof(page) / sizeof(page[0]); i++)
+		if (page[i].text)
+			fputs(page[i].text, out);
+		else if (page[i].mark == 'T')
+			cairn_quote_put(title, CAIRN_QUOTE_HTML, out);
+		else
+			put_profile(out, g, type);
+	return ferror(out) ? -ENOMEM : 0;
+}
+
+static int write_page(const struct graph *g, size_t type, const char *title,
+		      struct cairn_profile_bytes *ret)
+{
+	FILE *out = open_memstream((char **)&ret->bytes, &ret->size);
+	int rc;
+
+	if (!out)
+		return -ENOMEM;
+	rc = put_page(out, g, type, title);
+	return fclose(out) == 0 ? rc : -ENOMEM;
+}
+
+static int name_values(struct graph *g, const struct cairn_profile_type *t)
+{
+	g->value = quoted(g, t->type);
+	g->unit = quoted(g, t->unit);
+	return g->value && g->unit ? 0 : -ENOMEM;
+}
+
+int cairn_profile_html(const struct cairn_profile *p, size_t type, const char *title,
+		       struct cairn_profile_bytes *ret, struct cairn_err *err)
+{
+	struct graph g = {.p = p};
+	int rc = profile_check_type(p, type, err);
+
+	*ret = (struct cairn_profile_bytes){0};
+	if (rc < 0)
+		return rc;
+	rc = name_values(&g, cairn_profile_type(p, type));
+	if (rc == 0)
+		rc = add_samples(&g, type, err);
+	if (rc == 0)
+		rc = write_page(&g, type, title, ret);
+	if (rc < 0) {
+		free(ret->bytes);
+		*ret = (struct cairn_profile_bytes){0};
+	}
+	VEC_FREE(&g.modules);
+	VEC_FREE(&g.quoted_modules);
+	VEC_FREE(&g.frames);
+	VEC_FREE(&g.nodes);
+	map_fini(&g.module_ids);
+	map_fini(&g.frame_ids);
+	map_fini(&g.node_ids);
+	arena_fini(&g.arena);
+	return rc == -ENOMEM ? err_nomem(err, "the page") : rc;
+}
