@@ -8,7 +8,9 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts"))
 
+import circles  # noqa: E402
 from claims import BUILD, SOURCE, Skip, claim, claim_each, expect, folder, main, need, run  # noqa: E402
 
 INCLUDE = os.path.join(SOURCE, "include")
@@ -170,6 +172,32 @@ def modules_include_only_earlier_ones():
                     if included in names and names.index(included) > index:
                         wrong.append(f"{os.path.relpath(path, SOURCE)} includes {included}/")
     expect(not wrong, *wrong)
+
+
+# Files of one module that use each other, with the reason why that is right.
+CIRCLES = {
+    ("bytes/decl", ("attributes.c", "declarator.c", "enums.c", "expr.c", "initialiser.c", "record.c", "specifiers.c")):
+        "the grammar of C: a struct is in a type, a type in an expression, and an expression in a struct",
+    ("bytes/decode", ("arms.c", "compile.c", "variants.c")):
+        "a union has arms that are types, and a type may be a union",
+    ("bytes/layout", ("print.c", "print_member.c")):
+        "a struct has members, and a member may be a struct",
+    ("facts/sites", ("quirks_hidden_difference.c", "quirks_loop_arithmetic.c", "quirks_quirks.c",
+                     "quirks_stale_outer_variable.c")):
+        "the table of rules has their checks, and a check gives the reason of its row",
+}
+
+
+@claim
+def files_of_a_module_use_each_other_in_one_direction():
+    """By the symbols of the object files: a circle is ended, or is in the list above with a reason."""
+    need("nm")
+    found = circles.circles(BUILD)
+    n_uses = sum(len(files) for graph in circles.uses(BUILD).values() for files in graph.values())
+    expect(n_uses > 500, "the object files of the library show few uses:", n_uses)
+    expect(found == set(CIRCLES), "circles that are new:", sorted(found - set(CIRCLES)),
+           "circles that have ended:", sorted(set(CIRCLES) - found),
+           "what makes them: scripts/circles.py BUILD MODULE")
 
 
 @claim

@@ -5,7 +5,7 @@
 
 #include "bind/walk.h"
 
-/* ---- java.c: words for a field ---- */
+/* ---- java_words.c ---- */
 
 /*
  * A ByteOrder; and ".withOrder(...)" for a layout, or nothing where it is in the machine's order.

@@ -34,7 +34,7 @@ static int parse_number(struct reader *r, int64_t *ret)
 		base = letter == 'x' ? 16 : letter == 'b' ? 2 : letter == 'o' ? 8 : 10;
 		p += base == 10 ? 0 : 2;
 	}
-	if (base == 10 && end - p > 1 && *p == '0' && r->lang != &rust_language &&
+	if (base == 10 && end - p > 1 && *p == '0' && r->lang->id != CAIRN_LANG_RUST &&
 	    digit_of(p[1]) < 8)
 		base = 8;
 	for (; p < end && (*p == '_' || digit_of(*p) < (int)base); p++)

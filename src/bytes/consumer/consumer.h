@@ -3,7 +3,7 @@
  * Module consumer reads the declarations of structs in Java, Rust, Go and Python.
  *
  *	text ──► lex.c ──► java.c rust.c go.c python.c  declarations as written, types by name
- *	                           │
+ *	                           │                     (collected by declared.c)
  *	                           ▼
  *	       graph.c: names to types, sizes and alignments, members placed by the language's rules
  *	       constant.c: array lengths, on demand             format.c: struct.Struct("<IQ")
@@ -129,11 +129,14 @@ struct scalar_name {
 };
 
 struct language {
+	enum cairn_lang id;
 	const char *name, *suffix;
 	/* All declarations of the text, with declare(). */
 	int (*parse)(struct reader *r);
 	/* Lays out the members of @d, whose types are measured; see graph.c. */
 	int (*place)(struct reader *r, struct declared *d, struct cairn_place_record *rec);
+	/* The type that the expression at r->tok is, for FORM_LATER; NULL: it has none. */
+	int (*parse_type)(struct reader *r, struct form_type **ret);
 	const struct scalar_name *scalars; /* name NULL ends */
 	/* Alignment of a scalar of that size; NULL: C's. */
 	uint32_t (*align)(const struct reader *r, const struct scalar_name *s);
@@ -212,7 +215,7 @@ static inline void leave_nesting(struct reader *r)
 #define complain_at(r, t, code, ...) lex_error(&(r)->lx, t, code, (r)->err, __VA_ARGS__)
 #define complain(r, ...)             complain_at(r, &(r)->tok, -EBADMSG, __VA_ARGS__)
 
-/* ---- graph.c ---- */
+/* ---- declared.c ---- */
 
 /*
  * A new declaration of that name; the first of a name counts. An empty @name has none. NULL: no
@@ -230,6 +233,12 @@ struct form_type *new_form(struct reader *r, enum form form, const struct token 
 struct form_type *array_of(struct reader *r, struct form_type *of, struct spot count,
 			   const struct token *at);
 
+/* Something to know about @d, with the place of @at. */
+int note_problem(struct reader *r, const struct declared *d, const char *text, bool laid_out);
+int add_node(struct reader *r, const struct cairn_type *t, uint32_t *ret);
+
+/* ---- graph.c ---- */
+
 /* The properties of a type as a member. */
 struct measure {
 	uint32_t id;
@@ -240,9 +249,6 @@ struct measure {
 int measure(struct reader *r, const struct form_type *type, struct measure *ret);
 /* Lay out all that was declared; 0 or -ENOMEM. */
 int lay_out_all(struct reader *r);
-/* Something to know about @d, with the place of @at. */
-int note_problem(struct reader *r, const struct declared *d, const char *text, bool laid_out);
-int add_node(struct reader *r, const struct cairn_type *t, uint32_t *ret);
 /* As C places them; so do most languages. */
 int place_as_c(struct reader *r, struct declared *d, struct cairn_place_record *rec);
 
@@ -253,13 +259,12 @@ int constant_at(struct reader *r, struct spot at, int64_t *ret);
 /* The same, of its first operand. */
 int factor_at(struct reader *r, struct spot at, int64_t *ret);
 
-/* ---- python.c, format.c ---- */
+/* ---- format.c ---- */
 
-/* The type that the expression at r->tok is. */
-int parse_python_type(struct reader *r, struct form_type **ret);
 /* The struct that a format is into @t. */
 int lay_out_format(struct reader *r, struct declared *d, struct cairn_type *t);
 
+/* For the table in consumer.c; all others ask r->lang. */
 extern const struct language java_language, rust_language, go_language, python_language;
 
 #endif

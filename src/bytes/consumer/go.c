@@ -375,6 +375,7 @@ static int place(struct reader *r, struct declared *d, struct cairn_place_record
 }
 
 const struct language go_language = {
+	.id = CAIRN_LANG_GO,
 	.name = "Go",
 	.suffix = ".go",
 	.parse = parse,

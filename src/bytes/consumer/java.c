@@ -589,6 +589,7 @@ static int place(struct reader *r, struct declared *d, struct cairn_place_record
 }
 
 const struct language java_language = {
+	.id = CAIRN_LANG_JAVA,
 	.name = "Java",
 	.suffix = ".java",
 	.parse = parse,

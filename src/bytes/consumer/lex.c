@@ -105,8 +105,8 @@ static bool has_triple(const struct reader *r, int quote)
 {
 	const struct lexer *lx = &r->lx;
 
-	return (r->lang == &java_language || r->lang == &python_language) && peek(lx, 0) == quote &&
-	       peek(lx, 1) == quote && peek(lx, 2) == quote;
+	return (r->lang->id == CAIRN_LANG_JAVA || r->lang->id == CAIRN_LANG_PYTHON) &&
+	       peek(lx, 0) == quote && peek(lx, 1) == quote && peek(lx, 2) == quote;
 }
 
 /* At the quote. */
@@ -115,7 +115,7 @@ static int lex_string(struct reader *r, struct token *t)
 	struct lexer *lx = &r->lx;
 	int quote = peek(lx, 0);
 	size_t n = has_triple(r, quote) ? 3 : 1, closed = 0;
-	bool over_lines = n == 3 || quote == '`' || r->lang == &rust_language;
+	bool over_lines = n == 3 || quote == '`' || r->lang->id == CAIRN_LANG_RUST;
 
 	t->kind = TOKEN_STRING;
 	for (lx->p += n; lx->p < lx->end && closed < n;) {
@@ -163,7 +163,7 @@ static void lex_character(struct reader *r, struct token *t)
 
 	while (n < 12 && peek(lx, n) >= 0 && peek(lx, n) != '\n' && peek(lx, n) != '\'')
 		n += peek(lx, n) == '\\' ? 2 : 1;
-	if (r->lang == &rust_language && is_name_char(peek(lx, 1)) && peek(lx, 2) != '\'' &&
+	if (r->lang->id == CAIRN_LANG_RUST && is_name_char(peek(lx, 1)) && peek(lx, 2) != '\'' &&
 	    peek(lx, 1) < 0x80)
 		n = 0;
 	else if (peek(lx, n) != '\'')
@@ -177,7 +177,7 @@ static bool is_string_prefix(const struct reader *r, const struct token *t, size
 {
 	int quote = peek(&r->lx, 0);
 
-	if (r->lang != &python_language || n > 2 || (quote != '"' && quote != '\''))
+	if (r->lang->id != CAIRN_LANG_PYTHON || n > 2 || (quote != '"' && quote != '\''))
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (!strchr("rRbBuUfF", t->p[i]))
@@ -197,7 +197,7 @@ static void lex_number(struct lexer *lx)
 static int lex_name(struct reader *r, struct token *t)
 {
 	struct lexer *lx = &r->lx;
-	bool raw = r->lang == &rust_language &&
+	bool raw = r->lang->id == CAIRN_LANG_RUST &&
 		   (peek(lx, 0) == 'r' || (peek(lx, 0) == 'b' && peek(lx, 1) == 'r'));
 
 	if (raw) {
@@ -241,8 +241,8 @@ int read_token(struct reader *r)
 		lex_number(lx);
 	} else if (is_name_char(c)) {
 		rc = lex_name(r, t);
-	} else if (c == '"' || (c == '`' && r->lang == &go_language) ||
-		   (c == '\'' && r->lang == &python_language)) {
+	} else if (c == '"' || (c == '`' && r->lang->id == CAIRN_LANG_GO) ||
+		   (c == '\'' && r->lang->id == CAIRN_LANG_PYTHON)) {
 		rc = lex_string(r, t);
 	} else if (c == '\'') {
 		t->punct = c;

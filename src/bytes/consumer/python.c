@@ -122,7 +122,7 @@ static int skip_factor(struct reader *r)
 }
 
 /* c_char * 16 * 2 is two of sixteen. */
-int parse_python_type(struct reader *r, struct form_type **ret)
+static int parse_type(struct reader *r, struct form_type **ret)
 {
 	int rc = enter_nesting(r);
 
@@ -130,7 +130,7 @@ int parse_python_type(struct reader *r, struct form_type **ret)
 		return rc;
 	if (at_punct(r, '(')) {
 		rc = read_token(r);
-		rc = rc ? rc : parse_python_type(r, ret);
+		rc = rc ? rc : parse_type(r, ret);
 		rc = rc ? rc : need_punct(r, ')');
 	} else {
 		rc = at_name(r) ? parse_primary(r, ret) : complain(r, "expected a type");
@@ -185,7 +185,7 @@ static int parse_field(struct reader *r, struct declared *d)
 	size_t at = d->members.n - 1;
 	rc = read_token(r);
 	rc = rc ? rc : need_punct(r, ',');
-	rc = rc ? rc : parse_python_type(r, &type);
+	rc = rc ? rc : parse_type(r, &type);
 	if (rc)
 		return rc;
 	d->members.p[at].type = type;
@@ -534,10 +534,12 @@ static int place(struct reader *r, struct declared *d, struct cairn_place_record
 }
 
 const struct language python_language = {
+	.id = CAIRN_LANG_PYTHON,
 	.name = "Python",
 	.suffix = ".py",
 	.parse = parse,
 	.place = place,
 	.scalars = scalars,
+	.parse_type = parse_type,
 	.line_comment = '#',
 };

@@ -541,6 +541,7 @@ static int parse(struct reader *r)
 }
 
 const struct language rust_language = {
+	.id = CAIRN_LANG_RUST,
 	.name = "Rust",
 	.suffix = ".rs",
 	.parse = parse,

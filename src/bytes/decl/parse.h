@@ -109,7 +109,7 @@ struct parser {
 	struct map bit_ints;
 };
 
-/* ---- decl.c: tokens ---- */
+/* ---- tokens.c ---- */
 
 int next(struct parser *p);
 /*

@@ -17,6 +17,9 @@ struct view {
 	bool swapped;
 };
 
+/* No record is longer, and sums of offsets below it do not overflow. */
+#define OFF_MAX (UINT64_C(1) << 56)
+
 struct compiler {
 	const struct cairn_types *types;
 	struct look look;
@@ -43,7 +46,7 @@ struct compiler {
 	int rc; /* the first failure; from then on nothing is written */
 };
 
-/* ---- compile.c ---- */
+/* ---- emit.c ---- */
 
 const struct cairn_type *type_of(const struct compiler *c, uint32_t id);
 void add_text(struct compiler *c, const char *text);
@@ -57,16 +60,19 @@ void add_key(struct compiler *c, const struct cairn_member *m, uint32_t i);
 uint32_t emit(struct compiler *c, struct op op);
 /* The index of the next operation, as the target of a jump: pending text is put before it. */
 uint32_t label(struct compiler *c);
-void compile_member(struct compiler *c, const struct cairn_type *t, uint32_t i, struct view v,
-		    unsigned int depth);
-/* All members of @id, or of a union the arm that is there, without brackets. */
-void compile_members(struct compiler *c, uint32_t id, struct view v, unsigned int depth,
-		     bool *first);
 void set_next(struct compiler *c, uint32_t op, uint32_t next);
 /* The order of the bytes of a @t, a scalar, in @v. */
 bool is_big_endian(const struct compiler *c, const struct cairn_type *t, struct view v);
 /* No piece of @size bytes at @off from a view can be there, whatever the record's length. */
 bool is_outside(struct view v, uint64_t off, uint64_t size);
+
+/* ---- compile.c ---- */
+
+void compile_member(struct compiler *c, const struct cairn_type *t, uint32_t i, struct view v,
+		    unsigned int depth);
+/* All members of @id, or of a union the arm that is there, without brackets. */
+void compile_members(struct compiler *c, uint32_t id, struct view v, unsigned int depth,
+		     bool *first);
 
 /* ---- enums.c ---- */
 

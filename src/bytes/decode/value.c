@@ -12,14 +12,6 @@ int cairn_decode_new(const struct cairn_types *types, uint32_t id,
 	return plan_compile(types, id, NULL, opts, ret, err);
 }
 
-void cairn_decode_free(struct cairn_decode *d)
-{
-	if (!d)
-		return;
-	arena_fini(&d->arena);
-	free(d);
-}
-
 int cairn_text_put(struct cairn_text_out *out, const char *text, size_t n)
 {
 	out_bytes(out, text, n);

@@ -31,74 +31,6 @@ static const enum cairn_change_kind SAME = CAIRN_CHANGE_N_KINDS;
 
 /* ---- the list ---- */
 
-static struct cairn_change_side side_of(const struct compare *c, int side, const struct field *f)
-{
-	if (!f)
-		return (struct cairn_change_side){0};
-	return (struct cairn_change_side){.there = true,
-					  .name = f->name,
-					  .type = f->type,
-					  .bit_off = c->base[side] + f->bit_off,
-					  .size = f->size,
-					  .bit_size = f->bit_size};
-}
-
-static size_t n_told(const struct compare *c)
-{
-	return c->to->v.n + c->to->n_ignored;
-}
-
-static bool is_ignored(const struct compare *c, const char *path)
-{
-	for (size_t i = 0; i < c->opts.n_ignore; i++) {
-		size_t n = strlen(c->opts.ignore[i]);
-
-		if (n && !strncmp(path, c->opts.ignore[i], n) &&
-		    (!path[n] || path[n] == '.' || path[n] == '['))
-			return true;
-	}
-	return false;
-}
-
-static void keep(struct compare *c, struct cairn_change *change, const char *name)
-{
-	/* A prefix without a name after it is the struct itself: "inner." is "inner". */
-	size_t n = strlen(c->path);
-	change->path = name ? arena_printf(&c->to->arena, "%s%s", c->path, name)
-			    : arena_strndup(&c->to->arena, c->path, n ? n - 1 : 0);
-	if (!change->path)
-		c->no_memory = true;
-	else if (is_ignored(c, change->path))
-		c->to->n_ignored++;
-	else if (c->to->v.n == CAIRN_CHANGES_MAX)
-		c->to->cut = true;
-	else if (!VEC_ADD(&c->to->v, *change))
-		c->no_memory = true;
-}
-
-void change_add(struct compare *c, enum cairn_change_kind kind, const struct field *a,
-		const struct field *b)
-{
-	struct cairn_change change = {.kind = kind, .side = {side_of(c, 0, a), side_of(c, 1, b)}};
-
-	keep(c, &change, a && a->name ? a->name : b ? b->name : NULL);
-}
-
-void change_add_enumerator(struct compare *c, enum cairn_change_kind kind,
-			   const struct cairn_enumerator *a, const struct cairn_enumerator *b)
-{
-	struct cairn_change change = {.kind = kind, .is_enumerator = true};
-	const struct cairn_enumerator *of[2] = {a, b};
-
-	for (int i = 0; i < 2; i++)
-		if (of[i])
-			change.side[i] = (struct cairn_change_side){.there = true,
-								    .name = of[i]->name,
-								    .bit_off = c->base[i],
-								    .value = of[i]->value};
-	keep(c, &change, a ? a->name : b->name);
-}
-
 static uint64_t place_of(const struct cairn_change *change)
 {
 	return change->side[change->side[0].there ? 0 : 1].bit_off;
@@ -309,7 +241,7 @@ static struct compare inside(struct compare *c, const struct field *a, const str
 /* True when any change was reported. */
 static bool compare_inside(struct compare *c, const struct field *a, const struct field *b)
 {
-	size_t before = n_told(c);
+	size_t before = n_reported(c);
 	uint32_t of[2];
 	bool records = inner_records(c, a->type, b->type, of);
 	const struct cairn_type *types[2] = {compare_type(c, 0, innermost(c, 0, a->type)),
@@ -324,7 +256,7 @@ static bool compare_inside(struct compare *c, const struct field *a, const struc
 	else if (!inner.no_memory)
 		compare_enums(&inner, types[0], types[1]);
 	c->no_memory |= inner.no_memory;
-	return n_told(c) > before;
+	return n_reported(c) > before;
 }
 
 static enum cairn_change_kind size_change(const struct compare *c, const struct field *a,
@@ -433,7 +365,7 @@ static void compare_records(struct compare *c, uint32_t a, uint32_t b)
 		       cairn_types_resolve(c->types[1], b);
 	struct fields fields[2] = {{.end = 0}, {.end = 0}};
 	uint64_t known;
-	size_t before = n_told(c);
+	size_t before = n_reported(c);
 
 	if (c->to->cut || c->no_memory || (map_get(c->same, key, &known) && known))
 		return;
@@ -444,8 +376,8 @@ static void compare_records(struct compare *c, uint32_t a, uint32_t b)
 		c->no_memory = true;
 	if (!c->no_memory) {
 		compare_fields(c, &fields[0], &fields[1]);
-		compare_wholes(c, a, b, &fields[0], &fields[1], n_told(c) > before);
-		if (n_told(c) > before && map_put(c->same, key, 0) < 0)
+		compare_wholes(c, a, b, &fields[0], &fields[1], n_reported(c) > before);
+		if (n_reported(c) > before && map_put(c->same, key, 0) < 0)
 			c->no_memory = true;
 	}
 	fields_free(&fields[0]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Comparing layouts: compare.c pairs members, compare_value.c looks at the types of a pair,
- * fields.c lists members.
+ * Comparing layouts: compare.c pairs members, compare_changes.c has the list of changes,
+ * compare_value.c looks at the types of a pair, fields.c lists members.
  */
 #ifndef LAYOUT_COMPARE_H
 #define LAYOUT_COMPARE_H
@@ -104,6 +104,10 @@ static inline const struct cairn_type *compare_type(const struct compare *c, int
 }
 
 /* Add a change; @f, of each side, may be NULL. */
+/* ---- compare_changes.c ---- */
+
+/* Changes so far, the ignored ones too. */
+size_t n_reported(const struct compare *c);
 void change_add(struct compare *c, enum cairn_change_kind kind, const struct field *a,
 		const struct field *b);
 void change_add_enumerator(struct compare *c, enum cairn_change_kind kind,

@@ -128,16 +128,6 @@ static bool can_keep_unknown(const struct btf_convert *c)
 
 /* ---- copying ---- */
 
-uint32_t btf_convert_name(const struct btf_convert *c, uint32_t off)
-{
-	const struct cairn_btf *from = c->btf->base, *to = c->base;
-	if (off >= c->btf->start_string)
-		return off - c->btf->start_string + (to ? btf_end_string(to) : 0);
-	for (; from && to && off < from->start_string; from = from->base)
-		to = to->base;
-	return from && to ? off - from->start_string + to->start_string : off;
-}
-
 /* An id that is not there stays as it is: a conversion neither repairs damage nor hides it. */
 static uint32_t new_id(const struct btf_convert *c, uint32_t id)
 {

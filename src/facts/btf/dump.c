@@ -6,7 +6,8 @@
 
 #include "elf/elf.h"
 
-int dump_status(FILE *out, struct cairn_err *err)
+/* 0 as long as @out has taken everything, else its error. */
+static int status(FILE *out, struct cairn_err *err)
 {
 	errno = 0;
 	if (!fflush(out) && !ferror(out))
@@ -53,7 +54,10 @@ int cairn_btf_dump_renaming(const struct cairn_btf *btf, enum cairn_btf_format f
 			 .n_renamed = ret_renamed};
 
 	*ret_renamed = 0;
-	return btf_verdict(btf, dump(&d, format, err), NULL, err);
+
+	int rc = dump(&d, format, err);
+
+	return btf_verdict(btf, rc < 0 ? rc : status(out, err), NULL, err);
 }
 
 const char *cairn_btf_kind_name(uint32_t kind)

@@ -23,9 +23,6 @@ int dump_raw(const struct dump *d, bool pretty, struct cairn_err *err);
 /* C declarations, dump_c.h. */
 int dump_c(const struct dump *d, struct cairn_err *err);
 
-/* 0 as long as @out has taken everything, else its error. */
-int dump_status(FILE *out, struct cairn_err *err);
-
 /* Big enough for a location of any record. */
 #define DUMP_LOC_MAX 160
 

@@ -5,15 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-struct cairn_btf_type c_get(const struct dump_c *d, uint32_t id)
-{
-	struct cairn_btf_type t;
-
-	if (!cairn_btf_type(d->btf, id, &t))
-		return (struct cairn_btf_type){.kind = CAIRN_BTF_VOID, .name = ""};
-	return t;
-}
-
 /* ---- types printed in place, and hoisted types ---- */
 
 static void note_user(struct dump_c *d, uint32_t user, uint32_t kind, uint32_t type)
@@ -75,135 +66,6 @@ static void find_users(struct dump_c *d, bool vars, bool *has_tags)
 	}
 }
 
-/* ---- one record ---- */
-
-/* Lines stay together; a declaration with a body stands alone. */
-static void begin(struct dump_c *d, bool is_line)
-{
-	if (!is_line || !d->was_line)
-		fputc('\n', d->out);
-	d->was_line = is_line;
-}
-
-/* "typedef ... name;" with a guard where C23 has the name itself. */
-static void print_typedef(struct dump_c *d, const struct cairn_btf_type *t, uint32_t type)
-{
-	const char *name = c_name(d, t);
-	bool c23 = c_is_c23_word(name);
-	struct cairn_btf_type base = c_get(d, c_base(d, type, true));
-
-	begin(d, !c_in_place(d, &base));
-	if (c23)
-		fputs(C_BEFORE_C23, d->out);
-	c_print_decl(d, "typedef ", type, name, "");
-	c_put_original(d, name, *t->name ? t->name : name);
-	fputs(c23 ? "\n#endif\n" : "\n", d->out);
-}
-
-/* Rust's u8, C++'s char16_t: a type that C has under another name, or bytes. */
-static void print_scalar(struct dump_c *d, const struct cairn_btf_type *t)
-{
-	if (c_builtin(d, t))
-		return;
-	const char *like = c_builtin_like(d, t), *name = c_name(d, t);
-	bool c23 = c_is_c23_word(name);
-
-	begin(d, true);
-	if (c23)
-		fputs(C_BEFORE_C23, d->out);
-	if (like)
-		fprintf(d->out, "typedef %s %s;", like, name);
-	else
-		/* In a struct, because functions return no arrays. */
-		fprintf(d->out, "typedef struct { unsigned char bytes[%" PRIu32 "]; } %s;", t->ref,
-			name);
-	c_put_original(d, name, t->name);
-	fputs(c23 ? "\n#endif\n" : "\n", d->out);
-}
-
-static void print_proto(struct dump_c *d, const struct cairn_btf_type *t)
-{
-	struct c_type *c = &d->types[t->id];
-
-	if (!c->hoisted)
-		return;
-	const char *name = c_name(d, t);
-
-	c->hoisted = false;
-	begin(d, true);
-	c_print_decl(d, "typedef ", t->id, name, "");
-	fputc('\n', d->out);
-	c->hoisted = true;
-}
-
-/* @attributes: the text before the semicolon. */
-static void print_extern(struct dump_c *d, const struct cairn_btf_type *t, const char *attributes)
-{
-	const char *name = c_name(d, t);
-
-	begin(d, true);
-	c_print_decl(d, "extern ", t->ref, name, attributes);
-	c_put_original(d, name, t->name);
-	fputc('\n', d->out);
-}
-
-static void print_tag(struct dump_c *d, const struct cairn_btf_type *t)
-{
-	const char *name = c_name(d, t);
-
-	begin(d, true);
-	fprintf(d->out, "%s %s;", c_keyword(t), name);
-	c_put_original(d, name, *t->name ? t->name : name);
-	fputc('\n', d->out);
-}
-
-void c_print(struct dump_c *d, uint32_t id, enum c_goal goal)
-{
-	struct cairn_btf_type t = c_get(d, id);
-
-	switch (t.kind) {
-	case CAIRN_BTF_INT:
-	case CAIRN_BTF_FLOAT:
-		print_scalar(d, &t);
-		return;
-	case CAIRN_BTF_STRUCT:
-	case CAIRN_BTF_UNION:
-		if (c_in_place(d, &t))
-			return;
-		if (goal == C_DECLARED) {
-			print_tag(d, &t);
-			return;
-		}
-		begin(d, false);
-		c_print_definition(d, &t);
-		return;
-	case CAIRN_BTF_ENUM:
-	case CAIRN_BTF_ENUM64:
-		if (c_in_place(d, &t))
-			return;
-		begin(d, false);
-		c_print_definition(d, &t);
-		return;
-	case CAIRN_BTF_FWD:
-		print_tag(d, &t);
-		return;
-	case CAIRN_BTF_TYPEDEF:
-		/* This one compilers define themselves. */
-		if (goal == C_DECLARED && strcmp(t.name, "__builtin_va_list"))
-			print_typedef(d, &t, t.ref);
-		return;
-	case CAIRN_BTF_FUNC_PROTO:
-		print_proto(d, &t);
-		return;
-	case CAIRN_BTF_FUNC:
-	case CAIRN_BTF_VAR:
-		print_extern(d, &t, "");
-		return;
-	default:
-		return;
-	}
-}
-
 /* ---- all of them ---- */
 
 static int print_asked(struct dump_c *d, const struct dump *asked)
@@ -249,7 +111,7 @@ static int print_own(struct dump_c *d)
 				return r;
 		} else if (c_is_enum(t.kind) && !d->types[id].user) {
 			/* Nothing has this type; its enumerators are constants. */
-			begin(d, false);
+			c_begin(d, false);
 			c_print_definition(d, &t);
 		}
 	}
@@ -284,7 +146,7 @@ static int print_kfuncs(struct dump_c *d)
 			      d->out);
 		first = false;
 		d->types[func.id].state[C_DECLARED] = C_DONE;
-		print_extern(d, &func, " __weak __ksym");
+		c_print_extern(d, &func, " __weak __ksym");
 	}
 	if (!first)
 		fputs("#endif /* BPF_NO_KFUNC_PROTOTYPES */\n", d->out);
@@ -382,7 +244,7 @@ static int print_everything(struct dump_c *d, const struct dump *asked)
 	if (r < 0)
 		return r;
 	print_foot(d, kernel);
-	return d->nomem ? err_nomem(d->err, "C declarations") : dump_status(d->out, d->err);
+	return d->nomem ? err_nomem(d->err, "C declarations") : 0;
 }
 
 int dump_c(const struct dump *asked, struct cairn_err *err)

@@ -3,6 +3,8 @@
  * Prints BTF as C declarations that compile, with the layout of the BTF
  *
  *	dump_c.c          the requested records, one by one
+ *	dump_c_record.c   one record
+ *	dump_c_type.c     what a record is, and whether it is printed at its use
  *	dump_c_order.c    an order in which everything is declared before it is used
  *	dump_c_layout.c   attributes and padding that put members at their offsets
  *	dump_c_decl.c     declarators: int (*name[4])(const char *)
@@ -82,11 +84,12 @@ struct dump_c {
 	bool nomem;         /* a name or a text could not be made; reported at the end */
 };
 
-/* ---- dump_c.c ---- */
+/* ---- dump_c_record.c ---- */
 
-/* The record; one of kind VOID for 0 and for ids that are not there. */
-struct cairn_btf_type c_get(const struct dump_c *d, uint32_t id);
-
+/* An empty line before it, unless it and the last output are lines. */
+void c_begin(struct dump_c *d, bool is_line);
+/* A function or variable; @attributes: the text before the semicolon. */
+void c_print_extern(struct dump_c *d, const struct cairn_btf_type *t, const char *attributes);
 /* Print one record to reach a goal; its parts are printed already. Called by c_need(). */
 void c_print(struct dump_c *d, uint32_t id, enum c_goal goal);
 
@@ -99,7 +102,10 @@ void c_print(struct dump_c *d, uint32_t id, enum c_goal goal);
  */
 int c_need(struct dump_c *d, uint32_t id, enum c_goal goal);
 
-/* ---- dump_c_decl.c ---- */
+/* ---- dump_c_type.c ---- */
+
+/* The record; one of kind VOID for 0 and for ids that are not there. */
+struct cairn_btf_type c_get(const struct dump_c *d, uint32_t id);
 
 static inline bool c_is_qualifier(uint32_t kind)
 {
@@ -125,9 +131,13 @@ struct cairn_btf_type c_resolve(const struct dump_c *d, uint32_t id);
  * functions if @returns. 0: void.
  */
 uint32_t c_base(const struct dump_c *d, uint32_t id, bool returns);
+/* One step of that way: false, and *@t as it was, at the end. */
+bool c_next_link(const struct dump_c *d, struct cairn_btf_type *t, bool returns);
 
 /* Printed where it is used: a struct, union or enum that has no name and is not hoisted. */
 bool c_in_place(const struct dump_c *d, const struct cairn_btf_type *t);
+
+/* ---- dump_c_decl.c ---- */
 
 /* Growing text. */
 struct c_text {

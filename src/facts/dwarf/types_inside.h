@@ -13,16 +13,4 @@ int dw_types_parameters(struct dw_types *r, const struct dw_die *die, struct cai
 int dw_types_enumerators(struct dw_types *r, const struct dw_die *die, struct cairn_type *t,
 			 struct cairn_err *err);
 
-/*
- * The position of a member, from the start of the struct: bit_off, bit_size and dynamic of a zeroed
- * *@m.
- */
-void dw_types_place(const struct dw_die *die, struct cairn_member *m);
-
-/*
- * The first DIE with @at among @die's type and the types that its typedefs and qualifiers lead to.
- * False if there is none.
- */
-bool dw_find_after(const struct dw_die *die, uint16_t at, struct dw_die *ret);
-
 #endif

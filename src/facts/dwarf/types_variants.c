@@ -28,7 +28,7 @@
 #include "base/err.h"
 #include "dwarf/constants.h"
 #include "dwarf/scopes.h"
-#include "dwarf/types_inside.h"
+#include "dwarf/types_place.h"
 
 /* Variant parts in variants: programs have two or three. */
 enum { PART_DEPTH_MAX = 16, DISCRIMINANT_BITS_MAX = 64 };

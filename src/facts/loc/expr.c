@@ -735,15 +735,3 @@ int loc_from_expr(struct loc_context *ctx, const struct dw_unit *unit, const uin
 	int rc = loc_simple(expr, len, arena, ret);
 	return rc ? rc < 0 ? rc : 0 : fold(ctx, unit, expr, len, arena, ret);
 }
-
-int loc_constant(int64_t value, struct arena *arena, struct cairn_location *ret)
-{
-	struct cairn_piece *piece = arena_alloc(arena, sizeof(*piece));
-	struct cairn_loc_step *step = arena_alloc(arena, sizeof(*step));
-	if (!piece || !step)
-		return -ENOMEM;
-	*step = (struct cairn_loc_step){.op = CAIRN_LOC_CONST, .imm = value};
-	*piece = (struct cairn_piece){.kind = CAIRN_PIECE_VALUE, .n_steps = 1, .steps = step};
-	*ret = (struct cairn_location){.n_pieces = 1, .pieces = piece};
-	return 0;
-}

@@ -121,3 +121,15 @@ int loc_simple(const uint8_t *expr, uint64_t len, struct arena *arena, struct ca
 		return near_register(*expr - DW_OP_breg0, v, is_value, arena, ret);
 	return 0;
 }
+
+int loc_constant(int64_t value, struct arena *arena, struct cairn_location *ret)
+{
+	struct cairn_piece *piece = arena_alloc(arena, sizeof(*piece));
+	struct cairn_loc_step *step = arena_alloc(arena, sizeof(*step));
+	if (!piece || !step)
+		return -ENOMEM;
+	*step = (struct cairn_loc_step){.op = CAIRN_LOC_CONST, .imm = value};
+	*piece = (struct cairn_piece){.kind = CAIRN_PIECE_VALUE, .n_steps = 1, .steps = step};
+	*ret = (struct cairn_location){.n_pieces = 1, .pieces = piece};
+	return 0;
+}

@@ -5,48 +5,10 @@
 #include <string.h>
 
 #include "dwarf/constants.h"
+#include "sites/arg_type.h"
 #include "sites/go.h"
 #include "sites/quirks/quirks.h"
 #include "sites/symbol_names.h"
-
-/* Longer chains of typedefs are damaged. */
-enum { CHAIN_MAX = 64 };
-
-/*
- * Typedefs, and tags that stand for the type that they refer to; @through_const: also qualifiers
- * that only make it unassignable.
- */
-static bool is_passed_through(uint16_t tag, bool through_const)
-{
-	switch (tag) {
-	case DW_TAG_typedef:
-	case DW_TAG_template_alias:
-	case DW_TAG_subrange_type:
-	case DW_TAG_packed_type:
-	case DW_TAG_shared_type:
-	case DW_TAG_volatile_type:
-	case DW_TAG_restrict_type:
-	case DW_TAG_atomic_type:
-		return true;
-	case DW_TAG_const_type:
-	case DW_TAG_immutable_type:
-		return through_const;
-	}
-	return false;
-}
-
-/* A parameter's type after all of those are removed. False if it has none, or a damaged one. */
-static bool type_behind(const struct dw_die *formal, bool through_const, struct dw_die *ret)
-{
-	dw_off type = dw_ref_deep(formal, DW_AT_type);
-	for (int i = 0; i < CHAIN_MAX && type && dw_die_near(formal->unit, type, ret, NULL) == 1;
-	     i++) {
-		if (!is_passed_through(ret->tag, through_const))
-			return true;
-		type = dw_ref(ret, DW_AT_type);
-	}
-	return false;
-}
 
 /* const T (through typedefs), T &, T &&, this: the function cannot assign to it. */
 static bool cannot_be_assigned(const struct dw_unit *unit, dw_off formal)
@@ -56,26 +18,10 @@ static bool cannot_be_assigned(const struct dw_unit *unit, dw_off formal)
 		return false;
 	if (dw_flag(&die, DW_AT_artificial))
 		return true;
-	if (!type_behind(&die, false, &type))
+	if (!arg_type_without_names(&die, false, &type))
 		return false;
 	return type.tag == DW_TAG_const_type || type.tag == DW_TAG_immutable_type ||
 	       type.tag == DW_TAG_reference_type || type.tag == DW_TAG_rvalue_reference_type;
-}
-
-bool args_check_is_bool(const struct dw_unit *unit, dw_off formal)
-{
-	struct dw_die die, type;
-	return dw_die_near(unit, formal, &die, NULL) == 1 && type_behind(&die, true, &type) &&
-	       type.tag == DW_TAG_base_type &&
-	       dw_udata(&type, DW_AT_encoding, DW_ATE_void) == DW_ATE_boolean;
-}
-
-bool args_check_is_pointer(const struct dw_unit *unit, dw_off formal)
-{
-	struct dw_die die, type;
-	return dw_die_near(unit, formal, &die, NULL) == 1 && type_behind(&die, true, &type) &&
-	       (type.tag == DW_TAG_pointer_type || type.tag == DW_TAG_reference_type ||
-		type.tag == DW_TAG_rvalue_reference_type);
 }
 
 /*
@@ -88,7 +34,7 @@ static int keep_lowest_bit(const struct dw_unit *unit, dw_off formal, struct cai
 {
 	const struct cairn_piece *p = loc->pieces;
 	if (loc->n_pieces != 1 || p->kind != CAIRN_PIECE_VALUE || p->n_steps < 2 ||
-	    p->n_steps == CAIRN_LOC_STEPS_MAX || !args_check_is_bool(unit, formal))
+	    p->n_steps == CAIRN_LOC_STEPS_MAX || !arg_is_bool(unit, formal))
 		return 0;
 	struct cairn_loc_step *steps = arena_array(arena, p->n_steps + 1, sizeof(*steps));
 	struct cairn_piece *piece = arena_alloc(arena, sizeof(*piece));

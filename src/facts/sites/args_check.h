@@ -27,12 +27,6 @@ static inline bool args_check_is_proven(const struct built_site *b, uint32_t arg
 	return arg < b->formals.n && b->proven[arg];
 }
 
-/* Whether a parameter's type is a pointer or a reference, typedefs aside. Cost: reads its type. */
-bool args_check_is_pointer(const struct dw_unit *unit, dw_off formal);
-
-/* Whether it is C's _Bool or C++'s bool, typedefs and qualifiers aside. */
-bool args_check_is_bool(const struct dw_unit *unit, dw_off formal);
-
 /* Give a location that was available a reason why it is not. */
 static inline void arg_reject(struct cairn_location *loc, enum cairn_unavailable why)
 {

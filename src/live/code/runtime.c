@@ -56,20 +56,6 @@ void code_runtime_list_removed(struct code_runtime *rt)
 	rt->lists_removed = true;
 }
 
-void runtime_note(struct code_runtime *rt, const char *text)
-{
-	const char *copy = rt->n_notes < RUNTIME_MAX_NOTES ? arena_strdup(&rt->arena, text) : NULL;
-	if (copy)
-		rt->notes[rt->n_notes++] = copy;
-}
-
-void runtime_distrust(struct region *r, const char *why)
-{
-	if (r->range.is_trusted)
-		r->range.why = why;
-	r->range.is_trusted = false;
-}
-
 /* ---- mark ---- */
 
 int code_runtime_freeze(struct code_runtime *rt, struct cairn_err *err)

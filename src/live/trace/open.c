@@ -310,12 +310,6 @@ static int check_missing(const struct cairn_trace *t, struct cairn_err *err)
 		       n, n == 1 ? "" : "s");
 }
 
-bool trace_may_leave_out(const struct cairn_trace *t, const struct trace_site *site)
-{
-	return t->opts.best_effort ||
-	       t->probes.p[site->pub.probe]->pub.found == CAIRN_FOUND_PATTERN;
-}
-
 /* All or none: the promise that no call of a function that was named is missed silently. */
 static int check_refused(const struct cairn_trace *t, struct cairn_err *err)
 {

@@ -153,7 +153,11 @@ int plan_probe(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *e
  * True if a refused site does not keep the others from being attached, as with best_effort: the
  * site is a pattern's, which asks for all functions that can be probed.
  */
-bool trace_may_leave_out(const struct cairn_trace *t, const struct trace_site *site);
+static inline bool trace_may_leave_out(const struct cairn_trace *t, const struct trace_site *site)
+{
+	return t->opts.best_effort ||
+	       t->probes.p[site->pub.probe]->pub.found == CAIRN_FOUND_PATTERN;
+}
 
 /* Smallest record size that holds @n_bytes, and its index; 0 when none does. */
 uint32_t trace_record_class(uint32_t n_bytes, unsigned int *ret_index);

@@ -23,7 +23,7 @@
 #include "loc/loc.h"
 #include "sidecar/reduced_out.h"
 #include "sites/scopes_at.h"
-#include "sites/args_check.h"
+#include "sites/arg_type.h"
 #include "sites/call_site_value.h"
 #include "sites/provider.h"
 
@@ -403,7 +403,7 @@ static void put_location(struct writing *w, const struct location *l)
 static uint64_t stand_in_of(const struct reducing *r, const struct dw_die *formal)
 {
 	return out_stand_in(dw_type_bytes(formal), loc_is_by_reference(r->env.dw, formal),
-			    args_check_is_bool(formal->unit, formal->off));
+			    arg_is_bool(formal->unit, formal->off));
 }
 
 /* The stand-in that a parameter of a copy has for itself; 0: it has that of its origin. */

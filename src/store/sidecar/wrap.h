@@ -4,14 +4,20 @@
 #define SIDECAR_WRAP_H
 
 #include "elf/elf.h"
+#include "sidecar/sidecar_impl.h"
 
 #define WRAP_SECTION ".debug_cairn"
+/* After the sidecar's own id, in that of the wrapper: bytes. */
+#define WRAP_ID_SUFFIX                                                                             \
+	{                                                                                          \
+		'c', 'a', 'i', 'r', 'n', SIDECAR_VERSION                                           \
+	}
 
 /* A note's header, its name, and an id of 64 bytes. */
 enum { SIDECAR_NOTE_MAX = 80 };
 
 /*
- * wrap_open - the sidecar in a wrapper
+ * wrap_open (unwrap.c) - the sidecar in a wrapper
  *
  * @ret  NULL when @outer is none; else elf_close() it before @outer
  * Returns 0; -ESTALE: the ids do not belong together; as elf_section() and elf_open_mem().

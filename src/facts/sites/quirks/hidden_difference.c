@@ -24,7 +24,7 @@
 #include "elf/elf.h"
 #include "insn/carry.h"
 #include "insn/insn.h"
-#include "sites/args_check.h"
+#include "sites/arg_type.h"
 
 enum {
 	BEFORE = 48, /* instructions before the site that are checked */
@@ -181,7 +181,7 @@ static uint64_t constant_numbers(const struct built_site *b)
 {
 	uint64_t constants = 0;
 	for (uint32_t i = 0; i < b->formals.n && i < CONSTANTS_MAX; i++)
-		if (is_constant(b, i) && !args_check_is_pointer(b->die.unit, b->formals.die[i]))
+		if (is_constant(b, i) && !arg_is_pointer(b->die.unit, b->formals.die[i]))
 			constants |= UINT64_C(1) << i;
 	return constants;
 }
@@ -225,7 +225,7 @@ static unsigned int unknown_numbers(const struct built_site *b)
 	unsigned int n = 0;
 	for (uint32_t i = 0; i < b->formals.n; i++)
 		n += b->args[i].loc.why != CAIRN_AVAILABLE &&
-		     !args_check_is_pointer(b->die.unit, b->formals.die[i]);
+		     !arg_is_pointer(b->die.unit, b->formals.die[i]);
 	return n;
 }
 

@@ -24,7 +24,7 @@
  */
 #include "sites/quirks/loop_arithmetic.h"
 
-#include "sites/args_check.h"
+#include "sites/arg_type.h"
 
 static bool is_width(int64_t mask)
 {
@@ -103,7 +103,7 @@ int loop_arithmetic_check(const struct quirk_query *q)
 		return 0;
 	for (uint32_t i = 0; i < b->formals.n && i < 64; i++)
 		if ((is_computed(&b->args[i].loc) || shares_register(b, i)) &&
-		    !args_check_is_pointer(b->die.unit, b->formals.die[i]))
+		    !arg_is_pointer(b->die.unit, b->formals.die[i]))
 			rejected |= (uint64_t)1 << i;
 	int rc = rejected ? event_count_is_in_loop(q->cfg, q->container, q->at, q->scratch) : 0;
 	for (uint32_t i = 0; rc > 0 && i < b->formals.n && i < 64; i++)
