@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cairn/file.h>
+
 #include "cmd.h"
 #include "profile.h"
 #include "say.h"
 #include "style.h"
 
 struct diff_values {
+	const char *out;
 	const char *value;
 	unsigned long top;
 	bool by_total, json;
@@ -19,6 +22,8 @@ struct diff_values {
 #define AT(field) offsetof(struct diff_values, field)
 
 static const struct opt opts[] = {
+	{'o', "output", OPT_TEXT, "NAME.html", AT(out),
+	 "write the flame graph of AFTER to NAME.html, with what grew and what shrank"},
 	{0, "value", OPT_TEXT, "NAME", AT(value),
 	 "compare the values of this name, such as cpu; otherwise the last of a sample"},
 	{0, "total", OPT_FLAG, NULL, AT(by_total),
@@ -33,6 +38,8 @@ static const struct example examples[] = {
 	 "which functions take another share of the time"},
 	{"cairn profile diff before.folded after.folded --total --top 5",
 	 "the five largest changes, with all that a function called"},
+	{"cairn profile diff before.pb.gz after.pb.gz -o diff.html",
+	 "a flame graph with marks at what grew and what shrank"},
 	{0},
 };
 
@@ -193,6 +200,20 @@ static void side_free(struct side *side)
 	cairn_profile_close(side->p);
 }
 
+static int write_page(const struct side *before, const struct side *after, const char *title,
+		      const char *out)
+{
+	struct cairn_profile_bytes bytes = {0};
+	struct cairn_err err = {0};
+	int r = cairn_profile_html_diff(before->p, before->type, after->p, after->type, title,
+					&bytes, &err);
+
+	if (r == 0)
+		r = cairn_file_write(out, bytes.bytes, bytes.size, &err);
+	free(bytes.bytes);
+	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
+}
+
 static int show(const struct side *before, const struct side *after,
 		const struct diff_values *values)
 {
@@ -217,6 +238,8 @@ static int run(void *v, const struct operands *operands)
 
 	if (operands->n != 2)
 		return fail(STATUS_USAGE, "two profiles are compared, not %zu", operands->n);
+	if (values->out && !profile_name_ends(values->out, ".html"))
+		return fail(STATUS_USAGE, "%s: the name says the format: NAME.html", values->out);
 	status = profile_open_shares(operands->items[0], values->value, &before.p, &before.type,
 				     &before.shares);
 	if (status != STATUS_YES)
@@ -226,7 +249,10 @@ static int run(void *v, const struct operands *operands)
 				     cairn_profile_type(before.p, before.type)->type, &after.p,
 				     &after.type, &after.shares);
 	if (status == STATUS_YES) {
-		status = show(&before, &after, values);
+		if (values->out)
+			status = write_page(&before, &after, operands->items[1], values->out);
+		if (status == STATUS_YES)
+			status = show(&before, &after, values);
 		side_free(&after);
 	}
 	side_free(&before);

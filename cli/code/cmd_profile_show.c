@@ -144,19 +144,12 @@ static void write_summary(const char *path, const struct cairn_profile *p, size_
 
 /* ---- other formats ---- */
 
-static bool ends_with(const char *name, const char *end)
-{
-	size_t n = strlen(name), k = strlen(end);
-
-	return n > k && !strcmp(name + n - k, end);
-}
-
 static int make(const struct cairn_profile *p, size_t type, const char *name, const char *title,
 		struct cairn_profile_bytes *ret, struct cairn_err *err)
 {
-	if (ends_with(name, ".html"))
+	if (profile_name_ends(name, ".html"))
 		return cairn_profile_html(p, type, title, ret, err);
-	if (ends_with(name, ".folded"))
+	if (profile_name_ends(name, ".folded"))
 		return cairn_profile_folded(p, type, ret, err);
 	return cairn_profile_pprof(p, ret, err);
 }
@@ -203,7 +196,7 @@ static int check_names(const struct opt_list *out)
 		bool known = false;
 
 		for (size_t k = 0; k < sizeof(ends) / sizeof(ends[0]); k++)
-			known |= ends_with(out->items[i], ends[k]);
+			known |= profile_name_ends(out->items[i], ends[k]);
 		if (!known)
 			return fail(STATUS_USAGE,
 				    "%s: the name says the format: NAME.html, NAME.folded or "

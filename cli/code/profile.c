@@ -98,6 +98,13 @@ void profile_json_percent(struct json *j, const char *key, double percent)
 	fprintf(j->out, "%.2f", percent);
 }
 
+bool profile_name_ends(const char *name, const char *end)
+{
+	size_t n = strlen(name), k = strlen(end);
+
+	return n > k && !strcmp(name + n - k, end);
+}
+
 const char *profile_code_id(enum cairn_profile_code code)
 {
 	static const char *const ids[] = {"user", "kernel", "jit"};

@@ -26,6 +26,9 @@ double profile_percent(int64_t part, int64_t whole);
 /* A percentage with two decimals. */
 void profile_json_percent(struct json *j, const char *key, double percent);
 
+/* The end of a name says the format of a file. */
+bool profile_name_ends(const char *name, const char *end);
+
 const char *profile_code_id(enum cairn_profile_code code);
 
 #endif

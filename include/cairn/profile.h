@@ -209,6 +209,17 @@ int cairn_profile_folded(const struct cairn_profile *p, size_t type,
 int cairn_profile_html(const struct cairn_profile *p, size_t type, const char *title,
 		       struct cairn_profile_bytes *ret, struct cairn_err *err);
 
+/*
+ * cairn_profile_html_diff - the flame graph of a profile, compared with an earlier one
+ *
+ * Widths are those of @after. A frame whose share of the whole grew or shrank by 0.1 percentage
+ * points or more is marked; frames that only @before has are not shown.
+ * Returns as cairn_profile_html().
+ */
+int cairn_profile_html_diff(const struct cairn_profile *before, size_t type_before,
+			    const struct cairn_profile *after, size_t type_after, const char *title,
+			    struct cairn_profile_bytes *ret, struct cairn_err *err);
+
 /* ---- answers ---- */
 
 /* One function's share of a profile. Functions of one name and file are one. */

@@ -121,6 +121,7 @@ PLANTED = {
     "btf merge --output": (lambda d: ("btf", "merge", d + "/base.btf", d + "/base.btf", "-o", d + "/x"), ["x"]),
     "btf distil --output": (lambda d: ("btf", "distil", d + "/base.btf.inline", "-B", d + "/base.btf", "-o", d + "/x"), ["x", "x.base"]),
     "profile show --output": (lambda d: ("profile", "show", d + "/base.folded", "-o", d + "/x.folded"), ["x.folded"]),
+    "profile diff --output": (lambda d: ("profile", "diff", d + "/base.folded", d + "/base.folded", "-o", d + "/x.html"), ["x.html"]),
     "bind --output": (lambda d: ("bind", "--lang", "c", d + "/prog", "s1", "-o", d + "/x"), ["x"]),
     "layout --update": (lambda d: ("layout", "--lock", d + "/x", "--update", d + "/prog"), ["x"]),
     "trace --output": (lambda d: ("trace", "-o", d + "/x", "-c", d + "/prog", "main"), ["x"]),

@@ -118,6 +118,25 @@ def nothing_is_cut_off_at_this_many_pixels(width):
 
 
 @claim
+def a_difference_marks_what_grew_and_what_shrank():
+    before, out = write("before.folded", FOLDED), os.path.join(folder(), "diff.html")
+    after = write("after.folded", FOLDED.replace("work 10", "work 110").replace("main;other;main;other 4\n", "") + "main;fresh 1\n")
+    *rows, _ = cairn("profile", "diff", before, after, "--total", "--json", "-o", out, check=True).objects()
+    with open(out, encoding="utf-8") as file:
+        html = file.read()
+    # No function here has two frames, but for those that are gone.
+    found = asked(html, "Object.fromEntries(tree.order.filter(n => n).map(n => [shown[tree.frame[n]].name, [label(n)[0], change(n)]]))")
+    expect(set(found) == {row["function"] for row in rows if row["after"]}, found)
+    for row in rows:
+        if row["after"]:
+            mark, points = found[row["function"]]
+            expect(abs(points - row["change_percent"]) <= .006, row, points)
+            expect(mark == ("\u25b2" if points >= .1 else "\u25bc" if points <= -.1 else row["function"][0]), row, mark)
+    text = asked(html, "(pick(tree.children[0].find(n => shown[tree.frame[n]].name === 'main')), $('status').textContent)")
+    expect(re.search(r"main: 177, 89.85 % \(\+9\.85 points\)", text), text)
+
+
+@claim
 def names_are_text_whatever_they_hold():
     name = "</script><script>alert(1)</script><b>&amp\\"
     _, html = page(f"main;{name} 3\n", "hostile")

@@ -29,17 +29,19 @@ struct frame {
 struct node {
 	uint32_t parent; /* 1 + index; 0: the outermost */
 	uint32_t frame;
-	int64_t self;
+	int64_t self, before; /* in the profile, and in the one that it is compared with */
 };
 
 struct graph {
-	const struct cairn_profile *p;
+	const struct cairn_profile *p; /* whose samples are added */
 	struct arena arena;
 	VEC(const char *) modules, quoted_modules;
 	VEC(struct frame) frames;
 	VEC(struct node) nodes;
 	struct map module_ids, frame_ids, node_ids;
 	const char *value, *unit; /* of the numbers, quoted */
+	size_t n_stacks;
+	bool is_diff;
 };
 
 /*
@@ -111,7 +113,7 @@ static int64_t node_of(struct graph *g, uint32_t parent, uint32_t frame)
 
 	if (map_get(&g->node_ids, key, &at))
 		return (int64_t)at;
-	if (!VEC_ADD(&g->nodes, ((struct node){parent, frame, 0})) ||
+	if (!VEC_ADD(&g->nodes, ((struct node){parent, frame, 0, 0})) ||
 	    map_put(&g->node_ids, key, g->nodes.n) < 0)
 		return -ENOMEM;
 	return (int64_t)g->nodes.n;
@@ -144,9 +146,12 @@ static int64_t add_location(struct graph *g, int64_t node, const struct cairn_pr
 	return node;
 }
 
-static int add_samples(struct graph *g, size_t type, struct cairn_err *err)
+static int add_samples(struct graph *g, const struct cairn_profile *p, size_t type, bool is_before,
+		       struct cairn_err *err)
 {
-	int rc = 0;
+	int rc = profile_check_type(p, type, err);
+
+	g->p = p;
 
 	for (size_t i = 0; rc == 0 && i < cairn_profile_n_samples(g->p); i++) {
 		struct cairn_profile_sample s = cairn_profile_sample(g->p, i);
@@ -157,17 +162,32 @@ static int add_samples(struct graph *g, size_t type, struct cairn_err *err)
 		if (node < 0)
 			rc = err_nomem(err, "the flame graph");
 		else if (node > 0)
-			rc = profile_add_value(&g->nodes.p[node - 1].self, s.values[type], err);
+			rc = profile_add_value(is_before ? &g->nodes.p[node - 1].before
+							 : &g->nodes.p[node - 1].self,
+					       s.values[type], err);
 	}
 	return rc;
 }
 
 /* ---- writing ---- */
 
-static void put_profile(FILE *out, const struct graph *g, size_t type)
+/* Three numbers a node, and a fourth if two profiles are compared. */
+static void put_nodes(FILE *out, const struct graph *g)
 {
-	fprintf(out, "{\"value\":\"%s\",\"unit\":\"%s\",\"stacks\":%zu,\"modules\":[", g->value,
-		g->unit, cairn_profile_n_samples(g->p));
+	for (size_t i = 0; i < g->nodes.n; i++) {
+		const struct node *n = &g->nodes.p[i];
+
+		fprintf(out, "%s%" PRId64 ",%" PRIu32 ",%" PRId64, i ? (i % 16 ? "," : ",\n") : "",
+			(int64_t)n->parent - 1, n->frame, n->self);
+		if (g->is_diff)
+			fprintf(out, ",%" PRId64, n->before);
+	}
+}
+
+static void put_profile(FILE *out, const struct graph *g)
+{
+	fprintf(out, "{\"value\":\"%s\",\"unit\":\"%s\",\"stacks\":%zu,\"diff\":%s,\"modules\":[",
+		g->value, g->unit, g->n_stacks, g->is_diff ? "true" : "false");
 	for (size_t i = 0; i < g->modules.n; i++)
 		fprintf(out, "%s\"%s\"", i ? "," : "", g->quoted_modules.p[i]);
 	fputs("],\"frames\":[", out);
@@ -175,13 +195,11 @@ static void put_profile(FILE *out, const struct graph *g, size_t type)
 		fprintf(out, "%s[\"%s\",%" PRIu32 ",%" PRIu32 "]", i ? ",\n" : "",
 			g->frames.p[i].quoted, g->frames.p[i].module, g->frames.p[i].kind);
 	fputs("],\"nodes\":[", out);
-	for (size_t i = 0; i < g->nodes.n; i++)
-		fprintf(out, "%s%" PRId64 ",%" PRIu32 ",%" PRId64, i ? (i % 16 ? "," : ",\n") : "",
-			(int64_t)g->nodes.p[i].parent - 1, g->nodes.p[i].frame, g->nodes.p[i].self);
+	put_nodes(out, g);
 	fputs("]}", out);
 }
 
-static int put_page(FILE *out, const struct graph *g, size_t type, const char *title)
+static int put_page(FILE *out, const struct graph *g, const char *title)
 {
 	for (size_t i = 0; i < sizeof(page) / sizeof(page[0]); i++)
 		if (page[i].text)
@@ -189,19 +207,18 @@ static int put_page(FILE *out, const struct graph *g, size_t type, const char *t
 		else if (page[i].mark == 'T')
 			cairn_quote_put(title, CAIRN_QUOTE_HTML, out);
 		else
-			put_profile(out, g, type);
+			put_profile(out, g);
 	return ferror(out) ? -ENOMEM : 0;
 }
 
-static int write_page(const struct graph *g, size_t type, const char *title,
-		      struct cairn_profile_bytes *ret)
+static int write_page(const struct graph *g, const char *title, struct cairn_profile_bytes *ret)
 {
 	FILE *out = open_memstream((char **)&ret->bytes, &ret->size);
 	int rc;
 
 	if (!out)
 		return -ENOMEM;
-	rc = put_page(out, g, type, title);
+	rc = put_page(out, g, title);
 	return fclose(out) == 0 ? rc : -ENOMEM;
 }
 
@@ -212,31 +229,51 @@ static int name_values(struct graph *g, const struct cairn_profile_type *t)
 	return g->value && g->unit ? 0 : -ENOMEM;
 }
 
-int cairn_profile_html(const struct cairn_profile *p, size_t type, const char *title,
-		       struct cairn_profile_bytes *ret, struct cairn_err *err)
+static void graph_fini(struct graph *g)
 {
-	struct graph g = {.p = p};
-	int rc = profile_check_type(p, type, err);
+	VEC_FREE(&g->modules);
+	VEC_FREE(&g->quoted_modules);
+	VEC_FREE(&g->frames);
+	VEC_FREE(&g->nodes);
+	map_fini(&g->module_ids);
+	map_fini(&g->frame_ids);
+	map_fini(&g->node_ids);
+	arena_fini(&g->arena);
+}
+
+/* One profile, or two if @before is not NULL. */
+static int make_page(const struct cairn_profile *before, size_t type_before,
+		     const struct cairn_profile *p, size_t type, const char *title,
+		     struct cairn_profile_bytes *ret, struct cairn_err *err)
+{
+	struct graph g = {.is_diff = before, .n_stacks = cairn_profile_n_samples(p)};
+	int rc;
 
 	*ret = (struct cairn_profile_bytes){0};
-	if (rc < 0)
-		return rc;
-	rc = name_values(&g, cairn_profile_type(p, type));
+	rc = add_samples(&g, p, type, false, err);
 	if (rc == 0)
-		rc = add_samples(&g, type, err);
+		rc = name_values(&g, cairn_profile_type(p, type));
+	if (rc == 0 && before)
+		rc = add_samples(&g, before, type_before, true, err);
 	if (rc == 0)
-		rc = write_page(&g, type, title, ret);
+		rc = write_page(&g, title, ret);
 	if (rc < 0) {
 		free(ret->bytes);
 		*ret = (struct cairn_profile_bytes){0};
 	}
-	VEC_FREE(&g.modules);
-	VEC_FREE(&g.quoted_modules);
-	VEC_FREE(&g.frames);
-	VEC_FREE(&g.nodes);
-	map_fini(&g.module_ids);
-	map_fini(&g.frame_ids);
-	map_fini(&g.node_ids);
-	arena_fini(&g.arena);
+	graph_fini(&g);
 	return rc == -ENOMEM ? err_nomem(err, "the page") : rc;
+}
+
+int cairn_profile_html(const struct cairn_profile *p, size_t type, const char *title,
+		       struct cairn_profile_bytes *ret, struct cairn_err *err)
+{
+	return make_page(NULL, 0, p, type, title, ret, err);
+}
+
+int cairn_profile_html_diff(const struct cairn_profile *before, size_t type_before,
+			    const struct cairn_profile *after, size_t type_after, const char *title,
+			    struct cairn_profile_bytes *ret, struct cairn_err *err)
+{
+	return make_page(before, type_before, after, type_after, title, ret, err);
 }
