@@ -255,6 +255,13 @@ def a_bomb_is_refused():
 
 
 @claim
+def a_stack_of_a_million_frames_is_read_in_a_moment():
+    path, out = write("deep.folded", "f;" * 1000000 + "g 1\n"), os.path.join(folder(), "deep.pb.gz")
+    expect(cairn("profile", "show", path, "-o", out, "--json", check=True, seconds=30).objects()[-1]["functions"] == 2)
+    expect(cairn("profile", "show", out, "-o", os.path.join(folder(), "deep.html"), "--json", check=True, seconds=30).objects()[0]["self"] == 1)
+
+
+@claim
 def a_pipe_is_read_to_its_end():
     path = write("k.folded", FOLDED)
     r = run("sh", "-c", f"(head -2 {path}; sleep .3; tail -n +3 {path}) | {CAIRN} profile show /dev/stdin --json", check=True)

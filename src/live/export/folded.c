@@ -216,12 +216,14 @@ static int add_frame(struct reader *r, char *name, struct cairn_err *err)
 static int add_stack(struct reader *r, char *text, int64_t value, struct cairn_err *err)
 {
 	struct cairn_profile_sample s = {.values = &value};
+	size_t n = strlen(text);
 	int rc = 0;
 
 	r->stack.n = r->lines.n = 0;
 	/* From its end: the innermost frame is the first of a sample. */
-	for (char *semicolon; rc == 0 && (semicolon = strrchr(text, ';'));) {
+	for (char *semicolon; rc == 0 && (semicolon = memrchr(text, ';', n));) {
 		*semicolon = '\0';
+		n = (size_t)(semicolon - text);
 		rc = add_frame(r, semicolon + 1, err);
 	}
 	if (rc == 0)
