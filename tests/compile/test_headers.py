@@ -201,6 +201,20 @@ def files_of_a_module_use_each_other_in_one_direction():
 
 
 @claim
+def a_binary_search_is_written_once():
+    """base/search.h. The program and the agent, which cannot include it, have their own."""
+    half = re.compile(r"= (?:(\w+) \+ \(\w+ - \1\)|\(lo \+ hi\)|n) / 2;")
+    wrong, n_uses = [], 0
+    for path in glob.glob(os.path.join(SOURCE, "src", "**", "*.[ch]"), recursive=True):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        n_uses += len(re.findall(r"\bSEARCH(?:_LAST)?\(", text))
+        if not path.endswith("base/search.h") and half.search(text):
+            wrong.append(os.path.relpath(path, SOURCE))
+    expect(n_uses > 40 and not wrong, n_uses, *wrong)
+
+
+@claim
 def the_picture_of_the_architecture_is_current():
     r = run(sys.executable, os.path.join(SOURCE, "scripts", "architecture.py"), "--check")
     expect(r.status == 0, r)

@@ -16,6 +16,7 @@
 #include "base/large_vec.h"
 #include "base/map.h"
 #include "base/pool.h"
+#include "base/search.h"
 #include "base/vec.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -261,6 +262,44 @@ static void keyed_things_come_in_order_and_equal_ones_as_they_were(void **state)
 		}
 }
 
+/* Each count of items up to 20, each part of them, each value: what is there and what is between. */
+static void a_search_gives_what_a_walk_gives(void **state)
+{
+	static const uint8_t items[20] = {1,  3,  3,  3,  7,  9,  9,  11, 13, 15,
+					  17, 17, 19, 21, 23, 23, 23, 25, 27, 29};
+	for (uint32_t n = 0; n <= ARRAY_SIZE(items); n++)
+		for (uint32_t from = 0; from <= n; from++)
+			for (unsigned int key = 0; key <= 30; key++) {
+				uint32_t first = from, last = from;
+				while (first < n && items[first] <= key)
+					first++;
+				if (first > from)
+					last = first - 1;
+				assert_int_equal(SEARCH(from, n, i, items[i] <= key), first);
+				assert_int_equal(SEARCH_LAST(from, n - from, i, items[i] <= key),
+						 last);
+			}
+	assert_int_equal(SEARCH(UINT64_MAX - 9, UINT64_MAX, i, i < UINT64_MAX - 3), UINT64_MAX - 3);
+}
+
+static bool ask(uint32_t i, uint32_t border, uint8_t *asked)
+{
+	assert_int_equal(asked[i], 0);
+	asked[i] = 1;
+	return i < border;
+}
+
+static void a_search_asks_no_index_twice(void **state)
+{
+	for (uint32_t border = 0; border <= 100; border++) {
+		uint8_t asked[100] = {0}, n_asked = 0;
+		assert_int_equal(SEARCH(0, 100u, i, ask(i, border, asked)), border);
+		for (size_t i = 0; i < sizeof(asked); i++)
+			n_asked += asked[i];
+		assert_true(n_asked <= 7);
+	}
+}
+
 static void vector_grows(void **state)
 {
 	VEC(uint32_t) v = {0};
@@ -330,6 +369,8 @@ int main(void)
 		cmocka_unit_test(a_large_vector_keeps_its_items_while_its_pages_move),
 		cmocka_unit_test(each_bit_and_the_length_of_a_string_count_in_its_hash),
 		cmocka_unit_test(keyed_things_come_in_order_and_equal_ones_as_they_were),
+		cmocka_unit_test(a_search_gives_what_a_walk_gives),
+		cmocka_unit_test(a_search_asks_no_index_twice),
 		cmocka_unit_test(vector_grows),
 		cmocka_unit_test(outer_frames_put_while_in_front),
 		cmocka_unit_test(each_byte_of_a_text_is_quoted_wherever_it_stands),

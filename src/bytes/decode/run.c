@@ -8,6 +8,7 @@
  * unions of arrays may show the same bytes many times over.
  */
 #include "base/err.h"
+#include "base/search.h"
 #include "decode/plan.h"
 
 #include <errno.h>
@@ -134,15 +135,7 @@ static void put_bool(struct run *r, const struct op *op)
 
 static const struct enum_value *find_value(const struct enum_plan *e, uint64_t bits)
 {
-	uint32_t lo = 0, hi = e->n;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		if (e->values[mid].bits < bits)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	uint32_t lo = SEARCH(0, e->n, mid, e->values[mid].bits < bits);
 	return lo < e->n && e->values[lo].bits == bits ? &e->values[lo] : NULL;
 }
 

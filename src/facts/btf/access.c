@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Looking at records: by id, by name, element by element. */
+#include "base/search.h"
 #include "btf/btf.h"
 
 #include <stdlib.h>
@@ -154,21 +155,20 @@ static uint32_t find_slow(const struct cairn_btf *btf, const char *name, uint32_
 	return 0;
 }
 
+/* In the order of names, and of ids of one name. */
+static bool is_before(const struct cairn_btf *btf, uint32_t id, const char *name, uint32_t from)
+{
+	int order = strcmp(own_name(btf, id), name);
+	return order < 0 || (order == 0 && id <= from);
+}
+
 static uint32_t find_own(const struct cairn_btf *btf, const char *name, uint32_t kind,
 			 uint32_t from)
 {
 	const struct btf_names *names = *name ? names_of(btf) : NULL;
 	if (!names)
 		return find_slow(btf, name, kind, from);
-	uint32_t lo = 0, hi = names->n;
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		int order = strcmp(own_name(btf, names->ids[mid]), name);
-		if (order < 0 || (order == 0 && names->ids[mid] <= from))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	uint32_t lo = SEARCH(0, names->n, i, is_before(btf, names->ids[i], name, from));
 	for (; lo < names->n && !strcmp(own_name(btf, names->ids[lo]), name); lo++)
 		if (is(btf, names->ids[lo], name, kind))
 			return names->ids[lo];

@@ -22,6 +22,7 @@
 #include <inttypes.h>
 
 #include "base/quote.h"
+#include "base/search.h"
 
 /*
  * Longer names are cut, in comments too: thousands of members may share one long string, and the
@@ -123,20 +124,10 @@ bool c_is_c23_word(const char *name)
 
 static bool is_word(const char *name)
 {
-	size_t lo = 0, hi = sizeof(words) / sizeof(words[0]);
+	size_t n = sizeof(words) / sizeof(words[0]);
+	size_t at = SEARCH(0, n, i, strcmp(words[i], name) < 0);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		int order = strcmp(name, words[mid]);
-
-		if (!order)
-			return true;
-		if (order < 0)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return IS_ONE_OF(name, c23_words);
+	return (at < n && !strcmp(words[at], name)) || IS_ONE_OF(name, c23_words);
 }
 
 static bool is_identifier(const char *name)

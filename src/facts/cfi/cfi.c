@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/keyed.h"
 #include "base/scope.h"
+#include "base/search.h"
 #include "cfi/index.h"
 #include "cfi/program.h"
 
@@ -198,14 +199,7 @@ void cfi_close(struct cfi *cfi)
 static const struct fde_item *find(const struct cfi *cfi, uint64_t at)
 {
 	const struct fde_item *p = cfi->items.p;
-	size_t lo = 0, hi = cfi->items.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (p[mid].lo <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, cfi->items.n, mid, p[mid].lo <= at);
 	const struct fde_item *found = NULL;
 	for (size_t i = lo; i-- > 0 && p[i].reach > at;) {
 		/*

@@ -44,6 +44,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "cfi/convention.h"
 #include "insn/insn.h"
 #include "insn/values.h"
@@ -85,14 +86,8 @@ static const struct cairn_unwind_rule *rule_of_run(const struct rule_set *rules,
 
 static const struct cairn_unwind_rule *row_at(const struct disproof *p, uint64_t at)
 {
-	size_t lo = p->fde->first, hi = p->runs->v.n;
-	while (hi - lo > 1) {
-		size_t middle = lo + (hi - lo) / 2;
-		if (p->runs->v.p[middle].lo <= at)
-			lo = middle;
-		else
-			hi = middle;
-	}
+	size_t lo =
+		SEARCH(p->fde->first + 1, p->runs->v.n, middle, p->runs->v.p[middle].lo <= at) - 1;
 	return rule_of_run(p->rules, &p->runs->v.p[lo]);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "cfi/entry.h"
 #include "cfi/program.h"
@@ -139,14 +140,7 @@ static int take_row(void *ctx, uint64_t lo, uint64_t hi, const struct program_ru
 /* Among FDEs that overlap, the one that begins last. */
 static const struct block_fde *find(const struct eh_block *b, uint64_t at)
 {
-	size_t lo = 0, hi = b->fdes.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (b->fdes.p[mid].lo <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, b->fdes.n, mid, b->fdes.p[mid].lo <= at);
 	while (lo-- > 0 && b->fdes.p[lo].reach > at)
 		if (b->fdes.p[lo].hi > at)
 			return &b->fdes.p[lo];

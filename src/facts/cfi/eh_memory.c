@@ -23,6 +23,7 @@
 
 #include <errno.h>
 
+#include "base/search.h"
 #include "cfi/entry.h"
 #include "cfi/expr.h"
 
@@ -55,14 +56,9 @@ static bool find_entry(const struct eh_memory *eh, const uint8_t *table, size_t 
 		       struct entry *ret)
 {
 	enum { ENTRY = 8 };
-	size_t lo = 0;
 	if (n == 0 || read_entry(eh, table).first > at)
 		return false;
-	while (n > 1) {
-		size_t half = n / 2;
-		lo = read_entry(eh, table + (lo + half) * ENTRY).first <= at ? lo + half : lo;
-		n -= half;
-	}
+	size_t lo = SEARCH_LAST(0, n, i, read_entry(eh, table + i * ENTRY).first <= at);
 	*ret = read_entry(eh, table + lo * ENTRY);
 	return true;
 }

@@ -25,6 +25,7 @@
 
 #include "base/err.h"
 #include "base/scope.h"
+#include "base/search.h"
 
 enum {
 	WORD = sizeof(uint32_t),
@@ -74,28 +75,16 @@ static uint32_t find_page(const struct unwind_table *t, uint32_t page)
 	uint64_t guess = page - t->pages[0].page;
 	if (guess < t->n_pages && t->pages[guess].page == page)
 		return (uint32_t)guess;
-	uint32_t at = 0;
-	for (uint32_t n = t->n_pages; n > 1;) {
-		uint32_t half = n / 2;
-		at = t->pages[at + half].page <= page ? at + half : at;
-		n -= half;
-	}
-	return at;
+	return SEARCH_LAST(0, t->n_pages, i, t->pages[i].page <= page);
 }
 
 /* How many of the @n offsets from @first on, @stride apart, are @off or less. */
 static inline __attribute__((always_inline)) uint32_t
 count_offsets(const uint16_t *first, size_t stride, uint32_t n, uint16_t off)
 {
-	const uint16_t *p = first;
 	if (n == 0 || *first > off)
 		return 0;
-	while (n > 1) {
-		uint32_t half = n / 2;
-		p = p[half * stride] <= off ? p + half * stride : p;
-		n -= half;
-	}
-	return (uint32_t)((size_t)(p - first) / stride) + 1;
+	return SEARCH_LAST(0, n, i, first[i * stride] <= off) + 1;
 }
 
 /* How many of the @n rows from number @row on begin at @off or before. */
@@ -169,12 +158,7 @@ const struct cairn_unwind_rule *unwind_table_row(const struct unwind_table *t, u
 						 struct cairn_vaddr *ret_lo,
 						 struct cairn_vaddr *ret_hi)
 {
-	uint32_t lo = 0, n = t->n_pages;
-	while (n > 1) {
-		uint32_t half = n / 2;
-		lo = t->pages[lo + half].first_row <= row ? lo + half : lo;
-		n -= half;
-	}
+	uint32_t lo = SEARCH_LAST(0, t->n_pages, i, t->pages[i].first_row <= row);
 	uint64_t page = t->pages[lo].page, next = page;
 	bool is_last = row + 1 == t->n_rows;
 	if (!is_last && row + 1 == t->pages[lo + 1].first_row)

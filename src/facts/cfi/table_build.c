@@ -30,6 +30,7 @@
 
 #include "base/err.h"
 #include "base/pool.h"
+#include "base/search.h"
 #include "cfi/disprove.h"
 #include "cfi/expr.h"
 #include "cfi/go_rows.h"
@@ -331,14 +332,7 @@ enum { MAX_TAILS = 256 }; /* libcrypto has 2 */
 /* The segment around an address; NULL: none, or it begins there. */
 static const struct segment *middle_of(const struct build *b, uint64_t at)
 {
-	size_t lo = 0, hi = b->segments.n;
-	while (lo < hi) {
-		size_t middle = lo + (hi - lo) / 2;
-		if (b->segments.p[middle].lo <= at)
-			lo = middle + 1;
-		else
-			hi = middle;
-	}
+	size_t lo = SEARCH(0, b->segments.n, middle, b->segments.p[middle].lo <= at);
 	const struct segment *s = lo ? &b->segments.p[lo - 1] : NULL;
 	return s && s->lo < at && at < s->hi ? s : NULL;
 }

@@ -24,6 +24,7 @@
 
 #include "base/err.h"
 #include "base/scope.h"
+#include "base/search.h"
 #include "dwarf/abbrev_pool.h"
 #include "dwarf/constants.h"
 #include "dwarf/forms.h"
@@ -437,14 +438,7 @@ void dw_abbrevs_fini(struct dw_abbrevs *t)
 
 size_t dw_abbrev_index_sparse(const struct dw_abbrevs *t, uint64_t code)
 {
-	size_t lo = 0, hi = t->n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (t->codes[mid] < code)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, t->n, mid, t->codes[mid] < code);
 	return lo < t->n && t->codes[lo] == code ? lo : t->n;
 }
 

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/large_vec.h"
 #include "base/pool.h"
+#include "base/search.h"
 #include "dwarf/scan.h"
 
 /* A unit that was finished before its turn. */
@@ -164,15 +165,8 @@ void dw_func_index_fini(struct dw_func_index *index)
 /* Among entries [lo, hi). */
 static uint32_t find_in(const struct dw_func_index *index, size_t lo, size_t hi, dw_off die)
 {
-	size_t end = hi;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (index->p[mid].die < die)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < end && index->p[lo].die == die ? (uint32_t)lo : DW_FUNC_NONE;
+	size_t at = SEARCH(lo, hi, i, index->p[i].die < die);
+	return at < hi && index->p[at].die == die ? (uint32_t)at : DW_FUNC_NONE;
 }
 
 uint32_t dw_func_index_find(const struct dw_func_index *index, dw_off die)

@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "base/pages.h"
 #include "base/pool.h"
+#include "base/search.h"
 #include "dwarf/constants.h"
 #include "dwarf/scan.h"
 
@@ -64,14 +65,7 @@ static bool in_unit(const struct dw_unit *u, dw_off off)
 
 static bool is_in(const dw_off *p, size_t n, dw_off off)
 {
-	size_t lo = 0, hi = n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (p[mid] < off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, n, mid, p[mid] < off);
 	return lo < n && p[lo] == off;
 }
 

@@ -29,6 +29,7 @@
 
 #include "base/cursor.h"
 #include "base/err.h"
+#include "base/search.h"
 
 enum { COLUMNS_MAX = 16, COLUMN_INFO = 1, COLUMN_TYPES = 2 };
 
@@ -181,17 +182,14 @@ void dw_package_fini(struct dw_package *p)
 	VEC_FREE(&p->units);
 }
 
+static bool is_before(const struct dw_package_unit *u, bool types, uint64_t off)
+{
+	return u->types < types || (u->types == types && u->off <= off);
+}
+
 const struct dw_package_unit *dw_package_at(const struct dw_package *p, bool types, uint64_t off)
 {
-	size_t lo = 0, hi = p->units.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		const struct dw_package_unit *u = &p->units.p[mid];
-		if (u->types < types || (u->types == types && u->off <= off))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, p->units.n, i, is_before(&p->units.p[i], types, off));
 	const struct dw_package_unit *u = lo ? &p->units.p[lo - 1] : NULL;
 	/* A package may keep type units next to their compile unit, under one row. */
 	return u && u->types == types && off - u->off < u->size ? u : NULL;

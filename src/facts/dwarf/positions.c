@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "dwarf/impl.h"
 
@@ -102,13 +103,6 @@ int64_t dw_unit_positions(const struct dw_unit *u, const struct dw_position **re
 
 size_t dw_positions_from(const struct dw_position *p, size_t n, uint64_t at)
 {
-	size_t lo = 0, hi = n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (p[mid].at <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, n, mid, p[mid].at <= at);
 	return lo ? lo - 1 : n;
 }

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/search.h"
 #include "dwarf/constants.h"
 #include "dwarf/forms.h"
 
@@ -88,14 +89,7 @@ static bool strp_matches(const struct dw_name_filter *f, const struct dw_file *f
 	}
 	if (likely(!(o->bits[off % DW_NAME_BITS / 64] >> off % 64 & 1)))
 		return false;
-	size_t lo = 0, hi = o->v.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (o->v.p[mid] < off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, o->v.n, mid, o->v.p[mid] < off);
 	return lo < o->v.n && o->v.p[lo] == off;
 }
 

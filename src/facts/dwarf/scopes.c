@@ -22,6 +22,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/search.h"
 #include "dwarf/constants.h"
 #include "dwarf/walk.h"
 
@@ -146,14 +147,7 @@ static int list_of(const struct dw_unit *u, const struct dw_scope_list **ret, st
 
 static uint32_t innermost(const struct dw_scope_list *list, dw_off off)
 {
-	size_t lo = 0, hi = list->v.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (list->v.p[mid].lo < off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, list->v.n, mid, list->v.p[mid].lo < off);
 	uint32_t i = lo ? (uint32_t)(lo - 1) : NO_SCOPE;
 	while (i != NO_SCOPE && list->v.p[i].hi <= off)
 		i = list->v.p[i].outer;

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "base/pool.h"
+#include "base/search.h"
 #include "dwarf/constants.h"
 #include "dwarf/impl.h"
 
@@ -69,15 +70,7 @@ const struct dw_unit *dwarf_unit(const struct dwarf *dw, size_t i)
 
 const struct dw_unit *dwarf_unit_of(const struct dwarf *dw, dw_off off)
 {
-	size_t lo = 0, hi = dw->n_units;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		const struct dw_unit *u = &dw->units[mid];
-		if ((u->off | u->tag) <= off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, dw->n_units, i, (dw->units[i].off | dw->units[i].tag) <= off);
 	if (!lo)
 		return NULL;
 	const struct dw_unit *u = &dw->units[lo - 1];

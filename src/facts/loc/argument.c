@@ -57,6 +57,7 @@
 
 #include <cairn/quirks.h>
 
+#include "base/search.h"
 #include "dwarf/constants.h"
 #include "dwarf/loclists.h"
 #include "dwarf/near.h"
@@ -129,14 +130,7 @@ static bool has_rows(const struct dw_unit *unit, struct cairn_vaddr lo, struct c
 {
 	const struct dw_row *rows;
 	int64_t n = dw_unit_rows(unit, &rows, NULL);
-	int64_t from = 0, to = n > 0 ? n : 0;
-	while (from < to) {
-		int64_t mid = from + (to - from) / 2;
-		if (rows[mid].at.v < lo.v)
-			from = mid + 1;
-		else
-			to = mid;
-	}
+	int64_t from = SEARCH(0, n, i, rows[i].at.v < lo.v);
 	return n < 0 || (from < n && rows[from].at.v < hi.v);
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "loc/code.h"
 
 struct calls {
@@ -131,14 +132,7 @@ static int add_run(void *arg, const struct code_run *run)
 /* The pieces that begin at @at or before it. */
 static size_t pieces_to(const struct cfg *g, uint64_t at)
 {
-	size_t lo = 0, hi = g->pieces.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (g->pieces.p[mid].lo <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, g->pieces.n, mid, g->pieces.p[mid].lo <= at);
 	return lo;
 }
 

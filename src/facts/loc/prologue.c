@@ -28,6 +28,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "dwarf/constants.h"
 #include "insn/insn.h"
 #include "loc/loc.h"
@@ -88,14 +89,8 @@ struct prologue {
 static uint64_t prologue_end(const struct loc_context *ctx, const struct dw_unit *unit)
 {
 	const struct dw_row *rows;
-	int64_t n = dw_unit_rows(unit, &rows, NULL), from = 0, to = n > 0 ? n : 0;
-	while (from < to) {
-		int64_t mid = from + (to - from) / 2;
-		if (rows[mid].at.v < ctx->at.v)
-			from = mid + 1;
-		else
-			to = mid;
-	}
+	int64_t n = dw_unit_rows(unit, &rows, NULL);
+	int64_t from = SEARCH(0, n, i, rows[i].at.v < ctx->at.v);
 	for (; from < n && rows[from].at.v <= ctx->at.v + PROLOGUE_MAX; from++) {
 		bool is_after = rows[from].at.v > ctx->at.v;
 		/* At the entry itself the sequence before it may end. */

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/keyed.h"
 #include "base/pool.h"
+#include "base/search.h"
 #include "loc/code.h"
 #include "sites/quirks/quirks.h"
 #include "sites/quirks/stale_outer_variable.h"
@@ -76,14 +77,7 @@ static int enter_container(struct analyser *j, uint32_t container, const struct 
 /* The first further site of an entry, or where it would be. */
 static size_t extra_of(const struct analysis *all, uint32_t entry)
 {
-	size_t lo = 0, hi = all->further.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (all->further.p[mid].key < entry)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, all->further.n, mid, all->further.p[mid].key < entry);
 	return lo;
 }
 

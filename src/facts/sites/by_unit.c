@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/search.h"
+
 /*
  * Entries are in order of DIE, so those of a unit are adjacent. Finds where the next unit's begin:
  * by growing steps, then by halving.
@@ -16,14 +18,7 @@ static uint32_t end_of_unit(const struct dw_func_index *index, uint32_t from)
 		step *= 2;
 	}
 	uint32_t hi = index->n - lo > step ? lo + step : (uint32_t)index->n;
-	while (hi - lo > 1) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		if (index->p[mid].unit == unit)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return hi;
+	return SEARCH(lo + 1, hi, i, index->p[i].unit == unit);
 }
 
 static int by_size(const void *a, const void *b)

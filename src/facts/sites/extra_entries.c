@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/err.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "dwarf/constants.h"
 #include "dwarf/near.h"
@@ -70,16 +71,8 @@ static int list_firsts(struct owner_search *s)
 static int go_to_unit(struct owner_search *s, size_t row)
 {
 	const struct group *g = s->group;
-	size_t lo = 0, hi = g->entries.n;
 	s->unit = g->rows.p[row].unit;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (unit_of(s, mid) < s->unit)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	s->first = s->end = lo;
+	s->first = s->end = SEARCH(0, g->entries.n, i, unit_of(s, i) < s->unit);
 	while (s->end < g->entries.n && unit_of(s, s->end) == s->unit)
 		s->end++;
 	s->first_row = s->end_row = row;

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/search.h"
 #include "loc/code.h"
 #include "sites/quirks/quirks.h"
 #include "sites/symbol_names.h"
@@ -105,16 +106,10 @@ static bool is_morestack(struct elf *code, uint64_t at)
 {
 	static const char morestack[] = "runtime.morestack";
 	const struct elf_symbol *symbols;
-	size_t n, from = 0, to;
+	size_t n;
 	if (elf_symbols(code, &symbols, &n, NULL) < 0)
 		return false;
-	for (to = n; from < to;) {
-		size_t mid = from + (to - from) / 2;
-		if (symbols[mid].at.v < at)
-			from = mid + 1;
-		else
-			to = mid;
-	}
+	size_t from = SEARCH(0, n, i, symbols[i].at.v < at);
 	for (; from < n && symbols[from].at.v == at; from++)
 		if (!strncmp(symbols[from].name, morestack, strlen(morestack)))
 			return true;

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "dwarf/constants.h"
 #include "elf/elf.h"
 
@@ -14,17 +15,11 @@
 static const struct elf_symbol *symbols_at(struct elf *e, struct cairn_vaddr at, size_t *ret_n)
 {
 	const struct elf_symbol *p;
-	size_t n, lo = 0, hi, end;
+	size_t n, end;
 	*ret_n = 0;
 	if (!e || elf_symbols(e, &p, &n, NULL) < 0)
 		return NULL;
-	for (hi = n; lo < hi;) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (p[mid].at.v < at.v)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, n, i, p[i].at.v < at.v);
 	for (end = lo; end < n && p[end].at.v == at.v; end++)
 		;
 	*ret_n = end - lo;

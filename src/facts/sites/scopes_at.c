@@ -23,6 +23,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/search.h"
 #include "dwarf/constants.h"
 #include "sites/quirks/quirks.h"
 #include "sites/quirks/removed_param.h"
@@ -93,14 +94,7 @@ void active_fini(struct active *a)
 
 uint32_t active_function(const struct active *a, struct cairn_vaddr at)
 {
-	size_t lo = 0, hi = a->code.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (a->code.p[mid].lo <= at.v)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, a->code.n, mid, a->code.p[mid].lo <= at.v);
 	while (lo-- > 0 && a->code.p[lo].reach > at.v)
 		if (a->code.p[lo].hi > at.v)
 			return a->code.p[lo].entry;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "dwarf/constants.h"
 #include "sites/scopes_at.h"
 #include "sites/entry_rows.h"
@@ -643,14 +644,7 @@ static bool symbol(struct cairn_sites *sites, struct cairn_vaddr at, char *name,
 	if (elf_symbols(binary_debug(s->bin), &symbols, &n, NULL) < 0)
 		return false;
 	/* The last symbol at or below the address; symbols are sorted by it. */
-	size_t lo = 0, hi = n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (symbols[mid].at.v <= at.v)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, n, mid, symbols[mid].at.v <= at.v);
 	for (size_t i = lo; i-- > 0 && symbols[lo - 1].at.v - symbols[i].at.v < 4096;) {
 		uint64_t off = at.v - symbols[i].at.v;
 		if (off && off >= symbols[i].size)

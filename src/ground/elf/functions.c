@@ -38,6 +38,7 @@
 #include <elf.h>
 #include <errno.h>
 
+#include "base/search.h"
 #include "elf/segments.h"
 
 static bool is_label(const struct elf_symbol *s)
@@ -250,13 +251,6 @@ void functions_fini(struct functions *f)
 
 const struct elf_symbol *functions_at(const struct functions *f, struct cairn_vaddr at)
 {
-	size_t lo = 0, hi = f->ranges.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (f->ranges.p[mid].lo <= at.v)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, f->ranges.n, mid, f->ranges.p[mid].lo <= at.v);
 	return lo && at.v < f->ranges.p[lo - 1].hi ? f->ranges.p[lo - 1].symbol : NULL;
 }

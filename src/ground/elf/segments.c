@@ -25,6 +25,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/search.h"
 #include "elf/section_raw.h"
 
 /* Not 0: linkers write 0 for code they threw away, and readers of DWARF skip data there. */
@@ -131,14 +132,7 @@ static bool is_nth(const struct elf *e, size_t n, struct cairn_vaddr at)
 /* How many sections begin at @at or before. */
 static size_t n_up_to(const struct elf *e, struct cairn_vaddr at)
 {
-	size_t lo = 0, hi = e->n_by_addr;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (nth_addr(e, mid) <= at.v)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, e->n_by_addr, mid, nth_addr(e, mid) <= at.v);
 	return lo;
 }
 
@@ -199,14 +193,7 @@ int elf_set_segments(struct elf *e, const struct segment_header *p, size_t n, st
 
 bool elf_foff(const struct elf *e, struct cairn_vaddr at, struct cairn_foff *ret)
 {
-	size_t lo = 0, hi = e->n_segments;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (e->by_vaddr[mid].vaddr <= at.v)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, e->n_segments, mid, e->by_vaddr[mid].vaddr <= at.v);
 	if (!lo || at.v - e->by_vaddr[lo - 1].vaddr >= e->by_vaddr[lo - 1].size)
 		return false;
 	ret->v = at.v - e->by_vaddr[lo - 1].vaddr + e->by_vaddr[lo - 1].foff;
@@ -215,14 +202,7 @@ bool elf_foff(const struct elf *e, struct cairn_vaddr at, struct cairn_foff *ret
 
 bool elf_vaddr(const struct elf *e, struct cairn_foff off, struct cairn_vaddr *ret)
 {
-	size_t lo = 0, hi = e->n_segments;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (e->by_foff[mid].foff <= off.v)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, e->n_segments, mid, e->by_foff[mid].foff <= off.v);
 	if (!lo || off.v - e->by_foff[lo - 1].foff >= e->by_foff[lo - 1].size)
 		return false;
 	ret->v = off.v - e->by_foff[lo - 1].foff + e->by_foff[lo - 1].vaddr;

@@ -29,6 +29,7 @@
 #include "base/err.h"
 #include "base/inputs.h"
 #include "base/scope.h"
+#include "base/search.h"
 
 /* The fields of the ELF header that are needed. */
 struct core_header {
@@ -261,14 +262,7 @@ void core_close(struct core *core)
 
 const struct core_segment *core_segment_at(const struct core *core, uint64_t at)
 {
-	size_t lo = 0, hi = core->segments.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (core->segments.p[mid].hi <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, core->segments.n, mid, core->segments.p[mid].hi <= at);
 	return lo < core->segments.n && core->segments.p[lo].lo <= at ? &core->segments.p[lo]
 								      : NULL;
 }

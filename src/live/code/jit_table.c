@@ -25,6 +25,7 @@
 
 #include "base/cursor.h"
 #include "base/err.h"
+#include "base/search.h"
 #include "cfi/convention.h"
 
 enum {
@@ -285,15 +286,7 @@ void jit_tables_fini(struct jit_tables *t)
 /* The number of elements of @size bytes, which begin with their offset, at @off or before. */
 static size_t count_up_to(const void *p, size_t n, size_t size, uint64_t off)
 {
-	size_t lo = 0;
-	while (lo < n) {
-		size_t mid = lo + (n - lo) / 2;
-		if (*(const uint32_t *)((const char *)p + mid * size) <= off)
-			lo = mid + 1;
-		else
-			n = mid;
-	}
-	return lo;
+	return SEARCH(0, n, i, *(const uint32_t *)((const char *)p + i * size) <= off);
 }
 
 const struct jit_row *jit_row_at(const struct jit_tables *t, uint64_t off)
@@ -321,14 +314,9 @@ size_t jit_symbols_at(const struct jit_tables *t, uint64_t off, const struct jit
 	 * Only functions ascend, so each symbol is compared by its function. lo: after the last
 	 * that begins before.
 	 */
-	size_t lo = 0, hi = t->symbols.n, n = 0;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (t->symbols.p[t->symbols.p[mid].function].off <= off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo =
+		SEARCH(0, t->symbols.n, mid, t->symbols.p[t->symbols.p[mid].function].off <= off);
+	size_t n = 0;
 	if (lo)
 		lo = t->symbols.p[lo - 1].function + 1;
 	if (!lo || !max || !holds(&t->symbols.p[lo - 1], off))

@@ -20,6 +20,7 @@
 
 #include "base/err.h"
 #include "base/scope.h"
+#include "base/search.h"
 
 /*
  * More than a process may have by default (vm.max_map_count 65530), with long paths: 1 GiB would be
@@ -165,14 +166,7 @@ void code_maps_fini(struct code_maps *maps)
 
 size_t code_maps_first(const struct code_maps *maps, uint64_t at)
 {
-	size_t lo = 0, hi = maps->p.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (maps->p.p[mid].hi <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, maps->p.n, mid, maps->p.p[mid].hi <= at);
 	return lo;
 }
 

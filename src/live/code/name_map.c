@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/search.h"
+
 /* Ranges that began and may not have ended, as a heap with the newest on top. */
 struct heap {
 	const struct name_range **p;
@@ -93,14 +95,7 @@ int name_map_flatten(struct name_map *m)
 /* The first range that ends after @at. */
 static size_t first_behind(const struct name_map *m, uint64_t at)
 {
-	size_t lo = 0, hi = m->ranges.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (m->ranges.p[mid].hi <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, m->ranges.n, mid, m->ranges.p[mid].hi <= at);
 	return lo;
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/search.h"
 
 /* The facts that jitdump files have about an address. */
 struct dumped {
@@ -45,14 +46,7 @@ static struct region *region_in(const struct code_runtime *rt, const struct name
 
 static struct region *mapping_at(const struct code_runtime *rt, uint64_t at)
 {
-	size_t lo = 0, hi = rt->mappings.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (rt->mappings.p[mid]->range.hi.v <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, rt->mappings.n, mid, rt->mappings.p[mid]->range.hi.v <= at);
 	return lo < rt->mappings.n && rt->mappings.p[lo]->range.lo.v <= at ? rt->mappings.p[lo]
 									   : NULL;
 }

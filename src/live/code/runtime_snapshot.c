@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/search.h"
 
 enum {
 	MAX_CATCH_BYTES = 8 << 20, /* a millisecond or two */
@@ -99,14 +100,7 @@ void runtime_snapshot_fini(struct code_runtime *rt)
 /* Regions of one registry do not overlap; of several the one that begins last counts. */
 static struct runtime_frozen *marked_at(const struct code_runtime *rt, uint64_t at)
 {
-	size_t lo = 0, hi = rt->marked.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (rt->marked.p[mid].lo <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, rt->marked.n, mid, rt->marked.p[mid].lo <= at);
 	return lo && at <= rt->marked.p[lo - 1].hi ? &rt->marked.p[lo - 1] : NULL;
 }
 
@@ -115,14 +109,7 @@ static struct runtime_frozen *marked_at(const struct code_runtime *rt, uint64_t 
 /* The first region that begins at or after @at; they are in order of address. */
 static size_t first_region(const struct code_runtime *rt, uint64_t at)
 {
-	size_t lo = 0, hi = rt->regions.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (rt->regions.p[mid]->range.lo.v < at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, rt->regions.n, mid, rt->regions.p[mid]->range.lo.v < at);
 	return lo;
 }
 

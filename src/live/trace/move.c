@@ -56,6 +56,7 @@
 
 #include <elf.h>
 
+#include "base/search.h"
 #include "cfi/cfi.h"
 #include "elf/elf.h"
 #include "insn/insn.h"
@@ -527,15 +528,7 @@ static bool has_bit(const uint8_t *map, uint64_t at)
  */
 static void mark_entered(struct mover *m, uint64_t target)
 {
-	size_t lo = 0, hi = m->windows.n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (m->windows.p[mid].from < target)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, m->windows.n, mid, m->windows.p[mid].from < target);
 	for (size_t i = lo; i-- > 0;) {
 		struct window *w = &m->windows.p[i];
 		if (target - w->from > WINDOW_INSNS_MAX * INSN_MAX_BYTES)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/search.h"
 #include "btf/build.h"
 #include "btfgen/changed.h"
 #include "btfgen/dead.h"
@@ -108,13 +109,7 @@ static uint32_t find_die(const struct func_table *f, size_t near, dw_off die)
 		lo = hi;
 		hi = f->n_dies - hi > step ? hi + step : f->n_dies;
 	}
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (f->dies[mid] < die)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = SEARCH(lo, hi, i, f->dies[i] < die);
 	return lo < f->n_dies && f->dies[lo] == die ? (uint32_t)lo : NONE;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "btf/build.h"
 
 struct func_tag {
@@ -94,14 +95,7 @@ int tags_emit_of_functions(const struct func_table *f, bool in_main, struct cair
 int tags_emit_of_variable(const struct classes *c, dw_off die, uint32_t id,
 			  struct cairn_btf_builder *b)
 {
-	size_t lo = 0, hi = c->tags.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (c->tags.p[mid].die < die)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, c->tags.n, mid, c->tags.p[mid].die < die);
 	int rc = 0;
 	for (; lo < c->tags.n && c->tags.p[lo].die == die && rc >= 0; lo++)
 		rc = emit(b, c->tags.p[lo].text, id, c->tags.p[lo].component);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/search.h"
 #include "btfgen/unit_impl.h"
 
 /* ---- places ---- */
@@ -24,14 +25,7 @@ static int list_sections(struct unit_types *u)
 /* The begin of a tag's DIE; false when no unit has it. */
 static bool start_of(const struct unit_types *u, dw_off tag, uint64_t *ret)
 {
-	size_t lo = 0, hi = u->sections.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (u->sections.p[mid].tag < tag)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, u->sections.n, mid, u->sections.p[mid].tag < tag);
 	if (lo == u->sections.n || u->sections.p[lo].tag != tag)
 		return false;
 	*ret = u->sections.p[lo].start;
@@ -75,14 +69,7 @@ dw_off unit_die_off(const struct unit_types *u, local_off off)
 {
 	if (!u->whole)
 		return (u->unit_off + off) | u->unit_tag;
-	size_t lo = 0, hi = u->sections.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (u->sections.p[mid].start <= off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, u->sections.n, mid, u->sections.p[mid].start <= off);
 	return lo ? (off - u->sections.p[lo - 1].start) | u->sections.p[lo - 1].tag : off;
 }
 

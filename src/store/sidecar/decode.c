@@ -2,6 +2,7 @@
 /*
  * Frames and pages, read in place; encode_frames.c and encode_code.c show their form.
  */
+#include "base/search.h"
 #include "sidecar/sidecar_impl.h"
 
 /*
@@ -88,12 +89,7 @@ int page_read(const struct cairn_sidecar *p, uint32_t span, uint32_t i, struct p
 
 bool page_of(const struct cairn_sidecar *p, uint32_t at, struct page *ret)
 {
-	uint32_t span = 0, n = p->spans.n;
-	while (n > 1) {
-		uint32_t half = n / 2;
-		span += table_get(&p->spans, span + half, SPAN_AT) <= at ? half : 0;
-		n -= half;
-	}
+	uint32_t span = SEARCH_LAST(0, p->spans.n, i, table_get(&p->spans, i, SPAN_AT) <= at);
 	uint32_t off = at - table_get(&p->spans, span, SPAN_AT);
 	return off < table_get(&p->spans, span, SPAN_SIZE) &&
 	       page_read(p, span, off / SIDECAR_PAGE_SIZE, ret) > 0;
@@ -101,13 +97,8 @@ bool page_of(const struct cairn_sidecar *p, uint32_t at, struct page *ret)
 
 uint32_t page_row(const struct page *page, uint32_t at)
 {
-	uint32_t row = 0, off = at - page->lo;
-	for (uint32_t n = page->n_rows; n > 1;) {
-		uint32_t half = n / 2;
-		row += page->offsets[row + half] <= off ? half : 0;
-		n -= half;
-	}
-	return row;
+	uint32_t off = at - page->lo;
+	return SEARCH_LAST(0, page->n_rows, i, page->offsets[i] <= off);
 }
 
 bool page_here(const struct cairn_sidecar *p, const struct page *page, uint32_t row,

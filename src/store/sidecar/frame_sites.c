@@ -20,6 +20,7 @@
  */
 #include <errno.h>
 
+#include "base/search.h"
 #include "sidecar/bits_out.h"
 #include "sidecar/format.h"
 #include "sidecar/site_table.h"
@@ -30,14 +31,7 @@
 /* The unit that has frame @number. */
 static size_t unit_of(const struct joined *j, uint32_t number)
 {
-	size_t lo = 0, hi = j->n_units;
-	while (hi - lo > 1) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (j->numbers[mid].first_frame <= number)
-			lo = mid;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(1, j->n_units, mid, j->numbers[mid].first_frame <= number) - 1;
 	return lo;
 }
 

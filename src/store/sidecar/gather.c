@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/search.h"
 #include "dwarf/constants.h"
 
 enum slot {
@@ -284,14 +285,7 @@ static int walk(struct gatherer *g)
 
 static struct unit_function *own_function(struct unit_facts *f, dw_off die)
 {
-	size_t lo = 0, hi = f->n_own;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (f->functions.p[mid].die < die)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SEARCH(0, f->n_own, mid, f->functions.p[mid].die < die);
 	return lo < f->n_own && f->functions.p[lo].die == die ? &f->functions.p[lo] : NULL;
 }
 

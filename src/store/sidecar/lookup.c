@@ -6,6 +6,7 @@
  * frame, the frames around it and their functions, each by its number. By name it is a hash, and
  * the three names or so that share its bucket.
  */
+#include "base/search.h"
 #include "sidecar/sidecar_impl.h"
 
 #include <string.h>
@@ -36,12 +37,7 @@ static uint32_t symbol_start(const struct cairn_sidecar *p, uint32_t i)
 /* The last of @n records from @i on that begins at or before @at; @i, when none does. */
 static uint32_t last_at(const struct cairn_sidecar *p, uint32_t i, uint32_t n, uint32_t at)
 {
-	while (n > 1) {
-		uint32_t half = n / 2;
-		i += table_get(&p->symbols, i + half, SYMBOL_AT) <= at ? half : 0;
-		n -= half;
-	}
-	return i;
+	return SEARCH_LAST(i, n, k, table_get(&p->symbols, k, SYMBOL_AT) <= at);
 }
 
 /* The record with the start and the name of the symbol that holds @at, or NO_SYMBOL. */

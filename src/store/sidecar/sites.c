@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/search.h"
 #include "sidecar/reduced.h"
 #include "sidecar/sites_read.h"
 #include "sidecar/symbol_table.h"
@@ -345,14 +346,7 @@ static uint64_t address_at(const struct cairn_sidecar *p, uint32_t i)
 static bool symbol(struct cairn_sites *sites, struct cairn_vaddr at, char *name, size_t size)
 {
 	const struct cairn_sidecar *p = own(sites)->sidecar;
-	uint32_t lo = 0, hi = p->addresses.n;
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		if (address_at(p, mid) < at.v)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	uint32_t lo = SEARCH(0, p->addresses.n, mid, address_at(p, mid) < at.v);
 	bool found = lo < p->addresses.n && address_at(p, lo) == at.v;
 	const char *text =
 		found ? sidecar_string(p, table_get(&p->addresses, lo, ADDRESS_NAME)) : NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Functions of a sidecar by the names of their symbols. */
+#include "base/search.h"
 #include "sidecar/symbol_table.h"
 
 #include <errno.h>
@@ -13,14 +14,8 @@ static const char *name_at(const struct cairn_sidecar *p, uint32_t i)
 
 struct named_symbols symbols_named(const struct cairn_sidecar *p, const char *name)
 {
-	uint32_t lo = 0, hi = p->n_symbol_names, end;
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		if (strcmp(name_at(p, mid), name) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	uint32_t lo = SEARCH(0, p->n_symbol_names, mid, strcmp(name_at(p, mid), name) < 0);
+	uint32_t end;
 	for (end = lo; end < p->n_symbol_names && !strcmp(name_at(p, end), name);)
 		end++;
 	return end == lo ? (struct named_symbols){0}
