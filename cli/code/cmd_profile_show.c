@@ -7,6 +7,7 @@
 
 #include <cairn/file.h>
 
+#include "counted.h"
 #include "cmd.h"
 #include "profile.h"
 #include "say.h"
@@ -102,8 +103,8 @@ static void show_text(const char *path, const struct cairn_profile *p, size_t ty
 		show_share(&shares->list[i], shares->sum, cairn_profile_type(p, type)->unit,
 			   &style);
 	if (n < shares->n)
-		say(stdout, "and %zu more functions (--top %zu shows all)\n", shares->n - n,
-		    shares->n);
+		say(stdout, "and %s (--top %zu shows all)\n",
+		    counted(shares->n - n, "more function"), shares->n);
 }
 
 /* ---- JSON ---- */

@@ -5,6 +5,7 @@
 
 #include <cairn/unwind_check.h>
 
+#include "counted.h"
 #include "cmd.h"
 #include "demangle.h"
 #include "json.h"
@@ -102,8 +103,8 @@ static void report_counts(const struct cairn_unwind_checked *c, bool json)
 	struct json j = {.out = stdout};
 
 	if (!json) {
-		say(stdout, "%" PRIu64 " FDEs, %" PRIu64 " bytes of code\n", c->n_fdes,
-		    c->text_bytes);
+		say(stdout, "%s, %s of code\n", counted(c->n_fdes, "FDE"),
+		    counted(c->text_bytes, "byte"));
 		say(stdout, "instructions: %.2f %% followed and compared\n",
 		    percent(c->followed_bytes, c->text_bytes));
 		say(stdout, "frame pointers: the same caller at %.2f %%\n",
@@ -111,7 +112,7 @@ static void report_counts(const struct cairn_unwind_checked *c, bool json)
 		if (c->sframe_bytes)
 			say(stdout, "SFrame: has %.2f %%\n",
 			    percent(c->sframe_bytes, c->text_bytes));
-		say(stdout, "%" PRIu64 " disagreements\n", c->n_disagreements);
+		say(stdout, "%s\n", counted(c->n_disagreements, "disagreement"));
 		return;
 	}
 	json_open(&j, NULL, '{');

@@ -5,6 +5,7 @@
 
 #include <cairn/sidecar.h>
 
+#include "counted.h"
 #include "cmd.h"
 #include "json.h"
 #include "say.h"
@@ -83,11 +84,10 @@ static void put_rows(const struct cairn_unwind *table, bool json)
 	const struct cairn_unwind_header *h = cairn_unwind_bytes(table, &size);
 
 	if (!json)
-		printf("# %" PRIu32 " rows and %" PRIu32
-		       " bytes of rules in %zu bytes, for %" PRIu64 " bytes of code\n"
+		printf("# %s and %s of rules in %zu bytes, for %s of code\n"
 		       "%-16s  %-16s  %-16s %s\n",
-		       h->n_rows, h->rules_size, size, h->text_bytes, "# from", "to", "CFA",
-		       "saved registers");
+		       counted(h->n_rows, "row"), counted(h->rules_size, "byte"), size,
+		       counted(h->text_bytes, "byte"), "# from", "to", "CFA", "saved registers");
 	for (uint32_t i = 0; i + 1 < h->n_rows; i++) {
 		struct cairn_vaddr lo, hi;
 		const struct cairn_unwind_rule *rule = cairn_unwind_row(table, i, &lo, &hi);

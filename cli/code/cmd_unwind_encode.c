@@ -6,6 +6,7 @@
 #include <cairn/embed.h>
 #include <cairn/file.h>
 
+#include "counted.h"
 #include "cmd.h"
 #include "json.h"
 #include "say.h"
@@ -74,8 +75,8 @@ static void report(const char *out, const struct cairn_sframe_encoded *e, bool j
 	struct json j = {.out = stdout};
 
 	if (!json) {
-		say(stdout, "%s: %" PRIu32 " functions, %zu bytes; %.2f %% of the code\n", out,
-		    e->n_functions, e->size, share(e));
+		say(stdout, "%s: %s, %zu bytes; %.2f %% of the code\n", out,
+		    counted(e->n_functions, "function"), e->size, share(e));
 		report_left_out(e);
 		return;
 	}

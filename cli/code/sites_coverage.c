@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "counted.h"
 #include "cmd.h"
 #include "say.h"
 #include "sites.h"
@@ -145,24 +146,24 @@ static void print_total(const struct view *view, const struct tally *total)
 	uint64_t inlined = total->kinds[CAIRN_SITE_INLINED];
 
 	fprintf(view->out,
-		"\n%" PRIu64 " functions, %" PRIu64 " sites: %" PRIu64 " bodies, %" PRIu64
-		" inlined, %" PRIu64 " split-off parts; %" PRIu64 " inlined copies without code\n",
-		total->functions, total->sites, total->kinds[CAIRN_SITE_OUT_OF_LINE], inlined,
-		total->kinds[CAIRN_SITE_PART], total->without_code);
+		"\n%s, %s: %s, %" PRIu64 " inlined, %s; %" PRIu64 " inlined %s without code\n",
+		counted(total->functions, "function"), counted(total->sites, "site"),
+		counted(total->kinds[CAIRN_SITE_OUT_OF_LINE], "body"), inlined,
+		counted(total->kinds[CAIRN_SITE_PART], "split-off part"), total->without_code,
+		total->without_code == 1 ? "copy" : "copies");
 	fprintf(view->out, "inlined sites by their arguments:\n");
 	print_share(view, "all known", total->covered[COVERED_ALL], inlined);
 	print_share(view, "some known", total->covered[COVERED_SOME], inlined);
 	print_share(view, "none known", total->covered[COVERED_NONE], inlined);
-	fprintf(view->out, "%" PRIu64 " arguments at inlined sites:\n", total->args);
+	fprintf(view->out, "%s at inlined sites:\n", counted(total->args, "argument"));
 	print_share(view, "known", total->unavailable[CAIRN_AVAILABLE], total->args);
 	for (int i = CAIRN_AVAILABLE + 1; i < CAIRN_N_UNAVAILABLE; i++)
 		if (total->unavailable[i])
 			print_share(view, cairn_unavailable_text((enum cairn_unavailable)i),
 				    total->unavailable[i], total->args);
 	if (total->hazards)
-		fprintf(view->out,
-			"%" PRIu64 " sites with a hazard (--hazards lists all of the file)\n",
-			total->hazards);
+		fprintf(view->out, "%s with a hazard (--hazards lists all of the file)\n",
+			counted(total->hazards, "site"));
 }
 
 static void put_total(const struct view *view, const struct tally *total)

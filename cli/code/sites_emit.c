@@ -14,6 +14,7 @@
 #include <cairn/quote.h>
 #include <cairn/trace.h>
 
+#include "counted.h"
 #include "cmd.h"
 #include "demangle.h"
 #include "emit_expr.h"
@@ -314,8 +315,7 @@ int sites_emit(const struct view *view, const char *dialect,
 		left_out += emit_function(view, emitter, path, functions[i], &number);
 	free(path);
 	if (left_out)
-		fail(STATUS_NO,
-		     "%u of %u sites are left out; the script lists them with the reasons",
-		     left_out, number);
+		fail(STATUS_NO, "%u of %s %s left out; the script lists the reasons", left_out,
+		     counted(number, "site"), left_out == 1 ? "is" : "are");
 	return left_out ? STATUS_NO : STATUS_YES;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "counted.h"
 #include "cmd.h"
 #include "demangle.h"
 #include "json.h"
@@ -138,8 +139,8 @@ int trace_plan(const struct session *session, bool best_effort, bool verbose)
 	if (incomplete)
 		say(stderr, "nothing would be attached; --best-effort attaches the known sites\n");
 	if (refused)
-		say(stderr, "%" PRIu32 " of %" PRIu32 " sites are refused%s\n", refused,
-		    refused + ready,
+		say(stderr, "%" PRIu32 " of %s %s refused%s\n", refused,
+		    counted((uint64_t)refused + ready, "site"), refused == 1 ? "is" : "are",
 		    best_effort || !needed
 			    ? ""
 			    : ", so nothing would be attached; --best-effort attaches the others");
@@ -276,7 +277,8 @@ static bool is_silent(const struct cairn_trace_probe *probe,
 
 static void counts_text(const char *what, const struct cairn_trace_counts *counts)
 {
-	say(stderr, "%s: %" PRIu64 " events, %" PRIu64 " lost", what, counts->events, counts->lost);
+	say(stderr, "%s: %s, %" PRIu64 " lost", what, counted(counts->events, "event"),
+	    counts->lost);
 	if (counts->filtered)
 		say(stderr, ", %" PRIu64 " did not meet the condition", counts->filtered);
 	if (counts->undecided)
@@ -373,9 +375,9 @@ static void summary_text(const struct session *session, const struct cairn_trace
 		    n_silent == 1 ? "function more" : "functions more");
 	report_absent(session, counts);
 	if (stats->missed)
-		say(stderr,
-		    "%" PRIu64 " hits more were lost before they reached a probe's program\n",
-		    stats->missed);
+		say(stderr, "%s more %s lost before %s reached a probe's program\n",
+		    counted(stats->missed, "hit"), stats->missed == 1 ? "was" : "were",
+		    stats->missed == 1 ? "it" : "they");
 	if (stats->children_known && stats->n_children && !stats->children_followed)
 		say(stderr, "%" PRIu64 " child %s not traced; -f follows %s\n", stats->n_children,
 		    stats->n_children == 1 ? "process was" : "processes were",
@@ -385,15 +387,11 @@ static void summary_text(const struct session *session, const struct cairn_trace
 		    "child processes, if there were any, were not traced: the kernel does not "
 		    "report them here, as in a pid namespace other than the first (a container)\n");
 	if (n_with_caveats(session->trace))
-		say(stderr,
-		    "at %" PRIu32
-		    " sites the number of events may differ from the number of calls\n",
-		    n_with_caveats(session->trace));
-	say(stderr,
-	    "%" PRIu32 " of %" PRIu32 " sites, %" PRIu32
-	    " %s; attached in %.1f ms, detached in %.1f ms\n",
-	    stats->n_attached, stats->n_attached + stats->n_refused, stats->n_links,
-	    stats->n_links == 1 ? "link" : "links", (double)stats->attach_ns / 1e6,
+		say(stderr, "at %s the number of events may differ from the number of calls\n",
+		    counted(n_with_caveats(session->trace), "site"));
+	say(stderr, "%" PRIu32 " of %s, %s; attached in %.1f ms, detached in %.1f ms\n",
+	    stats->n_attached, counted(stats->n_attached + stats->n_refused, "site"),
+	    counted(stats->n_links, "link"), (double)stats->attach_ns / 1e6,
 	    (double)stats->detach_ns / 1e6);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counted.h"
 #include "cmd.h"
 #include "heap.h"
 #include "json.h"
@@ -295,10 +296,9 @@ static int prune(const struct sidecar_values *values)
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
 	if (!values->json) {
-		say(stdout,
-		    "%s: removed %" PRIu64 " (%" PRIu64 " bytes), kept %" PRIu64 " (%" PRIu64
-		    " bytes)\n",
-		    dir, pruned.n_removed, pruned.removed_bytes, pruned.n_kept, pruned.kept_bytes);
+		say(stdout, "%s: removed %" PRIu64 " (%s), kept %" PRIu64 " (%s)\n", dir,
+		    pruned.n_removed, counted(pruned.removed_bytes, "byte"), pruned.n_kept,
+		    counted(pruned.kept_bytes, "byte"));
 		return STATUS_YES;
 	}
 	json_open(&j, NULL, '{');

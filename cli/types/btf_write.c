@@ -2,6 +2,7 @@
 /* The output and the messages of the verbs that make BTF from BTF. */
 #include <inttypes.h>
 
+#include "counted.h"
 #include "btf.h"
 #include "json.h"
 #include "say.h"
@@ -12,7 +13,7 @@ static void tell(const char *path, size_t size, uint32_t n, uint32_t n_before, b
 	struct json j = {.out = stdout};
 
 	if (!as_json) {
-		say(stdout, "%s: %zu bytes, %" PRIu32 " records of %" PRIu32 "\n", path, size, n,
+		say(stdout, "%s: %zu bytes, %s of %" PRIu32 "\n", path, size, counted(n, "record"),
 		    n_before);
 		return;
 	}

@@ -2,6 +2,7 @@
 /* cairn btf check: does a file keep the rules of the format? */
 #include <inttypes.h>
 
+#include "counted.h"
 #include "btf.h"
 #include "json.h"
 #include "say.h"
@@ -64,9 +65,9 @@ static void summarise(const struct answer *a, const struct cairn_btf *btf, int b
 	struct json j = {.out = stdout};
 
 	if (!a->json) {
-		say(stdout, "%s: %" PRIu32 " records, ", a->path, n);
+		say(stdout, "%s: %s, ", a->path, counted(n, "record"));
 		if (broken)
-			say(stdout, "%d broken rule%s\n", broken, broken == 1 ? "" : "s");
+			say(stdout, "%s\n", counted((uint64_t)broken, "broken rule"));
 		else
 			puts("sound");
 		return;

@@ -9,6 +9,7 @@
 #include <cairn/btf/from_dwarf.h>
 #include <cairn/embed.h>
 
+#include "counted.h"
 #include "btf.h"
 #include "btf_encode.h"
 #include "heap.h"
@@ -219,14 +220,13 @@ static int embed(struct output *outputs, const struct encode_values *values, con
 
 static void report_counts(const struct cairn_btfgen *d)
 {
-	say(stdout, "%" PRIu32 " records, %" PRIu32 " functions, %" PRIu32 " variables\n",
-	    d->n_types, d->n_functions, d->n_variables);
+	say(stdout, "%s, %s, %s\n", counted(d->n_types, "record"),
+	    counted(d->n_functions, "function"), counted(d->n_variables, "variable"));
 	if (!d->n_sites)
 		return;
-	say(stdout,
-	    "%" PRIu64 " sites of functions; of %" PRIu64 " arguments there %" PRIu64
-	    " have a location\n",
-	    d->n_sites, d->n_arguments, d->n_located);
+	say(stdout, "%s of functions; of %s there %" PRIu64 " %s a location\n",
+	    counted(d->n_sites, "site"), counted(d->n_arguments, "argument"), d->n_located,
+	    d->n_located == 1 ? "has" : "have");
 	for (int i = 0; i < CAIRN_N_UNAVAILABLE; i++)
 		if (d->unavailable[i])
 			say(stdout, "unavailable: %" PRIu64 " %s\n", d->unavailable[i],

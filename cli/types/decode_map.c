@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counted.h"
 #include "decode.h"
 #include "near.h"
 #include "say.h"
@@ -217,10 +218,9 @@ static int make_plans(struct map_view *m, const struct operands *operands)
 		status = plan_of_map(m);
 	if (!status && m->value && !m->info.is_ring && !m->variable.name &&
 	    !has_size(m->value, m->info.value_size))
-		status = fail(STATUS_NO,
-			      "the type has %" PRIu64 " bytes, the values of map %u (%s) have %u",
-			      cairn_decode_size(m->value), m->info.id, m->info.name,
-			      m->info.value_size);
+		status = fail(STATUS_NO, "the type has %s, the values of map %u (%s) have %u",
+			      counted(cairn_decode_size(m->value), "byte"), m->info.id,
+			      m->info.name, m->info.value_size);
 	if (!status && !m->value)
 		fail(0,
 		     "map %u (%s) has no BTF: its entries are shown as bytes; give their type as "
@@ -246,13 +246,13 @@ static void report(const struct map_view *m, const struct cairn_bpfmap_stats *s)
 {
 	if (s->busy || s->discarded || s->overtaken)
 		say(stderr,
-		    "cairn: %" PRIu64 " records; %" PRIu64 " still being written, %" PRIu64
-		    " discarded by their program, and the reader overtook this one %" PRIu64
-		    " times\n",
-		    s->entries, s->busy, s->discarded, s->overtaken);
+		    "cairn: %s; %" PRIu64 " still being written, %" PRIu64
+		    " discarded by their program, and the reader overtook this one %s\n",
+		    counted(s->entries, "record"), s->busy, s->discarded,
+		    counted(s->overtaken, "time"));
 	if (m->info.has_owners)
-		say(stderr, "cairn: %" PRIu64 " values of %" PRIu64 " %s\n", s->entries, s->owners,
-		    owners_of(m->info.kind_name));
+		say(stderr, "cairn: %s of %" PRIu64 " %s\n", counted(s->entries, "value"),
+		    s->owners, owners_of(m->info.kind_name));
 	if ((m->info.kind == 22 || m->info.kind == 23) && s->entries && !m->values->consume)
 		say(stderr,
 		    "cairn: of a %s only the next entry can be seen without taking it out\n",

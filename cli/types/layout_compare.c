@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counted.h"
 #include "layout_compare.h"
 #include "say.h"
 
@@ -253,8 +254,8 @@ static void print_pair(const struct comparison *c, const uint32_t *ids,
 		say(stdout, "only %s %s\n", c->word, c->sides[of].label);
 		return;
 	}
-	say(stdout, "%" PRIu64 " bytes %s %s, %" PRIu64 " %s %s\n",
-	    type_of(&c->sides[0], ids[0])->size, c->word, c->sides[0].label,
+	say(stdout, "%s %s %s, %" PRIu64 " %s %s\n",
+	    counted(type_of(&c->sides[0], ids[0])->size, "byte"), c->word, c->sides[0].label,
 	    type_of(&c->sides[1], ids[1])->size, c->word, c->sides[1].label);
 	layout_print_changes(c->sides, changes);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The facts that had to be deduced to lay a compiled struct out for another ABI. */
 
+#include "counted.h"
 #include "json.h"
 #include "layout.h"
 #include "say.h"
@@ -17,15 +18,27 @@ static void for_phrases(const struct cairn_deduced *d, void (*put)(void *ctx, co
 		{d->packed, "packed"},
 		{d->pack, "#pragma pack(%u)"},
 		{d->aligned, "aligned(%u)"},
-		{d->n_aligned, "%u members aligned"},
-		{d->n_packed, "%u members packed"},
-		{d->n_fillers, "%u holes without a name"},
+	};
+	const struct {
+		unsigned int n;
+		const char *one, *how;
+	} counts[] = {
+		{d->n_aligned, "member", "aligned"},
+		{d->n_packed, "member", "packed"},
+		{d->n_fillers, "hole", "without a name"},
 	};
 
 	for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++) {
 		if (!phrases[i].n)
 			continue;
 		snprintf(text, sizeof(text), phrases[i].format, phrases[i].n);
+		put(ctx, text);
+	}
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		if (!counts[i].n)
+			continue;
+		snprintf(text, sizeof(text), "%s %s", counted(counts[i].n, counts[i].one),
+			 counts[i].how);
 		put(ctx, text);
 	}
 }

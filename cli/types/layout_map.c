@@ -12,6 +12,7 @@
 
 #include <cairn/quote.h>
 
+#include "counted.h"
 #include "layout_html.h"
 
 /* Long names of structs in structs that repeat one another: 350 KB of C became 4 GB. */
@@ -321,7 +322,7 @@ static void put_lines_between(const struct map *m, uint64_t from, uint64_t to)
 static void put_left_out(const struct map *m, uint64_t from, uint64_t to)
 {
 	fputs("<div class=off></div><div class=more>", stdout);
-	printf("%" PRIu64 " more rows, bytes ", (to - from) / ROW);
+	printf("%s, bytes ", counted((to - from) / ROW, "more row"));
 	put_offset(m, from);
 	fputs(" to ", stdout);
 	put_offset(m, to - 1);

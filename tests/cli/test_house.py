@@ -266,6 +266,27 @@ def help_goes_to_stdout_and_succeeds():
 
 
 @claim
+def a_count_in_text_agrees_with_its_noun():
+    """One function writes both (cli/core/counted.h): "1 event", "2 events"."""
+    number = r'%[0-9.*]*(?:zu|u|d|lu|ld|llu|" PRI[ud](?:64|32)(?: "|\n\s*"))'
+    nouns = "events|sites|records|functions|variables|rows|FDEs|disagreements|hits|arguments|bodies|values|copies|times|holes|members"
+    # It is said of two functions or more.
+    fine = {"cli/code/cmd_sites.c": "%zu functions; choose one"}
+    wrong = []
+    for place, _, names in os.walk(os.path.join(SOURCE, "cli")):
+        for path in (os.path.join(place, name) for name in names if name.endswith(".c")):
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            relative = os.path.relpath(path, SOURCE)
+            for found in re.finditer(number + rf"(?: [a-z-]+)? (?:{nouns})\b", text):
+                if not text[found.start():].startswith(fine.get(relative, "\0")):
+                    wrong.append(f"{relative}: {found.group(0)}")
+    expect(not wrong, *wrong)
+    r = cairn("btf", "encode", compile_c("one-of-each", "int main(void) { return 0; }"), "-o", os.path.join(folder(), "one.btf"))
+    expect(r.status == 0 and re.search(r"\b[0-9]+ records?, 1 function, 0 variables\n", r.out), r)
+
+
+@claim
 def option_and_value_are_spelt_in_every_usual_way():
     for words in [("-j2",), ("-j", "2"), ("--jobs=2",), ("--jobs", "2")]:
         r = cairn("sites", *words, "/no/such/file")

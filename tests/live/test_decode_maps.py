@@ -203,7 +203,7 @@ def values_of_owners_are_looked_up_at_all_that_there_are(name):
              "cgrp": ("cgroup", os.stat(cgroup).st_ino, cgroup)}
     r = cairn("decode", "--map", holder().ids[name], "--json")
     found = r.objects()
-    expect(r.status == 0 and [e["value"] for e in found] == [value(7)] and "1 values of" in r.err, r)
+    expect(r.status == 0 and [e["value"] for e in found] == [value(7)] and "1 value of" in r.err, r)
     said = found[0]["owner"], found[0]["id"], found[0]["name"]
     if name == "sk":
         fds = [os.path.join(f"/proc/{pid}/fd", n) for n in os.listdir(f"/proc/{pid}/fd")]
