@@ -192,7 +192,7 @@ static void put_reduced(void (*put)(const void *bytes, size_t size),
 		abort();
 	put(bytes, size);
 	free(bytes);
-	elf_close(e);
+	elf_unref(e);
 }
 
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))

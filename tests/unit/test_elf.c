@@ -69,7 +69,7 @@ static void assert_refused(const void *bytes, size_t size, int code_expected, co
 	struct elf *e;
 	int r = elf_open_mem(bytes, size, "bad.so", &e, &err);
 	if (r >= 0) {
-		elf_close(e);
+		elf_unref(e);
 		fail_msg("opened; expected an error with '%s'", words);
 	}
 	if (r != code_expected || !strstr(err.msg, words))
@@ -91,7 +91,7 @@ static void plain_section_is_borrowed_from_the_file(void **state)
 	assert_string_equal(s->src.file, "built.so");
 	assert_string_equal(s->src.section, ".debug_str");
 	assert_ptr_equal(s->src.base, s->data);
-	elf_close(e);
+	elf_unref(e);
 	eb_free(b);
 }
 
@@ -103,7 +103,7 @@ static void missing_section_is_no_error(void **state)
 	assert_int_equal(elf_section(e, ".debug_info", &s, NULL), 0);
 	assert_null(s);
 	assert_int_equal(elf_section_bytes(e, 1000, &s, NULL), -EINVAL);
-	elf_close(e);
+	elf_unref(e);
 	eb_free(b);
 }
 
@@ -128,7 +128,7 @@ static void compressed_section_reads_as_what_was_compressed(void **state)
 		assert_int_equal(s->size, sizeof(text));
 		assert_memory_equal(s->data, text, sizeof(text));
 		assert_ptr_equal(s, must_have(e, ".debug_info"));
-		elf_close(e);
+		elf_unref(e);
 		eb_free(b);
 	}
 }
@@ -145,7 +145,7 @@ static void of_several_sections_the_one_outside_groups_with_bytes_is_taken(void 
 	const struct elf_section *s;
 	assert_int_equal(elf_section_bytes(e, 2, &s, NULL), 0);
 	assert_ptr_equal(s->data, eb_data(b, 2));
-	elf_close(e);
+	elf_unref(e);
 	eb_free(b);
 }
 
@@ -163,7 +163,7 @@ static int read_damaged(enum eb_compression how, void (*damage)(uint8_t *data, E
 	const struct elf_section *s;
 	assert_int_equal(elf_open_mem(bytes, size, "built.so", &e, err), 0);
 	int r = elf_section(e, ".debug_info", &s, err);
-	elf_close(e);
+	elf_unref(e);
 	eb_free(b);
 	return r;
 }
@@ -482,7 +482,7 @@ static void section_outside_the_file_is_refused_when_it_is_read(void **state)
 		assert_int_equal(elf_section(e, ".debug_info", &section, &err), -EBADMSG);
 		assert_non_null(strstr(err.msg, "built.so: .debug_info"));
 		assert_non_null(strstr(err.msg, "after the end of the file"));
-		elf_close(e);
+		elf_unref(e);
 		eb_free(b);
 	}
 }
@@ -699,7 +699,7 @@ static void every_relocation_type_gives_the_value_of_its_formula(void **state)
 		assert_int_equal(got, cases[i].width == 8
 					      ? want
 					      : want & ((1ull << 8 * cases[i].width) - 1));
-		elf_close(e);
+		elf_unref(e);
 		eb_free(b);
 	}
 }
@@ -719,7 +719,7 @@ static void code_and_files_with_relocations_applied_are_not_relocated(void **sta
 		struct elf *e = finish_and_open(b);
 		assert_ptr_equal(must_have(e, ".text")->data, eb_data(b, t));
 		assert_ptr_equal(must_have(e, ".debug_info")->data, eb_data(b, info));
-		elf_close(e);
+		elf_unref(e);
 		eb_free(b);
 	}
 }
@@ -753,7 +753,7 @@ static void bad_relocations_are_refused_with_their_place(void **state)
 		int r = elf_section(e, ".debug_info", &s, &err);
 		if (r != cases[i].code || !strstr(err.msg, cases[i].words))
 			fail_msg("case %zu: %d %s", i, r, err.msg);
-		elf_close(e);
+		elf_unref(e);
 		eb_free(b);
 	}
 }
@@ -885,7 +885,7 @@ static void symbols_come_by_address_without_their_version(void **state)
 	assert_int_equal(s[1].at.v, 0x1010);
 	assert_int_equal(s[1].size, 4);
 	assert_string_equal(s[2].name, "memcpy");
-	elf_close(e);
+	elf_unref(e);
 	eb_free(b);
 }
 
@@ -904,7 +904,7 @@ static void dynamic_symbols_serve_where_there_are_no_others(void **state)
 	assert_int_equal(elf_symbols(e, &s, &n, NULL), 0);
 	assert_int_equal(n, 1);
 	assert_string_equal(s[0].name, "f");
-	elf_close(e);
+	elf_unref(e);
 	eb_free(b);
 }
 
@@ -1075,7 +1075,7 @@ static void damaged_symbol_tables_are_refused_with_their_place(void **state)
 		assert_int_equal(elf_symbols(e, &s, &n, &err), -EBADMSG);
 		assert_non_null(strstr(err.msg, words[kind]));
 		assert_non_null(strstr(err.msg, "built.so"));
-		elf_close(e);
+		elf_unref(e);
 		eb_free(b);
 	}
 }
@@ -1152,7 +1152,7 @@ static void failed_use_may_be_tried_again(void **state)
 	assert_int_equal(elf_section(e, ".debug_info", &s, NULL), -ENOMEM);
 	assert_true(alloc_fail_end());
 	assert_int_equal(elf_section(e, ".debug_info", &s, NULL), 0);
-	elf_close(e);
+	elf_unref(e);
 	eb_free(b);
 }
 

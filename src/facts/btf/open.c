@@ -38,7 +38,7 @@ void cairn_btf_close(struct cairn_btf *btf)
 	free(btf->owned_words);
 	if (btf->map)
 		input_unmap(btf->map, btf->map_size);
-	elf_close(btf->elf);
+	elf_unref(btf->elf);
 	free(btf->name);
 	free(btf);
 }

@@ -428,7 +428,7 @@ int dw_split_read(struct dwarf *dw, unsigned int threads, struct cairn_err *err)
 	if (rc >= 0 && s.skeletons.n)
 		rc = read_all(&s, threads, err);
 	for (size_t i = 0; i < s.wanted.n; i++) {
-		elf_close(s.wanted.p[i].elf);
+		elf_unref(s.wanted.p[i].elf);
 		free(s.wanted.p[i].log);
 	}
 	VEC_FREE(&s.wanted);
@@ -444,7 +444,7 @@ void dw_split_fini(struct dw_split *split)
 {
 	for (size_t i = 0; i < split->n_files; i++) {
 		dw_file_fini(&split->file[i]);
-		elf_close(split->file[i].elf);
+		elf_unref(split->file[i].elf);
 	}
 	free(split->file);
 	VEC_FREE(&split->missing);

@@ -75,9 +75,9 @@ void cairn_binary_close(struct cairn_binary *bin)
 	if (!bin)
 		return;
 	if (bin->lazy) {
-		elf_close(bin->lazy->alt);
+		elf_unref(bin->lazy->alt);
 		if (bin->lazy->debug != bin->main)
-			elf_close(bin->lazy->debug);
+			elf_unref(bin->lazy->debug);
 		pthread_mutex_destroy(&bin->lazy->search_lock);
 		pthread_mutex_destroy(&bin->lazy->lock);
 		functions_fini(&bin->lazy->functions);
@@ -86,7 +86,7 @@ void cairn_binary_close(struct cairn_binary *bin)
 			free(bin->lazy->parts.p[i].path);
 		VEC_FREE(&bin->lazy->parts);
 	}
-	elf_close(bin->main);
+	elf_unref(bin->main);
 	for (size_t i = 0; i < bin->n_debug_dirs; i++)
 		free(bin->debug_dirs[i]);
 	free(bin->debug_dirs);
@@ -327,7 +327,7 @@ int binary_with_debug(const struct cairn_binary *bin, struct elf *debug, struct 
 {
 	struct cairn_binary *made = binary_new(bin->path, err);
 	if (!made) {
-		elf_close(debug);
+		elf_unref(debug);
 		return -ENOMEM;
 	}
 	made->main = elf_ref(bin->main);
@@ -566,7 +566,7 @@ static int hand_out(int r, const struct cairn_binary *bin, struct search_log *lo
 	if (r == 0 && *elf)
 		r = note_part(bin, *elf, err);
 	if (r < 0) {
-		elf_close(*elf);
+		elf_unref(*elf);
 		*elf = NULL;
 	}
 	*ret_log = log->text.p;

@@ -196,7 +196,7 @@ static int try_in(const struct debug_search *s, const char *root, int root_fd, c
 	const char *no = objection(s, e, w, buf, sizeof(buf));
 	if (no) {
 		log_line(s->log, "%s: %s", shown, no);
-		elf_close(e);
+		elf_unref(e);
 		return 0;
 	}
 	log_line(s->log, "%s: used", shown);

@@ -55,9 +55,10 @@ int elf_open_fd_for_types(int fd, const char *name, struct elf **ret, struct cai
 /* The same from memory, which must outlive it. For tests and fuzzers. */
 int elf_open_mem(const void *bytes, size_t size, const char *name, struct elf **ret,
 		 struct cairn_err *err);
-void elf_close(struct elf *e);
+/* Not elf_close(), which is a name of an archive that the program takes in: libbpf 1.7. */
+void elf_unref(struct elf *e);
 
-/* Adds an owner, which calls elf_close(), too. Returns @e. */
+/* Adds an owner, which calls elf_unref(), too. Returns @e. */
 struct elf *elf_ref(struct elf *e);
 
 /* Which file was opened, whatever its path leads to by now. From memory: all zero. */
@@ -177,7 +178,7 @@ const uint8_t *elf_build_id(const struct elf *e, size_t *ret_len);
 
 /*
  * One symbol of .symtab (or .dynsym where that is missing), with a value and a section.
- * elf_symbols() gives them sorted by address, then by name; borrowed until elf_close().
+ * elf_symbols() gives them sorted by address, then by name; borrowed until elf_unref().
  */
 struct elf_symbol {
 	const char *name;
@@ -247,7 +248,7 @@ bool binary_has_symtab(const struct cairn_binary *bin);
  * all
  *
  * @comp_dir, @name from the unit's skeleton: DW_AT_comp_dir, DW_AT_dwo_name
- * @ret_elf  the caller's, elf_close(); NULL when there is none
+ * @ret_elf  the caller's, elf_unref(); NULL when there is none
  * @ret_log  where was looked and why each place did not do, one per line; malloc()ed
  * Returns 0, also when there is none; -ENOMEM. Threads: any.
  */

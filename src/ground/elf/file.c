@@ -471,7 +471,7 @@ static int open_bytes(const void *bytes, size_t size, const struct stat *st, con
 	e->path = arena_strdup(&e->arena, name);
 	int r = e->path ? parse(e, err) : err_nomem(err, "a path");
 	if (r < 0) {
-		elf_close(e);
+		elf_unref(e);
 		return r;
 	}
 	*ret = e;
@@ -538,7 +538,7 @@ struct elf *elf_ref(struct elf *e)
 	return e;
 }
 
-void elf_close(struct elf *e)
+void elf_unref(struct elf *e)
 {
 	if (!e || atomic_fetch_sub_explicit(&e->n_owners, 1, memory_order_acq_rel) > 1)
 		return;

@@ -141,7 +141,7 @@ int binding_read(const struct elf_section *s, struct binding *ret, struct cairn_
 
 void binding_fini(struct binding *b)
 {
-	elf_close(b->code);
+	elf_unref(b->code);
 	free(b->state);
 	*b = (struct binding){0};
 }

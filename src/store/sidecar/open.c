@@ -428,7 +428,7 @@ static int adopt(struct elf *e, const struct cairn_sidecar_opts *opts, struct ca
 {
 	struct cairn_sidecar *p = calloc(1, sizeof(*p) + sizeof(*p->binding));
 	if (!p) {
-		elf_close(e);
+		elf_unref(e);
 		return err_nomem(err, "a sidecar");
 	}
 	p->elf = e;
@@ -492,8 +492,8 @@ void cairn_sidecar_close(struct cairn_sidecar *p)
 	if (!p)
 		return;
 	binding_fini(p->binding);
-	elf_close(p->elf);
-	elf_close(p->wrapper);
+	elf_unref(p->elf);
+	elf_unref(p->wrapper);
 	free(p->owned);
 	free(p);
 }

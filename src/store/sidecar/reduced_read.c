@@ -80,7 +80,7 @@ int reduced_open(const struct cairn_sidecar *sidecar, const struct cairn_binary 
 				    elf_path(sidecar->elf));
 	struct reduced *r = calloc(1, sizeof(*r));
 	if (!r) {
-		elf_close(section);
+		elf_unref(section);
 		return err_nomem(err, "the parameters of functions");
 	}
 	r->sidecar = sidecar;

@@ -31,7 +31,7 @@ int wrap_open(struct elf *outer, struct elf **ret, struct cairn_err *err)
 		return err_while(err, rc, "in section " WRAP_SECTION);
 	if (ids_match(outer, *ret))
 		return 0;
-	elf_close(*ret);
+	elf_unref(*ret);
 	*ret = NULL;
 	return err_set(err, -ESTALE,
 		       "%s: " WRAP_SECTION ": a sidecar of another build-id than its wrapper's",

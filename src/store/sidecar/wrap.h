@@ -19,7 +19,7 @@ enum { SIDECAR_NOTE_MAX = 80 };
 /*
  * wrap_open (unwrap.c) - the sidecar in a wrapper
  *
- * @ret  NULL when @outer is none; else elf_close() it before @outer
+ * @ret  NULL when @outer is none; else elf_unref() it before @outer
  * Returns 0; -ESTALE: the ids do not belong together; as elf_section() and elf_open_mem().
  */
 int wrap_open(struct elf *outer, struct elf **ret, struct cairn_err *err);
