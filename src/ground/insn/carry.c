@@ -17,7 +17,7 @@ static bool is_slot(const ZydisDecodedOperand *op, struct insn_carry *c)
 		return false;
 	int base = zydis_dwarf_reg(op->mem.base);
 	c->base = (uint8_t)base;
-	c->off = op->mem.disp.has_displacement ? op->mem.disp.value : 0;
+	c->off = op->mem.disp.value;
 	return base == RSP || base == RBP;
 }
 

@@ -210,7 +210,7 @@ static struct insn_access access_of(const ZydisDecodedInstruction *zi,
 		    zydis_dwarf_reg(op->mem.base) != (int)dwarf_reg ||
 		    op->mem.index != ZYDIS_REGISTER_NONE)
 			continue;
-		int64_t at = op->mem.disp.has_displacement ? op->mem.disp.value : 0;
+		int64_t at = op->mem.disp.value;
 		bool is_address = op->mem.type == ZYDIS_MEMOP_TYPE_AGEN;
 		if (at >= off + (int64_t)size || at + (is_address ? 1 : op->size / 8) <= off)
 			continue;
@@ -258,7 +258,7 @@ bool insn_stores_register(const uint8_t *bytes, size_t n, unsigned int dwarf_reg
 	    ops[0].type != ZYDIS_OPERAND_TYPE_MEMORY || ops[1].type != ZYDIS_OPERAND_TYPE_REGISTER)
 		return false;
 	const ZydisDecodedOperandMem *to = &ops[0].mem;
-	int64_t at = to->disp.has_displacement ? to->disp.value : 0;
+	int64_t at = to->disp.value;
 	bool is_high =
 		ops[1].reg.value >= ZYDIS_REGISTER_AH && ops[1].reg.value <= ZYDIS_REGISTER_BH;
 	int reg = zydis_dwarf_reg(ops[1].reg.value);
@@ -337,7 +337,7 @@ bool insn_moves_slot(const uint8_t *bytes, size_t n, unsigned int base, struct i
 	    zydis_dwarf_reg(memory->mem.base) != (int)base || reg < 0)
 		return false;
 	*ret = (struct insn_slot_move){
-		.off = memory->mem.disp.has_displacement ? memory->mem.disp.value : 0,
+		.off = memory->mem.disp.value,
 		.reg = (unsigned int)reg,
 		.bytes = memory->size / 8,
 		.is_store = is_store,

@@ -38,7 +38,7 @@ static bool is_reg(const ZydisDecodedOperand *op, ZydisRegister reg)
 
 static bool is_below(const struct frame *f, const ZydisDecodedOperand *op)
 {
-	if (op->type != ZYDIS_OPERAND_TYPE_MEMORY || !op->mem.disp.has_displacement)
+	if (op->type != ZYDIS_OPERAND_TYPE_MEMORY)
 		return false;
 	if (op->mem.base == ZYDIS_REGISTER_RSP)
 		return op->mem.disp.value < 0;

@@ -41,7 +41,10 @@ static inline bool zydis_instruction(const ZydisDecoder *d, const uint8_t *bytes
 	return ZYAN_SUCCESS(rc) && !zydis_is_foreign(ret);
 }
 
-/* The same with all operands, hidden ones included. */
+/*
+ * The same with all operands, hidden ones included. A displacement that there is none of is 0:
+ * version 5 of the library has no flag for it.
+ */
 static inline bool zydis_full(const ZydisDecoder *d, const uint8_t *bytes, size_t n,
 			      ZydisDecodedInstruction *ret,
 			      ZydisDecodedOperand ret_ops[ZYDIS_MAX_OPERAND_COUNT])
