@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames as text and as JSON. */
 #include "addr.h"
-#include "demangle.h"
+#include "demangled.h"
 #include "json.h"
 #include "text.h"
 

@@ -6,7 +6,7 @@
 
 #include "addr.h"
 #include "cmd.h"
-#include "demangle.h"
+#include "demangled.h"
 
 struct addr_values {
 	struct opt_list debug_dirs;

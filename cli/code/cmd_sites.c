@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
-#include "demangle.h"
+#include "demangled.h"
 #include "near.h"
 #include "say.h"
 #include "sidecar.h"

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "cmd.h"
-#include "demangle.h"
+#include "demangled.h"
 #include "say.h"
 #include "stack.h"
 

@@ -13,7 +13,7 @@
 
 #include "cmd.h"
 #include "command.h"
-#include "demangle.h"
+#include "demangled.h"
 #include "say.h"
 #include "sidecar.h"
 #include "trace.h"

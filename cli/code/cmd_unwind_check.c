@@ -7,7 +7,7 @@
 
 #include "counted.h"
 #include "cmd.h"
-#include "demangle.h"
+#include "demangled.h"
 #include "json.h"
 #include "say.h"
 #include "unwind.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "code.h"
-#include "demangle.h"
+#include "demangled.h"
 #include "json.h"
 #include "say.h"
 

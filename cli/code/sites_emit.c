@@ -16,7 +16,7 @@
 
 #include "counted.h"
 #include "cmd.h"
-#include "demangle.h"
+#include "demangled.h"
 #include "emit_expr.h"
 #include "sites.h"
 

@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "demangle.h"
+#include "demangled.h"
 #include "sites.h"
 #include "text.h"
 

@@ -18,7 +18,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "demangle.h"
+#include "demangled.h"
 #include "json.h"
 #include "say.h"
 #include "stack.h"

@@ -7,8 +7,8 @@
  * clone with the part that the compiler appended to the name (" [clone .isra.0]"). JSON has the
  * linkage names unchanged.
  */
-#ifndef CLI_DEMANGLE_H
-#define CLI_DEMANGLE_H
+#ifndef CLI_DEMANGLED_H
+#define CLI_DEMANGLED_H
 
 #include <stddef.h>
 

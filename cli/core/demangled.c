@@ -4,7 +4,7 @@
  * refers to its own parts doubles with each. It delivers its text in pieces and holds nothing on
  * the heap meanwhile, so a jump can leave it when there is too much.
  */
-#include "demangle.h"
+#include "demangled.h"
 
 #include <setjmp.h>
 #include <stdbool.h>
@@ -13,7 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if __has_include(<libiberty/demangle.h>)
 #include <libiberty/demangle.h>
+#else /* Fedora */
+#include <demangle.h>
+#endif
 
 /* Names of a stack, or of a batch of addresses, come again and again. */
 #define SLOTS 1024
