@@ -28,7 +28,8 @@
 
 enum {
 	BEFORE = 48, /* instructions before the site that are checked */
-	AFTER = 96,  /* instructions of the copy, from the site on */
+	AFTER = 96,  /* instructions from the site on */
+	GAP = 3,     /* of the caller's between two of the copy's */
 	SLOTS = 8,   /* stack slots that are known at a time */
 };
 
@@ -66,6 +67,7 @@ struct values {
 	uint32_t reg[16];
 	struct slot slots[SLOTS];
 	unsigned int next;    /* slot to be used */
+	bool is_after;        /* from the site on */
 	bool is_inside;       /* the copy */
 	uint32_t used[SLOTS]; /* differences that no argument describes, by the copy */
 	unsigned int n_used;
@@ -145,7 +147,7 @@ static bool step(struct values *v, uint32_t i)
 	uint64_t at = v->g->v.p[i].at;
 	if (!window_at(&v->window, v->code, at, &bytes, &n) || !insn_carry(bytes, n, at, &insn, &c))
 		return false;
-	bool is_new = v->is_inside && c.what == CARRY_DIFFERENCE;
+	bool is_new = v->is_after && c.what == CARRY_DIFFERENCE;
 	if (v->is_inside)
 		note_uses(v, &insn, &c);
 	if (c.what == CARRY_NOTHING || is_new)
@@ -267,6 +269,27 @@ static uint32_t first_before(uint32_t at)
 }
 
 /*
+ * Follows the values from the site at @i on, until the copy has used more than @known of them. The
+ * scheduler mixes instructions of the caller into the copy (GCC 16). False: there is no instruction.
+ */
+static bool follow_into(struct values *v, const struct built_site *b, uint32_t i,
+			unsigned int known)
+{
+	unsigned int gap = 0;
+	v->is_after = true;
+	for (unsigned int n = 0; n < AFTER && i < v->g->v.n && v->n_used <= known && n_held(v);
+	     n++, i++) {
+		v->is_inside = site_has_code(b, v->g->v.p[i].at);
+		gap = v->is_inside ? 0 : gap + 1;
+		if (gap > GAP)
+			break;
+		if (!step(v, i))
+			return false;
+	}
+	return true;
+}
+
+/*
  * The number of differences that the copy uses and no argument describes. Counting stops once it
  * exceeds @known. Without a value to follow no instruction is decoded.
  */
@@ -283,13 +306,7 @@ static unsigned int differences(const struct elf *code, const struct cfg *g,
 	explain(&v, b);
 	if (n_held(&v) <= known)
 		return 0;
-	v.is_inside = true;
-	for (unsigned int n = 0; n < AFTER && i < g->v.n && site_has_code(b, g->v.p[i].at) &&
-				 v.n_used <= known && n_held(&v);
-	     n++, i++)
-		if (!step(&v, i))
-			return 0;
-	return v.n_used;
+	return follow_into(&v, b, i, known) ? v.n_used : 0;
 }
 
 static bool has_difference_before(const struct elf *code, const struct cfg *g, uint32_t at)
