@@ -66,18 +66,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
 	/* clang-format off */
-	static const struct {
+	struct {
 		struct cairn_unwind_header header;
 		struct cairn_unwind_page pages[3];
 		struct cairn_unwind_row rows[4];
 		uint32_t rules[3 + 3 + 4];
 	} seed = {
-		.header = {.magic = CAIRN_UNWIND_MAGIC, .version = 1, .header_size = 64, .machine = EM_X86_64,
+		.header = {.version = 1, .header_size = 64, .machine = EM_X86_64,
 			   .base = 0x10000, .n_pages = 2, .n_rows = 4, .rules_size = 40},
 		.pages = {{0, 0}, {2, 2}, {UINT32_MAX, 4}},
 		.rows = {{16, 3}, {17, 6}, {5, 3}, {9, 0}},
 		.rules = {0, 0, 0, 0x00070001, 8, 0, 0x01070001, 16, 0, 0xfffff006},
 	};
 	/* clang-format on */
+	/* Its NUL does not fit: it is no string to initialise an array with. */
+	memcpy(seed.header.magic, CAIRN_UNWIND_MAGIC, sizeof(seed.header.magic));
 	put(&seed, sizeof(seed));
 }

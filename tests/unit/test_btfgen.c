@@ -277,7 +277,7 @@ static void a_name_with_two_meanings_keeps_what_leads_to_it_apart(void **state)
 	workspace_open(&w);
 	for (int i = 0; i < 3; i++)
 		workspace_write(&w, names[i], unit_sources[i]);
-	workspace_run(&w, "gcc -g -w -o s 0.c 1.c 2.c");
+	workspace_run(&w, "gcc -std=gnu17 -g -w -o s 0.c 1.c 2.c");
 	struct distilled r = distil_file(workspace_path(&w, "s"), CAIRN_BTFGEN_VARS_NONE, 2);
 	assert_int_equal(count_of(r.main, "s", CAIRN_BTF_STRUCT), 2);
 	assert_int_equal(count_of(r.main, "user", CAIRN_BTF_STRUCT), 2);
@@ -421,7 +421,8 @@ static void any_number_of_threads_gives_the_same_bytes(void **state)
 		workspace_write(&w, name, unit_sources[i]);
 	}
 	workspace_write(&w, "3.c", local_source);
-	workspace_run(&w, "sed -i s/main/other/ 3.c && gcc -g -O1 -w -o s 0.c 1.c 2.c 3.c");
+	workspace_run(&w,
+		      "sed -i s/main/other/ 3.c && gcc -std=gnu17 -g -O1 -w -o s 0.c 1.c 2.c 3.c");
 	struct distilled one = distil_file(workspace_path(&w, "s"), CAIRN_BTFGEN_VARS_SPLIT, 1);
 	for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++) {
 		struct distilled r =

@@ -29,6 +29,7 @@
 #include <cairn/jit/codectl.h>
 #include <cairn/jit/jit.h>
 
+#include "between.h"
 #include "code/jit_table.h"
 #include "code/maps.h"
 #include "code/registry.h"
@@ -448,7 +449,7 @@ static void every_instruction_leaves_what_was_before_or_what_is_behind_it(void *
 	run_script(&later_script, CODECTL_MIN_REMOVED, &l);
 	assert_true(l.n_read > 5000);
 	/* Five objects, a region, and four generations of it at least. */
-	assert_in_range(l.last_epoch, CODECTL_MIN_REMOVED + 5 + 4, CODECTL_MIN_REMOVED + 5 + 8);
+	assert_between(l.last_epoch, CODECTL_MIN_REMOVED + 5 + 4, CODECTL_MIN_REMOVED + 5 + 8);
 }
 
 /* Each step hands the processor over twice, and waking another CPU costs more than the step. */

@@ -129,7 +129,9 @@ static void a_struct_of_which_a_part_is_computed_is_not_believed(void **state)
 	struct looked_up l;
 	if (!look_up(&l, "part", NULL))
 		skip();
-	assert_int_equal(why(&l, "parts"), CAIRN_UNAVAIL_STALE);
+	enum cairn_unavailable parts = why(&l, "parts");
+	/* GCC 16 describes neither part. */
+	assert_true(parts == CAIRN_UNAVAIL_STALE || parts == CAIRN_UNAVAIL_OPTIMISED_OUT);
 	let_go(&l);
 }
 

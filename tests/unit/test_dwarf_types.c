@@ -44,8 +44,9 @@ static bool compile(struct sample *s, const char *compiler, const char *flags, c
 	*s = (struct sample){0};
 	workspace_open(&s->w);
 	workspace_write(&s->w, "source", source);
+	/* C of 2023 has other names, as bool for _Bool. */
 	if (!workspace_try(&s->w, "%s %s -x %s source -o sample", compiler, flags,
-			   strstr(compiler, "++") ? "c++" : "c")) {
+			   strstr(compiler, "++") ? "c++" : "c -std=gnu17")) {
 		print_message("skipped: %s %s does not work here\n", compiler, flags);
 		workspace_close(&s->w);
 		return false;
