@@ -474,7 +474,7 @@ def a_maker_killed_at_any_call_leaves_nothing_half_written():
     need("strace")
     cache = Cache("killed")
     # The last word about a file is its rename: whatever is killed before, no sidecar is visible.
-    for call in ("fsync", "linkat", "rename"):
+    for call in ("fsync", "linkat", "rename,renameat,renameat2"):
         r = run("strace", "-f", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when=1", CAIRN, "sidecar", "--keep", "-j1",
                 program(), env=cache.env())
         if r.status == 0:

@@ -739,8 +739,10 @@ def a_thread_that_cannot_be_stopped_is_shown_by_its_system_call():
 
 @claim
 def a_smashed_stack_ends_with_its_reason():
+    # Arguments lie at the stack's top: with a small environment there would be less than is overwritten.
+    room = "x" * 2000
     for seed in range(1, 21):
-        with Running(bad_program(), "smash", str(seed)) as p:
+        with Running(bad_program(), "smash", str(seed), room) as p:
             r = cairn("stack", "-s", "--no-cache", "--json", p.pid)
             (thread,) = r.objects()
             expect(r.status == 1 and thread["end"] != "outermost" and thread["why"], r)
