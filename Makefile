@@ -83,6 +83,7 @@ fuzz-coverage: deps
 install: all
 	@$(MESON) configure $(BUILD) --prefix=$(PREFIX)
 	@$(NINJA) -C $(BUILD) --quiet install
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
 
 clean:
 	rm -rf build build-san build-fuzz build-cov

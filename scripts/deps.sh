@@ -11,7 +11,8 @@
 # Why each is needed: docs/architecture.md, "What it stands on".
 set -u
 
-build="meson ninja-build pkg-config libc6-dev libelf-dev zlib1g-dev libzstd-dev nettle-dev libdeflate-dev libzydis-dev
+# Without dpkg-dev, Meson does not know where Debian has libraries, and installs them where its loader does not look.
+build="gcc dpkg-dev meson ninja-build pkg-config libc6-dev libelf-dev zlib1g-dev libzstd-dev nettle-dev libdeflate-dev libzydis-dev
        libzycore-dev libbpf-dev libprotobuf-c-dev protobuf-c-compiler libiberty-dev bpftool clang libcmocka-dev"
 # Other people's tools, for a second opinion; a test without its tool is skipped and says so.
 tests="libc6-dbg musl-tools luajit libunwind-14 libunwind-dev libdw-dev binutils gdb bpftrace dwarves linux-perf g++ lld llvm zstd dwz groff-base
@@ -33,7 +34,8 @@ missing()
 	done
 }
 
-# Fedora's names, not tested. libiberty and its headers are in binutils-devel.
+# Fedora's names, not tested. libiberty and its header are in binutils-devel; zlib-ng-compat-devel provides zlib-devel.
+# Archives are in packages of their own there, or nowhere; Meson takes the shared library of those that it does not find.
 fedora="gcc meson ninja-build pkgconf-pkg-config glibc-devel elfutils-libelf-devel zlib-devel libzstd-devel nettle-devel libdeflate-devel
         zydis-devel zycore-c-devel libbpf-devel protobuf-c-devel protobuf-c-compiler binutils-devel bpftool clang libcmocka-devel"
 if ! command -v dpkg-query >/dev/null 2>&1; then
@@ -45,11 +47,13 @@ if ! command -v dpkg-query >/dev/null 2>&1; then
 	exit 0
 fi
 
-# Ubuntu has perf, and before 25.04 bpftool, in the tools of its kernels; not tested.
-if grep -qx 'ID=ubuntu' /etc/os-release; then
-	apt-cache show bpftool >/dev/null 2>&1 || build=$(echo "$build" | sed 's/bpftool/linux-tools-generic/')
+# Ubuntu before 25.10 has perf and bpftool in the tools of its kernels, where both start under that kernel only; not tested.
+case $(. /etc/os-release && echo "$ID ${VERSION_ID:-}") in
+"ubuntu 2"[0-4].* | "ubuntu 25.04")
+	build=$(echo "$build" | sed 's/bpftool/linux-tools-generic/')
 	tests=$(echo "$tests" | sed 's/linux-perf/linux-tools-generic/')
-fi
+	;;
+esac
 
 need=$(missing $build)
 if [ "${1:-}" = --have-build ]; then
