@@ -4,7 +4,8 @@
  *
  * Nothing is concluded from versions. Tracing is tried, on this very process: a probe on a function
  * of a library that it loads, which is then called. Each finding is a row, also where nothing
- * works: without /proc, without /sys, in a container that may not call bpf(2).
+ * works: without /proc, without /sys, in a container that may not call bpf(2). A missing decoder
+ * has none: the program is linked with it, and the loader names it before main().
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -39,6 +40,8 @@ static const struct opt opts[] = {
 static const struct example examples[] = {
 	{"sudo cairn doctor", "the verbs that work here with root's permissions"},
 	{"cairn doctor", "the verbs that work here with yours"},
+	{"ldd $(command -v cairn)",
+	 "libraries that are \"not found\": without them no verb starts, and this one has no rows"},
 	{0},
 };
 

@@ -4,8 +4,9 @@
 
 import json
 import os
+import re
 
-from claims import CAIRN, IS_SANITIZED, Skip, claim, claim_each, compile_c, expect, folder, main, need, need_root, path_of, run
+from claims import BUILD, CAIRN, IS_SANITIZED, SOURCE, Skip, claim, claim_each, compile_c, expect, folder, main, need, need_root, path_of, run, write
 
 # Runs a program that may not call bpf(2), as in a container.
 NO_BPF = """
@@ -104,6 +105,36 @@ def a_stripped_program_can_try_tracing():
     expect({name: row["ok"] for name, row in rows.items()} == {name: row["ok"] for name, row in usual.items()}, r)
     if not usual["single probes (uprobe)"]["ok"]:
         raise Skip("tracing does not work here: " + usual["single probes (uprobe)"]["detail"])
+
+
+@claim
+def the_loader_names_a_missing_decoder_as_the_manual_says():
+    """Before main() there are no rows. The library's name is changed in a copy of the program."""
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run(need("readelf"), "-dW", CAIRN, check=True).out)
+    decoder = [name for name in needed if name.startswith("libZydis.")]
+    if not decoder:
+        raise Skip("the decoder is an archive here, and part of the program")
+    with open(CAIRN, "rb") as file:
+        content = file.read()
+    missing = decoder[0].replace("Zydis", "zydiS")
+    copy = write("without_decoder", content.replace(decoder[0].encode() + b"\0", missing.encode() + b"\0"))
+    os.chmod(copy, 0o755)
+    r = run(copy, "doctor")
+    words = "error while loading shared libraries: "
+    expect(r.status == 127 and not r.out and words + missing in r.err, r)
+    with open(os.path.join(SOURCE, "man", "doctor.roff"), encoding="utf-8") as file:
+        manual = file.read()
+    expect(words + "libZydis.so." in manual and "status 127" in manual, manual)
+
+
+@claim
+def the_decoder_is_the_only_library_beside_libc():
+    """In a program that `make` builds, as the manual says."""
+    options = json.loads(run(need("meson"), "introspect", "--buildoptions", BUILD, check=True).out)
+    if IS_SANITIZED or not {o["name"]: o["value"] for o in options}["fast_start"]:
+        raise Skip("this build is linked in another way")
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run(need("readelf"), "-dW", CAIRN, check=True).out)
+    expect("libc.so.6" in needed and all(re.match(r"libZydis\.|libc\.|ld-linux", name) for name in needed), needed)
 
 
 if __name__ == "__main__":
