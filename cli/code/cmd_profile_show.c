@@ -145,14 +145,38 @@ static void write_summary(const char *path, const struct cairn_profile *p, size_
 
 /* ---- other formats ---- */
 
-static int make(const struct cairn_profile *p, size_t type, const char *name, const char *title,
-		struct cairn_profile_bytes *ret, struct cairn_err *err)
+struct format {
+	const char *end; /* of the file's name */
+	int (*make)(const struct cairn_profile *p, size_t type, const char *title,
+		    struct cairn_profile_bytes *ret, struct cairn_err *err);
+};
+
+static int make_folded(const struct cairn_profile *p, size_t type, const char *title,
+		       struct cairn_profile_bytes *ret, struct cairn_err *err)
 {
-	if (profile_name_ends(name, ".html"))
-		return cairn_profile_html(p, type, title, ret, err);
-	if (profile_name_ends(name, ".folded"))
-		return cairn_profile_folded(p, type, ret, err);
+	return cairn_profile_folded(p, type, ret, err);
+}
+
+static int make_pprof(const struct cairn_profile *p, size_t type, const char *title,
+		      struct cairn_profile_bytes *ret, struct cairn_err *err)
+{
 	return cairn_profile_pprof(p, ret, err);
+}
+
+/* A new format is a row here. */
+static const struct format formats[] = {
+	{".html", cairn_profile_html},
+	{".folded", make_folded},
+	{".pb.gz", make_pprof},
+};
+
+/* NULL: the name says none. */
+static const struct format *format_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (profile_name_ends(name, formats[i].end))
+			return &formats[i];
+	return NULL;
 }
 
 static int write_out(const struct cairn_profile *p, size_t type, const char *name,
@@ -160,7 +184,7 @@ static int write_out(const struct cairn_profile *p, size_t type, const char *nam
 {
 	struct cairn_profile_bytes bytes = {0};
 	struct cairn_err err = {0};
-	int r = make(p, type, name, title, &bytes, &err);
+	int r = format_of(name)->make(p, type, title, &bytes, &err);
 
 	if (r == 0)
 		r = cairn_file_write(name, bytes.bytes, bytes.size, &err);
@@ -191,19 +215,12 @@ static int by_total(const void *a, const void *b)
 
 static int check_names(const struct opt_list *out)
 {
-	static const char *const ends[] = {".html", ".folded", ".pb.gz"};
-
-	for (size_t i = 0; i < out->n; i++) {
-		bool known = false;
-
-		for (size_t k = 0; k < sizeof(ends) / sizeof(ends[0]); k++)
-			known |= profile_name_ends(out->items[i], ends[k]);
-		if (!known)
+	for (size_t i = 0; i < out->n; i++)
+		if (!format_of(out->items[i]))
 			return fail(STATUS_USAGE,
 				    "%s: the name says the format: NAME.html, NAME.folded or "
 				    "NAME.pb.gz",
 				    out->items[i]);
-	}
 	return STATUS_YES;
 }
 

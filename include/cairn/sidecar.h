@@ -239,8 +239,8 @@ const char *cairn_sidecar_path(const struct cairn_sidecar *sidecar);
 const char *cairn_sidecar_shortened(const struct cairn_sidecar *sidecar);
 
 /*
- * True if this library version made the sidecar. False: an older or newer analysis made it and may
- * differ.
+ * True if this version's analysis made the sidecar. False: an older one made it and may differ; a
+ * newer one's is not opened.
  */
 bool cairn_sidecar_is_current(const struct cairn_sidecar *sidecar);
 

@@ -201,14 +201,31 @@ def an_older_analysis_is_told_of_when_there_is_nothing_else():
     with open(stripped + ".cairn", "r+b") as file:
         bytes_ = file.read()
         file.seek(bytes_.index(b"cairnpk\0") + ANALYSIS)
-        file.write(struct.pack("<I", 77))
+        file.write(struct.pack("<I", 1))
     reseal(stripped + ".cairn")
     r = cairn("sites", stripped, "add")
-    expect(r.status == 0 and "made by another version of cairn" in r.err, r)
+    expect(r.status == 0 and "made by an older version of cairn" in r.err, r)
     shutil.copy(stripped + ".cairn", path + ".cairn")
     r = cairn("sites", path, "add")
     os.unlink(path + ".cairn")
     expect(r.status == 0 and not r.err, r)
+
+
+@claim
+def a_newer_analysis_is_refused():
+    """A hazard that only it knows would be taken for none."""
+    path, stripped = program(), os.path.join(folder(), "newer")
+    run("strip", path, "-o", stripped, check=True)
+    cairn("sidecar", path, "-o", stripped + ".cairn", check=True)
+    with open(stripped + ".cairn", "r+b") as file:
+        bytes_ = file.read()
+        file.seek(bytes_.index(b"cairnpk\0") + ANALYSIS)
+        file.write(struct.pack("<I", 77))
+    reseal(stripped + ".cairn")
+    r = cairn("sites", stripped, "add")
+    expect(r.status != 0 and "newer version of cairn: analysis 77" in r.err and not r.out, r)
+    r = cairn("sites", path, "add", "--sidecar", stripped + ".cairn")
+    expect(r.status == 3 and "newer version of cairn: analysis 77" in r.err, r)
 
 
 @claim

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn layout of headers as they are, on ABIs that are not this machine's: clang and gcc are the analysis."""
+"""cairn layout of headers as they are, on ABIs that are not this machine's: clang and gcc are the judges."""
 
 import os
 import sys

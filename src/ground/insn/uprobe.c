@@ -5,8 +5,8 @@
  * Installing a uprobe replaces the first byte of an instruction by int3. The replaced instruction
  * must still have its effect, so the kernel decodes it once and then has three ways:
  *
- *     emulate      it does the instruction's work itself: nop, push, direct jumps and calls (0.6
- *                  us)
+ *     emulate      it does the instruction's work itself: nop, push, direct jumps and calls
+ *                  (0.6 us)
  *     single-step  it runs a copy elsewhere with the trap flag set and repairs what depends on the
  *                  address: rip-relative operands, return addresses, the instruction pointer (9 us)
  *     refuse       everything it cannot do right
@@ -15,17 +15,17 @@
  * succeeds, the refusal happens inside mmap(2), which ignores it, and the probe never fires. So the
  * rules must be known beforehand. They are these, in the kernel's order:
  *
- *	0. an int3 that is already there refuse
- *	1. bytes that the kernel's decoder does not know, see is_unknown() refuse
- *	2. a prefix 26 2e 36 3e (es cs ss ds) or f0 (lock), also where it means refuse something
- *	   else: "2e" in the assembler's long nops, "3e" for notrack
- *	3. pop %ss and mov to %ss, which hold back the trap of the next step refuse
- *	4. an opcode byte of the list no_step[] below refuse
- *	5. the nops that the kernel itself uses (1 to 8 bytes), and 90 with any emulate prefix: a
- *	   pause, and also "xchg %r8,%rax" (49 90), which gets lost
- *	6. jcc, jmp, call with an operand size prefix (66) refuse
- *	7. jcc, jmp, call with a direct target, push of a general register emulate
- *	8. the rest single-step
+ *	refuse        0. an int3 that is already there
+ *	refuse        1. bytes that the kernel's decoder does not know, see is_unknown()
+ *	refuse        2. a prefix 26 2e 36 3e (es cs ss ds) or f0 (lock), also where it means
+ *	                 something else: "2e" in the assembler's long nops, "3e" for notrack
+ *	refuse        3. pop %ss and mov to %ss, which hold back the trap of the next step
+ *	refuse        4. an opcode byte of the list no_step[] below
+ *	emulate       5. the nops that the kernel itself uses (1 to 8 bytes), and 90 with any
+ *	                 prefix: a pause, and also "xchg %r8,%rax" (49 90), which gets lost
+ *	refuse        6. jcc, jmp, call with an operand size prefix (66)
+ *	emulate       7. jcc, jmp, call with a direct target, push of a general register
+ *	single-step   8. the rest
  *
  * The single step is not exact for all of the others. Instructions that reveal it are
  * CAIRN_HAZARD_SEES_STEP, see sees_step(); a repeated string instruction, which traps after each

@@ -105,7 +105,7 @@ static bool suffices(struct cairn_sidecar_search *s, const struct wanted *w,
 	if (cairn_binary_has_dwarf(w->bin))
 		return false;
 	note(s,
-	     "%s: made by another version of cairn, whose analysis may differ; there is no debug "
+	     "%s: made by an older version of cairn, whose analysis may differ; there is no debug "
 	     "information to make it anew",
 	     cairn_sidecar_path(sidecar));
 	return true;

@@ -137,6 +137,12 @@ static int read_header(struct cairn_sidecar *p, struct cairn_err *err)
 	if (s.size < n)
 		return wrong(&s, "at least 56", err);
 	p->header = (const struct sidecar_header *)s.data;
+	/* A hazard or a caveat that is not known here would be taken for none. */
+	if (p->header->analysis > SIDECAR_ANALYSIS)
+		return err_set(err, -EOPNOTSUPP,
+			       "%s: made by a newer version of cairn: analysis %u; this program "
+			       "knows %u",
+			       elf_path(p->elf), p->header->analysis, SIDECAR_ANALYSIS);
 	return 0;
 }
 

@@ -118,6 +118,12 @@ static inline const char *function_string(const struct cairn_sidecar *p, uint32_
 }
 
 /* The size of types of a kind of which a record does not say it. */
+/* Of a number that this version does not know, whatever wrote it: no probe there. */
+static inline enum cairn_hazard sidecar_hazard(uint64_t number)
+{
+	return number < CAIRN_HAZARD_N ? (enum cairn_hazard)number : CAIRN_HAZARD_NOT_PROBEABLE;
+}
+
 static inline uint64_t sidecar_usual_size(enum cairn_type_kind kind)
 {
 	return kind == CAIRN_T_PTR || kind == CAIRN_T_REF || kind == CAIRN_T_RREF ? 8 : 0;

@@ -211,7 +211,7 @@ static void read_site_attrs(struct cursor *c, struct cairn_site *s)
 	if (s->has_off)
 		s->off.v = (uint64_t)cur_folded(c);
 	if (flags & SITE_HAZARD)
-		s->hazard = (enum cairn_hazard)(cur_uleb(c) % CAIRN_HAZARD_N);
+		s->hazard = sidecar_hazard(cur_uleb(c));
 	if (flags & SITE_DOUBTS) {
 		s->count_caveats = cur_number(c);
 		s->n_bypasses = cur_number(c);

@@ -36,7 +36,7 @@ int bare_function(const struct cairn_sidecar *p, const struct sidecar_symbol_nam
 		.at.v = p->header->base + s->at,
 		.off.v = s->off,
 		.has_off = s->off != SYMBOL_NOWHERE,
-		.hazard = hazard < CAIRN_HAZARD_N ? (enum cairn_hazard)hazard : CAIRN_HAZARD_NONE,
+		.hazard = sidecar_hazard(hazard),
 		.n_shared = 1,
 	};
 	if (cairn_sidecar_symbol_of(p, site->at, &site->symbol, &start))
