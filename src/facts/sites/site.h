@@ -25,7 +25,8 @@
  *	copies.c           all sites of all functions, for callers that write them down
  *
  * Whether events count calls
- *	event_count.c      the CFG entries of a copy, and whether each call hits its sites once
+ *	cfg_entries.c      where control enters a copy that has no marked entry
+ *	event_count.c      whether each call hits a copy's sites once (copy_loop.c, bypass.c)
  *	analyse.c          event counts of all copies of many functions
  *	count_caveats.c    the caveats in words
  *
