@@ -203,7 +203,7 @@ def files_of_a_module_use_each_other_in_one_direction():
 @claim
 def a_binary_search_is_written_once():
     """base/search.h. The program and the agent, which cannot include it, have their own."""
-    half = re.compile(r"= (?:(\w+) \+ \(\w+ - \1\)|\(lo \+ hi\)|n) / 2;")
+    half = re.compile(r"\w+_t \w+ = (?:(\w+) \+ \(\w+ - \1\)|\(lo \+ hi\)|n) / 2;")
     wrong, n_uses = [], 0
     for path in glob.glob(os.path.join(SOURCE, "src", "**", "*.[ch]"), recursive=True):
         with open(path, encoding="utf-8") as file:
