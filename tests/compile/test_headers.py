@@ -188,6 +188,34 @@ CIRCLES = {
 }
 
 
+def listed_headers():
+    """{module/header} of the file HEADERS."""
+    found, module = set(), None
+    with open(os.path.join(SOURCE, "HEADERS"), encoding="utf-8") as file:
+        for line in file:
+            words = line.split("#")[0].split()
+            if words and not line.startswith(" "):
+                module = words.pop(0)
+            found.update(f"{module}/{word}" for word in words)
+    return found
+
+
+@claim
+def modules_include_only_those_private_headers_of_others_that_are_listed():
+    included = {}
+    for path in glob.glob(os.path.join(SOURCE, "src", "*", "*", "**", "*.[ch]"), recursive=True):
+        relative = os.path.relpath(path, SOURCE)
+        with open(path, encoding="utf-8") as file:
+            for header in re.findall(r'^\s*#\s*include\s+"(\w+/[^"]+)"', file.read(), re.M):
+                if header.split("/")[0] != relative.split(os.sep)[2]:
+                    included.setdefault(header, []).append(relative)
+    listed = listed_headers()
+    wrong = [f"{where[0]} includes {header}, which is not in HEADERS"
+             for header, where in sorted(included.items()) if header not in listed]
+    wrong += [f"{header} is in HEADERS, and no other module includes it" for header in sorted(listed - set(included))]
+    expect(len(listed) > 50 and not wrong, *wrong)
+
+
 @claim
 def files_of_a_module_use_each_other_in_one_direction():
     """By the symbols of the object files: a circle is ended, or is in the list above with a reason."""
