@@ -301,6 +301,16 @@ static void what_is_no_profile_is_refused(void **state)
 	}
 }
 
+static void a_line_with_nul_is_refused(void **state)
+{
+	static const char text[] = "main;f 1\nmain;\0g 1\n";
+	struct cairn_err err = {0};
+	struct cairn_profile *p;
+
+	assert_int_equal(cairn_profile_read(text, sizeof(text) - 1, "x", &p, &err), -EBADMSG);
+	assert_non_null(strstr(err.msg, "x:2:"));
+}
+
 static void memory_that_is_not_there_is_said(void **state)
 {
 	struct cairn_profile *whole = sample();
@@ -348,6 +358,7 @@ int main(void)
 		cmocka_unit_test(cut_input_is_refused_or_shorter),
 		cmocka_unit_test(cut_folded_stacks_are_refused_or_shorter),
 		cmocka_unit_test(what_is_no_profile_is_refused),
+		cmocka_unit_test(a_line_with_nul_is_refused),
 		cmocka_unit_test(memory_that_is_not_there_is_said),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -257,13 +257,14 @@ static int read_line(struct reader *r, const char *at, size_t n, struct cairn_er
 
 	if (n > LINE_MAX_BYTES)
 		return err_set(err, -ERANGE, "a stack of more than %u MiB", LINE_MAX_BYTES >> 20);
+	if (memchr(at, '\0', n))
+		return -EBADMSG;
 	line = strndup(at, n);
 	if (!line)
 		return err_nomem(err, "the profile");
 	if (n && line[n - 1] == '\r')
 		line[n - 1] = '\0';
-	rc = memchr(at, '\0', n) || !split(line, &value) ? -EBADMSG
-							 : add_stack(r, line, value, err);
+	rc = split(line, &value) ? add_stack(r, line, value, err) : -EBADMSG;
 	free(line);
 	return rc;
 }
