@@ -17,7 +17,7 @@
 #include <assert.h>
 
 #include <cairn/sframe.h>
-#include <cairn/unwind_check.h>
+#include <cairn/unwind.h>
 
 #include "cfi/rule.h"
 #include "cfi/table.h"

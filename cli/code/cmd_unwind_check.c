@@ -3,7 +3,7 @@
 #include <elf.h>
 #include <inttypes.h>
 
-#include <cairn/unwind_check.h>
+#include <cairn/unwind.h>
 
 #include "counted.h"
 #include "cmd.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include <cairn/sframe.h>
-#include <cairn/unwind_check.h>
+#include <cairn/unwind.h>
 
 #include "alloc_fail.h"
 #include "elf/elf.h"

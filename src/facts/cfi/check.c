@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/unwind_check.h>
+#include <cairn/unwind.h>
 
 #include "base/err.h"
 #include "cfi/convention.h"

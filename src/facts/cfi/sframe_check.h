@@ -3,7 +3,7 @@
 #ifndef CFI_SFRAME_CHECK_H
 #define CFI_SFRAME_CHECK_H
 
-#include <cairn/unwind_check.h>
+#include <cairn/unwind.h>
 
 #include "cfi/table.h"
 

@@ -8,7 +8,6 @@
 #include <sys/types.h>
 
 #include <cairn/unwind.h>
-#include <cairn/unwind_check.h>
 
 enum {
 	RBX = 3,
