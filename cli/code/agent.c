@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cairn/preload.h>
+#include <cairn/serve.h>
 
 #include "agent.h"
 #include "cmd.h"

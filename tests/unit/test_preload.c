@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/preload.h>
+#include <cairn/serve.h>
 
 enum { N_HEADERS = 3, SIZE = sizeof(Elf64_Ehdr) + N_HEADERS * sizeof(Elf64_Phdr) };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <cairn/preload.h>
+#include <cairn/serve.h>
 
 #include <elf.h>
 #include <errno.h>
