@@ -17,7 +17,7 @@ BEGIN, END = "<!-- drawn by scripts/architecture.py -->\n", "<!-- end of the pic
 PRIVATE = re.compile(r'^\s*#\s*include\s+"(\w+)/', re.M)
 PUBLIC = re.compile(r'^\s*#\s*include\s+<(cairn/[\w/]+\.h)>', re.M)
 # Public headers that are not called as their module is.
-OWNERS = {"addr": "base", "api": "base", "backtrace": "unwind", "binary": "elf", "bpfmap": "decode", "embed": "elf", "err": "base",
+OWNERS = {"addr": "base", "api": "base", "backtrace": "unwind", "binary": "elf", "bpfmap": "decode", "err": "base",
           "file": "base", "from_dwarf": "btfgen", "hazards": "insn", "inputs": "base", "location": "loc", "preload": "serve",
           "quote": "base", "sframe": "cfi", "stack": "unwind", "tracer": "sites", "unwind_check": "cfi"}
 

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include <cairn/embed.h>
 #include <cairn/file.h>
 
 #include "counted.h"

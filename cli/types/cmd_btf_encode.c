@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include <cairn/btf/from_dwarf.h>
-#include <cairn/embed.h>
+#include <cairn/file.h>
 
 #include "counted.h"
 #include "btf.h"

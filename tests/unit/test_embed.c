@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cairn/embed.h>
+#include <cairn/file.h>
 #include <cairn/inputs.h>
 
 #include "alloc_fail.h"

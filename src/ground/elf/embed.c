@@ -14,7 +14,7 @@
  *
  * With 65,280 sections and more, e_shnum is 0 and the first entry's sh_size has the number.
  */
-#include <cairn/embed.h>
+#include <cairn/file.h>
 
 #include <elf.h>
 #include <endian.h>
