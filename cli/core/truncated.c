@@ -15,7 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <cairn/inputs.h>
+#include <cairn/file.h>
 
 #include "cmd.h"
 

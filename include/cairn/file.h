@@ -30,7 +30,7 @@ CAIRN_BEGIN_DECLS
  *        terminal, a pipe) is written to directly; a pipe of another user is refused under the same
  *        rules as a link
  * Functions that make bytes of a binary refuse one that became shorter meanwhile. A caller
- * that makes text of several answers queries the handles first (cairn/inputs.h).
+ * that makes text of several answers queries the handles first (cairn/file.h).
  *
  * Returns 0, or the system's error: -ENOENT (no such directory), -EACCES, -EISDIR, -ENOSPC, -EFBIG,
  * -EIO; -ENOMEM. @path is then as it was. Cost: one write, two fsync. Threads: any; if two write
@@ -110,6 +110,43 @@ int cairn_embed(const char *path, const char *out, const struct cairn_embed_sect
  */
 int cairn_embed_alone(uint16_t machine, const char *out, const struct cairn_embed_section *sections,
 		      size_t n, struct cairn_err *err);
+
+/*
+ * Handles input files that change while they are mapped
+ *
+ * The library maps the files that it reads. If another program makes such a file shorter meanwhile,
+ * the next read of the missing part raises SIGBUS. The library installs no signal handlers; a
+ * program's handler can query here which file it was:
+ *
+ *	static void on_bus_error(int signal, siginfo_t *info, void *context)
+ *	{
+ *		const char *name = cairn_input_at(info->si_addr);
+ *		...
+ */
+
+/*
+ * cairn_input_at - the file that is mapped at @address
+ *
+ * Returns its name, quoted as text (cairn/quote.h) and cut after some 200 characters; NULL when no
+ * input is mapped there. The name is valid while the file is open. Threads: any; may be called by a
+ * signal handler.
+ */
+const char *cairn_input_at(const void *address);
+
+/*
+ * cairn_inputs_shortened - the first input of the program that became shorter while it was mapped
+ *
+ * The missing part of a page reads as zeros and raises no signal. So a program that answers one
+ * question queries this before it trusts its answer. A program with many questions queries the
+ * handles that an answer is made of: cairn_binary_shortened(), cairn_source_shortened(),
+ * cairn_btf_shortened(), cairn_sidecar_shortened().
+ *
+ * Returns its name, as cairn_input_at() gives it and valid until the program ends; NULL if there
+ * is none. A file that was replaced by another one does not count. Once a file was noticed, this
+ * reports it as long as the program runs; nothing else depends on that.
+ * Cost: a stat(2) for each file that is open. Threads: any. Signals: not safe.
+ */
+const char *cairn_inputs_shortened(void);
 
 CAIRN_END_DECLS
 #endif

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include <cairn/file.h>
-#include <cairn/inputs.h>
 
 #include "alloc_fail.h"
 #include "base/inputs.h"

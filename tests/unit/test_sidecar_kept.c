@@ -15,7 +15,6 @@
 
 #include <cairn/btf/from_dwarf.h>
 #include <cairn/file.h>
-#include <cairn/inputs.h>
 #include <cairn/sframe.h>
 #include <cairn/sidecar.h>
 #include <cairn/source.h>

@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <cairn/inputs.h>
+#include <cairn/file.h>
 #include <cairn/quote.h>
 
 struct input {

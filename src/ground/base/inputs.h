@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Mapping of input files; each mapping is in the table that cairn_input_at() looks into
- * (cairn/inputs.h).
+ * (cairn/file.h).
  */
 #ifndef BASE_INPUTS_H
 #define BASE_INPUTS_H
