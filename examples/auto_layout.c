@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include <cairn/btf.h>
-#include <cairn/btf/of_types.h>
 #include <cairn/layout/builder.h>
 
 enum { FILE_NAME_LEN = 256, TASK_COMM_LEN = 16 };

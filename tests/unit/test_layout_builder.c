@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include <cairn/btf.h>
-#include <cairn/btf/of_types.h>
 #include <cairn/decl.h>
 #include <cairn/layout/builder.h>
 

@@ -11,7 +11,7 @@
  *
  * The type of array indices stands first: BTF needs it, and no other format has it.
  */
-#include <cairn/btf/of_types.h>
+#include <cairn/btf.h>
 
 #include <errno.h>
 #include <stdlib.h>
