@@ -18,8 +18,8 @@ PRIVATE = re.compile(r'^\s*#\s*include\s+"(\w+)/', re.M)
 PUBLIC = re.compile(r'^\s*#\s*include\s+<(cairn/[\w/]+\.h)>', re.M)
 # Public headers that are not called as their module is.
 OWNERS = {"addr": "base", "api": "base", "backtrace": "unwind", "binary": "elf", "bpfmap": "decode", "err": "base",
-          "file": "base", "from_dwarf": "btfgen", "hazards": "insn", "location": "loc", "preload": "serve",
-          "quote": "base", "sframe": "cfi", "stack": "unwind", "tracer": "sites", "unwind_check": "cfi"}
+          "file": "base", "from_dwarf": "btfgen", "hazards": "insn", "location": "loc",
+          "quote": "base", "sframe": "cfi", "stack": "unwind", "tracer": "sites"}
 
 
 def rooms():

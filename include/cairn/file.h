@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Files that are written whole
+ * The files that the library writes, and those that it reads
  *
- * Functions that make BTF, a sidecar and the like give bytes; this puts bytes into a file.
+ * A file is written whole or not at all. Functions that make BTF, a sidecar and the like give bytes;
+ * this puts bytes into a file, or into a copy of an ELF file as sections. At the end: input files
+ * that change while they are mapped.
  *
  *	if (cairn_file_write("out.btf", bytes, size, &err) < 0)
  *		fprintf(stderr, "%s\n", err.msg);
@@ -30,7 +32,7 @@ CAIRN_BEGIN_DECLS
  *        terminal, a pipe) is written to directly; a pipe of another user is refused under the same
  *        rules as a link
  * Functions that make bytes of a binary refuse one that became shorter meanwhile. A caller
- * that makes text of several answers queries the handles first (cairn/file.h).
+ * that makes text of several answers queries the handles first (cairn_inputs_shortened()).
  *
  * Returns 0, or the system's error: -ENOENT (no such directory), -EACCES, -EISDIR, -ENOSPC, -EFBIG,
  * -EIO; -ENOMEM. @path is then as it was. Cost: one write, two fsync. Threads: any; if two write
