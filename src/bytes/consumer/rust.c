@@ -49,7 +49,7 @@ static const struct scalar_name scalars[] = {
 	{0},
 };
 
-/* #[repr(...)], collected until the item. */
+/* The #[repr] attributes read so far, for the next item. */
 struct repr {
 	bool c, transparent, packed;
 	struct spot pack, aligned;
@@ -513,7 +513,7 @@ static int parse_item(struct reader *r, const struct repr *repr)
 	if (!is_union && !is_enum && !is_alias && !at_word(r, "struct"))
 		return 1;
 	int rc = read_token(r);
-	/* union is a word like any other, but for this. */
+	/* "union" is an ordinary identifier unless a name follows. */
 	if (rc || !at_name(r))
 		return rc;
 	if (is_enum)

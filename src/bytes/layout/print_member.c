@@ -16,8 +16,8 @@ static void print_comment(const struct print *p, const struct cairn_member *in,
 	int width = in->bit_size ? 2 : 5;
 
 	/*
-	 * One blank at least; below 0 printf takes the number for a width again, and so does
-	 * pahole.
+	 * One blank at least. printf takes a negative width as left-justified, which gives as many
+	 * blanks as the positive one. pahole does the same, so we do.
 	 */
 	fprintf(p->out, "%*s/* ", spaces, " ");
 	fprintf(p->out, hex ? "%#5" PRIx64 : "%5" PRIu64, off);
@@ -42,7 +42,7 @@ static int print_attributes(const struct print *p, const struct cairn_member *in
 	return n + 1;
 }
 
-/* As fprintf() does it with "%s", and "%-*s", which takes several times as long for so little. */
+/* These two stand for fprintf() with "%s" and "%-*s", which takes several times as long. */
 static int print_text(const struct print *p, const char *text)
 {
 	size_t n = strlen(text);
@@ -79,8 +79,8 @@ static uint32_t element_of(const struct print *p, uint32_t id)
 }
 
 /*
- * Columns after a type that is written out: pahole counts the attribute, or the name, or that it
- * was packed.
+ * Blanks before the comment of a type that is written out. pahole subtracts the widths of the name
+ * and the attribute (of the attribute alone if it is inferred), and of the type's "packed".
  */
 static int spaces_behind(struct print *p, const struct cairn_member *in, int attributes,
 			 const struct place *at)
@@ -115,8 +115,8 @@ static void print_written_out(struct print *p, const struct cairn_member *in,
 }
 
 /*
- * The struct or union without a name that only qualifiers stand before, and those as text; 0: it is
- * something else.
+ * If @id is qualifiers and then an unnamed struct or union: its id, and the qualifiers in @words.
+ * Else 0.
  */
 static uint32_t qualified_anonymous(const struct print *p, uint32_t id, char *words, size_t size)
 {
@@ -169,8 +169,8 @@ static void print_base_class(struct print *p, const struct cairn_member *in,
 }
 
 /*
- * BTF has one form for [] and [0], and so has this text: C wants [] at the end of a struct, and not
- * alone there.
+ * BTF does not tell [] from [0]. As C demands, we print [] for the last member of a struct only,
+ * and never for a lone one.
  */
 static bool is_at_end(const struct cairn_type *of, uint32_t i, const struct place *at)
 {
@@ -226,7 +226,7 @@ void print_member(struct print *p, const struct cairn_type *of, uint32_t i,
 		print_qualified(p, in, m, anonymous, words, at, depth);
 		return;
 	}
-	/* For a const member the word comes first, whatever type is const. */
+	/* A member's qualifier is printed first, before the padded type. */
 	const char *qualifier = is_const_flexible(p, t) ? "" : qualifier_text(t->kind);
 	int column = at->type_column - (int)strlen(qualifier);
 	type_text(p->l, *qualifier || is_const_flexible(p, t) ? t->ref : in->type, flexible, &text);

@@ -6,10 +6,10 @@
  * qualifiers, has no size; a pointer or qualifier that leads to itself without a struct in between
  * is no type. A struct that has a pointer to itself is the usual case and fine.
  *
- * For the first, the types that values consist of are walked depth first, with a stack of our own:
- * nesting may be as deep as the number of records. A type is left when all of its parts have been
- * left, and then its size is known. For the second, pointers and qualifiers have one successor
- * each: chains are followed and marked.
+ * To find structs that contain themselves, we walk the types that values consist of, depth first.
+ * The stack is our own: nesting may be as deep as the number of records. A type is left when all of
+ * its parts have been left, and then its size is known. To find loops of pointers and qualifiers,
+ * we follow their chains and mark them: each has one successor.
  *
  * Cost: linear in records and members; 13 bytes per id of the whole chain of blobs.
  */
@@ -90,14 +90,17 @@ static void check_member(struct btf_check *c, const struct cairn_btf_type *t, ui
 		check_bit_field(c, t, i, &m, &type);
 		return;
 	}
-	/* Before there was a flag, bit-fields had an INT of that many bits at a bit's offset. */
+	/* Without kind_flag, the member's INT has the width and bit offset of a bit-field. */
 	if (type.kind == CAIRN_BTF_INT && !t->kflag)
 		end = m.bit_off + CAIRN_BTF_INT_OFFSET(type.words[0]) +
 		      CAIRN_BTF_INT_BITS(type.words[0]);
 	else if (m.bit_off % 8)
 		btf_broken(c, t->id, "%s: member %u is at bit %u, not at a byte",
 			   btf_kind_name(t->kind), i, m.bit_off);
-	/* Also on machines that align doubles less strictly, which are 32-bit ones. */
+	/*
+	 * A 64-bit kernel demands this of all BTF, also of BTF for 32-bit machines that align
+	 * doubles to 4 bytes.
+	 */
 	if (c->kernel && type.kind == CAIRN_BTF_FLOAT && type.ref &&
 	    m.bit_off % (8 * (type.ref < 8 ? type.ref : 8)))
 		btf_broken(c, t->id, "%s: member %u is a FLOAT that is not aligned",
@@ -127,7 +130,7 @@ static uint64_t array_bytes(struct btf_check *c, const struct cairn_btf_type *t)
 			btf_broken(c, t->id, "ARRAY: its element has no size");
 		return BTF_NO_SIZE;
 	}
-	/* So that sums and products of sizes fit 64 bits; an address space has 2^57. */
+	/* So that sums and products of sizes fit 64 bits; x86-64's addresses have at most 57. */
 	if (n && elem > (1ull << 57) / n) {
 		btf_broken(c, t->id, "ARRAY: more than 2^57 bytes");
 		return 0;
@@ -135,7 +138,7 @@ static uint64_t array_bytes(struct btf_check *c, const struct cairn_btf_type *t)
 	return elem * n;
 }
 
-/* When all that the type consists of has its size. */
+/* The size of @t. The sizes of its parts are known already. */
 static uint64_t size_of(struct btf_check *c, const struct cairn_btf_type *t)
 {
 	if (is(t, KIND(INT) | KIND(STRUCT) | KIND(UNION) | KIND(ENUM) | KIND(FLOAT) | KIND(ENUM64)))
@@ -198,10 +201,7 @@ static int enter(struct walk *w, uint32_t id)
 	return VEC_ADD(&w->stack, f) ? 0 : -ENOMEM;
 }
 
-/*
- * A base may be damaged itself: ids that are not there have no size, and are its own check's
- * business.
- */
+/* An id that does not exist ends the walk: the base is damaged, and has to be checked first. */
 static int step(struct btf_check *c, struct walk *w)
 {
 	struct frame *top = &w->stack.p[w->stack.n - 1];
@@ -287,10 +287,10 @@ static uint32_t next_in_chain(const struct cairn_btf *btf, uint32_t id)
 	return cairn_btf_type(btf, id, &t) && is(&t, KINDS_QUALIFIER | KIND(PTR)) ? t.ref : 0;
 }
 
-/* The bases too: the later checks rely on it. */
+/* Checks the bases too, because the later checks rely on them. */
 static int check_chains(struct btf_check *c)
 {
-	/* The number of the walk that came by; walks are numbered by where they start. */
+	/* For each id, the first id of the walk that visited it; 0: none has. */
 	uint32_t *mark = calloc(c->btf->end_id, sizeof(*mark));
 	if (!mark)
 		return -ENOMEM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The positions of a process's registries and GDB's lists. */
+/* Finds a process's codectl registries and GDB's lists of JIT code (__jit_debug_descriptor). */
 #include "code/runtime_impl.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static uint64_t end_of_file(const struct code_maps *maps, size_t i)
 	return hi;
 }
 
-/* The memory of its copies is used again, whosever they were. NULL: there is no room for more. */
+/* A slot keeps the buffers of the registry that had it before. NULL: no room for more. */
 static struct registry *next_registry(struct code_runtime *rt)
 {
 	if (rt->n_registries == RUNTIME_MAX_REGISTRIES) {
@@ -63,8 +63,8 @@ static struct registry *next_registry(struct code_runtime *rt)
 }
 
 /*
- * One that is shared could be written by others, and fork would not copy it: runtime_resolve.c says
- * that it is refused.
+ * A shared mapping is left out: other processes could write it, and fork would not copy it.
+ * note_shared() in runtime_resolve.c reports it.
  */
 static void find_registries(struct code_runtime *rt, const struct code_maps *maps)
 {

@@ -2,8 +2,9 @@
 /*
  * The neutral model of samples, and the formats that it is written to and read from
  *
- * profile.c keeps the model; each format is one file (pprof_write.c, pprof_read.c, folded.c), which
- * knows the public header and what is here; shares.c answers.
+ * profile.c keeps the model. Each format is one file (pprof_read.c, pprof_write.c, folded.c,
+ * html.c), which knows the public header and what is here. open.c tells formats by their bytes, and
+ * shares.c adds up what each function takes.
  */
 #ifndef EXPORT_PROFILE_IMPL_H
 #define EXPORT_PROFILE_IMPL_H

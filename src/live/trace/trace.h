@@ -5,8 +5,13 @@
  * This header: the trace handle, as planning, attaching and reading share it.
  *
  *	open.c  open, add, close, and the public data
+ *	parse.c, check.c, resolve.c  a probe's text -> a file, a function and typed expressions
+ *	foreign.c  probes in the spelling of other tools, kernel functions: what to type instead
  *	plan.c  probe x sites -> sites and programs (offline)
- *	load.c, attach.c, verify.c, child.c, mapped.c  the kernel side
+ *	compile.c, fetch.c  expressions and locations -> fetch programs
+ *	move.c, boundary.c  the instruction that is probed
+ *	load.c, attach.c, verify.c, child.c, mapped.c  the kernel side; they share kernel.h
+ *	link.c  bpf(2) for one link: uprobe_multi, or a perf event for each uprobe
  *	read.c, decode.c, print.c  events
  */
 #ifndef TRACE_TRACE_H

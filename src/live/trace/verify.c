@@ -4,12 +4,12 @@
  *
  * 1. The file. It was opened when it was analysed and the descriptor kept, so it is the same file
  *    whatever was renamed since; its size and times tell whether it was written to in place. A
- *    process must map that very file, not an older one of the same name: then its build-id and its
- *    bytes are the analysed ones, because they are the same pages.
+ *    process must map that very file, not an older one of the same name. If it does, its bytes are
+ *    the analysed ones: they are the same pages.
  * 2. The memory. A live process may have been patched: by a debugger's breakpoints, by itself. At
  *    every site the bytes in memory are compared with the file's. An int3 alone may be another
- *    tracer's user probe, which shares well; it is refused when the process has a debugger
- *    attached, whose breakpoint would be taken for ours and removed.
+ *    tracer's user probe, and user probes share one. A debugger's int3 is refused: the kernel would
+ *    take it for our probe's, and remove it with our probe.
  *
  * Memory is read with process_vm_readv(), a thousand sites per call.
  */
@@ -54,7 +54,7 @@ static const struct procmap_entry *entry_of(const struct procmap *m, const struc
 	return NULL;
 }
 
-/* Reports the process's mappings instead. */
+/* Returns the error that names what the process maps instead of @f. */
 static int not_mapped(const struct procmap *m, const struct trace_file *f, struct cairn_err *err)
 {
 	const char *name = strrchr(f->shown, '/');

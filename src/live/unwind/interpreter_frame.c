@@ -3,9 +3,9 @@
  * Frames that are borrowed
  *
  * LuaJIT's traces make no frame. They run in the one that the interpreter made, which is written in
- * assembler, and move the stack pointer down by some words of their own. The FDE that LuaJIT hands
- * to the unwinder for them has no rule at all: it is there for its exception handler, which never
- * unwinds past a trace.
+ * assembler, and move the stack pointer down by some words of their own. LuaJIT registers an FDE
+ * for traces, which has no rule at all. It is there for LuaJIT's exception handler only, and that
+ * handler never unwinds past a trace.
  *
  *	rsp        words of the trace, an unknown multiple of 16 bytes
  *	S          the interpreter's frame, as the row for its entry says: CFA = S + 80
@@ -15,9 +15,10 @@
  *
  * So the interpreter is looked for by its return address, upwards from the stack pointer. The
  * address has to follow a direct call. The row for the call's target has to describe a frame at the
- * first instruction already; compilers do not write this for functions that they compile. And a
- * word in the frame has to point to the slot of the frame's address. An old frame that was left on
- * the stack does not have this, since the state has the address of the innermost frame.
+ * first instruction already. The frame of a compiled function is empty there, so no compiler writes
+ * such a row. And a word in the frame has to point to the state, which holds the frame's address.
+ * An old frame that was left on the stack fails here: the state holds the address of the innermost
+ * frame.
  *
  * Registers that the interpreter does not keep are unknown in the caller: traces use them too.
  */
@@ -42,7 +43,7 @@ enum {
 	BORROW_DEPTH = 2048,
 	MAX_FRAME = 512,  /* of the interpreter */
 	MAX_STATES = 256, /* one per coroutine; more are forgotten together */
-	FLAGS = 7,        /* low bits of that address, which LuaJIT keeps flags in */
+	FLAGS = 7,        /* low bits of the frame's address in the state */
 };
 #define KEPT (1u << 3 | 1u << 6 | 0xfu << 12) /* rbx, rbp, r12 to r15 */
 
@@ -89,7 +90,7 @@ void interpreter_frame_catch(struct interpreter_frame_states *states,
 		states->list.p[i].is_read = read_state(memory, &states->list.p[i]);
 }
 
-/* One that was caught; NULL: it was not. */
+/* The entry of the state at @at, which the last stop may have read; NULL: there is none. */
 static const struct interpreter_frame_state *caught(const struct borrow *b, uint64_t at)
 {
 	for (size_t i = 0; b->states && i < b->states->list.n; i++)
@@ -106,7 +107,10 @@ static bool has_word(const struct interpreter_frame_state *state, uint64_t frame
 	return false;
 }
 
-/* The process runs again: its present memory tells which parts the next stop has to read. */
+/*
+ * The process runs while we read, so what was read proves nothing. The state is noted, and the next
+ * stop reads it.
+ */
 static int miss(const struct borrow *b, uint64_t at, struct cairn_err *err)
 {
 	struct interpreter_frame_states *states = b->states;
@@ -132,7 +136,10 @@ static int leads_to(const struct borrow *b, uint64_t at, uint64_t frame, struct 
 	return miss(b, at, err);
 }
 
-/* Whether a word of the frame at @frame leads to one that is its address: 1, 0, -ENOMEM. */
+/*
+ * Whether the frame at @frame is the innermost: one of its words points to a state that holds
+ * @frame. 1, 0, -ENOMEM.
+ */
 static int is_innermost(const struct borrow *b, uint64_t frame, uint64_t end, struct cairn_err *err)
 {
 	uint64_t words[MAX_FRAME / WORD];
@@ -142,7 +149,7 @@ static int is_innermost(const struct borrow *b, uint64_t frame, uint64_t end, st
 		return 0;
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		const struct code_mapping *m = code_maps_find(code_space_maps(b->space), words[i]);
-		/* The frame may be in itself by chance: the state is elsewhere. */
+		/* A word that points into the frame's own mapping proves nothing: no state is there. */
 		if (m && m->is_readable && !m->is_executable && words[i] % WORD == 0 &&
 		    !(m->lo <= frame && frame < m->hi))
 			rc = leads_to(b, words[i], frame, err);
@@ -170,7 +177,7 @@ int interpreter_frame_caller(const struct borrow *b, struct cairn_regs *regs, st
 	int rc = 0;
 	if (b->machine != EM_X86_64 || !(regs->known & 1 << RSP) || sp % 16)
 		return 0;
-	/* The stack may end before. */
+	/* If the stack is shorter, half as much is read. */
 	while (n && !b->read(b->ctx, (struct cairn_addr){sp}, words, n * WORD))
 		n /= 2;
 	for (size_t i = 1; i < n && rc == 0; i += 2) {

@@ -42,7 +42,7 @@ size_t distil_n_left_out(const struct readers *r)
 	return r->n_left_out;
 }
 
-/* The index wants to hear of each unit. */
+/* Counts a unit that is left out, and gives the index an empty one in its place. */
 static int leave_out(struct readers *r, size_t i, unsigned int worker, struct cairn_err *err)
 {
 	r->n_left_out++;
@@ -52,7 +52,10 @@ static int leave_out(struct readers *r, size_t i, unsigned int worker, struct ca
 	return dw_index_build_add(r->index, i, worker, err);
 }
 
-/* Sorting the symbols takes as long as reading many units, and needs none of them. */
+/*
+ * Asks for the symbol at address 0 only to have the symbols sorted. This takes as long as reading
+ * many units, and needs none of them.
+ */
 static int sort_symbols(const struct readers *r)
 {
 	const struct cairn_binary *bin = dwarf_binary(r->dw);
@@ -177,7 +180,10 @@ int distil_join(struct readers *r, struct classes *ret, struct cairn_err *err)
 	return rc;
 }
 
-/* Units that refer to one another are read again, as one, and their functions apart from that. */
+/*
+ * If units refer to one another, all are read again as one unit, by one thread. The index of
+ * functions is then built separately.
+ */
 static int read_again(struct readers *r, struct cairn_err *err)
 {
 	if (r->n_left_out)

@@ -2,8 +2,8 @@
 /*
  * The members of a sidecar's types
  *
- * A type leads to the number of exactly that type whose description it was made from, so nothing is
- * looked up here: members and enumerators are in the type's own record. As with
+ * A type's id in the graph is the number of the record that it was read from, so nothing is looked
+ * up here: members and enumerators are in that record. As with
  * dwarf_type_complete(), the types inside a value are read to any depth, and the targets of its
  * pointers are not.
  */
@@ -112,7 +112,7 @@ static int read_enumerators(struct sidecar_types *t, struct cursor *c, struct ca
 	return rc;
 }
 
-/* A struct, union or enum that is unread. */
+/* Reads the members or enumerators of a type that was not read yet. */
 static int read_inside(struct sidecar_types *t, uint32_t id, struct cairn_err *err)
 {
 	struct cursor c = record_at(&t->sidecar->types, id, err);
@@ -128,7 +128,7 @@ static int read_inside(struct sidecar_types *t, uint32_t id, struct cairn_err *e
 		rc = sidecar_types_drain(t);
 	if (rc < 0)
 		return err_nomem(err, "types");
-	/* Half of the members would look like all of them. */
+	/* A type with half of its members would look complete. */
 	if (c.failed) {
 		t->n_lost++;
 		return -EBADMSG;
