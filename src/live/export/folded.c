@@ -259,9 +259,11 @@ static int read_line(struct reader *r, const char *at, size_t n, struct cairn_er
 		return err_set(err, -ERANGE, "a stack of more than %u MiB", LINE_MAX_BYTES >> 20);
 	if (memchr(at, '\0', n))
 		return -EBADMSG;
-	line = strndup(at, n);
+	line = malloc(n + 1);
 	if (!line)
 		return err_nomem(err, "the profile");
+	memcpy(line, at, n);
+	line[n] = '\0';
 	if (n && line[n - 1] == '\r')
 		line[n - 1] = '\0';
 	rc = split(line, &value) ? add_stack(r, line, value, err) : -EBADMSG;
