@@ -79,8 +79,10 @@ def sites(path):
         code, out, err = common.run([common.CAIRN, 'sites', path, '--json', *names[at:at + BATCH]], 600)
         if code not in (0, 1):
             raise RuntimeError(f'cairn sites: {code}: {err[-500:]}')
+        # A name without a site is a failure, and a line of its own.
         for row in common.json_lines(out):
-            rows[(row['function'], row['line'])].append(row)
+            if 'error' not in row:
+                rows[(row['function'], row['line'])].append(row)
     return {key: found for key, found in rows.items() if len({row['file'] for row in found}) == 1 and found[0]['file']}
 
 

@@ -174,8 +174,7 @@ static int analyse_value(const struct event_count *p, size_t site)
 	int rc = at != GRAPH_NONE && !is_own(p, at) ? has_several_ways_to(p->cfg, at, &shared) : 0;
 	if (shared || (at != GRAPH_NONE && is_site_twice(p, site)))
 		b->site.count_caveats |= CAIRN_COUNT_SHARED_PC;
-	if (at != GRAPH_NONE &&
-	    (has_callers_condition(p, b, at) || (!p->for_values && tested_after_call_is(p, at))))
+	if (at != GRAPH_NONE && (has_callers_condition(p, b, at) || tested_after_call_is(p, at)))
 		b->site.count_caveats |= CAIRN_COUNT_BEFORE_TEST;
 	return rc;
 }
