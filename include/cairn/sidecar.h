@@ -151,7 +151,7 @@ struct cairn_sidecar_opts {
  * Returns 0, or negative:
  *   -ENOENT      no such file
  *   -EBADMSG     not an ELF file, not a sidecar, or damaged (err: section, offset, expected)
- *   -EOPNOTSUPP  of another version of the format (err: version found, version known)
+ *   -EOPNOTSUPP  of another version of the format, or of a newer analysis (err: both)
  *   -ESTALE      of another build-id than the wanted one (err: both), or of another file than
  *                @opts->binary (err: the difference)
  *   -EPERM       not to be trusted (err: which file or directory, and why)

@@ -87,7 +87,7 @@ def attempt(maker, how, args, says):
             # BTF has no kind for these, and one unit of each for __int128's bit-fields.
             if how == "bpf":
                 made.scalars = [s for s in made.scalars if "_Complex" not in s and "_Atomic" not in s]
-            # A typedef's own alignment is another attribute; those of members are measured.
+            # A typedef's own alignment is another attribute; those of members and structs are measured.
             made.scalars = [s for s in made.scalars if s not in ("low", "low2", "high")]
             if maker is Plain:
                 # BTF has arrays for them.

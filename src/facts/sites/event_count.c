@@ -127,7 +127,7 @@ static bool begins_with_condition(const struct event_count *p, uint32_t at)
  * loop. If both arms of a condition begin alike, GCC moves the common part before the condition.
  * The entry of the call in one arm moves along.
  */
-static bool is_decided_behind(const struct cfg *g, const struct built_site *b, uint32_t at)
+static bool is_decided_after(const struct cfg *g, const struct built_site *b, uint32_t at)
 {
 	uint32_t i = at;
 	while (i != GRAPH_NONE && !g->v.p[i].is_branch && !g->v.p[i].is_call)
@@ -147,7 +147,7 @@ static bool is_decided_behind(const struct cfg *g, const struct built_site *b, u
 static bool has_callers_condition(const struct event_count *p, const struct built_site *b,
 				  uint32_t at)
 {
-	if (!b->around.at.v || !(begins_with_condition(p, at) || is_decided_behind(p->cfg, b, at)))
+	if (!b->around.at.v || !(begins_with_condition(p, at) || is_decided_after(p->cfg, b, at)))
 		return false;
 	uint32_t around = cfg_at(p->cfg, b->around.at.v);
 	return around != GRAPH_NONE && leads_only_to(p->cfg, around, at);
@@ -232,25 +232,25 @@ static int analyse_site(struct copy_code *c, const struct event_count *p, size_t
 	return rc || !b->lost_marker ? rc : analyse_lost_marker(c, p, site);
 }
 
-static int judge(struct copy_code *c, const struct event_count *p)
+static int analyse_copy(struct copy_code *c, const struct event_count *p)
 {
 	for (size_t i = 0; i < p->n_sites; i++)
 		if (p->at[i] != GRAPH_NONE)
 			c->marks[p->at[i]] |= SITE;
 	bool again;
-	uint32_t behind = 0;
+	uint32_t n_bypasses = 0;
 	int rc = copy_comes_back(c, p, &again);
 	if (!rc && !p->for_values)
-		rc = bypass_find(c, p, &behind);
+		rc = bypass_find(c, p, &n_bypasses);
 	if (!p->for_values)
-		behind += bypass_count_beginnings(c, p);
+		n_bypasses += bypass_count_beginnings(c, p);
 	bool vectorised = !p->for_values && vectorised_is(p, c->scratch, OWN);
 	for (size_t i = 0; i < p->n_sites && !rc; i++) {
 		struct built_site *b = p->sites[i];
 		b->site.count_caveats |= (again ? CAIRN_COUNT_LOOPED : 0) |
-					 (behind ? CAIRN_COUNT_BYPASSED : 0) |
+					 (n_bypasses ? CAIRN_COUNT_BYPASSED : 0) |
 					 (vectorised ? CAIRN_COUNT_VECTORISED : 0);
-		b->site.n_bypasses = behind;
+		b->site.n_bypasses = n_bypasses;
 		rc = analyse_site(c, p, i);
 	}
 	return rc;
@@ -302,5 +302,5 @@ int event_count_analyse(const struct event_count *p, struct event_count_scratch 
 	if (rc)
 		return analyse_value(p, 0);
 	rc = copy_code_of(&c, p->cfg, p->copy, scratch);
-	return rc ? rc : judge(&c, p);
+	return rc ? rc : analyse_copy(&c, p);
 }
