@@ -258,20 +258,19 @@ def drain(terminal, seconds):
 
 
 def interrupted_on_a_terminal(words, env):
-    """Wait status of a program, and how long it took to end after Ctrl-C was pressed."""
+    """Wait status of a program after Ctrl-C was pressed; SIGKILL if it did not end."""
     child, terminal = pty.fork()
     if not child:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.execve(words[0], words, env)
     drain(terminal, 1)
     os.write(terminal, b"\x03")
-    started = time.monotonic()
-    drain(terminal, 10)
+    drain(terminal, SECONDS / 2)
     if not os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
         os.kill(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]
     os.close(terminal)
-    return status, time.monotonic() - started
+    return status
 
 
 @claim
@@ -287,10 +286,9 @@ def ctrl_c_ends_a_download_at_once():
                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
             time.sleep(1)
             expect(process.poll() is None, process.returncode)
-            started = time.monotonic()
             process.send_signal(signal.SIGINT)
-            expect(process.wait(SECONDS) == -signal.SIGINT, process.returncode)
-            expect(time.monotonic() - started < 2, time.monotonic() - started)
+            # The server would take as long for its next bytes.
+            expect(process.wait(SECONDS / 2) == -signal.SIGINT, process.returncode)
         server.shutdown()
 
 
@@ -305,8 +303,8 @@ def ctrl_c_ends_a_download_although_a_pager_waits_for_the_answer():
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
         words = [CAIRN, "sites", stripped(), "add", f"--debuginfod=http://127.0.0.1:{server.server_port}"]
-        status, seconds = interrupted_on_a_terminal(words, environment("ctrl-c-pager", CAIRN_PAGER=pager, TERM="xterm"))
-        expect(os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGINT and seconds < 5, status, seconds)
+        status = interrupted_on_a_terminal(words, environment("ctrl-c-pager", CAIRN_PAGER=pager, TERM="xterm"))
+        expect(os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGINT, status)
         server.shutdown()
 
 

@@ -123,7 +123,7 @@ def all_rows(subject):
     names = candidates(subject)
     for _ in range(20):
         code, out, err = common.run([common.CAIRN, 'sites', subject.binary, *names, '--json'], 300)
-        ambiguous = set(re.findall(r'^cairn: (\w+) names \d+ functions', err, re.M))
+        ambiguous = set(re.findall(r'^cairn: (\w+) names \d+ functions?', err, re.M))
         if code == 0 or not ambiguous:
             break
         names = [n for n in names if n not in ambiguous]
