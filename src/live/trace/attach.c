@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "launch/permission.h"
 #include "trace/kernel.h"
 #include "trace/link.h"
 

@@ -58,12 +58,4 @@ uint64_t kernel_missed(const struct trace_kernel *k);
  */
 int verify_files(struct cairn_trace *t, struct cairn_err *err);
 
-int child_start(struct cairn_trace *t, struct cairn_err *err); /* forked, waiting */
-int child_go(struct cairn_trace *t, struct cairn_err *err);    /* exec */
-void child_end(struct cairn_trace *t);                         /* at close */
-bool child_reap(struct cairn_trace *t);                        /* true once it has ended */
-
-/* "needs ...; allowed would be: sudo ..." with this process's own command line. Returns -EPERM. */
-int permission_error(struct cairn_err *err, const char *what);
-
 #endif

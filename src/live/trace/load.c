@@ -20,6 +20,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/scope.h"
+#include "launch/permission.h"
 #include "trace/family.h"
 #include "trace/kernel.h"
 #include "trace/link.h"

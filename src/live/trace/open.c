@@ -59,7 +59,8 @@ int cairn_trace_open(const struct cairn_trace_opts *opts, struct cairn_trace **r
 		return err_nomem(err, "a trace");
 	arena_init(&t->arena);
 	map_init(&t->program_ids);
-	t->child_pipe = t->child_error = t->pidfd = -1;
+	child_init(&t->child);
+	t->pidfd = -1;
 	e = take_opts(t, opts, err);
 	if (e == 0 && t->opts.pid && kill(t->opts.pid, 0) && errno == ESRCH)
 		e = err_set(err, -ESRCH, "there is no process %d", t->opts.pid);
@@ -90,7 +91,7 @@ void cairn_trace_close(struct cairn_trace *t)
 	if (!t)
 		return;
 	kernel_free(t->kernel);
-	child_end(t);
+	child_end(&t->child);
 	mappings_close(t->mappings);
 	if (t->pidfd >= 0)
 		close(t->pidfd);
@@ -383,9 +384,11 @@ int cairn_trace_attach(struct cairn_trace *t, struct cairn_err *err)
 	if (t->kernel)
 		return err_set(err, -EINVAL, "already attached");
 	if (t->opts.argv)
-		e = child_start(t, err);
-	if (e == 0 && t->child)
-		t->mappings = mappings_open(t->child);
+		e = child_start(&t->child, t->opts.exe, t->opts.argv, err);
+	if (e == 0 && t->child.pid) {
+		t->pid = t->child.pid;
+		t->mappings = mappings_open(t->child.pid);
+	}
 	if (e == 0)
 		e = attach_all(t, err);
 	if (e < 0) {
@@ -393,21 +396,21 @@ int cairn_trace_attach(struct cairn_trace *t, struct cairn_err *err)
 		t->mappings = NULL;
 		kernel_free(t->kernel);
 		t->kernel = NULL;
-		child_end(t);
+		child_end(&t->child);
 	}
 	return e;
 }
 
 int cairn_trace_start(struct cairn_trace *t, struct cairn_err *err)
 {
-	return child_go(t, err);
+	return child_go(&t->child, t->opts.exe, err);
 }
 
 bool cairn_trace_status(struct cairn_trace *t, int *ret)
 {
-	if (!child_reap(t))
+	if (!child_reap(&t->child))
 		return false;
-	*ret = t->child_status;
+	*ret = t->child.status;
 	return true;
 }
 

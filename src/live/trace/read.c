@@ -95,7 +95,7 @@ bool cairn_trace_target_gone(struct cairn_trace *t)
 
 	if (t->pidfd < 0)
 		return false;
-	child_reap(t);
+	child_reap(&t->child);
 	if (t->kernel && t->opts.follow_children && t->kernel->exit_link >= 0)
 		return __atomic_load_n(&t->kernel->bpf->bss->n_children_alive, __ATOMIC_RELAXED) ==
 			       0 &&

@@ -26,6 +26,7 @@
 #include <cairn/quote.h>
 
 #include "base/scope.h"
+#include "launch/permission.h"
 #include "trace/foreign.h"
 #include "trace/kernel.h"
 #include "trace/procmap.h"

@@ -10,7 +10,7 @@
  *	plan.c  probe x sites -> sites and programs (offline)
  *	compile.c, fetch.c  expressions and locations -> fetch programs
  *	move.c, boundary.c  the instruction that is probed
- *	load.c, attach.c, verify.c, child.c, mapped.c  the kernel side; they share kernel.h
+ *	load.c, attach.c, verify.c, mapped.c  the kernel side; they share kernel.h
  *	link.c  bpf(2) for one link: uprobe_multi, or a perf event for each uprobe
  *	read.c, decode.c, print.c  events
  */
@@ -25,6 +25,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "launch/child.h"
 #include "trace/boundary.h"
 #include "trace/fetch.h"
 
@@ -96,12 +97,8 @@ struct cairn_trace {
 	struct map program_ids; /* hash of the operations to index + 1 of the newest such program */
 	VEC(uint32_t) program_next; /* parallel to programs: the next one of the same hash + 1 */
 
-	int pid;         /* traced; 0: every process */
-	int child;       /* the command's process, until waited for; else 0 */
-	int child_pipe;  /* closing it lets the command go; -1 without */
-	int child_error; /* from here comes the errno of a failed exec; -1 without */
-	int child_status;
-	bool child_ended;
+	int pid;                   /* traced; 0: every process */
+	struct child child;        /* the command's process */
 	int pidfd;                 /* -1 when every process is traced */
 	struct mappings *mappings; /* of the command; NULL: /proc is used */
 	bool mappings_unsure;      /* one may have been of a probed file */

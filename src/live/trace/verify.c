@@ -22,6 +22,7 @@
 #include "base/scope.h"
 #include "elf/elf.h"
 #include "insn/insn.h"
+#include "launch/permission.h"
 #include "trace/kernel.h"
 #include "trace/procmap.h"
 
@@ -218,7 +219,7 @@ int verify_files(struct cairn_trace *t, struct cairn_err *err)
 	for (size_t i = 0; i < t->files.n && e == 0; i++)
 		e = check_unchanged(t->files.p[i], err);
 	/* Before its exec a command maps none of the files to be probed. */
-	if (e < 0 || !t->pid || t->child)
+	if (e < 0 || !t->pid || t->child.pid)
 		return e;
 	e = procmap_read(t->pid, &m, err);
 	if (e == -EPERM)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A missing permission: the permitted command is this process's own, with sudo before it. */
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <cairn/quote.h>
 
+#include "base/err.h"
 #include "base/scope.h"
-#include "trace/kernel.h"
+#include "launch/permission.h"
 
 /* Longest command line shown; a longer one is cut, and marked as cut. */
 #define COMMAND_MAX 700

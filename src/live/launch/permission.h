@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LAUNCH_PERMISSION_H
+#define LAUNCH_PERMISSION_H
+
+#include <cairn/err.h>
+
+/*
+ * permission_error - @what was not permitted, and the command that is
+ *
+ * "WHAT: not permitted; this would be: sudo ..." with this process's own command line. As root: what
+ * may withhold the permission. Returns -EPERM.
+ */
+int permission_error(struct cairn_err *err, const char *what);
+
+#endif
