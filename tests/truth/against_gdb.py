@@ -266,7 +266,7 @@ def compare(subject, folder):
 
 def main():
     missing = common.have('gdb', 'gcc', 'clang', 'readelf', 'llvm-dwarfdump')
-    if missing or common.dies_program() is None or not os.access(common.CAIRN, os.X_OK):
+    if missing or common.dw_program('dies') is None or not os.access(common.CAIRN, os.X_OK):
         common.skip('gdb', 'not installed: ' + ' '.join(missing or ['libdw-dev, or cairn is not built']))
         return common.finish()
     folder = common.lab('gdb')

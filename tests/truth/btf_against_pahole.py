@@ -5,7 +5,7 @@
     btf_against_pahole.py [FILE...]      default: the lab's vmlinux and libc, SQLite and postgres
 
 Both blobs are read by bpftool. A type is compared by what it says up to the next name, as a set of definitions per name,
-since a name may have several. Each difference has to have an explanation that the symbol table confirms, or it fails.
+since a name may have several. Each difference has to have an explanation that the symbol table or libdw confirms, or it fails.
 """
 import collections
 import json
@@ -132,14 +132,28 @@ def left_out_of(said):
     return found
 
 
-def explain(what, ours, theirs, symbols, left_out):
-    """Why they differ, or None: every reason is seen in the symbol table."""
+def assembled_in(path):
+    """Names of functions that only units of an assembler describe, by libdw."""
+    code, out, err = common.run([common.dw_program('languages'), path], 600)
+    if code != 0:
+        raise RuntimeError(f'languages {path}: {err}')
+    names = collections.defaultdict(set)
+    for line in out.splitlines():
+        by, name = line.split('\t')
+        names[by].add(name)
+    return names['assembler'] - names['compiler']
+
+
+def explain(what, ours, theirs, symbols, left_out, assembled):
+    """Why they differ, or None: every reason is seen in the symbol table, or in the units by libdw."""
     kind, name = what.split(' ', 1)
     exact, clones = symbols
     if kind != 'func':
         return None
     if name in BY_HAND:
         return BY_HAND[name]
+    if not ours and theirs == {'void ()'} and name in assembled:
+        return 'an assembler described it, which knows no parameters: pahole writes void ()'
     if not ours and not exact[name] and clones[name]:
         return 'only clones of it have code (foo.isra.0): Cairn gives them sites instead of a function'
     if not theirs and name in left_out:
@@ -171,13 +185,13 @@ def compare(path):
             common.not_ok(f'{base}: cairn btf encode: {err[-500:]}')
             return
     ours, theirs = Blob(name + '.cairn').definitions(), Blob(name + '.pahole').definitions()
-    symbols, left_out = symbols_of(path), left_out_of(said + err)
+    symbols, left_out, assembled = symbols_of(path), left_out_of(said + err), assembled_in(path)
     reasons, unexplained, same = collections.Counter(), [], collections.Counter()
     for what in sorted(set(ours) | set(theirs)):
         if ours.get(what) == theirs.get(what):
             same[what.split()[0]] += 1
             continue
-        why = explain(what, ours.get(what), theirs.get(what), symbols, left_out)
+        why = explain(what, ours.get(what), theirs.get(what), symbols, left_out, assembled)
         if why:
             reasons[why] += 1
             if os.environ.get('VERBOSE'):
@@ -191,6 +205,9 @@ def compare(path):
     for what in unexplained[:40]:
         print(f'  {what}\n    cairn:  {ours.get(what)}\n    pahole: {theirs.get(what)}')
     common.claim(f'{base}: every difference from pahole is explained ({len(unexplained)} are not)', not unexplained)
+    made_up = sorted(name for name in assembled if ours.get(f'func {name}'))
+    if assembled:
+        common.claim(f'{base}: no prototype is made up for {len(assembled)} functions in assembler{made_up[:10] or ""}', not made_up)
 
 
 def built():
@@ -205,6 +222,9 @@ def built():
 def main():
     if not os.access(os.path.join(SID, 'usr/bin/pahole'), os.X_OK) or os.geteuid() != 0:
         common.skip('BTF against pahole', "needs root and the lab's peers")
+        common.finish()
+    if common.dw_program('languages') is None:
+        common.skip('BTF against pahole', 'libdw-dev is not installed')
         common.finish()
     os.makedirs(SHARED, exist_ok=True)
     paths = sys.argv[1:] or [p for p in map(common.lab_input, ['vmlinux', 'libc.debug']) if p] + list(built())

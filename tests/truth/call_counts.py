@@ -243,7 +243,7 @@ def main():
     parser.add_argument('--lines', nargs='+', metavar='FUNC', help='only show the calls and events of these functions, line by line')
     options = parser.parse_args()
     missing = common.have('valgrind', 'objdump', 'strip', 'addr2line')
-    if common.may_trace() or missing or common.dies_program() is None:
+    if common.may_trace() or missing or common.dw_program('dies') is None:
         common.skip('call_counts', common.may_trace() or (f'not installed: {" ".join(missing)}' if missing else 'libdw-dev is not installed'))
         return common.finish()
     for name in options.program or programs.PROGRAMS:

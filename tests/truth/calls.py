@@ -169,7 +169,7 @@ def why_not(options):
     missing = common.have('gcc', 'clang', 'ld.lld', 'ld.gold', 'llvm-dwarfdump', 'objdump', *(['gdb'] if options.tracer == 'gdb' else []))
     if missing:
         return 'not installed: ' + ' '.join(missing)
-    if common.dies_program() is None:
+    if common.dw_program('dies') is None:
         return 'libdw-dev is not installed'
     return common.may_trace() if options.tracer == 'cairn' else None
 

@@ -79,20 +79,20 @@ def compile_c(sources, output, flags, compiler='gcc', timeout=300, libraries=())
     return output
 
 
-def dies_program():
-    """The libdw program that lists DIEs independently of Cairn; None when libdw-dev is missing."""
-    source, output = os.path.join(HERE, 'dies.c'), os.path.join(lab(), 'dies')
+def dw_program(name):
+    """A libdw program of this folder, which reads DWARF independently of Cairn; None when libdw-dev is missing."""
+    source, output = os.path.join(HERE, f'{name}.c'), os.path.join(lab(), name)
     if os.path.exists(output) and os.path.getmtime(output) > os.path.getmtime(source):
         return output
     try:
-        return compile_c([source], output, ['-O2', '-Wall', '-ldw'][:2] + ['-Wl,--no-as-needed', '-ldw'])
+        return compile_c([source], output, ['-O2', '-Wall', '-Wl,--no-as-needed', '-ldw'])
     except RuntimeError:
         return None
 
 
 def dies(path):
     """[(kind, die, address or None, has code, name, file, line, linkage name)]"""
-    code, out, err = run([dies_program(), path], 600)
+    code, out, err = run([dw_program('dies'), path], 600)
     if code != 0:
         raise RuntimeError(f'dies {path}: {err}')
     rows = []

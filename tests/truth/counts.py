@@ -112,7 +112,7 @@ def postgres(program):
 
 
 def main():
-    if common.dies_program() is None or not os.access(common.CAIRN, os.X_OK):
+    if common.dw_program('dies') is None or not os.access(common.CAIRN, os.X_OK):
         common.skip('counts', 'libdw-dev is not installed, or cairn is not built')
         return common.finish()
     try:

@@ -140,7 +140,7 @@ def library(folder):
 def main():
     reason = common.may_trace()
     missing = common.have('gcc', 'clang', 'readelf')
-    if reason or missing or common.dies_program() is None:
+    if reason or missing or common.dw_program('dies') is None:
         common.skip('nohurt', reason or 'not installed: ' + ' '.join(missing or ['libdw-dev']))
         return common.finish()
     folder = common.lab('nohurt')
