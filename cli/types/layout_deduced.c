@@ -26,6 +26,7 @@ static void for_phrases(const struct cairn_deduced *d, void (*put)(void *ctx, co
 		{d->n_aligned, "member", "aligned"},
 		{d->n_packed, "member", "packed"},
 		{d->n_fillers, "hole", "without a name"},
+		{d->n_deduced_members, "member", "of a deduced layout"},
 	};
 
 	for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++) {
@@ -68,6 +69,8 @@ void layout_print_deduced(const struct layout_source *source, uint32_t id)
 		puts(" */");
 	if (d.unexplained)
 		puts("/* a guess: no attributes explain the offsets that it was compiled with */");
+	else if (d.n_guessed_members)
+		puts("/* a guess: so is the layout of a member */");
 }
 
 static void put_phrase(void *ctx, const char *text)
@@ -84,5 +87,5 @@ void layout_json_deduced(struct json *j, const struct layout_source *source, uin
 	json_open(j, "deduced", '[');
 	for_phrases(&d, put_phrase, j);
 	json_close(j);
-	json_bool(j, "guess", d.unexplained);
+	json_bool(j, "guess", d.unexplained || d.n_guessed_members);
 }

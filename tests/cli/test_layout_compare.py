@@ -530,6 +530,20 @@ def what_was_deduced_is_said():
     expect(o["abi"] == "i386" and o["deduced"] == ["packed"] and o["guess"] is False, o)
 
 
+@claim
+def a_deduced_member_and_a_guess_inside_are_said():
+    need("gcc")
+    obj = os.path.join(folder(), "deduced-inside")
+    run("gcc", "-g", "-o", obj, write("inside.c", "struct o { char c; struct { char d; long l; } __attribute__((packed)) in; } o;\n"
+                                      "struct g { struct { char d; __int128 i; } in; } g;\nint main(void) { return 0; }\n"), check=True)
+    r = cairn("layout", obj, "o", "g", "--abi", "i386", check=True)
+    expect("/* deduced from the offsets: 1 member of a deduced layout */\n" in r.out, r)
+    expect("/* a guess: so is the layout of a member */\n" in r.out, r)
+    of = {o["name"]: o for o in cairn("layout", obj, "o", "g", "--abi", "i386", "--json", check=True).objects()}
+    expect(of["o"]["deduced"] == ["1 member of a deduced layout"] and of["o"]["guess"] is False, of)
+    expect(of["g"]["guess"] is True, of)
+
+
 def raw_btf(name, types):
     """A blob of 32-bit words; types are lists of words whose first is a name."""
     strings, words = b"\0", []

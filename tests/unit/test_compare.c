@@ -287,6 +287,51 @@ static void attributes_are_deduced_from_offsets(void **state)
 	assert_retargets("x86-64", "x86-64", "struct s { char c; __int128 i; long double d; };");
 }
 
+/* What holds a deduced layout has its offsets and size from it. */
+static void a_deduced_layout_makes_those_around_it_deduced(void **state)
+{
+	struct cairn_deduced d = assert_retargets(
+		"x86-64", "i386",
+		"struct i { char c; long l; } __attribute__((packed));\n"
+		"struct o { char c; struct i in[2]; }; struct s { struct o o; struct i *p; };");
+
+	assert_false(d.packed || d.unexplained);
+	assert_int_equal(d.n_deduced_members, 1);
+	assert_int_equal(d.n_guessed_members, 0);
+	d = assert_retargets("x86-64", "i386",
+			     "struct s { char c; struct { char d; long l; } "
+			     "__attribute__((packed)); long e; };");
+	assert_int_equal(d.n_deduced_members, 1);
+}
+
+static void a_guess_makes_those_around_it_guesses(void **state)
+{
+	uint32_t id = parse(0, "x86-64",
+			    "struct i { char c; __int128 i; }; struct s { char c; struct i i; };");
+	struct cairn_retarget *r;
+	struct cairn_deduced d;
+
+	assert_int_equal(cairn_layout_retarget(types_of(0), cairn_abi_find("x86-64"),
+					       cairn_abi_find("i386"), &id, 1, &r, NULL),
+			 0);
+	assert_true(cairn_retarget_deduced(r, id, &d));
+	assert_int_equal(d.n_guessed_members, 1);
+	cairn_retarget_free(r);
+}
+
+/* Compilers write the number that results, which aligned(1) has here as well as aligned(16). */
+static void a_written_alignment_that_members_have_anyway_is_deduced(void **state)
+{
+	const char *text = "struct s { long double d; char c; } __attribute__((aligned(16)));";
+	struct cairn_deduced d = assert_retargets("x86-64", "i386", text);
+
+	assert_int_equal(d.aligned, 16);
+	assert_int_equal(assert_retargets("x86-64", "aarch64", text).aligned, 0);
+	d = assert_retargets("x86-64", "i386",
+			     "struct s { char c; long double d __attribute__((aligned(16))); };");
+	assert_int_equal(d.n_aligned, 1);
+}
+
 static void what_the_other_abi_lacks_is_a_guess(void **state)
 {
 	uint32_t id = parse(0, "x86-64", "struct s { char c; __int128 i; };");
@@ -460,6 +505,9 @@ int main(void)
 		CLAIM(names_are_folded),
 		CLAIM(the_list_has_an_end),
 		CLAIM(attributes_are_deduced_from_offsets),
+		CLAIM(a_deduced_layout_makes_those_around_it_deduced),
+		CLAIM(a_guess_makes_those_around_it_guesses),
+		CLAIM(a_written_alignment_that_members_have_anyway_is_deduced),
 		CLAIM(what_the_other_abi_lacks_is_a_guess),
 		CLAIM(the_abi_is_guessed_from_what_needs_no_attributes),
 		CLAIM(a_lock_file_is_read_as_it_was_written),

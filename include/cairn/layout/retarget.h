@@ -64,6 +64,9 @@ struct cairn_deduced {
 	 * counterpart on the other ABI: its layout there is a guess.
 	 */
 	bool unexplained;
+	/* members that are structs, or arrays of them, of which one of the above holds */
+	uint32_t n_deduced_members;
+	uint32_t n_guessed_members; /* those of them whose layout is a guess */
 };
 
 /* False if nothing was deduced, also for a type that was not laid out. */

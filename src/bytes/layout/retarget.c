@@ -239,6 +239,12 @@ static int measure_array(struct cairn_retarget *r, const struct cairn_type *t, u
 
 /* ---- structs ---- */
 
+static bool is_deduced(const struct cairn_deduced *d)
+{
+	return d->packed || d->pack || d->aligned || d->n_aligned || d->n_packed || d->n_fillers ||
+	       d->unexplained;
+}
+
 /* An attribute is written down for the type, its typedefs, or its elements. */
 static bool is_aligned_type(const struct cairn_retarget *r, uint32_t id)
 {
@@ -252,6 +258,26 @@ static bool is_aligned_type(const struct cairn_retarget *r, uint32_t id)
 		id = t->ref;
 	}
 	return false;
+}
+
+/* The deduced attributes of the struct in a member, whose offsets and size the member has too. */
+static void add_inner(const struct cairn_retarget *r, uint32_t id, struct cairn_deduced *ret)
+{
+	const struct cairn_deduced *in;
+
+	for (unsigned int i = 0; i < NEST_MAX; i++) {
+		id = cairn_types_resolve(r->old, id);
+		const struct cairn_type *t = cairn_types_get(r->old, id);
+
+		if (t->kind != CAIRN_T_ARRAY)
+			break;
+		id = t->ref;
+	}
+	if (!is_aggregate(cairn_types_get(r->old, id)))
+		return;
+	in = &r->records[id].deduced;
+	ret->n_deduced_members += is_deduced(in) || in->n_deduced_members;
+	ret->n_guessed_members += in->unexplained || in->n_guessed_members;
 }
 
 static int make_plan(struct cairn_retarget *r, const struct cairn_type *t, unsigned int depth,
@@ -272,6 +298,7 @@ static int make_plan(struct cairn_retarget *r, const struct cairn_type *t, unsig
 		if (rc)
 			return rc;
 		plan->holds_aligned |= m->align || is_aligned_type(r, m->type);
+		plan->n_as_type += m->align && m->align == of.align[0] && of.align[1] < m->align;
 		p->wanted = m->bit_off;
 		p->written = m->align;
 		for (int side = 0; side < 2; side++)
@@ -311,30 +338,53 @@ static int set_record(struct cairn_retarget *r, uint32_t id, const struct plan *
 	return 0;
 }
 
-/*
- * GCC writes down the alignment of a struct also when only a member of it was declared aligned. One
- * that the members have anyway is then not taken for the struct's own: on the other ABI they may
- * have another.
- */
-static int forget_implied(const struct cairn_abi *abi, struct plan *plan)
+/* The alignment that the members alone give. */
+static int natural_align(const struct cairn_retarget *r, int side, struct plan *plan, uint32_t *ret)
 {
 	uint32_t written = plan->aligned;
-	struct cairn_place_record placed;
+	struct cairn_place_record placed = {.align = 0};
 
 	plan->aligned = 0;
-	int rc = place_plan(abi, 0, plan, &placed);
-	if (rc || placed.align != written)
-		plan->aligned = written;
+	int rc = place_plan(r->abis[side], side, plan, &placed);
+	plan->aligned = written;
+	*ret = rc ? 0 : placed.align;
 	return rc == -ENOMEM ? rc : 0;
+}
+
+/*
+ * GCC writes down the alignment of a struct also when only a member of it was declared aligned, and
+ * both compilers write the resulting one, whatever the attribute requested. One that the members
+ * have anyway is then not taken for the struct's own if it is a member's: on the other ABI they may
+ * have another. Else it is deduced that the attribute requested as much.
+ */
+static int judge_written(const struct cairn_retarget *r, struct plan *plan, uint32_t *ret_deduced)
+{
+	uint32_t natural[2];
+	int rc = natural_align(r, 0, plan, &natural[0]);
+
+	rc = rc ? rc : natural_align(r, 1, plan, &natural[1]);
+	*ret_deduced = 0;
+	if (rc || natural[0] != plan->aligned)
+		return rc;
+	if (plan->holds_aligned)
+		plan->aligned = 0;
+	else if (natural[1] < natural[0])
+		*ret_deduced = plan->aligned;
+	return 0;
 }
 
 static int place_both(struct cairn_retarget *r, uint32_t id, struct plan *plan)
 {
 	struct record *rec = &r->records[id];
 	struct cairn_place_record placed;
-	int rc = plan->aligned && plan->holds_aligned ? forget_implied(r->abis[0], plan) : 0;
+	uint32_t aligned = 0;
+	int rc = plan->aligned ? judge_written(r, plan, &aligned) : 0;
 
 	rc = rc ? rc : deduce(r->abis[0], plan);
+	if (aligned && !r->only_deduce)
+		plan->deduced.aligned = aligned;
+	if (!r->only_deduce)
+		plan->deduced.n_aligned += plan->n_as_type;
 	for (int side = 0; side < 2 && !rc; side++) {
 		rc = place_plan(r->abis[side], side, plan, &placed);
 		/* Wider than its type there, or larger than anything. */
@@ -368,6 +418,8 @@ static int lay_out(struct cairn_retarget *r, uint32_t id, unsigned int depth)
 		VEC_FREE(&plan.v);
 	}
 	rec->deduced.unexplained |= !known;
+	for (uint32_t i = 0; i < t->n_members; i++)
+		add_inner(r, t->members[i].type, &rec->deduced);
 	rec->state = WORK_DONE;
 	return rc;
 }
@@ -478,8 +530,7 @@ bool cairn_retarget_deduced(const struct cairn_retarget *r, uint32_t id, struct 
 {
 	id = cairn_types_resolve(r->old, id);
 	*ret = id < r->n ? r->records[id].deduced : (struct cairn_deduced){0};
-	return ret->packed || ret->pack || ret->aligned || ret->n_aligned || ret->n_packed ||
-	       ret->n_fillers || ret->unexplained;
+	return is_deduced(ret) || ret->n_deduced_members;
 }
 
 /* ---- guessing ---- */
@@ -488,7 +539,6 @@ static size_t count_natural(const struct cairn_types *types, const struct cairn_
 			    const uint32_t *ids, size_t n)
 {
 	struct cairn_retarget *r = NULL;
-	struct cairn_deduced d;
 	size_t natural = 0;
 	int rc = retarget_new(types, abi, abi, &r);
 
@@ -500,7 +550,7 @@ static size_t count_natural(const struct cairn_types *types, const struct cairn_
 		if (!is_aggregate(cairn_types_get(types, id)))
 			continue;
 		rc = lay_out(r, id, 0);
-		natural += !rc && !cairn_retarget_deduced(r, id, &d);
+		natural += !rc && !is_deduced(&r->records[id].deduced);
 	}
 	cairn_retarget_free(r);
 	return natural;

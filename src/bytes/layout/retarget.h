@@ -27,6 +27,8 @@ struct plan {
 	uint64_t size;      /* bytes that it has */
 	uint32_t aligned;   /* written down */
 	bool holds_aligned; /* so is one of a member or its type */
+	/* members whose written alignment is their type's: it may or may not have been requested */
+	uint32_t n_as_type;
 	struct cairn_deduced deduced;
 };
 
