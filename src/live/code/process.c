@@ -41,10 +41,9 @@ static void find_mapped(int pid, const struct code_mapping *m, char *path, size_
 		snprintf(path, size, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, m->lo, m->hi);
 }
 
-static int open_mapped(void *ctx, const struct code_mapping *m, struct cairn_binary **ret,
-		       uint8_t **ret_bytes, struct cairn_err *err)
+int code_open_mapped(int pid, const struct code_mapping *m, struct cairn_binary **ret,
+		     uint8_t **ret_bytes, struct cairn_err *err)
 {
-	int pid = (int)(intptr_t)ctx;
 	char path[4200];
 	if (!m->ino)
 		return vdso_open(m, read_memory, &pid, ret, ret_bytes, err);
@@ -53,11 +52,17 @@ static int open_mapped(void *ctx, const struct code_mapping *m, struct cairn_bin
 	return rc == -ENOMEM ? rc : 0;
 }
 
+static int open_for_space(void *ctx, const struct code_mapping *m, struct cairn_binary **ret,
+			  uint8_t **ret_bytes, struct cairn_err *err)
+{
+	return code_open_mapped((int)(intptr_t)ctx, m, ret, ret_bytes, err);
+}
+
 int code_space_open_pid(int pid, unsigned int threads, struct code_space **ret,
 			struct cairn_err *err)
 {
 	struct code_source source = {
-		.open = open_mapped, .ctx = (void *)(intptr_t)pid, .threads = threads};
+		.open = open_for_space, .ctx = (void *)(intptr_t)pid, .threads = threads};
 	struct code_maps maps;
 	int rc = code_maps_read(pid, &maps, err);
 	return rc < 0 ? rc : code_space_new(&maps, &source, ret, err);

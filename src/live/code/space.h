@@ -100,6 +100,17 @@ int code_space_fde(struct code_space *space, struct cairn_addr at, struct cairn_
 		   struct cairn_vaddr *ret_hi, struct cairn_err *err);
 
 /*
+ * code_open_mapped - the file that a process has mapped at @m, or the vDSO
+ *
+ * By its name as the process sees it, or by the mapping if another file has that name now.
+ * @ret        cairn_binary_close(); NULL, with an error, when it cannot be opened
+ * @ret_bytes  what *@ret borrows and is freed after it, or left as it is
+ * Returns 0, -ENOMEM.
+ */
+int code_open_mapped(int pid, const struct code_mapping *m, struct cairn_binary **ret,
+		     uint8_t **ret_bytes, struct cairn_err *err);
+
+/*
  * code_space_open_pid - the code of a running process
  *
  * Files are opened as the process sees them, through /proc/PID/root, and by their mapping when they

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Profiling: where programs spend their time, with whole stacks
+ *
+ * The kernel interrupts the sampled processes at a rate. A BPF program walks the stack there, by
+ * the unwind tables of the mapped files, so that no frame pointers are needed. Each different stack
+ * is handed over once, each sample as 64 bytes. The names are found at the end.
+ *
+ *	struct cairn_prof *prof;
+ *	struct cairn_profile *profile;
+ *	struct cairn_prof_opts opts = {.size = sizeof(opts), .pids = &pid, .n_pids = 1};
+ *	if (cairn_prof_open(&opts, &prof, &err) < 0 || cairn_prof_start(prof, &err) < 0)
+ *		return fail(err.msg);
+ *	while (!interrupted && !cairn_prof_targets_gone(prof))
+ *		cairn_prof_poll(prof, 100, &err);
+ *	cairn_prof_stop(prof, &err);
+ *	cairn_prof_profile(prof, &profile, &err);	// cairn/profile.h
+ *	cairn_prof_close(prof);
+ *
+ * It needs CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE. File descriptors hold all that is in the
+ * kernel: a profiler that is killed leaves nothing there.
+ */
+#ifndef CAIRN_PROF_H
+#define CAIRN_PROF_H
+
+#include <cairn/profile.h>
+#include <cairn/sidecar.h>
+
+CAIRN_BEGIN_DECLS
+
+struct cairn_prof;
+
+enum cairn_prof_event {
+	/* time on a processor: hardware cycles where the machine counts them, else cpu-clock */
+	CAIRN_PROF_CPU,
+	CAIRN_PROF_CPU_CLOCK,
+	CAIRN_PROF_CYCLES,
+	CAIRN_PROF_PAGE_FAULTS,
+	CAIRN_PROF_OFF_CPU, /* time that threads were blocked, in nanoseconds */
+};
+
+struct cairn_prof_opts {
+	/* sizeof(struct cairn_prof_opts) of the caller; a longer, unknown tail must be zero. */
+	size_t size;
+	/* Processes to sample, with all that they start. */
+	const int *pids;
+	size_t n_pids;
+	/*
+	 * A command to run, NULL-terminated, with @exe as its program file, and all that it starts.
+	 * It begins with cairn_prof_start(). Both must stay valid until close.
+	 */
+	char *const *argv;
+	const char *exe;
+	bool all;           /* every process; neither pids nor argv are then given */
+	const char *cgroup; /* with all: only those in this directory of cgroup v2; NULL */
+	enum cairn_prof_event event;
+	unsigned int hz;   /* samples per second and processor; 0: 99. Not for page faults */
+	bool no_kernel;    /* leave out what the kernel does for them */
+	size_t ring_bytes; /* for samples; 0: 4 MiB; a power of two of at least a page */
+	/*
+	 * Finds the sidecar of a file; its unwind table is used while sampling, and its names at the
+	 * end. May be called by several threads at once. As in struct cairn_stacks_opts.
+	 */
+	int (*find_sidecar)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+			    struct cairn_err *err);
+	void *find_sidecar_ctx;
+};
+
+/* Why a stack ends where it does. */
+enum cairn_prof_end {
+	CAIRN_PROF_COMPLETE,    /* the last frame has no caller */
+	CAIRN_PROF_ASSUMED,     /* as that, but a frame on the way was assumed */
+	CAIRN_PROF_NO_USER,     /* complete: a thread of the kernel has no other part */
+	CAIRN_PROF_NO_PROCESS,  /* the process's mappings were not known yet */
+	CAIRN_PROF_NO_MAPPING,  /* its address is in no mapping that is known */
+	CAIRN_PROF_NOT_READY,   /* the file's unwind table was not made yet */
+	CAIRN_PROF_UNDESCRIBED, /* no row describes it, and the frame pointer leads to no call */
+	CAIRN_PROF_UNREADABLE,  /* the stack's page is not in memory, or no stack is there */
+	CAIRN_PROF_LOST,        /* a register that is needed was not saved */
+	CAIRN_PROF_LOOP,        /* the stack leads back to itself */
+	CAIRN_PROF_LIMIT,       /* more than 1,024 frames */
+	CAIRN_PROF_READS,       /* more memory was to be read than a sample may */
+	CAIRN_PROF_N_ENDS,
+};
+
+/* What a run did; all counters only grow. */
+struct cairn_prof_counts {
+	uint64_t n_samples;                 /* that were taken over */
+	uint64_t n_lost;                    /* that found no room: not in the profile */
+	uint64_t n_ends[CAIRN_PROF_N_ENDS]; /* the samples by their end */
+	uint64_t n_stacks, n_frames;        /* different stacks, and their frames */
+	uint64_t n_files, n_rows;           /* files with an unwind table, and its rows */
+	uint64_t kernel_bytes;              /* of maps, for rows, mappings and samples */
+	uint64_t walk_ns;                   /* time in the kernel, for all samples */
+	uint64_t own_cpu_ns;                /* processor time of this process since open */
+	uint64_t n_lost_mappings;           /* reports of mappings that found no room */
+};
+
+/*
+ * cairn_prof_open - load the program, take the mappings that are there, and make the tables
+ *
+ * @ret  cairn_prof_close()
+ * Returns 0, or negative:
+ *   -EPERM       a permission is missing (err: the command that has it)
+ *   -EOPNOTSUPP  the kernel cannot do it, or counts no cycles (err: what is missing)
+ *   -ESRCH       no such process
+ *   -ENOENT      no such cgroup
+ *   -EINVAL      contradicting options
+ *   -ENOMEM, and the errors of bpf(2) and perf_event_open(2)
+ * Cost: some 100 ms. Threads: one at a time per handle; the call starts threads that make tables.
+ */
+int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
+		    struct cairn_err *err);
+
+/* Begin to sample, and run the command. Returns 0; the errors of execve(2) and ioctl(2). */
+int cairn_prof_start(struct cairn_prof *prof, struct cairn_err *err);
+
+/*
+ * cairn_prof_poll - take over what the kernel has
+ *
+ * New mappings, processes and files are followed here: call it at least ten times a second.
+ * @timeout_ms  waits at most so long
+ * Returns the number of samples taken over; -EINTR; -ENOMEM.
+ */
+int cairn_prof_poll(struct cairn_prof *prof, int timeout_ms, struct cairn_err *err);
+
+/* Whether all of opts.pids, or the command, have ended. With opts.all never. */
+bool cairn_prof_targets_gone(const struct cairn_prof *prof);
+/* The wait status of the command, when it has ended; else -1. */
+int cairn_prof_status(const struct cairn_prof *prof);
+
+/* Take no more samples, and take over those that are there. Returns 0 or -ENOMEM. */
+int cairn_prof_stop(struct cairn_prof *prof, struct cairn_err *err);
+
+void cairn_prof_counts(const struct cairn_prof *prof, struct cairn_prof_counts *ret);
+
+/* "cpu-clock", "cycles", ...: what is really counted. Static. */
+const char *cairn_prof_event_text(const struct cairn_prof *prof);
+/* Static words for each end. */
+const char *cairn_prof_end_text(enum cairn_prof_end end);
+
+/*
+ * cairn_prof_profile - what was sampled, with names
+ *
+ * Each sample has the labels "pid", "tid" and "thread". The values are {"samples", "count"} and
+ * {"cpu", "nanoseconds"}, or {"page-faults", "count"}, or {"off-cpu", "nanoseconds"}.
+ * @ret  cairn_profile_close(); it borrows nothing of @prof
+ * Returns 0; -ENOMEM; -ERANGE as cairn_profile_add_sample().
+ * Cost: the names of each different frame, once. Sidecars that are missing are made.
+ */
+int cairn_prof_profile(struct cairn_prof *prof, struct cairn_profile **ret, struct cairn_err *err);
+
+/* Takes NULL. Kills nothing: a command that still runs goes on. */
+void cairn_prof_close(struct cairn_prof *prof);
+
+CAIRN_END_DECLS
+#endif

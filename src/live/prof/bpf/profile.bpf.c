@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The BPF programs of a profile: one takes samples, the others keep track of processes
+ *
+ * A sample is 64 bytes in the ring. Its stack is a hash; the frames follow only when the processor
+ * has not sent this stack lately. Nothing is counted in the kernel, so nothing can be full there.
+ */
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+#include "walk_maps.bpf.h"
+
+#define CORE __attribute__((preserve_access_index))
+
+struct task_struct {
+	int pid;
+	int tgid;
+	unsigned int flags;
+	unsigned int __state;
+	char comm[16];
+} CORE;
+
+struct task_struct___old {
+	long state; /* before 5.14 */
+} CORE;
+
+/* PF_KTHREAD, and PF_IO_WORKER, whose user's registers are of no use. */
+#define PF_NO_USER (0x00200000 | 0x00000010)
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PROF_MAX_PROCESSES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct prof_process);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct walk);
+} walks SEC(".maps");
+
+/* Stacks that were sent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PROF_SEEN_SLOTS);
+	__type(key, __u32);
+	__type(value, __u64);
+} seen SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} cgroup SEC(".maps");
+
+/* Threads that are blocked, with the sample that their waking ends. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct prof_sample);
+} blocked SEC(".maps");
+
+struct counts {
+	__u64 n_lost, walk_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct counts);
+} counts SEC(".maps");
+
+const volatile __u8 all = 0, with_kernel = 1, in_cgroup = 0;
+const volatile __u32 own_tgid = 0;
+const volatile __u64 seed = 0, wakeup_bytes = 1 << 19;
+/* The profiler's pid namespace when it is not the first one; else 0. */
+const volatile __u64 pidns_dev = 0, pidns_ino = 0;
+
+/* Numbers as the profiler knows them. False: the task is not in its namespace. */
+static __always_inline int current_ids(__u32 *tgid, __u32 *tid)
+{
+	struct bpf_pidns_info ns;
+	__u64 both;
+
+	if (!pidns_ino) {
+		both = bpf_get_current_pid_tgid();
+		*tgid = both >> 32;
+		*tid = (__u32)both;
+		return 1;
+	}
+	if (bpf_get_ns_current_pid_tgid(pidns_dev, pidns_ino, &ns, sizeof(ns)))
+		return 0;
+	*tgid = ns.tgid;
+	*tid = ns.pid;
+	return 1;
+}
+
+static __always_inline void take_regs(struct walk *w, const struct pt_regs *r)
+{
+	w->pc = r->rip;
+	w->regs[0] = r->rax;
+	w->regs[1] = r->rdx;
+	w->regs[2] = r->rcx;
+	w->regs[3] = r->rbx;
+	w->regs[4] = r->rsi;
+	w->regs[5] = r->rdi;
+	w->regs[6] = r->rbp;
+	w->regs[7] = r->rsp;
+	w->regs[8] = r->r8;
+	w->regs[9] = r->r9;
+	w->regs[10] = r->r10;
+	w->regs[11] = r->r11;
+	w->regs[12] = r->r12;
+	w->regs[13] = r->r13;
+	w->regs[14] = r->r14;
+	w->regs[15] = r->r15;
+}
+
+/* The registers with which the task will return to its program. */
+static __always_inline int take_task_regs(struct walk *w)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct pt_regs regs;
+
+	if (task->flags & PF_NO_USER)
+		return 0;
+	if (bpf_probe_read_kernel(&regs, sizeof(regs), (void *)bpf_task_pt_regs((void *)task)))
+		return 0;
+	take_regs(w, &regs);
+	return 1;
+}
+
+__noinline int hash_kernel(struct walk *w)
+{
+	if (!w)
+		return 0;
+	for (__u32 i = 0; i < PROF_MAX_KERNEL && i < w->n_kernel; i++)
+		add_hash(w, w->frames[i]);
+	return 0;
+}
+
+static __always_inline void take_kernel(void *ctx, struct walk *w)
+{
+	long n = bpf_get_stack(ctx, w->frames, PROF_MAX_KERNEL * 8, 0);
+
+	w->n_kernel = n > 0 ? (__u32)n / 8 : 0;
+	if (w->n_kernel > PROF_MAX_KERNEL)
+		w->n_kernel = PROF_MAX_KERNEL;
+	hash_kernel(w);
+}
+
+static __always_inline struct counts *own_counts(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&counts, &zero);
+}
+
+static __always_inline void output(const void *record, __u32 n)
+{
+	__u64 wake = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= wakeup_bytes
+			     ? BPF_RB_FORCE_WAKEUP
+			     : BPF_RB_NO_WAKEUP;
+	struct counts *c;
+
+	if (!bpf_ringbuf_output(&ring, (void *)record, n, wake))
+		return;
+	c = own_counts();
+	if (c)
+		c->n_lost++;
+}
+
+/* The record of @w. Its frames follow when they were not sent before. */
+static __always_inline void send(struct walk *w)
+{
+	__u32 slot = w->hash & (PROF_SEEN_SLOTS - 1), n = w->n_kernel + w->n;
+	__u64 *sent = bpf_map_lookup_elem(&seen, &slot);
+
+	w->sample.stack = w->hash;
+	w->sample.end = w->end;
+	w->sample.n_kernel = (__u16)w->n_kernel;
+	w->sample.n_frames = 0;
+	w->sample.is_new = 0;
+	if (!sent)
+		return;
+	if (*sent == w->hash) {
+		output(&w->sample, sizeof(w->sample));
+		return;
+	}
+	if (n > PROF_MAX_KERNEL + PROF_MAX_FRAMES)
+		n = PROF_MAX_KERNEL + PROF_MAX_FRAMES;
+	w->sample.n_frames = (__u16)n;
+	w->sample.is_new = 1;
+	__u64 wake = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= wakeup_bytes
+			     ? BPF_RB_FORCE_WAKEUP
+			     : BPF_RB_NO_WAKEUP;
+	if (!bpf_ringbuf_output(&ring, &w->sample, sizeof(w->sample) + n * 8, wake)) {
+		*sent = w->hash;
+		return;
+	}
+	struct counts *c = own_counts();
+	if (c)
+		c->n_lost++;
+}
+
+/*
+ * The walk for the running task when it is to be sampled. @regs: of the moment; NULL: those with
+ * which it returns to its program.
+ */
+static __always_inline struct walk *begin(__u32 *ret_tid)
+{
+	struct prof_process *p;
+	struct walk *w;
+	__u32 zero = 0, tgid, tid;
+
+	if (!current_ids(&tgid, &tid) || !tid || tgid == own_tgid)
+		return NULL;
+	p = bpf_map_lookup_elem(&processes, &tgid);
+	if (!all && !(p && p->flags & PROF_IS_TARGET))
+		return NULL;
+	if (in_cgroup && bpf_current_task_under_cgroup(&cgroup, 0) != 1)
+		return NULL;
+	w = bpf_map_lookup_elem(&walks, &zero);
+	if (!w)
+		return NULL;
+	if (p)
+		w->process = *p;
+	else
+		w->process.flags = w->process.n = w->process.generation = 0;
+	w->cpu = bpf_get_smp_processor_id();
+	w->hash = seed;
+	w->n = w->n_kernel = 0;
+	w->sample.time_ns = bpf_ktime_get_ns();
+	w->sample.weight = 1;
+	w->sample.pid = tgid;
+	w->sample.tid = tid;
+	w->sample.cpu = w->cpu;
+	w->sample.generation = w->process.generation;
+	bpf_get_current_comm(w->sample.comm, sizeof(w->sample.comm));
+	*ret_tid = tid;
+	return w;
+}
+
+static __always_inline void finish(struct walk *w)
+{
+	/* The end counts, too, and 0 is no hash. */
+	add_hash(w, w->end);
+	w->hash |= 1;
+}
+
+static __always_inline void count_time(__u64 since)
+{
+	struct counts *c = own_counts();
+
+	if (c)
+		c->walk_ns += bpf_ktime_get_ns() - since;
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	volatile const __u64 *regs = (void *)&ctx->regs;
+	__u32 tid;
+	struct walk *w = begin(&tid);
+	int has_user = 1;
+
+	if (!w)
+		return 0;
+	if ((__s64)ctx->regs.rip < 0) {
+		if (with_kernel)
+			take_kernel(ctx, w);
+		has_user = take_task_regs(w);
+	} else {
+		struct pt_regs r;
+		__u64 *to = (void *)&r;
+
+#pragma unroll
+		for (int i = 0; i < (int)(sizeof(r) / 8); i++)
+			to[i] = regs[i];
+		take_regs(w, &r);
+	}
+	if (has_user)
+		walk_user(w);
+	else
+		w->end = END_NO_USER;
+	finish(w);
+	send(w);
+	count_time(w->sample.time_ns);
+	return 0;
+}
+
+static __always_inline unsigned int state_of(struct task_struct *task)
+{
+	struct task_struct___old *old = (void *)task;
+
+	if (bpf_core_field_exists(task->__state))
+		return task->__state;
+	return (unsigned int)old->state;
+}
+
+/* A thread that is about to wait: its stack now, the time when it runs again. */
+static __always_inline void on_block(void *ctx)
+{
+	__u32 tid;
+	struct walk *w = begin(&tid);
+	struct prof_sample kept;
+
+	if (!w)
+		return;
+	if (with_kernel)
+		take_kernel(ctx, w);
+	if (take_task_regs(w))
+		walk_user(w);
+	else
+		w->end = END_NO_USER;
+	finish(w);
+	/* Weight 0 hands over the stack, and is no sample. */
+	w->sample.weight = 0;
+	send(w);
+	kept = w->sample;
+	if (bpf_map_update_elem(&blocked, &tid, &kept, BPF_ANY)) {
+		struct counts *c = own_counts();
+		if (c)
+			c->n_lost++;
+	}
+	count_time(kept.time_ns);
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(__u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	__u32 tid = (__u32)next->pid;
+	struct prof_sample *s, sample;
+
+	if (!ctx[0] && state_of(prev))
+		on_block(ctx);
+	s = bpf_map_lookup_elem(&blocked, &tid);
+	if (!s)
+		return 0;
+	sample = *s;
+	bpf_map_delete_elem(&blocked, &tid);
+	sample.weight = bpf_ktime_get_ns() - sample.time_ns;
+	sample.is_new = 0;
+	sample.n_frames = 0;
+	output(&sample, sizeof(sample));
+	return 0;
+}
+
+/* A child has the mappings of its parent, and is sampled as it is. */
+SEC("tp_btf/sched_process_fork")
+int on_fork(__u64 *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+	__u32 from = (__u32)parent->tgid, to = (__u32)child->tgid;
+	struct prof_process *p, copy;
+
+	/* Elsewhere than in the first pid namespace these are not the profiler's numbers. */
+	if (from == to || pidns_ino)
+		return 0;
+	p = bpf_map_lookup_elem(&processes, &from);
+	if (!p) {
+		bpf_map_delete_elem(&processes, &to);
+		return 0;
+	}
+	copy = *p;
+	bpf_map_update_elem(&processes, &to, &copy, BPF_ANY);
+	return 0;
+}
+
+/* The mappings are others; nothing is known of them until they are reported. */
+SEC("tp_btf/sched_process_exec")
+int on_exec(__u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	__u32 tgid = (__u32)task->tgid;
+	struct prof_process *p = bpf_map_lookup_elem(&processes, &tgid);
+
+	if (!p || pidns_ino)
+		return 0;
+	p->flags &= PROF_IS_TARGET;
+	p->n = 0;
+	p->generation = 0;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The walk of a user's stack, from frame to frame, by rows in maps
+ *
+ * A frame's address leads to a segment of its process, this to a page of 64 KiB of the file's code,
+ * the page to a row, the row to a rule, and the rule to the caller. Most of the time goes into
+ * reading the stack, so it is read by windows of 256 bytes, and a cache keeps the rule and the name
+ * of an address.
+ *
+ * The state of a walk is in a map, as it is too large for a BPF program's stack, and the steps are
+ * global functions, each of which the verifier looks at once: 1,024 steps would otherwise be
+ * followed one by one.
+ */
+#ifndef PROF_WALK_BPF_H
+#define PROF_WALK_BPF_H
+
+#include "../abi.h"
+#include "cairn/shared/codectl.h"
+
+enum {
+	RBX = 3,
+	RBP = 6,
+	RSP = 7,
+	N_REGS = 16,
+	WINDOW_WORDS = 32,
+	WINDOW_BYTES = WINDOW_WORDS * 8,
+	/* Rows are of 4 bytes, and an array's elements take multiples of 8. */
+	ROWS_PER_ELEMENT = 64,
+	/* Where a signal's frame has the registers of what it interrupted: uc_mcontext.gregs. */
+	SIGNAL_REGS = 40,
+	N_SIGNAL_REGS = 17,
+	/* Steps of a search among 2^17 segments, and among the 512 rows of a block. */
+	SEGMENT_STEPS = 18,
+	ROW_STEPS = 10,
+	/* Of a JIT: tables of a chain, steps of a search in one of 2^24 rows, regions of a stack. */
+	MAX_TABLES = 32,
+	TABLE_STEPS = 24,
+	MAX_REGIONS = 4,
+	/* Registrations since the last sample; a JIT that is in a hurry makes some hundred a second. */
+	MAX_ENTRIES = 32,
+};
+
+/* A region in its present generation. */
+struct made {
+	__u32 number, generation; /* of the region, and of the process's mappings */
+	__u32 entry, is_extended, flags;
+	__u64 epoch, unwind_head;
+};
+
+struct walk {
+	struct prof_sample sample; /* and the frames after it: one record */
+	__u64 frames[PROF_MAX_KERNEL + PROF_MAX_FRAMES];
+	__u64 regs[N_REGS]; /* by DWARF number; all are known only in the frame where it began */
+	__u64 pc, hash;
+	__u64 window_at;
+	__u64 window[WINDOW_WORDS];
+	__u32 window_n; /* bytes */
+	__u32 n, n_kernel;
+	struct prof_process process;
+	struct prof_segment segment; /* the last hit */
+	struct prof_rule rule;       /* of the present frame */
+	__u64 frame;                 /* its number */
+	__u8 knows_all;              /* registers */
+	__u8 knows_fp;               /* rbp */
+	__u8 bx;                     /* enum walk_bx */
+	__u64 bx_at;                 /* of BX_IN_MEMORY */
+	__u8 is_exact;               /* pc is not a return address */
+	__u8 is_assumed;             /* a frame was */
+	__u8 end;                    /* enum cairn_prof_end */
+	__u8 made_used;              /* bit n: frames are in the region of made[n] */
+	__u32 cpu, n_reads;
+	__u64 scratch[N_SIGNAL_REGS];
+	/* Regions of JITs as this processor saw them last. */
+	struct made made[MAX_REGIONS];
+	struct codectl_entry entry;
+};
+
+/* As in cairn/prof.h, which is not for BPF. prof.c compares the two. */
+enum walk_end {
+	END_COMPLETE,
+	END_ASSUMED,
+	END_NO_USER,
+	END_NO_PROCESS,
+	END_NO_MAPPING,
+	END_NOT_READY,
+	END_UNDESCRIBED,
+	END_UNREADABLE,
+	END_LOST,
+	END_LOOP,
+	END_LIMIT,
+	END_READS,
+};
+
+/* rbx is read only when a frame needs it. */
+enum walk_bx {
+	BX_KNOWN, /* regs[RBX] */
+	BX_IN_MEMORY,
+	BX_LOST,
+};
+
+struct rows_element {
+	struct prof_row row[ROWS_PER_ELEMENT];
+};
+
+/* An address's rule and frame, in one generation of its process's mappings. */
+struct cached {
+	__u64 at, frame;
+	__u32 generation, rule;
+};
+
+/* A JIT's rule at an address, in one epoch of its process. */
+struct cached_row {
+	__u64 at, epoch;
+	__u32 generation, reserved;
+	struct prof_rule rule;
+};
+
+/*
+ * What the walk runs on: walk_maps.bpf.h, or the memory of a test. Each gives NULL for what is not
+ * there; read_user() gives 0, or a negative errno.
+ */
+static __always_inline struct prof_segment *segment_at(__u32 i);
+static __always_inline struct prof_page *page_at(__u32 i);
+static __always_inline struct rows_element *rows_at(__u32 chunk, __u32 element);
+static __always_inline struct prof_rule *rule_at(__u32 number);
+static __always_inline struct cached *cache_slot(__u32 i);
+static __always_inline struct cached_row *row_slot(__u32 i);
+static __always_inline struct prof_region *region_at(__u32 i);
+static __always_inline long read_user(void *to, __u32 n, __u64 from);
+
+/* The segment of the process that holds @at becomes w->segment. */
+__noinline int find_segment(struct walk *w, __u64 at)
+{
+	struct prof_segment *s;
+	__u32 begin, n;
+
+	if (!w)
+		return 0;
+	if (at - w->segment.lo < w->segment.hi - w->segment.lo)
+		return 1;
+	begin = w->process.first;
+	n = w->process.n;
+	for (int i = 0; i < SEGMENT_STEPS && n; i++) {
+		s = segment_at(begin + n / 2);
+		if (!s)
+			return 0;
+		if (s->lo <= at) {
+			begin += n / 2 + 1;
+			n -= n / 2 + 1;
+		} else {
+			n /= 2;
+		}
+	}
+	if (begin == w->process.first)
+		return 0;
+	s = segment_at(begin - 1);
+	if (!s || at - s->lo >= s->hi - s->lo)
+		return 0;
+	w->segment = *s;
+	return 1;
+}
+
+/* The rule's number at an address of a file; 0: none. */
+__noinline int find_row(__u32 first_page, __u64 at)
+{
+	struct prof_page *p = page_at(first_page + (__u32)(at >> PROF_PAGE_SHIFT));
+	__u32 off = at & ((1 << PROF_PAGE_SHIFT) - 1), block = off >> PROF_BLOCK_SHIFT;
+	__u32 begin, n, rule, chunk;
+
+	if (!p)
+		return 0;
+	chunk = p->chunk;
+	begin = p->begins[block & (PROF_BLOCKS - 1)];
+	n = block + 1 < PROF_BLOCKS ? p->begins[(block + 1) & (PROF_BLOCKS - 1)] : p->n_rows;
+	n -= begin;
+	/* The last of the block before, or of one before that. */
+	rule = p->before;
+	if (begin) {
+		begin--;
+		n++;
+	}
+	begin += p->first;
+	for (int i = 0; i < ROW_STEPS && n; i++) {
+		__u32 at_row = begin + n / 2, element = at_row / ROWS_PER_ELEMENT;
+		struct rows_element *e = rows_at(chunk, element);
+		struct prof_row row;
+
+		if (!e)
+			return 0;
+		row = e->row[at_row % ROWS_PER_ELEMENT];
+		if (row.off <= off) {
+			rule = row.rule;
+			begin = at_row + 1;
+			n -= n / 2 + 1;
+		} else {
+			n /= 2;
+		}
+	}
+	return rule;
+}
+
+static __always_inline int is_none(const struct prof_rule *r)
+{
+	return (r->cfa & 15) == PROF_CFA_NONE;
+}
+
+static __always_inline void use_rule(struct walk *w, __u32 number)
+{
+	struct prof_rule *r = rule_at(number);
+
+	if (r)
+		w->rule = *r;
+	else
+		w->rule.cfa = PROF_CFA_NONE;
+}
+
+static __always_inline struct cached *cached_at(struct walk *w, __u64 at)
+{
+	__u32 slot = (__u32)((at * 0x9e3779b97f4a7c15ULL) >> 52);
+
+	return cache_slot(w->cpu * PROF_CACHE_SLOTS + (slot & (PROF_CACHE_SLOTS - 1)));
+}
+
+#include "walk_made.bpf.h"
+
+/* w->rule and w->frame for @at. Returns 0, or the end of the walk when there is no rule. */
+__noinline int find_rule(struct walk *w, __u64 at)
+{
+	struct cached *c;
+	__u64 in_file;
+	__u32 rule;
+
+	if (!w)
+		return END_LOST;
+	c = cached_at(w, at);
+	if (c && c->at == at && c->generation == w->process.generation) {
+		w->frame = c->frame;
+		use_rule(w, c->rule);
+		return is_none(&w->rule) ? END_UNDESCRIBED : 0;
+	}
+	w->rule.cfa = PROF_CFA_NONE;
+	w->frame = PROF_RAW | (at & PROF_RAW_MASK);
+	if (!(w->process.flags & PROF_HAS_MAPPINGS))
+		return END_NO_PROCESS;
+	if (!find_segment(w, at))
+		return END_NO_MAPPING;
+	in_file = w->segment.at + (at - w->segment.lo);
+	if (w->segment.first_page == PROF_IN_REGION)
+		return find_made(w, at);
+	if (in_file >> PROF_FILE_SHIFT)
+		w->frame = in_file;
+	else
+		return END_UNDESCRIBED;
+	if (w->segment.first_page == PROF_NO_PAGES)
+		return END_NOT_READY;
+	in_file &= PROF_AT_MASK;
+	if (in_file >> PROF_PAGE_SHIFT >= w->segment.n_pages)
+		return END_UNDESCRIBED;
+	rule = (__u32)find_row(w->segment.first_page, in_file);
+	if (c) {
+		c->at = at;
+		c->frame = w->frame;
+		c->generation = w->process.generation;
+		c->rule = rule;
+	}
+	use_rule(w, rule);
+	return is_none(&w->rule) ? END_UNDESCRIBED : 0;
+}
+
+/* A window of the stack that begins a little before @at. Returns whether @at is in it. */
+__noinline int read_window(struct walk *w, __u64 at)
+{
+	__u64 from = at - 16;
+	__u32 left;
+
+	if (!w)
+		return 0;
+	w->window_n = 0;
+	if (!read_user(w->window, WINDOW_BYTES, from)) {
+		w->window_at = from;
+		w->window_n = WINDOW_BYTES;
+		return 1;
+	}
+	/* Up to the end of the page, after which there is no memory, or none that is resident. */
+	left = 4096 - (__u32)(at & 4095);
+	if (left > WINDOW_BYTES)
+		left = WINDOW_BYTES;
+	if (left < 8 || read_user(w->window, left & (2 * WINDOW_BYTES - 1), at)) {
+		left = 8;
+		if (read_user(w->window, 8, at))
+			return 0;
+	}
+	w->window_at = at;
+	w->window_n = left & ~7u;
+	return 1;
+}
+
+static __always_inline int is_in_window(const struct walk *w, __u64 at)
+{
+	__u64 off = at - w->window_at;
+
+	return off < w->window_n && !(off & 7);
+}
+
+static __always_inline int read_stack(struct walk *w, __u64 at, __u64 *ret)
+{
+	if (!is_in_window(w, at) && !read_window(w, at))
+		return 0;
+	*ret = w->window[(at - w->window_at) / 8 & (WINDOW_WORDS - 1)];
+	return 1;
+}
+
+/* Whether a call ends at @at: call rel32, or call of a register or memory. */
+__noinline int follows_call(__u64 at)
+{
+	__u64 word;
+	__u8 b[8];
+
+	if (read_user(&word, 8, (at - 8)))
+		return 0;
+	__builtin_memcpy(b, &word, 8);
+	if (b[3] == 0xe8)
+		return 1;
+#define IS_CALL(i) (b[i] == 0xff && (b[(i) + 1] & 0x38) == 0x10)
+	return IS_CALL(6) || IS_CALL(5) || IS_CALL(4) || IS_CALL(2) || IS_CALL(1);
+#undef IS_CALL
+}
+
+/*
+ * Code that no row describes, by its frame pointer. In the frame where the walk begins it may not
+ * be set yet, or not any more: then the return address is on top of the stack.
+ */
+__noinline int step_assumed(struct walk *w)
+{
+	__u64 fp, at, ra, caller_fp;
+	__u8 code[8] = {};
+
+	if (!w)
+		return 0;
+	fp = w->regs[RBP];
+	at = fp + 8;
+	caller_fp = 0;
+	if (!w->knows_fp)
+		return 0;
+	if (w->is_exact && !read_user(code, sizeof(code), w->pc)) {
+		int endbr = code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e;
+
+		/* push %rbp; ret; endbr64 before push; mov %rsp,%rbp */
+		if (code[0] == 0x55 || code[0] == 0xc3 || (endbr && code[4] == 0x55)) {
+			at = w->regs[RSP];
+			caller_fp = fp;
+		} else if (code[0] == 0x48 && ((code[1] == 0x89 && code[2] == 0xe5) ||
+					       (code[1] == 0x8b && code[2] == 0xec))) {
+			at = w->regs[RSP] + 8;
+		}
+	}
+	if ((at & 7) || at < w->regs[RSP])
+		return 0;
+	if (!caller_fp && !read_stack(w, at - 8, &caller_fp))
+		return 0;
+	if (!read_stack(w, at, &ra) || !follows_call(ra))
+		return 0;
+	w->regs[RBP] = caller_fp;
+	w->regs[RSP] = at + 8;
+	w->pc = ra;
+	w->is_exact = 0;
+	w->knows_all = 0;
+	w->bx = BX_LOST;
+	w->is_assumed = 1;
+	return 1;
+}
+
+/* A signal's frame has all registers of what was interrupted. */
+static __always_inline void take_signal_regs(struct walk *w, __u64 sp)
+{
+	/* gregs: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip */
+	__u64 *g = w->scratch;
+
+	w->knows_all = 0;
+	if (read_user(g, sizeof(w->scratch), (sp + SIGNAL_REGS)) || g[16] != w->pc)
+		return;
+	w->knows_all = 1;
+	w->regs[0] = g[13];
+	w->regs[1] = g[12];
+	w->regs[2] = g[14];
+	w->knows_fp = 1;
+	w->bx = BX_KNOWN;
+	w->regs[3] = g[11];
+	w->regs[4] = g[9];
+	w->regs[5] = g[8];
+	for (int i = 0; i < 8; i++)
+		w->regs[8 + i] = g[i];
+}
+
+static __always_inline int saved(struct walk *w, unsigned int how, __s64 off, __u64 cfa, __u64 base,
+				 __u64 same, __u64 *ret)
+{
+	switch (how) {
+	case PROF_SAME:
+		*ret = same;
+		return 0;
+	case PROF_AT_CFA:
+		return read_stack(w, cfa + off, ret) ? 0 : END_UNREADABLE;
+	case PROF_AT_BASE:
+		return read_stack(w, base + off, ret) ? 0 : END_UNREADABLE;
+	case PROF_AT_FP:
+		if (!w->knows_fp)
+			return END_LOST;
+		return read_stack(w, w->regs[RBP] + off, ret) ? 0 : END_UNREADABLE;
+	case PROF_IS_CFA:
+		*ret = cfa + off;
+		return 0;
+	case PROF_IN_REG:
+		*ret = w->regs[off & (N_REGS - 1)];
+		return w->knows_all || (off == RBP && w->knows_fp) || off == RSP ? 0 : END_LOST;
+	case PROF_IS_PC:
+		*ret = w->pc + off;
+		return 0;
+	}
+	return END_LOST;
+}
+
+static __always_inline int knows_base(struct walk *w, __u32 reg)
+{
+	if (reg == RBX && w->bx == BX_IN_MEMORY) {
+		if (read_user(&w->regs[RBX], 8, w->bx_at))
+			return 0;
+		w->bx = BX_KNOWN;
+	}
+	return w->knows_all || reg == RSP || (reg == RBP && w->knows_fp) ||
+	       (reg == RBX && w->bx == BX_KNOWN);
+}
+
+static __always_inline void save_bx(struct walk *w, const struct prof_rule *r, __u64 cfa,
+				    __u64 base)
+{
+	switch (r->cfa >> 4) {
+	case PROF_SAME:
+		return;
+	case PROF_AT_CFA:
+		w->bx_at = cfa + (__s64)r->bx_off;
+		w->bx = BX_IN_MEMORY;
+		return;
+	case PROF_AT_BASE:
+		w->bx_at = base + (__s64)r->bx_off;
+		w->bx = BX_IN_MEMORY;
+		return;
+	}
+	w->bx = BX_LOST;
+}
+
+/* By the rule. Returns 0, or the end of the walk. */
+__noinline int step_by_rule(struct walk *w)
+{
+	__u64 base, cfa, sp, fp = 0, ra = 0;
+	struct prof_rule r;
+	int e;
+
+	if (!w)
+		return END_LOST;
+	r = w->rule;
+	sp = w->regs[RSP];
+	if (!knows_base(w, r.reg))
+		return END_LOST;
+	base = w->regs[r.reg & (N_REGS - 1)];
+	cfa = base + (__s64)r.off;
+	if ((r.cfa & 15) == PROF_CFA_DEREF) {
+		if (!read_stack(w, cfa, &cfa))
+			return END_UNREADABLE;
+		cfa += (__s64)r.add;
+	}
+	e = saved(w, r.fp_ra >> 4, r.ra_off, cfa, base, 0, &ra);
+	if (e)
+		return e;
+	e = saved(w, r.fp_ra & 15, r.fp_off, cfa, base, w->regs[RBP], &fp);
+	/* GCC's rows still say so where rbp is the caller's already. */
+	if (e == END_UNREADABLE && (r.fp_ra & 15) != PROF_AT_FP)
+		return e;
+	/* Code that takes the return address off the stack goes no further up. */
+	if (cfa <= sp && !(r.flags & PROF_SIGNAL) && ((r.fp_ra >> 4) == PROF_AT_CFA || ra == w->pc))
+		return END_LOOP;
+	/* Only a caller that needs rbp ends the walk. */
+	w->knows_fp = (r.fp_ra & 15) == PROF_SAME ? w->knows_fp : !e;
+	save_bx(w, &r, cfa, base);
+	w->pc = ra;
+	w->regs[RBP] = fp;
+	w->regs[RSP] = cfa;
+	w->is_exact = r.flags & PROF_SIGNAL ? 1 : 0;
+	w->knows_all = 0;
+	if (r.flags & PROF_SIGNAL)
+		take_signal_regs(w, sp);
+	return 0;
+}
+
+static __always_inline void add_hash(struct walk *w, __u64 word)
+{
+	__u64 h = (w->hash ^ word) * 0x9e3779b97f4a7c15ULL;
+
+	w->hash = h ^ h >> 29;
+}
+
+/* One frame more. Returns 1 when the walk has ended; w->end then says why. */
+__noinline int step(struct walk *w)
+{
+	__u64 frame;
+	__u32 i;
+	int e;
+
+	if (!w)
+		return 1;
+	e = find_rule(w, w->pc - !w->is_exact);
+	i = w->n_kernel + w->n;
+	if (w->n >= PROF_MAX_FRAMES || i >= PROF_MAX_KERNEL + PROF_MAX_FRAMES) {
+		w->end = END_LIMIT;
+		return 1;
+	}
+	frame = w->frame;
+	add_hash(w, frame);
+	w->frames[i] = frame;
+	w->n++;
+	if (e) {
+		w->end = (__u8)e;
+		/* A program begins with rbp 0, by the ABI. */
+		if (e == END_UNDESCRIBED && !w->is_exact && w->knows_fp && !w->regs[RBP]) {
+			w->end = END_ASSUMED;
+			return 1;
+		}
+		if ((e != END_UNDESCRIBED && e != END_NO_MAPPING) || !step_assumed(w))
+			return 1;
+		w->frames[i] = frame | PROF_ASSUMED;
+		return 0;
+	}
+	w->end = END_COMPLETE;
+	if (w->rule.flags & PROF_OUTERMOST)
+		return 1;
+	e = step_by_rule(w);
+	w->end = (__u8)e;
+	return e != 0;
+}
+
+__noinline int some_steps(struct walk *w)
+{
+	for (int i = 0; i < 32; i++)
+		if (step(w))
+			return 1;
+	return 0;
+}
+
+/* @w->regs and pc are set. */
+static __always_inline void walk_user(struct walk *w)
+{
+	w->n = 0;
+	w->is_exact = 1;
+	w->knows_all = 1;
+	w->knows_fp = 1;
+	w->bx = BX_KNOWN;
+	w->is_assumed = 0;
+	w->window_n = 0;
+	w->made_used = 0;
+	w->n_reads = 0;
+	w->segment.lo = w->segment.hi = 0;
+	w->end = END_LIMIT;
+	for (int i = 0; i < PROF_MAX_FRAMES / 32 + 1; i++)
+		if (some_steps(w))
+			break;
+	if (w->end == END_COMPLETE && w->is_assumed)
+		w->end = END_ASSUMED;
+	/* Frames beyond code that was replaced during the walk may never have been. */
+	if (w->made_used && !regions_stay(w)) {
+		w->n = w->n ? 1 : 0;
+		w->end = END_NOT_READY;
+	}
+}
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The files that sampled processes map, by the number that frames have
+ *
+ * A file is opened when its first mapping is reported, and stays open: it may be gone at the end,
+ * when frames are named. Its unwind table is made by another thread, as that takes up to 100 ms,
+ * and put into the kernel by the caller.
+ */
+#ifndef PROF_FILES_H
+#define PROF_FILES_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <cairn/binary.h>
+#include <cairn/sidecar.h>
+#include <cairn/unwind.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "code/maps.h"
+#include "prof/abi.h"
+#include "prof/tables.h"
+
+struct prof_file {
+	char *path; /* as the process has it mapped; "[vdso]" */
+	dev_t dev;  /* as the kernel reports it; stat(2) may say another one */
+	ino_t ino;
+	struct cairn_binary *bin;      /* NULL: it could not be opened, see note */
+	struct cairn_sidecar *sidecar; /* NULL: none was found, or not queried yet */
+	uint64_t base;                 /* what a frame's address is counted from */
+	struct prof_pages pages;       /* in the kernel; n 0: none yet */
+	char note[CAIRN_ERR_MSG_MAX];  /* why there is no table; "" */
+	/* Of the thread that makes tables. */
+	struct cairn_unwind *made;
+	bool is_made, is_hurried;
+	uint8_t *bytes; /* of a vDSO */
+};
+
+struct prof_files {
+	VEC(struct prof_file *) list; /* [0] is NULL: no frame has the number 0 */
+	struct map ids;               /* by device and inode */
+	/* The thread takes the files in their order, up to n_asked; all but list is guarded. */
+	pthread_t thread;
+	bool has_thread, is_ending;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct prof_file **asked;
+	size_t n_asked, n_begun, n_made, n_taken, asked_cap;
+	int done_fd; /* eventfd: a table is made */
+};
+
+/* Returns 0; -ENOMEM, the errors of pthread_create(3). files_fini() in both cases. */
+int files_init(struct prof_files *f, struct cairn_err *err);
+void files_fini(struct prof_files *f);
+
+/*
+ * files_number - the number of the file that @m maps
+ *
+ * @pid  has it mapped; the file is opened through it if it is new
+ * Returns 0 and *@ret; 0 and number 0: no file is mapped there, or more than 2^21 were. -ENOMEM.
+ */
+int files_number(struct prof_files *f, int pid, const struct code_mapping *m, uint32_t *ret,
+		 struct cairn_err *err);
+
+/*
+ * files_at - a frame's number for the first byte of a mapping; 0: it has no place in the file
+ */
+uint64_t files_at(const struct prof_files *f, uint32_t number, const struct code_mapping *m);
+
+/* Make this file's table next: samples have met it. */
+void files_hurry(struct prof_files *f, uint32_t number);
+
+/*
+ * files_put_tables - put the tables that were made since the last call into the kernel
+ *
+ * @on_ready  called for each; the file's pages are set
+ * A table that has no room is left out; the file's note says so. Returns 0; -ENOMEM.
+ */
+int files_put_tables(struct prof_files *f, struct prof_tables *tables,
+		     void (*on_ready)(void *ctx, uint32_t number, const struct prof_file *file),
+		     void *ctx, struct cairn_err *err);
+
+#endif

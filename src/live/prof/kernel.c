@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "prof/kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/err.h"
+#include "base/scope.h"
+#include "launch/permission.h"
+#include "prof/abi.h"
+#include "prof/perf_ring.h"
+#include "profile.skel.h"
+
+enum {
+	DEFAULT_HZ = 99,
+	/* Some seconds of samples at 1,000 a second, or a tenth of a second of new deep stacks. */
+	DEFAULT_RING_BYTES = 4 << 20,
+	LOG_MAX = 400,
+};
+/* Inode of the first pid namespace on every Linux (PROC_PID_INIT_INO). */
+#define FIRST_PID_NAMESPACE 0xEFFFFFFCu
+
+/* What the program counts on each processor. */
+struct counts {
+	uint64_t n_lost, walk_ns;
+};
+
+static __thread char last_words[LOG_MAX];
+
+static int keep_last_words(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	if (level == LIBBPF_WARN)
+		vsnprintf(last_words, sizeof(last_words), fmt, args);
+	return 0;
+}
+
+static size_t ring_bytes(const struct cairn_prof_opts *opts)
+{
+	return opts->ring_bytes ? opts->ring_bytes : DEFAULT_RING_BYTES;
+}
+
+static void set_constants(struct profile_bpf *bpf, const struct cairn_prof_opts *opts)
+{
+	uint64_t seed;
+	struct stat ns;
+
+	/* Nobody can make two stacks of one hash who does not know it. */
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+		seed = (uint64_t)getpid();
+	bpf->rodata->seed = seed;
+	bpf->rodata->all = opts->all;
+	bpf->rodata->with_kernel = !opts->no_kernel;
+	bpf->rodata->in_cgroup = opts->cgroup != NULL;
+	bpf->rodata->own_tgid = (uint32_t)getpid();
+	bpf->rodata->wakeup_bytes = ring_bytes(opts) / 8;
+	if (stat("/proc/self/ns/pid", &ns) || ns.st_ino == FIRST_PID_NAMESPACE)
+		return;
+	bpf->rodata->pidns_dev = ns.st_dev;
+	bpf->rodata->pidns_ino = ns.st_ino;
+}
+
+static int size_maps(struct profile_bpf *bpf, const struct cairn_prof_opts *opts)
+{
+	int e = bpf_map__set_max_entries(bpf->maps.ring, (uint32_t)ring_bytes(opts));
+
+	uint32_t n = PROF_CACHE_SLOTS * (uint32_t)perf_n_processors();
+
+	e = e ? e : bpf_map__set_max_entries(bpf->maps.cache, n);
+	return e ? e : bpf_map__set_max_entries(bpf->maps.row_cache, n);
+}
+
+static int load_error(int e, struct cairn_err *err)
+{
+	size_t n = strcspn(last_words, "\n");
+
+	if (e == -EPERM || e == -EACCES)
+		return permission_error(err, "loading a BPF program");
+	return err_set(err, e == -ESRCH || e == -EINVAL ? -EOPNOTSUPP : e,
+		       "this kernel does not take the BPF program: %s%s%.*s", strerror(-e),
+		       n ? ": " : "", (int)n, last_words);
+}
+
+static int load(struct prof_kernel *k, const struct cairn_prof_opts *opts, struct cairn_err *err)
+{
+	libbpf_print_fn_t before = libbpf_set_print(keep_last_words);
+	bool off_cpu = opts->event == CAIRN_PROF_OFF_CPU;
+	int e = -ENOMEM;
+
+	last_words[0] = 0;
+	k->bpf = profile_bpf__open();
+	if (k->bpf) {
+		bpf_program__set_autoload(k->bpf->progs.on_sample, !off_cpu);
+		bpf_program__set_autoload(k->bpf->progs.on_switch, off_cpu);
+		set_constants(k->bpf, opts);
+		e = size_maps(k->bpf, opts);
+		e = e ? e : profile_bpf__load(k->bpf);
+	}
+	libbpf_set_print(before);
+	return e ? load_error(e, err) : 0;
+}
+
+static int attach(struct prof_kernel *k, const struct bpf_program *p, struct cairn_err *err)
+{
+	int fd = bpf_raw_tracepoint_open(NULL, bpf_program__fd(p));
+
+	if (fd < 0)
+		return err_set(err, -errno, "attaching to %s: %s", bpf_program__section_name(p),
+			       strerror(errno));
+	return VEC_ADD(&k->links, fd) ? 0 : err_nomem(err, "links");
+}
+
+static int use_cgroup(struct prof_kernel *k, const char *path, struct cairn_err *err)
+{
+	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint32_t zero = 0, value = (uint32_t)fd;
+
+	if (fd < 0)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (bpf_map_update_elem(bpf_map__fd(k->bpf->maps.cgroup), &zero, &value, BPF_ANY))
+		return err_set(err, errno == EBADF ? -ENOENT : -errno,
+			       "%s is no directory of cgroup v2", path);
+	return 0;
+}
+
+int prof_kernel_load(struct prof_kernel *k, const struct cairn_prof_opts *opts,
+		     int (*on_record)(void *ctx, void *record, size_t size), void *ctx,
+		     struct cairn_err *err)
+{
+	*k = (struct prof_kernel){.event = opts->event};
+	int rc = load(k, opts, err);
+	if (rc == 0 && opts->cgroup)
+		rc = use_cgroup(k, opts->cgroup, err);
+	rc = rc ? rc : attach(k, k->bpf->progs.on_fork, err);
+	rc = rc ? rc : attach(k, k->bpf->progs.on_exec, err);
+	if (rc)
+		return rc;
+	k->ring = ring_buffer__new(bpf_map__fd(k->bpf->maps.ring), on_record, ctx, NULL);
+	return k->ring ? 0 : err_set(err, -errno, "the ring of samples: %s", strerror(errno));
+}
+
+/* ---- events ---- */
+
+static struct perf_event_attr attr_of(enum cairn_prof_event event, unsigned int hz)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = event == CAIRN_PROF_CYCLES ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
+		.disabled = 1,
+	};
+
+	attr.config = event == CAIRN_PROF_CYCLES        ? PERF_COUNT_HW_CPU_CYCLES
+		      : event == CAIRN_PROF_PAGE_FAULTS ? PERF_COUNT_SW_PAGE_FAULTS
+							: PERF_COUNT_SW_CPU_CLOCK;
+	if (event == CAIRN_PROF_PAGE_FAULTS) {
+		attr.sample_period = 1;
+		return attr;
+	}
+	attr.freq = 1;
+	attr.sample_freq = hz ? hz : DEFAULT_HZ;
+	return attr;
+}
+
+static int event_error(int e, const struct cairn_prof_opts *opts, struct cairn_err *err)
+{
+	if (e == -EACCES || e == -EPERM)
+		return permission_error(err, "sampling processes");
+	if (e == -EINVAL && opts->hz)
+		return err_set(err, -EINVAL,
+			       "%u samples a second are more than "
+			       "/proc/sys/kernel/perf_event_max_sample_rate allows",
+			       opts->hz);
+	return err_set(err, e, "perf_event_open(2): %s", strerror(-e));
+}
+
+static int add_event(struct prof_kernel *k, struct perf_event_attr *attr, int processor)
+{
+	int fd = perf_open(attr, -1, processor);
+
+	if (fd < 0)
+		return fd == -ENODEV ? 0 : fd;
+	if (!VEC_ADD(&k->events, fd)) {
+		close(fd);
+		return -ENOMEM;
+	}
+	return ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(k->bpf->progs.on_sample)) ||
+			       ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)
+		       ? -errno
+		       : 0;
+}
+
+static bool counts_cycles(void)
+{
+	struct perf_event_attr attr = attr_of(CAIRN_PROF_CYCLES, 0);
+	SCOPE_CLOSE int fd = perf_open(&attr, -1, 0);
+
+	return fd >= 0;
+}
+
+int prof_kernel_start(struct prof_kernel *k, const struct cairn_prof_opts *opts,
+		      struct cairn_err *err)
+{
+	int e = 0;
+
+	if (opts->event == CAIRN_PROF_OFF_CPU)
+		return attach(k, k->bpf->progs.on_switch, err);
+	if (opts->event == CAIRN_PROF_CPU)
+		k->event = counts_cycles() ? CAIRN_PROF_CYCLES : CAIRN_PROF_CPU_CLOCK;
+	else if (opts->event == CAIRN_PROF_CYCLES && !counts_cycles())
+		return err_set(err, -EOPNOTSUPP,
+			       "this machine counts no cycles: it has no performance counters, or "
+			       "its hypervisor keeps them");
+	struct perf_event_attr attr = attr_of(k->event, opts->hz);
+	for (int i = 0; i < perf_n_processors() && !e; i++)
+		e = add_event(k, &attr, i);
+	return e ? event_error(e, opts, err) : 0;
+}
+
+void prof_kernel_stop(struct prof_kernel *k)
+{
+	while (k->events.n)
+		close(k->events.p[--k->events.n]);
+	while (k->links.n)
+		close(k->links.p[--k->links.n]);
+}
+
+/* ---- counts ---- */
+
+void prof_kernel_counts(const struct prof_kernel *k, struct cairn_prof_counts *ret)
+{
+	int n = libbpf_num_possible_cpus();
+	SCOPE_FREE struct counts *each = n > 0 ? calloc((size_t)n, sizeof(*each)) : NULL;
+	uint32_t zero = 0;
+
+	if (!each || bpf_map_lookup_elem(bpf_map__fd(k->bpf->maps.counts), &zero, each))
+		return;
+	for (int i = 0; i < n; i++) {
+		ret->n_lost += each[i].n_lost;
+		ret->walk_ns += each[i].walk_ns;
+	}
+}
+
+size_t prof_kernel_bytes(const struct prof_kernel *k)
+{
+	const struct bpf_map *map;
+	size_t n = 0;
+
+	bpf_object__for_each_map(map, k->bpf->obj)
+	{
+		size_t each = bpf_map__key_size(map) + bpf_map__value_size(map);
+		bool is_fixed = bpf_map__type(map) == BPF_MAP_TYPE_ARRAY ||
+				bpf_map__type(map) == BPF_MAP_TYPE_ARRAY_OF_MAPS;
+
+		if (bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF)
+			n += bpf_map__max_entries(map);
+		else if (is_fixed)
+			n += bpf_map__max_entries(map) * each;
+		else if (bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_ARRAY)
+			n += each * (size_t)perf_n_processors();
+	}
+	return n;
+}
+
+void prof_kernel_free(struct prof_kernel *k)
+{
+	prof_kernel_stop(k);
+	VEC_FREE(&k->events);
+	VEC_FREE(&k->links);
+	ring_buffer__free(k->ring);
+	profile_bpf__destroy(k->bpf);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The kernel's side of a profile: programs, maps, events. */
+#ifndef PROF_KERNEL_H
+#define PROF_KERNEL_H
+
+#include <cairn/prof.h>
+
+#include "base/vec.h"
+
+struct profile_bpf;
+struct ring_buffer;
+
+struct prof_kernel {
+	struct profile_bpf *bpf;
+	struct ring_buffer *ring;
+	VEC(int) events; /* perf events, one for each processor */
+	VEC(int) links;
+	enum cairn_prof_event event; /* that is really counted */
+};
+
+/*
+ * prof_kernel_load - load the programs, and follow forks and execs from now on
+ *
+ * @on_record  of the ring; a negative result ends the reading
+ * Returns 0; -EPERM, -EOPNOTSUPP (no BTF, too old), -ENOENT (no such cgroup), the errors of bpf(2).
+ * prof_kernel_free() in both cases.
+ */
+int prof_kernel_load(struct prof_kernel *k, const struct cairn_prof_opts *opts,
+		     int (*on_record)(void *ctx, void *record, size_t size), void *ctx,
+		     struct cairn_err *err);
+
+/* prof_kernel_start - samples from now on. Returns 0; the errors of perf_event_open(2). */
+int prof_kernel_start(struct prof_kernel *k, const struct cairn_prof_opts *opts,
+		      struct cairn_err *err);
+void prof_kernel_stop(struct prof_kernel *k);
+
+/* Sums over the processors. */
+void prof_kernel_counts(const struct prof_kernel *k, struct cairn_prof_counts *ret);
+
+/* What its fixed maps take. */
+size_t prof_kernel_bytes(const struct prof_kernel *k);
+
+void prof_kernel_free(struct prof_kernel *k);
+
+#endif

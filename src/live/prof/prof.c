@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A run: what the kernel reports goes to processes and files, tables go to the kernel, and samples
+ * are taken over. All of it in the caller's thread, but for the making of tables.
+ */
+#include <cairn/prof.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+
+#include "base/err.h"
+#include "base/opts.h"
+#include "launch/child.h"
+#include "prof/kernel.h"
+#include "prof/sampled.h"
+#include "prof/reports.h"
+#include "prof/samples.h"
+#include "profile.skel.h"
+
+struct cairn_prof {
+	struct cairn_prof_opts opts;
+	struct prof_kernel kernel;
+	struct prof_tables tables;
+	struct prof_files files;
+	struct sampled processes;
+	struct reports reports;
+	struct prof_samples samples;
+	struct cairn_prof_counts counts;
+	struct child child;
+	VEC(int) to_look; /* processes of which samples show that their mappings are not known */
+	int epoll_fd;
+	uint64_t began_cpu_ns;
+	int64_t began_ns, duration_ns; /* since 1970; of sampling */
+	uint64_t started_ns;
+	bool is_started, is_stopped;
+};
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* ---- what the kernel has ---- */
+
+/* The file in which a new stack ends. */
+static uint32_t file_of_last(const struct prof_sample *s)
+{
+	const uint64_t *frames = (const uint64_t *)(s + 1);
+
+	return s->n_frames ? frames[s->n_frames - 1] >> PROF_FILE_SHIFT & PROF_FILE_MASK : 0;
+}
+
+static int on_record(void *ctx, void *record, size_t size)
+{
+	struct cairn_prof *p = ctx;
+	const struct prof_sample *s = record;
+	size_t n;
+	const uint64_t *frames = samples_frames(&p->samples, record, size, &n);
+	size_t sound = frames ? sampled_sound(&p->processes, s, frames, n) : n;
+	int rc = sound < n ? samples_add_cut(&p->samples, record, size, sound)
+			   : samples_add(&p->samples, record, size);
+
+	if (rc <= 0)
+		return rc;
+	p->counts.n_ends[sound < n ? CAIRN_PROF_NO_MAPPING : s->end]++;
+	if (s->end == CAIRN_PROF_NOT_READY && s->is_new)
+		files_hurry(&p->files, file_of_last(s));
+	if (s->end == CAIRN_PROF_NO_PROCESS || s->end == CAIRN_PROF_NO_MAPPING ||
+	    (s->end == CAIRN_PROF_UNDESCRIBED && s->is_new))
+		return VEC_ADD(&p->to_look, (int)s->pid) ? 0 : -ENOMEM;
+	return 0;
+}
+
+static int apply(struct cairn_prof *p, const struct report *r, struct cairn_err *err)
+{
+	switch (r->kind) {
+	case REPORT_MAPPED:
+		return sampled_mapped(&p->processes, r->pid, r->time_ns, &r->mapping, err);
+	case REPORT_FORKED:
+		return sampled_forked(&p->processes, r->parent, r->pid, err);
+	case REPORT_EXECED:
+		return sampled_execed(&p->processes, r->pid, r->time_ns, err);
+	case REPORT_EXITED:
+		return sampled_exited(&p->processes, r->pid, err);
+	}
+	return 0;
+}
+
+static int take_reports(struct cairn_prof *p, struct cairn_err *err)
+{
+	int rc = reports_take(&p->reports, err);
+
+	for (size_t i = 0; i < p->reports.batch.n && rc == 0; i++)
+		rc = apply(p, &p->reports.batch.p[i], err);
+	return rc;
+}
+
+static void on_ready(void *ctx, uint32_t number, const struct prof_file *file)
+{
+	struct cairn_prof *p = ctx;
+
+	sampled_file_ready(&p->processes, number, file);
+	p->counts.n_files += file->pages.n > 0;
+}
+
+/* Processes that samples showed to be unknown, or to have mappings that are not known. */
+static int look(struct cairn_prof *p, struct cairn_err *err)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+	int rc = 0;
+
+	for (size_t i = 0; i < p->to_look.n && rc == 0; i++)
+		rc = sampled_look(&p->processes, p->to_look.p[i], now, err);
+	p->to_look.n = 0;
+	return rc;
+}
+
+static int take_over(struct cairn_prof *p, struct cairn_err *err)
+{
+	int rc = take_reports(p, err);
+
+	rc = rc ? rc : sampled_look_at_registries(&p->processes, err);
+	rc = rc ? rc : files_put_tables(&p->files, &p->tables, on_ready, p, err);
+	rc = rc ? rc : sampled_publish(&p->processes, err);
+	if (rc)
+		return rc;
+	if (ring_buffer__consume(p->kernel.ring) < 0)
+		return err_nomem(err, "samples");
+	rc = look(p, err);
+	return rc ? rc : sampled_publish(&p->processes, err);
+}
+
+/* ---- opening ---- */
+
+static int check_opts(const struct cairn_prof_opts *o, struct cairn_err *err)
+{
+	bool some = o->n_pids || o->argv;
+
+	if (o->all == some)
+		return err_set(err, -EINVAL, "%s",
+			       some ? "all processes, or some of them" : "no process was named");
+	if (o->cgroup && !o->all)
+		return err_set(err, -EINVAL, "a cgroup limits all processes, and not named ones");
+	return 0;
+}
+
+static int watch(struct cairn_prof *p, int fd, struct cairn_err *err)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+
+	if (epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, fd, &e))
+		return err_set(err, -errno, "epoll_ctl: %s", strerror(errno));
+	return 0;
+}
+
+static int watch_all(struct cairn_prof *p, struct cairn_err *err)
+{
+	p->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (p->epoll_fd < 0)
+		return err_set(err, -errno, "epoll_create1: %s", strerror(errno));
+	int rc = watch(p, ring_buffer__epoll_fd(p->kernel.ring), err);
+	rc = rc ? rc : watch(p, p->files.done_fd, err);
+	for (size_t i = 0; i < p->reports.rings.list.n && rc == 0; i++)
+		rc = watch(p, p->reports.rings.list.p[i].fd, err);
+	return rc;
+}
+
+static int open_kernel(struct cairn_prof *p, struct cairn_err *err)
+{
+	const struct profile_bpf *bpf;
+	int rc = prof_kernel_load(&p->kernel, &p->opts, on_record, p, err);
+
+	if (rc)
+		return rc;
+	bpf = p->kernel.bpf;
+	sampled_init(&p->processes, &p->files, bpf_map__fd(bpf->maps.segments),
+		     bpf_map__fd(bpf->maps.regions), bpf_map__fd(bpf->maps.processes), p->opts.all);
+	rc = tables_init(&p->tables, bpf_map__fd(bpf->maps.rows), bpf_map__fd(bpf->maps.pages),
+			 bpf_map__fd(bpf->maps.rules), err);
+	rc = rc ? rc : reports_open(&p->reports, err);
+	return rc ? rc : watch_all(p, err);
+}
+
+/* Those that run already. A process may end while it is looked at. */
+static int add_running(struct cairn_prof *p, struct cairn_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < p->opts.n_pids && rc == 0; i++)
+		rc = sampled_add(&p->processes, p->opts.pids[i], true, err);
+	if (rc == 0 && p->opts.all)
+		rc = sampled_add_running(&p->processes, err);
+	if (rc == 0 && p->opts.argv) {
+		rc = child_start(&p->child, p->opts.exe, p->opts.argv, err);
+		rc = rc ? rc : sampled_add(&p->processes, p->child.pid, true, err);
+	}
+	return rc ? rc : sampled_publish(&p->processes, err);
+}
+
+int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
+		    struct cairn_err *err)
+{
+	struct cairn_prof_opts o;
+	int rc = opts_take(&o, sizeof(o), opts, err);
+
+	rc = rc ? rc : check_opts(&o, err);
+	if (rc)
+		return rc;
+	struct cairn_prof *p = calloc(1, sizeof(*p));
+	if (!p)
+		return err_nomem(err, "a profile");
+	p->opts = o;
+	p->epoll_fd = -1;
+	child_init(&p->child);
+	p->began_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+	rc = files_init(&p->files, err);
+	rc = rc ? rc : open_kernel(p, err);
+	rc = rc ? rc : add_running(p, err);
+	if (rc) {
+		cairn_prof_close(p);
+		return rc;
+	}
+	*ret = p;
+	return 0;
+}
+
+/* ---- running ---- */
+
+int cairn_prof_start(struct cairn_prof *p, struct cairn_err *err)
+{
+	int rc = take_over(p, err);
+
+	p->began_ns = (int64_t)now_ns(CLOCK_REALTIME);
+	p->started_ns = now_ns(CLOCK_MONOTONIC);
+	rc = rc ? rc : prof_kernel_start(&p->kernel, &p->opts, err);
+	p->is_started = rc == 0;
+	return rc || !p->opts.argv ? rc : child_go(&p->child, p->opts.exe, err);
+}
+
+int cairn_prof_poll(struct cairn_prof *p, int timeout_ms, struct cairn_err *err)
+{
+	struct epoll_event e[8];
+	uint64_t before = p->samples.n;
+	int n = epoll_wait(p->epoll_fd, e, 8, timeout_ms);
+
+	if (n < 0 && errno == EINTR)
+		return -EINTR;
+	int rc = take_over(p, err);
+	return rc ? rc : (int)(p->samples.n - before);
+}
+
+bool cairn_prof_targets_gone(const struct cairn_prof *p)
+{
+	return !p->opts.all && !p->processes.n_listed;
+}
+
+int cairn_prof_stop(struct cairn_prof *p, struct cairn_err *err)
+{
+	if (p->is_stopped)
+		return 0;
+	p->is_stopped = true;
+	prof_kernel_stop(&p->kernel);
+	p->duration_ns = (int64_t)(now_ns(CLOCK_MONOTONIC) - p->started_ns);
+	return take_over(p, err);
+}
+
+void cairn_prof_counts(const struct cairn_prof *p, struct cairn_prof_counts *ret)
+{
+	*ret = p->counts;
+	prof_kernel_counts(&p->kernel, ret);
+	ret->n_samples = p->samples.n;
+	ret->n_lost += p->samples.n_broken;
+	ret->n_stacks = p->samples.stacks.n;
+	ret->n_frames = p->samples.frames.n;
+	ret->n_rows = p->tables.n_rows;
+	ret->kernel_bytes = prof_kernel_bytes(&p->kernel) + chunks_bytes(&p->tables.rows) +
+			    chunks_bytes(&p->tables.pages) + chunks_bytes(&p->processes.segments) +
+			    chunks_bytes(&p->processes.regions);
+	ret->own_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - p->began_cpu_ns;
+	ret->n_lost_mappings = p->reports.n_lost;
+}
+
+void cairn_prof_close(struct cairn_prof *p)
+{
+	if (!p)
+		return;
+	child_end(&p->child);
+	prof_kernel_free(&p->kernel);
+	sampled_fini(&p->processes);
+	tables_fini(&p->tables);
+	files_fini(&p->files);
+	reports_close(&p->reports);
+	samples_fini(&p->samples);
+	VEC_FREE(&p->to_look);
+	if (p->epoll_fd >= 0)
+		close(p->epoll_fd);
+	free(p);
+}
+
+/* ---- words ---- */
+
+const char *cairn_prof_event_text(const struct cairn_prof *p)
+{
+	static const char *const texts[] = {
+		[CAIRN_PROF_CPU] = "cpu",         [CAIRN_PROF_CPU_CLOCK] = "cpu-clock",
+		[CAIRN_PROF_CYCLES] = "cycles",   [CAIRN_PROF_PAGE_FAULTS] = "page-faults",
+		[CAIRN_PROF_OFF_CPU] = "off-cpu",
+	};
+
+	return texts[p->kernel.event];
+}
+
+const char *cairn_prof_end_text(enum cairn_prof_end end)
+{
+	static const char *const texts[] = {
+		[CAIRN_PROF_COMPLETE] = "complete",
+		[CAIRN_PROF_ASSUMED] = "complete by assumption",
+		[CAIRN_PROF_NO_USER] = "a thread of the kernel",
+		[CAIRN_PROF_NO_PROCESS] = "the process was not known yet",
+		[CAIRN_PROF_NO_MAPPING] = "no mapping is known there",
+		[CAIRN_PROF_NOT_READY] = "the file's unwind table was not ready",
+		[CAIRN_PROF_UNDESCRIBED] = "no unwind row, and no frame pointer",
+		[CAIRN_PROF_UNREADABLE] = "the stack could not be read",
+		[CAIRN_PROF_LOST] = "a register was not saved",
+		[CAIRN_PROF_LOOP] = "the stack leads back to itself",
+		[CAIRN_PROF_LIMIT] = "more than 1,024 frames",
+		[CAIRN_PROF_READS] = "too much memory to read",
+	};
+
+	return end < CAIRN_PROF_N_ENDS ? texts[end] : "";
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sampled processes: what they have mapped as code, here and in the kernel's program
+ *
+ * Changes are collected, and published together: a process's segments are written to another place,
+ * and then its entry leads there. So the kernel never sees half of a change.
+ */
+#ifndef PROF_SAMPLED_H
+#define PROF_SAMPLED_H
+
+#include "base/map.h"
+#include "prof/files.h"
+
+/* An executable mapping. */
+struct prof_mapping {
+	uint64_t lo, hi;
+	uint64_t at; /* a frame's number for lo; 0: no file */
+	uint32_t file;
+	uint32_t region; /* of a JIT: its number + 1; 0: none */
+};
+
+/* A region of a JIT, by its registration. */
+struct prof_registered {
+	uint64_t epoch, lo, hi;
+	uint32_t region; /* number + 1 */
+};
+
+struct prof_known {
+	int pid;
+	bool is_target; /* sampled, with its children */
+	bool is_listed; /* one of those that were named: their end is the end of the run */
+	bool has_mappings, is_changed, has_ended;
+	uint32_t generation;
+	uint32_t first, size_class;        /* of its segments; size_class 0: none */
+	uint64_t read_ns;                  /* when its mappings were read last */
+	VEC(struct prof_mapping) mappings; /* by address, without overlaps */
+	uint64_t registry_lo, registry_hi; /* of codectl; 0: none */
+	uint64_t registry_changes;         /* when it was read last */
+	VEC(struct prof_registered) registered;
+};
+
+/* Segments that are free, but may still be used by a child whose fork is not known yet. */
+struct prof_freed {
+	uint32_t first, size_class; /* size_class 0: a region */
+	uint64_t round;
+};
+
+/*
+ * A mapping that is not there any more since @time_ns. A walk later than that by the generation or
+ * an earlier one may have found it; its frame is none.
+ */
+struct prof_stale {
+	int pid;
+	uint32_t generation;
+	uint64_t time_ns, round;
+	uint64_t at, size; /* frames [at, at + size); size 0: all files */
+};
+
+enum { PROF_SIZE_CLASSES = 20 };
+
+struct sampled {
+	VEC(struct prof_known) list;
+	struct map ids; /* by pid: index in list + 1; 0: it has ended */
+	struct prof_files *files;
+	struct chunks segments, regions;
+	VEC(uint32_t) unused_regions;
+	uint32_t n_regions;
+	int map_fd;
+	uint32_t next_segment, generation;
+	uint64_t round;
+	VEC(uint32_t) unused[PROF_SIZE_CLASSES]; /* of 2^n segments */
+	VEC(struct prof_freed) freed;
+	VEC(struct prof_stale) stale;
+	VEC(size_t) changed; /* of list */
+	size_t n_listed;     /* that have not ended */
+	bool all;
+};
+
+void sampled_init(struct sampled *p, struct prof_files *files, int segments_fd, int regions_fd,
+		  int map_fd, bool all);
+void sampled_fini(struct sampled *p);
+
+/*
+ * sampled_add - from now on follow a process
+ *
+ * Returns 0; -ESRCH, -EACCES, -ENOMEM.
+ */
+int sampled_add(struct sampled *p, int pid, bool is_listed, struct cairn_err *err);
+
+/* All that run now, but this one; -ENOMEM, or 0. */
+int sampled_add_running(struct sampled *p, struct cairn_err *err);
+
+/*
+ * What the kernel reports; of processes that are not followed nothing is kept. Each returns 0 or
+ * -ENOMEM.
+ */
+int sampled_mapped(struct sampled *p, int pid, uint64_t time_ns, const struct code_mapping *m,
+		   struct cairn_err *err);
+int sampled_forked(struct sampled *p, int parent, int child, struct cairn_err *err);
+int sampled_execed(struct sampled *p, int pid, uint64_t time_ns, struct cairn_err *err);
+int sampled_exited(struct sampled *p, int pid, struct cairn_err *err);
+
+/*
+ * sampled_look - read the mappings of a process that a sample shows to be unknown, or changed
+ *
+ * At most ten times a second for each. Returns 0 or -ENOMEM.
+ */
+int sampled_look(struct sampled *p, int pid, uint64_t now_ns, struct cairn_err *err);
+
+/* Read the registries of JITs that have changed. Returns 0 or -ENOMEM. A read for each process. */
+int sampled_look_at_registries(struct sampled *p, struct cairn_err *err);
+
+/* The file's table is in the kernel: segments of it lead there. */
+void sampled_file_ready(struct sampled *p, uint32_t number, const struct prof_file *file);
+
+/*
+ * sampled_sound - how many of a sample's frames are of mappings that were there
+ *
+ * @frames  all of its @n frames, the innermost first
+ * Returns @n, or the number of those before the first one that is not.
+ */
+size_t sampled_sound(const struct sampled *p, const struct prof_sample *s, const uint64_t *frames,
+		     size_t n);
+
+/* Returns 0; -ENOMEM, the errors of bpf(2). */
+int sampled_publish(struct sampled *p, struct cairn_err *err);
+
+#endif

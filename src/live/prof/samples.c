@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "prof/samples.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <cairn/prof.h>
+
+/* The number of a stack; -1: its frames were never there; -ENOMEM. */
+static int64_t stack_of(struct prof_samples *s, const struct prof_sample *r)
+{
+	uint64_t number;
+	const uint64_t *frames = (const uint64_t *)(r + 1);
+
+	if (map_get(&s->stack_ids, r->stack, &number))
+		return (int64_t)number;
+	if (!r->is_new)
+		return -1;
+	struct prof_stack stack = {.hash = r->stack,
+				   .first = s->frames.n,
+				   .n = r->n_frames,
+				   .n_kernel = r->n_kernel,
+				   .end = r->end};
+	if (!VEC_RESERVE(&s->frames, r->n_frames) || !VEC_ADD(&s->stacks, stack) ||
+	    map_put(&s->stack_ids, r->stack, s->stacks.n - 1) < 0)
+		return -ENOMEM;
+	memcpy(s->frames.p + s->frames.n, frames, r->n_frames * sizeof(*frames));
+	s->frames.n += r->n_frames;
+	return (int64_t)s->stacks.n - 1;
+}
+
+static int count(struct prof_samples *s, uint32_t stack, const struct prof_sample *r)
+{
+	uint32_t parts[] = {stack, r->pid, r->tid};
+	uint64_t key = map_hash_bytes(parts, sizeof(parts)), number;
+	struct prof_count *c = NULL;
+
+	for (; map_get(&s->count_ids, key, &number) && !c; key++) {
+		c = &s->counts.p[number];
+		if (c->stack != stack || c->pid != r->pid || c->tid != r->tid)
+			c = NULL;
+	}
+	if (!c) {
+		c = VEC_PUSH(&s->counts);
+		if (!c || map_put(&s->count_ids, key, s->counts.n - 1) < 0)
+			return -ENOMEM;
+		*c = (struct prof_count){.stack = stack, .pid = r->pid, .tid = r->tid};
+	}
+	memcpy(c->comm, r->comm, sizeof(c->comm));
+	c->comm[sizeof(c->comm) - 1] = 0;
+	c->n++;
+	c->weight += r->weight;
+	return 0;
+}
+
+static bool is_ours(const struct prof_sample *r, size_t size)
+{
+	return size >= sizeof(*r) && r->end < CAIRN_PROF_N_ENDS && r->n_kernel <= PROF_MAX_KERNEL &&
+	       r->n_frames <= PROF_MAX_KERNEL + PROF_MAX_FRAMES &&
+	       (size - sizeof(*r)) / sizeof(uint64_t) >= r->n_frames &&
+	       (!r->is_new || r->n_kernel <= r->n_frames);
+}
+
+int samples_add(struct prof_samples *s, const void *record, size_t size)
+{
+	const struct prof_sample *r = record;
+	int64_t stack = is_ours(r, size) ? stack_of(s, r) : -1;
+
+	if (stack == -ENOMEM)
+		return -ENOMEM;
+	if (stack < 0) {
+		s->n_broken++;
+		return 0;
+	}
+	/* Weight 0 hands over a stack. */
+	if (!r->weight)
+		return 0;
+	s->n++;
+	return count(s, (uint32_t)stack, r) < 0 ? -ENOMEM : 1;
+}
+
+const uint64_t *samples_frames(const struct prof_samples *s, const void *record, size_t size,
+			       size_t *ret_n)
+{
+	const struct prof_sample *r = record;
+	uint64_t number;
+
+	*ret_n = 0;
+	if (!is_ours(r, size))
+		return NULL;
+	if (r->is_new) {
+		*ret_n = r->n_frames;
+		return (const uint64_t *)(r + 1);
+	}
+	if (!map_get(&s->stack_ids, r->stack, &number))
+		return NULL;
+	*ret_n = s->stacks.p[number].n;
+	return s->frames.p + s->stacks.p[number].first;
+}
+
+int samples_add_cut(struct prof_samples *s, const void *record, size_t size, size_t n)
+{
+	struct {
+		struct prof_sample sample;
+		uint64_t frames[PROF_MAX_KERNEL + PROF_MAX_FRAMES];
+	} cut;
+	size_t all;
+	const uint64_t *frames = samples_frames(s, record, size, &all);
+
+	if (!frames || n > all)
+		return 0;
+	/* The kernel's program takes the stack for known from now on. */
+	if (stack_of(s, record) == -ENOMEM)
+		return -ENOMEM;
+	memcpy(&cut.sample, record, sizeof(cut.sample));
+	memcpy(cut.frames, frames, n * sizeof(*frames));
+	/* Not one of the kernel's hashes, which are odd. */
+	cut.sample.stack = map_hash_bytes(cut.frames, n * sizeof(*frames)) & ~UINT64_C(1);
+	cut.sample.n_frames = (uint16_t)n;
+	cut.sample.n_kernel = cut.sample.n_kernel > n ? (uint16_t)n : cut.sample.n_kernel;
+	cut.sample.end = CAIRN_PROF_NO_MAPPING;
+	cut.sample.is_new = 1;
+	return samples_add(s, &cut, sizeof(cut.sample) + n * sizeof(*frames));
+}
+
+void samples_fini(struct prof_samples *s)
+{
+	VEC_FREE(&s->stacks);
+	VEC_FREE(&s->frames);
+	VEC_FREE(&s->counts);
+	map_fini(&s->stack_ids);
+	map_fini(&s->count_ids);
+}

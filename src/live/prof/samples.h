@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What was sampled: different stacks, and how often each was seen in each thread
+ *
+ * The memory is that of the different stacks, whatever the number of samples.
+ */
+#ifndef PROF_SAMPLES_H
+#define PROF_SAMPLES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "prof/abi.h"
+
+struct prof_stack {
+	uint64_t hash;
+	size_t first;         /* in frames: the innermost; the kernel's come first */
+	uint16_t n, n_kernel; /* frames in all, and those of the kernel */
+	uint8_t end;          /* enum cairn_prof_end */
+};
+
+/* All samples of one stack in one thread. */
+struct prof_count {
+	uint32_t stack; /* index */
+	uint32_t pid, tid;
+	char comm[16]; /* the last one; ends with NUL */
+	uint64_t n, weight;
+};
+
+struct prof_samples {
+	VEC(struct prof_stack) stacks;
+	VEC(uint64_t) frames; /* coded as abi.h says */
+	VEC(struct prof_count) counts;
+	struct map stack_ids, count_ids;
+	uint64_t n, n_broken; /* samples; records that cannot be ours */
+};
+
+/*
+ * samples_add - take over a record of the ring
+ *
+ * Returns 1: a sample; 0: a stack only, or a record that cannot be ours (n_broken); -ENOMEM.
+ */
+int samples_add(struct prof_samples *s, const void *record, size_t size);
+
+/*
+ * samples_frames - the frames of a record's stack; NULL, and 0, when it cannot be ours
+ */
+const uint64_t *samples_frames(const struct prof_samples *s, const void *record, size_t size,
+			       size_t *ret_n);
+
+/*
+ * samples_add_cut - take over a sample of which only the first @n frames count; it ends there, with
+ * CAIRN_PROF_NO_MAPPING
+ */
+int samples_add_cut(struct prof_samples *s, const void *record, size_t size, size_t n);
+
+void samples_fini(struct prof_samples *s);
+
+#endif

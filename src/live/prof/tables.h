@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Unwind tables in the kernel: rules that all files share, and the pages and rows of each file
+ */
+#ifndef PROF_TABLES_H
+#define PROF_TABLES_H
+
+#include "base/map.h"
+#include "cfi/table.h"
+#include "prof/abi.h"
+#include "prof/chunks.h"
+
+struct prof_tables {
+	struct chunks rows, pages;
+	struct prof_rule *rules; /* shared with the kernel; [0] is none */
+	uint32_t n_rules;
+	struct map rule_ids; /* by hash of the rule */
+	uint32_t n_pages;    /* in use */
+	uint32_t row_block, row_next;
+	uint64_t n_rows;
+	uint64_t n_unsaid; /* rows whose rule has no room in 16 bytes, or comes too late */
+};
+
+/* Where a file's pages are. */
+struct prof_pages {
+	uint32_t first, n;
+};
+
+/*
+ * tables_init - empty tables in the maps of the program; -1 each: in this process only, for tests
+ *
+ * Returns 0; the errors of mmap(2). tables_fini() in both cases.
+ */
+int tables_init(struct prof_tables *t, int rows_fd, int pages_fd, int rules_fd,
+		struct cairn_err *err);
+void tables_fini(struct prof_tables *t);
+
+/*
+ * tables_add - a file's rows
+ *
+ * @table  every number in it was checked (unwind_table_open())
+ * @base   page 0 is that of this link-time address, a multiple of 64 KiB; rows before it are left
+ *	   out
+ * Returns 0; -E2BIG: its code spans more than 4 GiB; -ENOSPC, -ENOMEM, the errors of bpf(2).
+ * Cost: one pass over the rows.
+ */
+int tables_add(struct prof_tables *t, const struct unwind_table *table, uint64_t base,
+	       struct prof_pages *ret, struct cairn_err *err);
+
+/* The rule as the kernel's program has it. False: it has no room for it. */
+bool tables_rule(const struct cairn_unwind_rule *rule, struct prof_rule *ret);
+
+#endif
