@@ -64,6 +64,18 @@ struct cairn_prof_opts {
 	int (*find_sidecar)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
 			    struct cairn_err *err);
 	void *find_sidecar_ctx;
+	/*
+	 * The same for names, at the end, of a file that had none: it may take the time to make or
+	 * download one. One call at a time. NULL: it is made in memory.
+	 */
+	int (*make_sidecar)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+			    struct cairn_err *err);
+	void *make_sidecar_ctx;
+	/*
+	 * How to show a function that the linker knows as @linker_name and the debug information as
+	 * @name, say, demangled; either may be NULL. As snprintf. NULL: as the source names it.
+	 */
+	size_t (*show_name)(const char *linker_name, const char *name, char *buf, size_t size);
 };
 
 /* Why a stack ends where it does. */
@@ -138,17 +150,28 @@ void cairn_prof_counts(const struct cairn_prof *prof, struct cairn_prof_counts *
 const char *cairn_prof_event_text(const struct cairn_prof *prof);
 /* Static words for each end. */
 const char *cairn_prof_end_text(enum cairn_prof_end end);
+/* One word for each: "complete", "assumed", "unreadable". Static. */
+const char *cairn_prof_end_id(enum cairn_prof_end end);
 
 /*
  * cairn_prof_profile - what was sampled, with names
  *
- * Each sample has the labels "pid", "tid" and "thread". The values are {"samples", "count"} and
- * {"cpu", "nanoseconds"}, or {"page-faults", "count"}, or {"off-cpu", "nanoseconds"}.
+ * Each sample has the labels "pid", "tid" and "thread". One with a stack that is not complete, or
+ * has an assumed frame, has "end", too, with cairn_prof_end_id(). If it is not complete, its
+ * outermost frame is "[cut: ID]", so that graphs keep such stacks apart. The values are
+ * {"samples", "count"} and {"cpu", "nanoseconds"}, or {"page-faults", "count"}, or {"off-cpu",
+ * "nanoseconds"}.
  * @ret  cairn_profile_close(); it borrows nothing of @prof
  * Returns 0; -ENOMEM; -ERANGE as cairn_profile_add_sample().
  * Cost: the names of each different frame, once. Sidecars that are missing are made.
  */
 int cairn_prof_profile(struct cairn_prof *prof, struct cairn_profile **ret, struct cairn_err *err);
+
+/*
+ * What could not be done as a whole, and why: names of the kernel that are hidden, a file that
+ * could not be read. NULL ends the list. Complete after cairn_prof_profile(); borrowed.
+ */
+const char *cairn_prof_note(const struct cairn_prof *prof, size_t i);
 
 /* Takes NULL. Kills nothing: a command that still runs goes on. */
 void cairn_prof_close(struct cairn_prof *prof);

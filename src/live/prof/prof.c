@@ -19,10 +19,15 @@
 #include "base/opts.h"
 #include "launch/child.h"
 #include "prof/kernel.h"
-#include "prof/sampled.h"
+#include "prof/name.h"
 #include "prof/reports.h"
+#include "prof/sampled.h"
 #include "prof/samples.h"
 #include "profile.skel.h"
+
+/* How often new addresses of code made at run time are named. */
+#define NAME_EVERY_NS 200000000u
+#define HZ_DEFAULT    99
 
 struct cairn_prof {
 	struct cairn_prof_opts opts;
@@ -34,6 +39,9 @@ struct cairn_prof {
 	struct prof_samples samples;
 	struct cairn_prof_counts counts;
 	struct child child;
+	struct prof_names_opts names_opts;
+	struct prof_names *names;
+	uint64_t name_after_ns; /* CLOCK_MONOTONIC: not before, as it takes time */
 	VEC(int) to_look; /* processes of which samples show that their mappings are not known */
 	int epoll_fd;
 	uint64_t began_cpu_ns;
@@ -207,6 +215,13 @@ static int add_running(struct cairn_prof *p, struct cairn_err *err)
 	return rc ? rc : sampled_publish(&p->processes, err);
 }
 
+static uint64_t frame_of(void *ctx, int pid, uint64_t at)
+{
+	struct cairn_prof *p = ctx;
+
+	return sampled_frame(&p->processes, pid, at);
+}
+
 int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 		    struct cairn_err *err)
 {
@@ -222,8 +237,14 @@ int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 	p->opts = o;
 	p->epoll_fd = -1;
 	child_init(&p->child);
+	p->names_opts = (struct prof_names_opts){.frame_of = frame_of,
+						 .frame_of_ctx = p,
+						 .show_name = o.show_name,
+						 .make_sidecar = o.make_sidecar,
+						 .make_sidecar_ctx = o.make_sidecar_ctx};
 	p->began_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
-	rc = files_init(&p->files, err);
+	rc = prof_names_new(&p->names_opts, &p->names, err);
+	rc = rc ? rc : files_init(&p->files, err);
 	rc = rc ? rc : open_kernel(p, err);
 	rc = rc ? rc : add_running(p, err);
 	if (rc) {
@@ -247,6 +268,20 @@ int cairn_prof_start(struct cairn_prof *p, struct cairn_err *err)
 	return rc || !p->opts.argv ? rc : child_go(&p->child, p->opts.exe, err);
 }
 
+/* Code made at run time, before it is gone; a tenth of the time at most. */
+static int name_new(struct cairn_prof *p, struct cairn_err *err)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC), took;
+	int rc;
+
+	if (now < p->name_after_ns)
+		return 0;
+	rc = prof_names_of_new_addresses(p->names, &p->samples, err);
+	took = now_ns(CLOCK_MONOTONIC) - now;
+	p->name_after_ns = now + (took > NAME_EVERY_NS / 10 ? 10 * took : NAME_EVERY_NS);
+	return rc;
+}
+
 int cairn_prof_poll(struct cairn_prof *p, int timeout_ms, struct cairn_err *err)
 {
 	struct epoll_event e[8];
@@ -256,6 +291,8 @@ int cairn_prof_poll(struct cairn_prof *p, int timeout_ms, struct cairn_err *err)
 	if (n < 0 && errno == EINTR)
 		return -EINTR;
 	int rc = take_over(p, err);
+	child_reap(&p->child);
+	rc = rc ? rc : name_new(p, err);
 	return rc ? rc : (int)(p->samples.n - before);
 }
 
@@ -264,11 +301,24 @@ bool cairn_prof_targets_gone(const struct cairn_prof *p)
 	return !p->opts.all && !p->processes.n_listed;
 }
 
+/* The report of a process's end comes a moment before it can be waited for. */
+static void reap(struct cairn_prof *p)
+{
+	struct timespec moment = {.tv_nsec = 10000000};
+
+	for (int i = 0; i < 100 && p->child.pid && !p->processes.n_listed; i++) {
+		if (child_reap(&p->child))
+			return;
+		nanosleep(&moment, NULL);
+	}
+}
+
 int cairn_prof_stop(struct cairn_prof *p, struct cairn_err *err)
 {
 	if (p->is_stopped)
 		return 0;
 	p->is_stopped = true;
+	reap(p);
 	prof_kernel_stop(&p->kernel);
 	p->duration_ns = (int64_t)(now_ns(CLOCK_MONOTONIC) - p->started_ns);
 	return take_over(p, err);
@@ -290,6 +340,27 @@ void cairn_prof_counts(const struct cairn_prof *p, struct cairn_prof_counts *ret
 	ret->n_lost_mappings = p->reports.n_lost;
 }
 
+int cairn_prof_status(const struct cairn_prof *p)
+{
+	return p->child.ended ? p->child.status : -1;
+}
+
+int cairn_prof_profile(struct cairn_prof *p, struct cairn_profile **ret, struct cairn_err *err)
+{
+	struct prof_values values =
+		prof_values_of(p->kernel.event, p->opts.hz ? p->opts.hz : HZ_DEFAULT);
+
+	values.run.time_ns = p->began_ns;
+	values.run.duration_ns = p->duration_ns;
+	return prof_names_profile(p->names, &p->samples, p->files.list.p, p->files.list.n, &values,
+				  ret, err);
+}
+
+const char *cairn_prof_note(const struct cairn_prof *p, size_t i)
+{
+	return prof_names_note(p->names, i);
+}
+
 void cairn_prof_close(struct cairn_prof *p)
 {
 	if (!p)
@@ -301,6 +372,7 @@ void cairn_prof_close(struct cairn_prof *p)
 	files_fini(&p->files);
 	reports_close(&p->reports);
 	samples_fini(&p->samples);
+	prof_names_free(p->names);
 	VEC_FREE(&p->to_look);
 	if (p->epoll_fd >= 0)
 		close(p->epoll_fd);

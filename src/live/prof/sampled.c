@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 
 #include "base/err.h"
+#include "base/search.h"
 #include "code/memory.h"
 #include "code/registry.h"
 
@@ -463,6 +464,15 @@ int sampled_look_at_registries(struct sampled *p, struct cairn_err *err)
 			return err_nomem(err, "regions of JITs");
 	}
 	return 0;
+}
+
+uint64_t sampled_frame(const struct sampled *p, int pid, uint64_t at)
+{
+	const struct prof_known *k = find(p, pid);
+	size_t n = k ? SEARCH((size_t)0, k->mappings.n, i, k->mappings.p[i].lo <= at) : 0;
+	const struct prof_mapping *m = n ? &k->mappings.p[n - 1] : NULL;
+
+	return m && at < m->hi && m->at ? m->at + (at - m->lo) : 0;
 }
 
 /* ---- to the kernel ---- */

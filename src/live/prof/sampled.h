@@ -110,6 +110,9 @@ int sampled_look(struct sampled *p, int pid, uint64_t now_ns, struct cairn_err *
 /* Read the registries of JITs that have changed. Returns 0 or -ENOMEM. A read for each process. */
 int sampled_look_at_registries(struct sampled *p, struct cairn_err *err);
 
+/* The frame of an address of a process that has not ended; 0: it is in no known file. */
+uint64_t sampled_frame(const struct sampled *p, int pid, uint64_t at);
+
 /* The file's table is in the kernel: segments of it lead there. */
 void sampled_file_ready(struct sampled *p, uint32_t number, const struct prof_file *file);
 

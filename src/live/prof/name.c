@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Stacks and counts become samples; each different frame becomes a location once. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "prof/name_impl.h"
+
+/* In of_frame: a frame whose name depends on the process. */
+#define OF_PROCESS UINT32_MAX
+
+/* ---- what is kept ---- */
+
+int prof_names_new(const struct prof_names_opts *opts, struct prof_names **ret,
+		   struct cairn_err *err)
+{
+	struct prof_names *names = calloc(1, sizeof(*names));
+
+	*ret = names;
+	if (!names)
+		return err_nomem(err, "the names of a profile");
+	names->opts = opts;
+	return 0;
+}
+
+void prof_names_free(struct prof_names *names)
+{
+	if (!names)
+		return;
+	kernel_names_fini(&names->kernel);
+	made_names_fini(&names->made);
+	VEC_FREE(&names->notes);
+	free(names->shown);
+	arena_fini(&names->arena);
+	free(names);
+}
+
+int prof_names_of_process(struct prof_names *names, const struct prof_samples *samples, int pid,
+			  struct cairn_err *err)
+{
+	struct made_names *made = &names->made;
+	int rc = made_names_collect(made, samples, names->opts);
+
+	if (rc == 0 && pid)
+		rc = made_names_find(made, pid, false, &names->arena);
+	for (size_t i = 0; rc == 0 && !pid && i < made->pids.n; i++)
+		rc = made_names_find(made, made->pids.p[i], false, &names->arena);
+	return rc < 0 ? err_nomem(err, "the names of code made at run time") : 0;
+}
+
+int prof_names_of_new_addresses(struct prof_names *names, const struct prof_samples *samples,
+				struct cairn_err *err)
+{
+	struct made_names *made = &names->made;
+	int rc = made_names_collect(made, samples, names->opts);
+
+	for (size_t i = 0; rc == 0 && i < made->pids.n; i++)
+		rc = made_names_find(made, made->pids.p[i], true, &names->arena);
+	return rc < 0 ? err_nomem(err, "the names of code made at run time") : 0;
+}
+
+struct prof_values prof_values_of(enum cairn_prof_event event, unsigned int hz)
+{
+	static const struct cairn_profile_type samples = {"samples", "count"};
+	static const struct cairn_profile_type cpu = {"cpu", "nanoseconds"};
+	static const struct cairn_profile_type faults = {"page-faults", "count"};
+	static const struct cairn_profile_type off_cpu = {"off-cpu", "nanoseconds"};
+	int64_t period = hz ? (1000000000 + hz / 2) / hz : 1;
+
+	if (event == CAIRN_PROF_PAGE_FAULTS)
+		return (struct prof_values){{faults}, 1, 1, {.each = faults, .period = 1}};
+	if (event == CAIRN_PROF_OFF_CPU)
+		return (struct prof_values){
+			{samples, off_cpu}, 2, 1, {.each = off_cpu, .period = 1}};
+	return (struct prof_values){{samples, cpu}, 2, period, {.each = cpu, .period = period}};
+}
+
+int prof_names_add_note(struct prof_names *names, const char *text)
+{
+	const char *own;
+
+	for (size_t i = 0; i < names->notes.n; i++)
+		if (!strcmp(names->notes.p[i], text))
+			return 0;
+	own = arena_strdup(&names->arena, text);
+	return own && VEC_ADD(&names->notes, own) ? 0 : -ENOMEM;
+}
+
+const char *prof_names_note(const struct prof_names *names, size_t i)
+{
+	return i < names->notes.n ? names->notes.p[i] : NULL;
+}
+
+/* ---- functions ---- */
+
+/* Room for a name of @size bytes and its end. */
+static bool have_room(struct prof_names *names, size_t size)
+{
+	char *grown;
+
+	if (size < names->shown_size)
+		return true;
+	grown = realloc(names->shown, size + 1);
+	if (!grown)
+		return false;
+	names->shown = grown;
+	names->shown_size = size + 1;
+	return true;
+}
+
+const char *shown_function(struct prof_names *names, const char *linkage, const char *name)
+{
+	size_t (*show)(const char *, const char *, char *, size_t) = names->opts->show_name;
+	size_t size;
+
+	if (!show)
+		return name ? name : linkage;
+	if (!have_room(names, 255))
+		return NULL;
+	size = show(linkage, name, names->shown, names->shown_size);
+	if (size < names->shown_size)
+		return names->shown;
+	if (!have_room(names, size))
+		return NULL;
+	show(linkage, name, names->shown, names->shown_size);
+	return names->shown;
+}
+
+int add_plain_function(struct naming *n, const char *linkage, const char *name, uint32_t *ret,
+		       struct cairn_err *err)
+{
+	struct cairn_profile_function f = {.name = shown_function(n->names, linkage, name),
+					   .linkage_name = linkage};
+
+	if (!f.name)
+		return err_nomem(err, "a function's name");
+	return cairn_profile_add_function(n->p, &f, ret, err);
+}
+
+/* ---- locations ---- */
+
+/* One that depends on the frame alone. */
+int location_of(struct naming *n, uint64_t frame, uint32_t *ret, struct cairn_err *err)
+{
+	uint64_t id;
+	int rc;
+
+	if (!(frame & PROF_KERNEL))
+		frame &= ~PROF_ASSUMED;
+	if (map_get(&n->location_ids, frame, &id)) {
+		*ret = (uint32_t)id;
+		return 0;
+	}
+	if (frame & PROF_KERNEL)
+		rc = location_in_kernel(n, frame, ret, err);
+	else
+		rc = location_in_file(n, frame, ret, err);
+	if (rc == 0 && map_put(&n->location_ids, frame, *ret) < 0)
+		rc = err_nomem(err, "a location");
+	return rc;
+}
+
+/*
+ * The locations of a stack's frames, in of_frame. The outermost first: readers of pprof take the
+ * first mapping for the program, and a stack begins in it.
+ */
+static int name_stack(struct naming *n, const struct prof_stack *s, struct cairn_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = s->first + s->n; rc == 0 && i-- > s->first;) {
+		uint64_t frame = n->samples->frames.p[i];
+		uint32_t location;
+
+		if (!(frame & PROF_KERNEL) && frame & PROF_RAW) {
+			n->of_frame[i] = OF_PROCESS;
+			continue;
+		}
+		rc = location_of(n, frame, &location, err);
+		n->of_frame[i] = location + 1;
+	}
+	return rc;
+}
+
+static int name_stacks(struct naming *n, struct cairn_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < n->samples->stacks.n; i++)
+		rc = name_stack(n, &n->samples->stacks.p[i], err);
+	return rc;
+}
+
+/* ---- ends ---- */
+
+static const char *const end_ids[CAIRN_PROF_N_ENDS] = {
+	[CAIRN_PROF_COMPLETE] = "complete",
+	[CAIRN_PROF_ASSUMED] = "assumed",
+	[CAIRN_PROF_NO_USER] = "kernel-thread",
+	[CAIRN_PROF_NO_PROCESS] = "no-process",
+	[CAIRN_PROF_NO_MAPPING] = "no-mapping",
+	[CAIRN_PROF_NOT_READY] = "not-ready",
+	[CAIRN_PROF_UNDESCRIBED] = "undescribed",
+	[CAIRN_PROF_UNREADABLE] = "unreadable",
+	[CAIRN_PROF_LOST] = "lost",
+	[CAIRN_PROF_LOOP] = "loop",
+	[CAIRN_PROF_LIMIT] = "limit",
+	[CAIRN_PROF_READS] = "reads",
+};
+
+const char *cairn_prof_end_id(enum cairn_prof_end end)
+{
+	return (unsigned int)end < CAIRN_PROF_N_ENDS ? end_ids[end] : "unknown";
+}
+
+static bool is_cut(unsigned int end)
+{
+	return end != CAIRN_PROF_COMPLETE && end != CAIRN_PROF_ASSUMED &&
+	       end != CAIRN_PROF_NO_USER && end < CAIRN_PROF_N_ENDS;
+}
+
+/* The frame that says why a stack is not complete. */
+static int cut_location(struct naming *n, unsigned int end, uint32_t *ret, struct cairn_err *err)
+{
+	struct cairn_profile_line line = {0};
+	struct cairn_profile_location l = {.lines = &line, .n_lines = 1};
+	struct cairn_profile_function f = {0};
+	char name[40];
+	int rc;
+
+	if (n->cuts[end]) {
+		*ret = n->cuts[end] - 1;
+		return 0;
+	}
+	snprintf(name, sizeof(name), "[cut: %s]", end_ids[end]);
+	f.name = name;
+	rc = cairn_profile_add_function(n->p, &f, &line.function, err);
+	if (rc == 0)
+		rc = cairn_profile_add_location(n->p, &l, ret, err);
+	if (rc == 0)
+		n->cuts[end] = *ret + 1;
+	return rc;
+}
+
+/* ---- samples ---- */
+
+static int push(struct naming *n, uint32_t location, struct cairn_err *err)
+{
+	return VEC_ADD(&n->stack, location) ? 0 : err_nomem(err, "a stack");
+}
+
+static int make_stack(struct naming *n, const struct prof_stack *s, int pid, struct cairn_err *err)
+{
+	uint32_t location;
+	int rc = 0;
+
+	n->stack.n = 0;
+	for (size_t i = s->first; rc == 0 && i < s->first + s->n; i++) {
+		location = n->of_frame[i] - 1;
+		if (n->of_frame[i] == OF_PROCESS)
+			rc = location_made(n, pid, n->samples->frames.p[i] & PROF_RAW_MASK,
+					   &location, err);
+		if (rc == 0)
+			rc = push(n, location, err);
+	}
+	if (rc == 0 && is_cut(s->end)) {
+		rc = cut_location(n, s->end, &location, err);
+		if (rc == 0)
+			rc = push(n, location, err);
+	}
+	return rc;
+}
+
+static int add_count(struct naming *n, const struct prof_count *c, const struct prof_values *v,
+		     struct cairn_err *err)
+{
+	const struct prof_stack *s = &n->samples->stacks.p[c->stack];
+	char comm[sizeof(c->comm) + 1] = {0};
+	struct cairn_profile_label labels[] = {{.key = "pid", .number = c->pid},
+					       {.key = "tid", .number = c->tid},
+					       {.key = "thread", .text = comm},
+					       {.key = "end", .text = cairn_prof_end_id(s->end)}};
+	bool is_whole = s->end == CAIRN_PROF_COMPLETE || s->end == CAIRN_PROF_NO_USER;
+	int64_t values[2] = {(int64_t)c->n};
+	struct cairn_profile_sample sample = {
+		.values = values, .labels = labels, .n_labels = is_whole ? 3 : 4};
+	int rc = make_stack(n, s, (int)c->pid, err);
+
+	if (rc < 0)
+		return rc;
+	memcpy(comm, c->comm, sizeof(c->comm));
+	if (c->weight > INT64_MAX ||
+	    __builtin_mul_overflow((int64_t)c->weight, v->each, &values[v->n_types - 1]))
+		return err_set(err, -ERANGE, "a sum of a profile's values exceeds 64 bits");
+	sample.stack = n->stack.p;
+	sample.n_stack = n->stack.n;
+	return cairn_profile_add_sample(n->p, &sample, err);
+}
+
+static int add_counts(struct naming *n, const struct prof_values *values, struct cairn_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < n->samples->counts.n; i++)
+		rc = add_count(n, &n->samples->counts.p[i], values, err);
+	return rc;
+}
+
+static int note_gone(struct prof_names *names)
+{
+	char text[120];
+
+	if (!names->made.n_gone)
+		return 0;
+	snprintf(text, sizeof(text),
+		 "%zu process%s had ended, or could not be read, when code made at run time was to "
+		 "be named",
+		 names->made.n_gone, names->made.n_gone == 1 ? "" : "es");
+	return prof_names_add_note(names, text);
+}
+
+static int make_profile(struct naming *n, const struct prof_values *values, struct cairn_err *err)
+{
+	int rc = cairn_profile_new(values->types, values->n_types, &n->p, err);
+
+	n->named = calloc(n->n_files + 1, sizeof(*n->named));
+	n->of_frame = calloc(n->samples->frames.n + 1, sizeof(*n->of_frame));
+	if (rc == 0 && (!n->named || !n->of_frame))
+		rc = err_nomem(err, "the names of a profile");
+	if (rc == 0)
+		rc = name_stacks(n, err);
+	if (rc == 0)
+		rc = add_counts(n, values, err);
+	if (rc == 0)
+		rc = cairn_profile_set_run(n->p, &values->run, err);
+	if (rc == 0 && note_gone(n->names) < 0)
+		rc = err_nomem(err, "a note");
+	return rc;
+}
+
+int prof_names_profile(struct prof_names *names, const struct prof_samples *samples,
+		       struct prof_file *const *files, size_t n_files,
+		       const struct prof_values *values, struct cairn_profile **ret,
+		       struct cairn_err *err)
+{
+	struct naming n = {.names = names, .samples = samples, .files = files, .n_files = n_files};
+	int rc = prof_names_of_process(names, samples, 0, err);
+
+	if (rc == 0)
+		rc = make_profile(&n, values, err);
+	naming_files_fini(&n);
+	map_fini(&n.location_ids);
+	free(n.of_frame);
+	VEC_FREE(&n.stack);
+	if (rc < 0) {
+		cairn_profile_close(n.p);
+		n.p = NULL;
+	}
+	*ret = n.p;
+	return rc;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files that name frames share. */
+#ifndef PROF_NAME_IMPL_H
+#define PROF_NAME_IMPL_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "prof/name.h"
+
+/* ---- the kernel ---- */
+
+struct kernel_symbol {
+	uint64_t at;
+	const char *name, *module; /* NULL: of the kernel itself */
+};
+
+struct kernel_names {
+	char *text;                        /* of all names */
+	VEC(struct kernel_symbol) symbols; /* by address */
+	bool is_read, is_hidden;
+};
+
+/*
+ * kernel_names_read - read the kernel's symbols, once
+ *
+ * @path  in the form of /proc/kallsyms. One that cannot be read has none.
+ * Returns 0 or -ENOMEM.
+ */
+int kernel_names_read(struct kernel_names *k, const char *path);
+void kernel_names_fini(struct kernel_names *k);
+/* The function that has an address, or NULL. */
+const struct kernel_symbol *kernel_names_find(const struct kernel_names *k, uint64_t at);
+
+/* ---- code made at run time ---- */
+
+struct made_place {
+	int pid;
+	bool is_named, is_tried;
+	uint64_t at;
+	uint64_t frame;    /* if it is in a file; else 0 */
+	uint32_t next;     /* 1 + index of another place of the process; 0: none */
+	uint32_t first, n; /* functions, the innermost first */
+	uint64_t lo, hi;   /* the range around it; 0, 0: not known */
+	const char *owner; /* of the range */
+	bool is_file;
+};
+
+/* What is known of the addresses of processes that were in no known file. */
+struct made_names {
+	VEC(struct made_place) places;
+	VEC(struct cairn_frame) frames;
+	struct map place_ids;  /* hash of process and address -> index */
+	struct map last_place; /* process -> 1 + index */
+	VEC(int) pids;
+	size_t n_counts; /* of the samples, that were looked at */
+	size_t n_asked;  /* of the places, that are in a file or were asked about later */
+	size_t n_gone;   /* processes that could not be read */
+};
+
+/* Take over the addresses of counts that are new, and find those in files. 0 or -ENOMEM. */
+int made_names_collect(struct made_names *made, const struct prof_samples *samples,
+		       const struct prof_names_opts *opts);
+/*
+ * Name those of a process that have no name yet, or that were not even tried; 0 or -ENOMEM. Strings
+ * come from @arena.
+ */
+int made_names_find(struct made_names *made, int pid, bool only_new, struct arena *arena);
+const struct made_place *made_names_place(const struct made_names *made, int pid, uint64_t at);
+void made_names_fini(struct made_names *made);
+
+/* ---- all ---- */
+
+/* A function that the profile has, by the sidecar's own strings. */
+struct known_function {
+	const char *function, *name, *file;
+	uint32_t id;
+};
+
+/* What naming needs of a file, beside struct prof_file. */
+struct named_file {
+	const struct cairn_sidecar *sidecar; /* NULL: there is none, or not looked for yet */
+	struct cairn_sidecar *made;          /* the same, if it was made here */
+	bool is_ready;
+	char build_id[130];
+	VEC(struct known_function) functions;
+	struct map function_ids;
+};
+
+struct prof_names {
+	const struct prof_names_opts *opts;
+	struct arena arena;
+	struct kernel_names kernel;
+	struct made_names made;
+	VEC(const char *) notes;
+	char *shown; /* room for a name that is shown */
+	size_t shown_size;
+};
+
+/* Making a profile. */
+struct naming {
+	struct prof_names *names;
+	const struct prof_samples *samples;
+	struct prof_file *const *files;
+	size_t n_files;
+	struct cairn_profile *p;
+	struct named_file *named; /* parallel to files */
+	struct map location_ids;  /* coded frame -> location */
+	uint32_t *of_frame;       /* parallel to samples->frames; 0: not named, else 1 + location */
+	uint32_t cuts[CAIRN_PROF_N_ENDS]; /* 1 + location of the frame that says it */
+	VEC(uint32_t) stack;              /* of one sample */
+};
+
+/*
+ * location_of, _in_file, _in_kernel, _made - the location of a frame
+ *
+ * Returns 0, -ENOMEM or -ERANGE.
+ */
+int location_in_file(struct naming *n, uint64_t frame, uint32_t *ret, struct cairn_err *err);
+int location_in_kernel(struct naming *n, uint64_t at, uint32_t *ret, struct cairn_err *err);
+int location_of(struct naming *n, uint64_t frame, uint32_t *ret, struct cairn_err *err);
+int location_made(struct naming *n, int pid, uint64_t at, uint32_t *ret, struct cairn_err *err);
+
+/* Closes what was opened for files. */
+void naming_files_fini(struct naming *n);
+
+/* The name of a function as it is shown; NULL when out of memory, "" when it has none. */
+const char *shown_function(struct prof_names *names, const char *linkage, const char *name);
+
+/* A note, once; 0 or -ENOMEM. */
+int prof_names_add_note(struct prof_names *names, const char *text);
+
+/* The function of a profile that has only a name: its id in *@ret. */
+int add_plain_function(struct naming *n, const char *linkage, const char *name, uint32_t *ret,
+		       struct cairn_err *err);
+
+#endif
