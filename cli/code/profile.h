@@ -5,6 +5,7 @@
 
 #include <cairn/profile.h>
 
+#include "cmd.h"
 #include "json.h"
 
 /*
@@ -26,8 +27,34 @@ double profile_percent(int64_t part, int64_t whole);
 /* A percentage with two decimals. */
 void profile_json_percent(struct json *j, const char *key, double percent);
 
-/* The end of a name says the format of a file. */
+/* Whether a name ends with the format's part of it. */
 bool profile_name_ends(const char *name, const char *end);
+
+/* ---- shares ---- */
+
+void profile_order_by_total(struct cairn_profile_shares *shares);
+/* A table of the first @n on stdout, and how many there are more. */
+void profile_show_shares(const struct cairn_profile_shares *shares, const char *unit, size_t n);
+/* All, an object each. */
+void profile_json_shares(const struct cairn_profile_shares *shares);
+
+/* ---- files ---- */
+
+/* STATUS_USAGE, after a message, if a name does not say a format. */
+int profile_check_names(const struct opt_list *out);
+
+/*
+ * profile_write_all - write a profile to each file, in the format that its name says
+ *
+ * If one cannot be written, the others are all the same. Returns the first one's exit status that
+ * is not STATUS_YES.
+ */
+int profile_write_all(const struct cairn_profile *p, size_t type, const struct opt_list *out,
+		      const char *title);
+
+/* An object per stack, then a summary (docs/json.md). Returns 0 or -ENOMEM. */
+int profile_make_json(const struct cairn_profile *p, size_t type, const char *title,
+		      struct cairn_profile_bytes *ret, struct cairn_err *err);
 
 const char *profile_code_id(enum cairn_profile_code code);
 

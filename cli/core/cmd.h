@@ -104,6 +104,7 @@ extern const struct cmd cmd_unwind_dump;
 extern const struct cmd cmd_unwind_encode;
 extern const struct cmd cmd_code;
 extern const struct cmd cmd_code_run;
+extern const struct cmd cmd_profile;
 extern const struct cmd cmd_profile_show;
 extern const struct cmd cmd_profile_diff;
 extern const struct cmd cmd_sidecar;

@@ -240,7 +240,7 @@ static int download(const struct cairn_binary *bin, const struct sidecar_wish *w
 	const char *urls = debuginfod_wanted(wish->debuginfod);
 	int r;
 
-	if (!debuginfod_asked(wish->debuginfod) || cairn_binary_has_dwarf(bin))
+	if (wish->offline || !debuginfod_asked(wish->debuginfod) || cairn_binary_has_dwarf(bin))
 		return 0;
 	r = fetch_cached(bin, wish, ret);
 	if (r < 0 || *ret)

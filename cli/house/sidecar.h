@@ -24,9 +24,10 @@ struct sidecar_wish {
 	const char *file;       /* --sidecar */
 	const char *debuginfod; /* --debuginfod; NULL: not given */
 	bool no_cache;
-	bool none;  /* ask the debug information */
-	bool lines; /* one that answers about addresses only will do */
-	bool many;  /* several binaries are queried: --sidecar is for the one with its build-id */
+	bool none;    /* ask the debug information */
+	bool lines;   /* one that answers about addresses only will do */
+	bool offline; /* download nothing, whatever the environment says */
+	bool many;    /* several binaries are queried: --sidecar is for the one with its build-id */
 	unsigned int jobs;
 	struct opt_list debug_dirs;
 };

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* cairn profile: where processes spend their time, with whole stacks, as they run. */
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "demangled.h"
+#include "profile_run.h"
+#include "profile_sidecars.h"
+#include "say.h"
+
+/* Ctrl-C in 100 ms, and as often as cairn_prof_poll() wants. */
+#define POLL_MS 50
+
+#define HZ_DEFAULT 99
+/* The kernel's own limit is kernel.perf_event_max_sample_rate. */
+#define HZ_MAX     100000
+
+struct profile_values {
+	struct opt_list pids, out;
+	const char *command, *cgroup, *event;
+	struct sidecar_wish wish;
+	unsigned long hz, top, ring_kib, jobs;
+	double seconds;
+	bool all, off_cpu, no_kernel, json, by_total, fail_on_loss, no_demangle;
+};
+
+#define AT(field) offsetof(struct profile_values, field)
+
+static const struct opt opts[] = {
+	{'p', "pid", OPT_LIST, "PID", AT(pids),
+	 "profile this process and those that it starts; may be repeated"},
+	{'c', "command", OPT_TEXT, "CMD", AT(command),
+	 "run CMD and profile it from its first instruction; no shell, so quote it as one word"},
+	{'a', "all", OPT_FLAG, NULL, AT(all), "profile every process, and the kernel"},
+	{0, "cgroup", OPT_TEXT, "DIR", AT(cgroup),
+	 "profile the processes of this directory of cgroup v2, such as a container's"},
+	{'F', "frequency", OPT_COUNT, "HZ", AT(hz),
+	 "take HZ samples a second on each processor (99)"},
+	{0, "duration", OPT_SECONDS, "TIME", AT(seconds), "end after TIME: 10, 500ms, 2m"},
+	{'o', "output", OPT_LIST, "NAME", AT(out),
+	 "write the profile to NAME, which ends with .html, .folded, .pb.gz or .json; may be "
+	 "repeated"},
+	{0, "event", OPT_TEXT, "cpu|cpu-clock|cycles|page-faults|off-cpu", AT(event),
+	 "what is sampled: time on a processor (cpu: cycles if they can be counted here, else "
+	 "cpu-clock), page faults, or time blocked"},
+	{0, "off-cpu", OPT_FLAG, NULL, AT(off_cpu), "the same as --event off-cpu"},
+	{0, "no-kernel", OPT_FLAG, NULL, AT(no_kernel), "leave out functions of the kernel"},
+	{0, "top", OPT_COUNT, "N", AT(top), "show N functions (20)"},
+	{0, "total", OPT_FLAG, NULL, AT(by_total),
+	 "order by the time in a function and all that it called, not by its own"},
+	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per function, then a summary"},
+	{0, "fail-on-loss", OPT_FLAG, NULL, AT(fail_on_loss), "exit with 5 when samples were lost"},
+	DEMANGLE_OPT_OFF(AT(no_demangle)),
+	{0, "ring", OPT_COUNT, "KIB", AT(ring_kib),
+	 "size of the buffer between kernel and cairn, a power of two (4096)"},
+	SIDECAR_OPT_NO_CACHE(AT(wish.no_cache)),
+	SIDECAR_OPT_DEBUGINFOD(AT(wish.debuginfod)),
+	{'j', "jobs", OPT_COUNT, "N", AT(jobs),
+	 "use N threads to make sidecars; otherwise one per processor"},
+	{0},
+};
+
+static const struct example examples[] = {
+	{"sudo cairn profile -c './server --bench' -o server.html",
+	 "run a program, show the functions that take its time, and write its flame graph"},
+	{"sudo cairn profile -p 1234 --duration 10 -o p.pb.gz -o p.folded",
+	 "ten seconds of a process, for pprof and for flamegraph.pl"},
+	{"sudo cairn profile -a --duration 10", "everything that runs on this machine"},
+	{"sudo cairn profile -p 1234 --off-cpu --duration 10",
+	 "where its threads wait, and for how long"},
+	{"sudo cairn profile -p 1234 --json --duration 10 | jq -r .function",
+	 "for other programs to read"},
+	{0},
+};
+
+/* ---- Ctrl-C ---- */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int sig)
+{
+	interrupted = 1;
+}
+
+static void catch_signals(void)
+{
+	/* No SA_RESTART: the wait has to end. A second Ctrl-C ends the program at once. */
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+}
+
+/* ---- what to profile ---- */
+
+static bool read_pid(const char *text, int *ret)
+{
+	char *end;
+	long pid = strtol(text, &end, 10);
+
+	*ret = (int)pid;
+	return isdigit((unsigned char)*text) && !*end && pid > 0 && pid <= INT32_MAX;
+}
+
+static int read_pids(const struct opt_list *list, int *pids)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (!read_pid(list->items[i], &pids[i]))
+			return fail(STATUS_USAGE, "not a process id: %s", list->items[i]);
+	return STATUS_YES;
+}
+
+static int check_targets(const struct profile_values *v)
+{
+	int n = (v->pids.n > 0) + (v->command != NULL) + (v->all || v->cgroup);
+
+	if (n == 0)
+		return fail(STATUS_USAGE,
+			    "nothing to profile: name processes (-p), a command (-c) or "
+			    "everything (-a)\nTry: cairn profile --help");
+	if (n > 1)
+		return fail(STATUS_USAGE, "-p profiles processes that run, -c starts one, -a and "
+					  "--cgroup take all; choose one");
+	return STATUS_YES;
+}
+
+static enum cairn_prof_event event_of(const struct profile_values *v)
+{
+	static const char *const names[] = {
+		[CAIRN_PROF_CPU] = "cpu",         [CAIRN_PROF_CPU_CLOCK] = "cpu-clock",
+		[CAIRN_PROF_CYCLES] = "cycles",   [CAIRN_PROF_PAGE_FAULTS] = "page-faults",
+		[CAIRN_PROF_OFF_CPU] = "off-cpu",
+	};
+
+	for (size_t i = 0; v->event && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(v->event, names[i]))
+			return (enum cairn_prof_event)i;
+	return v->off_cpu ? CAIRN_PROF_OFF_CPU : CAIRN_PROF_CPU;
+}
+
+static bool has_rate(enum cairn_prof_event event)
+{
+	return event != CAIRN_PROF_PAGE_FAULTS && event != CAIRN_PROF_OFF_CPU;
+}
+
+static int check_options(const struct profile_values *v)
+{
+	if (v->off_cpu && v->event && strcmp(v->event, "off-cpu") != 0)
+		return fail(STATUS_USAGE, "--off-cpu and --event %s: choose one", v->event);
+	if (v->hz && !has_rate(event_of(v)))
+		return fail(STATUS_USAGE, "-F: each of these events is a sample");
+	if (v->hz > HZ_MAX)
+		return fail(STATUS_USAGE, "-F %lu: at most %d samples a second", v->hz, HZ_MAX);
+	if (v->ring_kib > (1u << 20) || (v->ring_kib & (v->ring_kib - 1)))
+		return fail(STATUS_USAGE, "--ring %lu: a power of two, at most %u", v->ring_kib,
+			    1u << 20);
+	return profile_check_names(&v->out);
+}
+
+/* ---- the run ---- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int sample(struct cairn_prof *prof, double seconds, struct cairn_err *err)
+{
+	struct profile_progress progress = {0};
+	/* Thirty years are never over, and the nanoseconds of many more have no number. */
+	uint64_t limit = seconds && seconds < 1e9 ? (uint64_t)(seconds * 1e9 + 0.5) : 0;
+	uint64_t start = now_ns(), past = 0;
+	int r = 0;
+
+	while (!interrupted && !cairn_prof_targets_gone(prof) && (!limit || past < limit)) {
+		uint64_t left_ms = limit ? (limit - past + 999999) / 1000000u : POLL_MS;
+
+		r = cairn_prof_poll(prof, left_ms < POLL_MS ? (int)left_ms : POLL_MS, err);
+		if (r < 0 && r != -EINTR)
+			break;
+		past = now_ns() - start;
+		profile_progress(&progress, prof, limit > past ? limit - past : 0);
+	}
+	profile_progress_end(&progress);
+	return r < 0 && r != -EINTR ? r : 0;
+}
+
+/* The title of a page: what was profiled. */
+static char *title_of(const struct profile_values *v)
+{
+	char *title = NULL;
+	size_t size;
+	FILE *out = open_memstream(&title, &size);
+
+	if (!out)
+		return NULL;
+	fputs("cairn profile", out);
+	if (v->command)
+		fprintf(out, " -c %s", v->command);
+	for (size_t i = 0; i < v->pids.n; i++)
+		fprintf(out, " -p %s", v->pids.items[i]);
+	if (v->cgroup)
+		fprintf(out, " --cgroup %s", v->cgroup);
+	else if (v->all)
+		fputs(" -a", out);
+	return fclose(out) == 0 ? title : NULL;
+}
+
+static int write_outputs(const struct profile_values *v, const struct profile_run *run)
+{
+	char *title = title_of(v);
+	int status = profile_write_all(run->profile, run->type, &v->out,
+				       title ? title : "cairn profile");
+
+	free(title);
+	return status;
+}
+
+/* The summary first; then the files, whatever the summary says. */
+static int report(const struct profile_values *v, struct profile_run *run)
+{
+	struct cairn_err err = {0};
+	int r, status, written;
+
+	run->type = cairn_profile_n_types(run->profile) - 1;
+	r = cairn_profile_shares(run->profile, run->type, &run->shares, &err);
+	if (r < 0)
+		return fail_err(r, &err, STATUS_NOT_HERE);
+	if (v->by_total)
+		profile_order_by_total(&run->shares);
+	cairn_prof_counts(run->prof, &run->counts);
+	status = profile_report(run, v->json);
+	fflush(stdout);
+	written = write_outputs(v, run);
+	cairn_profile_shares_free(&run->shares);
+	return written != STATUS_YES ? written : status;
+}
+
+static int name_and_report(const struct profile_values *v, struct profile_run *run)
+{
+	struct cairn_profile *profile;
+	struct cairn_err err = {0};
+	int r = cairn_prof_profile(run->prof, &profile, &err);
+
+	if (r < 0)
+		return fail_err(r, &err, STATUS_NOT_HERE);
+	run->profile = profile;
+	r = report(v, run);
+	cairn_profile_close(profile);
+	return r;
+}
+
+/* Whatever ends it, what was sampled is shown. */
+static int run_all(const struct profile_values *v, struct profile_run *run)
+{
+	struct cairn_err err = {0}, stop_err = {0};
+	uint64_t start;
+	int r = cairn_prof_start(run->prof, &err), stopped, status;
+
+	if (r < 0)
+		return fail_err(r, &err, STATUS_USAGE);
+	start = now_ns();
+	r = sample(run->prof, v->seconds, &err);
+	run->seconds = (double)(now_ns() - start) / 1e9;
+	stopped = cairn_prof_stop(run->prof, &stop_err);
+	status = name_and_report(v, run);
+	if (r < 0)
+		return fail_err(r, &err, STATUS_NOT_HERE);
+	return stopped < 0 ? fail_err(stopped, &stop_err, STATUS_NOT_HERE) : status;
+}
+
+static int open_and_run(const struct profile_values *v, const struct command *command,
+			const int *pids)
+{
+	enum cairn_prof_event event = event_of(v);
+	struct profile_sidecars sidecars = {.wish = v->wish, .lock = PTHREAD_MUTEX_INITIALIZER};
+	struct profile_run run = {.hz = has_rate(event) ? (v->hz ? (unsigned int)v->hz : HZ_DEFAULT)
+							: 0,
+				  .n_top = v->top ? v->top : 20,
+				  .fail_on_loss = v->fail_on_loss};
+	struct cairn_prof_opts prof_opts = {.size = sizeof(prof_opts),
+					    .pids = pids,
+					    .n_pids = v->pids.n,
+					    .argv = command->argv,
+					    .exe = command->exe,
+					    .all = v->all || v->cgroup,
+					    .cgroup = v->cgroup,
+					    .event = event,
+					    .hz = run.hz,
+					    .no_kernel = v->no_kernel,
+					    .ring_bytes = v->ring_kib * 1024,
+					    .find_sidecar = profile_find_sidecar,
+					    .find_sidecar_ctx = &sidecars,
+					    .make_sidecar = profile_make_sidecar,
+					    .make_sidecar_ctx = &sidecars,
+					    .show_name = shown_name};
+	struct cairn_err err = {0};
+	int r;
+
+	sidecars.wish.lines = sidecars.wish.many = true;
+	sidecars.wish.jobs = (unsigned int)v->jobs;
+	catch_signals();
+	r = cairn_prof_open(&prof_opts, &run.prof, &err);
+	if (r < 0)
+		return fail_err(r, &err, STATUS_NO);
+	r = run_all(v, &run);
+	cairn_prof_close(run.prof);
+	return r;
+}
+
+static int run(void *values, const struct operands *operands)
+{
+	const struct profile_values *v = values;
+	struct command command = {0};
+	int status = check_targets(v);
+	int *pids = calloc(v->pids.n + 1, sizeof(*pids));
+
+	if (!pids)
+		status = fail(STATUS_NOT_HERE, "no memory");
+	if (status == STATUS_YES)
+		status = check_options(v);
+	if (status == STATUS_YES)
+		status = read_pids(&v->pids, pids);
+	if (status == STATUS_YES && v->command)
+		status = command_parse(v->command, &command);
+	if (v->no_demangle)
+		demangle_never();
+	if (status == STATUS_YES)
+		status = open_and_run(v, &command, pids);
+	command_fini(&command);
+	free(pids);
+	return status;
+}
+
+const struct cmd cmd_profile = {
+	.name = "profile",
+	.summary = "sample where processes spend their time, with whole stacks",
+	.opts = opts,
+	.examples = examples,
+	.values_size = sizeof(struct profile_values),
+	.run = run,
+};

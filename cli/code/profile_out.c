@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The formats that a profile is written in, by the end of a file's name. */
+#include <stdlib.h>
+
+#include <cairn/file.h>
+
+#include "cmd.h"
+#include "profile.h"
+
+struct format {
+	const char *end; /* of the file's name */
+	int (*make)(const struct cairn_profile *p, size_t type, const char *title,
+		    struct cairn_profile_bytes *ret, struct cairn_err *err);
+};
+
+static int make_folded(const struct cairn_profile *p, size_t type, const char *title,
+		       struct cairn_profile_bytes *ret, struct cairn_err *err)
+{
+	return cairn_profile_folded(p, type, ret, err);
+}
+
+static int make_pprof(const struct cairn_profile *p, size_t type, const char *title,
+		      struct cairn_profile_bytes *ret, struct cairn_err *err)
+{
+	return cairn_profile_pprof(p, ret, err);
+}
+
+/* A new format is a row here. */
+static const struct format formats[] = {
+	{".html", cairn_profile_html},
+	{".folded", make_folded},
+	{".pb.gz", make_pprof},
+	{".json", profile_make_json},
+};
+
+/* NULL: the name says none. */
+static const struct format *format_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (profile_name_ends(name, formats[i].end))
+			return &formats[i];
+	return NULL;
+}
+
+static int write_out(const struct cairn_profile *p, size_t type, const char *name,
+		     const char *title)
+{
+	struct cairn_profile_bytes bytes = {0};
+	struct cairn_err err = {0};
+	int r = format_of(name)->make(p, type, title, &bytes, &err);
+
+	if (r == 0)
+		r = cairn_file_write(name, bytes.bytes, bytes.size, &err);
+	free(bytes.bytes);
+	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
+}
+
+int profile_write_all(const struct cairn_profile *p, size_t type, const struct opt_list *out,
+		      const char *title)
+{
+	int status = STATUS_YES;
+
+	for (size_t i = 0; i < out->n; i++) {
+		int one = write_out(p, type, out->items[i], title);
+
+		status = status == STATUS_YES ? one : status;
+	}
+	return status;
+}
+
+int profile_check_names(const struct opt_list *out)
+{
+	for (size_t i = 0; i < out->n; i++)
+		if (!format_of(out->items[i]))
+			return fail(STATUS_USAGE,
+				    "%s: the name says the format: NAME.html, NAME.folded, "
+				    "NAME.pb.gz or NAME.json",
+				    out->items[i]);
+	return STATUS_YES;
+}

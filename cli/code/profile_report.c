@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a run of `cairn profile` says: while it samples, and at its end. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "counted.h"
+#include "profile_run.h"
+#include "say.h"
+
+/* Often enough to be alive, rarely enough to cost nothing. */
+#define PROGRESS_EVERY_NS 200000000u
+
+/* ---- progress ---- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void profile_progress(struct profile_progress *progress, const struct cairn_prof *prof,
+		      uint64_t left_ns)
+{
+	struct cairn_prof_counts c;
+	uint64_t now = now_ns();
+
+	if (!isatty(STDERR_FILENO) || now - progress->shown_ns < PROGRESS_EVERY_NS)
+		return;
+	progress->shown_ns = now;
+	cairn_prof_counts(prof, &c);
+	fprintf(stderr, "\r\033[K%s, %" PRIu64 " lost", counted(c.n_samples, "sample"), c.n_lost);
+	if (left_ns)
+		fprintf(stderr, ", %" PRIu64 " s left", (left_ns + 999999999) / 1000000000u);
+	fputs("; Ctrl-C ends", stderr);
+	fflush(stderr);
+}
+
+void profile_progress_end(struct profile_progress *progress)
+{
+	if (progress->shown_ns)
+		fputs("\r\033[K", stderr);
+	progress->shown_ns = 0;
+}
+
+/* ---- ends of stacks ---- */
+
+static bool is_cut(enum cairn_prof_end end)
+{
+	return end != CAIRN_PROF_COMPLETE && end != CAIRN_PROF_ASSUMED && end != CAIRN_PROF_NO_USER;
+}
+
+static uint64_t n_cut(const struct cairn_prof_counts *c)
+{
+	uint64_t n = 0;
+
+	for (int end = 0; end < CAIRN_PROF_N_ENDS; end++)
+		n += is_cut((enum cairn_prof_end)end) ? c->n_ends[end] : 0;
+	return n;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* The reasons of stacks that are cut, the most frequent first. */
+static size_t cut_ends(const struct cairn_prof_counts *c, int ends[CAIRN_PROF_N_ENDS])
+{
+	size_t n = 0;
+
+	for (int end = 0; end < CAIRN_PROF_N_ENDS; end++) {
+		size_t at = n;
+
+		if (!is_cut((enum cairn_prof_end)end) || !c->n_ends[end])
+			continue;
+		for (; at && c->n_ends[ends[at - 1]] < c->n_ends[end]; at--)
+			ends[at] = ends[at - 1];
+		ends[at] = end;
+		n++;
+	}
+	return n;
+}
+
+static void show_ends(const struct cairn_prof_counts *c)
+{
+	int ends[CAIRN_PROF_N_ENDS];
+	size_t n = cut_ends(c, ends);
+
+	say(stdout, "stacks: %.2f %% complete, %.2f %% with assumed frames, %.2f %% cut\n",
+	    percent(c->n_ends[CAIRN_PROF_COMPLETE] + c->n_ends[CAIRN_PROF_NO_USER], c->n_samples),
+	    percent(c->n_ends[CAIRN_PROF_ASSUMED], c->n_samples), percent(n_cut(c), c->n_samples));
+	for (size_t i = 0; i < n; i++)
+		say(stdout, "  %.2f %% %s: %s\n", percent(c->n_ends[ends[i]], c->n_samples),
+		    cairn_prof_end_id((enum cairn_prof_end)ends[i]),
+		    cairn_prof_end_text((enum cairn_prof_end)ends[i]));
+}
+
+/* ---- text ---- */
+
+static void show_samples(const struct profile_run *run)
+{
+	const struct cairn_prof_counts *c = &run->counts;
+
+	say(stdout, "%s", cairn_prof_event_text(run->prof));
+	if (run->hz)
+		say(stdout, " at %u Hz", run->hz);
+	say(stdout, ", %.2f s: %s, %" PRIu64 " lost, %s\n", run->seconds,
+	    counted(c->n_samples, "sample"), c->n_lost, counted(c->n_stacks, "different stack"));
+	if (c->n_lost_mappings)
+		say(stdout, "%s lost: code there has no names, and stacks end in it\n",
+		    counted(c->n_lost_mappings, "report of mappings"));
+}
+
+static void show_cost(const struct profile_run *run)
+{
+	const struct cairn_prof_counts *c = &run->counts;
+	double n = c->n_samples ? (double)c->n_samples : 1;
+
+	say(stdout, "cost: %.1f us a sample in the kernel, %.2f s of processor time here",
+	    (double)c->walk_ns / n / 1e3, (double)c->own_cpu_ns / 1e9);
+	say(stdout, "; %s of %s in %.1f MB there\n", counted(c->n_rows, "unwind row"),
+	    counted(c->n_files, "file"), (double)c->kernel_bytes / 1e6);
+}
+
+static void show_text(const struct profile_run *run)
+{
+	const char *unit = cairn_profile_type(run->profile, run->type)->unit;
+
+	show_samples(run);
+	show_ends(&run->counts);
+	show_cost(run);
+	putchar('\n');
+	profile_show_shares(&run->shares, unit, run->n_top);
+}
+
+/* ---- JSON ---- */
+
+static void show_json(const struct profile_run *run)
+{
+	const struct cairn_prof_counts *c = &run->counts;
+	const struct cairn_profile_type *t = cairn_profile_type(run->profile, run->type);
+	struct json j = {.out = stdout};
+
+	profile_json_shares(&run->shares);
+	json_open(&j, NULL, '{');
+	json_summary(&j);
+	json_text(&j, "event", cairn_prof_event_text(run->prof));
+	json_uint(&j, "hz", run->hz);
+	json_text(&j, "value", t->type);
+	json_text(&j, "unit", t->unit);
+	json_int(&j, "sum", run->shares.sum);
+	json_uint(&j, "samples", c->n_samples);
+	json_uint(&j, "lost", c->n_lost);
+	json_uint(&j, "lost_mappings", c->n_lost_mappings);
+	json_uint(&j, "stacks", c->n_stacks);
+	json_uint(&j, "functions", run->shares.n);
+	json_open(&j, "ends", '{');
+	for (int end = 0; end < CAIRN_PROF_N_ENDS; end++)
+		json_uint(&j, cairn_prof_end_id((enum cairn_prof_end)end), c->n_ends[end]);
+	json_close(&j);
+	json_int(&j, "duration_ns", (int64_t)(run->seconds * 1e9));
+	json_uint(&j, "walk_ns", c->walk_ns);
+	json_uint(&j, "own_cpu_ns", c->own_cpu_ns);
+	json_uint(&j, "files", c->n_files);
+	json_uint(&j, "rows", c->n_rows);
+	json_uint(&j, "kernel_bytes", c->kernel_bytes);
+	json_close(&j);
+}
+
+/* ---- the report ---- */
+
+static void say_notes(const struct cairn_prof *prof)
+{
+	const char *note;
+
+	fflush(stdout);
+	for (size_t i = 0; (note = cairn_prof_note(prof, i)); i++)
+		say_lines(stderr, note), fputc('\n', stderr);
+}
+
+static void say_command(const struct cairn_prof *prof)
+{
+	int status = cairn_prof_status(prof);
+
+	if (status == -1)
+		return;
+	if (WIFSIGNALED(status))
+		say(stderr, "the command was ended by signal %d (%s)\n", WTERMSIG(status),
+		    strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		say(stderr, "the command ended with exit status %d\n", WEXITSTATUS(status));
+}
+
+int profile_report(const struct profile_run *run, bool json)
+{
+	if (json)
+		show_json(run);
+	else
+		show_text(run);
+	say_notes(run->prof);
+	say_command(run->prof);
+	if (!run->counts.n_samples)
+		return fail(STATUS_NO, "no sample was taken: nothing that is profiled ran, or it "
+				       "ended at once");
+	if (run->fail_on_loss && run->counts.n_lost)
+		return fail(STATUS_LOST, "%s lost", counted(run->counts.n_lost, "sample"));
+	return STATUS_YES;
+}

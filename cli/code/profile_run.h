@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A run of `cairn profile`, as its files share it. */
+#ifndef CLI_PROFILE_RUN_H
+#define CLI_PROFILE_RUN_H
+
+#include <cairn/prof.h>
+
+#include "profile.h"
+
+struct profile_run {
+	struct cairn_prof *prof;
+	struct cairn_prof_counts counts;
+	const struct cairn_profile *profile;
+	struct cairn_profile_shares shares;
+	size_t type;       /* of the profile's values, that is shown */
+	unsigned int hz;   /* 0: each event is a sample */
+	double seconds;    /* from start to stop */
+	size_t n_top;      /* functions to show */
+	bool fail_on_loss; /* then losses are an exit status */
+};
+
+/*
+ * profile_report - the summary: what was sampled, how stacks end, what it cost, the functions
+ *
+ * Returns an exit status: STATUS_NO without a sample, STATUS_LOST.
+ */
+int profile_report(const struct profile_run *run, bool json);
+
+/* A line on a terminal while it samples: samples, losses and the time left. */
+struct profile_progress {
+	uint64_t shown_ns;
+};
+void profile_progress(struct profile_progress *progress, const struct cairn_prof *prof,
+		      uint64_t left_ns);
+void profile_progress_end(struct profile_progress *progress);
+
+#endif

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "profile_sidecars.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <unistd.h>
+
+int profile_find_sidecar(void *sidecars, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+			 struct cairn_err *err)
+{
+	struct profile_sidecars *s = sidecars;
+	struct sidecar_wish wish = s->wish;
+	int r;
+
+	wish.offline = true;
+	pthread_mutex_lock(&s->lock);
+	r = sidecar_find(&wish, bin, ret, err);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+/* "/usr/bin/x" of "/proc/123/root/usr/bin/x"; NULL: the path is not one through a process. */
+static const char *path_in_root(const char *path)
+{
+	if (strncmp(path, "/proc/", 6) != 0)
+		return NULL;
+	path += 6;
+	while (isdigit((unsigned char)*path))
+		path++;
+	return strncmp(path, "/root/", 6) ? NULL : path + 5;
+}
+
+static bool has_build_id_of(const struct cairn_binary *a, const struct cairn_binary *b)
+{
+	size_t n, k;
+	const uint8_t *x = cairn_binary_build_id(a, &n), *y = cairn_binary_build_id(b, &k);
+
+	return n && n == k && !memcmp(x, y, n);
+}
+
+/*
+ * The same file by its own path. It was opened through a process that has ended since, so that its
+ * path there leads nowhere, and the cache keeps no sidecar of it. NULL: there is no such file.
+ */
+static struct cairn_binary *by_own_path(const struct cairn_binary *bin)
+{
+	const char *path = path_in_root(cairn_binary_path(bin));
+	struct cairn_binary *own;
+
+	if (!path || !access(cairn_binary_path(bin), F_OK) ||
+	    cairn_binary_open(path, NULL, &own, NULL) < 0)
+		return NULL;
+	if (has_build_id_of(own, bin))
+		return own;
+	cairn_binary_close(own);
+	return NULL;
+}
+
+int profile_make_sidecar(void *sidecars, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+			 struct cairn_err *err)
+{
+	struct profile_sidecars *s = sidecars;
+	struct cairn_binary *own = by_own_path(bin);
+	int r = 0;
+
+	*ret = NULL;
+	/* A failure was reported, and the file's symbols will do. */
+	if (cairn_binary_has_dwarf(own ? own : bin))
+		sidecar_make(own ? own : bin, &s->wish, ret);
+	else
+		r = sidecar_find(&s->wish, own ? own : bin, ret, err);
+	cairn_binary_close(own);
+	return r;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sidecars of the files that a profile meets. */
+#ifndef CLI_PROFILE_SIDECARS_H
+#define CLI_PROFILE_SIDECARS_H
+
+#include <pthread.h>
+
+#include "sidecar.h"
+
+struct profile_sidecars {
+	struct sidecar_wish wish;
+	pthread_mutex_t lock; /* the engine's threads ask at once */
+};
+
+/* struct cairn_prof_opts.find_sidecar: one that is there, and nothing from the network. */
+int profile_find_sidecar(void *sidecars, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+			 struct cairn_err *err);
+
+/* struct cairn_prof_opts.make_sidecar: one that is made and kept, or downloaded. */
+int profile_make_sidecar(void *sidecars, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+			 struct cairn_err *err);
+
+#endif
