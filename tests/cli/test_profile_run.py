@@ -1,0 +1,360 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cairn profile as people use it: what it refuses, real processes of known behaviour, and its files."""
+
+import collections
+import contextlib
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import time
+
+from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
+
+# Of all the time three() takes three quarters, in what is inlined into it. 20 levels of recursion lead there.
+KNOWN = """\
+#include <stdio.h>
+#include <stdlib.h>
+static volatile unsigned long sink;
+static inline __attribute__((always_inline)) void spin(unsigned long n)
+{
+	for (unsigned long i = 0; i < n; i++)
+		sink += i;
+}
+__attribute__((noinline)) void three(void) { spin(300000); __asm__ volatile(""); }
+__attribute__((noinline)) void one(void) { spin(100000); __asm__ volatile(""); }
+__attribute__((noinline)) void descend(int levels)
+{
+	if (levels > 1) {
+		descend(levels - 1);
+	} else {
+		three();
+		one();
+	}
+	__asm__ volatile("");
+}
+int main(int argc, char **argv)
+{
+	for (int n = atoi(argv[1]); n; n--)
+		descend(20);
+	if (argc > 2)
+		puts("done");
+	return argc > 2 ? atoi(argv[2]) : 0;
+}
+"""
+
+# A loop in code that is made at run time, with a frame pointer, and a name in a perf map.
+JIT = """\
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xb9, 0, 0x40, 0, 0, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3};
+__attribute__((noinline)) void run(void (*made)(void)) { made(); __asm__ volatile(""); }
+int main(int argc, char **argv)
+{
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char path[64];
+	FILE *map;
+
+	memcpy(p, code, sizeof(code));
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	map = fopen(path, "w");
+	fprintf(map, "%lx %zx made;here\\n", (unsigned long)p, sizeof(code));
+	fclose(map);
+	for (long n = atol(argv[1]); n; n--)
+		run((void (*)(void))p);
+	unlink(path);
+	return 0;
+}
+"""
+
+
+def profile(*words, **kwargs):
+    """cairn profile, or skip where profiling is not possible."""
+    need_root()
+    r = cairn("profile", *words, **kwargs)
+    if r.status == 3 and ("BTF" in r.err or "kernel" in r.err and "not permitted" not in r.err):
+        raise Skip(" ".join(r.err.split()))
+    return r
+
+
+def known():
+    return compile_c("known", KNOWN, flags=("-O2", "-g", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"))
+
+
+def paths():
+    return {end: os.path.join(folder(), "known." + end) for end in ("folded", "pb.gz", "json", "html")}
+
+
+ONCE = {}
+
+
+def known_run():
+    """One run of the known program, written in all formats: its result."""
+    if "run" not in ONCE:
+        words = [word for path in paths().values() for word in ("-o", path)]
+        ONCE["run"] = profile("-c", f"{known()} 4000", "-F", "999", "--json", *words)
+        expect(ONCE["run"].status == 0, ONCE["run"])
+    return ONCE["run"]
+
+
+def summary(r):
+    found = [o for o in r.objects() if o.get("summary")]
+    expect(len(found) == 1, r)
+    return found[0]
+
+
+def functions(r):
+    return {o["function"]: o for o in r.objects() if "function" in o}
+
+
+def folded(path):
+    with open(path, encoding="utf-8") as file:
+        return [(line.rsplit(" ", 1)[0].split(";"), int(line.rsplit(" ", 1)[1])) for line in file]
+
+
+# ---- what it refuses ----
+
+REFUSED = {
+    "no target": ([], "nothing to profile"),
+    "two targets": (["-p", "1", "-a"], "choose one"),
+    "a command and all": (["-c", "true", "--cgroup", "/sys/fs/cgroup"], "choose one"),
+    "no process id": (["-p", "1x"], "not a process id: 1x"),
+    "no format": (["-a", "-o", "x.txt"], "x.txt: the name says the format"),
+    "two events": (["-a", "--off-cpu", "--event", "cycles"], "choose one"),
+    "an unknown event": (["-a", "--event", "naps"], "--event takes cpu|"),
+    "a rate of events": (["-a", "--event", "page-faults", "-F", "10"], "each of these events is a sample"),
+    "a rate that is too high": (["-a", "-F", "100001"], "at most 100000"),
+    "a rate of nothing": (["-a", "-F", "0"], "a number of at least 1"),
+    "a ring of no power of two": (["-a", "--ring", "3"], "a power of two"),
+    "a word": (["shwo"], "not expected: shwo"),
+}
+
+
+@claim_each(*REFUSED)
+def a_command_line_without_sense_is_refused(what):
+    words, message = REFUSED[what]
+    r = cairn("profile", *words)
+    expect(r.status == 2 and message in r.err and not r.out, r)
+
+
+@claim
+def a_process_that_is_not_there_is_an_answer():
+    r = profile("-p", "2147483646", "--duration", "1")
+    expect(r.status == 1 and "2147483646" in r.err, r)
+
+
+@claim
+def a_command_that_is_not_there_is_a_usage_error():
+    r = cairn("profile", "-c", "/no/such/command")
+    expect(r.status == 2 and "/no/such/command" in r.err, r)
+
+
+@claim
+def without_permission_the_command_that_has_it_is_shown():
+    words = [CAIRN, "profile", "-a", "--duration", "1"]
+    if os.geteuid() == 0:
+        words = [need("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", *words]
+    r = run(*words)
+    expect(r.status == 3 and "not permitted" in r.err and "sudo" in r.err, r)
+
+
+# ---- real processes ----
+
+def standard_error(share, n):
+    return math.sqrt(share * (1 - share) / n)
+
+
+@claim
+def functions_have_the_shares_of_the_time_that_they_take():
+    r = known_run()
+    s, f = summary(r), functions(r)
+    expect(s["samples"] > 300 and s["lost"] == 0, s)
+    three, one = f["three"]["total"], f["one"]["total"]
+    share = three / (three + one)
+    # A chance of one in a million that this fails.
+    expect(abs(share - 0.75) < 5 * standard_error(0.75, s["samples"]), share, s)
+    # All of it is in the inlined function, which is one of its own.
+    expect(f["spin"]["inlined"] == f["spin"]["self"] > 0.9 * s["sum"], f["spin"], s)
+    expect(f["three"]["self"] == f["one"]["self"] == 0, f["three"], f["one"])
+
+
+@claim
+def stacks_have_each_level_of_a_recursion():
+    known_run()
+    stacks = [(stack, n) for stack, n in folded(paths()["folded"]) if "spin_[i]" in stack and "main" in stack]
+    expect(stacks, "no stack of the program")
+    for stack, _ in stacks:
+        expect(stack.count("descend") == 20, stack)
+        at = stack.index("main")
+        expect(stack[at + 1:at + 21] == ["descend"] * 20 and stack[at + 21] in ("three", "one"), stack)
+
+
+@claim
+def the_shares_of_complete_assumed_and_cut_stacks_are_those_of_the_stacks():
+    s = summary(known_run())
+    expect(sum(s["ends"].values()) == s["samples"], s)
+    cut = collections.Counter()
+    with open(paths()["json"], encoding="utf-8") as file:
+        stacks = [json.loads(line) for line in file]
+    for o in stacks[:-1]:
+        end = o["labels"].get("end", "complete")
+        cut[end] += o["values"]["samples"]
+        last = o["stack"][-1]["function"]
+        expect((last == f"[cut: {end}]") == (end not in ("complete", "assumed")), o)
+    ends = {end: n for end, n in s["ends"].items() if n}
+    ends["complete"] = ends.get("complete", 0) + ends.pop("kernel-thread", 0)
+    expect(dict(cut) == ends, cut, ends)
+
+
+@claim
+def a_process_that_runs_already_is_sampled_until_it_is_told_to_end():
+    need_root()
+    with subprocess.Popen([known(), "1000000"], stdout=subprocess.DEVNULL) as target:
+        out = os.path.join(folder(), "running.folded")
+        words = [CAIRN, "profile", "-p", str(target.pid), "-F", "499", "-o", out]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+            # It catches the signal from its beginning: whenever it comes, it reports.
+            time.sleep(2)
+            p.send_signal(signal.SIGINT)
+            text, err = p.communicate(timeout=60)
+        alive = target.poll() is None
+        target.kill()
+    if p.returncode == 3:
+        raise Skip(" ".join(err.split()))
+    expect(alive, "the profiled process ended with the profiler")
+    expect(p.returncode == 0 and "descend" in text, p.returncode, text, err)
+    expect(any("three" in stack for stack, _ in folded(out)), text)
+
+
+@claim
+def it_ends_after_the_duration():
+    need_root()
+    with subprocess.Popen([known(), "1000000"], stdout=subprocess.DEVNULL) as target:
+        r = profile("-p", str(target.pid), "--duration", "300ms", "--json")
+        target.kill()
+    expect(r.status == 0 and summary(r)["duration_ns"] >= 300000000, r)
+
+
+@claim
+def the_commands_output_and_exit_status_are_kept():
+    r = profile("-c", f"{known()} 100 7")
+    expect(r.status == 0 and "done\n" in r.out and "exit status 7" in r.err, r)
+
+
+@claim
+def a_run_without_a_sample_is_an_answer():
+    r = profile("-c", "sleep 0.1", "-F", "1", "--no-kernel")
+    expect(r.status in (0, 1), r)
+    expect((r.status == 1) == ("0 samples" in r.out) == ("no sample was taken" in r.err), r)
+
+
+@claim
+def code_made_at_run_time_has_its_name_and_its_caller():
+    out = os.path.join(folder(), "jit.folded")
+    r = profile("-c", f"{compile_c('made', JIT)} 60000", "-F", "999", "-o", out)
+    expect(r.status == 0, r)
+    stacks = folded(out)
+    inside = sum(n for stack, n in stacks if stack[-1] == "made:here_[j]" and stack[-3:-1] == ["main", "run"])
+    expect(inside > 0.8 * sum(n for _, n in stacks), stacks, r)
+
+
+@claim
+def the_kernel_can_be_left_out():
+    out = os.path.join(folder(), "kernel.folded")
+    program = ["dd", "if=/dev/zero", "of=/dev/null", "bs=16M", "count=400"]
+    r = profile("-c", " ".join(program), "-F", "999", "-o", out)
+    expect(r.status == 0 and any(stack[-1].endswith("_[k]") for stack, _ in folded(out)), r)
+    r = profile("-c", " ".join(program), "-F", "999", "--no-kernel", "-o", out)
+    expect(r.status == 0 and not any("_[k]" in name for stack, _ in folded(out) for name in stack), r)
+
+
+# ---- its files ----
+
+@claim
+def the_folded_file_agrees_with_the_summary():
+    r = known_run()
+    s, f = summary(r), functions(r)
+    stacks = folded(paths()["folded"])
+    expect(sum(n for _, n in stacks) == s["sum"], s)
+    own, total = collections.Counter(), collections.Counter()
+    for stack, n in stacks:
+        names = [re.sub(r"_\[[ikj]\]$", "", name) for name in stack]
+        own[names[-1]] += n
+        for name in set(names):
+            total[name] += n
+    for name in ("spin", "three", "one", "descend", "main"):
+        expect((own[name], total[name]) == (f[name]["self"], f[name]["total"]), name, own[name], total[name], f[name])
+
+
+@claim
+def pprofs_own_tool_agrees_with_the_summary():
+    r = known_run()
+    environment = dict(os.environ, GOCACHE=os.path.join(folder(), "go-cache"), HOME=folder(), GO111MODULE="off")
+    out = run(need("go"), "tool", "pprof", "-top", "-unit=ns", "-nodefraction=0", paths()["pb.gz"],
+              env=environment, check=True).out
+    rows = {}
+    for line in out.splitlines():
+        match = re.match(r"\s*(\d+)(?:ns)?\s+\S+%\s+\S+%\s+(\d+)(?:ns)?\s+\S+%\s+(.+?)(?: \(inline\))?$", line)
+        if match:
+            rows[match.group(3)] = (int(match.group(1)), int(match.group(2)))
+    for name in ("spin", "three", "one", "descend", "main"):
+        f = functions(r)[name]
+        expect(rows.get(name) == (f["self"], f["total"]), name, f, out)
+    expect("File: known" in out, out)
+
+
+@claim
+def the_json_file_agrees_with_the_summary():
+    s = summary(known_run())
+    with open(paths()["json"], encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    last = lines.pop()
+    expect(last["summary"] and last["stacks"] == len(lines), last)
+    expect(last["units"] == {"samples": "count", "cpu": "nanoseconds"}, last)
+    expect(sum(o["values"]["samples"] for o in lines) == s["samples"], s)
+    expect(sum(o["values"]["cpu"] for o in lines) == s["sum"], s)
+    frames = [frame for o in lines for frame in o["stack"]]
+    spins = [frame for frame in frames if frame["function"] == "spin"]
+    expect(spins and all(f["inlined"] and f["file"].endswith("known.c") and "address" not in f for f in spins), spins[:3])
+    threes = [frame for frame in frames if frame["function"] == "three"]
+    expect(threes and all("inlined" not in f and f["module"].endswith("/known-gcc") for f in threes), threes[:3])
+    expect({o["labels"]["thread"] for o in lines} <= {"known-gcc", "cairn"}, lines[0])
+
+
+@claim
+def the_page_has_the_functions_and_says_what_was_profiled():
+    known_run()
+    with open(paths()["html"], encoding="utf-8") as file:
+        text = file.read()
+    expect("descend" in text and "spin" in text, text[:2000])
+    expect("cairn profile -c" in text, text[:2000])
+
+
+@claim
+def if_a_file_cannot_be_written_the_others_are():
+    good = os.path.join(folder(), "good.folded")
+    r = profile("-c", f"{known()} 500", "-o", "/no/such/folder/x.html", "-o", good)
+    expect(r.status == 2 and "/no/such/folder" in r.err, r)
+    expect("function" in r.out and folded(good), "the summary or the other file is missing", r)
+
+
+@claim
+def a_full_disk_keeps_the_summary_and_the_other_files():
+    link = os.path.join(folder(), "full.folded")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(link)
+    os.symlink("/dev/full", link)
+    good = os.path.join(folder(), "good2.folded")
+    r = profile("-c", f"{known()} 500", "-o", link, "-o", good)
+    expect(r.status == 3 and "No space left" in r.err, r)
+    expect("function" in r.out and folded(good), r)
+
+
+if __name__ == "__main__":
+    main()
