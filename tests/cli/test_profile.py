@@ -230,7 +230,7 @@ def what_is_no_profile_is_refused():
         r = cairn("profile", "show", path)
         expect(r.status == status and r.err and not r.out, r)
     r = cairn("profile", "show", write("h.folded", FOLDED), "-o", "x.svg")
-    expect(r.status == 2 and "NAME.html, NAME.folded or NAME.pb.gz" in r.err, r)
+    expect(r.status == 2 and "NAME.html, NAME.folded, NAME.pb.gz or NAME.json" in r.err, r)
 
 
 @claim

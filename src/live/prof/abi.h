@@ -14,20 +14,38 @@
  * A frame is one number:
  *
  *	bit 63                 an address of the kernel, as it is
- *	bit 62                 an address of the process, in bits 0 to 56, that is in no known file
+ *	bit 62                 an address of the process, in bits 0 to 56, that is in no known file;
+ *	                       with bit 60: in bits 0 to 46, in a region of a JIT, of whose epoch
+ *	                       bits 47 to 59 are the lower part
  *	else bits 40 to 60     number of the file
  *	     bits 0 to 39      link-time address, minus that of the file's base
  *	bit 61                 with both of the latter: the frame is assumed
  *
  * An address is the one to look up: of a return address the byte before it.
  */
-#define PROF_KERNEL     (1ULL << 63)
-#define PROF_RAW        (1ULL << 62)
-#define PROF_ASSUMED    (1ULL << 61)
-#define PROF_FILE_SHIFT 40
-#define PROF_FILE_MASK  ((1U << 21) - 1)
-#define PROF_AT_MASK    ((1ULL << PROF_FILE_SHIFT) - 1)
-#define PROF_RAW_MASK   ((1ULL << 57) - 1)
+#define PROF_KERNEL      (1ULL << 63)
+#define PROF_RAW         (1ULL << 62)
+#define PROF_ASSUMED     (1ULL << 61)
+#define PROF_MADE        (1ULL << 60)
+#define PROF_FILE_SHIFT  40
+#define PROF_FILE_MASK   ((1U << 21) - 1)
+#define PROF_AT_MASK     ((1ULL << PROF_FILE_SHIFT) - 1)
+#define PROF_RAW_MASK    ((1ULL << 57) - 1)
+#define PROF_EPOCH_SHIFT 47
+#define PROF_EPOCH_MASK  ((1U << 13) - 1)
+#define PROF_MADE_MASK   ((1ULL << PROF_EPOCH_SHIFT) - 1)
+
+/* What tells a frame of no file from others of its process. */
+static inline uint64_t prof_unfiled(uint64_t frame)
+{
+	return frame & ~(PROF_KERNEL | PROF_RAW | PROF_ASSUMED);
+}
+
+/* Its address. */
+static inline uint64_t prof_unfiled_address(uint64_t unfiled)
+{
+	return unfiled & (unfiled & PROF_MADE ? PROF_MADE_MASK : PROF_RAW_MASK);
+}
 
 enum {
 	PROF_MAX_FRAMES = 1024, /* of the user's part */

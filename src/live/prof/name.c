@@ -260,8 +260,8 @@ static int make_stack(struct naming *n, const struct prof_stack *s, int pid, str
 	for (size_t i = s->first; rc == 0 && i < s->first + s->n; i++) {
 		location = n->of_frame[i] - 1;
 		if (n->of_frame[i] == OF_PROCESS)
-			rc = location_made(n, pid, n->samples->frames.p[i] & PROF_RAW_MASK,
-					   &location, err);
+			rc = location_made(n, pid, prof_unfiled(n->samples->frames.p[i]), &location,
+					   err);
 		if (rc == 0)
 			rc = push(n, location, err);
 	}

@@ -53,6 +53,8 @@ static void find_in_file(struct made_place *place, const struct prof_names_opts 
 {
 	if (place->is_named || !opts->frame_of)
 		return;
+	if (place->at & PROF_MADE)
+		return;
 	place->frame = opts->frame_of(opts->frame_of_ctx, place->pid, place->at);
 	place->is_named = place->frame != 0;
 }
@@ -67,7 +69,7 @@ static int collect(struct made_names *made, const struct prof_samples *samples)
 			uint64_t frame = samples->frames.p[s->first + i];
 
 			if (!(frame & PROF_KERNEL) && frame & PROF_RAW &&
-			    add(made, (int)c->pid, frame & PROF_RAW_MASK) < 0)
+			    add(made, (int)c->pid, prof_unfiled(frame)) < 0)
 				return -ENOMEM;
 		}
 	}
@@ -126,18 +128,30 @@ static int keep_range(struct made_place *place, struct arena *arena,
 	return place->owner ? 0 : -ENOMEM;
 }
 
+/* Code of a JIT that is there no more has no name: what is there now is other code. */
+static bool is_of_its_time(const struct made_place *place, const struct cairn_code_range *range)
+{
+	uint64_t epoch = place->at >> PROF_EPOCH_SHIFT & PROF_EPOCH_MASK;
+
+	return !(place->at & PROF_MADE) ||
+	       (range && (range->generation & PROF_EPOCH_MASK) == epoch);
+}
+
 /* @i is an index, as the vector of frames may move. -ETIMEDOUT: the handle is of no more use. */
 static int name_place(struct made_names *made, size_t i, struct cairn_code *code,
 		      struct arena *arena)
 {
 	struct made_place *place = &made->places.p[i];
 	struct cairn_frame frames[CAIRN_FRAMES_MAX];
-	struct cairn_addr at = {place->at};
-	int rc, n = cairn_code_frames(code, at, frames, CAIRN_FRAMES_MAX, NULL, NULL);
+	struct cairn_addr at = {prof_unfiled_address(place->at)};
+	const struct cairn_code_range *range = cairn_code_find(code, at, 0);
+	int rc, n = is_of_its_time(place, range)
+			    ? cairn_code_frames(code, at, frames, CAIRN_FRAMES_MAX, NULL, NULL)
+			    : 0;
 
 	if (n < 0)
 		return n;
-	rc = keep_range(place, arena, cairn_code_find(code, at, 0));
+	rc = keep_range(place, arena, range);
 	place->first = (uint32_t)made->frames.n;
 	for (int k = 0; rc == 0 && k < n; k++)
 		rc = keep_frame(made, arena, &frames[k]);
@@ -252,7 +266,7 @@ static int location_unfiled(struct naming *n, const struct made_place *place, ui
 			    uint32_t *ret, struct cairn_err *err)
 {
 	struct cairn_profile_line lines[CAIRN_FRAMES_MAX];
-	struct cairn_profile_location l = {.address = at, .lines = lines};
+	struct cairn_profile_location l = {.address = prof_unfiled_address(at), .lines = lines};
 	int rc = mapping_of(n, place, &l.mapping, err);
 
 	for (uint32_t i = 0; rc == 0 && place && i < place->n; i++) {
