@@ -393,6 +393,29 @@ static void code_made_at_run_time_has_the_names_of_its_process(void **state)
 	samples_fini(&s);
 }
 
+static void the_mapping_of_the_program_comes_first(void **state)
+{
+	struct prof_file files[] = {open_file("plain"), open_file("sample")};
+	struct prof_file *list[] = {&files[0], &files[1]};
+	struct prof_names_opts opts = {.program = workspace_path(&space, "sample")};
+	struct prof_samples s = {0};
+	struct prof_names *names;
+	struct cairn_profile *p;
+
+	add(&s, 5, CAIRN_PROF_COMPLETE, 0, 2,
+	    (uint64_t[]){in_file(0, address_of("work")), in_file(1, address_of("work"))});
+	assert_int_equal(prof_names_new(&opts, &names, NULL), 0);
+	assert_int_equal(prof_names_profile(names, &s, list, 2, &values, &p, NULL), 0);
+	assert_string_equal(cairn_profile_mapping(p, 1)->path, files[1].path);
+	assert_string_equal(cairn_profile_mapping(p, 2)->path, files[0].path);
+	assert_null(cairn_profile_mapping(p, 3));
+	cairn_profile_close(p);
+	prof_names_free(names);
+	samples_fini(&s);
+	cairn_binary_close(files[0].bin);
+	cairn_binary_close(files[1].bin);
+}
+
 /* What the engine knows by now: nothing at the first call. */
 static unsigned int n_asked;
 
@@ -567,6 +590,7 @@ int main(void)
 		cmocka_unit_test(a_stack_that_is_cut_begins_with_the_reason),
 		cmocka_unit_test(a_sample_has_its_thread_and_the_end_of_its_stack),
 		cmocka_unit_test(code_made_at_run_time_has_the_names_of_its_process),
+		cmocka_unit_test(the_mapping_of_the_program_comes_first),
 		cmocka_unit_test(an_address_whose_file_is_known_later_is_a_frame_of_it),
 		cmocka_unit_test(names_are_shown_as_the_caller_wants),
 		cmocka_unit_test(a_sidecar_is_asked_for_once_and_its_failure_noted),

@@ -162,15 +162,12 @@ int location_of(struct naming *n, uint64_t frame, uint32_t *ret, struct cairn_er
 	return rc;
 }
 
-/*
- * The locations of a stack's frames, in of_frame. The outermost first: readers of pprof take the
- * first mapping for the program, and a stack begins in it.
- */
+/* The locations of a stack's frames, in of_frame. */
 static int name_stack(struct naming *n, const struct prof_stack *s, struct cairn_err *err)
 {
 	int rc = 0;
 
-	for (size_t i = s->first + s->n; rc == 0 && i-- > s->first;) {
+	for (size_t i = s->first; rc == 0 && i < s->first + s->n; i++) {
 		uint64_t frame = n->samples->frames.p[i];
 		uint32_t location;
 
@@ -329,6 +326,8 @@ static int make_profile(struct naming *n, const struct prof_values *values, stru
 	n->of_frame = calloc(n->samples->frames.n + 1, sizeof(*n->of_frame));
 	if (rc == 0 && (!n->named || !n->of_frame))
 		rc = err_nomem(err, "the names of a profile");
+	if (rc == 0)
+		rc = map_program(n, err);
 	if (rc == 0)
 		rc = name_stacks(n, err);
 	if (rc == 0)

@@ -29,6 +29,8 @@ struct prof_names_opts {
 			    struct cairn_err *err);
 	void *make_sidecar_ctx;
 	const char *kallsyms; /* NULL: /proc/kallsyms */
+	/* Path of the program that is profiled, whose mapping comes first; NULL: none is special. */
+	const char *program;
 	/*
 	 * The frame of an address that was taken for one in no file when it was sampled, and is in a
 	 * file as is known by now; 0: in none. NULL: none is.

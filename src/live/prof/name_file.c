@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <elf.h>
+
 #include "elf/elf.h"
 #include "prof/name_impl.h"
 
@@ -266,4 +268,37 @@ int location_in_file(struct naming *n, uint64_t frame, uint32_t *ret, struct cai
 		return cairn_profile_add_location(n->p, &l, ret, err);
 	at.v += file->base;
 	return location_at(n, file, &n->named[number], at, ret, err);
+}
+
+/* An address of code in a file; false: it has none. */
+static bool code_of(const struct cairn_binary *bin, uint64_t *ret)
+{
+	const struct elf_load *loads;
+	size_t n = elf_loads(binary_main(bin), &loads);
+
+	for (size_t i = 0; i < n; i++)
+		if (loads[i].flags & PF_X) {
+			*ret = loads[i].at;
+			return true;
+		}
+	return false;
+}
+
+int map_program(struct naming *n, struct cairn_err *err)
+{
+	const char *program = n->names->opts->program;
+	uint32_t id;
+	uint64_t at;
+
+	for (size_t i = 0; program && i < n->n_files; i++) {
+		const struct prof_file *file = n->files[i];
+
+		if (!file || !file->bin || strcmp(file->path, program) != 0 ||
+		    !code_of(file->bin, &at))
+			continue;
+		if (make_ready(n, file, &n->named[i]) < 0)
+			return err_nomem(err, "a sidecar");
+		return mapping_of(n, file, &n->named[i], at, &id, err);
+	}
+	return 0;
 }

@@ -120,6 +120,12 @@ int location_in_kernel(struct naming *n, uint64_t at, uint32_t *ret, struct cair
 int location_of(struct naming *n, uint64_t frame, uint32_t *ret, struct cairn_err *err);
 int location_made(struct naming *n, int pid, uint64_t at, uint32_t *ret, struct cairn_err *err);
 
+/*
+ * The mapping of the program's code comes first: readers of pprof take the first one for that of the
+ * program. Returns 0 or -ENOMEM.
+ */
+int map_program(struct naming *n, struct cairn_err *err);
+
 /* Closes what was opened for files. */
 void naming_files_fini(struct naming *n);
 

@@ -6,7 +6,9 @@
 #include <cairn/prof.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -41,6 +43,7 @@ struct cairn_prof {
 	struct child child;
 	struct prof_names_opts names_opts;
 	struct prof_names *names;
+	char program[PATH_MAX]; /* its path, if one is profiled */
 	uint64_t name_after_ns; /* CLOCK_MONOTONIC: not before, as it takes time */
 	VEC(int) to_look; /* processes of which samples show that their mappings are not known */
 	int epoll_fd;
@@ -215,6 +218,21 @@ static int add_running(struct cairn_prof *p, struct cairn_err *err)
 	return rc ? rc : sampled_publish(&p->processes, err);
 }
 
+/* The program's path as its mappings have it; "" if there is none. */
+static void find_program(struct cairn_prof *p)
+{
+	char link[40];
+	ssize_t n;
+
+	if (p->opts.argv && !realpath(p->opts.exe, p->program))
+		p->program[0] = 0;
+	if (!p->opts.n_pids)
+		return;
+	snprintf(link, sizeof(link), "/proc/%d/exe", p->opts.pids[0]);
+	n = readlink(link, p->program, sizeof(p->program) - 1);
+	p->program[n < 0 ? 0 : n] = 0;
+}
+
 static uint64_t frame_of(void *ctx, int pid, uint64_t at)
 {
 	struct cairn_prof *p = ctx;
@@ -237,8 +255,10 @@ int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 	p->opts = o;
 	p->epoll_fd = -1;
 	child_init(&p->child);
+	find_program(p);
 	p->names_opts = (struct prof_names_opts){.frame_of = frame_of,
 						 .frame_of_ctx = p,
+						 .program = p->program,
 						 .show_name = o.show_name,
 						 .make_sidecar = o.make_sidecar,
 						 .make_sidecar_ctx = o.make_sidecar_ctx};
