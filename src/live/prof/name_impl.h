@@ -111,13 +111,12 @@ struct naming {
 };
 
 /*
- * location_of, _in_file, _in_kernel, _made - the location of a frame
+ * location_in_file, _in_kernel, _made - the location of a frame
  *
  * Returns 0, -ENOMEM or -ERANGE.
  */
 int location_in_file(struct naming *n, uint64_t frame, uint32_t *ret, struct cairn_err *err);
 int location_in_kernel(struct naming *n, uint64_t at, uint32_t *ret, struct cairn_err *err);
-int location_of(struct naming *n, uint64_t frame, uint32_t *ret, struct cairn_err *err);
 int location_made(struct naming *n, int pid, uint64_t at, uint32_t *ret, struct cairn_err *err);
 
 /*

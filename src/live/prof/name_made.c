@@ -283,6 +283,6 @@ int location_made(struct naming *n, int pid, uint64_t at, uint32_t *ret, struct 
 {
 	const struct made_place *place = made_names_place(&n->names->made, pid, at);
 
-	return place && place->frame ? location_of(n, place->frame, ret, err)
+	return place && place->frame ? location_in_file(n, place->frame, ret, err)
 				     : location_unfiled(n, place, at, ret, err);
 }

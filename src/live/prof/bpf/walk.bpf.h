@@ -15,7 +15,7 @@
 #define PROF_WALK_BPF_H
 
 #include "../abi.h"
-#include "cairn/shared/codectl.h"
+#include <cairn/shared/codectl.h>
 
 enum {
 	RBX = 3,
