@@ -11,7 +11,7 @@ import struct
 import subprocess
 import time
 
-from claims import CAIRN, cairn, claim, compile_c, expect, folder, main, need, need_root, run, Skip
+from claims import CAIRN, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run, Skip
 from sidecars import reseal
 
 PROGRAM = """\
@@ -640,6 +640,81 @@ def one_sidecar_serves_a_program_and_what_is_left_of_it_with_its_debug_file():
     expect(cache.run("sites", bare, "walk").status == 0)
     made.add(inode(cache.sidecar()))
     expect(len(made) == 1, made)
+
+
+def asked_in_turn(cache, one, two):
+    """Both have the code and the build-id of the other, and names of their own: walk and right, stir and wrong."""
+    for path, name, missing, argument in 2 * ((one, "walk", "stir", "right"), (two, "stir", "walk", "wrong")):
+        for _ in range(2):
+            found = cache.run("sites", path, name)
+            expect(found.status == 0 and found.err == "", found)
+            inlined = cache.run("sites", path, "add")
+            expect(f"inlined in {name}" in inlined.out and argument in inlined.out, inlined)
+            expect(cache.run("sites", path, missing).status == 1, missing)
+            cache.sidecar()
+
+
+@claim_each("dwo", "dwo, stripped", "dwp")
+def names_in_split_files_are_those_of_the_file_at_hand(kind):
+    need("gcc"), need("strip"), need("objcopy")
+    cache, paths = Cache("names-" + kind.replace(", ", "-")), []
+    for text in (PROGRAM, PROGRAM.replace("walk", "stir").replace("right", "wrong")):
+        where = os.path.join(folder(), f"{kind.replace(', ', '-')}-{len(paths)}")
+        os.mkdir(where)
+        with open(os.path.join(where, "t.c"), "w", encoding="ascii") as file:
+            file.write(text)
+        # dwp of Debian 12 ends by a signal with DWARF 5.
+        version = "-gdwarf-4" if kind == "dwp" else "-gdwarf-5"
+        run("gcc", "-O2", version, "-gsplit-dwarf", f"-fdebug-prefix-map={where}=.", "-Wl,--build-id=0x" + 20 * "5a", "t.c", "-o", "t",
+            cwd=where, check=True)
+        path = os.path.join(where, "t")
+        if kind == "dwp":
+            need("dwp")
+            run("dwp", "-e", "t", "-o", "t.dwp", cwd=where, check=True)
+            os.unlink(os.path.join(where, [f for f in os.listdir(where) if f.endswith(".dwo")][0]))
+        if "stripped" in kind:
+            run("objcopy", "--only-keep-debug", "t", "t.debug", cwd=where, check=True)
+            run("strip", "t", cwd=where, check=True)
+            run("objcopy", "--add-gnu-debuglink=t.debug", "t", cwd=where, check=True)
+        else:
+            # No names but those of the split file.
+            run("strip", "-s", "-K", "main", "--keep-section=.debug_*", "t", cwd=where, check=True)
+        paths.append(path)
+    asked_in_turn(cache, *paths)
+
+
+@claim_each("whole", "stripped")
+def names_in_a_file_that_dwz_made_are_those_of_the_file_at_hand(kind):
+    """Two builds that differ in nothing but the file of shared strings, and so in its build-id."""
+    need("gcc"), need("dwz"), need("strip"), need("objcopy")
+    cache, paths = Cache("names-dwz-" + kind), []
+    where = os.path.join(folder(), "dwz-" + kind)
+    os.mkdir(where)
+    for name in ("t", "u"):
+        shutil.copy(program(), os.path.join(where, name))
+    run("strip", "-s", "-K", "main", "--keep-section=.debug_*", "t", cwd=where, check=True)
+    run("dwz", "-m", "shared", "-M", "shared", "t", "u", cwd=where, check=True)
+    note = run("readelf", "-n", "shared", cwd=where, check=True).out
+    old = bytes.fromhex(re.search(r"Build ID: (\w+)", note).group(1))
+    for edits in ((), ((old, 20 * b"\x5a"), (b"walk\0", b"stir\0"), (b"right\0", b"wrong\0"))):
+        there = f"{where}-{len(paths)}"
+        os.mkdir(there)
+        for name in ("t", "shared"):
+            with open(os.path.join(where, name), "rb") as file:
+                data = file.read()
+            for before, after in edits:
+                expect(name != "shared" or before in data, before)
+                # The program keeps its names: they are in the other file.
+                data = data.replace(before, after) if name == "shared" or before == old else data
+            with open(os.path.join(there, name), "wb") as file:
+                file.write(data)
+        os.chmod(os.path.join(there, "t"), 0o755)
+        if kind == "stripped":
+            run("objcopy", "--only-keep-debug", "t", "t.debug", cwd=there, check=True)
+            run("strip", "t", cwd=there, check=True)
+            run("objcopy", "--add-gnu-debuglink=t.debug", "t", cwd=there, check=True)
+        paths.append(os.path.join(there, "t"))
+    asked_in_turn(cache, *paths)
 
 
 @claim

@@ -192,6 +192,7 @@ int elf_symbols(struct elf *e, const struct elf_symbol **ret, size_t *ret_n, str
 /*
  * elf_names_print - a number for the symbols and the debug information that are in the file itself
  *
+ * The ids of the units' .dwo files and of a file of shared debug information are in it.
  * Equal for equal sections wherever they lie in the file. It is no protection from a person, who
  * could make other names of the same number.
  * Returns 0 if the file has neither. Cost: 0.2 ms per MB of strings.
