@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cairn btf check: does a file keep the rules of the format? */
+#include <errno.h>
 #include <inttypes.h>
 
 #include "counted.h"
 #include "btf.h"
 #include "json.h"
 #include "say.h"
+#include "truncated.h"
 
 struct check_values {
 	struct opt_list bases;
@@ -105,7 +107,9 @@ static int run(void *v, const struct operands *operands)
 									 report, &a)
 					    : cairn_btf_check(btf_of(&chain), report, &a);
 
-		if (broken < 0)
+		if (broken == -EBADMSG)
+			status = truncated_status(STATUS_NO);
+		else if (broken < 0)
 			status = fail(STATUS_NOT_HERE, "no memory");
 		else
 			summarise(&a, btf_of(&chain), broken);

@@ -186,8 +186,8 @@ void cairn_btf_close(struct cairn_btf *btf);
 /*
  * The file of @btf, or of a base, that became shorter while it was open; NULL: none. Answers that
  * were made of it are not reliable. Functions that make bytes or text check it themselves at their
- * end and return -EBADMSG; after accessors and cairn_btf_check() the caller does. Borrowed. Cost: a
- * stat(2) for each. Threads: any.
+ * end and return -EBADMSG; after accessors the caller does. Borrowed. Cost: a stat(2) for each.
+ * Threads: any.
  */
 const char *cairn_btf_shortened(const struct cairn_btf *btf);
 
@@ -240,7 +240,8 @@ struct cairn_btf_loc_param cairn_btf_loc_param(const struct cairn_btf *btf,
  * @report  called for each broken rule with the record's id, its offset in the blob in bytes, and
  *          text; id 0: the blob. May be NULL.
  * Loops, and members that leave their struct, are checked when all other rules hold.
- * Returns the number of broken rules, 0 if it is sound; -ENOMEM.
+ * Returns the number of broken rules, 0 if it is sound. -EBADMSG: its file, or a base's, became
+ * shorter, and reports are of no account; cairn_btf_shortened() names it. -ENOMEM.
  */
 int cairn_btf_check(const struct cairn_btf *btf,
 		    void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text),
