@@ -72,9 +72,11 @@ static struct cairn_sites *open_sites(const struct stack_names *names,
 	struct cairn_err err = {0};
 	int r = cairn_binary_has_dwarf(bin) ? cairn_sites_open(bin, &opts, &sites, &err) : 0;
 
-	/* If there is a sidecar, its names would look as if nothing was missing. */
-	if (!cairn_binary_has_dwarf(bin) && frame->sidecar &&
-	    cairn_sidecar_has_sites(frame->sidecar))
+	/*
+	 * If there is a sidecar, its names and lines would look as if nothing was missing; those
+	 * that a walk left in the cache have no sites.
+	 */
+	if (!cairn_binary_has_dwarf(bin) && frame->sidecar)
 		say_none(bin,
 			 "its debug information is not here, and its sidecar was made without "
 			 "them. Where the debug information is, cairn sidecar --args FILE makes "

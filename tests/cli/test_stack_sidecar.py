@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """cairn stack from sidecars: rows, symbols, inlined calls and lines are those of the file and its debug information."""
 
+import json
 import os
 import re
 import shutil
@@ -99,6 +100,49 @@ def arguments_that_a_sidecar_cannot_have_are_said_to_be_missing():
         expect(r.status == 0 and "deep" in r.out and "(n=" not in r.out, r)
         said = [line for line in r.err.splitlines() if "deep-stripped: no arguments: its debug information is not here" in line]
         expect(len(said) == 1, r)
+
+
+def with_debug_file(name):
+    """What strip leaves of the program, whose debug file is found beside it; and the same without that link."""
+    path, bare = os.path.join(folder(), name), os.path.join(folder(), name + "-bare")
+    run("objcopy", "--only-keep-debug", program(), path + ".debug", check=True)
+    run("strip", program(), "-o", bare, check=True)
+    run("objcopy", f"--add-gnu-debuglink={path}.debug", bare, path, check=True)
+    return path, bare
+
+
+@claim
+def a_stripped_program_loses_nothing_of_its_debug_file_to_a_sidecar():
+    """With a sidecar no debug file is looked for: names and lines, and arguments, are those that it gives."""
+    path, _ = with_debug_file("deep-linked")
+    env, where = cache("linked")
+    with Waiting(path) as p:
+        for words in ((), ("--args",), ("--json",), ("--args", "--json")):
+            told = []
+            for more, around in ((("--no-cache",), {**env, "CAIRN_CACHE": "off"}), ((), env), ((), env)):
+                r = cairn("stack", *more, *words, p.pid, env=around)
+                expect(r.status == 0 and "deep-linked: no arguments" not in r.err, r)
+                told.append(re.sub(r'"stopped_ns":\d+|stopped for .*', "", r.out))
+            expect(told[0] == told[1] == told[2], *told)
+            expect("deep.c" in told[0] and ("--args" not in words or '"n"' in told[0] or "(n=" in told[0]), told[0])
+        frames = json.loads(cairn("stack", "--json", p.pid).out.splitlines()[0])["frames"]
+        at = [frame["pc"] for frame in frames if frame["path"] == path][0]
+        codes = [cairn("code", p.pid, "--at", at, env={**env, "CAIRN_CACHE": how}, check=True).out for how in ("off", "keep")]
+        expect(codes[0] == codes[1] and path in codes[0], *codes)
+    expect(any(name.endswith(".cairn") for name in os.listdir(where)), os.listdir(where))
+
+
+@claim
+def arguments_are_said_to_be_missing_with_what_a_walk_left_in_the_cache():
+    path, bare = with_debug_file("deep-walked")
+    env, _ = cache("walked")
+    with Waiting(path) as p:
+        for _ in range(2):
+            expect(cairn("stack", p.pid, env=env).status == 0)
+    with Waiting(bare) as p:
+        r = cairn("stack", "--args", p.pid, env=env)
+        expect(r.status == 0 and "deep.c:" in r.out and "(n=" not in r.out, r)
+        expect(r.err.count("deep-walked-bare: no arguments: its debug information is not here") == 1, r)
 
 
 def frames_without_addresses(r):
