@@ -227,6 +227,18 @@ FIELD_CASES = (
     'struct s { short x; LOCK l; NODE m; } PACKED;',
     'struct e { NODE t; }; struct s { short y; struct e e; NODE m; } PACKED;',
     'struct e { RES_LOCK a; RES_LOCK l; }; struct s { NODE n; struct e e; };',
+    # What is a node and owns others may own only what owns nothing.
+    'struct s { NODE n; HEAD h TAG("contains:s:n"); LOCK l; };',
+    'struct s { BRANCH n; ROOT h TAG("contains:s:n"); LOCK l; };',
+    'struct o { NODE n; }; struct s { NODE n; HEAD h TAG("contains:o:n"); LOCK l; };',
+    'struct o { NODE n; }; struct t { NODE n; HEAD h TAG("contains:o:n"); LOCK l; }; struct s { HEAD h TAG("contains:t:n"); LOCK l; };',
+    'struct o { NODE n; }; struct t { NODE n; HEAD h TAG("contains:o:n"); LOCK l; }; struct s { NODE n; HEAD h TAG("contains:t:n"); LOCK l; };',
+    'struct o { BRANCH n; }; struct t { NODE n; ROOT h TAG("contains:o:n"); LOCK l; }; struct s { BRANCH n; HEAD h TAG("contains:t:n"); LOCK l; };',
+    'struct t; struct s { NODE n; HEAD h TAG("contains:t:n"); LOCK l; }; struct t { NODE n; HEAD h TAG("contains:s:n"); LOCK l; };',
+    'struct o { NODE n; }; struct e { HEAD h TAG("contains:o:n"); LOCK l; }; struct t { NODE n; struct e e; }; '
+    'struct s { NODE n; HEAD h TAG("contains:t:n"); LOCK l; };',
+    'struct o { NODE n; }; struct t { NODE n; HEAD h TAG("contains:o:n"); LOCK l; }; struct e { HEAD h TAG("contains:t:n"); LOCK l; }; '
+    'struct s { NODE n; struct e e; };',
 )
 
 

@@ -294,6 +294,41 @@ static void nested_structs_are_looked_into_since_6_11(void **state)
 	}
 }
 
+/* "struct NAME { struct bpf_spin_lock l; struct bpf_list_head h __contains(OF, n); struct bpf_list_node n; }" */
+static void add_owner(struct cairn_btf_builder *b, const uint32_t types[3], const char *name,
+		      bool is_node, const char *contains)
+{
+	struct cairn_btf_member m[] = {{str(b, "l"), types[0], 0, 0},
+				       {str(b, "h"), types[1], 64, 0},
+				       {str(b, "n"), types[2], 192, 0}};
+	uint32_t id = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, name), is_node ? 48 : 24, m,
+			  is_node ? 3 : 2);
+	ADD(decl_tag, b, str(b, contains), id, 1, false);
+}
+
+static void a_node_that_owns_others_owns_only_what_owns_nothing(void **state)
+{
+	static const struct {
+		const char *of_s;
+		bool is_node;
+		int expected;
+	} cases[] = {{"contains:leaf:n", true, 0},
+		     {"contains:s:n", true, 1},
+		     {"contains:owner:n", true, 1},
+		     {"contains:owner:n", false, 0}};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+		uint32_t types[] = {known_struct(b, "bpf_spin_lock", 4),
+				    known_struct(b, "bpf_list_head", 16),
+				    known_struct(b, "bpf_list_node", 24)};
+		struct cairn_btf_member leaf = {str(b, "n"), types[2], 0, 0};
+		ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "leaf"), 24, &leaf, 1);
+		add_owner(b, types, "owner", true, "contains:leaf:n");
+		add_owner(b, types, "s", cases[i].is_node, cases[i].of_s);
+		assert_verdict(b, CAIRN_BTF_LINUX(6, 18), cases[i].expected);
+	}
+}
+
 /* "struct s { struct bpf_list_node n; struct t __uptr *p; }" */
 static void a_user_pointer_is_known_since_6_13(void **state)
 {
@@ -704,6 +739,7 @@ int main(void)
 		cmocka_unit_test(
 			arrays_are_looked_into_since_6_11_and_only_heads_roots_and_pointers_are_repeated),
 		cmocka_unit_test(nested_structs_are_looked_into_since_6_11),
+		cmocka_unit_test(a_node_that_owns_others_owns_only_what_owns_nothing),
 		cmocka_unit_test(a_user_pointer_is_known_since_6_13),
 		cmocka_unit_test(nodes_of_both_kinds_want_a_count_since_there_are_counts),
 		cmocka_unit_test(kernel_wants_whole_integers_for_bit_fields),

@@ -9,14 +9,16 @@
  * BPF_BTF_LOAD looks for structs that have a member of one of six types, by name, and refuses all
  * types when it can make no record of the fields of one: a second lock, more fields than a record
  * has, an array of fields other than heads, roots and pointers, a head or root that does not say what it contains, or that has no lock
- * beside it, nodes of two kinds without a count, a pointer to a kernel object (kptr) that is no
+ * beside it, nodes of two kinds without a count, a node that owns owners, a pointer to a kernel object (kptr) that is no
  * struct. It passes over a field that is not aligned or has another size, and refuses the struct
  * when no field remains. A kernel knows the fields that its version introduced (check.h). Until
  * 6.10 it looks at the members themselves only, then into arrays and nested structs. Until 7.1 it
  * counts the locks of each struct alone; 7.2 counts locks and reference counts over nested structs,
  * too. Tests ask the kernels that run; for the others the rules are those of their sources. Stable
- * releases that took a rule over are less or more strict than their number says. Not stated here:
- * the rules of ownership among the contents of lists.
+ * releases that took a rule over are less or more strict than their number says.
+ *
+ * What a list or tree contains is owned by the struct of its head or root. So that no struct owns
+ * itself, what is a node and owns others may own only what owns nothing.
  */
 #include "btf/check.h"
 
@@ -61,6 +63,7 @@ struct fields {
 	bool has_second;                   /* of a kind of which the kernel takes one */
 	bool has_other_tag, has_no_struct; /* pointers with tags */
 	bool has_no_contents;              /* a head or root that does not say what it contains */
+	bool owns_owner;                   /* one that contains a struct with a head or root */
 };
 
 /* A kernel passes over the types that it does not know yet. */
@@ -204,37 +207,44 @@ static int note_tag(struct checking *k, const struct cairn_btf_type *t)
 	return map_put(&k->contains, key, map_get(&k->contains, key, &before) ? TWICE : t->id);
 }
 
-/* Whether "contains:elem:node" names a member of that struct that can be in such a head or root. */
-static bool is_right(struct checking *k, const char *text, enum field head)
+/*
+ * The struct of "contains:elem:node" if it has a member of that name that can be in such a head or
+ * root; else 0.
+ */
+static uint32_t content_named(struct checking *k, const char *text, enum field head)
 {
 	char name[BTF_KERNEL_NAME_MAX + 1];
 	const char *from = text + strlen(CONTAINS), *colon = strchr(from, ':');
 	struct cairn_btf_type t, m;
 	size_t n = colon ? (size_t)(colon - from) : sizeof(name);
 	if (n >= sizeof(name))
-		return false;
+		return 0;
 	memcpy(name, from, n);
 	name[n] = '\0';
 	uint32_t id = cairn_btf_find(k->btf, name, CAIRN_BTF_STRUCT, 0);
 	if (!id || !cairn_btf_type(k->btf, id, &t))
-		return false;
+		return 0;
 	for (uint32_t i = 0; i < t.vlen && spend(k); i++) {
 		struct cairn_btf_member member = cairn_btf_member(&t, i);
 		if (!strcmp(cairn_btf_string(k->btf, member.name_off), colon + 1) &&
 		    cairn_btf_type(k->btf, member.type, &m))
 			return field_of(k->c, &m) ==
-			       (head == FIELD_HEAD ? FIELD_NODE : FIELD_RB_NODE);
+					       (head == FIELD_HEAD ? FIELD_NODE : FIELD_RB_NODE)
+				       ? id
+				       : 0;
 	}
-	return false;
+	return 0;
 }
 
-/* True if exactly one tag of a head or root gives its content. */
-static bool says_contents(struct checking *k, uint32_t id, uint32_t member, enum field head)
+/* The struct that a head or root contains, if exactly one tag of it gives that; else 0. */
+static uint32_t content_of(struct checking *k, uint32_t id, uint32_t member, enum field head)
 {
 	struct cairn_btf_type tag;
 	uint64_t found;
-	return map_get(&k->contains, (uint64_t)id << 32 | member, &found) && found != TWICE &&
-	       cairn_btf_type(k->btf, (uint32_t)found, &tag) && is_right(k, tag.name, head);
+	if (!map_get(&k->contains, (uint64_t)id << 32 | member, &found) || found == TWICE ||
+	    !cairn_btf_type(k->btf, (uint32_t)found, &tag))
+		return 0;
+	return content_named(k, tag.name, head);
 }
 
 /* ---- fields ---- */
@@ -275,6 +285,33 @@ static struct fields one_field(enum field f, bool is_passed_over)
 	return ret;
 }
 
+/* Whether a struct, or one in it, has a head or root. */
+static bool is_owner(struct checking *k, uint32_t id, int depth)
+{
+	struct cairn_btf_type t, m;
+	if (!cairn_btf_type(k->btf, id, &t))
+		return false;
+	for (uint32_t i = 0; i < t.vlen && depth < NESTED_MAX && spend(k); i++) {
+		struct cairn_btf_member member = cairn_btf_member(&t, i);
+		enum field f = elements_of(k->c, member.type, &m) ? field_of(k->c, &m) : FIELD_NONE;
+		if (f == FIELD_HEAD || f == FIELD_ROOT) {
+			if (!is_passed_over(k->c, f, &m, member.bit_off))
+				return true;
+		} else if (!f && m.kind == CAIRN_BTF_STRUCT &&
+			   !btf_kernel_lacks(k->c, BTF_LINUX_NESTED_FIELDS) &&
+			   is_owner(k, m.id, depth + 1)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void add_contents(struct checking *k, uint32_t content, struct fields *to)
+{
+	to->has_no_contents = !content;
+	to->owns_owner = content && is_owner(k, content, 0);
+}
+
 static void add_fields(struct fields *to, const struct fields *from)
 {
 	to->n += from->n;
@@ -288,6 +325,7 @@ static void add_fields(struct fields *to, const struct fields *from)
 	to->has_other_tag |= from->has_other_tag;
 	to->has_no_struct |= from->has_no_struct;
 	to->has_no_contents |= from->has_no_contents;
+	to->owns_owner |= from->owns_owner;
 }
 
 static struct fields one_pointer(const struct btf_check *c, const struct cairn_btf_type *m)
@@ -319,7 +357,7 @@ static void collect(struct checking *k, const struct cairn_btf_type *t, int dept
 		else if (member.bit_off % 64 == 0)
 			inside = one_pointer(k->c, &m);
 		if (f && inside.roots)
-			inside.has_no_contents = !says_contents(k, t->id, i, f);
+			add_contents(k, content_of(k, t->id, i, f), &inside);
 		/* Pointers, heads and roots are repeated, and nothing else. */
 		inside.is_repeated |= n > 1 && inside.has & ~(BIT(FIELD_HEAD) | BIT(FIELD_ROOT));
 		inside.n = inside.n && n > RECORD_MAX ? RECORD_MAX + 1 : inside.n * (uint32_t)n;
@@ -375,6 +413,10 @@ static void check_struct(struct checking *k, const struct cairn_btf_type *t)
 	if (f.roots && !has_lock)
 		btf_broken(c, t->id,
 			   "STRUCT: a bpf_list_head or bpf_rb_root without a bpf_spin_lock");
+	if (f.owns_owner && f.has & (BIT(FIELD_NODE) | BIT(FIELD_RB_NODE)))
+		btf_broken(c, t->id,
+			   "STRUCT: it is a node and its bpf_list_head or bpf_rb_root contains a "
+			   "struct that has one, too; a kernel takes no such ownership (-ELOOP)");
 	if (f.has_no_contents)
 		btf_broken(c, t->id,
 			   "STRUCT: a bpf_list_head or bpf_rb_root has no tag "
