@@ -13,6 +13,7 @@ Each verb has to end by itself within 60 seconds, with a documented exit status,
 sanitizer. A file that fails is kept in $CAIRN_LAB/truth/mutate/found, and its command is printed.
 """
 import argparse
+import json
 import os
 import random
 import shutil
@@ -151,13 +152,24 @@ def verbs_of(kind):
     return {'core': OF_CORE, 'btf': OF_BTF, 'bpf': OF_BTF + OF_CODE}.get(kind, OF_CODE)
 
 
+def source_of(build):
+    """The sources that a folder was set up for; None: none."""
+    try:
+        with open(os.path.join(build, 'meson-info', 'meson-info.json'), encoding='utf-8') as file:
+            return json.load(file)['directories']['source']
+    except (OSError, ValueError, KeyError):
+        return None
+
+
 def sanitized():
     """The program built with sanitizers: CAIRN_SANITIZED, or one that is built and kept in the lab."""
     given = os.environ.get('CAIRN_SANITIZED')
     if given:
         return given
     build = os.path.join(common.lab('mutate'), 'build')
-    if not os.path.exists(os.path.join(build, 'build.ninja')):
+    if source_of(build) != common.TOP:
+        # Of another clone, which may be gone.
+        shutil.rmtree(build, ignore_errors=True)
         code, _, err = common.run(['meson', 'setup', build, common.TOP, '-Db_sanitize=address,undefined', '-Db_lundef=false'], 300)
         if code:
             raise RuntimeError(f'meson: {err[-1000:]}')
