@@ -8,13 +8,7 @@ import os
 import re
 
 from claims import CAIRN, cairn, claim, claim_each, expect, folder, main, need, run
-
-FOLDED = """main;work;put_[i] 61
-main;work 10
-main;work;read;sys_read_[k] 5
-main;other;main;other 4
-jitted_[j];deep;x_[i];y_[i];z 20
-"""
+from profiles import FOLDED
 
 # Work in several functions, some inlined, some recursive, in several goroutines, and memory.
 GO = """

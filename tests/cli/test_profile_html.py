@@ -10,13 +10,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from browser import result_of_page  # noqa: E402
 from claims import cairn, claim, claim_each, expect, folder, main, need, write  # noqa: E402
+from profiles import FOLDED  # noqa: E402
 
-FOLDED = """main;work;put_[i] 61
-main;work 10
-main;work;read;sys_read_[k] 5
-main;other;main;other 4
-jitted_[j];deep;x_[i];y_[i];z 20
-"""
 # Of every tree: each name's own value, and its total, counted once in a stack.
 SUMS = """
 function sums() {

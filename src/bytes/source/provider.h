@@ -3,9 +3,9 @@
  * Module source gives types by name, whatever they are read from.
  *
  * This header: a source that answers as the debug information of a binary does: the reader of DWARF
- * (source.c), or a sidecar (src/store/sidecar).
+ * (dwarf.c), or a sidecar (src/store/sidecar).
  *
- * source.c decides which types are selected and in which order, by the same code for both.
+ * select.c decides which types are selected and in which order, by the same code for both.
  */
 #ifndef SOURCE_PROVIDER_H
 #define SOURCE_PROVIDER_H

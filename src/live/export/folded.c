@@ -21,6 +21,7 @@
 struct writer {
 	const struct cairn_profile *p;
 	FILE *out; /* of one line */
+	bool is_begun;
 };
 
 static void put_name(FILE *out, const char *name)
@@ -46,30 +47,20 @@ static const char *annotation(enum cairn_profile_code code, bool is_inlined)
 	return code == CAIRN_PROFILE_KERNEL ? "_[k]" : code == CAIRN_PROFILE_JIT ? "_[j]" : "";
 }
 
-static int put_location(struct writer *w, uint32_t id, bool *is_first)
+static int put_frame(void *ctx, const struct profile_frame *f)
 {
-	const struct cairn_profile_location *l = cairn_profile_location(w->p, id);
-	enum cairn_profile_code code = profile_code(w->p, l);
+	struct writer *w = ctx;
+	char *unknown;
+	const char *name = profile_frame_name(w->p, f, &unknown);
 
-	for (size_t i = l->n_lines; i-- > 0;) {
-		if (!*is_first)
-			fputc(';', w->out);
-		put_name(w->out, cairn_profile_function(w->p, l->lines[i].function)->name);
-		fputs(annotation(code, i + 1 < l->n_lines), w->out);
-		*is_first = false;
-	}
-	if (!l->n_lines) {
-		char *name = profile_unknown_name(w->p, l);
-
-		if (!name)
-			return -ENOMEM;
-		if (!*is_first)
-			fputc(';', w->out);
-		put_name(w->out, name);
-		fputs(annotation(code, false), w->out);
-		free(name);
-		*is_first = false;
-	}
+	if (!name)
+		return -ENOMEM;
+	if (w->is_begun)
+		fputc(';', w->out);
+	put_name(w->out, name);
+	fputs(annotation(f->code, f->is_inlined), w->out);
+	free(unknown);
+	w->is_begun = true;
 	return 0;
 }
 
@@ -83,14 +74,12 @@ static int fold(const struct cairn_profile *p, const struct cairn_profile_sample
 {
 	size_t size;
 	struct writer w = {.p = p, .out = open_memstream(&line->text, &size)};
-	bool is_first = true;
-	int rc = 0;
+	int rc;
 
 	if (!w.out)
 		return -ENOMEM;
-	for (size_t i = s->n_stack; rc == 0 && i-- > 0;)
-		rc = put_location(&w, s->stack[i], &is_first);
-	if (is_first)
+	rc = profile_walk(p, s, put_frame, &w);
+	if (!w.is_begun)
 		fputs("[no stack]", w.out);
 	if (fclose(w.out) != 0 && rc == 0)
 		rc = -ENOMEM;

@@ -119,31 +119,29 @@ static int64_t node_of(struct graph *g, uint32_t parent, uint32_t frame)
 	return (int64_t)g->nodes.n;
 }
 
-static int64_t descend(struct graph *g, int64_t node, const char *name, uint32_t module,
-		       uint32_t kind)
-{
-	int64_t frame = frame_of(g, name, module, kind);
+struct descent {
+	struct graph *graph;
+	uint32_t node; /* 1 + index of the last frame's; 0: none yet */
+};
 
-	return frame < 0 ? frame : node_of(g, (uint32_t)node, (uint32_t)frame);
-}
-
-static int64_t add_location(struct graph *g, int64_t node, const struct cairn_profile_location *l)
+static int descend(void *ctx, const struct profile_frame *f)
 {
-	int64_t module = module_of(g, l);
-	uint32_t code = profile_code(g->p, l);
+	struct descent *d = ctx;
+	struct graph *g = d->graph;
+	int64_t module = module_of(g, cairn_profile_location(g->p, f->location)), at;
 	char *unknown;
+	const char *name = profile_frame_name(g->p, f, &unknown);
 
-	if (module < 0)
-		return module;
-	for (size_t i = l->n_lines; node >= 0 && i-- > 0;)
-		node = descend(g, node, cairn_profile_function(g->p, l->lines[i].function)->name,
-			       (uint32_t)module, code | (i + 1 < l->n_lines ? INLINED : 0));
-	if (l->n_lines)
-		return node;
-	unknown = profile_unknown_name(g->p, l);
-	node = unknown ? descend(g, node, unknown, (uint32_t)module, code) : -ENOMEM;
+	at = name && module >= 0
+		     ? frame_of(g, name, (uint32_t)module, f->code | (f->is_inlined ? INLINED : 0))
+		     : -ENOMEM;
+	if (at >= 0)
+		at = node_of(g, d->node, (uint32_t)at);
 	free(unknown);
-	return node;
+	if (at < 0)
+		return (int)at;
+	d->node = (uint32_t)at;
+	return 0;
 }
 
 static int add_samples(struct graph *g, const struct cairn_profile *p, size_t type, bool is_before,
@@ -152,18 +150,16 @@ static int add_samples(struct graph *g, const struct cairn_profile *p, size_t ty
 	int rc = profile_check_type(p, type, err);
 
 	g->p = p;
+	for (size_t i = 0; rc == 0 && i < cairn_profile_n_samples(p); i++) {
+		struct cairn_profile_sample s = cairn_profile_sample(p, i);
+		struct descent d = {.graph = g};
 
-	for (size_t i = 0; rc == 0 && i < cairn_profile_n_samples(g->p); i++) {
-		struct cairn_profile_sample s = cairn_profile_sample(g->p, i);
-		int64_t node = 0;
-
-		for (size_t k = s.n_stack; node >= 0 && k-- > 0;)
-			node = add_location(g, node, cairn_profile_location(g->p, s.stack[k]));
-		if (node < 0)
-			rc = err_nomem(err, "the flame graph");
-		else if (node > 0)
-			rc = profile_add_value(is_before ? &g->nodes.p[node - 1].before
-							 : &g->nodes.p[node - 1].self,
+		rc = profile_walk(p, &s, descend, &d);
+		if (rc < 0)
+			return err_nomem(err, "the flame graph");
+		if (d.node)
+			rc = profile_add_value(is_before ? &g->nodes.p[d.node - 1].before
+							 : &g->nodes.p[d.node - 1].self,
 					       s.values[type], err);
 	}
 	return rc;

@@ -73,6 +73,46 @@ static int too_many(struct cairn_err *err, const char *what)
 	return err_set(err, -ERANGE, "a profile may have at most %u %s", IDS_MAX, what);
 }
 
+/* An array of the profile, with the ids of its items by their hashes. */
+struct kept {
+	void **items;
+	size_t *n, *cap, item_size;
+	struct map *ids;
+	const char *plural;
+};
+
+#define KEPT(array, map, plural)                                                                   \
+	(&(struct kept){(void **)&(array).p, &(array).n, &(array).cap, sizeof(*(array).p), &(map), \
+			plural})
+
+/* Puts an item that find() did not find at the end; @hash is from there. */
+static int keep(const struct kept *k, uint64_t hash, const void *item, uint32_t *ret,
+		struct cairn_err *err)
+{
+	void *own;
+
+	if (*k->n >= IDS_MAX)
+		return too_many(err, k->plural);
+	own = vec_push_bytes(k->items, k->n, k->cap, k->item_size);
+	if (!own || map_put(k->ids, hash, *k->n - 1) < 0)
+		return no_memory(err);
+	memcpy(own, item, k->item_size);
+	*ret = (uint32_t)*k->n - 1;
+	return 0;
+}
+
+/* The index of an item, which is kept if it is new. */
+static int find_or_keep(const struct cairn_profile *p, const struct kept *k, uint64_t hash,
+			same_fn *same, const void *item, uint32_t *ret, struct cairn_err *err)
+{
+	uint64_t at;
+
+	if (!find(p, k->ids, hash, same, item, &at))
+		return keep(k, at, item, ret, err);
+	*ret = (uint32_t)at;
+	return 0;
+}
+
 /* ---- the whole ---- */
 
 int cairn_profile_new(const struct cairn_profile_type *types, size_t n_types,
@@ -156,7 +196,8 @@ int cairn_profile_add_mapping(struct cairn_profile *p, const struct cairn_profil
 			      uint32_t *ret, struct cairn_err *err)
 {
 	struct cairn_profile_mapping own = *m;
-	uint64_t hash, at;
+	uint64_t hash;
+	int rc;
 
 	own.path = profile_string(p, m->path);
 	own.build_id = profile_string(p, m->build_id);
@@ -164,16 +205,11 @@ int cairn_profile_add_mapping(struct cairn_profile *p, const struct cairn_profil
 		return no_memory(err);
 	hash = mix_string(mix(mix(m->start, m->limit), m->offset), own.path);
 	hash = mix(mix_string(hash, own.build_id), m->code);
-	if (!find(p, &p->mapping_ids, hash, same_mapping, &own, &at)) {
-		if (p->mappings.n >= IDS_MAX)
-			return too_many(err, "mappings");
-		if (!VEC_ADD(&p->mappings, own) ||
-		    map_put(&p->mapping_ids, at, p->mappings.n - 1) < 0)
-			return no_memory(err);
-		at = p->mappings.n - 1;
-	}
-	*ret = (uint32_t)at + 1;
-	return 0;
+	rc = find_or_keep(p, KEPT(p->mappings, p->mapping_ids, "mappings"), hash, same_mapping,
+			  &own, ret, err);
+	if (rc == 0)
+		++*ret;
+	return rc;
 }
 
 static bool same_function(const struct cairn_profile *p, uint64_t id, const void *key)
@@ -191,21 +227,17 @@ int cairn_profile_add_function(struct cairn_profile *p, const struct cairn_profi
 					     .linkage_name = profile_string(p, f->linkage_name),
 					     .file = profile_string(p, f->file),
 					     .line = f->line};
-	uint64_t hash, at;
+	uint64_t hash;
+	int rc;
 
 	if (!own.name || !own.linkage_name || !own.file)
 		return no_memory(err);
 	hash = mix_string(mix_string(mix_string(own.line, own.name), own.linkage_name), own.file);
-	if (!find(p, &p->function_ids, hash, same_function, &own, &at)) {
-		if (p->functions.n >= IDS_MAX)
-			return too_many(err, "functions");
-		if (!VEC_ADD(&p->functions, own) ||
-		    map_put(&p->function_ids, at, p->functions.n - 1) < 0)
-			return no_memory(err);
-		at = p->functions.n - 1;
-	}
-	*ret = (uint32_t)at + 1;
-	return 0;
+	rc = find_or_keep(p, KEPT(p->functions, p->function_ids, "functions"), hash, same_function,
+			  &own, ret, err);
+	if (rc == 0)
+		++*ret;
+	return rc;
 }
 
 static bool same_location(const struct cairn_profile *p, uint64_t id, const void *key)
@@ -237,8 +269,9 @@ int cairn_profile_add_location(struct cairn_profile *p, const struct cairn_profi
 			       uint32_t *ret, struct cairn_err *err)
 {
 	uint64_t hash = mix(mix(l->address, l->mapping), l->n_lines), at;
-	int rc = check_location(p, l, err);
+	struct cairn_profile_location own = *l;
 	struct cairn_profile_line *lines;
+	int rc = check_location(p, l, err);
 
 	if (rc < 0)
 		return rc;
@@ -248,17 +281,13 @@ int cairn_profile_add_location(struct cairn_profile *p, const struct cairn_profi
 		*ret = (uint32_t)at;
 		return 0;
 	}
-	if (p->locations.n >= IDS_MAX)
-		return too_many(err, "locations");
 	lines = arena_array(&p->arena, l->n_lines ? l->n_lines : 1, sizeof(*lines));
-	if (!lines || !VEC_ADD(&p->locations, *l) ||
-	    map_put(&p->location_ids, at, p->locations.n - 1) < 0)
+	if (!lines)
 		return no_memory(err);
 	if (l->n_lines)
 		memcpy(lines, l->lines, l->n_lines * sizeof(*lines));
-	p->locations.p[p->locations.n - 1].lines = lines;
-	*ret = (uint32_t)(p->locations.n - 1);
-	return 0;
+	own.lines = lines;
+	return keep(KEPT(p->locations, p->location_ids, "locations"), at, &own, ret, err);
 }
 
 /* ---- samples ---- */

@@ -3,8 +3,8 @@
  * The neutral model of samples, and the formats that it is written to and read from
  *
  * profile.c keeps the model. Each format is one file (pprof_read.c, pprof_write.c, folded.c,
- * html.c), which knows the public header and what is here. open.c tells formats by their bytes, and
- * shares.c adds up what each function takes.
+ * html.c), which knows the public header and what is here. frames.c walks over the frames of a
+ * stack. open.c tells formats by their bytes, and shares.c adds up what each function takes.
  */
 #ifndef EXPORT_PROFILE_IMPL_H
 #define EXPORT_PROFILE_IMPL_H
@@ -46,6 +46,28 @@ const char *profile_string(struct cairn_profile *p, const char *text);
  * To be freed; NULL when out of memory.
  */
 char *profile_unknown_name(const struct cairn_profile *p, const struct cairn_profile_location *l);
+
+/* A function that a stack was in, or a location without one. */
+struct profile_frame {
+	uint32_t location;
+	uint32_t function; /* 0: none is known */
+	enum cairn_profile_code code;
+	bool is_inlined;   /* into the frame before it */
+	bool is_innermost; /* of the stack */
+};
+
+typedef int profile_frame_fn(void *ctx, const struct profile_frame *f);
+
+/*
+ * Visits all frames of a stack, the outermost first. A result other than 0 ends the walk and is
+ * returned.
+ */
+int profile_walk(const struct cairn_profile *p, const struct cairn_profile_sample *s,
+		 profile_frame_fn *visit, void *ctx);
+
+/* Borrowed, or in *@to_free, which may be NULL; NULL when out of memory. */
+const char *profile_frame_name(const struct cairn_profile *p, const struct profile_frame *f,
+			       char **to_free);
 
 enum cairn_profile_code profile_code(const struct cairn_profile *p,
 				     const struct cairn_profile_location *l);

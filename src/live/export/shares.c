@@ -71,43 +71,31 @@ static int64_t share_of_unknown(struct shares *s, uint32_t id)
 }
 
 struct hit {
+	struct shares *shares;
 	size_t sample;
 	int64_t value;
-	bool is_innermost, is_inlined;
+	struct cairn_err *err;
 };
 
-static int count(struct shares *s, int64_t at, const struct hit *hit, struct cairn_err *err)
+static int count(void *ctx, const struct profile_frame *f)
 {
+	const struct hit *hit = ctx;
+	struct shares *s = hit->shares;
+	int64_t at = f->function ? share_of_function(s, f->function, f->code)
+				 : share_of_unknown(s, f->location);
 	struct cairn_profile_share *share;
 	int rc = 0;
 
 	if (at < 0)
-		return err_nomem(err, "the functions of a profile");
+		return err_nomem(hit->err, "the functions of a profile");
 	share = &s->list.p[at];
 	if (s->counted.p[at] != hit->sample + 1)
-		rc = profile_add_value(&share->total, hit->value, err);
+		rc = profile_add_value(&share->total, hit->value, hit->err);
 	s->counted.p[at] = hit->sample + 1;
-	if (rc == 0 && hit->is_innermost)
-		rc = profile_add_value(&share->self, hit->value, err);
-	if (rc == 0 && hit->is_innermost && hit->is_inlined)
-		rc = profile_add_value(&share->inlined, hit->value, err);
-	return rc;
-}
-
-static int count_location(struct shares *s, uint32_t id, struct hit *hit, struct cairn_err *err)
-{
-	const struct cairn_profile_location *l = cairn_profile_location(s->p, id);
-	enum cairn_profile_code code = profile_code(s->p, l);
-	int rc = 0;
-
-	if (!l->n_lines)
-		rc = count(s, share_of_unknown(s, id), hit, err);
-	for (size_t i = 0; rc == 0 && i < l->n_lines; i++) {
-		hit->is_inlined = i + 1 < l->n_lines;
-		rc = count(s, share_of_function(s, l->lines[i].function, code), hit, err);
-		hit->is_innermost = false;
-	}
-	hit->is_innermost = hit->is_inlined = false;
+	if (rc == 0 && f->is_innermost)
+		rc = profile_add_value(&share->self, hit->value, hit->err);
+	if (rc == 0 && f->is_innermost && f->is_inlined)
+		rc = profile_add_value(&share->inlined, hit->value, hit->err);
 	return rc;
 }
 
@@ -117,11 +105,11 @@ static int count_all(struct shares *s, size_t type, int64_t *sum, struct cairn_e
 
 	for (size_t i = 0; rc == 0 && i < cairn_profile_n_samples(s->p); i++) {
 		struct cairn_profile_sample sample = cairn_profile_sample(s->p, i);
-		struct hit hit = {i, sample.values[type], true, false};
+		struct hit hit = {s, i, sample.values[type], err};
 
 		rc = profile_add_value(sum, hit.value, err);
-		for (size_t k = 0; rc == 0 && k < sample.n_stack; k++)
-			rc = count_location(s, sample.stack[k], &hit, err);
+		if (rc == 0)
+			rc = profile_walk(s->p, &sample, count, &hit);
 	}
 	return rc;
 }
