@@ -9,7 +9,6 @@
 
 #include <cairn/layout/compare.h>
 #include <cairn/decl.h>
-#include <cairn/layout/lock.h>
 #include <cairn/layout/retarget.h>
 
 #include "fuzz.h"

@@ -16,7 +16,6 @@
 
 #include <assert.h>
 
-#include <cairn/sframe.h>
 #include <cairn/unwind.h>
 
 #include "cfi/rule.h"

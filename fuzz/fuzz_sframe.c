@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/sframe.h>
+#include <cairn/unwind.h>
 
 static int touch(void *ctx, uint32_t off, const struct cairn_unwind_rule *rule)
 {

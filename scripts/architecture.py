@@ -19,7 +19,7 @@ PUBLIC = re.compile(r'^\s*#\s*include\s+<(cairn/[\w/]+\.h)>', re.M)
 # Public headers that are not called as their module is.
 OWNERS = {"addr": "base", "api": "base", "backtrace": "unwind", "binary": "elf", "bpfmap": "decode", "err": "base",
           "file": "base", "from_dwarf": "btfgen", "hazards": "insn", "location": "loc",
-          "quote": "base", "sframe": "cfi", "stack": "unwind", "tracer": "sites"}
+          "stack": "unwind", "text": "base"}
 
 
 def rooms():
@@ -29,7 +29,7 @@ def rooms():
 
 
 def owner(header):
-    """The module that a public header belongs to: cairn/layout/lock.h to layout; None: to the agent or to nobody."""
+    """The module that a public header belongs to: cairn/layout/compare.h to layout; None: to the agent or to nobody."""
     parts = header.removesuffix(".h").split("/")[1:]
     return OWNERS.get(parts[-1], parts[0])
 

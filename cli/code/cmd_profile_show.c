@@ -7,7 +7,6 @@
 
 #include <cairn/file.h>
 
-#include "counted.h"
 #include "cmd.h"
 #include "profile.h"
 #include "say.h"

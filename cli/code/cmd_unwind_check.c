@@ -3,9 +3,9 @@
 #include <elf.h>
 #include <inttypes.h>
 
+#include <cairn/text.h>
 #include <cairn/unwind.h>
 
-#include "counted.h"
 #include "cmd.h"
 #include "demangled.h"
 #include "json.h"
@@ -103,8 +103,8 @@ static void report_counts(const struct cairn_unwind_checked *c, bool json)
 	struct json j = {.out = stdout};
 
 	if (!json) {
-		say(stdout, "%s, %s of code\n", counted(c->n_fdes, "FDE"),
-		    counted(c->text_bytes, "byte"));
+		say(stdout, "%s, %s of code\n", cairn_counted(c->n_fdes, "FDE").text,
+		    cairn_counted(c->text_bytes, "byte").text);
 		say(stdout, "instructions: %.2f %% followed and compared\n",
 		    percent(c->followed_bytes, c->text_bytes));
 		say(stdout, "frame pointers: the same caller at %.2f %%\n",
@@ -112,7 +112,7 @@ static void report_counts(const struct cairn_unwind_checked *c, bool json)
 		if (c->sframe_bytes)
 			say(stdout, "SFrame: has %.2f %%\n",
 			    percent(c->sframe_bytes, c->text_bytes));
-		say(stdout, "%s\n", counted(c->n_disagreements, "disagreement"));
+		say(stdout, "%s\n", cairn_counted(c->n_disagreements, "disagreement").text);
 		return;
 	}
 	json_open(&j, NULL, '{');

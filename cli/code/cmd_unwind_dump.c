@@ -4,8 +4,8 @@
 #include <inttypes.h>
 
 #include <cairn/sidecar.h>
+#include <cairn/text.h>
 
-#include "counted.h"
 #include "cmd.h"
 #include "json.h"
 #include "say.h"
@@ -86,8 +86,10 @@ static void put_rows(const struct cairn_unwind *table, bool json)
 	if (!json)
 		printf("# %s and %s of rules in %zu bytes, for %s of code\n"
 		       "%-16s  %-16s  %-16s %s\n",
-		       counted(h->n_rows, "row"), counted(h->rules_size, "byte"), size,
-		       counted(h->text_bytes, "byte"), "# from", "to", "CFA", "saved registers");
+		       cairn_counted(h->n_rows, "row").text,
+		       cairn_counted(h->rules_size, "byte").text, size,
+		       cairn_counted(h->text_bytes, "byte").text, "# from", "to", "CFA",
+		       "saved registers");
 	for (uint32_t i = 0; i + 1 < h->n_rows; i++) {
 		struct cairn_vaddr lo, hi;
 		const struct cairn_unwind_rule *rule = cairn_unwind_row(table, i, &lo, &hi);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include <cairn/file.h>
+#include <cairn/text.h>
 
-#include "counted.h"
 #include "cmd.h"
 #include "json.h"
 #include "say.h"
@@ -75,7 +75,7 @@ static void report(const char *out, const struct cairn_sframe_encoded *e, bool j
 
 	if (!json) {
 		say(stdout, "%s: %s, %zu bytes; %.2f %% of the code\n", out,
-		    counted(e->n_functions, "function"), e->size, share(e));
+		    cairn_counted(e->n_functions, "function").text, e->size, share(e));
 		report_left_out(e);
 		return;
 	}

@@ -7,8 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cairn/text.h>
+
 #include "cmd.h"
-#include "counted.h"
 #include "profile_run.h"
 #include "say.h"
 
@@ -35,7 +36,8 @@ void profile_progress(struct profile_progress *progress, const struct cairn_prof
 		return;
 	progress->shown_ns = now;
 	cairn_prof_counts(prof, &c);
-	fprintf(stderr, "\r\033[K%s, %" PRIu64 " lost", counted(c.n_samples, "sample"), c.n_lost);
+	fprintf(stderr, "\r\033[K%s, %" PRIu64 " lost", cairn_counted(c.n_samples, "sample").text,
+		c.n_lost);
 	if (left_ns)
 		fprintf(stderr, ", %" PRIu64 " s left", (left_ns + 999999999) / 1000000000u);
 	fputs("; Ctrl-C ends", stderr);
@@ -112,10 +114,11 @@ static void show_samples(const struct profile_run *run)
 	if (run->hz)
 		say(stdout, " at %u Hz", run->hz);
 	say(stdout, ", %.2f s: %s, %" PRIu64 " lost, %s\n", run->seconds,
-	    counted(c->n_samples, "sample"), c->n_lost, counted(c->n_stacks, "different stack"));
+	    cairn_counted(c->n_samples, "sample").text, c->n_lost,
+	    cairn_counted(c->n_stacks, "different stack").text);
 	if (c->n_lost_mappings)
 		say(stdout, "%s lost: code there has no names, and stacks end in it\n",
-		    counted(c->n_lost_mappings, "report of mappings"));
+		    cairn_counted(c->n_lost_mappings, "mapping report").text);
 }
 
 static void show_cost(const struct profile_run *run)
@@ -125,8 +128,8 @@ static void show_cost(const struct profile_run *run)
 
 	say(stdout, "cost: %.1f us a sample in the kernel, %.2f s of processor time here",
 	    (double)c->walk_ns / n / 1e3, (double)c->own_cpu_ns / 1e9);
-	say(stdout, "; %s of %s in %.1f MB there\n", counted(c->n_rows, "unwind row"),
-	    counted(c->n_files, "file"), (double)c->kernel_bytes / 1e6);
+	say(stdout, "; %s of %s in %.1f MB there\n", cairn_counted(c->n_rows, "unwind row").text,
+	    cairn_counted(c->n_files, "file").text, (double)c->kernel_bytes / 1e6);
 }
 
 static void show_text(const struct profile_run *run)
@@ -210,6 +213,7 @@ int profile_report(const struct profile_run *run, bool json)
 		return fail(STATUS_NO, "no sample was taken: nothing that is profiled ran, or it "
 				       "ended at once");
 	if (run->fail_on_loss && run->counts.n_lost)
-		return fail(STATUS_LOST, "%s lost", counted(run->counts.n_lost, "sample"));
+		return fail(STATUS_LOST, "%s lost",
+			    cairn_counted(run->counts.n_lost, "sample").text);
 	return STATUS_YES;
 }

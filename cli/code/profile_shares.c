@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cairn/text.h>
+
 #include "cmd.h"
-#include "counted.h"
 #include "profile.h"
 #include "say.h"
 #include "style.h"
@@ -63,7 +64,7 @@ void profile_show_shares(const struct cairn_profile_shares *shares, const char *
 		show_share(&shares->list[i], shares->sum, unit, &style);
 	if (n < shares->n)
 		say(stdout, "and %s (--top %zu shows all)\n",
-		    counted(shares->n - n, "more function"), shares->n);
+		    cairn_counted(shares->n - n, "more function").text, shares->n);
 }
 
 static void write_share(const struct cairn_profile_share *s, int64_t sum)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include <cairn/binary.h>
-#include <cairn/quirks.h>
+#include <cairn/location.h>
 #include <cairn/sites.h>
 #include <cairn/types.h>
 

@@ -8,7 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "counted.h"
+#include <cairn/text.h>
+
 #include "cmd.h"
 #include "say.h"
 #include "sites.h"
@@ -147,15 +148,16 @@ static void print_total(const struct view *view, const struct tally *total)
 
 	fprintf(view->out,
 		"\n%s, %s: %s, %" PRIu64 " inlined, %s; %" PRIu64 " inlined %s without code\n",
-		counted(total->functions, "function"), counted(total->sites, "site"),
-		counted(total->kinds[CAIRN_SITE_OUT_OF_LINE], "body"), inlined,
-		counted(total->kinds[CAIRN_SITE_PART], "split-off part"), total->without_code,
-		total->without_code == 1 ? "copy" : "copies");
+		cairn_counted(total->functions, "function").text,
+		cairn_counted(total->sites, "site").text,
+		cairn_counted(total->kinds[CAIRN_SITE_OUT_OF_LINE], "body").text, inlined,
+		cairn_counted(total->kinds[CAIRN_SITE_PART], "split-off part").text,
+		total->without_code, total->without_code == 1 ? "copy" : "copies");
 	fprintf(view->out, "inlined sites by their arguments:\n");
 	print_share(view, "all known", total->covered[COVERED_ALL], inlined);
 	print_share(view, "some known", total->covered[COVERED_SOME], inlined);
 	print_share(view, "none known", total->covered[COVERED_NONE], inlined);
-	fprintf(view->out, "%s at inlined sites:\n", counted(total->args, "argument"));
+	fprintf(view->out, "%s at inlined sites:\n", cairn_counted(total->args, "argument").text);
 	print_share(view, "known", total->unavailable[CAIRN_AVAILABLE], total->args);
 	for (int i = CAIRN_AVAILABLE + 1; i < CAIRN_N_UNAVAILABLE; i++)
 		if (total->unavailable[i])
@@ -163,7 +165,7 @@ static void print_total(const struct view *view, const struct tally *total)
 				    total->unavailable[i], total->args);
 	if (total->hazards)
 		fprintf(view->out, "%s with a hazard (--hazards lists all of the file)\n",
-			counted(total->hazards, "site"));
+			cairn_counted(total->hazards, "site").text);
 }
 
 static void put_total(const struct view *view, const struct tally *total)

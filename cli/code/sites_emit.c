@@ -11,10 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/quote.h>
+#include <cairn/text.h>
 #include <cairn/trace.h>
 
-#include "counted.h"
 #include "cmd.h"
 #include "demangled.h"
 #include "emit_expr.h"
@@ -316,6 +315,6 @@ int sites_emit(const struct view *view, const char *dialect,
 	free(path);
 	if (left_out)
 		fail(STATUS_NO, "%u of %s %s left out; the script lists the reasons", left_out,
-		     counted(number, "site"), left_out == 1 ? "is" : "are");
+		     cairn_counted(number, "site").text, left_out == 1 ? "is" : "are");
 	return left_out ? STATUS_NO : STATUS_YES;
 }

@@ -5,7 +5,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "counted.h"
+#include <cairn/text.h>
+
 #include "cmd.h"
 #include "demangled.h"
 #include "json.h"
@@ -140,7 +141,8 @@ int trace_plan(const struct session *session, bool best_effort, bool verbose)
 		say(stderr, "nothing would be attached; --best-effort attaches the known sites\n");
 	if (refused)
 		say(stderr, "%" PRIu32 " of %s %s refused%s\n", refused,
-		    counted((uint64_t)refused + ready, "site"), refused == 1 ? "is" : "are",
+		    cairn_counted((uint64_t)refused + ready, "site").text,
+		    refused == 1 ? "is" : "are",
 		    best_effort || !needed
 			    ? ""
 			    : ", so nothing would be attached; --best-effort attaches the others");
@@ -277,7 +279,7 @@ static bool is_silent(const struct cairn_trace_probe *probe,
 
 static void counts_text(const char *what, const struct cairn_trace_counts *counts)
 {
-	say(stderr, "%s: %s, %" PRIu64 " lost", what, counted(counts->events, "event"),
+	say(stderr, "%s: %s, %" PRIu64 " lost", what, cairn_counted(counts->events, "event").text,
 	    counts->lost);
 	if (counts->filtered)
 		say(stderr, ", %" PRIu64 " did not meet the condition", counts->filtered);
@@ -376,7 +378,7 @@ static void summary_text(const struct session *session, const struct cairn_trace
 	report_absent(session, counts);
 	if (stats->missed)
 		say(stderr, "%s more %s lost before %s reached a probe's program\n",
-		    counted(stats->missed, "hit"), stats->missed == 1 ? "was" : "were",
+		    cairn_counted(stats->missed, "hit").text, stats->missed == 1 ? "was" : "were",
 		    stats->missed == 1 ? "it" : "they");
 	if (stats->children_known && stats->n_children && !stats->children_followed)
 		say(stderr, "%" PRIu64 " child %s not traced; -f follows %s\n", stats->n_children,
@@ -388,10 +390,10 @@ static void summary_text(const struct session *session, const struct cairn_trace
 		    "report them here, as in a pid namespace other than the first (a container)\n");
 	if (n_with_caveats(session->trace))
 		say(stderr, "at %s the number of events may differ from the number of calls\n",
-		    counted(n_with_caveats(session->trace), "site"));
+		    cairn_counted(n_with_caveats(session->trace), "site").text);
 	say(stderr, "%" PRIu32 " of %s, %s; attached in %.1f ms, detached in %.1f ms\n",
-	    stats->n_attached, counted(stats->n_attached + stats->n_refused, "site"),
-	    counted(stats->n_links, "link"), (double)stats->attach_ns / 1e6,
+	    stats->n_attached, cairn_counted(stats->n_attached + stats->n_refused, "site").text,
+	    cairn_counted(stats->n_links, "link").text, (double)stats->attach_ns / 1e6,
 	    (double)stats->detach_ns / 1e6);
 }
 

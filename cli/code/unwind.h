@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include <cairn/sframe.h>
 #include <cairn/unwind.h>
 
 /* Longer than any rule in words. */

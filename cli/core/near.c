@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cairn/near.h>
+#include <cairn/text.h>
 
 #include "say.h"
 

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
 /*
  * quoted_copy - the first @n bytes of @text, or those before a NUL, as cairn_quote() writes them

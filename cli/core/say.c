@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
 #include "cmd.h"
 

@@ -16,7 +16,7 @@
  * say - printf() whose arguments cannot be more than text
  *
  * Newlines and tabs of @format are written; all else that is unsafe is quoted as text
- * (cairn/quote.h). Escape sequences of ours (style.h) cannot be arguments.
+ * (cairn/text.h). Escape sequences of ours (style.h) cannot be arguments.
  */
 void say(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void vsay(FILE *out, const char *format, va_list args) __attribute__((format(printf, 2, 0)));

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
 #include "quoted.h"
 

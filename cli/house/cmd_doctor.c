@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include <cairn/binary.h>
-#include <cairn/quote.h>
+#include <cairn/text.h>
 #include <cairn/sites.h>
 
 #include "cmd.h"

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "counted.h"
+#include <cairn/text.h>
+
 #include "cmd.h"
 #include "heap.h"
 #include "json.h"
@@ -297,8 +298,8 @@ static int prune(const struct sidecar_values *values)
 		return fail_err(r, &err, STATUS_NOT_HERE);
 	if (!values->json) {
 		say(stdout, "%s: removed %" PRIu64 " (%s), kept %" PRIu64 " (%s)\n", dir,
-		    pruned.n_removed, counted(pruned.removed_bytes, "byte"), pruned.n_kept,
-		    counted(pruned.kept_bytes, "byte"));
+		    pruned.n_removed, cairn_counted(pruned.removed_bytes, "byte").text,
+		    pruned.n_kept, cairn_counted(pruned.kept_bytes, "byte").text);
 		return STATUS_YES;
 	}
 	json_open(&j, NULL, '{');

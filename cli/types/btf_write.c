@@ -2,7 +2,8 @@
 /* The output and the messages of the verbs that make BTF from BTF. */
 #include <inttypes.h>
 
-#include "counted.h"
+#include <cairn/text.h>
+
 #include "btf.h"
 #include "json.h"
 #include "say.h"
@@ -13,8 +14,8 @@ static void tell(const char *path, size_t size, uint32_t n, uint32_t n_before, b
 	struct json j = {.out = stdout};
 
 	if (!as_json) {
-		say(stdout, "%s: %zu bytes, %s of %" PRIu32 "\n", path, size, counted(n, "record"),
-		    n_before);
+		say(stdout, "%s: %zu bytes, %s of %" PRIu32 "\n", path, size,
+		    cairn_counted(n, "record").text, n_before);
 		return;
 	}
 	json_open(&j, NULL, '{');

@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "counted.h"
+#include <cairn/text.h>
+
 #include "btf.h"
 #include "json.h"
 #include "say.h"
@@ -67,9 +68,9 @@ static void summarise(const struct answer *a, const struct cairn_btf *btf, int b
 	struct json j = {.out = stdout};
 
 	if (!a->json) {
-		say(stdout, "%s: %s, ", a->path, counted(n, "record"));
+		say(stdout, "%s: %s, ", a->path, cairn_counted(n, "record").text);
 		if (broken)
-			say(stdout, "%s\n", counted((uint64_t)broken, "broken rule"));
+			say(stdout, "%s\n", cairn_counted((uint64_t)broken, "broken rule").text);
 		else
 			puts("sound");
 		return;

@@ -8,8 +8,8 @@
 
 #include <cairn/btf/from_dwarf.h>
 #include <cairn/file.h>
+#include <cairn/text.h>
 
-#include "counted.h"
 #include "btf.h"
 #include "btf_encode.h"
 #include "heap.h"
@@ -220,13 +220,14 @@ static int embed(struct output *outputs, const struct encode_values *values, con
 
 static void report_counts(const struct cairn_btfgen *d)
 {
-	say(stdout, "%s, %s, %s\n", counted(d->n_types, "record"),
-	    counted(d->n_functions, "function"), counted(d->n_variables, "variable"));
+	say(stdout, "%s, %s, %s\n", cairn_counted(d->n_types, "record").text,
+	    cairn_counted(d->n_functions, "function").text,
+	    cairn_counted(d->n_variables, "variable").text);
 	if (!d->n_sites)
 		return;
 	say(stdout, "%s of functions; of %s there %" PRIu64 " %s a location\n",
-	    counted(d->n_sites, "site"), counted(d->n_arguments, "argument"), d->n_located,
-	    d->n_located == 1 ? "has" : "have");
+	    cairn_counted(d->n_sites, "site").text, cairn_counted(d->n_arguments, "argument").text,
+	    d->n_located, d->n_located == 1 ? "has" : "have");
 	for (int i = 0; i < CAIRN_N_UNAVAILABLE; i++)
 		if (d->unavailable[i])
 			say(stdout, "unavailable: %" PRIu64 " %s\n", d->unavailable[i],

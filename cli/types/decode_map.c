@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "counted.h"
+#include <cairn/text.h>
+
 #include "decode.h"
 #include "near.h"
 #include "say.h"
@@ -219,7 +220,7 @@ static int make_plans(struct map_view *m, const struct operands *operands)
 	if (!status && m->value && !m->info.is_ring && !m->variable.name &&
 	    !has_size(m->value, m->info.value_size))
 		status = fail(STATUS_NO, "the type has %s, the values of map %u (%s) have %u",
-			      counted(cairn_decode_size(m->value), "byte"), m->info.id,
+			      cairn_counted(cairn_decode_size(m->value), "byte").text, m->info.id,
 			      m->info.name, m->info.value_size);
 	if (!status && !m->value)
 		fail(0,
@@ -248,11 +249,12 @@ static void report(const struct map_view *m, const struct cairn_bpfmap_stats *s)
 		say(stderr,
 		    "cairn: %s; %" PRIu64 " still being written, %" PRIu64
 		    " discarded by their program, and the reader overtook this one %s\n",
-		    counted(s->entries, "record"), s->busy, s->discarded,
-		    counted(s->overtaken, "time"));
+		    cairn_counted(s->entries, "record").text, s->busy, s->discarded,
+		    cairn_counted(s->overtaken, "time").text);
 	if (m->info.has_owners)
-		say(stderr, "cairn: %s of %" PRIu64 " %s\n", counted(s->entries, "value"),
-		    s->owners, owners_of(m->info.kind_name));
+		say(stderr, "cairn: %s of %" PRIu64 " %s\n",
+		    cairn_counted(s->entries, "value").text, s->owners,
+		    owners_of(m->info.kind_name));
 	if ((m->info.kind == 22 || m->info.kind == 23) && s->entries && !m->values->consume)
 		say(stderr,
 		    "cairn: of a %s only the next entry can be seen without taking it out\n",

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "counted.h"
+#include <cairn/text.h>
+
 #include "layout_compare.h"
 #include "say.h"
 
@@ -255,8 +256,8 @@ static void print_pair(const struct comparison *c, const uint32_t *ids,
 		return;
 	}
 	say(stdout, "%s %s %s, %" PRIu64 " %s %s\n",
-	    counted(type_of(&c->sides[0], ids[0])->size, "byte"), c->word, c->sides[0].label,
-	    type_of(&c->sides[1], ids[1])->size, c->word, c->sides[1].label);
+	    cairn_counted(type_of(&c->sides[0], ids[0])->size, "byte").text, c->word,
+	    c->sides[0].label, type_of(&c->sides[1], ids[1])->size, c->word, c->sides[1].label);
 	layout_print_changes(c->sides, changes);
 }
 

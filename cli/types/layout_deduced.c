@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The facts that had to be deduced to lay a compiled struct out for another ABI. */
 
-#include "counted.h"
+#include <cairn/text.h>
+
 #include "json.h"
 #include "layout.h"
 #include "say.h"
@@ -10,7 +11,7 @@
 static void for_phrases(const struct cairn_deduced *d, void (*put)(void *ctx, const char *text),
 			void *ctx)
 {
-	char text[64];
+	char text[96];
 	const struct {
 		unsigned int n;
 		const char *format;
@@ -38,8 +39,8 @@ static void for_phrases(const struct cairn_deduced *d, void (*put)(void *ctx, co
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		if (!counts[i].n)
 			continue;
-		snprintf(text, sizeof(text), "%s %s", counted(counts[i].n, counts[i].one),
-			 counts[i].how);
+		snprintf(text, sizeof(text), "%s %s",
+			 cairn_counted(counts[i].n, counts[i].one).text, counts[i].how);
 		put(ctx, text);
 	}
 }

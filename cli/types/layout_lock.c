@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cairn/layout/lock.h>
+#include <cairn/layout/compare.h>
 
 #include "layout_compare.h"
 #include "say.h"

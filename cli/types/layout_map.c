@@ -10,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
-#include "counted.h"
 #include "layout_html.h"
 
 /* Long names of structs in structs that repeat one another: 350 KB of C became 4 GB. */
@@ -322,7 +321,7 @@ static void put_lines_between(const struct map *m, uint64_t from, uint64_t to)
 static void put_left_out(const struct map *m, uint64_t from, uint64_t to)
 {
 	fputs("<div class=off></div><div class=more>", stdout);
-	printf("%s, bytes ", counted((to - from) / ROW, "more row"));
+	printf("%s, bytes ", cairn_counted((to - from) / ROW, "more row").text);
 	put_offset(m, from);
 	fputs(" to ", stdout);
 	put_offset(m, to - 1);

@@ -38,7 +38,7 @@ struct cairn_err {
 	/*
 	 * One or more lines for a person, without a final newline: the operation, the file, section
 	 * and offset, the found value and the expected one. Cut at the buffer's end. Names and
-	 * paths in it are quoted as text (cairn/quote.h): it can be shown on a terminal.
+	 * paths in it are quoted as text (cairn/text.h): it can be shown on a terminal.
 	 */
 	char msg[CAIRN_ERR_MSG_MAX];
 };

@@ -129,7 +129,7 @@ int cairn_embed_alone(uint16_t machine, const char *out, const struct cairn_embe
 /*
  * cairn_input_at - the file that is mapped at @address
  *
- * Returns its name, quoted as text (cairn/quote.h) and cut after some 200 characters; NULL when no
+ * Returns its name, quoted as text (cairn/text.h) and cut after some 200 characters; NULL when no
  * input is mapped there. The name is valid while the file is open. Threads: any; may be called by a
  * signal handler.
  */

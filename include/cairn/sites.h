@@ -18,6 +18,11 @@
  * Functions with the same name and the same declaration (file and line) are one function, in
  * however many units it was compiled. Nothing here needs a process or privileges; trace.h traces
  * the sites.
+ *
+ * A tracer of its own finds the steps to an argument in location.h, the functions at an address in
+ * sidecar.h (cairn_sidecar_frames()), and both as records of BTF in btf.h (cairn_btf_loc_param()).
+ * A sidecar gives a struct cairn_sites in no time, without the debug information:
+ * cairn_sidecar_sites().
  */
 #ifndef CAIRN_SITES_H
 #define CAIRN_SITES_H

@@ -72,6 +72,8 @@ def a_record_that_is_cut_is_told_and_the_others_are_shown():
     expect([o["e_pid"] for o in found[:2]] == [1, 4] and r.returncode == 4, r.out)
     expect(len(found) == 4 and all(set(o) == {"error", "status"} for o in found[2:]), r.out)
     expect("record 2: 275 bytes, but the type has 276" in r.err and "record 3: 280 bytes, 4 more" in r.err, r.err)
+    r = decode(path, "event", "--format", "hex", data=b"01\n")
+    expect(r.returncode == 4 and "record 1: 1 byte, but the type has 276" in r.err, r.err)
     r = decode(path, "event", "--json", "--format", "hex", "--perf", data=lines.encode())
     found = [json.loads(o) for o in r.out.splitlines()]
     expect([o["e_pid"] for o in found if "error" not in o] == [1, 3, 4], r.out)

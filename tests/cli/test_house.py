@@ -267,7 +267,7 @@ def help_goes_to_stdout_and_succeeds():
 
 @claim
 def a_count_in_text_agrees_with_its_noun():
-    """One function writes both (cli/core/counted.h): "1 event", "2 events"."""
+    """One function writes both (cairn_counted()): "1 event", "2 events"."""
     number = r'%[0-9.*]*(?:zu|u|d|lu|ld|llu|" PRI[ud](?:64|32)(?: "|\n\s*"))'
     nouns = "events|sites|records|functions|variables|rows|FDEs|disagreements|hits|arguments|bodies|values|copies|times|holes|members"
     # It is said of two functions or more.

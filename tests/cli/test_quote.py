@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Hostile names in other programs' languages: an interpreter of the language reads them back (cairn/quote.h)."""
+"""Hostile names in other programs' languages: an interpreter of the language reads them back (cairn/text.h)."""
 
 import ctypes
 import html.parser

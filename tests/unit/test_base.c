@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
 #include "base/arena.h"
 #include "base/cursor.h"
@@ -26,6 +26,25 @@ static struct cursor over(const uint8_t *bytes, size_t n, struct cairn_err *err)
 	static struct cursor_src src = {.file = "input", .section = ".test"};
 	src.base = bytes;
 	return cursor_of(&src, bytes, n, false, err);
+}
+
+static void a_count_agrees_with_its_noun(void **state)
+{
+	char longest[64];
+
+	assert_string_equal(cairn_counted(0, "event").text, "0 events");
+	assert_string_equal(cairn_counted(1, "event").text, "1 event");
+	assert_string_equal(cairn_counted(2, "event").text, "2 events");
+	assert_string_equal(cairn_counted(1, "body").text, "1 body");
+	assert_string_equal(cairn_counted(3, "body").text, "3 bodies");
+	assert_string_equal(cairn_counted(2, "array").text, "2 arrays");
+	assert_string_equal(cairn_counted(2, "process").text, "2 processes");
+	assert_string_equal(cairn_counted(2, "box").text, "2 boxes");
+	/* A noun of 40 letters after the longest number is whole. */
+	snprintf(longest, sizeof(longest), "%040d", 0);
+	assert_int_equal(strlen(cairn_counted(UINT64_MAX, longest).text), 20 + 1 + 40 + 1);
+	/* Two in one statement. */
+	assert_string_not_equal(cairn_counted(1, "byte").text, cairn_counted(2, "byte").text);
 }
 
 static void cursor_reads_little_and_big_endian(void **state)
@@ -356,6 +375,7 @@ static void a_name_is_cut_where_its_buffer_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_count_agrees_with_its_noun),
 		cmocka_unit_test(cursor_reads_little_and_big_endian),
 		cmocka_unit_test(cursor_tells_where_the_data_ended_and_only_once),
 		cmocka_unit_test(leb128_values),

@@ -514,7 +514,7 @@ static void broken_record_is_named_with_its_rule(void **state)
 		{CAIRN_BTF_LOC_PARAM, 0, 1, "", 8, 2, {0x04, 1}, "no constant"},
 		{CAIRN_BTF_LOC_PARAM, 0, 1, "", 8, 2, {0x10, 1}, "without a register"},
 		{CAIRN_BTF_LOC_PARAM, 0, 2, "", 8, 3, {0x18, 1, 2}, "2 words do not go with flags 0x18"},
-		{CAIRN_BTF_LOC_PARAM, 0, 1, "", 8, 2, {0x38, 1}, "1 words do not go with flags 0x38"},
+		{CAIRN_BTF_LOC_PARAM, 0, 1, "", 8, 2, {0x38, 1}, "1 word does not go with flags 0x38"},
 		{CAIRN_BTF_LOC_PROTO, 0, 1, "", 0, 1, {1}, "slot is id 1, a INT"},
 		{CAIRN_BTF_LOC_PROTO, 0, 0, "", 1, 0, {0}, "third word is id 1"},
 		{CAIRN_BTF_LOCSEC, 0, 0, "", 0, 0, {0}, "name is missing"},

@@ -13,7 +13,6 @@
 
 #include <cairn/layout/compare.h>
 #include <cairn/decl.h>
-#include <cairn/layout/lock.h>
 #include <cairn/layout/retarget.h>
 
 #include "alloc_fail.h"

@@ -15,7 +15,7 @@
 
 #include <cairn/btf/from_dwarf.h>
 #include <cairn/file.h>
-#include <cairn/sframe.h>
+#include <cairn/unwind.h>
 #include <cairn/sidecar.h>
 #include <cairn/source.h>
 

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/sframe.h>
 #include <cairn/unwind.h>
 
 #include "alloc_fail.h"

@@ -11,7 +11,8 @@
  *
  * The two types may be of two graphs: of two ABIs, of two builds, or a C struct and a Go program's
  * declaration of it. Members of anonymous structs and unions count as members of the enclosing
- * struct; structs inside are compared in turn.
+ * struct; structs inside are compared in turn. At the end: lock files, which keep a layout as text to
+ * compare with later.
  */
 #ifndef CAIRN_LAYOUT_COMPARE_H
 #define CAIRN_LAYOUT_COMPARE_H
@@ -126,6 +127,63 @@ bool cairn_changes_cut(const struct cairn_changes *changes);
 
 /* Whether two names are one when case and underscores are left out: "e_pid" and "EPid". */
 bool cairn_compare_names(const char *a, const char *b);
+
+/*
+ * Layouts that must not change: the lock file
+ *
+ * A text to be committed, one line per member, sorted, so that a review shows what a change does to
+ * layouts:
+ *
+ *	# cairn layout lock 1
+ *	abi x86-64
+ *
+ *	enum kind u32
+ *		A 0
+ *
+ *	struct event 280
+ *		0 pid u32
+ *		4 kind enum kind
+ *		8 comm char[16]
+ *		24:3+5 flags u32
+ *
+ * It is written from a graph and read into one; cairn_compare() reports the differences between two
+ * of them. The format is described in docs/formats/layout-lock.md.
+ */
+
+/*
+ * cairn_lock_write - types and all that they contain, as a lock file
+ *
+ * @ids  structs, unions, enums, perhaps typedefs of such; each is written once
+ * @abi  its name; NULL: not known
+ * Returns 0, also if @out failed: ferror() reports that; -ENOMEM. Cost: O(members log types).
+ */
+int cairn_lock_write(const struct cairn_types *types, const uint32_t *ids, size_t n,
+		     const char *abi, FILE *out, struct cairn_err *err);
+
+struct cairn_lock;
+
+/*
+ * cairn_lock_read - a lock file as a type graph
+ *
+ * @text, @size  not used afterwards
+ * @name         of the file, for errors
+ * Returns 0 with *@ret owned by the caller, cairn_lock_free(). -EBADMSG: err has file and line.
+ * -EOPNOTSUPP: of a later version. -ERANGE: too many lines. -ENOMEM. Cost: O(size). Threads: any.
+ * Signals: no.
+ */
+int cairn_lock_read(const char *text, size_t size, const char *name, struct cairn_lock **ret,
+		    struct cairn_err *err);
+void cairn_lock_free(struct cairn_lock *lock);
+
+/* Borrowed until cairn_lock_free(). */
+const struct cairn_types *cairn_lock_types(const struct cairn_lock *lock);
+/* NULL: it was not known. */
+const char *cairn_lock_abi(const struct cairn_lock *lock);
+/*
+ * The types that the file lists for themselves, without those that are there because they are
+ * contained; *@ret_n of them.
+ */
+const uint32_t *cairn_lock_ids(const struct cairn_lock *lock, size_t *ret_n);
 
 CAIRN_END_DECLS
 #endif

@@ -7,6 +7,8 @@
  */
 #include "bind/walk.h"
 
+#include <cairn/text.h>
+
 static const char head[] =
 	"#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
 	"/* Where there is no assert(), as in BPF programs, define it before this. */\n"
@@ -194,7 +196,7 @@ static void put_text(const struct bind_file *file, const struct bind_record *r,
 static void put_bytes(const struct bind_file *file, const struct bind_record *r,
 		      const struct bind_field *f)
 {
-	fprintf(file->out, "/* %llu bytes */\n", (unsigned long long)f->size);
+	fprintf(file->out, "/* %s */\n", cairn_counted(f->size, "byte").text);
 	put_function(file, r, f, false);
 	fputs(")\n{\n", file->out);
 	put_place(file, f, false);

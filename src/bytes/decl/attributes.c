@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <cairn/text.h>
+
 #include "decl/parse.h"
 
 typedef int (*attribute_fn)(struct parser *p, struct attributes *to);
@@ -300,7 +302,8 @@ static int integer_of_bytes(struct parser *p, uint32_t bytes, const struct cairn
 			return 0;
 		}
 	}
-	return fail_here(p, "the ABI %s has no such type of %u bytes", p->abi->name, bytes);
+	return fail_here(p, "the ABI %s has no such type of %s", p->abi->name,
+			 cairn_counted(bytes, "byte").text);
 }
 
 /* An ABI's wide type is a quad there, or is not. */

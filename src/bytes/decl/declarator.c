@@ -13,6 +13,8 @@
  */
 #include <errno.h>
 
+#include <cairn/text.h>
+
 #include "decl/parse.h"
 
 enum step_kind { STEP_PTR, STEP_ARRAY, STEP_FUNC };
@@ -334,8 +336,8 @@ static int build_array(struct parser *p, const struct step *s, bool parameter, u
 		return fail_at(p, &s->at, -EBADMSG, "an array of elements whose size is not known");
 	if (size % align_of(p, *id))
 		return fail_at(p, &s->at, -EBADMSG,
-			       "an array of elements of %llu bytes that are aligned to %u",
-			       (unsigned long long)size, align_of(p, *id));
+			       "an array of elements of %s that are aligned to %u",
+			       cairn_counted(size, "byte").text, align_of(p, *id));
 	if (s->has_count && size && s->count > CAIRN_LAYOUT_SIZE_MAX / size)
 		return fail_at(p, &s->at, -ERANGE, "an array of more than 2^40 bytes");
 	t.size = s->has_count ? s->count * size : 0;

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include <cairn/text.h>
+
 #include "decl/parse.h"
 
 int node_add(struct parser *p, const struct cairn_type *t, uint32_t *ret)
@@ -273,8 +275,8 @@ int node_vector(struct parser *p, uint32_t element, uint64_t bytes, uint32_t *re
 	      (of->kind == CAIRN_T_FLOAT && of->encoding != CAIRN_ENC_COMPLEX)))
 		return fail_here(p, "a vector has numbers as its elements");
 	if (!size_of(p, element, &size) || !size || !bytes || bytes % size || bytes > UINT32_MAX)
-		return fail_here(p, "a vector of %llu bytes does not hold whole elements",
-				 (unsigned long long)bytes);
+		return fail_here(p, "a vector of %s does not hold whole elements",
+				 cairn_counted(bytes, "byte").text);
 	while (align < bytes)
 		align *= 2;
 	struct cairn_type t = {.kind = CAIRN_T_ARRAY,

@@ -13,6 +13,8 @@
 
 #include <errno.h>
 
+#include <cairn/text.h>
+
 /*
  * Elements per byte: a bit-field of one bit in each of two arms is 16. Beyond comes a constant for
  * small unions with many arms.
@@ -539,15 +541,16 @@ int cairn_decode_check(const struct cairn_decode *d, size_t n_bytes, enum cairn_
 	uint64_t least = cairn_decode_size(d), most = d->size;
 
 	if (n_bytes < least)
-		return err_set(err, -EBADMSG, "%zu bytes, but the type has %llu%s", n_bytes,
-			       (unsigned long long)least,
+		return err_set(err, -EBADMSG, "%s, but the type has %llu%s",
+			       cairn_counted(n_bytes, "byte").text, (unsigned long long)least,
 			       d->flexible ? " before its flexible array" : "");
 	if (d->flexible)
 		return 0;
 	if (rule == CAIRN_RECORD_PERF)
 		most += PERF_FILL_MAX;
 	if (n_bytes > most)
-		return err_set(err, -EBADMSG, "%zu bytes, %llu more than the type%s", n_bytes,
+		return err_set(err, -EBADMSG, "%s, %llu more than the type%s",
+			       cairn_counted(n_bytes, "byte").text,
 			       (unsigned long long)(n_bytes - d->size),
 			       rule == CAIRN_RECORD_PERF ? ", where a perf buffer adds 7 at most"
 							 : "");

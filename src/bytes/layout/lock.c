@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/layout/lock.h>
+#include <cairn/layout/compare.h>
 
 #include "base/err.h"
 #include "base/quote.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/layout/lock.h>
+#include <cairn/layout/compare.h>
 
 #include "base/err.h"
 #include "base/map.h"

@@ -29,6 +29,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include <cairn/text.h>
+
 #include "base/err.h"
 
 /* In bits. */
@@ -146,8 +148,8 @@ static int check(struct cairn_place_record *rec, struct cairn_err *err)
 				       m->size);
 		if (m->bit_field && m->width > 8 * m->size)
 			return err_set(err, -EINVAL,
-				       "member %zu: a bit-field of %u bits in a type of %" PRIu64,
-				       i, m->width, 8 * m->size);
+				       "member %zu: a bit-field of %s in a type of %" PRIu64, i,
+				       cairn_counted(m->width, "bit").text, 8 * m->size);
 		if (rec->ms_struct && m->bit_field && m->size & (m->size - 1))
 			return err_set(err, -EINVAL,
 				       "member %zu: a unit of %" PRIu64

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
 void print_tabs(const struct print *p, const struct place *at)
 {

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
 #include "layout/print.h"
 

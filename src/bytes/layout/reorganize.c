@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cairn/text.h>
+
 #include "base/err.h"
 #include "base/opts.h"
 
@@ -108,9 +110,10 @@ static int check(struct model *model, struct cairn_err *err)
 	if (round_up((pos + 7) / 8, rec.align) == t->size)
 		return 0;
 	return err_set(err, -EOPNOTSUPP,
-		       "it has %" PRIu64 " bytes, where the rules of %s give it %" PRIu64
+		       "it has %s, where the rules of %s give it %" PRIu64
 		       ": the result of another order is not known",
-		       t->size, model->order.abi->name, round_up((pos + 7) / 8, rec.align));
+		       cairn_counted(t->size, "byte").text, model->order.abi->name,
+		       round_up((pos + 7) / 8, rec.align));
 }
 
 /* C++ has other rules for things that C does not have. */

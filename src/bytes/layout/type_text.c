@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
 #include "layout/print.h"
 

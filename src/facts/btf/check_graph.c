@@ -16,6 +16,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <cairn/text.h>
+
 #include "base/vec.h"
 #include "btf/check.h"
 
@@ -69,11 +71,12 @@ static void check_bit_field(struct btf_check *c, const struct cairn_btf_type *t,
 		btf_broken(c, t->id, "%s: member %u is a bit-field, but its type a %s",
 			   btf_kind_name(t->kind), i, btf_kind_name(type->kind));
 	else if (c->kernel && type->kind == CAIRN_BTF_INT && !is_regular(type))
-		btf_broken(c, t->id, "%s: member %u is a bit-field of an INT that has %u bits",
-			   btf_kind_name(t->kind), i, CAIRN_BTF_INT_BITS(type->words[0]));
+		btf_broken(c, t->id, "%s: member %u is a bit-field of an INT that has %s",
+			   btf_kind_name(t->kind), i,
+			   cairn_counted(CAIRN_BTF_INT_BITS(type->words[0]), "bit").text);
 	else if (m->bit_size > bits)
-		btf_broken(c, t->id, "%s: member %u has %u bits of a type that has %u",
-			   btf_kind_name(t->kind), i, m->bit_size, bits);
+		btf_broken(c, t->id, "%s: member %u has %s of a type that has %u",
+			   btf_kind_name(t->kind), i, cairn_counted(m->bit_size, "bit").text, bits);
 }
 
 static void check_member(struct btf_check *c, const struct cairn_btf_type *t, uint32_t i)
@@ -106,8 +109,8 @@ static void check_member(struct btf_check *c, const struct cairn_btf_type *t, ui
 		btf_broken(c, t->id, "%s: member %u is a FLOAT that is not aligned",
 			   btf_kind_name(t->kind), i);
 	if (end > 8 * (uint64_t)t->ref)
-		btf_broken(c, t->id, "%s: member %u ends after its %u bytes",
-			   btf_kind_name(t->kind), i, t->ref);
+		btf_broken(c, t->id, "%s: member %u ends after its %s", btf_kind_name(t->kind), i,
+			   cairn_counted(t->ref, "byte").text);
 }
 
 static void check_array(struct btf_check *c, const struct cairn_btf_type *t)
@@ -247,8 +250,8 @@ static void check_variables(struct btf_check *c, const struct cairn_btf_type *t)
 			continue;
 		uint64_t bytes = c->bytes[var.ref];
 		if (bytes != BTF_NO_SIZE && v.size < bytes)
-			btf_broken(c, t->id, "DATASEC: '%.60s' has %u bytes, its type %llu",
-				   var.name, v.size, (unsigned long long)bytes);
+			btf_broken(c, t->id, "DATASEC: '%.60s' has %s, its type %llu", var.name,
+				   cairn_counted(v.size, "byte").text, (unsigned long long)bytes);
 	}
 }
 

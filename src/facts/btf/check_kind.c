@@ -3,6 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include <cairn/text.h>
+
 #include "btf/check.h"
 
 /* Up to Linux 7.1 vlen had 16 bits. */
@@ -60,7 +62,8 @@ static void check_int(struct btf_check *c, const struct cairn_btf_type *t)
 		btf_broken(c, t->id, "INT: it has more than one of signed, char and bool (0x%x)",
 			   encoding);
 	if (bits > 128 || (bits + 7) / 8 > t->ref)
-		btf_broken(c, t->id, "INT: %u bits do not fit in %u bytes", bits, t->ref);
+		btf_broken(c, t->id, "INT: %s %s not fit in %s", cairn_counted(bits, "bit").text,
+			   bits == 1 ? "does" : "do", cairn_counted(t->ref, "byte").text);
 }
 
 static void check_array(struct btf_check *c, const struct cairn_btf_type *t)
@@ -81,8 +84,9 @@ static void check_members(struct btf_check *c, const struct cairn_btf_type *t)
 		if (t->kind == CAIRN_BTF_UNION && m.bit_off)
 			btf_broken(c, t->id, "UNION: member %u has offset %u", i, m.bit_off);
 		if (((uint64_t)m.bit_off + m.bit_size + 7) / 8 > t->ref)
-			btf_broken(c, t->id, "%s: member %u at bit %u is outside its %u bytes",
-				   btf_kind_name(t->kind), i, m.bit_off, t->ref);
+			btf_broken(c, t->id, "%s: member %u at bit %u is outside its %s",
+				   btf_kind_name(t->kind), i, m.bit_off,
+				   cairn_counted(t->ref, "byte").text);
 		if (c->kernel && m.bit_off < last)
 			btf_broken(c, t->id, "%s: member %u comes before its predecessor",
 				   btf_kind_name(t->kind), i);
@@ -93,8 +97,8 @@ static void check_members(struct btf_check *c, const struct cairn_btf_type *t)
 static void check_enum(struct btf_check *c, const struct cairn_btf_type *t)
 {
 	if (!t->ref || t->ref > 8 || (t->ref & (t->ref - 1)))
-		btf_broken(c, t->id, "%s: %u bytes; it has 1, 2, 4 or 8", btf_kind_name(t->kind),
-			   t->ref);
+		btf_broken(c, t->id, "%s: %s; it has 1, 2, 4 or 8", btf_kind_name(t->kind),
+			   cairn_counted(t->ref, "byte").text);
 	for (uint32_t i = 0; i < t->vlen; i++)
 		check_name(c, t, "a value's", cairn_btf_enumerator(t, i).name_off, NAME_MUST);
 }
@@ -163,8 +167,8 @@ static void check_datasec(struct btf_check *c, const struct cairn_btf_type *t)
 		if (unlinked)
 			continue;
 		if ((uint64_t)v.offset + v.size > t->ref)
-			btf_broken(c, t->id, "DATASEC: variable %u at %u ends after its %u bytes",
-				   i, v.offset, t->ref);
+			btf_broken(c, t->id, "DATASEC: variable %u at %u ends after its %s", i,
+				   v.offset, cairn_counted(t->ref, "byte").text);
 		if (c->kernel && (v.offset < end || !v.size))
 			btf_broken(c, t->id,
 				   "DATASEC: variable %u is empty or overlaps the one before", i);
@@ -176,7 +180,8 @@ static void check_float(struct btf_check *c, const struct cairn_btf_type *t)
 {
 	uint32_t n = t->ref;
 	if (n != 2 && n != 4 && n != 8 && n != 12 && n != 16)
-		btf_broken(c, t->id, "FLOAT: %u bytes; it has 2, 4, 8, 12 or 16", n);
+		btf_broken(c, t->id, "FLOAT: %s; it has 2, 4, 8, 12 or 16",
+			   cairn_counted(n, "byte").text);
 }
 
 /* The number of components that a declaration tag may number in its target. */

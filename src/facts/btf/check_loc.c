@@ -2,6 +2,8 @@
 /* The rules of the LOC kinds: docs/formats/btf-loc.md. */
 #include <string.h>
 
+#include <cairn/text.h>
+
 #include "btf/check.h"
 #include "btf/location.h"
 
@@ -38,7 +40,8 @@ static void check_param_n(struct btf_check *c, const struct cairn_btf_type *t)
 	else if ((flags & (CAIRN_BTF_LOC_DEREF | CAIRN_BTF_LOC_OFFSET)) && !is_reg)
 		btf_broken(c, t->id, "LOC_PARAM: flags 0x%x load or add without a register", flags);
 	else if (t->vlen > 31 || !(words_allowed(flags) >> t->vlen & 1))
-		btf_broken(c, t->id, "LOC_PARAM: %u words do not go with flags 0x%x", t->vlen,
+		btf_broken(c, t->id, "LOC_PARAM: %s %s not go with flags 0x%x",
+			   cairn_counted(t->vlen, "word").text, t->vlen == 1 ? "does" : "do",
 			   flags);
 }
 
@@ -85,9 +88,9 @@ static void check_slots(struct btf_check *c, const struct cairn_btf_type *t,
 	    proto.kind != CAIRN_BTF_FUNC_PROTO)
 		return;
 	if (slots.vlen > proto.vlen)
-		btf_broken(c, t->id,
-			   "LOCSEC: the site of '%.60s' at 0x%x has %u slots for %u parameters",
-			   func.name, loc.offset, slots.vlen, proto.vlen);
+		btf_broken(c, t->id, "LOCSEC: the site of '%.60s' at 0x%x has %s for %s", func.name,
+			   loc.offset, cairn_counted(slots.vlen, "slot").text,
+			   cairn_counted(proto.vlen, "parameter").text);
 }
 
 static void check_locsec(struct btf_check *c, const struct cairn_btf_type *t)

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include <cairn/sframe.h>
+#include <cairn/unwind.h>
 
 #include "cfi/rule.h"
 

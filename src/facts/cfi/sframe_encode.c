@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <cairn/sframe.h>
+#include <cairn/unwind.h>
 
 #include "base/err.h"
 #include "cfi/expr.h"

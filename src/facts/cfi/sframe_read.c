@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/sframe.h>
+#include <cairn/text.h>
+#include <cairn/unwind.h>
 
 #include "base/cursor.h"
 #include "base/err.h"
@@ -294,8 +295,8 @@ static int check_functions(struct cairn_sframe *s, struct cairn_err *err)
 	for (uint32_t i = 0; rc == 0 && i < s->info.n_functions; i++)
 		rc = check_function(s, i, &n_rows, &last, err);
 	if (rc == 0 && n_rows != s->info.n_rows)
-		rc = err_set(err, -EBADMSG, "%s: %s+0xc: %u rows; the functions have %llu",
-			     s->src.file, s->src.section, s->info.n_rows,
+		rc = err_set(err, -EBADMSG, "%s: %s+0xc: %s; the functions have %llu", s->src.file,
+			     s->src.section, cairn_counted(s->info.n_rows, "row").text,
 			     (unsigned long long)n_rows);
 	return rc;
 }

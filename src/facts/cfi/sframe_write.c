@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/sframe.h>
+#include <cairn/unwind.h>
 
 #include "base/err.h"
 #include "base/vec.h"

@@ -27,6 +27,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include <cairn/text.h>
+
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/search.h"
@@ -58,10 +60,10 @@ static int read_header(struct cursor *c, struct index *ret)
 	if (ret->n_columns > COLUMNS_MAX || (ret->n_units && !ret->n_columns) ||
 	    12ull * ret->n_slots + 4ull * ret->n_columns + 4 * cells > cur_left(c))
 		return err_set(
-			c->err, -EBADMSG,
-			"%s: %s: %u columns, %u units, %u slots: more than there is in 0x%zx bytes",
-			c->src->file, c->src->section, ret->n_columns, ret->n_units, ret->n_slots,
-			cur_left(c));
+			c->err, -EBADMSG, "%s: %s: %s, %s, %s: more than there is in 0x%zx bytes",
+			c->src->file, c->src->section, cairn_counted(ret->n_columns, "column").text,
+			cairn_counted(ret->n_units, "unit").text,
+			cairn_counted(ret->n_slots, "slot").text, cur_left(c));
 	return 0;
 }
 

@@ -34,7 +34,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
 #include "base/err.h"
 #include "base/pool.h"

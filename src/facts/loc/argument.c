@@ -55,7 +55,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include <cairn/quirks.h>
+#include <cairn/location.h>
 
 #include "base/search.h"
 #include "dwarf/constants.h"

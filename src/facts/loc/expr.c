@@ -25,7 +25,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include <cairn/quirks.h>
+#include <cairn/location.h>
 
 #include "base/cursor.h"
 #include "dwarf/constants.h"

@@ -4,13 +4,16 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include <cairn/text.h>
+
 void cur_fail(struct cursor *c, const char *what)
 {
 	if (c->failed)
 		return;
 	c->failed = true;
-	err_set(c->err, -EBADMSG, "%s: %s+0x%" PRIx64 ": the data ends inside %s (%zu bytes left)",
-		c->src->file, c->src->section, cur_off(c), what, cur_left(c));
+	err_set(c->err, -EBADMSG, "%s: %s+0x%" PRIx64 ": the data ends inside %s (%s left)",
+		c->src->file, c->src->section, cur_off(c), what,
+		cairn_counted(cur_left(c), "byte").text);
 	c->pos = c->end;
 }
 

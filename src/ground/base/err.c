@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
 /* The message up to here is one line of safe text; how long it is. */
 static size_t quote_line(struct cairn_err *err)

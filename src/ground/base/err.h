@@ -22,7 +22,7 @@ __attribute__((format(printf, 3, 4))) int err_set(struct cairn_err *err, int cod
 /*
  * err_lines - state the fact in one line, and the details in more
  *
- * @lines  safe text (cairn/quote.h) with newlines between its lines, which are whole; names in it
+ * @lines  safe text (cairn/text.h) with newlines between its lines, which are whole; names in it
  *	    are quoted already
  * Returns @code.
  */

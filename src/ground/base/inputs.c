@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 
 #include <cairn/file.h>
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
 struct input {
 	_Atomic(uintptr_t) start;

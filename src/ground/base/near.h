@@ -3,7 +3,7 @@
 #ifndef BASE_NEAR_H
 #define BASE_NEAR_H
 
-#include <cairn/near.h>
+#include <cairn/text.h>
 
 enum { NEAR_MAX = 16 };
 

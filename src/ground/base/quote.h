@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Quoted names (cairn/quote.h) in an arena. */
+/* Quoted names (cairn/text.h) in an arena. */
 #ifndef BASE_QUOTE_H
 #define BASE_QUOTE_H
 
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
 #include "base/arena.h"
 

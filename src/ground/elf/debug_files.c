@@ -43,7 +43,7 @@
 #include <unistd.h>
 #include <libdeflate.h>
 
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
 #include "base/scope.h"
 #include "elf/elf_impl.h"

@@ -26,6 +26,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cairn/text.h>
+
 #include "elf/compress.h"
 #include "base/inputs.h"
 #include "elf/elf_impl.h"
@@ -142,8 +144,8 @@ static int check_table(const struct elf *e, const char *what, uint64_t off, uint
 	if (!n)
 		return 0;
 	if (size != expected_size)
-		return err_set(err, -EBADMSG, "%s: %s headers are of %u bytes; expected %u",
-			       e->path, what, size, expected_size);
+		return err_set(err, -EBADMSG, "%s: %s headers are of %s; expected %u", e->path,
+			       what, cairn_counted(size, "byte").text, expected_size);
 	if (off > e->size || n > (e->size - off) / expected_size)
 		return err_set(err, -EBADMSG,
 			       "%s: %" PRIu64 " %s headers at offset 0x%" PRIx64

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cairn/text.h>
+
 #include "base/err.h"
 
 static const char magic[8] = {'c', 'a', 'i', 'r', 'n', 's', 'u', 'm'};
@@ -95,9 +97,9 @@ static int check_head(const uint8_t *file, size_t size, const char *name, struct
 	struct seal s;
 	memcpy(&s, file + GUARD_AT, sizeof(s));
 	if (s.file_size != size)
-		return err_set(err, -EBADMSG,
-			       "%s: damaged: %zu bytes, expected %llu; is it truncated?", name,
-			       size, (unsigned long long)s.file_size);
+		return err_set(err, -EBADMSG, "%s: damaged: %s, expected %llu; is it truncated?",
+			       name, cairn_counted(size, "byte").text,
+			       (unsigned long long)s.file_size);
 	if (s.n_pages != pages_in(size) || head_size(s.n_pages) > size)
 		return damaged(name, "another number of pages than the file has", err);
 	if (s.sum != sum_of_head(file, file + head_size(s.n_pages)))

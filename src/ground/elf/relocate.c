@@ -25,6 +25,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include <cairn/text.h>
+
 #include "elf/section_raw.h"
 
 /* The parts of the relocation formula; 'S' symbol value, 'A' addend, 'P' place, 'Z' symbol size. */
@@ -262,8 +264,8 @@ static int apply(const struct job *j, struct rela *r, struct cairn_err *err)
 	if (!fits(x, k->width, k->range))
 		return err_set(err, -EBADMSG,
 			       "%s: %s+0x%" PRIx64 ": relocated value 0x%" PRIx64
-			       " does not fit %u bytes",
-			       file, name, r->offset, x, k->width);
+			       " does not fit %s",
+			       file, name, r->offset, x, cairn_counted(k->width, "byte").text);
 	memcpy(j->bytes + r->offset, &x, k->width); /* both are little-endian */
 	return 0;
 }

@@ -26,6 +26,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cairn/text.h>
+
 #include "base/err.h"
 #include "base/inputs.h"
 #include "base/scope.h"
@@ -78,9 +80,9 @@ static int check_header(const struct core *core, const struct core_header *h, st
 			       "AArch64 (183) are supported",
 			       core->path, h->machine);
 	if (h->phentsize != sizeof(Elf64_Phdr))
-		return err_set(err, -EBADMSG,
-			       "%s: ELF header+0x36: program headers of %u bytes; expected %zu",
-			       core->path, h->phentsize, sizeof(Elf64_Phdr));
+		return err_set(
+			err, -EBADMSG, "%s: ELF header+0x36: program headers of %s; expected %zu",
+			core->path, cairn_counted(h->phentsize, "byte").text, sizeof(Elf64_Phdr));
 	return 0;
 }
 

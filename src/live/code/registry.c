@@ -22,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cairn/text.h>
+
 #include "base/cursor.h"
 #include "base/err.h"
 
@@ -61,9 +63,8 @@ static int check_head(const struct codectl_registry *h, uint64_t lo, uint64_t hi
 {
 	if (h->header_size < sizeof(*h))
 		return err_set(err, -EBADMSG,
-			       "registry at 0x%" PRIx64
-			       ": a header of %u bytes; expected at least %zu",
-			       lo, h->header_size, sizeof(*h));
+			       "registry at 0x%" PRIx64 ": a header of %s; expected at least %zu",
+			       lo, cairn_counted(h->header_size, "byte").text, sizeof(*h));
 	if (h->self != lo)
 		return err_set(err, -EBADMSG,
 			       "registry at 0x%" PRIx64 ": says that it is at 0x%" PRIx64, lo,
@@ -80,9 +81,9 @@ static int check_head(const struct codectl_registry *h, uint64_t lo, uint64_t hi
 	if (h->entry_stride < sizeof(struct codectl_entry) || h->entry_stride > MAX_STRIDE ||
 	    h->entry_stride % 8)
 		return err_set(err, -EBADMSG,
-			       "registry at 0x%" PRIx64
-			       ": entries %u bytes apart; expected %zu to %d",
-			       lo, h->entry_stride, sizeof(struct codectl_entry), MAX_STRIDE);
+			       "registry at 0x%" PRIx64 ": entries %s apart; expected %zu to %d",
+			       lo, cairn_counted(h->entry_stride, "byte").text,
+			       sizeof(struct codectl_entry), MAX_STRIDE);
 	uint64_t bytes = (uint64_t)h->n_entries * h->entry_stride;
 	if (h->entries < lo || h->entries - lo > h->size || bytes > h->size - (h->entries - lo))
 		return err_set(err, -EBADMSG,

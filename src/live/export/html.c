@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
 static const struct {
 	const char *text;

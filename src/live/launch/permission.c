@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
 #include "base/err.h"
 #include "base/scope.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <cairn/serve.h>
+#include <cairn/text.h>
 
 #include <elf.h>
 #include <errno.h>
@@ -50,8 +51,8 @@ static int read_program(struct cursor *c, struct program *ret, struct cairn_err 
 	if (c->failed)
 		return -EBADMSG;
 	if (size < sizeof(Elf64_Phdr) || n > HEADERS_MAX || at < cur_off(c))
-		return err_set(err, -EBADMSG, "program headers: %u of %u bytes at offset %#llx", n,
-			       size, (unsigned long long)at);
+		return err_set(err, -EBADMSG, "program headers: %u of %s at offset %#llx", n,
+			       cairn_counted(size, "byte").text, (unsigned long long)at);
 	read_headers(c, at, size, n, ret);
 	return c->failed ? -EBADMSG : 0;
 }

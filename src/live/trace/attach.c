@@ -20,6 +20,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <cairn/text.h>
+
 #include "base/scope.h"
 #include "launch/permission.h"
 #include "trace/kernel.h"
@@ -136,7 +138,8 @@ static int general_error(const struct cairn_trace *t, const struct group *g, int
 		return permission_error(err, "setting probes");
 	if (e == -ESRCH)
 		return err_set(err, e, "process %d has ended", t->pid);
-	return err_set(err, e, "setting %u probes in %s: %s", g->n, g->file->shown, strerror(-e));
+	return err_set(err, e, "setting %s in %s: %s", cairn_counted(g->n, "probe").text,
+		       g->file->shown, strerror(-e));
 }
 
 static int attach_group(struct cairn_trace *t, struct trace_kernel *k, const struct group *g,

@@ -302,8 +302,8 @@ static int check_index(const struct check *c, struct expr *e)
 			     type_text(c, element, name, sizeof(name)));
 	if (t->kind == CAIRN_T_ARRAY &&
 	    (index < 0 || (t->has_count && t->count && (uint64_t)index >= t->count)))
-		return WRONG(c, constant, "the array has %llu elements",
-			     (unsigned long long)t->count);
+		return WRONG(c, constant, "the array has %s",
+			     cairn_counted(t->count, "element").text);
 	if (__builtin_mul_overflow(index, (int64_t)size, &e->byte_off) || e->byte_off > INT32_MAX ||
 	    e->byte_off < INT32_MIN)
 		return WRONG(c, constant, "this index is too large");

@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cairn/text.h>
+
 #include "base/opts.h"
 #include "trace/kernel.h"
 #include "trace/mappings.h"
@@ -332,8 +334,8 @@ static int check_refused(const struct cairn_trace *t, struct cairn_err *err)
 	cairn_site_text(t->probes.p[first->pub.probe]->pub.function, first->pub.site,
 			t->opts.show_name, where, sizeof(where));
 	return err_lines(err, -ENOENT, ready ? "--best-effort attaches the others" : "",
-			 "%u of %u sites cannot be probed as requested; the first, %s: %s", refused,
-			 refused + ready, where, first->pub.refused);
+			 "%u of %s cannot be probed as requested; the first, %s: %s", refused,
+			 cairn_counted(refused + ready, "site").text, where, first->pub.refused);
 }
 
 static int open_pidfd(struct cairn_trace *t, struct cairn_err *err)

@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
 #include "base/vec.h"
 

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
 #include "base/utf8.h"
 #include "trace/trace.h"

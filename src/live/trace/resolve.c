@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
 #include "base/scope.h"
 #include "launch/permission.h"

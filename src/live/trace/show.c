@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include <cairn/text.h>
+
 #include "insn/insn.h"
 #include "trace/fetch.h"
 
@@ -49,14 +51,15 @@ static void put_op(const struct fetch_op *op, FILE *out)
 		put_cell(op->reg, out);
 		/* fall through */
 	case FETCH_STORE:
-		fprintf(out, " -> record+%u, %u bytes", op->out, op->size);
+		fprintf(out, " -> record+%u, %s", op->out, cairn_counted(op->size, "byte").text);
 		break;
 	case FETCH_COPY:
-		fprintf(out, " +0x%" PRIx64 " -> record+%u, %u bytes", (uint64_t)op->imm, op->out,
-			1u << op->size);
+		fprintf(out, " +0x%" PRIx64 " -> record+%u, %s", (uint64_t)op->imm, op->out,
+			cairn_counted(1u << op->size, "byte").text);
 		break;
 	case FETCH_STRING:
-		fprintf(out, " -> record+%u, at most %u bytes", op->out, 1u << op->size);
+		fprintf(out, " -> record+%u, at most %s", op->out,
+			cairn_counted(1u << op->size, "byte").text);
 		break;
 	case FETCH_BYTES:
 		fputs(" as many as", out);
@@ -66,7 +69,7 @@ static void put_op(const struct fetch_op *op, FILE *out)
 	case FETCH_LOAD:
 	case FETCH_SEXT:
 	case FETCH_ZEXT:
-		fprintf(out, " %u bytes", op->size);
+		fprintf(out, " %s", cairn_counted(op->size, "byte").text);
 		break;
 	case FETCH_CONST:
 		fprintf(out, " 0x%" PRIx64, (uint64_t)op->imm);

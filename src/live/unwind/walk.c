@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include <cairn/text.h>
+
 #include "base/err.h"
 #include "cfi/convention.h"
 #include "unwind/fp_fallback.h"
@@ -503,7 +505,7 @@ static int visit(struct walker *w, struct cairn_stack_frame *f, struct cairn_err
 {
 	size_t n = w->walk->frames.n;
 	if (n == w->max)
-		return finish(w, CAIRN_WALK_LIMIT, "%zu frames", n);
+		return finish(w, CAIRN_WALK_LIMIT, "%s", cairn_counted(n, "frame").text);
 	if (was_here(w, &w->regs, n))
 		return finish(w, CAIRN_WALK_LOOP, "the stack leads back to 0x%" PRIx64, f->pc.v);
 	const struct walk_place *known = same_as_before(w->walk, f);

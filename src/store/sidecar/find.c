@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Finding the sidecar of a binary: beside it, in the cache, or by making it. */
 #include <cairn/sidecar.h>
-#include <cairn/quote.h>
+#include <cairn/text.h>
 
 #include <elf.h>
 #include <errno.h>

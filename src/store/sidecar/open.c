@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opening a sidecar: which sections it has, and that their sizes fit together. */
 #include <cairn/sidecar.h>
+#include <cairn/text.h>
 
 #include <elf.h>
 #include <errno.h>
@@ -20,8 +21,8 @@
 
 static int wrong(const struct elf_section *s, const char *expected, struct cairn_err *err)
 {
-	return err_set(err, -EBADMSG, "%s: %s: %llu bytes, expected %s", s->src.file, s->name,
-		       (unsigned long long)s->size, expected);
+	return err_set(err, -EBADMSG, "%s: %s: %s, expected %s", s->src.file, s->name,
+		       cairn_counted(s->size, "byte").text, expected);
 }
 
 /*
@@ -196,10 +197,9 @@ static int read_table(struct cairn_sidecar *p, const struct elf_section *s, uint
 		*ret = (struct table){0};
 		int rc = guard_verdict(p->guard, elf_path(p->elf), err);
 		return rc < 0 ? rc
-			      : err_set(err, -EBADMSG,
-					"%s: %s+0x%llx: expected a table, in %llu bytes",
+			      : err_set(err, -EBADMSG, "%s: %s+0x%llx: expected a table, in %s",
 					s->src.file, s->name, (unsigned long long)*off,
-					(unsigned long long)(s->size - *off));
+					cairn_counted(s->size - *off, "byte").text);
 	}
 	*off += size;
 	return 0;
@@ -293,8 +293,9 @@ static int check_spans(const struct cairn_sidecar *p, struct cairn_err *err)
 		end = (uint64_t)at + size;
 	}
 	if (p->spans.n && pages != p->pages.n)
-		return err_set(err, -EBADMSG, "%s: .cairn.pages: %u pages, expected %llu",
-			       elf_path(p->elf), p->pages.n, (unsigned long long)pages);
+		return err_set(err, -EBADMSG, "%s: .cairn.pages: %s, expected %llu",
+			       elf_path(p->elf), cairn_counted(p->pages.n, "page").text,
+			       (unsigned long long)pages);
 	return 0;
 }
 
@@ -309,9 +310,9 @@ static int find_code(struct cairn_sidecar *p, struct cairn_err *err)
 	if (rc >= 0)
 		rc = find_blocks(p, ".cairn.frames", false, &p->frames, err);
 	if (rc >= 0 && p->header->n_frames > (uint64_t)p->frames.n * SIDECAR_FRAMES_PER_BLOCK)
-		return err_set(err, -EBADMSG,
-			       "%s: .cairn.frames: %u blocks, expected all of %u frames",
-			       elf_path(p->elf), p->frames.n, p->header->n_frames);
+		return err_set(err, -EBADMSG, "%s: .cairn.frames: %s, expected all of %s",
+			       elf_path(p->elf), cairn_counted(p->frames.n, "block").text,
+			       cairn_counted(p->header->n_frames, "frame").text);
 	p->frame_width = bits_width(p->header->n_frames);
 	p->symbol_width = bits_width(p->symbols.n);
 	p->function_width = p->functions.n ? bits_width(p->functions.n - 1) : 0;

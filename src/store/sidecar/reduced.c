@@ -16,6 +16,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <cairn/text.h>
+
 #include "base/err.h"
 #include "base/pool.h"
 #include "dwarf/constants.h"
@@ -82,8 +84,9 @@ static int look_at(struct reducing *r, struct reducer *x, uint32_t i, struct cai
 		return rc;
 	r->is_kept[i] = 1;
 	if (dw_unit_addr_size(die.unit) != ADDRESS_BYTES)
-		return err_set(err, -EOPNOTSUPP, "%s: addresses of %u bytes",
-			       cairn_binary_debug_path(r->env.bin), dw_unit_addr_size(die.unit));
+		return err_set(err, -EOPNOTSUPP, "%s: addresses of %s",
+			       cairn_binary_debug_path(r->env.bin),
+			       cairn_counted(dw_unit_addr_size(die.unit), "byte").text);
 	rc = reduced_instance_of(r, x, i, &die, &instance, err);
 	if (rc < 0)
 		return rc;

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include <cairn/quirks.h>
+#include <cairn/location.h>
 
 #include "base/err.h"
 #include "base/map.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The rules about what compilers get wrong (cairn/quirks.h)
+ * The rules about what compilers get wrong (cairn/location.h)
  *
  * quirks.c is the table. A rule that looks at one copy, its site and the code around it is a
  * function of the table, one in each file:
@@ -24,7 +24,7 @@
 #ifndef SITES_QUIRKS_QUIRKS_H
 #define SITES_QUIRKS_QUIRKS_H
 
-#include <cairn/quirks.h>
+#include <cairn/location.h>
 
 #include "loc/cfg.h"
 #include "sites/event_count.h"

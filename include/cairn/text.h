@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Quotes names for text in other programs' languages
+ * Text for people and for other programs: quoted names, numbers with their nouns, near names
  *
  * A name comes from a file that any user may have made. It may hold any byte but NUL: an escape
  * sequence for the terminal, or a newline and a command for a shell. Each value of enum cairn_quote
@@ -16,10 +16,11 @@
  * U+009F), line and paragraph separators, characters that change the direction of text, and bytes
  * that are not UTF-8.
  */
-#ifndef CAIRN_QUOTE_H
-#define CAIRN_QUOTE_H
+#ifndef CAIRN_TEXT_H
+#define CAIRN_TEXT_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -93,6 +94,35 @@ ssize_t cairn_quote(const char *name, enum cairn_quote as, char *buf, size_t siz
  * errors of the stream.
  */
 int cairn_quote_put(const char *name, enum cairn_quote as, FILE *out);
+
+/* "3 files": the text of a number and what it counts. */
+struct cairn_counted {
+	char text[64];
+};
+
+/*
+ * cairn_counted - "0 events", "1 event", "2 bodies", "3 processes"
+ *
+ * @one  the noun for one, at most 40 letters; its plural is a regular one
+ * The text lives as long as the result: in cairn_counted(n, "file").text, to the end of the
+ * statement. Threads: any. Signals: no.
+ */
+struct cairn_counted cairn_counted(uint64_t n, const char *one);
+
+/* Longer names are compared by their beginning only. */
+enum { CAIRN_NEAR_LENGTH_MAX = 63 };
+
+/*
+ * cairn_near_distance - the slips of the finger between two names
+ *
+ * A slip is a letter that is missing, added, replaced, or swapped with its neighbour (optimal
+ * string alignment).
+ *
+ * @a, @b  @n and @m bytes of them count, at most CAIRN_NEAR_LENGTH_MAX of each
+ * Returns the smallest number of slips; 0: what counts is equal.
+ * Cost: O(n * m), no allocation. Threads: any. Signals: safe.
+ */
+unsigned int cairn_near_distance(const char *a, size_t n, const char *b, size_t m);
 
 CAIRN_END_DECLS
 #endif

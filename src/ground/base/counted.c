@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "counted.h"
+/* Numbers with what they count. */
+#include <cairn/text.h>
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { TEXTS = 8, TEXT_MAX = 64 };
 
 static const char *plural_end(const char *one, size_t n)
 {
@@ -14,15 +13,13 @@ static const char *plural_end(const char *one, size_t n)
 	return n && strchr("sx", one[n - 1]) ? "es" : "s";
 }
 
-const char *counted(uint64_t n, const char *one)
+struct cairn_counted cairn_counted(uint64_t n, const char *one)
 {
-	static _Thread_local char texts[TEXTS][TEXT_MAX];
-	static _Thread_local unsigned int last;
-	char *text = texts[last++ % TEXTS];
+	struct cairn_counted ret;
 	size_t len = strlen(one);
 	const char *end = n == 1 ? "" : plural_end(one, len);
 	int kept = (int)(*end == 'i' ? len - 1 : len);
 
-	snprintf(text, TEXT_MAX, "%" PRIu64 " %.*s%s", n, kept, one, end);
-	return text;
+	snprintf(ret.text, sizeof(ret.text), "%" PRIu64 " %.*s%s", n, kept, one, end);
+	return ret;
 }
