@@ -169,6 +169,61 @@ static void shared_memory(void)
 	printf("parent %s\n", add(0x10000000));
 }
 
+/* The child asks first, and both run on. */
+static volatile int turn;
+
+static int add_and_stay(void *arg)
+{
+	printf("child %s\n", add(0x10000000));
+	turn = 1;
+	while (turn == 1)
+		usleep(1000);
+	return 0;
+}
+
+static void shared_alive(void)
+{
+	static char stack[65536];
+	if (fork()) {
+		wait(NULL);
+		return;
+	}
+	int pid = clone(add_and_stay, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+	while (turn == 0)
+		usleep(100);
+	printf("parent %s\n", add(0x10000000));
+	turn = 2;
+	waitpid(pid, NULL, 0);
+}
+
+/* Two children of a process that asks nothing; the first stays. */
+static void siblings(void)
+{
+	int first, go[2];
+	char byte;
+	if (pipe(go))
+		return;
+	first = fork();
+	if (!first) {
+		printf("first %s\n", add(0x10000000));
+		fflush(stdout);
+		if (write(go[1], "x", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	if (read(go[0], &byte, 1) != 1)
+		return;
+	usleep(50000); /* to another tick of the clock that start times have */
+	if (!fork()) {
+		printf("second %s\n", add(0x10000000));
+		fflush(stdout);
+		_exit(0);
+	}
+	wait(NULL);
+	kill(first, SIGKILL);
+	wait(NULL);
+}
+
 static volatile int n_signals;
 
 static void count(int sig)
@@ -253,6 +308,10 @@ int main(int argc, char **argv)
 		other_architectures();
 	else if (!strcmp(argv[2], "shared"))
 		shared_memory();
+	else if (!strcmp(argv[2], "shared-alive"))
+		shared_alive();
+	else if (!strcmp(argv[2], "siblings"))
+		siblings();
 	else if (!strcmp(argv[2], "interrupted"))
 		interrupted();
 	else if (!strcmp(argv[2], "signals"))
@@ -322,6 +381,20 @@ def calls_of_other_architectures_are_not_served():
 def a_child_in_the_same_memory_has_a_registry_of_its_own():
     r = serve("shared")
     expect(results(r) == {"child": "0", "parent": "0"}, r)
+
+
+@claim
+def a_parent_has_nothing_of_its_child():
+    """Start times have 10 ms: most of the time the child looks as old as its parent, and it is known first."""
+    for _ in range(10):
+        r = serve("shared-alive")
+        expect(results(r) == {"child": "0", "parent": "0"}, r)
+
+
+@claim
+def a_process_has_nothing_of_its_sibling():
+    r = serve("siblings")
+    expect(results(r) == {"first": "0", "second": "0"}, r)
 
 
 @claim

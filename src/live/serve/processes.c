@@ -71,27 +71,52 @@ static int process_new(struct processes *ps, const struct target_id *id, struct 
 	return rc;
 }
 
-/*
- * A process of the same program: fork copies the random bytes that make it one, and an exec brings
- * others.
- */
-static const struct process *find_relative(const struct processes *ps, const struct process *p)
+/* fork copies the random bytes that make a program one, and an exec brings others. */
+static bool is_same_program(const struct target_id *a, const struct target_id *b)
 {
-	const struct process *parent = find(ps, target_parent_of(p->id.pid)), *found = NULL;
+	return !memcmp(a->program, b->program, sizeof(a->program));
+}
+
+/*
+ * Start times have ticks of 10 ms, in which a program may start and fork; pids ascend, but for one
+ * time in millions.
+ */
+static bool is_older(const struct target_id *a, const struct target_id *b)
+{
+	return a->start != b->start ? a->start < b->start : a->pid < b->pid;
+}
+
+/*
+ * The process whose registrations @p began with: the nearest ancestor that has some. One in between
+ * may have ended, and its children have another parent then. So where the living ancestors of the
+ * program have none, it is a process that is older than all of them. A sibling is not.
+ */
+static const struct process *find_forked(const struct processes *ps, const struct process *p)
+{
+	struct target_id top = p->id, above;
+
+	while (target_identify(target_parent_of(top.pid), &above) &&
+	       is_same_program(&above, &p->id)) {
+		const struct process *parent = find(ps, above.pid);
+
+		if (parent && parent->served && parent->id.start == above.start)
+			return parent;
+		top = above;
+	}
 	for (size_t i = 0; i < ps->all.n; i++) {
 		const struct process *other = ps->all.p[i];
-		bool is_relative = other != p && other->served && other->id.start <= p->id.start &&
-				   !memcmp(other->id.program, p->id.program, sizeof(p->id.program));
-		if (is_relative && (!found || other == parent))
-			found = other;
+
+		if (other->served && is_same_program(&other->id, &p->id) &&
+		    is_older(&other->id, &top))
+			return other;
 	}
-	return found;
+	return NULL;
 }
 
 /* Copies the registrations that the parent had when it forked. */
 static int inherit(struct processes *ps, struct process *p, struct cairn_err *err)
 {
-	const struct process *from = find_relative(ps, p);
+	const struct process *from = find_forked(ps, p);
 	return from ? served_copy(from->served, target_forked_ns(&p->id), &p->id, &p->served, err)
 		    : 0;
 }
@@ -99,7 +124,7 @@ static int inherit(struct processes *ps, struct process *p, struct cairn_err *er
 /* Checks if it is still the program that made the registry's registrations. */
 static void settle(struct process *p, const struct target_id *now)
 {
-	if (!memcmp(p->id.program, now->program, sizeof(now->program)))
+	if (is_same_program(&p->id, now))
 		return;
 	served_end(p->served);
 	p->served = NULL;
