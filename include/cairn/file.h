@@ -2,9 +2,9 @@
 /*
  * The files that the library writes, and those that it reads
  *
- * A file is written whole or not at all. Functions that make BTF, a sidecar and the like give bytes;
- * this puts bytes into a file, or into a copy of an ELF file as sections. At the end: input files
- * that change while they are mapped.
+ * A file is written whole or not at all. Functions that make BTF, a sidecar and the like give
+ * bytes; this puts bytes into a file, or into a copy of an ELF file as sections. At the end: input
+ * files that change while they are mapped.
  *
  *	if (cairn_file_write("out.btf", bytes, size, &err) < 0)
  *		fprintf(stderr, "%s\n", err.msg);

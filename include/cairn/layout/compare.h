@@ -11,8 +11,8 @@
  *
  * The two types may be of two graphs: of two ABIs, of two builds, or a C struct and a Go program's
  * declaration of it. Members of anonymous structs and unions count as members of the enclosing
- * struct; structs inside are compared in turn. At the end: lock files, which keep a layout as text to
- * compare with later.
+ * struct; structs inside are compared in turn. At the end: lock files, which keep a layout as text
+ * to compare with later.
  */
 #ifndef CAIRN_LAYOUT_COMPARE_H
 #define CAIRN_LAYOUT_COMPARE_H

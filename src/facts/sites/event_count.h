@@ -82,8 +82,9 @@ struct event_count {
  *
  * Returns 0 or -ENOMEM.
  * Cost: for a copy with one site, and for values only: one load and tested_after_call_is(), if no
- * jump goes back past the site. Otherwise the copy's instructions, and a byte for each instruction of the container. If
- * other code leads into the copy past its sites: some passes over the container's instructions.
+ * jump goes back past the site. Otherwise the copy's instructions, and a byte for each instruction
+ * of the container. If other code leads into the copy past its sites: some passes over the
+ * container's instructions.
  */
 int event_count_analyse(const struct event_count *p, struct event_count_scratch *scratch);
 

@@ -7,8 +7,8 @@
 /*
  * permission_error - @what was not permitted, and the command that is
  *
- * "WHAT: not permitted; this would be: sudo ..." with this process's own command line. As root: what
- * may withhold the permission. Returns -EPERM.
+ * "WHAT: not permitted; this would be: sudo ..." with this process's own command line. As root:
+ * what may withhold the permission. Returns -EPERM.
  */
 int permission_error(struct cairn_err *err, const char *what);
 

@@ -270,7 +270,8 @@ static uint32_t first_before(uint32_t at)
 
 /*
  * Follows the values from the site at @i on, until the copy has used more than @known of them. The
- * scheduler mixes instructions of the caller into the copy (GCC 16). False: there is no instruction.
+ * scheduler mixes instructions of the caller into the copy (GCC 16). False: there is no
+ * instruction.
  */
 static bool follow_into(struct values *v, const struct built_site *b, uint32_t i,
 			unsigned int known)
