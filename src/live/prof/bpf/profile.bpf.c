@@ -110,8 +110,11 @@ static __always_inline int current_ids(__u32 *tgid, __u32 *tid)
 	return 1;
 }
 
-static __always_inline void take_regs(struct walk *w, const struct pt_regs *r)
+/* From w->raw, a struct pt_regs. */
+static __always_inline void take_regs(struct walk *w)
 {
+	const struct pt_regs *r = (void *)w->raw;
+
 	w->pc = r->rip;
 	w->regs[0] = r->rax;
 	w->regs[1] = r->rdx;
@@ -135,13 +138,12 @@ static __always_inline void take_regs(struct walk *w, const struct pt_regs *r)
 static __always_inline int take_task_regs(struct walk *w)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
-	struct pt_regs regs;
 
 	if (task->flags & PF_NO_USER)
 		return 0;
-	if (bpf_probe_read_kernel(&regs, sizeof(regs), (void *)bpf_task_pt_regs((void *)task)))
+	if (bpf_probe_read_kernel(w->raw, sizeof(w->raw), (void *)bpf_task_pt_regs((void *)task)))
 		return 0;
-	take_regs(w, &regs);
+	take_regs(w);
 	return 1;
 }
 
@@ -154,9 +156,9 @@ __noinline int hash_kernel(struct walk *w)
 	return 0;
 }
 
-static __always_inline void take_kernel(void *ctx, struct walk *w)
+static __always_inline void take_kernel(void *ctx, struct walk *w, __u64 skip)
 {
-	long n = bpf_get_stack(ctx, w->frames, PROF_MAX_KERNEL * 8, 0);
+	long n = bpf_get_stack(ctx, w->frames, PROF_MAX_KERNEL * 8, skip);
 
 	w->n_kernel = n > 0 ? (__u32)n / 8 : 0;
 	if (w->n_kernel > PROF_MAX_KERNEL)
@@ -283,16 +285,13 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	if ((__s64)ctx->regs.rip < 0) {
 		if (with_kernel)
-			take_kernel(ctx, w);
+			take_kernel(ctx, w, 0);
 		has_user = take_task_regs(w);
 	} else {
-		struct pt_regs r;
-		__u64 *to = (void *)&r;
-
 #pragma unroll
-		for (int i = 0; i < (int)(sizeof(r) / 8); i++)
-			to[i] = regs[i];
-		take_regs(w, &r);
+		for (int i = 0; i < N_RAW_REGS; i++)
+			w->raw[i] = regs[i];
+		take_regs(w);
 	}
 	if (has_user)
 		walk_user(w);
@@ -322,8 +321,9 @@ static __always_inline void on_block(void *ctx)
 
 	if (!w)
 		return;
+	/* Without this program and what called it. */
 	if (with_kernel)
-		take_kernel(ctx, w);
+		take_kernel(ctx, w, 2);
 	if (take_task_regs(w))
 		walk_user(w);
 	else

@@ -29,6 +29,7 @@ enum {
 	/* Where a signal's frame has the registers of what it interrupted: uc_mcontext.gregs. */
 	SIGNAL_REGS = 40,
 	N_SIGNAL_REGS = 17,
+	N_RAW_REGS = 21,
 	/* Steps of a search among 2^17 segments, and among the 512 rows of a block. */
 	SEGMENT_STEPS = 18,
 	ROW_STEPS = 10,
@@ -70,6 +71,7 @@ struct walk {
 	__u8 made_used;              /* bit n: frames are in the region of made[n] */
 	__u32 cpu, n_reads;
 	__u64 scratch[N_SIGNAL_REGS];
+	__u64 raw[N_RAW_REGS]; /* struct pt_regs: a program's stack has little room */
 	/* Regions of JITs as this processor saw them last. */
 	struct made made[MAX_REGIONS];
 	struct codectl_entry entry;

@@ -47,29 +47,45 @@ static __always_inline void take_entry(struct made *m, const struct codectl_entr
 }
 
 /*
- * The region has passed into another generation: its entry is one of the next, as slots are used in
- * turn.
+ * Whether the entry that is @after the region's own one, of @n, is the region: 1. 0: it is another;
+ * -1: it cannot be read.
  */
-__noinline int follow_region(struct walk *w, __u32 number, __u32 slot)
+__noinline int look_at_entry(struct walk *w, __u32 number, __u32 after, __u32 n)
 {
 	struct prof_region *r = region_at(number);
 	struct made *m;
+	__u32 e;
+
+	if (!w || !r || !n)
+		return -1;
+	m = &w->made[number & (MAX_REGIONS - 1)];
+	e = (m->entry + after) % n;
+	if (read_counted(w, &w->entry, sizeof(w->entry), r->entries + (__u64)e * r->stride))
+		return -1;
+	if (!is_region(w, r))
+		return 0;
+	take_entry(m, &w->entry, e);
+	return 1;
+}
+
+/*
+ * The region has passed into another generation: its entry is one of the next, as slots are used in
+ * turn.
+ */
+__noinline int follow_region(struct walk *w, __u32 number)
+{
+	struct prof_region *r = region_at(number);
 	__u32 n = 0;
 
 	if (!w || !r)
 		return 0;
-	m = &w->made[slot & (MAX_REGIONS - 1)];
-	if (read_counted(w, &n, sizeof(n), r->n_entries_at) || !n || n > CODECTL_MAX_ENTRIES)
+	if (read_counted(w, &n, sizeof(n), r->n_entries_at) || n > CODECTL_MAX_ENTRIES)
 		return 0;
 	for (int i = 1; i <= MAX_ENTRIES; i++) {
-		__u32 e = (m->entry + i) % n;
+		int found = look_at_entry(w, number, i, n);
 
-		if (read_counted(w, &w->entry, sizeof(w->entry), r->entries + (__u64)e * r->stride))
-			return 0;
-		if (is_region(w, r)) {
-			take_entry(m, &w->entry, e);
-			return 1;
-		}
+		if (found)
+			return found == 1;
 	}
 	return 0;
 }
@@ -97,7 +113,7 @@ __noinline int use_region(struct walk *w, __u32 number)
 		m->is_extended = r->is_extended;
 		m->flags = r->flags;
 	}
-	if (!is_epoch(w, r, m) && !follow_region(w, number, slot))
+	if (!is_epoch(w, r, m) && !follow_region(w, number))
 		return END_NOT_READY;
 	w->made_used |= 1 << slot;
 	return 0;
