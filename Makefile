@@ -6,6 +6,7 @@
 #   make demo      install, build, and show what Cairn is for on real programs, in some seconds
 #   make check     install, build, and run the tests: unit, command line, live
 #   make check-truth   the long comparison with gdb and with what generated programs log themselves
+#   make check-kernels  cairn profile in other kernels, which QEMU boots
 #   make bench     install and run every benchmark;  make bench-NAME  one
 #   make fuzz      every fuzz target for FUZZ_SECONDS each, from its seeds
 #   make fuzz-coverage  the lines of src/ that the targets reach, by directory, and by file where a share is promised
@@ -31,7 +32,7 @@ endif
 
 RUN = python3 tests/run.py --build $(BUILD)
 
-.PHONY: all deps demo check check-truth bench bench-peers fuzz fuzz-coverage install clean
+.PHONY: all deps demo check check-truth check-kernels bench bench-peers fuzz fuzz-coverage install clean
 all: $(BUILD)/build.ninja
 	@$(NINJA) -C $(BUILD) --quiet
 	@[ ! -e $(BUILD)/examples/event.bpf.o ] || ln -sf $(abspath $(BUILD))/examples/event.bpf.o examples/event.bpf.o
@@ -55,6 +56,11 @@ check-truth:
 	@scripts/deps.sh --truth
 	@$(MAKE) --no-print-directory all
 	@$(RUN) truth
+
+check-kernels: deps
+	@scripts/kernels.sh
+	@$(MAKE) --no-print-directory all
+	@$(RUN) kernels
 
 # A build that was set up before the peers' libraries were there looks for them once more.
 bench-peers:

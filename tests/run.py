@@ -4,7 +4,7 @@
 
     tests/run.py [--build DIR] [--only NAME] [--seconds N] [-v] SUITE...
 
-A suite (unit, cli, live, truth, bench, fuzz) is
+A suite (unit, cli, live, truth, kernels, bench, fuzz) is
   - every test that a meson.build registers with `suite: 'SUITE'`, and
   - every executable file in tests/SUITE/ (bench: in bench/) that is not registered.
 They run with CAIRN (the program), CAIRN_BUILD and CAIRN_SOURCE (directories) in the environment.
@@ -34,7 +34,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SKIP = 77
 DEFAULT_SECONDS = 240
 # These measure, or watch the whole machine: they run one at a time, after the others.
-ALONE = {"live", "truth", "bench", "fuzz"}
+ALONE = {"live", "truth", "kernels", "bench", "fuzz"}
 # Scripts of these trace programs of their own, as those of cli do, and measure nothing.
 TOGETHER = {"live"}
 

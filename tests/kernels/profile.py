@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cairn profile in kernels that QEMU boots: one program for all of them, and whole stacks.
+
+Kernels: those of scripts/kernels.sh, and the lab's ($CAIRN_LAB/kernels/7.x). They are emulated: what is counted is how stacks end, and what is in
+them; times mean nothing. In each guest a recursion of known depth, a JIT with a new generation of its code every few milliseconds, and threads
+that wait are sampled; the program that runs is this build's.
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'truth'))
+import common  # noqa: E402
+
+BUILD = os.path.dirname(os.path.abspath(common.CAIRN))
+DEPTH = 30
+RECURSION = f"""
+volatile unsigned long sink;
+static void spin(unsigned long n) {{ for (unsigned long i = 0; i < n; i++) sink += i; }}
+__attribute__((noinline)) int descend(int depth, unsigned long n)
+{{
+	if (!depth) {{ spin(n); return 1; }}
+	int r = descend(depth - 1, n);
+	__asm__ volatile("" : "+r"(r));
+	return r + 1;
+}}
+int main(void) {{ for (;;) descend({DEPTH} - 1, 1000000); }}
+"""
+INIT = """#!/bin/busybox sh
+export PATH=/bin HOME=/tmp
+/bin/busybox mkdir -p /proc /sys /dev /tmp
+/bin/busybox mount -t proc none /proc
+/bin/busybox mount -t sysfs none /sys
+/bin/busybox mount -t devtmpfs none /dev
+/bin/busybox mount -t tmpfs none /tmp
+echo "kernel $(/bin/busybox uname -r)"
+run()
+{
+	cairn profile "$@" --no-cache -o /tmp/out.json >/tmp/text 2>&1
+	echo "begin $name $?"
+	/bin/busybox cat /tmp/out.json
+	echo "end"
+	/bin/busybox head -8 /tmp/text
+	/bin/busybox rm -f /tmp/out.json
+}
+recursion & pid=$!
+/bin/busybox sleep 1
+name=recursion run -p $pid -F 99 --duration 4s
+/bin/busybox kill $pid
+jit 60 & pid=$!
+/bin/busybox sleep 1
+name=jit run -p $pid -F 99 --duration 4s
+/bin/busybox kill $pid
+name=off-cpu run --off-cpu -a --duration 3s
+/bin/busybox poweroff -f
+"""
+
+
+def add(folder, path, name):
+    """A program and the libraries that it needs."""
+    shutil.copy(path, os.path.join(folder, 'bin', name))
+    for library in re.findall(r'(/\S+) \(0x', subprocess.run(['ldd', path], capture_output=True, text=True, check=False).stdout):
+        to = folder + library
+        os.makedirs(os.path.dirname(to), exist_ok=True)
+        shutil.copy(os.path.realpath(library), to)
+
+
+def make_guest(folder):
+    os.makedirs(os.path.join(folder, 'bin'))
+    source = os.path.join(folder, 'recursion.c')
+    with open(source, 'w', encoding='ascii') as file:
+        file.write(RECURSION)
+    subprocess.run(['gcc', '-g', '-O2', '-fomit-frame-pointer', source, '-o', os.path.join(folder, 'recursion')], check=True)
+    subprocess.run(['strip', '-o', os.path.join(folder, 'cairn'), common.CAIRN], check=True)
+    add(folder, os.path.join(folder, 'cairn'), 'cairn')
+    add(folder, os.path.join(folder, 'recursion'), 'recursion')
+    add(folder, os.path.join(BUILD, 'examples', 'jit'), 'jit')
+    shutil.copy(shutil.which('busybox') or '/bin/busybox', os.path.join(folder, 'bin', 'busybox'))
+    with open(os.path.join(folder, 'init'), 'w', encoding='ascii') as file:
+        file.write(INIT)
+    os.chmod(os.path.join(folder, 'init'), 0o755)
+
+
+def boot(kernel, folder):
+    with tempfile.NamedTemporaryFile(suffix='.cpio.gz') as archive:
+        subprocess.run(f'find . | cpio -o -H newc 2>/dev/null | gzip -1 >{archive.name}', shell=True, cwd=folder, check=True)
+        r = subprocess.run(['qemu-system-x86_64', '-accel', 'tcg,thread=multi', '-cpu', 'max', '-smp', '2', '-m', '1536', '-nographic', '-no-reboot',
+                            '-kernel', kernel, '-initrd', archive.name, '-append', 'console=ttyS0 quiet panic=-1 noapic no_timer_check'],
+                           stdin=subprocess.DEVNULL, capture_output=True, timeout=1200, check=False)
+    return r.stdout.decode('utf-8', 'replace').replace('\r', '')
+
+
+def runs(text):
+    """name -> (exit status, stacks) of each run in the guest."""
+    found = {}
+    for name, status, lines in re.findall(r'^begin (\S+) (\d+)\n(.*?)^end$', text, re.M | re.S):
+        stacks = [json.loads(line) for line in lines.splitlines() if line.startswith('{')]
+        found[name] = int(status), [s for s in stacks if 'stack' in s]
+    return found
+
+
+def samples(stacks, wanted=lambda s: True):
+    return sum(s['values']['samples'] for s in stacks if wanted(s))
+
+
+def names(stack):
+    return [frame.get('function') or '' for frame in stack['stack']]
+
+
+def is_complete(stack):
+    return not names(stack)[-1].startswith('[cut: ')
+
+
+def check_recursion(version, status, stacks):
+    whole = [s for s in stacks if is_complete(s)]
+    common.claim(f'{version}: the recursion is sampled ({samples(stacks)} samples, {samples(whole)} complete, exit {status})',
+                 status == 0 and samples(whole) > 50)
+    leaves = [s for s in whole if 'spin' in names(s)]
+    wrong = [s for s in leaves if names(s).count('descend') != DEPTH]
+    common.claim(f'{version}: each complete stack of the leaf has {DEPTH} levels ({samples(leaves)} samples, {samples(wrong)} differ)', leaves and not wrong)
+
+
+def check_jit(version, status, stacks):
+    """Its functions call one another: 64 bytes apart, from the last one to the first."""
+    whole = [s for s in stacks if is_complete(s) and 'call_back' in names(s)]
+    wrong = []
+    for s in whole:
+        made = [int(frame['address'], 16) & 0x1ff for frame in s['stack'] if frame.get('code') == 'jit']
+        if made != [0x15 + 64 * i for i in range(8)] or 'main' not in names(s):
+            wrong.append(s)
+    n, n_whole = samples(stacks), samples(stacks, is_complete)
+    common.claim(f'{version}: stacks lead through code of a JIT ({n} samples, {n_whole} complete, exit {status})', status == 0 and n_whole > 50)
+    common.claim(f'{version}: no stack through its code that never was ({samples(whole)} samples, {samples(wrong)} differ)', whole and not wrong)
+
+
+def check_off_cpu(version, status, stacks):
+    common.claim(f'{version}: waiting threads are sampled ({samples(stacks)} samples, exit {status})', status == 0 and samples(stacks) > 0)
+    common.claim(f'{version}: no stack begins in the program that takes it', not any('bpf' in n for s in stacks for n in names(s)[:1]))
+
+
+def main():
+    kernels = sorted(glob.glob(os.path.expanduser('~/.cache/cairn-kernels/*/vmlinuz')))
+    kernels += glob.glob(os.path.join(os.environ.get('CAIRN_LAB') or os.path.expanduser('~/.cache/cairn-lab'), 'kernels', '7.x', 'vmlinuz'))
+    if not kernels or common.have('qemu-system-x86_64', 'cpio'):
+        common.skip('profiles in other kernels', 'no kernel, or no QEMU: scripts/kernels.sh fetches them')
+        common.finish()
+    with tempfile.TemporaryDirectory() as folder:
+        make_guest(folder)
+        for kernel in kernels:
+            text = boot(kernel, folder)
+            version = (re.findall(r'^(?:.*)kernel (\d\S*)$', text, re.M) or ['?'])[0]
+            found = runs(text)
+            for name, check in (('recursion', check_recursion), ('jit', check_jit), ('off-cpu', check_off_cpu)):
+                if name in found:
+                    check(version, *found[name])
+                else:
+                    common.not_ok(f'{kernel}: no run of {name}\n{text[-2000:]}')
+    common.finish()
+
+
+if __name__ == '__main__':
+    main()
