@@ -120,6 +120,7 @@ PLANTED = {
     "btf dedup --output": (lambda d: ("btf", "dedup", d + "/base.btf", "-o", d + "/x"), ["x"]),
     "btf merge --output": (lambda d: ("btf", "merge", d + "/base.btf", d + "/base.btf", "-o", d + "/x"), ["x"]),
     "btf distil --output": (lambda d: ("btf", "distil", d + "/base.btf.inline", "-B", d + "/base.btf", "-o", d + "/x"), ["x", "x.base"]),
+    "profile --output": (lambda d: ("profile", "-c", "true", "-o", d + "/x.folded"), ["x.folded"]),
     "profile show --output": (lambda d: ("profile", "show", d + "/base.folded", "-o", d + "/x.folded"), ["x.folded"]),
     "profile diff --output": (lambda d: ("profile", "diff", d + "/base.folded", d + "/base.folded", "-o", d + "/x.html"), ["x.html"]),
     "bind --output": (lambda d: ("bind", "--lang", "c", d + "/prog", "s1", "-o", d + "/x"), ["x"]),

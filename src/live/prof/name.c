@@ -105,6 +105,16 @@ static int location_of(struct naming *n, uint64_t frame, uint32_t *ret, struct c
 	return rc;
 }
 
+/* One that was in no known file when it was sampled. */
+static int location_of_address(struct naming *n, int pid, uint64_t at, uint32_t *ret,
+			       struct cairn_err *err)
+{
+	const struct made_place *place = made_names_place(&n->names->made, pid, at);
+
+	return place && place->frame ? location_of(n, place->frame, ret, err)
+				     : location_made(n, place, at, ret, err);
+}
+
 /* The locations of a stack's frames, in of_frame. */
 static int name_stack(struct naming *n, const struct prof_stack *s, struct cairn_err *err)
 {
@@ -200,8 +210,8 @@ static int make_stack(struct naming *n, const struct prof_stack *s, int pid, str
 	for (size_t i = s->first; rc == 0 && i < s->first + s->n; i++) {
 		location = n->of_frame[i] - 1;
 		if (n->of_frame[i] == OF_PROCESS)
-			rc = location_made(n, pid, prof_unfiled(n->samples->frames.p[i]), &location,
-					   err);
+			rc = location_of_address(n, pid, prof_unfiled(n->samples->frames.p[i]),
+						 &location, err);
 		if (rc == 0)
 			rc = push(n, location, err);
 	}

@@ -5,10 +5,11 @@
  * Each different frame is named once. Files and the kernel are looked at when all is over. Code
  * that was made at run time has names only while its process lives.
  *
- *	name.c         stacks, counts and labels
- *	name_file.c    frames in files: functions, inlined calls, lines
- *	name_kernel.c  frames in the kernel
- *	name_made.c    frames in code that was made at run time
+ *	name.c           stacks, counts and labels
+ *	name_file.c      frames in files: functions, inlined calls, lines
+ *	name_kernel.c    frames in the kernel
+ *	name_made.c      frames in code that was made at run time
+ *	name_function.c  how a function is shown, and notes
  */
 #ifndef PROF_NAME_H
 #define PROF_NAME_H

@@ -113,11 +113,14 @@ struct naming {
 /*
  * location_in_file, _in_kernel, _made - the location of a frame
  *
+ * @place  NULL: nothing is known of the address
+ *
  * Returns 0, -ENOMEM or -ERANGE.
  */
 int location_in_file(struct naming *n, uint64_t frame, uint32_t *ret, struct cairn_err *err);
 int location_in_kernel(struct naming *n, uint64_t at, uint32_t *ret, struct cairn_err *err);
-int location_made(struct naming *n, int pid, uint64_t at, uint32_t *ret, struct cairn_err *err);
+int location_made(struct naming *n, const struct made_place *place, uint64_t at, uint32_t *ret,
+		  struct cairn_err *err);
 
 /*
  * The mapping of the program's code comes first: readers of pprof take the first one for that of the

@@ -262,8 +262,8 @@ static int function_of(struct naming *n, const struct cairn_frame *f, uint32_t *
 	return cairn_profile_add_function(n->p, &function, ret, err);
 }
 
-static int location_unfiled(struct naming *n, const struct made_place *place, uint64_t at,
-			    uint32_t *ret, struct cairn_err *err)
+int location_made(struct naming *n, const struct made_place *place, uint64_t at, uint32_t *ret,
+		  struct cairn_err *err)
 {
 	struct cairn_profile_line lines[CAIRN_FRAMES_MAX];
 	struct cairn_profile_location l = {.address = prof_unfiled_address(at), .lines = lines};
@@ -277,12 +277,4 @@ static int location_unfiled(struct naming *n, const struct made_place *place, ui
 		l.n_lines++;
 	}
 	return rc < 0 ? rc : cairn_profile_add_location(n->p, &l, ret, err);
-}
-
-int location_made(struct naming *n, int pid, uint64_t at, uint32_t *ret, struct cairn_err *err)
-{
-	const struct made_place *place = made_names_place(&n->names->made, pid, at);
-
-	return place && place->frame ? location_in_file(n, place->frame, ret, err)
-				     : location_unfiled(n, place, at, ret, err);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files that name frames share: how a function is shown, and notes. */
+/* What all that name frames need: how a function is shown, and notes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/err.h"
 #include "prof/name_impl.h"
 
 int prof_names_add_note(struct prof_names *names, const char *text)
