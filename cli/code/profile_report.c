@@ -185,7 +185,7 @@ static void say_notes(const struct cairn_prof *prof)
 
 	fflush(stdout);
 	for (size_t i = 0; (note = cairn_prof_note(prof, i)); i++)
-		say_lines(stderr, note), fputc('\n', stderr);
+		say_lines(stderr, note);
 }
 
 static void say_command(const struct cairn_prof *prof)

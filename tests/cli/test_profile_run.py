@@ -274,6 +274,35 @@ def the_kernel_can_be_left_out():
     expect(r.status == 0 and not any("_[k]" in name for stack, _ in folded(out) for name in stack), r)
 
 
+@claim
+def time_blocked_is_where_a_thread_waits():
+    out = os.path.join(folder(), "blocked.folded")
+    r = profile("-c", "sleep 0.5", "--off-cpu", "-o", out, "--json")
+    expect(r.status == 0, r)
+    s = summary(r)
+    expect(s["event"] == "off-cpu" and s["hz"] == 0 and s["unit"] == "nanoseconds", s)
+    waits = [(stack, n) for stack, n in folded(out) if any("nanosleep" in name for name in stack)]
+    expect(sum(n for _, n in waits) >= 400000000, folded(out))
+    # The way to the program that samples is not a part of what waits.
+    expect(not any("bpf_" in stack[-1] for stack, _ in waits), waits)
+
+
+@claim
+def page_faults_are_counted_one_by_one():
+    r = profile("-c", f"{known()} 1", "--event", "page-faults", "--json")
+    s = summary(r)
+    expect(r.status == 0 and s["value"] == "page-faults" and s["sum"] == s["samples"] > 10, r)
+
+
+@claim
+def everything_that_runs_is_sampled():
+    need_root()
+    with subprocess.Popen([known(), "1000000"], stdout=subprocess.DEVNULL) as target:
+        r = profile("-a", "--duration", "2", "--json", seconds=240)
+        target.kill()
+    expect(r.status == 0 and "spin" in functions(r), r)
+
+
 # ---- its files ----
 
 @claim

@@ -47,7 +47,10 @@ static int open_space(void **state)
 			"ffffffff81000000 T startup_64\n"
 			"ffffffff81000100 t do_syscall_64\n"
 			"ffffffff81000180 D jiffies\n"
+			"ffffffff81000200 T bpf_trace_run4\n"
+			"ffffffff81000300 T other\n"
 			"ffffffffc0001000 t ext4_read\t[ext4]\n"
+			"ffffffffc0002000 t bpf_prog_x\t[bpf]\n"
 			"garbage\n");
 	workspace_write(&space, "hidden",
 			"0000000000000000 T _stext\n0000000000000000 t do_syscall_64\n");
@@ -245,6 +248,49 @@ static void frames_of_the_kernel_have_its_symbols(void **state)
 		      "[kernel.kallsyms]+0xffffffff80000000_[k] 3\n"
 		      "[kernel.kallsyms]+0xffffffff90000000_[k] 3\n"
 		      "do_syscall_64_[k];ext4_read_[k];_stext_[k] 3\n");
+}
+
+static void the_way_from_a_tracepoint_to_its_program_is_left_out(void **state)
+{
+	struct prof_names_opts opts = {.kallsyms = workspace_path(&space, "kallsyms")};
+	struct prof_values off_cpu = prof_values_of(CAIRN_PROF_OFF_CPU, 0);
+	uint64_t program = 0xffffffffc0002000, run = 0xffffffff81000200, real = 0xffffffff81000110;
+	struct prof_samples s = {0};
+	struct prof_names *names;
+	struct cairn_profile *p;
+	struct cairn_profile_bytes bytes;
+
+	/* Only the innermost ones: a program that blocks is as any other code. */
+	add(&s, 5, CAIRN_PROF_NO_USER, 4, 4, (uint64_t[]){program, run, real, program});
+	assert_int_equal(prof_names_new(&opts, &names, NULL), 0);
+	assert_int_equal(prof_names_profile(names, &s, NULL, 0, &off_cpu, &p, NULL), 0);
+	assert_int_equal(cairn_profile_folded(p, 1, &bytes, NULL), 0);
+	assert_int_equal(bytes.size, strlen("bpf_prog_x_[k];do_syscall_64_[k] 3\n"));
+	assert_memory_equal(bytes.bytes, "bpf_prog_x_[k];do_syscall_64_[k] 3\n", bytes.size);
+	free(bytes.bytes);
+	cairn_profile_close(p);
+	/* Elsewhere they are what was sampled. */
+	assert_int_equal(prof_names_profile(names, &s, NULL, 0, &values, &p, NULL), 0);
+	assert_int_equal(cairn_profile_sample(p, 0).n_stack, 4);
+	cairn_profile_close(p);
+	prof_names_free(names);
+	samples_fini(&s);
+}
+
+static void values_are_those_of_the_event(void **state)
+{
+	struct prof_values v = prof_values_of(CAIRN_PROF_CPU, 99);
+
+	assert_int_equal(v.n_types, 2);
+	assert_int_equal(v.each, 10101010);
+	assert_string_equal(v.types[1].unit, "nanoseconds");
+	v = prof_values_of(CAIRN_PROF_PAGE_FAULTS, 0);
+	assert_int_equal(v.n_types, 1);
+	assert_int_equal(v.each, 1);
+	assert_string_equal(v.run.each.type, "page-faults");
+	v = prof_values_of(CAIRN_PROF_OFF_CPU, 0);
+	assert_int_equal(v.each, 1);
+	assert_string_equal(v.types[1].type, "off-cpu");
 }
 
 static void hidden_addresses_of_the_kernel_are_noted_once(void **state)
@@ -586,6 +632,8 @@ int main(void)
 		cmocka_unit_test(
 			without_debug_information_a_frame_has_the_symbol_or_the_files_offset),
 		cmocka_unit_test(frames_of_the_kernel_have_its_symbols),
+		cmocka_unit_test(the_way_from_a_tracepoint_to_its_program_is_left_out),
+		cmocka_unit_test(values_are_those_of_the_event),
 		cmocka_unit_test(hidden_addresses_of_the_kernel_are_noted_once),
 		cmocka_unit_test(a_stack_that_is_cut_begins_with_the_reason),
 		cmocka_unit_test(a_sample_has_its_thread_and_the_end_of_its_stack),

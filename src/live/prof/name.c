@@ -67,14 +67,20 @@ struct prof_values prof_values_of(enum cairn_prof_event event, unsigned int hz)
 	static const struct cairn_profile_type cpu = {"cpu", "nanoseconds"};
 	static const struct cairn_profile_type faults = {"page-faults", "count"};
 	static const struct cairn_profile_type off_cpu = {"off-cpu", "nanoseconds"};
-	int64_t period = hz ? (1000000000 + hz / 2) / hz : 1;
+	struct prof_values v = {.types = {samples, cpu}, .n_types = 2, .each = 1};
 
-	if (event == CAIRN_PROF_PAGE_FAULTS)
-		return (struct prof_values){{faults}, 1, 1, {.each = faults, .period = 1}};
-	if (event == CAIRN_PROF_OFF_CPU)
-		return (struct prof_values){
-			{samples, off_cpu}, 2, 1, {.each = off_cpu, .period = 1}};
-	return (struct prof_values){{samples, cpu}, 2, period, {.each = cpu, .period = period}};
+	if (event == CAIRN_PROF_PAGE_FAULTS) {
+		v.types[0] = faults;
+		v.n_types = 1;
+	} else if (event == CAIRN_PROF_OFF_CPU) {
+		v.types[1] = off_cpu;
+		v.at_tracepoint = true;
+	} else if (hz) {
+		v.each = (1000000000 + hz / 2) / hz;
+	}
+	v.run.each = v.types[v.n_types - 1];
+	v.run.period = v.each;
+	return v;
 }
 
 const char *prof_names_note(const struct prof_names *names, size_t i)
@@ -204,10 +210,14 @@ static int push(struct naming *n, uint32_t location, struct cairn_err *err)
 static int make_stack(struct naming *n, const struct prof_stack *s, int pid, struct cairn_err *err)
 {
 	uint32_t location;
+	size_t skip = 0;
 	int rc = 0;
 
 	n->stack.n = 0;
-	for (size_t i = s->first; rc == 0 && i < s->first + s->n; i++) {
+	if (n->at_tracepoint)
+		skip = kernel_names_skip(&n->names->kernel, n->samples->frames.p + s->first,
+					 s->n_kernel);
+	for (size_t i = s->first + skip; rc == 0 && i < s->first + s->n; i++) {
 		location = n->of_frame[i] - 1;
 		if (n->of_frame[i] == OF_PROCESS)
 			rc = location_of_address(n, pid, prof_unfiled(n->samples->frames.p[i]),
@@ -265,8 +275,8 @@ static int note_gone(struct prof_names *names)
 	if (!names->made.n_gone)
 		return 0;
 	snprintf(text, sizeof(text),
-		 "%zu process%s had ended, or could not be read, when code made at run time was to "
-		 "be named",
+		 "%zu process%s had ended, or could not be read, before all addresses outside of "
+		 "known files had names",
 		 names->made.n_gone, names->made.n_gone == 1 ? "" : "es");
 	return prof_names_add_note(names, text);
 }
@@ -297,7 +307,11 @@ int prof_names_profile(struct prof_names *names, const struct prof_samples *samp
 		       const struct prof_values *values, struct cairn_profile **ret,
 		       struct cairn_err *err)
 {
-	struct naming n = {.names = names, .samples = samples, .files = files, .n_files = n_files};
+	struct naming n = {.names = names,
+			   .at_tracepoint = values->at_tracepoint,
+			   .samples = samples,
+			   .files = files,
+			   .n_files = n_files};
 	int rc = prof_names_of_process(names, samples, 0, err);
 
 	if (rc == 0)

@@ -73,6 +73,8 @@ struct prof_values {
 	struct cairn_profile_type types[2];
 	size_t n_types; /* 2: the first counts samples */
 	int64_t each;
+	/* Samples are taken in the kernel's code, at a tracepoint: the way into it is left out. */
+	bool at_tracepoint;
 	struct cairn_profile_run run;
 };
 

@@ -30,6 +30,12 @@ int kernel_names_read(struct kernel_names *k, const char *path);
 void kernel_names_fini(struct kernel_names *k);
 /* The function that has an address, or NULL. */
 const struct kernel_symbol *kernel_names_find(const struct kernel_names *k, uint64_t at);
+/*
+ * kernel_names_skip - how many of the innermost frames are the way from a tracepoint to a program
+ *
+ * @frames  @n of them, the kernel's, the innermost first
+ */
+size_t kernel_names_skip(const struct kernel_names *k, const uint64_t *frames, size_t n);
 
 /* ---- code made at run time ---- */
 
@@ -106,6 +112,7 @@ struct naming {
 	struct named_file *named; /* parallel to files */
 	struct map location_ids;  /* coded frame -> location */
 	uint32_t *of_frame;       /* parallel to samples->frames; 0: not named, else 1 + location */
+	bool at_tracepoint;
 	uint32_t cuts[CAIRN_PROF_N_ENDS]; /* 1 + location of the frame that says it */
 	VEC(uint32_t) stack;              /* of one sample */
 };

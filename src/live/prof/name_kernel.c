@@ -132,6 +132,33 @@ const struct kernel_symbol *kernel_names_find(const struct kernel_names *k, uint
 	return s && at - s->at < FUNCTION_MAX ? s : NULL;
 }
 
+/* A BPF program, or what leads to one. */
+static bool is_of_tracepoint(const struct kernel_symbol *s)
+{
+	static const char *const begins[] = {"bpf_trace_run", "__bpf_trace_", "__traceiter_",
+					     "perf_trace_", "trace_call_bpf"};
+
+	if (s->module && !strcmp(s->module, "[bpf]"))
+		return true;
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (!strncmp(s->name, begins[i], strlen(begins[i])))
+			return true;
+	return false;
+}
+
+size_t kernel_names_skip(const struct kernel_names *k, const uint64_t *frames, size_t n)
+{
+	size_t skip = 0;
+
+	for (; skip < n; skip++) {
+		const struct kernel_symbol *s = kernel_names_find(k, frames[skip]);
+
+		if (!s || !is_of_tracepoint(s))
+			break;
+	}
+	return skip;
+}
+
 static int note_hidden(struct naming *n)
 {
 	return prof_names_add_note(n->names,
