@@ -18,10 +18,13 @@
 
 /* ---- writing ---- */
 
+/* The text of each location, as far as one was needed: most are in many stacks. */
 struct writer {
 	const struct cairn_profile *p;
-	FILE *out; /* of one line */
-	bool is_begun;
+	struct location_text {
+		char *text; /* NULL: not made yet */
+		size_t n;
+	} * locations;
 };
 
 static void put_name(FILE *out, const char *name)
@@ -47,21 +50,47 @@ static const char *annotation(enum cairn_profile_code code, bool is_inlined)
 	return code == CAIRN_PROFILE_KERNEL ? "_[k]" : code == CAIRN_PROFILE_JIT ? "_[j]" : "";
 }
 
-static int put_frame(void *ctx, const struct profile_frame *f)
+static int put_location(const struct cairn_profile *p, const struct cairn_profile_location *l,
+			FILE *out)
 {
-	struct writer *w = ctx;
+	enum cairn_profile_code code = profile_code(p, l);
 	char *unknown;
-	const char *name = profile_frame_name(w->p, f, &unknown);
 
-	if (!name)
+	for (size_t i = l->n_lines; i-- > 0;) {
+		put_name(out, cairn_profile_function(p, l->lines[i].function)->name);
+		fputs(annotation(code, i + 1 < l->n_lines), out);
+		if (i)
+			fputc(';', out);
+	}
+	if (l->n_lines)
+		return 0;
+	unknown = profile_unknown_name(p, l);
+	if (!unknown)
 		return -ENOMEM;
-	if (w->is_begun)
-		fputc(';', w->out);
-	put_name(w->out, name);
-	fputs(annotation(f->code, f->is_inlined), w->out);
+	put_name(out, unknown);
+	fputs(annotation(code, false), out);
 	free(unknown);
-	w->is_begun = true;
 	return 0;
+}
+
+/* "f;g_[i]"; NULL when out of memory. */
+static const struct location_text *text_of(struct writer *w, uint32_t id)
+{
+	struct location_text *t = &w->locations[id];
+	FILE *out;
+	int rc;
+
+	if (t->text)
+		return t;
+	out = open_memstream(&t->text, &t->n);
+	if (!out)
+		return NULL;
+	rc = put_location(w->p, cairn_profile_location(w->p, id), out);
+	if (fclose(out) == 0 && rc == 0)
+		return t;
+	free(t->text);
+	t->text = NULL;
+	return NULL;
 }
 
 struct line {
@@ -69,21 +98,27 @@ struct line {
 	int64_t value;
 };
 
-static int fold(const struct cairn_profile *p, const struct cairn_profile_sample *s,
-		struct line *line)
+static int fold(struct writer *w, const struct cairn_profile_sample *s, struct line *line)
 {
-	size_t size;
-	struct writer w = {.p = p, .out = open_memstream(&line->text, &size)};
-	int rc;
+	size_t size = sizeof("[no stack]");
+	char *to;
 
-	if (!w.out)
+	for (size_t i = 0; i < s->n_stack; i++) {
+		const struct location_text *t = text_of(w, s->stack[i]);
+
+		if (!t)
+			return -ENOMEM;
+		size += t->n + 1;
+	}
+	line->text = to = malloc(size);
+	if (!to)
 		return -ENOMEM;
-	rc = profile_walk(p, s, put_frame, &w);
-	if (!w.is_begun)
-		fputs("[no stack]", w.out);
-	if (fclose(w.out) != 0 && rc == 0)
-		rc = -ENOMEM;
-	return rc;
+	strcpy(to, s->n_stack ? "" : "[no stack]");
+	for (size_t i = s->n_stack; i-- > 0;) {
+		to = mempcpy(to, w->locations[s->stack[i]].text, w->locations[s->stack[i]].n);
+		*to++ = i ? ';' : '\0';
+	}
+	return 0;
 }
 
 static int by_text(const void *a, const void *b)
@@ -106,10 +141,31 @@ static int write_lines(struct line *lines, size_t n, FILE *out, struct cairn_err
 	return 0;
 }
 
+static int fold_all(struct writer *w, size_t type, struct line *lines)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < cairn_profile_n_samples(w->p); i++) {
+		struct cairn_profile_sample s = cairn_profile_sample(w->p, i);
+
+		lines[i].value = s.values[type];
+		rc = fold(w, &s, &lines[i]);
+	}
+	return rc;
+}
+
+static void writer_fini(struct writer *w)
+{
+	for (uint32_t i = 0; w->locations && i < cairn_profile_n_locations(w->p); i++)
+		free(w->locations[i].text);
+	free(w->locations);
+}
+
 int cairn_profile_folded(const struct cairn_profile *p, size_t type,
 			 struct cairn_profile_bytes *ret, struct cairn_err *err)
 {
 	size_t n = cairn_profile_n_samples(p);
+	struct writer w = {.p = p};
 	struct line *lines;
 	FILE *out;
 	int rc = profile_check_type(p, type, err);
@@ -118,15 +174,9 @@ int cairn_profile_folded(const struct cairn_profile *p, size_t type,
 	if (rc < 0)
 		return rc;
 	lines = calloc(n + 1, sizeof(*lines));
+	w.locations = calloc((size_t)cairn_profile_n_locations(p) + 1, sizeof(*w.locations));
 	out = open_memstream((char **)&ret->bytes, &ret->size);
-	if (!lines || !out)
-		rc = -ENOMEM;
-	for (size_t i = 0; rc == 0 && i < n; i++) {
-		struct cairn_profile_sample s = cairn_profile_sample(p, i);
-
-		lines[i].value = s.values[type];
-		rc = fold(p, &s, &lines[i]);
-	}
+	rc = lines && w.locations && out ? fold_all(&w, type, lines) : -ENOMEM;
 	if (rc == 0)
 		rc = write_lines(lines, n, out, err);
 	if (out && fclose(out) != 0 && rc == 0)
@@ -134,6 +184,7 @@ int cairn_profile_folded(const struct cairn_profile *p, size_t type,
 	for (size_t i = 0; lines && i < n; i++)
 		free(lines[i].text);
 	free(lines);
+	writer_fini(&w);
 	if (rc < 0) {
 		free(ret->bytes);
 		*ret = (struct cairn_profile_bytes){0};
