@@ -262,4 +262,39 @@ def a_pipe_is_read_to_its_end():
     expect(r.objects()[-1]["sum"] == 100, r)
 
 
+def number(n):
+    out = b""
+    while n > 127:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+
+def field(key, value):
+    """A field of protocol buffers: a number, or bytes."""
+    if isinstance(value, int):
+        return number(key << 3) + number(value)
+    return number(key << 3 | 2) + number(len(value)) + value
+
+
+@claim
+def json_has_each_label_also_if_a_key_comes_twice():
+    strings = [b"", b"cpu", b"count", b"f", b"span", b"one", b"two", b"bytes"]
+    labels = [(4, 2, 5), (4, 2, 6), (7, 3, 4096)]
+    message = field(1, field(1, 1) + field(2, 2))
+    message += field(2, field(1, number(1)) + field(2, number(9))
+                     + b"".join(field(3, field(1, key) + field(kind, value)) for key, kind, value in labels))
+    message += field(4, field(1, 1) + field(4, field(1, 1))) + field(5, field(1, 1) + field(2, 3))
+    message += b"".join(field(6, text) for text in strings)
+    path, out = os.path.join(folder(), "labels.pb"), os.path.join(folder(), "labels.json")
+    with open(path, "wb") as file:
+        file.write(message)
+    cairn("profile", "show", path, "-o", out, check=True)
+    with open(out, encoding="utf-8") as file:
+        stack, last = [json.loads(line) for line in file]
+    expect(stack == {"stack": [{"function": "f"}], "values": {"cpu": 9},
+                     "labels": {"span": "one", "span#2": "two", "bytes": 4096}}, stack)
+    expect(last["summary"] and last["stacks"] == 1 and last["units"] == {"cpu": "count"}, last)
+
+
 main()

@@ -303,6 +303,51 @@ def everything_that_runs_is_sampled():
     expect(r.status == 0 and "spin" in functions(r), r)
 
 
+def on_terminal(*words):
+    """(exit status, what was written) of cairn profile with a terminal as its standard error."""
+    need_root()
+    ours, theirs = os.openpty()
+    written = b""
+    with subprocess.Popen([CAIRN, "profile", *words], stdout=subprocess.DEVNULL, stderr=theirs) as process:
+        os.close(theirs)
+        with contextlib.suppress(OSError):
+            while chunk := os.read(ours, 4096):
+                written += chunk
+        status = process.wait(timeout=60)
+    os.close(ours)
+    return status, written.decode(errors="replace")
+
+
+@claim
+def a_terminal_shows_samples_losses_and_the_time_left():
+    with subprocess.Popen([known(), "1000000"], stdout=subprocess.DEVNULL) as target:
+        status, text = on_terminal("-p", str(target.pid), "--duration", "2")
+        target.kill()
+    if status == 3:
+        raise Skip(text)
+    lines = text.split("\r\x1b[K")
+    expect(status == 0 and any(re.fullmatch(r"\d+ samples?, \d+ lost, [12] s left; Ctrl-C ends", line) for line in lines), text)
+    expect("samples" not in lines[-1], "the line was not taken away", text)
+    status, text = on_terminal("-c", f"{known()} 500")
+    expect(status == 0 and " lost; Ctrl-C ends" in text and "left" not in text, text)
+
+
+@claim
+def sidecars_that_were_made_are_kept_unless_that_is_not_wanted():
+    cache = os.path.join(folder(), "cache")
+    environment = dict(os.environ, XDG_CACHE_HOME=cache)
+    environment.pop("CAIRN_CACHE", None)
+    out = os.path.join(folder(), "kept.folded")
+    r = profile("-c", f"{known()} 500", "--no-cache", "-o", out, env=environment)
+    expect(r.status == 0 and not os.path.exists(os.path.join(cache, "cairn")), r)
+    expect(any("spin_[i]" in stack for stack, _ in folded(out)), r)
+    # The command has ended by then, and with it the path through which its files were opened.
+    r = profile("-c", f"{known()} 500", "-o", out, env=environment)
+    identity = re.search(r"Build ID: (\w+)", run(need("readelf"), "-n", known(), check=True).out).group(1)
+    expect(r.status == 0 and identity + ".cairn" in os.listdir(os.path.join(cache, "cairn")), r)
+    expect(any("spin_[i]" in stack for stack, _ in folded(out)), r)
+
+
 # ---- its files ----
 
 @claim
