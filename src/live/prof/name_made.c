@@ -167,16 +167,19 @@ static bool is_wanted(const struct made_place *place, bool only_new)
 	return !place->is_named && !(only_new && place->is_tried);
 }
 
-/* Newest first: new addresses are found at once. */
 static bool has_wanted(const struct made_names *made, uint64_t last, bool only_new)
 {
-	for (; last; last = made->places.p[last - 1].next) {
+	for (; last; last = made->places.p[last - 1].next)
 		if (is_wanted(&made->places.p[last - 1], only_new))
 			return true;
-		if (only_new)
-			return false;
-	}
 	return false;
+}
+
+/* A process that has ended is not tried again and again. */
+static void give_up(struct made_names *made, uint64_t last)
+{
+	for (; last; last = made->places.p[last - 1].next)
+		made->places.p[last - 1].is_tried = true;
 }
 
 /* All that are wanted, with a handle that may come to be of no more use. */
@@ -206,6 +209,7 @@ int made_names_find(struct made_names *made, int pid, bool only_new, struct aren
 		return 0;
 	rc = cairn_code_open_pid(pid, NULL, &code, NULL);
 	if (rc < 0) {
+		give_up(made, last);
 		made->n_gone += rc != -ENOMEM && !only_new;
 		return rc == -ENOMEM ? rc : 0;
 	}
