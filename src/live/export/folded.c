@@ -50,25 +50,24 @@ static const char *annotation(enum cairn_profile_code code, bool is_inlined)
 	return code == CAIRN_PROFILE_KERNEL ? "_[k]" : code == CAIRN_PROFILE_JIT ? "_[j]" : "";
 }
 
-static int put_location(const struct cairn_profile *p, const struct cairn_profile_location *l,
-			FILE *out)
-{
-	enum cairn_profile_code code = profile_code(p, l);
-	char *unknown;
+/* Of one location, while its text is made. */
+struct location_writer {
+	const struct cairn_profile *p;
+	FILE *out;
+};
 
-	for (size_t i = l->n_lines; i-- > 0;) {
-		put_name(out, cairn_profile_function(p, l->lines[i].function)->name);
-		fputs(annotation(code, i + 1 < l->n_lines), out);
-		if (i)
-			fputc(';', out);
-	}
-	if (l->n_lines)
-		return 0;
-	unknown = profile_unknown_name(p, l);
-	if (!unknown)
+static int put_frame(void *ctx, const struct profile_frame *f)
+{
+	struct location_writer *w = ctx;
+	char *unknown;
+	const char *name = profile_frame_name(w->p, f, &unknown);
+
+	if (!name)
 		return -ENOMEM;
-	put_name(out, unknown);
-	fputs(annotation(code, false), out);
+	put_name(w->out, name);
+	fputs(annotation(f->code, f->is_inlined), w->out);
+	if (!f->is_innermost)
+		fputc(';', w->out);
 	free(unknown);
 	return 0;
 }
@@ -77,16 +76,16 @@ static int put_location(const struct cairn_profile *p, const struct cairn_profil
 static const struct location_text *text_of(struct writer *w, uint32_t id)
 {
 	struct location_text *t = &w->locations[id];
-	FILE *out;
+	struct location_writer to = {.p = w->p};
 	int rc;
 
 	if (t->text)
 		return t;
-	out = open_memstream(&t->text, &t->n);
-	if (!out)
+	to.out = open_memstream(&t->text, &t->n);
+	if (!to.out)
 		return NULL;
-	rc = put_location(w->p, cairn_profile_location(w->p, id), out);
-	if (fclose(out) == 0 && rc == 0)
+	rc = profile_walk_location(w->p, id, put_frame, &to);
+	if (fclose(to.out) == 0 && rc == 0)
 		return t;
 	free(t->text);
 	t->text = NULL;

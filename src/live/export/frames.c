@@ -38,6 +38,14 @@ int profile_walk(const struct cairn_profile *p, const struct cairn_profile_sampl
 	return rc;
 }
 
+int profile_walk_location(const struct cairn_profile *p, uint32_t location, profile_frame_fn *visit,
+			  void *ctx)
+{
+	struct profile_frame f = {.location = location, .is_innermost = true};
+
+	return visit_location(p, &f, visit, ctx);
+}
+
 const char *profile_frame_name(const struct cairn_profile *p, const struct profile_frame *f,
 			       char **to_free)
 {

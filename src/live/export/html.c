@@ -32,8 +32,16 @@ struct node {
 	int64_t self, before; /* in the profile, and in the one that it is compared with */
 };
 
+/* The frames of a location in its stacks: part of the array of all. */
+struct location_frames {
+	uint32_t first, n; /* the outermost first; n 0: not made yet */
+};
+
 struct graph {
 	const struct cairn_profile *p; /* whose samples are added */
+	struct location_frames *locations;
+	VEC(uint32_t) location_frames;
+	uint32_t module; /* of the location whose frames are added */
 	struct arena arena;
 	VEC(const char *) modules, quoted_modules;
 	VEC(struct frame) frames;
@@ -119,29 +127,42 @@ static int64_t node_of(struct graph *g, uint32_t parent, uint32_t frame)
 	return (int64_t)g->nodes.n;
 }
 
-struct descent {
-	struct graph *graph;
-	uint32_t node; /* 1 + index of the last frame's; 0: none yet */
-};
-
-static int descend(void *ctx, const struct profile_frame *f)
+/* Adds a frame of the location whose module is g->module to the array. */
+static int add_frame(void *ctx, const struct profile_frame *f)
 {
-	struct descent *d = ctx;
-	struct graph *g = d->graph;
-	int64_t module = module_of(g, cairn_profile_location(g->p, f->location)), at;
+	struct graph *g = ctx;
 	char *unknown;
 	const char *name = profile_frame_name(g->p, f, &unknown);
+	uint32_t kind = f->code | (f->is_inlined ? INLINED : 0);
+	int64_t frame = name ? frame_of(g, name, g->module, kind) : -ENOMEM;
 
-	at = name && module >= 0
-		     ? frame_of(g, name, (uint32_t)module, f->code | (f->is_inlined ? INLINED : 0))
-		     : -ENOMEM;
-	if (at >= 0)
-		at = node_of(g, d->node, (uint32_t)at);
 	free(unknown);
-	if (at < 0)
-		return (int)at;
-	d->node = (uint32_t)at;
-	return 0;
+	return frame >= 0 && VEC_ADD(&g->location_frames, (uint32_t)frame) ? 0 : -ENOMEM;
+}
+
+/* Adds the frames of a location to the array; 0 or -ENOMEM. */
+static int add_frames(struct graph *g, uint32_t id)
+{
+	int64_t module = module_of(g, cairn_profile_location(g->p, id));
+
+	g->module = (uint32_t)module;
+	return module < 0 ? -ENOMEM : profile_walk_location(g->p, id, add_frame, g);
+}
+
+/* The node of a location's innermost frame under another node; negative when out of memory. */
+static int64_t add_location(struct graph *g, int64_t node, uint32_t id)
+{
+	struct location_frames *f = &g->locations[id];
+
+	if (!f->n) {
+		f->first = (uint32_t)g->location_frames.n;
+		if (add_frames(g, id) < 0)
+			return -ENOMEM;
+		f->n = (uint32_t)g->location_frames.n - f->first;
+	}
+	for (uint32_t i = 0; node >= 0 && i < f->n; i++)
+		node = node_of(g, (uint32_t)node, g->location_frames.p[f->first + i]);
+	return node;
 }
 
 static int add_samples(struct graph *g, const struct cairn_profile *p, size_t type, bool is_before,
@@ -150,16 +171,21 @@ static int add_samples(struct graph *g, const struct cairn_profile *p, size_t ty
 	int rc = profile_check_type(p, type, err);
 
 	g->p = p;
-	for (size_t i = 0; rc == 0 && i < cairn_profile_n_samples(p); i++) {
-		struct cairn_profile_sample s = cairn_profile_sample(p, i);
-		struct descent d = {.graph = g};
+	free(g->locations);
+	g->locations = calloc((size_t)cairn_profile_n_locations(p) + 1, sizeof(*g->locations));
+	if (rc == 0 && !g->locations)
+		rc = err_nomem(err, "the flame graph");
+	for (size_t i = 0; rc == 0 && i < cairn_profile_n_samples(g->p); i++) {
+		struct cairn_profile_sample s = cairn_profile_sample(g->p, i);
+		int64_t node = 0;
 
-		rc = profile_walk(p, &s, descend, &d);
-		if (rc < 0)
-			return err_nomem(err, "the flame graph");
-		if (d.node)
-			rc = profile_add_value(is_before ? &g->nodes.p[d.node - 1].before
-							 : &g->nodes.p[d.node - 1].self,
+		for (size_t k = s.n_stack; node >= 0 && k-- > 0;)
+			node = add_location(g, node, s.stack[k]);
+		if (node < 0)
+			rc = err_nomem(err, "the flame graph");
+		else if (node > 0)
+			rc = profile_add_value(is_before ? &g->nodes.p[node - 1].before
+							 : &g->nodes.p[node - 1].self,
 					       s.values[type], err);
 	}
 	return rc;
@@ -167,16 +193,37 @@ static int add_samples(struct graph *g, const struct cairn_profile *p, size_t ty
 
 /* ---- writing ---- */
 
+/* As fprintf() writes them, of which there are millions. */
+static void put_number(FILE *out, int64_t value)
+{
+	char digits[24], *at = digits + sizeof(digits);
+	uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+
+	do
+		*--at = (char)('0' + left % 10);
+	while (left /= 10);
+	if (value < 0)
+		*--at = '-';
+	fwrite_unlocked(at, 1, (size_t)(digits + sizeof(digits) - at), out);
+}
+
 /* Three numbers a node, and a fourth if two profiles are compared. */
 static void put_nodes(FILE *out, const struct graph *g)
 {
 	for (size_t i = 0; i < g->nodes.n; i++) {
 		const struct node *n = &g->nodes.p[i];
 
-		fprintf(out, "%s%" PRId64 ",%" PRIu32 ",%" PRId64, i ? (i % 16 ? "," : ",\n") : "",
-			(int64_t)n->parent - 1, n->frame, n->self);
-		if (g->is_diff)
-			fprintf(out, ",%" PRId64, n->before);
+		if (i)
+			fputs_unlocked(i % 16 ? "," : ",\n", out);
+		put_number(out, (int64_t)n->parent - 1);
+		putc_unlocked(',', out);
+		put_number(out, n->frame);
+		putc_unlocked(',', out);
+		put_number(out, n->self);
+		if (g->is_diff) {
+			putc_unlocked(',', out);
+			put_number(out, n->before);
+		}
 	}
 }
 
@@ -227,6 +274,8 @@ static int name_values(struct graph *g, const struct cairn_profile_type *t)
 
 static void graph_fini(struct graph *g)
 {
+	free(g->locations);
+	VEC_FREE(&g->location_frames);
 	VEC_FREE(&g->modules);
 	VEC_FREE(&g->quoted_modules);
 	VEC_FREE(&g->frames);

@@ -65,6 +65,10 @@ typedef int profile_frame_fn(void *ctx, const struct profile_frame *f);
 int profile_walk(const struct cairn_profile *p, const struct cairn_profile_sample *s,
 		 profile_frame_fn *visit, void *ctx);
 
+/* The same for the frames of one location; is_innermost is that of the location. */
+int profile_walk_location(const struct cairn_profile *p, uint32_t location, profile_frame_fn *visit,
+			  void *ctx);
+
 /* Borrowed, or in *@to_free, which may be NULL; NULL when out of memory. */
 const char *profile_frame_name(const struct cairn_profile *p, const struct profile_frame *f,
 			       char **to_free);
