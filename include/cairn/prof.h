@@ -58,15 +58,15 @@ struct cairn_prof_opts {
 	bool no_kernel;    /* leave out what the kernel does for them */
 	size_t ring_bytes; /* for samples; 0: 4 MiB; a power of two of at least a page */
 	/*
-	 * Finds the sidecar of a file; its unwind table is used while sampling, and its names at the
-	 * end. May be called by several threads at once. As in struct cairn_stacks_opts.
+	 * Finds the sidecar of a file for its names, when all is over. One call at a time. As in
+	 * struct cairn_stacks_opts.
 	 */
 	int (*find_sidecar)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
 			    struct cairn_err *err);
 	void *find_sidecar_ctx;
 	/*
-	 * The same for names, at the end, of a file that had none: it may take the time to make or
-	 * download one. One call at a time. NULL: it is made in memory.
+	 * The same for a file that has none: it may take the time to make or download one. NULL: it
+	 * is made in memory.
 	 */
 	int (*make_sidecar)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
 			    struct cairn_err *err);

@@ -160,6 +160,7 @@ struct prof_process {
 enum {
 	PROF_IS_TARGET = 1, /* to be sampled */
 	PROF_HAS_MAPPINGS = 2,
+	PROF_IS_COMMAND = 4, /* a target from its exec on; until then it is our own child */
 };
 
 /* Equal blocks: a megabyte of each table. */

@@ -213,7 +213,7 @@ static int add_running(struct cairn_prof *p, struct cairn_err *err)
 		rc = sampled_add_running(&p->processes, err);
 	if (rc == 0 && p->opts.argv) {
 		rc = child_start(&p->child, p->opts.exe, p->opts.argv, err);
-		rc = rc ? rc : sampled_add(&p->processes, p->child.pid, true, err);
+		rc = rc ? rc : sampled_add_command(&p->processes, p->child.pid, err);
 	}
 	return rc ? rc : sampled_publish(&p->processes, err);
 }
@@ -240,6 +240,21 @@ static uint64_t frame_of(void *ctx, int pid, uint64_t at)
 	return sampled_frame(&p->processes, pid, at);
 }
 
+/* One that is there, else one that is made. */
+static int sidecar_of(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+		      struct cairn_err *err)
+{
+	const struct cairn_prof_opts *o = &((struct cairn_prof *)ctx)->opts;
+	int rc = 0;
+
+	*ret = NULL;
+	if (o->find_sidecar)
+		rc = o->find_sidecar(o->find_sidecar_ctx, bin, ret, err);
+	if (*ret || rc == -ENOMEM || !o->make_sidecar)
+		return rc;
+	return o->make_sidecar(o->make_sidecar_ctx, bin, ret, err);
+}
+
 int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 		    struct cairn_err *err)
 {
@@ -260,8 +275,10 @@ int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 						 .frame_of_ctx = p,
 						 .program = p->program,
 						 .show_name = o.show_name,
-						 .make_sidecar = o.make_sidecar,
-						 .make_sidecar_ctx = o.make_sidecar_ctx};
+						 .make_sidecar = sidecar_of,
+						 .make_sidecar_ctx = p};
+	if (!o.find_sidecar && !o.make_sidecar)
+		p->names_opts.make_sidecar = NULL;
 	p->began_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 	rc = prof_names_new(&p->names_opts, &p->names, err);
 	rc = rc ? rc : files_init(&p->files, err);

@@ -341,6 +341,18 @@ int sampled_add(struct sampled *p, int pid, bool is_listed, struct cairn_err *er
 	return read_mappings(p, k, err);
 }
 
+int sampled_add_command(struct sampled *p, int pid, struct cairn_err *err)
+{
+	int rc = sampled_add(p, pid, true, err);
+	struct prof_known *k = find(p, pid);
+
+	if (rc == 0 && k) {
+		k->is_target = false;
+		k->is_command = true;
+	}
+	return rc;
+}
+
 int sampled_add_running(struct sampled *p, struct cairn_err *err)
 {
 	DIR *proc = opendir("/proc");
@@ -404,6 +416,8 @@ int sampled_execed(struct sampled *p, int pid, uint64_t time_ns, struct cairn_er
 
 	if (!k)
 		return 0;
+	k->is_target |= k->is_command;
+	k->is_command = false;
 	if (note_stale(p, k, time_ns, 0, 0) < 0)
 		return err_nomem(err, "mappings of a process");
 	k->mappings.n = 0;
@@ -549,6 +563,7 @@ static int publish(struct sampled *p, struct prof_known *k, struct cairn_err *er
 		.n = (uint32_t)k->mappings.n,
 		.generation = k->generation,
 		.flags = (k->is_target ? PROF_IS_TARGET : 0u) |
+			 (k->is_command ? PROF_IS_COMMAND : 0u) |
 			 (k->has_mappings ? PROF_HAS_MAPPINGS : 0u),
 	};
 	if (bpf_map_update_elem(p->map_fd, &key, &entry, BPF_ANY))

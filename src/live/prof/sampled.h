@@ -27,8 +27,9 @@ struct prof_registered {
 
 struct prof_known {
 	int pid;
-	bool is_target; /* sampled, with its children */
-	bool is_listed; /* one of those that were named: their end is the end of the run */
+	bool is_target;  /* sampled, with its children */
+	bool is_command; /* becomes one by its exec */
+	bool is_listed;  /* one of those that were named: their end is the end of the run */
 	bool has_mappings, is_changed, has_ended;
 	uint32_t generation;
 	uint32_t first, size_class;        /* of its segments; size_class 0: none */
@@ -89,6 +90,9 @@ int sampled_add(struct sampled *p, int pid, bool is_listed, struct cairn_err *er
 
 /* All that run now, but this one; -ENOMEM, or 0. */
 int sampled_add_running(struct sampled *p, struct cairn_err *err);
+
+/* The same for a child of ours that is to execute a command: it is sampled from then on. */
+int sampled_add_command(struct sampled *p, int pid, struct cairn_err *err);
 
 /*
  * What the kernel reports; of processes that are not followed nothing is kept. Each returns 0 or

@@ -393,7 +393,7 @@ int on_exec(__u64 *ctx)
 
 	if (!p || pidns_ino)
 		return 0;
-	p->flags &= PROF_IS_TARGET;
+	p->flags = p->flags & (PROF_IS_TARGET | PROF_IS_COMMAND) ? PROF_IS_TARGET : 0;
 	p->n = 0;
 	p->generation = 0;
 	return 0;
