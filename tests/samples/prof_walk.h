@@ -4,8 +4,8 @@
  *
  * Of the program that includes this: walk_tables, walk_segments and walk_read.
  */
-#ifndef PROF_WALK_H
-#define PROF_WALK_H
+#ifndef SAMPLES_PROF_WALK_H
+#define SAMPLES_PROF_WALK_H
 
 #include <stdint.h>
 #include <string.h>
