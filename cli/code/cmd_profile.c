@@ -13,6 +13,7 @@
 #include "profile_run.h"
 #include "profile_sidecars.h"
 #include "say.h"
+#include "truncated.h"
 
 /* Ctrl-C in 100 ms, and as often as cairn_prof_poll() wants. */
 #define POLL_MS 50
@@ -335,6 +336,7 @@ static int run(void *values, const struct operands *operands)
 		status = command_parse(v->command, &command);
 	if (v->no_demangle)
 		demangle_never();
+	truncated_is_survived();
 	if (status == STATUS_YES)
 		status = open_and_run(v, &command, pids);
 	command_fini(&command);

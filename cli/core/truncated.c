@@ -10,14 +10,22 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <cairn/file.h>
 
 #include "cmd.h"
+
+/* For a verb that opens files that nobody named: one of them does not end it. */
+static bool is_survived;
+/* The first input of which something was missing then. */
+static _Atomic(const char *) survived;
 
 /* In one piece, so that output of another process does not come between. */
 static void report(const char *name)
@@ -30,6 +38,19 @@ static void report(const char *name)
 				      {(void *)after, sizeof(after) - 1}};
 
 	(void)!writev(STDERR_FILENO, parts, 3);
+}
+
+/* The page reads as zeros from now on, as the missing part of a file's last page does. */
+static bool fill_page(const void *at)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	void *start = (void *)((uintptr_t)at / page * page);
+	int e = errno;
+	bool done = mmap(start, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+		    MAP_FAILED;
+
+	errno = e;
+	return done;
 }
 
 static void on_bus_error(int number, siginfo_t *info, void *context)
@@ -46,6 +67,11 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 			raise(number);
 		return;
 	}
+	if (is_survived && fill_page(info->si_addr)) {
+		if (!survived)
+			survived = name;
+		return;
+	}
 	/* Several threads may come here at once. The first of them ends all. */
 	while (atomic_flag_test_and_set(&told))
 		pause();
@@ -57,7 +83,13 @@ int truncated_status(int status)
 {
 	const char *name = cairn_inputs_shortened();
 
-	if (!name || status == STATUS_DAMAGED)
+	if (is_survived && survived)
+		fprintf(stderr,
+			"cairn: %s: became shorter while it was being read; what it is to name has "
+			"no "
+			"name\n",
+			survived);
+	if (!name || status == STATUS_DAMAGED || is_survived)
 		return status;
 	report(name);
 	return STATUS_DAMAGED;
@@ -86,6 +118,11 @@ int write_whole_answers(const struct cairn_file *files, size_t n, struct cairn_e
 int write_whole_answer(const char *path, const void *bytes, size_t size, struct cairn_err *err)
 {
 	return write_whole_answers(&(struct cairn_file){path, bytes, size}, 1, err);
+}
+
+void truncated_is_survived(void)
+{
+	is_survived = true;
 }
 
 void truncated_is_told(void)

@@ -12,6 +12,12 @@
 void truncated_is_told(void);
 
 /*
+ * From here on the missing part reads as zeros instead. For a verb that looks at the files of many
+ * processes, and asks of each whether it became shorter: cairn_binary_shortened().
+ */
+void truncated_is_survived(void);
+
+/*
  * The status of a verb that has answered: STATUS_DAMAGED, with a message, if an input became
  * shorter by less than a page or in a part that was not read; else @status.
  */

@@ -352,6 +352,33 @@ def page_faults_are_counted_one_by_one():
     expect(r.status == 0 and s["value"] == "page-faults" and s["sum"] == s["samples"] > 10, r)
 
 
+# Cuts its library off when it is done with it, as an update in place does.
+CUT = """\
+#include <dlfcn.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	void *library = dlopen(argv[1], RTLD_NOW);
+	void (*work)(void) = (void (*)(void))dlsym(library, "work");
+	for (int i = 0; i < 40; i++) work();
+	if (truncate(argv[1], 64)) return 1;
+	_exit(0);
+}
+"""
+LIBRARY = "volatile unsigned long sink; void work(void) { for (unsigned long i = 0; i < 20000000; i++) sink += i; }\n"
+
+
+@claim
+def a_file_that_is_cut_off_costs_its_names_and_no_more():
+    library = compile_c("cut-library", LIBRARY, flags=("-O1", "-g", "-shared", "-fPIC"))
+    out = os.path.join(folder(), "cut.folded")
+    r = profile("-c", f"{compile_c('cut', CUT, flags=('-O1', '-g', '-ldl'))} {library}", "-F", "999", "-o", out)
+    expect(r.status == 0 and "became shorter" in r.err and os.path.getsize(library) == 64, r)
+    stacks = folded(out)
+    expect(any("main" in stack for stack, _ in stacks) and not any("work" in stack for stack, _ in stacks), stacks)
+    expect(any("cut-library" in name for stack, _ in stacks for name in stack), stacks)
+
+
 @claim
 def everything_that_runs_is_sampled():
     need_root()

@@ -33,6 +33,12 @@ static void make_table(struct prof_file *f)
 		return;
 	if (cairn_unwind_make(f->bin, 0, &f->made, &err) < 0)
 		snprintf(f->note, sizeof(f->note), "%s", err.msg);
+	if (!cairn_binary_shortened(f->bin))
+		return;
+	/* What was read may be zeros. */
+	cairn_unwind_close(f->made);
+	f->made = NULL;
+	snprintf(f->note, sizeof(f->note), "became shorter while it was being read");
 }
 
 static void *make_tables(void *ctx)

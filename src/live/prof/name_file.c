@@ -76,6 +76,18 @@ static int note_file(struct naming *n, const struct prof_file *file)
 	return rc;
 }
 
+static int note_cut(struct naming *n, const struct prof_file *file)
+{
+	char *text;
+	int rc = asprintf(&text, "%s: became shorter; its frames have no names", file->path);
+
+	if (rc < 0)
+		return -ENOMEM;
+	rc = prof_names_add_note(n->names, text);
+	free(text);
+	return rc;
+}
+
 /* What is needed to name the frames of a file; 0 or -ENOMEM. */
 static int make_ready(struct naming *n, const struct prof_file *file, struct named_file *named)
 {
@@ -88,7 +100,14 @@ static int make_ready(struct naming *n, const struct prof_file *file, struct nam
 		return 0;
 	read_build_id(file->bin, named);
 	named->sidecar = file->sidecar;
-	return named->sidecar ? 0 : make_sidecar(n, file, named);
+	int rc = named->sidecar ? 0 : make_sidecar(n, file, named);
+	/* After its last reading: symbols are read by the first question for one. */
+	cairn_binary_symbol_of(file->bin, (struct cairn_vaddr){0}, &(const char *){NULL},
+			       &(struct cairn_vaddr){0});
+	named->is_cut = cairn_binary_shortened(file->bin) != NULL;
+	if (rc == 0 && named->is_cut && !file->note[0])
+		rc = note_cut(n, file);
+	return rc;
 }
 
 void naming_files_fini(struct naming *n)
@@ -246,9 +265,10 @@ static int location_at(struct naming *n, const struct prof_file *file, struct na
 	if (rc < 0)
 		return err_nomem(err, "a sidecar");
 	rc = mapping_of(n, file, named, at.v, &l.mapping, err);
-	if (rc == 0)
+	if (rc == 0 && !named->is_cut)
 		rc = lines_of(n, named, at, lines, &l.n_lines, err);
-	if (rc == 0 && !l.n_lines && symbol_of(file, named->sidecar, at, &symbol)) {
+	if (rc == 0 && !l.n_lines && !named->is_cut &&
+	    symbol_of(file, named->sidecar, at, &symbol)) {
 		rc = add_plain_function(n, symbol, NULL, &lines[0].function, err);
 		lines[0].line = 0;
 		l.n_lines = 1;

@@ -87,6 +87,7 @@ struct named_file {
 	const struct cairn_sidecar *sidecar; /* NULL: there is none, or not looked for yet */
 	struct cairn_sidecar *made;          /* the same, if it was made here */
 	bool is_ready;
+	bool is_cut; /* the file became shorter: what it says is not believed */
 	char build_id[130];
 	VEC(struct known_function) functions;
 	struct map function_ids;
