@@ -22,7 +22,6 @@
 #include "profile.skel.h"
 
 enum {
-	DEFAULT_HZ = 99,
 	/* Some seconds of samples at 1,000 a second, or a tenth of a second of new deep stacks. */
 	DEFAULT_RING_BYTES = 4 << 20,
 	LOG_MAX = 400,
@@ -166,7 +165,7 @@ static struct perf_event_attr attr_of(enum cairn_prof_event event, unsigned int 
 		return attr;
 	}
 	attr.freq = 1;
-	attr.sample_freq = hz ? hz : DEFAULT_HZ;
+	attr.sample_freq = hz ? hz : PROF_DEFAULT_HZ;
 	return attr;
 }
 

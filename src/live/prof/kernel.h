@@ -7,6 +7,9 @@
 
 #include "base/vec.h"
 
+/* Samples a second where none are asked for. */
+enum { PROF_DEFAULT_HZ = 99 };
+
 struct profile_bpf;
 struct ring_buffer;
 

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,7 +28,6 @@
 
 /* How often new addresses of code made at run time are named. */
 #define NAME_EVERY_NS 200000000u
-#define HZ_DEFAULT    99
 
 struct cairn_prof {
 	struct cairn_prof_opts opts;
@@ -50,7 +48,7 @@ struct cairn_prof {
 	uint64_t began_cpu_ns;
 	int64_t began_ns, duration_ns; /* since 1970; of sampling */
 	uint64_t started_ns;
-	bool is_started, is_stopped;
+	bool is_stopped;
 };
 
 static uint64_t now_ns(clockid_t clock)
@@ -268,7 +266,7 @@ int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 	if (!p)
 		return err_nomem(err, "a profile");
 	p->opts = o;
-	p->epoll_fd = -1;
+	p->epoll_fd = p->files.done_fd = -1;
 	child_init(&p->child);
 	find_program(p);
 	p->names_opts = (struct prof_names_opts){.frame_of = frame_of,
@@ -301,7 +299,6 @@ int cairn_prof_start(struct cairn_prof *p, struct cairn_err *err)
 	p->began_ns = (int64_t)now_ns(CLOCK_REALTIME);
 	p->started_ns = now_ns(CLOCK_MONOTONIC);
 	rc = rc ? rc : prof_kernel_start(&p->kernel, &p->opts, err);
-	p->is_started = rc == 0;
 	return rc || !p->opts.argv ? rc : child_go(&p->child, p->opts.exe, err);
 }
 
@@ -385,7 +382,7 @@ int cairn_prof_status(const struct cairn_prof *p)
 int cairn_prof_profile(struct cairn_prof *p, struct cairn_profile **ret, struct cairn_err *err)
 {
 	struct prof_values values =
-		prof_values_of(p->kernel.event, p->opts.hz ? p->opts.hz : HZ_DEFAULT);
+		prof_values_of(p->kernel.event, p->opts.hz ? p->opts.hz : PROF_DEFAULT_HZ);
 
 	values.run.time_ns = p->began_ns;
 	values.run.duration_ns = p->duration_ns;
