@@ -12,6 +12,7 @@
 #ifndef BASE_VEC_H
 #define BASE_VEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -74,6 +75,22 @@ static inline int vec_reserve_bytes(void **p, const size_t *n, size_t *cap, size
 /* Room for @more items, which the caller stores and counts; false when out of memory. */
 #define VEC_RESERVE(v, more)                                                                       \
 	(vec_reserve_bytes((void **)&(v)->p, &(v)->n, &(v)->cap, more, sizeof(*(v)->p)))
+
+/*
+ * @count items from @from after the last; false when out of memory. Nothing is a valid number of
+ * them, whatever @from is then.
+ */
+#define VEC_APPEND(v, from, count)                                                                 \
+	({                                                                                         \
+		__typeof__((v)->p) vec_from_ = (from);                                             \
+		size_t vec_count_ = (count);                                                       \
+		bool vec_fits_ = VEC_RESERVE(v, vec_count_);                                       \
+		if (vec_fits_ && vec_count_) {                                                     \
+			memcpy((v)->p + (v)->n, vec_from_, vec_count_ * sizeof(*(v)->p));          \
+			(v)->n += vec_count_;                                                      \
+		}                                                                                  \
+		vec_fits_;                                                                         \
+	})
 
 #define VEC_FREE(v) (free((v)->p), (v)->p = NULL, (v)->n = (v)->cap = 0)
 

@@ -401,10 +401,9 @@ int sampled_forked(struct sampled *p, int parent, int child, struct cairn_err *e
 	/* The list may lie elsewhere now. */
 	from = find(p, parent);
 	to->mappings.n = 0;
-	if (!VEC_RESERVE(&to->mappings, from->mappings.n))
+	/* A thread of the kernel has none. */
+	if (!VEC_APPEND(&to->mappings, from->mappings.p, from->mappings.n))
 		return err_nomem(err, "mappings of a process");
-	memcpy(to->mappings.p, from->mappings.p, from->mappings.n * sizeof(*from->mappings.p));
-	to->mappings.n = from->mappings.n;
 	to->has_mappings = from->has_mappings;
 	return mark(p, to) < 0 ? err_nomem(err, "processes") : 0;
 }

@@ -21,11 +21,9 @@ static int64_t stack_of(struct prof_samples *s, const struct prof_sample *r)
 				   .n = r->n_frames,
 				   .n_kernel = r->n_kernel,
 				   .end = r->end};
-	if (!VEC_RESERVE(&s->frames, r->n_frames) || !VEC_ADD(&s->stacks, stack) ||
+	if (!VEC_APPEND(&s->frames, frames, r->n_frames) || !VEC_ADD(&s->stacks, stack) ||
 	    map_put(&s->stack_ids, r->stack, s->stacks.n - 1) < 0)
 		return -ENOMEM;
-	memcpy(s->frames.p + s->frames.n, frames, r->n_frames * sizeof(*frames));
-	s->frames.n += r->n_frames;
 	return (int64_t)s->stacks.n - 1;
 }
 
