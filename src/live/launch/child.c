@@ -13,11 +13,7 @@
 #include "base/err.h"
 #include "launch/child.h"
 
-/* The status with which shells report that a command could not be run. */
-#define EXIT_NOT_RUN 127
-
-__attribute__((noreturn)) static void run_child(const char *exe, char *const *argv, int go,
-						int error)
+int child_become(int go, const char *exe, char *const *argv)
 {
 	sigset_t none;
 	char byte;
@@ -31,8 +27,16 @@ __attribute__((noreturn)) static void run_child(const char *exe, char *const *ar
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	execv(exe, argv);
-	int e = errno;
-	n = write(error, &e, sizeof(e));
+	return errno;
+}
+
+__attribute__((noreturn)) static void run_child(const char *exe, char *const *argv, int go,
+						int error)
+{
+	int e = child_become(go, exe, argv);
+	ssize_t n = write(error, &e, sizeof(e));
+
+	(void)n;
 	_exit(EXIT_NOT_RUN);
 }
 

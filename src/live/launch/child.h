@@ -13,6 +13,9 @@
 
 #include <cairn/err.h>
 
+/* The status with which shells report that a command could not be run. */
+#define EXIT_NOT_RUN 127
+
 struct child {
 	pid_t pid;      /* 0: there is none, or nothing of it remains */
 	int go_pipe;    /* one byte lets it exec, closing it lets it leave; -1 without */
@@ -36,6 +39,14 @@ int child_go(struct child *c, const char *exe, struct cairn_err *err);
 
 /* True once it has ended; it is waited for here, and never waited on. */
 bool child_reap(struct child *c);
+
+/*
+ * child_become - in a child: wait for a byte, and execute
+ *
+ * @go  its end without a byte ends this process
+ * Signals are not masked after it. Returns the errno of execve(2).
+ */
+int child_become(int go, const char *exe, char *const *argv);
 
 /* Ends a child that still waits, and nothing of it remains. One that runs goes on. */
 void child_end(struct child *c);

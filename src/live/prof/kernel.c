@@ -17,8 +17,8 @@
 #include "base/err.h"
 #include "base/scope.h"
 #include "launch/permission.h"
+#include "perf/ring.h"
 #include "prof/abi.h"
-#include "prof/perf_ring.h"
 #include "profile.skel.h"
 
 enum {

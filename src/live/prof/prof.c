@@ -19,12 +19,15 @@
 #include "base/err.h"
 #include "base/opts.h"
 #include "launch/child.h"
+#include "perf/reports.h"
 #include "prof/kernel.h"
 #include "prof/name.h"
-#include "prof/reports.h"
 #include "prof/sampled.h"
 #include "prof/samples.h"
 #include "profile.skel.h"
+
+/* Some thousand mappings, in the time between two polls. */
+#define REPORT_BYTES ((size_t)256 * 1024)
 
 /* How often new addresses of code made at run time are named. */
 #define NAME_EVERY_NS 200000000u
@@ -187,6 +190,7 @@ static int watch_all(struct cairn_prof *p, struct cairn_err *err)
 static int open_kernel(struct cairn_prof *p, struct cairn_err *err)
 {
 	const struct profile_bpf *bpf;
+	const struct reports_opts report_opts = {.pid = -1, .ring_bytes = REPORT_BYTES};
 	int rc = prof_kernel_load(&p->kernel, &p->opts, on_record, p, err);
 
 	if (rc)
@@ -196,7 +200,7 @@ static int open_kernel(struct cairn_prof *p, struct cairn_err *err)
 		     bpf_map__fd(bpf->maps.regions), bpf_map__fd(bpf->maps.processes), p->opts.all);
 	rc = tables_init(&p->tables, bpf_map__fd(bpf->maps.rows), bpf_map__fd(bpf->maps.pages),
 			 bpf_map__fd(bpf->maps.rules), err);
-	rc = rc ? rc : reports_open(&p->reports, err);
+	rc = rc ? rc : reports_open(&p->reports, &report_opts, err);
 	return rc ? rc : watch_all(p, err);
 }
 

@@ -3,7 +3,6 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,6 +15,7 @@
 
 #include "base/err.h"
 #include "base/scope.h"
+#include "launch/child.h"
 #include "serve/filter.h"
 
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV /* Linux 5.19 */
@@ -23,8 +23,6 @@
 #endif
 
 enum {
-	/* the status with which shells report that a command could not be run */
-	EXIT_NOT_RUN = 127,
 	LAST_OF_FIRST = 334, /* rseq: the first run of numbers of x86-64 ends here */
 	FIRST_OF_X32 = 512,  /* numbers of x32, which the 64-bit table has, too */
 	LAST_OF_X32 = 547,
@@ -133,9 +131,6 @@ __attribute__((noreturn)) static void run_child(int nr, int socket, const char *
 						char *const argv[])
 {
 	struct answer answer = {0};
-	sigset_t none;
-	char byte;
-	ssize_t n;
 	int listener = listen_for(nr, &answer.is_restricted);
 	if (listener < 0)
 		answer.error = -listener;
@@ -144,15 +139,7 @@ __attribute__((noreturn)) static void run_child(int nr, int socket, const char *
 		_exit(EXIT_NOT_RUN);
 	close(listener);
 	/* The socket ends when the supervisor does. */
-	do
-		n = read(socket, &byte, 1);
-	while (n < 0 && errno == EINTR);
-	if (n != 1)
-		_exit(EXIT_NOT_RUN);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	execv(exe, argv);
-	send_answer(socket, (struct answer){.error = errno}, -1);
+	send_answer(socket, (struct answer){.error = child_become(socket, exe, argv)}, -1);
 	_exit(EXIT_NOT_RUN);
 }
 

@@ -52,6 +52,9 @@ int kernel_attach(struct cairn_trace *t, struct trace_kernel *k, struct cairn_er
 int kernel_counts(const struct trace_kernel *k, uint32_t probe, struct cairn_trace_counts *ret);
 uint64_t kernel_missed(const struct trace_kernel *k);
 
+/* From now on note what the command maps, as far as the kernel reports it here. */
+void mapped_watch(struct cairn_trace *t);
+
 /*
  * verify_files - compare the mapped files and memory with the analysed ones; sets sites refused, or
  * fails

@@ -3,7 +3,7 @@
  * Which probed files a process has mapped
  *
  * A library that the command never loads must not look like a function that is never called. For a
- * command, the kernel reports each mapping as it happens (mappings.c). If that is not allowed, and
+ * command, the kernel reports each mapping as it happens (perf/reports.h). If that is not allowed, and
  * for a process that runs already, /proc/PID/maps shows the present mappings, which is less: then
  * "not seen" is all that is known.
  */
@@ -11,8 +11,13 @@
 #include <string.h>
 
 #include "trace/kernel.h"
-#include "trace/mappings.h"
 #include "trace/procmap.h"
+
+/*
+ * A program maps some tens of files as code, each in a record of 100 bytes and more. A power of
+ * two.
+ */
+#define RING_BYTES ((size_t)32 * 1024)
 
 static bool same_last_name(const char *a, const char *b)
 {
@@ -21,12 +26,25 @@ static bool same_last_name(const char *a, const char *b)
 	return !strcmp(x ? x + 1 : a, y ? y + 1 : b);
 }
 
-static void note_mapping(void *ctx, const struct mapping *mapping)
+void mapped_watch(struct cairn_trace *t)
 {
-	struct cairn_trace *t = ctx;
+	const struct reports_opts opts = {
+		.pid = t->child.pid, .mappings_only = true, .ring_bytes = RING_BYTES};
+	struct cairn_err err;
+	int e = reports_open(&t->mappings, &opts, &err);
 
+	t->has_mappings = e == 0 && t->mappings.rings.list.n;
+	if (!t->has_mappings)
+		reports_close(&t->mappings);
+}
+
+static void note_mapping(struct cairn_trace *t, int pid, const struct code_mapping *mapping)
+{
+	if (!mapping->ino)
+		return;
+	t->mappings_seen = true;
 	/* A child that is not followed gives no event, whatever it maps. */
-	if (mapping->pid != t->pid && !t->opts.follow_children)
+	if (pid != t->pid && !t->opts.follow_children)
 		return;
 	for (size_t i = 0; i < t->files.n; i++) {
 		struct trace_file *f = t->files.p[i];
@@ -34,13 +52,25 @@ static void note_mapping(void *ctx, const struct mapping *mapping)
 		 * The device is not stat's on overlayfs and btrfs; there the name has to do, and
 		 * under another name it may be the file.
 		 */
-		if (mapping->inode != f->stat.st_ino)
+		if (mapping->ino != f->stat.st_ino)
 			continue;
 		if (mapping->dev == f->stat.st_dev || same_last_name(mapping->path, f->path))
 			f->was_mapped = true;
 		else
 			t->mappings_unsure = true;
 	}
+}
+
+/* Returns whether no mapping was missed: something was seen, and no ring ran over. */
+static bool take_mappings(struct cairn_trace *t)
+{
+	struct cairn_err err;
+	int e = reports_take(&t->mappings, &err);
+
+	for (size_t i = 0; i < t->mappings.batch.n; i++)
+		note_mapping(t, t->mappings.batch.p[i].pid, &t->mappings.batch.p[i].mapping);
+	t->mappings_unsure |= e < 0;
+	return t->mappings_seen && !t->mappings_unsure && !t->mappings.n_lost;
 }
 
 static bool is_in(const struct procmap *m, const struct trace_file *f)
@@ -69,10 +99,8 @@ int cairn_trace_mapped(struct cairn_trace *t, bool *ret, bool *ret_whole, struct
 
 	if (!t->pid)
 		return err_set(err, -EINVAL, "every process is traced, not one");
-	if (t->mappings) {
-		mappings_take(t->mappings, note_mapping, t);
-		is_whole = mappings_are_whole(t->mappings) && !t->mappings_unsure;
-	}
+	if (t->has_mappings)
+		is_whole = take_mappings(t);
 	if (!is_whole)
 		e = look(t, err);
 	for (size_t i = 0; i < t->probes.n; i++) {

@@ -10,7 +10,6 @@
 
 #include "base/opts.h"
 #include "trace/kernel.h"
-#include "trace/mappings.h"
 #include "trace/move.h"
 
 /* Defaults and limits of fetched values; trace.h of the public headers promises them. */
@@ -94,7 +93,7 @@ void cairn_trace_close(struct cairn_trace *t)
 		return;
 	kernel_free(t->kernel);
 	child_end(&t->child);
-	mappings_close(t->mappings);
+	reports_close(&t->mappings);
 	if (t->pidfd >= 0)
 		close(t->pidfd);
 	for (size_t i = 0; i < t->files.n; i++)
@@ -389,13 +388,13 @@ int cairn_trace_attach(struct cairn_trace *t, struct cairn_err *err)
 		e = child_start(&t->child, t->opts.exe, t->opts.argv, err);
 	if (e == 0 && t->child.pid) {
 		t->pid = t->child.pid;
-		t->mappings = mappings_open(t->child.pid);
+		mapped_watch(t);
 	}
 	if (e == 0)
 		e = attach_all(t, err);
 	if (e < 0) {
-		mappings_close(t->mappings);
-		t->mappings = NULL;
+		reports_close(&t->mappings);
+		t->has_mappings = false;
 		kernel_free(t->kernel);
 		t->kernel = NULL;
 		child_end(&t->child);

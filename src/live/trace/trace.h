@@ -26,6 +26,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "launch/child.h"
+#include "perf/reports.h"
 #include "trace/boundary.h"
 #include "trace/fetch.h"
 
@@ -35,7 +36,6 @@
 #define TRACE_PROBES_MAX CAIRN_FIND_MAX
 
 struct mover;
-struct mappings;
 
 /* A probed file; probes of the same file share it. */
 struct trace_file {
@@ -97,11 +97,13 @@ struct cairn_trace {
 	struct map program_ids; /* hash of the operations to index + 1 of the newest such program */
 	VEC(uint32_t) program_next; /* parallel to programs: the next one of the same hash + 1 */
 
-	int pid;                   /* traced; 0: every process */
-	struct child child;        /* the command's process */
-	int pidfd;                 /* -1 when every process is traced */
-	struct mappings *mappings; /* of the command; NULL: /proc is used */
-	bool mappings_unsure;      /* one may have been of a probed file */
+	int pid;                 /* traced; 0: every process */
+	struct child child;      /* the command's process */
+	int pidfd;               /* -1 when every process is traced */
+	struct reports mappings; /* of the command */
+	bool has_mappings;       /* false: /proc is used */
+	bool mappings_seen;
+	bool mappings_unsure; /* one may have been of a probed file */
 
 	struct trace_kernel *kernel; /* NULL until attached */
 	uint64_t attached_at_ns;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A perf event that counts nothing has the records, each in the ring of the processor on which it
- * happened. A process that moves from one to another has records in two: so they carry the time,
+ * happened: an event that threads and children inherit is bound to one processor, since a ring has
+ * one writer. A process that moves from one to another has records in two: so they carry the time,
  * and are sorted by it.
  *
  * Records, from perf_event_open(2); each ends with the 16 bytes of sample_id_all, here the time
@@ -14,7 +15,7 @@
  *	PERF_RECORD_EXIT   the same
  *	PERF_RECORD_LOST   id, number
  */
-#include "prof/reports.h"
+#include "perf/reports.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 
-enum { RING_BYTES = 256 * 1024, SAMPLE_ID_BYTES = 16 };
+enum { SAMPLE_ID_BYTES = 16 };
 
 struct mmap2 {
 	struct perf_event_header header;
@@ -51,7 +52,8 @@ struct lost_record {
 	uint64_t id, n;
 };
 
-static int open_one(struct reports *r, int processor, struct cairn_err *err)
+static int open_one(struct reports *r, const struct reports_opts *opts, int processor,
+		    struct cairn_err *err)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -61,9 +63,10 @@ static int open_one(struct reports *r, int processor, struct cairn_err *err)
 		.sample_id_all = 1,
 		.mmap = 1,
 		.mmap2 = 1,
-		.comm = 1,
-		.comm_exec = 1,
-		.task = 1,
+		.comm = !opts->mappings_only,
+		.comm_exec = !opts->mappings_only,
+		.task = !opts->mappings_only,
+		.inherit = opts->pid >= 0,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.watermark = 1,
@@ -71,17 +74,17 @@ static int open_one(struct reports *r, int processor, struct cairn_err *err)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 	};
-	int fd = perf_open(&attr, -1, processor);
+	int fd = perf_open(&attr, opts->pid, processor);
 
 	if (fd == -ENODEV)
 		return 0;
 	if (fd < 0)
 		return err_set(err, fd, "perf_event_open(2), for the mappings of processes: %s",
 			       strerror(-fd));
-	return perf_rings_add(&r->rings, fd, RING_BYTES, err);
+	return perf_rings_add(&r->rings, fd, opts->ring_bytes, err);
 }
 
-int reports_open(struct reports *r, struct cairn_err *err)
+int reports_open(struct reports *r, const struct reports_opts *opts, struct cairn_err *err)
 {
 	int rc = 0;
 
@@ -90,7 +93,7 @@ int reports_open(struct reports *r, struct cairn_err *err)
 	arena_init(&r->paths);
 	r->n_lost = 0;
 	for (int i = 0; i < perf_n_processors() && rc == 0; i++)
-		rc = open_one(r, i, err);
+		rc = open_one(r, opts, i, err);
 	return rc;
 }
 

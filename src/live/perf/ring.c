@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "prof/perf_ring.h"
+#include "perf/ring.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The rings in which perf events of all processors report, one for each processor. */
-#ifndef PROF_PERF_RING_H
-#define PROF_PERF_RING_H
+#ifndef PERF_RING_H
+#define PERF_RING_H
 
 #include <stdbool.h>
 #include <stddef.h>
