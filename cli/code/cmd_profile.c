@@ -2,7 +2,6 @@
 /* cairn profile: where processes spend their time, with whole stacks, as they run. */
 #include <ctype.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,6 +9,7 @@
 
 #include "command.h"
 #include "demangled.h"
+#include "interrupt.h"
 #include "profile_run.h"
 #include "profile_sidecars.h"
 #include "say.h"
@@ -79,25 +79,6 @@ static const struct example examples[] = {
 	 "for other programs to read"},
 	{0},
 };
-
-/* ---- Ctrl-C ---- */
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int sig)
-{
-	interrupted = 1;
-}
-
-static void catch_signals(void)
-{
-	/* No SA_RESTART: the wait has to end. A second Ctrl-C ends the program at once. */
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
-}
 
 /* ---- what to profile ---- */
 
@@ -183,7 +164,7 @@ static int sample(struct cairn_prof *prof, double seconds, struct cairn_err *err
 	uint64_t start = now_ns(), past = 0;
 	int r = 0;
 
-	while (!interrupted && !cairn_prof_targets_gone(prof) && (!limit || past < limit)) {
+	while (!interrupt_seen() && !cairn_prof_targets_gone(prof) && (!limit || past < limit)) {
 		uint64_t left_ms = limit ? (limit - past + 999999) / 1000000u : POLL_MS;
 
 		r = cairn_prof_poll(prof, left_ms < POLL_MS ? (int)left_ms : POLL_MS, err);
@@ -310,7 +291,7 @@ static int open_and_run(const struct profile_values *v, const struct command *co
 
 	sidecars.wish.lines = sidecars.wish.many = true;
 	sidecars.wish.jobs = (unsigned int)v->jobs;
-	catch_signals();
+	interrupt_catch();
 	r = cairn_prof_open(&prof_opts, &run.prof, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NO);

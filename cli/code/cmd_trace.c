@@ -2,7 +2,6 @@
 /* cairn trace: calls of functions, inlined ones too, with typed arguments, as they happen. */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,6 +13,7 @@
 #include "cmd.h"
 #include "command.h"
 #include "demangled.h"
+#include "interrupt.h"
 #include "say.h"
 #include "sidecar.h"
 #include "trace.h"
@@ -95,23 +95,6 @@ static const struct example examples[] = {
 	{0},
 };
 
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int sig)
-{
-	interrupted = 1;
-}
-
-static void catch_signals(void)
-{
-	/* No SA_RESTART: the wait has to end. A second Ctrl-C ends the program at once. */
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
-}
-
 static uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -135,7 +118,7 @@ static int on_event(void *ctx, const struct cairn_event *event)
 /* Why the loop is over; 0 while it is not. */
 static bool is_over(struct session *session, uint64_t end_ns)
 {
-	return interrupted || cairn_trace_target_gone(session->trace) ||
+	return interrupt_seen() || cairn_trace_target_gone(session->trace) ||
 	       (end_ns && now_ns() >= end_ns);
 }
 
@@ -265,7 +248,7 @@ static int attach(struct session *session)
 	int r;
 
 	trace_missing(session->trace);
-	catch_signals();
+	interrupt_catch();
 	r = cairn_trace_attach(session->trace, &err);
 	if (r >= 0) {
 		trace_attached(session, (unsigned int)r);
