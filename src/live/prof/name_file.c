@@ -91,6 +91,8 @@ static int note_cut(struct naming *n, const struct prof_file *file)
 /* What is needed to name the frames of a file; 0 or -ENOMEM. */
 static int make_ready(struct naming *n, const struct prof_file *file, struct named_file *named)
 {
+	const struct functions *functions;
+
 	if (named->is_ready)
 		return 0;
 	named->is_ready = true;
@@ -101,9 +103,8 @@ static int make_ready(struct naming *n, const struct prof_file *file, struct nam
 	read_build_id(file->bin, named);
 	named->sidecar = file->sidecar;
 	int rc = named->sidecar ? 0 : make_sidecar(n, file, named);
-	/* After its last reading: symbols are read by the first question for one. */
-	cairn_binary_symbol_of(file->bin, (struct cairn_vaddr){0}, &(const char *){NULL},
-			       &(struct cairn_vaddr){0});
+	/* Symbols are the last that is read of it. A damaged table gives no names. */
+	binary_functions(file->bin, &functions, NULL);
 	named->is_cut = cairn_binary_shortened(file->bin) != NULL;
 	if (rc == 0 && named->is_cut && !file->note[0])
 		rc = note_cut(n, file);
