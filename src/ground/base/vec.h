@@ -82,7 +82,7 @@ static inline int vec_reserve_bytes(void **p, const size_t *n, size_t *cap, size
  */
 #define VEC_APPEND(v, from, count)                                                                 \
 	({                                                                                         \
-		__typeof__((v)->p) vec_from_ = (from);                                             \
+		const __typeof__(*(v)->p) *vec_from_ = (from);                                     \
 		size_t vec_count_ = (count);                                                       \
 		bool vec_fits_ = VEC_RESERVE(v, vec_count_);                                       \
 		if (vec_fits_ && vec_count_) {                                                     \
