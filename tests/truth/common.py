@@ -81,11 +81,12 @@ def compile_c(sources, output, flags, compiler='gcc', timeout=300, libraries=())
 
 def dw_program(name):
     """A libdw program of this folder, which reads DWARF independently of Cairn; None when libdw-dev is missing."""
-    source, output = os.path.join(HERE, f'{name}.c'), os.path.join(lab(), name)
-    if os.path.exists(output) and os.path.getmtime(output) > os.path.getmtime(source):
+    sources, output = [os.path.join(HERE, f'{name}.c'), os.path.join(HERE, 'units.c')], os.path.join(lab(), name)
+    newest = max(os.path.getmtime(source) for source in sources)
+    if os.path.exists(output) and os.path.getmtime(output) > newest:
         return output
     try:
-        return compile_c([source], output, ['-O2', '-Wall', '-Wl,--no-as-needed', '-ldw'])
+        return compile_c(sources, output, ['-O2', '-Wall', '-Wl,--no-as-needed', '-ldw'])
     except RuntimeError:
         return None
 

@@ -13,12 +13,11 @@
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+
+#include "units.h"
 
 /* Deeper than any compiler nests; a deeper file ends the program with a message. */
 #define DEPTH_MAX 4096
@@ -118,25 +117,5 @@ static int walk(Dwarf_Die *root)
 
 int main(int argc, char **argv)
 {
-	Dwarf_CU *cu = NULL;
-	Dwarf_Die root;
-	Dwarf *dw;
-	int fd;
-
-	if (argc < 2)
-		return 2;
-	fd = open(argv[1], O_RDONLY);
-	dw = fd < 0 ? NULL : dwarf_begin(fd, DWARF_C_READ);
-	if (!dw) {
-		fprintf(stderr, "dies: %s: %s\n", argv[1],
-			fd < 0 ? "cannot open" : dwarf_errmsg(-1));
-		return 1;
-	}
-	while (dwarf_get_units(dw, cu, &cu, NULL, NULL, &root, NULL) == 0) {
-		if (walk(&root) != 0)
-			return 1;
-	}
-	dwarf_end(dw);
-	close(fd);
-	return 0;
+	return show_units(argc, argv, walk);
 }

@@ -9,10 +9,10 @@
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <unistd.h>
+
+#include "units.h"
 
 static bool is_assembler(Dwarf_Die *unit)
 {
@@ -30,13 +30,13 @@ static bool has_code(Dwarf_Die *die)
 	return dwarf_ranges(die, 0, &base, &lo, &hi) > 0;
 }
 
-static void show_functions(Dwarf_Die *unit)
+static int show_functions(Dwarf_Die *unit)
 {
 	const char *by = is_assembler(unit) ? "assembler" : "compiler";
 	Dwarf_Die die;
 
 	if (dwarf_child(unit, &die) != 0)
-		return;
+		return 0;
 	do {
 		Dwarf_Attribute attr;
 
@@ -45,27 +45,10 @@ static void show_functions(Dwarf_Die *unit)
 			continue;
 		printf("%s\t%s\n", by, dwarf_formstring(&attr));
 	} while (dwarf_siblingof(&die, &die) == 0);
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	Dwarf_CU *cu = NULL;
-	Dwarf_Die unit;
-	Dwarf *dw;
-	int fd;
-
-	if (argc < 2)
-		return 2;
-	fd = open(argv[1], O_RDONLY);
-	dw = fd < 0 ? NULL : dwarf_begin(fd, DWARF_C_READ);
-	if (!dw) {
-		fprintf(stderr, "languages: %s: %s\n", argv[1],
-			fd < 0 ? "cannot open" : dwarf_errmsg(-1));
-		return 1;
-	}
-	while (dwarf_get_units(dw, cu, &cu, NULL, NULL, &unit, NULL) == 0)
-		show_functions(&unit);
-	dwarf_end(dw);
-	close(fd);
-	return 0;
+	return show_units(argc, argv, show_functions);
 }
