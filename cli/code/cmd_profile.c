@@ -12,6 +12,7 @@
 #include "interrupt.h"
 #include "profile_run.h"
 #include "profile_sidecars.h"
+#include "push.h"
 #include "say.h"
 #include "truncated.h"
 
@@ -26,6 +27,7 @@ struct profile_values {
 	struct opt_list pids, out;
 	const char *command, *cgroup, *event;
 	struct sidecar_wish wish;
+	struct push_wish push;
 	unsigned long hz, top, ring_kib, jobs;
 	double seconds;
 	bool all, off_cpu, no_kernel, json, by_total, fail_on_loss, no_demangle;
@@ -64,6 +66,10 @@ static const struct opt opts[] = {
 	SIDECAR_OPT_DEBUGINFOD(AT(wish.debuginfod)),
 	{'j', "jobs", OPT_COUNT, "N", AT(jobs),
 	 "use N threads to make sidecars; otherwise one per processor"},
+	{0, "push", OPT_TEXT, "URL", AT(push.url),
+	 "send the profile to the Pyroscope or Parca at URL; what it does not take waits for the "
+	 "next push"},
+	PUSH_OPTS(struct profile_values, push),
 	{0},
 };
 
@@ -75,6 +81,9 @@ static const struct example examples[] = {
 	{"sudo cairn profile -a --duration 10", "everything that runs on this machine"},
 	{"sudo cairn profile -p 1234 --off-cpu --duration 10",
 	 "where its threads wait, and for how long"},
+	{"sudo cairn profile -a --duration 60 --push http://profiles:4040 --label "
+	 "service_name=shop",
+	 "a minute of this machine, to a Pyroscope"},
 	{"sudo cairn profile -p 1234 --json --duration 10 | jq -r .function",
 	 "for other programs to read"},
 	{0},
@@ -146,6 +155,23 @@ static int check_options(const struct profile_values *v)
 	return profile_check_names(&v->out);
 }
 
+/* Before it samples for an hour. */
+static int open_push(const struct profile_values *v, struct push *push)
+{
+	int status;
+
+	if (v->push.url) {
+		status = push_open(&v->push, push);
+		push->quiet = true;
+		return status;
+	}
+	if (v->push.labels.n || v->push.headers.n || v->push.as || v->push.ca || v->push.spool ||
+	    v->push.spool_mib || v->push.timeout)
+		return fail(STATUS_USAGE, "--label, --header, --as, --ca, --spool, --spool-size "
+					  "and --timeout are for --push URL");
+	return STATUS_YES;
+}
+
 /* ---- the run ---- */
 
 static uint64_t now_ns(void)
@@ -208,6 +234,19 @@ static int write_outputs(const struct profile_values *v, const struct profile_ru
 	return status;
 }
 
+/* The host's name, as far as it has one. */
+static int push_run(struct push *push, struct cairn_profile *profile)
+{
+	char node[256] = "";
+	int added, sent;
+
+	gethostname(node, sizeof(node) - 1);
+	added = push_add(push, profile, "the run", *node ? node : NULL);
+	sent = push_send(push);
+	push_report(push, stderr);
+	return sent == STATUS_YES ? added : sent;
+}
+
 /* The summary first; then the files, whatever the summary says. */
 static int report(const struct profile_values *v, struct profile_run *run)
 {
@@ -232,14 +271,16 @@ static int name_and_report(const struct profile_values *v, struct profile_run *r
 {
 	struct cairn_profile *profile;
 	struct cairn_err err = {0};
-	int r = cairn_prof_profile(run->prof, &profile, &err);
+	int r = cairn_prof_profile(run->prof, &profile, &err), pushed = STATUS_YES;
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
 	run->profile = profile;
 	r = report(v, run);
+	if (run->push)
+		pushed = push_run(run->push, profile);
 	cairn_profile_close(profile);
-	return r;
+	return pushed != STATUS_YES ? pushed : r;
 }
 
 /* Whatever ends it, what was sampled is shown. */
@@ -262,13 +303,14 @@ static int run_all(const struct profile_values *v, struct profile_run *run)
 }
 
 static int open_and_run(const struct profile_values *v, const struct command *command,
-			const int *pids)
+			const int *pids, struct push *push)
 {
 	enum cairn_prof_event event = event_of(v);
 	struct profile_sidecars sidecars = {.wish = v->wish, .lock = PTHREAD_MUTEX_INITIALIZER};
 	struct profile_run run = {.hz = has_rate(event) ? (v->hz ? (unsigned int)v->hz : HZ_DEFAULT)
 							: 0,
 				  .n_top = v->top ? v->top : 20,
+				  .push = v->push.url ? push : NULL,
 				  .fail_on_loss = v->fail_on_loss};
 	struct cairn_prof_opts prof_opts = {.size = sizeof(prof_opts),
 					    .pids = pids,
@@ -304,6 +346,7 @@ static int run(void *values, const struct operands *operands)
 {
 	const struct profile_values *v = values;
 	struct command command = {0};
+	struct push push = {.wish = &v->push};
 	int status = check_targets(v);
 	int *pids = calloc(v->pids.n + 1, sizeof(*pids));
 
@@ -319,7 +362,10 @@ static int run(void *values, const struct operands *operands)
 		demangle_never();
 	truncated_is_survived();
 	if (status == STATUS_YES)
-		status = open_and_run(v, &command, pids);
+		status = open_push(v, &push);
+	if (status == STATUS_YES)
+		status = open_and_run(v, &command, pids, &push);
+	push_close(&push);
 	command_fini(&command);
 	free(pids);
 	return status;

@@ -6,6 +6,7 @@
 #include <cairn/prof.h>
 
 #include "profile.h"
+#include "push.h"
 
 struct profile_run {
 	struct cairn_prof *prof;
@@ -17,6 +18,7 @@ struct profile_run {
 	double seconds;    /* from start to stop */
 	size_t n_top;      /* functions to show */
 	bool fail_on_loss; /* then losses are an exit status */
+	struct push *push; /* where the profile is sent; NULL */
 };
 
 /*

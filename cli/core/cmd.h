@@ -107,6 +107,7 @@ extern const struct cmd cmd_code_run;
 extern const struct cmd cmd_profile;
 extern const struct cmd cmd_profile_show;
 extern const struct cmd cmd_profile_diff;
+extern const struct cmd cmd_profile_push;
 extern const struct cmd cmd_sidecar;
 extern const struct cmd cmd_btf_dump;
 extern const struct cmd cmd_btf_check;

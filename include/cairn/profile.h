@@ -220,6 +220,32 @@ int cairn_profile_html_diff(const struct cairn_profile *before, size_t type_befo
 			    const struct cairn_profile *after, size_t type_after, const char *title,
 			    struct cairn_profile_bytes *ret, struct cairn_err *err);
 
+/* ---- servers of profiles ---- */
+
+enum cairn_profile_server {
+	CAIRN_PROFILE_PYROSCOPE, /* push.v1.PusherService/Push, as application/proto */
+	CAIRN_PROFILE_PARCA,     /* WriteRaw by the gateway, as application/json */
+};
+
+struct cairn_profile_push {
+	enum cairn_profile_server to;
+	/* Names of letters, digits and "_", each once; "__name__" and "service_name" among them. */
+	const struct cairn_profile_label *labels; /* key and text */
+	size_t n_labels;
+	const char *id; /* a UUID, the same when the same profile is sent again */
+};
+
+/*
+ * cairn_profile_push_request - the body of the request by which a server takes the profile
+ *
+ * It has the profile in pprof's format. In the names of its types all but letters and digits
+ * becomes "_", because servers query by these names. Parca's request has no place for the id.
+ * Returns 0. -EINVAL: a label's name or value. -ENODATA: no samples, which servers refuse.
+ * -ENOMEM.
+ */
+int cairn_profile_push_request(const struct cairn_profile *p, const struct cairn_profile_push *push,
+			       struct cairn_profile_bytes *ret, struct cairn_err *err);
+
 /* ---- answers ---- */
 
 /* One function's share of a profile. Functions of one name and file are one. */

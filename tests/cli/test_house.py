@@ -9,7 +9,7 @@ import subprocess
 
 from claims import BUILD, CAIRN, SOURCE, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
 
-VERBS = ["sites", "trace", "layout", "addr", "sidecar", "stack", "code", "code run", "unwind dump", "unwind encode", "profile", "profile show", "profile diff", "btf dump", "btf check", "btf convert", "btf encode", "btf dedup", "btf merge", "btf distil", "doctor"]
+VERBS = ["sites", "trace", "layout", "addr", "sidecar", "stack", "code", "code run", "unwind dump", "unwind encode", "profile", "profile show", "profile diff", "profile push", "btf dump", "btf check", "btf convert", "btf encode", "btf dedup", "btf merge", "btf distil", "doctor"]
 
 
 def options_of_help(verb):

@@ -346,9 +346,70 @@ static void memory_that_is_not_there_is_said(void **state)
 	cairn_profile_close(whole);
 }
 
+/* ---- requests to servers ---- */
+
+static int request(const struct cairn_profile *p, enum cairn_profile_server to, const char *key,
+		   const char *text, struct cairn_profile_bytes *ret, struct cairn_err *err)
+{
+	struct cairn_profile_label labels[] = {{.key = "a", .text = "1"},
+					       {.key = key, .text = text}};
+	struct cairn_profile_push push = {
+		.to = to, .labels = labels, .n_labels = 2, .id = "the-id"};
+
+	return cairn_profile_push_request(p, &push, ret, err);
+}
+
+static void a_request_without_memory_is_said(void **state)
+{
+	static const enum cairn_profile_server servers[] = {CAIRN_PROFILE_PYROSCOPE,
+							    CAIRN_PROFILE_PARCA};
+	struct cairn_profile *p = sample();
+
+	for (size_t i = 0; i < 2; i++) {
+		bool failed = true;
+		unsigned int n = 0;
+
+		while (failed) {
+			struct cairn_profile_bytes out;
+
+			alloc_fail_at(++n);
+			int rc = request(p, servers[i], "b", "2", &out, NULL);
+			failed = alloc_fail_end();
+			assert_int_equal(rc, failed ? -ENOMEM : 0);
+			assert_true(failed ? !out.bytes : out.size > 100);
+			free(out.bytes);
+		}
+		assert_true(n > 5);
+	}
+	cairn_profile_close(p);
+}
+
+static void labels_that_servers_refuse_are_refused(void **state)
+{
+	static const struct {
+		const char *key, *text;
+	} bad[] = {{"", "x"}, {"1a", "x"}, {"a-b", "x"}, {"a\nb", "x"}, {"a", "x"}, {"b", "\xff"}};
+	struct cairn_profile *p = sample(), *empty;
+	struct cairn_profile_bytes out;
+	struct cairn_err err;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(
+			request(p, CAIRN_PROFILE_PARCA, bad[i].key, bad[i].text, &out, &err),
+			-EINVAL);
+		assert_null(out.bytes);
+	}
+	assert_int_equal(cairn_profile_new(two_types, 2, &empty, NULL), 0);
+	assert_int_equal(request(empty, CAIRN_PROFILE_PARCA, "b", "x", &out, &err), -ENODATA);
+	cairn_profile_close(empty);
+	cairn_profile_close(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_request_without_memory_is_said),
+		cmocka_unit_test(labels_that_servers_refuse_are_refused),
 		cmocka_unit_test(pprof_keeps_everything),
 		cmocka_unit_test(equal_stacks_are_one_sample_and_values_add_up),
 		cmocka_unit_test(folded_stacks_are_those_of_the_samples),

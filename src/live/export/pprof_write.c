@@ -2,6 +2,7 @@
 /* A profile in pprof's format. */
 #include "export/profile_impl.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ struct writer {
 	struct arena arena; /* all messages */
 	VEC(const char *) strings;
 	struct map string_ids; /* by address: the profile has each string once */
+	bool is_series;        /* the names of types are parts of a series' name */
 	bool failed;           /* out of memory */
 };
 
@@ -81,12 +83,26 @@ static void *messages(struct writer *w, size_t n, size_t size)
 	return w->failed ? NULL : list;
 }
 
+/* Servers query by "name:type:unit", where a name has letters, digits and "_" only. */
+static int64_t type_name(struct writer *w, const char *text)
+{
+	char *name = w->is_series && *text ? arena_strdup(&w->arena, text) : NULL;
+
+	if (!w->is_series || !*text)
+		return string(w, text);
+	w->failed |= !name;
+	for (char *at = name; at && *at; at++)
+		if (!isalnum((unsigned char)*at))
+			*at = '_';
+	return name ? string(w, name) : 0;
+}
+
 static pb_value_type value_type(struct writer *w, const struct cairn_profile_type *t)
 {
 	pb_value_type v = CAIRN_PPROF__VALUE_TYPE__INIT;
 
-	v.type = string(w, t->type);
-	v.unit = string(w, t->unit);
+	v.type = type_name(w, t->type);
+	v.unit = type_name(w, t->unit);
 	return v;
 }
 
@@ -254,10 +270,10 @@ static int pack(const pb_profile *out, struct cairn_profile_bytes *ret, struct c
 	return rc;
 }
 
-int cairn_profile_pprof(const struct cairn_profile *p, struct cairn_profile_bytes *ret,
-			struct cairn_err *err)
+static int write_pprof(const struct cairn_profile *p, bool is_series,
+		       struct cairn_profile_bytes *ret, struct cairn_err *err)
 {
-	struct writer w = {.p = p};
+	struct writer w = {.p = p, .is_series = is_series};
 	pb_profile out = CAIRN_PPROF__PROFILE__INIT;
 	pb_value_type each;
 	int rc;
@@ -285,4 +301,16 @@ int cairn_profile_pprof(const struct cairn_profile *p, struct cairn_profile_byte
 	map_fini(&w.string_ids);
 	arena_fini(&w.arena);
 	return rc;
+}
+
+int cairn_profile_pprof(const struct cairn_profile *p, struct cairn_profile_bytes *ret,
+			struct cairn_err *err)
+{
+	return write_pprof(p, false, ret, err);
+}
+
+int profile_pprof_series(const struct cairn_profile *p, struct cairn_profile_bytes *ret,
+			 struct cairn_err *err)
+{
+	return write_pprof(p, true, ret, err);
 }

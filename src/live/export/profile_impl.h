@@ -3,8 +3,8 @@
  * The neutral model of samples, and the formats that it is written to and read from
  *
  * profile.c keeps the model. Each format is one file (pprof_read.c, pprof_write.c, folded.c,
- * html.c), which knows the public header and what is here. frames.c walks over the frames of a
- * stack. open.c tells formats by their bytes, and shares.c adds up what each function takes.
+ * html.c), which knows the public header and what is here. push_request.c has what servers of
+ * profiles take. frames.c walks over the frames of a stack. open.c tells formats by their bytes, and shares.c adds up what each function takes.
  */
 #ifndef EXPORT_PROFILE_IMPL_H
 #define EXPORT_PROFILE_IMPL_H
@@ -81,6 +81,10 @@ int profile_add_value(int64_t *to, int64_t add, struct cairn_err *err);
 
 /* -EINVAL if the profile has no such type. */
 int profile_check_type(const struct cairn_profile *p, size_t type, struct cairn_err *err);
+
+/* cairn_profile_pprof() for a server: types are named as it can query them ("off_cpu"). */
+int profile_pprof_series(const struct cairn_profile *p, struct cairn_profile_bytes *ret,
+			 struct cairn_err *err);
 
 int profile_read_pprof(const void *bytes, size_t size, const char *name, struct cairn_profile **ret,
 		       struct cairn_err *err);

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Batches: sent from the spool, and what becomes of them by the server's answer. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "push_impl.h"
+
+/* ---- one batch ---- */
+
+static void post(const struct push *p, const struct batch *b, struct http_answer *ret)
+{
+	struct http_request request = {.url = b->url,
+				       .type = b->type,
+				       .id = b->id,
+				       .headers = &p->headers,
+				       .ca = p->wish->ca,
+				       .timeout = p->wish->timeout ? p->wish->timeout : 30,
+				       .body = b->body,
+				       .size = b->size};
+
+	http_post(&request, ret);
+}
+
+static void count_sent(struct push *p, const struct batch *b, bool is_twice)
+{
+	p->counts.n_sent++;
+	p->counts.bytes_sent += b->size;
+	p->counts.n_twice += is_twice;
+}
+
+static void keep_failure(struct push *p, const struct http_answer *answer)
+{
+	free(p->failure);
+	p->failure = strdup(answer->text);
+}
+
+/* The state that a batch has after an answer. It was sent without an answer once already, or not. */
+static enum spool_state state_after(enum http_outcome outcome, bool was_sent)
+{
+	if (outcome == HTTP_REFUSED)
+		return SPOOL_REFUSED;
+	return outcome == HTTP_UNKNOWN || was_sent ? SPOOL_SENT : SPOOL_NEW;
+}
+
+/* The answer is kept before anything else is done: what was taken is not sent again. */
+static int keep_answer(struct push *p, struct spool_entry *e, const struct batch *b, bool was_sent,
+		       const struct http_answer *answer, struct cairn_err *err)
+{
+	int r;
+
+	if (answer->outcome == HTTP_TAKEN) {
+		r = spool_remove(&p->spool, e, err);
+		count_sent(p, b, was_sent);
+		push_tell_batch(p, b, was_sent ? WORD_TWICE : WORD_SENT, answer);
+		return r;
+	}
+	r = spool_set_state(&p->spool, e, state_after(answer->outcome, was_sent), err);
+	p->counts.n_refused += answer->outcome == HTTP_REFUSED;
+	keep_failure(p, answer);
+	push_tell_batch(p, b, answer->outcome == HTTP_REFUSED ? WORD_REFUSED : WORD_WAITS, answer);
+	return r;
+}
+
+static int change_state(struct push *p, struct spool_entry *e, enum spool_state to,
+			struct cairn_err *err)
+{
+	int r = spool_lock(&p->spool, err);
+
+	if (r < 0)
+		return r;
+	r = spool_set_state(&p->spool, e, to, err);
+	spool_unlock(&p->spool);
+	return r;
+}
+
+/* Marked as sent before the first byte is. */
+static int send_loaded(struct push *p, struct spool_entry *e, const struct batch *b,
+		       enum http_outcome *outcome, struct cairn_err *err)
+{
+	bool was_sent = e->state == SPOOL_SENT;
+	struct http_answer answer;
+	int r = change_state(p, e, SPOOL_SENT, err);
+
+	/* Another process has dropped it meanwhile. */
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return r;
+	post(p, b, &answer);
+	*outcome = answer.outcome;
+	r = spool_lock(&p->spool, err);
+	if (r < 0)
+		return r;
+	r = keep_answer(p, e, b, was_sent, &answer, err);
+	spool_unlock(&p->spool);
+	return r;
+}
+
+/* A damaged file is shown to people, and costs the others nothing. */
+static int set_aside(struct push *p, struct spool_entry *e, struct cairn_err *err)
+{
+	fail_told(STATUS_YES, err);
+	p->counts.n_refused++;
+	return change_state(p, e, SPOOL_REFUSED, err);
+}
+
+/* @outcome stays as it was for a batch that is not for this server, or gone. */
+static int send_entry(struct push *p, struct spool_entry *e, enum http_outcome *outcome,
+		      struct cairn_err *err)
+{
+	struct batch b;
+	int r = spool_load(&p->spool, e, &b, err);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r == -EBADMSG)
+		return set_aside(p, e, err);
+	if (r == 0 && !strcmp(b.url, p->url))
+		r = send_loaded(p, e, &b, outcome, err);
+	spool_unload(&b);
+	return r;
+}
+
+static bool is_over(enum http_outcome outcome)
+{
+	return outcome != HTTP_TAKEN && outcome != HTTP_REFUSED;
+}
+
+static int send_list(struct push *p, struct spool_list *list, bool *over, struct cairn_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && !*over && i < list->n; i++) {
+		enum http_outcome outcome = HTTP_TAKEN;
+
+		if (list->items[i].state == SPOOL_REFUSED)
+			continue;
+		r = send_entry(p, &list->items[i], &outcome, err);
+		*over = is_over(outcome);
+	}
+	return r;
+}
+
+int push_unspooled(struct push *p, const struct batch *b)
+{
+	struct http_answer answer;
+	struct cairn_err err;
+
+	post(p, b, &answer);
+	if (answer.outcome == HTTP_TAKEN) {
+		count_sent(p, b, false);
+		push_tell_batch(p, b, WORD_SENT, &answer);
+		return STATUS_YES;
+	}
+	p->counts.n_lost++;
+	if (spool_lock(&p->spool, &err) == 0) {
+		spool_count_dropped(&p->spool, b->size, &err);
+		spool_unlock(&p->spool);
+	}
+	push_tell_batch(p, b, WORD_LOST, &answer);
+	return fail(STATUS_NOT_HERE, "%s: %s: the batch was neither taken nor kept", p->url,
+		    answer.text);
+}
+
+/* ---- what is left ---- */
+
+static void count_entry(struct push *p, const struct spool_entry *e)
+{
+	struct cairn_err err;
+	struct batch b;
+
+	if (e->state == SPOOL_REFUSED || spool_load(&p->spool, e, &b, &err) < 0)
+		return;
+	if (strcmp(b.url, p->url) != 0) {
+		p->counts.n_others++;
+	} else {
+		p->counts.n_waiting++;
+		p->counts.bytes_waiting += b.size;
+		p->counts.n_unsure += e->state == SPOOL_SENT;
+	}
+	spool_unload(&b);
+}
+
+static int count_left(struct push *p, struct cairn_err *err)
+{
+	struct spool_list list;
+	int r = spool_read(&p->spool, &list, err);
+
+	p->counts.n_waiting = p->counts.bytes_waiting = p->counts.n_unsure = p->counts.n_others = 0;
+	for (size_t i = 0; i < list.n; i++)
+		count_entry(p, &list.items[i]);
+	spool_free(&list);
+	spool_counts(&p->spool, &p->counts.dropped);
+	return r;
+}
+
+static int send_waiting(struct push *p, struct cairn_err *err)
+{
+	struct spool_list list = {0};
+	bool over = false;
+	int sending = spool_lock_sending(&p->spool, err), r;
+
+	if (sending < 0)
+		return sending;
+	r = spool_read(&p->spool, &list, err);
+	if (r == 0)
+		r = send_list(p, &list, &over, err);
+	spool_free(&list);
+	close(sending);
+	return r;
+}
+
+int push_send(struct push *p)
+{
+	struct cairn_err err = {0};
+	int r = send_waiting(p, &err);
+
+	if (r == 0)
+		r = count_left(p, &err);
+	if (r < 0)
+		return fail_err(r, &err, STATUS_NOT_HERE);
+	if (p->counts.n_waiting)
+		return fail(STATUS_NOT_HERE, "%s: %s", p->url,
+			    p->failure ? p->failure : "batches wait");
+	return p->counts.n_refused
+		       ? fail(STATUS_NO, "%s refused %" PRIu64 ": %s", p->url, p->counts.n_refused,
+			      p->failure ? p->failure : "the spool is damaged")
+		       : STATUS_YES;
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A profile becomes a batch of the spool. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "push_impl.h"
+
+/* ---- a new batch ---- */
+
+static bool has_label(const struct push *p, const char *key)
+{
+	for (size_t i = 0; i < p->wish->labels.n; i++)
+		if (!strcmp(p->labels[i].key, key))
+			return true;
+	return false;
+}
+
+/* "process_cpu" is what both servers' pages know for it. */
+static void series_name(const struct cairn_profile *profile, char *to, size_t size)
+{
+	size_t n = cairn_profile_n_types(profile);
+	const char *type = cairn_profile_type(profile, n - 1)->type;
+
+	snprintf(to, size, "%s%s", !strcmp(type, "cpu") ? "process_" : "",
+		 *type ? type : "profile");
+	for (char *at = to; *at; at++)
+		if (!isascii(*at) || !isalnum((unsigned char)*at))
+			*at = '_';
+}
+
+static size_t all_labels(struct push *p, const char *name, const char *node)
+{
+	size_t n = p->wish->labels.n;
+
+	if (!has_label(p, "__name__"))
+		p->labels[n++] = (struct cairn_profile_label){.key = "__name__", .text = name};
+	if (!has_label(p, "service_name"))
+		p->labels[n++] =
+			(struct cairn_profile_label){.key = "service_name", .text = "cairn"};
+	if (node && !has_label(p, "node"))
+		p->labels[n++] = (struct cairn_profile_label){.key = "node", .text = node};
+	return n;
+}
+
+static int make_batch(struct push *p, const struct cairn_profile *profile, const char *node,
+		      struct batch *ret, struct cairn_profile_bytes *bytes, struct cairn_err *err)
+{
+	struct cairn_profile_push push = {.to = p->to, .labels = p->labels, .id = ret->id};
+	char name[128];
+	int r;
+
+	spool_new_id(ret->id);
+	series_name(profile, name, sizeof(name));
+	push.n_labels = all_labels(p, name, node);
+	r = cairn_profile_push_request(profile, &push, bytes, err);
+	ret->url = p->url;
+	ret->type = p->type;
+	ret->body = bytes->bytes;
+	ret->size = bytes->size;
+	return r;
+}
+
+static int add_batch(struct push *p, const struct batch *b)
+{
+	struct cairn_err err = {0};
+	int r = spool_lock(&p->spool, &err), status = STATUS_YES;
+
+	if (r < 0)
+		return fail_err(r, &err, STATUS_NOT_HERE);
+	r = spool_add(&p->spool, b, &err);
+	spool_unlock(&p->spool);
+	if (r < 0) {
+		fail_told(STATUS_YES, &err);
+		status = push_unspooled(p, b);
+	}
+	return status;
+}
+
+/* A server would file it under 1970. */
+static int set_time(struct cairn_profile *profile, const char *name, struct cairn_err *err)
+{
+	struct cairn_profile_run run = cairn_profile_run(profile);
+	struct timespec now;
+
+	if (run.time_ns > 0)
+		return 0;
+	clock_gettime(CLOCK_REALTIME, &now);
+	run.time_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	fail(STATUS_YES, "%s does not say when it was taken: it is pushed as of now", name);
+	return cairn_profile_set_run(profile, &run, err);
+}
+
+int push_add(struct push *p, struct cairn_profile *profile, const char *name, const char *node)
+{
+	struct cairn_profile_bytes bytes = {0};
+	struct cairn_err err = {0};
+	struct batch b;
+	int r, status;
+
+	if (!cairn_profile_n_samples(profile))
+		return fail(STATUS_NO, "%s has no samples: there is nothing to push", name);
+	r = set_time(profile, name, &err);
+	if (r == 0)
+		r = make_batch(p, profile, node, &b, &bytes, &err);
+	if (r < 0)
+		return fail_err(r, &err, STATUS_NOT_HERE);
+	status = add_batch(p, &b);
+	free(bytes.bytes);
+	return status;
+}

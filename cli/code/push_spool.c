@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "push_spool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cairn/file.h>
+
+static const char *const states[] = {
+	[SPOOL_NEW] = ".new",
+	[SPOOL_SENT] = ".sent",
+	[SPOOL_REFUSED] = ".refused",
+};
+
+#define COUNTS "counts"
+
+static int set_err(struct cairn_err *err, int code, const char *path, const char *what)
+{
+	err->code = -code;
+	snprintf(err->msg, sizeof(err->msg), "%.300s: %s", path, what);
+	return -code;
+}
+
+static int system_err(struct cairn_err *err, const struct spool *s)
+{
+	return set_err(err, errno, s->path, strerror(errno));
+}
+
+static int no_memory(struct cairn_err *err)
+{
+	return set_err(err, ENOMEM, "the spool", "out of memory");
+}
+
+/* ---- the folder ---- */
+
+/* All folders of the path that are missing, for this user alone. */
+static int make_folders(const char *path)
+{
+	char *copy = strdup(path);
+	int r = copy ? 0 : -1;
+
+	for (char *at = copy; r == 0 && at && *at;) {
+		at = strchr(at + 1, '/');
+		if (at)
+			*at = 0;
+		if (mkdir(copy, 0700) < 0 && errno != EEXIST)
+			r = -1;
+		if (at)
+			*at = '/';
+	}
+	free(copy);
+	return r;
+}
+
+/* A batch of another user would be sent under our name. */
+static int check_owner(const struct spool *s, struct cairn_err *err)
+{
+	struct stat st;
+
+	if (fstat(s->dir, &st) < 0)
+		return system_err(err, s);
+	if (st.st_uid != geteuid() || st.st_mode & 022)
+		return set_err(err, EPERM, s->path,
+			       "a spool must belong to this user, and no one else may write there");
+	return 0;
+}
+
+int spool_open(struct spool *s, const char *path, uint64_t room, struct cairn_err *err)
+{
+	*s = (struct spool){.path = strdup(path), .dir = -1, .room = room};
+	if (!s->path)
+		return no_memory(err);
+	if (make_folders(path) < 0)
+		return system_err(err, s);
+	s->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return s->dir < 0 ? system_err(err, s) : check_owner(s, err);
+}
+
+void spool_close(struct spool *s)
+{
+	if (s->dir >= 0)
+		close(s->dir);
+	free(s->path);
+	*s = (struct spool){.dir = -1};
+}
+
+static int write_file(struct spool *s, const char *name, const void *bytes, size_t size,
+		      struct cairn_err *err)
+{
+	char *path;
+	int r;
+
+	if (asprintf(&path, "%s/%s", s->path, name) < 0)
+		return no_memory(err);
+	r = cairn_file_write(path, bytes, size, err);
+	free(path);
+	return r;
+}
+
+/* ---- what is there ---- */
+
+static bool read_name(const char *name, enum spool_state *state)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < SPOOL_N_STATES; i++) {
+		size_t k = strlen(states[i]);
+
+		if (n > k && n < SPOOL_NAME_SIZE && !strcmp(name + n - k, states[i])) {
+			*state = (enum spool_state)i;
+			return name[0] != '.';
+		}
+	}
+	return false;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct spool_entry *)a)->name, ((const struct spool_entry *)b)->name);
+}
+
+static int add_entry(struct spool *s, struct spool_list *list, size_t *room, const char *name)
+{
+	struct spool_entry *grown, e = {0};
+	struct stat st;
+
+	if (!read_name(name, &e.state) || fstatat(s->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISREG(st.st_mode))
+		return 0;
+	if (list->n == *room) {
+		grown = realloc(list->items, (*room = *room * 2 + 16) * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		list->items = grown;
+	}
+	strcpy(e.name, name);
+	e.size = (uint64_t)st.st_size;
+	list->items[list->n++] = e;
+	list->bytes += e.size;
+	return 0;
+}
+
+int spool_read(struct spool *s, struct spool_list *ret, struct cairn_err *err)
+{
+	int fd = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	size_t room = 0;
+
+	*ret = (struct spool_list){0};
+	if (!dir) {
+		r = system_err(err, s);
+		if (fd >= 0)
+			close(fd);
+		return r;
+	}
+	for (struct dirent *d; r == 0 && (d = readdir(dir));)
+		r = add_entry(s, ret, &room, d->d_name);
+	closedir(dir);
+	if (r < 0) {
+		spool_free(ret);
+		return no_memory(err);
+	}
+	if (ret->n)
+		qsort(ret->items, ret->n, sizeof(*ret->items), by_name);
+	return 0;
+}
+
+void spool_free(struct spool_list *list)
+{
+	free(list->items);
+	*list = (struct spool_list){0};
+}
+
+/* ---- changes ---- */
+
+int spool_set_state(struct spool *s, struct spool_entry *e, enum spool_state to,
+		    struct cairn_err *err)
+{
+	size_t n = strlen(e->name) - strlen(states[e->state]);
+	char name[SPOOL_NAME_SIZE + 16];
+
+	if (e->state == to)
+		return 0;
+	snprintf(name, sizeof(name), "%.*s%s", (int)n, e->name, states[to]);
+	if (renameat(s->dir, e->name, s->dir, name) < 0)
+		return system_err(err, s);
+	snprintf(e->name, sizeof(e->name), "%.*s", SPOOL_NAME_SIZE - 1, name);
+	e->state = to;
+	return fsync(s->dir) < 0 ? system_err(err, s) : 0;
+}
+
+int spool_remove(struct spool *s, const struct spool_entry *e, struct cairn_err *err)
+{
+	if (unlinkat(s->dir, e->name, 0) < 0 || fsync(s->dir) < 0)
+		return system_err(err, s);
+	return 0;
+}
+
+/* ---- dropping ---- */
+
+/* @last: the one that was counted last, and may be there still. */
+static void read_counts(struct spool *s, struct spool_counts *c, char last[SPOOL_NAME_SIZE])
+{
+	int fd = openat(s->dir, COUNTS, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char text[256] = "";
+
+	*c = (struct spool_counts){0};
+	last[0] = 0;
+	if (fd < 0)
+		return;
+	if (read(fd, text, sizeof(text) - 1) > 0)
+		sscanf(text, "dropped %" SCNu64 " bytes %" SCNu64 " last %79s", &c->n_dropped,
+		       &c->bytes_dropped, last);
+	close(fd);
+}
+
+static int write_counts(struct spool *s, const struct spool_counts *c, const char *last,
+			struct cairn_err *err)
+{
+	char text[256];
+	int n = snprintf(text, sizeof(text), "dropped %" PRIu64 " bytes %" PRIu64 " last %s\n",
+			 c->n_dropped, c->bytes_dropped, last);
+
+	return write_file(s, COUNTS, text, (size_t)n, err);
+}
+
+/* A drop that was counted, by a process that was killed then: it is not to be sent any more. */
+static void finish_drop(struct spool *s)
+{
+	char last[SPOOL_NAME_SIZE], name[SPOOL_NAME_SIZE + 16];
+	struct spool_counts c;
+
+	read_counts(s, &c, last);
+	for (size_t i = 0; strchr(last, '.') && i < SPOOL_N_STATES; i++) {
+		snprintf(name, sizeof(name), "%.*s%s", (int)strcspn(last, "."), last, states[i]);
+		unlinkat(s->dir, name, 0);
+	}
+}
+
+int spool_lock(struct spool *s, struct cairn_err *err)
+{
+	while (flock(s->dir, LOCK_EX) < 0)
+		if (errno != EINTR)
+			return system_err(err, s);
+	finish_drop(s);
+	return 0;
+}
+
+void spool_unlock(struct spool *s)
+{
+	flock(s->dir, LOCK_UN);
+}
+
+int spool_lock_sending(struct spool *s, struct cairn_err *err)
+{
+	int fd = openat(s->dir, "sending", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), r;
+
+	if (fd < 0)
+		return system_err(err, s);
+	while (flock(fd, LOCK_EX) < 0)
+		if (errno != EINTR) {
+			r = system_err(err, s);
+			close(fd);
+			return r;
+		}
+	return fd;
+}
+
+void spool_counts(struct spool *s, struct spool_counts *ret)
+{
+	char last[SPOOL_NAME_SIZE];
+
+	read_counts(s, ret, last);
+}
+
+/* Counted first: a kill before the removal leaves the name, and finish_drop() ends it. */
+static int drop(struct spool *s, const struct spool_entry *e, struct cairn_err *err)
+{
+	char last[SPOOL_NAME_SIZE];
+	struct spool_counts c;
+	int r;
+
+	read_counts(s, &c, last);
+	c.n_dropped++;
+	c.bytes_dropped += e->size;
+	r = write_counts(s, &c, e->name, err);
+	return r < 0 ? r : spool_remove(s, e, err);
+}
+
+int spool_count_dropped(struct spool *s, uint64_t bytes, struct cairn_err *err)
+{
+	char last[SPOOL_NAME_SIZE];
+	struct spool_counts c;
+
+	read_counts(s, &c, last);
+	c.n_dropped++;
+	c.bytes_dropped += bytes;
+	return write_counts(s, &c, *last ? last : "-", err);
+}
+
+/* What the server refused first, then the oldest. */
+static struct spool_entry *next_to_drop(struct spool_list *list)
+{
+	struct spool_entry *oldest = NULL;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct spool_entry *e = &list->items[i];
+
+		if (!e->name[0])
+			continue;
+		if (e->state == SPOOL_REFUSED)
+			return e;
+		oldest = oldest ? oldest : e;
+	}
+	return oldest;
+}
+
+static bool is_being_sent(struct spool *s, const struct spool_entry *e)
+{
+	int fd = openat(s->dir, e->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	bool busy = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
+
+	if (fd >= 0)
+		close(fd);
+	return busy;
+}
+
+static int make_room(struct spool *s, uint64_t size, struct cairn_err *err)
+{
+	struct spool_list list;
+	struct spool_entry *e;
+	int r = spool_read(s, &list, err);
+
+	while (r == 0 && list.bytes + size > s->room && (e = next_to_drop(&list))) {
+		if (!is_being_sent(s, e)) {
+			r = drop(s, e, err);
+			list.bytes -= e->size;
+		}
+		e->name[0] = 0;
+	}
+	spool_free(&list);
+	return r;
+}
+
+/* ---- batches ---- */
+
+/* What a writer left that was killed, on a file system without files without names. */
+static void remove_leftovers(struct spool *s)
+{
+	int fd = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+	for (struct dirent *d; dir && (d = readdir(dir));) {
+		size_t n = strlen(d->d_name);
+
+		if (d->d_name[0] == '.' && n > 5 && !strcmp(d->d_name + n - 4, ".tmp"))
+			unlinkat(s->dir, d->d_name, 0);
+	}
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+}
+
+static char *text_of(const struct batch *b, size_t *size)
+{
+	char *head, *all = NULL;
+	int n = asprintf(&head, "cairn-push 1\nid %s\nurl %s\ntype %s\n\n", b->id, b->url, b->type);
+
+	if (n < 0)
+		return NULL;
+	*size = (size_t)n + b->size;
+	all = malloc(*size);
+	if (all)
+		memcpy(mempcpy(all, head, (size_t)n), b->body, b->size);
+	free(head);
+	return all;
+}
+
+int spool_add(struct spool *s, const struct batch *b, struct cairn_err *err)
+{
+	char name[SPOOL_NAME_SIZE];
+	struct timespec now;
+	size_t size;
+	char *text = text_of(b, &size);
+	int r;
+
+	if (!text)
+		return no_memory(err);
+	remove_leftovers(s);
+	r = size > s->room ? set_err(err, EFBIG, s->path,
+				     "the batch alone is larger than the spool may be")
+			   : make_room(s, size, err);
+	clock_gettime(CLOCK_REALTIME, &now);
+	snprintf(name, sizeof(name), "%011" PRId64 "%09ld-%s%s", (int64_t)now.tv_sec, now.tv_nsec,
+		 b->id, states[SPOOL_NEW]);
+	if (r == 0)
+		r = write_file(s, name, text, size, err);
+	free(text);
+	return r;
+}
+
+static int read_all(int fd, char *to, size_t size)
+{
+	for (size_t at = 0; at < size;) {
+		ssize_t n = read(fd, to + at, size - at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n == 0)
+			errno = EIO;
+		if (n <= 0)
+			return -1;
+		at += (size_t)n;
+	}
+	return 0;
+}
+
+/* NULL, and errno. */
+static char *read_file(int fd, size_t *size)
+{
+	char *bytes = NULL;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return NULL;
+	*size = (size_t)st.st_size;
+	bytes = malloc(*size + 1);
+	if (bytes && read_all(fd, bytes, *size) < 0) {
+		free(bytes);
+		return NULL;
+	}
+	return bytes;
+}
+
+/* The value of a line "KEY VALUE", whose end becomes a NUL; NULL: the next line is another. */
+static const char *take_line(char **at, const char *key)
+{
+	size_t n = strlen(key);
+	char *value = *at + n, *end = strchr(*at, '\n');
+
+	if (!end || strncmp(*at, key, n) != 0)
+		return NULL;
+	*end = 0;
+	*at = end + 1;
+	return value;
+}
+
+static bool read_batch(char *bytes, size_t size, struct batch *ret)
+{
+	char *at = bytes;
+	const char *version, *id, *url, *type;
+
+	bytes[size] = 0;
+	version = take_line(&at, "cairn-push ");
+	id = version ? take_line(&at, "id ") : NULL;
+	url = id ? take_line(&at, "url ") : NULL;
+	type = url ? take_line(&at, "type ") : NULL;
+	if (!type || !take_line(&at, "") || strcmp(version, "1") != 0 ||
+	    strlen(id) != SPOOL_ID_SIZE - 1)
+		return false;
+	ret->url = url;
+	ret->type = type;
+	ret->body = at;
+	ret->size = size - (size_t)(at - bytes);
+	strcpy(ret->id, id);
+	return true;
+}
+
+int spool_load(struct spool *s, const struct spool_entry *e, struct batch *ret,
+	       struct cairn_err *err)
+{
+	size_t size = 0;
+	int r = 0;
+
+	*ret = (struct batch){.fd = openat(s->dir, e->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+	if (ret->fd < 0 || flock(ret->fd, LOCK_SH) < 0)
+		r = set_err(err, errno, e->name, strerror(errno));
+	if (r == 0 && !(ret->bytes = read_file(ret->fd, &size)))
+		r = set_err(err, errno, e->name, strerror(errno));
+	if (r == 0 && !read_batch(ret->bytes, size, ret))
+		r = set_err(err, EBADMSG, e->name,
+			    "this is no batch of the spool, or it is damaged");
+	if (r < 0)
+		spool_unload(ret);
+	return r;
+}
+
+void spool_unload(struct batch *b)
+{
+	free(b->bytes);
+	if (b->fd >= 0)
+		close(b->fd);
+	*b = (struct batch){.fd = -1};
+}
+
+void spool_new_id(char id[SPOOL_ID_SIZE])
+{
+	uint8_t b[16];
+
+	while (getrandom(b, sizeof(b), 0) != sizeof(b))
+		;
+	b[6] = (b[6] & 0x0f) | 0x40;
+	b[8] = (b[8] & 0x3f) | 0x80;
+	snprintf(id, SPOOL_ID_SIZE,
+		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+		 b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
+		 b[15]);
+}
