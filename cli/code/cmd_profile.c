@@ -12,6 +12,7 @@
 #include "interrupt.h"
 #include "profile_run.h"
 #include "profile_sidecars.h"
+#include "profile_windows.h"
 #include "push.h"
 #include "say.h"
 #include "truncated.h"
@@ -19,9 +20,11 @@
 /* Ctrl-C in 100 ms, and as often as cairn_prof_poll() wants. */
 #define POLL_MS 50
 
-#define HZ_DEFAULT 99
+#define HZ_DEFAULT     99
+#define WINDOW_DEFAULT 60
+#define KEEP_DEFAULT   60
 /* The kernel's own limit is kernel.perf_event_max_sample_rate. */
-#define HZ_MAX     100000
+#define HZ_MAX         100000
 
 struct profile_values {
 	struct opt_list pids, out;
@@ -29,7 +32,9 @@ struct profile_values {
 	struct sidecar_wish wish;
 	struct push_wish push;
 	unsigned long hz, top, ring_kib, jobs;
-	double seconds;
+	double seconds, window;
+	unsigned long keep;
+	bool continuous;
 	bool all, off_cpu, no_kernel, json, by_total, fail_on_loss, no_demangle;
 };
 
@@ -46,6 +51,12 @@ static const struct opt opts[] = {
 	{'F', "frequency", OPT_COUNT, "HZ", AT(hz),
 	 "take HZ samples a second on each processor (99)"},
 	{0, "duration", OPT_SECONDS, "TIME", AT(seconds), "end after TIME: 10, 500ms, 2m"},
+	{0, "continuous", OPT_FLAG, NULL, AT(continuous),
+	 "run without an end, in windows: each is a profile of its own, for -o and --push"},
+	{0, "window", OPT_SECONDS, "TIME", AT(window),
+	 "with --continuous: length of a window (60)"},
+	{0, "keep", OPT_COUNT, "N", AT(keep),
+	 "with --continuous: keep the files of the last N windows (60)"},
 	{'o', "output", OPT_LIST, "NAME", AT(out),
 	 "write the profile to NAME, which ends with .html, .folded, .pb.gz or .json; may be "
 	 "repeated"},
@@ -84,6 +95,8 @@ static const struct example examples[] = {
 	{"sudo cairn profile -a --duration 60 --push http://profiles:4040 --label "
 	 "service_name=shop",
 	 "a minute of this machine, to a Pyroscope"},
+	{"sudo cairn profile -a --continuous -F 19 --push http://profiles:4040",
+	 "this machine, for ever"},
 	{"sudo cairn profile -p 1234 --json --duration 10 | jq -r .function",
 	 "for other programs to read"},
 	{0},
@@ -155,6 +168,30 @@ static int check_options(const struct profile_values *v)
 	return profile_check_names(&v->out);
 }
 
+/* Seconds: beyond them the sums of a window may be too large, and below it does nothing else. */
+#define WINDOW_MIN 0.1
+#define WINDOW_MAX 86400
+
+static int check_windows(const struct profile_values *v)
+{
+	if (!v->continuous && (v->window || v->keep))
+		return fail(STATUS_USAGE, "--window and --keep are for --continuous");
+	if (!v->continuous)
+		return STATUS_YES;
+	if (event_of(v) == CAIRN_PROF_OFF_CPU)
+		return fail(STATUS_USAGE,
+			    "--continuous: time blocked cannot be cut into windows, as "
+			    "a thread may be blocked for many");
+	if (v->window && (v->window < WINDOW_MIN || v->window > WINDOW_MAX))
+		return fail(STATUS_USAGE, "--window: from 100ms to 24h");
+	if (v->keep > 1u << 20)
+		return fail(STATUS_USAGE, "--keep %lu: at most %u", v->keep, 1u << 20);
+	if (!v->out.n && !v->push.url)
+		return fail(STATUS_USAGE, "--continuous: name what becomes of a window\nTry: -o "
+					  "NAME.pb.gz or --push URL");
+	return STATUS_YES;
+}
+
 /* Before it samples for an hour. */
 static int open_push(const struct profile_values *v, struct push *push)
 {
@@ -182,7 +219,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static int sample(struct cairn_prof *prof, double seconds, struct cairn_err *err)
+int profile_sample(struct cairn_prof *prof, double seconds, struct cairn_err *err)
 {
 	struct profile_progress progress = {0};
 	/* Thirty years are never over, and the nanoseconds of many more have no number. */
@@ -234,15 +271,18 @@ static int write_outputs(const struct profile_values *v, const struct profile_ru
 	return status;
 }
 
-/* The host's name, as far as it has one. */
-static int push_run(struct push *push, struct cairn_profile *profile)
+int profile_push_add(struct push *push, struct cairn_profile *profile)
 {
 	char node[256] = "";
-	int added, sent;
 
 	gethostname(node, sizeof(node) - 1);
-	added = push_add(push, profile, "the run", *node ? node : NULL);
-	sent = push_send(push);
+	return push_add(push, profile, "the run", *node ? node : NULL);
+}
+
+static int push_run(struct push *push, struct cairn_profile *profile)
+{
+	int added = profile_push_add(push, profile), sent = push_send(push);
+
 	push_report(push, stderr);
 	return sent == STATUS_YES ? added : sent;
 }
@@ -283,6 +323,22 @@ static int name_and_report(const struct profile_values *v, struct profile_run *r
 	return pushed != STATUS_YES ? pushed : r;
 }
 
+static int run_continuous(const struct profile_values *v, struct profile_run *run)
+{
+	char *title = title_of(v);
+	struct profile_windows windows = {.seconds = v->window ? v->window : WINDOW_DEFAULT,
+					  .n_keep = v->keep ? v->keep : KEEP_DEFAULT,
+					  .out = &v->out,
+					  .title = title ? title : "cairn profile"};
+	struct cairn_err err = {0};
+	int r = cairn_prof_start(run->prof, &err);
+
+	r = r < 0 ? fail_err(r, &err, STATUS_USAGE)
+		  : profile_windows_run(run, &windows, v->seconds, v->json);
+	free(title);
+	return r;
+}
+
 /* Whatever ends it, what was sampled is shown. */
 static int run_all(const struct profile_values *v, struct profile_run *run)
 {
@@ -293,7 +349,7 @@ static int run_all(const struct profile_values *v, struct profile_run *run)
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
 	start = now_ns();
-	r = sample(run->prof, v->seconds, &err);
+	r = profile_sample(run->prof, v->seconds, &err);
 	run->seconds = (double)(now_ns() - start) / 1e9;
 	stopped = cairn_prof_stop(run->prof, &stop_err);
 	status = name_and_report(v, run);
@@ -325,7 +381,8 @@ static int open_and_run(const struct profile_values *v, const struct command *co
 					    .ring_bytes = v->ring_kib * 1024,
 					    .find_sidecar = profile_find_sidecar,
 					    .find_sidecar_ctx = &sidecars,
-					    .make_sidecar = profile_make_sidecar,
+					    .make_sidecar = v->continuous ? profile_later_sidecar
+									  : profile_make_sidecar,
 					    .make_sidecar_ctx = &sidecars,
 					    .show_name = shown_name};
 	struct cairn_err err = {0};
@@ -337,7 +394,7 @@ static int open_and_run(const struct profile_values *v, const struct command *co
 	r = cairn_prof_open(&prof_opts, &run.prof, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NO);
-	r = run_all(v, &run);
+	r = v->continuous ? run_continuous(v, &run) : run_all(v, &run);
 	cairn_prof_close(run.prof);
 	return r;
 }
@@ -354,6 +411,8 @@ static int run(void *values, const struct operands *operands)
 		status = fail(STATUS_NOT_HERE, "no memory");
 	if (status == STATUS_YES)
 		status = check_options(v);
+	if (status == STATUS_YES)
+		status = check_windows(v);
 	if (status == STATUS_YES)
 		status = read_pids(&v->pids, pids);
 	if (status == STATUS_YES && v->command)

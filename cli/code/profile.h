@@ -52,6 +52,12 @@ int profile_check_names(const struct opt_list *out);
 int profile_write_all(const struct cairn_profile *p, size_t type, const struct opt_list *out,
 		      const char *title);
 
+/*
+ * "cpu.20261127T014500.000Z.pb.gz" of "cpu.pb.gz", which profile_check_names() took; to be freed.
+ * NULL: no memory.
+ */
+char *profile_window_name(const char *name, int64_t time_ns);
+
 /* An object per stack, then a summary (docs/json.md). Returns 0 or -ENOMEM. */
 int profile_make_json(const struct cairn_profile *p, size_t type, const char *title,
 		      struct cairn_profile_bytes *ret, struct cairn_err *err);

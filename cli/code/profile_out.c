@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The formats that a profile is written in, by the end of a file's name. */
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include <cairn/file.h>
 
@@ -66,6 +68,21 @@ int profile_write_all(const struct cairn_profile *p, size_t type, const struct o
 		status = status == STATUS_YES ? one : status;
 	}
 	return status;
+}
+
+char *profile_window_name(const char *name, int64_t time_ns)
+{
+	size_t n = strlen(name) - strlen(format_of(name)->end);
+	time_t seconds = (time_t)(time_ns / 1000000000);
+	char stamp[32], *path;
+	struct tm t;
+
+	gmtime_r(&seconds, &t);
+	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%S", &t);
+	return asprintf(&path, "%.*s.%s.%03dZ%s", (int)n, name, stamp,
+			(int)(time_ns / 1000000 % 1000), format_of(name)->end) < 0
+		       ? NULL
+		       : path;
 }
 
 int profile_check_names(const struct opt_list *out)

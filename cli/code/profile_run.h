@@ -28,6 +28,15 @@ struct profile_run {
  */
 int profile_report(const struct profile_run *run, bool json);
 
+/*
+ * Samples for so many seconds; 0: until Ctrl-C or the targets' end, which end it in any case.
+ * Returns 0, or as cairn_prof_poll().
+ */
+int profile_sample(struct cairn_prof *prof, double seconds, struct cairn_err *err);
+
+/* Into the spool, with the host's name. An exit status, after a message. */
+int profile_push_add(struct push *push, struct cairn_profile *profile);
+
 /* A line on a terminal while it samples: samples, losses and the time left. */
 struct profile_progress {
 	uint64_t shown_ns;

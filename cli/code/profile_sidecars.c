@@ -2,8 +2,12 @@
 #include "profile_sidecars.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "keep.h"
 
 int profile_find_sidecar(void *sidecars, const struct cairn_binary *bin, struct cairn_sidecar **ret,
 			 struct cairn_err *err)
@@ -71,4 +75,50 @@ int profile_make_sidecar(void *sidecars, const struct cairn_binary *bin, struct 
 		r = sidecar_find(&s->wish, own ? own : bin, ret, err);
 	cairn_binary_close(own);
 	return r;
+}
+
+static double seconds_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* FNV-1a of the build-id; 0: it has none. */
+static uint64_t key_of(const struct cairn_binary *bin)
+{
+	size_t n;
+	const uint8_t *id = cairn_binary_build_id(bin, &n);
+	uint64_t key = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < n; i++)
+		key = (key ^ id[i]) * UINT64_C(0x100000001b3);
+	return n ? key : 0;
+}
+
+/* Whether it is tried for the first time, as far as is remembered. */
+static bool is_first(struct profile_sidecars *s, uint64_t key)
+{
+	size_t n = s->n_tried < PROFILE_TRIED ? s->n_tried : PROFILE_TRIED;
+
+	for (size_t i = 0; i < n; i++)
+		if (s->tried[i] == key)
+			return false;
+	s->tried[s->n_tried++ % PROFILE_TRIED] = key;
+	return true;
+}
+
+int profile_later_sidecar(void *sidecars, const struct cairn_binary *bin,
+			  struct cairn_sidecar **ret, struct cairn_err *err)
+{
+	struct profile_sidecars *s = sidecars;
+	uint64_t key = key_of(bin);
+
+	*ret = NULL;
+	if (!key || s->wish.no_cache || seconds_now() < s->not_before || !is_first(s, key))
+		return 0;
+	keep_in_background(cairn_binary_path(bin), NULL, 0);
+	s->not_before = seconds_now() + 2;
+	return 0;
 }

@@ -7,9 +7,16 @@
 
 #include "sidecar.h"
 
+/* Files whose sidecar was begun; the oldest are forgotten, and may be begun again. */
+#define PROFILE_TRIED 1024
+
 struct profile_sidecars {
 	struct sidecar_wish wish;
 	pthread_mutex_t lock; /* the engine's threads ask at once */
+	/* Of profile_later_sidecar(). */
+	uint64_t tried[PROFILE_TRIED];
+	size_t n_tried;
+	double not_before;
 };
 
 /* struct cairn_prof_opts.find_sidecar: one that is there, and nothing from the network. */
@@ -19,5 +26,12 @@ int profile_find_sidecar(void *sidecars, const struct cairn_binary *bin, struct 
 /* struct cairn_prof_opts.make_sidecar: one that is made and kept, or downloaded. */
 int profile_make_sidecar(void *sidecars, const struct cairn_binary *bin, struct cairn_sidecar **ret,
 			 struct cairn_err *err);
+
+/*
+ * The same for who has no time: one is begun in the background, for later windows; *ret is NULL.
+ * One every few seconds, as each takes a processor.
+ */
+int profile_later_sidecar(void *sidecars, const struct cairn_binary *bin,
+			  struct cairn_sidecar **ret, struct cairn_err *err);
 
 #endif

@@ -168,8 +168,20 @@ const char *cairn_prof_end_id(enum cairn_prof_end end);
 int cairn_prof_profile(struct cairn_prof *prof, struct cairn_profile **ret, struct cairn_err *err);
 
 /*
+ * cairn_prof_window - what was sampled since the start or the last window, and begin another one
+ *
+ * For a run without an end: what was sampled before is forgotten, so that memory is that of two
+ * windows. Not with CAIRN_PROF_OFF_CPU (-EOPNOTSUPP): a thread may be blocked for many windows.
+ * The counters go on, but n_stacks and n_frames, which are those of the window that begins.
+ * Otherwise as cairn_prof_profile(), which then has the last window. Samples that come while it
+ * works wait in the kernel's buffer: call it after a cairn_prof_poll(), and as often as needed.
+ */
+int cairn_prof_window(struct cairn_prof *prof, struct cairn_profile **ret, struct cairn_err *err);
+
+/*
  * What could not be done as a whole, and why: names of the kernel that are hidden, a file that
- * could not be read. NULL ends the list. Complete after cairn_prof_profile(); borrowed.
+ * could not be read. NULL ends the list. Complete after cairn_prof_profile(), and those of the last
+ * cairn_prof_window() until the next; borrowed.
  */
 const char *cairn_prof_note(const struct cairn_prof *prof, size_t i);
 

@@ -83,7 +83,9 @@ def profile(raw):
         for location in varints(b"".join(all_of(sample, 1))):
             stack += locations[location]
         values = tuple(varints(b"".join(all_of(sample, 2))))
-        stacks[";".join(reversed(stack))] = values
+        name = ";".join(reversed(stack))
+        # Other threads, and other addresses of the same functions.
+        stacks[name] = tuple(a + b for a, b in zip(stacks.get(name, (0,) * len(values)), values))
     return {"types": types, "stacks": stacks, "time_ns": (all_of(data, 9) or [0])[0]}
 
 
@@ -127,8 +129,13 @@ class Receiver:
             def do_POST(self):
                 receiver.handle(self)
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
+        class Server(http.server.ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_):
+                pass  # a sender that was killed, or gave up
+
+        self.server = Server(("127.0.0.1", 0), Handler)
         if tls:
             self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
         scheme = "https" if tls else "http"

@@ -515,6 +515,7 @@ def what_it_said_was_sent_is_never_sent_again_whenever_it_is_killed():
 def killed_at_any_moment_nothing_is_lost_and_nothing_differs():
     need_curl()
     spool = new_spool()
+    os.mkdir(spool, 0o700)
     random.seed(19)
     with Receiver() as receiver:
         for i in range(16):

@@ -224,6 +224,12 @@ int prof_kernel_start(struct prof_kernel *k, const struct cairn_prof_opts *opts,
 	return e ? event_error(e, opts, err) : 0;
 }
 
+void prof_kernel_next_window(struct prof_kernel *k)
+{
+	/* Any number that is not near one of before; hashes mix it well. */
+	k->bpf->bss->window += UINT64_C(0x9e3779b97f4a7c15);
+}
+
 void prof_kernel_stop(struct prof_kernel *k)
 {
 	while (k->events.n)

@@ -35,6 +35,8 @@ int prof_kernel_load(struct prof_kernel *k, const struct cairn_prof_opts *opts,
 /* prof_kernel_start - samples from now on. Returns 0; the errors of perf_event_open(2). */
 int prof_kernel_start(struct prof_kernel *k, const struct cairn_prof_opts *opts,
 		      struct cairn_err *err);
+/* From now on each stack is sent again, once, with another hash. */
+void prof_kernel_next_window(struct prof_kernel *k);
 void prof_kernel_stop(struct prof_kernel *k);
 
 /* Sums over the processors. */

@@ -25,12 +25,19 @@ int prof_names_new(const struct prof_names_opts *opts, struct prof_names **ret,
 	return 0;
 }
 
+void prof_names_end(struct prof_names *names)
+{
+	kernel_names_fini(&names->kernel);
+	made_names_fini(&names->made);
+	names->kernel = (struct kernel_names){0};
+	names->made = (struct made_names){0};
+}
+
 void prof_names_free(struct prof_names *names)
 {
 	if (!names)
 		return;
-	kernel_names_fini(&names->kernel);
-	made_names_fini(&names->made);
+	prof_names_end(names);
 	VEC_FREE(&names->notes);
 	free(names->shown);
 	arena_fini(&names->arena);

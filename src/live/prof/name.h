@@ -47,6 +47,9 @@ int prof_names_new(const struct prof_names_opts *opts, struct prof_names **ret,
 		   struct cairn_err *err);
 void prof_names_free(struct prof_names *names);
 
+/* Ends the naming, but for its notes: they stay until prof_names_free(). */
+void prof_names_end(struct prof_names *names);
+
 /*
  * prof_names_of_process - the names of a process's addresses that are in no file, while it lives
  *

@@ -44,13 +44,14 @@ struct cairn_prof {
 	struct child child;
 	struct prof_names_opts names_opts;
 	struct prof_names *names;
-	char program[PATH_MAX]; /* its path, if one is profiled */
-	uint64_t name_after_ns; /* CLOCK_MONOTONIC: not before, as it takes time */
+	struct prof_names *noted; /* of the last window, for its notes; NULL */
+	char program[PATH_MAX];   /* its path, if one is profiled */
+	uint64_t name_after_ns;   /* CLOCK_MONOTONIC: not before, as it takes time */
 	VEC(int) to_look; /* processes of which samples show that their mappings are not known */
 	int epoll_fd;
 	uint64_t began_cpu_ns;
 	int64_t began_ns, duration_ns; /* since 1970; of sampling */
-	uint64_t started_ns;
+	uint64_t started_ns;           /* the window; CLOCK_MONOTONIC */
 	bool is_stopped;
 };
 
@@ -383,7 +384,7 @@ int cairn_prof_status(const struct cairn_prof *p)
 	return p->child.ended ? p->child.status : -1;
 }
 
-int cairn_prof_profile(struct cairn_prof *p, struct cairn_profile **ret, struct cairn_err *err)
+static int make_profile(struct cairn_prof *p, struct cairn_profile **ret, struct cairn_err *err)
 {
 	struct prof_values values =
 		prof_values_of(p->kernel.event, p->opts.hz ? p->opts.hz : PROF_DEFAULT_HZ);
@@ -394,9 +395,65 @@ int cairn_prof_profile(struct cairn_prof *p, struct cairn_profile **ret, struct 
 				  ret, err);
 }
 
+static void drop_noted(struct cairn_prof *p)
+{
+	prof_names_free(p->noted);
+	p->noted = NULL;
+}
+
+int cairn_prof_profile(struct cairn_prof *p, struct cairn_profile **ret, struct cairn_err *err)
+{
+	drop_noted(p);
+	return make_profile(p, ret, err);
+}
+
+/* Names are made anew: code at an address that was named may be other code soon. */
+static int next_window(struct cairn_prof *p, struct cairn_err *err)
+{
+	struct prof_names *names;
+	int rc = prof_names_new(&p->names_opts, &names, err);
+
+	if (rc == 0 && samples_next_window(&p->samples) < 0) {
+		prof_names_free(names);
+		rc = err_nomem(err, "a window");
+	}
+	if (rc < 0)
+		return rc;
+	prof_kernel_next_window(&p->kernel);
+	prof_names_end(p->names);
+	p->noted = p->names;
+	p->names = names;
+	p->name_after_ns = 0;
+	return 0;
+}
+
+int cairn_prof_window(struct cairn_prof *p, struct cairn_profile **ret, struct cairn_err *err)
+{
+	uint64_t now;
+	int rc;
+
+	*ret = NULL;
+	if (p->kernel.event == CAIRN_PROF_OFF_CPU)
+		return err_set(err, -EOPNOTSUPP, "time blocked cannot be cut into windows");
+	drop_noted(p);
+	rc = take_over(p, err);
+	now = now_ns(CLOCK_MONOTONIC);
+	p->duration_ns = (int64_t)(now - p->started_ns);
+	rc = rc ? rc : make_profile(p, ret, err);
+	rc = rc ? rc : next_window(p, err);
+	if (rc < 0) {
+		cairn_profile_close(*ret);
+		*ret = NULL;
+		return rc;
+	}
+	p->began_ns += p->duration_ns;
+	p->started_ns = now;
+	return 0;
+}
+
 const char *cairn_prof_note(const struct cairn_prof *p, size_t i)
 {
-	return prof_names_note(p->names, i);
+	return prof_names_note(p->noted ? p->noted : p->names, i);
 }
 
 void cairn_prof_close(struct cairn_prof *p)
@@ -411,6 +468,7 @@ void cairn_prof_close(struct cairn_prof *p)
 	reports_close(&p->reports);
 	samples_fini(&p->samples);
 	prof_names_free(p->names);
+	prof_names_free(p->noted);
 	VEC_FREE(&p->to_look);
 	if (p->epoll_fd >= 0)
 		close(p->epoll_fd);

@@ -2,29 +2,45 @@
 #include "prof/samples.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cairn/prof.h>
 
+static int64_t add_stack(struct prof_samples *s, struct prof_stack stack, const uint64_t *frames)
+{
+	stack.first = s->frames.n;
+	if (!VEC_APPEND(&s->frames, frames, stack.n) || !VEC_ADD(&s->stacks, stack) ||
+	    map_put(&s->stack_ids, stack.hash, s->stacks.n - 1) < 0)
+		return -ENOMEM;
+	return (int64_t)s->stacks.n - 1;
+}
+
+/* NULL: a stack that is not known. @of: the window that has it. */
+static const struct prof_stack *find_stack(const struct prof_samples *s, uint64_t hash,
+					   const struct prof_samples **of)
+{
+	uint64_t number;
+
+	for (*of = s; *of; *of = (*of)->before)
+		if (map_get(&(*of)->stack_ids, hash, &number))
+			return &(*of)->stacks.p[number];
+	return NULL;
+}
+
 /* The number of a stack; -1: its frames were never there; -ENOMEM. */
 static int64_t stack_of(struct prof_samples *s, const struct prof_sample *r)
 {
-	uint64_t number;
-	const uint64_t *frames = (const uint64_t *)(r + 1);
+	const struct prof_samples *of;
+	const struct prof_stack *known = find_stack(s, r->stack, &of);
+	struct prof_stack stack = {
+		.hash = r->stack, .n = r->n_frames, .n_kernel = r->n_kernel, .end = r->end};
 
-	if (map_get(&s->stack_ids, r->stack, &number))
-		return (int64_t)number;
-	if (!r->is_new)
-		return -1;
-	struct prof_stack stack = {.hash = r->stack,
-				   .first = s->frames.n,
-				   .n = r->n_frames,
-				   .n_kernel = r->n_kernel,
-				   .end = r->end};
-	if (!VEC_APPEND(&s->frames, frames, r->n_frames) || !VEC_ADD(&s->stacks, stack) ||
-	    map_put(&s->stack_ids, r->stack, s->stacks.n - 1) < 0)
-		return -ENOMEM;
-	return (int64_t)s->stacks.n - 1;
+	if (known && of == s)
+		return known - s->stacks.p;
+	if (known)
+		return add_stack(s, *known, of->frames.p + known->first);
+	return r->is_new ? add_stack(s, stack, (const uint64_t *)(r + 1)) : -1;
 }
 
 static int count(struct prof_samples *s, uint32_t stack, const struct prof_sample *r)
@@ -81,7 +97,8 @@ const uint64_t *samples_frames(const struct prof_samples *s, const void *record,
 			       size_t *ret_n)
 {
 	const struct prof_sample *r = record;
-	uint64_t number;
+	const struct prof_samples *of;
+	const struct prof_stack *stack;
 
 	*ret_n = 0;
 	if (!is_ours(r, size))
@@ -90,10 +107,11 @@ const uint64_t *samples_frames(const struct prof_samples *s, const void *record,
 		*ret_n = r->n_frames;
 		return (const uint64_t *)(r + 1);
 	}
-	if (!map_get(&s->stack_ids, r->stack, &number))
+	stack = find_stack(s, r->stack, &of);
+	if (!stack)
 		return NULL;
-	*ret_n = s->stacks.p[number].n;
-	return s->frames.p + s->stacks.p[number].first;
+	*ret_n = stack->n;
+	return of->frames.p + stack->first;
 }
 
 int samples_add_cut(struct prof_samples *s, const void *record, size_t size, size_t n)
@@ -121,8 +139,29 @@ int samples_add_cut(struct prof_samples *s, const void *record, size_t size, siz
 	return samples_add(s, &cut, sizeof(cut.sample) + n * sizeof(*frames));
 }
 
+int samples_next_window(struct prof_samples *s)
+{
+	struct prof_samples *before = calloc(1, sizeof(*before));
+
+	if (!before)
+		return -ENOMEM;
+	if (s->before)
+		samples_fini(s->before);
+	free(s->before);
+	*before = *s;
+	before->before = NULL;
+	*s = (struct prof_samples){.n = before->n, .n_broken = before->n_broken, .before = before};
+	/* Only its stacks are of use now. */
+	VEC_FREE(&before->counts);
+	map_fini(&before->count_ids);
+	return 0;
+}
+
 void samples_fini(struct prof_samples *s)
 {
+	if (s->before)
+		samples_fini(s->before);
+	free(s->before);
 	VEC_FREE(&s->stacks);
 	VEC_FREE(&s->frames);
 	VEC_FREE(&s->counts);

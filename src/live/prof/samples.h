@@ -34,7 +34,9 @@ struct prof_samples {
 	VEC(uint64_t) frames; /* coded as abi.h says */
 	VEC(struct prof_count) counts;
 	struct map stack_ids, count_ids;
-	uint64_t n, n_broken; /* samples; records that cannot be ours */
+	uint64_t n, n_broken; /* samples; records that cannot be ours; of all windows */
+	/* Of the window before: a record that was on its way may have a stack of it. */
+	struct prof_samples *before;
 };
 
 /*
@@ -55,6 +57,14 @@ const uint64_t *samples_frames(const struct prof_samples *s, const void *record,
  * CAIRN_PROF_NO_MAPPING
  */
 int samples_add_cut(struct prof_samples *s, const void *record, size_t size, size_t n);
+
+/*
+ * samples_next_window - forget what was sampled, and begin anew
+ *
+ * Stacks of the window that ends are remembered until the next one ends. Returns 0; -ENOMEM, and
+ * then nothing is forgotten.
+ */
+int samples_next_window(struct prof_samples *s);
 
 void samples_fini(struct prof_samples *s);
 

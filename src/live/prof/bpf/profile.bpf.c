@@ -88,6 +88,8 @@ struct {
 const volatile __u8 all = 0, with_kernel = 1, in_cgroup = 0;
 const volatile __u32 own_tgid = 0;
 const volatile __u64 seed = 0, wakeup_bytes = 1 << 19;
+/* Another one makes other hashes: all stacks are sent again. */
+volatile __u64 window = 0;
 /* The profiler's pid namespace when it is not the first one; else 0. */
 const volatile __u64 pidns_dev = 0, pidns_ino = 0;
 
@@ -245,7 +247,7 @@ static __always_inline struct walk *begin(__u32 *ret_tid)
 	else
 		w->process.flags = w->process.n = w->process.generation = 0;
 	w->cpu = bpf_get_smp_processor_id();
-	w->hash = seed;
+	w->hash = seed + window;
 	w->n = w->n_kernel = 0;
 	w->sample.time_ns = bpf_ktime_get_ns();
 	w->sample.weight = 1;

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "push_sender.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static bool is_running(struct push_sender *s)
+{
+	if (s->pid && waitpid(s->pid, NULL, WNOHANG) != 0)
+		s->pid = 0;
+	return s->pid;
+}
+
+/* Numbers as options take them. */
+struct numbers {
+	char mib[48], timeout[48];
+};
+
+/* The words of the command; freed by the caller, their text is borrowed. NULL: no memory. */
+static char **words_of(const struct push *p, struct numbers *numbers)
+{
+	const struct push_wish *w = p->wish;
+	const char **words = calloc(2 * w->headers.n + 20, sizeof(*words));
+	size_t n = 0;
+
+	if (!words)
+		return NULL;
+	for (const char *const *at = (const char *const[]){"cairn", "profile", "push", "--spool",
+							   p->spool.path, NULL};
+	     *at; at++)
+		words[n++] = *at;
+	for (size_t i = 0; i < w->headers.n; i++) {
+		words[n++] = "--header";
+		words[n++] = w->headers.items[i];
+	}
+	if (w->ca) {
+		words[n++] = "--ca";
+		words[n++] = w->ca;
+	}
+	snprintf(numbers->mib, sizeof(numbers->mib), "--spool-size=%lu",
+		 w->spool_mib ? w->spool_mib : 256);
+	snprintf(numbers->timeout, sizeof(numbers->timeout), "--timeout=%.6f",
+		 w->timeout ? w->timeout : 30);
+	words[n++] = numbers->mib;
+	words[n++] = numbers->timeout;
+	words[n++] = "--";
+	words[n++] = p->url;
+	return (char **)words;
+}
+
+/* Ctrl-C is meant for the profiler; what waits is in the spool. Its lines are nobody's answer. */
+static int start(char **words, pid_t *pid)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	sigset_t none;
+	int r;
+
+	sigemptyset(&none);
+	if (posix_spawn_file_actions_init(&files))
+		return ENOMEM;
+	if (posix_spawnattr_init(&attributes)) {
+		posix_spawn_file_actions_destroy(&files);
+		return ENOMEM;
+	}
+	posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	r = posix_spawn(pid, "/proc/self/exe", &files, &attributes, words, environ);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&files);
+	return r;
+}
+
+void push_sender_start(struct push_sender *s, const struct push *p)
+{
+	struct numbers numbers;
+	char **words;
+	int r = ENOMEM;
+
+	if (is_running(s))
+		return;
+	words = words_of(p, &numbers);
+	if (words)
+		r = start(words, &s->pid);
+	if (r) {
+		s->pid = 0;
+		fail(STATUS_YES, "cannot start to push: %s", strerror(r));
+	}
+	free(words);
+}
+
+void push_sender_wait(struct push_sender *s)
+{
+	while (s->pid && waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	s->pid = 0;
+}

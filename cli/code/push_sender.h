@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sending from a process of its own, for who has no time to wait for a server. */
+#ifndef CLI_PUSH_SENDER_H
+#define CLI_PUSH_SENDER_H
+
+#include <sys/types.h>
+
+#include "push.h"
+
+struct push_sender {
+	pid_t pid; /* 0: none runs */
+};
+
+/*
+ * Starts `cairn profile push` with the same options, unless it runs still; it sends what is in the
+ * spool. What goes wrong there it says itself, on stderr.
+ */
+void push_sender_start(struct push_sender *s, const struct push *p);
+
+/* Waits for its end. */
+void push_sender_wait(struct push_sender *s);
+
+#endif

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cairn profile --continuous: windows that add up, are written and pushed, and cost no more memory."""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+
+from claims import CAIRN, IS_SANITIZED, Running, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need_root
+from receiver import SECONDS, Receiver
+
+# Each sample has another stack: five levels of calls, chosen by a number that changes.
+MANY = """\
+static volatile unsigned long sink;
+#define LEVEL(n, next) \\
+__attribute__((noinline)) static void n##a(unsigned x) { next(x); __asm__ volatile(""); } \\
+__attribute__((noinline)) static void n##b(unsigned x) { next(x); __asm__ volatile(""); __asm__ volatile("nop"); } \\
+__attribute__((noinline)) static void n(unsigned x) { if (x & 1) n##a(x >> 1); else n##b(x >> 1); __asm__ volatile(""); }
+__attribute__((noinline)) static void burn(unsigned x) { for (int i = 0; i < 20000; i++) sink += i; __asm__ volatile(""); }
+LEVEL(l1, burn) LEVEL(l2, l1) LEVEL(l3, l2) LEVEL(l4, l3) LEVEL(l5, l4) LEVEL(l6, l5) LEVEL(l7, l6) LEVEL(l8, l7)
+LEVEL(l9, l8) LEVEL(l10, l9) LEVEL(l11, l10) LEVEL(l12, l11)
+int main(void) { for (unsigned x = 1;; x = x * 1103515245 + 12345) l12(x >> 8); }
+"""
+
+
+def target():
+    return compile_c("many", MANY, flags=("-O2", "-g", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"))
+
+
+class Profiler:
+    """cairn profile --continuous of a process, and the windows that it has told of."""
+
+    def __init__(self, pid, *words, env=None):
+        need_root()
+        self.err = open(os.path.join(folder(), "err"), "w+", encoding="utf-8", errors="replace")
+        self.process = subprocess.Popen([CAIRN, "profile", "-p", str(pid), "--continuous", "--json", "-F", "999",
+                                         *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=self.err, text=True, env=dict(os.environ, **(env or {})))
+        self.windows = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.err.close()
+
+    def text(self):
+        return pathlib.Path(self.err.name).read_text(errors="replace")
+
+    def wait_for(self, n):
+        """Until it has told of N windows in all."""
+        while len(self.windows) < n:
+            line = self.process.stdout.readline()
+            if not line:
+                status = self.process.wait(SECONDS)
+                if status == 3 and ("BTF" in self.text() or "kernel" in self.text()):
+                    raise Skip(" ".join(self.text().split()))
+                raise AssertionError(f"it ended with {status}: {self.text()}")
+            if "window" in (found := json.loads(line)):
+                self.windows.append(found)
+
+    def end(self, by=signal.SIGTERM):
+        """Ends it; its status. All windows are known then."""
+        self.process.send_signal(by)
+        rest = self.process.communicate(timeout=2 * SECONDS)[0]
+        self.windows += [found for found in map(json.loads, rest.splitlines()) if "window" in found]
+        return self.process.returncode
+
+
+def samples_of(path):
+    """Number of samples in a file, and the names in it."""
+    found = cairn("profile", "show", path, "--value", "samples", "--json", check=True).objects()
+    return found[-1]["sum"], {one["function"] for one in found[:-1]}
+
+
+def new_folder(name):
+    path = os.path.join(folder(), name)
+    os.mkdir(path)
+    return path
+
+
+def files_in(where):
+    return sorted(os.path.join(where, name) for name in os.listdir(where))
+
+
+@claim_each(signal.SIGTERM, signal.SIGINT)
+def windows_add_up_and_each_is_a_file(by):
+    where = new_folder(f"sum-{by}")
+    with Running(target()) as program, Profiler(program.pid, "--window", "400ms", "-o", where + "/w.pb.gz") as p:
+        p.wait_for(4)
+        status = p.end(by)
+    expect(status == 0 and len(p.windows) >= 5, status, p.windows)
+    files = files_in(where)
+    pattern = r"w\.\d{8}T\d{6}\.\d{3}Z\.pb\.gz"
+    expect(all(re.fullmatch(pattern, os.path.basename(path)) for path in files), files)
+    with_samples = [w for w in p.windows if w["samples"]]
+    expect(len(files) == len(with_samples) and len(with_samples) >= 4, files, p.windows)
+    for path, window in zip(files, with_samples):
+        n, names = samples_of(path)
+        expect(n == window["samples"], path, n, window)
+        expect("main" in names and any(name.startswith("burn") for name in names), path, names)
+    for a, b in zip(p.windows, p.windows[1:]):
+        expect(a["time_ns"] + a["duration_ns"] == b["time_ns"], a, b)
+    expect(sum(w["lost"] for w in p.windows) == 0, p.windows)
+
+
+@claim
+def only_the_last_files_stay():
+    where = new_folder("keep")
+    with Running(target()) as program, Profiler(program.pid, "--window", "200ms", "--keep", "3", "-o", where + "/w.folded", "-o",
+                                                where + "/w.json") as p:
+        p.wait_for(6)
+        status = p.end()
+    names = [os.path.basename(path) for path in files_in(where)]
+    expect(status == 0 and len(names) == 6, names)
+    expect(sum(name.endswith(".json") for name in names) == 3, names)
+
+
+def rss_kib(pid):
+    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1))
+
+
+@claim
+def its_memory_does_not_grow():
+    """Every window has hundreds of stacks that none before it had."""
+    if IS_SANITIZED:
+        raise Skip("a sanitizer keeps freed memory")
+    where = new_folder("flat")
+    with Running(target()) as program, Profiler(program.pid, "--window", "100ms", "-F", "4000", "--keep", "2", "-o",
+                                                where + "/w.pb.gz") as p:
+        p.wait_for(25)
+        first = rss_kib(p.process.pid)
+        p.wait_for(100)
+        last = rss_kib(p.process.pid)
+        expect(p.end() == 0, p.text())
+    expect(sum(w["stacks"] for w in p.windows) > 5000, p.windows[-1])
+    expect(last < first + 3000, first, last)
+
+
+@claim
+def each_window_is_pushed_once_also_when_the_server_was_away():
+    with Running(target()) as program, Receiver([503, 503]) as receiver:
+        with Profiler(program.pid, "--window", "500ms", "--push", receiver.url, "--label", "service_name=many", "--spool",
+                      os.path.join(folder(), "spool-push"), env={"no_proxy": "127.0.0.1"}) as p:
+            p.wait_for(4)
+            status = p.end()
+            text = p.text()
+    if "needs libcurl" in text:
+        raise Skip("libcurl.so.4 is not installed")
+    expect(status == 0, status, text)
+    with_samples = [w for w in p.windows if w["samples"]]
+    pushed = sorted((r.profile() for r in receiver.taken), key=lambda found: found["time_ns"])
+    expect([found["time_ns"] for found in pushed] == [w["time_ns"] for w in with_samples], pushed, p.windows)
+    expect([sum(v[0] for v in found["stacks"].values()) for found in pushed] == [w["samples"] for w in with_samples], p.windows)
+    expect(len({r.key for r in receiver.taken}) == len(receiver.taken), receiver.taken)
+    expect(receiver.taken[0].labels["node"] == socket.gethostname(), receiver.taken[0].labels)
+    expect(not list(pathlib.Path(folder(), "spool-push").glob("0*.*")), os.listdir(os.path.join(folder(), "spool-push")))
+
+
+@claim_each("path", "abstract")
+def a_service_manager_is_told(kind):
+    name = os.path.join(folder(), "notify") if kind == "path" else f"\0cairn-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear, Running(target()) as program:
+        ear.bind(name)
+        ear.settimeout(SECONDS)
+        with Profiler(program.pid, "--window", "300ms", "-o", os.path.join(folder(), "n.folded"),
+                      env={"NOTIFY_SOCKET": name.replace("\0", "@")}) as p:
+            p.wait_for(1)
+            expect(ear.recv(100) == b"READY=1", "not ready")
+            expect(p.end() == 0, p.text())
+            expect(ear.recv(100) == b"STOPPING=1", "not stopping")
+
+
+@claim
+def a_window_that_cannot_be_written_does_not_end_it():
+    where = new_folder("gone")
+    with Running(target()) as program, Profiler(program.pid, "--window", "300ms", "-o", where + "/w.folded") as p:
+        p.wait_for(1)
+        for path in files_in(where):
+            os.unlink(path)
+        os.rmdir(where)
+        p.wait_for(3)
+        os.mkdir(where)
+        p.wait_for(5)
+        status = p.end()
+        text = p.text()
+    expect(status == 2 and where in text, status, text)
+    expect(files_in(where), text)
+
+
+@claim
+def it_ends_with_the_process():
+    with Running("sleep", "1") as program:
+        where = new_folder("ends")
+        with Profiler(program.pid, "--window", "10", "-o", where + "/w.folded") as p:
+            with contextlib.suppress(AssertionError):
+                p.wait_for(2)
+            expect(p.process.wait(SECONDS) == 0 and len(p.windows) == 1, p.windows, p.text())
+
+
+@claim
+def what_makes_no_sense_is_refused():
+    mark = os.path.join(folder(), "mark")
+    name = os.path.join(folder(), "x.folded")
+    for words in (["--window", "1", "-o", name], ["--keep", "1", "-o", name], ["--continuous"],
+                  ["--continuous", "--off-cpu", "-o", name], ["--continuous", "--window", "1ms", "-o", name],
+                  ["--continuous", "--window", "25h", "-o", name], ["--continuous", "--keep", "99999999", "-o", name],
+                  ["--continuous", "-o", "x.txt"]):
+        r = cairn("profile", "-c", f"touch {mark}", *words)
+        expect(r.status == 2 and not os.path.exists(mark), r)
+
+
+main()
