@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "debuginfod.h"
 #include "keep.h"
 
 int profile_find_sidecar(void *sidecars, const struct cairn_binary *bin, struct cairn_sidecar **ret,
@@ -118,7 +119,11 @@ int profile_later_sidecar(void *sidecars, const struct cairn_binary *bin,
 	*ret = NULL;
 	if (!key || s->wish.no_cache || seconds_now() < s->not_before || !is_first(s, key))
 		return 0;
-	keep_in_background(cairn_binary_path(bin), NULL, 0);
+	if (debuginfod_asked(s->wish.debuginfod) && !cairn_binary_has_dwarf(bin))
+		keep_fetched_in_background(cairn_binary_path(bin),
+					   s->wish.debuginfod ? s->wish.debuginfod : "");
+	else
+		keep_in_background(cairn_binary_path(bin), NULL, 0);
 	s->not_before = seconds_now() + 2;
 	return 0;
 }

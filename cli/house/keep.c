@@ -103,17 +103,29 @@ static void start(char *const argv[], int done)
 		;
 }
 
+/* A moment for @argv to be done; then it goes on alone. */
+static void run_in_background(char *const argv[])
+{
+	struct pollfd pipe_end = {.events = POLLIN};
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return;
+	fflush(NULL);
+	start(argv, ends[1]);
+	close(ends[1]);
+	pipe_end.fd = ends[0];
+	poll(&pipe_end, 1, MOMENT_MS);
+	close(ends[0]);
+}
+
 void keep_in_background(const char *path, const char *const *debug_dirs, size_t n_debug_dirs)
 {
 	const char **argv = calloc(2 * n_debug_dirs + 8, sizeof(*argv));
-	struct pollfd pipe_end = {.events = POLLIN};
 	size_t n = 0;
-	int ends[2];
 
-	if (!argv || pipe2(ends, O_CLOEXEC) < 0) {
-		free(argv);
+	if (!argv)
 		return;
-	}
 	argv[n++] = "cairn";
 	argv[n++] = "sidecar";
 	argv[n++] = "--keep=background";
@@ -124,11 +136,21 @@ void keep_in_background(const char *path, const char *const *debug_dirs, size_t 
 	}
 	argv[n++] = "--";
 	argv[n++] = path;
-	fflush(NULL);
-	start((char *const *)argv, ends[1]);
-	close(ends[1]);
-	pipe_end.fd = ends[0];
-	poll(&pipe_end, 1, MOMENT_MS);
-	close(ends[0]);
+	run_in_background((char *const *)argv);
 	free(argv);
+}
+
+void keep_fetched_in_background(const char *path, const char *debuginfod)
+{
+	char *option = NULL;
+	/* Any answer about the file will do: it comes from the sidecar, of which a copy is kept. */
+	const char *argv[] = {"cairn", "addr", "--debuginfod", "--", path, "0x0", NULL};
+
+	if (*debuginfod) {
+		if (asprintf(&option, "--debuginfod=%s", debuginfod) < 0)
+			return;
+		argv[2] = option;
+	}
+	run_in_background((char *const *)argv);
+	free(option);
 }

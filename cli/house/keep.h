@@ -15,4 +15,12 @@
  */
 void keep_in_background(const char *path, const char *const *debug_dirs, size_t n_debug_dirs);
 
+/*
+ * keep_fetched_in_background - the same for a file without debug information: download its sidecar
+ * or debug file
+ *
+ * @debuginfod  URLs; "": those in DEBUGINFOD_URLS
+ */
+void keep_fetched_in_background(const char *path, const char *debuginfod);
+
 #endif

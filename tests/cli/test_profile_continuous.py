@@ -3,6 +3,7 @@
 """cairn profile --continuous: windows that add up, are written and pushed, and cost no more memory."""
 
 import contextlib
+import http.server
 import json
 import os
 import pathlib
@@ -10,8 +11,9 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 
-from claims import CAIRN, IS_SANITIZED, Running, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need_root
+from claims import CAIRN, IS_SANITIZED, Running, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need_root, run
 from receiver import SECONDS, Receiver
 
 # Each sample has another stack: five levels of calls, chosen by a number that changes.
@@ -204,6 +206,45 @@ def it_ends_with_the_process():
             with contextlib.suppress(AssertionError):
                 p.wait_for(2)
             expect(p.process.wait(SECONDS) == 0 and len(p.windows) == 1, p.windows, p.text())
+
+
+@claim
+def sidecars_come_from_a_debuginfod_while_it_runs():
+    """A stripped program has no names; once its sidecar was downloaded, the windows have them."""
+    where, served, cache = new_folder("fetched"), new_folder("served"), new_folder("cache")
+    stripped = os.path.join(folder(), "stripped")
+    run("strip", target(), "-o", stripped, check=True)
+    cairn("sidecar", target(), "--debuginfod", served, check=True)
+    sidecar = next(path for path in files_in(served))
+    asked = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+        def do_GET(self):
+            asked.append(self.path)
+            content = pathlib.Path(sidecar).read_bytes() if self.path == f"/buildid/{served_id}/debuginfo" else None
+            self.send_response(200 if content else 404)
+            self.send_header("Content-Length", str(len(content or b"")))
+            self.end_headers()
+            self.wfile.write(content or b"")
+
+    served_id = re.search(r"Build ID: ([0-9a-f]+)", run("readelf", "-n", sidecar, check=True).out).group(1)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    env = {"CAIRN_CACHE": "", "XDG_CACHE_HOME": cache, "DEBUGINFOD_CACHE_PATH": cache + "/client", "no_proxy": "127.0.0.1"}
+    with Running(stripped) as program, Profiler(program.pid, "--window", "500ms", "-o", where + "/w.pb.gz",
+                                                f"--debuginfod=http://127.0.0.1:{server.server_address[1]}", env=env) as p:
+        n = 0
+        while not any(name.startswith("burn") for path in files_in(where)[-1:] for name in samples_of(path)[1]):
+            n += 1
+            expect(n < 100, asked, files_in(cache))
+            p.wait_for(n)
+        expect(p.end() == 0, p.text())
+    server.shutdown()
+    server.server_close()
+    expect(f"/buildid/{served_id}/debuginfo" in asked, asked)
 
 
 @claim
