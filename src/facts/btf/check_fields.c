@@ -8,12 +8,13 @@
  *
  * BPF_BTF_LOAD looks for structs that have a member of one of six types, by name, and refuses all
  * types when it can make no record of the fields of one: a second lock, more fields than a record
- * has, an array of fields other than heads, roots and pointers, a head or root that does not say what it contains, or that has no lock
- * beside it, nodes of two kinds without a count, a node that owns owners, a pointer to a kernel object (kptr) that is no
- * struct. It passes over a field that is not aligned or has another size, and refuses the struct
- * when no field remains. A kernel knows the fields that its version introduced (check.h). Until
- * 6.10 it looks at the members themselves only, then into arrays and nested structs. Until 7.1 it
- * counts the locks of each struct alone; 7.2 counts locks and reference counts over nested structs,
+ * has, an array of fields other than heads, roots and pointers, a head or root that does not say
+ * what it contains, or that has no lock beside it, nodes of two kinds without a count, a node that
+ * owns owners, a pointer to a kernel object (kptr) that is no struct. It passes over a field that
+ * is not aligned or has another size, and refuses the struct when no field remains. A kernel knows
+ * the fields that its version introduced (check.h). Until 6.10 it looks at the members themselves
+ * only, then into arrays and nested structs. Until 7.1 it counts the locks of each struct alone;
+ * 7.2 counts locks and reference counts over nested structs,
  * too. Tests ask the kernels that run; for the others the rules are those of their sources. Stable
  * releases that took a rule over are less or more strict than their number says.
  *

@@ -64,7 +64,7 @@ int prof_names_of_process(struct prof_names *names, const struct prof_samples *s
 			  struct cairn_err *err);
 
 /*
- * prof_names_of_new_addresses - the same for all processes, but only addresses that were never tried
+ * prof_names_of_new_addresses - the same for all processes, but only addresses never tried before
  *
  * For while it samples. Errors and cost as above, of processes with such addresses.
  */

@@ -3,9 +3,9 @@
  * Which probed files a process has mapped
  *
  * A library that the command never loads must not look like a function that is never called. For a
- * command, the kernel reports each mapping as it happens (perf/reports.h). If that is not allowed, and
- * for a process that runs already, /proc/PID/maps shows the present mappings, which is less: then
- * "not seen" is all that is known.
+ * command, the kernel reports each mapping as it happens (perf/reports.h). If that is not allowed,
+ * and for a process that runs already, /proc/PID/maps shows the present mappings, which is less:
+ * then "not seen" is all that is known.
  */
 #include <errno.h>
 #include <string.h>

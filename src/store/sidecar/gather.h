@@ -132,7 +132,10 @@ int gather_unit(struct gatherer *g, const struct dw_unit *u, struct unit_facts *
 
 /* ---- parts ---- */
 
-/* gather_files.c: number of a path among the unit's; NO_FILE for one that is not known. -ENOMEM is left in @rc. */
+/*
+ * gather_files.c: number of a path among the unit's; NO_FILE for one that is not known. -ENOMEM is
+ * left in @rc.
+ */
 uint32_t gather_file(struct gatherer *g, const struct dw_unit *u, uint64_t file, int *rc);
 
 /* rows.c: the unit's line program into rows and lines. */
