@@ -7,6 +7,7 @@
 #include "addr.h"
 #include "cmd.h"
 #include "demangled.h"
+#include "shared_opts.h"
 
 struct addr_values {
 	struct opt_list debug_dirs;
@@ -26,9 +27,8 @@ static const struct opt opts[] = {
 	SIDECAR_OPT_SIDECAR(AT(wish.file)),
 	SIDECAR_OPT_NO_CACHE(AT(wish.no_cache)),
 	SIDECAR_OPT_DEBUGINFOD(AT(wish.debuginfod)),
-	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),
-	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
-	{0, "debug-file", OPT_TEXT, "FILE", AT(debug_file), "take the debug information from FILE"},
+	OPT_DEBUG_DIR(AT(debug_dirs)),
+	OPT_DEBUG_FILE(AT(debug_file)),
 	{'j', "jobs", OPT_COUNT, "N", AT(jobs),
 	 "use N threads to make a sidecar; otherwise one per processor"},
 	{0},

@@ -9,6 +9,7 @@
 
 #include "cmd.h"
 #include "code.h"
+#include "shared_opts.h"
 
 struct code_values {
 	struct opt_list at, debug_dirs;
@@ -35,8 +36,7 @@ static const struct opt opts[] = {
 	{'a', "all", OPT_FLAG, NULL, AT(all),
 	 "also removed code, as far as the registry still has it"},
 	{0, "sysroot", OPT_TEXT, "DIR", AT(sysroot), "look for the files of a core file below DIR"},
-	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),
-	 "look for the files of a core file in DIR/.build-id, too; may be repeated"},
+	OPT_CORE_DEBUG_DIR(AT(debug_dirs)),
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per range"},
 	{0},
 };

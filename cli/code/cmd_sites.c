@@ -11,6 +11,7 @@
 #include "demangled.h"
 #include "near.h"
 #include "say.h"
+#include "shared_opts.h"
 #include "sidecar.h"
 #include "sites.h"
 
@@ -28,10 +29,8 @@ struct sites_values {
 };
 
 static const struct opt opts[] = {
-	{0, "debug-dir", OPT_LIST, "DIR", offsetof(struct sites_values, debug_dirs),
-	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
-	{0, "debug-file", OPT_TEXT, "FILE", offsetof(struct sites_values, debug_file),
-	 "take the debug information from FILE"},
+	OPT_DEBUG_DIR(offsetof(struct sites_values, debug_dirs)),
+	OPT_DEBUG_FILE(offsetof(struct sites_values, debug_file)),
 	SIDECAR_OPT_SIDECAR(offsetof(struct sites_values, wish.file)),
 	SIDECAR_OPT_NO_CACHE(offsetof(struct sites_values, wish.no_cache)),
 	SIDECAR_OPT_DEBUGINFOD(offsetof(struct sites_values, wish.debuginfod)),
@@ -49,11 +48,8 @@ static const struct opt opts[] = {
 	 "explain a reason, such as \"stale\" or \"bypassed\", and the remedy; \"list\" prints all "
 	 "words. With FUNC: why the parameter WORD is unavailable at each site; \"*\": all "
 	 "parameters"},
-	{0, "assume-unmodified", OPT_FLAG, NULL, offsetof(struct sites_values, assume_unmodified),
-	 "accept a parameter's value at a site as the argument even if the debug information, "
-	 "mostly Clang's, does not show whether the function has already changed it"},
-	{'j', "jobs", OPT_COUNT, "N", offsetof(struct sites_values, jobs),
-	 "use N threads; otherwise one per processor"},
+	OPT_ASSUME_UNMODIFIED(offsetof(struct sites_values, assume_unmodified)),
+	OPT_JOBS(offsetof(struct sites_values, jobs)),
 	{0},
 };
 

@@ -10,6 +10,7 @@
 #include "cmd.h"
 #include "demangled.h"
 #include "say.h"
+#include "shared_opts.h"
 #include "stack.h"
 
 struct stack_values {
@@ -32,8 +33,7 @@ static const struct opt opts[] = {
 	{'e', "executable", OPT_TEXT, "FILE", AT(program),
 	 "the program of a core file, if the core file does not name it"},
 	{0, "sysroot", OPT_TEXT, "DIR", AT(sysroot), "look for the files of a core file below DIR"},
-	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),
-	 "look for the files of a core file in DIR/.build-id, too; may be repeated"},
+	OPT_CORE_DEBUG_DIR(AT(debug_dirs)),
 	{'a', "args", OPT_FLAG, NULL, AT(args),
 	 "the values of parameters, if the debug information has their locations"},
 	{'s', "symbols", OPT_FLAG, NULL, AT(symbols),

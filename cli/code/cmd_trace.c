@@ -15,6 +15,7 @@
 #include "demangled.h"
 #include "interrupt.h"
 #include "say.h"
+#include "shared_opts.h"
 #include "sidecar.h"
 #include "trace.h"
 
@@ -64,9 +65,7 @@ static const struct opt opts[] = {
 	{0, "no-move", OPT_FLAG, NULL, AT(no_move),
 	 "never move a probe to a cheaper instruction of the same basic block, or off one with a "
 	 "hazard"},
-	{0, "assume-unmodified", OPT_FLAG, NULL, AT(assume_unmodified),
-	 "accept a parameter's value at a site as the argument even if the debug information, "
-	 "mostly Clang's, does not show whether the function has already changed it"},
+	OPT_ASSUME_UNMODIFIED(AT(assume_unmodified)),
 	DEMANGLE_OPT_OFF(AT(no_demangle)),
 	{0, "backend", OPT_TEXT, "auto|uprobe_multi|uprobe", AT(backend),
 	 "how probes are attached (auto)"},
@@ -76,8 +75,7 @@ static const struct opt opts[] = {
 	SIDECAR_OPT_NO_CACHE(AT(wish.no_cache)),
 	SIDECAR_OPT_DEBUGINFOD(AT(wish.debuginfod)),
 	SIDECAR_OPT_NONE(AT(wish.none)),
-	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),
-	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
+	OPT_DEBUG_DIR(AT(debug_dirs)),
 	{'j', "jobs", OPT_COUNT, "N", AT(jobs),
 	 "use N threads to read debug information; otherwise one per processor"},
 	{0},

@@ -9,6 +9,7 @@
 #include "cmd.h"
 #include "json.h"
 #include "say.h"
+#include "shared_opts.h"
 #include "sidecar.h"
 #include "unwind.h"
 
@@ -23,7 +24,7 @@ static const struct opt opts[] = {
 	{0, "sframe", OPT_FLAG, NULL, AT(sframe),
 	 "the section .sframe instead, as readelf --sframe prints it"},
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per row"},
-	{'j', "jobs", OPT_COUNT, "N", AT(jobs), "use N threads; otherwise one per processor"},
+	OPT_JOBS(AT(jobs)),
 	{0},
 };
 

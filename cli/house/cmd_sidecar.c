@@ -11,6 +11,7 @@
 #include "heap.h"
 #include "json.h"
 #include "say.h"
+#include "shared_opts.h"
 #include "sidecar.h"
 #include "truncated.h"
 
@@ -50,10 +51,9 @@ static const struct opt opts[] = {
 	{0, "prune", OPT_FLAG, NULL, AT(prune),
 	 "remove the least recently used files from the cache"},
 	{0, "max", OPT_COUNT, "MIB", AT(max_mib), "with --prune: down to this size in MiB (1024)"},
-	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),
-	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
-	{0, "debug-file", OPT_TEXT, "FILE", AT(debug_file), "take the debug information from FILE"},
-	{'j', "jobs", OPT_COUNT, "N", AT(jobs), "use N threads; otherwise one per processor"},
+	OPT_DEBUG_DIR(AT(debug_dirs)),
+	OPT_DEBUG_FILE(AT(debug_file)),
+	OPT_JOBS(AT(jobs)),
 	{0},
 };
 

@@ -14,11 +14,23 @@ struct btf_chain {
 };
 
 struct btf_source {
-	const char *path;
-	const char *section;          /* NULL: the usual ones */
-	const char *dialect;          /* "n", "v1", or NULL: find out */
-	const struct opt_list *bases; /* parents first */
+	const char *section;   /* NULL: the usual ones */
+	const char *dialect;   /* "n", "v1", or NULL: find out */
+	struct opt_list bases; /* parents first */
 };
+
+/* Options of a source, at its members. */
+/* clang-format off */
+#define BTF_OPT_BASE(at) \
+	{'B', "base", OPT_LIST, "BASE", (at), \
+	 "the BTF that FILE was split from; may be repeated, parents first"}
+#define BTF_OPT_SECTION(at) \
+	{0, "section", OPT_TEXT, "NAME", (at), \
+	 "section of an ELF file; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"}
+#define BTF_OPT_DIALECT(at) \
+	{0, "dialect", OPT_TEXT, "n|v1", (at), \
+	 "dialect of location records, if the file does not show it"}
+/* clang-format on */
 
 /*
  * btf_open - open a file on its bases
@@ -28,7 +40,10 @@ struct btf_source {
  * order explained.
  * Returns an exit status. btf_close() also after a failure.
  */
-int btf_open(const struct btf_source *source, struct btf_chain *ret);
+int btf_open(const char *path, const struct btf_source *source, struct btf_chain *ret);
+/* btf_open_only - the same for the only operand of a verb; more are refused */
+int btf_open_only(const struct operands *operands, const struct btf_source *source,
+		  struct btf_chain *ret);
 /* Bases without a file on them. */
 int btf_open_bases(const struct opt_list *bases, struct btf_chain *ret);
 /* Bases, and several files on the last of them, which are beside one another. */

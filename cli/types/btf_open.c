@@ -138,21 +138,31 @@ int btf_open_beside(const struct opt_list *bases, char *const *paths, size_t n, 
 }
 
 /* A sidecar, or a file that it was embedded in, has its own base beside it. */
-static bool is_inline(const struct btf_source *source)
+static bool is_inline(const char *path, const struct btf_source *source)
 {
 	return source->section && !strcmp(source->section, BTF_SECTION ".inline") &&
-	       is_complete(source->path, BTF_SECTION);
+	       is_complete(path, BTF_SECTION);
 }
 
-int btf_open(const struct btf_source *source, struct btf_chain *ret)
+int btf_open(const char *path, const struct btf_source *source, struct btf_chain *ret)
 {
-	int status = btf_open_bases(source->bases, ret);
+	int status = btf_open_bases(&source->bases, ret);
 
-	if (!status && !source->bases->n)
-		status = open_sysfs_parents(ret, source->path);
-	if (!status && !ret->n && is_inline(source))
-		status = open_one(ret, source->path, BTF_SECTION, NULL);
-	return status ? status : open_one(ret, source->path, source->section, source->dialect);
+	if (!status && !source->bases.n)
+		status = open_sysfs_parents(ret, path);
+	if (!status && !ret->n && is_inline(path, source))
+		status = open_one(ret, path, BTF_SECTION, NULL);
+	return status ? status : open_one(ret, path, source->section, source->dialect);
+}
+
+int btf_open_only(const struct operands *operands, const struct btf_source *source,
+		  struct btf_chain *ret)
+{
+	*ret = (struct btf_chain){0};
+	if (operands->n > 1)
+		return fail(STATUS_USAGE, "one file at a time, and bases by -B: %s",
+			    operands->items[1]);
+	return btf_open(operands->items[0], source, ret);
 }
 
 void btf_close(struct btf_chain *chain)

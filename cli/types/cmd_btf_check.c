@@ -11,23 +11,20 @@
 #include "truncated.h"
 
 struct check_values {
-	struct opt_list bases;
-	const char *section, *dialect, *kernel;
+	struct btf_source file;
+	const char *kernel;
 	bool json;
 };
 
 static const struct opt opts[] = {
-	{'B', "base", OPT_LIST, "BASE", offsetof(struct check_values, bases),
-	 "the BTF that FILE was split from; may be repeated, parents first"},
+	BTF_OPT_BASE(offsetof(struct check_values, file.bases)),
 	{0, "kernel", OPT_MAYBE, "VERSION", offsetof(struct check_values, kernel),
 	 "also the rules by which Linux of that version loads it (BPF_BTF_LOAD): 6.18, or all; "
 	 "otherwise this machine's"},
 	{0, "json", OPT_FLAG, NULL, offsetof(struct check_values, json),
 	 "one JSON object per broken rule, then a summary"},
-	{0, "section", OPT_TEXT, "NAME", offsetof(struct check_values, section),
-	 "section of an ELF file; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
-	{0, "dialect", OPT_TEXT, "n|v1", offsetof(struct check_values, dialect),
-	 "dialect of location records, if the file does not show it"},
+	BTF_OPT_SECTION(offsetof(struct check_values, file.section)),
+	BTF_OPT_DIALECT(offsetof(struct check_values, file.dialect)),
 	{0},
 };
 
@@ -86,23 +83,16 @@ static void summarise(const struct answer *a, const struct cairn_btf *btf, int b
 static int run(void *v, const struct operands *operands)
 {
 	const struct check_values *values = v;
-	struct btf_source source = {.path = operands->items[0],
-				    .section = values->section,
-				    .dialect = values->dialect,
-				    .bases = &values->bases};
 	struct answer a = {.path = operands->items[0], .json = values->json};
 	struct btf_chain chain;
 	uint32_t version = 0;
 	int status = STATUS_YES;
 
-	if (operands->n > 1)
-		return fail(STATUS_USAGE, "one file at a time, and bases by -B: %s",
-			    operands->items[1]);
 	if (values->kernel)
 		status = btf_linux_version(values->kernel, &version);
 	if (status)
 		return status;
-	status = btf_open(&source, &chain);
+	status = btf_open_only(operands, &values->file, &chain);
 	if (!status) {
 		int broken = values->kernel ? cairn_btf_check_for_kernel(btf_of(&chain), version,
 									 report, &a)

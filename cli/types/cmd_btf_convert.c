@@ -10,15 +10,15 @@
 #include "truncated.h"
 
 struct convert_values {
-	struct opt_list bases;
-	const char *out, *dialect, *endian, *section, *from;
+	struct btf_source file;
+	const char *out, *dialect, *endian;
 	bool layout, no_layout, downgrade, kernel, json;
 };
 
 static const struct opt opts[] = {
 	{'o', "output", OPT_TEXT, "OUT", offsetof(struct convert_values, out),
 	 "the file to write; it appears whole or not at all"},
-	{'B', "base", OPT_LIST, "BASE", offsetof(struct convert_values, bases),
+	{'B', "base", OPT_LIST, "BASE", offsetof(struct convert_values, file.bases),
 	 "the BTF that FILE was split from, and the result is; may be repeated, parents first"},
 	{0, "dialect", OPT_TEXT, "n|v1|none", offsetof(struct convert_values, dialect),
 	 "dialect of location records in the result; none drops them; otherwise as in FILE"},
@@ -33,10 +33,9 @@ static const struct opt opts[] = {
 	{0, "kernel", OPT_FLAG, NULL, offsetof(struct convert_values, kernel),
 	 "rewrite or drop records that a kernel refuses to load: names of C++, Rust and Go, "
 	 "location records, the layout section"},
-	{0, "from", OPT_TEXT, "n|v1", offsetof(struct convert_values, from),
+	{0, "from", OPT_TEXT, "n|v1", offsetof(struct convert_values, file.dialect),
 	 "dialect of location records in FILE, if FILE does not show it"},
-	{0, "section", OPT_TEXT, "NAME", offsetof(struct convert_values, section),
-	 "section of an ELF file; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
+	BTF_OPT_SECTION(offsetof(struct convert_values, file.section)),
 	{0, "json", OPT_FLAG, NULL, offsetof(struct convert_values, json),
 	 "the output and the losses, as a JSON object"},
 	{0},
@@ -144,19 +143,13 @@ static int convert(const struct cairn_btf *btf, const struct convert_values *val
 static int run(void *v, const struct operands *operands)
 {
 	const struct convert_values *values = v;
-	struct btf_source source = {.path = operands->items[0],
-				    .section = values->section,
-				    .dialect = values->from,
-				    .bases = &values->bases};
 	struct btf_chain chain;
 
-	if (operands->n > 1)
-		return fail(STATUS_USAGE, "one file at a time: %s", operands->items[1]);
 	if (!values->out)
 		return fail(STATUS_USAGE, "cairn btf convert needs -o OUT");
 	if (values->layout && values->no_layout)
 		return fail(STATUS_USAGE, "--layout and --no-layout are two answers; choose one");
-	int status = btf_open(&source, &chain);
+	int status = btf_open_only(operands, &values->file, &chain);
 
 	if (!status)
 		status = convert(btf_of(&chain), values, operands->items[0]);

@@ -5,21 +5,19 @@
 #include "btf.h"
 
 struct dedup_values {
-	struct opt_list bases;
-	const char *out, *section, *dialect;
+	struct btf_source file;
+	const char *out;
 	bool json;
 };
 
 static const struct opt dedup_opts[] = {
 	{'o', "output", OPT_TEXT, "OUT", offsetof(struct dedup_values, out),
 	 "the file to write; it appears whole or not at all"},
-	{'B', "base", OPT_LIST, "BASE", offsetof(struct dedup_values, bases),
+	{'B', "base", OPT_LIST, "BASE", offsetof(struct dedup_values, file.bases),
 	 "the BTF that FILE was split from; its types are not written again; may be repeated, "
 	 "parents first"},
-	{0, "section", OPT_TEXT, "NAME", offsetof(struct dedup_values, section),
-	 "section of an ELF file; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
-	{0, "dialect", OPT_TEXT, "n|v1", offsetof(struct dedup_values, dialect),
-	 "dialect of location records, if the file does not show it"},
+	BTF_OPT_SECTION(offsetof(struct dedup_values, file.section)),
+	BTF_OPT_DIALECT(offsetof(struct dedup_values, file.dialect)),
 	{0, "json", OPT_FLAG, NULL, offsetof(struct dedup_values, json),
 	 "the output's counts, as a JSON object"},
 	{0},
@@ -28,11 +26,11 @@ static const struct opt dedup_opts[] = {
 static const struct opt merge_opts[] = {
 	{'o', "output", OPT_TEXT, "OUT", offsetof(struct dedup_values, out),
 	 "the file to write; it appears whole or not at all"},
-	{'B', "base", OPT_LIST, "BASE", offsetof(struct dedup_values, bases),
+	{'B', "base", OPT_LIST, "BASE", offsetof(struct dedup_values, file.bases),
 	 "the BTF that all of them were split from; may be repeated, parents first"},
-	{0, "section", OPT_TEXT, "NAME", offsetof(struct dedup_values, section),
+	{0, "section", OPT_TEXT, "NAME", offsetof(struct dedup_values, file.section),
 	 "section of ELF files; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
-	{0, "dialect", OPT_TEXT, "n|v1", offsetof(struct dedup_values, dialect),
+	{0, "dialect", OPT_TEXT, "n|v1", offsetof(struct dedup_values, file.dialect),
 	 "dialect of location records, if the files do not show it"},
 	{0, "json", OPT_FLAG, NULL, offsetof(struct dedup_values, json),
 	 "the output's counts, as a JSON object"},
@@ -97,10 +95,6 @@ static int dedup(const struct dedup_values *values, const struct cairn_btf *btf)
 static int run_dedup(void *v, const struct operands *operands)
 {
 	const struct dedup_values *values = v;
-	struct btf_source source = {.path = operands->items[0],
-				    .section = values->section,
-				    .dialect = values->dialect,
-				    .bases = &values->bases};
 	struct btf_chain chain;
 
 	if (operands->n > 1)
@@ -108,7 +102,7 @@ static int run_dedup(void *v, const struct operands *operands)
 			    operands->items[1]);
 	if (!values->out)
 		return fail(STATUS_USAGE, "cairn btf dedup needs -o OUT");
-	int status = btf_open(&source, &chain);
+	int status = btf_open_only(operands, &values->file, &chain);
 
 	if (!status)
 		status = dedup(values, btf_of(&chain));
@@ -123,11 +117,11 @@ static int run_merge(void *v, const struct operands *operands)
 
 	if (!values->out)
 		return fail(STATUS_USAGE, "cairn btf merge needs -o OUT");
-	int status = btf_open_beside(&values->bases, operands->items, operands->n, values->section,
-				     values->dialect, &chain);
+	int status = btf_open_beside(&values->file.bases, operands->items, operands->n,
+				     values->file.section, values->file.dialect, &chain);
 
 	if (!status)
-		status = write_result(values, &chain, values->bases.n);
+		status = write_result(values, &chain, values->file.bases.n);
 	btf_close(&chain);
 	return status;
 }

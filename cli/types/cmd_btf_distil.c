@@ -6,20 +6,17 @@
 #include "btf.h"
 
 struct distil_values {
-	struct opt_list bases;
-	const char *out, *section, *dialect;
+	struct btf_source file;
+	const char *out;
 	bool json;
 };
 
 static const struct opt opts[] = {
 	{'o', "output", OPT_TEXT, "OUT", offsetof(struct distil_values, out),
 	 "the files to write, OUT and OUT.base; each appears whole or not at all"},
-	{'B', "base", OPT_LIST, "BASE", offsetof(struct distil_values, bases),
-	 "the BTF that FILE was split from; may be repeated, parents first"},
-	{0, "section", OPT_TEXT, "NAME", offsetof(struct distil_values, section),
-	 "section of an ELF file; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
-	{0, "dialect", OPT_TEXT, "n|v1", offsetof(struct distil_values, dialect),
-	 "dialect of location records, if the file does not show it"},
+	BTF_OPT_BASE(offsetof(struct distil_values, file.bases)),
+	BTF_OPT_SECTION(offsetof(struct distil_values, file.section)),
+	BTF_OPT_DIALECT(offsetof(struct distil_values, file.dialect)),
 	{0, "json", OPT_FLAG, NULL, offsetof(struct distil_values, json),
 	 "the output's counts, as a JSON object per file"},
 	{0},
@@ -79,18 +76,11 @@ static int distil(const struct distil_values *values, const struct cairn_btf *bt
 static int run(void *v, const struct operands *operands)
 {
 	const struct distil_values *values = v;
-	struct btf_source source = {.path = operands->items[0],
-				    .section = values->section,
-				    .dialect = values->dialect,
-				    .bases = &values->bases};
 	struct btf_chain chain;
 
-	if (operands->n > 1)
-		return fail(STATUS_USAGE, "one file at a time, and bases by -B: %s",
-			    operands->items[1]);
 	if (!values->out)
 		return fail(STATUS_USAGE, "cairn btf distil needs -o OUT");
-	int status = btf_open(&source, &chain);
+	int status = btf_open_only(operands, &values->file, &chain);
 
 	if (!status)
 		status = distil(values, btf_of(&chain));

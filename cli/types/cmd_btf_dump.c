@@ -6,14 +6,14 @@
 #include "btf.h"
 
 struct dump_values {
-	struct opt_list bases, types;
-	const char *section, *dialect, *format;
+	struct btf_source file;
+	struct opt_list types;
+	const char *format;
 	bool pretty, json;
 };
 
 static const struct opt opts[] = {
-	{'B', "base", OPT_LIST, "BASE", offsetof(struct dump_values, bases),
-	 "the BTF that FILE was split from; may be repeated, parents first"},
+	BTF_OPT_BASE(offsetof(struct dump_values, file.bases)),
 	{'t', "type", OPT_LIST, "NAME", offsetof(struct dump_values, types),
 	 "only the records of this name or number, in C with the types they need; may be repeated"},
 	{'f', "format", OPT_TEXT, "raw|c", offsetof(struct dump_values, format),
@@ -22,10 +22,8 @@ static const struct opt opts[] = {
 	 "locations as people write them: *(u64 *)(rsp + 16)"},
 	{0, "json", OPT_FLAG, NULL, offsetof(struct dump_values, json),
 	 "one JSON object per record"},
-	{0, "section", OPT_TEXT, "NAME", offsetof(struct dump_values, section),
-	 "section of an ELF file; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
-	{0, "dialect", OPT_TEXT, "n|v1", offsetof(struct dump_values, dialect),
-	 "dialect of location records, if the file does not show it"},
+	BTF_OPT_SECTION(offsetof(struct dump_values, file.section)),
+	BTF_OPT_DIALECT(offsetof(struct dump_values, file.dialect)),
 	{0},
 };
 
@@ -148,19 +146,12 @@ static int dump(const struct cairn_btf *btf, const struct dump_values *values)
 static int run(void *v, const struct operands *operands)
 {
 	const struct dump_values *values = v;
-	struct btf_source source = {.path = operands->items[0],
-				    .section = values->section,
-				    .dialect = values->dialect,
-				    .bases = &values->bases};
 	struct btf_chain chain;
 
-	if (operands->n > 1)
-		return fail(STATUS_USAGE, "one file at a time, and bases by -B: %s",
-			    operands->items[1]);
 	if (values->json + values->pretty + (values->format != NULL) > 1)
 		return fail(STATUS_USAGE,
 			    "--format, --pretty and --json are different answers; choose one");
-	int status = btf_open(&source, &chain);
+	int status = btf_open_only(operands, &values->file, &chain);
 
 	if (!status)
 		status = dump(btf_of(&chain), values);

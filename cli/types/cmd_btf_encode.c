@@ -16,6 +16,7 @@
 #include "json.h"
 #include "languages.h"
 #include "say.h"
+#include "shared_opts.h"
 #include "sidecar.h"
 #include "style.h"
 #include "truncated.h"
@@ -37,8 +38,7 @@ static const struct opt opts[] = {
 	{'B', "base", OPT_LIST, "BASE", offsetof(struct encode_values, bases),
 	 "leave out types that BASE has (for a module, its kernel); may be repeated, parents "
 	 "first"},
-	{'j', "jobs", OPT_COUNT, "N", offsetof(struct encode_values, jobs),
-	 "use N threads; otherwise one per processor"},
+	OPT_JOBS(offsetof(struct encode_values, jobs)),
 	{0, "global-vars", OPT_MAYBE, "split", offsetof(struct encode_values, vars),
 	 "all global variables, not only per-processor ones of kernels; split: in OUT.vars"},
 	{0, "dialect", OPT_TEXT, "n|v1|none", offsetof(struct encode_values, dialect),
@@ -50,13 +50,9 @@ static const struct opt opts[] = {
 	{0, "layout", OPT_FLAG, NULL, offsetof(struct encode_values, layout),
 	 "write a layout section, with which readers skip kinds they do not know, into OUT, too; "
 	 "OUT.inline has one always"},
-	{0, "assume-unmodified", OPT_FLAG, NULL, offsetof(struct encode_values, assume_unmodified),
-	 "accept a parameter's value at a site as the argument even if the debug information, "
-	 "mostly Clang's, does not show whether the function has already changed it"},
-	{0, "debug-dir", OPT_LIST, "DIR", offsetof(struct encode_values, debug_dirs),
-	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
-	{0, "debug-file", OPT_TEXT, "FILE", offsetof(struct encode_values, debug_file),
-	 "take the debug information from FILE"},
+	OPT_ASSUME_UNMODIFIED(offsetof(struct encode_values, assume_unmodified)),
+	OPT_DEBUG_DIR(offsetof(struct encode_values, debug_dirs)),
+	OPT_DEBUG_FILE(offsetof(struct encode_values, debug_file)),
 	SIDECAR_OPT_SIDECAR(offsetof(struct encode_values, wish.file)),
 	SIDECAR_OPT_NO_CACHE(offsetof(struct encode_values, wish.no_cache)),
 	SIDECAR_OPT_DEBUGINFOD(offsetof(struct encode_values, wish.debuginfod)),

@@ -15,6 +15,16 @@
 /* More than there are. */
 enum { ABIS_MAX = 32 };
 
+/* Options of a file of types, at the members of struct layout_values. */
+/* clang-format off */
+#define LAYOUT_OPT_BTF(at) \
+	{0, "btf", OPT_FLAG, NULL, (at), "BTF, even if FILE has DWARF"}
+#define LAYOUT_OPT_INCLUDE(at) \
+	{'I', "include", OPT_LIST, "DIR", (at), "a directory of C headers; may be repeated"}
+#define LAYOUT_OPT_DEFINE(at) \
+	{'D', "define", OPT_LIST, "NAME[=VALUE]", (at), "a macro that C sees; may be repeated"}
+/* clang-format on */
+
 struct layout_values {
 	struct opt_list bases, include_dirs, defines;
 	const char *abi, *contains;

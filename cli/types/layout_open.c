@@ -112,11 +112,10 @@ static int open_foreign(const char *path, enum cairn_lang lang, const struct cai
 /* The bases alone, to be that of another file. */
 static int open_bases(const struct opt_list *bases, struct layout_source *ret)
 {
-	struct opt_list parents = {bases->items, bases->n - 1};
-	struct btf_source source = {.path = bases->items[bases->n - 1], .bases = &parents};
+	struct btf_source source = {.bases = {bases->items, bases->n - 1}};
 
 	ret->has_bases = true;
-	return btf_open(&source, &ret->bases);
+	return btf_open(bases->items[bases->n - 1], &source, &ret->bases);
 }
 
 /*
