@@ -27,16 +27,6 @@ static bool is_name_char(int c)
 	return c == '_' || c == '$' || c >= 0x80 || (c >= 0 && isalnum(c));
 }
 
-static struct token here(const struct lexer *lx)
-{
-	return (struct token){.kind = TOKEN_PUNCT,
-			      .p = lx->p,
-			      .n = 1,
-			      .file = lx->file,
-			      .line = lx->line,
-			      .line_start = lx->line_start};
-}
-
 /* One character; lines are counted. */
 static void step(struct lexer *lx)
 {
@@ -51,7 +41,7 @@ static void step(struct lexer *lx)
 static int skip_comment(struct reader *r)
 {
 	struct lexer *lx = &r->lx;
-	struct token at = here(lx);
+	struct token at = lex_here(lx);
 	size_t depth = 0;
 
 	while (lx->p < lx->end) {
@@ -228,7 +218,7 @@ int read_token(struct reader *r)
 	if (rc)
 		return rc;
 	struct token *t = &r->tok;
-	*t = here(lx);
+	*t = lex_here(lx);
 	r->begins_line = t->line != line;
 	if (lx->p >= lx->end) {
 		t->kind = TOKEN_END;

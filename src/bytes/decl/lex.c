@@ -72,17 +72,6 @@ int lex_error(const struct lexer *lx, const struct token *at, int code, struct c
 			 (size_t)(at->p - at->line_start) + 1, fact);
 }
 
-/* The character at the cursor as a token, for errors of the lexer itself. */
-static struct token here(const struct lexer *lx)
-{
-	return (struct token){.kind = TOKEN_PUNCT,
-			      .p = lx->p,
-			      .n = 1,
-			      .file = lx->file,
-			      .line = lx->line,
-			      .line_start = lx->line_start};
-}
-
 /* ---- blanks, comments, directives ---- */
 
 static int peek(const struct lexer *lx, size_t i)
@@ -174,7 +163,7 @@ static int line_marker(struct lexer *lx)
 
 static int pack_push(struct lexer *lx, const char *label, size_t n)
 {
-	struct token at = here(lx);
+	struct token at = lex_here(lx);
 
 	if (lx->packs.n == PACKS_MAX)
 		return lex_error(lx, &at, -ERANGE, lx->err, "more than %d #pragma pack(push)",
@@ -243,7 +232,7 @@ static int pragma(struct lexer *lx)
 	} else if (take_word(lx, "ms_struct")) {
 		lx->ms_struct = take_word(lx, "on");
 	} else if (take_word(lx, "scalar_storage_order")) {
-		struct token at = here(lx);
+		struct token at = lex_here(lx);
 
 		if (!take_word(lx, "default"))
 			return lex_error(lx, &at, -EBADMSG, lx->err,
@@ -259,7 +248,7 @@ static const char *const conditional[] = {"include", "include_next", "import", "
 
 static int directive(struct lexer *lx)
 {
-	struct token at = here(lx);
+	struct token at = lex_here(lx);
 
 	lx->p++;
 	skip_blanks_in_line(lx);
@@ -281,7 +270,7 @@ static int directive(struct lexer *lx)
 
 static int skip_comment(struct lexer *lx)
 {
-	struct token at = here(lx);
+	struct token at = lex_here(lx);
 
 	for (lx->p += 2; lx->p < lx->end; lx->p++) {
 		if (*lx->p == '*' && peek(lx, 1) == '/') {
@@ -410,7 +399,7 @@ int lex_next(struct lexer *lx, struct token *ret)
 
 	if (rc)
 		return rc;
-	*ret = here(lx);
+	*ret = lex_here(lx);
 	if (lx->p >= lx->end) {
 		ret->kind = TOKEN_END;
 		ret->n = 0;

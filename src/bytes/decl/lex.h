@@ -70,6 +70,17 @@ struct lexer {
 	VEC(struct pack_entry) packs;
 };
 
+/* The character at the cursor as a token, for errors of the lexer itself. */
+static inline struct token lex_here(const struct lexer *lx)
+{
+	return (struct token){.kind = TOKEN_PUNCT,
+			      .p = lx->p,
+			      .n = 1,
+			      .file = lx->file,
+			      .line = lx->line,
+			      .line_start = lx->line_start};
+}
+
 void lex_init(struct lexer *lx, const char *text, size_t size, const char *name,
 	      struct arena *arena, struct cairn_err *err);
 void lex_fini(struct lexer *lx);

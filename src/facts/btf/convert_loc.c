@@ -210,6 +210,21 @@ static int site_to_n(struct loc_convert *l, struct cairn_btf_loc v1)
 	return rc;
 }
 
+/* All sites, in order, as records of at most @max of them. */
+static int add_locsecs(struct loc_convert *l, const char *section, size_t max,
+		       int (*order)(const void *a, const void *b))
+{
+	uint32_t name, id;
+	int rc = cairn_btf_add_string(l->c->b, section, &name);
+	if (l->sites.n)
+		qsort(l->sites.p, l->sites.n, sizeof(l->sites.p[0]), order);
+	for (size_t i = 0; rc == 0 && i < l->sites.n; i += max) {
+		size_t n = l->sites.n - i < max ? l->sites.n - i : max;
+		rc = btf_add_locsec(l->c->b, name, l->sites.p + i, (uint32_t)n, &id);
+	}
+	return rc;
+}
+
 static int by_func(const void *a, const void *b)
 {
 	const struct cairn_btf_loc *x = a, *y = b;
@@ -223,15 +238,7 @@ static int by_func(const void *a, const void *b)
 /* All LOCSECs of v1 are of .text. */
 static int finish_n(struct loc_convert *l)
 {
-	uint32_t name, id;
-	int rc = cairn_btf_add_string(l->c->b, ".text", &name);
-	if (l->sites.n)
-		qsort(l->sites.p, l->sites.n, sizeof(l->sites.p[0]), by_func);
-	for (size_t i = 0; rc == 0 && i < l->sites.n; i += BTF_VLEN_MAX) {
-		size_t n = l->sites.n - i < BTF_VLEN_MAX ? l->sites.n - i : BTF_VLEN_MAX;
-		rc = btf_add_locsec(l->c->b, name, l->sites.p + i, (uint32_t)n, &id);
-	}
-	return rc;
+	return add_locsecs(l, ".text", BTF_VLEN_MAX, by_func);
 }
 
 /* ---- from N to v1 ---- */
@@ -314,15 +321,7 @@ static int by_offset(const void *a, const void *b)
 
 static int finish_v1(struct loc_convert *l)
 {
-	uint32_t name, id;
-	int rc = cairn_btf_add_string(l->c->b, V1_SECTION, &name);
-	if (l->sites.n)
-		qsort(l->sites.p, l->sites.n, sizeof(l->sites.p[0]), by_offset);
-	for (size_t i = 0; rc == 0 && i < l->sites.n; i += V1_SITES_MAX) {
-		size_t n = l->sites.n - i < V1_SITES_MAX ? l->sites.n - i : V1_SITES_MAX;
-		rc = btf_add_locsec(l->c->b, name, l->sites.p + i, (uint32_t)n, &id);
-	}
-	return rc;
+	return add_locsecs(l, V1_SECTION, V1_SITES_MAX, by_offset);
 }
 
 /* ---- both ---- */

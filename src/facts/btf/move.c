@@ -79,21 +79,15 @@ int btf_move_record(const struct btf_move *m, uint32_t id, struct cairn_err *err
 {
 	const struct cairn_btf *owner = btf_owner(m->btf, id);
 	const uint32_t *from = btf_record(owner, id);
-	uint32_t n = btf_record_size(owner, id) - BTF_RECORD_WORDS, new_id, *p;
+	uint32_t *record, *p;
 	uint32_t kind = BTF_KIND_OF(from[BTF_RECORD_INFO]);
 	const struct btf_shape *shape = btf_shape(kind, owner->dialect);
 	if (btf_is_opaque(kind))
 		return btf_carry_opaque(m, id, err);
 	int rc = check_record(owner, id, err);
+	rc = rc < 0 ? rc : btf_copy_record(m, owner, id, &record, err);
 	if (rc < 0)
 		return rc;
-	uint32_t *space = btf_add_space(m->b, from[BTF_RECORD_NAME], from[BTF_RECORD_INFO],
-					from[BTF_RECORD_REF], n, &new_id, &rc);
-	if (!space)
-		return err_set(err, rc, "no room for another record of %s", m->btf->name);
-	if (n)
-		memcpy(space, from + BTF_RECORD_WORDS, n * sizeof(*space));
-	uint32_t *record = space - BTF_RECORD_WORDS;
 	for (struct btf_fields f = btf_ids_of(shape, record); (p = btf_next(&f));)
 		*p = m->map[*p];
 	for (struct btf_fields f = btf_names_of(shape, record); rc == 0 && (p = btf_next(&f));)

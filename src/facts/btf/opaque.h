@@ -35,4 +35,13 @@ bool btf_has_opaque(const struct cairn_btf *btf);
  */
 int btf_carry_opaque(const struct btf_move *m, uint32_t id, struct cairn_err *err);
 
+/*
+ * btf_copy_record - add a record of @owner as it is
+ *
+ * @ret  the new one, valid until the next record is added
+ * Returns 0, -ENOMEM, -ERANGE.
+ */
+int btf_copy_record(const struct btf_move *m, const struct cairn_btf *owner, uint32_t id,
+		    uint32_t **ret, struct cairn_err *err);
+
 #endif

@@ -3,6 +3,7 @@
 #ifndef DWARF_SCOPES_H
 #define DWARF_SCOPES_H
 
+#include "dwarf/constants.h"
 #include "dwarf/impl.h"
 
 /* Nested deeper than this is no program's. */
@@ -19,6 +20,13 @@ struct dw_scope {
 
 /* False for C, where a struct inside another is in no scope. */
 bool dw_has_scopes(const struct dw_unit *u);
+
+/* Tags of a unit's first DIE. */
+static inline bool dw_is_unit(uint16_t tag)
+{
+	return tag == DW_TAG_compile_unit || tag == DW_TAG_partial_unit ||
+	       tag == DW_TAG_skeleton_unit || tag == DW_TAG_type_unit;
+}
 
 /* Tags whose names qualify the types inside: namespaces and classes. */
 bool dw_is_scope(uint16_t tag);

@@ -214,13 +214,8 @@ enum { ROOT = 1, DEFINITION };
 /* No type in a function is listed, nor in a type that is none of these. */
 static uint8_t role_of(uint16_t tag, enum dw_type_names names)
 {
-	switch (tag) {
-	case DW_TAG_compile_unit:
-	case DW_TAG_partial_unit:
-	case DW_TAG_skeleton_unit:
-	case DW_TAG_type_unit:
+	if (dw_is_unit(tag))
 		return ROOT;
-	}
 	return names_of(group_of(tag)) & names || dw_is_scope(tag) ? DEFINITION : DW_ROLE_PRUNE;
 }
 

@@ -38,12 +38,9 @@ enum { ROOT = 1, BLOCK, FUNCTION, SCOPE, TYPE };
 
 static uint8_t role_of(uint16_t tag)
 {
-	switch (tag) {
-	case DW_TAG_compile_unit:
-	case DW_TAG_partial_unit:
-	case DW_TAG_skeleton_unit:
-	case DW_TAG_type_unit:
+	if (dw_is_unit(tag))
 		return ROOT;
+	switch (tag) {
 	case DW_TAG_lexical_block:
 		return BLOCK;
 	case DW_TAG_subprogram:

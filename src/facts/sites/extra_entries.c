@@ -176,46 +176,21 @@ static uint32_t owner_ahead(const struct owner_search *s, const struct entry_row
 	return owner;
 }
 
-/*
- * An entry that no code of a copy follows: on this path all of the copy's work was known, or is
- * done elsewhere, and only the marker is left. It belongs to the nearest copy in the same function,
- * wherever the compiler put that copy's code.
- */
-static uint32_t owner_around(const struct owner_search *s, const struct entry_row *row)
-{
-	uint32_t owner = DW_FUNC_NONE;
-	uint64_t best = UINT64_MAX;
-	struct container container = {0};
-	for (size_t i = s->first; i < s->end; i++) {
-		if (!is_copy(s, i) || !is_in_same_function(s, &container, &s->sites[i], row->at))
-			continue;
-		uint64_t distance = distance_around(&s->sites[i], row->at.v);
-		if (distance <= best) {
-			best = distance;
-			owner = s->group->entries.p[i];
-		}
-	}
-	return owner;
-}
-
 static bool is_called_at(const struct built_site *b, const struct entry_row *row)
 {
 	return dw_udata_at(&b->die, DW_SLOT_CALL_LINE, DW_AT_call_line, 0) == row->call_line &&
 	       dw_udata_at(&b->die, DW_SLOT_CALL_COLUMN, DW_AT_call_column, 0) == row->call_column;
 }
 
-/*
- * GCC puts the call's own statement before the entry's row. With that statement, a row without code
- * can be separated from the entry of another call whose code follows: the row belongs to the
- * nearest copy that is called there.
- */
-static uint32_t owner_called_at(const struct owner_search *s, const struct entry_row *row)
+/* The nearest copy in the same function; with @is_called, of those called at the row's position. */
+static uint32_t nearest_copy(const struct owner_search *s, const struct entry_row *row,
+			     bool is_called)
 {
 	uint32_t owner = DW_FUNC_NONE;
 	uint64_t best = UINT64_MAX;
 	struct container container = {0};
-	for (size_t i = s->first; i < s->end && row->call_line; i++) {
-		if (!is_copy(s, i) || !is_called_at(&s->sites[i], row) ||
+	for (size_t i = s->first; i < s->end; i++) {
+		if (!is_copy(s, i) || (is_called && !is_called_at(&s->sites[i], row)) ||
 		    !is_in_same_function(s, &container, &s->sites[i], row->at))
 			continue;
 		uint64_t distance = distance_around(&s->sites[i], row->at.v);
@@ -225,6 +200,26 @@ static uint32_t owner_called_at(const struct owner_search *s, const struct entry
 		}
 	}
 	return owner;
+}
+
+/*
+ * An entry that no code of a copy follows: on this path all of the copy's work was known, or is
+ * done elsewhere, and only the marker is left. It belongs to the nearest copy in the same function,
+ * wherever the compiler put that copy's code.
+ */
+static uint32_t owner_around(const struct owner_search *s, const struct entry_row *row)
+{
+	return nearest_copy(s, row, false);
+}
+
+/*
+ * GCC puts the call's own statement before the entry's row. With that statement, a row without code
+ * can be separated from the entry of another call whose code follows: the row belongs to the
+ * nearest copy that is called there.
+ */
+static uint32_t owner_called_at(const struct owner_search *s, const struct entry_row *row)
+{
+	return row->call_line ? nearest_copy(s, row, true) : DW_FUNC_NONE;
 }
 
 static size_t site_of(const struct owner_search *s, uint32_t entry)

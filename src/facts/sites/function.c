@@ -41,6 +41,7 @@
 #include "sites/convention.h"
 #include "sites/go.h"
 #include "sites/analyse.h"
+#include "sites/provider.h"
 #include "sites/quirks/icf_args.h"
 #include "sites/quirks/quirks.h"
 #include "sites/symbol_names.h"
@@ -284,16 +285,6 @@ static void put_in_order(struct built_site **built, uint32_t n, struct cairn_sit
 		ret[i] = built[i]->site;
 }
 
-static void count_shared(struct cairn_site *sites, uint32_t n)
-{
-	for (uint32_t i = 0, j; i < n; i = j) {
-		for (j = i + 1; j < n && sites[j].at.v == sites[i].at.v;)
-			j++;
-		for (uint32_t k = i; k < j; k++)
-			sites[k].n_shared = j - i;
-	}
-}
-
 /* The function's own parameters: those of the first instance that has the most. */
 static int choose_signature(const struct site_env *env, struct dw_types *types,
 			    const struct built_site *b, size_t n, struct arena *arena,
@@ -382,7 +373,7 @@ static int finish_function(const struct site_env *env, struct dw_types *types,
 		built[n++] = b;
 	}
 	put_in_order(built, n, sites);
-	count_shared(sites, n);
+	sites_count_shared(sites, n);
 	if (icf_args_settle(sites, n, arena) < 0)
 		return err_nomem(err, "the arguments of a site");
 	ret->sites = sites;

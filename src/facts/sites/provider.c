@@ -73,3 +73,13 @@ bool cairn_sites_symbol(void *ctx, struct cairn_vaddr at, char *name, size_t siz
 	struct cairn_sites *s = ctx;
 	return s->ops->symbol(s, at, name, size);
 }
+
+void sites_count_shared(struct cairn_site *sites, uint32_t n)
+{
+	for (uint32_t i = 0, j; i < n; i = j) {
+		for (j = i + 1; j < n && sites[j].at.v == sites[i].at.v;)
+			j++;
+		for (uint32_t k = i; k < j; k++)
+			sites[k].n_shared = j - i;
+	}
+}

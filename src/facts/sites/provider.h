@@ -39,6 +39,9 @@ struct cairn_sites {
 	struct cairn_types *graph;
 };
 
+/* Sets n_shared of a function's sites, which are in order of their addresses. */
+void sites_count_shared(struct cairn_site *sites, uint32_t n);
+
 struct dwarf;
 struct dw_func_index;
 struct dw_types;

@@ -18,31 +18,35 @@ static size_t quote_line(struct cairn_err *err)
 	return n < (ssize_t)sizeof(line) ? (size_t)n : strlen(line);
 }
 
-int err_set(struct cairn_err *err, int code, const char *fmt, ...)
+/* Returns the message's length. */
+static size_t set_line(struct cairn_err *err, int code, const char *fmt, va_list ap)
 {
 	if (!err)
-		return code;
-	va_list ap;
-	va_start(ap, fmt);
+		return 0;
 	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
-	va_end(ap);
-	quote_line(err);
 	err->code = code;
+	return quote_line(err);
+}
+
+int err_set(struct cairn_err *err, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	set_line(err, code, fmt, ap);
+	va_end(ap);
 	return code;
 }
 
 int err_lines(struct cairn_err *err, int code, const char *lines, const char *fmt, ...)
 {
-	if (!err)
-		return code;
 	va_list ap;
+
 	va_start(ap, fmt);
-	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+	size_t n = set_line(err, code, fmt, ap);
 	va_end(ap);
-	size_t n = quote_line(err);
-	if (*lines)
+	if (err && *lines)
 		snprintf(err->msg + n, sizeof(err->msg) - n, "\n%s", lines);
-	err->code = code;
 	return code;
 }
 

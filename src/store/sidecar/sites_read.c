@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "sites/provider.h"
 #include "sites/quirks/icf_args.h"
 
 struct mark {
@@ -364,16 +365,6 @@ static void read_site(struct reader *r, const struct cairn_function *f, bool own
 		s->symbol_off = s->at.v - start.v;
 }
 
-static void count_shared(struct cairn_site *sites, uint32_t n)
-{
-	for (uint32_t i = 0, j; i < n; i = j) {
-		for (j = i + 1; j < n && sites[j].at.v == sites[i].at.v;)
-			j++;
-		for (uint32_t k = i; k < j; k++)
-			sites[k].n_shared = j - i;
-	}
-}
-
 /* ---- functions ---- */
 
 /* The front of a record: the names of the function. Returns its flags. */
@@ -466,7 +457,7 @@ int sites_read_function(struct sidecar_types *types, struct arena *arena, uint32
 	/* A wrong checksum explains more than unexpected contents. */
 	if (r.c.failed)
 		return cairn_sidecar_trouble(p, err) < 0 ? cairn_sidecar_trouble(p, err) : -EBADMSG;
-	count_shared(sites, (uint32_t)n);
+	sites_count_shared(sites, (uint32_t)n);
 	if (icf_args_settle(sites, (uint32_t)n, r.arena) < 0)
 		return err_nomem(err, "the sites of a function");
 	ret->sites = sites;
