@@ -341,6 +341,16 @@ static bool is_right_place(uint64_t result, size_t from, size_t to)
 				: terms[name].from < to && terms[name].to > from;
 }
 
+/* A registration that is removed at once. */
+static void come_and_go(void)
+{
+	struct code_elf_info elf = {
+		.elf_start = 0x9000, .elf_end = 0xa000, .text_start = 0x9000, .text_end = 0xa000};
+	struct code_unregister_info range = {0x9000, 0xa000};
+	assert_int_equal(codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0), 0);
+	assert_int_equal(codectl(CODE_UNREGISTER, &range, sizeof(range), 0), 0);
+}
+
 static void a_place_that_is_used_again_is_never_mixed(void **state)
 {
 	struct explored x;
@@ -350,15 +360,8 @@ static void a_place_that_is_used_again_is_never_mixed(void **state)
 	add_name(OLD);
 	string_word = entries[place].info.elf.pathname;
 	remove_name(OLD);
-	while (writer->first_removed != place || writer->n_removed < CODECTL_MIN_REMOVED) {
-		struct code_elf_info elf = {.elf_start = 0x9000,
-					    .elf_end = 0xa000,
-					    .text_start = 0x9000,
-					    .text_end = 0xa000};
-		struct code_unregister_info range = {0x9000, 0xa000};
-		assert_int_equal(codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0), 0);
-		assert_int_equal(codectl(CODE_UNREGISTER, &range, sizeof(range), 0), 0);
-	}
+	while (writer->first_removed != place || writer->n_removed < CODECTL_MIN_REMOVED)
+		come_and_go();
 	terms[OLD].from = terms[OLD].to = 0;
 	record_memory(head, head->size);
 	record_start();
@@ -367,15 +370,8 @@ static void a_place_that_is_used_again_is_never_mixed(void **state)
 	remove_name(A);
 	/* Its turn again, with all that lies between taken away from the record. */
 	record_stop();
-	while (writer->first_removed != place) {
-		struct code_elf_info elf = {.elf_start = 0x9000,
-					    .elf_end = 0xa000,
-					    .text_start = 0x9000,
-					    .text_end = 0xa000};
-		struct code_unregister_info range = {0x9000, 0xa000};
-		assert_int_equal(codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0), 0);
-		assert_int_equal(codectl(CODE_UNREGISTER, &range, sizeof(range), 0), 0);
-	}
+	while (writer->first_removed != place)
+		come_and_go();
 	record_start();
 	add_name(B);
 	remove_name(B);

@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cairn/jit/codectl.h>
+
 #include "code/runtime.h"
 
 enum { REGION = 1 << 20 };
@@ -28,6 +30,20 @@ struct reader {
 	struct code_space *space;
 	struct code_runtime *rt;
 };
+
+static inline long add_elf(const void *lo, size_t n, const char *path, const void *id,
+			   uint32_t n_id)
+{
+	uint64_t at = (uintptr_t)lo;
+	struct code_elf_info elf = {.elf_start = at,
+				    .elf_end = at + n,
+				    .text_start = at,
+				    .text_end = at + n,
+				    .pathname = (uintptr_t)path,
+				    .build_id = (uintptr_t)id,
+				    .build_id_len = n_id};
+	return codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0);
+}
 
 static inline struct reader open_reader(int pid)
 {

@@ -24,24 +24,11 @@
 
 #include "base/atomic_file.h"
 #include "base/scope.h"
-#include "workspace.h"
+
+#include "space.h"
 
 #define BIG     300000
 #define SKIPPED 77
-
-static struct workspace space;
-
-static int open_space(void **state)
-{
-	workspace_open(&space);
-	return 0;
-}
-
-static int close_space(void **state)
-{
-	workspace_close(&space);
-	return 0;
-}
 
 static size_t n_entries(const char *dir)
 {

@@ -13,7 +13,7 @@
 #include "alloc_fail.h"
 #include "btf/btf.h"
 #include "btf_fixture.h"
-#include "workspace.h"
+#include "space.h"
 
 #define PLAIN                                                                                      \
 	(struct cairn_btf_build_opts)                                                              \
@@ -21,20 +21,6 @@
 		0                                                                                  \
 	}
 #define INT_BYTES 4
-
-static struct workspace space;
-
-static int open_space(void **state)
-{
-	workspace_open(&space);
-	return 0;
-}
-
-static int close_space(void **state)
-{
-	workspace_close(&space);
-	return 0;
-}
 
 /* ---- asking ---- */
 

@@ -15,6 +15,7 @@
 #include "cfi/cfi.h"
 #include "elf_builder.h"
 #include "frame_builder.h"
+#include "need.h"
 #include "insn/insn.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -751,16 +752,6 @@ static size_t agree_with_readelf(const char *path, bool is_relocatable)
 	cfi_close(cfi);
 	cairn_binary_close(bin);
 	return cmp.n_rows;
-}
-
-static void need(const char *program)
-{
-	char cmd[128];
-	snprintf(cmd, sizeof(cmd), "command -v %s >/dev/null 2>&1", program);
-	if (system(cmd) == 0)
-		return;
-	print_message("skipped: no %s\n", program);
-	skip();
 }
 
 static void rows_of_debian_libraries_are_those_of_readelf(void **state)

@@ -15,6 +15,7 @@
 #include "alloc_fail.h"
 #include "elf/elf.h"
 #include "elf_builder.h"
+#include "need.h"
 #include "insn/carry.h"
 #include "insn/insn.h"
 #include "insn/values.h"
@@ -733,16 +734,6 @@ static void listing_hazards_reports_every_failing_allocation(void **state)
 }
 
 /* ---- second opinions ---- */
-
-static void need(const char *program)
-{
-	char cmd[128];
-	snprintf(cmd, sizeof(cmd), "command -v %s >/dev/null 2>&1", program);
-	if (system(cmd) == 0)
-		return;
-	print_message("skipped: no %s\n", program);
-	skip();
-}
 
 struct boundaries {
 	struct cairn_binary *bin;

@@ -36,19 +36,6 @@ static void withdraw(struct cairn_jit *jit, size_t off, uint32_t size)
 	cairn_jit_withdraw(jit, region + off, region + off + size);
 }
 
-static long add_elf(const void *lo, size_t n, const char *path, const void *id, uint32_t n_id)
-{
-	uint64_t at = (uintptr_t)lo;
-	struct code_elf_info elf = {.elf_start = at,
-				    .elf_end = at + n,
-				    .text_start = at,
-				    .text_end = at + n,
-				    .pathname = (uintptr_t)path,
-				    .build_id = (uintptr_t)id,
-				    .build_id_len = n_id};
-	return codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0);
-}
-
 static void remove_range(const void *lo, size_t n)
 {
 	struct code_unregister_info range = {(uintptr_t)lo, (uintptr_t)lo + n};

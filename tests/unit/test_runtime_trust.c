@@ -8,19 +8,6 @@
 #include <cairn/jit/codectl.h>
 #include <cairn/jit/jit.h>
 
-static long add_elf(const void *lo, size_t n, const char *path, const void *id, uint32_t n_id)
-{
-	uint64_t at = (uintptr_t)lo;
-	struct code_elf_info elf = {.elf_start = at,
-				    .elf_end = at + n,
-				    .text_start = at,
-				    .text_end = at + n,
-				    .pathname = (uintptr_t)path,
-				    .build_id = (uintptr_t)id,
-				    .build_id_len = n_id};
-	return codectl(CODE_REGISTER_ELF, &elf, sizeof(elf), 0);
-}
-
 /* ---- verified against the mappings ---- */
 
 static struct cairn_jit *jit; /* of the child */

@@ -20,23 +20,9 @@
 #include "elf/guard.h"
 #include "alloc_fail.h"
 #include "dwarf_seeds.h"
+#include "space.h"
 #include "elf/elf.h"
 #include "sidecar/format.h"
-#include "workspace.h"
-
-static struct workspace space;
-
-static int open_space(void **state)
-{
-	workspace_open(&space);
-	return 0;
-}
-
-static int close_space(void **state)
-{
-	workspace_close(&space);
-	return 0;
-}
 
 /* A sidecar of a seed, in memory. */
 static struct cairn_sidecar_image packed_seed(unsigned int i)

@@ -20,22 +20,8 @@
 #include <cairn/source.h>
 
 #include "alloc_fail.h"
+#include "space.h"
 #include "elf/guard.h"
-#include "workspace.h"
-
-static struct workspace space;
-
-static int open_space(void **state)
-{
-	workspace_open(&space);
-	return 0;
-}
-
-static int close_space(void **state)
-{
-	workspace_close(&space);
-	return 0;
-}
 
 /* A program of one function, with options for its build-id; skips without the compiler. */
 static struct cairn_binary *program(const char *name, const char *options)
