@@ -3,7 +3,7 @@
  * cairn doctor: checks what works here, and shows the command that fixes the rest
  *
  * Nothing is concluded from versions. Tracing is tried, on this very process: a probe on a function
- * of a library that it loads, which is then called. Each finding is a row, also where nothing
+ * of a library that it loads, which is then called; and so is sampling. Each finding is a row, also where nothing
  * works: without /proc, without /sys, in a container that may not call bpf(2). A missing decoder
  * has none: the program is linked with it, and the loader names it before main().
  */
@@ -172,21 +172,45 @@ static const char *tracing_fix(int r, enum cairn_trace_backend backend)
 	}
 }
 
+/* @r: of what was tried: 1 it works, 0 it is only there, or a negative error. */
+static void report_tried(struct exam *exam, const char *what, int r, const struct cairn_err *err,
+			 const char *const texts[2], const char *fix)
+{
+	/* The message would repeat the command, which is the fix, after this one's own name. */
+	if ((r == -EPERM || r == -EACCES) && geteuid())
+		report(exam, false, what, "not permitted", fix);
+	else if (r < 0)
+		report(exam, false, what, err->msg[0] ? err->msg : strerror(-r), fix);
+	else
+		report(exam, r, what, texts[r], NULL);
+}
+
 static void examine_tracing(struct exam *exam, enum cairn_trace_backend backend, const char *what)
 {
+	static const char *const texts[] = {"attached, and the probe did not see the call",
+					    "attached, saw the call and its argument, detached"};
 	struct cairn_err err = {0};
 	int r = doctor_try_tracing(backend, &err);
 
-	/* The message would repeat the command, which is the fix, after this one's own name. */
+	report_tried(exam, what, r, &err, texts, tracing_fix(r, backend));
+}
+
+static const char *sampling_fix(int r)
+{
 	if ((r == -EPERM || r == -EACCES) && geteuid())
-		report(exam, false, what, "not permitted", tracing_fix(r, backend));
-	else if (r < 0)
-		report(exam, false, what, err.msg[0] ? err.msg : strerror(-r),
-		       tracing_fix(r, backend));
-	else if (!r)
-		report(exam, false, what, "attached, and the probe did not see the call", NULL);
-	else
-		report(exam, true, what, "attached, saw the call and its argument, detached", NULL);
+		return "sudo cairn doctor";
+	return r == -EOPNOTSUPP ? "Linux 6.1 or later with CONFIG_PERF_EVENTS" : NULL;
+}
+
+static void examine_sampling(struct exam *exam)
+{
+	static const char *const texts[] = {
+		"no sample came of a busy process",
+		"a sample came, and its stack was walked in the kernel"};
+	struct cairn_err err = {0};
+	int r = doctor_try_sampling(&err);
+
+	report_tried(exam, "samples with stacks (perf events)", r, &err, texts, sampling_fix(r));
 }
 
 /* The C library of this process; asked of the loader, as there may be no /proc. */
@@ -212,6 +236,7 @@ static int run(void *v, const struct operands *operands)
 	examine_tracing(&exam, CAIRN_BACKEND_UPROBE_MULTI,
 			"many probes with one call (uprobe_multi)");
 	examine_tracing(&exam, CAIRN_BACKEND_UPROBE, "single probes (uprobe)");
+	examine_sampling(&exam);
 	examine_libc(&exam);
 	return exam.n_bad ? STATUS_NO : STATUS_YES;
 }

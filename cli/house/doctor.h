@@ -14,4 +14,10 @@ void cairn_doctor_target(int number);
  */
 int doctor_try_tracing(enum cairn_trace_backend backend, struct cairn_err *err);
 
+/*
+ * Samples a child that takes processor time.
+ * Returns 1 if a sample came, 0 if none did, or the negative error of cairn_prof_open() or _start().
+ */
+int doctor_try_sampling(struct cairn_err *err);
+
 #endif

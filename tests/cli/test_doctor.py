@@ -95,6 +95,17 @@ def doctor_answers_in_rows_without(what):
 
 
 @claim
+def a_row_says_that_a_sample_came_or_why_none_can():
+    """Where cairn profile runs the row says yes, and no where it does not."""
+    row = rows_of(run(CAIRN, "doctor", "--json"))["samples with stacks (perf events)"]
+    spin = compile_c("spin", "int main(void) { for (volatile long i = 0; i < 300000000; i++); return 0; }\n")
+    r = run(CAIRN, "profile", "--json", "--no-cache", "-c", spin)
+    expect(row["ok"] == (r.status == 0) and ("walked in the kernel" in row["detail"]) == row["ok"], row, r)
+    unprivileged = run(*without_root())
+    expect(not rows_of(unprivileged)["samples with stacks (perf events)"]["ok"], unprivileged)
+
+
+@claim
 def a_stripped_program_can_try_tracing():
     need_root()
     usual = rows_of(run(CAIRN, "doctor", "--json"))
