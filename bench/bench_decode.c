@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include <cairn/decl.h>
 #include <cairn/decode.h>
+#include <cairn/source.h>
 
 enum { ROUNDS = 5, KINDS = 1024, EVENT_BYTES = 276 };
 
@@ -81,13 +81,14 @@ int main(int argc, char **argv)
 	struct cairn_value_opts opts = {.size = sizeof(opts), .style = CAIRN_VALUE_JSON};
 	unsigned long n = argc > 1 ? strtoul(argv[1], NULL, 10) : 2000000;
 	struct cairn_err err = {0};
-	struct cairn_decl *decl;
+	struct cairn_source_list found = {0};
+	struct cairn_source *types;
 	struct cairn_decode *d;
 
-	if (cairn_decl_parse(source, strlen(source), "event.h", cairn_abi_find("bpf"), &decl,
-			     &err) < 0 ||
-	    cairn_decode_new(cairn_decl_types(decl), cairn_decl_find(decl, CAIRN_T_STRUCT, "event"),
-			     &opts, &d, &err) < 0) {
+	if (cairn_source_parse(source, strlen(source), "event.h", cairn_abi_find("bpf"), &types,
+			       &err) < 0 ||
+	    cairn_source_select(types, "struct event", &found, &err) != 1 ||
+	    cairn_decode_new(cairn_source_types(types), found.ids[0], &opts, &d, &err) < 0) {
 		fprintf(stderr, "%s\n", err.msg);
 		return 1;
 	}
@@ -100,6 +101,7 @@ int main(int argc, char **argv)
 		       cases[i].what, rate / 1e6, (double)bytes / (double)n * rate / 1e6);
 	}
 	cairn_decode_free(d);
-	cairn_decl_free(decl);
+	free(found.ids);
+	cairn_source_close(types);
 	return 0;
 }

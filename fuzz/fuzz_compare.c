@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include <cairn/layout/compare.h>
-#include <cairn/decl.h>
 #include <cairn/layout/retarget.h>
 
+#include "decl/decl.h"
 #include "fuzz.h"
 
 static bool is_record(const struct cairn_types *types, uint32_t id)
@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	const char *text = (const char *)bytes, *second;
 	const struct cairn_abi *abi = cairn_abi_find("x86-64");
-	struct cairn_decl *a, *b;
+	struct decl *a, *b;
 
 	if (!size || size > 1 << 14)
 		return 0;
@@ -100,14 +100,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		read_lock(text, size);
 	second = memchr(text, 0, size);
 	second = second ? second : text + size;
-	if (cairn_decl_parse(text, (size_t)(second - text), "a.h", abi, &a, NULL) < 0)
+	if (decl_parse(text, (size_t)(second - text), "a.h", abi, &a, NULL) < 0)
 		return 0;
 	second += second < text + size;
-	if (!cairn_decl_parse(second, (size_t)(text + size - second), "b.h", abi, &b, NULL)) {
-		try_all(cairn_decl_types(a), cairn_decl_types(b));
-		cairn_decl_free(b);
+	if (!decl_parse(second, (size_t)(text + size - second), "b.h", abi, &b, NULL)) {
+		try_all(decl_types(a), decl_types(b));
+		decl_free(b);
 	}
-	cairn_decl_free(a);
+	decl_free(a);
 	return 0;
 }
 

@@ -4,34 +4,33 @@
 #include <string.h>
 
 #include <cairn/layout/compare.h>
-#include <cairn/consumer.h>
 
+#include "consumer/consumer.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	static const char *const abis[] = {"x86-64", "i386", "s390x", "arm"};
 	struct cairn_err err = {0};
-	struct cairn_consumer *f;
+	struct consumer *f;
 	struct cairn_changes *changes;
 
 	if (!size || size > 1 << 16)
 		return 0;
 	enum cairn_lang lang = (enum cairn_lang)(bytes[0] % CAIRN_LANG_N);
 	const struct cairn_abi *abi = cairn_abi_find(abis[bytes[0] / CAIRN_LANG_N % 4]);
-	int rc = cairn_consumer_parse((const char *)bytes + 1, size - 1, "fuzz", lang, abi, &f,
-				      &err);
+	int rc = consumer_parse((const char *)bytes + 1, size - 1, "fuzz", lang, abi, &f, &err);
 	assert(rc == 0 || (err.code == rc && err.msg[0]));
 	if (rc)
 		return 0;
-	const struct cairn_types *types = cairn_consumer_types(f);
+	const struct cairn_types *types = consumer_types(f);
 	for (uint32_t id = 1; id < cairn_types_n_types(types) && id < 64; id++) {
 		/* Whatever it is, it equals itself. */
 		rc = cairn_compare(types, id, types, id, NULL, &changes, NULL);
 		assert(rc == 0 && !cairn_changes_n_changes(changes));
 		cairn_changes_free(changes);
 	}
-	cairn_consumer_free(f);
+	consumer_free(f);
 	return 0;
 }
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cairn/decl.h>
 #include <cairn/layout.h>
 
+#include "decl/decl.h"
 #include "fuzz.h"
 
 static void print_all(const struct cairn_types *types)
@@ -28,20 +28,20 @@ static void print_all(const struct cairn_types *types)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct cairn_err err = {0};
-	struct cairn_decl *decl;
+	struct decl *decl;
 	size_t n_abis = 0;
 
 	if (!size || size > 1 << 16)
 		return 0;
 	while (cairn_abi_at(n_abis))
 		n_abis++;
-	int rc = cairn_decl_parse((const char *)bytes + 1, size - 1, "fuzz.h",
-				  cairn_abi_at(bytes[0] % n_abis), &decl, &err);
+	int rc = decl_parse((const char *)bytes + 1, size - 1, "fuzz.h",
+			    cairn_abi_at(bytes[0] % n_abis), &decl, &err);
 	assert(rc == 0 || (err.code == rc && err.msg[0]));
 	if (rc)
 		return 0;
-	print_all(cairn_decl_types(decl));
-	cairn_decl_free(decl);
+	print_all(decl_types(decl));
+	decl_free(decl);
 	return 0;
 }
 

@@ -21,7 +21,7 @@
 struct check {
 	struct layout_side sides[2];
 	const struct layout_values *values;
-	const struct cairn_consumer *foreign; /* NULL: C */
+	const struct cairn_source *readers; /* the declarations of the reader */
 	struct layout_ways ways;
 	size_t n_checked;
 };
@@ -105,7 +105,7 @@ static int check_pair(struct check *c, uint32_t a, uint32_t b)
 
 /* ---- types that could not be laid out ---- */
 
-static int report_problem(const struct check *c, const struct cairn_consumer_problem *p,
+static int report_problem(const struct check *c, const struct cairn_decl_problem *p,
 			  const char *truth)
 {
 	if (!c->values->json || p->laid_out)
@@ -126,10 +126,10 @@ static int report_problem(const struct check *c, const struct cairn_consumer_pro
 static int report_problems(const struct check *c, const char *believed, const char *truth,
 			   bool *ret_any)
 {
-	const struct cairn_consumer_problem *p;
+	const struct cairn_decl_problem *p;
 	int status = STATUS_YES;
 
-	for (size_t i = 0; c->foreign && (p = cairn_consumer_problem(c->foreign, i)); i++) {
+	for (size_t i = 0; (p = cairn_source_problem(c->readers, i)); i++) {
 		if (!cairn_compare_names(p->type, believed))
 			continue;
 		int one = report_problem(c, p, truth);
@@ -208,10 +208,8 @@ static int check_all(struct check *c)
 		status = one > status ? one : status;
 	}
 	/* Those without a layout are in no list. */
-	const struct cairn_consumer_problem *p;
-	for (size_t i = 0;
-	     c->foreign && (p = cairn_consumer_problem(c->foreign, i)) && status <= STATUS_NO;
-	     i++) {
+	const struct cairn_decl_problem *p;
+	for (size_t i = 0; (p = cairn_source_problem(c->readers, i)) && status <= STATUS_NO; i++) {
 		uint32_t a = p->laid_out ? 0 : find(&c->sides[0], p->type, strlen(p->type));
 
 		if (!a)
@@ -267,7 +265,7 @@ static int open_reader(struct check *c, const struct cairn_abi *abi)
 	status = layout_open(path, side->abi, c->values, &side->source);
 	if (status)
 		return status;
-	c->foreign = cairn_source_foreign(side->source.source);
+	c->readers = side->source.source;
 	side->types = layout_types(&side->source);
 	/*
 	 * Perhaps none of them has a layout; this is reported when their names are known to the

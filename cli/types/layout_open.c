@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cairn/decl.h>
-
 #include "layout.h"
 #include "near.h"
 #include "say.h"
@@ -76,7 +74,7 @@ static int open_c(const char *path, const struct cairn_abi *abi, const struct la
 
 	if (status)
 		return status;
-	if (!ends_with(path, ".i") && cairn_decl_needs_preprocessor(text, size)) {
+	if (!ends_with(path, ".i") && cairn_source_needs_preprocessor(text, size)) {
 		free(text);
 		status = layout_preprocess(path, abi, values, &text, &size);
 		if (status)

@@ -33,6 +33,25 @@
 
 CAIRN_BEGIN_DECLS
 
+/* ---- languages ---- */
+
+/* Those with rules of their own for structs; cairn/source.h reads their declarations. */
+enum cairn_lang {
+	CAIRN_LANG_JAVA,
+	CAIRN_LANG_RUST,
+	CAIRN_LANG_GO,
+	CAIRN_LANG_PYTHON,
+	CAIRN_LANG_N
+};
+
+/* A type whose layout the language does not fix, or that has a member which is not known here. */
+struct cairn_decl_problem {
+	const char *type; /* its name */
+	const char *text; /* file, line, column, reason, the line and a caret */
+	/* it is laid out all the same; the reason is something that its user should know */
+	bool laid_out;
+};
+
 /* ---- ABIs ---- */
 
 enum cairn_scalar {

@@ -15,6 +15,7 @@
 #ifndef CAIRN_SOURCE_H
 #define CAIRN_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,7 +23,6 @@
 #include <cairn/binary.h>
 #include <cairn/btf.h>
 #include <cairn/err.h>
-#include <cairn/consumer.h>
 #include <cairn/layout.h>
 #include <cairn/types.h>
 
@@ -63,10 +63,41 @@ struct cairn_source_opts {
 int cairn_source_open(const char *path, const struct cairn_source_opts *opts,
 		      struct cairn_source **ret, struct cairn_err *err);
 
-/* C declarations, see cairn_decl_parse() for everything. */
+/*
+ * cairn_source_parse - C declarations, as the preprocessor leaves them, with a layout
+ *
+ * Structs, unions, enums and typedefs become nodes of a type graph, with the offsets that one ABI
+ * gives them; constant expressions in them are computed (sizeof, offsetof, casts, enumerators).
+ * Bodies of functions, initialisers and asm are skipped. The language is C11 with what GCC and
+ * Clang add, as headers use it.
+ *
+ * @text, @size  need not end in NUL; not used afterwards. Lines "# 12 "file.h"" of the preprocessor
+ *               are obeyed, so that errors name the header; #pragma pack and ms_struct, too
+ * @name         of the file, for errors
+ * Returns 0. -EBADMSG: it cannot be read (err: file, line, column, the line itself and a caret);
+ * also for a type that the ABI does not have, a static assertion that does not hold, and a struct
+ * that contains itself. -ERANGE: nested deeper than 200, a chain of more than 1,000 typedefs, or a
+ * type of more than 2^40 bytes (err as above). -ENOMEM.
+ * Cost: O(size). Threads: any. Signals: no.
+ */
 int cairn_source_parse(const char *text, size_t size, const char *name, const struct cairn_abi *abi,
 		       struct cairn_source **ret, struct cairn_err *err);
-/* Another language's declarations, see cairn_consumer_parse(); kind DECL, too. */
+/* True when @text has directives that only a preprocessor can obey, #include and the like. */
+bool cairn_source_needs_preprocessor(const char *text, size_t size);
+
+/* By the end of a file's name, ".java"; CAIRN_LANG_N when it is none of theirs. */
+enum cairn_lang cairn_lang_of_path(const char *path);
+/*
+ * cairn_source_parse_foreign - declarations of another language; kind DECL, too
+ *
+ * Java (hello-ebpf's annotations), Rust (#[repr(C)]), Go, and Python (ctypes, struct formats). They
+ * are laid out as that language lays them out, with its mistakes: if hello-ebpf puts a member at
+ * another offset than C, the graph does the same. Code between them is skipped.
+ *
+ * @abi  of the machine that runs the program. Java's types have one size everywhere
+ * Parameters, errors and cost as cairn_source_parse(). A struct that can be read but not laid out
+ * is a problem, below, and is only declared in the graph.
+ */
 int cairn_source_parse_foreign(const char *text, size_t size, const char *name,
 			       enum cairn_lang lang, const struct cairn_abi *abi,
 			       struct cairn_source **ret, struct cairn_err *err);
@@ -81,8 +112,11 @@ const char *cairn_source_shortened(const struct cairn_source *source);
 enum cairn_source_kind cairn_source_kind(const struct cairn_source *source);
 /* For DWARF and BTF it has the selected types; for declarations it is complete. */
 const struct cairn_types *cairn_source_types(const struct cairn_source *source);
-/* The declarations of another language; NULL: the source is of another kind. */
-const struct cairn_consumer *cairn_source_foreign(const struct cairn_source *source);
+/*
+ * The @i-th problem of another language's declarations, NULL after the last; other sources have
+ * none. Borrowed until cairn_source_close().
+ */
+const struct cairn_decl_problem *cairn_source_problem(const struct cairn_source *source, size_t i);
 /*
  * The ABI that the types were laid out for; for BTF that of the ELF file that it is in. NULL: not
  * known.

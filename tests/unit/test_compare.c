@@ -12,17 +12,17 @@
 #include <cmocka.h>
 
 #include <cairn/layout/compare.h>
-#include <cairn/decl.h>
 #include <cairn/layout/retarget.h>
 
 #include "alloc_fail.h"
+#include "decl/decl.h"
 
-static struct cairn_decl *decls[2];
+static struct decl *decls[2];
 
 static int teardown(void **state)
 {
 	for (int i = 0; i < 2; i++) {
-		cairn_decl_free(decls[i]);
+		decl_free(decls[i]);
 		decls[i] = NULL;
 	}
 	return 0;
@@ -35,20 +35,19 @@ static uint32_t parse(int side, const char *abi, const char *text)
 	static const enum cairn_type_kind kinds[] = {CAIRN_T_STRUCT, CAIRN_T_UNION, CAIRN_T_ENUM};
 	uint32_t id = 0;
 
-	cairn_decl_free(decls[side]);
+	decl_free(decls[side]);
 	decls[side] = NULL;
-	if (cairn_decl_parse(text, strlen(text), "test.h", cairn_abi_find(abi), &decls[side],
-			     &err) < 0)
+	if (decl_parse(text, strlen(text), "test.h", cairn_abi_find(abi), &decls[side], &err) < 0)
 		fail_msg("%s", err.msg);
 	for (size_t i = 0; i < 3 && !id; i++)
-		id = cairn_decl_find(decls[side], kinds[i], "s");
+		id = decl_find(decls[side], kinds[i], "s");
 	assert_int_not_equal(id, 0);
 	return id;
 }
 
 static const struct cairn_types *types_of(int side)
 {
-	return cairn_decl_types(decls[side]);
+	return decl_types(decls[side]);
 }
 
 /* ---- comparing ---- */
@@ -219,7 +218,7 @@ static void the_list_has_an_end(void **state)
 	assert_int_equal(cairn_changes_n_changes(changes), CAIRN_CHANGES_MAX);
 	assert_true(cairn_changes_cut(changes));
 	cairn_changes_free(changes);
-	uint32_t deep = cairn_decl_find(decls[0], CAIRN_T_STRUCT, "i20");
+	uint32_t deep = decl_find(decls[0], CAIRN_T_STRUCT, "i20");
 	assert_int_equal(cairn_compare(types_of(0), deep, types_of(0), deep, NULL, &changes, NULL),
 			 0);
 	assert_int_equal(cairn_changes_n_changes(changes), 0);

@@ -11,15 +11,14 @@
 
 #include <cmocka.h>
 
-#include <cairn/consumer.h>
-
 #include "alloc_fail.h"
+#include "consumer/consumer.h"
 
-static struct cairn_consumer *f;
+static struct consumer *f;
 
 static int teardown(void **state)
 {
-	cairn_consumer_free(f);
+	consumer_free(f);
 	f = NULL;
 	return 0;
 }
@@ -28,12 +27,11 @@ static const struct cairn_types *parse_on(enum cairn_lang lang, const char *abi,
 {
 	struct cairn_err err = {0};
 
-	cairn_consumer_free(f);
+	consumer_free(f);
 	f = NULL;
-	if (cairn_consumer_parse(text, strlen(text), "test", lang, cairn_abi_find(abi), &f, &err) <
-	    0)
+	if (consumer_parse(text, strlen(text), "test", lang, cairn_abi_find(abi), &f, &err) < 0)
 		fail_msg("%s", err.msg);
-	return cairn_consumer_types(f);
+	return consumer_types(f);
 }
 
 /* "size: name@offset name@offset" of the struct or union of that name; bit-fields "name@offset:bit+width". */
@@ -62,8 +60,8 @@ static void assert_layout(enum cairn_lang lang, const char *abi, const char *tex
 						      (unsigned int)(m->bit_off % 8), m->bit_size);
 		}
 	}
-	if (cairn_consumer_problem(f, 0) && !strcmp(found, "none"))
-		fail_msg("%s", cairn_consumer_problem(f, 0)->text);
+	if (consumer_problem(f, 0) && !strcmp(found, "none"))
+		fail_msg("%s", consumer_problem(f, 0)->text);
 	assert_string_equal(found, wanted);
 }
 
@@ -77,7 +75,7 @@ static void assert_problem(enum cairn_lang lang, const char *text, const char *t
 			   const char *story)
 {
 	parse_on(lang, "x86-64", text);
-	const struct cairn_consumer_problem *p = cairn_consumer_problem(f, 0);
+	const struct cairn_decl_problem *p = consumer_problem(f, 0);
 
 	assert_non_null(p);
 	assert_string_equal(p->type, type);
@@ -88,11 +86,11 @@ static void assert_problem(enum cairn_lang lang, const char *text, const char *t
 static void assert_refused(enum cairn_lang lang, const char *text, int code, const char *story)
 {
 	struct cairn_err err = {0};
-	struct cairn_consumer *none = NULL;
-	int rc = cairn_consumer_parse(text, strlen(text), "test", lang, cairn_abi_find("x86-64"),
-				      &none, &err);
+	struct consumer *none = NULL;
+	int rc = consumer_parse(text, strlen(text), "test", lang, cairn_abi_find("x86-64"), &none,
+				&err);
 
-	cairn_consumer_free(none);
+	consumer_free(none);
 	assert_int_equal(rc, code);
 	if (!strstr(err.msg, story))
 		fail_msg("\"%s\" is not in: %s", story, err.msg);
@@ -146,8 +144,8 @@ static void java_types_without_the_annotation_are_no_structs(void **state)
 {
 	parse_on(CAIRN_LANG_JAVA, "x86-64",
 		 "record E(int a) {} class F { int b; } @interface G { int c(); } enum H { A }");
-	assert_int_equal(cairn_types_n_types(cairn_consumer_types(f)), 1);
-	assert_null(cairn_consumer_problem(f, 0));
+	assert_int_equal(cairn_types_n_types(consumer_types(f)), 1);
+	assert_null(consumer_problem(f, 0));
 }
 
 /* ---- Rust ---- */
@@ -250,8 +248,8 @@ static void python_bit_fields_before_3_14(void **state)
 	python("class S(Structure):\n  _fields_ = [('a', c_short, 4), ('b', c_char), ('c', c_int, "
 	       "8)]\n",
 	       "S", "8: a@0:0+4 b@2 c@4:0+8");
-	assert_non_null(cairn_consumer_problem(f, 0));
-	assert_true(cairn_consumer_problem(f, 0)->laid_out);
+	assert_non_null(consumer_problem(f, 0));
+	assert_true(consumer_problem(f, 0)->laid_out);
 }
 
 static void python_formats(void **state)
@@ -315,15 +313,15 @@ static void nesting_has_an_end(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		size_t head = strlen(cases[i].head), unit = strlen(cases[i].unit);
 		char *text = malloc(head + N * unit + 1);
-		struct cairn_consumer *none = NULL;
+		struct consumer *none = NULL;
 
 		assert_non_null(text);
 		memcpy(text, cases[i].head, head);
 		for (size_t k = 0; k < N; k++)
 			memcpy(text + head + k * unit, cases[i].unit, unit);
-		int rc = cairn_consumer_parse(text, head + N * unit, "deep", cases[i].lang,
-					      cairn_abi_find("x86-64"), &none, NULL);
-		cairn_consumer_free(none);
+		int rc = consumer_parse(text, head + N * unit, "deep", cases[i].lang,
+					cairn_abi_find("x86-64"), &none, NULL);
+		consumer_free(none);
 		free(text);
 		assert_int_equal(rc, -ERANGE);
 	}
@@ -337,7 +335,7 @@ static void nesting_has_an_end(void **state)
 			i, i, i + 1);
 	fclose(out);
 	parse_on(CAIRN_LANG_GO, "x86-64", text);
-	assert_non_null(cairn_consumer_problem(f, 0));
+	assert_non_null(consumer_problem(f, 0));
 	free(text);
 }
 
@@ -367,12 +365,12 @@ static void any_prefix_is_read_or_refused(void **state)
 
 			assert_non_null(text);
 			memcpy(text, samples[i].text, n);
-			int rc = cairn_consumer_parse(text, n, "cut", samples[i].lang,
-						      cairn_abi_find("x86-64"), &f, &err);
+			int rc = consumer_parse(text, n, "cut", samples[i].lang,
+						cairn_abi_find("x86-64"), &f, &err);
 			free(text);
 			assert_true(rc == 0 || rc == -EBADMSG);
 			assert_true(rc == 0 || err.msg[0]);
-			cairn_consumer_free(f);
+			consumer_free(f);
 			f = NULL;
 		}
 }
@@ -384,9 +382,9 @@ static void failing_allocations_are_told(void **state)
 			struct cairn_err err = {0};
 
 			alloc_fail_at(n);
-			int rc = cairn_consumer_parse(samples[i].text, strlen(samples[i].text),
-						      "test", samples[i].lang,
-						      cairn_abi_find("x86-64"), &f, &err);
+			int rc =
+				consumer_parse(samples[i].text, strlen(samples[i].text), "test",
+					       samples[i].lang, cairn_abi_find("x86-64"), &f, &err);
 			if (!alloc_fail_end()) {
 				assert_int_equal(rc, 0);
 				teardown(NULL);

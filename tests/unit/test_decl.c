@@ -11,15 +11,14 @@
 
 #include <cmocka.h>
 
-#include <cairn/decl.h>
-
 #include "alloc_fail.h"
+#include "decl/decl.h"
 
-static struct cairn_decl *decl;
+static struct decl *decl;
 
 static int teardown(void **state)
 {
-	cairn_decl_free(decl);
+	decl_free(decl);
 	decl = NULL;
 	return 0;
 }
@@ -28,18 +27,18 @@ static const struct cairn_types *parse_on(const char *abi, const char *text)
 {
 	struct cairn_err err = {0};
 
-	cairn_decl_free(decl);
+	decl_free(decl);
 	decl = NULL;
-	if (cairn_decl_parse(text, strlen(text), "test.h", cairn_abi_find(abi), &decl, &err) < 0)
+	if (decl_parse(text, strlen(text), "test.h", cairn_abi_find(abi), &decl, &err) < 0)
 		fail_msg("%s", err.msg);
-	return cairn_decl_types(decl);
+	return decl_types(decl);
 }
 
 /* Size of "struct s" there. */
 static uint64_t size_on(const char *abi, const char *text)
 {
 	const struct cairn_types *types = parse_on(abi, text);
-	uint32_t id = cairn_decl_find(decl, CAIRN_T_STRUCT, "s");
+	uint32_t id = decl_find(decl, CAIRN_T_STRUCT, "s");
 
 	assert_int_not_equal(id, 0);
 	return cairn_types_get(types, id)->size;
@@ -50,12 +49,11 @@ static uint64_t size_on(const char *abi, const char *text)
 static void assert_refused(const char *text, int code, const char *story)
 {
 	struct cairn_err err = {0};
-	struct cairn_decl *none = NULL;
-	int rc =
-		cairn_decl_parse(text, strlen(text), "test.h", cairn_abi_find("i386"), &none, &err);
+	struct decl *none = NULL;
+	int rc = decl_parse(text, strlen(text), "test.h", cairn_abi_find("i386"), &none, &err);
 
 	if (!rc)
-		cairn_decl_free(none);
+		decl_free(none);
 	assert_int_equal(rc, code);
 	if (!strstr(err.msg, story))
 		fail_msg("\"%s\" is not in: %s", story, err.msg);
@@ -164,7 +162,7 @@ static void types_beyond_the_standard_s_are_as_the_compilers_have_them(void **st
 
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 		struct cairn_err err = {0};
-		struct cairn_decl *d;
+		struct decl *d;
 		char text[128];
 
 		snprintf(text, sizeof(text), "struct s { char c; %s t; };", samples[i].type);
@@ -172,8 +170,8 @@ static void types_beyond_the_standard_s_are_as_the_compilers_have_them(void **st
 			assert_int_equal(size_on(samples[i].abi, text), samples[i].size);
 			continue;
 		}
-		assert_int_equal(cairn_decl_parse(text, strlen(text), "t.h",
-						  cairn_abi_find(samples[i].abi), &d, &err),
+		assert_int_equal(decl_parse(text, strlen(text), "t.h",
+					    cairn_abi_find(samples[i].abi), &d, &err),
 				 -EBADMSG);
 		assert_non_null(strstr(err.msg, samples[i].abi));
 	}
@@ -184,8 +182,7 @@ static void bit_ints_have_bit_fields_of_their_width(void **state)
 	const char *text =
 		"struct s { _BitInt(17) a : 17; unsigned _BitInt(40) b : 24; _BitInt(8) c; };";
 	const struct cairn_types *types = parse_on("x86-64", text);
-	const struct cairn_type *s =
-		cairn_types_get(types, cairn_decl_find(decl, CAIRN_T_STRUCT, "s"));
+	const struct cairn_type *s = cairn_types_get(types, decl_find(decl, CAIRN_T_STRUCT, "s"));
 
 	assert_int_equal(s->size, 8);
 	assert_int_equal(s->members[1].bit_off, 17);
@@ -249,7 +246,7 @@ static void ms_struct_is_neither_microsoft_s_nor_system_v_s(void **state)
 			 samples[i].members);
 		const struct cairn_types *types = parse_on("i386", text);
 		const struct cairn_type *s =
-			cairn_types_get(types, cairn_decl_find(decl, CAIRN_T_STRUCT, "s"));
+			cairn_types_get(types, decl_find(decl, CAIRN_T_STRUCT, "s"));
 
 		assert_int_equal(s->size, samples[i].size);
 		assert_int_equal(s->abi_align, samples[i].align);
@@ -359,8 +356,8 @@ static void microsoft_s_anonymous_members_have_a_tag_or_a_typedef(void **state)
 	assert_int_equal(size_on("x86-64", text), 1);
 	parse_on("windows-x64", text);
 	struct cairn_member m;
-	assert_true(cairn_types_member(cairn_decl_types(decl),
-				       cairn_decl_find(decl, CAIRN_T_STRUCT, "s"), "a", &m));
+	assert_true(cairn_types_member(decl_types(decl), decl_find(decl, CAIRN_T_STRUCT, "s"), "a",
+				       &m));
 	assert_int_equal(m.bit_off, 64);
 }
 
@@ -368,8 +365,7 @@ static void declarators_read_as_in_c(void **state)
 {
 	const struct cairn_types *types =
 		parse_on("x86-64", "struct s { const char *const (*table[4])(int, char *); };");
-	const struct cairn_type *s =
-		cairn_types_get(types, cairn_decl_find(decl, CAIRN_T_STRUCT, "s"));
+	const struct cairn_type *s = cairn_types_get(types, decl_find(decl, CAIRN_T_STRUCT, "s"));
 	char text[128];
 
 	cairn_types_declare(types, s->members[0].type, "table", text, sizeof(text));
@@ -438,11 +434,11 @@ static void endless_nesting_is_an_error(void **state)
 		"int f(int (", "typeof("};
 	for (size_t i = 0; i < sizeof(deep) / sizeof(deep[0]); i++) {
 		char *text = repeat(deep[i], 300000, ";");
-		struct cairn_decl *none;
+		struct decl *none;
 		struct cairn_err err = {0};
 
-		assert_true(cairn_decl_parse(text, strlen(text), "deep.h", cairn_abi_find("x86-64"),
-					     &none, &err) < 0);
+		assert_true(decl_parse(text, strlen(text), "deep.h", cairn_abi_find("x86-64"),
+				       &none, &err) < 0);
 		assert_true(err.msg[0]);
 		free(text);
 	}
@@ -460,13 +456,13 @@ static void endless_nesting_is_an_error(void **state)
 static void a_chain_of_typedefs_ends(void **state)
 {
 	char *text = malloc(100001 * 40), *at = text + sprintf(text, "typedef int t0;\n");
-	struct cairn_decl *none;
+	struct decl *none;
 	struct cairn_err err = {0};
 
 	for (int i = 1; i < 100000; i++)
 		at += sprintf(at, "typedef t%d t%d;\n", i - 1, i);
-	assert_int_equal(cairn_decl_parse(text, (size_t)(at - text), "chain.h",
-					  cairn_abi_find("x86-64"), &none, &err),
+	assert_int_equal(decl_parse(text, (size_t)(at - text), "chain.h", cairn_abi_find("x86-64"),
+				    &none, &err),
 			 -ERANGE);
 	assert_non_null(strstr(err.msg, "chain.h:1001:"));
 	free(text);
@@ -498,13 +494,13 @@ static void text_cut_anywhere_is_harmless(void **state)
 	for (size_t n = 0; n < sizeof(everything) - 1; n++) {
 		char *copy = malloc(n ? n : 1);
 		struct cairn_err err = {0};
-		struct cairn_decl *d = NULL;
+		struct decl *d = NULL;
 
 		memcpy(copy, everything, n);
-		int rc = cairn_decl_parse(copy, n, "cut.h", cairn_abi_find("x86-64"), &d, &err);
+		int rc = decl_parse(copy, n, "cut.h", cairn_abi_find("x86-64"), &d, &err);
 		assert_true(rc == 0 || (err.code == rc && err.msg[0]));
 		if (!rc)
-			cairn_decl_free(d);
+			decl_free(d);
 		free(copy);
 	}
 }
@@ -513,13 +509,12 @@ static void text_with_flipped_bits_is_harmless(void **state)
 {
 	for (size_t i = 0; i < 8 * (sizeof(everything) - 1); i++) {
 		char copy[sizeof(everything)];
-		struct cairn_decl *d = NULL;
+		struct decl *d = NULL;
 
 		memcpy(copy, everything, sizeof(copy));
 		copy[i / 8] = (char)(copy[i / 8] ^ 1 << i % 8);
-		if (!cairn_decl_parse(copy, sizeof(copy) - 1, "bits.h", cairn_abi_find("arm"), &d,
-				      NULL))
-			cairn_decl_free(d);
+		if (!decl_parse(copy, sizeof(copy) - 1, "bits.h", cairn_abi_find("arm"), &d, NULL))
+			decl_free(d);
 	}
 }
 
@@ -529,14 +524,14 @@ static void every_failed_allocation_is_reported(void **state)
 
 	for (unsigned int n = 1;; n++) {
 		struct cairn_err err = {0};
-		struct cairn_decl *d = NULL;
+		struct decl *d = NULL;
 
 		alloc_fail_at(n);
-		int rc = cairn_decl_parse(everything, sizeof(everything) - 1, "mem.h",
-					  cairn_abi_find("x86-64"), &d, &err);
+		int rc = decl_parse(everything, sizeof(everything) - 1, "mem.h",
+				    cairn_abi_find("x86-64"), &d, &err);
 		bool failed = alloc_fail_end();
 		if (!rc)
-			cairn_decl_free(d);
+			decl_free(d);
 		if (!failed)
 			break;
 		/* Looking for a member remembers anonymous ones, and can do without. */
@@ -551,10 +546,10 @@ static void preprocessor_is_asked_for_when_it_is_needed(void **state)
 	static const char no[] = "# 1 \"a\"\n#pragma pack(1)\nint x;\n",
 			  yes[] = "int x;\n #  include <a.h>\n";
 
-	assert_false(cairn_decl_needs_preprocessor(no, strlen(no)));
-	assert_true(cairn_decl_needs_preprocessor(yes, strlen(yes)));
-	assert_true(cairn_decl_needs_preprocessor("#define A 1", 11));
-	assert_false(cairn_decl_needs_preprocessor("", 0));
+	assert_false(decl_needs_preprocessor(no, strlen(no)));
+	assert_true(decl_needs_preprocessor(yes, strlen(yes)));
+	assert_true(decl_needs_preprocessor("#define A 1", 11));
+	assert_false(decl_needs_preprocessor("", 0));
 }
 
 #define CLAIM(f) cmocka_unit_test_teardown(f, teardown)

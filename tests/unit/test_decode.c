@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/decl.h>
 #include <cairn/decode.h>
 
 #include "alloc_fail.h"
+#include "decl/decl.h"
 #include "decode/bpfmap.h"
 
 struct parsed {
-	struct cairn_decl *decl;
+	struct decl *decl;
 	const struct cairn_types *types;
 	uint32_t id;
 };
@@ -29,10 +29,10 @@ static struct parsed parse(const char *text, const char *abi)
 	struct cairn_err err = {0};
 	struct parsed p;
 
-	if (cairn_decl_parse(text, strlen(text), "test.h", cairn_abi_find(abi), &p.decl, &err) < 0)
+	if (decl_parse(text, strlen(text), "test.h", cairn_abi_find(abi), &p.decl, &err) < 0)
 		fail_msg("%s", err.msg);
-	p.types = cairn_decl_types(p.decl);
-	p.id = cairn_decl_find(p.decl, CAIRN_T_STRUCT, "s");
+	p.types = decl_types(p.decl);
+	p.id = decl_find(p.decl, CAIRN_T_STRUCT, "s");
 	assert_int_not_equal(p.id, 0);
 	return p;
 }
@@ -105,8 +105,8 @@ static void bit_fields_of_either_byte_order(void **state)
 	assert_decodes(&be,
 		       (struct cairn_value_opts){.style = CAIRN_VALUE_JSON, .big_endian = true},
 		       big, sizeof(big), "{\"a\":5,\"b\":-3,\"c\":78187493530,\"d\":-2}");
-	cairn_decl_free(le.decl);
-	cairn_decl_free(be.decl);
+	decl_free(le.decl);
+	decl_free(be.decl);
 }
 
 static void numbers_of_big_endian_machines(void **state)
@@ -127,7 +127,7 @@ static void numbers_of_big_endian_machines(void **state)
 						 .long_double = CAIRN_LONG_DOUBLE_QUAD},
 		       bytes, sizeof(bytes),
 		       "{\"a\":-2,\"b\":256,\"c\":1.5,\"d\":[1,-2],\"e\":true,\"f\":-7,\"g\":3}");
-	cairn_decl_free(p.decl);
+	decl_free(p.decl);
 }
 
 /* Every length from nothing to whole gives text that ends, and what is missing is said to be. */
@@ -155,7 +155,7 @@ static void a_record_may_be_cut_at_every_byte(void **state)
 		free(text);
 	}
 	cairn_decode_free(d);
-	cairn_decl_free(p.decl);
+	decl_free(p.decl);
 }
 
 static void lengths_are_those_of_ring_and_perf_buffers(void **state)
@@ -187,8 +187,8 @@ static void lengths_are_those_of_ring_and_perf_buffers(void **state)
 	cairn_decode_free(d);
 	assert_decodes(&flexible, (struct cairn_value_opts){0}, "\1\0\0\0\2\0hello", 11,
 		       "{.n = 1, .k = 2, .text = \"hello\"}");
-	cairn_decl_free(plain.decl);
-	cairn_decl_free(flexible.decl);
+	decl_free(plain.decl);
+	decl_free(flexible.decl);
 }
 
 static void one_arm_of_a_union_is_shown_as_another_member_says(void **state)
@@ -217,7 +217,7 @@ static void one_arm_of_a_union_is_shown_as_another_member_says(void **state)
 	o.arms = by_kind;
 	assert_int_equal(cairn_decode_new(p.types, p.id, &o, &d, &err), -EINVAL);
 	assert_non_null(strstr(err.msg, "no member of"));
-	cairn_decl_free(p.decl);
+	decl_free(p.decl);
 
 	p = parse("enum kind { K_TCP = 6, K_UDP = 17 };"
 		  "struct s { union { int tcp; unsigned char udp[4]; } l4; enum kind of : 5; };",
@@ -236,7 +236,7 @@ static void one_arm_of_a_union_is_shown_as_another_member_says(void **state)
 	o.n_arms = 1;
 	assert_int_equal(cairn_decode_new(p.types, p.id, &o, &d, &err), -EINVAL);
 	assert_string_equal(err.msg, "the type has no union l4 with an arm sctp");
-	cairn_decl_free(p.decl);
+	decl_free(p.decl);
 }
 
 static void bytes_of_no_member_are_shown_on_request(void **state)
@@ -255,7 +255,7 @@ static void bytes_of_no_member_are_shown_on_request(void **state)
 	assert_decodes(&p, (struct cairn_value_opts){.padding = true}, bytes, 9,
 		       "{.c = 'c', <padding 1> = 02030405060708, .l = <cut off>, .i = <cut off>, "
 		       "<padding 20> = <cut off>}");
-	cairn_decl_free(p.decl);
+	decl_free(p.decl);
 }
 
 /* ---- sharing, memory ---- */
@@ -283,7 +283,7 @@ static void threads_share_a_plan_and_running_it_allocates_nothing(void **state)
 
 	assert_int_equal(cairn_decode_new(p.types, p.id, &opts, &d, NULL), 0);
 	/* The graph is not used any more. */
-	cairn_decl_free(p.decl);
+	decl_free(p.decl);
 	char buf[CAIRN_TEXT_OUT_MIN];
 	struct cairn_text_out out = {.buf = buf, .size = sizeof(buf)};
 	alloc_fail_at(1);
@@ -319,7 +319,7 @@ static void output_that_fails_is_told_and_a_full_buffer_without_a_way_out(void *
 	out = (struct cairn_text_out){.buf = buf, .size = sizeof(buf)};
 	assert_int_equal(cairn_decode_run(d, bytes, sizeof(bytes), &out), -ENOSPC);
 	cairn_decode_free(d);
-	cairn_decl_free(p.decl);
+	decl_free(p.decl);
 }
 
 /* ---- rings in memory ---- */
@@ -479,7 +479,7 @@ static void no_memory_is_an_error_at_every_allocation(void **state)
 	}
 	assert_int_equal(rc, 0);
 	assert_true(n > 5);
-	cairn_decl_free(p.decl);
+	decl_free(p.decl);
 }
 
 int main(void)

@@ -10,11 +10,11 @@
 
 #include <cmocka.h>
 
-#include <cairn/decl.h>
 #include <cairn/layout.h>
 
 #include "alloc_fail.h"
 #include "btf/types.h"
+#include "decl/decl.h"
 #include "type_graph.h"
 #include "types/build.h"
 
@@ -119,19 +119,18 @@ static char *text_of(const char *source, const struct cairn_layout_opts *opts)
 	const struct cairn_abi *abi = cairn_abi_find("x86-64");
 	struct cairn_err err = {0};
 	struct cairn_layout *layout;
-	struct cairn_decl *decl;
+	struct decl *decl;
 	char *text;
 	size_t size;
 
-	if (cairn_decl_parse(source, strlen(source), "test.h", abi, &decl, &err) < 0)
+	if (decl_parse(source, strlen(source), "test.h", abi, &decl, &err) < 0)
 		fail_msg("%s", err.msg);
-	assert_int_equal(cairn_layout_new(cairn_decl_types(decl), opts, &layout, &err), 0);
+	assert_int_equal(cairn_layout_new(decl_types(decl), opts, &layout, &err), 0);
 	FILE *out = open_memstream(&text, &size);
-	assert_int_equal(
-		cairn_layout_print(layout, cairn_decl_find(decl, CAIRN_T_STRUCT, "s"), out), 0);
+	assert_int_equal(cairn_layout_print(layout, decl_find(decl, CAIRN_T_STRUCT, "s"), out), 0);
 	fclose(out);
 	cairn_layout_free(layout);
-	cairn_decl_free(decl);
+	decl_free(decl);
 	return text;
 }
 
@@ -388,26 +387,25 @@ static void without_memory_nothing_is_told(void **state)
 			     "union { int i; struct in n; };"
 			     " int b : 3; };";
 	FILE *out = fopen("/dev/null", "w");
-	struct cairn_decl *decl;
+	struct decl *decl;
 	bool failed = true;
 	unsigned int n;
 
 	assert_non_null(out);
 	setvbuf(out, NULL, _IONBF, 0);
-	assert_int_equal(cairn_decl_parse(source, strlen(source), "test.h",
-					  cairn_abi_find("x86-64"), &decl, NULL),
-			 0);
+	assert_int_equal(
+		decl_parse(source, strlen(source), "test.h", cairn_abi_find("x86-64"), &decl, NULL),
+		0);
 	for (n = 0; failed; n++) {
 		alloc_fail_at(n + 1);
-		int rc = look_at_all(cairn_decl_types(decl),
-				     cairn_decl_find(decl, CAIRN_T_STRUCT, "s"), out);
+		int rc = look_at_all(decl_types(decl), decl_find(decl, CAIRN_T_STRUCT, "s"), out);
 
 		failed = alloc_fail_end();
 		assert_int_equal(rc, failed ? -ENOMEM : 0);
 	}
 	assert_true(n > 5);
 	fclose(out);
-	cairn_decl_free(decl);
+	decl_free(decl);
 }
 
 int main(void)

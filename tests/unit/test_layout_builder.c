@@ -11,10 +11,10 @@
 #include <cmocka.h>
 
 #include <cairn/btf.h>
-#include <cairn/decl.h>
 #include <cairn/layout/builder.h>
 
 #include "alloc_fail.h"
+#include "decl/decl.h"
 
 struct kinds {
 	uint32_t character, u8, u32, i32, i64, i128, pointer;
@@ -182,7 +182,7 @@ static void btf_of_what_was_built_is_sound_and_its_c_has_the_same_layout(void **
 	const struct cairn_type *t = node(b, id), *again;
 	const struct cairn_types *types;
 	struct cairn_err err = {0};
-	struct cairn_decl *decl;
+	struct decl *decl;
 	struct cairn_btf *btf;
 	char *text;
 	size_t size, n;
@@ -195,17 +195,16 @@ static void btf_of_what_was_built_is_sound_and_its_c_has_the_same_layout(void **
 	assert_int_equal(cairn_btf_dump(btf, CAIRN_BTF_C, NULL, 0, 0, out, &err), 0);
 	fclose(out);
 	/* Its only directive is one for the compiler. */
-	if (cairn_decl_parse(text, n, "built.h", cairn_abi_find("x86-64"), &decl, &err) < 0)
+	if (decl_parse(text, n, "built.h", cairn_abi_find("x86-64"), &decl, &err) < 0)
 		fail_msg("%s\n%s", err.msg, text);
-	again = cairn_types_get(cairn_decl_types(decl),
-				cairn_decl_find(decl, CAIRN_T_STRUCT, "mixed"));
+	again = cairn_types_get(decl_types(decl), decl_find(decl, CAIRN_T_STRUCT, "mixed"));
 	assert_int_equal(again->size, t->size);
 	assert_int_equal(again->n_members, t->n_members);
 	for (uint32_t i = 0; i < t->n_members; i++) {
 		assert_int_equal(again->members[i].bit_off, t->members[i].bit_off);
 		assert_int_equal(again->members[i].bit_size, t->members[i].bit_size);
 	}
-	cairn_decl_free(decl);
+	decl_free(decl);
 	free(text);
 	cairn_btf_close(btf);
 	free(bytes);
@@ -219,21 +218,19 @@ static void structs_that_refer_to_one_another_end(void **state)
 		"(*f)(struct a *, ...); "
 		"const volatile int x; _Atomic int y; float _Complex c; enum { P = -1 } e; };";
 	struct cairn_err err = {0};
-	struct cairn_decl *decl;
+	struct decl *decl;
 	struct cairn_btf *btf;
 	size_t size;
 
 	assert_int_equal(
-		cairn_decl_parse(text, strlen(text), "t.h", cairn_abi_find("x86-64"), &decl, &err),
-		0);
-	void *bytes =
-		btf_of(cairn_decl_types(decl), cairn_decl_find(decl, CAIRN_T_STRUCT, "a"), &size);
+		decl_parse(text, strlen(text), "t.h", cairn_abi_find("x86-64"), &decl, &err), 0);
+	void *bytes = btf_of(decl_types(decl), decl_find(decl, CAIRN_T_STRUCT, "a"), &size);
 	assert_int_equal(cairn_btf_open_mem(bytes, size, "t", NULL, &btf, &err), 0);
 	assert_int_equal(cairn_btf_check(btf, NULL, NULL), 0);
 	assert_int_not_equal(cairn_btf_find(btf, "b", CAIRN_BTF_STRUCT, 0), 0);
 	cairn_btf_close(btf);
 	free(bytes);
-	cairn_decl_free(decl);
+	decl_free(decl);
 }
 
 /* Everything that can be made, and BTF of it. */

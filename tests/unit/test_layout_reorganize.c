@@ -10,13 +10,13 @@
 
 #include <cmocka.h>
 
-#include <cairn/decl.h>
 #include <cairn/layout/reorganize.h>
 
 #include "alloc_fail.h"
+#include "decl/decl.h"
 
 struct sample {
-	struct cairn_decl *decl;
+	struct decl *decl;
 	struct cairn_layout *layout;
 	uint32_t id;
 };
@@ -27,10 +27,10 @@ static struct sample open_sample(const char *text, const char *abi)
 	struct cairn_err err = {0};
 	struct sample s;
 
-	if (cairn_decl_parse(text, strlen(text), "test.h", o.abi, &s.decl, &err) < 0)
+	if (decl_parse(text, strlen(text), "test.h", o.abi, &s.decl, &err) < 0)
 		fail_msg("%s", err.msg);
-	assert_int_equal(cairn_layout_new(cairn_decl_types(s.decl), &o, &s.layout, &err), 0);
-	s.id = cairn_decl_find(s.decl, CAIRN_T_STRUCT, "s");
+	assert_int_equal(cairn_layout_new(decl_types(s.decl), &o, &s.layout, &err), 0);
+	s.id = decl_find(s.decl, CAIRN_T_STRUCT, "s");
 	assert_int_not_equal(s.id, 0);
 	return s;
 }
@@ -38,7 +38,7 @@ static struct sample open_sample(const char *text, const char *abi)
 static void close_sample(struct sample *s)
 {
 	cairn_layout_free(s->layout);
-	cairn_decl_free(s->decl);
+	decl_free(s->decl);
 }
 
 /* Sizes before and after, and the members' first letters in their new order, unless that is NULL. */
@@ -46,7 +46,7 @@ static void expect(const char *text, const struct cairn_reorganize_opts *opts, u
 		   uint64_t new_size, const char *order)
 {
 	struct sample s = open_sample(text, "x86-64");
-	const struct cairn_type *t = cairn_types_get(cairn_decl_types(s.decl), s.id);
+	const struct cairn_type *t = cairn_types_get(decl_types(s.decl), s.id);
 	struct cairn_reorganized r;
 	struct cairn_err err = {0};
 	char letters[64] = "";
@@ -186,7 +186,7 @@ static uint64_t size_of(const char *const *groups, const uint32_t *perm, uint32_
 {
 	char text[512] = "struct s {";
 	const struct cairn_type *t;
-	struct cairn_decl *decl;
+	struct decl *decl;
 
 	for (uint32_t i = 0; i < n; i++) {
 		char name[8], member[80];
@@ -199,11 +199,11 @@ static uint64_t size_of(const char *const *groups, const uint32_t *perm, uint32_
 		strcat(text, member);
 	}
 	strcat(text, "};");
-	assert_int_equal(
-		cairn_decl_parse(text, strlen(text), "p.h", cairn_abi_find(abi), &decl, NULL), 0);
-	t = cairn_types_get(cairn_decl_types(decl), cairn_decl_find(decl, CAIRN_T_STRUCT, "s"));
+	assert_int_equal(decl_parse(text, strlen(text), "p.h", cairn_abi_find(abi), &decl, NULL),
+			 0);
+	t = cairn_types_get(decl_types(decl), decl_find(decl, CAIRN_T_STRUCT, "s"));
 	uint64_t size = t->size;
-	cairn_decl_free(decl);
+	decl_free(decl);
 	return size;
 }
 

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/decl.h>
 #include <cairn/source.h>
 
+#include "decl/decl.h"
 #include "source/names.h"
 
 struct list {

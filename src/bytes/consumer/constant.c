@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "consumer/consumer.h"
+#include "consumer/impl.h"
 
 static int parse_sum(struct reader *r, int weakest, int64_t *ret);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/consumer.h"
+#include "consumer/impl.h"
 
 static const struct language *const languages[CAIRN_LANG_N] = {
 	[CAIRN_LANG_JAVA] = &java_language,
@@ -13,7 +13,7 @@ static const struct language *const languages[CAIRN_LANG_N] = {
 	[CAIRN_LANG_PYTHON] = &python_language,
 };
 
-enum cairn_lang cairn_lang_of_path(const char *path)
+enum cairn_lang consumer_lang_of_path(const char *path)
 {
 	size_t n = strlen(path);
 
@@ -24,11 +24,6 @@ enum cairn_lang cairn_lang_of_path(const char *path)
 			return (enum cairn_lang)i;
 	}
 	return CAIRN_LANG_N;
-}
-
-const char *cairn_lang_name(enum cairn_lang lang)
-{
-	return lang < CAIRN_LANG_N ? languages[lang]->name : "C";
 }
 
 static void reader_fini(struct reader *r)
@@ -42,11 +37,10 @@ static void reader_fini(struct reader *r)
 	lex_fini(&r->lx);
 }
 
-int cairn_consumer_parse(const char *text, size_t size, const char *name, enum cairn_lang lang,
-			 const struct cairn_abi *abi, struct cairn_consumer **ret,
-			 struct cairn_err *err)
+int consumer_parse(const char *text, size_t size, const char *name, enum cairn_lang lang,
+		   const struct cairn_abi *abi, struct consumer **ret, struct cairn_err *err)
 {
-	struct cairn_consumer *f = calloc(1, sizeof(*f));
+	struct consumer *f = calloc(1, sizeof(*f));
 	/* Errors are formatted where they are caught, so there has to be a place for them. */
 	struct cairn_err own = {0};
 	struct reader r = {.f = f, .abi = abi, .err = err ? err : &own, .lang = languages[lang]};
@@ -55,7 +49,7 @@ int cairn_consumer_parse(const char *text, size_t size, const char *name, enum c
 	if (f)
 		f->types = types_new();
 	if (!f || !f->types) {
-		cairn_consumer_free(f);
+		consumer_free(f);
 		return err_nomem(err, "declarations");
 	}
 	r.types = f->types;
@@ -66,14 +60,14 @@ int cairn_consumer_parse(const char *text, size_t size, const char *name, enum c
 	rc = rc ? rc : lay_out_all(&r);
 	reader_fini(&r);
 	if (rc < 0) {
-		cairn_consumer_free(f);
+		consumer_free(f);
 		return rc;
 	}
 	*ret = f;
 	return 0;
 }
 
-void cairn_consumer_free(struct cairn_consumer *f)
+void consumer_free(struct consumer *f)
 {
 	if (!f)
 		return;
@@ -82,13 +76,12 @@ void cairn_consumer_free(struct cairn_consumer *f)
 	free(f);
 }
 
-const struct cairn_types *cairn_consumer_types(const struct cairn_consumer *f)
+const struct cairn_types *consumer_types(const struct consumer *f)
 {
 	return f->types;
 }
 
-const struct cairn_consumer_problem *cairn_consumer_problem(const struct cairn_consumer *f,
-							    size_t i)
+const struct cairn_decl_problem *consumer_problem(const struct consumer *f, size_t i)
 {
 	return i < f->problems.n ? &f->problems.p[i] : NULL;
 }

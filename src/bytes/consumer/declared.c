@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "consumer/consumer.h"
+#include "consumer/impl.h"
 
 struct declared *declare_as(struct reader *r, enum declared_kind kind, const struct token *at,
 			    const char *name)
@@ -107,7 +107,7 @@ int add_node(struct reader *r, const struct cairn_type *t, uint32_t *ret)
 
 int note_problem(struct reader *r, const struct declared *d, const char *text, bool laid_out)
 {
-	struct cairn_consumer_problem p = {.laid_out = laid_out};
+	struct cairn_decl_problem p = {.laid_out = laid_out};
 
 	if (!d->name)
 		return 0;

@@ -22,7 +22,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "consumer/consumer.h"
+#include "consumer/impl.h"
 #include "layout/place.h"
 
 /* A count repeats an item; "1000000000I" would be that many members. */

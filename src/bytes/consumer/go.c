@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "consumer/consumer.h"
+#include "consumer/impl.h"
 #include "layout/place.h"
 
 static const struct scalar_name scalars[] = {

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "consumer/consumer.h"
+#include "consumer/impl.h"
 
 static uint32_t power_of_2(uint64_t size)
 {

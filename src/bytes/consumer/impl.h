@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Module consumer reads the declarations of structs in Java, Rust, Go and Python.
+ * How declarations become a graph, as the files of this module share it.
  *
  *	text ──► lex.c ──► java.c rust.c go.c python.c  declarations as written, types by name
  *	                           │                     (collected by declared.c)
@@ -12,15 +12,14 @@
  * first. Functions return 0 or a negative errno, and have then set the error. Nesting in the input
  * nests here up to DEPTH_MAX calls.
  */
-#ifndef CONSUMER_CONSUMER_H
-#define CONSUMER_CONSUMER_H
-
-#include <cairn/consumer.h>
+#ifndef CONSUMER_IMPL_H
+#define CONSUMER_IMPL_H
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "consumer/consumer.h"
 #include "decl/lex.h"
 #include "types/build.h"
 
@@ -113,9 +112,9 @@ struct declared {
 	uint32_t align;
 };
 
-struct cairn_consumer {
+struct consumer {
 	struct cairn_types *types;
-	VEC(struct cairn_consumer_problem) problems;
+	VEC(struct cairn_decl_problem) problems;
 };
 
 struct reader;
@@ -146,7 +145,7 @@ struct language {
 };
 
 struct reader {
-	struct cairn_consumer *f;
+	struct consumer *f;
 	struct cairn_types *types;
 	struct arena *arena;
 	const struct cairn_abi *abi;

@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "consumer/consumer.h"
+#include "consumer/impl.h"
 
 static int peek(const struct lexer *lx, size_t i)
 {

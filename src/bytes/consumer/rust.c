@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "consumer/consumer.h"
+#include "consumer/impl.h"
 
 static const struct scalar_name scalars[] = {
 	{"u8", CAIRN_C_CHAR, CAIRN_T_INT, CAIRN_ENC_UNSIGNED_CHAR},

@@ -126,8 +126,8 @@ static int parse_all(struct parser *p)
 	return rc;
 }
 
-int cairn_decl_parse(const char *text, size_t size, const char *name, const struct cairn_abi *abi,
-		     struct cairn_decl **ret, struct cairn_err *err)
+int decl_parse(const char *text, size_t size, const char *name, const struct cairn_abi *abi,
+	       struct decl **ret, struct cairn_err *err)
 {
 	struct parser p = {.abi = abi, .err = err, .decl = calloc(1, sizeof(*p.decl))};
 	int rc;
@@ -135,7 +135,7 @@ int cairn_decl_parse(const char *text, size_t size, const char *name, const stru
 	if (p.decl)
 		p.decl->types = types_new();
 	if (!p.decl || !p.decl->types) {
-		cairn_decl_free(p.decl);
+		decl_free(p.decl);
 		return err_nomem(err, "declarations");
 	}
 	p.types = p.decl->types;
@@ -145,14 +145,14 @@ int cairn_decl_parse(const char *text, size_t size, const char *name, const stru
 	lex_fini(&p.lx);
 	map_fini(&p.bit_ints);
 	if (rc < 0) {
-		cairn_decl_free(p.decl);
+		decl_free(p.decl);
 		return rc;
 	}
 	*ret = p.decl;
 	return 0;
 }
 
-void cairn_decl_free(struct cairn_decl *decl)
+void decl_free(struct decl *decl)
 {
 	if (!decl)
 		return;
@@ -164,12 +164,12 @@ void cairn_decl_free(struct cairn_decl *decl)
 
 /* ---- looking up ---- */
 
-const struct cairn_types *cairn_decl_types(const struct cairn_decl *decl)
+const struct cairn_types *decl_types(const struct decl *decl)
 {
 	return decl->types;
 }
 
-uint32_t cairn_decl_find(const struct cairn_decl *decl, enum cairn_type_kind kind, const char *name)
+uint32_t decl_find(const struct decl *decl, enum cairn_type_kind kind, const char *name)
 {
 	enum symbol_kind wanted = SYMBOL_TYPEDEF;
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "decl/decl.h"
 #include "decl/lex.h"
 
 #include <ctype.h>
@@ -6,8 +7,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cairn/decl.h>
 
 /* #pragma pack(push) without a pop: real headers have two or three. */
 enum { PACKS_MAX = 4096 };
@@ -425,7 +424,7 @@ int lex_next(struct lexer *lx, struct token *ret)
 
 /* ---- is a preprocessor needed? ---- */
 
-bool cairn_decl_needs_preprocessor(const char *text, size_t size)
+bool decl_needs_preprocessor(const char *text, size_t size)
 {
 	const char *end = text + size;
 

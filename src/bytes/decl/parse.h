@@ -17,10 +17,9 @@
 #ifndef DECL_PARSE_H
 #define DECL_PARSE_H
 
-#include <cairn/decl.h>
-
 #include "base/map.h"
 #include "base/vec.h"
+#include "decl/decl.h"
 #include "decl/lex.h"
 #include "types/build.h"
 
@@ -85,14 +84,14 @@ enum basic {
 	N_BASICS
 };
 
-struct cairn_decl {
+struct decl {
 	struct cairn_types *types;
 	VEC(struct symbol) symbols;
 	struct map by_name; /* hash of kind and name to index in symbols */
 };
 
 struct parser {
-	struct cairn_decl *decl;
+	struct decl *decl;
 	struct cairn_types *types;
 	const struct cairn_abi *abi;
 	struct arena *arena; /* of the graph */
@@ -145,8 +144,8 @@ static inline void leave(struct parser *p)
 
 /* ---- symbols.c ---- */
 
-const struct symbol *symbol_find(const struct cairn_decl *d, enum symbol_kind kind,
-				 const char *name, size_t n);
+const struct symbol *symbol_find(const struct decl *d, enum symbol_kind kind, const char *name,
+				 size_t n);
 int symbol_add(struct parser *p, const struct symbol *s);
 
 /* ---- nodes.c ---- */

@@ -19,8 +19,8 @@ static uint64_t hash_of(enum symbol_kind kind, const char *name, size_t n)
 }
 
 /* Any symbol of that name space; the caller checks its kind. */
-const struct symbol *symbol_find(const struct cairn_decl *d, enum symbol_kind kind,
-				 const char *name, size_t n)
+const struct symbol *symbol_find(const struct decl *d, enum symbol_kind kind, const char *name,
+				 size_t n)
 {
 	uint64_t at;
 
@@ -37,7 +37,7 @@ const struct symbol *symbol_find(const struct cairn_decl *d, enum symbol_kind ki
 
 int symbol_add(struct parser *p, const struct symbol *s)
 {
-	struct cairn_decl *d = p->decl;
+	struct decl *d = p->decl;
 	uint64_t hash = hash_of(s->kind, s->name, strlen(s->name)), at;
 	struct symbol *to = VEC_PUSH(&d->symbols);
 

@@ -8,10 +8,11 @@
 #include <stdlib.h>
 
 #include <cairn/binary.h>
-#include <cairn/decl.h>
 
 #include "base/err.h"
 #include "base/opts.h"
+#include "consumer/consumer.h"
+#include "decl/decl.h"
 #include "dwarf/dwarf.h"
 #include "elf/elf.h"
 #include "source/btf_abi.h"
@@ -158,9 +159,19 @@ int cairn_source_parse(const char *text, size_t size, const char *name, const st
 		       struct cairn_source **ret, struct cairn_err *err)
 {
 	struct cairn_source *s = source_new(CAIRN_SOURCE_DECL, err);
-	int rc = s ? cairn_decl_parse(text, size, name, abi, &s->decl, err) : -ENOMEM;
+	int rc = s ? decl_parse(text, size, name, abi, &s->decl, err) : -ENOMEM;
 
 	return finish_parse(rc, s, abi, ret);
+}
+
+bool cairn_source_needs_preprocessor(const char *text, size_t size)
+{
+	return decl_needs_preprocessor(text, size);
+}
+
+enum cairn_lang cairn_lang_of_path(const char *path)
+{
+	return consumer_lang_of_path(path);
 }
 
 int cairn_source_parse_foreign(const char *text, size_t size, const char *name,
@@ -168,7 +179,7 @@ int cairn_source_parse_foreign(const char *text, size_t size, const char *name,
 			       struct cairn_source **ret, struct cairn_err *err)
 {
 	struct cairn_source *s = source_new(CAIRN_SOURCE_DECL, err);
-	int rc = s ? cairn_consumer_parse(text, size, name, lang, abi, &s->foreign, err) : -ENOMEM;
+	int rc = s ? consumer_parse(text, size, name, lang, abi, &s->foreign, err) : -ENOMEM;
 
 	return finish_parse(rc, s, abi, ret);
 }
@@ -189,8 +200,8 @@ void cairn_source_close(struct cairn_source *s)
 	dw_types_free(s->reader);
 	btf_types_free(s->btf_reader);
 	types_free(s->types);
-	cairn_decl_free(s->decl);
-	cairn_consumer_free(s->foreign);
+	decl_free(s->decl);
+	consumer_free(s->foreign);
 	cairn_btf_close(s->btf);
 	dwarf_close(s->dw);
 	cairn_binary_close(s->bin);
@@ -215,15 +226,15 @@ enum cairn_source_kind cairn_source_kind(const struct cairn_source *s)
 const struct cairn_types *cairn_source_types(const struct cairn_source *s)
 {
 	if (s->foreign)
-		return cairn_consumer_types(s->foreign);
+		return consumer_types(s->foreign);
 	if (s->provided)
 		return s->provided;
-	return s->decl ? cairn_decl_types(s->decl) : s->types;
+	return s->decl ? decl_types(s->decl) : s->types;
 }
 
-const struct cairn_consumer *cairn_source_foreign(const struct cairn_source *s)
+const struct cairn_decl_problem *cairn_source_problem(const struct cairn_source *s, size_t i)
 {
-	return s->foreign;
+	return s->foreign ? consumer_problem(s->foreign, i) : NULL;
 }
 
 const struct cairn_abi *cairn_source_abi(const struct cairn_source *s)

@@ -32,8 +32,8 @@ struct cairn_source {
 	const struct cairn_abi *abi;
 	bool big_endian;
 	struct cairn_types *types; /* of a declaration: owned by it */
-	struct cairn_decl *decl;
-	struct cairn_consumer *foreign;
+	struct decl *decl;
+	struct consumer *foreign;
 	struct cairn_btf *btf;
 	struct btf_types *btf_reader;
 	struct cairn_binary *bin; /* NULL: the caller's, or none */
