@@ -119,6 +119,9 @@ static void show_samples(const struct profile_run *run)
 	if (c->n_lost_mappings)
 		say(stdout, "%s lost: code there has no names, and stacks end in it\n",
 		    cairn_counted(c->n_lost_mappings, "mapping report").text);
+	if (c->n_left_out)
+		say(stdout, "no room for the code of %s: stacks end there\n",
+		    cairn_counted(c->n_left_out, "process").text);
 }
 
 static void show_cost(const struct profile_run *run)
@@ -162,6 +165,7 @@ static void show_json(const struct profile_run *run)
 	json_uint(&j, "samples", c->n_samples);
 	json_uint(&j, "lost", c->n_lost);
 	json_uint(&j, "lost_mappings", c->n_lost_mappings);
+	json_uint(&j, "left_out", c->n_left_out);
 	json_uint(&j, "stacks", c->n_stacks);
 	json_uint(&j, "functions", run->shares.n);
 	json_open(&j, "ends", '{');

@@ -83,7 +83,7 @@ enum cairn_prof_end {
 	CAIRN_PROF_COMPLETE,    /* the last frame has no caller */
 	CAIRN_PROF_ASSUMED,     /* as that, but a frame on the way was assumed */
 	CAIRN_PROF_NO_USER,     /* complete: a thread of the kernel has no other part */
-	CAIRN_PROF_NO_PROCESS,  /* the process's mappings were not known yet */
+	CAIRN_PROF_NO_PROCESS,  /* the process's mappings were not known, or had no room */
 	CAIRN_PROF_NO_MAPPING,  /* its address is in no mapping that is known */
 	CAIRN_PROF_NOT_READY,   /* the file's unwind table was not made yet */
 	CAIRN_PROF_UNDESCRIBED, /* no row describes it, and the frame pointer leads to no call */
@@ -106,6 +106,7 @@ struct cairn_prof_counts {
 	uint64_t walk_ns;                   /* time in the kernel, for all samples */
 	uint64_t own_cpu_ns;                /* processor time of this process since open */
 	uint64_t n_lost_mappings;           /* reports of mappings that found no room */
+	uint64_t n_left_out;                /* processes for all of whose code there was no room */
 };
 
 /*

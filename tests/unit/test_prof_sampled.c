@@ -55,7 +55,7 @@ static void a_child_has_the_mappings_of_its_parent(void **state)
 	assert_int_equal(sampled_add(&sampled, getpid(), false, &err), 0);
 	size_t n = last()->mappings.n;
 	assert_true(n > 1);
-	assert_int_equal(sampled_forked(&sampled, getpid(), child, &err), 0);
+	assert_int_equal(sampled_forked(&sampled, getpid(), child, 5, &err), 0);
 	assert_int_equal(last()->pid, child);
 	assert_int_equal(last()->mappings.n, n);
 	assert_true(last()->has_mappings);
@@ -70,7 +70,7 @@ static void a_child_of_a_process_without_mappings_has_none(void **state)
 
 	assert_int_equal(sampled_add(&sampled, parent, false, &err), 0);
 	assert_int_equal(last()->mappings.n, 0);
-	assert_int_equal(sampled_forked(&sampled, parent, parent + 1, &err), 0);
+	assert_int_equal(sampled_forked(&sampled, parent, parent + 1, 5, &err), 0);
 	assert_int_equal(last()->pid, parent + 1);
 	assert_int_equal(last()->mappings.n, 0);
 	assert_int_equal(sampled_frame(&sampled, parent + 1, 0x400000), 0);
@@ -81,8 +81,148 @@ static void the_child_of_one_that_is_not_followed_is_not(void **state)
 {
 	struct cairn_err err = {0};
 
-	assert_int_equal(sampled_forked(&sampled, 1 << 23, getpid(), &err), 0);
+	assert_int_equal(sampled_forked(&sampled, 1 << 23, getpid(), 5, &err), 0);
 	assert_int_equal(sampled.list.n, 0);
+}
+
+/* Code of this program as its mapping. */
+static struct code_mapping own_mapping(uint64_t lo, uint64_t hi)
+{
+	return (struct code_mapping){.lo = lo, .hi = hi, .is_executable = true, .path = ""};
+}
+
+static void assert_mappings(const struct prof_known *k, size_t n, const uint64_t (*expected)[2])
+{
+	assert_int_equal(k->mappings.n, n);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(k->mappings.p[i].lo, expected[i][0]);
+		assert_int_equal(k->mappings.p[i].hi, expected[i][1]);
+	}
+}
+
+static void a_mapping_replaces_what_was_there(void **state)
+{
+	struct cairn_err err = {0};
+	pid_t pid = without_mappings();
+	static const uint64_t in[][2] = {{0x5000, 0x9000}, {0x1000, 0x3000}, {0xa000, 0xb000}};
+	static const uint64_t hole[][2] = {{0x1000, 0x3000},
+					   {0x5000, 0x6000},
+					   {0x6000, 0x7000},
+					   {0x7000, 0x9000},
+					   {0xa000, 0xb000}};
+	static const uint64_t over[][2] = {{0x1000, 0x2000}, {0x2000, 0xa800}, {0xa800, 0xb000}};
+	struct code_mapping m;
+
+	assert_int_equal(sampled_add(&sampled, pid, false, &err), 0);
+	for (size_t i = 0; i < 3; i++) {
+		m = own_mapping(in[i][0], in[i][1]);
+		assert_int_equal(sampled_mapped(&sampled, pid, 1, &m, &err), 0);
+	}
+	m = own_mapping(0x6000, 0x7000);
+	assert_int_equal(sampled_mapped(&sampled, pid, 2, &m, &err), 0);
+	assert_mappings(last(), 5, hole);
+	m = own_mapping(0x2000, 0xa800);
+	assert_int_equal(sampled_mapped(&sampled, pid, 3, &m, &err), 0);
+	assert_mappings(last(), 3, over);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* There is no map here, so the kernel has no room for any process. */
+static void a_process_without_room_is_counted_and_the_run_goes_on(void **state)
+{
+	struct cairn_err err = {0};
+
+	assert_int_equal(sampled_add(&sampled, getpid(), false, &err), 0);
+	assert_int_equal(sampled_publish(&sampled, &err), 0);
+	assert_int_equal(sampled.n_left_out, 1);
+	assert_int_equal(sampled_forked(&sampled, getpid(), 1 << 23, 5, &err), 0);
+	assert_int_equal(sampled_publish(&sampled, &err), 0);
+	assert_int_equal(sampled.n_left_out, 2);
+	assert_int_equal(sampled_look(&sampled, getpid(), 1000000000, &err), 0);
+	assert_int_equal(sampled_publish(&sampled, &err), 0);
+	assert_int_equal(sampled.n_left_out, 2);
+}
+
+static void a_process_with_more_mappings_than_a_search_reaches_is_left_out(void **state)
+{
+	struct cairn_err err = {0};
+	pid_t pid = without_mappings();
+	struct prof_known *k;
+
+	assert_int_equal(sampled_add(&sampled, pid, false, &err), 0);
+	k = &sampled.list.p[sampled.list.n - 1];
+	for (size_t i = 0; i <= 1 << (PROF_SIZE_CLASSES - 1); i++)
+		assert_true(VEC_ADD(&k->mappings,
+				    ((struct prof_mapping){.lo = 2 * i, .hi = 2 * i + 1})));
+	assert_int_equal(sampled_publish(&sampled, &err), 0);
+	assert_int_equal(sampled.n_left_out, 1);
+	assert_int_equal(k->size_class, 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void a_child_has_none_of_its_parents_regions(void **state)
+{
+	struct cairn_err err = {0};
+	int child = 1 << 23;
+	struct prof_known *k;
+
+	assert_int_equal(sampled_add(&sampled, getpid(), false, &err), 0);
+	k = &sampled.list.p[0];
+	size_t n = k->mappings.n;
+	k->mappings.p[0].region = 7;
+	k->registry_lo = 0x1000;
+	k->registry_hi = 0x2000;
+	k->registry_changes = 3;
+	assert_int_equal(sampled_forked(&sampled, getpid(), child, 5, &err), 0);
+	assert_int_equal(last()->mappings.n, n - 1);
+	assert_int_equal(last()->mappings.p[0].region, 0);
+	/* Its own ones are read as soon as it can be. */
+	assert_int_equal(last()->registry_lo, 0x1000);
+	assert_true(last()->registry_changes != 3);
+	assert_int_equal(sampled.with_registry.n, 1);
+	assert_int_equal(sampled.with_registry.p[0], 1);
+}
+
+static void the_frames_of_a_process_that_has_ended_are_known_for_some_rounds(void **state)
+{
+	struct cairn_err err = {0};
+	int child = 1 << 23;
+	uint64_t at = (uintptr_t)begin, frame;
+
+	assert_int_equal(sampled_add(&sampled, getpid(), false, &err), 0);
+	frame = sampled_frame(&sampled, getpid(), at);
+	assert_true(frame);
+	assert_int_equal(sampled_forked(&sampled, getpid(), child, 50, &err), 0);
+	assert_int_equal(sampled_exited(&sampled, child, 90, &err), 0);
+	assert_int_equal(sampled_frame(&sampled, child, at), 0);
+	assert_int_equal(sampled_frame_at(&sampled, child, at, 49), 0);
+	assert_int_equal(sampled_frame_at(&sampled, child, at, 50), frame);
+	assert_int_equal(sampled_frame_at(&sampled, child, at, 89), frame);
+	assert_int_equal(sampled_frame_at(&sampled, child, at, 90), 0);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(sampled_publish(&sampled, &err), 0);
+	assert_int_equal(sampled_frame_at(&sampled, child, at, 89), 0);
+	assert_int_equal(sampled.past.n, 0);
+}
+
+/* Days of short processes. */
+static void memory_does_not_grow_with_the_processes_that_have_ended(void **state)
+{
+	struct cairn_err err = {0};
+
+	assert_int_equal(sampled_add(&sampled, getpid(), false, &err), 0);
+	for (int i = 0; i < 50000; i++) {
+		int child = (1 << 23) + i;
+		assert_int_equal(sampled_forked(&sampled, getpid(), child, 5, &err), 0);
+		assert_int_equal(sampled_exited(&sampled, child, 6, &err), 0);
+		if (i % 10 == 0)
+			assert_int_equal(sampled_publish(&sampled, &err), 0);
+	}
+	assert_true(sampled.list.n < 8);
+	assert_true(sampled.ids.n < 10000);
+	assert_true(sampled.past.cap < 1000 && sampled.freed.cap < 1000);
+	/* The others are still known. */
+	assert_true(sampled_frame(&sampled, getpid(), (uintptr_t)begin) != 0);
 }
 
 int main(void)
@@ -93,6 +233,18 @@ int main(void)
 						begin, end),
 		cmocka_unit_test_setup_teardown(the_child_of_one_that_is_not_followed_is_not, begin,
 						end),
+		cmocka_unit_test_setup_teardown(a_mapping_replaces_what_was_there, begin, end),
+		cmocka_unit_test_setup_teardown(
+			a_process_without_room_is_counted_and_the_run_goes_on, begin, end),
+		cmocka_unit_test_setup_teardown(
+			a_process_with_more_mappings_than_a_search_reaches_is_left_out, begin, end),
+		cmocka_unit_test_setup_teardown(a_child_has_none_of_its_parents_regions, begin,
+						end),
+		cmocka_unit_test_setup_teardown(
+			the_frames_of_a_process_that_has_ended_are_known_for_some_rounds, begin,
+			end),
+		cmocka_unit_test_setup_teardown(
+			memory_does_not_grow_with_the_processes_that_have_ended, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,11 @@
 
 void chunks_init(struct chunks *c, const char *name, int fd, size_t element, size_t n_elements)
 {
-	*c = (struct chunks){.fd = fd, .name = name, .element = element, .n_elements = n_elements};
+	*c = (struct chunks){.fd = fd,
+			     .name = name,
+			     .element = element,
+			     .n_elements = n_elements,
+			     .max_blocks = PROF_MAX_CHUNKS};
 }
 
 static size_t block_bytes(const struct chunks *c)
@@ -59,8 +63,8 @@ int chunks_grow(struct chunks *c, struct cairn_err *err)
 	uint32_t number = (uint32_t)c->blocks.n;
 	void *block;
 
-	if (number >= PROF_MAX_CHUNKS)
-		return err_set(err, -ENOSPC, "more than %d blocks of %s", PROF_MAX_CHUNKS, c->name);
+	if (number >= c->max_blocks)
+		return err_set(err, -ENOSPC, "more than %zu blocks of %s", c->max_blocks, c->name);
 	int e = c->fd < 0 ? block_in_memory(c, &block) : block_in_kernel(c, number, &block);
 	if (e)
 		return err_set(err, e, "a block of %s in the kernel: %s", c->name, strerror(-e));

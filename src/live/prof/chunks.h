@@ -18,7 +18,8 @@ struct chunks {
 	int fd; /* of the array of maps */
 	const char *name;
 	size_t element, n_elements; /* bytes of one; number in a block */
-	VEC(uint8_t *) blocks;      /* mapped */
+	size_t max_blocks;
+	VEC(uint8_t *) blocks; /* mapped */
 };
 
 /*
@@ -34,7 +35,7 @@ void chunks_fini(struct chunks *c);
 /*
  * chunks_grow - one block more; zeroed
  *
- * Returns its number, or negative: -ENOSPC: as many blocks as the kernel's program knows; -ENOMEM,
+ * Returns its number, or negative: -ENOSPC: as many blocks as there may be; -ENOMEM,
  * the errors of bpf(2).
  */
 int chunks_grow(struct chunks *c, struct cairn_err *err);

@@ -73,19 +73,58 @@ static uint32_t file_of_last(const struct prof_sample *s)
 	return s->n_frames ? frames[s->n_frames - 1] >> PROF_FILE_SHIFT & PROF_FILE_MASK : 0;
 }
 
+/*
+ * Frames that were in no known file when they were taken: reports that came since may tell their
+ * file. How many of @frames are others then.
+ */
+static size_t find_files(const struct cairn_prof *p, const struct prof_sample *s, uint64_t *frames,
+			 size_t n)
+{
+	size_t n_found = 0;
+
+	for (size_t i = s->n_kernel; i < n; i++) {
+		uint64_t frame = frames[i], found;
+
+		if (!(frame & PROF_RAW) || frame & PROF_MADE)
+			continue;
+		found = sampled_frame_at(&p->processes, (int)s->pid, prof_unfiled_address(frame),
+					 s->time_ns);
+		frames[i] = found ? found | (frame & PROF_ASSUMED) : frame;
+		n_found += found != 0;
+	}
+	return n_found;
+}
+
+/* A sample's frames as they are known by now. Returns as samples_add(); *@ret_end: its end. */
+static int take_sample(struct cairn_prof *p, const void *record, size_t size, uint8_t *ret_end)
+{
+	const struct prof_sample *s = record;
+	uint64_t own[PROF_MAX_KERNEL + PROF_MAX_FRAMES];
+	size_t n;
+	const uint64_t *frames = samples_frames(&p->samples, record, size, &n);
+	size_t sound = frames ? sampled_sound(&p->processes, s, frames, n) : n;
+
+	*ret_end = s->end;
+	if (!frames)
+		return samples_add(&p->samples, record, size);
+	memcpy(own, frames, n * sizeof(*frames));
+	if (sound < n)
+		*ret_end = CAIRN_PROF_NO_MAPPING;
+	if (!find_files(p, s, own, sound) && sound == n)
+		return samples_add(&p->samples, record, size);
+	return samples_add_as(&p->samples, record, size, own, sound, *ret_end);
+}
+
 static int on_record(void *ctx, void *record, size_t size)
 {
 	struct cairn_prof *p = ctx;
 	const struct prof_sample *s = record;
-	size_t n;
-	const uint64_t *frames = samples_frames(&p->samples, record, size, &n);
-	size_t sound = frames ? sampled_sound(&p->processes, s, frames, n) : n;
-	int rc = sound < n ? samples_add_cut(&p->samples, record, size, sound)
-			   : samples_add(&p->samples, record, size);
+	uint8_t end;
+	int rc = take_sample(p, record, size, &end);
 
 	if (rc <= 0)
 		return rc;
-	p->counts.n_ends[sound < n ? CAIRN_PROF_NO_MAPPING : s->end]++;
+	p->counts.n_ends[end]++;
 	if (s->end == CAIRN_PROF_NOT_READY && s->is_new)
 		files_hurry(&p->files, file_of_last(s));
 	if (s->end == CAIRN_PROF_NO_PROCESS || s->end == CAIRN_PROF_NO_MAPPING ||
@@ -100,11 +139,11 @@ static int apply(struct cairn_prof *p, const struct report *r, struct cairn_err 
 	case REPORT_MAPPED:
 		return sampled_mapped(&p->processes, r->pid, r->time_ns, &r->mapping, err);
 	case REPORT_FORKED:
-		return sampled_forked(&p->processes, r->parent, r->pid, err);
+		return sampled_forked(&p->processes, r->parent, r->pid, r->time_ns, err);
 	case REPORT_EXECED:
 		return sampled_execed(&p->processes, r->pid, r->time_ns, err);
 	case REPORT_EXITED:
-		return sampled_exited(&p->processes, r->pid, err);
+		return sampled_exited(&p->processes, r->pid, r->time_ns, err);
 	}
 	return 0;
 }
@@ -143,6 +182,7 @@ static int take_over(struct cairn_prof *p, struct cairn_err *err)
 	int rc = take_reports(p, err);
 
 	rc = rc ? rc : sampled_look_at_registries(&p->processes, err);
+	rc = rc ? rc : sampled_read_outdated(&p->processes, now_ns(CLOCK_MONOTONIC), err);
 	rc = rc ? rc : files_put_tables(&p->files, &p->tables, on_ready, p, err);
 	rc = rc ? rc : sampled_publish(&p->processes, err);
 	if (rc)
@@ -377,6 +417,7 @@ void cairn_prof_counts(const struct cairn_prof *p, struct cairn_prof_counts *ret
 			    chunks_bytes(&p->processes.regions);
 	ret->own_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - p->began_cpu_ns;
 	ret->n_lost_mappings = p->reports.n_lost;
+	ret->n_left_out = p->processes.n_left_out;
 }
 
 int cairn_prof_status(const struct cairn_prof *p)
@@ -494,7 +535,8 @@ const char *cairn_prof_end_text(enum cairn_prof_end end)
 		[CAIRN_PROF_COMPLETE] = "complete",
 		[CAIRN_PROF_ASSUMED] = "complete by assumption",
 		[CAIRN_PROF_NO_USER] = "a thread of the kernel",
-		[CAIRN_PROF_NO_PROCESS] = "the process was not known yet",
+		[CAIRN_PROF_NO_PROCESS] =
+			"the process was not known yet, or there was no room for it",
 		[CAIRN_PROF_NO_MAPPING] = "no mapping is known there",
 		[CAIRN_PROF_NOT_READY] = "the file's unwind table was not ready",
 		[CAIRN_PROF_UNDESCRIBED] = "no unwind row, and no frame pointer",

@@ -31,6 +31,10 @@ struct prof_known {
 	bool is_command; /* becomes one by its exec */
 	bool is_listed;  /* one of those that were named: their end is the end of the run */
 	bool has_mappings, is_changed, has_ended;
+	bool is_outdated;  /* to be read anew */
+	bool is_left_out;  /* there was no room for all of it */
+	bool has_registry; /* that is looked at */
+	uint64_t since_ns; /* its program runs; 0: since before the profile */
 	uint32_t generation;
 	uint32_t first, size_class;        /* of its segments; size_class 0: none */
 	uint64_t read_ns;                  /* when its mappings were read last */
@@ -57,7 +61,15 @@ struct prof_stale {
 	uint64_t at, size; /* frames [at, at + size); size 0: all files */
 };
 
-enum { PROF_SIZE_CLASSES = 20 };
+/* Mappings of an image or a process that is gone. */
+struct prof_past {
+	int pid;
+	uint64_t since_ns, until_ns, round;
+	VEC(struct prof_mapping) mappings;
+};
+
+/* A search in the kernel takes 18 steps. */
+enum { PROF_SIZE_CLASSES = 18 };
 
 struct sampled {
 	VEC(struct prof_known) list;
@@ -72,7 +84,10 @@ struct sampled {
 	VEC(uint32_t) unused[PROF_SIZE_CLASSES]; /* of 2^n segments */
 	VEC(struct prof_freed) freed;
 	VEC(struct prof_stale) stale;
-	VEC(size_t) changed; /* of list */
+	VEC(struct prof_past) past;
+	/* Of list: what was changed, is free, has a registry, or is to be read. */
+	VEC(size_t) changed, slots, with_registry, outdated;
+	uint64_t n_left_out; /* processes that had no room, here or in the kernel */
 	size_t n_listed;     /* that have not ended */
 	bool all;
 };
@@ -100,9 +115,10 @@ int sampled_add_command(struct sampled *p, int pid, struct cairn_err *err);
  */
 int sampled_mapped(struct sampled *p, int pid, uint64_t time_ns, const struct code_mapping *m,
 		   struct cairn_err *err);
-int sampled_forked(struct sampled *p, int parent, int child, struct cairn_err *err);
+int sampled_forked(struct sampled *p, int parent, int child, uint64_t time_ns,
+		   struct cairn_err *err);
 int sampled_execed(struct sampled *p, int pid, uint64_t time_ns, struct cairn_err *err);
-int sampled_exited(struct sampled *p, int pid, struct cairn_err *err);
+int sampled_exited(struct sampled *p, int pid, uint64_t time_ns, struct cairn_err *err);
 
 /*
  * sampled_look - read the mappings of a process that a sample shows to be unknown, or changed
@@ -111,10 +127,19 @@ int sampled_exited(struct sampled *p, int pid, struct cairn_err *err);
  */
 int sampled_look(struct sampled *p, int pid, uint64_t now_ns, struct cairn_err *err);
 
-/* Read the registries of JITs that have changed. Returns 0 or -ENOMEM. A read for each process. */
+/* Read the registries of JITs that have changed. Returns 0 or -ENOMEM. A read for each registry. */
 int sampled_look_at_registries(struct sampled *p, struct cairn_err *err);
 
-/* The frame of an address of a process that has not ended; 0: it is in no known file. */
+/* Read the mappings of processes that have too many to follow each report. 0 or -ENOMEM. */
+int sampled_read_outdated(struct sampled *p, uint64_t now_ns, struct cairn_err *err);
+
+/*
+ * The frame of an address of a process at a time, also of one that has ended in the last rounds; 0:
+ * it is in no known file.
+ */
+uint64_t sampled_frame_at(const struct sampled *p, int pid, uint64_t at, uint64_t time_ns);
+
+/* The same for now. */
 uint64_t sampled_frame(const struct sampled *p, int pid, uint64_t at);
 
 /* The file's table is in the kernel: segments of it lead there. */
@@ -129,7 +154,15 @@ void sampled_file_ready(struct sampled *p, uint32_t number, const struct prof_fi
 size_t sampled_sound(const struct sampled *p, const struct prof_sample *s, const uint64_t *frames,
 		     size_t n);
 
-/* Returns 0; -ENOMEM, the errors of bpf(2). */
+/* The process is counted as one that had no room. */
+void sampled_leave_out(struct sampled *p, struct prof_known *k);
+
+/*
+ * sampled_publish - tell the kernel's program what has changed
+ *
+ * A process that has no room there is left out: its stacks end with CAIRN_PROF_NO_PROCESS. Returns
+ * 0 or -ENOMEM.
+ */
 int sampled_publish(struct sampled *p, struct cairn_err *err);
 
 #endif

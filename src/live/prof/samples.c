@@ -114,29 +114,32 @@ const uint64_t *samples_frames(const struct prof_samples *s, const void *record,
 	return of->frames.p + stack->first;
 }
 
-int samples_add_cut(struct prof_samples *s, const void *record, size_t size, size_t n)
+int samples_add_as(struct prof_samples *s, const void *record, size_t size, const uint64_t *frames,
+		   size_t n, uint8_t end)
 {
 	struct {
 		struct prof_sample sample;
 		uint64_t frames[PROF_MAX_KERNEL + PROF_MAX_FRAMES];
-	} cut;
+	} other;
+	uint64_t parts[2];
 	size_t all;
-	const uint64_t *frames = samples_frames(s, record, size, &all);
 
-	if (!frames || n > all)
+	if (!samples_frames(s, record, size, &all) || n > all)
 		return 0;
 	/* The kernel's program takes the stack for known from now on. */
 	if (stack_of(s, record) == -ENOMEM)
 		return -ENOMEM;
-	memcpy(&cut.sample, record, sizeof(cut.sample));
-	memcpy(cut.frames, frames, n * sizeof(*frames));
+	memcpy(&other.sample, record, sizeof(other.sample));
+	memcpy(other.frames, frames, n * sizeof(*frames));
+	other.sample.n_frames = (uint16_t)n;
+	other.sample.n_kernel = other.sample.n_kernel > n ? (uint16_t)n : other.sample.n_kernel;
+	other.sample.end = end;
+	other.sample.is_new = 1;
 	/* Not one of the kernel's hashes, which are odd. */
-	cut.sample.stack = map_hash_bytes(cut.frames, n * sizeof(*frames)) & ~UINT64_C(1);
-	cut.sample.n_frames = (uint16_t)n;
-	cut.sample.n_kernel = cut.sample.n_kernel > n ? (uint16_t)n : cut.sample.n_kernel;
-	cut.sample.end = CAIRN_PROF_NO_MAPPING;
-	cut.sample.is_new = 1;
-	return samples_add(s, &cut, sizeof(cut.sample) + n * sizeof(*frames));
+	parts[0] = map_hash_bytes(other.frames, n * sizeof(*frames));
+	parts[1] = (uint64_t)end << 16 | other.sample.n_kernel;
+	other.sample.stack = map_hash_bytes(parts, sizeof(parts)) & ~UINT64_C(1);
+	return samples_add(s, &other, sizeof(other.sample) + n * sizeof(*frames));
 }
 
 int samples_next_window(struct prof_samples *s)

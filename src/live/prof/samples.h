@@ -53,10 +53,13 @@ const uint64_t *samples_frames(const struct prof_samples *s, const void *record,
 			       size_t *ret_n);
 
 /*
- * samples_add_cut - take over a sample of which only the first @n frames count; it ends there, with
- * CAIRN_PROF_NO_MAPPING
+ * samples_add_as - take over a sample whose frames are others than the kernel's program sent
+ *
+ * @frames  the @n that count, at most as many as it sent, the kernel's first
+ * @end     enum cairn_prof_end: why they end there
  */
-int samples_add_cut(struct prof_samples *s, const void *record, size_t size, size_t n);
+int samples_add_as(struct prof_samples *s, const void *record, size_t size, const uint64_t *frames,
+		   size_t n, uint8_t end);
 
 /*
  * samples_next_window - forget what was sampled, and begin anew

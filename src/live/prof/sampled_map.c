@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The mappings of one process are sorted, so a change costs the search for its place. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/search.h"
+#include "prof/sampled_impl.h"
+
+void known_range(const struct prof_known *k, uint64_t lo, uint64_t hi, size_t *ret_first,
+		 size_t *ret_end)
+{
+	const struct prof_mapping *m = k->mappings.p;
+
+	*ret_first = SEARCH((size_t)0, k->mappings.n, i, m[i].hi <= lo);
+	*ret_end = SEARCH(*ret_first, k->mappings.n, i, m[i].lo < hi);
+}
+
+/* @with instead of [first, end). */
+static int replace(struct prof_known *k, size_t first, size_t end, const struct prof_mapping *with,
+		   size_t n)
+{
+	size_t after = k->mappings.n - end;
+
+	if (!VEC_RESERVE(&k->mappings, n))
+		return -ENOMEM;
+	struct prof_mapping *m = k->mappings.p;
+	if (after)
+		memmove(m + first + n, m + end, after * sizeof(*m));
+	if (n)
+		memcpy(m + first, with, n * sizeof(*m));
+	k->mappings.n = first + n + after;
+	return 0;
+}
+
+int known_put(struct prof_known *k, struct prof_mapping m)
+{
+	size_t at = SEARCH((size_t)0, k->mappings.n, i, k->mappings.p[i].lo <= m.lo);
+
+	return replace(k, at, at, &m, 1);
+}
+
+/* What @m has after @hi. */
+static struct prof_mapping rest_of(struct prof_mapping m, uint64_t hi)
+{
+	m.at += m.at ? hi - m.lo : 0;
+	m.lo = hi;
+	return m;
+}
+
+int known_cut_out(struct prof_known *k, uint64_t lo, uint64_t hi)
+{
+	struct prof_mapping left[2];
+	size_t first, end, n = 0;
+
+	known_range(k, lo, hi, &first, &end);
+	if (first == end)
+		return 0;
+	struct prof_mapping m = k->mappings.p[first];
+	if (m.lo < lo) {
+		m.hi = lo;
+		left[n++] = m;
+	}
+	m = k->mappings.p[end - 1];
+	if (m.hi > hi)
+		left[n++] = rest_of(m, hi);
+	return replace(k, first, end, left, n);
+}
+
+uint64_t mappings_frame(const struct prof_mapping *mappings, size_t n, uint64_t at)
+{
+	size_t i = SEARCH((size_t)0, n, k, mappings[k].lo <= at);
+	const struct prof_mapping *m = i ? &mappings[i - 1] : NULL;
+
+	return m && at < m->hi && m->at ? m->at + (at - m->lo) : 0;
+}
