@@ -152,6 +152,25 @@ struct prof_region {
 	uint32_t flags;         /* enum code_jit_flags */
 };
 
+/*
+ * A file by its device and inode, as the kernel has them; the vDSO has neither. So the program finds
+ * the file of a mapping that nobody has reported.
+ */
+struct prof_inode {
+	uint64_t dev; /* MAJOR << 20 | MINOR */
+	uint64_t ino;
+};
+
+enum { PROF_INODE_LOADS = 2 };
+
+struct prof_inode_file {
+	uint32_t first_page, n_pages; /* as of a segment */
+	struct {
+		uint64_t from, to; /* offsets in the file of mappings of code */
+		uint64_t at;       /* a frame's number of offset 0 */
+	} loads[PROF_INODE_LOADS];
+};
+
 struct prof_process {
 	uint32_t first, n;   /* segments */
 	uint32_t generation; /* unique; another one whenever the segments are others */
@@ -172,6 +191,7 @@ enum {
 	PROF_MAX_CHUNKS = 4096,
 	PROF_MAX_RULES = 65535,
 	PROF_MAX_PROCESSES = 65536,
+	PROF_MAX_INODES = 16384,
 	PROF_CACHE_SLOTS = 4096,
 	PROF_SEEN_SLOTS = 16384,
 	/* User memory that is read for one sample, in reads; a frame of a JIT takes 9 to 30. */

@@ -5,7 +5,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
+
+#include <bpf/bpf.h>
 
 #include "base/err.h"
 #include "code/space.h"
@@ -140,6 +143,52 @@ static struct prof_file *open_file(int pid, const struct code_mapping *m)
 	return f;
 }
 
+/* What the kernel's program needs of a file to make segments by itself. */
+static struct prof_inode_file inode_file(uint32_t number, const struct prof_file *f)
+{
+	bool is_ready = f->pages.n > 0;
+	struct prof_inode_file to = {.n_pages = is_ready ? f->pages.n : 0};
+	uint64_t frame = (uint64_t)number << PROF_FILE_SHIFT;
+	const struct elf_load *loads;
+	size_t n = f->bin ? elf_loads(binary_main(f->bin), &loads) : 0, n_to = 0;
+
+	to.first_page = is_ready || f->is_made ? f->pages.first : PROF_NO_PAGES;
+	for (size_t i = 0; i < n && n_to < PROF_INODE_LOADS; i++) {
+		const struct elf_load *l = &loads[i];
+		uint64_t at = l->at - l->foff - f->base;
+		if (!(l->flags & PF_X) || (l->at - f->base + l->n_bytes) >> PROF_FILE_SHIFT)
+			continue;
+		to.loads[n_to].from = l->foff & ~UINT64_C(4095);
+		to.loads[n_to].to = l->foff + l->n_bytes;
+		to.loads[n_to++].at = frame + at;
+	}
+	if (!f->bin) {
+		to.loads[0].to = PROF_AT_MASK;
+		to.loads[0].at = frame;
+	}
+	return to;
+}
+
+/* Without room for it the reports of its mappings are waited for. */
+static void tell_inode(const struct prof_files *f, uint32_t number)
+{
+	const struct prof_file *file = f->list.p[number];
+	struct prof_inode key = {(uint64_t)major(file->dev) << 20 | minor(file->dev), file->ino};
+	struct prof_inode_file value;
+
+	if (f->inodes_fd < 0)
+		return;
+	value = inode_file(number, file);
+	bpf_map_update_elem(f->inodes_fd, &key, &value, BPF_ANY);
+}
+
+void files_tell_kernel(struct prof_files *f, int inodes_fd)
+{
+	f->inodes_fd = inodes_fd;
+	for (size_t i = 1; i < f->list.n; i++)
+		tell_inode(f, (uint32_t)i);
+}
+
 static bool is_file(const struct code_mapping *m)
 {
 	return (m->ino && m->path[0] == '/') || strcmp(m->path, "[vdso]") == 0;
@@ -174,6 +223,7 @@ int files_number(struct prof_files *f, int pid, const struct code_mapping *m, ui
 	}
 	if (map_put(&f->ids, key, number) < 0 || ask_for_table(f, file) < 0)
 		return err_nomem(err, "a mapped file");
+	tell_inode(f, (uint32_t)number);
 	*ret = (uint32_t)number;
 	return 0;
 }
@@ -255,8 +305,10 @@ int files_put_tables(struct prof_files *f, struct prof_tables *tables,
 		struct prof_file *file = f->asked[f->n_taken++];
 		pthread_mutex_unlock(&f->lock);
 		rc = put_table(file, tables, err);
-		if (rc == 0)
+		if (rc == 0) {
+			tell_inode(f, number_of(f, file));
 			on_ready(ctx, number_of(f, file), file);
+		}
 		pthread_mutex_lock(&f->lock);
 	}
 	pthread_mutex_unlock(&f->lock);
@@ -268,7 +320,8 @@ int files_put_tables(struct prof_files *f, struct prof_tables *tables,
 int files_init(struct prof_files *f, struct cairn_err *err)
 {
 	*f = (struct prof_files){.lock = PTHREAD_MUTEX_INITIALIZER,
-				 .changed = PTHREAD_COND_INITIALIZER};
+				 .changed = PTHREAD_COND_INITIALIZER,
+				 .inodes_fd = -1};
 	f->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (f->done_fd < 0)
 		return err_set(err, -errno, "eventfd: %s", strerror(errno));

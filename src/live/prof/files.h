@@ -40,6 +40,7 @@ struct prof_file {
 struct prof_files {
 	VEC(struct prof_file *) list; /* [0] is NULL: no frame has the number 0 */
 	struct map ids;               /* by device and inode */
+	int inodes_fd;                /* of the kernel's map of them; -1: none */
 	/* The thread takes the files in their order, up to n_asked; all but list is guarded. */
 	pthread_t thread;
 	bool has_thread, is_ending;
@@ -67,6 +68,9 @@ int files_number(struct prof_files *f, int pid, const struct code_mapping *m, ui
  * files_at - a frame's number for the first byte of a mapping; 0: it has no place in the file
  */
 uint64_t files_at(const struct prof_files *f, uint32_t number, const struct code_mapping *m);
+
+/* From now on the kernel's program knows the files, those that are there and new ones. */
+void files_tell_kernel(struct prof_files *f, int inodes_fd);
 
 /* Make this file's table next: samples have met it. */
 void files_hurry(struct prof_files *f, uint32_t number);

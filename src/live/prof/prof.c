@@ -239,6 +239,7 @@ static int open_kernel(struct cairn_prof *p, struct cairn_err *err)
 	bpf = p->kernel.bpf;
 	sampled_init(&p->processes, &p->files, bpf_map__fd(bpf->maps.segments),
 		     bpf_map__fd(bpf->maps.regions), bpf_map__fd(bpf->maps.processes), p->opts.all);
+	files_tell_kernel(&p->files, bpf_map__fd(bpf->maps.inodes));
 	rc = tables_init(&p->tables, bpf_map__fd(bpf->maps.rows), bpf_map__fd(bpf->maps.pages),
 			 bpf_map__fd(bpf->maps.rules), err);
 	rc = rc ? rc : reports_open(&p->reports, &report_opts, err);

@@ -56,13 +56,6 @@ void sampled_fini(struct sampled *p)
 	chunks_fini(&p->segments);
 }
 
-struct prof_known *sampled_find(const struct sampled *p, int pid)
-{
-	uint64_t i;
-
-	return map_get(&p->ids, (uint64_t)pid, &i) && i ? &p->list.p[i - 1] : NULL;
-}
-
 static int mark(struct sampled *p, struct prof_known *k)
 {
 	if (k->is_changed)

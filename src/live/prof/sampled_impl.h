@@ -3,7 +3,7 @@
  * What the files that follow processes share
  *
  *	sampled.c          the processes, and what happens to them
- *	sampled_map.c      the mappings of one process, in order
+ *	sampled_known.c    one process, and its mappings in order
  *	sampled_regions.c  regions of JITs
  *	sampled_past.c     mappings that are not there any more
  *	sampled_publish.c  segments for the kernel's program

@@ -71,12 +71,6 @@ int known_forget_segments(struct sampled *p, struct prof_known *k)
 	return kept ? 0 : -ENOMEM;
 }
 
-void sampled_leave_out(struct sampled *p, struct prof_known *k)
-{
-	p->n_left_out += !k->is_left_out;
-	k->is_left_out = true;
-}
-
 static bool tell_kernel(const struct sampled *p, const struct prof_known *k, uint32_t n)
 {
 	uint32_t key = (uint32_t)k->pid;

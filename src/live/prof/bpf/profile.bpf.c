@@ -15,17 +15,22 @@
 
 #define CORE __attribute__((preserve_access_index))
 
+struct mm_struct;
+
 struct task_struct {
 	int pid;
 	int tgid;
 	unsigned int flags;
 	unsigned int __state;
 	char comm[16];
+	struct mm_struct *mm;
 } CORE;
 
 struct task_struct___old {
 	long state; /* before 5.14 */
 } CORE;
+
+#include "learn.bpf.h"
 
 /* PF_KTHREAD, and PF_IO_WORKER, whose user's registers are of no use. */
 #define PF_NO_USER (0x00200000 | 0x00000010)

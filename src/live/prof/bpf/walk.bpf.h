@@ -68,8 +68,10 @@ struct walk {
 	__u8 is_exact;               /* pc is not a return address */
 	__u8 is_assumed;             /* a frame was */
 	__u8 end;                    /* enum cairn_prof_end */
+	__u8 is_learned;             /* the segment was */
 	__u8 made_used;              /* bit n: frames are in the region of made[n] */
 	__u32 cpu, n_reads;
+	__u64 tree, tree_max; /* of a search in the kernel's mappings (learn.bpf.h) */
 	__u64 scratch[N_SIGNAL_REGS];
 	__u64 raw[N_RAW_REGS]; /* struct pt_regs: a program's stack has little room */
 	/* Regions of JITs as this processor saw them last. */
@@ -129,6 +131,8 @@ static __always_inline struct cached *cache_slot(__u32 i);
 static __always_inline struct cached_row *row_slot(__u32 i);
 static __always_inline struct prof_region *region_at(__u32 i);
 static __always_inline long read_user(void *to, __u32 n, __u64 from);
+/* w->segment for an address that nobody has reported. 0: the kernel knows of no known file there. */
+__noinline int learn_segment(struct walk *w, __u64 at);
 
 /* The segment of the process that holds @at becomes w->segment. */
 __noinline int find_segment(struct walk *w, __u64 at)
@@ -159,6 +163,7 @@ __noinline int find_segment(struct walk *w, __u64 at)
 	if (!s || at - s->lo >= s->hi - s->lo)
 		return 0;
 	w->segment = *s;
+	w->is_learned = 0;
 	return 1;
 }
 
@@ -235,17 +240,16 @@ __noinline int find_rule(struct walk *w, __u64 at)
 	if (!w)
 		return END_LOST;
 	c = cached_at(w, at);
-	if (c && c->at == at && c->generation == w->process.generation) {
+	/* Generation 0 is that of no mappings. */
+	if (c && c->at == at && c->generation == w->process.generation && c->generation) {
 		w->frame = c->frame;
 		use_rule(w, c->rule);
 		return is_none(&w->rule) ? END_UNDESCRIBED : 0;
 	}
 	w->rule.cfa = PROF_CFA_NONE;
 	w->frame = PROF_RAW | (at & PROF_RAW_MASK);
-	if (!(w->process.flags & PROF_HAS_MAPPINGS))
-		return END_NO_PROCESS;
-	if (!find_segment(w, at))
-		return END_NO_MAPPING;
+	if (!find_segment(w, at) && !learn_segment(w, at))
+		return w->process.flags & PROF_HAS_MAPPINGS ? END_NO_MAPPING : END_NO_PROCESS;
 	in_file = w->segment.at + (at - w->segment.lo);
 	if (w->segment.first_page == PROF_IN_REGION)
 		return find_made(w, at);
@@ -259,7 +263,7 @@ __noinline int find_rule(struct walk *w, __u64 at)
 	if (in_file >> PROF_PAGE_SHIFT >= w->segment.n_pages)
 		return END_UNDESCRIBED;
 	rule = (__u32)find_row(w->segment.first_page, in_file);
-	if (c) {
+	if (c && !w->is_learned) {
 		c->at = at;
 		c->frame = w->frame;
 		c->generation = w->process.generation;

@@ -1,10 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The mappings of one process are sorted, so a change costs the search for its place. */
+/*
+ * A process that is followed. Its mappings are sorted, so a change costs the search for its place.
+ */
 #include <errno.h>
 #include <string.h>
 
 #include "base/search.h"
 #include "prof/sampled_impl.h"
+
+struct prof_known *sampled_find(const struct sampled *p, int pid)
+{
+	uint64_t i;
+
+	return map_get(&p->ids, (uint64_t)pid, &i) && i ? &p->list.p[i - 1] : NULL;
+}
+
+void sampled_leave_out(struct sampled *p, struct prof_known *k)
+{
+	p->n_left_out += !k->is_left_out;
+	k->is_left_out = true;
+}
 
 void known_range(const struct prof_known *k, uint64_t lo, uint64_t hi, size_t *ret_first,
 		 size_t *ret_end)
