@@ -117,7 +117,7 @@ static void show_samples(const struct profile_run *run)
 	    cairn_counted(c->n_samples, "sample").text, c->n_lost,
 	    cairn_counted(c->n_stacks, "different stack").text);
 	if (c->n_lost_mappings)
-		say(stdout, "%s lost: code there has no names, and stacks end in it\n",
+		say(stdout, "%s lost: code there may have no names for a moment, or older ones\n",
 		    cairn_counted(c->n_lost_mappings, "mapping report").text);
 	if (c->n_left_out)
 		say(stdout, "no room for the code of %s: stacks end there\n",

@@ -30,7 +30,9 @@
 #define REPORT_BYTES ((size_t)256 * 1024)
 
 /* How often new addresses of code made at run time are named. */
-#define NAME_EVERY_NS 200000000u
+#define NAME_EVERY_NS    200000000u
+/* How often all processes are looked at because reports are lost. */
+#define RECOVER_EVERY_NS 500000000u
 
 struct cairn_prof {
 	struct cairn_prof_opts opts;
@@ -44,9 +46,10 @@ struct cairn_prof {
 	struct child child;
 	struct prof_names_opts names_opts;
 	struct prof_names *names;
-	struct prof_names *noted; /* of the last window, for its notes; NULL */
-	char program[PATH_MAX];   /* its path, if one is profiled */
-	uint64_t name_after_ns;   /* CLOCK_MONOTONIC: not before, as it takes time */
+	struct prof_names *noted;               /* of the last window, for its notes; NULL */
+	char program[PATH_MAX];                 /* its path, if one is profiled */
+	uint64_t name_after_ns;                 /* CLOCK_MONOTONIC: not before, as it takes time */
+	uint64_t n_recovered, recover_after_ns; /* lost reports that were made up for; not before */
 	VEC(int) to_look; /* processes of which samples show that their mappings are not known */
 	int epoll_fd;
 	uint64_t began_cpu_ns;
@@ -150,11 +153,16 @@ static int apply(struct cairn_prof *p, const struct report *r, struct cairn_err 
 
 static int take_reports(struct cairn_prof *p, struct cairn_err *err)
 {
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
 	int rc = reports_take(&p->reports, err);
 
 	for (size_t i = 0; i < p->reports.batch.n && rc == 0; i++)
 		rc = apply(p, &p->reports.batch.p[i], err);
-	return rc;
+	if (rc || p->reports.n_lost == p->n_recovered || now < p->recover_after_ns)
+		return rc;
+	p->n_recovered = p->reports.n_lost;
+	p->recover_after_ns = now + RECOVER_EVERY_NS;
+	return sampled_recover(&p->processes, now, err);
 }
 
 static void on_ready(void *ctx, uint32_t number, const struct prof_file *file)

@@ -196,13 +196,13 @@ int sampled_add_running(struct sampled *p, struct cairn_err *err)
 	return rc == -ENOMEM ? err_nomem(err, "processes") : 0;
 }
 
-/* To be read when it is time; once in the list. */
-static int note_outdated(struct sampled *p, struct prof_known *k)
+int sampled_note_outdated(struct sampled *p, struct prof_known *k, struct cairn_err *err)
 {
 	if (k->is_outdated)
 		return 0;
+	/* Once in the list. */
 	k->is_outdated = true;
-	return VEC_ADD(&p->outdated, (size_t)(k - p->list.p)) ? 0 : -ENOMEM;
+	return VEC_ADD(&p->outdated, (size_t)(k - p->list.p)) ? 0 : err_nomem(err, "mappings");
 }
 
 int sampled_mapped(struct sampled *p, int pid, uint64_t time_ns, const struct code_mapping *m,
@@ -214,8 +214,8 @@ int sampled_mapped(struct sampled *p, int pid, uint64_t time_ns, const struct co
 	if (!k)
 		return p->all ? err_nomem(err, "processes") : 0;
 	rc = past_note_replaced(p, k, time_ns, m->lo, m->hi);
-	if (k->mappings.n >= MANY_MAPPINGS)
-		return rc < 0 || note_outdated(p, k) < 0 ? err_nomem(err, "mappings") : 0;
+	if (rc == 0 && k->mappings.n >= MANY_MAPPINGS)
+		return sampled_note_outdated(p, k, err);
 	rc = rc ? rc : known_cut_out(k, m->lo, m->hi);
 	rc = rc ? rc : map_one(p, k, m, err);
 	rc = rc ? rc : mark(p, k);

@@ -133,6 +133,9 @@ int sampled_look_at_registries(struct sampled *p, struct cairn_err *err);
 /* Read the mappings of processes that have too many to follow each report. 0 or -ENOMEM. */
 int sampled_read_outdated(struct sampled *p, uint64_t now_ns, struct cairn_err *err);
 
+/* Reports were lost: what is known of all processes is read once more. 0 or -ENOMEM. */
+int sampled_recover(struct sampled *p, uint64_t now_ns, struct cairn_err *err);
+
 /*
  * The frame of an address of a process at a time, also of one that has ended in the last rounds; 0:
  * it is in no known file.

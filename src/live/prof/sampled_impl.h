@@ -2,6 +2,7 @@
 /*
  * What the files that follow processes share
  *
+ *	sampled_recover.c  what is done when reports were lost
  *	sampled.c          the processes, and what happens to them
  *	sampled_known.c    one process, and its mappings in order
  *	sampled_regions.c  regions of JITs
@@ -18,6 +19,9 @@ enum { SAMPLED_ROUNDS_KEPT = 3 };
 
 /* The process, followed and alive; NULL: it is neither. */
 struct prof_known *sampled_find(const struct sampled *p, int pid);
+
+/* Its mappings are to be read when it is time. 0 or -ENOMEM. */
+int sampled_note_outdated(struct sampled *p, struct prof_known *k, struct cairn_err *err);
 
 /* ---- mappings of one process; 0 or -ENOMEM ---- */
 

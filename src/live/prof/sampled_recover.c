@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* After lost reports nothing is certain: all that is known of processes is looked at once more. */
+#include <errno.h>
+#include <signal.h>
+
+#include <bpf/bpf.h>
+
+#include "base/err.h"
+#include "prof/sampled_impl.h"
+
+static bool is_gone(int pid)
+{
+	return kill(pid, 0) < 0 && errno == ESRCH;
+}
+
+/* Those that are known: gone, or with other mappings. */
+static int look_at_known(struct sampled *p, uint64_t now_ns, struct cairn_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < p->list.n && rc == 0; i++) {
+		struct prof_known *k = &p->list.p[i];
+		if (k->has_ended)
+			continue;
+		rc = is_gone(k->pid) ? sampled_exited(p, k->pid, now_ns, err)
+				     : sampled_note_outdated(p, k, err);
+	}
+	return rc;
+}
+
+/* Children that the kernel's program found by itself. */
+static int look_at_unknown(struct sampled *p)
+{
+	struct cairn_err unread = {0};
+	uint32_t key, next;
+	bool has_next = bpf_map_get_next_key(p->map_fd, NULL, &next) == 0;
+	int rc = 0;
+
+	while (has_next && rc != -ENOMEM) {
+		key = next;
+		has_next = bpf_map_get_next_key(p->map_fd, &key, &next) == 0;
+		if (sampled_find(p, (int)key))
+			continue;
+		rc = is_gone((int)key) ? -ESRCH : sampled_add(p, (int)key, false, &unread);
+		if (rc == -ESRCH)
+			bpf_map_delete_elem(p->map_fd, &key);
+	}
+	return rc == -ENOMEM ? rc : 0;
+}
+
+int sampled_recover(struct sampled *p, uint64_t now_ns, struct cairn_err *err)
+{
+	int rc = look_at_known(p, now_ns, err);
+
+	if (rc == 0 && look_at_unknown(p) < 0)
+		rc = err_nomem(err, "processes");
+	return rc;
+}
