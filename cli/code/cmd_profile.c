@@ -44,7 +44,9 @@ static const struct opt opts[] = {
 	{'p', "pid", OPT_LIST, "PID", AT(pids),
 	 "profile this process and those that it starts; may be repeated"},
 	{'c', "command", OPT_TEXT, "CMD", AT(command),
-	 "run CMD and profile it from its first instruction; no shell, so quote it as one word"},
+	 "run CMD and profile it from its first instruction, until it ends or is told to "
+	 "(SIGTERM); no "
+	 "shell, so quote it as one word"},
 	{'a', "all", OPT_FLAG, NULL, AT(all), "profile every process, and the kernel"},
 	{0, "cgroup", OPT_TEXT, "DIR", AT(cgroup),
 	 "profile the processes of this directory of cgroup v2, such as a container's"},
@@ -316,6 +318,7 @@ static int name_and_report(const struct profile_values *v, struct profile_run *r
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
 	run->profile = profile;
+	cairn_prof_end_command(run->prof);
 	r = report(v, run);
 	if (run->push)
 		pushed = push_run(run->push, profile);
@@ -339,6 +342,15 @@ static int run_continuous(const struct profile_values *v, struct profile_run *ru
 	return r;
 }
 
+/* It was told to; a second Ctrl-C ends this program, and leaves it alone. */
+static void wait_for_command(struct cairn_prof *prof)
+{
+	struct timespec moment = {.tv_nsec = 10000000};
+
+	while (!cairn_prof_end_command(prof))
+		nanosleep(&moment, NULL);
+}
+
 /* Whatever ends it, what was sampled is shown. */
 static int run_all(const struct profile_values *v, struct profile_run *run)
 {
@@ -353,6 +365,7 @@ static int run_all(const struct profile_values *v, struct profile_run *run)
 	run->seconds = (double)(now_ns() - start) / 1e9;
 	stopped = cairn_prof_stop(run->prof, &stop_err);
 	status = name_and_report(v, run);
+	wait_for_command(run->prof);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
 	return stopped < 0 ? fail_err(stopped, &stop_err, STATUS_NOT_HERE) : status;

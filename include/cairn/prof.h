@@ -139,8 +139,16 @@ int cairn_prof_poll(struct cairn_prof *prof, int timeout_ms, struct cairn_err *e
 
 /* Whether all of opts.pids, or the command, have ended. With opts.all never. */
 bool cairn_prof_targets_gone(const struct cairn_prof *prof);
-/* The wait status of the command, when it has ended; else -1. */
+/* The wait status of the command, when it has ended by itself; else -1. */
 int cairn_prof_status(const struct cairn_prof *prof);
+
+/*
+ * cairn_prof_end_command - ask a command that still runs to end, as perf record does
+ *
+ * The first call sends SIGTERM. Names of code that it made are found while it lives: call it after
+ * cairn_prof_profile(). Returns true when it has ended, or there is none. Never waits.
+ */
+bool cairn_prof_end_command(struct cairn_prof *prof);
 
 /* Take no more samples, and take over those that are there. Returns 0 or -ENOMEM. */
 int cairn_prof_stop(struct cairn_prof *prof, struct cairn_err *err);
@@ -186,7 +194,7 @@ int cairn_prof_window(struct cairn_prof *prof, struct cairn_profile **ret, struc
  */
 const char *cairn_prof_note(const struct cairn_prof *prof, size_t i);
 
-/* Takes NULL. Kills nothing: a command that still runs goes on. */
+/* Takes NULL. Ends nothing: a command that still runs goes on. */
 void cairn_prof_close(struct cairn_prof *prof);
 
 CAIRN_END_DECLS

@@ -24,8 +24,10 @@ static inline __attribute__((always_inline)) void spin(unsigned long n)
 	for (unsigned long i = 0; i < n; i++)
 		sink += i;
 }
-__attribute__((noinline)) void three(void) { spin(300000); __asm__ volatile(""); }
-__attribute__((noinline)) void one(void) { spin(100000); __asm__ volatile(""); }
+/* Of no fixed length: a call as long as the time between two samples would be met at the same place again and again. */
+static unsigned int length = 100000;
+__attribute__((noinline)) void three(void) { spin(3 * (unsigned long)length); __asm__ volatile(""); }
+__attribute__((noinline)) void one(void) { spin(length); __asm__ volatile(""); }
 __attribute__((noinline)) void descend(int levels)
 {
 	if (levels > 1) {
@@ -38,8 +40,13 @@ __attribute__((noinline)) void descend(int levels)
 }
 int main(int argc, char **argv)
 {
-	for (int n = atoi(argv[1]); n; n--)
+	unsigned int random = 1;
+
+	for (int n = atoi(argv[1]); n; n--) {
+		random = random * 1103515245u + 12345u;
+		length = 20000 + (random >> 8) % 160000;
 		descend(20);
+	}
 	if (argc > 2)
 		puts("done");
 	return argc > 2 ? atoi(argv[2]) : 0;
@@ -297,6 +304,22 @@ def it_ends_after_the_duration():
         r = profile("-p", str(target.pid), "--duration", "300ms", "--json")
         target.kill()
     expect(r.status == 0 and summary(r)["duration_ns"] >= 300000000, r)
+
+
+@claim
+def a_command_that_runs_longer_than_the_profile_is_told_to_end():
+    # It holds the pipe that its output goes to: without its end this would last for minutes.
+    r = profile("-c", f"{known()} 100000000", "--duration", "500ms", "--json")
+    expect(r.status == 0 and "signal" not in r.err and summary(r)["samples"] > 0, r)
+
+
+@claim
+def a_command_that_takes_its_time_to_end_is_waited_for():
+    script = os.path.join(folder(), "last.sh")
+    with open(script, "w", encoding="ascii") as file:
+        file.write("trap 'sleep 1; echo last words; exit 9' TERM\nwhile :; do :; done\n")
+    r = profile("-c", f"bash {script}", "--duration", "500ms")
+    expect(r.status == 0 and "last words\n" in r.out and "exit status" not in r.err, r)
 
 
 @claim

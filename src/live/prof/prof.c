@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ struct cairn_prof {
 	uint64_t began_cpu_ns;
 	int64_t began_ns, duration_ns; /* since 1970; of sampling */
 	uint64_t started_ns;           /* the window; CLOCK_MONOTONIC */
-	bool is_stopped;
+	bool is_stopped, told_to_end;
 };
 
 static uint64_t now_ns(clockid_t clock)
@@ -431,7 +432,18 @@ void cairn_prof_counts(const struct cairn_prof *p, struct cairn_prof_counts *ret
 
 int cairn_prof_status(const struct cairn_prof *p)
 {
-	return p->child.ended ? p->child.status : -1;
+	return p->child.ended && !p->told_to_end ? p->child.status : -1;
+}
+
+bool cairn_prof_end_command(struct cairn_prof *p)
+{
+	bool has_ended = !p->child.pid || child_reap(&p->child);
+
+	if (has_ended || p->told_to_end)
+		return has_ended;
+	p->told_to_end = true;
+	kill(p->child.pid, SIGTERM);
+	return false;
 }
 
 static int make_profile(struct cairn_prof *p, struct cairn_profile **ret, struct cairn_err *err)

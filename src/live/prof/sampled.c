@@ -3,7 +3,9 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -178,21 +180,60 @@ int sampled_add_command(struct sampled *p, int pid, struct cairn_err *err)
 	return rc;
 }
 
+/* Processor time that a process has used, in ticks: its files are needed first. */
+static uint64_t used_ticks(int pid)
+{
+	char path[40], text[512];
+	unsigned long user = 0, system = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	FILE *f = fopen(path, "re");
+	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+	if (f)
+		fclose(f);
+	text[n] = 0;
+	/* A name may have anything, also blanks and parentheses. */
+	const char *after = strrchr(text, ')');
+	if (!after || sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+			     &user, &system) != 2)
+		return 0;
+	return (uint64_t)user + system;
+}
+
+struct running {
+	int pid;
+	uint64_t ticks;
+};
+
+static int by_ticks(const void *a, const void *b)
+{
+	const struct running *x = a, *y = b;
+
+	return (x->ticks < y->ticks) - (x->ticks > y->ticks);
+}
+
 int sampled_add_running(struct sampled *p, struct cairn_err *err)
 {
+	VEC(struct running) list = {0};
 	DIR *proc = opendir("/proc");
 	struct cairn_err unread = {0};
 	struct dirent *d;
 	int rc = 0;
 
-	while (proc && rc != -ENOMEM && (d = readdir(proc))) {
+	while (proc && rc == 0 && (d = readdir(proc))) {
 		int pid = atoi(d->d_name);
-		/* A process may end while it is looked at, and the kernel's have no mappings. */
-		if (pid > 0 && pid != getpid())
-			rc = sampled_add(p, pid, false, &unread);
+		if (pid > 0 && pid != getpid() &&
+		    !VEC_ADD(&list, ((struct running){pid, used_ticks(pid)})))
+			rc = -ENOMEM;
 	}
 	if (proc)
 		closedir(proc);
+	if (list.n > 1)
+		qsort(list.p, list.n, sizeof(*list.p), by_ticks);
+	/* A process may end while it is looked at, and the kernel's have no mappings. */
+	for (size_t i = 0; i < list.n && rc != -ENOMEM; i++)
+		rc = sampled_add(p, list.p[i].pid, false, &unread);
+	VEC_FREE(&list);
 	return rc == -ENOMEM ? err_nomem(err, "processes") : 0;
 }
 
