@@ -125,7 +125,10 @@ struct cairn_prof_counts {
 int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 		    struct cairn_err *err);
 
-/* Begin to sample, and run the command. Returns 0; the errors of execve(2) and ioctl(2). */
+/*
+ * Begin to sample, and run the command. Waits at most 100 ms for the tables of processes that run.
+ * Returns 0; the errors of execve(2) and ioctl(2).
+ */
 int cairn_prof_start(struct cairn_prof *prof, struct cairn_err *err);
 
 /*

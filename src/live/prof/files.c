@@ -87,6 +87,14 @@ static int ask_for_table(struct prof_files *f, struct prof_file *file)
 	return rc;
 }
 
+bool files_are_waited_for(struct prof_files *f)
+{
+	pthread_mutex_lock(&f->lock);
+	bool is_waiting = f->n_made < f->n_asked;
+	pthread_mutex_unlock(&f->lock);
+	return is_waiting;
+}
+
 void files_hurry(struct prof_files *f, uint32_t number)
 {
 	struct prof_file *file = number < f->list.n ? f->list.p[number] : NULL;

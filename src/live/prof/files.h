@@ -72,6 +72,9 @@ uint64_t files_at(const struct prof_files *f, uint32_t number, const struct code
 /* From now on the kernel's program knows the files, those that are there and new ones. */
 void files_tell_kernel(struct prof_files *f, int inodes_fd);
 
+/* Whether a table is still to be made. */
+bool files_are_waited_for(struct prof_files *f);
+
 /* Make this file's table next: samples have met it. */
 void files_hurry(struct prof_files *f, uint32_t number);
 

@@ -82,7 +82,8 @@ static int load_error(int e, struct cairn_err *err)
 {
 	size_t n = strcspn(last_words, "\n");
 
-	if (e == -EPERM || e == -EACCES)
+	/* The verifier's word for a program that it refuses is EACCES. */
+	if (e == -EPERM)
 		return permission_error(err, "loading a BPF program");
 	return err_set(err, e == -ESRCH || e == -EINVAL ? -EOPNOTSUPP : e,
 		       "this kernel does not take the BPF program: %s%s%.*s", strerror(-e),

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,8 @@
 
 /* How often new addresses of code made at run time are named. */
 #define NAME_EVERY_NS    200000000u
+/* How long sampling waits for tables. */
+#define TABLES_WITHIN_NS 100000000u
 /* How often all processes are looked at because reports are lost. */
 #define RECOVER_EVERY_NS 500000000u
 
@@ -347,9 +350,26 @@ int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 
 /* ---- running ---- */
 
+/* The tables of what runs already: the first stacks need them. A command has its own files later. */
+static int wait_for_tables(struct cairn_prof *p, struct cairn_err *err)
+{
+	uint64_t until = now_ns(CLOCK_MONOTONIC) + TABLES_WITHIN_NS, now;
+	struct pollfd done = {.fd = p->files.done_fd, .events = POLLIN};
+	int rc = take_over(p, err);
+
+	while (rc == 0 && !p->opts.argv && files_are_waited_for(&p->files)) {
+		now = now_ns(CLOCK_MONOTONIC);
+		if (now >= until)
+			return 0;
+		poll(&done, 1, (int)((until - now + 999999) / 1000000));
+		rc = take_over(p, err);
+	}
+	return rc ? rc : take_over(p, err);
+}
+
 int cairn_prof_start(struct cairn_prof *p, struct cairn_err *err)
 {
-	int rc = take_over(p, err);
+	int rc = wait_for_tables(p, err);
 
 	p->began_ns = (int64_t)now_ns(CLOCK_REALTIME);
 	p->started_ns = now_ns(CLOCK_MONOTONIC);

@@ -104,9 +104,12 @@ __noinline int choose_slot(struct walk *w, __u64 at, __u32 type)
 	if (!w)
 		return 0;
 	last = last_slot(w, type);
-	for (i = 0; i < RANGE_LAST && i < last; i++)
-		if (node_word(w, PIVOTS_AT + i) >= at)
+	for (i = 0; i < RANGE_LAST; i++) {
+		/* So that the compiler keeps the mask, by which 6.1 sees that it stays in the node. */
+		__asm__ volatile("" : "+r"(i));
+		if (i >= last || node_word(w, PIVOTS_AT + i) >= at)
 			break;
+	}
 	if (i < last)
 		w->tree_max = node_word(w, PIVOTS_AT + i);
 	w->tree = node_word(w, (type == NODE_ARANGE ? ARANGE_SLOTS_AT : RANGE_SLOTS_AT) + i);
