@@ -6,7 +6,7 @@ The program is a recursion of known depth that does a fixed amount of work, buil
 and with them for perf's own walk (--call-graph fp). Each round runs all in turn; medians of the rounds, with the least and the most.
     frame     time of the walk in the kernel, as the program itself counts it: the slope between depths of 20 and 200
     slowdown  processor time of the program against the one without a tool, in the same round
-    own       processor time of the tool; data: bytes that it wrote
+    own       processor time of the tool, whose sidecars are there after the first round; data: bytes that it wrote
 """
 import json
 import os
@@ -89,7 +89,7 @@ def frame_cost(binary):
 
 def tools(folder, rate, plain, pointers):
     out = os.path.join(folder, "out")
-    found = {"cairn": ([CAIRN, "profile", "--no-cache", "-F", str(rate), "-o", out + ".pb.gz", "-c"], plain, out + ".pb.gz")}
+    found = {"cairn": ([CAIRN, "profile", "-F", str(rate), "-o", out + ".pb.gz", "-c"], plain, out + ".pb.gz")}
     if shutil.which("perf"):
         record = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(rate), "-o", out + ".data", "--call-graph"]
         found["perf fp"] = (record + ["fp", "--"], pointers, out + ".data")

@@ -3,12 +3,14 @@
 """cairn profile of machines and processes that do not wait for it: storms of short processes, and processes with very many mappings."""
 
 import collections
+import contextlib
 import json
 import os
+import re
 import subprocess
 import threading
 
-from claims import CAIRN, Skip, cairn, claim, compile_c, expect, folder, main, need_root
+from claims import CAIRN, Skip, cairn, claim, compile_c, expect, folder, main, need_root, run
 
 # Some milliseconds of processor time; for ever without an argument.
 SHORT = """\
@@ -52,6 +54,22 @@ int main(int argc, char **argv)
 		mmap(base + k % n * 8192, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0);
 		spin(500000);
 	}
+	return 0;
+}
+"""
+# Burns time at the beginning of its stack, and then 900 calls further in.
+DEEP = """\
+static volatile unsigned long sink;
+static void spin(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i; }
+__attribute__((noinline)) void descend(int depth)
+{
+	if (depth) descend(depth - 1); else spin(1000000);
+	__asm__ volatile("");
+}
+int main(void)
+{
+	spin(500000000);
+	for (int i = 0; i < 500; i++) descend(900);
 	return 0;
 }
 """
@@ -117,6 +135,71 @@ def processes_of_a_few_milliseconds_are_known_as_they_run():
                 pids.add(o["labels"]["pid"])
     expect(len(pids) > 20, "few processes were met", len(pids), ends)
     expect(ends["no-process"] + ends["no-mapping"] <= 0.05 * sum(ends.values()), ends)
+
+
+@claim
+def samples_that_find_no_room_are_counted_and_shown():
+    path = compile_c("deep", DEEP, flags=FLAGS)
+    # The frames of the deep stacks take 7 KiB, and the ring has 4.
+    r = profile("-c", path, "--ring", "4", "-F", "999", "--json", "--fail-on-loss", "--no-cache", seconds=240)
+    s = summary(r)
+    expect(r.status == 5 and s["lost"] > 0 < s["samples"] == sum(s["ends"].values()), r)
+    expect(f"{s['lost']} sample" in r.err, r)
+    r = profile("-c", path, "--ring", "4", "-F", "999", "--no-cache", seconds=240)
+    expect(r.status == 0 and re.search(r"samples?, [1-9]\d* lost", r.out), r)
+
+
+@contextlib.contextmanager
+def cgroup():
+    """A new directory of cgroup v2, in a mount of our own if there is none."""
+    need_root()
+    top = os.path.join(folder(), "cgroup")
+    os.makedirs(top, exist_ok=True)
+    if subprocess.run(["mount", "-t", "cgroup2", "none", top], capture_output=True, check=False).returncode:
+        raise Skip("cgroup v2 cannot be mounted here")
+    path = os.path.join(top, f"cairn-test-{os.getpid()}")
+    try:
+        try:
+            os.mkdir(path)
+        except OSError as e:
+            raise Skip(f"a cgroup cannot be made here: {e}") from e
+        yield path
+        os.rmdir(path)
+    finally:
+        subprocess.run(["umount", top], check=False)
+
+
+@claim
+def only_the_processes_of_a_cgroup_are_sampled():
+    path, out = compile_c("short", SHORT, flags=FLAGS), os.path.join(folder(), "cgroup.json")
+    with cgroup() as inside:
+        with subprocess.Popen([path]) as one, subprocess.Popen([path]) as other:
+            try:
+                with open(os.path.join(inside, "cgroup.procs"), "w", encoding="ascii") as file:
+                    file.write(str(one.pid))
+                r = profile("--cgroup", inside, "-F", "499", "--duration", "2", "-o", out, "--json", "--no-cache", seconds=240)
+            finally:
+                one.kill()
+                other.kill()
+        expect(r.status == 0, r)
+    with open(out, encoding="utf-8") as file:
+        pids = {json.loads(line).get("labels", {}).get("pid") for line in file} - {None}
+    expect(pids == {one.pid}, pids, one.pid, other.pid)
+
+
+@claim
+def a_profiler_in_a_pid_namespace_knows_its_processes_by_their_numbers_there():
+    need_root()
+    path, out = compile_c("short", SHORT, flags=FLAGS), os.path.join(folder(), "namespace.json")
+    unshare = ["unshare", "-p", "-f", "--mount-proc"]
+    if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
+        raise Skip("a pid namespace cannot be made here")
+    r = run(*unshare, CAIRN, "profile", "-c", f"{path} 1000", "-F", "499", "-o", out, "--json", "--no-cache", seconds=240)
+    expect(r.status == 0, r)
+    stacks = list(stacks_of(out, "short-gcc"))
+    spins = sum(n for n, _, names, _ in stacks if "spin" in names)
+    whole = sum(n for n, end, names, _ in stacks if end == "complete" and "spin" in names and "main" in names)
+    expect(whole >= 0.8 * spins > 0, stacks)
 
 
 @claim
