@@ -342,15 +342,6 @@ static int run_continuous(const struct profile_values *v, struct profile_run *ru
 	return r;
 }
 
-/* It was told to; a second Ctrl-C ends this program, and leaves it alone. */
-static void wait_for_command(struct cairn_prof *prof)
-{
-	struct timespec moment = {.tv_nsec = 10000000};
-
-	while (!cairn_prof_end_command(prof))
-		nanosleep(&moment, NULL);
-}
-
 /* Whatever ends it, what was sampled is shown. */
 static int run_all(const struct profile_values *v, struct profile_run *run)
 {
@@ -365,10 +356,18 @@ static int run_all(const struct profile_values *v, struct profile_run *run)
 	run->seconds = (double)(now_ns() - start) / 1e9;
 	stopped = cairn_prof_stop(run->prof, &stop_err);
 	status = name_and_report(v, run);
-	wait_for_command(run->prof);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
 	return stopped < 0 ? fail_err(stopped, &stop_err, STATUS_NOT_HERE) : status;
+}
+
+/* It was told to; a second Ctrl-C ends this program, and leaves it alone. */
+static void wait_for_command(struct cairn_prof *prof)
+{
+	struct timespec moment = {.tv_nsec = 10000000};
+
+	while (!cairn_prof_end_command(prof))
+		nanosleep(&moment, NULL);
 }
 
 static int open_and_run(const struct profile_values *v, const struct command *command,
@@ -408,6 +407,7 @@ static int open_and_run(const struct profile_values *v, const struct command *co
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NO);
 	r = v->continuous ? run_continuous(v, &run) : run_all(v, &run);
+	wait_for_command(run.prof);
 	cairn_prof_close(run.prof);
 	return r;
 }
