@@ -236,11 +236,12 @@ static bool may_be_difference(struct values *v, const struct cfg_insn *insn)
 {
 	const uint8_t *p;
 	size_t n;
-	if (insn->len < 2 || insn->len > 3 || !window_at(&v->window, v->code, insn->at, &p, &n) ||
-	    n < insn->len)
+	if (insn->len - 2u > 1)
+		return false;
+	if (!window_at(&v->window, v->code, insn->at, &p, &n) || n < insn->len)
 		return false;
 	p += insn->len - 2;
-	return (p[0] == 0x29 || p[0] == 0x2b) && p[1] >= 0xc0;
+	return (p[0] & 0xfd) == 0x29 && p[1] >= 0xc0;
 }
 
 /* Registers and slots that hold a difference: the copy cannot use more of them. */
@@ -310,10 +311,19 @@ static unsigned int differences(const struct elf *code, const struct cfg *g,
 	return follow_into(&v, b, i, known) ? v.n_used : 0;
 }
 
-static bool has_difference_before(const struct elf *code, const struct cfg *g, uint32_t at)
+/* How many there are before @at at most, up to @max. */
+static unsigned int differences_before(const struct elf *code, const struct cfg *g, uint32_t at,
+				       unsigned int max)
 {
 	struct values v = {.g = g, .code = code};
-	return next_difference(&v, first_before(at), at) < at;
+	unsigned int n = 0;
+	for (uint32_t i = first_before(at); n < max; i++) {
+		i = next_difference(&v, i, at);
+		if (i >= at)
+			break;
+		n++;
+	}
+	return n;
 }
 
 int hidden_difference_check(const struct quirk_query *q)
@@ -327,10 +337,11 @@ int hidden_difference_check(const struct quirk_query *q)
 	 * Most sites have no subtraction near them, which takes less to see than the types of
 	 * arguments, and these less than a loop.
 	 */
-	uint64_t constants = has_difference_before(q->code, g, at) ? constant_numbers(b) : 0;
+	uint64_t constants = differences_before(q->code, g, at, 1) ? constant_numbers(b) : 0;
 	int rc = constants ? cfg_may_come_back(g, at) : 0;
 	unsigned int known = rc > 0 ? unknown_numbers(b) : 0;
-	if (rc <= 0 || differences(q->code, g, b, at, known) <= known)
+	if (rc <= 0 || differences_before(q->code, g, at, known + 1) <= known ||
+	    differences(q->code, g, b, at, known) <= known)
 		return rc < 0 ? rc : 0;
 	rc = event_count_is_in_loop(g, q->container, at, q->scratch);
 	for (uint32_t i = 0; rc > 0 && i < CONSTANTS_MAX; i++)

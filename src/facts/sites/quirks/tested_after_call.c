@@ -49,7 +49,8 @@ static bool decode(const struct event_count *p, uint32_t i, const uint8_t **byte
  */
 static uint16_t register_tested(const struct event_count *p, uint32_t branch)
 {
-	const struct cfg_insn *test = branch ? &p->cfg->v.p[branch - 1] : NULL;
+	const struct cfg_insn *test =
+		branch && branch != GRAPH_NONE ? &p->cfg->v.p[branch - 1] : NULL;
 	struct insn insn;
 	const uint8_t *bytes;
 	size_t n;
@@ -58,7 +59,7 @@ static uint16_t register_tested(const struct event_count *p, uint32_t branch)
 		return 0;
 	bool is_test = (bytes[0] & 0xf8) == 0x48 && bytes[1] == 0x85 && bytes[2] >= 0xc0 &&
 		       (bytes[2] >> 3 & 7) == (bytes[2] & 7);
-	if (!is_test || !decode(p, branch - 1, &bytes, &insn))
+	if (!is_test || !insn_decode(bytes, n, test->at, &insn))
 		return 0;
 	return insn.reads && !(insn.reads & (insn.reads - 1u)) ? insn.reads : 0;
 }
@@ -101,13 +102,6 @@ static struct shape shape_of(const struct cfg *g, uint32_t way, uint32_t other)
 	return (struct shape){second, leaves_by_jump ? next : target};
 }
 
-/* The second condition is a test for NULL. */
-static bool is_tested_in(const struct event_count *p, struct shape s)
-{
-	uint16_t reg = s.second == GRAPH_NONE ? 0 : register_tested(p, s.second);
-	return reg && is_pointer_used(p, s.stays, reg);
-}
-
 /*
  * A condition that may be decided before the pointer is known to be one reads nothing through a
  * register, but for the stack's.
@@ -129,11 +123,12 @@ bool tested_after_call_is(const struct event_count *p, uint32_t at)
 	uint32_t first = g->has_jump_back ? next_condition(g, at) : GRAPH_NONE;
 	if (first == GRAPH_NONE || first < at)
 		return false;
-	/* The shape is rare, and costs no decoding. */
 	struct shape one = shape_of(g, g->v.p[first].next, g->v.p[first].target);
 	struct shape other = shape_of(g, g->v.p[first].target, g->v.p[first].next);
-	if ((one.second == GRAPH_NONE && other.second == GRAPH_NONE) ||
-	    !reads_no_pointer(p, at, first))
+	/* A test for NULL as the second condition is rare, and seen by its bytes. */
+	uint16_t reg = register_tested(p, one.second), reg2 = register_tested(p, other.second);
+	if ((!reg && !reg2) || !reads_no_pointer(p, at, first))
 		return false;
-	return is_tested_in(p, one) || is_tested_in(p, other);
+	return (reg && is_pointer_used(p, one.stays, reg)) ||
+	       (reg2 && is_pointer_used(p, other.stays, reg2));
 }
