@@ -3,6 +3,7 @@
 """cairn layout: structs from C, BTF and DWARF; pahole's text; ABIs compared."""
 
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -33,6 +34,20 @@ def the_article_s_event_is_276_bytes():
     o = cairn("layout", header(EVENT), "--json", check=True).objects()[0]
     expect((o["name"], o["size"], o["align"]) == ("event", 276, 4), o)
     expect([m["offset"] for m in o["members"]] == [0, 4, 260], o)
+
+
+@claim
+def an_offset_that_only_run_time_knows_is_a_question_mark():
+    source = os.path.join(folder(), "virtual.cc")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("struct A { int a; virtual ~A() {} };\nstruct B : virtual A { int b; } v;\n")
+    run(need("g++"), "-g", "-c", source, "-o", source + ".o", check=True)
+    shown = cairn("layout", source + ".o", "B", check=True).out
+    line = next(i for i in shown.splitlines() if "<ancestor>" in i)
+    expect(re.search(r"/\* +\? +16 \*/$", line), shown)
+    expect(re.search(r" b; +/\* +8 +4 \*/", shown), shown)
+    base = cairn("layout", source + ".o", "B", "--json", check=True).objects()[0]["members"][0]
+    expect(base["dynamic"] is True, base)
 
 
 @claim

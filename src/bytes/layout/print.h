@@ -48,6 +48,7 @@ struct place {
 	bool first_line;       /* directly after the brace */
 	/* of a struct in another one: pahole prints the sums of those that are const */
 	bool has_sums;
+	bool is_unknown; /* base means nothing: an outer member's offset is not known */
 };
 
 void print_tabs(const struct print *p, const struct place *at);

@@ -7,7 +7,10 @@
 
 #include "layout/print.h"
 
-/* Offset, for a bit-field its position in the unit, and size, after @spaces blanks. */
+/*
+ * Offset, for a bit-field its position in the unit, and size, after @spaces blanks. "?": the offset
+ * is not known before run time (virtual base class), or the debug information contradicts itself.
+ */
 static void print_comment(const struct print *p, const struct cairn_member *in,
 			  const struct cairn_layout_member *m, const struct place *at, int spaces)
 {
@@ -20,8 +23,11 @@ static void print_comment(const struct print *p, const struct cairn_member *in,
 	 * blanks as the positive one. pahole does the same, so we do.
 	 */
 	fprintf(p->out, "%*s/* ", spaces, " ");
-	fprintf(p->out, hex ? "%#5" PRIx64 : "%5" PRIu64, off);
-	if (in->bit_size)
+	if (in->dynamic || at->is_unknown)
+		fputs("    ?", p->out);
+	else
+		fprintf(p->out, hex ? "%#5" PRIx64 : "%5" PRIu64, off);
+	if (in->bit_size && !in->dynamic)
 		fprintf(p->out, hex ? ":%#2x" : ":%2u", m->bit_pos);
 	if (hex)
 		fprintf(p->out, " %#*" PRIx64 " */", width, m->size);
@@ -102,6 +108,7 @@ static void print_written_out(struct print *p, const struct cairn_member *in,
 	struct place inside = *at;
 
 	inside.base += m->offset;
+	inside.is_unknown |= in->dynamic;
 	print_body(p, cairn_types_get(p->l->types, type), &inside, depth + 1);
 	if (in->name) {
 		putc(' ', p->out);
@@ -139,6 +146,7 @@ static void print_qualified(struct print *p, const struct cairn_member *in,
 	struct place inside = *at;
 
 	inside.base += m->offset;
+	inside.is_unknown |= in->dynamic;
 	inside.type_column -= (int)strlen(words);
 	inside.has_sums = true;
 	fputs(words, p->out);
@@ -214,7 +222,8 @@ void print_member(struct print *p, const struct cairn_type *of, uint32_t i,
 	uint32_t element = element_of(p, in->type);
 	bool flexible = is_at_end(of, i, at);
 
-	print_cacheline(p, at->base + m->offset, at);
+	if (!in->dynamic && !at->is_unknown)
+		print_cacheline(p, at->base + m->offset, at);
 	if (is_written_out(p, cairn_types_get(p->l->types, element))) {
 		type_text(p->l, in->type, flexible, &text);
 		print_written_out(p, in, m, element, text.behind, at, depth);
