@@ -20,7 +20,8 @@ tests="libc6-dbg musl-tools luajit libunwind-14 libunwind-dev libdw-dev binutils
 # Compiler, C library, emulator and debugger of AArch64 for stacks of its cores.
 arm="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user gdb-multiarch"
 # Runtimes with JITs, of 600 MB.
-truth="$arm elfutils valgrind postgresql-15 libgccjit-12-dev nodejs openjdk-17-jdk-headless luajit php8.2-cli php8.2-opcache ruby linux-perf gdb guile-3.0 chezscheme racket mono-runtime mono-mcs pypy3 libfmt-dev libstdc++6-12-dbg llvm-dev"
+truth="$arm elfutils valgrind postgresql-15 libgccjit-12-dev nodejs openjdk-17-jdk-headless luajit php8.2-cli php8.2-opcache ruby linux-perf gdb guile-3.0 chezscheme racket mono-runtime mono-mcs pypy3 libfmt-dev libstdc++6-12-dbg llvm-dev
+       sqlite3 redis-server redis-tools nginx-light wrk ripgrep git"
 # eu-stack, and libraries that some programs of bench/ are linked with.
 bench="elfutils llvm-dev"
 [ "${1:-}" = --truth ] && tests="$tests $truth"
