@@ -65,7 +65,7 @@ def processor_ns(pids):
 
 def begins(names):
     """Whether the two outermost names are those of a beginning; _start has no name in a stripped program."""
-    return any(name in BEGINNINGS | LIBC for name in names)
+    return any(name.split('@')[0] in BEGINNINGS | LIBC for name in names)
 
 
 def perf(pids, seconds, kind, folder):

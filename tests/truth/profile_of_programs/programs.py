@@ -205,6 +205,6 @@ def programs():
         Program('luajit', 'luajit', files['work.lua'], is_described=False),
         Nginx(7932),
         Program('git', 'git', '-C', root, 'log', '-p', '--stat', '-M', '-C', '--find-copies-harder'),
-        Program('ripgrep (Rust)', 'rg', '-j2', '-c', r'(\w+)\s+\1x', '/usr/include', '/usr/share/doc', '/usr/lib/python3'),
+        Program('ripgrep (Rust)', 'rg', '-j2', '-a', '-c', r'(\w+ing)\s+(\w+ed)\s+(\w+ly)\W+x', '/usr'),
         Program('clang (C++)', 'clang', '-O2', '-c', '-o', '/dev/null', files['work.c']),
     ]
