@@ -138,4 +138,36 @@ int main(int n, char **v) { typedef struct { short a; int b; } local_t; local_t 
     expect(re.fullmatch(r"{\.a = 25185, \.b = 1751606885}\n", r.out), r)
 
 
+SHARED = """namespace space {
+	struct Area { int minx, miny, maxx, maxy; };
+	class Held { public: Area area; const Area *next; struct Part { Area *of; long n; } part; Held(int); virtual ~Held(); };
+	template <typename T> struct Pair { T first; Held *second; };
+	typedef Pair<Area> Areas;
+}
+"""
+
+
+@claim
+def names_keep_their_scopes_in_the_units_of_dwz():
+    need("g++"), need("dwz")
+    write("shared.h", SHARED)
+    units = [write(f"unit{n}.cc", f'#include "shared.h"\nspace::Areas areas{n}; space::Held *held{n};\n'
+                                  f"long take{n}(space::Held::Part *p) {{ return p->n + p->of->minx; }}\n") for n in (1, 2)]
+    path = os.path.join(folder(), "units.so")
+    run("g++", "-g", "-shared", "-fPIC", *units, "-o", path, check=True)
+
+    def structs(*words):
+        r = cairn("layout", *words)
+        expect(r.status == 0, r)
+        return sorted(r.out.split("\n}"))
+
+    before = structs("--no-sidecar", path)
+    expect(any("space::Held::Part" in text for text in before), before)
+    run("dwz", path, check=True)
+    expect("DW_TAG_partial_unit" in run("readelf", "--debug-dump=info", path, check=True).out, "dwz made no unit")
+    expect(structs("--no-sidecar", path) == before, before, structs("--no-sidecar", path))
+    run(CAIRN, "sidecar", path, "-o", path + ".cairn", check=True)
+    expect(structs(path + ".cairn") == before, before)
+
+
 main()

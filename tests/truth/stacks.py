@@ -158,8 +158,8 @@ ASSUMED = ('call-in-handler', 'bad-pointer', 'data', 'zero')
 def excuse(peer, ours, theirs, thread, code):
     """Why a difference is the peer's, or None."""
     same = len(os.path.commonprefix([ours, theirs]))
-    if peer == 'libunwind' and same and code.vdso[0] <= ours[same - 1] < code.vdso[1] and thread['end'] in COMPLETE:
-        return 'libunwind-ptrace has no rows of the vDSO, and ends there or goes on by the frame pointer'
+    if peer == 'libunwind' and any(code.vdso[0] <= pc < code.vdso[1] for pc in ours[:same]) and thread['end'] in COMPLETE:
+        return 'libunwind-ptrace has no rows of the vDSO, and ends there or goes on by the frame pointer, from the stack of before'
     if same < len(theirs) and not code.has(theirs[same] - 1):
         return f'{peer} goes on to an address that is no code'
     if same == len(theirs) and thread['end'] in COMPLETE:

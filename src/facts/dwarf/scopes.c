@@ -36,8 +36,8 @@ bool dw_has_scopes(const struct dw_unit *u)
 {
 	if (dw_unit_is_c(u))
 		return false;
+	/* Partial units of dwz name no language: they have the DIEs of units that have scopes, too. */
 	switch (u->language) {
-	case 0:
 	case DW_LANG_ObjC:
 	case DW_LANG_OpenCL:
 	case DW_LANG_RenderScript:
