@@ -301,8 +301,10 @@ static __attribute__((noinline)) void compare_here(void)
 	assert_int_equal(walk.end, CAIRN_WALK_OUTERMOST);
 	assert_int_equal(w.end, END_COMPLETE);
 	assert_int_equal(w.n, n);
+	/* What a handler returns to was not called; what comes after it was interrupted. */
 	for (size_t i = 0; i < n; i++)
-		assert_true(address_of(w.frames[i]) == pcs[i].v - !is_exact(&walk, i));
+		assert_true(address_of(w.frames[i]) ==
+			    pcs[i].v - !(is_exact(&walk, i) || is_exact(&walk, i + 1)));
 }
 
 static __attribute__((noinline)) int recurse(int n, char *room)

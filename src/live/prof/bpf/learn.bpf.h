@@ -181,12 +181,16 @@ static __always_inline int use_mapping(struct walk *w, struct mm_struct *mm,
 	if (file) {
 		key.dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
 		key.ino = BPF_CORE_READ(file, f_inode, i_ino);
-	} else if (lo != (__u64)BPF_CORE_READ(mm, context.vdso)) {
-		return 0;
 	}
-	f = bpf_map_lookup_elem(&inodes, &key);
 	w->segment.lo = lo;
 	w->segment.hi = hi;
+	/* Memory that is no file's: new code of a JIT. */
+	if (!file && lo != (__u64)BPF_CORE_READ(mm, context.vdso)) {
+		w->segment.at = 0;
+		w->segment.first_page = PROF_NO_PAGES;
+		return 1;
+	}
+	f = bpf_map_lookup_elem(&inodes, &key);
 	return f && use_file(w, f, (__u64)BPF_CORE_READ(vma, vm_pgoff) << PAGE_BITS);
 }
 

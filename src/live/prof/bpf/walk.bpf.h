@@ -520,7 +520,8 @@ __noinline int step(struct walk *w)
 		w->end = END_LIMIT;
 		return 1;
 	}
-	frame = w->frame;
+	/* A handler returns to code that no one called: its rows begin a byte before it. */
+	frame = w->frame + (!e && !w->is_exact && w->rule.flags & PROF_SIGNAL ? 1 : 0);
 	add_hash(w, frame);
 	w->frames[i] = frame;
 	w->n++;
@@ -531,7 +532,8 @@ __noinline int step(struct walk *w)
 			w->end = END_ASSUMED;
 			return 1;
 		}
-		if ((e != END_UNDESCRIBED && e != END_NO_MAPPING) || !step_assumed(w))
+		/* Not in a file that is not known: libraries rarely keep frame pointers. */
+		if (e != END_UNDESCRIBED || !step_assumed(w))
 			return 1;
 		w->frames[i] = frame | PROF_ASSUMED;
 		return 0;
