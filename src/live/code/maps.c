@@ -90,11 +90,12 @@ static bool read_line(char *line, struct code_mapping *m)
  */
 int code_maps_parse(char *text, struct code_maps *ret, struct cairn_err *err)
 {
+	const char *text_end = text + strlen(text);
 	uint64_t end = 0;
 	*ret = (struct code_maps){.text = text};
 	for (char *line = text, *next; line && *line; line = next) {
 		struct code_mapping m = {0};
-		next = strchr(line, '\n');
+		next = memchr(line, '\n', (size_t)(text_end - line));
 		if (next)
 			*next++ = 0;
 		if (!read_line(line, &m))
