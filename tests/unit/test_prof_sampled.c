@@ -225,6 +225,23 @@ static void memory_does_not_grow_with_the_processes_that_have_ended(void **state
 	assert_true(sampled_frame(&sampled, getpid(), (uintptr_t)begin) != 0);
 }
 
+/* A sample of a process is taken over after the report of its end; no report comes after that. */
+static void a_sample_does_not_bring_back_a_process_that_has_ended(void **state)
+{
+	struct cairn_err err = {0};
+	pid_t unwaited = without_mappings();
+
+	sampled.all = true;
+	for (int i = 0; i < 1000; i++) {
+		assert_int_equal(sampled_look(&sampled, unwaited, 1, &err), 0);
+		assert_int_equal(sampled_look(&sampled, (1 << 23) + i, 1, &err), 0);
+	}
+	for (size_t i = 0; i < sampled.list.n; i++)
+		assert_true(sampled.list.p[i].has_ended);
+	assert_true(sampled.list.n < 8);
+	assert_int_equal(waitpid(unwaited, NULL, 0), unwaited);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +262,8 @@ int main(void)
 			end),
 		cmocka_unit_test_setup_teardown(
 			memory_does_not_grow_with_the_processes_that_have_ended, begin, end),
+		cmocka_unit_test_setup_teardown(
+			a_sample_does_not_bring_back_a_process_that_has_ended, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

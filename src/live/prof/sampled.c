@@ -297,6 +297,7 @@ int sampled_forked(struct sampled *p, int parent, int child, uint64_t time_ns,
 	/* The list may lie elsewhere now. */
 	from = sampled_find(p, parent);
 	to->since_ns = time_ns;
+	to->is_young = true;
 	if (copy_mappings(from, to) < 0 || note_registry(p, to) < 0 || mark(p, to) < 0)
 		return err_nomem(err, "processes");
 	return 0;
@@ -372,13 +373,17 @@ static uint64_t wait_ns(const struct prof_known *k)
 
 int sampled_look(struct sampled *p, int pid, uint64_t now_ns, struct cairn_err *err)
 {
+	bool is_new = !sampled_find(p, pid);
 	struct prof_known *k = p->all ? add(p, pid) : sampled_find(p, pid);
 	struct cairn_err unread = {0};
 
 	if (!k || (k->read_ns && now_ns - k->read_ns < wait_ns(k)))
 		return !k && p->all ? err_nomem(err, "processes") : 0;
 	k->read_ns = now_ns;
-	return read_mappings(p, k, &unread) == -ENOMEM ? err_nomem(err, "mappings") : 0;
+	if (read_mappings(p, k, &unread) == -ENOMEM)
+		return err_nomem(err, "mappings");
+	/* It has ended, and was told to have before this sample of it was taken over. */
+	return is_new && !k->mappings.n ? sampled_exited(p, pid, now_ns, err) : 0;
 }
 
 int sampled_look_at_registries(struct sampled *p, struct cairn_err *err)

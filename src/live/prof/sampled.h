@@ -32,6 +32,7 @@ struct prof_known {
 	bool is_listed;  /* one of those that were named: their end is the end of the run */
 	bool has_mappings, is_changed, has_ended;
 	bool is_outdated;  /* to be read anew */
+	bool is_young;     /* the kernel's program may put its parent's mappings in its place yet */
 	bool is_left_out;  /* there was no room for all of it */
 	bool has_registry; /* that is looked at */
 	uint64_t since_ns; /* its program runs; 0: since before the profile */

@@ -125,6 +125,7 @@ static int reuse_freed(struct sampled *p)
 
 int sampled_publish(struct sampled *p, struct cairn_err *err)
 {
+	size_t n_again = 0;
 	int rc = 0;
 
 	p->round++;
@@ -132,12 +133,16 @@ int sampled_publish(struct sampled *p, struct cairn_err *err)
 	if (reuse_freed(p) < 0)
 		return err_nomem(err, "segments");
 	for (size_t i = 0; i < p->changed.n && rc == 0; i++) {
-		struct prof_known *k = &p->list.p[p->changed.p[i]];
-		k->is_changed = false;
+		size_t number = p->changed.p[i];
+		struct prof_known *k = &p->list.p[number];
+		k->is_changed = k->is_young && !k->has_ended;
+		k->is_young = false;
+		if (k->is_changed)
+			p->changed.p[n_again++] = number;
 		if (!k->has_ended)
 			rc = publish(p, k);
 	}
-	p->changed.n = 0;
+	p->changed.n = n_again;
 	return rc < 0 ? err_nomem(err, "segments") : 0;
 }
 

@@ -169,7 +169,7 @@ static __always_inline int use_file(struct walk *w, const struct prof_inode_file
 static __always_inline int use_mapping(struct walk *w, struct mm_struct *mm,
 				       struct vm_area_struct *vma, __u64 at)
 {
-	__u64 lo = BPF_CORE_READ(vma, vm_start), hi = BPF_CORE_READ(vma, vm_end);
+	__u64 lo = BPF_CORE_READ(vma, vm_start), hi = BPF_CORE_READ(vma, vm_end), pgoff;
 	struct file *file = BPF_CORE_READ(vma, vm_file);
 	struct prof_inode key = {};
 	struct prof_inode_file *f;
@@ -191,7 +191,11 @@ static __always_inline int use_mapping(struct walk *w, struct mm_struct *mm,
 		return 1;
 	}
 	f = bpf_map_lookup_elem(&inodes, &key);
-	return f && use_file(w, f, (__u64)BPF_CORE_READ(vma, vm_pgoff) << PAGE_BITS);
+	pgoff = BPF_CORE_READ(vma, vm_pgoff);
+	/* Without the lock another thread may have changed it between two reads. */
+	return f && use_file(w, f, pgoff << PAGE_BITS) && BPF_CORE_READ(vma, vm_start) == lo &&
+	       BPF_CORE_READ(vma, vm_pgoff) == pgoff && BPF_CORE_READ(vma, vm_file) == file &&
+	       BPF_CORE_READ(vma, vm_mm) == mm;
 }
 
 __noinline int learn_segment(struct walk *w, __u64 at)
