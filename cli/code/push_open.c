@@ -106,6 +106,8 @@ static int read_headers(struct push *p, const char *path)
 		status = fail(STATUS_USAGE, "%s: %s", path, strerror(errno));
 	else if (p->header_text)
 		status = fail(STATUS_USAGE, "--header: one file at most");
+	else if (n == (1 << 16) - 1)
+		status = fail(STATUS_USAGE, "%s: headers of more than 64 KiB", path);
 	if (in)
 		fclose(in);
 	if (!text || status != STATUS_YES) {
@@ -135,6 +137,8 @@ static int take_headers(struct push *p)
 static int take_labels(struct push *p)
 {
 	const struct opt_list *list = &p->wish->labels;
+	struct cairn_err err = {0};
+	int r;
 
 	p->labels = calloc(list->n + 3, sizeof(*p->labels));
 	if (!p->labels)
@@ -151,7 +155,8 @@ static int take_labels(struct push *p)
 			return fail(STATUS_NOT_HERE, "no memory");
 		p->labels[i] = (struct cairn_profile_label){.key = key, .text = equals + 1};
 	}
-	return STATUS_YES;
+	r = cairn_profile_check_labels(p->labels, list->n, &err);
+	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
 }
 
 /* ---- the spool's place ---- */

@@ -26,6 +26,8 @@ void push_tell_batch(const struct push *p, const struct batch *b, enum push_word
 		say(stdout, "%s  %zu bytes  %s%s%s\n", b->id, b->size, words[word],
 		    *answer->text ? ": " : "", answer->text);
 	}
+	/* A kill later on takes back nothing of what has happened. */
+	fflush(stdout);
 }
 
 static void report_json(const struct push *p, FILE *out)

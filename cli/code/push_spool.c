@@ -98,16 +98,26 @@ static int write_file(struct spool *s, const char *name, const void *bytes, size
 		      struct cairn_err *err)
 {
 	char *path;
+	mode_t before;
 	int r;
 
 	if (asprintf(&path, "%s/%s", s->path, name) < 0)
 		return no_memory(err);
+	/* Profiles name the programs of all users. */
+	before = umask(077);
 	r = cairn_file_write(path, bytes, size, err);
+	umask(before);
 	free(path);
 	return r;
 }
 
 /* ---- what is there ---- */
+
+/* The time in 20 digits, "-": how the name of each batch begins. The folder may have other files. */
+static bool is_batch(const char *name)
+{
+	return strspn(name, "0123456789") == 20 && name[20] == '-';
+}
 
 static bool read_name(const char *name, enum spool_state *state)
 {
@@ -118,7 +128,7 @@ static bool read_name(const char *name, enum spool_state *state)
 
 		if (n > k && n < SPOOL_NAME_SIZE && !strcmp(name + n - k, states[i])) {
 			*state = (enum spool_state)i;
-			return name[0] != '.';
+			return is_batch(name);
 		}
 	}
 	return false;
@@ -363,7 +373,9 @@ static void remove_leftovers(struct spool *s)
 	for (struct dirent *d; dir && (d = readdir(dir));) {
 		size_t n = strlen(d->d_name);
 
-		if (d->d_name[0] == '.' && n > 5 && !strcmp(d->d_name + n - 4, ".tmp"))
+		if (d->d_name[0] == '.' && n > 5 && !strcmp(d->d_name + n - 4, ".tmp") &&
+		    (is_batch(d->d_name + 1) ||
+		     !strncmp(d->d_name + 1, COUNTS ".", strlen(COUNTS "."))))
 			unlinkat(s->dir, d->d_name, 0);
 	}
 	if (dir)

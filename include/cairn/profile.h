@@ -236,6 +236,15 @@ struct cairn_profile_push {
 };
 
 /*
+ * cairn_profile_check_labels - whether servers take these labels
+ *
+ * Returns 0. -EINVAL: a name with other characters or given twice, or a value that is not UTF-8;
+ * err says which. Cost: each name is compared with all before it.
+ */
+int cairn_profile_check_labels(const struct cairn_profile_label *labels, size_t n,
+			       struct cairn_err *err);
+
+/*
  * cairn_profile_push_request - the body of the request by which a server takes the profile
  *
  * It has the profile in pprof's format. In the names of its types all but letters and digits

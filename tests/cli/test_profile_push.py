@@ -309,7 +309,7 @@ def a_slow_server_is_given_up_after_the_timeout():
     need_curl()
     spool, done = new_spool(), threading.Event()
     with Receiver([lambda handler, request: done.wait(SECONDS)]) as receiver:
-        r = cairn("profile", "push", receiver.url, pprof(), "--spool", spool, "--timeout", "300ms", "--json")
+        r = cairn("profile", "push", receiver.url, pprof(), "--spool", spool, "--timeout", "3s", "--json")
         done.set()
         expect(r.status == 3 and batches(spool) == ["sent"], r)
         expect(push(receiver.url, spool=spool).status == 0, receiver.seen)
@@ -555,6 +555,30 @@ def labels_and_headers_are_checked():
             words = [os.fsdecode(word) for word in words]
             r = push(receiver.url, pprof(), *words)
             expect(r.status == 2 and not receiver.seen, words, r)
+
+
+@claim
+def labels_are_checked_before_anything_is_sampled():
+    need_curl()
+    ran = os.path.join(folder(), "it-ran")
+    r = cairn("profile", "-c", f"touch {ran}", "--push", "http://127.0.0.1:9", "--label", "a-b=1", "--spool", new_spool())
+    expect(r.status == 2 and "a-b" in r.err and not os.path.exists(ran), r)
+
+
+@claim
+def a_spool_takes_over_no_file_that_is_not_its_own():
+    need_curl()
+    spool = new_spool()
+    os.mkdir(spool, 0o700)
+    others = ["config.new", "notes.sent", "x.refused", ".x.tmp", ".vimrc.tmp", "12345-6.new"]
+    for name in others:
+        pathlib.Path(spool, name).write_text("mine")
+    with Receiver() as receiver:
+        expect(push(receiver.url, pprof(), spool=spool).status == 0, receiver.seen)
+    push(dead_url(), pprof(), spool=spool)
+    expect(all(pathlib.Path(spool, name).read_text() == "mine" for name in others), os.listdir(spool))
+    mine = [path for path in pathlib.Path(spool).iterdir() if path.name not in others]
+    expect(mine and all(path.stat().st_mode & 0o77 == 0 for path in mine if path.is_file()), mine)
 
 
 @claim

@@ -36,7 +36,8 @@ static bool is_utf8(const char *text)
 	return true;
 }
 
-static int check_labels(const struct cairn_profile_label *labels, size_t n, struct cairn_err *err)
+int cairn_profile_check_labels(const struct cairn_profile_label *labels, size_t n,
+			       struct cairn_err *err)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!is_label_name(labels[i].key))
@@ -178,7 +179,7 @@ int cairn_profile_push_request(const struct cairn_profile *p, const struct cairn
 			       struct cairn_profile_bytes *ret, struct cairn_err *err)
 {
 	struct cairn_profile_bytes pprof;
-	int rc = check_labels(push->labels, push->n_labels, err);
+	int rc = cairn_profile_check_labels(push->labels, push->n_labels, err);
 
 	*ret = (struct cairn_profile_bytes){0};
 	if (rc == 0 && !cairn_profile_n_samples(p))
