@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 
 from claims import CAIRN, IS_SANITIZED, Running, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need_root, run
 from receiver import SECONDS, Receiver
@@ -153,6 +154,11 @@ def each_window_is_pushed_once_also_when_the_server_was_away():
         with Profiler(program.pid, "--window", "500ms", "--push", receiver.url, "--label", "service_name=many", "--spool",
                       os.path.join(folder(), "spool-push"), env={"no_proxy": "127.0.0.1"}) as p:
             p.wait_for(4)
+            # Both failures are over before the end, which sends once more.
+            for _ in range(SECONDS * 10):
+                if len(receiver.seen) > 2 or p.process.poll() is not None:
+                    break
+                time.sleep(0.1)
             status = p.end()
             text = p.text()
     if "needs libcurl" in text:
@@ -186,12 +192,10 @@ def a_window_that_cannot_be_written_does_not_end_it():
     where = new_folder("gone")
     with Running(target()) as program, Profiler(program.pid, "--window", "300ms", "-o", where + "/w.folded") as p:
         p.wait_for(1)
-        for path in files_in(where):
-            os.unlink(path)
-        os.rmdir(where)
-        p.wait_for(3)
+        os.rename(where, where + "-away")
+        p.wait_for(len(p.windows) + 3)
         os.mkdir(where)
-        p.wait_for(5)
+        p.wait_for(len(p.windows) + 2)
         status = p.end()
         text = p.text()
     expect(status == 2 and where in text, status, text)
@@ -200,12 +204,16 @@ def a_window_that_cannot_be_written_does_not_end_it():
 
 @claim
 def it_ends_with_the_process():
-    with Running("sleep", "1") as program:
+    with Running("sleep", "1000") as program:
         where = new_folder("ends")
-        with Profiler(program.pid, "--window", "10", "-o", where + "/w.folded") as p:
+        with Profiler(program.pid, "--window", "500ms", "-o", where + "/w.folded") as p:
+            p.wait_for(1)
+            program.process.kill()
+            program.process.wait()
+            n = len(p.windows)
             with contextlib.suppress(AssertionError):
-                p.wait_for(2)
-            expect(p.process.wait(SECONDS) == 0 and len(p.windows) == 1, p.windows, p.text())
+                p.wait_for(n + 120)
+            expect(p.process.wait(SECONDS) == 0 and len(p.windows) < n + 120, p.windows, p.text())
 
 
 @claim
