@@ -11,6 +11,7 @@ import subprocess
 import threading
 
 from claims import CAIRN, IS_SANITIZED, Skip, cairn, claim, compile_c, expect, folder, main, need_root, run
+from profiling import profile
 
 # Some milliseconds of processor time; for ever without an argument.
 SHORT = """\
@@ -74,15 +75,6 @@ int main(void)
 }
 """
 FLAGS = ("-O2", "-g", "-fomit-frame-pointer")
-
-
-def profile(*words, **kwargs):
-    """cairn profile, or skip where profiling is not possible."""
-    need_root()
-    r = cairn("profile", *words, **kwargs)
-    if r.status == 3 and ("BTF" in r.err or "kernel" in r.err and "not permitted" not in r.err):
-        raise Skip(" ".join(r.err.split()))
-    return r
 
 
 def summary(r):

@@ -13,6 +13,7 @@ import subprocess
 import time
 
 from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
+from profiling import profile
 
 # Of all the time three() takes three quarters, in what is inlined into it. 20 levels of recursion lead there.
 KNOWN = """\
@@ -102,15 +103,6 @@ int main() {
 	second.join();
 }
 """
-
-
-def profile(*words, **kwargs):
-    """cairn profile, or skip where profiling is not possible."""
-    need_root()
-    r = cairn("profile", *words, **kwargs)
-    if r.status == 3 and ("BTF" in r.err or "kernel" in r.err and "not permitted" not in r.err):
-        raise Skip(" ".join(r.err.split()))
-    return r
 
 
 def known():
