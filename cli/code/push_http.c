@@ -7,12 +7,13 @@
  */
 #include "push_http.h"
 
-#include <dlfcn.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+#include "library.h"
 
 /* curl/curl.h, as far as it is used; a test compares the numbers with it. */
 enum {
@@ -63,12 +64,9 @@ static struct library {
 	const char *(*error_text)(int code);
 } library;
 
-static bool find_symbols(struct library *l)
+static void *load(struct library *l, const char *name)
 {
-	const struct {
-		const char *name;
-		void *to;
-	} symbols[] = {
+	const struct library_symbol symbols[] = {
 		{"curl_global_init", &l->global_init},  {"curl_easy_init", &l->begin},
 		{"curl_easy_setopt", &l->set},          {"curl_easy_perform", &l->perform},
 		{"curl_easy_getinfo", &l->info},        {"curl_easy_cleanup", &l->end},
@@ -76,14 +74,7 @@ static bool find_symbols(struct library *l)
 		{"curl_easy_strerror", &l->error_text},
 	};
 
-	for (size_t i = 0; l->handle && i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-		void *symbol = dlsym(l->handle, symbols[i].name);
-
-		if (!symbol)
-			return false;
-		memcpy(symbols[i].to, &symbol, sizeof(symbol));
-	}
-	return l->handle;
+	return library_load(name, symbols, sizeof(symbols) / sizeof(symbols[0]));
 }
 
 bool http_here(void)
@@ -92,9 +83,8 @@ bool http_here(void)
 	static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
 
 	for (size_t i = 0; !library.handle && i < sizeof(names) / sizeof(names[0]); i++) {
-		library.handle = dlopen(names[i], RTLD_NOW);
-		if (library.handle &&
-		    (!find_symbols(&library) || library.global_init(CURL_GLOBAL_EVERYTHING)))
+		library.handle = load(&library, names[i]);
+		if (library.handle && library.global_init(CURL_GLOBAL_EVERYTHING))
 			library = (struct library){0};
 	}
 	if (!library.handle)

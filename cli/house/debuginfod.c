@@ -8,7 +8,6 @@
  */
 #include "debuginfod.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +20,7 @@
 #include <cairn/sidecar.h>
 
 #include "cmd.h"
+#include "library.h"
 #include "say.h"
 
 enum { SILENCE_SECONDS_MAX = 30 };
@@ -61,10 +61,7 @@ static time_t now(void)
 
 static bool load(struct library *l)
 {
-	const struct {
-		const char *name;
-		void *to;
-	} symbols[] = {
+	const struct library_symbol symbols[] = {
 		{"debuginfod_begin", &l->begin},
 		{"debuginfod_set_progressfn", &l->set_progress},
 		{"debuginfod_set_user_data", &l->set_user_data},
@@ -75,14 +72,8 @@ static bool load(struct library *l)
 	};
 
 	if (!l->handle)
-		l->handle = dlopen("libdebuginfod.so.1", RTLD_NOW);
-	for (size_t i = 0; l->handle && i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-		void *symbol = dlsym(l->handle, symbols[i].name);
-
-		if (!symbol)
-			return false;
-		memcpy(symbols[i].to, &symbol, sizeof(symbol));
-	}
+		l->handle = library_load("libdebuginfod.so.1", symbols,
+					 sizeof(symbols) / sizeof(symbols[0]));
 	return l->handle;
 }
 
