@@ -185,7 +185,7 @@ static uint32_t ref_of(const struct jit_chain *chain, uint64_t at)
 }
 
 /* A new table after table @i, which keeps the order: no new generation. */
-static int chain_behind(struct jit_chain *chain, uint32_t i, uint64_t lo)
+static int chain_after(struct jit_chain *chain, uint32_t i, uint64_t lo)
 {
 	struct jit_ref ref = {.lo = lo, .end = lo};
 	if (!make_refs(chain, 1) || !(ref.table = new_table(chain)))
@@ -327,11 +327,11 @@ static bool fill_plan(struct jit_chain *chain, struct jit_plan *plan, uint64_t l
 
 static void link_plan(struct jit_chain *chain, struct jit_plan *plan)
 {
-	uint32_t behind = plan->first + plan->n;
+	uint32_t after = plan->first + plan->n;
 	for (uint32_t i = 0; i + 1 < plan->n_made; i++)
 		link_to(plan->made[i].table, plan->made[i + 1].table);
-	if (behind < chain->n_refs)
-		link_to(plan->made[plan->n_made - 1].table, chain->refs[behind].table);
+	if (after < chain->n_refs)
+		link_to(plan->made[plan->n_made - 1].table, chain->refs[after].table);
 }
 
 static int make_plan(struct jit_chain *chain, uint64_t lo, uint64_t hi, size_t n)
@@ -361,7 +361,7 @@ int jit_chain_find_room(struct jit_chain *chain, uint64_t lo, uint64_t hi, size_
 			i + 1 < chain->n_refs ? chain->refs[i + 1].lo : chain->region_bytes;
 		if (lo >= chain->refs[i].end && hi <= limit) {
 			if (!has_room(chain, chain->refs[i].table, n))
-				return chain_behind(chain, i, lo);
+				return chain_after(chain, i, lo);
 			use_table(chain, i);
 			return 0;
 		}

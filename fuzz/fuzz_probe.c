@@ -81,9 +81,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	const struct expr_scope scope = {.types = f.types, .function = &f.function, .text = text};
 	int r = probe_parse(&a, text, &probe, &err);
 	for (uint32_t i = 0; r == 0 && i < probe.n_values; i++)
-		r = expr_check_path(&scope, probe.values[i].expr, &err);
+		r = expr_type_path(&scope, probe.values[i].expr, &err);
 	if (r == 0 && probe.condition)
-		r = expr_check_condition(&scope, probe.condition, &err);
+		r = expr_type_condition(&scope, probe.condition, &err);
 	assert(r == 0 || (err.code == r && err.msg[0]));
 	if (r == 0)
 		compile(&f, &probe);

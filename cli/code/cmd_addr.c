@@ -120,14 +120,14 @@ static bool is_blank(char c)
 /* The first word of a line; an empty one is left out. */
 static int add_line(struct input *in, const char *at, const char *end, bool *full)
 {
-	const char *word, *behind;
+	const char *word, *after;
 	uint64_t addr;
 
 	in->line++;
 	while (at < end && (*at == ' ' || *at == '\t'))
 		at++;
-	behind = parse_address(at, end, &addr);
-	if (behind && (behind == end || is_blank(*behind))) {
+	after = parse_address(at, end, &addr);
+	if (after && (after == end || is_blank(*after))) {
 		*full = addr_batch_add(in->batch, addr);
 		return STATUS_YES;
 	}

@@ -31,10 +31,7 @@ struct sites_values {
 static const struct opt opts[] = {
 	OPT_DEBUG_DIR(offsetof(struct sites_values, debug_dirs)),
 	OPT_DEBUG_FILE(offsetof(struct sites_values, debug_file)),
-	SIDECAR_OPT_SIDECAR(offsetof(struct sites_values, wish.file)),
-	SIDECAR_OPT_NO_CACHE(offsetof(struct sites_values, wish.no_cache)),
-	SIDECAR_OPT_DEBUGINFOD(offsetof(struct sites_values, wish.debuginfod)),
-	SIDECAR_OPT_NONE(offsetof(struct sites_values, wish.none)),
+	SIDECAR_OPTS(offsetof(struct sites_values, wish)),
 	DEMANGLE_OPT_OFF(offsetof(struct sites_values, no_demangle)),
 	{0, "json", OPT_FLAG, NULL, offsetof(struct sites_values, json),
 	 "one JSON object per site, or per function without FUNC"},

@@ -126,15 +126,15 @@ static void put_lines(FILE *out, const struct stack_lines *lines, size_t *number
 	bool is_large = *number + lines->n_lines > 100;
 
 	for (size_t left = lines->n_lines; left; left--) {
-		char *behind =
+		char *after =
 			left == 1 ? end : (char *)memchr(line, '\n', (size_t)(end - line)) + 1;
 
 		if (is_large)
-			put_with_large_number(out, line, (size_t)(behind - line), *number);
+			put_with_large_number(out, line, (size_t)(after - line), *number);
 		else
 			number_line(line, *number);
 		*number += 1;
-		line = behind;
+		line = after;
 	}
 	if (!is_large)
 		fwrite_unlocked(lines->text, 1, lines->n, out);

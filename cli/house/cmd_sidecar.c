@@ -8,7 +8,7 @@
 #include <cairn/text.h>
 
 #include "cmd.h"
-#include "heap.h"
+#include "malloc_tuning.h"
 #include "json.h"
 #include "say.h"
 #include "shared_opts.h"
@@ -230,7 +230,7 @@ static int make(const char *file, const struct sidecar_values *values)
 			STATUS_USAGE,
 			"%s is a sidecar already: name the program, or let --check read all of it",
 			file);
-	heap_give_back();
+	malloc_return_large_blocks();
 	r = cairn_binary_open(file, &bin_opts, &bin, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);

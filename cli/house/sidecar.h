@@ -54,6 +54,15 @@ struct sidecar_wish {
 			"without URL from those in DEBUGINFOD_URLS"                                \
 	}
 
+/* All of them, at the members of the struct sidecar_wish at @at. */
+/* clang-format off */
+#define SIDECAR_OPTS(at) \
+	SIDECAR_OPT_SIDECAR((at) + offsetof(struct sidecar_wish, file)), \
+	SIDECAR_OPT_NONE((at) + offsetof(struct sidecar_wish, none)), \
+	SIDECAR_OPT_NO_CACHE((at) + offsetof(struct sidecar_wish, no_cache)), \
+	SIDECAR_OPT_DEBUGINFOD((at) + offsetof(struct sidecar_wish, debuginfod))
+/* clang-format on */
+
 /*
  * The same sidecar that is made when there is none: an exit status. For callers that used
  * sidecar_find() already.

@@ -12,7 +12,7 @@
 
 #include "btf.h"
 #include "btf_encode.h"
-#include "heap.h"
+#include "malloc_tuning.h"
 #include "json.h"
 #include "languages.h"
 #include "say.h"
@@ -422,7 +422,7 @@ static int run(void *v, const struct operands *operands)
 	if (values->embed && !values->out)
 		return fail(STATUS_USAGE, "--embed needs -o OUT: it writes a copy of %s",
 			    operands->items[0]);
-	heap_give_back();
+	malloc_return_large_blocks();
 	if (values->bases.n)
 		status = btf_open_bases(&values->bases, &bases);
 	if (!status) {

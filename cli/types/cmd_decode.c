@@ -36,14 +36,7 @@ static const struct opt opts[] = {
 	{'n', "max-elems", OPT_COUNT, "N", OFF(max_elems), "at most N elements of each array"},
 	{0, "abi", OPT_TEXT, "ABI", OFF(file.abi),
 	 "lay C declarations out for this ABI, and read its byte order"},
-	BTF_OPT_BASE(OFF(file.bases)),
-	LAYOUT_OPT_BTF(OFF(file.btf)),
-	SIDECAR_OPT_SIDECAR(OFF(file.wish.file)),
-	SIDECAR_OPT_NONE(OFF(file.wish.none)),
-	SIDECAR_OPT_NO_CACHE(OFF(file.wish.no_cache)),
-	SIDECAR_OPT_DEBUGINFOD(OFF(file.wish.debuginfod)),
-	LAYOUT_OPT_INCLUDE(OFF(file.include_dirs)),
-	LAYOUT_OPT_DEFINE(OFF(file.defines)),
+	LAYOUT_OPTS_FILE(OFF(file)),
 	{0},
 };
 

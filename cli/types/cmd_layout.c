@@ -72,16 +72,9 @@ static const struct opt opts[] = {
 	 "with --html: another build, to compare with"},
 	{0, "json", OPT_FLAG, NULL, offsetof(struct layout_values, json),
 	 "one JSON object per type"},
-	BTF_OPT_BASE(offsetof(struct layout_values, bases)),
-	LAYOUT_OPT_BTF(offsetof(struct layout_values, btf)),
-	SIDECAR_OPT_SIDECAR(offsetof(struct layout_values, wish.file)),
-	SIDECAR_OPT_NONE(offsetof(struct layout_values, wish.none)),
-	SIDECAR_OPT_NO_CACHE(offsetof(struct layout_values, wish.no_cache)),
-	SIDECAR_OPT_DEBUGINFOD(offsetof(struct layout_values, wish.debuginfod)),
 	{0, "via-compiler", OPT_FLAG, NULL, offsetof(struct layout_values, via_compiler),
 	 "have clang lay C out, and read its debug information"},
-	LAYOUT_OPT_INCLUDE(offsetof(struct layout_values, include_dirs)),
-	LAYOUT_OPT_DEFINE(offsetof(struct layout_values, defines)),
+	LAYOUT_OPTS_FILE(0),
 	{0},
 };
 

@@ -11,19 +11,8 @@
 #include "cmd.h"
 #include "sidecar.h"
 
-/* Two ABIs are compared; more would need a table that no user reads. */
 /* More than there are. */
 enum { ABIS_MAX = 32 };
-
-/* Options of a file of types, at the members of struct layout_values. */
-/* clang-format off */
-#define LAYOUT_OPT_BTF(at) \
-	{0, "btf", OPT_FLAG, NULL, (at), "BTF, even if FILE has DWARF"}
-#define LAYOUT_OPT_INCLUDE(at) \
-	{'I', "include", OPT_LIST, "DIR", (at), "a directory of C headers; may be repeated"}
-#define LAYOUT_OPT_DEFINE(at) \
-	{'D', "define", OPT_LIST, "NAME[=VALUE]", (at), "a macro that C sees; may be repeated"}
-/* clang-format on */
 
 struct layout_values {
 	struct opt_list bases, include_dirs, defines;
@@ -47,6 +36,19 @@ struct layout_values {
 	const char *beside;
 	bool html;
 };
+
+/* How a file of types is opened: options at the members of the struct layout_values at @at. */
+/* clang-format off */
+#define LAYOUT_OPTS_FILE(at) \
+	BTF_OPT_BASE((at) + offsetof(struct layout_values, bases)), \
+	{0, "btf", OPT_FLAG, NULL, (at) + offsetof(struct layout_values, btf), \
+	 "BTF, even if FILE has DWARF"}, \
+	SIDECAR_OPTS((at) + offsetof(struct layout_values, wish)), \
+	{'I', "include", OPT_LIST, "DIR", (at) + offsetof(struct layout_values, include_dirs), \
+	 "a directory of C headers; may be repeated"}, \
+	{'D', "define", OPT_LIST, "NAME[=VALUE]", (at) + offsetof(struct layout_values, defines), \
+	 "a macro that C sees; may be repeated"}
+/* clang-format on */
 
 /* A file of types, and the BTF that its own is split from. */
 struct layout_source {

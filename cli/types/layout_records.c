@@ -127,17 +127,17 @@ static void print_short(const struct layout_record *r, const struct layout_ways 
 
 static void print_long(const struct layout_record *r, const struct layout_ways *ways)
 {
-	uint64_t behind = r->believed - r->size;
+	uint64_t after = r->believed - r->size;
 
 	if (ways->ring)
 		say(stdout,
 		    "    ring buffer: a record has %s%" PRIu64 " bytes, %" PRIu64
 		    " less than are read\n",
-		    r->flexible ? "at least " : "", r->size, behind);
+		    r->flexible ? "at least " : "", r->size, after);
 	if (ways->map)
 		say(stdout,
 		    "    map: a value has %" PRIu64 " bytes, %" PRIu64 " less than are read\n",
-		    r->size, behind);
+		    r->size, after);
 }
 
 void layout_print_record(const struct layout_record *r, const struct layout_ways *ways)

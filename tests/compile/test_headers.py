@@ -217,6 +217,21 @@ def modules_include_only_those_private_headers_of_others_that_are_listed():
 
 
 @claim
+def a_header_that_lists_its_modules_files_lists_all():
+    """A comment that names half of the files is such a list; the rest would be missed by its readers."""
+    wrong, n_lists = [], 0
+    for path in glob.glob(os.path.join(SOURCE, "src", "**", "*.h"), recursive=True):
+        files = {os.path.basename(file) for file in glob.glob(os.path.join(os.path.dirname(path), "*.c"))}
+        with open(path, encoding="utf-8") as file:
+            essay = file.read().split("#ifndef")[0]
+        named = set(re.findall(r"\b\w+\.c\b", essay)) & files
+        if len(named) >= 4 and 2 * len(named) >= len(files):
+            n_lists += 1
+            wrong += [f"{os.path.relpath(path, SOURCE)} does not name {name}" for name in sorted(files - named)]
+    expect(n_lists > 4 and not wrong, n_lists, *wrong)
+
+
+@claim
 def files_of_a_module_use_each_other_in_one_direction():
     """By the symbols of the object files: a circle is ended, or is in the list above with a reason."""
     need("nm")

@@ -9,7 +9,7 @@
  *	frames_free(&f);
  *
  * Every CIE begins with the row CFA = rsp+8, return address at CFA-8. The formats are described in
- * src/facts/cfi/entry.c. Small lists live in the struct; nothing needs to be freed for those.
+ * src/facts/cfi/frame_entry.c. Small lists live in the struct; nothing needs to be freed for those.
  */
 #ifndef SAMPLES_FRAME_BUILDER_H
 #define SAMPLES_FRAME_BUILDER_H

@@ -263,9 +263,9 @@ static int check(const char *text, struct cairn_err *err)
 	int r = probe_parse(&a, text, &p, err);
 
 	for (uint32_t i = 0; r == 0 && i < p.n_values; i++)
-		r = expr_check_path(&scope, p.values[i].expr, err);
+		r = expr_type_path(&scope, p.values[i].expr, err);
 	if (r == 0 && p.condition)
-		r = expr_check_condition(&scope, p.condition, err);
+		r = expr_type_condition(&scope, p.condition, err);
 	arena_fini(&a);
 	return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How declarations become a graph, as the files of this module share it.
+ * How declarations become a graph, as the files of this module share it; consumer.c is the way in.
  *
  *	text ──► lex.c ──► java.c rust.c go.c python.c  declarations as written, types by name
  *	                           │                     (collected by declared.c)

@@ -105,11 +105,11 @@ static int parse_pointers(struct parser *p, struct steps *to, struct attributes 
 /* In a parameter the outermost count means nothing, and the others may be other parameters. */
 static int parameter_count(struct parser *p, struct step *s)
 {
-	const struct token *behind = p->tok.kind == TOKEN_NUMBER ? peek_token(p) : NULL;
+	const struct token *after = p->tok.kind == TOKEN_NUMBER ? peek_token(p) : NULL;
 	int64_t n = 0;
 	int rc = p->peek_error;
 
-	if (!rc && behind && token_is_punct(behind, ']')) {
+	if (!rc && after && token_is_punct(after, ']')) {
 		rc = parse_constant(p, &n, NULL);
 		s->has_count = true;
 		s->count = (uint64_t)n;
@@ -236,17 +236,17 @@ static int parse_steps(struct parser *p, bool parameter, struct steps *to, struc
 /* "(" begins parameters when a type or ")" follows it, else it groups. */
 static int is_group(struct parser *p)
 {
-	const struct token *behind;
+	const struct token *after;
 
 	if (!is_punct(p, '('))
 		return 0;
-	behind = peek_token(p);
-	if (!behind)
+	after = peek_token(p);
+	if (!after)
 		return p->peek_error;
-	if (token_is(behind, "__attribute__") || is_convention(behind))
+	if (token_is(after, "__attribute__") || is_convention(after))
 		return 1;
-	return !token_is_punct(behind, ')') && !begins_type(p, behind) &&
-	       !token_is_punct(behind, P_ELLIPSIS);
+	return !token_is_punct(after, ')') && !begins_type(p, after) &&
+	       !token_is_punct(after, P_ELLIPSIS);
 }
 
 static int parse_suffixes(struct parser *p, bool parameter, struct steps *to)

@@ -169,11 +169,11 @@ static int parse_rest(struct parser *p, struct attributes *attrs, const struct t
 
 	/* A colon after a known enum begins the width of a bit-field: "enum e : 3;" */
 	if (is_punct(p, ':')) {
-		const struct token *behind = peek_token(p);
+		const struct token *after = peek_token(p);
 
-		if (!behind)
+		if (!after)
 			return p->peek_error;
-		if (begins_type(p, behind))
+		if (begins_type(p, after))
 			rc = parse_underlying(p, &t);
 	}
 	if (!rc && is_punct(p, '{') && defined)

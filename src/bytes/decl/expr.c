@@ -59,15 +59,15 @@ static int int_value(struct parser *p, uint64_t v, struct value *ret)
 /* The type in parentheses, or the type of the unary expression that is next. */
 static int parse_operand(struct parser *p, uint32_t *type, struct value *v)
 {
-	const struct token *behind;
+	const struct token *after;
 	int rc;
 
 	*v = (struct value){0};
 	if (is_punct(p, '(')) {
-		behind = peek_token(p);
-		if (!behind)
+		after = peek_token(p);
+		if (!after)
 			return p->peek_error;
-		if (begins_type(p, behind)) {
+		if (begins_type(p, after)) {
 			rc = next(p);
 			rc = rc ? rc : parse_type_name(p, type);
 			return rc ? rc : expect(p, ')');
@@ -438,13 +438,13 @@ static int parse_unary(struct parser *p, struct value *ret)
 /* (type) value, or (type){ ... } */
 static int parse_cast(struct parser *p, struct value *ret)
 {
-	const struct token *behind = is_punct(p, '(') ? peek_token(p) : NULL;
+	const struct token *after = is_punct(p, '(') ? peek_token(p) : NULL;
 	uint32_t type;
 	int rc;
 
-	if (is_punct(p, '(') && !behind)
+	if (is_punct(p, '(') && !after)
 		return p->peek_error;
-	if (!behind || !begins_type(p, behind))
+	if (!after || !begins_type(p, after))
 		return parse_unary(p, ret);
 	rc = enter(p);
 	rc = rc ? rc : next(p);

@@ -109,12 +109,12 @@ int count_initialiser(struct parser *p, uint32_t *type)
 	if (!size_of(p, t.ref, &size))
 		c.known = false;
 	if (is_punct(p, '{')) {
-		const struct token *behind = peek_token(p);
+		const struct token *after = peek_token(p);
 
-		if (!behind)
+		if (!after)
 			return p->peek_error;
 		/* {"text"} is one string, too. */
-		c.known = c.known && !(behind->kind == TOKEN_STRING && of->kind == CAIRN_T_INT);
+		c.known = c.known && !(after->kind == TOKEN_STRING && of->kind == CAIRN_T_INT);
 		rc = count_list(p, &c);
 	} else if (p->tok.kind == TOKEN_STRING) {
 		rc = count_string(p, size, &c);

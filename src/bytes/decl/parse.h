@@ -7,8 +7,10 @@
  *	         │     ├── record.c  struct and union: members, then placed by layout
  *	         │     └── enums.c
  *	         ├── declarator.c    *const (*name[4])(int)
- *	         └── expr.c          constant expressions
- *	          symbols.c  names to ids       nodes.c  nodes of the graph, sizes and alignments
+ *	         ├── initialiser.c   the length of an array that has none
+ *	         └── expr.c          constant expressions (arith.c, number.c, text.c)
+ *	          tokens.c   one is read ahead  symbols.c  names to ids
+ *	          nodes.c    nodes of the graph, sizes and alignments
  *
  * A parser function returns 0 or a negative errno; the error is then set, and everything unwinds.
  * Grammar nests (a struct in a struct, parentheses), and so do the functions, up to DEPTH_MAX

@@ -75,7 +75,7 @@ static uint32_t n_records(const struct btf_convert *c, const struct cairn_btf_ty
  * A type tag that was left out is replaced by its target, perhaps another one; at most as many
  * steps as there are records.
  */
-static uint32_t behind_tags(const struct btf_convert *c, uint32_t id)
+static uint32_t after_tags(const struct btf_convert *c, uint32_t id)
 {
 	struct cairn_btf_type t;
 	for (uint32_t left = c->btf->end_id; left && cairn_btf_type(c->btf, id, &t); left--) {
@@ -100,7 +100,7 @@ static void plan(struct btf_convert *c, bool keep_unknown)
 	     id++) {
 		cairn_btf_type(c->btf, id, &t);
 		if (t.kind == CAIRN_BTF_TYPE_TAG && is_attribute(c, &t))
-			c->map[id] = behind_tags(c, id);
+			c->map[id] = after_tags(c, id);
 	}
 }
 

@@ -3,8 +3,8 @@
  * Compares unwind rows with the instructions
  *
  * At a function's entry the CFA is at rsp + 8, and the registers are the caller's. From there the
- * instructions are followed along all direct jumps (simulate.c). Each row on the way is compared:
- * if it counts from a register whose distance is known, the distances must be equal.
+ * instructions are followed along all direct jumps (simulate_frame.c). Each row on the way is
+ * compared: if it counts from a register whose distance is known, the distances must be equal.
  *
  * An unknown is never reported: a row that counts from another register, rbp after a pop, rsp after
  * an "and". If both distances are lost, the walk ends. If a row after a call does not fit, the call
@@ -26,7 +26,7 @@
 
 #include "base/err.h"
 #include "cfi/convention.h"
-#include "cfi/simulate.h"
+#include "cfi/simulate_frame.h"
 #include "cfi/index.h"
 #include "cfi/rule.h"
 #include "cfi/sframe_check.h"
@@ -44,7 +44,7 @@ struct check {
 	/* The FDE that is followed. */
 	uint64_t lo, hi;
 	const uint8_t *code;
-	struct simulation follow;
+	struct simulation simulation;
 	VEC(uint64_t) told_at;
 	VEC(uint8_t) is_followed; /* per byte of the function's code: it is counted */
 	/* the instruction that is known to have overwritten the register; else 0 */
@@ -75,12 +75,12 @@ static int disagree(struct check *c, const struct sim_point *p,
 		.found = rule->reg == SP ? p->state.sp : p->state.fp,
 	};
 	if (is_told(c, p->at))
-		return FOLLOW_END;
+		return SIM_END;
 	if (!VEC_ADD(&c->told_at, p->at))
 		return -ENOMEM;
 	c->told.n_disagreements++;
 	int rc = c->tell(c->ctx, &found);
-	return rc ? rc : FOLLOW_END;
+	return rc ? rc : SIM_END;
 }
 
 /* ---- registers that a callee keeps ---- */
@@ -104,9 +104,9 @@ static int hold_registers(struct check *c, const struct sim_point *p,
 	for (unsigned int reg = 0; lost && reg < 16; reg++) {
 		if (!(lost & 1u << reg))
 			continue;
-		if (p->is_behind_call && rule_word_of(before, reg)) {
+		if (p->is_after_call && rule_word_of(before, reg)) {
 			c->told.n_ends++;
-			return FOLLOW_END;
+			return SIM_END;
 		}
 		if (!c->overwritten_by[reg])
 			c->overwritten_by[reg] = p->from;
@@ -159,13 +159,13 @@ static int arrive(void *ctx, const struct sim_point *p)
 		unwind_table_find(&c->table, (struct cairn_vaddr){p->at});
 	struct insn_step insn;
 	int fits = sim_compare(rule, &p->state);
-	if (fits < 0 && !p->is_behind_call)
+	if (fits < 0 && !p->is_after_call)
 		return disagree(c, p, rule);
 	if (fits < 0) {
 		c->told.n_ends++;
-		return FOLLOW_END;
+		return SIM_END;
 	}
-	if (fits > 0 && !sim_was_at(&c->follow, p->at - c->lo) &&
+	if (fits > 0 && !sim_was_at(&c->simulation, p->at - c->lo) &&
 	    insn_step(c->code + (p->at - c->lo), c->hi - p->at, p->at, &insn))
 		count_followed(c, p->at - c->lo, insn.len);
 	return fits > 0 ? hold_registers(c, p, rule) : 0;
@@ -191,8 +191,8 @@ static int follow_fde(struct check *c, const struct fde_item *item)
 	c->told_at.n = 0;
 	c->told_regs = 0;
 	memset(c->overwritten_by, 0, sizeof(c->overwritten_by));
-	return sim_run(&c->follow, item->lo, item->hi, c->code, &(struct sim_entry){.at = item->lo},
-		       &ops, c);
+	return sim_run(&c->simulation, item->lo, item->hi, c->code,
+		       &(struct sim_entry){.at = item->lo}, &ops, c);
 }
 
 static bool has_frame_pointer(const struct cairn_unwind_rule *rule)
@@ -252,9 +252,9 @@ int cairn_unwind_check(const struct cairn_binary *bin,
 	c.cfi = cfi;
 	if (rc >= 0)
 		rc = check_all(&c, err);
-	c.told.n_ends += c.follow.n_ends;
+	c.told.n_ends += c.simulation.n_ends;
 	*ret = c.told;
-	sim_fini(&c.follow);
+	sim_fini(&c.simulation);
 	VEC_FREE(&c.told_at);
 	VEC_FREE(&c.is_followed);
 	cfi_close(cfi);

@@ -152,11 +152,11 @@ static bool is_at_fp(uint32_t word)
 static uint16_t frame_at(const struct disproof *p, const struct cairn_unwind_rule *rule,
 			 const struct sim_state *s)
 {
-	if (!p->fde->is_realigned || !(s->regs[FP] & (FOLLOW_LOADED | FOLLOW_LEFT)) ||
+	if (!p->fde->is_realigned || !(s->regs[FP] & (SIM_LOADED | SIM_LEFT)) ||
 	    !is_at_fp(rule_word_of(rule, FP)))
 		return 0;
 	bool is_callers =
-		s->regs[FP] == FOLLOW_LEFT && cairn_unwind_word_value(rule_word_of(rule, FP)) == 0;
+		s->regs[FP] == SIM_LEFT && cairn_unwind_word_value(rule_word_of(rule, FP)) == 0;
 	return is_callers ? FRAME_LEFT : FRAME_GONE;
 }
 
@@ -178,8 +178,8 @@ static int arrive(void *ctx, const struct sim_point *place)
 	uint64_t off = place->at - p->fde->lo, n = p->fde->hi - place->at;
 	struct insn_step insn;
 	int fits = sim_compare(rule, &place->state);
-	if ((fits < 0 && place->is_behind_call) || !insn_step(p->fde->code + off, n, 0, &insn))
-		return FOLLOW_END;
+	if ((fits < 0 && place->is_after_call) || !insn_step(p->fde->code + off, n, 0, &insn))
+		return SIM_END;
 	uint16_t mark = mark_of(p, rule, &place->state, fits);
 	p->has_marks |= mark != 0;
 	for (uint64_t i = 0; mark && i < insn.len; i++)
@@ -287,13 +287,13 @@ int disprove_rows(struct disprove *d, const struct disprove_fde *fde, struct rul
 		return -ENOMEM;
 	memset(d->marks.p, 0, n * sizeof(*d->marks.p));
 	d->marks.n = n;
-	int rc = sim_run(&d->follow, fde->lo, fde->hi, fde->code, &entry, &ops, &p);
+	int rc = sim_run(&d->simulation, fde->lo, fde->hi, fde->code, &entry, &ops, &p);
 	return rc || !p.has_marks ? rc : replace(&p, runs, rules, ret_bytes);
 }
 
 void disprove_fini(struct disprove *d)
 {
-	sim_fini(&d->follow);
+	sim_fini(&d->simulation);
 	VEC_FREE(&d->marks);
 	VEC_FREE(&d->mended);
 }

@@ -6,7 +6,7 @@
 #ifndef CFI_DISPROVE_H
 #define CFI_DISPROVE_H
 
-#include "cfi/simulate.h"
+#include "cfi/simulate_frame.h"
 #include "cfi/rule.h"
 
 /* One FDE of x86-64, and its rows as they are written. */
@@ -33,7 +33,7 @@ struct disprove_tails {
 
 /* Kept from one FDE to the next for its memory; {0} to begin with. */
 struct disprove {
-	struct simulation follow;
+	struct simulation simulation;
 	VEC(uint16_t) marks; /* per byte of code */
 	VEC(struct rule_run) mended;
 };

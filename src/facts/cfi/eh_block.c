@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/search.h"
 #include "base/vec.h"
-#include "cfi/entry.h"
+#include "cfi/frame_entry.h"
 #include "cfi/program.h"
 
 /* A JIT describes an object or an arena by one block; the largest binaries have 500,000 FDEs. */

@@ -24,7 +24,7 @@
 #include <errno.h>
 
 #include "base/search.h"
-#include "cfi/entry.h"
+#include "cfi/frame_entry.h"
 #include "cfi/expr.h"
 
 enum {

@@ -5,7 +5,7 @@
 
 #include "base/large_vec.h"
 #include "cfi/cfi.h"
-#include "cfi/entry.h"
+#include "cfi/frame_entry.h"
 
 /* .eh_frame and .debug_frame of the binary, .debug_frame of its debug file */
 enum { MAX_SECTIONS = 3 };

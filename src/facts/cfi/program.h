@@ -4,7 +4,7 @@
 #define CFI_PROGRAM_H
 
 #include "cfi/cfi.h"
-#include "cfi/entry.h"
+#include "cfi/frame_entry.h"
 
 /* The rules of one row. */
 struct program_rules {

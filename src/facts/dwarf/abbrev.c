@@ -185,11 +185,11 @@ static uint8_t near_form(const struct dw_abbrevs *t, uint16_t form)
 }
 
 /*
- * Called before the attribute's size is added. @behind: the pair, and its implicit value, in
+ * Called before the attribute's size is added. @after: the pair, and its implicit value, in
  * .debug_abbrev
  */
 static void note_near(const struct builder *b, struct dw_abbrev *a, const struct shape *s,
-		      const struct dw_spec *spec, const uint8_t *behind)
+		      const struct dw_spec *spec, const uint8_t *after)
 {
 	enum dw_slot slot = dw_slot_of(spec->at);
 	struct dw_near *n = &a->near[slot];
@@ -199,7 +199,7 @@ static void note_near(const struct builder *b, struct dw_abbrev *a, const struct
 		return;
 	if (spec->form == DW_FORM_implicit_const) {
 		/* Its bytes end at the first one without the highest bit. */
-		const uint8_t *from = behind - 1;
+		const uint8_t *from = after - 1;
 		while (from > a->specs && from[-1] >= 0x80)
 			from--;
 		off = (uint64_t)(from - a->specs);

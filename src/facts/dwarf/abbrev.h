@@ -178,7 +178,7 @@ struct dw_spec {
 bool dw_spec_next(const uint8_t **p, struct dw_spec *ret);
 
 /* The byte after a value of variable size at @p; NULL if that is rare or wrong. */
-static inline const uint8_t *dw_behind_value(const uint8_t *p, const uint8_t *end, uint8_t then)
+static inline const uint8_t *dw_after_value(const uint8_t *p, const uint8_t *end, uint8_t then)
 {
 	switch (then) {
 	case DW_THEN_MORE:
@@ -215,7 +215,7 @@ static inline const uint8_t *dw_skip_attrs(const struct dw_abbrev *a, const uint
 		p += step.fixed;
 		if (step.then == DW_THEN_END)
 			return p;
-		p = dw_behind_value(p, end, step.then);
+		p = dw_after_value(p, end, step.then);
 		if (!p)
 			return NULL;
 	}

@@ -62,7 +62,7 @@ static inline bool next_spec(const uint8_t **p, struct dw_spec *ret)
  * The byte after a value at @p of the forms that most values have; NULL for another, or when it is
  * not all there.
  */
-static inline const uint8_t *behind_usual(const struct dw_unit *u, const uint8_t *p, uint16_t form)
+static inline const uint8_t *after_usual(const struct dw_unit *u, const uint8_t *p, uint16_t form)
 {
 	size_t n;
 	switch (form) {
@@ -119,15 +119,15 @@ int dw_attr_by_pair(const struct dw_die *die, uint16_t at, struct dw_value *ret,
 			struct cursor c = dw_unit_cursor(die->unit, p, err);
 			return dw_form_read(die->unit, &c, &spec, ret);
 		}
-		const uint8_t *behind = behind_usual(die->unit, p, spec.form);
-		if (!behind) {
+		const uint8_t *after = after_usual(die->unit, p, spec.form);
+		if (!after) {
 			struct cursor c = dw_unit_cursor(die->unit, p, err);
 			dw_form_skip(die->unit, &c, spec.form);
 			if (c.failed)
 				return dw_failure(&c);
-			behind = c.pos;
+			after = c.pos;
 		}
-		p = behind;
+		p = after;
 	}
 	return 0;
 }
@@ -297,7 +297,7 @@ static int lost(const struct cairn_err *err)
 }
 
 /* The byte after the attributes, where the first child or the next sibling is. */
-static inline const uint8_t *behind(const struct dw_die *die, struct cairn_err *err)
+static inline const uint8_t *after(const struct dw_die *die, struct cairn_err *err)
 {
 	const uint8_t *p = dw_skip_attrs(die->abbrev, die->attrs, die->unit->end);
 	if (p)
@@ -324,7 +324,7 @@ int dw_die_child(const struct dw_die *die, struct dw_die *ret, struct cairn_err 
 {
 	if (!die->has_children)
 		return 0;
-	const uint8_t *p = behind(die, err);
+	const uint8_t *p = after(die, err);
 	return p ? die_or_end(die->unit, p, ret, err) : lost(err);
 }
 
@@ -403,7 +403,7 @@ static const uint8_t *skip_children(const struct dw_unit *u, const uint8_t *p,
 			depth--;
 			continue;
 		}
-		p = behind(&die, err);
+		p = after(&die, err);
 		if (!p)
 			return NULL;
 		if (die.has_children && !dw_die_jump(&die, p, &p))
@@ -415,7 +415,7 @@ static const uint8_t *skip_children(const struct dw_unit *u, const uint8_t *p,
 /* The byte after a DIE and its children. */
 static const uint8_t *skip_all(const struct dw_die *die, struct cairn_err *err)
 {
-	const uint8_t *p = behind(die, err);
+	const uint8_t *p = after(die, err);
 	if (p && die->has_children && !dw_die_jump(die, p, &p))
 		p = skip_children(die->unit, p, err);
 	return p;
@@ -459,7 +459,7 @@ static int param_from(const struct dw_unit *u, const uint8_t *p, struct dw_die *
 
 int dw_param_child(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err)
 {
-	return die->has_children ? param_from(die->unit, behind(die, err), ret, err) : 0;
+	return die->has_children ? param_from(die->unit, after(die, err), ret, err) : 0;
 }
 
 int dw_param_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err)
@@ -482,7 +482,7 @@ static bool is_scope(uint16_t tag)
 void dw_locals_enter(struct dw_locals *w, const struct dw_die *die)
 {
 	w->unit = die->unit;
-	w->at = die->has_children ? behind(die, NULL) : NULL;
+	w->at = die->has_children ? after(die, NULL) : NULL;
 }
 
 /* True if it has a location or a value. */
@@ -522,7 +522,7 @@ enum dw_local dw_locals_next(struct dw_locals *w, dw_off to, struct dw_die *ret)
 			w->at = p + 1;
 			return DW_LOCAL_END;
 		}
-		w->at = behind(ret, NULL);
+		w->at = after(ret, NULL);
 		if (w->at && is_scope(ret->tag) && ret->has_children) {
 			if (!dw_die_jump(ret, w->at, &next) || next > end)
 				return DW_LOCAL_SCOPE;

@@ -33,15 +33,15 @@ static bool is_name(const struct dw_name_filter *f, const char *s)
 	return !strncmp(s, f->name, f->n) && (!s[f->n] || s[f->n] == '<');
 }
 
-/* The offsets of the name with @behind as the next byte. */
+/* The offsets of the name with @after as the next byte. */
 static bool find_offsets(struct dw_name_offsets *o, const struct dw_section *s, const char *name,
-			 size_t n, uint8_t behind)
+			 size_t n, uint8_t after)
 {
 	const uint8_t *p = s->p, *end = s->p + s->n;
 	char *whole = strndup(name, n);
 	if (!whole)
 		return false;
-	whole[n] = (char)behind; /* over its NUL */
+	whole[n] = (char)after; /* over its NUL */
 	while ((p = memmem(p, (size_t)(end - p), whole, n + 1)) && o->v.n < DW_NAME_OFFSETS_MAX) {
 		uint64_t off = (uint64_t)(p++ - s->p);
 		if (!VEC_ADD(&o->v, off))

@@ -303,7 +303,7 @@ static __attribute__((noinline)) const uint8_t *skip_die(struct dw_walker *w,
 		at += step.fixed;
 		if (step.then == DW_THEN_END)
 			return at;
-		at = dw_behind_value(at, end, step.then);
+		at = dw_after_value(at, end, step.then);
 		if (unlikely(!at))
 			break;
 		if (likely(run < DW_RUNS_MAX))

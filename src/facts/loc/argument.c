@@ -263,7 +263,7 @@ static bool slot_of(const struct cairn_piece *p, unsigned int *ret_reg, int64_t 
  * True if a slot is written before it is read, on the straight line from the site. The slot's
  * content at the site is then dead, and the description is of later.
  */
-static bool is_filled_behind(const struct loc_context *ctx, unsigned int reg, int64_t off)
+static bool is_filled_after(const struct loc_context *ctx, unsigned int reg, int64_t off)
 {
 	enum {
 		/*
@@ -300,7 +300,7 @@ static bool is_stored_later(const struct loc_context *ctx, const struct cairn_lo
 	for (uint32_t i = 0; i < loc->n_pieces; i++) {
 		unsigned int reg;
 		int64_t off;
-		if (slot_of(&loc->pieces[i], &reg, &off) && is_filled_behind(ctx, reg, off))
+		if (slot_of(&loc->pieces[i], &reg, &off) && is_filled_after(ctx, reg, off))
 			return true;
 	}
 	return false;
@@ -482,9 +482,9 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 		s.found = (struct cairn_location){.why = CAIRN_UNAVAIL_AMBIGUOUS};
 		s.n_found = s.n_entries;
 	}
-	ctx->bound = s.next_view && s.n_found                ? BOUND_BEHIND
+	ctx->bound = s.next_view && s.n_found                ? BOUND_AFTER
 		     : s.everywhere && is_constant(&s.found) ? BOUND_ALWAYS
-							     : BOUND_IN_FRONT;
+							     : BOUND_BEFORE;
 	if (s.rc >= 0)
 		conclude(&s, rc, ret);
 	ctx->formal = NULL;

@@ -215,7 +215,7 @@ static int find_orphans(struct cfg *g, struct calls *silent)
  * The instruction after the padding after a call, if it can be the head of a loop: all jumps to it
  * come from later code.
  */
-static uint32_t loop_behind(const struct cfg *g, uint32_t call)
+static uint32_t loop_after(const struct cfg *g, uint32_t call)
 {
 	size_t i = call + 1;
 	while (i < g->v.n && g->v.p[i].is_nop &&
@@ -243,7 +243,7 @@ static int join_loops(struct cfg *g, const struct calls *silent)
 	enum { REACHED = 1, ROUNDS = 4 };
 	bool any = false;
 	for (size_t n = 0; n < silent->v.n && !any; n++)
-		any = loop_behind(g, silent->v.p[n]) != GRAPH_NONE;
+		any = loop_after(g, silent->v.p[n]) != GRAPH_NONE;
 	if (!any || g->entry == GRAPH_NONE)
 		return 0;
 	uint8_t *marks = calloc(g->v.n + 1, 1);
@@ -252,7 +252,7 @@ static int join_loops(struct cfg *g, const struct calls *silent)
 	marks[g->entry] = REACHED;
 	int rc = cfg_spread(g, &g->entry, 1, marks, REACHED, 0, 0);
 	for (size_t n = 0; n < ROUNDS * silent->v.n && !rc; n++) {
-		uint32_t call = silent->v.p[n % silent->v.n], head = loop_behind(g, call);
+		uint32_t call = silent->v.p[n % silent->v.n], head = loop_after(g, call);
 		if (!marks[call] || head == GRAPH_NONE || marks[head])
 			continue;
 		for (uint32_t i = call; i < head; i++)

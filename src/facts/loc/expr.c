@@ -30,7 +30,7 @@
 #include "base/cursor.h"
 #include "dwarf/constants.h"
 #include "loc/loc.h"
-#include "loc/simple.h"
+#include "loc/one_op.h"
 #include "loc/term.h"
 
 enum {
@@ -732,6 +732,6 @@ static __attribute__((noinline)) int fold(struct loc_context *ctx, const struct 
 int loc_from_expr(struct loc_context *ctx, const struct dw_unit *unit, const uint8_t *expr,
 		  uint64_t len, struct arena *arena, struct cairn_location *ret)
 {
-	int rc = loc_simple(expr, len, arena, ret);
+	int rc = loc_one_op(expr, len, arena, ret);
 	return rc ? rc < 0 ? rc : 0 : fold(ctx, unit, expr, len, arena, ret);
 }

@@ -167,15 +167,15 @@ static bool propagate_uses(struct flow *f)
 	bool changed = false;
 	for (size_t i = f->n; i-- > 0;) {
 		struct node *n = &f->p[i];
-		uint16_t behind = 0;
+		uint16_t after = 0;
 		if (falls_through(n) && i + 1 < f->n && f->p[i + 1].at == n->at + n->len)
-			behind |= f->p[i + 1].live;
+			after |= f->p[i + 1].live;
 		const struct node *target = n->flow == INSN_JUMP || n->flow == INSN_BRANCH
 						    ? node_at(f, n->target)
 						    : NULL;
 		if (target)
-			behind |= target->live;
-		uint16_t live = n->reads | (behind & (uint16_t)~n->kills);
+			after |= target->live;
+		uint16_t live = n->reads | (after & (uint16_t)~n->kills);
 		changed |= live != n->live;
 		n->live = live;
 	}

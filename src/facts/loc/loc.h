@@ -3,7 +3,7 @@
  * Computes the location of a parameter or variable from a DIE and an address
  *
  *	expr.c         one DWARF expression, folded into pieces of straight-line steps
- *	simple.c       expressions of one operation
+ *	one_op.c       expressions of one operation
  *	term.c         arithmetic on the entries of the expression's stack
  *	clang_spill.c  values of Clang's that are described by an address
  *	argument.c     the one of a parameter's locations that holds at an address and view
@@ -36,8 +36,8 @@ struct flow;
  * (quirks/removed_param.c).
  */
 enum bound {
-	BOUND_IN_FRONT,
-	BOUND_BEHIND,
+	BOUND_BEFORE,
+	BOUND_AFTER,
 	BOUND_ALWAYS, /* a constant for the whole copy, which does not decide it */
 };
 

@@ -101,7 +101,7 @@ static bool effect_of(struct spill_search *s, const struct cfg_insn *insn, uint8
 	return true;
 }
 
-static uint8_t behind(const struct spill_search *s, uint32_t i)
+static uint8_t after(const struct spill_search *s, uint32_t i)
 {
 	if (s->states[i] == UNREACHED || s->effects[i] == NONE)
 		return s->states[i];
@@ -113,7 +113,7 @@ static bool propagate(struct spill_search *s)
 {
 	bool is_changed = false;
 	for (uint32_t i = 0; i < s->g->v.n; i++) {
-		uint8_t state = behind(s, i);
+		uint8_t state = after(s, i);
 		uint32_t k = 0, next;
 		while (state != UNREACHED && (next = cfg_next(s->g, i, &k)) != GRAPH_NONE) {
 			is_changed |= s->states[next] < state;
@@ -150,7 +150,7 @@ static bool is_there(const struct spill_search *s)
 	size_t i = cfg_from(s->g, ctx->next.v);
 	if (!i || s->g->v.p[i - 1].at + s->g->v.p[i - 1].len != ctx->next.v)
 		return false;
-	return behind(s, (uint32_t)i - 1) == THERE;
+	return after(s, (uint32_t)i - 1) == THERE;
 }
 
 static bool search(struct spill_search *s, struct cfg *g)

@@ -196,13 +196,13 @@ static void append_address(struct term *t, const struct text *out, int64_t at)
 
 /* The bits of a value: "(u32)", "*(u32 *)". */
 static void prepend_type(struct term *t, const char *before, char kind, unsigned int bytes,
-			 const char *behind)
+			 const char *after)
 {
 	struct term type = {.n = 0};
 	append(&type, before);
 	append_chars(&type, &kind, 1);
 	append_digits(&type, bytes * 8, 10);
-	append(&type, behind);
+	append(&type, after);
 	prepend_chars(t, type.text, type.n, INNER_MAX);
 	append_chars(t, ")", 1);
 }

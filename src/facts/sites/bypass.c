@@ -47,7 +47,7 @@ static bool is_cfg_entry(const struct copy_code *c, uint32_t from, uint32_t to)
 }
 
 /* The number of the copy's instructions that are entered past its sites. */
-static uint32_t count_behind(const struct copy_code *c, const struct event_count *p)
+static uint32_t count_after(const struct copy_code *c, const struct event_count *p)
 {
 	const struct cfg *g = c->cfg;
 	bool table = copy_code_has_table(c);
@@ -88,7 +88,7 @@ uint32_t bypass_count_beginnings(const struct copy_code *c, const struct event_c
  * True if any edge leads from other code into the copy but not to its sites. If not, the other
  * checks are not needed.
  */
-static bool has_way_behind(const struct copy_code *c, const struct event_count *p)
+static bool has_way_after(const struct copy_code *c, const struct event_count *p)
 {
 	for (size_t n = 0; n < c->scratch->own.n; n++) {
 		uint32_t i = c->scratch->own.p[n];
@@ -106,7 +106,7 @@ int bypass_find(struct copy_code *c, const struct event_count *p, uint32_t *ret)
 {
 	const struct cfg *g = c->cfg;
 	*ret = 0;
-	if (g->entry == GRAPH_NONE || !has_way_behind(c, p))
+	if (g->entry == GRAPH_NONE || !has_way_after(c, p))
 		return 0;
 	for (size_t i = 0; i < p->n_others; i++)
 		for (uint32_t k = 0;
@@ -123,6 +123,6 @@ int bypass_find(struct copy_code *c, const struct event_count *p, uint32_t *ret)
 		return rc;
 	copy_code_mark_ahead(c);
 	copy_code_mark_source(c);
-	*ret = count_behind(c, p);
+	*ret = count_after(c, p);
 	return 0;
 }

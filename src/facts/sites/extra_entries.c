@@ -244,7 +244,7 @@ static uint32_t head_of(const struct owner_search *s, uint32_t part)
 	return part;
 }
 
-static bool has_row_behind(const struct owner_search *s, const struct entry_row *row)
+static bool has_row_after(const struct owner_search *s, const struct entry_row *row)
 {
 	for (size_t i = s->first_row; i < s->end_row; i++)
 		if (s->group->rows.p[i].at.v == row->at.v && s->group->rows.p[i].view > row->view)
@@ -272,7 +272,7 @@ static uint32_t owner_of(const struct owner_search *s, const struct entry_row *r
 		return owner;
 	i = site_of(s, owner);
 	bool is_part = i < s->end && s->sites[i].site.kind == CAIRN_SITE_PART;
-	return is_part && has_row_behind(s, row) ? head_of(s, owner) : owner;
+	return is_part && has_row_after(s, row) ? head_of(s, owner) : owner;
 }
 
 /*

@@ -21,6 +21,7 @@
  *	boundary.c         hazards of many sites of one function
  *	extra_entries.c    extra entries of copies: further CFG entries and entry rows
  *	entry_rows.c       the line rows at which duplicated code is entered
+ *	copy_code.c        the instructions of a copy
  *	batch.c            sites of many functions, without types
  *	copies.c           all sites of all functions, for callers that write them down
  *
@@ -33,7 +34,10 @@
  * Whether values may be believed
  *	args_check.c       which descriptions of arguments are believed
  *	quirks/            rules about what compilers get wrong, as a table (quirks/quirks.h)
+ *	arg_type.c         what the type of a parameter is
+ *	convention.c       whether a function follows the ABI, and how it gets a parameter
  *	go.c               arguments of Go's functions, which have a convention of their own
+ *	go_results.c       their results
  *
  * Queries
  *	provider.c         the public functions, for the debug information or a sidecar
@@ -45,6 +49,7 @@
  *	function.c         a group made into a struct cairn_function
  *	scopes_at.c        the functions that an address is in
  *	call_site_value.c  the value that a caller passed in a register
+ *	reentry.c          whether tail calls may reach a function's entry again
  */
 #ifndef SITES_SITE_H
 #define SITES_SITE_H

@@ -109,14 +109,14 @@ static size_t words_of(const struct argument *a, char *buf)
 static void put_words(struct speller *s, const struct argument *a)
 {
 	char words[80];
-	size_t n = words_of(a, words), behind = s->n - a->from;
-	if (n && (!behind || !is_word(s->buf[a->from])))
+	size_t n = words_of(a, words), after = s->n - a->from;
+	if (n && (!after || !is_word(s->buf[a->from])))
 		n--;
 	if (s->failed || n >= s->size - s->n) {
 		s->failed = true;
 		return;
 	}
-	memmove(s->buf + a->from + n, s->buf + a->from, behind);
+	memmove(s->buf + a->from + n, s->buf + a->from, after);
 	memcpy(s->buf + a->from, words, n);
 	s->n += n;
 }

@@ -253,8 +253,8 @@ static void put_parameters(struct out *o, const struct cairn_types *types,
 	put(o, ")");
 }
 
-static void put_behind_name(struct out *o, const struct cairn_types *types, const struct chain *c,
-			    unsigned int nesting)
+static void put_after_name(struct out *o, const struct cairn_types *types, const struct chain *c,
+			   unsigned int nesting)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct cairn_type *t = c->steps[i].type;
@@ -288,7 +288,7 @@ static void put_type(struct out *o, const struct cairn_types *types, uint32_t id
 	put_before_name(o, types, &c);
 	if (name && *name)
 		put(o, name);
-	put_behind_name(o, types, &c, nesting);
+	put_after_name(o, types, &c, nesting);
 }
 
 size_t cairn_types_declare(const struct cairn_types *types, uint32_t id, const char *name,

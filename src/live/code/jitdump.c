@@ -252,9 +252,9 @@ int jitdump_rule(const struct jitdump *d, const struct jitdump_function *f, uint
 	if (!bytes)
 		return -ENOMEM;
 	memcpy(bytes, d->bytes + f->eh_off, f->eh_size);
-	uint64_t behind = f->written +
-			  ((f->hi - f->lo + EH_FRAME_ALIGN - 1) & ~(uint64_t)(EH_FRAME_ALIGN - 1));
-	const struct eh_block_kind kind = {.addr = behind, .machine = d->machine};
+	uint64_t after = f->written +
+			 ((f->hi - f->lo + EH_FRAME_ALIGN - 1) & ~(uint64_t)(EH_FRAME_ALIGN - 1));
+	const struct eh_block_kind kind = {.addr = after, .machine = d->machine};
 	int rc = eh_block_open(bytes, f->eh_size, &kind, &eh, NULL);
 	if (rc < 0)
 		return rc == -ENOMEM ? rc : 0;

@@ -52,13 +52,13 @@ static bool read_hex(char **at, char end, uint64_t *ret)
 static bool read_file(char *at, struct code_mapping *m)
 {
 	uint64_t major, minor;
-	char *behind;
+	char *after;
 	if (!read_hex(&at, ':', &major) || !read_hex(&at, ' ', &minor))
 		return false;
 	m->dev = makedev((unsigned int)major, (unsigned int)minor);
-	m->ino = strtoull(at, &behind, 10);
-	m->path = behind + strspn(behind, " ");
-	return behind != at;
+	m->ino = strtoull(at, &after, 10);
+	m->path = after + strspn(after, " ");
+	return after != at;
 }
 
 static bool read_line(char *line, struct code_mapping *m)

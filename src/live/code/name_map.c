@@ -93,7 +93,7 @@ int name_map_flatten(struct name_map *m)
 }
 
 /* The first range that ends after @at. */
-static size_t first_behind(const struct name_map *m, uint64_t at)
+static size_t first_after(const struct name_map *m, uint64_t at)
 {
 	size_t lo = SEARCH(0, m->ranges.n, mid, m->ranges.p[mid].hi <= at);
 	return lo;
@@ -101,12 +101,12 @@ static size_t first_behind(const struct name_map *m, uint64_t at)
 
 const struct name_range *name_map_find(const struct name_map *m, uint64_t at)
 {
-	size_t i = first_behind(m, at);
+	size_t i = first_after(m, at);
 	return i < m->ranges.n && m->ranges.p[i].lo <= at ? &m->ranges.p[i] : NULL;
 }
 
 bool name_map_touches(const struct name_map *m, uint64_t lo, uint64_t hi)
 {
-	size_t i = first_behind(m, lo);
+	size_t i = first_after(m, lo);
 	return i < m->ranges.n && m->ranges.p[i].lo < hi;
 }

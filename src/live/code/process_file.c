@@ -26,9 +26,9 @@ static bool read_status(int pid, const char *field, long *ret)
 	while (f && fgets(line, sizeof(line), f)) {
 		if (strncmp(line, field, n) != 0)
 			continue;
-		char *at = line + n, *behind;
+		char *at = line + n, *after;
 		bool found = false;
-		for (long v; (v = strtol(at, &behind, 10)), behind != at; at = behind) {
+		for (long v; (v = strtol(at, &after, 10)), after != at; at = after) {
 			*ret = v;
 			found = true;
 		}

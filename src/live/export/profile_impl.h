@@ -3,8 +3,9 @@
  * The neutral model of samples, and the formats that it is written to and read from
  *
  * profile.c keeps the model. Each format is one file (pprof_read.c, pprof_write.c, folded.c,
- * html.c), which knows the public header and what is here. push_request.c has what servers of
- * profiles take. frames.c walks over the frames of a stack. open.c tells formats by their bytes, and shares.c adds up what each function takes.
+ * html.c), which knows the public header and what is here. gzip.c compresses. push_request.c has
+ * what servers of profiles take. frames.c walks over the frames of a stack. open.c tells formats by
+ * their bytes, and shares.c adds up what each function takes.
  */
 #ifndef EXPORT_PROFILE_IMPL_H
 #define EXPORT_PROFILE_IMPL_H

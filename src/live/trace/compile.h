@@ -32,7 +32,7 @@ enum cairn_unavailable compile_condition(struct compiler *c, const struct expr *
 /*
  * compile_is_constant - whether the operations [@from, p->n) read no register and no memory
  *
- * Then simulating them gives a value that holds for every hit of the site.
+ * Then fetch_run() gives a value that holds for every hit of the site.
  */
 bool compile_is_constant(const struct fetch_program *p, uint32_t from);
 

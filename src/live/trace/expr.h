@@ -5,7 +5,7 @@
  *	/usr/bin/redis-server:lookupKey(db->id, key->ptr:str) if flags & 4 && db
  *	`------------ head ------------'`------ values ------'   `- condition -'
  *
- * Parsing knows no types. expr_check() then resolves every name against one function: parameters
+ * Parsing knows no types. expr_types.c then resolves every name against one function: parameters
  * first, then enumerators. It writes into each node the data that the code generators need. A
  * user's typing mistake is reported with the text and a caret under the error.
  */
@@ -55,7 +55,7 @@ struct expr {
 	bool is_unsigned, is_long; /* INT: of the literal; checked: of every number */
 	struct expr *a, *b;
 
-	/* Set by expr_check(). */
+	/* Set by expr_type_path() and expr_type_condition(). */
 	bool is_path;    /* made of names, members, dereferences: has a type of the graph */
 	bool is_string;  /* a comparison of strings, or a literal */
 	bool is_address; /* &a: no type of the graph */
@@ -106,18 +106,18 @@ struct expr_scope {
 };
 
 /*
- * expr_check_path - give types to a fetched value
+ * expr_type_path - give types to a fetched value
  *
  * Returns 0; -EINVAL: no such parameter or member, or an expression that makes no sense (err, with
  * caret); or the result of cairn_sites_complete_type().
  */
-int expr_check_path(const struct expr_scope *scope, struct expr *e, struct cairn_err *err);
+int expr_type_path(const struct expr_scope *scope, struct expr *e, struct cairn_err *err);
 
 /*
  * The same for a condition: every node gets its C arithmetic type (int, unsigned, long, unsigned
  * long).
  */
-int expr_check_condition(const struct expr_scope *scope, struct expr *e, struct cairn_err *err);
+int expr_type_condition(const struct expr_scope *scope, struct expr *e, struct cairn_err *err);
 
 /* Whether a type is a pointer to char (or an array of it), which is fetched as a string. */
 bool type_is_char_pointer(const struct cairn_types *types, uint32_t id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fetch programs: assembling, showing and simulating them
+ * Fetch programs: assembling, running and printing them
  *
  * abi.h has the operations. A probe fixes where each of its values lies in the record; a site then
  * needs a program that puts them there from where the compiler keeps them at that site:
@@ -100,13 +100,13 @@ bool fetch_emit_steps(struct fetch_program *p, const struct cairn_piece *piece,
 int fetch_print(const struct fetch_op *ops, uint32_t n, FILE *out);
 
 /*
- * Simulation, the reference that the BPF program is tested against, and how constants are folded.
+ * An interpreter: the BPF program is tested against it, and the planner folds constants with it.
  */
 struct fetch_machine {
 	uint64_t acc;
 	uint64_t file[FETCH_FILE];
 	/*
-	 * Reads @n bytes of the simulated program's memory; returns 0 or not. NULL: nothing can be
+	 * Reads @n bytes of the traced program's memory; returns 0 or not. NULL: nothing can be
 	 * read.
 	 */
 	int (*read)(void *ctx, uint64_t from, void *to, size_t n);

@@ -217,7 +217,7 @@ static int describe_value(struct cairn_trace *t, const struct trace_probe *p,
 {
 	const struct cairn_types *types = p->pub.types;
 	const struct expr_scope scope = scope_of(p);
-	int r = expr_check_path(&scope, v->expr, err);
+	int r = expr_type_path(&scope, v->expr, err);
 
 	if (r == 0)
 		r = follow_reference(t, &scope, v, err);
@@ -292,7 +292,7 @@ static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cair
 	}
 	if (text->condition) {
 		const struct expr_scope scope = scope_of(p);
-		r = expr_check_condition(&scope, text->condition, err);
+		r = expr_type_condition(&scope, text->condition, err);
 		if (r < 0)
 			return r;
 	}

@@ -5,12 +5,14 @@
  * This header: the trace handle, as planning, attaching and reading share it.
  *
  *	open.c  open, add, close, and the public data
- *	parse.c, check.c, resolve.c  a probe's text -> a file, a function and typed expressions
+ *	parse.c, resolve.c, expr_types.c  a probe's text -> a file, a function, typed expressions
  *	foreign.c  probes in the spelling of other tools, kernel functions: what to type instead
  *	plan.c  probe x sites -> sites and programs (offline)
  *	compile.c, fetch.c  expressions and locations -> fetch programs
+ *	fetch_run.c, fetch_print.c  a fetch program run in plain C, for constants and tests; as text
  *	move.c, boundary.c  the instruction that is probed
- *	load.c, attach.c, verify.c, mapped.c  the kernel side; they share kernel.h
+ *	load.c, attach.c, verify.c, family.c  the kernel side; they share kernel.h
+ *	mapped.c, procmap.c  which probed files processes have mapped
  *	link.c  bpf(2) for one link: uprobe_multi, or a perf event for each uprobe
  *	read.c, decode.c, print.c  events
  */

@@ -118,7 +118,7 @@ static bool is_frame_at(const struct assume *a, uint64_t sp, uint64_t fp)
 	return stack && !(fp & 7) && fp >= sp && fp < stack->hi && stack->hi - fp >= 16;
 }
 
-static bool is_behind_call(const struct assume *a, uint64_t pc)
+static bool is_after_call(const struct assume *a, uint64_t pc)
 {
 	uint8_t bytes[INSN_CALL_LONGEST];
 	const struct code_mapping *m = code_maps_find(a->maps, pc - 1);
@@ -136,7 +136,7 @@ static bool is_stub_with_frame(const struct assume *a, const struct cairn_regs *
 	    !a->read(a->ctx, (struct cairn_addr){regs->r[RBP] + 8}, &ret_addr, sizeof(ret_addr)))
 		return false;
 	caller = code_maps_find(a->maps, ret_addr);
-	return caller && (code_is_anonymous(caller) || is_behind_call(a, ret_addr));
+	return caller && (code_is_anonymous(caller) || is_after_call(a, ret_addr));
 }
 
 static bool step(const struct assume *a, enum frame_state state, struct cairn_regs *regs)
@@ -163,7 +163,7 @@ bool fp_fallback_caller(const struct assume *a, bool is_exact, struct cairn_regs
 		return false;
 	}
 	bool has_stepped = step(a, state, &caller);
-	if (has_stepped && is_behind_call(a, caller.pc.v)) {
+	if (has_stepped && is_after_call(a, caller.pc.v)) {
 		*ret_why = "its callee keeps a frame pointer";
 	} else if (has_stepped && is_stub_with_frame(a, &caller)) {
 		*ret_why = "its callee keeps a frame pointer, and was jumped to";

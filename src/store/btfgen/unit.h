@@ -165,9 +165,9 @@ struct open_scope {
 
 /* The facts that all DIEs of an abbreviation share, see unit_run.c. */
 struct unit_plan {
-	uint8_t kind;       /* enum type_kind, of a type */
-	uint8_t role;       /* 0: read by the walker, and the members below are not set */
-	bool name_in_front; /* a string, before the bytes of fixed size */
+	uint8_t kind;     /* enum type_kind, of a type */
+	uint8_t role;     /* 0: read by the walker, and the members below are not set */
+	bool name_before; /* a string, before the bytes of fixed size */
 	bool has_name, has_type, has_children;
 	bool is_rare; /* a member: it has its bits in the DIE, or may be too far away for BTF */
 	bool has_bits;

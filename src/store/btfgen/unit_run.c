@@ -89,7 +89,7 @@ static bool plan_bytes(struct unit_plan *p, const struct dw_walker *w, const str
 	if (s->then != DW_THEN_STR || s->fixed || name->how != DW_HOW_STRING || name->run ||
 	    next->then != DW_THEN_END)
 		return false;
-	p->name_in_front = true;
+	p->name_before = true;
 	p->fixed = (uint8_t)next->fixed;
 	return next->fixed <= FIXED_MAX;
 }
@@ -98,7 +98,7 @@ static bool plan_name(struct unit_plan *p, struct dw_attr_slot name)
 {
 	p->has_name = name.how != DW_HOW_ABSENT;
 	p->name = (uint8_t)name.off;
-	return p->name_in_front || !p->has_name || name.how == DW_HOW_STRP;
+	return p->name_before || !p->has_name || name.how == DW_HOW_STRP;
 }
 
 static bool plan_type(struct unit_plan *p, struct dw_attr_slot type)
@@ -325,7 +325,7 @@ static inline const struct unit_plan *next_plan(const struct run *r, const uint8
 			return none;
 	}
 	const struct unit_plan *plan = &r->plans[code];
-	if (plan->name_in_front) {
+	if (plan->name_before) {
 		uint32_t text;
 		unsigned int bytes = unit_short_text(at, &text);
 		if (!bytes)
@@ -344,7 +344,7 @@ static inline const struct unit_plan *next_plan(const struct run *r, const uint8
 static inline bool take_name(const struct run *r, const struct unit_plan *plan, const uint8_t *at,
 			     const char **ret)
 {
-	if (!plan->has_name || plan->name_in_front)
+	if (!plan->has_name || plan->name_before)
 		return true;
 	uint32_t name = dw_load_u32(at + plan->name);
 	*ret = r->str + name;

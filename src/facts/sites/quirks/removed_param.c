@@ -47,7 +47,7 @@ static bool has_bound(const struct built_site *b, uint32_t arg)
 
 static bool is_removed(const struct built_site *b, uint32_t arg)
 {
-	return has_bound(b, arg) && b->bound[arg] == BOUND_BEHIND;
+	return has_bound(b, arg) && b->bound[arg] == BOUND_AFTER;
 }
 
 bool removed_param_any(const struct built_site *b)
@@ -60,7 +60,7 @@ bool removed_param_any(const struct built_site *b)
 
 static void reject(struct built_site *b, uint32_t arg)
 {
-	if (!has_bound(b, arg) || b->bound[arg] == BOUND_IN_FRONT)
+	if (!has_bound(b, arg) || b->bound[arg] == BOUND_BEFORE)
 		return;
 	quirk_reject(&b->args[arg].loc, CAIRN_QUIRK_REMOVED_PARAM);
 }

@@ -386,8 +386,8 @@ static bool advance(struct outer_scopes *known, const struct dw_die *container, 
 {
 	struct dw_die die;
 	enum dw_local what;
-	bool is_behind = known->open.n && known->container == container->off && to >= known->to;
-	bool ok = is_behind || begin(known, container);
+	bool is_after = known->open.n && known->container == container->off && to >= known->to;
+	bool ok = is_after || begin(known, container);
 	known->to = to;
 	while (ok && known->open.n &&
 	       (what = dw_locals_next(&known->walk, to, &die)) != DW_LOCAL_NONE) {

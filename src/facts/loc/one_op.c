@@ -6,7 +6,7 @@
  * content, or gone except for the memory that they point to. Those are built here without the stack
  * machine of expr.c.
  */
-#include "loc/simple.h"
+#include "loc/one_op.h"
 
 #include <errno.h>
 
@@ -99,7 +99,7 @@ static int near_register(uint8_t reg, int64_t distance, bool is_value, struct ar
 	return 1;
 }
 
-int loc_simple(const uint8_t *expr, uint64_t len, struct arena *arena, struct cairn_location *ret)
+int loc_one_op(const uint8_t *expr, uint64_t len, struct arena *arena, struct cairn_location *ret)
 {
 	int64_t v;
 	if (!len)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Simulates the effect of a function's instructions on its frame, from the entry; the essay is in
- * simulate.c. Within this module only.
+ * simulate_frame.c. Within this module only.
  */
-#ifndef CFI_SIMULATE_H
-#define CFI_SIMULATE_H
+#ifndef CFI_SIMULATE_FRAME_H
+#define CFI_SIMULATE_FRAME_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -22,13 +22,13 @@
  * numbers of other registers.
  */
 enum {
-	FOLLOW_NEW = 1, /* an instruction computed it: it is not the caller's */
+	SIM_NEW = 1, /* an instruction computed it: it is not the caller's */
 	/* a sum, xor and the like of a value that may be the caller's */
-	FOLLOW_CHANGED = 2,
+	SIM_CHANGED = 2,
 	/* from memory, a vector register or a callee: it may have been saved there */
-	FOLLOW_LOADED = 4,
+	SIM_LOADED = 4,
 	/* for rbp: the value that leave, or a pop, took from the memory that it pointed to */
-	FOLLOW_LEFT = 16,
+	SIM_LEFT = 16,
 };
 
 /* The distances of the CFA from rsp and rbp, in bytes; and the contents of the registers. */
@@ -47,14 +47,14 @@ struct sim_point {
 	 * a call precedes it, or padding that follows a call: it is not known whether control ever
 	 * comes this way
 	 */
-	bool is_behind_call;
+	bool is_after_call;
 };
 
-enum { FOLLOW_END = INT_MIN };
+enum { SIM_END = INT_MIN };
 
 struct sim_ops {
 	/*
-	 * Called on each path to an instruction. 0: go on; FOLLOW_END: do not continue from here;
+	 * Called on each path to an instruction. 0: go on; SIM_END: do not continue from here;
 	 * any other result ends the walk.
 	 */
 	int (*arrive)(void *ctx, const struct sim_point *p);
@@ -90,12 +90,12 @@ struct sim_entry {
 /*
  * sim_run - follow the instructions of a function from an entry
  *
- * @lo, @hi  link-time addresses; @code has the bytes. At most FOLLOW_MAX_BYTES: a larger function
+ * @lo, @hi  link-time addresses; @code has the bytes. At most SIM_MAX_BYTES: a larger function
  *           is not followed
  * Returns 0, -ENOMEM, or the result of an operation.
  * Cost: two decodes per instruction and path that adds a content; there are few.
  */
-enum { FOLLOW_MAX_BYTES = 1 << 22 }; /* the largest function seen has 200,000 */
+enum { SIM_MAX_BYTES = 1 << 22 }; /* the largest function seen has 200,000 */
 int sim_run(struct simulation *f, uint64_t lo, uint64_t hi, const uint8_t *code,
 	    const struct sim_entry *entry, const struct sim_ops *ops, void *ctx);
 void sim_fini(struct simulation *f);
@@ -112,7 +112,7 @@ int sim_compare(const struct cairn_unwind_rule *rule, const struct sim_state *s)
 /* The bits of a register that show that it does not have the caller's value. */
 static inline uint16_t sim_overwritten(const struct sim_state *s, unsigned int reg)
 {
-	return s->regs[reg] & (uint16_t) ~(1u << reg | FOLLOW_LOADED | FOLLOW_LEFT);
+	return s->regs[reg] & (uint16_t) ~(1u << reg | SIM_LOADED | SIM_LEFT);
 }
 
 #endif

@@ -350,7 +350,7 @@ static struct check check_in(const struct expr_scope *scope, struct cairn_err *e
 			      .err = err};
 }
 
-int expr_check_path(const struct expr_scope *scope, struct expr *e, struct cairn_err *err)
+int expr_type_path(const struct expr_scope *scope, struct expr *e, struct cairn_err *err)
 {
 	struct check c = check_in(scope, err);
 	int r = check_path(&c, e);
@@ -489,7 +489,7 @@ static int check_condition(const struct check *c, struct expr *e)
 	return 0;
 }
 
-int expr_check_condition(const struct expr_scope *scope, struct expr *e, struct cairn_err *err)
+int expr_type_condition(const struct expr_scope *scope, struct expr *e, struct cairn_err *err)
 {
 	struct check c = check_in(scope, err);
 

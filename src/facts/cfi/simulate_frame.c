@@ -23,7 +23,7 @@
  * path to all later ones. The number of rounds is limited, since a file could have code that makes
  * it long; the rest is not reported.
  */
-#include "cfi/simulate.h"
+#include "cfi/simulate_frame.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -90,11 +90,11 @@ static bool takes_from_frame(const struct sim_state *s, const struct insn_stack 
 /* A value that is changed once may be changed back. */
 static uint16_t changed(uint16_t value)
 {
-	uint16_t ret = value & FOLLOW_NEW;
-	if (value & (uint16_t) ~(FOLLOW_NEW | FOLLOW_CHANGED))
-		ret |= FOLLOW_CHANGED;
-	if (value & FOLLOW_CHANGED)
-		ret |= FOLLOW_LOADED;
+	uint16_t ret = value & SIM_NEW;
+	if (value & (uint16_t) ~(SIM_NEW | SIM_CHANGED))
+		ret |= SIM_CHANGED;
+	if (value & SIM_CHANGED)
+		ret |= SIM_LOADED;
 	return ret;
 }
 
@@ -104,9 +104,9 @@ static void apply_values(struct sim_state *s, const struct insn_values *v)
 	for (unsigned int reg = 0; reg < N_REGS; reg++) {
 		uint16_t bit = (uint16_t)(1u << reg), value = before.regs[reg];
 		if (v->computed & bit)
-			value = FOLLOW_NEW;
+			value = SIM_NEW;
 		if (v->loaded & bit)
-			value = FOLLOW_LOADED;
+			value = SIM_LOADED;
 		if (v->moved & bit)
 			value = before.regs[v->from[reg]];
 		if (v->changed & bit)
@@ -117,14 +117,14 @@ static void apply_values(struct sim_state *s, const struct insn_values *v)
 	 * This does not depend on its source: a stack slot never has a caller's value of another
 	 * register.
 	 */
-	s->regs[SP] = FOLLOW_NEW;
+	s->regs[SP] = SIM_NEW;
 }
 
 static void apply_call(const struct run *r, struct sim_state *s)
 {
 	for (unsigned int reg = 0; reg < N_REGS; reg++)
 		if (!(r->kept & 1u << reg) && reg != SP)
-			s->regs[reg] = FOLLOW_LOADED;
+			s->regs[reg] = SIM_LOADED;
 }
 
 static bool add_ways(struct sim_state *s, const struct sim_state *way)
@@ -177,11 +177,11 @@ static int go_on(struct run *r, const struct sim_point *p, const struct insn_sta
 	apply_values(&next.state, values);
 	apply_stack(&next.state, insn);
 	if (takes_from_frame(&p->state, insn))
-		next.state.regs[FP] = FOLLOW_LEFT;
+		next.state.regs[FP] = SIM_LEFT;
 	apply_frame(&next.state, insn);
 	if (insn->is_call)
 		apply_call(r, &next.state);
-	next.is_behind_call = insn->is_call || (insn->is_padding && p->is_behind_call);
+	next.is_after_call = insn->is_call || (insn->is_padding && p->is_after_call);
 	next.at = p->at + insn->len;
 	int rc = insn->goes_on ? add_place(r, &next) : 0;
 	next.at = insn->target;
@@ -220,12 +220,12 @@ static int begin(struct run *r, const struct sim_entry *entry)
 	/* A part of a function that only landing pads reach may begin with padding. */
 	struct sim_point p = {.at = entry->at,
 			      .from = entry->at,
-			      .is_behind_call = true,
+			      .is_after_call = true,
 			      .state = {.knows_sp = true, .sp = 8}};
 	for (unsigned int reg = 0; reg < N_REGS; reg++)
 		p.state.regs[reg] = r->kept & (uint16_t)~entry->overwritten & 1u << reg
 					    ? (uint16_t)(1u << reg)
-					    : FOLLOW_NEW;
+					    : SIM_NEW;
 	f->seen.n = f->todo.n = f->reached.n = 0;
 	if (!VEC_RESERVE(&f->seen, n))
 		return -ENOMEM;
@@ -238,13 +238,13 @@ int sim_run(struct simulation *f, uint64_t lo, uint64_t hi, const uint8_t *code,
 	    const struct sim_entry *entry, const struct sim_ops *ops, void *ctx)
 {
 	struct run r = {f, lo, hi, code, ops, ctx, (uint16_t)convention_of(EM_X86_64)->kept};
-	if (hi - lo > FOLLOW_MAX_BYTES)
+	if (hi - lo > SIM_MAX_BYTES)
 		return 0;
 	int rc = begin(&r, entry);
 	while (!rc && f->todo.n) {
 		struct sim_point p = f->todo.p[--f->todo.n];
 		rc = sim_point(&r, &p);
-		if (rc == FOLLOW_END)
+		if (rc == SIM_END)
 			rc = 0;
 	}
 	return rc;

@@ -40,7 +40,7 @@
  * JIT made a file of one section of code. The bases GOT and function have none for an FDE on x86-64
  * and are refused.
  */
-#include "cfi/entry.h"
+#include "cfi/frame_entry.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CIEs and FDEs as bytes; the formats are in entry.c. Within this module only. */
-#ifndef CFI_ENTRY_H
-#define CFI_ENTRY_H
+/* CIEs and FDEs as bytes; the formats are in frame_entry.c. Within this module only. */
+#ifndef CFI_FRAME_ENTRY_H
+#define CFI_FRAME_ENTRY_H
 
 #include "base/cursor.h"
 #include "cfi/cfi.h"
