@@ -103,13 +103,13 @@ static void only_copies_beside_one_another_are_doubted(void **state)
 	enum { BODY = 7, MAIN = 20, LOOP = 40, OTHER = 60, N = 8 };
 	struct copy c[N];
 	struct built_site *sites[N] = {
-		copy(&c[0], LOOP, 41, BOUND_BEHIND), /* alone, with two sites */
+		copy(&c[0], LOOP, 41, BOUND_AFTER), /* alone, with two sites */
 		copy(&c[1], BODY, BODY, BOUND_ALWAYS),
 		copy(&c[2], MAIN, 21, BOUND_ALWAYS),
-		copy(&c[3], MAIN, 22, BOUND_BEHIND),
-		copy(&c[4], MAIN, 23, BOUND_IN_FRONT),
-		copy(&c[5], LOOP, 41, BOUND_BEHIND),
-		copy(&c[6], BODY, 8, BOUND_BEHIND), /* recursion, inlined once */
+		copy(&c[3], MAIN, 22, BOUND_AFTER),
+		copy(&c[4], MAIN, 23, BOUND_BEFORE),
+		copy(&c[5], LOOP, 41, BOUND_AFTER),
+		copy(&c[6], BODY, 8, BOUND_AFTER), /* recursion, inlined once */
 		copy(&c[7], OTHER, 61, BOUND_ALWAYS),
 	};
 	assert_true(removed_param_any(&c[0].site));
