@@ -3,7 +3,8 @@
  * A source of types, as the files of this module share it
  *
  * source.c opens and closes it, dwarf.c lists what DWARF defines, query.c says which types a
- * pattern means, and select.c finds them in each kind of source.
+ * pattern means, and select.c finds them in each kind of source. names.c finds types of a list by
+ * their names, spelling.c knows the spellings of one C type, and btf_abi.c the machine of BTF.
  */
 #ifndef SOURCE_IMPL_H
 #define SOURCE_IMPL_H
