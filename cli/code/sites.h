@@ -62,6 +62,8 @@ void view_location(const struct view *view, const struct cairn_location *loc, ch
 void sites_text(const struct view *view, const struct cairn_function *function);
 /* One line per site; docs/json.md has the meaning of each key. */
 void sites_json(const struct view *view, const struct cairn_function *function);
+/* Its name and where it is declared: the first members of such lines. */
+void sites_json_declared(struct json *j, const struct cairn_function *function);
 
 /*
  * The paragraph of docs/reasons.md about a reason, or the row of a quirk; all their words for

@@ -95,12 +95,7 @@ static void put_function(const struct view *view, const struct cairn_function *f
 	struct json j = {.out = view->out};
 
 	json_open(&j, NULL, '{');
-	json_text(&j, "function", function->name);
-	json_text(&j, "file", function->decl_file);
-	if (function->decl_line)
-		json_uint(&j, "line", function->decl_line);
-	else
-		json_null(&j, "line");
+	sites_json_declared(&j, function);
 	put_tally(&j, tally);
 	json_close(&j);
 }

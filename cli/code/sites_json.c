@@ -126,15 +126,20 @@ static void put_where(const struct view *view, struct json *j, const struct cair
 	json_int(j, "container_off", site->container_off);
 }
 
+void sites_json_declared(struct json *j, const struct cairn_function *function)
+{
+	json_text(j, "function", function->name);
+	json_text(j, "file", function->decl_file);
+	put_line(j, "line", function->decl_line);
+}
+
 static void put_site(const struct view *view, const struct cairn_function *function,
 		     const struct cairn_site *site)
 {
 	struct json j = {.out = view->out};
 
 	json_open(&j, NULL, '{');
-	json_text(&j, "function", function->name);
-	json_text(&j, "file", function->decl_file);
-	put_line(&j, "line", function->decl_line);
+	sites_json_declared(&j, function);
 	json_text(&j, "kind", kind_word(site->kind));
 	put_where(view, &j, site);
 	put_chain(&j, site);

@@ -193,16 +193,22 @@ def a_cached_sidecar_of_another_version_of_the_format_is_made_anew_without_a_wor
         expect(file.read() == bytes_)
 
 
-@claim
-def an_older_analysis_is_told_of_when_there_is_nothing_else():
-    path, stripped = program(), os.path.join(folder(), "older")
-    run("strip", path, "-o", stripped, check=True)
-    cairn("sidecar", path, "-o", stripped + ".cairn", check=True)
+def stripped_with_analysis(name, number):
+    """The program without debug information, beside a sidecar that this analysis made."""
+    stripped = os.path.join(folder(), name)
+    run("strip", program(), "-o", stripped, check=True)
+    cairn("sidecar", program(), "-o", stripped + ".cairn", check=True)
     with open(stripped + ".cairn", "r+b") as file:
         bytes_ = file.read()
         file.seek(bytes_.index(b"cairnpk\0") + ANALYSIS)
-        file.write(struct.pack("<I", 1))
+        file.write(struct.pack("<I", number))
     reseal(stripped + ".cairn")
+    return stripped
+
+
+@claim
+def an_older_analysis_is_told_of_when_there_is_nothing_else():
+    path, stripped = program(), stripped_with_analysis("older", 1)
     r = cairn("sites", stripped, "add")
     expect(r.status == 0 and "made by an older version of cairn" in r.err, r)
     shutil.copy(stripped + ".cairn", path + ".cairn")
@@ -214,14 +220,7 @@ def an_older_analysis_is_told_of_when_there_is_nothing_else():
 @claim
 def a_newer_analysis_is_refused():
     """A hazard that only it knows would be taken for none."""
-    path, stripped = program(), os.path.join(folder(), "newer")
-    run("strip", path, "-o", stripped, check=True)
-    cairn("sidecar", path, "-o", stripped + ".cairn", check=True)
-    with open(stripped + ".cairn", "r+b") as file:
-        bytes_ = file.read()
-        file.seek(bytes_.index(b"cairnpk\0") + ANALYSIS)
-        file.write(struct.pack("<I", 77))
-    reseal(stripped + ".cairn")
+    path, stripped = program(), stripped_with_analysis("newer", 77)
     r = cairn("sites", stripped, "add")
     expect(r.status != 0 and "newer version of cairn: analysis 77" in r.err and not r.out, r)
     r = cairn("sites", path, "add", "--sidecar", stripped + ".cairn")

@@ -121,22 +121,6 @@ void eh_block_fde(const struct eh_block *b, size_t i, uint64_t *ret_lo, uint64_t
 	*ret_hi = b->fdes.p[i].hi;
 }
 
-struct search {
-	uint64_t at;
-	uint16_t machine;
-	bool is_signal_frame;
-	struct rule_words *ret;
-};
-
-static int take_row(void *ctx, uint64_t lo, uint64_t hi, const struct program_rules *row)
-{
-	const struct search *s = ctx;
-	if (s->at < lo || s->at >= hi)
-		return 0;
-	rule_of(s->machine, s->is_signal_frame, row, s->ret);
-	return 1;
-}
-
 /* Among FDEs that overlap, the one that begins last. */
 static const struct block_fde *find(const struct eh_block *b, uint64_t at)
 {
@@ -156,10 +140,10 @@ void eh_block_rule(const struct eh_block *b, uint64_t at, struct rule_words *ret
 	if (!found || frame_entry_at(&b->section, found->off, &entry, NULL) < 0 ||
 	    !read_fde(b, &entry, &fde))
 		return;
-	struct search s = {.at = at,
-			   .machine = b->section.machine,
-			   .is_signal_frame = fde.cie.is_signal_frame,
-			   .ret = ret};
-	if (program_run(&b->section, &fde, take_row, &s, NULL) < 0)
+	struct rule_search s = {.at = at,
+				.machine = b->section.machine,
+				.is_signal_frame = fde.cie.is_signal_frame,
+				.ret = ret};
+	if (program_run(&b->section, &fde, rule_search_row, &s, NULL) < 0)
 		rule_undescribed(ret);
 }

@@ -86,26 +86,18 @@ static int find_fde(const struct eh_memory *eh, uint64_t at, uint64_t *ret_frame
 	return 1;
 }
 
-struct search {
-	uint64_t at;
-	uint16_t machine;
-	bool is_signal_frame;
-	struct rule_words *ret;
-};
-
+/* The expression of a procedure linkage table is one rule at one address. */
 static int take_row(void *ctx, uint64_t lo, uint64_t hi, const struct program_rules *row)
 {
-	const struct search *s = ctx;
+	const struct rule_search *s = ctx;
 	struct expr_plt plt;
-	if (s->at < lo || s->at >= hi)
-		return 0;
-	if (row->cfa == CFI_CFA_EXPR && expr_is_plt(row->cfa_expr, row->cfa_expr_len, &plt) &&
-	    plt.off >= 0 && plt.off <= UINT16_MAX)
+	int is_found = rule_search_row(ctx, lo, hi, row);
+	if (is_found && row->cfa == CFI_CFA_EXPR &&
+	    expr_is_plt(row->cfa_expr, row->cfa_expr_len, &plt) && plt.off >= 0 &&
+	    plt.off <= UINT16_MAX)
 		rule_cfa(s->ret, CAIRN_UNWIND_CFA_REG, 0, RSP,
 			 (int32_t)plt.off + (((s->at & plt.mask) >= plt.from) << plt.shift), 0);
-	else
-		rule_of(s->machine, s->is_signal_frame, row, s->ret);
-	return 1;
+	return is_found;
 }
 
 int eh_memory_rule(const struct eh_memory *eh, uint64_t at, struct rule_words *ret)
@@ -130,10 +122,10 @@ int eh_memory_rule(const struct eh_memory *eh, uint64_t at, struct rule_words *r
 	    entry.is_cie || frame_cie_at(&sec, entry.cie_off, &cie, NULL) < 0 ||
 	    frame_fde_of(&sec, &entry, &cie, &fde, NULL) < 0 || at < fde.lo || at >= fde.hi)
 		return 0;
-	struct search s = {.at = at,
-			   .machine = eh->machine,
-			   .is_signal_frame = cie.is_signal_frame,
-			   .ret = ret};
+	struct rule_search s = {.at = at,
+				.machine = eh->machine,
+				.is_signal_frame = cie.is_signal_frame,
+				.ret = ret};
 	if (program_run(&sec, &fde, take_row, &s, NULL) < 0)
 		rule_undescribed(ret);
 	return 0;

@@ -141,6 +141,15 @@ void rule_of(uint16_t machine, bool is_signal_frame, const struct program_rules 
 		put_reg(abi, row, (unsigned int)__builtin_ctz(set), ret);
 }
 
+int rule_search_row(void *search, uint64_t lo, uint64_t hi, const struct program_rules *row)
+{
+	const struct rule_search *s = search;
+	if (s->at < lo || s->at >= hi)
+		return 0;
+	rule_of(s->machine, s->is_signal_frame, row, s->ret);
+	return 1;
+}
+
 /* ---- each once ---- */
 
 int rule_set_init(struct rule_set *set)

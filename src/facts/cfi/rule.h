@@ -39,6 +39,17 @@ void rule_add(struct rule_words *w, unsigned int reg, enum cairn_unwind_saved sa
 void rule_of(uint16_t machine, bool is_signal_frame, const struct program_rules *row,
 	     struct rule_words *ret);
 
+/* Looks for the row of an FDE that holds at an address. */
+struct rule_search {
+	uint64_t at;
+	uint16_t machine;
+	bool is_signal_frame;
+	struct rule_words *ret;
+};
+
+/* A callback of program_run(): ends the run at the row that holds at the address. */
+int rule_search_row(void *search, uint64_t lo, uint64_t hi, const struct program_rules *row);
+
 /*
  * Rules by number: the distance of its first word from the beginning. Rule 0 is the undescribed
  * one.

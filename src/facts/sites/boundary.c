@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sites/boundary.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "insn/insn.h"
-
 void boundary_fini(struct boundary *b)
 {
-	free(b->bits);
+	insn_starts_fini(&b->starts);
 	*b = (struct boundary){0};
 }
 
@@ -45,16 +40,8 @@ static bool walk(struct boundary *b, const struct elf *code, const struct dw_die
 		n = (size_t)(s.found.hi.v - s.found.lo.v);
 	if (at - s.found.lo.v >= n)
 		return false;
-	size_t need = (n + 7) / 8;
-	if (need > b->cap) {
-		uint8_t *grown = realloc(b->bits, need);
-		if (!grown)
-			return false;
-		b->bits = grown;
-		b->cap = need;
-	}
-	memset(b->bits, 0, need);
-	insn_boundaries(bytes, n, b->bits);
+	if (!insn_starts_find(&b->starts, bytes, n))
+		return false;
 	b->code = bytes;
 	b->lo = s.found.lo.v;
 	b->n = n;
@@ -68,7 +55,7 @@ enum cairn_hazard boundary_hazard(struct boundary *b, const struct elf *code,
 		return elf_lacks_code_at(code, at) ? CAIRN_HAZARD_NOT_CHECKED
 						   : CAIRN_HAZARD_NOT_A_BOUNDARY;
 	size_t off = (size_t)(at.v - b->lo);
-	if (!(b->bits[off / 8] & 1u << off % 8))
+	if (!insn_starts_at(&b->starts, off))
 		return CAIRN_HAZARD_NOT_A_BOUNDARY;
 	if (kernel)
 		return CAIRN_HAZARD_NONE;
@@ -83,7 +70,7 @@ struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr
 		return at;
 	size_t end = (size_t)(at.v - b->lo);
 	for (size_t start = end; start-- > 0;) {
-		if (!(b->bits[start / 8] & 1u << start % 8))
+		if (!insn_starts_at(&b->starts, start))
 			continue;
 		if (!insn_is_padding(b->code + start, end - start))
 			break;

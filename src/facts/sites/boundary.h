@@ -12,13 +12,13 @@
 #include <cairn/hazards.h>
 
 #include "dwarf/dwarf.h"
+#include "insn/insn.h"
 
 struct boundary {
 	const uint8_t *code; /* of [lo, lo + n); NULL when nothing is kept */
 	uint64_t lo;
 	size_t n;
-	uint8_t *bits; /* of insn_boundaries() */
-	size_t cap;
+	struct insn_starts starts;
 	/*
 	 * code of a section from near_lo on, near_n bytes of it: around the last sites that were
 	 * checked

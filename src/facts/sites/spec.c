@@ -30,12 +30,9 @@ bool spec_key(const char *name, char *buf, size_t size)
 	return true;
 }
 
-/* The single colon that ends a prefix; NULL when there is none. "::" is C++'s and no separator. */
-static char *separator(char *s)
+const char *spec_colon(const char *s, const char *end)
 {
-	for (; *s; s++) {
-		if (*s == '<')
-			return NULL;
+	for (; s < end; s++) {
 		if (*s != ':')
 			continue;
 		if (s[1] != ':')
@@ -66,10 +63,11 @@ static bool is_pattern(const char *name)
 void spec_parse(char *spec, struct group_filter *ret)
 {
 	*ret = (struct group_filter){.name = spec, .is_pattern = is_pattern(spec)};
-	char *colon = separator(spec);
+	/* Template arguments may have colons, too. */
+	const char *colon = spec_colon(spec, spec + strcspn(spec, "<"));
 	if (!colon)
 		return;
-	*colon = 0;
+	spec[colon - spec] = 0;
 	ret->file = spec;
 	ret->name = colon + 1;
 	char *end;

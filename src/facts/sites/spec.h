@@ -10,6 +10,9 @@
 /* Take a spec apart, in place. */
 void spec_parse(char *spec, struct group_filter *ret);
 
+/* The first colon before @end that is not part of C++'s "::"; NULL: none. */
+const char *spec_colon(const char *s, const char *end);
+
 /* The last component of a qualified name: "size" for "std::vector<a::b>::size". */
 const char *spec_base_name(const char *name);
 

@@ -280,6 +280,20 @@ int hazards_among(const struct cairn_binary *bin, const struct hazard_functions 
  */
 size_t insn_boundaries(const uint8_t *code, size_t n, uint8_t *bits);
 
+/* The bits of insn_boundaries(), in memory that is used again for the next piece of code. */
+struct insn_starts {
+	uint8_t *bits;
+	size_t cap;
+};
+bool insn_starts_find(struct insn_starts *s, const uint8_t *code, size_t n); /* false: no memory */
+void insn_starts_fini(struct insn_starts *s);
+
+/* Whether an instruction begins at byte @off. */
+static inline bool insn_starts_at(const struct insn_starts *s, size_t off)
+{
+	return s->bits[off / 8] & 1u << off % 8;
+}
+
 /*
  * insn_uses_red_zone - whether a function keeps data below rsp, in the 128 bytes that the ABI
  * promises to leave alone

@@ -344,12 +344,7 @@ int cairn_code_open_core(const char *path, const struct cairn_code_opts *opts,
 	int rc = new_code(0, opts, &code, err);
 	if (rc < 0)
 		return rc;
-	rc = core_open(path, &code->core, err);
-	code->search.core = code->core;
-	if (rc == 0)
-		rc = core_add_loaded(code->core, &code->search, err);
-	if (rc == 0)
-		rc = code_space_open_core(&code->search, &code->space, err);
+	rc = core_open_all(path, &code->search, &code->core, &code->space, err);
 	code->core_memory = (struct core_memory){code->core, code->space};
 	if (rc == 0)
 		rc = code_runtime_new(code_memory_of_core_and_files(&code->core_memory), 0,

@@ -143,6 +143,15 @@ int core_add_loaded(struct core *core, const struct core_search *search, struct 
 int code_space_open_core(const struct core_search *search, struct code_space **ret,
 			 struct cairn_err *err);
 
+/*
+ * core_open_all - a core file, all its files, and its code
+ *
+ * @search  as for code_space_open_core(); its core is set
+ * The results are the caller's also after a failure, as far as they are not NULL.
+ */
+int core_open_all(const char *path, struct core_search *search, struct core **ret,
+		  struct code_space **ret_space, struct cairn_err *err);
+
 /* Both are borrowed. */
 struct core_memory {
 	const struct core *core;

@@ -363,3 +363,13 @@ int core_add_loaded(struct core *core, const struct core_search *search, struct 
 	free(name);
 	return rc < 0 ? rc : 0;
 }
+
+int core_open_all(const char *path, struct core_search *search, struct core **ret,
+		  struct code_space **ret_space, struct cairn_err *err)
+{
+	int rc = core_open(path, ret, err);
+	search->core = *ret;
+	if (rc == 0)
+		rc = core_add_loaded(*ret, search, err);
+	return rc < 0 ? rc : code_space_open_core(search, ret_space, err);
+}

@@ -1,32 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "trace/boundary.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "insn/insn.h"
 #include "trace/move.h"
 
 void code_walk_fini(struct code_walk *w)
 {
-	free(w->bits);
+	insn_starts_fini(&w->starts);
 	*w = (struct code_walk){0};
 }
 
 /* Decodes @n bytes from @lo on. */
 static bool walk(struct code_walk *w, uint64_t lo, const uint8_t *code, size_t n)
 {
-	size_t need = (n + 7) / 8;
 	w->n = 0;
-	if (need > w->cap) {
-		uint8_t *grown = realloc(w->bits, need);
-		if (!grown)
-			return false;
-		w->bits = grown;
-		w->cap = need;
-	}
-	memset(w->bits, 0, need);
-	insn_boundaries(code, n, w->bits);
+	if (!insn_starts_find(&w->starts, code, n))
+		return false;
 	w->lo = lo;
 	w->n = n;
 	return true;
@@ -73,5 +61,5 @@ enum boundary_verdict boundary_at(struct code_walk *w, const struct cairn_binary
 			return BOUNDARY_UNKNOWN;
 	}
 	size_t off = (size_t)(at.v - lo);
-	return w->bits[off / 8] & 1u << off % 8 ? BOUNDARY_YES : BOUNDARY_NO;
+	return insn_starts_at(&w->starts, off) ? BOUNDARY_YES : BOUNDARY_NO;
 }

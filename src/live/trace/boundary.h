@@ -11,14 +11,15 @@
 #define TRACE_BOUNDARY_H
 
 #include "elf/elf.h"
+#include "insn/insn.h"
 
 struct mover;
 
 /* The last decoded code: the sites of one function are consecutive. */
 struct code_walk {
 	uint64_t lo;
-	size_t n, cap;
-	uint8_t *bits; /* one per byte of code */
+	size_t n;
+	struct insn_starts starts;
 };
 void code_walk_fini(struct code_walk *w);
 

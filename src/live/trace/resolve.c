@@ -27,6 +27,7 @@
 
 #include "base/scope.h"
 #include "launch/permission.h"
+#include "sites/spec.h"
 #include "trace/foreign.h"
 #include "trace/kernel.h"
 #include "trace/procmap.h"
@@ -43,19 +44,6 @@ static const char *const library_dirs[] = {"/lib/x86_64-linux-gnu",
 					   "/lib",
 					   "/usr/lib",
 					   "/usr/local/lib"};
-
-/* The first ':' that is not part of "::", or NULL. */
-static const char *first_colon(const char *s)
-{
-	for (; *s; s++) {
-		if (*s != ':')
-			continue;
-		if (s[1] != ':')
-			return s;
-		s++;
-	}
-	return NULL;
-}
 
 static bool looks_like_library(const char *name)
 {
@@ -77,7 +65,7 @@ static bool is_elf(const char *path)
 static int split(struct arena *arena, const char *head, const char **ret_path,
 		 const char **ret_spec)
 {
-	const char *colon = first_colon(head);
+	const char *colon = spec_colon(head, head + strlen(head));
 
 	*ret_path = NULL;
 	*ret_spec = head;

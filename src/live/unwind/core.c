@@ -93,12 +93,7 @@ int cairn_stacks_open_core(const char *path, const struct cairn_stacks_opts *opt
 	int rc = stacks_new(opts, &stacks, err);
 	if (rc < 0)
 		return rc;
-	rc = core_open(path, &stacks->core, err);
-	stacks->search.core = stacks->core;
-	if (rc == 0)
-		rc = core_add_loaded(stacks->core, &stacks->search, err);
-	if (rc == 0)
-		rc = code_space_open_core(&stacks->search, &stacks->space, err);
+	rc = core_open_all(path, &stacks->search, &stacks->core, &stacks->space, err);
 	if (rc == 0) {
 		code_space_use_sidecars(stacks->space, &stacks->sidecars);
 		rc = open_runtime(stacks, err);

@@ -402,26 +402,26 @@ static int list_local(void *ctx, dw_off die, const char *name, struct cairn_err 
 	return list_named(ctx, die, name, err);
 }
 
+static int list_each(struct listing *l, const dw_off *dies, size_t n, struct cairn_err *err)
+{
+	int rc = 0;
+	for (size_t i = 0; rc >= 0 && i < n; i++)
+		rc = list_one(l, dies[i], err);
+	return rc;
+}
+
 static int list_definitions(const struct type_table *t, struct listing *l, struct cairn_err *err)
 {
 	const struct named_types *named = &t->meanings->named;
-	int rc = 0;
-	if (!named->is_whole)
-		return dwarf_type_definitions(t->reader, list_one, l, err);
-	for (size_t i = 0; rc >= 0 && i < named->definitions.n; i++)
-		rc = list_one(l, named->definitions.p[i], err);
-	return rc;
+	return named->is_whole ? list_each(l, named->definitions.p, named->definitions.n, err)
+			       : dwarf_type_definitions(t->reader, list_one, l, err);
 }
 
 static int list_typedefs(const struct type_table *t, struct listing *l, struct cairn_err *err)
 {
 	const struct named_types *named = &t->meanings->named;
-	int rc = 0;
-	if (!named->is_whole)
-		return dwarf_type_typedefs(t->reader, list_one, l, err);
-	for (size_t i = 0; rc >= 0 && i < named->typedefs.n; i++)
-		rc = list_one(l, named->typedefs.p[i], err);
-	return rc;
+	return named->is_whole ? list_each(l, named->typedefs.p, named->typedefs.n, err)
+			       : dwarf_type_typedefs(t->reader, list_one, l, err);
 }
 
 int type_table_finish(struct type_table *t, struct cairn_err *err)
