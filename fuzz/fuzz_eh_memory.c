@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Call frame information of a loaded object, as the self walk reads it: the bytes from .eh_frame_hdr on, in memory that ends behind them. */
+/* Call frame information of a loaded object, as the self walk reads it: the bytes from .eh_frame_hdr on, in memory that ends after them. */
 #include "fuzz.h"
 
 #include <elf.h>
@@ -9,7 +9,7 @@
 #include "cfi/eh_memory.h"
 #include "frame_builder.h"
 
-/* Addresses are relative to the bytes: the code is where a small program has it, in front of them. */
+/* Addresses are relative to the bytes: the code is where a small program has it, before them. */
 enum { CODE = 0x1000, N_CODE = 0x200 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -2,7 +2,7 @@
 /*
  * A codectl registry, and all that its entries lead to, in memory of somebody else
  *
- * The input is the memory at AT, with the registry at its beginning: tables, strings, .eh_frame lie behind it.
+ * The input is the memory at AT, with the registry at its beginning: tables, strings, .eh_frame lie after it.
  */
 #include "fuzz.h"
 
@@ -100,7 +100,7 @@ struct seed {
 		struct code_jit_unwind_table head;
 		struct code_jit_unwind_fre rows[1];
 	} rfc;
-	/* A CIE and an FDE for [0x800000, 0x800040): CFA = rsp + 8, behind one byte rsp + 16. */
+	/* A CIE and an FDE for [0x800000, 0x800040): CFA = rsp + 8, after one byte rsp + 16. */
 	uint8_t eh_frame[64];
 };
 

@@ -52,7 +52,7 @@ static void ask_unread(const uint8_t *bytes, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	/* Aligned, as files are mapped, and without a byte behind. */
+	/* Aligned, as files are mapped, and without a byte after. */
 	uint8_t *copy = malloc(size ? size : 1);
 	if (!copy)
 		return 0;

@@ -54,7 +54,7 @@ def _die_with_parent():
 
 
 class Running:
-    """A program that is ended, whatever happens: behind a with block, or with this process."""
+    """A program that is ended, whatever happens: after a with block, or with this process."""
 
     def __init__(self, *words, **kwargs):
         self.process = subprocess.Popen([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

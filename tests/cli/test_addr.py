@@ -57,7 +57,7 @@ def more_addresses_than_are_answered_at_once_all_get_their_answer():
 
 
 @claim
-def what_is_no_address_is_told_with_its_line_behind_the_answers_before_it():
+def what_is_no_address_is_told_with_its_line_after_the_answers_before_it():
     made = sidecar()
     known = addresses(made)
     done = ask(made, f"{known[50]}\n\nnonsense\n{known[51]}\n")

@@ -237,7 +237,7 @@ static _Unwind_Reason_Code look(struct _Unwind_Context *c, void *end)
 int main(int argc, char **argv);
 static void unwind_here(void) { _Unwind_Backtrace(look, (void *)main); }
 
-/* 3: the unwinder went through the function and found this program behind it. */
+/* 3: the unwinder went through the function and found this program after it. */
 static int unwinds(int off)
 {
 	seen = 0;

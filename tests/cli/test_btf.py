@@ -792,7 +792,7 @@ def an_array_of_what_is_only_declared_is_void_and_told_as_lost(compiler):
     program, out = path_of(f"unknown_{compiler}.o"), path_of(f"unknown_{compiler}.btf")
     run(compiler, "-g", "-O1", "-c", "-o", program, write("unknown.cc", UNKNOWN_ELEMENTS), check=True)
     told = cairn("btf", "encode", "--global-vars", program, "-o", out, check=True)
-    # The row, the table behind two pointers, and the reference; Clang's class without a name, GCC says it.
+    # The row, the table through two pointers, and the reference; Clang's class without a name, GCC says it.
     expect(f"lost: {4 if compiler == 'g++' else 5} arrays of types that are only declared, or too large, written as void" in told.out + told.err, told)
     cairn("btf", "check", out, check=True)
     holder = next(r for r in cairn("btf", "dump", "--json", out, check=True).objects() if r["name"] == "holder")

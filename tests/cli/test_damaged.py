@@ -15,7 +15,7 @@ static inline __attribute__((always_inline)) void f(int n) { sink = n; }
 void g(int n) { f(n); f(n + 1); }
 """
 
-# Debug information that no compiler writes: a unit with one function g, and what @inside adds to it and @behind to the unit.
+# Debug information that no compiler writes: a unit with one function g, and what @inside adds to it and @after to the unit.
 ASSEMBLY = """\
 	.text
 g:	nop
@@ -54,10 +54,10 @@ end:
 """
 
 
-def made(name, inside="", behind=""):
+def made(name, inside="", after=""):
     path = os.path.join(folder(), name)
     with open(path + ".s", "w", encoding="ascii") as file:
-        file.write(ASSEMBLY % (inside, behind))
+        file.write(ASSEMBLY % (inside, after))
     run(need("as"), "-o", path + ".o", path + ".s", check=True)
     return path + ".o"
 

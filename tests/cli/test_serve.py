@@ -88,7 +88,7 @@ static void errors(void)
 	printf("removed %s\n", call(CODE_UNREGISTER, &range, sizeof(range), 0));
 }
 
-/* The string ends with a mapping: what is behind it is never read. */
+/* The string ends with a mapping: what is after it is never read. */
 static void edge(void)
 {
 	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

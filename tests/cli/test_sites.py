@@ -357,8 +357,8 @@ def an_ambiguous_name_is_refused_and_each_choice_can_be_typed():
     expect(line[0]["line"] == 1, line)
 
 
-# The loop's first instruction is aligned, and statements without code stand in front of the nops: their rows have views that the
-# locations behind the nops may be taken to count from. What is called with q and 2 ends with q + 2 and -1.
+# The loop's first instruction is aligned, and statements without code stand before the nops: their rows have views that the
+# locations after the nops may be taken to count from. What is called with q and 2 ends with q + 2 and -1.
 PADDED = """\
 volatile unsigned long sink;
 int arr[64];
@@ -393,7 +393,7 @@ def a_later_value_is_not_taken_where_the_padding_has_rows():
         expect(texts["n"] in (None, "const 2") and "+8" not in (texts["p"] or ""), texts)
 
 
-# n is -1 behind the loop. GCC says 0, which it was before the last test.
+# n is -1 after the loop. GCC says 0, which it was before the last test.
 CONSTANTS = """\
 volatile long sink;
 int a[8];

@@ -73,7 +73,7 @@ def a_header_that_expands_without_end_is_refused():
 
 
 @claim
-def what_is_behind_the_largest_record_is_not_passed_over():
+def what_is_after_the_largest_record_is_not_passed_over():
     path = os.path.join(folder(), "large")
     with open(path, "wb") as file:
         file.truncate((1 << 30) + 1)

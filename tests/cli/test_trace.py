@@ -532,7 +532,7 @@ int main(int argc, char **argv)
 
 @claim
 def when_more_is_mapped_than_can_be_noted_the_mappings_are_looked_at():
-    library = library_of("behind-many")
+    library = library_of("after-many")
     path = compile_c("maps", """\
 #include <sys/mman.h>
 #include <unistd.h>

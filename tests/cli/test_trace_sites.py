@@ -213,7 +213,7 @@ int main(void) { struct e a = { 0, 1 }, b = { &a, 2 }; return count(&b, 3) == 9;
 
 
 @claim
-def a_loop_whose_condition_is_tested_behind_the_call_is_announced():
+def a_loop_whose_condition_is_tested_after_the_call_is_announced():
     path = compile_c("chain", HASH_CHAIN)
     found = doubts(path, "entry_equals")
     expect(found and all("before-test" in d for d in found), found)

@@ -132,7 +132,7 @@ CASE(stmxcsr, "", "stmxcsr (%rdi)", "")
 CASE(ldmxcsr, "movl $0x1f80, (%rdi)", "ldmxcsr (%rdi)", "")
 CASE(fninit, "", "fninit", "fnstenv (%rdi)")
 CASE(fnstenv, "fninit", "fnstenv (%rdi)", "")
-CASE(fnstenv_behind, "fninit; fld1", "fnstenv (%rdi)", "")
+CASE(fnstenv_after, "fninit; fld1", "fnstenv (%rdi)", "")
 CASE(fnsave, "fninit; fld1", "fnsave (%rdi)", "")
 CASE(fxsave, "fninit; fld1", "fxsave64 (%rdi)",
      "xor %eax, %eax; mov %eax, 24(%rdi); mov %eax, 28(%rdi)")

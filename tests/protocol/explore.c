@@ -281,8 +281,8 @@ static bool is_new(const struct view *v)
 
 /* ---- all of them ---- */
 
-/* Behind the last store that is visible for certain. */
-static size_t moment_behind(const struct view *v)
+/* After the last store that is visible for certain. */
+static size_t moment_after(const struct view *v)
 {
 	size_t moment = v->from;
 	for (size_t i = 0; i < n_stores; i++)
@@ -335,7 +335,7 @@ static void visit(const struct explorer *e, struct view *v, struct explored *ret
 		return;
 	}
 	ret->n_results++;
-	if (!e->is_right(result, v->from, moment_behind(v)) && !ret->n_wrong++)
+	if (!e->is_right(result, v->from, moment_after(v)) && !ret->n_wrong++)
 		ret->wrong = result;
 }
 

@@ -34,9 +34,9 @@ struct cairn_vaddr return_address_of(const struct cairn_binary *bin, struct cair
 	for (size_t i = 0; i + CALL_BYTES <= n; i++) {
 		int32_t distance;
 		memcpy(&distance, code + i + 1, sizeof(distance));
-		uint64_t behind = caller.v + i + CALL_BYTES;
-		if (code[i] == CALL_OPCODE && behind + (uint64_t)(int64_t)distance == callee.v)
-			return (struct cairn_vaddr){behind};
+		uint64_t after = caller.v + i + CALL_BYTES;
+		if (code[i] == CALL_OPCODE && after + (uint64_t)(int64_t)distance == callee.v)
+			return (struct cairn_vaddr){after};
 	}
 	fail_msg("0x%llx does not call 0x%llx", (unsigned long long)caller.v,
 		 (unsigned long long)callee.v);

@@ -133,9 +133,9 @@ static inline void jd_unwinding_of_push(struct jitdump_builder *b, uint64_t at, 
 	static const uint8_t push_rbp[] = {0x41, 0x0e, 16, 0x86,
 					   2}; /* advance 1, CFA +16, rbp at CFA-16 */
 	struct frames f = {0};
-	uint64_t behind = at + ((size + 7) & ~7U);
+	uint64_t after = at + ((size + 7) & ~7U);
 	size_t cie = frames_cie_eh(&f, "zR", "\x1b");
-	frames_fde_eh(&f, behind, cie, at, size, push_rbp, sizeof(push_rbp));
+	frames_fde_eh(&f, after, cie, at, size, push_rbp, sizeof(push_rbp));
 	frames_put(&f, "\x01\x1b\x03\x3b", 4);
 	frames_put(&f, (const uint8_t[16]){0}, 16);
 	jd_unwinding(b, f.bytes, f.n, 20, f.n);

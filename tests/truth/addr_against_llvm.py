@@ -29,7 +29,7 @@ EXPLAINED = {
         'symbols nest: the innermost is taken; llvm takes the one that starts last, also where that has ended',
     'file of a symbol':
         'code without lines: llvm takes the file from a symbol of type FILE, cairn says that the file is not known',
-    'padding behind a function':
+    'padding after a function':
         'the line table goes on there; llvm looks at the ranges of units first, which end',
 }
 
@@ -114,7 +114,7 @@ def class_of(at, ours, theirs, symbols):
             return 'symbol without a size'
         return 'unknown to us'
     if unknown(theirs):
-        return 'padding behind a function' if len(ours) == 1 and not ours[0][0] else 'unknown to llvm'
+        return 'padding after a function' if len(ours) == 1 and not ours[0][0] else 'unknown to llvm'
     if len(ours) != len(theirs):
         return 'number of frames'
     if [f[0] for f in ours[:-1]] != [f[0] for f in theirs[:-1]]:

@@ -5,7 +5,7 @@
  *	args_from_sidecar FILE [STRIDE [DEBUG_FILE]]
  *
  * A sidecar of FILE is made in memory. Then every STRIDE-th instruction of its code is asked about twice: as where a program stands
- * (the innermost frame), and behind a call as where a call returns to. Where a location asks for what was passed, all direct calls of
+ * (the innermost frame), and after a call as where a call returns to. Where a location asks for what was passed, all direct calls of
  * the function are asked about as well. Functions, names, types and locations have to be equal, step by step. Prints what was compared;
  * exits with 1 after the first differences.
  */

@@ -32,7 +32,7 @@ static inline void f(long m) { sink = 1; }
 __attribute__((noipa)) void g(long n, int *p) { long sum = 0; while (n--) sum += *p++; sink = sum; f(n); }
 int a[8];
 int main(void) { g(4, a); return 0; }"""),
-    (gccdump.BEHIND_STORE, '-Os', 'main', 's', """volatile int sink, n = 3;
+    (gccdump.AFTER_STORE, '-Os', 'main', 's', """volatile int sink, n = 3;
 unsigned counter;
 __attribute__((noipa)) void use(unsigned a) { sink = a; }
 static inline void f(unsigned s) { use(s * 37); }

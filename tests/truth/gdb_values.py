@@ -128,7 +128,7 @@ def by_location(block, frame, locs, state):
 
 
 class After(gdb.Breakpoint):
-    """Behind a function's prologue: what gdb says there belongs to what was seen at the entry."""
+    """After a function's prologue: what gdb says there belongs to what was seen at the entry."""
     def __init__(self, at, state):
         super().__init__(f'*{at:#x}', type=gdb.BP_BREAKPOINT, internal=True)
         self.silent = True

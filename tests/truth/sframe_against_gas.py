@@ -71,13 +71,13 @@ def row_at(rows, at):
 
 
 def gives_frame_pointer_back(path, lo, hi):
-    """Whether the instruction in front of [lo, hi) does, and none in it writes rbp; hi: None when it is the function's end, where a return is"""
+    """Whether the instruction before [lo, hi) does, and none in it writes rbp; hi: None when it is the function's end, where a return is"""
     text = common.run(['objdump', '-d', '--no-show-raw-insn', f'--start-address={lo - 1:#x}', f'--stop-address={hi or lo + 64:#x}', path])[1]
     lines = [(int(at, 16), insn) for at, insn in re.findall(r'^\s*([0-9a-f]+):\s+(.*)$', text, re.M)]
-    behind = [insn for at, insn in lines if at >= lo]
+    after = [insn for at, insn in lines if at >= lo]
     if hi is None:
-        behind = behind[:next((i for i, insn in enumerate(behind) if insn.startswith('ret')), 0) + 1]
-    return bool(lines) and lines[0][0] == lo - 1 and re.match(r'leave|pop +%rbp', lines[0][1]) and not any(re.search(r'%[er]?bp$|^leave|^call', insn) for insn in behind)
+        after = after[:next((i for i, insn in enumerate(after) if insn.startswith('ret')), 0) + 1]
+    return bool(lines) and lines[0][0] == lo - 1 and re.match(r'leave|pop +%rbp', lines[0][1]) and not any(re.search(r'%[er]?bp$|^leave|^call', insn) for insn in after)
 
 
 def is_mended(path, theirs, ours):

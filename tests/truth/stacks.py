@@ -124,10 +124,10 @@ class Code:
 
     def has_left_realigned_frame(self, at):
         """The instruction at @at runs with the caller's rbp, in a function of which the rows still say that it is in memory at rbp."""
-        before, behind = self.around(at)
-        if behind.startswith(RET) and before.endswith(GIVES_RSP_BACK):
-            before, behind = before[:-len(GIVES_RSP_BACK)], GIVES_RSP_BACK + behind
-        return behind.startswith(GIVES_RSP_BACK + RET) and GIVES_RBP_BACK.search(before) is not None
+        before, after = self.around(at)
+        if after.startswith(RET) and before.endswith(GIVES_RSP_BACK):
+            before, after = before[:-len(GIVES_RSP_BACK)], GIVES_RSP_BACK + after
+        return after.startswith(GIVES_RSP_BACK + RET) and GIVES_RBP_BACK.search(before) is not None
 
 
 def code_of_process(pid):
@@ -170,7 +170,7 @@ def excuse(peer, ours, theirs, thread, code):
 
 
 def begins(thread):
-    """A thread that has not run yet is in clone3(), behind whose system call glibc describes nothing."""
+    """A thread that has not run yet is in clone3(), after whose system call glibc describes nothing."""
     functions = [f['function'] for frame in thread['frames'] for f in frame['functions']]
     return thread['end'] == 'undescribed' and functions == ['clone3']
 

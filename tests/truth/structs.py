@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""200 random structs: Cairn decodes each behind a pointer, and every field must equal what the program itself printed."""
+"""200 random structs: Cairn decodes each through a pointer, and every field must equal what the program itself printed."""
 import json
 import os
 import random

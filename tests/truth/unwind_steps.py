@@ -270,7 +270,7 @@ def ls():
 
 
 def openssl(folder):
-    """The workload, and behind it commands that end soon."""
+    """The workload, and after it commands that end soon."""
     words = ['openssl', 'speed', '-seconds', '1']
     for line in OPENSSL.format(folder).splitlines()[1:]:
         words += ['+', 'openssl'] + line.split()

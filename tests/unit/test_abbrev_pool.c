@@ -40,7 +40,7 @@ static size_t bytes_of(const uint8_t *p, size_t n)
 #define BYTES_OF(...)                                                                              \
 	bytes_of((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
-static void an_abbreviation_ends_behind_its_zeros(void **state)
+static void an_abbreviation_ends_after_its_zeros(void **state)
 {
 	assert_int_equal(BYTES_OF(MEMBER, END), 10);
 	assert_int_equal(BYTES_OF(0x34, 1, END), 4);
@@ -232,7 +232,7 @@ static void units_whose_codes_differ_share_what_is_compiled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_abbreviation_ends_behind_its_zeros),
+		cmocka_unit_test(an_abbreviation_ends_after_its_zeros),
 		cmocka_unit_test(a_constant_in_the_abbreviation_belongs_to_it),
 		cmocka_unit_test(numbers_that_are_longer_than_need_be_are_not_looked_for),
 		cmocka_unit_test(the_same_bytes_are_found_for_the_same_sizes_and_file_only),

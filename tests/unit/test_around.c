@@ -19,7 +19,7 @@ static const char source[] =
 	"static inline void number(long n, unsigned s) { sink = s; }\n"
 	"static inline void pointer(char *n, unsigned s) { sink = s; }\n"
 	"#define FUNCTION __attribute__((noipa)) void\n"
-	"FUNCTION behind_loop(long x, int *p)\n"
+	"FUNCTION after_loop(long x, int *p)\n"
 	"{ long n = x & 7; long sum = 0; while (n--) sum += *p++; sink = sum; number(n, 1); sink = "
 	"x; }\n"
 	"static inline void sum_up(long n, int *p) { long sum = 0; while (n--) sum += *p++; sink = "
@@ -37,7 +37,7 @@ static const char source[] =
 	"}\n"
 	"FUNCTION no_loop(unsigned s) { int no = 0; s++; number(no, s); pointer(v, s); }\n"
 	"int main(void)\n"
-	"{ behind_loop(4, a); other_register(4, a); computed(3); still_so(3); counter(1); "
+	"{ after_loop(4, a); other_register(4, a); computed(3); still_so(3); counter(1); "
 	"address(1); of_the_pass(1); constant(2); no_loop(3); return 0; }\n";
 
 /* Why the first argument is not known at the copies in @container; all say the same. */
@@ -95,7 +95,7 @@ static void a_value_that_a_variable_had_before_a_loop_is_not_believed(void **sta
 	struct cairn_function_list found;
 	if (!look_up(&l, "number", NULL, &found))
 		skip();
-	assert_int_equal(why(&found, "behind_loop"), CAIRN_UNAVAIL_STALE);
+	assert_int_equal(why(&found, "after_loop"), CAIRN_UNAVAIL_STALE);
 	assert_int_equal(why(&found, "other_register"), CAIRN_UNAVAIL_STALE);
 	assert_int_equal(why(&found, "computed"), CAIRN_AVAILABLE);
 	assert_int_equal(why(&found, "still_so"), CAIRN_AVAILABLE);
@@ -135,7 +135,7 @@ static void all_are_believed_when_asked_to(void **state)
 	struct cairn_function_list found;
 	if (!look_up(&l, "number", &(struct cairn_sites_opts){.assume_unmodified = true}, &found))
 		skip();
-	assert_int_equal(why(&found, "behind_loop"), CAIRN_AVAILABLE);
+	assert_int_equal(why(&found, "after_loop"), CAIRN_AVAILABLE);
 	assert_int_equal(why(&found, "counter"), CAIRN_AVAILABLE);
 	let_go(&l);
 }

@@ -36,7 +36,7 @@
 
 enum { MAX = 512 };
 
-/* The work behind the call keeps it from becoming a jump. */
+/* The work after the call keeps it from becoming a jump. */
 #define BARRIER() __asm__ volatile("" ::: "memory")
 
 /* ---- both walks, from one place ---- */
@@ -79,7 +79,7 @@ static NOINLINE void walk_both(void)
 	BARRIER();
 }
 
-/* The first is in walk_both(), behind another call of it. */
+/* The first is in walk_both(), after another call of it. */
 static void assert_same(void)
 {
 	assert_int_equal(both.walk.end, CAIRN_WALK_OUTERMOST);
@@ -134,7 +134,7 @@ static NOINLINE int too_large(void (*then)(void))
 	return pad[0];
 }
 
-/* A realigned frame whose CFA is in a register that is saved: the one that GCC makes for arguments behind alloca(). */
+/* A realigned frame whose CFA is in a register that is saved: the one that GCC makes for arguments after alloca(). */
 static NOINLINE int realigned_alloca(size_t n, int a, int b, int c, int d, int e, int f, int g,
 				     void (*then)(void))
 {
@@ -271,7 +271,7 @@ static void note_wrong(const char *why, size_t i)
 			 cairn_walk_end_text(handled.walk.end));
 }
 
-/* What was interrupted begins, in the other's list, behind the trampoline. */
+/* What was interrupted begins, in the other's list, after the trampoline. */
 static void compare_contexts(size_t n_theirs)
 {
 	size_t first = 0;
@@ -298,7 +298,7 @@ static void compare_contexts(size_t n_theirs)
 static bool is_described_wrongly(const ucontext_t *context)
 {
 	static const uint8_t restore_rsp[] = {0x49, 0x8d, 0x62,
-					      0xf8}; /* lea -8(%r10),%rsp, and ret behind it */
+					      0xf8}; /* lea -8(%r10),%rsp, and ret after it */
 	const uint8_t *pc = (const uint8_t *)(uintptr_t)context->uc_mcontext.gregs[REG_RIP];
 	return !memcmp(pc, restore_rsp, sizeof(restore_rsp)) ||
 	       (*pc == 0xc3 && !memcmp(pc - sizeof(restore_rsp), restore_rsp, sizeof(restore_rsp)));
@@ -344,7 +344,7 @@ static void a_handler_sees_what_it_interrupted(void **state)
 		realigned(raise_usr1);
 		assert_string_equal(handled.first_wrong, "");
 		assert_int_equal(handled.n_seen, 5);
-		/* The interrupted instruction, and for the handler's own walk that one as well, behind the trampoline. */
+		/* The interrupted instruction, and for the handler's own walk that one as well, after the trampoline. */
 		assert_int_equal(handled.walk.n_exact, 1);
 		assert_int_equal(handled.walk.exact[0], 0);
 		assert_int_equal(both.walk.n_exact, 1);
@@ -515,7 +515,7 @@ static uint64_t random_u64(void)
 }
 
 /*
- * What overwrites: noise, addresses of code that is not behind a call, of data, of nothing, and of the stack: of the part that
+ * What overwrites: noise, addresses of code that is not after a call, of data, of nothing, and of the stack: of the part that
  * is overwritten, since elsewhere the return addresses of calls long over may lie, which nobody can tell from true ones.
  */
 static uint64_t random_word(uint64_t stack, uint64_t size)
@@ -592,7 +592,7 @@ static RAW void smash(void)
 	size_t n = cairn_backtrace(pcs, MAX, &walk);
 	put_back(from);
 	smashed.n_done++;
-	/* The first is this place, behind another call. */
+	/* The first is this place, after another call. */
 	check_smashed(pcs + 1, n - 1, truth + 1, n_truth - 1);
 	if (n == 0)
 		snprintf(smashed.wrong, sizeof(smashed.wrong), "smash %u: no frame",
@@ -726,7 +726,7 @@ static void damaged_information_in_memory_is_survived(void **state)
 	assert_int_equal(eh_memory_rule(&moved, moved_at, &rule), 0);
 	assert_int_equal(((const struct cairn_unwind_rule *)rule.words)->cfa, CAIRN_UNWIND_CFA_REG);
 	for (size_t cut = 0; cut < n; cut += cut < 4096 ? 1 : 97) {
-		/* A copy of that size: the sanitizer sees what reads behind it. */
+		/* A copy of that size: the sanitizer sees what reads after it. */
 		uint8_t *part = malloc(cut ? cut : 1);
 		assert_non_null(part);
 		memcpy(part, copy, cut);

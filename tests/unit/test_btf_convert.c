@@ -342,7 +342,7 @@ static struct blob modern(void)
 	assert_int_equal(cairn_btf_add_record(b, &tag, NULL, 0, &attribute), 0);
 	tag.ref = attribute;
 	assert_int_equal(cairn_btf_add_record(b, &tag, NULL, 0, &attribute), 0);
-	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "behind_tags"), attribute);
+	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "after_tags"), attribute);
 	ADD(decl_tag, b, str(b, "packed"), 4, -1, true);
 	struct cairn_btf_secinfo *vars = calloc(N, sizeof(*vars));
 	uint32_t var = ADD(var, b, str(b, "v"), CAIRN_BTF_GLOBAL, i);
@@ -377,7 +377,7 @@ static void downgrade_drops_what_old_readers_refuse_and_says_so(void **state)
 		assert_false(t.kflag &&
 			     (t.kind == CAIRN_BTF_TYPE_TAG || t.kind == CAIRN_BTF_DECL_TAG));
 	}
-	t = must_have(old.btf, cairn_btf_find(old.btf, "behind_tags", 0, 0));
+	t = must_have(old.btf, cairn_btf_find(old.btf, "after_tags", 0, 0));
 	assert_string_equal(must_have(old.btf, t.ref).name, "int");
 	t = must_have(old.btf, cairn_btf_find(old.btf, "mixed", 0, 0));
 	assert_int_equal(t.vlen, 1);
@@ -568,7 +568,7 @@ static void split_blob_follows_its_converted_base(void **state)
 {
 	struct blob base = modern();
 	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.base = base.btf});
-	uint32_t node = cairn_btf_find(base.btf, "behind_tags", 0, 0);
+	uint32_t node = cairn_btf_find(base.btf, "after_tags", 0, 0);
 	uint32_t last = cairn_btf_find(base.btf, "last", 0, 0);
 	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "own"), node);
 	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "last"), last);
@@ -578,7 +578,7 @@ static void split_blob_follows_its_converted_base(void **state)
 	opts.base = old_base.btf;
 	struct blob old = convert(split.btf, opts, NULL);
 	struct cairn_btf_type t = must_have(old.btf, cairn_btf_find(old.btf, "own", 0, 0));
-	assert_string_equal(must_have(old.btf, t.ref).name, "behind_tags");
+	assert_string_equal(must_have(old.btf, t.ref).name, "after_tags");
 	t = must_have(old.btf, cairn_btf_end_id(old.btf) - 1);
 	assert_string_equal(t.name, "last");
 	assert_string_equal(must_have(old.btf, t.ref).name, "last");

@@ -384,7 +384,7 @@ static void no_memory_is_said(void **state)
 
 /* ---- libbpf ---- */
 
-/* @copies of the kernel's BTF behind one another, as bytes of libbpf's making. */
+/* @copies of the kernel's BTF one after another, as bytes of libbpf's making. */
 static struct btf *kernel_copies(int copies)
 {
 	struct btf *kernel = btf__parse(KERNEL_BTF, NULL), *all = btf__new_empty();

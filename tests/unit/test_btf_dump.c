@@ -58,7 +58,7 @@ static void assert_has_not(const char *text, const char *part)
 		fail_msg("\"%s\" in\n%.4000s", part, text);
 }
 
-/* @claims: C that must compile behind the declarations; the builder is freed. */
+/* @claims: C that must compile after the declarations; the builder is freed. */
 static void assert_compiles(struct cairn_btf_builder *b, const char *claims, const char *part)
 {
 	static const char *const compilers[] = {"gcc -std=gnu11", "clang -std=gnu11",

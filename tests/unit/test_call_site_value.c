@@ -51,7 +51,7 @@ static const struct {
 	const char *function;
 	int64_t passed; /* 0: not certain */
 	const char *why;
-	bool is_gcc_s; /* Clang makes it a loop behind the entry */
+	bool is_gcc_s; /* Clang makes it a loop after the entry */
 } cases[] = {
 	{"returns", 101, "no jump leaves it"},
 	{"goes_on", 102, "it jumps to functions that do not come back"},

@@ -2,8 +2,8 @@
 /*
  * A process that is stopped, or killed, at any instruction
  *
- * A child registers, removes, publishes and withdraws, one instruction at a time. Behind each of them it is read from outside,
- * and must say what was so before the call that it is in, or what is so behind it. That is what a kill at this instruction
+ * A child registers, removes, publishes and withdraws, one instruction at a time. After each of them it is read from outside,
+ * and must say what was so before the call that it is in, or what is so after it. That is what a kill at this instruction
  * leaves, too: memory does not change any more then.
  */
 #include <setjmp.h>
@@ -47,12 +47,12 @@ struct call {
 static const struct call first_calls[] = {
 	{ADD, 0}, {REMOVE, 0}, {OPEN, 0}, {PUBLISH, 0}, {CLOSE, 0}};
 
-/* Behind so many removals that places are used again. */
+/* After so many removals that places are used again. */
 /* clang-format off */
 static const struct call later_calls[] = {
 	{ADD, 0}, {ADD, 1}, {REMOVE, 0}, {ADD, 2}, {ADD, 0}, {REMOVE, 2}, {OPEN, 0},
 	{PUBLISH, 0},  /* the first name: a table more, so a new generation */
-	{PUBLISH, 1},  /* behind it */
+	{PUBLISH, 1},  /* after it */
 	{WITHDRAW, 0},
 	{PUBLISH, 2},  /* where the first one was: a new generation */
 	{PUBLISH, 3},  /* before all: the region's first table changes */
@@ -200,7 +200,7 @@ struct now {
 	bool object[N_OBJECTS], region, function[N_FUNCTIONS];
 };
 
-static struct now after(const struct script *script, int n_calls)
+static struct now state_after(const struct script *script, int n_calls)
 {
 	struct now s = {0};
 	for (int i = 0; i < n_calls; i++) {
@@ -318,7 +318,7 @@ static bool has_name(const struct looker *l, unsigned int i)
 }
 
 static void check_region(struct looker *l, const struct registry_entry *e, const struct now *before,
-			 const struct now *behind, bool withdraws)
+			 const struct now *after, bool withdraws)
 {
 	uint64_t budget = 1 << 30;
 	assert_string_equal(e->name, "region");
@@ -327,7 +327,7 @@ static void check_region(struct looker *l, const struct registry_entry *e, const
 	for (unsigned int i = 0; i < N_FUNCTIONS; i++) {
 		/* Of two at the same place, at most one is there at a time. */
 		int found = coverage(l, i);
-		if (before->function[i] == behind->function[i])
+		if (before->function[i] == after->function[i])
 			assert_int_equal(found, before->function[i] ? 2 : 0);
 		else if (!withdraws)
 			assert_int_not_equal(found, 1);
@@ -359,20 +359,20 @@ static void check_removed(const struct looker *l)
 
 static void check(struct looker *l, const struct script *script, int at)
 {
-	struct now before = after(script, at),
-		   behind = after(script, at + 1 < script->n ? at + 1 : script->n);
+	struct now before = state_after(script, at),
+		   after = state_after(script, at + 1 < script->n ? at + 1 : script->n);
 	for (unsigned int i = 0; i < N_OBJECTS; i++) {
 		const struct registry_entry *e = entry_at(l, object_at(i) + 0x1000);
-		if (before.object[i] == behind.object[i])
+		if (before.object[i] == after.object[i])
 			assert_int_equal(e != NULL, before.object[i]);
 		if (e)
 			check_object(e, i);
 	}
 	const struct registry_entry *region = entry_at(l, REGION);
-	if (before.region == behind.region)
+	if (before.region == after.region)
 		assert_int_equal(region != NULL, before.region);
 	if (region)
-		check_region(l, region, &before, &behind,
+		check_region(l, region, &before, &after,
 			     at < script->n && script->calls[at].verb == WITHDRAW);
 	check_removed(l);
 	for (size_t i = 0; i < l->r.entries.n; i++)
@@ -429,7 +429,7 @@ static void run_script(const struct script *script, int n_before, struct looker 
 			check_none(script, *at);
 	}
 	assert_int_equal(*at, script->n);
-	print_message("%lu instructions, a registry behind %lu of them\n", l.n_steps, l.n_read);
+	print_message("%lu instructions, a registry after %lu of them\n", l.n_steps, l.n_read);
 	munmap((void *)at, 4096);
 	registry_fini(&l.r);
 	jit_tables_fini(&l.tables);
@@ -443,7 +443,7 @@ static void every_instruction_of_a_first_call_leaves_no_registry_or_a_sound_one(
 	assert_true(l.n_read > 1000 && l.n_read < l.n_steps / STRIDE);
 }
 
-static void every_instruction_leaves_what_was_before_or_what_is_behind_it(void **state)
+static void every_instruction_leaves_what_was_before_or_what_is_after_it(void **state)
 {
 	struct looker l;
 	run_script(&later_script, CODECTL_MIN_REMOVED, &l);
@@ -472,7 +472,7 @@ int main(void)
 	/* clang-format off */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_instruction_of_a_first_call_leaves_no_registry_or_a_sound_one),
-		cmocka_unit_test(every_instruction_leaves_what_was_before_or_what_is_behind_it),
+		cmocka_unit_test(every_instruction_leaves_what_was_before_or_what_is_after_it),
 	};
 	/* clang-format on */
 	/* Whatever goes wrong: when no step is made it ends, and the children with it. */

@@ -24,7 +24,7 @@ static const char source[] =
 	"FUNCTION in_loop(long n, long k) { for (long i = 0; i < n; i++) { sink = i; number(i ^ "
 	"k); sink = k; } }\n"
 	"FUNCTION once(long i, long k) { sink = i; number(i ^ k); sink = k + i; }\n"
-	"FUNCTION behind_loop(long n, long k) { for (long i = 0; i < n; i++) sink = i; number(n ^ "
+	"FUNCTION after_loop(long n, long k) { for (long i = 0; i < n; i++) sink = i; number(n ^ "
 	"k); sink = n + k; }\n"
 	"FUNCTION as_held(long n, long k) { for (long i = 0; i < n; i++) { sink = i; number(k); "
 	"sink = k; } }\n"
@@ -40,7 +40,7 @@ static const char source[] =
 	"sink = k; } }\n"
 	"FUNCTION same_once(long k) { sink = k; pair(k, k); sink = k; }\n"
 	"int main(void)\n"
-	"{ in_loop(4, 2); once(3, 2); behind_loop(3, 2); as_held(3, 2); width(3, 2); member(3, "
+	"{ in_loop(4, 2); once(3, 2); after_loop(3, 2); as_held(3, 2); width(3, 2); member(3, "
 	"ring); parts(3, 2); same(3, 2);\n"
 	"differ(3, 2); same_once(2); return 0; }\n";
 
@@ -98,7 +98,7 @@ static void a_number_that_is_computed_in_a_loop_is_not_believed(void **state)
 		skip();
 	assert_int_equal(why(&l, "in_loop"), CAIRN_UNAVAIL_STALE);
 	assert_int_equal(why(&l, "once"), CAIRN_AVAILABLE);
-	assert_int_equal(why(&l, "behind_loop"), CAIRN_AVAILABLE);
+	assert_int_equal(why(&l, "after_loop"), CAIRN_AVAILABLE);
 	let_go(&l);
 }
 

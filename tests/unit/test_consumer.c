@@ -359,7 +359,7 @@ static void any_prefix_is_read_or_refused(void **state)
 {
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++)
 		for (size_t n = 0; n <= strlen(samples[i].text); n++) {
-			/* The bytes behind it are not there: a copy of exactly that size. */
+			/* The bytes after it are not there: a copy of exactly that size. */
 			char *text = malloc(n ? n : 1);
 			struct cairn_err err = {0};
 

@@ -518,7 +518,7 @@ static void a_file_with_another_build_id_is_not_taken(void **state)
 	struct self self = {.n = 0};
 	workspace_open(&w);
 	nest(&self, 3);
-	/* In the dumped first pages: the note's name, "GNU", behind type 3. */
+	/* In the dumped first pages: the note's name, "GNU", after type 3. */
 	static const uint8_t head[] = {3, 0, 0, 0, 'G', 'N', 'U', 0};
 	size_t n_changed = 0;
 	for (uint8_t *p = self.core.bytes;
@@ -555,7 +555,7 @@ static void a_call_to_nowhere_leads_to_its_caller_and_is_marked(void **state)
 	cairn_stacks_regs(cairn_stacks_thread(stacks, 0), 1, &caller);
 	uint64_t sp = caller.r[7] - 8;
 	cairn_stacks_close(stacks);
-	/* NT_PRSTATUS is the first note: registers are 20 + 112 bytes into the notes, which are behind the headers. */
+	/* NT_PRSTATUS is the first note: registers are 20 + 112 bytes into the notes, which are after the headers. */
 	const Elf64_Phdr *notes = (const Elf64_Phdr *)(self.core.bytes + sizeof(Elf64_Ehdr));
 	uint64_t *user = (uint64_t *)(self.core.bytes + notes->p_offset + 20 + 112), nowhere = 0x10;
 	memcpy(&user[U_RIP], &nowhere, 8);

@@ -43,8 +43,8 @@ struct row {
 struct tree {
 	struct db *db;
 	int callee;
-	uint8_t if_column; /* of a statement at 0x1000, behind which 0x1002 has the call's, in column 5, and the entry; 0: none */
-	uint8_t if_branch; /* where two bytes of that statement are again, from 0x1000 on, in front of another statement; 0: nowhere */
+	uint8_t if_column; /* of a statement at 0x1000, after which 0x1002 has the call's, in column 5, and the entry; 0: none */
+	uint8_t if_branch; /* where two bytes of that statement are again, from 0x1000 on, before another statement; 0: nowhere */
 	uint8_t line0,
 		line0_end; /* from and to where the line table says 0, from 0x1000 on; both 0: it has no rows */
 	const struct row *rows; /* each begins a statement; NULL: see above */
@@ -273,7 +273,7 @@ static void a_loop_of_its_own_passes_the_entry_again(void **state)
 		DOUBTS(GCC, 0x1002, 0x1008, 0x1002, &s, NOTHING, STORE, STORE, JE(-4), RET), 0);
 }
 
-static void a_jump_into_the_middle_is_a_way_behind(void **state)
+static void a_jump_into_the_middle_is_a_bypass(void **state)
 {
 	struct cairn_site s;
 	/* 0x1002: to 0x1006, past the entry at 0x1004. */
@@ -288,7 +288,7 @@ static void a_jump_into_the_middle_is_a_way_behind(void **state)
 static void a_site_without_code_of_its_own_at_a_join_is_shared(void **state)
 {
 	struct cairn_site s;
-	/* The entry is 0x1006, behind the copy's last instruction, and 0x1000 jumps there. */
+	/* The entry is 0x1006, after the copy's last instruction, and 0x1000 jumps there. */
 	assert_int_equal(
 		DOUBTS(GCC, 0x1004, 0x1006, 0x1006, &s, JE(4), NOTHING, STORE, NOTHING, RET),
 		CAIRN_COUNT_SHARED_PC);
@@ -299,10 +299,10 @@ static void a_site_without_code_of_its_own_at_a_join_is_shared(void **state)
 static void a_call_in_front_of_a_loops_padding_returns(void **state)
 {
 	struct cairn_site s;
-	/* The entry is 0x1008, the head of a loop: behind the call and padding, and where je leads. */
+	/* The entry is 0x1008, the head of a loop: after the call and padding, and where je leads. */
 	assert_int_equal(DOUBTS(GCC, 0x1000, 0x1006, 0x1008, &s, CALL, NOP, STORE, JE(-4), RET),
 			 CAIRN_COUNT_SHARED_PC);
-	/* The entry is 0x100a. A jump from above leads there, too: behind the call is padding of a function that does not return. */
+	/* The entry is 0x100a. A jump from above leads there, too: after the call is padding of a function that does not return. */
 	assert_false(DOUBTS(GCC, 0x1002, 0x1008, 0x100a, &s, JE(8), CALL, NOP, STORE, RET) &
 		     CAIRN_COUNT_SHARED_PC);
 }
@@ -342,7 +342,7 @@ static uint32_t with_if_branch(uint8_t column, uint8_t branch, const uint8_t *co
 	return doubts;
 }
 
-static uint32_t behind_if(uint8_t column, const uint8_t *code, size_t n)
+static uint32_t after_if(uint8_t column, const uint8_t *code, size_t n)
 {
 	return with_if_branch(column, 0, code, n);
 }
@@ -351,14 +351,14 @@ static void a_call_that_its_own_condition_does_not_keep_from_its_site_is_doubted
 {
 	/* if (...) at 0x1000, in column 3; the call's own statement is in column 5; je leaves the copy. */
 	static const uint8_t combined[] = {NOTHING, NOTHING, JE(2), STORE, RET};
-	assert_int_equal(behind_if(3, combined, sizeof(combined)), CAIRN_COUNT_BEFORE_TEST);
+	assert_int_equal(after_if(3, combined, sizeof(combined)), CAIRN_COUNT_BEFORE_TEST);
 	/* A statement that stands beside the call's is no condition. */
-	assert_int_equal(behind_if(5, combined, sizeof(combined)), 0);
+	assert_int_equal(after_if(5, combined, sizeof(combined)), 0);
 	/* Nor is anything combined where the condition's own branch is there, or the copy begins without one. */
 	static const uint8_t branch[] = {JE(6), NOTHING, JE(2), STORE, RET};
-	assert_int_equal(behind_if(3, branch, sizeof(branch)), 0);
+	assert_int_equal(after_if(3, branch, sizeof(branch)), 0);
 	static const uint8_t store[] = {NOTHING, STORE, JE(2), STORE, RET};
-	assert_int_equal(behind_if(3, store, sizeof(store)), 0);
+	assert_int_equal(after_if(3, store, sizeof(store)), 0);
 }
 
 static void a_call_put_in_front_of_its_condition_is_doubted(void **state)
@@ -413,7 +413,7 @@ static void work_ahead_of_time_is_no_site(void **state)
 	/* je 0x1004, past an instruction of the copy that has no effect: the store is what every call comes to. */
 	assert_int_equal(DOUBTS(CLANG, 0x1002, 0x1006, 0, &s, JE(2), NOTHING, STORE, RET), 0);
 	assert_int_equal(s.at.v, 0x1004);
-	/* With an effect it is the call's beginning, and the jump a way behind it. */
+	/* With an effect it is the call's beginning, and the jump a way after it. */
 	assert_int_equal(DOUBTS(CLANG, 0x1002, 0x1006, 0, &s, JE(2), STORE, STORE, RET),
 			 CAIRN_COUNT_BYPASSED);
 	assert_int_equal(s.at.v, 0x1002);
@@ -422,10 +422,10 @@ static void work_ahead_of_time_is_no_site(void **state)
 	assert_int_equal(s.at.v, 0x1002);
 }
 
-static void a_way_that_joins_the_copys_own_behind_a_known_condition_is_one_behind(void **state)
+static void a_way_that_joins_the_copys_own_after_a_known_condition_is_a_bypass(void **state)
 {
 	struct cairn_site s;
-	/* The entry is 0x1008; it jumps to 0x1002, the caller's instruction in front of the copy's store, where 0x1000 falls, too. */
+	/* The entry is 0x1008; it jumps to 0x1002, the caller's instruction before the copy's store, where 0x1000 falls, too. */
 	assert_int_equal(DOUBTS(GCC, 0x1004, 0x100c, 0x1008, &s, JE(6), NOTHING, STORE, RET,
 				NOTHING, JMP(-10)),
 			 CAIRN_COUNT_BYPASSED);
@@ -435,11 +435,11 @@ static void a_way_that_joins_the_copys_own_behind_a_known_condition_is_one_behin
 			 0);
 }
 
-static void a_way_past_the_site_behind_a_call_that_returns_is_one_behind(void **state)
+static void a_way_past_the_site_after_a_call_that_returns_is_a_bypass(void **state)
 {
 	struct cairn_site s;
 	/*
-	 * The entry is 0x1012; it jumps to the copy's store at 0x100e, where 0x1009 comes from behind its call. That the called function
+	 * The entry is 0x1012; it jumps to the copy's store at 0x100e, where 0x1009 comes from after its call. That the called function
 	 * returns shows where it is called before: only that call leads to 0x1007.
 	 */
 	assert_int_equal(DOUBTS(GCC, 0x100e, 0x1016, 0x1012, &s, JE(7), CALL_OF(0x39), JMP(9),
@@ -466,7 +466,7 @@ static uint32_t with_rows(const struct row *rows, size_t n_rows, const uint8_t *
 	return doubts;
 }
 
-static void a_join_behind_the_site_in_the_same_line_is_a_way_behind(void **state)
+static void a_join_after_the_site_in_the_same_line_is_a_bypass(void **state)
 {
 	/* je 0x1004 is another copy's. On this way what the copy loads at 0x1002 was known. */
 	static const uint8_t code[] = {JE(2), NOTHING, NOTHING, RET};
@@ -478,14 +478,14 @@ static void a_join_behind_the_site_in_the_same_line_is_a_way_behind(void **state
 			 CAIRN_COUNT_BYPASSED);
 	assert_int_equal(with_rows(in_front, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006),
 			 CAIRN_COUNT_BYPASSED);
-	/* Behind the line of the site it is an end that both copies share; in front of the declaration it is another function's. */
+	/* After the line of the site it is an end that both copies share; before the declaration it is another function's. */
 	assert_int_equal(with_rows(end, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006), 0);
 	assert_int_equal(with_rows(of_another, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006), 0);
 }
 
 static void the_first_statement_once_more_is_another_calls_beginning(void **state)
 {
-	/* The copy is in front of a nop and behind it. */
+	/* The copy is before a nop and after it. */
 	static const uint8_t code[] = {NOTHING, STORE, JE(6), NOP, STORE, NOTHING, RET};
 	static const uint8_t straight[] = {NOTHING, STORE, NOTHING, NOP, STORE, NOTHING, RET};
 	static const struct row again[] = {
@@ -612,16 +612,16 @@ static void a_body_that_begins_with_a_loop_is_passed_again(void **state)
 		0x90 /* from the end of its 5 bytes; 10 bytes */
 
 static void
-a_body_that_calls_itself_and_has_a_loop_behind_its_first_instructions_is_doubted(void **state)
+a_body_that_calls_itself_and_has_a_loop_after_its_first_instructions_is_doubted(void **state)
 {
 	static const uint8_t both[] = {NOTHING, STORE, JE(16), CALL_SELF(-11), JMP(-16), RET},
 			     no_loop[] = {NOTHING, STORE, JE(16), CALL_SELF(-11), JMP(0), RET},
 			     no_call[] = {NOTHING, STORE, JE(16), CALL_SELF(-9), JMP(-16), RET},
-			     behind_call[] = {CALL_SELF(-5), NOTHING, STORE, JE(-6), JMP(0), RET};
+			     after_call[] = {CALL_SELF(-5), NOTHING, STORE, JE(-6), JMP(0), RET};
 	const struct {
 		const uint8_t *code;
 		uint32_t doubts;
-	} bodies[] = {{both, CAIRN_COUNT_RECURSION}, {no_loop, 0}, {no_call, 0}, {behind_call, 0}};
+	} bodies[] = {{both, CAIRN_COUNT_RECURSION}, {no_loop, 0}, {no_call, 0}, {after_call, 0}};
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(doubts_of_body(bodies[i].code, sizeof(both)), bodies[i].doubts);
 }
@@ -692,7 +692,7 @@ int main(void)
 		cmocka_unit_test(two_functions_of_one_macro_call_each_other),
 		cmocka_unit_test(a_copy_in_a_straight_line_is_passed_once),
 		cmocka_unit_test(a_loop_of_its_own_passes_the_entry_again),
-		cmocka_unit_test(a_jump_into_the_middle_is_a_way_behind),
+		cmocka_unit_test(a_jump_into_the_middle_is_a_bypass),
 		cmocka_unit_test(a_site_without_code_of_its_own_at_a_join_is_shared),
 		cmocka_unit_test(a_call_in_front_of_a_loops_padding_returns),
 		cmocka_unit_test(a_copy_whose_entry_gcc_lost_is_doubted_unless_it_does_something),
@@ -701,9 +701,9 @@ int main(void)
 		cmocka_unit_test(a_copy_with_two_ways_in_has_two_sites),
 		cmocka_unit_test(work_ahead_of_time_is_no_site),
 		cmocka_unit_test(
-			a_way_that_joins_the_copys_own_behind_a_known_condition_is_one_behind),
-		cmocka_unit_test(a_way_past_the_site_behind_a_call_that_returns_is_one_behind),
-		cmocka_unit_test(a_join_behind_the_site_in_the_same_line_is_a_way_behind),
+			a_way_that_joins_the_copys_own_after_a_known_condition_is_a_bypass),
+		cmocka_unit_test(a_way_past_the_site_after_a_call_that_returns_is_a_bypass),
+		cmocka_unit_test(a_join_after_the_site_in_the_same_line_is_a_bypass),
 		cmocka_unit_test(the_first_statement_once_more_is_another_calls_beginning),
 		cmocka_unit_test(
 			of_two_markers_at_one_address_the_first_is_the_heads_and_the_other_its_parts),
@@ -715,7 +715,7 @@ int main(void)
 		cmocka_unit_test(a_loop_through_code_of_no_line_is_the_copys),
 		cmocka_unit_test(a_body_that_begins_with_a_loop_is_passed_again),
 		cmocka_unit_test(
-			a_body_that_calls_itself_and_has_a_loop_behind_its_first_instructions_is_doubted),
+			a_body_that_calls_itself_and_has_a_loop_after_its_first_instructions_is_doubted),
 		cmocka_unit_test(every_end_of_the_code_is_survived),
 		cmocka_unit_test(every_flipped_bit_of_the_code_is_survived),
 		cmocka_unit_test(failed_allocations_lose_no_memory_and_invent_no_sites),

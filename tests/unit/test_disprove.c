@@ -207,7 +207,7 @@ static void functions_that_say_where_registers_are_saved_are_believed(void **sta
 
 static void a_last_row_that_is_far_from_where_the_return_is_is_not_described(void **state)
 {
-	/* push %rbx; nop; pop %rbx; repz ret: behind the pop rsp+24 is said for rsp+8 */
+	/* push %rbx; nop; pop %rbx; repz ret: after the pop rsp+24 is said for rsp+8 */
 	struct sample s;
 	table_of(&s, BYTES(0x53, 0x90, 0x5b, 0xf3, 0xc3),
 		 BYTES(0x41, 0x0e, 16, 0x83, 2, 0x42, 0x0e, 24, 0xc3));
@@ -230,7 +230,7 @@ static void a_return_to_what_was_pushed_may_be_far(void **state)
 /* As GCC writes it: push %rbp; mov %rsp,%rbp; lea 16(%rbp),%r10; @push; leave or pop %rbp; lea -8(%r10),%rsp; ret. */
 static void realigned(struct sample *s, uint8_t push, uint8_t end)
 {
-	/* rbp is at *(rbp+0) from behind the mov on, the CFA is r10+0 from behind the lea on, and rsp+8 at the ret */
+	/* rbp is at *(rbp+0) from after the mov on, the CFA is r10+0 from after the lea on, and rsp+8 at the ret */
 	table_of(s,
 		 BYTES(0x55, 0x48, 0x89, 0xe5, 0x4c, 0x8d, 0x55, 0x10, push, end, 0x49, 0x8d, 0x62,
 		       0xf8, 0xc3),
@@ -257,7 +257,7 @@ static void where_rbp_is_given_back_it_is_the_callers_and_not_in_memory_at_itsel
 	}
 }
 
-static void behind_another_pop_of_rbp_what_is_said_to_be_at_it_is_lost(void **state)
+static void after_another_pop_of_rbp_what_is_said_to_be_at_it_is_lost(void **state)
 {
 	struct sample s;
 	realigned(&s, PUSH_RAX, POP_RBP);
@@ -289,7 +289,7 @@ static void a_call_that_may_not_return_disproves_nothing(void **state)
 
 static void the_outermost_frame_stays_so_wherever_its_stack_pointer_is(void **state)
 {
-	/* endbr64; xor %ebp,%ebp; pop %rsi; and $-16,%rsp; push %rax; hlt, as _start has it; undefined rip behind the first */
+	/* endbr64; xor %ebp,%ebp; pop %rsi; and $-16,%rsp; push %rax; hlt, as _start has it; undefined rip after the first */
 	struct sample s;
 	table_of(
 		&s,
@@ -460,7 +460,7 @@ static void sframe_has_what_is_left_of_a_row_where_it_can_say_it(void **state)
 					   &sframe, &s.err),
 			 0);
 	cairn_sframe_rows(sframe, 0, take_fp, &rows);
-	/* The last two begin behind leave, where there was no row, and at the return. */
+	/* The last two begin after leave, where there was no row, and at the return. */
 	assert_true(rows.n >= 2);
 	assert_int_equal(rows.off[rows.n - 2], 10);
 	assert_false(rows.has_fp[rows.n - 2]);
@@ -514,7 +514,7 @@ int main(void)
 		cmocka_unit_test(a_return_to_what_was_pushed_may_be_far),
 		cmocka_unit_test(
 			where_rbp_is_given_back_it_is_the_callers_and_not_in_memory_at_itself),
-		cmocka_unit_test(behind_another_pop_of_rbp_what_is_said_to_be_at_it_is_lost),
+		cmocka_unit_test(after_another_pop_of_rbp_what_is_said_to_be_at_it_is_lost),
 		cmocka_unit_test(
 			small_functions_that_keep_to_their_registers_are_as_they_are_written),
 		cmocka_unit_test(a_call_that_may_not_return_disproves_nothing),

@@ -316,7 +316,7 @@ static void every_form_gives_its_class_and_value(void **state)
 	DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN, DB_SECOFF(DW_AT_str_offsets_base, 8),
 	       DB_SECOFF(DW_AT_addr_base, 8));
 	for (size_t i = 0; i < N; i++)
-		/* The flag behind proves that the value was stepped over. */
+		/* The flag after proves that the value was stepped over. */
 		DB_DIE(d, DW_TAG_variable, DB_LEAF, cases[i].attr,
 		       DB_U(DW_AT_decl_line, DW_FORM_data1, i));
 	db_null(d);
@@ -522,8 +522,8 @@ static void siblings_are_found_with_and_without_the_attribute(void **state)
 	}
 }
 
-/* GCC's unit without the attribute on any DIE is one that somebody has rewritten: what is behind a block may be a parameter. */
-static void a_parameter_behind_a_block_is_found(void **state)
+/* GCC's unit without the attribute on any DIE is one that somebody has rewritten: what is after a block may be a parameter. */
+static void a_parameter_after_a_block_is_found(void **state)
 {
 	struct db *d = db_new((struct db_format){0});
 	db_unit(d, DW_UT_compile);
@@ -658,7 +658,7 @@ int main(void)
 		cmocka_unit_test(an_unknown_form_is_an_error_only_where_it_is_used),
 		cmocka_unit_test(a_block_of_2_to_the_63_bytes_is_refused),
 		cmocka_unit_test(siblings_are_found_with_and_without_the_attribute),
-		cmocka_unit_test(a_parameter_behind_a_block_is_found),
+		cmocka_unit_test(a_parameter_after_a_block_is_found),
 		cmocka_unit_test(a_sibling_that_points_back_or_out_of_the_unit_is_ignored),
 		cmocka_unit_test(an_offset_outside_every_unit_is_no_die),
 		cmocka_unit_test(attributes_are_found_along_origins_and_the_finder_is_told),

@@ -123,11 +123,11 @@ static const struct build cxx_builds[] = {
 static char *c_program(const char *compiler)
 {
 	bool nested = !strstr(compiler, "clang");
-	const char *cut = strstr(c_source, "	int outer"), *behind = strchr(cut, '\n') + 1;
+	const char *cut = strstr(c_source, "	int outer"), *after = strchr(cut, '\n') + 1;
 	char *text = NULL;
 	int n = nested ? asprintf(&text, "#define NESTED outer(1)\n%s", c_source)
 		       : asprintf(&text, "#define NESTED 0\n%.*s%s", (int)(cut - c_source),
-				  c_source, behind);
+				  c_source, after);
 	assert_true(n > 0);
 	return text;
 }

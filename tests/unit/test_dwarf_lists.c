@@ -286,7 +286,7 @@ static void one_entry(struct db *d, uint8_t kind, uint8_t op)
 	db_u8(d, DB_LOCLISTS, op);
 }
 
-/* @pairs  view pairs in front of the list, at 16 */
+/* @pairs  view pairs before the list, at 16 */
 static struct db *with_loclist(unsigned int pairs)
 {
 	struct db *d = with_list_header(DB_LOCLISTS, 1);
@@ -333,7 +333,7 @@ static void view_pairs_belong_to_the_entries_that_state_bounds(void **state)
 	locations_are(unit_with(with_loclist(6), DB_SECOFF(DW_AT_location, 28),
 				DB_SECOFF(DW_AT_GNU_locviews, 16)),
 		      expected, 7);
-	/* Pairs behind the end of the section. */
+	/* Pairs after the end of the section. */
 	locations_are(unit_with(with_loclist(6), DB_SECOFF(DW_AT_location, 28),
 				DB_SECOFF(DW_AT_GNU_locviews, 99999)),
 		      "", -EBADMSG);
@@ -547,7 +547,7 @@ static void sequences_are_sorted_and_dropped_ones_left_out(void **state)
 		end_sequence(d, starts[i] == 0x1020 ? 0 : 0x10);
 	}
 	db_length_end(d, DB_LINE, m.length);
-	/* The end of one stands in front of the start of the next; that of an empty one behind its start. */
+	/* The end of one stands before the start of the next; that of an empty one after its start. */
 	rows_are(line_unit(d),
 		 "1000 1:1:0 v0; 1010 end; 1010 1:1:0 v0; 1020 end; 1020 1:1:0 v0; 1020 end; "
 		 "1800 1:1:0 v0; 1810 end; ");

@@ -257,7 +257,7 @@ static void names_are_gdb_s_names(void **state)
 	close_sample(&s);
 }
 
-static void a_struct_behind_a_pointer_is_named_but_not_read(void **state)
+static void a_struct_through_a_pointer_is_named_but_not_read(void **state)
 {
 	static const char source[] =
 		"struct far { int x; };\n"
@@ -541,7 +541,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_declaration_reads_as_it_was_written),
 		cmocka_unit_test(names_are_gdb_s_names),
-		cmocka_unit_test(a_struct_behind_a_pointer_is_named_but_not_read),
+		cmocka_unit_test(a_struct_through_a_pointer_is_named_but_not_read),
 		cmocka_unit_test(enumerators_keep_their_sign_and_width),
 		cmocka_unit_test(arrays_have_counts_and_sizes),
 		cmocka_unit_test(cxx_names_are_qualified_and_stand_alone),

@@ -531,7 +531,7 @@ static void a_damaged_type_stays_recognisable(void **state)
 	assert_int_equal(dwarf_type(u.r, db_offset(u.d, good), &id, &err), -EBADMSG);
 	assert_int_equal(err.code, -EBADMSG);
 	assert_non_null(strstr(err.msg, "reading the type at .debug_info+0x"));
-	/* The parameter behind it was read all the same, and so it stays. */
+	/* The parameter after it was read all the same, and so it stays. */
 	assert_named(&u, id, "<damaged> (int)");
 	assert_int_equal(dwarf_type(u.r, db_offset(u.d, good), &id, &err), 0);
 	assert_named(&u, id, "<damaged> (int)");

@@ -65,23 +65,23 @@ static const char *rest(struct dw_walker *w)
 static struct db *tree(bool siblings)
 {
 	struct db *d = db_new((struct db_format){.version = 4});
-	int behind_function = db_label(d), behind_struct = db_label(d);
-	struct db_attr to_behind_function = DB_REF(DW_AT_sibling, behind_function);
-	struct db_attr to_behind_struct = DB_REF(DW_AT_sibling, behind_struct);
+	int after_function = db_label(d), after_struct = db_label(d);
+	struct db_attr to_after_function = DB_REF(DW_AT_sibling, after_function);
+	struct db_attr to_after_struct = DB_REF(DW_AT_sibling, after_struct);
 	if (!siblings)
-		to_behind_function = to_behind_struct = DB_U(DW_AT_decl_line, DW_FORM_data1, 7);
+		to_after_function = to_after_struct = DB_U(DW_AT_decl_line, DW_FORM_data1, 7);
 	db_unit(d, DW_UT_compile);
 	DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN, DB_STRP(DW_AT_name, "a.c"));
-	DB_DIE(d, DW_TAG_subprogram, DB_CHILDREN, DB_STR(DW_AT_name, "f"), to_behind_function);
+	DB_DIE(d, DW_TAG_subprogram, DB_CHILDREN, DB_STR(DW_AT_name, "f"), to_after_function);
 	DB_DIE(d, DW_TAG_lexical_block, DB_CHILDREN, DB_STR(DW_AT_name, "hidden block"));
 	DB_DIE(d, DW_TAG_variable, DB_LEAF, DB_STR(DW_AT_name, "hidden"));
 	db_null(d);
 	db_null(d);
-	db_here(d, behind_function);
-	DB_DIE(d, DW_TAG_structure_type, DB_CHILDREN, to_behind_struct, DB_STR(DW_AT_name, "s"));
+	db_here(d, after_function);
+	DB_DIE(d, DW_TAG_structure_type, DB_CHILDREN, to_after_struct, DB_STR(DW_AT_name, "s"));
 	DB_DIE(d, DW_TAG_member, DB_LEAF, DB_STRP(DW_AT_name, "m"));
 	db_null(d);
-	db_here(d, behind_struct);
+	db_here(d, after_struct);
 	DB_DIE(d, DW_TAG_lexical_block, DB_CHILDREN, DB_STR(DW_AT_name, "passed"));
 	DB_DIE(d, DW_TAG_variable, DB_LEAF, DB_STR(DW_AT_name, "v"));
 	db_null(d);
@@ -119,7 +119,7 @@ static void children_of_a_delivered_die_can_be_skipped(void **state)
 }
 
 /* More values of variable size than a walker has runs for. */
-static void a_value_behind_many_of_variable_size_is_read(void **state)
+static void a_value_after_many_of_variable_size_is_read(void **state)
 {
 	struct db *d = db_new((struct db_format){0});
 	struct db_attr many[DW_RUNS_MAX + 8] = {0};
@@ -236,7 +236,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(roles_say_what_is_delivered),
 		cmocka_unit_test(children_of_a_delivered_die_can_be_skipped),
-		cmocka_unit_test(a_value_behind_many_of_variable_size_is_read),
+		cmocka_unit_test(a_value_after_many_of_variable_size_is_read),
 		cmocka_unit_test(one_walker_reads_units_of_different_formats),
 		cmocka_unit_test(a_damaged_value_ends_the_walk),
 		cmocka_unit_test(a_nesting_of_a_million_is_walked),

@@ -695,7 +695,7 @@ static void every_relocation_type_gives_the_value_of_its_formula(void **state)
 		want -= cases[i].minus_p ? s->addr.v + 16 : 0;
 		want += cases[i].type == R_X86_64_NONE ? 0 : cases[i].addend;
 		memcpy(&got, s->data + 16, 8);
-		/* Exactly its width is written: the zeros behind stay. */
+		/* Exactly its width is written: the zeros after stay. */
 		assert_int_equal(got, cases[i].width == 8
 					      ? want
 					      : want & ((1ull << 8 * cases[i].width) - 1));

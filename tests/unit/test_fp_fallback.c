@@ -15,7 +15,7 @@ enum { RBX = 3, RBP = 6, RSP = 7 };
 enum { CODE = 0x10000, STACK = 0x70000, STACK_SIZE = 0x1000, SP = STACK + 0x800, FP = SP + 0x40 };
 enum { CALLER = CODE + 0x800, CALLER_FP = FP + 0x100 };
 
-/* A page of code, a page of stack; a call stands in front of CALLER. */
+/* A page of code, a page of stack; a call stands before CALLER. */
 struct world {
 	uint8_t code[0x1000];
 	uint64_t stack[STACK_SIZE / 8];
@@ -199,7 +199,7 @@ static void a_frame_pointer_that_is_none_is_not_followed(void **state)
 	assert_none(&w, true, "its frame pointer is not known");
 }
 
-static void what_is_not_behind_a_call_is_no_return_address(void **state)
+static void what_is_not_after_a_call_is_no_return_address(void **state)
 {
 	static const uint64_t values[] = {0,  1,         CODE, CODE + 3, CALLER + 1, CODE + 0x1001,
 					  SP, UINT64_MAX};
@@ -368,7 +368,7 @@ int main(void)
 		cmocka_unit_test(instructions_count_only_where_one_is_about_to_run),
 		cmocka_unit_test(another_functions_beginning_is_not_this_ones),
 		cmocka_unit_test(a_frame_pointer_that_is_none_is_not_followed),
-		cmocka_unit_test(what_is_not_behind_a_call_is_no_return_address),
+		cmocka_unit_test(what_is_not_after_a_call_is_no_return_address),
 		cmocka_unit_test(
 			code_in_no_file_may_be_returned_to_without_a_call_if_its_frame_is_whole),
 		cmocka_unit_test(code_that_may_not_run_has_no_return_addresses),

@@ -94,7 +94,7 @@ static void a_step_says_what_a_decode_says_of_code_that_ends_early(void **state)
 	}
 }
 
-static void many_steps_are_single_ones_one_behind_the_other(void **state)
+static void many_steps_are_single_ones_one_after_the_other(void **state)
 {
 	/* push %rbp; mov %rsp,%rbp; nopw 0(%rax,%rax,1); call; je; xchg %rax,%r8; pause; jmp *%rax; ret; mov of 10 bytes */
 	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x66, 0x0f, 0x1f, 0x44, 0x00,
@@ -117,7 +117,7 @@ static void many_steps_are_single_ones_one_behind_the_other(void **state)
 		assert_int_equal(many[i].is_nop, nops[i]);
 		assert_int_equal(one.is_nop, nops[i]);
 	}
-	/* No more than asked for, and nothing that goes on behind the end, whether or not that may be read. */
+	/* No more than asked for, and nothing that goes on after the end, whether or not that may be read. */
 	assert_int_equal(insn_steps(code, sizeof(code), sizeof(code), 0x1000, many, 3, &bytes), 3);
 	assert_int_equal(bytes, 10);
 	for (size_t readable = 12; readable <= sizeof(code); readable++) {
@@ -143,7 +143,7 @@ static void assert_sweep_is_decode(const uint8_t *bytes, size_t n)
 						!!(writes & 1u << reg))
 			fail_msg("%02x %02x %02x %02x %02x, register %u", bytes[0], bytes[1],
 				 bytes[2], bytes[3], bytes[4], reg);
-	/* mov $1,%ebx behind it is found: the length is right. */
+	/* mov $1,%ebx after it is found: the length is right. */
 	memcpy(two, bytes, insn.len);
 	memcpy(two + insn.len, "\xbb\x01\x00\x00\x00", 5);
 	if (!insn_writes_any(two, insn.len + 5u, RBX) ||
@@ -1024,7 +1024,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_step_says_what_a_decode_says_for_every_opcode_and_modrm),
 		cmocka_unit_test(a_step_says_what_a_decode_says_of_code_that_ends_early),
-		cmocka_unit_test(many_steps_are_single_ones_one_behind_the_other),
+		cmocka_unit_test(many_steps_are_single_ones_one_after_the_other),
 		cmocka_unit_test(a_sweep_finds_what_a_decode_finds_for_every_opcode_and_modrm),
 		cmocka_unit_test(bytes_that_are_no_instruction_may_write_anything),
 		cmocka_unit_test(where_values_come_from),

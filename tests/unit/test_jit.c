@@ -343,7 +343,7 @@ static void a_function_may_have_more_lines_than_a_table(void **state)
 	struct cairn_jit_info info = {sizeof(info), "long", copies, N, many, N};
 	struct cairn_jit *jit = open_region(0);
 	assert_int_equal(publish_named(jit, 0, 16, 16, "before"), 0);
-	assert_int_equal(publish_named(jit, 900000, 16, 16, "behind"), 0);
+	assert_int_equal(publish_named(jit, 900000, 16, 16, "after"), 0);
 	assert_int_equal(publish(jit, 1000, N * 4, 16, &info), 0);
 	look();
 	assert_int_equal(n_symbols, N + 3);
@@ -452,7 +452,7 @@ static void random_use_of_memory_agrees_with_a_map(void **state)
 	for (int i = 0; i < 60000; i++) {
 		random = random * 1664525 + 1013904223;
 		uint32_t lo = (random >> 8) % (SPACE - 16), n = 1 + (random >> 28);
-		/* Now more is made, now more is freed; sometimes in a small part, and one behind the other. */
+		/* Now more is made, now more is freed; sometimes in a small part, and one after the other. */
 		bool frees = random >> 5 & 7 ? i / 5000 % 3 == 2 : random >> 4 & 1;
 		if (i % 1000 > 700)
 			lo %= 512;

@@ -399,7 +399,7 @@ static void a_thousand_copies_of_one_function_are_each_found(void **state)
 static uint64_t growing;
 static uint64_t between;
 
-/* Behind the head of the first table: it grows, and a table is put between it and the next. */
+/* After the head of the first table: it grows, and a table is put between it and the next. */
 static void grow(unsigned int n)
 {
 	static const struct code_jit_unwind_fre more = {.size = 5, .ip_off = 60, .cfa_off = 48},

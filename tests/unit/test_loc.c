@@ -96,7 +96,7 @@ static void addresses_are_named_where_a_symbol_is_known(void **state)
 	assert_string_equal(buf, "&0x2000");
 }
 
-static void a_reason_stands_behind_what_is_known(void **state)
+static void a_reason_stands_after_what_is_known(void **state)
 {
 	char buf[128];
 	struct cairn_loc_step step = REG(18);
@@ -331,7 +331,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(locations_read_as_people_write_them),
 		cmocka_unit_test(addresses_are_named_where_a_symbol_is_known),
-		cmocka_unit_test(a_reason_stands_behind_what_is_known),
+		cmocka_unit_test(a_reason_stands_after_what_is_known),
 		cmocka_unit_test(every_reason_has_a_text_and_a_word_of_its_own),
 		cmocka_unit_test(long_text_is_cut_and_its_length_told),
 		cmocka_unit_test_setup_teardown(integers_take_six_registers_then_the_stack, setup,

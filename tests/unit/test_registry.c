@@ -247,8 +247,8 @@ static void a_region_that_lies_is_refused_alone(void **state)
 	registry_fini(&r);
 }
 
-/* Without the mark, what is behind the RFC's part is not looked at. */
-static void a_region_of_the_rfcs_form_has_nothing_behind_it(void **state)
+/* Without the mark, what is after the RFC's part is not looked at. */
+static void a_region_of_the_rfcs_form_has_nothing_after_it(void **state)
 {
 	make_sound();
 	image.entries[1].info.jit.extended = 0;
@@ -277,7 +277,7 @@ static void remove_entry_0(unsigned int n)
 	}
 }
 
-/* As a copy would be whose epoch was read behind the rest: that is not an entry of any moment. */
+/* As a copy would be whose epoch was read after the rest: that is not an entry of any moment. */
 static void change_without_an_epoch(unsigned int n)
 {
 	if (n == 4)
@@ -436,7 +436,7 @@ int main(void)
 		cmocka_unit_test(a_head_that_lies_is_refused),
 		cmocka_unit_test(an_entry_that_lies_is_refused_alone),
 		cmocka_unit_test(a_region_that_lies_is_refused_alone),
-		cmocka_unit_test(a_region_of_the_rfcs_form_has_nothing_behind_it),
+		cmocka_unit_test(a_region_of_the_rfcs_form_has_nothing_after_it),
 		cmocka_unit_test(an_entry_that_changes_is_told_and_no_other),
 		cmocka_unit_test(a_mapping_that_shrinks_refuses_what_is_not_there_any_more),
 		cmocka_unit_test(what_ends_at_any_byte_is_refused_or_read_in_part),

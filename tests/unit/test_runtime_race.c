@@ -142,7 +142,7 @@ static void stop_process(int pid)
 	assert_true(WIFSTOPPED(status));
 }
 
-/* It is stopped for the mark, and goes on: at once, behind the settling, or behind it all. */
+/* It is stopped for the mark, and goes on: at once, after the settling, or after it all. */
 static void look(struct code_runtime *rt, struct code_space *space, int pid, int i,
 		 struct counts *n)
 {

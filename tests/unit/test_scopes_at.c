@@ -134,7 +134,7 @@ static void functions_at_an_address_without_memory_are_an_error(void **state)
 }
 
 /* GCC describes it in the slot from the call on, where it has been for some instructions. */
-static void a_parameter_that_was_put_into_a_slot_is_there_behind_a_call(void **state)
+static void a_parameter_that_was_put_into_a_slot_is_there_after_a_call(void **state)
 {
 	(void)state;
 	const struct cairn_scope *active;
@@ -333,7 +333,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions_at_an_address_without_memory_are_an_error),
-		cmocka_unit_test(a_parameter_that_was_put_into_a_slot_is_there_behind_a_call),
+		cmocka_unit_test(a_parameter_that_was_put_into_a_slot_is_there_after_a_call),
 		cmocka_unit_test(what_was_passed_without_memory_is_an_error),
 		cmocka_unit_test(a_sidecar_without_memory_gives_an_error_or_the_answer),
 		cmocka_unit_test(the_section_with_parameters_is_made_whole_or_not_at_all),

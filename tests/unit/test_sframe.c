@@ -245,7 +245,7 @@ static void version_1_is_read(void **state)
 
 static void a_linkage_table_is_one_function_of_blocks(void **state)
 {
-	enum { INFO = 28 + 16, BLOCKS = 1 << 4 }; /* of f, behind the header */
+	enum { INFO = 28 + 16, BLOCKS = 1 << 4 }; /* of f, after the header */
 	uint8_t bytes[sizeof(gas_2_40)];
 	struct cairn_sframe_function f;
 	memcpy(bytes, gas_2_40, sizeof(bytes));
@@ -280,7 +280,7 @@ static void a_linkage_table_without_the_size_of_its_blocks_is_refused(void **sta
 		cairn_sframe_open(bytes, size, (struct cairn_vaddr){0x8000}, "sample", &s, &err),
 		-EBADMSG);
 	assert_non_null(strstr(err.msg, "blocks without a size"));
-	/* Its second row begins at 1: not behind the end of a block of 8, but of one of 1. */
+	/* Its second row begins at 1: not after the end of a block of 8, but of one of 1. */
 	bytes[BLOCK_SIZE] = 1;
 	s = reopen(bytes, size, 0x8000);
 	cairn_sframe_function(s, 0, &f);

@@ -321,7 +321,7 @@ static void at_one_address_the_view_decides(void **state)
 	assert_choice(e + 2, 1, true, "unavailable: not live here");
 }
 
-static void an_argument_bound_right_behind_the_entrys_row_is_the_argument(void **state)
+static void an_argument_bound_right_after_the_entrys_row_is_the_argument(void **state)
 {
 	const struct range_view e[] = {
 		{0x1010, 0x1014, 3, 0, IN_REG(2)},
@@ -525,7 +525,7 @@ int main(void)
 		cmocka_unit_test(entry_value_counts_while_the_register_is_unchanged),
 		cmocka_unit_test(the_entry_that_contains_the_address_is_chosen),
 		cmocka_unit_test(at_one_address_the_view_decides),
-		cmocka_unit_test(an_argument_bound_right_behind_the_entrys_row_is_the_argument),
+		cmocka_unit_test(an_argument_bound_right_after_the_entrys_row_is_the_argument),
 		cmocka_unit_test(locations_that_contradict_each_other_are_ambiguous),
 		cmocka_unit_test(without_views_a_value_may_belong_to_a_later_statement),
 		cmocka_unit_test(a_parameter_without_a_die_is_missing_and_shifts_nothing),

@@ -64,8 +64,7 @@ static const struct {
 	 false},
 	{"jump_to_the_site_is_fine", "1: mov %rsi, %rbx; nop; dec %ebx; jne 1b; ret", 3, 1 << RDI,
 	 false},
-	{"jump_behind_is_fine", "mov %rsi, %rbx; nop; 1: dec %ebx; jne 1b; ret", 3, 1 << RDI,
-	 false},
+	{"jump_after_is_fine", "mov %rsi, %rbx; nop; 1: dec %ebx; jne 1b; ret", 3, 1 << RDI, false},
 	{"indirect_jump", "mov %rsi, %rbx; nop; jmp *%rax", 0, 1 << RDI, false},
 	{"reaches_an_indirect_jump", "mov %rsi, %rbx; nop; jmp indirect_jump", 0, 1 << RDI, false},
 	{"symbol_between",
@@ -94,8 +93,8 @@ static const struct {
 };
 
 /*
- * Each function's site is @at bytes behind its entry, and has a hazard. @by is how far before it the probe goes, or, negative, how far
- * behind; 0 when it is refused as before.
+ * Each function's site is @at bytes after its entry, and has a hazard. @by is how far before it the probe goes, or, negative, how far
+ * after; 0 when it is refused as before.
  */
 static const struct {
 	const char *name, *body;
@@ -109,7 +108,7 @@ static const struct {
 	{"past_a_step", "ret; mov %eax, %ecx; mov $5, %dil; pushfq; pop %rax; ret", 6, 3, 1 << RSI,
 	 false},
 	{"past_a_lock", "mov %rdi, %rbx; lock incl (%rbx); ret", 3, 3, 1 << RDI, false},
-	{"behind_a_nop", "ret; .byte 0x0f, 0x1f, 0x44, 0x00, 0x00; nop; ret", 1, -5, 1 << RDI,
+	{"after_a_nop", "ret; .byte 0x0f, 0x1f, 0x44, 0x00, 0x00; nop; ret", 1, -5, 1 << RDI,
 	 false},
 	{"jump_to_the_hazard", "mov %edi, %ebx; 1: rep stosb; jne 1b; ret", 2, 0, 1 << RDI, false},
 	{"nothing_before", "rep stosb; ret", 0, 0, 0, false},

@@ -541,7 +541,7 @@ static void take_grown(struct snapshot *s, uint64_t sp, uint64_t above, const ch
 	code_maps_fini(&maps);
 }
 
-static void a_stack_that_grew_behind_the_reading_of_the_mappings_is_copied(void **state)
+static void a_stack_that_grew_after_the_reading_of_the_mappings_is_copied(void **state)
 {
 	struct snapshot s;
 	volatile uint64_t pages[3 * 512] = {[8] = 0x1234567890abcdef};
@@ -656,7 +656,7 @@ int main(void)
 		cmocka_unit_test(mappings_cut_at_every_byte_never_crash),
 		cmocka_unit_test(the_stack_of_a_process_is_that_of_its_own_backtrace),
 		cmocka_unit_test(a_signal_handler_on_its_own_stack_is_walked_through),
-		cmocka_unit_test(a_stack_that_grew_behind_the_reading_of_the_mappings_is_copied),
+		cmocka_unit_test(a_stack_that_grew_after_the_reading_of_the_mappings_is_copied),
 		cmocka_unit_test(
 			a_thread_that_could_not_be_stopped_goes_on_when_it_leaves_the_kernel),
 		cmocka_unit_test(a_process_that_is_not_there_is_said_so),

@@ -96,9 +96,9 @@ enum { TEXT = 0xf000, FRAME = 0x40000, SFRAME = 0x50000 };
 
 /* push %rbp; mov %rsp,%rbp; sub $0x20,%rsp; leave; ret */
 static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20, 0xc9, 0xc3};
-/* CFA rsp+16 behind the push, rbp+16 behind the mov, rsp+8 behind leave. */
+/* CFA rsp+16 after the push, rbp+16 after the mov, rsp+8 after leave. */
 static const uint8_t right[] = {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x45, 0x0c, 7, 8, 0xc6};
-/* The same with rsp+24 behind the push. */
+/* The same with rsp+24 after the push. */
 static const uint8_t wrong[] = {0x41, 0x0e, 24, 0x86, 2, 0x43, 0x0d, 6, 0x45, 0x0c, 7, 8, 0xc6};
 
 struct sample {
@@ -167,7 +167,7 @@ static void true_rows_have_no_disagreement(void **state)
 	assert_int_equal(s.told.n_fdes, 1);
 	assert_int_equal(s.told.text_bytes, sizeof(code));
 	assert_int_equal(s.told.followed_bytes, sizeof(code));
-	/* From behind the mov to behind leave. */
+	/* From after the mov to after leave. */
 	assert_int_equal(s.told.fp_bytes, 5);
 	assert_int_equal(s.told.sframe_bytes, 0);
 	end(&s);

@@ -396,7 +396,7 @@ static void code_of_a_damaged_entry_is_not_described(void **state)
 	assert_cfa(&s, TEXT + 0x10, RSP, 8);
 	assert_cfa(&s, TEXT + TEXT_SIZE - 1, RSP, 8);
 	assert_undescribed(&s, TEXT + TEXT_SIZE);
-	/* The damaged one, the one outside, and what of the last is outside behind that. */
+	/* The damaged one, the one outside, and what of the last is outside after that. */
 	assert_int_equal(header(&s)->n_dropped, 3);
 	sample_end(&s);
 }
@@ -519,7 +519,7 @@ static void compare_library(const char *path)
 	cairn_binary_close(s.bin);
 }
 
-/* The same as without the index: where rows begin, in front of that, and at random. */
+/* The same as without the index: where rows begin, before that, and at random. */
 static void compare_index(const char *path)
 {
 	struct sample s = {0};

@@ -68,7 +68,7 @@ class Executed:
 
     @staticmethod
     def listing(program):
-        """{address: (what is behind it in memory, whether it can continue there, mnemonic)}"""
+        """{address: (what is after it in memory, whether it can continue there, mnemonic)}"""
         code, out, err = common.run(['objdump', '-d', '--no-show-raw-insn', '-w', program], 600)
         if code != 0:
             raise RuntimeError(f'objdump {program}: {err[-300:]}')
@@ -96,7 +96,7 @@ class Executed:
                 found[at][to] += n
                 left[at] -= n
         for at, n in left.items():
-            behind, continues, _ = self.next.get(at, (None, False, ''))
-            if n > 0 and continues and self.count.get(behind):
-                found[at][behind] += n
+            after, continues, _ = self.next.get(at, (None, False, ''))
+            if n > 0 and continues and self.count.get(after):
+                found[at][after] += n
         return found

@@ -8,7 +8,7 @@ calls of the counting build. A class stands for what they show; where they show 
     recursion     the same of a call of the function by itself; and its body has a jump back, which was taken as often
     some-copies   some copies of the caller have a copy with this line, others of its copies, which were executed, have none
     only-places   of the copies with this line no instruction was executed on a way past their places: those calls left no code
-    next-turn     the same, and behind a place its copy's code was executed again: further turns of a loop, which nothing names as entries
+    next-turn     the same, and after a place its copy's code was executed again: further turns of a loop, which nothing names as entries
     ahead         more events than calls: Clang names no entry, its copy's first instruction was executed as often
     entry-passed  more events than calls: an entry that GCC itself names (DW_AT_entry_pc, or a row of its marker) was executed as often
 """
@@ -65,8 +65,8 @@ class Why:
         self.debug, self.ran = Debug(program), executed.Executed(program, args)
         self.steps, self.addresses = self.ran.steps(), sorted(self.ran.count)
         self.before = collections.defaultdict(set)
-        for at, behind in self.steps.items():
-            for to in behind:
+        for at, after in self.steps.items():
+            for to in after:
                 self.before[to].add(at)
 
     # ---- what was executed ----
@@ -95,7 +95,7 @@ class Why:
         return (self.code(copy) & around) - places
 
     def turns(self, copy, places):
-        """Whether the copy's code was executed again behind a place: its first statement is there, or other code led back to it."""
+        """Whether the copy's code was executed again after a place: its first statement is there, or other code led back to it."""
         own, body = self.code(copy), self.code(self.debug.body_around(copy))
         first = set().union(*(self.debug.rows[at] for at in places if at in own), set())
         if any(row in first and row[2] for at in own - places for row in self.debug.rows.get(at, ())):

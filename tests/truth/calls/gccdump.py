@@ -14,7 +14,7 @@ Eight bugs leave traces there, and each is looked for at the very copies that a 
                 bindings with its arm (docs/findings/gcc-conditional-move-keeps-one-arm.md)
     later       the argument has no value at the entry, and is described by the constant that the function assigns to it
                 (docs/findings/gcc-constant-of-a-later-statement.md)
-    behind store  the argument is read from memory that was written between the call's computing it and the copy
+    after store  the argument is read from memory that was written between the call's computing it and the copy
                 (docs/findings/gcc-memory-read-after-store.md)
     bool        the argument is computed from a condition's opposite, ~x of a comparison, which was made of eight bits
                 (docs/findings/gcc-bool-has-eight-bits.md)
@@ -40,7 +40,7 @@ LATER = 'gcc-constant-of-a-later-statement'
 ONE_ARM = 'gcc-conditional-move-keeps-one-arm'
 REMOVED = 'gcc-removed-parameter-value'
 BEFORE_LOOP = 'gcc-value-before-loop'
-BEHIND_STORE = 'gcc-memory-read-after-store'
+AFTER_STORE = 'gcc-memory-read-after-store'
 
 FUNCTION = re.compile(r'^;; Function \S+ \(([^,]+),')
 BLOCK = re.compile(r'^\s*<bb (\d+)>')
@@ -148,10 +148,10 @@ class Function:
         return versions(line), set()
 
     @functools.cached_property
-    def live_behind(self):
-        """{block: names that code behind it needs}"""
+    def live_after(self):
+        """{block: names that code after it needs}"""
         before = {n: set() for n in self.blocks}
-        behind = {n: set() for n in self.blocks}
+        after = {n: set() for n in self.blocks}
         successors = {n: self.successors(n) for n in self.blocks}
         on_way = {(source, n): names for n in self.blocks for source, names in self.joined(n).items()}
         changed = True
@@ -161,13 +161,13 @@ class Function:
                 live = set()
                 for s in successors[number]:
                     live |= before[s] | on_way.get((number, s), set())
-                behind[number] = set(live)
+                after[number] = set(live)
                 for line in reversed(self.blocks[number]):
                     reads, writes = self.effect(line)
                     live = (live - writes) | reads
                 if live != before[number]:
                     before[number], changed = live, True
-        return behind
+        return after
 
     def joined(self, number):
         """{block in front: names that PHIs of the block read when coming from there}"""
@@ -186,7 +186,7 @@ class Function:
         return found
 
     def reached(self, block, edges, without):
-        """Blocks that edges lead to from behind one."""
+        """Blocks that edges lead to from after one."""
         seen, todo = set(), [block]
         while todo:
             for n in edges(todo.pop()) - seen - without:
@@ -199,7 +199,7 @@ class Function:
         return self.reached(block, self.successors, without) & self.reached(block, self.predecessors.get, without)
 
     def values_at(self, variable, block, index):
-        """What a variable is bound to in front of a line, by any way that leads there."""
+        """What a variable is bound to before a line, by any way that leads there."""
         values, seen, todo = set(), set(), [(block, self.blocks[block][:index])]
         while todo:
             number, lines = todo.pop()
@@ -213,7 +213,7 @@ class Function:
         return values
 
     def holders_at(self, names, block, index):
-        """Which of several names with one register was written last in front of a line, by any way that leads there; None: none was."""
+        """Which of several names with one register was written last before a line, by any way that leads there; None: none was."""
         holders, seen, todo = set(), set(), [(block, self.blocks[block][:index])]
         while todo:
             number, lines = todo.pop()
@@ -279,7 +279,7 @@ def parse_blocks(path):
 
 
 def parse_arms(path, functions):
-    """Fills Function.arms from the dump of an if-conversion: the instructions before it, what it deletes, and those behind it."""
+    """Fills Function.arms from the dump of an if-conversion: the instructions before it, what it deletes, and those after it."""
     current, pending = None, ''
     with open(path, encoding='utf-8', errors='replace') as file:
         for line in itertools.chain(file, ['(']):
@@ -315,7 +315,7 @@ def parse_partitions(path, functions):
 
 
 class Copy:
-    """The debug statements in front of one entry of an inlined copy."""
+    """The debug statements before one entry of an inlined copy."""
 
     def __init__(self, function, block, index, binds, live):
         self.function, self.block, self.index, self.binds, self.live = function, block, index, binds, live
@@ -331,8 +331,8 @@ class Copy:
 
     def is_lost_number(self, value):
         """
-        Whether the value is a sum of two numbers, and that of a variable in front of a loop behind which the variable is lost: `n--` of a 4, told
-        as 4 + -1 behind the loop.
+        Whether the value is a sum of two numbers, and that of a variable before a loop after which the variable is lost: `n--` of a 4, told
+        as 4 + -1 after the loop.
         """
         function, match = self.function, SUM.match(value)
         number = match and str(int(match.group(1)) + int(match.group(2)))
@@ -346,7 +346,7 @@ class Copy:
 
     def is_of_first_pass(self, temporary, value):
         """
-        Whether the temporary was bound in front of a loop around the copy, to the number that a variable of the loop begins with:
+        Whether the temporary was bound before a loop around the copy, to the number that a variable of the loop begins with:
         it is written as a conversion of that number, which stands there for the variable.
         """
         function = self.function
@@ -359,7 +359,7 @@ class Copy:
                    for n in loop for phi in filter(None, map(PHI.match, function.blocks[n])) for text, source in JOINED.findall(phi.group(2)))
 
     def is_told_later(self, parameter):
-        """Whether the parameter has no value at the entry and gets a number behind a later statement, with no code in front of it."""
+        """Whether the parameter has no value at the entry and gets a number after a later statement, with no code before it."""
         if self.binds.get(parameter, 'NULL') != 'NULL':
             return False
         for line in itertools.takewhile(lambda l: '# DEBUG' in l, self.function.blocks[self.block][self.index:]):
@@ -374,7 +374,7 @@ class Copy:
         return max((i for i, l in enumerate(lines) if (m := BIND.match(l)) and m.group(1) == parameter), default=self.index)
 
     def is_overwritten(self, temporary, value):
-        """Whether what the temporary reads from memory is written behind its binding, in the block of the copy."""
+        """Whether what the temporary reads from memory is written after its binding, in the block of the copy."""
         lines = self.function.blocks[self.block][:self.index]
         bound_at = max((i for i, l in enumerate(lines) if (m := BIND.match(l)) and m.group(1) == temporary), default=None)
         if bound_at is None:
@@ -432,7 +432,7 @@ class Copy:
                 if self.is_of_first_pass(temporary, found[0][1]):
                     return BEFORE_LOOP
                 if self.is_overwritten(temporary, found[0][1]):
-                    return BEHIND_STORE
+                    return AFTER_STORE
                 todo.append(found[0][1])
         return None
 
@@ -449,7 +449,7 @@ def bound(lines):
 
 
 def is_called_at(function, number, index, call):
-    """Whether the arguments in front of an entry are bound where the call is, if that is told."""
+    """Whether the arguments before an entry are bound where the call is, if that is told."""
     from_ = index
     while from_ and '# DEBUG' in function.blocks[number][from_ - 1]:
         from_ -= 1
@@ -460,19 +460,19 @@ def is_called_at(function, number, index, call):
 
 def copies(function, name, call):
     """Every entry of an inlined copy of a function in another, called at (file, line)."""
-    behind = function.live_behind
+    after = function.live_after
     for number in function.order:
         lines = function.blocks[number]
         for i, line in enumerate(lines):
             entry = ENTRY.match(line)
             if not entry or entry.group(1) != name or not is_called_at(function, number, i, call):
                 continue
-            live = set(behind[number])
+            live = set(after[number])
             for later in reversed(lines[i:]):
                 reads, writes = function.effect(later)
                 live = (live - writes) | reads
-            # An argument is bound in front of the entry; one that was removed, behind it and before the first statement.
-            # What stands in front of that one has only its name: it belongs to another function's parameter.
+            # An argument is bound before the entry; one that was removed, after it and before the first statement.
+            # What stands before that one has only its name: it belongs to another function's parameter.
             binds = dict(bound(lines[:i]))
             binds.update(bound(itertools.takewhile(is_before_statement, lines[i:])))
             yield Copy(function, number, i, binds, live)

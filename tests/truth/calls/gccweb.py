@@ -3,7 +3,7 @@
 
 The pass divides a register that several definitions write into one for each, in instructions only
 (docs/findings/gcc-web-leaves-debug-register.md). It runs with -fweb, which -funroll-loops brings with it. Its dump (-fdump-rtl-web) lists what was
-divided, and all instructions behind that.
+divided, and all instructions after that.
 """
 import os
 import re
@@ -21,11 +21,11 @@ POSITION = re.compile(r'"([^"]+)":(\d+):\d+')
 
 
 class Webs:
-    """Of one function: which of its parameters' bindings in front of a copy's entry name a register's wrong part."""
+    """Of one function: which of its parameters' bindings before a copy's entry name a register's wrong part."""
 
     def __init__(self):
         self.parts = {}   # register: all it was divided into, itself among them
-        self.block, self.written = None, []   # registers written in the block at hand, the last one behind
+        self.block, self.written = None, []   # registers written in the block at hand, the last one after
         self.group, self.positions = set(), set()   # bound wrongly since the last marker; positions of the bindings
         self.wrong = []   # (parameter, positions)
 

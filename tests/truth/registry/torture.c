@@ -14,7 +14,7 @@
  *
  * In one of 64 walks the writer is stopped while the registry is copied, as cairn stack does it: then the number is that of this moment, and
  * nothing at an address where something was is missing, unless the reader says that the code was freed since. Where nothing was, a function that
- * was appended behind the copy may be found, as long as nothing is freed: nobody can have stood there. A copy of a registry
+ * was appended after the copy may be found, as long as nothing is freed: nobody can have stood there. A copy of a registry
  * that goes on may miss what moves from one entry to another: its counter of changes tells.
  */
 #include <elf.h>

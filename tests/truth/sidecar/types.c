@@ -229,7 +229,7 @@ static void compare(struct walk *w, size_t i)
 			differ(w, i, "the size", a->size, b->size);
 		return;
 	}
-	/* Behind a pointer, of which a source shows the name only. One graph may know more of it than the other. */
+	/* After a pointer, of which a source shows the name only. One graph may know more of it than the other. */
 	if (!w->a.sites && (a->unread || b->unread)) {
 		if (!same_text(a->name, b->name) || a->bare_name != b->bare_name)
 			differ(w, i, "the name", 0, 1);

@@ -135,7 +135,7 @@ static void *do_clock(void *arg)
 	}
 }
 
-/* getppid() is one system call behind one PLT entry. */
+/* getppid() is one system call after one PLT entry. */
 static void *do_plt(void *arg)
 {
 	for (;;)

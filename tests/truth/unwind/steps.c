@@ -8,7 +8,7 @@
  * and INSTRUCTIONS instructions have been seen. A window that shows no new function any more ends early: another time shows more. From its calls and returns, seen as changes of the
  * stack pointer, a shadow stack is kept:
  *
- *	call	rsp falls by 8 and the word there is the address behind the call: a frame begins, and its caller's registers
+ *	call	rsp falls by 8 and the word there is the address after the call: a frame begins, and its caller's registers
  *		are those before the call
  *	return	rsp is at or above the frame's CFA: it is over, and all above it too (longjmp, exceptions)
  *	signal	the handler begins: the frame outside of its trampoline is what was interrupted
@@ -19,7 +19,7 @@
  *
  * At every instruction the row is held against it (steps_judge.c).
  *
- * A function that is called once in a second is not met at random times. So behind those windows, where FRESH says how many, the program
+ * A function that is called once in a second is not met at random times. So after those windows, where FRESH says how many, the program
  * runs on until it calls one that was not seen before (a breakpoint at the beginning of each FDE), and is stepped from there. Only the main
  * thread is traced: this is for programs whose other threads do nothing new. Further commands are such that end soon: each is run
  * from its first instruction from one new function to the next.

@@ -83,7 +83,7 @@ struct run {
 	uint64_t n_steps, n_unknown, n_right, n_undescribed, n_wrong, n_proven, n_lost, n_needless,
 		n_functions, n_signals, n_bound, n_jumps, n_fresh, n_exhausted;
 	uint64_t new_at_step; /* when the last new function was seen */
-	bool is_called; /* the last call has not arrived behind its entry of a linkage table yet */
+	bool is_called; /* the last call has not arrived after its entry of a linkage table yet */
 	const struct file *linked_from; /* whose entry it is in; NULL: in none */
 	struct cairn_regs promise;      /* where longjmp is about to go */
 	struct file *promise_file;

@@ -85,7 +85,7 @@ void enter_handler(struct run *r, const struct cairn_regs *before, const struct 
 }
 
 /* What is at @ret_addr - 2 to - 7 calls: e8 with an offset, or ff /2 with any operand. */
-static bool is_behind_call(const struct run *r, uint64_t ret_addr)
+static bool is_after_call(const struct run *r, uint64_t ret_addr)
 {
 	uint8_t p[7];
 	if (!read_target((void *)(uintptr_t)r, (struct cairn_addr){ret_addr - sizeof(p)}, p,
@@ -103,7 +103,7 @@ void begin_called(struct run *r, const struct cairn_regs *regs)
 {
 	uint64_t word;
 	if (!read_target(r, (struct cairn_addr){regs->r[RSP]}, &word, sizeof(word)) ||
-	    !map_of(r, word) || !is_behind_call(r, word))
+	    !map_of(r, word) || !is_after_call(r, word))
 		return;
 	save(push(r, word, regs->r[RSP] + 8), regs);
 	note_function(r, regs->pc.v);

@@ -2,7 +2,7 @@
 /*
  * Functions that were not called yet: a breakpoint at the beginning of each FDE
  *
- * A function is where a call leads, by file and address in it, behind a procedure linkage table's entry; its first call may go on
+ * A function is where a call leads, by file and address in it, after a procedure linkage table's entry; its first call may go on
  * to the dynamic linker, which binds it.
  */
 #include "steps.h"
