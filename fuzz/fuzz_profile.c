@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct cairn_err err = {0};
 	struct cairn_profile *p;
 	struct cairn_profile_shares shares;
-	struct cairn_profile_bytes folded, html;
+	struct cairn_profile_bytes folded, html, firefox;
 	int rc = cairn_profile_read(bytes, size, "fuzz", &p, &err);
 
 	assert((rc == 0) == (p != NULL));
@@ -50,6 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 			free(folded.bytes);
 		if (cairn_profile_html(p, type, "fuzz", &html, NULL) == 0)
 			free(html.bytes);
+		if (cairn_profile_firefox(p, type, "fuzz", false, &firefox, NULL) == 0)
+			free(firefox.bytes);
 	}
 	cairn_profile_close(p);
 	return 0;

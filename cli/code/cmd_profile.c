@@ -60,8 +60,9 @@ static const struct opt opts[] = {
 	{0, "keep", OPT_COUNT, "N", AT(keep),
 	 "with --continuous: keep the files of the last N windows (60)"},
 	{'o', "output", OPT_LIST, "NAME", AT(out),
-	 "write the profile to NAME, which ends with .html, .folded, .pb.gz or .json; may be "
-	 "repeated"},
+	 "write the profile to NAME, which ends with .html, .folded, .pb.gz, .json, .firefox.json "
+	 "or "
+	 ".firefox.json.gz; may be repeated"},
 	{0, "event", OPT_TEXT, "cpu|cpu-clock|cycles|page-faults|off-cpu", AT(event),
 	 "what is sampled: time on a processor (cpu: cycles if they can be counted here, else "
 	 "cpu-clock), page faults, or time blocked"},
@@ -396,7 +397,8 @@ static int open_and_run(const struct profile_values *v, const struct command *co
 					    .make_sidecar = v->continuous ? profile_later_sidecar
 									  : profile_make_sidecar,
 					    .make_sidecar_ctx = &sidecars,
-					    .show_name = shown_name};
+					    .show_name = shown_name,
+					    .moments = profile_needs_moments(&v->out)};
 	struct cairn_err err = {0};
 	int r;
 

@@ -43,6 +43,9 @@ void profile_json_shares(const struct cairn_profile_shares *shares);
 /* STATUS_USAGE, after a message, if a name does not say a format. */
 int profile_check_names(const struct opt_list *out);
 
+/* Whether one of the formats shows when samples were taken. profile_check_names() took the names. */
+bool profile_needs_moments(const struct opt_list *out);
+
 /*
  * profile_write_all - write a profile to each file, in the format that its name says
  *

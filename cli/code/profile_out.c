@@ -13,6 +13,7 @@ struct format {
 	const char *end; /* of the file's name */
 	int (*make)(const struct cairn_profile *p, size_t type, const char *title,
 		    struct cairn_profile_bytes *ret, struct cairn_err *err);
+	bool has_times; /* it shows when samples were taken */
 };
 
 static int make_folded(const struct cairn_profile *p, size_t type, const char *title,
@@ -27,12 +28,26 @@ static int make_pprof(const struct cairn_profile *p, size_t type, const char *ti
 	return cairn_profile_pprof(p, ret, err);
 }
 
-/* A new format is a row here. */
+static int make_firefox(const struct cairn_profile *p, size_t type, const char *title,
+			struct cairn_profile_bytes *ret, struct cairn_err *err)
+{
+	return cairn_profile_firefox(p, type, title, false, ret, err);
+}
+
+static int make_firefox_gzip(const struct cairn_profile *p, size_t type, const char *title,
+			     struct cairn_profile_bytes *ret, struct cairn_err *err)
+{
+	return cairn_profile_firefox(p, type, title, true, ret, err);
+}
+
+/* A new format is a row here. The first one that fits is taken. */
 static const struct format formats[] = {
-	{".html", cairn_profile_html},
-	{".folded", make_folded},
-	{".pb.gz", make_pprof},
-	{".json", profile_make_json},
+	{".html", cairn_profile_html, false},
+	{".folded", make_folded, false},
+	{".pb.gz", make_pprof, false},
+	{".firefox.json", make_firefox, true},
+	{".firefox.json.gz", make_firefox_gzip, true},
+	{".json", profile_make_json, false},
 };
 
 /* NULL: the name says none. */
@@ -70,6 +85,14 @@ int profile_write_all(const struct cairn_profile *p, size_t type, const struct o
 	return status;
 }
 
+bool profile_needs_moments(const struct opt_list *out)
+{
+	for (size_t i = 0; i < out->n; i++)
+		if (format_of(out->items[i])->has_times)
+			return true;
+	return false;
+}
+
 char *profile_window_name(const char *name, int64_t time_ns)
 {
 	size_t n = strlen(name) - strlen(format_of(name)->end);
@@ -91,7 +114,8 @@ int profile_check_names(const struct opt_list *out)
 		if (!format_of(out->items[i]))
 			return fail(STATUS_USAGE,
 				    "%s: the name says the format: NAME.html, NAME.folded, "
-				    "NAME.pb.gz or NAME.json",
+				    "NAME.pb.gz, NAME.json, NAME.firefox.json or "
+				    "NAME.firefox.json.gz",
 				    out->items[i]);
 	return STATUS_YES;
 }

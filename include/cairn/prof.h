@@ -76,6 +76,12 @@ struct cairn_prof_opts {
 	 * @name, say, demangled; either may be NULL. As snprintf. NULL: as the source names it.
 	 */
 	size_t (*show_name)(const char *linker_name, const char *name, char *buf, size_t size);
+	/*
+	 * Keep when and on which processor each sample was taken, for cairn_profile_moment(): 24
+	 * bytes a sample, and 32 in the profile. The first 2^23 samples of a window have it; a note
+	 * says when others have not. Without it memory does not grow with the number of samples.
+	 */
+	bool moments;
 };
 
 /* Why a stack ends where it does. */
@@ -170,7 +176,8 @@ const char *cairn_prof_end_id(enum cairn_prof_end end);
  *
  * Each sample has the labels "pid", "tid" and "thread". One with a stack that is not complete, or
  * has an assumed frame, has "end", too, with cairn_prof_end_id(). If it is not complete, its
- * outermost frame is "[cut: ID]", so that graphs keep such stacks apart. The values are
+ * outermost frame is "[cut: ID]", so that graphs keep such stacks apart. With opts.moments it has
+ * moments; that of time blocked is when the thread began to wait. The values are
  * {"samples", "count"} and {"cpu", "nanoseconds"}, or {"page-faults", "count"}, or {"off-cpu",
  * "nanoseconds"}.
  * @ret  cairn_profile_close(); it borrows nothing of @prof

@@ -71,6 +71,7 @@ struct cairn_profile_location {
 	/* The innermost first: all but the last were inlined. None: no function is known. */
 	const struct cairn_profile_line *lines;
 	size_t n_lines;
+	uint64_t symbol; /* where the symbol that covers @address begins; 0: not known */
 };
 
 struct cairn_profile_label {
@@ -133,6 +134,26 @@ int cairn_profile_add_location(struct cairn_profile *p, const struct cairn_profi
 int cairn_profile_add_sample(struct cairn_profile *p, const struct cairn_profile_sample *s,
 			     struct cairn_err *err);
 
+/* One of the times that a sample was taken. */
+struct cairn_profile_moment {
+	size_t sample;         /* cairn_profile_sample() */
+	int64_t time_ns;       /* since the run began; may be before, by the time that it took */
+	uint32_t cpu;          /* UINT32_MAX: not known */
+	const int64_t *values; /* its part of the sample's, one for each type */
+};
+
+/*
+ * cairn_profile_add_moment - one of the times that the sample added last was taken
+ *
+ * It counts nothing: the sample has all values. Profiles need no moments, and need not have all:
+ * formats with times put the rest of a sample's values after the last moment, and say so.
+ *
+ * @m  its sample is not read
+ * Returns 0. -EINVAL: no sample was added. -ERANGE: more than 2^31. -ENOMEM.
+ */
+int cairn_profile_add_moment(struct cairn_profile *p, const struct cairn_profile_moment *m,
+			     struct cairn_err *err);
+
 /* 0, or -ENOMEM; the strings are copied. */
 int cairn_profile_set_run(struct cairn_profile *p, const struct cairn_profile_run *run,
 			  struct cairn_err *err);
@@ -143,6 +164,9 @@ size_t cairn_profile_n_types(const struct cairn_profile *p);
 const struct cairn_profile_type *cairn_profile_type(const struct cairn_profile *p, size_t i);
 size_t cairn_profile_n_samples(const struct cairn_profile *p);
 struct cairn_profile_sample cairn_profile_sample(const struct cairn_profile *p, size_t i);
+size_t cairn_profile_n_moments(const struct cairn_profile *p);
+/* In the order in which they were added. An index that is none gives values NULL. */
+struct cairn_profile_moment cairn_profile_moment(const struct cairn_profile *p, size_t i);
 uint32_t cairn_profile_n_locations(const struct cairn_profile *p);
 const struct cairn_profile_location *cairn_profile_location(const struct cairn_profile *p,
 							    uint32_t id);
@@ -219,6 +243,23 @@ int cairn_profile_html(const struct cairn_profile *p, size_t type, const char *t
 int cairn_profile_html_diff(const struct cairn_profile *before, size_t type_before,
 			    const struct cairn_profile *after, size_t type_after, const char *title,
 			    struct cairn_profile_bytes *ret, struct cairn_err *err);
+
+/*
+ * cairn_profile_firefox - the profile in the processed format of the Firefox Profiler
+ *
+ * Version 70 of the format, as JSON, for profiler.firefox.com ("Load a profile from file"). A thread
+ * for each pid and tid, named by the labels "pid", "tid" and "thread". Inlined functions have a
+ * depth, the kernel's and JIT code a category. Samples without a moment follow each other after the
+ * last moment of their thread, and the profile's information says how many there are.
+ *
+ * @type   index of the value: nanoseconds become milliseconds, bytes stay, others are counts
+ * @title  of the profile; any bytes
+ * @gzip   compress it; the Firefox Profiler reads both
+ * Returns 0; -EINVAL: no such type; -ERANGE: more than 2^31 frames or stacks, or a sum exceeds 64
+ * bits; -ENOMEM.
+ */
+int cairn_profile_firefox(const struct cairn_profile *p, size_t type, const char *title, bool gzip,
+			  struct cairn_profile_bytes *ret, struct cairn_err *err);
 
 /* ---- servers of profiles ---- */
 

@@ -593,6 +593,40 @@ static int profile_all(struct prof_file *file, const struct prof_samples *s)
 	return rc;
 }
 
+static void a_profile_has_the_moments_of_its_samples(void **state)
+{
+	static const struct prof_moment moments[] = {
+		{1, 4, 5000, 1}, {0, 2, 4000, 2}, {1, UINT32_MAX, 3900, 1}, {0, 2, 9000, 1}};
+	struct prof_values at_4000 = values;
+	struct prof_samples s = {.n_without_moment = 2};
+	struct prof_names_opts opts = {0};
+	struct prof_names *names;
+	struct cairn_profile *p;
+
+	at_4000.started_ns = 4000;
+	for (uint64_t i = 0; i < 2; i++)
+		add(&s, 7, CAIRN_PROF_COMPLETE, 0, 1, (uint64_t[]){in_file(3, i)});
+	for (size_t i = 0; i < 4; i++)
+		assert_true(VEC_ADD(&s.moments, moments[i]));
+	assert_int_equal(prof_names_new(&opts, &names, NULL), 0);
+	assert_int_equal(prof_names_profile(names, &s, NULL, 0, &at_4000, &p, NULL), 0);
+	assert_string_equal(
+		prof_names_note(names, 0),
+		"2 samples after the first 8388608 are in the profile without their times");
+	prof_names_free(names);
+	assert_int_equal(cairn_profile_n_moments(p), 4);
+	for (size_t i = 0; i < 4; i++) {
+		struct cairn_profile_moment m = cairn_profile_moment(p, i);
+		const struct prof_moment *k = &moments[(size_t[]){1, 3, 0, 2}[i]];
+
+		assert_true(m.sample == k->count && m.cpu == k->cpu);
+		assert_int_equal(m.time_ns, (int64_t)k->time_ns - 4000);
+		assert_true(m.values[0] == 1 && m.values[1] == (int64_t)k->weight * 1000);
+	}
+	cairn_profile_close(p);
+	samples_fini(&s);
+}
+
 static void each_failing_allocation_is_reported(void **state)
 {
 	struct prof_file file = open_file("sample");
@@ -643,6 +677,7 @@ int main(void)
 		cmocka_unit_test(names_are_shown_as_the_caller_wants),
 		cmocka_unit_test(a_sidecar_is_asked_for_once_and_its_failure_noted),
 		cmocka_unit_test(a_sum_that_is_too_large_is_refused),
+		cmocka_unit_test(a_profile_has_the_moments_of_its_samples),
 		cmocka_unit_test(each_failing_allocation_is_reported),
 	};
 

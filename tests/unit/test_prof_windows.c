@@ -21,6 +21,8 @@ static int add(struct prof_samples *s, uint64_t stack, bool is_new)
 {
 	struct record r = {.sample = {.stack = stack,
 				      .weight = 1,
+				      .time_ns = 1000 + stack,
+				      .cpu = 5,
 				      .pid = 7,
 				      .tid = 8,
 				      .is_new = is_new,
@@ -100,6 +102,37 @@ static void the_memory_is_that_of_two_windows(void **state)
 	samples_fini(&s);
 }
 
+static void moments_are_kept_when_they_are_wanted_and_end_with_their_window(void **state)
+{
+	struct prof_samples s = {0};
+
+	assert_int_equal(add(&s, 1, true), 1);
+	assert_int_equal(s.moments.n, 0);
+	s.keeps_moments = true;
+	for (uint64_t i = 0; i < 6; i++)
+		assert_int_equal(add(&s, i % 2 + 1, i == 1), 1);
+	assert_int_equal(s.moments.n, 6);
+	for (uint32_t i = 0; i < 6; i++) {
+		const struct prof_moment *m = &s.moments.p[i];
+
+		assert_true(m->count == i % 2 && m->cpu == 5 && m->weight == 1);
+		assert_int_equal(m->time_ns, 1001 + i % 2);
+	}
+	assert_int_equal(samples_next_window(&s), 0);
+	assert_int_equal(s.moments.n, 0);
+	assert_int_equal(add(&s, 1, false), 1);
+	assert_int_equal(s.moments.n, 1);
+	/* As if there had been very many. */
+	s.moments.n = PROF_MOMENTS_MAX;
+	assert_int_equal(add(&s, 1, false), 1);
+	assert_int_equal(s.n_without_moment, 1);
+	VEC_FREE(&s.moments);
+	alloc_fail_at(1);
+	assert_int_equal(add(&s, 1, false), -ENOMEM);
+	assert_true(alloc_fail_end());
+	samples_fini(&s);
+}
+
 static void without_memory_nothing_is_forgotten(void **state)
 {
 	struct prof_samples s = {0};
@@ -119,6 +152,7 @@ int main(void)
 		cmocka_unit_test(a_window_has_its_own_counts),
 		cmocka_unit_test(a_record_on_its_way_finds_the_stack_of_the_window_before),
 		cmocka_unit_test(the_memory_is_that_of_two_windows),
+		cmocka_unit_test(moments_are_kept_when_they_are_wanted_and_end_with_their_window),
 		cmocka_unit_test(without_memory_nothing_is_forgotten),
 	};
 

@@ -15,6 +15,7 @@
 
 #include "alloc_fail.h"
 #include "export/gzip.h"
+#include "export/profile_impl.h"
 
 static const struct cairn_profile_type two_types[] = {{"samples", "count"}, {"cpu", "nanoseconds"}};
 
@@ -346,6 +347,114 @@ static void memory_that_is_not_there_is_said(void **state)
 	cairn_profile_close(whole);
 }
 
+/* ---- moments ---- */
+
+/* Of the sample that fill() adds last; the first one is the later one. */
+static int add_moments(struct cairn_profile *p)
+{
+	int64_t values[][2] = {{-2, 20}, {-1, 15}};
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < 2; i++)
+		rc = cairn_profile_add_moment(
+			p,
+			&(struct cairn_profile_moment){.time_ns = i ? -500 : 1500,
+						       .cpu = i ? UINT32_MAX : 3,
+						       .values = values[i]},
+			NULL);
+	return rc;
+}
+
+static void a_sample_has_the_moments_that_followed_it(void **state)
+{
+	struct cairn_profile *p, *whole = sample();
+	int64_t values[2] = {1, 1};
+	struct cairn_profile_moment m = {.values = values};
+
+	assert_int_equal(cairn_profile_new(two_types, 2, &p, NULL), 0);
+	assert_int_equal(cairn_profile_add_moment(p, &m, NULL), -EINVAL);
+	assert_int_equal(cairn_profile_n_moments(p), 0);
+	cairn_profile_close(p);
+	assert_int_equal(add_moments(whole), 0);
+	assert_int_equal(cairn_profile_n_moments(whole), 2);
+	m = cairn_profile_moment(whole, 0);
+	/* fill() adds each of three samples twice. */
+	assert_true(m.sample == 2 && m.time_ns == 1500 && m.cpu == 3);
+	assert_true(m.values[0] == -2 && m.values[1] == 20);
+	assert_null(cairn_profile_moment(whole, 2).values);
+	cairn_profile_close(whole);
+}
+
+/* Each moment has its time; the rest of the values comes last, by sample. */
+static void records_have_all_of_the_values(void **state)
+{
+	static const struct profile_record expected[] = {{2, UINT32_MAX, -500, 15, true},
+							 {2, 3, 1500, 20, true},
+							 {0, UINT32_MAX, 0, 1220, false},
+							 {1, UINT32_MAX, 0, 100, false},
+							 {2, UINT32_MAX, 0, 25, false}};
+	struct cairn_profile *p = sample();
+	struct profile_records r;
+
+	assert_int_equal(add_moments(p), 0);
+	assert_int_equal(profile_records(p, 1, &r, NULL), 0);
+	assert_int_equal(r.n, 5);
+	assert_int_equal(r.n_without_time, 3);
+	for (size_t i = 0; i < r.n; i++) {
+		const struct profile_record *a = &r.list[i], *b = &expected[i];
+
+		assert_true(a->sample == b->sample && a->cpu == b->cpu && a->time_ns == b->time_ns);
+		assert_true(a->value == b->value && a->has_time == b->has_time);
+	}
+	free(r.list);
+	cairn_profile_close(p);
+}
+
+static void a_moment_larger_than_its_sample_leaves_a_negative_rest(void **state)
+{
+	struct cairn_profile *p = sample();
+	struct cairn_profile_bytes out;
+	struct profile_records r;
+	int64_t values[2] = {INT64_MAX, INT64_MIN};
+	struct cairn_profile_moment m = {.values = values};
+
+	assert_int_equal(cairn_profile_add_moment(p, &m, NULL), 0);
+	assert_int_equal(profile_records(p, 0, &r, NULL), -ERANGE);
+	assert_int_equal(cairn_profile_firefox(p, 1, "x", true, &out, NULL), -ERANGE);
+	assert_null(out.bytes);
+	values[0] = 6;
+	cairn_profile_close(p);
+	p = sample();
+	assert_int_equal(cairn_profile_add_moment(p, &m, NULL), 0);
+	assert_int_equal(profile_records(p, 0, &r, NULL), 0);
+	assert_true(r.n == 4 && r.list[0].value == 6 && r.list[3].value == -12);
+	free(r.list);
+	cairn_profile_close(p);
+}
+
+static void times_without_memory_are_said(void **state)
+{
+	unsigned int n = 0;
+	bool failed;
+
+	do {
+		struct cairn_profile *p = sample();
+		struct cairn_profile_bytes out = {0};
+		int rc;
+
+		alloc_fail_at(++n);
+		rc = add_moments(p);
+		if (rc == 0)
+			rc = cairn_profile_firefox(p, 1, "x", true, &out, NULL);
+		failed = alloc_fail_end();
+		assert_int_equal(rc, failed ? -ENOMEM : 0);
+		assert_true(failed ? !out.bytes : out.size > 100);
+		free(out.bytes);
+		cairn_profile_close(p);
+	} while (failed);
+	assert_true(n > 20);
+}
+
 /* ---- requests to servers ---- */
 
 static int request(const struct cairn_profile *p, enum cairn_profile_server to, const char *key,
@@ -421,6 +530,10 @@ int main(void)
 		cmocka_unit_test(what_is_no_profile_is_refused),
 		cmocka_unit_test(a_line_with_nul_is_refused),
 		cmocka_unit_test(memory_that_is_not_there_is_said),
+		cmocka_unit_test(a_sample_has_the_moments_that_followed_it),
+		cmocka_unit_test(records_have_all_of_the_values),
+		cmocka_unit_test(a_moment_larger_than_its_sample_leaves_a_negative_rest),
+		cmocka_unit_test(times_without_memory_are_said),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

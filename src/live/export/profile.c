@@ -155,6 +155,8 @@ void cairn_profile_close(struct cairn_profile *p)
 	VEC_FREE(&p->stacks);
 	VEC_FREE(&p->labels);
 	VEC_FREE(&p->values);
+	VEC_FREE(&p->moments);
+	VEC_FREE(&p->moment_values);
 	map_fini(&p->string_ids);
 	map_fini(&p->mapping_ids);
 	map_fini(&p->function_ids);
@@ -244,7 +246,8 @@ static bool same_location(const struct cairn_profile *p, uint64_t id, const void
 {
 	const struct cairn_profile_location *a = &p->locations.p[id], *b = key;
 
-	if (a->address != b->address || a->mapping != b->mapping || a->n_lines != b->n_lines)
+	if (a->address != b->address || a->mapping != b->mapping || a->n_lines != b->n_lines ||
+	    a->symbol != b->symbol)
 		return false;
 	for (size_t i = 0; i < a->n_lines; i++)
 		if (a->lines[i].function != b->lines[i].function ||
@@ -268,7 +271,7 @@ static int check_location(const struct cairn_profile *p, const struct cairn_prof
 int cairn_profile_add_location(struct cairn_profile *p, const struct cairn_profile_location *l,
 			       uint32_t *ret, struct cairn_err *err)
 {
-	uint64_t hash = mix(mix(l->address, l->mapping), l->n_lines), at;
+	uint64_t hash = mix(mix(mix(l->address, l->mapping), l->n_lines), l->symbol), at;
 	struct cairn_profile_location own = *l;
 	struct cairn_profile_line *lines;
 	int rc = check_location(p, l, err);
@@ -409,9 +412,11 @@ int cairn_profile_add_sample(struct cairn_profile *p, const struct cairn_profile
 	own.labels = own_labels(p, s);
 	if (!own.labels)
 		return no_memory(err);
-	if (find(p, &p->sample_ids, hash_sample(&own), same_sample, &own, &at))
-		return add_values(p->values.p + at * p->n_types, s->values, p->n_types, err);
-	return keep_sample(p, &own, at, err);
+	p->last_sample = p->samples.n;
+	if (!find(p, &p->sample_ids, hash_sample(&own), same_sample, &own, &at))
+		return keep_sample(p, &own, at, err);
+	p->last_sample = at;
+	return add_values(p->values.p + at * p->n_types, s->values, p->n_types, err);
 }
 
 /* ---- reading ---- */

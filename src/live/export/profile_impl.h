@@ -2,10 +2,11 @@
 /*
  * The neutral model of samples, and the formats that it is written to and read from
  *
- * profile.c keeps the model. Each format is one file (pprof_read.c, pprof_write.c, folded.c,
- * html.c), which knows the public header and what is here. gzip.c compresses. push_request.c has
- * what servers of profiles take. frames.c walks over the frames of a stack. open.c tells formats by
- * their bytes, and shares.c adds up what each function takes.
+ * profile.c keeps the model, moments.c when samples were taken. Each format is one file
+ * (pprof_read.c, pprof_write.c, folded.c, html.c; firefox.c with firefox_tables.c), which knows
+ * the public header and what is here. gzip.c compresses. push_request.c has what servers of
+ * profiles take. frames.c walks over the frames of a stack. open.c tells formats by their bytes,
+ * and shares.c adds up what each function takes.
  */
 #ifndef EXPORT_PROFILE_IMPL_H
 #define EXPORT_PROFILE_IMPL_H
@@ -23,6 +24,12 @@ struct kept_sample {
 	uint32_t labels, n_labels;
 };
 
+/* The values are in an array of their own. */
+struct kept_moment {
+	uint32_t sample, cpu;
+	int64_t time_ns;
+};
+
 struct cairn_profile {
 	struct arena arena; /* strings, lines */
 	VEC(const char *) strings;
@@ -33,6 +40,9 @@ struct cairn_profile {
 	VEC(uint32_t) stacks;
 	VEC(struct cairn_profile_label) labels;
 	VEC(int64_t) values; /* n_types for each sample */
+	VEC(struct kept_moment) moments;
+	VEC(int64_t) moment_values; /* n_types for each moment */
+	size_t last_sample;         /* that was added */
 	struct map string_ids, mapping_ids, function_ids, location_ids, sample_ids;
 	struct cairn_profile_type *types;
 	size_t n_types;
@@ -76,6 +86,35 @@ const char *profile_frame_name(const struct cairn_profile *p, const struct profi
 
 enum cairn_profile_code profile_code(const struct cairn_profile *p,
 				     const struct cairn_profile_location *l);
+
+/* A moment of a sample, or what is left of its value when all its moments are taken away. */
+struct profile_record {
+	uint32_t sample;
+	uint32_t cpu; /* UINT32_MAX: not known */
+	int64_t time_ns;
+	int64_t value;
+	bool has_time;
+};
+
+struct profile_records {
+	struct profile_record *list; /* by time; then those without one, by sample */
+	size_t n, n_without_time;
+};
+
+/*
+ * profile_records - all samples by their times; records without a value are left out
+ *
+ * Returns 0 and *@ret, whose list is to be freed; -ENOMEM; -ERANGE: a sum exceeds 64 bits.
+ */
+int profile_records(const struct cairn_profile *p, size_t type, struct profile_records *ret,
+		    struct cairn_err *err);
+
+/* Whose a sample is, by its labels; 0 and "" where they do not say. */
+struct profile_owner {
+	int64_t pid, tid;
+	const char *thread;
+};
+struct profile_owner profile_owner(const struct cairn_profile_sample *s);
 
 /* @to += @add; -ERANGE if the sum exceeds 64 bits. */
 int profile_add_value(int64_t *to, int64_t add, struct cairn_err *err);

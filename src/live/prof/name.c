@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Stacks and counts become samples; each different frame becomes a location once. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -266,13 +267,65 @@ static int add_count(struct naming *n, const struct prof_count *c, const struct 
 	return cairn_profile_add_sample(n->p, &sample, err);
 }
 
+static int add_moment(struct naming *n, const struct prof_moment *m, const struct prof_values *v,
+		      struct cairn_err *err)
+{
+	int64_t values[2] = {1};
+	struct cairn_profile_moment moment = {
+		.time_ns = (int64_t)(m->time_ns - v->started_ns), .cpu = m->cpu, .values = values};
+
+	/* The sum of all was seen not to overflow. */
+	values[v->n_types - 1] = (int64_t)m->weight * v->each;
+	return cairn_profile_add_moment(n->p, &moment, err);
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct prof_moment *const *x = a, *const *y = b;
+
+	if ((*x)->count != (*y)->count)
+		return (*x)->count < (*y)->count ? -1 : 1;
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* All moments, those of one count together. NULL: out of memory. */
+static const struct prof_moment **moments_by_count(const struct prof_samples *s)
+{
+	const struct prof_moment **order = calloc(s->moments.n + 1, sizeof(*order));
+
+	for (size_t i = 0; order && i < s->moments.n; i++)
+		order[i] = &s->moments.p[i];
+	if (order)
+		qsort(order, s->moments.n, sizeof(*order), by_count);
+	return order;
+}
+
 static int add_counts(struct naming *n, const struct prof_values *values, struct cairn_err *err)
 {
-	int rc = 0;
+	const struct prof_samples *s = n->samples;
+	const struct prof_moment **moments = moments_by_count(s);
+	size_t at = 0;
+	int rc = moments ? 0 : err_nomem(err, "the moments of a profile");
 
-	for (size_t i = 0; rc == 0 && i < n->samples->counts.n; i++)
-		rc = add_count(n, &n->samples->counts.p[i], values, err);
+	for (size_t i = 0; rc == 0 && i < s->counts.n; i++) {
+		rc = add_count(n, &s->counts.p[i], values, err);
+		for (; rc == 0 && at < s->moments.n && moments[at]->count == i; at++)
+			rc = add_moment(n, moments[at], values, err);
+	}
+	free(moments);
 	return rc;
+}
+
+static int note_moments(struct naming *n)
+{
+	char text[120];
+
+	if (!n->samples->n_without_moment)
+		return 0;
+	snprintf(text, sizeof(text),
+		 "%" PRIu64 " samples after the first %zu are in the profile without their times",
+		 n->samples->n_without_moment, PROF_MOMENTS_MAX);
+	return prof_names_add_note(n->names, text);
 }
 
 static int note_gone(struct prof_names *names)
@@ -304,7 +357,7 @@ static int make_profile(struct naming *n, const struct prof_values *values, stru
 		rc = add_counts(n, values, err);
 	if (rc == 0)
 		rc = cairn_profile_set_run(n->p, &values->run, err);
-	if (rc == 0 && note_gone(n->names) < 0)
+	if (rc == 0 && (note_gone(n->names) < 0 || note_moments(n) < 0))
 		rc = err_nomem(err, "a note");
 	return rc;
 }

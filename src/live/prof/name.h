@@ -79,6 +79,7 @@ struct prof_values {
 	/* Samples are taken in the kernel's code, at a tracepoint: the way into it is left out. */
 	bool at_tracepoint;
 	struct cairn_profile_run run;
+	uint64_t started_ns; /* of the run, by the clock of moments */
 };
 
 /* Those of an event; @hz is its rate, where it has one. run has no time yet. */

@@ -226,13 +226,11 @@ static int mapping_of(struct naming *n, const struct prof_file *file,
 }
 
 static bool symbol_of(const struct prof_file *file, const struct cairn_sidecar *sidecar,
-		      struct cairn_vaddr at, const char **ret)
+		      struct cairn_vaddr at, const char **ret, struct cairn_vaddr *ret_start)
 {
-	struct cairn_vaddr start;
-
-	if (sidecar && cairn_sidecar_symbol_of(sidecar, at, ret, &start))
+	if (sidecar && cairn_sidecar_symbol_of(sidecar, at, ret, ret_start))
 		return true;
-	return file->bin && cairn_binary_symbol_of(file->bin, at, ret, &start);
+	return file->bin && cairn_binary_symbol_of(file->bin, at, ret, ret_start);
 }
 
 /* From the sidecar, if it describes this code. *@ret_n is 0 where it names nothing. */
@@ -260,6 +258,7 @@ static int location_at(struct naming *n, const struct prof_file *file, struct na
 {
 	struct cairn_profile_line lines[CAIRN_FRAMES_MAX];
 	struct cairn_profile_location l = {.address = at.v, .lines = lines};
+	struct cairn_vaddr start;
 	const char *symbol;
 	int rc = make_ready(n, file, named);
 
@@ -268,8 +267,9 @@ static int location_at(struct naming *n, const struct prof_file *file, struct na
 	rc = mapping_of(n, file, named, at.v, &l.mapping, err);
 	if (rc == 0 && !named->is_cut)
 		rc = lines_of(n, named, at, lines, &l.n_lines, err);
-	if (rc == 0 && !l.n_lines && !named->is_cut &&
-	    symbol_of(file, named->sidecar, at, &symbol)) {
+	if (rc == 0 && !named->is_cut && symbol_of(file, named->sidecar, at, &symbol, &start))
+		l.symbol = start.v;
+	if (rc == 0 && !l.n_lines && l.symbol) {
 		rc = add_plain_function(n, symbol, NULL, &lines[0].function, err);
 		lines[0].line = 0;
 		l.n_lines = 1;

@@ -199,6 +199,7 @@ int location_in_kernel(struct naming *n, uint64_t at, uint32_t *ret, struct cair
 	rc = mapping_of(n, s, &l.mapping, err);
 	if (rc == 0 && s) {
 		rc = add_plain_function(n, s->name, NULL, &line.function, err);
+		l.symbol = s->at;
 		l.lines = &line;
 		l.n_lines = 1;
 	}

@@ -324,6 +324,7 @@ int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 	if (!p)
 		return err_nomem(err, "a profile");
 	p->opts = o;
+	p->samples.keeps_moments = o.moments;
 	p->epoll_fd = p->files.done_fd = -1;
 	child_init(&p->child);
 	find_program(p);
@@ -473,6 +474,7 @@ static int make_profile(struct cairn_prof *p, struct cairn_profile **ret, struct
 
 	values.run.time_ns = p->began_ns;
 	values.run.duration_ns = p->duration_ns;
+	values.started_ns = p->started_ns;
 	return prof_names_profile(p->names, &p->samples, p->files.list.p, p->files.list.n, &values,
 				  ret, err);
 }

@@ -43,6 +43,18 @@ static int64_t stack_of(struct prof_samples *s, const struct prof_sample *r)
 	return r->is_new ? add_stack(s, stack, (const uint64_t *)(r + 1)) : -1;
 }
 
+static int keep_moment(struct prof_samples *s, uint32_t number, const struct prof_sample *r)
+{
+	struct prof_moment m = {number, r->cpu, r->time_ns, r->weight};
+
+	if (!s->keeps_moments)
+		return 0;
+	if (s->moments.n < PROF_MOMENTS_MAX)
+		return VEC_ADD(&s->moments, m) ? 0 : -ENOMEM;
+	s->n_without_moment++;
+	return 0;
+}
+
 static int count(struct prof_samples *s, uint32_t stack, const struct prof_sample *r)
 {
 	uint32_t parts[] = {stack, r->pid, r->tid};
@@ -64,7 +76,7 @@ static int count(struct prof_samples *s, uint32_t stack, const struct prof_sampl
 	c->comm[sizeof(c->comm) - 1] = 0;
 	c->n++;
 	c->weight += r->weight;
-	return 0;
+	return keep_moment(s, (uint32_t)(c - s->counts.p), r);
 }
 
 static bool is_ours(const struct prof_sample *r, size_t size)
@@ -153,9 +165,13 @@ int samples_next_window(struct prof_samples *s)
 	free(s->before);
 	*before = *s;
 	before->before = NULL;
-	*s = (struct prof_samples){.n = before->n, .n_broken = before->n_broken, .before = before};
+	*s = (struct prof_samples){.n = before->n,
+				   .n_broken = before->n_broken,
+				   .keeps_moments = before->keeps_moments,
+				   .before = before};
 	/* Only its stacks are of use now. */
 	VEC_FREE(&before->counts);
+	VEC_FREE(&before->moments);
 	map_fini(&before->count_ids);
 	return 0;
 }
@@ -168,6 +184,7 @@ void samples_fini(struct prof_samples *s)
 	VEC_FREE(&s->stacks);
 	VEC_FREE(&s->frames);
 	VEC_FREE(&s->counts);
+	VEC_FREE(&s->moments);
 	map_fini(&s->stack_ids);
 	map_fini(&s->count_ids);
 }

@@ -2,11 +2,13 @@
 /*
  * What was sampled: different stacks, and how often each was seen in each thread
  *
- * The memory is that of the different stacks, whatever the number of samples.
+ * The memory is that of the different stacks, whatever the number of samples, unless the moment of
+ * each is kept.
  */
 #ifndef PROF_SAMPLES_H
 #define PROF_SAMPLES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,10 +31,23 @@ struct prof_count {
 	uint64_t n, weight;
 };
 
+/* When one of them was taken. */
+struct prof_moment {
+	uint32_t count; /* index */
+	uint32_t cpu;
+	uint64_t time_ns, weight;
+};
+
+/* A Firefox Profiler or a babeltrace2 can do no more with it; 192 MiB. */
+#define PROF_MOMENTS_MAX ((size_t)1 << 23)
+
 struct prof_samples {
 	VEC(struct prof_stack) stacks;
 	VEC(uint64_t) frames; /* coded as abi.h says */
 	VEC(struct prof_count) counts;
+	bool keeps_moments;
+	VEC(struct prof_moment) moments; /* the first PROF_MOMENTS_MAX; only if they are kept */
+	uint64_t n_without_moment;
 	struct map stack_ids, count_ids;
 	uint64_t n, n_broken; /* samples; records that cannot be ours; of all windows */
 	/* Of the window before: a record that was on its way may have a stack of it. */
