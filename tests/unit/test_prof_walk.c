@@ -86,7 +86,7 @@ static void same_rule(const struct prof_pages *pages, const struct unwind_table 
 		return;
 	}
 	int number = find_row(pages->first, at);
-	assert_in_range(number, 0, walk_tables.n_rules - 1);
+	assert_true(number >= 0 && (size_t)number < walk_tables.n_rules);
 	assert_memory_equal(&walk_tables.rules[number], &want, sizeof(want));
 }
 
