@@ -123,6 +123,10 @@ static int put_struct(struct members *to, uint32_t id)
 	json_uint(j, "sum_holes", f.sum_holes);
 	json_uint(j, "bit_holes", f.n_bit_holes);
 	json_uint(j, "sum_bit_holes", f.sum_bit_holes);
+	if (f.n_unplaced)
+		json_uint(j, "unplaced", f.n_unplaced);
+	if (f.n_unplaced_bases)
+		json_uint(j, "unplaced_bases", f.n_unplaced_bases);
 	json_uint(j, "padding", f.padding);
 	json_uint(j, "bit_padding", f.bit_padding);
 	return put_members(to, id, 0, 0);

@@ -202,7 +202,7 @@ struct cairn_layout_opts {
  * @types  outlives the result and does not grow meanwhile
  * @opts   may be NULL
  * Returns 0 with *@ret owned by the caller; -EINVAL for options that are not known here; -ENOMEM.
- * Cost: 8 bytes per type. A view belongs to one thread at a time.
+ * Cost: 32 bytes per type. A view belongs to one thread at a time.
  */
 int cairn_layout_new(const struct cairn_types *types, const struct cairn_layout_opts *opts,
 		     struct cairn_layout **ret, struct cairn_err *err);
@@ -226,6 +226,12 @@ struct cairn_layout_member {
 struct cairn_layout_facts {
 	uint64_t size; /* bytes */
 	uint32_t n_members;
+	/*
+	 * Members whose offset is not known (cairn_member.dynamic), and base classes that have such
+	 * members. No sum below has their bytes. A gap that may hold them counts neither as a hole
+	 * nor as padding.
+	 */
+	uint32_t n_unplaced, n_unplaced_bases;
 	uint64_t sum_members;    /* bytes of members that are no bit-fields */
 	uint64_t sum_bit_fields; /* bits */
 	uint32_t n_holes, n_bit_holes;

@@ -12,6 +12,10 @@
  *
  * The unit of a bit-field begins at a multiple of the size of its type and grows when a wider type
  * follows in it. A next member that begins inside the unit ends it there.
+ *
+ * A member whose offset is not known (unplaced.c) lies in some gap, and that gap is neither a hole
+ * nor padding. The end of a struct may hold virtual base classes; any other such member is between
+ * its neighbours in the declaration.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -49,6 +53,8 @@ struct walk {
 	uint64_t seen;      /* bits, end of the part that members cover */
 	uint64_t unit_size; /* of the open unit of bit-fields, bits; 0: none is open */
 	uint64_t unit_end;
+	bool unplaced;      /* the next gap may hold a member */
+	bool tail_unplaced; /* so may the end of the struct */
 };
 
 static uint64_t less(uint64_t a, uint64_t b)
@@ -81,7 +87,8 @@ static void open_unit(struct walk *w, const struct cairn_layout_member *m, uint6
 
 /* The gap before a member, in bytes and bits. */
 static void gap_before(struct walk *w, const struct cairn_member *in,
-		       const struct cairn_layout_member *m, uint64_t *hole, uint64_t *bits)
+		       const struct cairn_layout_member *m, uint64_t size, uint64_t *hole,
+		       uint64_t *bits)
 {
 	uint64_t start = in->bit_off, unit = 8 * m->offset;
 
@@ -90,8 +97,8 @@ static void gap_before(struct walk *w, const struct cairn_member *in,
 	if (!in->bit_size) {
 		*hole = less(start / 8, w->seen / 8);
 		/* Rust puts a member without bytes anywhere, also before the last one's end. */
-		if (m->size || start > w->seen)
-			w->seen = start + 8 * m->size;
+		if (size || start > w->seen)
+			w->seen = start + 8 * size;
 		w->unit_size = 0;
 		return;
 	}
@@ -117,29 +124,52 @@ static uint32_t cap(uint64_t n)
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-void layout_find_holes(const struct cairn_type *t, struct cairn_layout_member *m,
-		       struct cairn_layout_facts *ret)
+/* @last: the member before it; NULL: it is the first gap. */
+static void take_gap(struct cairn_layout_facts *ret, struct cairn_layout_member *last,
+		     uint64_t hole, uint64_t bits)
+{
+	count_gap(ret, hole, bits);
+	if (last) {
+		last->hole = hole;
+		last->bit_hole = cap(bits);
+	} else {
+		ret->first_hole = hole;
+		ret->first_bit_hole = cap(bits);
+	}
+}
+
+static void find_padding(struct walk *w, const struct cairn_type *t, struct cairn_layout_facts *ret)
+{
+	uint64_t bits = w->unit_size ? close_unit(w, 8 * t->size) : 0;
+
+	if (w->unplaced)
+		return;
+	ret->bit_padding = cap(bits);
+	ret->padding = w->tail_unplaced ? 0 : less(t->size, w->seen / 8);
+}
+
+void layout_find_holes(struct cairn_layout *l, const struct cairn_type *t,
+		       struct cairn_layout_member *m, struct cairn_layout_facts *ret)
 {
 	struct walk w = {.unit_end = 8 * t->size};
+	struct cairn_layout_member *last = NULL;
 
 	for (uint32_t i = 0; i < t->n_members; i++) {
+		const struct cairn_member *in = &t->members[i];
 		uint64_t hole, bits;
 
-		if (t->members[i].dynamic)
+		w.tail_unplaced |= in->is_base_class && layout_is_unplaced(l, in);
+		if (in->dynamic) {
+			w.unplaced |= !in->is_base_class;
 			continue;
-		gap_before(&w, &t->members[i], &m[i], &hole, &bits);
-		count_gap(ret, hole, bits);
-		if (i) {
-			m[i - 1].hole = hole;
-			m[i - 1].bit_hole = cap(bits);
-		} else {
-			ret->first_hole = hole;
-			ret->first_bit_hole = cap(bits);
 		}
+		gap_before(&w, in, &m[i], layout_own_size(l, in), &hole, &bits);
+		if (!w.unplaced)
+			take_gap(ret, last, hole, bits);
+		w.unplaced = false;
+		last = &m[i];
 	}
-	if (w.unit_size)
-		ret->bit_padding = cap(close_unit(&w, 8 * t->size));
-	ret->padding = less(t->size, w.seen / 8);
+	find_padding(&w, t, ret);
 }
 
 /*
@@ -152,16 +182,22 @@ static bool is_unsized_tail(const struct cairn_type *t, const struct cairn_layou
 	return is_structure(t) && i + 1 == t->n_members && m[i].size && m[i].offset >= t->size;
 }
 
-static void sum_up(const struct cairn_type *t, const struct cairn_layout_member *m,
-		   struct cairn_layout_facts *ret)
+static void sum_up(struct cairn_layout *l, const struct cairn_type *t,
+		   const struct cairn_layout_member *m, struct cairn_layout_facts *ret)
 {
 	ret->size = t->size;
 	ret->n_members = t->n_members;
 	for (uint32_t i = 0; i < t->n_members; i++) {
-		if (t->members[i].bit_size)
-			ret->sum_bit_fields += t->members[i].bit_size;
+		const struct cairn_member *in = &t->members[i];
+
+		ret->n_unplaced += in->dynamic;
+		if (in->dynamic)
+			continue;
+		ret->n_unplaced_bases += layout_is_partial(l, in);
+		if (in->bit_size)
+			ret->sum_bit_fields += in->bit_size;
 		else if (!is_unsized_tail(t, m, i))
-			ret->sum_members += m[i].size;
+			ret->sum_members += layout_own_size(l, in);
 	}
 }
 
@@ -178,9 +214,9 @@ void layout_facts_of(struct cairn_layout *l, const struct cairn_type *t,
 {
 	*ret = (struct cairn_layout_facts){0};
 	layout_place_members(l, t, m);
-	sum_up(t, m, ret);
+	sum_up(l, t, m, ret);
 	if (is_structure(t))
-		layout_find_holes(t, m, ret);
+		layout_find_holes(l, t, m, ret);
 	layout_find_alignments(l, t, m, ret);
 }
 

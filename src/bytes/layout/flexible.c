@@ -31,11 +31,11 @@ bool embeds_flexible(const struct cairn_layout *l, uint32_t id, unsigned int dep
 
 	if (!memo)
 		return false;
-	if (memo->embeds == EMBEDS_UNKNOWN) {
+	if (memo->embeds == FACT_UNKNOWN) {
 		/* Until it is known, no: a struct that contains itself comes here again. */
-		memo->embeds = EMBEDS_NO;
+		memo->embeds = FACT_NO;
 		if (look_for_embedded(l, cairn_types_get(l->types, id), depth))
-			memo->embeds = EMBEDS_YES;
+			memo->embeds = FACT_YES;
 	}
-	return memo->embeds == EMBEDS_YES;
+	return memo->embeds == FACT_YES;
 }

@@ -53,7 +53,8 @@ static void print_inner(struct print *p, const struct cairn_member *in, const st
 		return;
 	flexible = ends_flexible(p->l, t);
 	embedded = embeds_flexible(p->l, in->type, 0);
-	if (!flexible && !embedded && !f.padding && !f.bit_padding && !f.n_holes && !f.n_bit_holes)
+	if (!flexible && !embedded && !f.padding && !f.bit_padding && !f.n_holes &&
+	    !f.n_bit_holes && !f.n_unplaced && !f.n_unplaced_bases)
 		return;
 	open_comment(p, at, spaced);
 	fputs("last struct has", p->out);
@@ -70,6 +71,10 @@ static void print_inner(struct print *p, const struct cairn_member *in, const st
 	print_item(p, &first, f.bit_padding, "bit of padding", "bits of padding");
 	print_item(p, &first, f.n_holes, "hole", "holes");
 	print_item(p, &first, f.n_bit_holes, "bit hole", "bit holes");
+	print_item(p, &first, f.n_unplaced, "member, offset not known",
+		   "members, offset not known");
+	print_item(p, &first, f.n_unplaced_bases, "base class with such a member",
+		   "base classes with such members");
 	fputs(" */", p->out);
 }
 
@@ -138,7 +143,8 @@ static void print_combined(struct print *p, const struct cairn_type *t,
 	const struct cairn_layout_member *last = &m[i - 1];
 	const char *what = NULL;
 
-	if (!last->size || t->members[i].is_base_class)
+	if (!last->size || t->members[i].is_base_class || t->members[i].dynamic ||
+	    layout_is_unplaced(p->l, &t->members[i - 1]))
 		return;
 	if (m[i].offset < last->offset ||
 	    (m[i].offset == last->offset && !t->members[i - 1].bit_size && t->members[i].bit_size))

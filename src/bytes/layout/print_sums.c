@@ -134,12 +134,30 @@ static void print_flexible(const struct print *p, const struct place *at, const 
 	fputs(" */\n", p->out);
 }
 
+static void print_unplaced(const struct print *p, const struct place *at,
+			   const struct cairn_layout_facts *f)
+{
+	if (!f->n_unplaced && !f->n_unplaced_bases)
+		return;
+	print_tabs(p, at);
+	fputs("/* offset not known:", p->out);
+	if (f->n_unplaced)
+		fprintf(p->out, " %u member%s", f->n_unplaced, f->n_unplaced == 1 ? "" : "s");
+	if (f->n_unplaced_bases)
+		fprintf(p->out, "%s members of %u base class%s", f->n_unplaced ? " and" : "",
+			f->n_unplaced_bases, f->n_unplaced_bases == 1 ? "" : "es");
+	fputs("; no sum counts these bytes */\n", p->out);
+}
+
 /* pahole's words for members and gaps that do not add up to the size. */
 static void print_doubt(const struct print *p, const struct place *at,
 			const struct cairn_layout_facts *f)
 {
 	uint64_t bits = f->sum_bit_fields + f->sum_bit_holes + f->bit_padding;
 
+	/* No sum is right without their offsets. */
+	if (f->n_unplaced || f->n_unplaced_bases)
+		return;
 	if (8 * (f->sum_members + f->sum_holes + f->padding) + bits == 8 * f->size)
 		return;
 	putc('\n', p->out);
@@ -162,6 +180,7 @@ void print_sums(struct print *p, const struct cairn_type *t, const struct cairn_
 		add_inner(p, &t->members[i], &inner);
 	putc('\n', p->out);
 	print_own(p, at, f);
+	print_unplaced(p, at, f);
 	print_inner_sums(p, at, &inner);
 	if (f->bit_padding) {
 		print_tabs(p, at);

@@ -21,13 +21,15 @@ enum {
 	DEFAULT_CACHELINE = 64,
 };
 
-enum { EMBEDS_UNKNOWN, EMBEDS_NO, EMBEDS_YES };
+enum { FACT_UNKNOWN, FACT_NO, FACT_YES };
 
 /* The computed facts about a type, kept once. */
 struct type_memo {
 	uint32_t natural; /* 0: not known yet */
 	uint32_t align;   /* layout_align(); 0: not known yet */
-	uint8_t embeds;   /* a flexible array deeper inside: EMBEDS_* */
+	uint8_t embeds;   /* a flexible array deeper inside: FACT_* */
+	uint8_t unplaced; /* a member, also of a base class, without an offset: FACT_* */
+	uint64_t own;     /* bytes up to the end of its last member that has an offset */
 	bool aligning;    /* align is being computed */
 	/* being computed: a struct that contains itself, which only damaged input has */
 	bool busy;
@@ -120,11 +122,20 @@ uint32_t layout_natural_align(struct cairn_layout *l, uint32_t id);
  */
 uint32_t layout_align(struct cairn_layout *l, uint32_t id);
 
+/* ---- unplaced.c ---- */
+
+/* Its offset is not known, or it is a base class that has such a member. */
+bool layout_is_unplaced(struct cairn_layout *l, const struct cairn_member *m);
+/* It is a base class that has such a member: it covers less than an object of that class. */
+bool layout_is_partial(struct cairn_layout *l, const struct cairn_member *m);
+/* The bytes that it covers where it begins. */
+uint64_t layout_own_size(struct cairn_layout *l, const struct cairn_member *m);
+
 /* The parts of cairn_layout_facts(), of a type that has a layout; @m of all members. */
 void layout_place_members(struct cairn_layout *l, const struct cairn_type *t,
 			  struct cairn_layout_member *m);
-void layout_find_holes(const struct cairn_type *t, struct cairn_layout_member *m,
-		       struct cairn_layout_facts *ret);
+void layout_find_holes(struct cairn_layout *l, const struct cairn_type *t,
+		       struct cairn_layout_member *m, struct cairn_layout_facts *ret);
 void layout_find_alignments(struct cairn_layout *l, const struct cairn_type *t,
 			    struct cairn_layout_member *m, struct cairn_layout_facts *ret);
 
