@@ -31,6 +31,17 @@ static void put_sum(const char *what, uint64_t n, const char *class)
 	printf("<span class=\"sum %s\"><b>%" PRIu64 "</b> %s</span> ", n ? class : "", n, what);
 }
 
+static void put_unplaced(const struct html_leaves *leaves)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < leaves->n; i++)
+		n += leaves->p[i].unplaced;
+	if (n)
+		put_sum(n == 1 ? "member: offset not known" : "members: offset not known", n,
+			"bad");
+}
+
 static void put_side(struct page *page, const struct entry *e, int k)
 {
 	const struct html_side *side = &page->sides[k];
@@ -53,6 +64,7 @@ static void put_side(struct page *page, const struct entry *e, int k)
 	if (f.sum_bit_holes + f.bit_padding)
 		put_sum("unused bits", f.sum_bit_holes + f.bit_padding, "bad");
 	put_sum(f.padding == 1 ? "byte of padding" : "bytes of padding", f.padding, "bad");
+	put_unplaced(&e->leaves[k]);
 	put_sum((f.size - 1) / page->cacheline ? "cache lines" : "cache line",
 		(f.size - 1) / page->cacheline + 1, "");
 	fputs("</p>\n", stdout);
@@ -70,14 +82,20 @@ static const struct html_leaf *leaf_named(const struct html_leaves *leaves, cons
 
 static bool same_place(const struct html_leaf *a, const struct html_leaf *b)
 {
-	return a && b && a->bit_off == b->bit_off && a->bit_size == b->bit_size &&
-	       a->size == b->size;
+	return a && b && a->bit_size == b->bit_size && a->size == b->size &&
+	       a->unplaced == b->unplaced && (a->unplaced || a->bit_off == b->bit_off);
 }
 
 static void put_place(const struct page *page, const struct html_leaf *leaf)
 {
 	if (!leaf) {
 		fputs("<td class=num colspan=2>missing</td>", stdout);
+		return;
+	}
+	if (leaf->unplaced) {
+		printf("<td class=num title=\"offset not known\">?</td><td class=num>%" PRIu64
+		       "</td>",
+		       leaf->size);
 		return;
 	}
 	printf(page->values->hex ? "<td class=num>%#" PRIx64 : "<td class=num>%" PRIu64,

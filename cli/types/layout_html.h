@@ -37,6 +37,8 @@ struct html_leaf {
 	uint64_t bit_off;  /* from the start of the struct */
 	uint64_t size;     /* bytes of the type */
 	uint32_t bit_size; /* 0: no bit-field */
+	bool unplaced;     /* its offset is not known, bit_off means nothing */
+	bool is_base;      /* a base class of the struct itself */
 	size_t order;      /* in which it was declared */
 };
 

@@ -19,9 +19,21 @@ enum { ROW = 8, LEAVES_MAX = 1 << 16, DEPTH_MAX = 32, TEXT_MAX = 64 << 20 };
 
 /* ---- members ---- */
 
-static void add_leaf(struct html_leaves *to, const char *prefix, const struct cairn_member *m,
-		     uint64_t base, uint64_t size)
+/* Both ways to a virtual base class lead to one object. */
+static bool is_known(const struct html_leaves *leaves, const struct html_leaf *leaf)
 {
+	for (size_t i = 0; leaf->unplaced && i < leaves->n; i++)
+		if (leaves->p[i].unplaced && leaves->p[i].type == leaf->type &&
+		    !strcmp(leaves->p[i].name, leaf->name))
+			return true;
+	return false;
+}
+
+static void add_leaf(const struct html_side *side, struct html_leaves *to, const char *prefix,
+		     const struct cairn_member *m, uint64_t base)
+{
+	char base_class[256];
+
 	if (to->n == to->cap) {
 		size_t cap = to->cap ? 2 * to->cap : 32;
 		struct html_leaf *grown = realloc(to->p, cap * sizeof(*grown));
@@ -36,11 +48,21 @@ static void add_leaf(struct html_leaves *to, const char *prefix, const struct ca
 	struct html_leaf *leaf = &to->p[to->n];
 	*leaf = (struct html_leaf){.type = m->type,
 				   .bit_off = base + m->bit_off,
-				   .size = size,
-				   .bit_size = m->bit_size};
-	int n = asprintf(&leaf->name, "%s%s", prefix, m->name ? m->name : "(anonymous)");
+				   .size = cairn_types_size(side->types, m->type),
+				   .bit_size = m->bit_size,
+				   .unplaced = m->dynamic,
+				   .is_base = m->is_base_class && !*prefix};
+	cairn_types_name(side->types, m->type, base_class, sizeof(base_class));
+	int n = asprintf(&leaf->name, "%s%s", prefix,
+			 m->name            ? m->name
+			 : m->is_base_class ? base_class
+					    : "(anonymous)");
 	if (n < 0) {
 		to->no_memory = true;
+		return;
+	}
+	if (m->is_base_class && is_known(to, leaf)) {
+		free(leaf->name);
 		return;
 	}
 	to->n++;
@@ -62,11 +84,10 @@ static void collect(const struct html_side *side, uint32_t id, const char *prefi
 		bool is_struct = in->kind == CAIRN_T_STRUCT || in->kind == CAIRN_T_CLASS;
 		char *inner = NULL;
 
-		if (m->dynamic)
-			continue;
 		/* The members of a union lie over one another: it is one block. */
-		if (!is_struct || !in->n_members || depth >= DEPTH_MAX || (m->name && !expand)) {
-			add_leaf(ret, prefix, m, base, cairn_types_size(side->types, m->type));
+		if (!is_struct || !in->n_members || depth >= DEPTH_MAX || (m->name && !expand) ||
+		    m->dynamic) {
+			add_leaf(side, ret, prefix, m, base);
 			continue;
 		}
 		if (asprintf(&inner, "%s%s%s", prefix, m->name ? m->name : "", m->name ? "." : "") <
@@ -79,11 +100,13 @@ static void collect(const struct html_side *side, uint32_t id, const char *prefi
 	}
 }
 
-/* Rust declares members in another order than it places them. */
+/* Rust declares members in another order than it places them. Those without a place come last. */
 static int by_place(const void *x, const void *y)
 {
 	const struct html_leaf *a = x, *b = y;
 
+	if (a->unplaced != b->unplaced)
+		return a->unplaced ? 1 : -1;
 	if (a->bit_off != b->bit_off)
 		return a->bit_off < b->bit_off ? -1 : 1;
 	return a->order < b->order ? -1 : 1;
@@ -143,6 +166,8 @@ struct map {
 	uint64_t size, cacheline; /* bytes */
 	bool hex;
 	uint64_t left_out; /* rows up to here are not drawn */
+	/* a hole may hold a member whose offset is not known; so may the end */
+	bool hole_is_doubtful, end_is_doubtful;
 };
 
 /*
@@ -250,19 +275,21 @@ static bool straddles(const struct map *m, const struct segment *s)
 static void put_gap_piece(const struct map *m, const struct segment *s, uint64_t from, uint64_t to)
 {
 	bool padding = s->to == m->size;
+	bool is_doubtful = padding ? m->end_is_doubtful : m->hole_is_doubtful;
 	uint64_t n = s->to - s->from;
-	const char *what = padding ? "padding" : "hole";
+	const char *class = padding ? "padding" : "hole", *what = is_doubtful ? "?" : class;
 
 	printf("<div class=\"p %s\" style=\"grid-column:%" PRIu64 "/%" PRIu64 "\" title=\"%" PRIu64
-	       " byte%s %s\">",
-	       what, from % ROW + 2, (to - 1) % ROW + 3, n, n == 1 ? "" : "s",
-	       padding ? "of padding" : "hole");
+	       " byte%s %s%s\">",
+	       class, from % ROW + 2, (to - 1) % ROW + 3, n, n == 1 ? "" : "s",
+	       padding ? "of padding" : "hole",
+	       is_doubtful ? ", or of a member: offset not known" : "");
 	/* The word where there is room for it. */
 	if (from == s->from && to - from > 2)
 		printf("<i><span%s>%" PRIu64 " bytes </span>%s</i>",
 		       to - from == 3 ? " class=desk" : "", n, what);
 	else if (from == s->from && to - from == 2)
-		printf("<i>%s</i>", padding ? "pad" : what);
+		printf("<i>%s</i>", padding && !is_doubtful ? "pad" : what);
 	fputs("</div>", stdout);
 }
 
@@ -361,7 +388,7 @@ static size_t run_end(const struct map *m, size_t i, uint64_t *ret_to)
 {
 	uint64_t end = m->leaves->p[i].bit_off + m->leaves->p[i].bit_size;
 
-	for (i++; i < m->leaves->n && m->leaves->p[i].bit_size; i++) {
+	for (i++; i < m->leaves->n && m->leaves->p[i].bit_size && !m->leaves->p[i].unplaced; i++) {
 		const struct html_leaf *leaf = &m->leaves->p[i];
 
 		if (leaf->bit_off / 8 > (end + 7) / 8)
@@ -382,8 +409,12 @@ void html_map(const struct html_side *side, uint32_t id, const struct html_leave
 			.hex = hex};
 	uint64_t at = 0;
 
+	for (size_t i = 0; i < leaves->n; i++) {
+		m.end_is_doubtful |= leaves->p[i].unplaced;
+		m.hole_is_doubtful |= leaves->p[i].unplaced && !leaves->p[i].is_base;
+	}
 	fputs("<div class=map>", stdout);
-	for (size_t i = 0; i < leaves->n;) {
+	for (size_t i = 0; i < leaves->n && !leaves->p[i].unplaced;) {
 		const struct html_leaf *leaf = &leaves->p[i];
 		struct segment s = {.from = leaf->bit_off / 8, .first = i, .last = i + 1};
 
