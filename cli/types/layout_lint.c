@@ -92,7 +92,10 @@ static void show_json(const struct lint_subject *s, const struct lint_finding *f
 	json_text(&j, "kind", layout_kind(s->run->types, s->outer));
 	json_text(&j, "type", cairn_types_get(s->run->types, s->outer)->name);
 	json_text(&j, "member", path_of(s, f, path, sizeof(path)) ? path : NULL);
-	json_uint(&j, "offset", s->base + f->offset);
+	if (f->unplaced)
+		json_null(&j, "offset");
+	else
+		json_uint(&j, "offset", s->base + f->offset);
 	json_text(&j, "what", f->what);
 	json_text(&j, "why", f->why);
 	json_text(&j, "mend", f->mend);
@@ -117,7 +120,11 @@ static void show_text(struct lint *lint, const struct lint_subject *s, const str
 	    cairn_types_get(s->run->types, s->outer)->name);
 	if (path_of(s, f, path, sizeof(path)))
 		say(stdout, ", %s%s", strcmp(f->rule, "padding-leak") ? "" : "after ", path);
-	say(stdout, ", offset %" PRIu64 ": %s [%s]\n", s->base + f->offset, f->what, f->rule);
+	if (f->unplaced)
+		say(stdout, ": %s [%s]\n", f->what, f->rule);
+	else
+		say(stdout, ", offset %" PRIu64 ": %s [%s]\n", s->base + f->offset, f->what,
+		    f->rule);
 	if (!is_told(lint, f->why))
 		say(stdout, "    why: %s\n", f->why);
 	say(stdout, "    mend: %s\n", f->mend);
@@ -202,7 +209,7 @@ static int lint_inside(struct lint *lint, const struct lint_subject *outer,
 		s.id = cairn_types_resolve(types, t->ref);
 		t = cairn_types_get(types, s.id);
 	}
-	if (m->bit_size || !t->n_members || depth >= NEST_MAX)
+	if (m->bit_size || m->dynamic || !t->n_members || depth >= NEST_MAX)
 		return STATUS_YES;
 	s.base += m->bit_off / 8;
 	s.strides |= array ? t->size : 0;
@@ -216,7 +223,7 @@ static int lint_inside(struct lint *lint, const struct lint_subject *outer,
 		    cairn_types_get(types, s.outer)->name, INNER_MAX);
 	if (lint->n_inner > INNER_MAX)
 		return STATUS_YES;
-	int n = snprintf(path, sizeof(path), "%s%s%s.", s.path, m->name ? m->name : "(anonymous)",
+	int n = snprintf(path, sizeof(path), "%s%s%s.", s.path, layout_lint_name(types, m),
 			 array ? "[]" : "");
 	s.path = n < (int)sizeof(path) ? path : "(long).";
 	return lint_one(lint, &s, depth + 1);

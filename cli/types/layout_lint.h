@@ -14,6 +14,7 @@ struct lint_finding {
 	const char *rule;
 	const char *member; /* NULL: of the whole struct */
 	uint64_t offset;    /* bytes */
+	bool unplaced;      /* the offset is not known */
 	char what[256], mend[256];
 	const char *why; /* static */
 };
@@ -48,6 +49,9 @@ struct lint_rule {
 	bool whole;  /* of a struct by itself, not of one inside of another */
 	bool placed; /* depends on where in the outer struct it is */
 };
+
+/* For users: its own name, or that of the base class. */
+const char *layout_lint_name(const struct cairn_types *types, const struct cairn_member *m);
 
 /* id NULL ends. */
 extern const struct lint_rule layout_lint_rules[];

@@ -9,9 +9,27 @@
 
 #include "layout_lint.h"
 
+const char *layout_lint_name(const struct cairn_types *types, const struct cairn_member *m)
+{
+	const char *base = m->is_base_class ? cairn_types_get(types, m->type)->name : NULL;
+
+	return m->name ? m->name : base ? base : "(anonymous)";
+}
+
 static const char *name_of(const struct lint_subject *s, uint32_t i)
 {
-	return s->t->members[i].name ? s->t->members[i].name : "(anonymous)";
+	return layout_lint_name(s->run->types, &s->t->members[i]);
+}
+
+/* Its offset is not known, or it is a base class that an object places part of elsewhere. */
+static bool is_unplaced(struct lint_subject *s, uint32_t i)
+{
+	const struct cairn_member *m = &s->t->members[i];
+	struct cairn_layout_facts f = {0};
+
+	if (m->is_base_class && !m->dynamic)
+		s->no_memory |= cairn_layout_facts(s->run->layout, m->type, &f, NULL) < 0;
+	return m->dynamic || f.n_unplaced || f.n_unplaced_bases;
 }
 
 __attribute__((format(printf, 3, 4))) static void say(char *to, size_t size, const char *format,
@@ -30,6 +48,26 @@ __attribute__((format(printf, 3, 4))) static void say(char *to, size_t size, con
 static const char *plural(uint64_t n)
 {
 	return n == 1 ? "" : "s";
+}
+
+/* ---- members that no rule can look at ---- */
+
+static void look_for_unplaced(struct lint_subject *s, const struct lint_rule *rule)
+{
+	for (uint32_t i = 0; i < s->t->n_members; i++) {
+		struct lint_finding f = {
+			.rule = rule->id, .member = name_of(s, i), .unplaced = true};
+
+		if (!s->t->members[i].dynamic)
+			continue;
+		WHAT(&f, "%" PRIu64 " byte%s, offset not known", s->members[i].size,
+		     plural(s->members[i].size));
+		f.why = "an object says where it is (a virtual base class, a record after an array "
+			"of Ada), or the debug information contradicts itself about it: no reader "
+			"has one offset for it, and no other rule looks at it";
+		MEND(&f, "leave it out of what two programs share");
+		s->report(s, &f, s->ctx);
+	}
 }
 
 /* ---- bytes of no member ---- */
@@ -68,10 +106,11 @@ static void look_for_holes(struct lint_subject *s, const struct lint_rule *rule)
 		uint64_t hole = s->members[i].hole, off = end_of(s, i);
 
 		/*
-		 * After the unit of a bit-field. Members without bits may be declared in any order
-		 * (Rust).
+		 * After the unit of a bit-field; a base class may end early. Members without bits
+		 * may be declared in any order (Rust).
 		 */
-		if (hole && s->t->members[i].bit_size && i + 1 < s->t->n_members)
+		if (hole && (s->t->members[i].bit_size || s->t->members[i].is_base_class) &&
+		    i + 1 < s->t->n_members)
 			off = s->t->members[i + 1].bit_off / 8 - hole;
 		if (hole)
 			report_hole(s, rule, name_of(s, i), off, hole);
@@ -152,7 +191,8 @@ static void look_for_abi(struct lint_subject *s, const struct lint_rule *rule)
 {
 	const struct cairn_type *other;
 
-	if (!s->small || s->t->is_variant)
+	/* The layout elsewhere of a struct without all offsets would be a guess. */
+	if (!s->small || s->t->is_variant || s->facts->n_unplaced || s->facts->n_unplaced_bases)
 		return;
 	other = cairn_types_get(s->small, cairn_types_resolve(s->small, s->id));
 	for (uint32_t i = 0; i < s->t->n_members && i < other->n_members; i++) {
@@ -247,7 +287,7 @@ static void look_for_atomics(struct lint_subject *s, const struct lint_rule *rul
 		struct lint_finding f = {
 			.rule = rule->id, .member = name_of(s, i), .offset = m->bit_off / 8};
 
-		if (m->bit_size || (!atomic && !word) ||
+		if (m->bit_size || m->dynamic || (!atomic && !word) ||
 		    (t->kind != CAIRN_T_INT && t->kind != CAIRN_T_PTR && !atomic))
 			continue;
 		if (!t->size || t->size & (t->size - 1) || t->size > 16 ||
@@ -277,7 +317,7 @@ static void look_for_straddling(struct lint_subject *s, const struct lint_rule *
 			.rule = rule->id, .member = name_of(s, i), .offset = from - s->base};
 
 		if (to <= from || to - from > s->cacheline ||
-		    from / s->cacheline == (to - 1) / s->cacheline)
+		    from / s->cacheline == (to - 1) / s->cacheline || is_unplaced(s, i))
 			continue;
 		/* An array of bytes is read from its start; a number has to be whole. */
 		if (cairn_types_get(s->run->types,
@@ -317,6 +357,7 @@ static void look_for_lines(struct lint_subject *s, const struct lint_rule *rule)
 }
 
 const struct lint_rule layout_lint_rules[] = {
+	{"offset-not-known", "members that have no fixed offset", look_for_unplaced},
 	{"padding-leak", "bytes between members that no code sets", look_for_holes},
 	{"bit-padding-leak", "bits between bit-fields that no code sets", look_for_bits},
 	{"tail-padding", "bytes after the last member", look_for_tail},
