@@ -27,6 +27,10 @@ static void place_text(const struct cairn_change *change, const struct cairn_cha
 		snprintf(buf, size, "-");
 	else if (change->is_enumerator)
 		snprintf(buf, size, "= %" PRId64, s->value);
+	else if (s->unplaced && s->bit_size)
+		snprintf(buf, size, "? %u bits", s->bit_size);
+	else if (s->unplaced)
+		snprintf(buf, size, "? %" PRIu64 " byte%s", s->size, s->size == 1 ? "" : "s");
 	else if (s->bit_size)
 		snprintf(buf, size, "%" PRIu64 ":%" PRIu64 " %u bits", s->bit_off / 8,
 			 s->bit_off % 8, s->bit_size);
@@ -65,6 +69,9 @@ void layout_print_changes(const struct layout_side *sides, const struct cairn_ch
 		print_detail(sides, change);
 		putchar('\n');
 	}
+	if (cairn_changes_unplaced(changes))
+		say(stdout, "    offset not known: %s, not compared\n",
+		    cairn_counted(cairn_changes_unplaced(changes), "member").text);
 	if (cairn_changes_cut(changes))
 		say(stdout, "    and more than %d others\n", CAIRN_CHANGES_MAX);
 }
@@ -78,6 +85,19 @@ static void put_pair(struct json *j, const char *key, const struct cairn_change 
 	for (int i = 0; i < 2; i++) {
 		if (change->side[i].there)
 			json_uint(j, NULL, values[i]);
+		else
+			json_null(j, NULL);
+	}
+	json_close(j);
+}
+
+/* null also if the offset is not known. */
+static void put_places(struct json *j, const struct cairn_change *change)
+{
+	json_open(j, "bit_offset", '[');
+	for (int i = 0; i < 2; i++) {
+		if (change->side[i].there && !change->side[i].unplaced)
+			json_uint(j, NULL, change->side[i].bit_off);
 		else
 			json_null(j, NULL);
 	}
@@ -109,7 +129,7 @@ static void put_change(struct json *j, const struct layout_side *sides,
 	if (change->is_enumerator) {
 		put_pair(j, "value", change, (uint64_t)a->value, (uint64_t)b->value);
 	} else {
-		put_pair(j, "bit_offset", change, a->bit_off, b->bit_off);
+		put_places(j, change);
 		put_pair(j, "size", change, a->size, b->size);
 		if (a->bit_size || b->bit_size)
 			put_pair(j, "bits", change, a->bit_size, b->bit_size);
@@ -125,6 +145,8 @@ void layout_json_changes(struct json *j, const struct layout_side *sides,
 	for (size_t i = 0; changes && i < cairn_changes_n_changes(changes); i++)
 		put_change(j, sides, cairn_changes_at(changes, i));
 	json_close(j);
+	if (changes && cairn_changes_unplaced(changes))
+		json_uint(j, "unplaced", cairn_changes_unplaced(changes));
 	if (changes && cairn_changes_cut(changes))
 		json_bool(j, "more", true);
 }
@@ -261,6 +283,15 @@ static void print_pair(const struct comparison *c, const uint32_t *ids,
 	layout_print_changes(c->sides, changes);
 }
 
+/* Nothing differs as far as it is known. */
+static void note_unplaced(const struct comparison *c, uint32_t id,
+			  const struct cairn_changes *changes)
+{
+	say(stderr, "cairn: note: %s %s: offset not known: %s, not compared\n",
+	    layout_kind(c->sides[0].types, id), cairn_types_get(c->sides[0].types, id)->name,
+	    cairn_counted(cairn_changes_unplaced(changes), "member").text);
+}
+
 static int compare_pair(void *ctx, uint32_t a, uint32_t b)
 {
 	const struct comparison *c = ctx;
@@ -280,6 +311,8 @@ static int compare_pair(void *ctx, uint32_t a, uint32_t b)
 		json_pair(c, ids, changes, same);
 	else if (!same)
 		print_pair(c, ids, changes);
+	else if (cairn_changes_unplaced(changes))
+		note_unplaced(c, ids[0], changes);
 	cairn_changes_free(changes);
 	return same ? STATUS_YES : STATUS_NO;
 }

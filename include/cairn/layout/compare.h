@@ -30,8 +30,9 @@ CAIRN_BEGIN_DECLS
 
 /* The effect for a consumer. Only the first that applies is reported for one member. */
 enum cairn_change_kind {
-	CAIRN_CHANGE_KIND,   /* a struct is a union or an enum now */
-	CAIRN_CHANGE_MOVED,  /* begins elsewhere */
+	CAIRN_CHANGE_KIND,     /* a struct is a union or an enum now */
+	CAIRN_CHANGE_MOVED,    /* begins elsewhere */
+	CAIRN_CHANGE_UNPLACED, /* the offset is not known on one side */
 	CAIRN_CHANGE_BITS,   /* a bit-field has another width, or became one, or is none any more */
 	CAIRN_CHANGE_LENGTH, /* an array has another number of elements */
 	CAIRN_CHANGE_RESIZED, /* has another size */
@@ -53,11 +54,12 @@ const char *cairn_change_id(enum cairn_change_kind kind);
 const char *cairn_change_text(enum cairn_change_kind kind);
 
 struct cairn_change_side {
-	bool there;        /* else nothing below means anything */
-	const char *name;  /* of the member or enumerator; NULL when it has none */
-	uint32_t type;     /* in that side's graph */
-	uint64_t bit_off;  /* from the start of the struct that was compared */
-	uint64_t size;     /* bytes of the type */
+	bool there;       /* else nothing below means anything */
+	const char *name; /* of the member or enumerator; NULL when it has none */
+	uint32_t type;    /* in that side's graph */
+	uint64_t bit_off; /* from the start of the struct that was compared */
+	bool unplaced; /* its offset is not known (cairn_member.dynamic): bit_off means nothing */
+	uint64_t size; /* bytes of the type */
 	uint32_t bit_size; /* of a bit-field */
 	int64_t value;     /* of an enumerator */
 };
@@ -122,6 +124,8 @@ size_t cairn_changes_n_changes(const struct cairn_changes *changes);
 const struct cairn_change *cairn_changes_at(const struct cairn_changes *changes, size_t i);
 /* This many differences are left out, because cairn_compare_opts.ignore has their paths. */
 size_t cairn_changes_ignored(const struct cairn_changes *changes);
+/* This many members have no known offset on either side: nothing compared where they are. */
+size_t cairn_changes_unplaced(const struct cairn_changes *changes);
 /* There were more than CAIRN_CHANGES_MAX. */
 bool cairn_changes_cut(const struct cairn_changes *changes);
 

@@ -33,10 +33,15 @@ static const enum cairn_change_kind SAME = CAIRN_CHANGE_N_KINDS;
 
 static uint64_t place_of(const struct cairn_change *change)
 {
-	return change->side[change->side[0].there ? 0 : 1].bit_off;
+	const struct cairn_change_side *side = &change->side[change->side[0].there ? 0 : 1];
+
+	return side->unplaced ? UINT64_MAX : side->bit_off;
 }
 
-/* Sorts by offset; changes at one offset stay in their order. The list is short. */
+/*
+ * Sorts by offset; changes at one offset stay in their order, those without one come last. The list
+ * is short.
+ */
 static void sort_changes(struct cairn_changes *changes)
 {
 	for (size_t i = 1; i < changes->v.n; i++) {
@@ -104,8 +109,9 @@ static void pair_unions_with_bytes(const struct compare *c, struct fields *a, st
 		struct field *f = &b->v.p[i];
 		uint64_t key = field_range_key(f->bit_off, f->bit_off + 8 * f->size), of;
 
-		if (f->in_union || f->bit_size || !f->name || is_padding_name(f->name) ||
-		    !are_bytes(c, f->type) || !map_get(&a->anonymous, key, &of) || !of)
+		if (f->in_union || f->bit_size || f->unplaced || !f->name ||
+		    is_padding_name(f->name) || !are_bytes(c, f->type) ||
+		    !map_get(&a->anonymous, key, &of) || !of)
 			continue;
 		if (f->partner && !is_within(a, &a->v.p[f->partner - 1], (uint32_t)of))
 			continue;
@@ -162,6 +168,12 @@ static uint64_t bits_of(const struct field *f)
 	return f->bit_size ? f->bit_size : 8 * f->size;
 }
 
+/* Two members without an offset may be at one place. */
+static bool same_place(const struct field *a, const struct field *b)
+{
+	return a->unplaced == b->unplaced && (a->unplaced || a->bit_off == b->bit_off);
+}
+
 /* Two that have no partner by name: one member under two names? */
 static bool is_renamed(struct compare *c, const struct field *a, const struct field *b)
 {
@@ -170,7 +182,7 @@ static bool is_renamed(struct compare *c, const struct field *a, const struct fi
 
 	if (c->opts.other_language)
 		return !a->name || !b->name || pad_a == pad_b;
-	return a->bit_off == b->bit_off && bits_of(a) == bits_of(b) &&
+	return same_place(a, b) && bits_of(a) == bits_of(b) &&
 	       compare_type(c, 0, a->type)->kind == compare_type(c, 1, b->type)->kind &&
 	       compare_values(c, a->type, b->type) == SAME;
 }
@@ -233,6 +245,8 @@ static struct compare inside(struct compare *c, const struct field *a, const str
 	inner.depth++;
 	inner.base[0] += a->bit_off;
 	inner.base[1] += b->bit_off;
+	inner.unplaced[0] |= a->unplaced;
+	inner.unplaced[1] |= b->unplaced;
 	inner.path = arena_printf(&c->to->arena, "%s%s%s.", c->path, name, array ? "[]" : "");
 	inner.no_memory |= !inner.path;
 	return inner;
@@ -275,7 +289,9 @@ static enum cairn_change_kind size_change(const struct compare *c, const struct 
 static enum cairn_change_kind pair_change(const struct compare *c, const struct field *a,
 					  const struct field *b)
 {
-	if (a->bit_off != b->bit_off)
+	if (a->unplaced != b->unplaced)
+		return CAIRN_CHANGE_UNPLACED;
+	if (!same_place(a, b))
 		return CAIRN_CHANGE_MOVED;
 	if ((a->bit_size || b->bit_size) && bits_of(a) != bits_of(b))
 		return CAIRN_CHANGE_BITS;
@@ -293,6 +309,7 @@ static void compare_pair(struct compare *c, const struct field *a, const struct 
 	enum cairn_change_kind kind = pair_change(c, a, b);
 	bool told = compare_inside(c, a, b);
 
+	c->to->n_unplaced += a->unplaced && b->unplaced;
 	/* The changes inside a struct say more than the change of its size. */
 	if (kind != SAME && !(told && kind == CAIRN_CHANGE_RESIZED))
 		change_add(c, kind, a, b);
@@ -310,7 +327,7 @@ static void report_removed(struct compare *c, const struct field *f)
 
 static void report_added(struct compare *c, const struct fields *a, const struct field *f)
 {
-	bool fresh = !fields_cover(a, f->bit_off, f->bit_off + bits_of(f));
+	bool fresh = !f->unplaced && !fields_cover(a, f->bit_off, f->bit_off + bits_of(f));
 	enum cairn_change_kind kind = CAIRN_CHANGE_ADDED;
 
 	if (c->opts.other_language && (!f->size || !f->name || is_padding_name(f->name)))
@@ -455,6 +472,11 @@ size_t cairn_changes_ignored(const struct cairn_changes *changes)
 	return changes->n_ignored;
 }
 
+size_t cairn_changes_unplaced(const struct cairn_changes *changes)
+{
+	return changes->n_unplaced;
+}
+
 bool cairn_changes_cut(const struct cairn_changes *changes)
 {
 	return changes->cut;
@@ -465,6 +487,7 @@ static const struct {
 } names[CAIRN_CHANGE_N_KINDS] = {
 	[CAIRN_CHANGE_KIND] = {"kind", "another kind of type"},
 	[CAIRN_CHANGE_MOVED] = {"moved", "moved"},
+	[CAIRN_CHANGE_UNPLACED] = {"offset-not-known", "offset not known"},
 	[CAIRN_CHANGE_BITS] = {"bits", "another width in bits"},
 	[CAIRN_CHANGE_LENGTH] = {"length", "array length changed"},
 	[CAIRN_CHANGE_RESIZED] = {"resized", "resized"},

@@ -19,6 +19,7 @@ struct field {
 	uint32_t bit_size;
 	uint64_t bit_off;
 	uint64_t size; /* bytes of the type */
+	bool unplaced; /* its offset is not known: bit_off means nothing */
 	bool in_union;
 	uint32_t in;    /* the innermost union that it belongs to: index plus 1; 0: none */
 	uint32_t arm;   /* and which of its members it is, or is part of */
@@ -49,7 +50,7 @@ struct fields {
 	 */
 	struct map anonymous;
 	size_t n_anonymous;
-	uint64_t end; /* in bits, after the member that reaches furthest */
+	uint64_t end; /* in bits, after the member that reaches furthest of those with an offset */
 };
 
 /*
@@ -81,7 +82,7 @@ struct cairn_changes {
 	struct arena arena;
 	VEC(struct cairn_change) v;
 	bool cut;
-	size_t n_ignored;
+	size_t n_ignored, n_unplaced;
 };
 
 struct compare {
@@ -92,6 +93,7 @@ struct compare {
 	struct map *same;
 	const char *path; /* "inner." of the struct being compared; "" */
 	uint64_t base[2]; /* where it begins, bits */
+	bool unplaced[2]; /* that is not known */
 	unsigned int depth;
 	/* of the enums being compared: one of them does not tell large from negative values */
 	bool unsure_sign;

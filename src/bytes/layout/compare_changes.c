@@ -15,6 +15,7 @@ static struct cairn_change_side side_of(const struct compare *c, int side, const
 					  .name = f->name,
 					  .type = f->type,
 					  .bit_off = c->base[side] + f->bit_off,
+					  .unplaced = c->unplaced[side] || f->unplaced,
 					  .size = f->size,
 					  .bit_size = f->bit_size};
 }
@@ -71,6 +72,7 @@ void change_add_enumerator(struct compare *c, enum cairn_change_kind kind,
 			change.side[i] = (struct cairn_change_side){.there = true,
 								    .name = of[i]->name,
 								    .bit_off = c->base[i],
+								    .unplaced = c->unplaced[i],
 								    .value = of[i]->value};
 	keep(c, &change, a ? a->name : b->name);
 }

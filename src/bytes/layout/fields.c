@@ -44,7 +44,8 @@ static bool stands_for_anonymous(const struct collect *c, const struct field *f)
 {
 	uint64_t ignored;
 
-	if (!c->like || !c->like->n_anonymous || map_get(&c->names, folded_hash(f->name), &ignored))
+	if (!c->like || !c->like->n_anonymous || f->unplaced ||
+	    map_get(&c->names, folded_hash(f->name), &ignored))
 		return false;
 	return is_made_up(f->name) ||
 	       map_get(&c->like->anonymous, field_range_key(f->bit_off, f->bit_off + 8 * f->size),
@@ -65,7 +66,7 @@ static int enter_anonymous(struct collect *c, const struct cairn_type *t, struct
 	}
 	c->to->n_anonymous += !root;
 	/* If several have the same bytes, the outermost union counts. */
-	if ((root && t->kind != CAIRN_T_UNION) ||
+	if (f->unplaced || (root && t->kind != CAIRN_T_UNION) ||
 	    (map_get(&c->to->anonymous, key, &known) && known))
 		return 0;
 	return map_put(&c->to->anonymous, key, t->kind == CAIRN_T_UNION ? f->in : 0);
@@ -100,14 +101,13 @@ static int add_members(struct collect *c, uint32_t id, const struct field *in, u
 				  .bit_size = m->bit_size,
 				  .bit_off = in->bit_off + m->bit_off,
 				  .size = cairn_types_size(types, m->type),
+				  .unplaced = in->unplaced || m->dynamic,
 				  .in_union = in->in_union || t->kind == CAIRN_T_UNION,
 				  .in = around.in,
 				  .arm = t->kind == CAIRN_T_UNION ? i : in->arm};
 		bool anonymous = !f.name ||
 				 (is_aggregate(of) && !m->bit_size && stands_for_anonymous(c, &f));
 
-		if (m->dynamic)
-			continue;
 		if (anonymous && is_aggregate(of) && !m->is_base_class && depth < NEST_MAX) {
 			int rc = add_members(c, m->type, &f, depth + 1);
 
@@ -116,7 +116,8 @@ static int add_members(struct collect *c, uint32_t id, const struct field *in, u
 			continue;
 		}
 		uint64_t end = f.bit_off + (f.bit_size ? f.bit_size : 8 * f.size);
-		ret->end = end > ret->end ? end : ret->end;
+		if (!f.unplaced)
+			ret->end = end > ret->end ? end : ret->end;
 		if (!VEC_ADD(&ret->v, f))
 			return -ENOMEM;
 	}
@@ -148,7 +149,7 @@ bool fields_cover(const struct fields *fields, uint64_t lo, uint64_t hi)
 		const struct field *f = &fields->v.p[i];
 		uint64_t end = f->bit_off + (f->bit_size ? f->bit_size : 8 * f->size);
 
-		if (f->bit_off < hi && end > lo)
+		if (!f->unplaced && f->bit_off < hi && end > lo)
 			return true;
 	}
 	return false;

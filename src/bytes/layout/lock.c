@@ -168,6 +168,16 @@ static void write_type(struct writer *w, uint32_t id)
 	}
 }
 
+static void write_place(struct writer *w, const struct field *f)
+{
+	if (f->unplaced)
+		fputs("\t?", w->out);
+	else
+		fprintf(w->out, "\t%" PRIu64, f->bit_off / 8);
+	if (f->bit_size)
+		fprintf(w->out, ":%" PRIu64 "+%u", f->unplaced ? 0 : f->bit_off % 8, f->bit_size);
+}
+
 static int write_members(struct writer *w, const struct locked *l)
 {
 	struct fields fields = {.end = 0};
@@ -181,9 +191,7 @@ static int write_members(struct writer *w, const struct locked *l)
 			rc = -ENOMEM;
 			break;
 		}
-		fprintf(w->out, "\t%" PRIu64, f->bit_off / 8);
-		if (f->bit_size)
-			fprintf(w->out, ":%" PRIu64 "+%u", f->bit_off % 8, f->bit_size);
+		write_place(w, f);
 		fprintf(w->out, " %s ", name);
 		write_type(w, f->type);
 		fputc('\n', w->out);

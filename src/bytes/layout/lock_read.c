@@ -223,20 +223,21 @@ static int read_type(struct lock_reader *r, struct span s, uint32_t *ret)
 
 /* ---- lines ---- */
 
-/* "24", "24:3+5" */
+/* "24", "24:3+5"; "?" for an offset that is not known */
 static int read_place(struct lock_reader *r, struct span s, struct cairn_member *m)
 {
 	const char *colon = memchr(s.p, ':', s.n), *plus = memchr(s.p, '+', s.n);
-	uint64_t off, bit = 0, width = 0;
+	uint64_t off = 0, bit = 0, width = 0;
 	struct span whole = {s.p, colon ? (size_t)(colon - s.p) : s.n};
 
-	if (!bytes(whole, &off) || !colon != !plus || plus < colon ||
+	m->dynamic = span_is(whole, "?");
+	if ((!m->dynamic && !bytes(whole, &off)) || !colon != !plus || plus < colon ||
 	    (colon &&
 	     (!number((struct span){colon + 1, (size_t)(plus - colon - 1)}, &bit) || bit > 7 ||
 	      !number((struct span){plus + 1, (size_t)(s.p + s.n - plus - 1)}, &width) || !width ||
 	      width > 128)))
 		return complain(r, "expected an offset, as 24 or 24:3+5");
-	m->bit_off = 8 * off + bit;
+	m->bit_off = m->dynamic ? 0 : 8 * off + bit;
 	m->bit_size = (uint32_t)width;
 	return 0;
 }
