@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include <cairn/bind.h>
+#include <cairn/text.h>
 
 #include "cmd.h"
 #include "layout.h"
+#include "say.h"
 #include "truncated.h"
 
 struct bind_values {
@@ -60,12 +62,13 @@ static int write_to(FILE *out, const struct bind_values *values, const struct ca
 		    const struct cairn_source_list *list, const char *path)
 {
 	const char *origin = strrchr(path, '/');
-	size_t n_renamed = 0;
+	size_t n_renamed = 0, n_left_out = 0;
 	struct cairn_bind_opts o = {.size = sizeof(o),
 				    .big_endian = cairn_source_is_big_endian(source),
 				    .package = values->package,
 				    .origin = origin ? origin + 1 : path,
 				    .n_renamed = &n_renamed,
+				    .n_left_out = &n_left_out,
 				    .accessors = values->json && values->lang,
 				    .names_of = lang_of(values)};
 	struct cairn_err err = {0};
@@ -74,6 +77,9 @@ static int write_to(FILE *out, const struct bind_values *values, const struct ca
 				  &err);
 
 	warn_of_renamed(n_renamed);
+	if (n_left_out)
+		say(stderr, "cairn: warning: %s left out; see the comments\n",
+		    cairn_counted(n_left_out, "member").text);
 	return rc < 0 ? fail_err(rc, &err, STATUS_NO) : STATUS_YES;
 }
 

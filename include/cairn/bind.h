@@ -51,9 +51,11 @@ struct cairn_bind_opts {
 	const char *origin; /* named in the first comment; NULL: not */
 	/*
 	 * set to the number of names that are no identifiers and are written in another way; NULL:
-	 * not counted NULL: not
+	 * not
 	 */
 	size_t *n_renamed;
+	/* set to the number of members that no accessor reads, see the comments; NULL: not */
+	size_t *n_left_out;
 	bool accessors; /* JSON: also what the accessors are called, in @names_of */
 	enum cairn_bind_lang names_of;
 };
@@ -70,6 +72,9 @@ struct cairn_bind_opts {
  *	enumerators                constants of the type and value that accessors return
  *	arrays                     an index for each dimension, checked; a flexible one extends to
  *	                           the end of the record
+ *
+ * A member whose offset is not known (cairn_member.dynamic) has no accessors, and its struct has no
+ * counterpart: a comment says so, in JSON "left_out".
  *
  * @ids   structs or unions with names, perhaps typedefs of such; enums, for their constants
  * Returns 0. -EINVAL: a type without members or name, or options that are not known. -ERANGE: more

@@ -77,6 +77,17 @@ static void put_struct(const struct bind_file *file, const struct bind_record *r
 		fputs("\"struct\":null,", file->out);
 }
 
+static void put_left_out(FILE *out, const struct bind_record *r)
+{
+	for (size_t i = 0; i < r->left_out.n; i++) {
+		fputs(i ? ",{\"path\":\"" : ",\"left_out\":[{\"path\":\"", out);
+		cairn_quote_put(r->left_out.p[i].path, CAIRN_QUOTE_JSON, out);
+		fprintf(out, "\",\"why\":\"%s\"}", r->left_out.p[i].why);
+	}
+	if (r->left_out.n)
+		fputc(']', out);
+}
+
 void bind_write_json(struct bind_file *file)
 {
 	for (size_t i = 0; i < file->records.n; i++) {
@@ -89,7 +100,9 @@ void bind_write_json(struct bind_file *file)
 			(unsigned long long)r->size, file->opts->big_endian ? "true" : "false");
 		for (size_t k = 0; k < r->fields.n; k++)
 			put_field(file, r, &r->fields.p[k], !k);
-		fputs("]}\n", file->out);
+		fputc(']', file->out);
+		put_left_out(file->out, r);
+		fputs("}\n", file->out);
 	}
 	for (size_t i = 0; i < file->enums.n; i++)
 		put_enum(file, &file->enums.p[i]);
@@ -167,8 +180,10 @@ static int check_package(const char *package, enum cairn_bind_lang lang, struct 
 
 static void free_file(struct bind_file *file)
 {
-	for (size_t i = 0; i < file->records.n; i++)
+	for (size_t i = 0; i < file->records.n; i++) {
 		VEC_FREE(&file->records.p[i].fields);
+		VEC_FREE(&file->records.p[i].left_out);
+	}
 	VEC_FREE(&file->records);
 	bind_free_shapes(file);
 	VEC_FREE(&file->enums);
@@ -197,6 +212,8 @@ int cairn_bind_write(const struct cairn_types *types, const uint32_t *ids, size_
 		rc = err_nomem(err, "names of accessors");
 	if (o.n_renamed)
 		*o.n_renamed = file.n_renamed;
+	if (o.n_left_out)
+		*o.n_left_out = file.n_left_out;
 	if (!rc)
 		write_all(&file, lang);
 	if (file.no_memory)

@@ -392,6 +392,7 @@ void bind_write_c(const struct bind_file *file)
 	fputs("/* ", out);
 	bind_put_origin(file, CAIRN_QUOTE_COMMENT);
 	fputs(" */\n", out);
+	bind_put_left_out(file, "/* ", " */\n");
 	fprintf(out, "#ifndef BIND_%s_H\n#define BIND_%s_H\n\n%s", guard, guard, head);
 	fputs("BIND_STATIC_ASSERT(sizeof(float) == 4 && sizeof(double) == 8, \"IEEE floats\");\n\n",
 	      out);

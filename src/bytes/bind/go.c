@@ -322,6 +322,9 @@ void bind_write_go(const struct bind_file *file)
 	/* The tools of Go know this line by its beginning and its end. */
 	fprintf(out, ". DO NOT EDIT.\n\npackage %s\n",
 		file->opts->package ? file->opts->package : "records");
+	bind_put_left_out(file, "\n// ", "");
+	if (file->n_left_out)
+		fputc('\n', out);
 	if (file->records.n)
 		fprintf(out, "%s%s%s", head, helpers, file->has_bits ? bits_helpers : "");
 	for (size_t i = 0; i < file->enums.n; i++)

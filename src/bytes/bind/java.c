@@ -287,6 +287,7 @@ void bind_write_java(struct bind_file *file)
 	fputs("// ", out);
 	bind_put_origin(file, CAIRN_QUOTE_COMMENT);
 	fputs(" Needs Java 22.\n", out);
+	bind_put_left_out(file, "// ", "\n");
 	if (file->opts->package)
 		fprintf(out, "package %s;\n", file->opts->package);
 	fputs("\nimport java.lang.foreign.GroupLayout;\nimport java.lang.foreign.MemoryLayout;\n"

@@ -242,7 +242,9 @@ void bind_write_python(const struct bind_file *file)
 {
 	fputs("\"\"\"", file->out);
 	bind_put_origin(file, CAIRN_QUOTE_PYTHON);
-	fprintf(file->out, "\"\"\"\n\n%s", head);
+	fputs("\"\"\"\n", file->out);
+	bind_put_left_out(file, "# ", "\n");
+	fprintf(file->out, "\n%s", head);
 	for (size_t i = 0; i < file->enums.n; i++)
 		put_enum(file, &file->enums.p[i]);
 	for (size_t i = 0; i < file->shapes.n; i++)

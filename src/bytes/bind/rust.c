@@ -288,7 +288,9 @@ void bind_write_rust(const struct bind_file *file)
 
 	fputs("// ", out);
 	bind_put_origin(file, CAIRN_QUOTE_COMMENT);
-	fprintf(out, " Needs core only, and Rust 1.77.\n\n%s", head);
+	fputs(" Needs core only, and Rust 1.77.\n", out);
+	bind_put_left_out(file, "// ", "\n");
+	fprintf(out, "\n%s", head);
 	if (file->has_bits && file->has_little)
 		fputs(bits_le, out);
 	if (file->has_bits && file->has_big)

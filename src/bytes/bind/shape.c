@@ -119,6 +119,8 @@ static const char *type_name(const struct shaper *s, uint32_t id)
 	return arena_strdup(&s->file->arena, text);
 }
 
+static const char OFFSET_NOT_KNOWN[] = "it has a member whose offset is not known";
+
 /* False: it is not in the struct, as its place or its size is not known, or it has none. */
 static bool take_member(struct shaper *s, const struct cairn_type *t, uint32_t i, const char *owner,
 			struct bind_part *p)
@@ -234,6 +236,10 @@ static int take_laid_out(struct shaper *s, struct bind_shape *shape, const struc
 	for (uint32_t i = 0; i < t->n_members && !rc; i++) {
 		struct bind_part p = {0};
 
+		if (t->members[i].dynamic) {
+			shape->why_not = OFFSET_NOT_KNOWN;
+			return 0;
+		}
 		if (!take_member(s, t, i, owner, &p))
 			continue;
 		has_bits |= p.value.bits != 0;
@@ -281,6 +287,8 @@ static int take_values(struct shaper *s, struct bind_shape *shape, const struct 
 	for (uint32_t i = 0; i < t->n_members && !rc; i++) {
 		struct bind_part p = {0};
 
+		if (t->members[i].dynamic)
+			shape->why_not = OFFSET_NOT_KNOWN;
 		if (!take_member(s, t, i, owner, &p))
 			continue;
 		if (p.shape && p.shape->why_not)

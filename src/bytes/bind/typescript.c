@@ -273,7 +273,9 @@ void bind_write_typescript(const struct bind_file *file)
 
 	fputs("// ", out);
 	bind_put_origin(file, CAIRN_QUOTE_COMMENT);
-	fputs(" Needs ES2020.\n\n", out);
+	fputs(" Needs ES2020.\n", out);
+	bind_put_left_out(file, "// ", "\n");
+	fputc('\n', out);
 	if (file->records.n)
 		fputs(helpers, out);
 	if (file->has_text)

@@ -228,6 +228,32 @@ static int walk_bit_field(struct walker *w, const struct cairn_member *m, const 
 	return add_field(w, m->type, way, f);
 }
 
+/* A virtual base class that several ways lead to is one object. */
+static bool is_left_out(const struct bind_record *r, const char *path)
+{
+	for (size_t i = 0; i < r->left_out.n; i++)
+		if (!strcmp(r->left_out.p[i].path, path))
+			return true;
+	return false;
+}
+
+static int leave_out(struct walker *w, const struct cairn_member *m, const struct way *from,
+		     const char *why)
+{
+	const char *name = m->name;
+
+	if (!name && m->is_base_class)
+		name = cairn_types_get(w->file->types, m->type)->name;
+	name = name ? name : "(anonymous)";
+	struct bind_left_out l = {
+		from->path[0] ? arena_printf(&w->file->arena, "%s.%s", from->path, name) : name,
+		why};
+	if (l.path && is_left_out(w->record, l.path))
+		return 0;
+	w->file->n_left_out++;
+	return l.path && VEC_ADD(&w->record->left_out, l) ? 0 : err_nomem(w->err, "accessors");
+}
+
 static int walk_member(struct walker *w, const struct cairn_type *t, uint32_t i,
 		       const struct way *from)
 {
@@ -236,7 +262,11 @@ static int walk_member(struct walker *w, const struct cairn_type *t, uint32_t i,
 	struct way way = *from;
 
 	way.swapped = t->byte_swapped;
-	if (m->dynamic || (!m->bit_size && m->bit_off % 8) || (m->bit_size && !m->name))
+	if (m->dynamic)
+		return leave_out(w, m, from, "offset not known");
+	if (!m->bit_size && m->bit_off % 8)
+		return leave_out(w, m, from, "not at a byte boundary");
+	if (m->bit_size && !m->name)
 		return 0;
 	if (m->name) {
 		char *id = bind_identifier(arena, m->name);
@@ -422,6 +452,21 @@ void bind_put_origin(const struct bind_file *file, enum cairn_quote as)
 void bind_put_why_not(const struct bind_file *file, const struct bind_shape *s, const char *before)
 {
 	fprintf(file->out, "%sNo %s: %s.\n", before, s->name, s->why_not);
+}
+
+void bind_put_left_out(const struct bind_file *file, const char *before, const char *after)
+{
+	for (size_t i = 0; i < file->records.n; i++) {
+		const struct bind_record *r = &file->records.p[i];
+
+		for (size_t k = 0; k < r->left_out.n; k++) {
+			fprintf(file->out, "%sNo accessor of ", before);
+			bind_put_comment(file, r->source_name);
+			fputc('.', file->out);
+			bind_put_comment(file, r->left_out.p[k].path);
+			fprintf(file->out, ": %s.%s", r->left_out.p[k].why, after);
+		}
+	}
 }
 
 bool bind_is_flexible(const struct bind_field *f)

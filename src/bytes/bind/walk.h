@@ -58,6 +58,12 @@ struct bind_field {
 	const struct bind_step *steps;
 };
 
+/* A member that no accessor reads. */
+struct bind_left_out {
+	const char *path; /* as above; a base class has the name of its class */
+	const char *why;  /* static */
+};
+
 struct bind_record {
 	const char *source_name;
 	const char *name;  /* of the source when that is an identifier, else one that is like it */
@@ -67,6 +73,7 @@ struct bind_record {
 	uint64_t size;
 	bool is_union;
 	VEC(struct bind_field) fields;
+	VEC(struct bind_left_out) left_out;
 };
 
 struct bind_constant {
@@ -123,8 +130,9 @@ struct bind_file {
 	bool has_little, has_big;                     /* numbers of either order */
 	bool has_bits, has_bytes, has_text, has_wide; /* which helpers are needed */
 	FILE *out;
-	size_t n_renamed; /* names that were no identifiers */
-	bool no_memory;   /* while writing: the output is not complete */
+	size_t n_renamed;  /* names that were no identifiers */
+	size_t n_left_out; /* members of all records that no accessor reads */
+	bool no_memory;    /* while writing: the output is not complete */
 };
 
 /* Fills records and enums; opts, types and arena are set. */
@@ -194,6 +202,9 @@ const char *bind_anonymous(struct arena *arena, uint32_t i);
 void bind_put_comment(const struct bind_file *file, const char *name);
 /* "Accessors made by cairn bind of FILE. Do not edit." with the file's name quoted. */
 void bind_put_origin(const struct bind_file *file, enum cairn_quote as);
+
+/* The members without accessors, a line of comment each, between @before and @after. */
+void bind_put_left_out(const struct bind_file *file, const char *before, const char *after);
 
 /*
  * An element of a flexible array, or text up to the record's end: its length is known at run time.
