@@ -517,7 +517,8 @@ void cairn_btf_loc_text(const struct cairn_btf_loc_param *p, int machine, char *
  *
  * @b        a builder; records are added after the existing ones
  * @ret_ids  NULL, or @n ids in the BTF
- * Returns 0. -EINVAL: an offset of a bit-field or a number of members beyond the range of BTF.
+ * Returns 0. -EINVAL: an offset of a bit-field or a number of members beyond the range of BTF, or
+ * an offset that is not known (cairn_member.dynamic).
  * -ENOMEM, -ERANGE.
  * Cost: O(types reached). Records that were added before a failure stay. Threads: one at a time per
  * builder.

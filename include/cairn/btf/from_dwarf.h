@@ -89,8 +89,8 @@ enum cairn_btfgen_loss {
 	CAIRN_LOSS_REFERENCE,      /* C++ references, written as pointers */
 	CAIRN_LOSS_MEMBER_POINTER, /* pointers to members: opaque bytes */
 	CAIRN_LOSS_COMPLEX,        /* complex and decimal numbers: opaque bytes */
-	/* a base whose offset is computed at run time: left out of its class */
-	CAIRN_LOSS_VIRTUAL_BASE,
+	/* a member or a base class whose offset is not known: left out of its type */
+	CAIRN_LOSS_UNPLACED,
 	/* parts of an Ada or Pascal record that depend on a discriminant: left out */
 	CAIRN_LOSS_VARIANT,
 	/* a member farther into its struct than the format can say: left out */

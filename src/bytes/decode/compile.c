@@ -254,6 +254,8 @@ void compile_members(struct compiler *c, uint32_t id, struct view v, unsigned in
 {
 	const struct cairn_type *t = type_of(c, id);
 	uint64_t covered = 0;
+	/* The next gap, and the end, may hold members whose offset is not known. */
+	bool unplaced = false, tail_unplaced = false;
 
 	for (uint32_t i = 0; i < t->n_members && !c->rc; i++) {
 		const struct cairn_member *m = &t->members[i];
@@ -263,9 +265,11 @@ void compile_members(struct compiler *c, uint32_t id, struct view v, unsigned in
 			add_text(c, c->look.json ? "\"...\":\"...\"" : "...");
 			return;
 		}
-		if (c->padding && t->kind != CAIRN_T_UNION && !m->dynamic &&
+		if (c->padding && t->kind != CAIRN_T_UNION && !m->dynamic && !unplaced &&
 		    m->bit_off / 8 > covered)
 			compile_padding(c, v, covered, m->bit_off / 8, first);
+		unplaced = m->dynamic ? unplaced || !m->is_base_class : false;
+		tail_unplaced |= m->dynamic && m->is_base_class;
 		covered = !m->dynamic && end_of(c, m) > covered ? end_of(c, m) : covered;
 		if (is_left_out(c, m) || compile_hoisted(c, id, t, i, v, depth, first))
 			continue;
@@ -273,7 +277,7 @@ void compile_members(struct compiler *c, uint32_t id, struct view v, unsigned in
 		add_key(c, m, i);
 		compile_member(c, t, i, v, depth + 1);
 	}
-	if (c->padding && t->size > covered)
+	if (c->padding && t->size > covered && !unplaced && !tail_unplaced)
 		compile_padding(c, v, covered, t->size, first);
 }
 

@@ -96,7 +96,7 @@ static int add_members(struct writer *w, const struct cairn_type *t, struct cair
 
 		if (rc)
 			return rc;
-		if (in->bit_off > UINT32_MAX)
+		if (in->dynamic || in->bit_off > UINT32_MAX)
 			return -EINVAL;
 		m[i].type = id_of(w, in->type);
 		m[i].bit_off = (uint32_t)in->bit_off;

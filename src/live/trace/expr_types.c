@@ -263,7 +263,7 @@ static int check_member(const struct check *c, struct expr *e)
 	if (!cairn_types_member(c->types, in, e->name, &m))
 		return no_member(c, e, t, name);
 	if (m.dynamic)
-		return WRONG(c, e, "the site of %s in %s is known only at run time", e->name, name);
+		return WRONG(c, e, "%s of %s: offset not known", e->name, name);
 	if (t->byte_swapped && resolved(c->types, m.type)->kind == CAIRN_T_ENUM)
 		return WRONG(c, e,
 			     "enums of %s are stored in the other byte order; only the struct as a "

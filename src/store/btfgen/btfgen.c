@@ -41,7 +41,7 @@ static const char *const loss_texts[CAIRN_N_LOSSES] = {
 	[CAIRN_LOSS_REFERENCE] = "references, written as pointers",
 	[CAIRN_LOSS_MEMBER_POINTER] = "pointers to members, written as opaque bytes",
 	[CAIRN_LOSS_COMPLEX] = "complex and decimal numbers, written as opaque bytes",
-	[CAIRN_LOSS_VIRTUAL_BASE] = "base classes whose offset is computed at run time, left out",
+	[CAIRN_LOSS_UNPLACED] = "members and base classes, offset not known, left out",
 	[CAIRN_LOSS_VARIANT] = "parts of types that depend on a discriminant, left out",
 	[CAIRN_LOSS_FAR_MEMBER] =
 		"members farther into their type, or wider, than BTF can record, left out",

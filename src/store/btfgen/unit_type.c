@@ -285,8 +285,7 @@ int unit_see_member(struct unit_types *u)
 	uint64_t bits = dw_seen_uint(w, BIT_SIZE, 0), at = bit_offset(u, bits);
 	enum dw_how how = (enum dw_how)w->places[MEMBER_LOCATION].how;
 	if (how != DW_HOW_U8 && how != DW_HOW_U16 && !has_plain_place(u, &at)) {
-		u->losses[dw_walker_tag(w) == DW_TAG_inheritance ? CAIRN_LOSS_VIRTUAL_BASE
-								 : CAIRN_LOSS_FAR_MEMBER]++;
+		u->losses[CAIRN_LOSS_UNPLACED]++;
 		return 0;
 	}
 	if (at > UINT32_MAX || bits > UINT8_MAX) {
