@@ -133,7 +133,7 @@ static void what_kernels_take_depends_on_their_version(void **state)
 	assert_since(b, CAIRN_BTF_LINUX(6, 15));
 	b = builder((struct cairn_btf_build_opts){0});
 	ADD(datasec, b, str(b, ".data@1"), 0, NULL, 0);
-	assert_since(b, CAIRN_BTF_LINUX(6, 12));
+	assert_since(b, CAIRN_BTF_LINUX(6, 9));
 }
 
 /* A struct with a kptr to what is no struct, and one with nodes of 16 and 24 bytes: what a version says. */

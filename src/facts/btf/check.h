@@ -30,25 +30,27 @@ bool btf_is_kernel_name(const char *name);
 
 /*
  * Since when kernels accept records that older ones refuse, or refuse records that older ones did
- * not check: the commit that did it. Its first release was read in the sources of 6.1, 6.2, 6.5,
- * 6.8, 6.12, 6.14, 6.17, 7.0, 7.2 and 7.3, which checks what 7.2 does; between two of them it
- * follows from the commit's date.
+ * not check: the commit that did it. Its first release was read in the sources of 6.1 to 6.6, 6.8 to
+ * 6.14, 6.17, 7.0 to 7.3 (of 6.3, 6.4, 6.6, 6.11, 6.13 and 7.1 a stable one), of which 7.3 checks
+ * what 7.2 does. 6.15 was not to be had: it follows from the dates of the commits, and from 6.14
+ * and 6.17.
  *
  *	FIELDS         locks and lists: 6.1 has none at loading, 6.2 has
  *	TREES          9c395c1b99bd, February 2023. Ubuntu's 6.2 has them, too: taken over
  *	COUNTS         d54730b50bae, April 2023; the same release wants one where a struct has nodes
  *	               of both kinds
  *	OWNED_NODES    c3c510ce431c, July 2023
+ *	SECTION_NAMES  bd70a8fb7ca4, March 2024: any printable character. 6.8 does not take it,
+ *	               6.9 and 6.10 take even more: they do not look at the first one
  *	ELEVEN_FIELDS  d56b63cf0c0f, April 2024: bpf_wq made room for one more
  *	NESTED_FIELDS  994796c0256c and 64e8ee814819, May 2024: arrays and structs in structs
  *	KPTRS          7a851ecb1806, August 2024
- *	SECTION_NAMES  any printable character: 6.8 does not take it, 6.12 does
- *	UPTRS          the tag "uptr", October 2024: 6.12 does not know it, 6.14 does
+ *	UPTRS          the tag "uptr", October 2024: 6.12 does not know it, 6.13 does
  *	RES_LOCKS      0de2046137f9, March 2025
  *	ATTRIBUTES     53ee0d66d7a6, January 2025
  *	LAYOUT         626e88c070ee, March 2026
  *	WIDE_VLEN      f7a6b9eaff3e, April 2026
- *	TAG_ORDER      7.0 is strict, 7.2 is not
+ *	TAG_ORDER      7.1 is strict, 7.2 is not
  *	UNIQUE_FIELDS  f08619f06046 and 61e655391cb1, July 2026. Stable releases took them over:
  *	               6.12.117 counts reference counts in a struct already
  */
@@ -56,9 +58,9 @@ bool btf_is_kernel_name(const char *name);
 #define BTF_LINUX_TREES         CAIRN_BTF_LINUX(6, 3)
 #define BTF_LINUX_COUNTS        CAIRN_BTF_LINUX(6, 4)
 #define BTF_LINUX_OWNED_NODES   CAIRN_BTF_LINUX(6, 6)
+#define BTF_LINUX_SECTION_NAMES CAIRN_BTF_LINUX(6, 9)
 #define BTF_LINUX_ELEVEN_FIELDS CAIRN_BTF_LINUX(6, 10)
 #define BTF_LINUX_NESTED_FIELDS CAIRN_BTF_LINUX(6, 11)
-#define BTF_LINUX_SECTION_NAMES CAIRN_BTF_LINUX(6, 12)
 #define BTF_LINUX_KPTRS         CAIRN_BTF_LINUX(6, 12)
 #define BTF_LINUX_UPTRS         CAIRN_BTF_LINUX(6, 13)
 #define BTF_LINUX_ATTRIBUTES    CAIRN_BTF_LINUX(6, 15)

@@ -291,7 +291,7 @@ static void check_by_version(struct btf_check *c, const struct cairn_btf_type *t
 		btf_broken(c, t->id, "%s: an attribute; kernels take it from Linux 6.15 on", kind);
 	if (t->kind == CAIRN_BTF_DATASEC && !btf_is_kernel_name(t->name) &&
 	    btf_kernel_before(c, BTF_LINUX_SECTION_NAMES))
-		btf_broken(c, t->id, "%s: the name '%.60s'; kernels take it from Linux 6.12 on",
+		btf_broken(c, t->id, "%s: the name '%.60s'; kernels take it from Linux 6.9 on",
 			   kind, t->name);
 }
 
