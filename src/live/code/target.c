@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "code/target.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -55,18 +57,65 @@ bool target_read(int pid, uint64_t at, void *buf, size_t n)
 	return timed_read_read(pid, at, buf, n) == (ssize_t)n;
 }
 
-/* Field 22 of proc(5). The command before it may contain anything, also a parenthesis. */
-static bool read_start(int pid, uint64_t *ret)
+/* After the command's name, which may contain anything, also blanks and parentheses. */
+static bool parse_stat(const char *text, struct target_stat *ret)
+{
+	const char *after = strrchr(text, ')');
+	unsigned long user, system, threads;
+	unsigned long long start;
+
+	if (!after || sscanf(after + 1,
+			     " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d "
+			     "%lu %*d %llu",
+			     &ret->state, &ret->parent, &user, &system, &threads, &start) != 6)
+		return false;
+	ret->ticks = (uint64_t)user + system;
+	ret->n_threads = threads;
+	ret->start = start;
+	return true;
+}
+
+bool target_stat(int pid, struct target_stat *ret)
 {
 	char text[MAX_TEXT];
-	if (!read_proc(pid, "stat", text, sizeof(text)))
-		return false;
-	const char *at = strrchr(text, ')');
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	if (at)
-		*ret = strtoull(at, NULL, 10);
-	return at;
+
+	*ret = (struct target_stat){0};
+	return read_proc(pid, "stat", text, sizeof(text)) && parse_stat(text, ret);
+}
+
+char target_thread_state(int pid, int tid)
+{
+	struct target_stat stat = {0};
+	char text[MAX_TEXT], name[32];
+
+	snprintf(name, sizeof(name), "task/%d/stat", tid);
+	return read_proc(pid, name, text, sizeof(text)) && parse_stat(text, &stat) ? stat.state
+										   : 'X';
+}
+
+bool target_thread_has_ended(int pid, int tid)
+{
+	char state = target_thread_state(pid, tid);
+
+	return state == 'Z' || state == 'X';
+}
+
+int target_living_thread(int pid)
+{
+	char name[64];
+	int found = 0;
+
+	if (!target_thread_has_ended(pid, pid))
+		return pid;
+	snprintf(name, sizeof(name), "/proc/%d/task", pid);
+	DIR *dir = opendir(name);
+	for (struct dirent *e; dir && !found && (e = readdir(dir));)
+		if (isdigit((unsigned char)e->d_name[0]) &&
+		    !target_thread_has_ended(pid, atoi(e->d_name)))
+			found = atoi(e->d_name);
+	if (dir)
+		closedir(dir);
+	return found;
 }
 
 static bool read_program(int pid, uint64_t ret[2])
@@ -81,8 +130,13 @@ static bool read_program(int pid, uint64_t ret[2])
 
 bool target_identify(int pid, struct target_id *ret)
 {
+	struct target_stat stat;
+
 	*ret = (struct target_id){.pid = pid};
-	return read_start(pid, &ret->start) && read_program(pid, ret->program);
+	if (!target_stat(pid, &stat))
+		return false;
+	ret->start = stat.start;
+	return read_program(pid, ret->program);
 }
 
 static uint64_t clock_ns(clockid_t clock)

@@ -22,6 +22,31 @@ struct target_id {
 int target_process_of(int tid);
 int target_parent_of(int pid);
 
+/* From proc_pid_stat(5). */
+struct target_stat {
+	char state; /* 'Z': it has ended, and was not waited for */
+	int parent;
+	uint64_t ticks;     /* of processor time, of the process and in the kernel */
+	uint64_t n_threads; /* with a main thread that has ended, while others run */
+	uint64_t start;     /* as struct target_id */
+};
+
+/* False: there is no such process. */
+bool target_stat(int pid, struct target_stat *ret);
+
+/* The letter of proc_pid_stat(5); X also when there is no such thread. */
+char target_thread_state(int pid, int tid);
+/* Whether a thread has ended: the main one of a process whose others go on, all of a killed one. */
+bool target_thread_has_ended(int pid, int tid);
+
+/*
+ * target_living_thread - a thread of @pid by which its memory and mappings can be read
+ *
+ * Usually this is @pid itself. If its main thread has ended while others go on, it is one of those.
+ * 0: all have ended.
+ */
+int target_living_thread(int pid);
+
 /*
  * target_identify - the present identity of @pid
  *

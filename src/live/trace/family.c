@@ -14,7 +14,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +21,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/map.h"
+#include "code/target.h"
 #include "trace/family.h"
 #include "trace/kernel.h"
 #include "trace.skel.h"
@@ -32,25 +32,6 @@ struct search {
 	uint64_t n_found;
 	bool follow;
 };
-
-/*
- * The parent's number from /proc/PID/stat, whose second field is a name that may have any
- * character; 0 when it is gone.
- */
-static int parent_of(const char *pid)
-{
-	char path[64], line[512];
-	int parent = 0;
-
-	snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
-	FILE *f = fopen(path, "re");
-	size_t n = f ? fread(line, 1, sizeof(line) - 1, f) : 0;
-	if (f)
-		fclose(f);
-	line[n] = 0;
-	const char *end = strrchr(line, ')');
-	return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
-}
 
 /* Note a process for the program that filters; the counters are shared with it. */
 static int follow(struct search *s, uint32_t pid)
@@ -76,10 +57,10 @@ static int follow(struct search *s, uint32_t pid)
 static int look_at(struct search *s, const char *name)
 {
 	uint64_t pid = strtoul(name, NULL, 10), ignored;
-	int parent;
+	struct target_stat stat;
 
-	if (map_get(&s->known, pid, &ignored) || (parent = parent_of(name)) <= 0 ||
-	    !map_get(&s->known, (uint64_t)parent, &ignored))
+	if (map_get(&s->known, pid, &ignored) || !target_stat((int)pid, &stat) ||
+	    !map_get(&s->known, (uint64_t)stat.parent, &ignored))
 		return 0;
 	if (map_put(&s->known, pid, 1) < 0)
 		return -ENOMEM;

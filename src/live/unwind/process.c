@@ -274,10 +274,18 @@ static int capture(struct capture *c, struct cairn_err *err)
 	return rc;
 }
 
+/* All may have ended. */
+static int reader_of(int pid)
+{
+	int tid = target_living_thread(pid);
+
+	return tid ? tid : pid;
+}
+
 /* By which thread memory is read may change: the main thread may end while others go on. */
 static int choose_memory(struct cairn_stacks *stacks, struct cairn_err *err)
 {
-	int memory = stacks->has_new_maps ? stacks->mapped_by : stop_memory_of(stacks->pid);
+	int memory = stacks->has_new_maps ? stacks->mapped_by : reader_of(stacks->pid);
 	if (memory == stacks->snapshot.pid && stacks->runtime)
 		return 0;
 	stacks->snapshot.pid = memory;
@@ -338,7 +346,7 @@ static int open_once(const struct cairn_stacks_opts *opts, struct timed_read *st
 	stacks->pid = stall->pid;
 	stacks->stall = *stall;
 	timed_read_note(stall, stacks->note);
-	stacks->mapped_by = stop_memory_of(stacks->pid);
+	stacks->mapped_by = reader_of(stacks->pid);
 	rc = code_space_open_pid(stacks->mapped_by, stacks->jobs, &stacks->space, err);
 	/* Mappings need the permissions of tracing, but their error says less. */
 	if (rc == -EACCES || rc == -EPERM)

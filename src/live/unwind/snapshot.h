@@ -16,7 +16,7 @@ struct stack_copy {
 };
 
 struct snapshot {
-	int pid; /* by which memory is read: stop_memory_of() */
+	int pid; /* by which memory is read: target_living_thread() */
 	size_t n_threads;
 	/* one per thread, then the same number of own stacks; most of those are empty */
 	struct stack_copy *copies;

@@ -41,6 +41,7 @@
 
 #include "base/err.h"
 #include "base/scope.h"
+#include "code/target.h"
 #include "unwind/reaper.h"
 
 enum {
@@ -95,44 +96,6 @@ int stop_refuse(int pid, int why, struct cairn_err *err)
 	return err_set(err, -why, "process %d: cannot be traced: %s", pid, strerror(why));
 }
 
-/* The letter of proc_pid_stat(5); X also when there is no such thread. */
-static char state_of(int pid, int tid)
-{
-	char name[64], line[512];
-	snprintf(name, sizeof(name), "/proc/%d/task/%d/stat", pid, tid);
-	SCOPE_CLOSE int fd = open(name, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, line, sizeof(line) - 1);
-	line[n > 0 ? n : 0] = 0;
-	const char *skip_name = strrchr(line, ')');
-	return skip_name && skip_name[1] && skip_name[2] ? skip_name[2] : 'X';
-}
-
-/*
- * True for a thread that has ended and was not waited for: the main one of a process whose others
- * go on, all of a killed one.
- */
-static bool has_ended(int pid, int tid)
-{
-	char state = state_of(pid, tid);
-	return state == 'Z' || state == 'X';
-}
-
-int stop_memory_of(int pid)
-{
-	char name[64];
-	int tid = pid;
-	if (!has_ended(pid, pid))
-		return pid;
-	snprintf(name, sizeof(name), "/proc/%d/task", pid);
-	DIR *dir = opendir(name);
-	for (struct dirent *e; dir && tid == pid && (e = readdir(dir));)
-		if (isdigit((unsigned char)e->d_name[0]) && !has_ended(pid, atoi(e->d_name)))
-			tid = atoi(e->d_name);
-	if (dir)
-		closedir(dir);
-	return tid;
-}
-
 static bool is_listed(const struct stop *stop, int tid)
 {
 	if (tid > stop->max_tid)
@@ -165,7 +128,7 @@ static int seize(struct stop *stop, struct reaper *reaper, int tid, struct cairn
 	int why = ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0 ? errno : 0;
 	if (why && !is_seized_by_us(stop->pid, tid, why)) {
 		stop->threads.n--;
-		if (why == ESRCH || (why == EPERM && has_ended(stop->pid, tid)))
+		if (why == ESRCH || (why == EPERM && target_thread_has_ended(stop->pid, tid)))
 			return 0;
 		return stop_refuse(stop->pid, why, err);
 	}
@@ -317,7 +280,7 @@ static void leave_out(struct stop *stop, uint64_t waited_ns)
 		struct stopped_thread *t = &stop->threads.p[i];
 		if (!is_awaited(t))
 			continue;
-		char state = state_of(stop->pid, t->tid);
+		char state = target_thread_state(stop->pid, t->tid);
 		if (waited_ns > PATIENCE_NS || strchr("ZX", state) ||
 		    (state == 'D' && waited_ns > PATIENCE_WITH_WAITERS_NS)) {
 			t->is_left_out = true;

@@ -41,13 +41,6 @@ struct stop {
 };
 
 /*
- * stop_memory_of - a thread of @pid by which its memory and mappings can be read
- *
- * Usually this is @pid itself. If its main thread has ended while others go on, it is one of those.
- */
-int stop_memory_of(int pid);
-
-/*
  * stop_all - stop every thread of @pid and read its registers
  *
  * @stall  of the process; its thread is borrowed meanwhile
