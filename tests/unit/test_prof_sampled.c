@@ -242,6 +242,21 @@ static void a_sample_does_not_bring_back_a_process_that_has_ended(void **state)
 	assert_int_equal(waitpid(unwaited, NULL, 0), unwaited);
 }
 
+static void after_lost_reports_one_that_was_not_waited_for_has_ended(void **state)
+{
+	struct cairn_err err = {0};
+	pid_t unwaited = without_mappings();
+
+	assert_int_equal(sampled_add(&sampled, getpid(), true, &err), 0);
+	assert_int_equal(sampled_add(&sampled, unwaited, true, &err), 0);
+	assert_int_equal(sampled.n_listed, 2);
+	assert_int_equal(sampled_recover(&sampled, 1, &err), 0);
+	assert_int_equal(sampled.n_listed, 1);
+	assert_true(last()->has_ended);
+	assert_false(sampled.list.p[0].has_ended);
+	assert_int_equal(waitpid(unwaited, NULL, 0), unwaited);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +279,8 @@ int main(void)
 			memory_does_not_grow_with_the_processes_that_have_ended, begin, end),
 		cmocka_unit_test_setup_teardown(
 			a_sample_does_not_bring_back_a_process_that_has_ended, begin, end),
+		cmocka_unit_test_setup_teardown(
+			after_lost_reports_one_that_was_not_waited_for_has_ended, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

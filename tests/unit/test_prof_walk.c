@@ -237,14 +237,14 @@ static void map_self(void)
 	for (size_t i = 0; i < maps.p.n; i++)
 		if (maps.p.p[i].is_executable)
 			assert_int_equal(
-				files_number(&files, getpid(), &maps.p.p[i], &number, NULL), 0);
+				files_number(&files, getpid(), 0, &maps.p.p[i], &number, NULL), 0);
 	while (n_ready + 1 < files.list.n)
 		assert_int_equal(files_put_tables(&files, &walk_tables, on_ready, NULL, NULL), 0);
 	for (size_t i = 0; i < maps.p.n; i++) {
 		const struct code_mapping *m = &maps.p.p[i];
 		if (!m->is_executable)
 			continue;
-		assert_int_equal(files_number(&files, getpid(), m, &number, NULL), 0);
+		assert_int_equal(files_number(&files, getpid(), 0, m, &number, NULL), 0);
 		const struct prof_file *f = number ? files.list.p[number] : NULL;
 		walk_segments[n_walk_segments++] =
 			(struct prof_segment){m->lo, m->hi, files_at(&files, number, m),

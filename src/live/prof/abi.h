@@ -165,6 +165,8 @@ enum { PROF_INODE_LOADS = 2 };
 
 struct prof_inode_file {
 	uint32_t first_page, n_pages; /* as of a segment */
+	/* Of its content: another one has other code. All 0 of the vDSO. */
+	uint64_t size, written_s, written_ns;
 	struct {
 		uint64_t from, to; /* offsets in the file of mappings of code */
 		uint64_t at;       /* a frame's number of offset 0 */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -14,6 +15,12 @@
 #include "code/space.h"
 #include "elf/elf.h"
 
+/* A file that cannot be opened is tried again after a second, after two, ... */
+#define RETRY_MIN_NS UINT64_C(1000000000)
+#define RETRY_MAX_NS UINT64_C(64000000000)
+/* Of openings, while its content changes. */
+enum { OPENINGS_MAX = 3 };
+
 static void file_free(struct prof_file *f)
 {
 	if (!f)
@@ -21,12 +28,20 @@ static void file_free(struct prof_file *f)
 	cairn_unwind_close(f->made);
 	cairn_sidecar_close(f->sidecar);
 	cairn_binary_close(f->bin);
+	identity_free(&f->identity);
 	free(f->bytes);
 	free(f->path);
 	free(f);
 }
 
 /* ---- the thread that makes tables ---- */
+
+static bool is_as_it_was(const struct prof_file *f)
+{
+	int64_t written_ns;
+
+	return identity_holds(&f->identity, f->bin, &written_ns);
+}
 
 static void make_table(struct prof_file *f)
 {
@@ -36,12 +51,14 @@ static void make_table(struct prof_file *f)
 		return;
 	if (cairn_unwind_make(f->bin, 0, &f->made, &err) < 0)
 		snprintf(f->note, sizeof(f->note), "%s", err.msg);
-	if (!cairn_binary_shortened(f->bin))
+	bool is_shorter = cairn_binary_shortened(f->bin) || identity_is_shorter(&f->identity);
+	if (!is_shorter && is_as_it_was(f))
 		return;
-	/* What was read may be zeros. */
+	/* What was read may be zeros, or half of another file. */
 	cairn_unwind_close(f->made);
 	f->made = NULL;
-	snprintf(f->note, sizeof(f->note), "became shorter while it was being read");
+	snprintf(f->note, sizeof(f->note), "%s while it was being read",
+		 is_shorter ? "became shorter" : "was written again");
 }
 
 static void *make_tables(void *ctx)
@@ -129,25 +146,69 @@ static uint64_t base_of(const struct cairn_binary *bin)
 	return base >> PROF_FILE_SHIFT && n ? base & ~UINT64_C(0xffff) : 0;
 }
 
-static struct prof_file *open_file(int pid, const struct code_mapping *m)
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void close_binary(struct prof_file *f)
+{
+	cairn_binary_close(f->bin);
+	f->bin = NULL;
+	identity_free(&f->identity);
+}
+
+/* Returns 0, also with a file that cannot be opened, -ENOMEM, or -ESTALE: it has changed. */
+static int open_once(struct prof_file *f, int pid, const struct code_mapping *m,
+		     struct cairn_err *err)
+{
+	int rc = code_open_mapped(pid, m, &f->bin, &f->bytes, err);
+
+	if (rc < 0 || !f->bin || !m->ino)
+		return rc;
+	rc = identity_take(&f->identity, f->bin, err);
+	if (rc < 0)
+		close_binary(f);
+	return rc == -ENOMEM || rc == -ESTALE ? rc : 0;
+}
+
+static int open_binary(struct prof_file *f, int pid, uint64_t time_ns, const struct code_mapping *m)
+{
+	struct cairn_err err = {0};
+	int rc = -ESTALE;
+
+	for (int i = 0; i < OPENINGS_MAX && rc == -ESTALE; i++)
+		rc = open_once(f, pid, m, &err);
+	if (rc == -ENOMEM)
+		return rc;
+	if (f->bin && identity_is_later(&f->identity, time_ns)) {
+		close_binary(f);
+		f->is_late = true;
+		err_set(&err, -ESTALE, "it was written again after it was mapped");
+	}
+	if (f->bin)
+		f->base = base_of(f->bin);
+	else
+		snprintf(f->note, sizeof(f->note), "%s", err.msg);
+	return 0;
+}
+
+static struct prof_file *open_file(int pid, uint64_t time_ns, const struct code_mapping *m)
 {
 	struct prof_file *f = calloc(1, sizeof(*f));
-	struct cairn_err err = {0};
 
 	if (!f)
 		return NULL;
 	f->dev = m->dev;
 	f->ino = m->ino;
 	f->path = strdup(m->path);
-	int rc = f->path ? code_open_mapped(pid, m, &f->bin, &f->bytes, &err) : -ENOMEM;
-	if (rc < 0) {
+	if (!f->path || open_binary(f, pid, time_ns, m) < 0) {
 		file_free(f);
 		return NULL;
 	}
-	if (f->bin)
-		f->base = base_of(f->bin);
-	else
-		snprintf(f->note, sizeof(f->note), "%s", err.msg);
 	return f;
 }
 
@@ -170,10 +231,9 @@ static struct prof_inode_file inode_file(uint32_t number, const struct prof_file
 		to.loads[n_to].to = l->foff + l->n_bytes;
 		to.loads[n_to++].at = frame + at;
 	}
-	if (!f->bin) {
-		to.loads[0].to = PROF_AT_MASK;
-		to.loads[0].at = frame;
-	}
+	to.size = f->identity.size;
+	to.written_s = (uint64_t)f->identity.written_s;
+	to.written_ns = f->identity.written_ns;
 	return to;
 }
 
@@ -184,8 +244,13 @@ static void tell_inode(const struct prof_files *f, uint32_t number)
 	struct prof_inode key = {(uint64_t)major(file->dev) << 20 | minor(file->dev), file->ino};
 	struct prof_inode_file value;
 
-	if (f->inodes_fd < 0)
+	if (f->inodes_fd < 0 || file->is_replaced)
 		return;
+	/* Another file may have the inode of one that could not be opened. */
+	if (!file->bin) {
+		bpf_map_delete_elem(f->inodes_fd, &key);
+		return;
+	}
 	value = inode_file(number, file);
 	bpf_map_update_elem(f->inodes_fd, &key, &value, BPF_ANY);
 }
@@ -210,30 +275,116 @@ static uint64_t key_of(const struct code_mapping *m)
 	return m->ino ? map_hash_bytes(parts, sizeof(parts)) : 1;
 }
 
-int files_number(struct prof_files *f, int pid, const struct code_mapping *m, uint32_t *ret,
-		 struct cairn_err *err)
+/* The last one of that inode, and the key under which it is, or is to be. */
+static struct prof_file *find_file(const struct prof_files *f, const struct code_mapping *m,
+				   uint64_t *ret_key, uint64_t *ret_number)
 {
-	uint64_t key = key_of(m), number;
+	for (*ret_key = key_of(m); map_get(&f->ids, *ret_key, ret_number); ++*ret_key) {
+		struct prof_file *file = f->list.p[*ret_number];
+		if (file->dev == m->dev && file->ino == m->ino)
+			return file;
+	}
+	return NULL;
+}
 
-	*ret = 0;
-	if (!is_file(m) || f->list.n > PROF_FILE_MASK)
-		return 0;
-	for (; map_get(&f->ids, key, &number); key++)
-		if (f->list.p[number]->dev == m->dev && f->list.p[number]->ino == m->ino) {
-			*ret = (uint32_t)number;
-			return 0;
-		}
-	struct prof_file *file = open_file(pid, m);
-	number = f->list.n;
-	if (!file || !VEC_ADD(&f->list, file)) {
+/* Whether a mapping of its inode is one of what was opened. */
+static bool is_that_one(const struct prof_file *file, uint64_t time_ns,
+			const struct code_mapping *m)
+{
+	int64_t written_ns;
+
+	if (!file->bin)
+		return strcmp(file->path, m->path) == 0 && now_ns() < file->retry_ns;
+	if (identity_holds(&file->identity, file->bin, &written_ns))
+		return true;
+	/* What was mapped before it was written is what was opened. */
+	return time_ns && identity_real_ns(time_ns) < written_ns;
+}
+
+/* Longer than for @before, which was such a file of the same inode; NULL: there was none. */
+static void set_retry(struct prof_file *file, const struct prof_file *before)
+{
+	bool again = before && before->wait_ns && strcmp(before->path, file->path) == 0;
+	uint64_t wait = again ? 2 * before->wait_ns : RETRY_MIN_NS;
+
+	file->wait_ns = wait < RETRY_MAX_NS ? wait : RETRY_MAX_NS;
+	file->retry_ns = now_ns() + file->wait_ns;
+}
+
+static int add_file(struct prof_files *f, struct prof_file *file, uint64_t key, uint32_t *ret)
+{
+	uint64_t number = f->list.n;
+
+	if (!VEC_ADD(&f->list, file)) {
 		file_free(file);
-		return err_nomem(err, "a mapped file");
+		return -ENOMEM;
 	}
 	if (map_put(&f->ids, key, number) < 0 || ask_for_table(f, file) < 0)
-		return err_nomem(err, "a mapped file");
-	tell_inode(f, (uint32_t)number);
+		return -ENOMEM;
 	*ret = (uint32_t)number;
 	return 0;
+}
+
+/* It failed once more: it stays what it is. */
+static bool is_still_missing(struct prof_file *known, struct prof_file *file)
+{
+	if (!known || known->bin || file->bin || strcmp(known->path, file->path) != 0)
+		return false;
+	known->wait_ns = file->wait_ns;
+	known->retry_ns = file->retry_ns;
+	file_free(file);
+	return true;
+}
+
+int files_number(struct prof_files *f, int pid, uint64_t time_ns, const struct code_mapping *m,
+		 uint32_t *ret, struct cairn_err *err)
+{
+	uint64_t key, number = 0;
+
+	*ret = 0;
+	if (!is_file(m))
+		return 0;
+	struct prof_file *known = find_file(f, m, &key, &number);
+	*ret = (uint32_t)number;
+	if (known && is_that_one(known, time_ns, m))
+		return 0;
+	if (f->list.n > PROF_FILE_MASK) {
+		*ret = 0;
+		return 0;
+	}
+	struct prof_file *file = open_file(pid, time_ns, m);
+	if (!file)
+		return err_nomem(err, "a mapped file");
+	/* A file that was written too late for this mapping is there for the next one. */
+	if (!file->bin && !file->is_late)
+		set_retry(file, known);
+	if (is_still_missing(known, file))
+		return 0;
+	if (known)
+		known->is_replaced = true;
+	if (add_file(f, file, key, ret) < 0)
+		return err_nomem(err, "a mapped file");
+	tell_inode(f, *ret);
+	return 0;
+}
+
+bool files_is_as_it_ran(const struct prof_file *file)
+{
+	return !file->bin || (!file->is_written && is_as_it_was(file));
+}
+
+int files_find_written(struct prof_files *f, int (*fn)(void *ctx, uint32_t number), void *ctx)
+{
+	int rc = 0;
+
+	for (size_t i = 1; i < f->list.n && rc == 0; i++) {
+		struct prof_file *file = f->list.p[i];
+		if (file->is_replaced || file->is_written || files_is_as_it_ran(file))
+			continue;
+		file->is_written = true;
+		rc = fn(ctx, (uint32_t)i);
+	}
+	return rc;
 }
 
 /* A mapping begins at a whole page, and so before the first byte of its segment. */

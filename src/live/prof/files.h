@@ -5,6 +5,10 @@
  * A file is opened when its first mapping is reported, and stays open: it may be gone at the end,
  * when frames are named. Its unwind table is made by another thread, as that takes up to 100 ms,
  * and put into the kernel by the caller.
+ *
+ * A file that is written again gets another number, and another table: frames keep the number of
+ * the content that ran. One that could not be opened is tried again when it is met again, at
+ * growing distances.
  */
 #ifndef PROF_FILES_H
 #define PROF_FILES_H
@@ -20,6 +24,7 @@
 #include "base/vec.h"
 #include "code/maps.h"
 #include "prof/abi.h"
+#include "prof/identity.h"
 #include "prof/tables.h"
 
 struct prof_file {
@@ -31,6 +36,11 @@ struct prof_file {
 	uint64_t base;                 /* what a frame's address is counted from */
 	struct prof_pages pages;       /* in the kernel; n 0: none yet */
 	char note[CAIRN_ERR_MSG_MAX];  /* why there is no table; "" */
+	struct prof_identity identity; /* of the content; with bin, and not of a vDSO */
+	bool is_replaced;              /* another number has this inode now */
+	bool is_written;               /* again: what bin reads is not what ran */
+	bool is_late;                  /* it was written after it was mapped, and not opened */
+	uint64_t retry_ns, wait_ns; /* CLOCK_MONOTONIC: not to be opened before; 0: never failed */
 	/* Of the thread that makes tables. */
 	struct cairn_unwind *made;
 	bool is_made, is_hurried;
@@ -39,7 +49,7 @@ struct prof_file {
 
 struct prof_files {
 	VEC(struct prof_file *) list; /* [0] is NULL: no frame has the number 0 */
-	struct map ids;               /* by device and inode */
+	struct map ids;               /* by device and inode: the last one of it */
 	int inodes_fd;                /* of the kernel's map of them; -1: none */
 	/* The thread takes the files in their order, up to n_asked; all but list is guarded. */
 	pthread_t thread;
@@ -58,11 +68,25 @@ void files_fini(struct prof_files *f);
 /*
  * files_number - the number of the file that @m maps
  *
- * @pid  has it mapped; the file is opened through it if it is new
+ * @pid      has it mapped; the file is opened through it if it is new
+ * @time_ns  when it was mapped, in CLOCK_MONOTONIC; 0: it is mapped now. What was written later is
+ *	     not what was mapped
  * Returns 0 and *@ret; 0 and number 0: no file is mapped there, or more than 2^21 were. -ENOMEM.
+ * Cost: an fstat(2) for a file that is known.
  */
-int files_number(struct prof_files *f, int pid, const struct code_mapping *m, uint32_t *ret,
-		 struct cairn_err *err);
+int files_number(struct prof_files *f, int pid, uint64_t time_ns, const struct code_mapping *m,
+		 uint32_t *ret, struct cairn_err *err);
+
+/* Whether what its binary reads is what ran. */
+bool files_is_as_it_ran(const struct prof_file *file);
+
+/*
+ * files_find_written - the files that were written again since they were opened, each once
+ *
+ * They are not replaced yet: their mappings are to be read anew. @fn returns 0 or -ENOMEM. Cost: an
+ * fstat(2) for each file.
+ */
+int files_find_written(struct prof_files *f, int (*fn)(void *ctx, uint32_t number), void *ctx);
 
 /*
  * files_at - a frame's number for the first byte of a mapping; 0: it has no place in the file

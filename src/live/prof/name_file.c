@@ -54,10 +54,12 @@ static int make_sidecar(struct naming *n, const struct prof_file *file, struct n
 	return rc < 0 ? prof_names_add_note(n->names, err.msg) : 0;
 }
 
-static void read_build_id(const struct cairn_binary *bin, struct named_file *named)
+/* Of what ran. */
+static void read_build_id(const struct prof_file *file, struct named_file *named)
 {
-	size_t len, n = 0;
-	const uint8_t *id = cairn_binary_build_id(bin, &len);
+	const struct prof_identity *known = &file->identity;
+	size_t len = known->n_build_id, n = 0;
+	const uint8_t *id = len ? known->build_id : cairn_binary_build_id(file->bin, &len);
 
 	for (size_t i = 0; i < len && n + 3 <= sizeof(named->build_id); i++)
 		n += (size_t)sprintf(named->build_id + n, "%02x", id[i]);
@@ -88,6 +90,21 @@ static int note_cut(struct naming *n, const struct prof_file *file)
 	return rc;
 }
 
+static int note_written(struct naming *n, const struct prof_file *file)
+{
+	char *text;
+	int rc = asprintf(&text,
+			  "%s: was written again while it was profiled; its frames of before "
+			  "have no names",
+			  file->path);
+
+	if (rc < 0)
+		return -ENOMEM;
+	rc = prof_names_add_note(n->names, text);
+	free(text);
+	return rc;
+}
+
 /* What is needed to name the frames of a file; 0 or -ENOMEM. */
 static int make_ready(struct naming *n, const struct prof_file *file, struct named_file *named)
 {
@@ -100,7 +117,12 @@ static int make_ready(struct naming *n, const struct prof_file *file, struct nam
 		return -ENOMEM;
 	if (!file->bin)
 		return 0;
-	read_build_id(file->bin, named);
+	read_build_id(file, named);
+	if (!files_is_as_it_ran(file)) {
+		named->is_cut = true;
+		return identity_is_shorter(&file->identity) ? note_cut(n, file)
+							    : note_written(n, file);
+	}
 	named->sidecar = file->sidecar;
 	int rc = named->sidecar ? 0 : make_sidecar(n, file, named);
 	/* Symbols are the last that is read of it. A damaged table gives no names. */

@@ -37,6 +37,8 @@
 #define TABLES_WITHIN_NS 100000000u
 /* How often all processes are looked at because reports are lost. */
 #define RECOVER_EVERY_NS 500000000u
+/* How often files are looked at because somebody may write them. */
+#define FILES_EVERY_NS   1000000000u
 
 struct cairn_prof {
 	struct cairn_prof_opts opts;
@@ -54,6 +56,7 @@ struct cairn_prof {
 	char program[PATH_MAX];                 /* its path, if one is profiled */
 	uint64_t name_after_ns;                 /* CLOCK_MONOTONIC: not before, as it takes time */
 	uint64_t n_recovered, recover_after_ns; /* lost reports that were made up for; not before */
+	uint64_t files_after_ns;                /* the same, of a look at all files */
 	VEC(int) to_look; /* processes of which samples show that their mappings are not known */
 	int epoll_fd;
 	uint64_t began_cpu_ns;
@@ -189,11 +192,32 @@ static int look(struct cairn_prof *p, struct cairn_err *err)
 	return rc;
 }
 
+static int on_written(void *ctx, uint32_t number)
+{
+	struct cairn_prof *p = ctx;
+	struct cairn_err err = {0};
+
+	return sampled_file_written(&p->processes, number, &err);
+}
+
+/* Files that are written again while processes run them. */
+static int look_at_files(struct cairn_prof *p, struct cairn_err *err)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+
+	if (now < p->files_after_ns)
+		return 0;
+	p->files_after_ns = now + FILES_EVERY_NS;
+	return files_find_written(&p->files, on_written, p) < 0 ? err_nomem(err, "files") : 0;
+}
+
 static int take_over(struct cairn_prof *p, struct cairn_err *err)
 {
 	int rc = take_reports(p, err);
 
+	rc = rc ? rc : sampled_look_for_ends(&p->processes, now_ns(CLOCK_MONOTONIC), err);
 	rc = rc ? rc : sampled_look_at_registries(&p->processes, err);
+	rc = rc ? rc : look_at_files(p, err);
 	rc = rc ? rc : sampled_read_outdated(&p->processes, now_ns(CLOCK_MONOTONIC), err);
 	rc = rc ? rc : files_put_tables(&p->files, &p->tables, on_ready, p, err);
 	rc = rc ? rc : sampled_publish(&p->processes, err);

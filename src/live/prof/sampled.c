@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "base/err.h"
 #include "code/memory.h"
 #include "code/registry.h"
+#include "code/target.h"
 
 enum {
 	/* A process with more mappings is read anew once in a while, and not changed by reports. */
@@ -53,6 +53,7 @@ void sampled_fini(struct sampled *p)
 	VEC_FREE(&p->slots);
 	VEC_FREE(&p->outdated);
 	VEC_FREE(&p->with_registry);
+	VEC_FREE(&p->without_main);
 	VEC_FREE(&p->changed);
 	map_fini(&p->ids);
 	chunks_fini(&p->segments);
@@ -73,7 +74,9 @@ static struct prof_known *take_slot(struct sampled *p)
 		return VEC_PUSH(&p->list);
 	struct prof_known *k = &p->list.p[p->slots.p[--p->slots.n]];
 	/* It may still be in the list of what has changed. */
-	*k = (struct prof_known){.is_changed = k->is_changed, .has_registry = k->has_registry};
+	*k = (struct prof_known){.is_changed = k->is_changed,
+				 .has_registry = k->has_registry,
+				 .has_no_main = k->has_no_main};
 	return k;
 }
 
@@ -86,7 +89,7 @@ static struct prof_known *add(struct sampled *p, int pid)
 	k = take_slot(p);
 	if (!k)
 		return NULL;
-	k->pid = pid;
+	k->pid = k->via = pid;
 	k->is_target = true;
 	if (map_put(&p->ids, (uint64_t)pid, (uint64_t)(k - p->list.p) + 1) == 0)
 		return k;
@@ -94,11 +97,12 @@ static struct prof_known *add(struct sampled *p, int pid)
 	return NULL;
 }
 
-static int map_one(struct sampled *p, struct prof_known *k, const struct code_mapping *m,
-		   struct cairn_err *err)
+/* @time_ns: as files_number(). */
+static int map_one(struct sampled *p, struct prof_known *k, uint64_t time_ns,
+		   const struct code_mapping *m, struct cairn_err *err)
 {
 	struct prof_mapping new = {.lo = m->lo, .hi = m->hi};
-	int rc = files_number(p->files, k->pid, m, &new.file, err);
+	int rc = files_number(p->files, k->via, time_ns, m, &new.file, err);
 
 	new.at = files_at(p->files, new.file, m);
 	rc = rc ? rc : known_put(k, new);
@@ -113,12 +117,21 @@ static bool is_registry(const struct code_mapping *m)
 static bool has_changed(const struct prof_known *k)
 {
 	uint64_t changes;
-	struct code_memory memory = code_memory_of_process(k->pid);
+	struct code_memory memory = code_memory_of_process(k->via);
 
 	return k->registry_lo &&
 	       code_memory_all(&memory, k->registry_lo + offsetof(struct codectl_registry, changes),
 			       &changes, sizeof(changes)) &&
 	       changes != k->registry_changes;
+}
+
+/* Its end is looked for from now on. */
+static int note_no_main(struct sampled *p, struct prof_known *k)
+{
+	if (k->has_no_main)
+		return 0;
+	k->has_no_main = true;
+	return VEC_ADD(&p->without_main, (size_t)(k - p->list.p)) ? 0 : -ENOMEM;
 }
 
 /* Its registry is looked at from now on. */
@@ -130,10 +143,26 @@ static int note_registry(struct sampled *p, struct prof_known *k)
 	return VEC_ADD(&p->with_registry, (size_t)(k - p->list.p)) ? 0 : -ENOMEM;
 }
 
+/* Its main thread may have ended while others go on: /proc has its mappings by those. */
+static int read_maps(struct sampled *p, struct prof_known *k, struct code_maps *ret,
+		     struct cairn_err *err)
+{
+	int rc = code_maps_read(k->via, ret, err), tid;
+
+	/* A thread of the kernel lives, and has none. */
+	if ((rc == 0 && ret->p.n) || !(tid = target_living_thread(k->pid)) || tid == k->via)
+		return rc;
+	if (rc == 0)
+		code_maps_fini(ret);
+	k->via = tid;
+	rc = note_no_main(p, k);
+	return rc < 0 ? rc : code_maps_read(tid, ret, err);
+}
+
 static int read_mappings(struct sampled *p, struct prof_known *k, struct cairn_err *err)
 {
 	struct code_maps maps;
-	int rc = code_maps_read(k->pid, &maps, err);
+	int rc = read_maps(p, k, &maps, err);
 
 	if (rc < 0)
 		return rc;
@@ -142,7 +171,7 @@ static int read_mappings(struct sampled *p, struct prof_known *k, struct cairn_e
 	for (size_t i = 0; i < maps.p.n && rc == 0; i++) {
 		const struct code_mapping *m = &maps.p.p[i];
 		if (m->is_executable)
-			rc = map_one(p, k, m, err);
+			rc = map_one(p, k, 0, m, err);
 		if (is_registry(m)) {
 			k->registry_lo = m->lo;
 			k->registry_hi = m->hi;
@@ -180,24 +209,12 @@ int sampled_add_command(struct sampled *p, int pid, struct cairn_err *err)
 	return rc;
 }
 
-/* Processor time that a process has used, in ticks: its files are needed first. */
+/* Processor time that a process has used: its files are needed first. */
 static uint64_t used_ticks(int pid)
 {
-	char path[40], text[512];
-	unsigned long user = 0, system = 0;
+	struct target_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	FILE *f = fopen(path, "re");
-	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
-	if (f)
-		fclose(f);
-	text[n] = 0;
-	/* A name may have anything, also blanks and parentheses. */
-	const char *after = strrchr(text, ')');
-	if (!after || sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
-			     &user, &system) != 2)
-		return 0;
-	return (uint64_t)user + system;
+	return target_stat(pid, &stat) ? stat.ticks : 0;
 }
 
 struct running {
@@ -258,7 +275,7 @@ int sampled_mapped(struct sampled *p, int pid, uint64_t time_ns, const struct co
 	if (rc == 0 && k->mappings.n >= MANY_MAPPINGS)
 		return sampled_note_outdated(p, k, err);
 	rc = rc ? rc : known_cut_out(k, m->lo, m->hi);
-	rc = rc ? rc : map_one(p, k, m, err);
+	rc = rc ? rc : map_one(p, k, time_ns, m, err);
 	rc = rc ? rc : mark(p, k);
 	/* Of a process that runs already others are not known yet. */
 	if (rc == 0 && !k->has_mappings)
@@ -339,7 +356,7 @@ static int forget_ended(struct sampled *p)
 	return rc;
 }
 
-int sampled_exited(struct sampled *p, int pid, uint64_t time_ns, struct cairn_err *err)
+int sampled_ended(struct sampled *p, int pid, uint64_t time_ns, struct cairn_err *err)
 {
 	struct prof_known *k = sampled_find(p, pid);
 	uint32_t key = (uint32_t)pid;
@@ -361,6 +378,53 @@ int sampled_exited(struct sampled *p, int pid, uint64_t time_ns, struct cairn_er
 		rc = -ENOMEM;
 	rc = rc ? rc : forget_ended(p);
 	return rc < 0 ? err_nomem(err, "processes") : 0;
+}
+
+/*
+ * The report of a main thread's end comes while the process ends, too: other threads may be about to
+ * end. They are looked at later.
+ */
+int sampled_exited(struct sampled *p, int pid, uint64_t time_ns, struct cairn_err *err)
+{
+	struct prof_known *k = sampled_find(p, pid);
+	struct target_stat stat;
+
+	if (!k || !target_stat(pid, &stat) || stat.n_threads < 2)
+		return sampled_ended(p, pid, time_ns, err);
+	return note_no_main(p, k) < 0 ? err_nomem(err, "processes") : 0;
+}
+
+int sampled_look_for_ends(struct sampled *p, uint64_t now_ns, struct cairn_err *err)
+{
+	size_t to = 0;
+	int rc = 0;
+
+	if (!p->without_main.n || now_ns - p->ends_looked_ns < LOOK_EVERY_NS)
+		return 0;
+	p->ends_looked_ns = now_ns;
+	for (size_t i = 0; i < p->without_main.n; i++) {
+		struct prof_known *k = &p->list.p[p->without_main.p[i]];
+		k->has_no_main = !k->has_ended && target_living_thread(k->pid);
+		if (k->has_no_main)
+			p->without_main.p[to++] = p->without_main.p[i];
+		else if (!k->has_ended && rc == 0)
+			rc = sampled_ended(p, k->pid, now_ns, err);
+	}
+	p->without_main.n = to;
+	return rc;
+}
+
+int sampled_file_written(struct sampled *p, uint32_t number, struct cairn_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < p->list.n && rc == 0; i++) {
+		struct prof_known *k = &p->list.p[i];
+		for (size_t m = 0; m < k->mappings.n && rc == 0 && !k->is_outdated; m++)
+			if (k->mappings.p[m].file == number)
+				rc = sampled_note_outdated(p, k, err);
+	}
+	return rc;
 }
 
 /* A microsecond a mapping: so that it takes a tenth of the time at most. */

@@ -27,6 +27,7 @@ struct prof_registered {
 
 struct prof_known {
 	int pid;
+	int via; /* the thread by which /proc has it: @pid, until its main thread has ended */
 	bool is_target;  /* sampled, with its children */
 	bool is_command; /* becomes one by its exec */
 	bool is_listed;  /* one of those that were named: their end is the end of the run */
@@ -35,6 +36,7 @@ struct prof_known {
 	bool is_young;     /* the kernel's program may put its parent's mappings in its place yet */
 	bool is_left_out;  /* there was no room for all of it */
 	bool has_registry; /* that is looked at */
+	bool has_no_main;  /* its main thread has ended, and others run: its end is not reported */
 	uint64_t since_ns; /* its program runs; 0: since before the profile */
 	uint32_t generation;
 	uint32_t first, size_class;        /* of its segments; size_class 0: none */
@@ -86,8 +88,9 @@ struct sampled {
 	VEC(struct prof_freed) freed;
 	VEC(struct prof_stale) stale;
 	VEC(struct prof_past) past;
-	/* Of list: what was changed, is free, has a registry, or is to be read. */
-	VEC(size_t) changed, slots, with_registry, outdated;
+	/* Of list: what was changed, is free, has a registry, is to be read, or has no main thread. */
+	VEC(size_t) changed, slots, with_registry, outdated, without_main;
+	uint64_t ends_looked_ns;
 	uint64_t n_left_out; /* processes that had no room, here or in the kernel */
 	size_t n_listed;     /* that have not ended */
 	bool all;
@@ -119,7 +122,14 @@ int sampled_mapped(struct sampled *p, int pid, uint64_t time_ns, const struct co
 int sampled_forked(struct sampled *p, int parent, int child, uint64_t time_ns,
 		   struct cairn_err *err);
 int sampled_execed(struct sampled *p, int pid, uint64_t time_ns, struct cairn_err *err);
+/* Of its main thread. A process whose other threads run goes on until they have ended. */
 int sampled_exited(struct sampled *p, int pid, uint64_t time_ns, struct cairn_err *err);
+
+/* Those without a main thread: have they ended? 0 or -ENOMEM. Ten times a second at most. */
+int sampled_look_for_ends(struct sampled *p, uint64_t now_ns, struct cairn_err *err);
+
+/* A file was written again: its mappings are read anew. 0 or -ENOMEM. */
+int sampled_file_written(struct sampled *p, uint32_t number, struct cairn_err *err);
 
 /*
  * sampled_look - read the mappings of a process that a sample shows to be unknown, or changed

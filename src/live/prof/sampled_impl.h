@@ -20,6 +20,9 @@ enum { SAMPLED_ROUNDS_KEPT = 3 };
 /* The process, followed and alive; NULL: it is neither. */
 struct prof_known *sampled_find(const struct sampled *p, int pid);
 
+/* It has ended as a whole. 0 or -ENOMEM. */
+int sampled_ended(struct sampled *p, int pid, uint64_t time_ns, struct cairn_err *err);
+
 /* Its mappings are to be read when it is time. 0 or -ENOMEM. */
 int sampled_note_outdated(struct sampled *p, struct prof_known *k, struct cairn_err *err);
 

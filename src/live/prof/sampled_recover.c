@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* After lost reports nothing is certain: all that is known of processes is looked at once more. */
 #include <errno.h>
-#include <signal.h>
 
 #include <bpf/bpf.h>
 
 #include "base/err.h"
+#include "code/target.h"
 #include "prof/sampled_impl.h"
 
+/* Also if it was not waited for. */
 static bool is_gone(int pid)
 {
-	return kill(pid, 0) < 0 && errno == ESRCH;
+	return !target_living_thread(pid);
 }
 
 /* Those that are known: gone, or with other mappings. */
@@ -22,7 +23,7 @@ static int look_at_known(struct sampled *p, uint64_t now_ns, struct cairn_err *e
 		struct prof_known *k = &p->list.p[i];
 		if (k->has_ended)
 			continue;
-		rc = is_gone(k->pid) ? sampled_exited(p, k->pid, now_ns, err)
+		rc = is_gone(k->pid) ? sampled_ended(p, k->pid, now_ns, err)
 				     : sampled_note_outdated(p, k, err);
 	}
 	return rc;

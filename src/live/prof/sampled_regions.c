@@ -80,7 +80,7 @@ static int add_regions(struct sampled *p, struct prof_known *k, const struct reg
 
 int known_read_registry(struct sampled *p, struct prof_known *k, struct cairn_err *err)
 {
-	struct registry r = {.memory = code_memory_of_process(k->pid),
+	struct registry r = {.memory = code_memory_of_process(k->via),
 			     .lo = k->registry_lo,
 			     .hi = k->registry_hi};
 	struct cairn_err unread = {0};

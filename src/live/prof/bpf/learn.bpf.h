@@ -23,9 +23,25 @@ struct super_block {
 	__u32 s_dev;
 } LEARN_CORE;
 
+struct timespec64 {
+	__s64 tv_sec;
+	long tv_nsec;
+} LEARN_CORE;
+
 struct inode {
 	struct super_block *i_sb;
 	unsigned long i_ino;
+	__s64 i_size;
+	__s64 i_mtime_sec;
+	__u32 i_mtime_nsec;
+} LEARN_CORE;
+
+struct inode___6_7 {
+	struct timespec64 __i_mtime; /* before 6.11 */
+} LEARN_CORE;
+
+struct inode___6_1 {
+	struct timespec64 i_mtime; /* before 6.7 */
 } LEARN_CORE;
 
 struct file {
@@ -152,6 +168,36 @@ static __always_inline struct vm_area_struct *mapping_at(struct walk *w, struct 
 	return found == 1 ? (void *)w->tree : NULL;
 }
 
+static __always_inline void read_written(struct inode *inode, __u64 *ret_s, __u64 *ret_ns)
+{
+	struct inode___6_7 *second = (void *)inode;
+	struct inode___6_1 *first = (void *)inode;
+
+	if (bpf_core_field_exists(inode->i_mtime_sec)) {
+		*ret_s = (__u64)BPF_CORE_READ(inode, i_mtime_sec);
+		*ret_ns = BPF_CORE_READ(inode, i_mtime_nsec);
+	} else if (bpf_core_field_exists(second->__i_mtime)) {
+		*ret_s = (__u64)BPF_CORE_READ(second, __i_mtime.tv_sec);
+		*ret_ns = (__u64)BPF_CORE_READ(second, __i_mtime.tv_nsec);
+	} else if (bpf_core_field_exists(first->i_mtime)) {
+		*ret_s = (__u64)BPF_CORE_READ(first, i_mtime.tv_sec);
+		*ret_ns = (__u64)BPF_CORE_READ(first, i_mtime.tv_nsec);
+	}
+}
+
+/* Whether the inode has the content that was opened: it may have been written, or used again. */
+static __always_inline int has_content(const struct prof_inode_file *f, struct file *file)
+{
+	struct inode *inode = file ? BPF_CORE_READ(file, f_inode) : NULL;
+	__u64 s = 0, ns = 0;
+
+	if (!inode)
+		return 1;
+	read_written(inode, &s, &ns);
+	return (__u64)BPF_CORE_READ(inode, i_size) == f->size && s == f->written_s &&
+	       ns == f->written_ns;
+}
+
 /* The segment of a mapping of a file that is known. */
 static __always_inline int use_file(struct walk *w, const struct prof_inode_file *f, __u64 off)
 {
@@ -193,9 +239,9 @@ static __always_inline int use_mapping(struct walk *w, struct mm_struct *mm,
 	f = bpf_map_lookup_elem(&inodes, &key);
 	pgoff = BPF_CORE_READ(vma, vm_pgoff);
 	/* Without the lock another thread may have changed it between two reads. */
-	return f && use_file(w, f, pgoff << PAGE_BITS) && BPF_CORE_READ(vma, vm_start) == lo &&
-	       BPF_CORE_READ(vma, vm_pgoff) == pgoff && BPF_CORE_READ(vma, vm_file) == file &&
-	       BPF_CORE_READ(vma, vm_mm) == mm;
+	return f && has_content(f, file) && use_file(w, f, pgoff << PAGE_BITS) &&
+	       BPF_CORE_READ(vma, vm_start) == lo && BPF_CORE_READ(vma, vm_pgoff) == pgoff &&
+	       BPF_CORE_READ(vma, vm_file) == file && BPF_CORE_READ(vma, vm_mm) == mm;
 }
 
 __noinline int learn_segment(struct walk *w, __u64 at)
