@@ -58,6 +58,7 @@ static int keep_answer(struct push *p, struct spool_entry *e, const struct batch
 		return r;
 	}
 	r = spool_set_state(&p->spool, e, state_after(answer->outcome, was_sent), err);
+	spool_put_back(&p->spool, e);
 	p->counts.n_refused += answer->outcome == HTTP_REFUSED;
 	keep_failure(p, answer);
 	push_tell_batch(p, b, answer->outcome == HTTP_REFUSED ? WORD_REFUSED : WORD_WAITS, answer);
@@ -78,10 +79,9 @@ static int change_state(struct push *p, struct spool_entry *e, enum spool_state 
 
 /* Marked as sent before the first byte is. */
 static int send_loaded(struct push *p, struct spool_entry *e, const struct batch *b,
-		       enum http_outcome *outcome, struct cairn_err *err)
+		       struct http_answer *ret, struct cairn_err *err)
 {
 	bool was_sent = e->state == SPOOL_SENT;
-	struct http_answer answer;
 	int r = change_state(p, e, SPOOL_SENT, err);
 
 	/* Another process has dropped it meanwhile. */
@@ -89,12 +89,11 @@ static int send_loaded(struct push *p, struct spool_entry *e, const struct batch
 		return 0;
 	if (r < 0)
 		return r;
-	post(p, b, &answer);
-	*outcome = answer.outcome;
+	post(p, b, ret);
 	r = spool_lock(&p->spool, err);
 	if (r < 0)
 		return r;
-	r = keep_answer(p, e, b, was_sent, &answer, err);
+	r = keep_answer(p, e, b, was_sent, ret, err);
 	spool_unlock(&p->spool);
 	return r;
 }
@@ -107,39 +106,64 @@ static int set_aside(struct push *p, struct spool_entry *e, struct cairn_err *er
 	return change_state(p, e, SPOOL_REFUSED, err);
 }
 
-/* @outcome stays as it was for a batch that is not for this server, or gone. */
-static int send_entry(struct push *p, struct spool_entry *e, enum http_outcome *outcome,
-		      struct cairn_err *err)
+/* Whether it is for this server: those that are not need not be read. As spool_load(). */
+static int is_for_us(struct push *p, const struct spool_entry *e, struct cairn_err *err)
 {
 	struct batch b;
-	int r = spool_load(&p->spool, e, &b, err);
+	int r = spool_peek(&p->spool, e, &b, err);
 
-	if (r == -ENOENT)
-		return 0;
-	if (r == -EBADMSG)
-		return set_aside(p, e, err);
-	if (r == 0 && !strcmp(b.url, p->url))
-		r = send_loaded(p, e, &b, outcome, err);
+	if (r == 0)
+		r = strcmp(b.url, p->url) == 0;
 	spool_unload(&b);
 	return r;
 }
 
-static bool is_over(enum http_outcome outcome)
+/* @answer stays as it was for a batch that is not for this server, or gone. */
+static int send_entry(struct push *p, struct spool_entry *e, struct http_answer *answer,
+		      struct cairn_err *err)
 {
-	return outcome != HTTP_TAKEN && outcome != HTTP_REFUSED;
+	struct batch b = {.fd = -1};
+	int r = is_for_us(p, e, err);
+
+	if (r > 0) {
+		r = spool_load(&p->spool, e, &b, err);
+		if (r == 0)
+			r = send_loaded(p, e, &b, answer, err);
+		spool_unload(&b);
+	}
+	if (r == -EBADMSG)
+		return set_aside(p, e, err);
+	return r == -ENOENT ? 0 : r;
 }
 
-static int send_list(struct push *p, struct spool_list *list, bool *over, struct cairn_err *err)
+/* How many batches in turn are not taken until it ends: the server may not like one of them. */
+enum { FAILURES_MAX = 3 };
+
+/* Whether the next batch would not be taken either. @n_failed: in turn. */
+static bool is_over(enum http_outcome outcome, long status, size_t n_failed)
 {
+	if (outcome == HTTP_NOT_SENT || outcome == HTTP_LATER)
+		return true;
+	/* Without an answer each one costs the time that an answer may take. */
+	return (outcome == HTTP_UNKNOWN && !status) || n_failed >= FAILURES_MAX;
+}
+
+static int send_list(struct push *p, struct spool_list *list, struct cairn_err *err)
+{
+	size_t n_failed = 0;
+	bool over = false;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && !*over && i < list->n; i++) {
-		enum http_outcome outcome = HTTP_TAKEN;
+	for (size_t i = 0; r == 0 && !over && i < list->n; i++) {
+		struct http_answer answer = {.outcome = HTTP_TAKEN};
 
 		if (list->items[i].state == SPOOL_REFUSED)
 			continue;
-		r = send_entry(p, &list->items[i], &outcome, err);
-		*over = is_over(outcome);
+		r = send_entry(p, &list->items[i], &answer, err);
+		n_failed = answer.outcome == HTTP_TAKEN || answer.outcome == HTTP_REFUSED
+				   ? 0
+				   : n_failed + 1;
+		over = is_over(answer.outcome, answer.status, n_failed);
 	}
 	return r;
 }
@@ -172,7 +196,7 @@ static void count_entry(struct push *p, const struct spool_entry *e)
 	struct cairn_err err;
 	struct batch b;
 
-	if (e->state == SPOOL_REFUSED || spool_load(&p->spool, e, &b, &err) < 0)
+	if (e->state == SPOOL_REFUSED || spool_peek(&p->spool, e, &b, &err) < 0)
 		return;
 	if (strcmp(b.url, p->url) != 0) {
 		p->counts.n_others++;
@@ -200,14 +224,14 @@ static int count_left(struct push *p, struct cairn_err *err)
 static int send_waiting(struct push *p, struct cairn_err *err)
 {
 	struct spool_list list = {0};
-	bool over = false;
 	int sending = spool_lock_sending(&p->spool, err), r;
 
 	if (sending < 0)
 		return sending;
 	r = spool_read(&p->spool, &list, err);
+	spool_order_by_turn(&list);
 	if (r == 0)
-		r = send_list(p, &list, &over, err);
+		r = send_list(p, &list, err);
 	spool_free(&list);
 	close(sending);
 	return r;

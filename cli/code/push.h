@@ -104,10 +104,11 @@ void push_close(struct push *p);
 int push_add(struct push *p, struct cairn_profile *profile, const char *name, const char *node);
 
 /*
- * push_send - send what waits for this server, the oldest first
+ * push_send - send what waits for this server, what was not tried for the longest time first
  *
- * Ends with the first batch that the server is not ready for. Returns STATUS_YES: all was taken;
- * STATUS_NO: the server refused some; STATUS_NOT_HERE: some wait.
+ * Ends when the server is not there or not ready, and after three batches in turn that it, or a
+ * proxy before it, cannot cope with. Returns STATUS_YES: all was taken; STATUS_NO: the server
+ * refused some; STATUS_NOT_HERE: some wait.
  */
 int push_send(struct push *p);
 

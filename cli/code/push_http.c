@@ -101,6 +101,9 @@ struct body {
 	size_t n, seen;
 };
 
+/* Connect's errors have it whatever the request is, and so have grpc-gateway's. */
+#define JSON_TYPE "application/json"
+
 /* A server that never ends is cut off. */
 enum { ANSWER_MAX = 1 << 20 };
 
@@ -130,10 +133,10 @@ static const char *one_line(struct body *body)
  * permission or the moment, and hold for the next body, too. After an error of the server, or of a
  * gateway before it, nobody knows.
  */
-static enum http_outcome outcome_of(long status)
+static enum http_outcome outcome_of(long status, bool is_servers)
 {
 	if (status == 400 || status == 413 || status == 415 || status == 422)
-		return HTTP_REFUSED;
+		return is_servers ? HTTP_REFUSED : HTTP_BLOCKED;
 	return status >= 300 && status < 500 ? HTTP_LATER : HTTP_UNKNOWN;
 }
 
@@ -155,13 +158,15 @@ static void judge_answer(struct curl *curl, const struct http_request *request, 
 		ret->outcome = HTTP_TAKEN;
 		return;
 	}
-	ret->outcome = outcome_of(ret->status);
+	ret->outcome =
+		outcome_of(ret->status, is_type(type, request->type) || is_type(type, JSON_TYPE));
 	if (ret->status == 200)
 		snprintf(ret->text, sizeof(ret->text),
 			 "the answer is %.100s, not the %s of such a server",
 			 type ? type : "of no type", request->type);
 	else
-		snprintf(ret->text, sizeof(ret->text), "HTTP %ld%s%s", ret->status,
+		snprintf(ret->text, sizeof(ret->text), "HTTP %ld%s%s%s", ret->status,
+			 ret->outcome == HTTP_BLOCKED ? " of a proxy, not of the server" : "",
 			 body->n ? ": " : "", one_line(body));
 }
 

@@ -21,7 +21,8 @@ struct http_request {
 
 enum http_outcome {
 	HTTP_TAKEN,    /* the server said so */
-	HTTP_REFUSED,  /* this body it will never take */
+	HTTP_REFUSED,  /* the server will never take this body */
+	HTTP_BLOCKED,  /* another one on the way does not let this body through */
 	HTTP_LATER,    /* not taken, and the next one would not be either */
 	HTTP_NOT_SENT, /* nobody was there to send it to */
 	HTTP_UNKNOWN,  /* it may have been taken: no answer, or one that says neither */
@@ -37,8 +38,9 @@ struct http_answer {
 bool http_here(void);
 
 /*
- * Sends a request and waits for its answer, @timeout at most. An answer is the server's only if it
- * has the request's type: a gateway that says "200 OK" in HTML has taken nothing.
+ * Sends a request and waits for its answer, @timeout at most. "200 OK" is the server's only if it
+ * has the request's type: a gateway that says so in HTML has taken nothing. A refusal is the
+ * server's only if it has that type, or is JSON, as both servers write their errors.
  */
 void http_post(const struct http_request *request, struct http_answer *ret);
 

@@ -12,9 +12,29 @@
 
 extern char **environ;
 
+/* What it had said is known; that it was killed is not. */
+static void note_end(struct push_sender *s, int status)
+{
+	s->pid = 0;
+	s->status = WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_NOT_HERE;
+	if (WIFSIGNALED(status))
+		fail(STATUS_YES,
+		     "the process that pushes was ended by signal %d: what it had not "
+		     "sent waits for the next one",
+		     WTERMSIG(status));
+}
+
 static bool is_running(struct push_sender *s)
 {
-	if (s->pid && waitpid(s->pid, NULL, WNOHANG) != 0)
+	pid_t ended;
+	int status;
+
+	if (!s->pid)
+		return false;
+	ended = waitpid(s->pid, &status, WNOHANG);
+	if (ended == s->pid)
+		note_end(s, status);
+	else if (ended < 0)
 		s->pid = 0;
 	return s->pid;
 }
@@ -93,14 +113,20 @@ void push_sender_start(struct push_sender *s, const struct push *p)
 		r = start(words, &s->pid);
 	if (r) {
 		s->pid = 0;
-		fail(STATUS_YES, "cannot start to push: %s", strerror(r));
+		s->status = fail(STATUS_NOT_HERE, "cannot start to push: %s", strerror(r));
 	}
 	free(words);
 }
 
-void push_sender_wait(struct push_sender *s)
+int push_sender_wait(struct push_sender *s)
 {
-	while (s->pid && waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
+	pid_t ended = -1;
+	int status = 0;
+
+	while (s->pid && (ended = waitpid(s->pid, &status, 0)) < 0 && errno == EINTR)
 		;
+	if (s->pid && ended == s->pid)
+		note_end(s, status);
 	s->pid = 0;
+	return s->status;
 }

@@ -8,7 +8,8 @@
 #include "push.h"
 
 struct push_sender {
-	pid_t pid; /* 0: none runs */
+	pid_t pid;  /* 0: none runs */
+	int status; /* exit status of the last one that ended; STATUS_YES before */
 };
 
 /*
@@ -17,7 +18,7 @@ struct push_sender {
  */
 void push_sender_start(struct push_sender *s, const struct push *p);
 
-/* Waits for its end. */
-void push_sender_wait(struct push_sender *s);
+/* Waits for its end, and returns the exit status of the last one. */
+int push_sender_wait(struct push_sender *s);
 
 #endif

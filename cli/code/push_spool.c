@@ -16,6 +16,8 @@
 
 #include <cairn/file.h>
 
+#include "own_folder.h"
+
 static const char *const states[] = {
 	[SPOOL_NEW] = ".new",
 	[SPOOL_SENT] = ".sent",
@@ -23,6 +25,10 @@ static const char *const states[] = {
 };
 
 #define COUNTS "counts"
+/* Numbers, and a name. */
+enum { COUNTS_SIZE = 256 };
+/* Of a batch: its address is the longest of it. */
+enum { HEAD_MAX = 8192 };
 
 static int set_err(struct cairn_err *err, int code, const char *path, const char *what)
 {
@@ -43,25 +49,6 @@ static int no_memory(struct cairn_err *err)
 
 /* ---- the folder ---- */
 
-/* All folders of the path that are missing, for this user alone. */
-static int make_folders(const char *path)
-{
-	char *copy = strdup(path);
-	int r = copy ? 0 : -1;
-
-	for (char *at = copy; r == 0 && at && *at;) {
-		at = strchr(at + 1, '/');
-		if (at)
-			*at = 0;
-		if (mkdir(copy, 0700) < 0 && errno != EEXIST)
-			r = -1;
-		if (at)
-			*at = '/';
-	}
-	free(copy);
-	return r;
-}
-
 /* A batch of another user would be sent under our name. */
 static int check_owner(const struct spool *s, struct cairn_err *err)
 {
@@ -80,8 +67,9 @@ int spool_open(struct spool *s, const char *path, uint64_t room, struct cairn_er
 	*s = (struct spool){.path = strdup(path), .dir = -1, .room = room};
 	if (!s->path)
 		return no_memory(err);
-	if (make_folders(path) < 0)
-		return system_err(err, s);
+	int r = own_folder_make(path, err);
+	if (r < 0)
+		return r;
 	s->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return s->dir < 0 ? system_err(err, s) : check_owner(s, err);
 }
@@ -155,6 +143,7 @@ static int add_entry(struct spool *s, struct spool_list *list, size_t *room, con
 	}
 	strcpy(e.name, name);
 	e.size = (uint64_t)st.st_size;
+	e.tried_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 	list->items[list->n++] = e;
 	list->bytes += e.size;
 	return 0;
@@ -183,6 +172,29 @@ int spool_read(struct spool *s, struct spool_list *ret, struct cairn_err *err)
 	if (ret->n)
 		qsort(ret->items, ret->n, sizeof(*ret->items), by_name);
 	return 0;
+}
+
+static int by_turn(const void *a, const void *b)
+{
+	const struct spool_entry *x = a, *y = b;
+
+	return x->tried_ns == y->tried_ns
+		       ? by_name(a, b)
+		       : (x->tried_ns > y->tried_ns) - (x->tried_ns < y->tried_ns);
+}
+
+void spool_order_by_turn(struct spool_list *list)
+{
+	if (list->n)
+		qsort(list->items, list->n, sizeof(*list->items), by_turn);
+}
+
+/* Without it the batch comes first again: nothing is lost. */
+void spool_put_back(struct spool *s, const struct spool_entry *e)
+{
+	const struct timespec now[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_NOW}};
+
+	(void)!utimensat(s->dir, e->name, now, AT_SYMLINK_NOFOLLOW);
 }
 
 void spool_free(struct spool_list *list)
@@ -222,7 +234,7 @@ int spool_remove(struct spool *s, const struct spool_entry *e, struct cairn_err 
 static void read_counts(struct spool *s, struct spool_counts *c, char last[SPOOL_NAME_SIZE])
 {
 	int fd = openat(s->dir, COUNTS, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	char text[256] = "";
+	char text[COUNTS_SIZE + 1] = "";
 
 	*c = (struct spool_counts){0};
 	last[0] = 0;
@@ -234,14 +246,33 @@ static void read_counts(struct spool *s, struct spool_counts *c, char last[SPOOL
 	close(fd);
 }
 
+/* In place, as a full disk has room for that. So few bytes are written as a whole, or not. */
 static int write_counts(struct spool *s, const struct spool_counts *c, const char *last,
 			struct cairn_err *err)
 {
-	char text[256];
+	int fd = openat(s->dir, COUNTS, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), r = 0;
+	char text[COUNTS_SIZE];
 	int n = snprintf(text, sizeof(text), "dropped %" PRIu64 " bytes %" PRIu64 " last %s\n",
 			 c->n_dropped, c->bytes_dropped, last);
 
-	return write_file(s, COUNTS, text, (size_t)n, err);
+	if (fd < 0)
+		return system_err(err, s);
+	memset(text + n, '\n', sizeof(text) - (size_t)n);
+	errno = ENOSPC;
+	if (pwrite(fd, text, sizeof(text), 0) != (ssize_t)sizeof(text) || fdatasync(fd) < 0)
+		r = system_err(err, s);
+	close(fd);
+	return r;
+}
+
+/* It is there before a disk is full. Without it there is nothing to say. */
+static void make_counts(struct spool *s)
+{
+	const struct spool_counts none = {0};
+	struct cairn_err err;
+
+	if (faccessat(s->dir, COUNTS, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+		write_counts(s, &none, "-", &err);
 }
 
 /* A drop that was counted, by a process that was killed then: it is not to be sent any more. */
@@ -262,6 +293,7 @@ int spool_lock(struct spool *s, struct cairn_err *err)
 	while (flock(s->dir, LOCK_EX) < 0)
 		if (errno != EINTR)
 			return system_err(err, s);
+	make_counts(s);
 	finish_drop(s);
 	return 0;
 }
@@ -345,21 +377,32 @@ static bool is_being_sent(struct spool *s, const struct spool_entry *e)
 	return busy;
 }
 
-static int make_room(struct spool *s, uint64_t size, struct cairn_err *err)
+/* Drops what goes first, unless it is being sent; *@n counts it. */
+static int drop_next(struct spool *s, struct spool_list *list, size_t *n, struct cairn_err *err)
 {
-	struct spool_list list;
-	struct spool_entry *e;
-	int r = spool_read(s, &list, err);
+	struct spool_entry *e = next_to_drop(list);
+	int r = 0;
 
-	while (r == 0 && list.bytes + size > s->room && (e = next_to_drop(&list))) {
-		if (!is_being_sent(s, e)) {
-			r = drop(s, e, err);
-			list.bytes -= e->size;
-		}
-		e->name[0] = 0;
+	if (!e)
+		return -ENOENT;
+	if (!is_being_sent(s, e)) {
+		r = drop(s, e, err);
+		list->bytes -= e->size;
+		*n += r == 0;
 	}
-	spool_free(&list);
+	e->name[0] = 0;
 	return r;
+}
+
+/* Drops until @size fits. That there is nothing more to drop is no error. */
+static int make_room(struct spool *s, struct spool_list *list, uint64_t size, size_t *n,
+		     struct cairn_err *err)
+{
+	int r = 0;
+
+	while (r == 0 && list->bytes + size > s->room)
+		r = drop_next(s, list, n, err);
+	return r == -ENOENT ? 0 : r;
 }
 
 /* ---- batches ---- */
@@ -399,10 +442,44 @@ static char *text_of(const struct batch *b, size_t *size)
 	return all;
 }
 
+static void make_name(const struct batch *b, char name[SPOOL_NAME_SIZE])
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	snprintf(name, SPOOL_NAME_SIZE, "%011" PRId64 "%09ld-%s%s", (int64_t)now.tv_sec,
+		 now.tv_nsec, b->id, states[SPOOL_NEW]);
+}
+
+/*
+ * The new one is worth more than the old ones that gave it room: if the disk is full all the same,
+ * more of them go.
+ */
+static int add_text(struct spool *s, const char *name, const char *text, size_t size,
+		    struct cairn_err *err)
+{
+	struct spool_list list;
+	size_t n_dropped = 0;
+	int r = spool_read(s, &list, err), dropped = 0;
+
+	if (r == 0)
+		r = make_room(s, &list, size, &n_dropped, err);
+	if (r == 0)
+		r = write_file(s, name, text, size, err);
+	while (r == -ENOSPC && n_dropped && dropped == 0) {
+		struct cairn_err unsaid;
+
+		dropped = drop_next(s, &list, &n_dropped, &unsaid);
+		if (dropped == 0)
+			r = write_file(s, name, text, size, err);
+	}
+	spool_free(&list);
+	return r;
+}
+
 int spool_add(struct spool *s, const struct batch *b, struct cairn_err *err)
 {
 	char name[SPOOL_NAME_SIZE];
-	struct timespec now;
 	size_t size;
 	char *text = text_of(b, &size);
 	int r;
@@ -410,14 +487,10 @@ int spool_add(struct spool *s, const struct batch *b, struct cairn_err *err)
 	if (!text)
 		return no_memory(err);
 	remove_leftovers(s);
+	make_name(b, name);
 	r = size > s->room ? set_err(err, EFBIG, s->path,
 				     "the batch alone is larger than the spool may be")
-			   : make_room(s, size, err);
-	clock_gettime(CLOCK_REALTIME, &now);
-	snprintf(name, sizeof(name), "%011" PRId64 "%09ld-%s%s", (int64_t)now.tv_sec, now.tv_nsec,
-		 b->id, states[SPOOL_NEW]);
-	if (r == 0)
-		r = write_file(s, name, text, size, err);
+			   : add_text(s, name, text, size, err);
 	free(text);
 	return r;
 }
@@ -505,6 +578,46 @@ int spool_load(struct spool *s, const struct spool_entry *e, struct batch *ret,
 			    "this is no batch of the spool, or it is damaged");
 	if (r < 0)
 		spool_unload(ret);
+	return r;
+}
+
+/* The begin of a file, with a NUL to come; NULL, and errno. */
+static char *read_head(int fd, size_t *size, uint64_t *ret_all)
+{
+	char *bytes = NULL;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return NULL;
+	*ret_all = (uint64_t)st.st_size;
+	*size = *ret_all < HEAD_MAX ? (size_t)*ret_all : HEAD_MAX;
+	bytes = malloc(*size + 1);
+	if (bytes && read_all(fd, bytes, *size) < 0) {
+		free(bytes);
+		return NULL;
+	}
+	return bytes;
+}
+
+int spool_peek(struct spool *s, const struct spool_entry *e, struct batch *ret,
+	       struct cairn_err *err)
+{
+	int fd = openat(s->dir, e->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), r = 0;
+	uint64_t all = 0;
+	size_t size = 0;
+
+	*ret = (struct batch){.fd = -1};
+	if (fd < 0 || !(ret->bytes = read_head(fd, &size, &all)))
+		r = set_err(err, errno, e->name, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	if (r == 0 && !read_batch(ret->bytes, size, ret))
+		r = set_err(err, EBADMSG, e->name,
+			    "this is no batch of the spool, or it is damaged");
+	if (r < 0)
+		spool_unload(ret);
+	else
+		ret->size += all - size;
 	return r;
 }
 

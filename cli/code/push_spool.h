@@ -10,7 +10,11 @@
  *	refused  the server will never take it; kept for people until room is needed
  *
  * A batch that was taken is removed. The file "counts" says what was dropped for lack of room; it
- * names the last one, so that a kill between counting and removing counts it once.
+ * names the last one, so that a kill between counting and removing counts it once. It has one size,
+ * and is written in place: a full disk does not keep us from counting.
+ *
+ * A batch that was not taken gets the present time as that of its file: the next ones have their
+ * turn first.
  *
  * A lock on the folder is held while something changes there, and never while a batch is sent:
  * whoever adds one does not wait for a server. Another lock lets one process send at a time. A
@@ -56,11 +60,12 @@ struct batch {
 	int fd; /* holds its lock */
 };
 
-/* All of one list; free_entries(). Oldest first. */
+/* A file of the folder. */
 struct spool_entry {
 	char name[SPOOL_NAME_SIZE];
 	enum spool_state state;
 	uint64_t size;
+	int64_t tried_ns; /* when it was made, or tried last; since 1970 */
 };
 
 struct spool_list {
@@ -72,8 +77,8 @@ struct spool_list {
 /*
  * spool_open - make or open the folder
  *
- * Returns 0; -EPERM: others may write there, so that what is in it could be theirs; or the system's
- * error. spool_close() takes what spool_open() refused, too.
+ * Returns 0; -EPERM: others may write there, or put another folder in its place, so that what is
+ * in it could be theirs; or the system's error. spool_close() takes what spool_open() refused, too.
  */
 int spool_open(struct spool *s, const char *path, uint64_t room, struct cairn_err *err);
 void spool_close(struct spool *s);
@@ -93,7 +98,7 @@ int spool_lock_sending(struct spool *s, struct cairn_err *err);
  */
 int spool_add(struct spool *s, const struct batch *b, struct cairn_err *err);
 
-/* What is there. Returns 0, -ENOMEM, or the error of reading the folder. */
+/* What is there, the oldest first. Returns 0, -ENOMEM, or the error of reading the folder. */
 int spool_read(struct spool *s, struct spool_list *ret, struct cairn_err *err);
 void spool_free(struct spool_list *list);
 
@@ -105,6 +110,19 @@ void spool_free(struct spool_list *list);
 int spool_load(struct spool *s, const struct spool_entry *e, struct batch *ret,
 	       struct cairn_err *err);
 void spool_unload(struct batch *b);
+/*
+ * spool_peek - whom a batch is for, and how large it is, without its body and its lock
+ *
+ * @ret  url, type, id and size; spool_unload()
+ * Errors as spool_load().
+ */
+int spool_peek(struct spool *s, const struct spool_entry *e, struct batch *ret,
+	       struct cairn_err *err);
+
+/* It was not taken: others have their turn before it. */
+void spool_put_back(struct spool *s, const struct spool_entry *e);
+/* Those that were not tried for the longest time first. */
+void spool_order_by_turn(struct spool_list *list);
 
 /* Changes the state, durably. Needs the lock. 0, or the system's error. */
 int spool_set_state(struct spool *s, struct spool_entry *e, enum spool_state to,
