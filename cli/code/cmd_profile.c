@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "command.h"
 #include "demangled.h"
 #include "interrupt.h"
@@ -19,6 +21,9 @@
 
 /* Ctrl-C in 100 ms, and as often as cairn_prof_poll() wants. */
 #define POLL_MS 50
+
+/* Longer than the tables of a compiler take on a machine that has nothing else to do. */
+#define PREPARE_NS UINT64_C(2000000000)
 
 #define HZ_DEFAULT     99
 #define WINDOW_DEFAULT 60
@@ -202,7 +207,8 @@ static int open_push(const struct profile_values *v, struct push *push)
 
 	if (v->push.url) {
 		status = push_open(&v->push, push);
-		push->quiet = true;
+		if (status == STATUS_YES)
+			push->quiet = true;
 		return status;
 	}
 	if (v->push.labels.n || v->push.headers.n || v->push.as || v->push.ca || v->push.spool ||
@@ -214,12 +220,20 @@ static int open_push(const struct profile_values *v, struct push *push)
 
 /* ---- the run ---- */
 
-static uint64_t now_ns(void)
+/* An interrupt comes as -EINTR, and is seen when sampling begins. */
+int profile_prepare(struct cairn_prof *prof, struct cairn_err *err)
 {
-	struct timespec now;
+	struct profile_progress progress = {0};
+	uint64_t end = clock_now_ns() + PREPARE_NS;
+	int n = 1;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	while ((n > 0 || n == -EINTR) && !interrupt_seen() && clock_now_ns() < end) {
+		n = cairn_prof_prepare(prof, POLL_MS, err);
+		if (n > 0)
+			profile_progress_tables(&progress, n);
+	}
+	profile_progress_end(&progress);
+	return n == -ENOMEM ? n : 0;
 }
 
 int profile_sample(struct cairn_prof *prof, double seconds, struct cairn_err *err)
@@ -227,7 +241,7 @@ int profile_sample(struct cairn_prof *prof, double seconds, struct cairn_err *er
 	struct profile_progress progress = {0};
 	/* Thirty years are never over, and the nanoseconds of many more have no number. */
 	uint64_t limit = seconds && seconds < 1e9 ? (uint64_t)(seconds * 1e9 + 0.5) : 0;
-	uint64_t start = now_ns(), past = 0;
+	uint64_t start = clock_now_ns(), past = 0;
 	int r = 0;
 
 	while (!interrupt_seen() && !cairn_prof_targets_gone(prof) && (!limit || past < limit)) {
@@ -236,7 +250,7 @@ int profile_sample(struct cairn_prof *prof, double seconds, struct cairn_err *er
 		r = cairn_prof_poll(prof, left_ms < POLL_MS ? (int)left_ms : POLL_MS, err);
 		if (r < 0 && r != -EINTR)
 			break;
-		past = now_ns() - start;
+		past = clock_now_ns() - start;
 		profile_progress(&progress, prof, limit > past ? limit - past : 0);
 	}
 	profile_progress_end(&progress);
@@ -335,8 +349,9 @@ static int run_continuous(const struct profile_values *v, struct profile_run *ru
 					  .out = &v->out,
 					  .title = title ? title : "cairn profile"};
 	struct cairn_err err = {0};
-	int r = cairn_prof_start(run->prof, &err);
+	int r = profile_prepare(run->prof, &err);
 
+	r = r ? r : cairn_prof_start(run->prof, &err);
 	r = r < 0 ? fail_err(r, &err, STATUS_USAGE)
 		  : profile_windows_run(run, &windows, v->seconds, v->json);
 	free(title);
@@ -348,13 +363,14 @@ static int run_all(const struct profile_values *v, struct profile_run *run)
 {
 	struct cairn_err err = {0}, stop_err = {0};
 	uint64_t start;
-	int r = cairn_prof_start(run->prof, &err), stopped, status;
+	int r = profile_prepare(run->prof, &err), stopped, status;
 
+	r = r ? r : cairn_prof_start(run->prof, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
-	start = now_ns();
+	start = clock_now_ns();
 	r = profile_sample(run->prof, v->seconds, &err);
-	run->seconds = (double)(now_ns() - start) / 1e9;
+	run->seconds = (double)(clock_now_ns() - start) / 1e9;
 	stopped = cairn_prof_stop(run->prof, &stop_err);
 	status = name_and_report(v, run);
 	if (r < 0)
@@ -369,6 +385,20 @@ static void wait_for_command(struct cairn_prof *prof)
 
 	while (!cairn_prof_end_command(prof))
 		nanosleep(&moment, NULL);
+}
+
+/*
+ * Each file that is mapped anywhere takes a descriptor. A command would inherit the limit, and may
+ * not be made for it.
+ */
+static void allow_many_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static int open_and_run(const struct profile_values *v, const struct command *command,
@@ -404,6 +434,8 @@ static int open_and_run(const struct profile_values *v, const struct command *co
 
 	sidecars.wish.lines = sidecars.wish.many = true;
 	sidecars.wish.jobs = (unsigned int)v->jobs;
+	if (!command->argv)
+		allow_many_files();
 	interrupt_catch();
 	r = cairn_prof_open(&prof_opts, &run.prof, &err);
 	if (r < 0)

@@ -4,12 +4,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cairn/file.h>
 #include <cairn/trace.h>
 
+#include "clock.h"
 #include "cmd.h"
 #include "command.h"
 #include "demangled.h"
@@ -90,14 +90,6 @@ static const struct example examples[] = {
 	{0},
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static int on_event(void *ctx, const struct cairn_event *event)
 {
 	struct session *session = ctx;
@@ -114,12 +106,12 @@ static int on_event(void *ctx, const struct cairn_event *event)
 static bool is_over(struct session *session, uint64_t end_ns)
 {
 	return interrupt_seen() || cairn_trace_target_gone(session->trace) ||
-	       (end_ns && now_ns() >= end_ns);
+	       (end_ns && clock_now_ns() >= end_ns);
 }
 
 static int wait_ms(uint64_t end_ns)
 {
-	uint64_t now = now_ns(), left_ms;
+	uint64_t now = clock_now_ns(), left_ms;
 
 	if (!end_ns)
 		return POLL_MS;
@@ -148,7 +140,7 @@ static void look_at_mapped(struct session *session)
 /* At once, and then every POLL_MS until the command has mapped all probed files. */
 static void look_now_and_then(struct session *session)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_now_ns();
 
 	if (now < session->next_look_ns)
 		return;
@@ -218,7 +210,7 @@ static int trace(struct session *session, double seconds)
 		return fail_err(r, &err, STATUS_USAGE);
 	/* Thirty years are never over, and the nanoseconds of many more have no number. */
 	if (seconds && seconds < 1e9)
-		end_ns = now_ns() + (uint64_t)(seconds * 1e9 + 0.5);
+		end_ns = clock_now_ns() + (uint64_t)(seconds * 1e9 + 0.5);
 	r = watch(session, end_ns, &err);
 	look_at_mapped(session);
 	cairn_trace_detach(session->trace);

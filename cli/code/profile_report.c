@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cairn/text.h>
 
+#include "clock.h"
 #include "cmd.h"
 #include "profile_run.h"
 #include "say.h"
@@ -18,19 +18,11 @@
 
 /* ---- progress ---- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 void profile_progress(struct profile_progress *progress, const struct cairn_prof *prof,
 		      uint64_t left_ns)
 {
 	struct cairn_prof_counts c;
-	uint64_t now = now_ns();
+	uint64_t now = clock_now_ns();
 
 	if (!isatty(STDERR_FILENO) || now - progress->shown_ns < PROGRESS_EVERY_NS)
 		return;
@@ -41,6 +33,18 @@ void profile_progress(struct profile_progress *progress, const struct cairn_prof
 	if (left_ns)
 		fprintf(stderr, ", %" PRIu64 " s left", (left_ns + 999999999) / 1000000000u);
 	fputs("; Ctrl-C ends", stderr);
+	fflush(stderr);
+}
+
+void profile_progress_tables(struct profile_progress *progress, int n)
+{
+	uint64_t now = clock_now_ns();
+
+	if (!isatty(STDERR_FILENO) || now - progress->shown_ns < PROGRESS_EVERY_NS)
+		return;
+	progress->shown_ns = now;
+	fprintf(stderr, "\r\033[K%s to make before sampling begins",
+		cairn_counted((uint64_t)n, "unwind table").text);
 	fflush(stderr);
 }
 

@@ -34,6 +34,12 @@ int profile_report(const struct profile_run *run, bool json);
  */
 int profile_sample(struct cairn_prof *prof, double seconds, struct cairn_err *err);
 
+/*
+ * Makes the unwind tables of processes that run already, for some seconds at most; until Ctrl-C.
+ * Returns 0 or -ENOMEM.
+ */
+int profile_prepare(struct cairn_prof *prof, struct cairn_err *err);
+
 /* Into the spool, with the host's name. An exit status, after a message. */
 int profile_push_add(struct push *push, struct cairn_profile *profile);
 
@@ -43,6 +49,8 @@ struct profile_progress {
 };
 void profile_progress(struct profile_progress *progress, const struct cairn_prof *prof,
 		      uint64_t left_ns);
+/* The same for @n unwind tables that are still to be made. */
+void profile_progress_tables(struct profile_progress *progress, int n);
 void profile_progress_end(struct profile_progress *progress);
 
 #endif

@@ -4,11 +4,15 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "debuginfod.h"
+#include "due.h"
 #include "keep.h"
+
+/* A debuginfod that was away, or had no sidecar then, may have one. */
+#define TRY_AGAIN_SECONDS 600
 
 int profile_find_sidecar(void *sidecars, const struct cairn_binary *bin, struct cairn_sidecar **ret,
 			 struct cairn_err *err)
@@ -78,14 +82,6 @@ int profile_make_sidecar(void *sidecars, const struct cairn_binary *bin, struct 
 	return r;
 }
 
-static double seconds_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* FNV-1a of the build-id; 0: it has none. */
 static uint64_t key_of(const struct cairn_binary *bin)
 {
@@ -98,16 +94,21 @@ static uint64_t key_of(const struct cairn_binary *bin)
 	return n ? key : 0;
 }
 
-/* Whether it is tried for the first time, as far as is remembered. */
-static bool is_first(struct profile_sidecars *s, uint64_t key)
+/* NULL: it is on the disk under no name that is known. */
+static const char *path_of(const struct cairn_binary *bin, const struct cairn_binary *own)
 {
-	size_t n = s->n_tried < PROFILE_TRIED ? s->n_tried : PROFILE_TRIED;
+	if (own)
+		return cairn_binary_path(own);
+	return access(cairn_binary_path(bin), F_OK) ? NULL : cairn_binary_path(bin);
+}
 
-	for (size_t i = 0; i < n; i++)
-		if (s->tried[i] == key)
-			return false;
-	s->tried[s->n_tried++ % PROFILE_TRIED] = key;
-	return true;
+static void begin_sidecar(struct profile_sidecars *s, const struct cairn_binary *bin,
+			  const char *path)
+{
+	if (debuginfod_asked(s->wish.debuginfod) && !cairn_binary_has_dwarf(bin))
+		keep_fetched_in_background(path, s->wish.debuginfod ? s->wish.debuginfod : "");
+	else
+		keep_in_background(path, NULL, 0);
 }
 
 int profile_later_sidecar(void *sidecars, const struct cairn_binary *bin,
@@ -117,13 +118,14 @@ int profile_later_sidecar(void *sidecars, const struct cairn_binary *bin,
 	uint64_t key = key_of(bin);
 
 	*ret = NULL;
-	if (!key || s->wish.no_cache || seconds_now() < s->not_before || !is_first(s, key))
+	if (!key || s->wish.no_cache || clock_now_seconds() < s->not_before)
 		return 0;
-	if (debuginfod_asked(s->wish.debuginfod) && !cairn_binary_has_dwarf(bin))
-		keep_fetched_in_background(cairn_binary_path(bin),
-					   s->wish.debuginfod ? s->wish.debuginfod : "");
-	else
-		keep_in_background(cairn_binary_path(bin), NULL, 0);
-	s->not_before = seconds_now() + 2;
+	struct cairn_binary *own = by_own_path(bin);
+	const char *path = path_of(bin, own);
+	if (path && due_now(&s->tried, key, clock_now_seconds(), TRY_AGAIN_SECONDS)) {
+		begin_sidecar(s, bin, path);
+		s->not_before = clock_now_seconds() + 2;
+	}
+	cairn_binary_close(own);
 	return 0;
 }

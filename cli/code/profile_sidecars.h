@@ -5,17 +5,14 @@
 
 #include <pthread.h>
 
+#include "due.h"
 #include "sidecar.h"
-
-/* Files whose sidecar was begun; the oldest are forgotten, and may be begun again. */
-#define PROFILE_TRIED 1024
 
 struct profile_sidecars {
 	struct sidecar_wish wish;
 	pthread_mutex_t lock; /* the engine's threads ask at once */
 	/* Of profile_later_sidecar(). */
-	uint64_t tried[PROFILE_TRIED];
-	size_t n_tried;
+	struct due tried; /* by build-id */
 	double not_before;
 };
 
@@ -29,7 +26,8 @@ int profile_make_sidecar(void *sidecars, const struct cairn_binary *bin, struct 
 
 /*
  * The same for who has no time: one is begun in the background, for later windows; *ret is NULL.
- * One every few seconds, as each takes a processor.
+ * One every few seconds, as each takes a processor; that of one file again after ten minutes. A
+ * program that has ended is found by its own path.
  */
 int profile_later_sidecar(void *sidecars, const struct cairn_binary *bin,
 			  struct cairn_sidecar **ret, struct cairn_err *err);

@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cairn/text.h>
 
+#include "clock.h"
 #include "interrupt.h"
 #include "json.h"
 #include "notify.h"
@@ -170,18 +170,26 @@ static void finish_window(struct profile_run *run, const struct profile_windows 
 	window->profile = NULL;
 }
 
-/* The window that ends; the last one is what is left after the stop. */
+/*
+ * The window that ends; the last one is what is left after the stop. If it cannot be made, what was
+ * counted is of the next one.
+ */
 static int take_window(struct profile_run *run, struct window *window, bool last,
 		       struct cairn_err *err)
 {
-	int r = last ? cairn_prof_stop(run->prof, err) : 0;
+	struct cairn_err unsaid;
+	int r;
 
-	if (r == 0)
-		r = last ? cairn_prof_profile(run->prof, &window->profile, err)
-			 : cairn_prof_window(run->prof, &window->profile, err);
+	/* Without memory to take over what is there, the rest can be shown all the same. */
+	if (last)
+		cairn_prof_stop(run->prof, &unsaid);
+	r = last ? cairn_prof_profile(run->prof, &window->profile, err)
+		 : cairn_prof_window(run->prof, &window->profile, err);
+	if (r < 0)
+		return r;
 	window->before = window->now;
 	cairn_prof_counts(run->prof, &window->now);
-	return r;
+	return 0;
 }
 
 static bool is_over(const struct profile_run *run, double left)
@@ -189,42 +197,72 @@ static bool is_over(const struct profile_run *run, double left)
 	return interrupt_seen() || cairn_prof_targets_gone(run->prof) || left <= 0;
 }
 
-static double seconds_now(void)
-{
-	struct timespec t;
+/* Windows in turn that could not be made, until it is given up. */
+enum { FAILURES_MAX = 3 };
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+/* What was sampled stays, for the next window; after the last one there is none. */
+static int say_failure(const struct profile_run *run, const struct window *window, bool last,
+		       const struct cairn_err *err)
+{
+	struct cairn_prof_counts now;
+
+	fail_told(STATUS_YES, err);
+	if (!last)
+		return fail(STATUS_NOT_HERE, "a window could not be made: what was sampled is in "
+					     "the next one");
+	cairn_prof_counts(run->prof, &now);
+	return fail(STATUS_NOT_HERE, "the last window could not be made: %s of it are lost",
+		    cairn_counted(now.n_samples - window->now.n_samples, "sample").text);
+}
+
+/* A window, from its samples to its files. @failed: windows in turn that could not be made. */
+static int one_window(struct profile_run *run, const struct profile_windows *w,
+		      struct window *window, struct state *state, bool last, size_t *failed)
+{
+	struct cairn_err err = {0};
+
+	if (take_window(run, window, last, &err) < 0) {
+		++*failed;
+		return say_failure(run, window, last, &err);
+	}
+	*failed = 0;
+	if (last)
+		notify("STOPPING=1");
+	finish_window(run, w, window, state);
+	return window->status;
+}
+
+/* What was added while the last sender was sending, too. */
+static int send_rest(struct profile_run *run, struct state *state)
+{
+	push_sender_wait(&state->sender);
+	if (!run->push)
+		return STATUS_YES;
+	push_sender_start(&state->sender, run->push);
+	return push_sender_wait(&state->sender);
 }
 
 static int run_windows(struct profile_run *run, const struct profile_windows *w, double limit,
 		       struct state *state)
 {
-	double end = seconds_now() + (limit ? limit : 1e12);
+	double end = clock_now_seconds() + (limit ? limit : 1e12);
 	struct window window = {0};
 	struct cairn_err err = {0};
-	int status = STATUS_YES, r = 0;
+	int status = STATUS_YES, r = 0, sent;
+	size_t n_failed = 0;
 	bool last = false;
 
-	while (r == 0 && !last) {
-		double left = end - seconds_now();
+	while (!last) {
+		double left = end - clock_now_seconds();
 
 		if (left > 0)
 			r = profile_sample(run->prof, left < w->seconds ? left : w->seconds, &err);
-		last = r < 0 || is_over(run, end - seconds_now());
-		r = r < 0 ? r : take_window(run, &window, last, &err);
-		if (r < 0)
-			break;
-		if (last)
-			notify("STOPPING=1");
-		finish_window(run, w, &window, state);
-		status = status == STATUS_YES ? window.status : status;
+		last = r < 0 || n_failed >= FAILURES_MAX || is_over(run, end - clock_now_seconds());
+		int one = one_window(run, w, &window, state, last, &n_failed);
+		status = status == STATUS_YES ? one : status;
 	}
-	push_sender_wait(&state->sender);
-	/* What was added while the last one was sending. */
-	if (run->push && r == 0)
-		push_sender_start(&state->sender, run->push);
-	push_sender_wait(&state->sender);
+	sent = send_rest(run, state);
+	status = status == STATUS_YES ? sent : status;
 	return r < 0 ? fail_err(r, &err, STATUS_NOT_HERE) : status;
 }
 

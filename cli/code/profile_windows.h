@@ -15,8 +15,10 @@ struct profile_windows {
 /*
  * profile_windows_run - sample, and write and push each window, until Ctrl-C or the targets' end
  *
- * The run was started. A window that cannot be written or pushed is reported, and the run goes on.
- * Returns an exit status: that of the first one that could not be written, else STATUS_YES.
+ * The run was started. A window that cannot be made, written or pushed is reported, and the run
+ * goes on; what was sampled in one that cannot be made is in the next one.
+ * Returns an exit status: that of the first one that could not be written, else that of the last
+ * push.
  */
 int profile_windows_run(struct profile_run *run, const struct profile_windows *w, double limit,
 			bool json);

@@ -3,9 +3,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "pager.h"
 #include "style.h"
 
@@ -26,21 +26,13 @@ struct style style_for(FILE *out)
 	return colour;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static bool is_time(struct progress *progress)
 {
 	uint64_t now;
 
 	if (!isatty(STDERR_FILENO))
 		return false;
-	now = now_ns();
+	now = clock_now_ns();
 	if (progress->shown_ns && now - progress->shown_ns < PROGRESS_EVERY_NS)
 		return false;
 	progress->shown_ns = now;

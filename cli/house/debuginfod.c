@@ -14,11 +14,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cairn/sidecar.h>
 
+#include "clock.h"
 #include "cmd.h"
 #include "library.h"
 #include "say.h"
@@ -44,20 +44,12 @@ struct library {
 /* The library's callback has no other way to know its functions. */
 struct download {
 	const char *urls;
-	time_t heard_of; /* when something came the last time */
+	double heard_of; /* when something came the last time */
 	long done;
 	bool told;
 };
 
 static struct library library;
-
-static time_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec;
-}
 
 static bool load(struct library *l)
 {
@@ -82,7 +74,7 @@ static int on_progress(struct debuginfod_client *client, long done, long total)
 	struct download *d = library.get_user_data(client);
 
 	if (done != d->done)
-		d->heard_of = now();
+		d->heard_of = clock_now_seconds();
 	d->done = done;
 	if (isatty(STDERR_FILENO)) {
 		fputc('\r', stderr);
@@ -92,7 +84,7 @@ static int on_progress(struct debuginfod_client *client, long done, long total)
 			fprintf(stderr, ": %ld of %ld KiB", done >> 10, total >> 10);
 		d->told = true;
 	}
-	return now() - d->heard_of > SILENCE_SECONDS_MAX;
+	return clock_now_seconds() - d->heard_of > SILENCE_SECONDS_MAX;
 }
 
 bool debuginfod_asked(const char *option)
@@ -167,7 +159,7 @@ static char *last_failure(int fd)
 static int ask(struct debuginfod_client *client, const char *urls, const uint8_t *id, size_t len,
 	       char **ret, char **ret_failure)
 {
-	struct download d = {.urls = urls, .heard_of = now()};
+	struct download d = {.urls = urls, .heard_of = clock_now_seconds()};
 	/* A user who wants to read the report gets it. */
 	int report = getenv("DEBUGINFOD_VERBOSE") ? -1 : memfd_create("debuginfod", MFD_CLOEXEC),
 	    fd;

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -28,6 +29,13 @@ __attribute__((noinline)) static void burn(unsigned x) { for (int i = 0; i < 200
 LEVEL(l1, burn) LEVEL(l2, l1) LEVEL(l3, l2) LEVEL(l4, l3) LEVEL(l5, l4) LEVEL(l6, l5) LEVEL(l7, l6) LEVEL(l8, l7)
 LEVEL(l9, l8) LEVEL(l10, l9) LEVEL(l11, l10) LEVEL(l12, l11)
 int main(void) { for (unsigned x = 1;; x = x * 1103515245 + 12345) l12(x >> 8); }
+"""
+
+
+SHORT = """\
+static volatile unsigned long sink;
+__attribute__((noinline)) void burn(void) { for (unsigned long i = 0; i < 30000000; i++) sink += i; }
+int main(void) { burn(); return 0; }
 """
 
 
@@ -253,6 +261,122 @@ def sidecars_come_from_a_debuginfod_while_it_runs():
     server.shutdown()
     server.server_close()
     expect(f"/buildid/{served_id}/debuginfo" in asked, asked)
+
+
+# While a file is there, no memory is there for single objects: a profile is one, and what grows with samples is not.
+NO_MEMORY = """\
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+void *__libc_calloc(size_t n, size_t size);
+static pthread_t first;
+__attribute__((constructor)) static void begin(void) { first = pthread_self(); }
+void *calloc(size_t n, size_t size)
+{
+	const char *path = getenv("NO_MEMORY");
+	if (path && n == 1 && pthread_equal(pthread_self(), first) && !access(path, F_OK)) { errno = ENOMEM; return NULL; }
+	return __libc_calloc(n, size);
+}
+"""
+
+
+def no_memory(name):
+    if IS_SANITIZED:
+        raise Skip("a sanitizer has its own calloc")
+    library = compile_c("no-memory", NO_MEMORY, flags=("-O1", "-shared", "-fPIC"))
+    return {"LD_PRELOAD": library, "NO_MEMORY": os.path.join(folder(), name)}
+
+
+@claim
+def what_was_sampled_in_a_window_that_cannot_be_made_is_in_the_next_one():
+    where, env = new_folder("no-memory"), no_memory("no-memory-now")
+    with Running(target()) as program, Profiler(program.pid, "--window", "400ms", "-o", where + "/w.pb.gz", env=env) as p:
+        p.wait_for(2)
+        pathlib.Path(env["NO_MEMORY"]).touch()
+        for _ in range(SECONDS * 50):
+            if "in the next one" in p.text() or p.process.poll() is not None:
+                break
+            time.sleep(0.02)
+        os.unlink(env["NO_MEMORY"])
+        p.wait_for(len(p.windows) + 2)
+        status = p.end()
+        text = p.text()
+    expect(status == 3 and "out of memory" in text and "in the next one" in text, status, text)
+    for a, b in zip(p.windows, p.windows[1:]):
+        expect(a["time_ns"] + a["duration_ns"] == b["time_ns"], a, b)
+    # Twice as long, and with the samples of both.
+    longest = max(p.windows, key=lambda w: w["duration_ns"])
+    expect(longest["duration_ns"] >= 700_000_000, p.windows)
+    found = sum(samples_of(path)[0] for path in files_in(where))
+    expect(found == sum(w["samples"] for w in p.windows), found, p.windows)
+
+
+@claim
+def samples_of_a_last_window_that_cannot_be_made_are_counted():
+    where, env = new_folder("no-memory-last"), no_memory("no-memory-last-now")
+    with Running(target()) as program, Profiler(program.pid, "--window", "400ms", "-o", where + "/w.pb.gz", env=env) as p:
+        p.wait_for(2)
+        pathlib.Path(env["NO_MEMORY"]).touch()
+        status = p.end()
+        text = p.text()
+    expect(status == 3 and re.search(r"the last window could not be made: [\d,]+ samples? of it are lost", text), status, text)
+
+
+@claim
+def a_sidecar_is_made_of_a_program_that_has_ended_before_its_window():
+    """Its path through its process leads nowhere then."""
+    where, cache = new_folder("ended"), new_folder("ended-cache")
+    program = compile_c("ended", SHORT, flags=("-O2", "-g", "-Wl,--build-id=0x191919"))
+    env = {"CAIRN_CACHE": "", "XDG_CACHE_HOME": cache}
+    # Each lives for a tenth of a window.
+    with Running("sh", "-c", f"while :; do {program}; sleep 0.3; done") as shell:
+        with Profiler(shell.pid, "--window", "1s", "-o", where + "/w.pb.gz", env=env) as p:
+            wanted = pathlib.Path(cache, "cairn", "191919.cairn")
+            for _ in range(60):
+                p.wait_for(len(p.windows) + 1)
+                if wanted.exists():
+                    break
+            expect(wanted.exists(), list(pathlib.Path(cache).rglob("*")), p.text())
+            expect(p.end() == 0, p.text())
+
+
+@claim
+def a_program_that_was_deleted_gives_back_its_place_on_the_disk():
+    where = new_folder("deleted")
+    path = os.path.join(folder(), "soon-deleted")
+    shutil.copy(target(), path)
+    with Running("sleep", "1000") as other, Running(path) as program:
+        with Profiler(program.pid, "-p", other.pid, "--window", "300ms", "-o", where + "/w.pb.gz") as p:
+            maps = pathlib.Path(f"/proc/{p.process.pid}/maps")
+            p.wait_for(2)
+            os.unlink(path)
+            expect("soon-deleted" in maps.read_text(), maps.read_text())
+            program.process.kill()
+            program.process.wait()
+            for _ in range(100):
+                p.wait_for(len(p.windows) + 1)
+                if "soon-deleted" not in maps.read_text():
+                    break
+            expect("soon-deleted" not in maps.read_text(), maps.read_text(), p.windows)
+            links = [os.readlink(f"/proc/{p.process.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{p.process.pid}/fd")]
+            expect(not any("soon-deleted" in link for link in links), links)
+            expect(p.end() == 0, p.text())
+
+
+@claim
+def a_sender_that_cannot_send_is_the_exit_status():
+    with Running(target()) as program, socket.socket() as dead:
+        dead.bind(("127.0.0.1", 0))
+        with Profiler(program.pid, "--window", "400ms", "--push", f"http://127.0.0.1:{dead.getsockname()[1]}", "--spool",
+                      os.path.join(folder(), "spool-dead"), env={"no_proxy": "127.0.0.1"}) as p:
+            p.wait_for(2)
+            status = p.end()
+            text = p.text()
+    if "needs libcurl" in text:
+        raise Skip("libcurl.so.4 is not installed")
+    expect(status == 3 and list(pathlib.Path(folder(), "spool-dead").glob("*.new")), status, text)
 
 
 @claim

@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
 from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
@@ -252,6 +253,26 @@ def a_process_that_runs_already_is_sampled_until_it_is_told_to_end():
     expect(alive, "the profiled process ended with the profiler")
     expect(p.returncode == 0 and "descend" in text, p.returncode, text, err)
     expect(any("three" in stack for stack, _ in folded(out)), text)
+
+
+@claim
+def stacks_of_a_process_that_runs_are_whole_from_the_first_one_on():
+    """Its libraries' tables are made before it is sampled, in two seconds at most."""
+    need_root()
+    out = os.path.join(folder(), "first.json")
+    script = "import ctypes.util, decimal, hashlib, json, re, sqlite3, ssl\nprint('here', flush=True)\n" \
+             "while True: re.findall('a+b', json.dumps(list(range(3000))))"
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as target:
+        if target.stdout.readline() != "here\n":
+            raise Skip("this python has not all modules")
+        begun = time.monotonic()
+        r = profile("-p", str(target.pid), "-F", "499", "--duration", "1s", "-o", out, "--json", "--no-cache", seconds=240)
+        took = time.monotonic() - begun
+        target.kill()
+    s = summary(r)
+    expect(r.status == 0 and s["samples"] > 0, r)
+    # A machine that is so busy that they take longer has waited for them.
+    expect(s["ends"]["not-ready"] == 0 or took > 3, s["ends"], took)
 
 
 @claim

@@ -289,6 +289,51 @@ static void a_file_that_is_written_while_it_is_mapped_is_found(void **state)
 	assert_int_equal(munmap(mapped, 4096), 0);
 }
 
+static void ignore(void *ctx, uint32_t number, const struct prof_file *file)
+{
+}
+
+/* As the caller does when the thread has made the table. */
+static void take_tables(void)
+{
+	struct prof_tables tables;
+	struct cairn_err err = {0};
+
+	assert_int_equal(tables_init(&tables, -1, -1, -1, &err), 0);
+	while (files_n_waited_for(&files))
+		let_time_pass();
+	assert_int_equal(files_put_tables(&files, &tables, ignore, NULL, &err), 0);
+	tables_fini(&tables);
+}
+
+static void a_deleted_file_is_let_go_two_windows_after_its_last_use(void **state)
+{
+	uint32_t kept = number_of("two"), number = number_of("file");
+	struct prof_file *file = files.list.p[number];
+
+	take_tables();
+	workspace_run(&space, "rm file");
+	for (int i = 0; i < 5; i++) {
+		file->is_used = true;
+		files_release_unused(&files);
+	}
+	assert_non_null(file->bin);
+	files_release_unused(&files);
+	assert_non_null(file->bin);
+	files_release_unused(&files);
+	assert_null(file->bin);
+	assert_false(file->identity.is_taken);
+	/* A file that is there can be run again. */
+	assert_non_null(files.list.p[kept]->bin);
+	assert_int_equal(number_of("two"), kept);
+	/* Another one may have its inode now, and its name. */
+	workspace_run(&space, "cp two file");
+	struct code_mapping m = mapping_of(path_of("file"));
+	m.dev = file->dev;
+	m.ino = file->ino;
+	assert_int_not_equal(number_then(&m, 0), number);
+}
+
 #define CLAIM(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -304,6 +349,7 @@ int main(void)
 		CLAIM(one_that_could_not_be_opened_is_tried_again_after_a_while),
 		CLAIM(the_distance_of_openings_has_a_limit),
 		CLAIM(a_file_that_is_written_while_it_is_mapped_is_found),
+		CLAIM(a_deleted_file_is_let_go_two_windows_after_its_last_use),
 	};
 
 	return cmocka_run_group_tests(tests, open_space, close_space);

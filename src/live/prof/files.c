@@ -104,12 +104,12 @@ static int ask_for_table(struct prof_files *f, struct prof_file *file)
 	return rc;
 }
 
-bool files_are_waited_for(struct prof_files *f)
+size_t files_n_waited_for(struct prof_files *f)
 {
 	pthread_mutex_lock(&f->lock);
-	bool is_waiting = f->n_made < f->n_asked;
+	size_t n = f->n_asked - f->n_made;
 	pthread_mutex_unlock(&f->lock);
-	return is_waiting;
+	return n;
 }
 
 void files_hurry(struct prof_files *f, uint32_t number)
@@ -385,6 +385,23 @@ int files_find_written(struct prof_files *f, int (*fn)(void *ctx, uint32_t numbe
 		rc = fn(ctx, (uint32_t)i);
 	}
 	return rc;
+}
+
+static bool is_over(const struct prof_file *f)
+{
+	return f->bin && f->is_made && f->n_unused >= 2 &&
+	       (f->is_replaced || f->is_written || identity_is_deleted(&f->identity));
+}
+
+void files_release_unused(struct prof_files *f)
+{
+	for (size_t i = 1; i < f->list.n; i++) {
+		struct prof_file *file = f->list.p[i];
+		file->n_unused = file->is_used ? 0 : file->n_unused + 1;
+		file->is_used = false;
+		if (is_over(file))
+			close_binary(file);
+	}
 }
 
 /* A mapping begins at a whole page, and so before the first byte of its segment. */

@@ -40,6 +40,8 @@ struct prof_file {
 	bool is_replaced;              /* another number has this inode now */
 	bool is_written;               /* again: what bin reads is not what ran */
 	bool is_late;                  /* it was written after it was mapped, and not opened */
+	bool is_used;                  /* a process has it mapped; of files_release_unused() */
+	uint32_t n_unused;             /* its calls in turn that found no such process */
 	uint64_t retry_ns, wait_ns; /* CLOCK_MONOTONIC: not to be opened before; 0: never failed */
 	/* Of the thread that makes tables. */
 	struct cairn_unwind *made;
@@ -93,11 +95,20 @@ int files_find_written(struct prof_files *f, int (*fn)(void *ctx, uint32_t numbe
  */
 uint64_t files_at(const struct prof_files *f, uint32_t number, const struct code_mapping *m);
 
+/*
+ * files_release_unused - let go of files that nobody can run any more
+ *
+ * To be called at the end of each window, with is_used set of the files that processes have mapped.
+ * A file that was deleted or written again, and was not used at the second end in turn, is closed:
+ * no sample of the windows to come is in it, and it takes place on the disk. Its number stays.
+ */
+void files_release_unused(struct prof_files *f);
+
 /* From now on the kernel's program knows the files, those that are there and new ones. */
 void files_tell_kernel(struct prof_files *f, int inodes_fd);
 
-/* Whether a table is still to be made. */
-bool files_are_waited_for(struct prof_files *f);
+/* The number of tables that are still to be made. */
+size_t files_n_waited_for(struct prof_files *f);
 
 /* Make this file's table next: samples have met it. */
 void files_hurry(struct prof_files *f, uint32_t number);

@@ -375,21 +375,31 @@ int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 
 /* ---- running ---- */
 
-/* The tables of what runs already: the first stacks need them. A command has its own files later. */
-static int wait_for_tables(struct cairn_prof *p, struct cairn_err *err)
+int cairn_prof_prepare(struct cairn_prof *p, int timeout_ms, struct cairn_err *err)
 {
-	uint64_t until = now_ns(CLOCK_MONOTONIC) + TABLES_WITHIN_NS, now;
 	struct pollfd done = {.fd = p->files.done_fd, .events = POLLIN};
 	int rc = take_over(p, err);
 
-	while (rc == 0 && !p->opts.argv && files_are_waited_for(&p->files)) {
+	/* A command has its own files later; until then it has ours. */
+	if (rc < 0 || p->opts.argv || !files_n_waited_for(&p->files))
+		return rc;
+	if (poll(&done, 1, timeout_ms) < 0 && errno == EINTR)
+		return -EINTR;
+	rc = take_over(p, err);
+	return rc ? rc : (int)files_n_waited_for(&p->files);
+}
+
+/* The tables of what runs already: the first stacks need them. */
+static int wait_for_tables(struct cairn_prof *p, struct cairn_err *err)
+{
+	uint64_t until = now_ns(CLOCK_MONOTONIC) + TABLES_WITHIN_NS, now = until - TABLES_WITHIN_NS;
+	int rc = 1;
+
+	while (rc > 0 && now < until) {
+		rc = cairn_prof_prepare(p, (int)((until - now + 999999) / 1000000), err);
 		now = now_ns(CLOCK_MONOTONIC);
-		if (now >= until)
-			return 0;
-		poll(&done, 1, (int)((until - now + 999999) / 1000000));
-		rc = take_over(p, err);
 	}
-	return rc ? rc : take_over(p, err);
+	return rc == -ENOMEM ? rc : take_over(p, err);
 }
 
 int cairn_prof_start(struct cairn_prof *p, struct cairn_err *err)
@@ -556,6 +566,8 @@ int cairn_prof_window(struct cairn_prof *p, struct cairn_profile **ret, struct c
 	}
 	p->began_ns += p->duration_ns;
 	p->started_ns = now;
+	sampled_mark_used(&p->processes);
+	files_release_unused(&p->files);
 	return 0;
 }
 

@@ -414,6 +414,22 @@ int sampled_look_for_ends(struct sampled *p, uint64_t now_ns, struct cairn_err *
 	return rc;
 }
 
+static void mark_used(const struct sampled *p, const struct prof_mapping *mappings, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (mappings[i].file)
+			p->files->list.p[mappings[i].file]->is_used = true;
+}
+
+void sampled_mark_used(const struct sampled *p)
+{
+	for (size_t i = 0; i < p->list.n; i++)
+		if (!p->list.p[i].has_ended)
+			mark_used(p, p->list.p[i].mappings.p, p->list.p[i].mappings.n);
+	for (size_t i = 0; i < p->past.n; i++)
+		mark_used(p, p->past.p[i].mappings.p, p->past.p[i].mappings.n);
+}
+
 int sampled_file_written(struct sampled *p, uint32_t number, struct cairn_err *err)
 {
 	int rc = 0;

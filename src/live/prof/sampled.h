@@ -128,6 +128,9 @@ int sampled_exited(struct sampled *p, int pid, uint64_t time_ns, struct cairn_er
 /* Those without a main thread: have they ended? 0 or -ENOMEM. Ten times a second at most. */
 int sampled_look_for_ends(struct sampled *p, uint64_t now_ns, struct cairn_err *err);
 
+/* Sets is_used of the files that processes have mapped, or had until a moment ago. */
+void sampled_mark_used(const struct sampled *p);
+
 /* A file was written again: its mappings are read anew. 0 or -ENOMEM. */
 int sampled_file_written(struct sampled *p, uint32_t number, struct cairn_err *err);
 
