@@ -36,6 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct cairn_profile *p;
 	struct cairn_profile_shares shares;
 	struct cairn_profile_bytes folded, html, firefox;
+	struct cairn_profile_ctf ctf;
 	int rc = cairn_profile_read(bytes, size, "fuzz", &p, &err);
 
 	assert((rc == 0) == (p != NULL));
@@ -52,6 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 			free(html.bytes);
 		if (cairn_profile_firefox(p, type, "fuzz", false, &firefox, NULL) == 0)
 			free(firefox.bytes);
+		if (cairn_profile_ctf(p, type, "fuzz", &ctf, NULL) == 0)
+			cairn_profile_ctf_free(&ctf);
 	}
 	cairn_profile_close(p);
 	return 0;

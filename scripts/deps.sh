@@ -16,7 +16,7 @@ build="gcc dpkg-dev meson ninja-build pkg-config libc6-dev libelf-dev zlib1g-dev
        libzycore-dev libbpf-dev libprotobuf-c-dev protobuf-c-compiler libiberty-dev bpftool clang libcmocka-dev"
 # Other people's tools, for a second opinion; a test without its tool is skipped and says so.
 tests="libc6-dbg musl-tools luajit libunwind-14 libunwind-dev libdw-dev binutils gdb bpftrace dwarves linux-perf g++ lld llvm zstd dwz groff-base
-       clang-format debuginfod strace zsh fish golang-go node-typescript mypy gnat libcurl4 python3-protobuf openssl"
+       clang-format debuginfod strace zsh fish golang-go node-typescript mypy gnat libcurl4 python3-protobuf openssl babeltrace2"
 # Compiler, C library, emulator and debugger of AArch64 for stacks of its cores.
 arm="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user gdb-multiarch"
 # Runtimes with JITs, of 600 MB.

@@ -65,9 +65,8 @@ static const struct opt opts[] = {
 	{0, "keep", OPT_COUNT, "N", AT(keep),
 	 "with --continuous: keep the files of the last N windows (60)"},
 	{'o', "output", OPT_LIST, "NAME", AT(out),
-	 "write the profile to NAME, which ends with .html, .folded, .pb.gz, .json, .firefox.json "
-	 "or "
-	 ".firefox.json.gz; may be repeated"},
+	 "write the profile to NAME, which ends with .html, .folded, .pb.gz, .json, "
+	 ".firefox.json, .firefox.json.gz or .ctf (a directory); may be repeated"},
 	{0, "event", OPT_TEXT, "cpu|cpu-clock|cycles|page-faults|off-cpu", AT(event),
 	 "what is sampled: time on a processor (cpu: cycles if they can be counted here, else "
 	 "cpu-clock), page faults, or time blocked"},

@@ -23,9 +23,8 @@ struct show_values {
 
 static const struct opt opts[] = {
 	{'o', "output", OPT_LIST, "NAME", AT(out),
-	 "write the profile to NAME, which ends with .html, .folded, .pb.gz, .json, .firefox.json "
-	 "or "
-	 ".firefox.json.gz; may be repeated"},
+	 "write the profile to NAME, which ends with .html, .folded, .pb.gz, .json, "
+	 ".firefox.json, .firefox.json.gz or .ctf (a directory); may be repeated"},
 	{0, "value", OPT_TEXT, "NAME", AT(value),
 	 "show the values of this name, such as cpu or alloc_space; otherwise the last of a "
 	 "sample"},

@@ -61,6 +61,9 @@ int profile_write_all(const struct cairn_profile *p, size_t type, const struct o
  */
 char *profile_window_name(const char *name, int64_t time_ns);
 
+/* Removes what profile_write_all() wrote, if it is there. */
+void profile_remove(const char *name);
+
 /* An object per stack, then a summary (docs/json.md). Returns 0 or -ENOMEM. */
 int profile_make_json(const struct cairn_profile *p, size_t type, const char *title,
 		      struct cairn_profile_bytes *ret, struct cairn_err *err);

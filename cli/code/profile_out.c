@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cairn/file.h>
 
@@ -11,6 +12,7 @@
 
 struct format {
 	const char *end; /* of the file's name */
+	/* NULL: a trace, which is a directory */
 	int (*make)(const struct cairn_profile *p, size_t type, const char *title,
 		    struct cairn_profile_bytes *ret, struct cairn_err *err);
 	bool has_times; /* it shows when samples were taken */
@@ -48,6 +50,7 @@ static const struct format formats[] = {
 	{".firefox.json", make_firefox, true},
 	{".firefox.json.gz", make_firefox_gzip, true},
 	{".json", profile_make_json, false},
+	{".ctf", NULL, true},
 };
 
 /* NULL: the name says none. */
@@ -59,16 +62,42 @@ static const struct format *format_of(const char *name)
 	return NULL;
 }
 
+/* The files of a trace. */
+static const char *const trace_names[] = {"metadata", "stream"};
+
+static int write_trace(const struct cairn_profile *p, size_t type, const char *name,
+		       const char *title, struct cairn_err *err)
+{
+	struct cairn_profile_ctf ctf;
+	int r = cairn_profile_ctf(p, type, title, &ctf, err);
+	struct cairn_file files[] = {{trace_names[0], ctf.metadata.bytes, ctf.metadata.size},
+				     {trace_names[1], ctf.stream.bytes, ctf.stream.size}};
+
+	if (r == 0)
+		r = cairn_file_write_directory(name, files, 2, err);
+	cairn_profile_ctf_free(&ctf);
+	return r;
+}
+
+static int write_file(const struct cairn_profile *p, size_t type, const char *name,
+		      const char *title, struct cairn_err *err)
+{
+	struct cairn_profile_bytes bytes = {0};
+	int r = format_of(name)->make(p, type, title, &bytes, err);
+
+	if (r == 0)
+		r = cairn_file_write(name, bytes.bytes, bytes.size, err);
+	free(bytes.bytes);
+	return r;
+}
+
 static int write_out(const struct cairn_profile *p, size_t type, const char *name,
 		     const char *title)
 {
-	struct cairn_profile_bytes bytes = {0};
 	struct cairn_err err = {0};
-	int r = format_of(name)->make(p, type, title, &bytes, &err);
+	int r = format_of(name)->make ? write_file(p, type, name, title, &err)
+				      : write_trace(p, type, name, title, &err);
 
-	if (r == 0)
-		r = cairn_file_write(name, bytes.bytes, bytes.size, &err);
-	free(bytes.bytes);
 	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
 }
 
@@ -93,6 +122,14 @@ bool profile_needs_moments(const struct opt_list *out)
 	return false;
 }
 
+void profile_remove(const char *name)
+{
+	if (format_of(name)->make)
+		unlink(name);
+	else
+		cairn_file_remove_directory(name, trace_names, 2, NULL);
+}
+
 char *profile_window_name(const char *name, int64_t time_ns)
 {
 	size_t n = strlen(name) - strlen(format_of(name)->end);
@@ -114,8 +151,8 @@ int profile_check_names(const struct opt_list *out)
 		if (!format_of(out->items[i]))
 			return fail(STATUS_USAGE,
 				    "%s: the name says the format: NAME.html, NAME.folded, "
-				    "NAME.pb.gz, NAME.json, NAME.firefox.json or "
-				    "NAME.firefox.json.gz",
+				    "NAME.pb.gz, NAME.json, NAME.firefox.json, "
+				    "NAME.firefox.json.gz or NAME.ctf",
 				    out->items[i]);
 	return STATUS_YES;
 }

@@ -36,7 +36,7 @@ static void keep_path(struct kept *kept, char *path)
 	char *old = kept->paths[kept->next];
 
 	if (old)
-		unlink(old);
+		profile_remove(old);
 	free(old);
 	kept->paths[kept->next] = path;
 	kept->next = (kept->next + 1) % kept->n;

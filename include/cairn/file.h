@@ -73,6 +73,32 @@ struct cairn_file {
 int cairn_file_write_together(const struct cairn_file *files, size_t n, struct cairn_err *err);
 
 /*
+ * cairn_file_write_directory - make or replace a directory of files, completely or not at all
+ *
+ * The files go to a directory with another name beside @path, ".NAME.PID-N.tmp". It is synced and
+ * takes the place of the one that is there in one step, also under a kill -9, which may leave it.
+ *
+ * @path   under the rules of cairn_file_write(); a directory that has other entries than @files is
+ *         not replaced
+ * @files  @n of them; their paths are names in it
+ * Returns 0, or the system's error: -ENOTEMPTY (err: the other entry), -ENOTDIR, -ENOENT (no such
+ * parent), -EACCES, -ENOSPC, -EFBIG, -EIO, -EINVAL (a file system that cannot exchange names);
+ * -ENOMEM. @path is then as it was. Threads: any.
+ */
+int cairn_file_write_directory(const char *path, const struct cairn_file *files, size_t n,
+			       struct cairn_err *err);
+
+/*
+ * cairn_file_remove_directory - remove what cairn_file_write_directory() wrote
+ *
+ * @names  @n of them, at most 8: the files
+ * Returns 0, also if there is none. -ENOTEMPTY: it has other entries, and all stays. -EINVAL: too
+ * many names; otherwise the system's error. Threads: any.
+ */
+int cairn_file_remove_directory(const char *path, const char *const *names, size_t n,
+				struct cairn_err *err);
+
+/*
  * Makes a copy of an ELF file with more sections
  *
  * The loaded parts stay byte for byte at their offsets: the new sections, the names of all and the

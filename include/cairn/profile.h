@@ -50,6 +50,7 @@ struct cairn_profile_mapping {
 	const char *path;
 	const char *build_id; /* in hexadecimal */
 	enum cairn_profile_code code;
+	bool is_linked; /* addresses are those of the linker, and not of a process */
 };
 
 struct cairn_profile_function {
@@ -260,6 +261,29 @@ int cairn_profile_html_diff(const struct cairn_profile *before, size_t type_befo
  */
 int cairn_profile_firefox(const struct cairn_profile *p, size_t type, const char *title, bool gzip,
 			  struct cairn_profile_bytes *ret, struct cairn_err *err);
+
+/* A trace: the two files of its directory. */
+struct cairn_profile_ctf {
+	struct cairn_profile_bytes metadata, stream;
+};
+
+/*
+ * cairn_profile_ctf - the profile as a trace in CTF 1.8, for babeltrace2 and Trace Compass
+ *
+ * An event "cairn:sample" for each moment, and one for values without a moment, with its time,
+ * value, thread and callchain. Before the first one of a stack, an event "cairn:frame" for each of
+ * its functions. The events of LTTng's state dump say where files are, so that babeltrace2's filter
+ * debug-info names the addresses from files on disk: each file has a range of addresses that no
+ * other has. docs/formats/ctf.md has all fields.
+ *
+ * @type   index of the value
+ * @title  in the environment of the trace; bytes that are not printable become "?"
+ * Returns 0 and *@ret, to be freed; -EINVAL: no such type; -ERANGE: more than 2^20 files, or a sum
+ * exceeds 64 bits; -ENOMEM.
+ */
+int cairn_profile_ctf(const struct cairn_profile *p, size_t type, const char *title,
+		      struct cairn_profile_ctf *ret, struct cairn_err *err);
+void cairn_profile_ctf_free(struct cairn_profile_ctf *ctf);
 
 /* ---- servers of profiles ---- */
 

@@ -218,6 +218,7 @@ def root_does_not_write_to_another_users_pipe(verb):
 
 # What else makes or writes files, and why it may.
 OTHER_WRITERS = {
+    "src/ground/base/directory.c": "new files in a directory that it makes beside the one that it becomes; test_profile_ctf.py has the claims",
     "src/ground/base/own_path.c": "what is no regular file, for the writer",
     "src/store/sidecar/cache.c": "an empty mark in the cache, which was judged before",
     "cli/core/pager.c": "/dev/null",

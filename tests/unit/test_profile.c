@@ -440,15 +440,20 @@ static void times_without_memory_are_said(void **state)
 	do {
 		struct cairn_profile *p = sample();
 		struct cairn_profile_bytes out = {0};
+		struct cairn_profile_ctf ctf = {0};
 		int rc;
 
 		alloc_fail_at(++n);
 		rc = add_moments(p);
 		if (rc == 0)
 			rc = cairn_profile_firefox(p, 1, "x", true, &out, NULL);
+		if (rc == 0)
+			rc = cairn_profile_ctf(p, 1, "x", &ctf, NULL);
 		failed = alloc_fail_end();
 		assert_int_equal(rc, failed ? -ENOMEM : 0);
-		assert_true(failed ? !out.bytes : out.size > 100);
+		assert_true(failed ? !ctf.stream.bytes && !ctf.metadata.bytes
+				   : out.size > 100 && ctf.stream.size > 100);
+		cairn_profile_ctf_free(&ctf);
 		free(out.bytes);
 		cairn_profile_close(p);
 	} while (failed);

@@ -191,7 +191,8 @@ static bool same_mapping(const struct cairn_profile *p, uint64_t id, const void 
 	const struct cairn_profile_mapping *a = &p->mappings.p[id], *b = key;
 
 	return a->start == b->start && a->limit == b->limit && a->offset == b->offset &&
-	       a->path == b->path && a->build_id == b->build_id && a->code == b->code;
+	       a->path == b->path && a->build_id == b->build_id && a->code == b->code &&
+	       a->is_linked == b->is_linked;
 }
 
 int cairn_profile_add_mapping(struct cairn_profile *p, const struct cairn_profile_mapping *m,

@@ -3,8 +3,8 @@
  * The neutral model of samples, and the formats that it is written to and read from
  *
  * profile.c keeps the model, moments.c when samples were taken. Each format is one file
- * (pprof_read.c, pprof_write.c, folded.c, html.c; firefox.c with firefox_tables.c), which knows
- * the public header and what is here. gzip.c compresses. push_request.c has what servers of
+ * (pprof_read.c, pprof_write.c, folded.c, html.c; firefox.c with firefox_tables.c, ctf.c with
+ * ctf_metadata.c), which knows the public header and what is here. gzip.c compresses. push_request.c has what servers of
  * profiles take. frames.c walks over the frames of a stack. open.c tells formats by their bytes,
  * and shares.c adds up what each function takes.
  */

@@ -231,8 +231,10 @@ static int mapping_of(struct naming *n, const struct prof_file *file,
 		      const struct named_file *named, uint64_t at, uint32_t *ret,
 		      struct cairn_err *err)
 {
-	struct cairn_profile_mapping m = {
-		.limit = PROF_AT_MASK, .path = file->path, .build_id = named->build_id};
+	struct cairn_profile_mapping m = {.limit = PROF_AT_MASK,
+					  .path = file->path,
+					  .build_id = named->build_id,
+					  .is_linked = true};
 	const struct elf_load *loads;
 	size_t n_loads = file->bin ? elf_loads(binary_main(file->bin), &loads) : 0;
 
