@@ -294,7 +294,8 @@ static bool is_that_one(const struct prof_file *file, uint64_t time_ns,
 	int64_t written_ns;
 
 	if (!file->bin)
-		return strcmp(file->path, m->path) == 0 && now_ns() < file->retry_ns;
+		return !file->is_released && strcmp(file->path, m->path) == 0 &&
+		       now_ns() < file->retry_ns;
 	if (identity_holds(&file->identity, file->bin, &written_ns))
 		return true;
 	/* What was mapped before it was written is what was opened. */
@@ -328,7 +329,9 @@ static int add_file(struct prof_files *f, struct prof_file *file, uint64_t key, 
 /* It failed once more: it stays what it is. */
 static bool is_still_missing(struct prof_file *known, struct prof_file *file)
 {
-	if (!known || known->bin || file->bin || strcmp(known->path, file->path) != 0)
+	/* One that was let go has rows, which are no other file's. */
+	if (!known || known->bin || known->is_released || file->bin ||
+	    strcmp(known->path, file->path) != 0)
 		return false;
 	known->wait_ns = file->wait_ns;
 	known->retry_ns = file->retry_ns;
@@ -399,8 +402,11 @@ void files_release_unused(struct prof_files *f)
 		struct prof_file *file = f->list.p[i];
 		file->n_unused = file->is_used ? 0 : file->n_unused + 1;
 		file->is_used = false;
-		if (is_over(file))
+		if (is_over(file)) {
 			close_binary(file);
+			file->is_released = true;
+			tell_inode(f, (uint32_t)i);
+		}
 	}
 }
 

@@ -40,6 +40,7 @@ struct prof_file {
 	bool is_replaced;              /* another number has this inode now */
 	bool is_written;               /* again: what bin reads is not what ran */
 	bool is_late;                  /* it was written after it was mapped, and not opened */
+	bool is_released;              /* by files_release_unused() */
 	bool is_used;                  /* a process has it mapped; of files_release_unused() */
 	uint32_t n_unused;             /* its calls in turn that found no such process */
 	uint64_t retry_ns, wait_ns; /* CLOCK_MONOTONIC: not to be opened before; 0: never failed */
