@@ -264,11 +264,8 @@ static void symbol_of(const struct site_env *env, struct cairn_site *site)
 
 /* ---- arguments ---- */
 
-uint32_t site_match_formal(const struct formals *f, const struct dw_die *formal, uint32_t guess)
+uint32_t site_search_formal(const struct formals *f, const struct dw_die *formal, dw_off origin)
 {
-	dw_off origin = dw_origin_of(formal);
-	if (guess < f->n && origin == f->die[guess])
-		return guess;
 	for (int links = 0; origin && links < DW_ORIGIN_MAX; links++) {
 		for (uint32_t i = 0; i < f->n; i++)
 			if (f->die[i] == origin)

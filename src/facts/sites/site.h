@@ -56,6 +56,7 @@
 
 #include "base/vec.h"
 #include "dwarf/index.h"
+#include "dwarf/params.h"
 #include "loc/loc.h"
 #include "sites/abstract.h"
 #include "sites/boundary.h"
@@ -194,12 +195,21 @@ int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t e
 		   struct cairn_vaddr at, struct cairn_vaddr next, struct built_site *ret,
 		   struct cairn_err *err);
 
+/* site_match_formal() of another one than its guess; @origin is that of the formal. */
+uint32_t site_search_formal(const struct formals *f, const struct dw_die *formal, dw_off origin);
+
 /*
  * Which parameter a concrete formal is; n when it is none of them. By identity, never by position:
  * a reference that is damaged leaves its parameter without a description, and moves no other.
- * @guess  where the search begins
+ * @guess  checked first: nearly always the one after the formal before it
  */
-uint32_t site_match_formal(const struct formals *f, const struct dw_die *formal, uint32_t guess);
+static inline uint32_t site_match_formal(const struct formals *f, const struct dw_die *formal,
+					 uint32_t guess)
+{
+	dw_off origin = dw_origin_of(formal);
+	return guess < f->n && origin == f->die[guess] ? guess
+						       : site_search_formal(f, formal, origin);
+}
 
 /* Whether an address is in a site's own code. */
 static inline bool site_has_code(const struct built_site *b, uint64_t at)
