@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "code/target.h"
 #include "unwind/blocked.h"
 #include "unwind/stacks.h"
 #include "unwind/stop.h"
