@@ -118,8 +118,17 @@ static void put_relocatable(void (*put)(const void *bytes, size_t size))
 	put_built(b, put);
 }
 
+/* It claims to be a sidecar, and the section that says so has no bytes. */
+static void put_empty_sidecar(void (*put)(const void *bytes, size_t size))
+{
+	struct elf_builder *b = eb_new(ET_DYN);
+	eb_section(b, (struct eb_section){.name = ".cairn", .type = SHT_NOBITS, .size = 64});
+	put_built(b, put);
+}
+
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
 	put_executable(put);
 	put_relocatable(put);
+	put_empty_sidecar(put);
 }

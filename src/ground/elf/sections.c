@@ -39,7 +39,7 @@ static int own_bytes(const struct elf *e, size_t i, uint8_t **ret, uint64_t *ret
 	return 0;
 }
 
-/* Bytes of a file with checksums, directly from the mapping. */
+/* Bytes of a file with checksums, directly from the mapping; NULL of a section that has none. */
 static int lend_bytes(struct elf *e, size_t i, struct cairn_err *err)
 {
 	struct section *s = &e->sections[i];
@@ -76,7 +76,7 @@ static int make_ready(struct elf *e, size_t i, struct cairn_err *err)
 	int r = check_sealed(e, i, err);
 	if (r < 0)
 		return r;
-	if (e->guard && !section_is_compressed(e, i))
+	if (!section_is_compressed(e, i) && (e->guard || !section_has_bytes(s)))
 		return lend_bytes(e, i, err);
 	r = own_bytes(e, i, &bytes, &size, err);
 	if (r < 0)
