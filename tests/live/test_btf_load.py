@@ -76,6 +76,15 @@ struct bpf_timer { u64 a, b; }; struct bpf_wq { u64 a, b; };
 #define KPTR struct task_struct T("kptr") *
 struct task_struct;
 """
+def owners(n):
+    """A chain of structs of which each owns the next, the last one nothing."""
+    chain = 'struct o1 { NODE n; };'
+    for i in range(2, n + 1):
+        name, node = (f'o{i}', 'NODE n; ') if i < n else ('s', '')
+        chain += f' struct {name} {{ {node}HEAD h TAG("contains:o{i - 1}:n"); LOCK l; }};'
+    return chain
+
+
 FIELD_CASES = (
     'struct s { LOCK l; int x; };',
     'struct s { LOCK l; LOCK m; };',
@@ -239,6 +248,11 @@ FIELD_CASES = (
     'struct s { NODE n; HEAD h TAG("contains:t:n"); LOCK l; };',
     'struct o { NODE n; }; struct t { NODE n; HEAD h TAG("contains:o:n"); LOCK l; }; struct e { HEAD h TAG("contains:t:n"); LOCK l; }; '
     'struct s { NODE n; struct e e; };',
+    *(owners(n) for n in (2, 7, 8, 9, 12)),
+    'struct s { NODE n; struct s __attribute__((btf_type_tag("kptr"))) *next; };',
+    'struct s { NODE n; struct s __attribute__((btf_type_tag("kptr_untrusted"))) *next; };',
+    'struct t; struct s { LOCK l; struct t __attribute__((btf_type_tag("kptr"))) *a; }; '
+    'struct t { LOCK l; struct s __attribute__((btf_type_tag("percpu_kptr"))) *b; };',
 )
 
 

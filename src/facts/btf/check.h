@@ -69,6 +69,7 @@ bool btf_is_kernel_name(const char *name);
 #define BTF_LINUX_WIDE_VLEN     CAIRN_BTF_LINUX(7, 2)
 #define BTF_LINUX_TAG_ORDER     CAIRN_BTF_LINUX(7, 2)
 #define BTF_LINUX_UNIQUE_FIELDS CAIRN_BTF_LINUX(7, 2)
+#define BTF_LINUX_OWNER_LEVELS  CAIRN_BTF_LINUX(7, 2)
 
 /* Is it one of a kernel's rules, and of one before @since? */
 static inline bool btf_kernel_before(const struct btf_check *c, uint32_t since)

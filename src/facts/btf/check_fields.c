@@ -19,7 +19,8 @@
  * releases that took a rule over are less or more strict than their number says.
  *
  * What a list or tree contains is owned by the struct of its head or root. So that no struct owns
- * itself, what is a node and owns others may own only what owns nothing.
+ * itself, a node that owns others may own only what owns nothing, until 7.1. 7.2 counts the structs
+ * of which each owns the next, by a list, a tree or a kptr, and takes up to 8 (7.2.13 was asked).
  */
 #include "btf/check.h"
 
@@ -54,7 +55,7 @@ static const struct known {
 	[FIELD_RES_LOCK] = {"bpf_res_spin_lock", 4, 4, BTF_LINUX_RES_LOCKS, 4},
 };
 
-enum { RECORD_MAX = 11, OLD_RECORD_MAX = 10, NESTED_MAX = 4 };
+enum { RECORD_MAX = 11, OLD_RECORD_MAX = 10, NESTED_MAX = 4, LEVELS_MAX = 8 };
 
 /* The fields of a struct and of the structs in it. */
 struct fields {
@@ -82,6 +83,8 @@ struct checking {
 	const struct cairn_btf *btf;
 	/* by struct << 32 | member: the tag that gives its content; TWICE */
 	struct map contains;
+	/* by struct: owner_levels() of it, where the kernel takes that many */
+	struct map levels;
 	/* members that may still be checked: structs of structs of structs have many */
 	uint64_t budget;
 };
@@ -130,7 +133,7 @@ static bool is_modifier(uint32_t kind)
 	       kind == CAIRN_BTF_TYPE_TAG;
 }
 
-enum { UPTR = 4 };
+enum { KPTR = 1, PERCPU_KPTR = 3, UPTR = 4 };
 
 /* A number for each tag of a pointer that the kernel knows; 0: another one. */
 static int known_tag(const struct btf_check *c, const char *name)
@@ -371,7 +374,98 @@ static void collect(struct checking *k, const struct cairn_btf_type *t, int dept
 	*ret = own;
 }
 
+/* ---- ownership ---- */
+
+/* A member of its own of one of the six types, or a kptr. */
+static bool has_record(const struct btf_check *c, const struct cairn_btf_type *t)
+{
+	for (uint32_t i = 0; i < t->vlen; i++) {
+		struct cairn_btf_type m;
+		if (!cairn_btf_type(c->btf, cairn_btf_member(t, i).type, &m))
+			continue;
+		enum field f = field_of(c, &m);
+		if ((f && f != FIELD_RES_LOCK) || kptr_of(c, &m) == KPTR_SOUND)
+			return true;
+	}
+	return false;
+}
+
+/* The struct that a pointer owns: that of a kptr or percpu_kptr; 0: none that has a record. */
+static uint32_t owned_by_pointer(const struct btf_check *c, const struct cairn_btf_type *m)
+{
+	struct cairn_btf_type pointer = *m, to;
+	int tag;
+	if (kptr_of(c, m) != KPTR_SOUND)
+		return 0;
+	if (pointer.kind == CAIRN_BTF_VOLATILE && !cairn_btf_type(c->btf, pointer.ref, &pointer))
+		return 0;
+	if (!follow_tags(c, pointer.ref, &to, &tag) || (tag != KPTR && tag != PERCPU_KPTR))
+		return 0;
+	return has_record(c, &to) ? to.id : 0;
+}
+
+static uint32_t owner_levels(struct checking *k, uint32_t id, uint32_t left);
+
+/* The most levels that a struct owns by its members and those of the structs in it. */
+static uint32_t owned_levels(struct checking *k, uint32_t id, int depth, uint32_t left)
+{
+	struct cairn_btf_type t, m;
+	uint32_t most = 0;
+	if (!cairn_btf_type(k->btf, id, &t))
+		return 0;
+	for (uint32_t i = 0; i < t.vlen && depth < NESTED_MAX && most <= left && spend(k); i++) {
+		struct cairn_btf_member member = cairn_btf_member(&t, i);
+		enum field f = elements_of(k->c, member.type, &m) ? field_of(k->c, &m) : FIELD_NONE;
+		bool is_root = (f == FIELD_HEAD || f == FIELD_ROOT) &&
+			       !is_passed_over(k->c, f, &m, member.bit_off);
+		uint32_t owned = is_root                          ? content_of(k, id, i, f)
+				 : !f && member.bit_off % 64 == 0 ? owned_by_pointer(k->c, &m)
+								  : 0;
+		uint32_t n = owned ? owner_levels(k, owned, left)
+			     : !f && m.kind == CAIRN_BTF_STRUCT
+				     ? owned_levels(k, m.id, depth + 1, left)
+				     : 0;
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+/*
+ * The longest chain of structs from @id on of which each owns the next; more than @left if it is
+ * longer than that, as a circle is.
+ */
+static uint32_t owner_levels(struct checking *k, uint32_t id, uint32_t left)
+{
+	uint64_t found;
+	if (!left)
+		return 1;
+	if (map_get(&k->levels, id, &found))
+		return (uint32_t)found;
+	uint32_t n = 1 + owned_levels(k, id, 0, left - 1);
+	/* A chain that was cut is not kept. Without memory it is followed once more. */
+	if (n <= left)
+		map_put(&k->levels, id, n);
+	return n;
+}
+
 /* ---- structs ---- */
+
+static void check_ownership(struct checking *k, const struct cairn_btf_type *t,
+			    const struct fields *f)
+{
+	if (!btf_kernel_lacks(k->c, BTF_LINUX_OWNER_LEVELS)) {
+		if (owner_levels(k, t->id, LEVELS_MAX) > LEVELS_MAX)
+			btf_broken(k->c, t->id,
+				   "STRUCT: it owns itself, or more than %d structs follow of "
+				   "which each owns the next by a bpf_list_head, bpf_rb_root or "
+				   "kptr; a kernel takes no such ownership (-ELOOP)",
+				   LEVELS_MAX - 1);
+	} else if (f->owns_owner && f->has & (BIT(FIELD_NODE) | BIT(FIELD_RB_NODE))) {
+		btf_broken(k->c, t->id,
+			   "STRUCT: it is a node and its bpf_list_head or bpf_rb_root contains a "
+			   "struct that has one, too; a kernel takes no such ownership (-ELOOP)");
+	}
+}
 
 static void check_struct(struct checking *k, const struct cairn_btf_type *t)
 {
@@ -414,28 +508,11 @@ static void check_struct(struct checking *k, const struct cairn_btf_type *t)
 	if (f.roots && !has_lock)
 		btf_broken(c, t->id,
 			   "STRUCT: a bpf_list_head or bpf_rb_root without a bpf_spin_lock");
-	if (f.owns_owner && f.has & (BIT(FIELD_NODE) | BIT(FIELD_RB_NODE)))
-		btf_broken(c, t->id,
-			   "STRUCT: it is a node and its bpf_list_head or bpf_rb_root contains a "
-			   "struct that has one, too; a kernel takes no such ownership (-ELOOP)");
+	check_ownership(k, t, &f);
 	if (f.has_no_contents)
 		btf_broken(c, t->id,
 			   "STRUCT: a bpf_list_head or bpf_rb_root has no tag "
 			   "\"contains:STRUCT:MEMBER\" of a node");
-}
-
-/* A member of its own of one of the six types, or a kptr. */
-static bool has_record(const struct btf_check *c, const struct cairn_btf_type *t)
-{
-	for (uint32_t i = 0; i < t->vlen; i++) {
-		struct cairn_btf_type m;
-		if (!cairn_btf_type(c->btf, cairn_btf_member(t, i).type, &m))
-			continue;
-		enum field f = field_of(c, &m);
-		if ((f && f != FIELD_RES_LOCK) || kptr_of(c, &m) == KPTR_SOUND)
-			return true;
-	}
-	return false;
 }
 
 static bool has_known_types(const struct btf_check *c)
@@ -468,5 +545,6 @@ int btf_check_fields(struct btf_check *c)
 			   "structs in structs with too many members to be followed for locks, "
 			   "lists and trees");
 	map_fini(&k.contains);
+	map_fini(&k.levels);
 	return rc < 0 ? rc : 0;
 }
