@@ -511,15 +511,16 @@ static int read_all(int fd, char *to, size_t size)
 	return 0;
 }
 
-/* NULL, and errno. */
-static char *read_file(int fd, size_t *size)
+/* The first @max bytes at most, with room for a NUL; *@ret_all: the file's. NULL, and errno. */
+static char *read_begin(int fd, size_t max, size_t *size, uint64_t *ret_all)
 {
 	char *bytes = NULL;
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
 		return NULL;
-	*size = (size_t)st.st_size;
+	*ret_all = (uint64_t)st.st_size;
+	*size = *ret_all < max ? (size_t)*ret_all : max;
 	bytes = malloc(*size + 1);
 	if (bytes && read_all(fd, bytes, *size) < 0) {
 		free(bytes);
@@ -565,13 +566,14 @@ static bool read_batch(char *bytes, size_t size, struct batch *ret)
 int spool_load(struct spool *s, const struct spool_entry *e, struct batch *ret,
 	       struct cairn_err *err)
 {
+	uint64_t all;
 	size_t size = 0;
 	int r = 0;
 
 	*ret = (struct batch){.fd = openat(s->dir, e->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
 	if (ret->fd < 0 || flock(ret->fd, LOCK_SH) < 0)
 		r = set_err(err, errno, e->name, strerror(errno));
-	if (r == 0 && !(ret->bytes = read_file(ret->fd, &size)))
+	if (r == 0 && !(ret->bytes = read_begin(ret->fd, SIZE_MAX, &size, &all)))
 		r = set_err(err, errno, e->name, strerror(errno));
 	if (r == 0 && !read_batch(ret->bytes, size, ret))
 		r = set_err(err, EBADMSG, e->name,
@@ -579,24 +581,6 @@ int spool_load(struct spool *s, const struct spool_entry *e, struct batch *ret,
 	if (r < 0)
 		spool_unload(ret);
 	return r;
-}
-
-/* The begin of a file, with a NUL to come; NULL, and errno. */
-static char *read_head(int fd, size_t *size, uint64_t *ret_all)
-{
-	char *bytes = NULL;
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return NULL;
-	*ret_all = (uint64_t)st.st_size;
-	*size = *ret_all < HEAD_MAX ? (size_t)*ret_all : HEAD_MAX;
-	bytes = malloc(*size + 1);
-	if (bytes && read_all(fd, bytes, *size) < 0) {
-		free(bytes);
-		return NULL;
-	}
-	return bytes;
 }
 
 int spool_peek(struct spool *s, const struct spool_entry *e, struct batch *ret,
@@ -607,7 +591,7 @@ int spool_peek(struct spool *s, const struct spool_entry *e, struct batch *ret,
 	size_t size = 0;
 
 	*ret = (struct batch){.fd = -1};
-	if (fd < 0 || !(ret->bytes = read_head(fd, &size, &all)))
+	if (fd < 0 || !(ret->bytes = read_begin(fd, HEAD_MAX, &size, &all)))
 		r = set_err(err, errno, e->name, strerror(errno));
 	if (fd >= 0)
 		close(fd);

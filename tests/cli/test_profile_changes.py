@@ -122,7 +122,7 @@ BUILD_ID = {"one": "0x1919", "two": "0x1919", "three": "none"}
 SHELL = 'while read go; do "$0" 100000 >/dev/null & read stop; kill $!; wait $! 2>/dev/null; echo over; done'
 
 
-class Windows:
+class Windows(Running):
     """cairn profile --continuous of a shell and its children, and the stacks of the windows that it has written."""
 
     def __init__(self, pid, where):
@@ -133,14 +133,6 @@ class Windows:
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         # Its first window is over: what is started from now on is followed.
         self.said = self.process.stdout.readline()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
 
     def wait_for(self, function):
         """Until a whole stack of that function was written; the windows from then on are others'. All stacks with it."""

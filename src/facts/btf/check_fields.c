@@ -174,14 +174,14 @@ static bool follow_tags(const struct btf_check *c, uint32_t id, struct cairn_btf
  *
  * Linux before 6.12 looks for them in the values of maps only, when a map is made. Linux before 7.2
  * wants one tag that it knows, right after the pointer. 7.2 passes over other tags and wants that
- * all that it knows are the same.
+ * all that it knows are the same. KPTR_SOUND: *@ret_to is what it points to, *@ret_tag its tag.
  */
-static enum kptr kptr_of(const struct btf_check *c, const struct cairn_btf_type *m)
+static enum kptr kptr_target(const struct btf_check *c, const struct cairn_btf_type *m,
+			     struct cairn_btf_type *ret_to, int *ret_tag)
 {
 	const struct cairn_btf *btf = c->btf;
-	struct cairn_btf_type pointer = *m, first = {.kind = CAIRN_BTF_VOID}, second = first, to;
+	struct cairn_btf_type pointer = *m, first = {.kind = CAIRN_BTF_VOID}, second = first;
 	bool wants_one = btf_kernel_before(c, BTF_LINUX_TAG_ORDER);
-	int tag;
 	if (btf_kernel_lacks(c, BTF_LINUX_KPTRS))
 		return KPTR_NONE;
 	if (pointer.kind == CAIRN_BTF_VOLATILE && !cairn_btf_type(btf, pointer.ref, &pointer))
@@ -194,11 +194,18 @@ static enum kptr kptr_of(const struct btf_check *c, const struct cairn_btf_type 
 	if (wants_one && (!known_tag(c, first.name) || (cairn_btf_type(btf, first.ref, &second) &&
 							second.kind == CAIRN_BTF_TYPE_TAG)))
 		return KPTR_OTHER_TAG;
-	if (!follow_tags(c, pointer.ref, &to, &tag))
+	if (!follow_tags(c, pointer.ref, ret_to, ret_tag))
 		return KPTR_OTHER_TAG;
-	if (!tag || tag == UPTR)
+	if (!*ret_tag || *ret_tag == UPTR)
 		return KPTR_NONE;
-	return to.kind == CAIRN_BTF_STRUCT ? KPTR_SOUND : KPTR_NO_STRUCT;
+	return ret_to->kind == CAIRN_BTF_STRUCT ? KPTR_SOUND : KPTR_NO_STRUCT;
+}
+
+static enum kptr kptr_of(const struct btf_check *c, const struct cairn_btf_type *m)
+{
+	struct cairn_btf_type to;
+	int tag;
+	return kptr_target(c, m, &to, &tag);
 }
 
 /* ---- the contents of lists and trees ---- */
@@ -393,13 +400,9 @@ static bool has_record(const struct btf_check *c, const struct cairn_btf_type *t
 /* The struct that a pointer owns: that of a kptr or percpu_kptr; 0: none that has a record. */
 static uint32_t owned_by_pointer(const struct btf_check *c, const struct cairn_btf_type *m)
 {
-	struct cairn_btf_type pointer = *m, to;
+	struct cairn_btf_type to;
 	int tag;
-	if (kptr_of(c, m) != KPTR_SOUND)
-		return 0;
-	if (pointer.kind == CAIRN_BTF_VOLATILE && !cairn_btf_type(c->btf, pointer.ref, &pointer))
-		return 0;
-	if (!follow_tags(c, pointer.ref, &to, &tag) || (tag != KPTR && tag != PERCPU_KPTR))
+	if (kptr_target(c, m, &to, &tag) != KPTR_SOUND || (tag != KPTR && tag != PERCPU_KPTR))
 		return 0;
 	return has_record(c, &to) ? to.id : 0;
 }
