@@ -163,7 +163,7 @@ void layout_find_holes(struct cairn_layout *l, const struct cairn_type *t,
 			w.unplaced |= !in->is_base_class;
 			continue;
 		}
-		gap_before(&w, in, &m[i], layout_own_size(l, in), &hole, &bits);
+		gap_before(&w, in, &m[i], layout_own_size(l, in, m[i].size), &hole, &bits);
 		if (!w.unplaced)
 			take_gap(ret, last, hole, bits);
 		w.unplaced = false;
@@ -197,7 +197,7 @@ static void sum_up(struct cairn_layout *l, const struct cairn_type *t,
 		if (in->bit_size)
 			ret->sum_bit_fields += in->bit_size;
 		else if (!is_unsized_tail(t, m, i))
-			ret->sum_members += layout_own_size(l, in);
+			ret->sum_members += layout_own_size(l, in, m[i].size);
 	}
 }
 
@@ -292,8 +292,9 @@ int cairn_layout_new(const struct cairn_types *types, const struct cairn_layout_
 		l->opts.abi = cairn_abi_find("x86-64");
 	l->n = cairn_types_n_types(types);
 	l->memo = calloc(l->n, sizeof(*l->memo));
-	if (!l->memo) {
-		free(l);
+	l->own = calloc(l->n, sizeof(*l->own));
+	if (!l->memo || !l->own) {
+		cairn_layout_free(l);
 		return err_nomem(err, "a layout");
 	}
 	*ret = l;
@@ -304,6 +305,7 @@ void cairn_layout_free(struct cairn_layout *l)
 {
 	if (!l)
 		return;
+	free(l->own);
 	free(l->memo);
 	free(l);
 }

@@ -10,24 +10,28 @@
  */
 #include "layout/view.h"
 
-static struct type_memo *look(struct cairn_layout *l, uint32_t id, unsigned int depth);
+static bool look(struct cairn_layout *l, uint32_t id, unsigned int depth);
+
+static uint64_t own_of(const struct cairn_layout *l, uint32_t id)
+{
+	return l->own[cairn_types_resolve(l->types, id)];
+}
 
 /* The bytes that a member takes, and where they end in the struct. */
 static uint64_t end_of(struct cairn_layout *l, const struct cairn_member *m, unsigned int depth)
 {
-	const struct type_memo *base = m->is_base_class ? look(l, m->type, depth + 1) : NULL;
-
 	if (m->bit_size)
 		return (m->bit_off + m->bit_size + 7) / 8;
-	return m->bit_off / 8 + (base && base->unplaced == FACT_YES
-					 ? base->own
+	return m->bit_off / 8 + (m->is_base_class && look(l, m->type, depth + 1)
+					 ? own_of(l, m->type)
 					 : cairn_types_size(l->types, m->type));
 }
 
 /* A class that contains itself, which only damaged input has, is met while it says FACT_NO. */
-static void look_inside(struct cairn_layout *l, const struct cairn_type *t, struct type_memo *memo,
+static void look_inside(struct cairn_layout *l, uint32_t id, struct type_memo *memo,
 			unsigned int depth)
 {
+	const struct cairn_type *t = cairn_types_get(l->types, id);
 	uint64_t own = 0;
 
 	memo->unplaced = FACT_NO;
@@ -39,25 +43,24 @@ static void look_inside(struct cairn_layout *l, const struct cairn_type *t, stru
 		if (layout_is_unplaced(l, m))
 			memo->unplaced = FACT_YES;
 	}
-	memo->own = own;
+	if (memo->unplaced == FACT_YES)
+		l->own[id] = own;
 }
 
-/* NULL: a type that is not of the view. */
-static struct type_memo *look(struct cairn_layout *l, uint32_t id, unsigned int depth)
+/* Whether the type @id has a member without an offset. */
+static bool look(struct cairn_layout *l, uint32_t id, unsigned int depth)
 {
 	id = cairn_types_resolve(l->types, id);
 	struct type_memo *memo = id < l->n ? &l->memo[id] : NULL;
 
 	if (memo && memo->unplaced == FACT_UNKNOWN)
-		look_inside(l, cairn_types_get(l->types, id), memo, depth);
-	return memo;
+		look_inside(l, id, memo, depth);
+	return memo && memo->unplaced == FACT_YES;
 }
 
 bool layout_is_partial(struct cairn_layout *l, const struct cairn_member *m)
 {
-	const struct type_memo *memo = m->is_base_class ? look(l, m->type, 0) : NULL;
-
-	return memo && memo->unplaced == FACT_YES;
+	return m->is_base_class && look(l, m->type, 0);
 }
 
 bool layout_is_unplaced(struct cairn_layout *l, const struct cairn_member *m)
@@ -65,8 +68,7 @@ bool layout_is_unplaced(struct cairn_layout *l, const struct cairn_member *m)
 	return m->dynamic || layout_is_partial(l, m);
 }
 
-uint64_t layout_own_size(struct cairn_layout *l, const struct cairn_member *m)
+uint64_t layout_own_size(struct cairn_layout *l, const struct cairn_member *m, uint64_t size)
 {
-	return layout_is_partial(l, m) ? look(l, m->type, 0)->own
-				       : cairn_types_size(l->types, m->type);
+	return layout_is_partial(l, m) ? own_of(l, m->type) : size;
 }

@@ -29,7 +29,6 @@ struct type_memo {
 	uint32_t align;   /* layout_align(); 0: not known yet */
 	uint8_t embeds;   /* a flexible array deeper inside: FACT_* */
 	uint8_t unplaced; /* a member, also of a base class, without an offset: FACT_* */
-	uint64_t own;     /* bytes up to the end of its last member that has an offset */
 	bool aligning;    /* align is being computed */
 	/* being computed: a struct that contains itself, which only damaged input has */
 	bool busy;
@@ -39,6 +38,11 @@ struct cairn_layout {
 	const struct cairn_types *types;
 	struct cairn_layout_opts opts;
 	struct type_memo *memo; /* per id */
+	/*
+	 * Per id, where the memo says unplaced: the bytes up to the end of its last member that
+	 * has an offset. Few types have one: the pages of the others are never touched.
+	 */
+	uint64_t *own;
 	uint32_t n;
 	/*
 	 * Memory ran out since layout_begin(): results computed since then must not be returned.
@@ -128,8 +132,8 @@ uint32_t layout_align(struct cairn_layout *l, uint32_t id);
 bool layout_is_unplaced(struct cairn_layout *l, const struct cairn_member *m);
 /* It is a base class that has such a member: it covers less than an object of that class. */
 bool layout_is_partial(struct cairn_layout *l, const struct cairn_member *m);
-/* The bytes that it covers where it begins. */
-uint64_t layout_own_size(struct cairn_layout *l, const struct cairn_member *m);
+/* The bytes that it covers where it begins; @size: of its type. */
+uint64_t layout_own_size(struct cairn_layout *l, const struct cairn_member *m, uint64_t size);
 
 /* The parts of cairn_layout_facts(), of a type that has a layout; @m of all members. */
 void layout_place_members(struct cairn_layout *l, const struct cairn_type *t,

@@ -115,9 +115,15 @@ void types_set(struct cairn_types *types, uint32_t id, const struct cairn_type *
 		*to = *type;
 }
 
-const struct cairn_type *cairn_types_get(const struct cairn_types *types, uint32_t id)
+/* Void for an id that is none. */
+static inline const struct cairn_type *get(const struct cairn_types *types, uint32_t id)
 {
 	return node(types, id < types->n ? id : 0);
+}
+
+const struct cairn_type *cairn_types_get(const struct cairn_types *types, uint32_t id)
+{
+	return get(types, id);
 }
 
 uint32_t cairn_types_n_types(const struct cairn_types *types)
@@ -142,15 +148,21 @@ static bool is_transparent(enum cairn_type_kind kind)
 /* Typedefs of typedefs and qualifiers: real chains have less than twenty. A ring must end. */
 enum { CHAIN_LIMIT = 1024 };
 
-uint32_t cairn_types_resolve(const struct cairn_types *types, uint32_t id)
+/* Views of whole kernels ask for millions: no call of a function that another may replace. */
+static inline uint32_t resolve(const struct cairn_types *types, uint32_t id)
 {
 	for (unsigned int steps = 0; steps < CHAIN_LIMIT; steps++) {
-		const struct cairn_type *t = cairn_types_get(types, id);
+		const struct cairn_type *t = get(types, id);
 		if (!is_transparent(t->kind))
 			return id < types->n ? id : 0;
 		id = t->ref;
 	}
 	return 0;
+}
+
+uint32_t cairn_types_resolve(const struct cairn_types *types, uint32_t id)
+{
+	return resolve(types, id);
 }
 
 /* Typedefs, qualifiers and arrays around a value's type. Real ones have less than ten. */
@@ -159,8 +171,8 @@ enum { AROUND_LIMIT = 256 };
 uint32_t types_substance(const struct cairn_types *types, uint32_t id)
 {
 	for (unsigned int around = 0; around < AROUND_LIMIT; around++) {
-		id = cairn_types_resolve(types, id);
-		const struct cairn_type *t = cairn_types_get(types, id);
+		id = resolve(types, id);
+		const struct cairn_type *t = get(types, id);
 		if (t->kind != CAIRN_T_ARRAY)
 			return id;
 		id = t->ref;
@@ -170,5 +182,5 @@ uint32_t types_substance(const struct cairn_types *types, uint32_t id)
 
 uint64_t cairn_types_size(const struct cairn_types *types, uint32_t id)
 {
-	return cairn_types_get(types, cairn_types_resolve(types, id))->size;
+	return get(types, resolve(types, id))->size;
 }
