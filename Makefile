@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The words people type. Meson and Ninja do the work; `meson setup build` by hand is just as good.
 #
-#   make           build the program: build/cairn; and examples/event.bpf.o, for what examples/ shows
-#   make deps      install the Debian packages that are missing (as root; otherwise print the command)
+#   make           build the program: build/cairn; and examples/event.bpf.o, for examples/
+#   make deps      install the Debian packages that are missing (not as root: print the command)
 #   make demo      install, build, and show what Cairn is for on real programs, in some seconds
 #   make check     install, build, and run the tests: unit, command line, live
-#   make check-truth   the long comparison with gdb and with what generated programs log themselves
+#   make check-truth    the long comparisons: with gdb, with what generated programs log themselves
 #   make check-kernels  cairn profile in other kernels, which QEMU boots
 #   make bench     install and run every benchmark;  make bench-NAME  one
 #   make fuzz      every fuzz target for FUZZ_SECONDS each, from its seeds
-#   make fuzz-coverage  the lines of src/ that the targets reach, by directory, and by file where a share is promised
+#   make fuzz-coverage  the lines of src/ that the targets reach, by directory, and by file where a
+#                       share is promised
 #   make install   DESTDIR and PREFIX as usual
 #   make clean
 #
@@ -23,7 +24,8 @@ NINJA ?= ninja
 ifeq ($(SAN),1)
 BUILD ?= build-san
 SETUP = -Db_sanitize=address,undefined -Db_lundef=false
-# A function called through a wrong pointer type and the like must end the test, not print and go on.
+# A function called through a wrong pointer type and the like must end the test, not print and go
+# on.
 export UBSAN_OPTIONS ?= halt_on_error=1:print_stacktrace=1
 export ASAN_OPTIONS ?= strict_string_checks=1:detect_stack_use_after_return=1
 else
@@ -32,10 +34,12 @@ endif
 
 RUN = python3 tests/run.py --build $(BUILD)
 
-.PHONY: all deps demo check check-truth check-kernels bench bench-peers fuzz fuzz-coverage install clean
+.PHONY: all deps demo check check-truth check-kernels bench bench-peers fuzz fuzz-coverage \
+	install clean
 all: $(BUILD)/build.ninja
 	@$(NINJA) -C $(BUILD) --quiet
-	@[ ! -e $(BUILD)/examples/event.bpf.o ] || ln -sf $(abspath $(BUILD))/examples/event.bpf.o examples/event.bpf.o
+	@[ ! -e $(BUILD)/examples/event.bpf.o ] || \
+		ln -sf $(abspath $(BUILD))/examples/event.bpf.o examples/event.bpf.o
 
 $(BUILD)/build.ninja:
 	@scripts/deps.sh --have-build || exit 1; \
@@ -66,7 +70,8 @@ check-kernels: deps
 bench-peers:
 	@scripts/deps.sh --bench
 	@[ ! -f $(BUILD)/build.ninja ] || \
-		{ [ -f $(BUILD)/bench/libdw_walk ] && [ -f $(BUILD)/bench/bench_libunwind ] && grep -q WITH_LLVM $(BUILD)/build.ninja; } || \
+		{ [ -f $(BUILD)/bench/libdw_walk ] && [ -f $(BUILD)/bench/bench_libunwind ] && \
+			grep -q WITH_LLVM $(BUILD)/build.ninja; } || \
 		$(MESON) setup --reconfigure $(BUILD) >/dev/null
 	@$(MAKE) --no-print-directory all
 

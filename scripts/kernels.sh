@@ -7,14 +7,20 @@ out=${1:-$HOME/.cache/cairn-kernels}
 mkdir -p "$out"
 for tool in qemu-system-x86_64 busybox cpio; do
 	command -v $tool >/dev/null && continue
-	[ "$(id -u)" -eq 0 ] || { echo "kernels: $tool is missing: apt-get install qemu-system-x86 busybox-static cpio" >&2; exit 1; }
-	apt-get -qq -o DPkg::Lock::Timeout=120 install -y --no-install-recommends qemu-system-x86 busybox-static cpio >/dev/null
+	packages="qemu-system-x86 busybox-static cpio"
+	if [ "$(id -u)" -ne 0 ]; then
+		echo "kernels: $tool is missing: apt-get install $packages" >&2
+		exit 1
+	fi
+	apt-get -qq -o DPkg::Lock::Timeout=120 install -y --no-install-recommends $packages >/dev/null
 done
 
 # The newest package of a version that this system's sources have; nothing when there is none.
 newest()
 {
-	apt-cache search --names-only "^linux-image-$1[0-9.-]+(\+deb[0-9]+)?-cloud-amd64(-unsigned)?$" | cut -d' ' -f1 | sort -V | tail -n 1
+	apt-cache search --names-only \
+		"^linux-image-$1[0-9.-]+(\+deb[0-9]+)?-cloud-amd64(-unsigned)?$" |
+		cut -d' ' -f1 | sort -V | tail -n 1
 }
 
 for version in 6.1 6.12 7; do
@@ -22,7 +28,8 @@ for version in 6.1 6.12 7; do
 	package=$(newest "$version\\.")
 	[ -n "$package" ] || continue
 	work=$(mktemp -d)
-	(cd "$work" && apt-get -qq -o APT::Sandbox::User=root download "$package" && dpkg-deb -x ./*.deb tree)
+	(cd "$work" && apt-get -qq -o APT::Sandbox::User=root download "$package" &&
+		dpkg-deb -x ./*.deb tree)
 	mkdir -p "$out/$version"
 	mv "$work"/tree/boot/vmlinuz-* "$out/$version/vmlinuz"
 	rm -rf "$work"
