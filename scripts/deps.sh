@@ -28,8 +28,8 @@ truth="$arm elfutils valgrind postgresql-15 libgccjit-12-dev nodejs openjdk-17-j
        luajit php8.2-cli php8.2-opcache ruby linux-perf gdb guile-3.0 chezscheme racket
        mono-runtime mono-mcs pypy3 libfmt-dev libstdc++6-12-dbg llvm-dev sqlite3 redis-server
        redis-tools nginx-light wrk ripgrep git"
-# eu-stack, and libraries that some programs of bench/ are linked with.
-bench="elfutils llvm-dev"
+# eu-stack, a browser, and libraries that some programs of bench/ are linked with.
+bench="elfutils llvm-dev chromium"
 [ "${1:-}" = --truth ] && tests="$tests $truth"
 [ "${1:-}" = --bench ] && tests="$tests $bench"
 

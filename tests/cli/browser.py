@@ -17,7 +17,7 @@ def chromium(*words):
     return run(need("chromium"), *FLAGS, f"--user-data-dir={profile}", *words, seconds=100)
 
 
-def result_of_page(html, width):
+def result_of_page(html, width, *flags):
     """What a script of the page gives to parent.postMessage(), as JSON.
 
     The page is in a frame: the browser's own window cannot be as narrow as a phone.
@@ -26,7 +26,7 @@ def result_of_page(html, width):
     outer = write(f"outer-{width}.html",
                   "<script>addEventListener('message', e => document.body.textContent = 'MEASURED ' + e.data + ' END')"
                   f"</script><body><iframe src='{os.path.basename(inner)}' style='width:{width}px;height:900px;border:0'>")
-    r = chromium("--virtual-time-budget=3000", "--dump-dom", "file://" + outer)
+    r = chromium(*flags, "--virtual-time-budget=3000", "--dump-dom", "file://" + outer)
     found = re.search(r"MEASURED (\{.*\}) END", r.out)
     expect(found, r)
     return json.loads(found.group(1).replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&"))

@@ -38,11 +38,11 @@ def page(folded, name="a"):
         return path, file.read()
 
 
-def asked(html, expression, width=1280):
+def asked(html, expression, width=1280, flags=()):
     """The value of a JavaScript expression in the page, after it was drawn."""
     need("chromium")
     script = f"<script>{SUMS} parent.postMessage(JSON.stringify({{value: {expression}}}), '*');</script>"
-    return result_of_page(html.replace("</html>", script + "</html>"), width)["value"]
+    return result_of_page(html.replace("</html>", script + "</html>"), width, *flags)["value"]
 
 
 def many():
@@ -102,6 +102,38 @@ def kinds_are_told_without_colour():
     _, html = page(FOLDED)
     labels = asked(html, "tree.order.filter(n => n).map(n => label(n) + (shown[tree.frame[n]].inlined ? ' inlined' : ''))")
     expect({"sys_read [k]", "jitted [j]", "put inlined", "x inlined", "z"} <= set(labels), labels)
+
+
+# WCAG's contrast of two colours, from 1 to 21; small text needs 4.5.
+CONTRAST = """
+(() => {
+  const style = getComputedStyle(document.documentElement);
+  const luminance = name => {
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.fillStyle = style.getPropertyValue("--" + name).trim();
+    pen.fillRect(0, 0, 1, 1);
+    const linear = [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3).map(v => v / 255)
+      .map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+    return .2126 * linear[0] + .7152 * linear[1] + .0722 * linear[2];
+  };
+  const pairs = [["faint", "page"], ["found-ink", "found"]];
+  for (const box of ["page", "user", "kernel", "jit", "more", "less", "same"]) pairs.push(["ink", box]);
+  return {page: style.getPropertyValue("--page").trim(), pairs: Object.fromEntries(pairs.map(([a, b]) => {
+    const x = luminance(a), y = luminance(b);
+    return [a + " on " + b, (Math.max(x, y) + .05) / (Math.min(x, y) + .05)];
+  }))};
+})()
+"""
+
+
+@claim
+def text_can_be_read_in_the_light_and_in_the_dark():
+    _, html = page(FOLDED)
+    light, dark = asked(html, CONTRAST), asked(html, CONTRAST, flags=("--force-dark-mode",))
+    expect(light["page"] != dark["page"], light, dark)
+    for theme in (light, dark):
+        low = {pair: value for pair, value in theme["pairs"].items() if not value >= 4.5}
+        expect(len(theme["pairs"]) == 9 and not low, low)
 
 
 @claim_each(360, 1280)
