@@ -30,6 +30,23 @@ static void write_and_read(const struct cairn_profile *p, size_t type, int64_t s
 	free(bytes.bytes);
 }
 
+static void write_requests(const struct cairn_profile *p)
+{
+	static const enum cairn_profile_server servers[] = {
+		CAIRN_PROFILE_PYROSCOPE, CAIRN_PROFILE_PARCA, CAIRN_PROFILE_OTLP};
+	struct cairn_profile_bytes bytes;
+
+	for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++) {
+		struct cairn_profile_push push = {.to = servers[i],
+						  .id = "01234567-89ab-4def-8123-456789abcdef"};
+		int rc = cairn_profile_push_request(p, &push, &bytes, NULL);
+
+		assert(rc == 0 || rc == -ENOMEM || rc == -ENODATA || rc == -EFBIG);
+		assert((rc == 0) == (bytes.bytes != NULL));
+		free(bytes.bytes);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct cairn_err err = {0};
@@ -56,6 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		if (cairn_profile_ctf(p, type, "fuzz", &ctf, NULL) == 0)
 			cairn_profile_ctf_free(&ctf);
 	}
+	if (p)
+		write_requests(p);
 	cairn_profile_close(p);
 	return 0;
 }

@@ -155,7 +155,7 @@ static int take_labels(struct push *p)
 			return fail(STATUS_NOT_HERE, "no memory");
 		p->labels[i] = (struct cairn_profile_label){.key = key, .text = equals + 1};
 	}
-	r = cairn_profile_check_labels(p->labels, list->n, &err);
+	r = cairn_profile_check_labels(p->to, p->labels, list->n, &err);
 	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
 }
 

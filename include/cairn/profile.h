@@ -290,35 +290,61 @@ void cairn_profile_ctf_free(struct cairn_profile_ctf *ctf);
 enum cairn_profile_server {
 	CAIRN_PROFILE_PYROSCOPE, /* push.v1.PusherService/Push, as application/proto */
 	CAIRN_PROFILE_PARCA,     /* WriteRaw by the gateway, as application/json */
+	CAIRN_PROFILE_OTLP,      /* OTLP/HTTP, profiles v1development, as application/x-protobuf */
 };
 
 struct cairn_profile_push {
 	enum cairn_profile_server to;
-	/* Names of letters, digits and "_", each once; "__name__" and "service_name" among them. */
+	/*
+	 * Each once; "service_name" among them. Pyroscope and Parca need "__name__", too, and take
+	 * names of letters, digits and "_". To OTLP, "service_name" is "service.name", and "node"
+	 * is "host.name".
+	 */
 	const struct cairn_profile_label *labels; /* key and text */
 	size_t n_labels;
-	const char *id; /* a UUID, the same when the same profile is sent again */
+	const char *id;      /* a UUID, the same when the same profile is sent again */
+	const char *version; /* of the program, for OTLP; NULL: not said */
 };
 
 /*
- * cairn_profile_check_labels - whether servers take these labels
+ * cairn_profile_check_labels - whether a server takes these labels
  *
  * Returns 0. -EINVAL: a name with other characters or given twice, or a value that is not UTF-8;
  * err says which. Cost: each name is compared with all before it.
  */
-int cairn_profile_check_labels(const struct cairn_profile_label *labels, size_t n,
+int cairn_profile_check_labels(enum cairn_profile_server to,
+			       const struct cairn_profile_label *labels, size_t n,
 			       struct cairn_err *err);
 
 /*
  * cairn_profile_push_request - the body of the request by which a server takes the profile
  *
- * It has the profile in pprof's format. In the names of its types all but letters and digits
- * becomes "_", because servers query by these names. Parca's request has no place for the id.
- * Returns 0. -EINVAL: a label's name or value. -ENODATA: no samples, which servers refuse.
- * -ENOMEM.
+ * Pyroscope's and Parca's have the profile in pprof's format; Parca's has no place for the id.
+ * OTLP's is compressed by gzip, and has a profile for each type of value. In the names of types all
+ * but letters and digits becomes "_", because servers query by these names.
+ * Returns 0. -EINVAL: a label's name or value; for OTLP an id that is no UUID. -ENODATA: no
+ * samples, which servers refuse. -EFBIG: OTLP's would have more than 64 MiB before it is
+ * compressed. -ENOMEM.
  */
 int cairn_profile_push_request(const struct cairn_profile *p, const struct cairn_profile_push *push,
 			       struct cairn_profile_bytes *ret, struct cairn_err *err);
+
+/* As much as a client of OTLP takes of an answer, in bytes. */
+enum { CAIRN_PROFILE_ANSWER_MAX = 4 << 20 };
+
+struct cairn_profile_answer {
+	uint64_t n_rejected; /* profiles of the request that were not taken, and never will be */
+	char text[256];      /* the server's words, as UTF-8 of any characters; "": none */
+};
+
+/*
+ * cairn_profile_read_answer - what a server of OTLP answers, from the body of its answer
+ *
+ * @is_failure  the answer has a status of an error, and not 200
+ * Returns 0. -EBADMSG: no such answer. -ERANGE: more than CAIRN_PROFILE_ANSWER_MAX. -ENOMEM.
+ */
+int cairn_profile_read_answer(const void *bytes, size_t size, bool is_failure,
+			      struct cairn_profile_answer *ret, struct cairn_err *err);
 
 /* ---- answers ---- */
 

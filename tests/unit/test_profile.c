@@ -467,19 +467,22 @@ static int request(const struct cairn_profile *p, enum cairn_profile_server to, 
 {
 	struct cairn_profile_label labels[] = {{.key = "a", .text = "1"},
 					       {.key = key, .text = text}};
-	struct cairn_profile_push push = {
-		.to = to, .labels = labels, .n_labels = 2, .id = "the-id"};
+	struct cairn_profile_push push = {.to = to,
+					  .labels = labels,
+					  .n_labels = 2,
+					  .id = "01234567-89ab-4def-8123-456789ABCDEF"};
 
 	return cairn_profile_push_request(p, &push, ret, err);
 }
 
 static void a_request_without_memory_is_said(void **state)
 {
-	static const enum cairn_profile_server servers[] = {CAIRN_PROFILE_PYROSCOPE,
-							    CAIRN_PROFILE_PARCA};
+	static const enum cairn_profile_server servers[] = {
+		CAIRN_PROFILE_PYROSCOPE, CAIRN_PROFILE_PARCA, CAIRN_PROFILE_OTLP};
 	struct cairn_profile *p = sample();
 
-	for (size_t i = 0; i < 2; i++) {
+	assert_int_equal(add_moments(p), 0);
+	for (size_t i = 0; i < 3; i++) {
 		bool failed = true;
 		unsigned int n = 0;
 

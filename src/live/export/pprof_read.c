@@ -9,9 +9,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "export/messages.h"
 #include "profile.pb-c.h"
 
 struct reader {
@@ -217,31 +217,7 @@ static void read_all(struct reader *r)
  */
 #define MEMORY_MAX ((size_t)4 << 30)
 
-struct memory {
-	size_t used; /* allocated in all, without what was freed */
-	int rc;
-};
-
-static void *allocate(void *data, size_t size)
-{
-	struct memory *memory = data;
-	void *p = NULL;
-
-	if (size > MEMORY_MAX - memory->used)
-		memory->rc = -ERANGE;
-	else if (!(p = malloc(size ? size : 1)))
-		memory->rc = -ENOMEM;
-	if (p)
-		memory->used += size;
-	return p;
-}
-
-static void release(void *data, void *p)
-{
-	free(p);
-}
-
-static int refused(const struct memory *memory, const char *name, struct cairn_err *err)
+static int refused(const struct messages_memory *memory, const char *name, struct cairn_err *err)
 {
 	if (memory->rc == -ENOMEM)
 		return err_nomem(err, "the profile's messages");
@@ -255,8 +231,8 @@ static int refused(const struct memory *memory, const char *name, struct cairn_e
 int profile_read_pprof(const void *bytes, size_t size, const char *name, struct cairn_profile **ret,
 		       struct cairn_err *err)
 {
-	struct memory memory = {0};
-	ProtobufCAllocator allocator = {allocate, release, &memory};
+	struct messages_memory memory = {.max = MEMORY_MAX};
+	ProtobufCAllocator allocator = messages_allocator(&memory);
 	CairnPprof__Profile *in = cairn_pprof__profile__unpack(&allocator, size, bytes);
 	struct reader r = {.in = in, .name = name, .err = err};
 

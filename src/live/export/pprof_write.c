@@ -2,11 +2,8 @@
 /* A profile in pprof's format. */
 #include "export/profile_impl.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <string.h>
 
-#include "base/utf8.h"
 #include "export/gzip.h"
 #include "profile.pb-c.h"
 
@@ -40,20 +37,10 @@ static void *take(struct writer *w, size_t n, size_t size)
 /* Protocol buffers have UTF-8 only, and readers refuse a file with anything else. */
 static const char *as_utf8(struct writer *w, const char *text)
 {
-	size_t n = strlen(text), at = 0, len;
-	uint32_t c;
-	char *to, *copy;
+	const char *utf8 = profile_utf8(&w->arena, text);
 
-	while (at < n && (len = utf8_length((const uint8_t *)text + at, n - at, &c)))
-		at += len;
-	if (at == n)
-		return text;
-	copy = to = take(w, n * 3 + 1, 1);
-	for (at = 0; copy && at < n; at += len ? len : 1) {
-		len = utf8_length((const uint8_t *)text + at, n - at, &c);
-		to = mempcpy(to, len ? text + at : "\xef\xbf\xbd", len ? len : 3);
-	}
-	return copy ? copy : "";
+	w->failed |= !utf8;
+	return utf8 ? utf8 : "";
 }
 
 /* Index in the table of strings. */
@@ -86,14 +73,9 @@ static void *messages(struct writer *w, size_t n, size_t size)
 /* Servers query by "name:type:unit", where a name has letters, digits and "_" only. */
 static int64_t type_name(struct writer *w, const char *text)
 {
-	char *name = w->is_series && *text ? arena_strdup(&w->arena, text) : NULL;
+	const char *name = w->is_series ? profile_series_name(&w->arena, text) : text;
 
-	if (!w->is_series || !*text)
-		return string(w, text);
 	w->failed |= !name;
-	for (char *at = name; at && *at; at++)
-		if (!isalnum((unsigned char)*at))
-			*at = '_';
 	return name ? string(w, name) : 0;
 }
 
@@ -159,15 +141,6 @@ static void put_samples(struct writer *w, pb_profile *out)
 	out->n_sample = w->failed ? 0 : n;
 }
 
-static const char *path_of(const struct cairn_profile_mapping *m)
-{
-	if (m->code == CAIRN_PROFILE_JIT)
-		return "[jit]";
-	if (m->code == CAIRN_PROFILE_KERNEL && m->path[0] != '[')
-		return "[kernel.kallsyms]";
-	return m->path;
-}
-
 static void put_mappings(struct writer *w, pb_profile *out)
 {
 	size_t n = w->p->mappings.n;
@@ -181,7 +154,7 @@ static void put_mappings(struct writer *w, pb_profile *out)
 		v.memory_start = m->start;
 		v.memory_limit = m->limit;
 		v.file_offset = m->offset;
-		v.filename = string(w, path_of(m));
+		v.filename = string(w, profile_mapping_path(m));
 		v.build_id = string(w, m->build_id);
 		*out->mapping[i] = v;
 	}

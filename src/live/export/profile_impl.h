@@ -4,8 +4,10 @@
  *
  * profile.c keeps the model, moments.c when samples were taken. Each format is one file
  * (pprof_read.c, pprof_write.c, folded.c, html.c; firefox.c with firefox_tables.c, ctf.c with
- * ctf_metadata.c), which knows the public header and what is here. gzip.c compresses. push_request.c has what servers of
- * profiles take. frames.c walks over the frames of a stack. open.c tells formats by their bytes,
+ * ctf_metadata.c, otlp_write.c with otlp_tables.c and otlp_dictionary.c), which knows the public
+ * header and what is here. gzip.c compresses, names.c makes names that others can have, messages.c
+ * bounds the memory of messages. push_request.c has what servers of profiles take, otlp_answer.c
+ * what they answer. frames.c walks over the frames of a stack. open.c tells formats by their bytes,
  * and shares.c adds up what each function takes.
  */
 #ifndef EXPORT_PROFILE_IMPL_H
@@ -51,6 +53,15 @@ struct cairn_profile {
 
 /* The profile's own copy of a string, one for all that are equal; NULL when out of memory. */
 const char *profile_string(struct cairn_profile *p, const char *text);
+
+/* Whether all of it is UTF-8. */
+bool profile_is_utf8(const char *text);
+/* The text; or a copy in the arena, in which what is not UTF-8 is U+FFFD. NULL: out of memory. */
+const char *profile_utf8(struct arena *arena, const char *text);
+/* A copy in which all but letters and digits is "_". NULL: out of memory. */
+const char *profile_series_name(struct arena *arena, const char *text);
+/* The file of a mapping, as pprof's readers know it: "[jit]", "[kernel.kallsyms]". */
+const char *profile_mapping_path(const struct cairn_profile_mapping *m);
 
 /*
  * The name of a location without a function: "file+0x1234", the offset in the file, or the address.

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "export/otlp.h"
 #include "push.pb-c.h"
 
 /* ---- labels ---- */
@@ -23,34 +23,46 @@ static bool is_label_name(const char *name)
 	return true;
 }
 
-static bool is_utf8(const char *text)
+static bool is_attribute_name(const char *name)
 {
-	size_t n = strlen(text), len;
-	uint32_t c;
-
-	for (size_t at = 0; at < n; at += len) {
-		len = utf8_length((const uint8_t *)text + at, n - at, &c);
-		if (!len)
+	for (const char *at = name; *at; at++)
+		if ((unsigned char)*at < 0x20 || *at == 0x7f)
 			return false;
-	}
-	return true;
+	return *name && profile_is_utf8(name);
 }
 
-int cairn_profile_check_labels(const struct cairn_profile_label *labels, size_t n,
+static int check_label(enum cairn_profile_server to, const struct cairn_profile_label *l,
+		       struct cairn_err *err)
+{
+	if (to == CAIRN_PROFILE_OTLP && !is_attribute_name(l->key))
+		return err_set(err, -EINVAL,
+			       "an attribute's name is UTF-8 without control characters: %s",
+			       l->key);
+	if (to != CAIRN_PROFILE_OTLP && !is_label_name(l->key))
+		return err_set(err, -EINVAL, "a label's name has letters, digits and _ only: %s",
+			       l->key);
+	if (!profile_is_utf8(l->text))
+		return err_set(err, -EINVAL, "label %s: the value is not UTF-8", l->key);
+	return 0;
+}
+
+static const char *name_at(enum cairn_profile_server to, const struct cairn_profile_label *l)
+{
+	return to == CAIRN_PROFILE_OTLP ? otlp_resource_key(l->key) : l->key;
+}
+
+int cairn_profile_check_labels(enum cairn_profile_server to,
+			       const struct cairn_profile_label *labels, size_t n,
 			       struct cairn_err *err)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (!is_label_name(labels[i].key))
-			return err_set(err, -EINVAL,
-				       "a label's name has letters, digits and _ only: %s",
-				       labels[i].key);
-		if (!is_utf8(labels[i].text))
-			return err_set(err, -EINVAL, "label %s: the value is not UTF-8",
-				       labels[i].key);
-		for (size_t k = 0; k < i; k++)
-			if (!strcmp(labels[i].key, labels[k].key))
-				return err_set(err, -EINVAL, "label %s: given twice",
-					       labels[i].key);
+		int rc = check_label(to, &labels[i], err);
+
+		for (size_t k = 0; rc == 0 && k < i; k++)
+			if (!strcmp(name_at(to, &labels[i]), name_at(to, &labels[k])))
+				rc = err_set(err, -EINVAL, "label %s: given twice", labels[i].key);
+		if (rc < 0)
+			return rc;
 	}
 	return 0;
 }
@@ -175,25 +187,32 @@ static int make_parca(const struct cairn_profile_push *push,
 
 /* ---- the function ---- */
 
-int cairn_profile_push_request(const struct cairn_profile *p, const struct cairn_profile_push *push,
-			       struct cairn_profile_bytes *ret, struct cairn_err *err)
+static int make_with_pprof(const struct cairn_profile *p, const struct cairn_profile_push *push,
+			   struct cairn_profile_bytes *ret, struct cairn_err *err)
 {
 	struct cairn_profile_bytes pprof;
-	int rc = cairn_profile_check_labels(push->labels, push->n_labels, err);
+	int rc = profile_pprof_series(p, &pprof, err);
 
-	*ret = (struct cairn_profile_bytes){0};
-	if (rc == 0 && !cairn_profile_n_samples(p))
-		rc = err_set(err, -ENODATA, "the profile has no samples");
-	if (rc == 0)
-		rc = profile_pprof_series(p, &pprof, err);
 	if (rc < 0)
 		return rc;
 	rc = push->to == CAIRN_PROFILE_PARCA ? make_parca(push, &pprof, ret)
 					     : make_pyroscope(push, &pprof, ret);
 	free(pprof.bytes);
-	if (rc < 0) {
+	return rc < 0 ? err_nomem(err, "the request with a profile") : 0;
+}
+
+int cairn_profile_push_request(const struct cairn_profile *p, const struct cairn_profile_push *push,
+			       struct cairn_profile_bytes *ret, struct cairn_err *err)
+{
+	int rc = cairn_profile_check_labels(push->to, push->labels, push->n_labels, err);
+
+	*ret = (struct cairn_profile_bytes){0};
+	if (rc == 0 && !cairn_profile_n_samples(p))
+		rc = err_set(err, -ENODATA, "the profile has no samples");
+	if (rc == 0)
+		rc = push->to == CAIRN_PROFILE_OTLP ? profile_otlp(p, push, ret, err)
+						    : make_with_pprof(p, push, ret, err);
+	if (rc < 0)
 		*ret = (struct cairn_profile_bytes){0};
-		return err_nomem(err, "the request with a profile");
-	}
-	return 0;
+	return rc;
 }
