@@ -85,8 +85,8 @@ static const struct opt opts[] = {
 	{'j', "jobs", OPT_COUNT, "N", AT(jobs),
 	 "use N threads to make sidecars; otherwise one per processor"},
 	{0, "push", OPT_TEXT, "URL", AT(push.url),
-	 "send the profile to the Pyroscope or Parca at URL; what it does not take waits for the "
-	 "next push"},
+	 "send the profile to the Pyroscope, the Parca or, with --otlp, the collector at URL; what "
+	 "it does not take waits for the next push"},
 	PUSH_OPTS(struct profile_values, push),
 	{0},
 };
@@ -210,10 +210,10 @@ static int open_push(const struct profile_values *v, struct push *push)
 			push->quiet = true;
 		return status;
 	}
-	if (v->push.labels.n || v->push.headers.n || v->push.as || v->push.ca || v->push.spool ||
-	    v->push.spool_mib || v->push.timeout)
-		return fail(STATUS_USAGE, "--label, --header, --as, --ca, --spool, --spool-size "
-					  "and --timeout are for --push URL");
+	if (v->push.labels.n || v->push.headers.n || v->push.as || v->push.otlp || v->push.ca ||
+	    v->push.spool || v->push.spool_mib || v->push.timeout)
+		return fail(STATUS_USAGE, "--label, --header, --as, --otlp, --ca, --spool, "
+					  "--spool-size and --timeout are for --push URL");
 	return STATUS_YES;
 }
 

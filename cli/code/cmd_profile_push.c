@@ -21,6 +21,8 @@ static const struct example examples[] = {
 	{"cairn profile push http://localhost:4040 cpu.pb.gz --label service_name=shop",
 	 "to a Pyroscope"},
 	{"cairn profile push http://localhost:7070 --as parca cpu.pb.gz", "to a Parca"},
+	{"cairn profile push http://localhost:4318 --otlp cpu.pb.gz",
+	 "to a collector of OpenTelemetry"},
 	{"cairn profile push https://profiles.example.com heap.pb.gz --header @token",
 	 "with a line \"Authorization: Bearer ...\" from the file token"},
 	{"cairn profile push http://localhost:4040", "only what earlier pushes could not send"},
@@ -72,7 +74,7 @@ static int run(void *v, const struct operands *operands)
 
 const struct cmd cmd_profile_push = {
 	.name = "profile push",
-	.summary = "send profiles to Pyroscope or Parca, and keep what they have not taken",
+	.summary = "send profiles to Pyroscope, Parca or OTLP, and keep what they have not taken",
 	.operands = "URL [FILE...]",
 	.n_operands_min = 1,
 	.opts = opts,

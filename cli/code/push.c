@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include "push_impl.h"
+#include "push_pause.h"
 
 /* ---- one batch ---- */
 
 static void post(const struct push *p, const struct batch *b, struct http_answer *ret)
 {
-	struct http_request request = {.url = b->url,
+	struct http_request request = {.to = p->to,
+				       .url = b->url,
 				       .type = b->type,
 				       .id = b->id,
 				       .headers = &p->headers,
@@ -24,17 +26,24 @@ static void post(const struct push *p, const struct batch *b, struct http_answer
 	http_post(&request, ret);
 }
 
-static void count_sent(struct push *p, const struct batch *b, bool is_twice)
-{
-	p->counts.n_sent++;
-	p->counts.bytes_sent += b->size;
-	p->counts.n_twice += is_twice;
-}
-
 static void keep_failure(struct push *p, const struct http_answer *answer)
 {
 	free(p->failure);
 	p->failure = strdup(answer->text);
+}
+
+/* A number of the server's is any number. */
+static void count_sent(struct push *p, const struct batch *b, bool is_twice,
+		       const struct http_answer *answer)
+{
+	p->counts.n_sent++;
+	p->counts.bytes_sent += b->size;
+	p->counts.n_twice += is_twice;
+	if (!answer->n_rejected)
+		return;
+	if (__builtin_add_overflow(p->counts.n_rejected, answer->n_rejected, &p->counts.n_rejected))
+		p->counts.n_rejected = UINT64_MAX;
+	keep_failure(p, answer);
 }
 
 /* The state that a batch has after an answer. It was sent without an answer once already, or not. */
@@ -53,10 +62,12 @@ static int keep_answer(struct push *p, struct spool_entry *e, const struct batch
 
 	if (answer->outcome == HTTP_TAKEN) {
 		r = spool_remove(&p->spool, e, err);
-		count_sent(p, b, was_sent);
+		count_sent(p, b, was_sent, answer);
 		push_tell_batch(p, b, was_sent ? WORD_TWICE : WORD_SENT, answer);
 		return r;
 	}
+	if (answer->retry_after && pause_set(&p->spool, p->url, answer->retry_after, err) < 0)
+		fail_told(STATUS_YES, err);
 	r = spool_set_state(&p->spool, e, state_after(answer->outcome, was_sent), err);
 	spool_put_back(&p->spool, e);
 	p->counts.n_refused += answer->outcome == HTTP_REFUSED;
@@ -140,12 +151,12 @@ static int send_entry(struct push *p, struct spool_entry *e, struct http_answer 
 enum { FAILURES_MAX = 3 };
 
 /* Whether the next batch would not be taken either. @n_failed: in turn. */
-static bool is_over(enum http_outcome outcome, long status, size_t n_failed)
+static bool is_over(const struct http_answer *answer, size_t n_failed)
 {
-	if (outcome == HTTP_NOT_SENT || outcome == HTTP_LATER)
+	if (answer->outcome == HTTP_NOT_SENT || answer->outcome == HTTP_LATER || answer->is_over)
 		return true;
 	/* Without an answer each one costs the time that an answer may take. */
-	return (outcome == HTTP_UNKNOWN && !status) || n_failed >= FAILURES_MAX;
+	return (answer->outcome == HTTP_UNKNOWN && !answer->status) || n_failed >= FAILURES_MAX;
 }
 
 static int send_list(struct push *p, struct spool_list *list, struct cairn_err *err)
@@ -163,7 +174,7 @@ static int send_list(struct push *p, struct spool_list *list, struct cairn_err *
 		n_failed = answer.outcome == HTTP_TAKEN || answer.outcome == HTTP_REFUSED
 				   ? 0
 				   : n_failed + 1;
-		over = is_over(answer.outcome, answer.status, n_failed);
+		over = is_over(&answer, n_failed);
 	}
 	return r;
 }
@@ -175,7 +186,7 @@ int push_unspooled(struct push *p, const struct batch *b)
 
 	post(p, b, &answer);
 	if (answer.outcome == HTTP_TAKEN) {
-		count_sent(p, b, false);
+		count_sent(p, b, false, &answer);
 		push_tell_batch(p, b, WORD_SENT, &answer);
 		return STATUS_YES;
 	}
@@ -221,18 +232,34 @@ static int count_left(struct push *p, struct cairn_err *err)
 	return r;
 }
 
-static int send_waiting(struct push *p, struct cairn_err *err)
+static int send_all(struct push *p, struct cairn_err *err)
 {
 	struct spool_list list = {0};
-	int sending = spool_lock_sending(&p->spool, err), r;
+	int r = spool_read(&p->spool, &list, err);
 
-	if (sending < 0)
-		return sending;
-	r = spool_read(&p->spool, &list, err);
 	spool_order_by_turn(&list);
 	if (r == 0)
 		r = send_list(p, &list, err);
 	spool_free(&list);
+	return r;
+}
+
+static int send_waiting(struct push *p, struct cairn_err *err)
+{
+	int sending = spool_lock_sending(&p->spool, err), r = 0;
+	struct http_answer alone = {.outcome = HTTP_LATER};
+	int64_t left;
+
+	if (sending < 0)
+		return sending;
+	left = pause_left(&p->spool, p->url);
+	if (left) {
+		snprintf(alone.text, sizeof(alone.text),
+			 "the server asked to be left alone for another %" PRId64 " s", left);
+		keep_failure(p, &alone);
+	} else {
+		r = send_all(p, err);
+	}
 	close(sending);
 	return r;
 }
@@ -249,8 +276,12 @@ int push_send(struct push *p)
 	if (p->counts.n_waiting)
 		return fail(STATUS_NOT_HERE, "%s: %s", p->url,
 			    p->failure ? p->failure : "batches wait");
-	return p->counts.n_refused
-		       ? fail(STATUS_NO, "%s refused %" PRIu64 ": %s", p->url, p->counts.n_refused,
-			      p->failure ? p->failure : "the spool is damaged")
-		       : STATUS_YES;
+	if (p->counts.n_refused)
+		return fail(STATUS_NO, "%s refused %" PRIu64 ": %s", p->url, p->counts.n_refused,
+			    p->failure ? p->failure : "the spool is damaged");
+	if (p->counts.n_rejected)
+		return fail(STATUS_NO, "%s rejected %" PRIu64 " of the profiles: %s", p->url,
+			    p->counts.n_rejected,
+			    p->failure && *p->failure ? p->failure : "it does not say why");
+	return STATUS_YES;
 }

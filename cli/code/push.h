@@ -13,6 +13,7 @@ struct push_wish {
 	const char *url;
 	struct opt_list labels, headers;
 	const char *as, *ca, *spool;
+	bool otlp;
 	unsigned long spool_mib;
 	double timeout;
 };
@@ -25,6 +26,13 @@ struct push_wish {
 	 "pyroscope|parca",                                                                        \
 	 offsetof(type, wish.as),                                                                  \
 	 "what the server is, unless the URL's path says so (pyroscope)"},                         \
+		{0,                                                                                \
+		 "otlp",                                                                           \
+		 OPT_FLAG,                                                                         \
+		 NULL,                                                                             \
+		 offsetof(type, wish.otlp),                                                        \
+		 "push to a collector of OpenTelemetry, by OTLP's profiles, version "              \
+		 "v1development"},                                                                 \
 		{0,                                                                                \
 		 "label",                                                                          \
 		 OPT_LIST,                                                                         \
@@ -64,6 +72,7 @@ struct push_wish {
 /* What one process did. */
 struct push_counts {
 	uint64_t n_sent, bytes_sent, n_twice, n_refused;
+	uint64_t n_rejected;               /* profiles in what was sent, by the server's word */
 	uint64_t n_unsure;                 /* that wait, and may have arrived already */
 	uint64_t n_waiting, bytes_waiting; /* in the spool, for this server */
 	uint64_t n_others;                 /* for other servers */
@@ -107,8 +116,9 @@ int push_add(struct push *p, struct cairn_profile *profile, const char *name, co
  * push_send - send what waits for this server, what was not tried for the longest time first
  *
  * Ends when the server is not there or not ready, and after three batches in turn that it, or a
- * proxy before it, cannot cope with. Returns STATUS_YES: all was taken; STATUS_NO: the server
- * refused some; STATUS_NOT_HERE: some wait.
+ * proxy before it, cannot cope with. Nothing is sent while it asked to be left alone. Returns
+ * STATUS_YES: all was taken; STATUS_NO: the server refused or rejected some; STATUS_NOT_HERE: some
+ * wait.
  */
 int push_send(struct push *p);
 

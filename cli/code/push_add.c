@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A profile becomes a batch of the spool. */
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -30,16 +31,17 @@ static void series_name(const struct cairn_profile *profile, char *to, size_t si
 			*at = '_';
 }
 
+/* OTLP has other names for them, and says the values' names elsewhere. */
 static size_t all_labels(struct push *p, const char *name, const char *node)
 {
 	size_t n = p->wish->labels.n;
 
-	if (!has_label(p, "__name__"))
+	if (p->to != CAIRN_PROFILE_OTLP && !has_label(p, "__name__"))
 		p->labels[n++] = (struct cairn_profile_label){.key = "__name__", .text = name};
-	if (!has_label(p, "service_name"))
+	if (!has_label(p, "service_name") && !has_label(p, "service.name"))
 		p->labels[n++] =
 			(struct cairn_profile_label){.key = "service_name", .text = "cairn"};
-	if (node && !has_label(p, "node"))
+	if (node && !has_label(p, "node") && !has_label(p, "host.name"))
 		p->labels[n++] = (struct cairn_profile_label){.key = "node", .text = node};
 	return n;
 }
@@ -47,7 +49,8 @@ static size_t all_labels(struct push *p, const char *name, const char *node)
 static int make_batch(struct push *p, const struct cairn_profile *profile, const char *node,
 		      struct batch *ret, struct cairn_profile_bytes *bytes, struct cairn_err *err)
 {
-	struct cairn_profile_push push = {.to = p->to, .labels = p->labels, .id = ret->id};
+	struct cairn_profile_push push = {
+		.to = p->to, .labels = p->labels, .id = ret->id, .version = CAIRN_VERSION};
 	char name[128];
 	int r;
 
@@ -60,6 +63,19 @@ static int make_batch(struct push *p, const struct cairn_profile *profile, const
 	ret->body = bytes->bytes;
 	ret->size = bytes->size;
 	return r;
+}
+
+/* It cannot be sent at all. */
+static int count_lost(struct push *p, const struct cairn_err *err)
+{
+	struct cairn_err unsaid;
+
+	p->counts.n_lost++;
+	if (spool_lock(&p->spool, &unsaid) == 0) {
+		spool_count_dropped(&p->spool, 0, &unsaid);
+		spool_unlock(&p->spool);
+	}
+	return fail_err(err->code, err, STATUS_NOT_HERE);
 }
 
 static int add_batch(struct push *p, const struct batch *b)
@@ -104,6 +120,8 @@ int push_add(struct push *p, struct cairn_profile *profile, const char *name, co
 	r = set_time(profile, name, &err);
 	if (r == 0)
 		r = make_batch(p, profile, node, &b, &bytes, &err);
+	if (r == -EFBIG)
+		return count_lost(p, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
 	status = add_batch(p, &b);

@@ -10,8 +10,8 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "library.h"
 
@@ -44,6 +44,7 @@ enum {
 	CURL_INFO_TYPE = 0x100012,
 	CURL_INFO_STATUS = 0x200002,
 	CURL_INFO_BEGIN_TIME = 0x300006,
+	CURL_INFO_RETRY_AFTER = 0x600039,
 	CURL_HTTP_AND_HTTPS = 3,
 	CURL_ERROR_SIZE = 256,
 };
@@ -95,79 +96,64 @@ bool http_here(void)
 
 /* ---- the answer ---- */
 
-/* The begin of an answer: for people, and to tell whose it is. */
+/* Of other servers than OTLP's only the begin is looked at. */
 struct body {
-	char text[256];
-	size_t n, seen;
+	char *bytes;
+	size_t n, room, seen;
+	size_t keep; /* at most */
+	size_t max;  /* a server that never ends is cut off */
 };
 
-/* Connect's errors have it whatever the request is, and so have grpc-gateway's. */
-#define JSON_TYPE "application/json"
+enum { BEGIN_MAX = 256, ANSWER_MAX = 1 << 20 };
 
-/* A server that never ends is cut off. */
-enum { ANSWER_MAX = 1 << 20 };
+static void begin_body(const struct http_request *request, struct body *ret)
+{
+	bool is_otlp = request->to == CAIRN_PROFILE_OTLP;
+
+	*ret = (struct body){.keep = is_otlp ? CAIRN_PROFILE_ANSWER_MAX : BEGIN_MAX,
+			     .max = is_otlp ? CAIRN_PROFILE_ANSWER_MAX : ANSWER_MAX};
+}
+
+static bool keep_bytes(struct body *body, const char *bytes, size_t n)
+{
+	size_t room = body->room ? body->room : 1024;
+	char *grown;
+
+	while (room < body->n + n)
+		room *= 2;
+	if (room != body->room) {
+		grown = realloc(body->bytes, room);
+		if (!grown)
+			return false;
+		body->bytes = grown;
+		body->room = room;
+	}
+	memcpy(body->bytes + body->n, bytes, n);
+	body->n += n;
+	return true;
+}
 
 static size_t on_body(const char *bytes, size_t size, size_t n, void *to)
 {
 	struct body *body = to;
-	size_t room = sizeof(body->text) - 1 - body->n, take = n * size < room ? n * size : room;
+	size_t left = body->keep - body->n, take = n * size < left ? n * size : left;
 
-	memcpy(body->text + body->n, bytes, take);
-	body->n += take;
-	body->text[body->n] = 0;
 	body->seen += n * size;
-	return body->seen > ANSWER_MAX ? 0 : n * size;
+	return keep_bytes(body, bytes, take) && body->seen <= body->max ? n * size : 0;
 }
 
-/* Without the server's line ends, which would be lines of ours. */
-static const char *one_line(struct body *body)
+static void read_reply(struct curl *curl, const struct http_request *request,
+		       const struct body *body, struct http_answer *ret)
 {
-	for (char *at = body->text; *at; at++)
-		if (*at == '\n' || *at == '\r' || *at == '\t')
-			*at = ' ';
-	return body->text;
-}
+	struct http_reply reply = {.body = body->bytes ? body->bytes : "",
+				   .size = body->n,
+				   .is_cut = body->seen > body->max};
 
-/*
- * 400, 413, 415 and 422 are about this body. The other refusals are about the address, the
- * permission or the moment, and hold for the next body, too. After an error of the server, or of a
- * gateway before it, nobody knows.
- */
-static enum http_outcome outcome_of(long status, bool is_servers)
-{
-	if (status == 400 || status == 413 || status == 415 || status == 422)
-		return is_servers ? HTTP_REFUSED : HTTP_BLOCKED;
-	return status >= 300 && status < 500 ? HTTP_LATER : HTTP_UNKNOWN;
-}
-
-static bool is_type(const char *found, const char *wanted)
-{
-	size_t n = strlen(wanted);
-
-	return found && !strncasecmp(found, wanted, n) && (!found[n] || strchr("; \t", found[n]));
-}
-
-static void judge_answer(struct curl *curl, const struct http_request *request, struct body *body,
-			 struct http_answer *ret)
-{
-	const char *type = NULL;
-
-	library.info(curl, CURL_INFO_STATUS, &ret->status);
-	library.info(curl, CURL_INFO_TYPE, &type);
-	if (ret->status == 200 && is_type(type, request->type)) {
-		ret->outcome = HTTP_TAKEN;
-		return;
-	}
-	ret->outcome =
-		outcome_of(ret->status, is_type(type, request->type) || is_type(type, JSON_TYPE));
-	if (ret->status == 200)
-		snprintf(ret->text, sizeof(ret->text),
-			 "the answer is %.100s, not the %s of such a server",
-			 type ? type : "of no type", request->type);
-	else
-		snprintf(ret->text, sizeof(ret->text), "HTTP %ld%s%s%s", ret->status,
-			 ret->outcome == HTTP_BLOCKED ? " of a proxy, not of the server" : "",
-			 body->n ? ": " : "", one_line(body));
+	library.info(curl, CURL_INFO_STATUS, &reply.status);
+	library.info(curl, CURL_INFO_TYPE, &reply.type);
+	/* A library that does not know it leaves 0 there. */
+	library.info(curl, CURL_INFO_RETRY_AFTER, &reply.retry_after);
+	http_judge(request, &reply, ret);
 }
 
 /* The request did not begin, whatever the server is. A host that drops packets lets time pass. */
@@ -191,9 +177,10 @@ static bool is_not_sent(struct curl *curl, int code)
 static struct curl_list *head_of(const struct http_request *request)
 {
 	char type[128], key[128];
-	const char *own[] = {type, key, "Expect:"};
+	const char *own[] = {type, key, "Expect:", "Content-Encoding: gzip"};
 	struct curl_list *list = NULL, *longer;
-	size_t n_own = sizeof(own) / sizeof(own[0]);
+	/* Only OTLP's body is compressed as a whole. */
+	size_t n_own = request->to == CAIRN_PROFILE_OTLP ? 4 : 3;
 
 	snprintf(type, sizeof(type), "Content-Type: %s", request->type);
 	snprintf(key, sizeof(key), "Idempotency-Key: %s", request->id);
@@ -243,29 +230,37 @@ static int perform(struct curl *curl)
 	return code;
 }
 
+static void post(struct curl *curl, const struct http_request *request,
+		 const struct curl_list *head, struct http_answer *ret)
+{
+	char error[CURL_ERROR_SIZE] = "";
+	struct body body;
+	int code;
+
+	begin_body(request, &body);
+	set_all(curl, request, head, &body, error);
+	code = perform(curl);
+	if (code == CURL_OK || body.seen > body.max) {
+		read_reply(curl, request, &body, ret);
+	} else {
+		ret->outcome = is_not_sent(curl, code) ? HTTP_NOT_SENT : HTTP_UNKNOWN;
+		snprintf(ret->text, sizeof(ret->text), "%s",
+			 *error ? error : library.error_text(code));
+	}
+	free(body.bytes);
+}
+
 void http_post(const struct http_request *request, struct http_answer *ret)
 {
 	struct curl *curl = library.begin();
 	struct curl_list *head = curl ? head_of(request) : NULL;
-	char error[CURL_ERROR_SIZE] = "";
-	struct body body = {0};
-	int code;
 
 	*ret = (struct http_answer){.outcome = HTTP_NOT_SENT};
-	if (!head) {
+	if (head)
+		post(curl, request, head, ret);
+	else
 		snprintf(ret->text, sizeof(ret->text), "out of memory");
-	} else {
-		set_all(curl, request, head, &body, error);
-		code = perform(curl);
-		if (code == CURL_OK) {
-			judge_answer(curl, request, &body, ret);
-		} else {
-			ret->outcome = is_not_sent(curl, code) ? HTTP_NOT_SENT : HTTP_UNKNOWN;
-			snprintf(ret->text, sizeof(ret->text), "%s",
-				 *error ? error : library.error_text(code));
-		}
-		library.free_list(head);
-	}
+	library.free_list(head);
 	if (curl)
 		library.end(curl);
 }

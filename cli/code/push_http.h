@@ -5,10 +5,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <cairn/profile.h>
 
 #include "cmd.h"
 
 struct http_request {
+	enum cairn_profile_server to;
 	const char *url;
 	const char *type;               /* Content-Type, of the request and of the answer */
 	const char *id;                 /* sent as Idempotency-Key */
@@ -30,18 +34,31 @@ enum http_outcome {
 
 struct http_answer {
 	enum http_outcome outcome;
-	long status; /* of HTTP; 0: none */
-	char text[512];
+	long status;         /* of HTTP; 0: none */
+	int64_t retry_after; /* seconds that the server asks to be left alone for; 0: it does not */
+	bool is_over;        /* the next batch would have the same answer */
+	uint64_t n_rejected; /* profiles of a batch that was taken, as the server says */
+	char text[512];      /* why it was not taken; or what the server says beside */
+};
+
+/* What came back. */
+struct http_reply {
+	long status;
+	const char *type; /* NULL: none */
+	const char *body; /* not for other servers than OTLP's: the begin of it */
+	size_t size;
+	bool is_cut; /* it had more than an answer may have */
+	int64_t retry_after;
 };
 
 /* False, after a message, if the library is not here. It is loaded at the first call. */
 bool http_here(void);
 
-/*
- * Sends a request and waits for its answer, @timeout at most. "200 OK" is the server's only if it
- * has the request's type: a gateway that says so in HTML has taken nothing. A refusal is the
- * server's only if it has that type, or is JSON, as both servers write their errors.
- */
+/* Sends a request and waits for its answer, @timeout at most. */
 void http_post(const struct http_request *request, struct http_answer *ret);
+
+/* What a reply means (push_answer.c). @ret is zeroed before. */
+void http_judge(const struct http_request *request, const struct http_reply *reply,
+		struct http_answer *ret);
 
 #endif

@@ -15,6 +15,7 @@ static const struct server {
 	[CAIRN_PROFILE_PYROSCOPE] = {"pyroscope", "/push.v1.PusherService/Push",
 				     "application/proto"},
 	[CAIRN_PROFILE_PARCA] = {"parca", "/api/profiles/writeraw", "application/json"},
+	[CAIRN_PROFILE_OTLP] = {"otlp", "/v1development/profiles", "application/x-protobuf"},
 };
 
 #define N_SERVERS (sizeof(servers) / sizeof(servers[0]))
@@ -46,32 +47,60 @@ static const char *what_is_wrong(const char *url)
 	return NULL;
 }
 
-static int choose_server(struct push *p, size_t n)
+/* The server that the path says; N_SERVERS: none. */
+static size_t server_of_path(const char *url, size_t n)
 {
-	for (size_t i = 0; i < N_SERVERS; i++)
-		if (ends_with(p->wish->url, n, servers[i].path)) {
-			p->to = (enum cairn_profile_server)i;
-			return n < INT32_MAX ? (int)(n - strlen(servers[i].path)) : -1;
-		}
-	for (size_t i = 0; p->wish->as && i < N_SERVERS; i++)
-		if (!strcmp(p->wish->as, servers[i].name))
-			p->to = (enum cairn_profile_server)i;
-	return (int)n;
+	size_t i = 0;
+
+	while (i < N_SERVERS && !ends_with(url, n, servers[i].path))
+		i++;
+	return i;
+}
+
+/* Its format may still change: nobody gets it without asking for it. */
+static int check_otlp(const struct push_wish *wish, size_t by_path)
+{
+	if (wish->otlp && wish->as)
+		return fail(STATUS_USAGE, "--otlp and --as name two kinds of server");
+	if (wish->otlp && by_path < N_SERVERS && by_path != CAIRN_PROFILE_OTLP)
+		return fail(STATUS_USAGE, "%s: --otlp, and the path of %s", wish->url,
+			    servers[by_path].name);
+	if (!wish->otlp && by_path == CAIRN_PROFILE_OTLP)
+		return fail(STATUS_USAGE, "%s: this is OTLP's path\nTry: --otlp", wish->url);
+	return STATUS_YES;
+}
+
+static enum cairn_profile_server choose_server(const struct push_wish *wish, size_t by_path)
+{
+	if (wish->otlp)
+		return CAIRN_PROFILE_OTLP;
+	if (by_path < N_SERVERS)
+		return (enum cairn_profile_server)by_path;
+	for (size_t i = 0; wish->as && i < N_SERVERS; i++)
+		if (!strcmp(wish->as, servers[i].name))
+			return (enum cairn_profile_server)i;
+	return CAIRN_PROFILE_PYROSCOPE;
 }
 
 static int read_url(struct push *p)
 {
 	const char *url = p->wish->url, *wrong = what_is_wrong(url);
-	size_t n = strlen(url);
-	int n_base;
+	size_t n = strlen(url), by_path;
+	int status;
 
 	if (wrong || n > 2000)
 		return fail(STATUS_USAGE, "%s: %s", url, wrong ? wrong : "too long");
 	while (url[n - 1] == '/')
 		n--;
-	n_base = choose_server(p, n);
+	by_path = server_of_path(url, n);
+	status = check_otlp(p->wish, by_path);
+	if (status != STATUS_YES)
+		return status;
+	p->to = choose_server(p->wish, by_path);
 	p->type = servers[p->to].type;
-	if (asprintf(&p->url, "%.*s%s", n_base, url, servers[p->to].path) >= 0)
+	if (by_path < N_SERVERS)
+		n -= strlen(servers[by_path].path);
+	if (asprintf(&p->url, "%.*s%s", (int)n, url, servers[p->to].path) >= 0)
 		return STATUS_YES;
 	p->url = NULL;
 	return fail(STATUS_NOT_HERE, "no memory");

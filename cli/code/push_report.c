@@ -19,6 +19,7 @@ void push_tell_batch(const struct push *p, const struct batch *b, enum push_word
 		json_uint(&j, "bytes", b->size);
 		json_text(&j, "result", word == WORD_TWICE ? words[WORD_SENT] : words[word]);
 		json_bool(&j, "perhaps_twice", word == WORD_TWICE);
+		json_uint(&j, "rejected", answer->n_rejected);
 		json_int(&j, "http", answer->status);
 		json_text(&j, "reason", *answer->text ? answer->text : NULL);
 		json_close(&j);
@@ -42,6 +43,7 @@ static void report_json(const struct push *p, FILE *out)
 	json_uint(&j, "sent_bytes", c->bytes_sent);
 	json_uint(&j, "perhaps_twice", c->n_twice);
 	json_uint(&j, "refused", c->n_refused);
+	json_uint(&j, "rejected", c->n_rejected);
 	json_uint(&j, "lost", c->n_lost);
 	json_uint(&j, "waiting", c->n_waiting);
 	json_uint(&j, "waiting_bytes", c->bytes_waiting);
@@ -68,6 +70,7 @@ void push_report(const struct push *p, FILE *out)
 	}
 	say(out, "%s: %" PRIu64 " sent", p->url, c->n_sent);
 	say_part(out, c->n_twice, "of them perhaps twice");
+	say_part(out, c->n_rejected, "profiles in them rejected by the server");
 	say_part(out, c->n_refused, "refused");
 	say_part(out, c->n_lost, "lost");
 	say_part(out, c->n_waiting, "waiting");

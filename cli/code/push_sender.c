@@ -61,6 +61,8 @@ static char **words_of(const struct push *p, struct numbers *numbers)
 		words[n++] = "--header";
 		words[n++] = w->headers.items[i];
 	}
+	if (w->otlp)
+		words[n++] = "--otlp";
 	if (w->ca) {
 		words[n++] = "--ca";
 		words[n++] = w->ca;

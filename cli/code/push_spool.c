@@ -82,8 +82,8 @@ void spool_close(struct spool *s)
 	*s = (struct spool){.dir = -1};
 }
 
-static int write_file(struct spool *s, const char *name, const void *bytes, size_t size,
-		      struct cairn_err *err)
+int spool_write(struct spool *s, const char *name, const void *bytes, size_t size,
+		struct cairn_err *err)
 {
 	char *path;
 	mode_t before;
@@ -418,7 +418,8 @@ static void remove_leftovers(struct spool *s)
 
 		if (d->d_name[0] == '.' && n > 5 && !strcmp(d->d_name + n - 4, ".tmp") &&
 		    (is_batch(d->d_name + 1) ||
-		     !strncmp(d->d_name + 1, COUNTS ".", strlen(COUNTS "."))))
+		     !strncmp(d->d_name + 1, COUNTS ".", strlen(COUNTS ".")) ||
+		     !strncmp(d->d_name + 1, SPOOL_PAUSES ".", strlen(SPOOL_PAUSES "."))))
 			unlinkat(s->dir, d->d_name, 0);
 	}
 	if (dir)
@@ -465,13 +466,13 @@ static int add_text(struct spool *s, const char *name, const char *text, size_t 
 	if (r == 0)
 		r = make_room(s, &list, size, &n_dropped, err);
 	if (r == 0)
-		r = write_file(s, name, text, size, err);
+		r = spool_write(s, name, text, size, err);
 	while (r == -ENOSPC && n_dropped && dropped == 0) {
 		struct cairn_err unsaid;
 
 		dropped = drop_next(s, &list, &n_dropped, &unsaid);
 		if (dropped == 0)
-			r = write_file(s, name, text, size, err);
+			r = spool_write(s, name, text, size, err);
 	}
 	spool_free(&list);
 	return r;

@@ -29,6 +29,9 @@
 
 #include <cairn/err.h>
 
+/* The file of push_pause.h. */
+#define SPOOL_PAUSES "pauses"
+
 enum { SPOOL_ID_SIZE = 37, SPOOL_NAME_SIZE = 80 };
 
 enum spool_state {
@@ -133,6 +136,10 @@ int spool_remove(struct spool *s, const struct spool_entry *e, struct cairn_err 
 /* Counts what is dropped without ever having been in the folder. Needs the lock. */
 int spool_count_dropped(struct spool *s, uint64_t bytes, struct cairn_err *err);
 void spool_counts(struct spool *s, struct spool_counts *ret);
+
+/* Writes a file of the folder, as a whole or not at all; only this user reads it. */
+int spool_write(struct spool *s, const char *name, const void *bytes, size_t size,
+		struct cairn_err *err);
 
 /* A new id: a random UUID. */
 void spool_new_id(char id[SPOOL_ID_SIZE]);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A server of profiles on the loopback interface, which answers as Pyroscope and Parca do, or as it is told to."""
+"""A server of profiles on the loopback interface, which answers as Pyroscope, Parca and OTLP's collectors do, or as told."""
 
 import base64
 import gzip
@@ -8,10 +8,13 @@ import json
 import socket
 import threading
 
+import otlp
+
 PUSH = "/push.v1.PusherService/Push"
 WRITE = "/api/profiles/writeraw"
-TYPES = {PUSH: "application/proto", WRITE: "application/json"}
-BODIES = {PUSH: b"", WRITE: b"{}"}
+EXPORT = "/v1development/profiles"
+TYPES = {PUSH: "application/proto", WRITE: "application/json", EXPORT: "application/x-protobuf"}
+BODIES = {PUSH: b"", WRITE: b"{}", EXPORT: b""}
 # What hangs has to end.
 SECONDS = 60
 
@@ -99,10 +102,26 @@ def varints(data):
             value = shift = 0
 
 
+def collector(body):
+    """Attributes of the resource, id of the first profile, and the request, which is not compressed."""
+    raw = gzip.decompress(body)
+    request = otlp.decode("ExportProfilesServiceRequest", raw)
+    resource, = request["resource_profiles"]
+    scope, = resource["scope_profiles"]
+    key = scope["profiles"][0]["profile_id"].hex()
+    return otlp.attributes(resource["resource"]["attributes"]), "-".join((key[:8], key[8:12], key[12:16], key[16:20], key[20:])), raw
+
+
+DECODERS = {PUSH: pyroscope, WRITE: parca, EXPORT: collector}
+
+
 class Request:
     def __init__(self, path, headers, body):
         self.path, self.headers, self.body = path, headers, body
-        self.labels, self.id, self.raw = (pyroscope if path == PUSH else parca)(body)
+        self.kind = next(kind for kind in TYPES if path.endswith(kind))
+        assert headers["Content-Type"] == TYPES[self.kind], headers["Content-Type"]
+        assert headers["Content-Encoding"] == ("gzip" if self.kind == EXPORT else None), headers["Content-Encoding"]
+        self.labels, self.id, self.raw = DECODERS[self.kind](body)
         self.key = headers["Idempotency-Key"]
 
     def profile(self):
@@ -169,11 +188,13 @@ class Receiver:
 
     def take(self, handler, request):
         self.taken.append(request)
-        answer(handler, 200, BODIES[request.path], TYPES[request.path])
+        answer(handler, 200, BODIES[request.kind], TYPES[request.kind])
 
 
-def answer(handler, status, body, kind):
+def answer(handler, status, body, kind, **headers):
     handler.send_response(status)
+    for name, value in headers.items():
+        handler.send_header(name.replace("_", "-"), str(value))
     handler.send_header("Content-Type", kind)
     handler.send_header("Content-Length", str(len(body)))
     handler.end_headers()
@@ -194,9 +215,9 @@ def answer_noise(handler, _):
     close_without_answer(handler, None)
 
 
-def answer_without_end(handler, _):
+def answer_without_end(handler, _, kind="application/proto"):
     handler.send_response(200)
-    handler.send_header("Content-Type", "application/proto")
+    handler.send_header("Content-Type", kind)
     handler.end_headers()
     try:
         for _ in range(1 << 12):
