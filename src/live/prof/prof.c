@@ -492,7 +492,12 @@ int cairn_prof_status(const struct cairn_prof *p)
 
 bool cairn_prof_end_command(struct cairn_prof *p)
 {
-	bool has_ended = !p->child.pid || child_reap(&p->child);
+	bool has_ended;
+
+	/* One that was never started waits for that, and has this process's handlers of signals. */
+	if (p->child.go_pipe >= 0)
+		child_end(&p->child);
+	has_ended = !p->child.pid || child_reap(&p->child);
 
 	if (has_ended || p->told_to_end)
 		return has_ended;
