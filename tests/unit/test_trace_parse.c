@@ -343,6 +343,56 @@ static void parsing_survives_lack_of_memory(void **state)
 	}
 }
 
+/* The number of a hit is any expression, and may have a unit. */
+static void the_number_of_a_hit_is_an_expression_with_a_unit(void **state)
+{
+	static const struct {
+		const char *text, *number, *unit;
+	} cases[] = {
+		{"f", NULL, NULL},
+		{"f()", NULL, NULL},
+		{"f(n)", "n", NULL},
+		{"f( n * size :bytes) if n", "n * size", "bytes"},
+		{"f(q->end - q->start:ns)", "q->end - q->start", "nanoseconds"},
+		{"f(a && b || 1)", "a && b || 1", NULL},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct arena a = {0};
+		struct probe_text p;
+		assert_int_equal(probe_parse_weighed(&a, cases[i].text, &p, NULL), 0);
+		assert_int_equal(p.n_values, cases[i].number ? 1 : 0);
+		if (cases[i].number)
+			assert_string_equal(p.values[0].text, cases[i].number);
+		if (cases[i].unit)
+			assert_string_equal(p.values[0].unit, cases[i].unit);
+		arena_fini(&a);
+	}
+}
+
+static void a_hit_has_one_number_and_a_known_unit(void **state)
+{
+	static const struct {
+		const char *text, *story;
+		int column;
+	} cases[] = {
+		{"f(n, m)", "one number", 5},
+		{"f(n:str)", "only the units :bytes and :ns", 4},
+		{"f(n:bytes:ns)", "a comma or a closing )", 9},
+		{"f(n *)", "a name or a constant", 5},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct cairn_err err = {0};
+		struct arena a = {0};
+		struct probe_text p;
+		assert_int_equal(probe_parse_weighed(&a, cases[i].text, &p, &err), -EINVAL);
+		if (!strstr(err.msg, cases[i].story) || caret(&err) != cases[i].column)
+			fail_msg("%s: %s (column %d)", cases[i].text, err.msg, caret(&err));
+		arena_fini(&a);
+	}
+}
+
 static int build(void **state)
 {
 	fixture_init(&f);
@@ -366,6 +416,8 @@ int main(void)
 		cmocka_unit_test(names_and_types_are_checked),
 		cmocka_unit_test(nonsense_is_refused_with_its_reason),
 		cmocka_unit_test(parsing_survives_lack_of_memory),
+		cmocka_unit_test(the_number_of_a_hit_is_an_expression_with_a_unit),
+		cmocka_unit_test(a_hit_has_one_number_and_a_known_unit),
 	};
 	return cmocka_run_group_tests(tests, build, clean);
 }

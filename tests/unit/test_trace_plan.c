@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "alloc_fail.h"
-#include "trace/trace.h"
+#include "trace/weigh.h"
 #include "workspace.h"
 
 static const char one_c[] =
@@ -53,6 +53,65 @@ static int add(struct cairn_trace *t, const char *probe, struct cairn_err *err)
 {
 	*err = (struct cairn_err){0};
 	return cairn_trace_add(t, probe, err);
+}
+
+/* As a profile does it. */
+static struct cairn_trace *open_weighed(void)
+{
+	struct cairn_trace *t = open_trace(false);
+
+	trace_weigh(t);
+	return t;
+}
+
+static void a_hit_has_a_number_at_each_site_where_it_is_known(void **state)
+{
+	struct cairn_trace *t = open_weighed();
+	struct cairn_err err;
+	const char *unit;
+
+	assert_int_equal(add(t, "inl(n * 2 + 1:bytes) if n != 3", &err), 0);
+	assert_string_equal(trace_weight(t, &unit), "n * 2 + 1");
+	assert_string_equal(unit, "bytes");
+	assert_int_equal(cairn_trace_n_sites(t), 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(t->sites.p[i]->weight, TRACE_WEIGHT_FETCHED);
+		assert_null(cairn_trace_site(t, i)->refused);
+		assert_true(t->programs.p[t->sites.p[i]->pub.program].has_condition);
+	}
+	cairn_trace_close(t);
+}
+
+static void a_hit_without_a_list_has_no_number(void **state)
+{
+	struct cairn_trace *t = open_weighed();
+	struct cairn_err err;
+	const char *unit;
+
+	assert_null(trace_weight(t, &unit));
+	assert_int_equal(add(t, "inl", &err), 0);
+	assert_null(trace_weight(t, &unit));
+	assert_int_equal(t->sites.p[0]->weight, TRACE_WEIGHT_NONE);
+	cairn_trace_close(t);
+}
+
+/* What is no number is refused where it is written, and all lacks of memory are told. */
+static void a_number_is_checked_and_survives_lack_of_memory(void **state)
+{
+	struct cairn_trace *t = open_weighed();
+	struct cairn_err err;
+	int r = -ENOMEM;
+
+	assert_int_equal(add(t, "vector(d)", &err), -EINVAL);
+	assert_int_equal(add(t, "pairs(v)", &err), -EINVAL);
+	assert_int_equal(add(t, "inl(n", &err), -EINVAL);
+	for (unsigned int n = 1; r == -ENOMEM; n++) {
+		alloc_fail_at(n);
+		r = add(t, "inl(n * 2)", &err);
+		bool failed = alloc_fail_end();
+		assert_true(failed ? r == -ENOMEM || r == 0 : r == 0);
+	}
+	cairn_trace_close(t);
 }
 
 static void every_site_of_a_function_is_a_site(void **state)
@@ -371,6 +430,9 @@ static int clean(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_hit_has_a_number_at_each_site_where_it_is_known),
+		cmocka_unit_test(a_hit_without_a_list_has_no_number),
+		cmocka_unit_test(a_number_is_checked_and_survives_lack_of_memory),
 		cmocka_unit_test(every_site_of_a_function_is_a_site),
 		cmocka_unit_test(what_is_not_listed_never_refuses_a_site),
 		cmocka_unit_test(a_refused_site_refuses_the_trace),

@@ -119,6 +119,13 @@ struct fetch_op {
 	__u64 imm;
 };
 
+/* Of a site whose hits have a number: the program after the condition, a condition itself. */
+enum trace_weight {
+	TRACE_WEIGHT_NONE,
+	TRACE_WEIGHT_FETCHED,     /* what its accumulator ends with */
+	TRACE_WEIGHT_UNAVAILABLE, /* at this site */
+};
+
 /*
  * The entry of the cookie's site: where its program is, in operations from the start of the table.
  */
@@ -126,7 +133,8 @@ struct trace_site_entry {
 	__u32 op;
 	__u32 probe;
 	__u8 has_condition;
-	__u8 pad[7];
+	__u8 weight; /* enum trace_weight */
+	__u8 pad[6];
 };
 
 /* A string in a record: this, then the bytes. The NUL is counted in it. */

@@ -17,15 +17,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cairn/text.h>
 
 #include "base/scope.h"
 #include "launch/permission.h"
-#include "trace/kernel.h"
 #include "trace/link.h"
+#include "trace/links.h"
 
 /* Levels of halving: 2^20 sites at most, one stack entry for each. */
 #define HALVINGS_MAX 24
@@ -37,64 +36,41 @@ struct group {
 	uint64_t *offsets, *cookies;
 };
 
-/*
- * Before Linux 6.10 (6.6.33, 6.9.4) the pid of an uprobe_multi link stood for one thread: hits of
- * the others were dropped without a word. There the link takes all processes, and the program does
- * the filtering.
- */
-static bool links_filter_whole_processes(void)
+static int keep_link(struct trace_links *l, int event, int link)
 {
-	struct utsname u;
-	unsigned int major = 0, minor = 0;
-
-	return !uname(&u) && sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
-	       (major > 6 || (major == 6 && minor >= 10));
-}
-
-static int link_pid(const struct cairn_trace *t, const struct trace_kernel *k)
-{
-	if (t->opts.follow_children)
-		return 0;
-	if (k->backend == CAIRN_BACKEND_UPROBE_MULTI && !links_filter_whole_processes())
-		return 0;
-	return t->pid;
-}
-
-static int keep_link(struct trace_kernel *k, int event, int link)
-{
-	if (event >= 0 && !VEC_ADD(&k->links, event)) {
+	if (event >= 0 && !VEC_ADD(&l->fds, event)) {
 		close(event);
 		close(link);
 		return -ENOMEM;
 	}
-	if (!VEC_ADD(&k->links, link)) {
+	if (!VEC_ADD(&l->fds, link)) {
 		close(link);
 		return -ENOMEM;
 	}
-	k->n_links++;
+	l->n++;
 	return 0;
 }
 
 /* Attach [from, from + n) of a group: by one link, or one by one. */
-static int attach_some(struct cairn_trace *t, struct trace_kernel *k, const struct group *g,
+static int attach_some(struct cairn_trace *t, struct trace_links *l, const struct group *g,
 		       uint32_t from, uint32_t n)
 {
-	int prog = kernel_program_fd(k, g->class), pid = link_pid(t, k), event = -1, link;
+	int prog = l->program_fds[g->class], event = -1, link;
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", g->file->fd);
-	if (k->backend == CAIRN_BACKEND_UPROBE_MULTI)
-		link = link_multi(prog, path, g->offsets + from, g->cookies + from, n, pid);
+	if (l->backend == CAIRN_BACKEND_UPROBE_MULTI)
+		link = link_multi(prog, path, g->offsets + from, g->cookies + from, n, l->pid);
 	else if (n > 1)
 		return -E2BIG; /* halve */
 	else
-		link = link_single(prog, path, g->offsets[from], g->cookies[from], pid, &event);
+		link = link_single(prog, path, g->offsets[from], g->cookies[from], l->pid, &event);
 	if (link < 0)
 		return link;
-	int e = keep_link(k, event, link);
+	int e = keep_link(l, event, link);
 	for (uint32_t i = 0; !e && i < n; i++)
 		t->sites.p[g->cookies[from + i]]->attached = true;
-	k->n_attached += e ? 0 : n;
+	l->n_attached += e ? 0 : n;
 	return e;
 }
 
@@ -142,7 +118,7 @@ static int general_error(const struct cairn_trace *t, const struct group *g, int
 		       g->file->shown, strerror(-e));
 }
 
-static int attach_group(struct cairn_trace *t, struct trace_kernel *k, const struct group *g,
+static int attach_group(struct cairn_trace *t, struct trace_links *l, const struct group *g,
 			struct cairn_err *err)
 {
 	struct {
@@ -152,7 +128,7 @@ static int attach_group(struct cairn_trace *t, struct trace_kernel *k, const str
 
 	while (depth) {
 		uint32_t from = todo[depth - 1].from, n = todo[depth - 1].n;
-		int e = attach_some(t, k, g, from, n);
+		int e = attach_some(t, l, g, from, n);
 		depth--;
 		if (e == 0)
 			continue;
@@ -205,7 +181,7 @@ static void raise_descriptor_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int kernel_attach(struct cairn_trace *t, struct trace_kernel *k, struct cairn_err *err)
+int links_attach(struct cairn_trace *t, struct trace_links *l, struct cairn_err *err)
 {
 	SCOPE_FREE uint64_t *offsets = calloc(t->sites.n + 1, sizeof(*offsets));
 	SCOPE_FREE uint64_t *cookies = calloc(t->sites.n + 1, sizeof(*cookies));
@@ -214,18 +190,24 @@ int kernel_attach(struct cairn_trace *t, struct trace_kernel *k, struct cairn_er
 
 	if (!offsets || !cookies)
 		return err_nomem(err, "the list of sites");
-	if (k->backend == CAIRN_BACKEND_UPROBE)
+	if (l->backend == CAIRN_BACKEND_UPROBE)
 		raise_descriptor_limit();
 	for (size_t f = 0; f < t->files.n && e == 0; f++) {
 		g.file = t->files.p[f];
 		for (g.class = 0; g.class < TRACE_N_CLASSES && e == 0; g.class ++) {
-			if (kernel_program_fd(k, g.class) < 0)
+			if (l->program_fds[g.class] < 0)
 				continue;
 			fill_group(t, &g);
-			e = g.n ? attach_group(t, k, &g, err) : 0;
+			e = g.n ? attach_group(t, l, &g, err) : 0;
 		}
 	}
 	if (e < 0)
-		kernel_detach(k);
+		links_detach(l);
 	return e;
+}
+
+void links_detach(struct trace_links *l)
+{
+	while (l->fds.n)
+		close(l->fds.p[--l->fds.n]);
 }

@@ -71,6 +71,7 @@ struct probe_value_text {
 	const char *text;
 	struct expr *expr;
 	bool as_string, hex;
+	const char *unit; /* of a weight; NULL: it has none */
 };
 
 struct probe_text {
@@ -92,6 +93,13 @@ struct probe_text {
  */
 int probe_parse(struct arena *arena, const char *text, struct probe_text *ret,
 		struct cairn_err *err);
+
+/*
+ * The same for a probe whose hits have a number: the list has at most one value, which is an
+ * expression as in a condition, with a unit after it: "n * size:bytes".
+ */
+int probe_parse_weighed(struct arena *arena, const char *text, struct probe_text *ret,
+			struct cairn_err *err);
 
 /* States that something is wrong at @at of @text, with a caret. Returns @code. */
 __attribute__((format(printf, 5, 6))) int

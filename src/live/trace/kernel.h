@@ -3,7 +3,7 @@
 #ifndef TRACE_KERNEL_H
 #define TRACE_KERNEL_H
 
-#include "trace/trace.h"
+#include "trace/links.h"
 
 struct trace_bpf;
 struct ring_buffer;
@@ -11,13 +11,9 @@ struct ring_buffer;
 struct trace_kernel {
 	struct trace_bpf *bpf;
 	struct ring_buffer *ring;
-	enum cairn_trace_backend backend;
+	struct trace_links links;
 	bool sleepable, has_children;
 	int fork_link, exit_link;
-	VEC(int)
-	links; /* and, for single uprobes, perf events: closing them in reverse order detaches */
-	uint32_t n_links;
-	uint32_t n_attached;
 	/* The callback of the poll in progress. */
 	int (*on_event)(void *ctx, const struct cairn_event *event);
 	void *ctx;
@@ -41,12 +37,6 @@ int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_e
  */
 void kernel_detach(struct trace_kernel *k);
 void kernel_free(struct trace_kernel *k);
-
-/* File descriptor of the program for records of a class; -1 when it was not needed. */
-int kernel_program_fd(const struct trace_kernel *k, unsigned int class);
-
-/* kernel_attach - links for every site that is ready; all or none but with best_effort */
-int kernel_attach(struct cairn_trace *t, struct trace_kernel *k, struct cairn_err *err);
 
 /* Sums a probe's counters over the processors; returns 0 or a negative errno. */
 int kernel_counts(const struct trace_kernel *k, uint32_t probe, struct cairn_trace_counts *ret);

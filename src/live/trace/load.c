@@ -4,16 +4,15 @@
  *
  * The object holds one program per size of record; only those that the probes need are loaded, as
  * the verifier takes 10 to 25 ms for each. The kernel's abilities are found out by trying, best
- * first, never by its version. The one exception is described at links_filter_whole_processes() in
- * attach.c.
+ * first, never by its version. The one exception is described at links_filter_whole_processes().
  */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -24,6 +23,7 @@
 #include "trace/family.h"
 #include "trace/kernel.h"
 #include "trace/link.h"
+#include "trace/weigh.h"
 #include "trace.skel.h"
 
 /* Inode of the first pid namespace on every Linux (PROC_PID_INIT_INO). */
@@ -93,9 +93,8 @@ static uint32_t ring_bytes(const struct cairn_trace *t)
 
 static int size_maps(const struct cairn_trace *t, struct trace_bpf *bpf)
 {
-	int e = bpf_map__set_max_entries(bpf->maps.sites, (uint32_t)t->sites.n);
+	int e = trace_size_tables(t, bpf->maps.sites, bpf->maps.ops);
 
-	e = e ? e : bpf_map__set_max_entries(bpf->maps.ops, (uint32_t)t->ops.n);
 	e = e ? e : bpf_map__set_max_entries(bpf->maps.counts, (uint32_t)t->probes.n);
 	return e ? e : bpf_map__set_max_entries(bpf->maps.ring, ring_bytes(t));
 }
@@ -175,48 +174,12 @@ static int try_load(const struct cairn_trace *t, struct attempt how, struct trac
 	return 0;
 }
 
-/*
- * Writes a table that the BPF program only reads; the map's memory is shared with us for that
- * moment.
- */
-static int fill_table(struct bpf_map *map, const void *from, size_t n_bytes)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t mapped = (n_bytes + page - 1) / page * page;
-	void *to = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-
-	if (to == MAP_FAILED)
-		return -errno;
-	memcpy(to, from, n_bytes);
-	munmap(to, mapped);
-	return 0;
-}
-
-static int fill_sites(const struct cairn_trace *t, struct bpf_map *map)
-{
-	SCOPE_FREE struct trace_site_entry *entries = calloc(t->sites.n, sizeof(*entries));
-
-	if (!entries)
-		return -ENOMEM;
-	for (size_t i = 0; i < t->sites.n; i++) {
-		const struct trace_site *site = t->sites.p[i];
-		if (site->pub.refused)
-			continue;
-		const struct trace_program *program = &t->programs.p[site->pub.program];
-		entries[i] = (struct trace_site_entry){.op = program->op,
-						       .probe = site->pub.probe,
-						       .has_condition = program->has_condition};
-	}
-	return fill_table(map, entries, t->sites.n * sizeof(*entries));
-}
-
 static int fill_tables(const struct cairn_trace *t, struct trace_bpf *bpf)
 {
 	uint32_t pid = (uint32_t)t->pid;
 	uint8_t one = 1;
-	int e = fill_table(bpf->maps.ops, t->ops.p, t->ops.n * sizeof(*t->ops.p));
+	int e = trace_fill_tables(t, bpf->maps.sites, bpf->maps.ops);
 
-	e = e ? e : fill_sites(t, bpf->maps.sites);
 	if (!e && t->opts.follow_children && pid)
 		e = bpf_map__update_elem(bpf->maps.family, &pid, sizeof(pid), &one, sizeof(one),
 					 BPF_ANY);
@@ -264,13 +227,36 @@ static int load_best(const struct cairn_trace *t, struct trace_kernel *k)
 		    (how.children && (!t->pid || in_other_pid_namespace(NULL))))
 			continue;
 		e = try_load(t, how, &k->bpf);
-		k->backend = how.backend;
+		k->links.backend = how.backend;
 		k->sleepable = how.sleepable;
 		k->has_children = how.children;
 		if (e == 0 || e == -EPERM || e == -ENOMEM)
 			return e;
 	}
 	return e;
+}
+
+/*
+ * Before Linux 6.10 (6.6.33, 6.9.4) the pid of an uprobe_multi link stood for one thread: hits of
+ * the others were dropped without a word. There the link takes all processes, and the program does
+ * the filtering.
+ */
+static bool links_filter_whole_processes(void)
+{
+	struct utsname u;
+	unsigned int major = 0, minor = 0;
+
+	return !uname(&u) && sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 10));
+}
+
+static int link_pid(const struct cairn_trace *t, const struct trace_kernel *k)
+{
+	if (t->opts.follow_children)
+		return 0;
+	if (k->links.backend == CAIRN_BACKEND_UPROBE_MULTI && !links_filter_whole_processes())
+		return 0;
+	return t->pid;
 }
 
 int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_err *err)
@@ -300,6 +286,9 @@ int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_e
 		kernel_free(k);
 		return e;
 	}
+	k->links.pid = link_pid(t, k);
+	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++)
+		k->links.program_fds[i] = bpf_program__fd(class_program(k->bpf, i));
 	if (k->has_children)
 		attach_children(k);
 	/* A command has none yet. */
@@ -311,17 +300,9 @@ int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_e
 	return 0;
 }
 
-int kernel_program_fd(const struct trace_kernel *k, unsigned int class)
-{
-	struct bpf_program *p = class_program(k->bpf, class);
-
-	return p ? bpf_program__fd(p) : -1;
-}
-
 void kernel_detach(struct trace_kernel *k)
 {
-	while (k->links.n)
-		close(k->links.p[--k->links.n]);
+	links_detach(&k->links);
 	if (k->fork_link >= 0)
 		close(k->fork_link);
 	if (k->exit_link >= 0)
@@ -336,7 +317,7 @@ void kernel_free(struct trace_kernel *k)
 	kernel_detach(k);
 	ring_buffer__free(k->ring);
 	trace_bpf__destroy(k->bpf);
-	VEC_FREE(&k->links);
+	VEC_FREE(&k->links.fds);
 	free(k->space);
 	free(k);
 }
@@ -366,7 +347,7 @@ uint64_t kernel_missed(const struct trace_kernel *k)
 	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++) {
 		struct bpf_prog_info info = {0};
 		uint32_t size = sizeof(info);
-		int fd = kernel_program_fd(k, i);
+		int fd = k->links.program_fds[i];
 		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
 			missed += info.recursion_misses;
 	}

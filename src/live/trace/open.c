@@ -11,6 +11,7 @@
 #include "base/opts.h"
 #include "trace/kernel.h"
 #include "trace/move.h"
+#include "trace/weigh.h"
 
 /* Defaults and limits of fetched values; trace.h of the public headers promises them. */
 #define STRING_SHOWN_DEFAULT 63
@@ -130,7 +131,8 @@ static int parse_probe(struct cairn_trace *t, const char *probe, const struct pr
 	if (!text)
 		return err_nomem(err, "a probe");
 	*ret = text;
-	return probe_parse(&t->arena, probe, text, err);
+	return t->weighs ? probe_parse_weighed(&t->arena, probe, text, err)
+			 : probe_parse(&t->arena, probe, text, err);
 }
 
 static int may_add(const struct cairn_trace *t, size_t n, const char *probe, struct cairn_err *err)
@@ -353,10 +355,8 @@ static int attach_all(struct cairn_trace *t, struct cairn_err *err)
 	uint64_t start = trace_now_ns();
 	int e = open_pidfd(t, err);
 
-	if (e == 0)
-		e = verify_files(t, err);
-	if (e == 0)
-		e = check_refused(t, err);
+	e = e ? e : verify_files(t, err);
+	e = e ? e : check_refused(t, err);
 	if (e < 0)
 		return e;
 	uint64_t load = trace_now_ns();
@@ -365,13 +365,13 @@ static int attach_all(struct cairn_trace *t, struct cairn_err *err)
 	if (e < 0)
 		return e;
 	t->attached_at_ns = trace_now_ns();
-	e = kernel_attach(t, t->kernel, err);
+	e = links_attach(t, &t->kernel->links, err);
 	if (e < 0)
 		return e;
 	t->attach_ns = trace_now_ns() - start - t->load_ns;
-	if (!t->kernel->n_attached)
+	if (!t->kernel->links.n_attached)
 		return check_refused(t, err);
-	return (int)t->kernel->n_attached;
+	return (int)t->kernel->links.n_attached;
 }
 
 int cairn_trace_attach(struct cairn_trace *t, struct cairn_err *err)
@@ -402,6 +402,42 @@ int cairn_trace_attach(struct cairn_trace *t, struct cairn_err *err)
 	return e;
 }
 
+void trace_weigh(struct cairn_trace *t)
+{
+	t->weighs = true;
+}
+
+const char *trace_weight(const struct cairn_trace *t, const char **ret_unit)
+{
+	const struct trace_probe *p = t->probes.n ? t->probes.p[0] : NULL;
+
+	if (!p || !p->pub.n_values)
+		return NULL;
+	*ret_unit = p->text->values[0].unit ? p->text->values[0].unit : "count";
+	return p->pub.values[0].text;
+}
+
+enum cairn_unavailable trace_weight_missing(const struct cairn_trace *t, uint32_t site)
+{
+	return site < t->sites.n ? t->sites.p[site]->why : CAIRN_AVAILABLE;
+}
+
+int trace_set_links(struct cairn_trace *t, struct trace_links *l, struct cairn_err *err)
+{
+	int e = links_attach(t, l, err);
+
+	return e || l->n_attached ? e : check_refused(t, err);
+}
+
+int trace_check(struct cairn_trace *t, struct cairn_err *err)
+{
+	int e = check_missing(t, err);
+
+	e = e ? e : check_refused(t, err);
+	e = e ? e : verify_files(t, err);
+	return e ? e : check_refused(t, err);
+}
+
 int cairn_trace_start(struct cairn_trace *t, struct cairn_err *err)
 {
 	return child_go(&t->child, t->opts.exe, err);
@@ -417,7 +453,7 @@ bool cairn_trace_status(struct cairn_trace *t, int *ret)
 
 void cairn_trace_detach(struct cairn_trace *t)
 {
-	if (!t->kernel || !t->kernel->links.n)
+	if (!t->kernel || !t->kernel->links.fds.n)
 		return;
 	uint64_t start = trace_now_ns();
 	kernel_detach(t->kernel);

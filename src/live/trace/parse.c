@@ -5,6 +5,7 @@
  *	probe     := head [ "(" [ value { "," value } ] ")" ] [ "if" or ]
  *	head      := everything up to the list, the condition or the end; resolve.c takes it apart
  *	value     := unary { ":" ( "str" | "hex" ) }
+ *	             or, as the number of a hit: or [ ":" ( "bytes" | "ns" ) ]
  *	or        := and { "||" and }
  *	and       := binary { "&&" binary }
  *	binary    := C's levels | ^ & ==,!= <,<=,>,>= <<,>> +,- *,/,%, by precedence climbing
@@ -44,6 +45,7 @@ struct parser {
 	const char *text;
 	const char *pos; /* after the current token */
 	int code;        /* of the first error */
+	bool weighs;
 	unsigned int depth;
 
 	enum token token;
@@ -499,6 +501,20 @@ static void parse_modifiers(struct parser *p, struct probe_value_text *v)
 	}
 }
 
+static void parse_unit(struct parser *p, struct probe_value_text *v)
+{
+	if (p->code || !is_punct(p, P1(':')))
+		return;
+	next(p);
+	if (p->token == TOK_NAME && !strcmp(p->string, "bytes"))
+		v->unit = "bytes";
+	else if (p->token == TOK_NAME && !strcmp(p->string, "ns"))
+		v->unit = "nanoseconds";
+	else
+		return fail(p, -EINVAL, p->at, "only the units :bytes and :ns are known");
+	next(p);
+}
+
 /* The text of a value without the blanks around it. */
 static const char *value_text(struct parser *p, uint32_t from, uint32_t to)
 {
@@ -520,13 +536,19 @@ static void parse_values(struct parser *p, struct probe_text *ret)
 	}
 	next(p);
 	while (!p->code && !is_punct(p, P1(')'))) {
+		if (p->weighs && ret->n_values)
+			return fail(p, -EINVAL, p->at,
+				    "a hit has one number: write one expression");
 		if (ret->n_values == FETCH_VALUES_MAX)
 			return fail(p, -ERANGE, p->at, "more than 32 values");
 		struct probe_value_text *v = &ret->values[ret->n_values++];
 		uint32_t from = p->at;
-		v->expr = parse_unary(p);
+		v->expr = p->weighs ? parse_or(p) : parse_unary(p);
 		v->text = value_text(p, from, p->at);
-		parse_modifiers(p, v);
+		if (p->weighs)
+			parse_unit(p, v);
+		else
+			parse_modifiers(p, v);
 		if (!is_punct(p, P1(',')))
 			break;
 		next(p);
@@ -590,8 +612,8 @@ static int parse_head(struct arena *arena, const char *text, size_t len, struct 
 	return ret->head ? 0 : err_nomem(err, "a probe");
 }
 
-int probe_parse(struct arena *arena, const char *text, struct probe_text *ret,
-		struct cairn_err *err)
+static int parse(struct arena *arena, const char *text, bool weighs, struct probe_text *ret,
+		 struct cairn_err *err)
 {
 	if (strlen(text) > PROBE_TEXT_MAX)
 		return err_set(err, -ERANGE, "a probe of %zu characters; the limit is %d",
@@ -603,7 +625,11 @@ int probe_parse(struct arena *arena, const char *text, struct probe_text *ret,
 	int e = parse_head(arena, ret->text, head, ret, err);
 	if (e < 0)
 		return e;
-	struct parser p = {.arena = arena, .err = err, .text = ret->text, .pos = ret->text + head};
+	struct parser p = {.arena = arena,
+			   .err = err,
+			   .text = ret->text,
+			   .pos = ret->text + head,
+			   .weighs = weighs};
 	next(&p);
 	if (is_punct(&p, P1('(')))
 		parse_values(&p, ret);
@@ -615,4 +641,16 @@ int probe_parse(struct arena *arena, const char *text, struct probe_text *ret,
 	if (!p.code && p.token != TOK_END)
 		fail(&p, -EINVAL, p.at, "this does not belong here");
 	return p.code;
+}
+
+int probe_parse(struct arena *arena, const char *text, struct probe_text *ret,
+		struct cairn_err *err)
+{
+	return parse(arena, text, false, ret, err);
+}
+
+int probe_parse_weighed(struct arena *arena, const char *text, struct probe_text *ret,
+			struct cairn_err *err)
+{
+	return parse(arena, text, true, ret, err);
 }

@@ -266,6 +266,29 @@ static const char *unique_text(struct cairn_trace *t, const struct cairn_trace_v
 	return text;
 }
 
+/* The number of a hit is an expression like a condition. */
+static int plan_weight(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
+{
+	const struct probe_value_text *v = p->text->values;
+	struct cairn_trace_value *value = arena_alloc(&t->arena, sizeof(*value));
+	const struct expr_scope scope = scope_of(p);
+	unsigned int class;
+	int r = 0;
+
+	if (!value)
+		return err_nomem(err, "a probe");
+	p->n_record = trace_record_class(sizeof(struct trace_record), &class);
+	p->pub.values = value;
+	p->pub.n_values = p->text->n_values;
+	if (p->pub.n_values) {
+		*value = (struct cairn_trace_value){.text = v->text, .listed = true};
+		r = expr_type_condition(&scope, v->expr, err);
+	}
+	if (r == 0 && p->text->condition)
+		r = expr_type_condition(&scope, p->text->condition, err);
+	return r;
+}
+
 static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
 {
 	enum { MANY_VALUES = 16 };
@@ -377,6 +400,27 @@ static int compile_values(struct cairn_trace *t, struct trace_probe *p, struct t
 	return 0;
 }
 
+/* A site that does not have the number is probed all the same: its hits count. */
+static int compile_weight(struct cairn_trace *t, const struct trace_probe *p,
+			  struct trace_site *site, struct compiler *c, struct cairn_err *err)
+{
+	struct cairn_trace_slot *slot = arena_alloc(&t->arena, sizeof(*slot));
+	enum cairn_unavailable why;
+
+	if (!slot)
+		return err_nomem(err, "a site");
+	site->pub.values = slot;
+	site->weight = TRACE_WEIGHT_NONE;
+	if (!p->pub.n_values)
+		return 0;
+	why = compile_condition(c, p->text->values[0].expr);
+	site->why = why;
+	site->weight = why == CAIRN_AVAILABLE ? TRACE_WEIGHT_FETCHED : TRACE_WEIGHT_UNAVAILABLE;
+	if (why != CAIRN_AVAILABLE)
+		slot->unavailable = cairn_unavailable_text(why);
+	return 0;
+}
+
 static bool same_program(const struct cairn_trace *t, uint32_t i, const struct fetch_program *p,
 			 bool has_condition)
 {
@@ -429,7 +473,8 @@ static int compile_site(struct cairn_trace *t, struct trace_probe *p, struct tra
 			planned->pub.refused =
 				reason_for(t, p->pub.function, c.culprit, "the condition", why);
 	}
-	int r = compile_values(t, p, planned, &c, err);
+	int r = t->weighs ? compile_weight(t, p, planned, &c, err)
+			  : compile_values(t, p, planned, &c, err);
 	if (r < 0)
 		return r;
 	fetch_emit(program, FETCH_END);
@@ -607,7 +652,7 @@ static int plan_sites(struct cairn_trace *t, struct trace_probe *p, struct cairn
 int plan_probe(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
 {
 	size_t sites = t->sites.n;
-	int r = plan_values(t, p, err);
+	int r = t->weighs ? plan_weight(t, p, err) : plan_values(t, p, err);
 
 	if (r == 0)
 		r = plan_sites(t, p, err);

@@ -125,10 +125,10 @@ static void kernel_stats(const struct cairn_trace *t, struct cairn_trace_stats *
 {
 	const struct trace_kernel *k = t->kernel;
 
-	s->n_attached = k->n_attached;
-	s->n_links = k->n_links;
+	s->n_attached = k->links.n_attached;
+	s->n_links = k->links.n;
 	s->missed = kernel_missed(k) + k->n_broken;
-	s->backend = k->backend;
+	s->backend = k->links.backend;
 	s->sleepable = k->sleepable;
 	s->children_known = k->has_children;
 	s->n_children = k->bpf->bss->n_children + k->n_running;

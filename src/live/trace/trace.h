@@ -11,6 +11,8 @@
  *	compile.c, fetch.c  expressions and locations -> fetch programs
  *	fetch_run.c, fetch_print.c  a fetch program run in plain C, for constants and tests; as text
  *	move.c, boundary.c  the instruction that is probed
+ *	weigh.h  probes for a program of another module, whose hits have a number
+ *	site_tables.c  what the kernel's program reads of sites
  *	load.c, attach.c, verify.c, family.c  the kernel side; they share kernel.h
  *	mapped.c, procmap.c  which probed files processes have mapped
  *	link.c  bpf(2) for one link: uprobe_multi, or a perf event for each uprobe
@@ -65,6 +67,8 @@ struct trace_constant {
 struct trace_site {
 	struct cairn_trace_site pub;
 	const struct trace_constant *constants;
+	uint8_t weight;             /* enum trace_weight */
+	enum cairn_unavailable why; /* there is no number */
 	bool attached;
 };
 
@@ -87,6 +91,7 @@ struct trace_kernel;
 
 struct cairn_trace {
 	struct cairn_trace_opts opts;
+	bool weighs;           /* hits have a number, and no values: weigh.h */
 	uint32_t string_bytes; /* fetched at most, with the NUL: a power of two */
 	uint32_t string_shown; /* of them, without it */
 	uint32_t value_bytes;

@@ -25,7 +25,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "../abi.h"
+#include "fetch.bpf.h"
 
 /* x86-64, as the kernel lays it out for programs of this type. */
 struct pt_regs {
@@ -49,22 +49,6 @@ struct task_struct {
 } CORE;
 
 struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(value, struct trace_site_entry);
-} sites SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(value, struct fetch_op);
-} ops SEC(".maps");
-
-struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
@@ -86,9 +70,7 @@ struct {
 
 const volatile __u32 filter = TRACE_FILTER_NONE;
 const volatile __u32 target_tgid = 0;
-const volatile __u8 sleepable = 0;
 const volatile __u8 follow = 0;
-const volatile __u8 has_loop = 0;
 /*
  * The tracer's pid namespace when it is not the first one, to show the numbers that it knows; else
  * 0.
@@ -99,34 +81,6 @@ const volatile __u64 wakeup_bytes = 1 << 20;
 __u64 n_children = 0;
 __u64 n_children_alive = 0;
 __u64 n_family_full = 0;
-
-struct machine {
-	__u64 acc;
-	__u64 file[FETCH_FILE];
-};
-
-static __always_inline int read_user(void *to, __u32 n, __u64 from)
-{
-	int e = bpf_probe_read_user(to, n, (void *)from);
-
-	if (e && sleepable)
-		e = bpf_copy_from_user(to, n, (void *)from);
-	return e;
-}
-
-/* Length with NUL or negative. A string of at most 2048 bytes lies in at most two pages. */
-static __always_inline long read_user_str(void *to, __u32 n, __u64 from)
-{
-	long len = bpf_probe_read_user_str(to, n, (void *)from);
-	char c;
-
-	if (len >= 0 || !sleepable)
-		return len;
-	if (bpf_copy_from_user(&c, 1, (void *)from))
-		return len;
-	bpf_copy_from_user(&c, 1, (void *)((from | 4095) + 1));
-	return bpf_probe_read_user_str(to, n, (void *)from);
-}
 
 static __always_inline void read_regs(const struct pt_regs *r, struct machine *m)
 {
@@ -147,224 +101,6 @@ static __always_inline void read_regs(const struct pt_regs *r, struct machine *m
 	m->file[14] = r->r14;
 	m->file[15] = r->r15;
 	m->file[FETCH_FILE_IP] = r->rip;
-}
-
-/*
- * Written before they are read, for the verifier; a program that only stores registers needs none
- * of them.
- */
-static __always_inline void clear_slots(struct machine *m)
-{
-#pragma unroll
-	for (int i = FETCH_SLOT; i < FETCH_FILE; i++)
-		m->file[i] = 0;
-}
-
-/* 64-bit signed division, which the instruction set of older kernels lacks. */
-static __always_inline __u64 sdiv(__u64 a, __u64 b, int mod)
-{
-	__u64 ua = (__s64)a < 0 ? -a : a;
-	__u64 ub = (__s64)b < 0 ? -b : b;
-	__u64 q = mod ? ua % ub : ua / ub;
-	int negative = mod ? (__s64)a < 0 : ((__s64)a < 0) != ((__s64)b < 0);
-
-	return negative ? -q : q;
-}
-
-static __always_inline __u64 extend(__u64 v, __u8 size, int with_sign)
-{
-	__u32 shift = (64 - 8 * size) & 63;
-
-	v <<= shift;
-	return with_sign ? (__u64)((__s64)v >> shift) : v >> shift;
-}
-
-/* Operations with two operands; *@bad when they have no result. */
-static __always_inline __u64 binary(__u8 code, __u64 a, __u64 b, int *bad)
-{
-	switch (code) {
-	case FETCH_ADD:
-		return a + b;
-	case FETCH_SUB:
-		return a - b;
-	case FETCH_MUL:
-		return a * b;
-	case FETCH_AND:
-		return a & b;
-	case FETCH_OR:
-		return a | b;
-	case FETCH_XOR:
-		return a ^ b;
-	case FETCH_SHL:
-		return b > 63 ? 0 : a << (b & 63);
-	case FETCH_SHR:
-		return b > 63 ? 0 : a >> (b & 63);
-	case FETCH_SAR:
-		return (__u64)((__s64)a >> (b > 63 ? 63 : b & 63));
-	case FETCH_EQ:
-		return a == b;
-	case FETCH_NE:
-		return a != b;
-	case FETCH_LT:
-		return (__s64)a < (__s64)b;
-	case FETCH_LE:
-		return (__s64)a <= (__s64)b;
-	case FETCH_GT:
-		return (__s64)a > (__s64)b;
-	case FETCH_GE:
-		return (__s64)a >= (__s64)b;
-	case FETCH_ULT:
-		return a < b;
-	case FETCH_ULE:
-		return a <= b;
-	case FETCH_UGT:
-		return a > b;
-	case FETCH_UGE:
-		return a >= b;
-	}
-	if (!b || code < FETCH_DIV || code > FETCH_UMOD) {
-		*bad = 1;
-		return 0;
-	}
-	if (code == FETCH_UDIV)
-		return a / b;
-	if (code == FETCH_UMOD)
-		return a % b;
-	return sdiv(a, b, code == FETCH_MOD);
-}
-
-/*
- * Everything that only changes the accumulator and the file. Returns 0, or not when memory cannot
- * be read.
- */
-static __always_inline int step(const struct fetch_op *op, struct machine *m)
-{
-	__u32 reg = op->reg & (FETCH_FILE - 1);
-	__u8 code = op->code;
-	int bad = 0;
-
-	if (code >= FETCH_ADD) {
-		__u64 other = op->flags & FETCH_F_FILE ? m->file[reg] : op->imm;
-		__u64 a = op->flags & FETCH_F_SWAP ? other : m->acc;
-		__u64 b = op->flags & FETCH_F_SWAP ? m->acc : other;
-
-		m->acc = binary(code, a, b, &bad);
-		return bad;
-	}
-	switch (code) {
-	case FETCH_REG:
-		m->acc = m->file[reg];
-		return 0;
-	case FETCH_CONST:
-		m->acc = op->imm;
-		return 0;
-	case FETCH_LOAD: {
-		__u32 size = op->size;
-		__u64 to = 0;
-
-		if (size < 1 || size > 8)
-			return 1;
-		bad = read_user(&to, size, m->acc);
-		m->acc = to;
-		return bad;
-	}
-	case FETCH_SAVE:
-		m->file[reg] = m->acc;
-		return 0;
-	case FETCH_SEXT:
-		m->acc = extend(m->acc, op->size, 1);
-		return 0;
-	case FETCH_ZEXT:
-		m->acc = extend(m->acc, op->size, 0);
-		return 0;
-	case FETCH_NEG:
-		m->acc = -m->acc;
-		return 0;
-	case FETCH_NOT:
-		m->acc = ~m->acc;
-		return 0;
-	}
-	return 0;
-}
-
-/*
- * Whether the string at acc is the one in the next two operations, padded with NULs; negative:
- * unreadable.
- */
-static __always_inline int string_equals(__u32 pc, struct machine *m)
-{
-	__u32 second_pc = pc + 1;
-	__u64 *first = bpf_map_lookup_elem(&ops, &pc);
-	__u64 *second = bpf_map_lookup_elem(&ops, &second_pc);
-	__u64 text[FETCH_STREQ_BYTES / 8] = {};
-
-	if (!first || !second || read_user_str(text, sizeof(text), m->acc) < 0)
-		return -1;
-	return text[0] == first[0] && text[1] == first[1] && text[2] == second[0] &&
-	       text[3] == second[1];
-}
-
-/* A run of one part of a fetch program. */
-struct run {
-	struct machine m;
-	char *rec;
-	__u64 ids;
-	__u32 pc;
-	__u32 faults;
-	int result;
-};
-
-/*
- * Runs @body(i, run) until it returns 1. bpf_loop() (Linux 5.17) lets the verifier look at the body
- * once, 10 ms; before that it walks every iteration, which takes most of a second.
- */
-#define REPEAT(body, run)                                                                          \
-	do {                                                                                       \
-		if (has_loop) {                                                                    \
-			bpf_loop(FETCH_OPS_MAX, body, run, 0);                                     \
-			break;                                                                     \
-		}                                                                                  \
-		for (__u32 i_ = 0; i_ < FETCH_OPS_MAX; i_++)                                       \
-			if (body(i_, run))                                                         \
-				break;                                                             \
-	} while (0)
-
-static long condition_step(__u32 i, struct run *r)
-{
-	__u32 pc = r->pc;
-	const struct fetch_op *op = bpf_map_lookup_elem(&ops, &pc);
-	int e;
-
-	if (!op)
-		return 1;
-	r->pc = ++pc;
-	switch (op->code) {
-	case FETCH_FILTER:
-		r->result = r->m.acc != 0;
-		return 1;
-	case FETCH_JZ:
-		if (!r->m.acc)
-			r->pc = pc + op->jump;
-		return 0;
-	case FETCH_JNZ:
-		if (r->m.acc)
-			r->pc = pc + op->jump;
-		return 0;
-	case FETCH_STREQ:
-		e = string_equals(pc, &r->m);
-		r->m.acc = e;
-		r->pc = pc + 2;
-		return e < 0;
-	}
-	return step(op, &r->m) != 0;
-}
-
-/* Runs the condition; leaves pc after its FILTER. Returns 1 when it holds, -1 when undecided. */
-static __always_inline int condition_holds(struct run *r)
-{
-	r->result = -1;
-	REPEAT(condition_step, r);
-	return r->result;
 }
 
 /* Three arguments, and the end. */
@@ -405,7 +141,7 @@ static __always_inline int copy(char *rec, const __u32 rec_size, const struct fe
 	case log:                                                                                  \
 		if (rec_size < (1 << log) || out > rec_size - (1 << log))                          \
 			return 1;                                                                  \
-		return read_user(rec + out, 1 << log, from);
+		return fetch_read(rec + out, 1 << log, from);
 	switch (op->size) {
 		COPY_CASE(0)
 		COPY_CASE(1)
@@ -437,7 +173,7 @@ static __always_inline int string(char *rec, const __u32 rec_size, const struct 
 		if (rec_size < (1 << log) + 2 || out > rec_size - (1 << log) - 2)                  \
 			return 1;                                                                  \
 		max = 1 << log;                                                                    \
-		len = read_user_str(rec + out + 2, 1 << log, from);                                \
+		len = fetch_read_str(rec + out + 2, 1 << log, from);                               \
 		break;
 	switch (op->size) {
 		STRING_CASE(4)
@@ -452,7 +188,7 @@ static __always_inline int string(char *rec, const __u32 rec_size, const struct 
 	if (len < 0 || out > rec_size - 2)
 		return 1;
 	/* A string that fills its slot exactly, or one that goes on after it? */
-	if (len == max && !read_user(&last, 1, from + max - 1) && last)
+	if (len == max && !fetch_read(&last, 1, from + max - 1) && last)
 		len |= TRACE_STRING_CUT;
 	*(__u16 *)(rec + out) = len;
 	return 0;
@@ -470,7 +206,7 @@ static __always_inline int bytes(char *rec, const __u32 rec_size, const struct f
 			return 1;                                                                  \
 		if (n > (1 << log))                                                                \
 			n = 1 << log;                                                              \
-		return read_user(rec + out, n, from);
+		return fetch_read(rec + out, n, from);
 	switch (op->size) {
 		BYTES_CASE(4)
 		BYTES_CASE(5)
@@ -511,7 +247,7 @@ static __always_inline long fetch_step(struct run *r, const __u32 rec_size)
 		bad = bytes(rec, rec_size, op, r->m.acc, r->m.file[op->reg & (FETCH_FILE - 1)]);
 		break;
 	default:
-		bad = step(op, &r->m);
+		bad = machine_step(op, &r->m);
 	}
 	if (bad) {
 		r->faults |= 1u << (op->value & 31);

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The interpreter of fetch programs (abi.h), for every program of the kernel that runs at a probe
+ *
+ * Here is all but what writes a record: values in the accumulator, and conditions. A number that a
+ * probe computes is a condition of which the accumulator is looked at.
+ */
+#ifndef TRACE_FETCH_BPF_H
+#define TRACE_FETCH_BPF_H
+
+#include "../abi.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(value, struct trace_site_entry);
+} sites SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(value, struct fetch_op);
+} ops SEC(".maps");
+
+/*
+ * Whether the program may sleep. With FETCH_NEVER_SLEEPS it has no code that could: the kernel
+ * refuses such code in a global function of a program that may not, also where it is never reached.
+ */
+#ifdef FETCH_NEVER_SLEEPS
+#define sleepable 0
+#else
+const volatile __u8 sleepable = 0;
+#endif
+/* Whether the kernel has bpf_loop(). */
+const volatile __u8 has_loop = 0;
+
+struct machine {
+	__u64 acc;
+	__u64 file[FETCH_FILE];
+};
+
+static __always_inline int fetch_read(void *to, __u32 n, __u64 from)
+{
+	int e = bpf_probe_read_user(to, n, (void *)from);
+
+	if (e && sleepable)
+		e = bpf_copy_from_user(to, n, (void *)from);
+	return e;
+}
+
+/* Length with NUL or negative. A string of at most 2048 bytes lies in at most two pages. */
+static __always_inline long fetch_read_str(void *to, __u32 n, __u64 from)
+{
+	long len = bpf_probe_read_user_str(to, n, (void *)from);
+	char c;
+
+	if (len >= 0 || !sleepable)
+		return len;
+	if (bpf_copy_from_user(&c, 1, (void *)from))
+		return len;
+	bpf_copy_from_user(&c, 1, (void *)((from | 4095) + 1));
+	return bpf_probe_read_user_str(to, n, (void *)from);
+}
+
+/*
+ * Written before they are read, for the verifier; a program that only stores registers needs none
+ * of them.
+ */
+static __always_inline void clear_slots(struct machine *m)
+{
+#pragma unroll
+	for (int i = FETCH_SLOT; i < FETCH_FILE; i++)
+		m->file[i] = 0;
+}
+
+/* 64-bit signed division, which the instruction set of older kernels lacks. */
+static __always_inline __u64 sdiv(__u64 a, __u64 b, int mod)
+{
+	__u64 ua = (__s64)a < 0 ? -a : a;
+	__u64 ub = (__s64)b < 0 ? -b : b;
+	__u64 q = mod ? ua % ub : ua / ub;
+	int negative = mod ? (__s64)a < 0 : ((__s64)a < 0) != ((__s64)b < 0);
+
+	return negative ? -q : q;
+}
+
+static __always_inline __u64 extend(__u64 v, __u8 size, int with_sign)
+{
+	__u32 shift = (64 - 8 * size) & 63;
+
+	v <<= shift;
+	return with_sign ? (__u64)((__s64)v >> shift) : v >> shift;
+}
+
+/* Operations with two operands; *@bad when they have no result. */
+static __always_inline __u64 binary(__u8 code, __u64 a, __u64 b, int *bad)
+{
+	switch (code) {
+	case FETCH_ADD:
+		return a + b;
+	case FETCH_SUB:
+		return a - b;
+	case FETCH_MUL:
+		return a * b;
+	case FETCH_AND:
+		return a & b;
+	case FETCH_OR:
+		return a | b;
+	case FETCH_XOR:
+		return a ^ b;
+	case FETCH_SHL:
+		return b > 63 ? 0 : a << (b & 63);
+	case FETCH_SHR:
+		return b > 63 ? 0 : a >> (b & 63);
+	case FETCH_SAR:
+		return (__u64)((__s64)a >> (b > 63 ? 63 : b & 63));
+	case FETCH_EQ:
+		return a == b;
+	case FETCH_NE:
+		return a != b;
+	case FETCH_LT:
+		return (__s64)a < (__s64)b;
+	case FETCH_LE:
+		return (__s64)a <= (__s64)b;
+	case FETCH_GT:
+		return (__s64)a > (__s64)b;
+	case FETCH_GE:
+		return (__s64)a >= (__s64)b;
+	case FETCH_ULT:
+		return a < b;
+	case FETCH_ULE:
+		return a <= b;
+	case FETCH_UGT:
+		return a > b;
+	case FETCH_UGE:
+		return a >= b;
+	}
+	if (!b || code < FETCH_DIV || code > FETCH_UMOD) {
+		*bad = 1;
+		return 0;
+	}
+	if (code == FETCH_UDIV)
+		return a / b;
+	if (code == FETCH_UMOD)
+		return a % b;
+	return sdiv(a, b, code == FETCH_MOD);
+}
+
+/*
+ * Everything that only changes the accumulator and the file. Returns 0, or not when memory cannot
+ * be read.
+ */
+static __always_inline int machine_step(const struct fetch_op *op, struct machine *m)
+{
+	__u32 reg = op->reg & (FETCH_FILE - 1);
+	__u8 code = op->code;
+	int bad = 0;
+
+	if (code >= FETCH_ADD) {
+		__u64 other = op->flags & FETCH_F_FILE ? m->file[reg] : op->imm;
+		__u64 a = op->flags & FETCH_F_SWAP ? other : m->acc;
+		__u64 b = op->flags & FETCH_F_SWAP ? m->acc : other;
+
+		m->acc = binary(code, a, b, &bad);
+		return bad;
+	}
+	switch (code) {
+	case FETCH_REG:
+		m->acc = m->file[reg];
+		return 0;
+	case FETCH_CONST:
+		m->acc = op->imm;
+		return 0;
+	case FETCH_LOAD: {
+		__u32 size = op->size;
+		__u64 to = 0;
+
+		if (size < 1 || size > 8)
+			return 1;
+		bad = fetch_read(&to, size, m->acc);
+		m->acc = to;
+		return bad;
+	}
+	case FETCH_SAVE:
+		m->file[reg] = m->acc;
+		return 0;
+	case FETCH_SEXT:
+		m->acc = extend(m->acc, op->size, 1);
+		return 0;
+	case FETCH_ZEXT:
+		m->acc = extend(m->acc, op->size, 0);
+		return 0;
+	case FETCH_NEG:
+		m->acc = -m->acc;
+		return 0;
+	case FETCH_NOT:
+		m->acc = ~m->acc;
+		return 0;
+	}
+	return 0;
+}
+
+/*
+ * Whether the string at acc is the one in the next two operations, padded with NULs; negative:
+ * unreadable.
+ */
+static __always_inline int string_equals(__u32 pc, struct machine *m)
+{
+	__u32 second_pc = pc + 1;
+	__u64 *first = bpf_map_lookup_elem(&ops, &pc);
+	__u64 *second = bpf_map_lookup_elem(&ops, &second_pc);
+	__u64 text[FETCH_STREQ_BYTES / 8] = {};
+
+	if (!first || !second || fetch_read_str(text, sizeof(text), m->acc) < 0)
+		return -1;
+	return text[0] == first[0] && text[1] == first[1] && text[2] == second[0] &&
+	       text[3] == second[1];
+}
+
+/* A run of one part of a fetch program. */
+struct run {
+	struct machine m;
+	char *rec;
+	__u64 ids;
+	__u32 pc;
+	__u32 faults;
+	int result;
+};
+
+/*
+ * Runs @body(i, run) until it returns 1. bpf_loop() (Linux 5.17) lets the verifier look at the body
+ * once, 10 ms; before that it walks every iteration, which takes most of a second.
+ */
+#define REPEAT(body, run)                                                                          \
+	do {                                                                                       \
+		if (has_loop) {                                                                    \
+			bpf_loop(FETCH_OPS_MAX, body, run, 0);                                     \
+			break;                                                                     \
+		}                                                                                  \
+		for (__u32 i_ = 0; i_ < FETCH_OPS_MAX; i_++)                                       \
+			if (body(i_, run))                                                         \
+				break;                                                             \
+	} while (0)
+
+static long condition_step(__u32 i, struct run *r)
+{
+	__u32 pc = r->pc;
+	const struct fetch_op *op = bpf_map_lookup_elem(&ops, &pc);
+	int e;
+
+	if (!op)
+		return 1;
+	r->pc = ++pc;
+	switch (op->code) {
+	case FETCH_FILTER:
+		r->result = r->m.acc != 0;
+		return 1;
+	case FETCH_JZ:
+		if (!r->m.acc)
+			r->pc = pc + op->jump;
+		return 0;
+	case FETCH_JNZ:
+		if (r->m.acc)
+			r->pc = pc + op->jump;
+		return 0;
+	case FETCH_STREQ:
+		e = string_equals(pc, &r->m);
+		r->m.acc = e;
+		r->pc = pc + 2;
+		return e < 0;
+	}
+	return machine_step(op, &r->m) != 0;
+}
+
+/* Runs the condition; leaves pc after its FILTER. Returns 1 when it holds, -1 when undecided. */
+static __always_inline int condition_holds(struct run *r)
+{
+	r->result = -1;
+	REPEAT(condition_step, r);
+	return r->result;
+}
+
+#endif

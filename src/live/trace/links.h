@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The links of a trace's sites to a program of the kernel. */
+#ifndef TRACE_LINKS_H
+#define TRACE_LINKS_H
+
+#include "trace/trace.h"
+
+struct trace_links {
+	enum cairn_trace_backend backend;
+	int pid;                          /* hits of this process alone; 0: of all */
+	int program_fds[TRACE_N_CLASSES]; /* for records of each class; -1: none are of it */
+	VEC(int)
+	fds; /* and, for single uprobes, perf events: closing them in reverse order detaches */
+	uint32_t n, n_attached;
+};
+
+/*
+ * links_attach - links for every site that is ready; all or none but with best_effort
+ *
+ * Returns 0; -EPERM with the permitted command, -ENOENT for a site that the kernel refuses, -ESRCH,
+ * -ENOMEM, or the errors of bpf(2).
+ */
+int links_attach(struct cairn_trace *t, struct trace_links *l, struct cairn_err *err);
+
+/* Closes them; the programs stay. */
+void links_detach(struct trace_links *l);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the kernel's program reads of sites: where their fetch programs are, and the programs. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+
+#include "base/scope.h"
+#include "trace/weigh.h"
+
+int trace_size_tables(const struct cairn_trace *t, struct bpf_map *sites, struct bpf_map *ops)
+{
+	int e = bpf_map__set_max_entries(sites, (uint32_t)t->sites.n);
+
+	return e ? e : bpf_map__set_max_entries(ops, (uint32_t)t->ops.n);
+}
+
+/*
+ * Writes a table that the BPF program only reads; the map's memory is shared with us for that
+ * moment.
+ */
+static int fill_table(struct bpf_map *map, const void *from, size_t n_bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t mapped = (n_bytes + page - 1) / page * page;
+	void *to = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (to == MAP_FAILED)
+		return -errno;
+	memcpy(to, from, n_bytes);
+	munmap(to, mapped);
+	return 0;
+}
+
+static int fill_sites(const struct cairn_trace *t, struct bpf_map *map)
+{
+	SCOPE_FREE struct trace_site_entry *entries = calloc(t->sites.n, sizeof(*entries));
+
+	if (!entries)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->sites.n; i++) {
+		const struct trace_site *site = t->sites.p[i];
+		if (site->pub.refused)
+			continue;
+		const struct trace_program *program = &t->programs.p[site->pub.program];
+		entries[i] = (struct trace_site_entry){.op = program->op,
+						       .probe = site->pub.probe,
+						       .has_condition = program->has_condition,
+						       .weight = site->weight};
+	}
+	return fill_table(map, entries, t->sites.n * sizeof(*entries));
+}
+
+int trace_fill_tables(const struct cairn_trace *t, struct bpf_map *sites, struct bpf_map *ops)
+{
+	int e = fill_table(ops, t->ops.p, t->ops.n * sizeof(*t->ops.p));
+
+	return e ? e : fill_sites(t, sites);
+}
