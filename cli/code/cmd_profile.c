@@ -12,6 +12,7 @@
 #include "command.h"
 #include "demangled.h"
 #include "interrupt.h"
+#include "profile_event.h"
 #include "profile_run.h"
 #include "profile_sidecars.h"
 #include "profile_windows.h"
@@ -36,11 +37,11 @@ struct profile_values {
 	const char *command, *cgroup, *event;
 	struct sidecar_wish wish;
 	struct push_wish push;
-	unsigned long hz, top, ring_kib, jobs;
+	unsigned long hz, top, ring_kib, jobs, period;
 	double seconds, window;
 	unsigned long keep;
 	bool continuous;
-	bool all, off_cpu, no_kernel, json, by_total, fail_on_loss, no_demangle;
+	bool all, off_cpu, no_kernel, json, by_total, fail_on_loss, no_demangle, best_effort;
 };
 
 #define AT(field) offsetof(struct profile_values, field)
@@ -67,9 +68,16 @@ static const struct opt opts[] = {
 	{'o', "output", OPT_LIST, "NAME", AT(out),
 	 "write the profile to NAME, which ends with .html, .folded, .pb.gz, .json, "
 	 ".firefox.json, .firefox.json.gz or .ctf (a directory); may be repeated"},
-	{0, "event", OPT_TEXT, "cpu|cpu-clock|cycles|page-faults|off-cpu", AT(event),
-	 "what is sampled: time on a processor (cpu: cycles if they can be counted here, else "
-	 "cpu-clock), page faults, or time blocked"},
+	{0, "event", OPT_TEXT, "EVENT", AT(event),
+	 "what is sampled: cpu, cpu-clock, cycles, page-faults, off-cpu, a tracepoint of the "
+	 "kernel "
+	 "as CATEGORY:NAME, or calls of a function, inlined ones, too, as cairn trace takes it: "
+	 "[PATH:]FUNC[(NUMBER)][ if COND]; NUMBER is what a call weighs, such as n * size:bytes "
+	 "(cpu: cycles if they can be counted here, else cpu-clock)"},
+	{0, "period", OPT_COUNT, "N", AT(period),
+	 "of page faults, tracepoints and calls: sample each Nth on a processor (1)"},
+	{0, "best-effort", OPT_FLAG, NULL, AT(best_effort),
+	 "of calls: leave out sites that cannot be probed, and list them"},
 	{0, "off-cpu", OPT_FLAG, NULL, AT(off_cpu), "the same as --event off-cpu"},
 	{0, "no-kernel", OPT_FLAG, NULL, AT(no_kernel), "leave out functions of the kernel"},
 	{0, "top", OPT_COUNT, "N", AT(top), "show N functions (20)"},
@@ -99,6 +107,8 @@ static const struct example examples[] = {
 	{"sudo cairn profile -a --duration 10", "everything that runs on this machine"},
 	{"sudo cairn profile -p 1234 --off-cpu --duration 10",
 	 "where its threads wait, and for how long"},
+	{"sudo cairn profile -p 1234 --event 'xmalloc(size:bytes)' --duration 10",
+	 "who calls xmalloc, inlined or not, and how many bytes each asks for"},
 	{"sudo cairn profile -a --duration 60 --push http://profiles:4040 --label "
 	 "service_name=shop",
 	 "a minute of this machine, to a Pyroscope"},
@@ -144,29 +154,37 @@ static int check_targets(const struct profile_values *v)
 
 static enum cairn_prof_event event_of(const struct profile_values *v)
 {
-	static const char *const names[] = {
-		[CAIRN_PROF_CPU] = "cpu",         [CAIRN_PROF_CPU_CLOCK] = "cpu-clock",
-		[CAIRN_PROF_CYCLES] = "cycles",   [CAIRN_PROF_PAGE_FAULTS] = "page-faults",
-		[CAIRN_PROF_OFF_CPU] = "off-cpu",
-	};
+	const char *text;
 
-	for (size_t i = 0; v->event && i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(v->event, names[i]))
-			return (enum cairn_prof_event)i;
-	return v->off_cpu ? CAIRN_PROF_OFF_CPU : CAIRN_PROF_CPU;
+	return v->off_cpu ? CAIRN_PROF_OFF_CPU : profile_event_of(v->event, &text);
 }
 
-static bool has_rate(enum cairn_prof_event event)
+/* A word that is none of the events is taken for a function's name, which needs a file. */
+static int check_event(const struct profile_values *v)
 {
-	return event != CAIRN_PROF_PAGE_FAULTS && event != CAIRN_PROF_OFF_CPU;
+	enum cairn_prof_event event = event_of(v);
+	bool is_plain = event == CAIRN_PROF_PROBE && !strpbrk(v->event, ":(");
+
+	if (v->hz && !profile_event_has_rate(event))
+		return fail(STATUS_USAGE, "-F: each of these events is a sample");
+	if (v->period && (profile_event_has_rate(event) || event == CAIRN_PROF_OFF_CPU))
+		return fail(STATUS_USAGE, "--period: for events that are counted; -F sets a rate");
+	if (v->best_effort && event != CAIRN_PROF_PROBE)
+		return fail(STATUS_USAGE, "--best-effort: for a probe, which has sites");
+	if (is_plain && (v->all || v->cgroup || v->pids.n > 1))
+		return fail(STATUS_USAGE,
+			    "--event takes cpu, cpu-clock, cycles, page-faults, off-cpu, a "
+			    "tracepoint CATEGORY:NAME, or a function PATH:FUNC[(NUMBER)]; not: %s",
+			    v->event);
+	return STATUS_YES;
 }
 
 static int check_options(const struct profile_values *v)
 {
 	if (v->off_cpu && v->event && strcmp(v->event, "off-cpu") != 0)
 		return fail(STATUS_USAGE, "--off-cpu and --event %s: choose one", v->event);
-	if (v->hz && !has_rate(event_of(v)))
-		return fail(STATUS_USAGE, "-F: each of these events is a sample");
+	if (check_event(v) != STATUS_YES)
+		return STATUS_USAGE;
 	if (v->hz > HZ_MAX)
 		return fail(STATUS_USAGE, "-F %lu: at most %d samples a second", v->hz, HZ_MAX);
 	if (v->ring_kib > (1u << 20) || (v->ring_kib & (v->ring_kib - 1)))
@@ -351,6 +369,8 @@ static int run_continuous(const struct profile_values *v, struct profile_run *ru
 	int r = profile_prepare(run->prof, &err);
 
 	r = r ? r : cairn_prof_start(run->prof, &err);
+	if (!r)
+		profile_event_sites(run->prof);
 	r = r < 0 ? fail_err(r, &err, STATUS_USAGE)
 		  : profile_windows_run(run, &windows, v->seconds, v->json);
 	free(title);
@@ -365,6 +385,8 @@ static int run_all(const struct profile_values *v, struct profile_run *run)
 	int r = profile_prepare(run->prof, &err), stopped, status;
 
 	r = r ? r : cairn_prof_start(run->prof, &err);
+	if (!r)
+		profile_event_sites(run->prof);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
 	start = clock_now_ns();
@@ -403,10 +425,13 @@ static void allow_many_files(void)
 static int open_and_run(const struct profile_values *v, const struct command *command,
 			const int *pids, struct push *push)
 {
-	enum cairn_prof_event event = event_of(v);
+	const char *event_text = NULL;
+	enum cairn_prof_event event =
+		v->off_cpu ? CAIRN_PROF_OFF_CPU : profile_event_of(v->event, &event_text);
 	struct profile_sidecars sidecars = {.wish = v->wish, .lock = PTHREAD_MUTEX_INITIALIZER};
-	struct profile_run run = {.hz = has_rate(event) ? (v->hz ? (unsigned int)v->hz : HZ_DEFAULT)
-							: 0,
+	struct profile_run run = {.hz = profile_event_has_rate(event)
+						? (v->hz ? (unsigned int)v->hz : HZ_DEFAULT)
+						: 0,
 				  .n_top = v->top ? v->top : 20,
 				  .push = v->push.url ? push : NULL,
 				  .fail_on_loss = v->fail_on_loss};
@@ -427,7 +452,12 @@ static int open_and_run(const struct profile_values *v, const struct command *co
 									  : profile_make_sidecar,
 					    .make_sidecar_ctx = &sidecars,
 					    .show_name = shown_name,
-					    .moments = profile_needs_moments(&v->out)};
+					    .moments = profile_needs_moments(&v->out),
+					    .event_text = event_text,
+					    .find_sites = profile_find_sites,
+					    .find_sites_ctx = &sidecars,
+					    .period = v->period,
+					    .best_effort = v->best_effort};
 	struct cairn_err err = {0};
 	int r;
 

@@ -110,6 +110,25 @@ static void show_ends(const struct cairn_prof_counts *c)
 
 /* ---- text ---- */
 
+/* Hits of a probe that are no samples, and samples that have no number. */
+static void show_hits(const struct profile_run *run)
+{
+	const struct cairn_prof_counts *c = &run->counts;
+	const char *reason, *word;
+	uint64_t n;
+
+	if (c->n_filtered)
+		say(stdout, "%s did not meet the condition\n",
+		    cairn_counted(c->n_filtered, "hit").text);
+	if (c->n_undecided)
+		say(stdout,
+		    "%s undecided, and not sampled: the condition's memory could not be read\n",
+		    cairn_counted(c->n_undecided, "hit").text);
+	for (size_t i = 0; (reason = cairn_prof_without_value(run->prof, i, &word, &n)); i++)
+		say(stdout, "%s in no sum of %s: %s\n", cairn_counted(n, "hit").text,
+		    cairn_profile_type(run->profile, run->type)->type, reason);
+}
+
 static void show_samples(const struct profile_run *run)
 {
 	const struct cairn_prof_counts *c = &run->counts;
@@ -120,6 +139,7 @@ static void show_samples(const struct profile_run *run)
 	say(stdout, ", %.2f s: %s, %" PRIu64 " lost, %s\n", run->seconds,
 	    cairn_counted(c->n_samples, "sample").text, c->n_lost,
 	    cairn_counted(c->n_stacks, "different stack").text);
+	show_hits(run);
 	if (c->n_lost_mappings)
 		say(stdout, "%s lost: code there may have no names for a moment, or older ones\n",
 		    cairn_counted(c->n_lost_mappings, "mapping report").text);
@@ -152,6 +172,19 @@ static void show_text(const struct profile_run *run)
 
 /* ---- JSON ---- */
 
+static void json_hits(struct json *j, const struct profile_run *run)
+{
+	const char *word;
+	uint64_t n;
+
+	json_uint(j, "filtered", run->counts.n_filtered);
+	json_uint(j, "undecided", run->counts.n_undecided);
+	json_open(j, "without_value", '{');
+	for (size_t i = 0; cairn_prof_without_value(run->prof, i, &word, &n); i++)
+		json_uint(j, word, n);
+	json_close(j);
+}
+
 static void show_json(const struct profile_run *run)
 {
 	const struct cairn_prof_counts *c = &run->counts;
@@ -170,6 +203,8 @@ static void show_json(const struct profile_run *run)
 	json_uint(&j, "lost", c->n_lost);
 	json_uint(&j, "lost_mappings", c->n_lost_mappings);
 	json_uint(&j, "left_out", c->n_left_out);
+	if (cairn_prof_probes(run->prof))
+		json_hits(&j, run);
 	json_uint(&j, "stacks", c->n_stacks);
 	json_uint(&j, "functions", run->shares.n);
 	json_open(&j, "ends", '{');

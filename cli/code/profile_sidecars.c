@@ -14,18 +14,30 @@
 /* A debuginfod that was away, or had no sidecar then, may have one. */
 #define TRY_AGAIN_SECONDS 600
 
-int profile_find_sidecar(void *sidecars, const struct cairn_binary *bin, struct cairn_sidecar **ret,
-			 struct cairn_err *err)
+static int find_offline(struct profile_sidecars *s, const struct cairn_binary *bin, bool lines,
+			struct cairn_sidecar **ret, struct cairn_err *err)
 {
-	struct profile_sidecars *s = sidecars;
 	struct sidecar_wish wish = s->wish;
 	int r;
 
 	wish.offline = true;
+	wish.lines = lines;
 	pthread_mutex_lock(&s->lock);
 	r = sidecar_find(&wish, bin, ret, err);
 	pthread_mutex_unlock(&s->lock);
 	return r;
+}
+
+int profile_find_sidecar(void *sidecars, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+			 struct cairn_err *err)
+{
+	return find_offline(sidecars, bin, true, ret, err);
+}
+
+int profile_find_sites(void *sidecars, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+		       struct cairn_err *err)
+{
+	return find_offline(sidecars, bin, false, ret, err);
 }
 
 /* "/usr/bin/x" of "/proc/123/root/usr/bin/x"; NULL: the path is not one through a process. */

@@ -20,6 +20,10 @@ struct profile_sidecars {
 int profile_find_sidecar(void *sidecars, const struct cairn_binary *bin, struct cairn_sidecar **ret,
 			 struct cairn_err *err);
 
+/* struct cairn_prof_opts.find_sites: the same of one that has the sites of functions. */
+int profile_find_sites(void *sidecars, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+		       struct cairn_err *err);
+
 /* struct cairn_prof_opts.make_sidecar: one that is made and kept, or downloaded. */
 int profile_make_sidecar(void *sidecars, const struct cairn_binary *bin, struct cairn_sidecar **ret,
 			 struct cairn_err *err);

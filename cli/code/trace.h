@@ -50,6 +50,8 @@ struct session {
 int trace_plan(const struct session *session, bool best_effort, bool verbose);
 /* The sites that are not attached, and why. Nothing when there are none. */
 void trace_refusals(const struct cairn_trace *t, FILE *out);
+/* The sites where events may not be calls, and why. Nothing when there are none. */
+void trace_caveats(const struct cairn_trace *t, FILE *out);
 /*
  * Reports the .dwo files that were not found: calls may be missed. Returns their number; usually 0,
  * without a report.

@@ -186,8 +186,7 @@ static uint32_t n_with_caveats(const struct cairn_trace *t)
 	return n;
 }
 
-/* Reports where the events may differ from the calls, before the first one. */
-static void report_caveats(const struct cairn_trace *t, FILE *out)
+void trace_caveats(const struct cairn_trace *t, FILE *out)
 {
 	uint32_t shown = 0, n = n_with_caveats(t);
 	char text[1024];
@@ -244,7 +243,7 @@ void trace_attached(const struct session *session, unsigned int n_sites)
 	    session->has_command ? "" : "; Ctrl-C ends and removes them");
 	report_running_children(session);
 	trace_refusals(session->trace, stderr);
-	report_caveats(session->trace, stderr);
+	trace_caveats(session->trace, stderr);
 	fflush(stderr);
 }
 

@@ -36,7 +36,9 @@ enum cairn_prof_event {
 	CAIRN_PROF_CPU_CLOCK,
 	CAIRN_PROF_CYCLES,
 	CAIRN_PROF_PAGE_FAULTS,
-	CAIRN_PROF_OFF_CPU, /* time that threads were blocked, in nanoseconds */
+	CAIRN_PROF_OFF_CPU,    /* time that threads were blocked, in nanoseconds */
+	CAIRN_PROF_TRACEPOINT, /* events of the kernel: opts.event_text */
+	CAIRN_PROF_PROBE,      /* calls of functions, inlined ones, too: opts.event_text */
 };
 
 struct cairn_prof_opts {
@@ -54,7 +56,8 @@ struct cairn_prof_opts {
 	bool all;           /* every process; neither pids nor argv are then given */
 	const char *cgroup; /* with all: only those in this directory of cgroup v2; NULL */
 	enum cairn_prof_event event;
-	unsigned int hz;   /* samples per second and processor; 0: 99. Not for page faults */
+	/* Samples per second and processor; 0: 99. For cpu, cpu-clock and cycles. */
+	unsigned int hz;
 	bool no_kernel;    /* leave out what the kernel does for them */
 	size_t ring_bytes; /* for samples; 0: 4 MiB; a power of two of at least a page */
 	/*
@@ -82,6 +85,28 @@ struct cairn_prof_opts {
 	 * says when others have not. Without it memory does not grow with the number of samples.
 	 */
 	bool moments;
+	/*
+	 * CAIRN_PROF_TRACEPOINT: "CATEGORY:NAME", such as "sched:sched_switch". CAIRN_PROF_PROBE: a
+	 * probe as cairn_trace_add() takes it. Every site of the function is probed, and each hit
+	 * is a sample. What is in the list is one number that the hit weighs, an expression as in
+	 * the condition, and after it perhaps a unit, :bytes or :ns: "malloc_wrapper(n *
+	 * size:bytes) if n". Without it hits are counted. Must stay valid until close.
+	 */
+	const char *event_text;
+	/*
+	 * Of events that are counted: every so many of a processor are a sample, which weighs as
+	 * much; 0: 1. Not with a number in event_text.
+	 */
+	unsigned long period;
+	/*
+	 * A probe: finds the sidecar of its file, as struct cairn_trace_opts. One that answers
+	 * about addresses alone will not do. NULL: the debug information answers.
+	 */
+	int (*find_sites)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+			  struct cairn_err *err);
+	void *find_sites_ctx;
+	/* A probe: leave out sites that cannot be probed as requested. Else it is an error. */
+	bool best_effort;
 };
 
 /* Why a stack ends where it does. */
@@ -113,6 +138,9 @@ struct cairn_prof_counts {
 	uint64_t own_cpu_ns;                /* processor time of this process since open */
 	uint64_t n_lost_mappings;           /* reports of mappings that found no room */
 	uint64_t n_left_out;                /* processes for all of whose code there was no room */
+	/* Hits of a probe that are no samples: the condition did not hold, or was not decided. */
+	uint64_t n_filtered, n_undecided;
+	uint64_t n_without_value; /* hits that are samples, and have no number */
 };
 
 /*
@@ -125,6 +153,7 @@ struct cairn_prof_counts {
  *   -ESRCH       no such process
  *   -ENOENT      no such cgroup
  *   -EINVAL      contradicting options
+ *   and those of cairn_trace_add() and cairn_trace_attach(), for a probe
  *   -ENOMEM, and the errors of bpf(2) and perf_event_open(2)
  * Cost: some 100 ms. Threads: one at a time per handle; the call starts threads that make tables.
  */
@@ -144,7 +173,9 @@ int cairn_prof_prepare(struct cairn_prof *prof, int timeout_ms, struct cairn_err
 
 /*
  * Begin to sample, and run the command. Waits at most 100 ms for the tables of processes that run.
- * Returns 0; the errors of execve(2) and ioctl(2).
+ * Returns 0; the errors of execve(2) and ioctl(2). A probe: those of cairn_trace_attach(). A
+ * tracepoint: -ENOENT: there is none (err: where they are listed); -EPERM, -EACCES: a permission or
+ * a mount is missing (err: the command that helps).
  */
 int cairn_prof_start(struct cairn_prof *prof, struct cairn_err *err);
 
@@ -190,7 +221,10 @@ const char *cairn_prof_end_id(enum cairn_prof_end end);
  * outermost frame is "[cut: ID]", so that graphs keep such stacks apart. With opts.moments it has
  * moments; that of time blocked is when the thread began to wait. The values are
  * {"samples", "count"} and {"cpu", "nanoseconds"}, or {"page-faults", "count"}, or {"off-cpu",
- * "nanoseconds"}.
+ * "nanoseconds"}. Of a tracepoint its name and "count". Of a probe {"hits", "count"}, and for the
+ * number in its list the expression and its unit. A hit without that number, which has 0 there, has
+ * the label "unavailable" with the reason's word. Its innermost frame is the probed function, also where
+ * other functions are inlined into its first instruction.
  * @ret  cairn_profile_close(); it borrows nothing of @prof
  * Returns 0; -ENOMEM; -ERANGE as cairn_profile_add_sample().
  * Cost: the names of each different frame, once. Sidecars that are missing are made.
@@ -214,6 +248,20 @@ int cairn_prof_window(struct cairn_prof *prof, struct cairn_profile **ret, struc
  * cairn_prof_window() until the next; borrowed.
  */
 const char *cairn_prof_note(const struct cairn_prof *prof, size_t i);
+
+/*
+ * The probes of CAIRN_PROF_PROBE with their sites, as planned and, after cairn_prof_start(), as
+ * attached (cairn/trace.h). NULL: another event. Borrowed; it is only to be looked at.
+ */
+struct cairn_trace;
+const struct cairn_trace *cairn_prof_probes(const struct cairn_prof *prof);
+
+/*
+ * Why hits have no number, as text; *@ret_word: as a word of docs/reasons.md; *@ret_n: how many
+ * hits. NULL ends the list. Static.
+ */
+const char *cairn_prof_without_value(const struct cairn_prof *prof, size_t i, const char **ret_word,
+				     uint64_t *ret_n);
 
 /* Takes NULL. Ends nothing: a command that still runs goes on. */
 void cairn_prof_close(struct cairn_prof *prof);

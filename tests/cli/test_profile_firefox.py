@@ -11,6 +11,7 @@ import resource
 import signal
 
 from claims import Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, path_of, run, write
+from profile_formats import firefox_folded as folded_of, ns
 from profiles import FOLDED, pprof
 from profiling import profile
 
@@ -64,12 +65,6 @@ def threads_program():
 def load(path):
     with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as file:
         return json.load(file, parse_float=lambda text: text)
-
-
-def ns(number):
-    """Milliseconds, as they are written, in nanoseconds."""
-    sign, whole, _, part = re.fullmatch(r"(-?)(\d+)(\.(\d{6}))?", str(number)).groups()
-    return (-1 if sign else 1) * (int(whole) * 1000000 + int(part or 0))
 
 
 def converted(name, content, *words):
@@ -143,26 +138,6 @@ def check_thread(thread, n_stacks):
     times = [ns(time) for time in samples["time"]]
     expect(times == sorted(times), "times do not go on")
     expect(all(value == ([] if key != "length" else 0) for key, value in thread["markers"].items()), thread["markers"])
-
-
-def folded_of(p):
-    """The folded stacks, rebuilt from the tables."""
-    shared, marks = p["shared"], {"User": "", "Other": "", "Kernel": "_[k]", "JIT": "_[j]"}
-    frames, names = shared["frameTable"], []
-    for i in range(frames["length"]):
-        name = shared["stringArray"][shared["funcTable"]["name"][frames["func"][i]]]
-        name = "".join(":" if c == ";" else c for c in name)
-        mark = marks[p["meta"]["categories"][frames["category"][i]]["name"]]
-        names.append(name + ("_[i]" if frames["inlineDepth"][i] else mark))
-    stacks = []
-    for frame, offset in zip(shared["stackTable"]["frame"], shared["stackTable"]["prefixOffset"]):
-        stacks.append((stacks[len(stacks) - offset] + ";" if offset else "") + names[frame])
-    sums = collections.Counter()
-    for thread in p["threads"]:
-        samples = thread["samples"]
-        for stack, weight in zip(samples["stack"], samples["weight"]):
-            sums[stacks[stack]] += ns(weight) if samples["weightType"] == "tracing-ms" else int(weight)
-    return dict(sums)
 
 
 def lines_of(folded):

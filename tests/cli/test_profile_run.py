@@ -150,7 +150,7 @@ REFUSED = {
     "no process id": (["-p", "1x"], "not a process id: 1x"),
     "no format": (["-a", "-o", "x.txt"], "x.txt: the name says the format"),
     "two events": (["-a", "--off-cpu", "--event", "cycles"], "choose one"),
-    "an unknown event": (["-a", "--event", "naps"], "--event takes cpu|"),
+    "an unknown event": (["-a", "--event", "naps"], "--event takes cpu, "),
     "a rate of events": (["-a", "--event", "page-faults", "-F", "10"], "each of these events is a sample"),
     "a rate that is too high": (["-a", "-F", "100001"], "at most 100000"),
     "a rate of nothing": (["-a", "-F", "0"], "a number of at least 1"),

@@ -187,6 +187,8 @@ def every_reason_is_explained_and_nothing_else():
         known.update(rows)
     # Members of types: src/bytes, by no table of its own.
     known["offset-not-known"] = "offset not known"
+    # Numbers of calls: src/live/prof.
+    known.update({"unreadable": "its memory could not be read", "too-large": "negative, or too large for a sum"})
     listed = cairn("sites", "--explain", "list", "--json", check=True).objects()
     explained = {o["reason"]: o["text"] for o in listed if "quirk" not in o}
     known = {word: text for word, text in known.items() if word not in ("available", "none")}

@@ -3,8 +3,8 @@
 """cairn profile in kernels that QEMU boots: one program for all of them, and whole stacks.
 
 Kernels: those of scripts/kernels.sh, and the lab's ($CAIRN_LAB/kernels/7.x). They are emulated: what is counted is how stacks end, and what is in
-them; times mean nothing. In each guest a recursion of known depth, a JIT with a new generation of its code every few milliseconds, and threads
-that wait are sampled; the program that runs is this build's.
+them; times mean nothing. In each guest a recursion of known depth, a JIT with a new generation of its code every few milliseconds, threads
+that wait, calls of an inlined function and tracepoints are sampled; the program that runs is this build's.
 """
 import glob
 import json
@@ -32,6 +32,18 @@ __attribute__((noinline)) int descend(int depth, unsigned long n)
 }}
 int main(void) {{ for (;;) descend({DEPTH} - 1, 1000000); }}
 """
+# An inlined function that is called from two others, each so often, with known numbers.
+N_CALLS = 200
+CALLS = f"""
+#include <sys/syscall.h>
+#include <unistd.h>
+volatile unsigned long sum;
+static inline __attribute__((always_inline)) void take(unsigned long n) {{ sum += n; }}
+__attribute__((noinline)) void first(unsigned long n) {{ take(n); __asm__ volatile(""); }}
+__attribute__((noinline)) void second(unsigned long n) {{ take(n * 3); __asm__ volatile(""); }}
+__attribute__((noinline)) void ask(void) {{ syscall(SYS_getpgid, 0); __asm__ volatile(""); }}
+int main(void) {{ for (unsigned long i = 1; i <= {N_CALLS}; i++) {{ first(i); second(i); ask(); }} return 0; }}
+"""
 INIT = """#!/bin/busybox sh
 export PATH=/bin HOME=/tmp
 /bin/busybox mkdir -p /proc /sys /dev /tmp
@@ -58,6 +70,10 @@ jit 60 & pid=$!
 name=jit run -p $pid -F 99 --duration 4s
 /bin/busybox kill $pid
 name=off-cpu run --off-cpu -a --duration 3s
+name=calls run -c calls --event 'take(n:bytes) if n'
+name=by-name run -c calls --event raw_syscalls:sys_enter
+/bin/busybox mount -t tracefs none /sys/kernel/tracing
+name=tracepoint run -c calls --event syscalls:sys_enter_getpgid
 /bin/busybox poweroff -f
 """
 
@@ -73,13 +89,14 @@ def add(folder, path, name):
 
 def make_guest(folder):
     os.makedirs(os.path.join(folder, 'bin'))
-    source = os.path.join(folder, 'recursion.c')
-    with open(source, 'w', encoding='ascii') as file:
-        file.write(RECURSION)
-    subprocess.run(['gcc', '-g', '-O2', '-fomit-frame-pointer', source, '-o', os.path.join(folder, 'recursion')], check=True)
+    for name, text in (('recursion', RECURSION), ('calls', CALLS)):
+        source = os.path.join(folder, name + '.c')
+        with open(source, 'w', encoding='ascii') as file:
+            file.write(text)
+        subprocess.run(['gcc', '-g', '-O2', '-fomit-frame-pointer', source, '-o', os.path.join(folder, name)], check=True)
+        add(folder, os.path.join(folder, name), name)
     subprocess.run(['strip', '-o', os.path.join(folder, 'cairn'), common.CAIRN], check=True)
     add(folder, os.path.join(folder, 'cairn'), 'cairn')
-    add(folder, os.path.join(folder, 'recursion'), 'recursion')
     add(folder, os.path.join(BUILD, 'examples', 'jit'), 'jit')
     shutil.copy(shutil.which('busybox') or '/bin/busybox', os.path.join(folder, 'bin', 'busybox'))
     with open(os.path.join(folder, 'init'), 'w', encoding='ascii') as file:
@@ -144,6 +161,24 @@ def check_off_cpu(version, status, stacks):
     common.claim(f'{version}: no stack begins in the program that takes it', not any('bpf' in n for s in stacks for n in names(s)[:1]))
 
 
+def check_calls(version, status, stacks):
+    """All that were made, and what they weigh."""
+    sums = {}
+    for s in stacks:
+        at = names(s).index('main') if 'main' in names(s) else 0
+        key = ';'.join(reversed(names(s)[:at + 1]))
+        hits, size = sums.get(key, (0, 0))
+        sums[key] = hits + s['values']['hits'], size + s['values']['n']
+    total = N_CALLS * (N_CALLS + 1) // 2
+    common.claim(f'{version}: each call of an inlined function is a sample with its stack and its number ({sums}, exit {status})',
+                 status == 0 and sums == {'main;first;take': (N_CALLS, total), 'main;second;take': (N_CALLS, 3 * total)})
+
+
+def check_events(version, name, status, stacks):
+    n = sum(sum(s['values'].values()) for s in stacks if 'ask' in names(s) and 'main' in names(s))
+    common.claim(f'{version}: a tracepoint has each event with its stack ({name}: {n} events, exit {status})', status == 0 and n == N_CALLS)
+
+
 def main():
     kernels = sorted(glob.glob(os.path.expanduser('~/.cache/cairn-kernels/*/vmlinuz')))
     kernels += glob.glob(os.path.join(os.environ.get('CAIRN_LAB') or os.path.expanduser('~/.cache/cairn-lab'), 'kernels', '7.x', 'vmlinuz'))
@@ -156,7 +191,9 @@ def main():
             text = boot(kernel, folder)
             version = (re.findall(r'^(?:.*)kernel (\d\S*)$', text, re.M) or ['?'])[0]
             found = runs(text)
-            for name, check in (('recursion', check_recursion), ('jit', check_jit), ('off-cpu', check_off_cpu)):
+            for name, check in (('recursion', check_recursion), ('jit', check_jit), ('off-cpu', check_off_cpu), ('calls', check_calls),
+                                ('by-name', lambda version, *run: check_events(version, 'raw_syscalls:sys_enter', *run)),
+                                ('tracepoint', lambda version, *run: check_events(version, 'syscalls:sys_enter_getpgid', *run))):
                 if name in found:
                     check(version, *found[name])
                 else:

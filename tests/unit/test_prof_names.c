@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "alloc_fail.h"
-#include "prof/name.h"
+#include "prof/name_impl.h"
 #include "workspace.h"
 
 static struct workspace space;
@@ -577,6 +577,54 @@ static void a_sum_that_is_too_large_is_refused(void **state)
 	samples_fini(&s);
 }
 
+/* ---- sites of probes ---- */
+
+static const struct cairn_inlined_call to_container = {
+	.function = "wrapper", .call_file = "a.c", .call_line = 7};
+
+static size_t frames_of_site(const char *const *around, size_t n, struct cairn_frame *frames)
+{
+	static const struct cairn_function wrapper = {
+		.name = "ns::wrapper", .decl_file = "a.h", .decl_line = 3};
+	static const struct cairn_site inlined = {.kind = CAIRN_SITE_INLINED,
+						  .n_chain = 1,
+						  .chain = &to_container,
+						  .container = "caller",
+						  .symbol = "caller.cold"};
+	const struct name_site site = {.function = &wrapper, .site = &inlined};
+
+	for (size_t i = 0; i < n; i++)
+		frames[i] = (struct cairn_frame){.name = around[i], .line = (uint32_t)i + 20};
+	return site_frames(&site, frames, n);
+}
+
+static void a_stack_of_a_hit_ends_at_the_probed_function(void **state)
+{
+	static const char *const names[] = {"within", "wrapper", "caller"};
+	struct cairn_frame frames[CAIRN_FRAMES_MAX];
+
+	assert_int_equal(frames_of_site(names, 3, frames), 2);
+	assert_string_equal(frames[0].name, "wrapper");
+	assert_string_equal(frames[1].name, "caller");
+	assert_true(frames[0].line == 21 && frames[1].line == 22);
+	assert_int_equal(frames_of_site(names + 1, 2, frames), 2);
+	assert_string_equal(frames[0].name, "wrapper");
+}
+
+/* Its chain of calls is known by the site itself. */
+static void a_site_whose_address_is_of_other_code_is_named_all_the_same(void **state)
+{
+	static const char *const other[] = {"another", "caller"};
+	struct cairn_frame frames[CAIRN_FRAMES_MAX];
+
+	for (size_t n = 0; n <= 2; n++) {
+		assert_int_equal(frames_of_site(other, n, frames), 2);
+		assert_true(!strcmp(frames[0].name, "ns::wrapper") && frames[0].line == 3);
+		assert_true(!strcmp(frames[1].name, "caller") && frames[1].line == 7);
+		assert_string_equal(frames[1].function, "caller.cold");
+	}
+}
+
 /* One of each kind of frame, with all that can be allocated. */
 static int profile_all(struct prof_file *file, const struct prof_samples *s)
 {
@@ -677,6 +725,8 @@ int main(void)
 		cmocka_unit_test(names_are_shown_as_the_caller_wants),
 		cmocka_unit_test(a_sidecar_is_asked_for_once_and_its_failure_noted),
 		cmocka_unit_test(a_sum_that_is_too_large_is_refused),
+		cmocka_unit_test(a_stack_of_a_hit_ends_at_the_probed_function),
+		cmocka_unit_test(a_site_whose_address_is_of_other_code_is_named_all_the_same),
 		cmocka_unit_test(a_profile_has_the_moments_of_its_samples),
 		cmocka_unit_test(each_failing_allocation_is_reported),
 	};

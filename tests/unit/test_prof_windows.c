@@ -42,6 +42,55 @@ static void expect_stack(const struct prof_samples *s, size_t i, uint64_t stack)
 	assert_memory_equal(s->frames.p + k->first, frames, sizeof(frames));
 }
 
+/* A hit of a probe; the record alone, of a stack that is there. */
+static int hit(struct prof_samples *s, uint8_t state, uint64_t weight)
+{
+	struct prof_sample r = {.stack = 1, .weight = weight, .pid = 7, .tid = 8, .state = state};
+
+	return samples_add(s, &r, sizeof(r));
+}
+
+static void a_hit_without_a_number_counts_and_weighs_nothing(void **state)
+{
+	struct prof_samples s = {.keeps_sum = true};
+
+	add(&s, 1, true);
+	assert_int_equal(hit(&s, PROF_WEIGHED, 41), 1);
+	assert_int_equal(hit(&s, PROF_WEIGHED, 0), 1);
+	assert_int_equal(hit(&s, PROF_UNAVAILABLE, 9), 1);
+	assert_int_equal(hit(&s, PROF_NOT_READ, 9), 1);
+	assert_int_equal(hit(&s, PROF_NOT_READ, 9), 1);
+	assert_int_equal(hit(&s, PROF_STACK_ONLY, 9), 0);
+	assert_int_equal(hit(&s, PROF_N_STATES, 9), 0);
+	assert_int_equal(s.n, 6);
+	assert_int_equal(s.n_broken, 1);
+	assert_int_equal(s.counts.n, 3);
+	assert_true(s.counts.p[0].n == 3 && s.counts.p[0].weight == 42);
+	assert_true(s.counts.p[1].state == PROF_UNAVAILABLE && s.counts.p[1].n == 1);
+	assert_true(s.counts.p[2].state == PROF_NOT_READ && s.counts.p[2].n == 2);
+	assert_true(!s.counts.p[1].weight && !s.counts.p[2].weight);
+	assert_true(s.n_states[PROF_WEIGHED] == 3 && s.n_states[PROF_NOT_READ] == 2);
+	samples_fini(&s);
+}
+
+/* Of each window anew: its profile is one of its own. */
+static void a_number_that_a_sum_has_no_room_for_is_left_out_of_it(void **state)
+{
+	struct prof_samples s = {.keeps_sum = true};
+
+	add(&s, 1, true);
+	assert_int_equal(hit(&s, PROF_WEIGHED, INT64_MAX - 1), 1);
+	assert_int_equal(hit(&s, PROF_WEIGHED, 1), 1);
+	assert_true(s.counts.p[1].state == PROF_TOO_LARGE && s.counts.p[1].n == 1);
+	assert_int_equal(hit(&s, PROF_WEIGHED, 0), 1);
+	assert_true(s.counts.p[0].n == 3 && s.counts.p[0].weight == INT64_MAX);
+	assert_int_equal(samples_next_window(&s), 0);
+	assert_int_equal(hit(&s, PROF_WEIGHED, 5), 1);
+	assert_true(s.counts.p[0].state == PROF_WEIGHED && s.counts.p[0].weight == 5);
+	assert_int_equal(s.n_states[PROF_TOO_LARGE], 1);
+	samples_fini(&s);
+}
+
 static void a_window_has_its_own_counts(void **state)
 {
 	struct prof_samples s = {0};
@@ -149,6 +198,8 @@ static void without_memory_nothing_is_forgotten(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_hit_without_a_number_counts_and_weighs_nothing),
+		cmocka_unit_test(a_number_that_a_sum_has_no_room_for_is_left_out_of_it),
 		cmocka_unit_test(a_window_has_its_own_counts),
 		cmocka_unit_test(a_record_on_its_way_finds_the_stack_of_the_window_before),
 		cmocka_unit_test(the_memory_is_that_of_two_windows),

@@ -52,19 +52,30 @@ enum {
 	PROF_MAX_KERNEL = 127,  /* what the kernel gives */
 };
 
+/* What a record is. A hit of a probe whose weight is not known is a sample without one. */
+enum prof_state {
+	PROF_WEIGHED,
+	PROF_STACK_ONLY,  /* no sample: hands over the stack */
+	PROF_UNAVAILABLE, /* at this site */
+	PROF_NOT_READ,    /* memory that could not be read */
+	PROF_TOO_LARGE,   /* negative, or more than a sum has room for */
+	PROF_N_STATES,
+};
+
 /* A sample. One whose stack is new is followed by it. */
 struct prof_sample {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint64_t stack;   /* hash of frames and end; never 0 */
-	uint64_t weight;  /* 1, or nanoseconds blocked */
+	uint64_t weight;  /* 1, nanoseconds blocked, or what a probe computed */
 	uint32_t pid, tid;
 	char comm[16];
-	uint32_t cpu;
+	/* Of a probe: its number; the user's first frame is there. */
+	uint32_t site : 24, state : 8; /* enum prof_state */
+	uint16_t cpu;
 	uint8_t end;       /* enum cairn_prof_end */
 	uint8_t is_new;    /* frames follow */
 	uint16_t n_kernel; /* of them, the first ones; the rest is the user's */
 	uint16_t n_frames;
-	uint16_t reserved;
 	uint32_t generation; /* of the process's mappings that the walk used; 0: none */
 };
 
@@ -195,6 +206,12 @@ enum {
 	PROF_MAX_PROCESSES = 65536,
 	PROF_MAX_INODES = 16384,
 	PROF_CACHE_SLOTS = 4096,
+	/*
+	 * Walks of one processor at once: a probe's program may be preempted by another one's.
+	 * Only the first has a cache, as another program might write into it in the middle.
+	 */
+	PROF_MAX_WALKS = 8,
+	PROF_NO_CACHE = (1 << 20) - 1,
 	PROF_SEEN_SLOTS = 16384,
 	/* User memory that is read for one sample, in reads; a frame of a JIT takes 9 to 30. */
 	PROF_MAX_READS = 4096,

@@ -19,7 +19,9 @@
 #include "launch/permission.h"
 #include "perf/ring.h"
 #include "prof/abi.h"
+#include "prof/tracepoint.h"
 #include "profile.skel.h"
+#include "trace/link.h"
 
 enum {
 	/* Some seconds of samples at 1,000 a second, or a tenth of a second of new deep stacks. */
@@ -31,7 +33,7 @@ enum {
 
 /* What the program counts on each processor. */
 struct counts {
-	uint64_t n_lost, walk_ns;
+	uint64_t n_lost, walk_ns, n_filtered, n_undecided;
 };
 
 static __thread char last_words[LOG_MAX];
@@ -48,6 +50,14 @@ static size_t ring_bytes(const struct cairn_prof_opts *opts)
 	return opts->ring_bytes ? opts->ring_bytes : DEFAULT_RING_BYTES;
 }
 
+/* Programs of the others are not preempted. */
+static uint32_t n_walks(const struct cairn_prof_opts *opts)
+{
+	return opts->event == CAIRN_PROF_PROBE || opts->event == CAIRN_PROF_TRACEPOINT
+		       ? PROF_MAX_WALKS
+		       : 1;
+}
+
 static void set_constants(struct profile_bpf *bpf, const struct cairn_prof_opts *opts)
 {
 	uint64_t seed;
@@ -62,6 +72,10 @@ static void set_constants(struct profile_bpf *bpf, const struct cairn_prof_opts 
 	bpf->rodata->in_cgroup = opts->cgroup != NULL;
 	bpf->rodata->own_tgid = (uint32_t)getpid();
 	bpf->rodata->wakeup_bytes = ring_bytes(opts) / 8;
+	bpf->rodata->period = opts->period ? opts->period : 1;
+	bpf->rodata->n_walks = n_walks(opts);
+	bpf->rodata->has_loop =
+		libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) == 1;
 	if (stat("/proc/self/ns/pid", &ns) || ns.st_ino == FIRST_PID_NAMESPACE)
 		return;
 	bpf->rodata->pidns_dev = ns.st_dev;
@@ -74,6 +88,7 @@ static int size_maps(struct profile_bpf *bpf, const struct cairn_prof_opts *opts
 
 	uint32_t n = PROF_CACHE_SLOTS * (uint32_t)perf_n_processors();
 
+	e = e ? e : bpf_map__set_max_entries(bpf->maps.walks, n_walks(opts));
 	e = e ? e : bpf_map__set_max_entries(bpf->maps.cache, n);
 	return e ? e : bpf_map__set_max_entries(bpf->maps.row_cache, n);
 }
@@ -90,23 +105,52 @@ static int load_error(int e, struct cairn_err *err)
 		       n ? ": " : "", (int)n, last_words);
 }
 
+static void choose_programs(struct profile_bpf *bpf, enum cairn_prof_event event, bool has_multi)
+{
+	bool is_probe = event == CAIRN_PROF_PROBE, is_point = event == CAIRN_PROF_TRACEPOINT,
+	     off_cpu = event == CAIRN_PROF_OFF_CPU;
+
+	bpf_program__set_autoload(bpf->progs.on_sample, !off_cpu && !is_probe && !is_point);
+	bpf_program__set_autoload(bpf->progs.on_switch, off_cpu);
+	bpf_program__set_autoload(bpf->progs.on_probe, is_probe);
+	bpf_program__set_autoload(bpf->progs.on_tracepoint, is_point);
+	bpf_program__set_autoload(bpf->progs.on_raw_tracepoint, is_point);
+	if (has_multi)
+		bpf_program__set_expected_attach_type(bpf->progs.on_probe, LINK_UPROBE_MULTI);
+}
+
+/* The probes' tables, and the program that their links have. */
+static int load_with_probes(struct prof_kernel *k, struct cairn_err *err)
+{
+	struct trace_links *l = &k->probe_links;
+	int e = trace_fill_tables(k->probes, k->bpf->maps.sites, k->bpf->maps.ops);
+
+	for (size_t i = 0; i < TRACE_N_CLASSES; i++)
+		l->program_fds[i] = bpf_program__fd(k->bpf->progs.on_probe);
+	return e ? err_set(err, e, "filling the tables of the BPF program: %s", strerror(-e)) : 0;
+}
+
 static int load(struct prof_kernel *k, const struct cairn_prof_opts *opts, struct cairn_err *err)
 {
 	libbpf_print_fn_t before = libbpf_set_print(keep_last_words);
-	bool off_cpu = opts->event == CAIRN_PROF_OFF_CPU;
+	bool has_multi = k->probes && link_multi_is_known();
 	int e = -ENOMEM;
 
+	k->probe_links.backend = has_multi ? CAIRN_BACKEND_UPROBE_MULTI : CAIRN_BACKEND_UPROBE;
 	last_words[0] = 0;
 	k->bpf = profile_bpf__open();
 	if (k->bpf) {
-		bpf_program__set_autoload(k->bpf->progs.on_sample, !off_cpu);
-		bpf_program__set_autoload(k->bpf->progs.on_switch, off_cpu);
+		choose_programs(k->bpf, opts->event, has_multi);
 		set_constants(k->bpf, opts);
 		e = size_maps(k->bpf, opts);
+		if (!e && k->probes)
+			e = trace_size_tables(k->probes, k->bpf->maps.sites, k->bpf->maps.ops);
 		e = e ? e : profile_bpf__load(k->bpf);
 	}
 	libbpf_set_print(before);
-	return e ? load_error(e, err) : 0;
+	if (e)
+		return load_error(e, err);
+	return k->probes ? load_with_probes(k, err) : 0;
 }
 
 static int attach(struct prof_kernel *k, const struct bpf_program *p, struct cairn_err *err)
@@ -133,10 +177,11 @@ static int use_cgroup(struct prof_kernel *k, const char *path, struct cairn_err 
 }
 
 int prof_kernel_load(struct prof_kernel *k, const struct cairn_prof_opts *opts,
+		     struct cairn_trace *probes,
 		     int (*on_record)(void *ctx, void *record, size_t size), void *ctx,
 		     struct cairn_err *err)
 {
-	*k = (struct prof_kernel){.event = opts->event};
+	*k = (struct prof_kernel){.event = opts->event, .probes = probes};
 	int rc = load(k, opts, err);
 	if (rc == 0 && opts->cgroup)
 		rc = use_cgroup(k, opts->cgroup, err);
@@ -206,6 +251,19 @@ static bool counts_cycles(void)
 	return fd >= 0;
 }
 
+static int attach_tracepoint(struct prof_kernel *k, const char *name, struct cairn_err *err)
+{
+	int fd = tracepoint_attach(name, bpf_program__fd(k->bpf->progs.on_tracepoint),
+				   bpf_program__fd(k->bpf->progs.on_raw_tracepoint), err);
+
+	if (fd < 0)
+		return fd;
+	if (VEC_ADD(&k->links, fd))
+		return 0;
+	close(fd);
+	return err_nomem(err, "links");
+}
+
 int prof_kernel_start(struct prof_kernel *k, const struct cairn_prof_opts *opts,
 		      struct cairn_err *err)
 {
@@ -213,6 +271,10 @@ int prof_kernel_start(struct prof_kernel *k, const struct cairn_prof_opts *opts,
 
 	if (opts->event == CAIRN_PROF_OFF_CPU)
 		return attach(k, k->bpf->progs.on_switch, err);
+	if (opts->event == CAIRN_PROF_PROBE)
+		return trace_set_links(k->probes, &k->probe_links, err);
+	if (opts->event == CAIRN_PROF_TRACEPOINT)
+		return attach_tracepoint(k, opts->event_text, err);
 	if (opts->event == CAIRN_PROF_CPU)
 		k->event = counts_cycles() ? CAIRN_PROF_CYCLES : CAIRN_PROF_CPU_CLOCK;
 	else if (opts->event == CAIRN_PROF_CYCLES && !counts_cycles())
@@ -237,9 +299,28 @@ void prof_kernel_stop(struct prof_kernel *k)
 		close(k->events.p[--k->events.n]);
 	while (k->links.n)
 		close(k->links.p[--k->links.n]);
+	links_detach(&k->probe_links);
 }
 
 /* ---- counts ---- */
+
+/* Hits within the kernel's own work for a hit, for which the kernel does not run the program. */
+static uint64_t n_missed(const struct prof_kernel *k)
+{
+	const struct bpf_program *programs[] = {k->bpf->progs.on_probe, k->bpf->progs.on_tracepoint,
+						k->bpf->progs.on_raw_tracepoint};
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		struct bpf_prog_info info = {0};
+		uint32_t size = sizeof(info);
+		int fd = bpf_program__fd(programs[i]);
+
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
+			n += info.recursion_misses;
+	}
+	return n;
+}
 
 void prof_kernel_counts(const struct prof_kernel *k, struct cairn_prof_counts *ret)
 {
@@ -252,7 +333,10 @@ void prof_kernel_counts(const struct prof_kernel *k, struct cairn_prof_counts *r
 	for (int i = 0; i < n; i++) {
 		ret->n_lost += each[i].n_lost;
 		ret->walk_ns += each[i].walk_ns;
+		ret->n_filtered += each[i].n_filtered;
+		ret->n_undecided += each[i].n_undecided;
 	}
+	ret->n_lost += n_missed(k);
 }
 
 size_t prof_kernel_bytes(const struct prof_kernel *k)
@@ -281,6 +365,7 @@ void prof_kernel_free(struct prof_kernel *k)
 	prof_kernel_stop(k);
 	VEC_FREE(&k->events);
 	VEC_FREE(&k->links);
+	VEC_FREE(&k->probe_links.fds);
 	ring_buffer__free(k->ring);
 	profile_bpf__destroy(k->bpf);
 }

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "prof/name_impl.h"
+#include "prof/probes.h"
 
 /* In of_frame: a frame whose name depends on the process. */
 #define OF_PROCESS UINT32_MAX
@@ -113,19 +114,64 @@ static int location_of(struct naming *n, uint64_t frame, uint32_t *ret, struct c
 	if (frame & PROF_KERNEL)
 		rc = location_in_kernel(n, frame, ret, err);
 	else
-		rc = location_in_file(n, frame, ret, err);
+		rc = location_in_file(n, frame, NULL, ret, err);
 	if (rc == 0 && map_put(&n->location_ids, frame, *ret) < 0)
 		rc = err_nomem(err, "a location");
 	return rc;
 }
 
-/* One that was in no known file when it was sampled. */
-static int location_of_address(struct naming *n, int pid, uint64_t at, uint32_t *ret,
-			       struct cairn_err *err)
+/* Where the names of a site are kept; NULL: out of memory. */
+static struct site_location *kept_at(struct naming *n, uint32_t number)
 {
+	while (n->at_sites.n <= number)
+		if (!VEC_PUSH(&n->at_sites))
+			return NULL;
+	return &n->at_sites.p[number];
+}
+
+static int location_at_site(struct naming *n, uint64_t frame, uint32_t number, uint32_t *ret,
+			    struct cairn_err *err)
+{
+	const struct cairn_trace_site *site = cairn_trace_site(n->probes, number);
+	struct site_location *kept;
+	struct name_site s;
+	int rc;
+
+	frame &= ~PROF_ASSUMED;
+	if (!site)
+		return location_of(n, frame, ret, err);
+	kept = kept_at(n, number);
+	if (!kept)
+		return err_nomem(err, "the names of sites");
+	*ret = kept->location - 1;
+	if (kept->location && kept->frame == frame)
+		return 0;
+	s = (struct name_site){.function = cairn_trace_probe(n->probes, site->probe)->function,
+			       .site = site->site,
+			       .probed = site->at};
+	rc = location_in_file(n, frame, &s, ret, err);
+	if (rc == 0)
+		*kept = (struct site_location){frame, *ret + 1};
+	return rc;
+}
+
+/* Of frame @i of the samples', which is in a file. The user's first one may be at a site. */
+static int location_in_stack(struct naming *n, const struct prof_stack *s, size_t i, uint64_t frame,
+			     uint32_t *ret, struct cairn_err *err)
+{
+	return n->probes && i == s->first + s->n_kernel
+		       ? location_at_site(n, frame, s->site, ret, err)
+		       : location_of(n, frame, ret, err);
+}
+
+/* One that was in no known file when it was sampled. */
+static int location_of_address(struct naming *n, const struct prof_stack *s, size_t i, int pid,
+			       uint32_t *ret, struct cairn_err *err)
+{
+	uint64_t at = prof_unfiled(n->samples->frames.p[i]);
 	const struct made_place *place = made_names_place(&n->names->made, pid, at);
 
-	return place && place->frame ? location_of(n, place->frame, ret, err)
+	return place && place->frame ? location_in_stack(n, s, i, place->frame, ret, err)
 				     : location_made(n, place, at, ret, err);
 }
 
@@ -142,7 +188,7 @@ static int name_stack(struct naming *n, const struct prof_stack *s, struct cairn
 			n->of_frame[i] = OF_PROCESS;
 			continue;
 		}
-		rc = location_of(n, frame, &location, err);
+		rc = location_in_stack(n, s, i, frame, &location, err);
 		n->of_frame[i] = location + 1;
 	}
 	return rc;
@@ -228,8 +274,7 @@ static int make_stack(struct naming *n, const struct prof_stack *s, int pid, str
 	for (size_t i = s->first + skip; rc == 0 && i < s->first + s->n; i++) {
 		location = n->of_frame[i] - 1;
 		if (n->of_frame[i] == OF_PROCESS)
-			rc = location_of_address(n, pid, prof_unfiled(n->samples->frames.p[i]),
-						 &location, err);
+			rc = location_of_address(n, s, i, pid, &location, err);
 		if (rc == 0)
 			rc = push(n, location, err);
 	}
@@ -246,19 +291,23 @@ static int add_count(struct naming *n, const struct prof_count *c, const struct 
 {
 	const struct prof_stack *s = &n->samples->stacks.p[c->stack];
 	char comm[sizeof(c->comm) + 1] = {0};
-	struct cairn_profile_label labels[] = {{.key = "pid", .number = c->pid},
-					       {.key = "tid", .number = c->tid},
-					       {.key = "thread", .text = comm},
-					       {.key = "end", .text = cairn_prof_end_id(s->end)}};
-	bool is_whole = s->end == CAIRN_PROF_COMPLETE || s->end == CAIRN_PROF_NO_USER;
+	struct cairn_profile_label labels[5] = {{.key = "pid", .number = c->pid},
+						{.key = "tid", .number = c->tid},
+						{.key = "thread", .text = comm}};
+	const char *unavailable = probes_reason(n->probes, s->site, c->state);
 	int64_t values[2] = {(int64_t)c->n};
-	struct cairn_profile_sample sample = {
-		.values = values, .labels = labels, .n_labels = is_whole ? 3 : 4};
+	struct cairn_profile_sample sample = {.values = values, .labels = labels, .n_labels = 3};
 	int rc = make_stack(n, s, (int)c->pid, err);
 
 	if (rc < 0)
 		return rc;
 	memcpy(comm, c->comm, sizeof(c->comm));
+	if (s->end != CAIRN_PROF_COMPLETE && s->end != CAIRN_PROF_NO_USER)
+		labels[sample.n_labels++] = (struct cairn_profile_label){
+			.key = "end", .text = cairn_prof_end_id(s->end)};
+	if (unavailable)
+		labels[sample.n_labels++] =
+			(struct cairn_profile_label){.key = "unavailable", .text = unavailable};
 	if (c->weight > INT64_MAX ||
 	    __builtin_mul_overflow((int64_t)c->weight, v->each, &values[v->n_types - 1]))
 		return err_set(err, -ERANGE, "a sum of a profile's values exceeds 64 bits");
@@ -369,6 +418,7 @@ int prof_names_profile(struct prof_names *names, const struct prof_samples *samp
 {
 	struct naming n = {.names = names,
 			   .at_tracepoint = values->at_tracepoint,
+			   .probes = values->probes,
 			   .samples = samples,
 			   .files = files,
 			   .n_files = n_files};
@@ -380,6 +430,7 @@ int prof_names_profile(struct prof_names *names, const struct prof_samples *samp
 	map_fini(&n.location_ids);
 	free(n.of_frame);
 	VEC_FREE(&n.stack);
+	VEC_FREE(&n.at_sites);
 	if (rc < 0) {
 		cairn_profile_close(n.p);
 		n.p = NULL;

@@ -9,6 +9,7 @@
  *	name_file.c      frames in files: functions, inlined calls, lines
  *	name_kernel.c    frames in the kernel
  *	name_made.c      frames in code that was made at run time
+ *	name_site.c      frames at sites of probes
  *	name_function.c  how a function is shown, and notes
  */
 #ifndef PROF_NAME_H
@@ -41,6 +42,7 @@ struct prof_names_opts {
 };
 
 struct prof_names;
+struct cairn_trace;
 
 /* @opts  borrowed until prof_names_free(). Returns 0 or -ENOMEM. */
 int prof_names_new(const struct prof_names_opts *opts, struct prof_names **ret,
@@ -79,6 +81,8 @@ struct prof_values {
 	/* Samples are taken in the kernel's code, at a tracepoint: the way into it is left out. */
 	bool at_tracepoint;
 	struct cairn_profile_run run;
+	/* The first frame of a user's stack is at the stack's site of these probes; NULL. */
+	const struct cairn_trace *probes;
 	uint64_t started_ns; /* of the run, by the clock of moments */
 };
 

@@ -184,7 +184,7 @@ static int add_function(struct naming *n, const struct cairn_sidecar *sidecar,
 
 	if (!function.name)
 		return err_nomem(err, "a function's name");
-	if (f->name && find_declared(sidecar, f, &declared) && declared.file) {
+	if (sidecar && f->name && find_declared(sidecar, f, &declared) && declared.file) {
 		function.file = declared.file;
 		function.line = declared.line;
 	}
@@ -259,7 +259,8 @@ static bool symbol_of(const struct prof_file *file, const struct cairn_sidecar *
 
 /* From the sidecar, if it describes this code. *@ret_n is 0 where it names nothing. */
 static int lines_of(struct naming *n, struct named_file *named, struct cairn_vaddr at,
-		    struct cairn_profile_line *ret, size_t *ret_n, struct cairn_err *err)
+		    const struct name_site *site, struct cairn_profile_line *ret, size_t *ret_n,
+		    struct cairn_err *err)
 {
 	struct cairn_frame frames[CAIRN_FRAMES_MAX];
 	size_t n_frames = 0;
@@ -268,6 +269,8 @@ static int lines_of(struct naming *n, struct named_file *named, struct cairn_vad
 	*ret_n = 0;
 	if (named->sidecar && cairn_sidecar_covers(named->sidecar, at))
 		n_frames = cairn_sidecar_frames(named->sidecar, at, frames, CAIRN_FRAMES_MAX);
+	if (site)
+		n_frames = site_frames(site, frames, n_frames);
 	for (size_t i = 0; rc == 0 && i < n_frames; i++) {
 		if (!frames[i].function && !frames[i].name)
 			continue;
@@ -278,7 +281,8 @@ static int lines_of(struct naming *n, struct named_file *named, struct cairn_vad
 }
 
 static int location_at(struct naming *n, const struct prof_file *file, struct named_file *named,
-		       struct cairn_vaddr at, uint32_t *ret, struct cairn_err *err)
+		       struct cairn_vaddr at, const struct name_site *site, uint32_t *ret,
+		       struct cairn_err *err)
 {
 	struct cairn_profile_line lines[CAIRN_FRAMES_MAX];
 	struct cairn_profile_location l = {.address = at.v, .lines = lines};
@@ -290,7 +294,7 @@ static int location_at(struct naming *n, const struct prof_file *file, struct na
 		return err_nomem(err, "a sidecar");
 	rc = mapping_of(n, file, named, at.v, &l.mapping, err);
 	if (rc == 0 && !named->is_cut)
-		rc = lines_of(n, named, at, lines, &l.n_lines, err);
+		rc = lines_of(n, named, at, site, lines, &l.n_lines, err);
 	if (rc == 0 && !named->is_cut && symbol_of(file, named->sidecar, at, &symbol, &start))
 		l.symbol = start.v;
 	if (rc == 0 && !l.n_lines && l.symbol) {
@@ -301,7 +305,8 @@ static int location_at(struct naming *n, const struct prof_file *file, struct na
 	return rc < 0 ? rc : cairn_profile_add_location(n->p, &l, ret, err);
 }
 
-int location_in_file(struct naming *n, uint64_t frame, uint32_t *ret, struct cairn_err *err)
+int location_in_file(struct naming *n, uint64_t frame, const struct name_site *site, uint32_t *ret,
+		     struct cairn_err *err)
 {
 	size_t number = (frame >> PROF_FILE_SHIFT) & PROF_FILE_MASK;
 	struct prof_file *file = number < n->n_files ? n->files[number] : NULL;
@@ -312,7 +317,10 @@ int location_in_file(struct naming *n, uint64_t frame, uint32_t *ret, struct cai
 	if (!file)
 		return cairn_profile_add_location(n->p, &l, ret, err);
 	at.v += file->base;
-	return location_at(n, file, &n->named[number], at, ret, err);
+	/* A probe that was moved stands at a later instruction than its site. */
+	if (site && at.v != site->probed.v)
+		site = NULL;
+	return location_at(n, file, &n->named[number], site ? site->site->at : at, site, ret, err);
 }
 
 /* An address of code in a file; false: it has none. */

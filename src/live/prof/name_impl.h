@@ -3,6 +3,8 @@
 #ifndef PROF_NAME_IMPL_H
 #define PROF_NAME_IMPL_H
 
+#include <cairn/sites.h>
+
 #include "base/arena.h"
 #include "base/err.h"
 #include "prof/name.h"
@@ -103,6 +105,12 @@ struct prof_names {
 	size_t shown_size;
 };
 
+/* The location of a site, where its frame is this one. */
+struct site_location {
+	uint64_t frame;
+	uint32_t location; /* 1 + location; 0: not named */
+};
+
 /* Making a profile. */
 struct naming {
 	struct prof_names *names;
@@ -114,18 +122,39 @@ struct naming {
 	struct map location_ids;  /* coded frame -> location */
 	uint32_t *of_frame;       /* parallel to samples->frames; 0: not named, else 1 + location */
 	bool at_tracepoint;
-	uint32_t cuts[CAIRN_PROF_N_ENDS]; /* 1 + location of the frame that says it */
-	VEC(uint32_t) stack;              /* of one sample */
+	const struct cairn_trace *probes;   /* NULL: another event */
+	VEC(struct site_location) at_sites; /* by the number of the site */
+	uint32_t cuts[CAIRN_PROF_N_ENDS];   /* 1 + location of the frame that says it */
+	VEC(uint32_t) stack;                /* of one sample */
 };
+
+/* A site of a probe, and the function that is probed. */
+struct name_site {
+	const struct cairn_function *function;
+	const struct cairn_site *site;
+	struct cairn_vaddr probed; /* the address of the probe itself */
+};
+
+/*
+ * site_frames - the functions around a site, from the probed one outwards
+ *
+ * @frames  those around its address, the innermost first: @n of them, with room for
+ *          CAIRN_FRAMES_MAX
+ * Functions that are inlined into the probed one are left out. Where the address is not of the
+ * copy, its chain of calls says what is around it. Returns their number.
+ */
+size_t site_frames(const struct name_site *site, struct cairn_frame *frames, size_t n);
 
 /*
  * location_in_file, _in_kernel, _made - the location of a frame
  *
  * @place  NULL: nothing is known of the address
+ * @site   that the frame is at: it ends at the probed function; NULL: none
  *
  * Returns 0, -ENOMEM or -ERANGE.
  */
-int location_in_file(struct naming *n, uint64_t frame, uint32_t *ret, struct cairn_err *err);
+int location_in_file(struct naming *n, uint64_t frame, const struct name_site *site, uint32_t *ret,
+		     struct cairn_err *err);
 int location_in_kernel(struct naming *n, uint64_t at, uint32_t *ret, struct cairn_err *err);
 int location_made(struct naming *n, const struct made_place *place, uint64_t at, uint32_t *ret,
 		  struct cairn_err *err);

@@ -6,6 +6,7 @@
 #include <cairn/prof.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,10 +22,12 @@
 
 #include "base/err.h"
 #include "base/opts.h"
+#include "base/scope.h"
 #include "launch/child.h"
 #include "perf/reports.h"
 #include "prof/kernel.h"
 #include "prof/name.h"
+#include "prof/probes.h"
 #include "prof/sampled.h"
 #include "prof/samples.h"
 #include "profile.skel.h"
@@ -43,6 +47,7 @@
 struct cairn_prof {
 	struct cairn_prof_opts opts;
 	struct prof_kernel kernel;
+	struct prof_probes probes;
 	struct prof_tables tables;
 	struct prof_files files;
 	struct sampled processes;
@@ -135,6 +140,8 @@ static int on_record(void *ctx, void *record, size_t size)
 	if (rc <= 0)
 		return rc;
 	p->counts.n_ends[end]++;
+	if (probes_count(&p->probes, s) < 0)
+		return -ENOMEM;
 	if (s->end == CAIRN_PROF_NOT_READY && s->is_new)
 		files_hurry(&p->files, file_of_last(s));
 	if (s->end == CAIRN_PROF_NO_PROCESS || s->end == CAIRN_PROF_NO_MAPPING ||
@@ -231,6 +238,29 @@ static int take_over(struct cairn_prof *p, struct cairn_err *err)
 
 /* ---- opening ---- */
 
+static bool is_tracepoint(const char *text)
+{
+	static const char word[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+	size_t n = strspn(text, word), rest = text[n] == ':' ? strspn(text + n + 1, word) : 0;
+
+	return n && rest && !text[n + 1 + rest];
+}
+
+static int check_event(const struct cairn_prof_opts *o, struct cairn_err *err)
+{
+	bool is_point = o->event == CAIRN_PROF_TRACEPOINT;
+
+	if ((is_point || o->event == CAIRN_PROF_PROBE) != (o->event_text != NULL))
+		return err_set(err, -EINVAL, "the text of an event is for tracepoints and probes");
+	if (is_point && !is_tracepoint(o->event_text))
+		return err_set(err, -EINVAL, "%s: a tracepoint is CATEGORY:NAME", o->event_text);
+	if (o->period > INT64_MAX / 2 ||
+	    (o->period && !is_point && !o->event_text && o->event != CAIRN_PROF_PAGE_FAULTS))
+		return err_set(err, -EINVAL, "a period is for events that are counted");
+	return 0;
+}
+
 static int check_opts(const struct cairn_prof_opts *o, struct cairn_err *err)
 {
 	bool some = o->n_pids || o->argv;
@@ -240,7 +270,7 @@ static int check_opts(const struct cairn_prof_opts *o, struct cairn_err *err)
 			       some ? "all processes, or some of them" : "no process was named");
 	if (o->cgroup && !o->all)
 		return err_set(err, -EINVAL, "a cgroup limits all processes, and not named ones");
-	return 0;
+	return check_event(o, err);
 }
 
 static int watch(struct cairn_prof *p, int fd, struct cairn_err *err)
@@ -268,7 +298,7 @@ static int open_kernel(struct cairn_prof *p, struct cairn_err *err)
 {
 	const struct profile_bpf *bpf;
 	const struct reports_opts report_opts = {.pid = -1, .ring_bytes = REPORT_BYTES};
-	int rc = prof_kernel_load(&p->kernel, &p->opts, on_record, p, err);
+	int rc = prof_kernel_load(&p->kernel, &p->opts, p->probes.trace, on_record, p, err);
 
 	if (rc)
 		return rc;
@@ -282,6 +312,24 @@ static int open_kernel(struct cairn_prof *p, struct cairn_err *err)
 	return rc ? rc : watch_all(p, err);
 }
 
+/*
+ * The command has the mappings of this process until its exec. One of its program among them makes
+ * the program known, and its unwind table, before the first sample.
+ */
+static int add_command(struct cairn_prof *p, struct cairn_err *err)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	SCOPE_CLOSE int fd = open(p->opts.exe, O_RDONLY | O_CLOEXEC);
+	void *program =
+		fd < 0 ? MAP_FAILED : mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	int rc = child_start(&p->child, p->opts.exe, p->opts.argv, err);
+
+	rc = rc ? rc : sampled_add_command(&p->processes, p->child.pid, err);
+	if (program != MAP_FAILED)
+		munmap(program, page);
+	return rc;
+}
+
 /* Those that run already. A process may end while it is looked at. */
 static int add_running(struct cairn_prof *p, struct cairn_err *err)
 {
@@ -291,10 +339,8 @@ static int add_running(struct cairn_prof *p, struct cairn_err *err)
 		rc = sampled_add(&p->processes, p->opts.pids[i], true, err);
 	if (rc == 0 && p->opts.all)
 		rc = sampled_add_running(&p->processes, err);
-	if (rc == 0 && p->opts.argv) {
-		rc = child_start(&p->child, p->opts.exe, p->opts.argv, err);
-		rc = rc ? rc : sampled_add_command(&p->processes, p->child.pid, err);
-	}
+	if (rc == 0 && p->opts.argv)
+		rc = add_command(p, err);
 	return rc ? rc : sampled_publish(&p->processes, err);
 }
 
@@ -349,6 +395,7 @@ int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 		return err_nomem(err, "a profile");
 	p->opts = o;
 	p->samples.keeps_moments = o.moments;
+	p->samples.keeps_sum = o.event == CAIRN_PROF_PROBE;
 	p->epoll_fd = p->files.done_fd = -1;
 	child_init(&p->child);
 	find_program(p);
@@ -363,6 +410,7 @@ int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 	p->began_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 	rc = prof_names_new(&p->names_opts, &p->names, err);
 	rc = rc ? rc : files_init(&p->files, err);
+	rc = rc ? rc : probes_open(&p->probes, &p->opts, err);
 	rc = rc ? rc : open_kernel(p, err);
 	rc = rc ? rc : add_running(p, err);
 	if (rc) {
@@ -375,13 +423,19 @@ int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 
 /* ---- running ---- */
 
+/* Whether each event is a sample: then the first ones matter as the others do. */
+static bool counts_each(const struct cairn_prof *p)
+{
+	return p->opts.event_text || p->opts.event == CAIRN_PROF_PAGE_FAULTS;
+}
+
 int cairn_prof_prepare(struct cairn_prof *p, int timeout_ms, struct cairn_err *err)
 {
 	struct pollfd done = {.fd = p->files.done_fd, .events = POLLIN};
 	int rc = take_over(p, err);
 
-	/* A command has its own files later; until then it has ours. */
-	if (rc < 0 || p->opts.argv || !files_n_waited_for(&p->files))
+	/* A command has its own files later; until then it has ours. Of events each one counts. */
+	if (rc < 0 || (p->opts.argv && !counts_each(p)) || !files_n_waited_for(&p->files))
 		return rc;
 	if (poll(&done, 1, timeout_ms) < 0 && errno == EINTR)
 		return -EINTR;
@@ -483,6 +537,8 @@ void cairn_prof_counts(const struct cairn_prof *p, struct cairn_prof_counts *ret
 	ret->own_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - p->began_cpu_ns;
 	ret->n_lost_mappings = p->reports.n_lost;
 	ret->n_left_out = p->processes.n_left_out;
+	for (int i = PROF_UNAVAILABLE; i < PROF_N_STATES; i++)
+		ret->n_without_value += p->samples.n_states[i];
 }
 
 int cairn_prof_status(const struct cairn_prof *p)
@@ -506,11 +562,31 @@ bool cairn_prof_end_command(struct cairn_prof *p)
 	return false;
 }
 
+/* What values mean, where the event does not say so alone. */
+static void set_types(const struct cairn_prof *p, struct prof_values *v)
+{
+	if (p->opts.event == CAIRN_PROF_PROBE) {
+		v->n_types = probes_types(&p->probes, v->types);
+		v->probes = p->probes.trace;
+	} else if (p->opts.event == CAIRN_PROF_TRACEPOINT) {
+		v->types[0] = (struct cairn_profile_type){p->opts.event_text, "count"};
+		v->n_types = 1;
+		v->at_tracepoint = true;
+	}
+	if (p->opts.event_text) {
+		v->each = v->run.period = 1;
+		v->run.each = v->types[v->n_types - 1];
+	}
+	if (p->opts.period)
+		v->run.period = (int64_t)p->opts.period;
+}
+
 static int make_profile(struct cairn_prof *p, struct cairn_profile **ret, struct cairn_err *err)
 {
 	struct prof_values values =
 		prof_values_of(p->kernel.event, p->opts.hz ? p->opts.hz : PROF_DEFAULT_HZ);
 
+	set_types(p, &values);
 	values.run.time_ns = p->began_ns;
 	values.run.duration_ns = p->duration_ns;
 	values.started_ns = p->started_ns;
@@ -576,6 +652,21 @@ int cairn_prof_window(struct cairn_prof *p, struct cairn_profile **ret, struct c
 	return 0;
 }
 
+const struct cairn_trace *cairn_prof_probes(const struct cairn_prof *p)
+{
+	return p->probes.trace;
+}
+
+const char *cairn_prof_without_value(const struct cairn_prof *p, size_t i, const char **ret_word,
+				     uint64_t *ret_n)
+{
+	struct prof_reason reason = probes_without_value(&p->probes, &p->samples, i);
+
+	*ret_n = reason.n;
+	*ret_word = reason.word;
+	return reason.text;
+}
+
 const char *cairn_prof_note(const struct cairn_prof *p, size_t i)
 {
 	return prof_names_note(p->noted ? p->noted : p->names, i);
@@ -587,6 +678,7 @@ void cairn_prof_close(struct cairn_prof *p)
 		return;
 	child_end(&p->child);
 	prof_kernel_free(&p->kernel);
+	probes_close(&p->probes);
 	sampled_fini(&p->processes);
 	tables_fini(&p->tables);
 	files_fini(&p->files);
@@ -610,7 +702,7 @@ const char *cairn_prof_event_text(const struct cairn_prof *p)
 		[CAIRN_PROF_OFF_CPU] = "off-cpu",
 	};
 
-	return texts[p->kernel.event];
+	return p->opts.event_text ? p->opts.event_text : texts[p->kernel.event];
 }
 
 const char *cairn_prof_end_text(enum cairn_prof_end end)

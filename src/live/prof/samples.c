@@ -33,8 +33,11 @@ static int64_t stack_of(struct prof_samples *s, const struct prof_sample *r)
 {
 	const struct prof_samples *of;
 	const struct prof_stack *known = find_stack(s, r->stack, &of);
-	struct prof_stack stack = {
-		.hash = r->stack, .n = r->n_frames, .n_kernel = r->n_kernel, .end = r->end};
+	struct prof_stack stack = {.hash = r->stack,
+				   .n = r->n_frames,
+				   .n_kernel = r->n_kernel,
+				   .end = r->end,
+				   .site = r->site};
 
 	if (known && of == s)
 		return known - s->stacks.p;
@@ -43,9 +46,10 @@ static int64_t stack_of(struct prof_samples *s, const struct prof_sample *r)
 	return r->is_new ? add_stack(s, stack, (const uint64_t *)(r + 1)) : -1;
 }
 
-static int keep_moment(struct prof_samples *s, uint32_t number, const struct prof_sample *r)
+static int keep_moment(struct prof_samples *s, uint32_t number, const struct prof_sample *r,
+		       uint64_t weight)
 {
-	struct prof_moment m = {number, r->cpu, r->time_ns, r->weight};
+	struct prof_moment m = {number, r->cpu, r->time_ns, weight};
 
 	if (!s->keeps_moments)
 		return 0;
@@ -55,34 +59,49 @@ static int keep_moment(struct prof_samples *s, uint32_t number, const struct pro
 	return 0;
 }
 
+/* Whether it has a weight, after the sum of the others. */
+static uint8_t state_of(struct prof_samples *s, const struct prof_sample *r)
+{
+	if (r->state != PROF_WEIGHED || !s->keeps_sum)
+		return r->state;
+	if (r->weight > INT64_MAX - s->sum)
+		return PROF_TOO_LARGE;
+	s->sum += r->weight;
+	return PROF_WEIGHED;
+}
+
 static int count(struct prof_samples *s, uint32_t stack, const struct prof_sample *r)
 {
-	uint32_t parts[] = {stack, r->pid, r->tid};
+	uint8_t state = state_of(s, r);
+	uint64_t weight = state == PROF_WEIGHED ? r->weight : 0;
+	uint32_t parts[] = {stack, r->pid, r->tid, state};
 	uint64_t key = map_hash_bytes(parts, sizeof(parts)), number;
 	struct prof_count *c = NULL;
 
 	for (; map_get(&s->count_ids, key, &number) && !c; key++) {
 		c = &s->counts.p[number];
-		if (c->stack != stack || c->pid != r->pid || c->tid != r->tid)
+		if (c->stack != stack || c->pid != r->pid || c->tid != r->tid || c->state != state)
 			c = NULL;
 	}
 	if (!c) {
 		c = VEC_PUSH(&s->counts);
 		if (!c || map_put(&s->count_ids, key, s->counts.n - 1) < 0)
 			return -ENOMEM;
-		*c = (struct prof_count){.stack = stack, .pid = r->pid, .tid = r->tid};
+		*c = (struct prof_count){
+			.stack = stack, .pid = r->pid, .tid = r->tid, .state = state};
 	}
 	memcpy(c->comm, r->comm, sizeof(c->comm));
 	c->comm[sizeof(c->comm) - 1] = 0;
 	c->n++;
-	c->weight += r->weight;
-	return keep_moment(s, (uint32_t)(c - s->counts.p), r);
+	c->weight += weight;
+	s->n_states[state]++;
+	return keep_moment(s, (uint32_t)(c - s->counts.p), r, weight);
 }
 
 static bool is_ours(const struct prof_sample *r, size_t size)
 {
-	return size >= sizeof(*r) && r->end < CAIRN_PROF_N_ENDS && r->n_kernel <= PROF_MAX_KERNEL &&
-	       r->n_frames <= PROF_MAX_KERNEL + PROF_MAX_FRAMES &&
+	return size >= sizeof(*r) && r->end < CAIRN_PROF_N_ENDS && r->state < PROF_N_STATES &&
+	       r->n_kernel <= PROF_MAX_KERNEL && r->n_frames <= PROF_MAX_KERNEL + PROF_MAX_FRAMES &&
 	       (size - sizeof(*r)) / sizeof(uint64_t) >= r->n_frames &&
 	       (!r->is_new || r->n_kernel <= r->n_frames);
 }
@@ -98,8 +117,7 @@ int samples_add(struct prof_samples *s, const void *record, size_t size)
 		s->n_broken++;
 		return 0;
 	}
-	/* Weight 0 hands over a stack. */
-	if (!r->weight)
+	if (r->state == PROF_STACK_ONLY)
 		return 0;
 	s->n++;
 	return count(s, (uint32_t)stack, r) < 0 ? -ENOMEM : 1;
@@ -133,7 +151,7 @@ int samples_add_as(struct prof_samples *s, const void *record, size_t size, cons
 		struct prof_sample sample;
 		uint64_t frames[PROF_MAX_KERNEL + PROF_MAX_FRAMES];
 	} other;
-	uint64_t parts[2];
+	uint64_t parts[3];
 	size_t all;
 
 	if (!samples_frames(s, record, size, &all) || n > all)
@@ -150,6 +168,7 @@ int samples_add_as(struct prof_samples *s, const void *record, size_t size, cons
 	/* Not one of the kernel's hashes, which are odd. */
 	parts[0] = map_hash_bytes(other.frames, n * sizeof(*frames));
 	parts[1] = (uint64_t)end << 16 | other.sample.n_kernel;
+	parts[2] = other.sample.site;
 	other.sample.stack = map_hash_bytes(parts, sizeof(parts)) & ~UINT64_C(1);
 	return samples_add(s, &other, sizeof(other.sample) + n * sizeof(*frames));
 }
@@ -168,7 +187,9 @@ int samples_next_window(struct prof_samples *s)
 	*s = (struct prof_samples){.n = before->n,
 				   .n_broken = before->n_broken,
 				   .keeps_moments = before->keeps_moments,
+				   .keeps_sum = before->keeps_sum,
 				   .before = before};
+	memcpy(s->n_states, before->n_states, sizeof(s->n_states));
 	/* Only its stacks are of use now. */
 	VEC_FREE(&before->counts);
 	VEC_FREE(&before->moments);

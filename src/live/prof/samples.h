@@ -21,12 +21,14 @@ struct prof_stack {
 	size_t first;         /* in frames: the innermost; the kernel's come first */
 	uint16_t n, n_kernel; /* frames in all, and those of the kernel */
 	uint8_t end;          /* enum cairn_prof_end */
+	uint32_t site;        /* as of struct prof_sample */
 };
 
 /* All samples of one stack in one thread. */
 struct prof_count {
 	uint32_t stack; /* index */
 	uint32_t pid, tid;
+	uint8_t state; /* enum prof_state: of those that are not weighed the weight is 0 */
 	char comm[16]; /* the last one; ends with NUL */
 	uint64_t n, weight;
 };
@@ -50,6 +52,13 @@ struct prof_samples {
 	uint64_t n_without_moment;
 	struct map stack_ids, count_ids;
 	uint64_t n, n_broken; /* samples; records that cannot be ours; of all windows */
+	/*
+	 * Weights are what a program computes, and their sum of a window must fit 63 bits: one too
+	 * many is PROF_TOO_LARGE.
+	 */
+	bool keeps_sum;
+	uint64_t sum;
+	uint64_t n_states[PROF_N_STATES]; /* the samples; of all windows */
 	/* Of the window before: a record that was on its way may have a stack of it. */
 	struct prof_samples *before;
 };

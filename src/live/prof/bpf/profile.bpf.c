@@ -31,6 +31,8 @@ struct task_struct___old {
 } CORE;
 
 #include "learn.bpf.h"
+#define FETCH_NEVER_SLEEPS
+#include "trace/bpf/fetch.bpf.h"
 
 /* PF_KTHREAD, and PF_IO_WORKER, whose user's registers are of no use. */
 #define PF_NO_USER (0x00200000 | 0x00000010)
@@ -54,6 +56,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct walk);
 } walks SEC(".maps");
+
+/* Events of which every so many are a sample; on each processor. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} events SEC(".maps");
 
 /* Stacks that were sent. */
 struct {
@@ -80,7 +90,7 @@ struct {
 } blocked SEC(".maps");
 
 struct counts {
-	__u64 n_lost, walk_ns;
+	__u64 n_lost, walk_ns, n_filtered, n_undecided;
 };
 
 struct {
@@ -92,6 +102,10 @@ struct {
 
 const volatile __u8 all = 0, with_kernel = 1, in_cgroup = 0;
 const volatile __u32 own_tgid = 0;
+/* Walks of a processor; 1: none is interrupted by another. */
+const volatile __u32 n_walks = 1;
+/* Of the events that the program counts itself; 1: each is a sample. */
+const volatile __u64 period = 1;
 const volatile __u64 seed = 0, wakeup_bytes = 1 << 19;
 /* Another one makes other hashes: all stacks are sent again. */
 volatile __u64 window = 0;
@@ -180,18 +194,24 @@ static __always_inline struct counts *own_counts(void)
 	return bpf_map_lookup_elem(&counts, &zero);
 }
 
+/* Atomic although it is the processor's own: a probe's program may be preempted by another one's. */
+static __always_inline void count_lost(void)
+{
+	struct counts *c = own_counts();
+
+	if (c)
+		__sync_fetch_and_add(&c->n_lost, 1);
+}
+
 static __always_inline void output(const void *record, __u32 n)
 {
 	__u64 wake = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= wakeup_bytes
 			     ? BPF_RB_FORCE_WAKEUP
 			     : BPF_RB_NO_WAKEUP;
-	struct counts *c;
 
 	if (!bpf_ringbuf_output(&ring, (void *)record, n, wake))
 		return;
-	c = own_counts();
-	if (c)
-		c->n_lost++;
+	count_lost();
 }
 
 /* The record of @w. Its frames follow when they were not sent before. */
@@ -222,20 +242,54 @@ static __always_inline void send(struct walk *w)
 		*sent = w->hash;
 		return;
 	}
-	struct counts *c = own_counts();
-	if (c)
-		c->n_lost++;
+	count_lost();
+}
+
+/* Room for a walk; NULL, and the sample is lost: all are in use. */
+static __always_inline struct walk *take_walk(__u32 cpu)
+{
+	struct walk *w;
+
+#pragma unroll
+	for (int i = 0; i < PROF_MAX_WALKS; i++) {
+		__u32 key = i;
+
+		w = bpf_map_lookup_elem(&walks, &key);
+		if (w && (n_walks == 1 || !__sync_lock_test_and_set(&w->is_taken, 1))) {
+			w->cache = i ? PROF_NO_CACHE : cpu;
+			return w;
+		}
+	}
+	count_lost();
+	return NULL;
+}
+
+static __always_inline void leave_walk(struct walk *w)
+{
+	if (n_walks > 1)
+		__sync_lock_test_and_set(&w->is_taken, 0);
+}
+
+/* Whether this event is one of which there is a sample. */
+static __always_inline int is_due(void)
+{
+	__u32 zero = 0;
+	__u64 *n;
+
+	if (period == 1)
+		return 1;
+	n = bpf_map_lookup_elem(&events, &zero);
+	return n && (__sync_fetch_and_add(n, 1) + 1) % period == 0;
 }
 
 /*
- * The walk for the running task when it is to be sampled. @regs: of the moment; NULL: those with
- * which it returns to its program.
+ * The walk for the running task when it is to be sampled; leave_walk() when it is done.
  */
 static __always_inline struct walk *begin(__u32 *ret_tid)
 {
 	struct prof_process *p;
 	struct walk *w;
-	__u32 zero = 0, tgid, tid;
+	__u32 cpu = bpf_get_smp_processor_id(), tgid, tid;
 
 	if (!current_ids(&tgid, &tid) || !tid || tgid == own_tgid)
 		return NULL;
@@ -244,21 +298,22 @@ static __always_inline struct walk *begin(__u32 *ret_tid)
 		return NULL;
 	if (in_cgroup && bpf_current_task_under_cgroup(&cgroup, 0) != 1)
 		return NULL;
-	w = bpf_map_lookup_elem(&walks, &zero);
+	w = take_walk(cpu);
 	if (!w)
 		return NULL;
 	if (p)
 		w->process = *p;
 	else
 		w->process.flags = w->process.n = w->process.generation = 0;
-	w->cpu = bpf_get_smp_processor_id();
 	w->hash = seed + window;
 	w->n = w->n_kernel = 0;
 	w->sample.time_ns = bpf_ktime_get_ns();
-	w->sample.weight = 1;
+	w->sample.weight = period;
+	w->sample.site = 0;
+	w->sample.state = PROF_WEIGHED;
 	w->sample.pid = tgid;
 	w->sample.tid = tid;
-	w->sample.cpu = w->cpu;
+	w->sample.cpu = (__u16)cpu;
 	w->sample.generation = w->process.generation;
 	bpf_get_current_comm(w->sample.comm, sizeof(w->sample.comm));
 	*ret_tid = tid;
@@ -277,7 +332,7 @@ static __always_inline void count_time(__u64 since)
 	struct counts *c = own_counts();
 
 	if (c)
-		c->walk_ns += bpf_ktime_get_ns() - since;
+		__sync_fetch_and_add(&c->walk_ns, bpf_ktime_get_ns() - since);
 }
 
 SEC("perf_event")
@@ -288,7 +343,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	struct walk *w = begin(&tid);
 	int has_user = 1;
 
-	if (!w)
+	if (!w || !is_due())
 		return 0;
 	if ((__s64)ctx->regs.rip < 0) {
 		if (with_kernel)
@@ -309,6 +364,133 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	count_time(w->sample.time_ns);
 	return 0;
 }
+
+/* ---- tracepoints ---- */
+
+static __always_inline int on_event(void *ctx)
+{
+	__u32 tid;
+	struct walk *w = begin(&tid);
+
+	if (!w)
+		return 0;
+	if (is_due()) {
+		if (with_kernel)
+			take_kernel(ctx, w, 0);
+		if (take_task_regs(w))
+			walk_user(w);
+		else
+			w->end = END_NO_USER;
+		finish(w);
+		send(w);
+		count_time(w->sample.time_ns);
+	}
+	leave_walk(w);
+	return 0;
+}
+
+SEC("tp")
+int on_tracepoint(void *ctx)
+{
+	return on_event(ctx);
+}
+
+/* The same where its number in tracefs cannot be read. */
+SEC("raw_tp")
+int on_raw_tracepoint(void *ctx)
+{
+	return on_event(ctx);
+}
+
+/* ---- probes ---- */
+
+static __always_inline void count_refused(int holds)
+{
+	struct counts *c = own_counts();
+
+	if (c)
+		__sync_fetch_and_add(holds ? &c->n_undecided : &c->n_filtered, 1);
+}
+
+/* What the hit weighs, by the program after its condition. */
+static __always_inline void take_weight(struct walk *w, struct run *r, __u8 kind)
+{
+	if (kind == TRACE_WEIGHT_NONE)
+		return;
+	w->sample.weight = 0;
+	w->sample.state = PROF_UNAVAILABLE;
+	if (kind != TRACE_WEIGHT_FETCHED)
+		return;
+	w->sample.state = PROF_NOT_READ;
+	if (condition_holds(r) < 0)
+		return;
+	w->sample.state = PROF_TOO_LARGE;
+	if ((__s64)r->m.acc < 0)
+		return;
+	w->sample.state = PROF_WEIGHED;
+	w->sample.weight = r->m.acc;
+}
+
+/*
+ * Whether the hit of w->sample.site is one that was asked for. A function of its own, as its state
+ * takes half of a program's stack.
+ */
+__noinline int is_hit(struct walk *w)
+{
+	const struct trace_site_entry *entry;
+	struct run r;
+	__u32 site;
+	int holds = 1;
+
+	if (!w)
+		return 0;
+	site = w->sample.site;
+	entry = bpf_map_lookup_elem(&sites, &site);
+	if (!entry)
+		return 0;
+#pragma unroll
+	for (int i = 0; i < N_REGS; i++)
+		r.m.file[i] = w->regs[i];
+	r.m.file[FETCH_FILE_IP] = w->pc;
+	clear_slots(&r.m);
+	r.m.acc = 0;
+	r.pc = entry->op;
+	if (entry->has_condition)
+		holds = condition_holds(&r);
+	if (holds <= 0) {
+		count_refused(holds);
+		return 0;
+	}
+	take_weight(w, &r, entry->weight);
+	return 1;
+}
+
+SEC("uprobe")
+int on_probe(struct pt_regs *ctx)
+{
+	volatile const __u64 *regs = (void *)ctx;
+	__u32 tid;
+	struct walk *w = begin(&tid);
+
+	if (!w)
+		return 0;
+	w->sample.site = (__u32)bpf_get_attach_cookie(ctx);
+#pragma unroll
+	for (int i = 0; i < N_RAW_REGS; i++)
+		w->raw[i] = regs[i];
+	take_regs(w);
+	if (is_hit(w) && is_due()) {
+		walk_user(w);
+		add_hash(w, w->sample.site);
+		finish(w);
+		send(w);
+		count_time(w->sample.time_ns);
+	}
+	leave_walk(w);
+	return 0;
+}
+
+/* ---- time blocked ---- */
 
 static __always_inline unsigned int state_of(struct task_struct *task)
 {
@@ -336,15 +518,11 @@ static __always_inline void on_block(void *ctx)
 	else
 		w->end = END_NO_USER;
 	finish(w);
-	/* Weight 0 hands over the stack, and is no sample. */
-	w->sample.weight = 0;
+	w->sample.state = PROF_STACK_ONLY;
 	send(w);
 	kept = w->sample;
-	if (bpf_map_update_elem(&blocked, &tid, &kept, BPF_ANY)) {
-		struct counts *c = own_counts();
-		if (c)
-			c->n_lost++;
-	}
+	if (bpf_map_update_elem(&blocked, &tid, &kept, BPF_ANY))
+		count_lost();
 	count_time(kept.time_ns);
 }
 
@@ -363,6 +541,7 @@ int on_switch(__u64 *ctx)
 	sample = *s;
 	bpf_map_delete_elem(&blocked, &tid);
 	sample.weight = bpf_ktime_get_ns() - sample.time_ns;
+	sample.state = PROF_WEIGHED;
 	sample.is_new = 0;
 	sample.n_frames = 0;
 	output(&sample, sizeof(sample));

@@ -70,7 +70,9 @@ struct walk {
 	__u8 end;                    /* enum cairn_prof_end */
 	__u8 is_learned;             /* the segment was */
 	__u8 made_used;              /* bit n: frames are in the region of made[n] */
-	__u32 cpu, n_reads;
+	__u32 cache; /* whose slots it uses: the processor's number, or PROF_NO_CACHE */
+	__u32 n_reads;
+	__u32 is_taken;
 	__u64 tree, tree_max; /* of a search in the kernel's mappings (learn.bpf.h) */
 	__u64 scratch[N_SIGNAL_REGS];
 	__u64 raw[N_RAW_REGS]; /* struct pt_regs: a program's stack has little room */
@@ -225,7 +227,7 @@ static __always_inline struct cached *cached_at(struct walk *w, __u64 at)
 {
 	__u32 slot = (__u32)((at * 0x9e3779b97f4a7c15ULL) >> 52);
 
-	return cache_slot(w->cpu * PROF_CACHE_SLOTS + (slot & (PROF_CACHE_SLOTS - 1)));
+	return cache_slot(w->cache * PROF_CACHE_SLOTS + (slot & (PROF_CACHE_SLOTS - 1)));
 }
 
 #include "walk_made.bpf.h"

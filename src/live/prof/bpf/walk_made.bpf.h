@@ -265,7 +265,7 @@ __noinline int find_made(struct walk *w, __u64 at)
 	w->frame = PROF_RAW | PROF_MADE | (m->epoch & PROF_EPOCH_MASK) << PROF_EPOCH_SHIFT |
 		   (at & PROF_MADE_MASK);
 	slot = (__u32)((at * 0x9e3779b97f4a7c15ULL) >> 52) & (PROF_CACHE_SLOTS - 1);
-	c = row_slot(w->cpu * PROF_CACHE_SLOTS + slot);
+	c = row_slot(w->cache * PROF_CACHE_SLOTS + slot);
 	if (c && c->at == at && c->epoch == m->epoch && c->generation == w->process.generation) {
 		w->rule = c->rule;
 		return 0;
