@@ -554,6 +554,10 @@ enum {
 	DW_CC_nocall = 0x03,
 	DW_CC_pass_by_reference = 0x04,
 	DW_CC_pass_by_value = 0x05,
+	DW_CC_lo_user = 0x40,
+	DW_CC_LLVM_X86_64SysV = 0xc2,
+	DW_CC_LLVM_PreserveMost = 0xc9,
+	DW_CC_LLVM_PreserveAll = 0xca,
 };
 
 #endif

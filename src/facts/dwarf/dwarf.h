@@ -158,6 +158,11 @@ bool dw_unit_is_clang(const struct dw_unit *u); /* by producer: contains "clang"
 bool dw_unit_is_lto(const struct dw_unit *u);
 bool dw_unit_is_optimised(const struct dw_unit *u); /* by producer: " -O", but not " -O0" */
 /*
+ * False by producer for GCC's -fno-var-tracking-assignments: a variable is described by the register
+ * that the compiler chose for it, also before the register is set.
+ */
+bool dw_unit_follows_assignments(const struct dw_unit *u);
+/*
  * Describes functions without their types and parameters: GCC's -g1 by its producer; -C debuginfo=1
  * of Rust, by abbreviations.
  */

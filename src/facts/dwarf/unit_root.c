@@ -162,6 +162,7 @@ static int plain_fact(struct dw_unit *u, uint16_t at, const struct dw_value *v,
 		u->lto = strstr(str, "GNU GIMPLE");
 		u->optimised = strstr(str, " -O") && !strstr(str, " -O0");
 		u->clang = strstr(str, "clang") != NULL;
+		u->follows_assignments = !strstr(str, " -fno-var-tracking-assignments");
 		u->lists_special_members = u->gcc && lists_special_members(str);
 		break;
 	case DW_AT_language:

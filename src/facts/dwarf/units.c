@@ -175,6 +175,11 @@ bool dw_unit_is_optimised(const struct dw_unit *u)
 	return u->optimised;
 }
 
+bool dw_unit_follows_assignments(const struct dw_unit *u)
+{
+	return u->follows_assignments;
+}
+
 bool dw_unit_is_clang(const struct dw_unit *u)
 {
 	return u->clang;

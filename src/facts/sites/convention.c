@@ -36,6 +36,37 @@ bool convention_is_silent(const struct dw_unit *u, uint64_t line)
 	       (dw_unit_is_clang(u) && !line);
 }
 
+bool convention_is_foreign(const struct dw_die *body)
+{
+	struct dw_value v;
+	if (dw_attr_deep(body, DW_AT_calling_convention, &v, NULL, NULL) != 1)
+		return false;
+	return v.u >= DW_CC_lo_user && v.u != DW_CC_LLVM_X86_64SysV &&
+	       v.u != DW_CC_LLVM_PreserveMost && v.u != DW_CC_LLVM_PreserveAll;
+}
+
+/* The first step, if @l is one whole register, or memory of the frame. */
+static const struct cairn_loc_step *base_of(const struct cairn_location *l, enum cairn_piece_kind k)
+{
+	const struct cairn_piece *p = l->pieces;
+	bool is_one = l->n_pieces == 1 && p->kind == k && p->n_steps;
+	return is_one && p->steps->op == CAIRN_LOC_REG ? p->steps : NULL;
+}
+
+bool convention_is_contradicted(const struct cairn_location *said, const struct cairn_location *abi)
+{
+	enum { RSP = 7 };
+	bool known = abi->why == CAIRN_AVAILABLE || abi->why == CAIRN_UNAVAIL_VECTOR_REGISTER;
+	const struct cairn_loc_step *at = base_of(said, CAIRN_PIECE_VALUE);
+	const struct cairn_loc_step *expected = base_of(abi, CAIRN_PIECE_VALUE);
+	if (!known || said->why != CAIRN_AVAILABLE || !expected)
+		return false;
+	if (at)
+		return said->pieces->n_steps == 1 && at->reg != expected->reg;
+	at = base_of(said, CAIRN_PIECE_MEMORY);
+	return at && at->reg == RSP;
+}
+
 int convention_passing(struct dw_types *reader, const struct dw_unit *unit, uint32_t type,
 		       struct abi_param *ret, struct cairn_err *err)
 {

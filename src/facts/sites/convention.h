@@ -28,6 +28,27 @@ bool convention_is_certain(struct elf *code, struct cairn_vaddr at);
 bool convention_is_silent(const struct dw_unit *u, uint64_t line);
 
 /*
+ * convention_is_foreign - whether the function's debug information names another convention than
+ * the platform's, as Clang does for ms_abi, vectorcall and regcall
+ *
+ * Conventions that only save other registers are the platform's here.
+ */
+bool convention_is_foreign(const struct dw_die *body);
+
+/*
+ * convention_is_contradicted - whether a description by GCC, which names no convention, shows a
+ * parameter where the platform's cannot put it (ms_abi)
+ *
+ * An argument that the platform passes in a register is in another one at the entry, or in the
+ * caller's frame.
+ *
+ * @said  for the entry, as described
+ * @abi   the same parameter by the platform's convention
+ */
+bool convention_is_contradicted(const struct cairn_location *said,
+				const struct cairn_location *abi);
+
+/*
  * convention_passing - how a value of @type is passed
  *
  * @unit  of the function

@@ -20,6 +20,8 @@
  *  - At a body's entry the calling convention is the better source. If other files can call the
  *    function, the convention is certain and is used. If they cannot, Clang may have changed it:
  *    the description is right if it agrees with the convention, and otherwise nothing is known.
+ *  - A function may follow another convention (ms_abi). Clang records it; for GCC a parameter shows
+ *    it that is described where the platform's convention does not put it (convention.c).
  *  - Even then Clang's callers do not pass arguments that the function does not use (flow.c).
  *  - An inlined copy has no convention. A parameter that the language does not let the function
  *    change (const, a reference, C++'s this) still has its first value. The value of any other
@@ -212,6 +214,38 @@ static void reconcile(const struct site_env *env, struct cairn_location *said,
 		quirk_reject(said, CAIRN_QUIRK_UNUSED_NOT_PASSED);
 }
 
+/* True if a parameter is described where the platform's convention does not put it. */
+static bool is_contradicted(const struct built_site *b, const struct cairn_location *abi)
+{
+	for (uint32_t i = 0; i < b->site.n_args && dw_unit_is_gcc(b->die.unit); i++)
+		if (convention_is_contradicted(&b->args[i].loc, &abi[i]))
+			return true;
+	return false;
+}
+
+/*
+ * For ms_abi GCC describes unoptimised parameters in the 32 bytes that the caller leaves for them
+ * above the return address. The function itself stores them there.
+ */
+static bool is_in_home_space(const struct cairn_location *said)
+{
+	enum { RSP = 7, FIRST = 8, END = 40 };
+	const struct cairn_piece *p = said->pieces;
+	if (said->why != CAIRN_AVAILABLE || said->n_pieces != 1 || p->n_steps < 2)
+		return false;
+	const struct cairn_loc_step *s = p->steps;
+	return s[0].op == CAIRN_LOC_REG && s[0].reg == RSP && s[1].op == CAIRN_LOC_ADD &&
+	       s[1].operand == CAIRN_LOC_IMM && s[1].imm >= FIRST && s[1].imm < END;
+}
+
+static void distrust_convention(const struct site_env *env, struct built_site *b)
+{
+	for (uint32_t i = 0; i < b->site.n_args; i++)
+		if (!args_check_is_proven(b, i) && is_in_home_space(&b->args[i].loc))
+			b->args[i].loc.why = CAIRN_UNAVAIL_NOT_STORED_YET;
+	args_check_clone(env, b, false);
+}
+
 static int apply_convention(const struct site_env *env, struct dw_types *reader,
 			    const struct cairn_function *f, struct built_site *b,
 			    struct arena *arena, struct cairn_err *err)
@@ -226,7 +260,7 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 	if (dw_unit_go(unit))
 		return go_believe(env, reader, b, arena, err);
 	bool is_clone = b->site.kind == CAIRN_SITE_PART || site_is_clone(env, &b->site);
-	if (is_clone || !has_convention(unit, types, f)) {
+	if (is_clone || !has_convention(unit, types, f) || convention_is_foreign(&b->die)) {
 		args_check_clone(env, b, is_clone);
 		return 0;
 	}
@@ -239,6 +273,10 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 		return rc;
 	if (abi_locations(types, &result, params, f->n_params, arena, abi) < 0)
 		return err_nomem(err, "locations");
+	if (is_contradicted(b, abi)) {
+		distrust_convention(env, b);
+		return 0;
+	}
 	bool global = convention_is_certain(env->code, b->site.at);
 	for (uint32_t i = 0; i < b->site.n_args; i++) {
 		if (!args_check_is_proven(b, i))

@@ -379,11 +379,12 @@ static bool marks_entries(const struct dw_unit *unit)
 /*
  * False for GCC's code without its markers. At link time (-flto) code is read back from the object
  * files without them, and positions that a view would separate are one. A copy whose entry marker
- * was lost has no view, either.
+ * was lost has no view, either. Without -fvar-tracking-assignments the entries have views, but
+ * nothing binds a variable to one.
  */
 static bool has_markers(const struct loc_context *ctx, const struct dw_unit *unit)
 {
-	if (!dw_unit_is_gcc(unit) || dw_unit_is_lto(unit))
+	if (!dw_unit_is_gcc(unit) || dw_unit_is_lto(unit) || !dw_unit_follows_assignments(unit))
 		return false;
 	return !ctx->inlined || ctx->has_entry_view;
 }
