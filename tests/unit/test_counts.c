@@ -330,6 +330,29 @@ static void a_copy_that_only_jumps_to_another_is_merged_with_it(void **state)
 	end(&t, &r);
 }
 
+/* The last site: its copy is at 0x1006, where code leads that may be another copy's. */
+static uint32_t doubts_of_end(const char *producer, uint64_t other, uint8_t line)
+{
+	static const uint8_t code[] = {JE(4), STORE, NOTHING, STORE, RET};
+	struct tree t = begin(producer, code, sizeof(code), 20);
+	if (other)
+		copy(&t, other, other + 2, 0, 30, false);
+	copy(&t, 0x1006, 0x1008, 0, line, false);
+	struct result r = finish(&t);
+	uint32_t doubts = site(&r, other ? 1 : 0)->count_caveats;
+	end(&t, &r);
+	return doubts & CAIRN_COUNT_SHARED_PC;
+}
+
+static void an_end_that_clang_merged_from_several_calls_may_end_another_copy(void **state)
+{
+	assert_int_equal(doubts_of_end(CLANG, 0x1002, 0), CAIRN_COUNT_SHARED_PC);
+	/* A call of one place; GCC; no other copy. */
+	assert_int_equal(doubts_of_end(CLANG, 0x1002, 31), 0);
+	assert_int_equal(doubts_of_end(GCC, 0x1002, 0), 0);
+	assert_int_equal(doubts_of_end(CLANG, 0, 0), 0);
+}
+
 static uint32_t with_if_branch(uint8_t column, uint8_t branch, const uint8_t *code, size_t n)
 {
 	struct tree t = begin(GCC, code, n, 15);
@@ -697,6 +720,7 @@ int main(void)
 		cmocka_unit_test(a_call_in_front_of_a_loops_padding_returns),
 		cmocka_unit_test(a_copy_whose_entry_gcc_lost_is_doubted_unless_it_does_something),
 		cmocka_unit_test(a_copy_that_only_jumps_to_another_is_merged_with_it),
+		cmocka_unit_test(an_end_that_clang_merged_from_several_calls_may_end_another_copy),
 		cmocka_unit_test(without_an_entry_a_copy_begins_where_other_code_leads_to_first),
 		cmocka_unit_test(a_copy_with_two_ways_in_has_two_sites),
 		cmocka_unit_test(work_ahead_of_time_is_no_site),

@@ -36,6 +36,7 @@
 
 #include <errno.h>
 
+#include "dwarf/constants.h"
 #include "sites/bypass.h"
 #include "sites/quirks/clang_entry_lines.h"
 #include "sites/quirks/tested_after_call.h"
@@ -220,6 +221,57 @@ static int analyse_lost_marker(struct copy_code *c, const struct event_count *p,
 	return rc;
 }
 
+static uint64_t call_column(const struct built_site *b)
+{
+	return dw_udata(&b->die, DW_AT_call_column, 0);
+}
+
+/*
+ * Clang merges equal ends of calls in several arms, as a copy whose call has no line, or no column
+ * where other calls have one.
+ */
+static bool is_of_several_calls(const struct event_count *p, const struct built_site *b)
+{
+	if (!dw_unit_is_clang(b->die.unit) || !b->site.n_chain)
+		return false;
+	if (!dw_udata(&b->die, DW_AT_call_line, 0))
+		return true;
+	for (size_t i = 0; i < p->n_others && !call_column(b); i++)
+		if (call_column(p->others[i]))
+			return true;
+	return false;
+}
+
+static bool is_of_another_copy(const struct event_count *p, const struct built_site *b, uint32_t i)
+{
+	for (size_t k = 0; k < p->n_others; k++)
+		if (p->others[k]->die.off != b->die.off &&
+		    site_has_code(p->others[k], p->cfg->v.p[i].at))
+			return true;
+	return false;
+}
+
+/* True if a short path leads from another copy of the function to the merged end of several. */
+static bool ends_another_copy(const struct event_count *p, const struct built_site *b, uint32_t at)
+{
+	enum { NEAR = 32 };
+	uint32_t seen[NEAR] = {at};
+	size_t n = 1;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t k = 0, before;
+		while ((before = cfg_before(p->cfg, seen[i], &k)) != GRAPH_NONE) {
+			size_t j = 0;
+			while (j < n && seen[j] != before)
+				j++;
+			if (is_of_another_copy(p, b, before))
+				return true;
+			if (j == n && n < NEAR)
+				seen[n++] = before;
+		}
+	}
+	return false;
+}
+
 static int analyse_site(struct copy_code *c, const struct event_count *p, size_t site)
 {
 	struct built_site *b = p->sites[site];
@@ -229,6 +281,8 @@ static int analyse_site(struct copy_code *c, const struct event_count *p, size_t
 		return rc;
 	if (at != GRAPH_NONE && is_merged(p, at))
 		b->site.count_caveats |= CAIRN_COUNT_MERGED;
+	if (at != GRAPH_NONE && is_of_several_calls(p, b) && ends_another_copy(p, b, at))
+		b->site.count_caveats |= CAIRN_COUNT_SHARED_PC;
 	return rc || !b->lost_marker ? rc : analyse_lost_marker(c, p, site);
 }
 
