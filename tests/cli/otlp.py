@@ -119,7 +119,7 @@ def decode(message, data):
         name, kind, many = known[key >> 3]
         value, at = value_of(kind, key & 7, data, at)
         if many:
-            found[name] = found[name] + (value if isinstance(value, list) else [value])
+            found[name] += value if isinstance(value, list) else [value]
         else:
             found[name] = value
     return found

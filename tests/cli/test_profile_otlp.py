@@ -346,7 +346,8 @@ def a_run_agrees_with_its_json_and_has_build_ids_times_and_its_process():
     # The run has a trace, so that its samples have times.
     for profile in request.profiles:
         times = [at for *_, found in request.samples(profile) for at in found]
-        expect(times and len(times) == sum(value for *_, value, _ in request.samples(request.profiles[1])), len(times))
+        # What a busy machine keeps no time of has its value all the same.
+        expect(0 < len(times) <= sum(value for *_, value, _ in request.samples(request.profiles[1])), len(times))
         # A sample may have been taken a moment before the run began, by the time that it took.
         expect(all(abs(at - last["time_ns"]) < last["duration_ns"] + 10**9 for at in times), times[:3], last)
     found = {frame["function"]: frame for sample in samples for frame in sample["stack"] if frame.get("inlined")}
