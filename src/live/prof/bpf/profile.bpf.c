@@ -412,56 +412,66 @@ static __always_inline void count_refused(int holds)
 		__sync_fetch_and_add(holds ? &c->n_undecided : &c->n_filtered, 1);
 }
 
-/* What the hit weighs, by the program after its condition. */
-static __always_inline void take_weight(struct walk *w, struct run *r, __u8 kind)
-{
-	if (kind == TRACE_WEIGHT_NONE)
-		return;
-	w->sample.weight = 0;
-	w->sample.state = PROF_UNAVAILABLE;
-	if (kind != TRACE_WEIGHT_FETCHED)
-		return;
-	w->sample.state = PROF_NOT_READ;
-	if (condition_holds(r) < 0)
-		return;
-	w->sample.state = PROF_TOO_LARGE;
-	if ((__s64)r->m.acc < 0)
-		return;
-	w->sample.state = PROF_WEIGHED;
-	w->sample.weight = r->m.acc;
-}
-
 /*
- * Whether the hit of w->sample.site is one that was asked for. A function of its own, as its state
- * takes half of a program's stack.
+ * Runs the part of a fetch program that begins at @pc. As condition_holds(); w->tree is where the
+ * next part begins, and w->sample.weight what the accumulator ends with. A function of its own, as
+ * the state takes half of a program's stack, and the verifier looks at it once.
  */
-__noinline int is_hit(struct walk *w)
+__noinline int run_part(struct walk *w, __u32 pc)
 {
-	const struct trace_site_entry *entry;
 	struct run r;
-	__u32 site;
-	int holds = 1;
+	int result;
 
 	if (!w)
-		return 0;
-	site = w->sample.site;
-	entry = bpf_map_lookup_elem(&sites, &site);
-	if (!entry)
-		return 0;
+		return -1;
 #pragma unroll
 	for (int i = 0; i < N_REGS; i++)
 		r.m.file[i] = w->regs[i];
 	r.m.file[FETCH_FILE_IP] = w->pc;
 	clear_slots(&r.m);
 	r.m.acc = 0;
-	r.pc = entry->op;
-	if (entry->has_condition)
-		holds = condition_holds(&r);
-	if (holds <= 0) {
-		count_refused(holds);
+	r.pc = pc;
+	result = condition_holds(&r);
+	w->tree = r.pc;
+	w->sample.weight = r.m.acc;
+	return result;
+}
+
+/* What the hit weighs, by the program at @pc. */
+static __always_inline void take_weight(struct walk *w, __u32 pc, __u8 kind)
+{
+	w->sample.weight = period;
+	if (kind == TRACE_WEIGHT_NONE)
+		return;
+	w->sample.state = PROF_UNAVAILABLE;
+	if (kind == TRACE_WEIGHT_FETCHED)
+		w->sample.state = run_part(w, pc) < 0           ? PROF_NOT_READ
+				  : (__s64)w->sample.weight < 0 ? PROF_TOO_LARGE
+								: PROF_WEIGHED;
+	if (w->sample.state != PROF_WEIGHED)
+		w->sample.weight = 0;
+}
+
+/* Whether the hit of w->sample.site is one that was asked for. */
+static __always_inline int is_hit(struct walk *w)
+{
+	const struct trace_site_entry *entry;
+	__u32 site = w->sample.site, pc;
+	int holds;
+
+	entry = bpf_map_lookup_elem(&sites, &site);
+	if (!entry)
 		return 0;
+	pc = entry->op;
+	if (entry->has_condition) {
+		holds = run_part(w, pc);
+		if (holds <= 0) {
+			count_refused(holds);
+			return 0;
+		}
+		pc = (__u32)w->tree;
 	}
-	take_weight(w, &r, entry->weight);
+	take_weight(w, pc, entry->weight);
 	return 1;
 }
 
