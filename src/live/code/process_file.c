@@ -14,7 +14,7 @@
 #include "base/scope.h"
 
 /*
- * The last number in a line of /proc/PID/status: of "NSpid:	4711	17" that in the innermost
+ * The last number in a line of /proc/PID/status: of "NStgid:	4711	17" that in the innermost
  * namespace, of "Uid:" the one by which it makes files. False: no such line.
  */
 static bool read_status(int pid, const char *field, long *ret)
@@ -40,7 +40,8 @@ static bool read_status(int pid, const char *field, long *ret)
 int process_own_number(int pid)
 {
 	long own;
-	return read_status(pid, "NSpid:", &own) ? (int)own : pid;
+	/* Not NSpid, which is the thread's if @pid is one. */
+	return read_status(pid, "NStgid:", &own) ? (int)own : pid;
 }
 
 /* Symbolic links lead to where the process would get, and not out of its root. */

@@ -17,8 +17,8 @@
 #include <cairn/err.h>
 
 /*
- * The number that the process itself sees: the innermost of its pid namespaces. @pid when it is not
- * known.
+ * The number that the process itself sees: the innermost of its pid namespaces. @pid may be one of
+ * its threads, and is the answer when it is not known.
  */
 int process_own_number(int pid);
 

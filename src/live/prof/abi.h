@@ -139,7 +139,11 @@ struct prof_row {
 /* An executable mapping of a process. Those of a process are sorted, and follow each other. */
 struct prof_segment {
 	uint64_t lo, hi;
-	uint64_t at;         /* of lo: file number and address, as in a frame */
+	/*
+	 * Of lo: file number and address, as in a frame. File 0: memory. If it has pages, these are
+	 * of code made at run time, and the address counts from the first of them.
+	 */
+	uint64_t at;
 	uint32_t first_page; /* of the file's base; PROF_NO_PAGES */
 	uint32_t n_pages;
 };
@@ -203,6 +207,8 @@ enum {
 	PROF_CHUNK_REGIONS = 1 << 13,
 	PROF_MAX_CHUNKS = 4096,
 	PROF_MAX_RULES = 65535,
+	/* The rule of a frame without a caller. */
+	PROF_RULE_OUTERMOST = 1,
 	PROF_MAX_PROCESSES = 65536,
 	PROF_MAX_INODES = 16384,
 	PROF_CACHE_SLOTS = 4096,

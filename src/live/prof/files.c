@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "code/space.h"
 #include "elf/elf.h"
+#include "unwind/begin.h"
 
 /* A file that cannot be opened is tried again after a second, after two, ... */
 #define RETRY_MIN_NS UINT64_C(1000000000)
@@ -438,6 +439,21 @@ uint64_t files_at(const struct prof_files *f, uint32_t number, const struct code
 		return 0;
 	at -= file->base;
 	return at >> PROF_FILE_SHIFT ? 0 : (uint64_t)number << PROF_FILE_SHIFT | at;
+}
+
+bool files_begins_context(const struct prof_files *f, uint64_t frame)
+{
+	uint64_t number = frame >> PROF_FILE_SHIFT & PROF_FILE_MASK;
+	const struct prof_file *file = number < f->list.n ? f->list.p[number] : NULL;
+	const uint8_t *code;
+	const char *why;
+	size_t n;
+
+	if (frame & (PROF_KERNEL | PROF_RAW) || !file || !file->bin)
+		return false;
+	struct cairn_vaddr from = {(frame & PROF_AT_MASK) + file->base + 1 - BEGIN_BEFORE};
+	return elf_code_at(binary_main(file->bin), from, &code, &n) &&
+	       n >= BEGIN_BEFORE + BEGIN_AFTER && begin_is_context(code + BEGIN_BEFORE, &why);
 }
 
 /* ---- tables ---- */

@@ -97,6 +97,12 @@ int files_find_written(struct prof_files *f, int (*fn)(void *ctx, uint32_t numbe
 uint64_t files_at(const struct prof_files *f, uint32_t number, const struct code_mapping *m);
 
 /*
+ * files_begins_context - whether a stack that was made by hand begins after the byte of a frame, as
+ * the file has the code: in the process its page may not be in memory
+ */
+bool files_begins_context(const struct prof_files *f, uint64_t frame);
+
+/*
  * files_release_unused - let go of files that nobody can run any more
  *
  * To be called at the end of each window, with is_used set of the files that processes have mapped.

@@ -11,6 +11,7 @@
 
 #include <cairn/code.h>
 
+#include "code/target.h"
 #include "prof/name_impl.h"
 
 static uint64_t hash_of(int pid, uint64_t at)
@@ -207,7 +208,8 @@ int made_names_find(struct made_names *made, int pid, bool only_new, struct aren
 
 	if (!map_get(&made->last_place, (uint64_t)pid, &last) || !has_wanted(made, last, only_new))
 		return 0;
-	rc = cairn_code_open_pid(pid, NULL, &code, NULL);
+	/* Its main thread may have ended. */
+	rc = cairn_code_open_pid(target_living_thread(pid), NULL, &code, NULL);
 	if (rc < 0) {
 		give_up(made, last);
 		made->n_gone += rc != -ENOMEM && !only_new;

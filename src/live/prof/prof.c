@@ -110,6 +110,23 @@ static size_t find_files(const struct cairn_prof *p, const struct prof_sample *s
 	return n_found;
 }
 
+/*
+ * A stack that was made by hand begins in the last frame; its page was not in memory when the
+ * kernel's program looked. Returns the end of such a stack, or that of @s.
+ */
+static uint8_t find_begin(const struct cairn_prof *p, const struct prof_sample *s, uint64_t *frames,
+			  size_t n)
+{
+	if (s->end != CAIRN_PROF_UNDESCRIBED || n <= s->n_kernel ||
+	    !files_begins_context(&p->files, frames[n - 1]))
+		return s->end;
+	frames[n - 1]++;
+	for (size_t i = s->n_kernel; i < n; i++)
+		if (frames[i] & PROF_ASSUMED)
+			return CAIRN_PROF_ASSUMED;
+	return CAIRN_PROF_COMPLETE;
+}
+
 /* A sample's frames as they are known by now. Returns as samples_add(); *@ret_end: its end. */
 static int take_sample(struct cairn_prof *p, const void *record, size_t size, uint8_t *ret_end)
 {
@@ -123,9 +140,8 @@ static int take_sample(struct cairn_prof *p, const void *record, size_t size, ui
 	if (!frames)
 		return samples_add(&p->samples, record, size);
 	memcpy(own, frames, n * sizeof(*frames));
-	if (sound < n)
-		*ret_end = CAIRN_PROF_NO_MAPPING;
-	if (!find_files(p, s, own, sound) && sound == n)
+	*ret_end = sound < n ? CAIRN_PROF_NO_MAPPING : find_begin(p, s, own, n);
+	if (!find_files(p, s, own, sound) && sound == n && *ret_end == s->end)
 		return samples_add(&p->samples, record, size);
 	return samples_add_as(&p->samples, record, size, own, sound, *ret_end);
 }
@@ -145,7 +161,7 @@ static int on_record(void *ctx, void *record, size_t size)
 	if (s->end == CAIRN_PROF_NOT_READY && s->is_new)
 		files_hurry(&p->files, file_of_last(s));
 	if (s->end == CAIRN_PROF_NO_PROCESS || s->end == CAIRN_PROF_NO_MAPPING ||
-	    (s->end == CAIRN_PROF_UNDESCRIBED && s->is_new))
+	    (end == CAIRN_PROF_UNDESCRIBED && s->is_new))
 		return VEC_ADD(&p->to_look, (int)s->pid) ? 0 : -ENOMEM;
 	return 0;
 }

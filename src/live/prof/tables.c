@@ -265,7 +265,7 @@ static size_t rules_bytes(void)
 int tables_init(struct prof_tables *t, int rows_fd, int pages_fd, int rules_fd,
 		struct cairn_err *err)
 {
-	*t = (struct prof_tables){.n_rules = 1};
+	*t = (struct prof_tables){.n_rules = PROF_RULE_OUTERMOST + 1};
 	chunks_init(&t->rows, "rows", rows_fd, ROWS_PER_ELEMENT * sizeof(struct prof_row),
 		    PROF_CHUNK_ROWS / ROWS_PER_ELEMENT);
 	chunks_init(&t->pages, "pages", pages_fd, sizeof(struct prof_page), PROF_CHUNK_PAGES);
@@ -274,6 +274,11 @@ int tables_init(struct prof_tables *t, int rows_fd, int pages_fd, int rules_fd,
 	if (rules == MAP_FAILED)
 		return err_set(err, -errno, "mapping the rules: %s", strerror(errno));
 	t->rules = rules;
+	t->rules[PROF_RULE_OUTERMOST] =
+		(struct prof_rule){.cfa = PROF_CFA_REG, .flags = PROF_OUTERMOST};
+	uint64_t key = map_hash_bytes(&t->rules[PROF_RULE_OUTERMOST], sizeof(*t->rules));
+	if (map_put(&t->rule_ids, key, PROF_RULE_OUTERMOST) < 0)
+		return err_nomem(err, "the rules");
 	return 0;
 }
 

@@ -16,12 +16,13 @@
  */
 #include "unwind/begin.h"
 
+#include <assert.h>
 #include <elf.h>
 #include <string.h>
 
 #include "insn/call.h"
 
-enum { BEFORE = INSN_CALL_LONGEST, AFTER = 32 };
+static_assert(BEGIN_BEFORE == INSN_CALL_LONGEST, "what a call takes");
 
 static bool is_at(const uint8_t *bytes, const char *what, size_t n)
 {
@@ -44,15 +45,20 @@ static bool is_boost(const uint8_t *pc)
 	       pc[8] == 0xf4;
 }
 
-bool begin_of_context(uint16_t machine, const struct code_memory *code, uint64_t pc,
-		      const char **ret_why)
+bool begin_is_context(const uint8_t *at, const char **ret_why)
 {
-	uint8_t bytes[BEFORE + AFTER];
-	const uint8_t *at = bytes + BEFORE;
-	if (machine != EM_X86_64 || !code_memory_all(code, pc - BEFORE, bytes, sizeof(bytes)) ||
-	    insn_ends_with_call(at))
+	if (insn_ends_with_call(at))
 		return false;
 	*ret_why = is_makecontext(at) ? "a context of makecontext begins there"
 				      : "a context of boost.context begins there";
 	return is_makecontext(at) || is_boost(at);
+}
+
+bool begin_of_context(uint16_t machine, const struct code_memory *code, uint64_t pc,
+		      const char **ret_why)
+{
+	uint8_t bytes[BEGIN_BEFORE + BEGIN_AFTER];
+	return machine == EM_X86_64 &&
+	       code_memory_all(code, pc - BEGIN_BEFORE, bytes, sizeof(bytes)) &&
+	       begin_is_context(bytes + BEGIN_BEFORE, ret_why);
 }

@@ -18,4 +18,15 @@
 bool begin_of_context(uint16_t machine, const struct code_memory *code, uint64_t pc,
 		      const char **ret_why);
 
+/* The bytes that it looks at: before the address, and from it on. */
+enum { BEGIN_BEFORE = 7, BEGIN_AFTER = 32 };
+
+/*
+ * begin_is_context - the same for code at hand
+ *
+ * @at  BEGIN_BEFORE bytes before it and BEGIN_AFTER from it on can be read. x86-64 only. Signals:
+ *	safe.
+ */
+bool begin_is_context(const uint8_t *at, const char **ret_why);
+
 #endif

@@ -2,8 +2,8 @@
 /*
  * The walk of a user's stack, from frame to frame, by rows in maps
  *
- * A frame's address leads to a segment of its process, this to a page of 64 KiB of the file's code,
- * the page to a row, the row to a rule, and the rule to the caller. Most of the time goes into
+ * A frame's address leads to a segment of its process, this to a page of 64 KiB of code, the page
+ * to a row, the row to a rule, and the rule to the caller. Most of the time goes into
  * reading the stack, so it is read by windows of 256 bytes, and a cache keeps the rule and the name
  * of an address.
  *
@@ -232,18 +232,59 @@ static __always_inline struct cached *cached_at(struct walk *w, __u64 at)
 
 #include "walk_made.bpf.h"
 
+/* The word before an address: whether a call ends there, rel32 or of a register or memory. */
+static __always_inline int ends_with_call(__u64 word)
+{
+	__u8 b[8];
+
+	__builtin_memcpy(b, &word, 8);
+	if (b[3] == 0xe8)
+		return 1;
+#define IS_CALL(i) (b[i] == 0xff && (b[(i) + 1] & 0x38) == 0x10)
+	return IS_CALL(6) || IS_CALL(5) || IS_CALL(4) || IS_CALL(2) || IS_CALL(1);
+#undef IS_CALL
+}
+
+/* Whether a call ends at @at. */
+__noinline int follows_call(__u64 at)
+{
+	__u64 word;
+
+	return !read_user(&word, 8, at - 8) && ends_with_call(word);
+}
+
+/*
+ * Whether @pc is what makecontext(3) or boost.context put on a new stack: nobody called from there
+ * (unwind/begin.c has the instructions).
+ */
+__noinline int begins_context(__u64 pc)
+{
+	__u64 code[3]; /* from 8 bytes before it on */
+
+	if (read_user(code, sizeof(code), pc - 8) || ends_with_call(code[0]))
+		return 0;
+	if (code[1] == 0x48243c8b48dc8948ULL)
+		return (code[2] & 0xffff) == 0xff85;
+	if (code[1] == 0x000000482504f764ULL)
+		return (code[2] & 0xffffffffffULL) == 0x7400000002ULL;
+	return code[0] >> 40 == 0xe3ff55 && (__u32)code[1] == 0xe8ff3148 &&
+	       (code[2] & 0xff) == 0xf4;
+}
+
 /* w->rule and w->frame for @at. Returns 0, or the end of the walk when there is no rule. */
 __noinline int find_rule(struct walk *w, __u64 at)
 {
 	struct cached *c;
-	__u64 in_file;
+	__u64 in_file, key;
 	__u32 rule;
 
 	if (!w)
 		return END_LOST;
+	/* What begins after @at counts only if @at was looked up for a return address. */
+	key = at | (__u64)w->is_exact << 63;
 	c = cached_at(w, at);
 	/* Generation 0 is that of no mappings. */
-	if (c && c->at == at && c->generation == w->process.generation && c->generation) {
+	if (c && c->at == key && c->generation == w->process.generation && c->generation) {
 		w->frame = c->frame;
 		use_rule(w, c->rule);
 		return is_none(&w->rule) ? END_UNDESCRIBED : 0;
@@ -257,16 +298,21 @@ __noinline int find_rule(struct walk *w, __u64 at)
 		return find_made(w, at);
 	if (in_file >> PROF_FILE_SHIFT)
 		w->frame = in_file;
-	else
+	else if (w->segment.first_page == PROF_NO_PAGES)
 		return END_UNDESCRIBED;
-	if (w->segment.first_page == PROF_NO_PAGES)
+	if (!w->is_exact && begins_context(at + 1)) {
+		w->frame++;
+		rule = PROF_RULE_OUTERMOST;
+	} else if (w->segment.first_page == PROF_NO_PAGES) {
 		return END_NOT_READY;
-	in_file &= PROF_AT_MASK;
-	if (in_file >> PROF_PAGE_SHIFT >= w->segment.n_pages)
-		return END_UNDESCRIBED;
-	rule = (__u32)find_row(w->segment.first_page, in_file);
+	} else {
+		in_file &= PROF_AT_MASK;
+		if (in_file >> PROF_PAGE_SHIFT >= w->segment.n_pages)
+			return END_UNDESCRIBED;
+		rule = (__u32)find_row(w->segment.first_page, in_file);
+	}
 	if (c && !w->is_learned) {
-		c->at = at;
+		c->at = key;
 		c->frame = w->frame;
 		c->generation = w->process.generation;
 		c->rule = rule;
@@ -316,22 +362,6 @@ static __always_inline int read_stack(struct walk *w, __u64 at, __u64 *ret)
 		return 0;
 	*ret = w->window[(at - w->window_at) / 8 & (WINDOW_WORDS - 1)];
 	return 1;
-}
-
-/* Whether a call ends at @at: call rel32, or call of a register or memory. */
-__noinline int follows_call(__u64 at)
-{
-	__u64 word;
-	__u8 b[8];
-
-	if (read_user(&word, 8, (at - 8)))
-		return 0;
-	__builtin_memcpy(b, &word, 8);
-	if (b[3] == 0xe8)
-		return 1;
-#define IS_CALL(i) (b[i] == 0xff && (b[(i) + 1] & 0x38) == 0x10)
-	return IS_CALL(6) || IS_CALL(5) || IS_CALL(4) || IS_CALL(2) || IS_CALL(1);
-#undef IS_CALL
 }
 
 /*
@@ -507,6 +537,15 @@ static __always_inline void add_hash(struct walk *w, __u64 word)
 	w->hash = h ^ h >> 29;
 }
 
+/*
+ * Rows of code that is in no file and no region, as the process described it some time ago: it may
+ * be other code by now, whose return address is elsewhere.
+ */
+static __always_inline int is_by_others(__u64 frame)
+{
+	return frame & PROF_RAW && !(frame & PROF_MADE);
+}
+
 /* One frame more. Returns 1 when the walk has ended; w->end then says why. */
 __noinline int step(struct walk *w)
 {
@@ -530,7 +569,8 @@ __noinline int step(struct walk *w)
 	if (e) {
 		w->end = (__u8)e;
 		/* A program begins with rbp 0, by the ABI. */
-		if (e == END_UNDESCRIBED && !w->is_exact && w->knows_fp && !w->regs[RBP]) {
+		if (e == END_UNDESCRIBED && !w->is_exact && w->knows_fp && !w->regs[RBP] &&
+		    !(frame & PROF_RAW)) {
 			w->end = END_ASSUMED;
 			return 1;
 		}
@@ -544,8 +584,12 @@ __noinline int step(struct walk *w)
 	if (w->rule.flags & PROF_OUTERMOST)
 		return 1;
 	e = step_by_rule(w);
+	if (!e && !w->is_exact && is_by_others(frame) && !follows_call(w->pc) &&
+	    !begins_context(w->pc))
+		e = END_NOT_READY;
 	w->end = (__u8)e;
-	return e != 0;
+	/* By this some programs mark the outermost frame. */
+	return e || (!w->pc && !w->is_exact);
 }
 
 __noinline int some_steps(struct walk *w)
