@@ -454,7 +454,8 @@ static int take(const struct workspace *w, const struct stat *known, struct proc
 		bool *is_same)
 {
 	struct cairn_err err = {0};
-	return process_file_read(getpid(), workspace_path(w, "file"), known, f, is_same, &err);
+	return process_file_read(getpid(), workspace_path(w, "file"), PROCESS_FILE_MAX, known, f,
+				 is_same, &err);
 }
 
 static void a_file_is_read_when_it_is_new_or_has_changed(void **state)

@@ -11,7 +11,7 @@
 #include "cfi/program.h"
 
 /* A JIT describes an object or an arena by one block; the largest binaries have 500,000 FDEs. */
-enum { MAX_FDES = 4 << 20 };
+enum { MAX_FDES = 4 << 20, MAX_CIE_PROGRAM = 256 };
 
 struct block_fde {
 	uint64_t lo, hi;
@@ -146,4 +146,36 @@ void eh_block_rule(const struct eh_block *b, uint64_t at, struct rule_words *ret
 				.ret = ret};
 	if (program_run(&b->section, &fde, rule_search_row, &s, NULL) < 0)
 		rule_undescribed(ret);
+}
+
+struct rules_of {
+	const struct eh_block *block;
+	bool is_signal_frame;
+	int (*fn)(void *ctx, uint64_t lo, uint64_t hi, const struct rule_words *rule);
+	void *ctx;
+};
+
+static int hand_out(void *ctx, uint64_t lo, uint64_t hi, const struct program_rules *row)
+{
+	const struct rules_of *of = ctx;
+	struct rule_words rule;
+	rule_of(of->block->section.machine, of->is_signal_frame, row, &rule);
+	return of->fn(of->ctx, lo, hi, &rule);
+}
+
+int eh_block_rules(const struct eh_block *b, size_t i,
+		   int (*fn)(void *ctx, uint64_t lo, uint64_t hi, const struct rule_words *rule),
+		   void *ctx)
+{
+	struct rules_of of = {.block = b, .fn = fn, .ctx = ctx};
+	struct frame_entry entry;
+	struct frame_fde fde;
+	int rc = frame_entry_at(&b->section, b->fdes.p[i].off, &entry, NULL);
+	if (rc < 0 || !read_fde(b, &entry, &fde))
+		return rc < 0 ? rc : -EBADMSG;
+	/* It is run once more for each of its FDEs; real ones have some ten bytes. */
+	if (cur_left(&fde.cie.program) > MAX_CIE_PROGRAM)
+		return -EBADMSG;
+	of.is_signal_frame = fde.cie.is_signal_frame;
+	return program_run(&b->section, &fde, hand_out, &of, NULL);
 }

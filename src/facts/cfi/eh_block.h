@@ -45,4 +45,15 @@ void eh_block_fde(const struct eh_block *b, size_t i, uint64_t *ret_lo, uint64_t
 /* The rule at @at; undescribed where no FDE is, or one that is damaged. Threads: any. */
 void eh_block_rule(const struct eh_block *b, uint64_t at, struct rule_words *ret);
 
+/*
+ * eh_block_rules - the rules of an FDE by number, in the order of their addresses
+ *
+ * @fn  called for each, [@lo, @hi); returns 0, or what ends it
+ * Returns 0; the result of @fn; -EBADMSG and its like when the FDE is damaged: then none of them is
+ * to be believed.
+ */
+int eh_block_rules(const struct eh_block *b, size_t i,
+		   int (*fn)(void *ctx, uint64_t lo, uint64_t hi, const struct rule_words *rule),
+		   void *ctx);
+
 #endif

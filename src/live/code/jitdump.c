@@ -154,7 +154,8 @@ int jitdump_refresh(struct jitdump *d, int pid, const char *path, struct cairn_e
 {
 	struct process_file file;
 	bool is_same, is_known = d->path && !strcmp(d->path, path);
-	int rc = process_file_read(pid, path, is_known ? &d->st : NULL, &file, &is_same, err);
+	int rc = process_file_read(pid, path, PROCESS_FILE_MAX, is_known ? &d->st : NULL, &file,
+				   &is_same, err);
 	if (rc == 0 && is_same)
 		return 0;
 	jitdump_fini(d);
@@ -177,6 +178,14 @@ void jitdump_fini(struct jitdump *d)
 	free(d->bytes);
 	free(d->path);
 	*d = (struct jitdump){0};
+}
+
+bool jitdump_is_name(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
+		   *end = name + strlen(name);
+	return path[0] == '/' && !strncmp(name, "jit-", 4) && end - name > 9 &&
+	       !strcmp(end - 5, ".dump");
 }
 
 const struct jitdump_function *jitdump_find(const struct jitdump *d, uint64_t at)
@@ -240,25 +249,31 @@ uint32_t jitdump_line(const struct jitdump *d, const struct jitdump_function *f,
 	return found;
 }
 
-int jitdump_rule(const struct jitdump *d, const struct jitdump_function *f, uint64_t at,
-		 struct rule_words *ret)
+int jitdump_rows(const struct jitdump *d, const struct jitdump_function *f, struct eh_block **ret)
 {
 	enum { EH_FRAME_ALIGN = 8 };
-	rule_undescribed(ret);
+	*ret = NULL;
 	if (!f->eh_size)
 		return 0;
 	uint8_t *bytes = malloc(f->eh_size);
-	struct eh_block *eh;
 	if (!bytes)
 		return -ENOMEM;
 	memcpy(bytes, d->bytes + f->eh_off, f->eh_size);
 	uint64_t after = f->written +
 			 ((f->hi - f->lo + EH_FRAME_ALIGN - 1) & ~(uint64_t)(EH_FRAME_ALIGN - 1));
 	const struct eh_block_kind kind = {.addr = after, .machine = d->machine};
-	int rc = eh_block_open(bytes, f->eh_size, &kind, &eh, NULL);
-	if (rc < 0)
-		return rc == -ENOMEM ? rc : 0;
-	eh_block_rule(eh, at - f->lo + f->written, ret);
+	int rc = eh_block_open(bytes, f->eh_size, &kind, ret, NULL);
+	return rc == -ENOMEM ? rc : 0;
+}
+
+int jitdump_rule(const struct jitdump *d, const struct jitdump_function *f, uint64_t at,
+		 struct rule_words *ret)
+{
+	struct eh_block *eh;
+	int rc = jitdump_rows(d, f, &eh);
+	rule_undescribed(ret);
+	if (eh)
+		eh_block_rule(eh, at - f->lo + f->written, ret);
 	eh_block_close(eh);
-	return 0;
+	return rc;
 }

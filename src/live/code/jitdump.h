@@ -67,12 +67,23 @@ int jitdump_parse(uint8_t *bytes, size_t n, struct jitdump *ret, struct cairn_er
 int jitdump_refresh(struct jitdump *d, int pid, const char *path, struct cairn_err *err);
 void jitdump_fini(struct jitdump *d);
 
+/* Whether a mapped file is named as JITs name their jitdump. */
+bool jitdump_is_name(const char *path);
+
 /* NULL: none. */
 const struct jitdump_function *jitdump_find(const struct jitdump *d, uint64_t at);
 
 /* The line at @at of @f; 0 when there is none. @ret_file is borrowed. */
 uint32_t jitdump_line(const struct jitdump *d, const struct jitdump_function *f, uint64_t at,
 		      const char **ret_file);
+
+/*
+ * jitdump_rows - the unwinding record of @f
+ *
+ * @ret  eh_block_close(); NULL: there is none. Its addresses are for the code at f->written.
+ * Returns 0, -ENOMEM.
+ */
+int jitdump_rows(const struct jitdump *d, const struct jitdump_function *f, struct eh_block **ret);
 
 /* The rule at @at by the unwinding record; undescribed without one. 0, -ENOMEM. */
 int jitdump_rule(const struct jitdump *d, const struct jitdump_function *f, uint64_t at,

@@ -67,7 +67,8 @@ int perf_map_refresh(struct perf_map *m, int pid, struct cairn_err *err)
 	struct process_file file;
 	bool is_known = m->text, is_same;
 	snprintf(m->path, sizeof(m->path), "/tmp/perf-%d.map", process_own_number(pid));
-	int rc = process_file_read(pid, m->path, is_known ? &m->st : NULL, &file, &is_same, err);
+	int rc = process_file_read(pid, m->path, PROCESS_FILE_MAX, is_known ? &m->st : NULL, &file,
+				   &is_same, err);
 	if (rc == 0 && is_same)
 		return 0;
 	perf_map_fini(m);

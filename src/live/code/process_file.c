@@ -58,7 +58,8 @@ static int open_in_root(int pid, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-static int check_owner(int pid, const char *path, const struct stat *st, struct cairn_err *err)
+static int check_owner(int pid, const char *path, off_t max, const struct stat *st,
+		       struct cairn_err *err)
 {
 	long uid;
 	if (!S_ISREG(st->st_mode))
@@ -69,9 +70,9 @@ static int check_owner(int pid, const char *path, const struct stat *st, struct 
 			       "%s of process %d: belongs to user %u and not to the process's; not "
 			       "believed",
 			       path, pid, st->st_uid);
-	if (st->st_size > PROCESS_FILE_MAX)
-		return err_set(err, -ERANGE, "%s of process %d: more than %d bytes", path, pid,
-			       PROCESS_FILE_MAX);
+	if (st->st_size > max)
+		return err_set(err, -ERANGE, "%s of process %d: more than %lld bytes", path, pid,
+			       (long long)max);
 	return 0;
 }
 
@@ -99,8 +100,8 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-int process_file_read(int pid, const char *path, const struct stat *known, struct process_file *ret,
-		      bool *ret_same, struct cairn_err *err)
+int process_file_read(int pid, const char *path, off_t max, const struct stat *known,
+		      struct process_file *ret, bool *ret_same, struct cairn_err *err)
 {
 	*ret = (struct process_file){0};
 	*ret_same = false;
@@ -112,7 +113,7 @@ int process_file_read(int pid, const char *path, const struct stat *known, struc
 	SCOPE_CLOSE int fd = opened;
 	if (fstat(fd, &ret->st) < 0)
 		return err_set(err, -errno, "%s of process %d: %m", path, pid);
-	int rc = check_owner(pid, path, &ret->st, err);
+	int rc = check_owner(pid, path, max, &ret->st, err);
 	if (rc < 0)
 		return rc;
 	*ret_same = known && is_same(known, &ret->st);

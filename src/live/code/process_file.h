@@ -31,15 +31,16 @@ struct process_file {
 /*
  * process_file_read - the file that the process sees under @path
  *
+ * @max    bytes that it may have; at most PROCESS_FILE_MAX
  * @known  the file read before, or NULL: when size, time and inode are the same, bytes stays NULL
  *	    and *@ret_same is set
  * Returns 0, also when there is no such file. Negative:
  *   -EACCES  it belongs to another user, or is no regular file (err)
- *   -ERANGE  larger than PROCESS_FILE_MAX
+ *   -ERANGE  larger than @max
  *   -ENOMEM, the errors of open(2) and read(2)
  */
-int process_file_read(int pid, const char *path, const struct stat *known, struct process_file *ret,
-		      bool *ret_same, struct cairn_err *err);
+int process_file_read(int pid, const char *path, off_t max, const struct stat *known,
+		      struct process_file *ret, bool *ret_same, struct cairn_err *err);
 
 /* A jitdump of an hour of a large JVM has 200 MB. */
 enum { PROCESS_FILE_MAX = 512 << 20 };

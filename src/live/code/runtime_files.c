@@ -6,17 +6,8 @@
 #include "code/runtime_impl.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/err.h"
-
-static bool is_jitdump(const char *path)
-{
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
-		   *end = name + strlen(name);
-	return path[0] == '/' && !strncmp(name, "jit-", 4) && end - name > 9 &&
-	       !strcmp(end - 5, ".dump");
-}
 
 static int read_dumps(struct code_runtime *rt, struct cairn_err *err)
 {
@@ -24,7 +15,7 @@ static int read_dumps(struct code_runtime *rt, struct cairn_err *err)
 	rt->n_dumps = 0;
 	for (size_t i = 0; i < maps->p.n && rt->n_dumps < RUNTIME_MAX_DUMPS; i++) {
 		struct cairn_err story = {0};
-		if (!maps->p.p[i].is_executable || !is_jitdump(maps->p.p[i].path))
+		if (!maps->p.p[i].is_executable || !jitdump_is_name(maps->p.p[i].path))
 			continue;
 		int rc = jitdump_refresh(&rt->dumps[rt->n_dumps], rt->pid, maps->p.p[i].path,
 					 &story);

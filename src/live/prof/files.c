@@ -441,6 +441,23 @@ uint64_t files_at(const struct prof_files *f, uint32_t number, const struct code
 	return at >> PROF_FILE_SHIFT ? 0 : (uint64_t)number << PROF_FILE_SHIFT | at;
 }
 
+bool files_gdb_list(struct prof_files *f, uint32_t number, uint64_t *ret)
+{
+	struct prof_file *file = f->list.p[number];
+	const struct elf_symbol *symbols;
+	size_t n;
+
+	if (!file->is_searched && file->bin &&
+	    elf_symbols(binary_main(file->bin), &symbols, &n, NULL) == 0)
+		for (size_t i = 0; i < n && !file->has_gdb_list; i++) {
+			file->has_gdb_list = !strcmp(symbols[i].name, "__jit_debug_descriptor");
+			file->gdb_list = symbols[i].at.v - file->base;
+		}
+	file->is_searched = true;
+	*ret = file->gdb_list;
+	return file->has_gdb_list;
+}
+
 bool files_begins_context(const struct prof_files *f, uint64_t frame)
 {
 	uint64_t number = frame >> PROF_FILE_SHIFT & PROF_FILE_MASK;

@@ -31,18 +31,20 @@ struct prof_file {
 	char *path; /* as the process has it mapped; "[vdso]" */
 	dev_t dev;  /* as the kernel reports it; stat(2) may say another one */
 	ino_t ino;
-	struct cairn_binary *bin;      /* NULL: it could not be opened, see note */
-	struct cairn_sidecar *sidecar; /* NULL: none was found, or not queried yet */
-	uint64_t base;                 /* what a frame's address is counted from */
-	struct prof_pages pages;       /* in the kernel; n 0: none yet */
-	char note[CAIRN_ERR_MSG_MAX];  /* why there is no table; "" */
-	struct prof_identity identity; /* of the content; with bin, and not of a vDSO */
-	bool is_replaced;              /* another number has this inode now */
-	bool is_written;               /* again: what bin reads is not what ran */
-	bool is_late;                  /* it was written after it was mapped, and not opened */
-	bool is_released;              /* by files_release_unused() */
-	bool is_used;                  /* a process has it mapped; of files_release_unused() */
-	uint32_t n_unused;             /* its calls in turn that found no such process */
+	struct cairn_binary *bin;       /* NULL: it could not be opened, see note */
+	struct cairn_sidecar *sidecar;  /* NULL: none was found, or not queried yet */
+	uint64_t base;                  /* what a frame's address is counted from */
+	struct prof_pages pages;        /* in the kernel; n 0: none yet */
+	char note[CAIRN_ERR_MSG_MAX];   /* why there is no table; "" */
+	struct prof_identity identity;  /* of the content; with bin, and not of a vDSO */
+	bool is_replaced;               /* another number has this inode now */
+	bool is_written;                /* again: what bin reads is not what ran */
+	bool is_searched, has_gdb_list; /* files_gdb_list() */
+	uint64_t gdb_list;
+	bool is_late;               /* it was written after it was mapped, and not opened */
+	bool is_released;           /* by files_release_unused() */
+	bool is_used;               /* a process has it mapped; of files_release_unused() */
+	uint32_t n_unused;          /* its calls in turn that found no such process */
 	uint64_t retry_ns, wait_ns; /* CLOCK_MONOTONIC: not to be opened before; 0: never failed */
 	/* Of the thread that makes tables. */
 	struct cairn_unwind *made;
@@ -95,6 +97,13 @@ int files_find_written(struct prof_files *f, int (*fn)(void *ctx, uint32_t numbe
  * files_at - a frame's number for the first byte of a mapping; 0: it has no place in the file
  */
 uint64_t files_at(const struct prof_files *f, uint32_t number, const struct code_mapping *m);
+
+/*
+ * files_gdb_list - where a file has the list of a JIT for GDB, as a frame counts addresses of it
+ *
+ * False: it has none. Cost: the first time a pass over its symbols.
+ */
+bool files_gdb_list(struct prof_files *f, uint32_t number, uint64_t *ret);
 
 /*
  * files_begins_context - whether a stack that was made by hand begins after the byte of a frame, as

@@ -43,7 +43,8 @@ size_t kernel_names_skip(const struct kernel_names *k, const uint64_t *frames, s
 
 struct made_place {
 	int pid;
-	bool is_named, is_tried;
+	bool is_named;
+	uint8_t n_tried;
 	uint64_t at;
 	uint64_t frame;    /* if it is in a file; else 0 */
 	uint32_t next;     /* 1 + index of another place of the process; 0: none */
@@ -69,7 +70,7 @@ struct made_names {
 int made_names_collect(struct made_names *made, const struct prof_samples *samples,
 		       const struct prof_names_opts *opts);
 /*
- * Name those of a process that have no name yet, or that were not even tried; 0 or -ENOMEM. Strings
+ * Name those of a process that have no name yet; @only_new: and that were not tried often; 0 or -ENOMEM. Strings
  * come from @arena.
  */
 int made_names_find(struct made_names *made, int pid, bool only_new, struct arena *arena);

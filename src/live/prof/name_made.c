@@ -14,6 +14,9 @@
 #include "code/target.h"
 #include "prof/name_impl.h"
 
+/* While the process runs: a JIT may say later what its code is, and a main thread takes time to end. */
+enum { TRIES = 4 };
+
 static uint64_t hash_of(int pid, uint64_t at)
 {
 	uint64_t pair[2] = {(uint64_t)pid, at};
@@ -165,7 +168,7 @@ static int name_place(struct made_names *made, size_t i, struct cairn_code *code
 
 static bool is_wanted(const struct made_place *place, bool only_new)
 {
-	return !place->is_named && !(only_new && place->is_tried);
+	return !place->is_named && !(only_new && place->n_tried >= TRIES);
 }
 
 static bool has_wanted(const struct made_names *made, uint64_t last, bool only_new)
@@ -180,7 +183,7 @@ static bool has_wanted(const struct made_names *made, uint64_t last, bool only_n
 static void give_up(struct made_names *made, uint64_t last)
 {
 	for (; last; last = made->places.p[last - 1].next)
-		made->places.p[last - 1].is_tried = true;
+		made->places.p[last - 1].n_tried = TRIES;
 }
 
 /* All that are wanted, with a handle that may come to be of no more use. */
@@ -194,7 +197,7 @@ static int name_places(struct made_names *made, uint64_t last, bool only_new,
 
 		if (!is_wanted(place, only_new))
 			continue;
-		place->is_tried = true;
+		place->n_tried += place->n_tried < TRIES;
 		rc = name_place(made, last - 1, code, arena);
 	}
 	return rc;

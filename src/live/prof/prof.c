@@ -35,6 +35,8 @@
 /* Some thousand mappings, in the time between two polls. */
 #define REPORT_BYTES ((size_t)256 * 1024)
 
+/* How often code made at run time is looked at, if a process describes it to GDB or in a jitdump. */
+#define LOOK_EVERY_MS    10
 /* How often new addresses of code made at run time are named. */
 #define NAME_EVERY_NS    200000000u
 /* How long sampling waits for tables. */
@@ -43,6 +45,15 @@
 #define RECOVER_EVERY_NS 500000000u
 /* How often files are looked at because somebody may write them. */
 #define FILES_EVERY_NS   1000000000u
+
+/* Samples that wait are taken as they are when they have more bytes. */
+enum { MAX_WAITING = 16 << 20 };
+
+/* The record of a sample whose frames are to be looked at again. */
+struct waiting {
+	void *record;
+	size_t size;
+};
 
 struct cairn_prof {
 	struct cairn_prof_opts opts;
@@ -62,6 +73,8 @@ struct cairn_prof {
 	uint64_t name_after_ns;                 /* CLOCK_MONOTONIC: not before, as it takes time */
 	uint64_t n_recovered, recover_after_ns; /* lost reports that were made up for; not before */
 	uint64_t files_after_ns;                /* the same, of a look at all files */
+	VEC(struct waiting) waiting;            /* in the order in which they came */
+	size_t waiting_bytes;
 	VEC(int) to_look; /* processes of which samples show that their mappings are not known */
 	int epoll_fd;
 	uint64_t began_cpu_ns;
@@ -146,9 +159,8 @@ static int take_sample(struct cairn_prof *p, const void *record, size_t size, ui
 	return samples_add_as(&p->samples, record, size, own, sound, *ret_end);
 }
 
-static int on_record(void *ctx, void *record, size_t size)
+static int take_record(struct cairn_prof *p, const void *record, size_t size)
 {
-	struct cairn_prof *p = ctx;
 	const struct prof_sample *s = record;
 	uint8_t end;
 	int rc = take_sample(p, record, size, &end);
@@ -164,6 +176,60 @@ static int on_record(void *ctx, void *record, size_t size)
 	    (end == CAIRN_PROF_UNDESCRIBED && s->is_new))
 		return VEC_ADD(&p->to_look, (int)s->pid) ? 0 : -ENOMEM;
 	return 0;
+}
+
+/*
+ * Whether a sample went through code that its process may have made anew since it was looked at, or
+ * has the stack of a sample that waits, which the kernel's program hands over once.
+ */
+static bool must_wait(const struct cairn_prof *p, const struct prof_sample *s, size_t size)
+{
+	size_t n;
+
+	if (size < sizeof(*s))
+		return false;
+	return sampled_is_uncertain(&p->processes, (int)s->pid, s->time_ns) ||
+	       (p->waiting.n && !samples_frames(&p->samples, s, size, &n));
+}
+
+static int on_record(void *ctx, void *record, size_t size)
+{
+	struct cairn_prof *p = ctx;
+	struct waiting w = {NULL, size};
+
+	if (p->waiting_bytes >= MAX_WAITING || !must_wait(p, record, size))
+		return take_record(p, record, size);
+	w.record = malloc(size);
+	if (!w.record || !VEC_ADD(&p->waiting, w)) {
+		free(w.record);
+		return -ENOMEM;
+	}
+	memcpy(w.record, record, size);
+	p->waiting_bytes += size;
+	p->processes.keeps_past = true;
+	return 0;
+}
+
+/* Those that waited long enough; @all: each. */
+static int take_waiting(struct cairn_prof *p, bool all, struct cairn_err *err)
+{
+	size_t n = p->waiting.n;
+	int rc = 0;
+
+	all |= p->waiting_bytes >= MAX_WAITING;
+	p->waiting.n = p->waiting_bytes = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct waiting w = p->waiting.p[i];
+		if (rc >= 0 && !all && must_wait(p, w.record, w.size)) {
+			p->waiting.p[p->waiting.n++] = w;
+			p->waiting_bytes += w.size;
+			continue;
+		}
+		rc = rc < 0 ? rc : take_record(p, w.record, w.size);
+		free(w.record);
+	}
+	p->processes.keeps_past = p->waiting.n > 0;
+	return rc < 0 ? err_nomem(err, "samples") : 0;
 }
 
 static int apply(struct cairn_prof *p, const struct report *r, struct cairn_err *err)
@@ -240,6 +306,8 @@ static int take_over(struct cairn_prof *p, struct cairn_err *err)
 
 	rc = rc ? rc : sampled_look_for_ends(&p->processes, now_ns(CLOCK_MONOTONIC), err);
 	rc = rc ? rc : sampled_look_at_registries(&p->processes, err);
+	rc = rc ? rc : sampled_look_at_made(&p->processes, false, err);
+	rc = rc ? rc : take_waiting(p, false, err);
 	rc = rc ? rc : look_at_files(p, err);
 	rc = rc ? rc : sampled_read_outdated(&p->processes, now_ns(CLOCK_MONOTONIC), err);
 	rc = rc ? rc : files_put_tables(&p->files, &p->tables, on_ready, p, err);
@@ -250,6 +318,15 @@ static int take_over(struct cairn_prof *p, struct cairn_err *err)
 		return err_nomem(err, "samples");
 	rc = look(p, err);
 	return rc ? rc : sampled_publish(&p->processes, err);
+}
+
+/* The same, and no sample waits. */
+static int take_over_all(struct cairn_prof *p, struct cairn_err *err)
+{
+	int rc = take_over(p, err);
+
+	rc = rc ? rc : sampled_look_at_made(&p->processes, true, err);
+	return rc ? rc : take_waiting(p, true, err);
 }
 
 /* ---- opening ---- */
@@ -321,6 +398,7 @@ static int open_kernel(struct cairn_prof *p, struct cairn_err *err)
 	bpf = p->kernel.bpf;
 	sampled_init(&p->processes, &p->files, bpf_map__fd(bpf->maps.segments),
 		     bpf_map__fd(bpf->maps.regions), bpf_map__fd(bpf->maps.processes), p->opts.all);
+	p->processes.tables = &p->tables;
 	files_tell_kernel(&p->files, bpf_map__fd(bpf->maps.inodes));
 	rc = tables_init(&p->tables, bpf_map__fd(bpf->maps.rows), bpf_map__fd(bpf->maps.pages),
 			 bpf_map__fd(bpf->maps.rules), err);
@@ -500,6 +578,9 @@ int cairn_prof_poll(struct cairn_prof *p, int timeout_ms, struct cairn_err *err)
 {
 	struct epoll_event e[8];
 	uint64_t before = p->samples.n;
+	/* Nobody reports that code was made, and samples of it wait for a look. */
+	if (p->processes.n_made && (timeout_ms < 0 || timeout_ms > LOOK_EVERY_MS))
+		timeout_ms = LOOK_EVERY_MS;
 	int n = epoll_wait(p->epoll_fd, e, 8, timeout_ms);
 
 	if (n < 0 && errno == EINTR)
@@ -535,7 +616,7 @@ int cairn_prof_stop(struct cairn_prof *p, struct cairn_err *err)
 	reap(p);
 	prof_kernel_stop(&p->kernel);
 	p->duration_ns = (int64_t)(now_ns(CLOCK_MONOTONIC) - p->started_ns);
-	return take_over(p, err);
+	return take_over_all(p, err);
 }
 
 void cairn_prof_counts(const struct cairn_prof *p, struct cairn_prof_counts *ret)
@@ -651,7 +732,7 @@ int cairn_prof_window(struct cairn_prof *p, struct cairn_profile **ret, struct c
 	if (p->kernel.event == CAIRN_PROF_OFF_CPU)
 		return err_set(err, -EOPNOTSUPP, "time blocked cannot be cut into windows");
 	drop_noted(p);
-	rc = take_over(p, err);
+	rc = take_over_all(p, err);
 	now = now_ns(CLOCK_MONOTONIC);
 	p->duration_ns = (int64_t)(now - p->started_ns);
 	rc = rc ? rc : make_profile(p, ret, err);
@@ -702,6 +783,9 @@ void cairn_prof_close(struct cairn_prof *p)
 	samples_fini(&p->samples);
 	prof_names_free(p->names);
 	prof_names_free(p->noted);
+	for (size_t i = 0; i < p->waiting.n; i++)
+		free(p->waiting.p[i].record);
+	VEC_FREE(&p->waiting);
 	VEC_FREE(&p->to_look);
 	if (p->epoll_fd >= 0)
 		close(p->epoll_fd);

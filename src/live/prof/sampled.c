@@ -42,6 +42,7 @@ void sampled_fini(struct sampled *p)
 	for (size_t i = 0; i < p->list.n; i++) {
 		VEC_FREE(&p->list.p[i].mappings);
 		VEC_FREE(&p->list.p[i].registered);
+		made_free(p->list.p[i].made);
 	}
 	VEC_FREE(&p->unused_regions);
 	chunks_fini(&p->regions);
@@ -54,17 +55,10 @@ void sampled_fini(struct sampled *p)
 	VEC_FREE(&p->outdated);
 	VEC_FREE(&p->with_registry);
 	VEC_FREE(&p->without_main);
+	VEC_FREE(&p->with_memory);
 	VEC_FREE(&p->changed);
 	map_fini(&p->ids);
 	chunks_fini(&p->segments);
-}
-
-static int mark(struct sampled *p, struct prof_known *k)
-{
-	if (k->is_changed)
-		return 0;
-	k->is_changed = true;
-	return VEC_ADD(&p->changed, (size_t)(k - p->list.p)) ? 0 : -ENOMEM;
 }
 
 /* A place in the list; one of a process that has ended, if there is one. */
@@ -76,6 +70,7 @@ static struct prof_known *take_slot(struct sampled *p)
 	/* It may still be in the list of what has changed. */
 	*k = (struct prof_known){.is_changed = k->is_changed,
 				 .has_registry = k->has_registry,
+				 .has_memory = k->has_memory,
 				 .has_no_main = k->has_no_main};
 	return k;
 }
@@ -104,8 +99,14 @@ static int map_one(struct sampled *p, struct prof_known *k, uint64_t time_ns,
 	struct prof_mapping new = {.lo = m->lo, .hi = m->hi};
 	int rc = files_number(p->files, k->via, time_ns, m, &new.file, err);
 
-	new.at = files_at(p->files, new.file, m);
+	/* JITs share memory with themselves: a name of the kernel's, and no file. */
+	if (!code_is_anonymous(m) || (new.file && p->files->list.p[new.file]->bin))
+		new.at = files_at(p->files, new.file, m);
 	rc = rc ? rc : known_put(k, new);
+	rc = rc ? rc : known_note_memory(p, k, m);
+	k->is_searched = false;
+	if (k->made)
+		k->made->is_moved = true;
 	return rc < 0 ? err_nomem(err, "mappings of a process") : 0;
 }
 
@@ -181,9 +182,10 @@ static int read_mappings(struct sampled *p, struct prof_known *k, struct cairn_e
 	k->has_mappings = true;
 	if (rc == 0 && (k->registry_lo || k->registered.n))
 		rc = known_read_registry(p, k, err);
+	rc = rc ? rc : known_lay_made(k);
 	rc = rc ? rc : known_lay_regions(k);
 	rc = rc ? rc : note_registry(p, k);
-	return rc ? rc : mark(p, k);
+	return rc ? rc : known_mark(p, k);
 }
 
 int sampled_add(struct sampled *p, int pid, bool is_listed, struct cairn_err *err)
@@ -271,12 +273,14 @@ int sampled_mapped(struct sampled *p, int pid, uint64_t time_ns, const struct co
 
 	if (!k)
 		return p->all ? err_nomem(err, "processes") : 0;
-	rc = past_note_replaced(p, k, time_ns, m->lo, m->hi);
+	rc = past_note_replaced(p, k, time_ns, m);
 	if (rc == 0 && k->mappings.n >= MANY_MAPPINGS)
 		return sampled_note_outdated(p, k, err);
 	rc = rc ? rc : known_cut_out(k, m->lo, m->hi);
 	rc = rc ? rc : map_one(p, k, time_ns, m, err);
-	rc = rc ? rc : mark(p, k);
+	/* A JIT that writes and runs its memory by turns has the same code there as before. */
+	rc = rc || !code_is_anonymous(m) ? rc : known_lay_made(k);
+	rc = rc ? rc : known_mark(p, k);
 	/* Of a process that runs already others are not known yet. */
 	if (rc == 0 && !k->has_mappings)
 		k->has_mappings = k->mappings.n > 0;
@@ -291,8 +295,11 @@ static int copy_mappings(const struct prof_known *from, struct prof_known *to)
 	if (!VEC_RESERVE(&to->mappings, from->mappings.n))
 		return -ENOMEM;
 	for (size_t i = 0; i < from->mappings.n; i++)
-		if (!from->mappings.p[i].region)
-			to->mappings.p[to->mappings.n++] = from->mappings.p[i];
+		if (!from->mappings.p[i].region) {
+			struct prof_mapping *m = &to->mappings.p[to->mappings.n++];
+			*m = from->mappings.p[i];
+			m->made = 0;
+		}
 	to->has_mappings = from->has_mappings;
 	to->registry_lo = from->registry_lo;
 	to->registry_hi = from->registry_hi;
@@ -315,7 +322,12 @@ int sampled_forked(struct sampled *p, int parent, int child, uint64_t time_ns,
 	from = sampled_find(p, parent);
 	to->since_ns = time_ns;
 	to->is_young = true;
-	if (copy_mappings(from, to) < 0 || note_registry(p, to) < 0 || mark(p, to) < 0)
+	if (from->has_memory && !to->has_memory) {
+		to->has_memory = true;
+		if (!VEC_ADD(&p->with_memory, (size_t)(to - p->list.p)))
+			return err_nomem(err, "processes");
+	}
+	if (copy_mappings(from, to) < 0 || note_registry(p, to) < 0 || known_mark(p, to) < 0)
 		return err_nomem(err, "processes");
 	return 0;
 }
@@ -333,9 +345,11 @@ int sampled_execed(struct sampled *p, int pid, uint64_t time_ns, struct cairn_er
 		return err_nomem(err, "mappings of a process");
 	k->has_mappings = false;
 	k->registry_lo = k->registry_hi = 0;
+	if (known_forget_made(p, k) < 0)
+		return err_nomem(err, "code made at run time");
 	/* Its vDSO is in no report. One that has ended by now has none. */
 	int rc = read_mappings(p, k, &unread);
-	if (rc == -ENOMEM || mark(p, k) < 0)
+	if (rc == -ENOMEM || known_mark(p, k) < 0)
 		return err_nomem(err, "mappings of a process");
 	return 0;
 }
@@ -370,6 +384,7 @@ int sampled_ended(struct sampled *p, int pid, uint64_t time_ns, struct cairn_err
 	k->is_listed = false;
 	int rc = known_forget_segments(p, k);
 	rc = rc ? rc : known_forget_regions(p, k);
+	rc = rc ? rc : known_forget_made(p, k);
 	rc = rc ? rc : past_keep(p, k, time_ns);
 	VEC_FREE(&k->registered);
 	k->has_ended = true;

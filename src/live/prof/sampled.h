@@ -10,6 +10,7 @@
 
 #include "base/map.h"
 #include "prof/files.h"
+#include "prof/made.h"
 
 /* An executable mapping. */
 struct prof_mapping {
@@ -17,6 +18,7 @@ struct prof_mapping {
 	uint64_t at; /* a frame's number for lo; 0: no file */
 	uint32_t file;
 	uint32_t region; /* of a JIT: its number + 1; 0: none */
+	uint32_t made;   /* a page of rows for memory: its record + 1; 0: none */
 };
 
 /* A region of a JIT, by its registration. */
@@ -45,11 +47,16 @@ struct prof_known {
 	uint64_t registry_lo, registry_hi; /* of codectl; 0: none */
 	uint64_t registry_changes;         /* when it was read last */
 	VEC(struct prof_registered) registered;
+	bool has_memory;        /* with code, that is looked at */
+	bool is_searched;       /* for lists and dumps, since its mappings are these */
+	struct made_code *made; /* of it, as it describes that to others; NULL: nothing */
 };
+
+enum { FREED_PAGE = 255 };
 
 /* Segments that are free, but may still be used by a child whose fork is not known yet. */
 struct prof_freed {
-	uint32_t first, size_class; /* size_class 0: a region */
+	uint32_t first, size_class; /* size_class 0: a region; FREED_PAGE: a page of rows */
 	uint64_t round;
 };
 
@@ -61,7 +68,7 @@ struct prof_stale {
 	int pid;
 	uint32_t generation;
 	uint64_t time_ns, round;
-	uint64_t at, size; /* frames [at, at + size); size 0: all files */
+	uint64_t at, size; /* frames [at, at + size); size 0: all */
 };
 
 /* Mappings of an image or a process that is gone. */
@@ -78,6 +85,7 @@ struct sampled {
 	VEC(struct prof_known) list;
 	struct map ids; /* by pid: index in list + 1; 0: it has ended */
 	struct prof_files *files;
+	struct prof_tables *tables; /* NULL: code made at run time is not looked at */
 	struct chunks segments, regions;
 	VEC(uint32_t) unused_regions;
 	uint32_t n_regions;
@@ -88,8 +96,12 @@ struct sampled {
 	VEC(struct prof_freed) freed;
 	VEC(struct prof_stale) stale;
 	VEC(struct prof_past) past;
-	/* Of list: what was changed, is free, has a registry, is to be read, or has no main thread. */
-	VEC(size_t) changed, slots, with_registry, outdated, without_main;
+	/* Of list: what was changed, is free, has a registry, is to be read, or has no main thread, has memory with code. */
+	VEC(size_t) changed, slots, with_registry, outdated, without_main, with_memory;
+	size_t n_made;          /* processes that describe such code to others */
+	size_t next_made;       /* of with_memory, that was looked at last */
+	uint64_t made_after_ns; /* not to be looked at before */
+	bool keeps_past;        /* samples wait: what was there before is not forgotten */
 	uint64_t ends_looked_ns;
 	uint64_t n_left_out; /* processes that had no room, here or in the kernel */
 	size_t n_listed;     /* that have not ended */
@@ -143,6 +155,16 @@ int sampled_look(struct sampled *p, int pid, uint64_t now_ns, struct cairn_err *
 
 /* Read the registries of JITs that have changed. Returns 0 or -ENOMEM. A read for each registry. */
 int sampled_look_at_registries(struct sampled *p, struct cairn_err *err);
+
+/*
+ * sampled_look_at_made - look at what processes describe of code made at run time
+ *
+ * When it is time; @is_last: now, all of them. Returns 0 or -ENOMEM.
+ */
+int sampled_look_at_made(struct sampled *p, bool is_last, struct cairn_err *err);
+
+/* Whether the rows that a walk of the process at this time has used are to be looked at again. */
+bool sampled_is_uncertain(const struct sampled *p, int pid, uint64_t time_ns);
 
 /* Read the mappings of processes that have too many to follow each report. 0 or -ENOMEM. */
 int sampled_read_outdated(struct sampled *p, uint64_t now_ns, struct cairn_err *err);

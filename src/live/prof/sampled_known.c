@@ -15,6 +15,14 @@ struct prof_known *sampled_find(const struct sampled *p, int pid)
 	return map_get(&p->ids, (uint64_t)pid, &i) && i ? &p->list.p[i - 1] : NULL;
 }
 
+int known_mark(struct sampled *p, struct prof_known *k)
+{
+	if (k->is_changed)
+		return 0;
+	k->is_changed = true;
+	return VEC_ADD(&p->changed, (size_t)(k - p->list.p)) ? 0 : -ENOMEM;
+}
+
 void sampled_leave_out(struct sampled *p, struct prof_known *k)
 {
 	p->n_left_out += !k->is_left_out;

@@ -15,9 +15,10 @@ int past_note_stale(struct sampled *p, const struct prof_known *k, uint64_t time
 	return k->generation && !VEC_ADD(&p->stale, stale) ? -ENOMEM : 0;
 }
 
-int past_note_replaced(struct sampled *p, const struct prof_known *k, uint64_t time_ns, uint64_t lo,
-		       uint64_t hi)
+int past_note_replaced(struct sampled *p, const struct prof_known *k, uint64_t time_ns,
+		       const struct code_mapping *by)
 {
+	uint64_t lo = by->lo, hi = by->hi;
 	size_t i, end;
 	int rc = 0;
 
@@ -27,6 +28,9 @@ int past_note_replaced(struct sampled *p, const struct prof_known *k, uint64_t t
 		uint64_t from = m->lo > lo ? m->lo : lo, to = m->hi < hi ? m->hi : hi;
 		if (m->at && from < to)
 			rc = past_note_stale(p, k, time_ns, m->at + (from - m->lo), to - from);
+		/* Memory by memory: the next look shows whether it has other code. */
+		if (m->made && from < to && !code_is_anonymous(by))
+			rc = past_note_stale(p, k, time_ns, PROF_RAW | from, to - from);
 	}
 	return rc;
 }
@@ -54,6 +58,8 @@ void past_forget(struct sampled *p)
 {
 	size_t to = 0;
 
+	if (p->keeps_past)
+		return;
 	for (size_t i = 0; i < p->stale.n; i++)
 		if (p->round - p->stale.p[i].round < SAMPLED_ROUNDS_KEPT)
 			p->stale.p[to++] = p->stale.p[i];
@@ -78,8 +84,8 @@ void past_fini(struct sampled *p)
 static bool is_stale(const struct prof_stale *t, uint64_t frame)
 {
 	frame &= ~PROF_ASSUMED;
-	return !(frame & PROF_KERNEL) &&
-	       (!t->size || (!(frame & PROF_RAW) && frame - t->at < t->size));
+	/* A frame of no file has PROF_RAW, and so has the begin of what it is compared with. */
+	return !(frame & PROF_KERNEL) && (!t->size || frame - t->at < t->size);
 }
 
 /* Whether the walk of @s may have used what is not there since then. */

@@ -23,6 +23,13 @@ static struct prof_segment segment_of(const struct sampled *p, const struct prof
 					     .first_page = PROF_IN_REGION,
 					     .n_pages = m->region - 1};
 
+	if (m->made)
+		return (struct prof_segment){.lo = m->lo,
+					     .hi = m->hi,
+					     .at = m->lo & ((1 << PROF_PAGE_SHIFT) - 1),
+					     .first_page = m->made - 1,
+					     .n_pages = 1};
+
 	/* Without a table there is nothing to wait for: the frame pointer is tried. */
 	return (struct prof_segment){
 		.lo = m->lo,
@@ -115,6 +122,8 @@ static int reuse_freed(struct sampled *p)
 		struct prof_freed f = p->freed.p[i];
 		if (p->round - f.round < SAMPLED_ROUNDS_KEPT)
 			p->freed.p[to++] = f;
+		else if (f.size_class == FREED_PAGE)
+			tables_drop_page(p->tables, f.first);
 		else if (f.size_class ? !VEC_ADD(&p->unused[f.size_class], f.first)
 				      : !VEC_ADD(&p->unused_regions, f.first))
 			return -ENOMEM;

@@ -98,20 +98,36 @@ bool tables_rule(const struct cairn_unwind_rule *rule, struct prof_rule *ret)
 	return rule->reg < N_REGS && fits(rule->add, &ret->add) && take_words(rule, ret);
 }
 
-/* Its number; 0, which is none, when there is no room. */
-static int number_of(struct prof_tables *t, const struct prof_rule *rule, uint16_t *ret)
+/* Whether it is known; its number, or the key for it. */
+static bool find_rule(const struct prof_tables *t, const struct prof_rule *rule, uint64_t *ret_key,
+		      uint64_t *ret_number)
 {
-	uint64_t key = map_hash_bytes(rule, sizeof(*rule)), number;
+	/* The next key for a rule of the same hash. */
+	for (*ret_key = map_hash_bytes(rule, sizeof(*rule));
+	     map_get(&t->rule_ids, *ret_key, ret_number); ++*ret_key)
+		if (memcmp(&t->rules[*ret_number], rule, sizeof(*rule)) == 0)
+			return true;
+	return false;
+}
+
+bool tables_has_rule(const struct prof_tables *t, const struct prof_rule *rule)
+{
+	uint64_t key, number;
+
+	return rule->cfa == PROF_CFA_NONE || find_rule(t, rule, &key, &number);
+}
+
+int tables_number(struct prof_tables *t, const struct prof_rule *rule, uint16_t *ret)
+{
+	uint64_t key, number;
 
 	*ret = 0;
 	if (rule->cfa == PROF_CFA_NONE)
 		return 0;
-	/* The next key for a rule of the same hash. */
-	for (; map_get(&t->rule_ids, key, &number); key++)
-		if (memcmp(&t->rules[number], rule, sizeof(*rule)) == 0) {
-			*ret = (uint16_t)number;
-			return 0;
-		}
+	if (find_rule(t, rule, &key, &number)) {
+		*ret = (uint16_t)number;
+		return 0;
+	}
 	if (t->n_rules >= PROF_MAX_RULES) {
 		t->n_unsaid++;
 		return 0;
@@ -146,12 +162,12 @@ static int rule_of_row(struct adding *a, uint32_t row, uint16_t *ret)
 		a->t->n_unsaid++;
 		rule = (struct prof_rule){0};
 	}
-	int rc = number_of(a->t, &rule, ret);
+	int rc = tables_number(a->t, &rule, ret);
 	return rc < 0 ? rc : map_put(&a->known, place, *ret);
 }
 
 /* Room for a page's rows, together in one block. */
-static int reserve_rows(struct prof_tables *t, uint32_t n, struct cairn_err *err)
+int tables_reserve_rows(struct prof_tables *t, uint32_t n, struct cairn_err *err)
 {
 	if (t->rows.blocks.n && t->row_next + n <= PROF_CHUNK_ROWS)
 		return 0;
@@ -173,7 +189,7 @@ static int add_page(struct adding *a, struct prof_page *page, uint32_t row, uint
 {
 	struct prof_tables *t = a->t;
 	uint32_t block = 0;
-	int rc = reserve_rows(t, n, a->err);
+	int rc = tables_reserve_rows(t, n, a->err);
 
 	if (rc < 0)
 		return rc;
@@ -221,7 +237,7 @@ static int add_pages(struct adding *a, uint64_t base, uint32_t n_pages, uint32_t
 	return rc;
 }
 
-static int reserve_pages(struct prof_tables *t, uint32_t n, struct cairn_err *err)
+int tables_reserve_pages(struct prof_tables *t, uint32_t n, struct cairn_err *err)
 {
 	int rc = 0;
 
@@ -242,7 +258,7 @@ int tables_add(struct prof_tables *t, const struct unwind_table *table, uint64_t
 		     table->pages[table->n_pages - 1].page + 1;
 	if (n > MAX_PAGES)
 		return err_set(err, -E2BIG, "its code spans more than 4 GiB");
-	int rc = reserve_pages(t, (uint32_t)n, err);
+	int rc = tables_reserve_pages(t, (uint32_t)n, err);
 	if (rc == 0)
 		rc = add_pages(&a, base, (uint32_t)n, t->n_pages);
 	map_fini(&a.known);
@@ -287,6 +303,9 @@ void tables_fini(struct prof_tables *t)
 	chunks_fini(&t->rows);
 	chunks_fini(&t->pages);
 	map_fini(&t->rule_ids);
+	for (size_t i = 0; i < PROF_ROW_CLASSES; i++)
+		VEC_FREE(&t->unused_rows[i]);
+	VEC_FREE(&t->unused_pages);
 	if (t->rules)
 		munmap(t->rules, rules_bytes());
 }

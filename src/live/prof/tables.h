@@ -10,6 +10,13 @@
 #include "prof/abi.h"
 #include "prof/chunks.h"
 
+/* Rows that were used. */
+struct prof_piece {
+	uint32_t block, first;
+};
+
+enum { PROF_ROW_CLASSES = 17 };
+
 struct prof_tables {
 	struct chunks rows, pages;
 	struct prof_rule *rules; /* shared with the kernel; [0] is none */
@@ -19,6 +26,11 @@ struct prof_tables {
 	uint32_t row_block, row_next;
 	uint64_t n_rows;
 	uint64_t n_unsaid; /* rows whose rule has no room in 16 bytes, or comes too late */
+	/* Of code made at run time (tables_made.h). */
+	uint64_t n_made_rows;
+	uint32_t n_made_rules;
+	VEC(struct prof_piece) unused_rows[PROF_ROW_CLASSES]; /* of 2^n rows */
+	VEC(uint32_t) unused_pages;
 };
 
 /* Where a file's pages are. */
@@ -46,6 +58,15 @@ void tables_fini(struct prof_tables *t);
  */
 int tables_add(struct prof_tables *t, const struct unwind_table *table, uint64_t base,
 	       struct prof_pages *ret, struct cairn_err *err);
+
+/* ---- within this module ---- */
+
+/* The rule's number; 0, which is none, when there is no room. 0 or -ENOMEM. */
+int tables_number(struct prof_tables *t, const struct prof_rule *rule, uint16_t *ret);
+bool tables_has_rule(const struct prof_tables *t, const struct prof_rule *rule);
+/* Room for rows that stay together, at row_next of row_block; for records, at n_pages. */
+int tables_reserve_rows(struct prof_tables *t, uint32_t n, struct cairn_err *err);
+int tables_reserve_pages(struct prof_tables *t, uint32_t n, struct cairn_err *err);
 
 /* The rule as the kernel's program has it. False: it has no room for it. */
 bool tables_rule(const struct cairn_unwind_rule *rule, struct prof_rule *ret);
