@@ -6,8 +6,9 @@
  *	bench_codectl rows [N]		only rows, for whoever counts system calls
  *	bench_codectl objects		register and unregister one object, with path, build-id and debug link
  *
- * Processor time of this thread, the best of several rounds. Peers take turns in each round. A program registers most functions
- * once, in memory that it never touched: the ratio of the first round is of that.
+ * Processor time of this thread, the best of several rounds. Peers take turns in each round. A
+ * program registers most functions once, in memory that it never touched: the ratio of the first
+ * round is of that.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,9 @@
  *
  *	bench_decode [EVENTS]
  *
- * struct event { u32 pid; char filename[256]; char comm[16]; }, with file names as they are: 10 to 60 bytes, and with some
- * that fill their array. User time of this process; best of 5 rounds. bench/decode.py compares with bpftool on a map.
+ * struct event { u32 pid; char filename[256]; char comm[16]; }, with file names as they are: 10 to
+ * 60 bytes, and with some that fill their array. User time of this process; best of 5 rounds.
+ * bench/decode.py compares with bpftool on a map.
  */
 #include <stdio.h>
 #include <stdlib.h>

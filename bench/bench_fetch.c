@@ -12,8 +12,8 @@
  *	pointer chain       an integer, and p->next->x: three reads of memory
  *
  * The generated program is written by hand here as a generator would write it: no loop, no table,
- * the same identification, name, record and wake-up as bpf/trace.bpf.c. docs/fetch.md has the figures and
- * the decision.
+ * the same identification, name, record and wake-up as bpf/trace.bpf.c. docs/fetch.md has the
+ * figures and the decision.
  */
 #include <fcntl.h>
 #include <signal.h>

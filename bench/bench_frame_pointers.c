@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The floor: the same stack as bench_unwind.c's, built with frame pointers, by the chain of them. */
+/*
+ * The floor: the same stack as bench_unwind.c's, built with frame pointers, by the chain of them.
+ */
 #include "bench_unwind.h"
 
 static void *addresses[MAX_FRAMES];

@@ -4,8 +4,8 @@
  *
  *	bench_index FILE [FUNC [THREADS]]
  *
- * Prints wall seconds of opening, of each pass, DIEs per second and the peak of private memory. Each pass is
- * repeated, the best of five is shown.
+ * Prints wall seconds of opening, of each pass, DIEs per second and the peak of private memory.
+ * Each pass is repeated, the best of five is shown.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The same stack as bench_unwind.c's, walked by libunwind: its fast trace, and steps with and without its cache. */
+/*
+ * The same stack as bench_unwind.c's, walked by libunwind: its fast trace, and steps with and
+ * without its cache.
+ */
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 

@@ -4,8 +4,8 @@
  *
  *	bench_lookup SIDECAR LO HI [N]
  *
- * Opens it, looks N random addresses of [LO, HI) up, then N names of its functions. Prints nanoseconds of processor
- * time for each; lookup.py runs it beside other tools.
+ * Opens it, looks N random addresses of [LO, HI) up, then N names of its functions. Prints
+ * nanoseconds of processor time for each; lookup.py runs it beside other tools.
  */
 #include <inttypes.h>
 #include <stdio.h>

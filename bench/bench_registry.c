@@ -6,7 +6,8 @@
  *	first	mark, settle, and every table, by one who reads the process for the first time
  *	again	mark, settle, and a row, by one who has read the tables before
  *
- * The child has all of them in memory of its own; it does not run. Every snapshot is checked to have all rows.
+ * The child has all of them in memory of its own; it does not run. Every snapshot is checked to
+ * have all rows.
  */
 #include <signal.h>
 #include <stdio.h>

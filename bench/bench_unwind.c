@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Walking one's own stack of 46 frames, each of another function, without frame pointers; making and searching tables
+ * Walking one's own stack of 46 frames, each of another function, without frame pointers; making
+ * and searching tables
  *
  *	bench_unwind walk            ours warm and cold, glibc backtrace(), _Unwind_Backtrace(); not linked with libunwind,
  *	                             which replaces the last two
@@ -85,7 +86,10 @@ static double lookup_ns(const struct cairn_unwind *table, uint64_t lo, uint64_t 
 			x ^= x << 13;
 			x ^= x >> 7;
 			x ^= x << 17;
-			/* The next address depends on the last rule: the time of one, not of many at once. */
+			/*
+			 * The next address depends on the last rule: the time of one, not of many
+			 * at once.
+			 */
 			uint64_t at =
 				lo +
 				(uint64_t)((unsigned __int128)(x + sum) * n_places >> 64) * step;
@@ -97,7 +101,10 @@ static double lookup_ns(const struct cairn_unwind *table, uint64_t lo, uint64_t 
 	return best;
 }
 
-/* Bytes of code up to the next row: functions of random length with short rows where they begin and end, 11 on the average. */
+/*
+ * Bytes of code up to the next row: functions of random length with short rows where they begin and
+ * end, 11 on the average.
+ */
 static uint32_t next_gap(uint32_t row, uint64_t *random)
 {
 	*random = *random * 6364136223846793005u + 1442695040888963407u;

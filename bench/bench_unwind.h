@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A stack of 46 frames of different functions, and what a walk of it costs; for the programs of bench/unwind.py. */
+/*
+ * A stack of 46 frames of different functions, and what a walk of it costs; for the programs of
+ * bench/unwind.py.
+ */
 #ifndef BENCH_UNWIND_H
 #define BENCH_UNWIND_H
 

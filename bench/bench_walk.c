@@ -121,7 +121,9 @@ struct job {
 	bool read;
 };
 
-/* Names by their place in .debug_str where they are there: an encoder compares places before bytes. */
+/*
+ * Names by their place in .debug_str where they are there: an encoder compares places before bytes.
+ */
 static inline void read_name(struct dw_walker *w, struct sum *s)
 {
 	uint64_t strp = dw_seen_strp(w, NAME);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* distil FILE THREADS types|all [DEBUG-FILE]: what encode.py measures, without a command line around it. */
+/*
+ * distil FILE THREADS types|all [DEBUG-FILE]: what encode.py measures, without a command line
+ * around it.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

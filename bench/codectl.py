@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What it costs to say what code there is: rows, objects, functions beside their peers, and the agent's start.
+"""What it costs to say what code there is: rows, objects, functions beside their peers, and the
+agent's start.
 
     make bench-codectl
 
-Processor time, the best of several rounds; peers run in the same minute. System calls are counted by strace, as the difference
-between many rows and few. The agent's start is measured in pairs: a program without it, then with it.
+Processor time, the best of several rounds; peers run in the same minute. System calls are counted
+by strace, as the difference between many rows and few. The agent's start is measured in pairs: a
+program without it, then with it.
 """
 
 import os
@@ -25,11 +27,15 @@ FEW, MANY = 50000, 1000000
 
 
 def bench(*words):
-    print(subprocess.run([BENCH, *words], capture_output=True, text=True, check=True).stdout, end="", flush=True)
+    print(
+        subprocess.run([BENCH, *words], capture_output=True, text=True, check=True).stdout, end="",
+        flush=True)
 
 
 def system_calls(rows):
-    out = subprocess.run(["strace", "-f", "-c", BENCH, "rows", str(rows)], capture_output=True, text=True, check=True).stderr
+    out = subprocess.run(
+        ["strace", "-f", "-c", BENCH, "rows", str(rows)], capture_output=True, text=True,
+        check=True).stderr
     return int(re.search(r"^100\.00\s+\S+\s+\S+\s+(\d+)", out, re.M).group(1))
 
 
@@ -39,7 +45,9 @@ def count_system_calls():
         return
     few, many = system_calls(FEW), system_calls(MANY)
     # Two passes over the addresses, five rounds.
-    print(f"system calls for {10 * MANY} rows instead of {10 * FEW}: {many - few} more, all for memory: {(many - few) / (10 * (MANY - FEW)):.6f} per row")
+    print(
+        f"system calls for {10 * MANY} rows instead of {10 * FEW}: {many - few} more, all for memory: {(many - few) / (10 * (MANY - FEW)):.6f} per row"
+    )
 
 
 def cpu_ms(command, env):
@@ -58,8 +66,9 @@ def start(command, pairs):
         a.append(cpu_ms(command, plain))
         b.append(cpu_ms(command, with_agent))
     added = [y - x for x, y in zip(a, b)]
-    print(f"start of {' '.join(command)[:40]}: {statistics.median(a):.2f} ms, the agent adds {statistics.median(added):.2f} ms"
-          f" (medians of {pairs} pairs, processor time)")
+    print(
+        f"start of {' '.join(command)[:40]}: {statistics.median(a):.2f} ms, the agent adds {statistics.median(added):.2f} ms"
+        f" (medians of {pairs} pairs, processor time)")
 
 
 def main():

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The same function for everyone: push %rbx at its start, pop %rbx before its end, so three rows. Its CFI is made once per
- * function, in memory that is there already; what a peer does with it is its cost.
+ * The same function for everyone: push %rbx at its start, pop %rbx before its end, so three rows.
+ * Its CFI is made once per function, in memory that is there already; what a peer does with it is
+ * its cost.
  */
 #include "codectl_peers.h"
 
@@ -230,7 +231,10 @@ __attribute__((noinline)) static void register_code(void)
 
 enum { NO_SECTION, TEXT, EH_FRAME, SYMTAB, STRTAB, SHSTRTAB, N_SECTIONS };
 
-/* The least that can be filled in for each function: headers, sections, one symbol, its CFI. LuaJIT and V8 add DWARF. */
+/*
+ * The least that can be filled in for each function: headers, sections, one symbol, its CFI. LuaJIT
+ * and V8 add DWARF.
+ */
 struct symfile {
 	struct entry entry;
 	Elf64_Ehdr head;

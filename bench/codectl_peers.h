@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ways in which a JIT says what a function is and how to unwind it, each written as the JITs that use it do. */
+/*
+ * Ways in which a JIT says what a function is and how to unwind it, each written as the JITs that
+ * use it do.
+ */
 #ifndef BENCH_CODECTL_PEERS_H
 #define BENCH_CODECTL_PEERS_H
 

@@ -4,10 +4,11 @@
 
     make bench-decode
 
-A hash of struct event { u32; char[256]; char[16] } is filled and dumped to JSON by both, in turns: processor time of the
-whole process (user and system; what a loaded machine does not change), per value, with that of an empty map taken off.
-Then build/bench/bench_decode: records in memory to JSON. Skipped, exit status 77, without root, clang or bpftool.
-CAIRN_BPFTOOL is another bpftool, BENCH_RUNS how often (5), BENCH_VALUES how many values (50,000).
+A hash of struct event { u32; char[256]; char[16] } is filled and dumped to JSON by both, in turns:
+processor time of the whole process (user and system; what a loaded machine does not change), per
+value, with that of an empty map taken off. Then build/bench/bench_decode: records in memory to
+JSON. Skipped, exit status 77, without root, clang or bpftool. CAIRN_BPFTOOL is another bpftool,
+BENCH_RUNS how often (5), BENCH_VALUES how many values (50,000).
 """
 
 import json
@@ -44,20 +45,25 @@ def skip(why):
 
 
 def processor_seconds(command):
-    """User and system time of a process, which has to succeed; its output goes to a file, as a dump does."""
+    """User and system time of a process, which has to succeed; its output goes to a file, as a dump
+    does."""
     with tempfile.TemporaryFile() as out:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=False)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
-        sys.exit(f"{' '.join(command)}: exit {done.returncode}: {done.stderr.decode(errors='replace')}")
+        sys.exit(
+            f"{' '.join(command)}: exit {done.returncode}: {done.stderr.decode(errors='replace')}")
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
 def compile_program(path):
-    arch = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True, check=False).stdout.strip()
-    subprocess.run(["clang", "-target", "bpf", "-g", "-O2", "-idirafter", f"/usr/include/{arch}", "-c", "-x", "c", "-o",
-                    path, "-"], input=PROGRAM, text=True, check=True)
+    arch = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True,
+                          check=False).stdout.strip()
+    subprocess.run([
+        "clang", "-target", "bpf", "-g", "-O2", "-idirafter", f"/usr/include/{arch}", "-c", "-x",
+        "c", "-o", path, "-"
+    ], input=PROGRAM, text=True, check=True)
 
 
 def same(ours, theirs, number):
@@ -83,15 +89,18 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "bench.bpf.o")
         compile_program(path)
-        process = subprocess.Popen([helper, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        ids = dict(line.split() for line in iter(process.stdout.readline, "\n") if len(line.split()) == 2)
+        process = subprocess.Popen([helper, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   text=True)
+        ids = dict(
+            line.split() for line in iter(process.stdout.readline, "\n") if len(line.split()) == 2)
         if not ids:
             skip("BPF objects cannot be loaded here")
         process.stdin.write(f"name full {VALUES}\n")
         process.stdin.flush()
         if process.stdout.readline().strip() != "ok":
             sys.exit("the map could not be filled")
-        ours, theirs = [CAIRN, "decode", "--json", "--map"], [bpftool, "--json", "map", "dump", "id"]
+        ours, theirs = [CAIRN, "decode", "--json",
+                        "--map"], [bpftool, "--json", "map", "dump", "id"]
         n = same(ours, theirs, ids["full"])
         best = {}
         for _ in range(RUNS):
@@ -101,12 +110,18 @@ def main():
                     best[name, which] = min(best.get((name, which), 1e9), took)
         process.stdin.close()
         process.wait()
-    version = subprocess.run([bpftool, "version"], capture_output=True, text=True, check=False).stdout.split("\n")[0]
+    version = subprocess.run([bpftool, "version"], capture_output=True, text=True,
+                             check=False).stdout.split("\n")[0]
     print(f"{n} values of 276 bytes of a hash to JSON, equal in both; best of {RUNS}; {version}")
-    each = {name: (best[name, "full"] - best[name, "empty"]) / n * 1e6 for name in ("cairn", "bpftool")}
-    print(f"cairn {each['cairn']:.2f} us of processor time per value, bpftool {each['bpftool']:.2f} us; "
-          f"bpftool / cairn = {each['bpftool'] / each['cairn']:.1f}")
-    out = subprocess.run([os.path.join(BUILD, "bench", "bench_decode")], capture_output=True, text=True, check=True).stdout
+    each = {
+        name: (best[name, "full"] - best[name, "empty"]) / n * 1e6
+        for name in ("cairn", "bpftool")
+    }
+    print(
+        f"cairn {each['cairn']:.2f} us of processor time per value, bpftool {each['bpftool']:.2f} us; "
+        f"bpftool / cairn = {each['bpftool'] / each['cairn']:.1f}")
+    out = subprocess.run([os.path.join(BUILD, "bench", "bench_decode")], capture_output=True,
+                         text=True, check=True).stdout
     print(out, end="")
     if min(float(x) for x in re.findall(r"([\d.]+) million per second", out)) < 2:
         sys.exit("fewer than 2 million events per second and core")

@@ -9,13 +9,15 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CAIRN = os.path.abspath(os.environ.get("CAIRN", os.path.join(os.environ.get("CAIRN_BUILD", "build"), "cairn")))
+CAIRN = os.path.abspath(
+    os.environ.get("CAIRN", os.path.join(os.environ.get("CAIRN_BUILD", "build"), "cairn")))
 ROUNDS = 5
 
 
 def seconds():
     start = time.monotonic()
-    subprocess.run([os.path.join(HERE, "../scripts/demo.sh"), CAIRN], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run([os.path.join(HERE, "../scripts/demo.sh"), CAIRN], stdout=subprocess.DEVNULL,
+                   check=True)
     return time.monotonic() - start
 
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Encoding a kernel's BTF beside pahole, in one run: types only, as pahole does, and with the sites of all functions.
+"""Encoding a kernel's BTF beside pahole, in one run: types only, as pahole does, and with the sites
+of all functions.
 
-Then the JVM, 21 million DIEs of C++, of which pahole makes no BTF that could be compared: beside the newest llvm-dwarfdump, which
-counts what its debug information has, and a bare walk over all DIEs with libdw.
+Then the JVM, 21 million DIEs of C++, of which pahole makes no BTF that could be compared: beside
+the newest llvm-dwarfdump, which counts what its debug information has, and a bare walk over all
+DIEs with libdw.
 
-Runs alternate, so that what else the machine does falls on both. Only ratios of one run mean something.
-Processor time is printed, too: on a machine that others use it is what compares.
+Runs alternate, so that what else the machine does falls on both. Only ratios of one run mean
+something. Processor time is printed, too: on a machine that others use it is what compares.
 """
 import os
 import resource
@@ -43,22 +45,26 @@ def compare(programs, runs):
         wall, cpu, kb = (statistics.median(r[i] for r in mine) for i in range(3))
         ratio = statistics.median(p[0] / r[0] for p, r in zip(results[first], mine))
         cpu_ratio = statistics.median(p[1] / r[1] for p, r in zip(results[first], mine))
-        print(f"{name}: {wall:.2f} s wall, {cpu:.2f} s processor, {kb / 1024:.0f} MB private; "
-              f"{first.split()[0]} / this = {ratio:.1f} wall, {cpu_ratio:.1f} processor", flush=True)
+        print(
+            f"{name}: {wall:.2f} s wall, {cpu:.2f} s processor, {kb / 1024:.0f} MB private; "
+            f"{first.split()[0]} / this = {ratio:.1f} wall, {cpu_ratio:.1f} processor", flush=True)
 
 
 def kernel():
-    vmlinux = os.path.realpath(os.environ.get("CAIRN_VMLINUX", os.path.join(sites.LAB, "in/vmlinux")))
+    vmlinux = os.path.realpath(
+        os.environ.get("CAIRN_VMLINUX", os.path.join(sites.LAB, "in/vmlinux")))
     if not os.path.exists(vmlinux) or not os.access(DISTIL, os.X_OK):
         sites.skip("no kernel with DWARF: set CAIRN_VMLINUX, or fetch the lab's inputs")
     pahole, seen, mounted = sites.pahole_command(vmlinux)
     try:
-        version = subprocess.run(pahole + ["--version"], capture_output=True, text=True, check=True).stdout.strip()
+        version = subprocess.run(pahole + ["--version"], capture_output=True, text=True,
+                                 check=True).stdout.strip()
         programs = {
-            f"pahole {version} -j2": pahole + ["-J", "-j2", "--btf_features=default", "--btf_encode_detached=/dev/null", seen],
-            "cairn types -j1": [DISTIL, vmlinux, "1", "types"],
-            "cairn types -j2": [DISTIL, vmlinux, "2", "types"],
-            "cairn all -j2": [DISTIL, vmlinux, "2", "all"],
+            f"pahole {version} -j2":
+            pahole
+            + ["-J", "-j2", "--btf_features=default", "--btf_encode_detached=/dev/null", seen],
+            "cairn types -j1": [DISTIL, vmlinux, "1", "types"], "cairn types -j2":
+            [DISTIL, vmlinux, "2", "types"], "cairn all -j2": [DISTIL, vmlinux, "2", "all"],
         }
         for cmd in programs.values():
             measure(cmd)
@@ -70,7 +76,8 @@ def kernel():
 
 def jvm():
     """Once for each three runs of the kernel: it takes ten times as long."""
-    program, debug = (os.path.realpath(os.path.join(sites.LAB, "in", name)) for name in ("libjvm.so", "libjvm.debug"))
+    program, debug = (os.path.realpath(os.path.join(sites.LAB, "in", name))
+                      for name in ("libjvm.so", "libjvm.debug"))
     if not os.path.exists(debug):
         print("no libjvm in the lab")
         return
@@ -79,9 +86,13 @@ def jvm():
     if os.access(llvm, os.X_OK):
         # The chroot's program with its own libraries; the file need not be inside.
         sid = os.path.join(sites.LAB, "sid")
-        libs = ":".join(os.path.join(sid, d) for d in ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib/llvm-21/lib"))
-        programs["llvm-dwarfdump --statistics"] = [os.path.join(sid, "lib64/ld-linux-x86-64.so.2"), "--library-path", libs,
-                                                   os.path.realpath(llvm), "--statistics", debug]
+        libs = ":".join(
+            os.path.join(sid, d)
+            for d in ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib/llvm-21/lib"))
+        programs["llvm-dwarfdump --statistics"] = [
+            os.path.join(sid, "lib64/ld-linux-x86-64.so.2"), "--library-path", libs,
+            os.path.realpath(llvm), "--statistics", debug
+        ]
     if os.access(WALK, os.X_OK):
         programs["libdw walk, tags"] = [WALK, debug, "tags"]
         programs["libdw walk, attributes"] = [WALK, debug, "attributes"]

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""make bench-layout: cairn layout beside the newest pahole, in turns, each the best of several runs.
+"""make bench-layout: cairn layout beside the newest pahole, in turns, each the best of several
+runs.
 
-Time is that of the processor, user and system: wall times on a shared machine say little. The aims are the project's:
-sizes of all structs from DWARF in 1/20 of the time and 1/10 of the memory, one struct from BTF as a whole process in 1/4.
+Time is that of the processor, user and system: wall times on a shared machine say little. The aims
+are the project's: sizes of all structs from DWARF in 1/20 of the time and 1/10 of the memory, one
+struct from BTF as a whole process in 1/4.
 """
 import os
 import shutil
@@ -46,9 +48,12 @@ def side_by_side(name, ours, theirs, runs, aims):
             best[k] = [min(best[k][0], took), min(best[k][1], memory)]
     line = f"{name}: cairn {best[0][0]:.1f} ms, {best[0][1] / 1024:.1f} MiB"
     if theirs:
-        line += (f"; pahole {best[1][0]:.1f} ms, {best[1][1] / 1024:.1f} MiB; time 1/{best[1][0] / max(best[0][0], .1):.1f}, "
-                 f"memory 1/{best[1][1] / best[0][1]:.1f}")
-    held = all(best[1][k] >= aim * best[0][k] for k, aim in enumerate(aims) if aim) if theirs else best[0][0] <= aims[0]
+        line += (
+            f"; pahole {best[1][0]:.1f} ms, {best[1][1] / 1024:.1f} MiB; time 1/{best[1][0] / max(best[0][0], .1):.1f}, "
+            f"memory 1/{best[1][1] / best[0][1]:.1f}")
+    held = all(best[1][k] >= aim * best[0][k]
+               for k, aim in enumerate(aims)
+               if aim) if theirs else best[0][0] <= aims[0]
     print(f"{'ok' if held else 'not ok'} {line}")
     return held
 
@@ -61,7 +66,8 @@ def visible(path, folder):
 
 
 def main():
-    if os.geteuid() or not os.path.exists(os.path.join(ROOT, "usr/bin/pahole")) or not os.path.exists(VMLINUX):
+    if os.geteuid() or not os.path.exists(os.path.join(
+            ROOT, "usr/bin/pahole")) or not os.path.exists(VMLINUX):
         print("skip layout: the lab has no pahole or no vmlinux, or this is not root")
         return 77
     held = True
@@ -71,11 +77,15 @@ def main():
         held &= side_by_side("sizes from DWARF", [CAIRN, "layout", "--sizes", VMLINUX],
                              [*pahole, "-F", "dwarf", "--sizes", inside], 3, (20, 10))
         sidecar = os.path.join(folder, "vmlinux.cairn")
-        subprocess.run([CAIRN, "sidecar", VMLINUX, "-o", sidecar], check=True, stdout=subprocess.DEVNULL)
-        held &= side_by_side("sizes from a sidecar (aim 20 ms)", [CAIRN, "layout", "--sizes", sidecar], None, 20, (20,))
+        subprocess.run([CAIRN, "sidecar", VMLINUX, "-o", sidecar], check=True,
+                       stdout=subprocess.DEVNULL)
+        held &= side_by_side("sizes from a sidecar (aim 20 ms)",
+                             [CAIRN, "layout", "--sizes", sidecar], None, 20, (20,))
         if os.path.exists(RUNNING):
-            held &= side_by_side("one struct from BTF", [CAIRN, "layout", "--running", "task_struct"],
-                                 [*pahole, "-F", "btf", "-C", "task_struct", visible(RUNNING, folder)], 20, (4, None))
+            held &= side_by_side(
+                "one struct from BTF", [CAIRN, "layout", "--running", "task_struct"],
+                [*pahole, "-F", "btf", "-C", "task_struct",
+                 visible(RUNNING, folder)], 20, (4, None))
     return 0 if held else 1
 
 

@@ -2,8 +2,8 @@
 /*
  * libdw_walk FILE tags|attributes: what encode.py holds beside ours for large programs
  *
- * Steps over every DIE by child and sibling links, the way any program on libdw does, and reads its tag, or each of its attributes.
- * One thread: libdw is not safe for more before elfutils 0.192.
+ * Steps over every DIE by child and sibling links, the way any program on libdw does, and reads its
+ * tag, or each of its attributes. One thread: libdw is not safe for more before elfutils 0.192.
  */
 #include <elfutils/libdw.h>
 #include <fcntl.h>

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Making a sidecar and looking addresses up, beside llvm-gsymutil and llvm-symbolizer of the lab, in one run.
+"""Making a sidecar and looking addresses up, beside llvm-gsymutil and llvm-symbolizer of the lab,
+in one run.
 
     lookup.py [FILE]       default: the lab's vmlinux; 100,000 random addresses of its .text
 
-Each command runs three times, in turn with the others; the best wall time, its processor time and peak memory are shown. Then
-what each section of the whole sidecar takes, and how long `cairn sites` takes from it for the functions with most and few sites.
+Each command runs three times, in turn with the others; the best wall time, its processor time and
+peak memory are shown. Then what each section of the whole sidecar takes, and how long `cairn sites`
+takes from it for the functions with most and few sites.
 """
 import os
 import random
@@ -28,7 +30,8 @@ def peer(name):
     path = os.path.realpath(os.path.join(SID, "usr/bin", name))
     if not os.path.exists(path):
         path = os.path.join(SID, "usr/lib/llvm-21/bin", name)
-    libs = ":".join(os.path.join(SID, d) for d in ("usr/lib/x86_64-linux-gnu", "usr/lib/llvm-21/lib"))
+    libs = ":".join(
+        os.path.join(SID, d) for d in ("usr/lib/x86_64-linux-gnu", "usr/lib/llvm-21/lib"))
     return [os.path.join(SID, "lib64/ld-linux-x86-64.so.2"), "--library-path", libs, path]
 
 
@@ -36,7 +39,8 @@ def once(command, stdin):
     """(wall seconds, processor seconds, peak MB)"""
     with open(stdin or os.devnull, "rb") as source:
         start = time.monotonic()
-        child = subprocess.Popen(command, stdin=source, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        child = subprocess.Popen(command, stdin=source, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
         _, status, usage = os.wait4(child.pid, 0)
         wall = time.monotonic() - start
         child.returncode = os.waitstatus_to_exitcode(status)
@@ -46,24 +50,31 @@ def once(command, stdin):
 
 
 def text_of(path):
-    out = subprocess.run(["readelf", "-SW", path], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(["readelf", "-SW", path], capture_output=True, text=True,
+                         check=True).stdout
     words = next(line.split("]", 1)[1].split() for line in out.splitlines() if "] .text " in line)
     return int(words[2], 16), int(words[2], 16) + int(words[4], 16)
 
 
 def show_sections(path, whole):
     print(f"the whole sidecar of {path}:")
-    print(subprocess.run([CAIRN, "sidecar", "-v", "-j2", path, "-o", whole], capture_output=True, text=True, check=True).stdout, end="")
+    print(
+        subprocess.run([CAIRN, "sidecar", "-v", "-j2", path, "-o", whole], capture_output=True,
+                       text=True, check=True).stdout, end="")
 
 
 def show_starts(sidecar):
     """`cairn sites` as a whole process; a function that this file does not have is left out."""
     for function in ASKED:
         command = [CAIRN, "sites", sidecar, function]
-        sites = sum(line.startswith("  0x") for line in subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines())
+        sites = sum(
+            line.startswith("  0x") for line in subprocess.run(
+                command, capture_output=True, text=True, check=False).stdout.splitlines())
         if sites:
             walls = sorted(once(command, None)[0] for _ in range(STARTS))
-            print(f"cairn sites {function}: {sites} sites, {walls[0] * 1e3:.2f} ms at best of {STARTS}, median {walls[STARTS // 2] * 1e3:.2f}")
+            print(
+                f"cairn sites {function}: {sites} sites, {walls[0] * 1e3:.2f} ms at best of {STARTS}, median {walls[STARTS // 2] * 1e3:.2f}"
+            )
 
 
 def main():
@@ -79,18 +90,24 @@ def main():
             file.writelines(f"{rng.randrange(lo, hi):#x}\n" for _ in range(N))
         lines, gsym = os.path.join(folder, "lines.cairn"), os.path.join(folder, "gsym")
         whole = os.path.join(folder, "whole.cairn")
-        commands = {"make: cairn sidecar --lines -j2": ([CAIRN, "sidecar", "--lines", "-j2", path, "-o", lines], None)}
+        commands = {
+            "make: cairn sidecar --lines -j2":
+            ([CAIRN, "sidecar", "--lines", "-j2", path, "-o", lines], None)
+        }
         if os.path.exists(SID):
-            commands["make: llvm-gsymutil"] = (peer("llvm-gsymutil") + ["--convert", path, "-o", gsym], None)
+            commands["make: llvm-gsymutil"] = (
+                peer("llvm-gsymutil") + ["--convert", path, "-o", gsym], None)
         commands[f"{N} addresses: cairn addr"] = ([CAIRN, "addr", lines], addresses)
         if os.path.exists(SID):
             with open(os.path.join(folder, "gsym_addresses"), "w", encoding="ascii") as file, \
                     open(addresses, encoding="ascii") as source:
                 file.writelines(f"{line.strip()} {gsym}\n" for line in source)
             commands[f"{N} addresses: llvm-gsymutil"] = (
-                peer("llvm-gsymutil") + ["--addresses-from-stdin"], os.path.join(folder, "gsym_addresses"))
+                peer("llvm-gsymutil") + ["--addresses-from-stdin"],
+                os.path.join(folder, "gsym_addresses"))
             commands[f"{N} addresses: llvm-symbolizer"] = (
-                peer("llvm-symbolizer") + ["--no-demangle", "--inlines", "--obj=" + path], addresses)
+                peer("llvm-symbolizer") + ["--no-demangle", "--inlines", "--obj=" + path],
+                addresses)
         best = {}
         for _ in range(ROUNDS):
             for name, (command, stdin) in commands.items():
@@ -100,7 +117,9 @@ def main():
         for name in (lines, gsym):
             if os.path.exists(name):
                 print(f"size {os.path.basename(name):20} {os.path.getsize(name):12,}")
-        subprocess.run([os.path.join(BUILD, "bench", "bench_lookup"), lines, hex(lo), hex(hi)], check=True)
+        subprocess.run(
+            [os.path.join(BUILD, "bench", "bench_lookup"), lines,
+             hex(lo), hex(hi)], check=True)
         show_sections(path, whole)
         show_starts(whole)
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn profile beside perf record: what a frame costs, what the sampled program loses, and what the tool takes itself.
+"""cairn profile beside perf record: what a frame costs, what the sampled program loses, and what
+the tool takes itself.
 
-The program is a recursion of known depth that does a fixed amount of work, built without frame pointers for cairn and perf's DWARF mode,
-and with them for perf's own walk (--call-graph fp). Each round runs all in turn; medians of the rounds, with the least and the most.
+The program is a recursion of known depth that does a fixed amount of work, built without frame
+pointers for cairn and perf's DWARF mode, and with them for perf's own walk (--call-graph fp). Each
+round runs all in turn; medians of the rounds, with the least and the most.
     frame     time of the walk in the kernel, as the program itself counts it: the slope between depths of 20 and 200
     slowdown  processor time of the program against the one without a tool, in the same round
     own       processor time of the tool, whose sidecars are there after the first round; data: bytes that it wrote
@@ -19,7 +21,8 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CAIRN = os.path.abspath(os.environ.get("CAIRN", os.path.join(os.environ.get("CAIRN_BUILD", "build"), "cairn")))
+CAIRN = os.path.abspath(
+    os.environ.get("CAIRN", os.path.join(os.environ.get("CAIRN_BUILD", "build"), "cairn")))
 ROUNDS = int(os.environ.get("ROUNDS", "5"))
 RATES = (99, 999, 4999)
 SOURCE = r"""
@@ -79,9 +82,11 @@ def frame_cost(binary):
     """ns a frame, us a sample: from runs at two depths."""
     cost = {}
     for depth in (20, 200):
-        r = subprocess.run([CAIRN, "profile", "--json", "--no-cache", "-F", "999", "-c", f"{binary} {depth} 4000"],
-                           capture_output=True, text=True, check=True)
-        s = next(json.loads(line) for line in reversed(r.stdout.splitlines()) if '"summary"' in line)
+        r = subprocess.run(
+            [CAIRN, "profile", "--json", "--no-cache", "-F", "999", "-c", f"{binary} {depth} 4000"],
+            capture_output=True, text=True, check=True)
+        s = next(
+            json.loads(line) for line in reversed(r.stdout.splitlines()) if '"summary"' in line)
         cost[depth] = s["walk_ns"] / s["samples"]
     slope = (cost[200] - cost[20]) / 180
     return slope, (cost[20] - 20 * slope) / 1000
@@ -89,9 +94,15 @@ def frame_cost(binary):
 
 def tools(folder, rate, plain, pointers):
     out = os.path.join(folder, "out")
-    found = {"cairn": ([CAIRN, "profile", "-F", str(rate), "-o", out + ".pb.gz", "-c"], plain, out + ".pb.gz")}
+    found = {
+        "cairn": ([CAIRN, "profile", "-F",
+                   str(rate), "-o", out + ".pb.gz", "-c"], plain, out + ".pb.gz")
+    }
     if shutil.which("perf"):
-        record = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(rate), "-o", out + ".data", "--call-graph"]
+        record = [
+            "perf", "record", "-q", "-e", "cpu-clock", "-F",
+            str(rate), "-o", out + ".data", "--call-graph"
+        ]
         found["perf fp"] = (record + ["fp", "--"], pointers, out + ".data")
         found["perf dwarf"] = (record + ["dwarf", "--"], plain, out + ".data")
     return found
@@ -117,19 +128,25 @@ def compare(folder, plain, pointers):
             base = {b: program_time([], [b] + work, folder)[0] for b in (plain, pointers)}
             for name, (prefix, binary, out) in tools(folder, rate, plain, pointers).items():
                 own, tool = run_tool(name, prefix, [binary] + work, folder)
-                rows.setdefault(name, []).append((100 * (own / base[binary] - 1), tool, os.path.getsize(out)))
+                rows.setdefault(name, []).append(
+                    (100 * (own / base[binary] - 1), tool, os.path.getsize(out)))
         for name, values in rows.items():
             slow, tool, size = zip(*values)
-            print(f"{rate:5} Hz  {name:10}  slowdown {spread(slow, '%+.1f %%'):28}  own {spread(tool, '%.2f s'):26}  "
-                  f"data {statistics.median(size) / 1024:.0f} KiB")
+            print(
+                f"{rate:5} Hz  {name:10}  slowdown {spread(slow, '%+.1f %%'):28}  own {spread(tool, '%.2f s'):26}  "
+                f"data {statistics.median(size) / 1024:.0f} KiB")
         if "perf dwarf" in rows:
             of = {n: statistics.median(v[2] for v in rows[n]) for n in rows}
-            print(f"          data of perf dwarf is {of['perf dwarf'] / of['cairn']:.0f} times cairn's")
+            print(
+                f"          data of perf dwarf is {of['perf dwarf'] / of['cairn']:.0f} times cairn's"
+            )
 
 
 def main():
-    if os.geteuid() != 0 or re.search(r'"what":"bpf\(2\)","ok":false', subprocess.run([CAIRN, "doctor", "--json"], capture_output=True,
-                                                                                   text=True, check=False).stdout):
+    if os.geteuid() != 0 or re.search(
+            r'"what":"bpf\(2\)","ok":false',
+            subprocess.run([CAIRN, "doctor", "--json"], capture_output=True, text=True,
+                           check=False).stdout):
         print("profile: left out: it needs root and bpf(2)")
         return 77
     with tempfile.TemporaryDirectory() as folder:
@@ -140,11 +157,14 @@ def main():
             file.write(TIMED)
         os.chmod(os.path.join(folder, "timed"), 0o755)
         plain, pointers = os.path.join(folder, "plain"), os.path.join(folder, "pointers")
-        subprocess.run(["gcc", "-g", "-O2", "-fomit-frame-pointer", source, "-o", plain], check=True)
-        subprocess.run(["gcc", "-g", "-O2", "-fno-omit-frame-pointer", source, "-o", pointers], check=True)
+        subprocess.run(["gcc", "-g", "-O2", "-fomit-frame-pointer", source, "-o", plain],
+                       check=True)
+        subprocess.run(["gcc", "-g", "-O2", "-fno-omit-frame-pointer", source, "-o", pointers],
+                       check=True)
         costs = [frame_cost(plain) for _ in range(ROUNDS)]
-        print(f"a frame takes {spread([c[0] for c in costs], '%.0f ns')} in the kernel, a sample {spread([c[1] for c in costs], '%.1f us')} more; "
-              "the aims are 60 ns and 5 us")
+        print(
+            f"a frame takes {spread([c[0] for c in costs], '%.0f ns')} in the kernel, a sample {spread([c[1] for c in costs], '%.1f us')} more; "
+            "the aims are 60 ns and 5 us")
         compare(folder, plain, pointers)
     return 0
 

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`cairn sites VMLINUX FUNC` beside pahole encoding the same kernel's BTF: both read all of its DWARF.
+"""`cairn sites VMLINUX FUNC` beside pahole encoding the same kernel's BTF: both read all of its
+DWARF.
 
-Needs a kernel with DWARF: CAIRN_VMLINUX, or in/vmlinux in the lab folder (CAIRN_LAB, ~/.cache/cairn-lab).
-The newest pahole is taken from the lab's chroot (sid/) when it is there, else the system's.
-Runs take turns, so that a machine whose speed drifts does not favour one. Prints medians and their ratio.
+Needs a kernel with DWARF: CAIRN_VMLINUX, or in/vmlinux in the lab folder (CAIRN_LAB,
+~/.cache/cairn-lab). The newest pahole is taken from the lab's chroot (sid/) when it is there, else
+the system's. Runs take turns, so that a machine whose speed drifts does not favour one. Prints
+medians and their ratio.
 """
 
 import os
@@ -75,7 +77,8 @@ def main():
         skip("no kernel with DWARF: set CAIRN_VMLINUX, or fetch the lab's inputs")
     pahole, seen, mounted = pahole_command(vmlinux)
     try:
-        version = subprocess.run(pahole + ["--version"], capture_output=True, text=True, check=True).stdout.strip()
+        version = subprocess.run(pahole + ["--version"], capture_output=True, text=True,
+                                 check=True).stdout.strip()
         encode = pahole + ["-j2", "--btf_features=default", "--btf_encode_detached=/dev/null", seen]
         ours = {f: [CAIRN, "sites", vmlinux, f, "-j2"] for f in FUNCTIONS}
         for cmd in [encode, *ours.values()]:
@@ -90,10 +93,14 @@ def main():
     finally:
         if mounted:
             subprocess.run(["umount", mounted], check=False)
-    print(f"pahole {version} -j2, BTF of the kernel: {statistics.median(peer):.2f} s (median of {RUNS})")
+    print(
+        f"pahole {version} -j2, BTF of the kernel: {statistics.median(peer):.2f} s (median of {RUNS})"
+    )
     for f in FUNCTIONS:
         ratios = [p / t for p, t in zip(peer, times[f])]
-        print(f"cairn sites -j2, {f}: {statistics.median(times[f]):.3f} s; pahole / cairn = {statistics.median(ratios):.1f}")
+        print(
+            f"cairn sites -j2, {f}: {statistics.median(times[f]):.3f} s; pahole / cairn = {statistics.median(ratios):.1f}"
+        )
     print(f"cairn, highest private memory: {peak / 1024:.0f} MB")
 
 

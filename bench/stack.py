@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn stack beside eu-stack: processes of 100 threads, some 40 deep, with and without inlined calls and lines.
+"""cairn stack beside eu-stack: processes of 100 threads, some 40 deep, with and without inlined
+calls and lines.
 
-Two programs: a recursion in a unit of 20 lines, which is the least that a reader of DWARF can have to do, and nested queries in SQLite, whose
-unit has 250,000 lines. What both tools need is installed: their debug information is in them, that of libc where libc6-dbg puts it; eu-stack
-reads it each time, cairn once, into sidecars. That first time is told apart. What is compared is told: options, and how many frames each printed.
+Two programs: a recursion in a unit of 20 lines, which is the least that a reader of DWARF can have
+to do, and nested queries in SQLite, whose unit has 250,000 lines. What both tools need is
+installed: their debug information is in them, that of libc where libc6-dbg puts it; eu-stack reads
+it each time, cairn once, into sidecars. That first time is told apart. What is compared is told:
+options, and how many frames each printed.
 
-Processor time of the tool, user and system, as the kernel accounts it (wait4), and elapsed time; of each the best of the rounds, which are
-taken in turn. And how long the threads stood still for cairn.
+Processor time of the tool, user and system, as the kernel accounts it (wait4), and elapsed time; of
+each the best of the rounds, which are taken in turn. And how long the threads stood still for
+cairn.
 """
 
 import os
@@ -61,8 +65,10 @@ class Times:
 
     def run(self, command, env):
         start = time.monotonic()
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, text=True)
-        # Threads would take part in the times: one pipe is read to its end, the other has a line or two.
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env,
+                                   text=True)
+        # Threads would take part in the times: one pipe is read to its end, the other has a line or
+        # two.
         out = process.stdout.read()
         err = process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
@@ -80,14 +86,17 @@ def build(folder, name):
     if name == "recursion":
         with open(path + ".c", "w", encoding="utf-8") as file:
             file.write(RECURSION)
-        return common.compile_c([path + ".c"], path, ["-O2", "-g", "-pthread", "-fno-optimize-sibling-calls"])
+        return common.compile_c([path + ".c"], path,
+                                ["-O2", "-g", "-pthread", "-fno-optimize-sibling-calls"])
     made = os.path.join(common.lab("src", "sqlite3"), "made")
     # Its shell is not needed, but what the shell is made from.
     sources.sqlite("gcc")
     kept = os.path.join(common.lab("bin"), "stack-queries")
     if not os.path.exists(kept):
-        common.compile_c([os.path.join(HERE, "stack_queries.c"), os.path.join(made, "sqlite3.c"), "-lm", "-ldl"], kept,
-                         ["-O2", "-g", "-w", "-pthread", "-I", made], "gcc", 900)
+        common.compile_c(
+            [os.path.join(HERE, "stack_queries.c"),
+             os.path.join(made, "sqlite3.c"), "-lm", "-ldl"], kept,
+            ["-O2", "-g", "-w", "-pthread", "-I", made], "gcc", 900)
     return kept
 
 
@@ -111,8 +120,10 @@ def compare(name, folder):
     process = subprocess.Popen([path], stdout=subprocess.PIPE, text=True)
     process.stdout.readline()
     pid = str(process.pid)
-    kinds = {"cairn stack -s": [CAIRN, "stack", "-s", pid], "eu-stack": ["eu-stack", "-p", pid],
-             "cairn stack": [CAIRN, "stack", pid], "eu-stack -i -s": ["eu-stack", "-i", "-s", "-p", pid]}
+    kinds = {
+        "cairn stack -s": [CAIRN, "stack", "-s", pid], "eu-stack": ["eu-stack", "-p", pid],
+        "cairn stack": [CAIRN, "stack", pid], "eu-stack -i -s": ["eu-stack", "-i", "-s", "-p", pid]
+    }
     times = {kind: Times() for kind in ("first", "first -s", *kinds)}
     try:
         wait_until_all_wait(pid)
@@ -131,18 +142,25 @@ def compare(name, folder):
     for kind in kinds:
         t = times[kind]
         print(f"  {kind:16} {t.cpu_ms:13.2f} {t.wall_ms:11.2f} {t.frames:7} {t.n_rounds:7}")
-    for what, ours, theirs in (("names", "cairn stack -s", "eu-stack"), ("inlined calls and lines", "cairn stack", "eu-stack -i -s")):
+    for what, ours, theirs in (("names", "cairn stack -s", "eu-stack"),
+                               ("inlined calls and lines", "cairn stack", "eu-stack -i -s")):
         a, b = times[ours], times[theirs]
-        print(f"  {what}: {b.cpu_ms / a.cpu_ms:.1f} times by processor time, {b.wall_ms / a.wall_ms:.1f} by elapsed time; "
-              f"the threads stood still for {a.stopped_ms:.2f} ms")
-    print(f"  the first time, without sidecars: names {times['first -s'].cpu_ms:.1f} ms, inlined calls and lines {times['first'].cpu_ms:.1f} ms\n")
+        print(
+            f"  {what}: {b.cpu_ms / a.cpu_ms:.1f} times by processor time, {b.wall_ms / a.wall_ms:.1f} by elapsed time; "
+            f"the threads stood still for {a.stopped_ms:.2f} ms")
+    print(
+        f"  the first time, without sidecars: names {times['first -s'].cpu_ms:.1f} ms, inlined calls and lines {times['first'].cpu_ms:.1f} ms\n"
+    )
 
 
 def main():
     if not shutil.which("eu-stack"):
         print("eu-stack is not installed: make bench-stack installs it as root (Debian: elfutils)")
         return 77
-    if not re.search(r"\.debug", subprocess.run(["eu-stack", "-l", "-p", str(os.getpid())], capture_output=True, text=True, check=False).stdout):
+    if not re.search(
+            r"\.debug",
+            subprocess.run(["eu-stack", "-l", "-p", str(os.getpid())], capture_output=True,
+                           text=True, check=False).stdout):
         print("no debug information of libc here: both have less to read (Debian: libc6-dbg)")
     with tempfile.TemporaryDirectory(prefix="cairn-bench-stack-") as folder:
         for name in ("recursion", "SQLite"):

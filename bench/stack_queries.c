@@ -2,8 +2,9 @@
 /*
  * A process to take the stacks of: threads in the middle of nested queries of SQLite
  *
- * Each has a database of its own, and a function that asks the database for itself, one level less, until it waits. A level is five to ten
- * calls through SQLite's largest functions, most of which have others inlined into them.
+ * Each has a database of its own, and a function that asks the database for itself, one level less,
+ * until it waits. A level is five to ten calls through SQLite's largest functions, most of which
+ * have others inlined into them.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -2,8 +2,9 @@
 /*
  * The program whose hits are measured
  *
- * It calls hit() a number of times for each byte on its standard input and answers with the nanoseconds of its own
- * processor time that one call took. hit() begins with a nop, which the kernel emulates.
+ * It calls hit() a number of times for each byte on its standard input and answers with the
+ * nanoseconds of its own processor time that one call took. hit() begins with a nop, which the
+ * kernel emulates.
  *
  *	static const char source[] = TARGET_SOURCE("", "void hit(int a) { sink = a; }", "", "hit(i)");
  *	struct target t;
@@ -23,7 +24,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* @types: declarations; @hit: the function; @setup: declarations in main(); @call: of hit(), with i counting. */
+/*
+ * @types: declarations; @hit: the function; @setup: declarations in main(); @call: of hit(), with i
+ * counting.
+ */
 #define TARGET_SOURCE(types, hit, setup, call)                                                     \
 	"#include <stdio.h>\n#include <stdlib.h>\n#include <time.h>\n" types "\n"                  \
 	"volatile int sink;\n"                                                                     \

@@ -4,8 +4,9 @@
 
     make bench-unwind
 
-46 frames of different functions without frame pointers. Each program is another process, since libunwind replaces what glibc
-has. UNWIND_FILE is what tables are made of (libLLVM or libjvm when there is one).
+46 frames of different functions without frame pointers. Each program is another process, since
+libunwind replaces what glibc has. UNWIND_FILE is what tables are made of (libLLVM or libjvm when
+there is one).
 """
 
 import glob
@@ -20,12 +21,15 @@ FILES = [os.environ["UNWIND_FILE"]] if "UNWIND_FILE" in os.environ else \
 
 
 def run(*command):
-    print(subprocess.run(command, capture_output=True, text=True, check=True).stdout, end="", flush=True)
+    print(
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout, end="",
+        flush=True)
 
 
 def eh_frame_bytes(path):
     """Size of .eh_frame, as readelf has it."""
-    out = subprocess.run(["readelf", "-SW", path], capture_output=True, text=True, check=False).stdout
+    out = subprocess.run(["readelf", "-SW", path], capture_output=True, text=True,
+                         check=False).stdout
     for line in out.splitlines():
         words = line.replace("[ ", "[").split()
         if len(words) > 5 and words[1] == ".eh_frame":

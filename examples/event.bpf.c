@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Compiled with clang -target bpf -g -O2; run it with any loader. No header but this example's own is needed. */
+/*
+ * Compiled with clang -target bpf -g -O2; run it with any loader. No header but this example's own
+ * is needed.
+ */
 #include "event.h"
 
 #define SEC(name) __attribute__((section(name), used))
 
-/* As libbpf's macros have it: a map's properties are types of the members of an anonymous struct. */
+/*
+ * As libbpf's macros have it: a map's properties are types of the members of an anonymous struct.
+ */
 struct {
 	int (*type)[27]; /* BPF_MAP_TYPE_RINGBUF */
 	int (*max_entries)[1 << 16];
@@ -32,7 +37,9 @@ int on_open(void *ctx)
 	return 0;
 }
 
-/* The compiler keeps types that something global has; what only a function uses is not in the BTF. */
+/*
+ * The compiler keeps types that something global has; what only a function uses is not in the BTF.
+ */
 const struct access *unused_access;
 struct padded_event padded_event SEC(".data");
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What event.bpf.c writes into its ring buffer. Event.java, event.rs, event.go and event.py read it, each with
- * declarations of its own; `cairn layout --check examples/event.bpf.o --against examples/Event.java` tells whether they agree.
+ * What event.bpf.c writes into its ring buffer. Event.java, event.rs, event.go and event.py read
+ * it, each with declarations of its own; `cairn layout --check examples/event.bpf.o --against
+ * examples/Event.java` tells whether they agree.
  */
 #ifndef EVENT_H
 #define EVENT_H

@@ -26,8 +26,8 @@ class PaddedEvent(Structure):
 
 
 class Access(Structure):
-    _fields_ = [("event", Event), ("kind", c_uint32), ("at", Position), ("failed", c_uint8), ("error", c_int),
-                ("when_ns", c_uint64)]
+    _fields_ = [("event", Event), ("kind", c_uint32), ("at", Position), ("failed", c_uint8),
+                ("error", c_int), ("when_ns", c_uint64)]
 
 
 def pid_of(record):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A JIT with one template: functions that call one another and then back into this program; docs/jit.md explains it
+ * A JIT with one template: functions that call one another and then back into this program;
+ * docs/jit.md explains it
  *
  *	jit [SECONDS]	again and again: write eight functions, publish, call, and withdraw them; the addresses stay the same
  */
@@ -23,7 +24,10 @@ __attribute__((noinline)) static void call_back(void)
 		n_counted++;
 }
 
-/* A function with a frame of @room bytes. rbp is used for something else: nothing but the rows leads out of it. */
+/*
+ * A function with a frame of @room bytes. rbp is used for something else: nothing but the rows
+ * leads out of it.
+ */
 static int write_function(struct cairn_jit *jit, uint8_t *start, uint8_t room, const void *callee,
 			  const char *name)
 {
@@ -32,7 +36,10 @@ static int write_function(struct cairn_jit *jit, uint8_t *start, uint8_t room, c
 		/*  0 */ 0x55,				/* push %rbp */
 		/*  1 */ 0xbd, 1, 0, 0, 0,		/* mov $1,%ebp */
 		/*  6 */ 0x48, 0x83, 0xec, room,	/* sub $room,%rsp */
-		/* 10 */ 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, /* mov $callee,%rax; call *%rax */
+		/*
+		 * 10 */ 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, /* mov $callee,%rax; call
+		 * *%rax
+		 */
 		/* 22 */ 0x48, 0x83, 0xc4, room,	/* add $room,%rsp */
 		/* 26 */ 0x5d, 0xc3,			/* pop %rbp; ret */
 	};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The first screen of README.md: one call, inlined, whose first argument the compiler computes later. */
+/*
+ * The first screen of README.md: one call, inlined, whose first argument the compiler computes
+ * later.
+ */
 #include <stdio.h>
 
 static unsigned long slots[64], n_calls;

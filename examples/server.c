@@ -4,9 +4,10 @@
  *
  *	server SOCKET		answers one connection after the other, until SIGTERM
  *
- * A request is a line: VERB[!] [PRIORITY] KEY [VALUE], where ! asks for an answer only when something is wrong.
- * It is written as servers are: a struct for the request, small static functions for each step. Built with
- * -O2 most of these are gone: inlined into their callers, where no ordinary uprobe finds them.
+ * A request is a line: VERB[!] [PRIORITY] KEY [VALUE], where ! asks for an answer only when
+ * something is wrong. It is written as servers are: a struct for the request, small static
+ * functions for each step. Built with -O2 most of these are gone: inlined into their callers, where
+ * no ordinary uprobe finds them.
  */
 #include <signal.h>
 #include <stdbool.h>

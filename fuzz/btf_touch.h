@@ -15,7 +15,10 @@ static volatile uint64_t btf_sink;
 
 static inline void touch_elements(const struct cairn_btf *btf, const struct cairn_btf_type *t)
 {
-	/* Where vlen counts nothing it may be 2^24. A LOC_PARAM has one location, however long it is. */
+	/*
+	 * Where vlen counts nothing it may be 2^24. A LOC_PARAM has one location, however long it
+	 * is.
+	 */
 	uint32_t n = t->kind != CAIRN_BTF_LOC_PARAM && t->vlen <= t->n_words ? t->vlen : 0;
 	if (t->kind == CAIRN_BTF_LOC_PARAM)
 		btf_sink += cairn_btf_loc_param(btf, t).flags;

@@ -4,10 +4,10 @@
 
     coverage.py [--build DIR] [--corpora DIR] [--only NAME]... [--files PATTERN]... [--missed]
 
-Every target's replay program is built with Clang's line counters and run: the seeds, each of them cut and
-damaged, and what libFuzzer has found so far (DIR of --corpora, which `make fuzz` fills). It prints each
-directory's share of lines, and each file's of the groups in PROMISED, which have to reach their share; the
-exit status is 1 when one does not.
+Every target's replay program is built with Clang's line counters and run: the seeds, each of them
+cut and damaged, and what libFuzzer has found so far (DIR of --corpora, which `make fuzz` fills). It
+prints each directory's share of lines, and each file's of the groups in PROMISED, which have to
+reach their share; the exit status is 1 when one does not.
 """
 
 import argparse
@@ -32,15 +32,19 @@ PROMISED = [("facts/loc/*.c", 80), ("live/unwind/*.c", 80), ("ground/elf/debug_f
 def replays(build, only):
     """(target, program) of each replay program, built."""
     if not os.path.exists(os.path.join(build, "build.ninja")):
-        subprocess.run(["meson", "setup", build, TOP, "-Db_lundef=false", "-Dc_args=" + FLAGS, "-Dc_link_args=" + FLAGS],
-                       env=dict(os.environ, CC=os.environ.get("CC", "clang")), check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([
+            "meson", "setup", build, TOP, "-Db_lundef=false", "-Dc_args=" + FLAGS,
+            "-Dc_link_args=" + FLAGS
+        ], env=dict(os.environ, CC=os.environ.get("CC", "clang")), check=True,
+                       stdout=subprocess.DEVNULL)
     # The list of targets may be older than meson.build.
     subprocess.run(["ninja", "-C", build, "--quiet", "build.ninja"], check=True, stdout=sys.stderr)
-    found = subprocess.run(["meson", "introspect", "--targets", build], check=True, stdout=subprocess.PIPE).stdout
+    found = subprocess.run(["meson", "introspect", "--targets", build], check=True,
+                           stdout=subprocess.PIPE).stdout
     names = sorted(t["name"] for t in json.loads(found) if t["name"].startswith("replay_"))
     names = [n for n in names if not only or n.removeprefix("replay_") in only]
-    subprocess.run(["ninja", "-C", build, "--quiet", LIBRARY, *(f"fuzz/{n}" for n in names)], check=True,
-                   stdout=sys.stderr)
+    subprocess.run(["ninja", "-C", build, "--quiet", LIBRARY, *(f"fuzz/{n}" for n in names)],
+                   check=True, stdout=sys.stderr)
     return [(n.removeprefix("replay_"), os.path.join(build, "fuzz", n)) for n in names]
 
 
@@ -51,8 +55,9 @@ def replay(target, program, folder, corpora):
     for number, command in enumerate(runs):
         profile = os.path.join(folder, f"{target}.{number}.profraw")
         try:
-            status = subprocess.run(command, env=dict(os.environ, LLVM_PROFILE_FILE=profile, CAIRN_CACHE="off"),
-                                    stdout=subprocess.DEVNULL, timeout=REPLAY_SECONDS).returncode
+            status = subprocess.run(
+                command, env=dict(os.environ, LLVM_PROFILE_FILE=profile, CAIRN_CACHE="off"),
+                stdout=subprocess.DEVNULL, timeout=REPLAY_SECONDS).returncode
         except subprocess.TimeoutExpired:
             status = f"more than {REPLAY_SECONDS} seconds"
         if status:
@@ -62,17 +67,21 @@ def replay(target, program, folder, corpora):
 def merge(folder, programs):
     """{file of src/: (lines, lines that were executed)} and the merged profile."""
     merged = os.path.join(folder, "all.profdata")
-    subprocess.run(["llvm-profdata", "merge", "-sparse", "-o", merged, *glob.glob(os.path.join(folder, "*.profraw"))],
-                   check=True)
+    subprocess.run([
+        "llvm-profdata", "merge", "-sparse", "-o", merged,
+        *glob.glob(os.path.join(folder, "*.profraw"))
+    ], check=True)
     objects = [word for program in programs[1:] for word in ("-object", program)]
-    text = subprocess.run(["llvm-cov", "export", "-summary-only", "-instr-profile", merged, programs[0], *objects],
-                          check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    text = subprocess.run(
+        ["llvm-cov", "export", "-summary-only", "-instr-profile", merged, programs[0], *objects],
+        check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
     source = os.path.join(TOP, "src") + "/"
     lines = {}
     for file in json.loads(text)["data"][0]["files"]:
         name = os.path.normpath(file["filename"])
         if name.startswith(source) and name.endswith(".c"):
-            lines[name.removeprefix(source)] = (file["summary"]["lines"]["count"], file["summary"]["lines"]["covered"])
+            lines[name.removeprefix(source)] = (file["summary"]["lines"]["count"],
+                                                file["summary"]["lines"]["covered"])
     return lines, merged
 
 
@@ -106,8 +115,9 @@ def print_promised(lines):
 def print_missed(merged, programs, patterns):
     """The lines that no target reaches, as llvm-cov shows them."""
     objects = [word for program in programs[1:] for word in ("-object", program)]
-    text = subprocess.run(["llvm-cov", "show", "-instr-profile", merged, programs[0], *objects], check=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True).stdout
+    text = subprocess.run(["llvm-cov", "show", "-instr-profile", merged, programs[0], *objects],
+                          check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          universal_newlines=True).stdout
     wanted = False
     for line in text.splitlines():
         parts = line.split("|", 2)
@@ -123,7 +133,8 @@ def main():
     parser.add_argument("--build", default=os.path.join(TOP, "build-cov"))
     parser.add_argument("--corpora", default=os.path.join(TOP, "build-fuzz", "fuzz"), metavar="DIR")
     parser.add_argument("--only", action="append", metavar="NAME", help="this target, or these")
-    parser.add_argument("--missed", action="append", metavar="PATTERN", help="show the missed lines of src/PATTERN")
+    parser.add_argument("--missed", action="append", metavar="PATTERN",
+                        help="show the missed lines of src/PATTERN")
     args = parser.parse_args()
     build = os.path.abspath(args.build)
     targets = replays(build, args.only)

@@ -2,10 +2,10 @@
 /*
  * What a fuzz target is
  *
- * fuzz/fuzz_<format>.c defines both functions below and has its name in meson.build. It is built twice:
- * with libFuzzer (make fuzz), and with replay.c, which in every `make check` runs the seeds, each of them
- * cut at every byte, and with bits flipped. Seeds are built by code, in the words of the format, and never
- * committed as files.
+ * fuzz/fuzz_<format>.c defines both functions below and has its name in meson.build. It is built
+ * twice: with libFuzzer (make fuzz), and with replay.c, which in every `make check` runs the seeds,
+ * each of them cut at every byte, and with bits flipped. Seeds are built by code, in the words of
+ * the format, and never committed as files.
  */
 #ifndef FUZZ_FUZZ_H
 #define FUZZ_FUZZ_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* BTF that stands alone: header, layout, records of all kinds up to 19 and of kinds that nobody knows, in both byte orders. */
+/*
+ * BTF that stands alone: header, layout, records of all kinds up to 19 and of kinds that nobody
+ * knows, in both byte orders.
+ */
 #include "fuzz.h"
 
 #include "btf/btf.h"
@@ -44,7 +47,9 @@ static void add_types(struct cairn_btf_builder *b)
 	btf_add_ref(b, CAIRN_BTF_TYPEDEF, seed_string(b, "t"), v, &v);
 }
 
-/* A struct with fields that a kernel knows: a lock, a node and a head that says what it contains. */
+/*
+ * A struct with fields that a kernel knows: a lock, a node and a head that says what it contains.
+ */
 static void add_fields(struct cairn_btf_builder *b)
 {
 	static const struct {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Printing BTF: whatever the reader opens can be printed in every form, with bounded text and without a fault. The
- * input is split BTF on the first seed's blob when its first byte, which is not part of it, is odd.
+ * Printing BTF: whatever the reader opens can be printed in every form, with bounded text and
+ * without a fault. The input is split BTF on the first seed's blob when its first byte, which is
+ * not part of it, is odd.
  */
 #include "fuzz.h"
 
@@ -12,7 +13,10 @@
 
 #include "btf/build.h"
 
-/* Lines that one byte of input may become: C's nameless structs and prototypes are printed once for each user. */
+/*
+ * Lines that one byte of input may become: C's nameless structs and prototypes are printed once for
+ * each user.
+ */
 enum { TEXT_PER_BYTE = 64 * 1024, TEXT_MORE = 1 << 16 };
 
 static void insist(bool holds)

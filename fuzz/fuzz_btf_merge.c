@@ -7,8 +7,8 @@
  *	4   1   bit 0: the second and the third are split from the first, and only these two are merged
  *	5       the first, the second, the third blob
  *
- * The result is judged: sound blobs give a sound one that libbpf reads, with every name that they had. Nothing is left in it to
- * make one.
+ * The result is judged: sound blobs give a sound one that libbpf reads, with every name that they
+ * had. Nothing is left in it to make one.
  */
 #include "fuzz.h"
 
@@ -280,7 +280,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 /* ---- seeds ---- */
 
-/* struct list with a pointer to itself, a function of it, a variable; @variant: what differs from one blob to the next. */
+/*
+ * struct list with a pointer to itself, a function of it, a variable; @variant: what differs from
+ * one blob to the next.
+ */
 static void add_types(struct cairn_btf_builder *b, int variant)
 {
 	uint32_t i, ptr, s, p, f, v, first = btf_builder_next_id(b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A base and a blob split from it. The input is the size of the base as 32 bits, lowest byte first, the base, the
- * split blob.
+ * A base and a blob split from it. The input is the size of the base as 32 bits, lowest byte first,
+ * the base, the split blob.
  */
 #include "fuzz.h"
 

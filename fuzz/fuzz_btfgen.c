@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* DWARF to BTF: types, functions, variables and sites of a damaged file. What comes out can be opened again. */
+/*
+ * DWARF to BTF: types, functions, variables and sites of a damaged file. What comes out can be
+ * opened again.
+ */
 #include "fuzz.h"
 
 #include <stdlib.h>

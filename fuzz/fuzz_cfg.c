@@ -2,8 +2,9 @@
 /*
  * Bytes taken for the code of a function with inlined copies
  *
- * The input is a byte for each end of the ranges of two copies, one for where an entry is said to be, then code. Whatever jumps where, the copies
- * must be judged, and their places lie in the function.
+ * The input is a byte for each end of the ranges of two copies, one for where an entry is said to
+ * be, then code. Whatever jumps where, the copies must be judged, and their places lie in the
+ * function.
  */
 #include "fuzz.h"
 

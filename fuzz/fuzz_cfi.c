@@ -2,8 +2,9 @@
 /*
  * .eh_frame and .debug_frame
  *
- * The first byte of the input says which of the two; the rest is the section, in a file with code at
- * 0x1000. Rows are asked for all over that code and where the FDEs say they are. A table is made of them, too.
+ * The first byte of the input says which of the two; the rest is the section, in a file with code
+ * at 0x1000. Rows are asked for all over that code and where the FDEs say they are. A table is made
+ * of them, too.
  */
 #include "fuzz.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What works on type graphs: the input is C declarations, and behind a NUL others. They are compared, laid out for another
- * ABI, locked, and read back. An input that begins like a lock file is read as one.
+ * What works on type graphs: the input is C declarations, and behind a NUL others. They are
+ * compared, laid out for another ABI, locked, and read back. An input that begins like a lock file
+ * is read as one.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Declarations of other languages: the first byte chooses language and ABI, the rest is the text. */
+/*
+ * Declarations of other languages: the first byte chooses language and ABI, the rest is the text.
+ */
 #include <assert.h>
 #include <string.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* C declarations: the first byte chooses the ABI, the rest is the text. What is accepted is printed. */
+/*
+ * C declarations: the first byte chooses the ABI, the rest is the text. What is accepted is
+ * printed.
+ */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,9 +2,10 @@
 /*
  * Decoding: hostile BTF as types, and hostile bytes as records of every one of them
  *
- * The input is a length of 2 bytes, a BTF blob of that length, and bytes of a record. Types that lie about their sizes, contain
- * themselves or repeat one another without end, records that are cut: text must come out, JSON must be JSON, and accessors
- * of all languages must be written or refused.
+ * The input is a length of 2 bytes, a BTF blob of that length, and bytes of a record. Types that
+ * lie about their sizes, contain themselves or repeat one another without end, records that are
+ * cut: text must come out, JSON must be JSON, and accessors of all languages must be written or
+ * refused.
  */
 #include "fuzz.h"
 
@@ -25,7 +26,10 @@ static void insist(bool holds)
 		abort();
 }
 
-/* No control character is in it, and of JSON, in which names are quoted: brackets and quotes are closed. */
+/*
+ * No control character is in it, and of JSON, in which names are quoted: brackets and quotes are
+ * closed.
+ */
 struct shape {
 	bool json;
 	uint64_t depth;
@@ -99,7 +103,10 @@ static void bind_all(const struct cairn_types *types, uint32_t id, bool big_endi
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	/* A whole kernel's worth of unions in each other would be the fuzzer's slowest input and teach nothing. */
+	/*
+	 * A whole kernel's worth of unions in each other would be the fuzzer's slowest input and
+	 * teach nothing.
+	 */
 	enum { TYPES_MAX = 24, ELEMS_MAX = 64, RECORD_MAX = 256 };
 	struct cairn_btf *btf;
 	struct cairn_types *types;

@@ -8,9 +8,10 @@
  *	3      n    the code
  *	3+n    1    bytes of the first function's rows; all that is left are those of the second
  *
- * What is shown of each byte of code: the table of rows that instructions leave says no more than that of the rows as written, and
- * nothing else. A register is where it is said to be, or lost, or (rbp, and what is said to be at it) the caller's own. The
- * check of the same file and its SFrame come to an end, and SFrame of what is left can be read.
+ * What is shown of each byte of code: the table of rows that instructions leave says no more than
+ * that of the rows as written, and nothing else. A register is where it is said to be, or lost, or
+ * (rbp, and what is said to be at it) the caller's own. The check of the same file and its SFrame
+ * come to an end, and SFrame of what is left can be read.
  */
 #include "fuzz.h"
 
@@ -170,13 +171,22 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
 	/* clang-format off */
 	static const struct seed seeds[] = {
-		/* je +3; xor %r12d,%r12d; mov %rbx,%rax; xor %ebx,%ebx; mov %rax,%rbx; ret: without rows */
+		/*
+		 * je +3; xor %r12d,%r12d; mov %rbx,%rax; xor %ebx,%ebx; mov %rax,%rbx; ret: without
+		 * rows
+		 */
 		{0, 15, {0x74, 3, 0x45, 0x31, 0xe4, 0x48, 0x89, 0xd8, 0x31, 0xdb, 0x48, 0x89, 0xc3, 0x90, 0xc3}, 0, {0}},
 		/* push %rax; sub $8,%rsp; mov %rsp,%rbp; add $16,%rsp; ret: without rows */
 		{0, 13, {0x50, 0x48, 0x83, 0xec, 8, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xc4, 16, 0xc3}, 0, {0}},
-		/* xor %ebx,%ebx; jmp +3; nop; ret; and after it nop; nop; je -3; ret: the first comes out in the second's middle */
+		/*
+		 * xor %ebx,%ebx; jmp +3; nop; ret; and after it nop; nop; je -3; ret: the first
+		 * comes out in the second's middle
+		 */
 		{0x8c, 11, {0x31, 0xdb, 0xeb, 3, 0x90, 0xc3, 0x90, 0x90, 0x74, 0xfd, 0xc3}, 0, {0}},
-		/* GCC's realigned frame: push %rbp; mov %rsp,%rbp; lea 16(%rbp),%r10; nop; leave; lea -8(%r10),%rsp; ret */
+		/*
+		 * GCC's realigned frame: push %rbp; mov %rsp,%rbp; lea 16(%rbp),%r10; nop; leave;
+		 * lea -8(%r10),%rsp; ret
+		 */
 		{0, 15, {0x55, 0x48, 0x89, 0xe5, 0x4c, 0x8d, 0x55, 0x10, 0x90, 0xc9, 0x49, 0x8d, 0x62, 0xf8, 0xc3}, 21,
 		 {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x44, 0x0c, 10, 0, 0x10, 6, 2, 0x76, 0, 0x46, 0x0c, 7, 8}},
 		/* push %rbx; call; pop %rbx; ret: rows with a sum that is wrong at the return */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* DWARF: units, abbreviations, attributes, ranges, location lists, line programs, the function index. */
+/*
+ * DWARF: units, abbreviations, attributes, ranges, location lists, line programs, the function
+ * index.
+ */
 #include "fuzz.h"
 
 #include "dwarf_seeds.h"

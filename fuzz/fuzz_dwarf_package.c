@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The index of a package of .dwo files: every unit in it is found again, and nothing outside of one. */
+/*
+ * The index of a package of .dwo files: every unit in it is found again, and nothing outside of
+ * one.
+ */
 #include "fuzz.h"
 
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Call frame information of a loaded object, as the self walk reads it: the bytes from .eh_frame_hdr on, in memory that ends after them. */
+/*
+ * Call frame information of a loaded object, as the self walk reads it: the bytes from
+ * .eh_frame_hdr on, in memory that ends after them.
+ */
 #include "fuzz.h"
 
 #include <elf.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The files that a binary names: its debug file, by build-id and by link, its .dwo files, their package, dwz's file
+ * The files that a binary names: its debug file, by build-id and by link, its .dwo files, their
+ * package, dwz's file
  *
  *	0   4   bytes of the binary, little-endian
  *	4   n   the binary
@@ -87,7 +88,10 @@ static void read_all(struct cairn_binary *bin)
 	cairn_sites_close(sites);
 }
 
-/* The other file as the one that is asked for, whatever a search would find; and seen from this process's own root. */
+/*
+ * The other file as the one that is asked for, whatever a search would find; and seen from this
+ * process's own root.
+ */
 static void open_with_other(void)
 {
 	char debug[128];
@@ -178,7 +182,9 @@ static const struct {
 	 " llvm-dwp-14 a.dwo -o prog.dwp)", "prog.dwp"},
 	{"gcc -gsplit-dwarf -gdwarf-4 -O2 -fPIC -c a.c -o a.o && gcc -nostdlib -shared -o prog a.o && dwp a.dwo -o prog.dwp", "prog.dwp"},
 	{"gcc -g -w " LINK " && cp prog two && dwz -m alt prog two", "alt"},
-	/* Of another build; of none; without debug information; as the file that has none itself. */
+	/*
+	 * Of another build; of none; without debug information; as the file that has none itself.
+	 */
 	{"gcc -g " LINK " && cp prog other && objcopy -R .note.gnu.build-id prog && strip prog", "other"},
 	{"gcc -g " LINK " && objcopy -R .note.gnu.build-id prog && cp prog other && strip prog", "other"},
 	{"gcc -g -O1 -w -fPIC -nostdlib -shared -Wl,--build-id=0xcd0123 -o other a.c && gcc " LINK, "other"},

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes taken for code: every answer about them must come back, and the answers must fit together. */
+/*
+ * Bytes taken for code: every answer about them must come back, and the answers must fit together.
+ */
 #include "fuzz.h"
 
 #include <assert.h>

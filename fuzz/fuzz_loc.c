@@ -5,9 +5,9 @@
  *	0   12  struct head
  *	12  n   an expression, then the frame base's, then an FDE's program, then code
  *
- * The expression is folded into steps and run by cairn on the registers and memory of a core file. It is also run here as
- * DWARF says it, on a stack: where both have a value, it is the same one. Then the program that has it as the location of
- * a parameter is asked as tracers ask it.
+ * The expression is folded into steps and run by cairn on the registers and memory of a core file.
+ * It is also run here as DWARF says it, on a stack: where both have a value, it is the same one.
+ * Then the program that has it as the location of a parameter is asked as tracers ask it.
  */
 #include "fuzz.h"
 
@@ -429,7 +429,10 @@ struct seed {
 	size_t n_expr;
 };
 
-/* push rbp; mov rbp,rsp; mov [rbp-8],rdi; a loop with a call; mov rax,[rbp-8]; mov rdi,[rbp+16]; pop rbp; ret */
+/*
+ * push rbp; mov rbp,rsp; mov [rbp-8],rdi; a loop with a call; mov rax,[rbp-8]; mov rdi,[rbp+16];
+ * pop rbp; ret
+ */
 static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0x7d, 0xf8, 0x31, 0xdb, 0xe8,
 			       0,    0,    0,    0,    0xff, 0xc3, 0x83, 0xfb, 8,    0x75, 0xf4,
 			       0x48, 0x8b, 0x45, 0xf8, 0x48, 0x8b, 0x7d, 0x10, 0x5d, 0xc3};
@@ -453,7 +456,10 @@ static void put_one(struct seed s, size_t base, void (*put)(const void *bytes, s
 	put(all, sizeof(s.h) + s.n_expr + n_base + sizeof(rows) + sizeof(code));
 }
 
-/* Unit-relative offsets of the types of 1, 2, 4, 8 bytes, without and with sign: what build() gives them. */
+/*
+ * Unit-relative offsets of the types of 1, 2, 4, 8 bytes, without and with sign: what build() gives
+ * them.
+ */
 static void type_offsets(uint8_t to[MACHINE_N_TYPES])
 {
 	const struct input in = {

@@ -6,8 +6,9 @@
  *	24  n   its BTF
  *	    ... answers: each call of the kernel takes a byte that decides how it ends, and what it copies
  *
- * The functions of libbpf that cairn calls are replaced here, so no privilege is needed. They write as many bytes as the
- * kernel would. The owners of storage are those of this process: /proc has no other, and its descriptors are real.
+ * The functions of libbpf that cairn calls are replaced here, so no privilege is needed. They write
+ * as many bytes as the kernel would. The owners of storage are those of this process: /proc has no
+ * other, and its descriptors are real.
  */
 #include "fuzz.h"
 
@@ -426,7 +427,10 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 					32,
 					BPF_MAP_TYPE_BLOOM_FILTER,
 					77};
-	/* Most calls succeed; one by one where many at once are refused; a bucket with more than there is room for; damage. */
+	/*
+	 * Most calls succeed; one by one where many at once are refused; a bucket with more than
+	 * there is room for; damage.
+	 */
 	static const uint8_t answers[][48] = {
 		{0},
 		{0, 0, 0, 0, 0, 0, 0, 0, 0, 11, 0, 0, 1, 2, 3, 4, 0, 5, 6, 7, 8},

@@ -25,7 +25,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
-	/* Full success; a warning; 3 rejected with the reason; a field that nobody knows; a Status. */
+	/*
+	 * Full success; a warning; 3 rejected with the reason; a field that nobody knows; a Status.
+	 */
 	static const char warning[] = "\x0a\x06\x12\x04slow",
 			  rejected[] = "\x0a\x0a\x08\x03\x12\x06no \xc3\xbc!",
 			  unknown[] = "\x0a\x04\x08\x02\x18\x05\x9d\x01\x01\x02\x03\x04",

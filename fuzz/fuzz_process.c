@@ -5,9 +5,10 @@
  *	0   8   struct head
  *	8   n   words of the stack, of 2 bytes each (walk_program.h)
  *
- * A small program waits in the kernel, with a stack pointer that it was told: in a function with rows, or in code of no
- * file. It has three threads; one of them waits for the child of its vfork(2), and cannot be stopped, when the input says so.
- * Without a compiler there is no such program. What is not reached: threads that end or start while they are stopped.
+ * A small program waits in the kernel, with a stack pointer that it was told: in a function with
+ * rows, or in code of no file. It has three threads; one of them waits for the child of its
+ * vfork(2), and cannot be stopped, when the input says so. Without a compiler there is no such
+ * program. What is not reached: threads that end or start while they are stopped.
  */
 #include "fuzz.h"
 
@@ -63,7 +64,8 @@ struct share {
 _Static_assert(offsetof(struct share, stack) == 128 && sizeof(struct share) <= 4096, "one page");
 
 /*
- * wait_N(share): with other registers, wait for the next turn; the stack pointer comes back from memory.
+ * wait_N(share): with other registers, wait for the next turn; the stack pointer comes back from
+ * memory.
  */
 #define WAIT(n, rows)                                                                              \
 	".globl wait_" #n "\n.type wait_" #n ", @function\nwait_" #n ":\n.cfi_startproc\n"         \
@@ -74,8 +76,8 @@ _Static_assert(offsetof(struct share, stack) == 128 && sizeof(struct share) <= 4
 	".cfi_endproc\n.globl end_" #n "\nend_" #n ":\n.size wait_" #n ", . - wait_" #n "\n"
 
 /*
- * third_thread: while share->is_blocked (84) is 1, in vfork(2) with a child that waits for 0, and ends with the thread. Its stack
- * is the input's.
+ * third_thread: while share->is_blocked (84) is 1, in vfork(2) with a child that waits for 0, and
+ * ends with the thread. Its stack is the input's.
  */
 #define THIRD_THREAD                                                                               \
 	".globl third_thread\n.type third_thread, @function\nthird_thread:\n"                      \

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Quoted names: what an interpreter makes of them is tests/cli/test_quote.py's; here, what holds for each of them. */
+/*
+ * Quoted names: what an interpreter makes of them is tests/cli/test_quote.py's; here, what holds
+ * for each of them.
+ */
 #include "fuzz.h"
 
 #include <assert.h>

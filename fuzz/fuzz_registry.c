@@ -2,7 +2,8 @@
 /*
  * A codectl registry, and all that its entries lead to, in memory of somebody else
  *
- * The input is the memory at AT, with the registry at its beginning: tables, strings, .eh_frame lie after it.
+ * The input is the memory at AT, with the registry at its beginning: tables, strings, .eh_frame lie
+ * after it.
  */
 #include "fuzz.h"
 

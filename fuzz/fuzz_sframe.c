@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SFrame sections: the first byte says how far from the address space's start the section is, the rest is the section. */
+/*
+ * SFrame sections: the first byte says how far from the address space's start the section is, the
+ * rest is the section.
+ */
 #include "fuzz.h"
 
 #include <assert.h>

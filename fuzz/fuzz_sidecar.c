@@ -67,7 +67,10 @@ static void ask_sites(const struct cairn_sidecar *sidecar)
 	cairn_sites_close(sites);
 }
 
-/* Code for sidecars that say where parameters are in the middle of functions: that of the seed which they are made of. */
+/*
+ * Code for sidecars that say where parameters are in the middle of functions: that of the seed
+ * which they are made of.
+ */
 static const struct cairn_binary *code(void)
 {
 	static struct cairn_binary *bin;
@@ -149,7 +152,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-/* As a debuginfod serves it; of a binary without a build-id, whose derived one is the suffix alone. */
+/*
+ * As a debuginfod serves it; of a binary without a build-id, whose derived one is the suffix alone.
+ */
 static void put_wrapped(void (*put)(const void *bytes, size_t size),
 			const struct cairn_sidecar_image *image)
 {

@@ -2,8 +2,9 @@
 /*
  * Sites of functions, and where their arguments are: programs that compilers made
  *
- * What DWARF seeds made by hand have of code is a few bytes. Questions about paths, registers and stack slots need
- * functions with loops, calls and spills, so the seeds are compiled here; without a compiler there are none but those.
+ * What DWARF seeds made by hand have of code is a few bytes. Questions about paths, registers and
+ * stack slots need functions with loops, calls and spills, so the seeds are compiled here; without
+ * a compiler there are none but those.
  */
 #include "fuzz.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* GDB's list and the symbol files in it: the input is a process's memory, a descriptor first, then a file. */
+/*
+ * GDB's list and the symbol files in it: the input is a process's memory, a descriptor first, then
+ * a file.
+ */
 #include "fuzz.h"
 
 #include <assert.h>
@@ -52,7 +55,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-/* Descriptor, one entry, and the file of an object with a function and an FDE that is still to be relocated. */
+/*
+ * Descriptor, one entry, and the file of an object with a function and an FDE that is still to be
+ * relocated.
+ */
 static void put_seed(void (*put)(const void *bytes, size_t size), uint16_t type, uint64_t eh_addr,
 		     const char *section_name)
 {
@@ -92,7 +98,10 @@ static void put_seed(void (*put)(const void *bytes, size_t size), uint16_t type,
 /* clang-format off */
 static const struct {
 	const char *command;
-	/* Relocatable files are laid out by the library: .text, and what has a name that begins so, from here on. */
+	/*
+	 * Relocatable files are laid out by the library: .text, and what has a name that begins so,
+	 * from here on.
+	 */
 	bool is_laid_out;
 } compiled[] = {
 	{"gcc -g -O1 -fno-pic -c -o jit a.c", true},

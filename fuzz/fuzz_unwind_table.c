@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unwind tables as they are mapped from a file: checked once, or where they are asked, and asked everywhere. */
+/*
+ * Unwind tables as they are mapped from a file: checked once, or where they are asked, and asked
+ * everywhere.
+ */
 #include "fuzz.h"
 
 #include <assert.h>

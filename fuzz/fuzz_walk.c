@@ -6,8 +6,9 @@
  *	16  n   code that was made at run time
  *	    ... words of the stack, of 2 bytes each (walk_program.h)
  *
- * The core has the program of walk_program.h mapped, code of no file, a stack and some data; registers and stack are the
- * input's. A walk of this process is given the same registers, over code of its own that has the same functions.
+ * The core has the program of walk_program.h mapped, code of no file, a stack and some data;
+ * registers and stack are the input's. A walk of this process is given the same registers, over
+ * code of its own that has the same functions.
  */
 #include "fuzz.h"
 
@@ -115,7 +116,10 @@ static uint64_t at_core(uint16_t word)
 	return walk_value(core_bases, word);
 }
 
-/* A page of code: the input's bytes; after them calls at the places that walk_program.h has them at. */
+/*
+ * A page of code: the input's bytes; after them calls at the places that walk_program.h has them
+ * at.
+ */
 static void fill_jit(uint8_t page[PAGE], const uint8_t *code, size_t n)
 {
 	memset(page, 0x90, PAGE);
@@ -361,7 +365,10 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		/* A call through a bad pointer. */
 		{{.pc = NUMBER(0)}, JIT_CODE(""), WORDS(CALL(WALK_SP, WALK_CALL_1), zero, zero, zero, zero, zero, outer)},
 		{{.pc = NUMBER(0x10)}, JIT_CODE(""), WORDS(CALL(WALK_FP, WALK_CALL_2), zero, outer)},
-		/* Code that nobody describes: rbp leads on, or to a frame whose call leads elsewhere, or not at all. */
+		/*
+		 * Code that nobody describes: rbp leads on, or to a frame whose call leads
+		 * elsewhere, or not at all.
+		 */
 		{{.pc = RUN(2), .fp = SP(SP_FIRST + 16)}, JIT_CODE("\x48\x01\xd8\x48\x89\x45\xf8"), WORDS(zero, zero, SP(SP_FIRST + 48), CALL(WALK_FP, WALK_CALL_2), zero, zero, zero, outer)},
 		{{.pc = RUN(0), .fp = SP(SP_FIRST + 48)}, JIT_CODE("\x55\x48\x89\xe5"), WORDS(RUN(WALK_CALL_1), zero, zero, zero, zero, zero, zero, outer)},
 		{{.pc = RUN(1), .fp = SP(SP_FIRST + 48)}, JIT_CODE("\x55\x48\x89\xe5"), WORDS(SP(SP_FIRST + 32), RUN(WALK_CALL_2), zero, zero, SP(SP_FIRST + 64), CALL(WALK_SP, WALK_CALL_1), zero, zero, zero, zero, outer)},
@@ -369,13 +376,19 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		{{.pc = RUN(70), .fp = SP(SP_FIRST + 16)}, JIT_CODE(""), WORDS(zero, zero, SP(SP_FIRST + 48), CALL(WALK_SP, WALK_CALL_1), zero, zero, zero, zero, zero, zero, outer)},
 		{{.pc = RUN(70), .fp = NUMBER(5)}, JIT_CODE(""), WORDS(zero, CALL(WALK_FP, WALK_CALL_2), zero, CALL(WALK_INDIRECT, WALK_CALL_1), outer, CALL(WALK_TAIL, WALK_CALL_2), outer)},
 		{{.pc = RUN(70), .fp = NUMBER(5)}, JIT_CODE(""), WORDS(zero, zero, zero, CALL(WALK_SWITCH, WALK_CALL_2), zero, CALL(WALK_PUSHES, WALK_CALL_1), zero, outer, zero, CALL(WALK_NO_ROW, WALK_CALL_1), zero, WALK_WORD(WALK_AT_STUBS, 0x26))},
-		/* Its own way to a return: out of a loop by a guard; by a number in a register; past a call that disagrees with it. */
+		/*
+		 * Its own way to a return: out of a loop by a guard; by a number in a register;
+		 * past a call that disagrees with it.
+		 */
 		{{.pc = RUN(0), .fp = NUMBER(5)}, JIT_CODE("\x75\x02\xeb\xfc\x48\x8b\x6c\x24\x08\x48\x83\xc4\x10\xc3"), WORDS(zero, SP(SP_FIRST + 48), CALL(WALK_SP, WALK_CALL_2), zero, zero, zero, zero, zero, outer)},
 		{{.pc = RUN(0), .fp = NUMBER(5)}, JIT_CODE("\x49\xbb\x24\x00\x00\x10\x00\x00\x00\x00\x4d\x8d\x9b\xf0\xff\xff\xff\x41\xff\xe3\x5d\xc2\x08\x00"), WORDS(zero, CALL(WALK_SP, WALK_CALL_2), zero, zero, zero, zero, zero, outer)},
 		{{.pc = RUN(0), .fp = NUMBER(5)}, JIT_CODE("\xff\xd0\x74\x01\x50\x48\x8d\x6c\x24\x08\xc9\xc3"), WORDS(zero, zero, CALL(WALK_SP, WALK_CALL_1), outer)},
 		{{.pc = RUN(0), .fp = NUMBER(5)}, JIT_CODE("\xff\xd0\x48\x8d\x6c\x24\x08\xc9\xc3"), WORDS(zero, zero, CALL(WALK_SP, WALK_CALL_1), zero, zero, zero, zero, outer)},
 		{{.pc = RUN(0), .fp = SP(SP_FIRST + 512)}, JIT_CODE("\xff\xd0\xc9\x75\x01\xc3\x48\x83\xec\x08\x5d\x5d\xc3"), WORDS(zero, zero, outer)},
-		/* In the frame of an interpreter, whose state has it: data is a table of stack addresses. */
+		/*
+		 * In the frame of an interpreter, whose state has it: data is a table of stack
+		 * addresses.
+		 */
 		{{.pc = RUN(70)}, JIT_CODE(""), WORDS(zero, zero, zero, zero, zero, zero, WALK_WORD(WALK_AT_DATA, SP_FIRST + 0x10), zero, zero, NUMBER(1), NUMBER(2), CALL(WALK_VALUES, WALK_CALL_1), zero, zero, zero, zero, zero, outer)},
 		/* Contexts that begin by hand. */
 		{{.pc = FN(WALK_PUSHES)}, JIT_CODE(""), WORDS(zero, CALL(WALK_CONTEXT, 0))},

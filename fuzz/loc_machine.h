@@ -2,7 +2,8 @@
 /*
  * DWARF expressions as the standard says them (DWARF 5, 2.5): a second opinion on what loc folds
  *
- * A stack of values with types. What the standard leaves open, or what is not followed here, is MACHINE_UNDEFINED.
+ * A stack of values with types. What the standard leaves open, or what is not followed here, is
+ * MACHINE_UNDEFINED.
  */
 #ifndef FUZZ_LOC_MACHINE_H
 #define FUZZ_LOC_MACHINE_H

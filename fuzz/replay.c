@@ -6,7 +6,8 @@
  *	replay_FORMAT FILE...      run these inputs: a crash that libFuzzer wrote down
  *	replay_FORMAT --write DIR  write the seeds into DIR: where libFuzzer starts
  *
- * Each input is copied to a heap block of exactly its size, so that a sanitizer sees a read beyond it.
+ * Each input is copied to a heap block of exactly its size, so that a sanitizer sees a read beyond
+ * it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,10 @@
 
 #include "fuzz.h"
 
-/* A seed is cut and damaged at no more than so many places, evenly spread: `make check` replays, `make fuzz` searches. */
+/*
+ * A seed is cut and damaged at no more than so many places, evenly spread: `make check` replays,
+ * `make fuzz` searches.
+ */
 enum { PLACES_MAX = 500 };
 
 static const char *seed_dir;

@@ -2,9 +2,10 @@
 /*
  * Code to be walked through: one function for each way a frame can be left, in assembler
  *
- * Function number n begins at 64 * n. Its two calls end at 64 * n + 32 and + 48, so that return addresses are known
- * without a symbol table. It is put into the targets themselves (WALK_IN_TARGET), and written to a file and assembled
- * (WALK_FILE), where it also has stubs, a GOT and a code segment of its own.
+ * Function number n begins at 64 * n. Its two calls end at 64 * n + 32 and + 48, so that return
+ * addresses are known without a symbol table. It is put into the targets themselves
+ * (WALK_IN_TARGET), and written to a file and assembled (WALK_FILE), where it also has stubs, a GOT
+ * and a code segment of its own.
  */
 #ifndef FUZZ_WALK_PROGRAM_H
 #define FUZZ_WALK_PROGRAM_H
@@ -35,7 +36,10 @@ enum walk_function {
 
 enum { WALK_FUNCTION_BYTES = 64, WALK_CALL_1 = 32, WALK_CALL_2 = 48 };
 
-/* A function: what it does first, its two calls, what it does last; each is less than what is left to the next mark. */
+/*
+ * A function: what it does first, its two calls, what it does last; each is less than what is left
+ * to the next mark.
+ */
 #define WALK_FN(n, rows, first, call_1, call_2, last)                                              \
 	".org walk_text + 64 * " #n ", 0x90\n.type walk_" #n ", @function\nwalk_" #n ":\n" first   \
 	".org walk_text + 64 * " #n " + 27, 0x90\n" call_1 ".org walk_text + 64 * " #n             \
@@ -132,7 +136,10 @@ enum { WALK_FUNCTION_BYTES = 64, WALK_CALL_1 = 32, WALK_CALL_2 = 48 };
 					  "call walk_17\n",                                                                                                  \
 					  "ret\n") ".org walk_text + 64 * 18, 0x90\nwalk_end:\n"
 
-/* "call *slot(%rip)" has six bytes: one more than what is left before the mark; it is written so that it ends there. */
+/*
+ * "call *slot(%rip)" has six bytes: one more than what is left before the mark; it is written so
+ * that it ends there.
+ */
 #define WALK_IN_TARGET                                                                             \
 	".pushsection .text.walk, \"ax\", @progbits\n" WALK_FUNCTIONS("walk_3",                    \
 								      "walk_3") ".popsection\n"
@@ -153,8 +160,9 @@ static inline uint64_t walk_after_call(enum walk_function n, unsigned int call)
 }
 
 /*
- * Words of registers and stacks, of two bytes each: three bits say what they count from, the rest is an offset. So a
- * fuzzer that changes a bit makes another address of the same kind, or the same of another kind.
+ * Words of registers and stacks, of two bytes each: three bits say what they count from, the rest
+ * is an offset. So a fuzzer that changes a bit makes another address of the same kind, or the same
+ * of another kind.
  */
 enum walk_base {
 	WALK_AT_TEXT,

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Print the circles of the library's files: circles.py BUILD [MODULE]
 
-A circle: files of one module, each of which uses, directly or over the others, what the others define.
-The object files of the build folder say so: an undefined symbol of one against a defined symbol of
-another. With MODULE, each use inside its circles is printed as well, with the names.
+A circle: files of one module, each of which uses, directly or over the others, what the others
+define. The object files of the build folder say so: an undefined symbol of one against a defined
+symbol of another. With MODULE, each use inside its circles is printed as well, with the names.
 """
 
 import collections
@@ -30,7 +30,8 @@ def objects(build):
 
 def symbols(path):
     """(defined, undefined) global names of an object file."""
-    out = subprocess.run(["nm", "-g", "--format=posix", str(path)], check=True, stdout=subprocess.PIPE, text=True).stdout
+    out = subprocess.run(["nm", "-g", "--format=posix", str(path)], check=True,
+                         stdout=subprocess.PIPE, text=True).stdout
     defined, undefined = set(), set()
     for line in out.splitlines():
         name, kind = line.split()[:2]
@@ -42,7 +43,8 @@ def uses(build):
     """{module: {file: {other file of the module: names it uses of it}}}"""
     table = {(module, file): symbols(path) for path, module, file in objects(build)}
     owner = {name: key for key, (defined, _) in table.items() for name in defined}
-    found = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(set)))
+    found = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(
+        set)))
     for (module, file), (_, undefined) in table.items():
         found[module][file]  # a file that uses nothing of its module, too
         for name in undefined:
@@ -69,7 +71,8 @@ def circles(build):
         reach = {file: reached(graph, file) for file in graph}
         for file in graph:
             if file in reach[file]:
-                found.add((module, tuple(sorted(other for other in reach[file] if file in reach[other]))))
+                found.add(
+                    (module, tuple(sorted(other for other in reach[file] if file in reach[other]))))
     return found
 
 

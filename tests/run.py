@@ -13,8 +13,8 @@ How a test tells its claims, one line each, is recognised from its output:
   cmocka            [       OK ] NAME       [  FAILED  ] NAME        [  SKIPPED ] NAME
   scripts           ok NAME                 not ok NAME              skip NAME: REASON
   neither           exit code 0: passed; 77: skipped, the reason is the last line it printed; else failed
-A test that ends badly without having named a failed claim (a crash, a sanitizer's report, a time limit)
-has failed once. What failed shows its output; what was skipped shows its reason.
+A test that ends badly without having named a failed claim (a crash, a sanitizer's report, a time
+limit) has failed once. What failed shows its output; what was skipped shows its reason.
 
 The last line is `N passed, N failed, N skipped`; the exit code is 1 when anything failed, and when
 nothing passed. With CAIRN_COUNTS=FILE the three numbers are also appended to FILE.
@@ -85,10 +85,13 @@ def executables(suite, known):
     if not os.path.isdir(folder):
         return []
     paths = sorted(os.path.join(folder, name) for name in os.listdir(folder))
-    return [Test(suite, os.path.splitext(os.path.basename(p))[0], [p], 3600 if suite in ALONE else DEFAULT_SECONDS,
-                 is_alone=suite in ALONE - TOGETHER)
-            for p in paths
-            if os.path.isfile(p) and os.access(p, os.X_OK) and os.path.realpath(p) not in known]
+    return [
+        Test(suite,
+             os.path.splitext(os.path.basename(p))[0], [p],
+             3600 if suite in ALONE else DEFAULT_SECONDS, is_alone=suite in ALONE - TOGETHER)
+        for p in paths
+        if os.path.isfile(p) and os.access(p, os.X_OK) and os.path.realpath(p) not in known
+    ]
 
 
 def execute(test, env, factor):
@@ -211,7 +214,8 @@ def run_all(tests, env, jobs, factor, verbose):
 
 def environment(build, seconds):
     env = dict(os.environ)
-    env.update(CAIRN=os.path.join(build, "cairn"), CAIRN_BUILD=build, CAIRN_SOURCE=TOP, LC_ALL="C.UTF-8",
+    env.update(CAIRN=os.path.join(build,
+                                  "cairn"), CAIRN_BUILD=build, CAIRN_SOURCE=TOP, LC_ALL="C.UTF-8",
                PYTHONDONTWRITEBYTECODE="1", CAIRN_CACHE="off", CAIRN_FUZZ_SECONDS=str(seconds))
     for name in ("DEBUGINFOD_URLS", "NO_COLOR"):
         env.pop(name, None)
@@ -236,8 +240,9 @@ def main():
     if args.only:
         tests = [t for t in tests if t.name == args.only]
     if not tests:
-        print(f"run.py: no test in {' '.join(args.suites)}" + (f" is named {args.only}" if args.only else ""),
-              file=sys.stderr)
+        print(
+            f"run.py: no test in {' '.join(args.suites)}"
+            + (f" is named {args.only}" if args.only else ""), file=sys.stderr)
 
     # Sanitizers slow everything down; a time limit is there to end what hangs.
     factor = 4 if "san" in os.path.basename(build) else 1

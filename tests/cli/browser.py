@@ -7,8 +7,11 @@ import re
 
 from claims import expect, folder, need, run, write
 
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync", "--hide-scrollbars"]
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--hide-scrollbars"
+]
 
 
 def chromium(*words):
@@ -23,10 +26,14 @@ def result_of_page(html, width, *flags):
     The page is in a frame: the browser's own window cannot be as narrow as a phone.
     """
     inner = write(f"inner-{width}.html", html)
-    outer = write(f"outer-{width}.html",
-                  "<script>addEventListener('message', e => document.body.textContent = 'MEASURED ' + e.data + ' END')"
-                  f"</script><body><iframe src='{os.path.basename(inner)}' style='width:{width}px;height:900px;border:0'>")
+    outer = write(
+        f"outer-{width}.html",
+        "<script>addEventListener('message', e => document.body.textContent = 'MEASURED "
+        "' + e.data + ' END')"
+        f"</script><body><iframe src='{os.path.basename(inner)}' style='width:{width}px;height:900px;border:0'>"
+    )
     r = chromium(*flags, "--virtual-time-budget=3000", "--dump-dom", "file://" + outer)
     found = re.search(r"MEASURED (\{.*\}) END", r.out)
     expect(found, r)
-    return json.loads(found.group(1).replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&"))
+    return json.loads(
+        found.group(1).replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&"))

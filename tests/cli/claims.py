@@ -24,7 +24,8 @@ import tempfile
 import traceback
 
 CAIRN = os.environ.get("CAIRN", os.path.join(os.path.dirname(__file__), "../../build/cairn"))
-SOURCE = os.environ.get("CAIRN_SOURCE", os.path.abspath(os.path.join(os.path.dirname(__file__), "../..")))
+SOURCE = os.environ.get("CAIRN_SOURCE",
+                        os.path.abspath(os.path.join(os.path.dirname(__file__), "../..")))
 BUILD = os.environ.get("CAIRN_BUILD", os.path.join(SOURCE, "build"))
 # What is claimed of the debug information must not be answered by an earlier test's sidecar.
 os.environ["CAIRN_CACHE"] = "off"
@@ -34,8 +35,9 @@ SECONDS = 120
 # What is repeated over random inputs is repeated less often there.
 IS_SANITIZED = "san" in os.path.basename(os.path.abspath(BUILD))
 
-# Clang does not tell whether a function has already changed its parameter (docs/limits.md), so its values are shown
-# on request only. What is claimed about them is claimed with this request; that they are not shown without it, too.
+# Clang does not tell whether a function has already changed its parameter (docs/limits.md), so its
+# values are shown on request only. What is claimed about them is claimed with this request; that
+# they are not shown without it, too.
 TAKE_VALUES = {"gcc": (), "clang": ("--assume-unmodified",)}
 MAY_HAVE_CHANGED = "the function may already have changed it"
 
@@ -57,8 +59,9 @@ class Running:
     """A program that is ended, whatever happens: after a with block, or with this process."""
 
     def __init__(self, *words, **kwargs):
-        self.process = subprocess.Popen([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True, preexec_fn=_die_with_parent, **kwargs)
+        self.process = subprocess.Popen([str(w) for w in words], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                        text=True, preexec_fn=_die_with_parent, **kwargs)
         self.pid = self.process.pid
 
     def __enter__(self):
@@ -108,8 +111,8 @@ class Result:
 
 def run(*command, seconds=SECONDS, check=False, **kwargs):
     command = [str(word) for word in command]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-                          timeout=seconds, check=False, **kwargs)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          errors="replace", timeout=seconds, check=False, **kwargs)
     result = Result(command, done.returncode, done.stdout, done.stderr)
     if check:
         expect(result.status == 0, result)
@@ -152,9 +155,9 @@ def _stamp(path):
 
 
 def compile_c(name, text, compiler="gcc", flags=("-O2", "-g")):
-    """
-    Builds the program NAME from C text and returns its path. A compiler that is missing skips. What was built before and is
-    still there is not built again: a process may be reading it, one that makes its sidecar in the background, too.
+    """ Builds the program NAME from C text and returns its path. A compiler that is missing skips.
+    What was built before and is still there is not built again: a process may be reading it, one
+    that makes its sidecar in the background, too.
     """
     need(compiler)
     out = os.path.join(folder(), name + "-" + compiler)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a BTF dump in C must compile to, from another tool's records: sizes and offsets as _Static_asserts.
+"""What a BTF dump in C must compile to, from another tool's records: sizes and offsets as
+_Static_asserts.
 
     lines, n_structs = layout_asserts(records_of(text))     # of "bpftool -j btf dump file FILE"
 """
@@ -31,16 +32,19 @@ def places(records, record, path, start):
         if name != "(anon)":
             yield path + name, offset // 8
         if nameless:
-            yield from places(records, inner, path if name == "(anon)" else path + name + ".", offset)
+            yield from places(records, inner, path if name == "(anon)" else path + name + ".",
+                              offset)
 
 
 def layout_asserts(records):
-    """Lines of C, and the number of structs they are about. Types that share a name are left out: the dump renames them."""
+    """Lines of C, and the number of structs they are about. Types that share a name are left out:
+    the dump renames them."""
     tags = {}
     for record in records.values():
         if record["kind"] in ("STRUCT", "UNION", "ENUM", "ENUM64") and record["name"] != "(anon)":
             tags.setdefault(record["name"], []).append(record)
-    lines, structs = ["#define AT(type, member, at) _Static_assert(__builtin_offsetof(type, member) == (at), #member)"], 0
+    lines, structs = ["#define AT(type, member, at) _Static_assert(__builtin_offsetof(type, "
+                      "member) == (at), #member)"], 0
     for name, same in tags.items():
         record = same[0]
         if len(same) > 1:
@@ -50,6 +54,7 @@ def layout_asserts(records):
         if word == "enum":
             continue
         structs += 1
-        lines += [f"AT({word} {name}, {path}, {at});" for path, at in places(records, record, "", 0)]
+        lines += [
+            f"AT({word} {name}, {path}, {at});" for path, at in places(records, record, "", 0)
+        ]
     return lines, structs
-

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Formats of profiles, read by what they are: traces in CTF 1.8 and the Firefox Profiler's tables."""
+"""Formats of profiles, read by what they are: traces in CTF 1.8 and the Firefox Profiler's tables.
+"""
 
 import collections
 import os
@@ -9,10 +10,12 @@ import struct
 from claims import expect
 
 CONTEXT = "<iiQ"
-# Members of each event, by its id: of fixed size, s for a string, b for bytes after their 64-bit number, a for addresses after their 32-bit one.
+# Members of each event, by its id: of fixed size, s for a string, b for bytes after their 64-bit
+# number, a for addresses after their 32-bit one.
 EVENTS = {0: ("start", ""), 1: ("bin_info", "QQsBBB"), 2: ("build_id", "Qb"), 3: ("end", ""),
           4: ("frame", "QIBBsssIsQ"), 5: ("sample", "QqBissa")}
-FRAME = ("stack", "depth", "inlined", "code", "function", "linkage", "file", "line", "module", "offset")
+FRAME = ("stack", "depth", "inlined", "code", "function", "linkage", "file", "line", "module",
+         "offset")
 SAMPLE = ("stack", "value", "has_time", "cpu", "thread", "end", "callchain")
 
 
@@ -36,7 +39,8 @@ def ctf_events(path):
     with open(os.path.join(path, "stream"), "rb") as file:
         data = file.read()
     magic, stream, begin, end, content, size = struct.unpack_from("<IIQQQQ", data)
-    expect((magic, stream, begin) == (0xc1fc1fc1, 0, 0) and content == size == len(data) * 8, magic, stream, content, size, len(data))
+    expect((magic, stream, begin) == (0xc1fc1fc1, 0, 0) and content == size == len(data) * 8, magic,
+           stream, content, size, len(data))
     at, found = 40, []
     while at < len(data):
         number, time = struct.unpack_from("<IQ", data, at)
@@ -49,17 +53,27 @@ def ctf_events(path):
             members.append(value)
         found.append((name, time, *context, members))
     times = [event[1] for event in found]
-    expect(at == len(data) and times == sorted(times) and end == max([0, *times]), at, len(data), end)
-    expect(not any(member == b"" for event in found for member in event[5]), "an empty string, which babeltrace2 shows as another one")
+    expect(at == len(data) and times == sorted(times) and end == max([0, *times]), at, len(data),
+           end)
+    expect(not any(member == b"" for event in found for member in event[5]),
+           "an empty string, which babeltrace2 shows as another one")
     return found
 
 
 def samples_of(found):
-    return [dict(zip(SAMPLE, members), time=time, vpid=vpid, vtid=vtid, ip=ip) for name, time, vpid, vtid, ip, members in found if name == "sample"]
+    return [
+        dict(zip(SAMPLE, members), time=time, vpid=vpid, vtid=vtid, ip=ip)
+        for name, time, vpid, vtid, ip, members in found
+        if name == "sample"
+    ]
 
 
 def frames_of(found):
-    return [dict(zip(FRAME, members), vpid=vpid, ip=ip) for name, _, vpid, _, ip, members in found if name == "frame"]
+    return [
+        dict(zip(FRAME, members), vpid=vpid, ip=ip)
+        for name, _, vpid, _, ip, members in found
+        if name == "frame"
+    ]
 
 
 def ctf_folded(found):
@@ -97,5 +111,6 @@ def firefox_folded(p):
     for thread in p["threads"]:
         samples = thread["samples"]
         for stack, weight in zip(samples["stack"], samples["weight"]):
-            sums[stacks[stack]] += ns(weight) if samples["weightType"] == "tracing-ms" else int(weight)
+            sums[stacks[stack]] += ns(weight) if samples["weightType"] == "tracing-ms" else int(
+                weight)
     return dict(sums)

@@ -27,11 +27,16 @@ def field(key, value):
 
 
 def pprof(names, samples, unit=b"count", threads=()):
-    """A pprof profile of functions with these names; samples are ([index of a name], value). All are in the file "/x/lib\xff.so"."""
-    strings = [b"", b"events", unit, b"/x/lib\xff.so", b"pid", b"tid", b"thread", *names, *(name for *_, name in threads)]
+    """A pprof profile of functions with these names; samples are ([index of a name], value). All
+    are in the file "/x/lib\xff.so"."""
+    strings = [
+        b"", b"events", unit, b"/x/lib\xff.so", b"pid", b"tid", b"thread", *names,
+        *(name for *_, name in threads)
+    ]
     message = field(1, field(1, 1) + field(2, 2))
     for i, (stack, value) in enumerate(samples):
-        body = field(1, b"".join(number(at + 1) for at in stack)) + field(2, number(value & (1 << 64) - 1))
+        body = field(1, b"".join(number(at + 1)
+                                 for at in stack)) + field(2, number(value & (1 << 64) - 1))
         if threads:
             pid, tid, name = threads[i % len(threads)]
             body += field(3, field(1, 4) + field(3, pid)) + field(3, field(1, 5) + field(3, tid))
@@ -39,6 +44,8 @@ def pprof(names, samples, unit=b"count", threads=()):
         message += field(2, body)
     message += field(3, field(1, 1) + field(2, 0x1000) + field(3, 0x100000) + field(5, 3))
     for i in range(len(names)):
-        message += field(4, field(1, i + 1) + field(2, 1) + field(3, 0x1000 + i) + field(4, field(1, i + 1)))
+        message += field(
+            4,
+            field(1, i + 1) + field(2, 1) + field(3, 0x1000 + i) + field(4, field(1, i + 1)))
         message += field(5, field(1, i + 1) + field(2, i + 7))
     return message + b"".join(field(6, text) for text in strings)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A server of profiles on the loopback interface, which answers as Pyroscope, Parca and OTLP's collectors do, or as told."""
+"""A server of profiles on the loopback interface, which answers as Pyroscope, Parca and OTLP's
+collectors do, or as told."""
 
 import base64
 import gzip
@@ -20,7 +21,8 @@ SECONDS = 60
 
 
 def fields(data):
-    """The fields of a message of protocol buffers: (number, value), bytes for those with a length."""
+    """The fields of a message of protocol buffers: (number, value), bytes for those with a length.
+    """
     at, found = 0, []
 
     def varint():
@@ -72,14 +74,18 @@ def parca(body):
 
 
 def profile(raw):
-    """What a test compares of a profile in pprof's format: its types, and its stacks with their values."""
+    """What a test compares of a profile in pprof's format: its types, and its stacks with their
+    values."""
     data = gzip.decompress(raw)
     strings = [text.decode() for text in all_of(data, 6)]
-    types = [tuple(strings[(all_of(t, number) or [0])[0]] for number in (1, 2)) for t in all_of(data, 1)]
+    types = [
+        tuple(strings[(all_of(t, number) or [0])[0]] for number in (1, 2)) for t in all_of(data, 1)
+    ]
     names = {all_of(f, 1)[0]: strings[all_of(f, 2)[0]] for f in all_of(data, 5)}
     locations = {}
     for location in all_of(data, 4):
-        locations[all_of(location, 1)[0]] = [names[all_of(line, 1)[0]] for line in all_of(location, 4)]
+        locations[all_of(location,
+                         1)[0]] = [names[all_of(line, 1)[0]] for line in all_of(location, 4)]
     stacks = {}
     for sample in all_of(data, 2):
         stack = []
@@ -103,13 +109,15 @@ def varints(data):
 
 
 def collector(body):
-    """Attributes of the resource, id of the first profile, and the request, which is not compressed."""
+    """Attributes of the resource, id of the first profile, and the request, which is not
+    compressed."""
     raw = gzip.decompress(body)
     request = otlp.decode("ExportProfilesServiceRequest", raw)
     resource, = request["resource_profiles"]
     scope, = resource["scope_profiles"]
     key = scope["profiles"][0]["profile_id"].hex()
-    return otlp.attributes(resource["resource"]["attributes"]), "-".join((key[:8], key[8:12], key[12:16], key[16:20], key[20:])), raw
+    return otlp.attributes(resource["resource"]["attributes"]), "-".join(
+        (key[:8], key[8:12], key[12:16], key[16:20], key[20:])), raw
 
 
 DECODERS = {PUSH: pyroscope, WRITE: parca, EXPORT: collector}
@@ -120,7 +128,8 @@ class Request:
         self.path, self.headers, self.body = path, headers, body
         self.kind = next(kind for kind in TYPES if path.endswith(kind))
         assert headers["Content-Type"] == TYPES[self.kind], headers["Content-Type"]
-        assert headers["Content-Encoding"] == ("gzip" if self.kind == EXPORT else None), headers["Content-Encoding"]
+        assert headers["Content-Encoding"] == ("gzip" if self.kind == EXPORT else
+                                               None), headers["Content-Encoding"]
         self.labels, self.id, self.raw = DECODERS[self.kind](body)
         self.key = headers["Idempotency-Key"]
 
@@ -129,9 +138,9 @@ class Request:
 
 
 class Receiver:
-    """
-    Takes what comes. `plan` is a list of what to do with the next requests: a number is a status; a function gets the
-    handler and the request, and answers itself or does not. Requests that it said it took are in `taken`, all in `seen`.
+    """ Takes what comes. `plan` is a list of what to do with the next requests: a number is a
+    status; a function gets the handler and the request, and answers itself or does not. Requests
+    that it said it took are in `taken`, all in `seen`.
     """
 
     def __init__(self, plan=(), tls=None):
@@ -161,7 +170,8 @@ class Receiver:
         self.url = f"{scheme}://127.0.0.1:{self.server.server_address[1]}"
 
     def __enter__(self):
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self.thread = threading.Thread(target=self.server.serve_forever,
+                                       kwargs={"poll_interval": 0.05}, daemon=True)
         self.thread.start()
         return self
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Random structs, random records of them, and what C says the members are.
 
-A Structs is a header of structs. c_values() has a compiler read records through the structs themselves and print each
-member; who else reads the same bytes has to come to the same. A member is printed as one line,
+A Structs is a header of structs. c_values() has a compiler read records through the structs
+themselves and print each member; who else reads the same bytes has to come to the same. A member is
+printed as one line,
 
     NAME [INDEX...] = VALUE
 
-with VALUE a decimal integer, 0 or 1 of a bool, the bits of a float in decimal, and text in hexadecimal. The members'
-names come from `cairn bind --json`; their values do not.
+with VALUE a decimal integer, 0 or 1 of a bool, the bits of a float in decimal, and text in
+hexadecimal. The members' names come from `cairn bind --json`; their values do not.
 """
 
 import json
@@ -17,20 +18,28 @@ import re
 
 from claims import cairn, folder, run
 
-SCALARS = ["char", "signed char", "unsigned char", "short", "unsigned short", "int", "unsigned int", "long",
-           "unsigned long", "long long", "unsigned long long", "float", "double", "_Bool", "void *", "enum color",
-           "enum flags", "enum small", "u32"]
-BIT_TYPES = ["int", "unsigned int", "short", "unsigned char", "long long", "unsigned long long", "_Bool", "enum color",
-             "signed char", "unsigned long"]
-BITS = {"int": 32, "unsigned int": 32, "short": 16, "unsigned char": 8, "long long": 64, "unsigned long long": 64,
-        "_Bool": 1, "enum color": 32, "signed char": 8, "unsigned long": 32}
+SCALARS = [
+    "char", "signed char", "unsigned char", "short", "unsigned short", "int", "unsigned int",
+    "long", "unsigned long", "long long", "unsigned long long", "float", "double", "_Bool",
+    "void *", "enum color", "enum flags", "enum small", "u32"
+]
+BIT_TYPES = [
+    "int", "unsigned int", "short", "unsigned char", "long long", "unsigned long long", "_Bool",
+    "enum color", "signed char", "unsigned long"
+]
+BITS = {
+    "int": 32, "unsigned int": 32, "short": 16, "unsigned char": 8, "long long": 64,
+    "unsigned long long": 64, "_Bool": 1, "enum color": 32, "signed char": 8, "unsigned long": 32
+}
 PREAMBLE = """typedef unsigned int u32;
 enum color { RED, GREEN, BLUE = 7, TEAL = -3 };
 enum flags { F_NONE, F_A = 1, F_B = 2, F_C = 64, F_D = 0x8000 };
 enum small { S_X = 1, S_Y = 200 } __attribute__((packed));
 """
-ENUMS = {"RED": 0, "GREEN": 1, "BLUE": 7, "TEAL": -3, "F_NONE": 0, "F_A": 1, "F_B": 2, "F_C": 64, "F_D": 0x8000,
-         "S_X": 1, "S_Y": 200}
+ENUMS = {
+    "RED": 0, "GREEN": 1, "BLUE": 7, "TEAL": -3, "F_NONE": 0, "F_A": 1, "F_B": 2, "F_C": 64, "F_D":
+    0x8000, "S_X": 1, "S_Y": 200
+}
 
 
 class Structs:
@@ -87,11 +96,13 @@ class Structs:
             name = "" if r.random() < 0.3 else self.fresh()
             array = f"[{r.randint(1, 3)}]" if name and r.random() < 0.3 else ""
             return f"{r.choice(['struct', 'union'])} {self.body(depth + 1)} {name}{array};"
-        aligned = f" __attribute__((aligned({r.choice([2, 4, 8, 16])})))" if r.random() < 0.05 else ""
+        aligned = f" __attribute__((aligned({r.choice([2, 4, 8, 16])})))" if r.random(
+        ) < 0.05 else ""
         return f"{self.scalar()} {self.fresh()}{aligned};"
 
     def body(self, depth):
-        # One plain member, so that no struct is empty or without names; a number, as only numbers tell their order in DWARF.
+        # One plain member, so that no struct is empty or without names; a number, as only numbers
+        # tell their order in DWARF.
         members = [f"{'short' if self.order else self.scalar()} {self.fresh()};"]
         members += [self.member(depth) for _ in range(self.random.randint(1, 6 if depth else 10))]
         self.random.shuffle(members)
@@ -99,7 +110,8 @@ class Structs:
         return "{ " + " ".join(members) + " }" + packed
 
     def one(self, name):
-        return f"struct {name} {self.body(0)};\n".replace(f"struct {name} {{", f"struct {name} {{", 1)
+        return f"struct {name} {self.body(0)};\n".replace(f"struct {name} {{", f"struct {name} {{",
+                                                          1)
 
     def fields(self, *words):
         """Each struct's members as `cairn bind --json` has them, by the struct's name."""
@@ -107,7 +119,8 @@ class Structs:
         return {o["name"]: o for o in found if "fields" in o}
 
     def records(self, layouts, each):
-        """@each random records of each struct: text is ASCII, and bytes of bools are 0 or 1, as C demands."""
+        """@each random records of each struct: text is ASCII, and bytes of bools are 0 or 1, as C
+        demands."""
         data = {}
         for name in self.names:
             layout = layouts[name]
@@ -122,12 +135,16 @@ class Structs:
         for field in layout["fields"]:
             for at, _ in sites(field):
                 # Small numbers are what makes enums and flags have names.
-                if field["kind"] == "int" and field["size"] == 4 and "bits" not in field and r.random() < 0.3:
-                    record[at:at + 4] = r.choice([0, 1, 2, 3, 7, 64, 66, 0x8001]).to_bytes(4, "little" if little else "big")
+                if field["kind"] == "int" and field[
+                        "size"] == 4 and "bits" not in field and r.random() < 0.3:
+                    record[at:at + 4] = r.choice([0, 1, 2, 3, 7, 64, 66, 0x8001]).to_bytes(
+                        4, "little" if little else "big")
         for field in layout["fields"]:
             for at, _ in sites(field):
                 if field["kind"] == "text":
-                    text = bytes(r.choice(b"abcXYZ 09\"\\/<&'\t\n\x01~") for _ in range(r.randint(0, field["size"])))
+                    text = bytes(
+                        r.choice(b"abcXYZ 09\"\\/<&'\t\n\x01~")
+                        for _ in range(r.randint(0, field["size"])))
                     record[at:at + field["size"]] = text.ljust(field["size"], b"\0")
         for field in layout["fields"]:
             for at, _ in sites(field):
@@ -140,7 +157,9 @@ def sites(field):
     """(offset, indices) of each element of a field."""
     found = [(field["offset"], ())]
     for dim in field["dims"]:
-        found = [(at + i * dim["stride"], (*indices, i)) for at, indices in found for i in range(dim["count"])]
+        found = [(at + i * dim["stride"], (*indices, i))
+                 for at, indices in found
+                 for i in range(dim["count"])]
     return found
 
 
@@ -184,7 +203,8 @@ def c_print(field):
         # The usual conversions keep the value of everything of 64 bits.
         cast = "(long long)" if field["signed"] else "(unsigned long long)"
         # GCC extends pointers of 32 bits by their sign.
-        mask = "" if field["signed"] or field["size"] > 7 else f" & {(1 << 8 * field['size']) - 1}ull"
+        mask = "" if field[
+            "signed"] or field["size"] > 7 else f" & {(1 << 8 * field['size']) - 1}ull"
         put = f'printf("%{"lld" if field["signed"] else "llu"}\\n", {cast}{value}{mask});'
     else:
         put = f"put_wide({value} < 0 ? -(unsigned __int128){value} : (unsigned __int128){value}, {value} < 0);"
@@ -197,12 +217,15 @@ def c_values(structs, layouts, data, compiler="gcc", flags=(), runner=(), printe
     for name in structs.names:
         text += f"\tfor (int n = 0; n < {len(data[name])}; n++) {{\n\t\tstruct {name} r;\n"
         text += '\t\tif (fread(&r, sizeof(r), 1, stdin) != 1) return 1;\n\t\tputs("-");\n'
-        text += "".join(c_print(f) for f in layouts[name]["fields"] if f["kind"] != "bytes") + "\t}\n"
+        text += "".join(
+            c_print(f) for f in layouts[name]["fields"] if f["kind"] != "bytes") + "\t}\n"
     text += "\treturn 0;\n}\n"
-    source, program = os.path.join(folder(), "values.c"), os.path.join(folder(), "values-" + os.path.basename(compiler))
+    source, program = os.path.join(folder(), "values.c"), os.path.join(
+        folder(), "values-" + os.path.basename(compiler))
     with open(source, "w", encoding="utf-8") as file:
         file.write(text)
-    run(compiler, "-w", "-g", "-fno-strict-aliasing", *flags, "-o", program, source, check=True, seconds=300)
+    run(compiler, "-w", "-g", "-fno-strict-aliasing", *flags, "-o", program, source, check=True,
+        seconds=300)
     return program, read_values(structs, data, [*runner, program])
 
 
@@ -214,15 +237,20 @@ def read_values(structs, data, command, **kwargs):
             file.write(b"".join(data[name]))
     import subprocess
     with open(path, "rb") as file:
-        done = subprocess.run(command, stdin=file, capture_output=True, text=True, check=False, timeout=300, **kwargs)
+        done = subprocess.run(command, stdin=file, capture_output=True, text=True, check=False,
+                              timeout=300, **kwargs)
     if done.returncode:
         raise AssertionError(f"{command}: exit status {done.returncode}\n{done.stderr[-3000:]}")
-    blocks = done.stdout.split("-\n")[1:] if done.stdout.startswith("-\n") else re.split(r"^-\n", done.stdout, flags=re.M)[1:]
+    blocks = done.stdout.split("-\n")[1:] if done.stdout.startswith("-\n") else re.split(
+        r"^-\n", done.stdout, flags=re.M)[1:]
     blocks = re.split(r"^-\n", done.stdout, flags=re.M)[1:]
     found, at = {}, 0
     for name in structs.names:
         n = len(data[name])
-        found[name] = [[tuple(line.split(" = ")) if " = " in line else (line[:-2], "") for line in block.splitlines()]
+        found[name] = [[
+            tuple(line.split(" = ")) if " = " in line else (line[:-2], "")
+            for line in block.splitlines()
+        ]
                        for block in blocks[at:at + n]]
         at += n
     return found
@@ -253,7 +281,8 @@ def number_of(value, field):
         return str(int(value))
     if isinstance(value, str) and value.startswith("0x"):
         return str(int(value, 16))
-    if isinstance(value, str) and re.fullmatch(r"(\w+\|)*\w+", value) and not (len(value) == 1 and field["size"] == 1):
+    if isinstance(value, str) and re.fullmatch(
+            r"(\w+\|)*\w+", value) and not (len(value) == 1 and field["size"] == 1):
         names = [int(n, 16) if n.startswith("0x") else ENUMS[n] for n in value.split("|")]
         number = 0
         for n in names:
@@ -295,6 +324,8 @@ def parse_decoded(out, names, data):
 
 
 def accounted_bits(layout):
-    """Bits of a struct of `cairn layout --json` that members, holes and padding account for: all of them."""
+    """Bits of a struct of `cairn layout --json` that members, holes and padding account for: all of
+    them."""
     members = sum(m.get("bits", 8 * m["size"]) for m in layout["members"])
-    return members + 8 * (layout["sum_holes"] + layout["padding"]) + layout["sum_bit_holes"] + layout["bit_padding"]
+    return members + 8 * (
+        layout["sum_holes"] + layout["padding"]) + layout["sum_bit_holes"] + layout["bit_padding"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The codectl registry of another process, read by the letter of cairn/shared/codectl.h and with nothing of our reader."""
+"""The codectl registry of another process, read by the letter of cairn/shared/codectl.h and with
+nothing of our reader."""
 
 import os
 import struct
@@ -49,22 +50,29 @@ class Process:
                 data = self.read(entries + i * stride, stride)
                 epoch, _, since, _, option, _ = ENTRY.unpack_from(data)
                 if epoch:
-                    found.append(self.entry(option, data[ENTRY.size:]) | {"epoch": epoch, "since": since})
+                    found.append(
+                        self.entry(option, data[ENTRY.size:]) | {"epoch": epoch, "since": since})
         return found
 
     def entry(self, option, info):
         if option == OPTION_ELF:
-            (elf, elf_end, lo, hi, sframe, _, path, build_id, link, n_build_id, crc, unwind, _, kind,
-             _) = ELF.unpack_from(info)
-            return {"option": option, "elf": elf, "elf_end": elf_end, "lo": lo, "hi": hi, "sframe": sframe,
-                    "path": self.text(path), "build_id": self.read(build_id, n_build_id).hex() if build_id else "",
-                    "link": self.text(link), "crc": crc, "unwind": unwind, "kind": kind}
+            (elf, elf_end, lo, hi, sframe, _, path, build_id, link, n_build_id, crc, unwind, _,
+             kind, _) = ELF.unpack_from(info)
+            return {
+                "option": option, "elf": elf, "elf_end": elf_end, "lo": lo, "hi": hi, "sframe":
+                sframe, "path": self.text(path), "build_id":
+                self.read(build_id, n_build_id).hex() if build_id else "", "link": self.text(link),
+                "crc": crc, "unwind": unwind, "kind": kind
+            }
         lo, hi, head, _, symbols, _, unwind, end, kind, flags, name = JIT.unpack_from(info)
-        return {"option": option, "lo": lo, "hi": hi, "head": head, "symbols": symbols, "unwind": unwind,
-                "unwind_end": end, "kind": kind, "flags": flags, "name": self.text(name)}
+        return {
+            "option": option, "lo": lo, "hi": hi, "head": head, "symbols": symbols, "unwind":
+            unwind, "unwind_end": end, "kind": kind, "flags": flags, "name": self.text(name)
+        }
 
     def objects(self):
         return {e["path"]: e for e in self.entries() if e["option"] == OPTION_ELF}
 
     def regions(self):
-        return sorted((e for e in self.entries() if e["option"] == OPTION_JIT), key=lambda e: e["lo"])
+        return sorted((e for e in self.entries() if e["option"] == OPTION_JIT),
+                      key=lambda e: e["lo"])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Sidecars as bytes, for tests that change them: docs/formats/sidecar.md has the layout of the seal."""
+"""Sidecars as bytes, for tests that change them: docs/formats/sidecar.md has the layout of the
+seal."""
 
 import struct
 import zlib

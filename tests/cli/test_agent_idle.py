@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The agent in a program that loads and registers nothing: its code cannot be executed there, and nobody misses it."""
+"""The agent in a program that loads and registers nothing: its code cannot be executed there, and
+nobody misses it."""
 
 import os
 import re
@@ -11,8 +12,9 @@ from claims import BUILD, CAIRN, claim, compile_c, expect, main, need, run
 
 AGENT = os.path.realpath(os.path.join(BUILD, "agent", "libcairn-agent.so"))
 
-# Threads, memory, signals, files, exceptions of the loader's lazy binding: what programs do all day. Then a library is loaded and unloaded.
-# The code of the agent is made unexecutable first, so that its first instruction is a fault, which is counted.
+# Threads, memory, signals, files, exceptions of the loader's lazy binding: what programs do all
+# day. Then a library is loaded and unloaded. The code of the agent is made unexecutable first, so
+# that its first instruction is a fault, which is counted.
 PROGRAM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -95,13 +97,16 @@ int main(void)
 
 class Program:
     def __enter__(self):
-        self.proc = subprocess.Popen([CAIRN, "code", "run", "--", compile_c("idle", PROGRAM, "gcc", ("-O1", "-w", "-pthread"))],
-                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.proc = subprocess.Popen([
+            CAIRN, "code", "run", "--",
+            compile_c("idle", PROGRAM, "gcc", ("-O1", "-w", "-pthread"))
+        ], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.size = self.wait()[0]
         return self
 
     def wait(self):
-        """Bytes of the agent's code, times that it was executed while it was guarded, and where in it first the last time."""
+        """Bytes of the agent's code, times that it was executed while it was guarded, and where in
+        it first the last time."""
         ready, _, _ = select.select([self.proc.stdout], [], [], 300)
         said = self.proc.stdout.readline() if ready else ""
         expect(said.count(" ") == 2, "the program hangs or is gone", said)
@@ -119,9 +124,13 @@ class Program:
 
 def function_at(offset):
     """Of the agent's code, which begins with a segment of its own."""
-    start = int(re.search(r"LOAD +0x\w+ 0x(\w+) 0x\w+ 0x\w+ 0x\w+ R E", run(need("readelf"), "-lW", AGENT, check=True).out).group(1), 16)
-    symbols = [(int(words[0], 16), int(words[1], 16), words[3]) for words in
-               map(str.split, run("nm", "-S", "--defined-only", AGENT, check=True).lines()) if len(words) == 4 and words[2] in "tT"]
+    start = int(
+        re.search(r"LOAD +0x\w+ 0x(\w+) 0x\w+ 0x\w+ 0x\w+ R E",
+                  run(need("readelf"), "-lW", AGENT, check=True).out).group(1), 16)
+    symbols = [(int(words[0], 16), int(words[1], 16), words[3])
+               for words in map(str.split,
+                                run("nm", "-S", "--defined-only", AGENT, check=True).lines())
+               if len(words) == 4 and words[2] in "tT"]
     return {name for at, size, name in symbols if at <= (start & ~0xfff) + offset < at + size}
 
 
@@ -138,7 +147,9 @@ def no_code_of_the_agent_runs_unless_something_is_loaded():
         _, n_faults, first = program.tell("l")
         expect(n_faults == 1, n_faults)
         expect(function_at(first), hex(first))
-        print(f"{program.size} bytes of code: nothing executed by work; loading a library begins in {' '.join(function_at(first))}")
+        print(
+            f"{program.size} bytes of code: nothing executed by work; loading a library begins in {' '.join(function_at(first))}"
+        )
 
 
 main()

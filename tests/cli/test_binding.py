@@ -7,7 +7,8 @@ import re
 import shutil
 import time
 
-from claims import Running, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
+from claims import (Running, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
+                    run)
 
 BUILD_ID = "1234567890abcdef1234567890abcdef12345678"
 MAIN = """
@@ -23,11 +24,13 @@ int main(int c, char **v)
 }
 """
 WAITING = "__attribute__((noinline)) void waiting(void) { pause(); asked++; }\n"
-GOOD = ("#include <unistd.h>\nextern volatile int asked;\n"
-        "__attribute__((noinline)) int target(int a, int b) { return a * 3 + b; }\n" + WAITING + MAIN)
-EVIL = ("#include <unistd.h>\nextern volatile int asked;\n"
-        'asm(".text\\n.fill 8,1,0x90");\n'
-        "__attribute__((noinline)) int target(int a, int b) { return a * 3 + b; }\n" + WAITING + MAIN)
+GOOD = (
+    "#include <unistd.h>\nextern volatile int asked;\n"
+    "__attribute__((noinline)) int target(int a, int b) { return a * 3 + b; }\n" + WAITING + MAIN)
+EVIL = (
+    "#include <unistd.h>\nextern volatile int asked;\n"
+    'asm(".text\\n.fill 8,1,0x90");\n'
+    "__attribute__((noinline)) int target(int a, int b) { return a * 3 + b; }\n" + WAITING + MAIN)
 FLAGS = ("-g", "-O2", "-Wl,--build-id=0x" + BUILD_ID)
 OF_ANOTHER = "this sidecar is of another file than"
 
@@ -64,7 +67,8 @@ def traced(*words, **kwargs):
 
 
 def address_of(path, function):
-    return next(s["addr"] for s in cairn("sites", path, function, "--json", "--no-sidecar").objects())
+    return next(
+        s["addr"] for s in cairn("sites", path, function, "--json", "--no-sidecar").objects())
 
 
 def wait_for_right(cached):
@@ -83,7 +87,8 @@ def what_is_in_the_cache_under_its_build_id_is_not_believed():
     shutil.copy(sidecar(evil(), "evil.packed"), cached)
     r = cairn("sites", good(), "target", env=env)
     expect(r.status == 0 and r.out == right.out and OF_ANOTHER in r.err, r)
-    # The debug information answered, and a right one is made in the background; another poisoned one comes after it.
+    # The debug information answered, and a right one is made in the background; another poisoned
+    # one comes after it.
     wait_for_right(cached)
     shutil.copy(sidecar(evil(), "evil.packed"), cached)
     r = traced("-c", good(), "target", env=env)
@@ -96,8 +101,10 @@ def what_is_in_the_cache_under_its_build_id_is_not_believed():
 @claim
 def a_sidecar_that_a_person_names_is_refused():
     other = sidecar(evil(), "evil-named.packed")
-    for words in (("sites", good(), "target", "--sidecar", other), ("sites", good(), "--sidecar", other, "--sites"),
-                  ("sites", good(), "--sidecar", other), ("addr", good(), "--sidecar", other, address_of(good(), "target"))):
+    for words in (("sites", good(), "target", "--sidecar", other), ("sites", good(), "--sidecar",
+                                                                    other, "--sites"),
+                  ("sites", good(), "--sidecar", other), ("addr", good(), "--sidecar", other,
+                                                          address_of(good(), "target"))):
         r = cairn(*words)
         expect(r.status and OF_ANOTHER in r.err and "evil.c" not in r.out, r)
     r = traced("-c", stripped(good()), "target", "--sidecar", other)
@@ -144,7 +151,8 @@ def a_stack_is_walked_and_named_without_it():
         r = cairn("stack", p.pid)
         expect("waiting" in right.out and r.out == right.out and r.status == right.status, r, right)
         expect(OF_ANOTHER in r.err and r.err.count(OF_ANOTHER) < 4, r)
-        at = next(word for line in right.lines() if "waiting" in line for word in line.split() if word.startswith("0x"))
+        at = next(word for line in right.lines() if "waiting" in line for word in line.split()
+                  if word.startswith("0x"))
         r = cairn("addr", p.pid, at)
         expect("evil.c" not in r.out and OF_ANOTHER in r.err, r)
     os.unlink(path + ".cairn")
@@ -154,8 +162,8 @@ def a_stack_is_walked_and_named_without_it():
 def a_library_of_libcs_build_id_does_not_answer_for_libc():
     libc = os.path.realpath("/lib/x86_64-linux-gnu/libc.so.6")
     build_id = re.search(r"Build ID: ([0-9a-f]+)", run("readelf", "-n", libc).out).group(1)
-    fake = compile_c("fake", "int tcache_get(int q) { return q; }\n", flags=("-g", "-O2", "-shared", "-fPIC",
-                                                                             "-Wl,--build-id=0x" + build_id))
+    fake = compile_c("fake", "int tcache_get(int q) { return q; }\n",
+                     flags=("-g", "-O2", "-shared", "-fPIC", "-Wl,--build-id=0x" + build_id))
     other = sidecar(fake, "fake.packed")
     r = cairn("sites", libc, "tcache_get", "--sidecar", other)
     expect(r.status and OF_ANOTHER in r.err and "fake.c" not in r.out, r)
@@ -189,7 +197,8 @@ def what_strip_and_objcopy_leave_is_the_same_build(link):
     packed = sidecar(path, link + ".packed")
     right = cairn("sites", path, "target", "--no-sidecar").out
     expect(cairn("sidecar", "--check", packed, path).status == 0)
-    tools = [("strip",), ("strip", "-g"), ("objcopy", "--remove-section=.comment"), ("objcopy", "--compress-debug-sections")]
+    tools = [("strip",), ("strip", "-g"), ("objcopy", "--remove-section=.comment"),
+             ("objcopy", "--compress-debug-sections")]
     tools += [(tool,) for tool in ("eu-strip", "llvm-strip") if shutil.which(tool)]
     for tool in tools:
         out = path + ".tool"
@@ -202,7 +211,8 @@ def what_strip_and_objcopy_leave_is_the_same_build(link):
         r = cairn("sites", out, "target", "--sidecar", packed)
         expect(r.out == right and not r.err, tool, r)
         if tool != ("strip",) and tool[0] not in ("eu-strip", "llvm-strip"):
-            expect(cairn("sidecar", "--check", sidecar(out, "again.packed"), path).status == 0, tool)
+            expect(
+                cairn("sidecar", "--check", sidecar(out, "again.packed"), path).status == 0, tool)
     debug = path + ".debug"
     run("objcopy", "--only-keep-debug", path, debug, check=True)
     r = cairn("sites", debug, "target", "--sidecar", packed)
@@ -217,7 +227,8 @@ def patched(path, function):
     """A copy of PATH whose FUNCTION has another first byte."""
     out = path + ".patched"
     shutil.copy(path, out)
-    off = next(s["offset"] for s in cairn("sites", path, function, "--json", "--no-sidecar").objects())
+    off = next(
+        s["offset"] for s in cairn("sites", path, function, "--json", "--no-sidecar").objects())
     with open(out, "r+b") as file:
         file.seek(int(off, 0) if isinstance(off, str) else off)
         file.write(b"\x90")
@@ -228,7 +239,8 @@ def patched(path, function):
 def a_patched_program_is_another_file():
     path, packed = good(), sidecar(good(), "patched.packed")
     out = patched(path, "target")
-    for words in (("sites", stripped(out), "target", "--sidecar", packed), ("addr", out, address_of(path, "target"), "--sidecar", packed)):
+    for words in (("sites", stripped(out), "target", "--sidecar", packed),
+                  ("addr", out, address_of(path, "target"), "--sidecar", packed)):
         r = cairn(*words)
         expect(r.status and OF_ANOTHER in r.err and "target" not in r.out, r)
     r = cairn("sidecar", "--check", packed, out)
@@ -239,7 +251,9 @@ def a_patched_program_is_another_file():
 
 @claim
 def what_is_in_pages_that_were_not_patched_is_answered_and_the_check_finds_the_patch():
-    text = GOOD + "".join(f"__attribute__((noinline)) int f{i}(int a) {{ return a * {i} + asked; }}\n" for i in range(900))
+    text = GOOD + "".join(
+        f"__attribute__((noinline)) int f{i}(int a) {{ return a * {i} + asked; }}\n"
+        for i in range(900))
     path = compile_c("large", text, flags=FLAGS)
     packed, out = sidecar(path, "large.packed"), patched(path, "f899")
     r = cairn("sites", out, "target", "--sidecar", packed)
@@ -250,8 +264,8 @@ def what_is_in_pages_that_were_not_patched_is_answered_and_the_check_finds_the_p
     expect(cairn("sidecar", "--check", packed, out).status == 1)
 
 
-@claim_each("--remove-section=.fini", "--remove-section=.text", "--set-section-flags=.text=alloc,readonly,code,data,contents",
-            "--update-section")
+@claim_each("--remove-section=.fini", "--remove-section=.text",
+            "--set-section-flags=.text=alloc,readonly,code,data,contents", "--update-section")
 def objcopy_that_changes_code_makes_another_file(option):
     path, packed = good(), sidecar(good(), "objcopy.packed")
     out = os.path.join(folder(), "objcopied")
@@ -277,7 +291,9 @@ def another_program_of_the_same_size_is_another_file():
     other = compile_c("size", GOOD.replace("a * 3", "a * 5"), flags=FLAGS)
     r = cairn("sites", other, "target", "--sidecar", packed)
     expect(r.status and OF_ANOTHER in r.err, r)
-    expect(cairn("sidecar", "--check", packed, other).status == 1 and cairn("sidecar", "--check", packed, path).status == 0)
+    expect(
+        cairn("sidecar", "--check", packed, other).status == 1
+        and cairn("sidecar", "--check", packed, path).status == 0)
 
 
 @claim
@@ -317,9 +333,10 @@ def a_sidecar_of_a_debug_file_alone_is_named_unbound_by_every_verb():
     cairn("sidecar", debug_file(), "-o", unbound, check=True)
     at = address_of(good(), "target")
     bare = stripped(good())
-    for words in (("sites", bare, "target", "--sidecar", unbound), ("sites", unbound, "target"), ("addr", unbound, at),
-                  ("addr", bare, at, "--sidecar", unbound), ("layout", unbound), ("btf", "dump", unbound),
-                  ("sidecar", "--check", unbound), ("trace", "--dry-run", "-c", bare, "target", "--sidecar", unbound)):
+    for words in (("sites", bare, "target", "--sidecar", unbound), ("sites", unbound, "target"),
+                  ("addr", unbound, at), ("addr", bare, at, "--sidecar", unbound),
+                  ("layout", unbound), ("btf", "dump", unbound), ("sidecar", "--check", unbound),
+                  ("trace", "--dry-run", "-c", bare, "target", "--sidecar", unbound)):
         r = cairn(*words)
         expect("is unbound" in r.err and "cairn sidecar PROGRAM" in r.err, r)
 
@@ -354,7 +371,9 @@ def an_unbound_sidecar_does_not_replace_the_debug_information():
     shutil.copy(good(), path)
     cairn("sidecar", debug_file(), "-o", path + ".cairn", check=True)
     r = cairn("sites", path, "target")
-    expect(r.status == 0 and not r.err and r.out == cairn("sites", path, "target", "--no-sidecar").out, r)
+    expect(
+        r.status == 0 and not r.err and r.out == cairn("sites", path, "target", "--no-sidecar").out,
+        r)
 
 
 @claim
@@ -377,7 +396,8 @@ def a_site_of_another_files_debug_information_is_refused_when_no_instruction_beg
     dirs = os.path.join(folder(), "debug-dir")
     where = os.path.join(dirs, ".build-id", BUILD_ID[:2])
     os.makedirs(where)
-    run("objcopy", "--only-keep-debug", evil(), os.path.join(where, BUILD_ID[2:] + ".debug"), check=True)
+    run("objcopy", "--only-keep-debug", evil(), os.path.join(where, BUILD_ID[2:] + ".debug"),
+        check=True)
     at, there = (int(address_of(path, "target"), 16) for path in (good(), evil()))
     expect(0 < there - at < 3, at, there)  # in the first instruction
     r = traced("-c", stripped(good()), "target", "--debug-dir", dirs, "--no-cache")

@@ -11,13 +11,15 @@ import signal
 import struct
 import subprocess
 
-from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, path_of, run, write
+from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
+                    path_of, run, write)
 from layout_asserts import layout_asserts, records_of
 
 KERNEL = "/sys/kernel/btf/vmlinux"
 COMPILERS = ("gcc", "clang")
 
-# What layouts can be made of: packed, aligned, bit-fields of every kind, nameless and flexible members.
+# What layouts can be made of: packed, aligned, bit-fields of every kind, nameless and flexible
+# members.
 LAYOUTS = """\
 #include <stdarg.h>
 struct packed1 { char a; int b; short c; long d; } __attribute__((packed));
@@ -134,7 +136,8 @@ def encoded(name, program):
 
 
 def layouts(compiler):
-    return encoded("layouts-" + compiler, compile_c("layouts", LAYOUTS, compiler, ("-g", "-O1", "-w")))
+    return encoded("layouts-" + compiler,
+                   compile_c("layouts", LAYOUTS, compiler, ("-g", "-O1", "-w")))
 
 
 def records_by_bpftool(path):
@@ -172,7 +175,10 @@ def json_has_bpftools_keys_and_values():
 
     def named(thing):
         if isinstance(thing, dict):
-            return {key: "(anon)" if key == "name" and value is None else named(value) for key, value in thing.items()}
+            return {
+                key: "(anon)" if key == "name" and value is None else named(value)
+                for key, value in thing.items()
+            }
         return [named(item) for item in thing] if isinstance(thing, list) else thing
     for record in got:
         # bpftool 7.1 extends the sign of enumerators that have none.
@@ -217,7 +223,9 @@ def bit_fields(path):
     for record in records_by_bpftool(path).values():
         if record["kind"] not in ("STRUCT", "UNION") or record["name"] == "(anon)":
             continue
-        fields = [(m["name"], m["bits_offset"], m["bitfield_size"]) for m in record["members"] if m.get("bitfield_size")]
+        fields = [(m["name"], m["bits_offset"], m["bitfield_size"])
+                  for m in record["members"]
+                  if m.get("bitfield_size")]
         if fields:
             found[record["name"]] = fields
     return found
@@ -296,7 +304,8 @@ def a_chain_of_three_is_read_parent_first():
     cairn("btf", "encode", "-B", kernel_like, module_like, "-o", out, check=True)
     inline = out + ".inline"
     chain = ("-B", kernel_like, "-B", out)
-    for words in [("check", "-B", kernel_like, out), ("check", *chain, inline), ("dump", "--format", "c", *chain, inline)]:
+    for words in [("check", "-B", kernel_like, out), ("check", *chain, inline),
+                  ("dump", "--format", "c", *chain, inline)]:
         cairn("btf", *words, check=True)
     text = cairn("btf", "dump", *chain, inline, check=True).out
     expect("name='add' func_type_id=" in text, text)
@@ -365,11 +374,13 @@ def conversion_there_and_back_gives_the_same_bytes():
 def locations_survive_the_other_dialect_where_it_can_say_them():
     main_btf, inline = split_files()
     v1, n = path_of("v1"), path_of("n")
-    r = cairn("btf", "convert", "--dialect", "v1", "--json", "-B", main_btf, inline, "-o", v1, check=True)
+    r = cairn("btf", "convert", "--dialect", "v1", "--json", "-B", main_btf, inline, "-o", v1,
+              check=True)
     expect(r.objects()[0]["out"] == v1, r)
     text = cairn("btf", "dump", "--dialect", "v1", "-B", main_btf, v1, check=True).out
     expect("func_proto_type_id=" in text and " 'add' " in text, text)
-    cairn("btf", "convert", "--from", "v1", "--dialect", "n", "-B", main_btf, v1, "-o", n, check=True)
+    cairn("btf", "convert", "--from", "v1", "--dialect", "n", "-B", main_btf, v1, "-o", n,
+          check=True)
     expect("name='add' func_type_id=" in cairn("btf", "dump", "-B", main_btf, n, check=True).out)
 
 
@@ -379,7 +390,8 @@ def a_downgrade_is_read_by_the_bpftool_here_and_tells_its_losses():
     r = cairn("btf", "convert", "--downgrade", layouts("gcc"), "-o", out, check=True)
     text = run(need("bpftool"), "btf", "dump", "file", out, check=True).out
     expect("ENUM64" not in text and "STRUCT 'has_al'" in text, text)
-    enums = sum(record["kind"] == "ENUM64" for record in records_by_bpftool(layouts("gcc")).values())
+    enums = sum(
+        record["kind"] == "ENUM64" for record in records_by_bpftool(layouts("gcc")).values())
     if enums:
         expect(f"lost: {enums} enums with values of 64 bits" in r.out, r)
 
@@ -391,8 +403,10 @@ def a_result_that_cannot_be_written_leaves_the_old_one():
     def small_files():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-    done = subprocess.run([CAIRN, "btf", "convert", layouts("gcc"), "-o", out], preexec_fn=small_files,
-                          capture_output=True, text=True, check=False)
+
+    done = subprocess.run(
+        [CAIRN, "btf", "convert", layouts("gcc"), "-o", out], preexec_fn=small_files,
+        capture_output=True, text=True, check=False)
     expect(done.returncode == 3 and out in done.stderr and read(out) == b"old", done)
     before = sorted(os.listdir(folder()))
     r = cairn("btf", "convert", layouts("gcc"), "-o", "/dev/full")
@@ -406,22 +420,36 @@ def a_writer_killed_at_any_call_leaves_each_file_old_or_new(verb):
     site = path_of("killed-" + verb)
     os.makedirs(site, exist_ok=True)
     out, program = os.path.join(site, "out"), compile_c("inlined", INLINED)
-    words = {"encode": ("encode", "-j1", program), "embed": ("encode", "-j1", "--embed", program), "convert": ("convert", layouts("gcc"))}
+    words = {
+        "encode": ("encode", "-j1", program), "embed": ("encode", "-j1", "--embed", program),
+        "convert": ("convert", layouts("gcc"))
+    }
     names = ["out", "out.inline"] if verb == "encode" else ["out"]
     cairn("btf", *words[verb], "-o", out, check=True)
     new = {name: read(os.path.join(site, name)) for name in names}
     killed = 0
-    for call in ("write", "pwrite64", "fsync", "linkat", "rename", "renameat", "unlink", "unlinkat"):
+    for call in ("write", "pwrite64", "fsync", "linkat", "rename", "renameat", "unlink",
+                 "unlinkat"):
         for when in (1, 2, 3):
             for name in names:
                 write(os.path.join(site, name), b"old")
-            r = run("strace", "-f", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when={when}", CAIRN, "btf", *words[verb], "-o", out)
+            r = run("strace", "-f", "-o", "/dev/null", "-e",
+                    f"inject={call}:signal=KILL:when={when}", CAIRN, "btf", *words[verb], "-o", out)
             killed += r.status != 0
-            there = {name: read(os.path.join(site, name)) for name in names if os.path.exists(os.path.join(site, name))}
+            there = {
+                name: read(os.path.join(site, name))
+                for name in names
+                if os.path.exists(os.path.join(site, name))
+            }
             # Never one of each, which would be sites of other types.
-            expect("out" in there and (all(there[name] == b"old" for name in there) or all(there[name] == new[name] for name in there)),
-                   call, when, sorted(there))
-            shown = [name for name in os.listdir(site) if not name.startswith(".") and name not in names]
+            expect(
+                "out" in there
+                and (all(there[name] == b"old" for name in there) or all(there[name] == new[name]
+                                                                         for name in there)), call,
+                when, sorted(there))
+            shown = [
+                name for name in os.listdir(site) if not name.startswith(".") and name not in names
+            ]
             expect(not shown, call, when, shown)
     if not killed:
         raise Skip("strace does not inject signals here")
@@ -434,9 +462,13 @@ def an_encoding_that_does_not_fit_the_disk_leaves_the_old_files(how):
     for name in (out, out + ".inline"):
         write(name, "old")
     before = sorted(os.listdir(folder()))
-    r = run("bash", "-c", f"trap '' XFSZ; ulimit -f 0; exec {CAIRN} btf encode {' '.join(words)} {program} -o {out}")
+    r = run(
+        "bash", "-c",
+        f"trap '' XFSZ; ulimit -f 0; exec {CAIRN} btf encode {' '.join(words)} {program} -o {out}")
     expect(r.status == 3 and out in r.err, r)
-    expect(read(out) == read(out + ".inline") == b"old" and sorted(os.listdir(folder())) == before, before)
+    expect(
+        read(out) == read(out + ".inline") == b"old" and sorted(os.listdir(folder())) == before,
+        before)
 
 
 # ---- the running kernel ----
@@ -447,7 +479,8 @@ def kernel_takes(path):
     if os.uname().machine != "x86_64" or os.geteuid() != 0:
         raise Skip("BPF_BTF_LOAD needs root on x86-64")
     libc, bytes_ = ctypes.CDLL(None, use_errno=True), ctypes.create_string_buffer(data, len(data))
-    attributes = ctypes.create_string_buffer(struct.pack("<QQIII", ctypes.addressof(bytes_), 0, len(data), 0, 0), 64)
+    attributes = ctypes.create_string_buffer(
+        struct.pack("<QQIII", ctypes.addressof(bytes_), 0, len(data), 0, 0), 64)
     fd = libc.syscall(321, 18, attributes, 28)
     if fd < 0 and ctypes.get_errno() in (errno.EPERM, errno.ENOSYS):
         raise Skip("BPF_BTF_LOAD: " + os.strerror(ctypes.get_errno()))
@@ -459,7 +492,8 @@ def kernel_takes(path):
 @claim_each(*COMPILERS)
 def the_kernel_takes_types_of_c_programs(compiler):
     out = path_of("loaded.btf")
-    cairn("btf", "encode", "--global-vars", compile_c("layouts", LAYOUTS, compiler, ("-g", "-O1", "-w")), "-o", out, check=True)
+    cairn("btf", "encode", "--global-vars",
+          compile_c("layouts", LAYOUTS, compiler, ("-g", "-O1", "-w")), "-o", out, check=True)
     cairn("btf", "check", "--kernel", out, check=True)
     expect(kernel_takes(out))
 
@@ -483,7 +517,8 @@ def the_check_for_a_kernel_takes_a_version():
     source, out = write("version.c", "int f(int a) { return a; }\n"), path_of("version.btf")
     run("gcc", "-g", "-c", "-o", path_of("version.o"), source, check=True)
     cairn("btf", "encode", "--layout", path_of("version.o"), "-o", out, check=True)
-    for version, status in (("7.1", 0), ("7.2.1-rc3", 0), ("6.18", 1), ("6.18.44-cloud", 1), ("all", 1)):
+    for version, status in (("7.1", 0), ("7.2.1-rc3", 0), ("6.18", 1), ("6.18.44-cloud", 1), ("all",
+                                                                                              1)):
         r = cairn("btf", "check", f"--kernel={version}", out)
         expect(r.status == status and ("from Linux 7.1 on" in r.out) == bool(status), (version, r))
     for version in ("5.15", "6", "six", "6.1x", "", "6.300"):
@@ -504,8 +539,11 @@ func main() { os.Exit(sum(&Pair[int]{1, 2, nil, func(i int) int { return i - 3 }
 def go_program():
     program = path_of("go-program")
     if not os.path.exists(program):
-        environment = dict(os.environ, HOME=folder(), GOCACHE=path_of("go-cache"), GOFLAGS="-mod=mod")
-        subprocess.run(["go", "build", "-o", program, write("g.go", GO)], env=environment, check=True, capture_output=True)
+        environment = dict(os.environ, HOME=folder(), GOCACHE=path_of("go-cache"),
+                           GOFLAGS="-mod=mod")
+        subprocess.run(
+            ["go", "build", "-o", program, write("g.go", GO)], env=environment, check=True,
+            capture_output=True)
     return program
 
 
@@ -526,12 +564,14 @@ int main(int n, char **) { ns::C c; return ns::over(n) + ns::over(1.5 * n) + c.m
 def overloaded_functions_are_known_by_their_symbols(compiler):
     need(compiler)
     program, out = path_of("overloads-" + compiler), path_of("overloads.btf")
-    run(compiler, "-g", "-O1", "-fno-inline", "-o", program, write("overloads.cc", OVERLOADS), check=True)
+    run(compiler, "-g", "-O1", "-fno-inline", "-o", program, write("overloads.cc", OVERLOADS),
+        check=True)
     told = cairn("btf", "encode", program, "-o", out, check=True)
     expect("several prototypes" not in told.out, told)
     found = {r["name"] for r in records_by_bpftool(out).values() if r["kind"] == "FUNC"}
-    expect({"_ZN2ns4overEi", "_ZN2ns4overEd", "_ZNK2ns1C1mEi", "_ZNK2ns1C1mEd", "ns::alone", "main"} <= found, found)
-
+    expect(
+        {"_ZN2ns4overEi", "_ZN2ns4overEd", "_ZNK2ns1C1mEi", "_ZNK2ns1C1mEd", "ns::alone", "main"
+         } <= found, found)
 
 CHANGED = """\
 #define NI __attribute__((noinline))
@@ -575,7 +615,9 @@ def functions_of(program):
     out = path_of("functions.btf")
     told = cairn("btf", "encode", program, "-o", out, check=True).out
     lost = re.findall(r"lost: (\d+) functions with parameters that the compiler changed", told)
-    return {r["name"] for r in records_by_bpftool(out).values() if r["kind"] == "FUNC"}, int(lost[0]) if lost else 0
+    return {r["name"]
+            for r in records_by_bpftool(out).values()
+            if r["kind"] == "FUNC"}, int(lost[0]) if lost else 0
 
 
 @claim
@@ -593,7 +635,11 @@ def functions_with_the_parameters_of_their_prototypes_are_in_main(how):
     symbols = {line.split()[-1] for line in run("nm", program, check=True).out.splitlines()}
     found, lost = functions_of(program)
     # GCC says by the symbol's name what it changed: "first.isra.0".
-    expect(lost == 0 and found == {name for name in symbols if re.search(rf"\b{name}\([^\n]*\n?{{", CHANGED)}, found, lost)
+    expect(
+        lost == 0
+        and found == {name
+                      for name in symbols
+                      if re.search(rf"\b{name}\([^\n]*\n?{{", CHANGED)}, found, lost)
 
 
 @claim_each("gcc -g1", "clang -gline-tables-only", "as -g")
@@ -602,9 +648,15 @@ def functions_without_a_described_prototype_are_not_in_main(how):
     text = "static inline __attribute__((always_inline)) int one(int a) { return a + 1; }\nint silent(int a) { return one(a); }\n"
     source = write("silent.c", text)
     if compiler == "as":
-        source = write("silent.s", ".text\n.globl silent\n.type silent,@function\nsilent: lea 1(%rdi),%eax\n ret\n.size silent,.-silent\n")
+        source = write(
+            "silent.s",
+            ".text\n.globl silent\n.type silent,@function\nsilent: lea 1(%rdi),%eax\n ret\n.size silent,.-silent\n"
+        )
         compiler = "gcc"
-    loud = write("loud.c", "int silent(int); void loud(void) {}\nint main(int n, char **v) { loud(); return silent(n); }\n")
+    loud = write(
+        "loud.c",
+        "int silent(int); void loud(void) {}\nint main(int n, char **v) { loud(); return silent(n); }\n"
+    )
     silent, said, program = path_of("silent.o"), path_of("loud.o"), path_of("silent")
     run(need(compiler), level, "-O1", "-c", "-o", silent, source, check=True)
     run("gcc", "-g", "-c", "-o", said, loud, check=True)
@@ -613,8 +665,8 @@ def functions_without_a_described_prototype_are_not_in_main(how):
     told = cairn("btf", "encode", program, "-o", out, check=True).out
     found = {r["name"] for r in records_by_bpftool(out).values() if r["kind"] == "FUNC"}
     expect(found == {"loud", "main"}, found, told)
-    expect("lost: 1 functions whose parameters the debug information does not describe" in told, told)
-
+    expect("lost: 1 functions whose parameters the debug information does not describe" in told,
+           told)
 
 UNSIZED = """\
 pub struct W([u8]);
@@ -650,8 +702,8 @@ def members_beyond_their_type_are_left_out_and_counted(compiler):
     if compiler == "rustc":
         run(compiler, "-g", "-o", program, write("records.rs", UNSIZED), check=True)
     else:
-        run("sh", "-c", 'cd "$1" && exec gnatmake -q -g "$2" -o "$3"', "sh", folder(), write("records.adb", DISCRIMINATED), program,
-            check=True)
+        run("sh", "-c", 'cd "$1" && exec gnatmake -q -g "$2" -o "$3"', "sh", folder(),
+            write("records.adb", DISCRIMINATED), program, check=True)
     told = cairn("btf", "encode", program, "-o", out, check=True).out
     expect("members that reach beyond the size" in told, told)
     cairn("btf", "check", out, check=True)
@@ -669,7 +721,8 @@ def kernel_form_of(program):
 @claim
 def the_kernel_takes_types_of_a_c_plus_plus_program_in_its_form():
     need("g++")
-    run("g++", "-g", "-O", "-std=c++17", "-o", path_of("other"), write("other.cc", CPLUSPLUS), check=True)
+    run("g++", "-g", "-O", "-std=c++17", "-o", path_of("other"), write("other.cc", CPLUSPLUS),
+        check=True)
     plain, kernel, lost = kernel_form_of(path_of("other"))
     expect(lost["names"] > 100, lost)
     expect(not kernel_takes(plain) and kernel_takes(kernel))
@@ -713,17 +766,22 @@ int main(int argc, char **argv) { struct s s = {small(argc)}; return first(argc,
 
 
 def tags_in(records):
-    return {(r["name"], records[r["type_id"]]["name"], r["component_idx"]) for r in records.values() if r["kind"] == "DECL_TAG"}
+    return {(r["name"], records[r["type_id"]]["name"], r["component_idx"])
+            for r in records.values()
+            if r["kind"] == "DECL_TAG"}
 
 
 @claim
 def tags_are_on_types_members_functions_parameters_and_variables():
     out = path_of("tagged.btf")
-    told = cairn("btf", "encode", compile_c("tagged", TAGGED, "clang"), "-o", out, "--global-vars", check=True)
+    told = cairn("btf", "encode", compile_c("tagged", TAGGED, "clang"), "-o", out, "--global-vars",
+                 check=True)
     tags = tags_in(records_by_bpftool(out))
-    expect(tags == {("one", "s", 0), ("two", "s", 0), ("three", "s", 2), ("four", "s", 3), ("whole", "s", -1),
-                    ("typedef", "named", -1), ("variable", "variable", -1), ("second", "variable", -1),
-                    ("function", "first", -1), ("again", "first", -1), ("n", "first", 0), ("p", "first", 1)}, tags)
+    expect(
+        tags == {("one", "s", 0), ("two", "s", 0), ("three", "s", 2), ("four", "s", 3),
+                 ("whole", "s", -1), ("typedef", "named", -1), ("variable", "variable", -1),
+                 ("second", "variable", -1), ("function", "first", -1), ("again", "first", -1),
+                 ("n", "first", 0), ("p", "first", 1)}, tags)
     expect("lost:" not in told.out, told)
     inlined = cairn("btf", "dump", "--json", "-B", out, out + ".inline", check=True).objects()
     tags = tags_in({r["id"]: r for r in inlined})
@@ -742,13 +800,19 @@ def types_of_a_go_program_are_sound():
     told = cairn("btf", "encode", program, "-o", out, check=True)
     cairn("btf", "check", out, check=True)
     expect("function values, written as pointers" in told.out, told)
-    pairs = [r for r in records_by_bpftool(out).values() if r["kind"] == "STRUCT" and r["name"].startswith("main.Pair[")]
+    pairs = [
+        r for r in records_by_bpftool(out).values()
+        if r["kind"] == "STRUCT" and r["name"].startswith("main.Pair[")
+    ]
     expect(len(pairs) == 1 and pairs[0]["size"] == 32, pairs)
-    expect([(m["name"], m["bits_offset"]) for m in pairs[0]["members"]] == [("A", 0), ("B", 64), ("next", 128), ("f", 192)], pairs)
+    expect([(m["name"], m["bits_offset"]) for m in pairs[0]["members"]] == [("A", 0), ("B", 64),
+                                                                            ("next", 128),
+                                                                            ("f", 192)], pairs)
 
 
 
-# 2^32 elements in two ways, of which no number of 32 bits tells; 2^32 - 1, of which one does; a prime; none.
+# 2^32 elements in two ways, of which no number of 32 bits tells; 2^32 - 1, of which one does; a
+# prime; none.
 LARGE = """\
 struct whole { long n; char bytes[0x100000000UL]; } *whole;
 char (*rows)[0x100000000UL], (*table)[3][0x200000000UL], (*most)[0xffffffffUL], (*prime)[4294967311UL], (*none)[0];
@@ -760,13 +824,17 @@ int f(struct whole *w) { return w->bytes[3]; }
 
 @claim_each(*COMPILERS)
 def what_has_more_elements_than_btf_counts_is_told_as_lost_and_never_as_none(compiler):
-    program, out = compile_c("large", LARGE, compiler, flags=("-g", "-O1", "-c")), path_of(f"large_{compiler}.btf")
+    program, out = compile_c("large", LARGE, compiler,
+                             flags=("-g", "-O1", "-c")), path_of(f"large_{compiler}.btf")
     told = cairn("btf", "encode", program, "-o", out)
-    expect(told.status == 0 and "more bytes or elements than BTF can count" in told.out + told.err, told)
+    expect(told.status == 0 and "more bytes or elements than BTF can count" in told.out + told.err,
+           told)
     sound = cairn("btf", "check", out)
     expect(sound.status == 0, sound)
     raw = cairn("btf", "dump", out)
-    expect("FWD 'whole'" in raw.out and "STRUCT" not in raw.out and "TYPEDEF 'nameless' type_id=0" in raw.out, raw)
+    expect(
+        "FWD 'whole'" in raw.out and "STRUCT" not in raw.out
+        and "TYPEDEF 'nameless' type_id=0" in raw.out, raw)
     counts = {int(n) for n in re.findall(r"ARRAY .*nr_elems=(\d+)", raw.out)}
     # char[2][2^31]; char[3][4][2^31]; char[2^32 - 1]; the prime, which is not said, and none.
     expect(counts == {0, 2, 3, 4, 2**31, 2**32 - 1}, raw)
@@ -774,8 +842,8 @@ def what_has_more_elements_than_btf_counts_is_told_as_lost_and_never_as_none(com
     expect("bytes[4294967296];" in shown.out and "/* size: 4294967304" in shown.out, shown)
 
 
-# An array of a class that is only declared has no size that could be told; nor has one of a class without a name, of which
-# Clang says that much only.
+# An array of a class that is only declared has no size that could be told; nor has one of a class
+# without a name, of which Clang says that much only.
 UNKNOWN_ELEMENTS = """\
 struct unknown;
 struct holder { unknown (*row)[4]; unknown (*const *deep)[2][3]; static struct { int z; } inner[3]; int n; } held;
@@ -790,13 +858,19 @@ int f(unknown (&r)[6]) { return (void *)held.row == &r; }
 def an_array_of_what_is_only_declared_is_void_and_told_as_lost(compiler):
     need(compiler)
     program, out = path_of(f"unknown_{compiler}.o"), path_of(f"unknown_{compiler}.btf")
-    run(compiler, "-g", "-O1", "-c", "-o", program, write("unknown.cc", UNKNOWN_ELEMENTS), check=True)
+    run(compiler, "-g", "-O1", "-c", "-o", program, write("unknown.cc", UNKNOWN_ELEMENTS),
+        check=True)
     told = cairn("btf", "encode", "--global-vars", program, "-o", out, check=True)
-    # The row, the table through two pointers, and the reference; Clang's class without a name, GCC says it.
-    expect(f"lost: {4 if compiler == 'g++' else 5} arrays of types that are only declared, or too large, written as void" in told.out + told.err, told)
+    # The row, the table through two pointers, and the reference; Clang's class without a name, GCC
+    # says it.
+    expect(
+        f"lost: {4 if compiler == 'g++' else 5} arrays of types that are only declared, or too large, written as void"
+        in told.out + told.err, told)
     cairn("btf", "check", out, check=True)
-    holder = next(r for r in cairn("btf", "dump", "--json", out, check=True).objects() if r["name"] == "holder")
-    expect([(m["name"], m["bits_offset"]) for m in holder["members"]] == [("row", 0), ("deep", 64), ("n", 128)], holder)
+    holder = next(r for r in cairn("btf", "dump", "--json", out, check=True).objects()
+                  if r["name"] == "holder")
+    expect([(m["name"], m["bits_offset"]) for m in holder["members"]] == [("row", 0), ("deep", 64),
+                                                                          ("n", 128)], holder)
     arrays = [r["nr_elems"] for r in records_by_bpftool(out).values() if r["kind"] == "ARRAY"]
     expect(arrays == ([3] if compiler == "g++" else []), arrays)
 
@@ -807,21 +881,29 @@ def encoded_types_and_sites_are_sound_and_those_of_sites(compiler):
     out = path_of("encoded-" + compiler)
     r = cairn("btf", "encode", program, "-o", out, "--json", check=True)
     told = r.objects()[0]
-    expect(told["types"]["bytes"] == os.path.getsize(out) and told["inline"]["path"] == out + ".inline", told)
+    expect(
+        told["types"]["bytes"] == os.path.getsize(out)
+        and told["inline"]["path"] == out + ".inline", told)
     cairn("btf", "check", out, check=True)
     cairn("btf", "check", "-B", out, out + ".inline", check=True)
     records = cairn("btf", "dump", "--json", "-B", out, out + ".inline", check=True).objects()
-    located = sorted((r["name"], loc["offset"]) for r in records if r["kind"] == "LOCSEC" for loc in r["locs"]
-                    if loc["name"] == "add")
+    located = sorted((r["name"], loc["offset"]) for r in records if r["kind"] == "LOCSEC"
+                     for loc in r["locs"] if loc["name"] == "add")
     sites = cairn("sites", "--json", program, "add", check=True).objects()
     wanted = sorted((s["section"], s["section_off"]) for s in sites if s["kind"] == "inlined")
-    expect([off for _, off in located] == [off for _, off in wanted] and len(located) >= 2, located, wanted)
-    pair = [r for r in cairn("btf", "dump", "--json", "-t", "struct pair", out, check=True).objects()]
-    expect(len(pair) == 1 and pair[0]["size"] == 16 and [m["bits_offset"] for m in pair[0]["members"]] == [0, 64], pair)
+    expect([off for _, off in located] == [off for _, off in wanted] and len(located) >= 2, located,
+           wanted)
+    pair = [
+        r for r in cairn("btf", "dump", "--json", "-t", "struct pair", out, check=True).objects()
+    ]
+    expect(
+        len(pair) == 1 and pair[0]["size"] == 16
+        and [m["bits_offset"] for m in pair[0]["members"]] == [0, 64], pair)
 
 
 def records_by_layout(path):
-    """How many records there are for a reader that knows the kinds up to 19, and of others what the layout section tells."""
+    """How many records there are for a reader that knows the kinds up to 19, and of others what the
+    layout section tells."""
     data = read(path)
     magic, _, _, header, types, types_len, _, _ = struct.unpack_from("<HBBIIIII", data)
     expect(magic == 0xeb9f and header == 32, header)
@@ -851,15 +933,20 @@ def a_reader_that_knows_no_location_records_steps_over_them_by_the_layout(dialec
     cairn("btf", "encode", "--layout", "--dialect", dialect, program, "-o", out, check=True)
     data = read(out)
     layout, layout_len = struct.unpack_from("<II", data, 24)
-    entries = [tuple(data[32 + layout + 4 * k:32 + layout + 4 * k + 2]) for k in range(layout_len // 4)]
-    expect(entries[20:] == ([(4, 4), (0, 4), (0, 12)] if dialect == "n" else [(8, 0), (0, 4), (0, 16)]), entries)
-
+    entries = [
+        tuple(data[32 + layout + 4 * k:32 + layout + 4 * k + 2]) for k in range(layout_len // 4)
+    ]
+    expect(
+        entries[20:] == ([(4, 4), (0, 4), (0, 12)] if dialect == "n" else [(8, 0), (0, 4),
+                                                                           (0, 16)]), entries)
 
 FOLDED = {
-    "clone.c": "static __attribute__((noinline)) int foo(int unused, int a) { return a * 3 + 17; }\n"
-               "int use_foo(int n) { return foo(1, n) ^ foo(2, n + 1); }\n",
-    "plain.c": "__attribute__((noinline)) int bar(int a) { return a * 3 + 17; }\n",
-    "main.c": "int bar(int), use_foo(int); int main(int c, char **v) { return use_foo(c) + bar(c * 5); }\n"}
+    "clone.c":
+    "static __attribute__((noinline)) int foo(int unused, int a) { return a * 3 + 17; }\n"
+    "int use_foo(int n) { return foo(1, n) ^ foo(2, n + 1); }\n", "plain.c":
+    "__attribute__((noinline)) int bar(int a) { return a * 3 + 17; }\n", "main.c":
+    "int bar(int), use_foo(int); int main(int c, char **v) { return use_foo(c) + bar(c * 5); }\n"
+}
 
 
 @claim
@@ -867,7 +954,8 @@ def a_clone_folded_with_another_function_is_a_site_and_told_as_a_clone():
     need("ld.lld")
     program, out = path_of("folded"), path_of("folded.btf")
     sources = [write(name, text) for name, text in FOLDED.items()]
-    run(need("gcc"), "-O2", "-g", "-ffunction-sections", "-fno-ipa-icf", "-fuse-ld=lld", "-Wl,--icf=all", *sources, "-o", program, check=True)
+    run(need("gcc"), "-O2", "-g", "-ffunction-sections", "-fno-ipa-icf", "-fuse-ld=lld",
+        "-Wl,--icf=all", *sources, "-o", program, check=True)
     at = {}
     for line in run(need("nm"), program, check=True).out.splitlines():
         at[line.split()[-1]] = line.split()[0]
@@ -877,8 +965,10 @@ def a_clone_folded_with_another_function_is_a_site_and_told_as_a_clone():
     cairn("btf", "encode", program, "-o", out, check=True)
     expect("FUNC 'foo'" not in cairn("btf", "dump", out, check=True).out)
     records = cairn("btf", "dump", "--json", "-B", out, out + ".inline", check=True).objects()
-    expect([loc["name"] for r in records if r["kind"] == "LOCSEC" for loc in r["locs"]] == ["foo"], records)
-    # foo's second parameter is in the first register there: by the convention of a plain foo it would be in the second.
+    expect([loc["name"] for r in records if r["kind"] == "LOCSEC"
+            for loc in r["locs"]] == ["foo"], records)
+    # foo's second parameter is in the first register there: by the convention of a plain foo it
+    # would be in the second.
     args = cairn("sites", "--json", program, "foo", check=True).objects()[0]["args"]
     expect(args[1]["name"] == "a" and args[1]["loc"] in (None, "%rdi"), args)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What btf encode chooses: which definition of a function, units of which languages; and what it says is missing."""
+"""What btf encode chooses: which definition of a function, units of which languages; and what it
+says is missing."""
 import os
 import shutil
 
@@ -40,7 +41,11 @@ def program(name, compiler, *flags):
 def prototypes(path):
     """{name: [names of parameters]} of all FUNCs."""
     records = {r["id"]: r for r in cairn("btf", "dump", "--json", path, check=True).objects()}
-    return {r["name"]: [p["name"] for p in records[r["type_id"]]["params"]] for r in records.values() if r["kind"] == "FUNC"}
+    return {
+        r["name"]: [p["name"] for p in records[r["type_id"]]["params"]]
+        for r in records.values()
+        if r["kind"] == "FUNC"
+    }
 
 
 @claim_each("gcc -O0", "gcc -O2", "clang -O0", "clang -O2")
@@ -49,7 +54,9 @@ def an_overridden_weak_definition_gives_no_prototype(how):
     r = cairn("btf", "encode", program("weak", compiler, level), "-o", out, check=True)
     expect("several prototypes" not in r.out, r)
     found = prototypes(out)
-    expect(found["sys_foo"] == ["regs"] and found["sys_bar"] == ["r", "b"] and found["sys_keep"] == ["__unused"], found)
+    expect(
+        found["sys_foo"] == ["regs"] and found["sys_bar"] == ["r", "b"]
+        and found["sys_keep"] == ["__unused"], found)
 
 
 @claim
@@ -71,12 +78,15 @@ def a_missing_dwo_file_is_said_and_counted():
         if name.endswith(".dwo") and "strong" in name:
             os.remove(path_of(name))
     r = cairn("btf", "encode", "--json", path, "-o", out, check=True)
-    expect(r.objects()[0]["missing_dwo"] == 1 and "1 .dwo file of split debug information not found" in r.err, r)
+    expect(
+        r.objects()[0]["missing_dwo"] == 1
+        and "1 .dwo file of split debug information not found" in r.err, r)
     expect("strong" in r.err, r)
     # Asked again, too: no sidecar answers that was made without it.
     for _ in range(2):
         r = cairn("layout", path)
-        expect("types that only they describe are not known" in r.err and "only_here" not in r.out, r)
+        expect("types that only they describe are not known" in r.err and "only_here" not in r.out,
+               r)
     r = cairn("sidecar", path, "-o", path_of("split.cairn"), check=True)
     expect("1 .dwo file" in r.err, r)
     r = cairn("sidecar", "--keep", path)
@@ -95,11 +105,16 @@ def two_languages():
 @claim
 def units_are_chosen_by_their_language():
     path, out = two_languages(), path_of("both.btf")
-    for arguments, names, n in ((("--lang", "c11"), {"sys_foo", "sys_bar"}, 1), (("--lang", "c++14,rust"), {"in_plus"}, 1),
-                                (("--lang-exclude", "c++14"), {"sys_foo", "sys_bar"}, 1),
-                                (("--lang-exclude", "c11,c++14"), set(), 2), (("--lang-exclude", "rust"), {"sys_foo", "sys_bar", "in_plus"}, 0)):
+    for arguments, names, n in ((("--lang", "c11"), {
+            "sys_foo", "sys_bar"
+    }, 1), (("--lang", "c++14,rust"), {"in_plus"}, 1), (("--lang-exclude", "c++14"), {
+            "sys_foo", "sys_bar"
+    }, 1), (("--lang-exclude", "c11,c++14"), set(), 2), (("--lang-exclude", "rust"), {
+            "sys_foo", "sys_bar", "in_plus"
+    }, 0)):
         r = cairn("btf", "encode", "--json", *arguments, path, "-o", out, check=True)
-        expect(set(prototypes(out)) == names and r.objects()[0]["left_out_units"] == n, (arguments, r))
+        expect(
+            set(prototypes(out)) == names and r.objects()[0]["left_out_units"] == n, (arguments, r))
 
 
 @claim
@@ -110,15 +125,22 @@ def pahole_chooses_the_same_units():
     path, out = two_languages(), path_of("both.btf")
     for lang in ("c11", "c++14"):
         cairn("btf", "encode", "--lang-exclude", lang, path, "-o", out, check=True)
-        ours = {r["name"] for r in cairn("btf", "dump", "--json", out, check=True).objects() if r["kind"] == "STRUCT"}
+        ours = {
+            r["name"]
+            for r in cairn("btf", "dump", "--json", out, check=True).objects()
+            if r["kind"] == "STRUCT"
+        }
         theirs = run("pahole", f"--lang_exclude={lang}", "--sizes", path, check=True).out
-        expect(ours == {line.split("\t")[0] for line in theirs.splitlines() if line}, (ours, theirs))
+        expect(ours == {line.split("\t")[0]
+                        for line in theirs.splitlines()
+                        if line}, (ours, theirs))
 
 
 @claim
 def a_language_that_there_is_not_is_refused():
     path, out = two_languages(), path_of("never.btf")
-    for arguments in (("--lang", "klingon"), ("--lang-exclude", "c11,"), ("--lang", ""), ("--lang", "c11", "--lang-exclude", "rust")):
+    for arguments in (("--lang", "klingon"), ("--lang-exclude", "c11,"), ("--lang", ""),
+                      ("--lang", "c11", "--lang-exclude", "rust")):
         r = cairn("btf", "encode", *arguments, path, "-o", out)
         expect(r.status == (0 if arguments[-1] == "c11," else 2), (arguments, r))
     expect("these are:\nada83" in cairn("btf", "encode", "--lang", "klingon", path, "-o", out).err)
@@ -130,7 +152,8 @@ def units_that_refer_to_one_another_are_not_torn_apart():
     path = two_languages()
     shutil.copy(path, path_of("small.so"))
     run("dwz", path_of("small.so"))
-    r = cairn("btf", "encode", "--lang-exclude", "c++14", path_of("small.so"), "-o", path_of("small.btf"))
+    r = cairn("btf", "encode", "--lang-exclude", "c++14", path_of("small.so"), "-o",
+              path_of("small.btf"))
     expect(r.status == 0 or "refer to one another" in r.err, r)
 
 

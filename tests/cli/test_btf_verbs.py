@@ -44,7 +44,8 @@ def records(path, *options):
 def bpf_object():
     need("clang")
     source = write("program.bpf.c", PROGRAM)
-    run("clang", "-target", "bpf", "-g", "-O2", "-c", "-o", path_of("program.bpf.o"), source, check=True)
+    run("clang", "-target", "bpf", "-g", "-O2", "-c", "-o", path_of("program.bpf.o"), source,
+        check=True)
     return source, path_of("program.bpf.o")
 
 
@@ -56,7 +57,9 @@ def merge_writes_the_types_of_several_files_each_once():
     # The base's declaration of struct two has become the module's definition.
     for name in ("one", "two", "user", "own", "f", "g", "big"):
         expect(names.count(name) == 1, name, names)
-    expect(said["records"] == len(names) < said["records_before"] == len(records(a)) + len(records(b)), said)
+    expect(
+        said["records"] == len(names) < said["records_before"] == len(records(a)) + len(records(b)),
+        said)
     expect(all(r["kind"] != "FWD" for r in records(out)))
     cairn("btf", "check", "--kernel=all", out, check=True)
     cairn("btf", "merge", a, a, "-o", path_of("same.btf"), check=True)
@@ -70,7 +73,9 @@ def bpftool_reads_what_merge_writes():
     out = path_of("all.btf")
     cairn("btf", "merge", encoded("one", BASE), encoded("module", MODULE), "-o", out, check=True)
     theirs = json.loads(run("bpftool", "-j", "btf", "dump", "file", out, check=True).out)["types"]
-    expect([t["name"] for t in theirs if t["kind"] == "STRUCT"] == [r["name"] for r in records(out) if r["kind"] == "STRUCT"])
+    expect([t["name"]
+            for t in theirs
+            if t["kind"] == "STRUCT"] == [r["name"] for r in records(out) if r["kind"] == "STRUCT"])
 
 
 @claim
@@ -78,7 +83,8 @@ def dedup_on_a_base_keeps_what_the_base_only_declares():
     base, out = encoded("one", BASE), path_of("split.btf")
     module = encoded("module", MODULE)
     cairn("btf", "merge", base, module, "-o", path_of("all.btf"), check=True)
-    cairn("btf", "encode", "-B", base, path_of("module.o"), "-o", path_of("on_base.btf"), check=True)
+    cairn("btf", "encode", "-B", base, path_of("module.o"), "-o", path_of("on_base.btf"),
+          check=True)
     cairn("btf", "dedup", "-B", base, path_of("on_base.btf"), "-o", out, check=True)
     own = [r["name"] for r in records(out, "-B", base) if r["kind"] == "STRUCT"]
     expect(sorted(own) == ["own", "two", "user"], own)
@@ -90,7 +96,8 @@ def distil_writes_the_least_of_a_base():
     module = encoded("module", MODULE, "-B", base)
     cairn("btf", "distil", "-B", base, module, "-o", out, check=True)
     kept = {r["name"]: r for r in records(out + ".base")}
-    expect(kept["big"]["kind"] == "ENUM" and kept["big"]["size"] == 8 and not kept["big"]["vlen"], kept)
+    expect(kept["big"]["kind"] == "ENUM" and kept["big"]["size"] == 8 and not kept["big"]["vlen"],
+           kept)
     expect(kept["one"]["kind"] == "STRUCT" and not kept["one"]["vlen"] and "user" not in kept, kept)
     cairn("btf", "check", "-B", out + ".base", out, check=True)
     r = cairn("btf", "distil", base, "-o", out)
@@ -101,7 +108,8 @@ def distil_writes_the_least_of_a_base():
 def what_cannot_be_merged_is_refused():
     base, out = encoded("one", BASE), path_of("never.btf")
     module = encoded("module", MODULE, "-B", base)
-    for arguments, text in ((("merge", base), "needs -o OUT"), (("dedup", base, base, "-o", out), "Try: cairn btf merge"),
+    for arguments, text in ((("merge", base), "needs -o OUT"), (("dedup", base, base, "-o", out),
+                                                                "Try: cairn btf merge"),
                             (("merge", "-B", base, base, module, "-o", out), "is not split BTF"),
                             (("merge", path_of("absent"), "-o", out), "No such file")):
         r = cairn("btf", *arguments)
@@ -127,8 +135,11 @@ def a_negative_enumerator_of_an_old_clang_is_no_difference():
     need("llvm-strip")
     source, program = bpf_object()
     run("llvm-strip", "-g", program, check=True)
-    host = compile_c("host", PROGRAM.replace('section("xdp")', "unused") + "int main(void) { return 0; }\n", "gcc", ("-g", "-w"))
-    for arguments in (("--diff", host, program, "event"), ("--check", program, "--against", source)):
+    host = compile_c("host",
+                     PROGRAM.replace('section("xdp")', "unused") + "int main(void) { return 0; }\n",
+                     "gcc", ("-g", "-w"))
+    for arguments in (("--diff", host, program, "event"), ("--check", program, "--against",
+                                                           source)):
         r = cairn("layout", *arguments)
         expect(r.status == 0 and "4294967295" not in r.out, r)
     # A value that is neither stays a difference.

@@ -11,7 +11,8 @@ import struct
 import subprocess
 import time
 
-from claims import CAIRN, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run, Skip
+from claims import (CAIRN, cairn, claim, claim_each, compile_c, expect, folder, main, need,
+                    need_root, run, Skip)
 from sidecars import reseal
 
 PROGRAM = """\
@@ -41,7 +42,10 @@ class Cache:
 
     def env(self, **more):
         # A leak checker does not work below strace.
-        return {**os.environ, "XDG_CACHE_HOME": self.xdg, "CAIRN_CACHE": "keep", "ASAN_OPTIONS": "detect_leaks=0", **more}
+        return {
+            **os.environ, "XDG_CACHE_HOME": self.xdg, "CAIRN_CACHE": "keep", "ASAN_OPTIONS":
+            "detect_leaks=0", **more
+        }
 
     def run(self, *words, **more):
         return cairn(*words, env=self.env(**more))
@@ -111,13 +115,16 @@ def it_is_the_sidecar_that_answers_the_second_time():
     stripped = os.path.join(folder(), "second-stripped")
     cache.sidecar()
     run("strip", program(), "-o", stripped, check=True)
-    expect(answer_of(cache, "sites", stripped, "add") == answer_of(cache, "sites", program(), "add", "--no-sidecar"))
+    expect(
+        answer_of(cache, "sites", stripped, "add") == answer_of(cache, "sites", program(), "add",
+                                                                "--no-sidecar"))
 
 
 @claim
 def nothing_is_kept_where_that_is_not_wanted():
-    for words, more in ((("--no-cache",), {}), ((), {"CAIRN_CACHE": "off"}), ((), {"CAIRN_CACHE": "read"}),
-                        (("--no-sidecar",), {})):
+    for words, more in ((("--no-cache",), {}), ((), {"CAIRN_CACHE": "off"}), ((), {
+            "CAIRN_CACHE": "read"
+    }), (("--no-sidecar",), {})):
         cache = Cache("unwanted")
         expect(cache.run("sites", program(), "add", *words, **more).status == 0)
         expect(cache.run("trace", "--dry-run", "-c", program(), "add", *words, **more).status == 0)
@@ -136,15 +143,20 @@ def the_cache_is_in_home_and_without_home_there_is_none():
     in_home = Cache("home/.cache")
     expect(in_home.sidecar().startswith(os.path.join(cache.xdg, ".cache/cairn/")))
     # As its specification says: a relative path is no path.
-    expect(cairn("sidecar", "--keep", program(), env={**env, "XDG_CACHE_HOME": "relative"}).status == 3)
+    expect(
+        cairn("sidecar", "--keep", program(), env={**env, "XDG_CACHE_HOME": "relative"}).status ==
+        3)
 
 
 @claim
 def many_first_uses_at_once_make_one_sidecar():
     cache = Cache("many")
-    path = program()  # Once: it compiles, and the first of the twelve would read what the next one writes.
-    started = [subprocess.Popen([CAIRN, "sites", path, "add"], env=cache.env(), stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True) for _ in range(12)]
+    # Once: it compiles, and the first of the twelve would read what the next one writes.
+    path = program()
+    started = [
+        subprocess.Popen([CAIRN, "sites", path, "add"], env=cache.env(), stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True) for _ in range(12)
+    ]
     told = [p.communicate() + (p.returncode,) for p in started]
     expect(len(set(told)) == 1 and told[0][1:] == ("", 0), set(told))
     expect(cache.run("sidecar", "--check", cache.sidecar()).status == 0)
@@ -350,13 +362,15 @@ def looked_at_and_not_kept(name, path, why, *options):
     """Every verb that keeps something looks at PATH, and root's cache stays empty."""
     cache = Cache(name)
     walk = cairn("sites", path, "walk", "--json", "--no-sidecar", *options).objects()[0]["addr"]
-    for words in (("sites", path, "add"), ("trace", "--dry-run", "-c", path, "add"), ("addr", path, walk)):
+    for words in (("sites", path, "add"), ("trace", "--dry-run", "-c", path, "add"), ("addr", path,
+                                                                                      walk)):
         r = cache.run(*words, *options)
         expect(r.status == 0, r)
     for keep in ("--keep", "--keep=background"):
         r = cache.run("sidecar", keep, path, *options)
         refused_now = "not trusted" in r.err and why in r.err
-        # That a .dwo file is another user's is known when the sidecar was made; in the background that is not tried again.
+        # That a .dwo file is another user's is known when the sidecar was made; in the background
+        # that is not tried again.
         expect(r.status == 3 and (refused_now or "short time ago" in r.err), r)
     expect(not [f for f in cache.files() if f.endswith(".cairn")], cache.files())
 
@@ -403,7 +417,9 @@ def root_keeps_nothing_that_is_from_another_users_split_debug_information():
     os.chown(path, 0, 0)
     mine = os.path.join(folder(), "split-mine")
     shutil.copy(path, mine)
-    dwo = [os.path.join(d, f) for d, _, files in os.walk(folder()) for f in files if f.endswith(".dwo")]
+    dwo = [
+        os.path.join(d, f) for d, _, files in os.walk(folder()) for f in files if f.endswith(".dwo")
+    ]
     expect(len(dwo) == 1, dwo)
     os.chown(dwo[0], NOBODY, NOBODY)
     looked_at_and_not_kept("split-cache", mine, "belongs to another user")
@@ -412,17 +428,21 @@ def root_keeps_nothing_that_is_from_another_users_split_debug_information():
 @claim
 def root_keeps_nothing_of_a_user_s_process():
     path, _ = theirs("process")
-    waiting = compile_c("process/waiting", PROGRAM.replace("printf", "getchar(); printf"), "gcc", ("-O2", "-g", "-Wl,--build-id"))
+    waiting = compile_c("process/waiting", PROGRAM.replace("printf", "getchar(); printf"), "gcc",
+                        ("-O2", "-g", "-Wl,--build-id"))
     os.chown(waiting, NOBODY, NOBODY)
     cache = Cache("process-cache")
-    with subprocess.Popen(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", waiting],
-                          stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as p:
+    with subprocess.Popen(
+        ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", waiting],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as p:
         for _ in range(1000):
-            if "waiting" in os.readlink(f"/proc/{p.pid}/exe") and "0x" in run("cat", f"/proc/{p.pid}/syscall").out:
+            if "waiting" in os.readlink(f"/proc/{p.pid}/exe") and "0x" in run(
+                    "cat", f"/proc/{p.pid}/syscall").out:
                 break
             time.sleep(0.01)
         stack = cache.run("stack", p.pid)
-        base = next(line for line in run("cat", f"/proc/{p.pid}/maps").lines() if waiting in line).split("-")[0]
+        base = next(line for line in run("cat", f"/proc/{p.pid}/maps").lines()
+                    if waiting in line).split("-")[0]
         addr = cache.run("addr", p.pid, "0x" + base)
         p.stdin.close()
     expect("main" in stack.out and addr.status in (0, 1), stack, addr)
@@ -456,17 +476,21 @@ def a_cache_that_cannot_be_read_is_noted_once():
     os.makedirs(closed.dir)
     os.chmod(closed.xdg, 0o700)
     drop = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
-    waiting = compile_c("closed-waiting", PROGRAM.replace("printf", "getchar(); printf"), "gcc", ("-O2", "-g", "-Wl,--build-id"))
+    waiting = compile_c("closed-waiting", PROGRAM.replace("printf", "getchar(); printf"), "gcc",
+                        ("-O2", "-g", "-Wl,--build-id"))
     with subprocess.Popen([*drop, waiting], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as p:
         for _ in range(1000):
-            if "waiting" in os.readlink(f"/proc/{p.pid}/exe") and "0x" in run("cat", f"/proc/{p.pid}/syscall").out:
+            if "waiting" in os.readlink(f"/proc/{p.pid}/exe") and "0x" in run(
+                    "cat", f"/proc/{p.pid}/syscall").out:
                 break
             time.sleep(0.01)
         r = run(*drop, CAIRN, "stack", str(p.pid), env=closed.env())
         p.stdin.close()
     # The program and libc at least: two files would have been looked for.
     expect("main" in r.out and r.err.count("Permission denied") == 1, r)
-    expect(f"cairn: {closed.dir}: Permission denied: sidecars are neither taken from this cache nor kept in it" in r.err, r)
+    expect(
+        f"cairn: {closed.dir}: Permission denied: sidecars are neither taken from this cache nor kept in it"
+        in r.err, r)
 
 
 @claim
@@ -476,12 +500,12 @@ def a_user_keeps_nothing_of_another_users_file():
     os.mkdir(xdg)
     os.chown(xdg, NOBODY - 1, NOBODY - 1)
     cache = Cache("user-cache")
-    r = run("setpriv", f"--reuid={NOBODY - 1}", f"--regid={NOBODY - 1}", "--clear-groups", CAIRN, "sidecar", "--keep", path,
-            env=cache.env())
+    r = run("setpriv", f"--reuid={NOBODY - 1}", f"--regid={NOBODY - 1}", "--clear-groups", CAIRN,
+            "sidecar", "--keep", path, env=cache.env())
     expect(r.status == 3 and "belongs to another user" in r.err and not cache.files(), r)
     os.chown(path, 0, 0)
-    r = run("setpriv", f"--reuid={NOBODY - 1}", f"--regid={NOBODY - 1}", "--clear-groups", CAIRN, "sidecar", "--keep", path,
-            env=cache.env())
+    r = run("setpriv", f"--reuid={NOBODY - 1}", f"--regid={NOBODY - 1}", "--clear-groups", CAIRN,
+            "sidecar", "--keep", path, env=cache.env())
     expect(r.status == 0 and len(cache.files()) == 1, r, cache.files())
 
 
@@ -491,12 +515,15 @@ def a_maker_killed_at_any_call_leaves_nothing_half_written():
     cache = Cache("killed")
     # The last word about a file is its rename: whatever is killed before, no sidecar is visible.
     for call in ("fsync", "linkat", "rename,renameat,renameat2"):
-        r = run("strace", "-f", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when=1", CAIRN, "sidecar", "--keep", "-j1",
-                program(), env=cache.env())
+        r = run("strace", "-f", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when=1", CAIRN,
+                "sidecar", "--keep", "-j1", program(), env=cache.env())
         if r.status == 0:
             raise Skip("strace does not inject signals here")
         found = [f for f in cache.files() if f.endswith(".cairn")]
-        expect(not found or cache.run("sidecar", "--check", os.path.join(cache.dir, found[0])).status == 0, call, found)
+        expect(
+            not found
+            or cache.run("sidecar", "--check", os.path.join(cache.dir, found[0])).status == 0, call,
+            found)
         for name in found:
             os.unlink(os.path.join(cache.dir, name))
     left = [os.path.join(cache.dir, f) for f in cache.files()]
@@ -528,11 +555,13 @@ def the_maker_has_none_of_our_descriptors_and_the_lowest_priority():
     need("strace")
     cache = Cache("modest")
     log = os.path.join(folder(), "modest.log")
-    run("strace", "-f", "-o", log, "-e", "trace=close_range,setpriority,sched_setscheduler,ioprio_set,setsid,execve", CAIRN,
-        "sites", program(), "add", env=cache.env(), check=True)
+    run("strace", "-f", "-o", log, "-e",
+        "trace=close_range,setpriority,sched_setscheduler,ioprio_set,setsid,execve", CAIRN, "sites",
+        program(), "add", env=cache.env(), check=True)
     with open(log, encoding="utf-8") as file:
         told = file.read()
-    for what in (r"close_range\(4, ", r"setpriority\(PRIO_PROCESS, 0, 19\)", r"SCHED_IDLE", r"ioprio_set", r"setsid\(",
+    for what in (r"close_range\(4, ", r"setpriority\(PRIO_PROCESS, 0, 19\)", r"SCHED_IDLE",
+                 r"ioprio_set", r"setsid\(",
                  r'execve\("/proc/self/exe", \["cairn", "sidecar", "--keep=background"'):
         expect(re.search(what, told), what, told)
 
@@ -551,7 +580,8 @@ def a_reader_of_our_output_does_not_wait_for_the_maker():
 
 
 def renamed(path, name, *old_and_new):
-    """A copy of the program in which names of one length were edited, as a patcher of strings does."""
+    """A copy of the program in which names of one length were edited, as a patcher of strings does.
+    """
     with open(path, "rb") as file:
         data = file.read()
     for old, new in old_and_new:
@@ -570,12 +600,15 @@ def a_file_of_the_same_code_with_other_names_gets_its_own():
     copy = renamed(path, "other-names", (b"walk", b"stir"), (b"right", b"wrong"))
     for sequence in ((path, copy), (copy, path)):
         for one in sequence:
-            name, missing, argument = ("stir", "walk", "wrong") if one == copy else ("walk", "stir", "right")
+            name, missing, argument = ("stir", "walk", "wrong") if one == copy else ("walk", "stir",
+                                                                                     "right")
             for _ in range(2):
                 found = cache.run("sites", one, name)
                 expect(found.status == 0 and f"inlined in {name}" not in found.out, found)
                 inlined = cache.run("sites", one, "add")
-                expect(inlined.status == 0 and f"inlined in {name}" in inlined.out and argument in inlined.out, inlined)
+                expect(
+                    inlined.status == 0 and f"inlined in {name}" in inlined.out
+                    and argument in inlined.out, inlined)
                 expect(cache.run("sites", one, missing).status == 1, missing)
                 at = found.out.split("0x", 1)[1].split()[0]
                 asked = cache.run("addr", one, "0x" + at)
@@ -601,10 +634,12 @@ def a_stripped_file_takes_the_names_that_are_there_and_one_with_symbols_says_so(
 
 
 def stripped_program(name, *old_and_new):
-    """What strip(1) leaves of the program, and its debug file, in which names were edited; it is found beside it."""
+    """What strip(1) leaves of the program, and its debug file, in which names were edited; it is
+    found beside it."""
     need("strip"), need("objcopy")
     bare, debug = os.path.join(folder(), name), os.path.join(folder(), name + ".debug")
-    run("objcopy", "--only-keep-debug", renamed(program(), name + ".whole", *old_and_new), debug, check=True)
+    run("objcopy", "--only-keep-debug", renamed(program(), name + ".whole", *old_and_new), debug,
+        check=True)
     run("strip", program(), "-o", bare, check=True)
     run("objcopy", f"--add-gnu-debuglink={debug}", bare, check=True)
     return bare, debug
@@ -615,10 +650,12 @@ def a_stripped_file_gets_the_names_of_the_debug_file_at_hand():
     """Build-id and code of both are the same: only the names in their debug files differ."""
     cache, (one, _) = Cache("debug-names"), stripped_program("bare-one")
     two, debug = stripped_program("bare-two", (b"walk", b"stir"), (b"right", b"wrong"))
-    for path, name, missing, argument in 2 * ((one, "walk", "stir", "right"), (two, "stir", "walk", "wrong")):
+    for path, name, missing, argument in 2 * ((one, "walk", "stir", "right"),
+                                              (two, "stir", "walk", "wrong")):
         for _ in range(2):
             found = cache.run("sites", path, name)
-            expect(found.status == 0 and f"inlined in {name}" not in found.out and found.err == "", found)
+            expect(found.status == 0 and f"inlined in {name}" not in found.out and found.err == "",
+                   found)
             inlined = cache.run("sites", path, "add")
             expect(f"inlined in {name}" in inlined.out and argument in inlined.out, inlined)
             expect(cache.run("sites", path, missing).status == 1, missing)
@@ -642,8 +679,10 @@ def one_sidecar_serves_a_program_and_what_is_left_of_it_with_its_debug_file():
 
 
 def asked_in_turn(cache, one, two):
-    """Both have the code and the build-id of the other, and names of their own: walk and right, stir and wrong."""
-    for path, name, missing, argument in 2 * ((one, "walk", "stir", "right"), (two, "stir", "walk", "wrong")):
+    """Both have the code and the build-id of the other, and names of their own: walk and right,
+    stir and wrong."""
+    for path, name, missing, argument in 2 * ((one, "walk", "stir", "right"),
+                                              (two, "stir", "walk", "wrong")):
         for _ in range(2):
             found = cache.run("sites", path, name)
             expect(found.status == 0 and found.err == "", found)
@@ -664,8 +703,8 @@ def names_in_split_files_are_those_of_the_file_at_hand(kind):
             file.write(text)
         # dwp of Debian 12 ends by a signal with DWARF 5.
         version = "-gdwarf-4" if kind == "dwp" else "-gdwarf-5"
-        run("gcc", "-O2", version, "-gsplit-dwarf", f"-fdebug-prefix-map={where}=.", "-Wl,--build-id=0x" + 20 * "5a", "t.c", "-o", "t",
-            cwd=where, check=True)
+        run("gcc", "-O2", version, "-gsplit-dwarf", f"-fdebug-prefix-map={where}=.",
+            "-Wl,--build-id=0x" + 20 * "5a", "t.c", "-o", "t", cwd=where, check=True)
         path = os.path.join(where, "t")
         if kind == "dwp":
             need("dwp")
@@ -719,7 +758,8 @@ def names_in_a_file_that_dwz_made_are_those_of_the_file_at_hand(kind):
 @claim
 def the_names_of_a_large_file_are_read_again_when_it_changed():
     need("objcopy")
-    cache, large, pad = Cache("large-names"), os.path.join(folder(), "large"), os.path.join(folder(), "pad")
+    cache, large, pad = Cache("large-names"), os.path.join(folder(), "large"), os.path.join(
+        folder(), "pad")
     with open(pad, "wb") as file:
         file.write(b"\1" * (2 << 20))
     run("objcopy", "--add-section", f".debug_pad={pad}", program(), large, check=True)

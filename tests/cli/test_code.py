@@ -83,13 +83,15 @@ int main(void)
 """
 
 # From its sources: the library of a build with sanitizers would need them in each program.
-CODECTL = ("-D_GNU_SOURCE", "-I", SOURCE, "-I", os.path.join(SOURCE, "include"), "-fvisibility=hidden",
-           *sorted(glob.glob(os.path.join(SOURCE, "agent", "*.c"))))
+CODECTL = ("-D_GNU_SOURCE", "-I", SOURCE, "-I", os.path.join(
+    SOURCE,
+    "include"), "-fvisibility=hidden", *sorted(glob.glob(os.path.join(SOURCE, "agent", "*.c"))))
 
 
 class Process:
     def __init__(self, *steps, **kwargs):
-        self.child = subprocess.Popen([build()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **kwargs)
+        self.child = subprocess.Popen([build()], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      **kwargs)
         self.text, self.code = (int(word, 16) for word in self.child.stdout.readline().split())
         self.pid = self.child.pid
         for step in steps:
@@ -116,17 +118,23 @@ def build():
         source = exe + ".c"
         with open(source, "w", encoding="utf-8") as file:
             file.write(PROGRAM)
-        run("gcc", "-O1", "-g", "-Wl,--build-id", "-o", exe, source, *CODECTL, "-pthread", check=True)
+        run("gcc", "-O1", "-g", "-Wl,--build-id", "-o", exe, source, *CODECTL, "-pthread",
+            check=True)
         os.chmod(folder(), 0o755)
     return exe
 
 
 def ranges(*words):
-    return [o for o in cairn("code", *words, "--json", check=True).objects() if o["event"] != "note"]
+    return [
+        o for o in cairn("code", *words, "--json", check=True).objects() if o["event"] != "note"
+    ]
 
 
 def at(objects, address, source):
-    found = [o for o in objects if o["source"] == source and int(o["lo"], 16) <= address < int(o["hi"], 16)]
+    found = [
+        o for o in objects
+        if o["source"] == source and int(o["lo"], 16) <= address < int(o["hi"], 16)
+    ]
     expect(len(found) == 1, hex(address), source, objects)
     return found[0]
 
@@ -137,8 +145,13 @@ def files_are_listed_where_the_kernel_maps_their_code():
         objects = ranges(p.pid)
         with open(f"/proc/{p.pid}/maps", encoding="utf-8") as file:
             lines = [line.split() for line in file]
-    wanted = sorted(int(w[0].split("-")[0], 16) for w in lines if "x" in w[1] and len(w) > 5 and w[5] != "[vsyscall]")
-    expect(sorted(int(o["lo"], 16) for o in objects if o["source"] in ("file", "vdso")) == wanted, objects)
+    wanted = sorted(
+        int(w[0].split("-")[0], 16)
+        for w in lines
+        if "x" in w[1] and len(w) > 5 and w[5] != "[vsyscall]")
+    expect(
+        sorted(int(o["lo"], 16) for o in objects if o["source"] in ("file", "vdso")) == wanted,
+        objects)
     libc = [o for o in objects if o["owner"] and o["owner"].endswith("libc.so.6")]
     expect(libc and libc[0]["unwind"] == "file" and libc[0]["trusted"], libc)
     expect([o for o in objects if o["source"] == "vdso"], objects)
@@ -150,7 +163,9 @@ def a_region_is_listed_with_rows_names_and_generation():
         objects = ranges(p.pid)
         expect(not [o for o in objects if o["source"] == "anonymous"], objects)
         r = at(objects, p.text, "jit")
-        expect(r["unwind"] == "rows" and r["rows"] == 2 and r["names"] == 1 and r["trusted"] and r["generation"] > 0, r)
+        expect(
+            r["unwind"] == "rows" and r["rows"] == 2 and r["names"] == 1 and r["trusted"]
+            and r["generation"] > 0, r)
         before = r["generation"]
         p.tell("r")
         r = at(ranges(p.pid), p.text, "jit")
@@ -171,9 +186,13 @@ def an_address_has_an_owner_and_a_function():
     with Process("o", "p") as p:
         r = cairn("code", p.pid, "--at", hex(p.text + 0x110), check=True)
         expect("hot_loop+0x10 at made.lua:7" in r.out and " jit " in r.out, r)
-        o = cairn("code", p.pid, "--json", "--at", f"{p.text + 0x13f:x}", "--at", f"{p.code:x}", check=True).objects()
-        expect([f["name"] for f in o[0]["functions"]] == ["hot_loop"] and o[0]["function_off"] == 0x3f, o)
-        expect(o[1]["source"] == "file" and o[1]["owner"].endswith("registers") and not o[1]["functions"], o)
+        o = cairn("code", p.pid, "--json", "--at", f"{p.text + 0x13f:x}", "--at", f"{p.code:x}",
+                  check=True).objects()
+        expect([f["name"] for f in o[0]["functions"]] == ["hot_loop"]
+               and o[0]["function_off"] == 0x3f, o)
+        expect(
+            o[1]["source"] == "file" and o[1]["owner"].endswith("registers")
+            and not o[1]["functions"], o)
         r = cairn("code", p.pid, "--at", "10")
         expect(r.status == 1 and "no code is there" in r.out, r)
 
@@ -183,10 +202,15 @@ def what_was_removed_is_listed_on_request():
     with Process("o", "p", "c") as p:
         expect(not [o for o in ranges(p.pid) if o["source"] == "jit"])
         gone = [o for o in ranges(p.pid, "--all") if o["source"] == "jit"]
-        expect(gone and all(o["removed"] and o["unwind"] == "none" and o["until_ns"] >= o["since_ns"] > 0 for o in gone), gone)
+        expect(
+            gone
+            and all(o["removed"] and o["unwind"] == "none" and o["until_ns"] >= o["since_ns"] > 0
+                    for o in gone), gone)
         last = max(gone, key=lambda o: o["generation"])
-        for time_ns, source in ((last["until_ns"] - 1, "jit"), (last["until_ns"] + 1, "anonymous"), (1, "anonymous")):
-            o = cairn("code", p.pid, "--json", "--at", hex(p.text), "--time", time_ns, check=True).objects()[0]
+        for time_ns, source in ((last["until_ns"] - 1, "jit"), (last["until_ns"] + 1, "anonymous"),
+                                (1, "anonymous")):
+            o = cairn("code", p.pid, "--json", "--at", hex(p.text), "--time", time_ns,
+                      check=True).objects()[0]
             expect(o["source"] == source, time_ns, o, gone)
         expect(at(ranges(p.pid), p.text, "anonymous")["unwind"] == "assumed")
 
@@ -199,7 +223,10 @@ def a_registration_that_contradicts_is_shown_and_not_trusted(step):
         expect(not o["trusted"] and why in o["why"] and o["unwind"] == "none", o)
         text = cairn("code", p.pid, check=True).out
         expect("not trusted: " in text and why in text, text)
-        expect(at(cairn("code", p.pid, "--at", hex(p.code), "--json", check=True).objects(), p.code, "file")["trusted"])
+        expect(
+            at(
+                cairn("code", p.pid, "--at", hex(p.code), "--json", check=True).objects(), p.code,
+                "file")["trusted"])
 
 
 @claim
@@ -211,7 +238,9 @@ def a_file_that_was_deleted_is_read_by_its_mapping():
         code = int(child.stdout.readline().split()[1], 16)
         os.unlink(exe)
         o = at(ranges(child.pid), code, "file")
-        expect(o["owner"] == exe and o["trusted"] and o["unwind"] == "file" and "deleted" in o["why"], o)
+        expect(
+            o["owner"] == exe and o["trusted"] and o["unwind"] == "file" and "deleted" in o["why"],
+            o)
     finally:
         child.kill()
         child.wait()
@@ -220,7 +249,9 @@ def a_file_that_was_deleted_is_read_by_its_mapping():
 @claim
 def watch_says_what_comes_changes_and_goes():
     with Process() as p:
-        watcher = subprocess.Popen([CAIRN, "code", str(p.pid), "--jit", "--watch", "-i", "50ms"], stdout=subprocess.PIPE, text=True)
+        watcher = subprocess.Popen(
+            [CAIRN, "code", str(p.pid), "--jit", "--watch", "-i", "50ms"], stdout=subprocess.PIPE,
+            text=True)
         try:
             expect(watcher.stdout.readline().startswith("from"))
             expect(" anonymous " in watcher.stdout.readline())
@@ -259,7 +290,9 @@ sys.exit(subprocess.run([{CAIRN!r}, "{verb}", "{sleeper.pid}"]).returncode)
 """], capture_output=True, text=True, timeout=60, check=False)
         if "Permission denied" in done.stderr and done.returncode not in (0, 3):
             raise Skip("the program's folder cannot be read by others")
-        expect(done.returncode == 3 and "ptrace" in done.stderr.lower() and "same user, or root" in done.stderr, done)
+        expect(
+            done.returncode == 3 and "ptrace" in done.stderr.lower()
+            and "same user, or root" in done.stderr, done)
     finally:
         sleeper.kill()
         sleeper.wait()
@@ -284,8 +317,9 @@ def a_core_file_tells_the_same():
 
 @claim
 def usage_and_processes_that_are_none():
-    for words in [("code",), ("code", "1", "2"), ("code", "/no/such/core"), ("code", "1", "--at", "xyz"),
-                  ("code", "1", "--at", "1", "--watch"), ("code", "1", "--time", "5")]:
+    for words in [("code",), ("code", "1", "2"), ("code", "/no/such/core"),
+                  ("code", "1", "--at", "xyz"), ("code", "1", "--at", "1", "--watch"),
+                  ("code", "1", "--time", "5")]:
         expect(cairn(*words).status == 2, words)
     r = cairn("code", "999999999")
     expect(r.status == 1 and "no process" in r.err, r)
@@ -298,7 +332,8 @@ def a_container_is_read_through_its_root():
     root = os.path.join(folder(), "root")
     os.makedirs(os.path.join(root, "bin"), exist_ok=True)
     exe = os.path.join(folder(), "static")
-    run("gcc", "-static", "-O1", "-Wl,--build-id", "-o", exe, build() + ".c", *CODECTL, "-pthread", check=True)
+    run("gcc", "-static", "-O1", "-Wl,--build-id", "-o", exe,
+        build() + ".c", *CODECTL, "-pthread", check=True)
     run("cp", exe, os.path.join(root, "bin", "inside"), check=True)
     child = subprocess.Popen(["/bin/inside"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                              preexec_fn=lambda: os.chroot(root))
@@ -311,7 +346,8 @@ def a_container_is_read_through_its_root():
         child.wait()
 
 
-# Calls codectl as a system call, forks a child that never does, and then removes what it registered when it is told to.
+# Calls codectl as a system call, forks a child that never does, and then removes what it registered
+# when it is told to.
 SERVED = r"""
 #define _GNU_SOURCE
 #include <cairn/shared/codectl.h>
@@ -366,15 +402,17 @@ def a_served_registry_is_found_also_by_the_child_that_never_called():
     with open(exe + ".c", "w", encoding="utf-8") as file:
         file.write(SERVED)
     run("gcc", "-O1", "-I", os.path.join(SOURCE, "include"), "-o", exe, exe + ".c", check=True)
-    p = subprocess.Popen([CAIRN, "code", "run", "--syscall", "500", "--", exe, "500"], stdin=subprocess.PIPE,
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p = subprocess.Popen([CAIRN, "code", "run", "--syscall", "500", "--", exe, "500"],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         line = p.stdout.readline().split()
         if not line:
             raise Skip(p.stderr.read().decode())
         parent, child, text = int(line[0]), int(line[1]), int(line[2], 16)
         own = at(ranges(parent), text + 20, "jit")
-        expect(own["unwind"] == "rows" and own["rows"] == 1 and own["owner"] == "served" and own["trusted"], own)
+        expect(
+            own["unwind"] == "rows" and own["rows"] == 1 and own["owner"] == "served"
+            and own["trusted"], own)
         inherited = at(ranges(child), text + 20, "jit")
         expect(inherited == own, inherited, own)
         p.stdin.write(b"u")

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Sidecars that were damaged by chance: none gives another answer without a word, and none passes the check."""
+"""Sidecars that were damaged by chance: none gives another answer without a word, and none passes
+the check."""
 
 import os
 import random
 import subprocess
 
-from claims import CAIRN, IS_SANITIZED, cairn, claim, claim_each, compile_c, expect, folder, main, run
+from claims import (CAIRN, IS_SANITIZED, cairn, claim, claim_each, compile_c, expect, folder, main,
+                    run)
 from sidecars import seal
 
 # More in tests/truth/damage.py.
@@ -22,22 +24,23 @@ int main(int argc, char **argv) { struct node a = {0, argc, 3}; printf("%ld\\n",
 """
 
 FILES = {
-    "small": ("gcc", C, ("-O2", "-g", "-Wl,--build-id")),
-    "many-functions": ("gcc", C + "".join(f"int f{i}(struct node *n) {{ return add(n, {i}); }}\n" for i in range(400)),
-                       ("-O2", "-g", "-Wl,--build-id")),
-    "long-names": ("gcc", C + "".join(f"int g{'x' * 5000}{i}(int a) {{ return a + {i}; }}\n" for i in range(3)),
-                   ("-O2", "-g", "-Wl,--build-id")),
-    "clang": ("clang", C, ("-O2", "-g", "-Wl,--build-id")),
-    "lines": ("gcc", C, ("-O2", "-g", "-Wl,--build-id")),
-    "btf-inline": ("gcc", C, ("-O2", "-g", "-Wl,--build-id")),
-    "args": ("gcc", C, ("-O2", "-g", "-Wl,--build-id")),
+    "small": ("gcc", C, ("-O2", "-g", "-Wl,--build-id")), "many-functions":
+    ("gcc",
+     C + "".join(f"int f{i}(struct node *n) {{ return add(n, {i}); }}\n" for i in range(400)),
+     ("-O2", "-g", "-Wl,--build-id")), "long-names":
+    ("gcc", C + "".join(f"int g{'x' * 5000}{i}(int a) {{ return a + {i}; }}\n" for i in range(3)),
+     ("-O2", "-g", "-Wl,--build-id")), "clang": ("clang", C, ("-O2", "-g", "-Wl,--build-id")),
+    "lines": ("gcc", C, ("-O2", "-g", "-Wl,--build-id")), "btf-inline":
+    ("gcc", C, ("-O2", "-g", "-Wl,--build-id")), "args":
+    ("gcc", C, ("-O2", "-g", "-Wl,--build-id")),
 }
 
 
 def sidecar_of(kind):
     compiler, text, flags = FILES[kind]
     path = compile_c("damage-" + kind, text, compiler, flags)
-    extra = {"lines": ("--lines",), "btf-inline": ("--btf-inline",), "args": ("--args",)}.get(kind, ())
+    extra = {"lines": ("--lines",), "btf-inline": ("--btf-inline",), "args": ("--args",)}.get(
+        kind, ())
     cairn("sidecar", path, "-o", path + ".packed", *extra, check=True)
     with open(path + ".packed", "rb") as file:
         return path, file.read()
@@ -79,8 +82,10 @@ def questions(path, name, kind):
     """What each verb that reads sidecars is asked."""
     asked = [("addr", name, *ADDRESSES), ("unwind", "dump", name)]
     if kind != "lines":
-        asked += [("sites", name, "add", "walk", "--json"), ("sites", name, "w*"), ("sites", "--sidecar", name, path, "walk"), ("layout", name, "node"),
-                  ("btf", "dump", name), ("trace", "--dry-run", "--no-cache", "-c", path, "walk(n->x)")]
+        asked += [("sites", name, "add", "walk", "--json"), ("sites", name, "w*"),
+                  ("sites", "--sidecar", name, path, "walk"), ("layout", name, "node"),
+                  ("btf", "dump", name),
+                  ("trace", "--dry-run", "--no-cache", "-c", path, "walk(n->x)")]
     return asked
 
 
@@ -89,8 +94,8 @@ ADDRESSES = [f"0x{at:x}" for at in range(0x1000, 0x1300, 0x20)]
 
 def ask(words):
     # Of what is said to the person the path is the only part that may differ.
-    done = subprocess.run([CAIRN, *words], capture_output=True, text=True, errors="replace", check=False, timeout=60,
-                          stdin=subprocess.DEVNULL)
+    done = subprocess.run([CAIRN, *words], capture_output=True, text=True, errors="replace",
+                          check=False, timeout=60, stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -120,7 +125,8 @@ def no_damage_passes_the_check_or_changes_an_answer_without_a_word(kind):
         words, expected = asked[i % len(asked)], right[i % len(asked)]
         told = ask(words)
         expect(told[0] < 128 and told[0] >= 0, words, what, told)
-        expect(told[:2] == expected[:2] or told[2] != expected[2], kind, what, words, told, expected)
+        expect(told[:2] == expected[:2] or told[2] != expected[2], kind, what, words, told,
+               expected)
     os.unlink(name)
 
 
@@ -169,10 +175,12 @@ def a_sidecar_of_before_there_were_checksums_is_refused_with_what_to_do():
     name = os.path.join(folder(), "unsealed.cairn")
     with open(name, "wb") as file:
         file.write(whole.replace(b"cairnsum", b"\0" * 8, 1))
-    for words in (("sites", name, "add"), ("layout", name, "node"), ("btf", "dump", name), ("addr", name, "0x1160"),
-                  ("unwind", "dump", name), ("sidecar", "--check", name)):
+    for words in (("sites", name, "add"), ("layout", name, "node"), ("btf", "dump", name),
+                  ("addr", name, "0x1160"), ("unwind", "dump", name), ("sidecar", "--check", name)):
         status, out, err = ask(words)
-        expect(status not in (0, 1) and not out and "checksums" in err and "make it again with cairn sidecar" in err, words, err)
+        expect(
+            status not in (0, 1) and not out and "checksums" in err
+            and "make it again with cairn sidecar" in err, words, err)
 
 
 main()

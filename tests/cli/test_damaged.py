@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The whole program on files that are damaged, or made to do harm, and on processes and files that go away under it."""
+"""The whole program on files that are damaged, or made to do harm, and on processes and files that
+go away under it."""
 
 import os
 import shutil
 import subprocess
 import time
 
-from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
+from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
+                    need_root, run)
 
 SMALL = """\
 static volatile int sink;
@@ -15,7 +17,8 @@ static inline __attribute__((always_inline)) void f(int n) { sink = n; }
 void g(int n) { f(n); f(n + 1); }
 """
 
-# Debug information that no compiler writes: a unit with one function g, and what @inside adds to it and @after to the unit.
+# Debug information that no compiler writes: a unit with one function g, and what @inside adds to it
+# and @after to the unit.
 ASSEMBLY = """\
 	.text
 g:	nop
@@ -64,7 +67,8 @@ def made(name, inside="", after=""):
 
 def ends_well(r):
     """With a documented status, what went wrong said, and not by a signal."""
-    return r.status in (0, 1, 3, 4) and (r.status == 0 or r.err.strip()) and "runtime error" not in r.err
+    return r.status in (0, 1, 3, 4) and (r.status == 0
+                                         or r.err.strip()) and "runtime error" not in r.err
 
 
 @claim
@@ -94,8 +98,10 @@ def a_file_with_any_bit_flipped_gives_an_answer_or_an_error():
 
 @claim
 def copies_whose_origins_go_in_a_ring_are_refused_or_left_out():
-    path = made("ring", "one:\t.uleb128 5\n\t.long two - unit\n\t.quad g, 2\ntwo:\t.uleb128 5\n\t.long one - unit\n\t.quad g + 2, 1",
-                "three:\t.uleb128 6\n\t.long three - unit\n\t.quad g, 1")
+    path = made(
+        "ring",
+        "one:\t.uleb128 5\n\t.long two - unit\n\t.quad g, 2\ntwo:\t.uleb128 5\n\t.long one - unit\n\t.quad g + 2, 1",
+        "three:\t.uleb128 6\n\t.long three - unit\n\t.quad g, 1")
     for words in ((), ("g",), ("--sites",)):
         r = cairn("sites", path, *words, seconds=20)
         expect(ends_well(r), r)
@@ -103,19 +109,23 @@ def copies_whose_origins_go_in_a_ring_are_refused_or_left_out():
 
 @claim
 def types_that_refer_to_themselves_are_told_as_such():
-    path = made("types", "\t.uleb128 9\n\t.asciz \"n\"\n\t.long t - unit\n\t.byte 1, 0x55",
-                "t:\t.uleb128 8\n\t.asciz \"t\"\n\t.long u - unit\nu:\t.uleb128 8\n\t.asciz \"u\"\n\t.long t - unit")
+    path = made(
+        "types", "\t.uleb128 9\n\t.asciz \"n\"\n\t.long t - unit\n\t.byte 1, 0x55",
+        "t:\t.uleb128 8\n\t.asciz \"t\"\n\t.long u - unit\nu:\t.uleb128 8\n\t.asciz \"u\"\n\t.long t - unit"
+    )
     r = cairn("sites", path, "g", seconds=20)
     expect(ends_well(r) and "t n" in r.out, r)
-    for words in (("layout", path, "t"), ("btf", "encode", path, "-o", os.path.join(folder(), "types.btf"))):
+    for words in (("layout", path, "t"), ("btf", "encode", path, "-o",
+                                          os.path.join(folder(), "types.btf"))):
         expect(ends_well(cairn(*words, seconds=20)), words)
 
 
 @claim
 def a_struct_of_2_to_the_63_bytes_is_shown_and_not_made_room_for():
-    path = made("huge", "\t.uleb128 9\n\t.asciz \"n\"\n\t.long s - unit\n\t.byte 1, 0x55",
-                "s:\t.uleb128 7\n\t.asciz \"s\"\n\t.quad 0x8000000000000000\n\t.uleb128 10\n\t.asciz \"m\"\n\t.long s - unit\n"
-                "\t.quad 0x7fffffffffffffff\n\t.byte 0")
+    path = made(
+        "huge", "\t.uleb128 9\n\t.asciz \"n\"\n\t.long s - unit\n\t.byte 1, 0x55",
+        "s:\t.uleb128 7\n\t.asciz \"s\"\n\t.quad 0x8000000000000000\n\t.uleb128 10\n\t.asciz \"m\"\n\t.long s - unit\n"
+        "\t.quad 0x7fffffffffffffff\n\t.byte 0")
     for words in (("sites", path, "g"), ("layout", path, "s")):
         r = cairn(*words, seconds=20)
         expect(ends_well(r), r)
@@ -125,10 +135,13 @@ def a_struct_of_2_to_the_63_bytes_is_shown_and_not_made_room_for():
 def a_million_scopes_in_one_another_are_walked():
     depth = 1000000
     copy = "\t.uleb128 5\n\t.long f - unit\n\t.quad g + 1, 1"
-    path = made("deep", f"\t.rept {depth}\n\t.uleb128 4\n\t.quad g, 4\n\t.endr\n{copy}\n\t.skip {depth}, 0",
-                "f:\t.uleb128 3\n\t.asciz \"f\"\n\t.byte 1\n\t.byte 0")
+    path = made(
+        "deep", f"\t.rept {depth}\n\t.uleb128 4\n\t.quad g, 4\n\t.endr\n{copy}\n\t.skip {depth}, 0",
+        "f:\t.uleb128 3\n\t.asciz \"f\"\n\t.byte 1\n\t.byte 0")
     r = cairn("sites", path, "f", "--json", seconds=60)
-    expect(r.status == 0 and [(o["kind"], o["section"], o["section_off"]) for o in r.objects()] == [("inlined", ".text", 1)], r)
+    expect(
+        r.status == 0 and [(o["kind"], o["section"], o["section_off"])
+                           for o in r.objects()] == [("inlined", ".text", 1)], r)
 
 
 LOOP = """\
@@ -146,7 +159,8 @@ int main(void)
 
 
 def start(path, log):
-    return subprocess.Popen([CAIRN, "trace", "--json", "-o", log, "-p", str(path), "tick"], stdin=subprocess.DEVNULL,
+    return subprocess.Popen([CAIRN, "trace", "--json", "-o", log, "-p",
+                             str(path), "tick"], stdin=subprocess.DEVNULL,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
@@ -188,18 +202,21 @@ def a_file_replaced_while_it_is_traced_changes_nothing_for_the_process():
         try:
             tracer = start(process.pid, log)
             deadline = time.monotonic() + 30
-            while tracer.poll() is None and time.monotonic() < deadline and not (os.path.exists(log) and os.path.getsize(log)):
+            while tracer.poll() is None and time.monotonic() < deadline and not (
+                    os.path.exists(log) and os.path.getsize(log)):
                 time.sleep(0.05)
             shutil.copy(need("true"), path + ".new")
             os.rename(path + ".new", path)
             before = os.path.getsize(log) if os.path.exists(log) else 0
-            while tracer.poll() is None and time.monotonic() < deadline and os.path.getsize(log) < before + 4096:
+            while tracer.poll() is None and time.monotonic() < deadline and os.path.getsize(
+                    log) < before + 4096:
                 time.sleep(0.05)
         finally:
             process.kill()
     status, err, events = outcome(tracer, log)
     expect(status == 0 and len(events) > before, status, err)
-    expect(all('"function":"tick"' in line for line in events.splitlines() if '"args"' in line), events[-2000:])
+    expect(all('"function":"tick"' in line for line in events.splitlines() if '"args"' in line),
+           events[-2000:])
 
 
 if __name__ == "__main__":

@@ -116,13 +116,15 @@ def the_file_has_an_id_derived_from_the_real_one_and_the_sidecar_in_a_section():
     expect(build_id(file) == served_id(), build_id(file))
     expect(".debug_cairn" in run("readelf", "-SW", file, check=True).out)
     inside = os.path.join(folder(), "inside.cairn")
-    run("objcopy", "-O", "binary", "--only-section=.debug_cairn", "--set-section-flags", ".debug_cairn=alloc", file, inside,
-        check=True)
+    run("objcopy", "-O", "binary", "--only-section=.debug_cairn", "--set-section-flags",
+        ".debug_cairn=alloc", file, inside, check=True)
     cairn("sidecar", program(), "-o", inside + ".beside", check=True)
     with open(inside, "rb") as a, open(inside + ".beside", "rb") as b:
         expect(a.read() == b.read())
     # It can be named, too.
-    expect(cairn("sites", stripped(), "add", "--sidecar", file).out == cairn("sites", program(), "add").out)
+    expect(
+        cairn("sites", stripped(), "add", "--sidecar", file).out == cairn(
+            "sites", program(), "add").out)
 
 
 @claim
@@ -139,8 +141,8 @@ def a_stripped_program_is_answered_for_and_the_real_debug_file_is_served_as_befo
         at = r.objects()[0]["addr"]
         r = cairn("addr", stripped(), at, "--debuginfod", env={**env, "DEBUGINFOD_URLS": url})
         expect(r.status == 0 and "inlined into walk" in r.out, r)
-        r = cairn("trace", "--dry-run", "-c", stripped(), "add(left)", env={**env, "DEBUGINFOD_URLS": url,
-                                                                           "CAIRN_DEBUGINFOD": "1"})
+        r = cairn("trace", "--dry-run", "-c", stripped(), "add(left)",
+                  env={**env, "DEBUGINFOD_URLS": url, "CAIRN_DEBUGINFOD": "1"})
         expect(r.status == 0 and "1 site" in r.out, r)
     # From the client's own cache, with the server gone.
     r = cairn("sites", stripped(), "add", "--json", "--debuginfod=" + url, env=env)
@@ -157,7 +159,8 @@ def what_was_downloaded_is_kept_in_the_cache_and_asked_for_no_more():
     with serving(path) as url:
         wait_for(f"{url}/buildid/{served_id()}/debuginfo")
         # Where the cache is only to be read nothing is put there.
-        r = cairn("sites", stripped(), "add", "--json", "--debuginfod=" + url, env={**env, "CAIRN_CACHE": "read"})
+        r = cairn("sites", stripped(), "add", "--json", "--debuginfod=" + url,
+                  env={**env, "CAIRN_CACHE": "read"})
         expect(r.status == 0 and r.out == told and not os.path.exists(kept), r)
         r = cairn("sites", stripped(), "add", "--json", "--debuginfod=" + url, env=env)
         expect(r.status == 0 and r.out == told and os.path.exists(kept), r)
@@ -176,10 +179,12 @@ def the_network_is_left_alone_unless_asked_for_and_needed():
     need("strace")
     path, log = stripped(), os.path.join(folder(), "network.log")
     asked = {"DEBUGINFOD_URLS": "http://127.0.0.1:9"}
-    for file, words, more, wanted in ((path, (), asked, False), (path, (), {"CAIRN_DEBUGINFOD": "1"}, False),
-                                      (program(), ("--debuginfod",), asked, False), (path, ("--debuginfod",), asked, True)):
-        run("strace", "-f", "-o", log, "-e", "trace=socket,connect", CAIRN, "sites", file, "add", *words,
-            env=environment("none", ASAN_OPTIONS="detect_leaks=0", **more))
+    for file, words, more, wanted in ((path, (), asked, False), (path, (), {
+            "CAIRN_DEBUGINFOD": "1"
+    }, False), (program(), ("--debuginfod",), asked, False), (path, ("--debuginfod",), asked,
+                                                              True)):
+        run("strace", "-f", "-o", log, "-e", "trace=socket,connect", CAIRN, "sites", file, "add",
+            *words, env=environment("none", ASAN_OPTIONS="detect_leaks=0", **more))
         with open(log, encoding="utf-8") as told:
             told = told.read()
         expect(("sin_port=htons(9)" in told) == wanted, file, words, more, told)
@@ -189,7 +194,8 @@ def the_network_is_left_alone_unless_asked_for_and_needed():
 def a_server_that_has_none_or_is_not_there_leaves_the_plain_answer():
     plain = cairn("sites", stripped(), "add")
     expect(plain.status == 3, plain)
-    r = cairn("sites", stripped(), "add", "--debuginfod=http://127.0.0.1:9", env=environment("gone"))
+    r = cairn("sites", stripped(), "add", "--debuginfod=http://127.0.0.1:9",
+              env=environment("gone"))
     expect(r.status == 3 and plain.err in r.err, r, plain)
     empty = os.path.join(folder(), "empty")
     os.makedirs(empty)
@@ -197,10 +203,13 @@ def a_server_that_has_none_or_is_not_there_leaves_the_plain_answer():
     with serving(empty) as url:
         wait_for(f"{url}/buildid/{build_id(program())}/executable")
         r = cairn("sites", stripped(), "add", "--debuginfod=" + url, env=environment("empty-cache"))
-        asked = [line for line in r.err.splitlines() if line.startswith(f"cairn: queried {url} for the ")]
+        asked = [
+            line for line in r.err.splitlines() if line.startswith(f"cairn: queried {url} for the ")
+        ]
         expect(r.status == 3 and r.err.endswith(plain.err), r, plain)
-        expect([line.split(" for the ")[1] for line in asked] ==
-               [f"{what} of {build_id(program())}: not there" for what in ("sidecar", "debug file")], r)
+        expect([line.split(" for the ")[1] for line in asked] == [
+            f"{what} of {build_id(program())}: not there" for what in ("sidecar", "debug file")
+        ], r)
 
 
 @claim
@@ -209,20 +218,25 @@ def an_ordinary_server_gives_the_debug_file_and_a_sidecar_is_made_of_it():
     os.makedirs(path)
     run("objcopy", "--only-keep-debug", program(), os.path.join(path, "real.debug"), check=True)
     told = cairn("sites", program(), "add", "--json").out
-    layout = cairn("trace", "--dry-run", "-v", "--no-sidecar", "-c", program(), "walk(n)").out.replace(program(), stripped())
+    layout = cairn("trace", "--dry-run", "-v", "--no-sidecar", "-c", program(),
+                   "walk(n)").out.replace(program(), stripped())
     env = environment("ordinary-cache")
     del env["CAIRN_CACHE"]
     with serving(path) as url:
         wait_for(f"{url}/buildid/{build_id(program())}/debuginfo")
-        r = cairn("sites", stripped(), "add", "--json", "--debuginfod=" + url, env={**env, "CAIRN_CACHE": "off"})
+        r = cairn("sites", stripped(), "add", "--json", "--debuginfod=" + url,
+                  env={**env, "CAIRN_CACHE": "off"})
         expect(r.status == 0 and r.out == told, r, told)
         lines = [line.split(" for the ")[1] for line in r.err.splitlines()]
         expect(lines[0] == f"sidecar of {build_id(program())}: not there" and len(lines) == 2, r)
-        expect(lines[1].startswith(f"debug file of {build_id(program())}: ") and lines[1].endswith(" KiB"), r)
+        expect(
+            lines[1].startswith(f"debug file of {build_id(program())}: ")
+            and lines[1].endswith(" KiB"), r)
     # The server is gone: from the client's cache, and the sidecar is kept.
     r = cairn("sites", stripped(), "add", "--json", "--debuginfod=" + url, env=env)
     expect(r.status == 0 and r.out == told, r)
-    expect(os.path.exists(os.path.join(cache, "cairn", build_id(program()) + ".cairn")), os.listdir(cache))
+    expect(os.path.exists(os.path.join(cache, "cairn",
+                                       build_id(program()) + ".cairn")), os.listdir(cache))
     shutil.rmtree(os.path.join(cache, "debuginfod_client"))
     r = cairn("sites", stripped(), "add", "--json", env=env)
     expect(r.status == 0 and r.out == told and not r.err, r)
@@ -281,9 +295,10 @@ def ctrl_c_ends_a_download_at_once():
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}"
         # A shell's background job, as this test may be, ignores the signal and hands that down.
-        with subprocess.Popen([CAIRN, "sites", stripped(), "add", "--debuginfod=" + url], env=environment("ctrl-c"),
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
+        with subprocess.Popen(
+            [CAIRN, "sites", stripped(), "add", "--debuginfod=" + url], env=environment("ctrl-c"),
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
             time.sleep(1)
             expect(process.poll() is None, process.returncode)
             process.send_signal(signal.SIGINT)
@@ -302,8 +317,12 @@ def ctrl_c_ends_a_download_although_a_pager_waits_for_the_answer():
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Trickling) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        words = [CAIRN, "sites", stripped(), "add", f"--debuginfod=http://127.0.0.1:{server.server_port}"]
-        status = interrupted_on_a_terminal(words, environment("ctrl-c-pager", CAIRN_PAGER=pager, TERM="xterm"))
+        words = [
+            CAIRN, "sites",
+            stripped(), "add", f"--debuginfod=http://127.0.0.1:{server.server_port}"
+        ]
+        status = interrupted_on_a_terminal(
+            words, environment("ctrl-c-pager", CAIRN_PAGER=pager, TERM="xterm"))
         expect(os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGINT, status)
         server.shutdown()
 
@@ -326,19 +345,24 @@ class Failing(http.server.BaseHTTPRequestHandler):
 def a_failure_of_the_server_is_not_taken_for_a_file_that_is_not_there():
     need("debuginfod")
     plain = cairn("sites", stripped(), "add")
-    for status, said in ((None, "Empty reply from server"), (503, "503"), (403, "403"), (404, None)):
+    for status, said in ((None, "Empty reply from server"), (503, "503"), (403, "403"), (404,
+                                                                                         None)):
         handler = type("Handler", (Failing,), {"status": status})
         with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
             server.daemon_threads = True
             threading.Thread(target=server.serve_forever, daemon=True).start()
             url = f"http://127.0.0.1:{server.server_port}"
-            # The second time is no other: the client's cache is not to know that the file is not there.
+            # The second time is no other: the client's cache is not to know that the file is not
+            # there.
             for _ in range(2):
-                r = cairn("sites", stripped(), "add", "--debuginfod=" + url, env=environment(f"failing-{status}"))
+                r = cairn("sites", stripped(), "add", "--debuginfod=" + url,
+                          env=environment(f"failing-{status}"))
                 expect(r.status == 3 and plain.err in r.err, r)
                 expect(("not there" in r.err) == (status == 404), status, r)
                 if said:
-                    told = [line for line in r.err.splitlines() if line.startswith(f"cairn: {url}: ")]
+                    told = [
+                        line for line in r.err.splitlines() if line.startswith(f"cairn: {url}: ")
+                    ]
                     expect(len(told) == 2 and all(said in line for line in told), said, r)
             server.shutdown()
 
@@ -368,11 +392,14 @@ def the_clients_cache_is_looked_into_without_a_server():
     own = {**env, "DEBUGINFOD_CACHE_PATH": os.path.join(folder(), "local-own")}
     in_clients_cache(os.path.join(env["XDG_CACHE_HOME"], "debuginfod_client"), content)
     in_clients_cache(own["DEBUGINFOD_CACHE_PATH"], content)
-    for words, more in ((("--debuginfod",), env), (("--debuginfod",), own), ((), {**env, "CAIRN_DEBUGINFOD": "1"}),
-                        (("--debuginfod=http://127.0.0.1:9",), env)):
+    for words, more in ((("--debuginfod",), env), (("--debuginfod",), own),
+                        ((), {**env, "CAIRN_DEBUGINFOD":
+                              "1"}), (("--debuginfod=http://127.0.0.1:9",), env)):
         r = cairn("sites", stripped(), "add", "--json", *words, env=more)
         expect(r.status == 0 and r.out == told, words, r)
-        expect("found the debug file in the debuginfod client's cache: " in r.err and "asked" not in r.err, words, r)
+        expect(
+            "found the debug file in the debuginfod client's cache: " in r.err
+            and "asked" not in r.err, words, r)
     # Nobody asked for it.
     r = cairn("sites", stripped(), "add", "--json", env=env)
     expect(r.status == 3 and "found" not in r.err, r)
@@ -387,10 +414,12 @@ def the_clients_cache_is_looked_into_without_a_server():
 def what_the_clients_cache_has_is_not_believed():
     env = environment("local-bad")
     where = os.path.join(env["XDG_CACHE_HOME"], "debuginfod_client")
-    other = compile_c("other-id", PROGRAM, "gcc", ("-O2", "-g", "-Wl,--build-id=0x1234567890abcdef"))
+    other = compile_c("other-id", PROGRAM, "gcc",
+                      ("-O2", "-g", "-Wl,--build-id=0x1234567890abcdef"))
     with open(other, "rb") as file:
         other = file.read()
-    for content, why in ((b"", "it is not in the client's cache"), (b"no ELF file", "not an ELF file"), (other, "build-id")):
+    for content, why in ((b"", "it is not in the client's cache"),
+                         (b"no ELF file", "not an ELF file"), (other, "build-id")):
         in_clients_cache(where, content)
         r = cairn("sites", stripped(), "add", "--debuginfod", env=env)
         expect(r.status == 3 and not r.out and why in r.err, content[:16], r)
@@ -415,16 +444,20 @@ def a_served_sidecar_of_another_build_is_refused():
         if name == "lie":
             with serving(path) as url:
                 wait_for(f"{url}/buildid/{served_id()}/debuginfo")
-                r = cairn("sites", stripped(), "add", "--debuginfod=" + url, env=environment("wrong-cache"))
+                r = cairn("sites", stripped(), "add", "--debuginfod=" + url,
+                          env=environment("wrong-cache"))
                 # The server has the debug file itself, too, and that one answers.
                 expect(why in r.err and "for the debug file of" in r.err, r)
-                expect(r.status == 0 and r.out == cairn("sites", "--no-sidecar", program(), "add").out, r)
+                expect(
+                    r.status == 0 and r.out == cairn("sites", "--no-sidecar", program(), "add").out,
+                    r)
 
 
 @claim
 def a_served_sidecar_of_another_program_with_that_build_id_is_refused_and_not_kept():
     """Its ids all fit; its code does not."""
-    other = compile_c("other-program", PROGRAM.replace("a + b", "a - b").replace("n > 1", "n > 3"), "gcc",
+    other = compile_c("other-program",
+                      PROGRAM.replace("a + b", "a - b").replace("n > 1", "n > 3"), "gcc",
                       ("-O2", "-g", "-Wl,--build-id=0x" + build_id(program())))
     path = os.path.join(folder(), "other-program-served")
     os.makedirs(path)
@@ -432,7 +465,8 @@ def a_served_sidecar_of_another_program_with_that_build_id_is_refused_and_not_ke
     with serving(path) as url:
         wait_for(f"{url}/buildid/{served_id()}/debuginfo")
         env = environment("other-program-cache", CAIRN_CACHE="keep")
-        for words in (("sites", stripped(), "walk"), ("trace", "--dry-run", "-c", stripped(), "walk")):
+        for words in (("sites", stripped(), "walk"), ("trace", "--dry-run", "-c", stripped(),
+                                                      "walk")):
             r = cairn(*words, "--debuginfod=" + url, env=env)
             expect(r.status and "is of another file than" in r.err and "site" not in r.out, r)
         kept = os.path.join(env["XDG_CACHE_HOME"], "cairn")

@@ -59,8 +59,10 @@ def code_symbols(path):
 
 
 def shown(path, address, *words):
-    return re.match(r"0x[0-9a-f]+  (.*?)(?: at .*)?$", cairn("addr", *words, path, address, check=True).out.splitlines()[-1].strip()
-                    .replace("inlined into ", "0x0  ")).group(1)
+    return re.match(
+        r"0x[0-9a-f]+  (.*?)(?: at .*)?$",
+        cairn("addr", *words, path, address, check=True).out.splitlines()[-1].strip().replace(
+            "inlined into ", "0x0  ")).group(1)
 
 
 @claim
@@ -82,8 +84,12 @@ def addresses_have_the_names_of_binutils():
 @claim
 def a_name_that_is_shown_can_be_asked_for():
     path = program()
-    for name in ("deep::box<long>::apply", "deep::box<long>::operator<", "deep::box<long>::operator bool"):
-        addresses = [a for n, a in code_symbols(path).items() if n.startswith("_ZN") and shown(path, a) == name]
+    for name in ("deep::box<long>::apply", "deep::box<long>::operator<",
+                 "deep::box<long>::operator bool"):
+        addresses = [
+            a for n, a in code_symbols(path).items()
+            if n.startswith("_ZN") and shown(path, a) == name
+        ]
         expect(len(addresses) == 1, name, addresses)
         r = cairn("sites", path, name, check=True)
         expect(f"0x{int(addresses[0], 16):x}  body\n" in r.out, r)
@@ -121,7 +127,8 @@ def a_site_is_told_in_the_same_words_by_sites_and_trace():
         file.write(INLINED)
     run("g++", "-O2", "-g", "-o", out, source, check=True)
     for words, container in (((), "bank::account<long>::deposit"), (("--no-demangle",), "deposit")):
-        site = re.search(r"inlined in (\S+)\+0x[0-9a-f]+", cairn("sites", *words, out, "fee", check=True).out)
+        site = re.search(r"inlined in (\S+)\+0x[0-9a-f]+",
+                         cairn("sites", *words, out, "fee", check=True).out)
         expect(site and site.group(1) == container, site)
         r = cairn("trace", *words, "--dry-run", "-c", out, "fee", check=True)
         expect(f"  {site.group(0)}\n" in r.out, r)
@@ -135,10 +142,14 @@ def names_of_rust_are_shown_without_their_hash(mangling):
     source, out = os.path.join(folder(), "depot.rs"), os.path.join(folder(), "depot-" + mangling)
     with open(source, "w", encoding="utf-8") as file:
         file.write(RUST)
-    words = ("-C", f"symbol-mangling-version={mangling}") + (("-Z", "unstable-options") if mangling == "legacy" else ())
+    words = ("-C", f"symbol-mangling-version={mangling}") + (
+        ("-Z", "unstable-options") if mangling == "legacy" else ())
     run("env", "RUSTC_BOOTSTRAP=1", "rustc", "-O", "-g", *words, "-o", out, source, check=True)
     sizes = [a for n, a in code_symbols(out).items() if "depot" in n and "size" in n]
-    expect(sizes and all(re.fullmatch(r"<?depot::depot::Box2<.*>>?::size", shown(out, a)) for a in sizes), [shown(out, a) for a in sizes])
+    expect(
+        sizes
+        and all(re.fullmatch(r"<?depot::depot::Box2<.*>>?::size", shown(out, a)) for a in sizes),
+        [shown(out, a) for a in sizes])
 
 
 def number(n):
@@ -156,8 +167,10 @@ def a_name_that_doubles_with_each_of_its_parts_is_shown_as_it_is():
     for i in range(1, 20):
         name += f"3t{i:02d}I{number(2 * i)}{number(2 * i)}E"
     name += "EvT_"
-    path = compile_c("doubles", f'__asm__(".globl {name}\\n.type {name},@function\\n{name}: ret\\n.size {name},.-{name}\\n");\n'
-                     "int main(void) { return 0; }\n")
+    path = compile_c(
+        "doubles",
+        f'__asm__(".globl {name}\\n.type {name},@function\\n{name}: ret\\n.size {name},.-{name}\\n");\n'
+        "int main(void) { return 0; }\n")
     expect(shown(path, code_symbols(path)[name]) == name)
 
 

@@ -6,7 +6,8 @@ import json
 import os
 import re
 
-from claims import BUILD, CAIRN, IS_SANITIZED, SOURCE, Skip, claim, claim_each, compile_c, expect, folder, main, need, need_root, path_of, run, write
+from claims import (BUILD, CAIRN, IS_SANITIZED, SOURCE, Skip, claim, claim_each, compile_c, expect,
+                    folder, main, need, need_root, path_of, run, write)
 
 # Runs a program that may not call bpf(2), as in a container.
 NO_BPF = """
@@ -37,7 +38,10 @@ int main(int argc, char **argv)
 def without(mount_command):
     """The doctor's command in a mount namespace of its own, after that command."""
     need_root()
-    words = [need("unshare"), "-m", "sh", "-c", mount_command + ' || exit 77; exec "$0" doctor --json', CAIRN]
+    words = [
+        need("unshare"), "-m", "sh", "-c", mount_command + ' || exit 77; exec "$0" doctor --json',
+        CAIRN
+    ]
     if run(*words[:4], mount_command).status:
         raise Skip("mounts cannot be changed here")
     return words
@@ -57,7 +61,10 @@ def without_bpf():
 def without_root():
     need_root()
     os.chmod(folder(), 0o755)
-    words = [need("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", CAIRN]
+    words = [
+        need("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all",
+        CAIRN
+    ]
     if run(*words, "--version").status:
         raise Skip("another user cannot reach this build")
     return words + ["doctor", "--json"]
@@ -65,18 +72,20 @@ def without_root():
 
 # What is missing: the command, the row that says so, and what its remedy names.
 MISSING = {
-    "proc": (without_proc, "/proc", "mount -t proc"),
-    "sys": (lambda: without("umount -l /sys"), "BTF of the kernel", "mount -t sysfs"),
-    "btf": (lambda: without("mount -t tmpfs none /sys/kernel/btf"), "BTF of the kernel", "CONFIG_DEBUG_INFO_BTF"),
-    "bpf": (without_bpf, "bpf(2)", "seccomp profile"),
-    "root": (without_root, "single probes (uprobe)", "sudo cairn doctor"),
+    "proc": (without_proc, "/proc", "mount -t proc"), "sys":
+    (lambda: without("umount -l /sys"), "BTF of the kernel", "mount -t sysfs"), "btf":
+    (lambda: without("mount -t tmpfs none /sys/kernel/btf"), "BTF of the kernel",
+     "CONFIG_DEBUG_INFO_BTF"), "bpf": (without_bpf, "bpf(2)", "seccomp profile"), "root":
+    (without_root, "single probes (uprobe)", "sudo cairn doctor"),
 }
 
 
 def rows_of(result):
     rows = [json.loads(line) for line in result.lines()]
     for row in rows:
-        expect(set(row) == {"what", "ok", "detail", "fix"} and isinstance(row["ok"], bool) and row["detail"], row)
+        expect(
+            set(row) == {"what", "ok", "detail", "fix"} and isinstance(row["ok"], bool)
+            and row["detail"], row)
     return {row["what"]: row for row in rows}
 
 
@@ -91,16 +100,20 @@ def doctor_answers_in_rows_without(what):
     # What does not depend on it is as it was.
     expect(rows["machine"] == usual["machine"], r)
     if what != "root":
-        expect(not rows["single probes (uprobe)"]["ok"] and usual["single probes (uprobe)"]["detail"], r)
+        expect(
+            not rows["single probes (uprobe)"]["ok"] and usual["single probes (uprobe)"]["detail"],
+            r)
 
 
 @claim
 def a_row_says_that_a_sample_came_or_why_none_can():
     """Where cairn profile runs the row says yes, and no where it does not."""
     row = rows_of(run(CAIRN, "doctor", "--json"))["samples with stacks (perf events)"]
-    spin = compile_c("spin", "int main(void) { for (volatile long i = 0; i < 300000000; i++); return 0; }\n")
+    spin = compile_c(
+        "spin", "int main(void) { for (volatile long i = 0; i < 300000000; i++); return 0; }\n")
     r = run(CAIRN, "profile", "--json", "--no-cache", "-c", spin)
-    expect(row["ok"] == (r.status == 0) and ("walked in the kernel" in row["detail"]) == row["ok"], row, r)
+    expect(row["ok"] == (r.status == 0) and ("walked in the kernel" in row["detail"]) == row["ok"],
+           row, r)
     unprivileged = run(*without_root())
     expect(not rows_of(unprivileged)["samples with stacks (perf events)"]["ok"], unprivileged)
 
@@ -113,7 +126,9 @@ def a_stripped_program_can_try_tracing():
     run(need("strip"), "-o", stripped, CAIRN, check=True)
     r = run(stripped, "doctor", "--json")
     rows = rows_of(r)
-    expect({name: row["ok"] for name, row in rows.items()} == {name: row["ok"] for name, row in usual.items()}, r)
+    expect({name: row["ok"]
+            for name, row in rows.items()} == {name: row["ok"]
+                                               for name, row in usual.items()}, r)
     if not usual["single probes (uprobe)"]["ok"]:
         raise Skip("tracing does not work here: " + usual["single probes (uprobe)"]["detail"])
 
@@ -128,7 +143,9 @@ def the_loader_names_a_missing_decoder_as_the_manual_says():
     with open(CAIRN, "rb") as file:
         content = file.read()
     missing = decoder[0].replace("Zydis", "zydiS")
-    copy = write("without_decoder", content.replace(decoder[0].encode() + b"\0", missing.encode() + b"\0"))
+    copy = write("without_decoder",
+                 content.replace(decoder[0].encode() + b"\0",
+                                 missing.encode() + b"\0"))
     os.chmod(copy, 0o755)
     r = run(copy, "doctor")
     words = "error while loading shared libraries: "
@@ -145,7 +162,9 @@ def the_decoder_is_the_only_library_beside_libc():
     if IS_SANITIZED or not {o["name"]: o["value"] for o in options}["fast_start"]:
         raise Skip("this build is linked in another way")
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run(need("readelf"), "-dW", CAIRN, check=True).out)
-    expect("libc.so.6" in needed and all(re.match(r"libZydis\.|libc\.|ld-linux", name) for name in needed), needed)
+    expect(
+        "libc.so.6" in needed
+        and all(re.match(r"libZydis\.|libc\.|ld-linux", name) for name in needed), needed)
 
 
 if __name__ == "__main__":

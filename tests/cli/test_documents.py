@@ -172,12 +172,19 @@ def files_and_functions_that_the_example_names_are_there():
 
 @claim
 def every_link_and_every_header_that_a_page_names_is_there():
-    pages = [os.path.relpath(os.path.join(top, name), SOURCE) for top, _, names in os.walk(os.path.join(SOURCE, "docs"))
-             for name in names if name.endswith(".md")]
+    pages = [
+        os.path.relpath(os.path.join(top, name), SOURCE)
+        for top, _, names in os.walk(os.path.join(SOURCE, "docs"))
+        for name in names
+        if name.endswith(".md")
+    ]
     expect(len(pages) > 50, pages)
     for page in pages + ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]:
         text = re.sub(r"^```.*?^```$", "", read(page), flags=re.M | re.S)
-        links = [os.path.join(os.path.dirname(page), to) for to in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)]
+        links = [
+            os.path.join(os.path.dirname(page), to)
+            for to in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
+        ]
         headers = re.findall(r"`(include/cairn/[\w/]+\.h)`", text)
         for path in links + headers:
             expect(os.path.exists(os.path.join(SOURCE, path)), page, path)

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn sites --emit: bpftrace, perf and gdb take the definitions, see every call, and print its arguments."""
+"""cairn sites --emit: bpftrace, perf and gdb take the definitions, see every call, and print its
+arguments."""
 
 import os
 import re
 
-from claims import MAY_HAVE_CHANGED, TAKE_VALUES, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run, write
+from claims import (MAY_HAVE_CHANGED, TAKE_VALUES, Skip, cairn, claim, claim_each, compile_c,
+                    expect, folder, main, need, need_root, run, write)
 
 PROGRAM = """\
 #include <stdio.h>
@@ -49,7 +51,8 @@ int main(void)
 CALLS = [call for i in range(5) for call in ((i - 2, -2, "alpha", 5), (7 + i, 4, "seven", 0))]
 COMPILERS = ("gcc", "clang")
 
-# perf and bpftrace want tracefs, which not every machine has mounted; a mount of our own is seen by nobody else.
+# perf and bpftrace want tracefs, which not every machine has mounted; a mount of our own is seen by
+# nobody else.
 TRACEFS = """mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing; exec "$@" """
 
 
@@ -69,7 +72,9 @@ def emit(tool, path, compiler, *words):
     """The script's path, for add and bump."""
     out = f"{path}.{tool}"
     with open(out, "w", encoding="utf-8") as file:
-        file.write(cairn("sites", *TAKE_VALUES[compiler], *words, path, "add", "bump", "--emit", tool, check=True).out)
+        file.write(
+            cairn("sites", *TAKE_VALUES[compiler], *words, path, "add", "bump", "--emit", tool,
+                  check=True).out)
     return out
 
 
@@ -77,9 +82,10 @@ def emit(tool, path, compiler, *words):
 def gdb_stops_at_every_call_and_prints_its_arguments(compiler):
     gdb = need("gdb")
     path = program(compiler)
-    r = run(gdb, "-q", "-nx", "-batch", "-ex", "break main", "-ex", "run", "-x", emit("gdb", path, compiler),
-            "-ex", "continue", "--args", path)
-    seen = re.findall(r'^add inlined in \S+ a=(-?\d+) b=(-?\d+) s=0x\w+ "(\w+)" c=(\d+)$', r.out, re.M)
+    r = run(gdb, "-q", "-nx", "-batch", "-ex", "break main", "-ex", "run", "-x",
+            emit("gdb", path, compiler), "-ex", "continue", "--args", path)
+    seen = re.findall(r'^add inlined in \S+ a=(-?\d+) b=(-?\d+) s=0x\w+ "(\w+)" c=(\d+)$', r.out,
+                      re.M)
     expect([(int(a), int(b), s, int(c)) for a, b, s, c in seen] == CALLS, r)
     expect(len(re.findall(r"^bump inlined in \S+ where=0x\w+ by=3$", r.out, re.M)) == 5, r)
 
@@ -114,10 +120,12 @@ def bpftrace_seen(path, script):
     if "compiled without (k|u)probe offset support" in r.out + r.err:
         raise Skip("this bpftrace was built without support for probes inside a symbol")
     seen = re.findall(r"^add inlined in \S+ a=(-?\d+) b=(-?\d+) s=(\w*) c=(\d+)$", r.out, re.M)
-    # A page that the program has not touched yet cannot be read by bpftrace's str(): it shows nothing then.
+    # A page that the program has not touched yet cannot be read by bpftrace's str(): it shows
+    # nothing then.
     expect(len(seen) == len(CALLS), r)
     for (a, b, s, c), call in zip(seen, CALLS):
-        expect((int(a), int(b), int(c)) == (call[0], call[1], call[3]) and s in ("", call[2]), seen, CALLS, r)
+        expect((int(a), int(b), int(c)) == (call[0], call[1], call[3]) and s in ("", call[2]), seen,
+               CALLS, r)
     expect(len(re.findall(r"^bump inlined in \S+ where=0x\w+ by=3$", r.out, re.M)) == 5, r)
 
 
@@ -147,7 +155,8 @@ def what_clang_may_have_changed_is_not_emitted_until_asked_for():
 
 @claim
 def a_site_with_a_hazard_is_left_out_and_said():
-    path = compile_c("locked", """\
+    path = compile_c(
+        "locked", """\
 static long counter;
 static inline __attribute__((always_inline)) void count(long *where) { __atomic_fetch_add(where, 1, __ATOMIC_SEQ_CST); }
 __attribute__((noinline)) void tick(void) { count(&counter); }
@@ -166,7 +175,8 @@ int main(void) { tick(); return (int)counter; }
 
 @claim
 def an_argument_that_cannot_be_said_is_not_said():
-    path = compile_c("doubles", """\
+    path = compile_c(
+        "doubles", """\
 static inline __attribute__((always_inline)) double half(double of, int by) { __asm__ volatile(""); return of / by; }
 __attribute__((noinline)) double use(double d, int n) { return half(d, n) + 1; }
 int main(int c, char **v) { return (int)use(c, c); }
@@ -190,7 +200,8 @@ int main(int c, char **v) { return SITEHOLDER_OF_A_NAME(c, 2) == 0; }
 
 
 def hostile_program(name, command, file_name="hostile"):
-    """A program whose function and parameter have such names, in the symbols and in the debug information."""
+    """A program whose function and parameter have such names, in the symbols and in the debug
+    information."""
     path = compile_c("hostile", HOSTILE)
     with open(path, "rb") as file:
         data = file.read()
@@ -205,7 +216,10 @@ def hostile_program(name, command, file_name="hostile"):
     return to
 
 
-NAMES = [b"f\n%b\n#", b"f';%b;'", b'f";%b;"', b"f$(%b)", b"f`%b`", b"f\nend\n%b\n#", b"f\\\n%b\n", b'f"\nend\n%b\n', b"f\r%b", b"f%n%n%s\\"]
+NAMES = [
+    b"f\n%b\n#", b"f';%b;'", b'f";%b;"', b"f$(%b)", b"f`%b`", b"f\nend\n%b\n#", b"f\\\n%b\n",
+    b'f"\nend\n%b\n', b"f\r%b", b"f%n%n%s\\"
+]
 
 
 @claim
@@ -216,7 +230,8 @@ def a_name_is_never_executed_by_a_shell():
             r = cairn("sites", path, *words, "--emit", "perf")
             expect("perf probe" in r.out, i, r)
             # A perf that does nothing.
-            run("sh", "-c", 'perf() { :; }; . "$0"', write(f"hostile-{i}.sh", r.out), cwd=folder(), check=True)
+            run("sh", "-c", 'perf() { :; }; . "$0"', write(f"hostile-{i}.sh", r.out), cwd=folder(),
+                check=True)
             expect(not os.path.exists(os.path.join(folder(), "PWNED")), name, r)
 
 
@@ -227,7 +242,9 @@ def a_name_is_never_executed_by_gdb():
         path = hostile_program(name, b"shell>PWN")
         r = cairn("sites", path, "*", "--emit", "gdb")
         script = write(f"hostile-{i}.gdb", r.out)
-        r = run(gdb, "-q", "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "break *&main", "-ex", "run", "-x", script, "-ex", "continue", "--args", path, cwd=folder())
+        r = run(gdb, "-q", "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex",
+                "break *&main", "-ex", "run", "-x", script, "-ex", "continue", "--args", path,
+                cwd=folder())
         expect("exited" in r.out and "Error" not in r.err, name, r)
         expect(not os.path.exists(os.path.join(folder(), "PWN")), name, r)
 
@@ -238,29 +255,38 @@ def a_name_is_never_code_for_bpftrace():
     for i, name in enumerate(NAMES):
         r = cairn("sites", hostile_program(name, b'system("'), "*", "--emit", "bpftrace")
         tree = run(bpftrace, "-d", write(f"hostile-{i}.bt", r.out))
-        expect(r.out.count("\nuprobe:") == tree.out.split("AST after: Semantic")[0].count("\n uprobe:") and "call: system" not in tree.out,
-               name, r, tree)
+        expect(
+            r.out.count("\nuprobe:") == tree.out.split("AST after: Semantic")[0].count("\n uprobe:")
+            and "call: system" not in tree.out, name, r, tree)
 
-
-PATHS = ["it's", 'a "quoted" one', "$(id>PWNED)", "`id`", "-rf", "a b", "caf\u00e9", "#a", "%s%n", "a:b", "a;b", "a,b", "a{b}", "$1", "a\\b", "a*b",
-         "a\nb", "\x1b[2J"]
+PATHS = [
+    "it's", 'a "quoted" one', "$(id>PWNED)", "`id`", "-rf", "a b", "caf\u00e9", "#a", "%s%n", "a:b",
+    "a;b", "a,b", "a{b}", "$1", "a\\b", "a*b", "a\nb", "\x1b[2J"
+]
 
 
 @claim
 def a_path_is_written_for_each_tool_or_refused():
-    refused = {"perf": ["a\nb", "\x1b[2J"], "bpftrace": ["a\nb", "\x1b[2J", "a\\b", "a*b"], "gdb": []}
+    refused = {
+        "perf": ["a\nb", "\x1b[2J"], "bpftrace": ["a\nb", "\x1b[2J", "a\\b", "a*b"], "gdb": []
+    }
     for name in PATHS:
         path = os.path.join(folder(), name)
         os.replace(compile_c("hostile", HOSTILE), path)
         for tool, wanted in refused.items():
             r = cairn("sites", path, "SITEHOLDER_OF_A_NAME", "--emit", tool)
-            expect(r.status == 3 and "no way to write this path" in r.err and not r.out if name in wanted else r.status == 0, name, tool, r)
+            expect(
+                r.status == 3 and "no way to write this path" in r.err and not r.out
+                if name in wanted else r.status == 0, name, tool, r)
             if tool == "gdb":
-                text = run(need("gdb"), "-q", "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "break *&main", "-ex", "run", "-x", write("path.gdb", r.out),
-                           "-ex", "continue", "--args", path)
-                expect("SITEHOLDER_OF_A_NAME entry PARAMETER_OF_A_NAME=1 b=2" in text.out, name, r, text)
+                text = run(need("gdb"), "-q", "-nx", "-batch", "-ex",
+                           "set startup-with-shell off", "-ex", "break *&main", "-ex", "run", "-x",
+                           write("path.gdb", r.out), "-ex", "continue", "--args", path)
+                expect("SITEHOLDER_OF_A_NAME entry PARAMETER_OF_A_NAME=1 b=2" in text.out, name, r,
+                       text)
             elif tool == "perf" and not r.status:
-                text = run("sh", "-c", 'perf() { printf "%s" "$4"; }; . "$0"', write("path.sh", r.out), cwd=folder())
+                text = run("sh", "-c", 'perf() { printf "%s" "$4"; }; . "$0"',
+                           write("path.sh", r.out), cwd=folder())
                 expect(text.out == os.path.realpath(path), name, r, text)
     expect(not os.path.exists(os.path.join(folder(), "PWNED")), "a path was executed")
 

@@ -43,7 +43,8 @@ int main(void)
 
 
 def program(kind="gcc"):
-    """After dwz, and with -flto, a function is declared in another unit than the one that has its copies."""
+    """After dwz, and with -flto, a function is declared in another unit than the one that has its
+    copies."""
     need("gcc")
     flags = ("-O3", "-funroll-loops", "-g")
     if kind == "dwz":
@@ -51,13 +52,15 @@ def program(kind="gcc"):
         # Both units have the functions of one file, which dwz puts into a unit of their own.
         lines = PROGRAM.splitlines(keepends=True)
         n = next(i for i, text in enumerate(lines) if "void four" in text)
-        shared = '# 1 "shared.h"\n' + "".join(lines[:n]).replace("volatile int sink", "extern volatile int sink")
+        shared = '# 1 "shared.h"\n' + "".join(lines[:n]).replace("volatile int sink",
+                                                                 "extern volatile int sink")
         ours = f'# {n + 1} "rows.c"\n' + "".join(lines[n:])
         theirs = re.sub(r"\b(four|many|main)\(", r"\1_too(", ours)
         again = compile_c("rows2", shared + theirs, "gcc", (*flags, "-c"))
         path = compile_c("rows-dwz", shared + ours + "volatile int sink;\n", "gcc", (*flags, again))
         run("dwz", path, check=True)
-        expect("DW_TAG_partial_unit" in run("readelf", "--debug-dump=info", path, check=True).out, "dwz made no unit")
+        expect("DW_TAG_partial_unit" in run("readelf", "--debug-dump=info", path, check=True).out,
+               "dwz made no unit")
         return path
     return compile_c("rows-" + kind, PROGRAM, "gcc", (*flags, "-flto") if kind == "lto" else flags)
 
@@ -68,7 +71,8 @@ def marker_rows(path, line):
     rows = []
     for text in run("readelf", "--debug-dump=decodedline", path, check=True).out.splitlines():
         fields = text.split()
-        if len(fields) >= 4 and fields[1] == str(line) and fields[-1] == "x" and re.match(r"0x", fields[2]):
+        if len(fields) >= 4 and fields[1] == str(line) and fields[-1] == "x" and re.match(
+                r"0x", fields[2]):
             rows.append(int(fields[2], 16))
     return sorted(rows)
 
@@ -82,7 +86,8 @@ def sites(path, function):
 def every_entry_row_of_an_inlined_function_is_a_site(kind):
     path = program(kind)
     for function in ("step", "peek"):
-        line = next(i for i, text in enumerate(PROGRAM.splitlines(), 1) if text.endswith(f" {function}(int n)"))
+        line = next(i for i, text in enumerate(PROGRAM.splitlines(), 1)
+                    if text.endswith(f" {function}(int n)"))
         found = sorted(int(p["addr"], 16) for p in sites(path, function))
         expect(found == marker_rows(path, line), function, found, marker_rows(path, line))
 
@@ -139,10 +144,13 @@ def a_turn_that_was_taken_out_of_a_loop_keeps_its_calls(flags):
     need("gcc")
     path = compile_c("peeled" + flags.replace(" ", ""), PEELED, "gcc", (*flags.split(), "-g"))
     found = {int(p["addr"], 16) for p in sites(path, "put") if p["container"] == "loop"}
-    start, size = (int(word, 16) for word in next(text for text in run("nm", "-S", path, check=True).out.splitlines()
-                                                  if text.endswith(" loop")).split()[:2])
+    start, size = (int(word, 16) for word in next(
+        text for text in run("nm", "-S", path, check=True).out.splitlines()
+        if text.endswith(" loop")).split()[:2])
     expect(found, path)
-    expect(found == {at for at in marker_rows(path, 5) if start <= at < start + size}, found, marker_rows(path, 5))
+    expect(found == {at
+                     for at in marker_rows(path, 5)
+                     if start <= at < start + size}, found, marker_rows(path, 5))
 
 
 @claim
@@ -154,7 +162,8 @@ def further_entries_say_that_they_are_and_keep_their_die():
     expect(all(p["die"] in dies for p in further), found)
 
 
-# Where p is NULL nothing is left of drop() but its marker, in the cold part of work(), far from the copy's code.
+# Where p is NULL nothing is left of drop() but its marker, in the cold part of work(), far from the
+# copy's code.
 COLD = """\
 volatile int sink;
 __attribute__((noipa)) static int *get(int n)
@@ -204,13 +213,16 @@ def an_entry_far_from_all_code_of_its_copy_is_a_site_of_the_copy_in_the_same_fun
     line = next(i for i, text in enumerate(COLD.splitlines(), 1) if text.endswith(" drop(int *p)"))
     found = sites(path, "drop")
     rows = marker_rows(path, line)
-    expect(max(rows) - min(rows) > 64, "no entry is far from the copy: the program no longer shows it", rows)
+    expect(max(rows) - min(rows) > 64, "no entry is far from the copy: the "
+                                       "program no longer shows it", rows)
     expect(sorted(int(p["addr"], 16) for p in found) == rows, found, rows)
-    expect({p["container"] for p in found} == {"work"} and len({p["die"] for p in found}) == 1, found)
+    expect({p["container"]
+            for p in found} == {"work"} and len({p["die"]
+                                                 for p in found}) == 1, found)
 
 
-# Where the pointer is NULL nothing is left of put but its entry's row. The row of the call in line 10 stands just before the code of the
-# call in line 12.
+# Where the pointer is NULL nothing is left of put but its entry's row. The row of the call in line
+# 10 stands just before the code of the call in line 12.
 ANOTHER_CALL = """\
 struct s { long n; };
 __attribute__((noinline)) void use(struct s *p, long n) { asm volatile("" :: "r"(p) : "memory"); p->n += n; }
@@ -238,7 +250,8 @@ def an_entry_without_code_is_of_the_call_whose_statement_is_before_it():
     expect(sorted(lines) == [8, 10, 10, 12], "call lines", found)
 
 
-# Unrolled, the last rows of put in loop() stand just before other(), which begins with a copy of put.
+# Unrolled, the last rows of put in loop() stand just before other(), which begins with a copy of
+# put.
 ANOTHER_FUNCTION = """\
 struct s { long n; };
 #define NI __attribute__((noinline))

@@ -7,9 +7,14 @@ import os
 import re
 import subprocess
 
-from claims import BUILD, CAIRN, SOURCE, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
+from claims import (BUILD, CAIRN, SOURCE, cairn, claim, claim_each, compile_c, expect, folder,
+                    main, need, run)
 
-VERBS = ["sites", "trace", "layout", "addr", "sidecar", "stack", "code", "code run", "unwind dump", "unwind encode", "profile", "profile show", "profile diff", "profile push", "btf dump", "btf check", "btf convert", "btf encode", "btf dedup", "btf merge", "btf distil", "doctor"]
+VERBS = [
+    "sites", "trace", "layout", "addr", "sidecar", "stack", "code", "code run", "unwind dump",
+    "unwind encode", "profile", "profile show", "profile diff", "profile push", "btf dump",
+    "btf check", "btf convert", "btf encode", "btf dedup", "btf merge", "btf distil", "doctor"
+]
 
 
 def options_of_help(verb):
@@ -69,10 +74,12 @@ def fish_and_zsh_know_every_option(verb):
 @claim
 def bash_completes_verbs_options_and_values():
     script = cairn("--completion", "bash", check=True).out
-    asks = [("cairn sit", "sites"), ("cairn unwind enc", "encode"), ("cairn sites --js", "--json"), ("cairn sites --emit b", "bpftrace"),
-            ("cairn trace --bes", "--best-effort"), ("cairn bt", "btf"), ("cairn btf du", "dump"),
-            ("cairn btf dump --pre", "--pretty"), ("cairn code ru", "run"), ("cairn code --wa", "--watch"),
-            ("cairn code 1 --wa", "--watch"), ("cairn code run --rfc", "--rfc-numbers"), ("cairn btf convert --endian l", "little")]
+    asks = [("cairn sit", "sites"), ("cairn unwind enc", "encode"), ("cairn sites --js", "--json"),
+            ("cairn sites --emit b", "bpftrace"), ("cairn trace --bes", "--best-effort"),
+            ("cairn bt", "btf"), ("cairn btf du", "dump"), ("cairn btf dump --pre", "--pretty"),
+            ("cairn code ru", "run"), ("cairn code --wa", "--watch"),
+            ("cairn code 1 --wa", "--watch"), ("cairn code run --rfc", "--rfc-numbers"),
+            ("cairn btf convert --endian l", "little")]
     for line, wanted in asks:
         words = line.split(" ")
         ask = (f"{script}\nCOMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _cairn; "
@@ -84,8 +91,9 @@ def bash_completes_verbs_options_and_values():
 def bash_offers(line, where):
     script = cairn("--completion", "bash", check=True).out
     words = line.split(" ")
-    ask = (f"PATH={os.path.dirname(CAIRN)}:$PATH; cd {where}; {script}\nCOMP_WORDS=({' '.join(words)}); "
-           f"COMP_CWORD={len(words) - 1}; _cairn; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
+    ask = (
+        f"PATH={os.path.dirname(CAIRN)}:$PATH; cd {where}; {script}\nCOMP_WORDS=({' '.join(words)}); "
+        f"COMP_CWORD={len(words) - 1}; _cairn; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
     return set(run("bash", "-c", ask, check=True).lines())
 
 
@@ -101,17 +109,22 @@ def bash_completes_functions_types_processes_and_abis():
     expect("x86-64" in bash_offers("cairn layout --abi x86", folder()), folder())
     with subprocess.Popen(["sleep", "60"]) as process:
         try:
-            expect(str(process.pid) in bash_offers(f"cairn stack {process.pid}", folder()), process.pid)
-            expect(str(process.pid) in bash_offers(f"cairn trace -p {process.pid}", folder()), process.pid)
+            expect(
+                str(process.pid) in bash_offers(f"cairn stack {process.pid}", folder()),
+                process.pid)
+            expect(
+                str(process.pid) in bash_offers(f"cairn trace -p {process.pid}", folder()),
+                process.pid)
         finally:
             process.kill()
 
 
 @claim
 def a_name_that_a_shell_would_run_is_not_offered():
-    path = compile_c("hostile", "__attribute__((noinline)) int paXtouch_pwned(int n) { return n; }\n"
-                     "__attribute__((noinline)) int pay(int n) { return n; }\n"
-                     "int main(int argc, char **argv) { return paXtouch_pwned(argc) + pay(argc); }\n")
+    path = compile_c(
+        "hostile", "__attribute__((noinline)) int paXtouch_pwned(int n) { return n; }\n"
+        "__attribute__((noinline)) int pay(int n) { return n; }\n"
+        "int main(int argc, char **argv) { return paXtouch_pwned(argc) + pay(argc); }\n")
     with open(path, "rb") as file:
         data = file.read()
     with open(path, "wb") as file:
@@ -123,8 +136,10 @@ def a_name_that_a_shell_would_run_is_not_offered():
 
 @claim
 def failures_are_lines_of_json_too():
-    for words, status in [(("sites", "--json", CAIRN, "no_such_function"), None), (("sites", "--json", "/no/such"), 2),
-                          (("layout", "--json", "/no/such", "x"), 2), (("sites", "--json", "--nonsense"), 2)]:
+    for words, status in [(("sites", "--json", CAIRN, "no_such_function"), None),
+                          (("sites", "--json", "/no/such"), 2),
+                          (("layout", "--json", "/no/such", "x"), 2),
+                          (("sites", "--json", "--nonsense"), 2)]:
         r = cairn(*words)
         last = json.loads(r.lines()[-1])
         expect(set(last) == {"error", "status"} and last["status"] == r.status != 0, words, r)
@@ -141,7 +156,8 @@ def long_output_goes_through_the_pager_on_a_terminal_only():
     marked = "TERM=xterm CAIRN_PAGER='sed s/^/P:/' "
     on_terminal = run("script", "-qec", marked + ask, "/dev/null", check=True)
     expect("P:" in on_terminal.out and "main" in on_terminal.out, on_terminal)
-    r = run("script", "-qec", f"env -u CAIRN_PAGER TERM=xterm PAGER='sed s/^/P:/' {ask}", "/dev/null", check=True)
+    r = run("script", "-qec", f"env -u CAIRN_PAGER TERM=xterm PAGER='sed s/^/P:/' {ask}",
+            "/dev/null", check=True)
     expect("P:" in r.out, r)
     piped = run("bash", "-c", f"{marked} {ask} | cat", check=True)
     expect("P:" not in piped.out and "main" in piped.out, piped)
@@ -197,13 +213,16 @@ def manual_formats_without_a_warning(name):
 
 @claim
 def usage_errors_exit_with_2_and_answer_on_stderr_only():
-    for words in [(), ("site",), ("sites",), ("sites", "--nonsense", "x"), ("sites", "-j"), ("sites", "-j", "0", "x"),
-                  ("sites", "-jx", "x"), ("sites", "--json=1", "x"), ("sites", "--emit", "awk", "x", "y"),
-                  ("sites", "/no/such/file", "f"), ("trace",), ("trace", "-p", "1", "-c", "ls", "f"),
-                  ("trace", "-p", "x", "f"), ("trace", "--duration", "0", "f"), ("trace", "-c", "", "f"),
-                  ("trace", "-c", "no-such-program-anywhere", "f"), ("doctor", "x"), ("--completion", "csh"),
-                  ("btf",), ("btf", "du"), ("btf", "dump"), ("btf", "dump", "/no/such/file"),
-                  ("btf", "encode", "--global-vars=some", "/no/such/file"), ("btf", "encode", "--embed", CAIRN)]:
+    for words in [(), ("site",), ("sites",), ("sites", "--nonsense", "x"), ("sites", "-j"),
+                  ("sites", "-j", "0", "x"), ("sites", "-jx", "x"), ("sites", "--json=1", "x"),
+                  ("sites", "--emit", "awk", "x", "y"), ("sites", "/no/such/file", "f"), ("trace",),
+                  ("trace", "-p", "1", "-c", "ls", "f"), ("trace", "-p", "x", "f"),
+                  ("trace", "--duration", "0", "f"), ("trace", "-c", "", "f"),
+                  ("trace", "-c", "no-such-program-anywhere", "f"), ("doctor", "x"),
+                  ("--completion", "csh"), ("btf",), ("btf", "du"), ("btf", "dump"),
+                  ("btf", "dump", "/no/such/file"),
+                  ("btf", "encode", "--global-vars=some", "/no/such/file"),
+                  ("btf", "encode", "--embed", CAIRN)]:
         r = cairn(*words)
         expect(r.status == 2 and not r.out and r.err, r)
 
@@ -213,7 +232,8 @@ def verbs_and_options_keep_their_old_spelling():
     for old, new in [("pack", "sidecar")]:
         r = cairn(old, "--help")
         expect(r.status == 0 and r.out == cairn(new, "--help").out, r)
-    for words in [("sites", "--places"), ("sites", "--pack", "x.cairn"), ("btf", "encode", "--pack=x.cairn")]:
+    for words in [("sites", "--places"), ("sites", "--pack", "x.cairn"),
+                  ("btf", "encode", "--pack=x.cairn")]:
         r = cairn(*words, "/dev/null/no-such-file")
         expect("no such option" not in r.err and r.status != 0, words, r)
     r = cairn("sites", "--place", "/dev/null/no-such-file")
@@ -228,9 +248,9 @@ def verbs_have_exact_names():
 
 @claim
 def a_mistyped_verb_or_option_gets_near_ones():
-    for words, near in [(("site",), "sites"), (("stes", "x"), "sites"), (("satck",), "stack"), (("lay",), "layout"),
-                        (("btf", "dmp"), "btf dump"), (("sites", "--jsn", "x"), "--json"),
-                        (("trace", "--dry-rnu"), "--dry-run")]:
+    for words, near in [(("site",), "sites"), (("stes", "x"), "sites"), (("satck",), "stack"),
+                        (("lay",), "layout"), (("btf", "dmp"), "btf dump"),
+                        (("sites", "--jsn", "x"), "--json"), (("trace", "--dry-rnu"), "--dry-run")]:
         r = cairn(*words)
         expect(r.status == 2 and f"\nDid you mean: {near}" in r.err and not r.out, words, r)
     for words in [("frobnicate",), ("btf", "frobnicate"), ("sites", "--frobnicate")]:
@@ -241,7 +261,8 @@ def a_mistyped_verb_or_option_gets_near_ones():
 @claim
 def help_is_a_verb_too():
     for words, same in [(("help",), ("--help",)), (("help", "sites"), ("sites", "--help")),
-                        (("help", "btf"), ("btf", "--help")), (("help", "btf", "dump"), ("btf", "dump", "--help"))]:
+                        (("help", "btf"), ("btf", "--help")),
+                        (("help", "btf", "dump"), ("btf", "dump", "--help"))]:
         r = cairn(*words)
         expect(r.status == 0 and not r.err and r.out == cairn(*same).out, words, r)
     expect(cairn("help", "frobnicate").status == 2, words)
@@ -259,8 +280,8 @@ def no_line_of_help_is_longer_than_a_document():
 
 @claim
 def help_goes_to_stdout_and_succeeds():
-    for words in [("--help",), ("-h",), ("sites", "--help"), ("sites", "x", "-h"), ("--version",), ("btf", "-h"),
-                  ("btf", "check", "--help")]:
+    for words in [("--help",), ("-h",), ("sites", "--help"), ("sites", "x", "-h"), ("--version",),
+                  ("btf", "-h"), ("btf", "check", "--help")]:
         r = cairn(*words)
         expect(r.status == 0 and r.out and not r.err, r)
 
@@ -282,7 +303,8 @@ def a_count_in_text_agrees_with_its_noun():
                 if not text[found.start():].startswith(fine.get(relative, "\0")):
                     wrong.append(f"{relative}: {found.group(0)}")
     expect(not wrong, *wrong)
-    r = cairn("btf", "encode", compile_c("one-of-each", "int main(void) { return 0; }"), "-o", os.path.join(folder(), "one.btf"))
+    r = cairn("btf", "encode", compile_c("one-of-each", "int main(void) { return 0; }"), "-o",
+              os.path.join(folder(), "one.btf"))
     expect(r.status == 0 and re.search(r"\b[0-9]+ records?, 1 function, 0 variables\n", r.out), r)
 
 

@@ -8,18 +8,24 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from claims import SOURCE, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run  # noqa: E402
+# noqa: E402
+from claims import (SOURCE, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
+                    run)
 from records import accounted_bits  # noqa: E402
 
 EVENT = "struct event { unsigned int e_pid; char e_filename[256]; char e_comm[16]; };\n"
 PADDED = "struct padded_event { char c; long l; int i; void *x; };\n"
 RUNNING = "/sys/kernel/btf/vmlinux"
 
-# Headers with many structs, whatever else they have; each is preprocessed and laid out by the compiler and by us.
-HEADERS = ["stdio.h", "stdlib.h", "sys/socket.h", "netinet/in.h", "pthread.h", "signal.h", "sys/stat.h", "sys/epoll.h",
-           "netdb.h", "time.h", "linux/bpf.h", "linux/perf_event.h", "linux/if.h", "linux/btrfs.h", "linux/kvm.h",
-           "linux/io_uring.h", "linux/videodev2.h", "linux/nl80211.h", "linux/if_ether.h", "linux/tcp.h",
-           "sound/asound.h", "elf.h", "netinet/ip.h", "netinet/tcp.h", "linux/ipv6.h", "linux/cdrom.h", "linux/hdreg.h"]
+# Headers with many structs, whatever else they have; each is preprocessed and laid out by the
+# compiler and by us.
+HEADERS = [
+    "stdio.h", "stdlib.h", "sys/socket.h", "netinet/in.h", "pthread.h", "signal.h", "sys/stat.h",
+    "sys/epoll.h", "netdb.h", "time.h", "linux/bpf.h", "linux/perf_event.h", "linux/if.h",
+    "linux/btrfs.h", "linux/kvm.h", "linux/io_uring.h", "linux/videodev2.h", "linux/nl80211.h",
+    "linux/if_ether.h", "linux/tcp.h", "sound/asound.h", "elf.h", "netinet/ip.h", "netinet/tcp.h",
+    "linux/ipv6.h", "linux/cdrom.h", "linux/hdreg.h"
+]
 
 
 def header(text, name="decl.h"):
@@ -72,9 +78,16 @@ def two_abis_differ_with_exit_status_1():
     r = cairn("layout", header(text), "--abi", "bpf,i386", "--json")
     differing = {o["name"]: o["differing"] for o in r.objects()}
     kind = ["long long unsigned int"] * 2
-    expect(differing == {"event": [{"name": "d", "change": "moved", "bit_offset": [128, 96], "size": [8, 8], "type": kind},
-                                   {"name": "e", "change": "moved", "bit_offset": [192, 160], "size": [1, 1],
-                                    "type": ["char", "char"]}], "same": []}, r)
+    expect(
+        differing == {
+            "event": [{
+                "name": "d", "change": "moved", "bit_offset": [128, 96], "size": [8, 8], "type":
+                kind
+            }, {
+                "name": "e", "change": "moved", "bit_offset": [192, 160], "size": [1, 1], "type":
+                ["char", "char"]
+            }], "same": []
+        }, r)
 
 
 @claim
@@ -87,10 +100,12 @@ def a_header_with_an_error_is_shown_with_line_column_and_caret():
 @claim
 def bad_command_lines_are_usage_errors():
     path = header(EVENT)
-    for words in (["layout"], ["layout", "/no/such/file"], ["layout", path, "--abi", "pdp11"],
-                  ["layout", path, "--html", "--abi", "arm,bpf,i386"], ["layout", path, "--cacheline", "0"],
-                  ["layout", path, "--check"], ["layout", path, "--against", path], ["layout", path, "--update"],
-                  ["layout", "--diff", path]):
+    for words in (["layout"], ["layout", "/no/such/file"], ["layout", path, "--abi", "pdp11"], [
+            "layout", path, "--html", "--abi", "arm,bpf,i386"
+    ], ["layout", path, "--cacheline",
+            "0"], ["layout", path, "--check"], ["layout", path, "--against",
+                                                path], ["layout", path,
+                                                        "--update"], ["layout", "--diff", path]):
         r = cairn(*words)
         expect(r.status == 2 and r.err.endswith("\n") and "\\x0a" not in r.err and not r.out, r)
     r = cairn("layout", path, "nothing")
@@ -100,7 +115,9 @@ def bad_command_lines_are_usage_errors():
 @claim
 def near_names_of_types_are_offered_whatever_the_types_are_read_from():
     text = "struct task_info { int a; long b; } ti; typedef unsigned long count_t; count_t ct;\n"
-    program = compile_c("near", text + "namespace ns { struct Job { int id; } job; }\nint main() {}\n", "g++", ("-g", "-x", "c++"))
+    program = compile_c("near",
+                        text + "namespace ns { struct Job { int id; } job; }\nint main() {}\n",
+                        "g++", ("-g", "-x", "c++"))
     btf, records = os.path.join(folder(), "near.btf"), os.path.join(folder(), "near.records")
     cairn("btf", "encode", program, "-o", btf, "--dialect", "none", "--global-vars", check=True)
     sidecar = os.path.join(folder(), "near.cairn")
@@ -108,11 +125,13 @@ def near_names_of_types_are_offered_whatever_the_types_are_read_from():
     with open(records, "wb") as file:
         file.write(bytes(16))
     for source in ([program, "--no-cache"], [btf], [program, "--sidecar", sidecar], [header(text)]):
-        for name, near in (("task_inof", "task_info"), ("struct taskinfo", "task_info"), ("cuont_t", "count_t"), ("task_in", "task_info"),
+        for name, near in (("task_inof", "task_info"), ("struct taskinfo", "task_info"),
+                           ("cuont_t", "count_t"), ("task_in", "task_info"),
                            ("nothing_like_it", None), ("task_inf?", None), ("Jbo", "ns::Job")):
             if name == "Jbo" and source[0] in (btf, header(text)):
                 continue
-            for r in (cairn("layout", *source, name), cairn("decode", source[0], name, records, *source[1:]),
+            for r in (cairn("layout", *source,
+                            name), cairn("decode", source[0], name, records, *source[1:]),
                       cairn("bind", "--lang", "c", source[0], name) if len(source) == 1 else None):
                 if r is None or (name == "task_inf?" and r.status == 0):
                     continue
@@ -124,8 +143,9 @@ def near_names_of_types_are_offered_whatever_the_types_are_read_from():
 @claim
 def names_kinds_typedefs_and_patterns_select():
     text = EVENT + "typedef struct { int x; } named; union u { int i; }; enum e { A = 3 };\n"
-    for pattern, found in [("event", ["event"]), ("struct event", ["event"]), ("union event", []), ("named", ["named"]),
-                           ("enum e", ["e"]), ("*e*", ["event", "named", "e"]), ("u", ["u"])]:
+    for pattern, found in [("event", ["event"]), ("struct event", ["event"]), ("union event", []),
+                           ("named", ["named"]), ("enum e", ["e"]), ("*e*", ["event", "named",
+                                                                             "e"]), ("u", ["u"])]:
         r = cairn("layout", header(text), pattern, "--json")
         expect([o["name"] for o in r.objects()] == found, pattern, r)
         expect(r.status == (0 if found else 1), r)
@@ -141,25 +161,30 @@ def preprocessor_sees_directories_and_macros():
     # A command line, as make and meson take it.
     for cc in ("env cc", "  env   X=1 cc -DSIZE=7 ", " "):
         more = () if "SIZE" in cc else ("-D", "SIZE=7")
-        r = cairn("layout", path, "outer", "-I", folder(), *more, "--sizes", env={**os.environ, "CC": cc}, check=True)
+        r = cairn("layout", path, "outer", "-I", folder(), *more, "--sizes",
+                  env={**os.environ, "CC": cc}, check=True)
         expect(r.out == "outer\t7\t0\n", cc, r)
 
 
 @claim_each("gcc", "clang")
 def debug_information_and_declarations_agree(compiler):
-    text = (EVENT + PADDED + "struct bits { int a : 3; unsigned b : 7; char c; struct padded_event p[2]; } bits;\n"
+    text = (EVENT + PADDED
+            + "struct bits { int a : 3; unsigned b : 7; char c; struct padded_event p[2]; } bits;\n"
             "struct event event; struct padded_event padded;\n")
     program = compile_c("layout", text + "int main(void) { return bits.a; }\n", compiler)
     for name in ("event", "padded_event", "bits"):
         ours = cairn("layout", header(text), name, check=True).out
         theirs = cairn("layout", program, name, check=True).out
         # Clang calls a long int long.
-        expect(theirs == ours if compiler == "gcc" else theirs.split() == ours.replace("long int", "long").split(),
-               theirs, ours)
+        expect(
+            theirs == ours if compiler == "gcc" else theirs.split() == ours.replace(
+                "long int", "long").split(), theirs, ours)
 
-
-ABIS = ["x86-64", "x32", "i386", "aarch64", "aarch64be", "arm", "riscv64", "riscv32", "s390x", "ppc64le", "ppc64", "mips",
-        "mipsel", "mips64", "mips64el", "bpf", "bpfeb", "windows-x64", "windows-x86"]
+ABIS = [
+    "x86-64", "x32", "i386", "aarch64", "aarch64be", "arm", "riscv64", "riscv32", "s390x",
+    "ppc64le", "ppc64", "mips", "mipsel", "mips64", "mips64el", "bpf", "bpfeb", "windows-x64",
+    "windows-x86"
+]
 
 # One of everything whose place depends on the machine; code and data are to be left behind.
 EVERYTHING = EVENT + PADDED + """typedef unsigned long long u64;
@@ -177,8 +202,11 @@ int (*data)(struct s *) = code;
 
 def places(objects):
     """What two ways of laying types out have to agree on."""
-    return {o["name"]: (o["kind"], o["size"], [(m["name"], m["offset"], m["size"], m.get("bit_offset"), m.get("bits"))
-                                               for m in o["members"]]) for o in objects}
+    return {
+        o["name"]: (o["kind"], o["size"], [(m["name"], m["offset"], m["size"], m.get("bit_offset"),
+                                            m.get("bits")) for m in o["members"]])
+        for o in objects
+    }
 
 
 @claim_each(*ABIS)
@@ -188,7 +216,8 @@ def clang_lays_out_on_request(abi):
     r = cairn("layout", path, "--via-compiler", "--abi", abi, "--json")
     if "unable to create target" in r.err or "No available targets" in r.err:
         raise Skip(f"this clang does not know {abi}")
-    ours, theirs = places(cairn("layout", path, "--abi", abi, "--json", check=True).objects()), places(r.objects())
+    ours, theirs = places(cairn("layout", path, "--abi", abi, "--json",
+                                check=True).objects()), places(r.objects())
     expect(r.status == 0 and len(theirs) == 6, r)
     expect(ours == theirs, ours, theirs)
 
@@ -200,15 +229,18 @@ def what_clang_cannot_lay_out_is_told_by_clang():
     expect(r.status == 2 and "error" in r.err, r)
     r = cairn("layout", header("int nothing;\n"), "--via-compiler")
     expect(r.status == 1 and "defines no struct" in r.err, r)
-    r = cairn("layout", header(EVENT + "struct two { long l; int i; };"), "--via-compiler", "--abi", "arm,bpf")
+    r = cairn("layout", header(EVENT + "struct two { long l; int i; };"), "--via-compiler", "--abi",
+              "arm,bpf")
     expect(r.status == 1 and "struct two: 8 bytes on arm, 16 on bpf" in r.out, r)
 
 
 @claim_each("gcc", "clang")
 def a_typedef_is_a_name_in_debug_information_too(compiler):
     need(compiler)
-    text = ("typedef struct { char a; long b; } nameless_t; typedef struct tag { int x; } named_t; typedef named_t again_t;\n"
-            "typedef struct never never_t; nameless_t n; again_t a; never_t *p; int main(void) { return a.x; }\n")
+    text = (
+        "typedef struct { char a; long b; } nameless_t; typedef struct tag { int x; } named_t; typedef named_t again_t;\n"
+        "typedef struct never never_t; nameless_t n; again_t a; never_t *p; int main(void) { return a.x; }\n"
+    )
     program = compile_c("typedefs", text, compiler)
     for pattern, size in [("nameless_t", 16), ("named_t", 4), ("again_t", 4), ("tag", 4)]:
         objects = cairn("layout", program, pattern, "--json", check=True).objects()
@@ -226,7 +258,9 @@ def a_sidecar_is_a_source_of_types():
                         "int main(void) { return e.e_pid + p.c; }\n")
     sidecar = os.path.join(folder(), "types.cairn")
     cairn("sidecar", program, "-o", sidecar, check=True)
-    expect(cairn("layout", sidecar, "event", check=True).out == cairn("layout", program, "event", check=True).out)
+    expect(
+        cairn("layout", sidecar, "event", check=True).out == cairn("layout", program, "event",
+                                                                   check=True).out)
     r = cairn("layout", sidecar, "--sizes", check=True)
     expect("padded_event\t32\t2\n" in r.out and "event\t276\t0\n" in r.out, r)
 
@@ -238,7 +272,8 @@ def reorganised_structs_are_proven_by_the_compilers():
     expect("/* saved 8 bytes and 0 cachelines: the smallest there is */" in r.out, r)
     expect("/* verified: size and offsets are those of gcc" in r.out and "size: 24," in r.out, r)
     o = cairn("layout", header(PADDED), "-R", "--verify", "--json", check=True).objects()[0]
-    expect((o["size_before"], o["size"], o["proven"]) == (32, 24, True) and "gcc" in o["verified"], o)
+    expect((o["size_before"], o["size"], o["proven"]) == (32, 24, True) and "gcc" in o["verified"],
+           o)
     expect([m["name"] for m in o["members"]] == ["c", "i", "l", "x"], o)
 
 
@@ -269,13 +304,16 @@ def running_kernel_adds_up():
         raise Skip("this kernel has no BTF")
     objects = cairn("layout", "--running", "--json", check=True).objects()
     structs = [o for o in objects if o["kind"] == "struct"]
-    expect(len(structs) > 1000 and any("bits" in m for o in structs for m in o["members"]), len(structs))
+    expect(
+        len(structs) > 1000 and any("bits" in m for o in structs for m in o["members"]),
+        len(structs))
     for o in structs:
         expect(accounted_bits(o) == 8 * o["size"], o)
 
 
 def members_of(o, path=""):
-    """(path, member) of all that C can name, those of anonymous structs and of structs of members too."""
+    """(path, member) of all that C can name, those of anonymous structs and of structs of members
+    too."""
     for m in o.get("members", []):
         inner = path + m["name"] if m["name"] else path
         if m["name"]:
@@ -301,16 +339,18 @@ def asserts(objects):
 
 
 def bit_field_program(objects):
-    """C that sets each bit-field alone, and prints which bits of the struct that changed: first and number, as expected."""
+    """C that sets each bit-field alone, and prints which bits of the struct that changed: first and
+    number, as expected."""
     body, count = "", 0
     for o in objects:
         for path, m in members_of(o):
             if "bits" not in m:
                 continue
             count += 1
-            body += (f"\t{{ union {{ {c_name(o)} s; unsigned char b[{o['size']}]; }} u; __builtin_memset(&u, 0, sizeof(u)); "
-                     f"u.s.{path} = ~0ull;\n\t  bad += look(u.b, {o['size']}, {m['bit_offset']}, {m['bits']}, "
-                     f"\"{c_name(o)}.{path}\"); }}\n")
+            body += (
+                f"\t{{ union {{ {c_name(o)} s; unsigned char b[{o['size']}]; }} u; __builtin_memset(&u, 0, sizeof(u)); "
+                f"u.s.{path} = ~0ull;\n\t  bad += look(u.b, {o['size']}, {m['bit_offset']}, {m['bits']}, "
+                f"\"{c_name(o)}.{path}\"); }}\n")
     text = """
 static int look(const unsigned char *b, int n, int first, int width, const char *name)
 {
@@ -362,8 +402,8 @@ def every_struct_of_a_header_is_laid_out_as_by_the_compiler(name):
 @claim
 def random_declarations_are_laid_out_as_by_clang():
     need("clang")
-    r = run(sys.executable, os.path.join(SOURCE, "tests", "truth", "layout_against_clang.py"), "--count", "600",
-            "--abi", "x86-64", "--abi", "i386", "--abi", "arm", seconds=300)
+    r = run(sys.executable, os.path.join(SOURCE, "tests", "truth", "layout_against_clang.py"),
+            "--count", "600", "--abi", "x86-64", "--abi", "i386", "--abi", "arm", seconds=300)
     expect(r.status == 0, r)
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn layout, decode and bind on what nobody should have written: errors that say where, exit codes, an end, no crash."""
+"""cairn layout, decode and bind on what nobody should have written: errors that say where, exit
+codes, an end, no crash."""
 
 import os
 import struct
@@ -52,12 +53,18 @@ def c_that_no_compiler_takes_is_refused_with_line_column_and_caret(number):
 
 @claim
 def sizes_beyond_2_31_bits_are_right_or_refused():
-    r = cairn("layout", header("struct s { int a[1u << 28]; char c; long b; };"), "--json", check=True)
+    r = cairn("layout", header("struct s { int a[1u << 28]; char c; long b; };"), "--json",
+              check=True)
     o = r.objects()[0]
     expect(o["size"] == (1 << 30) + 16 and o["members"][2]["offset"] == (1 << 30) + 8, o)
-    program = compile_c("large", "struct s { char a[3ul << 30]; int b; char c[3ul << 30]; int d; } *p;\nint main(void) { return p != 0; }\n")
+    program = compile_c(
+        "large",
+        "struct s { char a[3ul << 30]; int b; char c[3ul << 30]; int d; } *p;\nint main(void) { return p != 0; }\n"
+    )
     o = cairn("layout", program, "s", "--json", check=True).objects()[0]
-    expect(o["size"] == (6 << 30) + 8 and [m["offset"] for m in o["members"]] == [0, 3 << 30, (3 << 30) + 4, (6 << 30) + 4], o)
+    expect(
+        o["size"] == (6 << 30) + 8
+        and [m["offset"] for m in o["members"]] == [0, 3 << 30, (3 << 30) + 4, (6 << 30) + 4], o)
     # BTF has 32 bits for a size and for an offset in bits.
     r = cairn("btf", "encode", program, "-o", os.path.join(folder(), "large.btf"))
     expect(r.status == 0 and "of more bytes or elements than BTF can count" in r.out + r.err, r)
@@ -78,13 +85,15 @@ class Btf:
         return len(self.strings) - len(text) - 1 if text else 0
 
     def add(self, kind, name, size, words=(), vlen=0):
-        self.types += struct.pack("<III", self.name(name), kind << 24 | vlen, size) + struct.pack(f"<{len(words)}I", *words)
+        self.types += struct.pack("<III", self.name(name), kind << 24 | vlen, size) + struct.pack(
+            f"<{len(words)}I", *words)
         self.n += 1
         return self.n
 
     def write(self, name):
         path = os.path.join(folder(), name)
-        head = struct.pack("<HBBIIIII", 0xEB9F, 1, 0, 24, 0, len(self.types), len(self.types), len(self.strings))
+        head = struct.pack("<HBBIIIII", 0xEB9F, 1, 0, 24, 0, len(self.types), len(self.types),
+                           len(self.strings))
         with open(path, "wb") as file:
             file.write(head + self.types + self.strings)
         return path
@@ -142,7 +151,10 @@ def members_beyond_the_end():
     btf = Btf()
     i = number(btf)
     far = btf.add(ARRAY, "", 0, [i, i, 0xFFFFFFFF])
-    btf.add(STRUCT, "s", 8, [btf.name("x"), i, 0xFFFFFFF8, btf.name("far"), far, 0, btf.name("x"), i, 0], 3)
+    btf.add(STRUCT, "s", 8,
+            [btf.name("x"), i, 0xFFFFFFF8,
+             btf.name("far"), far, 0,
+             btf.name("x"), i, 0], 3)
     return btf.write("far.btf")
 
 
@@ -155,12 +167,14 @@ HOSTILE = {
     "members beyond the end": members_beyond_the_end,
 }
 COMMANDS = {
-    "layout": ["layout", "FILE", "s"], "expand": ["layout", "FILE", "s", "--expand"],
-    "json": ["layout", "FILE", "s", "--expand", "--json"], "html": ["layout", "FILE", "s", "--expand", "--html"],
-    "lint": ["layout", "--lint", "FILE", "s"], "reorganize": ["layout", "FILE", "s", "--reorganize"],
-    "abi": ["layout", "FILE", "s", "--abi", "bpf,i386"], "diff": ["layout", "--diff", "FILE", "FILE"],
-    "decode": ["decode", "FILE", "s", "RECORD"], "bind": ["bind", "--lang", "java", "FILE", "s"],
-    "check": ["btf", "check", "FILE"], "c": ["btf", "dump", "FILE", "--format", "c"],
+    "layout": ["layout", "FILE", "s"], "expand": ["layout", "FILE", "s", "--expand"], "json":
+    ["layout", "FILE", "s", "--expand",
+     "--json"], "html": ["layout", "FILE", "s", "--expand",
+                         "--html"], "lint": ["layout", "--lint", "FILE", "s"], "reorganize":
+    ["layout", "FILE", "s", "--reorganize"], "abi": ["layout", "FILE", "s", "--abi", "bpf,i386"],
+    "diff": ["layout", "--diff", "FILE", "FILE"], "decode": ["decode", "FILE", "s", "RECORD"],
+    "bind": ["bind", "--lang", "java", "FILE",
+             "s"], "check": ["btf", "check", "FILE"], "c": ["btf", "dump", "FILE", "--format", "c"],
 }
 
 

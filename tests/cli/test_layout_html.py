@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn layout --html: one page without scripts; in headless Chromium nothing is cut off, and holes are seen."""
+"""cairn layout --html: one page without scripts; in headless Chromium nothing is cut off, and holes
+are seen."""
 
 import os
 import re
@@ -80,13 +81,16 @@ def pixels(path):
 
 
 def count(rows, step, colour):
-    return sum(bytes(row[k:k + 3]) == bytes(colour) for row in rows for k in range(0, len(row), step))
+    return sum(
+        bytes(row[k:k + 3]) == bytes(colour) for row in rows for k in range(0, len(row), step))
 
 
 @claim
 def the_page_is_one_file_without_scripts():
     html = page("--abi", "x86-64,i386")
-    expect("<script" not in html and "http" not in html and "src=" not in html and "@import" not in html, html[:500])
+    expect(
+        "<script" not in html and "http" not in html and "src=" not in html
+        and "@import" not in html, html[:500])
     expect(html.count("<section>") == 4 and "7 bytes hole" in html and "3 bytes hole" in html, html)
 
 
@@ -101,7 +105,9 @@ def what_differs_is_said_in_text():
 def two_builds_stand_side_by_side():
     new = write("new.h", "struct padded_event { char c; int i; long l; void *x; };\n")
     html = page("padded_event", "--beside", new)
-    expect("<h3>" + new + "</h3>" in html and html.count("class=map") == 2 and html.count("\u2260 differs") == 2, html)
+    expect(
+        "<h3>" + new + "</h3>" in html and html.count("class=map") == 2
+        and html.count("\u2260 differs") == 2, html)
 
 
 @claim
@@ -130,7 +136,8 @@ def holes_are_seen_in(scheme):
     need("chromium")
     path = write(f"{scheme}.html", page("padded_event"))
     shot = os.path.join(folder(), f"{scheme}.png")
-    dark = ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
+    dark = ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"
+            ] if scheme == "dark" else []
     r = chromium(*dark, "--window-size=800,700", f"--screenshot={shot}", "file://" + path)
     expect(os.path.exists(shot), r)
     rows, step = pixels(shot)

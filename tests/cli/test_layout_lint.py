@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn layout --lint: what each rule finds and what it does not; and that the kernel does what the rules say."""
+"""cairn layout --lint: what each rule finds and what it does not; and that the kernel does what the
+rules say."""
 
 import contextlib
 import json
@@ -11,26 +12,30 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from claims import Skip, cairn, claim, claim_each, expect, folder, main, need, need_root, run  # noqa: E402
+# noqa: E402
+from claims import Skip, cairn, claim, claim_each, expect, folder, main, need, need_root, run
 
 # rule: (a struct that it finds, offset, member), (one that it does not)
 RULES = {
     "padding-leak": (("struct s { char c; long l; };", 1, "c"),
-                     ("struct s { char c; char _pad[7]; long l; };",)),
-    "bit-padding-leak": (("struct s { unsigned a : 3; unsigned b : 5; unsigned c : 4; unsigned d; };", 1, "c"),
-                         ("struct s { unsigned a : 3, b : 29; unsigned d; };",)),
-    "tail-padding": (("struct s { long l; int i; };", 12, "i"),
-                     ("struct s { long l; int i, _pad; };", "struct s { long l; int i, n; char data[]; };")),
-    "abi-differs": (("struct s { unsigned int a; unsigned long long b; };", 8, "b"),
-                    ("struct s { unsigned long long b; unsigned int a, c; };",
-                     "struct s { unsigned int a; unsigned long long b __attribute__((aligned(8))); };")),
-    "misaligned-atomic": (("struct __attribute__((packed)) s { char c; unsigned long long n; };", 1, "n"),
-                          ("struct __attribute__((packed)) s { unsigned long long n; char c; };",
-                           "struct __attribute__((packed)) s { char c; unsigned char bytes[8]; };")),
-    "line-straddle": (("struct s { char a[60]; struct { int x, y; } p; };", 60, "p"),
-                      ("struct s { char a[56]; struct { int x, y; } p; };", "struct s { char a[60]; char b[60]; };")),
-    "extra-line": (("struct s { char a; long b; char c; long d[5]; char e; long f; };", 0, None),
-                   ("struct s { long b, d[5], f; char a, c, e; };",)),
+                     ("struct s { char c; char _pad[7]; long l; };",)), "bit-padding-leak":
+    (("struct s { unsigned a : 3; unsigned b : 5; unsigned c : 4; unsigned d; };", 1, "c"),
+     ("struct s { unsigned a : 3, b : 29; unsigned d; };",)), "tail-padding":
+    (("struct s { long l; int i; };", 12, "i"),
+     ("struct s { long l; int i, _pad; };",
+      "struct s { long l; int i, n; char data[]; };")), "abi-differs":
+    (("struct s { unsigned int a; unsigned long long b; };", 8, "b"),
+     ("struct s { unsigned long long b; unsigned int a, c; };",
+      "struct s { unsigned int a; unsigned long long b __attribute__((aligned(8))); };")),
+    "misaligned-atomic":
+    (("struct __attribute__((packed)) s { char c; unsigned long long n; };", 1, "n"),
+     ("struct __attribute__((packed)) s { unsigned long long n; char c; };",
+      "struct __attribute__((packed)) s { char c; unsigned char bytes[8]; };")), "line-straddle":
+    (("struct s { char a[60]; struct { int x, y; } p; };", 60, "p"),
+     ("struct s { char a[56]; struct { int x, y; } p; };",
+      "struct s { char a[60]; char b[60]; };")), "extra-line":
+    (("struct s { char a; long b; char c; long d[5]; char e; long f; };", 0, None),
+     ("struct s { long b, d[5], f; char a, c, e; };",)),
 }
 PROGRAM = """
 #define SEC(name) __attribute__((section(name), used))
@@ -74,7 +79,8 @@ def rule_finds_what_it_is_for(rule):
     r = lint(text, "--json", "--rules", rule)
     expect(r.status == 1, r)
     found = r.objects()
-    expect([(o["rule"], o["type"], o["member"], o["offset"]) for o in found] == [(rule, "s", member, offset)], r)
+    expect([(o["rule"], o["type"], o["member"], o["offset"])
+            for o in found] == [(rule, "s", member, offset)], r)
     expect(all(found[0][key] for key in ("what", "why", "mend")), r)
 
 
@@ -88,24 +94,30 @@ def rule_leaves_alone_what_is_right(rule):
 PACKED = "struct __attribute__((packed))"
 # (text, type that is asked for or None, {(rule, type, member, offset)})
 INSIDE = {
-    "anonymous": ("struct s { struct { char c; int i; }; };", None, {("padding-leak", "s", "(anonymous).c", 1)}),
-    "const": ("struct s { int a, b; const struct { char c; int i; } k; };", None, {("padding-leak", "s", "k.c", 9)}),
-    "array": ("struct s { int a, b; struct { int i; char c; } list[2][2]; };", None, {("tail-padding", "s", "list[].c", 13)}),
-    "union": ("struct s { union { struct { char c; int i; } arm; long long l; }; };", None,
-              {("padding-leak", "s", "(anonymous).arm.c", 1)}),
-    "deep": ("struct s { int x; const struct { int y; struct { char c; int i; } in[3]; } k; };", None,
-             {("padding-leak", "s", "k.in[].c", 9)}),
-    "named, told once": ("struct i { char c; int n; }; struct s { int a; struct i in; };", None, {("padding-leak", "i", "c", 1)}),
-    "named, not asked for": ("struct i { char c; int n; }; struct s { int a; struct i in; };", "s",
-                             {("padding-leak", "s", "in.c", 5)}),
-    "misplaced by its outer struct": (f"struct i {{ unsigned long long n; }}; {PACKED} s {{ int a; struct i in; }};", None,
-                                      {("misaligned-atomic", "s", "in.n", 4)}),
-    "misplaced by its stride": (f"{PACKED} s {{ {PACKED} {{ int n; char c; }} in[2]; }};", None,
-                                {("misaligned-atomic", "s", "in[].n", 0)}),
-    "misaligned const": (PACKED + " s { char c; const int k; };", None, {("misaligned-atomic", "s", "k", 1)}),
-    "misaligned array": (PACKED + " s { char c; int k[2][2]; };", None, {("misaligned-atomic", "s", "k", 1)}),
-    "across two lines": ("struct s { int a[2]; struct { char b[52]; struct { int x, y; } p; int z[2]; } in; };", None,
-                         {("line-straddle", "s", "in.p", 60)}),
+    "anonymous":
+    ("struct s { struct { char c; int i; }; };", None, {("padding-leak", "s", "(anonymous).c", 1)}),
+    "const": ("struct s { int a, b; const struct { char c; int i; } k; };", None, {
+        ("padding-leak", "s", "k.c", 9)
+    }), "array": ("struct s { int a, b; struct { int i; char c; } list[2][2]; };", None, {
+        ("tail-padding", "s", "list[].c", 13)
+    }), "union": ("struct s { union { struct { char c; int i; } arm; long long l; }; };", None, {
+        ("padding-leak", "s", "(anonymous).arm.c", 1)
+    }), "deep": ("struct s { int x; const struct { int y; struct { char c; int i; } in[3]; } k; };",
+                 None, {("padding-leak", "s", "k.in[].c", 9)}), "named, told once":
+    ("struct i { char c; int n; }; struct s { int a; struct i in; };", None,
+     {("padding-leak", "i", "c", 1)}), "named, not asked for":
+    ("struct i { char c; int n; }; struct s { int a; struct i in; };", "s",
+     {("padding-leak", "s", "in.c", 5)}), "misplaced by its outer struct":
+    (f"struct i {{ unsigned long long n; }}; {PACKED} s {{ int a; struct i in; }};", None, {
+        ("misaligned-atomic", "s", "in.n", 4)
+    }), "misplaced by its stride": (f"{PACKED} s {{ {PACKED} {{ int n; char c; }} in[2]; }};", None,
+                                    {("misaligned-atomic", "s", "in[].n", 0)}), "misaligned const":
+    (PACKED + " s { char c; const int k; };", None, {
+        ("misaligned-atomic", "s", "k", 1)
+    }), "misaligned array": (PACKED + " s { char c; int k[2][2]; };", None,
+                             {("misaligned-atomic", "s", "k", 1)}), "across two lines":
+    ("struct s { int a[2]; struct { char b[52]; struct { int x, y; } p; int z[2]; } in; };", None,
+     {("line-straddle", "s", "in.p", 60)}),
 }
 
 
@@ -119,9 +131,12 @@ def structs_inside_are_looked_at(name):
 
 @claim
 def structs_without_end_have_one():
-    text = "struct s0 { char c; };" + "".join(f"struct s{i} {{ char c; struct s{i - 1} a, b; }};" for i in range(1, 24))
+    text = "struct s0 { char c; };" + "".join(f"struct s{i} {{ char c; struct s{i - 1} a, b; }};"
+                                              for i in range(1, 24))
     r = lint(text, "s23", "--rules", "padding-leak")
-    expect(r.status == 0 and "more than 16384 structs inside: the others are not looked at" in r.err, r)
+    expect(
+        r.status == 0 and "more than 16384 structs inside: the others are not looked at" in r.err,
+        r)
 
 
 @claim
@@ -163,7 +178,8 @@ def build(*flags):
 def bpf_objects_are_looked_at():
     r = cairn("layout", "--lint", build(), "event", "--json")
     expect(r.status == 1, r)
-    expect({(o["rule"], o["offset"]) for o in r.objects()} >= {("padding-leak", 1), ("abi-differs", 8)}, r)
+    expect({(o["rule"], o["offset"])
+            for o in r.objects()} >= {("padding-leak", 1), ("abi-differs", 8)}, r)
 
 
 def need_bpftool():
@@ -176,7 +192,8 @@ def need_bpftool():
 
 @contextlib.contextmanager
 def pins():
-    """A file system of its own to pin in: what is pinned goes with it, and not every machine has one mounted."""
+    """A file system of its own to pin in: what is pinned goes with it, and not every machine has
+    one mounted."""
     with tempfile.TemporaryDirectory(prefix="cairn-pins-") as path:
         r = run("mount", "-t", "bpf", "none", path)
         if r.status:
@@ -227,9 +244,12 @@ def live_the_verifier_rejects_it_without_cap_perfmon():
             raise Skip("a program without the capability cannot be loaded here at all")
         if r.status == 0 and not loads:
             # Linux 6.18 was seen to do so; then the record leaks, as the claim above shows.
-            raise Skip("this kernel's verifier lets a program read stack that it did not write, also without CAP_PERFMON")
+            raise Skip("this kernel's verifier lets a program read stack that it did not write, "
+                       "also without CAP_PERFMON")
         expect((r.status == 0) == loads, r)
-        expect(loads or "invalid read from stack" in r.err + r.out or "invalid indirect read" in r.err + r.out, r)
+        expect(
+            loads or "invalid read from stack" in r.err + r.out
+            or "invalid indirect read" in r.err + r.out, r)
 
 
 main()

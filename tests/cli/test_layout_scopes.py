@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn layout: types that only debug information has (of BPF objects, too), types of functions, names without scopes."""
+"""cairn layout: types that only debug information has (of BPF objects, too), types of functions,
+names without scopes."""
 
 import os
 import re
@@ -8,9 +9,12 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run, write  # noqa: E402
+# noqa: E402
+from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
+                    run, write)
 
-# Nothing but a local variable leads to struct event: BTF has what maps, functions and variables of the file lead to.
+# Nothing but a local variable leads to struct event: BTF has what maps, functions and variables of
+# the file lead to.
 BPF = """typedef unsigned int u32; typedef unsigned long long u64;
 struct event { int pid; char comm[16]; u64 at; };
 static void *(*reserve)(u64, u64) = (void *)131;
@@ -51,7 +55,8 @@ int main(int c, char **v)
 def bpf_object():
     need("clang")
     path = os.path.join(folder(), "event.bpf.o")
-    run("clang", "-target", "bpf", "-g", "-O2", "-c", "-o", path, write("event.bpf.c", BPF), check=True)
+    run("clang", "-target", "bpf", "-g", "-O2", "-c", "-o", path, write("event.bpf.c", BPF),
+        check=True)
     return path
 
 
@@ -75,7 +80,8 @@ def btf_of_bpf_objects_is_read_where_it_is_asked_for_or_alone():
     r = cairn("layout", path, "event", "--btf")
     expect(r.status == 1 and "no type is named event" in r.err, r)
     text = BPF + "struct event shared;\n"
-    run("clang", "-target", "bpf", "-g", "-O2", "-c", "-o", path, write("event.bpf.c", text), check=True)
+    run("clang", "-target", "bpf", "-g", "-O2", "-c", "-o", path, write("event.bpf.c", text),
+        check=True)
     both = cairn("layout", path, "event", check=True).out
     expect(cairn("layout", path, "event", "--btf", check=True).out == both, both)
     run(need("llvm-strip"), "-g", path, check=True)
@@ -84,7 +90,9 @@ def btf_of_bpf_objects_is_read_where_it_is_asked_for_or_alone():
 
 @claim
 def code_of_bpf_objects_is_refused():
-    for words in (["sites", bpf_object(), "handle"], ["sidecar", bpf_object()], ["addr", bpf_object(), "0"]):
+    for words in (["sites", bpf_object(), "handle"], ["sidecar",
+                                                      bpf_object()], ["addr",
+                                                                      bpf_object(), "0"]):
         r = cairn(*words)
         expect(r.status not in (0, 1) and "BPF" in r.err and not r.out, r)
 
@@ -94,7 +102,8 @@ def debug_information_of_arm64_objects_is_relocated():
     need("clang")
     path = os.path.join(folder(), "arm64.o")
     text = "struct event { int pid; char c; long at; }; int f(struct event *e) { struct in { short s; } i = {e->c}; return i.s; }\n"
-    if run("clang", "-target", "aarch64-linux-gnu", "-g", "-O0", "-c", "-o", path, write("arm64.c", text)).status:
+    if run("clang", "-target", "aarch64-linux-gnu", "-g", "-O0", "-c", "-o", path,
+           write("arm64.c", text)).status:
         raise Skip("clang has no AArch64")
     r = cairn("layout", path, "event", "f::in", "--sizes", check=True)
     expect(r.out.split() == ["event", "16", "1", "in", "2", "0"], r)
@@ -107,13 +116,22 @@ def names_may_lack_their_scopes(compiler):
     run(compiler, "-O1", "-g", "-o", program, write("scopes.cc", CPP), check=True)
     sidecar = program + ".cairn"
     run(CAIRN, "sidecar", program, "-o", sidecar, check=True)
-    for name, found in (("Job", ["ns::Job 8"]), ("ns::Job", ["ns::Job 8"]), ("struct Job", ["ns::Job 8"]), ("Nested", ["ns::Outer::Nested 2"]),
-                        ("Outer::Nested", ["ns::Outer::Nested 2"]), ("enum Color", ["ns::Color 4"]), ("union Job", []), ("b", []), ("s::Job", []),
-                        ("run::inner", ["inner 16"]), ("ns::Outer::run::inner", ["inner 16"]), ("f::inner", ["inner 4"]), ("inner", ["inner 16", "inner 4"]),
-                        ("deep", ["deep 8"]), ("inner::deep", ["deep 8"]), ("hid::h", ["h 8"]), ("f::E", ["E 4"]), ("f::*", ["inner 4", "E 4"]),
-                        ("g::inner", [])):
+    for name, found in (("Job", ["ns::Job 8"]), ("ns::Job", ["ns::Job 8"]), ("struct Job", [
+            "ns::Job 8"
+    ]), ("Nested",
+         ["ns::Outer::Nested 2"]), ("Outer::Nested", ["ns::Outer::Nested 2"]), ("enum Color", [
+             "ns::Color 4"
+         ]), ("union Job", []), ("b", []), ("s::Job", []), ("run::inner", [
+             "inner 16"
+         ]), ("ns::Outer::run::inner", ["inner 16"]), ("f::inner", ["inner 4"]), ("inner", [
+             "inner 16", "inner 4"
+         ]), ("deep", ["deep 8"]), ("inner::deep", ["deep 8"]), ("hid::h", ["h 8"]), ("f::E", [
+             "E 4"
+         ]), ("f::*", ["inner 4", "E 4"]), ("g::inner", [])):
         r = cairn("layout", program, "--json", name)
-        expect(sorted(f"{o['name']} {o['size']}" for o in r.objects()) == sorted(found) and r.status == (not found), name, r)
+        expect(
+            sorted(f"{o['name']} {o['size']}" for o in r.objects()) == sorted(found)
+            and r.status == (not found), name, r)
         packed = cairn("layout", sidecar, "--json", name)
         expect((packed.out, packed.status) == (r.out, r.status), name, r, packed)
     every = cairn("layout", program, check=True).out
@@ -151,8 +169,12 @@ SHARED = """namespace space {
 def names_keep_their_scopes_in_the_units_of_dwz():
     need("g++"), need("dwz")
     write("shared.h", SHARED)
-    units = [write(f"unit{n}.cc", f'#include "shared.h"\nspace::Areas areas{n}; space::Held *held{n};\n'
-                                  f"long take{n}(space::Held::Part *p) {{ return p->n + p->of->minx; }}\n") for n in (1, 2)]
+    units = [
+        write(
+            f"unit{n}.cc", f'#include "shared.h"\nspace::Areas areas{n}; space::Held *held{n};\n'
+            f"long take{n}(space::Held::Part *p) {{ return p->n + p->of->minx; }}\n")
+        for n in (1, 2)
+    ]
     path = os.path.join(folder(), "units.so")
     run("g++", "-g", "-shared", "-fPIC", *units, "-o", path, check=True)
 
@@ -164,7 +186,8 @@ def names_keep_their_scopes_in_the_units_of_dwz():
     before = structs("--no-sidecar", path)
     expect(any("space::Held::Part" in text for text in before), before)
     run("dwz", path, check=True)
-    expect("DW_TAG_partial_unit" in run("readelf", "--debug-dump=info", path, check=True).out, "dwz made no unit")
+    expect("DW_TAG_partial_unit" in run("readelf", "--debug-dump=info", path, check=True).out,
+           "dwz made no unit")
     expect(structs("--no-sidecar", path) == before, before, structs("--no-sidecar", path))
     run(CAIRN, "sidecar", path, "-o", path + ".cairn", check=True)
     expect(structs(path + ".cairn") == before, before)

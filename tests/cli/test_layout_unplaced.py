@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Members whose offset is not known: each view says so, counts them nowhere, and raises no false alarm."""
+"""Members whose offset is not known: each view says so, counts them nowhere, and raises no false
+alarm."""
 
 import os
 import re
@@ -8,9 +9,11 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from claims import cairn, claim, claim_each, expect, folder, main, need, need_root, run, write  # noqa: E402
+# noqa: E402
+from claims import cairn, claim, claim_each, expect, folder, main, need, need_root, run, write
 
-# A virtual base class, a class with two such base classes, and a member that is an object of the first.
+# A virtual base class, a class with two such base classes, and a member that is an object of the
+# first.
 CLASSES = """
 struct A { int a; char t[5]; virtual ~A() {} };
 struct B : virtual A { int b; };
@@ -96,7 +99,9 @@ def html_of(file, name, *words):
 def the_picture_lists_it_without_a_place():
     page = html_of(classes(), "D")
     expect(f"<b>1</b> member: {REASON}" in page, page)
-    expect(page.count("A<small>A</small></td><td class=num title=\"offset not known\">?</td>") == 1, page)
+    expect(
+        page.count("A<small>A</small></td><td class=num title=\"offset not known\">?</td>") == 1,
+        page)
     expect("24 bytes of padding, or of a member: offset not known" in page, page)
     expect("title=\"4 bytes hole\"" in page, page)
 
@@ -137,13 +142,15 @@ def a_lock_keeps_it_and_sees_when_it_gets_an_offset():
     same = cairn("layout", file, *words)
     expect(same.status == 0 and f"{REASON}: 1 member, not compared" in same.err, same.out, same.err)
     moved = cairn("layout", plain, *words)
-    expect(moved.status == 1 and re.search(rf"\? 24 bytes +0 24 bytes +{REASON}$", moved.out, re.M), moved.out)
+    expect(moved.status == 1 and re.search(rf"\? 24 bytes +0 24 bytes +{REASON}$", moved.out, re.M),
+           moved.out)
 
 
 @claim
 def two_builds_are_compared_as_far_as_it_goes():
     file, plain = classes(), classes(PLAIN, "plain")
-    same = cairn("layout", "--diff", file, file, "D", "--no-sidecar", "--json", check=True).objects()[0]
+    same = cairn("layout", "--diff", file, file, "D", "--no-sidecar", "--json",
+                 check=True).objects()[0]
     expect(same["same"] and same["unplaced"] == 2, same)
     other = cairn("layout", "--diff", file, plain, "B", "--no-sidecar", "--json").objects()[0]
     gone = [i for i in other["differing"] if i["change"] == "removed" and i["type"][0] == "A"]
@@ -218,7 +225,9 @@ def a_sidecar_says_the_same():
     sidecar = os.path.join(folder(), "classes.cairn")
     cairn("sidecar", file, "-o", sidecar, check=True)
     for name in ("B", "D", "H"):
-        expect(text_of(file, name) == cairn("layout", file, name, "--sidecar", sidecar, check=True).out, name)
+        expect(
+            text_of(file, name) == cairn("layout", file, name, "--sidecar", sidecar,
+                                         check=True).out, name)
 
 
 if __name__ == "__main__":

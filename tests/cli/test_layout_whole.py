@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn layout: members in the order of their places, pages of two files, locks that stay as they are, limits, const structs."""
+"""cairn layout: members in the order of their places, pages of two files, locks that stay as they
+are, limits, const structs."""
 
 import os
 import re
@@ -10,7 +11,9 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run, write  # noqa: E402
+# noqa: E402
+from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
+                    run, write)
 from records import accounted_bits  # noqa: E402
 
 KERNEL = "/sys/kernel/btf/vmlinux"
@@ -62,10 +65,13 @@ def unsized_tails_and_members_without_bytes_of_rust_add_up():
     program = os.path.join(folder(), "tail-rs")
     run(need("rustc"), "-g", "-o", program, write("tail.rs", RUST_TAIL), check=True)
     text = cairn("layout", program, check=True).out
-    expect("struct tail::Head {" in text and "::Err {" in text and text.count("struct ") > 100, text[:2000])
+    expect("struct tail::Head {" in text and "::Err {" in text and text.count("struct ") > 100,
+           text[:2000])
     expect("BRAIN FART" not in text, text[text.find("BRAIN FART") - 2000:][:2500])
     head = cairn("layout", program, "Head", "--json", check=True).objects()[0]
-    expect(head["size"] == 2 and [m["offset"] for m in head["members"]] == [0, 2] and not head["holes"], head)
+    expect(
+        head["size"] == 2 and [m["offset"] for m in head["members"]] == [0, 2]
+        and not head["holes"], head)
 
 
 @claim
@@ -84,7 +90,9 @@ def members_of_rust_come_in_the_order_of_their_places():
     r = cairn("layout", program, "(u8, u32, u16)", "--lint", "--rules", "padding-leak", "--json")
     expect([(o["member"], o["offset"]) for o in r.objects()] == [("__0", 5)], r)
     text = cairn("layout", program, check=True).out
-    expect("BRAIN FART" not in text and "Bitfield combined" not in text and "struct order::A {" in text, text)
+    expect(
+        "BRAIN FART" not in text and "Bitfield combined" not in text
+        and "struct order::A {" in text, text)
     page = cairn("layout", program, "A", "--html", check=True).out
     drawn = [int(n) for n in re.findall(r"title=\"\w+: [^\"]*, offset (\d+), ", page)]
     expect(drawn == sorted(drawn) and len(set(drawn)) == 5, drawn)
@@ -92,11 +100,21 @@ def members_of_rust_come_in_the_order_of_their_places():
 
 @claim
 def a_page_beside_another_file_has_what_only_that_has():
-    old = write("old.h", "struct a { int x; char gone; }; struct only_old { int q; }; struct same { int z; };\n")
-    new = write("new.h", "struct a { int x; long added; }; struct only_new { int q; short w; }; struct same { int z; };\n")
+    old = write(
+        "old.h",
+        "struct a { int x; char gone; }; struct only_old { int q; }; struct same { int z; };\n")
+    new = write(
+        "new.h",
+        "struct a { int x; long added; }; struct only_new { int q; short w; }; struct same { int z; };\n"
+    )
     page = cairn("layout", "--html", old, "--beside", new, check=True).out
-    expect(re.findall(r"<h2><span>struct</span> (\w+)", page) == ["a", "only_old", "same", "only_new"], page)
-    expect(re.search(r"<tr class=differs>.{,80}>added <em>only here</em>.{,80}missing</td><td class=num>8</td><td class=num>8</td>", page), page)
+    expect(
+        re.findall(r"<h2><span>struct</span> (\w+)", page) == ["a", "only_old", "same", "only_new"],
+        page)
+    expect(
+        re.search(
+            r"<tr class=differs>.{,80}>added <em>only here</em>.{,80}missing</td><td class=num>8</td><td class=num>8</td>",
+            page), page)
     expect(re.search(r"only_new.*There is no such type in [^<]*old\.h", page, re.S), page)
     expect(re.search(r"only_old.*There is no such type in [^<]*new\.h", page, re.S), page)
     for name in ("only_new", "only_old"):
@@ -106,9 +124,11 @@ def a_page_beside_another_file_has_what_only_that_has():
     expect(r.status == 1 and "neither file has a type named nothing" in r.err and not r.out, r)
 
 
-UNITS = ("""typedef struct { int a, b; } pair; struct node { pair p; int kind; struct { char c; } in; };
+UNITS = (
+    """typedef struct { int a, b; } pair; struct node { pair p; int kind; struct { char c; } in; };
 struct state { int s; pair q; }; struct node n1; struct state s1; int f2(void); int main(void) { return f2(); }
-""", """typedef struct { int a, b; } pair; struct node { pair p; long other; struct { short d; } in; }; enum state { S0 };
+""",
+    """typedef struct { int a, b; } pair; struct node { pair p; long other; struct { short d; } in; }; enum state { S0 };
 struct zz { struct node n; pair p; enum state s; };
 struct node n2; struct zz z2; int f2(void) { return 0; }
 """)
@@ -137,7 +157,9 @@ def a_lock_that_is_updated_twice_stays_as_it_is(compiler):
     run(compiler, "-g", "-o", program, *sources, check=True)
     text = locked_twice(program)
     # One description per type, whichever units have it.
-    expect(text.count("struct pair 8\n") == 1 and "struct node#2" in text and "struct node#3" not in text and "enum state u32" in text, text)
+    expect(
+        text.count("struct pair 8\n") == 1 and "struct node#2" in text
+        and "struct node#3" not in text and "enum state u32" in text, text)
 
 
 @claim
@@ -161,14 +183,18 @@ def names_that_repeat_one_another_take_no_memory_without_end():
         names = ", ".join(f"n{depth}_{i}_".ljust(8000, "q") for i in range(2))
         inner = f"struct {{ {inner} }} {names};"
     path = write("repeat.h", f"struct a {{ {inner} }};\n")
-    for words in (["layout", path, "--html", "--expand"], ["bind", path, "a", "--lang", "c"], ["bind", path, "a", "--lang", "java"]):
+    for words in (["layout", path, "--html",
+                   "--expand"], ["bind", path, "a", "--lang",
+                                 "c"], ["bind", path, "a", "--lang", "java"]):
         with open(os.devnull, "w", encoding="utf-8") as nowhere:
-            process = subprocess.Popen([CAIRN, *words], stdout=nowhere, stderr=subprocess.PIPE, text=True)
+            process = subprocess.Popen([CAIRN, *words], stdout=nowhere, stderr=subprocess.PIPE,
+                                       text=True)
         error = process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         process.stderr.close()
-        expect(process.returncode in (3, 4) and "names of" in error, words, process.returncode, error)
+        expect(process.returncode in (3, 4) and "names of" in error, words, process.returncode,
+               error)
         expect(usage.ru_maxrss < 1 << 20, words, usage.ru_maxrss)
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn layout, decode and bind when memory is missing: the whole answer or an error, never half of one or another one."""
+"""cairn layout, decode and bind when memory is missing: the whole answer or an error, never half of
+one or another one."""
 
 import os
 import subprocess
@@ -42,23 +43,21 @@ struct event { char a; struct in in; union { int i; nameless_t n; }; int b : 3, 
 """
 
 COMMANDS = {
-    "text": ["layout", "event.h", "--expand"],
-    "json": ["layout", "event.h", "--json"],
-    "html": ["layout", "event.h", "--html", "--expand"],
-    "html-two": ["layout", "event.h", "event", "--html", "--abi", "bpf,i386"],
-    "reorganize": ["layout", "event.h", "event", "--reorganize", "--pin-first", "--keep-together", "text,e"],
-    "packable": ["layout", "event.h", "--packable"],
-    "lint": ["layout", "event.h", "--lint"],
-    "abis": ["layout", "event.h", "--abi", "bpf,i386"],
-    "diff": ["layout", "--diff", "event.h", "event.rs"],
-    "lock": ["layout", "event.h", "--lock", "event.lock"],
-    "retarget": ["layout", "event.btf", "event", "--abi", "i386"],
-    "check": ["layout", "--check", "event.btf", "--against", "event.rs"],
-    "decode": ["decode", "event.h", "event", "event.bin", "--json", "--padding"],
-    "bind-c": ["bind", "event.h", "event", "--lang", "c"],
-    "bind-java": ["bind", "event.h", "event", "--lang", "java"],
-    "bind-rust": ["bind", "event.h", "event", "--lang", "rust"],
-    "bind-python": ["bind", "event.h", "event", "--lang", "python"],
+    "text": ["layout", "event.h", "--expand"], "json": ["layout", "event.h", "--json"], "html": [
+        "layout", "event.h", "--html", "--expand"
+    ], "html-two": ["layout", "event.h", "event", "--html", "--abi", "bpf,i386"], "reorganize":
+    ["layout", "event.h", "event", "--reorganize", "--pin-first", "--keep-together",
+     "text,e"], "packable": ["layout", "event.h", "--packable"], "lint":
+    ["layout", "event.h", "--lint"], "abis": ["layout", "event.h", "--abi", "bpf,i386"], "diff": [
+        "layout", "--diff", "event.h", "event.rs"
+    ], "lock": ["layout", "event.h", "--lock",
+                "event.lock"], "retarget": ["layout", "event.btf", "event", "--abi", "i386"],
+    "check": ["layout", "--check", "event.btf", "--against", "event.rs"], "decode": [
+        "decode", "event.h", "event", "event.bin", "--json", "--padding"
+    ], "bind-c": ["bind", "event.h", "event", "--lang", "c"], "bind-java": [
+        "bind", "event.h", "event", "--lang", "java"
+    ], "bind-rust": ["bind", "event.h", "event", "--lang",
+                     "rust"], "bind-python": ["bind", "event.h", "event", "--lang", "python"],
 }
 
 
@@ -80,8 +79,8 @@ def failer():
     need("clang")
     run("clang", "-target", "bpf", "-g", "-c", "-x", "c", "-o", os.path.join(folder(), "event.btf"),
         put("event.c", HEADER + "struct event event;\n"), check=True)
-    run(CAIRN, "layout", os.path.join(folder(), "event.h"), "--lock", os.path.join(folder(), "event.lock"), "--update",
-        check=True)
+    run(CAIRN, "layout", os.path.join(folder(), "event.h"), "--lock",
+        os.path.join(folder(), "event.lock"), "--update", check=True)
     run("gcc", "-O1", "-w", "-shared", "-fPIC", "-o", library, put("failer.c", FAILER), check=True)
     return library
 
@@ -90,8 +89,8 @@ def attempt(words, at):
     """(status, stdout, stderr, allocations)"""
     count = os.path.join(folder(), "count")
     env = dict(os.environ, LD_PRELOAD=failer(), FAIL_AT=str(at), FAIL_COUNT=count)
-    done = subprocess.run([CAIRN, *words], cwd=folder(), env=env, stdin=subprocess.DEVNULL, capture_output=True,
-                          timeout=60, check=False)
+    done = subprocess.run([CAIRN, *words], cwd=folder(), env=env, stdin=subprocess.DEVNULL,
+                          capture_output=True, timeout=60, check=False)
     with open(count, encoding="utf-8") as file:
         return done.returncode, done.stdout, done.stderr.decode(), int(file.read())
 

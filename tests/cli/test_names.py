@@ -5,7 +5,8 @@
 import os
 import re
 
-from claims import Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
+from claims import (Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
+                    need_root, run)
 
 ALIASES = """\
 #include <stdlib.h>
@@ -66,8 +67,11 @@ def matched(pattern):
 
 @claim
 def a_pattern_matches_symbols_too():
-    for pattern, want in (("out?r_name", ["inner_name"]), ("*_name", ["inner_name"]), ("bar?", ["bare"]), ("indir*t", ["fast", "slow"]),
-                          ("list_*", ["list_add", "list_del"]), ("mai?", ["main"]), ("nobody*", [])):
+    for pattern, want in (("out?r_name", ["inner_name"]), ("*_name", ["inner_name"]), ("bar?", [
+            "bare"
+    ]), ("indir*t", ["fast",
+                     "slow"]), ("list_*", ["list_add",
+                                           "list_del"]), ("mai?", ["main"]), ("nobody*", [])):
         names, result = matched(pattern)
         expect(names == want, pattern, names, result)
     # Neither what is taken from a library, nor, with a file, a symbol.
@@ -130,7 +134,8 @@ def a_unit_of_rust_without_types_does_not_say_that_there_are_no_parameters(level
 @claim_each(("-g",), ("-g1", "-g"), ("-ggdb1", "-ggdb3"))
 def the_last_level_of_debug_information_counts(options):
     program = compile_c("level" + "".join(options), TERSE, "gcc", ("-O2", *options))
-    expect("int with_parameter(int a)" in cairn("sites", program, "with_parameter", check=True).out, options)
+    expect("int with_parameter(int a)" in cairn("sites", program, "with_parameter", check=True).out,
+           options)
 
 
 @claim
@@ -158,9 +163,11 @@ def instances_of_templates_are_suggested_however_their_arguments_are_spelled():
         file.write(INSTANCES)
     run("g++", "-O2", "-g", "-o", source + ".out", source, check=True)
     cairn("sidecar", source + ".out", check=True)
-    suggested = {"chek<long>": "check<long int>, check<char>", "bank::chek<char>": "check<char>, check<long int>",
-                 "check<short>": "check<char>, check<long int>", "chekc": "check<char>, check<long int>",
-                 "bank::acount::deposit": "deposit"}
+    suggested = {
+        "chek<long>": "check<long int>, check<char>", "bank::chek<char>":
+        "check<char>, check<long int>", "check<short>": "check<char>, check<long int>", "chekc":
+        "check<char>, check<long int>", "bank::acount::deposit": "deposit"
+    }
     for words in ((), ("--no-sidecar",)):
         for wanted, names in suggested.items():
             r = cairn("sites", *words, source + ".out", wanted)
@@ -171,7 +178,8 @@ def instances_of_templates_are_suggested_however_their_arguments_are_spelled():
 def what_was_asked_is_never_suggested():
     source = os.path.join(folder(), "declared.c")
     with open(source, "w", encoding="utf-8") as file:
-        file.write("int declared_only(int);\nint declared_onyl(int n) { return declared_only(n) + 1; }\n")
+        file.write(
+            "int declared_only(int);\nint declared_onyl(int n) { return declared_only(n) + 1; }\n")
     run("gcc", "-O2", "-g", "-c", "-o", source + ".o", source, check=True)
     r = cairn("sites", source + ".o", "declared_only")
     expect(r.status == 1 and r.err.endswith("Did you mean: declared_onyl\n"), r)
@@ -189,7 +197,8 @@ def a_pattern_gives_every_function_it_matches_and_their_number():
     r = cairn("sites", "--json", aliases(), "list_*", check=True)
     expect([s["function"] for s in r.objects()] == ["list_add", "list_del"], r)
     expect(r.err == "list_*: 2 functions, 2 sites\n", r)
-    expect(cairn("sites", "--json", aliases(), "aliases.c:list_?dd", check=True).out.count("\n") == 1)
+    expect(
+        cairn("sites", "--json", aliases(), "aliases.c:list_?dd", check=True).out.count("\n") == 1)
     expect(cairn("sites", aliases(), "nothing_*").status == 1)
 
 
@@ -206,8 +215,9 @@ def sites_of_the_whole_file_are_those_that_are_counted():
 @claim
 def template_arguments_and_namespaces_may_be_left_out():
     path = templates()
-    for short, whole in (("once", "ns::once<int>"), ("ns::once", "ns::once<int>"), ("size", "ns::box<int>::size"),
-                         ("box::size", "ns::box<int>::size"), ("ns::box<int>::size", "ns::box<int>::size")):
+    for short, whole in (("once", "ns::once<int>"), ("ns::once", "ns::once<int>"),
+                         ("size", "ns::box<int>::size"), ("box::size", "ns::box<int>::size"),
+                         ("ns::box<int>::size", "ns::box<int>::size")):
         sites = cairn("sites", "--json", path, short, check=True).objects()
         expect({s["function"] for s in sites} == {whole}, short, sites)
     r = cairn("sites", path, "twice")
@@ -233,8 +243,9 @@ def planned(path, *probe):
 @claim
 def trace_takes_the_same_names():
     path = aliases()
-    for name, functions in (("outer_name", {"inner_name"}), ("bare", {"bare"}), ("indirect", {"fast", "slow"}),
-                            ("list_*", {"list_add", "list_del"})):
+    for name, functions in (("outer_name", {"inner_name"}), ("bare", {"bare"}), ("indirect", {
+            "fast", "slow"
+    }), ("list_*", {"list_add", "list_del"})):
         r = planned(path, name)
         expect(r.status == 0 and {p["function"] for p in r.objects()} == functions, r)
     expect("the parameters of bare are not known" in planned(path, "bare(n)").err)
@@ -249,7 +260,8 @@ def every_function_of_a_pattern_is_traced():
     if r.status == 3:
         raise Skip(r.err)
     *events, summary = r.objects()
-    expect([(e["function"], e["args"]) for e in events] == [("list_add", {"n": 5}), ("list_del", {"n": 5})], r)
+    expect([(e["function"], e["args"]) for e in events] == [("list_add", {"n": 5}),
+                                                            ("list_del", {"n": 5})], r)
     expect([p["probe"] for p in summary["probes"]] == ["list_add", "list_del"], summary)
     r = cairn("trace", "-c", f"{aliases()} 5", "indirect", "bare", "outer_name")
     expect(len(re.findall(" (?:fast|slow) entry", r.out)) == 1 and " bare entry:\n" in r.out, r)
@@ -261,7 +273,8 @@ def values_of_one_name_have_keys_of_their_own():
     r = planned(aliases(), "inner_name(number, number:hex, number)")
     expect(r.status == 0, r)
     need_root()
-    r = cairn("trace", "--json", "-n", "1", "-c", f"{aliases()} 17", "inner_name(number, number:hex, number)")
+    r = cairn("trace", "--json", "-n", "1", "-c", f"{aliases()} 17",
+              "inner_name(number, number:hex, number)")
     if r.status == 3:
         raise Skip(r.err)
     expect(r.objects()[0]["args"] == {"number": 17, "number:hex": "0x11", "number (2)": 17}, r)
@@ -281,9 +294,10 @@ int main(int c, char **v) { first(c); second(c); return 0; }
     need("gcc")
     source = os.path.join(folder(), "twice.c")
     with open(source, "w", encoding="utf-8") as file:
-        file.write("#if FIRST\n#define PARAMS int a, int b\n#define NAME first\n#define MORE , n + 1\n"
-                   "#else\n#define PARAMS char a\n#define NAME second\n#define MORE\n#endif\n" +
-                   text % ("PARAMS", "NAME", " MORE"))
+        file.write(
+            "#if FIRST\n#define PARAMS int a, int b\n#define NAME first\n#define MORE , n + 1\n"
+            "#else\n#define PARAMS char a\n#define NAME second\n#define MORE\n#endif\n" + text %
+            ("PARAMS", "NAME", " MORE"))
     objects = []
     for first in (0, 1):
         objects.append(os.path.join(folder(), f"twice{first}.o"))
@@ -292,7 +306,9 @@ int main(int c, char **v) { first(c); second(c); return 0; }
     run("gcc", "-o", out, *objects, check=True)
     sites = {p["site"].split("+")[0]: p["unavailable"] for p in planned(out, "same").objects()}
     expect(sites["inlined in first"] == {}, sites)
-    expect("declared otherwise" in sites["inlined in second"]["a"] and "b" in sites["inlined in second"], sites)
+    expect(
+        "declared otherwise" in sites["inlined in second"]["a"]
+        and "b" in sites["inlined in second"], sites)
 
 
 if __name__ == "__main__":

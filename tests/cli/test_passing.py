@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""How C++ passes classes: GCC's debug information, from which it is deduced, against Clang's, which says it."""
+"""How C++ passes classes: GCC's debug information, from which it is deduced, against Clang's, which
+says it."""
 
 import json
 import os
@@ -9,42 +10,50 @@ import subprocess
 
 from claims import CAIRN, cairn, claim, expect, folder, main, need
 
-# One class for each mixture of special members that the rules tell apart; each is passed between two numbers.
+# One class for each mixture of special members that the rules tell apart; each is passed between
+# two numbers.
 CLASSES = {
-    "Plain": "struct Plain { int x; };",
-    "Class": "class Class { public: int x; private: long y; };",
-    "Copied": "struct Copied { int x; Copied(const Copied &o) : x(o.x) {} };",
-    "CopyDefaulted": "struct CopyDefaulted { int x; CopyDefaulted(const CopyDefaulted &) = default; };",
-    "DefaultedLater": "struct DefaultedLater { int x; DefaultedLater(const DefaultedLater &); };\n"
-                      "DefaultedLater::DefaultedLater(const DefaultedLater &) = default;",
-    "CopyDeleted": "struct CopyDeleted { int x; CopyDeleted(const CopyDeleted &) = delete;"
-                   " CopyDeleted(CopyDeleted &&) = default; };",
-    "Moved": "struct Moved { int x; Moved(Moved &&o) : x(o.x) {} };",
-    "MoveAssigned": "struct MoveAssigned { int x; MoveAssigned &operator=(MoveAssigned &&) { return *this; } };",
-    "CopyAssigned": "struct CopyAssigned { int x; CopyAssigned &operator=(const CopyAssigned &) { return *this; } };",
-    "Destroyed": "struct Destroyed { int x; ~Destroyed() {} };",
-    "DestroyDefaulted": "struct DestroyDefaulted { int x; ~DestroyDefaulted() = default; };",
+    "Plain":
+    "struct Plain { int x; };", "Class":
+    "class Class { public: int x; private: long y; };", "Copied":
+    "struct Copied { int x; Copied(const Copied &o) : x(o.x) {} };", "CopyDefaulted":
+    "struct CopyDefaulted { int x; CopyDefaulted(const CopyDefaulted &) = default; };",
+    "DefaultedLater":
+    "struct DefaultedLater { int x; DefaultedLater(const DefaultedLater &); };\n"
+    "DefaultedLater::DefaultedLater(const DefaultedLater &) = default;", "CopyDeleted":
+    "struct CopyDeleted { int x; CopyDeleted(const CopyDeleted &) = delete;"
+    " CopyDeleted(CopyDeleted &&) = default; };", "Moved":
+    "struct Moved { int x; Moved(Moved &&o) : x(o.x) {} };", "MoveAssigned":
+    "struct MoveAssigned { int x; MoveAssigned &operator=(MoveAssigned &&) { return *this; } };",
+    "CopyAssigned":
+    "struct CopyAssigned { int x; CopyAssigned &operator=(const CopyAssigned &) { return *this; } };",
+    "Destroyed":
+    "struct Destroyed { int x; ~Destroyed() {} };", "DestroyDefaulted":
+    "struct DestroyDefaulted { int x; ~DestroyDefaulted() = default; };",
     # GCC describes a class with virtual functions where its table is.
-    "Virtual": "struct Virtual { int x; virtual int f() { return x; } }; Virtual a_virtual;",
-    "VirtualBase": "struct VirtualBase : virtual Plain { int y; }; VirtualBase a_virtual_base;",
-    "Derived": "struct Derived : Plain { int y; };",
-    "DerivedCopied": "struct DerivedCopied : Copied { int y; };",
-    "HasCopied": "struct HasCopied { int y; Copied c; };",
-    "HasArray": "struct HasArray { Destroyed c[2]; };",
-    "HasDeleted": "struct HasDeleted { CopyDeleted c; };",
-    "OnlyDefaulted": "struct OnlyDefaulted { Moved c; OnlyDefaulted(const OnlyDefaulted &) = delete; };",
-    "FromAnything": "struct FromAnything { int x; template <class U> FromAnything(U &&u); };",
-    "Template": "template <class T> struct Template { T x; Template(const Template &o) : x(o.x) {} };",
-    "Reference": "struct Reference { int &x; };",
-    "RvalueReference": "struct RvalueReference { int &&x; };",
-    "Union": "union Union { int x; long y; };",
-    "Empty": "struct Empty {};",
-    "EmptyBase": "struct EmptyBase : Empty { double d; };",
-    "Large": "struct Large { long a, b, c; };",
-    "Halves": "struct Halves { double d; long l; };",
-    "Aligned": "struct alignas(16) Aligned { int x; };",
-    "Nested": "struct Nested { struct Inner; };\n"
-              "struct Nested::Inner { int x; Inner(const Inner &o) : x(o.x) {} };",
+    "Virtual":
+    "struct Virtual { int x; virtual int f() { return x; } }; Virtual a_virtual;", "VirtualBase":
+    "struct VirtualBase : virtual Plain { int y; }; VirtualBase a_virtual_base;", "Derived":
+    "struct Derived : Plain { int y; };", "DerivedCopied":
+    "struct DerivedCopied : Copied { int y; };", "HasCopied":
+    "struct HasCopied { int y; Copied c; };", "HasArray":
+    "struct HasArray { Destroyed c[2]; };", "HasDeleted":
+    "struct HasDeleted { CopyDeleted c; };", "OnlyDefaulted":
+    "struct OnlyDefaulted { Moved c; OnlyDefaulted(const OnlyDefaulted &) = delete; };",
+    "FromAnything":
+    "struct FromAnything { int x; template <class U> FromAnything(U &&u); };", "Template":
+    "template <class T> struct Template { T x; Template(const Template &o) : x(o.x) {} };",
+    "Reference":
+    "struct Reference { int &x; };", "RvalueReference":
+    "struct RvalueReference { int &&x; };", "Union":
+    "union Union { int x; long y; };", "Empty":
+    "struct Empty {};", "EmptyBase":
+    "struct EmptyBase : Empty { double d; };", "Large":
+    "struct Large { long a, b, c; };", "Halves":
+    "struct Halves { double d; long l; };", "Aligned":
+    "struct alignas(16) Aligned { int x; };", "Nested":
+    "struct Nested { struct Inner; };\n"
+    "struct Nested::Inner { int x; Inner(const Inner &o) : x(o.x) {} };",
 }
 SPELLED = {"Template": "Template<int>", "Nested": "Nested::Inner"}
 
@@ -102,7 +111,8 @@ def build(name, source, compiler):
     with open(path, "w", encoding="utf-8") as file:
         file.write(source)
     out = os.path.join(folder(), f"{name}.{compiler}")
-    subprocess.run([compiler, "-std=c++17", "-g", "-O0", "-w", path, "-o", out, "-pthread"], check=True)
+    subprocess.run([compiler, "-std=c++17", "-g", "-O0", "-w", path, "-o", out, "-pthread"],
+                   check=True)
     return out
 
 
@@ -111,8 +121,11 @@ def bodies(program):
     out = cairn("sites", "--no-cache", "--sites", "--json", program)
     expect(out.status == 0, out)
     sites = [json.loads(line) for line in out.out.splitlines()]
-    return {s["symbol"]: [a for a in s["args"] if a["name"] not in ("__in_chrg", "__vtt_parm", "vtt")]
-            for s in sites if s["kind"] == "out-of-line" and not s["symbol_off"]}
+    return {
+        s["symbol"]: [a for a in s["args"] if a["name"] not in ("__in_chrg", "__vtt_parm", "vtt")]
+        for s in sites
+        if s["kind"] == "out-of-line" and not s["symbol_off"]
+    }
 
 
 def disagreements(source, name):
@@ -155,18 +168,23 @@ DELETING = ("D", "Dm", "Dd", "A0", "A1", "A2", "A3", "A4", "A5", "A6", "B0", "B1
 
 @claim
 def a_class_whose_parts_delete_its_constructors_is_passed_as_gcc_does():
-    """The code says it: the number after a class by value is in the first register, after one by address in the second."""
-    functions = "".join(f'int take_{c}(long, {c} c, int after);\nint take_{c}(long, {c} c, int after) '
-                        f'{{ asm volatile("" :: "r"(&c)); return after; }}\n' for c in DELETING)
-    program = build("deleted", DELETED + functions.replace("(long, ", "(") + "int main() {}\n", "g++")
-    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True, text=True, check=True).stdout
+    """The code says it: the number after a class by value is in the first register, after one by
+    address in the second."""
+    functions = "".join(
+        f'int take_{c}(long, {c} c, int after);\nint take_{c}(long, {c} c, int after) '
+        f'{{ asm volatile("" :: "r"(&c)); return after; }}\n' for c in DELETING)
+    program = build("deleted", DELETED + functions.replace("(long, ", "(") + "int main() {}\n",
+                    "g++")
+    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True,
+                          text=True, check=True).stdout
     shown, ways = bodies(program), set()
     for c in DELETING:
         symbol = next(s for s in shown if s.startswith(f"_Z{5 + len(c)}take_{c}"))
         body = code.split(f"<{symbol}>:\n")[1].split("\n\n")[0]
         register = "%rsi" if "%esi," in body else "%rdi"
         expect("%edi," in body or register == "%rsi", c, body)
-        expect(shown[symbol][1]["name"] == "after" and shown[symbol][1]["loc"] == register, c, register, shown[symbol], body)
+        expect(shown[symbol][1]["name"] == "after" and shown[symbol][1]["loc"] == register, c,
+               register, shown[symbol], body)
         ways.add(register)
     expect(ways == {"%rsi", "%rdi"}, ways)
 
@@ -187,8 +205,10 @@ def each_mixture_of_special_members_is_passed_as_clang_says():
 @claim
 def all_arguments_around_a_class_are_known_with_gcc():
     for symbol, args in bodies(build("classes", of_each_class(), "g++")).items():
-        unknown = [a for a in args if symbol.startswith("_Z") and "take_" in symbol and a["loc"] is None and
-                   a["unavailable"] != "vector-register"]
+        unknown = [
+            a for a in args if symbol.startswith("_Z") and "take_" in symbol and a["loc"] is None
+            and a["unavailable"] != "vector-register"
+        ]
         expect(not unknown, (symbol, unknown))
 
 
@@ -201,11 +221,14 @@ def what_only_one_file_can_call_is_passed_alike_where_clang_does_not_optimise():
     for name, text in (("global", source), ("local", local)):
         for symbol, args in bodies(build(name, text, "clang++")).items():
             if "take_" in symbol:
-                shown.setdefault(symbol.replace("_ZL", "_Z"), []).append([(a["name"], a["loc"], a["unavailable"]) for a in args])
+                shown.setdefault(symbol.replace("_ZL", "_Z"),
+                                 []).append([(a["name"], a["loc"], a["unavailable"]) for a in args])
     expect(len(shown) == len(CLASSES), len(shown))
     for symbol, both in shown.items():
         expect(len(both) == 2 and both[0] == both[1], (symbol, both))
-    expect([loc for _, loc, _ in shown["_Z10take_Largelllli5Largei"][1]][-2:] == ["*(%rsp+8)", "%r9"], shown)
+    expect(
+        [loc for _, loc, _ in shown["_Z10take_Largelllli5Largei"][1]][-2:] == ["*(%rsp+8)",
+                                                                               "%r9"], shown)
 
 
 @claim
@@ -213,11 +236,12 @@ def a_clone_is_given_the_address_of_a_class_on_the_stack():
     need("g++")
     source = os.path.join(folder(), "clone.cc")
     with open(source, "w", encoding="utf-8") as file:
-        file.write("struct W { W(int y) : y(y) {} W(const W &o) : y(o.y + 1) {} ~W() { asm volatile(\"\" ::: \"memory\"); } int y; };\n"
-                   "static __attribute__((noinline)) long f(long k, long a, long b, long c, long d, long e, W *u, W w)\n"
-                   "{ asm volatile(\"\" ::: \"memory\"); return k + a + b + c + d + e + w.y + u->y; }\n"
-                   "int main(int c, char **v) { W x{c}; long s = 0; for (long i = 0; i < 3; i++) s += f(5, i, i + 1, c, i + 2, 7 * i, &x, x);\n"
-                   "return s & 1; }\n")
+        file.write(
+            "struct W { W(int y) : y(y) {} W(const W &o) : y(o.y + 1) {} ~W() { asm volatile(\"\" ::: \"memory\"); } int y; };\n"
+            "static __attribute__((noinline)) long f(long k, long a, long b, long c, long d, long e, W *u, W w)\n"
+            "{ asm volatile(\"\" ::: \"memory\"); return k + a + b + c + d + e + w.y + u->y; }\n"
+            "int main(int c, char **v) { W x{c}; long s = 0; for (long i = 0; i < 3; i++) s += f(5, i, i + 1, c, i + 2, 7 * i, &x, x);\n"
+            "return s & 1; }\n")
     program = os.path.join(folder(), "clone")
     subprocess.run(["g++", "-g", "-O2", source, "-o", program], check=True)
     args = [a for s, args in bodies(program).items() if ".constprop" in s for a in args]
@@ -234,7 +258,8 @@ def all_functions_of_the_standard_library_get_their_arguments_as_clang_says():
 @claim
 def constructors_with_virtual_bases_get_their_arguments_in_the_registers_that_the_code_reads():
     program = build("virtual", VIRTUAL_BASES, "g++")
-    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True, text=True, check=True).stdout
+    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True,
+                          text=True, check=True).stdout
     args = bodies(program)
     for symbol, second in (("_ZN6MiddleC1Eil", "%rdx"), ("_ZN6MiddleC2Eil", "%rcx")):
         expect([a["loc"] for a in args[symbol]][-1] == second, args[symbol])
@@ -247,9 +272,11 @@ def old_gcc_and_strict_dwarf_leave_classes_unknown_and_what_is_before_them_known
     need("g++")
     source = os.path.join(folder(), "strict.cc")
     with open(source, "w", encoding="utf-8") as file:
-        file.write("struct S { int x; }; int f(int a, S s, int b) { return a + s.x + b; } int main() {}\n")
+        file.write(
+            "struct S { int x; }; int f(int a, S s, int b) { return a + s.x + b; } int main() {}\n")
     program = os.path.join(folder(), "strict")
-    subprocess.run(["g++", "-g", "-O0", "-gdwarf-4", "-gstrict-dwarf", source, "-o", program], check=True)
+    subprocess.run(["g++", "-g", "-O0", "-gdwarf-4", "-gstrict-dwarf", source, "-o", program],
+                   check=True)
     expect([a["loc"] for a in bodies(program)["_Z1fi1Si"]] == ["%rdi", None, None], bodies(program))
 
 

@@ -87,7 +87,8 @@ def write(name, text):
 
 
 def go(*words):
-    environment = dict(os.environ, GOCACHE=os.path.join(folder(), "go-cache"), HOME=folder(), GO111MODULE="off")
+    environment = dict(os.environ, GOCACHE=os.path.join(folder(), "go-cache"), HOME=folder(),
+                       GO111MODULE="off")
     return run(need("go"), *words, env=environment, check=True)
 
 
@@ -102,7 +103,8 @@ def go_profiles():
 
 
 def raw_of_pprof(path):
-    """What pprof's own reader finds: names of values, samples, {id: [function of a location]}, and its text."""
+    """What pprof's own reader finds: names of values, samples, {id: [function of a location]}, and
+    its text."""
     text = go("tool", "pprof", "-raw", path).out
     head, rest = text.split("Samples:\n", 1)
     samples, rest = rest.split("Locations\n", 1)
@@ -119,8 +121,11 @@ def raw_of_pprof(path):
     for row in rows:
         match = re.match(r"((?:\s+-?\d+)+): ?([\d ]*)$", row)
         if match:
-            found.append(([int(word) for word in match.group(1).split()], [int(word) for word in match.group(2).split()]))
-    return [value.split("/")[0] for value in re.sub(r"\[dflt\]", "", values).split()], found, functions, head, text
+            found.append(([int(word) for word in match.group(1).split()], [
+                int(word) for word in match.group(2).split()
+            ]))
+    return [value.split("/")[0]
+            for value in re.sub(r"\[dflt\]", "", values).split()], found, functions, head, text
 
 
 def top_of_pprof(path, value):
@@ -136,7 +141,8 @@ def top_of_pprof(path, value):
 
 
 def top_of_cairn(path, value):
-    *shares, summary = cairn("profile", "show", path, "--value", value, "--json", check=True).objects()
+    *shares, summary = cairn("profile", "show", path, "--value", value, "--json",
+                             check=True).objects()
     expect(summary["summary"] and summary["functions"] == len(shares), summary)
     rows = collections.defaultdict(lambda: (0, 0))
     for share in shares:
@@ -158,10 +164,14 @@ def all_functions_have_the_shares_that_pprof_reads(which):
 
 @claim_each("cpu", "heap")
 def a_profile_that_cairn_writes_is_the_same_to_pprof(kind):
-    """All of it: samples, labels, locations, lines, mappings. What a mapping claims to know is new: it is what is there."""
+    """All of it: samples, labels, locations, lines, mappings. What a mapping claims to know is new:
+    it is what is there."""
     path, again = go_profiles()[kind == "heap"], os.path.join(folder(), kind + "-again.pb.gz")
     cairn("profile", "show", path, "-o", again, check=True)
-    texts = [re.sub(r"(\[(FN|FL|LN|IN)\])+$|\[dflt\]", "", raw_of_pprof(file)[-1], flags=re.M) for file in (path, again)]
+    texts = [
+        re.sub(r"(\[(FN|FL|LN|IN)\])+$|\[dflt\]", "",
+               raw_of_pprof(file)[-1], flags=re.M) for file in (path, again)
+    ]
     expect(texts[0] == texts[1] and len(texts[0]) > 2000, kind, texts[0][:2000], texts[1][:2000])
 
 
@@ -170,13 +180,15 @@ def pprof_reads_folded_stacks_that_cairn_converted():
     out = os.path.join(folder(), "folded.pb.gz")
     cairn("profile", "show", write("a.folded", FOLDED), "-o", out, check=True)
     theirs = top_of_pprof(out, "samples")
-    expect(theirs["put"] == (61, 61) and theirs["work"] == (10, 76) and theirs["main"] == (0, 80), theirs)
+    expect(theirs["put"] == (61, 61) and theirs["work"] == (10, 76) and theirs["main"] == (0, 80),
+           theirs)
     expect("put (inline)" in go("tool", "pprof", "-top", out).out)
 
 
 @claim
 def folded_stacks_come_back_unchanged():
-    path, out, again = (os.path.join(folder(), name) for name in ("b.folded", "b.pb.gz", "c.folded"))
+    path, out, again = (os.path.join(folder(), name)
+                        for name in ("b.folded", "b.pb.gz", "c.folded"))
     write("b.folded", FOLDED)
     cairn("profile", "show", path, "-o", out, check=True)
     cairn("profile", "show", out, "-o", again, check=True)
@@ -189,20 +201,33 @@ def text_and_json_have_the_same_functions():
     path = write("d.folded", FOLDED)
     text = cairn("profile", "show", path, "--top", "100", check=True)
     shares = cairn("profile", "show", path, "--json", check=True).objects()[:-1]
-    rows = [re.match(r"\s*(\d+)\s+([\d.]+)%\s+([\d.]+)%  (\S+)", line).groups() for line in text.lines()[3:]]
-    expect(rows == [(str(s["self"]), f"{s['self_percent']:.2f}", f"{s['total_percent']:.2f}", s["function"]) for s in shares], text)
-    expect("put (inlined)" in text.out and "sys_read [kernel]" in text.out and "jitted [jit]" in text.out, text)
+    rows = [
+        re.match(r"\s*(\d+)\s+([\d.]+)%\s+([\d.]+)%  (\S+)", line).groups()
+        for line in text.lines()[3:]
+    ]
+    expect(
+        rows == [(str(
+            s["self"]), f"{s['self_percent']:.2f}", f"{s['total_percent']:.2f}", s["function"])
+                 for s in shares], text)
+    expect(
+        "put (inlined)" in text.out and "sys_read [kernel]" in text.out
+        and "jitted [jit]" in text.out, text)
 
 
 @claim
 def a_share_that_grew_is_found():
-    after = FOLDED.replace("work 10", "work 110").replace("main;other;main;other 4\n", "") + "main;fresh 1\n"
+    after = FOLDED.replace("work 10", "work 110").replace("main;other;main;other 4\n",
+                                                          "") + "main;fresh 1\n"
     before, after = write("e.folded", FOLDED), write("f.folded", after)
     r = cairn("profile", "diff", before, after, check=True)
     expect(re.search(r"\+45\.84%\s+10\.00%\s+55\.84%  work$", r.out, re.M), r)
-    expect(re.search(r"^ *-4\.00% .* other \(gone\)$", r.out, re.M) and re.search(r"fresh \(new\)$", r.out, re.M), r)
+    expect(
+        re.search(r"^ *-4\.00% .* other \(gone\)$", r.out, re.M)
+        and re.search(r"fresh \(new\)$", r.out, re.M), r)
     *rows, summary = cairn("profile", "diff", before, after, "--json", check=True).objects()
-    expect(rows[0]["function"] == "work" and rows[0]["change_percent"] == 45.84 and summary["after"] == 197, rows[0], summary)
+    expect(
+        rows[0]["function"] == "work" and rows[0]["change_percent"] == 45.84
+        and summary["after"] == 197, rows[0], summary)
     fresh = next(row for row in rows if row["function"] == "fresh")
     expect(fresh["before"] is None and fresh["after"] == 1, fresh)
     # The same profile has no change.
@@ -220,7 +245,8 @@ def values_that_a_profile_does_not_have_are_named():
 
 @claim
 def what_is_no_profile_is_refused():
-    for path, status in ((CAIRN, 4), ("/dev/null", 4), (folder(), 2), (os.path.join(folder(), "missing"), 2)):
+    for path, status in ((CAIRN, 4), ("/dev/null", 4), (folder(), 2), (os.path.join(
+            folder(), "missing"), 2)):
         r = cairn("profile", "show", path)
         expect(r.status == status and r.err and not r.out, r)
     r = cairn("profile", "show", write("h.folded", FOLDED), "-o", "x.svg")
@@ -235,7 +261,9 @@ def names_of_a_hostile_profile_are_quoted():
     out = os.path.join(folder(), "i.pb.gz")
     cairn("profile", "show", write("j.folded", "main;f\u202e 5\n"), "-o", out, check=True)
     expect("\u202e" not in cairn("profile", "show", out, check=True).out)
-    expect(json.loads(cairn("profile", "show", out, "--json", check=True).lines()[0])["function"] == "f\u202e")
+    expect(
+        json.loads(cairn("profile", "show", out, "--json", check=True).lines()[0])["function"] ==
+        "f\u202e")
 
 
 @claim
@@ -251,14 +279,21 @@ def a_bomb_is_refused():
 @claim
 def a_stack_of_a_million_frames_is_read_in_a_moment():
     path, out = write("deep.folded", "f;" * 1000000 + "g 1\n"), os.path.join(folder(), "deep.pb.gz")
-    expect(cairn("profile", "show", path, "-o", out, "--json", check=True, seconds=30).objects()[-1]["functions"] == 2)
-    expect(cairn("profile", "show", out, "-o", os.path.join(folder(), "deep.html"), "--json", check=True, seconds=30).objects()[0]["self"] == 1)
+    expect(
+        cairn("profile", "show", path, "-o", out, "--json", check=True, seconds=30).objects()[-1]
+        ["functions"] == 2)
+    expect(
+        cairn("profile", "show", out, "-o", os.path.join(folder(), "deep.html"), "--json",
+              check=True, seconds=30).objects()[0]["self"] == 1)
 
 
 @claim
 def a_pipe_is_read_to_its_end():
     path = write("k.folded", FOLDED)
-    r = run("sh", "-c", f"(head -2 {path}; sleep .3; tail -n +3 {path}) | {CAIRN} profile show /dev/stdin --json", check=True)
+    r = run(
+        "sh", "-c",
+        f"(head -2 {path}; sleep .3; tail -n +3 {path}) | {CAIRN} profile show /dev/stdin --json",
+        check=True)
     expect(r.objects()[-1]["sum"] == 100, r)
 
 
@@ -267,8 +302,11 @@ def json_has_each_label_also_if_a_key_comes_twice():
     strings = [b"", b"cpu", b"count", b"f", b"span", b"one", b"two", b"bytes"]
     labels = [(4, 2, 5), (4, 2, 6), (7, 3, 4096)]
     message = field(1, field(1, 1) + field(2, 2))
-    message += field(2, field(1, number(1)) + field(2, number(9))
-                     + b"".join(field(3, field(1, key) + field(kind, value)) for key, kind, value in labels))
+    message += field(
+        2,
+        field(1, number(1)) + field(2, number(9)) + b"".join(
+            field(3,
+                  field(1, key) + field(kind, value)) for key, kind, value in labels))
     message += field(4, field(1, 1) + field(4, field(1, 1))) + field(5, field(1, 1) + field(2, 3))
     message += b"".join(field(6, text) for text in strings)
     path, out = os.path.join(folder(), "labels.pb"), os.path.join(folder(), "labels.json")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn profile of machines and processes that do not wait for it: storms of short processes, and processes with very many mappings."""
+"""cairn profile of machines and processes that do not wait for it: storms of short processes, and
+processes with very many mappings."""
 
 import collections
 import contextlib
@@ -10,7 +11,8 @@ import re
 import subprocess
 import threading
 
-from claims import CAIRN, IS_SANITIZED, Skip, cairn, claim, compile_c, expect, folder, main, need_root, run
+from claims import (CAIRN, IS_SANITIZED, Skip, cairn, claim, compile_c, expect, folder, main,
+                    need_root, run)
 from profiling import profile
 
 # Some milliseconds of processor time; for ever without an argument.
@@ -32,7 +34,8 @@ __attribute__((noinline)) void spin(long ms)
 int main(int argc, char **argv) { spin(argc > 1 ? atol(argv[1]) : 0); return 0; }
 """
 
-# Maps its own code thousands of times, each between memory that is not code, and then maps and spins in turn.
+# Maps its own code thousands of times, each between memory that is not code, and then maps and
+# spins in turn.
 MANY = """\
 #include <fcntl.h>
 #include <stdio.h>
@@ -87,8 +90,9 @@ def stacks_of(path, thread):
         for line in file:
             o = json.loads(line)
             if o.get("labels", {}).get("thread") == thread:
-                yield (o["values"]["samples"], o["labels"].get("end", "complete"), [f.get("function") for f in o["stack"]],
-                       o["stack"][0].get("code") == "kernel")
+                yield (o["values"]["samples"], o["labels"].get("end", "complete"), [
+                    f.get("function") for f in o["stack"]
+                ], o["stack"][0].get("code") == "kernel")
 
 
 def has_tree_of_mappings():
@@ -112,7 +116,8 @@ def processes_of_a_few_milliseconds_are_known_as_they_run():
     with subprocess.Popen([path]) as first:
         storms.start()
         try:
-            r = profile("-a", "-F", "999", "--duration", "8", "-o", out, "--json", "--no-cache", seconds=240)
+            r = profile("-a", "-F", "999", "--duration", "8", "-o", out, "--json", "--no-cache",
+                        seconds=240)
         finally:
             over.set()
             storms.join()
@@ -122,7 +127,8 @@ def processes_of_a_few_milliseconds_are_known_as_they_run():
     with open(out, encoding="utf-8") as file:
         for line in file:
             o = json.loads(line)
-            if o.get("labels", {}).get("thread") == "short-gcc" and o["labels"]["pid"] != first.pid and o["stack"][0].get("code") != "kernel":
+            if o.get("labels", {}).get("thread") == "short-gcc" and o["labels"][
+                    "pid"] != first.pid and o["stack"][0].get("code") != "kernel":
                 ends[o["labels"].get("end", "complete")] += o["values"]["samples"]
                 pids.add(o["labels"]["pid"])
     expect(len(pids) > 20, "few processes were met", len(pids), ends)
@@ -133,7 +139,8 @@ def processes_of_a_few_milliseconds_are_known_as_they_run():
 def samples_that_find_no_room_are_counted_and_shown():
     path = compile_c("deep", DEEP, flags=FLAGS)
     # The frames of the deep stacks take 7 KiB, and the ring has 4.
-    r = profile("-c", path, "--ring", "4", "-F", "999", "--json", "--fail-on-loss", "--no-cache", seconds=240)
+    r = profile("-c", path, "--ring", "4", "-F", "999", "--json", "--fail-on-loss", "--no-cache",
+                seconds=240)
     s = summary(r)
     expect(r.status == 5 and s["lost"] > 0 < s["samples"] == sum(s["ends"].values()), r)
     expect(f"{s['lost']} sample" in r.err, r)
@@ -147,7 +154,8 @@ def cgroup():
     need_root()
     top = os.path.join(folder(), "cgroup")
     os.makedirs(top, exist_ok=True)
-    if subprocess.run(["mount", "-t", "cgroup2", "none", top], capture_output=True, check=False).returncode:
+    if subprocess.run(["mount", "-t", "cgroup2", "none", top], capture_output=True,
+                      check=False).returncode:
         raise Skip("cgroup v2 cannot be mounted here")
     path = os.path.join(top, f"cairn-test-{os.getpid()}")
     try:
@@ -169,7 +177,8 @@ def only_the_processes_of_a_cgroup_are_sampled():
             try:
                 with open(os.path.join(inside, "cgroup.procs"), "w", encoding="ascii") as file:
                     file.write(str(one.pid))
-                r = profile("--cgroup", inside, "-F", "499", "--duration", "2", "-o", out, "--json", "--no-cache", seconds=240)
+                r = profile("--cgroup", inside, "-F", "499", "--duration", "2", "-o", out, "--json",
+                            "--no-cache", seconds=240)
             finally:
                 one.kill()
                 other.kill()
@@ -186,11 +195,13 @@ def a_profiler_in_a_pid_namespace_knows_its_processes_by_their_numbers_there():
     unshare = ["unshare", "-p", "-f", "--mount-proc"]
     if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
         raise Skip("a pid namespace cannot be made here")
-    r = run(*unshare, CAIRN, "profile", "-c", f"{path} 1000", "-F", "499", "-o", out, "--json", "--no-cache", seconds=240)
+    r = run(*unshare, CAIRN, "profile", "-c", f"{path} 1000", "-F", "499", "-o", out, "--json",
+            "--no-cache", seconds=240)
     expect(r.status == 0, r)
     stacks = list(stacks_of(out, "short-gcc"))
     spins = sum(n for n, _, names, _ in stacks if "spin" in names)
-    whole = sum(n for n, end, names, _ in stacks if end == "complete" and "spin" in names and "main" in names)
+    whole = sum(n for n, end, names, _ in stacks
+                if end == "complete" and "spin" in names and "main" in names)
     expect(whole >= 0.8 * spins > 0, stacks)
 
 
@@ -202,10 +213,12 @@ def a_process_with_very_many_mappings_is_sampled_with_the_others():
         if process.stdout.readline() != "mapped\n":
             process.kill()
             raise Skip("20,000 mappings are not allowed here (vm.max_map_count)")
-        r = profile("-p", str(process.pid), "-F", "499", "--duration", "3", "-o", out, "--json", "--no-cache", seconds=240)
+        r = profile("-p", str(process.pid), "-F", "499", "--duration", "3", "-o", out, "--json",
+                    "--no-cache", seconds=240)
         process.kill()
     expect(r.status == 0 and summary(r)["left_out"] == 0, r)
-    whole = sum(n for n, end, names, _ in stacks_of(out, "many-gcc") if end == "complete" and "spin" in names and "main" in names)
+    whole = sum(n for n, end, names, _ in stacks_of(out, "many-gcc")
+                if end == "complete" and "spin" in names and "main" in names)
     spins = sum(n for n, _, names, _ in stacks_of(out, "many-gcc") if "spin" in names)
     expect(spins and whole == spins, whole, spins, r)
 
@@ -213,14 +226,16 @@ def a_process_with_very_many_mappings_is_sampled_with_the_others():
 @claim
 def a_process_that_makes_very_many_mappings_while_it_is_sampled_costs_no_more_than_itself():
     out = os.path.join(folder(), "making.json")
-    r = profile("-c", f"{compile_c('many', MANY, flags=FLAGS)} 20000 1500", "-F", "499", "-o", out, "--json", "--no-cache", seconds=240)
+    r = profile("-c", f"{compile_c('many', MANY, flags=FLAGS)} 20000 1500", "-F", "499", "-o", out,
+                "--json", "--no-cache", seconds=240)
     if "exit status 77" in r.err:
         raise Skip("20,000 mappings are not allowed here (vm.max_map_count)")
     expect(r.status == 0 and summary(r)["left_out"] == 0, r)
     spins = [(n, end) for n, end, names, _ in stacks_of(out, "many-gcc") if "spin" in names]
     whole = sum(n for n, end in spins if end == "complete")
-    # The reports of so many mappings may be more than the ring has room for; the mappings are read then.
-    # How long that takes under sanitizers, or on a busy machine, is no property of the profile.
+    # The reports of so many mappings may be more than the ring has room for; the mappings are read
+    # then. How long that takes under sanitizers, or on a busy machine, is no property of the
+    # profile.
     expect((whole > 0 if IS_SANITIZED else whole >= 0.5 * sum(n for n, _ in spins) > 0), spins, r)
 
 

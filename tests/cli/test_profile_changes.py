@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn profile of processes that lose their main thread, and of files that are written again while they are sampled."""
+"""cairn profile of processes that lose their main thread, and of files that are written again while
+they are sampled."""
 
 import collections
 import json
@@ -49,17 +50,21 @@ def stacks_of(path):
         for line in file:
             o = json.loads(line)
             if "stack" in o:
-                names = [f.get("function") for f in reversed(o["stack"]) if f.get("code") != "kernel"]
+                names = [
+                    f.get("function") for f in reversed(o["stack"]) if f.get("code") != "kernel"
+                ]
                 yield o["values"]["samples"], o["labels"].get("end", "complete"), names
 
 
 @claim
 def threads_go_on_being_sampled_when_the_main_one_has_ended():
     out = os.path.join(folder(), "alone.json")
-    r = profile("-c", f"{compile_c('no-main', NO_MAIN, flags=FLAGS)} 1500000000", "-F", "499", "-o", out, "--no-cache", seconds=240)
+    r = profile("-c", f"{compile_c('no-main', NO_MAIN, flags=FLAGS)} 1500000000", "-F", "499", "-o",
+                out, "--no-cache", seconds=240)
     expect(r.status == 0 and "alone" in r.out, r)
     found = list(stacks_of(out))
-    burns = sum(n for n, end, names in found if end == "complete" and names[-1:] == ["burn"] and "work" in names)
+    burns = sum(n for n, end, names in found
+                if end == "complete" and names[-1:] == ["burn"] and "work" in names)
     expect(burns > 50 and burns >= 0.8 * sum(n for n, _, _ in found), found)
 
 
@@ -68,10 +73,14 @@ def a_process_whose_main_thread_has_ended_is_attached_to_and_its_end_is_seen():
     out = os.path.join(folder(), "attached.json")
     with Running(compile_c("no-main", NO_MAIN, flags=FLAGS), "1000000000000000") as program:
         expect(program.process.stdout.readline() == "alone\n", "it ended")
-        words = [CAIRN, "profile", "-p", str(program.pid), "-F", "499", "-o", out, "--no-cache", "--json"]
+        words = [
+            CAIRN, "profile", "-p",
+            str(program.pid), "-F", "499", "-o", out, "--no-cache", "--json"
+        ]
         # The runner's checks for what is permitted here.
         profile("-p", str(program.pid), "--duration", "200ms", "--no-cache")
-        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as profiler:
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as profiler:
             time.sleep(2)
             program.process.kill()
             try:
@@ -80,7 +89,8 @@ def a_process_whose_main_thread_has_ended_is_attached_to_and_its_end_is_seen():
                 profiler.kill()
     expect(profiler.returncode == 0, text, err)
     found = list(stacks_of(out))
-    burns = sum(n for n, end, names in found if end == "complete" and names[-1:] == ["burn"] and "work" in names)
+    burns = sum(n for n, end, names in found
+                if end == "complete" and names[-1:] == ["burn"] and "work" in names)
     expect(burns > 0 and burns >= 0.8 * sum(n for n, _, _ in found), found, text)
 
 
@@ -111,7 +121,9 @@ int main(int argc, char **argv)
 
 def spinning(name, room):
     text = SPIN.replace("NAME", name).replace("ROOM", str(room))
-    return compile_c(f"spin-{name}", text, flags=("-O2", "-g", "-fomit-frame-pointer", "-Wl,--build-id=" + BUILD_ID[name]))
+    return compile_c(
+        f"spin-{name}", text,
+        flags=("-O2", "-g", "-fomit-frame-pointer", "-Wl,--build-id=" + BUILD_ID[name]))
 
 
 # The second one has the build-id of the first: nothing but the content tells them apart.
@@ -123,19 +135,23 @@ SHELL = 'while read go; do "$0" 100000 >/dev/null & read stop; kill $!; wait $! 
 
 
 class Windows(Running):
-    """cairn profile --continuous of a shell and its children, and the stacks of the windows that it has written."""
+    """cairn profile --continuous of a shell and its children, and the stacks of the windows that it
+    has written."""
 
     def __init__(self, pid, where):
         profile("-p", str(pid), "--duration", "100ms", "--no-cache")
         self.where, self.seen = where, set()
-        self.process = subprocess.Popen([CAIRN, "profile", "-p", str(pid), "--continuous", "--window", "400ms", "-F", "499", "-o",
-                                         os.path.join(where, "w.json"), "--no-cache"], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.process = subprocess.Popen([
+            CAIRN, "profile", "-p",
+            str(pid), "--continuous", "--window", "400ms", "-F", "499", "-o",
+            os.path.join(where, "w.json"), "--no-cache"
+        ], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         # Its first window is over: what is started from now on is followed.
         self.said = self.process.stdout.readline()
 
     def wait_for(self, function):
-        """Until a whole stack of that function was written; the windows from then on are others'. All stacks with it."""
+        """Until a whole stack of that function was written; the windows from then on are others'.
+        All stacks with it."""
         end = time.monotonic() + SECONDS
         found = []
         while time.monotonic() < end and self.process.poll() is None:
@@ -157,8 +173,8 @@ def a_program_that_is_written_again_in_place_has_the_rows_and_names_of_what_runs
     path = os.path.join(folder(), "program")
     shutil.copy(spinning("one", 64), path)
     inode = os.stat(path).st_ino
-    shell = subprocess.Popen(["sh", "-c", SHELL, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                             start_new_session=True)
+    shell = subprocess.Popen(["sh", "-c", SHELL, path], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         with Windows(shell.pid, where) as windows:
             for i, (name, room) in enumerate((("one", 64), ("two", 8000), ("three", 300))):
@@ -186,7 +202,10 @@ def check_program(found, name):
         own = [f for f in names if f and f.endswith(("inner", "outer"))]
         if own or "main" in names:
             ends[end] += n
-            expect(end == "complete" and own in ([name + "outer", name + "inner"], [name + "outer"], []), name, end, names)
+            expect(
+                end == "complete"
+                and own in ([name + "outer", name + "inner"], [name + "outer"], []), name, end,
+                names)
     expect(ends["complete"] > 5, name, ends)
 
 

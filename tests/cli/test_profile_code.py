@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn profile through stacks that were made by hand, and through code made at run time that a process describes."""
+"""cairn profile through stacks that were made by hand, and through code made at run time that a
+process describes."""
 
 import collections
 import os
 
-from claims import SOURCE, Skip, claim, claim_each, compile_c, expect, folder, main, need, run, write
+from claims import (SOURCE, Skip, claim, claim_each, compile_c, expect, folder, main, need, run,
+                    write)
 from profiling import profile
 
 # Two contexts in turn: one burns below entry(), the other below main().
@@ -40,7 +42,8 @@ int main(void)
 """
 
 
-# The main thread ends; another one burns in code that is made at run time, with a frame pointer, and is named by a perf map.
+# The main thread ends; another one burns in code that is made at run time, with a frame pointer,
+# and is named by a perf map.
 WITHOUT_MAIN = r"""
 #include <pthread.h>
 #include <stdio.h>
@@ -139,7 +142,8 @@ def share(stacks, is_so):
 
 @claim_each("makecontext", "boost.context")
 def a_stack_that_was_made_by_hand_is_complete(how):
-    program = compile_c("contexts-" + how, CONTEXTS, flags=("-O2", "-g") + (("-DBOOST",) if how != "makecontext" else ()))
+    program = compile_c("contexts-" + how, CONTEXTS,
+                        flags=("-O2", "-g") + (("-DBOOST",) if how != "makecontext" else ()))
     r, stacks = sampled(how, "-F", "499", "-c", program)
     stacks = settled(stacks)
     made = {functions for functions in stacks if "entry" in functions}
@@ -148,14 +152,17 @@ def a_stack_that_was_made_by_hand_is_complete(how):
     if how == "makecontext":
         expect(all(functions[0] == "__start_context" for functions in made), stacks)
     expect(share(stacks, lambda functions: functions[1:3] == ("entry", "deep")) > 0.8, stacks, r)
-    expect(not any(functions[0].startswith("[cut") and "entry" in functions for functions in stacks), stacks, r)
+    expect(
+        not any(functions[0].startswith("[cut") and "entry" in functions for functions in stacks),
+        stacks, r)
 
 
 @claim
 def threads_and_goroutines_of_go_have_a_beginning():
     program = os.path.join(folder(), "goroutines")
     write("goroutines.go", GO)
-    run(need("go"), "build", "-o", program, os.path.join(folder(), "goroutines.go"), check=True, env=dict(os.environ, GOCACHE=folder(), GOFLAGS="-mod=mod"))
+    run(need("go"), "build", "-o", program, os.path.join(folder(), "goroutines.go"), check=True,
+        env=dict(os.environ, GOCACHE=folder(), GOFLAGS="-mod=mod"))
     r, stacks = sampled("go", "-F", "499", "-c", program)
     expect(any("main.fib" in functions for functions in stacks), stacks, r)
     stacks = settled(stacks)
@@ -166,7 +173,8 @@ def threads_and_goroutines_of_go_have_a_beginning():
 def code_of_a_process_whose_main_thread_has_ended_has_its_name():
     program = compile_c("without-main", WITHOUT_MAIN, flags=("-O2", "-pthread"))
     r, stacks = sampled("without-main", "-F", "499", "-c", program)
-    expect(share(settled(stacks), lambda functions: functions[-1] == "made:here_[j]") > 0.8, stacks, r)
+    expect(
+        share(settled(stacks), lambda functions: functions[-1] == "made:here_[j]") > 0.8, stacks, r)
 
 
 # ---- code whose rows the process gives to others ----
@@ -182,16 +190,22 @@ def jit_host():
 
 def plain(functions):
     """Names as CHAIN has them; "" of made code that was gone before it had a name."""
-    return ["" if f.startswith("[anon]+") else f.removesuffix("_[j]") for f in functions if f not in AT_BEGIN and not f.startswith("[cut")]
+    return [
+        "" if f.startswith("[anon]+") else f.removesuffix("_[j]")
+        for f in functions
+        if f not in AT_BEGIN and not f.startswith("[cut")
+    ]
 
 
 def is_part(functions, first):
     """Whether they are CHAIN from its function number first on, as far as they reach."""
-    return len(functions) <= len(CHAIN) - first and all(f in ("", known) for f, known in zip(functions, CHAIN[first:]))
+    return len(functions) <= len(CHAIN) - first and all(
+        f in ("", known) for f, known in zip(functions, CHAIN[first:]))
 
 
 def never_was(functions):
-    """Whether a stack that leads through made code, or to what that calls, contradicts the program."""
+    """Whether a stack that leads through made code, or to what that calls, contradicts the program.
+    """
     names = plain(functions)
     if not any(f in ("", "run", "burn") or f.startswith("jit_") for f in names):
         return False
@@ -211,7 +225,8 @@ def is_whole(functions):
 @claim_each("eh_frame", "debug_frame", "jitdump", "eh_frame shared")
 def stacks_go_through_code_by_the_rows_that_its_jit_gives_to_others(kind):
     kind, *where = kind.split()
-    r, stacks = sampled("still-" + kind, "-F", "499", "-c", " ".join([jit_host(), kind, "still", "1", *where]))
+    r, stacks = sampled("still-" + kind, "-F", "499", "-c",
+                        " ".join([jit_host(), kind, "still", "1", *where]))
     through = {functions: n for functions, n in settled(stacks).items() if through_made(functions)}
     expect(through and not any(never_was(functions) for functions in stacks), stacks, r)
     # The first look comes some milliseconds after the first sample.
@@ -220,24 +235,36 @@ def stacks_go_through_code_by_the_rows_that_its_jit_gives_to_others(kind):
     expect(all(plain(functions)[-len(CHAIN):] == CHAIN for functions in whole), whole)
 
 
-@claim_each(*(f"{kind} {how}" for kind in ("eh_frame", "debug_frame", "jitdump") for how in ("grow", "reuse", "race")))
+@claim_each(*(f"{kind} {how}" for kind in ("eh_frame", "debug_frame", "jitdump")
+              for how in ("grow", "reuse", "race")))
 def no_stack_never_was_while_code_is_made_freed_and_made_anew(what):
     kind, how = what.split()
     r, stacks = sampled(f"{how}-{kind}", "-F", "999", "-c", f"{jit_host()} {kind} {how} 1.5")
-    expect(not [functions for functions in stacks if never_was(functions)], [functions for functions in stacks if never_was(functions)], r)
+    expect(not [functions for functions in stacks if never_was(functions)],
+           [functions for functions in stacks if never_was(functions)], r)
     expect(any(through_made(functions) for functions in stacks), stacks, r)
     if how != "race":
-        expect(any(through_made(functions) and is_whole(functions) for functions in stacks), stacks, r)
+        expect(any(through_made(functions) and is_whole(functions) for functions in stacks), stacks,
+               r)
 
 
 @claim
 def code_that_qemu_makes_is_left_by_the_rows_of_its_list():
-    guest = compile_c("guest", "volatile unsigned long sink; int main(void) { for (unsigned long i = 0; i < 400000000; i++) sink += i; }", flags=("-O1",))
+    guest = compile_c(
+        "guest",
+        "volatile unsigned long sink; int main(void) { for (unsigned long i = 0; i < 400000000; i++) sink += i; }",
+        flags=("-O1",))
     r, stacks = sampled("qemu", "-F", "499", "-c", f"{need('qemu-x86_64')} {guest}")
-    made = {functions: n for functions, n in settled(stacks).items() if functions[-1].startswith("code_gen_buffer")}
+    made = {
+        functions: n
+        for functions, n in settled(stacks).items()
+        if functions[-1].startswith("code_gen_buffer")
+    }
     expect(made and share(made, is_whole) > 0.8, stacks, r)
-    expect(all("main" in functions and "cpu_exec" in functions for functions in made if is_whole(functions)), made)
-
+    expect(
+        all("main" in functions and "cpu_exec" in functions
+            for functions in made
+            if is_whole(functions)), made)
 
 PHP = """<?php
 function leaf(int $n): int { $s = 0; for ($i = 0; $i < $n; $i++) { $s = ($s * 31 + $i) & 0xffff; } return $s; }
@@ -248,13 +275,21 @@ echo work(400000), "\\n";
 
 @claim
 def code_that_php_makes_is_left_by_the_rows_of_its_list():
-    settings = ("opcache.enable_cli=1", "opcache.file_update_protection=0", "opcache.jit_buffer_size=16M", "opcache.jit=tracing", "opcache.jit_debug=0x100")
+    settings = ("opcache.enable_cli=1", "opcache.file_update_protection=0",
+                "opcache.jit_buffer_size=16M", "opcache.jit=tracing", "opcache.jit_debug=0x100")
     words = " ".join(f"-d {setting}" for setting in settings)
     r, stacks = sampled("php", "-F", "499", "-c", f"{need('php')} {words} {write('work.php', PHP)}")
-    made = {functions: n for functions, n in settled(stacks).items() if functions[-1].endswith("_[j]")}
+    made = {
+        functions: n
+        for functions, n in settled(stacks).items()
+        if functions[-1].endswith("_[j]")
+    }
     if not any(f.startswith("TRACE-") for functions in made for f in functions):
         raise Skip("this PHP has no JIT that describes its code to GDB")
-    expect(share(made, is_whole) > 0.8 and all("zend_execute" in functions for functions in made if is_whole(functions)), stacks, r)
+    expect(
+        share(made, is_whole) > 0.8
+        and all("zend_execute" in functions for functions in made if is_whole(functions)), stacks,
+        r)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn profile --continuous: windows that add up, are written and pushed, and cost no more memory."""
+"""cairn profile --continuous: windows that add up, are written and pushed, and cost no more memory.
+"""
 
 import contextlib
 import http.server
@@ -15,7 +16,8 @@ import subprocess
 import threading
 import time
 
-from claims import CAIRN, IS_SANITIZED, Running, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need_root, run
+from claims import (CAIRN, IS_SANITIZED, Running, Skip, cairn, claim, claim_each, compile_c,
+                    expect, folder, main, need_root, run)
 from receiver import SECONDS, Receiver
 
 # Each sample has another stack: five levels of calls, chosen by a number that changes.
@@ -31,7 +33,6 @@ LEVEL(l9, l8) LEVEL(l10, l9) LEVEL(l11, l10) LEVEL(l12, l11)
 int main(void) { for (unsigned x = 1;; x = x * 1103515245 + 12345) l12(x >> 8); }
 """
 
-
 SHORT = """\
 static volatile unsigned long sink;
 __attribute__((noinline)) void burn(void) { for (unsigned long i = 0; i < 30000000; i++) sink += i; }
@@ -40,7 +41,8 @@ int main(void) { burn(); return 0; }
 
 
 def target():
-    return compile_c("many", MANY, flags=("-O2", "-g", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"))
+    return compile_c("many", MANY,
+                     flags=("-O2", "-g", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"))
 
 
 class Profiler(Running):
@@ -49,9 +51,11 @@ class Profiler(Running):
     def __init__(self, pid, *words, env=None):
         need_root()
         self.err = open(os.path.join(folder(), "err"), "w+", encoding="utf-8", errors="replace")
-        self.process = subprocess.Popen([CAIRN, "profile", "-p", str(pid), "--continuous", "--json", "-F", "999",
-                                         *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=self.err, text=True, env=dict(os.environ, **(env or {})))
+        self.process = subprocess.Popen([
+            CAIRN, "profile", "-p",
+            str(pid), "--continuous", "--json", "-F", "999", *map(str, words)
+        ], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.err, text=True, env=dict(
+            os.environ, **(env or {})))
         self.windows = []
 
     def __exit__(self, *_):
@@ -100,7 +104,8 @@ def files_in(where):
 @claim_each(signal.SIGTERM, signal.SIGINT)
 def windows_add_up_and_each_is_a_file(by):
     where = new_folder(f"sum-{by}")
-    with Running(target()) as program, Profiler(program.pid, "--window", "400ms", "-o", where + "/w.pb.gz") as p:
+    with Running(target()) as program, Profiler(program.pid, "--window", "400ms", "-o",
+                                                where + "/w.pb.gz") as p:
         p.wait_for(4)
         status = p.end(by)
     expect(status == 0 and len(p.windows) >= 5, status, p.windows)
@@ -121,8 +126,9 @@ def windows_add_up_and_each_is_a_file(by):
 @claim
 def only_the_last_files_stay():
     where = new_folder("keep")
-    with Running(target()) as program, Profiler(program.pid, "--window", "200ms", "--keep", "3", "-o", where + "/w.folded", "-o",
-                                                where + "/w.json") as p:
+    with Running(
+            target()) as program, Profiler(program.pid, "--window", "200ms", "--keep", "3", "-o",
+                                           where + "/w.folded", "-o", where + "/w.json") as p:
         p.wait_for(6)
         status = p.end()
     names = [os.path.basename(path) for path in files_in(where)]
@@ -131,7 +137,9 @@ def only_the_last_files_stay():
 
 
 def rss_kib(pid):
-    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1))
+    return int(
+        re.search(r"VmRSS:\s+(\d+)",
+                  pathlib.Path(f"/proc/{pid}/status").read_text()).group(1))
 
 
 @claim
@@ -140,9 +148,10 @@ def its_memory_does_not_grow():
     if IS_SANITIZED:
         raise Skip("a sanitizer keeps freed memory")
     where = new_folder("flat")
-    with Running(target()) as program, Profiler(program.pid, "--window", "100ms", "-F", "4000", "--keep", "2", "-o",
-                                                where + "/w.pb.gz") as p:
-        # What is made once, as sidecars are, may come late: the count begins when 25 windows added next to nothing.
+    with Running(target()) as program, Profiler(program.pid, "--window", "100ms", "-F", "4000",
+                                                "--keep", "2", "-o", where + "/w.pb.gz") as p:
+        # What is made once, as sidecars are, may come late: the count begins when 25 windows added
+        # next to nothing.
         first, n = None, 25
         for n in range(25, 150, 25):
             p.wait_for(n)
@@ -159,7 +168,8 @@ def its_memory_does_not_grow():
 @claim
 def each_window_is_pushed_once_also_when_the_server_was_away():
     with Running(target()) as program, Receiver([503, 503]) as receiver:
-        with Profiler(program.pid, "--window", "500ms", "--push", receiver.url, "--label", "service_name=many", "--spool",
+        with Profiler(program.pid, "--window", "500ms", "--push",
+                      receiver.url, "--label", "service_name=many", "--spool",
                       os.path.join(folder(), "spool-push"), env={"no_proxy": "127.0.0.1"}) as p:
             p.wait_for(4)
             # Both failures are over before the end, which sends once more.
@@ -174,11 +184,15 @@ def each_window_is_pushed_once_also_when_the_server_was_away():
     expect(status == 0, status, text)
     with_samples = [w for w in p.windows if w["samples"]]
     pushed = sorted((r.profile() for r in receiver.taken), key=lambda found: found["time_ns"])
-    expect([found["time_ns"] for found in pushed] == [w["time_ns"] for w in with_samples], pushed, p.windows)
-    expect([sum(v[0] for v in found["stacks"].values()) for found in pushed] == [w["samples"] for w in with_samples], p.windows)
+    expect([found["time_ns"] for found in pushed] == [w["time_ns"] for w in with_samples], pushed,
+           p.windows)
+    expect([sum(v[0]
+                for v in found["stacks"].values())
+            for found in pushed] == [w["samples"] for w in with_samples], p.windows)
     expect(len({r.key for r in receiver.taken}) == len(receiver.taken), receiver.taken)
     expect(receiver.taken[0].labels["node"] == socket.gethostname(), receiver.taken[0].labels)
-    expect(not list(pathlib.Path(folder(), "spool-push").glob("0*.*")), os.listdir(os.path.join(folder(), "spool-push")))
+    expect(not list(pathlib.Path(folder(), "spool-push").glob("0*.*")),
+           os.listdir(os.path.join(folder(), "spool-push")))
 
 
 @claim_each("path", "abstract")
@@ -198,7 +212,8 @@ def a_service_manager_is_told(kind):
 @claim
 def a_window_that_cannot_be_written_does_not_end_it():
     where = new_folder("gone")
-    with Running(target()) as program, Profiler(program.pid, "--window", "300ms", "-o", where + "/w.folded") as p:
+    with Running(target()) as program, Profiler(program.pid, "--window", "300ms", "-o",
+                                                where + "/w.folded") as p:
         p.wait_for(1)
         os.rename(where, where + "-away")
         p.wait_for(len(p.windows) + 3)
@@ -240,20 +255,29 @@ def sidecars_come_from_a_debuginfod_while_it_runs():
 
         def do_GET(self):
             asked.append(self.path)
-            content = pathlib.Path(sidecar).read_bytes() if self.path == f"/buildid/{served_id}/debuginfo" else None
+            content = pathlib.Path(
+                sidecar).read_bytes() if self.path == f"/buildid/{served_id}/debuginfo" else None
             self.send_response(200 if content else 404)
             self.send_header("Content-Length", str(len(content or b"")))
             self.end_headers()
             self.wfile.write(content or b"")
 
-    served_id = re.search(r"Build ID: ([0-9a-f]+)", run("readelf", "-n", sidecar, check=True).out).group(1)
+    served_id = re.search(r"Build ID: ([0-9a-f]+)",
+                          run("readelf", "-n", sidecar, check=True).out).group(1)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    env = {"CAIRN_CACHE": "", "XDG_CACHE_HOME": cache, "DEBUGINFOD_CACHE_PATH": cache + "/client", "no_proxy": "127.0.0.1"}
-    with Running(stripped) as program, Profiler(program.pid, "--window", "500ms", "-o", where + "/w.pb.gz",
-                                                f"--debuginfod=http://127.0.0.1:{server.server_address[1]}", env=env) as p:
+    env = {
+        "CAIRN_CACHE": "", "XDG_CACHE_HOME": cache, "DEBUGINFOD_CACHE_PATH": cache + "/client",
+        "no_proxy": "127.0.0.1"
+    }
+    with Running(stripped) as program, Profiler(
+            program.pid, "--window", "500ms", "-o", where + "/w.pb.gz",
+            f"--debuginfod=http://127.0.0.1:{server.server_address[1]}", env=env) as p:
         n = 0
-        while not any(name.startswith("burn") for path in files_in(where)[-1:] for name in samples_of(path)[1]):
+        while not any(
+                name.startswith("burn")
+                for path in files_in(where)[-1:]
+                for name in samples_of(path)[1]):
             n += 1
             expect(n < 100, asked, files_in(cache))
             p.wait_for(n)
@@ -263,7 +287,8 @@ def sidecars_come_from_a_debuginfod_while_it_runs():
     expect(f"/buildid/{served_id}/debuginfo" in asked, asked)
 
 
-# While a file is there, no memory is there for single objects: a profile is one, and what grows with samples is not.
+# While a file is there, no memory is there for single objects: a profile is one, and what grows
+# with samples is not.
 NO_MEMORY = """\
 #define _GNU_SOURCE
 #include <errno.h>
@@ -292,7 +317,8 @@ def no_memory(name):
 @claim
 def what_was_sampled_in_a_window_that_cannot_be_made_is_in_the_next_one():
     where, env = new_folder("no-memory"), no_memory("no-memory-now")
-    with Running(target()) as program, Profiler(program.pid, "--window", "400ms", "-o", where + "/w.pb.gz", env=env) as p:
+    with Running(target()) as program, Profiler(program.pid, "--window", "400ms", "-o",
+                                                where + "/w.pb.gz", env=env) as p:
         p.wait_for(2)
         pathlib.Path(env["NO_MEMORY"]).touch()
         for _ in range(SECONDS * 50):
@@ -316,12 +342,16 @@ def what_was_sampled_in_a_window_that_cannot_be_made_is_in_the_next_one():
 @claim
 def samples_of_a_last_window_that_cannot_be_made_are_counted():
     where, env = new_folder("no-memory-last"), no_memory("no-memory-last-now")
-    with Running(target()) as program, Profiler(program.pid, "--window", "400ms", "-o", where + "/w.pb.gz", env=env) as p:
+    with Running(target()) as program, Profiler(program.pid, "--window", "400ms", "-o",
+                                                where + "/w.pb.gz", env=env) as p:
         p.wait_for(2)
         pathlib.Path(env["NO_MEMORY"]).touch()
         status = p.end()
         text = p.text()
-    expect(status == 3 and re.search(r"the last window could not be made: [\d,]+ samples? of it are lost", text), status, text)
+    expect(
+        status == 3
+        and re.search(r"the last window could not be made: [\d,]+ samples? of it are lost", text),
+        status, text)
 
 
 @claim
@@ -348,7 +378,8 @@ def a_program_that_was_deleted_gives_back_its_place_on_the_disk():
     path = os.path.join(folder(), "soon-deleted")
     shutil.copy(target(), path)
     with Running("sleep", "1000") as other, Running(path) as program:
-        with Profiler(program.pid, "-p", other.pid, "--window", "300ms", "-o", where + "/w.pb.gz") as p:
+        with Profiler(program.pid, "-p", other.pid, "--window", "300ms", "-o",
+                      where + "/w.pb.gz") as p:
             maps = pathlib.Path(f"/proc/{p.process.pid}/maps")
             p.wait_for(2)
             os.unlink(path)
@@ -360,7 +391,10 @@ def a_program_that_was_deleted_gives_back_its_place_on_the_disk():
                 if "soon-deleted" not in maps.read_text():
                     break
             expect("soon-deleted" not in maps.read_text(), maps.read_text(), p.windows)
-            links = [os.readlink(f"/proc/{p.process.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{p.process.pid}/fd")]
+            links = [
+                os.readlink(f"/proc/{p.process.pid}/fd/{fd}")
+                for fd in os.listdir(f"/proc/{p.process.pid}/fd")
+            ]
             expect(not any("soon-deleted" in link for link in links), links)
             expect(p.end() == 0, p.text())
 
@@ -369,7 +403,8 @@ def a_program_that_was_deleted_gives_back_its_place_on_the_disk():
 def a_sender_that_cannot_send_is_the_exit_status():
     with Running(target()) as program, socket.socket() as dead:
         dead.bind(("127.0.0.1", 0))
-        with Profiler(program.pid, "--window", "400ms", "--push", f"http://127.0.0.1:{dead.getsockname()[1]}", "--spool",
+        with Profiler(program.pid, "--window", "400ms", "--push",
+                      f"http://127.0.0.1:{dead.getsockname()[1]}", "--spool",
                       os.path.join(folder(), "spool-dead"), env={"no_proxy": "127.0.0.1"}) as p:
             p.wait_for(2)
             status = p.end()
@@ -383,10 +418,12 @@ def a_sender_that_cannot_send_is_the_exit_status():
 def what_makes_no_sense_is_refused():
     mark = os.path.join(folder(), "mark")
     name = os.path.join(folder(), "x.folded")
-    for words in (["--window", "1", "-o", name], ["--keep", "1", "-o", name], ["--continuous"],
-                  ["--continuous", "--off-cpu", "-o", name], ["--continuous", "--window", "1ms", "-o", name],
-                  ["--continuous", "--window", "25h", "-o", name], ["--continuous", "--keep", "99999999", "-o", name],
-                  ["--continuous", "-o", "x.txt"]):
+    for words in (["--window", "1", "-o", name], ["--keep", "1", "-o", name], ["--continuous"], [
+            "--continuous", "--off-cpu", "-o", name
+    ], ["--continuous", "--window", "1ms", "-o",
+            name], ["--continuous", "--window", "25h", "-o",
+                    name], ["--continuous", "--keep", "99999999", "-o",
+                            name], ["--continuous", "-o", "x.txt"]):
         r = cairn("profile", "-c", f"touch {mark}", *words)
         expect(r.status == 2 and not os.path.exists(mark), r)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Profiles as traces in CTF 1.8: read here by their format, and by babeltrace2 with its filter debug-info."""
+"""Profiles as traces in CTF 1.8: read here by their format, and by babeltrace2 with its filter
+debug-info."""
 
 import collections
 import os
@@ -11,7 +12,8 @@ import shutil
 import signal
 import struct
 
-from claims import cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, path_of, run, write
+from claims import (cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root,
+                    path_of, run, write)
 from profile_formats import ctf_events as events, ctf_folded as folded_of, frames_of, samples_of
 from profiles import FOLDED, pprof
 from profiling import profile
@@ -41,7 +43,10 @@ int main(void)
 }
 """
 
-NAMES = [b'a "quoted" one', b"line\nbreak\ttab", b"bad\xff\xfeutf8", b"back\\slash", "\u2028\U0001f600".encode(), b"", b"a;b"]
+NAMES = [
+    b'a "quoted" one', b"line\nbreak\ttab", b"bad\xff\xfeutf8", b"back\\slash",
+    "\u2028\U0001f600".encode(), b"", b"a;b"
+]
 
 
 def lines_of(path):
@@ -64,21 +69,29 @@ def babeltrace(path, *words):
 @claim
 def folded_stacks_are_the_same_in_it():
     out, folded = converted("a.folded", FOLDED)
-    expect(folded_of(events(out)) == folded and sum(folded.values()) == 100, folded_of(events(out)), folded)
+    expect(
+        folded_of(events(out)) == folded and sum(folded.values()) == 100, folded_of(events(out)),
+        folded)
     expect(sorted(os.listdir(out)) == ["metadata", "stream"], os.listdir(out))
 
 
 @claim
 def any_name_is_text_in_it():
     values = [([i], i + 1) for i in range(len(NAMES))]
-    out, _ = converted("names.pb", pprof(NAMES, values, threads=[(7, 7, b'a "thread"\xff\n'), (7, 9, b"other")]))
+    out, _ = converted(
+        "names.pb", pprof(NAMES, values, threads=[(7, 7, b'a "thread"\xff\n'), (7, 9, b"other")]))
     found = events(out)
     names = {frame["stack"]: frame["function"] for frame in frames_of(found)}
-    expect({names[s["stack"]].decode(): s["value"] for s in samples_of(found)}
-           == {name.decode("utf-8", "replace") or "-": value for name, (_, value) in zip(NAMES, values)}, names)
-    expect({(s["vpid"], s["vtid"], s["thread"].decode()) for s in samples_of(found)} == {(7, 7, 'a "thread"\ufffd\n'), (7, 9, "other")}, found)
+    expect({names[s["stack"]].decode(): s["value"]
+            for s in samples_of(found)} == {
+                name.decode("utf-8", "replace") or "-": value
+                for name, (_, value) in zip(NAMES, values)
+            }, names)
+    expect({(s["vpid"], s["vtid"], s["thread"].decode())
+            for s in samples_of(found)} == {(7, 7, 'a "thread"\ufffd\n'), (7, 9, "other")}, found)
     # A path is as the file system has it.
-    expect([members[2] for name, *_, members in found if name == "bin_info"] == [b"/x/lib\xff.so"], found)
+    expect([members[2] for name, *_, members in found if name == "bin_info"] == [b"/x/lib\xff.so"],
+           found)
     if shutil.which("babeltrace2"):
         # The text has a line break where a name has one.
         lines = babeltrace(out)
@@ -121,10 +134,12 @@ def small_files_only():
 
 @claim
 def a_disk_that_is_full_leaves_what_was_there():
-    path, out = write("c.folded", "\n".join(f"main;f{i} {i + 1}" for i in range(2000))), path_of("full.ctf")
+    path, out = write("c.folded",
+                      "\n".join(f"main;f{i} {i + 1}" for i in range(2000))), path_of("full.ctf")
     before = set(os.listdir(folder()))
     r = cairn("profile", "show", path, "-o", out, preexec_fn=small_files_only)
-    expect(r.status == 3 and "full.ctf" in r.err and set(os.listdir(folder())) == before, r, os.listdir(folder()))
+    expect(r.status == 3 and "full.ctf" in r.err and set(os.listdir(folder())) == before, r,
+           os.listdir(folder()))
     cairn("profile", "show", write("d.folded", FOLDED), "-o", out, check=True)
     there = events(out)
     r = cairn("profile", "show", path, "-o", out, preexec_fn=small_files_only)
@@ -184,7 +199,8 @@ def program():
 def program_run():
     if not RUN:
         out = {end: path_of("run." + end) for end in ("folded", "ctf")}
-        r = profile("-c", program(), "-F", "499", "--json", *(word for path in out.values() for word in ("-o", path)))
+        r = profile("-c", program(), "-F", "499", "--json",
+                    *(word for path in out.values() for word in ("-o", path)))
         expect(r.status == 0, r)
         RUN.update(out, result=r)
     return RUN
@@ -198,8 +214,13 @@ def the_samples_of_a_run_are_those_of_its_folded_stacks():
     samples = samples_of(found)
     expect(len(samples) == r["result"].objects()[-1]["samples"], len(samples), r["result"])
     expect(all(s["has_time"] == 1 and 0 <= s["cpu"] < os.cpu_count() for s in samples), samples[:5])
-    expect(all(len(s["callchain"]) == 0 or s["ip"] == s["callchain"][0] for s in samples), samples[:5])
-    expect({s["thread"] for s in samples if b"ctf" in s["thread"]} == {os.path.basename(program())[:15].encode()}, {s["thread"] for s in samples})
+    expect(all(len(s["callchain"]) == 0 or s["ip"] == s["callchain"][0] for s in samples),
+           samples[:5])
+    expect({s["thread"]
+            for s in samples
+            if b"ctf" in s["thread"]} == {os.path.basename(program())[:15].encode()},
+           {s["thread"]
+            for s in samples})
 
 
 @claim
@@ -210,25 +231,33 @@ def babeltrace_reads_all_events_of_a_run():
     theirs = []
     for line in lines:
         if "cairn:sample: " in line:
-            chain = re.search(r"callchain = \[(.*?)\]\s*\}$", re.sub(r"\[\d+\] = ", "", line)).group(1)
-            theirs.append((*(int(re.search(rf"\b{key} = (-?\d+)", line).group(1)) for key in ("vpid", "vtid", "stack", "value", "cpu")),
+            chain = re.search(r"callchain = \[(.*?)\]\s*\}$", re.sub(r"\[\d+\] = ", "",
+                                                                     line)).group(1)
+            theirs.append((*(int(re.search(rf"\b{key} = (-?\d+)", line).group(1))
+                             for key in ("vpid", "vtid", "stack", "value", "cpu")),
                            tuple(int(word, 16) for word in chain.replace(",", " ").split())))
-    ours = [(s["vpid"], s["vtid"], s["stack"], s["value"], s["cpu"], s["callchain"]) for s in samples_of(found)]
+    ours = [(s["vpid"], s["vtid"], s["stack"], s["value"], s["cpu"], s["callchain"])
+            for s in samples_of(found)]
     expect(theirs == ours, theirs[:3], ours[:3])
 
 
 @claim
 def the_filter_debug_info_finds_the_same_functions():
     path = program_run()["ctf"]
-    lines = run(need("babeltrace2"), path, "--component=filter.lttng-utils.debug-info", check=True).lines()
+    lines = run(need("babeltrace2"), path, "--component=filter.lttng-utils.debug-info",
+                check=True).lines()
     checked = collections.Counter()
     for line in lines:
-        frame = re.search(r'cairn:frame: .*ip = 0x([0-9A-F]+), debug_info = \{ bin = "(.*?)", func = "(.*?)", src = "(.*?)" \} \}.*'
-                          r'inlined = (\d).*function = "(.*?)", linkage = "(.*?)".*line = (\d+), module = "(.*?)", offset = 0x([0-9A-F]+)', line)
+        frame = re.search(
+            r'cairn:frame: .*ip = 0x([0-9A-F]+), debug_info = \{ bin = "(.*?)", func = "(.*?)", src = "(.*?)" \} \}.*'
+            r'inlined = (\d).*function = "(.*?)", linkage = "(.*?)".*line = (\d+), module = "(.*?)", offset = 0x([0-9A-F]+)',
+            line)
         if not frame or os.path.realpath(program()) != frame.group(9):
             continue
         ip, name, func, _, inlined, function, _, _, _, offset = frame.groups()
-        expect(name == f"{os.path.basename(program())}+0x{int(ip, 16) & (1 << 40) - 1:x}" and int(ip, 16) & (1 << 40) - 1 == int(offset, 16), line)
+        expect(
+            name == f"{os.path.basename(program())}+0x{int(ip, 16) & (1 << 40) - 1:x}"
+            and int(ip, 16) & (1 << 40) - 1 == int(offset, 16), line)
         # It names the function that is out of line, from DWARF or a symbol with a type.
         if inlined == "0" and func:
             expect(func.split("+")[0] == function, func, function)
@@ -238,11 +267,13 @@ def the_filter_debug_info_finds_the_same_functions():
 
 @claim
 def each_window_is_a_trace_and_old_ones_are_removed():
-    r = profile("-c", "sh -c 'while :; do :; done'", "--continuous", "--window", "300ms", "--keep", "2", "--duration", "3",
-                "-o", path_of("win.ctf"))
+    r = profile("-c", "sh -c 'while :; do :; done'", "--continuous", "--window", "300ms", "--keep",
+                "2", "--duration", "3", "-o", path_of("win.ctf"))
     expect(r.status == 0, r)
     windows = [name for name in os.listdir(folder()) if name.startswith("win.")]
-    expect(1 <= len(windows) <= 2 and all(re.fullmatch(r"win\.\d{8}T\d{6}\.\d{3}Z\.ctf", name) for name in windows), windows)
+    expect(
+        1 <= len(windows) <= 2
+        and all(re.fullmatch(r"win\.\d{8}T\d{6}\.\d{3}Z\.ctf", name) for name in windows), windows)
     for name in windows:
         expect(samples_of(events(path_of(name))), name)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn profile --event: calls of functions, weighed by an argument, and tracepoints, against what programs log themselves."""
+"""cairn profile --event: calls of functions, weighed by an argument, and tracepoints, against what
+programs log themselves."""
 
 import collections
 import gzip
@@ -9,11 +10,13 @@ import os
 import re
 import subprocess
 
-from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, path_of, run
+from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
+                    need_root, path_of, run)
 from profile_formats import ctf_events, ctf_folded, firefox_folded
 from profiling import profile
 
-# Each function notes that it runs; a call of the wrapper is logged with all of them, and what it asks for.
+# Each function notes that it runs; a call of the wrapper is logged with all of them, and what it
+# asks for.
 LOGGED = """\
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -170,7 +173,8 @@ int main(int argc, char **argv)
 }
 """
 
-LOGGED_FLAGS = ("-O2", "-g", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "-Wno-unused-function")
+LOGGED_FLAGS = ("-O2", "-g", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread",
+                "-Wno-unused-function")
 
 
 def logged(compiler):
@@ -233,7 +237,10 @@ def the_calls_and_the_bytes_of_each_stack_are_those_that_the_program_logged():
     expect(len(truth) >= 9 and s["lost"] == 0, s, truth)
     expect(s["samples"] == sum(n for n, _ in truth.values()), s, truth)
     expect((s["value"], s["unit"], s["hz"]) == ("size", "bytes", 0) and s["without_value"] == {}, s)
-    expect(own_sums(lines_of(out["folded"])) == {stack: size for stack, (_, size) in truth.items()}, lines_of(out["folded"]), truth)
+    expect(
+        own_sums(lines_of(out["folded"])) == {stack: size
+                                              for stack, (_, size) in truth.items()},
+        lines_of(out["folded"]), truth)
 
 
 @claim_each("gcc", "clang")
@@ -242,7 +249,10 @@ def without_a_number_the_calls_are_counted(compiler):
     r, out = calls_profile(logged(compiler), log, "wrapper")
     s, truth = summary(r), truth_of(log)
     expect((s["value"], s["unit"]) == ("hits", "count") and s["sum"] == s["samples"], s)
-    expect(own_sums(lines_of(out["folded"])) == {stack: n for stack, (n, _) in truth.items()}, lines_of(out["folded"]), truth)
+    expect(
+        own_sums(lines_of(out["folded"])) == {stack: n
+                                              for stack, (n, _) in truth.items()},
+        lines_of(out["folded"]), truth)
 
 
 @claim
@@ -263,10 +273,13 @@ def every_format_has_the_same_stacks_and_sums_and_their_unit():
         expect('"value":"size","unit":"bytes"' in file.read())
     with open(out["json"], encoding="utf-8") as file:
         objects = [json.loads(line) for line in file]
-    expect(sum(o["values"]["size"] for o in objects if "stack" in o) == total, objects[0], objects[-1])
+    expect(
+        sum(o["values"]["size"] for o in objects if "stack" in o) == total, objects[0], objects[-1])
     again = path_of("again.folded")
     shown = cairn("profile", "show", out["pb.gz"], "--json", "-o", again, check=True)
-    expect(lines_of(again) == folded and (summary(shown)["value"], summary(shown)["unit"]) == ("size", "bytes"), shown)
+    expect(
+        lines_of(again) == folded
+        and (summary(shown)["value"], summary(shown)["unit"]) == ("size", "bytes"), shown)
     hits = cairn("profile", "show", out["pb.gz"], "--value", "hits", "--json", check=True)
     expect(summary(hits)["sum"] == summary(r)["samples"] and summary(hits)["unit"] == "count", hits)
 
@@ -276,7 +289,8 @@ def pprof_reads_the_hits_and_the_bytes():
     go = need("go")
     log = path_of("pprof")
     r, out = calls_profile(logged("gcc"), log, "wrapper(size:bytes)")
-    raw = run(go, "tool", "pprof", "-raw", out["pb.gz"], env={**os.environ, "HOME": folder(), "PPROF_TMPDIR": folder()})
+    raw = run(go, "tool", "pprof", "-raw", out["pb.gz"],
+              env={**os.environ, "HOME": folder(), "PPROF_TMPDIR": folder()})
     expect(raw.status == 0 and "hits/count size/bytes" in raw.out, raw)
     expect("PeriodType: size bytes" in raw.out and summary(r)["sum"], raw)
 
@@ -291,7 +305,9 @@ def an_expression_weighs_and_a_condition_chooses():
     expect(s["samples"] + s["filtered"] == n_all and s["filtered"] > 0 and s["undecided"] == 0, s)
     expect(s["value"] == "size * 3 + 1" and s["unit"] == "count", s)
     direct = sum(i * 3 + 1 for i in range(201, 301))
-    expect(sizes["main;work;direct;wrapper_[i]"] == direct and not any("constant" in stack for stack in sizes), sizes)
+    expect(
+        sizes["main;work;direct;wrapper_[i]"] == direct
+        and not any("constant" in stack for stack in sizes), sizes)
 
 
 @claim
@@ -311,12 +327,16 @@ def threads_that_preempt_each_other_mix_no_stacks():
 def a_process_that_runs_is_followed_with_its_calls_from_then_on():
     need_root()
     log, out = path_of("running"), path_of("running.folded")
-    with subprocess.Popen([logged("gcc"), log, "200", "2", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen([logged("gcc"), log, "200", "2", "wait"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as child:
         try:
             expect(child.stdout.readline() == "ready\n")
-            with subprocess.Popen([CAIRN, "profile", "-p", str(child.pid), "--event", "wrapper(size:bytes)", "--json", "-o", out],
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as profiler:
-                # It has attached when the kernel shows a breakpoint at the probed code, or says why not.
+            with subprocess.Popen([
+                    CAIRN, "profile", "-p",
+                    str(child.pid), "--event", "wrapper(size:bytes)", "--json", "-o", out
+            ], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as profiler:
+                # It has attached when the kernel shows a breakpoint at the probed code, or says why
+                # not.
                 wait_for_probe(child.pid, profiler)
                 child.stdin.write("go\n")
                 child.stdin.flush()
@@ -325,7 +345,10 @@ def a_process_that_runs_is_followed_with_its_calls_from_then_on():
             child.kill()
     expect(profiler.returncode == 0, said)
     truth = truth_of(log)
-    expect(own_sums(lines_of(out)) == {stack: size for stack, (_, size) in truth.items()}, lines_of(out), truth, said)
+    expect(
+        own_sums(lines_of(out)) == {stack: size
+                                    for stack, (_, size) in truth.items()}, lines_of(out), truth,
+        said)
 
 
 def wait_for_probe(pid, profiler):
@@ -392,7 +415,9 @@ def a_call_whose_number_is_unknown_counts_with_its_reason_and_weighs_nothing():
     r = profile("-c", path, "--event", "tick(hidden)", "--json", "-o", pb, "-o", out)
     s = summary(r)
     expect(r.status == 0 and s["samples"] == 300 and s["sum"] == 700, r)
-    expect(s["without_value"] == {"optimised-out": 200} or s["without_value"] == {"no-description": 200}, s)
+    expect(
+        s["without_value"] == {"optimised-out": 200}
+        or s["without_value"] == {"no-description": 200}, s)
     # It has no value, so the stack has none; it is not one of 0.
     expect(all("in_lost" not in stack for stack in lines_of(out)), lines_of(out))
     with gzip.open(pb) as file:
@@ -408,7 +433,9 @@ def a_call_whose_number_is_unknown_counts_with_its_reason_and_weighs_nothing():
 def memory_that_cannot_be_read_is_no_zero():
     r = profile("-c", compile_c("unweighed", UNWEIGHED), "--event", "open_box(box->n)", "--json")
     s = summary(r)
-    expect(r.status == 0 and (s["samples"], s["sum"]) == (100, 225) and s["without_value"] == {"unreadable": 25}, r)
+    expect(
+        r.status == 0 and (s["samples"], s["sum"]) == (100, 225)
+        and s["without_value"] == {"unreadable": 25}, r)
 
 
 @claim
@@ -423,7 +450,8 @@ def numbers_that_are_negative_or_too_large_for_a_sum_are_counted():
 
 @claim
 def of_a_condition_that_reads_no_memory_the_calls_are_counted_as_undecided():
-    r = profile("-c", compile_c("unweighed", UNWEIGHED), "--event", "open_box if box->n == 3", "--json")
+    r = profile("-c", compile_c("unweighed", UNWEIGHED), "--event", "open_box if box->n == 3",
+                "--json")
     s = summary(r)
     expect(r.status == 0 and (s["samples"], s["undecided"], s["filtered"]) == (75, 25, 0), r)
 
@@ -441,7 +469,8 @@ def each_nth_call_weighs_n():
 
 @claim
 def each_nth_page_fault_weighs_n():
-    r = profile("-c", f"{logged('gcc')} {path_of('faults')} 10", "--event", "page-faults", "--period", "5", "--json")
+    r = profile("-c", f"{logged('gcc')} {path_of('faults')} 10", "--event", "page-faults",
+                "--period", "5", "--json")
     s = summary(r)
     expect(r.status == 0 and s["sum"] == 5 * s["samples"] > 20, r)
 
@@ -455,7 +484,10 @@ def a_site_that_cannot_be_probed_refuses_all_unless_the_rest_will_do():
     expect(r.status == 1 and "--best-effort" in r.err and "of 3 sites cannot be probed" in r.err, r)
     r = profile("-c", path, "--event", "tick if hidden > 3", "--best-effort", "--json")
     expect(r.status == 0 and summary(r)["samples"] == 100, r)
-    expect(len(re.findall(r"^  tick inlined in in_lost\S* .*: the condition is unavailable", r.err, re.M)) == 2, r)
+    expect(
+        len(
+            re.findall(r"^  tick inlined in in_lost\S* .*: the condition is unavailable", r.err,
+                       re.M)) == 2, r)
 
 
 # ---- tracepoints ----
@@ -503,35 +535,44 @@ def without_tracefs(*words):
 
 @claim
 def without_tracefs_a_tracepoint_is_found_by_its_name():
-    r = without_tracefs("-c", f"{compile_c('point', POINT)} 500", "--event", "raw_syscalls:sys_enter", "--json")
+    r = without_tracefs("-c", f"{compile_c('point', POINT)} 500", "--event",
+                        "raw_syscalls:sys_enter", "--json")
     s = summary(r)
     expect(r.status == 0 and s["samples"] >= 500 and s["value"] == "raw_syscalls:sys_enter", r)
 
 
 @claim
 def without_tracefs_one_of_a_system_call_names_the_command_that_mounts_it():
-    r = without_tracefs("-c", f"{compile_c('point', POINT)} 5", "--event", "syscalls:sys_enter_getpgid")
+    r = without_tracefs("-c", f"{compile_c('point', POINT)} 5", "--event",
+                        "syscalls:sys_enter_getpgid")
     expect(r.status == 3 and "sudo mount -t tracefs" in r.err, r)
 
 
 @claim
 def a_tracepoint_that_is_not_there_is_refused():
     r = tracepoint("-c", "true", "--event", "sched:no_such_event")
-    expect(r.status == 2 and "no tracepoint sched:no_such_event" in r.err and "/events has a directory" in r.err, r)
+    expect(
+        r.status == 2 and "no tracepoint sched:no_such_event" in r.err
+        and "/events has a directory" in r.err, r)
 
 
 # ---- what is refused ----
 
 REFUSED = {
-    "two numbers": (["-c", "{p} x 1", "--event", "wrapper(size, size)"], "a hit has one number"),
-    "an unknown unit": (["-c", "{p} x 1", "--event", "wrapper(size:pages)"], "only the units :bytes and :ns"),
-    "an unknown argument": (["-c", "{p} x 1", "--event", "wrapper(sise)"], "sise"),
-    "an unknown function": (["-c", "{p} x 1", "--event", "wraper"], "wrapper"),
-    "a number with a period": (["-c", "{p} x 1", "--event", "wrapper(size)", "--period", "2"], "a sum of numbers needs each hit"),
-    "a function of everything without its file": (["-a", "--event", "wrapper"], "a function PATH:FUNC"),
-    "a period of a rate": (["-a", "--period", "3"], "--period: for events that are counted"),
-    "a rate of calls": (["-a", "--event", "./x:f", "-F", "10"], "each of these events is a sample"),
-    "best effort of a rate": (["-a", "--best-effort"], "--best-effort: for a probe"),
+    "two numbers": (["-c", "{p} x 1", "--event",
+                     "wrapper(size, size)"], "a hit has one number"), "an unknown unit":
+    (["-c", "{p} x 1", "--event",
+      "wrapper(size:pages)"], "only the units :bytes and :ns"), "an unknown argument": ([
+          "-c", "{p} x 1", "--event", "wrapper(sise)"
+      ], "sise"), "an unknown function": (["-c", "{p} x 1", "--event",
+                                           "wraper"], "wrapper"), "a number with a period":
+    (["-c", "{p} x 1", "--event", "wrapper(size)", "--period",
+      "2"], "a sum of numbers needs each hit"), "a function of everything without its file":
+    (["-a", "--event", "wrapper"], "a function PATH:FUNC"), "a period of a rate":
+    (["-a", "--period", "3"], "--period: for events that are counted"), "a rate of calls": ([
+        "-a", "--event", "./x:f", "-F", "10"
+    ], "each of these events is a sample"), "best effort of a rate":
+    (["-a", "--best-effort"], "--best-effort: for a probe"),
 }
 
 

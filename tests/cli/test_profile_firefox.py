@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Profiles in the Firefox Profiler's processed format: every index, every sample, and its own code as the judge."""
+"""Profiles in the Firefox Profiler's processed format: every index, every sample, and its own code
+as the judge."""
 
 import collections
 import gzip
@@ -10,7 +11,8 @@ import re
 import resource
 import signal
 
-from claims import Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, path_of, run, write
+from claims import (Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, path_of,
+                    run, write)
 from profile_formats import firefox_folded as folded_of, ns
 from profiles import FOLDED, pprof
 from profiling import profile
@@ -55,11 +57,15 @@ int main(void)
 }
 """
 
-NAMES = [b'a "quoted" one', b"line\nbreak\ttab", b"bad\xff\xfeutf8", b"back\\slash", "\u2028\u202e\U0001f600".encode(), b"", b"a;b"]
+NAMES = [
+    b'a "quoted" one', b"line\nbreak\ttab", b"bad\xff\xfeutf8", b"back\\slash",
+    "\u2028\u202e\U0001f600".encode(), b"", b"a;b"
+]
 
 
 def threads_program():
-    return compile_c("firefox-threads", THREADS, flags=("-O2", "-g", "-pthread", "-fno-optimize-sibling-calls"))
+    return compile_c("firefox-threads", THREADS,
+                     flags=("-O2", "-g", "-pthread", "-fno-optimize-sibling-calls"))
 
 
 def load(path):
@@ -77,53 +83,79 @@ def converted(name, content, *words):
 
 
 def check_table(table, columns):
-    """All columns and no others, each as long as the table says; a column's check is a limit, a set, or a function."""
+    """All columns and no others, each as long as the table says; a column's check is a limit, a
+    set, or a function."""
     expect(set(table) == {*columns, "length"}, set(table) ^ {*columns, "length"})
     for name, check in columns.items():
         expect(len(table[name]) == table["length"], name, len(table[name]), table["length"])
         for value in table[name]:
-            good = value in check if isinstance(check, set) else check(value) if callable(check) else type(value) is int and 0 <= value < check
+            good = value in check if isinstance(check, set) else check(value) if callable(
+                check) else type(value) is int and 0 <= value < check
             expect(good, name, value)
 
 
 def check(p):
-    """Every index of every table, as src/types/profile.ts of github.com/firefox-devtools/profiler has them in version 70."""
+    """Every index of every table, as src/types/profile.ts of github.com/firefox-devtools/profiler
+    has them in version 70."""
     meta, shared, libs = p["meta"], p["shared"], p["libs"]
     expect(set(p) == {"meta", "libs", "shared", "threads"}, set(p))
-    expect(meta["preprocessedProfileVersion"] == 70 and meta["version"] == 36 and meta["symbolicated"] is True, meta)
-    expect(meta["product"] and meta["stackwalk"] == 1 and meta["processType"] == 0 and meta["markerSchema"] == [], meta)
+    expect(
+        meta["preprocessedProfileVersion"] == 70 and meta["version"] == 36
+        and meta["symbolicated"] is True, meta)
+    expect(
+        meta["product"] and meta["stackwalk"] == 1 and meta["processType"] == 0
+        and meta["markerSchema"] == [], meta)
     expect(ns(meta["interval"]) > 0 and ns(meta["startTime"]) >= 0, meta)
     expect(sum(category["color"] == "grey" for category in meta["categories"]) == 1, meta)
     expect(all(category["subcategories"][0] == "Other" for category in meta["categories"]), meta)
     strings = shared["stringArray"]
-    expect(all(isinstance(text, str) for text in strings) and len(set(strings)) == len(strings), strings)
+    expect(
+        all(isinstance(text, str) for text in strings) and len(set(strings)) == len(strings),
+        strings)
     frames, functions, symbols = shared["frameTable"], shared["funcTable"], shared["nativeSymbols"]
-    check_table(shared["stackTable"], {"frame": frames["length"], "prefixOffset": lambda n: type(n) is int and n >= 0})
+    check_table(shared["stackTable"],
+                {"frame": frames["length"], "prefixOffset": lambda n: type(n) is int and n >= 0})
     expect(all(offset <= i for i, offset in enumerate(shared["stackTable"]["prefixOffset"])))
-    check_table(frames, {
-        "address": lambda n: type(n) is int and -1 <= n < 1 << 31, "lib": lambda n: type(n) is int and -1 <= n < len(libs),
-        "inlineDepth": lambda n: type(n) is int and n >= 0, "category": len(meta["categories"]), "subcategory": 2,
-        "func": functions["length"], "nativeSymbol": lambda n: n is None or 0 <= n < symbols["length"], "innerWindowID": {None},
-        "line": lambda n: n is None or n > 0, "column": {None}, "originalLocation": {None}})
+    check_table(
+        frames, {
+            "address": lambda n: type(n) is int and -1 <= n < 1 << 31, "lib":
+            lambda n: type(n) is int and -1 <= n < len(libs), "inlineDepth":
+            lambda n: type(n) is int and n >= 0, "category": len(
+                meta["categories"]), "subcategory": 2, "func": functions["length"], "nativeSymbol":
+            lambda n: n is None or 0 <= n < symbols["length"], "innerWindowID": {None}, "line":
+            lambda n: n is None or n > 0, "column": {None}, "originalLocation": {None}
+        })
     for category, subcategory in zip(frames["category"], frames["subcategory"]):
-        expect(subcategory < len(meta["categories"][category]["subcategories"]), category, subcategory)
+        expect(subcategory < len(meta["categories"][category]["subcategories"]), category,
+               subcategory)
     for depth, subcategory in zip(frames["inlineDepth"], frames["subcategory"]):
         expect((depth > 0) == (subcategory == 1), depth, subcategory)
-    check_table(functions, {
-        "name": len(strings), "isJS": {False}, "relevantForJS": {False},
-        "resource": lambda n: type(n) is int and -1 <= n < shared["resourceTable"]["length"],
-        "source": lambda n: n is None or 0 <= n < shared["sources"]["length"], "lineNumber": lambda n: n is None or n > 0,
-        "columnNumber": {None}, "originalLocation": {None}})
+    check_table(
+        functions, {
+            "name": len(strings), "isJS": {False}, "relevantForJS": {False}, "resource":
+            lambda n: type(n) is int and -1 <= n < shared["resourceTable"]["length"], "source":
+            lambda n: n is None or 0 <= n < shared["sources"]["length"], "lineNumber":
+            lambda n: n is None or n > 0, "columnNumber": {None}, "originalLocation": {None}
+        })
     check_table(shared["resourceTable"], {"name": len(strings), "host": {None}, "type": {1}})
-    check_table(symbols, {"libIndex": len(libs), "address": 1 << 31, "name": len(strings), "functionSize": {None}})
-    check_table(shared["sources"], {"id": {None}, "filename": len(strings), "startLine": {1}, "startColumn": {1},
-                                    "sourceMapURL": {None}, "content": {None}})
+    check_table(
+        symbols,
+        {"libIndex": len(libs), "address": 1 << 31, "name": len(strings), "functionSize": {None}})
+    check_table(
+        shared["sources"], {
+            "id": {None}, "filename": len(strings), "startLine": {1}, "startColumn": {1},
+            "sourceMapURL": {None}, "content": {None}
+        })
     check_table(shared["sourceLocationTable"], {"source": 0, "line": 0, "column": 0})
     for frame, symbol in enumerate(frames["nativeSymbol"]):
         if symbol is not None:
-            expect(symbols["libIndex"][symbol] == frames["lib"][frame] and symbols["address"][symbol] <= frames["address"][frame], frame)
+            expect(
+                symbols["libIndex"][symbol] == frames["lib"][frame]
+                and symbols["address"][symbol] <= frames["address"][frame], frame)
     for lib in libs:
-        expect(set(lib) == {"arch", "name", "path", "debugName", "debugPath", "breakpadId", "codeId"}, lib)
+        expect(
+            set(lib) == {"arch", "name", "path", "debugName", "debugPath", "breakpadId", "codeId"},
+            lib)
     expect(p["threads"], "no thread")
     for thread in p["threads"]:
         check_thread(thread, shared["stackTable"]["length"])
@@ -131,13 +163,19 @@ def check(p):
 
 def check_thread(thread, n_stacks):
     samples = thread["samples"]
-    expect(isinstance(thread["pid"], str) and isinstance(thread["tid"], int) and isinstance(thread["isMainThread"], bool), thread)
+    expect(
+        isinstance(thread["pid"], str) and isinstance(thread["tid"], int)
+        and isinstance(thread["isMainThread"], bool), thread)
     expect(samples["weightType"] in ("samples", "tracing-ms", "bytes"), samples["weightType"])
-    check_table({key: value for key, value in samples.items() if key != "weightType"},
-                {"stack": n_stacks, "time": lambda t: ns(t) is not None, "weight": lambda w: w is not None})
+    check_table(
+        {key: value
+         for key, value in samples.items()
+         if key != "weightType"},
+        {"stack": n_stacks, "time": lambda t: ns(t) is not None, "weight": lambda w: w is not None})
     times = [ns(time) for time in samples["time"]]
     expect(times == sorted(times), "times do not go on")
-    expect(all(value == ([] if key != "length" else 0) for key, value in thread["markers"].items()), thread["markers"])
+    expect(all(value == ([] if key != "length" else 0) for key, value in thread["markers"].items()),
+           thread["markers"])
 
 
 def lines_of(folded):
@@ -150,7 +188,9 @@ def lines_of(folded):
 def folded_stacks_are_the_same_in_it():
     p, folded = converted("a.folded", FOLDED)
     check(p)
-    expect(folded_of(p) == lines_of(folded) and sum(folded_of(p).values()) == 100, folded_of(p), folded)
+    expect(
+        folded_of(p) == lines_of(folded) and sum(folded_of(p).values()) == 100, folded_of(p),
+        folded)
 
 
 @claim
@@ -165,15 +205,23 @@ def a_compressed_one_has_the_same_bytes():
 @claim
 def any_name_is_text_in_it():
     samples = [([i], i + 1) for i in range(len(NAMES))]
-    p, _ = converted("names.pb", pprof(NAMES, samples, threads=[(7, 7, b'a "thread"\xff\n'), (7, 9, b"other")]))
+    p, _ = converted("names.pb",
+                     pprof(NAMES, samples, threads=[(7, 7, b'a "thread"\xff\n'), (7, 9, b"other")]))
     check(p)
     shared = p["shared"]
     found = collections.Counter()
     for thread in p["threads"]:
         for stack, weight in zip(thread["samples"]["stack"], thread["samples"]["weight"]):
-            found[shared["stringArray"][shared["funcTable"]["name"][shared["frameTable"]["func"][shared["stackTable"]["frame"][stack]]]]] += weight
-    expect(found == {name.decode("utf-8", "replace"): value for name, (_, value) in zip(NAMES, samples)}, found)
-    expect([(t["pid"], t["tid"], t["isMainThread"]) for t in p["threads"]] == [("7", 7, True), ("7", 9, False)], p["threads"])
+            found[shared["stringArray"][shared["funcTable"]["name"][shared["frameTable"]["func"][
+                shared["stackTable"]["frame"][stack]]]]] += weight
+    expect(
+        found == {
+            name.decode("utf-8", "replace"): value
+            for name, (_, value) in zip(NAMES, samples)
+        }, found)
+    expect([(t["pid"], t["tid"], t["isMainThread"]) for t in p["threads"]] == [("7", 7, True),
+                                                                               ("7", 9, False)],
+           p["threads"])
     expect([t["name"] for t in p["threads"]] == ['a "thread"\ufffd\n', "other"], p["threads"])
     expect([lib["path"] for lib in p["libs"]] == ["/x/lib\ufffd.so"], p["libs"])
 
@@ -182,7 +230,9 @@ def any_name_is_text_in_it():
 def a_profile_without_samples_has_a_thread_without_samples():
     p, folded = converted("none.pb", pprof([b"f"], []))
     check(p)
-    expect(len(p["threads"]) == 1 and p["threads"][0]["samples"]["length"] == 0 and not folded, p["threads"])
+    expect(
+        len(p["threads"]) == 1 and p["threads"][0]["samples"]["length"] == 0 and not folded,
+        p["threads"])
 
 
 @claim_each((1 << 63) - 1, -(1 << 63), 0, -5)
@@ -191,22 +241,29 @@ def values_of_any_size_are_exact(value):
         p, folded = converted("huge.pb", pprof([b"f", b"g"], [([0, 1], value)], unit))
         check(p)
         expect(p["threads"][0]["samples"]["weightType"] == kind, p["threads"])
-        expect(folded_of(p) == lines_of(folded) == ({"g;f": value} if value else {}), folded_of(p), folded)
+        expect(
+            folded_of(p) == lines_of(folded) == ({"g;f": value} if value else {}), folded_of(p),
+            folded)
 
 
 @claim
 def samples_without_a_time_follow_each_other_and_are_counted():
-    p, _ = converted("times.pb", pprof([b"f", b"g"], [([0], 5000000), ([1], 2500000)], b"nanoseconds"))
+    p, _ = converted("times.pb",
+                     pprof([b"f", b"g"], [([0], 5000000), ([1], 2500000)], b"nanoseconds"))
     samples = p["threads"][0]["samples"]
-    expect([ns(t) for t in samples["time"]] == [0, 5000000] and [ns(w) for w in samples["weight"]] == [5000000, 2500000], samples)
+    expect([ns(t) for t in samples["time"]] == [0, 5000000]
+           and [ns(w) for w in samples["weight"]] == [5000000, 2500000], samples)
     text = p["meta"]["extra"][0]["entries"][2]["value"]
-    expect(text.startswith("0 have their own; 2 sums of samples without a time follow each other"), text)
+    expect(text.startswith("0 have their own; 2 sums of samples without a time follow each other"),
+           text)
 
 
 @claim
 def a_stack_of_many_frames_is_written():
     p, folded = converted("deep.folded", "f;" * 200000 + "g 1\n")
-    expect(p["shared"]["stackTable"]["length"] == 200001 and p["shared"]["frameTable"]["length"] == 2, len(folded))
+    expect(
+        p["shared"]["stackTable"]["length"] == 200001 and p["shared"]["frameTable"]["length"] == 2,
+        len(folded))
 
 
 def small_files_only():
@@ -216,7 +273,8 @@ def small_files_only():
 
 @claim
 def a_disk_that_is_full_leaves_what_was_there():
-    path, out = write("c.folded", "\n".join(f"main;f{i} {i + 1}" for i in range(2000))), path_of("full.firefox.json")
+    path, out = write("c.folded", "\n".join(
+        f"main;f{i} {i + 1}" for i in range(2000))), path_of("full.firefox.json")
     for before in (None, "what was there"):
         if before:
             write("full.firefox.json", before)
@@ -237,7 +295,8 @@ RUN = {}
 def threads_run():
     if not RUN:
         out = {end: path_of("run." + end) for end in ("folded", "firefox.json", "json")}
-        r = profile("-c", threads_program(), "-F", "499", "--json", *(word for path in out.values() for word in ("-o", path)))
+        r = profile("-c", threads_program(), "-F", "499", "--json",
+                    *(word for path in out.values() for word in ("-o", path)))
         expect(r.status == 0, r)
         RUN.update(out, result=r)
     return RUN
@@ -250,7 +309,8 @@ def the_stacks_of_a_run_are_those_of_its_folded_stacks():
     check(p)
     with open(r["folded"], encoding="utf-8") as file:
         expect(folded_of(p) == lines_of(file.read()), folded_of(p))
-    expect(any("descend;" * 9 + "descend;spin_[i]" in stack for stack in folded_of(p)), folded_of(p))
+    expect(any("descend;" * 9 + "descend;spin_[i]" in stack for stack in folded_of(p)),
+           folded_of(p))
 
 
 @claim
@@ -264,7 +324,9 @@ def each_sample_of_a_run_has_its_time_and_each_thread_its_name():
             by_thread[o["labels"]["pid"], o["labels"]["tid"]] += o["values"]["samples"]
     found = {(int(t["pid"]), t["tid"]): t["samples"]["length"] for t in p["threads"]}
     expect(found == by_thread and sum(found.values()) == summary["samples"], found, by_thread)
-    expect({"first \"one\"", "second"} <= {t["name"] for t in p["threads"]}, [t["name"] for t in p["threads"]])
+    expect({"first \"one\"", "second"} <= {t["name"]
+                                           for t in p["threads"]},
+           [t["name"] for t in p["threads"]])
     expect(len({t["processName"] for t in p["threads"]}) == 1, p["threads"])
     period = 1000000000 // 499 + (1000000000 % 499 >= 250)
     end = ns(p["meta"]["profilingEndTime"])
@@ -285,9 +347,18 @@ def files_are_known_by_their_build_ids_and_symbols_by_their_addresses():
     guid = (parts[3::-1] + parts[5:3:-1] + parts[7:5:-1] + parts[8:16]).hex().upper()
     expect(lib["codeId"] == build_id and lib["breakpadId"] == guid + "0", lib, build_id)
     # The first segment of such a program begins at 0, so that an address is an offset.
-    symbols = {line.split()[2]: int(line.split()[0], 16) for line in run(need("nm"), program, check=True).lines() if len(line.split()) == 3}
-    found = {shared["stringArray"][name]: address for library, address, name in zip(
-        shared["nativeSymbols"]["libIndex"], shared["nativeSymbols"]["address"], shared["nativeSymbols"]["name"]) if library == at}
+    symbols = {
+        line.split()[2]: int(line.split()[0], 16)
+        for line in run(need("nm"), program, check=True).lines()
+        if len(line.split()) == 3
+    }
+    found = {
+        shared["stringArray"][name]: address
+        for library, address, name in
+        zip(shared["nativeSymbols"]["libIndex"], shared["nativeSymbols"]["address"],
+            shared["nativeSymbols"]["name"])
+        if library == at
+    }
     expect("descend" in found and "work" in found, found)
     expect(found == {name: symbols[name] for name in found}, found)
 
@@ -295,30 +366,40 @@ def files_are_known_by_their_build_ids_and_symbols_by_their_addresses():
 @claim
 def the_lines_of_inlined_functions_are_those_of_their_source():
     p = load(threads_run()["firefox.json"])
-    frames, functions, strings = p["shared"]["frameTable"], p["shared"]["funcTable"], p["shared"]["stringArray"]
+    frames, functions, strings = p["shared"]["frameTable"], p["shared"]["funcTable"], p["shared"][
+        "stringArray"]
     found = set()
     for i, function in enumerate(frames["func"]):
         if strings[functions["name"][function]] == "spin" and frames["inlineDepth"][i]:
             source = strings[p["shared"]["sources"]["filename"][functions["source"][function]]]
             found.add((os.path.basename(source), functions["lineNumber"][function]))
             expect(frames["line"][i] in range(5, 10), frames["line"][i])
-            expect(strings[p["shared"]["nativeSymbols"]["name"][frames["nativeSymbol"][i]]] == "descend", i)
+            expect(
+                strings[p["shared"]["nativeSymbols"]["name"][frames["nativeSymbol"][i]]] ==
+                "descend", i)
     expect(found == {("firefox-threads.c", 5)}, found)
 
 
 @claim
 def windows_and_time_blocked_have_times_too():
     out = path_of("off.firefox.json")
-    r = profile("-c", "sh -c 'sleep 0.2; sleep 0.2'", "--off-cpu", "-o", out, "-o", path_of("off.folded"))
+    r = profile("-c", "sh -c 'sleep 0.2; sleep 0.2'", "--off-cpu", "-o", out, "-o",
+                path_of("off.folded"))
     expect(r.status == 0, r)
     p = load(out)
     check(p)
     with open(path_of("off.folded"), encoding="utf-8") as file:
         expect(folded_of(p) == lines_of(file.read()))
-    expect(p["meta"]["extra"][0]["entries"][2]["value"].endswith("of their thread") and "; 0 sums" in p["meta"]["extra"][0]["entries"][2]["value"], p["meta"])
-    r = profile("-c", threads_program(), "--continuous", "--window", "300ms", "--duration", "2", "-o", path_of("win.firefox.json"))
+    expect(
+        p["meta"]["extra"][0]["entries"][2]["value"].endswith("of their thread")
+        and "; 0 sums" in p["meta"]["extra"][0]["entries"][2]["value"], p["meta"])
+    r = profile("-c", threads_program(), "--continuous", "--window", "300ms", "--duration", "2",
+                "-o", path_of("win.firefox.json"))
     expect(r.status == 0, r)
-    windows = [name for name in os.listdir(folder()) if re.fullmatch(r"win\.\d{8}T\d{6}\.\d{3}Z\.firefox\.json", name)]
+    windows = [
+        name for name in os.listdir(folder())
+        if re.fullmatch(r"win\.\d{8}T\d{6}\.\d{3}Z\.firefox\.json", name)
+    ]
     expect(windows, os.listdir(folder()))
     for name in windows:
         check(load(path_of(name)))
@@ -344,10 +425,12 @@ console.log = () => {};
 
 
 def judge():
-    """What `yarn build-profile-query` makes in a clone of github.com/firefox-devtools/profiler, or the like: a file that exports ProfileQuerier."""
+    """What `yarn build-profile-query` makes in a clone of github.com/firefox-devtools/profiler, or
+    the like: a file that exports ProfileQuerier."""
     path = os.environ.get("CAIRN_FIREFOX_PROFILER")
     if not path:
-        raise Skip("CAIRN_FIREFOX_PROFILER does not name a build of the Firefox Profiler's profile-query")
+        raise Skip("CAIRN_FIREFOX_PROFILER does not name a build of the Firefox "
+                   "Profiler's profile-query")
     return need("node"), write("judge.js", JUDGE), os.path.abspath(path)
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn profile show -o NAME.html: the flame graph in headless Chromium has what the summary has."""
+"""cairn profile show -o NAME.html: the flame graph in headless Chromium has what the summary has.
+"""
 
 import os
 import re
@@ -47,7 +48,8 @@ def asked(html, expression, width=1280, flags=()):
 
 def many():
     """50,000 frames: 500 functions that call 100 each."""
-    return "".join(f"main;f{i};g{i}_{k % 10};h{k} {1 + (i * k) % 7}\n" for i in range(500) for k in range(100))
+    return "".join(
+        f"main;f{i};g{i}_{k % 10};h{k} {1 + (i * k) % 7}\n" for i in range(500) for k in range(100))
 
 
 @claim_each("few", "many")
@@ -63,7 +65,8 @@ def every_function_has_the_shares_of_the_summary(which):
 @claim
 def the_inverted_view_begins_with_own_values():
     _, html = page(FOLDED)
-    first = asked(html, "(choose_view('callers'), Object.fromEntries(tree.children[0].map(n => [label(n), tree.total[n]])))")
+    first = asked(html, "(choose_view('callers'), Object.fromEntries(tree.children[0].map(n => "
+                        "[label(n), tree.total[n]])))")
     expect(first == {"put": 61, "z": 20, "work": 10, "sys_read [k]": 5, "other": 4}, first)
     sums = asked(html, "(choose_view('callers'), sums().sum)")
     expect(sums == 100, sums)
@@ -73,7 +76,9 @@ def the_inverted_view_begins_with_own_values():
 def the_view_by_module_has_one_frame_for_calls_within_one():
     _, html = page(FOLDED)
     found = asked(html, "(choose_view('modules'), sums())")
-    expect(found["own"] == {"(no file)": 95, "[kernel.kallsyms]": 5, "[jit]": 0} and found["sum"] == 100, found)
+    expect(
+        found["own"] == {"(no file)": 95, "[kernel.kallsyms]": 5, "[jit]": 0}
+        and found["sum"] == 100, found)
 
 
 @claim
@@ -100,7 +105,8 @@ def keys_move_and_zoom():
 @claim
 def kinds_are_told_without_colour():
     _, html = page(FOLDED)
-    labels = asked(html, "tree.order.filter(n => n).map(n => label(n) + (shown[tree.frame[n]].inlined ? ' inlined' : ''))")
+    labels = asked(html, "tree.order.filter(n => n).map(n => label(n) + "
+                         "(shown[tree.frame[n]].inlined ? ' inlined' : ''))")
     expect({"sys_read [k]", "jitted [j]", "put inlined", "x inlined", "z"} <= set(labels), labels)
 
 
@@ -147,19 +153,27 @@ def nothing_is_cut_off_at_this_many_pixels(width):
 @claim
 def a_difference_marks_what_grew_and_what_shrank():
     before, out = write("before.folded", FOLDED), os.path.join(folder(), "diff.html")
-    after = write("after.folded", FOLDED.replace("work 10", "work 110").replace("main;other;main;other 4\n", "") + "main;fresh 1\n")
-    *rows, _ = cairn("profile", "diff", before, after, "--total", "--json", "-o", out, check=True).objects()
+    after = write(
+        "after.folded",
+        FOLDED.replace("work 10", "work 110").replace("main;other;main;other 4\n", "")
+        + "main;fresh 1\n")
+    *rows, _ = cairn("profile", "diff", before, after, "--total", "--json", "-o", out,
+                     check=True).objects()
     with open(out, encoding="utf-8") as file:
         html = file.read()
     # No function here has two frames, but for those that are gone.
-    found = asked(html, "Object.fromEntries(tree.order.filter(n => n).map(n => [shown[tree.frame[n]].name, [label(n)[0], change(n)]]))")
+    found = asked(html, "Object.fromEntries(tree.order.filter(n => n).map(n => "
+                        "[shown[tree.frame[n]].name, [label(n)[0], change(n)]]))")
     expect(set(found) == {row["function"] for row in rows if row["after"]}, found)
     for row in rows:
         if row["after"]:
             mark, points = found[row["function"]]
             expect(abs(points - row["change_percent"]) <= .006, row, points)
-            expect(mark == ("\u25b2" if points >= .1 else "\u25bc" if points <= -.1 else row["function"][0]), row, mark)
-    text = asked(html, "(pick(tree.children[0].find(n => shown[tree.frame[n]].name === 'main')), $('status').textContent)")
+            expect(
+                mark == ("\u25b2" if points >= .1 else
+                         "\u25bc" if points <= -.1 else row["function"][0]), row, mark)
+    text = asked(html, "(pick(tree.children[0].find(n => shown[tree.frame[n]].name === 'main')), "
+                       "$('status').textContent)")
     expect(re.search(r"main: 177, 89.85 % \(\+9\.85 points\)", text), text)
 
 
@@ -167,7 +181,9 @@ def a_difference_marks_what_grew_and_what_shrank():
 def names_are_text_whatever_they_hold():
     name = "</script><script>alert(1)</script><b>&amp\\"
     _, html = page(f"main;{name} 3\n", "hostile")
-    expect("alert(1)</script>" not in html.split("const profile", 1)[1].split("\nconst KINDS", 1)[0], html)
+    expect(
+        "alert(1)</script>" not in html.split("const profile", 1)[1].split("\nconst KINDS", 1)[0],
+        html)
     found = asked(html, "Object.keys(sums().own)")
     expect(sorted(found) == sorted(["main", name]), found)
 
@@ -175,7 +191,8 @@ def names_are_text_whatever_they_hold():
 @claim
 def the_page_needs_no_network():
     _, html = page(FOLDED)
-    expect(not re.search(r"https?://|@import|<link|src=", html), re.findall(r"https?://\S+|src=\S+", html))
+    expect(not re.search(r"https?://|@import|<link|src=", html),
+           re.findall(r"https?://\S+|src=\S+", html))
 
 
 main()

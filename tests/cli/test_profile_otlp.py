@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn profile push --otlp: what arrives at a collector of OpenTelemetry, and what becomes of its answers."""
+"""cairn profile push --otlp: what arrives at a collector of OpenTelemetry, and what becomes of its
+answers."""
 
 import email.utils
 import json
@@ -14,10 +15,12 @@ import threading
 import time
 
 import otlp
-from claims import SOURCE, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run, write
+from claims import (SOURCE, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
+                    run, write)
 from profiles import FOLDED, field
 from profiles import pprof as make_pprof
-from receiver import (EXPORT, SECONDS, TYPES, Receiver, answer, answer_html, answer_noise, answer_without_end, close_without_answer)
+from receiver import (EXPORT, SECONDS, TYPES, Receiver, answer, answer_html, answer_noise,
+                      answer_without_end, close_without_answer)
 
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 PROTO = TYPES[EXPORT]
@@ -33,7 +36,8 @@ def new_spool():
 
 
 def push(url, *words, spool=None, **kwargs):
-    r = cairn("profile", "push", url, "--otlp", "--spool", spool or new_spool(), "--timeout", MINUTE, *words, **kwargs)
+    r = cairn("profile", "push", url, "--otlp", "--spool", spool or new_spool(), "--timeout",
+              MINUTE, *words, **kwargs)
     if "needs libcurl" in r.err:
         raise Skip("libcurl.so.4 is not installed")
     return r
@@ -48,7 +52,9 @@ def pprof(name="p"):
 
 
 def batches(spool):
-    return [name.rsplit(".", 1)[1] for name in sorted(os.listdir(spool)) if re.match(r"\d{20}-", name)]
+    return [
+        name.rsplit(".", 1)[1] for name in sorted(os.listdir(spool)) if re.match(r"\d{20}-", name)
+    ]
 
 
 def summary(r):
@@ -67,7 +73,8 @@ def arrived(*words, **kwargs):
 
 def objects(path):
     """The samples in a profile's JSON, and its summary."""
-    *samples, last = (json.loads(line) for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines())
+    *samples, last = (json.loads(line)
+                      for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines())
     return samples, last
 
 
@@ -79,11 +86,13 @@ def plain_name(name):
 
 
 def frame_of(frame):
-    """A frame of the JSON as OTLP can have it: the files of the kernel and of JIT code have the names that pprof knows."""
+    """A frame of the JSON as OTLP can have it: the files of the kernel and of JIT code have the
+    names that pprof knows."""
     frame = dict(frame)
     if "module" in frame and frame.get("code") == "jit":
         frame["module"] = "[jit]"
-    elif "module" in frame and frame.get("code") == "kernel" and not frame["module"].startswith("["):
+    elif "module" in frame and frame.get(
+            "code") == "kernel" and not frame["module"].startswith("["):
         frame["module"] = "[kernel.kallsyms]"
     return frame
 
@@ -95,11 +104,15 @@ def labels_of(attributes):
 def compare(request, samples, last):
     """All samples, frames, lines, values and labels of a request with those of the JSON."""
     types = list(last["units"])
-    expect([request.type(p["sample_type"]) for p in request.profiles]
-           == [(plain_name(t), plain_name(last["units"][t])) for t in types[-1:] + types[:-1]], last)
+    expect([request.type(p["sample_type"]) for p in request.profiles] == [
+        (plain_name(t), plain_name(last["units"][t])) for t in types[-1:] + types[:-1]
+    ], last)
     for profile, kind in zip(request.profiles, types[-1:] + types[:-1]):
-        found = [(stack, labels_of(attributes), value) for stack, attributes, value, _ in request.samples(profile)]
-        wanted = [([frame_of(f) for f in s["stack"]], s["labels"], s["values"][kind]) for s in samples]
+        found = [(stack, labels_of(attributes), value)
+                 for stack, attributes, value, _ in request.samples(profile)]
+        wanted = [([frame_of(f)
+                    for f in s["stack"]], s["labels"], s["values"][kind])
+                  for s in samples]
         expect(len(found) == len(wanted), len(found), len(wanted))
         for one, other in zip(found, wanted):
             expect(one == other, one, other)
@@ -142,29 +155,43 @@ def a_label_of_another_tool_that_comes_again_keeps_all_its_values():
     strings = [b"", b"events", b"count", b"k", b"v", b"bytes", b"w"]
     labels = (field(3, field(1, 3) + field(2, 4)) + field(3, field(1, 3) + field(2, 6))
               + field(3, field(1, 6) + field(3, 4096) + field(4, 5)))
-    message = (field(1, field(1, 1) + field(2, 2)) + field(2, field(1, b"\x01") + field(2, b"\x07") + labels)
-               + field(4, field(1, 1) + field(3, 0x40)) + b"".join(field(6, text) for text in strings))
+    message = (
+        field(1,
+              field(1, 1) + field(2, 2)) + field(2,
+                                                 field(1, b"\x01") + field(2, b"\x07") + labels)
+        + field(4,
+                field(1, 1) + field(3, 0x40)) + b"".join(field(6, text) for text in strings))
     request, samples, last = pushed_with_json(write("labels.pb", with_time(message)))
     compare(request, samples, last)
     expect(samples[0]["labels"] == {"k": "v", "k#2": "w", "w": 4096}, samples)
-    units = {request.strings[a["key_strindex"]]: request.strings[a["unit_strindex"]] for a in request.tables["attribute_table"][1:]}
+    units = {
+        request.strings[a["key_strindex"]]: request.strings[a["unit_strindex"]]
+        for a in request.tables["attribute_table"][1:]
+    }
     expect(units == {"k": "", "k#2": "", "w": "bytes"}, units)
 
 
 @claim
 def a_request_has_its_resource_scope_ids_and_head():
-    request = arrived(pprof(), "--label", "service_name=shop", "--label", "deployment.environment.name=a=b \"ü",
-                      "--label", "host.name=h1")
+    request = arrived(pprof(), "--label", "service_name=shop", "--label",
+                      "deployment.environment.name=a=b \"ü", "--label", "host.name=h1")
     expect(request.path == EXPORT and request.headers["User-Agent"] == "cairn", request.path)
-    expect(request.labels == {"service.name": "shop", "deployment.environment.name": "a=b \"ü", "host.name": "h1"}, request.labels)
+    expect(
+        request.labels == {
+            "service.name": "shop", "deployment.environment.name": "a=b \"ü", "host.name": "h1"
+        }, request.labels)
     expect(re.fullmatch(UUID, request.key) and request.id == request.key, request.key, request.id)
     decoded = otlp.Request(request.raw)
     version = cairn("--version").out.split()[1].rstrip(",")
-    expect((decoded.scope["scope"]["name"], decoded.scope["scope"]["version"]) == ("cairn", version), decoded.scope["scope"])
+    expect(
+        (decoded.scope["scope"]["name"], decoded.scope["scope"]["version"]) == ("cairn", version),
+        decoded.scope["scope"])
     expect(decoded.schemas == {"https://opentelemetry.io/schemas/1.44.0"}, decoded.schemas)
     text = pathlib.Path(SOURCE, "docs", "formats", "otlp.md").read_text(encoding="utf-8")
     expect(otlp.VERSION in text and EXPORT in text and "1.44.0" in text, "docs/formats/otlp.md")
-    expect(otlp.VERSION in pathlib.Path(SOURCE, "src/live/export/otlp.proto").read_text(encoding="utf-8"), "otlp.proto")
+    expect(
+        otlp.VERSION in pathlib.Path(
+            SOURCE, "src/live/export/otlp.proto").read_text(encoding="utf-8"), "otlp.proto")
 
 
 @claim
@@ -239,11 +266,12 @@ print(plain(request, "ExportProfilesServiceRequest") == otlp.decode("ExportProfi
 def googles_protobuf_decodes_the_same(kind):
     python = python_with_protobuf()
     request = arrived(write("google.pb", profiles_of_others()[kind]))
-    done = subprocess.run([python, "-c", GOOGLE, os.path.join(SOURCE, "tests", "cli")], input=request.raw, capture_output=True,
-                          timeout=SECONDS, check=False)
+    done = subprocess.run(
+        [python, "-c", GOOGLE, os.path.join(SOURCE, "tests", "cli")], input=request.raw,
+        capture_output=True, timeout=SECONDS, check=False)
     n = len(otlp.Request(request.raw).tables["stack_table"])
-    expect(done.stdout.decode().split() == ["True", str(n), "True"] and n > 2, done.stdout, done.stderr)
-
+    expect(done.stdout.decode().split() == ["True", str(n), "True"] and n > 2, done.stdout,
+           done.stderr)
 
 PPROF = """
 package main
@@ -285,7 +313,8 @@ def pprofs_own_package_reads_the_same_from_the_same_profile(kind):
     top = os.path.join(folder(), "go")
     os.makedirs(os.path.join(top, "src", "reads"), exist_ok=True)
     pathlib.Path(top, "src", "reads", "main.go").write_text(PPROF, encoding="utf-8")
-    env = dict(os.environ, HOME=folder(), GOPATH=f"{top}:{GO_PATH}", GO111MODULE="off", GOTOOLCHAIN="local", GOFLAGS="")
+    env = dict(os.environ, HOME=folder(), GOPATH=f"{top}:{GO_PATH}", GO111MODULE="off",
+               GOTOOLCHAIN="local", GOFLAGS="")
     program = os.path.join(top, "reads")
     if not os.path.exists(program):
         r = run("go", "build", "-o", program, "reads", env=env)
@@ -293,7 +322,8 @@ def pprofs_own_package_reads_the_same_from_the_same_profile(kind):
     path = write(f"go-{kind.split()[0]}.pb", profiles_of_others()[kind])
     gz = os.path.join(folder(), "go.pb.gz")
     cairn("profile", "show", path, "-o", gz, check=True)
-    done = subprocess.run([program], input=pathlib.Path(gz).read_bytes(), capture_output=True, timeout=SECONDS, check=True)
+    done = subprocess.run([program], input=pathlib.Path(gz).read_bytes(), capture_output=True,
+                          timeout=SECONDS, check=True)
     theirs = [json.loads(line) for line in done.stdout.splitlines()]
     request = otlp.Request(arrived(path).raw)
     ours = request.samples(request.profiles[0])
@@ -303,7 +333,8 @@ def pprofs_own_package_reads_the_same_from_the_same_profile(kind):
         expect([f.get("line", 0) for f in stack] == (other["lines"] or []), stack, other)
         expect(other["values"] == [value], value, other)
         labels = {**(other["labels"] or {}), **(other["numbers"] or {})}
-        expect({key: [found] for key, found in labels_of(attributes).items()} == labels, attributes, other)
+        expect({key: [found]
+                for key, found in labels_of(attributes).items()} == labels, attributes, other)
 
 
 # ---- a run ----
@@ -329,11 +360,15 @@ def need_root(r):
 def a_run_agrees_with_its_json_and_has_build_ids_times_and_its_process():
     if os.geteuid() != 0:
         raise Skip("needs root")
-    out, trace, spool = (os.path.join(folder(), name) for name in ("run.json", "run.ctf", "spool-run"))
-    program = compile_c("spin", SPIN, flags=("-O2", "-g", "-Wl,--build-id=0x0123456789abcdef0123456789abcdef01234567"))
+    out, trace, spool = (os.path.join(folder(), name)
+                         for name in ("run.json", "run.ctf", "spool-run"))
+    program = compile_c(
+        "spin", SPIN,
+        flags=("-O2", "-g", "-Wl,--build-id=0x0123456789abcdef0123456789abcdef01234567"))
     with Receiver() as receiver:
-        r = cairn("profile", "-c", program, "-F", "499", "--json", "-o", out, "-o", trace, "--push", receiver.url, "--otlp",
-                  "--spool", spool, "--label", "service_name=spin", "--no-cache")
+        r = cairn("profile", "-c", program, "-F", "499", "--json", "-o", out, "-o", trace, "--push",
+                  receiver.url, "--otlp", "--spool", spool, "--label", "service_name=spin",
+                  "--no-cache")
     need_root(r)
     expect(r.status == 0 and "1 sent" in r.err and len(receiver.taken) == 1, r)
     request = otlp.Request(receiver.taken[0].raw)
@@ -341,16 +376,25 @@ def a_run_agrees_with_its_json_and_has_build_ids_times_and_its_process():
     compare(request, samples, last)
     pids = {sample["labels"]["pid"] for sample in samples}
     wanted = {"service.name": "spin", "host.name": socket.gethostname()}
-    expect(request.resource == (dict(wanted, **{"process.pid": next(iter(pids))}) if len(pids) == 1 else wanted), request.resource)
-    expect(request.build_ids()[program] == "0123456789abcdef0123456789abcdef01234567", request.build_ids())
+    expect(
+        request.resource == (dict(wanted, **{"process.pid": next(iter(pids))})
+                             if len(pids) == 1 else wanted), request.resource)
+    expect(request.build_ids()[program] == "0123456789abcdef0123456789abcdef01234567",
+           request.build_ids())
     # The run has a trace, so that its samples have times.
     for profile in request.profiles:
         times = [at for *_, found in request.samples(profile) for at in found]
         # What a busy machine keeps no time of has its value all the same.
-        expect(0 < len(times) <= sum(value for *_, value, _ in request.samples(request.profiles[1])), len(times))
+        expect(
+            0 < len(times) <= sum(value for *_, value, _ in request.samples(request.profiles[1])),
+            len(times))
         # A sample may have been taken a moment before the run began, by the time that it took.
-        expect(all(abs(at - last["time_ns"]) < last["duration_ns"] + 10**9 for at in times), times[:3], last)
-    found = {frame["function"]: frame for sample in samples for frame in sample["stack"] if frame.get("inlined")}
+        expect(all(abs(at - last["time_ns"]) < last["duration_ns"] + 10**9 for at in times),
+               times[:3], last)
+    found = {
+        frame["function"]: frame
+        for sample in samples for frame in sample["stack"] if frame.get("inlined")
+    }
     expect("inner" in found and found["inner"]["line"] == 2, found)
 
 
@@ -360,15 +404,20 @@ def windows_of_a_run_without_an_end_are_pushed():
         raise Skip("needs root")
     program = compile_c("spin", SPIN, flags=("-O2", "-g"))
     with Receiver() as receiver:
-        r = cairn("profile", "-c", program, "-F", "199", "--continuous", "--window", "200ms", "--json", "--push", receiver.url, "--otlp",
-                  "--spool", os.path.join(folder(), "spool-windows"))
+        r = cairn("profile", "-c", program, "-F", "199", "--continuous", "--window", "200ms",
+                  "--json", "--push", receiver.url, "--otlp", "--spool",
+                  os.path.join(folder(), "spool-windows"))
     need_root(r)
     expect(r.status == 0, r)
     windows = [w for w in r.objects() if "window" in w]
     requests = [otlp.Request(request.raw) for request in receiver.taken]
-    sent = sum(value for request in requests for *_, value, _ in request.samples(request.profiles[1]))
+    sent = sum(
+        value for request in requests for *_, value, _ in request.samples(request.profiles[1]))
     expect(len(requests) > 0 and sent == sum(w["samples"] for w in windows), sent, windows)
-    expect(len({request.key for request in receiver.seen}) == len(receiver.seen) == len(requests), len(receiver.seen))
+    expect(
+        len({request.key
+             for request in receiver.seen}) == len(receiver.seen) == len(requests),
+        len(receiver.seen))
 
 
 # ---- the address ----
@@ -379,15 +428,17 @@ def the_path_is_put_after_a_base_as_exporters_do():
         for end in ("", "/", "/otlp", "/otlp/", EXPORT, "/otlp" + EXPORT):
             r = push(receiver.url + end, pprof())
             expect(r.status == 0, r)
-    expect([request.path for request in receiver.taken] == [EXPORT] * 2 + ["/otlp" + EXPORT] * 2 + [EXPORT, "/otlp" + EXPORT],
+    expect([request.path for request in receiver.taken
+            ] == [EXPORT] * 2 + ["/otlp" + EXPORT] * 2 + [EXPORT, "/otlp" + EXPORT],
            [request.path for request in receiver.taken])
 
 
 @claim
 def otlp_has_to_be_asked_for_and_is_one_kind_of_server():
     spool = new_spool()
-    for words in (["http://127.0.0.1:9" + EXPORT], ["http://127.0.0.1:9", "--otlp", "--as", "parca"],
-                  ["http://127.0.0.1:9/api/profiles/writeraw", "--otlp"]):
+    for words in (["http://127.0.0.1:9" + EXPORT], [
+            "http://127.0.0.1:9", "--otlp", "--as", "parca"
+    ], ["http://127.0.0.1:9/api/profiles/writeraw", "--otlp"]):
         r = cairn("profile", "push", *words, pprof(), "--spool", spool)
         expect(r.status == 2 and "otlp" in r.err.lower() and not os.path.exists(spool), r)
     r = cairn("profile", "-c", "true", "--otlp")
@@ -397,7 +448,9 @@ def otlp_has_to_be_asked_for_and_is_one_kind_of_server():
 @claim
 def labels_are_checked_as_otlp_takes_them():
     with Receiver() as receiver:
-        for words in (["service_name=a", "service.name=b"], ["node=a", "host.name=b"], ["=x"], ["a\nb=x"], [b"a=\xff"]):
+        for words in (["service_name=a",
+                       "service.name=b"], ["node=a",
+                                           "host.name=b"], ["=x"], ["a\nb=x"], [b"a=\xff"]):
             labels = [word for text in words for word in ("--label", os.fsdecode(text))]
             r = push(receiver.url, pprof(), *labels)
             expect(r.status == 2 and not receiver.seen, words, r)
@@ -434,13 +487,17 @@ def what_a_collector_rejects_in_part_is_counted_said_and_not_sent_again():
         expect(r.status == 1 and not batches(spool) and len(receiver.seen) == 2, r)
         expect((summary(r)["sent"], summary(r)["rejected"], summary(r)["refused"]) == (2, 3, 0), r)
         first = r.objects()[0]
-        expect(first["result"] == "sent" and first["rejected"] == 3 and "old really" in first["reason"], r)
+        expect(
+            first["result"] == "sent" and first["rejected"] == 3
+            and "old really" in first["reason"], r)
         expect("rejected 3 of the profiles" in r.err and "\x1b" not in r.out + r.err, r)
         r = push(receiver.url, spool=spool)
         expect(r.status == 0 and len(receiver.seen) == 2, r)
         receiver.plan = [take_with(receiver, response(1))]
         r = push(receiver.url, pprof(), spool=spool)
-        expect(r.status == 1 and "1 profiles in them rejected" in r.out and "does not say why" in r.err, r)
+        expect(
+            r.status == 1 and "1 profiles in them rejected" in r.out
+            and "does not say why" in r.err, r)
 
 
 @claim
@@ -475,7 +532,8 @@ def a_refusal_that_is_not_about_the_batch_costs_no_second_one(status):
     spool = new_spool()
     with Receiver([answer_with(status, status_message())]) as receiver:
         r = push(receiver.url, pprof(), pprof("q"), "--json", spool=spool)
-        expect(r.status == 3 and batches(spool) == ["refused", "new"] and len(receiver.seen) == 1, r)
+        expect(r.status == 3 and batches(spool) == ["refused", "new"] and len(receiver.seen) == 1,
+               r)
         r = push(receiver.url, "--json", spool=spool)
     expect(r.status == 0 and summary(r)["sent"] == 1 and summary(r)["perhaps_twice"] == 0, r)
 
@@ -487,7 +545,9 @@ def what_a_gateway_answers_lets_the_batch_wait(status):
         r = push(receiver.url, pprof(), "--json", spool=spool)
         expect(r.status == 3 and batches(spool) == ["sent" if status == 500 else "new"], r)
         r = push(receiver.url, "--json", spool=spool)
-    expect(r.status == 0 and summary(r)["sent"] == 1 and summary(r)["perhaps_twice"] == (status == 500), r)
+    expect(
+        r.status == 0 and summary(r)["sent"] == 1
+        and summary(r)["perhaps_twice"] == (status == 500), r)
 
 
 @claim_each(429, 502, 503, 504)
@@ -495,10 +555,14 @@ def what_may_be_sent_again_is(status):
     spool = new_spool()
     with Receiver([answer_with(status, status_message(b"busy"))]) as receiver:
         r = push(receiver.url, pprof(), "--json", spool=spool)
-        expect(r.status == 3 and batches(spool) == ["new" if status == 429 else "sent"] and "busy" in r.err, r)
+        expect(
+            r.status == 3 and batches(spool) == ["new" if status == 429 else "sent"]
+            and "busy" in r.err, r)
         r = push(receiver.url, "--json", spool=spool)
     expect(r.status == 0 and summary(r)["perhaps_twice"] == (status != 429), r)
-    expect(len({request.key for request in receiver.seen}) == 1 and len(receiver.seen) == 2, receiver.seen)
+    expect(
+        len({request.key
+             for request in receiver.seen}) == 1 and len(receiver.seen) == 2, receiver.seen)
 
 
 def far_date():
@@ -535,16 +599,20 @@ def a_pause_is_a_day_at_most_and_a_damaged_one_is_none():
         path = pathlib.Path(spool, "pauses")
         until, url = path.read_text().split()
         expect(0 < int(until) - time.time() <= 86401, until)
-        for text in (f"99999999999999999999999 {url}\n", f"-5 {url}\n", f"x {url}\n", f"{until}{url}\n", "\0" * 100, "", "9" * 70000,
+        for text in (f"99999999999999999999999 {url}\n", f"-5 {url}\n", f"x {url}\n",
+                     f"{until}{url}\n", "\0" * 100, "", "9" * 70000,
                      f"{int(until) + 10**6} {url}\n"):
             path.write_text(text)
             push(receiver.url, pprof(), spool=spool)
             expect(len(receiver.taken) > 0 and not batches(spool), text[:50])
 
 
-UNSURE = {"no answer": close_without_answer, "html": answer_html, "noise": answer_noise,
-          "damaged": answer_with(200, b"\x0a\x7f\x08"), "less than none": answer_with(200, field(1, field(1, (1 << 64) - 1))),
-          "of no type": answer_with(200, b"", ""), "json": answer_with(200, b"{}", "application/json")}
+UNSURE = {
+    "no answer": close_without_answer, "html": answer_html, "noise": answer_noise, "damaged":
+    answer_with(200, b"\x0a\x7f\x08"), "less than none": answer_with(
+        200, field(1, field(1, (1 << 64) - 1))), "of no type": answer_with(
+            200, b"", ""), "json": answer_with(200, b"{}", "application/json")
+}
 
 
 @claim_each(*UNSURE)
@@ -552,10 +620,16 @@ def what_may_have_arrived_is_sent_again_with_its_id_and_counted(kind):
     spool = new_spool()
     with Receiver([UNSURE[kind]]) as receiver:
         r = push(receiver.url, pprof(), "--json", spool=spool)
-        expect(r.status == 3 and batches(spool) == ["sent"] and summary(r)["waiting_perhaps_arrived"] == 1, r)
+        expect(
+            r.status == 3 and batches(spool) == ["sent"]
+            and summary(r)["waiting_perhaps_arrived"] == 1, r)
         r = push(receiver.url, "--json", spool=spool)
     expect(r.status == 0 and summary(r)["perhaps_twice"] == 1 and summary(r)["sent"] == 1, r)
-    expect(len({request.key for request in receiver.seen}) == 1 and len({r.body for r in receiver.seen}) == 1, receiver.seen)
+    expect(
+        len({request.key
+             for request in receiver.seen}) == 1 and len({r.body
+                                                          for r in receiver.seen}) == 1,
+        receiver.seen)
 
 
 @claim
@@ -568,21 +642,25 @@ def an_answer_without_an_end_is_cut_and_the_batch_not_sent_again():
     with Receiver([endless]) as receiver:
         r = push(receiver.url, pprof(), "--json", spool=spool)
         expect(r.status == 1 and batches(spool) == ["refused"] and "endless" in r.err, r)
-        expect(push(receiver.url, spool=spool).status == 0 and len(receiver.seen) == 1, receiver.seen)
+        expect(
+            push(receiver.url, spool=spool).status == 0 and len(receiver.seen) == 1, receiver.seen)
 
 
 @claim
 def a_slow_collector_is_given_up_and_a_dead_one_has_seen_nothing():
     spool, done = new_spool(), threading.Event()
     with Receiver([lambda handler, request: done.wait(SECONDS)]) as receiver:
-        r = cairn("profile", "push", receiver.url, pprof(), "--otlp", "--spool", spool, "--timeout", "3s", "--json")
+        r = cairn("profile", "push", receiver.url, pprof(), "--otlp", "--spool", spool, "--timeout",
+                  "3s", "--json")
         done.set()
         expect(r.status == 3 and batches(spool) == ["sent"], r)
         expect(push(receiver.url, spool=spool).status == 0, receiver.seen)
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         r = push(f"http://127.0.0.1:{nobody.getsockname()[1]}", pprof(), "--json", spool=spool)
-        expect(r.status == 3 and batches(spool) == ["new"] and summary(r)["waiting_perhaps_arrived"] == 0, r)
+        expect(
+            r.status == 3 and batches(spool) == ["new"]
+            and summary(r)["waiting_perhaps_arrived"] == 0, r)
 
 
 @claim
@@ -593,7 +671,9 @@ def a_profile_beyond_the_limit_of_a_request_is_counted_as_lost():
     with Receiver() as receiver:
         r = push(receiver.url, large, pprof(), "--json", spool=spool)
     expect(r.status == 3 and "64 MiB" in r.err and len(receiver.taken) == 1, r.err[:500])
-    expect(summary(r)["lost"] == 1 and summary(r)["sent"] == 1 and summary(r)["dropped_ever"] == 1, summary(r))
+    expect(
+        summary(r)["lost"] == 1 and summary(r)["sent"] == 1 and summary(r)["dropped_ever"] == 1,
+        summary(r))
 
 
 main()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn profile push, to a receiver on the loopback interface: what arrives, and what does not get lost."""
+"""cairn profile push, to a receiver on the loopback interface: what arrives, and what does not get
+lost."""
 
 import gzip
 import json
@@ -16,9 +17,11 @@ import sys
 import threading
 import time
 
-from claims import CAIRN, SOURCE, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run, write
+from claims import (CAIRN, SOURCE, Skip, cairn, claim, claim_each, compile_c, expect, folder, main,
+                    need, run, write)
 from profiles import FOLDED
-from receiver import (PUSH, SECONDS, WRITE, Receiver, answer, answer_html, answer_noise, answer_without_end, close_without_answer, profile)
+from receiver import (PUSH, SECONDS, WRITE, Receiver, answer, answer_html, answer_noise,
+                      answer_without_end, close_without_answer, profile)
 
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 MINUTE = "60"
@@ -39,7 +42,8 @@ def need_curl():
 
 
 def push(url, *words, spool=None, **kwargs):
-    return cairn("profile", "push", url, "--spool", spool or new_spool(), "--timeout", MINUTE, *words, **kwargs)
+    return cairn("profile", "push", url, "--spool", spool or new_spool(), "--timeout", MINUTE,
+                 *words, **kwargs)
 
 
 def pprof(name="p"):
@@ -52,7 +56,9 @@ def pprof(name="p"):
 
 def batches(spool):
     """The states of the batches in a spool, the oldest first."""
-    return [name.rsplit(".", 1)[1] for name in sorted(os.listdir(spool)) if re.match(r"\d{20}-", name)]
+    return [
+        name.rsplit(".", 1)[1] for name in sorted(os.listdir(spool)) if re.match(r"\d{20}-", name)
+    ]
 
 
 def dropped_in(spool):
@@ -65,7 +71,8 @@ def dropped_in(spool):
 
 
 def dead_url():
-    """An address of this host where nobody listens: the port is bound, so that nobody else gets it."""
+    """An address of this host where nobody listens: the port is bound, so that nobody else gets it.
+    """
     s = socket.socket()
     s.bind(("127.0.0.1", 0))
     dead_url.kept = getattr(dead_url, "kept", []) + [s]
@@ -77,8 +84,10 @@ def summary(r):
 
 
 def expected_stacks():
-    return {"main;work;put": (61,), "main;work": (10,), "main;work;read;sys_read": (5,), "main;other;main;other": (4,),
-            "jitted;deep;x;y;z": (20,)}
+    return {
+        "main;work;put": (61,), "main;work": (10,), "main;work;read;sys_read": (5,),
+        "main;other;main;other": (4,), "jitted;deep;x;y;z": (20,)
+    }
 
 
 # ---- what arrives ----
@@ -87,12 +96,16 @@ def expected_stacks():
 def a_profile_arrives_with_its_labels_and_id(server):
     need_curl()
     with Receiver() as receiver:
-        r = push(receiver.url, pprof(), "--as", server, "--label", "service_name=shop", "--label", "zone=a=b \"\\ü")
+        r = push(receiver.url, pprof(), "--as", server, "--label", "service_name=shop", "--label",
+                 "zone=a=b \"\\ü")
     expect(r.status == 0 and len(receiver.taken) == 1, r)
     request = receiver.taken[0]
     expect(request.path == (PUSH if server == "pyroscope" else WRITE), request.path)
-    expect(request.labels == {"__name__": "samples", "service_name": "shop", "zone": "a=b \"\\ü"}, request.labels)
-    expect(re.fullmatch(UUID, request.key) and request.id in (None, request.key), request.key, request.id)
+    expect(request.labels == {"__name__": "samples", "service_name": "shop", "zone": "a=b \"\\ü"},
+           request.labels)
+    expect(
+        re.fullmatch(UUID, request.key) and request.id in (None, request.key), request.key,
+        request.id)
     found = request.profile()
     expect(found["stacks"] == expected_stacks() and found["types"] == [("samples", "count")], found)
 
@@ -126,16 +139,20 @@ print({l.name: l.value for l in series.labels}, sample.id, len(sample.raw_profil
 def googles_protobuf_reads_the_request():
     need_curl()
     python = next((p for p in (sys.executable, "/usr/bin/python3")
-                   if os.path.exists(p) and run(p, "-c", "import google.protobuf").status == 0), None)
+                   if os.path.exists(p) and run(p, "-c", "import google.protobuf").status == 0),
+                  None)
     if not python:
         raise Skip("python3-protobuf is not installed")
     with Receiver() as receiver:
         r = push(receiver.url, pprof(), "--label", "empty=")
     expect(r.status == 0, r)
     request, = receiver.taken
-    done = subprocess.run([python, "-c", DECODE], input=request.body, capture_output=True, timeout=SECONDS, check=False)
-    expect(done.stdout.decode().strip() == f"{request.labels} {request.id} {len(request.raw)} {len(request.body)}",
-           done.stdout, done.stderr)
+    done = subprocess.run([python, "-c", DECODE], input=request.body, capture_output=True,
+                          timeout=SECONDS, check=False)
+    expect(
+        done.stdout.decode().strip() ==
+        f"{request.labels} {request.id} {len(request.raw)} {len(request.body)}", done.stdout,
+        done.stderr)
     expect(request.labels["empty"] == "", request.labels)
 
 
@@ -162,8 +179,10 @@ def names_of_types_are_what_a_server_can_query():
         r = push(receiver.url, odd)
     expect(r.status == 0, r)
     request, = receiver.taken
-    expect(request.labels["__name__"] == "off_cpu" and request.profile()["types"] == [("off_cpu", "count")],
-           request.labels, request.profile()["types"])
+    expect(
+        request.labels["__name__"] == "off_cpu"
+        and request.profile()["types"] == [("off_cpu", "count")], request.labels,
+        request.profile()["types"])
 
 
 @claim
@@ -173,7 +192,8 @@ def a_profile_without_a_time_is_pushed_as_of_now_and_that_is_said():
     with Receiver() as receiver:
         r = push(receiver.url, write("timeless.folded", FOLDED))
     expect(r.status == 0 and "does not say when it was taken" in r.err, r)
-    expect(receiver.taken[0].profile()["time_ns"] >= before * 10**9, receiver.taken[0].profile()["time_ns"])
+    expect(receiver.taken[0].profile()["time_ns"] >= before * 10**9,
+           receiver.taken[0].profile()["time_ns"])
 
 
 @claim
@@ -183,7 +203,8 @@ def the_path_says_what_the_server_is():
         for end in (WRITE, PUSH, "/", ""):
             r = push(receiver.url + end, pprof())
             expect(r.status == 0, r)
-    expect([request.path for request in receiver.taken] == [WRITE, PUSH, PUSH, PUSH], receiver.taken)
+    expect([request.path for request in receiver.taken] == [WRITE, PUSH, PUSH, PUSH],
+           receiver.taken)
 
 
 @claim
@@ -192,11 +213,12 @@ def lines_of_the_head_come_from_options_and_from_a_file():
     head = write("head", "Authorization: Bearer secret-word\nX-Scope-OrgID: tenant\n")
     spool = new_spool()
     with Receiver([503]) as receiver:
-        r = push(receiver.url, pprof(), "--header", "@" + head, "--header", "X-More: 1", spool=spool)
+        r = push(receiver.url, pprof(), "--header", "@" + head, "--header", "X-More: 1",
+                 spool=spool)
         expect(r.status == 3 and "secret-word" not in r.out + r.err, r)
     headers = receiver.seen[0].headers
-    expect((headers["Authorization"], headers["X-Scope-OrgID"], headers["X-More"]) == ("Bearer secret-word", "tenant", "1"),
-           headers)
+    expect((headers["Authorization"], headers["X-Scope-OrgID"],
+            headers["X-More"]) == ("Bearer secret-word", "tenant", "1"), headers)
     for name in os.listdir(spool):
         expect(b"secret-word" not in pathlib.Path(spool, name).read_bytes(), name)
 
@@ -206,8 +228,9 @@ def tls_is_checked():
     need_curl()
     need("openssl")
     key, cert = os.path.join(folder(), "key.pem"), os.path.join(folder(), "cert.pem")
-    run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj",
-        "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", check=True)
+    run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert,
+        "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
+        check=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
     spool = new_spool()
@@ -228,13 +251,16 @@ def a_run_is_pushed_with_the_hosts_name_and_agrees_with_its_file():
         raise Skip("needs root")
     out, spool = os.path.join(folder(), "run.pb.gz"), new_spool()
     with Receiver() as receiver:
-        r = cairn("profile", "-c", compile_c("spin", SPIN), "-F", "499", "--json", "-o", out, "--push", receiver.url, "--spool",
-                  spool, "--label", "service_name=spin")
+        r = cairn("profile", "-c", compile_c("spin", SPIN), "-F", "499", "--json", "-o", out,
+                  "--push", receiver.url, "--spool", spool, "--label", "service_name=spin")
     if "CAP_BPF" in r.err or "needs Linux" in r.err:
         raise Skip("not permitted here")
     expect(r.status == 0 and "1 sent" in r.err and len(receiver.taken) == 1, r)
     request, = receiver.taken
-    expect(request.labels == {"__name__": "process_cpu", "service_name": "spin", "node": socket.gethostname()}, request.labels)
+    expect(
+        request.labels == {
+            "__name__": "process_cpu", "service_name": "spin", "node": socket.gethostname()
+        }, request.labels)
     found = request.profile()
     expect(found["types"] == [("samples", "count"), ("cpu", "nanoseconds")], found["types"])
     written = profile(pathlib.Path(out).read_bytes())
@@ -296,7 +322,8 @@ def a_batch_that_is_refused_is_set_aside_and_said(status):
 
 
 def answer_of_proxy(status):
-    return lambda handler, _: answer(handler, status, b"<html>no</html>", "text/html; charset=utf-8")
+    return lambda handler, _: answer(handler, status, b"<html>no</html>", "text/html; charset=utf-8"
+                                     )
 
 
 @claim_each(400, 413, 422)
@@ -337,12 +364,16 @@ def batches_that_always_fail_do_not_keep_the_others_waiting():
         expect(r.status == 3 and len(receiver.seen) == 3 and not receiver.taken, r)
         r = push(receiver.url, "--json", spool=spool)
         expect(r.status == 3 and len(receiver.taken) == 6, r, receiver.taken)
-    expect({request.key for request in receiver.seen if request.key in poison} == set(poison), poison)
+    expect({request.key
+            for request in receiver.seen
+            if request.key in poison} == set(poison), poison)
     expect(batches(spool) == ["sent"] * 4, os.listdir(spool))
 
 
-UNSURE = {"500": 500, "502": 502, "no answer": close_without_answer, "html": answer_html, "noise": answer_noise,
-          "endless": answer_without_end}
+UNSURE = {
+    "500": 500, "502": 502, "no answer": close_without_answer, "html": answer_html, "noise":
+    answer_noise, "endless": answer_without_end
+}
 
 
 @claim_each(*UNSURE)
@@ -355,7 +386,11 @@ def what_may_have_arrived_is_sent_again_with_its_id_and_counted(kind):
         expect(summary(r)["waiting_perhaps_arrived"] == 1 and summary(r)["sent"] == 0, r)
         r = push(receiver.url, "--json", spool=spool)
     expect(r.status == 0 and summary(r)["perhaps_twice"] == 1 and summary(r)["sent"] == 1, r)
-    expect(len({request.key for request in receiver.seen}) == 1 and len({r.body for r in receiver.seen}) == 1, receiver.seen)
+    expect(
+        len({request.key
+             for request in receiver.seen}) == 1 and len({r.body
+                                                          for r in receiver.seen}) == 1,
+        receiver.seen)
 
 
 @claim
@@ -363,7 +398,8 @@ def a_slow_server_is_given_up_after_the_timeout():
     need_curl()
     spool, done = new_spool(), threading.Event()
     with Receiver([lambda handler, request: done.wait(SECONDS)]) as receiver:
-        r = cairn("profile", "push", receiver.url, pprof(), "--spool", spool, "--timeout", "3s", "--json")
+        r = cairn("profile", "push", receiver.url, pprof(), "--spool", spool, "--timeout", "3s",
+                  "--json")
         done.set()
         expect(r.status == 3 and batches(spool) == ["sent"], r)
         expect(push(receiver.url, spool=spool).status == 0, receiver.seen)
@@ -382,18 +418,21 @@ def a_host_that_drops_packets_has_seen_nothing():
         for filler in fillers:
             filler.setblocking(False)
             filler.connect_ex(deaf.getsockname())
-        r = cairn("profile", "push", f"http://127.0.0.1:{deaf.getsockname()[1]}", pprof(), "--spool", spool, "--timeout",
-                  "500ms", "--json")
+        r = cairn("profile", "push", f"http://127.0.0.1:{deaf.getsockname()[1]}", pprof(),
+                  "--spool", spool, "--timeout", "500ms", "--json")
         for filler in fillers:
             filler.close()
-    expect(r.status == 3 and batches(spool) == ["new"] and summary(r)["waiting_perhaps_arrived"] == 0, r)
+    expect(
+        r.status == 3 and batches(spool) == ["new"] and summary(r)["waiting_perhaps_arrived"] == 0,
+        r)
 
 
 # ---- the spool ----
 
 def large(i):
     """Random names do not compress: three of these exceed a MiB."""
-    return write(f"large{i}.folded", "".join(f"main;{os.urandom(24).hex()} 1\n" for _ in range(9000)))
+    return write(f"large{i}.folded",
+                 "".join(f"main;{os.urandom(24).hex()} 1\n" for _ in range(9000)))
 
 
 @claim
@@ -402,9 +441,14 @@ def beyond_its_size_the_oldest_are_dropped_and_counted():
     spool, url = new_spool(), dead_url()
     r = push(url, *map(large, range(5)), "--spool-size", "1", "--json", spool=spool)
     expect(r.status == 3, r)
-    kept = sum(os.path.getsize(os.path.join(spool, name)) for name in os.listdir(spool) if name.endswith(".new"))
+    kept = sum(
+        os.path.getsize(os.path.join(spool, name))
+        for name in os.listdir(spool)
+        if name.endswith(".new"))
     found = summary(r)
-    expect(kept <= 1 << 20 and 0 < found["waiting"] < 5 and found["waiting"] + found["dropped_ever"] == 5, kept, r)
+    expect(
+        kept <= 1 << 20 and 0 < found["waiting"] < 5
+        and found["waiting"] + found["dropped_ever"] == 5, kept, r)
     expect(found["dropped_ever_bytes"] > 0, r)
     r = push(url, spool=spool)
     expect(f"{found['dropped_ever']} dropped since the spool was made" in r.out, r)
@@ -475,11 +519,18 @@ def a_full_disk_at_the_spools_cap_keeps_the_new_one_and_counts_what_it_drops():
     spool = new_spool()
     os.mkdir(spool)
     # Two of three batches have room in a spool of a MiB; then others take the rest of the disk.
-    script = (f"mount -t tmpfs -o size=8m,mode=700 none {spool} && mkdir -m 700 {spool}/s && "
-              f"\"$0\" profile push \"$1\" --spool {spool}/s --spool-size 1 \"$2\" \"$3\" >/dev/null 2>&1; "
-              f"dd if=/dev/zero of={spool}/fill bs=4k 2>/dev/null; "
-              f"\"$0\" profile push \"$1\" --spool {spool}/s --spool-size 1 --json \"$4\"; ls {spool}/s")
-    words = ["unshare", "-m", "sh", "-c", script, CAIRN, dead_url(), large(10), large(11), large(12)]
+    script = (
+        f"mount -t tmpfs -o size=8m,mode=700 none {spool} && mkdir -m 700 {spool}/s && "
+        f"\"$0\" profile push \"$1\" --spool {spool}/s --spool-size 1 \"$2\" \"$3\" >/dev/null 2>&1; "
+        f"dd if=/dev/zero of={spool}/fill bs=4k 2>/dev/null; "
+        f"\"$0\" profile push \"$1\" --spool {spool}/s --spool-size 1 --json \"$4\"; ls {spool}/s")
+    words = [
+        "unshare", "-m", "sh", "-c", script, CAIRN,
+        dead_url(),
+        large(10),
+        large(11),
+        large(12)
+    ]
     if run(*words[:2], "true").status:
         raise Skip("no permission to mount")
     r = run(*words)
@@ -499,7 +550,8 @@ def a_damaged_batch_is_set_aside_and_the_others_are_sent():
     path = next(pathlib.Path(spool).glob("*.new"))
     whole = path.read_bytes()
     with Receiver() as receiver:
-        for i, bad in enumerate((b"", whole[:20], b"cairn-push 9" + whole[12:], whole.replace(b"id ", b"id x", 1))):
+        for i, bad in enumerate(
+            (b"", whole[:20], b"cairn-push 9" + whole[12:], whole.replace(b"id ", b"id x", 1))):
             pathlib.Path(spool, f"0000000000000000000{i}-{'0' * 36}.new").write_bytes(bad)
         path.write_bytes(whole.replace(url.encode(), receiver.url.encode()))
         r = push(receiver.url, spool=spool)
@@ -540,11 +592,14 @@ def a_spool_that_others_could_put_elsewhere_is_refused():
             r = push(receiver.url, pprof(), spool=os.path.join(top, where))
             expect(r.status == 0, where, r)
         seen = len(receiver.seen)
-        for where in ("theirs/spool", "their-link/spool", "their-link", "my-link-there/spool", "open/spool"):
+        for where in ("theirs/spool", "their-link/spool", "their-link", "my-link-there/spool",
+                      "open/spool"):
             r = push(receiver.url, pprof(), spool=os.path.join(top, where))
             expect(r.status == 3 and ("another user" in r.err or "other users" in r.err), where, r)
             expect(len(receiver.seen) == seen, where, r)
-    expect(sorted(os.listdir(os.path.join(top, "mine"))) == ["a", "c"] and not os.listdir(os.path.join(top, "theirs")), top)
+    expect(
+        sorted(os.listdir(os.path.join(top, "mine"))) == ["a", "c"]
+        and not os.listdir(os.path.join(top, "theirs")), top)
 
 
 @claim
@@ -557,15 +612,17 @@ def what_waits_is_counted_without_reading_it():
     push(url, path, path, path, spool=spool)
     # A sanitizer's search for leaks does not work below strace.
     env = dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
-    r = run("strace", "-f", "-e", "trace=read,pread64", "-o", trace, CAIRN, "profile", "push", dead_url(), "--spool", spool, "--json",
-            env=env)
+    r = run("strace", "-f", "-e", "trace=read,pread64", "-o", trace, CAIRN, "profile", "push",
+            dead_url(), "--spool", spool, "--json", env=env)
     if not os.path.exists(trace) or "PTRACE" in r.err:
         raise Skip("strace does not work here")
     found = summary(r)
     expect(r.status == 0 and found["waiting_for_others"] == 3, r)
     # The three are loaded to see whom they are for, and then only counted.
     total = sum(path.stat().st_size for path in pathlib.Path(spool).glob("*.new"))
-    returned = sum(int(n) for n in re.findall(r"cairn-push.*= (\d+)$", pathlib.Path(trace).read_text(), re.M))
+    returned = sum(
+        int(n) for n in re.findall(r"cairn-push.*= (\d+)$",
+                                   pathlib.Path(trace).read_text(), re.M))
     expect(0 < returned < 0.2 * total, returned, total)
 
 
@@ -578,7 +635,10 @@ def two_at_once_send_each_batch_once():
         for path in pathlib.Path(spool).glob("*.new"):
             path.write_bytes(path.read_bytes().replace(url.encode(), receiver.url.encode()))
         words = [CAIRN, "profile", "push", receiver.url, "--spool", spool]
-        both = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)]
+        both = [
+            subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            for _ in range(2)
+        ]
         for one in both:
             _, err = one.communicate(timeout=2 * SECONDS)
             expect(one.returncode == 0, err)
@@ -594,8 +654,9 @@ def kill_now(process):
 
 
 def start_push(url, spool, *words):
-    return subprocess.Popen([CAIRN, "profile", "push", url, "--spool", spool, *words], stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return subprocess.Popen([CAIRN, "profile", "push", url, "--spool", spool, *words],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL, text=True)
 
 
 @claim
@@ -610,7 +671,9 @@ def a_kill_while_it_waits_for_the_answer_keeps_the_batch_and_its_id():
         expect(batches(spool) == ["sent"], os.listdir(spool))
         r = push(receiver.url, "--json", spool=spool)
     expect(r.status == 0 and summary(r)["perhaps_twice"] == 1, r)
-    expect(len({request.key for request in receiver.seen}) == 1 and len(receiver.seen) == 2, receiver.seen)
+    expect(
+        len({request.key
+             for request in receiver.seen}) == 1 and len(receiver.seen) == 2, receiver.seen)
 
 
 # Kills the program at a step, which is the moment before or after a call that others can see.
@@ -657,8 +720,9 @@ STEPS_MAX = 400
 
 def killer():
     need_curl()
-    return compile_c("killer", KILLER.replace("#include <unistd.h>", "#include <stdio.h>\n#include <unistd.h>", 1),
-                     flags=("-O1", "-shared", "-fPIC", "-ldl"))
+    return compile_c(
+        "killer", KILLER.replace("#include <unistd.h>", "#include <stdio.h>\n#include <unistd.h>",
+                                 1), flags=("-O1", "-shared", "-fPIC", "-ldl"))
 
 
 def killed_at(step, *words):
@@ -666,10 +730,12 @@ def killed_at(step, *words):
     # A sanitizer's library wants to be the first one, and need not be.
     env = dict(os.environ, LD_PRELOAD=killer(), KILL_AT=str(step),
                ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0")
-    done = subprocess.run([CAIRN, "profile", "push", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True, env=env, timeout=2 * SECONDS, check=False)
-    return done.returncode == -signal.SIGKILL, [json.loads(line) for line in done.stdout.splitlines(keepends=True)
-                                                if line.endswith("\n")]
+    done = subprocess.run([CAIRN, "profile", "push", *words], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env,
+                          timeout=2 * SECONDS, check=False)
+    return done.returncode == -signal.SIGKILL, [
+        json.loads(line) for line in done.stdout.splitlines(keepends=True) if line.endswith("\n")
+    ]
 
 
 def spool_of(receiver, n):
@@ -706,7 +772,8 @@ def what_it_said_was_sent_is_never_sent_again_whenever_it_is_killed():
 
 @claim
 def killed_at_any_moment_nothing_is_lost_and_nothing_differs():
-    """Killed at each step of adding a batch and sending it: it is in the spool as a whole, or was taken, or is not there."""
+    """Killed at each step of adding a batch and sending it: it is in the spool as a whole, or was
+    taken, or is not there."""
     n_absent = n_waiting = n_steps = 0
     for step in range(1, STEPS_MAX):
         spool = new_spool()
@@ -718,7 +785,8 @@ def killed_at_any_moment_nothing_is_lost_and_nothing_differs():
         expect(r.status == 0 and summary(r)["sent"] == len(waiting) and not batches(spool), step, r)
         expect(summary(r)["refused"] == 0 and summary(r)["dropped_ever"] == 0, step, r)
         # What had arrived and is not known to have waits with that state.
-        expect(waiting in ([], ["new"], ["sent"]) and not (n_arrived and waiting == ["new"]), step, waiting)
+        expect(waiting in ([], ["new"], ["sent"]) and not (n_arrived and waiting == ["new"]), step,
+               waiting)
         expect(len({request.key for request in receiver.seen}) <= 1, step, receiver.seen)
         expect(len({request.body for request in receiver.seen}) <= 1, step, receiver.seen)
         for request in receiver.seen:
@@ -735,7 +803,8 @@ def killed_at_any_moment_nothing_is_lost_and_nothing_differs():
 
 @claim
 def a_drop_that_is_killed_at_any_moment_counts_each_batch_once():
-    """The oldest of two is there or was counted, whenever the third one's push is killed, which takes its room."""
+    """The oldest of two is there or was counted, whenever the third one's push is killed, which
+    takes its room."""
     full, url, n_steps, seen = new_spool(), dead_url(), 0, set()
     push(url, large(30), large(31), "--spool-size", "1", spool=full)
     expect(len(batches(full)) == 2, os.listdir(full))
@@ -757,8 +826,9 @@ def a_drop_that_is_killed_at_any_moment_counts_each_batch_once():
 
 # ---- what is refused at once ----
 
-@claim_each("ftp://host", "file:///etc/passwd", "host:4040", "http://", "http://user:pass@host/", "http://h ost",
-            "http://host/?a", "http://host/\n", "http:///x", "http://host/#a", "http://" + "a" * 3000)
+@claim_each("ftp://host", "file:///etc/passwd", "host:4040", "http://", "http://user:pass@host/",
+            "http://h ost", "http://host/?a", "http://host/\n", "http:///x", "http://host/#a",
+            "http://" + "a" * 3000)
 def an_address_that_makes_no_sense_is_a_usage_error(url):
     spool = new_spool()
     r = push(url, pprof(), spool=spool)
@@ -769,9 +839,12 @@ def an_address_that_makes_no_sense_is_a_usage_error(url):
 def labels_and_headers_are_checked():
     need_curl()
     with Receiver() as receiver:
-        for words in (["--label", "a-b=1"], ["--label", "=1"], ["--label", "x"], ["--label", "a=1", "--label", "a=2"],
-                      ["--label", b"a=\xff"], ["--header", "no colon"], ["--header", "A: b\nC: d"], ["--header", "@/no/such"],
-                      ["--as", "other"]):
+        for words in (["--label", "a-b=1"], ["--label", "=1"], ["--label", "x"], [
+                "--label", "a=1", "--label", "a=2"
+        ], ["--label", b"a=\xff"], ["--header",
+                                    "no colon"], ["--header",
+                                                  "A: b\nC: d"], ["--header",
+                                                                  "@/no/such"], ["--as", "other"]):
             words = [os.fsdecode(word) for word in words]
             r = push(receiver.url, pprof(), *words)
             expect(r.status == 2 and not receiver.seen, words, r)
@@ -781,7 +854,8 @@ def labels_and_headers_are_checked():
 def labels_are_checked_before_anything_is_sampled():
     need_curl()
     ran = os.path.join(folder(), "it-ran")
-    r = cairn("profile", "-c", f"touch {ran}", "--push", "http://127.0.0.1:9", "--label", "a-b=1", "--spool", new_spool())
+    r = cairn("profile", "-c", f"touch {ran}", "--push", "http://127.0.0.1:9", "--label", "a-b=1",
+              "--spool", new_spool())
     expect(r.status == 2 and "a-b" in r.err and not os.path.exists(ran), r)
 
 
@@ -796,7 +870,8 @@ def a_spool_takes_over_no_file_that_is_not_its_own():
     with Receiver() as receiver:
         expect(push(receiver.url, pprof(), spool=spool).status == 0, receiver.seen)
     push(dead_url(), pprof(), spool=spool)
-    expect(all(pathlib.Path(spool, name).read_text() == "mine" for name in others), os.listdir(spool))
+    expect(all(pathlib.Path(spool, name).read_text() == "mine" for name in others),
+           os.listdir(spool))
     mine = [path for path in pathlib.Path(spool).iterdir() if path.name not in others]
     expect(mine and all(path.stat().st_mode & 0o77 == 0 for path in mine if path.is_file()), mine)
 
@@ -805,7 +880,8 @@ def a_spool_takes_over_no_file_that_is_not_its_own():
 def an_empty_profile_is_not_pushed_and_a_missing_one_costs_the_others_nothing():
     need_curl()
     # Types and strings, and no sample.
-    empty = write("empty.pb.gz", gzip.compress(b"\x0a\x04\x08\x01\x10\x02\x32\x00\x32\x03cpu\x32\x05count"))
+    empty = write("empty.pb.gz",
+                  gzip.compress(b"\x0a\x04\x08\x01\x10\x02\x32\x00\x32\x03cpu\x32\x05count"))
     with Receiver() as receiver:
         r = push(receiver.url, empty)
         expect(r.status == 1 and "no samples" in r.err and not receiver.seen, r)
@@ -822,31 +898,39 @@ int main(void)
 	NUMBERS
 }
 """
-NAMES = {"CURL_OK": "CURLE_OK", "CURL_ERROR_TIMEOUT": "CURLE_OPERATION_TIMEDOUT", "CURL_INFO_BEGIN_TIME": "CURLINFO_PRETRANSFER_TIME",
-         "CURL_INFO_RETRY_AFTER": "CURLINFO_RETRY_AFTER",
-         "CURL_ERROR_URL": "CURLE_URL_MALFORMAT",
-         "CURL_ERROR_PROXY": "CURLE_COULDNT_RESOLVE_PROXY", "CURL_ERROR_HOST": "CURLE_COULDNT_RESOLVE_HOST",
-         "CURL_ERROR_CONNECT": "CURLE_COULDNT_CONNECT", "CURL_ERROR_TLS": "CURLE_SSL_CONNECT_ERROR",
-         "CURL_ERROR_CERTIFICATE": "CURLE_PEER_FAILED_VERIFICATION", "CURL_ERROR_CA_FILE": "CURLE_SSL_CACERT_BADFILE",
-         "CURL_GLOBAL_EVERYTHING": "CURL_GLOBAL_ALL", "CURL_POST": "CURLOPT_POST", "CURL_NO_SIGNAL": "CURLOPT_NOSIGNAL",
-         "CURL_TIMEOUT_MS": "CURLOPT_TIMEOUT_MS", "CURL_CONNECT_TIMEOUT_MS": "CURLOPT_CONNECTTIMEOUT_MS",
-         "CURL_PROTOCOLS": "CURLOPT_PROTOCOLS", "CURL_WRITE_DATA": "CURLOPT_WRITEDATA", "CURL_URL": "CURLOPT_URL",
-         "CURL_ERROR_BUFFER": "CURLOPT_ERRORBUFFER", "CURL_POST_FIELDS": "CURLOPT_POSTFIELDS",
-         "CURL_USER_AGENT": "CURLOPT_USERAGENT", "CURL_HEADERS": "CURLOPT_HTTPHEADER", "CURL_CA_FILE": "CURLOPT_CAINFO",
-         "CURL_WRITE_FUNCTION": "CURLOPT_WRITEFUNCTION", "CURL_POST_SIZE": "CURLOPT_POSTFIELDSIZE_LARGE",
-         "CURL_INFO_TYPE": "CURLINFO_CONTENT_TYPE", "CURL_INFO_STATUS": "CURLINFO_RESPONSE_CODE",
-         "CURL_HTTP_AND_HTTPS": "CURLPROTO_HTTP | CURLPROTO_HTTPS", "CURL_ERROR_SIZE": "CURL_ERROR_SIZE"}
+NAMES = {
+    "CURL_OK": "CURLE_OK", "CURL_ERROR_TIMEOUT": "CURLE_OPERATION_TIMEDOUT", "CURL_INFO_BEGIN_TIME":
+    "CURLINFO_PRETRANSFER_TIME", "CURL_INFO_RETRY_AFTER": "CURLINFO_RETRY_AFTER", "CURL_ERROR_URL":
+    "CURLE_URL_MALFORMAT", "CURL_ERROR_PROXY": "CURLE_COULDNT_RESOLVE_PROXY", "CURL_ERROR_HOST":
+    "CURLE_COULDNT_RESOLVE_HOST", "CURL_ERROR_CONNECT": "CURLE_COULDNT_CONNECT", "CURL_ERROR_TLS":
+    "CURLE_SSL_CONNECT_ERROR", "CURL_ERROR_CERTIFICATE": "CURLE_PEER_FAILED_VERIFICATION",
+    "CURL_ERROR_CA_FILE": "CURLE_SSL_CACERT_BADFILE", "CURL_GLOBAL_EVERYTHING": "CURL_GLOBAL_ALL",
+    "CURL_POST": "CURLOPT_POST", "CURL_NO_SIGNAL": "CURLOPT_NOSIGNAL", "CURL_TIMEOUT_MS":
+    "CURLOPT_TIMEOUT_MS", "CURL_CONNECT_TIMEOUT_MS": "CURLOPT_CONNECTTIMEOUT_MS", "CURL_PROTOCOLS":
+    "CURLOPT_PROTOCOLS", "CURL_WRITE_DATA": "CURLOPT_WRITEDATA", "CURL_URL": "CURLOPT_URL",
+    "CURL_ERROR_BUFFER": "CURLOPT_ERRORBUFFER", "CURL_POST_FIELDS": "CURLOPT_POSTFIELDS",
+    "CURL_USER_AGENT": "CURLOPT_USERAGENT", "CURL_HEADERS": "CURLOPT_HTTPHEADER", "CURL_CA_FILE":
+    "CURLOPT_CAINFO", "CURL_WRITE_FUNCTION": "CURLOPT_WRITEFUNCTION", "CURL_POST_SIZE":
+    "CURLOPT_POSTFIELDSIZE_LARGE", "CURL_INFO_TYPE": "CURLINFO_CONTENT_TYPE", "CURL_INFO_STATUS":
+    "CURLINFO_RESPONSE_CODE", "CURL_HTTP_AND_HTTPS": "CURLPROTO_HTTP | CURLPROTO_HTTPS",
+    "CURL_ERROR_SIZE": "CURL_ERROR_SIZE"
+}
 
 
 @claim
 def the_numbers_are_those_of_curls_header():
     text = pathlib.Path(SOURCE, "cli/code/push_http.c").read_text()
-    ours = {name: int(value, 0) for name, value in re.findall(r"^\t(CURL_\w+) = (\w+),$", text, re.M)}
+    ours = {
+        name: int(value, 0)
+        for name, value in re.findall(r"^\t(CURL_\w+) = (\w+),$", text, re.M)
+    }
     expect(set(ours) == set(NAMES), set(ours) ^ set(NAMES))
     if run("gcc", "-E", "-include", "curl/curl.h", "-x", "c", "/dev/null").status:
         raise Skip("curl/curl.h is not installed")
-    numbers = "".join(f'printf("%s %lld\\n", "{name}", (long long)({real}));\n' for name, real in NAMES.items())
-    program = compile_c("numbers", HEADER.replace("NUMBERS", numbers), flags=("-Wno-deprecated-declarations",))
+    numbers = "".join(
+        f'printf("%s %lld\\n", "{name}", (long long)({real}));\n' for name, real in NAMES.items())
+    program = compile_c("numbers", HEADER.replace("NUMBERS", numbers),
+                        flags=("-Wno-deprecated-declarations",))
     found = dict(line.rsplit(" ", 1) for line in run(program, check=True).lines())
     expect({name: int(value) for name, value in found.items()} == ours, found, ours)
 
@@ -854,7 +938,8 @@ def the_numbers_are_those_of_curls_header():
 @claim
 def other_verbs_do_not_load_it():
     need("strace")
-    r = run("strace", "-f", "-e", "trace=openat", "-o", os.path.join(folder(), "trace"), CAIRN, "profile", "show", pprof())
+    r = run("strace", "-f", "-e", "trace=openat", "-o", os.path.join(folder(), "trace"), CAIRN,
+            "profile", "show", pprof())
     if r.status:
         raise Skip("strace does not work here")
     expect("libcurl" not in pathlib.Path(folder(), "trace").read_text(), r)

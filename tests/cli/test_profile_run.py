@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn profile as people use it: what it refuses, real processes of known behaviour, and its files."""
+"""cairn profile as people use it: what it refuses, real processes of known behaviour, and its
+files."""
 
 import collections
 import contextlib
@@ -13,10 +14,12 @@ import subprocess
 import sys
 import time
 
-from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
+from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
+                    need_root, run)
 from profiling import profile
 
-# Of all the time three() takes three quarters, in what is inlined into it. 20 levels of recursion lead there.
+# Of all the time three() takes three quarters, in what is inlined into it. 20 levels of recursion
+# lead there.
 KNOWN = """\
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,11 +110,15 @@ int main() {
 
 
 def known():
-    return compile_c("known", KNOWN, flags=("-O2", "-g", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"))
+    return compile_c("known", KNOWN,
+                     flags=("-O2", "-g", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"))
 
 
 def paths():
-    return {end: os.path.join(folder(), "known." + end) for end in ("folded", "pb.gz", "json", "html")}
+    return {
+        end: os.path.join(folder(), "known." + end)
+        for end in ("folded", "pb.gz", "json", "html")
+    }
 
 
 ONCE = {}
@@ -144,18 +151,19 @@ def folded(path):
 # ---- what it refuses ----
 
 REFUSED = {
-    "no target": ([], "nothing to profile"),
-    "two targets": (["-p", "1", "-a"], "choose one"),
+    "no target": ([], "nothing to profile"), "two targets": (["-p", "1", "-a"], "choose one"),
     "a command and all": (["-c", "true", "--cgroup", "/sys/fs/cgroup"], "choose one"),
-    "no process id": (["-p", "1x"], "not a process id: 1x"),
-    "no format": (["-a", "-o", "x.txt"], "x.txt: the name says the format"),
-    "two events": (["-a", "--off-cpu", "--event", "cycles"], "choose one"),
-    "an unknown event": (["-a", "--event", "naps"], "--event takes cpu, "),
-    "a rate of events": (["-a", "--event", "page-faults", "-F", "10"], "each of these events is a sample"),
-    "a rate that is too high": (["-a", "-F", "100001"], "at most 100000"),
-    "a rate of nothing": (["-a", "-F", "0"], "a number of at least 1"),
-    "a ring of no power of two": (["-a", "--ring", "3"], "a power of two"),
-    "a word": (["shwo"], "not expected: shwo"),
+    "no process id": (["-p", "1x"], "not a process id: 1x"), "no format":
+    (["-a", "-o", "x.txt"], "x.txt: the name says the format"), "two events": ([
+        "-a", "--off-cpu", "--event", "cycles"
+    ], "choose one"), "an unknown event": (["-a", "--event", "naps"], "--event takes cpu, "),
+    "a rate of events": (["-a", "--event", "page-faults", "-F",
+                          "10"], "each of these events is a sample"), "a rate that is too high": ([
+                              "-a", "-F", "100001"
+                          ], "at most 100000"), "a rate of nothing":
+    (["-a", "-F", "0"], "a number of at least 1"), "a ring of no power of two": ([
+        "-a", "--ring", "3"
+    ], "a power of two"), "a word": (["shwo"], "not expected: shwo"),
 }
 
 
@@ -182,7 +190,10 @@ def a_command_that_is_not_there_is_a_usage_error():
 def without_permission_the_command_that_has_it_is_shown():
     words = [CAIRN, "profile", "-a", "--duration", "1"]
     if os.geteuid() == 0:
-        words = [need("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", *words]
+        words = [
+            need("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
+            *words
+        ]
     r = run(*words)
     expect(r.status == 3 and "not permitted" in r.err and "sudo" in r.err, r)
 
@@ -210,12 +221,15 @@ def functions_have_the_shares_of_the_time_that_they_take():
 @claim
 def stacks_have_each_level_of_a_recursion():
     known_run()
-    stacks = [(stack, n) for stack, n in folded(paths()["folded"]) if "spin_[i]" in stack and "main" in stack]
+    stacks = [(stack, n)
+              for stack, n in folded(paths()["folded"])
+              if "spin_[i]" in stack and "main" in stack]
     expect(stacks, "no stack of the program")
     for stack, _ in stacks:
         expect(stack.count("descend") == 20, stack)
         at = stack.index("main")
-        expect(stack[at + 1:at + 21] == ["descend"] * 20 and stack[at + 21] in ("three", "one"), stack)
+        expect(stack[at + 1:at + 21] == ["descend"] * 20 and stack[at + 21] in ("three", "one"),
+               stack)
 
 
 @claim
@@ -241,7 +255,8 @@ def a_process_that_runs_already_is_sampled_until_it_is_told_to_end():
     with subprocess.Popen([known(), "1000000"], stdout=subprocess.DEVNULL) as target:
         out = os.path.join(folder(), "running.folded")
         words = [CAIRN, "profile", "-p", str(target.pid), "-F", "499", "-o", out]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as p:
             # It catches the signal from its beginning: whenever it comes, it reports.
             time.sleep(2)
             p.send_signal(signal.SIGINT)
@@ -262,11 +277,13 @@ def stacks_of_a_process_that_runs_are_whole_from_the_first_one_on():
     out = os.path.join(folder(), "first.json")
     script = "import ctypes.util, decimal, hashlib, json, re, sqlite3, ssl\nprint('here', flush=True)\n" \
              "while True: re.findall('a+b', json.dumps(list(range(3000))))"
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as target:
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE,
+                          text=True) as target:
         if target.stdout.readline() != "here\n":
             raise Skip("this python has not all modules")
         begun = time.monotonic()
-        r = profile("-p", str(target.pid), "-F", "499", "--duration", "1s", "-o", out, "--json", "--no-cache", seconds=240)
+        r = profile("-p", str(target.pid), "-F", "499", "--duration", "1s", "-o", out, "--json",
+                    "--no-cache", seconds=240)
         took = time.monotonic() - begun
         target.kill()
     s = summary(r)
@@ -292,7 +309,8 @@ def several_processes_are_sampled_at_once():
 
 @claim
 def samples_say_which_thread_and_names_are_those_of_the_source():
-    path = compile_c("threads", THREADS, compiler="g++", flags=("-x", "c++", "-O2", "-g", "-pthread"))
+    path = compile_c("threads", THREADS, compiler="g++",
+                     flags=("-x", "c++", "-O2", "-g", "-pthread"))
     out = os.path.join(folder(), "threads.json")
     r = profile("-c", path, "-o", out, "--json")
     expect(r.status == 0, r)
@@ -302,7 +320,8 @@ def samples_say_which_thread_and_names_are_those_of_the_source():
             o = json.loads(line)
             for frame in o.get("stack", ()):
                 threads[frame["function"]][o["labels"]["thread"]] += o["values"]["samples"]
-    for name, thread in (("deep::Burner<int>::spin", "first"), ("deep::Burner<short>::spin", "second")):
+    for name, thread in (("deep::Burner<int>::spin", "first"), ("deep::Burner<short>::spin",
+                                                                "second")):
         expect(set(threads[name]) == {thread}, name, dict(threads))
         expect(name in functions(r), name, r)
     r = profile("-c", path, "--no-demangle", "--json")
@@ -354,7 +373,8 @@ def code_made_at_run_time_has_its_name_and_its_caller():
     r = profile("-c", f"{compile_c('made', JIT)} 60000", "-F", "999", "-o", out)
     expect(r.status == 0, r)
     stacks = folded(out)
-    inside = sum(n for stack, n in stacks if stack[-1] == "made:here_[j]" and stack[-3:-1] == ["main", "run"])
+    inside = sum(n for stack, n in stacks
+                 if stack[-1] == "made:here_[j]" and stack[-3:-1] == ["main", "run"])
     expect(inside > 0.8 * sum(n for _, n in stacks), stacks, r)
 
 
@@ -365,7 +385,8 @@ def the_kernel_can_be_left_out():
     r = profile("-c", " ".join(program), "-F", "999", "-o", out)
     expect(r.status == 0 and any(stack[-1].endswith("_[k]") for stack, _ in folded(out)), r)
     r = profile("-c", " ".join(program), "-F", "999", "--no-kernel", "-o", out)
-    expect(r.status == 0 and not any("_[k]" in name for stack, _ in folded(out) for name in stack), r)
+    expect(r.status == 0 and not any("_[k]" in name for stack, _ in folded(out) for name in stack),
+           r)
 
 
 @claim
@@ -408,10 +429,13 @@ LIBRARY = "volatile unsigned long sink; void work(void) { for (unsigned long i =
 def a_file_that_is_cut_off_costs_its_names_and_no_more():
     library = compile_c("cut-library", LIBRARY, flags=("-O1", "-g", "-shared", "-fPIC"))
     out = os.path.join(folder(), "cut.folded")
-    r = profile("-c", f"{compile_c('cut', CUT, flags=('-O1', '-g', '-ldl'))} {library}", "-F", "999", "-o", out)
+    r = profile("-c", f"{compile_c('cut', CUT, flags=('-O1', '-g', '-ldl'))} {library}", "-F",
+                "999", "-o", out)
     expect(r.status == 0 and "became shorter" in r.err and os.path.getsize(library) == 64, r)
     stacks = folded(out)
-    expect(any("main" in stack for stack, _ in stacks) and not any("work" in stack for stack, _ in stacks), stacks)
+    expect(
+        any("main" in stack for stack, _ in stacks)
+        and not any("work" in stack for stack, _ in stacks), stacks)
     expect(any("cut-library" in name for stack, _ in stacks for name in stack), stacks)
 
 
@@ -429,7 +453,8 @@ def on_terminal(*words):
     need_root()
     ours, theirs = os.openpty()
     written = b""
-    with subprocess.Popen([CAIRN, "profile", *words], stdout=subprocess.DEVNULL, stderr=theirs) as process:
+    with subprocess.Popen([CAIRN, "profile", *words], stdout=subprocess.DEVNULL,
+                          stderr=theirs) as process:
         os.close(theirs)
         with contextlib.suppress(OSError):
             while chunk := os.read(ours, 4096):
@@ -447,7 +472,10 @@ def a_terminal_shows_samples_losses_and_the_time_left():
     if status == 3:
         raise Skip(text)
     lines = text.split("\r\x1b[K")
-    expect(status == 0 and any(re.fullmatch(r"\d+ samples?, \d+ lost, [12] s left; Ctrl-C ends", line) for line in lines), text)
+    expect(
+        status == 0 and any(
+            re.fullmatch(r"\d+ samples?, \d+ lost, [12] s left; Ctrl-C ends", line)
+            for line in lines), text)
     expect("samples" not in lines[-1], "the line was not taken away", text)
     status, text = on_terminal("-c", f"{known()} 500")
     expect(status == 0 and " lost; Ctrl-C ends" in text and "left" not in text, text)
@@ -464,7 +492,8 @@ def sidecars_that_were_made_are_kept_unless_that_is_not_wanted():
     expect(any("spin_[i]" in stack for stack, _ in folded(out)), r)
     # The command has ended by then, and with it the path through which its files were opened.
     r = profile("-c", f"{known()} 500", "-o", out, env=environment)
-    identity = re.search(r"Build ID: (\w+)", run(need("readelf"), "-n", known(), check=True).out).group(1)
+    identity = re.search(r"Build ID: (\w+)",
+                         run(need("readelf"), "-n", known(), check=True).out).group(1)
     expect(r.status == 0 and identity + ".cairn" in os.listdir(os.path.join(cache, "cairn")), r)
     expect(any("spin_[i]" in stack for stack, _ in folded(out)), r)
 
@@ -484,18 +513,21 @@ def the_folded_file_agrees_with_the_summary():
         for name in set(names):
             total[name] += n
     for name in ("spin", "three", "one", "descend"):
-        expect((own[name], total[name]) == (f[name]["self"], f[name]["total"]), name, own[name], total[name], f[name])
+        expect((own[name], total[name]) == (f[name]["self"], f[name]["total"]), name, own[name],
+               total[name], f[name])
 
 
 @claim
 def pprofs_own_tool_agrees_with_the_summary():
     r = known_run()
-    environment = dict(os.environ, GOCACHE=os.path.join(folder(), "go-cache"), HOME=folder(), GO111MODULE="off")
+    environment = dict(os.environ, GOCACHE=os.path.join(folder(), "go-cache"), HOME=folder(),
+                       GO111MODULE="off")
     out = run(need("go"), "tool", "pprof", "-top", "-unit=ns", "-nodefraction=0", paths()["pb.gz"],
               env=environment, check=True).out
     rows = {}
     for line in out.splitlines():
-        match = re.match(r"\s*(\d+)(?:ns)?\s+\S+%\s+\S+%\s+(\d+)(?:ns)?\s+\S+%\s+(.+?)(?: \(inline\))?$", line)
+        match = re.match(
+            r"\s*(\d+)(?:ns)?\s+\S+%\s+\S+%\s+(\d+)(?:ns)?\s+\S+%\s+(.+?)(?: \(inline\))?$", line)
         if match:
             rows[match.group(3)] = (int(match.group(1)), int(match.group(2)))
     for name in ("spin", "three", "one", "descend"):
@@ -516,9 +548,13 @@ def the_json_file_agrees_with_the_summary():
     expect(sum(o["values"]["cpu"] for o in lines) == s["sum"], s)
     frames = [frame for o in lines for frame in o["stack"]]
     spins = [frame for frame in frames if frame["function"] == "spin"]
-    expect(spins and all(f["inlined"] and f["file"].endswith("known.c") and "address" not in f for f in spins), spins[:3])
+    expect(
+        spins and all(f["inlined"] and f["file"].endswith("known.c") and "address" not in f
+                      for f in spins), spins[:3])
     threes = [frame for frame in frames if frame["function"] == "three"]
-    expect(threes and all("inlined" not in f and f["module"].endswith("/known-gcc") for f in threes), threes[:3])
+    expect(
+        threes and all("inlined" not in f and f["module"].endswith("/known-gcc") for f in threes),
+        threes[:3])
     expect({o["labels"]["thread"] for o in lines} <= {"known-gcc", "cairn"}, lines[0])
 
 

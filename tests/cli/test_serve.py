@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn code run --syscall: codectl(2) answered as a kernel would, and where its registries are found."""
+"""cairn code run --syscall: codectl(2) answered as a kernel would, and where its registries are
+found."""
 
 import os
 import pwd
@@ -340,10 +341,13 @@ def results(r):
 def each_call_gets_a_kernels_answer():
     r = serve("errors")
     expect(r.status == 0, r)
-    expect(results(r) == {
-        "add": "0", "again": "EEXIST", "rfc-size": "0", "longer-zero": "0", "longer-set": "E2BIG", "flags": "EINVAL",
-        "option": "EINVAL", "null": "EFAULT", "unmapped": "EFAULT", "bad-string": "EFAULT", "empty": "EINVAL",
-        "other": "ENOENT", "remove": "0", "removed": "ENOENT"}, r)
+    expect(
+        results(r) == {
+            "add": "0", "again": "EEXIST", "rfc-size": "0", "longer-zero": "0", "longer-set":
+            "E2BIG", "flags": "EINVAL", "option": "EINVAL", "null": "EFAULT", "unmapped": "EFAULT",
+            "bad-string": "EFAULT", "empty": "EINVAL", "other": "ENOENT", "remove": "0", "removed":
+            "ENOENT"
+        }, r)
 
 
 @claim
@@ -354,8 +358,10 @@ def a_string_may_end_where_its_memory_does():
 
 @claim
 def fork_copies_the_registry_and_exec_ends_it():
-    p = subprocess.Popen([CAIRN, "code", "run", "--syscall", str(NR), "--", program(), str(NR), "forks"],
-                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    p = subprocess.Popen(
+        [CAIRN, "code", "run", "--syscall",
+         str(NR), "--",
+         program(), str(NR), "forks"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         out, _ = p.communicate("xx", timeout=60)
     finally:
@@ -363,14 +369,18 @@ def fork_copies_the_registry_and_exec_ends_it():
         p.wait()
     lines = dict(line.split() for line in out.splitlines())
     lines.pop("child", None), lines.pop("parent", None)
-    expect(p.returncode == 0 and lines == {
-        "child-has-it": "EEXIST", "child-own": "0", "child-not-later": "0", "parent-later": "0", "child-away": "0", "exec-has-nothing": "0",
-        "parent-keeps": "EEXIST", "parent-not-childs": "0"}, out)
+    expect(
+        p.returncode == 0 and lines == {
+            "child-has-it": "EEXIST", "child-own": "0", "child-not-later": "0", "parent-later": "0",
+            "child-away": "0", "exec-has-nothing": "0", "parent-keeps": "EEXIST",
+            "parent-not-childs": "0"
+        }, out)
 
 
 @claim
 def calls_of_other_architectures_are_not_served():
-    # Kernels may be without the gate of 32-bit programs: then it ends the program, or the call is not there either.
+    # Kernels may be without the gate of 32-bit programs: then it ends the program, or the call is
+    # not there either.
     r = serve("architectures")
     if r.status != 0:
         raise Skip("this kernel has no int $0x80")
@@ -385,7 +395,8 @@ def a_child_in_the_same_memory_has_a_registry_of_its_own():
 
 @claim
 def a_parent_has_nothing_of_its_child():
-    """Start times have 10 ms: most of the time the child looks as old as its parent, and it is known first."""
+    """Start times have 10 ms: most of the time the child looks as old as its parent, and it is
+    known first."""
     for _ in range(10):
         r = serve("shared-alive")
         expect(results(r) == {"child": "0", "parent": "0"}, r)
@@ -411,8 +422,11 @@ def signals_wait_until_the_call_is_answered():
 
 @claim
 def before_the_supervisor_has_taken_it_a_call_can_be_interrupted():
-    p = subprocess.Popen([CAIRN, "code", "run", "--syscall", str(NR), "--", program(), str(NR), "interrupted"],
-                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    p = subprocess.Popen(
+        [CAIRN, "code", "run", "--syscall",
+         str(NR), "--",
+         program(),
+         str(NR), "interrupted"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         expect(re.fullmatch(r"here \d+\n", p.stdout.readline()), "the first line")
         os.kill(p.pid, signal.SIGSTOP)
@@ -439,15 +453,18 @@ os.execv({CAIRN!r}, [{CAIRN!r}, "code", "run", "--syscall", "{NR}", "--", "sh", 
     r = run(sys.executable, "-c", script)
     if "Permission denied" in r.err and r.status not in (0, 3):
         raise Skip("the program's folder cannot be read by others")
-    expect(r.status == 0 and r.out.split() == ["NoNewPrivs:", "1"] and "setuid programs" in r.err, r)
+    expect(r.status == 0 and r.out.split() == ["NoNewPrivs:", "1"] and "setuid programs" in r.err,
+           r)
     r = cairn("code", "run", "--syscall", NR, "--", "sh", "-c", "grep NoNewPrivs /proc/self/status")
     expect(r.out.split() == ["NoNewPrivs:", "0"] and "setuid" not in r.err, r)
 
 
 @claim
 def a_dead_supervisor_is_a_kernel_without_codectl():
-    p = subprocess.Popen([CAIRN, "code", "run", "--syscall", str(NR), "--", program(), str(NR), "stay"],
-                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    p = subprocess.Popen(
+        [CAIRN, "code", "run", "--syscall",
+         str(NR), "--",
+         program(), str(NR), "stay"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         expect(p.stdout.readline() == "add 0\n", "the first call")
         expect(re.fullmatch(r"here \d+\n", p.stdout.readline()), "the second line")
@@ -465,8 +482,10 @@ def a_dead_supervisor_is_a_kernel_without_codectl():
 def a_notice_leads_to_the_registry_and_goes_with_the_process():
     if os.geteuid() != 0:
         raise Skip("the directory is that of root")
-    p = subprocess.Popen([CAIRN, "code", "run", "--syscall", str(NR), "--", program(), str(NR), "stay"],
-                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    p = subprocess.Popen(
+        [CAIRN, "code", "run", "--syscall",
+         str(NR), "--",
+         program(), str(NR), "stay"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         p.stdout.readline()
         pid = int(p.stdout.readline().split()[1])
@@ -474,10 +493,15 @@ def a_notice_leads_to_the_registry_and_goes_with_the_process():
         with open(path, encoding="ascii") as file:
             text = file.read()
         notice = dict(line.split(maxsplit=1) for line in text.splitlines())
-        expect(notice["supervisor"].split()[0] == str(p.pid) and notice["process"].split()[0] == str(pid), text)
+        expect(
+            notice["supervisor"].split()[0] == str(p.pid)
+            and notice["process"].split()[0] == str(pid), text)
         address, size = (int(word, 16) for word in notice["registry"].split())
         with open(f"/proc/{p.pid}/maps", encoding="ascii") as maps:
-            expect(any(line.startswith(f"{address:x}-") and "/memfd:cairn-codectl" in line for line in maps), text)
+            expect(
+                any(
+                    line.startswith(f"{address:x}-") and "/memfd:cairn-codectl" in line
+                    for line in maps), text)
         with open(f"/proc/{p.pid}/mem", "rb") as memory:
             memory.seek(address)
             head = memory.read(64)
@@ -508,7 +532,9 @@ def the_rfcs_numbers_mean_other_calls():
 @claim
 def the_commands_end_is_the_programs():
     expect(cairn("code", "run", "--syscall", NR, "--", "sh", "-c", "exit 7").status == 7, "exit")
-    expect(cairn("code", "run", "--syscall", NR, "--", "sh", "-c", "kill -9 $$").status == 128 + signal.SIGKILL, "kill")
+    expect(
+        cairn("code", "run", "--syscall", NR, "--", "sh", "-c",
+              "kill -9 $$").status == 128 + signal.SIGKILL, "kill")
     r = cairn("code", "run", "--syscall", NR, "--", "/no/such/program")
     expect(r.status == 2 and "/no/such/program" in r.err, r)
     r = cairn("code", "run", "-v", "--", "true")

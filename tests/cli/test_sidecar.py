@@ -9,7 +9,8 @@ import shutil
 import subprocess
 import time
 
-from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
+from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
+                    need_root, run)
 
 PROGRAM = """\
 #include <stdio.h>
@@ -45,7 +46,9 @@ int main(int argc, char **argv)
 
 
 def environment(**more):
-    return {**os.environ, "XDG_CACHE_HOME": os.path.join(folder(), "xdg"), "CAIRN_CACHE": "keep", **more}
+    return {
+        **os.environ, "XDG_CACHE_HOME": os.path.join(folder(), "xdg"), "CAIRN_CACHE": "keep", **more
+    }
 
 
 def program(compiler, name):
@@ -62,8 +65,8 @@ def sites(*words):
 @claim_each("gcc", "clang")
 def a_stripped_program_gives_the_same_sites_from_its_sidecar(compiler):
     path = program(compiler, "same-" + compiler)
-    questions = [("--json", "--sites"), ("--sites",), ("--json",), (), ("add",), ("add", "--json"), ("visit", "walk"),
-                 ("sidecar.c:walk",), ("w*",)]
+    questions = [("--json", "--sites"), ("--sites",), ("--json",), (), ("add",), ("add", "--json"),
+                 ("visit", "walk"), ("sidecar.c:walk",), ("w*",)]
     before = [sites(path, *q) for q in questions]
     expect(before[0].out and not before[0].status, before[0])
     cairn("sidecar", path, check=True, env=environment())
@@ -85,12 +88,14 @@ def btf_with_sites_is_in_the_sidecar_on_request_and_is_what_encode_gives():
     cairn("btf", "encode", path, "-o", btf, check=True)
     cairn("btf", "check", path + ".cairn", check=True)
     cairn("btf", "check", path + ".cairn", "--section", ".BTF.inline", check=True)
-    for inside, beside in (((), (btf,)), (("--section", ".BTF.inline"), ("-B", btf, btf + ".inline"))):
+    for inside, beside in (((), (btf,)), (("--section", ".BTF.inline"), ("-B", btf,
+                                                                         btf + ".inline"))):
         told = cairn("btf", "dump", path + ".cairn", *inside, check=True).out
         expect(told and told == cairn("btf", "dump", *beside, check=True).out, inside)
     expect("LOCSEC" in told, told)
     run("strip", path, check=True)
-    expect("struct node {" in cairn("btf", "dump", "--format", "c", path + ".cairn", check=True).out)
+    expect(
+        "struct node {" in cairn("btf", "dump", "--format", "c", path + ".cairn", check=True).out)
     expect(sites(path, "visit").status == 0)
 
 
@@ -132,12 +137,16 @@ def a_stripped_program_has_the_functions_of_its_sidecar():
     sidecar = path + ".sidecar"
     cairn("sidecar", path, "--debug-file", debug, "-o", sidecar, check=True, env=environment())
     cairn("sidecar", "--check", sidecar, path, check=True)
-    for words in (("*",), ("*", "--json"), ("--hazards",), ("--hazards", "--json"), ("*.part.*",), ("_init",), ("*init",), ("rare.part.0",)):
+    for words in (("*",), ("*", "--json"), ("--hazards",), ("--hazards", "--json"), ("*.part.*",),
+                  ("_init",), ("*init",), ("rare.part.0",)):
         told = sites(path, "--debug-file", debug, *words)
         now = sites(path, "--sidecar", sidecar, *words)
-        expect(told.status == 0 and (now.status, now.out) == (told.status, told.out), words, told, now)
+        expect(told.status == 0 and (now.status, now.out) == (told.status, told.out), words, told,
+               now)
         if words[0] == "*.part.*":
-            expect("rare(int *p, int n)" in now.out and "split-off part rare.part.0" in now.out and "(?)" not in now.out, now)
+            expect(
+                "rare(int *p, int n)" in now.out and "split-off part rare.part.0" in now.out
+                and "(?)" not in now.out, now)
         if words == ("*init",):
             expect("_init(?)" in now.out and "_init(int n)" in now.out, now)
         if words == ("--hazards",):
@@ -167,10 +176,12 @@ int main(int argc, char **argv) { printf("%d\\n", exported(argc) + chosen(argc) 
 def names_that_only_symbols_have_and_suggestions_come_from_the_sidecar_alone():
     path = os.path.join(folder(), "named")
     shutil.copy(compile_c("names", NAMES, "gcc", ("-O2", "-g", "-Wl,--build-id")), path)
-    questions = ("exported", "chosen", "bare", "b*r?", "ex*ted", "ch*", "*", "printf", "exportde", "intrenal", "chos", "nothing-like-it")
+    questions = ("exported", "chosen", "bare", "b*r?", "ex*ted", "ch*", "*", "printf", "exportde",
+                 "intrenal", "chos", "nothing-like-it")
     before = {q: sites(path, q) for q in questions}
-    for name, told in (("exported", "exported is internal"), ("chosen", "is an indirect function"), ("bare", "body"),
-                       ("printf", "takes it from a shared library"), ("exportde", "Did you mean: exported"),
+    for name, told in (("exported", "exported is internal"), ("chosen", "is an indirect function"),
+                       ("bare", "body"), ("printf", "takes it from a shared library"),
+                       ("exportde", "Did you mean: exported"),
                        ("intrenal", "Did you mean: internal"), ("chos", "chosen")):
         expect(told in before[name].out + before[name].err, name, before[name])
     cairn("sidecar", path, check=True, env=environment())
@@ -191,8 +202,9 @@ def frames_of_walk(asked, path, *options):
     """What addr says about each byte of walk."""
     body = next(o for o in sites(path, "walk", "--json").objects() if o["kind"] == "out-of-line")
     start = int(body["addr"], 16)
-    done = subprocess.run([CAIRN, "addr", asked, *options], input="".join(f"{start + i:#x}\n" for i in range(150)),
-                          capture_output=True, text=True, env=environment(), check=False)
+    done = subprocess.run([CAIRN, "addr", asked, *options], input="".join(
+        f"{start + i:#x}\n" for i in range(150)), capture_output=True, text=True, env=environment(),
+                          check=False)
     expect(done.returncode in (0, 1), done)
     return done.stdout
 
@@ -200,7 +212,8 @@ def frames_of_walk(asked, path, *options):
 @claim_each("gcc", "clang")
 def trace_fetches_the_same_from_a_stripped_program(compiler):
     path = program(compiler, "trace-" + compiler)
-    words = ("trace", "--dry-run", "-v", "--best-effort", "-c", path, "walk", "visit(n->next, *n, c, n->at[1].y)", "add")
+    words = ("trace", "--dry-run", "-v", "--best-effort", "-c", path, "walk",
+             "visit(n->next, *n, c, n->at[1].y)", "add")
     before = cairn(*words, env=environment())
     expect(before.status in (0, 1) and "walk" in before.out + before.err, before)
     cairn("sidecar", path, check=True, env=environment())
@@ -211,12 +224,16 @@ def trace_fetches_the_same_from_a_stripped_program(compiler):
 
 def traced(path, *options):
     """Events of a run, without what differs from run to run."""
-    r = cairn("trace", "--json", *options, "-c", path, "walk(n->at[1].x, c)", "visit", env=environment())
+    r = cairn("trace", "--json", *options, "-c", path, "walk(n->at[1].x, c)", "visit",
+              env=environment())
     if r.status == 3 and "CONFIG_" in r.err:
         raise Skip(" ".join(r.err.split()))
     expect(r.status == 0, r)
     events = [json.loads(line) for line in r.lines() if line.startswith("{")]
-    return [[(k, v) for k, v in e.items() if k in ("function", "kind", "site", "args", "addr")] for e in events[:-1]]
+    return [[(k, v)
+             for k, v in e.items()
+             if k in ("function", "kind", "site", "args", "addr")]
+            for e in events[:-1]]
 
 
 @claim_each("gcc", "clang")
@@ -224,12 +241,16 @@ def a_stripped_program_is_traced_live_with_nothing_but_its_sidecar(compiler):
     need_root()
     path = program(compiler, "live-" + compiler)
     before = traced(path, "--no-sidecar")
-    expect(len(before) >= 2 and "GREEN" in json.dumps(before) and "inlined" in json.dumps(before), before)
+    expect(
+        len(before) >= 2 and "GREEN" in json.dumps(before) and "inlined" in json.dumps(before),
+        before)
     cairn("sidecar", path, check=True, env=environment())
     run("strip", path, check=True)
     now = traced(path)
     # Addresses of the program's memory are others each time.
-    expect(re.sub("0x[0-9a-f]+", "", json.dumps(now)) == re.sub("0x[0-9a-f]+", "", json.dumps(before)), before, now)
+    expect(
+        re.sub("0x[0-9a-f]+", "", json.dumps(now)) == re.sub("0x[0-9a-f]+", "", json.dumps(before)),
+        before, now)
 
 
 AMBIGUOUS = """\
@@ -264,7 +285,8 @@ def structs_of_one_name_keep_their_own_members():
     expect((now.status, now.out, now.err) == (before.status, before.out, before.err), before, now)
     run("strip", path, check=True)
     alone = cairn(*words, env=environment())
-    expect((alone.status, alone.out, alone.err) == (before.status, before.out, before.err), before, alone)
+    expect((alone.status, alone.out, alone.err) == (before.status, before.out, before.err), before,
+           alone)
 
 
 @claim
@@ -294,11 +316,11 @@ def addr_tells_the_chain_with_lines_outwards():
 def addr_reads_addresses_from_standard_input():
     path = program("gcc", "input")
     where = [o["addr"] for o in sites(path, "add", "walk", "--json").objects()]
-    done = subprocess.run([CAIRN, "addr", path], input="\n".join(where) + "\n\n", capture_output=True, text=True,
-                          env=environment(), check=False)
+    done = subprocess.run([CAIRN, "addr", path], input="\n".join(where) + "\n\n",
+                          capture_output=True, text=True, env=environment(), check=False)
     expect(done.returncode == 0 and done.stdout.count("0x") == len(where), done)
-    done = subprocess.run([CAIRN, "addr", path], input="0x10\nnonsense\n", capture_output=True, text=True,
-                          env=environment(), check=False)
+    done = subprocess.run([CAIRN, "addr", path], input="0x10\nnonsense\n", capture_output=True,
+                          text=True, env=environment(), check=False)
     expect(done.returncode == 2 and "line 2: nonsense" in done.stderr, done)
 
 
@@ -310,8 +332,10 @@ def addr_of_a_process_finds_its_files():
             while not mapped:  # until it runs sleep
                 time.sleep(0.01)
                 with open(f"/proc/{process.pid}/maps", encoding="utf-8") as file:
-                    mapped = next((line for line in file if " r-xp " in line and "/sleep" in line), None)
-            r = cairn("addr", process.pid, hex(int(mapped.split("-")[0], 16) + 0x40), "--json", env=environment())
+                    mapped = next((line for line in file if " r-xp " in line and "/sleep" in line),
+                                  None)
+            r = cairn("addr", process.pid, hex(int(mapped.split("-")[0], 16) + 0x40), "--json",
+                      env=environment())
             expect(r.status in (0, 1) and r.objects()[0]["path"].endswith("/sleep"), r)
         finally:
             process.kill()
@@ -342,7 +366,8 @@ def what_is_asked_twice_comes_from_the_cache():
 @claim
 def a_sidecar_of_another_build_is_refused_with_both_ids():
     path = program("gcc", "mine")
-    other = compile_c("other", PROGRAM.replace("RED", "BLUE"), "gcc", ("-O1", "-g", "-Wl,--build-id"))
+    other = compile_c("other", PROGRAM.replace("RED", "BLUE"), "gcc",
+                      ("-O1", "-g", "-Wl,--build-id"))
     cairn("sidecar", other, "-o", path + ".other", check=True, env=environment())
     r = cairn("addr", path, "0x10", "--sidecar", path + ".other", env=environment())
     expect(r.status == 3 and "expected" in r.err and "build-id" in r.err, r)
@@ -366,17 +391,18 @@ def one_thread_is_wanted_and_none_is_started():
     for i in range(8):
         unit = os.path.join(folder(), f"unit{i}.c")
         with open(unit, "w", encoding="utf-8") as file:
-            file.write(f"struct later; typedef struct {{ int x[{i + 1}]; }} t{i}; struct s{i} {{ struct later *to; t{i} a; }};\n"
-                       f"__attribute__((noinline)) int f{i}(struct s{i} *p) {{ struct inner {{ int y; }} in = {{p->a.x[0]}};"
-                       f" return in.y; }}\n" + ("int main(void) { return 0; }\n" if not i else ""))
+            file.write(
+                f"struct later; typedef struct {{ int x[{i + 1}]; }} t{i}; struct s{i} {{ struct later *to; t{i} a; }};\n"
+                f"__attribute__((noinline)) int f{i}(struct s{i} *p) {{ struct inner {{ int y; }} in = {{p->a.x[0]}};"
+                f" return in.y; }}\n" + ("int main(void) { return 0; }\n" if not i else ""))
         units.append(unit)
     path = os.path.join(folder(), "eight-units")
     run("gcc", "-O2", "-g", *units, "-o", path, check=True)
     out = os.path.join(folder(), "threads.out")
     for words in (["sidecar", path, "-o", out], ["btf", "encode", path, "-o", out]):
         for jobs, wanted in (("1", False), ("3", True)):
-            r = run("strace", "-f", "-o", log, "-e", "trace=clone,clone3", CAIRN, *words, "-j", jobs,
-                    env=environment(ASAN_OPTIONS="detect_leaks=0", CAIRN_CACHE="off"))
+            r = run("strace", "-f", "-o", log, "-e", "trace=clone,clone3", CAIRN, *words, "-j",
+                    jobs, env=environment(ASAN_OPTIONS="detect_leaks=0", CAIRN_CACHE="off"))
             expect(r.status == 0, r)
             with open(log, encoding="utf-8") as told:
                 told = told.read()
@@ -401,7 +427,9 @@ def unwind_rows_of_a_sidecar_are_those_of_its_program(compiler):
     path = program(compiler, "rows")
     cairn("sidecar", path, check=True, env=environment())
     rows = cairn("unwind", "dump", path, check=True)
-    expect("rsp+8" in rows.out and cairn("unwind", "dump", path + ".cairn", check=True).out == rows.out, rows)
+    expect(
+        "rsp+8" in rows.out
+        and cairn("unwind", "dump", path + ".cairn", check=True).out == rows.out, rows)
 
 
 @claim

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A sidecar has the types of the debug information: all of them, through members and pointers, and every verb prints the same of them."""
+"""A sidecar has the types of the debug information: all of them, through members and pointers, and
+every verb prints the same of them."""
 
 import json
 import os
 import shutil
 import time
 
-from claims import BUILD, IS_SANITIZED, Skip, cairn, claim, claim_each, expect, folder, main, need, need_root, run
+from claims import (BUILD, IS_SANITIZED, Skip, cairn, claim, claim_each, expect, folder, main,
+                    need, need_root, run)
 
 # Types without a name of equal kind and size, and all that a struct in C can have.
 UNNAMED = """\
@@ -172,7 +174,8 @@ def built(name, texts, compiler, *flags):
     for i, (suffix, text) in enumerate(texts):
         by = COMPILERS[compiler] if suffix == "cc" else compiler
         objects.append(os.path.join(folder(), f"{name}{i}.o"))
-        run(by, *(f for f in flags if not f.startswith("-Wl")), "-c", source(f"{name}{i}.{suffix}", text), "-o", objects[-1], check=True)
+        run(by, *(f for f in flags if not f.startswith("-Wl")), "-c",
+            source(f"{name}{i}.{suffix}", text), "-o", objects[-1], check=True)
     run(COMPILERS[compiler], *flags, "-o", path, *objects, check=True)
     return path
 
@@ -181,7 +184,8 @@ def rust(name):
     """Debian's compiler, or a newer one."""
     need("rustc")
     path = os.path.join(folder(), name)
-    r = run("rustc", "-g", "-O", "--edition", "2021", "-C", "link-arg=-Wl,--build-id", "-o", path, source(name + ".rs", RUST))
+    r = run("rustc", "-g", "-O", "--edition", "2021", "-C", "link-arg=-Wl,--build-id", "-o", path,
+            source(name + ".rs", RUST))
     if r.status:
         raise Skip("rustc does not work here: " + r.err.strip()[-200:])
     return path
@@ -209,28 +213,31 @@ def copied(name, path):
 
 C, CC, ALL = [("c", UNNAMED)], [("cc", CLASSES)], [("c", FIRST), ("c", SECOND), ("cc", THIRD)]
 PROGRAMS = {
-    "c-gcc": lambda n: built(n, C, "gcc"),
-    "c-clang": lambda n: built(n, C, "clang"),
-    "c-gcc-O0": lambda n: built(n, C, "gcc", "-O0"),
-    "c-gcc-dwarf4": lambda n: built(n, C, "gcc", "-O2", "-gdwarf-4"),
-    "c-gcc-type-units": lambda n: built(n, C, "gcc", "-O2", "-fdebug-types-section"),
-    "c-clang-dwarf4": lambda n: built(n, C, "clang", "-O1", "-gdwarf-4"),
-    "cc-g++": lambda n: built(n, CC, "gcc"),
-    "cc-clang++": lambda n: built(n, CC, "clang"),
-    "cc-g++-type-units": lambda n: built(n, CC, "gcc", "-O1", "-gdwarf-4", "-fdebug-types-section"),
-    "cc-clang++-O0": lambda n: built(n, CC, "clang", "-O0"),
-    "cc-g++-lto": lambda n: built(n, CC, "gcc", "-O2", "-flto"),
-    "units-gcc": lambda n: built(n, ALL, "gcc"),
-    "units-clang": lambda n: built(n, ALL, "clang"),
-    "units-gcc-lto": lambda n: built(n, ALL, "gcc", "-O2", "-flto"),
-    "mixed-gcc": lambda n: built(n, [("c", UNNAMED), ("cc", CLASSES.replace("int main", "int main2"))], "gcc"),
-    "mixed-clang": lambda n: built(n, [("cc", CLASSES), ("c", UNNAMED.replace("int main", "int main2"))], "clang"),
-    "rust": rust,
-    "ada": ada,
-    "example-client": lambda n: copied(n, os.path.join(BUILD, "examples/client")),
-    "example-server": lambda n: copied(n, os.path.join(BUILD, "examples/server")),
-    "libc": lambda n: copied(n, "/lib/x86_64-linux-gnu/libc.so.6"),
-    "cairn": lambda n: copied(n, os.path.join(BUILD, "cairn")),
+    "c-gcc":
+    lambda n: built(n, C, "gcc"), "c-clang":
+    lambda n: built(n, C, "clang"), "c-gcc-O0":
+    lambda n: built(n, C, "gcc", "-O0"), "c-gcc-dwarf4":
+    lambda n: built(n, C, "gcc", "-O2", "-gdwarf-4"), "c-gcc-type-units":
+    lambda n: built(n, C, "gcc", "-O2", "-fdebug-types-section"), "c-clang-dwarf4":
+    lambda n: built(n, C, "clang", "-O1", "-gdwarf-4"), "cc-g++":
+    lambda n: built(n, CC, "gcc"), "cc-clang++":
+    lambda n: built(n, CC, "clang"), "cc-g++-type-units":
+    lambda n: built(n, CC, "gcc", "-O1", "-gdwarf-4", "-fdebug-types-section"), "cc-clang++-O0":
+    lambda n: built(n, CC, "clang", "-O0"), "cc-g++-lto":
+    lambda n: built(n, CC, "gcc", "-O2", "-flto"), "units-gcc":
+    lambda n: built(n, ALL, "gcc"), "units-clang":
+    lambda n: built(n, ALL, "clang"), "units-gcc-lto":
+    lambda n: built(n, ALL, "gcc", "-O2", "-flto"), "mixed-gcc":
+    lambda n: built(n, [("c", UNNAMED),
+                        ("cc", CLASSES.replace("int main", "int main2"))], "gcc"), "mixed-clang":
+    lambda n: built(n, [("cc", CLASSES), ("c", UNNAMED.replace("int main", "int main2"))], "clang"),
+    "rust":
+    rust, "ada":
+    ada, "example-client":
+    lambda n: copied(n, os.path.join(BUILD, "examples/client")), "example-server":
+    lambda n: copied(n, os.path.join(BUILD, "examples/server")), "libc":
+    lambda n: copied(n, "/lib/x86_64-linux-gnu/libc.so.6"), "cairn":
+    lambda n: copied(n, os.path.join(BUILD, "cairn")),
 }
 # Of these the verbs print much, and many types are like those of the others.
 LARGE = ("rust", "libc", "cairn")
@@ -242,7 +249,8 @@ def environment(cache="off"):
 
 def packed(program):
     """The program's path, with a sidecar that is not beside it."""
-    path, sidecar = os.path.join(folder(), program), os.path.join(folder(), program + ".types.cairn")
+    path, sidecar = os.path.join(folder(), program), os.path.join(folder(),
+                                                                  program + ".types.cairn")
     if not os.path.exists(path):
         path = PROGRAMS[program](program)
     if not os.path.exists(sidecar):
@@ -267,7 +275,9 @@ def probes(path):
     functions = {}
     for o in cairn("sites", path, "--json", "--sites", env=environment()).objects():
         if o.get("kind") == "out-of-line" and o["function"].isidentifier():
-            functions[o["function"]] = [a["name"] for a in o["args"] if a["name"] and a["name"].isidentifier()]
+            functions[o["function"]] = [
+                a["name"] for a in o["args"] if a["name"] and a["name"].isidentifier()
+            ]
     for name, args in sorted(functions.items())[:5 if IS_SANITIZED else 40]:
         yield name
         for arg in args:
@@ -279,7 +289,8 @@ def same(program, path, sidecar, words, told):
     """The answer from @sidecar; @words with None where the file stands."""
     before = cairn(*(path if w is None else w for w in words), env=environment())
     now = cairn(*(sidecar if w is None else w for w in words), env=environment())
-    plain = [(r.status, r.out.replace(os.path.basename(sidecar), os.path.basename(path))) for r in (before, now)]
+    plain = [(r.status, r.out.replace(os.path.basename(sidecar), os.path.basename(path)))
+             for r in (before, now)]
     expect(plain[0] == plain[1], program, words, before, now)
     told[words[0]] = told.get(words[0], 0) + len(before.out)
 
@@ -288,10 +299,15 @@ def same(program, path, sidecar, words, told):
 def every_verb_prints_the_same_of_types_from_the_sidecar(program):
     path, sidecar = packed(program)
     told, zeroes = {}, source("zeroes", "\\0" * 4096)
-    for words in (("layout", None), ("layout", None, "--json"), ("layout", None, "--expand"), ("layout", None, "*"), ("layout", None, "--sizes"),
-                  ("layout", None, "--lint"), ("layout", None, "*", "--abi", "i386")):
+    for words in (("layout", None), ("layout", None, "--json"), ("layout", None, "--expand"),
+                  ("layout", None, "*"), ("layout", None, "--sizes"), ("layout", None, "--lint"),
+                  ("layout", None, "*", "--abi", "i386")):
         same(program, path, sidecar, words, told)
-    names = [o["name"] for o in cairn("layout", path, "*", "--json", env=environment()).objects() if o.get("name")]
+    names = [
+        o["name"]
+        for o in cairn("layout", path, "*", "--json", env=environment()).objects()
+        if o.get("name")
+    ]
     for name in names[:12]:
         if IS_SANITIZED and told.get("decode") and told.get("bind"):
             break
@@ -305,7 +321,8 @@ def every_verb_prints_the_same_of_types_from_the_sidecar(program):
 def sites_and_fetched_values_are_the_same_from_the_sidecar(program):
     path, sidecar = packed(program)
     asked = list(probes(path))
-    for words in (("sites", "--sites"), ("sites", "--json", "--sites"), ("sites", "*"), ("sites", "*", "--json"), ("sites", "--hazards")):
+    for words in (("sites", "--sites"), ("sites", "--json", "--sites"), ("sites", "*"),
+                  ("sites", "*", "--json"), ("sites", "--hazards")):
         before = cairn(words[0], path, *words[1:], env=environment())
         now = cairn(words[0], path, *words[1:], "--sidecar", sidecar, env=environment())
         expect((before.status, before.out) == (now.status, now.out), words, before, now)
@@ -328,7 +345,8 @@ def contents(*paths):
     return found
 
 
-@claim_each("c-gcc", "c-clang-dwarf4", "c-gcc-type-units", "cc-g++", "cc-clang++", "units-gcc-lto", "mixed-gcc", "rust", "ada")
+@claim_each("c-gcc", "c-clang-dwarf4", "c-gcc-type-units", "cc-g++", "cc-clang++", "units-gcc-lto",
+            "mixed-gcc", "rust", "ada")
 def btf_encode_writes_the_same_from_a_sidecar(program):
     path, _ = packed(program)
     sidecar, out = path + ".btf.cairn", path + ".encoded"
@@ -344,7 +362,9 @@ def btf_encode_writes_the_same_from_a_sidecar(program):
         expect(r.status == 0 and contents(out, out + ".inline") == told, words, r)
         if "--json" in words:
             counts = r.objects()[0]
-            expect(counts["sidecar"] == sidecar and counts["types"]["bytes"] == len(told[0]) and "lost" not in counts, r)
+            expect(
+                counts["sidecar"] == sidecar and counts["types"]["bytes"] == len(told[0])
+                and "lost" not in counts, r)
         else:
             expect(f"from {sidecar}, which does not list the losses" in r.out, r)
 
@@ -360,11 +380,14 @@ def btf_encode_takes_a_sidecar_where_there_is_no_debug_information_and_says_what
     run("strip", path, check=True)
     # Types are those of the debug information; of sites it is said that they are not there.
     r = cairn("btf", "encode", path, "-o", out, env=environment())
-    expect(r.status == 0 and contents(out, out + ".inline") == [*types, None] and "no sites as BTF" in r.err, r)
+    expect(
+        r.status == 0 and contents(out, out + ".inline") == [*types, None]
+        and "no sites as BTF" in r.err, r)
     r = cairn("btf", "encode", path, "-o", out, "--dialect", "none", env=environment())
     expect(r.status == 0 and contents(out) == types and not r.err, r)
     os.remove(out)
-    for option in (("--global-vars",), ("--dialect", "v1"), ("--lang", "c11"), ("--layout",), ("--assume-unmodified",)):
+    for option in (("--global-vars",), ("--dialect", "v1"), ("--lang", "c11"), ("--layout",),
+                   ("--assume-unmodified",)):
         r = cairn("btf", "encode", path, "-o", out, *option, env=environment())
         expect(r.status == 3 and option[0] in r.err and contents(out) == [None], option, r)
     # A sidecar of another program, and one without types.
@@ -380,7 +403,8 @@ def btf_encode_takes_a_sidecar_where_there_is_no_debug_information_and_says_what
 def layout_decode_and_bind_take_a_sidecar_wherever_it_lies():
     path, cache = copied("stripped", packed("cc-g++")[0]), os.path.join(folder(), "xdg", "cairn")
     zeroes = source("zeroes", "\0" * 4096)
-    questions = (("layout", path), ("layout", path, "n::R", "--json"), ("decode", path, "n::R", zeroes), ("bind", "--lang", "rust", path, "n::R"))
+    questions = (("layout", path), ("layout", path, "n::R", "--json"),
+                 ("decode", path, "n::R", zeroes), ("bind", "--lang", "rust", path, "n::R"))
     before = [cairn(*q, env=environment()) for q in questions]
     expect(all(not r.status and len(r.out) > 50 for r in before), *before)
     beside, named = path + ".cairn", os.path.join(folder(), "named.cairn")
@@ -391,7 +415,8 @@ def layout_decode_and_bind_take_a_sidecar_wherever_it_lies():
 
     def ask(*more, cache="off"):
         now = [cairn(*q, *more, env=environment(cache)) for q in questions]
-        expect([(r.status, r.out) for r in now] == [(r.status, r.out) for r in before], more, now[0], before[0])
+        expect([(r.status, r.out) for r in now] == [(r.status, r.out) for r in before], more,
+               now[0], before[0])
 
     ask()
     os.makedirs(cache, exist_ok=True)
@@ -425,15 +450,18 @@ def types_without_a_name_keep_their_own_members_live(compiler):
     seen = []
     for source_ in (("--no-sidecar",), ("--sidecar", sidecar)):
         for options in ((), ("--json",)):
-            r = cairn("trace", "--assume-unmodified" if compiler == "clang" else "--best-effort", *source_, *options, "-c", path, *wanted,
-                      env=environment())
+            r = cairn("trace", "--assume-unmodified" if compiler == "clang" else "--best-effort",
+                      *source_, *options, "-c", path, *wanted, env=environment())
             if r.status == 3 and "CONFIG_" in r.err:
                 raise Skip(" ".join(r.err.split()))
             expect(r.status == 0, r)
             lines = r.lines()[:-1] if options else r.lines()
-            seen.append([json.loads(o)["args"] for o in lines] if options else [o.split(": ", 1)[1] for o in lines])
+            seen.append([json.loads(o)["args"]
+                         for o in lines] if options else [o.split(": ", 1)[1] for o in lines])
     expect(seen[0] == seen[2] and seen[1] == seen[3], *seen)
-    expect(any(".lo = 3, .hi = 4, .tag = \"abc\"" in o for o in seen[0]) and any("B_always" in o for o in seen[0]), seen[0])
+    expect(
+        any(".lo = 3, .hi = 4, .tag = \"abc\"" in o for o in seen[0])
+        and any("B_always" in o for o in seen[0]), seen[0])
 
 
 main()

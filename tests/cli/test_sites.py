@@ -9,7 +9,8 @@ import re
 import shutil
 import subprocess
 
-from claims import CAIRN, SOURCE, TAKE_VALUES, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
+from claims import (CAIRN, SOURCE, TAKE_VALUES, Skip, cairn, claim, claim_each, compile_c, expect,
+                    folder, main, need, run)
 
 COMPILERS = ("gcc", "clang")
 
@@ -62,28 +63,37 @@ def two_helpers():
             file.write(OTHER % (parameter, parameter, name, name))
     path = os.path.join(folder(), "src", "main.c")
     with open(path, "w", encoding="utf-8") as file:
-        file.write("int north(int), south(int);\nint main(int n, char **v) { return north(n) + south(n); }\n")
+        file.write(
+            "int north(int), south(int);\nint main(int n, char **v) { return north(n) + south(n); }\n"
+        )
     out = os.path.join(folder(), "helpers")
     need("gcc")
-    run("gcc", "-O2", "-g", "-o", out, path, path.replace("main", "north"), path.replace("main", "south"), check=True)
+    run("gcc", "-O2", "-g", "-o", out, path, path.replace("main", "north"),
+        path.replace("main", "south"), check=True)
     return out
 
 
 @claim_each(*COMPILERS)
 def every_inlined_copy_is_listed_with_its_call_and_chain(compiler):
     sites = cairn("sites", "--json", program(compiler), "add", check=True).objects()
-    inlined = {s["container"]: s for s in sites if s["kind"] == "inlined" and s["container"] != "main"}
+    inlined = {
+        s["container"]: s
+        for s in sites
+        if s["kind"] == "inlined" and s["container"] != "main"
+    }
     expect(set(inlined) == {"once", "both"}, sites)
     once, both = inlined["once"], inlined["both"]
     expect((once["call"]["line"], once["call"]["column"]) == (15, 9), once)
     expect([c["function"] for c in once["chain"]] == ["add"], once)
     expect((both["call"]["line"], both["call"]["column"]) == (11, 9), both)
-    expect([(c["function"], c["line"]) for c in both["chain"]] == [("add", 11), ("twice", 19)], both)
+    expect([(c["function"], c["line"]) for c in both["chain"]] == [("add", 11), ("twice", 19)],
+           both)
 
 
 @claim_each(*COMPILERS)
 def arguments_have_names_types_and_locations(compiler):
-    sites = cairn("sites", "--json", *TAKE_VALUES[compiler], program(compiler), "add", check=True).objects()
+    sites = cairn("sites", "--json", *TAKE_VALUES[compiler], program(compiler), "add",
+                  check=True).objects()
     once = next(s for s in sites if s["container"] == "once")
     left, right = once["args"]
     expect((left["name"], left["loc"], left["unavailable"]) == ("left", "%rdi", None), left)
@@ -94,9 +104,15 @@ def arguments_have_names_types_and_locations(compiler):
 @claim
 def what_clang_may_have_changed_is_unavailable_until_asked_for():
     path = program("clang")
-    default, asked = ([arg for site in cairn("sites", "--json", *words, path, "add", check=True).objects()
-                       for arg in site["args"]] for words in ((), ("--assume-unmodified",)))
-    expect(len(default) == len(asked) and any(arg["unavailable"] == "may-have-changed" for arg in default), default)
+    default, asked = ([
+        arg
+        for site in cairn("sites", "--json", *words, path, "add", check=True).objects()
+        for arg in site["args"]
+    ]
+                      for words in ((), ("--assume-unmodified",)))
+    expect(
+        len(default) == len(asked)
+        and any(arg["unavailable"] == "may-have-changed" for arg in default), default)
     for before, after in zip(default, asked):
         expect(before["loc"] is None, before)
         # What the compiler does not describe at all stays unavailable.
@@ -109,8 +125,11 @@ def what_clang_may_have_changed_is_unavailable_until_asked_for():
 @claim_each(*COMPILERS)
 def bodies_are_found_at_their_symbol(compiler):
     path = program(compiler)
-    nm = {line.split()[2]: int(line.split()[0], 16) for line in run(need("nm"), path, check=True).lines()
-          if len(line.split()) == 3}
+    nm = {
+        line.split()[2]: int(line.split()[0], 16)
+        for line in run(need("nm"), path, check=True).lines()
+        if len(line.split()) == 3
+    }
     for name in ("once", "both", "main"):
         site, = cairn("sites", "--json", path, name, check=True).objects()
         expect(site["kind"] == "out-of-line" and int(site["addr"], 16) == nm[name], site)
@@ -124,7 +143,8 @@ def as_many_inlined_sites_as_readelf_sees_dies(compiler):
     dies = dump.count("(DW_TAG_inlined_subroutine)")
     expect(dies > 0, dump)
     total = cairn("sites", "--json", path, check=True).objects()[-1]
-    expect(total["summary"] is True and total["inlined"] + total["without_code"] == dies, total, dies)
+    expect(total["summary"] is True and total["inlined"] + total["without_code"] == dies, total,
+           dies)
 
 
 @claim_each(*COMPILERS)
@@ -145,14 +165,17 @@ def file_offset_is_where_the_loader_maps_the_address_from(compiler):
              re.findall(r"LOAD\s+(0x\w+) (0x\w+) 0x\w+ (0x\w+)", headers)]
     for site in cairn("sites", "--json", path, "add", check=True).objects():
         at, off = int(site["addr"], 16), int(site["offset"], 16)
-        expect([off] == [at - vaddr + first for first, vaddr, size in loads if vaddr <= at < vaddr + size], site, headers)
+        expect([off] == [
+            at - vaddr + first for first, vaddr, size in loads if vaddr <= at < vaddr + size
+        ], site, headers)
 
 
 @claim_each("4", "5")
 def dwarf_versions_give_the_same_answer(version):
     for compiler in COMPILERS:
         shown = cairn("sites", program(compiler), "add", "twice", check=True).out
-        other = cairn("sites", program(compiler, f"-gdwarf-{version}"), "add", "twice", check=True).out
+        other = cairn("sites", program(compiler, f"-gdwarf-{version}"), "add", "twice",
+                      check=True).out
         expect(re.sub(r"prog\S*\.c", "", shown) == re.sub(r"prog\S*\.c", "", other), shown, other)
 
 
@@ -161,7 +184,9 @@ def text_and_json_are_the_same_record():
     path = program("gcc")
     text = cairn("sites", path, "add", check=True)
     sites = cairn("sites", "--json", path, "add", check=True).objects()
-    expect(re.findall(r"^  (0x[0-9a-f]+)  ", text.out, re.M) == [s["addr"] for s in sites], text, sites)
+    expect(
+        re.findall(r"^  (0x[0-9a-f]+)  ", text.out, re.M) == [s["addr"] for s in sites], text,
+        sites)
     for site in sites:
         for arg in site["args"]:
             expect(re.search(rf"{arg['name']} +{re.escape(arg['text'])}\n", text.out), arg, text)
@@ -178,7 +203,8 @@ def reasons_of(path, start):
 
 @claim
 def every_reason_is_explained_and_nothing_else():
-    tables = [("src/facts/loc/text.c", "reasons[CAIRN_N_UNAVAILABLE]"), ("src/facts/sites/count_caveats.c", "\n} "),
+    tables = [("src/facts/loc/text.c", "reasons[CAIRN_N_UNAVAILABLE]"),
+              ("src/facts/sites/count_caveats.c", "\n} "),
               ("src/ground/insn/hazards.c", "hazards[] = {")]
     known = {}
     for path, start in tables:
@@ -188,14 +214,18 @@ def every_reason_is_explained_and_nothing_else():
     # Members of types: src/bytes, by no table of its own.
     known["offset-not-known"] = "offset not known"
     # Numbers of calls: src/live/prof.
-    known.update({"unreadable": "its memory could not be read", "too-large": "negative, or too large for a sum"})
+    known.update({
+        "unreadable": "its memory could not be read", "too-large":
+        "negative, or too large for a sum"
+    })
     listed = cairn("sites", "--explain", "list", "--json", check=True).objects()
     explained = {o["reason"]: o["text"] for o in listed if "quirk" not in o}
     known = {word: text for word, text in known.items() if word not in ("available", "none")}
     expect(set(explained) == set(known), set(explained) ^ set(known))
     for word, text in explained.items():
         shown = cairn("sites", "--explain", word, check=True).out
-        expect(shown.startswith(word + "\n\n") and " ".join(shown.split()) == f"{word} {text}", shown)
+        expect(
+            shown.startswith(word + "\n\n") and " ".join(shown.split()) == f"{word} {text}", shown)
         for page in re.findall(r"docs/findings/([\w-]+\.md)", text):
             expect(os.path.exists(os.path.join(SOURCE, "docs", "findings", page)), word, page)
     # What is printed where a value would be leads to the same paragraph.
@@ -212,16 +242,21 @@ def every_reason_is_explained_and_nothing_else():
 def a_symbol_that_is_no_function_is_told_with_its_kind():
     source = os.path.join(folder(), "labels.s")
     with open(source, "w", encoding="utf-8") as file:
-        file.write(".globl main\n.type main,@function\nmain: xorl %eax,%eax\nret\n.size main,.-main\n"
-                   ".globl again\nagain: nop\nret\n"
-                   ".data\n.globl place\nplace: .long 1\n.globl counter\n.type counter,@object\n.size counter,4\n"
-                   'counter: .long 3\n.section .note.GNU-stack,"",@progbits\n')
+        file.write(
+            ".globl main\n.type main,@function\nmain: xorl %eax,%eax\nret\n.size main,.-main\n"
+            ".globl again\nagain: nop\nret\n"
+            ".data\n.globl place\nplace: .long 1\n.globl counter\n.type counter,@object\n.size counter,4\n"
+            'counter: .long 3\n.section .note.GNU-stack,"",@progbits\n')
     path = os.path.join(folder(), "labels")
     run("gcc", "-g", source, "-o", path, check=True)
-    at = {line.split()[2]: int(line.split()[0], 16) for line in run("nm", path).lines() if len(line.split()) == 3}
+    at = {
+        line.split()[2]: int(line.split()[0], 16)
+        for line in run("nm", path).lines()
+        if len(line.split()) == 3
+    }
     for name, what, size in (("again", "a label without a type, in the code", "unknown size"),
-                             ("place", "a label without a type, outside of the code", "unknown size"),
-                             ("counter", "a variable", "4 bytes")):
+                             ("place", "a label without a type, outside of the code",
+                              "unknown size"), ("counter", "a variable", "4 bytes")):
         said = f"{name} is {what} at {at[name]:#x}, of {size}"
         r = cairn("sites", path, name)
         expect(r.status == 1 and f"no function {name} in {path}: {said};" in r.err, r)
@@ -314,12 +349,17 @@ def why_a_parameter_is_unavailable_is_explained_at_each_site():
 
 @claim
 def json_has_exactly_the_documented_keys():
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/json.md"), encoding="utf-8") as file:
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/json.md"),
+              encoding="utf-8") as file:
         section = file.read().split("## `cairn sites FILE FUNC")[1].split("\n## ")[0]
     table_of_sites, arg = section.split("An argument:")
 
     def keys(table):
-        return {key for row in re.findall(r"^\| (`.*?) \|", table, re.M) for key in re.findall(r"`(\w+)`", row)}
+        return {
+            key
+            for row in re.findall(r"^\| (`.*?) \|", table, re.M)
+            for key in re.findall(r"`(\w+)`", row)
+        }
 
     for site in cairn("sites", "--json", program("gcc"), "add", "main", check=True).objects():
         expect(set(site) == keys(table_of_sites), set(site) ^ keys(table_of_sites))
@@ -331,8 +371,10 @@ def json_has_exactly_the_documented_keys():
 def coverage_is_the_sum_of_its_functions():
     path = program("gcc")
     *functions, total = cairn("sites", "--json", path, check=True).objects()
-    expect({f["function"] for f in functions} >= {"add", "twice", "once", "both", "main"}, functions)
-    for key in ("sites", "entries", "inlined", "parts", "args_all", "args_some", "args_none", "args"):
+    expect({f["function"]
+            for f in functions} >= {"add", "twice", "once", "both", "main"}, functions)
+    for key in ("sites", "entries", "inlined", "parts", "args_all", "args_some", "args_none",
+                "args"):
         expect(total[key] == sum(f[key] for f in functions), key, total)
     expect(total["functions"] == len(functions), total)
     expect(total["args_all"] + total["args_some"] + total["args_none"] == total["inlined"], total)
@@ -343,7 +385,10 @@ def coverage_is_the_sum_of_its_functions():
 @claim
 def same_input_gives_the_same_bytes_with_any_number_of_threads():
     for words in [("add",), ()]:
-        outs = {cairn("sites", "--json", "-j", n, program("gcc"), *words, check=True).out for n in (1, 2, 7)}
+        outs = {
+            cairn("sites", "--json", "-j", n, program("gcc"), *words, check=True).out
+            for n in (1, 2, 7)
+        }
         expect(len(outs) == 1, outs)
 
 
@@ -361,8 +406,9 @@ def an_ambiguous_name_is_refused_and_each_choice_can_be_typed():
     expect(line[0]["line"] == 1, line)
 
 
-# The loop's first instruction is aligned, and statements without code stand before the nops: their rows have views that the
-# locations after the nops may be taken to count from. What is called with q and 2 ends with q + 2 and -1.
+# The loop's first instruction is aligned, and statements without code stand before the nops: their
+# rows have views that the locations after the nops may be taken to count from. What is called with
+# q and 2 ends with q + 2 and -1.
 PADDED = """\
 volatile unsigned long sink;
 int arr[64];
@@ -418,11 +464,13 @@ int main(void) { g(); return 0; }
 
 @claim_each("-O1", "-O2")
 def a_constant_that_a_parameter_around_had_before_is_not_taken(level):
-    row, = cairn("sites", compile_c("constants" + level, CONSTANTS, "gcc", (level, "-g")), "last", "--json", check=True).objects()
+    row, = cairn("sites", compile_c("constants" + level, CONSTANTS, "gcc", (level, "-g")), "last",
+                 "--json", check=True).objects()
     expect(row["args"][0]["loc"] in (None, "const -1"), row["args"])
 
 
-# The end of mode() is one for both copies in collect(), and the function inside of collect() stands between them.
+# The end of mode() is one for both copies in collect(), and the function inside of collect() stands
+# between them.
 NESTED = """\
 extern void fail(void *);
 extern void text(void *, const char *);
@@ -460,8 +508,13 @@ int collect(void *l, int o, int a, int b)
 
 @claim
 def copies_on_both_sides_of_a_function_inside_are_judged_together():
-    path = compile_c("nested", NESTED, "gcc", ("-w", "-O2", "-finline-functions", "-finline-functions-called-once", "-g", "-c"))
-    rows = [row for row in cairn("sites", path, "mode", "--json", check=True).objects() if row["kind"] == "inlined"]
+    path = compile_c(
+        "nested", NESTED, "gcc",
+        ("-w", "-O2", "-finline-functions", "-finline-functions-called-once", "-g", "-c"))
+    rows = [
+        row for row in cairn("sites", path, "mode", "--json", check=True).objects()
+        if row["kind"] == "inlined"
+    ]
     expect([row["container"] for row in rows].count("collect") == 2 and len(rows) == 3, rows)
     expect(all(row["count_caveats"] == [] for row in rows), rows)
 
@@ -514,7 +567,8 @@ def a_debug_file_is_found_by_build_id_or_by_name():
 def a_debug_file_of_another_build_is_refused():
     _, path, debug = split_debug()
     other = os.path.join(folder(), "other.debug")
-    run("objcopy", "--only-keep-debug", program("gcc", "-Wl,--build-id=0x0123456789abcdef"), other, check=True)
+    run("objcopy", "--only-keep-debug", program("gcc", "-Wl,--build-id=0x0123456789abcdef"), other,
+        check=True)
     r = cairn("sites", "--debug-file", other, path, "add")
     expect(r.status != 0 and not r.out and "build-id" in r.err.replace("build ID", "build-id"), r)
     # Also where the search finds it under the right name.
@@ -538,7 +592,8 @@ def a_relocatable_file_shows_sections_and_offsets(compiler):
     expect(re.search(r"^  \.text(\.\w+)?\+0x[0-9a-f]+  inlined in once\+0x", text, re.M), text)
     linked = cairn("sites", "--json", program(compiler), "add", check=True).objects()
     here = cairn("sites", "--json", path, "add", check=True).objects()
-    # main may lie elsewhere in the one than in the other; distances within a function do not change.
+    # main may lie elsewhere in the one than in the other; distances within a function do not
+    # change.
     expect(sorted(map(within, here)) == sorted(map(within, linked)), here, linked)
 
 
@@ -554,8 +609,10 @@ def compressed_debug_sections_give_the_same_answer():
 
 @claim
 def a_running_process_is_looked_at_even_when_its_file_is_gone():
-    path = compile_c("sleeper", "#include <unistd.h>\n__attribute__((noinline)) int nap(int n) { return (int)sleep(n); }\n"
-                     "int main(int c, char **v) { return nap(60 * c); }\n")
+    path = compile_c(
+        "sleeper",
+        "#include <unistd.h>\n__attribute__((noinline)) int nap(int n) { return (int)sleep(n); }\n"
+        "int main(int c, char **v) { return nap(60 * c); }\n")
     copy = path + "-copy"
     shutil.copy(path, copy)
     with subprocess.Popen([copy]) as process:
@@ -581,9 +638,15 @@ int main(void)
 @claim
 def hazards_are_the_instructions_that_must_not_be_probed():
     path = compile_c("hazards", HAZARDS, "gcc", ("-O2", "-g"))
-    nm = {line.split()[2]: int(line.split()[0], 16) for line in run(need("nm"), path, check=True).lines()
-          if len(line.split()) == 3}
-    found = {int(h["addr"], 16): h["hazard"] for h in cairn("sites", "--json", "--hazards", path, check=True).objects()}
+    nm = {
+        line.split()[2]: int(line.split()[0], 16)
+        for line in run(need("nm"), path, check=True).lines()
+        if len(line.split()) == 3
+    }
+    found = {
+        int(h["addr"], 16): h["hazard"]
+        for h in cairn("sites", "--json", "--hazards", path, check=True).objects()
+    }
     expect(found.get(nm["is_locked"]) == "lock-prefix", found, nm)
     text = cairn("sites", "--hazards", path, check=True).out
     expect(f"{len(found)} hazardous site" in text and f"{nm['is_locked']:#x}" in text, text)
@@ -598,8 +661,8 @@ def colours_are_for_terminals_only():
             ours, theirs = pty.openpty()
         except OSError as error:
             raise Skip(f"no pseudo-terminal here: {error}") from error
-        subprocess.run([CAIRN, "sites", path, "add"], stdin=subprocess.DEVNULL, stdout=theirs, check=True,
-                       env={**os.environ, "TERM": "xterm", **env})
+        subprocess.run([CAIRN, "sites", path, "add"], stdin=subprocess.DEVNULL, stdout=theirs,
+                       check=True, env={**os.environ, "TERM": "xterm", **env})
         os.close(theirs)
         shown = b""
         try:
@@ -625,7 +688,8 @@ def a_file_cut_anywhere_gets_an_answer_or_a_clear_error():
 
 @claim
 def a_reader_that_goes_away_ends_it_quietly():
-    r = run("bash", "-c", f"'{CAIRN}' sites '{program('gcc')}' | head -n 1; exit ${{PIPESTATUS[0]}}")
+    r = run("bash", "-c",
+            f"'{CAIRN}' sites '{program('gcc')}' | head -n 1; exit ${{PIPESTATUS[0]}}")
     expect(r.status in (0, 141) and not r.err, r)
 
 
@@ -634,8 +698,10 @@ def cpp_functions_are_found_by_any_tail_of_their_name():
     need("clang++")
     source = os.path.join(folder(), "boxes.cc")
     with open(source, "w", encoding="utf-8") as file:
-        file.write("namespace store { struct box { int n; __attribute__((noinline)) int size(int k) const "
-                   "{ return n * k; } }; }\nint main(int c, char **) { store::box b{c}; return b.size(c); }\n")
+        file.write(
+            "namespace store { struct box { int n; __attribute__((noinline)) int size(int k) const "
+            "{ return n * k; } }; }\nint main(int c, char **) { store::box b{c}; return b.size(c); }\n"
+        )
     path = os.path.join(folder(), "boxes")
     run("clang++", "-O1", "-g", "-o", path, source, check=True)
     answers = {cairn("sites", "--json", path, name, check=True).out
@@ -669,7 +735,8 @@ def the_address_of_a_spilled_value_is_not_the_value():
     expect(n["unavailable"] or "*(" in n["text"], n)
 
 
-# GCC describes both for all of foo.constprop.0 by registers, without saying that they are there at its entry.
+# GCC describes both for all of foo.constprop.0 by registers, without saying that they are there at
+# its entry.
 KEPT = """\
 struct q { int a, b; };
 volatile int sink;
@@ -686,12 +753,14 @@ int main(int c, char **v)
 def a_register_that_a_clone_reads_and_never_writes_has_its_parameter():
     path = compile_c("kept", KEPT, "gcc", ("-O2", "-g"))
     site = cairn("sites", "--no-sidecar", path, "foo", "--json", check=True).objects()[0]
-    expect(site["symbol"] == "foo.constprop.0", "GCC makes no clone of it: the program no longer shows it", site)
+    expect(site["symbol"] == "foo.constprop.0", "GCC makes no clone of it: the "
+                                                "program no longer shows it", site)
     expect([a["loc"] for a in site["args"]][:2] == ["%rdi", "%rsi"], site)
 
 
-# GCC does not record that a function is ms_abi. By the platform's convention d is in rcx and a in rdi; here d is in r9w and a in ecx.
-# Unoptimised, GCC describes both in the caller's frame, where the function itself stores them.
+# GCC does not record that a function is ms_abi. By the platform's convention d is in rcx and a in
+# rdi; here d is in r9w and a in ecx. Unoptimised, GCC describes both in the caller's frame, where
+# the function itself stores them.
 FOREIGN = """\
 __attribute__((ms_abi, noinline)) int deep(int a, long b, int c, short d, int e, int f, int g)
 { return a + b * c - d + e * f - g; }
@@ -701,8 +770,10 @@ __attribute__((noinline)) int plain(int a, long b, int c, short d, int e, int f,
 int main(int n, char **v)
 { return deep(n, 2, 3, 4, 5, 6, 7) + taken(n, 10) + plain(n, 2, 3, 4, 5, 6, 7); }
 """
-RIGHT_OF_MS = {"a": {"%rcx"}, "b": {"%rdx"}, "c": {"%r8"}, "d": {"%r9"}, "e": {"*(%rsp+0x28)"}, "f": {"*(%rsp+0x30)"},
-               "g": {"*(%rsp+0x38)"}}
+RIGHT_OF_MS = {
+    "a": {"%rcx"}, "b": {"%rdx"}, "c": {"%r8"}, "d": {"%r9"}, "e": {"*(%rsp+0x28)"}, "f":
+    {"*(%rsp+0x30)"}, "g": {"*(%rsp+0x38)"}
+}
 
 
 @claim_each(*((compiler, level) for compiler in COMPILERS for level in ("-O0", "-O1", "-O2")))
@@ -716,11 +787,14 @@ def an_argument_of_another_convention_is_never_where_the_platform_puts_it(build)
                 expect(site["symbol"] != function or arg["loc"] is None or arg["unavailable"] or
                        arg["loc"] in RIGHT_OF_MS[arg["name"]], site)
     plain, = cairn("sites", "--no-cache", path, "plain", "--json", check=True).objects()
-    expect([a["loc"] for a in plain["args"]] == ["%rdi", "%rsi", "%rdx", "%rcx", "%r8", "%r9", "*(%rsp+8)"], plain)
+    expect([a["loc"] for a in plain["args"]] == [
+        "%rdi", "%rsi", "%rdx", "%rcx", "%r8", "%r9", "*(%rsp+8)"
+    ], plain)
     expect(not any(a["unavailable"] for a in plain["args"]), plain)
 
 
-# Each copy needs a register of its own. GCC 16 describes n of an inner copy by the register that is set some instructions later.
+# Each copy needs a register of its own. GCC 16 describes n of an inner copy by the register that is
+# set some instructions later.
 DEEP = """\
 static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
 int main(int c, char **v) { volatile int n = c + 5; return fib(n); }
@@ -730,15 +804,22 @@ int main(int c, char **v) { volatile int n = c + 5; return fib(n); }
 @claim
 def a_register_that_no_assignment_binds_is_not_the_argument():
     plain = compile_c("deep", DEEP, "gcc", ("-O2", "-g"))
-    untracked = compile_c("deep-untracked", DEEP, "gcc", ("-O2", "-g", "-fno-var-tracking-assignments"))
+    untracked = compile_c("deep-untracked", DEEP, "gcc",
+                          ("-O2", "-g", "-fno-var-tracking-assignments"))
     copies = {}
     for path in (plain, untracked):
         rows = cairn("sites", "--no-cache", path, "fib", "--json", check=True).objects()
         copies[path] = [row["args"][0] for row in rows if row["kind"] == "inlined"]
-        body, = [row["args"][0] for row in rows if row["kind"] == "out-of-line" and row["symbol"] == "fib"]
+        body, = [
+            row["args"][0]
+            for row in rows
+            if row["kind"] == "out-of-line" and row["symbol"] == "fib"
+        ]
         expect(body["loc"] == "%rdi" and not body["unavailable"], body)
-    expect(any(not a["unavailable"] for a in copies[plain]), "the program no longer has copies with a known argument", copies[plain])
-    expect(copies[untracked] and all(a["unavailable"] for a in copies[untracked]), copies[untracked])
+    expect(any(not a["unavailable"] for a in copies[plain]), "the program no longer has copies "
+                                                             "with a known argument", copies[plain])
+    expect(copies[untracked] and all(a["unavailable"] for a in copies[untracked]),
+           copies[untracked])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs built with -gsplit-dwarf: cairn gives the same answers as on the same program built without."""
+"""Programs built with -gsplit-dwarf: cairn gives the same answers as on the same program built
+without."""
 
 import os
 import re
@@ -96,8 +97,10 @@ int other(const ns::box<long> &b, int n) { return b.get(n + 3); }
 """,
 }
 
-C_BUILDS = [f"{cc} {flags}" for cc in ("gcc", "clang")
-            for flags in ("-gdwarf-4", "-gdwarf-5", "-gdwarf-5 -O1", "-gdwarf-4 -ffunction-sections")]
+C_BUILDS = [
+    f"{cc} {flags}" for cc in ("gcc", "clang")
+    for flags in ("-gdwarf-4", "-gdwarf-5", "-gdwarf-5 -O1", "-gdwarf-4 -ffunction-sections")
+]
 CXX_BUILDS = [f"{cc} {flags}" for cc in ("g++", "clang++")
               for flags in ("-gdwarf-4", "-gdwarf-5", "-gdwarf-4 -fdebug-types-section",
                             "-gdwarf-5 -fdebug-types-section")]
@@ -119,7 +122,8 @@ def build(flags):
     for out, split in (("whole", []), ("split", ["-gsplit-dwarf"])):
         for name in names:
             run(compiler, "-O2", "-g", *rest, *split, "-c", name, cwd=where, check=True)
-        run(compiler, "-o", out, *(name.replace(end, ".o") for name in names), cwd=where, check=True)
+        run(compiler, "-o", out, *(name.replace(end, ".o") for name in names), cwd=where,
+            check=True)
     return where
 
 
@@ -153,7 +157,8 @@ def split_programs_give_the_btf_of_whole_ones(flags):
     where = build(flags)
     blobs = {}
     for program in ("whole", "split"):
-        made = cairn("btf", "encode", "--global-vars", "-o", program + ".btf", program, cwd=where, check=True)
+        made = cairn("btf", "encode", "--global-vars", "-o", program + ".btf", program, cwd=where,
+                     check=True)
         expect(not made.err, made)
         for end in (".btf", ".btf.inline"):
             with open(os.path.join(where, program + end), "rb") as file:
@@ -170,7 +175,8 @@ def pack(where, tool):
     packed = os.path.join(where, "packed-" + tool)
     os.makedirs(packed)
     try:
-        made = run(tool, "-e", "split", "-o", os.path.join(packed, "split.dwp"), cwd=where, seconds=5)
+        made = run(tool, "-e", "split", "-o", os.path.join(packed, "split.dwp"), cwd=where,
+                   seconds=5)
     except subprocess.TimeoutExpired as hang:
         raise Skip(f"{tool} hangs") from hang  # LLVM 14's on many files of GCC's DWARF 5
     if made.status:
@@ -235,7 +241,8 @@ def a_missing_dwo_is_named_and_the_others_are_read():
         program = os.path.join(there, "split")
         helper = cairn("sites", "--json", program, "helper", check=True)
         expect(helper.objects()[0]["container"] == "other", helper)
-        for word in ("1 .dwo file ", os.path.join(where, "a.dwo") + ": No such file", os.path.join(there, "a.dwo")):
+        for word in ("1 .dwo file ", os.path.join(where, "a.dwo") + ": No such file",
+                     os.path.join(there, "a.dwo")):
             expect(word in helper.err, word, helper)
         scale = cairn("sites", program, "scale")
         expect(scale.status == 1 and "a.dwo" in scale.err, scale)
@@ -250,7 +257,8 @@ def why_no_sidecar_is_kept_is_one_line():
     try:
         kept = dict(os.environ, XDG_CACHE_HOME=os.path.join(there, "cache"), CAIRN_CACHE="keep")
         r = cairn("addr", os.path.join(there, "split"), "0x1000", env=kept)
-        expect("not kept in the cache: " in r.err and "a.dwo" not in r.err and "\\x0a" not in r.err, r)
+        expect("not kept in the cache: " in r.err and "a.dwo" not in r.err and "\\x0a" not in r.err,
+               r)
     finally:
         os.rename(where + ".away", where)
 
@@ -261,7 +269,8 @@ def trace_refuses_what_it_could_miss_calls_of():
     os.rename(where, where + ".away")
     try:
         program = os.path.join(there, "split")
-        whole = cairn("trace", "--dry-run", "-c", os.path.join(where + ".away", "whole"), "other(n)")
+        whole = cairn("trace", "--dry-run", "-c", os.path.join(where + ".away", "whole"),
+                      "other(n)")
         expect(whole.status == 0 and not whole.err, whole)
         plan = cairn("trace", "--dry-run", "-c", program, "other(n)")
         expect(plan.status == 1 and "a.dwo" in plan.err and "--best-effort" in plan.err, plan)
@@ -281,7 +290,9 @@ def trace_attaches_nothing_where_calls_could_be_missed():
     try:
         program = os.path.join(there, "split")
         none = cairn("trace", "--json", "-c", program, "work(n)")
-        expect(none.status and not none.objects() and "calls could be missed" in none.err and "b.dwo" in none.err, none)
+        expect(
+            none.status and not none.objects() and "calls could be missed" in none.err
+            and "b.dwo" in none.err, none)
         some = cairn("trace", "--json", "--best-effort", "-c", program, "work(n)")
         expect(some.status == 0 and "\n1 site attached\n" in some.err and "b.dwo" in some.err, some)
     finally:
@@ -317,14 +328,18 @@ int main(int c, char **v) { int a[3] = {c, 2, 3}; return walk(a, 3) + (v == NULL
 
 
 def ranges_with_the_skeleton(assembly):
-    """As GCC before 11 has them: all in .debug_rnglists, and DW_AT_rnglists_base in the skeleton."""
-    assembly = assembly.replace('.section\t.debug_rnglists.dwo,"e",@progbits', '.section\t.debug_rnglists,"",@progbits')
+    """As GCC before 11 has them: all in .debug_rnglists, and DW_AT_rnglists_base in the skeleton.
+    """
+    assembly = assembly.replace('.section\t.debug_rnglists.dwo,"e",@progbits',
+                                '.section\t.debug_rnglists,"",@progbits')
     start = assembly.index(".Lskeleton_debug_info0:")
     end = assembly.index("\t.section", start)
     size = re.search(r"\.long\t(0x[0-9a-f]+)", assembly[start:end])
-    die = assembly[start:end].replace(size.group(0), f".long\t{int(size.group(1), 16) + 4:#x}", 1) + "\t.long\t.Ldebug_ranges1\n"
+    die = assembly[start:end].replace(size.group(0), f".long\t{int(size.group(1), 16) + 4:#x}",
+                                      1) + "\t.long\t.Ldebug_ranges1\n"
     assembly = assembly[:start] + die + assembly[end:]
-    end = assembly.index("\t.byte\t0\n\t.byte\t0\n\t.byte\t0\n", assembly.index(".Lskeleton_debug_abbrev0:"))
+    end = assembly.index("\t.byte\t0\n\t.byte\t0\n\t.byte\t0\n",
+                         assembly.index(".Lskeleton_debug_abbrev0:"))
     return assembly[:end] + "\t.uleb128 0x74\n\t.uleb128 0x17\n" + assembly[end:]
 
 
@@ -337,7 +352,8 @@ def ranges_of_gcc_before_11_are_with_the_skeleton():
         source = os.path.join(where, name + ".c")
         with open(source, "w", encoding="utf-8") as file:
             file.write(RANGES)
-        run("gcc", "-O2", "-gdwarf-5", "-gsplit-dwarf", "-S", source, "-o", f"{name}.s", cwd=where, check=True)
+        run("gcc", "-O2", "-gdwarf-5", "-gsplit-dwarf", "-S", source, "-o", f"{name}.s", cwd=where,
+            check=True)
     with open(os.path.join(where, "old.s"), encoding="utf-8") as file:
         text = file.read()
     if ".debug_rnglists.dwo" not in text or ".Ldebug_ranges1" not in text:
@@ -354,7 +370,9 @@ def ranges_of_gcc_before_11_are_with_the_skeleton():
         cairn("sidecar", program, "-o", program + ".packed", check=True)
         r = cairn("sites", program, "--no-sidecar", "note", "walk", "main", check=True)
         expect(not r.err and "inlined in walk" in r.out, r)
-        expect(cairn("sites", program, "--sidecar", program + ".packed", "note", "walk", "main", check=True).out == r.out, r)
+        expect(
+            cairn("sites", program, "--sidecar", program + ".packed", "note", "walk", "main",
+                  check=True).out == r.out, r)
         told.append(r.out.replace(f"{name}.c", "FILE"))
         has = run("readelf", "-SW", os.path.join(where, f"{name}.dwo"), check=True).out
         expect((".debug_rnglists.dwo" in has) == (name == "new"), has)
@@ -374,8 +392,11 @@ def a_package_of_units_of_old_and_new_gcc_has_the_ranges_of_both():
         with open(os.path.join(where, name + ".c"), "w", encoding="utf-8") as file:
             text = re.sub(r"\b(note|walk|sink)\b", rf"\1_{name}", RANGES).partition("int main(")[0]
             # Other code, so that one list is not as good as the other.
-            file.write(text.replace("== 77", "== 1000077").replace("printf(\"x\")", "printf(\"%d\", p[n])") if name == "old" else text)
-        run("gcc", "-O2", "-gdwarf-5", "-gsplit-dwarf", "-S", f"{name}.c", "-o", f"{name}.s", cwd=where, check=True)
+            file.write(
+                text.replace("== 77", "== 1000077").replace("printf(\"x\")", "printf(\"%d\", p[n])"
+                                                            ) if name == "old" else text)
+        run("gcc", "-O2", "-gdwarf-5", "-gsplit-dwarf", "-S", f"{name}.c", "-o", f"{name}.s",
+            cwd=where, check=True)
     with open(os.path.join(where, "main.c"), "w", encoding="utf-8") as file:
         file.write(MIXED_MAIN)
     with open(os.path.join(where, "old.s"), encoding="utf-8") as file:
@@ -388,15 +409,19 @@ def a_package_of_units_of_old_and_new_gcc_has_the_ranges_of_both():
         run("gcc", "-c", f"{name}.s", "-o", f"{name}.o", cwd=where, check=True)
         run("objcopy", "--extract-dwo", f"{name}.o", f"{name}.dwo", cwd=where, check=True)
         run("objcopy", "--strip-dwo", f"{name}.o", cwd=where, check=True)
-    # In either order: the package's list of the other unit begins at 0, or after this one's nothing.
+    # In either order: the package's list of the other unit begins at 0, or after this one's
+    # nothing.
     for order in (("new", "old"), ("old", "new")):
         program = os.path.join(where, "-".join(order))
         run("gcc", "main.c", *(f"{n}.o" for n in order), "-o", program, cwd=where, check=True)
         names = ("note_new", "walk_new", "note_old", "walk_old")
         loose = cairn("sites", program, "--no-sidecar", *names, check=True)
-        expect(not loose.err and "inlined in walk_new" in loose.out and "inlined in walk_old" in loose.out, loose)
+        expect(
+            not loose.err and "inlined in walk_new" in loose.out
+            and "inlined in walk_old" in loose.out, loose)
         try:
-            run(dwp, *(f"{n}.dwo" for n in order), "-o", program + ".dwp", cwd=where, check=True, seconds=5)
+            run(dwp, *(f"{n}.dwo" for n in order), "-o", program + ".dwp", cwd=where, check=True,
+                seconds=5)
         except subprocess.TimeoutExpired as hang:
             raise Skip("llvm-dwp hangs") from hang
         expect(".debug_rnglists.dwo" in run("readelf", "-SW", program + ".dwp", check=True).out)
@@ -429,8 +454,8 @@ def what_clang_left_in_the_skeleton_is_given_without_its_dwo():
     for name in ("a.dwo", "b.dwo"):
         shutil.move(os.path.join(where, name), hidden)
     try:
-        run("clang", "-O2", "-g", "-gsplit-dwarf", "-fsplit-dwarf-inlining", "-c", "b.c", "-o", "c.o", cwd=where,
-            check=True)
+        run("clang", "-O2", "-g", "-gsplit-dwarf", "-fsplit-dwarf-inlining", "-c", "b.c", "-o",
+            "c.o", cwd=where, check=True)
         run("clang", "-o", "left", "a.o", "c.o", cwd=where, check=True)
         for name in os.listdir(where):
             if name.endswith(".dwo"):

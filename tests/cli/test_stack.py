@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn stack: what it prints, what it does to a process, and processes and core files that are no good."""
+"""cairn stack: what it prints, what it does to a process, and processes and core files that are no
+good."""
 
 import bisect
 import glob
@@ -134,7 +135,8 @@ int main(void)
 }
 """
 
-# Many threads, and what becomes of them a moment later: "kill" waits for that, "exec" and "exit" do it themselves.
+# Many threads, and what becomes of them a moment later: "kill" waits for that, "exec" and "exit" do
+# it themselves.
 MANY = r"""
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -202,7 +204,8 @@ class Running:
         self.command = [path, *words]
 
     def __enter__(self):
-        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
         self.process.stdout.readline()
         self.pid = self.process.pid
         time.sleep(0.1)
@@ -218,12 +221,14 @@ class Running:
 
 def program():
     path = os.path.join(folder(), "threads-gcc")
-    return path if os.path.exists(path) else compile_c("threads", PROGRAM, flags=("-O2", "-g", "-pthread"))
+    return path if os.path.exists(path) else compile_c("threads", PROGRAM, flags=("-O2", "-g",
+                                                                                  "-pthread"))
 
 
 def bad_program():
     path = os.path.join(folder(), "bad-gcc")
-    return path if os.path.exists(path) else compile_c("bad", BAD, flags=("-O1", "-g", "-pthread", "-w", "-fno-stack-protector"))
+    return path if os.path.exists(path) else compile_c(
+        "bad", BAD, flags=("-O1", "-g", "-pthread", "-w", "-fno-stack-protector"))
 
 
 def status_of(pid, key):
@@ -252,19 +257,27 @@ def every_thread_has_its_name_and_its_frames_and_the_time_is_told():
         r = cairn("stack", "--no-cache", p.pid)
         expect(r.status == 0, r)
         expect(re.findall(r'^thread \d+ "(.*)"$', r.out, re.M)[0] == "threads-gcc", r)
-        expect(sorted(re.findall(r'^thread \d+ "(.*)"$', r.out, re.M)[1:]) == ["reader", "sleeper", "spinner"], r)
-        expect(all(re.match(r"thread \d+ \"|#\d+ +(0x[0-9a-f]{16})?  \S", line) for line in r.lines()), r)
+        expect(
+            sorted(re.findall(r'^thread \d+ "(.*)"$', r.out,
+                              re.M)[1:]) == ["reader", "sleeper", "spinner"], r)
+        expect(
+            all(re.match(r"thread \d+ \"|#\d+ +(0x[0-9a-f]{16})?  \S", line) for line in r.lines()),
+            r)
         expect(re.search(r"^#\d+ .* main(\+0x[0-9a-f]+)? at .*threads\.c:\d+", r.out, re.M), r)
-        expect(re.search(r"^4 threads, stopped for \d+\.\d{3} ms, all at one moment$", r.err, re.M), r)
+        expect(re.search(r"^4 threads, stopped for \d+\.\d{3} ms, all at one moment$", r.err, re.M),
+               r)
 
 
 @claim
 def inlined_calls_have_lines_of_their_own_and_are_left_out_on_request():
     with Running(program()) as p:
         full = cairn("stack", "--no-cache", p.pid)
-        expect(re.search(r"^#0 .* add at \S*threads\.c:\d+.*\(inlined\)\n#1 .* spin\+0x", full.out, re.M), full)
+        expect(
+            re.search(r"^#0 .* add at \S*threads\.c:\d+.*\(inlined\)\n#1 .* spin\+0x", full.out,
+                      re.M), full)
         short = cairn("stack", "-s", "--no-cache", p.pid)
-        expect("(inlined)" not in short.out and ".c:" not in short.out and "  spin+0x" in short.out, short)
+        expect("(inlined)" not in short.out and ".c:" not in short.out and "  spin+0x" in short.out,
+               short)
 
 
 @claim
@@ -277,7 +290,9 @@ def json_has_the_same_frames_and_a_round_for_each_time():
         for t in threads:
             expect(t["end"] == "outermost" and t["stopped_ns"] > 0 and t["frames"], t)
             for frame in t["frames"]:
-                expect(re.fullmatch(r"0x[0-9a-f]+", frame["pc"]) and os.path.exists(frame["path"]), frame)
+                expect(
+                    re.fullmatch(r"0x[0-9a-f]+", frame["pc"]) and os.path.exists(frame["path"]),
+                    frame)
         waiting = [[f["pc"] for f in t["frames"]] for t in threads if t["comm"] == "reader"]
         expect(len(waiting) == 3 and waiting[0] == waiting[1] == waiting[2], waiting)
         text = cairn("stack", "-s", "--no-cache", p.pid).out
@@ -301,7 +316,8 @@ def numbers_of_frames_stand_apart_from_addresses_however_many_there_are():
         expect(numbers == [str(i) for i in range(len(numbers))] and len(numbers) > 1000, r)
 
 
-# As glibc 2.3 to 2.17 has them (LLL_STUB_UNWIND_INFO): the first row leads to that of the call, 128 bytes down.
+# As glibc 2.3 to 2.17 has them (LLL_STUB_UNWIND_INFO): the first row leads to that of the call, 128
+# bytes down.
 LOCK_STUB = """
 .globl main
 .type main,@function
@@ -375,8 +391,9 @@ def a_killed_cairn_leaves_the_process_running():
     rng = random.Random(1)
     with Running(program()) as p:
         for _ in range(15):
-            with subprocess.Popen([CAIRN, "stack", "-s", "--no-cache", "-n", "100000", "-i", "1ms", str(p.pid)],
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+            with subprocess.Popen(
+                [CAIRN, "stack", "-s", "--no-cache", "-n", "100000", "-i", "1ms",
+                 str(p.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
                 time.sleep(rng.uniform(0.01, 0.2))
                 child.kill()
             expect_running(p.pid)
@@ -396,8 +413,9 @@ def exit_status_and_words_tell_what_was_wrong():
     r = cairn("stack", __file__)
     expect(r.status != 0 and "neither a process's number nor a core file" in r.err, r)
     r = cairn("stack", program())
-    expect(r.status != 0 and "a program or library, and no core file: give the process number" in r.err, r)
-
+    expect(
+        r.status != 0
+        and "a program or library, and no core file: give the process number" in r.err, r)
 
 CPP = r"""
 #include <stdio.h>
@@ -422,9 +440,14 @@ def names_are_shown_as_the_source_has_them_with_and_without_a_sidecar():
         time.sleep(0.2)
         for words in (("-s", "--no-cache"), (), (), ("-s",)):
             r = cairn("stack", *words, p.pid)
-            shown.add(tuple(re.findall(r"  ([^ ]+(?: \[clone [^]]+\])?)\+0x\w+(?: at \S+)?  names$", r.out, re.M)))
+            shown.add(
+                tuple(
+                    re.findall(r"  ([^ ]+(?: \[clone [^]]+\])?)\+0x\w+(?: at \S+)?  names$", r.out,
+                               re.M)))
         raw = cairn("stack", "-s", "--no-demangle", p.pid)
-    expect(len(shown) == 1 and "deep::Sorter<int>::run" in str(shown) and "_Z" not in str(shown), shown)
+    expect(
+        len(shown) == 1 and "deep::Sorter<int>::run" in str(shown) and "_Z" not in str(shown),
+        shown)
     expect("_ZN4deep6SorterIiE3runEi+" in raw.out and "_Z7thrower" in raw.out, raw)
 
 
@@ -451,7 +474,8 @@ def a_32_bit_process_is_refused():
     path = os.path.join(folder(), "in32")
     with open(path + ".c", "w", encoding="utf-8") as file:
         file.write(IN_32_BITS)
-    if run("gcc", "-m32", "-nostdlib", "-static", "-fno-pic", "-no-pie", "-o", path, path + ".c").status != 0:
+    if run("gcc", "-m32", "-nostdlib", "-static", "-fno-pic", "-no-pie", "-o", path,
+           path + ".c").status != 0:
         raise Skip("gcc makes no 32-bit programs here")
     try:
         child = subprocess.Popen([path])
@@ -495,7 +519,10 @@ def args_of(path, *words):
     found = {}
     for frame in json.loads(r.out.splitlines()[0])["frames"]:
         for function in frame["functions"]:
-            found[function["name"]] = {a["name"]: a.get("value", a.get("unavailable")) for a in function["args"] or []}
+            found[function["name"]] = {
+                a["name"]: a.get("value", a.get("unavailable"))
+                for a in function["args"] or []
+            }
     return found
 
 
@@ -512,7 +539,10 @@ def parameters_of_code_that_is_not_optimised_are_all_there(compiler):
 def callees_saved_registers_are_recovered_and_lost_ones_are_unavailable(compiler):
     found = args_of(compile_c("args2", ARGS, flags=("-O2", "-g"), compiler=compiler))
     expect(found["keeps"].get("kept") == 12345, found)
-    reasons = {"not-kept", "not-live", "optimised-out", "no-description", "entry-value", "vector-register", "caller"}
+    reasons = {
+        "not-kept", "not-live", "optimised-out", "no-description", "entry-value", "vector-register",
+        "caller"
+    }
     expect(found["loses"].get("real") in {2.5, *reasons}, found)
 
 
@@ -543,7 +573,9 @@ def the_innermost_frames_vector_registers_are_read_and_no_others():
     path = compile_c("vectors", VECTORS, flags=("-O2", "-g", "-fno-ipa-cp"))
     found = args_of(path)
     expect(found["spin"] == {"real": 3, "less": 1.25, "n": 7}, found)
-    expect(found["outer"].get("kept_by_nobody") in {"not-kept", "entry-value", "optimised-out", "not-live", "caller"}, found)
+    expect(
+        found["outer"].get("kept_by_nobody")
+        in {"not-kept", "entry-value", "optimised-out", "not-live", "caller"}, found)
 
 
 @claim
@@ -562,7 +594,9 @@ def a_cores_vector_registers_are_those_of_the_thread():
 def clangs_callers_may_not_have_passed_a_vector_register():
     need("clang")
     found = args_of(compile_c("vectors-clang", VECTORS, flags=("-O2", "-g"), compiler="clang"))
-    expect(found["spin"]["real"] in {"may-not-be-passed", "optimised-out", "not-live", "no-description"}, found)
+    expect(
+        found["spin"]["real"]
+        in {"may-not-be-passed", "optimised-out", "not-live", "no-description"}, found)
 
 
 @claim
@@ -570,7 +604,9 @@ def parameters_are_in_the_text_and_only_when_asked_for():
     path = compile_c("args-text", ARGS, flags=("-O0", "-g"))
     with Running(path) as p:
         r = cairn("stack", "--args", "--no-cache", p.pid)
-        expect("  keeps+0x" in r.out and "(kept=12345, where=0x" in r.out and "colour=GREEN)" in r.out, r)
+        expect(
+            "  keeps+0x" in r.out and "(kept=12345, where=0x" in r.out and "colour=GREEN)" in r.out,
+            r)
         r = cairn("stack", "--no-cache", p.pid)
         expect("kept=" not in r.out, r)
         r = cairn("stack", "--no-cache", "--json", p.pid)
@@ -582,7 +618,10 @@ def a_file_without_debug_information_has_no_parameters_and_all_else():
     path = compile_c("args-none", ARGS, flags=("-O0",))
     with Running(path) as p:
         r = cairn("stack", "--args", "--no-cache", "--json", p.pid)
-    functions = [f for frame in json.loads(r.out.splitlines()[0])["frames"] for f in frame["functions"] if f["name"] == "keeps"]
+    functions = [
+        f for frame in json.loads(r.out.splitlines()[0])["frames"] for f in frame["functions"]
+        if f["name"] == "keeps"
+    ]
     expect(r.status == 0 and len(functions) == 1 and functions[0]["args"] is None, r)
 
 
@@ -591,22 +630,26 @@ def a_file_without_debug_information_has_no_parameters_and_all_else():
 @claim
 def a_process_that_dies_is_told():
     with Running(program()) as p:
-        with subprocess.Popen([CAIRN, "stack", "-s", "--no-cache", "-n", "100000", "-i", "1ms", str(p.pid)],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
+        with subprocess.Popen(
+            [CAIRN, "stack", "-s", "--no-cache", "-n", "100000", "-i", "1ms",
+             str(p.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
             time.sleep(0.5)
             p.process.kill()
             p.process.wait()
             err = child.communicate(timeout=60)[1]
-            expect(child.returncode == 1 and "no process" in err.splitlines()[-1], child.returncode, err[-300:])
+            expect(child.returncode == 1 and "no process" in err.splitlines()[-1], child.returncode,
+                   err[-300:])
 
 
 @claim
 def a_killed_process_is_its_parents_at_any_moment():
-    """Whoever traces the threads of a process that is killed has to hear of each one's end before its parent does."""
+    """Whoever traces the threads of a process that is killed has to hear of each one's end before
+    its parent does."""
     for _ in range(20):
         with Running(program()) as p:
-            with subprocess.Popen([CAIRN, "stack", "-s", "--no-cache", "-n", "100000", "-i", "0.0001", str(p.pid)],
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+            with subprocess.Popen(
+                [CAIRN, "stack", "-s", "--no-cache", "-n", "100000", "-i", "0.0001",
+                 str(p.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
                 try:
                     time.sleep(0.05 + random.random() * 0.02)
                     p.process.kill()
@@ -649,7 +692,8 @@ def threads_that_change_sites_hold_nobody_up(how):
     for _ in range(10):
         with subprocess.Popen([path, how]) as process:
             try:
-                r = run("timeout", "-s", "KILL", "30", CAIRN, "stack", "-s", "--no-cache", "-n", "100", "-i", "0.0001", process.pid)
+                r = run("timeout", "-s", "KILL", "30", CAIRN, "stack", "-s", "--no-cache", "-n",
+                        "100", "-i", "0.0001", process.pid)
                 expect(r.status in (0, 1, 3), r)
             finally:
                 process.kill()
@@ -708,8 +752,9 @@ def threads_that_end_at_any_moment_block_nobody(how):
     rng = random.Random(how)
     for _ in range(25):
         with Running(path, how, str(rng.randrange(20000))) as p:
-            child = subprocess.Popen([CAIRN, "stack", "-s", "--no-cache", "-n", "10", "-i", "0.1ms", str(p.pid)],
-                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            child = subprocess.Popen(
+                [CAIRN, "stack", "-s", "--no-cache", "-n", "10", "-i", "0.1ms",
+                 str(p.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             try:
                 time.sleep(rng.random() * 0.05)
                 if how == "kill":
@@ -731,7 +776,8 @@ def a_thread_that_cannot_be_stopped_is_shown_by_its_system_call():
         ends = [thread["end"] for thread in r.objects()]
         expect(r.status == 0 and ends == ["outermost", "outermost"] * 3, ends, r)
         names = [f["functions"][0]["function"] for f in r.objects()[1]["frames"]]
-        expect("vfork" in names[0] and names[1] == "wait_for_a_child" and "clone" in names[-1], names)
+        expect("vfork" in names[0] and names[1] == "wait_for_a_child" and "clone" in names[-1],
+               names)
         expect("state D" in r.err and "/syscall" in r.err, r)
         expect("not all at one moment" in cairn("stack", "-s", "--no-cache", p.pid).err)
         expect_running(p.pid)
@@ -739,7 +785,8 @@ def a_thread_that_cannot_be_stopped_is_shown_by_its_system_call():
 
 @claim
 def a_smashed_stack_ends_with_its_reason():
-    # Arguments lie at the stack's top: with a small environment there would be less than is overwritten.
+    # Arguments lie at the stack's top: with a small environment there would be less than is
+    # overwritten.
     room = "x" * 2000
     for seed in range(1, 21):
         with Running(bad_program(), "smash", str(seed), room) as p:
@@ -777,8 +824,10 @@ def core_of_arm(name, *flags):
     path, source = os.path.join(where, "arm"), os.path.join(where, "arm.c")
     with open(source, "w", encoding="utf-8") as file:
         file.write(ARM)
-    run(need("clang"), "--target=aarch64-linux-gnu", "-nostdlib", "-static", "-fuse-ld=lld", "-Wl,--build-id=none", "-ffreestanding",
-        "-fno-omit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", *flags, source, "-o", path, check=True)
+    run(need("clang"), "--target=aarch64-linux-gnu", "-nostdlib", "-static", "-fuse-ld=lld",
+        "-Wl,--build-id=none", "-ffreestanding", "-fno-omit-frame-pointer",
+        "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", *flags, source, "-o", path,
+        check=True)
     run(need("prlimit"), "--core=unlimited", need("qemu-aarch64"), path, cwd=where)
     cores = glob.glob(os.path.join(where, "qemu_*.core"))
     if not cores:
@@ -824,7 +873,8 @@ def a_core():
     if not os.path.isdir(where):
         os.mkdir(where)
         subprocess.run([bad_program(), "crash"], cwd=where, check=False,
-                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2))
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE,
+                                                             (resource.RLIM_INFINITY,) * 2))
     cores = glob.glob(os.path.join(where, "core*"))
     if not cores:
         raise Skip("the kernel writes no core here: /proc/sys/kernel/core_pattern")
@@ -835,7 +885,10 @@ def a_core():
 def a_core_says_the_signal_and_where():
     r = cairn("stack", "--no-cache", a_core())
     expect(r.status == 0, r)
-    expect(re.match(r'thread \d+ "bad-gcc", SIGSEGV at 0x10\n#0 +0x[0-9a-f]{16}  main\+0x[0-9a-f]+ at \S*bad\.c:\d+', r.out), r)
+    expect(
+        re.match(
+            r'thread \d+ "bad-gcc", SIGSEGV at 0x10\n#0 +0x[0-9a-f]{16}  main\+0x[0-9a-f]+ at \S*bad\.c:\d+',
+            r.out), r)
     (thread,) = cairn("stack", "--no-cache", "--json", a_core()).objects()
     expect(thread["signal"] == signal.SIGSEGV and thread["fault"] == "0x10", thread)
 
@@ -886,13 +939,16 @@ def a_core_of_something_else_is_refused(change):
 def a_core_with_an_empty_name_of_its_program_says_so():
     with open(a_core(), "rb") as file:
         core = file.read()
-    name, file_note = os.fsencode(bad_program()) + b"\0", (0x46494c45).to_bytes(4, "little") + b"CORE\0"
+    name, file_note = os.fsencode(bad_program()) + b"\0", (0x46494c45).to_bytes(
+        4, "little") + b"CORE\0"
     expect(name in core and file_note in core)
     path = os.path.join(folder(), "nameless.core")
     with open(path, "wb") as file:
         file.write(core.replace(file_note, b"none" + file_note[4:]).replace(name, bytes(len(name))))
     r = cairn("stack", "--no-cache", path)
-    expect(r.status == 1 and "the core has no name of its program" in r.err and "No such file" not in r.err, r)
+    expect(
+        r.status == 1 and "the core has no name of its program" in r.err
+        and "No such file" not in r.err, r)
     expect("main+" in cairn("stack", "--no-cache", "-e", bad_program(), path).out, path)
 
 
@@ -935,7 +991,8 @@ int main(void)
 
 @claim_each("makecontext", "boost.context")
 def a_stack_that_was_made_by_hand_is_complete(how):
-    path = compile_c("contexts-" + how, CONTEXTS, flags=("-O2", "-g") + (("-DBOOST",) if how != "makecontext" else ()))
+    path = compile_c("contexts-" + how, CONTEXTS,
+                     flags=("-O2", "-g") + (("-DBOOST",) if how != "makecontext" else ()))
     with Running(path) as p:
         for _ in range(100):
             r = cairn("stack", "-s", "--no-cache", "--json", p.pid)
@@ -1015,10 +1072,12 @@ def build_go(name, text):
     need("go")
     where = os.path.join(folder(), name)
     os.mkdir(where)
-    source, whole, stripped = (os.path.join(where, name) for name in ("work.go", "whole", "stripped"))
+    source, whole, stripped = (os.path.join(where, name)
+                               for name in ("work.go", "whole", "stripped"))
     with open(source, "w", encoding="utf-8") as file:
         file.write(text)
-    environment = dict(os.environ, GOCACHE=os.path.join(folder(), "go-cache"), HOME=where, GO111MODULE="off", GOFLAGS="", CGO_ENABLED="0")
+    environment = dict(os.environ, GOCACHE=os.path.join(folder(), "go-cache"), HOME=where,
+                       GO111MODULE="off", GOFLAGS="", CGO_ENABLED="0")
     made = run("go", "build", "-o", whole, source, env=environment)
     if made.status:
         raise Skip("go builds nothing here: " + made.err[-200:])
@@ -1032,43 +1091,68 @@ def what_go_calls_on_the_schedulers_stack_begins_there(which):
     program = build_go("idle-" + which, GO_IDLE)[which == "stripped"]
     with Running(program) as p:
         r = cairn("stack", "-s", "--no-cache", "--json", p.pid)
-    names = [[f["functions"][0]["function"] for f in t["frames"] if f["functions"]] for t in r.objects()]
+    names = [[f["functions"][0]["function"]
+              for f in t["frames"]
+              if f["functions"]]
+             for t in r.objects()]
     called = [t for t, name in zip(r.objects(), names) if "runtime.mcall" in name]
     expect(called, names)
     for t in called:
-        expect(t["end"] == "outermost" and t["frames"][-1]["functions"][0]["function"] == "runtime.mcall", t)
+        expect(
+            t["end"] == "outermost"
+            and t["frames"][-1]["functions"][0]["function"] == "runtime.mcall", t)
 
 
 @claim
 def a_stripped_go_program_has_names_and_complete_stacks():
     whole, stripped = build_go("go", GO)
     # Rows are those of .debug_frame where both know the frame.
-    ours = [(int(row["lo"], 16), row["cfa"]) for row in cairn("unwind", "dump", "--json", stripped, check=True).objects()]
+    ours = [(int(row["lo"], 16), row["cfa"])
+            for row in cairn("unwind", "dump", "--json", stripped, check=True).objects()]
     theirs = cairn("unwind", "dump", "--json", whole, check=True).objects()
     at = [lo for lo, _ in ours]
-    same = [ours[bisect.bisect_right(at, int(row["lo"], 16)) - 1][1] == row["cfa"] for row in theirs]
+    same = [
+        ours[bisect.bisect_right(at, int(row["lo"], 16)) - 1][1] == row["cfa"] for row in theirs
+    ]
     expect(len(same) > 3000 and sum(same) > 0.97 * len(same), len(same), sum(same))
-    # Symbols of the whole program, except for those that the assembler's functions have with their ABI.
-    nm = {line.split()[2]: line.split()[0] for line in run(need("nm"), whole, check=True).lines() if line.split()[1] in "Tt"}
-    r = cairn("addr", "--json", stripped, nm["main.fib"], nm["main.work"], nm["runtime.mstart.abi0"], check=True)
-    expect([o["frames"][0]["function"] for o in r.objects()] == ["main.fib", "main.work", "runtime.mstart"], r)
+    # Symbols of the whole program, except for those that the assembler's functions have with their
+    # ABI.
+    nm = {
+        line.split()[2]: line.split()[0]
+        for line in run(need("nm"), whole, check=True).lines()
+        if line.split()[1] in "Tt"
+    }
+    r = cairn("addr", "--json", stripped, nm["main.fib"], nm["main.work"],
+              nm["runtime.mstart.abi0"], check=True)
+    expect([o["frames"][0]["function"]
+            for o in r.objects()] == ["main.fib", "main.work", "runtime.mstart"], r)
     with Running(stripped) as p:
         for _ in range(5):
             time.sleep(0.1)
             r = cairn("stack", "-s", "--no-cache", "--json", "-n", "20", "-i", "1ms", p.pid)
             if r.out.count("main.fib") > 20:
                 break
-    working = [t for t in r.objects() if any(f["functions"] and f["functions"][0]["function"] == "main.fib" for f in t["frames"])]
+    working = [
+        t for t in r.objects()
+        if any(f["functions"] and f["functions"][0]["function"] == "main.fib" for f in t["frames"])
+    ]
     expect(len(working) > 10, r)
     for t in working:
         names = [f["functions"][0]["function"] for f in t["frames"]]
         begin = names.index("main.work")
-        expect(set(names[:begin]) <= {"main.fib"} or "runtime.asyncPreempt" in names or names[0].startswith("runtime."), names)
+        expect(
+            set(names[:begin]) <= {"main.fib"} or "runtime.asyncPreempt" in names
+            or names[0].startswith("runtime."), names)
         # Go's own way to end them: goexit, or rt0_go for the first thread.
-        expect(names[begin + 1:] in (["runtime.goexit"], ["main.main", "runtime.main", "runtime.goexit"]), names)
+        expect(
+            names[begin + 1:]
+            in (["runtime.goexit"], ["main.main", "runtime.main", "runtime.goexit"]), names)
         expect(t["end"] == "outermost" and not any(f["assumed"] for f in t["frames"]), t["why"])
     # Threads of the runtime begin in mstart, which clone jumps to.
-    others = [t for t in r.objects() if t["end"] == "outermost" and t["frames"][-1]["functions"][0]["function"] == "runtime.mstart"]
+    others = [
+        t for t in r.objects() if t["end"] == "outermost"
+        and t["frames"][-1]["functions"][0]["function"] == "runtime.mstart"
+    ]
     expect(others, r)
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn stack --args from a sidecar: what a stripped program shows is what it showed with its debug information."""
+"""cairn stack --args from a sidecar: what a stripped program shows is what it showed with its debug
+information."""
 
 import json
 import os
@@ -118,16 +119,16 @@ fn main() { std::process::exit((outer(std::env::args().count() as u64, Some("nam
 
 FLAGS = ("-g", "-w", "-Wl,--build-id")
 PROGRAMS = {
-    **{f"{compiler}{level}{more}": ((compiler, level, *more.split(), *FLAGS), "c", C)
-       for compiler in ("gcc", "clang") for level, more in (("-O0", ""), ("-O2", ""), ("-O2", " -fomit-frame-pointer"))},
-    "gcc-dwarf4": (("gcc", "-O2", "-gdwarf-4", *FLAGS), "c", C),
-    "gcc-lto": (("gcc", "-O2", "-flto", *FLAGS), "c", C),
-    "gcc-split": (("gcc", "-O2", "-gsplit-dwarf", *FLAGS), "c", C),
-    "clang-split": (("clang", "-O2", "-gsplit-dwarf", *FLAGS), "c", C),
-    "g++-O0": (("g++", "-O0", *FLAGS), "cc", CXX),
-    "g++-O2": (("g++", "-O2", *FLAGS), "cc", CXX),
-    "clang++-O2": (("clang++", "-O2", *FLAGS), "cc", CXX),
-    "rustc-O0": (("rustc", "-g", "-C", "link-arg=-Wl,--build-id"), "rs", RUST),
+    **{
+        f"{compiler}{level}{more}": ((compiler, level, *more.split(), *FLAGS), "c", C)
+        for compiler in ("gcc", "clang") for level, more in (("-O0", ""), ("-O2", ""), ("-O2", " -fomit-frame-pointer"))
+    }, "gcc-dwarf4": (("gcc", "-O2", "-gdwarf-4", *FLAGS), "c", C), "gcc-lto":
+    (("gcc", "-O2", "-flto", *FLAGS), "c", C), "gcc-split":
+    (("gcc", "-O2", "-gsplit-dwarf", *FLAGS), "c", C), "clang-split":
+    (("clang", "-O2", "-gsplit-dwarf", *FLAGS), "c", C), "g++-O0":
+    (("g++", "-O0", *FLAGS), "cc", CXX), "g++-O2": (("g++", "-O2", *FLAGS), "cc", CXX),
+    "clang++-O2": (("clang++", "-O2", *FLAGS), "cc",
+                   CXX), "rustc-O0": (("rustc", "-g", "-C", "link-arg=-Wl,--build-id"), "rs", RUST),
     "rustc-O2": (("rustc", "-g", "-O", "-C", "link-arg=-Wl,--build-id"), "rs", RUST),
 }
 
@@ -149,7 +150,8 @@ def program(name, path=None):
 
 
 class Waiting(Running):
-    """The program at fixed addresses, with the same stack each time, waiting in read(2) or clock_nanosleep(2)."""
+    """The program at fixed addresses, with the same stack each time, waiting in read(2) or
+    clock_nanosleep(2)."""
 
     def __init__(self, path):
         super().__init__("setarch", "-R", path, env={"PATH": "/bin"})
@@ -162,7 +164,8 @@ class Waiting(Running):
 
 
 def shown(path, env=None):
-    """(text, JSON) of the program's stack, without what differs from process to process; and what was said."""
+    """(text, JSON) of the program's stack, without what differs from process to process; and what
+    was said."""
     with Waiting(path) as p:
         text = cairn("stack", "--args", p.pid, env=env)
         objects = cairn("stack", "--args", "--json", p.pid, env=env)
@@ -196,8 +199,11 @@ def a_stripped_program_shows_the_same_parameters_from_its_sidecar(name):
 
 @claim_each(*PROGRAMS)
 def at_every_instruction_the_sidecar_says_what_the_debug_information_says(name):
-    r = run(os.path.join(BUILD, "tests/truth/args_from_sidecar"), program(name), "40" if name.startswith("rustc") else "1", seconds=240)
-    expect(r.status == 0 and " 0 differences" in r.out and int(re.search(r"parameters \((\d+) available\)", r.out)[1]) > 20, r)
+    r = run(os.path.join(BUILD, "tests/truth/args_from_sidecar"), program(name),
+            "40" if name.startswith("rustc") else "1", seconds=240)
+    expect(
+        r.status == 0 and " 0 differences" in r.out
+        and int(re.search(r"parameters \((\d+) available\)", r.out)[1]) > 20, r)
 
 
 @claim
@@ -208,8 +214,11 @@ def the_cache_has_one_when_it_is_asked_for():
     before, _ = shown(path)
     cairn("sidecar", "--keep", path, check=True, env=env)
     cairn("sidecar", "--keep", "--args", path, check=True, env=env)
-    kept = [os.path.join(env["XDG_CACHE_HOME"], "cairn", name) for name in os.listdir(os.path.join(env["XDG_CACHE_HOME"], "cairn"))
-            if name.endswith(".cairn")]
+    kept = [
+        os.path.join(env["XDG_CACHE_HOME"], "cairn", name)
+        for name in os.listdir(os.path.join(env["XDG_CACHE_HOME"], "cairn"))
+        if name.endswith(".cairn")
+    ]
     expect(len(kept) == 1 and ".cairn.dwarf" in run("readelf", "-SW", kept[0]).out, kept)
     run("strip", path, check=True)
     now, _ = shown(path, env)
@@ -236,7 +245,8 @@ def what_has_no_code_or_no_frames_is_refused_with_its_reason():
     run("objcopy", "--only-keep-debug", path, debug, check=True)
     r = cairn("sidecar", "--args", debug, "-o", there)
     expect(r.status == 3 and "name the program" in r.err and not os.path.exists(there), r)
-    r = run("gcc", "-g", "-c", "-o", path + ".o", write("object.c", "int f(int a) { return a; }\n"), check=True)
+    r = run("gcc", "-g", "-c", "-o", path + ".o", write("object.c", "int f(int a) { return a; }\n"),
+            check=True)
     r = cairn("sidecar", "--args", path + ".o", "-o", there)
     expect(r.status and "object file" in r.err and not os.path.exists(there), r)
     r = cairn("sidecar", "--args", "--lines", path, "-o", there)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn stack through code made at run time: described, undescribed, freed, and of real JITs with few samples."""
+"""cairn stack through code made at run time: described, undescribed, freed, and of real JITs with
+few samples."""
 
 import glob
 import os
@@ -10,9 +11,11 @@ import signal
 import struct
 import time
 
-from claims import BUILD, Running, Skip, cairn, claim, claim_each, expect, folder, compile_c, main, need, run
+from claims import (BUILD, Running, Skip, cairn, claim, claim_each, expect, folder, compile_c,
+                    main, need, run)
 
-# Copies a function that calls back into memory of its own, and calls it. FP: it keeps a frame pointer; else rbp is something else.
+# Copies a function that calls back into memory of its own, and calls it. FP: it keeps a frame
+# pointer; else rbp is something else.
 COPIED = r"""
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +47,8 @@ int main(void)
 }
 """
 
-# The code leaves rbp alone, so that it is still that of outer, past enter. FP: it keeps a frame pointer, and enter jumps to it.
+# The code leaves rbp alone, so that it is still that of outer, past enter. FP: it keeps a frame
+# pointer, and enter jumps to it.
 LEFT_OUT = r"""
 #include <string.h>
 #include <sys/mman.h>
@@ -137,16 +141,25 @@ def stacks_go_through_code_whose_jit_describes_it_while_it_is_freed_and_made_ane
         levels = [(f, n) for f, n in zip(t["frames"], names_of(t)) if f["path"] is None]
         expect(all(n for _, n in levels), t)
         # They call each other in this order, and all belong to one generation.
-        numbers = [tuple(map(int, re.fullmatch(r"level_(\d+)_of_(\d+)", n).groups())) for _, n in levels]
-        expect(len({g for _, g in numbers}) <= 1 and len({f["code"]["generation"] for f, _ in levels}) <= 1, numbers)
+        numbers = [
+            tuple(map(int,
+                      re.fullmatch(r"level_(\d+)_of_(\d+)", n).groups())) for _, n in levels
+        ]
+        expect(
+            len({g
+                 for _, g in numbers}) <= 1 and len({f["code"]["generation"]
+                                                     for f, _ in levels}) <= 1, numbers)
         expect([i for i, _ in numbers] == list(range(8 - len(numbers), 8)), numbers)
-        expect(all(f["code"]["source"] == "jit" and f["code"]["unwind"] == "rows" and not f["assumed"] for f, _ in levels), t)
+        expect(
+            all(f["code"]["source"] == "jit" and f["code"]["unwind"] == "rows" and not f["assumed"]
+                for f, _ in levels), t)
         n_levels += len(levels)
     expect(len(threads) == 200 and n_levels > 200, len(threads), n_levels)
 
 
 def copied(flags):
-    return compile_c("copied" + "".join(flags).replace("-", ""), COPIED, "gcc", ("-O2", "-g", *flags))
+    return compile_c("copied" + "".join(flags).replace("-", ""), COPIED, "gcc",
+                     ("-O2", "-g", *flags))
 
 
 @claim
@@ -159,8 +172,11 @@ def code_that_nobody_describes_is_left_by_its_frame_pointer_and_marked():
     names = names_of(thread)
     expect(thread["end"] == "assumed" and names[0] == "call_back" and names[2] == "main", thread)
     frame = thread["frames"][1]
-    expect(int(frame["pc"], 16) == area + 256 + 20 and frame["code"]["source"] == "anonymous", frame)
-    expect(frame["code"]["unwind"] == "assumed" and not frame["functions"] and "perf map" in frame["unnamed"], frame)
+    expect(
+        int(frame["pc"], 16) == area + 256 + 20 and frame["code"]["source"] == "anonymous", frame)
+    expect(
+        frame["code"]["unwind"] == "assumed" and not frame["functions"]
+        and "perf map" in frame["unnamed"], frame)
     # It is the caller that is found by an assumption.
     expect([f["assumed"] for f in thread["frames"][:4]] == [False, False, True, False], thread)
     expect(re.search(r"main\S* .*\(assumed: its callee keeps a frame pointer\)", text.out), text)
@@ -168,8 +184,11 @@ def code_that_nobody_describes_is_left_by_its_frame_pointer_and_marked():
 
 def left_out(name, *flags):
     """The program, its functions in a library, so that it calls them through the PLT."""
-    library = compile_c(name + "-code.so", LEFT_OUT, "gcc", ("-O2", "-g", "-shared", "-fPIC", *flags))
-    return compile_c(name, MAIN, "gcc", ("-O2", "-g", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{os.path.dirname(library)}"))
+    library = compile_c(name + "-code.so", LEFT_OUT, "gcc",
+                        ("-O2", "-g", "-shared", "-fPIC", *flags))
+    return compile_c(
+        name, MAIN, "gcc",
+        ("-O2", "-g", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{os.path.dirname(library)}"))
 
 
 def arrived(pid):
@@ -262,7 +281,8 @@ def section_headers(elf):
 
 def text_relative(size):
     """.eh_frame as LuaJIT and PHP write it: the FDE's address is a distance from .text."""
-    cie = struct.pack("<IB3sBBBBB", 0, 1, b"zR\0", 1, 0x78, 16, 1, 0x23) + bytes([0x0c, 7, 8, 0x90, 1])
+    cie = struct.pack("<IB3sBBBBB", 0, 1, b"zR\0", 1, 0x78, 16, 1, 0x23) + bytes(
+        [0x0c, 7, 8, 0x90, 1])
     cie += bytes(-len(cie) % 8 + 4)
     rows = bytes([0x41, 0x0e, 16, 0x86, 2, 0x49, 0x0e, 64, 0x46, 0x0e, 16, 0x41, 0x0e, 8])
     fde = struct.pack("<IIIB", len(cie) + 8, 0, size, 0) + rows
@@ -271,7 +291,8 @@ def text_relative(size):
 
 
 def call_relocatable(elf):
-    """As LuaJIT and PHP do: addresses of sections and lines are those in memory, symbols count from their section."""
+    """As LuaJIT and PHP do: addresses of sections and lines are those in memory, symbols count from
+    their section."""
     struct.pack_into("<H", elf, 16, 1)  # e_type
     off, size = struct.unpack_from("<QQ", elf, section_headers(elf)[".symtab"] + 24)
     for at in range(off, off + size, 24):
@@ -283,9 +304,11 @@ def registered(kind):
     """A program that runs code which a file of GDB's list describes: its words."""
     where = os.path.join(folder(), "gdb-" + kind)
     os.mkdir(where)
-    source, obj, elf, code, eh = (os.path.join(where, name) for name in ("jitted.s", "jitted.o", "jitted.elf", "code", "eh"))
+    source, obj, elf, code, eh = (os.path.join(where, name)
+                                  for name in ("jitted.s", "jitted.o", "jitted.elf", "code", "eh"))
     with open(source, "w", encoding="utf-8") as file:
-        file.write(GDB_CODE % (".cfi_sections .debug_frame" if kind != "relocatable" else ".cfi_sections .eh_frame"))
+        file.write(GDB_CODE % (".cfi_sections .debug_frame"
+                               if kind != "relocatable" else ".cfi_sections .eh_frame"))
     run(need("as"), "-g", source, "-o", obj, check=True)
     run(need("objcopy"), "-O", "binary", "-j", ".text", obj, code, check=True)
     run(need("ld"), "-e", "jitted", f"-Ttext={GDB_CODE_AT:#x}", obj, "-o", elf, check=True)
@@ -294,12 +317,14 @@ def registered(kind):
             data = bytearray(file.read())
         struct.pack_into("<Q", data, section_headers(data)[".text"] + 16, GDB_CODE_AT)
         # Where nothing is: it is read from the file.
-        struct.pack_into("<Q", data, section_headers(data)[".eh_frame"] + 16, GDB_CODE_AT + (1 << 20))
+        struct.pack_into("<Q", data,
+                         section_headers(data)[".eh_frame"] + 16, GDB_CODE_AT + (1 << 20))
     else:
         if kind == "text-relative":
             with open(eh, "wb") as file:
                 file.write(text_relative(os.path.getsize(code)))
-            run("objcopy", "--remove-section=.debug_frame", f"--add-section=.eh_frame={eh}", elf, check=True)
+            run("objcopy", "--remove-section=.debug_frame", f"--add-section=.eh_frame={eh}", elf,
+                check=True)
         with open(elf, "rb") as file:
             data = bytearray(file.read())
         if kind == "text-relative":
@@ -313,7 +338,8 @@ def registered(kind):
 def files_of_gdbs_list_have_rows_and_lines(kind):
     words = registered(kind)
     with Running(*words) as p:
-        wait_until(lambda: len(stacks_of(p.pid, 1)[0]["frames"]) > 1 and code_of(stacks_of(p.pid, 1)[0]))
+        wait_until(lambda: len(stacks_of(p.pid, 1)[0]["frames"]) > 1 and code_of(
+            stacks_of(p.pid, 1)[0]))
         r = cairn("stack", "--json", "--no-cache", p.pid)
         (thread,) = r.objects()
         text = cairn("stack", "--no-cache", p.pid)
@@ -321,11 +347,16 @@ def files_of_gdbs_list_have_rows_and_lines(kind):
             theirs = run("gdb", "-nx", "-q", "-batch", "-p", p.pid, "-ex", "bt").out
         else:
             theirs = None
-    expect(thread["end"] == "outermost" and r.status == 0 and names_of(thread)[:3] == ["call_back", "jitted", "main"], thread, text)
+    expect(
+        thread["end"] == "outermost" and r.status == 0
+        and names_of(thread)[:3] == ["call_back", "jitted", "main"], thread, text)
     frame = thread["frames"][1]
-    expect(frame["code"]["source"] == "gdb" and frame["code"]["unwind"] == "eh-frame" and not frame["assumed"], frame)
+    expect(
+        frame["code"]["source"] == "gdb" and frame["code"]["unwind"] == "eh-frame"
+        and not frame["assumed"], frame)
     site = frame["functions"][0]
-    expect(site["line"] == CALL_LINE + 1 and os.path.basename(site["file"] or "") == "jitted.s", site, CALL_LINE)
+    expect(site["line"] == CALL_LINE + 1 and os.path.basename(site["file"] or "") == "jitted.s",
+           site, CALL_LINE)
     expect(f"jitted.s:{CALL_LINE + 1}" in text.out, text)
     # gdb of Debian 12 reads no distances from .text in a file of this kind; the others it does.
     if theirs and kind == "debug_frame":
@@ -337,9 +368,11 @@ def a_file_of_gdbs_list_without_call_frame_information_says_so():
     host, code, elf = registered("debug_frame-removed")
     run("objcopy", "--remove-section=.debug_frame", elf, check=True)
     with Running(host, code, elf) as p:
-        wait_until(lambda: len(stacks_of(p.pid, 1)[0]["frames"]) > 1 and code_of(stacks_of(p.pid, 1)[0]))
+        wait_until(lambda: len(stacks_of(p.pid, 1)[0]["frames"]) > 1 and code_of(
+            stacks_of(p.pid, 1)[0]))
         (thread,) = stacks_of(p.pid, 1)
-    expect(thread["end"] != "outermost" and "no call frame information" in thread["why"], thread["why"])
+    expect(thread["end"] != "outermost" and "no call frame information" in thread["why"],
+           thread["why"])
 
 
 # Outer is called through the PLT; or directly, and no symbol tells where it ends.
@@ -347,14 +380,20 @@ def a_file_of_gdbs_list_without_call_frame_information_says_so():
 def a_caller_is_not_left_out_where_the_call_before_the_return_address_leads_elsewhere(flags):
     with Running(left_out("left-out" + "".join(flags), *flags)) as p:
         thread, status = arrived(p.pid)
-    # rbp leads to begin, which called outer; neither outer nor enter would be found. The code's own return leads to enter.
+    # rbp leads to begin, which called outer; neither outer nor enter would be found. The code's own
+    # return leads to enter.
     names = names_of(thread)
-    expect(len(thread["frames"]) == 9 and [f["assumed"] for f in thread["frames"]] == [False, False, True] + 6 * [False], thread)
+    expect(
+        len(thread["frames"]) == 9
+        and [f["assumed"] for f in thread["frames"]] == [False, False, True] + 6 * [False], thread)
     expect("-s" in flags or names[2:6] == ["enter", "outer", "begin", "main"], names)
-    expect(thread["end"] == "assumed" and status == 6 and "leads to a return" in thread["frames"][2]["why_assumed"], thread, status)
+    expect(
+        thread["end"] == "assumed" and status == 6
+        and "leads to a return" in thread["frames"][2]["why_assumed"], thread, status)
 
 
-# Old frames lie where the code makes room for itself: of calls that lead elsewhere, as nearly all do.
+# Old frames lie where the code makes room for itself: of calls that lead elsewhere, as nearly all
+# do.
 LITTERED = LEFT_OUT.replace("0x48, 0x83, 0xec, 8, 0x48, 0xb8", "0x48, 0x81, 0xec, 8, 2, 0, 0, 0x48, 0xb8") \
     .replace("ADDRESS = 6 };\n#endif", "ADDRESS = 9 };\n#endif").replace("static void (*code)(void);", r'''
 static void (*code)(void);
@@ -364,25 +403,34 @@ __attribute__((noinline)) int litter(int n) { volatile char pad[40]; pad[0] = n;
 
 @claim
 def old_frames_on_the_stack_are_not_taken_for_callers():
-    library = compile_c("littered-code.so", LITTERED, "gcc", ("-O2", "-g", "-shared", "-fPIC", "-fno-optimize-sibling-calls"))
-    host = compile_c("littered", MAIN, "gcc", ("-O2", "-g", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{os.path.dirname(library)}"))
+    library = compile_c("littered-code.so", LITTERED, "gcc",
+                        ("-O2", "-g", "-shared", "-fPIC", "-fno-optimize-sibling-calls"))
+    host = compile_c(
+        "littered", MAIN, "gcc",
+        ("-O2", "-g", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{os.path.dirname(library)}"))
     with Running(host) as p:
         thread, status = arrived(p.pid)
     names = names_of(thread)
-    expect(names[:1] + names[2:6] == ["call_back", "enter", "outer", "begin", "main"], names, thread["why"])
+    expect(names[:1] + names[2:6] == ["call_back", "enter", "outer", "begin", "main"], names,
+           thread["why"])
     expect(thread["end"] == "assumed" and status == 6, thread, status)
 
 
-# The caller of enter has a frame that starts from rbp, which the code has changed: nobody further out is taken instead.
+# The caller of enter has a frame that starts from rbp, which the code has changed: nobody further
+# out is taken instead.
 @claim
 def a_caller_that_cannot_be_told_ends_the_stack():
     needs_rbp = LITTERED.replace("0x48, 0x81, 0xec, 8, 2, 0, 0, 0x48, 0xb8", "0x48, 0x81, 0xec, 8, 2, 0, 0, 0xbd, 1, 0, 0, 0, 0x48, 0xb8") \
         .replace("ADDRESS = 9", "ADDRESS = 14")
-    library = compile_c("untold-code.so", needs_rbp, "gcc", ("-O2", "-g", "-shared", "-fPIC", "-fno-optimize-sibling-calls"))
-    host = compile_c("untold", MAIN, "gcc", ("-O2", "-g", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{os.path.dirname(library)}"))
+    library = compile_c("untold-code.so", needs_rbp, "gcc",
+                        ("-O2", "-g", "-shared", "-fPIC", "-fno-optimize-sibling-calls"))
+    host = compile_c(
+        "untold", MAIN, "gcc",
+        ("-O2", "-g", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{os.path.dirname(library)}"))
     with Running(host) as p:
         thread, status = arrived(p.pid)
-    expect(len(thread["frames"]) == 2 and thread["end"] == "no-file" and status == 1, thread, status)
+    expect(
+        len(thread["frames"]) == 2 and thread["end"] == "no-file" and status == 1, thread, status)
 
 
 @claim
@@ -390,7 +438,9 @@ def a_call_that_a_tail_jump_passes_on_is_no_contradiction_and_the_stack_is_compl
     with Running(left_out("passed-on", "-DFP")) as p:
         thread, status = arrived(p.pid)
         text = cairn("stack", "-s", "--no-cache", p.pid)
-    expect(names_of(thread)[2:5] == ["outer", "begin", "main"] and thread["frames"][2]["assumed"], thread)
+    expect(
+        names_of(thread)[2:5] == ["outer", "begin", "main"] and thread["frames"][2]["assumed"],
+        thread)
     expect(thread["end"] == "assumed" and status == 6 and text.status == 6, thread, status, text)
     expect("outermost frame, by way of frames that are assumed" in text.out, text)
 
@@ -413,14 +463,16 @@ def a_perf_map_names_it_and_one_of_another_user_does_not():
     expect(named["functions"][0]["name"] == "copied function" and named["offset"] == 20, named)
     expect(named["code"]["named_by"] == "perf-map" and named["unnamed"] is None, named)
     if os.geteuid() == 0:
-        expect(not refused.objects()[0]["frames"][1]["functions"] and "not believed" in refused.err, refused)
+        expect(not refused.objects()[0]["frames"][1]["functions"] and "not believed" in refused.err,
+               refused)
 
 
 @claim
 def addresses_in_no_file_are_named_by_who_made_the_code():
     with example() as p:
         area = int(code_of(stacks_of(p.pid, 1)[0])[0]["code"]["lo"], 16)
-        # It is freed and made anew all the time, faster than a slow reader reads: so it stands still, but maybe just freed.
+        # It is freed and made anew all the time, faster than a slow reader reads: so it stands
+        # still, but maybe just freed.
         for _ in range(50):
             p.process.send_signal(signal.SIGSTOP)
             answer = cairn("addr", "--json", p.pid, hex(area + 3 * 64)).objects()[0]
@@ -429,22 +481,28 @@ def addresses_in_no_file_are_named_by_who_made_the_code():
             if answer["frames"]:
                 break
             time.sleep(0.01)
-    expect(re.fullmatch(r"level_3_of_\d+", answer["frames"][0]["name"]) and answer["code"]["source"] == "jit", answer)
+    expect(
+        re.fullmatch(r"level_3_of_\d+", answer["frames"][0]["name"])
+        and answer["code"]["source"] == "jit", answer)
     expect("[jit: example, generation" in text.out, text)
 
 
 # As COPIED without a frame pointer, in memory that is shared as PHP and .NET share theirs.
 @claim
 def shared_anonymous_memory_is_no_file():
-    program = compile_c("shared", COPIED.replace("MAP_PRIVATE", "MAP_SHARED"), "gcc", ("-O2", "-g", "-DFP"))
+    program = compile_c("shared", COPIED.replace("MAP_PRIVATE", "MAP_SHARED"), "gcc",
+                        ("-O2", "-g", "-DFP"))
     with Running(program) as p:
         p.process.stdout.readline()
         time.sleep(0.1)
         thread = stacks_of(p.pid, 1)[0]
         text = cairn("stack", "-s", p.pid)
     frame = thread["frames"][1]
-    expect(frame["path"] is None and frame["code"]["source"] == "anonymous" and names_of(thread)[2] == "main", thread)
-    expect("not an ELF file" not in text.out and "[anonymous: /dev/zero: no registry" in text.out, text)
+    expect(
+        frame["path"] is None and frame["code"]["source"] == "anonymous"
+        and names_of(thread)[2] == "main", thread)
+    expect("not an ELF file" not in text.out and "[anonymous: /dev/zero: no registry" in text.out,
+           text)
 
 
 @claim
@@ -453,8 +511,12 @@ def where_rbp_is_no_frame_pointer_the_caller_is_found_on_the_stack_and_marked():
         p.process.stdout.readline()
         time.sleep(0.1)
         thread = stacks_of(p.pid, 1)[0]
-    expect(names_of(thread)[2] == "main" and [f["assumed"] for f in thread["frames"][:4]] == [False, False, True, False], thread)
-    expect(thread["end"] == "assumed" and "found on the stack" in thread["frames"][2]["why_assumed"], thread)
+    expect(
+        names_of(thread)[2] == "main"
+        and [f["assumed"] for f in thread["frames"][:4]] == [False, False, True, False], thread)
+    expect(
+        thread["end"] == "assumed" and "found on the stack" in thread["frames"][2]["why_assumed"],
+        thread)
 
 
 SCRIPT = """
@@ -506,7 +568,11 @@ def traces_of_luajit_run_in_the_frame_of_its_interpreter():
         time.sleep(0.5)
         threads = stacks_of(p.pid, 200)
     in_traces = [t for t in threads if t["frames"][0]["path"] is None]
-    borrowed = [t for t in in_traces if "interpreter" in str(t["frames"][min(1, len(t["frames"]) - 1)]["why_assumed"])]
+    borrowed = [
+        t for t in in_traces
+        if "interpreter" in str(t["frames"][min(1,
+                                                len(t["frames"]) - 1)]["why_assumed"])
+    ]
     expect(len(in_traces) >= 20, len(in_traces), threads[0])
     # A stack that nobody walked is told as such: none may lead elsewhere.
     for t in borrowed:
@@ -529,11 +595,13 @@ while True: loop(300000); fib(22); make(100000)
 
 
 def stops_of(pid, n):
-    """(its stack, the words of its stack from the stack pointer on, its memory): read while it stands still."""
+    """(its stack, the words of its stack from the stack pointer on, its memory): read while it
+    stands still."""
     for _ in range(n):
         time.sleep(0.02)
         os.kill(pid, signal.SIGSTOP)
-        wait_until(lambda: open(f"/proc/{pid}/stat", encoding="utf-8").read().rsplit(")", 1)[1].split()[0] == "T")
+        wait_until(lambda: open(f"/proc/{pid}/stat", encoding="utf-8").read().rsplit(")", 1)[1].
+                   split()[0] == "T")
         try:
             sp = int(open(f"/proc/{pid}/syscall", encoding="utf-8").read().split()[-2], 16)
             with open(f"/proc/{pid}/mem", "rb", 0) as memory:
@@ -548,12 +616,14 @@ def stops_of(pid, n):
 
 def is_call(code):
     """Whether 7 bytes end with a call: e8, or ff /2 of one of its lengths."""
-    return code[-5] == 0xE8 or any(code[-n] == 0xFF and code[1 - n] >> 3 & 7 == 2 for n in range(2, 8))
+    return code[-5] == 0xE8 or any(code[-n] == 0xFF and code[1 - n] >> 3 & 7 == 2
+                                   for n in range(2, 8))
 
 
 @claim
 def pypys_frames_are_left_by_the_way_to_their_return():
-    """Its code has frames of 184 bytes and a return address, rbp in the heap, and calls code by code. Nobody may be left out."""
+    """Its code has frames of 184 bytes and a return address, rbp in the heap, and calls code by
+    code. Nobody may be left out."""
     script = os.path.join(folder(), "work_of_pypy.py")
     with open(script, "w", encoding="utf-8") as file:
         file.write(PYTHON)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Claims about `cairn stack`: rows that lie, stacks that lead nowhere, memory that cannot be read. Each ends with its reason."""
+"""Claims about `cairn stack`: rows that lie, stacks that lead nowhere, memory that cannot be read.
+Each ends with its reason."""
 
 import os
 import subprocess
@@ -57,16 +58,18 @@ int main(int argc, char **argv)
 
 # Why it ends, and after how many frames at most.
 LIES = {
-    "cfa_below": ("loop", 1), "cfa_same": ("loop", 1), "cfa_null": ("unreadable", 1), "cfa_wild": ("unreadable", 1), "cfa_far": ("unreadable", 1),
-    "jump_in_expression": ("undescribed", 1), "ra_on_stack": ("no-file", 2), "fp_loop": ("loop", 2), "fp_cycle": ("loop", 3),
-    "rsp_null": ("unreadable", 1), "rsp_of_kernel": ("unreadable", 1), "rsp_at_end": ("unreadable", 1), "rsp_silently": ("undescribed", 1),
-    "protected": ("unreadable", 6),
+    "cfa_below": ("loop", 1), "cfa_same": ("loop", 1), "cfa_null": ("unreadable", 1), "cfa_wild":
+    ("unreadable", 1), "cfa_far": ("unreadable", 1), "jump_in_expression": ("undescribed", 1),
+    "ra_on_stack": ("no-file", 2), "fp_loop": ("loop", 2), "fp_cycle": ("loop", 3), "rsp_null":
+    ("unreadable", 1), "rsp_of_kernel": ("unreadable", 1), "rsp_at_end": ("unreadable", 1),
+    "rsp_silently": ("undescribed", 1), "protected": ("unreadable", 6),
 }
 
 
 def program():
     path = os.path.join(folder(), "lies-gcc")
-    return path if os.path.exists(path) else compile_c("lies", PROGRAM, flags=("-O1", "-w", "-fno-stack-protector", "-fno-optimize-sibling-calls"))
+    return path if os.path.exists(path) else compile_c(
+        "lies", PROGRAM, flags=("-O1", "-w", "-fno-stack-protector", "-fno-optimize-sibling-calls"))
 
 
 def is_there(thread, name):
@@ -86,14 +89,17 @@ def a_walk_ends_where_it_is_led_astray(name):
             # Until it has arrived there: the machine may be busy.
             if (is_there(thread, name) and thread["end"] == end) or time.monotonic() > deadline:
                 break
-        expect(r.status == 1 and thread["end"] == end and thread["why"] and len(thread["frames"]) <= most, r)
+        expect(
+            r.status == 1 and thread["end"] == end and thread["why"]
+            and len(thread["frames"]) <= most, r)
     finally:
         process.kill()
         process.wait()
 
 
 
-# Functions without rows and without frame pointers, called from one that has both, and whose rbp is still there.
+# Functions without rows and without frame pointers, called from one that has both, and whose rbp is
+# still there.
 WITHOUT_ROWS = r"""
 #include <sys/prctl.h>
 #include <signal.h>
@@ -109,7 +115,8 @@ int main(void) { begin(); return 0; }
 
 @claim_each((), ("-s",))
 def a_function_without_rows_does_not_lead_past_the_caller_of_its_caller(flags):
-    path = compile_c("rows" + "".join(flags), WITHOUT_ROWS, flags=("-O1", "-fno-omit-frame-pointer", "-fPIE", "-pie", *flags))
+    path = compile_c("rows" + "".join(flags), WITHOUT_ROWS,
+                     flags=("-O1", "-fno-omit-frame-pointer", "-fPIE", "-pie", *flags))
     process = subprocess.Popen([path])
     try:
         deadline = time.monotonic() + 60
@@ -140,12 +147,14 @@ def rust_without_tables_is_not_left_past_its_runtime():
     source = os.path.join(folder(), "tables.rs")
     with open(source, "w", encoding="utf-8") as file:
         file.write(RUST)
-    run("rustc", "-O", "-C", "panic=abort", "-C", "force-unwind-tables=no", "-o", source[:-3], source, check=True)
+    run("rustc", "-O", "-C", "panic=abort", "-C", "force-unwind-tables=no", "-o", source[:-3],
+        source, check=True)
     process = subprocess.Popen([source[:-3]])
     try:
         time.sleep(0.3)
         r = cairn("stack", "-s", "--no-cache", "--json", process.pid)
-        # main of C, which calls lang_start through the GOT, is where rbp leads: a caller between is not left out as if it were none.
+        # main of C, which calls lang_start through the GOT, is where rbp leads: a caller between is
+        # not left out as if it were none.
         expect(r.status == 1 and len(r.objects()[0]["frames"]) == 1, r)
     finally:
         process.kill()

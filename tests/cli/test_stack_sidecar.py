@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn stack from sidecars: rows, symbols, inlined calls and lines are those of the file and its debug information."""
+"""cairn stack from sidecars: rows, symbols, inlined calls and lines are those of the file and its
+debug information."""
 
 import json
 import os
@@ -68,7 +69,8 @@ def program():
 def cache(name):
     """An environment with a cache of its own, and where that is."""
     path = os.path.join(folder(), name)
-    return {**os.environ, "XDG_CACHE_HOME": path, "CAIRN_CACHE": "keep"}, os.path.join(path, "cairn")
+    return {**os.environ, "XDG_CACHE_HOME": path, "CAIRN_CACHE": "keep"}, os.path.join(
+        path, "cairn")
 
 
 @claim
@@ -98,12 +100,14 @@ def arguments_that_a_sidecar_cannot_have_are_said_to_be_missing():
     with Waiting(path) as p:
         r = cairn("stack", "--args", p.pid)
         expect(r.status == 0 and "deep" in r.out and "(n=" not in r.out, r)
-        said = [line for line in r.err.splitlines() if "deep-stripped: no arguments: its debug information is not here" in line]
+        said = [line for line in r.err.splitlines() if "deep-stripped: no arguments: its debug "
+                                                       "information is not here" in line]
         expect(len(said) == 1, r)
 
 
 def with_debug_file(name):
-    """What strip leaves of the program, whose debug file is found beside it; and the same without that link."""
+    """What strip leaves of the program, whose debug file is found beside it; and the same without
+    that link."""
     path, bare = os.path.join(folder(), name), os.path.join(folder(), name + "-bare")
     run("objcopy", "--only-keep-debug", program(), path + ".debug", check=True)
     run("strip", program(), "-o", bare, check=True)
@@ -113,21 +117,28 @@ def with_debug_file(name):
 
 @claim
 def a_stripped_program_loses_nothing_of_its_debug_file_to_a_sidecar():
-    """With a sidecar no debug file is looked for: names and lines, and arguments, are those that it gives."""
+    """With a sidecar no debug file is looked for: names and lines, and arguments, are those that it
+    gives."""
     path, _ = with_debug_file("deep-linked")
     env, where = cache("linked")
     with Waiting(path) as p:
         for words in ((), ("--args",), ("--json",), ("--args", "--json")):
             told = []
-            for more, around in ((("--no-cache",), {**env, "CAIRN_CACHE": "off"}), ((), env), ((), env)):
+            for more, around in ((("--no-cache",), {**env, "CAIRN_CACHE":
+                                                    "off"}), ((), env), ((), env)):
                 r = cairn("stack", *more, *words, p.pid, env=around)
                 expect(r.status == 0 and "deep-linked: no arguments" not in r.err, r)
                 told.append(re.sub(r'"stopped_ns":\d+|stopped for .*', "", r.out))
             expect(told[0] == told[1] == told[2], *told)
-            expect("deep.c" in told[0] and ("--args" not in words or '"n"' in told[0] or "(n=" in told[0]), told[0])
+            expect(
+                "deep.c" in told[0]
+                and ("--args" not in words or '"n"' in told[0] or "(n=" in told[0]), told[0])
         frames = json.loads(cairn("stack", "--json", p.pid).out.splitlines()[0])["frames"]
         at = [frame["pc"] for frame in frames if frame["path"] == path][0]
-        codes = [cairn("code", p.pid, "--at", at, env={**env, "CAIRN_CACHE": how}, check=True).out for how in ("off", "keep")]
+        codes = [
+            cairn("code", p.pid, "--at", at, env={**env, "CAIRN_CACHE": how}, check=True).out
+            for how in ("off", "keep")
+        ]
         expect(codes[0] == codes[1] and path in codes[0], *codes)
     expect(any(name.endswith(".cairn") for name in os.listdir(where)), os.listdir(where))
 
@@ -142,12 +153,18 @@ def arguments_are_said_to_be_missing_with_what_a_walk_left_in_the_cache():
     with Waiting(bare) as p:
         r = cairn("stack", "--args", p.pid, env=env)
         expect(r.status == 0 and "deep.c:" in r.out and "(n=" not in r.out, r)
-        expect(r.err.count("deep-walked-bare: no arguments: its debug information is not here") == 1, r)
+        expect(
+            r.err.count("deep-walked-bare: no arguments: its debug information is not here") == 1,
+            r)
 
 
 def frames_without_addresses(r):
     """What is told of each frame in the program itself: libc is where the loader put it."""
-    told = [re.sub(r"0x[0-9a-f]+", "ADDRESS", line) for line in r.out.splitlines() if line.startswith("#") and "deep" in line]
+    told = [
+        re.sub(r"0x[0-9a-f]+", "ADDRESS", line)
+        for line in r.out.splitlines()
+        if line.startswith("#") and "deep" in line
+    ]
     return [line.replace("deep-fetched", "deep-gcc") for line in told]
 
 
@@ -159,13 +176,16 @@ def arguments_come_from_the_debug_file_that_a_debuginfod_client_keeps():
     shutil.copy(program(), path)
     build_id = run("readelf", "-n", path, check=True).out.split("Build ID: ")[1].split()[0]
     os.makedirs(os.path.join(env["DEBUGINFOD_CACHE_PATH"], build_id))
-    run("objcopy", "--only-keep-debug", path, os.path.join(env["DEBUGINFOD_CACHE_PATH"], build_id, "debuginfo"), check=True)
+    run("objcopy", "--only-keep-debug", path,
+        os.path.join(env["DEBUGINFOD_CACHE_PATH"], build_id, "debuginfo"), check=True)
     run("strip", path, check=True)
     with Waiting(program()) as p:
         told = frames_without_addresses(cairn("stack", "--args", p.pid, env=env))
     with Waiting(path) as p:
         now = cairn("stack", "--args", "--debuginfod", p.pid, env=env)
-        expect(frames_without_addresses(now) == told and sum("(n=" in line for line in told) > 20, told, now)
+        expect(
+            frames_without_addresses(now) == told and sum("(n=" in line for line in told) > 20,
+            told, now)
         expect("found the debug file in the debuginfod client's cache: " in now.err, now)
         # Nobody asked for it.
         r = cairn("stack", "--args", p.pid, env=env)
@@ -202,7 +222,9 @@ def a_stripped_file_is_told_by_the_sidecar_beside_it():
     run("strip", "--strip-all", path, check=True)
     with Waiting(path) as p:
         r = cairn("stack", "--no-cache", p.pid)
-        expect(r.status == 0 and re.search(r"  deep\+0x[0-9a-f]+ at .*deep\.c:\d+:\d+  stripped$", r.out, re.M), r)
+        expect(
+            r.status == 0
+            and re.search(r"  deep\+0x[0-9a-f]+ at .*deep\.c:\d+:\d+  stripped$", r.out, re.M), r)
         os.unlink(path + ".cairn")
         r = cairn("stack", "--no-cache", p.pid)
         own = [line for line in r.out.splitlines() if line.endswith("  stripped")]
@@ -218,7 +240,8 @@ def damaged_rows_of_a_sidecar_end_a_stack_and_nothing_else():
         ids = run("readelf", "-n", program(), check=True).out
         path = os.path.join(where, re.search(r"Build ID: (\w+)", ids).group(1) + ".cairn")
         table = run("readelf", "-SW", path, check=True).out
-        off, size = (int(n, 16) for n in re.search(r" \.cairn\.cfi +PROGBITS +\w+ (\w+) (\w+)", table).groups())
+        off, size = (int(
+            n, 16) for n in re.search(r" \.cairn\.cfi +PROGBITS +\w+ (\w+) (\w+)", table).groups())
         with open(path, "rb") as file:
             whole = file.read()
         # The header refuses to be anything else; of rows and rules any value may be there.
@@ -226,7 +249,8 @@ def damaged_rows_of_a_sidecar_end_a_stack_and_nothing_else():
             with open(path, "wb") as file:
                 file.write(seal(whole[:at] + bytes([whole[at] ^ 0xff]) + whole[at + 1:]))
             r = cairn("stack", "-s", p.pid, env=env)
-            expect(r.status in (0, 1) and len(re.findall("^thread ", r.out, re.M)) == 4, at - off, r)
+            expect(r.status in (0, 1) and len(re.findall("^thread ", r.out, re.M)) == 4, at - off,
+                   r)
 
 
 main()

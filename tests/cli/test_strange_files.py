@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files that are none, never end, or are someone's trap: each verb ends by itself, with a sentence."""
+"""Files that are none, never end, or are someone's trap: each verb ends by itself, with a sentence.
+"""
 
 import os
 import subprocess
@@ -16,8 +17,8 @@ FLEXIBLE = "struct a { int n; char rest[]; };\n"
 
 def ends(*words):
     """How it ends, within a time in which nothing waits for another program."""
-    return subprocess.run([CAIRN, *words], stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60,
-                          env=dict(os.environ, CAIRN_CACHE="off"))
+    return subprocess.run([CAIRN, *words], stdin=subprocess.DEVNULL, capture_output=True,
+                          check=False, timeout=60, env=dict(os.environ, CAIRN_CACHE="off"))
 
 
 def fifo():
@@ -28,26 +29,32 @@ def fifo():
 
 
 # Where a regular file has to be, nobody waits for the writer of a FIFO.
-@claim_each("sites {f} f", "sites {p} f --sidecar {f}", "sidecar {f} -o {o}", "sidecar --check {f}", "addr {f} 0x1000",
-            "layout {f} a", "btf dump {f}", "btf check {f}", "btf encode {f} -o {o}",
-            "btf encode {f} --embed -o {o}", "btf merge {f} {f} -o {o}", "unwind dump {f}", "unwind check {f}",
-            "stack {f}", "stack {f} --executable {p}", "code {f}", "code run {f}", "trace --dry-run {f}:f",
-            "trace --dry-run -c {f} f", "profile show {f}", "profile diff {f} {f}", "bind {f} a --lang c11", "decode {f} a /dev/null")
+@claim_each("sites {f} f", "sites {p} f --sidecar {f}", "sidecar {f} -o {o}", "sidecar --check {f}",
+            "addr {f} 0x1000", "layout {f} a", "btf dump {f}", "btf check {f}",
+            "btf encode {f} -o {o}", "btf encode {f} --embed -o {o}", "btf merge {f} {f} -o {o}",
+            "unwind dump {f}", "unwind check {f}", "stack {f}", "stack {f} --executable {p}",
+            "code {f}", "code run {f}", "trace --dry-run {f}:f", "trace --dry-run -c {f} f",
+            "profile show {f}", "profile diff {f} {f}", "bind {f} a --lang c11",
+            "decode {f} a /dev/null")
 def a_fifo_is_not_waited_for(words):
     program = compile_c("strange", SOURCE)
-    r = ends(*[w.format(f=fifo(), p=program, o=os.path.join(folder(), "out")) for w in words.split()])
+    r = ends(
+        *[w.format(f=fifo(), p=program, o=os.path.join(folder(), "out")) for w in words.split()])
     expect(r.returncode in (1, 2, 3, 4) and r.stderr, r)
 
 
 @claim_each("hex", "json")
 def a_line_without_end_is_refused(form):
-    r = ends("decode", write("a.h", SOURCE.split("v;")[0] + ";\n"), "a", "/dev/zero", "--format", form)
+    r = ends("decode", write("a.h",
+                             SOURCE.split("v;")[0] + ";\n"), "a", "/dev/zero", "--format", form)
     expect(r.returncode == 4 and b"a line has more than 67108864 bytes" in r.stderr, r)
 
 
 @claim
 def a_line_of_weights_without_end_is_refused():
-    r = ends("layout", write("b.h", SOURCE.split("v;")[0] + ";\n"), "a", "--reorganize", "--weights", "/dev/zero")
+    r = ends("layout", write("b.h",
+                             SOURCE.split("v;")[0] + ";\n"), "a", "--reorganize", "--weights",
+             "/dev/zero")
     expect(r.returncode == 2 and b":1: a line of more than 1048576 bytes" in r.stderr, r)
 
 
@@ -55,8 +62,10 @@ def with_compiler(text):
     """Of a header that a shell script preprocesses."""
     path = write("compiler.sh", "#!/bin/sh\n" + text)
     os.chmod(path, 0o755)
-    return subprocess.run([CAIRN, "layout", write("macro.h", "#define N 1\nstruct a { int x[N]; };\n"), "a"],
-                          capture_output=True, check=False, timeout=60, env=dict(os.environ, CC=path))
+    return subprocess.run(
+        [CAIRN, "layout",
+         write("macro.h", "#define N 1\nstruct a { int x[N]; };\n"), "a"], capture_output=True,
+        check=False, timeout=60, env=dict(os.environ, CC=path))
 
 
 # Macros that double themselves make both of a few lines.

@@ -10,12 +10,13 @@ import signal
 import subprocess
 import time
 
-from claims import CAIRN, MAY_HAVE_CHANGED, SOURCE, TAKE_VALUES, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
+from claims import (CAIRN, MAY_HAVE_CHANGED, SOURCE, TAKE_VALUES, Skip, cairn, claim, claim_each,
+                    compile_c, expect, folder, main, need, need_root, run)
 
 COMPILERS = ("gcc", "clang")
 
-# add is called 10 times: 5 times inlined in one(), 5 times in two(). In two() hidden is only in a register that
-# no probe can read.
+# add is called 10 times: 5 times inlined in one(), 5 times in two(). In two() hidden is only in a
+# register that no probe can read.
 PROGRAM = """\
 #include <stdio.h>
 enum colour { RED, GREEN = 5 };
@@ -97,9 +98,10 @@ def trace_in_pid_namespace(program_path, how, *words):
     need_root()
     # The shell's child is the program only after its exec: its name tells.
     find = "pgrep -P $parent -x looping-gcc" if how else "pgrep -P $$ -x looping-gcc"
-    script = (f"{how} {program_path} slow & parent=$!; "
-              f"while ! pid=$({find}); do sleep .05; done; "
-              f"timeout -s INT 20 {CAIRN} trace -p $pid {' '.join(words)}; echo status $?; kill -9 $pid")
+    script = (
+        f"{how} {program_path} slow & parent=$!; "
+        f"while ! pid=$({find}); do sleep .05; done; "
+        f"timeout -s INT 20 {CAIRN} trace -p $pid {' '.join(words)}; echo status $?; kill -9 $pid")
     r = run(need("unshare"), "--pid", "--fork", "--mount-proc", "sh", "-c", script)
     if "unshare: " in r.err or "status 3" in r.out and "CONFIG_" in r.err:
         raise Skip(" ".join(r.err.split()))
@@ -113,7 +115,8 @@ def a_process_in_a_pid_namespace_inside_the_tracers_is_refused():
     expect("status 3" in r.out and "is in another pid namespace than this one" in r.err, r)
     # From outside of both, and from the same one, it is traced.
     r = trace_in_pid_namespace(path, "", "tick", "-n", "3")
-    expect("status 0" in r.out and "3 events" in r.err and "child processes, if there were any, were not traced" in r.err, r)
+    expect("status 0" in r.out and "3 events" in r.err and "child processes, if there were "
+                                                           "any, were not traced" in r.err, r)
 
 
 @claim
@@ -126,11 +129,12 @@ def children_that_cannot_be_followed_are_announced():
 def a_command_in_a_pid_namespace_that_starts_another_is_told_to_be_half_seen():
     need_root()
     path = compile_c("looping", LOOP)
-    r = run(need("unshare"), "--pid", "--fork", "--mount-proc", CAIRN, "trace", "--no-sidecar", "-c",
-            f"unshare --pid --fork timeout 1 {path} slow", f"{path}:tick")
+    r = run(need("unshare"), "--pid", "--fork", "--mount-proc", CAIRN, "trace", "--no-sidecar",
+            "-c", f"unshare --pid --fork timeout 1 {path} slow", f"{path}:tick")
     if "unshare: " in r.err or r.status == 3 and "CONFIG_" in r.err:
         raise Skip(" ".join(r.err.split()))
-    expect("0 events" in r.err and "child processes, if there were any, were not traced" in r.err, r)
+    expect("0 events" in r.err and "child processes, if there were any, were not traced" in r.err,
+           r)
     # Where the kernel reports them they are counted.
     r = trace("--no-sidecar", "-c", f"sh -c 'timeout 1 {path} slow; true'", f"{path}:tick")
     expect("1 child process was not traced" in r.err and "if there were any" not in r.err, r)
@@ -156,14 +160,19 @@ def a_command_is_traced_from_its_first_call_to_its_last(compiler):
     for event, text in zip(events, ["one", "two"] * 5):
         expect(event["args"]["text"] in (text, {"unavailable": "not live here"}), event)
     expect(all(e["kind"] == "inlined" for e in events), r)
-    expect((summary["summary"], summary["events"], summary["lost"], summary["missed"]) == (True, 10, 0, 0), summary)
+    expect((summary["summary"], summary["events"], summary["lost"],
+            summary["missed"]) == (True, 10, 0, 0), summary)
     expect("the command ended with exit status 3" in r.err, r)
 
 
 @claim
 def what_clang_may_have_changed_is_unavailable_until_asked_for():
     path = program("clang")
-    *events, _ = [json.loads(line) for line in trace("--json", "-c", path, "add").lines() if line.startswith("{")]
+    *events, _ = [
+        json.loads(line)
+        for line in trace("--json", "-c", path, "add").lines()
+        if line.startswith("{")
+    ]
     expect(len(events) == 10, events)
     for event in events:
         expect(event["args"]["number"] == {"unavailable": MAY_HAVE_CHANGED}, event)
@@ -173,12 +182,14 @@ def what_clang_may_have_changed_is_unavailable_until_asked_for():
 
 @claim_each(*COMPILERS)
 def structs_bit_fields_and_enumerators_are_shown_by_their_types(compiler):
-    r = trace(*TAKE_VALUES[compiler], "-o", os.path.join(folder(), "events"), "-n", "1", "-c", program(compiler),
-              "one(*r, r->kind, r->colour, r->pair[0], r->name)")
+    r = trace(*TAKE_VALUES[compiler], "-o", os.path.join(folder(), "events"), "-n", "1", "-c",
+              program(compiler), "one(*r, r->kind, r->colour, r->pair[0], r->name)")
     with open(os.path.join(folder(), "events"), encoding="utf-8") as file:
         line = file.read()
-    for part in ['*r={.flag = 1, .kind = 5, .colour = GREEN, .name = "seven", .pair = {-1, 2}}', "r->kind=5",
-                 "r->colour=GREEN", "r->pair[0]=-1", 'r->name="seven"']:
+    for part in [
+            '*r={.flag = 1, .kind = 5, .colour = GREEN, .name = "seven", .pair = {-1, 2}}',
+            "r->kind=5", "r->colour=GREEN", "r->pair[0]=-1", 'r->name="seven"'
+    ]:
         expect(part in line, part, line, r)
 
 
@@ -195,16 +206,24 @@ def events_go_to_stdout_and_talk_to_stderr():
     r = trace("-c", program(), "one")
     lines = r.lines()
     expect(len(lines) == 6 and lines.count("done") == 1, r)
-    expect(all(re.match(r" +\d+\.\d{6} \d+/\d+ traced-gcc one entry( of one)?: n=\d, r=0x", line) for line in lines
-               if line != "done"), r)
-    expect("1 site attached" in r.err and "one: 5 events, 0 lost" in r.err and "attached in" in r.err, r)
+    expect(
+        all(
+            re.match(r" +\d+\.\d{6} \d+/\d+ traced-gcc one entry( of one)?: n=\d, r=0x", line)
+            for line in lines
+            if line != "done"), r)
+    expect(
+        "1 site attached" in r.err and "one: 5 events, 0 lost" in r.err and "attached in" in r.err,
+        r)
 
 
 @claim
 def events_that_cannot_be_written_are_said_and_fail():
-    for words in (("-o", "/dev/full", "-c", program(), "one"), ("--json", "-o", "/dev/full", "-c", program(), "one")):
+    for words in (("-o", "/dev/full", "-c", program(), "one"), ("--json", "-o", "/dev/full", "-c",
+                                                                program(), "one")):
         r = trace(*words)
-        expect(r.status == 3 and r.err.count("cannot write the events: No space left on device") == 1, r)
+        expect(
+            r.status == 3 and r.err.count("cannot write the events: No space left on device") == 1,
+            r)
     r = run("sh", "-c", f"'{CAIRN}' trace -c '{program()}' one >/dev/full")
     expect(r.status == 3 and r.err.count("No space left on device") == 1, r)
 
@@ -235,8 +254,8 @@ def duration_ends_after_so_long():
 @claim
 def the_end_of_the_process_ends_the_trace():
     with looping("slowly") as (process, _):
-        with subprocess.Popen([CAIRN, "trace", "-p", str(process.pid), "tick"], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True) as tracer:
+        with subprocess.Popen([CAIRN, "trace", "-p", str(process.pid), "tick"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tracer:
             tracer.stdout.readline()
             process.terminate()
             out, err = tracer.communicate(timeout=20)
@@ -247,8 +266,8 @@ def the_end_of_the_process_ends_the_trace():
 def a_signal_detaches_and_prints_the_summary(name):
     need_root()
     with looping("slowly") as (process, _):
-        with subprocess.Popen([CAIRN, "trace", "-p", str(process.pid), "tick"], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True) as tracer:
+        with subprocess.Popen([CAIRN, "trace", "-p", str(process.pid), "tick"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tracer:
             out = tracer.stdout.readline()
             tracer.send_signal(getattr(signal, name))
             rest, err = tracer.communicate(timeout=60)
@@ -272,8 +291,8 @@ def a_killed_tracer_leaves_no_probe():
     need_root()
     with looping("slowly") as (process, path):
         before = first_byte_of_tick(process, path)
-        with subprocess.Popen([CAIRN, "trace", "-p", str(process.pid), "tick"], stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL) as tracer:
+        with subprocess.Popen([CAIRN, "trace", "-p", str(process.pid), "tick"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as tracer:
             tracer.stdout.readline()
             expect(first_byte_of_tick(process, path) == b"\xcc", "no breakpoint was set")
             tracer.kill()
@@ -288,7 +307,8 @@ def a_killed_tracer_leaves_no_probe():
 @claim
 def lost_events_are_counted_and_can_be_a_failure():
     with looping() as (process, _):
-        r = trace("-p", process.pid, "--duration", "1", "--ring", "4", "--fail-on-loss", "-o", "/dev/null", "tick")
+        r = trace("-p", process.pid, "--duration", "1", "--ring", "4", "--fail-on-loss", "-o",
+                  "/dev/null", "tick")
     lost = re.search(r"tick: (\d+) events, (\d+) lost", r.err)
     expect(lost, r)
     if lost.group(2) == "0":
@@ -302,7 +322,8 @@ def events_and_losses_together_are_the_calls():
 __attribute__((noinline)) void tick(long n) { __asm__ volatile("" : : "r"(n) : "memory"); }
 int main(void) { for (long n = 0; n < 200000; n++) tick(n); return 0; }
 """)
-    r = trace("--json", "--ring", "64", "-c", path, "tick", "-o", os.path.join(folder(), "million.json"))
+    r = trace("--json", "--ring", "64", "-c", path, "tick", "-o",
+              os.path.join(folder(), "million.json"))
     expect(r.status == 0, r)
     numbers = []
     with open(os.path.join(folder(), "million.json"), encoding="utf-8") as file:
@@ -310,7 +331,9 @@ int main(void) { for (long n = 0; n < 200000; n++) tick(n); return 0; }
             event = json.loads(line)
             if "args" in event:
                 numbers.append(event["args"]["n"])
-    expect(event["events"] == len(numbers) and event["events"] + event["lost"] + event["missed"] == 200000, event)
+    expect(
+        event["events"] == len(numbers)
+        and event["events"] + event["lost"] + event["missed"] == 200000, event)
     expect(numbers == sorted(set(numbers)), "an event came twice, or out of order")
 
 
@@ -328,7 +351,8 @@ int main(void) { for (long i = 0; i < 4; i++) { in_vector(1.5, i); in_constant(i
 """
 
 
-# What the linker makes of one() and two() is one function, in which both copies of shared() begin at one address.
+# What the linker makes of one() and two() is one function, in which both copies of shared() begin
+# at one address.
 TWINS = """\
 volatile int sink;
 static inline __attribute__((always_inline)) void shared(int n) { sink = n; }
@@ -341,8 +365,14 @@ int main(void) { one(1); two(2); one(3); return 0; }
 @claim_each("gold", "lld")
 def a_call_in_functions_that_the_linker_merged_is_one_event(linker):
     need("ld." + linker)
-    path = compile_c("twins." + linker, TWINS, "gcc", ("-O2", "-g", "-fno-ipa-icf", "-ffunction-sections", "-fuse-ld=" + linker, "-Wl,--icf=all"))
-    addresses = {line.split()[0] for line in run(need("nm"), path, check=True).lines() if line.split()[-1] in ("one", "two")}
+    path = compile_c(
+        "twins." + linker, TWINS, "gcc",
+        ("-O2", "-g", "-fno-ipa-icf", "-ffunction-sections", "-fuse-ld=" + linker, "-Wl,--icf=all"))
+    addresses = {
+        line.split()[0]
+        for line in run(need("nm"), path, check=True).lines()
+        if line.split()[-1] in ("one", "two")
+    }
     expect(len(addresses) == 1, "nothing was merged", addresses)
     r = trace("--json", "-c", path, "shared")
     values = [o["args"]["n"] for o in r.objects() if "args" in o]
@@ -354,7 +384,9 @@ def a_listed_argument_that_is_unavailable_somewhere_refuses_everything():
     path = compile_c("half", HALF)
     r = trace("-c", path, "note(hidden)")
     expect(r.status == 1 and not r.out, r)
-    expect(re.search(r"^  note inlined in in_vector\S* \(0x\w+\): ", r.err, re.M) and "in_constant" not in r.err, r)
+    expect(
+        re.search(r"^  note inlined in in_vector\S* \(0x\w+\): ", r.err, re.M)
+        and "in_constant" not in r.err, r)
 
 
 @claim
@@ -384,7 +416,9 @@ def dry_run_shows_the_plan_without_privileges():
         os.chmod(folder(), 0o755)
         words = [need("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", *words]
     r = run(*words)
-    expect(r.status == 0 and len(re.findall(r"^  0x\w+  inlined in (?:one|two)\+0x", r.out, re.M)) == 2, r)
+    expect(
+        r.status == 0
+        and len(re.findall(r"^  0x\w+  inlined in (?:one|two)\+0x", r.out, re.M)) == 2, r)
     expect("number: %rdi" in r.out and "program 0" not in r.out and "done" not in r.out, r)
     expect("program 0" in run(*words, "-v").out, r)
 
@@ -395,8 +429,10 @@ def without_permission_it_says_what_would_help():
     words = [CAIRN, "trace", "-c", path, "add"]
     if os.geteuid() == 0:
         os.chmod(folder(), 0o755)
-        words = [need("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
-                 "--bounding-set=-all", *words]
+        words = [
+            need("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
+            "--bounding-set=-all", *words
+        ]
     r = run(*words)
     expect(r.status == 3 and not r.out and "sudo " in r.err, r)
 
@@ -404,7 +440,8 @@ def without_permission_it_says_what_would_help():
 @claim
 def what_is_not_there_is_answered_with_no():
     path = program()
-    for words, said in [(["-c", path, "nowhere"], "nowhere"), (["-p", "999999999", "f"], "999999999"),
+    for words, said in [(["-c", path, "nowhere"], "nowhere"), (["-p", "999999999",
+                                                                "f"], "999999999"),
                         (["-p", os.getpid(), "libnosuch.so.7:f"], "libnosuch.so.7")]:
         r = trace(*words)
         expect(r.status == 1 and said in r.err and not r.out, r)
@@ -416,7 +453,8 @@ def sites_and_trace_say_the_same_of_a_file_that_does_not_do():
     damaged = os.path.join(folder(), "damaged")
     with open(damaged, "wb") as file:
         file.write(b"\177ELF")
-    for path, status in [(program(), 0), (bare, 3), ("/no/such/file", 2), (folder(), 2), (damaged, 4)]:
+    for path, status in [(program(), 0), (bare, 3), ("/no/such/file", 2), (folder(), 2),
+                         (damaged, 4)]:
         sites = cairn("sites", path, "add")
         traced = cairn("trace", "--dry-run", "-c", "true", f"{path}:add")
         expect((sites.status, traced.status) == (status, status), sites, traced)
@@ -437,10 +475,12 @@ def kernel_function():
 @claim
 def what_other_tools_call_a_probe_is_told_what_it_is():
     path = program()
-    for probe, status, words in [
-            ("kprobe:tcp_ack", 3, "is a kernel function"), ("usdt:x:y", 3, "is a marker"),
-            ("uretprobe:x:add", 3, "a function's return"), ("main.c:7", 1, "'main.c:*' has all functions"),
-            ("add%return", 1, "cairn has sites of calls only: add"), ("add+0x4", 1, "cairn addr tells what is there")]:
+    for probe, status, words in [("kprobe:tcp_ack", 3, "is a kernel function"),
+                                 ("usdt:x:y", 3, "is a marker"),
+                                 ("uretprobe:x:add", 3, "a function's return"),
+                                 ("main.c:7", 1, "'main.c:*' has all functions"),
+                                 ("add%return", 1, "cairn has sites of calls only: add"),
+                                 ("add+0x4", 1, "cairn addr tells what is there")]:
         r = cairn("trace", "--dry-run", "-c", path, probe)
         expect(r.status == status and words in r.err and not r.out, probe, r)
         if status == 1:
@@ -492,7 +532,9 @@ def a_library_that_the_command_never_loads_is_said():
     library = library_of("unloaded")
     for command in (f"{need('sleep')} 0.3", "true"):
         r = trace("--json", "-c", command, f"{library}:one")
-        expect(r.status == 0 and re.search(rf"^no event of \S+:one: process \d+ never mapped {library}$", r.err, re.M), r)
+        expect(
+            r.status == 0 and re.search(
+                rf"^no event of \S+:one: process \d+ never mapped {library}$", r.err, re.M), r)
         expect(mapped_in(r) == [False], r)
     # A file that is loaded and not called is no such case.
     for command in ("sleep 0.3", "true"):
@@ -503,7 +545,8 @@ def a_library_that_the_command_never_loads_is_said():
 @claim
 def a_library_that_is_there_for_a_moment_is_seen():
     library = library_of("brief")
-    path = compile_c("opens", """\
+    path = compile_c(
+        "opens", """\
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -524,7 +567,8 @@ int main(int argc, char **argv)
 	return 0;
 }
 """, flags=("-O2", "-g", "-pthread"))
-    for who, options, mapped in (("main", [], True), ("thread", [], True), ("child", [], False), ("child", ["-f"], True)):
+    for who, options, mapped in (("main", [], True), ("thread", [], True), ("child", [], False),
+                                 ("child", ["-f"], True)):
         r = trace("--json", *options, "-c", f"{path} {who} {library}", f"{library}:one")
         expect(r.status == 0 and mapped_in(r) == [mapped], who, options, r)
         expect(mapped != ("never mapped" in r.err), who, options, r)
@@ -545,19 +589,23 @@ int main(void)
 }
 """)
     r = trace("--json", "-c", path, f"{library}:one")
-    expect(re.search(rf"^no event of \S+:one: {library} was never seen among the files", r.err, re.M) and mapped_in(r) == [False], r)
+    expect(
+        re.search(rf"^no event of \S+:one: {library} was never seen among the files", r.err, re.M)
+        and mapped_in(r) == [False], r)
     r = trace("--json", "-c", f"env LD_PRELOAD={library} {path}", f"{library}:one")
     expect("no event of" not in r.err and mapped_in(r) == [True], r)
 
 
 @claim
 def a_command_is_split_as_a_shell_does():
-    path = compile_c("words", """\
+    path = compile_c(
+        "words", """\
 #include <stdio.h>
 __attribute__((noinline)) void word(const char *text) { __asm__ volatile("" : : "r"(text) : "memory"); }
 int main(int argc, char **argv) { for (int i = 1; i < argc; i++) word(argv[i]); return 0; }
 """)
-    r = trace("--json", "-c", f"""{path} plain 'two words' "a \\"quoted\\" one" back\\ slash '' x''y""", "word")
+    r = trace("--json", "-c",
+              f"""{path} plain 'two words' "a \\"quoted\\" one" back\\ slash '' x''y""", "word")
     words = [e["args"]["text"] for e in r.objects()[:-1]]
     expect(words == ["plain", "two words", 'a "quoted" one', "back slash", "", "xy"], words, r)
 
@@ -577,10 +625,13 @@ int main(int c, char **v) { last(c); abort(); }
 def doctor_tries_tracing_and_says_how_it_went():
     findings = cairn("doctor", "--json").objects()
     for finding in findings:
-        expect(set(finding) == {"what", "ok", "detail", "fix"} and isinstance(finding["ok"], bool), finding)
+        expect(
+            set(finding) == {"what", "ok", "detail", "fix"} and isinstance(finding["ok"], bool),
+            finding)
     if os.geteuid() == 0:
         os.chmod(folder(), 0o755)
-        r = run(need("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", CAIRN, "doctor")
+        r = run(need("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups",
+                "--bounding-set=-all", CAIRN, "doctor")
         expect(r.status == 1 and "fix: sudo cairn doctor" in r.out, r)
 
 

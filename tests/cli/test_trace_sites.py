@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn trace at instructions and copies where a probe would do harm, or where events would not be calls."""
+"""cairn trace at instructions and copies where a probe would do harm, or where events would not be
+calls."""
 
 import os
 import subprocess
 import time
 
-from claims import Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
+from claims import (Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
+                    need_root, run)
 
 
 def trace(*words):
@@ -36,7 +38,8 @@ def what_shows_the_single_step_is_refused_and_the_program_lives():
     expect("left out: " in cairn("sites", path, "flags", "--emit", "bpftrace").out, path)
 
 
-# clear's arguments are in the registers that rep stosb counts in; SETUP stands between their loading and the instruction.
+# clear's arguments are in the registers that rep stosb counts in; SETUP stands between their
+# loading and the instruction.
 REP = """\
 static inline __attribute__((always_inline)) void clear(char *p, long n)
 {
@@ -85,7 +88,8 @@ def a_repeated_string_instruction_is_refused_where_nothing_before_it_will_do():
 
 # ---- copies ----
 
-# As git's xdl_hash_record(). Both functions end in "*data = ...; return ha;", which GCC shares, and the copy's first range is that end.
+# As git's xdl_hash_record(). Both functions end in "*data = ...; return ha;", which GCC shares, and
+# the copy's first range is that end.
 SHARED_END = r"""
 extern const unsigned char sane[256];
 #define isspace(x) (sane[(unsigned char)(x)] & 1)
@@ -156,10 +160,12 @@ def an_end_that_a_copy_shares_with_its_caller_is_no_entry():
         found = [p for p in sites if "addr" in p]
         expect(found and all("no-entry" in p["count_caveats"] for p in found), level, found)
         r = trace("-c", path, "with_whitespace")
-        expect(r.status == 1 and not r.out and "no entry in the debug information" in r.err, level, r)
+        expect(r.status == 1 and not r.out and "no entry in the debug information" in r.err, level,
+               r)
 
 
-# The shape of every chained hash table. Both conditions of the loop leave it, and GCC tests entry_equals' first one before *e.
+# The shape of every chained hash table. Both conditions of the loop leave it, and GCC tests
+# entry_equals' first one before *e.
 HASH_CHAIN = r"""
 #include <stddef.h>
 struct ent { struct ent *next; unsigned hash; };
@@ -276,7 +282,8 @@ def calls_that_a_vector_instruction_makes_together_are_announced():
         expect(found and all("vectorised" in d for d in found), function, found)
         r = trace("-c", path, function)
         expect(r.status == 0 and "one event may stand for several calls" in r.err, r)
-    expect(not any("vectorised" in d for d in doubts(loops, "rd")), "scalar calls", doubts(loops, "rd"))
+    expect(not any("vectorised" in d for d in doubts(loops, "rd")), "scalar calls",
+           doubts(loops, "rd"))
 
 
 @claim
@@ -287,7 +294,8 @@ def a_loop_that_was_vectorised_inside_of_a_copy_is_one_call():
 
 # ---- files ----
 
-# GCC puts both stores of 4 bytes to one address, and its DIEs are not in the order of the calls (libpng's png_write_IHDR).
+# GCC puts both stores of 4 bytes to one address, and its DIEs are not in the order of the calls
+# (libpng's png_write_IHDR).
 TWO_CALLS = """\
 #include <stdint.h>
 static inline void put32(unsigned char *b, uint32_t v) { b[0] = v >> 24; b[1] = v >> 16; b[2] = v >> 8; b[3] = v; }
@@ -313,7 +321,11 @@ def calls_that_begin_at_one_address_come_in_their_order(by):
         cairn("sidecar", path, "-o", path + ".cairn", check=True)
         words = ("--sidecar", path + ".cairn")
     found = cairn("sites", path, "put32", "--json", *words, check=True).objects()
-    expect(len({o["addr"] for o in found if o["kind"] == "inlined"}) < 3, "no two calls share an address: the program no longer shows it")
+    expect(
+        len({o["addr"]
+             for o in found
+             if o["kind"] == "inlined"}) < 3,
+        "no two calls share an address: the program no longer shows it")
     expect([o["call"]["line"] for o in found if o["kind"] == "inlined"] == [7, 8, 10], found)
     need_root()
     r = cairn("trace", *words, "--json", "-c", path, "put32")
@@ -328,10 +340,12 @@ def a_kernel_image_and_a_module_get_no_user_probes():
     files = {}
     source = os.path.join(folder(), "kernel.s")
     with open(source, "w", encoding="utf-8") as file:
-        file.write(".globl tcp_ack\n.type tcp_ack, @function\ntcp_ack: nop\nret\n.size tcp_ack, . - tcp_ack\n")
+        file.write(
+            ".globl tcp_ack\n.type tcp_ack, @function\ntcp_ack: nop\nret\n.size tcp_ack, . - tcp_ack\n"
+        )
     files["vmlinux"] = os.path.join(folder(), "vmlinux")
-    run(need("gcc"), "-nostdlib", "-static", "-no-pie", "-g", "-Wl,-Ttext=0xffffffff81000000,-e,tcp_ack", "-o", files["vmlinux"], source,
-        check=True)
+    run(need("gcc"), "-nostdlib", "-static", "-no-pie", "-g",
+        "-Wl,-Ttext=0xffffffff81000000,-e,tcp_ack", "-o", files["vmlinux"], source, check=True)
     files["vmlinux.debug"] = files["vmlinux"] + ".debug"
     run(need("objcopy"), "--only-keep-debug", files["vmlinux"], files["vmlinux.debug"], check=True)
     with open(source, "a", encoding="utf-8") as file:
@@ -340,18 +354,25 @@ def a_kernel_image_and_a_module_get_no_user_probes():
     run("gcc", "-g", "-c", "-o", files["x.ko"], source, check=True)
     for name, path in files.items():
         r = cairn("trace", "--no-sidecar", path + ":tcp_ack")
-        expect(r.status == 3 and not r.out and "user probes never fire" in r.err and "kprobe" in r.err, name, r)
+        expect(
+            r.status == 3 and not r.out and "user probes never fire" in r.err and "kprobe" in r.err,
+            name, r)
         r = cairn("sites", "--no-sidecar", path, "tcp_ack", "--emit", "perf")
-        expect(r.status == 3 and not r.out and "user probes" in r.err and "kprobe" in r.err, name, r)
+        expect(r.status == 3 and not r.out and "user probes" in r.err and "kprobe" in r.err, name,
+               r)
     r = cairn("sites", "--no-sidecar", files["vmlinux"], "tcp_ack")
     expect(r.status == 0 and "0xffffffff81000000" in r.out, r)
 
 
 # ---- patterns and processes ----
 
-PATTERN = PUSHF.replace("{ return flags(); }", "{ flag_one(1); flag_two(2); return flags(); }").replace(
-    "int main", "__attribute__((noinline)) void flag_one(int n) { __asm__ volatile(\"\" : : \"r\"(n)); }\n"
-    "__attribute__((noinline)) void flag_two(int n) { __asm__ volatile(\"\" : : \"r\"(n)); }\nint main")
+PATTERN = PUSHF.replace(
+    "{ return flags(); }", "{ flag_one(1); flag_two(2); return flags(); }"
+).replace(
+    "int main",
+    "__attribute__((noinline)) void flag_one(int n) { __asm__ volatile(\"\" : : \"r\"(n)); }\n"
+    "__attribute__((noinline)) void flag_two(int n) { __asm__ volatile(\"\" : : \"r\"(n)); }\nint main"
+)
 
 
 @claim
@@ -364,7 +385,9 @@ def a_bad_site_leaves_a_pattern_and_stops_a_name():
     r = cairn("trace", "--no-sidecar", "--dry-run", "-c", path, "flag*")
     expect(r.status == 0 and "nothing would be attached" not in r.err, r)
     r = trace("-c", path, "flag_*", "flags")
-    expect(r.status == 1 and not r.out and "1 of 3 sites" in r.err and "\n--best-effort attaches the others\n" in r.err, r)
+    expect(
+        r.status == 1 and not r.out and "1 of 3 sites" in r.err
+        and "\n--best-effort attaches the others\n" in r.err, r)
     r = trace("-c", path, "flags*")
     expect(r.status == 1 and not r.out, r)
 
@@ -399,7 +422,8 @@ int main(void)
 def of_running_workers(*words):
     """Trace a master whose three workers run since before, one of them the child of another."""
     need_root()
-    with subprocess.Popen([compile_c("master", MASTER)], stdout=subprocess.PIPE, start_new_session=True) as process:
+    with subprocess.Popen([compile_c("master", MASTER)], stdout=subprocess.PIPE,
+                          start_new_session=True) as process:
         try:
             process.stdout.read(7)
             time.sleep(0.5)

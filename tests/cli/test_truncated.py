@@ -25,7 +25,8 @@ def derived(kind):
     """A file of that kind made of the large one."""
     path = os.path.join(folder(), "large." + kind)
     if not os.path.exists(path):
-        words = ("sidecar", LARGE, "-o", path) if kind == "cairn" else ("btf", "encode", LARGE, "-o", path)
+        words = ("sidecar", LARGE, "-o", path) if kind == "cairn" else ("btf", "encode", LARGE,
+                                                                        "-o", path)
         expect(cairn(*words, seconds=120).status == 0, words)
     return path
 
@@ -44,9 +45,11 @@ WRITERS = {
 @claim_each(*WRITERS)
 def a_file_that_is_cut_while_its_answer_waits_is_told(verb):
     kind, words = WRITERS[verb]
-    path = os.path.join(folder(), "cut-" + verb.replace(" ", "-") + (".cairn" if kind == "cairn" else ""))
+    path = os.path.join(folder(),
+                        "cut-" + verb.replace(" ", "-") + (".cairn" if kind == "cairn" else ""))
     shutil.copyfile(derived(kind) if kind else LARGE, path)
-    with subprocess.Popen([CAIRN, *words(path)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen([CAIRN, *words(path)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
         first = process.stdout.read(1)
         # It waits for room in the pipe.
         while first and process.poll() is None:
@@ -64,10 +67,12 @@ def a_file_that_is_cut_while_its_answer_waits_is_told(verb):
 def a_file_that_is_cut_inside_its_last_page_is_told(verb):
     """What is gone reads as zeros there, and raises no signal."""
     kind, words = WRITERS[verb]
-    path = os.path.join(folder(), "last-" + verb.replace(" ", "-") + (".cairn" if kind == "cairn" else ""))
+    path = os.path.join(folder(),
+                        "last-" + verb.replace(" ", "-") + (".cairn" if kind == "cairn" else ""))
     shutil.copyfile(derived(kind) if kind else LARGE, path)
     size = os.path.getsize(path)
-    with subprocess.Popen([CAIRN, *words(path)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen([CAIRN, *words(path)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
         first = process.stdout.read(1)
         os.truncate(path, size - (size % 4096 or 4096) // 2 - 1)
         out, err = process.communicate(timeout=100)
@@ -107,25 +112,28 @@ def a_file_that_is_cut_at_any_moment_kills_no_verb(verb):
         path = copy("any-" + verb.replace(" ", "-"))
         if os.path.exists(path + ".out"):
             os.unlink(path + ".out")
-        with subprocess.Popen([CAIRN, *VERBS[verb](path)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE) as process:
+        with subprocess.Popen([CAIRN, *VERBS[verb](path)], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
             time.sleep(chance.random() * took)
             os.truncate(path, chance.choice((0, 4096, 100000)))
             err = process.communicate(timeout=100)[1]
         statuses.append(process.returncode)
         # At these addresses of the sanitizers' program addr may have no answer, whole or cut.
         answered = (0, before) if verb == "addr" else (0,)
-        expect(process.returncode >= 0 and (process.returncode in answered or err), verb, statuses, err)
+        expect(process.returncode >= 0 and (process.returncode in answered or err), verb, statuses,
+               err)
         # Also when several threads met the end at once.
         expect(err.count(b"became shorter") <= 1 and b"cairn: cairn:" not in err, verb, err)
         # It may have been cut after all was read and written.
         expect(contents(path + ".out") in (whole, None), verb, statuses, err)
-    expect([name for name in os.listdir(folder()) if name.endswith(".tmp")] == [], os.listdir(folder()))
+    expect([name for name in os.listdir(folder()) if name.endswith(".tmp")] == [],
+           os.listdir(folder()))
 
 
 @claim
 def another_bus_error_ends_it_as_ever():
-    with subprocess.Popen([CAIRN, "sites", LARGE, "*", "--no-sidecar"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen([CAIRN, "sites", LARGE, "*", "--no-sidecar"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as process:
         process.stdout.read(1)
         process.send_signal(7)
         expect(process.wait() == -7, process.returncode)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn unwind: rows of a file against readelf, and SFrame. Rows of every address: tests/unit; of running programs: tests/truth."""
+"""cairn unwind: rows of a file against readelf, and SFrame. Rows of every address: tests/unit; of
+running programs: tests/truth."""
 
 import json
 import os
@@ -9,7 +10,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from claims import Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run  # noqa: E402
+# noqa: E402
+from claims import Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
 
 PROGRAM = """
 int use(void *p, ...);
@@ -31,7 +33,10 @@ def rows_are_those_that_readelf_prints():
     rows = [json.loads(line) for line in r.lines()]
     expect(len(rows) > 10, rows)
     text = run(need("readelf"), "--debug-dump=frames-interp", path, check=True).out
-    wanted = {int(at, 16): cfa for at, cfa in re.findall(r"^([0-9a-f]{16}) (r\w+[+-]\d+) ", text, re.M)}
+    wanted = {
+        int(at, 16): cfa
+        for at, cfa in re.findall(r"^([0-9a-f]{16}) (r\w+[+-]\d+) ", text, re.M)
+    }
     expect(len(wanted) > 10, text)
     for at, cfa in wanted.items():
         if at == 0:  # the row of a CIE
@@ -43,13 +48,20 @@ def rows_are_those_that_readelf_prints():
 
 @claim_each("gcc", "clang")
 def rows_of_debug_frame_are_taken_where_there_is_no_other(compiler):
-    path = compile_c("debug-frame.c", PROGRAM, compiler, ("-O2", "-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"))
+    path = compile_c("debug-frame.c", PROGRAM, compiler,
+                     ("-O2", "-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"))
     text = run(need("readelf"), "--debug-dump=frames-interp", path, check=True).out
     section = text[text.find("Contents of the .debug_frame"):] if ".debug_frame" in text else ""
-    wanted = {int(at, 16): cfa for at, cfa in re.findall(r"^([0-9a-f]{16}) (r\w+[+-]\d+) ", section, re.M) if int(at, 16)}
+    wanted = {
+        int(at, 16): cfa
+        for at, cfa in re.findall(r"^([0-9a-f]{16}) (r\w+[+-]\d+) ", section, re.M)
+        if int(at, 16)
+    }
     if not wanted:
         raise Skip(f"{compiler} writes no .debug_frame here")
-    rows = [json.loads(line) for line in cairn("unwind", "dump", path, "--json", check=True).lines()]
+    rows = [
+        json.loads(line) for line in cairn("unwind", "dump", path, "--json", check=True).lines()
+    ]
     for at, cfa in wanted.items():
         row = [row for row in rows if int(row["lo"], 16) <= at < int(row["hi"], 16)]
         expect(len(row) == 1 and row[0]["cfa"] == cfa, hex(at), cfa, row)
@@ -87,7 +99,8 @@ def a_copy_has_the_section_and_still_runs():
 
 @claim_each("", "3", "2")
 def readelf_prints_the_same(version):
-    """binutils 2.46 prints version 3, 2.41 to 2.45 version 2; what a linker wrote, where the assembler can."""
+    """binutils 2.46 prints version 3, 2.41 to 2.45 version 2; what a linker wrote, where the
+    assembler can."""
     if version:
         path = os.path.join(folder(), "out.sframe")
         cairn("unwind", "encode", "--sframe", version, program(), "-o", path, check=True)
@@ -105,8 +118,8 @@ def readelf_prints_the_same(version):
         raise Skip(f"this readelf does not print {wanted}")
     if not re.search(r"func idx \[0\]: pc = 0x\w+, size = \d+ bytes", r.out):
         raise Skip("this readelf prints functions in another shape")
-    expect(cairn("unwind", "dump", "--sframe", path, check=True).out.rstrip() == r.out.rstrip(), r.out)
-
+    expect(
+        cairn("unwind", "dump", "--sframe", path, check=True).out.rstrip() == r.out.rstrip(), r.out)
 
 CALLS = """
 #include <stdio.h>
@@ -120,20 +133,27 @@ def functions_of(path):
     """{address: its rows} of a section, as dump prints them"""
     found = {}
     for part in cairn("unwind", "dump", "--sframe", path, check=True).out.split("func idx")[1:]:
-        found[int(re.search(r"pc = (0x\w+)", part).group(1), 16)] = [line.split() for line in part.splitlines()[1:] if line.strip()]
+        found[int(re.search(r"pc = (0x\w+)", part).group(1),
+                  16)] = [line.split() for line in part.splitlines()[1:] if line.strip()]
     return found
 
 
 @claim
 def a_linkage_table_is_encoded_as_ld_does():
-    source, path, out = (os.path.join(folder(), name) for name in ("calls.c", "calls", "calls.sframe"))
+    source, path, out = (os.path.join(folder(), name)
+                         for name in ("calls.c", "calls", "calls.sframe"))
     with open(source, "w", encoding="utf-8") as file:
         file.write(CALLS)
     if run(need("gcc"), "-O2", "-Wa,--gsframe", "-Wl,-z,lazy", source, "-o", path).status:
         raise Skip("this assembler writes no SFrame")
-    plt = re.search(r" \.plt +PROGBITS +(\w+) \w+ (\w+)", run(need("readelf"), "-SW", path, check=True).out)
+    plt = re.search(r" \.plt +PROGBITS +(\w+) \w+ (\w+)",
+                    run(need("readelf"), "-SW", path, check=True).out)
     lo = int(plt.group(1), 16)
-    theirs = {at: rows for at, rows in functions_of(path).items() if lo <= at < lo + int(plt.group(2), 16)}
+    theirs = {
+        at: rows
+        for at, rows in functions_of(path).items()
+        if lo <= at < lo + int(plt.group(2), 16)
+    }
     if len(theirs) != 2:
         raise Skip("this linker writes no SFrame of .plt")
     for version in "2", "3":
@@ -144,7 +164,8 @@ def a_linkage_table_is_encoded_as_ld_does():
 
 @claim
 def a_debug_file_shows_its_rows_and_is_not_encoded():
-    path = compile_c("separate", PROGRAM, "gcc", ("-O2", "-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"))
+    path = compile_c("separate", PROGRAM, "gcc",
+                     ("-O2", "-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"))
     debug = path + ".debug"
     run(need("objcopy"), "--only-keep-debug", path, debug, check=True)
     rows = cairn("unwind", "dump", "--json", debug, check=True).objects()
@@ -152,7 +173,9 @@ def a_debug_file_shows_its_rows_and_is_not_encoded():
     whole = cairn("unwind", "dump", "--json", path, check=True).objects()
     def cfas(of, at):
         return [row["cfa"] for row in of if int(row["lo"], 16) <= int(at, 16) < int(row["hi"], 16)]
-    expect(len(rows) > 10 and all(cfas(whole, row["lo"]) == [row["cfa"]] for row in rows), rows, whole)
+
+    expect(
+        len(rows) > 10 and all(cfas(whole, row["lo"]) == [row["cfa"]] for row in rows), rows, whole)
     r = cairn("unwind", "encode", debug, "-o", os.path.join(folder(), "debug.sframe"))
     expect(r.status == 3 and "no code" in r.err, r)
 
@@ -188,19 +211,27 @@ def programs_for_arm64_have_rows_types_and_sframe():
     source, path, out = (os.path.join(folder(), name) for name in ("arm.c", "arm.so", "arm.sframe"))
     with open(source, "w", encoding="utf-8") as file:
         file.write(ARM)
-    run(compiler, "-O2", "-g", "-mbranch-protection=standard", "-fPIC", "-shared", source, "-o", path, check=True)
-    rows = [json.loads(line) for line in cairn("unwind", "dump", path, "--json", check=True).lines()]
+    run(compiler, "-O2", "-g", "-mbranch-protection=standard", "-fPIC", "-shared", source, "-o",
+        path, check=True)
+    rows = [
+        json.loads(line) for line in cairn("unwind", "dump", path, "--json", check=True).lines()
+    ]
     text = run(need("readelf"), "--debug-dump=frames-interp", path, check=True).out
-    wanted = {int(at, 16): cfa for at, cfa in re.findall(r"^([0-9a-f]{16}) ((?:sp|x\d+)[+-]\d+) ", text, re.M)}
+    wanted = {
+        int(at, 16): cfa
+        for at, cfa in re.findall(r"^([0-9a-f]{16}) ((?:sp|x\d+)[+-]\d+) ", text, re.M)
+    }
     expect(len(wanted) > 10, text)
     for at, cfa in wanted.items():
         row = [row for row in rows if int(row["lo"], 16) <= at < int(row["hi"], 16)]
-        expect(at == 0 or (len(row) == 1 and row[0]["cfa"] in (cfa, "outermost")), hex(at), cfa, row)
+        expect(at == 0 or (len(row) == 1 and row[0]["cfa"] in (cfa, "outermost")), hex(at), cfa,
+               row)
     expect(any(row["ra_signed"] and row["saved"].get("x30") for row in rows), rows)
     cairn("unwind", "encode", path, "-o", out, check=True)
     expect("c-8[s]" in cairn("unwind", "dump", "--sframe", out, check=True).out, out)
     expect("7 bytes hole" in cairn("layout", path, "record", check=True).out)
-    for words in (("sites", path), ("sites", "--hazards", path), ("btf", "encode", path, "-o", out)):
+    for words in (("sites", path), ("sites", "--hazards", path), ("btf", "encode", path, "-o",
+                                                                  out)):
         r = cairn(*words)
         expect(r.status == 3 and "arm64" in r.err and "x86-64 only" in r.err, r)
     cairn("btf", "encode", "--dialect", "none", path, "-o", out, check=True)

@@ -40,7 +40,8 @@ int main(void) { return 0; }
 
 @claim_each("gcc", "clang")
 def what_compilers_write_has_no_disagreement(compiler):
-    for name, flags in (("o0", ("-O0",)), ("o2", ("-O2", "-fno-inline")), ("fp", ("-O2", "-fno-omit-frame-pointer"))):
+    for name, flags in (("o0", ("-O0",)), ("o2", ("-O2", "-fno-inline")),
+                        ("fp", ("-O2", "-fno-omit-frame-pointer"))):
         r = cairn("unwind", "check", compile_c("true_" + name, TRUE_ROWS, compiler, flags))
         expect(r.status == 0 and "0 disagreements" in r.out, r)
 
@@ -50,7 +51,9 @@ def rows_that_the_instructions_contradict_are_told_where_they_begin():
     r = cairn("unwind", "check", compile_c("false_row", FALSE_ROW, flags=("-O2",)))
     expect(r.status == 1, r)
     expect("forgets+0x1: the row says rsp+8, the instructions rsp+16" in r.out, r)
-    expect("tells+0xa: the row says rsp+80, the instructions rsp+16" in r.out and "2 disagreements" in r.out, r)
+    expect(
+        "tells+0xa: the row says rsp+80, the instructions rsp+16" in r.out
+        and "2 disagreements" in r.out, r)
 
 
 @claim
@@ -60,21 +63,28 @@ def registers_that_are_overwritten_without_a_word_and_not_restored_at_a_return_a
     expect(r.status == 1, r)
     told = [line.split(maxsplit=1)[1] for line in r.out.splitlines() if "overwrite" in line]
     expect(len(told) == 3, r)
-    for text, name in zip(told, ("silent+0x10: the row leaves rbx", "silent+0x10: the row leaves r12", "tail+0x2: the row leaves rbp")):
+    for text, name in zip(told,
+                          ("silent+0x10: the row leaves rbx", "silent+0x10: the row leaves r12",
+                           "tail+0x2: the row leaves rbp")):
         expect(text.startswith(name + " as it was, the instructions overwrite it (at "), r)
     # What came from memory, and what was put back, is not told.
     expect("r13" not in r.out and "borrows" not in r.out and "3 disagreements" in r.out, r)
     r = cairn("unwind", "check", "--json", path)
     first = json.loads(r.out.splitlines()[0])
-    expect(first["against"] == "registers" and first["register"] == "rbx" and int(first["from"], 16) + 13 == int(first["at"], 16), r)
+    expect(
+        first["against"] == "registers" and first["register"] == "rbx"
+        and int(first["from"], 16) + 13 == int(first["at"], 16), r)
 
 
 @claim
 def the_rows_that_are_used_have_them_lost():
     path = compile_c("kept_rows", KEPT, flags=("-O2",))
     rows = cairn("unwind", "dump", path, check=True).out
-    expect("rbx:lost" in rows and "r12:lost" in rows and "r13:lost" in rows and "rbp:lost" in rows, rows)
-    expect("lost" not in cairn("unwind", "dump", compile_c("kept_not", TRUE_ROWS, flags=("-O2",)), check=True).out, "nothing else")
+    expect("rbx:lost" in rows and "r12:lost" in rows and "r13:lost" in rows and "rbp:lost" in rows,
+           rows)
+    expect(
+        "lost" not in cairn("unwind", "dump", compile_c("kept_not", TRUE_ROWS, flags=("-O2",)),
+                            check=True).out, "nothing else")
 
 
 @claim
@@ -82,14 +92,17 @@ def json_has_each_disagreement_and_the_counts():
     r = cairn("unwind", "check", "--json", compile_c("false_row_json", FALSE_ROW, flags=("-O2",)))
     rows = [json.loads(line) for line in r.out.splitlines()]
     expect([row["function"] for row in rows[:-1]] == ["forgets", "tells"], r)
-    expect(rows[-1]["disagreements"] == 2 and 0 < rows[-1]["followed_bytes"] <= rows[-1]["text_bytes"], r)
+    expect(
+        rows[-1]["disagreements"] == 2 and 0 < rows[-1]["followed_bytes"] <= rows[-1]["text_bytes"],
+        r)
 
 
 @claim
 def frame_pointers_are_there_when_the_compiler_keeps_them():
     share = []
     for name, flag in (("with", "-fno-omit-frame-pointer"), ("without", "-fomit-frame-pointer")):
-        r = cairn("unwind", "check", "--json", compile_c("pointers_" + name, TRUE_ROWS, flags=("-O2", "-fno-inline", flag)))
+        r = cairn("unwind", "check", "--json",
+                  compile_c("pointers_" + name, TRUE_ROWS, flags=("-O2", "-fno-inline", flag)))
         counts = json.loads(r.out.splitlines()[-1])
         share.append(counts["frame_pointer_bytes"] / counts["text_bytes"])
     expect(share[0] > 2 * share[1], share)

@@ -21,8 +21,10 @@ WITHOUT = {"-c", "-MD", "-MMD"}
 
 
 def flags_of(entry):
-    """The command without its compiler, its file and its outputs; the folder of the objects is no place of headers."""
-    words = itertools.dropwhile(lambda word: not word.startswith("-"), shlex.split(entry["command"]))
+    """The command without its compiler, its file and its outputs; the folder of the objects is no
+    place of headers."""
+    words = itertools.dropwhile(lambda word: not word.startswith("-"),
+                                shlex.split(entry["command"]))
     flags = []
     for word in words:
         if word in WITH_VALUE:
@@ -56,7 +58,8 @@ def commands(clang):
         yield from ([*words, "-c", "-o", "/dev/null", path] for path in assembled)
         parsed = [path for path in files if path not in assembled]
         # Some per command, so that all processors have work.
-        yield from ([*words, "-fsyntax-only", *parsed[at:at + 40]] for at in range(0, len(parsed), 40))
+        yield from ([*words, "-fsyntax-only", *parsed[at:at + 40]]
+                    for at in range(0, len(parsed), 40))
 
 
 @claim
@@ -67,7 +70,10 @@ def clang_takes_every_source_without_a_warning():
     todo = list(commands(clang))
     expect(sum(word.endswith(".c") for words in todo for word in words) > 400, todo)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        wrong = [r for r in pool.map(lambda words: run(*words, cwd=BUILD, seconds=600), todo) if r.status or r.err]
+        wrong = [
+            r for r in pool.map(lambda words: run(*words, cwd=BUILD, seconds=600), todo)
+            if r.status or r.err
+        ]
     expect(not wrong, *(r.err[:3000] for r in wrong))
 
 

@@ -20,12 +20,16 @@ def clang_format():
     program = need("clang-format")
     found = re.search(r"version (\d+)", run(program, "--version", check=True).out)
     if not found or found.group(1) != VERSION:
-        raise Skip(f"this clang-format is version {found.group(1) if found else '?'}; the tree is formatted by {VERSION}")
+        raise Skip(
+            f"this clang-format is version {found.group(1) if found else '?'}; the tree is formatted by {VERSION}"
+        )
     return program
 
 
 def sources(where):
-    return sorted(path for end in "ch" for path in glob.glob(os.path.join(SOURCE, where, "**", f"*.{end}"), recursive=True))
+    return sorted(
+        path for end in "ch"
+        for path in glob.glob(os.path.join(SOURCE, where, "**", f"*.{end}"), recursive=True))
 
 
 @claim_each(*FOLDERS)
@@ -34,17 +38,21 @@ def c_is_formatted(where):
     expect(files, where)
     r = run(clang_format(), "--dry-run", "-Werror", *files)
     wrong = sorted(set(re.findall(r"^(\S+?):\d+:\d+: error", r.err, re.M)))
-    expect(r.status == 0, f"clang-format -i {' '.join(os.path.relpath(path, SOURCE) for path in wrong)}", r.err[:2000])
+    expect(r.status == 0,
+           f"clang-format -i {' '.join(os.path.relpath(path, SOURCE) for path in wrong)}",
+           r.err[:2000])
 
 
 @claim
 def what_is_not_formatted_is_a_table():
-    """A region without formatting ends, and has an initializer or a list of macros; no function hides in it."""
+    """A region without formatting ends, and has an initializer or a list of macros; no function
+    hides in it."""
     for where in FOLDERS:
         for path in sources(where):
             with open(path, encoding="utf-8") as file:
                 text = file.read()
-            regions = re.findall(r"clang-format off \*/\n(.*?)/\* clang-format (on|off)", text + "/* clang-format off", re.S)
+            regions = re.findall(r"clang-format off \*/\n(.*?)/\* clang-format (on|off)",
+                                 text + "/* clang-format off", re.S)
             for region, end in regions:
                 expect(end == "on", path, "a region does not end")
                 expect("\n{\n" not in region and len(region.splitlines()) < 200, path, region[:300])

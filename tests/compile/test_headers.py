@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Public headers stand alone, address kinds do not mix, and the library exports what the headers declare."""
+"""Public headers stand alone, address kinds do not mix, and the library exports what the headers
+declare."""
 
 import glob
 import os
@@ -11,12 +12,14 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts"))
 
 import circles  # noqa: E402
-from claims import BUILD, SOURCE, Skip, claim, claim_each, expect, folder, main, need, run  # noqa: E402
+# noqa: E402
+from claims import BUILD, SOURCE, Skip, claim, claim_each, expect, folder, main, need, run
 
 INCLUDE = os.path.join(SOURCE, "include")
 HEADERS = sorted(os.path.relpath(path, INCLUDE)
                  for path in glob.glob(os.path.join(INCLUDE, "cairn", "**", "*.h"), recursive=True))
-LANGUAGES = [("gcc", "c", "c11"), ("clang", "c", "c11"), ("g++", "c++", "c++17"), ("clang++", "c++", "c++17")]
+LANGUAGES = [("gcc", "c", "c11"), ("clang", "c", "c11"), ("g++", "c++", "c++17"),
+             ("clang++", "c++", "c++17")]
 
 
 def compiles(compiler, language, standard, text):
@@ -24,13 +27,14 @@ def compiles(compiler, language, standard, text):
     path = os.path.join(folder(), "unit." + ("c" if language == "c" else "cc"))
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
-    return run(compiler, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only",
-               "-I", INCLUDE, path)
+    return run(compiler, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-pedantic",
+               "-fsyntax-only", "-I", INCLUDE, path)
 
 
 @claim_each(*(f"{compiler} -std={standard}" for compiler, _, standard in LANGUAGES))
 def every_header_compiles_alone(how):
-    compiler, language, standard = next(row for row in LANGUAGES if how == f"{row[0]} -std={row[2]}")
+    compiler, language, standard = next(
+        row for row in LANGUAGES if how == f"{row[0]} -std={row[2]}")
     expect(HEADERS, "no headers in", INCLUDE)
     for header in HEADERS:
         # Twice: its guard works.
@@ -60,7 +64,8 @@ def address_kinds_do_not_mix(compiler):
     expect(r.status == 0, r)
     for wrong in ["off", "1", "at.v"]:
         r = compiles(compiler, language, standard, CONVERSION % wrong)
-        expect(r.status != 0 and "cairn_vaddr" in r.err, f"{wrong} was taken for a link-time address", r)
+        expect(r.status != 0 and "cairn_vaddr" in r.err,
+               f"{wrong} was taken for a link-time address", r)
 
 
 # What a program that is looked at links with; the rest is libcairn's.
@@ -76,12 +81,14 @@ def declared(headers):
         # Bodies, struct fields and parameters are not at the left edge of a declaration.
         text = re.sub(r"\{[^{}]*\}", "{}", re.sub(r"\{[^{}]*\}", "{}", text))
         # An inline function is the caller's own.
-        names.update(re.findall(r"^(?!static inline)[a-z][^;{}()#]*?\b(cairn_\w+|codectl\w*)\(", text, re.M))
+        names.update(
+            re.findall(r"^(?!static inline)[a-z][^;{}()#]*?\b(cairn_\w+|codectl\w*)\(", text, re.M))
     return names
 
 
 LIBRARIES = {
-    "libcairn": ("src/libcairn.so.?", [header for header in HEADERS if header not in AGENT_HEADERS], 20),
+    "libcairn":
+    ("src/libcairn.so.?", [header for header in HEADERS if header not in AGENT_HEADERS], 20),
     "libcairn-codectl": ("agent/libcairn-codectl.so.?", AGENT_HEADERS, 5),
 }
 
@@ -143,13 +150,18 @@ def a_program_with_names_of_its_own_links_with_the_archives():
     expect(len(found) == 1, found)
     text = open(found[0], encoding="utf-8").read()
     expect(not re.search(r"[\s=]/usr/lib/\S+\.(so|a)\b", text), text)
-    environment = dict(os.environ, PKG_CONFIG_PATH=os.path.dirname(found[0]), PKG_CONFIG_SYSROOT_DIR=into)
-    flags = run("pkg-config", "--cflags", "--libs", "--static", "cairn", "cairn-codectl", env=environment, check=True).out.split()
+    environment = dict(os.environ, PKG_CONFIG_PATH=os.path.dirname(found[0]),
+                       PKG_CONFIG_SYSROOT_DIR=into)
+    flags = run("pkg-config", "--cflags", "--libs", "--static", "cairn", "cairn-codectl",
+                env=environment, check=True).out.split()
     path = os.path.join(folder(), "own.c")
     with open(path, "w", encoding="utf-8") as file:
         file.write(OWN_NAMES)
-    # The two archives by their names: pkg-config cannot choose between them and the shared libraries.
-    archives = [glob.glob(os.path.join(into, "**", name + ".a"), recursive=True)[0] for name in ARCHIVES]
+    # The two archives by their names: pkg-config cannot choose between them and the shared
+    # libraries.
+    archives = [
+        glob.glob(os.path.join(into, "**", name + ".a"), recursive=True)[0] for name in ARCHIVES
+    ]
     rest = [flag for flag in flags if flag not in ("-lcairn", "-lcairn-codectl")]
     program = os.path.join(folder(), "own")
     r = run("gcc", "-o", program, path, *archives, *rest)
@@ -177,14 +189,13 @@ def modules_include_only_earlier_ones():
 # Files of one module that use each other, with the reason why that is right.
 CIRCLES = {
     ("bytes/decl", ("attributes.c", "declarator.c", "enums.c", "expr.c", "initialiser.c", "record.c", "specifiers.c")):
-        "the grammar of C: a struct is in a type, a type in an expression, and an expression in a struct",
-    ("bytes/decode", ("arms.c", "compile.c", "variants.c")):
-        "a union has arms that are types, and a type may be a union",
+    "the grammar of C: a struct is in a type, a type in an expression, and an "
+    "expression in a struct", ("bytes/decode", ("arms.c", "compile.c", "variants.c")):
+    "a union has arms that are types, and a type may be a union",
     ("bytes/layout", ("print.c", "print_member.c")):
-        "a struct has members, and a member may be a struct",
-    ("facts/sites", ("quirks_hidden_difference.c", "quirks_loop_arithmetic.c", "quirks_quirks.c",
-                     "quirks_stale_outer_variable.c")):
-        "the table of rules has their checks, and a check gives the reason of its row",
+    "a struct has members, and a member may be a struct",
+    ("facts/sites", ("quirks_hidden_difference.c", "quirks_loop_arithmetic.c", "quirks_quirks.c", "quirks_stale_outer_variable.c")):
+    "the table of rules has their checks, and a check gives the reason of its row",
 }
 
 
@@ -212,28 +223,39 @@ def modules_include_only_those_private_headers_of_others_that_are_listed():
     listed = listed_headers()
     wrong = [f"{where[0]} includes {header}, which is not in HEADERS"
              for header, where in sorted(included.items()) if header not in listed]
-    wrong += [f"{header} is in HEADERS, and no other module includes it" for header in sorted(listed - set(included))]
+    wrong += [
+        f"{header} is in HEADERS, and no other module includes it"
+        for header in sorted(listed - set(included))
+    ]
     expect(len(listed) > 50 and not wrong, *wrong)
 
 
 @claim
 def a_header_that_lists_its_modules_files_lists_all():
-    """A comment that names half of the files is such a list; the rest would be missed by its readers."""
+    """A comment that names half of the files is such a list; the rest would be missed by its
+    readers."""
     wrong, n_lists = [], 0
     for path in glob.glob(os.path.join(SOURCE, "src", "**", "*.h"), recursive=True):
-        files = {os.path.basename(file) for file in glob.glob(os.path.join(os.path.dirname(path), "*.c"))}
+        files = {
+            os.path.basename(file)
+            for file in glob.glob(os.path.join(os.path.dirname(path), "*.c"))
+        }
         with open(path, encoding="utf-8") as file:
             essay = file.read().split("#ifndef")[0]
         named = set(re.findall(r"\b\w+\.c\b", essay)) & files
         if len(named) >= 4 and 2 * len(named) >= len(files):
             n_lists += 1
-            wrong += [f"{os.path.relpath(path, SOURCE)} does not name {name}" for name in sorted(files - named)]
+            wrong += [
+                f"{os.path.relpath(path, SOURCE)} does not name {name}"
+                for name in sorted(files - named)
+            ]
     expect(n_lists > 4 and not wrong, n_lists, *wrong)
 
 
 @claim
 def files_of_a_module_use_each_other_in_one_direction():
-    """By the symbols of the object files: a circle is ended, or is in the list above with a reason."""
+    """By the symbols of the object files: a circle is ended, or is in the list above with a reason.
+    """
     need("nm")
     found = circles.circles(BUILD)
     n_uses = sum(len(files) for graph in circles.uses(BUILD).values() for files in graph.values())
@@ -281,12 +303,16 @@ def the_agent_includes_the_headers_of_the_abi_only():
 @claim
 def the_program_includes_public_headers_only():
     sources = glob.glob(os.path.join(SOURCE, "cli", "**", "*.[ch]"), recursive=True)
-    own = {os.path.basename(path) for path in sources} | {"doctor_target.h", "reasons.h"}  # the build makes these
+    # the build makes these
+    own = {os.path.basename(path) for path in sources} | {"doctor_target.h", "reasons.h"}
     wrong = []
     for path in sources:
         with open(path, encoding="utf-8") as file:
-            wrong += [f"{os.path.relpath(path, SOURCE)} includes {included}"
-                      for included in re.findall(r'^#include "([^"]+)"', file.read(), re.M) if included not in own]
+            wrong += [
+                f"{os.path.relpath(path, SOURCE)} includes {included}"
+                for included in re.findall(r'^#include "([^"]+)"', file.read(), re.M)
+                if included not in own
+            ]
     expect(len(sources) > 50 and not wrong, *wrong)
 
 

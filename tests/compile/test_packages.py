@@ -10,10 +10,13 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 
-from claims import BUILD, CAIRN, SOURCE, Skip, cairn, claim, expect, main, need, path_of, run, write  # noqa: E402
+# noqa: E402
+from claims import BUILD, CAIRN, SOURCE, Skip, cairn, claim, expect, main, need, path_of, run, write
 
 DEBIAN = os.path.join(SOURCE, "debian")
-PACKAGES = {"cairn", "cairn-agent", "libcairn0", "libcairn-dev", "libcairn-codectl0", "libcairn-codectl-dev"}
+PACKAGES = {
+    "cairn", "cairn-agent", "libcairn0", "libcairn-dev", "libcairn-codectl0", "libcairn-codectl-dev"
+}
 _installed = []
 
 
@@ -26,9 +29,15 @@ def installed():
     """(the folder, the paths in it below the prefix) of one installation of this build."""
     if not _installed:
         into = path_of("installed")
-        run(need("meson"), "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", into, check=True)
-        prefix = os.path.dirname(os.path.dirname(glob.glob(os.path.join(into, "**", "bin", "cairn"), recursive=True)[0]))
-        paths = [os.path.relpath(os.path.join(top, name), prefix) for top, _, names in os.walk(prefix) for name in names]
+        run(need("meson"), "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", into,
+            check=True)
+        prefix = os.path.dirname(
+            os.path.dirname(glob.glob(os.path.join(into, "**", "bin", "cairn"), recursive=True)[0]))
+        paths = [
+            os.path.relpath(os.path.join(top, name), prefix)
+            for top, _, names in os.walk(prefix)
+            for name in names
+        ]
         _installed.append((prefix, sorted(paths)))
     return _installed[0]
 
@@ -44,7 +53,9 @@ def patterns():
     found = {}
     for path in glob.glob(os.path.join(DEBIAN, "*.install")):
         lines = text_of(path).splitlines()
-        found[os.path.basename(path)[:-len(".install")]] = [line.split()[0] for line in lines if line]
+        found[os.path.basename(path)[:-len(".install")]] = [
+            line.split()[0] for line in lines if line
+        ]
     return found
 
 
@@ -54,11 +65,15 @@ def every_installed_file_is_in_exactly_one_package():
     if not any(re.match(r"lib/[^/]+-linux-gnu/", path) for path in paths):
         raise Skip("this build's libraries do not go where Debian has them")
     for path in paths:
-        owners = [package for package, items in patterns().items() if any(takes(item, "usr/" + path) for item in items)]
+        owners = [
+            package for package, items in patterns().items() if any(
+                takes(item, "usr/" + path) for item in items)
+        ]
         expect(len(owners) == 1, path, owners)
     for package, items in patterns().items():
         for item in items:
-            expect(any(takes(item, "usr/" + path) for path in paths), f"{package} names what is not installed: {item}")
+            expect(any(takes(item, "usr/" + path) for path in paths),
+                   f"{package} names what is not installed: {item}")
 
 
 @claim
@@ -101,7 +116,8 @@ def nothing_installed_names_the_folder_it_was_built_in():
             content = file.read()
         if content.startswith((b"\177ELF", b"!<arch>")):
             n_objects += 1
-            run(need("strip"), "--strip-debug", "-o", path_of("stripped"), os.path.join(prefix, path), check=True)
+            run(need("strip"), "--strip-debug", "-o", path_of("stripped"), os.path.join(
+                prefix, path), check=True)
             with open(path_of("stripped"), "rb") as file:
                 content = file.read()
         for word in words:
@@ -116,9 +132,14 @@ def the_program_replaces_no_function_of_another_library():
     nm, readelf = need("nm"), need("readelf")
     if "libZydis.a" in text_of(BUILD, "build.ninja"):
         raise Skip("the decoder is an archive here, and part of the program")
-    expect(re.search(r"\(NEEDED\).*\[libZydis\.so", run(readelf, "-dW", CAIRN, check=True).out), CAIRN)
-    names = [line.split()[0] for line in run(nm, "--defined-only", "--format=posix", CAIRN, check=True).lines()]
-    expect("main" in names and not [name for name in names if name.startswith(("Zydis", "Zyan"))], names)
+    expect(re.search(r"\(NEEDED\).*\[libZydis\.so",
+                     run(readelf, "-dW", CAIRN, check=True).out), CAIRN)
+    names = [
+        line.split()[0]
+        for line in run(nm, "--defined-only", "--format=posix", CAIRN, check=True).lines()
+    ]
+    expect("main" in names and not [name for name in names if name.startswith(("Zydis", "Zyan"))],
+           names)
 
 
 @claim
@@ -133,7 +154,9 @@ def make_install_takes_its_prefix_also_after_make():
     expect(r.status == 0, r)
     options = run("meson", "introspect", "--buildoptions", folder, check=True).out
     expect(re.search(r'"name": "prefix", "value": "/second"', options), options[:3000])
-    expect(text_of(path_of("ninja.log")).splitlines()[-1] == f"/staged: -C {folder} --quiet install", text_of(path_of("ninja.log")))
+    expect(
+        text_of(path_of("ninja.log")).splitlines()[-1] == f"/staged: -C {folder} --quiet install",
+        text_of(path_of("ninja.log")))
 
 
 if __name__ == "__main__":

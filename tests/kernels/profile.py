@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """cairn profile in kernels that QEMU boots: one program for all of them, and whole stacks.
 
-Kernels: those of scripts/kernels.sh, and the lab's ($CAIRN_LAB/kernels/7.x). They are emulated: what is counted is how stacks end, and what is in
-them; times mean nothing. In each guest a recursion of known depth, a JIT with a new generation of its code every few milliseconds, threads
-that wait, calls of an inlined function and tracepoints are sampled; the program that runs is this build's.
+Kernels: those of scripts/kernels.sh, and the lab's ($CAIRN_LAB/kernels/7.x). They are emulated:
+what is counted is how stacks end, and what is in them; times mean nothing. In each guest a
+recursion of known depth, a JIT with a new generation of its code every few milliseconds, threads
+that wait, calls of an inlined function and tracepoints are sampled; the program that runs is this
+build's.
 """
 import glob
 import json
@@ -81,7 +83,9 @@ name=tracepoint run -c calls --event syscalls:sys_enter_getpgid
 def add(folder, path, name):
     """A program and the libraries that it needs."""
     shutil.copy(path, os.path.join(folder, 'bin', name))
-    for library in re.findall(r'(/\S+) \(0x', subprocess.run(['ldd', path], capture_output=True, text=True, check=False).stdout):
+    for library in re.findall(
+            r'(/\S+) \(0x',
+            subprocess.run(['ldd', path], capture_output=True, text=True, check=False).stdout):
         to = folder + library
         os.makedirs(os.path.dirname(to), exist_ok=True)
         shutil.copy(os.path.realpath(library), to)
@@ -93,7 +97,9 @@ def make_guest(folder):
         source = os.path.join(folder, name + '.c')
         with open(source, 'w', encoding='ascii') as file:
             file.write(text)
-        subprocess.run(['gcc', '-g', '-O2', '-fomit-frame-pointer', source, '-o', os.path.join(folder, name)], check=True)
+        subprocess.run(
+            ['gcc', '-g', '-O2', '-fomit-frame-pointer', source, '-o',
+             os.path.join(folder, name)], check=True)
         add(folder, os.path.join(folder, name), name)
     subprocess.run(['strip', '-o', os.path.join(folder, 'cairn'), common.CAIRN], check=True)
     add(folder, os.path.join(folder, 'cairn'), 'cairn')
@@ -106,10 +112,13 @@ def make_guest(folder):
 
 def boot(kernel, folder):
     with tempfile.NamedTemporaryFile(suffix='.cpio.gz') as archive:
-        subprocess.run(f'find . | cpio -o -H newc 2>/dev/null | gzip -1 >{archive.name}', shell=True, cwd=folder, check=True)
-        r = subprocess.run(['qemu-system-x86_64', '-accel', 'tcg,thread=multi', '-cpu', 'max', '-smp', '2', '-m', '1536', '-nographic', '-no-reboot',
-                            '-kernel', kernel, '-initrd', archive.name, '-append', 'console=ttyS0 quiet panic=-1 noapic no_timer_check'],
-                           stdin=subprocess.DEVNULL, capture_output=True, timeout=1200, check=False)
+        subprocess.run(f'find . | cpio -o -H newc 2>/dev/null | gzip -1 >{archive.name}',
+                       shell=True, cwd=folder, check=True)
+        r = subprocess.run([
+            'qemu-system-x86_64', '-accel', 'tcg,thread=multi', '-cpu', 'max', '-smp', '2', '-m',
+            '1536', '-nographic', '-no-reboot', '-kernel', kernel, '-initrd', archive.name,
+            '-append', 'console=ttyS0 quiet panic=-1 noapic no_timer_check'
+        ], stdin=subprocess.DEVNULL, capture_output=True, timeout=1200, check=False)
     return r.stdout.decode('utf-8', 'replace').replace('\r', '')
 
 
@@ -136,11 +145,14 @@ def is_complete(stack):
 
 def check_recursion(version, status, stacks):
     whole = [s for s in stacks if is_complete(s)]
-    common.claim(f'{version}: the recursion is sampled ({samples(stacks)} samples, {samples(whole)} complete, exit {status})',
-                 status == 0 and samples(whole) > 50)
+    common.claim(
+        f'{version}: the recursion is sampled ({samples(stacks)} samples, {samples(whole)} complete, exit {status})',
+        status == 0 and samples(whole) > 50)
     leaves = [s for s in whole if 'spin' in names(s)]
     wrong = [s for s in leaves if names(s).count('descend') != DEPTH]
-    common.claim(f'{version}: each complete stack of the leaf has {DEPTH} levels ({samples(leaves)} samples, {samples(wrong)} differ)', leaves and not wrong)
+    common.claim(
+        f'{version}: each complete stack of the leaf has {DEPTH} levels ({samples(leaves)} samples, {samples(wrong)} differ)',
+        leaves and not wrong)
 
 
 def check_jit(version, status, stacks):
@@ -148,17 +160,26 @@ def check_jit(version, status, stacks):
     whole = [s for s in stacks if is_complete(s) and 'call_back' in names(s)]
     wrong = []
     for s in whole:
-        made = [int(frame['address'], 16) & 0x1ff for frame in s['stack'] if frame.get('code') == 'jit']
+        made = [
+            int(frame['address'], 16) & 0x1ff for frame in s['stack'] if frame.get('code') == 'jit'
+        ]
         if made != [0x15 + 64 * i for i in range(8)] or 'main' not in names(s):
             wrong.append(s)
     n, n_whole = samples(stacks), samples(stacks, is_complete)
-    common.claim(f'{version}: stacks lead through code of a JIT ({n} samples, {n_whole} complete, exit {status})', status == 0 and n_whole > 50)
-    common.claim(f'{version}: no stack through its code that never was ({samples(whole)} samples, {samples(wrong)} differ)', whole and not wrong)
+    common.claim(
+        f'{version}: stacks lead through code of a JIT ({n} samples, {n_whole} complete, exit {status})',
+        status == 0 and n_whole > 50)
+    common.claim(
+        f'{version}: no stack through its code that never was ({samples(whole)} samples, {samples(wrong)} differ)',
+        whole and not wrong)
 
 
 def check_off_cpu(version, status, stacks):
-    common.claim(f'{version}: waiting threads are sampled ({samples(stacks)} samples, exit {status})', status == 0 and samples(stacks) > 0)
-    common.claim(f'{version}: no stack begins in the program that takes it', not any('bpf' in n for s in stacks for n in names(s)[:1]))
+    common.claim(
+        f'{version}: waiting threads are sampled ({samples(stacks)} samples, exit {status})',
+        status == 0 and samples(stacks) > 0)
+    common.claim(f'{version}: no stack begins in the program that takes it',
+                 not any('bpf' in n for s in stacks for n in names(s)[:1]))
 
 
 def check_calls(version, status, stacks):
@@ -170,20 +191,28 @@ def check_calls(version, status, stacks):
         hits, size = sums.get(key, (0, 0))
         sums[key] = hits + s['values']['hits'], size + s['values']['n']
     total = N_CALLS * (N_CALLS + 1) // 2
-    common.claim(f'{version}: each call of an inlined function is a sample with its stack and its number ({sums}, exit {status})',
-                 status == 0 and sums == {'main;first;take': (N_CALLS, total), 'main;second;take': (N_CALLS, 3 * total)})
+    common.claim(
+        f'{version}: each call of an inlined function is a sample with its stack and its number ({sums}, exit {status})',
+        status == 0
+        and sums == {'main;first;take': (N_CALLS, total), 'main;second;take': (N_CALLS, 3 * total)})
 
 
 def check_events(version, name, status, stacks):
     n = sum(sum(s['values'].values()) for s in stacks if 'ask' in names(s) and 'main' in names(s))
-    common.claim(f'{version}: a tracepoint has each event with its stack ({name}: {n} events, exit {status})', status == 0 and n == N_CALLS)
+    common.claim(
+        f'{version}: a tracepoint has each event with its stack ({name}: {n} events, exit {status})',
+        status == 0 and n == N_CALLS)
 
 
 def main():
     kernels = sorted(glob.glob(os.path.expanduser('~/.cache/cairn-kernels/*/vmlinuz')))
-    kernels += glob.glob(os.path.join(os.environ.get('CAIRN_LAB') or os.path.expanduser('~/.cache/cairn-lab'), 'kernels', '7.x', 'vmlinuz'))
+    kernels += glob.glob(
+        os.path.join(
+            os.environ.get('CAIRN_LAB') or os.path.expanduser('~/.cache/cairn-lab'), 'kernels',
+            '7.x', 'vmlinuz'))
     if not kernels or common.have('qemu-system-x86_64', 'cpio'):
-        common.skip('profiles in other kernels', 'no kernel, or no QEMU: scripts/kernels.sh fetches them')
+        common.skip('profiles in other kernels', 'no kernel, or no QEMU: '
+                                                 'scripts/kernels.sh fetches them')
         common.finish()
     with tempfile.TemporaryDirectory() as folder:
         make_guest(folder)
@@ -191,9 +220,13 @@ def main():
             text = boot(kernel, folder)
             version = (re.findall(r'^(?:.*)kernel (\d\S*)$', text, re.M) or ['?'])[0]
             found = runs(text)
-            for name, check in (('recursion', check_recursion), ('jit', check_jit), ('off-cpu', check_off_cpu), ('calls', check_calls),
-                                ('by-name', lambda version, *run: check_events(version, 'raw_syscalls:sys_enter', *run)),
-                                ('tracepoint', lambda version, *run: check_events(version, 'syscalls:sys_enter_getpgid', *run))):
+            for name, check in (
+                ('recursion', check_recursion), ('jit', check_jit), ('off-cpu', check_off_cpu),
+                ('calls', check_calls),
+                ('by-name',
+                 lambda version, *run: check_events(version, 'raw_syscalls:sys_enter', *run)),
+                ('tracepoint',
+                 lambda version, *run: check_events(version, 'syscalls:sys_enter_getpgid', *run))):
                 if name in found:
                     check(version, *found[name])
                 else:

@@ -50,7 +50,9 @@ static inline void code_file_free(struct code_file *f)
 	unlink(f->path);
 }
 
-/* Counts the hits of this process at an offset; a negative errno. With @on_return, of the return. */
+/*
+ * Counts the hits of this process at an offset; a negative errno. With @on_return, of the return.
+ */
 static inline int perf_uprobe(const char *path, uint64_t off, int on_return)
 {
 	int type = -1;

@@ -4,7 +4,8 @@
  *
  *	decode_maps OBJECT
  *
- * First it prints "NAME ID" for each map and an empty line. Then for each line of its input one line of output:
+ * First it prints "NAME ID" for each map and an empty line. Then for each line of its input one
+ * line of output:
  *
  *	run N          run the object's program N times              "ok"
  *	put MAP N      N entries: numbers from 0 on in all words     "ok"

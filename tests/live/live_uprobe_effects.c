@@ -9,8 +9,9 @@
  *  - which probes on a 5-byte nop make a leaf function return wrong values;
  *  - which vector instructions give other results under a probe.
  *
- * Needs root, x86-64 and uprobe_multi (Linux 6.6); exits with 77 and the reason otherwise. A kernel that
- * does less harm than 6.18 is not a failure: the claim is then skipped and says so. More harm is.
+ * Needs root, x86-64 and uprobe_multi (Linux 6.6); exits with 77 and the reason otherwise. A kernel
+ * that does less harm than 6.18 is not a failure: the claim is then skipped and says so. More harm
+ * is.
  */
 #include <fcntl.h>
 #include <stdbool.h>

@@ -2,14 +2,14 @@
 /*
  * insn_uprobe() says what the running kernel does
  *
- * A file is filled with one instruction per 16-byte slot: every opcode of every map with a choice of
- * prefixes and operand forms. A uprobe_multi link is attached to all slots while nobody has the file
- * mapped, which succeeds for anything. Then the file is mapped executable into this process, and the
- * kernel puts its int3 where it can. A slot whose first byte became 0xcc can be probed; one that stayed is
- * a probe that was attached and never fires. A million slots take 3 s.
+ * A file is filled with one instruction per 16-byte slot: every opcode of every map with a choice
+ * of prefixes and operand forms. A uprobe_multi link is attached to all slots while nobody has the
+ * file mapped, which succeeds for anything. Then the file is mapped executable into this process,
+ * and the kernel puts its int3 where it can. A slot whose first byte became 0xcc can be probed; one
+ * that stayed is a probe that was attached and never fires. A million slots take 3 s.
  *
- * A sample is attached once more, one by one and with the file mapped, where the kernel does report an
- * error: the error must come exactly for the slots that stayed.
+ * A sample is attached once more, one by one and with the file mapped, where the kernel does report
+ * an error: the error must come exactly for the slots that stayed.
  *
  * Slots that do not decode are not compared: the kernel's decoder accepts some of them, and we call
  * them not probeable on purpose.

@@ -2,16 +2,17 @@
 /*
  * Which instructions tell the program that they were single-stepped
  *
- * The kernel runs a copy of a probed instruction elsewhere, with the trap flag set, and repairs what depends
- * on either. An instruction of each kind whose result depends on the flags, on the instruction pointer, on the trap flag, or
- * on an entry into the kernel runs twice from one state: plain, and with a probe on it. General registers, flags,
- * memory, and the signal if there is one must be equal, unless insn_uprobe() says CAIRN_HAZARD_SEES_STEP. Then they must
- * differ. And the probe must fire once for each execution, unless insn_uprobe() says CAIRN_HAZARD_REPEATS.
+ * The kernel runs a copy of a probed instruction elsewhere, with the trap flag set, and repairs
+ * what depends on either. An instruction of each kind whose result depends on the flags, on the
+ * instruction pointer, on the trap flag, or on an entry into the kernel runs twice from one state:
+ * plain, and with a probe on it. General registers, flags, memory, and the signal if there is one
+ * must be equal, unless insn_uprobe() says CAIRN_HAZARD_SEES_STEP. Then they must differ. And the
+ * probe must fire once for each execution, unless insn_uprobe() says CAIRN_HAZARD_REPEATS.
  *
  * Each run is a child of its own: it may end in any way.
  *
- * Needs root and uprobe_multi (Linux 6.6); exits with 77 and the reason otherwise. A kernel that does less harm than 6.18 is no
- * failure: the last two claims are then skipped.
+ * Needs root and uprobe_multi (Linux 6.6); exits with 77 and the reason otherwise. A kernel that
+ * does less harm than 6.18 is no failure: the last two claims are then skipped.
  */
 #include <link.h>
 #include <signal.h>
@@ -48,8 +49,9 @@ __attribute__((used)) static uint64_t far_target[4];
 static const uint8_t far_stub[] = {0xff, 0xe3};
 
 /*
- * A function around one instruction: rdi points to the memory that is compared, rsi to its second half. @setup may change
- * all but what is below rsp; flags are 0x246 before @insn. @finish takes away what it left on the stack.
+ * A function around one instruction: rdi points to the memory that is compared, rsi to its second
+ * half. @setup may change all but what is below rsp; flags are 0x246 before @insn. @finish takes
+ * away what it left on the stack.
  */
 #define CASE(id, setup, insn, finish)                                                              \
 	extern const char start_##id[], place_##id[], end_##id[];                                  \
@@ -92,8 +94,8 @@ static const struct a_case cases[] = {
 enum { N_CASES = sizeof(cases) / sizeof(cases[0]) };
 
 /*
- * What differs, and is not called a hazard: where the last x87 instruction was, which only handlers of its exceptions
- * look at. To refuse it would be to refuse nearly all functions of long double.
+ * What differs, and is not called a hazard: where the last x87 instruction was, which only handlers
+ * of its exceptions look at. To refuse it would be to refuse nearly all functions of long double.
  */
 static const char *const known_traces[] = {"x87_address"};
 

@@ -2,14 +2,14 @@
 /*
  * Vector instructions give the same results under a probe, but for those that we call misemulated
  *
- * Every register form of a VEX or EVEX instruction that this processor has is run twice from one fixed
- * state of all registers: plain, and with a probe on it. The states afterwards (XSAVE area, general
- * registers, flags, rsp) or the signals must be equal, unless insn_uprobe() says
- * CAIRN_HAZARD_MISEMULATED; then they must differ. Each run is a child of its own: what the
- * kernel makes of a misread instruction may be anything.
+ * Every register form of a VEX or EVEX instruction that this processor has is run twice from one
+ * fixed state of all registers: plain, and with a probe on it. The states afterwards (XSAVE area,
+ * general registers, flags, rsp) or the signals must be equal, unless insn_uprobe() says
+ * CAIRN_HAZARD_MISEMULATED; then they must differ. Each run is a child of its own: what the kernel
+ * makes of a misread instruction may be anything.
  *
- * Needs root, AVX and uprobe_multi (Linux 6.6); exits with 77 and the reason otherwise. Where a kernel reads
- * these instructions right, "must differ" is skipped and said so.
+ * Needs root, AVX and uprobe_multi (Linux 6.6); exits with 77 and the reason otherwise. Where a
+ * kernel reads these instructions right, "must differ" is skipped and said so.
  */
 #include <cpuid.h>
 #include <setjmp.h>
@@ -152,7 +152,10 @@ static void run_one(void (*func)(void), const void *state, struct after *ret)
 		memset(scratch, 0, sizeof(scratch));
 		ualarm(200000, 0);
 		run_from(func, state, ret, scratch);
-		/* Which components are in their initial state is noise: a context switch may change it. */
+		/*
+		 * Which components are in their initial state is noise: a context switch may change
+		 * it.
+		 */
 		memset(ret->xsave + XSAVE_BITS, 0, sizeof(uint64_t));
 	}
 	ualarm(0, 0);

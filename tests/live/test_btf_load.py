@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What btf encode and btf convert --kernel write is what BPF_BTF_LOAD of the running kernel takes."""
+"""What btf encode and btf convert --kernel write is what BPF_BTF_LOAD of the running kernel takes.
+"""
 import ctypes
 import errno
 import os
@@ -9,7 +10,9 @@ import sys
 import tempfile
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "cli")]
-from claims import BUILD, IS_SANITIZED, Skip, cairn, claim, claim_each, expect, folder, main, need, path_of, run, write  # noqa: E402
+# noqa: E402
+from claims import (BUILD, IS_SANITIZED, Skip, cairn, claim, claim_each, expect, folder, main,
+                    need, path_of, run, write)
 
 C = """\
 struct __attribute__((packed)) record { char kind; double value; float small; unsigned bits:20; };
@@ -56,7 +59,8 @@ int counter; extern int kf(int x) __attribute__((section(".ksyms")));
 __attribute__((section("xdp"))) int prog(void *ctx) { counter++; return kf(counter); }
 """
 
-# Structs with fields that a kernel keeps records of. Each case has "struct s", some "struct o" or "struct t", too.
+# Structs with fields that a kernel keeps records of. Each case has "struct s", some "struct o" or
+# "struct t", too.
 FIELDS = """\
 typedef unsigned long long u64; typedef unsigned int u32;
 struct bpf_spin_lock { u32 val; }; struct bpf_res_spin_lock { u32 val; }; struct bpf_refcount { u32 val; };
@@ -86,45 +90,27 @@ def owners(n):
 
 
 FIELD_CASES = (
-    'struct s { LOCK l; int x; };',
-    'struct s { LOCK l; LOCK m; };',
-    'struct s { short a; LOCK l; } PACKED;',
-    'struct s { int x; LOCK l; };',
-    'struct s { NODE n; };',
-    'struct s { NODE n[11]; };',
-    'struct s { NODE n[12]; };',
-    'struct s { NODE n[6]; NODE m[6]; };',
-    'struct e { NODE n; }; struct s { struct e e[12]; };',
+    'struct s { LOCK l; int x; };', 'struct s { LOCK l; LOCK m; };',
+    'struct s { short a; LOCK l; } PACKED;', 'struct s { int x; LOCK l; };',
+    'struct s { NODE n; };', 'struct s { NODE n[11]; };', 'struct s { NODE n[12]; };',
+    'struct s { NODE n[6]; NODE m[6]; };', 'struct e { NODE n; }; struct s { struct e e[12]; };',
     'struct e { NODE n; }; struct s { struct e e[11]; };',
-    'struct e { NODE n; }; struct s { NODE o; struct e e[11]; };',
-    'struct s { KPTR p; };',
-    'struct s { KPTR p[12]; };',
-    'struct s { KPTR a,*b,*c,*d,*e,*f,*g,*h,*i,*j,*k,*l; };',
-    'struct nonesuch; struct s { struct nonesuch T("kptr") *p; };',
-    'struct s { LOCK l; KPTR p; };',
-    'struct s { TIMER t; };',
-    'struct s { TIMER t,u; };',
-    'struct s { TIMER t; LOCK l; };',
-    'struct s { TIMER t, u; LOCK l; };',
-    'struct s { COUNT r; };',
-    'struct s { COUNT r, t; };',
-    'struct s { COUNT r; NODE n; };',
-    'struct s { BRANCH r; };',
-    'struct s { HEAD h; LOCK l; };',
+    'struct e { NODE n; }; struct s { NODE o; struct e e[11]; };', 'struct s { KPTR p; };',
+    'struct s { KPTR p[12]; };', 'struct s { KPTR a,*b,*c,*d,*e,*f,*g,*h,*i,*j,*k,*l; };',
+    'struct nonesuch; struct s { struct nonesuch T("kptr") *p; };', 'struct s { LOCK l; KPTR p; };',
+    'struct s { TIMER t; };', 'struct s { TIMER t,u; };', 'struct s { TIMER t; LOCK l; };',
+    'struct s { TIMER t, u; LOCK l; };', 'struct s { COUNT r; };', 'struct s { COUNT r, t; };',
+    'struct s { COUNT r; NODE n; };', 'struct s { BRANCH r; };', 'struct s { HEAD h; LOCK l; };',
     'struct o { NODE n; }; struct s { HEAD h TAG("contains:o:n"); LOCK l; };',
     'struct o { NODE n; }; struct s { HEAD h TAG("contains:o:n"); };',
     'struct o { NODE n; }; struct s { HEAD h TAG("contains:o:m"); LOCK l; };',
     'struct s { union { LOCK l; int x; } u; };',
-    'struct e { TIMER t; }; struct s { struct e a, b; };',
-    'struct s { int x; NODE n; } PACKED;',
-    'struct s { RES_LOCK a, b; };',
-    'struct s { RES_LOCK a; LOCK b; };',
+    'struct e { TIMER t; }; struct s { struct e a, b; };', 'struct s { int x; NODE n; } PACKED;',
+    'struct s { RES_LOCK a, b; };', 'struct s { RES_LOCK a; LOCK b; };',
     'struct e { NODE n; }; struct s { NODE o; struct e e[9]; };',
     'struct e { NODE n; }; struct s { NODE o; struct e e[10]; };',
-    'struct s { NODE o; NODE n[10]; };',
-    'struct s { NODE o; NODE n[11]; };',
-    'struct s { NODE o; NODE n[12]; };',
-    'struct s { NODE o; NODE n[40]; };',
+    'struct s { NODE o; NODE n[10]; };', 'struct s { NODE o; NODE n[11]; };',
+    'struct s { NODE o; NODE n[12]; };', 'struct s { NODE o; NODE n[40]; };',
     'struct s { NODE n0,n1,n2,n3,n4,n5,n6,n7,n8,n9; };',
     'struct s { NODE n0,n1,n2,n3,n4,n5,n6,n7,n8,n9,n10; };',
     'struct s { NODE n0,n1,n2,n3,n4,n5,n6,n7,n8,n9,n10,n11; };',
@@ -139,17 +125,14 @@ FIELD_CASES = (
     'struct e { NODE n; }; struct s { NODE o; struct e e[3][4]; };',
     'struct e { NODE n; }; struct d { struct e e[4]; }; struct s { NODE o; struct d d[3]; };',
     'struct e { NODE n; }; struct d { struct e e[5]; }; struct s { NODE o; struct d d[2]; };',
-    'struct s { COUNT r, q; NODE o; };',
-    'struct s { COUNT r, q; LOCK l; };',
-    'struct s { NODE o; KPTR p[12]; };',
-    'struct s { NODE o; KPTR p; };',
+    'struct s { COUNT r, q; NODE o; };', 'struct s { COUNT r, q; LOCK l; };',
+    'struct s { NODE o; KPTR p[12]; };', 'struct s { NODE o; KPTR p; };',
     'struct s { NODE o; int x; KPTR p; } PACKED;',
     'struct s { NODE o; union { NODE a; int b; } u; };',
     'struct s { NODE o; struct { NODE a; int b; } u[11]; };',
     'struct e { LOCK l; }; struct s { LOCK o; struct e e; };',
     'struct e { RES_LOCK l; }; struct s { LOCK o; struct e e; };',
-    'struct s { LOCK l; LOCK m[1]; };',
-    'struct s { NODE l; LOCK m[2]; };',
+    'struct s { LOCK l; LOCK m[1]; };', 'struct s { NODE l; LOCK m[2]; };',
     'struct o { NODE n; BRANCH r; }; struct s { ROOT h TAG("contains:o:r"); LOCK l; };',
     'struct o { NODE n; BRANCH r; }; struct s { ROOT h TAG("contains:o:r"); };',
     'struct o { NODE n; BRANCH r; }; struct s { HEAD h TAG("contains:o:n"); RES_LOCK l; };',
@@ -168,27 +151,22 @@ FIELD_CASES = (
     'struct o { NODE n; BRANCH r; }; struct s { HEAD h TAG("contains:o"); LOCK l; };',
     'struct o { NODE n; BRANCH r; }; struct s { HEAD h TAG("else:o:n"); LOCK l; };',
     'struct o { NODE n; BRANCH r; }; struct s { HEAD h TAG("contains:o:n") TAG("contains:o:n"); LOCK l; };',
-    'struct s { short a; COUNT r; } PACKED;',
-    'struct s { NODE o; LOCK l; };',
+    'struct s { short a; COUNT r; } PACKED;', 'struct s { NODE o; LOCK l; };',
     'struct s { NODE a,b,c,d,e,f,g,h,i,j,k; TIMER t; };',
     'struct s { NODE a,b,c,d,e,f,g,h,i,j,k; LOCK t; };',
     'struct s { NODE a,b,c,d,e,f,g,h,i,j; LOCK t; };',
     'struct e { NODE n; }; struct s { NODE a,b,c,d,e,f,g,h,i,j,k; struct e z; };',
     'struct o { NODE n; }; struct e { HEAD h; }; struct s { LOCK l; struct e e; };',
-    'struct s { const LOCK l; LOCK m; };',
-    'typedef LOCK lk; struct s { lk l; lk m; };',
-    'struct s { NODE o; union { LOCK a; int b; } u; LOCK c; };',
-    'struct s { NODE a; BRANCH b; };',
+    'struct s { const LOCK l; LOCK m; };', 'typedef LOCK lk; struct s { lk l; lk m; };',
+    'struct s { NODE o; union { LOCK a; int b; } u; LOCK c; };', 'struct s { NODE a; BRANCH b; };',
     'struct s { NODE a; BRANCH b; COUNT r; };',
     'struct t { int x; }; struct s { NODE a; struct t T("kptr") *p; };',
     'struct t { int x; }; struct s { NODE a; int i; struct t T("kptr") *p; } PACKED;',
-    'struct s { NODE a; int T("kptr") *p; };',
-    'struct s { TIMER a,b; NODE n; };',
+    'struct s { NODE a; int T("kptr") *p; };', 'struct s { TIMER a,b; NODE n; };',
     'struct e { TIMER t; }; struct s { TIMER u; struct e e; NODE n; };',
     'struct e { COUNT r; }; struct s { COUNT r; struct e e; NODE n;};',
     'struct e { COUNT r; LOCK l; }; struct s { struct e e, f; };',
-    'struct e { RES_LOCK l; }; struct s { RES_LOCK k; struct e e; };',
-    'struct s { COUNT r, q; };',
+    'struct e { RES_LOCK l; }; struct s { RES_LOCK k; struct e e; };', 'struct s { COUNT r, q; };',
     'struct s { NODE n; RES_LOCK a, b; };',
     'struct e { RES_LOCK l; }; struct s { NODE n; RES_LOCK a; struct e e; };',
     'struct e { RES_LOCK l; }; struct s { NODE n; struct e e, f; };',
@@ -203,13 +181,9 @@ FIELD_CASES = (
     'struct e { COUNT l; }; struct s { NODE n; struct e e[1]; };',
     'struct e { COUNT l; }; struct s { NODE n; struct e e, f; };',
     'struct e { COUNT l; }; struct d { struct e e; }; struct s { NODE n; struct d d; COUNT r; };',
-    'struct s { NODE n; COUNT r[2]; };',
-    'struct s { NODE n; COUNT r[1]; };',
-    'struct s { NODE n; COUNT r[1], q; };',
-    'struct s { COUNT r[2]; };',
-    'struct s { LOCK r[2]; };',
-    'struct s { LOCK r[1]; };',
-    'struct s { NODE n; LOCK r[1]; };',
+    'struct s { NODE n; COUNT r[2]; };', 'struct s { NODE n; COUNT r[1]; };',
+    'struct s { NODE n; COUNT r[1], q; };', 'struct s { COUNT r[2]; };', 'struct s { LOCK r[2]; };',
+    'struct s { LOCK r[1]; };', 'struct s { NODE n; LOCK r[1]; };',
     'struct s { COUNT r; LOCK l; COUNT q; };',
     'struct e { COUNT r; LOCK l; }; struct s { NODE n; struct e e, f; };',
     'struct e { COUNT r; LOCK l; }; struct s { NODE n; struct e e; };',
@@ -220,18 +194,15 @@ FIELD_CASES = (
     'struct e { COUNT r; }; struct s { NODE n; BRANCH b; struct e e; };',
     'struct e { BRANCH r; }; struct s { NODE n; struct e b; };',
     'struct s { NODE n; union { COUNT a; int b; } u; COUNT c; };',
-    'struct s { const COUNT l; COUNT m; };',
-    'typedef COUNT ct; struct s { ct l; ct m; };',
+    'struct s { const COUNT l; COUNT m; };', 'typedef COUNT ct; struct s { ct l; ct m; };',
     'struct e { COUNT l; }; typedef struct e et; struct s { et e; COUNT m; };',
     'struct s { NODE n; COUNT *a; COUNT b; };',
     'struct e { TIMER t; COUNT r; }; struct s { NODE n; struct e e; TIMER u; };',
     'struct s { NODE a,b,c,d,e,f,g,h,i,j,k; RES_LOCK t; };',
     'struct s { NODE a,b,c,d,e,f,g,h,i,j,k; COUNT t; };',
     'struct s { NODE a,b,c,d,e,f,g,h,i,j; COUNT t; };',
-    'struct s { NODE n; short a; RES_LOCK r; } PACKED;',
-    'struct s { struct bpf_wq a,b; NODE n; };',
-    'struct s { NODE n; short a; LOCK r; } PACKED;',
-    'struct s { NODE n; int x; NODE m; } PACKED;',
+    'struct s { NODE n; short a; RES_LOCK r; } PACKED;', 'struct s { struct bpf_wq a,b; NODE n; };',
+    'struct s { NODE n; short a; LOCK r; } PACKED;', 'struct s { NODE n; int x; NODE m; } PACKED;',
     'struct s { short x; LOCK l; short y; NODE m; } PACKED;',
     'struct s { short x; LOCK l; NODE m; } PACKED;',
     'struct e { NODE t; }; struct s { short y; struct e e; NODE m; } PACKED;',
@@ -247,8 +218,7 @@ FIELD_CASES = (
     'struct o { NODE n; }; struct e { HEAD h TAG("contains:o:n"); LOCK l; }; struct t { NODE n; struct e e; }; '
     'struct s { NODE n; HEAD h TAG("contains:t:n"); LOCK l; };',
     'struct o { NODE n; }; struct t { NODE n; HEAD h TAG("contains:o:n"); LOCK l; }; struct e { HEAD h TAG("contains:t:n"); LOCK l; }; '
-    'struct s { NODE n; struct e e; };',
-    *(owners(n) for n in (2, 7, 8, 9, 12)),
+    'struct s { NODE n; struct e e; };', *(owners(n) for n in (2, 7, 8, 9, 12)),
     'struct s { NODE n; struct s __attribute__((btf_type_tag("kptr"))) *next; };',
     'struct s { NODE n; struct s __attribute__((btf_type_tag("kptr_untrusted"))) *next; };',
     'struct t; struct s { LOCK l; struct t __attribute__((btf_type_tag("kptr"))) *a; }; '
@@ -263,7 +233,8 @@ def load(path):
     with open(path, "rb") as file:
         data = file.read()
     libc, copy = ctypes.CDLL(None, use_errno=True), ctypes.create_string_buffer(data, len(data))
-    attributes = ctypes.create_string_buffer(struct.pack("<QQIII", ctypes.addressof(copy), 0, len(data), 0, 0), 64)
+    attributes = ctypes.create_string_buffer(
+        struct.pack("<QQIII", ctypes.addressof(copy), 0, len(data), 0, 0), 64)
     fd = libc.syscall(321, 18, attributes, 28)
     if fd >= 0:
         os.close(fd)
@@ -312,7 +283,8 @@ def the_kernel_takes_what_convert_writes(language):
 def the_kernel_takes_what_encode_writes_of_programs_here(which):
     path = os.path.join(BUILD, "cairn") if which == "cairn" else "/lib/x86_64-linux-gnu/libc.so.6"
     out = path_of("here.btf")
-    if not os.path.exists(path) or cairn("btf", "encode", "--dialect", "none", "--global-vars", path, "-o", out).status == 3:
+    if not os.path.exists(path) or cairn("btf", "encode", "--dialect", "none", "--global-vars",
+                                         path, "-o", out).status == 3:
         raise Skip(f"{which} has no debug information here")
     # Sanitizers link C++ in, of which no kernel takes the names as they are.
     sound = cairn("btf", "check", "--kernel", out).status == 0
@@ -324,7 +296,8 @@ def the_kernel_takes_what_encode_writes_of_programs_here(which):
 def the_kernel_takes_the_types_of_an_object_that_is_not_linked():
     need("clang")
     out = path_of("prog.bpf.o")
-    run("clang", "-target", "bpf", "-g", "-O2", "-c", "-o", out, write("prog.bpf.c", BPF), check=True)
+    run("clang", "-target", "bpf", "-g", "-O2", "-c", "-o", out, write("prog.bpf.c", BPF),
+        check=True)
     expect(load(converted(out)) == 0)
 
 
@@ -334,7 +307,8 @@ def write_case(case, out):
     with tempfile.TemporaryDirectory() as where:
         source, program = os.path.join(where, "fields.c"), os.path.join(where, "fields.o")
         with open(source, "w", encoding="utf-8") as file:
-            file.write(FIELDS + case + "\n" + "".join(f"int f{n}(struct {n} *p) {{ return p != 0; }}\n" for n in names))
+            file.write(FIELDS + case + "\n" + "".join(
+                f"int f{n}(struct {n} *p) {{ return p != 0; }}\n" for n in names))
         run("clang", "-target", "bpf", "-g", "-O1", "-w", "-c", "-o", program, source, check=True)
         run("llvm-objcopy", f"--dump-section=.BTF={out}", program, check=True)
 
@@ -359,10 +333,14 @@ def structs_of_structs_of_structs_are_followed_only_so_far():
     ways, strings = 6000, b"\0bpf_list_node\0"
     records = [struct.pack("<III", 1, 4 << 24, 24), struct.pack("<III", 0, 4 << 24, 0)]
     for level in range(3):
-        records.append(struct.pack("<III", 0, 4 << 24 | ways, 0) + ways * struct.pack("<III", 0, 2 + level, 0))
-    records.append(struct.pack("<III", 0, 4 << 24 | 2, 24) + struct.pack("<III", 0, 1, 0) + struct.pack("<III", 0, 5, 0))
+        records.append(
+            struct.pack("<III", 0, 4 << 24 | ways, 0) + ways * struct.pack("<III", 0, 2 + level, 0))
+    records.append(
+        struct.pack("<III", 0, 4 << 24
+                    | 2, 24) + struct.pack("<III", 0, 1, 0) + struct.pack("<III", 0, 5, 0))
     types = b"".join(records)
-    blob = struct.pack("<HBBIIIII", 0xeb9f, 1, 0, 24, 0, len(types), len(types), len(strings)) + types + strings
+    blob = struct.pack("<HBBIIIII", 0xeb9f, 1, 0, 24, 0, len(types), len(types),
+                       len(strings)) + types + strings
     r = cairn("btf", "check", "--kernel", write("deep.btf", blob), seconds=60)
     expect(r.status == 1 and "too many members to be followed" in r.out, r)
 

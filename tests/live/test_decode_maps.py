@@ -10,9 +10,11 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 
-from claims import BUILD, Skip, cairn, claim, claim_each, expect, folder, main, need, need_root, run  # noqa: E402
+# noqa: E402
+from claims import BUILD, Skip, cairn, claim, claim_each, expect, folder, main, need, need_root, run
 
-# Each record tells whether it is whole: all words of the filler are the number, and twin is its complement.
+# Each record tells whether it is whole: all words of the filler are the number, and twin is its
+# complement.
 PROGRAM = r"""
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -93,7 +95,8 @@ class Holder:
         helper = os.path.join(BUILD, "tests", "live", "decode_maps")
         if not os.path.exists(helper):
             raise Skip("tests/live/decode_maps is not built")
-        self.process = subprocess.Popen([helper, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        self.process = subprocess.Popen([helper, path], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True,
                                         stderr=subprocess.DEVNULL)
         self.ids = {}
         for line in iter(self.process.stdout.readline, ""):
@@ -126,8 +129,8 @@ def holder():
         with open(source, "w", encoding="utf-8") as file:
             file.write(PROGRAM)
         arch = run("gcc", "-print-multiarch").out.strip()
-        run("clang", "-target", "bpf", "-mcpu=v3", "-g", "-O2", "-idirafter", f"/usr/include/{arch}", "-c", source, "-o", path,
-            check=True)
+        run("clang", "-target", "bpf", "-mcpu=v3", "-g", "-O2", "-idirafter",
+            f"/usr/include/{arch}", "-c", source, "-o", path, check=True)
         _holder = Holder(path)
     return _holder
 
@@ -166,13 +169,16 @@ def entries_of_an_array_and_a_trie_are_decoded():
     expect(entries("array") == [{"key": i, "value": value(i)} for i in range(4)], entries("array"))
     holder().tell("put trie 3")
     found = sorted(entries("trie"), key=lambda e: e["key"]["address"])
-    expect(found == [{"key": {"prefixlen": 32, "address": i}, "value": value(i)} for i in range(3)], found)
+    expect(found == [{"key": {"prefixlen": 32, "address": i}, "value": value(i)} for i in range(3)],
+           found)
 
 
 @claim_each("percpu_hash", "percpu_array")
 def values_per_cpu_are_a_list(name):
     holder().tell(f"put {name} 3")
-    cpus = int(open("/sys/devices/system/cpu/possible", encoding="ascii").read().strip().split("-")[-1]) + 1
+    cpus = int(
+        open("/sys/devices/system/cpu/possible",
+             encoding="ascii").read().strip().split("-")[-1]) + 1
     for e in entries(name):
         key = e["key"] if isinstance(e["key"], int) else e["key"]["a"]
         # Eight bytes per processor, of which the first four are the value.
@@ -197,7 +203,8 @@ def values_of_owners_are_looked_up_at_all_that_there_are(name):
     holder().tell(f"own {name}")
     pid = holder().process.pid
     program = os.path.join(BUILD, "tests", "live", "decode_maps")
-    cgroup = "/sys/fs/cgroup/unified" if os.path.isdir("/sys/fs/cgroup/unified") else "/sys/fs/cgroup"
+    cgroup = "/sys/fs/cgroup/unified" if os.path.isdir(
+        "/sys/fs/cgroup/unified") else "/sys/fs/cgroup"
     owner = {"task": ("task", pid, "decode_maps"),
              "inode": ("inode", os.stat(program).st_ino, os.path.realpath(program)),
              "cgrp": ("cgroup", os.stat(cgroup).st_ino, cgroup)}
@@ -208,7 +215,9 @@ def values_of_owners_are_looked_up_at_all_that_there_are(name):
     if name == "sk":
         fds = [os.path.join(f"/proc/{pid}/fd", n) for n in os.listdir(f"/proc/{pid}/fd")]
         sockets = {os.stat(f).st_ino for f in fds if os.readlink(f).startswith("socket:")}
-        expect(said[0] == "socket" and said[1] in sockets and f"decode_maps {pid}, descriptor" in said[2], said)
+        expect(
+            said[0] == "socket" and said[1] in sockets
+            and f"decode_maps {pid}, descriptor" in said[2], said)
     else:
         expect(said == owner[name], said, owner[name])
     text = cairn("decode", "--map", holder().ids[name], check=True).out
@@ -259,13 +268,19 @@ def variables_of_sections_have_their_values():
            of(".data") == [{"limits": [-1, 2, 3], "setting": SETTING}], of(".data"))
     rodata = of(".rodata")[0]
     expect(rodata["version"] == 0x0102030405060708 and rodata["label"] == "release", rodata)
-    expect(of(".data", "setting") == [SETTING] and of(".data", "limits") == [[-1, 2, 3]], of(".data", "limits"))
-    expect(of(".rodata", "label") == ["release"] and of(".rodata", "version") == [0x0102030405060708], "by name")
+    expect(
+        of(".data", "setting") == [SETTING] and of(".data", "limits") == [[-1, 2, 3]],
+        of(".data", "limits"))
+    expect(
+        of(".rodata", "label") == ["release"] and of(".rodata", "version") == [0x0102030405060708],
+        "by name")
     before = of(".bss", "counter")[0]
     holder().tell("drain")
     holder().tell("run 30")
     holder().tell("drain")
-    expect(of(".bss", "counter") == [before + 30] and of(".bss")[0]["counter"] == before + 30, before, of(".bss"))
+    expect(
+        of(".bss", "counter") == [before + 30] and of(".bss")[0]["counter"] == before + 30, before,
+        of(".bss"))
     r = cairn("decode", "--map", section(".data"), "limits", check=True)
     expect(r.out == "{-1, 2, 3}\n", r)
     r = cairn("decode", "--map", section(".bss"), "no_such_variable")
@@ -278,11 +293,14 @@ def variables_of_sections_have_their_values():
 
 @claim
 def a_type_of_another_size_than_the_values_is_refused():
-    for name, words in (("hash", ["struct key"]), ("hash", ["struct event"]), ("array", ["unsigned int"]), (".data", ["struct key"]),
-                        ("task", ["struct key"])):
+    for name, words in (("hash", ["struct key"]), ("hash", ["struct event"]), ("array", [
+            "unsigned int"
+    ]), (".data", ["struct key"]), ("task", ["struct key"])):
         number = section(name) if name[0] == "." else holder().ids[name]
         r = cairn("decode", "--map", number, *words)
-        expect(r.status == 1 and re.search(r"the type has \d+ bytes, the values of map", r.err) and not r.out, name, words, r)
+        expect(
+            r.status == 1 and re.search(r"the type has \d+ bytes, the values of map", r.err)
+            and not r.out, name, words, r)
     path = os.path.join(folder(), "sizes.h")
     with open(path, "w", encoding="utf-8") as file:
         file.write("struct small { int x; }; struct open { int x; char rest[]; };\n")
@@ -297,7 +315,9 @@ def a_map_without_btf_shows_bytes_or_a_type_of_a_file():
     holder().tell("put plain 2")
     r = cairn("decode", "--map", holder().ids["plain"], "--json", check=True)
     found = sorted(r.objects(), key=lambda e: e["key"])
-    expect(found == [{"key": "00000000", "value": "0000000000000000"}, {"key": "01000000", "value": "0100000001000000"}], r)
+    expect(
+        found == [{"key": "00000000", "value": "0000000000000000"},
+                  {"key": "01000000", "value": "0100000001000000"}], r)
     expect("no BTF" in r.err, r)
     path = os.path.join(folder(), "pair.h")
     with open(path, "w", encoding="utf-8") as file:
@@ -366,7 +386,9 @@ def no_torn_record_is_shown_while_others_write_and_read_at_full_speed():
         if looks > 10:
             break
     expect(records > 1000 and looks > 10, records, looks)
-    print(f"# {looks} looks at a ring through which {records} records went: {shown} shown, overtaken in {overtaken}")
+    print(
+        f"# {looks} looks at a ring through which {records} records went: {shown} shown, overtaken in {overtaken}"
+    )
     holder().tell("drain")
 
 

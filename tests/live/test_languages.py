@@ -10,7 +10,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 
-from claims import Skip, cairn, claim, claim_each, expect, folder, main, need, need_root, run  # noqa: E402
+# noqa: E402
+from claims import Skip, cairn, claim, claim_each, expect, folder, main, need, need_root, run
 
 # Each function prints its arguments as cairn trace does.
 CXX = r"""#include <cstdio>
@@ -127,7 +128,8 @@ fn main() {
 }
 """
 
-# Discriminants of their own, in niches of pointers, bools, chars and strings, negative ones, and none.
+# Discriminants of their own, in niches of pointers, bools, chars and strings, negative ones, and
+# none.
 RUST_ENUMS = """\
 #[derive(Debug, Clone, Copy)] pub struct Point { x: i32, y: i32 }
 #[derive(Debug)] pub enum Shape { Circle { r: u32 }, Rect(u16, u64), Empty, At(Point) }
@@ -169,7 +171,8 @@ fn main() {
 }
 """
 
-# The discriminant is a member of the record: alone, in lists and ranges, negative, and of a part inside another.
+# The discriminant is a member of the record: alone, in lists and ranges, negative, and of a part
+# inside another.
 ADA = """\
 with Ada.Text_IO; use Ada.Text_IO;
 procedure Records is
@@ -230,7 +233,8 @@ begin
 end Records;
 """
 
-# main.lost has a parameter that is not described, and assigns one to the other without an instruction.
+# main.lost has a parameter that is not described, and assigns one to the other without an
+# instruction.
 GO = """\
 package main
 
@@ -330,10 +334,13 @@ def rust_enums(level):
 
 
 def as_cairn_writes(text):
-    """What {:?} prints, as cairn does: members as in C, and the enum before the variant, but for those that Rust knows by themselves."""
+    """What {:?} prints, as cairn does: members as in C, and the enum before the variant, but for
+    those that Rust knows by themselves."""
     text = re.sub(r"Point \{", "{", text)
-    text = re.sub(r"(\w+): ", r".\1 = ", text).replace("{ ", "{").replace(" }", "}").replace("[", "{").replace("]", "}")
-    for name, variants in {"Shape": "Circle Rect Empty At", "Niche": "Str Num Nil", "One": "Only"}.items():
+    text = re.sub(r"(\w+): ", r".\1 = ", text).replace("{ ", "{").replace(" }", "}").replace(
+        "[", "{").replace("]", "}")
+    for name, variants in {"Shape": "Circle Rect Empty At", "Niche": "Str Num Nil", "One":
+                           "Only"}.items():
         text = re.sub(rf"\b({variants.replace(' ', '|')})\b", rf"{name}::\1", text)
     for member, name in {"small": "Small", "below": "Below", "bools": "Bools"}.items():
         text = re.sub(rf"\*{member}=", rf"*{member}={name}::", text)
@@ -356,7 +363,8 @@ def go_program(name, flags):
     source = os.path.join(folder(), "go.go")
     with open(source, "w", encoding="utf-8") as file:
         file.write(GO)
-    cache = dict(os.environ, GOCACHE=os.path.join(folder(), "go-cache"), GOFLAGS="", GO111MODULE="off")
+    cache = dict(os.environ, GOCACHE=os.path.join(folder(), "go-cache"), GOFLAGS="",
+                 GO111MODULE="off")
     run("go", "build", "-gcflags=" + flags, "-o", out, source, check=True, env=cache)
     return out
 
@@ -368,7 +376,8 @@ def libcxx_flags():
     if not found:
         raise Skip("libc++ is not unpacked: scripts/deps.sh does that")
     archives = os.path.join(found[0], "../../../lib/")
-    return ("-nostdinc++", "-isystem", found[0], "-nostdlib++", archives + "libc++.a", archives + "libc++abi.a", "-lpthread")
+    return ("-nostdinc++", "-isystem", found[0], "-nostdlib++", archives + "libc++.a",
+            archives + "libc++abi.a", "-lpthread")
 
 
 def cxx_program(compiler, *flags):
@@ -379,7 +388,8 @@ def cxx_program(compiler, *flags):
         file.write(CXX)
     if flags == ("-stdlib=libc++",):
         flags = libcxx_flags()
-    r = run(compiler, "-std=c++17", "-g", "-O0", "-fstandalone-debug" if "clang" in compiler else "-g", "-o", out, source, *flags)
+    r = run(compiler, "-std=c++17", "-g", "-O0",
+            "-fstandalone-debug" if "clang" in compiler else "-g", "-o", out, source, *flags)
     if flags and r.status:
         raise Skip(f"{compiler} {' '.join(flags)}: {r.err.splitlines()[0]}")
     expect(r.status == 0, r)
@@ -403,7 +413,9 @@ def values_shown(path, probe, *options):
 def said(out, name):
     """What the program printed of the calls of a function: for each its values by name."""
     lines = [line.split() for line in out.splitlines()]
-    return [dict(word.split("=") for word in line[1:]) for line in lines if line and line[0] == name]
+    return [
+        dict(word.split("=") for word in line[1:]) for line in lines if line and line[0] == name
+    ]
 
 
 def seen(path, function, names, options=()):
@@ -460,7 +472,9 @@ def of_long_strings_as_many_are_fetched_as_a_record_has_room_for():
     expect(len(rows) == 4, rows)
     # The first is there, and the last is said to be missing.
     for row, own in zip(rows, told):
-        expect(row.split(", ")[0] == own.split(", ")[0] and "bytes at 0x" in row and row.endswith("are not here>"), row, own)
+        expect(
+            row.split(", ")[0] == own.split(", ")[0] and "bytes at 0x" in row
+            and row.endswith("are not here>"), row, own)
 
 
 @claim
@@ -478,7 +492,9 @@ def strings_are_strings_in_json_and_arrays_arrays():
     with open(path + ".json", encoding="utf-8") as file:
         events = [json.loads(line) for line in file]
     shown = [e["args"]["*r"] for e in events if "args" in e]
-    expect(shown == [{"id": i, "name": "z" * (i * 10), "sizes": [1 << i] * i, "at": "0x0"} for i in range(4)], shown)
+    expect(
+        shown == [{"id": i, "name": "z" * (i * 10), "sizes": [1 << i] * i, "at": "0x0"}
+                  for i in range(4)], shown)
 
 
 @claim
@@ -516,14 +532,17 @@ def enums_of_rust_by_value_and_in_vectors_are_what_the_program_prints():
 @claim
 def enums_of_rust_are_json_as_serde_writes_it():
     path = rust_enums("0")
-    r = cairn("trace", "--no-sidecar", "--json", "-o", path + ".json", "-c", path, "enums::own(*shape, *below, *number)")
+    r = cairn("trace", "--no-sidecar", "--json", "-o", path + ".json", "-c", path,
+              "enums::own(*shape, *below, *number)")
     if r.status != 0:
         raise Skip("no tracing here")
     with open(path + ".json", encoding="utf-8") as file:
         shown = [e["args"] for e in map(json.loads, file) if "args" in e]
-    expect([e["*shape"] for e in shown] == [{"Circle": {"r": 3}}, {"Rect": [65535, 1 << 40]}, "Empty", {"At": {"x": -1, "y": 2}}], shown)
+    expect([e["*shape"] for e in shown] == [{"Circle": {"r": 3}}, {"Rect": [65535, 1 << 40]},
+                                            "Empty", {"At": {"x": -1, "y": 2}}], shown)
     expect([e["*below"] for e in shown] == [{"A": 1}, "B", {"C": -3}, {"C": -3}], shown)
-    expect([e["*number"] for e in shown] == [{"Some": -5}, "None", {"Some": -5}, {"Some": -5}], shown)
+    expect([e["*number"] for e in shown] == [{"Some": -5}, "None", {"Some": -5}, {"Some": -5}],
+           shown)
 
 
 @claim
@@ -533,7 +552,10 @@ def records_of_ada_have_the_parts_that_their_discriminants_say():
     for options in (("--no-sidecar",), ()):
         rows, told = values_shown(path, "records__shown(*s, *r)", *options)
         # A Boolean is an enum of Ada's own.
-        rows = [row.replace(".filled = false", ".filled = 0").replace(".filled = true", ".filled = 1") for row in rows]
+        rows = [
+            row.replace(".filled = false", ".filled = 0").replace(".filled = true", ".filled = 1")
+            for row in rows
+        ]
         expect(rows == told and len(rows) == 4, rows, told)
 
 
@@ -547,10 +569,11 @@ def strings_and_slices_of_go_are_what_the_program_prints():
 @claim
 def arguments_of_rust_without_optimisation_are_what_the_prologue_stores():
     path = rust_program("0")
-    for function, names in (("rust::words", ("a", "b", "c", "d")), ("rust::platform", ("a", "b", "c")),
+    for function, names in (("rust::words", ("a", "b", "c", "d")), ("rust::platform", ("a", "b",
+                                                                                       "c")),
                             ("rust::changed", ("a", "b")), ("rust::text", ("s.length", "n")),
-                            ("rust::many", (*"abcdefghi", "j.length", "k.x", "k.z", "l->y")),
-                            ("rust::owned", ("s.vec.len", "v.len"))):
+                            ("rust::many", (*"abcdefghi", "j.length", "k.x", "k.z",
+                                            "l->y")), ("rust::owned", ("s.vec.len", "v.len"))):
         is_as_printed(path, function, names)
 
 
@@ -587,7 +610,8 @@ def a_stack_of_go_that_grows_leaves_the_arguments():
     path = go_program("optimised", "")
     events, out = seen(path, "main.(*Counter).grow", ("by", "deep"))
     told = said(out, "grow")
-    # Where the stack grew the site was passed twice, with the same arguments, and the site says that it may be.
+    # Where the stack grew the site was passed twice, with the same arguments, and the site says
+    # that it may be.
     distinct = [e for i, e in enumerate(events) if not i or e != events[i - 1]]
     expect(distinct == told and len(told) == 31, events, told)
     r = cairn("sites", "--no-sidecar", path, "main.(*Counter).grow")

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The cases of live_uprobe_steps.c: CASE(name, what is done before, the instruction, what is done after)
+ * The cases of live_uprobe_steps.c: CASE(name, what is done before, the instruction, what is done
+ * after)
  *
- * Included twice, as functions and as a table. Where the address of the code would be compared, it is taken away after.
+ * Included twice, as functions and as a table. Where the address of the code would be compared, it
+ * is taken away after.
  */
 CASE(pushfq, "", "pushfq", "pop %rax")
 CASE(pushfw, "", "pushfw", "pop %ax")

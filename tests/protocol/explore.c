@@ -229,7 +229,10 @@ static uint64_t mix(uint64_t h, uint64_t x)
 	return h ^ h >> 29;
 }
 
-/* Two halves of 64 bits: states that are two are taken for one with a probability of 2^-80 for millions of them. */
+/*
+ * Two halves of 64 bits: states that are two are taken for one with a probability of 2^-80 for
+ * millions of them.
+ */
 static uint64_t hash(const struct view *v, uint64_t seed)
 {
 	uint64_t h = seed;
@@ -307,7 +310,10 @@ static void reads(const struct explorer *e, struct view *v, uint64_t value, cons
 	v->seen = seen;
 }
 
-/* The last store to @at that is visible for certain, or any later one; without one, what was there before. */
+/*
+ * The last store to @at that is visible for certain, or any later one; without one, what was there
+ * before.
+ */
 static void reads_any(const struct explorer *e, struct view *v, uint64_t at, struct explored *ret)
 {
 	size_t first = n_stores, i;

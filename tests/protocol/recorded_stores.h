@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Included before every file of the agent when the protocol's test is built: what it stores is recorded, and in which order. */
+/*
+ * Included before every file of the agent when the protocol's test is built: what it stores is
+ * recorded, and in which order.
+ */
 #ifndef PROTOCOL_RECORDED_STORES_H
 #define PROTOCOL_RECORDED_STORES_H
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The protocol of registry and tables, in every order in which the writer's stores can become visible
+ * The protocol of registry and tables, in every order in which the writer's stores can become
+ * visible
  *
- * explore.h says how. A script of calls is recorded; readers that go by the letter of cairn/shared/codectl.h look for one address.
- * What they conclude must have been true at a moment while they read, wherever the writer stopped.
- * docs/formats/codectl.md has the results in a table.
+ * explore.h says how. A script of calls is recorded; readers that go by the letter of
+ * cairn/shared/codectl.h look for one address. What they conclude must have been true at a moment
+ * while they read, wherever the writer stopped. docs/formats/codectl.md has the results in a table.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,7 +62,10 @@ static char *const region = (char *)0x100000000;
 static const uint8_t *tables;
 static bool is_backwards; /* order of the words in a copy of an entry */
 
-/* What was at the address: a function's CFA tells it, from the call that published it to the end of that which withdrew it. */
+/*
+ * What was at the address: a function's CFA tells it, from the call that published it to the end of
+ * that which withdrew it.
+ */
 static struct {
 	int64_t cfa;
 	size_t from, to;
@@ -141,7 +145,10 @@ static uint64_t row_at(struct view *v, uint64_t table, uint64_t used)
 	return (uint64_t)NEVER;
 }
 
-/* The CFA of the row at the region's first address; NEVER: nothing is there; AGAIN: it changed meanwhile. */
+/*
+ * The CFA of the row at the region's first address; NEVER: nothing is there; AGAIN: it changed
+ * meanwhile.
+ */
 static uint64_t read_region(struct view *v)
 {
 	struct copy best = {0};
@@ -168,7 +175,9 @@ static uint64_t read_region(struct view *v)
 	return view_word(v, at(&entries[which].epoch)) == best.epoch ? found : (uint64_t)AGAIN;
 }
 
-/* 0, that nothing is registered, is never right: a new generation begins before the old one ends. */
+/*
+ * 0, that nothing is registered, is never right: a new generation begins before the old one ends.
+ */
 static bool is_right_row(uint64_t result, size_t from, size_t to)
 {
 	if (result == (uint64_t)AGAIN)

@@ -228,7 +228,10 @@ static struct line *our_lines(const struct dw_unit *u, size_t *ret_n)
 	return l;
 }
 
-/* Sequences that the linker dropped start at 0, and may be long: no code lies below the first section. */
+/*
+ * Sequences that the linker dropped start at 0, and may be long: no code lies below the first
+ * section.
+ */
 static uint64_t lowest_code(const struct elf *e)
 {
 	uint64_t lowest = UINT64_MAX;
@@ -258,7 +261,9 @@ static struct line *their_lines(Dwarf_Die *cu, uint64_t lowest, size_t *ret_n)
 		dwarf_linebeginstatement(from, &stmt);
 		if (to.at < lowest)
 			continue;
-		/* libdw marks its last row as an end, also when the end was sorted in front of it. */
+		/*
+		 * libdw marks its last row as an end, also when the end was sorted in front of it.
+		 */
 		if (i == n - 1 && to.at == end_at)
 			end = false;
 		if (end)

@@ -2,8 +2,9 @@
 /*
  * The second opinion on DWARF: libdw of elfutils, asked the same questions
  *
- * Every DIE in turn: place, tag, and of every attribute the form and the value; ranges; bounds and first
- * operation of every location list entry; the rows of every line table. Differences are printed.
+ * Every DIE in turn: place, tag, and of every attribute the form and the value; ranges; bounds and
+ * first operation of every location list entry; the rows of every line table. Differences are
+ * printed.
  */
 #ifndef SAMPLES_AGAINST_LIBDW_H
 #define SAMPLES_AGAINST_LIBDW_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A number in a range. cmocka has two names for it, each of which only some of its versions take. */
+/*
+ * A number in a range. cmocka has two names for it, each of which only some of its versions take.
+ */
 #ifndef SAMPLES_BETWEEN_H
 #define SAMPLES_BETWEEN_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where functions of a compiled sample are, and where their calls return to; a claim fails where they are not. */
+/*
+ * Where functions of a compiled sample are, and where their calls return to; a claim fails where
+ * they are not.
+ */
 #ifndef SAMPLES_CALLS_H
 #define SAMPLES_CALLS_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A registry as another process sees it, by the letter of cairn/shared/codectl.h and with nothing of our reader
+ * A registry as another process sees it, by the letter of cairn/shared/codectl.h and with nothing
+ * of our reader
  *
  *	struct view v;
  *	assert_true(view_find(pid, &v));
@@ -34,12 +35,15 @@ void view_free(struct view *v);
 const struct codectl_entry *view_at(const struct view *v, uint64_t address);
 size_t view_count(const struct view *v); /* valid ones */
 
-/* The NUL-terminated string at @at; "" for 0, NULL when it cannot be read. Overwritten by the next call. */
+/*
+ * The NUL-terminated string at @at; "" for 0, NULL when it cannot be read. Overwritten by the next
+ * call.
+ */
 const char *view_string(const struct view *v, uint64_t at);
 
 /*
- * The elements of a chain, at most @max, @stride bytes each, also withdrawn ones. Returns how many, or -1 when the chain is
- * not one: lengths that do not fit, elements that do not ascend.
+ * The elements of a chain, at most @max, @stride bytes each, also withdrawn ones. Returns how many,
+ * or -1 when the chain is not one: lengths that do not fit, elements that do not ascend.
  */
 long view_chain(const struct view *v, uint64_t head, size_t stride, void *ret, size_t max);
 

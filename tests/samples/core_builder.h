@@ -11,7 +11,8 @@
  *	... b.bytes, b.n
  *	cb_free(&b);
  *
- * The file is: ELF header, program headers, notes, memory. Nothing is checked. Out of memory aborts.
+ * The file is: ELF header, program headers, notes, memory. Nothing is checked. Out of memory
+ * aborts.
  */
 #ifndef SAMPLES_CORE_BUILDER_H
 #define SAMPLES_CORE_BUILDER_H

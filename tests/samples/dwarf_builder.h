@@ -16,9 +16,10 @@
  *	...
  *	db_free(d);
  *
- * Abbreviations are made on the way: DIEs of one shape share one. Labels are places of DIEs, which may be
- * referred to before they are bound. Everything that is not a DIE (lists, line programs) is appended to its
- * section byte by byte. Nothing is checked, so that wrong DWARF can be written too. Out of memory aborts.
+ * Abbreviations are made on the way: DIEs of one shape share one. Labels are places of DIEs, which
+ * may be referred to before they are bound. Everything that is not a DIE (lists, line programs) is
+ * appended to its section byte by byte. Nothing is checked, so that wrong DWARF can be written too.
+ * Out of memory aborts.
  */
 #ifndef SAMPLES_DWARF_BUILDER_H
 #define SAMPLES_DWARF_BUILDER_H
@@ -103,9 +104,9 @@ struct db_attr {
 #define DB_SECOFF(a, v) DB_U(a, DW_FORM_sec_offset, v)
 
 /*
- * A DIE. Attributes with a string use .str for string, strp, line_strp; all others use .u, or .bytes for blocks,
- * or .label for references. DW_FORM_indirect stands in front: .u is the real form, .str .bytes .label its
- * value, or .n for a number.
+ * A DIE. Attributes with a string use .str for string, strp, line_strp; all others use .u, or
+ * .bytes for blocks, or .label for references. DW_FORM_indirect stands in front: .u is the real
+ * form, .str .bytes .label its value, or .n for a number.
  */
 void db_die(struct db *d, uint16_t tag, bool children, const struct db_attr *attrs);
 enum {
@@ -141,12 +142,16 @@ void db_patch(struct db *d, enum db_sec sec, uint64_t at, uint64_t v, unsigned i
 /* The section will end after @n bytes. Nothing may be added to it afterwards. */
 void db_cut(struct db *d, enum db_sec sec, uint64_t n);
 
-/* Instructions at 0x1000 and on, at most 256 bytes; the rest is zeros. Borrowed until db_finish(). */
+/*
+ * Instructions at 0x1000 and on, at most 256 bytes; the rest is zeros. Borrowed until db_finish().
+ */
 void db_code(struct db *d, const uint8_t *code, size_t n);
 
 /* ---- the file ---- */
 
-/* An ELF file with .text at 0x1000 (0x1000 bytes) and the sections that have content; owned by @d. */
+/*
+ * An ELF file with .text at 0x1000 (0x1000 bytes) and the sections that have content; owned by @d.
+ */
 uint8_t *db_finish(struct db *d, size_t *ret_size);
 
 #endif

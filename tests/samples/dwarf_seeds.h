@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Small files that together use every part of DWARF that is read: what truncation, flipped bits, failing
- * allocations and the fuzzer start from. In each, "add" is an inlined function with one copy.
+ * Small files that together use every part of DWARF that is read: what truncation, flipped bits,
+ * failing allocations and the fuzzer start from. In each, "add" is an inlined function with one
+ * copy.
  */
 #ifndef SAMPLES_DWARF_SEEDS_H
 #define SAMPLES_DWARF_SEEDS_H

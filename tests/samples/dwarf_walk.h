@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Everything that src/facts/dwarf can be asked about a file, asked once: for damaged inputs, where the answer does
- * not matter, but coming back does.
+ * Everything that src/facts/dwarf can be asked about a file, asked once: for damaged inputs, where
+ * the answer does not matter, but coming back does.
  */
 #ifndef SAMPLES_DWARF_WALK_H
 #define SAMPLES_DWARF_WALK_H
@@ -19,8 +19,8 @@ struct dwarf_walk {
 };
 
 /*
- * Opens @bytes as an ELF file, reads all of its DWARF and closes it. Every error must carry a message and
- * the number that was returned; aborts otherwise. Returns what dwarf_open() returned.
+ * Opens @bytes as an ELF file, reads all of its DWARF and closes it. Every error must carry a
+ * message and the number that was returned; aborts otherwise. Returns what dwarf_open() returned.
  */
 int dwarf_walk_bytes(const void *bytes, size_t size, struct dwarf_walk *ret);
 

@@ -127,7 +127,9 @@ static inline size_t frames_cie_eh(struct frames *f, const char *letters, const 
 	return frames_cie_eh_n(f, letters, data, strlen(data));
 }
 
-/* An FDE whose CIE says "\x1b": addresses of 4 bytes relative to the field. @addr is the section's. */
+/*
+ * An FDE whose CIE says "\x1b": addresses of 4 bytes relative to the field. @addr is the section's.
+ */
 static inline void frames_fde_eh(struct frames *f, uint64_t addr, size_t cie, uint64_t lo,
 				 uint32_t size, const uint8_t *program, size_t n)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A .gopclntab as Go's linker writes it, of three functions; the format is in src/ground/elf/gopclntab.c. */
+/*
+ * A .gopclntab as Go's linker writes it, of three functions; the format is in
+ * src/ground/elf/gopclntab.c.
+ */
 #ifndef SAMPLES_GO_TABLE_H
 #define SAMPLES_GO_TABLE_H
 
@@ -32,7 +35,10 @@ static inline void go_put64(struct go_table *t, uint64_t v)
 	t->n += sizeof(v);
 }
 
-/* runtime.main, main.f and runtime.goexit, of 32 bytes each; the last one is outermost. @flag_at: GO_1_18 or GO_1_20. */
+/*
+ * runtime.main, main.f and runtime.goexit, of 32 bytes each; the last one is outermost. @flag_at:
+ * GO_1_18 or GO_1_20.
+ */
 static inline void go_table_make(size_t flag_at, struct go_table *t)
 {
 	static const char names[] = "\0runtime.main\0main.f\0runtime.goexit";

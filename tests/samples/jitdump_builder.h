@@ -127,7 +127,10 @@ static inline void jd_unwinding(struct jitdump_builder *b, const void *eh, size_
 	jd_end(b, record);
 }
 
-/* .eh_frame of a function of @size bytes at @at, which pushes rbp as its first instruction; then 20 bytes of a header. */
+/*
+ * .eh_frame of a function of @size bytes at @at, which pushes rbp as its first instruction; then 20
+ * bytes of a header.
+ */
 static inline void jd_unwinding_of_push(struct jitdump_builder *b, uint64_t at, uint32_t size)
 {
 	static const uint8_t push_rbp[] = {0x41, 0x0e, 16, 0x86,

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""AArch64: stacks of cores that QEMU writes, against gdb and against the calls that were made; rows of files against readelf.
+"""AArch64: stacks of cores that QEMU writes, against gdb and against the calls that were made; rows
+of files against readelf.
 
-A program is compiled with and without signed return addresses, crashes under qemu-aarch64, and its core is walked. gdb looks at
-the same program through QEMU's gdb stub, at the same crash: QEMU gives every run the same addresses.
+A program is compiled with and without signed return addresses, crashes under qemu-aarch64, and its
+core is walked. gdb looks at the same program through QEMU's gdb stub, at the same crash: QEMU gives
+every run the same addresses.
 """
 import glob
 import json
@@ -42,7 +44,8 @@ def free_port():
 
 def qemu(program, how, folder, *options):
     command = ['qemu-aarch64', *options, '-L', SYSROOT, program, how]
-    return subprocess.Popen(['prlimit', '--core=unlimited', *command], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(['prlimit', '--core=unlimited', *command], cwd=folder,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def core_of(program, how, folder):
@@ -60,12 +63,16 @@ def stack_of_gdb(program, how, folder):
     """[pc, ...] of the crashed thread"""
     port = free_port()
     process = qemu(program, how, folder, '-g', str(port))
-    script = ['set confirm off', 'set backtrace past-main on', f'set sysroot {SYSROOT}', f'file {program}', f'target remote 127.0.0.1:{port}',
-              'continue', f'source {os.path.join(HERE, "stacks", "frames_of_gdb.py")}']
+    script = [
+        'set confirm off', 'set backtrace past-main on', f'set sysroot {SYSROOT}',
+        f'file {program}', f'target remote 127.0.0.1:{port}', 'continue',
+        f'source {os.path.join(HERE, "stacks", "frames_of_gdb.py")}'
+    ]
     words = [word for line in script for word in ('-ex', line)]
     # It asks for questions: "here" is the inferior that it has.
-    gdb = subprocess.run(['gdb-multiarch', '-nx', '-q', '-batch', *words], input='here\n', stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                         text=True, timeout=180, check=False)
+    gdb = subprocess.run(['gdb-multiarch', '-nx', '-q', '-batch', *words], input='here\n',
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=180,
+                         check=False)
     process.kill()
     process.wait()
     for line in gdb.stdout.splitlines():
@@ -80,7 +87,8 @@ def compare(program, how, name, folder):
     if core is None:
         common.skip(f'aarch64 {name} {how}', 'qemu-aarch64 wrote no core')
         return
-    code, out, err = common.run([common.CAIRN, 'stack', '--symbols', '--no-cache', '--json', '--sysroot', SYSROOT, core])
+    code, out, err = common.run(
+        [common.CAIRN, 'stack', '--symbols', '--no-cache', '--json', '--sysroot', SYSROOT, core])
     os.unlink(core)
     threads = common.json_lines(out)
     if not threads:
@@ -91,18 +99,25 @@ def compare(program, how, name, folder):
     names = [f['function'] for frame in thread['frames'] for f in frame['functions']]
     expected = (['touch'] if how != 'pointer' else []) + ['crash'] + ['down'] * 9 + ['main']
     calls = [n for n in names if n in expected]
-    common.claim(f'aarch64 {name} {how}: the calls that were made, from {names[0] if names else "?"} to the outermost frame',
-                 calls == expected and thread['end'] == ('assumed' if how == 'pointer' else 'outermost') or print(f'    {names} {thread["why"]}'))
+    common.claim(
+        f'aarch64 {name} {how}: the calls that were made, from {names[0] if names else "?"} to the outermost frame',
+        calls == expected and thread['end'] == ('assumed' if how == 'pointer' else 'outermost')
+        or print(f'    {names} {thread["why"]}'))
     theirs = stack_of_gdb(program, how, folder)
     if theirs is None:
         common.skip(f'aarch64 {name} {how}: gdb', 'no answer')
         return
     same = len(os.path.commonprefix([ours, theirs]))
-    if ours[same:] and theirs[same + 1:] == [] and theirs[same:] and theirs[same] & ADDRESS == ours[same]:
+    if ours[same:] and theirs[same +
+                              1:] == [] and theirs[same:] and theirs[same] & ADDRESS == ours[same]:
         # QEMU's stub of before version 8.2 does not tell gdb which bits a signature has.
-        common.claim(f'aarch64 {name} {how}: {same} frames as gdb has them, which then does not remove the signature', same > 1)
+        common.claim(
+            f'aarch64 {name} {how}: {same} frames as gdb has them, which then does not remove the signature',
+            same > 1)
         return
-    common.claim(f'aarch64 {name} {how}: {len(ours)} frames as gdb has them', ours == theirs or print(f'    {[hex(a) for a in ours]} {[hex(a) for a in theirs]}'))
+    common.claim(
+        f'aarch64 {name} {how}: {len(ours)} frames as gdb has them', ours == theirs
+        or print(f'    {[hex(a) for a in ours]} {[hex(a) for a in theirs]}'))
 
 
 # ---- rows ----
@@ -115,7 +130,9 @@ def rows_of_readelf(path):
         fde = re.search(r' FDE .*pc=([0-9a-f]+)\.\.([0-9a-f]+)', line)
         row = re.match(r'([0-9a-f]{16}) (\S+) +(.*)$', line)
         if (fde or ' CIE' in line or row) and last:
-            rows.append((last[0], int(row.group(1), 16) if row and not fde and ' CIE' not in line else end, *last[1:]))
+            rows.append(
+                (last[0], int(row.group(1), 16) if row and not fde and ' CIE' not in line else end,
+                 *last[1:]))
             last = None
         if fde:
             end = int(fde.group(2), 16)
@@ -138,7 +155,8 @@ def spell(row, register):
 
 def compare_rows(path):
     _, out, err = common.run([common.CAIRN, 'unwind', 'dump', path, '--json'], 300)
-    ours = sorted(((int(r['lo'], 16), int(r['hi'], 16), r) for r in common.json_lines(out)), key=lambda r: r[0])
+    ours = sorted(((int(r['lo'], 16), int(r['hi'], 16), r) for r in common.json_lines(out)),
+                  key=lambda r: r[0])
     if not ours:
         common.not_ok(f'aarch64 rows of {path}: {err}')
         return
@@ -147,9 +165,16 @@ def compare_rows(path):
         while at < len(ours) and ours[at][1] <= lo:
             at += 1
         row = ours[at][2] if at < len(ours) and ours[at][0] <= lo < ours[at][1] else None
-        kept = {register: cell for register, cell in cells.items() if re.fullmatch(r'x(19|2\d|30)|ra', register)}
-        is_same = row is not None and (row['cfa'] in ('outermost', 'undescribed') or (
-            row['cfa'] == cfa and ours[at][1] >= hi and all(spell(row, 'x30' if r == 'ra' else r) == c or c in ('u', 's') for r, c in kept.items())))
+        kept = {
+            register: cell
+            for register, cell in cells.items()
+            if re.fullmatch(r'x(19|2\d|30)|ra', register)
+        }
+        is_same = row is not None and (
+            row['cfa'] in ('outermost', 'undescribed') or
+            (row['cfa'] == cfa and ours[at][1] >= hi and all(
+                spell(row, 'x30' if r == 'ra' else r) == c or c in ('u', 's')
+                for r, c in kept.items())))
         same += is_same
         # glibc's rawmemchr() says that the return address is in x15, before it is.
         undescribed += row is None
@@ -157,7 +182,9 @@ def compare_rows(path):
             different.append((hex(lo), cfa, kept, row))
     for d in different[:5]:
         print(f'    {d}')
-    common.claim(f'aarch64 rows of {path}: {same} as readelf has them, {len(different)} not, {undescribed} not described', same > 100 and not different and undescribed * 200 < same)
+    common.claim(
+        f'aarch64 rows of {path}: {same} as readelf has them, {len(different)} not, {undescribed} not described',
+        same > 100 and not different and undescribed * 200 < same)
 
 
 def main():
@@ -173,7 +200,8 @@ def main():
         common.finish()
     with tempfile.TemporaryDirectory(prefix='cairn-aarch64-') as folder:
         for name, flags in FLAGS.items():
-            program = common.compile_c([os.path.join(HERE, 'stacks', 'aarch64.c')], os.path.join(folder, re.sub(r'\W', '-', name)),
+            program = common.compile_c([os.path.join(HERE, 'stacks', 'aarch64.c')],
+                                       os.path.join(folder, re.sub(r'\W', '-', name)),
                                        ['-g', '-w', *flags], compiler=GCC)
             for how in CRASHES:
                 compare(program, how, name, folder)

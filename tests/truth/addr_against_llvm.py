@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`cairn addr` and the newest llvm-symbolizer on random addresses of code: frames, names, files, lines and columns.
+"""`cairn addr` and the newest llvm-symbolizer on random addresses of code: frames, names, files,
+lines and columns.
 
     addr_against_llvm.py [-n ADDRESSES] [-v] [FILE...]     default: 100,000 of the lab's vmlinux, libstdc++ and libjvm
 
-An answer differs in a class; each class is either an explanation in EXPLAINED, or fails. -v shows examples of each.
+An answer differs in a class; each class is either an explanation in EXPLAINED, or fails. -v shows
+examples of each.
 """
 import collections
 import json
@@ -22,28 +24,33 @@ SID = os.path.join(LAB, 'sid')
 
 EXPLAINED = {
     'symbol without a size':
-        'a label within a function of known size, or a local one within a function: llvm names it, cairn the function',
-    'another name of the symbol':
-        'several symbols begin there (aliases, or the local one of an assembler): which one names it is a choice',
-    'symbol that starts later':
-        'symbols nest: the innermost is taken; llvm takes the one that starts last, also where that has ended',
+    'a label within a function of known size, or a local one within a function: llvm names '
+    'it, cairn the function', 'another name of the symbol':
+    'several symbols begin there (aliases, or the local one of an assembler): which one '
+    'names it is a choice', 'symbol that starts later':
+    'symbols nest: the innermost is taken; llvm takes the one that starts last, also where that has ended',
     'file of a symbol':
-        'code without lines: llvm takes the file from a symbol of type FILE, cairn says that the file is not known',
-    'padding after a function':
-        'the line table goes on there; llvm looks at the ranges of units first, which end',
+    'code without lines: llvm takes the file from a symbol of type FILE, cairn says that '
+    'the file is not known', 'padding after a function':
+    'the line table goes on there; llvm looks at the ranges of units first, which end',
 }
 
 
 def llvm(path, debug, addresses):
     """One list of (function, file, line, column) per address."""
     loader = os.path.join(SID, 'lib64', 'ld-linux-x86-64.so.2')
-    libs = ':'.join(os.path.join(SID, d) for d in ('usr/lib/x86_64-linux-gnu', 'lib/x86_64-linux-gnu', 'usr/lib/llvm-21/lib'))
+    libs = ':'.join(
+        os.path.join(SID, d)
+        for d in ('usr/lib/x86_64-linux-gnu', 'lib/x86_64-linux-gnu', 'usr/lib/llvm-21/lib'))
     program = os.path.realpath(os.path.join(SID, 'usr/bin/llvm-symbolizer'))
     if not os.path.exists(program):
         program = os.path.join(SID, 'usr/lib/llvm-21/bin/llvm-symbolizer')
-    cmd = [loader, '--library-path', libs, program, '--no-demangle', '--inlines', '--output-style=JSON',
-           '--obj=' + (debug or path)]
-    done = subprocess.run(cmd, input=''.join(f'{a:#x}\n' for a in addresses), capture_output=True, text=True, check=True)
+    cmd = [
+        loader, '--library-path', libs, program, '--no-demangle', '--inlines',
+        '--output-style=JSON', '--obj=' + (debug or path)
+    ]
+    done = subprocess.run(cmd, input=''.join(f'{a:#x}\n' for a in addresses), capture_output=True,
+                          text=True, check=True)
     answers = []
     for line in done.stdout.splitlines():
         answers.append([(s['FunctionName'].split('@')[0], s['FileName'], s['Line'], s['Column'])
@@ -52,17 +59,21 @@ def llvm(path, debug, addresses):
 
 
 def cairn(path, debug, addresses):
-    cmd = [common.CAIRN, 'addr', path, '--json', '--no-cache'] + (['--debug-file', debug] if debug else [])
-    done = subprocess.run(cmd, input=''.join(f'{a:#x}\n' for a in addresses), capture_output=True, text=True, check=False)
+    cmd = [common.CAIRN, 'addr', path, '--json', '--no-cache'
+           ] + (['--debug-file', debug] if debug else [])
+    done = subprocess.run(cmd, input=''.join(f'{a:#x}\n' for a in addresses), capture_output=True,
+                          text=True, check=False)
     if done.returncode not in (0, 1):
         raise RuntimeError(done.stderr)
-    return [[(f['function'] or '', f['file'] or '', f['line'], f['column']) for f in json.loads(line)['frames']]
+    return [[(f['function'] or '', f['file'] or '', f['line'], f['column'])
+             for f in json.loads(line)['frames']]
             for line in done.stdout.splitlines()]
 
 
 def code_ranges(path):
     """[lo, hi) of each section with code."""
-    out = subprocess.run(['readelf', '-SW', path], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(['readelf', '-SW', path], capture_output=True, text=True,
+                         check=True).stdout
     for line in out.splitlines():
         words = line.split(']', 1)[-1].split()
         if len(words) > 6 and words[1] == 'PROGBITS' and 'X' in words[6] and 'A' in words[6]:
@@ -73,11 +84,13 @@ class Symbols:
     """Function symbols, to tell why two names differ."""
 
     def __init__(self, path):
-        out = subprocess.run(['readelf', '-sW', path], capture_output=True, text=True, check=True).stdout
+        out = subprocess.run(['readelf', '-sW', path], capture_output=True, text=True,
+                             check=True).stdout
         self.of = collections.defaultdict(list)
         for line in out.splitlines():
             w = line.split()
-            if len(w) > 7 and w[0].endswith(':') and w[6] not in ('UND', 'ABS') and w[3] in ('FUNC', 'NOTYPE', 'IFUNC', 'OBJECT'):
+            if len(w) > 7 and w[0].endswith(':') and w[6] not in ('UND', 'ABS') and w[3] in (
+                    'FUNC', 'NOTYPE', 'IFUNC', 'OBJECT'):
                 self.of[w[7].split('@')[0]].append((int(w[1], 16), int(w[2], 0)))
 
 
@@ -114,7 +127,8 @@ def class_of(at, ours, theirs, symbols):
             return 'symbol without a size'
         return 'unknown to us'
     if unknown(theirs):
-        return 'padding after a function' if len(ours) == 1 and not ours[0][0] else 'unknown to llvm'
+        return 'padding after a function' if len(
+            ours) == 1 and not ours[0][0] else 'unknown to llvm'
     if len(ours) != len(theirs):
         return 'number of frames'
     if [f[0] for f in ours[:-1]] != [f[0] for f in theirs[:-1]]:
@@ -144,14 +158,17 @@ def compare(name, path, debug, n, verbose):
         classes[which] += 1
         if which and len(examples[which]) < 4:
             examples[which].append((at, o, t))
-    print(f'# {name}: {classes[None]} of {n} equal; {sum(len(t) for t in theirs) / n:.2f} frames on average')
+    print(
+        f'# {name}: {classes[None]} of {n} equal; {sum(len(t) for t in theirs) / n:.2f} frames on average'
+    )
     for which, count in classes.most_common():
         if which is None:
             continue
         print(f'#   {count} {which}: {EXPLAINED.get(which, "not explained")}')
         for at, o, t in examples[which] if verbose or which not in EXPLAINED else []:
             print(f'#     {at:#x}\n#       cairn {o}\n#       llvm  {t}')
-    common.claim(f'{name}: every difference is explained', all(c is None or c in EXPLAINED for c in classes))
+    common.claim(f'{name}: every difference is explained',
+                 all(c is None or c in EXPLAINED for c in classes))
 
 
 def main():
@@ -161,14 +178,17 @@ def main():
     if args[:1] == ['-n']:
         n, args = int(args[1]), args[2:]
     if not os.path.exists(os.path.join(SID, 'usr/bin/llvm-symbolizer')):
-        common.skip('addr against llvm-symbolizer', f'no {SID}/usr/bin/llvm-symbolizer: run the lab\'s peers')
+        common.skip('addr against llvm-symbolizer',
+                    f'no {SID}/usr/bin/llvm-symbolizer: run the lab\'s peers')
         common.finish()
     for name in args or ('vmlinux', 'libstdc++.so.6', 'libjvm.so'):
         path = common.lab_input(name) or name
         if not os.path.exists(path):
             common.skip(f'{name} against llvm-symbolizer', 'not in the lab')
             continue
-        compare(name, path, common.lab_input(name.replace('.so', '.debug')) if name == 'libjvm.so' else None, n, verbose)
+        compare(name, path,
+                common.lab_input(name.replace('.so', '.debug')) if name == 'libjvm.so' else None, n,
+                verbose)
     common.finish()
 
 

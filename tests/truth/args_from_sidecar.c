@@ -4,10 +4,11 @@
  *
  *	args_from_sidecar FILE [STRIDE [DEBUG_FILE]]
  *
- * A sidecar of FILE is made in memory. Then every STRIDE-th instruction of its code is asked about twice: as where a program stands
- * (the innermost frame), and after a call as where a call returns to. Where a location asks for what was passed, all direct calls of
- * the function are asked about as well. Functions, names, types and locations have to be equal, step by step. Prints what was compared;
- * exits with 1 after the first differences.
+ * A sidecar of FILE is made in memory. Then every STRIDE-th instruction of its code is asked about
+ * twice: as where a program stands (the innermost frame), and after a call as where a call returns
+ * to. Where a location asks for what was passed, all direct calls of the function are asked about
+ * as well. Functions, names, types and locations have to be equal, step by step. Prints what was
+ * compared; exits with 1 after the first differences.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -297,7 +298,10 @@ int main(int argc, char **argv)
 	c.stride = c.stride ? c.stride : 1;
 	open_both(&c, argv[1], argc > 3 ? argv[3] : NULL);
 	each_instruction(&c, false);
-	/* What is handed out by the last answer is asked of callers as well, with steps that were kept. */
+	/*
+	 * What is handed out by the last answer is asked of callers as well, with steps that were
+	 * kept.
+	 */
 	each_instruction(&c, true);
 	printf("%" PRIu64 " addresses, %" PRIu64 " functions, %" PRIu64 " parameters (%" PRIu64
 	       " available), %" PRIu64 " asked of callers (%" PRIu64 " available): %" PRIu64

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""BTF of a binary from Cairn and from the newest pahole: every named struct, union, enum and function must agree.
+"""BTF of a binary from Cairn and from the newest pahole: every named struct, union, enum and
+function must agree.
 
     btf_against_pahole.py [FILE...]      default: the lab's vmlinux and libc, SQLite and postgres
 
-Both blobs are read by bpftool. A type is compared by what it says up to the next name, as a set of definitions per name,
-since a name may have several. Each difference has to have an explanation that the symbol table or libdw confirms, or it fails.
+Both blobs are read by bpftool. A type is compared by what it says up to the next name, as a set of
+definitions per name, since a name may have several. Each difference has to have an explanation that
+the symbol table or libdw confirms, or it fails.
 """
 import collections
 import json
@@ -24,7 +26,8 @@ SHARED = os.path.join(SID, 'srv', 'truth')  # seen as /srv/truth inside
 
 # Seen by hand in DWARF, where the symbol table does not tell.
 BY_HAND = {
-    'putc_unlocked': 'inlined everywhere, with two prototypes; a weak alias of other code has its name',
+    'putc_unlocked':
+    'inlined everywhere, with two prototypes; a weak alias of other code has its name',
 }
 
 NAMED = {'STRUCT': 'struct', 'UNION': 'union', 'ENUM': 'enum', 'ENUM64': 'enum'}
@@ -68,8 +71,9 @@ class Blob:
     def describe(self, t):
         kind = t['kind']
         if kind in ('STRUCT', 'UNION'):
-            members = ', '.join(f'{m["name"]}@{m["bits_offset"]}:{m.get("bitfield_size", 0)} {self.of(m["type_id"])}'
-                                for m in t['members'])
+            members = ', '.join(
+                f'{m["name"]}@{m["bits_offset"]}:{m.get("bitfield_size", 0)} {self.of(m["type_id"])}'
+                for m in t['members'])
             return f'{NAMED[kind]} {t["size"]} {{{members}}}'
         if kind in ('ENUM', 'ENUM64'):
             values = ', '.join(f'{v["name"]}={v["val"]}' for v in t['values'])
@@ -145,7 +149,8 @@ def assembled_in(path):
 
 
 def explain(what, ours, theirs, symbols, left_out, assembled):
-    """Why they differ, or None: every reason is seen in the symbol table, or in the units by libdw."""
+    """Why they differ, or None: every reason is seen in the symbol table, or in the units by libdw.
+    """
     kind, name = what.split(' ', 1)
     exact, clones = symbols
     if kind != 'func':
@@ -173,14 +178,16 @@ def compare(path):
     if not os.path.exists(inside):
         subprocess.run(['cp', '-L', path, inside], check=True)
     name = os.path.join('/srv/truth', base)
-    code, said, err = chroot('pahole', '-J', '-V', '-j2', '--btf_features=default', f'--btf_encode_detached={name}.pahole', name)
+    code, said, err = chroot('pahole', '-J', '-V', '-j2', '--btf_features=default',
+                             f'--btf_encode_detached={name}.pahole', name)
     if code != 0:
         common.not_ok(f'{base}: pahole: {err[-500:]}')
         return
     if 'CAIRN_BTF' in os.environ:
         subprocess.run(['cp', os.environ['CAIRN_BTF'], inside + '.cairn'], check=True)
     else:
-        code, _, err = common.run([common.CAIRN, 'btf', 'encode', path, '-o', inside + '.cairn'], 600)
+        code, _, err = common.run([common.CAIRN, 'btf', 'encode', path, '-o', inside + '.cairn'],
+                                  600)
         if code != 0:
             common.not_ok(f'{base}: cairn btf encode: {err[-500:]}')
             return
@@ -204,10 +211,13 @@ def compare(path):
         print(f'{base}: {count} differ: {why}')
     for what in unexplained[:40]:
         print(f'  {what}\n    cairn:  {ours.get(what)}\n    pahole: {theirs.get(what)}')
-    common.claim(f'{base}: every difference from pahole is explained ({len(unexplained)} are not)', not unexplained)
+    common.claim(f'{base}: every difference from pahole is explained ({len(unexplained)} are not)',
+                 not unexplained)
     made_up = sorted(name for name in assembled if ours.get(f'func {name}'))
     if assembled:
-        common.claim(f'{base}: no prototype is made up for {len(assembled)} functions in assembler{made_up[:10] or ""}', not made_up)
+        common.claim(
+            f'{base}: no prototype is made up for {len(assembled)} functions in assembler{made_up[:10] or ""}',
+            not made_up)
 
 
 def built():
@@ -227,7 +237,8 @@ def main():
         common.skip('BTF against pahole', 'libdw-dev is not installed')
         common.finish()
     os.makedirs(SHARED, exist_ok=True)
-    paths = sys.argv[1:] or [p for p in map(common.lab_input, ['vmlinux', 'libc.debug']) if p] + list(built())
+    paths = sys.argv[1:] or [p for p in map(common.lab_input, ['vmlinux', 'libc.debug']) if p
+                             ] + list(built())
     for path in paths:
         compare(os.path.realpath(path))
     common.finish()

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `cairn btf check --kernel=VERSION` says, against BPF_BTF_LOAD of the running kernel and of a newer one that QEMU boots.
+"""What `cairn btf check --kernel=VERSION` says, against BPF_BTF_LOAD of the running kernel and of a
+newer one that QEMU boots.
 
-The blobs are structs with fields that the kernel knows (those of the live test and random ones), chains of qualifiers and type tags, and
-the tables of the kernel's own tests. The newer kernel is that of the lab ($CAIRN_LAB/kernels): its boot script and 7.x/vmlinuz.
+The blobs are structs with fields that the kernel knows (those of the live test and random ones),
+chains of qualifiers and type tags, and the tables of the kernel's own tests. The newer kernel is
+that of the lab ($CAIRN_LAB/kernels): its boot script and 7.x/vmlinuz.
 """
 import errno
 import itertools
@@ -16,17 +18,24 @@ import subprocess
 import sys
 import tempfile
 
-sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'live')]
+sys.path[:0] = [
+    os.path.dirname(os.path.abspath(__file__)),
+    os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'live')
+]
 import btf_selftests  # noqa: E402
 import common  # noqa: E402
 
-LAB = os.path.join(os.environ.get('CAIRN_LAB') or os.path.expanduser('~/.cache/cairn-lab'), 'kernels')
+LAB = os.path.join(
+    os.environ.get('CAIRN_LAB') or os.path.expanduser('~/.cache/cairn-lab'), 'kernels')
 BOOT, KERNEL = os.path.join(LAB, 'boot'), os.path.join(LAB, '7.x', 'vmlinuz')
 RANDOM, SEED = 3000, 20
 INT, PTR, ARRAY, STRUCT, TYPEDEF, VOLATILE, CONST, DECL_TAG, TYPE_TAG = 1, 2, 3, 4, 8, 9, 10, 17, 18
 # name: (bytes, alignment)
-KNOWN = {'bpf_spin_lock': (4, 4), 'bpf_res_spin_lock': (4, 4), 'bpf_refcount': (4, 4), 'bpf_list_head': (16, 8), 'bpf_list_node': (24, 8),
-         'bpf_rb_root': (16, 8), 'bpf_rb_node': (32, 8), 'bpf_timer': (16, 8)}
+KNOWN = {
+    'bpf_spin_lock': (4, 4), 'bpf_res_spin_lock': (4, 4), 'bpf_refcount': (4, 4), 'bpf_list_head':
+    (16, 8), 'bpf_list_node': (24, 8), 'bpf_rb_root': (16, 8), 'bpf_rb_node': (32, 8), 'bpf_timer':
+    (16, 8)
+}
 
 
 class Blob:
@@ -42,23 +51,29 @@ class Blob:
         return len(self.strings) - len(text) - 1
 
     def add(self, kind, name, word, *more, vlen=0, flag=0):
-        self.types += struct.pack(f'<III{len(more)}I', self.string(name), flag << 31 | kind << 24 | vlen, word, *more)
+        self.types += struct.pack(f'<III{len(more)}I', self.string(name),
+                                  flag << 31 | kind << 24 | vlen, word, *more)
         self.n += 1
         return self.n
 
     def struct(self, name, members, size):
         """members: [(name, type, offset)]"""
-        words = [word for member, type_id, at in members for word in (self.string(member), type_id, 8 * at)]
+        words = [
+            word for member, type_id, at in members
+            for word in (self.string(member), type_id, 8 * at)
+        ]
         return self.add(STRUCT, name, size, *words, vlen=len(members))
 
     def write(self, path):
-        head = struct.pack('<HBBIIIII', 0xeb9f, 1, 0, 24, 0, len(self.types), len(self.types), len(self.strings))
+        head = struct.pack('<HBBIIIII', 0xeb9f, 1, 0, 24, 0, len(self.types), len(self.types),
+                           len(self.strings))
         with open(path, 'wb') as file:
             file.write(head + self.types + self.strings)
 
 
 class Fields:
-    """A random struct whose members are mostly locks, nodes and counts, some of them in structs of their own or in arrays."""
+    """A random struct whose members are mostly locks, nodes and counts, some of them in structs of
+    their own or in arrays."""
 
     def __init__(self, seed):
         self.random, self.blob = random.Random(seed), Blob()
@@ -77,7 +92,8 @@ class Fields:
 
     def owner(self):
         """What lists and trees contain."""
-        members = [('n', self.known['bpf_list_node'], 0), ('r', self.known['bpf_rb_node'], 24), ('c', self.known['bpf_refcount'], 56)]
+        members = [('n', self.known['bpf_list_node'], 0), ('r', self.known['bpf_rb_node'], 24),
+                   ('c', self.known['bpf_refcount'], 56)]
         self.blob.struct('o', members, 64)
 
     def pointer(self):
@@ -87,7 +103,10 @@ class Fields:
                 to = self.blob.add(CONST, '', to)
             if self.random.random() < 0.1:
                 to = self.blob.add(TYPEDEF, 't', to)
-            to = self.blob.add(TYPE_TAG, self.random.choice(('kptr', 'kptr', 'kptr', 'percpu_kptr', 'kptr_untrusted', 'uptr', 'user')), to)
+            to = self.blob.add(
+                TYPE_TAG,
+                self.random.choice(
+                    ('kptr', 'kptr', 'kptr', 'percpu_kptr', 'kptr_untrusted', 'uptr', 'user')), to)
         made = self.blob.add(PTR, '', to)
         if self.random.random() < 0.1 and not to:
             made = self.blob.add(self.random.choice((VOLATILE, CONST)), '', made)
@@ -129,7 +148,10 @@ class Fields:
         made = self.blob.struct(name, members, at)
         self.sizes[made] = (at, 8)
         for i, (_, member, _) in enumerate(members):
-            contents = {self.known['bpf_list_head']: 'contains:o:n', self.known['bpf_rb_root']: 'contains:o:r'}.get(member)
+            contents = {
+                self.known['bpf_list_head']: 'contains:o:n', self.known['bpf_rb_root']:
+                'contains:o:r'
+            }.get(member)
             if contents and self.random.random() < 0.9:
                 self.blob.add(DECL_TAG, contents, made, i)
         return made
@@ -173,9 +195,13 @@ def write_selftests(folder):
 def disagreements(folder, verdicts, version):
     wrong = []
     for name, actual in sorted(verdicts.items()):
-        status, out, err = common.run([common.CAIRN, 'btf', 'check', f'--kernel={version}', os.path.join(folder, name)])
+        status, out, err = common.run(
+            [common.CAIRN, 'btf', 'check', f'--kernel={version}',
+             os.path.join(folder, name)])
         if (status == 0) != (actual == 0):
-            wrong.append(f'{name}: Cairn {status}, Linux {version} errno {actual}: {(out + err).strip()[-200:]}')
+            wrong.append(
+                f'{name}: Cairn {status}, Linux {version} errno {actual}: {(out + err).strip()[-200:]}'
+            )
     return wrong
 
 
@@ -185,8 +211,9 @@ def judge(which, folder, verdicts, version):
         print(f'    {line}')
     taken = sum(1 for e in verdicts.values() if e == 0)
     print(f'    {which}, Linux {version}: takes {taken} of {len(verdicts)} blobs')
-    common.claim(f'{which}, Linux {version}: {len(verdicts) - len(wrong)} of {len(verdicts)} verdicts agree',
-                 not wrong and taken > 100 and len(verdicts) - taken > 100)
+    common.claim(
+        f'{which}, Linux {version}: {len(verdicts) - len(wrong)} of {len(verdicts)} verdicts agree',
+        not wrong and taken > 100 and len(verdicts) - taken > 100)
 
 
 def running(folder):
@@ -198,18 +225,22 @@ def running(folder):
 
 
 def guest(root, folder):
-    missing = common.have('qemu-system-x86_64', 'cpio', 'gcc') + [path for path in (BOOT, KERNEL) if not os.path.exists(path)]
+    missing = common.have('qemu-system-x86_64', 'cpio',
+                          'gcc') + [path for path in (BOOT, KERNEL) if not os.path.exists(path)]
     if missing:
         common.skip('guest', 'missing: ' + ', '.join(missing))
         return
-    common.compile_c([os.path.join(common.HERE, 'guest', 'load.c')], os.path.join(root, 'init'), ['-static', '-O1', '-Wall'])
+    common.compile_c([os.path.join(common.HERE, 'guest', 'load.c')], os.path.join(root, 'init'),
+                     ['-static', '-O1', '-Wall'])
     for name in ('proc', 'dev'):
         os.mkdir(os.path.join(root, name))
-    console = subprocess.run([BOOT, KERNEL, root], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, check=False)
+    console = subprocess.run([BOOT, KERNEL, root], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             timeout=600, check=False)
     text = console.stdout.decode('utf-8', 'replace')
     verdicts = {name: int(error) for name, error in re.findall(r'^blob (\S+) (\d+)', text, re.M)}
     release = re.search(r'^kernel (\d+\.\d+)', text, re.M)
-    if not common.claim(f'the guest loads {len(os.listdir(folder))} blobs', release and len(verdicts) == len(os.listdir(folder))):
+    if not common.claim(f'the guest loads {len(os.listdir(folder))} blobs', release
+                        and len(verdicts) == len(os.listdir(folder))):
         print(text[-2000:])
         return
     judge('guest', folder, verdicts, release.group(1))

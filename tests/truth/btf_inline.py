@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every site in the inline blob is a site that cairn sites tells, with the same locations, and none is missing.
+"""Every site in the inline blob is a site that cairn sites tells, with the same locations, and none
+is missing.
 
-Sites are inlined copies, and entries of clones (foo.isra.0), whose parameters are not where the prototype says. The newest bpftool
-has to step over all of them.
+Sites are inlined copies, and entries of clones (foo.isra.0), whose parameters are not where the
+prototype says. The newest bpftool has to step over all of them.
 
     btf_inline.py [FILE...]      default: the lab's vmlinux
 
@@ -23,7 +24,8 @@ import common  # noqa: E402
 
 SID = os.path.join(os.environ.get('CAIRN_LAB') or os.path.expanduser('~/.cache/cairn-lab'), 'sid')
 SHARED = os.path.join(SID, 'srv', 'truth')  # seen as /srv/truth inside
-REGISTERS = ['rax', 'rdx', 'rcx', 'rbx', 'rsi', 'rdi', 'rbp', 'rsp'] + [f'r{i}' for i in range(8, 16)]
+REGISTERS = ['rax', 'rdx', 'rcx', 'rbx', 'rsi', 'rdi', 'rbp', 'rsp'
+             ] + [f'r{i}' for i in range(8, 16)]
 FIXED = {1: 4, 3: 12, 14: 4, 17: 4, 20: 4}
 ELEMENT = {4: 12, 5: 12, 6: 8, 13: 8, 15: 12, 19: 12, 20: 4, 21: 4, 22: 12}
 FUNC, FUNC_PROTO, LOC_PARAM, LOC_PROTO, LOCSEC = 12, 13, 20, 21, 22
@@ -32,7 +34,8 @@ SIGNED, CONST, ADDR, REG, DEREF, OFFSET = 1, 2, 4, 8, 16, 32
 
 class Blob:
     def __init__(self, data, base=None):
-        magic, _, _, header, types, types_len, strings, strings_len = struct.unpack_from('<HBBIIIII', data)
+        magic, _, _, header, types, types_len, strings, strings_len = struct.unpack_from(
+            '<HBBIIIII', data)
         assert magic == 0xeb9f
         self.base = base
         self.first = base.end if base else 1
@@ -45,7 +48,8 @@ class Blob:
             name, info, ref = struct.unpack_from('<III', data, at)
             kind, vlen = info >> 24 & 0x7f, info & 0xffffff
             size = FIXED.get(kind, 0) + (vlen * ELEMENT.get(kind, 0) if kind != FUNC else 0)
-            self.types.append((kind, name, vlen, ref, struct.unpack_from(f'<{size // 4}I', data, at + 12)))
+            self.types.append(
+                (kind, name, vlen, ref, struct.unpack_from(f'<{size // 4}I', data, at + 12)))
             at += 12 + size
         self.end = self.first + len(self.types)
 
@@ -113,12 +117,14 @@ def agree(record, arg, strictly):
     if record is None:
         return told[0] == 'other' or told[0] in ('const', 'regs')
     if record[0] == 'const' and told[0] == 'const':
-        return (told[1] - record[1]) % 256 == 0 and (record[1] == told[1] or told[1] < 0 or told[1] > record[1])
+        return (told[1] - record[1]) % 256 == 0 and (record[1] == told[1] or told[1] < 0
+                                                     or told[1] > record[1])
     if record[0] == 'addr':
         return arg['loc'].startswith('&')
     if told[0] == 'other':
         # What only cuts to the width of the value.
-        return f'%{REGISTERS[record[1]]}' in arg['loc'] and ('<<' in arg['loc'] or '&' in arg['loc'] or '(u' in arg['loc'])
+        return f'%{REGISTERS[record[1]]}' in arg['loc'] and ('<<' in arg['loc'] or '&' in arg['loc']
+                                                             or '(u' in arg['loc'])
     return record == told
 
 
@@ -138,7 +144,8 @@ def take(known, site, strictly):
 def is_site(site):
     if site['kind'] == 'inlined':
         return True
-    return site['kind'] == 'out-of-line' and not site['symbol_off'] and bool(re.search(r'\.(isra|constprop)\.', site['symbol'] or ''))
+    return site['kind'] == 'out-of-line' and not site['symbol_off'] and bool(
+        re.search(r'\.(isra|constprop)\.', site['symbol'] or ''))
 
 
 def newest_bpftool(base_name, out, end):
@@ -148,8 +155,10 @@ def newest_bpftool(base_name, out, end):
     os.makedirs(SHARED, exist_ok=True)
     for name in ('', '.inline'):
         shutil.copy(out + name, os.path.join(SHARED, 'sites.btf' + name))
-    code, text, err = common.run(['chroot', SID, 'bpftool', 'btf', 'dump', '-B', '/srv/truth/sites.btf', 'file',
-                                  '/srv/truth/sites.btf.inline'], 600)
+    code, text, err = common.run([
+        'chroot', SID, 'bpftool', 'btf', 'dump', '-B', '/srv/truth/sites.btf', 'file',
+        '/srv/truth/sites.btf.inline'
+    ], 600)
     last = text.splitlines()[-1] if text else err[-500:]
     common.claim(f'{base_name}: the newest bpftool steps over them all ({last})',
                  code == 0 and last.startswith(f'[{end - 1}] UNKNOWN'))
@@ -175,12 +184,14 @@ def check(path):
             continue
         order = [words[3 * i:3 * i + 3] for i in range(vlen)]
         keys = [(func, off, proto) for func, proto, off in order]
-        common.claim(f'{base_name}: {blob.string(name)}: {vlen} known in order', keys == sorted(keys))
+        common.claim(f'{base_name}: {blob.string(name)}: {vlen} known in order',
+                     keys == sorted(keys))
         for func, proto, off in order:
             slots = blob.type(proto)[4]
             func_type = blob.type(func)
             assert func_type[0] == FUNC and len(slots) <= blob.type(func_type[3])[2]
-            known[blob.string(func_type[1]), blob.string(name), off].append([text(blob, s, 0) for s in slots])
+            known[blob.string(func_type[1]), blob.string(name),
+                  off].append([text(blob, s, 0) for s in slots])
     code, told, err = common.run([common.CAIRN, 'sites', path, '--sites', '--json'], 600)
     if code != 0:
         common.not_ok(f'{base_name}: cairn sites: {err[-500:]}')
@@ -199,7 +210,9 @@ def check(path):
     for what in missing[:5] + differ[:20]:
         print('  ' + what)
     n_clones = sum(s['kind'] != 'inlined' for s in sites)
-    common.claim(f'{base_name}: all {n} known are there, {n_clones} of them clones ({len(missing)} are not)', not missing)
+    common.claim(
+        f'{base_name}: all {n} known are there, {n_clones} of them clones ({len(missing)} are not)',
+        not missing)
     common.claim(f'{base_name}: with the same locations ({len(differ)} differ)', not differ)
     common.claim(f'{base_name}: and no others ({left} are)', not left)
     newest_bpftool(base_name, out, blob.end)

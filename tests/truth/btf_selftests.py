@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `cairn btf check --kernel` says of the BTF that the kernel's own tests load, against the running kernel and those tests.
+"""What `cairn btf check --kernel` says of the BTF that the kernel's own tests load, against the
+running kernel and those tests.
 
     btf_selftests.py [TREE]      a kernel's source tree; default: that of Debian's newest linux-source-*
 
-The tables raw_tests and dedup_tests of tools/testing/selftests/bpf/prog_tests/btf.c are compiled as they are into a program that writes
-each blob to a file. Nothing of them is kept in this project.
+The tables raw_tests and dedup_tests of tools/testing/selftests/bpf/prog_tests/btf.c are compiled as
+they are into a program that writes each blob to a file. Nothing of them is kept in this project.
 """
 import ctypes
 import errno
@@ -21,7 +22,10 @@ sys.path[:0] = [os.path.dirname(os.path.abspath(__file__))]
 import common  # noqa: E402
 
 TESTS = 'tools/testing/selftests/bpf/prog_tests/btf.c'
-NEEDED = [TESTS, 'tools/testing/selftests/bpf/test_btf.h', 'include/uapi/linux/btf.h', 'include/uapi/linux/bpf.h']
+NEEDED = [
+    TESTS, 'tools/testing/selftests/bpf/test_btf.h', 'include/uapi/linux/btf.h',
+    'include/uapi/linux/bpf.h'
+]
 BPF_BTF_LOAD, NR_BPF = 18, 321
 WRITER = r'''
 #include <linux/types.h>
@@ -99,8 +103,10 @@ def source_tree(arguments):
         name = max(names, key=lambda n: [int(x) for x in n[len('linux-source-'):].split('.')])
         code, _, _ = common.run(['apt-get', 'download', name], 600, cwd=folder)
         for deb in glob.glob(os.path.join(folder, '*.deb')):
-            subprocess.run(f"dpkg-deb --fsys-tarfile '{deb}' | tar xO --wildcards './usr/src/*.tar.xz' | tar xJ " +
-                           ' '.join(f'{name}/{path}' for path in NEEDED), shell=True, cwd=folder, check=False, timeout=900)
+            subprocess.run(
+                f"dpkg-deb --fsys-tarfile '{deb}' | tar xO --wildcards './usr/src/*.tar.xz' | tar xJ "
+                + ' '.join(f'{name}/{path}' for path in NEEDED), shell=True, cwd=folder,
+                check=False, timeout=900)
             os.unlink(deb)
     found = glob.glob(os.path.join(folder, '*', TESTS))
     return found[0][:-len(TESTS)] if found else None
@@ -116,7 +122,8 @@ def write_blobs(tree, folder):
     with open(os.path.join(tree, TESTS), encoding='utf-8') as file:
         text = file.read()
     raw = cut(text, '#define NAME_TBD', '\nstatic struct btf_raw_test raw_tests[] = {')
-    raw += cut(text[text.index('static struct btf_raw_test raw_tests[] = {'):].split('{', 1)[1], '\n', '\n};')
+    raw += cut(text[text.index('static struct btf_raw_test raw_tests[] = {'):].split('{', 1)[1],
+               '\n', '\n};')
     dedup = cut(text, 'struct btf_raw_data {', '\n};') + cut(text, 'struct btf_dedup_test {', '\n};') +\
         cut(text, '\nstatic struct btf_dedup_test dedup_tests[] = {', '\n};')
     for name, content in (('tables.inc', raw + '\n' + dedup), ('writer.c', WRITER)):
@@ -124,9 +131,11 @@ def write_blobs(tree, folder):
             file.write(content)
     os.mkdir(os.path.join(folder, 'linux'))
     for header in ('btf.h', 'bpf.h'):
-        os.symlink(os.path.join(os.path.abspath(tree), 'include/uapi/linux', header), os.path.join(folder, 'linux', header))
+        os.symlink(os.path.join(os.path.abspath(tree), 'include/uapi/linux', header),
+                   os.path.join(folder, 'linux', header))
     os.symlink(os.path.join(os.path.abspath(tree), NEEDED[1]), os.path.join(folder, 'test_btf.h'))
-    writer = common.compile_c([os.path.join(folder, 'writer.c')], os.path.join(folder, 'writer'), ['-w', '-I', folder])
+    writer = common.compile_c([os.path.join(folder, 'writer.c')], os.path.join(folder, 'writer'),
+                              ['-w', '-I', folder])
     _, out, _ = common.run([writer], cwd=folder)
     rows = [line.split('\t') for line in out.splitlines()]
     return [(os.path.join(folder, path), int(verdict), descr) for path, verdict, descr in rows]
@@ -157,12 +166,15 @@ def compare(rows, release, version):
         status, out, err = common.run([common.CAIRN, 'btf', 'check', f'--kernel={release}', path])
         said = status == 0
         if expected >= 0 and said != bool(expected):
-            wrong.append(f'{descr}: Cairn {said}, tests {bool(expected)}: {(out + err).strip()[:200]}')
+            wrong.append(
+                f'{descr}: Cairn {said}, tests {bool(expected)}: {(out + err).strip()[:200]}')
         actual = load(path)
         permitted = permitted and actual != errno.EPERM
         here = common.run([common.CAIRN, 'btf', 'check', f'--kernel={version}', path])
         if permitted and (here[0] == 0) != (actual == 0):
-            wrong.append(f'{descr}: Cairn {here[0] == 0}, this kernel {actual == 0} ({actual}): {(here[1] + here[2]).strip()[:200]}')
+            wrong.append(
+                f'{descr}: Cairn {here[0] == 0}, this kernel {actual == 0} ({actual}): {(here[1] + here[2]).strip()[:200]}'
+            )
     return wrong, permitted
 
 
@@ -175,12 +187,15 @@ def main():
     release = release.group(1) if release else platform.release()
     with tempfile.TemporaryDirectory() as folder:
         rows = write_blobs(tree, folder)
-        wrong, permitted = compare(rows, release, re.match(r'\d+\.\d+', platform.release()).group(0))
+        wrong, permitted = compare(rows, release,
+                                   re.match(r'\d+\.\d+', platform.release()).group(0))
     for line in wrong:
         print(f'    {line}')
     if not permitted:
         common.skip('running kernel', 'BPF_BTF_LOAD is not permitted')
-    common.claim(f'{len(rows)} blobs of the tests of Linux {release}: {len(rows) - len(wrong)} verdicts agree', rows and not wrong)
+    common.claim(
+        f'{len(rows)} blobs of the tests of Linux {release}: {len(rows) - len(wrong)} verdicts agree',
+        rows and not wrong)
     common.finish()
 
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""btf_decl_tag and btf_type_tag from Cairn and from the newest pahole, of what the newest GCC and Clang write.
+"""btf_decl_tag and btf_type_tag from Cairn and from the newest pahole, of what the newest GCC and
+Clang write.
 
-Whatever pahole says has to be said here, in the same words; what is said here and not by pahole has to be in the source: GCC's tags
-of variables, Clang's of functions that were also inlined, and variables of functions, which pahole leaves out.
+Whatever pahole says has to be said here, in the same words; what is said here and not by pahole has
+to be in the source: GCC's tags of variables, Clang's of functions that were also inlined, and
+variables of functions, which pahole leaves out.
 """
 import json
 import os
@@ -55,7 +57,10 @@ def chroot(*cmd):
 
 class Blob:
     def __init__(self, path):
-        self.types = {t['id']: t for t in json.loads(chroot('bpftool', '-j', 'btf', 'dump', 'file', path))['types']}
+        self.types = {
+            t['id']: t
+            for t in json.loads(chroot('bpftool', '-j', 'btf', 'dump', 'file', path))['types']
+        }
 
     def text(self, number):
         if not number:
@@ -89,10 +94,12 @@ def compare(compiler, *flags):
     what = f'{compiler} {" ".join(flags)}'
     out = os.path.join(SID, INSIDE[1:], 'tagged.o')
     chroot(compiler, '-w', '-g', *flags, '-c', f'{INSIDE}/tagged.c', '-o', f'{INSIDE}/tagged.o')
-    chroot('pahole', '-J', '--btf_features=default,decl_tag,type_tag,global_var', f'--btf_encode_detached={INSIDE}/pahole',
-           f'{INSIDE}/tagged.o')
-    code, _, err = common.run([common.CAIRN, 'btf', 'encode', out, '-o', os.path.join(os.path.dirname(out), 'cairn'),
-                               '--global-vars'], 60)
+    chroot('pahole', '-J', '--btf_features=default,decl_tag,type_tag,global_var',
+           f'--btf_encode_detached={INSIDE}/pahole', f'{INSIDE}/tagged.o')
+    code, _, err = common.run([
+        common.CAIRN, 'btf', 'encode', out, '-o',
+        os.path.join(os.path.dirname(out), 'cairn'), '--global-vars'
+    ], 60)
     if code != 0:
         common.not_ok(f'{what}: cairn btf encode: {err[-500:]}')
         return
@@ -102,12 +109,17 @@ def compare(compiler, *flags):
     for fact in sorted(missing | more, key=str):
         print(f'  {"pahole" if fact in missing else "cairn"}: {fact}')
     n = sum(f[0] == 'tag' for f in ours)
-    common.claim(f'{what}: what pahole says is said here ({len(theirs)} facts, {n} tags here)', theirs and not missing)
-    common.claim(f'{what}: {len(more)} tags more, of the source', all(f[0] == 'tag' and f[1] in IN_SOURCE for f in more))
+    common.claim(f'{what}: what pahole says is said here ({len(theirs)} facts, {n} tags here)',
+                 theirs and not missing)
+    common.claim(f'{what}: {len(more)} tags more, of the source',
+                 all(f[0] == 'tag' and f[1] in IN_SOURCE for f in more))
     # GCC has no tags of structs; of all else each tag is found at least once.
-    found = {f[1] for f in ours if f[0] == 'tag'} | set(re.findall(r'TYPE_TAG (\w+)', ' '.join(map(str, ours))))
-    common.claim(f'{what}: every tag of the source is there ({", ".join(sorted(IN_SOURCE - found)) or "none missing"})',
-                 IN_SOURCE <= found)
+    found = {f[1]
+             for f in ours
+             if f[0] == 'tag'} | set(re.findall(r'TYPE_TAG (\w+)', ' '.join(map(str, ours))))
+    common.claim(
+        f'{what}: every tag of the source is there ({", ".join(sorted(IN_SOURCE - found)) or "none missing"})',
+        IN_SOURCE <= found)
 
 
 def main():

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""As many events as calls, or a mark at a site that says beforehand why not: every function of Lua, SQLite and Redis.
+"""As many events as calls, or a mark at a site that says beforehand why not: every function of Lua,
+SQLite and Redis.
 
-The same source is built at -O0 with a counter at each function's entry (-finstrument-functions, hooks.c), and optimised; the
-optimised build is traced, all sites of all functions at once. For each function with a body in both builds:
+The same source is built at -O0 with a counter at each function's entry (-finstrument-functions,
+hooks.c), and optimised; the optimised build is traced, all sites of all functions at once. For each
+function with a body in both builds:
 
     equal        as many events as calls
     announced    not as many, and `cairn sites` says at one of its sites, or of the function, that this can happen
@@ -11,8 +13,9 @@ optimised build is traced, all sites of all functions at once. For each function
                  call_counts/why.py, whose classes are counted
     open         neither: this fails
 
-docs/accuracy.md says what the classes are. --lines shows a function line by line. What is announced without need is counted too: marks
-that are everywhere would announce everything. And each site has as many events as its instruction was executed.
+docs/accuracy.md says what the classes are. --lines shows a function line by line. What is announced
+without need is counted too: marks that are everywhere would announce everything. And each site has
+as many events as its instruction was executed.
 """
 import argparse
 import collections
@@ -40,8 +43,13 @@ def command(program, args):
 
 
 def bodies(path):
-    """{address: (name, line)} of the functions of a build, by libdw (which knows Clang's files of DWARF 5 not always)."""
-    return {row[2]: (row[4], row[6]) for row in common.dies(path) if row[0] == 'body' and row[3] and row[4]}
+    """{address: (name, line)} of the functions of a build, by libdw (which knows Clang's files of
+    DWARF 5 not always)."""
+    return {
+        row[2]: (row[4], row[6])
+        for row in common.dies(path)
+        if row[0] == 'body' and row[3] and row[4]
+    }
 
 
 def counting_run(program, args):
@@ -49,7 +57,8 @@ def counting_run(program, args):
     where = bodies(program)
     out = program + '.calls'
     env = dict(os.environ, CALL_COUNTS=out)
-    code, _, err = common.run(['setarch', '-R', '/bin/sh', '-c', f'exec {program} {args}'], 300, env=env)
+    code, _, err = common.run(['setarch', '-R', '/bin/sh', '-c', f'exec {program} {args}'], 300,
+                              env=env)
     if not os.path.exists(out):
         raise RuntimeError(f'{program} {args}: exit code {code}, no counts: {err[-300:]}')
     counted = {key: [] for key in where.values()}
@@ -63,8 +72,14 @@ def counting_run(program, args):
 
 
 def calls(program, args):
-    """{function: calls} of the counting build; functions whose number differs between two runs are left out."""
-    first, second = ({key: sum(n for _, n in rows) for key, rows in counting_run(program, args).items()} for _ in range(2))
+    """{function: calls} of the counting build; functions whose number differs between two runs are
+    left out."""
+    first, second = ({
+        key: sum(n
+                 for _, n in rows)
+        for key, rows in counting_run(program, args).items()
+    }
+                     for _ in range(2))
     differ = sorted(key[0] for key in first if first[key] != second.get(key))
     if differ:
         print(f'{program}: left out, since two runs differ: {" ".join(differ)}')
@@ -72,23 +87,33 @@ def calls(program, args):
 
 
 def sites(path):
-    """{(name, line): its rows of `cairn sites`}; two functions of one name and line are left out."""
+    """{(name, line): its rows of `cairn sites`}; two functions of one name and line are left out.
+    """
     names = sorted({row[4] for row in common.dies(path) if row[3] and row[4]})
     rows = collections.defaultdict(list)
     for at in range(0, len(names), BATCH):
-        code, out, err = common.run([common.CAIRN, 'sites', path, '--json', *names[at:at + BATCH]], 600)
+        code, out, err = common.run([common.CAIRN, 'sites', path, '--json', *names[at:at + BATCH]],
+                                    600)
         if code not in (0, 1):
             raise RuntimeError(f'cairn sites: {code}: {err[-500:]}')
         # A name without a site is a failure, and a line of its own.
         for row in common.json_lines(out):
             if 'error' not in row:
                 rows[(row['function'], row['line'])].append(row)
-    return {key: found for key, found in rows.items() if len({row['file'] for row in found}) == 1 and found[0]['file']}
+    return {
+        key: found
+        for key, found in rows.items()
+        if len({row['file']
+                for row in found}) == 1 and found[0]['file']
+    }
 
 
 def summary(program, args, probes):
     out = program + '.events'
-    cmd = ['setarch', '-R', common.CAIRN, 'trace', '--json', '--best-effort', '-o', out, '-c', command(program, args), *probes]
+    cmd = [
+        'setarch', '-R', common.CAIRN, 'trace', '--json', '--best-effort', '-o', out, '-c',
+        command(program, args), *probes
+    ]
     code, _, err = common.run(cmd, 900)
     last = []
     if os.path.exists(out):
@@ -105,7 +130,10 @@ def events(program, args, where, keys):
     counted, missed = {}, 0
     for at in range(0, len(keys), BATCH):
         batch = keys[at:at + BATCH]
-        told = summary(program, args, [PROBE.format(f'{os.path.basename(where[key][0]["file"])}:{key[1]}:{key[0]}') for key in batch])
+        told = summary(program, args, [
+            PROBE.format(f'{os.path.basename(where[key][0]["file"])}:{key[1]}:{key[0]}')
+            for key in batch
+        ])
         counted.update((key, p['filtered'] + p['events']) for key, p in zip(batch, told['probes']))
         missed += told['missed']
     return counted, missed
@@ -131,9 +159,11 @@ def executed_otherwise(label, prover, rows, where):
     """
     Functions whose events are not as many as their sites were executed.
 
-    Those are two runs, one of them under Valgrind and much slower: Redis may log or answer once more. One in ten thousand is shown only.
+    Those are two runs, one of them under Valgrind and much slower: Redis may log or answer once
+    more. One in ten thousand is shown only.
     """
-    differ = [(r, n) for r, n in ((r, prover.hits(where[r['function']])) for r in rows) if n != r['events']]
+    differ = [(r, n) for r, n in ((r, prover.hits(where[r['function']]))
+                                  for r in rows) if n != r['events']]
     text = [f'{r["function"][0]} ({r["events"]}, executed {n})' for r, n in differ]
     if differ:
         print(f'{label}: not as many events as executions in another run: {" ".join(text)}')
@@ -141,7 +171,8 @@ def executed_otherwise(label, prover, rows, where):
 
 
 def explain(label, made, args, rows, where):
-    """Sets the classes of the functions that differ; says what is not explained of those that are not announced."""
+    """Sets the classes of the functions that differ; says what is not explained of those that are
+    not announced."""
     by_line = Lines(made, args)
     prover = why.Why(made[0], args, by_line.calls_of)
     for row in rows:
@@ -160,21 +191,28 @@ def explain(label, made, args, rows, where):
 def compare(label, made, args):
     optimised, counting = made
     want, where = calls(counting, args), sites(optimised)
-    functions = sorted(key for key in want if key in where and any(r['kind'] != 'part' for r in where[key]))
+    functions = sorted(
+        key for key in want if key in where and any(r['kind'] != 'part' for r in where[key]))
     got, missed = events(optimised, args, where, functions)
     rows = []
     for key in functions:
         said = marks(where[key])
-        rows.append({'function': key, 'calls': want[key], 'events': got[key], 'marks': dict(said), 'outcome': outcome(want[key], got[key], said)})
+        rows.append({
+            'function': key, 'calls': want[key], 'events': got[key], 'marks': dict(said), 'outcome':
+            outcome(want[key], got[key], said)
+        })
     otherwise = explain(label, made, args, rows, where)
     report(label, rows, where, missed)
     with open(optimised + '.json', 'w', encoding='utf-8') as file:
         json.dump(rows, file, indent=1)
-    common.claim(f'call_counts {label}: {len(rows)} functions; events are as many as calls, or a mark says why not, or it is proven that nothing could tell',
-                 rows and not missed and not any(r['outcome'] == 'open' for r in rows))
+    common.claim(
+        f'call_counts {label}: {len(rows)} functions; events are as many as calls, or a mark says why not, or it is proven that nothing could tell',
+        rows and not missed and not any(r['outcome'] == 'open' for r in rows))
     if otherwise:
         print(f'{label}: not as many events as executions: {" ".join(otherwise)}')
-    common.claim(f'call_counts {label}: each function has as many events as its sites were executed', not otherwise)
+    common.claim(
+        f'call_counts {label}: each function has as many events as its sites were executed',
+        not otherwise)
 
 
 def report(label, rows, where, missed):
@@ -182,9 +220,10 @@ def report(label, rows, where, missed):
     counts = collections.Counter(r['outcome'] for r in called)
     n_sites = sum(len(p) for p in where.values())
     marked = sum(bool(r.get('count_caveats')) for p in where.values() for r in p)
-    print(f'{label}: {len(called)} functions called of {len(rows)}: {counts["equal"]} equal, {counts["equal, marked"]} equal and marked, '
-          f'{counts["announced"]} announced, {counts["explained"]} explained, {counts["open"]} open; {sum(r["calls"] for r in called)} calls, '
-          f'{marked} of {n_sites} sites marked, {missed} hits lost')
+    print(
+        f'{label}: {len(called)} functions called of {len(rows)}: {counts["equal"]} equal, {counts["equal, marked"]} equal and marked, '
+        f'{counts["announced"]} announced, {counts["explained"]} explained, {counts["open"]} open; {sum(r["calls"] for r in called)} calls, '
+        f'{marked} of {n_sites} sites marked, {missed} hits lost')
     functions, n = collections.Counter(), collections.Counter()
     for row in called:
         if row['outcome'] == 'explained':
@@ -196,14 +235,19 @@ def report(label, rows, where, missed):
         if row['outcome'] in ('announced', 'explained', 'open'):
             name, line = row['function']
             file = os.path.basename(where[row['function']][0]['file'])
-            print(f'    {row["outcome"]:12} {file}:{line}:{name}: {row["calls"]} calls, {row["events"]} events {row["marks"] or ""} {row.get("classes") or ""}')
+            print(
+                f'    {row["outcome"]:12} {file}:{line}:{name}: {row["calls"]} calls, {row["events"]} events {row["marks"] or ""} {row.get("classes") or ""}'
+            )
 
 
 def events_by_address(program, args, probe):
     """{address of a site: events}"""
     out = program + '.events'
-    code, _, err = common.run(['setarch', '-R', common.CAIRN, 'trace', '--json', '--best-effort', '--no-move', '--ring', '131072', '-o', out,
-                               '-c', command(program, args), probe + '()'], 900)
+    code, _, err = common.run([
+        'setarch', '-R', common.CAIRN, 'trace', '--json', '--best-effort', '--no-move', '--ring',
+        '131072', '-o', out, '-c',
+        command(program, args), probe + '()'
+    ], 900)
     if code != 0:
         raise RuntimeError(f'cairn trace: exit code {code}: {err[:800]}')
     with open(out, encoding='utf-8') as file:
@@ -227,24 +271,32 @@ class Lines:
 
     def of(self, key, rows):
         probe = f'{os.path.basename(rows[0]["file"])}:{key[1]}:{key[0]}'
-        return lines.table(self.calls_of(key), rows, events_by_address(self.optimised, self.args, probe))
+        return lines.table(self.calls_of(key), rows,
+                           events_by_address(self.optimised, self.args, probe))
 
     def show(self, names):
         for name in names:
             rows = common.cairn_sites(self.optimised, name)
             for line, path in sorted({(r['line'], r['file']) for r in rows}):
-                lines.show(f'{name}, declared at {path}:{line}', self.of((name, line), [r for r in rows if (r['line'], r['file']) == (line, path)]))
+                lines.show(
+                    f'{name}, declared at {path}:{line}',
+                    self.of((name, line),
+                            [r for r in rows if (r['line'], r['file']) == (line, path)]))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--program', action='append', choices=sorted(programs.PROGRAMS))
     parser.add_argument('--compiler', action='append')
-    parser.add_argument('--lines', nargs='+', metavar='FUNC', help='only show the calls and events of these functions, line by line')
+    parser.add_argument('--lines', nargs='+', metavar='FUNC', help='only show the calls and '
+                        'events of these functions, line by line')
     options = parser.parse_args()
     missing = common.have('valgrind', 'objdump', 'strip', 'addr2line')
     if common.may_trace() or missing or common.dw_program('dies') is None:
-        common.skip('call_counts', common.may_trace() or (f'not installed: {" ".join(missing)}' if missing else 'libdw-dev is not installed'))
+        common.skip(
+            'call_counts',
+            common.may_trace()
+            or (f'not installed: {" ".join(missing)}' if missing else 'libdw-dev is not installed'))
         return common.finish()
     for name in options.program or programs.PROGRAMS:
         for compiler in options.compiler or ('gcc', 'clang'):

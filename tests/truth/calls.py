@@ -4,12 +4,14 @@
 
     calls.py [--seeds FIRST-LAST] [--configs NAME,...] [--tracer cairn|gdb] [--out DIR] [--seconds N]
 
-See calls/gen.py for the idea, calls/match.py for how an event finds its call, calls/build.py for the builds. One claim per way
-to build: no value is a lie that is not explained. The table tells the rest: calls, events, missing, doubled, values compared, unavailable.
-Each lie is written to DIR (default: truth/calls in the lab's folder) with source, DIE, code and what gdb says.
+See calls/gen.py for the idea, calls/match.py for how an event finds its call, calls/build.py for
+the builds. One claim per way to build: no value is a lie that is not explained. The table tells the
+rest: calls, events, missing, doubled, values compared, unavailable. Each lie is written to DIR
+(default: truth/calls in the lab's folder) with source, DIE, code and what gdb says.
 
-A lie does not count only if GCC's own dumps of the very build show one of its known bugs at that argument of that function's copies
-(calls/gccdump.py); its page in docs/findings is named. Everything else fails.
+A lie does not count only if GCC's own dumps of the very build show one of its known bugs at that
+argument of that function's copies (calls/gccdump.py); its page in docs/findings is named.
+Everything else fails.
 """
 import argparse
 import collections
@@ -31,7 +33,10 @@ import missing  # noqa: E402
 import tracers  # noqa: E402
 import triage   # noqa: E402
 
-COLUMNS = ['functions', 'calls', 'events', 'missing', 'doubled', 'merged', 'values', 'unavailable', 'unchecked', 'lies', 'unexplained']
+COLUMNS = [
+    'functions', 'calls', 'events', 'missing', 'doubled', 'merged', 'values', 'unavailable',
+    'unchecked', 'lies', 'unexplained'
+]
 
 
 def one_build(folder, config, meta, checksum, calls, options):
@@ -39,7 +44,8 @@ def one_build(folder, config, meta, checksum, calls, options):
     program = 'p.' + config[0]
     build.compile_program(folder, program, config[1], config[2])
     report = program + '.report'
-    # A generator that slipped into undefined behaviour must not pass for a tracer's harm, nor for a lie.
+    # A generator that slipped into undefined behaviour must not pass for a tracer's harm, nor for a
+    # lie.
     build.run_program(folder, program, os.path.join(folder, report))
     if build.read_report(os.path.join(folder, report))[0] != checksum:
         return {'config': config[0], 'undefined': True}
@@ -58,11 +64,19 @@ def one_build(folder, config, meta, checksum, calls, options):
         triage.pages(folder, config, program, result.lies)
     files = triage.write(folder, config, program, meta, result.lies, options.out)
     result.counts['unexplained'] = sum(lie['page'] is None for lie in result.lies)
-    return {'config': config[0], 'counts': result.counts, 'took': took, 'files': files, 'harmed': traced_checksum != checksum,
-            'pages': dict(collections.Counter(lie['page'] for lie in result.lies if lie['page'])),
-            'missing': {k: len(v) for k, v in result.missing.items()}, 'missing_examples': {k: v[:3] for k, v in result.missing.items()},
-            'doubled': {k: len(v) for k, v in result.doubled.items()}, 'doubled_examples': {k: v[:3] for k, v in result.doubled.items()},
-            'reasons': result.reasons}
+    return {
+        'config': config[0], 'counts': result.counts, 'took': took, 'files': files, 'harmed':
+        traced_checksum != checksum, 'pages': dict(
+            collections.Counter(lie['page'] for lie in result.lies if lie['page'])), 'missing': {
+                k: len(v)
+                for k, v in result.missing.items()
+            }, 'missing_examples': {k: v[:3]
+                                    for k, v in result.missing.items()}, 'doubled':
+        {k: len(v)
+         for k, v in result.doubled.items()}, 'doubled_examples':
+        {k: v[:3]
+         for k, v in result.doubled.items()}, 'reasons': result.reasons
+    }
 
 
 def one_seed(seed, options, deadline):
@@ -73,15 +87,18 @@ def one_seed(seed, options, deadline):
         checksum, calls = build.call_log(folder)
     except (RuntimeError, OSError, ValueError) as error:
         return [{'config': 'log', 'error': f'seed {seed}: {error}'}]
-    configs = [build.by_name(n) for n in options.configs.split(',')] if options.configs else build.configs_for(seed)
+    configs = [build.by_name(n)
+               for n in options.configs.split(',')] if options.configs else build.configs_for(seed)
     for config in configs:
         if time.monotonic() > deadline:
             break
         try:
             rows.append(one_build(folder, config, meta, checksum, calls, options) | {'seed': seed})
         except (RuntimeError, OSError, ValueError, KeyError, TypeError) as error:
-            text = traceback.format_exc()[-400:] if not isinstance(error, RuntimeError) else str(error)
-            rows.append({'config': config[0], 'error': f'seed {seed} {config[0]}: {text}', 'seed': seed})
+            text = traceback.format_exc()[-400:] if not isinstance(error,
+                                                                   RuntimeError) else str(error)
+            rows.append(
+                {'config': config[0], 'error': f'seed {seed} {config[0]}: {text}', 'seed': seed})
     if not options.keep and not any(r.get('files') or r.get('error') for r in rows):
         shutil.rmtree(folder)
     return rows
@@ -93,9 +110,12 @@ def add_up(rows):
     for row in rows:
         if 'error' in row or 'undefined' in row:
             continue
-        t = totals.setdefault(row['config'], {'counts': collections.Counter(), 'missing': collections.Counter(), 'took': 0.0,
-                                              'doubled': collections.Counter(), 'reasons': collections.Counter(),
-                                              'pages': collections.Counter(), 'builds': 0})
+        t = totals.setdefault(
+            row['config'], {
+                'counts': collections.Counter(), 'missing': collections.Counter(), 'took': 0.0,
+                'doubled': collections.Counter(), 'reasons': collections.Counter(), 'pages':
+                collections.Counter(), 'builds': 0
+            })
         for key in ('counts', 'missing', 'doubled', 'reasons', 'pages'):
             t[key].update(row[key])
         t['took'] += row['took']
@@ -107,14 +127,17 @@ def show(totals):
     width = max([len(n) for n in totals] + [6])
     print(f'{"build":{width}} {"builds":>6} ' + ' '.join(f'{c:>11}' for c in COLUMNS))
     for name, t in sorted(totals.items()):
-        print(f'{name:{width}} {t["builds"]:6} ' + ' '.join(f'{t["counts"][c]:11}' for c in COLUMNS))
+        print(f'{name:{width}} {t["builds"]:6} ' + ' '.join(f'{t["counts"][c]:11}'
+                                                            for c in COLUMNS))
     total = {key: collections.Counter() for key in ('counts', 'missing', 'doubled', 'reasons')}
     for t in totals.values():
         for key, counter in total.items():
             counter.update(t[key])
-    print(f'{"all":{width}} {sum(t["builds"] for t in totals.values()):6} ' + ' '.join(f'{total["counts"][c]:11}' for c in COLUMNS))
-    print(f'events matched by serial {total["counts"]["matched"]}, by order {total["counts"]["by_order"]}, loosely '
-          f'{total["counts"]["loose"]}, not at all {total["counts"]["unmatched"]}')
+    print(f'{"all":{width}} {sum(t["builds"] for t in totals.values()):6} ' + ' '.join(
+        f'{total["counts"][c]:11}' for c in COLUMNS))
+    print(
+        f'events matched by serial {total["counts"]["matched"]}, by order {total["counts"]["by_order"]}, loosely '
+        f'{total["counts"]["loose"]}, not at all {total["counts"]["unmatched"]}')
     for key in ('missing', 'doubled', 'reasons'):
         print(f'{key}: ' + ', '.join(f'{k} {v}' for k, v in total[key].most_common()))
 
@@ -125,7 +148,9 @@ def claims(rows, totals, prefix):
         print('error: ' + error)
     undefined = sorted({r['seed'] for r in rows if 'undefined' in r})
     if undefined:
-        print(f'left out, the program itself computes something else when optimised: seeds {undefined}')
+        print(
+            f'left out, the program itself computes something else when optimised: seeds {undefined}'
+        )
     harmed = [r for r in rows if r.get('harmed')]
     for name, t in sorted(totals.items()):
         files = [f for r in rows if r.get('config') == name for f in r.get('files', [])]
@@ -134,16 +159,20 @@ def claims(rows, totals, prefix):
         counts = t['counts']
         for page, n in sorted(t['pages'].items()):
             print(f'{name}: {n} wrong values: docs/findings/{page}.md')
-        common.claim(f'{prefix} {name}: {"no lie" if not t["pages"] else "no lie but those of known compiler bugs"} in '
-                     f'{counts["values"]} values of {counts["events"]} events', counts['unexplained'] == 0 and counts['values'] > 0)
+        common.claim(
+            f'{prefix} {name}: {"no lie" if not t["pages"] else "no lie but those of known compiler bugs"} in '
+            f'{counts["values"]} values of {counts["events"]} events', counts['unexplained'] == 0
+            and counts['values'] > 0)
     doubled = collections.Counter(why for t in totals.values() for why in t['doubled'].elements())
     for why, n in sorted(doubled.items()):
         print(f'doubled: {n} {why}')
-    common.claim(f'{prefix}: each second event of a call is announced at a site, or the debug information shows why',
-                 not any('not explained' in why for why in doubled))
+    common.claim(
+        f'{prefix}: each second event of a call is announced at a site, or the debug information shows why',
+        not any('not explained' in why for why in doubled))
     for row in harmed:
         print(f'harmed: seed {row["seed"]} {row["config"]}')
-    common.claim(f'{prefix}: every traced program computes what it does untraced', not harmed and bool(totals))
+    common.claim(f'{prefix}: every traced program computes what it does untraced', not harmed
+                 and bool(totals))
     common.claim(f'{prefix}: every build could be traced', not errors)
 
 
@@ -166,7 +195,8 @@ def parse():
 
 
 def why_not(options):
-    missing = common.have('gcc', 'clang', 'ld.lld', 'ld.gold', 'llvm-dwarfdump', 'objdump', *(['gdb'] if options.tracer == 'gdb' else []))
+    missing = common.have('gcc', 'clang', 'ld.lld', 'ld.gold', 'llvm-dwarfdump', 'objdump',
+                          *(['gdb'] if options.tracer == 'gdb' else []))
     if missing:
         return 'not installed: ' + ' '.join(missing)
     if common.dw_program('dies') is None:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Does the comparison find what it is there to find? Faultless events pass; one fault each is put in and must be reported."""
+"""Does the comparison find what it is there to find? Faultless events pass; one fault each is put
+in and must be reported."""
 import copy
 import os
 import random
@@ -17,44 +18,44 @@ import gccweb   # noqa: E402
 import match   # noqa: E402
 
 
-# One program for each of GCC's bugs, in main or g, as in docs/findings; and one that is described rightly.
-DEFECTS = [
-    (gccdump.DEAD_NAME, '-O1', 'g', 'i', """volatile unsigned sink;
+# One program for each of GCC's bugs, in main or g, as in docs/findings; and one that is described
+# rightly.
+DEFECTS = [(gccdump.DEAD_NAME, '-O1', 'g', 'i', """volatile unsigned sink;
 static inline void f(int i, unsigned s) { sink = s; }
 __attribute__((noipa)) void g(unsigned s) { for (int i = 0; i < 7; i++) { s++; f(i, s); } }
 int main(void) { g(100); return 0; }"""),
-    (gccdump.REMOVED, '-O2', 'start', 'unused', """volatile int sink;
+           (gccdump.REMOVED, '-O2', 'start', 'unused', """volatile int sink;
 static inline void f(int depth, int unused) { sink = depth; if (depth == 0) return; sink = 5; f(depth - 1, unused + 1); sink = 6; }
 __attribute__((noipa)) void start(int x) { f(x, 6); }
 int main(void) { start(3); return 0; }"""),
-    (gccdump.BEFORE_LOOP, '-O1', 'g', 'm', """volatile long sink;
+           (gccdump.BEFORE_LOOP, '-O1', 'g', 'm', """volatile long sink;
 static inline void f(long m) { sink = 1; }
 __attribute__((noipa)) void g(long n, int *p) { long sum = 0; while (n--) sum += *p++; sink = sum; f(n); }
 int a[8];
 int main(void) { g(4, a); return 0; }"""),
-    (gccdump.AFTER_STORE, '-Os', 'main', 's', """volatile int sink, n = 3;
+           (gccdump.AFTER_STORE, '-Os', 'main', 's', """volatile int sink, n = 3;
 unsigned counter;
 __attribute__((noipa)) void use(unsigned a) { sink = a; }
 static inline void f(unsigned s) { use(s * 37); }
-int main(void) { for (int i = 0; i < n; i++) use(++counter); unsigned s = ++counter; f(s); return 0; }"""),
-    (gccdump.BEFORE_LOOP, '-O1', 'g', 'm', """volatile long sink;
+int main(void) { for (int i = 0; i < n; i++) use(++counter); unsigned s = ++counter; f(s); return 0; }"""
+            ),
+           (gccdump.BEFORE_LOOP, '-O1', 'g', 'm', """volatile long sink;
 static inline void f(long m) { sink = 1; }
 __attribute__((noipa)) void g(int *p) { long sum = 0, n = 4; while (n--) sum += *p++; sink = sum; f(n); }
 int a[8];
 int main(void) { g(a); return 0; }"""),
-    (gccweb.PAGE, '-O2 -funroll-loops', 'g', 'a', """volatile long sink;
+           (gccweb.PAGE, '-O2 -funroll-loops', 'g', 'a', """volatile long sink;
 static inline void f(long a) { sink = 1; }
 __attribute__((noipa)) void g(long x) { long rest = x % 29; sink = rest; f(rest); sink = rest; }
 int main(void) { g(100); return 0; }"""),
-    (None, '-O2 -funroll-loops', 'g', 'a', """volatile long sink;
+           (None, '-O2 -funroll-loops', 'g', 'a', """volatile long sink;
 static inline void f(long a) { sink = 1; }
 __attribute__((noipa)) void g(long x) { long rest = x & 29; sink = rest; f(rest); sink = rest; }
 int main(void) { g(100); return 0; }"""),
-    (None, '-O2', 'g', 'a', """volatile int sink;
+           (None, '-O2', 'g', 'a', """volatile int sink;
 static inline void f(int a) { sink = a; }
 __attribute__((noipa)) void g(int x) { f(x + 2); }
-int main(void) { g(4); return 0; }"""),
-]
+int main(void) { g(4); return 0; }"""),]
 
 
 def defects_are_found():
@@ -63,17 +64,24 @@ def defects_are_found():
             for name, content in (('a.c', text), ('b.c', 'void unused(void) {}')):
                 with open(os.path.join(folder, name), 'w', encoding='ascii') as file:
                     file.write(content + '\n')
-            found = gccdump.Dumps(folder, [*level.split(), '-g']).bug(symbol, 'f', None, [parameter])
-        common.claim(f'the dumps show {page}' if page else 'the dumps show no bug where there is none', found == page)
+            found = gccdump.Dumps(folder, [*level.split(), '-g']).bug(symbol, 'f', None,
+                                                                      [parameter])
+        common.claim(
+            f'the dumps show {page}' if page else 'the dumps show no bug where there is none',
+            found == page)
 
 
 def opposites_have_eight_bits():
     for compared, holds in (('3 == 2', True), ('x_1 + 2', False)):
         function = gccdump.Function()
-        function.blocks[2] = [f'  # DEBUG D#1 => {compared}', '  # DEBUG D#2 => ~D#1', '  # DEBUG a => (unsigned int) D#2']
+        function.blocks[2] = [
+            f'  # DEBUG D#1 => {compared}', '  # DEBUG D#2 => ~D#1',
+            '  # DEBUG a => (unsigned int) D#2'
+        ]
         copy = gccdump.Copy(function, 2, 3, {'a': '(unsigned int) D#2'}, set())
-        common.claim(f'the opposite of {compared} {"has eight bits" if holds else "is one of a number"}',
-                     copy.is_eight_bits('(unsigned int) D#2') == holds)
+        common.claim(
+            f'the opposite of {compared} {"has eight bits" if holds else "is one of a number"}',
+            copy.is_eight_bits('(unsigned int) D#2') == holds)
 
 
 def shown(desc, logged, objects):
@@ -95,13 +103,21 @@ def shown(desc, logged, objects):
 def perfect_events(meta, calls, objects):
     events = []
     for call in calls:
-        args = {n: shown(d, call['args'][n], objects) for n, d in meta['functions'][call['f']]['params']}
-        events.append({'f': call['f'], 'site': 'x', 'args': {k: v for k, v in args.items() if v is not None}, 'why': {}})
+        args = {
+            n: shown(d, call['args'][n], objects)
+            for n, d in meta['functions'][call['f']]['params']
+        }
+        events.append({
+            'f': call['f'], 'site': 'x', 'args': {k: v
+                                                  for k, v in args.items()
+                                                  if v is not None}, 'why': {}
+        })
     return events
 
 
 def judge(meta, calls, events, objects):
-    return match.match(meta, [dict(c) for c in calls], copy.deepcopy(events), objects, set(meta['functions']))
+    return match.match(meta, [dict(c) for c in calls], copy.deepcopy(events), objects,
+                       set(meta['functions']))
 
 
 def wrong(value):
@@ -136,12 +152,16 @@ def main():
     folder = common.lab('selftest')
     meta = emit.write(7, folder, 40)
     _, calls = build.call_log(folder)
-    objects = {name: 0x1000000 * (i + 1) for i, name in enumerate(build.read_report(os.path.join(folder, 'log.report'))[1])}
+    objects = {
+        name: 0x1000000 * (i + 1)
+        for i, name in enumerate(build.read_report(os.path.join(folder, 'log.report'))[1])
+    }
     events = perfect_events(meta, calls, objects)
     rng = random.Random(1)
     clean = judge(meta, calls, events, objects)
-    common.claim('faultless events have no lie, none missing, none doubled',
-                 (clean.counts['lies'], clean.counts['missing'], clean.counts['doubled']) == (0, 0, 0))
+    common.claim(
+        'faultless events have no lie, none missing, none doubled',
+        (clean.counts['lies'], clean.counts['missing'], clean.counts['doubled']) == (0, 0, 0))
     each_value_counts(meta, calls, events, objects, rng)
 
     i = rng.randrange(len(events))
@@ -158,7 +178,8 @@ def main():
     result = judge(meta, calls, broken, objects)
     common.claim('without serials events are matched by order', result.counts['lies'] == 0
                  and result.counts['by_order'] > len(events) / 2)
-    victim = next(e for e in broken if len(e['args']) > 1 and not meta['functions'][e['f']]['shape'] == 'pure')
+    victim = next(e for e in broken
+                  if len(e['args']) > 1 and not meta['functions'][e['f']]['shape'] == 'pure')
     name = list(victim['args'])[0]
     victim['args'][name] = wrong(victim['args'][name])
     result = judge(meta, calls, broken, objects)

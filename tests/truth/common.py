@@ -60,8 +60,8 @@ def have(*tools):
 
 def run(cmd, timeout=120, cwd=None, env=None):
     """(exit code, stdout, stderr); the exit code is None when the time limit passed."""
-    process = subprocess.Popen(cmd, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE)
+    process = subprocess.Popen(cmd, cwd=cwd, env=env, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         out, err = process.communicate(timeout=timeout)
         code = process.returncode
@@ -80,8 +80,10 @@ def compile_c(sources, output, flags, compiler='gcc', timeout=300, libraries=())
 
 
 def dw_program(name):
-    """A libdw program of this folder, which reads DWARF independently of Cairn; None when libdw-dev is missing."""
-    sources, output = [os.path.join(HERE, f'{name}.c'), os.path.join(HERE, 'units.c')], os.path.join(lab(), name)
+    """A libdw program of this folder, which reads DWARF independently of Cairn; None when libdw-dev
+    is missing."""
+    sources, output = [os.path.join(HERE, f'{name}.c'),
+                       os.path.join(HERE, 'units.c')], os.path.join(lab(), name)
     newest = max(os.path.getmtime(source) for source in sources)
     if os.path.exists(output) and os.path.getmtime(output) > newest:
         return output
@@ -99,7 +101,8 @@ def dies(path):
     rows = []
     for line in out.splitlines():
         kind, die, at, has_code, name, file, decl_line, linkage = line.split('\t')
-        rows.append((kind, int(die, 16), None if at == '-' else int(at, 16), has_code == '1', name, file,
+        rows.append((kind, int(die,
+                               16), None if at == '-' else int(at, 16), has_code == '1', name, file,
                      int(decl_line), linkage))
     return rows
 

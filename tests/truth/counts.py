@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every DW_TAG_inlined_subroutine with code is a site, and nothing else is: DIE by DIE, against libdw (dies.c).
+"""Every DW_TAG_inlined_subroutine with code is a site, and nothing else is: DIE by DIE, against
+libdw (dies.c).
 
-On vmlinux, libstdc++ and libc of the lab, and on postgres 15 built from Debian's source, where two functions are also counted and timed
-beside gdb and perf probe, which leave copies out without saying so.
+On vmlinux, libstdc++ and libc of the lab, and on postgres 15 built from Debian's source, where two
+functions are also counted and timed beside gdb and perf probe, which leave copies out without
+saying so.
 """
 import collections
 import glob
@@ -22,14 +24,20 @@ POSTGRES_FUNCTIONS = ('MemoryContextSwitchTo', 'list_length')
 
 def all_sites_program():
     build = os.environ.get('CAIRN_BUILD') or os.path.dirname(common.CAIRN)
-    libraries = [p for p in glob.glob(os.path.join(build, '**', 'libcairn.*'), recursive=True) if re.search(r'\.(so|a)$', p)]
+    libraries = [
+        p for p in glob.glob(os.path.join(build, '**', 'libcairn.*'), recursive=True)
+        if re.search(r'\.(so|a)$', p)
+    ]
     if not libraries:
         raise RuntimeError(f'no libcairn under {build}')
     library = sorted(libraries, key=lambda p: p.endswith('.a'))[0]
     folder = os.path.dirname(library)
-    return common.compile_c([os.path.join(HERE, 'counts', 'all_sites.c')], os.path.join(common.lab('counts'), 'all_sites'),
-                            ['-O2', '-Wall', '-I', os.path.join(common.TOP, 'include'), '-L', folder, f'-Wl,-rpath,{folder}',
-                             '-Wl,--no-as-needed', '-lcairn'])
+    return common.compile_c([os.path.join(HERE, 'counts', 'all_sites.c')],
+                            os.path.join(common.lab('counts'), 'all_sites'), [
+                                '-O2', '-Wall', '-I',
+                                os.path.join(common.TOP, 'include'), '-L', folder,
+                                f'-Wl,-rpath,{folder}', '-Wl,--no-as-needed', '-lcairn'
+                            ])
 
 
 def sites_of(program, path):
@@ -53,24 +61,32 @@ def compare(label, program, path, dwarf):
     kinds, without, twice = sites_of(program, path)
     took = time.monotonic() - started
     rows = [r for r in common.dies(dwarf) if r[0] == 'inlined']
-    # Address 0 in a linked file: code in a section that the linker dropped, left behind in the debug information.
+    # Address 0 in a linked file: code in a section that the linker dropped, left behind in the
+    # debug information.
     dropped = [r for r in rows if r[3] and r[2] == 0]
     with_code = {r[1]: r for r in rows if r[3] and r[2] != 0}
     mine = kinds['inlined']
     missing, extra = sorted(set(with_code) - set(mine)), sorted(set(mine) - set(with_code))
-    print(f'{label}: {len(rows)} DIEs, {len(with_code)} with code, {len(dropped)} dropped by the linker; {len(mine)} inlined sites, {without} copies without code, '
-          f'{len(kinds["body"])} bodies, {len(kinds["part"])} parts, {took:.2f} s')
-    other_at = [d for d in mine if d in with_code and with_code[d][2] is not None and mine[d][0] != with_code[d][2]]
+    print(
+        f'{label}: {len(rows)} DIEs, {len(with_code)} with code, {len(dropped)} dropped by the linker; {len(mine)} inlined sites, {without} copies without code, '
+        f'{len(kinds["body"])} bodies, {len(kinds["part"])} parts, {took:.2f} s')
+    other_at = [
+        d for d in mine
+        if d in with_code and with_code[d][2] is not None and mine[d][0] != with_code[d][2]
+    ]
     print(f'{label}: {len(other_at)} sites are not at entry_pc or the first range: '
           + ', '.join(f'{d:#x}: {mine[d][0]:#x} for {with_code[d][2]:#x}' for d in other_at[:4]))
     for what, dies in (('not found by us', missing), ('of ours alone', extra)):
         print(f'{label}: {len(dies)} {what}')
         for die in dies[:8]:
             print(f'    {die:#x} {with_code[die] if die in with_code else mine[die]}')
-    common.claim(f'counts {label}: each of {len(with_code)} inlined DIEs with code is a site', not missing and bool(with_code))
-    common.claim(f'counts {label}: the other {len(rows) - len(with_code)} are counted as copies without code ({without})',
-                 without == len(rows) - len(with_code))
-    common.claim(f'counts {label}: each of {len(mine)} inlined sites is such a DIE, once', not extra and not twice)
+    common.claim(f'counts {label}: each of {len(with_code)} inlined DIEs with code is a site',
+                 not missing and bool(with_code))
+    common.claim(
+        f'counts {label}: the other {len(rows) - len(with_code)} are counted as copies without code ({without})',
+        without == len(rows) - len(with_code))
+    common.claim(f'counts {label}: each of {len(mine)} inlined sites is such a DIE, once', not extra
+                 and not twice)
 
 
 def timed(command, timeout=300):
@@ -90,8 +106,10 @@ def peers(path, function):
     found = re.search(r'\((\d+) locations\)', out)
     rows.append(('gdb break', int(found.group(1)) if found else None, took))
     if not common.have('perf'):
-        code, out, _, took = timed(['perf', 'probe', '--max-probes=100000', '-q', '-x', path, '-D', function])
-        rows.append(('perf probe -D', len([l for l in out.splitlines() if l.startswith('p:')]) if code == 0 else None, took))
+        code, out, _, took = timed(
+            ['perf', 'probe', '--max-probes=100000', '-q', '-x', path, '-D', function])
+        rows.append(('perf probe -D', len([l for l in out.splitlines()
+                                           if l.startswith('p:')]) if code == 0 else None, took))
     return rows
 
 
@@ -108,7 +126,8 @@ def postgres(program):
         rows = peers(path, function)
         print(f'{function}: {want} inlined DIEs with code; '
               + '; '.join(f'{name} {count} in {took:.2f} s' for name, count, took in rows))
-        common.claim(f'counts postgres {function}: all {want} copies are found', rows[0][1] == want > 0)
+        common.claim(f'counts postgres {function}: all {want} copies are found',
+                     rows[0][1] == want > 0)
 
 
 def main():
@@ -121,7 +140,8 @@ def main():
         print(error)
         common.not_ok('counts: a program builds against libcairn')
         return common.finish()
-    for label, name, debug in (('libstdc++', 'libstdc++.so.6', None), ('vmlinux', 'vmlinux', None), ('libc', 'libc.so.6', 'libc.debug')):
+    for label, name, debug in (('libstdc++', 'libstdc++.so.6', None), ('vmlinux', 'vmlinux', None),
+                               ('libc', 'libc.so.6', 'libc.debug')):
         path, dwarf = common.lab_input(name), common.lab_input(debug or name)
         if path is None or dwarf is None:
             common.skip(f'counts {label}', 'not in the lab: its script inputs fetches it')

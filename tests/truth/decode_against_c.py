@@ -4,8 +4,10 @@
 
     tests/truth/decode_against_c.py [STRUCTS] [RECORDS]
 
-Random structs (bit-fields, packed, unions, arrays, enums, 128 bits), RECORDS random records of each. C reads each through
-its struct, compiled by gcc and by clang, and for s390x by a cross compiler run under qemu; cairn decodes the same bytes by the program's DWARF, and by the header for the ABI.
+Random structs (bit-fields, packed, unions, arrays, enums, 128 bits), RECORDS random records of
+each. C reads each through its struct, compiled by gcc and by clang, and for s390x by a cross
+compiler run under qemu; cairn decodes the same bytes by the program's DWARF, and by the header for
+the ABI.
 """
 
 import os
@@ -44,13 +46,17 @@ def records_are_decoded_as_the_program_prints_them(compiler):
     layouts = structs.fields()
     data = structs.records(layouts, RECORDS)
     program, values = c_values(structs, layouts, data, compiler)
-    compare(structs, layouts, values, decode_all(structs, data, structs.path), f"{compiler}, by the header")
+    compare(structs, layouts, values, decode_all(structs, data, structs.path),
+            f"{compiler}, by the header")
     compare(structs, layouts, values, decode_all(structs, data, program), f"{compiler}, by DWARF")
 
 
 # A static program needs no libraries of that machine to run.
-FOREIGN = {"s390x": ("s390x-linux-gnu-gcc", "qemu-s390x"), "aarch64": ("aarch64-linux-gnu-gcc", "qemu-aarch64"),
-           "ppc64": ("powerpc64-linux-gnu-gcc", "qemu-ppc64"), "mips": ("mips-linux-gnu-gcc", "qemu-mips")}
+FOREIGN = {
+    "s390x": ("s390x-linux-gnu-gcc", "qemu-s390x"), "aarch64":
+    ("aarch64-linux-gnu-gcc", "qemu-aarch64"), "ppc64": ("powerpc64-linux-gnu-gcc", "qemu-ppc64"),
+    "mips": ("mips-linux-gnu-gcc", "qemu-mips")
+}
 
 
 @claim_each(*FOREIGN)
@@ -64,7 +70,8 @@ def records_of_another_machine_are_decoded_as_it_prints_them(abi):
     layouts = structs.fields("--abi", abi)
     data = structs.records(layouts, RECORDS)
     _, values = c_values(structs, layouts, data, compiler, ("-static",), (runner,))
-    compare(structs, layouts, values, decode_all(structs, data, structs.path, "--abi", abi), f"{abi}, by the header")
+    compare(structs, layouts, values, decode_all(structs, data, structs.path, "--abi", abi),
+            f"{abi}, by the header")
 
 
 main()

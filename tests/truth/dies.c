@@ -8,8 +8,9 @@
  *
  *	KIND  DIE-OFFSET  ADDRESS  CODE  NAME  DECL-FILE  DECL-LINE  LINKAGE-NAME
  *
- * separated by tabs; offset and address in hexadecimal; CODE is 1 when the DIE has at least one byte of code or an
- * entry_pc, else 0; ADDRESS is entry_pc, or low_pc, or the start of the first range that is not empty; - where there is none.
+ * separated by tabs; offset and address in hexadecimal; CODE is 1 when the DIE has at least one
+ * byte of code or an entry_pc, else 0; ADDRESS is entry_pc, or low_pc, or the start of the first
+ * range that is not empty; - where there is none.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/facts/dwarf and libdw on large real files: every DIE, attribute, range, location list entry and line row, and
- * the counts of the function index
+ * src/facts/dwarf and libdw on large real files: every DIE, attribute, range, location list entry
+ * and line row, and the counts of the function index
  *
  *	dwarf_against_libdw [FILE...]	default: what there is of the lab's vmlinux, libstdc++, libc, libjvm
  */
@@ -14,8 +14,8 @@
 #include "dwarf/constants.h"
 
 /*
- * What the search for a name must find, computed another way: from the full index, by following every entry's
- * origins to their end.
+ * What the search for a name must find, computed another way: from the full index, by following
+ * every entry's origins to their end.
  */
 static bool belongs(const struct dwarf *dw, const struct dw_func_index *all, size_t i,
 		    const char *func)

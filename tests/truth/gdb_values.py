@@ -9,13 +9,13 @@
                     with "after": true, gdb's values are those of the second line's first address: code at -O0 describes its
                     parameters for the time after they were stored)
 
-Writes one JSON object per hit and site: {"id", "function", "hit", "args": {NAME: VALUE}, "why": {NAME: TEXT}, "sizes": {NAME: BYTES},
-"cairn": {NAME: VALUE}}. Integers are numbers, pointers and char too; floats are
-numbers; structs objects; char pointers [address, text].
+Writes one JSON object per hit and site: {"id", "function", "hit", "args": {NAME: VALUE}, "why":
+{NAME: TEXT}, "sizes": {NAME: BYTES}, "cairn": {NAME: VALUE}}. Integers are numbers, pointers and
+char too; floats are numbers; structs objects; char pointers [address, text].
 
-gdb hides an inlined frame when it stops on its first instruction, so frames are not asked: the block of the wanted
-function that covers the address is found in the block tree, and its parameters are read in the newest frame, whose
-registers are the same.
+gdb hides an inlined frame when it stops on its first instruction, so frames are not asked: the
+block of the wanted function that covers the address is found in the block tree, and its parameters
+are read in the newest frame, whose registers are the same.
 """
 import json
 import os
@@ -54,7 +54,8 @@ def to_json(value):
     if code == gdb.TYPE_CODE_PTR:
         address = int(value)
         target = t.target().strip_typedefs()
-        if target.code == gdb.TYPE_CODE_INT and target.sizeof == 1 and t.target().unqualified().name == 'char':
+        if target.code == gdb.TYPE_CODE_INT and target.sizeof == 1 and t.target().unqualified(
+        ).name == 'char':
             try:
                 return [address, value.string('latin-1', 'replace', -1)[:STRING_MAX]]
             except (gdb.error, gdb.MemoryError):
@@ -87,7 +88,8 @@ def parameters(block, frame):
             continue
         try:
             args[symbol.name] = to_json(symbol.value(frame))
-        except (gdb.error, gdb.MemoryError, Unavailable, RuntimeError, OverflowError, ValueError) as error:
+        except (gdb.error, gdb.MemoryError, Unavailable, RuntimeError, OverflowError,
+                ValueError) as error:
             why[symbol.name] = str(error) or 'error'
     return args, why
 
@@ -121,8 +123,10 @@ def by_location(block, frame, locs, state):
             continue
         try:
             size = symbol.type.strip_typedefs().sizeof
-            args[symbol.name] = to_json(gdb.Value(loc_text.evaluate(text, size, Machine(frame, state)), symbol.type))
-        except (gdb.error, gdb.MemoryError, loc_text.Unknown, RuntimeError, OverflowError, ValueError) as error:
+            args[symbol.name] = to_json(
+                gdb.Value(loc_text.evaluate(text, size, Machine(frame, state)), symbol.type))
+        except (gdb.error, gdb.MemoryError, loc_text.Unknown, RuntimeError, OverflowError,
+                ValueError) as error:
             args[symbol.name] = {'error': str(error)}
     return args
 
@@ -139,7 +143,8 @@ class After(gdb.Breakpoint):
         for record in self.waiting:
             block = block_of(self.at, record['function'])
             # Of this call: what is pushed first at -O0 is the frame pointer.
-            if block is not None and int(frame.read_register('rbp')) & loc_text.MASK == record['sp'] - 8:
+            if block is not None and int(
+                    frame.read_register('rbp')) & loc_text.MASK == record['sp'] - 8:
                 record['args'], record['why'] = parameters(block, frame)
                 self.state['out'].write(json.dumps(record) + '\n')
         self.waiting.clear()
@@ -158,7 +163,8 @@ class Stop(gdb.Breakpoint):
         self.silent = True
         self.sites, self.state, self.at, self.hits = sites, state, at, 0
         after = after_prologue(at) if any(p.get('after') for p in sites) else None
-        self.after = state['after'].setdefault(after, None) or After(after, state) if after else None
+        self.after = state['after'].setdefault(after, None) or After(after,
+                                                                     state) if after else None
         state['after'][after] = self.after
 
     def stop(self):
@@ -170,8 +176,13 @@ class Stop(gdb.Breakpoint):
             block = block_of(self.at, site['function'])
             record = {'id': site['id'], 'function': site['function'], 'hit': self.hits,
                       'block': None if block is None else block.start}
-            record['sizes'] = {} if block is None else {s.name: s.type.strip_typedefs().sizeof for s in block if s.is_argument}
-            record['cairn'] = {} if block is None else by_location(block, frame, site.get('locs', {}), self.state)
+            record['sizes'] = {} if block is None else {
+                s.name: s.type.strip_typedefs().sizeof
+                for s in block
+                if s.is_argument
+            }
+            record['cairn'] = {} if block is None else by_location(block, frame, site.get(
+                'locs', {}), self.state)
             if site.get('after') and self.after:
                 record['sp'] = int(frame.read_register('rsp')) & loc_text.MASK
                 self.after.waiting.append(record)
@@ -224,8 +235,10 @@ def go(job):
     start(job)
     bias = bias_of(job)
     with open(job['output'], 'w', encoding='utf-8') as out:
-        state = {'out': out, 'bias': bias, 'symbols': job.get('symbols', {}), 'max_hits': job.get('max_hits', 0), 'done': [],
-                 'after': {}}
+        state = {
+            'out': out, 'bias': bias, 'symbols': job.get('symbols', {}), 'max_hits': job.get(
+                'max_hits', 0), 'done': [], 'after': {}
+        }
         by_address = {}
         for site in job['sites']:
             by_address.setdefault(site['at'] + bias, []).append(site)

@@ -4,11 +4,12 @@
 
     layout_against_clang.py [--count N] [--seed N] [--keep]
 
-N declarations (50,000 when it is not given) are spread over the ABIs. Clang tells its record layouts itself
-(-fdump-record-layouts): size, alignment, and the place of every member and bit-field. GCC tells size, alignment and
-offsets of what is no bit-field through constants that it compiles. Clang's -fdump-record-layouts-complete is no
-witness: it lays a struct out before it has read the attributes behind the brace. The newest Clang of the lab is
-taken if there is one. Of each struct members, holes and padding have to add up to its size.
+N declarations (50,000 when it is not given) are spread over the ABIs. Clang tells its record
+layouts itself (-fdump-record-layouts): size, alignment, and the place of every member and
+bit-field. GCC tells size, alignment and offsets of what is no bit-field through constants that it
+compiles. Clang's -fdump-record-layouts-complete is no witness: it lays a struct out before it has
+read the attributes behind the brace. The newest Clang of the lab is taken if there is one. Of each
+struct members, holes and padding have to add up to its size.
 """
 import argparse
 import json
@@ -28,12 +29,12 @@ LAB = os.path.join(os.environ.get("CAIRN_LAB") or os.path.expanduser("~/.cache/c
 
 # What each ABI is called by Clang; those that GCC has here, by its option.
 ABIS = {
-    "x86-64": "x86_64-linux-gnu", "x32": "x86_64-linux-gnux32", "i386": "i686-linux-gnu",
-    "aarch64": "aarch64-linux-gnu", "aarch64be": "aarch64_be-linux-gnu", "arm": "arm-linux-gnueabihf",
+    "x86-64": "x86_64-linux-gnu", "x32": "x86_64-linux-gnux32", "i386": "i686-linux-gnu", "aarch64":
+    "aarch64-linux-gnu", "aarch64be": "aarch64_be-linux-gnu", "arm": "arm-linux-gnueabihf",
     "riscv64": "riscv64-linux-gnu", "riscv32": "riscv32-linux-gnu", "s390x": "s390x-linux-gnu",
     "ppc64le": "powerpc64le-linux-gnu", "ppc64": "powerpc64-linux-gnu", "mips": "mips-linux-gnu",
-    "mips64el": "mips64el-linux-gnuabi64", "bpf": "bpfel", "bpfeb": "bpfeb",
-    "windows-x64": "x86_64-pc-windows-msvc", "windows-x86": "i686-pc-windows-msvc",
+    "mips64el": "mips64el-linux-gnuabi64", "bpf": "bpfel", "bpfeb": "bpfeb", "windows-x64":
+    "x86_64-pc-windows-msvc", "windows-x86": "i686-pc-windows-msvc",
 }
 GCC = {"x86-64": "-m64", "i386": "-m32"}
 # Without the registers for them, GCC aligns vectors less than Clang does.
@@ -41,20 +42,27 @@ GCC_FLAGS = ["-mavx"]
 NO_INT128 = {"i386", "arm", "riscv32", "mips", "windows-x86"}
 PER_FILE = 500
 
-SCALARS = ["char", "signed char", "unsigned char", "_Bool", "short", "unsigned short", "int", "unsigned", "long",
-           "unsigned long", "long long", "unsigned long long", "float", "double", "long double", "void *",
-           "float _Complex", "double _Complex", "_Atomic long long", "_Atomic short", "_Atomic(char *)", "enum e",
-           "enum small", "enum wide", "v8", "v16", "v32", "low", "low2", "high", "int (*)(void)", "_Complex int",
-           "long long _Complex", "unsigned char _Complex", "_Float32", "_Float64"]
+SCALARS = [
+    "char", "signed char", "unsigned char", "_Bool", "short", "unsigned short", "int", "unsigned",
+    "long", "unsigned long", "long long", "unsigned long long", "float", "double", "long double",
+    "void *", "float _Complex", "double _Complex", "_Atomic long long", "_Atomic short",
+    "_Atomic(char *)", "enum e", "enum small", "enum wide", "v8", "v16", "v32", "low", "low2",
+    "high", "int (*)(void)", "_Complex int", "long long _Complex", "unsigned char _Complex",
+    "_Float32", "_Float64"
+]
 INT128 = ["__int128", "unsigned __int128"]
-# Not for BPF. Clang before 18 aligns those of more than 64 bits to 8 on aarch64, where the AAPCS64 says 16.
-BIT_INTS = [("_BitInt(17)", 17), ("unsigned _BitInt(1)", 1), ("unsigned _BitInt(33)", 33), ("_BitInt(64)", 64)]
+# Not for BPF. Clang before 18 aligns those of more than 64 bits to 8 on aarch64, where the AAPCS64
+# says 16.
+BIT_INTS = [("_BitInt(17)", 17), ("unsigned _BitInt(1)", 1), ("unsigned _BitInt(33)", 33),
+            ("_BitInt(64)", 64)]
 LONG_BIT_INTS = [("_BitInt(65)", 65), ("unsigned _BitInt(128)", 128)]
 GNU_FLOATS = ["__float128", "_Complex __float128"]
-GCC_ONLY = ["_Float64x", "_Float128", "_Complex _Float64x", "_Decimal32", "_Decimal64", "_Decimal128"]
-BIT_TYPES = [("char", 8), ("signed char", 8), ("unsigned char", 8), ("_Bool", 1), ("short", 16), ("unsigned short", 16),
-             ("int", 32), ("unsigned", 32), ("long long", 64), ("unsigned long long", 64), ("enum e", 32),
-             ("enum small", 8)]
+GCC_ONLY = [
+    "_Float64x", "_Float128", "_Complex _Float64x", "_Decimal32", "_Decimal64", "_Decimal128"
+]
+BIT_TYPES = [("char", 8), ("signed char", 8), ("unsigned char", 8), ("_Bool", 1), ("short", 16),
+             ("unsigned short", 16), ("int", 32), ("unsigned", 32), ("long long", 64),
+             ("unsigned long long", 64), ("enum e", 32), ("enum small", 8)]
 PRELUDE = """
 enum e { E_A, E_B = 7 };
 enum __attribute__((packed)) small { S_A, S_B = 100 };
@@ -89,13 +97,16 @@ class Maker:
         self.bit_types = BIT_TYPES + [b for b in bit_ints if (abi, b[0]) != ("i386", "_BitInt(65)")]
         self.scalars += [name for name, _ in bit_ints]
         if abi in ("x86-64", "x32", "i386"):
-            self.scalars += GNU_FLOATS[:1 if compiler == "gcc" else 2] + (GCC_ONLY if compiler == "gcc" else [])
+            self.scalars += GNU_FLOATS[:1 if compiler == "gcc" else 2] + (GCC_ONLY if compiler
+                                                                          == "gcc" else [])
         if self.windows:
             # What Microsoft's compiler has no words for, Clang makes up.
             self.scalars = [s for s in self.scalars if s != "enum wide"]
         if (abi, compiler) == ("i386", "gcc"):
             # In a union, GCC aligns them to 4: docs/findings/gcc-i386-atomic-in-union.md
-            self.scalars = [s for s in self.scalars if s not in ("_Atomic long long", "v8", "_Decimal64")]
+            self.scalars = [
+                s for s in self.scalars if s not in ("_Atomic long long", "v8", "_Decimal64")
+            ]
         self.records = []  # names that later ones may contain
         self.numbers = 0
 
@@ -123,7 +134,8 @@ class Maker:
         width = rng.randint(1, bits)
         if kind < 0.2:
             return f"{base} : {width};"
-        attributes = self.attributes(True) if self.compiler == "clang" and rng.random() < 0.3 else ""
+        attributes = self.attributes(
+            True) if self.compiler == "clang" and rng.random() < 0.3 else ""
         if self.windows:
             attributes = ""
         return f"{base} {self.name()} : {width}{attributes};"
@@ -153,7 +165,8 @@ class Maker:
             return ""
         if kind < 0.8:
             return "" if self.windows else "[0]"
-        return f"[{self.rng.randint(1, 5)}]" + (f"[{self.rng.randint(1, 3)}]" if kind > 0.96 else "")
+        return f"[{self.rng.randint(1, 5)}]" + (f"[{self.rng.randint(1, 3)}]"
+                                                if kind > 0.96 else "")
 
     def members(self, depth):
         n = self.rng.randint(1, 7 if depth == 0 else 4)
@@ -170,14 +183,16 @@ class Maker:
         if word == "union":
             body = re.sub(r"\b(\w+)\[\];", r"\1[2];", body)
         # GCC's differs, see place_ms_struct.c.
-        ms = " __attribute__((ms_struct))" if self.compiler == "clang" and not self.windows and rng.random() < 0.1 else ""
+        may_be_ms = self.compiler == "clang" and not self.windows
+        ms = " __attribute__((ms_struct))" if may_be_ms and rng.random() < 0.1 else ""
         text = f"{word} S{i} {{ {body} }}{self.attributes(False)}{ms};"
         if "[];" not in body:
             self.records.append(f"{word} S{i}")
         return f"#pragma pack(push, {pack})\n{text}\n#pragma pack(pop)\n" if pack else text + "\n"
 
     def text(self, count):
-        return PRELUDE + (CLANG_PRELUDE if self.compiler == "clang" else "") + "".join(self.record(i) for i in range(count))
+        return PRELUDE + (CLANG_PRELUDE if self.compiler == "clang" else "") + "".join(
+            self.record(i) for i in range(count))
 
 
 # ---- the compilers' answers: {name: (size, align, {member: offset in bits})} ----
@@ -216,8 +231,10 @@ def clang_command():
 
 
 def ask_clang(text, abi):
-    command = clang_command() + [f"--target={ABIS[abi]}", "-w", "-Wno-incompatible-ms-struct", "-fsyntax-only", "-Xclang",
-                                 "-fdump-record-layouts", "-x", "c", "-"]
+    command = clang_command() + [
+        f"--target={ABIS[abi]}", "-w", "-Wno-incompatible-ms-struct", "-fsyntax-only", "-Xclang",
+        "-fdump-record-layouts", "-x", "c", "-"
+    ]
     # Only what is used is laid out.
     names = re.findall(r"^((?:struct|union) S\d+) {", text, re.M)
     text += f"unsigned long used[] = {{{', '.join(f'sizeof({name})' for name in names)}}};\n"
@@ -251,8 +268,8 @@ def ask_gcc(text, option, names):
         lines.append(f"sizeof({struct}), _Alignof({struct}),")
         lines += [f"__builtin_offsetof({struct}, {member})," for member in members]
     lines.append("};")
-    done = subprocess.run(["gcc", option, *GCC_FLAGS, "-w", "-S", "-o", "-", "-x", "c", "-"], input="\n".join(lines),
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run(["gcc", option, *GCC_FLAGS, "-w", "-S", "-o", "-", "-x", "c", "-"],
+                          input="\n".join(lines), capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr[:2000])
     section = done.stdout.split("answers:", 1)[1]
@@ -274,7 +291,8 @@ def ask_gcc(text, option, names):
 # ---- ours ----
 
 def ask_cairn(path, abi, sums=True):
-    done = subprocess.run([CAIRN, "layout", "--json", "--abi", abi, path], capture_output=True, text=True, check=False)
+    done = subprocess.run([CAIRN, "layout", "--json", "--abi", abi, path], capture_output=True,
+                          text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{abi}: {done.stderr}{done.stdout[-500:]}")
     found = {}
@@ -283,7 +301,11 @@ def ask_cairn(path, abi, sums=True):
         if re.fullmatch(r"S\d+", o.get("name") or ""):
             if sums and o["kind"] == "struct" and accounted_bits(o) != 8 * o["size"]:
                 raise RuntimeError(f"{abi}: its parts do not add up: {line}")
-            members = {m["name"]: m.get("bit_offset", 8 * m["offset"]) for m in o["members"] if m["name"]}
+            members = {
+                m["name"]: m.get("bit_offset", 8 * m["offset"])
+                for m in o["members"]
+                if m["name"]
+            }
             found[f"{o['kind']} {o['name']}"] = (o["size"], o.get("align"), members)
     return found
 
@@ -299,7 +321,9 @@ def differences(ours, theirs, only_theirs):
             continue
         wrong = {m: (mine[2].get(m), at) for m, at in members.items() if mine[2].get(m) != at}
         if wrong:
-            yield name, "offsets", {m: w[0] for m, w in wrong.items()}, {m: w[1] for m, w in wrong.items()}
+            yield name, "offsets", {m: w[0]
+                                    for m, w in wrong.items()}, {m: w[1]
+                                                                 for m, w in wrong.items()}
 
 
 def show(text, name, what, ours, theirs):
@@ -317,7 +341,9 @@ def compare_file(folder, rng, abi, compiler, count, keep):
         theirs = ask_clang(text, abi)
     else:
         bodies = dict(re.findall(r"^((?:struct|union) S\d+) {(.*)}[^}]*;$", text, re.M))
-        theirs = ask_gcc(text, GCC[abi], {name: direct_members(body) for name, body in bodies.items()})
+        theirs = ask_gcc(text, GCC[abi],
+                         {name: direct_members(body)
+                          for name, body in bodies.items()})
     found = list(differences(ours, theirs, compiler == "gcc"))
     for name, what, mine, wanted in found[:3]:
         show(text, name, what, mine, wanted)
@@ -339,20 +365,24 @@ def main():
     runs = [(abi, "clang") for abi in ABIS] + [(abi, "gcc") for abi in GCC]
     runs = [run for run in runs if not args.abi or run[0] in args.abi]
     each = max(1, -(-args.count // len(runs)))
-    print(f"# {' '.join(clang_command())}, {each} declarations for each of {len(runs)} ABIs and compilers", flush=True)
+    print(
+        f"# {' '.join(clang_command())}, {each} declarations for each of {len(runs)} ABIs and compilers",
+        flush=True)
     for abi, compiler in runs:
         rng = random.Random(f"{args.seed} {abi} {compiler}")
         total = wrong = 0
         with tempfile.TemporaryDirectory(prefix="cairn-layout-") as folder:
             while total < each:
                 try:
-                    n, bad = compare_file(folder, rng, abi, compiler, min(PER_FILE, each - total), args.keep)
+                    n, bad = compare_file(folder, rng, abi, compiler, min(PER_FILE, each - total),
+                                          args.keep)
                 except FileNotFoundError as missing:
                     skip(f"layouts of {abi} as {compiler}", f"{missing.filename} is not installed")
                     break
                 total, wrong = total + n, wrong + bad
             else:
-                claim(f"layouts of {abi} as {compiler}: {total} compared, {wrong} differ", not wrong)
+                claim(f"layouts of {abi} as {compiler}: {total} compared, {wrong} differ",
+                      not wrong)
     finish()
 
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The text of cairn layout, compared with the newest pahole's over all structs of a kernel's BTF and of its DWARF.
+"""The text of cairn layout, compared with the newest pahole's over all structs of a kernel's BTF
+and of its DWARF.
 
-Members, holes and padding of each struct have to add up to its size. What differs is listed in KNOWN and explained in docs/accuracy.md, "Layouts"; another difference fails.
+Members, holes and padding of each struct have to add up to its size. What differs is listed in
+KNOWN and explained in docs/accuracy.md, "Layouts"; another difference fails.
 """
 import difflib
 import json
@@ -38,31 +40,39 @@ def pahole(path, form):
     with tempfile.TemporaryDirectory(dir=os.path.join(LAB, "tmp"), prefix="layout-") as folder:
         inside = os.path.join(folder, "input")
         shutil.copyfile(path, inside)
-        done = subprocess.run(["chroot", LAB, "pahole", "-F", form, inside[len(LAB):]], capture_output=True, text=True,
-                              errors="replace", check=False)
+        done = subprocess.run(["chroot", LAB, "pahole", "-F", form, inside[len(LAB):]],
+                              capture_output=True, text=True, errors="replace", check=False)
     return done.stdout
 
 
 def compare(name, path, form, command):
     theirs = blocks(pahole(path, form))
-    ours = blocks(subprocess.run([CAIRN, "layout", *command], capture_output=True, text=True, errors="replace",
-                                 check=True).stdout)
+    ours = blocks(
+        subprocess.run([CAIRN, "layout", *command], capture_output=True, text=True,
+                       errors="replace", check=True).stdout)
     differ = [key for key in theirs if theirs[key] != ours.get(key)]
     unknown = [key for key in differ if key not in KNOWN and "Force padding" not in theirs[key]]
     for key in unknown[:10]:
-        print("\n".join(difflib.unified_diff(theirs[key].split("\n"), ours.get(key, "").split("\n"), "pahole", "cairn",
-                                             lineterm="", n=1)))
-    print(f"# {name}: {len(theirs)} structs and unions, {len(differ)} differ: {' '.join(sorted(differ))}")
+        print("\n".join(
+            difflib.unified_diff(theirs[key].split("\n"),
+                                 ours.get(key, "").split("\n"), "pahole", "cairn", lineterm="",
+                                 n=1)))
+    print(
+        f"# {name}: {len(theirs)} structs and unions, {len(differ)} differ: {' '.join(sorted(differ))}"
+    )
     claim(f"{name}: text as pahole's", len(theirs) > 1000 and not unknown)
     claim(f"{name}: no struct is missing", not set(theirs) - set(ours))
 
 
 def add_up(name, command):
-    lines = subprocess.run([CAIRN, "layout", "--json", *command], capture_output=True, text=True, check=True).stdout
+    lines = subprocess.run([CAIRN, "layout", "--json", *command], capture_output=True, text=True,
+                           check=True).stdout
     structs = [o for o in map(json.loads, lines.splitlines()) if o["kind"] == "struct"]
     wrong = [o["name"] for o in structs if accounted_bits(o) != 8 * o["size"]]
     with_bits = sum(any("bits" in m for m in o["members"]) for o in structs)
-    print(f"# {name}: {len(structs)} structs, {with_bits} with bit-fields, do not add up: {' '.join(wrong[:20])}")
+    print(
+        f"# {name}: {len(structs)} structs, {with_bits} with bit-fields, do not add up: {' '.join(wrong[:20])}"
+    )
     claim(f"{name}: members, holes and padding are the size", len(structs) > 1000 and not wrong)
 
 

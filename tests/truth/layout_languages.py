@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Random structs in Rust, Go and Python: where their own compilers put members, and where `cairn layout` says.
+"""Random structs in Rust, Go and Python: where their own compilers put members, and where `cairn
+layout` says.
 
     layout_languages.py [--count N] [--seed N] [--lang LANG] [--keep FOLDER]
 
-Rust tells by core::mem::offset_of!, Go by unsafe.Offsetof, compiled for eleven machines and read from the listing, Python by the offset and size of each ctypes field and by struct.calcsize.
+Rust tells by core::mem::offset_of!, Go by unsafe.Offsetof, compiled for eleven machines and read
+from the listing, Python by the offset and size of each ctypes field and by struct.calcsize.
 """
 import argparse
 import ctypes
@@ -31,8 +33,11 @@ def ours(path, abi):
     for line in out.splitlines():
         o = json.loads(line)
         if o["kind"] != "enum":
-            found[o["name"]] = (o["size"], {m["name"]: (m.get("bit_offset", 8 * m["offset"]), m.get("bits", 0))
-                                            for m in o["members"] if m["name"] not in ("_", None)})
+            found[o["name"]] = (o["size"], {
+                m["name"]: (m.get("bit_offset", 8 * m["offset"]), m.get("bits", 0))
+                for m in o["members"]
+                if m["name"] not in ("_", None)
+            })
     return found
 
 
@@ -56,9 +61,12 @@ def write(folder, name, text):
 
 # ---- Rust
 
-RUST = ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "u128", "i128", "usize", "isize", "f32", "f64", "bool",
-        "*const u8", "*mut core::ffi::c_void", "Alias", "Small", "Wide", "core::ffi::c_long", "Option<extern \"C\" fn(i32)>",
-        "core::mem::MaybeUninit<u32>", "[u8; N]", "[[u16; 2]; N - 3]", "core::ffi::c_char"]
+RUST = [
+    "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "u128", "i128", "usize", "isize", "f32",
+    "f64", "bool", "*const u8", "*mut core::ffi::c_void", "Alias", "Small", "Wide",
+    "core::ffi::c_long", "Option<extern \"C\" fn(i32)>", "core::mem::MaybeUninit<u32>", "[u8; N]",
+    "[[u16; 2]; N - 3]", "core::ffi::c_char"
+]
 RUST_PRELUDE = """#![allow(dead_code, unused, improper_ctypes_definitions)]
 const N: usize = 4 + 1;
 type Alias = u16;
@@ -89,7 +97,8 @@ def rust_struct(rng, name, plain, aligned):
             kind = f"[{kind}; {rng.randint(0, 5)}]"
         fields.append((f"m{i}", kind))
     word = "union" if fields and rng.random() < 0.15 else "struct"
-    body = "".join(f"    /* {i} */ pub {m}: {kind}, // {kind}\n" for i, (m, kind) in enumerate(fields))
+    body = "".join(
+        f"    /* {i} */ pub {m}: {kind}, // {kind}\n" for i, (m, kind) in enumerate(fields))
     return f"#[repr({', '.join(reprs)})]\n#[derive(Clone, Copy)]\npub {word} {name} {{\n{body}}}\n", fields
 
 
@@ -101,10 +110,12 @@ def rust_file(folder, rng, count):
         text.append(declaration)
         names.append(name)
         main.append(f'    println!("{name} {{}}", core::mem::size_of::<{name}>());')
-        main.extend(f'    println!("{name}.{m} {{}}", core::mem::offset_of!({name}, {m}));' for m, _ in fields)
+        main.extend(f'    println!("{name}.{m} {{}}", core::mem::offset_of!({name}, {m}));'
+                    for m, _ in fields)
     path = write(folder, "structs.rs", "".join(text) + "fn main() {\n" + "\n".join(main) + "\n}\n")
     program = os.path.join(folder, "rust")
-    code, _, err = run(["rustc", "--edition", "2021", "-A", "warnings", "-o", program, path], timeout=600)
+    code, _, err = run(["rustc", "--edition", "2021", "-A", "warnings", "-o", program, path],
+                       timeout=600)
     if code != 0:
         raise RuntimeError(err[-3000:])
     return path, parse_lines(run([program])[1])
@@ -137,12 +148,18 @@ def try_rust(args, folder):
 
 # ---- Go
 
-GO = ["uint8", "int8", "byte", "uint16", "int16", "uint32", "int32", "rune", "uint64", "int64", "int", "uint", "uintptr",
-      "float32", "float64", "complex64", "complex128", "bool", "string", "*int32", "[]byte", "map[string]int", "func(int) (a, b int)",
-      "interface{}", "chan int", "error", "unsafe.Pointer", "Kind", "[N]uint16", "[N - 2][1 << 1]uint8", "[0]uint64",
-      "struct {\n\t\tA uint8\n\t\tB uint32 `tag:\"b\"`\n\t}", "struct{}"]
-GO_ABIS = {"amd64": "x86-64", "386": "i386", "arm": "arm", "arm64": "aarch64", "mips": "mips", "mipsle": "mipsel",
-           "ppc64": "ppc64", "ppc64le": "ppc64le", "riscv64": "riscv64", "s390x": "s390x", "mips64": "mips64"}
+GO = [
+    "uint8", "int8", "byte", "uint16", "int16", "uint32", "int32", "rune", "uint64", "int64", "int",
+    "uint", "uintptr", "float32", "float64", "complex64", "complex128", "bool", "string", "*int32",
+    "[]byte", "map[string]int", "func(int) (a, b int)", "interface{}", "chan int", "error",
+    "unsafe.Pointer", "Kind", "[N]uint16", "[N - 2][1 << 1]uint8", "[0]uint64",
+    "struct {\n\t\tA uint8\n\t\tB uint32 `tag:\"b\"`\n\t}", "struct{}"
+]
+GO_ABIS = {
+    "amd64": "x86-64", "386": "i386", "arm": "arm", "arm64": "aarch64", "mips": "mips", "mipsle":
+    "mipsel", "ppc64": "ppc64", "ppc64le": "ppc64le", "riscv64": "riscv64", "s390x": "s390x",
+    "mips64": "mips64"
+}
 GO_PRELUDE = """package main
 
 import "unsafe"
@@ -175,7 +192,8 @@ def go_struct(rng, name, names):
             lines.append(f"\tM{i}, N{i} {kind}")
             fields += [f"M{i}", f"N{i}"]
         else:
-            lines.append(f"\tM{i} {kind}" + (" `json:\"m\"`" if rng.random() < 0.2 else "") + " // said")
+            lines.append(f"\tM{i} {kind}" + (" `json:\"m\"`" if rng.random() < 0.2 else "") +
+                         " // said")
             fields.append(f"M{i}")
     return f"type {name} struct {{\n" + "\n".join(lines) + "\n}\n", fields
 
@@ -191,7 +209,8 @@ def go_file(folder, rng, count):
 
 
 def go_table(folder, path, fields, arch):
-    """Sizes and offsets as constants, compiled for a machine that need not be this one, and read from the listing."""
+    """Sizes and offsets as constants, compiled for a machine that need not be this one, and read
+    from the listing."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     keys, values = [], []
@@ -201,9 +220,12 @@ def go_table(folder, path, fields, arch):
         for m in members:
             keys.append(f"{name}.{m}")
             values.append(f"uint64(unsafe.Offsetof({name}{{}}.{m}))")
-    program = write(folder, "table.go", text + "\nvar Table = [...]uint64{\n" + ",\n".join(values) + ",\n}\n")
-    code, out, err = run(["go", "tool", "compile", "-p", "main", "-S", "-o", os.path.join(folder, "table.o"), program],
-                         timeout=600, env=dict(os.environ, GOARCH=arch))
+    program = write(folder, "table.go",
+                    text + "\nvar Table = [...]uint64{\n" + ",\n".join(values) + ",\n}\n")
+    code, out, err = run([
+        "go", "tool", "compile", "-p", "main", "-S", "-o",
+        os.path.join(folder, "table.o"), program
+    ], timeout=600, env=dict(os.environ, GOARCH=arch))
     if code != 0:
         raise RuntimeError(f"go tool compile for {arch}: {(err + out)[-2000:]}")
     data, inside = bytearray(), False
@@ -231,18 +253,26 @@ def try_go(args, folder):
         for arch, abi in GO_ABIS.items():
             wrong += compare(path, abi, go_table(folder, path, fields, arch))
         total += n
-    return claim(f"Go's structs: {total} compared with its compiler on each of {len(GO_ABIS)} machines, {wrong} differ",
-                 not wrong)
+    return claim(
+        f"Go's structs: {total} compared with its compiler on each of {len(GO_ABIS)} machines, {wrong} differ",
+        not wrong)
 
 
 # ---- Python
 
-CTYPES = ["c_bool", "c_char", "c_byte", "c_ubyte", "c_short", "c_ushort", "c_int", "c_uint", "c_long", "c_ulong",
-          "c_longlong", "c_ulonglong", "c_int8", "c_uint8", "c_int16", "c_uint16", "c_int32", "c_uint32", "c_int64",
-          "c_uint64", "c_size_t", "c_ssize_t", "c_float", "c_double", "c_longdouble", "c_void_p", "c_char_p",
-          "POINTER(c_int)", "c_char * 16", "c_uint16 * N", "pid_t", "(c_char * 3) * 2", "c_char * 2 * 3"]
-BITS = [("c_ubyte", 8), ("c_byte", 8), ("c_ushort", 16), ("c_int", 32), ("c_uint", 32), ("c_ulonglong", 64), ("c_long", 64)]
-SWAPPABLE = ["c_short", "c_ushort", "c_int32", "c_uint32", "c_int64", "c_uint64", "c_double", "c_ubyte", "c_uint16 * 3"]
+CTYPES = [
+    "c_bool", "c_char", "c_byte", "c_ubyte", "c_short", "c_ushort", "c_int", "c_uint", "c_long",
+    "c_ulong", "c_longlong", "c_ulonglong", "c_int8", "c_uint8", "c_int16", "c_uint16", "c_int32",
+    "c_uint32", "c_int64", "c_uint64", "c_size_t", "c_ssize_t", "c_float", "c_double",
+    "c_longdouble", "c_void_p", "c_char_p", "POINTER(c_int)", "c_char * 16", "c_uint16 * N",
+    "pid_t", "(c_char * 3) * 2", "c_char * 2 * 3"
+]
+BITS = [("c_ubyte", 8), ("c_byte", 8), ("c_ushort", 16), ("c_int", 32), ("c_uint", 32),
+        ("c_ulonglong", 64), ("c_long", 64)]
+SWAPPABLE = [
+    "c_short", "c_ushort", "c_int32", "c_uint32", "c_int64", "c_uint64", "c_double", "c_ubyte",
+    "c_uint16 * 3"
+]
 PYTHON_PRELUDE = """from ctypes import *
 import ctypes
 import struct
@@ -275,7 +305,8 @@ def python_class(rng, name, names):
             kind = rng.choice(names) + (" * 2" if rng.random() < 0.3 else "")
         fields.append(f'("m{i}", {kind})')
     lines.append("    _fields_ = [" + ",\n                ".join(fields) + "]")
-    return f"class {name}({base}):\n" + "\n".join(lines) + "\n\n\n", base != "ctypes.BigEndianStructure"
+    return f"class {name}({base}):\n" + "\n".join(
+        lines) + "\n\n\n", base != "ctypes.BigEndianStructure"
 
 
 def python_file(folder, rng, count):
@@ -290,7 +321,9 @@ def python_file(folder, rng, count):
     for i in range(count // 2):
         order = rng.choice(["", "@", "=", "<", ">", "!"])
         letters = "xcbB?hHiIlLqQefds" + ("nNP" if order in ("", "@") else "")
-        body = "".join(rng.choice(["", str(rng.randint(0, 5)), " "]) + rng.choice(letters) for _ in range(rng.randint(1, 8)))
+        body = "".join(
+            rng.choice(["", str(rng.randint(0, 5)), " "]) + rng.choice(letters)
+            for _ in range(rng.randint(1, 8)))
         formats[f"F{i}"] = order + body
         text.append(f'F{i} = struct.Struct("{order + body}")\n')
     return write(folder, "structs.py", "".join(text)), texts, formats
@@ -327,10 +360,13 @@ def try_python(args, folder):
         bad = [name for name in theirs if mine.get(name) != theirs[name]]
         if bad and not wrong:
             print(texts.get(bad[0]))
-            print(f"# {bad[0]}\n#   theirs {theirs[bad[0]]}\n#   ours   {mine.get(bad[0])}\n#   {formats.get(bad[0])}")
+            print(
+                f"# {bad[0]}\n#   theirs {theirs[bad[0]]}\n#   ours   {mine.get(bad[0])}\n#   {formats.get(bad[0])}"
+            )
         wrong += len(bad)
         total += n
-    return claim(f"Python's structs and formats: {total} compared with ctypes, {wrong} differ", not wrong)
+    return claim(f"Python's structs and formats: {total} compared with ctypes, {wrong} differ",
+                 not wrong)
 
 
 def main():

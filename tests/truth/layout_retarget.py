@@ -4,12 +4,14 @@
 
     layout_retarget.py [--count N] [--seed N]
 
-Random declarations are compiled with debug information (DWARF of gcc, of clang and of clang -target bpf, BTF of the last without
-its DWARF); what `cairn layout OBJECT --abi B` says is compared with `cairn layout HEADER --abi B`, which
-layout_against_clang.py holds against the compilers. Plain declarations must be equal, all of them. With attributes and
-bit-fields without names, of which offsets prove only that there was something, the share that is equal is counted, and has not
-to fall. Each of the others has to say that it was deduced, or that it is a guess; or the attributes that make the difference
-changed nothing on the ABI that compiled them: it is then what the declaration without these gives.
+Random declarations are compiled with debug information (DWARF of gcc, of clang and of clang -target
+bpf, BTF of the last without its DWARF); what `cairn layout OBJECT --abi B` says is compared with
+`cairn layout HEADER --abi B`, which layout_against_clang.py holds against the compilers. Plain
+declarations must be equal, all of them. With attributes and bit-fields without names, of which
+offsets prove only that there was something, the share that is equal is counted, and has not to
+fall. Each of the others has to say that it was deduced, or that it is a guess; or the attributes
+that make the difference changed nothing on the ABI that compiled them: it is then what the
+declaration without these gives.
 """
 import argparse
 import json
@@ -29,8 +31,10 @@ TARGETS = ["i386", "arm", "s390x", "riscv32", "aarch64", "x86-64", "bpf"]
 # What was equal when this was written, less one hundredth.
 WITH_ATTRIBUTES = {"gcc": 0.91, "clang": 0.90, "bpf": 0.85, "btf": 0.85}
 CLANG_BPF = ("bpf", "btf")
-WIDTHS = {"char": 8, "signed char": 8, "unsigned char": 8, "short": 16, "unsigned short": 16, "int": 32, "unsigned": 32,
-          "long long": 64, "unsigned long long": 64, "enum e": 32, "enum small": 8}
+WIDTHS = {
+    "char": 8, "signed char": 8, "unsigned char": 8, "short": 16, "unsigned short": 16, "int": 32,
+    "unsigned": 32, "long long": 64, "unsigned long long": 64, "enum e": 32, "enum small": 8
+}
 
 
 class Plain(Maker):
@@ -58,7 +62,9 @@ def compile_records(folder, text, how):
     with open(source, "w", encoding="utf-8") as file:
         file.write(text + uses)
     command = ["clang", "-target", "bpf"] if how in CLANG_BPF else [how]
-    code, _, err = run(command + ["-g", "-w", "-fno-eliminate-unused-debug-types", "-c", "-o", out, source], timeout=300)
+    code, _, err = run(
+        command + ["-g", "-w", "-fno-eliminate-unused-debug-types", "-c", "-o", out, source],
+        timeout=300)
     if code != 0:
         raise RuntimeError(err[:2000])
     if how == "btf":
@@ -68,7 +74,9 @@ def compile_records(folder, text, how):
     return out
 
 
-REMOVABLE = re.compile(r"\b(?:packed|aligned\(\d+\))|(?<=[;{] )(?:(?!\bm\d)[\w ])+ : \d+;|^#pragma pack\(push.*\n|^#pragma pack\(pop\)\n", re.M)
+REMOVABLE = re.compile(
+    r"\b(?:packed|aligned\(\d+\))|(?<=[;{] )(?:(?!\bm\d)[\w ])+ : \d+;|^#pragma pack\(push.*\n|^#pragma pack\(pop\)\n",
+    re.M)
 
 
 def without(text, match):
@@ -77,7 +85,8 @@ def without(text, match):
         # An attribute's comma may stay: the list is empty there.
         return text[:match.start()] + text[match.end():]
     end = text.index("#pragma pack(pop)\n", match.end())
-    return text[:match.start()] + text[match.end():end] + text[end:].replace("#pragma pack(pop)\n", "", 1)
+    return text[:match.start()] + text[match.end():end] + text[end:].replace(
+        "#pragma pack(pop)\n", "", 1)
 
 
 def told(folder, text, abi):
@@ -90,7 +99,9 @@ def told(folder, text, abi):
 def made_of(text):
     """What stands before the records, and the declaration of each."""
     head = text[:re.search(r"^(?:#pragma|struct S|union S)", text, re.M).start()]
-    found = re.finditer(r"^(?:#pragma pack\(push.*\n)?((?:struct|union) S\d+) \{.*\n(?:#pragma pack\(pop\)\n)?", text, re.M)
+    found = re.finditer(
+        r"^(?:#pragma pack\(push.*\n)?((?:struct|union) S\d+) \{.*\n(?:#pragma pack\(pop\)\n)?",
+        text, re.M)
     return head, {m.group(1): m.group(0) for m in found}
 
 
@@ -98,19 +109,22 @@ def with_parts(text, name):
     """The declarations that one needs: itself, and those of what it contains."""
     (head, declared), needed = made_of(text), [name]
     for part in needed:
-        needed += [p for p in re.findall(r"(?:struct|union) S\d+", declared[part]) if p not in needed]
+        needed += [
+            p for p in re.findall(r"(?:struct|union) S\d+", declared[part]) if p not in needed
+        ]
     return head + "".join(words for part, words in declared.items() if part in needed)
 
 
 def is_written(text, match):
     """An alignment, which debug information has, but of bit-fields."""
-    return match.group(0).startswith("aligned") and not re.search(r" : \d+[^;]*$", text[:match.start()])
+    return match.group(0).startswith("aligned") and not re.search(r" : \d+[^;]*$",
+                                                                  text[:match.start()])
 
 
 def without_idle(folder, text, how, name, with_align):
-    """
-    A declaration without each attribute, bit-field without a name and pragma that changes nothing where it is compiled, but with
-    @with_align for alignments, which debug information may have.
+    """ A declaration without each attribute, bit-field without a name and pragma that changes
+    nothing where it is compiled, but with @with_align for alignments, which debug information may
+    have.
     """
     abi = "bpf" if how in CLANG_BPF else "x86-64"
     text = with_parts(text, name)
@@ -124,7 +138,8 @@ def without_idle(folder, text, how, name, with_align):
             at, before = start, text
             continue
         at = match.end()
-        if match.group(0).startswith("#pragma pack(pop)") or (with_align and is_written(text, match)):
+        if match.group(0).startswith("#pragma pack(pop)") or (with_align
+                                                              and is_written(text, match)):
             continue
         less = without(text, match)
         try:
@@ -144,7 +159,8 @@ class Idle:
         """Debug information may have the alignment, or not."""
         for with_align in (False, True):
             if (name, with_align) not in self.made:
-                self.made[name, with_align] = without_idle(self.folder, self.text, self.how, name, with_align)
+                self.made[name, with_align] = without_idle(self.folder, self.text, self.how, name,
+                                                           with_align)
             if told(self.folder, self.made[name, with_align], abi)[name] == layout:
                 return True
         return False
@@ -185,7 +201,8 @@ def compare(folder, text, how, ret, is_plain):
                 ret.idle += 1
             else:
                 body = re.search(rf"(#pragma pack[^\n]*\n)?{name} {{.*", text)
-                ret.open.append(f"# {how} to {abi}: {body.group(0)}\n#   {mine}\n#   {(size, members)}")
+                ret.open.append(
+                    f"# {how} to {abi}: {body.group(0)}\n#   {mine}\n#   {(size, members)}")
 
 
 def narrowed(match):
@@ -203,19 +220,27 @@ def attempt(maker, how, args, says):
             made = maker(rng, "bpf" if is_bpf else "x86-64", "gcc" if how == "gcc" else "clang")
             # BTF has no kind for these, and one unit of each for __int128's bit-fields.
             if is_bpf:
-                made.scalars = [s for s in made.scalars if "_Complex" not in s and "_Atomic" not in s]
-            # A typedef's own alignment is another attribute; those of members and structs are measured.
+                made.scalars = [
+                    s for s in made.scalars if "_Complex" not in s and "_Atomic" not in s
+                ]
+            # A typedef's own alignment is another attribute; those of members and structs are
+            # measured.
             made.scalars = [s for s in made.scalars if s not in ("low", "low2", "high")]
             # BTF has arrays for vectors, and an alignment of nothing.
             if how == "btf":
                 made.scalars = [s for s in made.scalars if s not in ("v8", "v16", "v32", "v256")]
-            # i386 and arm have no 128-bit integers; their long is not wide enough for some bit-fields.
+            # i386 and arm have no 128-bit integers; their long is not wide enough for some
+            # bit-fields.
             made.scalars = [s for s in made.scalars if "__int128" not in s]
             # Nor has arm the floats that x86 has: 80 bits, decimal.
-            made.scalars = [s for s in made.scalars if not re.search("_Decimal|_Float64x|_Float128|__float128|_BitInt", s)]
+            made.scalars = [
+                s for s in made.scalars
+                if not re.search("_Decimal|_Float64x|_Float128|__float128|_BitInt", s)
+            ]
             # And bpf has no _BitInt.
             made.bit_types = [b for b in made.bit_types if "_BitInt" not in b[0]]
-            # Neither DWARF nor BTF says of a struct that it is laid out as Microsoft's compiler does.
+            # Neither DWARF nor BTF says of a struct that it is laid out as Microsoft's compiler
+            # does.
             text = re.sub(r" ?__attribute__\(\(ms_struct\)\)", "", made.text(n))
             # Without a number it is another one on each ABI; the debug information has the number.
             text = re.sub(r"\baligned\b(?!\()", "aligned(16)", text)
@@ -230,8 +255,9 @@ def attempt(maker, how, args, says):
     for text in ret.open[:5]:
         print(text)
     if maker is Maker:
-        claim(f"{how}, {says}: {ret.marked} others say that they were deduced or guessed, {ret.idle} are those without what "
-              f"changed nothing when compiled, {len(ret.open)} are neither", not ret.open)
+        claim(
+            f"{how}, {says}: {ret.marked} others say that they were deduced or guessed, {ret.idle} are those without what "
+            f"changed nothing when compiled, {len(ret.open)} are neither", not ret.open)
 
 
 def main():

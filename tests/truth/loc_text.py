@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Evaluates the locations that `cairn sites` prints: "%rdi", "*(%rsp+0x18)", "%rdi+(%rsi*%rdx)", "const 16", "&symbol", "{%rdi, %rsi}".
+"""Evaluates the locations that `cairn sites` prints: "%rdi", "*(%rsp+0x18)", "%rdi+(%rsi*%rdx)",
+"const 16", "&symbol", "{%rdi, %rsi}".
 
-All binary operators have one precedence and are read from left to right; parentheses say otherwise. Arithmetic is on 64 bits, wrapping.
+All binary operators have one precedence and are read from left to right; parentheses say otherwise.
+Arithmetic is on 64 bits, wrapping.
 
     evaluate(text, size, machine) -> bytes
 
-machine has register(name), memory(address, size) -> bytes, symbol(name or link-time address) -> address. Raises Unknown for a text it cannot read.
+machine has register(name), memory(address, size) -> bytes, symbol(name or link-time address) ->
+address. Raises Unknown for a text it cannot read.
 """
 import re
 
 MASK = 2 ** 64 - 1
-TOKEN = re.compile(r'\s*(\*\([us]\d+ \*\)\(|\*\(|\([us]\d+\)\(|>>s|<<|>>|==|!=|<=|>=|[-+*&|^<>()~]|%\w+|0x[0-9a-f]+|\d+|[A-Za-z_.$@][\w.$@:<>]*)')
+TOKEN = re.compile(
+    r'\s*(\*\([us]\d+ \*\)\(|\*\(|\([us]\d+\)\(|>>s|<<|>>|==|!=|<=|>=|[-+*&|^<>()~]|%\w+|0x[0-9a-f]+|\d+|[A-Za-z_.$@][\w.$@:<>]*)'
+)
 
 OPERATOR = re.compile(r'\s*(>>s|<<|>>|==|!=|<=|>=|[-+*&|^<>])')
 
@@ -25,11 +30,12 @@ def signed(value, bits=64):
 
 
 BINARY = {
-    '+': lambda a, b: a + b, '-': lambda a, b: a - b, '*': lambda a, b: a * b, '&': lambda a, b: a & b, '|': lambda a, b: a | b,
-    '^': lambda a, b: a ^ b, '<<': lambda a, b: a << b if b < 64 else 0, '>>': lambda a, b: a >> b if b < 64 else 0,
-    '>>s': lambda a, b: signed(a) >> min(b, 63), '==': lambda a, b: a == b, '!=': lambda a, b: a != b,
-    '<': lambda a, b: signed(a) < signed(b), '<=': lambda a, b: signed(a) <= signed(b),
-    '>': lambda a, b: signed(a) > signed(b), '>=': lambda a, b: signed(a) >= signed(b),
+    '+': lambda a, b: a + b, '-': lambda a, b: a - b, '*': lambda a, b: a * b, '&':
+    lambda a, b: a & b, '|': lambda a, b: a | b, '^': lambda a, b: a ^ b, '<<': lambda a, b: a << b
+    if b < 64 else 0, '>>': lambda a, b: a >> b if b < 64 else 0, '>>s':
+    lambda a, b: signed(a) >> min(b, 63), '==': lambda a, b: a == b, '!=': lambda a, b: a != b, '<':
+    lambda a, b: signed(a) < signed(b), '<=': lambda a, b: signed(a) <= signed(b), '>':
+    lambda a, b: signed(a) > signed(b), '>=': lambda a, b: signed(a) >= signed(b),
 }
 
 
@@ -92,7 +98,7 @@ def one_piece(text, size, machine):
     if text.startswith('const 0x'):
         return int(text[6:], 16).to_bytes(max(size, (len(text) - 7) // 2), 'little')[:size]
     if text.startswith('const '):
-        return (int(text[6:]) & (2 ** (8 * max(size, 8)) - 1)).to_bytes(max(size, 8), 'little')[:size]
+        return (int(text[6:]) & (2**(8 * max(size, 8)) - 1)).to_bytes(max(size, 8), 'little')[:size]
     if re.fullmatch(r'&?0x[0-9a-f]+', text):
         # A link-time address without a symbol.
         return machine.symbol(int(text.lstrip('&'), 16)).to_bytes(8, 'little')[:size]
@@ -114,7 +120,8 @@ def evaluate(text, size, machine):
     if not text.startswith('{'):
         return one_piece(text, size, machine)
     parts = text.strip('{}').split(', ')
-    # The text does not tell the sizes of pieces: registers are 8 bytes, fields that were split up are alike.
+    # The text does not tell the sizes of pieces: registers are 8 bytes, fields that were split up
+    # are alike.
     each = 8 if 8 * (len(parts) - 1) < size <= 8 * len(parts) else size // len(parts)
     if each * len(parts) < size:
         raise Unknown(f'{text!r}: pieces of unknown size')

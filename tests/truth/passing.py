@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Compares every traced argument of generated C++ functions with what the functions print of their arguments.
+"""Compares every traced argument of generated C++ functions with what the functions print of their
+arguments.
 
     passing.py [--seeds FIRST-LAST] [--name NAME]
 
-Classes are generated with every mixture of special members (provided, defaulted, deleted, none, of templates), bases, virtual
-functions and bases, members of all classes of the calling convention, and without members. Functions, methods and constructors
-take and return them by value, between scalars, in registers and on the stack. Each prints its arguments.
-One claim per build: no value differs, and no argument is unavailable at an entry.
+Classes are generated with every mixture of special members (provided, defaulted, deleted, none, of
+templates), bases, virtual functions and bases, members of all classes of the calling convention,
+and without members. Functions, methods and constructors take and return them by value, between
+scalars, in registers and on the stack. Each prints its arguments. One claim per build: no value
+differs, and no argument is unavailable at an entry.
 """
 import argparse
 import collections
@@ -21,11 +23,14 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import common   # noqa: E402
 
 # A vector register cannot be read by a probe: such arguments only have to leave the others alone.
-SCALARS = ['int', 'long', 'short', 'char', 'unsigned', 'unsigned char', 'bool', 'float', 'double', 'const void *',
-           'long long', 'signed char', 'unsigned short', 'E8', '__int128', 'long double']
+SCALARS = [
+    'int', 'long', 'short', 'char', 'unsigned', 'unsigned char', 'bool', 'float', 'double',
+    'const void *', 'long long', 'signed char', 'unsigned short', 'E8', '__int128', 'long double'
+]
 SSE = {'float', 'double', 'long double'}
-BUILDS = [('gcc', 'g++', ['-O0']), ('gcc-O2', 'g++', ['-O2']), ('gcc-dwarf4', 'g++', ['-O0', '-gdwarf-4']),
-          ('gcc-O1', 'g++', ['-O1', '-fno-ipa-sra']), ('clang', 'clang++', ['-O0']), ('clang-O2', 'clang++', ['-O2'])]
+BUILDS = [('gcc', 'g++', ['-O0']), ('gcc-O2', 'g++', ['-O2']),
+          ('gcc-dwarf4', 'g++', ['-O0', '-gdwarf-4']), ('gcc-O1', 'g++', ['-O1', '-fno-ipa-sra']),
+          ('clang', 'clang++', ['-O0']), ('clang-O2', 'clang++', ['-O2'])]
 
 
 class Generator:
@@ -42,7 +47,10 @@ class Generator:
 
     def special_members(self, name):
         rng, lines = self.rng, []
-        form = {'provided': f': {name}(1) {{{{ {{}} }}}}', 'defaulted': '= default;', 'deleted': '= delete;'}
+        form = {
+            'provided': f': {name}(1) {{{{ {{}} }}}}', 'defaulted': '= default;', 'deleted':
+            '= delete;'
+        }
         if rng.random() < 0.25:
             lines.append(f'~{name}() ' + rng.choice(['{ sink++; }', '= default;']))
         copy = rng.choice(['none', 'none', 'none', 'provided', 'defaulted', 'deleted'])
@@ -86,7 +94,8 @@ class Generator:
             t = rng.choice(SCALARS)
             bits = f' : {rng.randint(1, 7)}' if t == 'int' and rng.random() < 0.3 else ''
             fields.append(f'{t} {m}{bits};')
-            inits.append(f'{m}(make<{t}>(s + {self.members}))' if not bits else f'{m}((s + {self.members}) & 1 ? -1 : 0)')
+            inits.append(f'{m}(make<{t}>(s + {self.members}))'
+                         if not bits else f'{m}((s + {self.members}) & 1 ? -1 : 0)')
         key = rng.choice(['struct', 'class'])
         special = self.special_members(name)
         heads = ', '.join(('virtual ' if b in virtual else '') + 'public ' + b for b in bases)
@@ -95,7 +104,8 @@ class Generator:
         inits = [f'{v}(s)' for v in all_virtual if v not in bases] + inits
         self.virtual_of[name] = set(all_virtual)
         self.ancestors[name] = {name}.union(*(self.ancestors[b] for b in bases))
-        self.lines += [f'{key} {name}{" : " + heads if heads else ""} {{', 'public:'] + ['\t' + f for f in fields]
+        self.lines += [f'{key} {name}{" : " + heads if heads else ""} {{', 'public:'
+                       ] + ['\t' + f for f in fields]
         constructor = f'\texplicit {name}(int s){" : " + ", ".join(inits) if inits else ""} {{ (void)s; }}'
         self.lines += [constructor] + ['\t' + s for s in special]
         shows = []
@@ -105,7 +115,11 @@ class Generator:
         for b in bases:
             if b not in virtual:
                 shows.append(f'put(static_cast<const {b} &>(c), "");')
-        self.lines += ['};', f'static inline void put(const {name} &c, const char *) {{ (void)c; {" ".join(shows)} }}', '']
+        self.lines += [
+            '};',
+            f'static inline void put(const {name} &c, const char *) {{ (void)c; {" ".join(shows)} }}',
+            ''
+        ]
         self.classes.append(name)
 
     # ---- functions ----
@@ -129,14 +143,18 @@ class Generator:
         self.functions += 1
         params = self.parameters()
         text = ', '.join(f'{t} {p}' for t, p in params)
-        result = rng.choice(self.classes) if rng.random() < 0.4 else rng.choice(['int', 'void', 'double', 'long'])
+        result = rng.choice(self.classes) if rng.random() < 0.4 else rng.choice(
+            ['int', 'void', 'double', 'long'])
         value = {'void': 'return;'}.get(result, f'return {result}(1);')
         if rng.random() < 0.3:
-            self.lines += [f'struct M{name} {{', f'\tint filler;', f'\tNOINLINE {result} {name}({text});', '};',
-                           f'{result} M{name}::{name}({text}) {{ {self.body(name, params)} {value} }}']
+            self.lines += [
+                f'struct M{name} {{', f'\tint filler;', f'\tNOINLINE {result} {name}({text});',
+                '};', f'{result} M{name}::{name}({text}) {{ {self.body(name, params)} {value} }}'
+            ]
             self.calls.append(f'{{ M{name} m; m.{name}({self.arguments(params)}); }}')
         else:
-            self.lines.append(f'NOINLINE {result} {name}({text}) {{ {self.body(name, params)} {value} }}')
+            self.lines.append(
+                f'NOINLINE {result} {name}({text}) {{ {self.body(name, params)} {value} }}')
             self.calls.append(f'{name}({self.arguments(params)});')
 
     def make_constructor(self):
@@ -148,11 +166,16 @@ class Generator:
         base = 'virtual Root' if virtual else 'Root'
         pad = 'virtual ~%s() {}' % name if self.rng.random() < 0.3 else ''
         # An implicit copy constructor has the line of its class.
-        self.lines += [f'struct {name} : {base} {{', f'\tNOINLINE {name}({text});', f'\tint x; {pad} }};',
-                       f'{name}::{name}({text}) : Root(1), x(2) {{ {self.body(name, params)} }}',
-                       f'struct D{name} : {name} {{ NOINLINE D{name}() : {"Root(2), " if virtual else ""}'
-                       f'{name}({self.arguments(params)}) {{}} }};']
-        self.calls += [f'{{ {name} v({self.arguments(params)}); sink += v.x; }}', f'{{ D{name} v; sink += v.x; }}']
+        self.lines += [
+            f'struct {name} : {base} {{', f'\tNOINLINE {name}({text});', f'\tint x; {pad} }};',
+            f'{name}::{name}({text}) : Root(1), x(2) {{ {self.body(name, params)} }}',
+            f'struct D{name} : {name} {{ NOINLINE D{name}() : {"Root(2), " if virtual else ""}'
+            f'{name}({self.arguments(params)}) {{}} }};'
+        ]
+        self.calls += [
+            f'{{ {name} v({self.arguments(params)}); sink += v.x; }}',
+            f'{{ D{name} v; sink += v.x; }}'
+        ]
 
     def program(self):
         self.lines = [PRELUDE]
@@ -162,8 +185,8 @@ class Generator:
             self.make_function()
         for _ in range(12):
             self.make_constructor()
-        return '\n'.join(self.lines + ['int main()', '{'] + ['\t' + c for c in self.calls] + ['\treturn 0;', '}', ''])
-
+        return '\n'.join(self.lines + ['int main()', '{'] + ['\t' + c for c in self.calls] +
+                         ['\treturn 0;', '}', ''])
 
 PRELUDE = '''\
 #include <stdio.h>
@@ -194,7 +217,8 @@ struct Root { int r; explicit Root(int s) : r(s) {} };
 # ---- what Cairn says ----
 
 def number(value):
-    """A scalar as the programs print it. A string is an enumerator, a char, or a number that JSON has no room for."""
+    """A scalar as the programs print it. A string is an enumerator, a char, or a number that JSON
+    has no room for."""
     if isinstance(value, (bool, int)):
         return str(int(value))
     if isinstance(value, float):
@@ -231,8 +255,10 @@ def compare(call, event, stats):
         if isinstance(got, dict) and 'unavailable' in got:
             stats.unavailable[got['unavailable']] += 1
             continue
-        got = leaves(got, collections.defaultdict(list)) if isinstance(got, dict) else {'': [number(got)]}
-        printed = by_key([f.split('=') for f in fields.split(',')] if fields else [], lambda f: f[0])
+        got = leaves(got, collections.defaultdict(list)) if isinstance(
+            got, dict) else {'': [number(got)]}
+        printed = by_key([f.split('=') for f in fields.split(',')] if fields else [],
+                         lambda f: f[0])
         for member, values in printed.items():
             stats.compared += len(values)
             if sorted(v for _, v in values) != sorted(got.get(member, [])):
@@ -257,7 +283,8 @@ def by_key(items, key_of):
 
 
 def probes(program, n):
-    """Constructors by their symbols, as those of a class have one name; and the names that have two, with code each."""
+    """Constructors by their symbols, as those of a class have one name; and the names that have
+    two, with code each."""
     rows = [line.split() for line in common.run(['nm', program])[1].splitlines()]
     found = {}
     for at, _, symbol in (row for row in rows if len(row) == 3):
@@ -277,7 +304,8 @@ def without_doubles(events, doubled):
 
 def one_build(folder, seed, build, stats):
     generator = Generator(seed)
-    source, program = os.path.join(folder, f'p{seed}.cc'), os.path.join(folder, f'p{seed}.{build[0]}')
+    source, program = os.path.join(folder, f'p{seed}.cc'), os.path.join(
+        folder, f'p{seed}.{build[0]}')
     with open(source, 'w', encoding='utf-8') as file:
         file.write(generator.program())
     flags = ['-g', '-std=c++17', '-w', *build[2]]
@@ -285,7 +313,8 @@ def one_build(folder, seed, build, stats):
     functions, doubled = probes(program, generator.functions)
     out, events = trace(program, functions)
     events = without_doubles(events, doubled)
-    calls = by_key([line for line in out.splitlines() if line.startswith('f')], lambda line: line.split(' ')[0])
+    calls = by_key([line for line in out.splitlines() if line.startswith('f')],
+                   lambda line: line.split(' ')[0])
     seen = by_key(events, lambda e: e['function'].split('::')[-1])
     for name, lines in calls.items():
         if len(lines) != len(seen[name]):
@@ -295,7 +324,8 @@ def one_build(folder, seed, build, stats):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--seeds', default='1-20')
     parser.add_argument('--name', default='passing')
     options = parser.parse_args()
@@ -314,8 +344,9 @@ def main():
             one_build(folder, seed, build, stats)
         for line in stats.wrong[:20]:
             print('  ' + line)
-        print(f'  {build[0]}: {stats.calls} calls, {stats.compared} values, {len(stats.wrong)} wrong; unavailable: '
-              f'{dict(stats.unavailable)}')
+        print(
+            f'  {build[0]}: {stats.calls} calls, {stats.compared} values, {len(stats.wrong)} wrong; unavailable: '
+            f'{dict(stats.unavailable)}')
         common.claim(name, stats.compared > 0 and not stats.wrong)
     common.finish()
 

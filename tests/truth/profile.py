@@ -78,14 +78,19 @@ __attribute__((noinline)) void by_library(unsigned long unit) { for (unsigned lo
 WEIGHTS = {'by_recursion': 4, 'by_tail_call': 3, 'by_signal': 2, 'by_library': 1}
 START = ['round_of_all', 'run']
 # The callers of each leaf, the innermost first; the C library's own frames are left out.
-CALLERS = {'by_recursion': ['recurse'] * 10 + START, 'by_tail_call': START, 'by_signal': ['on_signal'] + START, 'by_library': START}
+CALLERS = {
+    'by_recursion': ['recurse'] * 10 + START, 'by_tail_call': START, 'by_signal':
+    ['on_signal'] + START, 'by_library': START
+}
 OURS = set(WEIGHTS) | {'recurse', 'jumps', 'on_signal', 'round_of_all', 'run', 'main'}
 
 
 def profile(words, folder, name, rate=999, seconds=600):
     """(summary, stacks) of a run; None: it failed."""
     out = os.path.join(folder, name + '.json')
-    code, text, err = common.run([common.CAIRN, 'profile', '-F', str(rate), '--json', '-o', out, *words], seconds)
+    code, text, err = common.run(
+        [common.CAIRN, 'profile', '-F',
+         str(rate), '--json', '-o', out, *words], seconds)
     if code != 0:
         print(f'# {name}: exit {code}: {err[-300:]}')
         return None
@@ -105,7 +110,8 @@ def check_shares(folder, seconds):
     for text, path, flags in ((SHARES, program, []), (LIBRARY, library, ['-shared', '-fPIC'])):
         with open(path + '.c', 'w', encoding='ascii') as file:
             file.write(text)
-        common.compile_c([path + '.c'], path, ['-O2', '-g', '-fomit-frame-pointer', '-pthread', *flags])
+        common.compile_c([path + '.c'], path,
+                         ['-O2', '-g', '-fomit-frame-pointer', '-pthread', *flags])
     found = profile(['-c', f'{program} {library} {seconds}'], folder, 'shares')
     if not common.claim('shares: the program is sampled', found is not None):
         return
@@ -124,13 +130,17 @@ def check_shares(folder, seconds):
     for leaf, weight in WEIGHTS.items():
         share, truth = leaves[leaf] / max(n, 1), weight / sum(WEIGHTS.values())
         error = math.sqrt(truth * (1 - truth) / max(n, 1))
-        common.claim(f'shares: {leaf} has {100 * share:.2f} % of {n} samples, in truth {100 * truth:.0f} % ({(share - truth) / error:+.1f} errors)',
-                     abs(share - truth) <= 3 * error)
-    common.claim(f'shares: no stack that the call graph does not have ({sum(wrong.values())} of {n}) {wrong.most_common(2) or ""}', not wrong)
+        common.claim(
+            f'shares: {leaf} has {100 * share:.2f} % of {n} samples, in truth {100 * truth:.0f} % ({(share - truth) / error:+.1f} errors)',
+            abs(share - truth) <= 3 * error)
+    common.claim(
+        f'shares: no stack that the call graph does not have ({sum(wrong.values())} of {n}) {wrong.most_common(2) or ""}',
+        not wrong)
 
 
 def check_jit(folder, seconds):
-    """Functions of examples/jit call one another: 64 bytes apart, from the last one to the first."""
+    """Functions of examples/jit call one another: 64 bytes apart, from the last one to the first.
+    """
     path = os.path.join(os.path.dirname(os.path.abspath(common.CAIRN)), 'examples', 'jit')
     if not os.path.exists(path):
         common.skip('jit', 'examples/jit is not built')
@@ -145,12 +155,14 @@ def check_jit(folder, seconds):
     for s in found[1]:
         count = s['values']['samples']
         n += count
-        if 'call_back' not in names(s) or s['labels'].get('end', 'complete') not in ('complete', 'assumed'):
+        if 'call_back' not in names(s) or s['labels'].get(
+                'end', 'complete') not in ('complete', 'assumed'):
             continue
         made = [int(f['address'], 16) & 0x1ff for f in s['stack'] if f.get('code') == 'jit']
         whole += count
         wrong += count * (made != [0x15 + 64 * i for i in range(8)] or 'main' not in names(s))
-    common.claim(f'jit: no stack that never was ({wrong} of {whole}; {n} samples)', whole and not wrong)
+    common.claim(f'jit: no stack that never was ({wrong} of {whole}; {n} samples)', whole
+                 and not wrong)
 
 
 def main():

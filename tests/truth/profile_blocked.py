@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Holds 1,000 stacks of `cairn profile --off-cpu` against those that gdb and `cairn stack` show of the same moments.
+"""Holds 1,000 stacks of `cairn profile --off-cpu` against those that gdb and `cairn stack` show of
+the same moments.
 
     profile_blocked.py [--threads N] [--rounds N] [--seed N]
 
-A generated program without frame pointers has threads that block at the end of chains of calls which differ for each thread and round. While
-all of them are blocked, gdb and `cairn stack` unwind them. Then they are woken, and so the profile has the stack by which each was blocked.
+A generated program without frame pointers has threads that block at the end of chains of calls
+which differ for each thread and round. While all of them are blocked, gdb and `cairn stack` unwind
+them. Then they are woken, and so the profile has the stack by which each was blocked.
 """
 import argparse
 import collections
@@ -89,16 +91,22 @@ for t in gdb.selected_inferior().threads():
 
 
 def function(number, rng):
-    """Frames of many sizes: saved registers, arrays, variable arrays; the next function is chosen by the seed."""
+    """Frames of many sizes: saved registers, arrays, variable arrays; the next function is chosen
+    by the seed."""
     room = rng.choice([0, 0, 8, 40, 136, 1000])
     body = [f'__attribute__((noinline)) u64 f{number}(u64 seed, int depth)', '{']
     if room:
-        body.append(f'\tchar room[{room}]; memset(room, (int)seed, sizeof(room)); __asm__ volatile("" :: "r"(room) : "memory");')
+        body.append(
+            f'\tchar room[{room}]; memset(room, (int)seed, sizeof(room)); __asm__ volatile("" :: "r"(room) : "memory");'
+        )
     if rng.random() < 0.2:
-        body.append('\tchar *more = alloca(16 + seed % 64); __asm__ volatile("" :: "r"(more) : "memory");')
+        body.append(
+            '\tchar *more = alloca(16 + seed % 64); __asm__ volatile("" :: "r"(more) : "memory");')
     kept = rng.randrange(0, 5)
     for k in range(kept):
-        body.append(f'\tu64 k{k} = seed ^ {rng.getrandbits(32)}ul * (u64)depth; __asm__ volatile("" : "+r"(k{k}));')
+        body.append(
+            f'\tu64 k{k} = seed ^ {rng.getrandbits(32)}ul * (u64)depth; __asm__ volatile("" : "+r"(k{k}));'
+        )
     body += ['\tu64 r, s = next_of(seed);', '\tif (depth <= 0) r = block_here(s);']
     targets = [rng.randrange(FUNCTIONS) for _ in range(4)]
     body.append('\telse switch (s >> 33 & 3) {')
@@ -114,7 +122,8 @@ def program(folder, seed):
     path = os.path.join(folder, 'blocked')
     with open(path + '.c', 'w', encoding='ascii') as file:
         file.write(HEAD + ''.join(f'u64 f{i}(u64, int);\n' for i in range(FUNCTIONS)))
-        file.write('\n'.join(function(i, rng) for i in range(FUNCTIONS)) + TAIL.replace('%DEEPEST%', str(DEEPEST)))
+        file.write('\n'.join(function(i, rng)
+                             for i in range(FUNCTIONS)) + TAIL.replace('%DEEPEST%', str(DEEPEST)))
     return common.compile_c([path + '.c'], path, ['-O2', '-g', '-fomit-frame-pointer', '-pthread'])
 
 
@@ -130,7 +139,8 @@ def in_read(pid, tid):
 
 
 def wait_blocked(pid, n, seconds=120):
-    """A thread that was just woken may still be in the read() of the round before: its count of switches has to stand still, too."""
+    """A thread that was just woken may still be in the read() of the round before: its count of
+    switches has to stand still, too."""
     before, end = None, time.monotonic() + seconds
     while time.monotonic() < end:
         tids = threads_of(pid)
@@ -177,8 +187,13 @@ def by_gdb(pid, folder, files):
     script = os.path.join(folder, 'stacks.gdb.py')
     with open(script, 'w', encoding='ascii') as file:
         file.write(GDB)
-    _, out, _ = common.run(['gdb', '-nx', '-batch', '-p', str(pid), '-x', script], 600, env={**os.environ, 'DEBUGINFOD_URLS': ''})
-    rows = [list(map(int, line.split()[1:])) for line in out.splitlines() if line.startswith('STACK ')]
+    _, out, _ = common.run(
+        ['gdb', '-nx', '-batch', '-p', str(pid), '-x', script], 600,
+        env={**os.environ, 'DEBUGINFOD_URLS': ''})
+    rows = [
+        list(map(int,
+                 line.split()[1:])) for line in out.splitlines() if line.startswith('STACK ')
+    ]
     return {r[0]: [files.link_time(pc) for pc in r[1:]] for r in rows if r[0] != pid}
 
 
@@ -192,8 +207,10 @@ def by_stack(pid):
 
 def begin_profile(pid, out):
     log = open(out + '.log', 'w', encoding='utf-8')   # pylint: disable=consider-using-with
-    return subprocess.Popen([common.CAIRN, 'profile', '--off-cpu', '-p', str(pid), '-o', out, '--duration', '900s'],
-                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    return subprocess.Popen(
+        [common.CAIRN, 'profile', '--off-cpu', '-p',
+         str(pid), '-o', out, '--duration', '900s'], stdin=subprocess.DEVNULL, stdout=log,
+        stderr=log)
 
 
 def end_profile(process):
@@ -213,7 +230,8 @@ def stacks_of(path):
             if 'stack' not in o or 'end' in o['labels']:
                 continue
             user = [f for f in o['stack'] if f.get('code') != 'kernel' and not f.get('inlined')]
-            found[int(o['labels']['tid'])].add(tuple((f.get('module'), int(f['address'], 16)) for f in user))
+            found[int(o['labels']['tid'])].add(
+                tuple((f.get('module'), int(f['address'], 16)) for f in user))
     return found
 
 
@@ -224,7 +242,8 @@ def as_calls(stack):
 
 def check(folder, args):
     path, out = program(folder, args.seed), os.path.join(folder, 'p.json')
-    with subprocess.Popen([path, str(args.threads), str(args.rounds + 1)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen([path, str(args.threads), str(args.rounds + 1)], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
         try:
             process.stdout.readline()
             files, expected, by_own = Files(process.pid), [], []
@@ -243,7 +262,8 @@ def check(folder, args):
             code = end_profile(profile)
         finally:
             process.kill()
-    if not common.claim('every thread blocks in every round', blocked) or not common.claim(f'the profile ends by itself ({code})', code == 0):
+    if not common.claim('every thread blocks in every round', blocked) or not common.claim(
+            f'the profile ends by itself ({code})', code == 0):
         with open(out + '.log', encoding='utf-8') as file:
             print('# ' + file.read()[-500:].replace('\n', '\n# '))
         return
@@ -266,9 +286,11 @@ def compare(found, expected, by_own, args):
                 other += 1
                 if other < 3:
                     print(f'# {tid}: gdb {as_calls(stack)}\n#   stack {own.get(tid)}')
-    common.claim(f'gdb unwinds {n} stacks of {args.threads} threads in {args.rounds} rounds', n == args.threads * args.rounds)
-    common.claim(f'the stacks differ: {sum(map(len, whole.values()))} of {n}, {len(set().union(*whole.values()))} of all threads',
-                 sum(map(len, whole.values())) == n)
+    common.claim(f'gdb unwinds {n} stacks of {args.threads} threads in {args.rounds} rounds',
+                 n == args.threads * args.rounds)
+    common.claim(
+        f'the stacks differ: {sum(map(len, whole.values()))} of {n}, {len(set().union(*whole.values()))} of all threads',
+        sum(map(len, whole.values())) == n)
     common.claim(f'the profile has each of them, frame for frame ({same} of {n})', same == n)
     common.claim(f'cairn stack shows the same ({n - other} of {n})', not other)
 

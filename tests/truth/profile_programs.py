@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn profile on ten real programs without frame pointers, beside perf and bpftrace; every caller and callee held against the code.
+"""cairn profile on ten real programs without frame pointers, beside perf and bpftrace; every caller
+and callee held against the code.
 
     profile_programs.py [SECONDS] [PROGRAM...]      4 seconds of each way, unless told otherwise
 
-Each program is sampled from its exec on, and once more after it has run for a while. Claimed is of each program whose code is described:
-the share of complete stacks; of each: that it is not below that of perf with copies of the stack, that every stack has an end, that the
-samples are those of its processor time, and that no return address is contradicted by the code (profile_of_programs/code_of_files.py).
+Each program is sampled from its exec on, and once more after it has run for a while. Claimed is of
+each program whose code is described: the share of complete stacks; of each: that it is not below
+that of perf with copies of the stack, that every stack has an end, that the samples are those of
+its processor time, and that no return address is contradicted by the code
+(profile_of_programs/code_of_files.py).
 """
 import collections
 import contextlib
@@ -26,9 +29,15 @@ import common  # noqa: E402
 import programs  # noqa: E402
 
 HZ, PERF_HZ = 999, 99
-BEGINNINGS = {'_start', 'start_thread', 'clone', 'clone3', '__clone', '__clone3', '__clone_internal', '_dl_start_user', '_dl_start'}
+BEGINNINGS = {
+    '_start', 'start_thread', 'clone', 'clone3', '__clone', '__clone3', '__clone_internal',
+    '_dl_start_user', '_dl_start'
+}
 # libc keeps no frame pointers: what has got to its first functions has all that matters.
-LIBC = {'__libc_start_main', '__libc_start_call_main', '__libc_start_main_impl', '__libc_start_main_alias_2'}
+LIBC = {
+    '__libc_start_main', '__libc_start_call_main', '__libc_start_main_impl',
+    '__libc_start_main_alias_2'
+}
 GOOD = ('complete', 'assumed', 'kernel-thread')
 
 
@@ -43,7 +52,8 @@ def read_summary(text):
 
 def profile(words, out):
     command = [common.CAIRN, 'profile', *words, '-F', str(HZ), '-o', out, '--json', '--no-cache']
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
 
 
 def targets(pids):
@@ -64,20 +74,29 @@ def processor_ns(pids):
 
 
 def begins(names):
-    """Whether the two outermost names are those of a beginning; _start has no name in a stripped program."""
+    """Whether the two outermost names are those of a beginning; _start has no name in a stripped
+    program."""
     return any(name.split('@')[0] in BEGINNINGS | LIBC for name in names)
 
 
 def perf(pids, seconds, kind, folder):
     """(samples, complete ones) of perf; None when it cannot run."""
     data = os.path.join(folder, 'perf.data')
-    code_, _, err = common.run(['perf', 'record', '-q', '-e', 'cpu-clock', '-F', str(PERF_HZ), '--call-graph', kind, '-p',
-                                ','.join(map(str, pids)), '-o', data, '--', 'sleep', str(seconds)], seconds + 60)
+    code_, _, err = common.run([
+        'perf', 'record', '-q', '-e', 'cpu-clock', '-F',
+        str(PERF_HZ), '--call-graph', kind, '-p', ','.join(map(str, pids)), '-o', data, '--',
+        'sleep',
+        str(seconds)
+    ], seconds + 60)
     if code_ is None or not os.path.exists(data):
         return None
     _, out, _ = common.run(['perf', 'script', '-i', data, '--no-inline', '-F', 'ip,sym'], 600)
     stacks = [part.strip().split('\n') for part in out.split('\n\n') if part.strip()]
-    return len(stacks), sum(begins([line.split(None, 1)[-1] for line in stack[-2:] if line.strip()]) for stack in stacks)
+    return len(stacks), sum(
+        begins([line.split(None, 1)[-1]
+                for line in stack[-2:]
+                if line.strip()])
+        for stack in stacks)
 
 
 def bpftrace(pids, seconds):
@@ -113,12 +132,14 @@ class Stacks:
         self.n += n
         self.ends[end] += n
         if end == 'complete' and frames:
-            self.outermost[frames[-1]['function'], frames[-1]['module'], int(frames[-1]['address'], 16)] += n
+            self.outermost[frames[-1]['function'], frames[-1]['module'],
+                           int(frames[-1]['address'], 16)] += n
         physical = [f for f in o['stack'] if 'address' in f]
         for callee, caller in zip(physical, physical[1:]):
             if any(f['module'][:1] != '/' for f in (callee, caller)):
                 continue
-            self.pairs[(caller['module'], int(caller['address'], 16)), (callee['module'], int(callee['address'], 16))] += n
+            self.pairs[(caller['module'], int(caller['address'], 16)),
+                       (callee['module'], int(callee['address'], 16))] += n
 
 
 def judge(files, stacks):
@@ -128,12 +149,14 @@ def judge(files, stacks):
         if not os.path.exists(caller[0]) or not os.path.exists(callee[0]):
             continue
         # A handler returns to code that no one called, and that code to what was interrupted.
-        if files.file(caller[0]).is_signal_return(caller[1]) or files.file(callee[0]).is_signal_return(callee[1]):
+        if files.file(caller[0]).is_signal_return(caller[1]) or files.file(
+                callee[0]).is_signal_return(callee[1]):
             continue
         word = files.judge(caller, callee)
         verdicts[word] += n
         if word.startswith('no '):
-            wrong.append(f'{caller[0]}+{caller[1]:#x} calls {callee[0]}+{callee[1]:#x}: {word} ({n})')
+            wrong.append(
+                f'{caller[0]}+{caller[1]:#x} calls {callee[0]}+{callee[1]:#x}: {word} ({n})')
     return verdicts, wrong
 
 
@@ -152,7 +175,8 @@ def from_exec(program, seconds, folder):
     tracer = profile(['-c', ' '.join(program.words)], out)
     pids = []
     try:
-        programs.wait_until(lambda: len(programs.below(tracer.pid)) > 1 and program.is_ready() or tracer.poll() is not None)
+        programs.wait_until(lambda: len(programs.below(tracer.pid)) > 1 and program.is_ready() or
+                            tracer.poll() is not None)
         program.work()
         time.sleep(seconds)
         pids = programs.below(tracer.pid)[1:]
@@ -183,7 +207,8 @@ def attached(program, seconds, folder):
         text, err = tracer.communicate(timeout=seconds + 120)
         if tracer.returncode != 0:
             raise RuntimeError(err[-500:])
-        peers = perf(pids, seconds, 'dwarf', folder), perf(pids, seconds, 'fp', folder), bpftrace(pids, seconds)
+        peers = perf(pids, seconds, 'dwarf', folder), perf(pids, seconds, 'fp', folder), bpftrace(
+            pids, seconds)
         return read_summary(text), Stacks(out), peers
     finally:
         end(reversed(programs.below(process.pid)), signal.SIGKILL)
@@ -209,29 +234,40 @@ def look_at(program, seconds, files, total):
         summary_e, stacks_e, used = from_exec(program, seconds, folder)
         summary_a, stacks_a, (dwarf, fp, bpf) = attached(program, seconds, folder)
     name = program.name
-    print(f'  {name}: from exec {good_of(summary_e):.2f} % of {summary_e["samples"]}, attached {good_of(summary_a):.2f} % of '
-          f'{summary_a["samples"]} ({share(summary_a["ends"].get("assumed", 0), summary_a["samples"]):.2f} % by assumption); perf dwarf '
-          f'{show(dwarf)}, perf fp {show(fp)}, bpftrace {show(bpf)}', flush=True)
-    for summary, stacks, way in ((summary_e, stacks_e, 'from exec'), (summary_a, stacks_a, 'attached')):
+    print(
+        f'  {name}: from exec {good_of(summary_e):.2f} % of {summary_e["samples"]}, attached {good_of(summary_a):.2f} % of '
+        f'{summary_a["samples"]} ({share(summary_a["ends"].get("assumed", 0), summary_a["samples"]):.2f} % by assumption); perf dwarf '
+        f'{show(dwarf)}, perf fp {show(fp)}, bpftrace {show(bpf)}', flush=True)
+    for summary, stacks, way in ((summary_e, stacks_e, 'from exec'), (summary_a, stacks_a,
+                                                                      'attached')):
         cut = {end: n for end, n in summary['ends'].items() if n and end not in GOOD}
         if cut:
             print(f'    {way}, cut: {cut}', flush=True)
-        common.claim(f'{name} {way}: every sample has a stack with an end', stacks.n == summary['samples'] and
-                     sum(summary['ends'].values()) == summary['samples'])
-        strange = {f: n for f, n in stacks.outermost.items() if f[0] not in BEGINNINGS and not files.file(f[1]).is_start(f[2])}
+        common.claim(
+            f'{name} {way}: every sample has a stack with an end', stacks.n == summary['samples']
+            and sum(summary['ends'].values()) == summary['samples'])
+        strange = {
+            f: n
+            for f, n in stacks.outermost.items()
+            if f[0] not in BEGINNINGS and not files.file(f[1]).is_start(f[2])
+        }
         if strange:
             print(f'    {way}, complete stacks that begin in: {strange}', flush=True)
-        common.claim(f'{name} {way}: complete stacks begin where processes and threads do', not strange)
+        common.claim(f'{name} {way}: complete stacks begin where processes and threads do',
+                     not strange)
         verdicts, wrong = judge(files, stacks)
         total.update(verdicts)
         for line in wrong[:10]:
             print(f'    {line}', flush=True)
-        common.claim(f'{name} {way}: no caller is contradicted by the code ({sum(verdicts.values())} pairs)', not wrong)
+        common.claim(
+            f'{name} {way}: no caller is contradicted by the code ({sum(verdicts.values())} pairs)',
+            not wrong)
     if program.is_described:
         common.claim(f'{name}: 97 % complete from exec', good_of(summary_e) >= 97)
         common.claim(f'{name}: 99.5 % complete, attached', good_of(summary_a) >= 99.5)
     if dwarf and dwarf[0] > 20:
-        common.claim(f'{name}: not below perf with copies of the stack', good_of(summary_a) >= share(dwarf[1], dwarf[0]) - 0.5)
+        common.claim(f'{name}: not below perf with copies of the stack',
+                     good_of(summary_a) >= share(dwarf[1], dwarf[0]) - 0.5)
     sampled = summary_e['samples'] + summary_e['lost']
     common.claim(f'{name}: samples are those of {used / 1e9:.2f} s of processor time ({sampled})',
                  abs(sampled - used * HZ / 1e9) <= 0.05 * used * HZ / 1e9 + 20)

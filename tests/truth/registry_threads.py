@@ -4,7 +4,8 @@
 
     registry_threads.py [SECONDS]     10 for each compiler
 
-Regions are not closed while others read: that unmaps their tables, and is for readers from outside, who get an error for it.
+Regions are not closed while others read: that unmaps their tables, and is for readers from outside,
+who get an error for it.
 """
 import glob
 import os
@@ -27,14 +28,19 @@ def main():
             continue
         with tempfile.TemporaryDirectory(prefix="cairn-threads-") as folder:
             out = os.path.join(folder, "threads")
-            # The order that fences make is not known to it, and matters to none of the accesses, which are all atomic.
+            # The order that fences make is not known to it, and matters to none of the accesses,
+            # which are all atomic.
             quiet = ["-Wno-tsan"] if compiler == "gcc" else []
-            subprocess.run([compiler, "-std=gnu11", "-O1", "-g", "-fsanitize=thread", *quiet, "-D_GNU_SOURCE",
-                            "-I", os.path.join(SOURCE, "include"), "-I", SOURCE, "-o", out,
-                            os.path.join(HERE, "registry", "threads.c"), *sorted(glob.glob(os.path.join(SOURCE, "agent", "*.c")))],
-                           check=True)
+            subprocess.run([
+                compiler, "-std=gnu11", "-O1", "-g", "-fsanitize=thread", *quiet, "-D_GNU_SOURCE",
+                "-I",
+                os.path.join(SOURCE, "include"), "-I", SOURCE, "-o", out,
+                os.path.join(HERE, "registry",
+                             "threads.c"), *sorted(glob.glob(os.path.join(SOURCE, "agent", "*.c")))
+            ], check=True)
             # The sanitizer's shadow memory has no place under every layout that the kernel chooses.
-            r = subprocess.run(["setarch", "-R", out, seconds], capture_output=True, text=True, check=False)
+            r = subprocess.run(["setarch", "-R", out, seconds], capture_output=True, text=True,
+                               check=False)
         print(r.stdout, end="")
         good = r.returncode == 0 and "WARNING: ThreadSanitizer" not in r.stderr
         print(f"{'ok' if good else 'not ok'} {name}")

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every type of the lab's large inputs, in a sidecar and in the debug information, node by node (sidecar/types.c).
+"""Every type of the lab's large inputs, in a sidecar and in the debug information, node by node
+(sidecar/types.c).
 
-From every parameter, argument and result of every function, and from every name, through members and pointers. The verbs print what is in these
-nodes; tests/cli/test_sidecar_types.py compares what they print, on small programs.
+From every parameter, argument and result of every function, and from every name, through members
+and pointers. The verbs print what is in these nodes; tests/cli/test_sidecar_types.py compares what
+they print, on small programs.
 """
 import os
 import sys
@@ -14,7 +16,9 @@ sys.path[:0] = [HERE]
 import common  # noqa: E402
 
 # Each with its debug file, when that is another.
-INPUTS = {'libc.so.6': 'libc.debug', 'libstdc++.so.6': None, 'vmlinux': None, 'libjvm.so': 'libjvm.debug'}
+INPUTS = {
+    'libc.so.6': 'libc.debug', 'libstdc++.so.6': None, 'vmlinux': None, 'libjvm.so': 'libjvm.debug'
+}
 
 
 def compare(name, debug, program, folder):
@@ -23,7 +27,9 @@ def compare(name, debug, program, folder):
     if not path or (INPUTS[name] and not debug):
         common.skip(f'sidecar_types {name}', 'not among the inputs of the lab')
         return
-    code, _, err = common.run([common.CAIRN, 'sidecar', path, '-o', sidecar, *(['--debug-file', debug] if debug else [])], 900)
+    code, _, err = common.run(
+        [common.CAIRN, 'sidecar', path, '-o', sidecar, *(['--debug-file', debug] if debug else [])],
+        900)
     if code != 0:
         print(err)
         common.not_ok(f'sidecar_types {name}')

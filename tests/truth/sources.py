@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Real programs built from Debian's sources, kept in the lab's folder: SQLite's shell, Lua, Redis, postgres.
+"""Real programs built from Debian's sources, kept in the lab's folder: SQLite's shell, Lua, Redis,
+postgres.
 
-The sources come through apt, from where the machine gets its packages, with a configuration of its own in a temporary folder; the
-machine's lists and configuration stay as they are. Every function returns a path, or raises Unavailable with the reason.
+The sources come through apt, from where the machine gets its packages, with a configuration of its
+own in a temporary folder; the machine's lists and configuration stay as they are. Every function
+returns a path, or raises Unavailable with the reason.
 """
 import glob
 import os
@@ -19,19 +21,26 @@ class Unavailable(Exception):
 
 def source_lists():
     """Lines of a sources.list for the sources of what the machine has packages of."""
-    _, out, _ = common.run(['apt-get', 'indextargets', '--format', '$(REPO_URI) $(CODENAME) $(COMPONENT)', 'Created-By: Packages'])
-    return ''.join(f'deb-src {line}\n' for line in sorted(set(out.splitlines())) if len(line.split()) == 3)
+    _, out, _ = common.run([
+        'apt-get', 'indextargets', '--format', '$(REPO_URI) $(CODENAME) $(COMPONENT)',
+        'Created-By: Packages'
+    ])
+    return ''.join(
+        f'deb-src {line}\n' for line in sorted(set(out.splitlines())) if len(line.split()) == 3)
 
 
 def versions(package, options):
     """The versions of a source package that apt's lists name, newest first."""
     _, out, _ = common.run(['apt-cache', *options, 'madison', package])
     lines = [line.split('|') for line in out.splitlines()]
-    return [fields[1].strip() for fields in lines if len(fields) == 3 and fields[2].endswith(' Sources')]
+    return [
+        fields[1].strip() for fields in lines if len(fields) == 3 and fields[2].endswith(' Sources')
+    ]
 
 
 def apt_source(package, folder):
-    """Downloads the upstream archive of a source package into folder: of the newest version that the mirror has. Its lists may be newer than its files."""
+    """Downloads the upstream archive of a source package into folder: of the newest version that
+    the mirror has. Its lists may be newer than its files."""
     if not shutil.which('apt-get'):
         raise Unavailable('apt-get is not installed')
     with tempfile.TemporaryDirectory() as apt:
@@ -39,8 +48,11 @@ def apt_source(package, folder):
         os.makedirs(os.path.join(apt, 'cache', 'archives', 'partial'))
         with open(os.path.join(apt, 'sources.list'), 'w', encoding='ascii') as file:
             file.write(source_lists())
-        options = ['-q', '-o', f'Dir::Etc::sourcelist={apt}/sources.list', '-o', 'Dir::Etc::sourceparts=/nonexistent',
-                   '-o', f'Dir::State::lists={apt}/lists', '-o', f'Dir::Cache={apt}/cache', '-o', 'APT::Sandbox::User=root']
+        options = [
+            '-q', '-o', f'Dir::Etc::sourcelist={apt}/sources.list', '-o',
+            'Dir::Etc::sourceparts=/nonexistent', '-o', f'Dir::State::lists={apt}/lists', '-o',
+            f'Dir::Cache={apt}/cache', '-o', 'APT::Sandbox::User=root'
+        ]
         code, out, err = common.run(['apt-get', *options, 'update'], 300)
         if code != 0:
             raise Unavailable(f'apt-get update: {(err or out).strip()[-200:]}')
@@ -63,7 +75,9 @@ def debian_files(*packages):
     if not shutil.which('apt-get') or not shutil.which('dpkg-deb'):
         raise Unavailable('apt-get or dpkg-deb is not installed')
     for package in packages:
-        code, out, err = common.run(['apt-get', 'download', '-q', '-o', 'APT::Sandbox::User=root', package], 600, cwd=folder)
+        code, out, err = common.run(
+            ['apt-get', 'download', '-q', '-o', 'APT::Sandbox::User=root', package], 600,
+            cwd=folder)
         if code != 0:
             raise Unavailable(f'apt-get download {package}: {(err or out).strip()[-200:]}')
     for deb in glob.glob(os.path.join(folder, '*.deb')):
@@ -97,8 +111,8 @@ def unpacked(package):
 
 def shell(command, cwd, log, timeout=1800):
     with open(log, 'w', encoding='utf-8') as file:
-        done = subprocess.run(['/bin/sh', '-c', command], cwd=cwd, stdin=subprocess.DEVNULL, stdout=file, stderr=file, check=False,
-                              timeout=timeout)
+        done = subprocess.run(['/bin/sh', '-c', command], cwd=cwd, stdin=subprocess.DEVNULL,
+                              stdout=file, stderr=file, check=False, timeout=timeout)
     if done.returncode != 0:
         with open(log, encoding='utf-8', errors='replace') as file:
             raise Unavailable(f'{command}: {file.read()[-300:]}')
@@ -108,9 +122,13 @@ def lua(compiler):
     tree = unpacked('lua5.4')
     output = os.path.join(common.lab('bin'), f'lua.{compiler}')
     if not os.path.exists(output):
-        sources = [p for p in sorted(glob.glob(os.path.join(tree, 'src', '*.c'))) if not p.endswith('/luac.c')]
+        sources = [
+            p for p in sorted(glob.glob(os.path.join(tree, 'src', '*.c')))
+            if not p.endswith('/luac.c')
+        ]
         try:
-            common.compile_c(sources + ['-lm'], output, ['-O2', '-g', '-w', '-DLUA_COMPAT_5_3'], compiler, 600)
+            common.compile_c(sources + ['-lm'], output, ['-O2', '-g', '-w', '-DLUA_COMPAT_5_3'],
+                             compiler, 600)
         except RuntimeError as error:
             raise Unavailable(str(error)) from error
     return output
@@ -125,13 +143,15 @@ def sqlite(compiler):
             raise Unavailable('tclsh is not installed')
         shutil.rmtree(amalgamation, ignore_errors=True)
         os.makedirs(amalgamation)
-        shell(f'{tree}/configure --disable-tcl --disable-readline && make sqlite3.c shell.c', amalgamation,
-              os.path.join(amalgamation, 'log'))
+        shell(f'{tree}/configure --disable-tcl --disable-readline && make sqlite3.c shell.c',
+              amalgamation, os.path.join(amalgamation, 'log'))
     output = os.path.join(common.lab('bin'), f'sqlite.{compiler}')
     if not os.path.exists(output):
         try:
-            common.compile_c([os.path.join(amalgamation, 'shell.c'), os.path.join(amalgamation, 'sqlite3.c'), '-lm', '-ldl', '-lpthread'],
-                             output, ['-O2', '-g', '-w'], compiler, 900)
+            common.compile_c([
+                os.path.join(amalgamation, 'shell.c'),
+                os.path.join(amalgamation, 'sqlite3.c'), '-lm', '-ldl', '-lpthread'
+            ], output, ['-O2', '-g', '-w'], compiler, 900)
         except RuntimeError as error:
             raise Unavailable(str(error)) from error
     return output
@@ -145,8 +165,10 @@ def redis(compiler):
     tree, build = unpacked('redis'), os.path.join(common.lab('src', 'redis'), f'build.{compiler}')
     shutil.rmtree(build, ignore_errors=True)
     shutil.copytree(tree, build, symlinks=True)
-    shell(f'nice make -j{os.cpu_count() or 1} -C src redis-server CC={compiler} MALLOC=libc OPTIMIZATION=-O2 '
-          'REDIS_CFLAGS="-DREDIS_TEST -w" USE_SYSTEMD=no BUILD_TLS=no', build, os.path.join(build, 'log'))
+    shell(
+        f'nice make -j{os.cpu_count() or 1} -C src redis-server CC={compiler} MALLOC=libc OPTIMIZATION=-O2 '
+        'REDIS_CFLAGS="-DREDIS_TEST -w" USE_SYSTEMD=no BUILD_TLS=no', build,
+        os.path.join(build, 'log'))
     shutil.copy(os.path.join(build, 'src', 'redis-server'), output)
     return output
 
@@ -176,22 +198,35 @@ def rust_regex(flags):
         return output
     if not shutil.which('rustc'):
         raise Unavailable('rustc is not installed')
-    crates = {'memchr': (), 'aho_corasick': ('memchr',), 'regex_syntax': (), 'regex': ('memchr', 'aho_corasick', 'regex_syntax')}
-    features = ['std', 'default', 'perf', 'perf-cache', 'perf-dfa', 'perf-inline', 'perf-literal', 'unicode', 'unicode-perl', 'unicode-case',
-                'unicode-age', 'unicode-bool', 'unicode-gencat', 'unicode-script', 'unicode-segment']
+    crates = {
+        'memchr': (), 'aho_corasick': ('memchr',), 'regex_syntax': (), 'regex':
+        ('memchr', 'aho_corasick', 'regex_syntax')
+    }
+    features = [
+        'std', 'default', 'perf', 'perf-cache', 'perf-dfa', 'perf-inline', 'perf-literal',
+        'unicode', 'unicode-perl', 'unicode-case', 'unicode-age', 'unicode-bool', 'unicode-gencat',
+        'unicode-script', 'unicode-segment'
+    ]
     root = debian_files(*(f'librust-{name.replace("_", "-")}-dev' for name in reversed(crates)))
     with tempfile.TemporaryDirectory() as folder:
         main = os.path.join(folder, 'main.rs')
         with open(main, 'w', encoding='ascii') as file:
             file.write(RUST_MAIN)
         for name, needed in [*crates.items(), ('main', ('regex',))]:
-            found = glob.glob(os.path.join(root, 'usr/share/cargo/registry', name.replace('_', '-') + '-[0-9]*', 'src/lib.rs'))
+            found = glob.glob(
+                os.path.join(root, 'usr/share/cargo/registry',
+                             name.replace('_', '-') + '-[0-9]*', 'src/lib.rs'))
             if name != 'main' and not found:
                 raise Unavailable(f'no source of the crate {name}')
-            words = [main, '-o', output + '.tmp'] if name == 'main' else [found[0], '--crate-type', 'rlib', '--out-dir', folder]
-            words += [f'--extern={n}={folder}/lib{n}.rlib' for n in needed] + [f'--cfg=feature="{f}"' for f in features]
-            code, _, err = common.run(['rustc', '--edition=2018', '--crate-name', name, '-g', '--cap-lints=allow', '-L', folder,
-                                       '-C', 'link-arg=-Wl,--build-id', *flags, *words], 900)
+            words = [main, '-o', output + '.tmp'] if name == 'main' else [
+                found[0], '--crate-type', 'rlib', '--out-dir', folder
+            ]
+            words += [f'--extern={n}={folder}/lib{n}.rlib'
+                      for n in needed] + [f'--cfg=feature="{f}"' for f in features]
+            code, _, err = common.run([
+                'rustc', '--edition=2018', '--crate-name', name, '-g', '--cap-lints=allow', '-L',
+                folder, '-C', 'link-arg=-Wl,--build-id', *flags, *words
+            ], 900)
             if code != 0:
                 raise Unavailable(f'rustc {name}: {err[-300:]}')
         os.replace(output + '.tmp', output)
@@ -207,7 +242,8 @@ def postgres():
     build = os.path.join(common.lab('src', 'postgresql-15'), 'build')
     os.makedirs(build, exist_ok=True)
     jobs = os.cpu_count() or 1
-    shell(f'{tree}/configure --without-readline --without-zlib CFLAGS="-O2 -g" && make -s -C src/backend generated-headers && nice make -s -j{jobs} -C src/backend',
-          build, os.path.join(build, 'log'), 3600)
+    shell(
+        f'{tree}/configure --without-readline --without-zlib CFLAGS="-O2 -g" && make -s -C src/backend generated-headers && nice make -s -j{jobs} -C src/backend',
+        build, os.path.join(build, 'log'), 3600)
     shutil.copy(os.path.join(build, 'src', 'backend', 'postgres'), output)
     return output

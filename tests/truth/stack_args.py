@@ -4,12 +4,15 @@
 
     stack_args.py [SEEDS] [STOPS]      6 programs, 200 stops of each build, unless told otherwise
 
-A program is generated from a seed: functions that call each other, inlined or not, recursively, through pointers, as tail calls, with
-loops and switches, and that change their parameters. Each parameter has a number of its own, and whatever value it holds is that
-number modulo 1009. So a value that belongs to something else is found with a probability of 1008 in 1009, at any stop, without asking
-a debugger. The program is built by GCC and Clang at several levels, and stopped at random times.
+A program is generated from a seed: functions that call each other, inlined or not, recursively,
+through pointers, as tail calls, with loops and switches, and that change their parameters. Each
+parameter has a number of its own, and whatever value it holds is that number modulo 1009. So a
+value that belongs to something else is found with a probability of 1008 in 1009, at any stop,
+without asking a debugger. The program is built by GCC and Clang at several levels, and stopped at
+random times.
 
-Beside it, gdb is asked for the same frames of core files: where both have a value, they must agree, unless the program says who is wrong.
+Beside it, gdb is asked for the same frames of core files: where both have a value, they must agree,
+unless the program says who is wrong.
 """
 import collections
 import json
@@ -29,8 +32,14 @@ import common  # noqa: E402
 
 MODULUS = 1009
 SMALL = 97  # of a char
-LEVELS = ['-O0', '-Og', '-O1', '-O2', '-O3', '-Os', '-O2 -fomit-frame-pointer -fno-inline', '-O1 -fno-omit-frame-pointer']
-TYPES = ['int', 'long', 'unsigned', 'short', 'char', 'unsigned long', 'struct two', 'struct big', 'double']
+LEVELS = [
+    '-O0', '-Og', '-O1', '-O2', '-O3', '-Os', '-O2 -fomit-frame-pointer -fno-inline',
+    '-O1 -fno-omit-frame-pointer'
+]
+TYPES = [
+    'int', 'long', 'unsigned', 'short', 'char', 'unsigned long', 'struct two', 'struct big',
+    'double'
+]
 HEAD = """
 #include <alloca.h>
 #include <sys/prctl.h>
@@ -51,8 +60,13 @@ class Program:
     def __init__(self, seed):
         self.rng = rng = random.Random(seed)
         self.n = 24
-        self.params = [[rng.choice(TYPES) for _ in range(rng.randrange(1, 8))] for _ in range(self.n)]
-        self.kinds = [rng.choice(['noinline', 'noinline', 'noinline', '', 'always_inline']) for _ in range(self.n)]
+        self.params = [[rng.choice(TYPES)
+                        for _ in range(rng.randrange(1, 8))]
+                       for _ in range(self.n)]
+        self.kinds = [
+            rng.choice(['noinline', 'noinline', 'noinline', '', 'always_inline'])
+            for _ in range(self.n)
+        ]
 
     def number(self, j, k):
         return j * 8 + k + 1
@@ -73,20 +87,25 @@ class Program:
         kind = self.kinds[j]
         attribute = {'': 'static', 'noinline': '__attribute__((noinline)) static',
                      'always_inline': 'static inline __attribute__((always_inline))'}[kind]
-        return f'{attribute} long f{j}(' + ', '.join(f'{t} p{k}' for k, t in enumerate(self.params[j])) + ')'
+        return f'{attribute} long f{j}(' + ', '.join(f'{t} p{k}'
+                                                     for k, t in enumerate(self.params[j])) + ')'
 
     def call(self, j, callee):
         """A call of a later function, or of any that counts the depth down."""
         args = []
         for k, t in enumerate(self.params[callee]):
-            same = [i for i, u in enumerate(self.params[j]) if u == t and self.rng.random() < 0.4] if t in ('int', 'long', 'unsigned', 'unsigned long') else []
-            args.append(f'p{same[0]} + {self.number(callee, k) - self.number(j, same[0])}' if same else self.value(callee, k))
+            same = [i for i, u in enumerate(self.params[j])
+                    if u == t and self.rng.random() < 0.4] if t in ('int', 'long', 'unsigned',
+                                                                    'unsigned long') else []
+            args.append(f'p{same[0]} + {self.number(callee, k) - self.number(j, same[0])}'
+                        if same else self.value(callee, k))
         return f'f{callee}(' + ', '.join(args) + ')'
 
     def body(self, j):
         rng, lines = self.rng, ['long i = R(7), r = 0;']
         for k, t in enumerate(self.params[j]):
-            use = {'struct two': f'p{k}.a + p{k}.b', 'struct big': f'p{k}.a[i % 5] + p{k}.b'}.get(t, f'p{k}')
+            use = {'struct two': f'p{k}.a + p{k}.b', 'struct big': f'p{k}.a[i % 5] + p{k}.b'}.get(
+                t, f'p{k}')
             choice = rng.randrange(6)
             if choice == 0:
                 lines.append(f'sink += (long)({use});')
@@ -97,13 +116,19 @@ class Program:
             elif choice == 3:
                 lines.append(f'r += (long)({use}) * i;')
             elif choice == 4 and t in ('int', 'long'):
-                lines.append(f'for (int q = 0; q < i; q++) {{ p{k} += {MODULUS}; sink += p{k} >> q; }}')
+                lines.append(
+                    f'for (int q = 0; q < i; q++) {{ p{k} += {MODULUS}; sink += p{k} >> q; }}')
         later = [c for c in range(j + 1, self.n)]
         for callee in rng.sample(later, min(len(later), rng.randrange(0, 4))):
-            lines.append(rng.choice([f'r += {self.call(j, callee)};', f'if (R(3)) r += {self.call(j, callee)};',
-                                     f'for (i = 0; i < 2; i++) r += {self.call(j, callee)};']))
+            lines.append(
+                rng.choice([
+                    f'r += {self.call(j, callee)};', f'if (R(3)) r += {self.call(j, callee)};',
+                    f'for (i = 0; i < 2; i++) r += {self.call(j, callee)};'
+                ]))
         if rng.random() < 0.3:
-            lines.append('switch (i) { case 0: r += 3; break; case 1: sink--; break; case 2: r ^= 5; break; case 3: sink *= 3; break; case 4: r--; break; default: sink++; }')
+            lines.append(
+                'switch (i) { case 0: r += 3; break; case 1: sink--; break; case 2: r ^= 5; break; case 3: sink *= 3; break; case 4: r--; break; default: sink++; }'
+            )
         # Inlined into a loop it would take more and more of the stack.
         if rng.random() < 0.2 and self.kinds[j] == 'noinline':
             lines.append('touch(alloca(16 + (i & 7) * 16));')
@@ -117,7 +142,8 @@ class Program:
     def source(self):
         text = HEAD + ''.join(self.prototype(j) + ';\n' for j in range(self.n))
         text += ''.join(self.body(j) for j in range(self.n))
-        calls = '\n\t\t'.join(f'case {j}: sink += {self.call_from_main(j)}; break;' for j in range(self.n))
+        calls = '\n\t\t'.join(
+            f'case {j}: sink += {self.call_from_main(j)}; break;' for j in range(self.n))
         return text + f'int main(void)\n{{\n\tprctl(PR_SET_PDEATHSIG, 9);\n\tfor (long i = 0;; i++)\n\t\tswitch (R({self.n})) {{\n\t\t{calls}\n\t\t}}\n}}\n'
 
     def call_from_main(self, j):
@@ -165,7 +191,9 @@ class Tally:
                 self.wrong += 1
                 if self.shown < 20:
                     self.shown += 1
-                    print(f'    {build}: frame {number} {function["name"]} at {frame["vaddr"]}: {arg}')
+                    print(
+                        f'    {build}: frame {number} {function["name"]} at {frame["vaddr"]}: {arg}'
+                    )
 
 
 def stops_of(path, n):
@@ -173,7 +201,11 @@ def stops_of(path, n):
     process = subprocess.Popen([path], stdout=subprocess.DEVNULL)
     try:
         time.sleep(0.05)
-        _, out, err = common.run([common.CAIRN, 'stack', '--args', '--no-cache', '--json', '-n', str(n), '-i', '0.001', str(process.pid)], timeout=600)
+        _, out, err = common.run([
+            common.CAIRN, 'stack', '--args', '--no-cache', '--json', '-n',
+            str(n), '-i', '0.001',
+            str(process.pid)
+        ], timeout=600)
     finally:
         process.kill()
         process.wait()
@@ -207,7 +239,8 @@ def frames_of_gdb(path, core, folder):
             found = []  # the innermost frame is shown when the core is opened, too
         match = re.match(r'#\d+\s+(?:0x[0-9a-f]+ in )?(\w+) \((.*)\) at ', line)
         if match:
-            found.append((match.group(1), dict(re.findall(r'(p\d+)=(-?\d+)(?=[,) ]|$)', match.group(2)))))
+            found.append(
+                (match.group(1), dict(re.findall(r'(p\d+)=(-?\d+)(?=[,) ]|$)', match.group(2)))))
     return found
 
 
@@ -227,10 +260,12 @@ def compare_with_gdb(program, path, build, folder, tally):
     theirs = frames_of_gdb(path, core, folder)
     os.unlink(core)
     tally['stops'] += 1
-    if [f['name'] for f in ours if known_function(f['name'])] != [name for name, _ in theirs if known_function(name)]:
+    if [f['name'] for f in ours if known_function(f['name'])
+        ] != [name for name, _ in theirs if known_function(name)]:
         tally['other functions'] += 1
         return
-    for mine, (_, values) in zip([f for f in ours if known_function(f['name'])], [t for t in theirs if known_function(t[0])]):
+    for mine, (_, values) in zip([f for f in ours if known_function(f['name'])],
+                                 [t for t in theirs if known_function(t[0])]):
         for arg in mine['args'] or []:
             value = arg.get('value')
             if not isinstance(value, int):
@@ -268,18 +303,23 @@ def main():
                     continue
                 for level in LEVELS:
                     build = f'seed {seed} {compiler} {level}'
-                    path = common.compile_c([source], os.path.join(folder, f'p{seed}'), ['-g', '-w', *level.split()], compiler)
+                    path = common.compile_c([source], os.path.join(folder, f'p{seed}'),
+                                            ['-g', '-w', *level.split()], compiler)
                     tally = totals.setdefault((compiler, level), Tally())
                     tally.add(program, build, stops_of(path, n_stops))
                     if shutil.which('gcore') and seed <= 2:
                         for _ in range(3):
                             compare_with_gdb(program, path, build, folder, gdb)
     for (compiler, level), t in totals.items():
-        print(f'    {compiler} {level}: {t.right} right, {t.wrong} wrong; not available: ' + ', '.join(f'{why} {n}' for why, n in t.missing.most_common()))
-        common.claim(f'stack_args: {compiler} {level}: no value is wrong, and there are values', t.wrong == 0 and t.right > 100)
+        print(f'    {compiler} {level}: {t.right} right, {t.wrong} wrong; not available: ' +
+              ', '.join(f'{why} {n}' for why, n in t.missing.most_common()))
+        common.claim(f'stack_args: {compiler} {level}: no value is wrong, and there are values',
+                     t.wrong == 0 and t.right > 100)
     if gdb:
         print('    beside gdb: ' + ', '.join(f'{what} {n}' for what, n in gdb.items()))
-        common.claim('stack_args: no value of a core differs from gdb\'s where the program does not say that gdb is wrong', gdb['cairn wrong'] == 0 and gdb['equal'] > 0)
+        common.claim(
+            'stack_args: no value of a core differs from gdb\'s where the program does not say that gdb is wrong',
+            gdb['cairn wrong'] == 0 and gdb['equal'] > 0)
     else:
         common.skip('stack_args: beside gdb', 'gcore is not installed')
     common.finish()

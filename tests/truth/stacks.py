@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn stack against gdb, eu-stack and libunwind: the same program counters of every frame of every thread.
+"""cairn stack against gdb, eu-stack and libunwind: the same program counters of every frame of
+every thread.
 
     stacks.py [STOPS] [SEED]      1000 stops, unless told otherwise
 
-Running threads: threads.c is stopped by SIGSTOP at random times, and each of the four is asked. Crashed ones: the kernel's
-cores of threads.c's crashes, and gcore's of a running one.
+Running threads: threads.c is stopped by SIGSTOP at random times, and each of the four is asked.
+Crashed ones: the kernel's cores of threads.c's crashes, and gcore's of a running one.
 
-A difference counts as a peer's error only where this is shown here: see excuse(). Each kind is listed with its number.
+A difference counts as a peer's error only where this is shown here: see excuse(). Each kind is
+listed with its number.
 """
 import collections
 import glob
@@ -28,7 +30,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE]
 import common  # noqa: E402
 
-CRASHES = ['null', 'abort', 'overflow', 'handler', 'call-in-handler', 'bad-pointer', 'data', 'trap', 'noncanonical', 'zero']
+CRASHES = [
+    'null', 'abort', 'overflow', 'handler', 'call-in-handler', 'bad-pointer', 'data', 'trap',
+    'noncanonical', 'zero'
+]
 DEEPEST = 100000
 
 
@@ -37,7 +42,8 @@ class Peer:
 
     def __init__(self, *command):
         self.name = command[0]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
 
     def ask(self, *words):
         self.process.stdin.write(' '.join(map(str, words)) + '\n')
@@ -56,15 +62,16 @@ class Peer:
 
 
 def start_gdb():
-    return Peer('gdb', '-nx', '-q', '-batch', '-x', os.path.join(HERE, 'stacks', 'frames_of_gdb.py'))
+    return Peer('gdb', '-nx', '-q', '-batch', '-x', os.path.join(HERE, 'stacks',
+                                                                 'frames_of_gdb.py'))
 
 
 def start_libunwind(folder):
     """None when it cannot be built."""
     program = os.path.join(folder, 'frames_of_libunwind')
     try:
-        common.compile_c([os.path.join(HERE, 'stacks', 'frames_of_libunwind.c')], program, ['-O2'], timeout=120,
-                         libraries=['-lunwind-ptrace', '-lunwind-x86_64', '-lunwind'])
+        common.compile_c([os.path.join(HERE, 'stacks', 'frames_of_libunwind.c')], program, ['-O2'],
+                         timeout=120, libraries=['-lunwind-ptrace', '-lunwind-x86_64', '-lunwind'])
     except RuntimeError as error:
         common.skip('stacks: libunwind', f'{str(error)[-200:]}: libunwind-dev is not installed?')
         return None
@@ -73,7 +80,11 @@ def start_libunwind(folder):
 
 def ask_cairn(what):
     """{tid: the thread's object}"""
-    _, out, err = common.run([common.CAIRN, 'stack', '--symbols', '--no-cache', '--json', '--max-frames', str(DEEPEST), str(what)])
+    _, out, err = common.run([
+        common.CAIRN, 'stack', '--symbols', '--no-cache', '--json', '--max-frames',
+        str(DEEPEST),
+        str(what)
+    ])
     threads = common.json_lines(out)
     if not threads:
         raise RuntimeError(f'cairn stack {what}: {err}')
@@ -81,7 +92,8 @@ def ask_cairn(what):
 
 
 def ask_eu_stack(how, *what):
-    words = ['-p', str(what[0])] if how == 'attach' else [f'--core={what[1]}', f'--executable={what[0]}']
+    words = ['-p', str(what[0])
+             ] if how == 'attach' else [f'--core={what[1]}', f'--executable={what[0]}']
     _, out, _ = common.run(['eu-stack', '-n', '0', *words])
     found, pcs = {}, None
     for line in out.splitlines():
@@ -98,7 +110,8 @@ def pcs_of(thread):
     return [int(f['pc'], 16) for f in thread['frames']]
 
 
-# GCC's last instructions of a function that realigned its stack: rbp is the caller's, and then rsp (docs/findings/gcc-realigned-epilogue.md).
+# GCC's last instructions of a function that realigned its stack: rbp is the caller's, and then rsp
+# (docs/findings/gcc-realigned-epilogue.md).
 GIVES_RBP_BACK = re.compile(rb'[\x5d\xc9]\Z')  # pop %rbp, leave
 GIVES_RSP_BACK = b'\x49\x8d\x62\xf8'  # lea -8(%r10),%rsp
 RET = b'\xc3'
@@ -123,7 +136,8 @@ class Code:
         return both[:8], both[8:]
 
     def has_left_realigned_frame(self, at):
-        """The instruction at @at runs with the caller's rbp, in a function of which the rows still say that it is in memory at rbp."""
+        """The instruction at @at runs with the caller's rbp, in a function of which the rows still
+        say that it is in memory at rbp."""
         before, after = self.around(at)
         if after.startswith(RET) and before.endswith(GIVES_RSP_BACK):
             before, after = before[:-len(GIVES_RSP_BACK)], GIVES_RSP_BACK + after
@@ -134,7 +148,8 @@ def code_of_process(pid):
     with open(f'/proc/{pid}/maps', encoding='utf-8') as file:
         words = [line.split() for line in file]
     ranges = {tuple(int(end, 16) for end in w[0].split('-')): w[-1] for w in words if 'x' in w[1]}
-    return Code(list(ranges), next((r for r, name in ranges.items() if name == '[vdso]'), (0, 0)), pid)
+    return Code(list(ranges), next((r for r, name in ranges.items() if name == '[vdso]'), (0, 0)),
+                pid)
 
 
 def code_of_core(core):
@@ -144,10 +159,12 @@ def code_of_core(core):
 
 
 def left_one_out(ours, theirs, thread, code):
-    """@theirs lacks one frame of @ours, above an instruction at which the rows as written lead to the caller's caller."""
+    """@theirs lacks one frame of @ours, above an instruction at which the rows as written lead to
+    the caller's caller."""
     same = len(os.path.commonprefix([ours, theirs]))
     exact = [at for i, at in enumerate(ours[:same]) if i == 0 or thread['frames'][i - 1]['signal']]
-    return ours[:same] + ours[same + 1:] == theirs and any(code.has_left_realigned_frame(at) for at in exact)
+    return ours[:same] + ours[same + 1:] == theirs and any(
+        code.has_left_realigned_frame(at) for at in exact)
 
 
 # A stack that ends there, by the rows alone or by an assumption that is shown, leaves nothing out.
@@ -158,7 +175,8 @@ ASSUMED = ('call-in-handler', 'bad-pointer', 'data', 'zero')
 def excuse(peer, ours, theirs, thread, code):
     """Why a difference is the peer's, or None."""
     same = len(os.path.commonprefix([ours, theirs]))
-    if peer == 'libunwind' and any(code.vdso[0] <= pc < code.vdso[1] for pc in ours[:same]) and thread['end'] in COMPLETE:
+    if peer == 'libunwind' and any(code.vdso[0] <= pc < code.vdso[1]
+                                   for pc in ours[:same]) and thread['end'] in COMPLETE:
         return 'libunwind-ptrace has no rows of the vDSO, and ends there or goes on by the frame pointer, from the stack of before'
     if same < len(theirs) and not code.has(theirs[same] - 1):
         return f'{peer} goes on to an address that is no code'
@@ -170,7 +188,8 @@ def excuse(peer, ours, theirs, thread, code):
 
 
 def begins(thread):
-    """A thread that has not run yet is in clone3(), after whose system call glibc describes nothing."""
+    """A thread that has not run yet is in clone3(), after whose system call glibc describes
+    nothing."""
     functions = [f['function'] for frame in thread['frames'] for f in frame['functions']]
     return thread['end'] == 'undescribed' and functions == ['clone3']
 
@@ -208,8 +227,10 @@ class Tally:
         self.ends.update('begins' if begins(t) else t['end'] for t in ours.values())
 
     def tell(self, name):
-        print(f'    {name}: {self.stops} stops, {self.threads} stacks, {self.frames} frames; the same as ' +
-              ', '.join(f'{peer} {n}' for peer, n in self.same.items()) + f'; ends {dict(self.ends)}')
+        print(
+            f'    {name}: {self.stops} stops, {self.threads} stacks, {self.frames} frames; the same as '
+            + ', '.join(f'{peer} {n}'
+                        for peer, n in self.same.items()) + f'; ends {dict(self.ends)}')
         for why, n in self.excused.items():
             print(f'    {n} times: {why}')
 
@@ -218,14 +239,16 @@ def show(where, peer, thread, mine, theirs):
     same = len(os.path.commonprefix([mine, theirs]))
     part = slice(max(same - 2, 0), same + 3)
     names = [(f['functions'] or [{}])[0].get('function') for f in thread['frames'][part]]
-    print(f'    {where}: thread {thread["tid"]} {thread["comm"]} from frame {part.start} on: {[hex(p) for p in mine[part]]} {names}, '
-          f'{peer} {[hex(p) for p in theirs[part]]}; {thread["why"]}')
+    print(
+        f'    {where}: thread {thread["tid"]} {thread["comm"]} from frame {part.start} on: {[hex(p) for p in mine[part]]} {names}, '
+        f'{peer} {[hex(p) for p in theirs[part]]}; {thread["why"]}')
 
 
 # ---- running threads ----
 
 def start(program, *words, folder=None):
-    process = subprocess.Popen([program, *map(str, words)], stdout=subprocess.PIPE, cwd=folder, text=True)
+    process = subprocess.Popen([program, *map(str, words)], stdout=subprocess.PIPE, cwd=folder,
+                               text=True)
     process.stdout.readline()
     return process
 
@@ -274,8 +297,11 @@ def random_stops(program, peers, n, seed):
         process.wait()
     tally.tell('running threads')
     for peer in peers:
-        common.claim(f'stacks: {tally.threads} stacks at {tally.stops} random stops are those of {peer}', tally.wrong[peer] == 0 and tally.same[peer] > tally.threads * 0.5)
-    common.claim('stacks: all of them are complete', tally.ends['outermost'] + tally.ends['begins'] == tally.threads)
+        common.claim(
+            f'stacks: {tally.threads} stacks at {tally.stops} random stops are those of {peer}',
+            tally.wrong[peer] == 0 and tally.same[peer] > tally.threads * 0.5)
+    common.claim('stacks: all of them are complete',
+                 tally.ends['outermost'] + tally.ends['begins'] == tally.threads)
     common.claim('stacks: a process that was stopped stays stopped', left_stopped)
 
 
@@ -291,7 +317,8 @@ def crash(program, how, folder, has_all):
 
     where = os.path.join(folder, f'{how}-{has_all}')
     os.mkdir(where)
-    process = subprocess.Popen([program, '5', how], stdout=subprocess.DEVNULL, cwd=where, preexec_fn=prepare)
+    process = subprocess.Popen([program, '5', how], stdout=subprocess.DEVNULL, cwd=where,
+                               preexec_fn=prepare)
     process.wait()
     cores = glob.glob(os.path.join(where, 'core*'))
     return cores[0] if cores else None
@@ -310,42 +337,59 @@ def check_crash(how, ours):
     crashed = next(iter(ours.values()))
     names = [f['function'] for frame in crashed['frames'] for f in frame['functions']]
     end = 'assumed' if how.split(',')[0] in ASSUMED else 'outermost'
-    common.claim(f'stacks: core of {how}: the crashed thread is first, from its signal {crashed.get("signal")} to the end {end}',
-                 'sink_deep' in names and 'do_crash' in names and crashed['end'] == end and crashed.get('signal', 0) > 0)
+    common.claim(
+        f'stacks: core of {how}: the crashed thread is first, from its signal {crashed.get("signal")} to the end {end}',
+        'sink_deep' in names and 'do_crash' in names and crashed['end'] == end
+        and crashed.get('signal', 0) > 0)
     assumed = sum(f['assumed'] for f in crashed['frames'])
-    common.claim(f'stacks: core of {how}: {assumed} assumption', assumed == (how.split(',')[0] in ASSUMED))
+    common.claim(f'stacks: core of {how}: {assumed} assumption', assumed == (how.split(',')[0]
+                                                                             in ASSUMED))
 
 
 def cores(program, peers, folder):
-    """Those that have all are for libunwind, which is handed nothing else; the others are as the kernel writes them unasked."""
+    """Those that have all are for libunwind, which is handed nothing else; the others are as the
+    kernel writes them unasked."""
     tally = Tally()
     for how, has_all in itertools.product(CRASHES, (False, True)):
         core = crash(program, how, folder, has_all)
         if core is None:
-            common.skip(f'stacks: core of {how}', 'the kernel writes no core here: see /proc/sys/kernel/core_pattern')
+            common.skip(f'stacks: core of {how}', 'the kernel writes no core here: see '
+                                                  '/proc/sys/kernel/core_pattern')
             continue
         asked = {peer: ask for peer, ask in peers.items() if has_all or peer != 'libunwind'}
-        check_crash(f'{how}, with all files' if has_all else how, compare_core(program, core, how, tally, asked))
+        check_crash(f'{how}, with all files' if has_all else how,
+                    compare_core(program, core, how, tally, asked))
         os.unlink(core)
     process = start(program, 9)
     if shutil.which('gcore'):
         common.run(['gcore', '-o', os.path.join(folder, 'g'), str(process.pid)])
-        compare_core(program, os.path.join(folder, f'g.{process.pid}'), 'gcore', tally, {peer: ask for peer, ask in peers.items() if peer != 'libunwind'})
+        compare_core(program, os.path.join(folder, f'g.{process.pid}'), 'gcore', tally,
+                     {peer: ask
+                      for peer, ask in peers.items()
+                      if peer != 'libunwind'})
     process.kill()
     process.wait()
     tally.tell('cores')
     for peer in peers:
-        common.claim(f'stacks: {tally.threads} stacks of {tally.stops} cores are those of {peer}', tally.wrong[peer] == 0 and tally.same[peer] > 0)
+        common.claim(f'stacks: {tally.threads} stacks of {tally.stops} cores are those of {peer}',
+                     tally.wrong[peer] == 0 and tally.same[peer] > 0)
 
 
 # ---- GCC's epilogues of realigned stacks ----
 
 def epilogues(program, gdb, folder):
-    """From where rbp is given back on, instruction by instruction: the callers stay those that gdb saw before."""
+    """From where rbp is given back on, instruction by instruction: the callers stay those that gdb
+    saw before."""
     for function in ('realigned', 'realigned_alloca'):
-        _, out, err = common.run(['gdb', '-nx', '-q', '-batch', '-ex', f'py FUNCTION, FOLDER = "{function}", "{folder}"',
-                                  '-x', os.path.join(HERE, 'stacks', 'epilogue_in_gdb.py'), program])
-        found = [(core, int(tid), int(pc, 16)) for core, tid, pc in re.findall(r'^core (\S+) (\d+) (0x[0-9a-f]+)$', out, re.MULTILINE)]
+        _, out, err = common.run([
+            'gdb', '-nx', '-q', '-batch', '-ex', f'py FUNCTION, FOLDER = "{function}", "{folder}"',
+            '-x',
+            os.path.join(HERE, 'stacks', 'epilogue_in_gdb.py'), program
+        ])
+        found = [
+            (core, int(tid), int(pc, 16))
+            for core, tid, pc in re.findall(r'^core (\S+) (\d+) (0x[0-9a-f]+)$', out, re.MULTILINE)
+        ]
         if len(found) < 3:
             raise RuntimeError(f'gdb at the epilogue of {function}: {out[-500:]} {err[-500:]}')
         callers = gdb.ask('core', program, found[0][0])[found[0][1]][1:]
@@ -354,8 +398,9 @@ def epilogues(program, gdb, folder):
             right += pcs_of(ask_cairn(core)[tid]) == [pc] + callers
             short += gdb.ask('core', program, core)[tid] != [pc] + callers
             os.unlink(core)
-        common.claim(f'stacks: {function}: at its last {len(found)} instructions the callers are those of before (not by gdb at {short})',
-                     right == len(found) and len(callers) > 5)
+        common.claim(
+            f'stacks: {function}: at its last {len(found)} instructions the callers are those of before (not by gdb at {short})',
+            right == len(found) and len(callers) > 5)
 
 
 def main():
@@ -366,7 +411,8 @@ def main():
         common.skip('stacks', reason)
         common.finish()
     with tempfile.TemporaryDirectory(prefix='cairn-stacks-') as folder:
-        program = common.compile_c([os.path.join(HERE, 'stacks', 'threads.c')], os.path.join(folder, 'threads'), ['-O2', '-g', '-pthread', '-w'])
+        program = common.compile_c([os.path.join(HERE, 'stacks', 'threads.c')],
+                                   os.path.join(folder, 'threads'), ['-O2', '-g', '-pthread', '-w'])
         gdb, libunwind = start_gdb(), start_libunwind(folder)
         peers = {'gdb': gdb.ask}
         if libunwind:

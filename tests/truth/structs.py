@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""200 random structs: Cairn decodes each through a pointer, and every field must equal what the program itself printed."""
+"""200 random structs: Cairn decodes each through a pointer, and every field must equal what the
+program itself printed."""
 import json
 import os
 import random
@@ -73,7 +74,8 @@ def check_build(name, program, structs, folder):
                     wrong.append((tag + path, expected, got))
     for path, expected, got in wrong[:10]:
         print(f'{name}: {path}: printed {expected!r}, decoded {got!r}')
-    return common.claim(f'structs {name}: {equal} fields of {len(structs)} structs equal', not wrong and equal > 0)
+    return common.claim(f'structs {name}: {equal} fields of {len(structs)} structs equal', not wrong
+                        and equal > 0)
 
 
 def main():

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every instruction of running programs is unwound one frame, and compared with a shadow stack kept from calls and returns.
+"""Every instruction of running programs is unwound one frame, and compared with a shadow stack kept
+from calls and returns.
 
-unwind/steps.c does it; see there. A caller's pc, stack pointer or callee-saved register that is not what it was is wrong, and the
-claim is that none is, but for functions that are proven not to keep the ABI: those are listed with their registers. What no row describes is
-counted: hand-written assembler, code made at run time.
+unwind/steps.c does it; see there. A caller's pc, stack pointer or callee-saved register that is not
+what it was is wrong, and the claim is that none is, but for functions that are proven not to keep
+the ABI: those are listed with their registers. What no row describes is counted: hand-written
+assembler, code made at run time.
 """
 import os
 import re
@@ -263,8 +265,11 @@ ecparam -list_curves
 def ls():
     """A long listing, and what other listings call."""
     words = ['ls', '-lRZ', '--color', '--full-time', '/usr/lib', '/usr/share', '/etc', '/proc']
-    for line in ('-la --color=always /usr/bin /dev', '-C -w 80 --sort=version -F /usr/lib', '--help', '--version', '-m -Q -i -s -h --sort=time /etc',
-                 '-l --time-style=+%Y-%j --block-size=K --author -n /tmp', '-x --quoting-style=locale --ignore=*.h -b --dired -l --hyperlink /usr', '-l /none --nothing', '-R -f -U /etc'):
+    for line in ('-la --color=always /usr/bin /dev', '-C -w 80 --sort=version -F /usr/lib',
+                 '--help', '--version', '-m -Q -i -s -h --sort=time /etc',
+                 '-l --time-style=+%Y-%j --block-size=K --author -n /tmp',
+                 '-x --quoting-style=locale --ignore=*.h -b --dired -l --hyperlink /usr',
+                 '-l /none --nothing', '-R -f -U /etc'):
         words += ['+', 'ls'] + line.split()
     return words
 
@@ -279,7 +284,9 @@ def openssl(folder):
 
 def compiled(compiler, flags, sources, output):
     """None, or why it is not there"""
-    code, _, err = common.run([compiler, '-O2', *flags, *(os.path.join(HERE, 'unwind', s) for s in sources), '-o', output], 300)
+    code, _, err = common.run([
+        compiler, '-O2', *flags, *(os.path.join(HERE, 'unwind', s) for s in sources), '-o', output
+    ], 300)
     return None if code == 0 else err[-200:]
 
 
@@ -291,26 +298,37 @@ def written(folder, name, text):
 
 
 def programs(folder):
-    """name: (windows at most, instructions in each, windows where something new is called at most, what has to be seen in it, command), or why it cannot be run"""
+    """name: (windows at most, instructions in each, windows where something new is called at most,
+    what has to be seen in it, command), or why it cannot be run"""
     sql, python = written(folder, 'work.sql', SQL * 400), written(folder, 'work.py', PYTHON)
-    exceptions, lazy, library = (os.path.join(folder, name) for name in ('exceptions', 'lazy', 'liblazy.so'))
-    why_not = compiled('g++', ['-ftemplate-depth=3000', '-Wl,-z,lazy'], ['exceptions.cc'], exceptions)
-    why_not_lazy = compiled('gcc', ['-ldl'], ['lazy.c'], lazy) or compiled('gcc', ['-DLIBRARY', '-fno-builtin', '-shared', '-fPIC', '-Wl,-z,lazy,--no-as-needed', '-lm'], ['lazy.c'], library)
+    exceptions, lazy, library = (os.path.join(folder, name)
+                                 for name in ('exceptions', 'lazy', 'liblazy.so'))
+    why_not = compiled('g++', ['-ftemplate-depth=3000', '-Wl,-z,lazy'], ['exceptions.cc'],
+                       exceptions)
+    why_not_lazy = compiled('gcc', ['-ldl'], ['lazy.c'], lazy) or compiled(
+        'gcc',
+        ['-DLIBRARY', '-fno-builtin', '-shared', '-fPIC', '-Wl,-z,lazy,--no-as-needed', '-lm'],
+        ['lazy.c'], library)
     return {
-        'ls': (200, 3000, 1000, (), ls()),
-        'sqlite3': (200, 1500, 3000, ('functions',), ['sqlite3', os.path.join(folder, 'work.db'), f'.read {sql}']),
-        'python3': (300, 1500, 4000, ('functions',), ['/usr/bin/python3', python]),
-        'openssl': (600, 1500, 4000, ('functions',), openssl(folder)),
-        'node': (3000, 1500, 0, ('functions',), ['node', '--jitless', '-e', NODE]),
-        'node with its JIT': (3000, 1500, 0, ('functions',), ['node', '-e', NODE]),
-        'C++ exceptions': why_not or (300, 3000, 4000, ('functions', 'signals', 'jumps'), [exceptions]),
-        'lazy binding': why_not_lazy or (150, 6000, 100, ('bound',), [lazy, library]),
-        'gdb': (200, 1500, 4000, (), ['gdb', '-batch', '-nx', '-x', written(folder, 'work.gdb', GDB), exceptions]),
+        'ls': (200, 3000, 1000, (), ls()), 'sqlite3': (200, 1500, 3000, ('functions',), [
+            'sqlite3', os.path.join(folder, 'work.db'), f'.read {sql}'
+        ]), 'python3': (300, 1500, 4000, ('functions',), ['/usr/bin/python3', python]), 'openssl':
+        (600, 1500, 4000, ('functions',), openssl(folder)), 'node':
+        (3000, 1500, 0, ('functions',), ['node', '--jitless', '-e', NODE]), 'node with its JIT':
+        (3000, 1500, 0, ('functions',), ['node', '-e', NODE]), 'C++ exceptions':
+        why_not or (300, 3000, 4000, ('functions', 'signals', 'jumps'), [exceptions]),
+        'lazy binding':
+        why_not_lazy or (150, 6000, 100, ('bound',), [lazy, library]), 'gdb':
+        (200, 1500, 4000, (), [
+            'gdb', '-batch', '-nx', '-x',
+            written(folder, 'work.gdb', GDB), exceptions
+        ]),
     }
 
 
 def steps_program():
-    path = os.path.join(os.path.dirname(os.path.realpath(common.CAIRN)), 'tests', 'truth', 'unwind_steps')
+    path = os.path.join(os.path.dirname(os.path.realpath(common.CAIRN)), 'tests', 'truth',
+                        'unwind_steps')
     if not os.path.exists(path):
         raise SystemExit(f'{path}: not built')
     return path
@@ -320,7 +338,13 @@ def compare(steps, name, windows, length, fresh, has, command, seed):
     if shutil.which(command[0]) is None:
         common.skip(f'unwind_steps {name}', f'{command[0]} is not installed')
         return
-    code, out, err = common.run([steps, str(seed), str(windows), str(length), str(fresh), str(FUNCTIONS), str(STEPS)] + command, 1800)
+    code, out, err = common.run(
+        [steps, str(seed),
+         str(windows),
+         str(length),
+         str(fresh),
+         str(FUNCTIONS),
+         str(STEPS)] + command, 1800)
     found = re.search(r'^counts (.*)$', out, re.M)
     if code != 0 or not found:
         common.not_ok(f'unwind_steps {name}: {code} {err[-300:]}')
@@ -330,18 +354,22 @@ def compare(steps, name, windows, length, fresh, has, command, seed):
     compared = counts['right'] + counts['wrong']
     known = compared + counts['undescribed']
     has_no_more = fresh and counts['exhausted'] and counts['functions'] < FUNCTIONS
-    print(f'    {name}: {counts["steps"]} instructions in {counts["windows"]} windows at random times and {counts["fresh"]} where something new is called, {counts["functions"]} functions'
-          f'{" (it calls no others)" if has_no_more else ""}, '
-          f'{counts["signals"]} signals, {counts["jumps"]} jumps off the stack, {counts["bound"]} calls bound; right {100 * counts["right"] / max(known, 1):.3f} %, not described '
-          f'{100 * counts["undescribed"] / max(known, 1):.3f} %, wrong {counts["wrong"]}; {counts["proven"]} proven bugs of functions; '
-          f'registers lost by their row and indeed in {counts["lost"]} steps, needlessly in {counts["needless"]}')
+    print(
+        f'    {name}: {counts["steps"]} instructions in {counts["windows"]} windows at random times and {counts["fresh"]} where something new is called, {counts["functions"]} functions'
+        f'{" (it calls no others)" if has_no_more else ""}, '
+        f'{counts["signals"]} signals, {counts["jumps"]} jumps off the stack, {counts["bound"]} calls bound; right {100 * counts["right"] / max(known, 1):.3f} %, not described '
+        f'{100 * counts["undescribed"] / max(known, 1):.3f} %, wrong {counts["wrong"]}; {counts["proven"]} proven bugs of functions; '
+        f'registers lost by their row and indeed in {counts["lost"]} steps, needlessly in {counts["needless"]}'
+    )
     for line in out.splitlines():
         if line.split(' ')[0] in ('wrong', 'disproved', 'bug'):
             print('    ' + line)
-    common.claim(f'unwind_steps {name}: none of {compared} callers is wrong', counts['wrong'] == 0 and counts['steps'] >= STEPS and compared > STEPS // 3)
+    common.claim(f'unwind_steps {name}: none of {compared} callers is wrong', counts['wrong'] == 0
+                 and counts['steps'] >= STEPS and compared > STEPS // 3)
     for what in has:
         least = FUNCTIONS if what == 'functions' else 1
-        common.claim(f'unwind_steps {name}: {what}: {counts[what]} of {least} at least', counts[what] >= least)
+        common.claim(f'unwind_steps {name}: {what}: {counts[what]} of {least} at least',
+                     counts[what] >= least)
 
 
 def main():

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Blobs for the tests of BTF: built in a few words each, opened or failed with the library's story. */
+/*
+ * Blobs for the tests of BTF: built in a few words each, opened or failed with the library's story.
+ */
 #ifndef BTF_FIXTURE_H
 #define BTF_FIXTURE_H
 
@@ -125,7 +127,10 @@ static inline struct cairn_btf_type must_have(const struct cairn_btf *btf, uint3
 	return t;
 }
 
-/* One record of each kind, in kind order where references allow; FUNCs, places and all. Returns the id of the FUNC. */
+/*
+ * One record of each kind, in kind order where references allow; FUNCs, places and all. Returns the
+ * id of the FUNC.
+ */
 static inline uint32_t add_each_kind(struct cairn_btf_builder *b, bool with_loc)
 {
 	uint32_t i = add_int(b);

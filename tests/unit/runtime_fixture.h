@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Code made at run time: one who reads a process, and a child that does as it is told. For tests of code/runtime.h. */
+/*
+ * Code made at run time: one who reads a process, and a child that does as it is told. For tests of
+ * code/runtime.h.
+ */
 #ifndef UNIT_RUNTIME_FIXTURE_H
 #define UNIT_RUNTIME_FIXTURE_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Abbreviations found by their bytes. That what they are compiled to is right is checked wherever DIEs are read. */
+/*
+ * Abbreviations found by their bytes. That what they are compiled to is right is checked wherever
+ * DIEs are read.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +24,10 @@
 		DW_FORM_data1
 #define END 0, 0
 
-/* What an abbreviation takes, followed by something else; the same of it cut off at each byte is nothing. */
+/*
+ * What an abbreviation takes, followed by something else; the same of it cut off at each byte is
+ * nothing.
+ */
 static size_t bytes_of(const uint8_t *p, size_t n)
 {
 	uint8_t room[64];
@@ -100,7 +106,9 @@ static void the_same_bytes_are_found_for_the_same_sizes_and_file_only(void **sta
 
 enum { MANY = 20000 };
 
-/* A tag, and a number in two pairs of attribute and form; none of them is DW_FORM_implicit_const. */
+/*
+ * A tag, and a number in two pairs of attribute and form; none of them is DW_FORM_implicit_const.
+ */
 struct key {
 	uint8_t bytes[8];
 };

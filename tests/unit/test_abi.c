@@ -2,9 +2,10 @@
 /*
  * The calling convention, against compilers
  *
- * Each function below is compiled twice. Once as it is, at -O0 with debug information: from its types comes where the
- * arguments are said to be. And once as a call, of a routine that stores all registers and the stack as they are at
- * its first instruction. What is found at the places must be the bytes that were passed.
+ * Each function below is compiled twice. Once as it is, at -O0 with debug information: from its
+ * types comes where the arguments are said to be. And once as a call, of a routine that stores all
+ * registers and the stack as they are at its first instruction. What is found at the places must be
+ * the bytes that were passed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,7 +91,9 @@ static const struct sample samples[] = {
 
 enum { N_SAMPLES = sizeof(samples) / sizeof(samples[0]) };
 
-/* Stores rax ... r15 in the order of DWARF's numbers from 0 on, xmm0-7, and the stack from rsp on. */
+/*
+ * Stores rax ... r15 in the order of DWARF's numbers from 0 on, xmm0-7, and the stack from rsp on.
+ */
 static const char store[] =
 	"unsigned char regs[10 * 8], vectors[8 * 16], stack[256];\n"
 	"__asm__(\".text\\n.globl store\\nstore:\\n\"\n"

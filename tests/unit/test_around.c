@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Arguments that are described as a variable of the caller was at another moment: what GCC really writes. */
+/*
+ * Arguments that are described as a variable of the caller was at another moment: what GCC really
+ * writes.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Walks of a program's own stack. The second opinion is libgcc's, which reads the same .eh_frame by other code, or, where
- * there is none to ask, what the test itself put on the stack.
+ * Walks of a program's own stack. The second opinion is libgcc's, which reads the same .eh_frame by
+ * other code, or, where there is none to ask, what the test itself put on the stack.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -134,7 +134,10 @@ static NOINLINE int too_large(void (*then)(void))
 	return pad[0];
 }
 
-/* A realigned frame whose CFA is in a register that is saved: the one that GCC makes for arguments after alloca(). */
+/*
+ * A realigned frame whose CFA is in a register that is saved: the one that GCC makes for arguments
+ * after alloca().
+ */
 static NOINLINE int realigned_alloca(size_t n, int a, int b, int c, int d, int e, int f, int g,
 				     void (*then)(void))
 {
@@ -279,7 +282,10 @@ static void compare_contexts(size_t n_theirs)
 	while (first < n_theirs && (uintptr_t)both.theirs[first] != handled.context[0].v)
 		first++;
 	if (handled.walk.end != CAIRN_WALK_OUTERMOST || n_theirs - first != handled.n_context) {
-		/* libgcc stops at the pc of a PLT stub's half-done push or of code without rules as we do, but without a reason. */
+		/*
+		 * libgcc stops at the pc of a PLT stub's half-done push or of code without rules as
+		 * we do, but without a reason.
+		 */
 		note_wrong("number of frames", n_theirs - first);
 		return;
 	}
@@ -292,8 +298,9 @@ static void compare_contexts(size_t n_theirs)
 }
 
 /*
- * Between the pop of rbp and the return of a function that realigned its stack GCC's rows say that rbp is still in memory at rbp
- * (docs/findings/gcc-realigned-epilogue.md): what is found by them is not worth comparing.
+ * Between the pop of rbp and the return of a function that realigned its stack GCC's rows say that
+ * rbp is still in memory at rbp (docs/findings/gcc-realigned-epilogue.md): what is found by them is
+ * not worth comparing.
  */
 static bool is_described_wrongly(const ucontext_t *context)
 {
@@ -344,7 +351,10 @@ static void a_handler_sees_what_it_interrupted(void **state)
 		realigned(raise_usr1);
 		assert_string_equal(handled.first_wrong, "");
 		assert_int_equal(handled.n_seen, 5);
-		/* The interrupted instruction, and for the handler's own walk that one as well, after the trampoline. */
+		/*
+		 * The interrupted instruction, and for the handler's own walk that one as well,
+		 * after the trampoline.
+		 */
 		assert_int_equal(handled.walk.n_exact, 1);
 		assert_int_equal(handled.walk.exact[0], 0);
 		assert_int_equal(both.walk.n_exact, 1);
@@ -365,7 +375,9 @@ static void walk_cramped(int sig, siginfo_t *info, void *ucontext)
 	cramped.n = cairn_backtrace(pcs, MAX, &cramped.walk);
 }
 
-/* What runs an FDE's program takes some kilobytes of stack; an alternate stack may not have them. */
+/*
+ * What runs an FDE's program takes some kilobytes of stack; an alternate stack may not have them.
+ */
 static void too_little_stack_ends_the_walk_with_that_reason(void **state)
 {
 	enum { LITTLE = 18 << 10 }; /* a signal frame with AVX-512 is some 4 KiB of it */
@@ -515,8 +527,9 @@ static uint64_t random_u64(void)
 }
 
 /*
- * What overwrites: noise, addresses of code that is not after a call, of data, of nothing, and of the stack: of the part that
- * is overwritten, since elsewhere the return addresses of calls long over may lie, which nobody can tell from true ones.
+ * What overwrites: noise, addresses of code that is not after a call, of data, of nothing, and of
+ * the stack: of the part that is overwritten, since elsewhere the return addresses of calls long
+ * over may lie, which nobody can tell from true ones.
  */
 static uint64_t random_word(uint64_t stack, uint64_t size)
 {
@@ -800,7 +813,9 @@ static void preparing_says_how_many_objects_have_a_table(void **state)
 
 int main(void)
 {
-	/* Each claim holds with the programs of FDEs, before anything is prepared, and with tables. */
+	/*
+	 * Each claim holds with the programs of FDEs, before anything is prepared, and with tables.
+	 */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walks_equal_those_of_libgcc),
 		cmocka_unit_test(a_walk_ends_at_its_limit),

@@ -281,7 +281,9 @@ static void keyed_things_come_in_order_and_equal_ones_as_they_were(void **state)
 		}
 }
 
-/* Each count of items up to 20, each part of them, each value: what is there and what is between. */
+/*
+ * Each count of items up to 20, each part of them, each value: what is there and what is between.
+ */
 static void a_search_gives_what_a_walk_gives(void **state)
 {
 	static const uint8_t items[20] = {1,  3,  3,  3,  7,  9,  9,  11, 13, 15,

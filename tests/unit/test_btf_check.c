@@ -42,7 +42,9 @@ static void assert_sound(const struct cairn_btf *btf)
 		fail_msg("record %u: %s", s.id, s.text);
 }
 
-/* Built without a check by the builder, refused by the check with these words about the record @id. */
+/*
+ * Built without a check by the builder, refused by the check with these words about the record @id.
+ */
 static void assert_broken(struct cairn_btf_builder *b, const struct cairn_btf *base, uint32_t id,
 			  const char *words)
 {
@@ -136,7 +138,10 @@ static void what_kernels_take_depends_on_their_version(void **state)
 	assert_since(b, CAIRN_BTF_LINUX(6, 9));
 }
 
-/* A struct with a kptr to what is no struct, and one with nodes of 16 and 24 bytes: what a version says. */
+/*
+ * A struct with a kptr to what is no struct, and one with nodes of 16 and 24 bytes: what a version
+ * says.
+ */
 static void assert_fields(const char *node, uint32_t bytes, bool kptr, uint32_t version,
 			  int expected)
 {
@@ -155,7 +160,10 @@ static void assert_fields(const char *node, uint32_t bytes, bool kptr, uint32_t 
 
 static void a_kernel_passes_over_fields_that_came_later(void **state)
 {
-	/* Pointers to kernel objects are looked for at loading since 6.12, in values of maps since 5.19. */
+	/*
+	 * Pointers to kernel objects are looked for at loading since 6.12, in values of maps since
+	 * 5.19.
+	 */
 	assert_fields("bpf_spin_lock", 4, true, CAIRN_BTF_LINUX(6, 1), 0);
 	assert_fields("bpf_spin_lock", 4, true, CAIRN_BTF_LINUX(6, 11), 0);
 	assert_fields("bpf_spin_lock", 4, true, CAIRN_BTF_LINUX(6, 12), 1);
@@ -172,7 +180,10 @@ static void a_kernel_passes_over_fields_that_came_later(void **state)
 	assert_fields("bpf_refcount", 8, false, CAIRN_BTF_LINUX(6, 4), 1);
 }
 
-/* "struct s { T a, b; }", or with @is_nested "struct s { T a; struct { T b; } c; }": what Linux 6.18 and 7.2 say. */
+/*
+ * "struct s { T a, b; }", or with @is_nested "struct s { T a; struct { T b; } c; }": what Linux
+ * 6.18 and 7.2 say.
+ */
 static void assert_twice(const char *name, bool is_nested, int before, int since)
 {
 	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
@@ -244,7 +255,10 @@ static void a_record_has_ten_fields_and_since_6_10_eleven(void **state)
 	assert_nodes(12, CAIRN_BTF_LINUX(7, 2), 1);
 }
 
-/* "struct s { struct bpf_spin_lock l; struct NAME a[2] __contains(e, n); }", or of a struct with one in it. */
+/*
+ * "struct s { struct bpf_spin_lock l; struct NAME a[2] __contains(e, n); }", or of a struct with
+ * one in it.
+ */
 static void assert_array(const char *name, uint32_t bytes, const char *of, uint32_t of_bytes,
 			 uint32_t version, int expected)
 {
@@ -277,7 +291,10 @@ arrays_are_looked_into_since_6_11_and_only_heads_roots_and_pointers_are_repeated
 	}
 }
 
-/* "struct s { struct bpf_spin_lock l; struct { struct bpf_list_head h; } in; }": a head without contents. */
+/*
+ * "struct s { struct bpf_spin_lock l; struct { struct bpf_list_head h; } in; }": a head without
+ * contents.
+ */
 static void nested_structs_are_looked_into_since_6_11(void **state)
 {
 	for (uint32_t minor = 10; minor <= 11; minor++) {
@@ -294,7 +311,10 @@ static void nested_structs_are_looked_into_since_6_11(void **state)
 	}
 }
 
-/* "struct NAME { struct bpf_spin_lock l; struct bpf_list_head h __contains(OF, n); struct bpf_list_node n; }" */
+/*
+ * "struct NAME { struct bpf_spin_lock l; struct bpf_list_head h __contains(OF, n); struct
+ * bpf_list_node n; }"
+ */
 static void add_owner(struct cairn_btf_builder *b, const uint32_t types[3], const char *name,
 		      bool is_node, const char *contains)
 {
@@ -374,7 +394,10 @@ static void kernel_wants_whole_integers_for_bit_fields(void **state)
 
 /* ---- broken ones ---- */
 
-/* Words of a record, counted from its start, that may hold any number. DWARF can number any register. */
+/*
+ * Words of a record, counted from its start, that may hold any number. DWARF can number any
+ * register.
+ */
 static bool is_free(enum cairn_btf_kind kind, size_t word, uint32_t value)
 {
 	switch (kind) {
@@ -463,7 +486,10 @@ static void each_field_of_each_record_out_of_range_is_refused_by_its_site(void *
 
 static void broken_record_is_named_with_its_rule(void **state)
 {
-	/* One record {kind, kflag, vlen, name, ref, words...}; ids: 1 int, 2 FUNC_PROTO of no parameter. */
+	/*
+	 * One record {kind, kflag, vlen, name, ref, words...}; ids: 1 int, 2 FUNC_PROTO of no
+	 * parameter.
+	 */
 	/* clang-format off */
 	static const struct {
 		uint32_t kind, kflag, vlen;

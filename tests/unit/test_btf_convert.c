@@ -228,7 +228,10 @@ static void what_v1_cannot_say_is_no_location_and_counted(void **state)
 	blob_free(&n);
 }
 
-/* A reader of v1 takes a constant of 8 bytes for an address where the parameter is a pointer, and nowhere else. */
+/*
+ * A reader of v1 takes a constant of 8 bytes for an address where the parameter is a pointer, and
+ * nowhere else.
+ */
 static void v1_says_no_address_by_another_type(void **state)
 {
 	enum { ADDRESS = CAIRN_BTF_LOC_CONST | CAIRN_BTF_LOC_ADDR };

@@ -18,7 +18,9 @@
 
 #define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 
-/* The deduped blob; doing it again changes nothing; @map, when not NULL, has room for all own ids. */
+/*
+ * The deduped blob; doing it again changes nothing; @map, when not NULL, has room for all own ids.
+ */
 static struct blob dedup(const struct cairn_btf *btf, uint32_t *map)
 {
 	struct cairn_err err = {0};
@@ -50,8 +52,9 @@ static uint32_t n_named(const struct cairn_btf *btf, const char *name)
 }
 
 /*
- * A translation unit: struct list with a pointer to itself and one to "struct other", which is defined with a member of
- * type @other, or declared only when that is NULL. Returns the id of struct list.
+ * A translation unit: struct list with a pointer to itself and one to "struct other", which is
+ * defined with a member of type @other, or declared only when that is NULL. Returns the id of
+ * struct list.
  */
 static uint32_t add_unit(struct cairn_btf_builder *b, const char *other)
 {
@@ -344,7 +347,10 @@ static void loops_that_mean_nothing_end(void **state)
 	blob_free(&in);
 }
 
-/* A million types in one chain, twice, that differ at the far end only: the worst order for telling apart. */
+/*
+ * A million types in one chain, twice, that differ at the far end only: the worst order for telling
+ * apart.
+ */
 static void long_chains_are_told_apart_in_time(void **state)
 {
 	enum { N = 200000 };
@@ -547,7 +553,10 @@ static void assert_loses_no_definition(const struct cairn_btf *in, const struct 
 	}
 }
 
-/* Where a name has several meanings, declarations say less; dedup() makes sure that doing it again changes nothing. */
+/*
+ * Where a name has several meanings, declarations say less; dedup() makes sure that doing it again
+ * changes nothing.
+ */
 static void ambiguous_names_lose_no_definition(void **state)
 {
 	for (uint64_t seed = 1; seed <= 100; seed++) {
@@ -621,8 +630,8 @@ static struct btf *their_split(const struct blob *blob, struct btf *base)
 }
 
 /*
- * The base only declares s2, to which its s1 points, and its s0 points to s1. libbpf keeps an own s1, too. (Which other
- * structs it keeps depends on their order: the one that is compared first.)
+ * The base only declares s2, to which its s1 points, and its s0 points to s1. libbpf keeps an own
+ * s1, too. (Which other structs it keeps depends on their order: the one that is compared first.)
  */
 static uint32_t add_split_unit(struct cairn_btf_builder *b, bool defines)
 {

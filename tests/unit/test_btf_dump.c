@@ -299,7 +299,10 @@ static uint32_t add_struct_1(struct cairn_btf_builder *b, const char *name, uint
 static void structs_in_a_circle_through_typedefs_and_prototypes(void **state)
 {
 	struct cairn_btf_builder *b = builder(PLAIN);
-	/* struct a { fn_t *call; }; typedef b_t *fn_t(struct a *); typedef struct b b_t; struct b { struct a first; } */
+	/*
+	 * struct a { fn_t *call; }; typedef b_t *fn_t(struct a *); typedef struct b b_t; struct b {
+	 * struct a first; }
+	 */
 	add_struct_1(b, "a", 8, "call", 2);                        /* 1 */
 	ADD(ref, b, CAIRN_BTF_PTR, 0, 3);                          /* 2 */
 	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "fn_t"), 4);         /* 3 */

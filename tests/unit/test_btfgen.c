@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * DWARF to BTF: what real compilers write, held against what the compiled program says of itself; and DIE trees by
- * hand for what no compiler writes. Whole kernels are compared with pahole and with cairn sites by tests/truth.
+ * DWARF to BTF: what real compilers write, held against what the compiled program says of itself;
+ * and DIE trees by hand for what no compiler writes. Whole kernels are compared with pahole and
+ * with cairn sites by tests/truth.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -711,7 +712,10 @@ static void types_that_only_refer_to_themselves_end(void **state)
 	db_free(db);
 }
 
-/* "int *p" and "void f(int a)" with the tags "x" and "y" each, as GCC 16 says it; @circle: the list has no end. */
+/*
+ * "int *p" and "void f(int a)" with the tags "x" and "y" each, as GCC 16 says it; @circle: the list
+ * has no end.
+ */
 static struct distilled with_gcc_tags(struct db *db, bool circle)
 {
 	int integer = db_label(db), type[2] = {db_label(db), db_label(db)},
@@ -768,7 +772,9 @@ static void the_last_of_gccs_tags_is_told_first(void **state)
 	for (uint32_t id = 1; id < end; id++) {
 		struct cairn_btf_type t = record_at(&d, id);
 		if (t.kind == CAIRN_BTF_PTR) {
-			/* The one written last is the first that a reader comes to, as from Clang. */
+			/*
+			 * The one written last is the first that a reader comes to, as from Clang.
+			 */
 			struct cairn_btf_type outer = record_at(&d, t.ref),
 					      inner = record_at(&d, outer.ref);
 			assert_string_equal(cairn_btf_string(d.main, outer.name_off), "y");
@@ -841,7 +847,10 @@ static void damaged_input_gives_an_error_or_btf(void **state)
 	}
 }
 
-/* Without memory for what tells whether a register is unchanged, less is known, and that is no error. */
+/*
+ * Without memory for what tells whether a register is unchanged, less is known, and that is no
+ * error.
+ */
 static void any_allocation_may_fail(void **state)
 {
 	for (unsigned int i = 0; i < DWARF_SEEDS; i++) {

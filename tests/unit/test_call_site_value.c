@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a caller passed to a function that stands on the stack: told where only its call can have entered the function. */
+/*
+ * What a caller passed to a function that stands on the stack: told where only its call can have
+ * entered the function.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whom a call leads to: through tail calls, stubs and slots; and each doubt, which is decided for the callee. */
+/*
+ * Whom a call leads to: through tail calls, stubs and slots; and each doubt, which is decided for
+ * the callee.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +35,10 @@ enum { SLOT = 0x20, N_FUNCTIONS = 48 };
 #define BIAS UINT64_C(0x7f0000000000)
 #define JIT  UINT64_C(0x7e0000000000)
 
-/* Functions A, B, C and so on have SLOT bytes each, a symbol and an FDE; what is at CALLER has neither. */
+/*
+ * Functions A, B, C and so on have SLOT bytes each, a symbol and an FDE; what is at CALLER has
+ * neither.
+ */
 enum { A, B, C };
 enum {
 	CALLER = TEXT + TEXT_SIZE - 0x100,
@@ -400,7 +406,10 @@ static void code_that_no_file_has_may_do_anything(void **state)
 	assert_may(w, function(A));
 	put_slot(w, GOT, function(B));
 	assert_may(w, function(A));
-	/* A described function that does not leave itself did not lead to made code; where that is does not matter. */
+	/*
+	 * A described function that does not leave itself did not lead to made code; where that is
+	 * does not matter.
+	 */
 	put_slot(w, GOT, function(A));
 	assert_int_equal(ask(w, JIT + 0x40, BIAS + CALLER + 5, &target), 1);
 	assert_int_equal(ask(w, JIT + 0x80, BIAS + CALLER + 5, &target), 1);
@@ -556,7 +565,9 @@ static void other_machines_are_not_judged(void **state)
 	end(w);
 }
 
-/* An answer that memory did not suffice for is none, and leaves nothing that changes the next one. */
+/*
+ * An answer that memory did not suffice for is none, and leaves nothing that changes the next one.
+ */
 static void assert_out_of_memory_is_told(struct world *w, uint64_t callee, int want)
 {
 	unsigned int n;

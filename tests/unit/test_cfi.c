@@ -744,7 +744,9 @@ static size_t agree_with_readelf(const char *path, bool is_relocatable)
 	while (fgets(line, sizeof(line), f))
 		read_line(&cmp, line);
 	finish_fde(&cmp);
-	/* readelf exits with 1 when it misses a debug file; that it said enough is checked below. */
+	/*
+	 * readelf exits with 1 when it misses a debug file; that it said enough is checked below.
+	 */
 	pclose(f);
 	print_message("%s: %zu FDEs, %zu rows\n", path, cmp.n_fdes, cmp.n_rows);
 	assert_int_equal(cfi_damaged(cfi), 0);

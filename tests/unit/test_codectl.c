@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * codectl() in a process: what readers find, and what fork, exec, signals, threads and limits do to it
+ * codectl() in a process: what readers find, and what fork, exec, signals, threads and limits do to
+ * it
  *
  * Each claim runs in a child of its own, so that it begins without a registry.
  */
@@ -410,7 +411,10 @@ static void random_registrations_agree_with_a_map_of_pages(void **state)
 
 /* ---- system calls and limits ---- */
 
-/* From here on every system call but exit_group kills. Not seccomp's strict mode: that forbids reading the clock, too. */
+/*
+ * From here on every system call but exit_group kills. Not seccomp's strict mode: that forbids
+ * reading the clock, too.
+ */
 static void forbid_system_calls(void)
 {
 	struct sock_filter filter[] = {
@@ -531,7 +535,10 @@ static void use_copy(void)
 	for (uint64_t i = 0; i < 50; i++)
 		CHECK(add_named((i + 1) << 42, (i + 2) << 42, "/child") == 0);
 	CHECK(view_read(&v));
-	/* Each entry is whole: what its thread writes. A generation that was passing over is one entry again. */
+	/*
+	 * Each entry is whole: what its thread writes. A generation that was passing over is one
+	 * entry again.
+	 */
 	for (uint32_t i = 0; i < v.n; i++) {
 		const struct code_elf_info *elf = &v.entries[i].info.elf;
 		if (!v.entries[i].epoch)

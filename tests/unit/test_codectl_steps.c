@@ -2,9 +2,10 @@
 /*
  * A process that is stopped, or killed, at any instruction
  *
- * A child registers, removes, publishes and withdraws, one instruction at a time. After each of them it is read from outside,
- * and must say what was so before the call that it is in, or what is so after it. That is what a kill at this instruction
- * leaves, too: memory does not change any more then.
+ * A child registers, removes, publishes and withdraws, one instruction at a time. After each of
+ * them it is read from outside, and must say what was so before the call that it is in, or what is
+ * so after it. That is what a kill at this instruction leaves, too: memory does not change any more
+ * then.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -290,7 +291,10 @@ static const struct registry_entry *entry_at(const struct looker *l, uint64_t at
 	return found;
 }
 
-/* Every byte of the function has its row: 2; none has the one that no other function has: 0; else 1. */
+/*
+ * Every byte of the function has its row: 2; none has the one that no other function has: 0; else
+ * 1.
+ */
 static int coverage(const struct looker *l, unsigned int i)
 {
 	bool some = false, all = true;

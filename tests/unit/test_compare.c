@@ -264,7 +264,10 @@ static void attributes_are_deduced_from_offsets(void **state)
 	assert_true(d.packed);
 	d = assert_retargets("x86-64", "arm",
 			     "struct s { char c; int i; } __attribute__((aligned(64)));");
-	/* It is written down, so nothing is deduced; of BTF, which does not have it, it is: tests/cli/test_layout_compare.py */
+	/*
+	 * It is written down, so nothing is deduced; of BTF, which does not have it, it is:
+	 * tests/cli/test_layout_compare.py
+	 */
 	assert_int_equal(d.aligned, 0);
 	d = assert_retargets("x86-64", "i386",
 			     "#pragma pack(2)\nstruct s { char c; long l; int i; };");

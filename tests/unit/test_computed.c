@@ -73,7 +73,10 @@ static void let_go(struct looked_up *l)
 	workspace_close(&l->w);
 }
 
-/* Why the first argument is not known at the copies in @container; all of its copies and arguments say the same. */
+/*
+ * Why the first argument is not known at the copies in @container; all of its copies and arguments
+ * say the same.
+ */
 static enum cairn_unavailable why(const struct looked_up *l, const char *container)
 {
 	enum cairn_unavailable ret = CAIRN_N_UNAVAILABLE;

@@ -34,7 +34,10 @@ static const struct cairn_types *parse_on(enum cairn_lang lang, const char *abi,
 	return consumer_types(f);
 }
 
-/* "size: name@offset name@offset" of the struct or union of that name; bit-fields "name@offset:bit+width". */
+/*
+ * "size: name@offset name@offset" of the struct or union of that name; bit-fields
+ * "name@offset:bit+width".
+ */
 static void assert_layout(enum cairn_lang lang, const char *abi, const char *text, const char *name,
 			  const char *wanted)
 {

@@ -176,7 +176,10 @@ static void a_core_of_another_class_machine_or_type_is_refused_by_name(void **st
 	cb_free(&b);
 }
 
-/* Opens @n bytes and uses all of it; what is told of a thread or of memory must be that of the whole file. */
+/*
+ * Opens @n bytes and uses all of it; what is told of a thread or of memory must be that of the
+ * whole file.
+ */
 static void use(const uint8_t *bytes, size_t n, bool is_cut)
 {
 	uint8_t *copy = malloc(n ? n : 1), got[64];
@@ -387,7 +390,10 @@ static NOINLINE int nest(struct self *self, int n)
 {
 	_Alignas(64) volatile char realigned[64];
 	realigned[0] = (char)n;
-	/* A direct call leads to dump_here() and nowhere else: that the program counter is no code would contradict it. */
+	/*
+	 * A direct call leads to dump_here() and nowhere else: that the program counter is no code
+	 * would contradict it.
+	 */
 	int (*volatile dump)(struct self *) = dump_here;
 	return (n ? nest(self, n - 1) : dump(self)) + realigned[0];
 }
@@ -447,7 +453,10 @@ static void files_that_a_core_does_not_name_are_those_of_the_loaders_list(void *
 			assert_true(cairn_stacks_thread(stacks, i)->why[0]);
 		cairn_stacks_close(stacks);
 	}
-	/* Another file would have had another dynamic section in memory. A page of the file may be mapped twice. */
+	/*
+	 * Another file would have had another dynamic section in memory. A page of the file may be
+	 * mapped twice.
+	 */
 	size_t n_changed = 0;
 	for (uint8_t *p = self.core.bytes;
 	     (p = memmem(p, self.core.n - (size_t)(p - self.core.bytes), _DYNAMIC, 64));
@@ -505,7 +514,10 @@ static void a_cut_core_ends_with_its_reason_and_invents_no_frame(void **state)
 		}
 		cairn_stacks_close(stacks);
 	}
-	/* Files without their first page are not taken; then the stack is missing; then parts of it. */
+	/*
+	 * Files without their first page are not taken; then the stack is missing; then parts of
+	 * it.
+	 */
 	assert_true(n_ends[CAIRN_WALK_UNDESCRIBED] + n_ends[CAIRN_WALK_UNREADABLE] > 20);
 	assert_true(most > 1);
 	cb_free(&self.core);
@@ -547,7 +559,10 @@ static void a_call_to_nowhere_leads_to_its_caller_and_is_marked(void **state)
 	struct self self = {.n = 0};
 	workspace_open(&w);
 	nest(&self, 3);
-	/* The stack as it is, one word above nowhere: the return address of dump_here() is where its CFA says. */
+	/*
+	 * The stack as it is, one word above nowhere: the return address of dump_here() is where
+	 * its CFA says.
+	 */
 	struct cairn_stacks *stacks;
 	put_file(&w, "core", self.core.bytes, self.core.n);
 	stacks = open_core(&w, "core");
@@ -555,7 +570,10 @@ static void a_call_to_nowhere_leads_to_its_caller_and_is_marked(void **state)
 	cairn_stacks_regs(cairn_stacks_thread(stacks, 0), 1, &caller);
 	uint64_t sp = caller.r[7] - 8;
 	cairn_stacks_close(stacks);
-	/* NT_PRSTATUS is the first note: registers are 20 + 112 bytes into the notes, which are after the headers. */
+	/*
+	 * NT_PRSTATUS is the first note: registers are 20 + 112 bytes into the notes, which are
+	 * after the headers.
+	 */
 	const Elf64_Phdr *notes = (const Elf64_Phdr *)(self.core.bytes + sizeof(Elf64_Ehdr));
 	uint64_t *user = (uint64_t *)(self.core.bytes + notes->p_offset + 20 + 112), nowhere = 0x10;
 	memcpy(&user[U_RIP], &nowhere, 8);

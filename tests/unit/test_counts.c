@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Events and calls: what is no call, and where it is said that events may not be as many as calls. Over DIE trees and
- * instructions written by hand; tests/truth/call_counts.py counts the calls of whole programs.
+ * Events and calls: what is no call, and where it is said that events may not be as many as calls.
+ * Over DIE trees and instructions written by hand; tests/truth/call_counts.py counts the calls of
+ * whole programs.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -39,7 +40,9 @@ struct row {
 	uint8_t at, line, column;
 };
 
-/* The abstract "callee", declared at line 7, column 5; then the body "caller" at [0x1000, 0x1040). */
+/*
+ * The abstract "callee", declared at line 7, column 5; then the body "caller" at [0x1000, 0x1040).
+ */
 struct tree {
 	struct db *db;
 	int callee;
@@ -89,7 +92,10 @@ static void rows(struct db *db, const struct tree *t)
 	db_bytes(db, DB_LINE, program, sizeof(program));
 }
 
-/* The statements of if_column, in lines 20 and 21, and the entry's row at the callee's declaration; then those of if_branch. */
+/*
+ * The statements of if_column, in lines 20 and 21, and the entry's row at the callee's declaration;
+ * then those of if_branch.
+ */
 static void statements(struct db *db, const struct tree *t)
 {
 	/* clang-format off */
@@ -226,7 +232,10 @@ static void a_part_whose_head_left_no_die_is_a_part(void **state)
 
 static void two_functions_of_one_macro_call_each_other(void **state)
 {
-	/* The caller is declared where the callee is: at the macro's use, where all its calls are, too. */
+	/*
+	 * The caller is declared where the callee is: at the macro's use, where all its calls are,
+	 * too.
+	 */
 	BEGIN(GCC, 7, NOTHING, NOTHING, STORE, STORE, RET);
 	copy(&t, 0x1004, 0x1008, 0x1004, 7, false);
 	struct result r = finish(&t);
@@ -299,10 +308,15 @@ static void a_site_without_code_of_its_own_at_a_join_is_shared(void **state)
 static void a_call_in_front_of_a_loops_padding_returns(void **state)
 {
 	struct cairn_site s;
-	/* The entry is 0x1008, the head of a loop: after the call and padding, and where je leads. */
+	/*
+	 * The entry is 0x1008, the head of a loop: after the call and padding, and where je leads.
+	 */
 	assert_int_equal(DOUBTS(GCC, 0x1000, 0x1006, 0x1008, &s, CALL, NOP, STORE, JE(-4), RET),
 			 CAIRN_COUNT_SHARED_PC);
-	/* The entry is 0x100a. A jump from above leads there, too: after the call is padding of a function that does not return. */
+	/*
+	 * The entry is 0x100a. A jump from above leads there, too: after the call is padding of a
+	 * function that does not return.
+	 */
 	assert_false(DOUBTS(GCC, 0x1002, 0x1008, 0x100a, &s, JE(8), CALL, NOP, STORE, RET) &
 		     CAIRN_COUNT_SHARED_PC);
 }
@@ -372,12 +386,18 @@ static uint32_t after_if(uint8_t column, const uint8_t *code, size_t n)
 
 static void a_call_that_its_own_condition_does_not_keep_from_its_site_is_doubted(void **state)
 {
-	/* if (...) at 0x1000, in column 3; the call's own statement is in column 5; je leaves the copy. */
+	/*
+	 * if (...) at 0x1000, in column 3; the call's own statement is in column 5; je leaves the
+	 * copy.
+	 */
 	static const uint8_t combined[] = {NOTHING, NOTHING, JE(2), STORE, RET};
 	assert_int_equal(after_if(3, combined, sizeof(combined)), CAIRN_COUNT_BEFORE_TEST);
 	/* A statement that stands beside the call's is no condition. */
 	assert_int_equal(after_if(5, combined, sizeof(combined)), 0);
-	/* Nor is anything combined where the condition's own branch is there, or the copy begins without one. */
+	/*
+	 * Nor is anything combined where the condition's own branch is there, or the copy begins
+	 * without one.
+	 */
 	static const uint8_t branch[] = {JE(6), NOTHING, JE(2), STORE, RET};
 	assert_int_equal(after_if(3, branch, sizeof(branch)), 0);
 	static const uint8_t store[] = {NOTHING, STORE, JE(2), STORE, RET};
@@ -386,7 +406,10 @@ static void a_call_that_its_own_condition_does_not_keep_from_its_site_is_doubted
 
 static void a_call_put_in_front_of_its_condition_is_doubted(void **state)
 {
-	/* if (...) { callee(); at 0x1002, a store that both arms begin with; and the branch of the if at 0x1004. */
+	/*
+	 * if (...) { callee(); at 0x1002, a store that both arms begin with; and the branch of the
+	 * if at 0x1004.
+	 */
 	static const uint8_t arms[] = {NOTHING, STORE, JE(2), STORE, RET};
 	assert_int_equal(with_if_branch(3, 4, arms, sizeof(arms)), CAIRN_COUNT_BEFORE_TEST);
 	/* The branch is another statement's. */
@@ -406,7 +429,10 @@ static void a_call_put_in_front_of_its_condition_is_doubted(void **state)
 static void without_an_entry_a_copy_begins_where_other_code_leads_to_first(void **state)
 {
 	struct cairn_site s;
-	/* jmp 0x1006; the copy's loop is 0x1002 to 0x100a, and its lowest address is not where it is entered. */
+	/*
+	 * jmp 0x1006; the copy's loop is 0x1002 to 0x100a, and its lowest address is not where it
+	 * is entered.
+	 */
 	DOUBTS(CLANG, 0x1002, 0x100a, 0, &s, JMP(4), STORE, STORE, NOTHING, JE(-8), RET);
 	assert_int_equal(s.at.v, 0x1006);
 	assert_int_equal(s.rule, CAIRN_AT_CFG_ENTRY);
@@ -433,7 +459,10 @@ static void a_copy_with_two_ways_in_has_two_sites(void **state)
 static void work_ahead_of_time_is_no_site(void **state)
 {
 	struct cairn_site s;
-	/* je 0x1004, past an instruction of the copy that has no effect: the store is what every call comes to. */
+	/*
+	 * je 0x1004, past an instruction of the copy that has no effect: the store is what every
+	 * call comes to.
+	 */
 	assert_int_equal(DOUBTS(CLANG, 0x1002, 0x1006, 0, &s, JE(2), NOTHING, STORE, RET), 0);
 	assert_int_equal(s.at.v, 0x1004);
 	/* With an effect it is the call's beginning, and the jump a way after it. */
@@ -448,7 +477,10 @@ static void work_ahead_of_time_is_no_site(void **state)
 static void a_way_that_joins_the_copys_own_after_a_known_condition_is_a_bypass(void **state)
 {
 	struct cairn_site s;
-	/* The entry is 0x1008; it jumps to 0x1002, the caller's instruction before the copy's store, where 0x1000 falls, too. */
+	/*
+	 * The entry is 0x1008; it jumps to 0x1002, the caller's instruction before the copy's
+	 * store, where 0x1000 falls, too.
+	 */
 	assert_int_equal(DOUBTS(GCC, 0x1004, 0x100c, 0x1008, &s, JE(6), NOTHING, STORE, RET,
 				NOTHING, JMP(-10)),
 			 CAIRN_COUNT_BYPASSED);
@@ -462,8 +494,9 @@ static void a_way_past_the_site_after_a_call_that_returns_is_a_bypass(void **sta
 {
 	struct cairn_site s;
 	/*
-	 * The entry is 0x1012; it jumps to the copy's store at 0x100e, where 0x1009 comes from after its call. That the called function
-	 * returns shows where it is called before: only that call leads to 0x1007.
+	 * The entry is 0x1012; it jumps to the copy's store at 0x100e, where 0x1009 comes from
+	 * after its call. That the called function returns shows where it is called before: only
+	 * that call leads to 0x1007.
 	 */
 	assert_int_equal(DOUBTS(GCC, 0x100e, 0x1016, 0x1012, &s, JE(7), CALL_OF(0x39), JMP(9),
 				CALL_OF(0x32), STORE, RET, NOTHING, JMP(-8)),
@@ -501,7 +534,10 @@ static void a_join_after_the_site_in_the_same_line_is_a_bypass(void **state)
 			 CAIRN_COUNT_BYPASSED);
 	assert_int_equal(with_rows(in_front, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006),
 			 CAIRN_COUNT_BYPASSED);
-	/* After the line of the site it is an end that both copies share; before the declaration it is another function's. */
+	/*
+	 * After the line of the site it is an end that both copies share; before the declaration it
+	 * is another function's.
+	 */
 	assert_int_equal(with_rows(end, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006), 0);
 	assert_int_equal(with_rows(of_another, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006), 0);
 }
@@ -518,7 +554,10 @@ static void the_first_statement_once_more_is_another_calls_beginning(void **stat
 	assert_int_equal(with_rows(again, 5, code, sizeof(code), 0, 0x1002, 0x100a),
 			 CAIRN_COUNT_BYPASSED);
 	assert_int_equal(with_rows(other, 5, code, sizeof(code), 0, 0x1002, 0x100a), 0);
-	/* Nothing is decided in between: one statement, in which an instruction of the caller's was put. */
+	/*
+	 * Nothing is decided in between: one statement, in which an instruction of the caller's was
+	 * put.
+	 */
 	assert_int_equal(with_rows(again, 5, straight, sizeof(straight), 0, 0x1002, 0x100a), 0);
 }
 
@@ -584,7 +623,10 @@ static void a_value_copied_where_paths_meet_is_no_way_in(void **state)
 	assert_int_equal(with_line0(8, 10, code, sizeof(code), 0x1002, 0x100a, &n, &s), 0);
 	assert_int_equal(n, 1);
 	assert_int_equal(s.at.v, 0x1002);
-	/* With a line it is one; nor is it none where it computes: a statement that was merged with another. */
+	/*
+	 * With a line it is one; nor is it none where it computes: a statement that was merged with
+	 * another.
+	 */
 	with_line0(0x20, 0x22, code, sizeof(code), 0x1002, 0x100a, &n, &s);
 	assert_int_equal(n, 2);
 	static const uint8_t stores[] = {JE(6), STORE, NOTHING, JMP(2), STORE, STORE, RET};
@@ -594,7 +636,10 @@ static void a_value_copied_where_paths_meet_is_no_way_in(void **state)
 
 static void a_loop_through_code_of_no_line_is_the_copys(void **state)
 {
-	/* The copy at 0x1004 jumps back to 0x1002, where a statement of its own was merged with one of the caller's. */
+	/*
+	 * The copy at 0x1004 jumps back to 0x1002, where a statement of its own was merged with one
+	 * of the caller's.
+	 */
 	static const uint8_t code[] = {NOTHING, STORE, STORE, JE(-6), RET};
 	struct cairn_site s;
 	uint32_t n;

@@ -224,7 +224,10 @@ static void strings_have_the_size_of_their_units(void **state)
 		    1);
 }
 
-/* Clang's answers; GCC's are the same where it knows the attribute, but for the alignment of unions. */
+/*
+ * Clang's answers; GCC's are the same where it knows the attribute, but for the alignment of
+ * unions.
+ */
 static void ms_struct_is_neither_microsoft_s_nor_system_v_s(void **state)
 {
 	static const struct {

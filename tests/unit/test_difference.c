@@ -12,7 +12,10 @@
 
 #include "workspace.h"
 
-/* changes(): as git's xdl_build_script(). passed(): the difference is described, and 0 and 7 are passed. */
+/*
+ * changes(): as git's xdl_build_script(). passed(): the difference is described, and 0 and 7 are
+ * passed.
+ */
 static const char source[] =
 	"#include <stdlib.h>\n"
 	"struct change { struct change *next; long i1, i2, n1, n2; };\n"

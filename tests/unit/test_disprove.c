@@ -227,10 +227,16 @@ static void a_return_to_what_was_pushed_may_be_far(void **state)
 	end(&s);
 }
 
-/* As GCC writes it: push %rbp; mov %rsp,%rbp; lea 16(%rbp),%r10; @push; leave or pop %rbp; lea -8(%r10),%rsp; ret. */
+/*
+ * As GCC writes it: push %rbp; mov %rsp,%rbp; lea 16(%rbp),%r10; @push; leave or pop %rbp; lea
+ * -8(%r10),%rsp; ret.
+ */
 static void realigned(struct sample *s, uint8_t push, uint8_t end)
 {
-	/* rbp is at *(rbp+0) from after the mov on, the CFA is r10+0 from after the lea on, and rsp+8 at the ret */
+	/*
+	 * rbp is at *(rbp+0) from after the mov on, the CFA is r10+0 from after the lea on, and
+	 * rsp+8 at the ret
+	 */
 	table_of(s,
 		 BYTES(0x55, 0x48, 0x89, 0xe5, 0x4c, 0x8d, 0x55, 0x10, push, end, 0x49, 0x8d, 0x62,
 		       0xf8, 0xc3),
@@ -289,7 +295,10 @@ static void a_call_that_may_not_return_disproves_nothing(void **state)
 
 static void the_outermost_frame_stays_so_wherever_its_stack_pointer_is(void **state)
 {
-	/* endbr64; xor %ebp,%ebp; pop %rsi; and $-16,%rsp; push %rax; hlt, as _start has it; undefined rip after the first */
+	/*
+	 * endbr64; xor %ebp,%ebp; pop %rsi; and $-16,%rsp; push %rax; hlt, as _start has it;
+	 * undefined rip after the first
+	 */
 	struct sample s;
 	table_of(
 		&s,

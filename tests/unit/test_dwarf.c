@@ -522,7 +522,10 @@ static void siblings_are_found_with_and_without_the_attribute(void **state)
 	}
 }
 
-/* GCC's unit without the attribute on any DIE is one that somebody has rewritten: what is after a block may be a parameter. */
+/*
+ * GCC's unit without the attribute on any DIE is one that somebody has rewritten: what is after a
+ * block may be a parameter.
+ */
 static void a_parameter_after_a_block_is_found(void **state)
 {
 	struct db *d = db_new((struct db_format){0});

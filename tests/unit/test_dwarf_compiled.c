@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What compilers really write, read by us and by others: libdw for everything it knows, readelf for the views
- * of location lists and of line rows, which libdw does not tell.
+ * What compilers really write, read by us and by others: libdw for everything it knows, readelf for
+ * the views of location lists and of line rows, which libdw does not tell.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The function index, the search for a name, qualified names; and that nothing damaged brings any of it down. */
+/*
+ * The function index, the search for a name, qualified names; and that nothing damaged brings any
+ * of it down.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -547,7 +547,9 @@ static void sequences_are_sorted_and_dropped_ones_left_out(void **state)
 		end_sequence(d, starts[i] == 0x1020 ? 0 : 0x10);
 	}
 	db_length_end(d, DB_LINE, m.length);
-	/* The end of one stands before the start of the next; that of an empty one after its start. */
+	/*
+	 * The end of one stands before the start of the next; that of an empty one after its start.
+	 */
 	rows_are(line_unit(d),
 		 "1000 1:1:0 v0; 1010 end; 1010 1:1:0 v0; 1020 end; 1020 1:1:0 v0; 1020 end; "
 		 "1800 1:1:0 v0; 1810 end; ");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The index of a package of .dwo files. What whole packages give is claimed by tests/cli/test_split.py. */
+/*
+ * The index of a package of .dwo files. What whole packages give is claimed by
+ * tests/cli/test_split.py.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -230,7 +230,10 @@ static int begin_struct(struct unit *u, const char *name, unsigned int size)
 	return label;
 }
 
-/* A signed discriminant at 4, after what depends on it; values as LLVM writes them, in lists and ranges, and none for the rest. */
+/*
+ * A signed discriminant at 4, after what depends on it; values as LLVM writes them, in lists and
+ * ranges, and none for the rest.
+ */
 static void the_variant_that_is_there_is_told_by_its_discriminant(void **state)
 {
 	struct unit u = begin(DW_LANG_Ada95);
@@ -311,7 +314,10 @@ static void an_enum_of_rust_is_the_variant_that_is_there(void **state)
 	close_unit(&u);
 }
 
-/* Two that are there for all others, no discriminant for two, and one of 16 bytes: bytes, never a guess. */
+/*
+ * Two that are there for all others, no discriminant for two, and one of 16 bytes: bytes, never a
+ * guess.
+ */
 static void variants_that_nothing_tells_apart_are_shown_as_bytes(void **state)
 {
 	struct unit u = begin(DW_LANG_Rust);

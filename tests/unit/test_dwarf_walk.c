@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The walker. That its values are those of dw_attr() is checked wherever dwarf_walk() is used: on compiled
- * programs, on damaged files and by the fuzzer. Here: which DIEs it delivers, and the rare shapes.
+ * The walker. That its values are those of dw_attr() is checked wherever dwarf_walk() is used: on
+ * compiled programs, on damaged files and by the fuzzer. Here: which DIEs it delivers, and the rare
+ * shapes.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -944,7 +944,10 @@ static const struct span *held_at(const struct span *p, size_t n, uint64_t x)
 	return best;
 }
 
-/* The rule of binary.h in its own words, one symbol after the other; a gap is that of what comes before it without a size. */
+/*
+ * The rule of binary.h in its own words, one symbol after the other; a gap is that of what comes
+ * before it without a size.
+ */
 static const struct span *expected_at(const struct span *p, size_t n, uint64_t x)
 {
 	const struct span *best = held_at(p, n, x);

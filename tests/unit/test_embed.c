@@ -144,7 +144,10 @@ static void another_input_that_became_shorter_stops_no_writing(void **state)
 	assert_int_equal(cairn_embed_alone(EM_X86_64, copy, two, 2, NULL), 0);
 }
 
-/* Each byte of the header and of the first entries of the table, wrong in two ways: an error, or a copy, but no fault. */
+/*
+ * Each byte of the header and of the first entries of the table, wrong in two ways: an error, or a
+ * copy, but no fault.
+ */
 static void wrong_bytes_are_survived(void **state)
 {
 	int fd = open(program, O_RDONLY);

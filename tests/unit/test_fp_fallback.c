@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frames that nobody describes: left by their frame pointer where they have one, and not left where it is not one. */
+/*
+ * Frames that nobody describes: left by their frame pointer where they have one, and not left where
+ * it is not one.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -254,7 +257,10 @@ enum {
 	BLR = 0xd63f0000
 };
 
-/* @insns from FUNCTION on, of which the one of number @here is about to run; the call before CALLER leads to FUNCTION. */
+/*
+ * @insns from FUNCTION on, of which the one of number @here is about to run; the call before CALLER
+ * leads to FUNCTION.
+ */
 static void make_arm(struct world *w, const uint32_t *insns, size_t n, size_t here)
 {
 	const uint32_t call = 0x94000000 | (((FUNCTION - (CALLER - CODE - 4)) / 4) & 0x3ffffff),

@@ -151,7 +151,10 @@ static void without_memory_there_are_no_rows(void **state)
 	close_program(&p);
 }
 
-/* One function after the other in a table in which all share one list of frames: it says no more than there is code. */
+/*
+ * One function after the other in a table in which all share one list of frames: it says no more
+ * than there is code.
+ */
 static void frames_stay_within_their_function(void **state)
 {
 	struct go_table table;

@@ -92,7 +92,10 @@ static void functions_beside_each_other_are_not(void **state)
 	workspace_close(&w);
 }
 
-/* See docs/findings/gcc-memory-read-after-store.md: s is described as counter + 1, after the store to counter. */
+/*
+ * See docs/findings/gcc-memory-read-after-store.md: s is described as counter + 1, after the store
+ * to counter.
+ */
 static const char stored[] = "volatile int sink, n = 3;\n"
 			     "unsigned counter;\n"
 			     "__attribute__((noipa)) void use(unsigned a) { sink = a; }\n"

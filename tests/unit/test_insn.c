@@ -96,7 +96,10 @@ static void a_step_says_what_a_decode_says_of_code_that_ends_early(void **state)
 
 static void many_steps_are_single_ones_one_after_the_other(void **state)
 {
-	/* push %rbp; mov %rsp,%rbp; nopw 0(%rax,%rax,1); call; je; xchg %rax,%r8; pause; jmp *%rax; ret; mov of 10 bytes */
+	/*
+	 * push %rbp; mov %rsp,%rbp; nopw 0(%rax,%rax,1); call; je; xchg %rax,%r8; pause; jmp *%rax;
+	 * ret; mov of 10 bytes
+	 */
 	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x66, 0x0f, 0x1f, 0x44, 0x00,
 				       0x00, 0xe8, 1,    0,    0,    0,    0x74, 0xf0, 0x49,
 				       0x90, 0xf3, 0x90, 0x90, 0xff, 0xe0, 0xc3, 0x48, 0xb8,
@@ -117,7 +120,10 @@ static void many_steps_are_single_ones_one_after_the_other(void **state)
 		assert_int_equal(many[i].is_nop, nops[i]);
 		assert_int_equal(one.is_nop, nops[i]);
 	}
-	/* No more than asked for, and nothing that goes on after the end, whether or not that may be read. */
+	/*
+	 * No more than asked for, and nothing that goes on after the end, whether or not that may
+	 * be read.
+	 */
 	assert_int_equal(insn_steps(code, sizeof(code), sizeof(code), 0x1000, many, 3, &bytes), 3);
 	assert_int_equal(bytes, 10);
 	for (size_t readable = 12; readable <= sizeof(code); readable++) {

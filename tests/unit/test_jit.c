@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The writer for JITs: what another process reads of regions and functions that are published, withdrawn, published again. */
+/*
+ * The writer for JITs: what another process reads of regions and functions that are published,
+ * withdrawn, published again.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -452,7 +455,10 @@ static void random_use_of_memory_agrees_with_a_map(void **state)
 	for (int i = 0; i < 60000; i++) {
 		random = random * 1664525 + 1013904223;
 		uint32_t lo = (random >> 8) % (SPACE - 16), n = 1 + (random >> 28);
-		/* Now more is made, now more is freed; sometimes in a small part, and one after the other. */
+		/*
+		 * Now more is made, now more is freed; sometimes in a small part, and one after the
+		 * other.
+		 */
 		bool frees = random >> 5 & 7 ? i / 5000 % 3 == 2 : random >> 4 & 1;
 		if (i % 1000 > 700)
 			lo %= 512;

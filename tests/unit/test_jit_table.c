@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tables of a JIT in somebody else's memory: sound chains, lying ones, and chains that grow while they are read. */
+/*
+ * Tables of a JIT in somebody else's memory: sound chains, lying ones, and chains that grow while
+ * they are read.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -138,7 +141,9 @@ static void the_rfcs_form_is_read_without_the_mark(void **state)
 	jit_tables_fini(&tables);
 }
 
-/* Members beyond size are absent, whatever is there; those beyond what is known are stepped over. */
+/*
+ * Members beyond size are absent, whatever is there; those beyond what is known are stepped over.
+ */
 static void elements_are_stepped_over_by_the_stride(void **state)
 {
 	struct {

@@ -41,7 +41,9 @@ static void close_sample(struct sample *s)
 	decl_free(s->decl);
 }
 
-/* Sizes before and after, and the members' first letters in their new order, unless that is NULL. */
+/*
+ * Sizes before and after, and the members' first letters in their new order, unless that is NULL.
+ */
 static void expect(const char *text, const struct cairn_reorganize_opts *opts, uint64_t old_size,
 		   uint64_t new_size, const char *order)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locations as text, and the calling convention. Folding and choosing are tested on real binaries by tests/truth. */
+/*
+ * Locations as text, and the calling convention. Folding and choosing are tested on real binaries
+ * by tests/truth.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What processes write about their code beside their memory: perf maps, jitdump files, and who is believed. */
+/*
+ * What processes write about their code beside their memory: perf maps, jitdump files, and who is
+ * believed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -301,7 +304,10 @@ static void unwinding_records_lead_to_rules_wherever_the_code_went(void **state)
 	jitdump_fini(&d);
 }
 
-/* What node 20 wrote for "function fib(n)", optimized: .eh_frame, then .eh_frame_hdr, for 384 bytes of code. */
+/*
+ * What node 20 wrote for "function fib(n)", optimized: .eh_frame, then .eh_frame_hdr, for 384 bytes
+ * of code.
+ */
 static const uint8_t v8_unwinding[] =
 	"\x18\0\0\0\0\0\0\0\x03zLR\0\x01\x78\x10\x02\xff\x1b\x0c\x07\x08\x90\x01\0\0\0\0"
 	"\x28\0\0\0\x20\0\0\0\x5c\xfe\xff\xff\x7e\x01\0\0\0\x4f\x0e\x10\x86\x02\x43\x0d\x06\x03\x04"

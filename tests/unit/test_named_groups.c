@@ -157,7 +157,10 @@ static void all_names_of_headers_agree(void **state)
 	workspace_close(&w);
 }
 
-/* Two meanings of a name, types of functions that are also types of files, names that are only declared. */
+/*
+ * Two meanings of a name, types of functions that are also types of files, names that are only
+ * declared.
+ */
 static const char first[] = "struct s { int x; }; enum e { A, B }; typedef struct { short lo; } "
 			    "pair; struct absent; enum later;\n"
 			    "int f(struct absent *p, pair *q) { struct s { long y; } in = {q->lo}; "

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* src/bytes/source: a list of types is read once, however many names are looked for in it, and the answers stay the same. */
+/*
+ * src/bytes/source: a list of types is read once, however many names are looked for in it, and the
+ * answers stay the same.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

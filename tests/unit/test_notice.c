@@ -143,7 +143,10 @@ enum { NOBODY = 65534, THIRD = 1 };
 static bool plant_is_harmless;
 #define UPPER "/tmp/cairn-65534"
 
-/* An empty /tmp and /run of its own, in which @plant has put something. 0; 77: not permitted; 1: a notice was left, or something made. */
+/*
+ * An empty /tmp and /run of its own, in which @plant has put something. 0; 77: not permitted; 1: a
+ * notice was left, or something made.
+ */
 static int leave_where_planted(void (*plant)(void))
 {
 	const struct notice n = {.process = {.pid = 1}, .supervisor = 1, .registry = 1, .size = 1};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the agent reads in a program it is a guest of: sections of FDEs, symbol files for GDB. Nothing outside of them is touched. */
+/*
+ * What the agent reads in a program it is a guest of: sections of FDEs, symbol files for GDB.
+ * Nothing outside of them is touched.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -180,7 +183,10 @@ static void functions_come_by_address_and_do_not_overlap(void **state)
 	assert_int_equal(symfile_functions(&s, 0x100000, 0x100100, functions, 4), 1);
 	assert_true(symfile_cfi(&s, 0x100000, 0x103000, &lo, &hi));
 	assert_true(lo == (uintptr_t)f.cfi && hi == lo + SECTION_BYTES);
-	/* One about other code; and an address where nothing is mapped, beside which the file's own is good. */
+	/*
+	 * One about other code; and an address where nothing is mapped, beside which the file's own
+	 * is good.
+	 */
 	assert_false(symfile_cfi(&s, 0x200000, 0x203000, &lo, &hi));
 	f.s[2].sh_addr = 8;
 	assert_true(symfile_cfi(&s, 0x100000, 0x103000, &lo, &hi) && lo == (uintptr_t)f.cfi);
@@ -197,7 +203,10 @@ static void cut_and_damaged_symbol_files_end(void **state)
 		free(part);
 	}
 	struct file *f = malloc(sizeof(*f));
-	/* Where CFI was loaded to is any memory of the program; a sanitizer does not stand that its own is read. */
+	/*
+	 * Where CFI was loaded to is any memory of the program; a sanitizer does not stand that its
+	 * own is read.
+	 */
 	size_t address = (offsetof(struct file, s[2]) + offsetof(Elf64_Shdr, sh_addr)) * 8;
 	for (size_t bit = 0; bit < sizeof(whole) * 8; bit++) {
 		if (bit >= address && bit < address + 64)

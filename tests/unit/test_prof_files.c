@@ -101,7 +101,9 @@ static void let_time_pass(void)
 	nanosleep(&steps, NULL);
 }
 
-/* Not while its table is made: a program that reads a file which becomes shorter needs a handler. */
+/*
+ * Not while its table is made: a program that reads a file which becomes shorter needs a handler.
+ */
 static void write_again(void)
 {
 	do

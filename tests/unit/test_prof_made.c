@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rows of code made at run time: what is read of lists and dumps, the pages that are made of it, and
- * what a look finds to hold no more
+ * Rows of code made at run time: what is read of lists and dumps, the pages that are made of it,
+ * and what a look finds to hold no more
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -113,7 +113,10 @@ static void pages_have_the_rules_of_the_newest_spans(void **state)
 	struct made_code *made = new_code(2);
 	(void)state;
 
-	/* Within a page, over the border of two, over a whole one, and one in the middle of another. */
+	/*
+	 * Within a page, over the border of two, over a whole one, and one in the middle of
+	 * another.
+	 */
 	add_span(made, 1, BASE + 64, BASE + 256, 10);
 	add_span(made, 1, BASE + PAGE - 64, BASE + PAGE + 64, 20);
 	add_span(made, 1, BASE + 2 * PAGE - 16, BASE + 4 * PAGE + 32, 30);

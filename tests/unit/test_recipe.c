@@ -200,7 +200,10 @@ static void a_vector_is_its_elements(void **state)
 	expect_both(id, (const uint64_t[]){0, 0, 0}, 24, "{}", "[]");
 	expect_both(id, (const uint64_t[]){BASE + 11, BASE + 99, 0}, 24, "{34, 1, ...}",
 		    "[34,1,\"...\"]");
-	/* The end before the begin; not a whole number of elements; less than one element could be read. */
+	/*
+	 * The end before the begin; not a whole number of elements; less than one element could be
+	 * read.
+	 */
 	expect_both(id, (const uint64_t[]){BASE + 2, BASE, 0}, 24, "<not a value of its type>",
 		    "null");
 	id = vector_of(u16, u16);

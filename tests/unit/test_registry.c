@@ -132,7 +132,10 @@ static void a_sound_registry_is_read(void **state)
 	assert_true(e[2].is_removed && e[2].epoch == 2 && e[2].until_ns == 150 && e[2].number == 2);
 	assert_true(registry_is_epoch(&r, 1, 3) && !registry_is_epoch(&r, 1, 4) &&
 		    !registry_is_epoch(&r, 2, 2));
-	/* Two for the copy, one for all strings, one for the check, and three epochs: however many entries there are. */
+	/*
+	 * Two for the copy, one for all strings, one for the check, and three epochs: however many
+	 * entries there are.
+	 */
 	assert_int_equal(n_reads, 7);
 	registry_fini(&r);
 }

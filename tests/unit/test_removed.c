@@ -24,7 +24,10 @@ static const char source[] = "volatile int sink;\n"
 			     "__attribute__((noipa)) void twice(int x) { f(x, 8); f(x, 9); }\n"
 			     "int main(void) { once(3); again(4); twice(5); return 0; }\n";
 
-/* Of the copies of f in @container: how many have their second argument, and how many may have another call's. */
+/*
+ * Of the copies of f in @container: how many have their second argument, and how many may have
+ * another call's.
+ */
 static void count(const struct cairn_function *f, const char *container, unsigned int *known,
 		  unsigned int *doubted)
 {

@@ -181,7 +181,9 @@ static void numbers_of_two_paths_are_no_number(void **state)
 	assert_caller(&w);
 }
 
-/* A helper takes its argument with it (ret $8): the path past its call is wrong, and is not needed. */
+/*
+ * A helper takes its argument with it (ret $8): the path past its call is wrong, and is not needed.
+ */
 static void a_path_past_a_call_counts_only_if_there_is_no_other(void **state)
 {
 	struct world w;
@@ -285,7 +287,9 @@ static void a_return_above_the_stack_or_below_the_frame_is_none(void **state)
 	assert_none(&w);
 }
 
-/* The page after the first ends within an instruction, and one that cannot be read ends the path. */
+/*
+ * The page after the first ends within an instruction, and one that cannot be read ends the path.
+ */
 static void instructions_lie_across_pages_and_code_ends(void **state)
 {
 	enum { ACROSS = CODE + 0x1ffe };

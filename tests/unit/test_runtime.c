@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Code made at run time, written by the real library in this process or a child, and read from outside. */
+/*
+ * Code made at run time, written by the real library in this process or a child, and read from
+ * outside.
+ */
 #include "runtime_fixture.h"
 
 #include <stdlib.h>
@@ -100,7 +103,10 @@ static void a_function_is_found_with_its_rule_and_name(void **state)
 	end_child(&c);
 }
 
-/* Rows are there for other code: to assume a frame pointer for this would be against what its owner says. */
+/*
+ * Rows are there for other code: to assume a frame pointer for this would be against what its owner
+ * says.
+ */
 static void nothing_is_assumed_where_the_owner_describes_other_code(void **state)
 {
 	struct child c = start_child(step_publish);
@@ -174,7 +180,10 @@ static void code_that_was_made_anew_since_the_settling_has_no_rule(void **state)
 	end_child(&c);
 }
 
-/* In one epoch an address is described once: what was read of it stays right for stacks of that epoch. */
+/*
+ * In one epoch an address is described once: what was read of it stays right for stacks of that
+ * epoch.
+ */
 static void what_was_read_of_an_epoch_stays_known(void **state)
 {
 	struct child c = start_child(step_publish);

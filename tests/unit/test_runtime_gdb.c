@@ -24,7 +24,10 @@ struct jit_descriptor __jit_debug_descriptor = {.version = 1};
 
 static struct jit_entry entry;
 
-/* Code at the region's beginning, its .eh_frame loaded after it; 'r' registers, 'f' frees and uses the memory for something else. */
+/*
+ * Code at the region's beginning, its .eh_frame loaded after it; 'r' registers, 'f' frees and uses
+ * the memory for something else.
+ */
 static void register_code(void)
 {
 	static const uint8_t push_rbp[] = {0x41, 0x0e, 16};

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A process that is read while it goes on: an honest one that frees and reuses code as fast as it can, and hostile ones
+ * A process that is read while it goes on: an honest one that frees and reuses code as fast as it
+ * can, and hostile ones
  *
- * Of the honest one every answer is compared with what the code itself says: its rule and its name have the same number.
- * Of the hostile ones it is claimed that reading ends, and that nothing is trusted that contradicts the mappings.
+ * Of the honest one every answer is compared with what the code itself says: its rule and its name
+ * have the same number. Of the hostile ones it is claimed that reading ends, and that nothing is
+ * trusted that contradicts the mappings.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -188,7 +190,10 @@ static void code_that_is_freed_and_reused_is_never_another_generations(void **st
 	end(pid);
 }
 
-/* Read without being stopped: it is there each time, or it is told that it changes faster than that. */
+/*
+ * Read without being stopped: it is there each time, or it is told that it changes faster than
+ * that.
+ */
 static void what_changes_faster_than_it_is_read_is_told(void **state)
 {
 	int pid = start(reuse_for_ever);

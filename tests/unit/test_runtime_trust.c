@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a process says of its code, against what is mapped, against what else it says, and when it makes no sense. */
+/*
+ * What a process says of its code, against what is mapped, against what else it says, and when it
+ * makes no sense.
+ */
 #include "runtime_fixture.h"
 
 #include <stdio.h>

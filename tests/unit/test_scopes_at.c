@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Functions that an address is in, and what their callers passed: answers without memory are errors, and no others. */
+/*
+ * Functions that an address is in, and what their callers passed: answers without memory are
+ * errors, and no others.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +20,10 @@
 #include "calls.h"
 #include "workspace.h"
 
-/* A function with a copy of another in it, whose own parameter is overwritten before the second call. */
+/*
+ * A function with a copy of another in it, whose own parameter is overwritten before the second
+ * call.
+ */
 static const char source[] =
 	"volatile long sink;\n"
 	"__attribute__((noipa)) long wait_here(long a, const char *text) { sink = 1; return sink + "
@@ -316,7 +322,10 @@ static void a_sidecar_knows_what_was_passed_as_the_debug_information_does(void *
 	assert_int_equal(cairn_sidecar_sites(sidecar, p.bin, &sites, NULL), 0);
 	struct cairn_vaddr pc = return_address(&p);
 	assert_int_equal(cairn_sites_at(sites, pc, false, &active, NULL), 2);
-	/* wait_here() has its parameters in their registers throughout: nobody is asked what they were, and no call tells. */
+	/*
+	 * wait_here() has its parameters in their registers throughout: nobody is asked what they
+	 * were, and no call tells.
+	 */
 	assert_int_equal(cairn_sites_call_value(sites, p.wait_here, pc, &in_rdi, &loc, NULL), 0);
 	assert_int_equal(loc.why, CAIRN_UNAVAIL_ENTRY_VALUE);
 	cairn_sites_close(sites);

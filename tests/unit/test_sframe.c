@@ -187,7 +187,10 @@ static void a_function_with_a_row_that_cannot_be_said_is_left_out(void **state)
 	assert_int_equal(add(w, 0x1000, 0x40, undescribed, 2), 0);
 	assert_int_equal(add(w, 0x1000, 0x40, openssl, 1), 0);
 	assert_int_equal(add(w, 0x1000, 0x40, lost, 1), 0);
-	/* A row that repeats the one before is dropped; a function of 65,536 bytes has offsets of 4. */
+	/*
+	 * A row that repeats the one before is dropped; a function of 65,536 bytes has offsets of
+	 * 4.
+	 */
 	assert_int_equal(add(w, 0x1000, 0x10000, far, 2), 1);
 	struct cairn_sframe_row backwards[] = {{0, &far[0].rule}, {0, &far[1].rule}};
 	assert_int_equal(cairn_sframe_add(w, (struct cairn_vaddr){0}, 16, backwards, 2, NULL),
@@ -219,7 +222,9 @@ static void version_2_reaches_2_gib(void **state)
 
 /* ---- what others write ---- */
 
-/* gas 2.40, version 1: f is push %rbp, mov, nop, pop, ret; g subtracts 400 from the stack pointer. */
+/*
+ * gas 2.40, version 1: f is push %rbp, mov, nop, pop, ret; g subtracts 400 from the stack pointer.
+ */
 static const uint8_t gas_2_40[] = {
 	0xe2, 0xde, 1,    0, 3,    0,    0xf8, 0,    2,    0,    0,    0, 7,    0,
 	0,    0,    25,   0, 0,    0,    0,    0,    0,    0,    0x22, 0, 0,    0, /* header */

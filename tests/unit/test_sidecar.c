@@ -278,7 +278,10 @@ static int ignore(void *ctx, const struct cairn_function *f)
 	return 0;
 }
 
-/* Opens and asks; what it answers does not matter, that it ends does. Returns what open or check said. */
+/*
+ * Opens and asks; what it answers does not matter, that it ends does. Returns what open or check
+ * said.
+ */
 static int use(const void *bytes, size_t size, struct cairn_err *err)
 {
 	struct cairn_frame frames[4];
@@ -401,7 +404,10 @@ static void sections_that_share_bytes_are_refused_by_their_names(void **state)
 			/* The last byte of what is in front, or of the ELF header. */
 			sections[i].sh_offset = k ? sections[k].sh_offset + sections[k].sh_size - 1
 						  : sizeof(*h) - 1;
-			/* The names of sections have to end with a NUL, which they need not do elsewhere. */
+			/*
+			 * The names of sections have to end with a NUL, which they need not do
+			 * elsewhere.
+			 */
 			guard_seal(image.bytes, image.size);
 			int rc = cairn_sidecar_open_mem(image.bytes, image.size, "lies", NULL,
 							&sidecar, &err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From DWARF to sites and locations, over DIE trees written by hand: what each compiler's oddity means. Whole
- * programs are compared with gdb and with their own logs by tests/truth.
+ * From DWARF to sites and locations, over DIE trees written by hand: what each compiler's oddity
+ * means. Whole programs are compared with gdb and with their own logs by tests/truth.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -109,7 +109,10 @@ static void assert_location(struct db_attr location, const char *text)
 static void a_value_and_an_address_are_told_apart(void **state)
 {
 	assert_location(EXPR(BREG(5), 0, DW_OP_stack_value), "%rdi");
-	/* A register that is the variable's home for the whole scope need not hold it yet at its first instruction. */
+	/*
+	 * A register that is the variable's home for the whole scope need not hold it yet at its
+	 * first instruction.
+	 */
 	assert_location(EXPR(IN_REG(5)), "unavailable: may not have been stored to its slot yet");
 	assert_location(EXPR(BREG(5), 8), "*(%rdi+8)");
 	assert_location(EXPR(BREG(5), 8, DW_OP_stack_value), "%rdi+8");
@@ -379,7 +382,10 @@ static void parameters_are_matched_by_origin_not_by_position(void **state)
 
 /* ---- addresses ---- */
 
-/* References to outside the unit, into the middle of a DIE, to a DIE that is no parameter, and in a circle. */
+/*
+ * References to outside the unit, into the middle of a DIE, to a DIE that is no parameter, and in a
+ * circle.
+ */
 static void a_damaged_origin_shifts_no_argument(void **state)
 {
 	for (int damage = 0; damage < 4; damage++) {

@@ -2,8 +2,8 @@
 /*
  * A process that does not answer its page faults
  *
- * Its memory is under userfaultfd(2), and nobody reads from that. What is claimed is that readers end, that what else there is is
- * read, and that the reason is told; not how long it takes.
+ * Its memory is under userfaultfd(2), and nobody reads from that. What is claimed is that readers
+ * end, that what else there is is read, and that the reason is told; not how long it takes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -135,7 +135,10 @@ static void work_whose_reads_end_is_done(void **state)
 	free(r);
 }
 
-/* The first read is of all pages, the second finds out which one it is, the third has those before it. */
+/*
+ * The first read is of all pages, the second finds out which one it is, the third has those before
+ * it.
+ */
 static void a_page_that_never_comes_is_found_and_passed_over(void **state)
 {
 	int pid = start();

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which probes may be moved: every condition of the proof in src/live/trace/move.c, each broken once. */
+/*
+ * Which probes may be moved: every condition of the proof in src/live/trace/move.c, each broken
+ * once.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,8 +96,8 @@ static const struct {
 };
 
 /*
- * Each function's site is @at bytes after its entry, and has a hazard. @by is how far before it the probe goes, or, negative, how far
- * after; 0 when it is refused as before.
+ * Each function's site is @at bytes after its entry, and has a hazard. @by is how far before it the
+ * probe goes, or, negative, how far after; 0 when it is refused as before.
  */
 static const struct {
 	const char *name, *body;

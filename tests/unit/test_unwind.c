@@ -466,8 +466,8 @@ static void end_child(pid_t pid)
 }
 
 /*
- * The same return addresses, from nest() outwards: backtrace() was called at another place of report_and_wait()
- * than pause().
+ * The same return addresses, from nest() outwards: backtrace() was called at another place of
+ * report_and_wait() than pause().
  */
 static void assert_same_frames(const struct cairn_thread_stack *t, const struct told *told)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What instructions do to the two registers that frames count from, and rows held against that and against SFrame. */
+/*
+ * What instructions do to the two registers that frames count from, and rows held against that and
+ * against SFrame.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

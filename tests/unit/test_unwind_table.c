@@ -252,7 +252,10 @@ static void a_procedure_linkage_table_has_two_rows_per_entry(void **state)
 	sample_end(&s);
 }
 
-/* What stubs of old glibc have, which are jumped to and jump back: the caller goes on at a distance from here. */
+/*
+ * What stubs of old glibc have, which are jumped to and jump back: the caller goes on at a distance
+ * from here.
+ */
 static void a_return_address_may_be_the_pc_and_a_number(void **state)
 {
 	struct frames f = {0};

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For tests of src/ground/types: a type graph, written down. One graph per test, made by CLAIM(). */
+/*
+ * For tests of src/ground/types: a type graph, written down. One graph per test, made by CLAIM().
+ */
 #ifndef UNIT_TYPE_GRAPH_H
 #define UNIT_TYPE_GRAPH_H
 

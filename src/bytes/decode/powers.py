@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Write the powers of ten that shortest.c multiplies with: 10^k, cut to 128 bits and rounded up, k from -292 to 324.
+"""Write the powers of ten that shortest.c multiplies with: 10^k, cut to 128 bits and rounded up, k
+from -292 to 324.
 
 Entry k is the smallest integer g with g * 2^(floor(log2(10^k)) - 127) >= 10^k.
 """

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A page with marks as pieces of text in C: embed.py PAGE >page.h
 
-Between the pieces stand marks: {NULL, 'T'} is for the title, {NULL, 'P'} for the profile. The comment is left out.
+Between the pieces stand marks: {NULL, 'T'} is for the title, {NULL, 'P'} for the profile. The
+comment is left out.
 """
 
 import json

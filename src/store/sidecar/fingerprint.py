@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A number for the sources that decide what a sidecar says: fingerprint.py HEADER DEPFILE SRC
 
-A cached sidecar whose maker had other sources is made anew (find.c). A comment changes the number, too, which costs
-seconds of a background process; nobody has to remember to change it, which would cost wrong answers.
+A cached sidecar whose maker had other sources is made anew (find.c). A comment changes the number,
+too, which costs seconds of a background process; nobody has to remember to change it, which would
+cost wrong answers.
 """
 
 import hashlib
@@ -11,7 +12,8 @@ import pathlib
 import sys
 
 header, depfile, src = sys.argv[1:]
-# Later modules cannot change the answer. Some of the earlier ones cannot either, but so none is forgotten.
+# Later modules cannot change the answer. Some of the earlier ones cannot either, but so none is
+# forgotten.
 layers = pathlib.Path(src, "..", "LAYERS")
 modules = layers.read_text(encoding="utf-8").split()
 modules = modules[:modules.index("store/sidecar") + 1]
@@ -23,4 +25,5 @@ for file in files:
 with open(header, "w", encoding="utf-8") as out:
     out.write(f"#define SIDECAR_MAKER 0x{digest.hexdigest()[:8]}u\n")
 with open(depfile, "w", encoding="utf-8") as out:
-    out.write(f"{header}: {' '.join(str(f).replace(' ', chr(92) + ' ') for f in [*files, layers])}\n")
+    out.write(
+        f"{header}: {' '.join(str(f).replace(' ', chr(92) + ' ') for f in [*files, layers])}\n")

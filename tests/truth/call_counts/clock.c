@@ -2,8 +2,8 @@
 /*
  * A clock that advances by a step each time it is asked, and a process id that is always the same
  *
- * Linked into a program, in place of the C library's: what it does by time and seeds with either, it then does the same way in
- * each run, however long that takes.
+ * Linked into a program, in place of the C library's: what it does by time and seeds with either,
+ * it then does the same way in each run, however long that takes.
  */
 #include <stddef.h>
 #include <stdint.h>

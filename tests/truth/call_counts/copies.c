@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The second opinion on what code the debug information gives to which call, found with libdw, nothing of Cairn's
+ * The second opinion on what code the debug information gives to which call, found with libdw,
+ * nothing of Cairn's
  *
  *	copies FILE
  *

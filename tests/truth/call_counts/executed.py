@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a program executed, instruction by instruction and jump by jump, counted by Valgrind's callgrind; the code by objdump.
+"""What a program executed, instruction by instruction and jump by jump, counted by Valgrind's
+callgrind; the code by objdump.
 
-Nothing here comes from Cairn, nor from a probe. Callgrind 3.19 cannot read Clang's DWARF 5, and names what it finds by the object
-and the address in it, so the program runs without its debug information.
+Nothing here comes from Cairn, nor from a probe. Callgrind 3.19 cannot read Clang's DWARF 5, and
+names what it finds by the object and the address in it, so the program runs without its debug
+information.
 """
 import collections
 import os
@@ -17,14 +19,18 @@ NAMED = re.compile(r'^c?ob=\((\d+)\)(?: (.*))?$')
 
 
 class Executed:
-    """count: {address: times}; jumps: {(from, to): times}; calls: {(from, to): times}, tail calls among them."""
+    """count: {address: times}; jumps: {(from, to): times}; calls: {(from, to): times}, tail calls
+    among them."""
 
     def __init__(self, program, words):
-        bare = os.path.join(os.path.dirname(os.path.dirname(program)), 'bare', os.path.basename(program))
+        bare = os.path.join(os.path.dirname(os.path.dirname(program)), 'bare',
+                            os.path.basename(program))
         os.makedirs(os.path.dirname(bare), exist_ok=True)
         out = bare + '.callgrind'
         for command in (['strip', '-g', '-o', bare, program],
-                        ['setarch', '-R', '/bin/sh', '-c', 'exec valgrind -q --tool=callgrind --dump-instr=yes --collect-jumps=yes --skip-plt=no --compress-pos=no '
+                        ['setarch', '-R', '/bin/sh', '-c', 'exec valgrind -q --tool=callgrind '
+                                                           '--dump-instr=yes --collect-jumps=yes '
+                                                           '--skip-plt=no --compress-pos=no '
                          f'--callgrind-out-file={out} {bare} {words}']):
             code, _, err = common.run(command, 1800)
         if not os.path.exists(out) or not os.path.getsize(out):
@@ -60,7 +66,8 @@ class Executed:
                 pending = (self.jumps, int(n.split('/')[0]), int(to, 16))
             elif line.startswith('calls='):
                 n, to = line[6:].split()[:2]
-                # A call of another object's function has no "cob" line of its own only when it is of this one.
+                # A call of another object's function has no "cob" line of its own only when it is
+                # of this one.
                 pending = (self.calls, int(n), int(to, 16) if there == here else None)
                 there = here
             elif line.startswith('fn='):

@@ -2,8 +2,9 @@
 /*
  * A heap that is always at the same address
  *
- * Linked into a program, in place of the C library's: two builds that allocate the same then have their objects at the same
- * addresses, and what they index by addresses is in the same order. One thread; memory is not given back.
+ * Linked into a program, in place of the C library's: two builds that allocate the same then have
+ * their objects at the same addresses, and what they index by addresses is in the same order. One
+ * thread; memory is not given back.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -2,8 +2,9 @@
 /*
  * Counts the calls of every function of a program built with -finstrument-functions, by caller
  *
- * Linked into the program. At exit it writes a line "FUNCTION CALLER CALLS" per function and place of a call to the file that
- * CALL_COUNTS names: link-time addresses, the caller's is where the call returns to; all in hexadecimal.
+ * Linked into the program. At exit it writes a line "FUNCTION CALLER CALLS" per function and place
+ * of a call to the file that CALL_COUNTS names: link-time addresses, the caller's is where the call
+ * returns to; all in hexadecimal.
  */
 #define _GNU_SOURCE
 #include <link.h>

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Lua, SQLite and Redis, each built twice by a compiler: optimised, and at -O0 with a counter at every function's entry.
+"""Lua, SQLite and Redis, each built twice by a compiler: optimised, and at -O0 with a counter at
+every function's entry.
 
-What would differ from run to run is made constant, so that two builds make the same calls: seeds of hashes, for Lua, whose tables
-and cache are indexed by addresses, the heap (heap.c), and for Redis, whose timers decide what it does, the clock (clock.c).
+What would differ from run to run is made constant, so that two builds make the same calls: seeds of
+hashes, for Lua, whose tables and cache are indexed by addresses, the heap (heap.c), and for Redis,
+whose timers decide what it does, the clock (clock.c).
 """
 import glob
 import os
@@ -14,7 +16,8 @@ import sources
 HERE = os.path.dirname(os.path.abspath(__file__))
 OPTIMISED = ['-O2', '-g']
 COUNTING = ['-O0', '-g', '-finstrument-functions']
-# Folders of the two builds. Paths of equal length: they become strings of the programs, whose memory decides when garbage is collected.
+# Folders of the two builds. Paths of equal length: they become strings of the programs, whose
+# memory decides when garbage is collected.
 FAST, SLOW = 'fast', 'slow'
 
 LUA = r'''
@@ -91,16 +94,26 @@ SELECT * FROM nowhere; SELECT 1 +; INSERT INTO a VALUES (1);
 '''
 
 REDIS = [
-    *(f'SET key:{i} value:{i * 7919 % 1009}' for i in range(200)), 'APPEND key:1 tail', 'INCRBY n 5', 'INCRBYFLOAT f 1.5', 'SETRANGE key:2 3 xyz',
-    'SETBIT bits 100 1', 'BITOP NOT nbits bits', 'BITFIELD bits SET u8 0 200', 'PFADD hll a b c', 'PFMERGE hll2 hll', 'MSET a 1 b 2', 'GETSET a 3',
-    *(f'RPUSH list e{i}' for i in range(300)), 'LPOP list', 'LINSERT list BEFORE e5 x', 'LREM list 0 e7', 'LTRIM list 10 250', 'LSET list 3 y', 'RPOPLPUSH list list2',
-    *(f'SADD ints {i * 31 % 1000}' for i in range(100)), *(f'SADD set m{i}' for i in range(200)), 'SREM set m3', 'SMOVE set set2 m4', 'SINTERSTORE s3 set set2',
-    'SUNIONSTORE s4 set ints', 'SDIFFSTORE s5 set s3', *(f'HSET hash f{i} v{i}' for i in range(300)), 'HDEL hash f3', 'HINCRBY hash n 3',
-    *(f'ZADD zset {i * 37 % 101}.5 m{i}' for i in range(300)), 'ZINCRBY zset 3 m5', 'ZREM zset m6', 'ZREMRANGEBYSCORE zset 1 5', 'ZREMRANGEBYRANK zset 0 3',
-    'ZUNIONSTORE z2 2 zset set WEIGHTS 2 3', 'ZINTERSTORE z3 2 zset z2', 'ZPOPMIN zset', 'ZADD lex 0 a 0 b 0 c', 'ZREMRANGEBYLEX lex [a (b', 'ZRANGESTORE z4 zset 0 10',
-    'GEOADD geo 13.36 38.11 P 15.08 37.50 C', 'GEOSEARCHSTORE g2 geo FROMLONLAT 15 37 BYRADIUS 200 km', *(f'XADD stream {i}-1 a {i} b {i}' for i in range(1, 200)), 'XDEL stream 5-1',
-    'XTRIM stream MAXLEN 50', 'XGROUP CREATE stream g 0', 'SORT list ALPHA STORE sorted', 'COPY list list3', 'RENAME list3 list4', 'PEXPIREAT key:9 99999999999999', 'PERSIST key:9', 'DEL key:3 key:4',
-    'UNLINK hash2', 'MULTI', 'SET in multi', 'EXEC', 'SELECT 1', 'SET x y', 'MOVE x 2', 'SWAPDB 1 2', 'FLUSHDB', 'SELECT 0', 'DEBUG DIGEST', 'SHUTDOWN NOSAVE NOW',
+    *(f'SET key:{i} value:{i * 7919 % 1009}' for i in range(200)), 'APPEND key:1 tail',
+    'INCRBY n 5', 'INCRBYFLOAT f 1.5', 'SETRANGE key:2 3 xyz', 'SETBIT bits 100 1',
+    'BITOP NOT nbits bits', 'BITFIELD bits SET u8 0 200', 'PFADD hll a b c', 'PFMERGE hll2 hll',
+    'MSET a 1 b 2', 'GETSET a 3', *(f'RPUSH list e{i}' for i in range(300)), 'LPOP list',
+    'LINSERT list BEFORE e5 x', 'LREM list 0 e7', 'LTRIM list 10 250', 'LSET list 3 y',
+    'RPOPLPUSH list list2', *(f'SADD ints {i * 31 % 1000}' for i in range(100)),
+    *(f'SADD set m{i}' for i in range(200)), 'SREM set m3', 'SMOVE set set2 m4',
+    'SINTERSTORE s3 set set2', 'SUNIONSTORE s4 set ints', 'SDIFFSTORE s5 set s3',
+    *(f'HSET hash f{i} v{i}' for i in range(300)), 'HDEL hash f3', 'HINCRBY hash n 3',
+    *(f'ZADD zset {i * 37 % 101}.5 m{i}' for i in range(300)), 'ZINCRBY zset 3 m5', 'ZREM zset m6',
+    'ZREMRANGEBYSCORE zset 1 5', 'ZREMRANGEBYRANK zset 0 3',
+    'ZUNIONSTORE z2 2 zset set WEIGHTS 2 3', 'ZINTERSTORE z3 2 zset z2', 'ZPOPMIN zset',
+    'ZADD lex 0 a 0 b 0 c', 'ZREMRANGEBYLEX lex [a (b', 'ZRANGESTORE z4 zset 0 10',
+    'GEOADD geo 13.36 38.11 P 15.08 37.50 C', 'GEOSEARCHSTORE g2 geo FROMLONLAT '
+    '15 37 BYRADIUS 200 km', *(f'XADD stream {i}-1 a {i} b {i}' for i in range(1, 200)),
+    'XDEL stream 5-1', 'XTRIM stream MAXLEN 50', 'XGROUP CREATE stream g 0',
+    'SORT list ALPHA STORE sorted', 'COPY list list3', 'RENAME list3 list4',
+    'PEXPIREAT key:9 99999999999999', 'PERSIST key:9', 'DEL key:3 key:4', 'UNLINK hash2', 'MULTI',
+    'SET in multi', 'EXEC', 'SELECT 1', 'SET x y', 'MOVE x 2', 'SWAPDB 1 2', 'FLUSHDB', 'SELECT 0',
+    'DEBUG DIGEST', 'SHUTDOWN NOSAVE NOW',
 ]
 
 
@@ -117,17 +130,21 @@ def folder(compiler, *kind):
 def is_made(output):
     """Whether it is there, and made in the way that is written here."""
     files = (os.path.join(HERE, name) for name in ('hooks.c', 'clock.c', 'heap.c', 'programs.py'))
-    return os.path.exists(output) and os.path.getmtime(output) > max(os.path.getmtime(file) for file in files)
+    return os.path.exists(output) and os.path.getmtime(output) > max(
+        os.path.getmtime(file) for file in files)
 
 
 def compile_both(name, files, flags, compiler):
     """(optimised, counting)"""
     made = []
-    for kind, options, more in ((FAST, OPTIMISED, []), (SLOW, COUNTING, [os.path.join(HERE, 'hooks.c')])):
+    for kind, options, more in ((FAST, OPTIMISED, []), (SLOW, COUNTING, [
+            os.path.join(HERE, 'hooks.c')
+    ])):
         output = os.path.join(folder(compiler, kind), name)
         if not is_made(output):
             try:
-                common.compile_c(files + more + ['-lm', '-ldl', '-lpthread'], output, [*options, '-w', *flags], compiler, 1200)
+                common.compile_c(files + more + ['-lm', '-ldl', '-lpthread'], output,
+                                 [*options, '-w', *flags], compiler, 1200)
             except RuntimeError as error:
                 raise sources.Unavailable(str(error)) from error
         made.append(output)
@@ -136,19 +153,26 @@ def compile_both(name, files, flags, compiler):
 
 def lua(compiler):
     tree = sources.unpacked('lua5.4')
-    files = [p for p in sorted(glob.glob(os.path.join(tree, 'src', '*.c'))) if not p.endswith('/luac.c')]
+    files = [
+        p for p in sorted(glob.glob(os.path.join(tree, 'src', '*.c'))) if not p.endswith('/luac.c')
+    ]
     heap = os.path.join(folder(compiler), 'heap.o')
     if not is_made(heap):
         # The counting build's own flags would count its functions.
-        common.compile_c([os.path.join(HERE, 'heap.c')], heap, ['-O2', '-c', '-fno-builtin'], compiler)
-    made = compile_both('lua', [*files, heap], ['-DLUA_COMPAT_5_3', '-DLUA_USE_LINUX', '-Dluai_makeseed(L)=0', '-DSTRCACHE_N=1', '-DSTRCACHE_M=1'], compiler)
+        common.compile_c([os.path.join(HERE, 'heap.c')], heap, ['-O2', '-c', '-fno-builtin'],
+                         compiler)
+    made = compile_both('lua', [*files, heap], [
+        '-DLUA_COMPAT_5_3', '-DLUA_USE_LINUX', '-Dluai_makeseed(L)=0', '-DSTRCACHE_N=1',
+        '-DSTRCACHE_M=1'
+    ], compiler)
     return made, write(os.path.join(folder(compiler), 'work.lua'), LUA)
 
 
 def sqlite(compiler):
     sources.sqlite(compiler)  # makes the amalgamation
     made_in = os.path.join(common.lab('src', 'sqlite3'), 'made')
-    made = compile_both('sqlite', [os.path.join(made_in, f) for f in ('shell.c', 'sqlite3.c')], ['-DSQLITE_THREADSAFE=0', '-DSQLITE_ENABLE_RTREE'], compiler)
+    made = compile_both('sqlite', [os.path.join(made_in, f) for f in ('shell.c', 'sqlite3.c')],
+                        ['-DSQLITE_THREADSAFE=0', '-DSQLITE_ENABLE_RTREE'], compiler)
     script = write(os.path.join(folder(compiler), 'work.sql'), SQL)
     return made, f':memory: ".read {script}"'
 
@@ -168,10 +192,13 @@ def redis_build(compiler, kind, flags):
     write(util, text.replace('/dev/urandom', '/dev/zero'))
     objects = []
     for name in ('clock', 'hooks')[:1 + (kind == SLOW)]:
-        objects.append(common.compile_c([os.path.join(HERE, name + '.c')], os.path.join(copy, name + '.o'), ['-O2', '-c'], compiler))
+        objects.append(
+            common.compile_c([os.path.join(HERE, name + '.c')], os.path.join(copy, name + '.o'),
+                             ['-O2', '-c'], compiler))
     options = f'CC={compiler} MALLOC=libc OPT="{" ".join(flags)} -w" OPTIMIZATION="{flags[0]}" REDIS_CFLAGS="{" ".join(flags[1:])} -DREDIS_TEST" DEBUG=-g'
-    sources.shell(f'make -C deps hiredis linenoise lua hdr_histogram CC={compiler} CFLAGS="-O1 -g0" && make -C src -j2 redis-server {options} LDFLAGS="{" ".join(objects)}"', copy,
-                  os.path.join(folder(compiler, kind), 'redis.log'))
+    sources.shell(
+        f'make -C deps hiredis linenoise lua hdr_histogram CC={compiler} CFLAGS="-O1 -g0" && make -C src -j2 redis-server {options} LDFLAGS="{" ".join(objects)}"',
+        copy, os.path.join(folder(compiler, kind), 'redis.log'))
     os.rename(os.path.join(copy, 'src', 'redis-server'), output)
     return output
 

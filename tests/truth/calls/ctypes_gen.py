@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The C types that generated programs pass around.
 
-A type knows three things: how C spells it, how a call log prints a value of it, and what kind of value it is
-(its description for the comparison, plain data that goes into meta.json):
+A type knows three things: how C spells it, how a call log prints a value of it, and what kind of
+value it is (its description for the comparison, plain data that goes into meta.json):
 
     {"k": "int", "bits": 16, "signed": true}       any integer, plain char too
     {"k": "bool"}
@@ -54,8 +54,8 @@ def enum_type(tag, names):
 
 
 def pointer_to(elem, const=False):
-    return Type(('const ' if const else '') + elem.c + ' *', {'k': 'ptr', 'str': False}, 'ptr', elem=elem,
-                const=const)
+    return Type(('const ' if const else '') + elem.c + ' *', {'k': 'ptr', 'str': False}, 'ptr',
+                elem=elem, const=const)
 
 
 def array_of(elem, n):
@@ -94,7 +94,8 @@ def random_struct(rng, tag, enum, size_class):
         elif pick < 0.90 and size_class != 'reg':
             members.append((name, int_type(rng.choice(['long', 'unsigned long'])), 0))
         elif size_class == 'mem':
-            members.append((name, array_of(int_type(rng.choice(['short', 'int'])), rng.randint(2, 4)), 0))
+            members.append((name, array_of(int_type(rng.choice(['short', 'int'])), rng.randint(
+                2, 4)), 0))
         else:
             members.append((name, BOOL, 0))
     if size_class == 'mem':
@@ -125,7 +126,9 @@ def log_value(t, expr):
 
 
 def struct_logger(struct):
-    lines = [f'static inline void log_{struct.tag}(const struct {struct.tag} *s)', '{', '\tlog_raw("{");']
+    lines = [
+        f'static inline void log_{struct.tag}(const struct {struct.tag} *s)', '{', '\tlog_raw("{");'
+    ]
     for i, (name, t, _) in enumerate(struct.members):
         lines.append(f'\tlog_raw("{"," if i else ""}\\"{name}\\":"); {log_value(t, "s->" + name)}')
     return '\n'.join(lines + ['\tlog_raw("}");', '}'])

@@ -4,8 +4,9 @@
 
     emit.py SEED DIR [FUNCTIONS]
 
-The program is called as PROG REPORT [LOG]. REPORT gets the checksum and the addresses of the global objects, LOG (only
-when built with -DLOG) one JSON object per call: {"f":"f12","args":{"serial":5,"a3":["arr_int",12],...}}.
+The program is called as PROG REPORT [LOG]. REPORT gets the checksum and the addresses of the global
+objects, LOG (only when built with -DLOG) one JSON object per call:
+{"f":"f12","args":{"serial":5,"a3":["arr_int",12],...}}.
 """
 import json
 import os
@@ -96,16 +97,20 @@ def log_statement(f):
 
 
 def definition(f):
-    return '\n'.join([f.signature(), '{'] + log_statement(f) + ['\t' + line for line in f.body] + ['}', ''])
+    return '\n'.join([f.signature(), '{'] + log_statement(f) + ['\t' + line
+                                                                for line in f.body] + ['}', ''])
 
 
 def header(g):
     out = [HEADER.format(seed=g.seed)]
     for tag, enum in (('color', g.enum), ('level', g.senum)):
-        out.append(f'enum {tag} {{ ' + ', '.join(f'{n} = {v}' for n, v in enum.names.items()) + ' };\n')
+        out.append(f'enum {tag} {{ ' + ', '.join(f'{n} = {v}'
+                                                 for n, v in enum.names.items()) + ' };\n')
     out += [ct.struct_definition(s) + '\n' for s in g.structs]
     out += [f'extern {t.spell(f"{name}[{size}]")};\n' for name, t, size in g.objects]
-    out.append('extern volatile unsigned current_serial;\nextern volatile unsigned long sink;\nextern unsigned serial_counter;\n')
+    out.append(
+        'extern volatile unsigned current_serial;\nextern volatile unsigned long sink;\nextern unsigned serial_counter;\n'
+    )
     out.append(LOGGER + '\n'.join(ct.struct_logger(s) for s in g.structs) + '\n#endif\n\n')
     out += [f.signature() + ';\n' for f in g.functions if f.unit == 'h' or f.linkage == '']
     # Half of the functions stand before their callers, half after.
@@ -137,7 +142,10 @@ def fill_objects(g):
 
 
 def main_unit(g):
-    out = [unit(g, 'a'), '\nvolatile unsigned current_serial;\nvolatile unsigned long sink;\nunsigned serial_counter;\n']
+    out = [
+        unit(g, 'a'),
+        '\nvolatile unsigned current_serial;\nvolatile unsigned long sink;\nunsigned serial_counter;\n'
+    ]
     out += [f'{t.spell(f"{name}[{size}]")};\n' for name, t, size in g.objects]
     out.append('\nstatic const struct { const char *name; void *at; long size; } objects[] = {\n')
     out += [f'\t{{"{name}", {name}, sizeof({name})}},\n' for name, _, _ in g.objects]
@@ -162,7 +170,10 @@ def write(seed, folder, n_functions=64):
     g = gen.Generator(seed, n_functions)
     g.generate()
     os.makedirs(folder, exist_ok=True)
-    texts = {'prog.h': header(g), 'a.c': main_unit(g), 'b.c': unit(g, 'b'), 'meta.json': json.dumps(meta(g), indent=1)}
+    texts = {
+        'prog.h': header(g), 'a.c': main_unit(g), 'b.c': unit(g, 'b'), 'meta.json': json.dumps(
+            meta(g), indent=1)
+    }
     for name, text in texts.items():
         with open(os.path.join(folder, name), 'w', encoding='utf-8') as out:
             out.write(text)

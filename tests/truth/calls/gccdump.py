@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Finds in GCC's own dumps why it describes an argument wrongly.
 
-Eight bugs leave traces there, and each is looked for at the very copies that a wrong value was read in:
+Eight bugs leave traces there, and each is looked for at the very copies that a wrong value was read
+in:
 
     dead name   the argument is described by an SSA name that no code needs any more, and that has one register
                 together with other names: what the register holds is the value of one of those
@@ -21,9 +22,10 @@ Eight bugs leave traces there, and each is looked for at the very copies that a 
     web         the argument is described by a register that was divided among several variables, see gccweb.py
                 (docs/findings/gcc-web-leaves-debug-register.md)
 
-The dumps are those of the last pass on SSA names, with the debug statements (-fdump-tree-optimized), of the one that
-gives names their registers (-fdump-rtl-expand-details), and of the if-conversions (-fdump-rtl-ce1). They are made by compiling the program once more, with the
-same options, which writes the same code.
+The dumps are those of the last pass on SSA names, with the debug statements
+(-fdump-tree-optimized), of the one that gives names their registers (-fdump-rtl-expand-details),
+and of the if-conversions (-fdump-rtl-ce1). They are made by compiling the program once more, with
+the same options, which writes the same code.
 """
 import functools
 import glob
@@ -46,7 +48,8 @@ FUNCTION = re.compile(r'^;; Function \S+ \(([^,]+),')
 BLOCK = re.compile(r'^\s*<bb (\d+)>')
 LABEL = re.compile(r'^\s*(?:\w+ )?<(L\d+)>')
 GOTO = re.compile(r'goto <bb (\d+)>')
-NAME = re.compile(r'(?<![\w.#])[A-Za-z_][\w.$]*?_(\d+)(?:\(D\))?(?![\w.])|(?<![\w.#])_(\d+)(?:\(D\))?(?![\w.])')
+NAME = re.compile(
+    r'(?<![\w.#])[A-Za-z_][\w.$]*?_(\d+)(?:\(D\))?(?![\w.])|(?<![\w.#])_(\d+)(?:\(D\))?(?![\w.])')
 BIND = re.compile(r'^\s*# DEBUG (\S+) (s?=>) (.*)$')
 ENTRY = re.compile(r'^\s*# DEBUG INLINE_ENTRY (\w+)')
 PHI = re.compile(r'^\s*# (\S+) = PHI <(.*)>')
@@ -84,8 +87,9 @@ class Arms:
         match = DEBUG_INSN.match(text)
         if match:
             at = INSN_POSITION.search(text)
-            self.binds[int(match.group(1))] = (match.group(2), text[match.end():],
-                                               at and (os.path.basename(at.group(1)), int(at.group(2))))
+            self.binds[int(
+                match.group(1))] = (match.group(2), text[match.end():], at
+                                    and (os.path.basename(at.group(1)), int(at.group(2))))
 
     @functools.cached_property
     def halved(self):
@@ -93,21 +97,31 @@ class Arms:
         of = {}
         for number, (variable, _, _) in self.binds.items():
             of.setdefault(variable, set()).add(number)
-        return {v for v, numbers in of.items() if v.startswith('D#') and numbers & self.deleted and numbers - self.deleted}
+        return {
+            v
+            for v, numbers in of.items()
+            if v.startswith('D#') and numbers & self.deleted and numbers - self.deleted
+        }
 
     def is_halved(self, parameter, call):
         """Whether the parameter, bound where the call is, comes from one of those."""
-        todo = [value for variable, value, at in self.binds.values() if variable == parameter and at == call]
+        todo = [
+            value for variable, value, at in self.binds.values()
+            if variable == parameter and at == call
+        ]
         seen = set()
         while todo:
             for temporary in set(TEMPORARY.findall(todo.pop())) - seen:
                 seen.add(temporary)
-                todo += [value for variable, value, _ in self.binds.values() if variable == temporary]
+                todo += [
+                    value for variable, value, _ in self.binds.values() if variable == temporary
+                ]
         return bool(seen & self.halved)
 
 
 class Function:
-    """One function of the dump: blocks of statements, and what each name shares its register with."""
+    """One function of the dump: blocks of statements, and what each name shares its register with.
+    """
 
     def __init__(self):
         self.blocks, self.order, self.labels = {}, [], {}
@@ -117,9 +131,11 @@ class Function:
         self.webs = gccweb.Webs()
 
     def add(self, line, block):
-        """A line in which statements and parts of them have their positions in the source in front."""
+        """A line in which statements and parts of them have their positions in the source in front.
+        """
         first = POSITION.match(line.lstrip())
-        self.positions[block].append(first and (os.path.basename(first.group(1)), int(first.group(2))))
+        self.positions[block].append(first
+                                     and (os.path.basename(first.group(1)), int(first.group(2))))
         self.blocks[block].append(POSITION.sub('', line))
 
     def successors(self, number):
@@ -136,7 +152,8 @@ class Function:
         return found & set(self.blocks)
 
     def effect(self, line):
-        """(names read, names written) by one line; debug statements read nothing, and what a PHI reads is read on the way to it."""
+        """(names read, names written) by one line; debug statements read nothing, and what a PHI
+        reads is read on the way to it."""
         if '# DEBUG' in line:
             return set(), set()
         phi = PHI.match(line)
@@ -153,7 +170,8 @@ class Function:
         before = {n: set() for n in self.blocks}
         after = {n: set() for n in self.blocks}
         successors = {n: self.successors(n) for n in self.blocks}
-        on_way = {(source, n): names for n in self.blocks for source, names in self.joined(n).items()}
+        on_way = {(source, n): names
+                  for n in self.blocks for source, names in self.joined(n).items()}
         changed = True
         while changed:
             changed = False
@@ -196,7 +214,8 @@ class Function:
 
     def loop_around(self, block, without):
         """The blocks of loops around one that do not pass others; empty when there is none."""
-        return self.reached(block, self.successors, without) & self.reached(block, self.predecessors.get, without)
+        return self.reached(block, self.successors, without) & self.reached(
+            block, self.predecessors.get, without)
 
     def values_at(self, variable, block, index):
         """What a variable is bound to before a line, by any way that leads there."""
@@ -213,11 +232,13 @@ class Function:
         return values
 
     def holders_at(self, names, block, index):
-        """Which of several names with one register was written last before a line, by any way that leads there; None: none was."""
+        """Which of several names with one register was written last before a line, by any way that
+        leads there; None: none was."""
         holders, seen, todo = set(), set(), [(block, self.blocks[block][:index])]
         while todo:
             number, lines = todo.pop()
-            last = next((w for line in reversed(lines) if (w := self.effect(line)[1] & names)), None)
+            last = next((w for line in reversed(lines) if (w := self.effect(line)[1] & names)),
+                        None)
             if last:
                 holders |= last
                 continue
@@ -231,7 +252,10 @@ class Function:
     @functools.cached_property
     def binds(self):
         """(variable, how, value) of every debug statement that binds one."""
-        found = (BIND.match(line) for lines in self.blocks.values() for line in lines if '# DEBUG' in line)
+        found = (BIND.match(line)
+                 for lines in self.blocks.values()
+                 for line in lines
+                 if '# DEBUG' in line)
         return [m.groups() for m in found if m]
 
     @functools.cached_property
@@ -279,7 +303,8 @@ def parse_blocks(path):
 
 
 def parse_arms(path, functions):
-    """Fills Function.arms from the dump of an if-conversion: the instructions before it, what it deletes, and those after it."""
+    """Fills Function.arms from the dump of an if-conversion: the instructions before it, what it
+    deletes, and those after it."""
     current, pending = None, ''
     with open(path, encoding='utf-8', errors='replace') as file:
         for line in itertools.chain(file, ['(']):
@@ -298,7 +323,8 @@ def parse_arms(path, functions):
 
 
 def parse_partitions(path, functions):
-    """Fills Function.partition: {name: all that have its register}, from the last map of each function."""
+    """Fills Function.partition: {name: all that have its register}, from the last map of each
+    function."""
     current = None
     with open(path, encoding='utf-8', errors='replace') as file:
         for line in file:
@@ -318,10 +344,12 @@ class Copy:
     """The debug statements before one entry of an inlined copy."""
 
     def __init__(self, function, block, index, binds, live):
-        self.function, self.block, self.index, self.binds, self.live = function, block, index, binds, live
+        self.function, self.block, self.index = function, block, index
+        self.binds, self.live = binds, live
 
     def is_one_of_several(self, value, parameter):
-        """Whether the value is that of a variable which may have another one here, though it has the parameter's name."""
+        """Whether the value is that of a variable which may have another one here, though it has
+        the parameter's name."""
         for variable in self.function.bound_to.get(value, set()):
             index = self.index if variable != parameter else self.bound_at(parameter)
             values = self.function.values_at(variable, self.block, index)
@@ -330,39 +358,56 @@ class Copy:
         return False
 
     def is_lost_number(self, value):
-        """
-        Whether the value is a sum of two numbers, and that of a variable before a loop after which the variable is lost: `n--` of a 4, told
-        as 4 + -1 after the loop.
+        """ Whether the value is a sum of two numbers, and that of a variable before a loop after
+        which the variable is lost: `n--` of a 4, told as 4 + -1 after the loop.
         """
         function, match = self.function, SUM.match(value)
         number = match and str(int(match.group(1)) + int(match.group(2)))
         for variable in function.bound_to.get(number, set()):
-            lost = {n for n in function.predecessors[self.block] if n in function.successors(n) and
-                    (variable, 'NULL') in {(m.group(1), m.group(3)) for m in map(BIND.match, function.blocks[n]) if m}}
-            in_front = {b for n in lost for b in function.predecessors[n] - {n} if number in function.values_at(variable, b, None)}
+            lost = {
+                n
+                for n in function.predecessors[self.block]
+                if n in function.successors(n) and (
+                    variable, 'NULL') in {(m.group(1), m.group(3))
+                                          for m in map(BIND.match, function.blocks[n]) if m}
+            }
+            in_front = {
+                b
+                for n in lost
+                for b in function.predecessors[n] - {n}
+                if number in function.values_at(variable, b, None)
+            }
             if in_front and function.values_at(variable, self.block, self.index) == {'NULL'}:
                 return True
         return False
 
     def is_of_first_pass(self, temporary, value):
-        """
-        Whether the temporary was bound before a loop around the copy, to the number that a variable of the loop begins with:
-        it is written as a conversion of that number, which stands there for the variable.
+        """ Whether the temporary was bound before a loop around the copy, to the number that a
+        variable of the loop begins with: it is written as a conversion of that number, which stands
+        there for the variable.
         """
         function = self.function
         number = re.search(r'\([\w ]+\) (-?\d+)$', value)
-        bound_in = {n for n, lines in function.blocks.items() for m in map(BIND.match, lines) if m and m.group(1) == temporary}
+        bound_in = {
+            n
+            for n, lines in function.blocks.items()
+            for m in map(BIND.match, lines)
+            if m and m.group(1) == temporary
+        }
         if not number or self.block in bound_in:
             return False
         loop = function.loop_around(self.block, bound_in)
-        return any(text.strip() == number.group(1) and int(source) not in loop
-                   for n in loop for phi in filter(None, map(PHI.match, function.blocks[n])) for text, source in JOINED.findall(phi.group(2)))
+        return any(text.strip() == number.group(1) and int(source) not in loop for n in loop
+                   for phi in filter(None, map(PHI.match, function.blocks[n]))
+                   for text, source in JOINED.findall(phi.group(2)))
 
     def is_told_later(self, parameter):
-        """Whether the parameter has no value at the entry and gets a number after a later statement, with no code before it."""
+        """Whether the parameter has no value at the entry and gets a number after a later
+        statement, with no code before it."""
         if self.binds.get(parameter, 'NULL') != 'NULL':
             return False
-        for line in itertools.takewhile(lambda l: '# DEBUG' in l, self.function.blocks[self.block][self.index:]):
+        for line in itertools.takewhile(lambda l: '# DEBUG' in l,
+                                        self.function.blocks[self.block][self.index:]):
             match = BIND.match(line)
             if match and match.group(1) == parameter and re.fullmatch(r'-?\d+', match.group(3)):
                 return True
@@ -371,21 +416,32 @@ class Copy:
     def bound_at(self, parameter):
         """Where the parameter itself is bound: what stands in front has only its name."""
         lines = self.function.blocks[self.block][:self.index]
-        return max((i for i, l in enumerate(lines) if (m := BIND.match(l)) and m.group(1) == parameter), default=self.index)
+        return max(
+            (i for i, l in enumerate(lines) if (m := BIND.match(l)) and m.group(1) == parameter),
+            default=self.index)
 
     def is_overwritten(self, temporary, value):
-        """Whether what the temporary reads from memory is written after its binding, in the block of the copy."""
+        """Whether what the temporary reads from memory is written after its binding, in the block
+        of the copy."""
         lines = self.function.blocks[self.block][:self.index]
-        bound_at = max((i for i, l in enumerate(lines) if (m := BIND.match(l)) and m.group(1) == temporary), default=None)
+        bound_at = max(
+            (i for i, l in enumerate(lines) if (m := BIND.match(l)) and m.group(1) == temporary),
+            default=None)
         if bound_at is None:
             return False
-        stores = {m.group(1) for m in map(STORE.match, lines[bound_at:]) if m and not NAME.fullmatch(m.group(1))}
+        stores = {
+            m.group(1)
+            for m in map(STORE.match, lines[bound_at:])
+            if m and not NAME.fullmatch(m.group(1))
+        }
         return any(re.search(rf'(?<![&\w.]){root}\b', value) for root in stores)
 
     def bound_last(self, temporary):
         """What a temporary was bound to last in the block of the copy."""
         lines = self.function.blocks[self.block][:self.index]
-        return next((m.group(3) for m in map(BIND.match, reversed(lines)) if m and m.group(1) == temporary), '')
+        return next(
+            (m.group(3) for m in map(BIND.match, reversed(lines)) if m and m.group(1) == temporary),
+            '')
 
     def is_eight_bits(self, value):
         """Whether it is made from the opposite of a comparison."""
@@ -401,9 +457,11 @@ class Copy:
         return False
 
     def bug(self, parameter):
-        """The page that explains a wrong value of the parameter here; None when the dump shows nothing."""
+        """The page that explains a wrong value of the parameter here; None when the dump shows
+        nothing."""
         todo, seen, names = [self.binds.get(parameter, '')], set(), set()
-        # Of numbers nothing tells whose they are; an address, or what was computed, is one variable's.
+        # Of numbers nothing tells whose they are; an address, or what was computed, is one
+        # variable's.
         if re.match(r'&|.* [-+*] ', todo[0]) and self.is_one_of_several(todo[0], parameter):
             return BEFORE_LOOP
         if self.is_lost_number(todo[0]):
@@ -453,8 +511,12 @@ def is_called_at(function, number, index, call):
     from_ = index
     while from_ and '# DEBUG' in function.blocks[number][from_ - 1]:
         from_ -= 1
-    positions = {p for p, line in zip(function.positions[number][from_:index], function.blocks[number][from_:index])
-                 if p and BIND.match(line)}
+    positions = {
+        p
+        for p, line in zip(function.positions[number][from_:index], function.blocks[number]
+                           [from_:index])
+        if p and BIND.match(line)
+    }
     return not positions or call is None or call in positions
 
 
@@ -471,8 +533,9 @@ def copies(function, name, call):
             for later in reversed(lines[i:]):
                 reads, writes = function.effect(later)
                 live = (live - writes) | reads
-            # An argument is bound before the entry; one that was removed, after it and before the first statement.
-            # What stands before that one has only its name: it belongs to another function's parameter.
+            # An argument is bound before the entry; one that was removed, after it and before the
+            # first statement. What stands before that one has only its name: it belongs to another
+            # function's parameter.
             binds = dict(bound(lines[:i]))
             binds.update(bound(itertools.takewhile(is_before_statement, lines[i:])))
             yield Copy(function, number, i, binds, live)
@@ -488,10 +551,14 @@ class Dumps:
         self.functions = {}
         for unit in ('a', 'b'):
             base = os.path.join(self.folder, unit + '.dump')
-            cmd = ['gcc', *[f for f in self.flags if not f.startswith(('-fuse-ld', '-Wl,'))], '-w', '-c', unit + '.c', '-o', base + '.o',
-                   f'-fdump-tree-optimized-lineno={base}.tree', f'-fdump-rtl-expand-details={base}.expand',
-                   *[f'-fdump-rtl-{p}={base}.{p}' for p in (*IF_CONVERSIONS, 'web')]]
-            done = subprocess.run(cmd, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=300)
+            cmd = [
+                'gcc', *[f for f in self.flags if not f.startswith(('-fuse-ld', '-Wl,'))], '-w',
+                '-c', unit + '.c', '-o', base + '.o', f'-fdump-tree-optimized-lineno={base}.tree',
+                f'-fdump-rtl-expand-details={base}.expand',
+                *[f'-fdump-rtl-{p}={base}.{p}' for p in (*IF_CONVERSIONS, 'web')]
+            ]
+            done = subprocess.run(cmd, cwd=self.folder, stdin=subprocess.DEVNULL,
+                                  capture_output=True, check=False, timeout=300)
             if done.returncode == 0:
                 functions = parse_blocks(base + '.tree')
                 parse_partitions(base + '.expand', functions)
@@ -505,11 +572,13 @@ class Dumps:
                 os.unlink(path)
 
     def bug(self, symbol, function, call, parameters):
-        """Why a copy of a function in the code of a symbol has a wrong value of one of the parameters; it is called at (file, line), None: anywhere."""
+        """Why a copy of a function in the code of a symbol has a wrong value of one of the
+        parameters; it is called at (file, line), None: anywhere."""
         if self.functions is None:
             self.load()
         found = set()
-        # A static function of this name may be in both units; only one of them is called from that line, mostly.
+        # A static function of this name may be in both units; only one of them is called from that
+        # line, mostly.
         for container in self.functions.get((symbol or '').removesuffix('.cold'), []):
             found |= {copy.bug(p) for copy in copies(container, function, call) for p in parameters}
             found |= {gccweb.PAGE for p in parameters if container.webs.has_wrong(p, call)}

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Finds debug instructions that GCC's pass web left with a register which is another variable's now.
+"""Finds debug instructions that GCC's pass web left with a register which is another variable's
+now.
 
 The pass divides a register that several definitions write into one for each, in instructions only
-(docs/findings/gcc-web-leaves-debug-register.md). It runs with -fweb, which -funroll-loops brings with it. Its dump (-fdump-rtl-web) lists what was
-divided, and all instructions after that.
+(docs/findings/gcc-web-leaves-debug-register.md). It runs with -fweb, which -funroll-loops brings
+with it. Its dump (-fdump-rtl-web) lists what was divided, and all instructions after that.
 """
 import os
 import re
@@ -21,12 +22,15 @@ POSITION = re.compile(r'"([^"]+)":(\d+):\d+')
 
 
 class Webs:
-    """Of one function: which of its parameters' bindings before a copy's entry name a register's wrong part."""
+    """Of one function: which of its parameters' bindings before a copy's entry name a register's
+    wrong part."""
 
     def __init__(self):
         self.parts = {}   # register: all it was divided into, itself among them
-        self.block, self.written = None, []   # registers written in the block at hand, the last one after
-        self.group, self.positions = set(), set()   # bound wrongly since the last marker; positions of the bindings
+        # registers written in the block at hand, the last one after
+        self.block, self.written = None, []
+        # bound wrongly since the last marker; positions of the bindings
+        self.group, self.positions = set(), set()
         self.wrong = []   # (parameter, positions)
 
     def divide(self, old, new):
@@ -58,7 +62,8 @@ class Webs:
             self.group, self.positions = set(), set()
 
     def has_wrong(self, parameter, call):
-        return any(p == parameter and (call is None or not at or call in at) for p, at in self.wrong)
+        return any(
+            p == parameter and (call is None or not at or call in at) for p, at in self.wrong)
 
 
 def parse(path):

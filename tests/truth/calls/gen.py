@@ -3,21 +3,25 @@
 
 The same seed gives the same program, byte for byte; emit.py writes it down.
 
-The idea. Each call carries a serial number, an ordinary parameter that the compiler may optimise like any other, and
-most functions store it in a volatile first of all, so that it is needed at the entry. Built with -DLOG (at -O0) the
-first statement of every function writes function, serial and all arguments to a log. Built without, and optimised,
-the program does exactly the same calls with exactly the same arguments, as far as the C standard is concerned.
-So what a tracer prints for a call of the optimised program can be looked up in the log by its serial.
+The idea. Each call carries a serial number, an ordinary parameter that the compiler may optimise
+like any other, and most functions store it in a volatile first of all, so that it is needed at the
+entry. Built with -DLOG (at -O0) the first statement of every function writes function, serial and
+all arguments to a log. Built without, and optimised, the program does exactly the same calls with
+exactly the same arguments, as far as the C standard is concerned. So what a tracer prints for a
+call of the optimised program can be looked up in the log by its serial.
 
-To make that true the programs have defined behaviour only: arithmetic in unsigned long and a cast back, masked indices,
-no side effect inside an argument list, no uninitialised value. Both builds print the same checksum, which is tested.
+To make that true the programs have defined behaviour only: arithmetic in unsigned long and a cast
+back, masked indices, no side effect inside an argument list, no uninitialised value. Both builds
+print the same checksum, which is tested.
 
-A serial is made in two ways. Counted: ++serial_counter, which ties calls to their order. Derived: serial * 37 + K, K
-being unique to the call site, so that nothing but the arguments orders calls and constants propagate through them.
+A serial is made in two ways. Counted: ++serial_counter, which ties calls to their order. Derived:
+serial * 37 + K, K being unique to the call site, so that nothing but the arguments orders calls and
+constants propagate through them.
 
-The number of calls is bounded when the program is made: a function's cost is one plus the cost of what it calls, times
-the trips of the loops around, and callees are chosen that fit the budget. Functions call only functions with a greater
-number (and themselves, with a depth that counts down), so that main and f0 are the outermost ones.
+The number of calls is bounded when the program is made: a function's cost is one plus the cost of
+what it calls, times the trips of the loops around, and callees are chosen that fit the budget.
+Functions call only functions with a greater number (and themselves, with a depth that counts down),
+so that main and f0 are the outermost ones.
 """
 import json
 import random
@@ -27,7 +31,10 @@ import ctypes_gen as ct
 FUNCTION_COST_MAX = 48
 # An upper bound; branches not taken and early returns leave a third to a half of it.
 CALLS_PER_PROGRAM = 5000
-WORDS = ['cairn', 'trail', 'a', '', 'stone pile', 'quo"te', 'back\\slash', 'tab\tbed', 'longer text, still short']
+WORDS = [
+    'cairn', 'trail', 'a', '', 'stone pile', 'quo"te', 'back\\slash', 'tab\tbed',
+    'longer text, still short'
+]
 
 
 def c_string(text):
@@ -120,7 +127,11 @@ class Generator:
 
     def constant(self):
         rng = self.rng
-        return rng.choice([str(rng.randint(0, 9)) + 'ul', str(rng.randint(10, 300)) + 'ul', hex(rng.getrandbits(33)) + 'ul'])
+        return rng.choice([
+            str(rng.randint(0, 9)) + 'ul',
+            str(rng.randint(10, 300)) + 'ul',
+            hex(rng.getrandbits(33)) + 'ul'
+        ])
 
     def member_atom(self, base, struct):
         plain = [(n, t) for n, t, _ in struct.members if t.kind in ('int', 'bool', 'enum')]
@@ -182,20 +193,25 @@ class Generator:
                 return f'{var} + {rng.randint(1, 2)}'
             return var
         if t.kind == 'int':
-            return f'({t.c}){rng.randint(-9, 100)}' if rng.random() < 0.25 else f'({t.c}){self.expr(scope)}'
+            return f'({t.c}){rng.randint(-9, 100)}' if rng.random(
+            ) < 0.25 else f'({t.c}){self.expr(scope)}'
         if t.kind == 'bool':
             return rng.choice(['1', '0', f'({self.condition(scope)}) != 0'])
         if t.kind == 'enum':
             a, b = rng.choice(list(t.names)), rng.choice(list(t.names))
             return rng.choice([a, f'({self.condition(scope)}) ? {a} : {b}'])
         if t.kind == 'float':
-            return rng.choice([f'({t.c}){rng.randint(-8, 8)}.25', f'({t.c})(int)({self.expr(scope)} & 0xfffful) * ({t.c})0.5'])
+            return rng.choice([
+                f'({t.c}){rng.randint(-8, 8)}.25',
+                f'({t.c})(int)({self.expr(scope)} & 0xfffful) * ({t.c})0.5'
+            ])
         if t.kind == 'cstr':
             a, b = c_string(rng.choice(WORDS)), c_string(rng.choice(WORDS))
             return rng.choice([a, f'({self.condition(scope)}) ? {a} : {b}'])
         if t.kind == 'ptr':
             mask = 7 if t.elem.kind == 'struct' else 31
-            index = str(rng.randint(0, mask)) if rng.random() < 0.3 else f'{self.expr(scope)} & {mask}'
+            index = str(rng.randint(0,
+                                    mask)) if rng.random() < 0.3 else f'{self.expr(scope)} & {mask}'
             return f'&{self.object_of(t.elem)}[{index}]'
         return self.struct_value(t, scope)
 
@@ -262,7 +278,8 @@ class Generator:
         return [f'sink += {self.expr(scope)};']
 
     def branch(self, f, scope, depth):
-        lines = [f'if ({self.condition(scope)}) {{'] + self.block(f, Scope(scope), depth - 1, self.rng.randint(1, 2)) + ['}']
+        lines = [f'if ({self.condition(scope)}) {{'] + self.block(f, Scope(scope), depth - 1,
+                                                                  self.rng.randint(1, 2)) + ['}']
         if self.rng.random() < 0.4:
             lines[-1] = '} else {'
             lines += self.block(f, Scope(scope), depth - 1, self.rng.randint(1, 2)) + ['}']
@@ -285,7 +302,9 @@ class Generator:
         n = self.rng.randint(3, 6)
         lines = [f'switch ({self.expr(scope)} % {n + 1}ul) {{']
         for k in range(n):
-            lines += [f'case {k}:'] + ['\t' + x for x in ['{'] + self.block(f, Scope(scope), 0, 1) + ['}', 'break;']]
+            lines += [f'case {k}:'] + [
+                '\t' + x for x in ['{'] + self.block(f, Scope(scope), 0, 1) + ['}', 'break;']
+            ]
         return lines + ['}']
 
     def serial_for(self, callee, scope, lines):
@@ -295,7 +314,8 @@ class Generator:
             lines.append(f'unsigned {name} = ++serial_counter;')
             return f'({t.c}){name}'
         salt = self.rng.randint(1, 0xffffff)
-        text = f'({t.c})serial * 37u + {salt}u' if scope.vars and scope.vars[0][0] == 'serial' else f'{hex(salt << 7)}u'
+        text = f'({t.c})serial * 37u + {salt}u' if scope.vars and scope.vars[0][
+            0] == 'serial' else f'{hex(salt << 7)}u'
         for k, i in enumerate(scope.loop_vars):
             text += f' + ({t.c}){i} * {1000003 + 2 * k}u'
         return text
@@ -317,7 +337,8 @@ class Generator:
         callees = self.reachable(f, scope)
         if not callees:
             return self.sink(scope)
-        # Near ones first, so that calls nest; and often the same ones, so that they have several copies.
+        # Near ones first, so that calls nest; and often the same ones, so that they have several
+        # copies.
         near = sorted(callees, key=lambda g: g.index)[:14]
         g = self.rng.choice(near if self.rng.random() < 0.7 else callees)
         f.cost += g.cost * scope.trips
@@ -381,14 +402,21 @@ class Generator:
         rng = self.rng
         if f.shape == 'walk':
             elem = rng.choice(self.elems)
-            f.params = [Param('p', ct.pointer_to(elem, True)), Param('n', self.ints[rng.choice(['int', 'unsigned', 'long'])], 'count')]
+            f.params = [
+                Param('p', ct.pointer_to(elem, True)),
+                Param('n', self.ints[rng.choice(['int', 'unsigned', 'long'])], 'count')
+            ]
         elif f.shape == 'recursive':
-            f.params = [Param('depth', self.ints[rng.choice(['int', 'unsigned', 'unsigned char'])], 'depth')]
+            f.params = [
+                Param('depth', self.ints[rng.choice(['int', 'unsigned', 'unsigned char'])], 'depth')
+            ]
         while len(f.params) < 1 or rng.random() < 0.72:
             if len(f.params) >= 8:
                 break
             t = self.random_type()
-            fixed = self.value(t, Scope()) if rng.random() < 0.1 and t.kind in ('int', 'enum', 'cstr', 'float') else None
+            fixed = self.value(t,
+                               Scope()) if rng.random() < 0.1 and t.kind in ('int', 'enum', 'cstr',
+                                                                             'float') else None
             f.params.append(Param(self.fresh('a'), t, 'plain', fixed))
         serial = Param('serial', self.ints['unsigned long' if rng.random() < 0.2 else 'unsigned'])
         f.params.insert(rng.choice([0, 0, rng.randint(0, len(f.params))]), serial)
@@ -411,7 +439,9 @@ class Generator:
     def scope_of(self, f):
         scope = Scope()
         scope.vars = [('serial', f.params[self.serial_index(f)].t)]
-        scope.vars += [(p.name, p.t) for p in f.params if p.name != 'serial' and self.rng.random() < 0.85]
+        scope.vars += [(p.name, p.t)
+                       for p in f.params
+                       if p.name != 'serial' and self.rng.random() < 0.85]
         return scope
 
     def returned(self, f, scope):
@@ -452,11 +482,15 @@ class Generator:
     def body_early(self, f, scope):
         lines = [f'if ({self.condition(scope)})', '\t' + self.returned(f, Scope(scope))[0]]
         lines += self.prologue(f, scope) if self.rng.random() < 0.8 else []
-        return lines + [x[1:] for x in self.block(f, scope, 2, self.rng.randint(4, 8))] + self.returned(f, scope)
+        return lines + [x[1:] for x in self.block(f, scope, 2, self.rng.randint(4, 8))
+                        ] + self.returned(f, scope)
 
     def body_wrap(self, f, scope):
         lines = self.prologue(f, scope) if self.rng.random() < 0.5 else []
-        same = [g for g in self.reachable(f, scope) if f.ret is not None and g.ret is not None and g.ret.c == f.ret.c]
+        same = [
+            g for g in self.reachable(f, scope)
+            if f.ret is not None and g.ret is not None and g.ret.c == f.ret.c
+        ]
         if same:
             g = self.rng.choice(same)
             f.cost += g.cost
@@ -471,10 +505,13 @@ class Generator:
     def make_function(self, index):
         rng = self.rng
         f = Function(index, f'f{index}')
-        f.shape = rng.choice(['plain'] * 5 + ['early', 'early', 'walk', 'wrap', 'wrap', 'recursive', 'pure', 'pure'])
+        f.shape = rng.choice(
+            ['plain'] * 5 + ['early', 'early', 'walk', 'wrap', 'wrap', 'recursive', 'pure', 'pure'])
         f.ret = None if rng.random() < 0.25 and f.shape != 'pure' else rng.choice(
-            [self.ints['int']] * 3 + [self.ints['long'], self.ints['unsigned'], ct.BOOL, self.enum, ct.DOUBLE, self.structs[0],
-                                      self.structs[2], self.structs[4], self.ints['short']])
+            [self.ints['int']] * 3 + [
+                self.ints['long'], self.ints['unsigned'], ct.BOOL, self.enum, ct.DOUBLE,
+                self.structs[0], self.structs[2], self.structs[4], self.ints['short']
+            ])
         self.make_params(f)
         f.params_by_name = {p.name: p.t for p in f.params}
         self.choose_linkage(f)
@@ -496,7 +533,10 @@ class Generator:
     def make_twin(self, f, index):
         """A second function with the same code, for the linkers and compilers that merge them."""
         g = Function(index, f'f{index}')
-        g.__dict__.update({k: v for k, v in f.__dict__.items() if k not in ('index', 'name', 'called')})
+        g.__dict__.update(
+            {k: v
+             for k, v in f.__dict__.items()
+             if k not in ('index', 'name', 'called')})
         f.twin = g.twin = f.name
         f.attrs = g.attrs = ['__attribute__((noinline))']
         self.functions.append(g)
@@ -506,7 +546,8 @@ class Generator:
         while index >= 0:
             f = self.make_function(index)
             index -= 1
-            if f.shape in ('plain', 'early', 'wrap') and f.unit != 'h' and index > 0 and self.rng.random() < 0.15:
+            if f.shape in ('plain', 'early',
+                           'wrap') and f.unit != 'h' and index > 0 and self.rng.random() < 0.15:
                 self.make_twin(f, index)
                 index -= 1
         self.main = self.make_main()
@@ -529,5 +570,6 @@ class Generator:
             inner, i = Scope(), self.fresh('i')
             inner.vars, inner.loop_vars = [(i, self.ints['int'])], [i]
             bound = str(trips) if rng.random() < 0.5 else f'volatile_{trips}'
-            lines += [f'for (int {i} = 0; {i} < {bound}; {i}++) {{'] + ['\t' + x for x in self.call_of(g, inner)] + ['}']
+            lines += [f'for (int {i} = 0; {i} < {bound}; {i}++) {{'
+                      ] + ['\t' + x for x in self.call_of(g, inner)] + ['}']
         return lines

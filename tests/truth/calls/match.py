@@ -7,13 +7,15 @@ An event with a serial belongs to the call of that serial. Then
     merged    it is a call of its twin: the two functions have the same code, and one body serves both
     LIE       there is no such call, or it is another function's: the serial itself is wrong
 
-An event whose serial is unavailable is matched by order: between two events of the function that have serials, calls and
-events must be equally many, then they pair off. Where they are not, or do not fit (a call was folded away, or an entry is passed twice), and for
-functions that promise the compiler to be const or pure, whose calls may change sites, and for recursive ones, only the weaker test is left: some call
-of this function that no other event claimed must have all the values seen ("loose"). No such call: LIE.
+An event whose serial is unavailable is matched by order: between two events of the function that
+have serials, calls and events must be equally many, then they pair off. Where they are not, or do
+not fit (a call was folded away, or an entry is passed twice), and for functions that promise the
+compiler to be const or pure, whose calls may change sites, and for recursive ones, only the weaker
+test is left: some call of this function that no other event claimed must have all the values seen
+("loose"). No such call: LIE.
 
-Of calls without event ("missing") and calls with several ("doubled") the reason is told as far as the program's text shows it; calls/missing.py
-tells the others'.
+Of calls without event ("missing") and calls with several ("doubled") the reason is told as far as
+the program's text shows it; calls/missing.py tells the others'.
 """
 import math
 import struct
@@ -50,7 +52,8 @@ def same_int(desc, logged, value):
     if number is None:
         return False
     # A value that does not fit its type is wrong, whatever its low bits are.
-    lo, hi = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if desc.get('signed') else (0, (1 << bits) - 1)
+    lo, hi = (-(1 << (bits - 1)), (1 <<
+                                   (bits - 1)) - 1) if desc.get('signed') else (0, (1 << bits) - 1)
     if not lo <= number <= hi and not (bits == 8 and 0 <= number <= 255):
         return False
     return (number - logged) % (1 << bits) == 0
@@ -138,8 +141,10 @@ class Result:
     """What one build of one program came to."""
 
     def __init__(self):
-        self.counts = dict.fromkeys(['functions', 'calls', 'events', 'matched', 'by_order', 'loose', 'merged', 'unmatched',
-                                     'missing', 'doubled', 'values', 'unavailable', 'unchecked', 'lies'], 0)
+        self.counts = dict.fromkeys([
+            'functions', 'calls', 'events', 'matched', 'by_order', 'loose', 'merged', 'unmatched',
+            'missing', 'doubled', 'values', 'unavailable', 'unchecked', 'lies'
+        ], 0)
         self.lies = []
         self.missing = {}   # reason: [(function, serial)]
         self.doubled = {}
@@ -148,9 +153,11 @@ class Result:
 
     def lie(self, event, name, value, call, how):
         self.counts['lies'] += 1
-        self.lies.append({'function': event['f'], 'site': event['site'], 'name': name, 'value': value, 'how': how,
-                          'expected': None if call is None else call['args'].get(name), 'call': call,
-                          'args': event['args'], 'hit': event['hit']})
+        self.lies.append({
+            'function': event['f'], 'site': event['site'], 'name': name, 'value': value, 'how': how,
+            'expected': None if call is None else call['args'].get(name), 'call': call, 'args':
+            event['args'], 'hit': event['hit']
+        })
 
 
 class Matcher:
@@ -199,7 +206,8 @@ class Matcher:
         events = [e for e in self.events if e['f'] == function and 'lie' not in e]
         calls = [c for c in self.calls if c['f'] == function]
         attrs = self.meta[function]['attrs']
-        moves = 'ATTR_CONST' in attrs or 'ATTR_PURE' in attrs or self.meta[function]['shape'] in ('pure', 'recursive')
+        moves = 'ATTR_CONST' in attrs or 'ATTR_PURE' in attrs or self.meta[function]['shape'] in (
+            'pure', 'recursive')
         position = {id(c): i for i, c in enumerate(calls)}
         gap, last = [], -1
         for event in events + [None]:
@@ -213,8 +221,10 @@ class Matcher:
             gap, last = [], max(last, here)
 
     def pair(self, gap, between, calls, moves):
-        # One call without event and one passed twice leave the numbers equal: then the values do not fit.
-        if len(gap) == len(between) and not moves and all(self.fits(e, c) for e, c in zip(gap, between)):
+        # One call without event and one passed twice leave the numbers equal: then the values do
+        # not fit.
+        if len(gap) == len(between) and not moves and all(
+                self.fits(e, c) for e, c in zip(gap, between)):
             for event, call in zip(gap, between):
                 event['call'], event['how'] = call, 'order'
                 self.claim(event)
@@ -227,14 +237,15 @@ class Matcher:
                 event['call'] = (fits or twins)[0]
                 self.claim(event)
             elif event['args']:
-                self.result.lie(event, '(all)', event['args'], None, 'no call of the function has these values')
+                self.result.lie(event, '(all)', event['args'], None,
+                                'no call of the function has these values')
             else:
                 self.result.counts['unmatched'] += 1
 
     def fitting(self, event, calls):
-        """
-        The calls of the function that have the event's values, or else of its twin: one body may be left of both. Those that have no event
-        yet come first, so that a call of the twin is not taken for a second event of a call.
+        """ The calls of the function that have the event's values, or else of its twin: one body
+        may be left of both. Those that have no event yet come first, so that a call of the twin is
+        not taken for a second event of a call.
         """
         own = [c for c in calls if self.fits(event, c)]
         twins = [c for c in self.calls if self.is_twin(c['f'], event['f']) and self.fits(event, c)]
@@ -246,10 +257,13 @@ class Matcher:
 
     def fits(self, event, call):
         descs, rename = self.descs[event['f']], self.rename(event, call)
-        return all(compare(descs[n], call['args'][rename[n]], v, self.objects) != LIE for n, v in event['args'].items())
+        return all(
+            compare(descs[n], call['args'][rename[n]], v, self.objects) != LIE
+            for n, v in event['args'].items())
 
     def rename(self, event, call):
-        """The names that the parameters of the event's function have in the call's, which may be its twin."""
+        """The names that the parameters of the event's function have in the call's, which may be
+        its twin."""
         mine, theirs = self.meta[event['f']]['params'], self.meta[call['f']]['params']
         return {a[0]: b[0] for a, b in zip(mine, theirs)}
 
@@ -284,7 +298,8 @@ class Matcher:
         return 'other' if call['f'] in seen_functions else 'has code, never seen'
 
     def number_hits(self):
-        """How often the event's site had been hit before: what finds the same stop in another run."""
+        """How often the event's site had been hit before: what finds the same stop in another run.
+        """
         hits = {}
         for event in self.events:
             key = (event['f'], event['site'])
@@ -314,7 +329,8 @@ class Matcher:
         result, counts = self.result, self.result.counts
         seen_functions = {e['f'] for e in self.events}
         called = {c['f'] for c in self.calls}
-        counts['functions'], counts['calls'], counts['events'] = len(called), len(self.calls), len(self.events)
+        counts['functions'], counts['calls'], counts['events'] = len(called), len(self.calls), len(
+            self.events)
         result.silent = sorted(called - seen_functions)
         for call in self.calls:
             if not call['seen']:
@@ -326,7 +342,8 @@ class Matcher:
                 sites = sorted({str(e['site']) for e in call['seen']})
                 why = 'loosely matched' if any(e.get('loose') for e in call['seen']) else \
                     'one site, passed again' if len(sites) == 1 else 'several sites'
-                result.doubled.setdefault(why, []).append((call['f'], call['args']['serial'], sites))
+                result.doubled.setdefault(why, []).append(
+                    (call['f'], call['args']['serial'], sites))
 
 
 def match(meta, calls, events, objects, with_code):

@@ -5,8 +5,8 @@ Both give events in one shape, in the order they happened:
 
     {"f": function, "site": a key of the site, "args": {name: value}, "why": {name: reason}}
 
-args has what is available. The second tracer knows nothing of Cairn: it proves the comparison itself, and tells whether
-a wrong value is everybody's (then it is the compiler's) or ours alone.
+args has what is available. The second tracer knows nothing of Cairn: it proves the comparison
+itself, and tells whether a wrong value is everybody's (then it is the compiler's) or ours alone.
 """
 import json
 import os
@@ -82,8 +82,11 @@ def trace_with_gdb(folder, program, report, functions):
     path = os.path.join(folder, program)
     wanted = set(functions)
     sites = [{'id': f'{die:#x}', 'at': at, 'function': name}
-              for kind, die, at, has_code, name, _, _, _ in common.dies(path) if has_code and name in wanted]
-    job = {'program': path, 'args': [os.path.join(folder, report)], 'output': path + '.gdbout', 'sites': sites,
-           'entry': entry_address(path)}
+             for kind, die, at, has_code, name, _, _, _ in common.dies(path)
+             if has_code and name in wanted]
+    job = {
+        'program': path, 'args': [os.path.join(folder, report)], 'output': path + '.gdbout',
+        'sites': sites, 'entry': entry_address(path)
+    }
     return [{'f': r['function'], 'site': r['id'], 'args': r['args'], 'why': r['why']}
             for r in run_gdb(job, folder, program)]

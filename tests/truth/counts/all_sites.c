@@ -4,9 +4,10 @@
  *
  *	all_sites FILE
  *
- * One line per site: KIND DIE-OFFSET ADDRESS NAME, separated by tabs, numbers in hexadecimal. KIND is "inlined" for every copy, also for
- * one that is a part, and "further" for a site that a copy has besides its first. Then one line per function that has copies without code:
- * "without_code" COUNT - NAME.
+ * One line per site: KIND DIE-OFFSET ADDRESS NAME, separated by tabs, numbers in hexadecimal. KIND
+ * is "inlined" for every copy, also for one that is a part, and "further" for a site that a copy
+ * has besides its first. Then one line per function that has copies without code: "without_code"
+ * COUNT - NAME.
  */
 #include <cairn/sites.h>
 #include <inttypes.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fmt, whose headers are compiled with the program: views, tagged unions and buffers that are passed by value. */
+/*
+ * fmt, whose headers are compiled with the program: views, tagged unions and buffers that are
+ * passed by value.
+ */
 #define FMT_HEADER_ONLY
 #include <fmt/args.h>
 #include <fmt/chrono.h>

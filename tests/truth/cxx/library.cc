@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Much of the C++ library at work, for the comparison with gdb: what it passes by value, by reference and on the stack. */
+/*
+ * Much of the C++ library at work, for the comparison with gdb: what it passes by value, by
+ * reference and on the stack.
+ */
 #include <chrono>
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* LLVM's small classes: StringRef, ArrayRef, Twine, APInt, Optional, Expected and iterators, by value and by reference. */
+/*
+ * LLVM's small classes: StringRef, ArrayRef, Twine, APInt, Optional, Expected and iterators, by
+ * value and by reference.
+ */
 #include <llvm/ADT/APFloat.h>
 #include <llvm/ADT/APInt.h>
 #include <llvm/ADT/ArrayRef.h>

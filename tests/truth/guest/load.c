@@ -2,7 +2,8 @@
 /*
  * The first program of a guest: BPF_BTF_LOAD of every file in /blobs
  *
- * A line "blob NAME ERRNO" for each, errno 0 where the kernel takes it; "kernel RELEASE" before them and "end" after them.
+ * A line "blob NAME ERRNO" for each, errno 0 where the kernel takes it; "kernel RELEASE" before
+ * them and "end" after them.
  */
 #include <dirent.h>
 #include <errno.h>

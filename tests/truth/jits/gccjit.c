@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gccjit SECONDS: six functions that GCC makes at run time, each calling the one before twice, the first a function here. */
+/*
+ * gccjit SECONDS: six functions that GCC makes at run time, each calling the one before twice, the
+ * first a function here.
+ */
 #include <libgccjit.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Inside gdb: attach to $CAIRN_PID a few times; of the thread $CAIRN_TID each time the frames, as (pc, name, solib)."""
+"""Inside gdb: attach to $CAIRN_PID a few times; of the thread $CAIRN_TID each time the frames, as
+(pc, name, solib)."""
 import json
 import os
 
 import gdb
 
 pid, tid, rounds = (int(os.environ['CAIRN_' + word]) for word in ('PID', 'TID', 'ROUNDS'))
-for command in ('set pagination off', 'set confirm off', 'set debuginfod enabled off', 'set backtrace past-main on',
-                'set backtrace past-entry on', 'set backtrace limit 2000'):
+for command in ('set pagination off', 'set confirm off', 'set debuginfod enabled off',
+                'set backtrace past-main on', 'set backtrace past-entry on',
+                'set backtrace limit 2000'):
     try:
         gdb.execute(command)
     except gdb.error:

@@ -1,4 +1,5 @@
-"""PyPy's loops, bridges, and functions that its code calls by its code: recursion, objects, generators, numbers."""
+"""PyPy's loops, bridges, and functions that its code calls by its code: recursion, objects,
+generators, numbers."""
 
 
 class Node:

@@ -4,11 +4,13 @@
  *
  *	leaf ROUNDS       prints the results, one line per function: NAME CALLS WRONG CHECKSUM
  *
- * red_zone()   a leaf that keeps its locals below the stack pointer. In the middle stands a 5-byte nop, the first
+ * red_zone()   a leaf that keeps its locals below the stack pointer. In the middle stands a 5-byte
+ * nop, the first
  *              instruction of the inlined nop_here(). The kernel turns a probe on it into a call, whose return address
  *              overwrites the locals.
- * counted()    the inlined locked_here() begins with a lock prefix: a probe attaches and never fires.
- * entered()    begins with the 5-byte nop when built with -mnop-mcount: there no red zone is live yet, the probe is harmless and must count exactly.
+ * counted()    the inlined locked_here() begins with a lock prefix: a probe attaches and never
+ * fires. entered()    begins with the 5-byte nop when built with -mnop-mcount: there no red zone is
+ * live yet, the probe is harmless and must count exactly.
  */
 #include <stdio.h>
 #include <stdlib.h>

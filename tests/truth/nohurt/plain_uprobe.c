@@ -4,7 +4,8 @@
  *
  *	plain_uprobe OFFSET PROGRAM ARG...
  *
- * Runs PROGRAM with a counting probe at the file offset, then prints "hits N" on stderr. Exit code 3: not permitted.
+ * Runs PROGRAM with a counting probe at the file offset, then prints "hits N" on stderr. Exit code
+ * 3: not permitted.
  */
 #include <linux/perf_event.h>
 #include <stdint.h>

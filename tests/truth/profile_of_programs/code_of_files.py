@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the bytes of ELF files say of a caller and its callee, read with readelf and objdump and not with Cairn's code.
+"""What the bytes of ELF files say of a caller and its callee, read with readelf and objdump and not
+with Cairn's code.
 
-A return address has a call before it. If the call has a fixed target, that is where the callee begins; or the callee is reached from
-there by jumps that leave functions (tail calls, PLT stubs, parts that a compiler split off).
+A return address has a call before it. If the call has a fixed target, that is where the callee
+begins; or the callee is reached from there by jumps that leave functions (tail calls, PLT stubs,
+parts that a compiler split off).
 """
 import bisect
 import re
@@ -17,11 +19,13 @@ JUMP = re.compile(r'\s+([0-9a-f]+):\t(?:notrack |bnd |repz |repnz )*(j\w+)\s+(.*
 
 
 def text_of(*words):
-    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout.decode('utf-8', 'replace')
+    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          check=False).stdout.decode('utf-8', 'replace')
 
 
 class File:
-    """An ELF file: its functions by the rows of .eh_frame, its instructions, the names of its stubs and of what it exports."""
+    """An ELF file: its functions by the rows of .eh_frame, its instructions, the names of its stubs
+    and of what it exports."""
 
     def __init__(self, path):
         self.path = path
@@ -58,8 +62,11 @@ class File:
         return sorted(ranges), [ranges[start] for start in sorted(ranges)]
 
     def read_sections(self):
-        found = re.findall(r'\] (\S+)\s+\w+\s+([0-9a-f]{16}) [0-9a-f]+ ([0-9a-f]+)', text_of('readelf', '-SW', self.path))
-        return [(int(at, 16), int(at, 16) + int(size, 16), name) for name, at, size in found if int(at, 16)]
+        found = re.findall(r'\] (\S+)\s+\w+\s+([0-9a-f]{16}) [0-9a-f]+ ([0-9a-f]+)',
+                           text_of('readelf', '-SW', self.path))
+        return [(int(at, 16), int(at, 16) + int(size, 16), name)
+                for name, at, size in found
+                if int(at, 16)]
 
     def read_names(self):
         names, indirect = {}, set()
@@ -81,7 +88,8 @@ class File:
         return next((name for lo, hi, name in self.sections if lo <= at < hi), '')
 
     def is_start(self, at):
-        """In the function at which the kernel lets the file begin. In Debian's programs it has no name."""
+        """In the function at which the kernel lets the file begin. In Debian's programs it has no
+        name."""
         around = self.function(at)
         return bool(around and around[0] == self.entry)
 
@@ -91,17 +99,20 @@ class File:
     def stub(self, at):
         """The name that the PLT stub at @at leads to, or None."""
         if self.stubs is None:
-            found = re.findall(r'^([0-9a-f]+) <(.+?)(?:@plt|@@?\S*@plt)>:', text_of('objdump', '-d', '-j', '.plt', '-j', '.plt.sec',
-                                                                                '-j', '.plt.got', self.path), re.M)
+            found = re.findall(
+                r'^([0-9a-f]+) <(.+?)(?:@plt|@@?\S*@plt)>:',
+                text_of('objdump', '-d', '-j', '.plt', '-j', '.plt.sec', '-j', '.plt.got',
+                        self.path), re.M)
             self.stubs = {int(address, 16): name.split('@')[0] for address, name in found}
         return self.stubs.get(at)
 
     def disassemble(self, lo, hi):
-        return text_of('objdump', '-d', '-w', '--no-show-raw-insn', f'--start-address={lo:#x}', f'--stop-address={hi:#x}',
-                       self.path).splitlines()
+        return text_of('objdump', '-d', '-w', '--no-show-raw-insn', f'--start-address={lo:#x}',
+                       f'--stop-address={hi:#x}', self.path).splitlines()
 
     def looks_like_call(self, back):
-        """('direct', target), ('indirect', None) or None: what the bytes before @back may be. They may be the end of something else."""
+        """('direct', target), ('indirect', None) or None: what the bytes before @back may be. They
+        may be the end of something else."""
         before = self.read(back - 8, 8)
         if before[-5:-4] == b'\xe8':
             return 'direct', back + struct.unpack('<i', before[-4:])[0]
@@ -125,7 +136,8 @@ class File:
             following = re.match(r'\s+([0-9a-f]+):', after)
             if not match or (int(following.group(1), 16) if following else around[1]) != back:
                 continue
-            target = re.match(r'([0-9a-f]+)\b', match.group(2)) if '*' not in match.group(2) else None
+            target = re.match(r'([0-9a-f]+)\b',
+                              match.group(2)) if '*' not in match.group(2) else None
             return ('direct', int(target.group(1), 16)) if target else ('indirect', None)
         return None
 
@@ -157,7 +169,8 @@ class Files:
         return self.by_path[path]
 
     def judge(self, caller, callee):
-        """One word for a pair of (path, address); the caller's is the last byte of its call. What contradicts begins with 'no '."""
+        """One word for a pair of (path, address); the caller's is the last byte of its call. What
+        contradicts begins with 'no '."""
         key = caller, callee
         if key not in self.judged:
             self.judged[key] = self.look(caller, callee)
@@ -186,7 +199,8 @@ class Files:
             if (at_file.path, at) in seen:
                 continue
             seen.add((at_file.path, at))
-            if at_file is other and (around and around[0] <= at < around[1] or other.is_stub(at) and other.is_stub(callee[1])):
+            if at_file is other and (around and around[0] <= at < around[1]
+                                     or other.is_stub(at) and other.is_stub(callee[1])):
                 return 'direct' if len(seen) == 1 else 'by a tail call'
             if at_file.is_stub(at):
                 name = at_file.stub(at)
@@ -195,7 +209,8 @@ class Files:
                 if name in other.names.get(around[0], ()):
                     return 'by a stub'
                 found = [start for start, names in other.names.items() if name in names]
-                # Another file's function of this name jumps on, or the loader chose another one of the name.
+                # Another file's function of this name jumps on, or the loader chose another one of
+                # the name.
                 todo += [(other, start) for start in found]
                 is_open |= not found
                 continue

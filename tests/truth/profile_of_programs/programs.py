@@ -20,7 +20,10 @@ def end_with_parent():
 
 
 def start(words, **kwargs):
-    options = {'stdin': subprocess.DEVNULL, 'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL, **kwargs}
+    options = {
+        'stdin': subprocess.DEVNULL, 'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL,
+        **kwargs
+    }
     return subprocess.Popen([str(word) for word in words], preexec_fn=end_with_parent, **options)
 
 
@@ -28,7 +31,8 @@ def below(pid):
     """The process and all that descend from it."""
     parents = {}
     for name in filter(str.isdigit, os.listdir('/proc')):
-        with contextlib.suppress(OSError), open(f'/proc/{name}/stat', encoding='utf-8', errors='replace') as file:
+        with contextlib.suppress(OSError), open(f'/proc/{name}/stat', encoding='utf-8',
+                                                errors='replace') as file:
             parents[int(name)] = int(file.read().rsplit(')', 1)[1].split()[1])
     found = [pid]
     for one in found:
@@ -97,13 +101,16 @@ class Server(Program):
 
 class Nginx(Server):
     def __init__(self, port):
-        super().__init__('nginx', port, [], ['wrk', '-t1', '-c8', '-d600', f'http://127.0.0.1:{port}/index.html'], ('/usr/sbin/nginx', 'wrk'))
+        super().__init__('nginx', port, [],
+                         ['wrk', '-t1', '-c8', '-d600', f'http://127.0.0.1:{port}/index.html'],
+                         ('/usr/sbin/nginx', 'wrk'))
         conf = os.path.join(self.folder, 'nginx.conf')
         with open(conf, 'w', encoding='utf-8') as file:
-            file.write(f'daemon off; worker_processes 1; pid {self.folder}/pid; error_log {self.folder}/error.log;\n'
-                       'events { worker_connections 64; }\n'
-                       f'http {{ access_log off; gzip on; gzip_min_length 1; gzip_types *;\n'
-                       f'  server {{ listen 127.0.0.1:{port}; root {self.folder}; }} }}\n')
+            file.write(
+                f'daemon off; worker_processes 1; pid {self.folder}/pid; error_log {self.folder}/error.log;\n'
+                'events { worker_connections 64; }\n'
+                f'http {{ access_log off; gzip on; gzip_min_length 1; gzip_types *;\n'
+                f'  server {{ listen 127.0.0.1:{port}; root {self.folder}; }} }}\n')
         with open(os.path.join(self.folder, 'index.html'), 'w', encoding='utf-8') as file:
             file.write('\n'.join(f'<p>{i * 7919 % 10007}</p>' for i in range(2000)))
         os.chmod(self.folder, 0o755)
@@ -120,18 +127,23 @@ class Postgres(Program):
         super().__init__('postgresql', tools=(f'{self.binaries}/postgres', 'setpriv', 'psql'))
         self.home = os.path.join(self.folder, 'pg')
         self.become = ['setpriv', '--reuid', 'postgres', '--regid', 'postgres', '--clear-groups']
-        settings = ['listen_addresses=', 'jit=on', 'jit_above_cost=0', 'jit_debugging_support=on', 'autovacuum=off',
-                    'max_parallel_workers_per_gather=0']
-        self.words = self.become + [f'{self.binaries}/postgres', '-D', f'{self.home}/db', '-k', self.home,
-                                    *[word for setting in settings for word in ('-c', setting)]]
+        settings = [
+            'listen_addresses=', 'jit=on', 'jit_above_cost=0', 'jit_debugging_support=on',
+            'autovacuum=off', 'max_parallel_workers_per_gather=0'
+        ]
+        self.words = self.become + [
+            f'{self.binaries}/postgres', '-D', f'{self.home}/db', '-k', self.home,
+            *[word for setting in settings for word in ('-c', setting)]
+        ]
 
     def prepare(self):
         user = pwd.getpwnam('postgres')
         os.mkdir(self.home, 0o700)
         os.chown(self.home, user.pw_uid, user.pw_gid)
         os.chmod(self.folder, 0o755)
-        code, _, err = common.run(self.become + [f'{self.binaries}/initdb', '-D', f'{self.home}/db', '-A', 'trust'],
-                                  cwd=self.home, env=dict(os.environ, HOME=self.home))
+        code, _, err = common.run(
+            self.become + [f'{self.binaries}/initdb', '-D', f'{self.home}/db', '-A', 'trust'],
+            cwd=self.home, env=dict(os.environ, HOME=self.home))
         if code != 0:
             raise RuntimeError(f'initdb: {err[-300:]}')
 
@@ -139,12 +151,16 @@ class Postgres(Program):
         return ['psql', '-h', self.home, '-U', 'postgres', '-qAt', *words]
 
     def is_ready(self):
-        return os.path.exists(f'{self.home}/.s.PGSQL.5432') and common.run(self.ask('-c', 'select 1'))[0] == 0
+        return os.path.exists(f'{self.home}/.s.PGSQL.5432') and common.run(
+            self.ask('-c', 'select 1'))[0] == 0
 
     def work(self):
         script = os.path.join(self.folder, 'queries.sql')
-        query = ('select sum(a * b + c), avg((a - b) * (c + 1)), count(*) filter (where (a % 7) * b > c) from '
-                 '(select i a, i % 97 b, (i * 7) % 1000 c from generate_series(1, 200000) i) t where a * 3 + b * 2 > c;\n')
+        query = (
+            'select sum(a * b + c), avg((a - b) * (c + 1)), count(*) filter (where '
+            '(a % 7) * b > c) from '
+            '(select i a, i % 97 b, (i * 7) % 1000 c from generate_series(1, 200000) i) t where a * 3 + b * 2 > c;\n'
+        )
         with open(script, 'w', encoding='utf-8') as file:
             file.write(20000 * query)
         self.client = start(self.ask('-f', script))
@@ -188,23 +204,28 @@ def programs():
     folder = tempfile.mkdtemp(prefix='cairn-profile-')
     files = {}
     for name, text in (('work.py', PYTHON), ('work.lua', LUA), ('work.js', NODE), ('work.sql', SQL),
-                       ('work.c', '#include <stdio.h>\n' + ''.join(f'int f{i}(int a, int b) {{ int s = 0; for (int k = 0; k < a; k++) '
-                                                                  f's += (k * {i} ^ b) % (a + {i + 1}); return s; }}\n'
-                                                                  for i in range(20000)))):
+                       ('work.c', '#include <stdio.h>\n' + ''.join(
+                           f'int f{i}(int a, int b) {{ int s = 0; for (int k = 0; k < a; k++) '
+                           f's += (k * {i} ^ b) % (a + {i + 1}); return s; }}\n'
+                           for i in range(20000)))):
         files[name] = os.path.join(folder, name)
         with open(files[name], 'w', encoding='utf-8') as file:
             file.write(text)
     redis = ['redis-server', '--port', '7931', '--save', '', '--appendonly', 'no']
     return [
         Program('sqlite3', 'sqlite3', '-init', files['work.sql'], ':memory:', '.exit'),
-        Server('redis', 7931, redis, ['redis-benchmark', '-p', '7931', '-l', '-q', '-n', '200000', '-t',
-                                      'set,get,lpush,sadd,hset,zadd,lrange_100'], ('redis-server', 'redis-benchmark')),
+        Server('redis', 7931, redis, [
+            'redis-benchmark', '-p', '7931', '-l', '-q', '-n', '200000', '-t',
+            'set,get,lpush,sadd,hset,zadd,lrange_100'
+        ], ('redis-server', 'redis-benchmark')),
         Program('python3', 'python3', files['work.py']),
         Postgres(),
         Program('node', 'node', files['work.js'], is_described=False),
         Program('luajit', 'luajit', files['work.lua'], is_described=False),
         Nginx(7932),
-        Program('git', 'git', '-C', root, 'log', '-p', '--stat', '-M', '-C', '--find-copies-harder'),
-        Program('ripgrep (Rust)', 'rg', '-j2', '-a', '-c', r'(\w+ing)\s+(\w+ed)\s+(\w+ly)\W+x', '/usr'),
+        Program('git', 'git', '-C', root, 'log', '-p', '--stat', '-M', '-C',
+                '--find-copies-harder'),
+        Program('ripgrep (Rust)', 'rg', '-j2', '-a', '-c', r'(\w+ing)\s+(\w+ed)\s+(\w+ly)\W+x',
+                '/usr'),
         Program('clang (C++)', 'clang', '-O2', '-c', '-o', '/dev/null', files['work.c']),
     ]

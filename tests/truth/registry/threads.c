@@ -4,8 +4,9 @@
  *
  *	threads [SECONDS]
  *
- * Two threads write a region each, one registers objects, and two read all of it by the header alone, with loads of their own:
- * entries, then tables, then the epoch again. Exits with 1 when a row was of another generation; the sanitizer tells what is not ordered.
+ * Two threads write a region each, one registers objects, and two read all of it by the header
+ * alone, with loads of their own: entries, then tables, then the epoch again. Exits with 1 when a
+ * row was of another generation; the sanitizer tells what is not ordered.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -83,7 +84,10 @@ static uint64_t load(const void *at)
 	return __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE);
 }
 
-/* Counts live rows, and those that are not of their place: only one generation has both numbers of a row. */
+/*
+ * Counts live rows, and those that are not of their place: only one generation has both numbers of
+ * a row.
+ */
 static void read_table(const struct code_jit_table *t, unsigned long *rows, unsigned long *wrong)
 {
 	uint64_t used = load(&t->used_len);

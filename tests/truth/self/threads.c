@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Walks of one's own stack in several threads, while libraries come and go, tables are made and signals arrive
+ * Walks of one's own stack in several threads, while libraries come and go, tables are made and
+ * signals arrive
  *
  *	threads LIBRARY SECONDS		LIBRARY: call_back(), of plugin.c
  *
- * For the thread sanitizer; and each walk that no signal is in the way of has to be complete, of the right number of frames.
+ * For the thread sanitizer; and each walk that no signal is in the way of has to be complete, of
+ * the right number of frames.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +24,10 @@
 enum { N_WALKERS = 4, MAX = 256 };
 
 static const char *library;
-/* The loader has a lock of its own, which the sanitizer does not see: what it allocates would seem unordered. Walks are not under it. */
+/*
+ * The loader has a lock of its own, which the sanitizer does not see: what it allocates would seem
+ * unordered. Walks are not under it.
+ */
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 static bool stop;
 static unsigned long n_walks, n_in_handlers, n_loads, n_prepared, n_wrong, n_ends[32];
@@ -86,7 +91,10 @@ static void unload(void *handle)
 	pthread_mutex_unlock(&loading);
 }
 
-/* Through a library that only this thread has open at the moment, at an address where another one may have been. */
+/*
+ * Through a library that only this thread has open at the moment, at an address where another one
+ * may have been.
+ */
 static void walk_through_library(void)
 {
 	void *handle = load();

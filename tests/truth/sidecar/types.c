@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * types BINARY SIDECAR [DEBUG-FILE]: whether the sidecar has the types that the debug information has
+ * types BINARY SIDECAR [DEBUG-FILE]: whether the sidecar has the types that the debug information
+ * has
  *
- * Two graphs are walked side by side, from every parameter, argument and result of every function, and from every type that has a
- * name, through members and pointers. Each pair of types that is met together must be described alike. It prints what differs,
- * at most LINES_MAX of it, and a last line that counts; status 1 when anything did.
+ * Two graphs are walked side by side, from every parameter, argument and result of every function,
+ * and from every type that has a name, through members and pointers. Each pair of types that is met
+ * together must be described alike. It prints what differs, at most LINES_MAX of it, and a last
+ * line that counts; status 1 when anything did.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -219,8 +221,9 @@ static void compare(struct walk *w, size_t i)
 	complete(&w->a, p.a);
 	complete(&w->b, p.b);
 	/*
-	 * A declaration whose unit has no definition. The reader of DWARF takes that of another unit by its name alone, or none where
-	 * there are several; the sidecar the one that other units with the same types mean. So it may know more, and below it another.
+	 * A declaration whose unit has no definition. The reader of DWARF takes that of another
+	 * unit by its name alone, or none where there are several; the sidecar the one that other
+	 * units with the same types mean. So it may know more, and below it another.
 	 */
 	if (was_declared) {
 		if (!same_text(a->name, b->name) || a->bare_name != b->bare_name)
@@ -229,7 +232,10 @@ static void compare(struct walk *w, size_t i)
 			differ(w, i, "the size", a->size, b->size);
 		return;
 	}
-	/* After a pointer, of which a source shows the name only. One graph may know more of it than the other. */
+	/*
+	 * After a pointer, of which a source shows the name only. One graph may know more of it
+	 * than the other.
+	 */
 	if (!w->a.sites && (a->unread || b->unread)) {
 		if (!same_text(a->name, b->name) || a->bare_name != b->bare_name)
 			differ(w, i, "the name", 0, 1);

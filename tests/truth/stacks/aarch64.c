@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program whose crash is in a stack of a known shape, for aarch64.py: down() nine times, crash(), and touch() at the end. */
+/*
+ * A program whose crash is in a stack of a known shape, for aarch64.py: down() nine times, crash(),
+ * and touch() at the end.
+ */
 #include <alloca.h>
 #include <search.h>
 #include <stdio.h>

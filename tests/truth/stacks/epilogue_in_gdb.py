@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Run by gdb: a core at each of the last instructions of a function, from where rbp is given back on.
+"""Run by gdb: a core at each of the last instructions of a function, from where rbp is given back
+on.
 
     gdb -batch -ex 'py FUNCTION, FOLDER = "realigned", "/tmp/x"' -x epilogue_in_gdb.py PROGRAM
 
@@ -14,7 +15,8 @@ def last_instructions(function):
     end = gdb.block_for_pc(begin).end
     code = gdb.selected_frame().architecture()
     found = code.disassemble(begin, end - 1)
-    first = max(i for i, insn in enumerate(found) if insn['asm'].split() in (['leave'], ['pop', '%rbp']))
+    first = max(
+        i for i, insn in enumerate(found) if insn['asm'].split() in (['leave'], ['pop', '%rbp']))
     last = next(i for i in range(first, len(found)) if found[i]['asm'].startswith('ret'))
     return [insn['addr'] for insn in found[first:last + 1]]
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Inside of gdb: for each line "attach PID", "core PROGRAM CORE" or "here" of standard input, one line of JSON {tid: [pc, ...]}.
+"""Inside of gdb: for each line "attach PID", "core PROGRAM CORE" or "here" of standard input, one
+line of JSON {tid: [pc, ...]}.
 
-The program counters of real frames only: inlined calls have none of their own, and tail calls, which gdb deduces from debug
-information, have no frame any more.
+The program counters of real frames only: inlined calls have none of their own, and tail calls,
+which gdb deduces from debug information, have no frame any more.
 """
 import json
 import sys
@@ -44,7 +45,8 @@ def answer(words):
     return stacks()
 
 
-for setting in ('confirm off', 'pagination off', 'debuginfod enabled off', 'backtrace limit unlimited', 'backtrace past-main on', 'print thread-events off'):
+for setting in ('confirm off', 'pagination off', 'debuginfod enabled off',
+                'backtrace limit unlimited', 'backtrace past-main on', 'print thread-events off'):
     try:
         gdb.execute(f'set {setting}')
     except gdb.error:

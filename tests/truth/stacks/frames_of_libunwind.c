@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For each line "attach PID" or "core PROGRAM CORE" of standard input: one line "frames " and JSON {"tid": [pc, ...]}, by libunwind
+ * For each line "attach PID" or "core PROGRAM CORE" of standard input: one line "frames " and JSON
+ * {"tid": [pc, ...]}, by libunwind
  *
- * Processes by libunwind-ptrace; a thread that was stopped by a signal stays so, by PTRACE_SEIZE. Of cores registers and memory are
- * handed to libunwind here: its own libunwind-coredump finds no rows for code that is not in a file's first segment.
+ * Processes by libunwind-ptrace; a thread that was stopped by a signal stays so, by PTRACE_SEIZE.
+ * Of cores registers and memory are handed to libunwind here: its own libunwind-coredump finds no
+ * rows for code that is not in a file's first segment.
  */
 #define UNW_REMOTE_ONLY
 #include <dirent.h>
@@ -79,7 +81,10 @@ static void of_process(int pid)
 
 /* ---- cores ---- */
 
-/* A core with everything that was mapped (coredump_filter 0x7f), which is what the search for rows reads. */
+/*
+ * A core with everything that was mapped (coredump_filter 0x7f), which is what the search for rows
+ * reads.
+ */
 struct core {
 	const char *bytes;
 	size_t size;

@@ -37,7 +37,8 @@ def same_float(bits, expected, value):
         return False
     if math.isnan(want) or math.isnan(got):
         return math.isnan(want) and math.isnan(got)
-    return want == (struct.unpack('f', struct.pack('f', got))[0] if bits == 32 and not math.isinf(got) else got)
+    return want == (struct.unpack('f', struct.pack('f', got))[0]
+                    if bits == 32 and not math.isinf(got) else got)
 
 
 def same_scalar(desc, expected, value):
@@ -71,7 +72,8 @@ def flat(desc):
 
 
 def differences(desc, expected, value, path=''):
-    """Yields (path, expected, value) for each field that differs; and counts by yielding (path, None, None) for equal ones."""
+    """Yields (path, expected, value) for each field that differs; and counts by yielding (path,
+    None, None) for equal ones."""
     if desc[0] == 'struct':
         if not isinstance(value, dict):
             yield path, expected, value

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Generates structs with all that C layout has to offer, and a program that prints each field of one object of each.
+"""Generates structs with all that C layout has to offer, and a program that prints each field of
+one object of each.
 
-A type is (declaration text with %s for the name, description); the description says how the value is printed by the program and
-compared afterwards: ('int', bits, signed), ('char',), ('bool',), ('enum', {name: value}, bits, signed), ('float', bits), ('ptr',),
-('text', n), ('array', n, description), ('struct', [(name or None, description)]). A member without a name is an anonymous
+A type is (declaration text with %s for the name, description); the description says how the value
+is printed by the program and compared afterwards: ('int', bits, signed), ('char',), ('bool',),
+('enum', {name: value}, bits, signed), ('float', bits), ('ptr',), ('text', n), ('array', n,
+description), ('struct', [(name or None, description)]). A member without a name is an anonymous
 struct or union: its members belong to the object around it.
 """
-INTS = [('signed char', 8, True), ('unsigned char', 8, False), ('short', 16, True), ('unsigned short', 16, False), ('int', 32, True),
-        ('unsigned int', 32, False), ('long', 64, True), ('unsigned long', 64, False), ('long long', 64, True), ('int64_t', 64, True),
-        ('uint8_t', 8, False), ('int16_t', 16, True), ('uint32_t', 32, False), ('size_t', 64, False)]
+INTS = [('signed char', 8, True), ('unsigned char', 8, False), ('short', 16, True),
+        ('unsigned short', 16, False), ('int', 32, True), ('unsigned int', 32, False),
+        ('long', 64, True), ('unsigned long', 64, False), ('long long', 64, True),
+        ('int64_t', 64, True), ('uint8_t', 8, False), ('int16_t', 16, True),
+        ('uint32_t', 32, False), ('size_t', 64, False)]
 ENUMS = {
     'plain': ({'ZERO': 0, 'ONE': 1, 'TWO': 2, 'MANY': 1000}, 32, False),
     'with_sign': ({'MINUS': -5, 'NIL': 0, 'PLUS': 5}, 32, True),
@@ -40,11 +44,14 @@ class Generator:
         if pick < 0.84:
             return rng.choice([('float %s', ('float', 32)), ('double %s', ('float', 64))])
         if pick < 0.90:
-            return rng.choice(['void *%s', 'struct other *%s', 'int (*%s)(int)', 'const long *const *%s']), ('ptr',)
+            return rng.choice(
+                ['void *%s', 'struct other *%s', 'int (*%s)(int)',
+                 'const long *const *%s']), ('ptr',)
         if pick < 0.95:
             n = rng.randint(1, 12)
             return f'char %s[{n}]', ('text', n)
-        return rng.choice([('__int128 %s', ('int', 128, True)), ('unsigned __int128 %s', ('int', 128, False))])
+        return rng.choice([('__int128 %s', ('int', 128, True)),
+                           ('unsigned __int128 %s', ('int', 128, False))])
 
     def bit_field(self):
         c, bits, signed = self.rng.choice(INTS)
@@ -69,20 +76,24 @@ class Generator:
             text, desc = self.member_type(depth - 1, union)
             anonymous = desc[0] == 'struct' and text.endswith('} %s') and rng.random() < 0.4
             name = None if anonymous else self.name()
-            lines.append((text.replace('%s', name or '', 1)).rstrip() + (self.alignment() if name else '') + ';')
+            lines.append((text.replace('%s', name or '', 1)).rstrip() +
+                         (self.alignment() if name else '') + ';')
             members.append((name, desc))
         packed = ' __attribute__((packed))' if rng.random() < 0.25 else ''
-        return f'{"union" if union else "struct"}{packed} {{ ' + ' '.join(lines) + ' }', ('struct', members)
+        return f'{"union" if union else "struct"}{packed} {{ ' + ' '.join(lines) + ' }', ('struct',
+                                                                                          members)
 
     def alignment(self):
-        return ' __attribute__((aligned(%d)))' % self.rng.choice([2, 8, 16]) if self.rng.random() < 0.04 else ''
+        return ' __attribute__((aligned(%d)))' % self.rng.choice(
+            [2, 8, 16]) if self.rng.random() < 0.04 else ''
 
     def member_type(self, depth, in_union):
         pick = self.rng.random()
         if depth > 0 and pick < 0.18:
             union = self.rng.random() < 0.4
             text, desc = self.aggregate(depth, union or in_union)
-            return ('union' + text[6:] if union and text.startswith('struct') else text) + ' %s', desc
+            return ('union' + text[6:]
+                    if union and text.startswith('struct') else text) + ' %s', desc
         if depth > 0 and pick < 0.28:
             return self.array(depth, in_union)
         if pick < 0.45:
@@ -95,7 +106,8 @@ class Generator:
         for _ in range(self.rng.randint(2, 9)):
             text, desc = self.member_type(3, False)
             name = self.name()
-            lines.append('\t' + text.replace('%s', name, 1) + (self.alignment() if ' : ' not in text.split('%s')[-1] else '') + ';')
+            lines.append('\t' + text.replace('%s', name, 1) +
+                         (self.alignment() if ' : ' not in text.split('%s')[-1] else '') + ';')
             members.append((name, desc))
         packed = ' __attribute__((packed))' if self.rng.random() < 0.2 else ''
         return f'struct{packed} {tag} {{\n' + '\n'.join(lines) + '\n};\n', ('struct', members)
@@ -111,7 +123,10 @@ def fix(desc, place):
     if kind == 'array':
         return [line for i in range(desc[1]) for line in fix(desc[2], f'{place}[{i}]')]
     if kind == 'struct':
-        return [line for name, d in desc[1] for line in fix(d, place if name is None else f'{place}.{name}')]
+        return [
+            line for name, d in desc[1]
+            for line in fix(d, place if name is None else f'{place}.{name}')
+        ]
     return []
 
 
@@ -120,7 +135,8 @@ def show(desc, place):
     kind = desc[0]
     if kind in ('int', 'enum'):
         bits, signed = (desc[1], desc[2]) if kind == 'int' else (desc[2], desc[3])
-        return [f'show_int((__int128)({place}), {1 if signed else 0});'] if bits < 128 or signed else [f'show_u128({place});']
+        return [f'show_int((__int128)({place}), {1 if signed else 0});'
+                ] if bits < 128 or signed else [f'show_u128({place});']
     if kind == 'char':
         return [f'show_int((unsigned char)({place}), 0);']
     if kind == 'bool':
@@ -225,7 +241,8 @@ def program(structs, seed):
     parts = [RUNTIME.replace('SEED', str(seed))]
     for tag, (names, bits, _) in ENUMS.items():
         packed = ' __attribute__((packed))' if bits == 8 else ''
-        parts.append(f'enum{packed} {tag} {{ ' + ', '.join(f'{n} = {v}' for n, v in names.items()) + ' };\n')
+        parts.append(f'enum{packed} {tag} {{ ' + ', '.join(f'{n} = {v}'
+                                                           for n, v in names.items()) + ' };\n')
     for tag, definition, desc in structs:
         parts.append(definition)
         parts.append(f'''
@@ -242,8 +259,12 @@ static void print_{tag}(const struct {tag} *p)
 	raw("}\\n");
 }
 ''')
-    parts.append('int main(int argc, char **argv)\n{\n\tif (argc < 2 || !(out = fopen(argv[1], "w")))\n\t\treturn 2;\n')
+    parts.append(
+        'int main(int argc, char **argv)\n{\n\tif (argc < 2 || !(out = fopen(argv[1], "w")))\n\t\treturn 2;\n'
+    )
     for tag, _, desc in structs:
-        parts.append(f'\tfor (int i = 0; i < 3; i++) {{\n\t\tstatic struct {tag} x;\n\t\tfill(&x, sizeof(x));\n'
-                     + ''.join(f'\t\t{line}\n' for line in fix(desc, 'x')) + f'\t\tsee_{tag}(i, &x);\n\t\tprint_{tag}(&x);\n\t}}\n')
+        parts.append(
+            f'\tfor (int i = 0; i < 3; i++) {{\n\t\tstatic struct {tag} x;\n\t\tfill(&x, sizeof(x));\n'
+            + ''.join(f'\t\t{line}\n' for line in fix(desc, 'x')) +
+            f'\t\tsee_{tag}(i, &x);\n\t\tprint_{tag}(&x);\n\t}}\n')
     return ''.join(parts) + '\treturn fclose(out) != 0;\n}\n'

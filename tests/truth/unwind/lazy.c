@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lazy binding, again and again: a library whose calls are bound when they are made first is loaded, called and unloaded
+ * Lazy binding, again and again: a library whose calls are bound when they are made first is
+ * loaded, called and unloaded
  *
  *	lazy LIBRARY		the same source, compiled with -DLIBRARY -shared -Wl,-z,lazy
  *
- * Vector and floating-point arguments go through the dynamic linker's trampoline too, which keeps them.
+ * Vector and floating-point arguments go through the dynamic linker's trampoline too, which keeps
+ * them.
  */
 #define _GNU_SOURCE
 #include <ctype.h>

@@ -4,9 +4,10 @@
  *
  *	steps SEED WINDOWS STEPS FRESH FUNCTIONS INSTRUCTIONS COMMAND... [+ COMMAND...]...
  *
- * The program runs; at random times it is single-stepped for STEPS instructions, WINDOWS times, or fewer when FUNCTIONS functions
- * and INSTRUCTIONS instructions have been seen. A window that shows no new function any more ends early: another time shows more. From its calls and returns, seen as changes of the
- * stack pointer, a shadow stack is kept:
+ * The program runs; at random times it is single-stepped for STEPS instructions, WINDOWS times, or
+ * fewer when FUNCTIONS functions and INSTRUCTIONS instructions have been seen. A window that shows
+ * no new function any more ends early: another time shows more. From its calls and returns, seen as
+ * changes of the stack pointer, a shadow stack is kept:
  *
  *	call	rsp falls by 8 and the word there is the address after the call: a frame begins, and its caller's registers
  *		are those before the call
@@ -19,15 +20,18 @@
  *
  * At every instruction the row is held against it (steps_judge.c).
  *
- * A function that is called once in a second is not met at random times. So after those windows, where FRESH says how many, the program
- * runs on until it calls one that was not seen before (a breakpoint at the beginning of each FDE), and is stepped from there. Only the main
- * thread is traced: this is for programs whose other threads do nothing new. Further commands are such that end soon: each is run
- * from its first instruction from one new function to the next.
+ * A function that is called once in a second is not met at random times. So after those windows,
+ * where FRESH says how many, the program runs on until it calls one that was not seen before (a
+ * breakpoint at the beginning of each FDE), and is stepped from there. Only the main thread is
+ * traced: this is for programs whose other threads do nothing new. Further commands are such that
+ * end soon: each is run from its first instruction from one new function to the next.
  *
- * A window goes on while a frame is open in which something was told that its return will prove or not.
+ * A window goes on while a frame is open in which something was told that its return will prove or
+ * not.
  *
- * Output: one line "counts ..." of totals, a line "wrong ..." for each different place where a rule is, or "disproved ..." when its
- * instructions say so, too, and a line "bug ..." for each function that breaks the ABI.
+ * Output: one line "counts ..." of totals, a line "wrong ..." for each different place where a rule
+ * is, or "disproved ..." when its instructions say so, too, and a line "bug ..." for each function
+ * that breaks the ABI.
  */
 #include "steps.h"
 
@@ -132,7 +136,10 @@ static bool run_free(struct run *r, uint64_t us)
 	}
 }
 
-/* The program stands still: up to @n windows where it calls something new. Returns whether it lives. */
+/*
+ * The program stands still: up to @n windows where it calls something new. Returns whether it
+ * lives.
+ */
 static bool windows_at_new(struct run *r, uint64_t n, uint64_t n_steps, uint64_t n_functions,
 			   uint64_t n_instructions)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Single-stepping a program under a shadow stack: what the parts share; steps.c tells what it is. */
+/*
+ * Single-stepping a program under a shadow stack: what the parts share; steps.c tells what it is.
+ */
 #ifndef TRUTH_UNWIND_STEPS_H
 #define TRUTH_UNWIND_STEPS_H
 
@@ -54,7 +56,10 @@ struct frame {
 	bool is_moved; /* it has put its return address elsewhere: cfa is what the row says, and what its return is compared with */
 	bool is_handler; /* entered by a signal: what was interrupted is compared, two steps out */
 	struct cairn_regs interrupted;
-	/* Steps at which a kept register was told that is not the caller's, under a row that leaves it as it is; proven or not at its end. */
+	/*
+	 * Steps at which a kept register was told that is not the caller's, under a row that leaves
+	 * it as it is; proven or not at its end.
+	 */
 	uint64_t n_doubted,
 		n_lost; /* lost: its row said that it is not known, and the caller's value was gone indeed */
 	uint32_t doubted, lost; /* registers of these steps, by number */
@@ -143,7 +148,9 @@ void forget_frames(struct run *r);
 
 /* At each instruction. */
 void check(struct run *r, const struct cairn_regs *regs);
-/* A frame is over: @before its last instruction, @now in the caller; NULL: nobody saw its return. */
+/*
+ * A frame is over: @before its last instruction, @now in the caller; NULL: nobody saw its return.
+ */
 void judge_frame(struct run *r, const struct frame *f, const struct cairn_regs *before,
 		 const struct cairn_regs *now);
 void wrong(struct run *r, struct file *file, struct cairn_vaddr at, const struct frame *f,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The shadow stack: frames that begin with calls and signals and end with returns, seen as changes of the stack pointer. */
+/*
+ * The shadow stack: frames that begin with calls and signals and end with returns, seen as changes
+ * of the stack pointer.
+ */
 #include "steps.h"
 
 #include <sys/ptrace.h>

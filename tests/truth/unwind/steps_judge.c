@@ -2,15 +2,18 @@
 /*
  * Rows against what happened
  *
- * At every instruction of a frame whose call was seen, the rule of the unwind table is applied to the registers. The result has to
- * be the caller's pc, stack pointer and callee-saved registers, those that the ABI lets the callee change and it has to
- * restore. Nothing of the unwinder is used to find out what is right.
+ * At every instruction of a frame whose call was seen, the rule of the unwind table is applied to
+ * the registers. The result has to be the caller's pc, stack pointer and callee-saved registers,
+ * those that the ABI lets the callee change and it has to restore. Nothing of the unwinder is used
+ * to find out what is right.
  *
- * A register that is not the caller's, under a row that leaves it as it is, is the row's mistake, or the function does not keep it at all.
- * Which of the two is seen at the return: when the register has not got its value back, the function has broken the ABI, and nothing
- * that leaves it "as it is" could be right. Such steps are those of a proven bug, of that function and these registers. Where
- * the return was not seen the instructions are asked (cairn_unwind_check). A row may also say that the register is lost: that was right when
- * the caller's value was gone, and is counted as needless otherwise. What is neither is wrong.
+ * A register that is not the caller's, under a row that leaves it as it is, is the row's mistake,
+ * or the function does not keep it at all. Which of the two is seen at the return: when the
+ * register has not got its value back, the function has broken the ABI, and nothing that leaves it
+ * "as it is" could be right. Such steps are those of a proven bug, of that function and these
+ * registers. Where the return was not seen the instructions are asked (cairn_unwind_check). A row
+ * may also say that the register is lost: that was right when the caller's value was gone, and is
+ * counted as needless otherwise. What is neither is wrong.
  */
 #include "steps.h"
 
@@ -169,7 +172,10 @@ static bool is_interrupted_right(struct run *r, const struct frame *f, struct ca
 	*what = "the interrupted frame";
 	if (!rule || cairn_unwind_step(rule, EM_X86_64, read_target, r, caller) != CAIRN_STEP_OK)
 		return false;
-	/* An interrupted system call is begun again, or has failed: the kernel sets rax, and steps back to the instruction. */
+	/*
+	 * An interrupted system call is begun again, or has failed: the kernel sets rax, and steps
+	 * back to the instruction.
+	 */
 	const struct cairn_regs *was = &f->interrupted;
 	bool in_syscall = (int64_t)was->r[0] <= -512 && (int64_t)was->r[0] >= -516;
 	bool at_pc = caller->pc.v == was->pc.v || (in_syscall && caller->pc.v == was->pc.v - 2);
@@ -177,7 +183,10 @@ static bool is_interrupted_right(struct run *r, const struct frame *f, struct ca
 	       memcmp(caller->r + 1, was->r + 1, 15 * sizeof(caller->r[0])) == 0;
 }
 
-/* The code is about to leave its stack: a register has the stack pointer of the frame that it goes to. */
+/*
+ * The code is about to leave its stack: a register has the stack pointer of the frame that it goes
+ * to.
+ */
 static bool is_jump(const struct cairn_unwind_rule *rule)
 {
 	for (uint32_t i = 0; i < rule->n_regs; i++)

@@ -2,8 +2,8 @@
 /*
  * Functions that were not called yet: a breakpoint at the beginning of each FDE
  *
- * A function is where a call leads, by file and address in it, after a procedure linkage table's entry; its first call may go on
- * to the dynamic linker, which binds it.
+ * A function is where a call leads, by file and address in it, after a procedure linkage table's
+ * entry; its first call may go on to the dynamic linker, which binds it.
  */
 #include "steps.h"
 
@@ -29,7 +29,10 @@ static int by_off(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-/* .eh_frame_hdr: version 1, then encodings; pairs of 4 bytes relative to the section, as linkers write it. */
+/*
+ * .eh_frame_hdr: version 1, then encodings; pairs of 4 bytes relative to the section, as linkers
+ * write it.
+ */
 static void read_entries(struct file *f, const uint8_t *bytes, const Elf64_Phdr *ph)
 {
 	const uint8_t *hdr = bytes + ph->p_offset;
@@ -109,7 +112,10 @@ bool unplant(struct run *r, uint64_t at)
 	return pwrite(r->memory, &e->byte, 1, (off_t)at) == 1;
 }
 
-/* An entry of a procedure linkage table: it jumps by a word, or pushes a number and jumps to the first entry. */
+/*
+ * An entry of a procedure linkage table: it jumps by a word, or pushes a number and jumps to the
+ * first entry.
+ */
 static bool is_link(const struct run *r, uint64_t at)
 {
 	uint8_t p[16];
