@@ -22,7 +22,7 @@
 
 #include "insn/call.h"
 
-static_assert(BEGIN_BEFORE == INSN_CALL_LONGEST, "what a call takes");
+static_assert((int)BEGIN_BEFORE == (int)INSN_CALL_LONGEST, "what a call takes");
 
 static bool is_at(const uint8_t *bytes, const char *what, size_t n)
 {
