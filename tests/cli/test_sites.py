@@ -822,5 +822,30 @@ def a_register_that_no_assignment_binds_is_not_the_argument():
            copies[untracked])
 
 
+# The register of the quotient, which the remainder had before -fweb renamed it.
+WEB = """\
+static volatile int n, *d;
+static inline void push(int x) { __asm__ volatile("" ::: "memory"); d[n] = x; }
+int main(int argc, char **argv)
+{
+	unsigned r = (unsigned)argc * 7;
+	for (int i = 0; i < 20; i++) { r = r * 1103515245 + 12345; push((int)(r >> 16) % 100); }
+	return d[3];
+}
+"""
+
+
+@claim_each("-fweb", "-funroll-loops", "-fweb -fno-web", "")
+def a_register_whose_web_was_renamed_is_not_the_argument(options):
+    path = compile_c("web" + options.replace(" ", ""), WEB, "gcc",
+                     ("-O2", "-g", *options.split()))
+    rows = cairn("sites", "--no-cache", path, "push", "--json", check=True).objects()
+    args = [row["args"][0] for row in rows if row["kind"] == "inlined"]
+    renames = options in ("-fweb", "-funroll-loops")
+    expect(args and not any(a["loc"] and not a["unavailable"] for a in args) == renames, args)
+    if options == "-funroll-loops":
+        expect(any(a["quirk"] == "web-register" for a in args), args)
+
+
 if __name__ == "__main__":
     main()

@@ -163,6 +163,11 @@ bool dw_unit_is_optimised(const struct dw_unit *u); /* by producer: " -O", but n
  */
 bool dw_unit_follows_assignments(const struct dw_unit *u);
 /*
+ * By producer: GCC with -fweb, also by -funroll-loops or a profile. A description may name a
+ * register that holds another value (docs/findings/gcc-web-renames-registers.md).
+ */
+bool dw_unit_renames_webs(const struct dw_unit *u);
+/*
  * Describes functions without their types and parameters: GCC's -g1 by its producer; -C debuginfo=1
  * of Rust, by abbreviations.
  */

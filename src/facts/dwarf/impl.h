@@ -97,7 +97,8 @@ struct dw_unit {
 	uint32_t index;
 	uint16_t version, language;
 	uint8_t addr_size, offset_size, unit_type;
-	bool gcc, clang, lto, optimised, follows_assignments, lists_special_members;
+	bool gcc, clang, lto, optimised, follows_assignments, renames_webs;
+	bool lists_special_members;
 	bool is_type_unit;
 
 	/* From the root DIE. */

@@ -145,6 +145,22 @@ static bool lists_special_members(const char *gcc_producer)
 	       !strstr(version, " -gstrict-dwarf") && !strstr(version, " -fabi-version=");
 }
 
+/*
+ * -fweb gives each use of a register of the compiler a name of its own. It is on with the loop
+ * unrolling that is asked for; what GCC 13 does at -O2 is without it.
+ */
+static bool renames_webs(const char *producer)
+{
+	static const char *const on[] = {" -fweb", " -funroll-loops", " -funroll-all-loops",
+					 " -fprofile-use", " -fauto-profile"};
+	if (strstr(producer, " -fno-web"))
+		return false;
+	for (size_t i = 0; i < sizeof(on) / sizeof(on[0]); i++)
+		if (strstr(producer, on[i]))
+			return true;
+	return false;
+}
+
 static int plain_fact(struct dw_unit *u, uint16_t at, const struct dw_value *v,
 		      struct cairn_err *err)
 {
@@ -163,6 +179,7 @@ static int plain_fact(struct dw_unit *u, uint16_t at, const struct dw_value *v,
 		u->optimised = strstr(str, " -O") && !strstr(str, " -O0");
 		u->clang = strstr(str, "clang") != NULL;
 		u->follows_assignments = !strstr(str, " -fno-var-tracking-assignments");
+		u->renames_webs = u->gcc && renames_webs(str);
 		u->lists_special_members = u->gcc && lists_special_members(str);
 		break;
 	case DW_AT_language:

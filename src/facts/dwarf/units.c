@@ -180,6 +180,11 @@ bool dw_unit_follows_assignments(const struct dw_unit *u)
 	return u->follows_assignments;
 }
 
+bool dw_unit_renames_webs(const struct dw_unit *u)
+{
+	return u->renames_webs;
+}
+
 bool dw_unit_is_clang(const struct dw_unit *u)
 {
 	return u->clang;

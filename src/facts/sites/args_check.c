@@ -87,11 +87,35 @@ static bool is_computed_from_memory(const struct cairn_location *loc)
 	return false;
 }
 
+static bool renames_webs(const struct dw_unit *unit)
+{
+	return dw_unit_renames_webs(unit) && dw_unit_is_optimised(unit);
+}
+
+/*
+ * The stack pointer is no register of a web. The address of a frame's slot is computed from it, and
+ * a value that the compiler spilled there is found by the slot.
+ */
+static bool reads_register(const struct cairn_location *loc)
+{
+	enum { RSP = 7 };
+	for (uint32_t i = 0; i < loc->n_pieces; i++) {
+		const struct cairn_piece *p = &loc->pieces[i];
+		for (uint32_t k = 0; k < p->n_steps; k++)
+			if ((p->steps[k].op == CAIRN_LOC_REG ||
+			     p->steps[k].operand == CAIRN_LOC_OPERAND_REG) &&
+			    p->steps[k].reg != RSP)
+				return true;
+	}
+	return false;
+}
+
 int args_check_args(const struct site_env *env, struct built_site *b, struct arena *arena)
 {
 	bool may_change = b->site.n_chain && b->no_views && !env->assume_unmodified;
 	bool by_others = is_passed_by_others(b) && !env->assume_unmodified;
 	bool by_gcc = b->site.n_chain && dw_unit_is_gcc(b->die.unit) && !env->assume_unmodified;
+	bool by_web = by_gcc && renames_webs(b->die.unit);
 	for (uint32_t i = 0; i < b->formals.n; i++) {
 		struct cairn_location *loc = &b->args[i].loc;
 		if (keep_lowest_bit(b->die.unit, b->formals.die[i], loc, arena) < 0)
@@ -103,6 +127,8 @@ int args_check_args(const struct site_env *env, struct built_site *b, struct are
 			quirk_reject(loc, CAIRN_QUIRK_NO_VIEWS);
 		if (by_gcc && is_computed_from_memory(loc))
 			quirk_reject(loc, CAIRN_QUIRK_MEMORY_AFTER_STORE);
+		if (by_web && reads_register(loc))
+			quirk_reject(loc, CAIRN_QUIRK_WEB_REGISTER);
 		if (by_others)
 			quirk_reject(loc, CAIRN_QUIRK_LOOP_HEAD_ENTRY);
 	}

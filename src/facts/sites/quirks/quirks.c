@@ -179,6 +179,14 @@ static const struct quirk {
 		  .finding = "gcc-split-view-offsets",
 		  .effect = "In a .dwo file the offset of views is 12 too small. It is corrected.",
 		  .file = "dwarf/loclists.c"}},
+	[CAIRN_QUIRK_WEB_REGISTER] =
+		{{.id = "web-register",
+		  .producers = "GCC 12 and 16 with -fweb, -funroll-loops or a profile",
+		  .finding = "gcc-web-renames-registers",
+		  .effect = "A description keeps a register's name after its value got another "
+			    "one. What a copy has in registers is unavailable.",
+		  .file = "sites/args_check.c",
+		  .why = CAIRN_UNAVAIL_STALE}},
 	[CAIRN_QUIRK_SPLIT_PART] =
 		{{.id = "split-part",
 		  .producers = "GCC 12",
