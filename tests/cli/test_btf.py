@@ -628,6 +628,15 @@ def functions_whose_parameters_clang_changed_are_not_in_main():
     expect(found == kept and lost == len(names - kept) == 8, found ^ kept, lost)
 
 
+@claim_each("-O0", "-O2")
+def functions_of_another_convention_of_clang_are_not_in_main(level):
+    text = ("__attribute__((ms_abi, noinline)) int foreign(int a, int b) { return a - b; }\n"
+            "__attribute__((noinline)) int plain(int a, int b) { return a - b; }\n"
+            "int main(int n, char **v) { return foreign(n, 2) + plain(n, 3); }\n")
+    found, lost = functions_of(compile_c("foreign", text, "clang", ("-g", level)))
+    expect(found == {"plain", "main"} and lost == 1, found, lost)
+
+
 @claim_each("gcc -O2", "gcc -O0", "clang -O0")
 def functions_with_the_parameters_of_their_prototypes_are_in_main(how):
     compiler, level = how.split()

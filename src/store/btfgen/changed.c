@@ -157,7 +157,11 @@ static int is_changed(struct changed *c, struct loc_context *ctx, const struct f
 int changed_has(struct changed *c, const struct dw_die *body, struct cairn_vaddr at,
 		struct cairn_err *err)
 {
-	if (!dw_unit_is_clang(body->unit) || convention_is_certain(c->symbols, at))
+	if (!dw_unit_is_clang(body->unit))
+		return 0;
+	if (convention_is_foreign(body))
+		return 1;
+	if (convention_is_certain(c->symbols, at))
 		return 0;
 	const struct abstract *abstract;
 	struct abstracts abstracts;

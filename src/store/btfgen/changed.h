@@ -36,11 +36,14 @@ void changed_fini(struct changed *c);
 /*
  * changed_has - whether some parameter of a body is not where its prototype says
  *
+ * Clang may have changed a function that no other file calls, and it records if a function follows
+ * another convention (ms_abi). GCC names changed functions by their symbols.
+ *
  * @body  DIE with code; true also when its parameters cannot be read
  * @at    its entry
  * Returns 1, 0, -ENOMEM.
- * Cost: nothing for GCC's code and for functions that other files can call, else the types and
- * descriptions of its parameters; for a parameter in a stack slot a decode of the code.
+ * Cost: nothing for GCC's code; a search for functions that other files can call; else the types
+ * and descriptions of its parameters; for a parameter in a stack slot a decode of the code.
  */
 int changed_has(struct changed *c, const struct dw_die *body, struct cairn_vaddr at,
 		struct cairn_err *err);
