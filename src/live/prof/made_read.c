@@ -3,7 +3,11 @@
  * An entry of a list may be freed and made anew at the same address, with a file of the same size.
  * So the bytes are compared, by their hash. They may be those of before although there were others
  * in between. So after a look that finds anything replaced, nothing of the list is believed for the
- * time since the look before. A jitdump is only appended to: each function is seen.
+ * time since the look before.
+ *
+ * A jitdump is only appended to, so each function is seen, but not when its code was written: a JIT
+ * that uses addresses again may have done so before it wrote the record. So nothing more is
+ * believed of a dump in which two functions have had one address.
  */
 #include "prof/made.h"
 
@@ -392,10 +396,38 @@ static int give_up(struct reading *r, struct made_dump *to)
 	return rc;
 }
 
+static int by_begin(const void *a, const void *b)
+{
+	const struct made_interval *x = a, *y = b;
+
+	return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
+/* Whether two of its functions have had one address; 1, 0, -ENOMEM. */
+static int replaces_code(const struct jitdump *d)
+{
+	size_t n = d->functions.n;
+	struct made_interval *sorted = malloc((n ? n : 1) * sizeof(*sorted));
+	int found = 0;
+
+	if (!sorted)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = (struct made_interval){d->functions.p[i].lo, d->functions.p[i].hi};
+	qsort(sorted, n, sizeof(*sorted), by_begin);
+	for (size_t i = 1; i < n; i++)
+		found |= sorted[i].lo < sorted[i - 1].hi;
+	free(sorted);
+	return found;
+}
+
 static int take_functions(struct reading *r, struct made_dump *to, const struct jitdump *d)
 {
 	struct taking t = {&to->rows, r->tables, 0};
-	int rc = 0;
+	int rc = to->n_known < d->functions.n ? replaces_code(d) : 0;
+
+	if (rc)
+		return rc < 0 ? rc : give_up(r, to);
 
 	for (; to->n_known < d->functions.n && rc == 0; to->n_known++) {
 		const struct jitdump_function *f = &d->functions.p[to->n_known];
