@@ -588,8 +588,11 @@ __noinline int step(struct walk *w)
 	    !begins_context(w->pc))
 		e = END_NOT_READY;
 	w->end = (__u8)e;
-	/* By this some programs mark the outermost frame. */
-	return e || (!w->pc && !w->is_exact);
+	if (w->pc || w->is_exact)
+		return e != 0;
+	/* Some programs mark the outermost frame by 0; a row that is wrong may lead to one, too. */
+	w->is_assumed = 1;
+	return 1;
 }
 
 __noinline int some_steps(struct walk *w)
