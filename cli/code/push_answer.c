@@ -15,7 +15,7 @@
 /* Connect's errors have it whatever the request is, and so have grpc-gateway's. */
 #define JSON_TYPE "application/json"
 
-/* What is shown of a body. */
+/* The part of a body that is shown. */
 enum { SHOWN_MAX = 255 };
 
 static bool is_type(const char *found, const char *wanted)
@@ -100,7 +100,7 @@ static void tell_other_type(const struct http_request *request, const struct htt
 
 /* ---- the answers ---- */
 
-/* What is damaged on its way is no answer: the batch waits, and keeps its id. */
+/* An answer that is damaged on its way is none: the batch waits, and keeps its id. */
 static void judge_success(const struct http_request *request, const struct http_reply *reply,
 			  struct http_answer *ret)
 {

@@ -96,7 +96,7 @@ bool http_here(void)
 
 /* ---- the answer ---- */
 
-/* Of other servers than OTLP's only the begin is looked at. */
+/* Only the begin is looked at, except for OTLP's servers. */
 struct body {
 	char *bytes;
 	size_t n, room, seen;

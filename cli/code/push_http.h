@@ -41,7 +41,7 @@ struct http_answer {
 	char text[512];      /* why it was not taken; or what the server says beside */
 };
 
-/* What came back. */
+/* The answer as it came. */
 struct http_reply {
 	long status;
 	const char *type; /* NULL: none */
@@ -57,7 +57,7 @@ bool http_here(void);
 /* Sends a request and waits for its answer, @timeout at most. */
 void http_post(const struct http_request *request, struct http_answer *ret);
 
-/* What a reply means (push_answer.c). @ret is zeroed before. */
+/* The meaning of a reply (push_answer.c). @ret is zeroed before. */
 void http_judge(const struct http_request *request, const struct http_reply *reply,
 		struct http_answer *ret);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a collector answers to a request of OTLP. */
+/* The answer of a collector to a request of OTLP. */
 #include "export/otlp.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "export/messages.h"
 #include "otlp.pb-c.h"
 
-/* Of an answer of 4 MiB that is full of small fields. */
+/* For an answer of 4 MiB that is full of small fields. */
 #define MEMORY_MAX ((size_t)256 << 20)
 
 /* The begin of a text, up to a whole character. */

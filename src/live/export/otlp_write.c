@@ -25,7 +25,7 @@ typedef CairnOtlp__Resource pb_resource;
 /* The semantic conventions that name the attributes. */
 #define SCHEMA "https://opentelemetry.io/schemas/1.44.0"
 
-/* What all profiles of a sample have in common. */
+/* The parts that all profiles of a sample share. */
 struct shared_sample {
 	int32_t stack;
 	int32_t *attributes;

@@ -52,7 +52,7 @@ enum {
 	PROF_MAX_KERNEL = 127,  /* what the kernel gives */
 };
 
-/* What a record is. A hit of a probe whose weight is not known is a sample without one. */
+/* The kind of a record. A hit of a probe whose weight is not known is a sample without one. */
 enum prof_state {
 	PROF_WEIGHED,
 	PROF_STACK_ONLY,  /* no sample: hands over the stack */
@@ -69,7 +69,7 @@ struct prof_sample {
 	uint64_t weight;  /* 1, nanoseconds blocked, or what a probe computed */
 	uint32_t pid, tid;
 	char comm[16];
-	/* Of a probe: its number; the user's first frame is there. */
+	/* The number of a probe; the user's first frame is there. */
 	uint32_t site : 24, state : 8; /* enum prof_state */
 	uint16_t cpu;
 	uint8_t end;       /* enum cairn_prof_end */

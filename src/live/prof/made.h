@@ -17,7 +17,7 @@
 #include "code/gdb_list.h"
 #include "prof/tables_made.h"
 
-/* What one FDE describes, or a function without any: rows [first, first + n). */
+/* The code that one FDE describes, or a function without any: rows [first, first + n). */
 struct made_span {
 	uint64_t lo, hi;
 	uint32_t first, n;
@@ -69,7 +69,7 @@ struct made_code {
 	VEC(struct made_dump) dumps;
 	VEC(struct made_row) rows;   /* by address */
 	VEC(struct made_page) pages; /* by address, with at least a rule */
-	/* What was made anew since the last made_build(), perhaps with the same rows as before. */
+	/* Code that was made anew since the last made_build(), perhaps with the same rows as before. */
 	VEC(struct made_interval) touched;
 	uint64_t looked_ns; /* then the rows held; CLOCK_MONOTONIC */
 	bool has_replaced;  /* code that was described before, at least once */
@@ -78,7 +78,7 @@ struct made_code {
 	bool is_moved;      /* the memory around it has changed: the pages are made anew */
 };
 
-/* Where to look in a process. */
+/* The sources in a process. */
 struct made_sources {
 	int pid;                   /* a thread of it that lives */
 	VEC(uint64_t) descriptors; /* of GDB's lists */

@@ -97,7 +97,7 @@ static int put_span(struct building *b, uint32_t item, uint64_t lo, uint64_t hi)
 	return rc ? rc : put_row(b, hi, 0);
 }
 
-/* Of a flat range what is within memory that can have code. */
+/* The part of a flat range that is within memory that can have code. */
 static int put_range(struct building *b, const struct name_range *r)
 {
 	size_t i = SEARCH((size_t)0, b->n_within, k, b->within[k].hi <= r->lo);
@@ -268,7 +268,7 @@ static int find_stale(const struct made_code *made, const struct building *b,
 	return rc;
 }
 
-/* What was made anew where a rule was. */
+/* Code that was made anew where a rule was. */
 static int add_touched(const struct made_code *made, struct made_change *ret)
 {
 	int rc = 0;

@@ -442,7 +442,7 @@ static int take_functions(struct reading *r, struct made_dump *to, const struct 
 		rc = rc ? rc : touch(r, f->lo, f->hi);
 		r->is_changed = true;
 	}
-	/* What is left comes at the next look; until then it may replace what is known. */
+	/* The rest comes at the next look; until then it may replace what is known. */
 	to->is_behind = to->n_known < d->functions.n;
 	r->is_behind |= to->is_behind;
 	return rc == -ENOSPC ? give_up(r, to) : rc;
@@ -454,7 +454,7 @@ static bool is_longer(const struct stat *now, const struct stat *before)
 	       now->st_size >= before->st_size;
 }
 
-/* What there is of the file now. */
+/* The bytes of the file as it is now. */
 static int take_bytes(struct reading *r, struct made_dump *to, struct process_file *file)
 {
 	struct jitdump d = {0};

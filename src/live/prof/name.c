@@ -120,7 +120,7 @@ static int location_of(struct naming *n, uint64_t frame, uint32_t *ret, struct c
 	return rc;
 }
 
-/* Where the names of a site are kept; NULL: out of memory. */
+/* The names of a site; NULL: out of memory. */
 static struct site_location *kept_at(struct naming *n, uint32_t number)
 {
 	while (n->at_sites.n <= number)
@@ -155,7 +155,7 @@ static int location_at_site(struct naming *n, uint64_t frame, uint32_t number, u
 	return rc;
 }
 
-/* Of frame @i of the samples', which is in a file. The user's first one may be at a site. */
+/* The names of frame @i of the samples', which is in a file. The user's first one may be at a site. */
 static int location_in_stack(struct naming *n, const struct prof_stack *s, size_t i, uint64_t frame,
 			     uint32_t *ret, struct cairn_err *err)
 {

@@ -659,7 +659,7 @@ bool cairn_prof_end_command(struct cairn_prof *p)
 	return false;
 }
 
-/* What values mean, where the event does not say so alone. */
+/* The meaning of values, if the event alone does not say it. */
 static void set_types(const struct cairn_prof *p, struct prof_values *v)
 {
 	if (p->opts.event == CAIRN_PROF_PROBE) {

@@ -96,7 +96,10 @@ struct sampled {
 	VEC(struct prof_freed) freed;
 	VEC(struct prof_stale) stale;
 	VEC(struct prof_past) past;
-	/* Of list: what was changed, is free, has a registry, is to be read, or has no main thread, has memory with code. */
+	/*
+	 * Numbers in the list: of those that changed, are free, have a registry, are to be read,
+	 * have no main thread, or have memory with code.
+	 */
 	VEC(size_t) changed, slots, with_registry, outdated, without_main, with_memory;
 	size_t n_made;          /* processes that describe such code to others */
 	size_t next_made;       /* of with_memory, that was looked at last */

@@ -93,7 +93,7 @@ static bool put(struct laying *l, struct prof_mapping m)
 {
 	struct prof_mapping *last = l->to.n ? &l->to.p[l->to.n - 1] : NULL;
 
-	/* What pages had cut. */
+	/* Memory that a page had cut in two. */
 	if (last && last->hi == m.lo && is_memory(last) && is_memory(&m) && !last->made &&
 	    !m.made && last->file == m.file) {
 		last->hi = m.hi;
@@ -289,7 +289,7 @@ int sampled_look_at_made(struct sampled *p, bool is_last, struct cairn_err *err)
 	if (!p->tables || !p->with_memory.n || (!is_last && began < p->made_after_ns))
 		return 0;
 	forget_gone(p);
-	/* Where the last round ended, the next one begins. */
+	/* The next round begins where the last one ended. */
 	for (size_t n = p->with_memory.n; n && rc == 0 && (is_last || took < ROUND_NS); n--) {
 		p->next_made = (p->next_made + 1) % p->with_memory.n;
 		struct prof_known *k = &p->list.p[p->with_memory.p[p->next_made]];

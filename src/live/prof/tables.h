@@ -26,7 +26,7 @@ struct prof_tables {
 	uint32_t row_block, row_next;
 	uint64_t n_rows;
 	uint64_t n_unsaid; /* rows whose rule has no room in 16 bytes, or comes too late */
-	/* Of code made at run time (tables_made.h). */
+	/* For code made at run time (tables_made.h). */
 	uint64_t n_made_rows;
 	uint32_t n_made_rules;
 	VEC(struct prof_piece) unused_rows[PROF_ROW_CLASSES]; /* of 2^n rows */

@@ -17,7 +17,7 @@ struct made_row {
 	uint16_t rule;
 };
 
-/* Of all processes together, so that what JITs write leaves room for files. */
+/* For all processes together, so that what JITs write leaves room for files. */
 enum { TABLES_MADE_RULES = 1 << 14, TABLES_MADE_ROWS = 1 << 24 };
 
 /*

@@ -119,7 +119,7 @@ struct fetch_op {
 	__u64 imm;
 };
 
-/* Of a site whose hits have a number: the program after the condition, a condition itself. */
+/* If hits of the site have a number: the program after the condition, a condition itself. */
 enum trace_weight {
 	TRACE_WEIGHT_NONE,
 	TRACE_WEIGHT_FETCHED,     /* what its accumulator ends with */

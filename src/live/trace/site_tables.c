@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel's program reads of sites: where their fetch programs are, and the programs. */
+/* The tables of sites that the kernel's program reads: where their fetch programs are, and the programs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

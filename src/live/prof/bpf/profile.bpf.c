@@ -104,7 +104,7 @@ const volatile __u8 all = 0, with_kernel = 1, in_cgroup = 0;
 const volatile __u32 own_tgid = 0;
 /* Walks of a processor; 1: none is interrupted by another. */
 const volatile __u32 n_walks = 1;
-/* Of the events that the program counts itself; 1: each is a sample. */
+/* For events that the program counts itself; 1: each is a sample. */
 const volatile __u64 period = 1;
 const volatile __u64 seed = 0, wakeup_bytes = 1 << 19;
 /* Another one makes other hashes: all stacks are sent again. */
@@ -437,7 +437,7 @@ __noinline int run_part(struct walk *w, __u32 pc)
 	return result;
 }
 
-/* What the hit weighs, by the program at @pc. */
+/* The weight of the hit, by the program at @pc. */
 static __always_inline void take_weight(struct walk *w, __u32 pc, __u8 kind)
 {
 	w->sample.weight = period;

@@ -280,7 +280,7 @@ __noinline int find_rule(struct walk *w, __u64 at)
 
 	if (!w)
 		return END_LOST;
-	/* What begins after @at counts only if @at was looked up for a return address. */
+	/* A beginning after @at counts only if @at was looked up for a return address. */
 	key = at | (__u64)w->is_exact << 63;
 	c = cached_at(w, at);
 	/* Generation 0 is that of no mappings. */
