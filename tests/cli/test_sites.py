@@ -847,5 +847,36 @@ def a_register_whose_web_was_renamed_is_not_the_argument(options):
         expect(any(a["quirk"] == "web-register" for a in args), args)
 
 
+# touch() does not read what its pointer leads to, so GCC removes the stores of n; look() reads it.
+STORES = """\
+static volatile long sink;
+__attribute__((noinline)) static void touch(void *p) { sink += (long)p; }
+__attribute__((noinline)) static void look(int *p) { sink += *p; }
+static inline __attribute__((always_inline)) void derived(unsigned x) { x %%= 7063; sink++; }
+static inline __attribute__((always_inline)) void kept(int n) { %s(&n); derived(n + 3); }
+int main(void)
+{
+	%s
+		kept(182);
+	return 0;
+}
+"""
+
+
+@claim_each("touch", "touch in a loop", "look", "look in a loop")
+def an_argument_in_memory_needs_its_store(how):
+    callee = how.split()[0]
+    loop = "for (int i = 0; i < 3; i++)" if "loop" in how else ""
+    path = compile_c(how.replace(" ", "_"), STORES % (callee, loop), "gcc", ("-O2", "-g"))
+    rows = cairn("sites", "--no-cache", path, "kept", "derived", "--json", check=True).objects()
+    copies = [row for row in rows if row["kind"] == "inlined"]
+    expect({row["function"] for row in copies} == {"kept", "derived"}, rows)
+    for arg in (row["args"][0] for row in copies if callee == "touch"):
+        expect(arg["unavailable"], arg)
+    kept = [row["args"][0] for row in copies if row["function"] == "kept"]
+    if how == "touch":
+        expect(all(a["quirk"] == "removed-store" for a in kept), kept)
+
+
 if __name__ == "__main__":
     main()

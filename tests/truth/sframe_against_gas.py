@@ -29,7 +29,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE]
 import common  # noqa: E402
-import stack_args  # noqa: E402
+import numbered  # noqa: E402
 
 LAB = os.environ.get('CAIRN_LAB') or os.path.expanduser('~/.cache/cairn-lab')
 SID = os.path.join(LAB, 'sid')
@@ -209,7 +209,7 @@ def main():
                                                                               'tmp')) as folder:
         for seed in range(1, seeds + 1):
             with open(os.path.join(folder, f'p{seed}.c'), 'w', encoding='utf-8') as file:
-                file.write(stack_args.Program(seed).source())
+                file.write(numbered.Program(seed).source())
             for way in WAYS:
                 newest(folder, f'p{seed}', way, tallies, readers)
                 has_version_1 |= version_1(folder, f'p{seed}', way, tallies['1'])

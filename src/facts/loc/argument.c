@@ -340,6 +340,13 @@ static bool is_whole_scope_register(const struct search *s)
 	return s->everywhere && s->is_register && dw_unit_is_gcc(s->unit);
 }
 
+/* Whether the value may be in memory, or computed from memory, to which nothing stores it. */
+static bool may_lack_store(const struct search *s)
+{
+	return (s->ctx->inlined || s->ctx->is_now) && dw_unit_is_gcc(s->unit) &&
+	       dw_unit_is_optimised(s->unit) && !loc_is_shown(s->ctx, &s->found, s->since);
+}
+
 /* True if the description cannot hold yet before the first instruction. */
 static bool is_too_early(const struct search *s)
 {
@@ -414,6 +421,9 @@ static void conclude(const struct search *s, int rc, struct cairn_location *ret)
 		ret->why = CAIRN_UNAVAIL_OPTIMISED_OUT;
 	else if (!s->n_found)
 		ret->why = CAIRN_UNAVAIL_NOT_LIVE;
+	else if (ret->why == CAIRN_AVAILABLE && may_lack_store(s))
+		*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_NOT_STORED_YET,
+					       .quirk = CAIRN_QUIRK_REMOVED_STORE};
 	else if (ret->why == CAIRN_AVAILABLE && is_too_early(s) && !was_put_there(s))
 		*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_NOT_STORED_YET,
 					       .quirk = is_whole_scope_register(s)

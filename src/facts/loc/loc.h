@@ -13,6 +13,7 @@
  *	prologue.c     parameters that are stored to their slots before the first statement
  *	slot_init.c    whether a value described for a whole function is in its slot yet
  *	spill_slot.c   whether a parameter was stored to its slot on all paths
+ *	removed_store.c  whether the code shows that memory was written
  *	code.c         the instructions of one function, one by one
  *	flow.c         the registers that still hold their values at the function's entry
  *	cfg.c          the instructions of one function and the edges between them
@@ -45,6 +46,16 @@ enum bound {
 struct expression {
 	const uint8_t *p;
 	uint64_t n;
+};
+
+enum { FRAME_ADDRESSES_MAX = 64 };
+
+/* Slots of a function's frame whose address it takes; one per function, found when first asked. */
+struct frame_addresses {
+	bool is_known;
+	bool is_uncertain; /* there are more, or the code cannot be read */
+	unsigned int n;
+	int64_t off[FRAME_ADDRESSES_MAX]; /* from the CFA */
 };
 
 /*
@@ -95,6 +106,7 @@ struct loc_context {
 	bool plain_list;        /* set when a location came from a list without views */
 	int row_state;          /* 0 not looked up yet, 1 found, -1 none */
 	struct flow *flow;      /* of function; shared between its sites, owned by the caller */
+	struct frame_addresses *taken; /* of function, as flow; NULL: not kept */
 	/* valid when row_state is 1; the last, as it is large and need not be cleared */
 	struct cfi_row row;
 };
@@ -162,6 +174,28 @@ bool loc_frame_is_set_up(const struct loc_context *ctx, unsigned int reg);
  */
 bool loc_holds_now(const struct loc_context *ctx, const struct dw_unit *unit,
 		   const struct cairn_location *loc, struct cairn_vaddr since, bool everywhere);
+
+/*
+ * loc_is_stored_since - whether the code stores all of the @bytes at the CFA + @off
+ *
+ * GCC describes an address-taken variable as being in memory even if it deleted the store because
+ * nothing reads it (docs/findings/gcc-removed-store-described.md). So we search for the store: the
+ * instruction before @since, where the description begins, or one on a straight line from there to
+ * the site or stopped program's position.
+ * Cost: decodes the function.
+ */
+bool loc_is_stored_since(const struct loc_context *ctx, struct cairn_vaddr since, int64_t off,
+			 uint64_t bytes);
+
+/*
+ * loc_is_shown - whether the code shows that memory by which GCC's optimised code describes a value
+ * was written; the essay is in removed_store.c
+ *
+ * @since  where the describing entry begins
+ * Cost: may decode the function.
+ */
+bool loc_is_shown(struct loc_context *ctx, const struct cairn_location *loc,
+		  struct cairn_vaddr since);
 
 /* Whether C++ has the caller make the object and pass its address; @formal may be NULL: no. */
 bool loc_is_by_reference(const struct dwarf *dw, const struct dw_die *formal);

@@ -137,7 +137,7 @@ static bool has_arrived(const struct loc_context *ctx, int64_t off, uint64_t byt
 
 struct storing {
 	const struct loc_context *ctx;
-	struct cairn_vaddr since;
+	struct cairn_vaddr since, to;
 	int64_t off; /* from the CFA */
 	unsigned int bytes;
 	bool has_left, is_stored;
@@ -148,7 +148,7 @@ static int note_store(void *arg, const struct code_insn *insn)
 	struct storing *s = arg;
 	bool is_before = insn->at + insn->step.len == s->since.v;
 	struct cfi_row row;
-	if (!is_before && (s->has_left || insn->at < s->since.v || insn->at >= s->ctx->next.v))
+	if (!is_before && (s->has_left || insn->at < s->since.v || insn->at >= s->to.v))
 		return 0;
 	/* A call writes its return address, below the frame. */
 	if (insn->step.flow == INSN_NEXT &&
@@ -163,18 +163,16 @@ static int note_store(void *arg, const struct code_insn *insn)
 	return 0;
 }
 
-/*
- * GCC describes an address-taken variable as being in memory even if it deleted the store because
- * nothing reads it (docs/findings/gcc-removed-store-described.md). So we search for the store: the
- * instruction before the entry's first one, or one on a straight line with it.
- */
-static bool is_stored_since(const struct loc_context *ctx, struct cairn_vaddr since, int64_t off,
-			    uint64_t bytes)
+bool loc_is_stored_since(const struct loc_context *ctx, struct cairn_vaddr since, int64_t off,
+			 uint64_t bytes)
 {
 	if (!bytes || bytes > OBJECT_MAX)
 		return false;
 	for (uint64_t i = 0; i < bytes; i += WORD_BYTES) {
-		struct storing s = {.ctx = ctx, .since = since, .off = off + (int64_t)i};
+		struct storing s = {.ctx = ctx,
+				    .since = since,
+				    .to = ctx->is_now ? ctx->next : ctx->at,
+				    .off = off + (int64_t)i};
 		s.bytes = bytes - i < WORD_BYTES ? (unsigned int)(bytes - i) : WORD_BYTES;
 		if (code_visit(ctx->code, &ctx->function, note_store, &s) < 0 || !s.is_stored)
 			return false;
@@ -275,7 +273,7 @@ static bool slot_holds(const struct loc_context *ctx, const struct dw_unit *unit
 		return (is_gcc && !is_followed) || is_intact(ctx, off, bytes);
 	if (everywhere)
 		return !ctx->inlined && has_arrived(ctx, off, bytes);
-	return !is_followed || is_stored_since(ctx, since, off, bytes);
+	return !is_followed || loc_is_stored_since(ctx, since, off, bytes);
 }
 
 /*

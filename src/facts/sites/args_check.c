@@ -87,25 +87,30 @@ static bool is_computed_from_memory(const struct cairn_location *loc)
 	return false;
 }
 
-static bool renames_webs(const struct dw_unit *unit)
+static bool renames_webs(const struct site_env *env, const struct dw_unit *unit)
 {
-	return dw_unit_renames_webs(unit) && dw_unit_is_optimised(unit);
+	return dw_unit_is_gcc(unit) && !env->assume_unmodified && dw_unit_renames_webs(unit) &&
+	       dw_unit_is_optimised(unit);
 }
 
 /*
  * The stack pointer is no register of a web. The address of a frame's slot is computed from it, and
- * a value that the compiler spilled there is found by the slot.
+ * a value that the compiler spilled there is found by the slot. A value at the function's entry may
+ * be the one of a register that has another name since.
  */
 static bool reads_register(const struct cairn_location *loc)
 {
 	enum { RSP = 7 };
 	for (uint32_t i = 0; i < loc->n_pieces; i++) {
 		const struct cairn_piece *p = &loc->pieces[i];
-		for (uint32_t k = 0; k < p->n_steps; k++)
-			if ((p->steps[k].op == CAIRN_LOC_REG ||
-			     p->steps[k].operand == CAIRN_LOC_OPERAND_REG) &&
-			    p->steps[k].reg != RSP)
+		for (uint32_t k = 0; k < p->n_steps; k++) {
+			const struct cairn_loc_step *step = &p->steps[k];
+			if (step->op == CAIRN_LOC_ENTRY_REG || step->op == CAIRN_LOC_ENTRY_PARAM ||
+			    ((step->op == CAIRN_LOC_REG ||
+			      step->operand == CAIRN_LOC_OPERAND_REG) &&
+			     step->reg != RSP))
 				return true;
+		}
 	}
 	return false;
 }
@@ -115,7 +120,7 @@ int args_check_args(const struct site_env *env, struct built_site *b, struct are
 	bool may_change = b->site.n_chain && b->no_views && !env->assume_unmodified;
 	bool by_others = is_passed_by_others(b) && !env->assume_unmodified;
 	bool by_gcc = b->site.n_chain && dw_unit_is_gcc(b->die.unit) && !env->assume_unmodified;
-	bool by_web = by_gcc && renames_webs(b->die.unit);
+	bool by_web = b->site.n_chain && renames_webs(env, b->die.unit);
 	for (uint32_t i = 0; i < b->formals.n; i++) {
 		struct cairn_location *loc = &b->args[i].loc;
 		if (keep_lowest_bit(b->die.unit, b->formals.die[i], loc, arena) < 0)
@@ -133,6 +138,15 @@ int args_check_args(const struct site_env *env, struct built_site *b, struct are
 			quirk_reject(loc, CAIRN_QUIRK_LOOP_HEAD_ENTRY);
 	}
 	return 0;
+}
+
+void args_check_now(const struct site_env *env, struct built_site *b)
+{
+	if (!renames_webs(env, b->die.unit))
+		return;
+	for (uint32_t i = 0; i < b->formals.n; i++)
+		if (reads_register(&b->args[i].loc))
+			quirk_reject(&b->args[i].loc, CAIRN_QUIRK_WEB_REGISTER);
 }
 
 void args_check_clone(const struct site_env *env, struct built_site *b, bool is_clone)

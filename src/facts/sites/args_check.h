@@ -15,6 +15,9 @@
  */
 int args_check_args(const struct site_env *env, struct built_site *b, struct arena *arena);
 
+/* The same in the middle of a function, where a body's arguments are described, too. */
+void args_check_now(const struct site_env *env, struct built_site *b);
+
 /*
  * Makes values of a clone, or of a function without a known convention, unavailable if they may
  * have changed.

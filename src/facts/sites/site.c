@@ -166,6 +166,8 @@ static int enter_container(const struct site_env *env, struct site_worker *w, ui
 	flow_free(w->flow);
 	w->flow = NULL;
 	w->flow_made = w->cfg_made = false; /* its memory is used again */
+	w->taken.is_known = w->taken.is_uncertain = false;
+	w->taken.n = 0;
 	/* ranges of two functions may overlap; each is decoded by itself */
 	w->boundary.code = NULL;
 	w->container = container;
@@ -554,6 +556,7 @@ int site_build(const struct site_env *env, struct site_worker *w,
 	ctx.padding = inlined ? boundary_least_padding(&w->boundary, env->code, a.at) : a.at;
 	ctx.padding_of = &padding;
 	ctx.flow = w->flow;
+	ctx.taken = &w->taken;
 	if (ctx.padding.v < a.at.v)
 		ctx.find_padding = find_padding;
 	rc = args_of(env, w, &ctx, ret, err);
@@ -647,11 +650,15 @@ int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t e
 		.inlined = inlined,
 		.padding = at,
 		.flow = w->flow,
+		.taken = &w->taken,
 	};
 	rc = args_of(env, w, &ctx, ret, err);
 	if (rc < 0)
 		return rc;
 	reject_unused(env, w, &ctx, ret);
 	take_vectors(env, &ctx, ret);
-	return args_check_args(env, ret, w->arena) < 0 ? err_nomem(err, "locations") : 1;
+	if (args_check_args(env, ret, w->arena) < 0)
+		return err_nomem(err, "locations");
+	args_check_now(env, ret);
+	return 1;
 }

@@ -112,6 +112,7 @@ struct site_worker {
 	struct flow *flow;
 	struct cfg *cfg;
 	bool flow_made, cfg_made;
+	struct frame_addresses taken;
 	struct boundary boundary;
 	struct abstracts abstracts;
 	/*

@@ -296,6 +296,40 @@ bool insn_takes_address(const uint8_t *bytes, size_t n, uint64_t at, uint64_t *r
 	return true;
 }
 
+/*
+ * Whether the opcode and the register fields may be those of a lea from the stack pointer or rbp, or
+ * of a copy of one of the two. Few instructions pass.
+ */
+static bool may_take_frame_address(const uint8_t *bytes, size_t n)
+{
+	enum { REX = 0x40, REX_MASK = 0xf0, LEA = 0x8d, STORE = 0x89, LOAD = 0x8b };
+	enum { REG_SHIFT = 3, FIELD = 7, MODE_REGISTER = 3, MODE_SHIFT = 6 };
+	enum { RSP = 4, RBP = 5 }; /* as they are encoded */
+	size_t i = n && (bytes[0] & REX_MASK) == REX;
+	if (n < i + 2)
+		return false;
+	uint8_t opcode = bytes[i], modes = bytes[i + 1];
+	bool is_copy = (opcode == STORE || opcode == LOAD) && modes >> MODE_SHIFT == MODE_REGISTER;
+	unsigned int from = (opcode == STORE ? modes >> REG_SHIFT : modes) & FIELD;
+	return (is_copy || opcode == LEA) && (from == RSP || from == RBP);
+}
+
+bool insn_takes_frame_address(const uint8_t *bytes, size_t n, unsigned int *dwarf_reg, int64_t *ret)
+{
+	ZydisDecoder d = zydis_decoder();
+	ZydisDecodedInstruction zi;
+	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+	if (!may_take_frame_address(bytes, n) || !zydis_full(&d, bytes, n, &zi, ops))
+		return false;
+	bool is_lea = zi.mnemonic == ZYDIS_MNEMONIC_LEA;
+	ZydisRegister from = is_lea ? ops[1].mem.base : ops[1].reg.value;
+	if (from != ZYDIS_REGISTER_RSP && from != ZYDIS_REGISTER_RBP)
+		return false;
+	*dwarf_reg = (unsigned int)zydis_dwarf_reg(from);
+	*ret = is_lea ? ops[1].mem.disp.value : 0;
+	return true;
+}
+
 /* The general register that an operand is, of which the lowest bytes are meant; -1. */
 static int low_register(const ZydisDecodedOperand *op)
 {

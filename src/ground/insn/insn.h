@@ -138,6 +138,19 @@ bool insn_is_zeroing(const uint8_t *insn, size_t n);
 bool insn_takes_address(const uint8_t *bytes, size_t n, uint64_t at, uint64_t *ret);
 
 /*
+ * insn_takes_frame_address - whether an instruction puts an address in the frame into a register:
+ * lea 8(%rsp), %rdi; mov %rsp, %rdi
+ *
+ * @dwarf_reg  what it counts from: the stack pointer or rbp; @ret the distance, without an index's
+ *             share
+ * Returns false for any other instruction, and for bytes that are none.
+ * Cost: a look at the opcode and registers, and one decode of those that may be one; no allocation.
+ * Threads: any. Signals: safe.
+ */
+bool insn_takes_frame_address(const uint8_t *bytes, size_t n, unsigned int *dwarf_reg,
+			      int64_t *ret);
+
+/*
  * insn_is_table_jump - whether an indirect jump is one of a switch, whose table has distances
  *
  * @code  instructions one after the other, the last of which is the jump; @n bytes of them

@@ -125,8 +125,9 @@ static const struct quirk {
 		  .producers = "GCC 12 and 16",
 		  .finding = "gcc-removed-store-described",
 		  .effect = "A variable is described in memory though the store to it was removed. "
-			    "In the middle of a function it is unavailable until a store is found.",
-		  .file = "loc/slot_init.c",
+			    "In a copy, and in the middle of a function, it is unavailable unless "
+			    "the code is seen to store or read it.",
+		  .file = "loc/removed_store.c",
 		  .why = CAIRN_UNAVAIL_NOT_STORED_YET}},
 	[CAIRN_QUIRK_HALF_PAIR] =
 		{{.id = "half-pair",
@@ -184,7 +185,8 @@ static const struct quirk {
 		  .producers = "GCC 12 and 16 with -fweb, -funroll-loops or a profile",
 		  .finding = "gcc-web-renames-registers",
 		  .effect = "A description keeps a register's name after its value got another "
-			    "one. What a copy has in registers is unavailable.",
+			    "one. What a copy, or the middle of a function, has in registers is "
+			    "unavailable.",
 		  .file = "sites/args_check.c",
 		  .why = CAIRN_UNAVAIL_STALE}},
 	[CAIRN_QUIRK_SPLIT_PART] =
