@@ -989,6 +989,44 @@ static void copies_of_registers_are_told(void **state)
 	}
 }
 
+static void an_address_in_the_frame_is_told_from_others(void **state)
+{
+	(void)state;
+	/* clang-format off */
+	static const struct {
+		unsigned int reg; /* as DWARF counts: 7 rsp, 6 rbp; 0: none */
+		int64_t off;
+		uint8_t n, code[8];
+	} cases[] = {
+		{7, 8, 5, {0x48, 0x8d, 0x7c, 0x24, 0x08}},	/* lea 8(%rsp),%rdi */
+		{7, 8, 5, {0x4c, 0x8d, 0x44, 0x24, 0x08}},	/* lea 8(%rsp),%r8 */
+		{7, 8, 5, {0x48, 0x8d, 0x7c, 0x04, 0x08}},	/* lea 8(%rsp,%rax,1),%rdi */
+		{6, -16, 4, {0x48, 0x8d, 0x45, 0xf0}},	/* lea -16(%rbp),%rax */
+		{7, 0, 3, {0x48, 0x89, 0xe7}},		/* mov %rsp,%rdi */
+		{7, 0, 3, {0x48, 0x8b, 0xfc}},		/* the same, encoded the other way */
+		{6, 0, 3, {0x49, 0x89, 0xe8}},		/* mov %rbp,%r8 */
+		{0, 0, 3, {0x48, 0x89, 0xfc}},			/* mov %rdi,%rsp */
+		{0, 0, 3, {0x4c, 0x89, 0xe7}},			/* mov %r12,%rdi */
+		{0, 0, 4, {0x49, 0x8d, 0x45, 0xf0}},		/* lea -16(%r13),%rax */
+		{0, 0, 5, {0x49, 0x8d, 0x44, 0x24, 0x08}},	/* lea 8(%r12),%rax */
+		{0, 0, 7, {0x48, 0x8d, 0x05, 1, 0, 0, 0}},	/* lea 1(%rip),%rax */
+		{0, 0, 5, {0x48, 0x8b, 0x7c, 0x24, 0x08}},	/* mov 8(%rsp),%rdi */
+		{0, 0, 5, {0x48, 0x89, 0x7c, 0x24, 0x08}},	/* mov %rdi,8(%rsp) */
+		{0, 0, 1, {0x48}}, {0, 0, 2, {0x48, 0x8d}}, {0, 0, 0, {0}},
+	};
+	/* clang-format on */
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		unsigned int reg = 0;
+		int64_t off = 0;
+		bool is_one = insn_takes_frame_address(cases[i].code, cases[i].n, &reg, &off);
+		assert_int_equal(is_one, cases[i].reg != 0);
+		if (is_one) {
+			assert_int_equal(reg, cases[i].reg);
+			assert_int_equal(off, cases[i].off);
+		}
+	}
+}
+
 static void a_switch_s_jump_is_told_from_others(void **state)
 {
 	(void)state;
@@ -1055,6 +1093,7 @@ int main(void)
 		cmocka_unit_test(a_register_that_is_stored_in_a_slot_is_told),
 		cmocka_unit_test(what_carries_a_number_on_is_known),
 		cmocka_unit_test(copies_of_registers_are_told),
+		cmocka_unit_test(an_address_in_the_frame_is_told_from_others),
 		cmocka_unit_test(a_switch_s_jump_is_told_from_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
