@@ -343,8 +343,8 @@ static bool is_whole_scope_register(const struct search *s)
 /* Whether the value may be in memory, or computed from memory, to which nothing stores it. */
 static bool may_lack_store(const struct search *s)
 {
-	return (s->ctx->inlined || s->ctx->is_now) && dw_unit_is_gcc(s->unit) &&
-	       dw_unit_is_optimised(s->unit) && !loc_is_shown(s->ctx, &s->found, s->since);
+	return s->ctx->formal && dw_unit_is_gcc(s->unit) && dw_unit_is_optimised(s->unit) &&
+	       !loc_is_shown(s->ctx, &s->found, s->since);
 }
 
 /* True if the description cannot hold yet before the first instruction. */

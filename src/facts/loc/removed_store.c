@@ -14,7 +14,12 @@
  * So the code has to show that the value is there: an instruction on the straight line to the site
  * stores it, or one on the straight line after it reads it before it is written. A slot of the frame
  * whose address nothing takes is believed: the compiler spilled the value there for itself.
+ *
+ * At a body's entry C passes nothing by an address that the language hides. A clone (.isra,
+ * .constprop) that aligns its stack has its stack arguments described by a register that is only
+ * about to get their address.
  */
+#include "dwarf/constants.h"
 #include "insn/insn.h"
 #include "loc/code.h"
 #include "loc/loc.h"
@@ -176,11 +181,29 @@ static bool are_loads_shown(struct loc_context *ctx, const struct cairn_piece *p
 	return true;
 }
 
+/*
+ * Whether an argument may be an object whose address was passed: in other languages than C and C++,
+ * and a class of C++ of which the compiler does not tell.
+ */
+static bool may_be_by_reference(const struct loc_context *ctx)
+{
+	const struct dw_unit *unit = ctx->formal->unit;
+	struct dw_die type;
+	dw_off at = dw_ref_deep(ctx->formal, DW_AT_type);
+	if (dw_unit_is_c(unit) || !at || dw_die_at(ctx->dw, at, &type, NULL) != 1)
+		return !dw_unit_is_c(unit);
+	bool is_scalar = type.tag == DW_TAG_base_type || type.tag == DW_TAG_pointer_type ||
+			 type.tag == DW_TAG_enumeration_type;
+	return !dw_unit_is_cxx(unit) ||
+	       (!is_scalar && dw_udata(&type, DW_AT_calling_convention, 0) == 0);
+}
+
 bool loc_is_shown(struct loc_context *ctx, const struct cairn_location *loc,
 		  struct cairn_vaddr since)
 {
 	bool ret = true;
-	if (loc_is_by_reference(ctx->dw, ctx->formal))
+	if (loc_is_by_reference(ctx->dw, ctx->formal) ||
+	    (!ctx->inlined && !ctx->is_now && may_be_by_reference(ctx)))
 		return true;
 	for (uint32_t i = 0; ret && i < loc->n_pieces; i++)
 		ret = is_piece_shown(ctx, &loc->pieces[i], since) &&
