@@ -4,8 +4,8 @@
 
     trace_args.py [SEED...]     ten programs unless told otherwise; 20000 events of each build
 
-The programs are those of numbered.py, built by GCC and Clang at several levels. All their functions
-are traced, the bodies and the inlined copies.
+The programs are those of numbered.py, built by GCC and Clang at several levels, as C and as C++.
+All their functions are traced, the bodies and the inlined copies.
 """
 import collections
 import os
@@ -19,11 +19,13 @@ sys.path[:0] = [HERE]
 import common  # noqa: E402
 from numbered import Program  # noqa: E402
 
-SEEDS = [1, 2, 3, 4, 5, 6, 7, 8, 31, 33]
+SEEDS = [1, 2, 3, 4, 5, 6, 7, 8, 33, 41]
 EVENTS = 20000
 SECONDS = 20
 LEVELS = ['-O0', '-Og', '-O1', '-O2', '-O3', '-Os', '-O2 -fno-inline']
 GCC_LEVELS = ['-O2 -fweb', '-O3 -funroll-loops']
+CXX_LEVELS = ['-O0', '-O2', '-O2 -gdwarf-4']
+CXX = ['-x', 'c++', '-fpermissive']
 AVX2 = '-O3 -mavx2'  # functions that align their stacks
 SHOWN = 10  # wrong values of a build
 
@@ -51,7 +53,8 @@ class Tally:
 def levels_of(compiler):
     with open('/proc/cpuinfo', encoding='utf-8') as file:
         has_avx2 = ' avx2 ' in file.read()
-    return LEVELS + (GCC_LEVELS if compiler == 'gcc' else []) + ([AVX2] if has_avx2 else [])
+    levels = {'gcc': LEVELS + GCC_LEVELS, 'clang': LEVELS}.get(compiler, CXX_LEVELS)
+    return levels + ([AVX2] if has_avx2 else [])
 
 
 def events_of(path):
@@ -81,13 +84,14 @@ def main():
             source = os.path.join(folder, f'p{seed}.c')
             with open(source, 'w', encoding='utf-8') as file:
                 file.write(program.source())
-            for compiler in ('gcc', 'clang'):
+            for compiler in ('gcc', 'clang', 'g++', 'clang++'):
                 if not shutil.which(compiler):
                     common.skip(f'trace_args: {compiler}', 'it is not installed')
                     continue
+                language = CXX if compiler.endswith('++') else []
                 for level in levels_of(compiler):
                     path = common.compile_c([source], os.path.join(folder, f'p{seed}'),
-                                            ['-g', '-w', *level.split()], compiler)
+                                            ['-g', '-w', *level.split(), *language], compiler)
                     tally = totals.setdefault((compiler, level), Tally())
                     for event in events_of(path):
                         tally.add(program, f'seed {seed} {compiler} {level}', event)
