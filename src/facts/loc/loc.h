@@ -2,23 +2,24 @@
 /*
  * Computes the location of a parameter or variable from a DIE and an address
  *
- *	expr.c         one DWARF expression, folded into pieces of straight-line steps
- *	one_op.c       expressions of one operation
- *	term.c         arithmetic on the entries of the expression's stack
- *	clang_spill.c  values of Clang's that are described by an address
- *	argument.c     the one of a parameter's locations that holds at an address and view
- *	abi.c          where the calling convention puts parameters, for unoptimised code
- *	abi_go.c       where Go's conventions put them
- *	stack_args.c   descriptions of arguments on the stack of the containing function
- *	prologue.c     parameters that are stored to their slots before the first statement
- *	slot_init.c    whether a value described for a whole function is in its slot yet
- *	spill_slot.c   whether a parameter was stored to its slot on all paths
+ *	expr.c           one DWARF expression, folded into pieces of straight-line steps
+ *	one_op.c         expressions of one operation
+ *	term.c           arithmetic on the entries of the expression's stack
+ *	clang_spill.c    values of Clang's that are described by an address
+ *	argument.c       the one of a parameter's locations that holds at an address and view
+ *	abi.c            where the calling convention puts parameters, for unoptimised code
+ *	abi_go.c         where Go's conventions put them
+ *	stack_args.c     descriptions of arguments on the stack of the containing function
+ *	prologue.c       parameters that are stored to their slots before the first statement
+ *	slot_init.c      whether a value described for a whole function is in its slot yet
+ *	spill_slot.c     whether a parameter was stored to its slot on all paths
  *	removed_store.c  whether the code shows that memory was written
- *	code.c         the instructions of one function, one by one
- *	flow.c         the registers that still hold their values at the function's entry
- *	cfg.c          the instructions of one function and the edges between them
- *	loops.c        the instructions that are in a loop
- *	text.c         locations and reasons as text
+ *	by_reference.c   arguments that a language passes by an address
+ *	code.c           the instructions of one function, one by one
+ *	flow.c           the registers that still hold their values at the function's entry
+ *	cfg.c            the instructions of one function and the edges between them
+ *	loops.c          the instructions that are in a loop
+ *	text.c           locations and reasons as text
  */
 #ifndef LOC_LOC_H
 #define LOC_LOC_H
@@ -199,6 +200,12 @@ bool loc_is_shown(struct loc_context *ctx, const struct cairn_location *loc,
 
 /* Whether C++ has the caller make the object and pass its address; @formal may be NULL: no. */
 bool loc_is_by_reference(const struct dwarf *dw, const struct dw_die *formal);
+
+/*
+ * Whether an argument may be an object whose address was passed: false in C, and in C++ for scalars
+ * and for structs without base classes and member functions whose members are such
+ */
+bool loc_may_be_by_reference(const struct dw_die *formal);
 
 /*
  * loc_is_spilled - whether ctx->formal was stored to the slot at the CFA + @off on all paths to the

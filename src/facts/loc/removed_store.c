@@ -19,7 +19,6 @@
  * .constprop) that aligns its stack has its stack arguments described by a register that is only
  * about to get their address.
  */
-#include "dwarf/constants.h"
 #include "insn/insn.h"
 #include "loc/code.h"
 #include "loc/loc.h"
@@ -32,9 +31,6 @@ enum {
 	OBJECT_MAX = 4096,
 	/* Instructions after a site in which its value is read. */
 	INSNS_MAX = 32,
-	/* Structs in structs, and names for one type, that are followed. */
-	NESTED_MAX = 4,
-	NAMES_MAX = 16,
 };
 
 /* Memory at a register and a distance. */
@@ -184,68 +180,12 @@ static bool are_loads_shown(struct loc_context *ctx, const struct cairn_piece *p
 	return true;
 }
 
-static bool is_plain_member(const struct dw_die *member, unsigned int depth);
-
-/*
- * Whether C++ passes objects of a type by value for certain: scalars, and structs without base
- * classes and member functions whose members are such.
- */
-static bool is_plain_type(const struct dw_die *type, unsigned int depth)
-{
-	struct dw_die child;
-	switch (type->tag) {
-	case DW_TAG_base_type:
-	case DW_TAG_pointer_type:
-	case DW_TAG_enumeration_type:
-		return true;
-	case DW_TAG_structure_type:
-	case DW_TAG_union_type:
-	case DW_TAG_class_type:
-		break;
-	default:
-		return false;
-	}
-	if (!depth || dw_flag(type, DW_AT_declaration))
-		return false;
-	int rc = dw_die_child(type, &child, NULL);
-	for (; rc == 1; rc = dw_die_sibling(&child, &child, NULL))
-		if (child.tag != DW_TAG_member || !is_plain_member(&child, depth - 1))
-			return false;
-	return rc == 0;
-}
-
-static bool is_plain_member(const struct dw_die *member, unsigned int depth)
-{
-	struct dw_die type = *member, next;
-	for (unsigned int i = 0; i < NAMES_MAX; i++) {
-		dw_off at = dw_ref_deep(&type, DW_AT_type);
-		if (!at || dw_die_near(type.unit, at, &next, NULL) != 1)
-			return false;
-		type = next;
-		if (type.tag != DW_TAG_typedef && type.tag != DW_TAG_const_type &&
-		    type.tag != DW_TAG_volatile_type && type.tag != DW_TAG_array_type)
-			return is_plain_type(&type, depth);
-	}
-	return false;
-}
-
-/*
- * Whether an argument may be an object whose address was passed: in other languages than C and C++,
- * and a class of C++ of which the compiler does not tell.
- */
-static bool may_be_by_reference(const struct loc_context *ctx)
-{
-	const struct dw_unit *unit = ctx->formal->unit;
-	return !dw_unit_is_c(unit) &&
-	       (!dw_unit_is_cxx(unit) || !is_plain_member(ctx->formal, NESTED_MAX));
-}
-
 bool loc_is_shown(struct loc_context *ctx, const struct cairn_location *loc,
 		  struct cairn_vaddr since)
 {
 	bool ret = true;
 	if (loc_is_by_reference(ctx->dw, ctx->formal) ||
-	    (!ctx->inlined && !ctx->is_now && may_be_by_reference(ctx)))
+	    (!ctx->inlined && !ctx->is_now && loc_may_be_by_reference(ctx->formal)))
 		return true;
 	for (uint32_t i = 0; ret && i < loc->n_pieces; i++)
 		ret = is_piece_shown(ctx, &loc->pieces[i], since) &&

@@ -285,14 +285,6 @@ static bool is_pointed_to(const struct cairn_piece *p)
 	return p->kind == CAIRN_PIECE_MEMORY && p->n_steps && p->steps[0].op != CAIRN_LOC_ADDR;
 }
 
-bool loc_is_by_reference(const struct dwarf *dw, const struct dw_die *formal)
-{
-	struct dw_die type;
-	dw_off at = formal ? dw_ref_deep(formal, DW_AT_type) : 0;
-	return at && dw_die_at(dw, at, &type, NULL) == 1 &&
-	       dw_udata(&type, DW_AT_calling_convention, 0) == DW_CC_pass_by_reference;
-}
-
 /*
  * GCC does not notice that one register of several is written. It describes struct s { long a, b; }
  * in rdx and rcx up to the write of rdx, also after "mov state, %rcx"
