@@ -1,6 +1,7 @@
 #!/bin/sh
-# SPDX-License-Identifier: BSD-2-Clause run.sh FUZZER REPLAY: fuzz from the seeds for
-# CAIRN_FUZZ_SECONDS; what crashes stays in the build directory.
+# SPDX-License-Identifier: BSD-2-Clause
+# run.sh FUZZER REPLAY: fuzz from the seeds for CAIRN_FUZZ_SECONDS; what crashes stays in the build
+# directory.
 set -eu
 corpus=$1.corpus
 mkdir -p "$corpus"

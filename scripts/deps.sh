@@ -1,7 +1,7 @@
 #!/bin/sh
-# SPDX-License-Identifier: BSD-2-Clause Install the packages that Cairn needs and that are missing:
-# on Debian, and with the names of Ubuntu and Fedora. The latter two are written from their public
-# lists of packages and are not tested.
+# SPDX-License-Identifier: BSD-2-Clause
+# Install the packages that Cairn needs and that are missing: on Debian, and with the names of Ubuntu
+# and Fedora. The latter two are written from their public lists of packages and are not tested.
 #
 #   scripts/deps.sh               install (root), or print the command; fails only when the build
 #                                 needs them

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* cairn profile: where processes spend their time, with whole stacks, as they run. */
 #include <ctype.h>
 #include <errno.h>

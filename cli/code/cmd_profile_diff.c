@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* cairn profile diff: which functions take another share than before. */
 #include <inttypes.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* cairn profile push: profiles of files to a server, and what earlier pushes left. */
 #include <stdlib.h>
 

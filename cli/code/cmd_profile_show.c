@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* cairn profile show: what takes the time in a profile, and the profile in another format. */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "due.h"
 
 bool due_now(struct due *d, uint64_t key, double now, double again)

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The path is followed from its beginning. What was looked at stays what it is, as only we and root
  * may change it; so each step is made in a folder that can be trusted. A link that we or root made

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A profile as lines of JSON: a stack each, then a summary. */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The formats that a profile is written in, by the end of a file's name. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a run of `cairn profile` says: while it samples, and at its end. */
 #include <inttypes.h>
 #include <stdlib.h>

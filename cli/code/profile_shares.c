@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The functions of a profile by their share, as lines and as JSON. */
 #include <inttypes.h>
 #include <stdlib.h>

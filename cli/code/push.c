@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Batches: sent from the spool, and what becomes of them by the server's answer. */
 #include <errno.h>
 #include <inttypes.h>

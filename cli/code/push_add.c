@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A profile becomes a batch of the spool. */
 #include <ctype.h>
 #include <errno.h>

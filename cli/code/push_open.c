@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the options of a push say: the server, the lines of its requests' heads, labels, the spool. */
 #include <ctype.h>
 #include <errno.h>

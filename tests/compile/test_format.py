@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""All C of the tree is written as the repository's .clang-format has it."""
+"""All C of the tree is written as the repository's .clang-format has it; licence lines of all."""
 
 import glob
 import os
@@ -41,6 +41,24 @@ def c_is_formatted(where):
     expect(r.status == 0,
            f"clang-format -i {' '.join(os.path.relpath(path, SOURCE) for path in wrong)}",
            r.err[:2000])
+
+
+LICENCE_LINE = r"^(#|/\*) SPDX-License-Identifier: \(?[\w.-]+( (OR|AND|WITH) [\w.-]+)*\)?( \*/)?$"
+
+
+@claim_each(*FOLDERS, "scripts")
+def a_licence_line_has_nothing_else(where):
+    paths = [
+        path for end in ("c", "h", "py", "sh")
+        for path in glob.glob(os.path.join(SOURCE, where, "**", f"*.{end}"), recursive=True)
+    ]
+    wrong = []
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            head = "".join(file.readlines()[:2])
+        if not re.search(LICENCE_LINE, head, re.M):
+            wrong.append(path)
+    expect(paths and not wrong, wrong)
 
 
 @claim

@@ -1,6 +1,7 @@
 #!/bin/bash
-# SPDX-License-Identifier: BSD-2-Clause A short slice of tests/truth/calls.py, so that `make check`
-# sees a wrong argument value the day it appears.
+# SPDX-License-Identifier: BSD-2-Clause
+# A short slice of tests/truth/calls.py, so that `make check` sees a wrong argument value the day it
+# appears.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 "$top"/tests/truth/calls_selftest.py || exit 1

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* OTLP: the times and ids of requests, their limits, and what is read of answers. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A profile in the processed format of the Firefox Profiler: its tables (firefox_tables.c) as JSON,
  * each an object with an array for each column

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Folded stacks: "main;work;put_[i] 12", as flamegraph.pl of github.com/brendangregg/FlameGraph
  * reads them, with its annotations _[i], _[k] and _[j]

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A profile as one page with a flame graph: flame.html, with the tree of all stacks in it. */
 #include "export/profile_impl.h"
 

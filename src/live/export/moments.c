@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* When samples were taken, and by whom. */
 #include "export/profile_impl.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Names as the messages of servers and readers may have them. */
 #include "export/profile_impl.h"
 

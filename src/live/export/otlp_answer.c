@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The answer of a collector to a request of OTLP. */
 #include "export/otlp.h"
 

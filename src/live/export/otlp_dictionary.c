@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The dictionary of an OTLP request: what the stacks of all its profiles refer to. */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The model: each thing once, found again by the hash of its members. */
 #include "export/profile_impl.h"
 

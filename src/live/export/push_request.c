@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The body of the request by which a server of profiles takes one. */
 #include "export/profile_impl.h"
 

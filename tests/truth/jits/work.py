@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """PyPy's loops, bridges, and functions that its code calls by its code: recursion, objects,
 generators, numbers."""
 
