@@ -51,12 +51,13 @@ struct expression {
 
 enum { FRAME_ADDRESSES_MAX = 64 };
 
-/* Slots of a function's frame whose address it takes; one per function, found when first asked. */
+/* Slots of a function's frame whose address it takes; one per function, found when first asked */
 struct frame_addresses {
 	bool is_known;
 	bool is_uncertain; /* there are more, or the code cannot be read */
 	unsigned int n;
 	int64_t off[FRAME_ADDRESSES_MAX]; /* from the CFA */
+	uint64_t n_visits; /* of instructions, by searches for stores; CODE_VISITS_MAX ends them */
 };
 
 /*
@@ -182,8 +183,9 @@ bool loc_holds_now(const struct loc_context *ctx, const struct dw_unit *unit,
  * GCC describes an address-taken variable as being in memory even if it deleted the store because
  * nothing reads it (docs/findings/gcc-removed-store-described.md). So we search for the store: the
  * instruction before @since, where the description begins, or one on a straight line from there to
- * the site or stopped program's position.
- * Cost: decodes the function.
+ * the site or stopped program's position. False, too, once the searches in one function took longer
+ * than CODE_VISITS_MAX.
+ * Cost: decodes the function up to there.
  */
 bool loc_is_stored_since(const struct loc_context *ctx, struct cairn_vaddr since, int64_t off,
 			 uint64_t bytes);

@@ -140,12 +140,17 @@ struct storing {
 	struct cairn_vaddr since, to;
 	int64_t off; /* from the CFA */
 	unsigned int bytes;
-	bool has_left, is_stored;
+	bool has_left, is_stored, is_past;
+	uint64_t n_visits;
 };
 
 static int note_store(void *arg, const struct code_insn *insn)
 {
 	struct storing *s = arg;
+	s->n_visits++;
+	s->is_past = insn->at >= s->to.v && insn->at >= s->since.v;
+	if (s->is_past)
+		return -1;
 	bool is_before = insn->at + insn->step.len == s->since.v;
 	struct cfi_row row;
 	if (!is_before && (s->has_left || insn->at < s->since.v || insn->at >= s->to.v))
@@ -163,6 +168,17 @@ static int note_store(void *arg, const struct code_insn *insn)
 	return 0;
 }
 
+static bool is_word_stored(struct storing *s)
+{
+	struct frame_addresses *taken = s->ctx->taken;
+	if (taken && taken->n_visits > CODE_VISITS_MAX)
+		return false;
+	int rc = code_visit(s->ctx->code, &s->ctx->function, note_store, s);
+	if (taken)
+		taken->n_visits += s->n_visits;
+	return (rc == 0 || s->is_past) && s->is_stored;
+}
+
 bool loc_is_stored_since(const struct loc_context *ctx, struct cairn_vaddr since, int64_t off,
 			 uint64_t bytes)
 {
@@ -174,7 +190,7 @@ bool loc_is_stored_since(const struct loc_context *ctx, struct cairn_vaddr since
 				    .to = ctx->is_now ? ctx->next : ctx->at,
 				    .off = off + (int64_t)i};
 		s.bytes = bytes - i < WORD_BYTES ? (unsigned int)(bytes - i) : WORD_BYTES;
-		if (code_visit(ctx->code, &ctx->function, note_store, &s) < 0 || !s.is_stored)
+		if (!is_word_stored(&s))
 			return false;
 	}
 	return true;

@@ -168,6 +168,7 @@ static int enter_container(const struct site_env *env, struct site_worker *w, ui
 	w->flow_made = w->cfg_made = false; /* its memory is used again */
 	w->taken.is_known = w->taken.is_uncertain = false;
 	w->taken.n = 0;
+	w->taken.n_visits = 0;
 	/* ranges of two functions may overlap; each is decoded by itself */
 	w->boundary.code = NULL;
 	w->container = container;
