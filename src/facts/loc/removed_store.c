@@ -71,7 +71,8 @@ static int note_address(void *arg, const struct code_insn *insn)
 	unsigned int reg;
 	int64_t off;
 	struct cairn_vaddr pc = {insn->at};
-	if (!insn_takes_frame_address(insn->bytes, insn->step.len, &reg, &off) || is_prologue(insn))
+	if (!insn_takes_frame_address(insn->bytes, insn->step.len, &reg, &off) ||
+	    (!off && is_prologue(insn)))
 		return 0;
 	if ((pc.v < s->row.lo.v || pc.v >= s->row.hi.v) &&
 	    cfi_row_at(s->ctx->cfi, pc, &s->row, NULL) != 1)

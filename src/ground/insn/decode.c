@@ -297,36 +297,53 @@ bool insn_takes_address(const uint8_t *bytes, size_t n, uint64_t at, uint64_t *r
 }
 
 /*
- * Whether the opcode and the register fields may be those of a lea from the stack pointer or rbp, or
- * of a copy of one of the two. Few instructions pass.
+ * Addresses in the frame are found by hand: every instruction of a function is asked, and there are
+ * few shapes. Addresses of 32 bits do not count.
  */
-static bool may_take_frame_address(const uint8_t *bytes, size_t n)
+enum { REX = 0x40, REX_MASK = 0xf0, REX_B = 1, REX_R = 4 };
+enum { ENCODED_RSP = 4, ENCODED_RBP = 5, ENCODED_SIB = 4, FIELD = 7, REG_SHIFT = 3 };
+enum { MODE_SHIFT = 6, MODE_NONE = 0, MODE_BYTE, MODE_LONG, MODE_REGISTER };
+
+/* The register, as it is encoded, from which a lea counts; -1. @p: its @n bytes after the opcode. */
+static int lea_counts_from(const uint8_t *p, size_t n, int64_t *ret)
 {
-	enum { REX = 0x40, REX_MASK = 0xf0, LEA = 0x8d, STORE = 0x89, LOAD = 0x8b };
-	enum { REG_SHIFT = 3, FIELD = 7, MODE_REGISTER = 3, MODE_SHIFT = 6 };
-	enum { RSP = 4, RBP = 5 }; /* as they are encoded */
-	size_t i = n && (bytes[0] & REX_MASK) == REX;
-	if (n < i + 2)
-		return false;
-	uint8_t opcode = bytes[i], modes = bytes[i + 1];
-	bool is_copy = (opcode == STORE || opcode == LOAD) && modes >> MODE_SHIFT == MODE_REGISTER;
-	unsigned int from = (opcode == STORE ? modes >> REG_SHIFT : modes) & FIELD;
-	return (is_copy || opcode == LEA) && (from == RSP || from == RBP);
+	enum { LONG_BYTES = 4 };
+	unsigned int mode = p[0] >> MODE_SHIFT, from = p[0] & FIELD;
+	size_t i = 1;
+	if (mode == MODE_REGISTER)
+		return -1;
+	if (from == ENCODED_SIB && n > i)
+		from = p[i++] & FIELD;
+	if (n - i < (mode == MODE_LONG ? LONG_BYTES : mode) ||
+	    (mode == MODE_NONE && from == ENCODED_RBP))
+		return -1;
+	int32_t distance = 0;
+	if (mode == MODE_LONG)
+		memcpy(&distance, p + i, LONG_BYTES);
+	*ret = mode == MODE_BYTE ? (int8_t)p[i] : distance;
+	return (int)from;
 }
 
 bool insn_takes_frame_address(const uint8_t *bytes, size_t n, unsigned int *dwarf_reg, int64_t *ret)
 {
-	ZydisDecoder d = zydis_decoder();
-	ZydisDecodedInstruction zi;
-	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
-	if (!may_take_frame_address(bytes, n) || !zydis_full(&d, bytes, n, &zi, ops))
+	enum { LEA = 0x8d, STORE = 0x89, LOAD = 0x8b, DWARF_RBP = 6, DWARF_RSP = 7 };
+	uint8_t rex = n && (bytes[0] & REX_MASK) == REX ? bytes[0] : 0;
+	size_t i = rex != 0;
+	if (n < i + 2)
 		return false;
-	bool is_lea = zi.mnemonic == ZYDIS_MNEMONIC_LEA;
-	ZydisRegister from = is_lea ? ops[1].mem.base : ops[1].reg.value;
-	if (from != ZYDIS_REGISTER_RSP && from != ZYDIS_REGISTER_RBP)
+	bool is_store = bytes[i] == STORE, is_lea = bytes[i] == LEA;
+	bool is_copy =
+		(is_store || bytes[i] == LOAD) && bytes[i + 1] >> MODE_SHIFT == MODE_REGISTER;
+	int64_t distance = 0;
+	int from = -1;
+	if (is_lea)
+		from = lea_counts_from(bytes + i + 1, n - i - 1, &distance);
+	else if (is_copy)
+		from = (is_store ? bytes[i + 1] >> REG_SHIFT : bytes[i + 1]) & FIELD;
+	if (rex & (is_store ? REX_R : REX_B) || (from != ENCODED_RSP && from != ENCODED_RBP))
 		return false;
-	*dwarf_reg = (unsigned int)zydis_dwarf_reg(from);
-	*ret = is_lea ? ops[1].mem.disp.value : 0;
+	*dwarf_reg = from == ENCODED_RSP ? DWARF_RSP : DWARF_RBP;
+	*ret = distance;
 	return true;
 }
 

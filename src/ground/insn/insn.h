@@ -144,8 +144,7 @@ bool insn_takes_address(const uint8_t *bytes, size_t n, uint64_t at, uint64_t *r
  * @dwarf_reg  what it counts from: the stack pointer or rbp; @ret the distance, without an index's
  *             share
  * Returns false for any other instruction, and for bytes that are none.
- * Cost: a look at the opcode and registers, and one decode of those that may be one; no allocation.
- * Threads: any. Signals: safe.
+ * Cost: a look at its bytes; no allocation. Threads: any. Signals: safe.
  */
 bool insn_takes_frame_address(const uint8_t *bytes, size_t n, unsigned int *dwarf_reg,
 			      int64_t *ret);
