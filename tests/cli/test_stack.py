@@ -370,6 +370,20 @@ def a_thread_at_the_first_instruction_of_a_lock_stub_has_its_callers():
 
 
 @claim
+def a_program_that_begins_has_its_libraries():
+    """Its mappings change between when they are read and when it stands still."""
+    path = compile_c("begins", "int main(void) { for (;;) __asm__ volatile(\"\"); }\n", "gcc",
+                     ("-O1", "-Wl,--no-as-needed", "-lm", "-lz"))
+    for _ in range(60):
+        with subprocess.Popen([path]) as process:
+            try:
+                r = cairn("stack", "--no-cache", str(process.pid))
+            finally:
+                process.kill()
+        expect("is in no file" not in r.out, r)
+
+
+@claim
 def a_limit_of_frames_is_told():
     with Running(program()) as p:
         r = cairn("stack", "-s", "--no-cache", "--max-frames", "2", p.pid)

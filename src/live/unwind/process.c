@@ -15,6 +15,7 @@
  */
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -135,10 +136,30 @@ static int mark_code(struct cairn_stacks *stacks, const struct stop *stop, struc
 	return rc;
 }
 
-/* Whether a thread is where the mappings have no code: it was made since they were read. */
+/*
+ * The pages of a process's address space; 0: not known. Nearly all that changes its mappings changes
+ * their number, and they are read without its locks.
+ */
+static uint64_t n_pages_of(int pid)
+{
+	char path[64], text[64] = "";
+	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	return n > 0 ? strtoull(text, NULL, 10) : 0;
+}
+
+/*
+ * Whether the mappings changed since they were read: their size did, or a thread is where they have
+ * no code. A program that begins gets its libraries just then.
+ */
 static bool mappings_are_old(const struct cairn_stacks *stacks, const struct stop *stop)
 {
 	const struct code_maps *maps = code_space_maps(stacks->space);
+	if (n_pages_of(stacks->snapshot.pid) != stacks->n_pages)
+		return true;
 	for (size_t i = 0; i < stop->threads.n; i++) {
 		const struct stopped_thread *t = &stop->threads.p[i];
 		const struct code_mapping *m =
@@ -166,6 +187,8 @@ static int renew_maps(struct cairn_stacks *stacks, struct cairn_err *err)
 {
 	bool is_new = stacks->has_new_maps;
 	stacks->has_new_maps = false;
+	if (!is_new)
+		stacks->n_pages = n_pages_of(stacks->snapshot.pid);
 	return is_new ? 0 : code_space_refresh_pid(stacks->space, stacks->snapshot.pid, err);
 }
 
@@ -348,6 +371,7 @@ static int open_once(const struct cairn_stacks_opts *opts, struct timed_read *st
 	stacks->stall = *stall;
 	timed_read_note(stall, stacks->note);
 	stacks->mapped_by = reader_of(stacks->pid);
+	stacks->n_pages = n_pages_of(stacks->mapped_by);
 	rc = code_space_open_pid(stacks->mapped_by, stacks->jobs, &stacks->space, err);
 	/* Mappings need the permissions of tracing, but their error says less. */
 	if (rc == -EACCES || rc == -EPERM)

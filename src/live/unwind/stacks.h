@@ -35,6 +35,7 @@ struct cairn_stacks {
 	struct code_space *space;
 	bool has_new_maps; /* they were read just now, and not used yet */
 	int mapped_by;     /* the thread by which */
+	uint64_t n_pages;  /* that were mapped just before */
 	struct code_runtime *runtime;
 	struct timed_read stall;
 	char note[CAIRN_ERR_MSG_MAX];
