@@ -1012,7 +1012,7 @@ static void an_address_in_the_frame_is_told_from_others(void **state)
 		{0, 0, 7, {0x48, 0x8d, 0x05, 1, 0, 0, 0}},	/* lea 1(%rip),%rax */
 		{0, 0, 5, {0x48, 0x8b, 0x7c, 0x24, 0x08}},	/* mov 8(%rsp),%rdi */
 		{0, 0, 5, {0x48, 0x89, 0x7c, 0x24, 0x08}},	/* mov %rdi,8(%rsp) */
-		{0, 0, 1, {0x48}}, {0, 0, 2, {0x48, 0x8d}}, {0, 0, 0, {0}},
+		{0, 0, 1, {0x48}}, {0, 0, 2, {0x48, 0x8d}}, {0, 0, 3, {0x48, 0x8d, 0x3c}}, {0, 0, 0, {0}},
 	};
 	/* clang-format on */
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

@@ -81,6 +81,8 @@ static int note_address(void *arg, const struct code_insn *insn)
 		return -1;
 	if (s->row.cfa_reg == reg)
 		add_address(s->found, off - s->row.cfa_off);
+	else if (reg == RSP)
+		s->found->is_uncertain = true; /* how far it is from the CFA is not told */
 	return 0;
 }
 
@@ -158,7 +160,7 @@ static bool is_piece_shown(struct loc_context *ctx, const struct cairn_piece *p,
 		return true;
 	if (read_address(p, 0, &m) != p->n_steps)
 		return false; /* through a pointer that is in memory itself */
-	m.bytes = p->size || !ctx->formal ? p->size : dw_type_bytes(ctx->formal);
+	m.bytes = p->size ? p->size : dw_type_bytes(ctx->formal);
 	return is_shown(ctx, &m, since);
 }
 

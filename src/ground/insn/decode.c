@@ -310,9 +310,9 @@ static int lea_counts_from(const uint8_t *p, size_t n, int64_t *ret)
 	enum { LONG_BYTES = 4 };
 	unsigned int mode = p[0] >> MODE_SHIFT, from = p[0] & FIELD;
 	size_t i = 1;
-	if (mode == MODE_REGISTER)
+	if (mode == MODE_REGISTER || (from == ENCODED_SIB && n == i))
 		return -1;
-	if (from == ENCODED_SIB && n > i)
+	if (from == ENCODED_SIB)
 		from = p[i++] & FIELD;
 	if (n - i < (mode == MODE_LONG ? LONG_BYTES : mode) ||
 	    (mode == MODE_NONE && from == ENCODED_RBP))

@@ -17,8 +17,7 @@
 /* of the short files below /proc: a status is 1.5 KB, an auxiliary vector 400 bytes */
 enum { MAX_TEXT = 4096 };
 
-/* Reads as much of a file as the buffer holds, with a final NUL; 0 when there is none. */
-static size_t read_proc(int pid, const char *name, void *buf, size_t size)
+size_t target_read_proc(int pid, const char *name, void *buf, size_t size)
 {
 	char path[64];
 	size_t n = 0;
@@ -36,7 +35,7 @@ static size_t read_proc(int pid, const char *name, void *buf, size_t size)
 static int status_number(int pid, const char *key)
 {
 	char text[MAX_TEXT];
-	if (!read_proc(pid, "status", text, sizeof(text)))
+	if (!target_read_proc(pid, "status", text, sizeof(text)))
 		return 0;
 	const char *at = strstr(text, key);
 	return at ? atoi(at + strlen(key)) : 0;
@@ -80,7 +79,7 @@ bool target_stat(int pid, struct target_stat *ret)
 	char text[MAX_TEXT];
 
 	*ret = (struct target_stat){0};
-	return read_proc(pid, "stat", text, sizeof(text)) && parse_stat(text, ret);
+	return target_read_proc(pid, "stat", text, sizeof(text)) && parse_stat(text, ret);
 }
 
 char target_thread_state(int pid, int tid)
@@ -89,8 +88,9 @@ char target_thread_state(int pid, int tid)
 	char text[MAX_TEXT], name[32];
 
 	snprintf(name, sizeof(name), "task/%d/stat", tid);
-	return read_proc(pid, name, text, sizeof(text)) && parse_stat(text, &stat) ? stat.state
-										   : 'X';
+	return target_read_proc(pid, name, text, sizeof(text)) && parse_stat(text, &stat)
+		       ? stat.state
+		       : 'X';
 }
 
 bool target_thread_has_ended(int pid, int tid)
@@ -121,7 +121,7 @@ int target_living_thread(int pid)
 static bool read_program(int pid, uint64_t ret[2])
 {
 	Elf64_auxv_t v[MAX_TEXT / sizeof(Elf64_auxv_t)];
-	size_t n = read_proc(pid, "auxv", v, sizeof(v)) / sizeof(*v);
+	size_t n = target_read_proc(pid, "auxv", v, sizeof(v)) / sizeof(*v);
 	for (size_t i = 0; i < n; i++)
 		if (v[i].a_type == AT_RANDOM)
 			return target_read(pid, v[i].a_un.a_val, ret, 2 * sizeof(*ret));

@@ -63,4 +63,12 @@ uint64_t target_forked_ns(const struct target_id *id);
 /* Exactly @n bytes of its memory at @at. */
 bool target_read(int pid, uint64_t at, void *buf, size_t n);
 
+/*
+ * target_read_proc - as much of /proc/@pid/@name as @buf holds, and a NUL
+ *
+ * @size  of @buf, at least 1
+ * Returns the number of bytes before the NUL; 0: there is no such file, or it cannot be read.
+ */
+size_t target_read_proc(int pid, const char *name, void *buf, size_t size);
+
 #endif

@@ -15,7 +15,6 @@
  */
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -142,13 +141,8 @@ static int mark_code(struct cairn_stacks *stacks, const struct stop *stop, struc
  */
 static uint64_t n_pages_of(int pid)
 {
-	char path[64], text[64] = "";
-	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	return n > 0 ? strtoull(text, NULL, 10) : 0;
+	char text[64];
+	return target_read_proc(pid, "statm", text, sizeof(text)) ? strtoull(text, NULL, 10) : 0;
 }
 
 /*
