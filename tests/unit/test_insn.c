@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <setjmp.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -59,26 +60,69 @@ static void assert_step_is_decode(const uint8_t *bytes, size_t n)
 			 bytes[3], bytes[4], n);
 }
 
+/*
+ * The @i-th of all instructions with a prefix, one of the two tables' opcodes, and a ModRM byte:
+ * 2^17 for each prefix, of 15 bytes together with what follows them: a SIB byte, a displacement, an
+ * immediate.
+ */
+static void make_instruction(uint8_t bytes[24], const char *prefix, unsigned int i, uint8_t sib)
+{
+	size_t n = strlen(prefix);
+	memcpy(bytes, prefix, n);
+	if (i >> 16 & 1)
+		bytes[n++] = 0x0f;
+	bytes[n++] = (uint8_t)(i >> 8); /* opcode */
+	bytes[n++] = (uint8_t)i;        /* ModRM */
+	for (uint8_t k = 0; n < 15; k++)
+		bytes[n++] = (uint8_t)(sib + 0x33 * k);
+}
+
 static void a_step_says_what_a_decode_says_for_every_opcode_and_modrm(void **state)
 {
+	enum { NO_BASE = 0x25 };
 	static const char *const prefixes[] = {
 		"",     "\x66", "\x65",     "\x41",     "\x48",     "\x66\x48", "\x66\x2e",
 		"\xf3", "\xf0", "\xf3\x48", "\xf0\x48", "\xf0\x41", "\x66\xf0", "\xf3\xf0"};
 	for (unsigned int i = 0; i < ARRAY_SIZE(prefixes) * 2 * 256 * 256; i++) {
 		uint8_t bytes[24] = {0};
-		const char *prefix = prefixes[i >> 17];
-		size_t n = strlen(prefix);
-		memcpy(bytes, prefix, n);
-		if (i >> 16 & 1)
-			bytes[n++] = 0x0f;
-		bytes[n++] = (uint8_t)(i >> 8); /* opcode */
-		bytes[n++] = (uint8_t)i;        /* ModRM */
-		for (uint8_t k = 0; n < 15; k++)
-			bytes[n++] =
-				(uint8_t)(0x25 +
-					  0x33 * k); /* SIB without a base, displacement, immediate */
-		assert_step_is_decode(bytes, n);
+		make_instruction(bytes, prefixes[i >> 17], i, NO_BASE);
+		assert_step_is_decode(bytes, 15);
 	}
+}
+
+/* Returns how many registers it is apart from. */
+static unsigned int assert_others_are_apart(const uint8_t bytes[24])
+{
+	struct insn insn = {0};
+	bool decoded = insn_decode(bytes, 15, 0, &insn);
+	unsigned int n = 0;
+	for (unsigned int reg = 0; reg < 16; reg++) {
+		uint8_t len;
+		if (insn_named_registers(bytes, 15, &len) >> reg & 1)
+			continue;
+		n++;
+		struct insn_access access = insn_accesses(bytes, 15, reg, INT64_MIN / 2, UINT_MAX);
+		if (!decoded || len != insn.len || insn.flow != INSN_NEXT ||
+		    (insn.reads | insn.writes) >> reg & 1 || access.loads || access.stores)
+			fail_msg("%02x %02x %02x %02x has register %u", bytes[0], bytes[1],
+				 bytes[2], bytes[3], reg);
+	}
+	return n;
+}
+
+static void an_instruction_has_no_registers_but_those_that_it_names(void **state)
+{
+	static const char *const prefixes[] = {"",     "\x40", "\x41", "\x42", "\x44",
+					       "\x48", "\x4f", "\x66", "\xf3"};
+	static const uint8_t sibs[] = {0x25, 0x04, 0x7b, 0xd6};
+	unsigned int n = 0, all = ARRAY_SIZE(prefixes) * 2 * 256 * 256;
+	for (unsigned int i = 0; i < all; i++) {
+		uint8_t bytes[24] = {0};
+		make_instruction(bytes, prefixes[i >> 17], i, sibs[i % ARRAY_SIZE(sibs)]);
+		n += assert_others_are_apart(bytes);
+	}
+	/* A fourth of all opcodes is of ordinary instructions, which have two of 16 registers. */
+	assert_true(n > all * 16 / 8);
 }
 
 static void a_step_says_what_a_decode_says_of_code_that_ends_early(void **state)
@@ -1005,8 +1049,9 @@ static void an_address_in_the_frame_is_told_from_others(void **state)
 		{7, 0, 3, {0x48, 0x89, 0xe7}},		/* mov %rsp,%rdi */
 		{7, 0, 3, {0x48, 0x8b, 0xfc}},		/* the same, encoded the other way */
 		{6, 0, 3, {0x49, 0x89, 0xe8}},		/* mov %rbp,%r8 */
+		{0, 0, 2, {0x89, 0xe7}},			/* mov %esp,%edi: no address */
 		{0, 0, 3, {0x48, 0x89, 0xfc}},			/* mov %rdi,%rsp */
-		{0, 0, 3, {0x4c, 0x89, 0xe7}},			/* mov %r12,%rdi */
+		{0, 0, 3, {0x4c, 0x89, 0xe7}},		/* mov %r12,%rdi */
 		{0, 0, 4, {0x49, 0x8d, 0x45, 0xf0}},		/* lea -16(%r13),%rax */
 		{0, 0, 5, {0x49, 0x8d, 0x44, 0x24, 0x08}},	/* lea 8(%r12),%rax */
 		{0, 0, 7, {0x48, 0x8d, 0x05, 1, 0, 0, 0}},	/* lea 1(%rip),%rax */
@@ -1068,6 +1113,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_step_says_what_a_decode_says_for_every_opcode_and_modrm),
 		cmocka_unit_test(a_step_says_what_a_decode_says_of_code_that_ends_early),
+		cmocka_unit_test(an_instruction_has_no_registers_but_those_that_it_names),
 		cmocka_unit_test(many_steps_are_single_ones_one_after_the_other),
 		cmocka_unit_test(a_sweep_finds_what_a_decode_finds_for_every_opcode_and_modrm),
 		cmocka_unit_test(bytes_that_are_no_instruction_may_write_anything),

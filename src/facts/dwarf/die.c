@@ -266,8 +266,8 @@ uint64_t dw_type_bytes(const struct dw_die *die)
 	/* Longer chains of typedefs are damaged. */
 	enum { CHAIN_MAX = 64 };
 	dw_off off = dw_ref_deep(die, DW_AT_type);
-	struct dw_die type;
-	for (int i = 0; i < CHAIN_MAX && off && dw_die_at(die->unit->dw, off, &type, NULL) == 1;
+	struct dw_die type = *die;
+	for (int i = 0; i < CHAIN_MAX && off && dw_die_near(type.unit, off, &type, NULL) == 1;
 	     i++) {
 		switch (type.tag) {
 		case DW_TAG_typedef:

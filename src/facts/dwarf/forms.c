@@ -173,7 +173,7 @@ static int string_x(const struct dw_unit *u, uint64_t index, struct dw_value *re
 {
 	if (!u->has_str_offsets_base)
 		return no_base(u, "DW_AT_str_offsets_base", err);
-	uint64_t off;
+	uint64_t off = 0;
 	int rc = table_entry(u, DW_SEC_STR_OFFSETS, u->str_offsets_base, index, u->offset_size,
 			     &off, err);
 	return rc < 0 ? rc : string_at(u->file, DW_SEC_STR, off, ret, err);

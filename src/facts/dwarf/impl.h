@@ -205,6 +205,9 @@ int dw_headers_read(struct dwarf *dw, const struct dw_file *file, enum dw_sec id
 /* unit_root.c: facts that others are read by, then the rest; 0 or negative. */
 int dw_root_read_bases(struct dw_unit *u, struct cairn_err *err);
 int dw_root_read_facts(struct dw_unit *u, struct cairn_err *err);
+
+/* producer.c: what the compiler's name and options say; @producer stays the caller's. */
+void dw_producer_read(struct dw_unit *u, const char *producer);
 /* DIE at @p of a unit; as dw_die_at(). */
 int dw_die_parse(const struct dw_unit *u, const uint8_t *p, struct dw_die *ret,
 		 struct cairn_err *err);

@@ -135,32 +135,6 @@ static bool is_plain(uint16_t at)
 	       at == DW_AT_GNU_dwo_name;
 }
 
-static bool lists_special_members(const char *gcc_producer)
-{
-	enum { SINCE = 8 };
-	/* "GNU C++17 12.2.0 -mtune=generic ...", "GNU GIMPLE 12.2.0 ..." */
-	const char *language = strchr(gcc_producer, ' '),
-		   *version = language ? strchr(language + 1, ' ') : NULL;
-	return version && strtoul(version + 1, NULL, 10) >= SINCE &&
-	       !strstr(version, " -gstrict-dwarf") && !strstr(version, " -fabi-version=");
-}
-
-/*
- * -fweb gives each use of a register of the compiler a name of its own. It is on with the loop
- * unrolling that is asked for; what GCC 13 does at -O2 is without it.
- */
-static bool renames_webs(const char *producer)
-{
-	static const char *const on[] = {" -fweb", " -funroll-loops", " -funroll-all-loops",
-					 " -fprofile-use", " -fauto-profile"};
-	if (strstr(producer, " -fno-web"))
-		return false;
-	for (size_t i = 0; i < sizeof(on) / sizeof(on[0]); i++)
-		if (strstr(producer, on[i]))
-			return true;
-	return false;
-}
-
 static int plain_fact(struct dw_unit *u, uint16_t at, const struct dw_value *v,
 		      struct cairn_err *err)
 {
@@ -173,14 +147,7 @@ static int plain_fact(struct dw_unit *u, uint16_t at, const struct dw_value *v,
 		u->comp_dir = str;
 		break;
 	case DW_AT_producer:
-		u->producer = str;
-		u->gcc = strncmp(str, "GNU ", 4) == 0;
-		u->lto = strstr(str, "GNU GIMPLE");
-		u->optimised = strstr(str, " -O") && !strstr(str, " -O0");
-		u->clang = strstr(str, "clang") != NULL;
-		u->follows_assignments = !strstr(str, " -fno-var-tracking-assignments");
-		u->renames_webs = u->gcc && renames_webs(str);
-		u->lists_special_members = u->gcc && lists_special_members(str);
+		dw_producer_read(u, str);
 		break;
 	case DW_AT_language:
 		u->language =

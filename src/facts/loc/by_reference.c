@@ -14,11 +14,11 @@ enum {
 	NAMES_MAX = 16,
 };
 
-bool loc_is_by_reference(const struct dwarf *dw, const struct dw_die *formal)
+bool loc_is_by_reference(const struct dw_die *formal)
 {
 	struct dw_die type;
 	dw_off at = formal ? dw_ref_deep(formal, DW_AT_type) : 0;
-	return at && dw_die_at(dw, at, &type, NULL) == 1 &&
+	return at && dw_die_near(formal->unit, at, &type, NULL) == 1 &&
 	       dw_udata(&type, DW_AT_calling_convention, 0) == DW_CC_pass_by_reference;
 }
 

@@ -201,7 +201,7 @@ bool loc_is_shown(struct loc_context *ctx, const struct cairn_location *loc,
 		  struct cairn_vaddr since);
 
 /* Whether C++ has the caller make the object and pass its address; @formal may be NULL: no. */
-bool loc_is_by_reference(const struct dwarf *dw, const struct dw_die *formal);
+bool loc_is_by_reference(const struct dw_die *formal);
 
 /*
  * Whether an argument may be an object whose address was passed: false in C, and in C++ for scalars

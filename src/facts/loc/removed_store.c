@@ -19,8 +19,9 @@
  * .constprop) that aligns its stack has its stack arguments described by a register that is only
  * about to get their address.
  */
+#include <string.h>
+
 #include "insn/insn.h"
-#include "loc/code.h"
 #include "loc/loc.h"
 
 enum {
@@ -58,22 +59,18 @@ static void add_address(struct frame_addresses *found, int64_t off)
 		found->off[found->n++] = off;
 }
 
-/* Copies of the stack pointer to the frame pointer are the prologue's. */
-static bool is_prologue(const struct code_insn *insn)
+/* Copies of the stack pointer to the frame pointer are the prologue's: mov %rsp, %rbp. */
+static bool is_prologue(const uint8_t *code, size_t n)
 {
-	unsigned int to, from, bytes;
-	return insn_copies_register(insn->bytes, insn->step.len, &to, &from, &bytes) && to == RBP;
+	static const uint8_t store[] = {0x48, 0x89, 0xe5}, load[] = {0x48, 0x8b, 0xec};
+	return n >= sizeof(store) &&
+	       (!memcmp(code, store, sizeof(store)) || !memcmp(code, load, sizeof(load)));
 }
 
-static int note_address(void *arg, const struct code_insn *insn)
+/* An instruction at @pc takes the address at a register and a distance. Negative: of which slot? */
+static int note_address(struct address_search *s, struct cairn_vaddr pc, unsigned int reg,
+			int64_t off)
 {
-	struct address_search *s = arg;
-	unsigned int reg;
-	int64_t off;
-	struct cairn_vaddr pc = {insn->at};
-	if (!insn_takes_frame_address(insn->bytes, insn->step.len, &reg, &off) ||
-	    (!off && is_prologue(insn)))
-		return 0;
 	if ((pc.v < s->row.lo.v || pc.v >= s->row.hi.v) &&
 	    cfi_row_at(s->ctx->cfi, pc, &s->row, NULL) != 1)
 		return -1;
@@ -86,15 +83,42 @@ static int note_address(void *arg, const struct code_insn *insn)
 	return 0;
 }
 
+/*
+ * An instruction is looked for at each byte. Where one only seems to begin, a slot that is the
+ * compiler's own is not believed; to decode all of the function takes ten times as long.
+ */
+static int note_range(void *arg, struct dw_range range)
+{
+	struct address_search *s = arg;
+	const uint8_t *code;
+	size_t n;
+	unsigned int reg;
+	int64_t off;
+	if (!elf_code_at(s->ctx->code, range.lo, &code, &n) || range.hi.v - range.lo.v > n)
+		return -1;
+	n = (size_t)(range.hi.v - range.lo.v);
+	for (size_t i = 0; i + 1 < n; i++)
+		if (insn_may_take_frame_address(code + i) &&
+		    insn_takes_frame_address(code + i, n - i, &reg, &off) &&
+		    (off || !is_prologue(code + i, n - i)) &&
+		    note_address(s, (struct cairn_vaddr){range.lo.v + i}, reg, off) < 0)
+			return -1;
+	return 0;
+}
+
+static void find_addresses(const struct loc_context *ctx, struct frame_addresses *found)
+{
+	struct address_search s = {.ctx = ctx, .found = found};
+	found->is_known = true;
+	found->is_uncertain |= dw_ranges(&ctx->function, note_range, &s, NULL) <= 0;
+}
+
 /* Whether a slot at the CFA + @off may be in an object whose address the function takes. */
 static bool has_address(const struct loc_context *ctx, int64_t off)
 {
 	struct frame_addresses own = {0}, *found = ctx->taken ? ctx->taken : &own;
-	struct address_search s = {.ctx = ctx, .found = found};
-	if (!found->is_known) {
-		found->is_known = true;
-		found->is_uncertain |= code_visit(ctx->code, &ctx->function, note_address, &s) != 0;
-	}
+	if (!found->is_known)
+		find_addresses(ctx, found);
 	bool is_in = found->is_uncertain;
 	for (unsigned int i = 0; i < found->n; i++)
 		is_in |= found->off[i] <= off && off < found->off[i] + OBJECT_MAX;
@@ -125,18 +149,29 @@ static bool is_read_after(const struct loc_context *ctx, const struct memory *m)
 	return false;
 }
 
-/* Whether a slot was written by the caller of the function, by a spill, or by a store that is seen. */
-static bool is_slot_shown(struct loc_context *ctx, const struct memory *m, struct cairn_vaddr since)
+/* Whether memory is a slot of the frame; its distance from the CFA. */
+static bool is_slot(struct loc_context *ctx, const struct memory *m, int64_t *ret_off)
 {
-	if (!loc_row(ctx) || ctx->row.cfa != CFI_CFA_REG_OFFSET || ctx->row.cfa_reg != m->reg)
+	if (!m->is_frame || !loc_row(ctx) || ctx->row.cfa != CFI_CFA_REG_OFFSET ||
+	    ctx->row.cfa_reg != m->reg)
 		return false;
-	int64_t off = m->off - ctx->row.cfa_off;
-	return off >= 0 || !has_address(ctx, off) || loc_is_stored_since(ctx, since, off, m->bytes);
+	*ret_off = m->off - ctx->row.cfa_off;
+	return true;
 }
 
+/*
+ * Whether the caller of the function wrote it, a spill, an instruction before the site, or, which
+ * takes less to see, one after it reads it.
+ */
 static bool is_shown(struct loc_context *ctx, const struct memory *m, struct cairn_vaddr since)
 {
-	return m->bytes && ((m->is_frame && is_slot_shown(ctx, m, since)) || is_read_after(ctx, m));
+	int64_t off;
+	if (!m->bytes)
+		return false;
+	if (!is_slot(ctx, m, &off))
+		return is_read_after(ctx, m);
+	return off >= 0 || !has_address(ctx, off) || is_read_after(ctx, m) ||
+	       loc_is_stored_since(ctx, since, off, m->bytes);
 }
 
 /* The address that a piece begins to compute at step @k, a register and a distance; where it ends. */
@@ -183,15 +218,20 @@ static bool are_loads_shown(struct loc_context *ctx, const struct cairn_piece *p
 	return true;
 }
 
+static bool are_pieces_shown(struct loc_context *ctx, const struct cairn_location *loc,
+			     struct cairn_vaddr since)
+{
+	for (uint32_t i = 0; i < loc->n_pieces; i++)
+		if (!is_piece_shown(ctx, &loc->pieces[i], since) ||
+		    !are_loads_shown(ctx, &loc->pieces[i], since))
+			return false;
+	return true;
+}
+
+/* Most arguments are in registers, so the type, which takes longer, is asked last. */
 bool loc_is_shown(struct loc_context *ctx, const struct cairn_location *loc,
 		  struct cairn_vaddr since)
 {
-	bool ret = true;
-	if (loc_is_by_reference(ctx->dw, ctx->formal) ||
-	    (!ctx->inlined && !ctx->is_now && loc_may_be_by_reference(ctx->formal)))
-		return true;
-	for (uint32_t i = 0; ret && i < loc->n_pieces; i++)
-		ret = is_piece_shown(ctx, &loc->pieces[i], since) &&
-		      are_loads_shown(ctx, &loc->pieces[i], since);
-	return ret;
+	return are_pieces_shown(ctx, loc, since) || loc_is_by_reference(ctx->formal) ||
+	       (!ctx->inlined && !ctx->is_now && loc_may_be_by_reference(ctx->formal));
 }

@@ -327,7 +327,7 @@ bool loc_holds_now(const struct loc_context *ctx, const struct dw_unit *unit,
 		if (in_slot && !slot_holds(ctx, unit, p, reg, off, since, everywhere))
 			return false;
 		if (!in_slot && is_followed && is_pointed_to(p) &&
-		    !loc_is_by_reference(ctx->dw, ctx->formal))
+		    !loc_is_by_reference(ctx->formal))
 			return false;
 		if (loc->n_pieces > 1 && !half_holds(ctx, unit, p))
 			return false;

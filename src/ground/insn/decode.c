@@ -199,77 +199,6 @@ const char *insn_subreg_name(unsigned int dwarf_reg, unsigned int size_bytes)
 	}
 }
 
-static struct insn_access access_of(const ZydisDecodedInstruction *zi,
-				    const ZydisDecodedOperand *ops, unsigned int dwarf_reg,
-				    int64_t off, unsigned int size)
-{
-	struct insn_access ret = {0};
-	for (unsigned int i = 0; i < zi->operand_count; i++) {
-		const ZydisDecodedOperand *op = &ops[i];
-		if (op->type != ZYDIS_OPERAND_TYPE_MEMORY ||
-		    zydis_dwarf_reg(op->mem.base) != (int)dwarf_reg ||
-		    op->mem.index != ZYDIS_REGISTER_NONE)
-			continue;
-		int64_t at = op->mem.disp.value;
-		bool is_address = op->mem.type == ZYDIS_MEMOP_TYPE_AGEN;
-		if (at >= off + (int64_t)size || at + (is_address ? 1 : op->size / 8) <= off)
-			continue;
-		ret.loads |= is_address || op->actions & ZYDIS_OPERAND_ACTION_MASK_READ;
-		ret.takes_address |= is_address;
-		ret.stores |= (op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
-	}
-	return ret;
-}
-
-struct insn_access insn_accesses(const uint8_t *bytes, size_t n, unsigned int dwarf_reg,
-				 int64_t off, unsigned int size)
-{
-	ZydisDecoder d = zydis_decoder();
-	ZydisDecodedInstruction zi;
-	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
-	if (!zydis_full(&d, bytes, n, &zi, ops))
-		return (struct insn_access){.loads = true, .stores = true, .takes_address = true};
-	return access_of(&zi, ops, dwarf_reg, off, size);
-}
-
-bool insn_decode_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off,
-		      unsigned int size, struct insn *ret, struct insn_access *access,
-		      bool *stores_near)
-{
-	enum { WIDEST = 64 };
-	ZydisDecoder d = zydis_decoder();
-	ZydisDecodedInstruction zi;
-	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
-	if (!zydis_full(&d, bytes, n, &zi, ops))
-		return false;
-	*ret = zydis_insn(&zi, ops, 0);
-	*access = access_of(&zi, ops, dwarf_reg, off, size);
-	*stores_near = access_of(&zi, ops, dwarf_reg, off - WIDEST + 1, 2 * WIDEST - 1).stores;
-	return true;
-}
-
-bool insn_stores_register(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off,
-			  unsigned int *ret_reg, unsigned int *ret_bytes)
-{
-	ZydisDecoder d = zydis_decoder();
-	ZydisDecodedInstruction zi;
-	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
-	if (!zydis_full(&d, bytes, n, &zi, ops) || zi.mnemonic != ZYDIS_MNEMONIC_MOV ||
-	    ops[0].type != ZYDIS_OPERAND_TYPE_MEMORY || ops[1].type != ZYDIS_OPERAND_TYPE_REGISTER)
-		return false;
-	const ZydisDecodedOperandMem *to = &ops[0].mem;
-	int64_t at = to->disp.value;
-	bool is_high =
-		ops[1].reg.value >= ZYDIS_REGISTER_AH && ops[1].reg.value <= ZYDIS_REGISTER_BH;
-	int reg = zydis_dwarf_reg(ops[1].reg.value);
-	if (zydis_dwarf_reg(to->base) != (int)dwarf_reg || to->index != ZYDIS_REGISTER_NONE ||
-	    at != off || reg < 0 || is_high)
-		return false;
-	*ret_reg = (unsigned int)reg;
-	*ret_bytes = ops[0].size / 8;
-	return true;
-}
-
 bool insn_is_zeroing(const uint8_t *insn, size_t n)
 {
 	uint8_t rex = 0;
@@ -300,8 +229,9 @@ bool insn_takes_address(const uint8_t *bytes, size_t n, uint64_t at, uint64_t *r
  * Addresses in the frame are found by hand: every instruction of a function is asked, and there are
  * few shapes. Addresses of 32 bits do not count.
  */
-enum { REX = 0x40, REX_MASK = 0xf0, REX_B = 1, REX_R = 4 };
+enum { REX = 0x40, REX_MASK = 0xf0, REX_B = 1, REX_R = 4, REX_W = 8 };
 enum { ENCODED_RSP = 4, ENCODED_RBP = 5, ENCODED_SIB = 4, FIELD = 7, REG_SHIFT = 3 };
+enum { LEA = 0x8d, STORE = 0x89, LOAD = 0x8b, DWARF_RBP = 6, DWARF_RSP = 7 };
 enum { MODE_SHIFT = 6, MODE_NONE = 0, MODE_BYTE, MODE_LONG, MODE_REGISTER };
 
 /* The register, as it is encoded, from which a lea counts; -1. @p: its @n bytes after the opcode. */
@@ -326,11 +256,10 @@ static int lea_counts_from(const uint8_t *p, size_t n, int64_t *ret)
 
 bool insn_takes_frame_address(const uint8_t *bytes, size_t n, unsigned int *dwarf_reg, int64_t *ret)
 {
-	enum { LEA = 0x8d, STORE = 0x89, LOAD = 0x8b, DWARF_RBP = 6, DWARF_RSP = 7 };
-	uint8_t rex = n && (bytes[0] & REX_MASK) == REX ? bytes[0] : 0;
-	size_t i = rex != 0;
-	if (n < i + 2)
+	const size_t i = 1;
+	if (n < i + 2 || (bytes[0] & (REX_MASK | REX_W)) != (REX | REX_W))
 		return false;
+	uint8_t rex = bytes[0];
 	bool is_store = bytes[i] == STORE, is_lea = bytes[i] == LEA;
 	bool is_copy =
 		(is_store || bytes[i] == LOAD) && bytes[i + 1] >> MODE_SHIFT == MODE_REGISTER;

@@ -149,6 +149,12 @@ bool insn_takes_address(const uint8_t *bytes, size_t n, uint64_t at, uint64_t *r
 bool insn_takes_frame_address(const uint8_t *bytes, size_t n, unsigned int *dwarf_reg,
 			      int64_t *ret);
 
+/* False: the first two bytes are of no such one: REX.W, and lea or mov. */
+static inline bool insn_may_take_frame_address(const uint8_t *bytes)
+{
+	return (bytes[0] & 0xf8) == 0x48 && (bytes[1] == 0x8d || (bytes[1] & 0xfd) == 0x89);
+}
+
 /*
  * insn_is_table_jump - whether an indirect jump is one of a switch, whose table has distances
  *
@@ -174,10 +180,27 @@ struct insn_access {
 struct insn_access insn_accesses(const uint8_t *bytes, size_t n, unsigned int dwarf_reg,
 				 int64_t off, unsigned int size);
 
+/* In doubt an instruction may have to do with all of them. */
+enum { INSN_ANY_REGISTERS = 0xffff };
+
 /*
- * insn_decode_near - insn_decode(), insn_accesses() and whether the memory around the place may be
- * written, by one decode
+ * insn_named_registers - the general registers that an ordinary instruction has to do with: which
+ * it may read or write, or by which it accesses memory
  *
+ * @ret_len  its length, unless the result is INSN_ANY_REGISTERS
+ * Returns them as a bit mask of DWARF numbers. INSN_ANY_REGISTERS: control may not go on after it,
+ * it has a prefix or registers that its bytes do not name, it is no instruction, or the bytes end
+ * soon.
+ * Cost: a table and the bytes, no allocation. Threads: any. Signals: safe.
+ */
+uint16_t insn_named_registers(const uint8_t *bytes, size_t n, uint8_t *ret_len);
+
+/*
+ * insn_decode_near - where an instruction leads, whether it writes a register, what it accesses
+ * there as insn_accesses() says, and whether the memory around the place may be written
+ *
+ * @ret          its length and flow; of the registers and memory that it reads and writes, only
+ *               whether it writes @dwarf_reg
  * @stores_near  a store with the same base register, no index, and a displacement that differs by
  *               less than 64 bytes (the widest store) counts; one through another register does not
  * Returns false if insn_decode() returns false. Threads: any. Signals: safe.

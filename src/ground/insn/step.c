@@ -102,27 +102,32 @@ struct kind {
 	uint8_t wider;            /* bytes more with 64 */
 	uint8_t distance;         /* bytes */
 	uint8_t flow;
+	bool is_named; /* has no general registers but those that its ModRM names */
 };
 
 #define KNOWN         .is_known = true, .served = {0xff, 0xff}
 #define MODRM         KNOWN, .operands = INSN_MODRM_BYTES
 #define MODRM_OF(reg) .is_known = true, .served = {reg, reg}, .operands = INSN_MODRM_BYTES
+#define NAMED         MODRM, .is_named = true
 
 static const struct kind kinds['z' + 1] = {
 	['1'] = {KNOWN},
 	['N'] = {KNOWN, .is_nop = true},
 	['M'] = {MODRM, .is_nop = true},
 	['p'] = {KNOWN, .writes = {0xff, 0xff}},
-	['m'] = {MODRM},
-	['w'] = {MODRM, .writes = {0, 0xff}},
-	['l'] = {.is_known = true, .served = {0, 0xff}, .operands = INSN_MODRM_BYTES},
-	['i'] = {MODRM, .immediate = IMM_8, .bytes = 1},
-	['I'] = {MODRM, .writes = {0, 0xff}, .immediate = IMM_8, .bytes = 1},
-	['z'] = {MODRM, .immediate = IMM_32, .bytes = 4},
+	['m'] = {NAMED},
+	['w'] = {NAMED, .writes = {0, 0xff}},
+	['l'] = {.is_known = true,
+		 .served = {0, 0xff},
+		 .operands = INSN_MODRM_BYTES,
+		 .is_named = true},
+	['i'] = {NAMED, .immediate = IMM_8, .bytes = 1},
+	['I'] = {NAMED, .writes = {0, 0xff}, .immediate = IMM_8, .bytes = 1},
+	['z'] = {NAMED, .immediate = IMM_32, .bytes = 4},
 	['Y'] = {MODRM_OF(0x01), .writes = {0, 0xff}, .immediate = IMM_8, .bytes = 1},
 	['Z'] = {MODRM_OF(0x01), .writes = {0, 0xff}, .immediate = IMM_32, .bytes = 4},
-	['g'] = {MODRM, .writes = {0, 0x7f}, .immediate = IMM_8, .bytes = 1},
-	['G'] = {MODRM, .writes = {0, 0x7f}, .immediate = IMM_32, .bytes = 4},
+	['g'] = {NAMED, .writes = {0, 0x7f}, .immediate = IMM_8, .bytes = 1},
+	['G'] = {NAMED, .writes = {0, 0x7f}, .immediate = IMM_32, .bytes = 4},
 	['f'] = {MODRM, .is_group = true, .writes = {0, 0x0c}, .immediate = IMM_8, .bytes = 1,
 		 .bare = 0xfc},
 	['F'] = {MODRM, .is_group = true, .writes = {0, 0x0c}, .immediate = IMM_32, .bytes = 4,
@@ -149,6 +154,7 @@ static const struct kind kinds['z' + 1] = {
 	['r'] = {.is_prefix = true},
 };
 
+#undef NAMED
 #undef MODRM_OF
 #undef MODRM
 #undef KNOWN
@@ -368,6 +374,51 @@ static inline __attribute__((always_inline)) bool step_usual(const uint8_t *byte
 		ret->target = at + len + (uint64_t)(int64_t)(k->distance == 1 ? (int8_t)far : far);
 	}
 	return true;
+}
+
+/*
+ * The registers that a ModRM byte names, and its SIB, by the machine's numbers. Of bytes, 4 to 7
+ * may be the second bytes of the first four registers.
+ */
+static unsigned int named_by(const uint8_t *modrm, unsigned int rex)
+{
+	enum { REX_R = 2, REX_X = 1, REX_B = 0, SIB = 4 };
+	unsigned int reg = modrm[0] >> 3 & 7, rm = modrm[0] & 7;
+	unsigned int ret = 1u << (reg & 3) | 1u << (reg | (rex >> REX_R & 1) << 3);
+	if (modrm[0] < 0xc0 && rm == SIB) {
+		ret |= 1u << ((modrm[1] >> 3 & 7) | (rex >> REX_X & 1) << 3);
+		rm = modrm[1] & 7;
+	}
+	return ret | 1u << (rm & 3) | 1u << (rm | (rex >> REX_B & 1) << 3);
+}
+
+/* The same registers by DWARF's numbers: rdx comes before rcx, and rsi, rdi before rbp, rsp. */
+static uint16_t by_dwarf(unsigned int machine)
+{
+	return (uint16_t)((machine & 0xff09) | (machine & 0x02) << 1 | (machine & 0x04) >> 1 |
+			  (machine & 0x10) << 3 | (machine & 0x20) << 1 | (machine & 0xc0) >> 2);
+}
+
+/* cl: the distance of a shift; rax: what cmpxchg compares with */
+static bool has_hidden_register(bool is_second, uint8_t opcode)
+{
+	return is_second ? opcode == 0xa5 || opcode == 0xad || opcode == 0xb0 || opcode == 0xb1
+			 : opcode == 0xd2 || opcode == 0xd3;
+}
+
+uint16_t insn_named_registers(const uint8_t *bytes, size_t n, uint8_t *ret_len)
+{
+	struct insn_step step;
+	if (n < INSN_MAX_BYTES || !step_usual(bytes, 0, &step))
+		return INSN_ANY_REGISTERS;
+	unsigned int rex = (bytes[0] & 0xf0) == 0x40 ? bytes[0] : 0;
+	const uint8_t *p = bytes + (rex != 0);
+	bool is_second = *p == 0x0f;
+	p += is_second;
+	*ret_len = step.len;
+	if (!kinds[(uint8_t)opcodes[is_second][*p]].is_named || has_hidden_register(is_second, *p))
+		return INSN_ANY_REGISTERS;
+	return by_dwarf(named_by(p + 1, rex));
 }
 
 bool insn_is_padding(const uint8_t *insn, size_t n)

@@ -275,24 +275,25 @@ static void take_living_prototypes(struct func_table *f)
 }
 
 /* An assembler says a type that it leaves open. */
-static bool has_result(const struct dwarf *dw, const struct dw_die *function)
+static bool has_result(const struct dw_die *function)
 {
 	struct dw_die type;
 	dw_off off = dw_ref_deep(function, DW_AT_type);
-	return off && (dw_die_at(dw, off, &type, NULL) != 1 || type.tag != DW_TAG_unspecified_type);
+	return off && (dw_die_near(function->unit, off, &type, NULL) != 1 ||
+		       type.tag != DW_TAG_unspecified_type);
 }
 
 /*
  * True if a body without parameters and result is one that the debug information does not describe.
  */
-static bool is_silent(const struct dwarf *dw, const struct dw_die *body)
+static bool is_silent(const struct dw_die *body)
 {
 	struct dw_die from = *body, param;
 	struct dw_value line;
 	dw_off origin = dw_ref(body, DW_AT_abstract_origin);
-	if (origin && dw_die_at(dw, origin, &from, NULL) != 1)
+	if (origin && dw_die_near(body->unit, origin, &from, NULL) != 1)
 		return false;
-	if (has_result(dw, &from) || dw_param_child(&from, &param, NULL) == 1)
+	if (has_result(&from) || dw_param_child(&from, &param, NULL) == 1)
 		return false;
 	return convention_is_silent(body->unit,
 				    dw_attr_deep(&from, DW_AT_decl_line, &line, NULL, NULL) == 1);
@@ -310,7 +311,7 @@ static int see_body(struct changed *changed, struct dead *dead, struct body *b,
 	if (!symbol && dead_note(dead, &die, b) < 0)
 		return -ENOMEM;
 	b->is_whole = !symbol || !is_clone(symbol);
-	b->is_silent = b->is_whole && is_silent(changed->dw, &die);
+	b->is_silent = b->is_whole && is_silent(&die);
 	int rc = b->is_whole ? changed_has(changed, &die, at, err) : 0;
 	b->is_changed = rc == 1;
 	return rc;

@@ -123,7 +123,7 @@ void reduced_put_location(struct writing *w, const struct location *l)
 
 static uint64_t stand_in_of(const struct reducing *r, const struct dw_die *formal)
 {
-	return out_stand_in(dw_type_bytes(formal), loc_is_by_reference(r->env.dw, formal),
+	return out_stand_in(dw_type_bytes(formal), loc_is_by_reference(formal),
 			    arg_is_bool(formal->unit, formal->off));
 }
 

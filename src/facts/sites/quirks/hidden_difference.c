@@ -137,15 +137,38 @@ static void forget(struct values *v, uint16_t regs)
 			v->reg[r] = 0;
 }
 
+/* Checked by the bytes, as most sites have none near: sub of two registers, of 32 or 64 bits. */
+static bool is_difference(const uint8_t *bytes, size_t n)
+{
+	return n - 2 <= 1 && (bytes[n - 2] & 0xfd) == 0x29 && bytes[n - 1] >= 0xc0;
+}
+
+/* Registers that hold differences, or by which the slots are found that do. */
+static uint16_t regs_held(const struct values *v)
+{
+	enum { BASES = 1 << 6 | 1 << 7 }; /* rbp, rsp */
+	uint16_t ret = 0;
+	for (unsigned int r = 0; r < 16; r++)
+		ret |= (uint16_t)((v->reg[r] != 0) << r);
+	for (unsigned int i = 0; i < SLOTS; i++)
+		ret |= v->slots[i].value ? BASES : 0;
+	return ret;
+}
+
 /* False: it is no instruction. */
 static bool step(struct values *v, uint32_t i)
 {
 	const uint8_t *bytes;
 	size_t n;
+	uint8_t len;
 	struct insn insn;
 	struct insn_carry c;
 	uint64_t at = v->g->v.p[i].at;
-	if (!window_at(&v->window, v->code, at, &bytes, &n) || !insn_carry(bytes, n, at, &insn, &c))
+	if (!window_at(&v->window, v->code, at, &bytes, &n))
+		return false;
+	if (!(insn_named_registers(bytes, n, &len) & regs_held(v)) && !is_difference(bytes, len))
+		return true;
+	if (!insn_carry(bytes, n, at, &insn, &c))
 		return false;
 	bool is_new = v->is_after && c.what == CARRY_DIFFERENCE;
 	if (v->is_inside)
@@ -231,17 +254,12 @@ static unsigned int unknown_numbers(const struct built_site *b)
 	return n;
 }
 
-/* Checked by the bytes, as most sites have none near: sub of two registers, of 32 or 64 bits. */
 static bool may_be_difference(struct values *v, const struct cfg_insn *insn)
 {
 	const uint8_t *p;
 	size_t n;
-	if (insn->len - 2u > 1)
-		return false;
-	if (!window_at(&v->window, v->code, insn->at, &p, &n) || n < insn->len)
-		return false;
-	p += insn->len - 2;
-	return (p[0] & 0xfd) == 0x29 && p[1] >= 0xc0;
+	return insn->len - 2u <= 1 && window_at(&v->window, v->code, insn->at, &p, &n) &&
+	       n >= insn->len && is_difference(p, insn->len);
 }
 
 /* Registers and slots that hold a difference: the copy cannot use more of them. */
