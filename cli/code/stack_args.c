@@ -248,8 +248,8 @@ void stack_args_text(FILE *out, const struct stack_names *names, const struct st
 	fputs(" (", out);
 	for (uint32_t k = 0; k < place->active[i].n_args; k++) {
 		const struct cairn_arg *arg = &place->active[i].args[k];
-		void *value;
-		size_t n;
+		void *value = NULL;
+		size_t n = 0;
 		enum cairn_unavailable why = read_value(names, place->sites, arg, &value, &n);
 
 		say(out, "%s%s=", k ? ", " : "", arg->name ? arg->name : "?");
@@ -267,8 +267,8 @@ static void json_arg(struct json *j, const struct stack_names *names, struct cai
 		     const struct cairn_arg *arg)
 {
 	char type[256];
-	void *value;
-	size_t n;
+	void *value = NULL;
+	size_t n = 0;
 	enum cairn_unavailable why = read_value(names, sites, arg, &value, &n);
 
 	json_open(j, NULL, '{');

@@ -34,7 +34,8 @@ static inline void frames_free(struct frames *f)
 	f->bytes = NULL;
 }
 
-static inline void frames_put(struct frames *f, const void *bytes, size_t n)
+static __attribute__((noinline, unused)) void frames_put(struct frames *f, const void *bytes,
+							 size_t n)
 {
 	if (!f->bytes) {
 		f->bytes = f->small;

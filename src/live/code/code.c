@@ -311,7 +311,7 @@ static int open_process(void *ctx, struct cairn_err *err)
 static int open_once(const struct cairn_code_opts *opts, struct timed_read *stall,
 		     struct cairn_code **ret, struct cairn_err *err)
 {
-	struct cairn_code *code;
+	struct cairn_code *code = NULL;
 	int rc = new_code(stall->pid, opts, &code, err);
 	if (rc < 0)
 		return rc;
@@ -340,7 +340,7 @@ int cairn_code_open_pid(int pid, const struct cairn_code_opts *opts, struct cair
 int cairn_code_open_core(const char *path, const struct cairn_code_opts *opts,
 			 struct cairn_code **ret, struct cairn_err *err)
 {
-	struct cairn_code *code;
+	struct cairn_code *code = NULL;
 	int rc = new_code(0, opts, &code, err);
 	if (rc < 0)
 		return rc;

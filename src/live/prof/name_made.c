@@ -39,7 +39,7 @@ static int64_t find(const struct made_names *made, int pid, uint64_t at, uint64_
 static int add(struct made_names *made, int pid, uint64_t at)
 {
 	struct made_place place = {.pid = pid, .at = at};
-	uint64_t key, last = 0;
+	uint64_t key = 0, last = 0;
 
 	if (find(made, pid, at, &key) >= 0)
 		return 0;

@@ -59,7 +59,7 @@ static int show(struct served *s, const struct target_id *id, struct served **re
 
 int served_new(const struct target_id *id, struct served **ret, struct cairn_err *err)
 {
-	struct served *s;
+	struct served *s = NULL;
 	int rc = new_hidden(id->pid, &s, err);
 	return rc < 0 ? rc : show(s, id, ret, err);
 }
@@ -93,7 +93,7 @@ static int copy_entries(const struct served *from, uint64_t at_ns, struct served
 int served_copy(const struct served *from, uint64_t at_ns, const struct target_id *id,
 		struct served **ret, struct cairn_err *err)
 {
-	struct served *s;
+	struct served *s = NULL;
 	int rc = new_hidden(id->pid, &s, err);
 	if (rc < 0)
 		return rc;
