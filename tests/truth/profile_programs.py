@@ -26,6 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, 'profile_of_programs')]
 import code_of_files as code  # noqa: E402
 import common  # noqa: E402
+import on_processor  # noqa: E402
 import programs  # noqa: E402
 
 HZ, PERF_HZ = 999, 99
@@ -170,8 +171,9 @@ def end(pids, by):
 
 
 def from_exec(program, seconds, folder):
-    """(summary, stacks, processor time) of a run that cairn profile started."""
+    """(summary, stacks, time on a processor) of a run that cairn profile started."""
     out = os.path.join(folder, 'exec.json')
+    watch = on_processor.Watch(folder)
     tracer = profile(['-c', ' '.join(program.words)], out)
     pids = []
     try:
@@ -180,7 +182,7 @@ def from_exec(program, seconds, folder):
         program.work()
         time.sleep(seconds)
         pids = programs.below(tracer.pid)[1:]
-        used = processor_ns(pids)
+        charged = processor_ns(pids)
     finally:
         program.rest()
         end(pids[:1], program.end_signal)
@@ -191,7 +193,11 @@ def from_exec(program, seconds, folder):
         text, err = tracer.communicate(timeout=120)
     if tracer.returncode != 0:
         raise RuntimeError(err[-500:])
-    return read_summary(text), Stacks(out), used
+    watch.end()
+    used = watch.ns_of(pids[0]) if pids else 0
+    print(f'    from exec: {charged / 1e9:.2f} s are charged, {(used or 0) / 1e9:.2f} s on a processor',
+          flush=True)
+    return read_summary(text), Stacks(out), used or charged
 
 
 def attached(program, seconds, folder):
@@ -269,7 +275,7 @@ def look_at(program, seconds, files, total):
         common.claim(f'{name}: not below perf with copies of the stack',
                      good_of(summary_a) >= share(dwarf[1], dwarf[0]) - 0.5)
     sampled = summary_e['samples'] + summary_e['lost']
-    common.claim(f'{name}: samples are those of {used / 1e9:.2f} s of processor time ({sampled})',
+    common.claim(f'{name}: samples are those of {used / 1e9:.2f} s on a processor ({sampled})',
                  abs(sampled - used * HZ / 1e9) <= 0.05 * used * HZ / 1e9 + 20)
 
 

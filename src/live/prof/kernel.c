@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -27,6 +28,8 @@ enum {
 	/* Some seconds of samples at 1,000 a second, or a tenth of a second of new deep stacks. */
 	DEFAULT_RING_BYTES = 4 << 20,
 	LOG_MAX = 400,
+	/* Intervals in which a timer may begin at the right moment. */
+	PHASE_TRIES = 8,
 };
 /* Inode of the first pid namespace on every Linux (PROC_PID_INIT_INO). */
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCu
@@ -243,6 +246,68 @@ static int add_event(struct prof_kernel *k, struct perf_event_attr *attr, int pr
 		       : 0;
 }
 
+static int common_divisor(int a, int b)
+{
+	while (b) {
+		int rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* A step with which each of @n processors has its turn, and neighbours are far from each other. */
+static int step_for(int n)
+{
+	int step = n * 5 / 8 + 1;
+
+	while (common_divisor(n, step) != 1)
+		step++;
+	return step;
+}
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Until the time @at or whole intervals later; a busy machine may wake this process too late. */
+static void wait_for_phase(uint64_t at, uint64_t interval, uint64_t late_ns)
+{
+	for (int i = 0; i < PHASE_TRIES; i++, at += interval) {
+		struct timespec until = {.tv_sec = (time_t)(at / 1000000000),
+					 .tv_nsec = (long)(at % 1000000000)};
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+		uint64_t now = monotonic_ns();
+		if (now < at + late_ns)
+			return;
+		at += (now - at) / interval * interval;
+	}
+}
+
+/*
+ * If the timers of all processors expired together, they would stop a server and its client at the
+ * same moments. Such a pair is in step, and would be hit at the same places again and again: up to
+ * two thirds of its samples would be missing. So the timers begin one after the other, at equal
+ * distances within an interval.
+ */
+static int add_events(struct prof_kernel *k, struct perf_event_attr *attr)
+{
+	uint64_t began = monotonic_ns(), interval = 1000000000 / attr->sample_freq;
+	int n = perf_n_processors(), step = step_for(n), e = 0;
+	uint64_t part = interval / (uint64_t)n;
+
+	for (int i = 0; i < n && !e; i++) {
+		if (k->event == CAIRN_PROF_CPU_CLOCK)
+			wait_for_phase(began + part * (uint64_t)i, interval, part / 4);
+		e = add_event(k, attr, (int)((int64_t)i * step % n));
+	}
+	return e;
+}
+
 static bool counts_cycles(void)
 {
 	struct perf_event_attr attr = attr_of(CAIRN_PROF_CYCLES, 0);
@@ -267,8 +332,6 @@ static int attach_tracepoint(struct prof_kernel *k, const char *name, struct cai
 int prof_kernel_start(struct prof_kernel *k, const struct cairn_prof_opts *opts,
 		      struct cairn_err *err)
 {
-	int e = 0;
-
 	if (opts->event == CAIRN_PROF_OFF_CPU)
 		return attach(k, k->bpf->progs.on_switch, err);
 	if (opts->event == CAIRN_PROF_PROBE)
@@ -282,8 +345,7 @@ int prof_kernel_start(struct prof_kernel *k, const struct cairn_prof_opts *opts,
 			       "this machine counts no cycles: it has no performance counters, or "
 			       "its hypervisor keeps them");
 	struct perf_event_attr attr = attr_of(k->event, opts->hz);
-	for (int i = 0; i < perf_n_processors() && !e; i++)
-		e = add_event(k, &attr, i);
+	int e = add_events(k, &attr);
 	return e ? event_error(e, opts, err) : 0;
 }
 
