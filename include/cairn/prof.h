@@ -161,11 +161,11 @@ int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 		    struct cairn_err *err);
 
 /*
- * cairn_prof_prepare - make the unwind tables of processes that run, before sampling begins
+ * cairn_prof_prepare - make the unwind tables of what is sampled, before sampling begins
  *
  * Stacks that end in a file without a table are cut. A table of a large library takes some 100 ms,
- * and seconds on a busy machine. Call it between open and start, as often as it is worth the time;
- * not needed for a command, which has no files yet.
+ * and seconds on a busy machine. Call it between open and start, as often as it is worth the time.
+ * The tables of a command are those of the files that its loader will map.
  * @timeout_ms  waits at most so long for the next table
  * Returns the number of tables that are still to be made; -EINTR; -ENOMEM.
  */

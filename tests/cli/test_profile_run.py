@@ -15,7 +15,7 @@ import sys
 import time
 
 from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
-                    need_root, run)
+                    need_root, path_of, run, write)
 from profiling import profile
 
 # three() takes about three quarters of all the time, in what is inlined into it; a processor may run
@@ -312,6 +312,19 @@ def stacks_of_a_process_that_runs_are_whole_from_the_first_one_on():
     expect(r.status == 0 and s["samples"] > 0, r)
     # A machine that is so busy that they take longer has waited for them.
     expect(s["ends"]["not-ready"] == 0 or took > 3, s["ends"], took)
+
+
+@claim
+def stacks_of_a_command_with_large_libraries_are_whole_from_its_exec_on():
+    need("clang")
+    text = "".join(f"int f{i}(int a) {{ return a * {i} % (a + {i + 1}); }}\n" for i in range(300))
+    source = write("many.c", text)
+    command = f"clang -O2 -c -o {path_of('many.o')} {source}"
+    r = profile("-c", command, "-F", "1999", "--json")
+    s = summary(r)
+    # A good part of it is over before the unwind table of its libLLVM could be made.
+    expect(s["samples"] > 20, s)
+    expect(s["ends"]["not-ready"] <= 0.02 * s["samples"], s)
 
 
 @claim

@@ -25,6 +25,7 @@
 #include "base/scope.h"
 #include "launch/child.h"
 #include "perf/reports.h"
+#include "prof/command.h"
 #include "prof/kernel.h"
 #include "prof/name.h"
 #include "prof/probes.h"
@@ -406,22 +407,13 @@ static int open_kernel(struct cairn_prof *p, struct cairn_err *err)
 	return rc ? rc : watch_all(p, err);
 }
 
-/*
- * The command has the mappings of this process until its exec. One of its program among them makes
- * the program known, and its unwind table, before the first sample.
- */
+/* Until its exec the command has the mappings of this process, and is not sampled. */
 static int add_command(struct cairn_prof *p, struct cairn_err *err)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	SCOPE_CLOSE int fd = open(p->opts.exe, O_RDONLY | O_CLOEXEC);
-	void *program =
-		fd < 0 ? MAP_FAILED : mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-	int rc = child_start(&p->child, p->opts.exe, p->opts.argv, err);
+	int rc = command_know_files(&p->files, p->program, err);
 
-	rc = rc ? rc : sampled_add_command(&p->processes, p->child.pid, err);
-	if (program != MAP_FAILED)
-		munmap(program, page);
-	return rc;
+	rc = rc ? rc : child_start(&p->child, p->opts.exe, p->opts.argv, err);
+	return rc ? rc : sampled_add_command(&p->processes, p->child.pid, err);
 }
 
 /* Those that run already. A process may end while it is looked at. */
@@ -517,19 +509,12 @@ int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 
 /* ---- running ---- */
 
-/* Whether each event is a sample: then the first ones matter as the others do. */
-static bool counts_each(const struct cairn_prof *p)
-{
-	return p->opts.event_text || p->opts.event == CAIRN_PROF_PAGE_FAULTS;
-}
-
 int cairn_prof_prepare(struct cairn_prof *p, int timeout_ms, struct cairn_err *err)
 {
 	struct pollfd done = {.fd = p->files.done_fd, .events = POLLIN};
 	int rc = take_over(p, err);
 
-	/* A command has its own files later; until then it has ours. Of events each one counts. */
-	if (rc < 0 || (p->opts.argv && !counts_each(p)) || !files_n_waited_for(&p->files))
+	if (rc < 0 || !files_n_waited_for(&p->files))
 		return rc;
 	if (poll(&done, 1, timeout_ms) < 0 && errno == EINTR)
 		return -EINTR;

@@ -201,14 +201,15 @@ int sampled_add(struct sampled *p, int pid, bool is_listed, struct cairn_err *er
 
 int sampled_add_command(struct sampled *p, int pid, struct cairn_err *err)
 {
-	int rc = sampled_add(p, pid, true, err);
-	struct prof_known *k = sampled_find(p, pid);
+	struct prof_known *k = add(p, pid);
 
-	if (rc == 0 && k) {
-		k->is_target = false;
-		k->is_command = true;
-	}
-	return rc;
+	if (!k || known_mark(p, k) < 0)
+		return err_nomem(err, "processes");
+	p->n_listed += !k->is_listed;
+	k->is_listed = true;
+	k->is_target = false;
+	k->is_command = true;
+	return 0;
 }
 
 /* Processor time that a process has used: its files are needed first. */

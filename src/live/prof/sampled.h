@@ -125,7 +125,7 @@ int sampled_add(struct sampled *p, int pid, bool is_listed, struct cairn_err *er
 /* All that run now, but this one; -ENOMEM, or 0. */
 int sampled_add_running(struct sampled *p, struct cairn_err *err);
 
-/* The same for a child of ours that is to execute a command: it is sampled from then on. */
+/* Follow a child of ours that is to execute a command: it is sampled from then on. 0 or -ENOMEM. */
 int sampled_add_command(struct sampled *p, int pid, struct cairn_err *err);
 
 /*
