@@ -108,18 +108,36 @@ static int set_time(struct cairn_profile *profile, const char *name, struct cair
 	return cairn_profile_set_run(profile, &run, err);
 }
 
-int push_add(struct push *p, struct cairn_profile *profile, const char *name, const char *node)
+static int add_profile(struct push *p, const struct cairn_profile *profile, const char *node);
+
+/* What a server does not take in one request comes in two. */
+static int add_halves(struct push *p, const struct cairn_profile *profile, const char *node)
+{
+	size_t n = cairn_profile_n_samples(profile), firsts[] = {0, n / 2, n};
+	int status = STATUS_YES;
+
+	for (int i = 0; i < 2; i++) {
+		struct cairn_err err = {0};
+		struct cairn_profile *part;
+		int r = cairn_profile_part(profile, firsts[i], firsts[i + 1] - firsts[i], &part,
+					   &err);
+		int s = r < 0 ? fail_err(r, &err, STATUS_NOT_HERE) : add_profile(p, part, node);
+		status = s > status ? s : status;
+		if (r == 0)
+			cairn_profile_close(part);
+	}
+	return status;
+}
+
+static int add_profile(struct push *p, const struct cairn_profile *profile, const char *node)
 {
 	struct cairn_profile_bytes bytes = {0};
 	struct cairn_err err = {0};
 	struct batch b;
-	int r, status;
+	int r = make_batch(p, profile, node, &b, &bytes, &err), status;
 
-	if (!cairn_profile_n_samples(profile))
-		return fail(STATUS_NO, "%s has no samples: there is nothing to push", name);
-	r = set_time(profile, name, &err);
-	if (r == 0)
-		r = make_batch(p, profile, node, &b, &bytes, &err);
+	if (r == -EFBIG && cairn_profile_n_samples(profile) > 1)
+		return add_halves(p, profile, node);
 	if (r == -EFBIG)
 		return count_lost(p, &err);
 	if (r < 0)
@@ -127,4 +145,15 @@ int push_add(struct push *p, struct cairn_profile *profile, const char *name, co
 	status = add_batch(p, &b);
 	free(bytes.bytes);
 	return status;
+}
+
+int push_add(struct push *p, struct cairn_profile *profile, const char *name, const char *node)
+{
+	struct cairn_err err = {0};
+
+	if (!cairn_profile_n_samples(profile))
+		return fail(STATUS_NO, "%s has no samples: there is nothing to push", name);
+	if (set_time(profile, name, &err) < 0)
+		return fail_err(err.code, &err, STATUS_NOT_HERE);
+	return add_profile(p, profile, node);
 }

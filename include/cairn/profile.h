@@ -176,6 +176,16 @@ const struct cairn_profile_function *cairn_profile_function(const struct cairn_p
 const struct cairn_profile_mapping *cairn_profile_mapping(const struct cairn_profile *p,
 							  uint32_t id);
 
+/*
+ * cairn_profile_part - a profile of some of the samples, with what they refer to and no more
+ *
+ * So a profile that is too large for a server becomes several.
+ * @first  the samples [@first, @first + @n), with their moments
+ * Returns 0 and *@ret, to be closed. -EINVAL: there are not so many. -ENOMEM.
+ */
+int cairn_profile_part(const struct cairn_profile *p, size_t first, size_t n,
+		       struct cairn_profile **ret, struct cairn_err *err);
+
 /* ---- formats ---- */
 
 /*

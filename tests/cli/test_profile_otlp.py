@@ -664,7 +664,28 @@ def a_slow_collector_is_given_up_and_a_dead_one_has_seen_nothing():
 
 
 @claim
-def a_profile_beyond_the_limit_of_a_request_is_counted_as_lost():
+def a_profile_beyond_the_limit_of_a_request_comes_in_several():
+    spool = new_spool()
+    # Each of three functions has a name of 30 MiB.
+    names = [bytes([c]) * (30 << 20) for c in b"xyz"]
+    stacks = [([i], i + 1) for i in range(3)]
+    large = write("parts.pb", with_time(make_pprof(names, stacks)))
+    with Receiver() as receiver:
+        r = push(receiver.url, large, "--json", spool=spool)
+    expect(r.status == 0 and len(receiver.taken) > 1, r.err[:500])
+    expect(summary(r)["lost"] == 0 and summary(r)["sent"] == len(receiver.taken), summary(r))
+    values = []
+    for one in receiver.taken:
+        request = otlp.Request(one.raw)
+        for profile in request.profiles[:1]:
+            values += [(stack[0]["function"][0], value)
+                       for stack, _, value, _ in request.samples(profile)]
+    expect(sorted(values) == [("x", 1), ("y", 2), ("z", 3)], values)
+    expect(len({one.id for one in receiver.taken}) == len(receiver.taken), "ids")
+
+
+@claim
+def a_sample_beyond_the_limit_of_a_request_is_counted_as_lost():
     spool = new_spool()
     # The name of one function takes the 64 MiB; compressed it is small.
     large = write("large.pb", with_time(make_pprof([b"x" * (64 << 20)], [([0], 1)])))
