@@ -335,16 +335,12 @@ static __always_inline void count_time(__u64 since)
 		__sync_fetch_and_add(&c->walk_ns, bpf_ktime_get_ns() - since);
 }
 
-SEC("perf_event")
-int on_sample(struct bpf_perf_event_data *ctx)
+/* The stack of the running task, in the kernel or in its program. */
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct walk *w)
 {
 	volatile const __u64 *regs = (void *)&ctx->regs;
-	__u32 tid;
-	struct walk *w = begin(&tid);
 	int has_user = 1;
 
-	if (!w || !is_due())
-		return 0;
 	if ((__s64)ctx->regs.rip < 0) {
 		if (with_kernel)
 			take_kernel(ctx, w, 0);
@@ -362,6 +358,19 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	finish(w);
 	send(w);
 	count_time(w->sample.time_ns);
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	__u32 tid;
+	struct walk *w = begin(&tid);
+
+	if (!w)
+		return 0;
+	if (is_due())
+		take_sample(ctx, w);
+	leave_walk(w);
 	return 0;
 }
 
@@ -534,6 +543,7 @@ static __always_inline void on_block(void *ctx)
 	if (bpf_map_update_elem(&blocked, &tid, &kept, BPF_ANY))
 		count_lost();
 	count_time(kept.time_ns);
+	leave_walk(w);
 }
 
 SEC("tp_btf/sched_switch")
