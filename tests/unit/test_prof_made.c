@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -377,6 +378,68 @@ static void entries_that_come_and_go_are_followed(void **state)
 	made_free(made);
 }
 
+/* A record of a jitdump for 16 bytes of code at @at. */
+struct load_record {
+	uint32_t id, size;
+	uint64_t time;
+	uint32_t pid, tid;
+	uint64_t vma, at, n_bytes, index;
+	char name[8], code[16];
+};
+
+static void add_function(FILE *dump, uint64_t at)
+{
+	struct load_record r = {.size = sizeof(r), .vma = at, .at = at, .n_bytes = 16, .name = "f"};
+
+	assert_int_equal(fwrite(&r, sizeof(r), 1, dump), 1);
+	assert_int_equal(fflush(dump), 0);
+}
+
+static FILE *begin_dump(char *path)
+{
+	struct {
+		uint32_t magic, version, size, machine, reserved, pid;
+		uint64_t time, flags;
+	} head = {0x4a695444, 1, sizeof(head), 62, 0, (uint32_t)getpid(), 0, 0};
+	int fd = mkstemps(path, 5);
+	FILE *dump = fdopen(fd, "w");
+
+	assert_non_null(dump);
+	assert_int_equal(fwrite(&head, sizeof(head), 1, dump), 1);
+	return dump;
+}
+
+static void a_dump_is_believed_until_two_functions_have_had_one_address(void **state)
+{
+	char path[] = "/tmp/cairn-made-XXXXXX.dump";
+	struct made_sources from = {.pid = getpid()};
+	struct made_code *made = calloc(1, sizeof(*made));
+	FILE *dump = begin_dump(path);
+	bool is_changed;
+	(void)state;
+
+	assert_true(VEC_ADD(&from.dumps, path));
+	/* Each look finds some more functions, between those of before. */
+	for (uint64_t look = 0; look < 8; look++) {
+		for (uint64_t i = 0; i < 16; i++)
+			add_function(dump, 0x100000 + (i * 8 + look * 5 % 8) * 16);
+		assert_int_equal(made_read(made, &from, &tables, &is_changed), 0);
+		assert_int_equal(made->dumps.p[0].code.n, 16 * (look + 1));
+		for (size_t i = 1; i < made->dumps.p[0].code.n; i++)
+			assert_true(made->dumps.p[0].code.p[i - 1].hi <=
+				    made->dumps.p[0].code.p[i].lo);
+		assert_false(made->is_cut);
+	}
+	add_function(dump, 0x100000 + 37 * 16 + 8);
+	assert_int_equal(made_read(made, &from, &tables, &is_changed), 0);
+	assert_true(made->is_cut);
+	assert_int_equal(made->dumps.p[0].n_known, SIZE_MAX);
+	fclose(dump);
+	unlink(path);
+	VEC_FREE(&from.dumps);
+	made_free(made);
+}
+
 static void without_memory_a_look_says_so(void **state)
 {
 	static uint8_t file[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
@@ -420,6 +483,7 @@ int main(void)
 		CLAIM(rules_made_at_run_time_leave_room_for_those_of_files),
 		CLAIM(damaged_lists_give_nothing_and_harm_nobody),
 		CLAIM(entries_that_come_and_go_are_followed),
+		CLAIM(a_dump_is_believed_until_two_functions_have_had_one_address),
 		CLAIM(without_memory_a_look_says_so),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

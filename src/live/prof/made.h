@@ -49,10 +49,11 @@ struct made_list {
 };
 
 struct made_dump {
-	char *path;     /* as the process has it */
-	struct stat st; /* when it was read last */
-	size_t n_known; /* functions whose rows were taken */
-	bool is_behind; /* it has more functions */
+	char *path;                     /* as the process has it */
+	struct stat st;                 /* when it was read last */
+	size_t n_known;                 /* functions whose rows were taken */
+	bool is_behind;                 /* it has more functions */
+	VEC(struct made_interval) code; /* of all its functions, by address */
 	struct made_rows rows;
 };
 

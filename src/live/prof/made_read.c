@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scope.h"
 #include "code/jitdump.h"
 #include "code/symfile.h"
 
@@ -382,6 +383,7 @@ static int forget_dump(struct reading *r, struct made_dump *to)
 		rc = touch(r, to->rows.spans.p[i].lo, to->rows.spans.p[i].hi);
 	r->is_changed |= to->rows.spans.n > 0;
 	rows_fini(&to->rows);
+	VEC_FREE(&to->code);
 	to->n_known = 0;
 	return rc;
 }
@@ -403,28 +405,49 @@ static int by_begin(const void *a, const void *b)
 	return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
-/* Whether two of its functions have had one address; 1, 0, -ENOMEM. */
-static int replaces_code(const struct jitdump *d)
+static struct made_interval interval_of(const struct jitdump_function *f)
 {
-	size_t n = d->functions.n;
-	struct made_interval *sorted = malloc((n ? n : 1) * sizeof(*sorted));
-	int found = 0;
+	return (struct made_interval){f->lo, f->hi};
+}
 
-	if (!sorted)
+/* Puts the @n intervals of @sorted into the list, from the end on. Whether two have one address. */
+static bool merge(struct made_dump *to, const struct made_interval *sorted, size_t n)
+{
+	struct made_interval *at = to->code.p + to->code.n + n;
+	size_t n_old = to->code.n;
+	uint64_t next = UINT64_MAX;
+	bool found = false;
+
+	to->code.n += n;
+	while (n_old || n) {
+		bool is_old = n_old && (!n || by_begin(&to->code.p[n_old - 1], &sorted[n - 1]) > 0);
+		*--at = is_old ? to->code.p[--n_old] : sorted[--n];
+		found |= next < at->hi;
+		next = at->lo;
+	}
+	return found;
+}
+
+/* Whether two of its functions have had one address; 1, 0, -ENOMEM. Only new ones are sorted. */
+static int replaces_code(struct made_dump *to, const struct jitdump *d)
+{
+	if (d->functions.n < to->code.n)
+		to->code.n = 0;
+	size_t n_known = to->code.n, n = d->functions.n - n_known;
+	SCOPE_FREE struct made_interval *sorted = malloc((n ? n : 1) * sizeof(*sorted));
+
+	if (!sorted || !VEC_RESERVE(&to->code, n))
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		sorted[i] = (struct made_interval){d->functions.p[i].lo, d->functions.p[i].hi};
+		sorted[i] = interval_of(&d->functions.p[n_known + i]);
 	qsort(sorted, n, sizeof(*sorted), by_begin);
-	for (size_t i = 1; i < n; i++)
-		found |= sorted[i].lo < sorted[i - 1].hi;
-	free(sorted);
-	return found;
+	return merge(to, sorted, n);
 }
 
 static int take_functions(struct reading *r, struct made_dump *to, const struct jitdump *d)
 {
 	struct taking t = {&to->rows, r->tables, 0};
-	int rc = to->n_known < d->functions.n ? replaces_code(d) : 0;
+	int rc = to->n_known < d->functions.n ? replaces_code(to, d) : 0;
 
 	if (rc)
 		return rc < 0 ? rc : give_up(r, to);
@@ -460,7 +483,7 @@ static int take_bytes(struct reading *r, struct made_dump *to, struct process_fi
 	struct jitdump d = {0};
 	int rc = jitdump_parse((uint8_t *)file->bytes, file->n, &d, NULL);
 
-	if (rc == 0 && to->n_known &&
+	if (rc == 0 && (to->n_known || to->code.n) &&
 	    (!is_longer(&file->st, &to->st) || d.functions.n < to->n_known))
 		rc = forget_dump(r, to);
 	to->st = file->st;
@@ -539,6 +562,7 @@ void made_free(struct made_code *made)
 		list_fini(&made->lists.p[i]);
 	for (size_t i = 0; i < made->dumps.n; i++) {
 		rows_fini(&made->dumps.p[i].rows);
+		VEC_FREE(&made->dumps.p[i].code);
 		free(made->dumps.p[i].path);
 	}
 	VEC_FREE(&made->lists);
