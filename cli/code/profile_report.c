@@ -214,6 +214,8 @@ static void show_json(const struct profile_run *run)
 	json_int(&j, "duration_ns", (int64_t)(run->seconds * 1e9));
 	json_uint(&j, "walk_ns", c->walk_ns);
 	json_uint(&j, "own_cpu_ns", c->own_cpu_ns);
+	if (c->first_sample_ns)
+		json_uint(&j, "first_sample_ns", c->first_sample_ns);
 	json_uint(&j, "files", c->n_files);
 	json_uint(&j, "rows", c->n_rows);
 	json_uint(&j, "kernel_bytes", c->kernel_bytes);

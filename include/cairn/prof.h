@@ -136,6 +136,7 @@ struct cairn_prof_counts {
 	uint64_t kernel_bytes;              /* of maps, for rows, mappings and samples */
 	uint64_t walk_ns;                   /* time in the kernel, for all samples */
 	uint64_t own_cpu_ns;                /* processor time of this process since open */
+	uint64_t first_sample_ns;           /* from open to the first sample; 0: there was none */
 	uint64_t n_lost_mappings;           /* reports of mappings that found no room */
 	uint64_t n_left_out;                /* processes for all of whose code there was no room */
 	/* Hits of a probe that are no samples: the condition did not hold, or was not decided. */

@@ -241,6 +241,17 @@ def functions_have_the_shares_of_the_time_that_they_take():
 
 
 @claim
+def the_time_to_the_first_sample_is_said_if_there_was_one():
+    began = time.monotonic_ns()
+    r = profile("-c", f"{known()} 200", "-F", "999", "--json")
+    took, s = time.monotonic_ns() - began, summary(r)
+    # The program runs for most of the rest, and is hit within its first milliseconds.
+    expect(0 < s["first_sample_ns"] < took - s["sum"] / 2, s, took)
+    r = profile("-c", "sleep 0.1", "-F", "1", "--json")
+    expect(r.status == 1 and "first_sample_ns" not in summary(r), r)
+
+
+@claim
 def stacks_have_each_level_of_a_recursion():
     known_run()
     stacks = [(stack, n)

@@ -79,6 +79,7 @@ struct cairn_prof {
 	VEC(int) to_look; /* processes of which samples show that their mappings are not known */
 	int epoll_fd;
 	uint64_t began_cpu_ns;
+	uint64_t opened_ns, first_ns; /* CLOCK_MONOTONIC; of the first sample, 0: none */
 	int64_t began_ns, duration_ns; /* since 1970; of sampling */
 	uint64_t started_ns;           /* the window; CLOCK_MONOTONIC */
 	bool is_stopped, told_to_end;
@@ -169,6 +170,8 @@ static int take_record(struct cairn_prof *p, const void *record, size_t size)
 	if (rc <= 0)
 		return rc;
 	p->counts.n_ends[end]++;
+	if (!p->first_ns || s->time_ns < p->first_ns)
+		p->first_ns = s->time_ns;
 	if (probes_count(&p->probes, s) < 0)
 		return -ENOMEM;
 	if (s->end == CAIRN_PROF_NOT_READY && s->is_new)
@@ -494,6 +497,7 @@ int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 	if (!o.find_sidecar && !o.make_sidecar)
 		p->names_opts.make_sidecar = NULL;
 	p->began_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+	p->opened_ns = now_ns(CLOCK_MONOTONIC);
 	rc = prof_names_new(&p->names_opts, &p->names, err);
 	rc = rc ? rc : files_init(&p->files, err);
 	rc = rc ? rc : probes_open(&p->probes, &p->opts, err);
@@ -617,6 +621,7 @@ void cairn_prof_counts(const struct cairn_prof *p, struct cairn_prof_counts *ret
 			    chunks_bytes(&p->tables.pages) + chunks_bytes(&p->processes.segments) +
 			    chunks_bytes(&p->processes.regions);
 	ret->own_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - p->began_cpu_ns;
+	ret->first_sample_ns = p->first_ns > p->opened_ns ? p->first_ns - p->opened_ns : 0;
 	ret->n_lost_mappings = p->reports.n_lost;
 	ret->n_left_out = p->processes.n_left_out;
 	for (int i = PROF_UNAVAILABLE; i < PROF_N_STATES; i++)
