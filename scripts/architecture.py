@@ -19,8 +19,8 @@ PUBLIC = re.compile(r'^\s*#\s*include\s+<(cairn/[\w/]+\.h)>', re.M)
 # Public headers that are not called as their module is.
 OWNERS = {
     "addr": "base", "api": "base", "backtrace": "unwind", "binary": "elf", "bpfmap": "decode",
-    "err": "base", "file": "base", "from_dwarf": "btfgen", "hazards": "insn", "location": "loc",
-    "stack": "unwind", "text": "base"
+    "btf/sites": "btfsites", "err": "base", "file": "base", "from_dwarf": "btfgen",
+    "hazards": "insn", "location": "loc", "stack": "unwind", "text": "base"
 }
 
 
@@ -34,7 +34,7 @@ def owner(header):
     """The module that a public header belongs to: cairn/layout/compare.h to layout; None: to the
     agent or to nobody."""
     parts = header.removesuffix(".h").split("/")[1:]
-    return OWNERS.get(parts[-1], parts[0])
+    return OWNERS.get("/".join(parts)) or OWNERS.get(parts[-1], parts[0])
 
 
 def public_headers(text, seen):

@@ -30,6 +30,8 @@ static const char *rule_word(enum cairn_address_rule rule)
 		return "entry-row";
 	case CAIRN_AT_SYMBOL:
 		return "symbol";
+	case CAIRN_AT_BTF:
+		return "btf";
 	}
 	return NULL;
 }

@@ -148,6 +148,8 @@ enum cairn_unavailable {
 	CAIRN_UNAVAIL_SLOT_ADDRESS,
 	/* described at a body's entry, but the language's convention does not confirm it */
 	CAIRN_UNAVAIL_NO_CONVENTION,
+	/* BTF has no location for it, and does not record why (cairn/btf/sites.h) */
+	CAIRN_UNAVAIL_NOT_RECORDED,
 	CAIRN_N_UNAVAILABLE
 };
 

@@ -72,6 +72,8 @@ enum cairn_address_rule {
 	/* an extra entry row in the line table: the compiler duplicated the copy */
 	CAIRN_AT_ENTRY_ROW,
 	CAIRN_AT_SYMBOL, /* no debug information: the address of a symbol */
+	/* BTF has the address and does not record the rule (cairn/btf/sites.h) */
+	CAIRN_AT_BTF,
 };
 
 /*
@@ -107,6 +109,11 @@ enum cairn_count_caveat {
 	 * a body that calls itself and begins with a loop: some of these calls may be jumps into it
 	 */
 	CAIRN_COUNT_RECURSION = 1 << 7,
+	/*
+	 * not checked: BTF does not record the extent of a copy (cairn/btf/sites.h). Any caveat
+	 * above may apply.
+	 */
+	CAIRN_COUNT_UNKNOWN = 1 << 9,
 };
 
 /* A sentence for people, and a word for programs ("no-entry"). Static; @caveat is one bit. */

@@ -100,3 +100,11 @@ int code_visit(const struct elf *code, const struct dw_die *function,
 	struct one_by_one to = {.visit = visit, .ctx = ctx};
 	return code_visit_runs(code, function, visit_each, &to);
 }
+
+int code_visit_range(const struct elf *code, struct dw_range range,
+		     int (*visit)(void *ctx, const struct code_insn *insn), void *ctx)
+{
+	struct one_by_one to = {.visit = visit, .ctx = ctx};
+	struct walk w = {.code = code, .visit = visit_each, .ctx = &to};
+	return range.lo.v < range.hi.v ? walk_range(&w, range) : -EBADMSG;
+}

@@ -43,6 +43,10 @@ struct code_run {
 int code_visit(const struct elf *code, const struct dw_die *function,
 	       int (*visit)(void *ctx, const struct code_insn *insn), void *ctx);
 
+/* The same of one range, which is no more than CODE_INSNS_MAX instructions. */
+int code_visit_range(const struct elf *code, struct dw_range range,
+		     int (*visit)(void *ctx, const struct code_insn *insn), void *ctx);
+
 /* code_visit_runs - the same, many at once, for callers that look at all of them */
 int code_visit_runs(const struct elf *code, const struct dw_die *function,
 		    int (*visit)(void *ctx, const struct code_run *run), void *ctx);

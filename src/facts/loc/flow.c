@@ -247,6 +247,19 @@ struct flow *flow_new(struct elf *code, const struct dw_die *function, struct ca
 	return f;
 }
 
+struct flow *flow_of_range(struct elf *code, struct dw_range range)
+{
+	struct flow *f = calloc(1, sizeof(*f));
+	if (!f)
+		return NULL;
+	f->entry = range.lo;
+	if (code_visit_range(code, range, add_node, f) < 0) {
+		flow_free(f);
+		return NULL;
+	}
+	return f;
+}
+
 void flow_free(struct flow *f)
 {
 	if (f)

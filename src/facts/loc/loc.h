@@ -262,6 +262,8 @@ bool loc_stack_argument_is_used(struct elf *code, const struct cfi *cfi,
  * some passes.
  */
 struct flow *flow_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry);
+/* The same of a function whose code is one range, and whose entry is the range's start. */
+struct flow *flow_of_range(struct elf *code, struct dw_range range);
 void flow_free(struct flow *flow);
 
 /*

@@ -24,6 +24,8 @@ static const struct {
 	 "computes with vectors: one event may stand for several calls"},
 	{CAIRN_COUNT_RECURSION, "recursion",
 	 "calls itself, and some of these calls may have become jumps that bypass this address"},
+	{CAIRN_COUNT_UNKNOWN, "unknown",
+	 "not checked: BTF does not record which code is the copy's; events may differ from calls"},
 };
 
 const char *cairn_count_caveat_text(enum cairn_count_caveat caveat)

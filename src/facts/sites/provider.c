@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sites/provider.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/search.h"
+#include "elf/elf.h"
+
 void cairn_sites_close(struct cairn_sites *s)
 {
 	if (s)
@@ -82,4 +88,27 @@ void sites_count_shared(struct cairn_site *sites, uint32_t n)
 		for (uint32_t k = i; k < j; k++)
 			sites[k].n_shared = j - i;
 	}
+}
+
+bool sites_symbol_of_binary(struct cairn_sites *sites, struct cairn_vaddr at, char *name,
+			    size_t size)
+{
+	struct elf *debug = binary_debug(sites->bin), *e = debug ? debug : binary_main(sites->bin);
+	const struct elf_symbol *symbols;
+	size_t n;
+	if (elf_symbols(e, &symbols, &n, NULL) < 0)
+		return false;
+	/* The last symbol at or below the address; symbols are sorted by it. */
+	size_t lo = SEARCH(0, n, mid, symbols[mid].at.v <= at.v);
+	for (size_t i = lo; i-- > 0 && symbols[lo - 1].at.v - symbols[i].at.v < 4096;) {
+		uint64_t off = at.v - symbols[i].at.v;
+		if (off && off >= symbols[i].size)
+			continue;
+		if (off)
+			snprintf(name, size, "%s+0x%" PRIx64, symbols[i].name, off);
+		else
+			snprintf(name, size, "%s", symbols[i].name);
+		return true;
+	}
+	return false;
 }

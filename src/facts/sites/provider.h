@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The providers of cairn/sites.h: the debug information (sites.c), or a sidecar made of it
- * (src/store/sidecar)
+ * The providers of cairn/sites.h: the debug information (sites.c), a sidecar made of it
+ * (src/store/sidecar), or BTF (src/store/btfsites)
  *
- * Either provider fills in a struct cairn_sites at the start of its own struct, and its operations.
+ * Each provider fills in a struct cairn_sites at the start of its own struct, and its operations.
  * The public functions in provider.c only pass calls on. So no caller, and no other file, depends
- * on which of the two it is. The contracts of functions with these names are in cairn/sites.h.
+ * on which of them it is. The contracts of functions with these names are in cairn/sites.h.
  */
 #ifndef SITES_PROVIDER_H
 #define SITES_PROVIDER_H
@@ -38,6 +38,13 @@ struct cairn_sites {
 	const struct cairn_binary *bin;
 	struct cairn_types *graph;
 };
+
+/*
+ * The operation "symbol" of a provider whose binary is open: by the symbols of its debug file, or
+ * its own.
+ */
+bool sites_symbol_of_binary(struct cairn_sites *sites, struct cairn_vaddr at, char *name,
+			    size_t size);
 
 /* Sets n_shared of a function's sites, which are in order of their addresses. */
 void sites_count_shared(struct cairn_site *sites, uint32_t n);

@@ -634,30 +634,6 @@ static bool imports(const struct cairn_sites *sites, const char *name)
 	return cairn_binary_imports(sites->bin, name);
 }
 
-/* ---- names of addresses ---- */
-
-static bool symbol(struct cairn_sites *sites, struct cairn_vaddr at, char *name, size_t size)
-{
-	struct dwarf_sites *s = own(sites);
-	const struct elf_symbol *symbols;
-	size_t n;
-	if (elf_symbols(binary_debug(s->bin), &symbols, &n, NULL) < 0)
-		return false;
-	/* The last symbol at or below the address; symbols are sorted by it. */
-	size_t lo = SEARCH(0, n, mid, symbols[mid].at.v <= at.v);
-	for (size_t i = lo; i-- > 0 && symbols[lo - 1].at.v - symbols[i].at.v < 4096;) {
-		uint64_t off = at.v - symbols[i].at.v;
-		if (off && off >= symbols[i].size)
-			continue;
-		if (off)
-			snprintf(name, size, "%s+0x%" PRIx64, symbols[i].name, off);
-		else
-			snprintf(name, size, "%s", symbols[i].name);
-		return true;
-	}
-	return false;
-}
-
 /* ---- in the middle of functions ---- */
 
 static int passed(struct cairn_sites *sites, struct cairn_vaddr callee,
@@ -707,5 +683,5 @@ static const struct sites_ops ops = {
 	.imports = imports,
 	.at = at,
 	.passed = passed,
-	.symbol = symbol,
+	.symbol = sites_symbol_of_binary,
 };

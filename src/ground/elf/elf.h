@@ -126,6 +126,15 @@ struct guard *elf_guard(const struct elf *e);
 int elf_section_bytes(struct elf *e, size_t i, const struct elf_section **ret,
 		      struct cairn_err *err);
 
+/*
+ * elf_lowest_address - where the lowest section that is loaded (SHF_ALLOC) begins
+ *
+ * A kernel's per-processor variables are linked at 0, which is no real address: .data..percpu does
+ * not count. The base of the addresses in BTF (docs/formats/btf-loc.md). 0: there is none. Cost:
+ * O(sections).
+ */
+uint64_t elf_lowest_address(const struct elf *e);
+
 /* All bytes of the unchanged file, borrowed. */
 const uint8_t *elf_whole(const struct elf *e, size_t *ret_size);
 

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "elf/guard.h"
 
@@ -52,4 +53,17 @@ size_t elf_n_sections(const struct elf *e)
 const struct elf_section *elf_section_at(const struct elf *e, size_t i)
 {
 	return &e->sections[i].file;
+}
+
+uint64_t elf_lowest_address(const struct elf *e)
+{
+	uint64_t lowest = UINT64_MAX;
+	for (size_t i = 0; i < elf_n_sections(e); i++) {
+		const struct elf_section *s = elf_section_at(e, i);
+		if (!(s->flags & SHF_ALLOC) || !strcmp(s->name, ".data..percpu"))
+			continue;
+		if (s->addr.v < lowest)
+			lowest = s->addr.v;
+	}
+	return lowest == UINT64_MAX ? 0 : lowest;
 }

@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cairn/btf/sites.h>
 #include <cairn/text.h>
 
 #include "base/scope.h"
@@ -248,7 +249,12 @@ static int open_sites(struct cairn_trace *t, struct trace_file *f, struct cairn_
 {
 	int e = f->sites ? 0 : open_sidecar(t, f, err);
 
-	return e < 0 || f->sites ? e : open_debug_info(t, f, err);
+	if (e < 0 || f->sites)
+		return e;
+	/* A stripped file may have BTF with sites; else the search for debug information is told. */
+	if (!cairn_binary_has_dwarf(f->bin))
+		e = cairn_btf_sites_open(f->bin, NULL, &f->sites, err);
+	return f->sites || (e < 0 && e != -ENODATA) ? e : open_debug_info(t, f, err);
 }
 
 int resolve_again(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)

@@ -8,7 +8,6 @@
  */
 #include "btfgen/sites.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -84,27 +83,12 @@ struct finder {
 };
 
 /*
- * The base of addresses. A kernel's per-processor variables are linked at 0, which is no real
- * address.
- */
-/*
  * The base of the arguments' addresses. A relocatable file has none: its sections are placed one by
  * one.
  */
 static uint64_t base_address(const struct cairn_binary *bin)
 {
-	const struct elf *e = binary_main(bin);
-	uint64_t lowest = UINT64_MAX;
-	if (cairn_binary_is_relocatable(bin))
-		return UINT64_MAX;
-	for (size_t i = 0; i < elf_n_sections(e); i++) {
-		const struct elf_section *s = elf_section_at(e, i);
-		if (!(s->flags & SHF_ALLOC) || !strcmp(s->name, ".data..percpu"))
-			continue;
-		if (s->addr.v < lowest)
-			lowest = s->addr.v;
-	}
-	return lowest == UINT64_MAX ? 0 : lowest;
+	return cairn_binary_is_relocatable(bin) ? UINT64_MAX : elf_lowest_address(binary_main(bin));
 }
 
 /* ---- records, each once ---- */
