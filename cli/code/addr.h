@@ -29,6 +29,9 @@ int addr_space_status(const struct addr_space *space);
 void addr_space_tell_object(const struct addr_space *space);
 void addr_space_close(struct addr_space *space);
 
+/* Copies that begin at one address; a kernel has up to 8. */
+enum { ADDR_BEGIN_MAX = 16 };
+
 /* The facts about one address. */
 struct addr_answer {
 	uint64_t addr;
@@ -41,6 +44,9 @@ struct addr_answer {
 	const struct cairn_code_range *code;
 	size_t n;
 	const struct cairn_frame *frames;
+	/* of BTF, without lines: the functions of which a copy begins exactly there */
+	size_t n_begin;
+	const char *begin[ADDR_BEGIN_MAX];
 };
 
 /*

@@ -27,6 +27,8 @@ struct kept {
 	const struct cairn_code_range *code;
 	size_t from; /* first of its frames */
 	uint32_t n;
+	uint32_t n_begin;
+	size_t begin; /* first of its names of copies that begin there */
 };
 
 struct key {
@@ -42,6 +44,8 @@ struct addr_batch {
 	size_t n_kept;
 	struct cairn_frame *frames;
 	size_t n_frames, frames_room;
+	const char **begin; /* names of copies */
+	size_t n_begin, begin_room;
 };
 
 struct addr_batch *addr_batch_new(size_t room)
@@ -70,6 +74,7 @@ void addr_batch_free(struct addr_batch *b)
 	free(b->answer_of);
 	free(b->kept);
 	free(b->frames);
+	free(b->begin);
 	free(b);
 }
 
@@ -127,6 +132,24 @@ static bool grow_frames(struct addr_batch *b)
 	return true;
 }
 
+/* The names of one answer; few have any. */
+static bool keep_begin(struct addr_batch *b, const struct addr_answer *answer)
+{
+	size_t room = b->begin_room ? 2 * b->begin_room : 1024;
+	const char **grown;
+
+	if (b->n_begin + answer->n_begin > b->begin_room) {
+		grown = realloc(b->begin, room * sizeof(*grown));
+		if (!grown)
+			return false;
+		b->begin = grown;
+		b->begin_room = room;
+	}
+	for (size_t i = 0; i < answer->n_begin; i++)
+		b->begin[b->n_begin++] = answer->begin[i];
+	return true;
+}
+
 static bool ask(struct addr_batch *b, struct addr_space *space, bool back, uint64_t addr)
 {
 	struct addr_answer answer;
@@ -135,10 +158,15 @@ static bool ask(struct addr_batch *b, struct addr_space *space, bool back, uint6
 		return false;
 	answer.frames = b->frames + b->n_frames;
 	addr_space_ask(space, addr, back, b->frames + b->n_frames, &answer);
-	b->kept[b->n_kept++] = (struct kept){answer.vaddr, answer.path, answer.code, b->n_frames,
-					     (uint32_t)answer.n};
+	b->kept[b->n_kept++] = (struct kept){.vaddr = answer.vaddr,
+					     .path = answer.path,
+					     .code = answer.code,
+					     .from = b->n_frames,
+					     .n = (uint32_t)answer.n};
 	b->n_frames += answer.n;
-	return true;
+	b->kept[b->n_kept - 1].begin = b->n_begin;
+	b->kept[b->n_kept - 1].n_begin = (uint32_t)answer.n_begin;
+	return !answer.n_begin || keep_begin(b, &answer);
 }
 
 /* ---- writing ---- */
@@ -176,11 +204,18 @@ static void write_all(struct addr_batch *b, addr_writer *writer, struct addr_tal
 		addr_of[b->keys[i].item] = b->keys[i].addr;
 	for (size_t i = 0; i < b->n; i++) {
 		const struct kept *k = &b->kept[b->answer_of[i]];
-		struct addr_answer answer = {addr_of[i], k->path, k->vaddr,
-					     k->code,    k->n,    b->frames + k->from};
+		struct addr_answer answer = {.addr = addr_of[i],
+					     .path = k->path,
+					     .vaddr = k->vaddr,
+					     .code = k->code,
+					     .n = k->n,
+					     .frames = b->frames + k->from,
+					     .n_begin = k->n_begin};
 
+		for (uint32_t n = 0; n < k->n_begin; n++)
+			answer.begin[n] = b->begin[k->begin + n];
 		will_need(b, i);
-		*(k->n ? &tally->n_known : &tally->n_unknown) += 1;
+		*(k->n || k->n_begin ? &tally->n_known : &tally->n_unknown) += 1;
 		writer(&to, &answer);
 	}
 	text_flush(&to);
@@ -192,7 +227,7 @@ int addr_batch_answer(struct addr_batch *b, struct addr_space *space, bool back,
 	bool ok = true;
 
 	sort(b);
-	b->n_kept = b->n_frames = 0;
+	b->n_kept = b->n_frames = b->n_begin = 0;
 	for (size_t i = 0; ok && i < b->n; i++) {
 		if (!i || b->keys[i].addr != b->keys[i - 1].addr)
 			ok = ask(b, space, back, b->keys[i].addr);

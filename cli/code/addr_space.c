@@ -22,6 +22,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <cairn/btf/sites.h>
+
 #include "addr.h"
 #include "cmd.h"
 #include "say.h"
@@ -41,6 +43,7 @@ struct module {
 	struct cairn_binary *bin;
 	struct cairn_sidecar *sidecar;
 	struct cairn_sidecar *refused; /* the previous sidecar, whose answers are still in use */
+	struct cairn_sites *btf;       /* of a file without debug information; NULL: it has none */
 };
 
 struct mapping {
@@ -147,6 +150,19 @@ static const struct mapping *mapping_of(const struct addr_space *space, uint64_t
 
 /* ---- files ---- */
 
+/* Of a file without debug information. */
+static void open_btf(const struct addr_space *space, struct module *m)
+{
+	struct cairn_err err = {0};
+	int r;
+
+	if (cairn_binary_has_dwarf(m->bin))
+		return;
+	r = sidecar_btf_sites(m->bin, space->wish, &m->btf, &err);
+	if (r < 0 && r != -ENODATA)
+		fail_told(STATUS_YES, &err);
+}
+
 static int open_module(struct addr_space *space, struct module *m, const char *path)
 {
 	struct cairn_err err = {0};
@@ -154,7 +170,9 @@ static int open_module(struct addr_space *space, struct module *m, const char *p
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
-	return sidecar_for(m->bin, space->wish, &m->sidecar);
+	open_btf(space, m);
+	return m->btf ? sidecar_if_any(m->bin, space->wish, &m->sidecar)
+		      : sidecar_for(m->bin, space->wish, &m->sidecar);
 }
 
 /* The file of a mapping, which may not be the one that now has its name. */
@@ -243,6 +261,7 @@ void addr_space_close(struct addr_space *space)
 	for (size_t i = 0; i < space->n_modules; i++) {
 		cairn_sidecar_close(space->modules[i].sidecar);
 		cairn_sidecar_close(space->modules[i].refused);
+		cairn_sites_close(space->modules[i].btf);
 		cairn_binary_close(space->modules[i].bin);
 		free(space->modules[i].path);
 	}
@@ -301,6 +320,26 @@ static void ask_another(struct addr_space *space, struct module *m, struct cairn
 	ret->n = m->sidecar ? cairn_sidecar_frames(m->sidecar, at, frames, CAIRN_FRAMES_MAX) : 0;
 }
 
+/* BTF has where copies begin, and nothing of what comes after. */
+static void ask_btf(struct addr_space *space, struct module *m, struct cairn_vaddr at,
+		    struct addr_answer *ret)
+{
+	struct cairn_err err = {0};
+	int n;
+
+	if (ret->n && ret->frames[0].file)
+		return;
+	n = m->btf ? cairn_btf_sites_at(m->btf, at, ret->begin, ADDR_BEGIN_MAX, &err) : 0;
+	if (n >= 0) {
+		ret->n_begin = (size_t)n;
+		return;
+	}
+	fail_told(STATUS_YES, &err);
+	cairn_sites_close(m->btf);
+	m->btf = NULL;
+	space->has_trouble = true;
+}
+
 void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct cairn_frame *frames,
 		    struct addr_answer *ret)
 {
@@ -319,7 +358,7 @@ void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct c
 		ret->path = m->path;
 		if (!m->tried)
 			open_mapped(space, mapping, m);
-		if (!m->sidecar ||
+		if ((!m->sidecar && !m->btf) ||
 		    !cairn_binary_vaddr(
 			    m->bin, (struct cairn_foff){at.v - mapping->lo + mapping->off}, &at))
 			return;
@@ -328,4 +367,6 @@ void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct c
 	ret->n = m->sidecar ? cairn_sidecar_frames(m->sidecar, at, frames, CAIRN_FRAMES_MAX) : 0;
 	if (m->sidecar)
 		ask_another(space, m, at, frames, ret);
+	if (!back)
+		ask_btf(space, m, at, ret);
 }

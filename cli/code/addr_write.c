@@ -59,6 +59,10 @@ void addr_text(struct text *t, const struct addr_answer *answer)
 	} else if (answer->code) {
 		put_code(t, answer->code);
 	}
+	for (size_t i = 0; i < answer->n_begin; i++) {
+		text_put(t, "\n    site of ");
+		text_put_name(t, demangled(answer->begin[i]));
+	}
 	text_put(t, "\n");
 }
 
@@ -97,6 +101,10 @@ void addr_json(struct text *t, const struct addr_answer *answer)
 		json_position(&j, &answer->frames[i]);
 		json_close(&j);
 	}
+	json_close(&j);
+	json_open(&j, "sites", '[');
+	for (size_t i = 0; i < answer->n_begin; i++)
+		json_text(&j, NULL, answer->begin[i]);
 	json_close(&j);
 	json_close(&j);
 }

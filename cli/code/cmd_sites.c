@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <cairn/btf/sites.h>
+
 #include "cmd.h"
 #include "demangled.h"
 #include "near.h"
@@ -32,6 +34,7 @@ static const struct opt opts[] = {
 	OPT_DEBUG_DIR(offsetof(struct sites_values, debug_dirs)),
 	OPT_DEBUG_FILE(offsetof(struct sites_values, debug_file)),
 	SIDECAR_OPTS(offsetof(struct sites_values, wish)),
+	SIDECAR_OPTS_BTF(offsetof(struct sites_values, wish)),
 	DEMANGLE_OPT_OFF(offsetof(struct sites_values, no_demangle)),
 	{0, "json", OPT_FLAG, NULL, offsetof(struct sites_values, json),
 	 "one JSON object per site, or per function without FUNC"},
@@ -176,6 +179,22 @@ static int report_ambiguous(const struct view *view, const char *spec,
 	return STATUS_NO;
 }
 
+static const char *source_kind(const struct view *view)
+{
+	if (view->sidecar)
+		return "sidecar";
+	return cairn_btf_sites_path(view->sites) ? "BTF" : "debug information";
+}
+
+static const char *source_path(const struct view *view)
+{
+	const char *btf = cairn_btf_sites_path(view->sites);
+
+	if (view->sidecar)
+		return view->sidecar;
+	return btf ? btf : cairn_binary_debug_path(view->bin);
+}
+
 static int report_missing(const struct view *view, const char *spec)
 {
 	const char *near[SUGGESTIONS_MAX];
@@ -190,8 +209,7 @@ static int report_missing(const struct view *view, const char *spec)
 		return fail(STATUS_NO, "no function %s in %s: %s; cairn addr says what is there",
 			    spec, cairn_binary_path(view->bin), is);
 	fail(STATUS_NO, "no function %s in %s (%s: %s)", spec, cairn_binary_path(view->bin),
-	     view->sidecar ? "sidecar" : "debug information",
-	     view->sidecar ? view->sidecar : cairn_binary_debug_path(view->bin));
+	     source_kind(view), source_path(view));
 	if (cairn_sites_spec_hint(spec, hint, sizeof(hint))) {
 		say(stderr, "%s\n", hint);
 		return STATUS_NO;
@@ -439,7 +457,8 @@ static int ask(struct view *view, const struct sites_values *values,
 		status = sites_coverage(view);
 	if (!status)
 		status = sidecar_trouble(source.sidecar);
-	from_debug_info = !source.sidecar && !values->assume_unmodified;
+	from_debug_info = !source.sidecar && !values->assume_unmodified &&
+			  !cairn_btf_sites_path(source.sites);
 	sidecar_sites_close(&source);
 	if (from_debug_info)
 		sidecar_keep(view->bin, &wish);

@@ -204,11 +204,12 @@ static void put_call(struct text *t, const struct cairn_inlined_call *call)
 static void put_where(struct text *t, const struct cairn_function *function,
 		      const struct cairn_site *site)
 {
-	if (site->n_chain) {
+	if (site->n_chain || site->kind == CAIRN_SITE_INLINED) {
 		text_put(t, site->kind == CAIRN_SITE_PART ? "split-off part, inlined in "
 							  : "inlined in ");
 		put_container(t, site);
-		put_call(t, &site->chain[0]);
+		if (site->n_chain)
+			put_call(t, &site->chain[0]);
 		return;
 	}
 	text_put(t, site->kind == CAIRN_SITE_PART ? "split-off part" : "body");

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <cairn/btf/sites.h>
+
 #include "debuginfod.h"
 #include "keep.h"
 
@@ -321,21 +323,38 @@ int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish
 	return tell(r, bin, *ret, &err);
 }
 
-int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish,
-		struct cairn_sidecar **ret)
+static int find_or_make(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+			struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	struct cairn_sidecar_search search = {.size = sizeof(search), .threads = wish->jobs};
-	struct cairn_err err = {0};
 	int r;
 
 	*ret = NULL;
-	r = wish->file ? open_named(bin, wish->file, false, ret, &err)
-		       : find(bin, wish, &search, ret, &err);
+	r = wish->file ? open_named(bin, wish->file, false, ret, err)
+		       : find(bin, wish, &search, ret, err);
 	if (!r && !*ret)
-		r = make(bin, wish, ret, &err);
+		r = make(bin, wish, ret, err);
 	if (!r)
 		sidecar_say_unbound(*ret);
+	return r;
+}
+
+int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+		struct cairn_sidecar **ret)
+{
+	struct cairn_err err = {0};
+	int r = find_or_make(bin, wish, ret, &err);
+
 	return tell(r, bin, *ret, &err);
+}
+
+int sidecar_if_any(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+		   struct cairn_sidecar **ret)
+{
+	struct cairn_err err = {0};
+	int r = find_or_make(bin, wish, ret, &err);
+
+	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
 }
 
 /* ---- sites ---- */
@@ -382,6 +401,33 @@ int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_sideca
 	return r;
 }
 
+int sidecar_btf_sites(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+		      struct cairn_sites **ret, struct cairn_err *err)
+{
+	struct cairn_btf_sites_opts opts = {
+		.size = sizeof(opts),
+		.file = wish->btf && wish->btf[0] ? wish->btf : NULL,
+		.bases = wish->btf_bases.items,
+		.n_bases = wish->btf_bases.n,
+		.sysfs = getenv("CAIRN_SYSFS_BTF"),
+	};
+
+	return cairn_btf_sites_open(bin, &opts, ret, err);
+}
+
+/* A damaged blob is reported, a missing one is not: then the search for debug information is. */
+static int open_without_sidecar(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+				const struct cairn_sites_opts *opts, struct cairn_sites **ret,
+				struct cairn_err *err)
+{
+	int r;
+
+	if (cairn_binary_has_dwarf(bin) || wish->none)
+		return cairn_sites_open(bin, opts, ret, err);
+	r = sidecar_btf_sites(bin, wish, ret, err);
+	return r == -ENODATA ? cairn_sites_open(bin, opts, ret, err) : r;
+}
+
 int sidecar_sites_open(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 		       const struct cairn_sites_opts *opts, struct sidecar_sites *ret)
 {
@@ -389,13 +435,17 @@ int sidecar_sites_open(const struct cairn_binary *bin, const struct sidecar_wish
 	int r = 0;
 
 	*ret = (struct sidecar_sites){0};
+	if (wish->btf) {
+		r = sidecar_btf_sites(bin, wish, &ret->sites, &err);
+		return r < 0 ? fail_err(r, &err, STATUS_NOT_HERE) : STATUS_YES;
+	}
 	/* A sidecar has the facts without that assumption. */
 	if (!opts->assume_unmodified)
 		r = sidecar_find((void *)wish, bin, &ret->sidecar, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
 	r = ret->sidecar ? cairn_sidecar_sites(ret->sidecar, bin, &ret->sites, &err)
-			 : cairn_sites_open(bin, opts, &ret->sites, &err);
+			 : open_without_sidecar(bin, wish, opts, &ret->sites, &err);
 	if (r >= 0)
 		return STATUS_YES;
 	sidecar_sites_close(ret);

@@ -30,6 +30,8 @@ struct sidecar_wish {
 	bool many;    /* several binaries are queried: --sidecar is for the one with its build-id */
 	unsigned int jobs;
 	struct opt_list debug_dirs;
+	const char *btf; /* --btf, "" without FILE; NULL: where there is nothing better */
+	struct opt_list btf_bases;
 };
 
 #define SIDECAR_OPT_SIDECAR(at)                                                                    \
@@ -54,6 +56,17 @@ struct sidecar_wish {
 			"without URL from those in DEBUGINFOD_URLS"                                \
 	}
 
+#define SIDECAR_OPT_BTF(at)                                                                        \
+	{                                                                                          \
+		0, "btf", OPT_MAYBE, "FILE", (at),                                                 \
+			"answer from BTF with sites: that of the file, or FILE and FILE.inline"    \
+	}
+#define SIDECAR_OPT_BTF_BASE(at)                                                                   \
+	{                                                                                          \
+		0, "btf-base", OPT_LIST, "FILE", (at),                                             \
+			"what the BTF is split from, parent first: for a module, its kernel's"     \
+	}
+
 /* All of them, at the members of the struct sidecar_wish at @at. */
 /* clang-format off */
 #define SIDECAR_OPTS(at) \
@@ -61,6 +74,9 @@ struct sidecar_wish {
 	SIDECAR_OPT_NONE((at) + offsetof(struct sidecar_wish, none)), \
 	SIDECAR_OPT_NO_CACHE((at) + offsetof(struct sidecar_wish, no_cache)), \
 	SIDECAR_OPT_DEBUGINFOD((at) + offsetof(struct sidecar_wish, debuginfod))
+#define SIDECAR_OPTS_BTF(at) \
+	SIDECAR_OPT_BTF((at) + offsetof(struct sidecar_wish, btf)), \
+	SIDECAR_OPT_BTF_BASE((at) + offsetof(struct sidecar_wish, btf_bases))
 /* clang-format on */
 
 /*
@@ -110,6 +126,10 @@ char *sidecar_debug_file(const struct cairn_binary *bin, const struct sidecar_wi
 int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 		struct cairn_sidecar **ret);
 
+/* The same, and *@ret is NULL where nothing is known of the file: STATUS_YES. */
+int sidecar_if_any(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+		   struct cairn_sidecar **ret);
+
 /*
  * sidecar_find - the sidecar of @bin, with sites unless the wish is for lines; none is made
  *
@@ -122,12 +142,16 @@ int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_sideca
 
 /*
  * The source of answers about functions: a sidecar with their sites if there is one, else the debug
- * information.
+ * information, else BTF.
  */
 struct sidecar_sites {
-	struct cairn_sidecar *sidecar; /* NULL: the debug information */
+	struct cairn_sidecar *sidecar; /* NULL: the debug information, or BTF */
 	struct cairn_sites *sites;
 };
+
+/* As cairn_btf_sites_open(), from what the wish names, else from what belongs to the binary. */
+int sidecar_btf_sites(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+		      struct cairn_sites **ret, struct cairn_err *err);
 
 /* An exit status. None is made. */
 int sidecar_sites_open(const struct cairn_binary *bin, const struct sidecar_wish *wish,
